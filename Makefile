@@ -21,6 +21,8 @@ endif
 CFLAGS := -std=gnu11 $(WARN) $(HARDEN) $(CFLAGS.$(FLAVOUR)) $(CFLAGS.$(shell uname -m)) -I. -I$(B)/gen $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 LDFLAGS := -pie $(LDFLAGS.$(FLAVOUR))
 LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
+# Only the programs that call it are linked with it: it brings many others.
+CURL := -Wl,--as-needed $(shell pkg-config --libs libcurl 2>/dev/null)
 
 # ---- sources -----------------------------------------------------------------------
 PROTOS := $(wildcard proto/*.proto)
@@ -39,7 +41,7 @@ LOAD_C := $(wildcard tests/bench/load/*.c)
 PROGRAMS := router segment task queuemng rt_cluster seg_cluster task_cluster mng_cluster segqctl
 
 o = $(patsubst %.c,$(B)/obj/%.o,$(1))
-link = $(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+link = $(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(CURL)
 
 bins: $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm $(B)/bench/fill $(B)/bench/load $(B)/chaos/shim.so $(B)/dates/wall.so $(B)/deploy/yaml2json
 

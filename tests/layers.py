@@ -92,11 +92,13 @@ ROOMS = {
     "task/records": (PURE, ["common/base"]),
     "task/bodies": (MIXED, ["common/base", "common/task", "common/journal"]),
     "task/engine": (PURE, ["common/base", "common/task", "task/parts", "task/store", "task/keys", "task/records"]),
-    "task/table": (PURE, CALM + ["task/parts", "task/store", "task/keys", "task/records", "task/engine"]),
+    "task/calls": (PURE, CALM + ["task/parts"]),
+    "task/out": (MIXED, ["common/base", "common/net", "common/task", "task/calls"]),
+    "task/table": (PURE, CALM + ["task/calls", "task/parts", "task/store", "task/keys", "task/records", "task/engine"]),
     "task/redis": (MIXED, ["common/base", "common/net", "common/redis", "common/wire", "task/records"]),
     "task": (MIXED, ["common/supervisor", "common/config"]),
     "task/service": (MIXED, COMMON + ["common/journal", "common/node", "common/redis", "task/records", "task/engine",
-                                  "task/bodies", "task/table", "task/redis"]),
+                                  "task/bodies", "task/table", "task/redis", "task/calls", "task/out"]),
     "queuemng": (MIXED, ["common/supervisor", "common/config"]),
     "queuemng/policy": (PURE, CALM + ["common/config"]),
     "queuemng/state": (PURE, CALM + ["common/config", "queuemng/policy"]),
@@ -138,6 +140,7 @@ FOREIGN = {
     r"<yaml\.h": r"common/config/cfg_yaml\.c",
     r"event2/": r"common/net/\w+\.[ch]|queuemng/(monitor|ctl)/\w+\.[ch]",
     r"hiredis": r"common/redis/redis_(link|ans|io)\.[ch]",
+    r"curl/": r"task/out/\w+\.[ch]",
 }
 BAN_INCLUDE = re.compile(
     r"event2/|hiredis|sys/socket|netinet/|arpa/|netdb|sys/epoll|<time\.h>|sys/time\.h|<poll\.h>"
@@ -187,7 +190,7 @@ def check_rooms(files):
 def check_alone(files):
     flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I.", "-I" + gen_dir()]
     flags += subprocess.run(["pkg-config", "--cflags", "libevent", "libprotobuf-c", "yaml-0.1", "jansson",
-                             "libsodium", "hiredis"], capture_output=True, text=True).stdout.split()
+                             "libsodium", "hiredis", "libcurl"], capture_output=True, text=True).stdout.split()
 
     def one(h):
         r = subprocess.run(["gcc", *flags, "-fsyntax-only", "-x", "c", h], capture_output=True, text=True)

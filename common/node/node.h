@@ -44,6 +44,8 @@ struct node_kind {
     /* Good, and allowed from that peer; what it points to lives during the call. */
     void (*msg)(void *ctx, struct node_peer *p, const struct msg *m, uint64_t rid);
     void (*down)(void *ctx, const struct node_peer *p); /* it is in no list any more */
+    /* To PEER_SELF, in its turn among what is sent; NULL: it says nothing to itself. */
+    void (*self)(void *ctx, const struct msg *m, uint64_t rid);
     /* NULL: rpc_send(). */
     int (*send)(void *ctx, struct rpc_chan *ch, const struct msg *m, uint64_t rid);
 };

@@ -33,9 +33,12 @@ void node_send(struct node *n)
 {
     for (uint32_t i = 0; i < n->out.n; i++) {
         const struct out_item *o = &n->out.v[i];
-        struct node_peer *p = node_peer_find(n, o->to);
+        bool self = o->to == PEER_SELF;
+        struct node_peer *p = self ? NULL : node_peer_find(n, o->to);
 
-        if (p != NULL)
+        if (self)
+            n->kind->self(n->ctx, &o->m, o->rid);
+        else if (p != NULL)
             send_to(n, p, &o->m, o->rid);
         else
             n->n.unsent++; /* it has just gone; the table learns so */

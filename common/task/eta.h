@@ -10,7 +10,8 @@
     X(RATE, "rate")                /* a rate lets it start no earlier */                 \
     X(CONCURRENCY, "max_concurrent") /* not known: as many run as may */                 \
     X(PAUSED, "paused")            /* not known: by the operator */                      \
-    X(NO_WORKER, "no_worker")      /* not known: none has been taken in the last minute */
+    X(NO_WORKER, "no_worker")      /* not known: none has been taken in the last minute */ \
+    X(ENDPOINT, "endpoint_down")   /* not known: its target is not well */
 
 enum task_eta {
 #define X(NAME, word) TASK_ETA_##NAME,

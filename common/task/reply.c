@@ -1,12 +1,12 @@
-/* reply.c: form 2 | status, 2 bytes, the low one first | length of the type | type. The form of a
- * result without it is 1 (task/table/result.c). */
+/* reply.c: form 3 | status, 2 bytes, the low one first | length of the type | type. The forms of a
+ * result without it are 1 and 2 (task/table/result.c). */
 #include "common/task/reply.h"
 
 #include <assert.h>
 
 #include "common/base/err.h"
 
-#define FORM 2
+#define FORM 3
 #define HEAD (1 + 2 + 1)
 
 bool reply_type_ok(const char *p, size_t n)

@@ -7,6 +7,8 @@
 #include "common/base/arena.h"
 #include "common/wire/msg.h"
 
+#define PEER_SELF UINT32_MAX /* the node says it to itself */
+
 struct out_item {
     peer_no to;
     uint64_t rid; /* of the question that it answers; 0: none */

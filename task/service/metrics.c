@@ -103,6 +103,7 @@ void task_metrics(void *ctx, struct buf *b)
     metrics_rows(b, shell_rows, ARRAY_LEN(shell_rows), &s->n);
     metrics_rows(b, node_rows, ARRAY_LEN(node_rows), &s->node.n);
     metrics_rows(b, rpc_rows, ARRAY_LEN(rpc_rows), rpc_counts(s->node.rpc));
+    caller_metrics(&s->caller, b);
     if (s->shared != NULL)
         task_shared_metrics(s->shared, b);
     else

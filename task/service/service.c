@@ -17,6 +17,7 @@
 /* What a task can still cost, as a rule among many in one group: two starts, their ends. */
 #define TASK_BYTES 128u
 #define TASK_WANTED_MAX 16 /* links for copies at a time */
+#define LAST_CALLS_MS   3000 /* at the end, calls have so long */
 
 static struct tasktab *new_tab(struct task_service *s);
 
@@ -35,6 +36,7 @@ static void undo_turn(struct task_service *s)
     struct task_journal j;
 
     node_take_back(&s->node);
+    caller_forget_taken(&s->caller);
     s->dials.look = true;
     tasktab_free(s->tab);
     s->tab = s->keeper != NULL ? new_tab(s) : NULL;
@@ -58,8 +60,8 @@ static void flush(struct task_service *s, bool whole)
 {
     struct task_journal j;
 
-    node_send(&s->node);
     if (write_turn(s, whole)) {
+        node_send(&s->node); /* calls go at once */
         tasktab_written(s->tab);
         j = journal_of(s);
         task_journal_snapshot(&j);
@@ -106,6 +108,13 @@ static void on_clock(void *arg)
     s->n.late_turns += s->clock_ms != 0 && ev_now(s->node.ev) - s->clock_ms > NODE_LATE_MS;
 }
 
+/* Calls on their way have some seconds to end. */
+static void stop_when_called(struct task_service *s, msec_t now)
+{
+    if (s->stop_ms != 0 && (s->caller.calls.going.n == 0 || now >= s->stop_ms))
+        (void)!node_stop(&s->node);
+}
+
 static void on_tick(void *arg)
 {
     struct task_service *s = arg;
@@ -116,7 +125,9 @@ static void on_tick(void *arg)
         tasktab_copy_bodies(s->tab, task_service_now(s));
     if (s->keeper != NULL && keeper_tick(s->keeper, now))
         keeper_promise(s->keeper, tasktab_tasks(s->tab));
+    caller_tick(&s->caller);
     node_tick(&s->node, now);
+    stop_when_called(s, now);
     ev_timer_at(s->tick, now + NODE_TICK_MS);
 }
 
@@ -159,6 +170,7 @@ static struct tasktab *new_tab(struct task_service *s)
         .record_ctx = s->keeper,
         .shared = s->shared != NULL ? &task_shared_table : NULL,
         .shared_ctx = s->shared,
+        .calls = &s->caller.calls,
     };
 
     memcpy(o.seed, s->seed, sizeof(o.seed));
@@ -207,6 +219,7 @@ static const struct node_kind kind = {
     .up = on_up,
     .msg = on_msg,
     .down = on_down,
+    .self = caller_self,
 };
 
 /* ---- start ------------------------------------------------------------------------- */
@@ -265,6 +278,8 @@ static int start(struct task_service *s, struct ev *ev, const struct task_servic
         rc = o->cfg->store == STORE_REDIS ? task_shared_new(&s->shared, s, o->cfg, e)
                                           : open_files(s, o->cfg, e);
     if (rc == 0)
+        rc = caller_init(&s->caller, s, e);
+    if (rc == 0)
         rc = make_tab(s, o->cfg, e);
     if (rc == 0)
         rc = ev_hook(ev, 0, on_turn_end, s);
@@ -304,6 +319,7 @@ void task_service_free(struct task_service *s)
     node_close(&s->node);
     ev_timer_free(s->tick);
     ev_timer_free(s->clock);
+    caller_fini(&s->caller);
     task_shared_free(s->shared);
     tasktab_free(s->tab);
     keeper_free(s->keeper);
@@ -313,8 +329,12 @@ void task_service_free(struct task_service *s)
 
 void task_service_stop(struct task_service *s)
 {
-    if (!node_stop(&s->node))
+    msec_t now = ev_now(s->node.ev);
+
+    if (s->stop_ms != 0)
         return;
+    s->stop_ms = now + LAST_CALLS_MS;
     tasktab_stop(s->tab, &s->node.out);
     send_now(s);
+    stop_when_called(s, now);
 }

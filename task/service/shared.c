@@ -183,6 +183,7 @@ static void on_lost(void *ctx, part_no no)
     node_take_back(&s->node);
     list_each_of (&h->turns, struct held_turn, in, k)
         turn_free(h, k);
+    caller_forget_taken(&s->caller);
     taskredis_forget(h->redis);
     tasktab_lost(s->tab, no);
 }

@@ -3,11 +3,13 @@
  *   service.c  start, the end of a turn, stop
  *   journal.c  what must not be forgotten, in files
  *   shared.c   the same in a Redis; answers that wait for it
+ *   caller.c   tasks that are calls: sent, settled
  *   metrics.c  the page for Prometheus */
 #ifndef SEGQ_TASK_STATE_H
 #define SEGQ_TASK_STATE_H
 
 #include "common/node/node_dials.h"
+#include "task/service/caller.h"
 #include "task/service/journal.h"
 #include "task/service/shared.h"
 
@@ -22,6 +24,8 @@ struct task_service {
     struct keeper *keeper;     /* NULL: nothing survives the process */
     struct bodies *bodies;     /* NULL, like keeper: there is `shared` */
     struct task_shared *shared; /* NULL: tasks are in the node's files */
+    struct caller caller;
+    msec_t stop_ms; /* calls have until then; 0: it goes on */
     struct ev_timer *tick, *clock;
     struct task_shell_counts n;
     uint64_t recovered;        /* tasks, at the start */

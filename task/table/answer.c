@@ -2,9 +2,11 @@
 #include "task/table/answer.h"
 
 #include "common/base/err.h"
+#include "common/task/reply.h"
 #include "common/wire/frame.h"
 #include "task/engine/look.h"
 #include "task/engine/take.h"
+#include "task/table/calls.h"
 #include "task/table/result.h"
 #include "task/table/shared.h"
 
@@ -17,19 +19,25 @@
 static bool unpack(struct tasktab *t, struct msg_task_get_ans *m, struct arena *mem)
 {
     struct bytes_of kept = m->result;
+    struct reply reply;
     struct result r;
     uint8_t *hash;
 
     if (kept.n == 0)
         return true;
     m->result = (struct bytes_of){ 0 };
-    if (result_unpack(kept.p, kept.n, &r) < 0) {
+    if (reply_unpack(kept.p, kept.n, &reply) < 0 ||
+        result_unpack(reply.rest, reply.rest_n, &r) < 0) {
         t->n.lost_bodies++;
         return false;
     }
     hash = arena_memdup(mem, r.sha256, sizeof(r.sha256));
-    if (hash == NULL)
+    m->content_type = reply.type_n > 0 ? arena_strndup(mem, reply.type, reply.type_n) : "";
+    if (hash == NULL || m->content_type == NULL) {
+        m->content_type = "";
         return false;
+    }
+    m->status = reply.status;
     m->result = (struct bytes_of){ r.n, r.p };
     m->result_length = r.length;
     m->result_sha256 = (struct bytes_of){ RESULT_SHA256, hash };
@@ -52,21 +60,34 @@ static bool load_result(struct tasktab *t, const struct part *p, uint64_t ref,
 
 /* ---- looks ------------------------------------------------------------------------- */
 
-static const struct msg_task_get_ans nothing = { .queue = "", .key1 = "", .key2 = "",
+static const struct msg_task_get_ans nothing = { .content_type = "", .queue = "", .key1 = "", .key2 = "",
                                                  .limited_by = "" };
+
+/* None of the partition's tasks starts, and nobody knows for how long; UNSAID: they do. */
+static enum task_eta why_it_stands(const struct part *p)
+{
+    const struct endpoint *ep = p->endpoint;
+
+    if (p->paused || (ep != NULL && ep->def.paused))
+        return TASK_ETA_PAUSED;
+    return tasktab_is_down(p) ? TASK_ETA_ENDPOINT : TASK_ETA_UNSAID;
+}
 
 uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans *m,
                       struct arena *mem)
 {
     struct task_view v;
+    enum task_eta stands;
 
     *m = nothing;
     if (engine_look(&p->e, no, &v) < 0) {
         m->code = CODE_UNKNOWN;
         return 0;
     }
+    stands = v.state == TASK_WAITING ? why_it_stands(p) : TASK_ETA_UNSAID;
     *m = (struct msg_task_get_ans){
         .no = no,
+        .content_type = "",
         .state = (uint8_t)v.state,
         .priority = v.priority,
         .attempts = v.attempts,
@@ -82,8 +103,8 @@ uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans 
         .limited = v.limited,
         .limited_by = arena_strdup(mem, v.limited_by != NULL ? v.limited_by : ""),
         .limited_until_ms = tasktab_unix(p, v.limited_until),
-        .eta = (uint8_t)(p->paused && v.state == TASK_WAITING ? TASK_ETA_PAUSED : v.eta),
-        .eta_ms = p->paused && v.state == TASK_WAITING ? -1 : v.eta_ms,
+        .eta = (uint8_t)(stands != TASK_ETA_UNSAID ? stands : v.eta),
+        .eta_ms = stands != TASK_ETA_UNSAID ? -1 : v.eta_ms,
     };
     if (v.own != NULL) {
         m->own = *v.own;
@@ -132,9 +153,8 @@ void tasktab_take_nothing(struct asker a, uint8_t code, struct outbox *out)
     outbox_answer(out, a.peer->no, a.rid, MSG_TASK_TAKE_ANS)->task_take_ans.code = code;
 }
 
-/* Its bytes in the frame; 0: its body is lost, and it is tried again, until it is dead. */
-static size_t fill(struct tasktab *t, const struct part *p, const struct taken *k,
-                   struct taken_row *r, struct arena *mem)
+size_t tasktab_fill_row(struct tasktab *t, const struct part *p, const struct taken *k,
+                        struct taken_row *r, struct arena *mem)
 {
     struct task_view v;
     int rc = engine_look(&p->e, k->no, &v);
@@ -164,7 +184,7 @@ bool tasktab_take_now(struct tasktab *t, struct asker a, const struct door *d,
 
         if (engine_take(&d->part->e, &queue, 1, d->lease_ms, &k) <= 0)
             break;
-        more = fill(t, d->part, &k, &t->rows[n], &out->mem);
+        more = tasktab_fill_row(t, d->part, &k, &t->rows[n], &out->mem);
         bytes += more;
         n += more > 0;
     }

@@ -18,6 +18,12 @@ void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p,
                         bool result, struct outbox *out);
 void tasktab_get_nothing(struct asker a, uint8_t code, struct outbox *out);
 
+struct taken;
+/* A task that has just started. Its bytes in the frame; 0: its body is lost, and it is tried again,
+ * until it is dead. */
+size_t tasktab_fill_row(struct tasktab *t, const struct part *p, const struct taken *k,
+                        struct taken_row *r, struct arena *mem);
+
 struct door {
     struct part *part;
     const char *queue;

@@ -148,7 +148,9 @@ void tasktab_take(struct tasktab *t, struct asker a, const struct msg_task_take 
     struct wait_for f = { .queue = q->queue, .ms = q->wait_ms, .most = q->most,
                           .lease_ms = q->lease_ms };
 
-    if (p == NULL) {
+    if (p != NULL && p->endpoint_name[0] != 0)
+        code = CODE_CONFLICT; /* its tasks are calls */
+    if (p == NULL || code != CODE_DONE) {
         tasktab_take_nothing(a, code, out);
         return;
     }
@@ -160,11 +162,22 @@ void tasktab_take(struct tasktab *t, struct asker a, const struct msg_task_take 
 
 /* ---- settlements ------------------------------------------------------------------- */
 
+int tasktab_keep_done(struct tasktab *t, struct part *p, task_no no, uint64_t lease,
+                      const struct bytes_of *kept)
+{
+    uint64_t ref;
+    int rc = tasktab_body_put(t, p, kept, &ref);
+
+    if (rc == 0)
+        rc = engine_ack(&p->e, no, lease, ref);
+    if (rc != 0)
+        tasktab_body_drop(t, p, ref);
+    return rc;
+}
+
 static int ack(struct tasktab *t, struct part *p, const struct settle_row *r)
 {
     struct bytes_of kept = { 0 };
-    uint64_t ref;
-    int rc;
 
     if (r->result.n > 0) {
         buf_reset(&t->bytes);
@@ -174,12 +187,7 @@ static int ack(struct tasktab *t, struct part *p, const struct settle_row *r)
             return SQ_ENOMEM;
         kept = (struct bytes_of){ (uint32_t)t->bytes.len, t->bytes.data };
     }
-    rc = tasktab_body_put(t, p, &kept, &ref);
-    if (rc == 0)
-        rc = engine_ack(&p->e, r->no, r->lease, ref);
-    if (rc != 0)
-        tasktab_body_drop(t, p, ref);
-    return rc;
+    return tasktab_keep_done(t, p, r->no, r->lease, &kept);
 }
 
 static int settle_one(struct tasktab *t, struct part *p, const struct settle_row *r)

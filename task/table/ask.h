@@ -10,6 +10,10 @@ uint8_t tasktab_code(struct tasktab *t, int rc);
 /* The partition of a command; NULL: *code says why not. */
 struct part *tasktab_commanded(struct tasktab *t, part_no no, uint64_t epoch, uint8_t *code);
 
+/* The task is done; kept: what is kept of its result, n 0: nothing. 0, or as engine_ack(). */
+SQ_CHECK int tasktab_keep_done(struct tasktab *t, struct part *p, task_no no, uint64_t lease,
+                               const struct bytes_of *kept);
+
 void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q,
                  struct outbox *out);
 void tasktab_get(struct tasktab *t, struct asker a, const struct msg_task_get *q,

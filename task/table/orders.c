@@ -10,6 +10,7 @@
 #include "common/wire/role.h"
 #include "task/engine/change.h"
 #include "task/engine/replay.h"
+#include "task/table/calls.h"
 #include "task/table/keep.h"
 #include "task/table/part_out.h"
 #include "task/table/parts.h"
@@ -192,6 +193,8 @@ static int open_part(struct tasktab *t, const struct msg_part_open *m,
     p->paused = m->paused;
     engine_limit(&p->e, most);
     copy_text(p->match, sizeof(p->match), m->match);
+    copy_text(p->endpoint_name, sizeof(p->endpoint_name), m->endpoint);
+    tasktab_calls_bind(t);
     if (changed)
         tasktab_keep_part(t, p);
     tasktab_clock(t, p);
@@ -329,6 +332,15 @@ static void order_part_out(struct tasktab *t, const struct tpeer *from,
         say_error(out, from->no, SQ_EINVAL, MSG_PART_OUT, why);
 }
 
+static void order_endpoint(struct tasktab *t, const struct tpeer *from, const struct msg *m,
+                           struct outbox *out)
+{
+    const char *why = tasktab_endpoint_order(t, m);
+
+    if (why != NULL)
+        say_error(out, from->no, SQ_EINVAL, m->type, why);
+}
+
 void tasktab_order(struct tasktab *t, struct tpeer *from, const struct msg *m,
                    struct outbox *out)
 {
@@ -348,4 +360,6 @@ void tasktab_order(struct tasktab *t, struct tpeer *from, const struct msg *m,
         order_part_drop(t, from, &m->part_drop, out);
     else if (m->type == MSG_PART_OUT)
         order_part_out(t, from, &m->part_out, out);
+    else if (m->type == MSG_ENDPOINT || m->type == MSG_ENDPOINT_DROP)
+        order_endpoint(t, from, m, out);
 }

@@ -1,6 +1,8 @@
 /* report.c: registration, and counts of partitions. */
 #include "task/table/report.h"
 
+#include "task/table/calls.h"
+
 #define REPORT_MS   1000
 #define LOOK_SLOTS  65536u /* of a partition, each report, in search of the oldest */
 
@@ -98,4 +100,5 @@ void tasktab_report(struct tasktab *t, struct outbox *out)
         return;
     each_part (t, p)
         m->v[m->n++] = row(p);
+    tasktab_report_endpoints(t, out);
 }

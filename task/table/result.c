@@ -12,18 +12,27 @@ _Static_assert(RESULT_HEAD_CUT + TASK_RESULT_MAX <= TASK_BODY_MAX, "a body has r
 
 void result_pack(const uint8_t *p, uint32_t n, uint64_t most, struct buf *out)
 {
-    uint8_t head[RESULT_HEAD_CUT] = { FORM_CUT };
+    uint8_t sha256[RESULT_SHA256];
 
-    if (n <= most) {
-        buf_byte(out, FORM_WHOLE);
-        buf_append(out, p, n);
+    if (n > most) {
+        crypto_hash_sha256(sha256, p, n);
+        result_pack_cut(p, (uint32_t)most, n, sha256, out);
         return;
     }
+    buf_byte(out, FORM_WHOLE);
+    buf_append(out, p, n);
+}
+
+void result_pack_cut(const uint8_t *p, uint32_t n, uint64_t length,
+                     const uint8_t sha256[RESULT_SHA256], struct buf *out)
+{
+    uint8_t head[RESULT_HEAD_CUT] = { FORM_CUT };
+
     for (unsigned i = 0; i < 8; i++)
-        head[1 + i] = (uint8_t)((uint64_t)n >> 8 * i);
-    crypto_hash_sha256(head + 9, p, n);
+        head[1 + i] = (uint8_t)(length >> 8 * i);
+    memcpy(head + 9, sha256, RESULT_SHA256);
     buf_append(out, head, sizeof(head));
-    buf_append(out, p, (size_t)most);
+    buf_append(out, p, n);
 }
 
 static int unpack_cut(const uint8_t *p, struct result *r)

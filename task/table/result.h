@@ -22,6 +22,9 @@ struct result {
 
 /* Appends what is kept of n bytes; most: of them. */
 void result_pack(const uint8_t *p, uint32_t n, uint64_t most, struct buf *out);
+/* The same of one that was longer than the n bytes that are here: length and hash are those of all. */
+void result_pack_cut(const uint8_t *p, uint32_t n, uint64_t length,
+                     const uint8_t sha256[RESULT_SHA256], struct buf *out);
 /* 0; SQ_EPROTO: it was not packed. */
 SQ_CHECK int result_unpack(const uint8_t *p, size_t n, struct result *r);
 

@@ -30,6 +30,7 @@ int tasktab_shared_open(struct tasktab *t, const struct msg_part_open *m,
     }
     o->m = *m;
     o->m.match = o->match;
+    o->m.endpoint = o->endpoint;
     o->m.rules = NULL;
     o->m.keys = NULL;
     o->m.n_rules = o->m.n_keys = 0;
@@ -37,6 +38,7 @@ int tasktab_shared_open(struct tasktab *t, const struct msg_part_open *m,
     o->rules = *r;
     buf_init(&r->keys);
     copy_text(o->match, sizeof(o->match), m->match);
+    copy_text(o->endpoint, sizeof(o->endpoint), m->endpoint);
     return t->o.shared->open(t->o.shared_ctx, m->part, m->part_epoch);
 }
 

@@ -5,6 +5,7 @@
  *   parts.c    partitions: found, made, dropped; their clocks
  *   orders.c   which manager is obeyed; partitions come and go
  *   ask.c      submissions, looks, takes, changes, settlements
+ *   calls.c    tasks that the node takes itself, since they are calls to an endpoint
  *   operate.c  what operators ask and order
  *   answer.c   what a look and a take are told
  *   wait.c     who waits for a task, and until when
@@ -58,6 +59,8 @@ struct part {
     char match[TASK_NAME_MAX + 1];
     uint8_t seed[NAMES_SEED];
     bool paused;
+    char endpoint_name[TASK_NAME_MAX + 1]; /* its tasks are calls to it; "": workers take them */
+    struct endpoint *endpoint; /* ref; NULL: it is not known yet */
     bool hold;   /* its shared store does not answer */
     bool asked;  /* in this turn something is said of it */
     bool behind; /* replay: its snapshot has all up to the record SNAPPED */
@@ -119,6 +122,7 @@ struct tasktab {
     uint32_t snap_next; /* the partition that the snapshot writes next */
     bool snapping, snap_spoilt;
     bool lost_record; /* no memory: this turn cannot be written */
+    msec_t calls_due; /* an endpoint lets a call go */
     struct tasktab_counts n;
 };
 

@@ -32,6 +32,7 @@ struct tasktab *tasktab_new(const struct tasktab_opts *o)
     pages_init(&t->waits, sizeof(struct wait));
     pages_init(&t->links, sizeof(struct wheel_link));
     wheel_init(&t->ends, &t->links, 1);
+    t->calls_due = MSEC_NEVER;
     buf_init(&t->freed);
     buf_init(&t->bytes);
     buf_init(&t->chunk);

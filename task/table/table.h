@@ -22,6 +22,9 @@
 #include "common/wire/want.h"
 #include "task/engine/clock.h"
 
+struct calls;
+struct call_answer;
+struct going_call;
 struct tasktab;
 
 struct tab_bodies { /* where bodies and results are (task/bodies); ref 0: there is none */
@@ -67,6 +70,7 @@ struct tasktab_opts {
     void *record_ctx;
     const struct tab_shared *shared; /* ref; NULL: `bodies` and `record` */
     void *shared_ctx;
+    struct calls *calls; /* ref: endpoints, and calls on their way; NULL: none are made */
 };
 
 struct tasktab_counts { /* ever, or now */
@@ -113,6 +117,13 @@ void tasktab_arrived(struct tasktab *t, struct msg *m, struct arena *mem);
 void tasktab_part_hold(struct tasktab *t, part_no no, bool on);
 /* There is no room for submissions. */
 void tasktab_full(struct tasktab *t, bool on);
+/* What a call's target answered: its verdict, what is kept (task/calls/calls.h). */
+void tasktab_call_answered(struct tasktab *t, struct task_now now, struct going_call *g,
+                           const struct call_answer *a);
+/* Is its partition still here? */
+bool tasktab_call_may_go(const struct tasktab *t, const struct going_call *g);
+/* Its task is settled by that. False: nothing can be written now: again, later. */
+SQ_CHECK bool tasktab_call_ends(struct tasktab *t, struct task_now now, struct going_call *g);
 /* Links to other task nodes, for copies; how many (at most `most`). */
 size_t tasktab_wants(const struct tasktab *t, struct node_want *v, size_t most);
 bool tasktab_registered(const struct tasktab *t);

@@ -1,6 +1,7 @@
 /* turn.c: clocks, those who wait, reports, records: in this order. */
 #include "task/table/turn.h"
 
+#include "task/table/calls.h"
 #include "task/table/keep.h"
 #include "task/table/part_out.h"
 #include "task/table/parts.h"
@@ -33,6 +34,7 @@ bool tasktab_turn(struct tasktab *t, struct task_now now, struct outbox *out)
         if (p->due <= now.ms)
             tasktab_clock(t, p);
     }
+    tasktab_calls_take(t, out);
     each_part (t, p)
         ok &= end_of(t, p, out);
     tasktab_waits_end(t, out);
@@ -61,7 +63,7 @@ void tasktab_written(struct tasktab *t)
 
 msec_t tasktab_idle_ms(const struct tasktab *t, struct task_now now)
 {
-    msec_t first = wheel_next(&t->ends);
+    msec_t first = ms_min(wheel_next(&t->ends), t->calls_due);
 
     if (!t->hold)
         each_part (t, p)

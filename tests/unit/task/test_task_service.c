@@ -1,5 +1,6 @@
 /* test_task_service.c: a whole task node in the test's own loop, between a manager and a router
  * made here of rpc and codec: its files are in a folder of the test. */
+#define _GNU_SOURCE 1 /* memmem */
 #include "task/service/service.h"
 
 #include <criterion/criterion.h>
@@ -11,10 +12,13 @@
 
 #include "common/base/log.h"
 #include "common/net/rpc.h"
+#include "common/task/call.h"
+#include "common/task/eta.h"
 #include "common/task/rules.h"
 #include "common/task/state.h"
 #include "common/wire/codec.h"
 #include "task/service/state.h"
+#include "tests/lib/targetrig.h"
 
 struct side { /* the other side of a link of the node */
     struct rpc *rpc;
@@ -314,4 +318,163 @@ Test(task_service, a_delayed_task_comes_in_time)
     ask(&(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } }, MSG_TASK_PUT_ANS);
     cr_assert_eq(take(1, 0)->n, 0);
     cr_assert_eq(take(1, 5000)->n, 1);
+}
+
+/* ---- calls ------------------------------------------------------------------------- */
+
+static struct targetrig target;
+
+static void open_calls(const char *answer, uint32_t deadline_ms)
+{
+    const char *allow[] = { "127.0.0.0/8" };
+    char url[128];
+    struct msg_endpoint m = { .epoch = 5, .name = "gen", .serial = 1, .version = 1, .url = url,
+                              .n_allow = 1, .allow = allow, .rate = ENDPOINT_ANY, .burst = 1,
+                              .max_concurrent = 8, .deadline_ms = deadline_ms,
+                              .connect_timeout_ms = 500, .breaker_ratio = 50, .breaker_min = 20,
+                              .breaker_open_ms = 60000, .secret_file = "", .ca_file = "",
+                              .cert_file = "", .key_file = "", .proxy = "" };
+
+    target_init(&target, ev);
+    target.answer = answer;
+    snprintf(url, sizeof(url), "http://%s/api", target.addr);
+    say(&mng, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m }, 0);
+    say(&mng, &(struct msg){ .type = MSG_PART_OPEN,
+                             .part_open = { .epoch = 5, .part = 3, .part_epoch = 8, .match = "img/*",
+                                            .max_tasks = 1000, .endpoint = "gen" } }, 0);
+    WAIT(mng.seen[MSG_ENDPOINT_STATUS] > 0 && mng.last[MSG_ENDPOINT_STATUS].endpoint_status.n > 0);
+}
+
+static struct call_span span(const char *s)
+{
+    return (struct call_span){ s, strlen(s) };
+}
+
+static task_no put_call(const char *path)
+{
+    const struct msg *a;
+    struct task_put one = put_of("");
+    struct buf b;
+
+    buf_init(&b);
+    call_pack_begin(&b, span("POST"), span(path));
+    call_pack_header(&b, span("x-mine"), span("1"));
+    call_pack_body(&b, span("{\"n\":1}"));
+    one.body = (struct bytes_of){ (uint32_t)b.len, b.data };
+    a = ask(&(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } }, MSG_TASK_PUT_ANS);
+    buf_fini(&b);
+    cr_assert_eq(a->task_put_ans.v[0].code, CODE_DONE);
+    return a->task_put_ans.v[0].no;
+}
+
+Test(task_service, a_call_is_sent_and_its_answer_is_the_result)
+{
+    const struct msg_task_get_ans *g;
+    task_no no;
+
+    open_calls("HTTP/1.1 201 Made\r\nContent-Type: image/png\r\nContent-Length: 3\r\n\r\nPNG", 5000);
+    no = put_call("/img?size=1");
+    WAIT(get(no)->state == TASK_SUCCEEDED);
+    g = get(no);
+    cr_expect_eq(g->status, 201);
+    cr_expect_str_eq(g->content_type, "image/png");
+    cr_expect(g->result.n == 3 && memcmp(g->result.p, "PNG", 3) == 0 && g->result_length == 3);
+    cr_expect_eq(strncmp(target.last, "POST /api/img?size=1 HTTP/1.1\r\n", 31), 0, "%s", target.last);
+    cr_expect_not_null(strstr(target.last, "\r\nsegq-task: 3-"));
+    cr_expect_not_null(strstr(target.last, "\r\nx-mine: 1\r\n"));
+    cr_expect_not_null(strstr(target.last, "\r\n\r\n{\"n\":1}"));
+    WAIT(mng.last[MSG_ENDPOINT_STATUS].endpoint_status.v[0].succeeded == 1);
+    cr_expect_eq(take(1, 0)->code, CODE_CONFLICT, "no worker takes it");
+    target_fini(&target);
+}
+
+Test(task_service, a_call_that_fails_is_tried_again_or_dead)
+{
+    task_no no;
+
+    open_calls("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", 5000);
+    no = put_call("/gone");
+    WAIT(get(no)->state == TASK_DEAD);
+    target.answer = "HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n";
+    no = put_call("/broken");
+    WAIT(get(no)->state == TASK_RETRYING);
+    target.answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    WAIT(get(no)->state == TASK_SUCCEEDED);
+    cr_expect_eq(get(no)->attempts, 2);
+    cr_expect_not_null(strstr(target.last, "\r\nsegq-redelivered: 1\r\n"), "%s", target.last);
+    target_fini(&target);
+}
+
+Test(task_service, what_is_no_call_is_dead_and_sends_nothing)
+{
+    task_no no;
+
+    open_calls("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 5000);
+    no = put("{}");
+    WAIT(get(no)->state == TASK_DEAD);
+    cr_expect_eq(target.connections, 0);
+    target_fini(&target);
+}
+
+/* The end of the first attempt is unknown: it keeps its slot until its lease is over. */
+Test(task_service, a_call_is_not_sent_again_by_a_restart)
+{
+    task_no no;
+
+    open_calls(NULL, 60000);
+    no = put_call("/slow");
+    WAIT(target.requests == 1);
+    node_end();
+    target_fini(&target);
+    node_start();
+    open_calls("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 60000);
+    cr_expect_eq(get(no)->state, TASK_RUNNING);
+    no = put_call("/other");
+    WAIT(get(no)->state == TASK_SUCCEEDED);
+    cr_expect_eq(target.requests, 1, "the other one alone");
+    target_fini(&target);
+}
+
+Test(task_service, a_dead_target_burns_nothing)
+{
+    enum { N = 200 };
+    unsigned attempts = 0, dead = 0;
+    task_no no[N];
+
+    open_calls("", 5000);
+    target_fini(&target); /* nobody listens any more */
+    for (unsigned i = 0; i < N; i++)
+        no[i] = put_call("/x");
+    WAIT(mng.last[MSG_ENDPOINT_STATUS].endpoint_status.v[0].breaker == BREAKER_OPEN);
+    for (unsigned i = 0; i < N; i++) {
+        const struct msg_task_get_ans *g = get(no[i]);
+
+        attempts += g->attempts;
+        dead += g->state == TASK_DEAD;
+        if (g->state == TASK_WAITING)
+            cr_expect(g->eta == TASK_ETA_ENDPOINT && g->eta_ms == -1);
+    }
+    cr_expect_eq(dead, 0);
+    cr_expect(attempts >= 10 && attempts <= 20, "%u", attempts);
+}
+
+Test(task_service, at_the_end_calls_on_their_way_have_some_seconds)
+{
+    task_no no;
+
+    open_calls(NULL, 60000);
+    no = put_call("/slow");
+    WAIT(target.requests == 1);
+    task_service_stop(node);
+    for (unsigned i = 0; i < 50; i++)
+        ev_turn(ev, false);
+    cr_expect_eq(gones, 0);
+    for (unsigned i = 0; i < TARGET_CONNS; i++)
+        if (target.conn[i].io != NULL)
+            cr_assert_gt(send(target.conn[i].fd, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 38, 0), 0);
+    WAIT(gones == 1);
+    node_end();
+    node_start();
+    cr_expect_eq(get(no)->state, TASK_SUCCEEDED);
+    target_fini(&target);
 }

@@ -1,0 +1,43 @@
+/* answer.h: what came of a request to a target: an answer, or why there is none. Pure, data only. */
+#ifndef SEGQ_CALLS_ANSWER_H
+#define SEGQ_CALLS_ANSWER_H
+
+#include "common/base/base.h"
+#include "common/task/bounds.h"
+
+/* name, word for people */
+#define CALL_FAULTS(X)                                                                    \
+    X(NONE, "")                                                                           \
+    X(DNS, "dns")           /* the host has no address */                                 \
+    X(REFUSED, "refused")   /* its address is none that the endpoint may reach */         \
+    X(CONNECT, "connect")                                                                 \
+    X(TLS, "tls")           /* or its certificate is not good */                          \
+    X(TIMEOUT, "timeout")   /* no whole answer before the deadline */                     \
+    X(RESET, "reset")       /* the connection ended, or what came is no HTTP */           \
+    X(TOO_LONG, "too_long") /* the answer */                                              \
+    X(LOCAL, "local")       /* no memory or descriptors here */
+
+enum call_fault {
+#define X(NAME, word) CALL_##NAME,
+    CALL_FAULTS(X)
+#undef X
+    CALL_NFAULTS
+};
+
+#define ANSWER_TYPE_MAX 127 /* bytes of a Content-Type; a longer one is left out */
+
+struct call_answer {
+    enum call_fault fault;
+    unsigned status; /* 100..999; 0: there was no answer */
+    uint32_t ms;     /* from the send to the end */
+    char type[ANSWER_TYPE_MAX + 1]; /* Content-Type; "": none */
+    /* Header fields that say what is to be done; "": none, or too long. */
+    char retry_after[64], command[64], delivery[64], upstash[16];
+    const uint8_t *body; /* borrowed: the first n bytes, */
+    uint32_t n;
+    uint64_t length; /* of so many */
+    uint8_t sha256[RESULT_SHA256]; /* of all of them; only if length > n */
+    char why[96]; /* a fault in words */
+};
+
+#endif

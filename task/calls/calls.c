@@ -1,0 +1,304 @@
+/* calls.c: endpoints are few (a list), calls on their way as many as slots. */
+#include "task/calls/calls.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/base/log.h"
+#include "common/base/text.h"
+#include "task/parts/rate.h"
+
+#define LOG_MODULE "calls"
+
+#define RAMP_FIRST     0.1
+#define RAMP_FACTOR    1.5 /* a second */
+#define RAMP_ANY_SLOTS 64  /* at first a tenth of these, where there is no bound */
+
+/* ---- definitions --------------------------------------------------------------------------- */
+
+void calls_init(struct calls *c)
+{
+    *c = (struct calls){ 0 };
+    list_init(&c->endpoints);
+    list_init(&c->going);
+    map_init(&c->by_id, 0); /* our own numbers */
+}
+
+static void def_free(struct msg_endpoint *d)
+{
+    for (uint32_t i = 0; i < d->n_allow; i++)
+        free((char *)d->allow[i]);
+    free(d->allow);
+    free((char *)d->url);
+    free((char *)d->secret_file);
+    free((char *)d->ca_file);
+    free((char *)d->cert_file);
+    free((char *)d->key_file);
+    free((char *)d->proxy);
+    *d = (struct msg_endpoint){ 0 };
+}
+
+/* A copy that owns its texts. False: no memory; def_free(). */
+static bool def_copy(struct msg_endpoint *d, const struct msg_endpoint *m)
+{
+    bool ok;
+
+    *d = *m;
+    d->name = NULL;
+    d->url = strdup(m->url);
+    d->secret_file = strdup(m->secret_file);
+    d->ca_file = strdup(m->ca_file);
+    d->cert_file = strdup(m->cert_file);
+    d->key_file = strdup(m->key_file);
+    d->proxy = strdup(m->proxy);
+    d->allow = calloc(m->n_allow + 1, sizeof(*d->allow));
+    d->n_allow = d->allow != NULL ? m->n_allow : 0;
+    ok = d->url != NULL && d->secret_file != NULL && d->ca_file != NULL && d->cert_file != NULL &&
+         d->key_file != NULL && d->proxy != NULL && d->allow != NULL;
+    for (uint32_t i = 0; i < d->n_allow; i++)
+        ok &= (d->allow[i] = strdup(m->allow[i])) != NULL;
+    return ok;
+}
+
+static void endpoint_free(struct calls *c, struct endpoint *ep)
+{
+    assert(ep->in_flight == 0 && ep->target == NULL);
+    list_remove(&c->endpoints, &ep->in);
+    def_free(&ep->def);
+    free(ep);
+}
+
+void calls_fini(struct calls *c)
+{
+    each_going (c, g)
+        calls_end(c, g, 0);
+    each_endpoint (c, ep)
+        endpoint_free(c, ep);
+    map_fini(&c->by_id);
+}
+
+struct endpoint *calls_find(const struct calls *c, const char *name)
+{
+    each_endpoint (c, ep) {
+        if (strcmp(ep->name, name) == 0)
+            return ep;
+    }
+    return NULL;
+}
+
+static struct rate rate_of(const struct endpoint *ep)
+{
+    double per_s = ep->def.rate == ENDPOINT_ANY ? 0 : (double)ep->def.rate / 1000;
+
+    return rate_make(per_s, (uint32_t)u64_min(u64_max(ep->def.burst, 1), RATE_BURST_MAX));
+}
+
+static struct endpoint *endpoint_new(struct calls *c, const char *name, msec_t now)
+{
+    struct endpoint *ep = calloc(1, sizeof(*ep));
+
+    if (ep == NULL)
+        return NULL;
+    copy_text(ep->name, sizeof(ep->name), name);
+    budget_init(&ep->budget, now);
+    list_push_back(&c->endpoints, &ep->in);
+    return ep;
+}
+
+static bool is_good(const struct msg_endpoint *m)
+{
+    return m->serial != 0 && m->deadline_ms > 0 && m->deadline_ms <= 86400000 &&
+           (m->rate == ENDPOINT_ANY || m->rate <= RATE_PER_1000_S) &&
+           m->n_allow <= ENDPOINT_ALLOW_MAX;
+}
+
+int calls_define(struct calls *c, const struct msg_endpoint *m, msec_t now)
+{
+    struct endpoint *ep = calls_find(c, m->name);
+    struct msg_endpoint d;
+    struct rate r;
+
+    if (!is_good(m))
+        return SQ_EINVAL;
+    if (ep != NULL && ep->def.serial == m->serial)
+        return 0;
+    if (!def_copy(&d, m) || (ep == NULL && (ep = endpoint_new(c, m->name, now)) == NULL)) {
+        def_free(&d);
+        return SQ_ENOMEM;
+    }
+    if (ep->def.serial == 0 || (ep->def.paused && !d.paused))
+        ep->ramp = now;
+    if (ep->def.serial == 0 || ep->def.rate != d.rate || ep->def.burst != d.burst) {
+        def_free(&ep->def);
+        ep->def = d;
+        r = rate_of(ep);
+        ep->tat = rate_empty(&r, now);
+    } else {
+        def_free(&ep->def);
+        ep->def = d;
+    }
+    return 0;
+}
+
+void calls_drop(struct calls *c, const char *name)
+{
+    struct endpoint *ep = calls_find(c, name);
+
+    if (ep == NULL)
+        return;
+    def_free(&ep->def);
+}
+
+/* ---- what may go now ----------------------------------------------------------------------- */
+
+/* Of 1. */
+static double ramp_share(const struct endpoint *ep, msec_t now)
+{
+    double share = RAMP_FIRST;
+
+    for (msec_t ms = ep->ramp == MSEC_NEVER ? 0 : now - ep->ramp; ms > 0 && share < 1; ms -= 1000)
+        share *= 1 + (RAMP_FACTOR - 1) * (double)ms_min(ms, 1000) / 1000;
+    return ep->ramp == MSEC_NEVER || share > 1 ? 1 : share;
+}
+
+static uint64_t slots(const struct endpoint *ep, msec_t now)
+{
+    double share = ramp_share(ep, now);
+    uint64_t most = ep->def.max_concurrent;
+
+    if (most == 0 || share >= 1)
+        return most;
+    return u64_max((uint64_t)((double)(most == ENDPOINT_ANY ? RAMP_ANY_SLOTS : most) * share), 1);
+}
+
+/* Its rate's interval is longer on the ramp. */
+static struct rate rate_now(const struct endpoint *ep, msec_t now)
+{
+    struct rate r = rate_of(ep);
+
+    r.interval_ns = (int64_t)((double)r.interval_ns / ramp_share(ep, now));
+    if (r.burst_ns < r.interval_ns)
+        r.burst_ns = r.interval_ns;
+    return r;
+}
+
+static bool is_open(const struct endpoint *ep, uint64_t running, msec_t now)
+{
+    return ep->def.serial != 0 && ep->usable && !ep->def.paused && ep->def.rate != 0 && running < slots(ep, now);
+}
+
+bool endpoint_lets(struct endpoint *ep, uint64_t running, msec_t now)
+{
+    struct rate r = rate_now(ep, now);
+
+    if (!is_open(ep, running, now) || now < ep->held || !rate_lets(&r, ep->tat, now))
+        return false;
+    return breaker_lets(&ep->breaker, now);
+}
+
+msec_t endpoint_when(const struct endpoint *ep, uint64_t running, msec_t now)
+{
+    struct rate r = rate_now(ep, now);
+    msec_t rate = rate_lets(&r, ep->tat, now) ? now : ms_max(rate_when(&r, ep->tat), now + 1);
+
+    if (ep->def.serial == 0 || !ep->usable || ep->def.paused || ep->def.rate == 0)
+        return MSEC_NEVER;
+    if (running >= slots(ep, now)) /* the ramp may give one more */
+        return ramp_share(ep, now) < 1 && ep->def.max_concurrent > running ? now + 100 : MSEC_NEVER;
+    return ms_max(ms_max(rate, ep->held), breaker_when(&ep->breaker));
+}
+
+/* ---- calls --------------------------------------------------------------------------------- */
+
+struct going_call *calls_begin(struct calls *c, struct endpoint *ep, uint32_t attempt, msec_t now)
+{
+    struct rate r = rate_now(ep, now);
+    struct going_call *g = calloc(1, sizeof(*g));
+
+    if (g == NULL || map_set_ptr(&c->by_id, c->last_id + 1, g) < 0) {
+        free(g);
+        return NULL;
+    }
+    *g = (struct going_call){ .endpoint = ep, .id = ++c->last_id, .attempt = attempt };
+    buf_init(&g->result);
+    g->probe = breaker_begins(&ep->breaker);
+    ep->tat = rate_pass(&r, ep->tat, now);
+    if (attempt <= 1)
+        budget_first(&ep->budget, now);
+    ep->in_flight++;
+    list_push_back(&c->going, &g->in);
+    return g;
+}
+
+struct going_call *calls_at(const struct calls *c, uint64_t id)
+{
+    return map_get_ptr(&c->by_id, id);
+}
+
+static void count(struct endpoint_counts *n, const struct call_answer *a, const struct verdict *v)
+{
+    n->succeeded += v->kind == VERDICT_DONE;
+    n->failed += v->failed;
+    n->ms += a->ms;
+    n->of_class[v->class]++;
+    n->of_fault[a->fault] += a->fault != CALL_NONE;
+}
+
+static void tell_breaker(struct endpoint *ep, bool probe, enum breaker_end how, msec_t now)
+{
+    struct breaker_rules r = { ep->def.breaker_ratio, ep->def.breaker_min,
+                               ep->def.breaker_open_ms };
+    bool was_down = endpoint_is_down(ep);
+
+    breaker_ends(&ep->breaker, &r, probe, how, now);
+    if (was_down && !endpoint_is_down(ep)) {
+        ep->ramp = now;
+        log_info("event=endpoint_well endpoint=%s", ep->name);
+    } else if (!was_down && endpoint_is_down(ep)) {
+        log_warn("event=endpoint_down endpoint=%s open_ms=%" PRId64, ep->name, ep->breaker.last_ms);
+    }
+}
+
+void calls_answered(struct going_call *g, const struct call_answer *a, msec_t now, int64_t wall_ms)
+{
+    struct endpoint *ep = g->endpoint;
+    struct verdict *v = &g->verdict;
+
+    assert(g->step == CALL_SENT);
+    g->step = CALL_ENDED;
+    *v = verdict_of(a, wall_ms);
+    v->spared |= v->kind == VERDICT_RETRY && g->probe;
+    if (v->kind == VERDICT_RETRY)
+        v->least_ms = ms_max(v->least_ms, budget_retry(&ep->budget, now));
+    count(&ep->n, a, v);
+    tell_breaker(ep, g->probe, a->fault == CALL_LOCAL ? END_UNKNOWN : v->failed ? END_FAILED : END_WELL,
+                 now);
+    g->probe = false;
+    if (v->hold_ms > 0)
+        ep->held = ms_max(ep->held, now + v->hold_ms);
+}
+
+void calls_refuse(struct going_call *g)
+{
+    assert(g->step == CALL_TAKEN);
+    tell_breaker(g->endpoint, g->probe, END_UNKNOWN, 0);
+    g->step = CALL_ENDED;
+    g->probe = false;
+    g->verdict = (struct verdict){ .kind = VERDICT_DEAD, .class = CLASS_NO_CALL };
+    g->endpoint->n.of_class[CLASS_NO_CALL]++;
+}
+
+void calls_end(struct calls *c, struct going_call *g, msec_t now)
+{
+    struct endpoint *ep = g->endpoint;
+
+    assert(ep->in_flight > 0 && g->sending == NULL);
+    if (g->step != CALL_ENDED)
+        tell_breaker(ep, g->probe, END_UNKNOWN, now);
+    ep->in_flight--;
+    list_remove(&c->going, &g->in);
+    (void)map_del(&c->by_id, g->id);
+    buf_fini(&g->result);
+    free(g);
+}

@@ -1,0 +1,116 @@
+/* calls.h: the endpoints that a node calls, and its calls on their way: what may go now. Pure.
+ *
+ * An endpoint lets a call begin while all of these do:
+ *   the operator      it is not paused, and its definition is here, and can be used
+ *   its rate          GCRA (rate.h), of this node's share; from an empty bucket
+ *   its slots         tasks of its pools that run, also those of which nobody knows whether the
+ *                     target still has them (a restart, a move): less than this node's share
+ *   the target        Retry-After of a 429 or 503 is over
+ *   its breaker       breaker.h
+ *   its ramp          behind a start, a pause and an open breaker a tenth of rate and slots, and
+ *                     half as much again each second, until it is all
+ *
+ * Retries have a budget (budget.h). Times are on the node's axis. Who takes tasks and settles them:
+ * task/table/calls.h; who sends: task/service/caller.h. */
+#ifndef SEGQ_CALLS_H
+#define SEGQ_CALLS_H
+
+#include "common/base/err.h"
+#include "common/base/list.h"
+#include "common/base/map.h"
+#include "common/base/buf.h"
+#include "common/wire/msg_task_manager.h"
+#include "task/calls/breaker.h"
+#include "task/calls/budget.h"
+#include "task/calls/verdict.h"
+
+struct endpoint_counts { /* ever */
+    uint64_t sent, succeeded, failed, ms; /* failed: the target was not well */
+    uint64_t of_class[CALL_NCLASSES], of_fault[CALL_NFAULTS];
+};
+
+struct endpoint {
+    struct list_node in; /* calls.endpoints */
+    char name[TASK_NAME_MAX + 1];
+    struct msg_endpoint def; /* texts owned; serial 0: gone, or not told yet */
+    int64_t tat;      /* its rate's, in steps of a share that is not on its ramp */
+    msec_t held;      /* until then by Retry-After; 0: not */
+    msec_t ramp;      /* since then it rises; MSEC_NEVER: it is all there */
+    struct breaker breaker;
+    struct budget budget;
+    uint32_t in_flight; /* calls of ours */
+    struct endpoint_counts n;
+    /* Of the taker's turn: */
+    uint64_t running; /* tasks of its pools */
+    uint32_t next;    /* partition to be asked first */
+    bool wanted;      /* there is a task that could go */
+    /* Of the sender: */
+    void *target;           /* made for target_serial; */
+    uint64_t target_serial;
+    bool usable;            /* false: it could not be made, or not yet */
+};
+
+enum call_step {
+    CALL_TAKEN, /* its START is not written yet */
+    CALL_SENT,
+    CALL_ENDED, /* its end is not written yet */
+};
+
+struct going_call {
+    struct list_node in; /* calls.going */
+    struct endpoint *endpoint; /* ref */
+    uint64_t id;
+    uint8_t step; /* enum call_step */
+    bool probe;
+    part_no part;
+    task_no no;
+    uint64_t lease;
+    uint32_t attempt;
+    msec_t until;   /* the end of its lease */
+    int64_t due_ms; /* Unix ms: when it began to wait */
+    char queue[TASK_NAME_MAX + 1];
+    struct verdict verdict; /* ENDED */
+    struct buf result;      /* ENDED: in the form that is kept (reply.h) */
+    struct caller *sender;  /* of the sender, as is what follows */
+    void *target, *sending;
+};
+
+struct calls {
+    struct list endpoints, going;
+    struct map by_id; /* -> struct going_call */
+    uint64_t last_id;
+};
+
+void calls_init(struct calls *c);
+void calls_fini(struct calls *c);
+
+/* 0; SQ_EINVAL: it is none that can be called; SQ_ENOMEM. The same serial again: nothing. */
+SQ_CHECK int calls_define(struct calls *c, const struct msg_endpoint *m, msec_t now);
+/* No call begins any more; those that go on end. */
+void calls_drop(struct calls *c, const char *name);
+struct endpoint *calls_find(const struct calls *c, const char *name); /* NULL */
+
+/* running: tasks of its pools that run now. */
+bool endpoint_lets(struct endpoint *ep, uint64_t running, msec_t now);
+/* When it may let one pass by itself; MSEC_NEVER: when a call ends, or it is told so. */
+msec_t endpoint_when(const struct endpoint *ep, uint64_t running, msec_t now);
+/* Is it known that nothing goes until the target is well again? */
+static inline bool endpoint_is_down(const struct endpoint *ep)
+{
+    return ep->breaker.state != BREAKER_CLOSED || !ep->usable;
+}
+
+/* A call of a task that has just started. NULL: no memory. */
+struct going_call *calls_begin(struct calls *c, struct endpoint *ep, uint32_t attempt, msec_t now);
+struct going_call *calls_at(const struct calls *c, uint64_t id); /* NULL: it has gone */
+/* What the target answered: g->verdict, for the settlement; the endpoint learns from it. */
+void calls_answered(struct going_call *g, const struct call_answer *a, msec_t now, int64_t wall_ms);
+/* What the task has is no request that may be made: nothing was sent. */
+void calls_refuse(struct going_call *g);
+/* It is over: settled, or nobody cares. One without an answer tells the endpoint nothing. */
+void calls_end(struct calls *c, struct going_call *g, msec_t now);
+
+#define each_endpoint(c, ep) list_each_of(&(c)->endpoints, struct endpoint, in, ep)
+#define each_going(c, g)     list_each_of(&(c)->going, struct going_call, in, g)
+
+#endif

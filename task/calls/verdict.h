@@ -1,0 +1,56 @@
+/* verdict.h: what follows from an answer: done, tried again, dead. Pure: the whole table.
+ *
+ *   segq-command: abort, or webhook-delivery: abort-message,
+ *   or 489 with upstash-nonretryable-error: true          dead
+ *   segq-command: retry=SECONDS                           tried again after so long
+ *   2xx                                                   done
+ *   408, 425, 429, 5xx, no answer                         tried again: Retry-After, or back-off
+ *   3xx, other 4xx (410: the endpoint has gone)           dead
+ *
+ * A command goes before the status. */
+#ifndef SEGQ_CALLS_VERDICT_H
+#define SEGQ_CALLS_VERDICT_H
+
+#include "task/calls/answer.h"
+
+#define HOLD_MAX_MS 3600000 /* for so long at most Retry-After is obeyed */
+
+/* Classes of ends; name, word for people */
+#define CALL_CLASSES(X)                                                                   \
+    X(SUCCEEDED, "succeeded")                                                             \
+    X(ASKED, "retry_asked")     /* segq-command: retry */                                 \
+    X(BUSY, "too_many")         /* 429 */                                                 \
+    X(EARLY, "not_now")         /* 408, 425 */                                            \
+    X(BROKEN, "server_error")   /* 5xx */                                                 \
+    X(UNANSWERED, "no_answer")                                                            \
+    X(ABORTED, "aborted")       /* segq-command: abort */                                 \
+    X(REDIRECT, "redirect")     /* 3xx: never followed */                                 \
+    X(GONE, "gone")             /* 410 */                                                 \
+    X(PERMANENT, "permanent")   /* other 4xx, and what no final answer is */              \
+    X(NO_CALL, "no_call")       /* the task is no request that may be made */
+
+enum call_class {
+#define X(NAME, word) CLASS_##NAME,
+    CALL_CLASSES(X)
+#undef X
+    CALL_NCLASSES
+};
+const char *call_class_word(enum call_class c);
+const char *call_fault_word(enum call_fault f);
+
+enum verdict_kind { VERDICT_DONE, VERDICT_RETRY, VERDICT_DEAD };
+
+struct verdict {
+    enum verdict_kind kind;
+    enum call_class class;
+    int64_t delay_ms; /* RETRY: after so long; -1: as the back-off says, */
+    int64_t least_ms; /* but not before that */
+    bool spared; /* RETRY: the attempt does not count: the target said that it has not looked */
+    bool failed; /* to the breaker: the endpoint is not well */
+    int64_t hold_ms; /* nothing is sent to the endpoint for so long; 0: go on */
+};
+
+/* wall_ms: Unix time, for a Retry-After that names a moment. */
+struct verdict verdict_of(const struct call_answer *a, int64_t wall_ms);
+
+#endif

@@ -1,0 +1,21 @@
+/* address.h: where a target is. Shell. For the files of this room. */
+#ifndef SEGQ_OUT_ADDRESS_H
+#define SEGQ_OUT_ADDRESS_H
+
+#include "task/out/out_int.h"
+
+enum address {
+    ADDRESS_KNOWN,
+    ADDRESS_ASKED,   /* fn will be called */
+    ADDRESS_REFUSED, /* there is none that may be reached */
+    ADDRESS_NONE,    /* the name cannot be asked */
+};
+/* The address of the next connection: of the proxy, if there is one. fn: with the target. */
+enum address address_of(struct out_target *t, struct net_addr *a, host_fn fn);
+/* An answer has come. */
+void address_told(struct out_target *t, const struct host_answer *a);
+/* A connection to it could not be made: the next one is tried. */
+void address_failed(struct out_target *t);
+bool address_may(const struct out_target *t, const struct net_addr *a);
+
+#endif

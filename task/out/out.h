@@ -1,0 +1,66 @@
+/* out.h: HTTP requests to targets, by libcurl on the process's loop: no thread, nothing blocks.
+ * Shell.
+ *
+ *   names       are asked by us (common/net/hosts.h), and libcurl gets addresses alone: so its
+ *               resolver, which would need threads, never runs. An answer counts for 5 s, and for
+ *               60 s while name servers do not answer
+ *   addresses   are checked each time that a connection is made (ssrf.h); with a proxy it is the
+ *               proxy that is reached, and not checked: it is the operator's word
+ *   at most once  libcurl sends a request again if a kept connection turns out to be dead: here it
+ *               does not, since the target may have had the first one
+ *   bounds      deadline, connect timeout, bytes of head and body, kept connections; none is older
+ *               than 5 min, so that a name's new address is seen
+ *   never       redirects, decompression, cookies, proxies of the environment, an unverified
+ *               certificate */
+#ifndef SEGQ_OUT_H
+#define SEGQ_OUT_H
+
+#include "common/base/buf.h"
+#include "common/base/err.h"
+#include "common/base/ip.h"
+#include "common/net/ev.h"
+#include "task/calls/answer.h"
+
+#define OUT_ALLOW_MAX 32
+#define OUT_BODY_MAX  (16u << 20) /* bytes of an answer; then its connection is closed */
+
+struct out;
+struct out_target;
+struct out_call;
+
+struct out_rules { /* of a target; copied */
+    const char *url; /* "http://host:port/path" */
+    unsigned n_allow;
+    struct ip_net allow[OUT_ALLOW_MAX];
+    uint32_t connect_ms;
+    const char *ca_file, *cert_file, *key_file; /* "": none */
+    const char *proxy; /* "http://host:port"; "": none */
+};
+
+struct out_request { /* read during out_send() only; but the body is taken */
+    const char *method;
+    const char *path;   /* from a slash on; behind the target's own */
+    const char *fields; /* lines "name: value", each with a 0 behind it, */
+    size_t fields_n;    /* in so many bytes */
+    struct buf *body;   /* becomes empty */
+    uint32_t deadline_ms;
+    uint32_t keep; /* bytes of the answer's body */
+    bool (*may)(void *arg); /* asked when the first byte is about to leave; false: it does not */
+};
+
+typedef void (*out_fn)(void *arg, const struct call_answer *a);
+
+SQ_CHECK int out_new(struct out **out, struct ev *ev, struct err *e);
+void out_free(struct out *o); /* no target is left; NULL is fine */
+
+SQ_CHECK int out_target_new(struct out_target **out, struct out *o, const struct out_rules *r,
+                            struct err *e);
+/* Its calls are cancelled. NULL is fine. */
+void out_target_free(struct out_target *t);
+
+/* fn is called once, later. NULL: no memory, and fn is not called. */
+struct out_call *out_send(struct out_target *t, const struct out_request *q, out_fn fn, void *arg);
+/* Its connection is closed, fn is not called. Not from inside fn. */
+void out_cancel(struct out_call *c);
+
+#endif

@@ -1,0 +1,77 @@
+/* url.c: from left to right. */
+#include "task/out/url.h"
+
+#include <string.h>
+
+static bool all_in(const char *p, size_t n, const char *set)
+{
+    for (size_t i = 0; i < n; i++)
+        if (p[i] == 0 || strchr(set, p[i]) == NULL)
+            return false;
+    return true;
+}
+
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+static const char *host(struct url *u, const char *p, size_t n)
+{
+    bool v6 = n > 2 && p[0] == '[' && p[n - 1] == ']';
+
+    p += v6;
+    n -= v6 ? 2 : 0;
+    if (n == 0)
+        return "url: the host is missing";
+    if (n > URL_HOST_MAX)
+        return "url: the host is too long";
+    if (!all_in(p, n, v6 ? "0123456789abcdefABCDEF:." : LETTERS "-._"))
+        return "url: the host has a character that no host has (a user's name is not possible)";
+    memcpy(u->host, p, n);
+    u->host[n] = 0;
+    return NULL;
+}
+
+static const char *port(struct url *u, const char *p, size_t n)
+{
+    unsigned v = 0;
+
+    for (size_t i = 0; i < n && i < 6; i++)
+        v = v * 10 + (unsigned)(p[i] - '0');
+    if (n == 0 || n > 5 || !all_in(p, n, "0123456789") || v == 0 || v > 65535)
+        return "url: the port is no number from 1 to 65535";
+    u->port = (uint16_t)v;
+    return NULL;
+}
+
+static const char *path(struct url *u, const char *p)
+{
+    size_t n = strlen(p);
+
+    while (n > 0 && p[n - 1] == '/')
+        n--;
+    if (n > URL_PATH_MAX)
+        return "url: the path is too long";
+    if (!all_in(p, n, LETTERS "/-._~!$&'()*+,;=:@%"))
+        return "url: the path has a character that must be escaped, a query, or a fragment";
+    memcpy(u->path, p, n);
+    u->path[n] = 0;
+    return NULL;
+}
+
+const char *url_parse(struct url *u, const char *text)
+{
+    size_t scheme = strncmp(text, "http://", 7) == 0 ? 7 : strncmp(text, "https://", 8) == 0 ? 8 : 0;
+    const char *p = text + scheme, *end = p + strcspn(p, "/?#"), *colon = NULL;
+    const char *why = scheme == 0 ? "url: begins neither with http:// nor with https://" : NULL;
+
+    memset(u, 0, sizeof(*u));
+    u->tls = scheme == 8;
+    u->port = u->tls ? 443 : 80;
+    for (const char *c = end; c > p && c[-1] != ']' && colon == NULL; c--)
+        if (c[-1] == ':')
+            colon = c - 1;
+    if (why == NULL)
+        why = host(u, p, (size_t)((colon != NULL ? colon : end) - p));
+    if (why == NULL && colon != NULL)
+        why = port(u, colon + 1, (size_t)(end - colon - 1));
+    return why != NULL ? why : path(u, end);
+}

@@ -1,0 +1,21 @@
+/* url.h: the url of an endpoint, in its parts. Pure. RFC 3986, the part of it that an endpoint may
+ * use: http or https, a host, a port, a path. */
+#ifndef SEGQ_OUT_URL_H
+#define SEGQ_OUT_URL_H
+
+#include "common/base/base.h"
+
+#define URL_HOST_MAX 255
+#define URL_PATH_MAX 1024
+
+struct url {
+    bool tls;
+    uint16_t port;
+    char host[URL_HOST_MAX + 1]; /* a name, or a numeric address: v6 without brackets */
+    char path[URL_PATH_MAX + 1]; /* without a slash at its end; may be "" */
+};
+
+/* NULL, or what is wrong. */
+const char *url_parse(struct url *u, const char *text);
+
+#endif

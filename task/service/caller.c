@@ -1,0 +1,359 @@
+/* caller.c: between the table and task/out. */
+#include "task/service/caller.h"
+
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/text.h"
+#include "task/calls/request.h"
+#include "task/service/state.h"
+
+#define LOG_MODULE    "caller"
+#define LEASE_MORE_MS 10000 /* a task's lease ends so long behind its call's deadline */
+#define KEYS_FILE_MAX 4096
+
+/* ---- targets ------------------------------------------------------------------------------- */
+
+struct caller_target { /* of an endpoint, under one serial */
+    struct out_target *out;
+    bool sign, retired;
+    uint32_t uses; /* calls on their way */
+    struct sign_keys keys;
+};
+
+static void target_free(struct caller_target *t)
+{
+    out_target_free(t->out);
+    sodium_memzero(&t->keys, sizeof(t->keys));
+    free(t);
+}
+
+static void target_leave(struct caller_target *t)
+{
+    if (--t->uses == 0 && t->retired)
+        target_free(t);
+}
+
+/* The endpoint has another one, or has gone: its calls end first. */
+static void target_retire(struct endpoint *ep)
+{
+    struct caller_target *t = ep->target;
+
+    ep->target = NULL;
+    ep->usable = false;
+    if (t == NULL)
+        return;
+    t->retired = true;
+    t->uses++;
+    target_leave(t);
+}
+
+static int read_keys(struct sign_keys *k, const char *path, struct err *e)
+{
+    char text[KEYS_FILE_MAX];
+    FILE *f = fopen(path, "re");
+    size_t n = f != NULL ? fread(text, 1, sizeof(text), f) : 0;
+    bool failed = f == NULL || ferror(f) != 0;
+    unsigned line = 0;
+    const char *why = failed ? NULL : sign_keys_read(k, text, n, &line);
+
+    if (f != NULL)
+        fclose(f);
+    sodium_memzero(text, sizeof(text));
+    if (failed)
+        return err_set(e, SQ_ESYS, "%s: cannot be read", path);
+    return why != NULL ? err_set(e, SQ_EINVAL, "%s, line %u: %s", path, line, why) : 0;
+}
+
+static int read_allow(struct out_rules *r, const struct msg_endpoint *d, struct err *e)
+{
+    for (uint32_t i = 0; i < d->n_allow; i++)
+        if (!ip_net_parse(&r->allow[r->n_allow++], d->allow[i]))
+            return err_set(e, SQ_EINVAL, "allow: %s is no network", log_q(d->allow[i], strlen(d->allow[i])));
+    return 0;
+}
+
+static int target_new(struct caller *c, struct endpoint *ep, struct err *e)
+{
+    const struct msg_endpoint *d = &ep->def;
+    struct out_rules r = { .url = d->url, .connect_ms = d->connect_timeout_ms,
+                           .ca_file = d->ca_file, .cert_file = d->cert_file,
+                           .key_file = d->key_file, .proxy = d->proxy };
+    struct caller_target *t = calloc(1, sizeof(*t));
+    int rc = t == NULL ? err_set(e, SQ_ENOMEM, "out of memory") : read_allow(&r, d, e);
+
+    ep->target = t;
+    if (rc == 0 && d->secret_file[0] != 0)
+        rc = read_keys(&t->keys, d->secret_file, e);
+    if (rc == 0)
+        rc = out_target_new(&t->out, c->out, &r, e);
+    if (rc < 0)
+        target_retire(ep);
+    else
+        t->sign = d->secret_file[0] != 0;
+    return rc;
+}
+
+/* One that cannot be used is said once for each definition; no call begins. */
+static void come_into_force(struct caller *c, struct endpoint *ep)
+{
+    struct err e = { 0 };
+
+    if (ep->target_serial == ep->def.serial)
+        return;
+    target_retire(ep);
+    ep->target_serial = ep->def.serial;
+    ep->usable = ep->def.serial != 0 && target_new(c, ep, &e) == 0;
+    if (ep->def.serial != 0 && !ep->usable)
+        log_error("event=endpoint_unusable endpoint=%s why=%s do=\"change its definition, or the file\"",
+                  ep->name, log_q(e.text, strlen(e.text)));
+}
+
+/* ---- ends ---------------------------------------------------------------------------------- */
+
+static void settle(struct caller *c, struct going_call *g)
+{
+    struct task_now now = task_service_now(c->s);
+
+    if (tasktab_call_ends(c->s->tab, now, g))
+        calls_end(&c->calls, g, now.ms);
+}
+
+static void say_end(const struct going_call *g, const struct call_answer *a)
+{
+    const struct verdict *v = &g->verdict;
+
+    if (v->kind == VERDICT_DEAD)
+        log_warn("event=call_dead task=%u-%" PRIu64 " endpoint=%s attempt=%u class=%s status=%u",
+                 g->part, g->no, g->endpoint->name, g->attempt, call_class_word(v->class),
+                 a->status);
+    else if (v->kind == VERDICT_RETRY)
+        log_debug("event=call_failed task=%u-%" PRIu64 " endpoint=%s attempt=%u class=%s status=%u "
+                  "fault=%s why=%s", g->part, g->no, g->endpoint->name, g->attempt,
+                  call_class_word(v->class), a->status, call_fault_word(a->fault),
+                  log_q(a->why, strlen(a->why)));
+}
+
+static void on_answer(void *arg, const struct call_answer *a)
+{
+    struct going_call *g = arg;
+    struct caller *c = g->sender;
+
+    g->sending = NULL;
+    target_leave(g->target);
+    histo_add(&c->took, (uint64_t)a->ms * 1000);
+    tasktab_call_answered(c->s->tab, task_service_now(c->s), g, a);
+    say_end(g, a);
+    settle(c, g);
+}
+
+/* Nothing was sent. It is settled by the next tick: this turn's records are written already. */
+static void fails_here(struct going_call *g, const char *why)
+{
+    struct call_answer a = { .fault = CALL_LOCAL };
+
+    g->step = CALL_SENT;
+    copy_text(a.why, sizeof(a.why), why);
+    tasktab_call_answered(g->sender->s->tab, task_service_now(g->sender->s), g, &a);
+    say_end(g, &a);
+}
+
+static void refuse(struct going_call *g)
+{
+    const struct call_answer none = { 0 };
+
+    calls_refuse(g);
+    say_end(g, &none);
+}
+
+/* ---- and begins ---------------------------------------------------------------------------- */
+
+/* Who has lost its partition sends nothing more. */
+static bool may_send(void *arg)
+{
+    const struct going_call *g = arg;
+
+    return tasktab_call_may_go(g->sender->s->tab, g);
+}
+
+static struct buf copy_of(struct call_span s)
+{
+    struct buf b;
+
+    buf_init(&b);
+    buf_append(&b, s.p, s.n);
+    return b;
+}
+
+static void put_text(struct buf *b, struct call_span s)
+{
+    buf_append(b, s.p, s.n);
+    buf_byte(b, 0);
+}
+
+/* Fields, method, path: texts one behind the other. */
+static void send_request(struct going_call *g, const struct call *call, uint32_t deadline_ms)
+{
+    struct caller_target *t = g->endpoint->target;
+    char task[40];
+    struct request_facts f = { .task = task, .queue = g->queue, .attempt = g->attempt,
+                               .due_ms = g->due_ms, .now_ms = ev_wall_ms(g->sender->s->node.ev),
+                               .keys = t->sign ? &t->keys : NULL };
+    struct buf text, body = copy_of(call->body);
+    struct out_request q = { .body = &body, .deadline_ms = deadline_ms, .keep = TASK_RESULT_MAX,
+                             .may = may_send };
+
+    buf_init(&text);
+    snprintf(task, sizeof(task), "%u-%" PRIu64, g->part, g->no);
+    request_fields(call, &f, &text);
+    q.fields_n = text.len;
+    put_text(&text, call->method);
+    put_text(&text, call->path);
+    if (!text.failed && !body.failed) {
+        q.fields = (const char *)text.data;
+        q.method = q.fields + q.fields_n;
+        q.path = q.method + call->method.n + 1;
+        g->step = CALL_SENT;
+        g->endpoint->n.sent++;
+        g->sending = out_send(t->out, &q, on_answer, g);
+    }
+    buf_fini(&text);
+    buf_fini(&body);
+    if (g->sending == NULL) {
+        fails_here(g, "no memory");
+        return;
+    }
+    g->target = t;
+    t->uses++;
+}
+
+static void begin(struct caller *c, struct going_call *g, const struct taken_row *row)
+{
+    msec_t left = g->until - LEASE_MORE_MS - task_service_now(c->s).ms;
+    struct call call;
+
+    g->sender = c;
+    if (call_unpack(row->body.p, row->body.n, &call) < 0)
+        refuse(g);
+    else if (g->endpoint->target == NULL)
+        fails_here(g, "the endpoint's definition has gone");
+    else if (left <= 0)
+        fails_here(g, "its start was written too late");
+    else
+        send_request(g, &call, (uint32_t)left);
+}
+
+void caller_self(void *ctx, const struct msg *m, uint64_t rid)
+{
+    struct caller *c = &((struct task_service *)ctx)->caller;
+    struct going_call *g = calls_at(&c->calls, rid);
+
+    if (g == NULL)
+        return;
+    if (m->task_take_ans.n == 1)
+        begin(c, g, &m->task_take_ans.v[0]);
+    else
+        calls_end(&c->calls, g, task_service_now(c->s).ms); /* its body is lost: its lease ends */
+}
+
+void caller_forget_taken(struct caller *c)
+{
+    each_going (&c->calls, g) {
+        if (g->step == CALL_TAKEN)
+            calls_end(&c->calls, g, task_service_now(c->s).ms);
+    }
+}
+
+void caller_tick(struct caller *c)
+{
+    each_endpoint (&c->calls, ep)
+        come_into_force(c, ep);
+    each_going (&c->calls, g) {
+        if (g->step == CALL_ENDED)
+            settle(c, g);
+    }
+}
+
+/* ---- figures ------------------------------------------------------------------------------- */
+
+static void by_endpoint(struct buf *b, const struct endpoint *ep, const char *name, uint64_t v)
+{
+    const char *const labels[] = { "endpoint", ep->name, NULL };
+
+    metrics_u64(b, name, labels, v);
+}
+
+static void by_end(struct buf *b, const struct endpoint *ep)
+{
+    for (unsigned i = 0; i < CALL_NCLASSES; i++) {
+        const char *const labels[] = { "endpoint", ep->name, "class", call_class_word(i), NULL };
+
+        metrics_u64(b, "segq_task_calls_ended_total", labels, ep->n.of_class[i]);
+    }
+}
+
+static void by_fault(struct buf *b, const struct endpoint *ep)
+{
+    for (unsigned i = CALL_NONE + 1; i < CALL_NFAULTS; i++) {
+        const char *const labels[] = { "endpoint", ep->name, "why", call_fault_word(i), NULL };
+
+        metrics_u64(b, "segq_task_calls_unanswered_total", labels, ep->n.of_fault[i]);
+    }
+}
+
+void caller_metrics(const struct caller *c, struct buf *b)
+{
+    const struct list *all = &c->calls.endpoints;
+
+    if (all->n == 0)
+        return;
+    metrics_head(b, "segq_task_calls_in_flight", METRIC_GAUGE, "Calls that may be at their target");
+    list_each_of (all, struct endpoint, in, ep)
+        by_endpoint(b, ep, "segq_task_calls_in_flight", ep->in_flight);
+    metrics_head(b, "segq_task_calls_sent_total", METRIC_COUNTER, "Calls sent");
+    list_each_of (all, struct endpoint, in, ep)
+        by_endpoint(b, ep, "segq_task_calls_sent_total", ep->n.sent);
+    metrics_head(b, "segq_task_endpoint_breaker", METRIC_GAUGE,
+                 "0: calls go; 1: none go, since the target is not well; 2: some try");
+    list_each_of (all, struct endpoint, in, ep)
+        by_endpoint(b, ep, "segq_task_endpoint_breaker", ep->breaker.state);
+    metrics_head(b, "segq_task_calls_ended_total", METRIC_COUNTER, "Calls that ended, by how");
+    list_each_of (all, struct endpoint, in, ep)
+        by_end(b, ep);
+    metrics_head(b, "segq_task_calls_unanswered_total", METRIC_COUNTER,
+                 "Calls without a whole answer, by why");
+    list_each_of (all, struct endpoint, in, ep)
+        by_fault(b, ep);
+    metrics_histo(b, "segq_task_call_seconds", "Calls, from the send to the end of the answer",
+                  &c->took);
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+int caller_init(struct caller *c, struct task_service *s, struct err *e)
+{
+    c->s = s;
+    calls_init(&c->calls);
+    return out_new(&c->out, s->node.ev, e);
+}
+
+void caller_fini(struct caller *c)
+{
+    if (c->s == NULL)
+        return;
+    each_going (&c->calls, g) {
+        if (g->sending == NULL)
+            continue;
+        out_cancel(g->sending);
+        g->sending = NULL;
+        target_leave(g->target);
+    }
+    each_endpoint (&c->calls, ep)
+        target_retire(ep);
+    calls_fini(&c->calls);
+    out_free(c->out);
+}

@@ -1,0 +1,37 @@
+/* caller.h: the calls of endpoints: made of tasks that have started, sent (task/out), settled. Shell.
+ *
+ *   table        takes a task of an endpoint's pool, and says so to the node itself
+ *   journal      its START is written, or Redis has it: only then the node hears of it
+ *   here         the request goes; what the target answers, or why it does not, settles the task
+ *
+ * What cannot be settled now, since nothing can be written, is tried again until the task's lease is
+ * over. When the process ends, calls have some seconds to end. */
+#ifndef SEGQ_TASK_CALLER_H
+#define SEGQ_TASK_CALLER_H
+
+#include "common/base/metrics.h"
+#include "task/calls/calls.h"
+#include "task/out/out.h"
+
+struct msg;
+struct task_service;
+
+struct caller { /* a part of its owner */
+    struct task_service *s; /* ref */
+    struct calls calls;
+    struct out *out; /* owned */
+    struct histo took; /* calls, from the send to the end of the answer */
+};
+
+SQ_CHECK int caller_init(struct caller *c, struct task_service *s, struct err *e);
+/* Also of one that is zero. */
+void caller_fini(struct caller *c);
+/* For node_kind.self; ctx: struct task_service. */
+void caller_self(void *ctx, const struct msg *m, uint64_t rid);
+/* The turn, or those that wait for Redis, have not happened: what was taken was not. */
+void caller_forget_taken(struct caller *c);
+/* New definitions come into force; what could not be settled is tried again. */
+void caller_tick(struct caller *c);
+void caller_metrics(const struct caller *c, struct buf *b);
+
+#endif

@@ -1,0 +1,387 @@
+/* test_out.c: requests to a target that answers, hangs, drips, resets, never ends. */
+#define _GNU_SOURCE 1 /* memmem */
+#include "task/out/out.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <sodium.h>
+#include <stdio.h>
+
+#include "task/calls/verdict.h"
+#include "task/out/ssrf.h"
+#include "task/out/url.h"
+#include "tests/lib/targetrig.h"
+
+#define OK "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: text/plain\r\n\r\nhello"
+
+static struct ev *ev;
+static struct out *out;
+static struct out_target *target;
+static struct targetrig rig;
+static struct call_answer got;
+static char body[70000];
+static unsigned answers;
+static bool wanted;
+
+static void on_answer(void *arg, const struct call_answer *a)
+{
+    (void)arg;
+    got = *a;
+    if (a->n > 0)
+        memcpy(body, a->body, a->n);
+    answers++;
+}
+
+static bool may(void *arg)
+{
+    (void)arg;
+    return wanted;
+}
+
+#define WAIT(cond)                                                                       \
+    do {                                                                                 \
+        msec_t end_ = ev_now(ev) + 10000;                                                \
+        struct ev_timer *t_ = ev_timer_new(ev, on_tick, NULL);                           \
+        while (!(cond) && ev_now(ev) < end_) {                                           \
+            ev_timer_in_us(t_, 5000);                                                    \
+            ev_turn(ev, true);                                                           \
+        }                                                                                \
+        ev_timer_free(t_);                                                               \
+        cr_assert(cond, "waited in vain for " #cond);                                    \
+    } while (0)
+
+static void on_tick(void *arg)
+{
+    (void)arg;
+}
+
+static void make_target(const char *url, const char *allow)
+{
+    struct out_rules r = { .url = url, .connect_ms = 1000, .ca_file = "", .cert_file = "",
+                           .key_file = "", .proxy = "" };
+    struct err e = { 0 };
+
+    if (allow != NULL)
+        cr_assert(ip_net_parse(&r.allow[r.n_allow++], allow));
+    out_target_free(target);
+    cr_assert_eq(out_target_new(&target, out, &r, &e), 0, "%s", e.text);
+}
+
+static void setup(void)
+{
+    struct err e = { 0 };
+    char url[128];
+
+    cr_assert_eq(ev_new(&ev, &e), 0);
+    cr_assert_eq(out_new(&out, ev, &e), 0, "%s", e.text);
+    target_init(&rig, ev);
+    rig.answer = OK;
+    wanted = true;
+    snprintf(url, sizeof(url), "http://%s/base/", rig.addr);
+    make_target(url, "127.0.0.0/8");
+}
+
+static void teardown(void)
+{
+    out_target_free(target);
+    out_free(out);
+    target_fini(&rig);
+    ev_free(ev);
+}
+
+TestSuite(out, .init = setup, .fini = teardown);
+
+static struct out_call *send_one(const char *method, const char *text, uint32_t deadline_ms)
+{
+    static const char fields[] = "x-a: 1\0x-empty: \0user-agent: segq/1";
+    struct buf b;
+    struct out_request q = { .method = method, .path = "/p?q=1", .fields = fields,
+                             .fields_n = sizeof(fields), .body = &b, .deadline_ms = deadline_ms,
+                             .keep = 65536, .may = may };
+
+    buf_init(&b);
+    buf_str(&b, text);
+    return out_send(target, &q, on_answer, NULL);
+}
+
+static void call(const char *method, const char *text)
+{
+    unsigned before = answers;
+
+    cr_assert_neq(send_one(method, text, 3000), NULL);
+    WAIT(answers > before);
+}
+
+Test(out, a_request_is_what_was_said_and_nothing_else)
+{
+    call("POST", "the body");
+    cr_assert_eq(got.fault, CALL_NONE, "%s", got.why);
+    cr_expect_eq(got.status, 200);
+    cr_expect_str_eq(got.type, "text/plain");
+    cr_expect(got.n == 5 && got.length == 5 && memcmp(body, "hello", 5) == 0);
+    cr_expect_eq(strncmp(rig.last, "POST /base/p?q=1 HTTP/1.1\r\nHost: ", 33), 0, "%s", rig.last);
+    cr_expect_not_null(strstr(rig.last, "\r\nx-a: 1\r\n"));
+    cr_expect_not_null(strstr(rig.last, "\r\nx-empty:\r\n"), "%s", rig.last);
+    cr_expect_not_null(strstr(rig.last, "\r\n\r\nthe body"));
+    for (const char *const *no = (const char *const[]){ "Accept", "Expect", "Content-Type",
+                                                        "Encoding", NULL }; *no != NULL; no++)
+        cr_expect_null(strstr(rig.last, *no), "%s", *no);
+}
+
+Test(out, each_method_has_the_body_that_it_was_given)
+{
+    call("GET", "");
+    cr_expect_eq(strncmp(rig.last, "GET /base/p?q=1 ", 16), 0);
+    cr_expect_null(strstr(rig.last, "Content-Length"));
+    call("PUT", "");
+    cr_expect_not_null(strstr(rig.last, "Content-Length: 0"));
+    call("DELETE", "x");
+    cr_expect_eq(strncmp(rig.last, "DELETE ", 7), 0);
+    cr_expect_not_null(strstr(rig.last, "Content-Length: 1"));
+    rig.answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+    call("HEAD", "");
+    cr_expect_eq(got.fault, CALL_NONE);
+    cr_expect_eq(got.n, 0);
+    cr_expect_eq(rig.connections, 1, "one connection is kept");
+}
+
+Test(out, fields_that_say_what_to_do_are_read)
+{
+    rig.answer = "HTTP/1.1 103 Early\r\nretry-after: 1\r\n\r\n"
+                 "HTTP/1.1 503 Busy\r\nRetry-After: 120\r\nSEGQ-Command:  retry=5 \r\n"
+                 "Content-Length: 0\r\n\r\n";
+    call("POST", "x");
+    cr_expect_eq(got.status, 503);
+    cr_expect_str_eq(got.retry_after, "120");
+    cr_expect_str_eq(got.command, "retry=5");
+}
+
+Test(out, a_redirect_is_an_answer_like_others)
+{
+    rig.answer = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n";
+    call("GET", "");
+    cr_expect_eq(got.status, 302);
+    cr_expect_eq(rig.requests, 1);
+}
+
+Test(out, chunks_are_put_together)
+{
+    rig.answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+    call("GET", "");
+    cr_expect(got.n == 5 && memcmp(body, "abcde", 5) == 0);
+}
+
+Test(out, what_is_packed_stays_packed)
+{
+    rig.answer = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc";
+    call("GET", "");
+    cr_expect(got.n == 3 && memcmp(body, "abc", 3) == 0);
+}
+
+Test(out, an_address_that_is_not_public_sees_no_connection)
+{
+    char url[128];
+
+    snprintf(url, sizeof(url), "http://%s", rig.addr);
+    make_target(url, NULL);
+    call("GET", "");
+    cr_expect_eq(got.fault, CALL_REFUSED);
+    snprintf(url, sizeof(url), "http://localhost%s", strchr(rig.addr, ':'));
+    make_target(url, "10.0.0.0/8");
+    call("GET", "");
+    cr_expect_eq(got.fault, CALL_REFUSED);
+    cr_expect_eq(rig.connections, 0);
+    make_target(url, "127.0.0.0/8");
+    call("GET", "");
+    cr_expect_eq(got.fault, CALL_NONE, "%s", got.why);
+}
+
+Test(out, a_target_that_hangs_costs_its_deadline)
+{
+    rig.answer = NULL;
+    cr_assert_neq(send_one("GET", "", 200), NULL);
+    WAIT(answers == 1);
+    cr_expect_eq(got.fault, CALL_TIMEOUT, "%s", call_fault_word(got.fault));
+    cr_expect_geq(got.ms, 199);
+}
+
+Test(out, a_target_that_drips_costs_its_deadline)
+{
+    rig.answer = "HTTP/1.1 200 OK\r\n\r\n";
+    rig.drips = true;
+    cr_assert_neq(send_one("GET", "", 300), NULL);
+    WAIT(answers == 1);
+    cr_expect_eq(got.fault, CALL_TIMEOUT);
+}
+
+Test(out, a_connection_that_ends_amid_the_answer_is_no_answer)
+{
+    rig.answer = "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nabc";
+    rig.closes = true;
+    call("GET", "");
+    cr_expect_eq(got.fault, CALL_RESET);
+    rig.answer = "garbage\r\n\r\n";
+    call("GET", "");
+    cr_expect_eq(got.fault, CALL_RESET);
+}
+
+Test(out, a_request_leaves_once_although_a_kept_connection_dies_under_it)
+{
+    call("POST", "one");
+    rig.answer = NULL;
+    rig.closes = true; /* it has read the second one, and ends the kept connection */
+    call("POST", "two");
+    cr_expect_eq(got.fault, CALL_RESET, "%s", call_fault_word(got.fault));
+    cr_expect_eq(rig.requests, 2);
+}
+
+Test(out, a_head_without_end_is_too_long)
+{
+    struct buf b;
+
+    buf_init(&b);
+    buf_str(&b, "HTTP/1.1 200 OK\r\n");
+    for (unsigned i = 0; i < 9000; i++)
+        buf_printf(&b, "x-%u: y\r\n", i);
+    buf_byte(&b, 0);
+    rig.answer = (const char *)b.data;
+    call("GET", "");
+    cr_expect_eq(got.fault, CALL_TOO_LONG);
+    buf_fini(&b);
+}
+
+Test(out, of_a_long_answer_the_beginning_is_kept_and_all_is_hashed)
+{
+    struct buf b;
+    uint8_t hash[RESULT_SHA256];
+    size_t head;
+
+    buf_init(&b);
+    buf_str(&b, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
+    head = b.len;
+    for (unsigned i = 0; i < 100000; i++)
+        buf_byte(&b, (uint8_t)(i % 251));
+    rig.answer = (const char *)b.data;
+    rig.answer_n = b.len;
+    call("GET", "");
+    cr_assert_eq(got.fault, CALL_NONE, "%s", got.why);
+    cr_expect_eq(got.n, 65536);
+    cr_expect_eq(got.length, 100000);
+    crypto_hash_sha256(hash, b.data + head, 100000);
+    cr_expect_arr_eq(hash, got.sha256, sizeof(hash));
+    cr_expect_arr_eq(body, b.data + head, 65536);
+    buf_fini(&b);
+}
+
+Test(out, nobody_listens_there)
+{
+    target_fini(&rig);
+    call("GET", "");
+    cr_expect_eq(got.fault, CALL_CONNECT, "%s", call_fault_word(got.fault));
+}
+
+Test(out, a_name_that_nobody_has)
+{
+    make_target("http://nobody.invalid:80", NULL);
+    call("GET", "");
+    cr_expect_eq(got.fault, CALL_DNS, "%s", call_fault_word(got.fault));
+}
+
+Test(out, a_cancelled_call_closes_its_connection)
+{
+    struct out_call *c;
+
+    rig.answer = NULL;
+    c = send_one("GET", "", 5000);
+    WAIT(rig.requests == 1);
+    out_cancel(c);
+    WAIT(rig.closed == 1);
+    cr_expect_eq(answers, 0);
+}
+
+Test(out, what_is_not_wanted_any_more_does_not_leave)
+{
+    wanted = false;
+    call("GET", "");
+    cr_expect_eq(got.fault, CALL_LOCAL);
+    cr_expect_eq(rig.requests, 0);
+}
+
+Test(out, many_at_once_have_each_its_answer)
+{
+    for (unsigned i = 0; i < 40; i++)
+        cr_assert_neq(send_one("POST", "x", 5000), NULL);
+    WAIT(answers == 40);
+    cr_expect_eq(rig.requests, 40);
+}
+
+/* ---- addresses, urls --------------------------------------------------------------- */
+
+static bool lets(const char *text)
+{
+    struct ip ip;
+
+    cr_assert(ip_parse(&ip, text, strlen(text)), "%s", text);
+    return ssrf_lets(&ip, NULL, 0);
+}
+
+Test(ssrf, only_public_addresses_are_reached)
+{
+    static const char *const closed[] = {
+        "0.0.0.0", "0.1.2.3", "10.1.2.3", "100.64.0.1", "127.0.0.1", "127.255.255.255",
+        "169.254.169.254", "172.16.0.1", "172.31.255.255", "192.168.1.1", "192.0.2.1",
+        "198.18.0.1", "198.51.100.1", "203.0.113.9", "224.0.0.1", "239.255.255.255", "240.0.0.1",
+        "255.255.255.255", "168.63.129.16", "100.100.100.200", "::", "::1", "::7f00:1",
+        "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe",
+        "64:ff9b:1::1", "2002:7f00:1::", "2002:a00:1::1", "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+        "2001:db8::1", "fc00::1", "fd00:ec2::254", "fe80::1", "fec0::1", "ff02::1", "100::1",
+    };
+    static const char *const open[] = { "1.1.1.1", "9.255.255.255", "11.0.0.1", "100.63.255.255",
+                                        "100.128.0.1", "172.15.0.1", "172.32.0.1", "192.167.0.1",
+                                        "223.255.255.255", "2606:4700::1111", "2a00::1",
+                                        "64:ff9b::101:101", "2002:101:101::1",
+                                        "::ffff:1.1.1.1" };
+
+    for (unsigned i = 0; i < ARRAY_LEN(closed); i++)
+        cr_expect_not(lets(closed[i]), "%s", closed[i]);
+    for (unsigned i = 0; i < ARRAY_LEN(open); i++)
+        cr_expect(lets(open[i]), "%s", open[i]);
+}
+
+Test(ssrf, allow_opens_exactly_its_networks)
+{
+    struct ip_net allow[1];
+    struct ip in, beside;
+
+    cr_assert(ip_net_parse(&allow[0], "10.1.0.0/16"));
+    cr_assert(ip_parse(&in, "10.1.255.1", 10));
+    cr_assert(ip_parse(&beside, "10.2.0.1", 8));
+    cr_expect(ssrf_lets(&in, allow, 1));
+    cr_expect_not(ssrf_lets(&beside, allow, 1));
+}
+
+Test(url, parts_of_good_ones)
+{
+    struct url u;
+
+    cr_assert_null(url_parse(&u, "https://gen.internal/api/"));
+    cr_expect(u.tls && u.port == 443);
+    cr_expect_str_eq(u.host, "gen.internal");
+    cr_expect_str_eq(u.path, "/api");
+    cr_assert_null(url_parse(&u, "http://[::1]:8080"));
+    cr_expect(!u.tls && u.port == 8080);
+    cr_expect_str_eq(u.host, "::1");
+    cr_expect_str_eq(u.path, "");
+}
+
+Test(url, what_is_none_is_refused)
+{
+    static const char *const bad[] = { "", "gen", "ftp://a", "http://", "http://u@h", "http://a:b@h",
+                                       "http://h:0", "http://h:65536", "http://h:", "http://h/?q",
+                                       "http://h#f", "http://h/a b", "http://h\\x", "http://[::1",
+                                       "http://h\r\nx" };
+    struct url u;
+
+    for (unsigned i = 0; i < ARRAY_LEN(bad); i++)
+        cr_expect_not_null(url_parse(&u, bad[i]), "%s", bad[i]);
+}

@@ -188,11 +188,13 @@ bool fields_fill(const struct fields *t, const void *s, void *pb, struct arena *
 
 /* ---- and to it ---------------------------------------------------------------------------- */
 
-/* Wire numbers are wider than ours: false also if it does not survive. */
+/* Wire numbers are wider than ours: false also if it does not survive. Most are 0, as *to is. */
 static bool take_number(const struct field *f, char *to, const char *from)
 {
     uint64_t v = number(from, f->pb_width, f->pb_signed);
 
+    if (v == 0)
+        return f->least == 0;
     if (f->later && v > f->most)
         v = 0;
     store(to, f->width, v);

@@ -462,6 +462,40 @@ Test(codec, generated_code_agrees_with_the_hand_written)
     buf_fini(&pb);
 }
 
+Test(codec, records_are_packed_as_generated_code_packs_them)
+{
+    struct buf b, pb;
+
+    buf_init(&b);
+    buf_init(&pb);
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        struct gen *g = gen_new(seed, seed % 2 ? 3 : 256);
+
+        for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+            const struct fields *t = is_hello(types[i]) ? NULL : fields_of(types[i]);
+            ProtobufCMessage *p;
+            struct msg m;
+
+            if (t == NULL)
+                continue;
+            gen_msg(g, types[i], &m);
+            buf_reset(&b);
+            buf_reset(&pb);
+            cr_assert_eq(msg_encode(&m, &b), 0);
+            p = protobuf_c_message_unpack(t->desc, NULL, b.len, b.data);
+            cr_assert_not_null(p);
+            buf_reserve(&pb, protobuf_c_message_get_packed_size(p) + 1);
+            pb.len = protobuf_c_message_pack(p, pb.data);
+            cr_assert(b.len == pb.len && same_bytes(b.data, pb.data, b.len), "seed %lu %s", seed,
+                      msg_name(m.type));
+            protobuf_c_message_free_unpacked(p, NULL);
+        }
+        gen_free(g);
+    }
+    buf_fini(&b);
+    buf_fini(&pb);
+}
+
 Test(codec, generated_code_sees_the_values)
 {
     struct place_ans v[3] = {

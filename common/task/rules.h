@@ -46,7 +46,9 @@ enum task_order {
     X(head_start_6, 0, 400ull * 86400000)                                                \
     X(head_start_7, 0, 400ull * 86400000)                                                \
     X(max_result, 0, TASK_RESULT_MAX)       /* bytes of a result that are kept */        \
-    X(position_cap, 0, TASKS_MAX)           /* callers are told no place beyond; 0: any */
+    X(position_cap, 0, TASKS_MAX)           /* callers are told no place beyond; 0: any */ \
+    X(until_told, 0, RATE_PER_1000_S + 1)   /* starts of the partition per 1000 s, + 1, while the \
+                                             * manager says no rate; 0: any, always */
 
 struct task_rules {
 #define X(m, least, most) uint64_t m;

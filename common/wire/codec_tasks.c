@@ -108,6 +108,9 @@ MESSAGE(endpoint_status, EndpointStatus, NULL, NUM(epoch), ROWS(v, n, n_name, 0,
         COL_BYTE(v, breaker, breaker, 0, BREAKER_NSTATES - 1), COL(v, in_flight, in_flight),
         COL(v, sent, sent), COL(v, succeeded, succeeded), COL(v, failed, failed), COL(v, ms, ms))
 
+MESSAGE(part_rate, PartRate, NULL, NUM(epoch), NUM(part), NUM(part_epoch),
+        IN(rate, 0, RATE_PER_1000_S))
+
 MESSAGE(part_status, PartStatus, NULL, NUM(epoch), ROWS(v, n, n_part, 0, PARTS_MAX),
         COL(v, part, part), COL(v, part_epoch, part_epoch), COL(v, scheduled, scheduled),
         COL(v, waiting, waiting), COL(v, running, running), COL(v, final, final), COL(v, dead, dead),

@@ -137,6 +137,7 @@ enum msg_ways {
     X(PART_OPEN, 121, part_open, M2T)                                                    \
     X(PART_DROP, 122, part_drop, M2T)                                                    \
     X(PART_OUT, 123, part_out, M2T)      /* copy it to another task node */              \
+    X(PART_RATE, 116, part_rate, M2T)    /* its share of a rate by metrics */            \
     X(ENDPOINT, 114, endpoint, M2T)      /* where calls go, and the node's share */      \
     X(ENDPOINT_DROP, 115, endpoint_drop, M2T)
 #define MSG_TASK_REPORTS(X)                                                              \

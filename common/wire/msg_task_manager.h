@@ -142,6 +142,15 @@ struct msg_endpoint_status { /* once a second, and at once behind ENDPOINT */
     struct endpoint_row *v;
 };
 
+/* What the partition as a whole may start, of a pool with limits by metrics; said each second, and
+ * when it changes. It holds for 15 s, then what its rules say (until_told). */
+struct msg_part_rate {
+    uint64_t epoch;
+    part_no part;
+    uint64_t part_epoch;
+    uint64_t rate; /* per 1000 s; 0: nothing starts */
+};
+
 enum task_do { /* a node answers CODE_INVALID to what it does not know */
     DO_LOOK,    /* a task */
     DO_LIST,    /* tasks of a queue */

@@ -57,6 +57,9 @@ static void add_pool(void *ctx, const void *view)
     if (full)
         mng_each_part(x->s->mng, v->def->match, add_part, parts);
     add_rates(j, history_of(&x->s->pool_history, v->id));
+    if (v->rate_per_s >= 0)
+        (void)json_object_update_new(j, json_pack("{s:f,s:s}", "rate_per_s", v->rate_per_s,
+                                                  "limited_by", v->limited_by));
     (void)json_object_update_new(
         j, json_pack("{s:s,s:b,s:I,s:I,s:o*,s:o*}", "pool", v->def->match, "paused",
                      v->def->paused, "version", INT(v->version), "away", INT(v->away),

@@ -12,11 +12,11 @@
 
 static struct metric *metric_named(struct mng *m, const char *name)
 {
+    const struct metric *known = metric_find(m->metric, m->n_metrics, name);
     struct metric *x;
 
-    for (unsigned i = 0; i < m->n_metrics; i++)
-        if (strcmp(m->metric[i].name, name) == 0)
-            return &m->metric[i];
+    if (known != NULL)
+        return &m->metric[known - m->metric];
     if (m->n_metrics == MNG_METRICS_MAX)
         return NULL;
     x = &m->metric[m->n_metrics++];
@@ -75,19 +75,22 @@ static bool is_known(const struct mng *m, const char *name)
     return false;
 }
 
-int metrics_check(const struct mng *m, const struct queue_def *d,
-                  const struct queue_def *old, struct err *e)
+int metrics_check(const struct mng *m, const struct cfg_list *limits, const struct cfg_list *old,
+                  struct err *e)
 {
     const char *names[MNG_METRICS_MAX];
     size_t n = names_of(m, names);
 
-    return m->knows ? queue_def_metrics(d, old, names, n, e) : 0;
+    return m->knows ? metric_limits_measured(limits, old, names, n, e) : 0;
 }
 
 static bool is_named(const struct mng *m, const char *metric)
 {
     each_queue(m, q)
-        if (queue_def_names(&q->def, metric))
+        if (metric_limits_name(&q->def.limits, metric))
+            return true;
+    each_pool(m, p)
+        if (metric_limits_name(&p->def.limits, metric))
             return true;
     return false;
 }
@@ -104,16 +107,17 @@ static void forget_unused(struct mng *m)
     m->n_metrics = n;
 }
 
-static void miss(struct mng *m, msec_t now_ms, const struct mqueue *q)
+/* what: "queue", "pool" */
+static void miss(struct mng *m, msec_t now_ms, const char *what, const char *name,
+                 const struct cfg_list *limits)
 {
-    const struct def_limit *l = q->def.limits.v;
+    const struct def_limit *l = limits->v;
 
-    for (size_t i = 0; i < q->def.limits.n; i++) {
+    for (size_t i = 0; i < limits->n; i++) {
         if (is_known(m, l[i].metric))
             continue;
-        log_error("event=metric_missing queue=%s metric=%s do=\"name it in metrics of "
-                  "queuemng.yaml, or change the queue's limits\"",
-                  q->def.name, l[i].metric);
+        log_error("event=metric_missing %s=%s metric=%s do=\"name it in metrics of "
+                  "queuemng.yaml, or change the %s's limits\"", what, name, l[i].metric, what);
         mng_reading_failed(m, now_ms, l[i].metric, "not in metrics of queuemng.yaml");
     }
 }
@@ -128,5 +132,7 @@ void mng_metrics_set(struct mng *m, msec_t now_ms, const char *const *names, siz
     }
     forget_unused(m);
     each_queue(m, q)
-        miss(m, now_ms, q);
+        miss(m, now_ms, "queue", q->def.name, &q->def.limits);
+    each_pool(m, p)
+        miss(m, now_ms, "pool", p->def.match, &p->def.limits);
 }

@@ -6,7 +6,7 @@
 
 struct err;
 struct mng;
-struct queue_def;
+struct cfg_list;
 
 /* A reading of a monitor: queuemng/policy/release.h validates it. */
 void mng_reading(struct mng *m, msec_t now_ms, const char *metric, double value,
@@ -14,8 +14,8 @@ void mng_reading(struct mng *m, msec_t now_ms, const char *metric, double value,
 /* No reading: why, for operators. */
 void mng_reading_failed(struct mng *m, msec_t now_ms, const char *metric, const char *why);
 void mng_metrics_set(struct mng *m, msec_t now_ms, const char *const *names, size_t n);
-/* SQ_EINVAL: d names a metric that no monitor measures, and `old` (NULL ok) did not. */
-SQ_CHECK int metrics_check(const struct mng *m, const struct queue_def *d,
-                           const struct queue_def *old, struct err *e);
+/* SQ_EINVAL: a limit names a metric that no monitor measures, and none of `old` (NULL ok) did. */
+SQ_CHECK int metrics_check(const struct mng *m, const struct cfg_list *limits,
+                           const struct cfg_list *old, struct err *e);
 
 #endif

@@ -109,10 +109,10 @@ static int queue_put(struct mng *m, const struct queue_def *d, struct err *e)
     struct mqueue *q = queue_find(m, d->name);
     int rc = queue_def_check(d, e);
 
-    if (rc == 0)
-        rc = metrics_check(m, d, q != NULL ? &q->def : NULL, e);
     if (rc < 0)
         return rc;
+    if (metrics_check(m, &d->limits, q != NULL ? &q->def.limits : NULL, e) < 0)
+        return err_wrap(e, "queue %s", d->name);
     if (q == NULL) {
         rc = queue_make_way(m, d->name, e);
         if (rc == 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/task/queue_name.h"
+#include "queuemng/core/monitors.h"
 #include "queuemng/core/step.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
@@ -13,8 +14,11 @@
 int mng_pool_put(struct mng *m, msec_t now_ms, const struct pool_def *d, struct mng_out *out,
                  struct err *e)
 {
-    int rc;
+    const struct mpool *p = pool_find(m, d->match);
+    int rc = metrics_check(m, &d->limits, p != NULL ? &p->def.limits : NULL, e);
 
+    if (rc < 0)
+        return err_wrap(e, "pool %s", d->match);
     mng_begin(m, now_ms, out);
     rc = pool_define(m, d, e);
     mng_end(m);
@@ -58,7 +62,9 @@ void mng_each_pool(const struct mng *m, mng_each_fn fn, void *ctx)
 {
     each_pool(m, p) {
         struct mng_pool_view v = { .def = &p->def, .id = p->part[0].no, .version = p->version,
-                                   .partitions = p->n };
+                                   .partitions = p->n,
+                                   .rate_per_s = p->def.limits.n != 0 ? p->release.rate_per_s : -1,
+                                   .limited_by = p->release.limited_by };
 
         (void)pool_sum(p, &v.sum);
         for (uint32_t i = 0; i < p->n; i++)

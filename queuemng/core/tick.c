@@ -23,6 +23,7 @@
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/parts.h"
+#include "queuemng/tasks/rates.h"
 #include "queuemng/tasks/takeover.h"
 #include "queuemng/tasks/task_nodes.h"
 
@@ -119,6 +120,7 @@ void mng_tick(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out
     nodes_tick(m);
     moves_tick(m);
     takeover_tick(m);
+    pool_rates_tick(m);
     reconcile_all(m);
     each_active(m, q)
         pops_tick(m, q);

@@ -162,6 +162,17 @@ static int redis_check(const struct mng_cfg *c, struct err *e)
     return rc;
 }
 
+/* Their metrics are measured. */
+static int limits_check(const char *what, const char *name, const struct cfg_list *limits,
+                        const struct mng_cfg *c, struct err *e)
+{
+    const char *names[MNG_CFG_METRICS];
+    size_t n = mng_cfg_metrics(c, names);
+    int rc = metric_limits_measured(limits, NULL, names, n, e);
+
+    return rc < 0 ? err_wrap(e, "%s %s", what, name) : 0;
+}
+
 static int pools_check(const struct mng_cfg *c, struct err *e)
 {
     const struct pool_def *p = c->pools.v;
@@ -169,6 +180,8 @@ static int pools_check(const struct mng_cfg *c, struct err *e)
 
     for (size_t i = 0; rc == 0 && i < c->pools.n; i++) {
         rc = pool_def_check(&p[i], e);
+        if (rc == 0)
+            rc = limits_check("pool", p[i].match, &p[i].limits, c, e);
         for (size_t k = 0; rc == 0 && k < i; k++)
             if (strcmp(p[i].match, p[k].match) == 0)
                 rc = err_set(e, SQ_EINVAL, "pool %s is listed twice", p[i].match);
@@ -180,8 +193,6 @@ int mng_cfg_check(const void *cfg, struct err *e)
 {
     const struct mng_cfg *c = cfg;
     const struct queue_def *q = c->queues.v;
-    const char *names[MNG_CFG_METRICS];
-    size_t n = mng_cfg_metrics(c, names);
     int rc = cfg_node_check(c->node, e);
 
     if (rc == 0)
@@ -193,7 +204,7 @@ int mng_cfg_check(const void *cfg, struct err *e)
     for (size_t i = 0; rc == 0 && i < c->queues.n; i++) {
         rc = queue_def_check(&q[i], e);
         if (rc == 0)
-            rc = queue_def_metrics(&q[i], NULL, names, n, e);
+            rc = limits_check("queue", q[i].name, &q[i].limits, c, e);
         for (size_t k = 0; rc == 0 && c->queues.n < 2000 && k < i; k++)
             if (strcmp(q[i].name, q[k].name) == 0)
                 rc = err_set(e, SQ_EINVAL, "queue %s is listed twice", q[i].name);

@@ -101,6 +101,13 @@ const struct cfg_key pool_def_keys[] = {
     { "keys", CFG_OBJS, AT(keys), "", 0, POOL_KEYS_MAX, true,
       "limits and shares of the keys that a pattern matches, in place of `key` or `subkey`; the "
       "first that matches counts", 0, key_keys, sizeof(struct pool_key) },
+    { "limits", CFG_OBJS, AT(limits), "", 0, METRIC_LIMITS_MAX, true,
+      "metrics with tiers: starts of the whole pool; the lowest resulting rate applies", 0,
+      metric_limit_keys, sizeof(struct def_limit) },
+    { "fallback_per_s", CFG_NUM, AT(fallback_per_s), "10", 0, 1e6, true,
+      "starts of the whole pool while a limit's metric is missing, stale or absurd", 0, 0, 0 },
+    { "hysteresis", CFG_NUM, AT(hysteresis), "5", 0, 1e9, true,
+      "distance below a tier's border to which the metric must fall before the rate rises", 0, 0, 0 },
     { "priorities", CFG_OBJS, AT(priorities), "", 0, TASK_PRIORITIES - 1, true,
       "head starts of priority 1 and up; those that are missing have the last one's; none = "
       "10s, 1m, 10m, 1h, 3h, 12h, 1d", 0, priority_keys, sizeof(struct pool_priority) },
@@ -145,6 +152,8 @@ int pool_def_check(const struct pool_def *d, struct err *e)
             return err_set(e, SQ_EINVAL, "pool %s: priorities.%zu: head_start is below the one "
                            "before", d->match, i);
     rc = check_keys(d, e);
+    if (rc == 0 && metric_limits_check(&d->limits, e) < 0)
+        rc = err_wrap(e, "pool %s", d->match);
     if (rc < 0)
         return rc;
     pool_def_rules(d, &r);
@@ -162,6 +171,11 @@ void pool_def_fit(struct pool_def *d)
 static uint64_t per_1000_s(double rate_per_s)
 {
     return (uint64_t)(rate_per_s * 1000 + 0.5);
+}
+
+uint64_t pool_fallback(const struct pool_def *d)
+{
+    return per_1000_s(d->fallback_per_s / (double)(d->partitions > 0 ? d->partitions : 1));
 }
 
 void pool_def_rules(const struct pool_def *d, struct task_rules *r)
@@ -193,6 +207,8 @@ void pool_def_rules(const struct pool_def *d, struct task_rules *r)
     LIMIT_TO(key, key);
     LIMIT_TO(below, subkey);
 #undef LIMIT_TO
+    if (d->limits.n != 0)
+        r->until_told = pool_fallback(d) + 1;
     for (size_t i = 0; d->priorities.n != 0 && i < TASK_PRIORITIES - 1; i++)
         head_start[i] = (uint64_t)p[i < d->priorities.n ? i : d->priorities.n - 1].head_start_ms;
 }

@@ -6,6 +6,7 @@
 #include "common/config/cfg.h"
 #include "common/task/key_limit.h"
 #include "common/task/rules.h"
+#include "queuemng/policy/metric_limits.h"
 
 struct pool_limit { /* of one queue, one key, one key below it */
     double rate_per_s;      /* 0: any */
@@ -40,6 +41,8 @@ struct pool_def {
     struct pool_retry retry;
     struct pool_limit queue, key, subkey;
     struct cfg_list keys;       /* struct pool_key; the first that matches counts */
+    struct cfg_list limits;     /* struct def_limit: of the whole pool, by metrics */
+    double fallback_per_s, hysteresis;
     struct cfg_list priorities; /* struct pool_priority; empty: the built-in head starts */
 };
 
@@ -51,6 +54,8 @@ SQ_CHECK int pool_def_check(const struct pool_def *d, struct err *e);
 void pool_def_fit(struct pool_def *d);
 /* For task nodes; pool_def_check() has passed. */
 void pool_def_rules(const struct pool_def *d, struct task_rules *r);
+/* A partition's share of fallback_per_s, per 1000 s. */
+uint64_t pool_fallback(const struct pool_def *d);
 /* One of its keys, for task nodes. */
 struct key_limit pool_key_limit(const struct pool_key *k);
 /* Which one a queue's name is compared with first: names before patterns, long beginnings before

@@ -22,25 +22,6 @@ static const struct cfg_key lane_keys[] = {
     { 0 },
 };
 
-#define TIER(f) offsetof(struct def_tier, f)
-static const struct cfg_key tier_keys[] = {
-    { "below", CFG_NUM, TIER(below), NULL, 0, 1e12, true,
-      "the tier applies while the metric is below this value",
-      0, 0, 0 },
-    { "rate_per_s", CFG_NUM, TIER(rate_per_s), NULL, 0, 1e6, true,
-      "highest rate of this tier, in releases per second", 0, 0, 0 },
-    { 0 },
-};
-
-#define LIMIT(f) offsetof(struct def_limit, f)
-static const struct cfg_key limit_keys[] = {
-    { "metric", CFG_NAME, LIMIT(metric), NULL, 0, 0, true, "a name from `metrics`", 0, 0, 0 },
-    { "tiers", CFG_OBJS, LIMIT(tiers), NULL, 1, 32, true,
-      "in ascending order of `below`; above the last tier nobody is let in", 0, tier_keys,
-      sizeof(struct def_tier) },
-    { 0 },
-};
-
 #define IDLE(f) offsetof(struct def_idle, f)
 static const struct cfg_key idle_keys[] = {
     { "game", CFG_MS, IDLE(game_ms), "60s", 1000, DAY_MS, true, "game clients", 0, 0, 0 },
@@ -83,8 +64,8 @@ const struct cfg_key queue_def_keys[] = {
       "modes slots and both: highest number of people inside at once", 0, 0, 0 },
     { "release_per_s", CFG_NUM, AT(release_per_s), "0", 0, 1e6, true,
       "fixed releases per second, in place of limits; 0 = use limits", 0, 0, 0 },
-    { "limits", CFG_OBJS, AT(limits), "", 0, 16, true,
-      "metrics with tiers; the lowest resulting rate applies", 0, limit_keys,
+    { "limits", CFG_OBJS, AT(limits), "", 0, METRIC_LIMITS_MAX, true,
+      "metrics with tiers; the lowest resulting rate applies", 0, metric_limit_keys,
       sizeof(struct def_limit) },
     { "fallback_per_s", CFG_NUM, AT(fallback_per_s), "10", 0, 1e6, true,
       "releases per second while a limit's metric is missing, stale or absurd", 0, 0, 0 },
@@ -169,44 +150,12 @@ static int lanes_check(const struct queue_def *d, struct err *e)
     return 0;
 }
 
-static int tiers_check(const struct def_limit *l, struct err *e)
-{
-    const struct def_tier *t = l->tiers.v;
-
-    for (size_t i = 1; i < l->tiers.n; i++) {
-        if (!(t[i].below > t[i - 1].below))
-            return err_set(e, SQ_EINVAL, "limits: tiers of \"%s\" must ascend (below %g "
-                           "comes after %g)", l->metric, t[i].below, t[i - 1].below);
-        if (!(t[i].rate_per_s <= t[i - 1].rate_per_s))
-            return err_set(e, SQ_EINVAL, "limits: rates of \"%s\" must not rise from "
-                           "tier to tier (below %g: %g/s)",
-                           l->metric, t[i].below, t[i].rate_per_s);
-    }
-    return 0;
-}
-
-static int limits_check(const struct queue_def *d, struct err *e)
-{
-    const struct def_limit *l = d->limits.v;
-
-    for (size_t i = 0; i < d->limits.n; i++) {
-        int rc = tiers_check(&l[i], e);
-
-        if (rc < 0)
-            return rc;
-        for (size_t k = 0; k < i; k++)
-            if (strcmp(l[i].metric, l[k].metric) == 0)
-                return err_set(e, SQ_EINVAL, "limits: \"%s\" is listed twice", l[i].metric);
-    }
-    return 0;
-}
-
 int queue_def_check(const struct queue_def *d, struct err *e)
 {
     int rc = lanes_check(d, e);
 
     if (rc == 0)
-        rc = limits_check(d, e);
+        rc = metric_limits_check(&d->limits, e);
     if (rc == 0)
         rc = schedule_check(&d->when, e);
     if (rc == 0 && d->mode != MODE_RATE && d->max_active == 0)
@@ -228,51 +177,4 @@ int queue_def_check(const struct queue_def *d, struct err *e)
         rc = err_set(e, SQ_EINVAL, "session_idle is below 1s, the unit of a pass's "
                      "expiry");
     return rc < 0 && d->name != NULL ? err_wrap(e, "queue %s", d->name) : rc;
-}
-
-bool queue_def_names(const struct queue_def *d, const char *metric)
-{
-    const struct def_limit *l = d->limits.v;
-
-    for (size_t i = 0; i < d->limits.n; i++)
-        if (strcmp(l[i].metric, metric) == 0)
-            return true;
-    return false;
-}
-
-static bool is_among(const char *const *names, size_t n, const char *name)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
-/* "cpu, memory", as many as there is room for. */
-static void list_names(const char *const *names, size_t n, char *out, size_t cap)
-{
-    size_t len = 0;
-
-    snprintf(out, cap, "none");
-    for (size_t i = 0; i < n && len + NAME_MAX_LEN + 3 < cap; i++)
-        len += (size_t)snprintf(out + len, cap - len, "%s%s", i > 0 ? ", " : "", names[i]);
-}
-
-int queue_def_metrics(const struct queue_def *d, const struct queue_def *old,
-                      const char *const *names, size_t n, struct err *e)
-{
-    const struct def_limit *l = d->limits.v;
-    char there[200];
-
-    for (size_t i = 0; i < d->limits.n; i++) {
-        const char *metric = l[i].metric;
-
-        if (is_among(names, n, metric) || (old != NULL && queue_def_names(old, metric)))
-            continue;
-        list_names(names, n, there, sizeof(there));
-        return err_set(e, SQ_EINVAL,
-                       "queue %s: limits.%zu: no metric %s in metrics of queuemng's "
-                       "configuration; there are: %s", d->name, i, metric, there);
-    }
-    return 0;
 }

@@ -5,6 +5,7 @@
 
 #include "common/config/gate_def.h"
 #include "common/config/page_def.h"
+#include "queuemng/policy/metric_limits.h"
 #include "queuemng/policy/schedule.h"
 
 enum def_state { /* words: open paused closed passthrough reject */
@@ -24,16 +25,6 @@ enum def_sharing { SHARE_WEIGHT, SHARE_STRICT };              /* weight strict *
 struct def_lane {
     char *name;
     int64_t weight; /* 1..1000; share of the releases while lanes have waiters */
-};
-
-struct def_tier { /* while the metric is below `below`, at most rate_per_s */
-    double below;
-    double rate_per_s;
-};
-
-struct def_limit { /* one metric and its tiers, ascending `below`; above the last: 0 */
-    char *metric;           /* name of a monitor in queuemng.yaml: "cpu" ... */
-    struct cfg_list tiers;  /* struct def_tier */
 };
 
 struct def_idle {
@@ -83,12 +74,6 @@ extern const struct cfg_key queue_def_keys[];
  * pass, ...). 0 or SQ_EINVAL with a sentence. */
 SQ_CHECK int queue_def_check(const struct queue_def *d, struct err *e);
 
-/* A limit whose metric nobody measures would sit on its fallback for ever: SQ_EINVAL, with
- * those that there are. What `old` (NULL ok) names already is let be: it may have gone from the
- * configuration, and everything else of the queue can still be changed. */
-SQ_CHECK int queue_def_metrics(const struct queue_def *d, const struct queue_def *old,
-                               const char *const *names, size_t n, struct err *e);
-bool queue_def_names(const struct queue_def *d, const char *metric); /* some limit does */
 
 /* Time that a renewed session lasts without a request; 0: it is not renewed. */
 static inline int64_t queue_idle_ms(const struct queue_def *d)

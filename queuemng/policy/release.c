@@ -46,6 +46,14 @@ void metric_set(struct metric *m, double value, double max_value, msec_t taken_m
     }
 }
 
+const struct metric *metric_find(const struct metric *v, unsigned n, const char *name)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (strcmp(v[i].name, name) == 0)
+            return &v[i];
+    return NULL;
+}
+
 bool metric_usable(const struct metric *m, msec_t now_ms)
 {
     return m->ok && now_ms - m->taken_ms <= METRIC_FRESH_MS;
@@ -338,15 +346,29 @@ static void keep_spare(struct release *r, const struct release_in *in, uint64_t 
         r->spare_ms = in->now_ms;
 }
 
-void release_tick(struct release *r, const struct release_in *in, struct release_out *out)
+/* How long it is since the last time, at most two ticks. */
+static msec_t renew_rate(struct release *r, const struct release_in *in)
 {
     msec_t gap = r->last_ms == 0 ? 0 : in->now_ms - r->last_ms;
-    double before = r->rate_per_s;
-    uint64_t n;
 
     gap = ms_max(0, ms_min(gap, 2 * tick_ms(in)));
     slew(r, in->def, target_rate(r, in), gap);
     r->last_ms = in->now_ms;
+    return gap;
+}
+
+double release_rate(struct release *r, const struct release_in *in)
+{
+    (void)renew_rate(r, in);
+    return r->rate_per_s;
+}
+
+void release_tick(struct release *r, const struct release_in *in, struct release_out *out)
+{
+    double before = r->rate_per_s;
+    msec_t gap = renew_rate(r, in);
+    uint64_t n;
+
     if (r->rate_per_s == 0)
         r->carry = 0;
     n = take_spare(r, in) + earn(r, fmin(before, r->rate_per_s) * boost(in), gap);

@@ -31,6 +31,8 @@ struct metric { /* the last reading of one monitor */
 void metric_set(struct metric *m, double value, double max_value, msec_t taken_ms,
                 msec_t now_ms);
 void metric_fail(struct metric *m, const char *why);
+/* NULL: there is none of this name. */
+const struct metric *metric_find(const struct metric *v, unsigned n, const char *name);
 bool metric_usable(const struct metric *m, msec_t now_ms);
 
 struct release { /* the controller of one queue; zero = new */
@@ -67,6 +69,8 @@ struct release_out {
     double allowed_per_s;  /* what the limits say, before lack of waiters and boost */
 };
 void release_tick(struct release *r, const struct release_in *in, struct release_out *out);
+/* The rate alone, of what has no lanes: in place of release_tick(), as often. */
+double release_rate(struct release *r, const struct release_in *in);
 /* A new reading while there are no ticks, because nobody waits: the tier that it leads to is
  * remembered as by a tick, or hysteresis would go by the last tick's. */
 void release_look(struct release *r, const struct release_in *in);

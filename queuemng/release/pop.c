@@ -162,9 +162,7 @@ static void pop_ask(const struct mng *m, const struct mqueue *q, struct pop_in *
                                  .not_open = sched_holds(q),
                                  .n_lanes = q->n_lanes };
     for (size_t i = 0; i < q->def.limits.n && i < ARRAY_LEN(p->metrics); i++)
-        for (unsigned k = 0; k < m->n_metrics; k++)
-            if (strcmp(m->metric[k].name, limit[i].metric) == 0)
-                p->metrics[i] = &m->metric[k];
+        p->metrics[i] = metric_find(m->metric, m->n_metrics, limit[i].metric);
     for (unsigned i = 0; i < q->n_lanes; i++) {
         p->weights[i] = q->def.lanes.n != 0 ? lane[i].weight : 1;
         p->in.waiting[i] = q->lane[i].waiting + q->lane[i].returning;

@@ -10,6 +10,7 @@
 #include "common/base/map.h"
 #include "common/wire/msg_task_manager.h"
 #include "queuemng/policy/pool_def.h"
+#include "queuemng/policy/release.h"
 
 struct mpool;
 
@@ -41,6 +42,8 @@ struct mpart {
     uint64_t to_epoch;       /* which that one is to have */
     msec_t both_ms;          /* when both nodes of the move were last there */
     msec_t rest_ms;          /* no move before */
+    uint64_t rate;           /* of a pool with limits: as told last, per 1000 s, */
+    msec_t rate_ms;          /* and when; 0: not its present owner */
     struct part_status_row st; /* as reported last */
 };
 
@@ -50,6 +53,7 @@ struct mpool {
     uint32_t n;
     struct mpart *part; /* by share; owned */
     bool put;           /* to be stored at the end of this step */
+    struct release release; /* of its limits by metrics */
     struct list_node in;
 };
 

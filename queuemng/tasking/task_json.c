@@ -50,18 +50,22 @@ static json_t *limits(uint8_t closed)
 static void waits_for(const struct msg_task_get_ans *m, const struct mng_part_view *p, char *out,
                       size_t cap)
 {
-    const char *of = strcmp(m->limited_by, m->queue) == 0 ? "queue" : "key";
+    const char *of = strcmp(m->limited_by, m->queue) == 0  ? "queue"
+                     : strcmp(m->limited_by, p->pool) == 0 ? "pool"
+                                                           : "key";
 
     if (p->paused)
         snprintf(out, cap, "its pool %s is paused: no task of it starts", p->pool);
     else if ((m->limited & CLOSED_AT_ONCE) != 0)
         snprintf(out, cap, "as many tasks of %s %s run as may run at the same time "
                  "(max_concurrent)", of, m->limited_by);
+    else if ((m->limited & CLOSED_PAUSE) != 0)
+        snprintf(out, cap, "%s %s is paused", of, m->limited_by);
+    else if (m->limited == CLOSED_RATE && m->limited_until_ms == 0)
+        snprintf(out, cap, "the limits of its pool %s let nothing start now", p->pool);
     else if ((m->limited & CLOSED_RATE) != 0)
         snprintf(out, cap, "the rate of %s %s lets the next one start at limited_until", of,
                  m->limited_by);
-    else if (m->limited != 0)
-        snprintf(out, cap, "%s %s is paused", of, m->limited_by);
     else
         snprintf(out, cap, "no limit stops it: a worker has to take it, after those before it");
 }

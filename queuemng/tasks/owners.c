@@ -31,6 +31,7 @@ void part_give(struct mng *m, struct mpart *p, struct mtask_node *n, uint64_t ep
     n->n_parts++;
     p->epoch = epoch;
     p->confirmed = false;
+    p->rate_ms = 0;
     log_info("event=partition_placed part=%u pool=%s node=%s epoch=%llu", p->no,
              p->pool->def.match, n->name, (unsigned long long)p->epoch);
     task_map_changed(m);

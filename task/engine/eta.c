@@ -3,28 +3,17 @@
 
 #include "task/engine/tqueue.h"
 
-/* The first ms at which the n-th from now may pass; 0: at once. */
-static msec_t nth_passes(const struct limiter *l, uint64_t n, msec_t now)
-{
-    const struct rate *r = &l->rule->rate;
-    int64_t tat = l->tat > now * RATE_NS ? l->tat : now * RATE_NS, more;
-
-    if (r->interval_ns == 0 || __builtin_mul_overflow((int64_t)n - 1, r->interval_ns, &more) ||
-        __builtin_add_overflow(tat, more, &tat))
-        return 0;
-    return rate_when(r, tat);
-}
-
 /* Those before it in its key go first; in its queue, those of its place. */
 static msec_t rates_let(const struct engine *e, task_slot slot, const struct task_view *v)
 {
     uint32_t i = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn)->limiter;
-    msec_t latest = 0;
+    msec_t latest = e->budget.is_on ? rate_nth(&e->budget.rate, e->budget.tat, v->position, e->at) : 0;
 
     for (; i != 0; i = tree_limiter_at(&e->tree, i)->parent) {
         const struct limiter *l = tree_limiter_at(&e->tree, i);
 
-        latest = ms_max(latest, nth_passes(l, l->parent == 0 ? v->position : v->ahead_of_key + 1, e->at));
+        latest = ms_max(latest, rate_nth(&l->rule->rate, l->tat,
+                                         l->parent == 0 ? v->position : v->ahead_of_key + 1, e->at));
     }
     return latest > e->at ? latest - e->at : 0;
 }
@@ -53,6 +42,8 @@ static void of_waiting(const struct engine *e, task_slot slot, struct task_view 
 
     if (is_paused(e, slot))
         say(v, TASK_ETA_PAUSED, -1);
+    else if (e->budget.is_on && e->budget.none && !v->first)
+        say(v, TASK_ETA_RATE, -1);
     else if (rate > pace && (pace >= 0 || (v->limited & CLOSED_RATE) != 0))
         say(v, TASK_ETA_RATE, rate);
     else if (pace < 0)

@@ -23,7 +23,7 @@ struct task_view { /* texts are borrowed until the next command */
     const struct task_own *own; /* NULL: nothing */
     /* WAITING: what stops it now, on the lowest level that does */
     uint8_t limited;       /* enum closed, bits; 0: nothing */
-    const char *limited_by; /* the queue's or key's name */
+    const char *limited_by; /* the queue's or key's name, the pool's pattern */
     msec_t limited_until;   /* the rate's next; 0: not known */
     enum task_eta eta; /* by what eta_ms is reckoned */
     int64_t eta_ms;    /* until it starts, or (DELAY) enters its line; -1: not known */

@@ -60,6 +60,17 @@ static inline msec_t rate_when(const struct rate *r, int64_t tat)
     return ns <= 0 ? 0 : (ns + RATE_NS - 1) / RATE_NS;
 }
 
+/* The first millisecond at which the n-th from now may pass; 0: at once, or nobody lives so long. */
+static inline msec_t rate_nth(const struct rate *r, int64_t tat, uint64_t n, msec_t now)
+{
+    int64_t more, from = tat > now * RATE_NS ? tat : now * RATE_NS;
+
+    if (r->interval_ns == 0 || __builtin_mul_overflow((int64_t)n - 1, r->interval_ns, &more) ||
+        __builtin_add_overflow(from, more, &from))
+        return 0;
+    return rate_when(r, from);
+}
+
 /* The first millisecond at which the bucket is full. */
 static inline msec_t rate_full_at(int64_t tat)
 {

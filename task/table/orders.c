@@ -341,6 +341,16 @@ static void order_endpoint(struct tasktab *t, const struct tpeer *from, const st
         say_error(out, from->no, SQ_EINVAL, m->type, why);
 }
 
+static void order_part_rate(struct tasktab *t, const struct msg_part_rate *m)
+{
+    struct part *p = tasktab_part(t, m->part);
+
+    if (p == NULL || p->epoch != m->part_epoch || p->life != PART_OWNED)
+        return; /* it says so in its next report */
+    tasktab_clock(t, p);
+    budget_tell(&p->e.budget, m->rate, p->e.at);
+}
+
 void tasktab_order(struct tasktab *t, struct tpeer *from, const struct msg *m,
                    struct outbox *out)
 {
@@ -362,4 +372,6 @@ void tasktab_order(struct tasktab *t, struct tpeer *from, const struct msg *m,
         order_part_out(t, from, &m->part_out, out);
     else if (m->type == MSG_ENDPOINT || m->type == MSG_ENDPOINT_DROP)
         order_endpoint(t, from, m, out);
+    else if (m->type == MSG_PART_RATE)
+        order_part_rate(t, &m->part_rate);
 }

@@ -31,6 +31,7 @@ struct pr_part {
     uint64_t fence; /* FENCED: for this epoch */
     uint32_t n_keys;
     uint64_t weights; /* of limits of keys, a digit each */
+    uint64_t rate;    /* as told last */
 };
 
 struct pr_node { /* what is on its disk, and its link */
@@ -350,6 +351,9 @@ static inline void pr_node_msg(struct pr *r, int i, const struct msg *g)
         pr_open(r, i, &g->part_open);
     } else if (g->type == MSG_PART_OUT && !n->stands) {
         pr_out(r, i, &g->part_out);
+    } else if (g->type == MSG_PART_RATE) {
+        if (pr_has(n, g->part_rate.part) != NULL)
+            pr_has(n, g->part_rate.part)->rate = g->part_rate.rate;
     } else if (g->type == MSG_PART_DROP) {
         pr_drop(r, i, &g->part_drop);
     }

@@ -40,6 +40,8 @@ static void check_rate(struct world *w, bool first, uint64_t id, uint64_t rate, 
         world_broke(w, "J5: more starts of limiter %lx than its rate", id);
 }
 
+#define THE_PARTITION UINT64_MAX /* as a limiter */
+
 static uint64_t limiter_of(const struct mtask *t, unsigned level)
 {
     return (1 + t->queue) | (level > 0 ? (uint64_t)t->key1 << 8 : 0) |
@@ -79,6 +81,23 @@ static void check_at_once(struct world *w, const struct mtask *of, unsigned leve
         world_broke(w, "J4: %lu at once at level %u, %lu may be", n + 1, level, most);
 }
 
+/* What a manager said holds for a while; then what the rules say. */
+static void check_budget(struct world *w, const struct mtask *t, msec_t at)
+{
+    uint64_t rate;
+
+    if (w->told != 0 && at >= w->told_until) {
+        w->told = 0;
+        model_redefined(w->model);
+    }
+    rate = (w->told != 0 ? w->told : w->plan.rules.until_told) - 1;
+    if (w->plan.rules.until_told == 0)
+        return;
+    if (rate == 0 && !t->first)
+        world_broke(w, "task %lx starts, and the partition may start nothing", t->no);
+    check_rate(w, t->first, THE_PARTITION, rate, rate / 10000 + 1, at);
+}
+
 static void check_limits(struct world *w, const struct mtask *t, msec_t at)
 {
     struct key_place k = { t->queue, t->key1, t->key2 };
@@ -97,10 +116,13 @@ static void check_limits(struct world *w, const struct mtask *t, msec_t at)
 /* Nobody was given the task after all. */
 void order_refund(struct world *w, const struct mtask *t)
 {
-    for (unsigned i = 0; i < w->model->n_buckets; i++)
+    for (unsigned i = 0; i < w->model->n_buckets; i++) {
+        struct bucket *b = &w->model->bucket[i];
+
+        b->level += b->id == THE_PARTITION;
         for (unsigned level = 0; level < levels_of(t); level++)
-            if (w->model->bucket[i].id == limiter_of(t, level))
-                w->model->bucket[i].level += 1;
+            b->level += b->id == limiter_of(t, level);
+    }
 }
 
 /* ---- order ------------------------------------------------------------------------- */
@@ -190,6 +212,7 @@ void model_start(struct world *w, const struct said *s)
         world_broke(w, "J3: task %lx starts while a worker has it", t->no);
     if (s->taken.attempt > model_rules(w, t).max_attempts)
         world_broke(w, "task %lx has %u attempts", t->no, s->taken.attempt);
+    check_budget(w, t, s->at);
     check_limits(w, t, s->at);
     check_order(w, t);
     if (t->first) /* or is not any more, if the order was lost */

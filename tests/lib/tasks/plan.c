@@ -52,6 +52,8 @@ static void draw_rules(struct task_rules *r, struct rng *g)
     for (unsigned p = 0; p + 1 < TASK_PRIORITIES; p++)
         (&r->head_start_1)[p] = (p > 0 ? (&r->head_start_1)[p - 1] : 0) + between(g, 0, 4000);
     draw_limits(r, g);
+    if (rng_chance(g, 0.3))
+        r->until_told = 1 + between(g, 500, 30000);
 }
 
 void plan_draw_tasks(struct plan *p, uint64_t seed)
@@ -88,4 +90,5 @@ void plan_draw_tasks(struct plan *p, uint64_t seed)
     p->move = some(&g, 0.01);
     p->jump = some(&g, 0.03);
     p->redefine = some(&g, 0.01);
+    p->tell = some(&g, 0.05);
 }

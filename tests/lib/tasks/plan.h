@@ -15,7 +15,7 @@ struct plan {
     double named, delayed, at_wall, special; /* special: with something of its own */
     double fail, vanish, late; /* workers: nack; never come back; come after the lease */
     double kill, whole, refuse, down, snapshot, move, jump; /* whole: of the last group */
-    double redefine; /* other limits of keys */
+    double redefine, tell; /* other limits of keys; another rate of the partition */
 };
 
 void plan_draw_tasks(struct plan *p, uint64_t seed);

@@ -126,6 +126,7 @@ static void reopen(struct world *w)
     if (engine_opened(w->e, w->now.ms) < 0)
         world_broke(w, "the journal is not whole");
     flush(w);
+    w->told = 0;
     model_restarts(w->model, w->e->at);
 }
 
@@ -215,6 +216,7 @@ static void move(struct world *w)
     if (engine_opened(w->e, w->now.ms) < 0)
         world_broke(w, "the journal is not whole");
     flush(w);
+    w->told = 0;
     model_restarts(w->model, w->e->at);
     free_engine(old);
     w->moves++;
@@ -306,6 +308,15 @@ static void redefine(struct world *w)
     model_redefined(w->model);
 }
 
+/* A manager says what the partition may start, or is not heard for a while. */
+static void tell_rate(struct world *w)
+{
+    w->told = 1 + (rng_chance(&w->rng, 0.2) ? 0 : rng_below(&w->rng, 50000));
+    w->told_until = w->e->at + BUDGET_TOLD_MS;
+    budget_tell(&w->e->budget, w->told - 1, w->e->at);
+    model_redefined(w->model);
+}
+
 static void one_step(struct world *w)
 {
     w->n_said = 0;
@@ -330,6 +341,8 @@ static void one_step(struct world *w)
         move(w);
     if (rng_chance(&w->rng, w->plan.redefine))
         redefine(w);
+    if (w->plan.rules.until_told != 0 && rng_chance(&w->rng, w->plan.tell))
+        tell_rate(w);
     if (w->steps % 64 == 0)
         compare(w);
     model_check(w, w->steps % 16 == 0);

@@ -24,6 +24,8 @@ struct world {
     struct plan plan;
     struct rng rng;
     struct limits limits; /* of keys, now */
+    uint64_t told;        /* the partition's rate per 1000 s + 1, until told_until; 0: none */
+    msec_t told_until;
     struct engine *e; /* owned */
     struct task_now now;
     struct buf journal;   /* groups: length 4, sum 8, records */

@@ -182,6 +182,63 @@ Test(mng_tasks, limits_of_keys_reach_nodes_in_their_order)
     done(r);
 }
 
+/* Of all partitions that a node has. */
+static uint64_t rates_of(const struct pr *r)
+{
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < PR_NODES; i++)
+        for (uint32_t k = 0; k < r->node[i].n; k++)
+            sum += r->node[i].part[k].rate;
+    return sum;
+}
+
+static void reading(struct pr *r, double cpu)
+{
+    mng_reading(r->m, r->now, "cpu", cpu, r->now);
+    pr_run(r, 1200);
+}
+
+Test(mng_tasks, a_rate_by_metrics_is_shared_out_by_what_waits)
+{
+    struct pr *r = rig(2, "{\"match\": \"ride/*\", \"partitions\": 4, \"fallback_per_s\": 8, \"limits\": [{\"metric\": "
+                          "\"cpu\", \"tiers\": [{\"below\": 70, \"rate_per_s\": 100}, {\"below\": 90, \"rate_per_s\": 20}]}]}");
+
+    pr_run(r, 3000);
+    cr_expect_eq(rates_of(r), 8000, "nothing is measured: the fallback; %lu", rates_of(r));
+    reading(r, 50);
+    cr_expect_eq(rates_of(r), 100000);
+    for (unsigned i = 0; i < 37; i++)
+        cr_assert(pr_submit(r, 0, 1));
+    reading(r, 50);
+    for (unsigned i = 0; i < 2; i++)
+        for (uint32_t k = 0; k < r->node[i].n; k++)
+            cr_expect_eq(r->node[i].part[k].rate, r->node[i].part[k].tasks > 0 ? 38u * 100000 / 41 : 100000u / 41);
+    reading(r, 80);
+    cr_expect(rates_of(r) <= 20000 && rates_of(r) > 19990, "%lu", rates_of(r));
+    reading(r, 95);
+    cr_expect_eq(rates_of(r), 0, "above the last tier");
+    done(r);
+}
+
+Test(mng_tasks, an_owner_that_is_not_heard_keeps_what_it_was_told_and_others_get_the_rest)
+{
+    struct pr *r = rig(2, "{\"match\": \"ride/*\", \"partitions\": 2, \"fallback_per_s\": 10, \"limits\": [{\"metric\": "
+                          "\"cpu\", \"tiers\": [{\"below\": 70, \"rate_per_s\": 100}]}]}");
+
+    pr_run(r, 3000);
+    reading(r, 50);
+    cr_assert_eq(r->node[0].part[0].rate, 50000);
+    pr_node_run(r, 1, false);
+    for (unsigned s = 0; s < 8; s++)
+        reading(r, 50);
+    cr_expect_eq(r->node[0].part[0].rate, 50000, "the other may use its half");
+    for (unsigned s = 0; s < 8; s++)
+        reading(r, 50);
+    cr_expect_eq(r->node[0].part[0].rate, 95000, "it has its share of the fallback now");
+    done(r);
+}
+
 /* Lines stand by it. */
 Test(mng_tasks, the_order_stays)
 {

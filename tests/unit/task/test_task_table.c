@@ -160,6 +160,28 @@ Test(task_table, limits_of_keys_are_kept_and_bad_ones_refused)
     cr_assert_eq(tasktab_part(t, 3)->e.pool[0]->keys.rule[0].weight, 4, "as before the bad one");
 }
 
+Test(task_table, a_rate_is_of_the_partition_and_its_epoch)
+{
+    uint64_t rules[40] = { 0 };
+    struct task_rules r;
+    const struct msg_task_take_ans *a;
+
+    rules_default(&r);
+    r.until_told = 1;
+    memcpy(rules, &r, sizeof(r));
+    ok(EPOCH, 77);
+    send(MNG, &(struct msg){ .type = MSG_PART_OPEN,
+                             .part_open = { EPOCH, 3, 8, "q*", sizeof(r) / 8, rules, 100, false } });
+    turn();
+    cr_assert_eq(put_at(3, 8, "q", "x").code, CODE_DONE);
+    cr_assert_eq(take(RTR, "q", 1, 0)->n, 0, "by the rules nothing, while no rate is said");
+    send(MNG, &(struct msg){ .type = MSG_PART_RATE, .part_rate = { EPOCH, 3, 7, 1000000 } });
+    cr_assert_eq(take(RTR, "q", 1, 0)->n, 0, "said to an owner of before");
+    send(MNG, &(struct msg){ .type = MSG_PART_RATE, .part_rate = { EPOCH, 3, 8, 1000000 } });
+    a = take(RTR, "q", 1, 0);
+    cr_assert(a != NULL && a->n == 1);
+}
+
 Test(task_table, what_was_somewhere_never_begins_empty)
 {
     ok(EPOCH, 77);

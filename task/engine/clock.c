@@ -182,7 +182,7 @@ bool engine_advance(struct engine *e, struct task_now now, unsigned most)
     while (most > 0 && (queue = wheel_pop(&e->redrives, e->at)) != WHEEL_NONE)
         most -= redrive(e, queue, most);
     tree_advance(&e->tree, e->at);
-    budget_advance(&e->budget, e->at);
+    allowance_advance(&e->allowance, e->at);
     names_advance(&e->names, e->at);
     return most == 0;
 }
@@ -192,7 +192,7 @@ msec_t engine_idle_ms(const struct engine *e, struct task_now now)
     msec_t at = ms_max(e->at, now.ms + e->ahead_ms);
     msec_t first = ms_min(ms_min(wheel_next(&e->timers), wheel_next(&e->redrives)),
                           ms_min(ms_min(tree_next(&e->tree), wheel_next(&e->names.ends)),
-                                 budget_next(&e->budget, at)));
+                                 allowance_next(&e->allowance, at)));
     msec_t wall = wheel_next(&e->walls);
 
     first = first == MSEC_NEVER ? MSEC_NEVER : ms_max(first - at, 0);

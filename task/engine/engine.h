@@ -18,7 +18,7 @@
 #ifndef SEGQ_TASK_ENGINE_H
 #define SEGQ_TASK_ENGINE_H
 
-#include "task/engine/budget.h"
+#include "task/engine/allowance.h"
 #include "task/engine/pool.h"
 #include "task/keys/tree.h"
 #include "task/parts/rank.h"
@@ -64,7 +64,7 @@ struct engine {
     uint32_t firsts; /* tasks that were told to run now, of all queues */
     struct pool **pool; /* owned; the first that matches counts */
     uint32_t n_pools, pools_cap;
-    struct budget budget;
+    struct allowance allowance;
     uint64_t next_lease;
     msec_t at, wall_at;  /* the moment of the commands: engine_advance() */
     msec_t logged_at;    /* what the log says of it */

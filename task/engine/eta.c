@@ -7,7 +7,7 @@
 static msec_t rates_let(const struct engine *e, task_slot slot, const struct task_view *v)
 {
     uint32_t i = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn)->limiter;
-    msec_t latest = e->budget.is_on ? rate_nth(&e->budget.rate, e->budget.tat, v->position, e->at) : 0;
+    msec_t latest = e->allowance.is_on ? rate_nth(&e->allowance.rate, e->allowance.tat, v->position, e->at) : 0;
 
     for (; i != 0; i = tree_limiter_at(&e->tree, i)->parent) {
         const struct limiter *l = tree_limiter_at(&e->tree, i);
@@ -42,7 +42,7 @@ static void of_waiting(const struct engine *e, task_slot slot, struct task_view 
 
     if (is_paused(e, slot))
         say(v, TASK_ETA_PAUSED, -1);
-    else if (e->budget.is_on && e->budget.none && !v->first)
+    else if (e->allowance.is_on && e->allowance.none && !v->first)
         say(v, TASK_ETA_RATE, -1);
     else if (rate > pace && (pace >= 0 || (v->limited & CLOSED_RATE) != 0))
         say(v, TASK_ETA_RATE, rate);

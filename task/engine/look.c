@@ -43,11 +43,11 @@ static void look_at_limits(const struct engine *e, task_slot slot, struct task_v
         v->limited_until = opens_at(e, i);
         return;
     }
-    if (budget_lets(&e->budget, e->at))
+    if (allowance_lets(&e->allowance, e->at))
         return;
     v->limited = CLOSED_RATE;
     v->limited_by = e->pool[0]->match;
-    v->limited_until = e->budget.none ? 0 : rate_when(&e->budget.rate, e->budget.tat);
+    v->limited_until = e->allowance.none ? 0 : rate_when(&e->allowance.rate, e->allowance.tat);
 }
 
 void look_at_task(const struct engine *e, task_slot slot, struct task_view *v)

@@ -146,7 +146,7 @@ int engine_opened(struct engine *e, msec_t now_ms)
         task_perform_sure(e, &r);
     }
     tree_empty_buckets(&e->tree, e->at);
-    budget_empty(&e->budget, e->at);
+    allowance_empty(&e->allowance, e->at);
     dead_empty_buckets(e);
     buf_reset(&e->freed); /* the shell learns what lives */
     return 0;

@@ -29,7 +29,7 @@ static unsigned take(struct engine *e, struct tqueue *q, unsigned n, uint32_t le
         task_slot slot = line_head(&q->first);
 
         if (slot == SLOT_NONE) {
-            if (budget_lets(&e->budget, e->at))
+            if (allowance_lets(&e->allowance, e->at))
                 slot = tree_pick(&e->tree, q->limiter, q->pool->head_start, &served);
             if (slot == SLOT_NONE)
                 break;
@@ -37,7 +37,7 @@ static unsigned take(struct engine *e, struct tqueue *q, unsigned n, uint32_t le
         }
         start(e, slot, lease_ms != 0 ? lease_ms : (uint32_t)q->pool->rules.lease_ms, &out[taken]);
         starts_note(&q->starts, e->at);
-        budget_pay(&e->budget, e->at);
+        allowance_pay(&e->allowance, e->at);
     }
     return taken;
 }

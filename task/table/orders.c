@@ -348,7 +348,7 @@ static void order_part_rate(struct tasktab *t, const struct msg_part_rate *m)
     if (p == NULL || p->epoch != m->part_epoch || p->life != PART_OWNED)
         return; /* it says so in its next report */
     tasktab_clock(t, p);
-    budget_tell(&p->e.budget, m->rate, p->e.at);
+    allowance_tell(&p->e.allowance, m->rate, p->e.at);
 }
 
 void tasktab_order(struct tasktab *t, struct tpeer *from, const struct msg *m,

@@ -82,7 +82,7 @@ static void check_at_once(struct world *w, const struct mtask *of, unsigned leve
 }
 
 /* What a manager said holds for a while; then what the rules say. */
-static void check_budget(struct world *w, const struct mtask *t, msec_t at)
+static void check_allowance(struct world *w, const struct mtask *t, msec_t at)
 {
     uint64_t rate;
 
@@ -212,7 +212,7 @@ void model_start(struct world *w, const struct said *s)
         world_broke(w, "J3: task %lx starts while a worker has it", t->no);
     if (s->taken.attempt > model_rules(w, t).max_attempts)
         world_broke(w, "task %lx has %u attempts", t->no, s->taken.attempt);
-    check_budget(w, t, s->at);
+    check_allowance(w, t, s->at);
     check_limits(w, t, s->at);
     check_order(w, t);
     if (t->first) /* or is not any more, if the order was lost */

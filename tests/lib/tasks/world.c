@@ -312,8 +312,8 @@ static void redefine(struct world *w)
 static void tell_rate(struct world *w)
 {
     w->told = 1 + (rng_chance(&w->rng, 0.2) ? 0 : rng_below(&w->rng, 50000));
-    w->told_until = w->e->at + BUDGET_TOLD_MS;
-    budget_tell(&w->e->budget, w->told - 1, w->e->at);
+    w->told_until = w->e->at + ALLOWANCE_TOLD_MS;
+    allowance_tell(&w->e->allowance, w->told - 1, w->e->at);
     model_redefined(w->model);
 }
 

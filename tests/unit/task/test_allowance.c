@@ -1,5 +1,5 @@
-/* test_budget.c: what a partition may start as a whole, by a rate that the manager says. */
-#include "task/engine/budget.h"
+/* test_allowance.c: what a partition may start as a whole, by a rate that the manager says. */
+#include "task/engine/allowance.h"
 
 #include "tests/unit/task/enginerig.h"
 
@@ -30,7 +30,7 @@ static void setup(struct enginerig *r, uint64_t fallback)
         rig_submit(r, plain);
 }
 
-Test(budget, what_was_said_holds_for_a_while_then_the_fallback)
+Test(allowance, what_was_said_holds_for_a_while_then_the_fallback)
 {
     struct enginerig r;
     unsigned n;
@@ -38,22 +38,22 @@ Test(budget, what_was_said_holds_for_a_while_then_the_fallback)
     setup(&r, 5000); /* 5 a second */
     n = starts(&r, 10000);
     cr_expect(n >= 49 && n <= 51, "%u by the fallback", n);
-    budget_tell(&r.e.budget, 50000, r.e.at);
-    n = starts(&r, BUDGET_TOLD_MS - 10);
+    allowance_tell(&r.e.allowance, 50000, r.e.at);
+    n = starts(&r, ALLOWANCE_TOLD_MS - 10);
     cr_expect(n >= 740 && n <= 756, "%u by what was said", n);
     n = starts(&r, 10000);
     cr_expect(n >= 49 && n <= 52, "%u by the fallback again", n);
     rig_fini(&r);
 }
 
-Test(budget, by_a_rate_of_zero_nothing_starts_but_what_is_told_to_run)
+Test(allowance, by_a_rate_of_zero_nothing_starts_but_what_is_told_to_run)
 {
     struct enginerig r;
     struct task_view v;
     task_no no;
 
     setup(&r, 5000);
-    budget_tell(&r.e.budget, 0, r.e.at);
+    allowance_tell(&r.e.allowance, 0, r.e.at);
     cr_expect_eq(starts(&r, 5000), 0);
     no = rig_submit(&r, plain);
     cr_assert_eq(engine_look(&r.e, no, &v), 0);
@@ -62,17 +62,17 @@ Test(budget, by_a_rate_of_zero_nothing_starts_but_what_is_told_to_run)
     cr_expect_eq(v.eta_ms, -1);
     cr_assert_eq(engine_run(&r.e, no), 0);
     cr_expect_eq(rig_take(&r, NULL), no);
-    budget_tell(&r.e.budget, 1000000, r.e.at);
+    allowance_tell(&r.e.allowance, 1000000, r.e.at);
     cr_expect_geq(starts(&r, 1000), 900);
     rig_fini(&r);
 }
 
-Test(budget, a_start_anew_begins_with_the_fallback_and_an_empty_bucket)
+Test(allowance, a_start_anew_begins_with_the_fallback_and_an_empty_bucket)
 {
     struct enginerig r;
 
     setup(&r, 1000);
-    budget_tell(&r.e.budget, 1000000, r.e.at);
+    allowance_tell(&r.e.allowance, 1000000, r.e.at);
     rig_restart(&r, 10);
     cr_expect_eq(rig_take(&r, NULL), 0);
     cr_expect_eq(starts(&r, 3000), 3);
@@ -80,7 +80,7 @@ Test(budget, a_start_anew_begins_with_the_fallback_and_an_empty_bucket)
     rig_fini(&r);
 }
 
-Test(budget, the_partition_wakes_when_the_next_may_start)
+Test(allowance, the_partition_wakes_when_the_next_may_start)
 {
     struct enginerig r;
     msec_t idle;
@@ -95,7 +95,7 @@ Test(budget, the_partition_wakes_when_the_next_may_start)
     rig_fini(&r);
 }
 
-Test(budget, without_limits_by_metrics_there_is_none)
+Test(allowance, without_limits_by_metrics_there_is_none)
 {
     struct task_rules rules;
     struct enginerig r;

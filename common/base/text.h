@@ -1,4 +1,4 @@
-/* text.h: text composed at a pointer: bytes, and numbers as decimal digits. Pure.
+/* text.h: text composed at a pointer: bytes, and numbers as decimal digits; what is UTF-8. Pure.
  * Each function writes there, and returns its end; the caller has made room for all before.
  *
  * Eight digits at once: a number below 10^8 is halved three times, by multiplication within one
@@ -103,6 +103,43 @@ static inline char *text_millis(char *p, uint64_t v)
     p = text_u64(p, v / 1000);
     *p++ = '.';
     return text_padded(p, 3, (uint32_t)(v % 1000));
+}
+
+/* ---- UTF-8 (RFC 3629: no surrogates, nothing longer than it must be) ---- */
+
+/* Bytes of the sequence at text, of at most n; 0: it is none, or a NUL. n > 0. */
+static inline size_t utf8_len(const char *text, size_t n)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    size_t len = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3
+                 : s[0] < 0xf5 ? 4 : 0;
+    uint32_t cp;
+
+    if (len == 0 || len > n)
+        return 0;
+    if (len == 1)
+        return s[0] != 0;
+    cp = s[0] & (0xffu >> (len + 1));
+    for (size_t i = 1; i < len; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+        cp = cp << 6 | (s[i] & 0x3f);
+    }
+    if (cp < least[len] || cp > 0x10ffff || (cp >= 0xd800 && cp < 0xe000))
+        return 0;
+    return len;
+}
+
+/* All of it is. */
+static inline bool utf8_ok(const char *s, size_t n)
+{
+    for (size_t i = 0, len; i < n; i += len) {
+        len = utf8_len(s + i, n - i);
+        if (len == 0)
+            return false;
+    }
+    return true;
 }
 
 #endif

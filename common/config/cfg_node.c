@@ -7,39 +7,7 @@
 #include <string.h>
 
 #include "common/base/grow.h"
-
-/* Length of the UTF-8 sequence at s (at most n bytes), 0 if it is not one. */
-static size_t utf8_len(const unsigned char *s, size_t n)
-{
-    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    size_t len = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3
-                 : s[0] < 0xf5 ? 4 : 0;
-    uint32_t cp;
-
-    if (len == 0 || len > n)
-        return 0;
-    if (len == 1)
-        return s[0] != 0;
-    cp = s[0] & (0xffu >> (len + 1));
-    for (size_t i = 1; i < len; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-        cp = cp << 6 | (s[i] & 0x3f);
-    }
-    if (cp < least[len] || cp > 0x10ffff || (cp >= 0xd800 && cp < 0xe000))
-        return 0;
-    return len;
-}
-
-bool cfg_utf8_ok(const char *s, size_t n)
-{
-    for (size_t i = 0, len; i < n; i += len) {
-        len = utf8_len((const unsigned char *)s + i, n - i);
-        if (len == 0)
-            return false;
-    }
-    return true;
-}
+#include "common/base/text.h"
 
 struct cfg_node *cfg_node_new(enum cfg_kind kind, int line)
 {
@@ -56,7 +24,7 @@ struct cfg_node *cfg_node_text(const char *text, size_t n, int line, bool *bad)
 {
     struct cfg_node *node;
 
-    *bad = !cfg_utf8_ok(text, n);
+    *bad = !utf8_ok(text, n);
     if (*bad)
         return NULL;
     node = cfg_node_new(CFG_NODE_SCALAR, line);

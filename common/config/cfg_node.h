@@ -33,6 +33,5 @@ struct cfg_node *cfg_node_new(enum cfg_kind kind, int line); /* NULL: no memory 
 struct cfg_node *cfg_node_text(const char *text, size_t n, int line, bool *bad);
 /* Takes kid (frees it on failure). SQ_ENOMEM, SQ_ETOOBIG. */
 SQ_CHECK int cfg_node_add(struct cfg_node *parent, struct cfg_node *kid);
-bool cfg_utf8_ok(const char *s, size_t n);
 
 #endif

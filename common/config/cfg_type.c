@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/base/ip.h"
+#include "common/base/text.h"
 #include "common/config/cfg_node.h"
 #include "common/config/cfg_own.h"
 
@@ -123,7 +124,7 @@ bool cfg_str_ok(const struct cfg_key *k, const char *s)
 {
     size_t n = strlen(s), chars = 0;
 
-    if (!cfg_utf8_ok(s, n))
+    if (!utf8_ok(s, n))
         return false;
     if (s[0] == 0 && k->def != NULL && k->def[0] == 0)
         return true; /* "none" is allowed where it is the default */

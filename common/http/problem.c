@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "common/base/text.h"
 #include "common/http/http.h"
 
 #define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
@@ -12,13 +13,18 @@ static bool is_plain(char c)
     return c >= ' ' && c < 0x7f && c != '"' && c != '\\';
 }
 
-void json_ascii(struct buf *b, const char *s, size_t n)
+static bool is_plain_or_more(char c)
+{
+    return is_plain(c) || (uint8_t)c >= 0x80;
+}
+
+static void put_string(struct buf *b, const char *s, size_t n, bool (*stays)(char c))
 {
     buf_byte(b, '"');
     for (size_t i = 0; i < n;) {
         size_t from = i;
 
-        while (i < n && is_plain(s[i]))
+        while (i < n && stays(s[i]))
             i++;
         buf_append(b, s + from, i - from);
         if (i == n)
@@ -32,6 +38,16 @@ void json_ascii(struct buf *b, const char *s, size_t n)
         i++;
     }
     buf_byte(b, '"');
+}
+
+void json_ascii(struct buf *b, const char *s, size_t n)
+{
+    put_string(b, s, n, is_plain);
+}
+
+void json_utf8(struct buf *b, const char *s, size_t n)
+{
+    put_string(b, s, n, utf8_ok(s, n) ? is_plain_or_more : is_plain);
 }
 
 static void text(struct buf *b, const char *s)

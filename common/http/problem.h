@@ -11,6 +11,8 @@
 /* A JSON string with its quotes. Quotes and backslashes are escaped, what is not printable
  * ASCII becomes '?': such bytes come from strangers, and are of no use to a reader. */
 void json_ascii(struct buf *b, const char *s, size_t n);
+/* The same of UTF-8, which stays; of what is none only ASCII does. */
+void json_utf8(struct buf *b, const char *s, size_t n);
 
 /* {"title","status","code","detail","request_id" without its last brace: members may be
  * added (",\"x\":1"), then '}' is. */

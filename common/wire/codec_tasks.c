@@ -49,7 +49,13 @@ MESSAGE(task_get_ans, TaskGetAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES
         NUM(limited), NAME(limited_by), NUM(limited_until_ms), PLAIN(result, TASK_RESULT_MAX),
         NUM(result_length), PLAIN(result_sha256, RESULT_SHA256),
         OWN, NUM(eta), NUM(eta_ms), IN(status, 0, REPLY_STATUS_MAX), TEXT(content_type, REPLY_TYPE_MAX),
-        NUM(position_capped))
+        NUM(position_capped),
+        NUM(started_ms), NUM(ended_ms), NUM(earlier),
+        ROWS(history, n_history, n_attempt, 0, ATTEMPTS_KEPT + 1), COL(history, no, attempt),
+        COL_IN(history, end, attempt_end, 0, UINT8_MAX), COL(history, number, attempt_number),
+        COL(history, started_ms, attempt_started_ms), COL(history, ended_ms, attempt_ended_ms),
+        COL(history, again_ms, attempt_again_ms),
+        COL_BYTES_LATER(history, reason.p, reason.n, attempt_reason, ATTEMPT_REASON))
 
 MESSAGE(task_take, TaskTake, NULL, NUM(part), NUM(epoch), NAME(queue), IN(most, 1, TASK_ROWS_MAX),
         NUM(lease_ms), NUM(wait_ms))
@@ -62,7 +68,8 @@ MESSAGE(task_take_ans, TaskTakeAns, NULL, CODE, ROWS(v, n, n_no, 0, TASK_ROWS_MA
 MESSAGE(task_settle, TaskSettle, NULL, ROWS(v, n, verb.len, 1, TASK_ROWS_MAX), COL(v, part, part),
         COL(v, epoch, epoch), COL_BYTE(v, verb, verb, 0, SETTLE_NVERBS - 1), COL(v, no, no),
         COL(v, lease, lease), COL(v, ms, ms),
-        COL_BYTES(v, result.p, result.n, result, TASK_BODY_MAX))
+        COL_BYTES(v, result.p, result.n, result, TASK_BODY_MAX),
+        COL_BYTES_LATER(v, reason.p, reason.n, reason, ATTEMPT_REASON))
 
 MESSAGE(task_settle_ans, TaskSettleAns, NULL, ROWS(v, n, code.len, 0, TASK_ROWS_MAX), COL_CODE,
         COL_BYTE(v, state, state, 0, TASK_NSTATES - 1), COL(v, until_ms, until_ms))

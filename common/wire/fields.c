@@ -133,10 +133,22 @@ static bool fill_column(const struct field *f, const struct walk *w, char *pb)
     return v != NULL;
 }
 
+static bool any_has(const struct field *f, const struct walk *w)
+{
+    size_t i = 0;
+
+    while (i < w->n && number(row(w, i) + f->n, f->n_width, false) == 0)
+        i++;
+    return i < w->n;
+}
+
 static bool fill_texts(const struct field *f, const struct walk *w, char *pb)
 {
-    ProtobufCBinaryData *d = arena_array(w->a, w->n, sizeof(*d));
+    ProtobufCBinaryData *d;
 
+    if (f->later && !any_has(f, w))
+        return true;
+    d = arena_array(w->a, w->n, sizeof(*d));
     point(pb + f->pb, d);
     *count_of(f, pb) = w->n;
     for (size_t i = 0; d != NULL && i < w->n; i++)
@@ -285,6 +297,8 @@ static bool take_texts(const struct field *f, const char *pb, const struct walk 
 {
     const ProtobufCBinaryData *d = pointer(pb + f->pb);
 
+    if (f->later && *count_of(f, pb) == 0)
+        return true;
     if (*count_of(f, pb) != w->n)
         return false;
     for (size_t i = 0; i < w->n; i++)

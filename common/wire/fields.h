@@ -21,7 +21,7 @@ enum field_kind {
     F_MSGS,     /* an array of structs */
     F_ROWS,     /* an array of structs in columns: those that follow, up to the next F_ROWS */
     F_COL,      /* a number of each row; absent: zeros */
-    F_COL_TEXT, /* a text of each row, or bytes (`n_width` of their length); never absent */
+    F_COL_TEXT, /* a text of each row, or bytes (`n_width` of their length); absent only if `later` */
 };
 
 struct field {
@@ -31,7 +31,8 @@ struct field {
     uint8_t n_width;  /* of our count, at `n`; 0: there are `most`, always */
     bool is_signed, pb_signed;
     bool in_place; /* the elements are at `off`; else a pointer to them */
-    bool later;    /* a number above `most` is a later version's: it reads as 0 */
+    bool later;    /* a number above `most` is a later version's: it reads as 0. A column of bytes
+                    * that older versions lack: absent if nobody has any */
     uint16_t off;  /* of our member; of a column: in the row, and so is `n` */
     uint16_t n;
     uint16_t pb, pb_n;    /* of the generated member, and of its count */
@@ -125,6 +126,9 @@ bool fields_take(const struct fields *t, const void *pb, struct arena *a, void *
 #define COL_BYTES(rows, f, len, p, max)                                                  \
     { .kind = F_COL_TEXT, .off = offsetof(F_ROW(rows), f), .n = offsetof(F_ROW(rows), len), \
       .n_width = sizeof(F_OF(S, rows)[0].len), F_PB_LIST(p), .most = (max) }
+#define COL_BYTES_LATER(rows, f, len, p, max)                                            \
+    { .kind = F_COL_TEXT, .off = offsetof(F_ROW(rows), f), .n = offsetof(F_ROW(rows), len), \
+      .n_width = sizeof(F_OF(S, rows)[0].len), F_PB_LIST(p), .most = (max), .later = true }
 /* Arrays of numbers and of texts: rows whose only column they are. */
 #define F_SELF(f, p)                                                                     \
     { .kind = F_COL, F_OURS(F_OF(S, f)[0]), F_PB_LIST(p), .pb_width = sizeof(F_OF(P, p)[0]), \

@@ -5,6 +5,7 @@
 #ifndef SEGQ_MSG_ROUTER_TASK_H
 #define SEGQ_MSG_ROUTER_TASK_H
 
+#include "common/task/attempt.h"
 #include "common/task/own.h"
 #include "common/task/patch.h"
 
@@ -66,6 +67,15 @@ struct msg_task_get {
     bool result;      /* with the bytes of it */
 };
 
+struct attempt_row {
+    uint32_t no; /* 1: the first; 0: it ended before one began */
+    uint8_t end; /* enum attempt_end */
+    uint32_t number; /* of the end; 0: none */
+    int64_t started_ms, ended_ms; /* Unix ms; started 0: not known, or it never did */
+    int64_t again_ms;             /* Unix ms: the next one not before; 0: there is none */
+    struct bytes_of reason;       /* UTF-8; what the worker said */
+};
+
 struct msg_task_get_ans {
     uint8_t code; /* DONE, UNKNOWN, STALE, BUSY; what follows is set for DONE */
     task_no no;
@@ -91,6 +101,11 @@ struct msg_task_get_ans {
     struct bytes_of result_sha256; /* of all of them */
     uint32_t status;          /* of the target's answer, that the result is; 0: none */
     const char *content_type; /* its own; "": none */
+    int64_t started_ms, ended_ms; /* Unix ms: of the attempt that runs, or was the last; of the
+                                   * task; 0: not known, or not yet */
+    uint32_t earlier;             /* attempts that ended before those of `history` */
+    uint32_t n_history;
+    struct attempt_row *history; /* of a look at one task: the newest at the end */
 };
 
 struct msg_task_take {
@@ -135,6 +150,7 @@ struct settle_row {
     uint32_t ms; /* NACK: tried again after so long, or SETTLE_BY_BACKOFF. EXTEND: the lease ends
                   * so long from now */
     struct bytes_of result; /* ACK */
+    struct bytes_of reason; /* NACK: UTF-8, for people */
 };
 
 struct msg_task_settle {

@@ -256,6 +256,50 @@ static void moment_line(struct buf *b, const char *name, const json_t *task, con
     buf_byte(b, '\n');
 }
 
+/* "attempt 2   2026-11-23 02:40:11 UTC, 350 ms: nack: no paper; again at ..." */
+static void attempt_line(struct buf *b, const json_t *h)
+{
+    double started = ctl_f64(h, "started_at"), ended = ctl_f64(h, "ended_at");
+    uint64_t no = ctl_u64(h, "attempt"), status = ctl_u64(h, "status");
+
+    if (no > 0)
+        buf_printf(b, "  attempt %-2" PRIu64 " ", no);
+    else
+        buf_str(b, "  end        ");
+    ctl_moment(b, started > 0 ? started : ended);
+    if (started > 0) {
+        buf_str(b, ", took ");
+        ctl_span(b, ended - started);
+    }
+    buf_str(b, ": ");
+    ctl_clean(b, ctl_str(h, "end"));
+    if (status > 0)
+        buf_printf(b, " %" PRIu64, status);
+    if (json_string_length(json_object_get(h, "reason")) > 0) {
+        buf_str(b, ": ");
+        ctl_clean(b, ctl_str(h, "reason"));
+    }
+    if (ctl_f64(h, "retry_at") > 0) {
+        buf_str(b, "; again from ");
+        ctl_moment(b, ctl_f64(h, "retry_at"));
+    }
+    buf_byte(b, '\n');
+}
+
+static void history_lines(struct buf *b, const json_t *task)
+{
+    uint64_t earlier = ctl_u64(task, "earlier_attempts");
+    const json_t *h;
+    size_t i;
+
+    if (json_array_size(json_object_get(task, "history")) > 0)
+        buf_str(b, "history\n");
+    if (earlier > 0)
+        buf_printf(b, "  %" PRIu64 " attempts before these\n", earlier);
+    json_array_foreach(json_object_get(task, "history"), i, h)
+        attempt_line(b, h);
+}
+
 void view_task(struct buf *b, const json_t *task)
 {
     uint64_t place = ctl_u64(task, "position"), ahead = ctl_u64(task, "ahead_of_key");
@@ -272,10 +316,13 @@ void view_task(struct buf *b, const json_t *task)
     text_line(b, "limited by", ctl_str(task, "limited_by"));
     moment_line(b, "  until", task, "limited_until");
     moment_line(b, "since", task, "entered_at");
+    moment_line(b, "started", task, "started_at");
+    moment_line(b, "ended", task, "ended_at");
     moment_line(b, "ends", task, "ends_at");
     if (is_there(ctl_str(task, "queue")))
         buf_printf(b, "%-10s %" PRIu64 "\n%-10s %" PRIu64 "\n", "attempts",
                    ctl_u64(task, "attempts"), "priority", ctl_u64(task, "priority"));
     text_line(b, "pool", ctl_str(task, "pool"));
     text_line(b, "node", ctl_str(task, "node"));
+    history_lines(b, task);
 }

@@ -36,6 +36,31 @@ static json_t *labels(const char *text)
     return list;
 }
 
+/* "" for what is not UTF-8 */
+static json_t *reason(const struct bytes_of *b)
+{
+    json_t *j = b->n > 0 ? json_stringn((const char *)b->p, b->n) : NULL;
+
+    return j != NULL ? j : json_string("");
+}
+
+/* The attempts that have ended, the newest at the end. */
+static json_t *history(const struct msg_task_get_ans *m)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < m->n_history; i++) {
+        const struct attempt_row *h = &m->history[i];
+
+        (void)json_array_append_new(
+            list, json_pack("{s:i,s:s,s:I,s:o,s:o,s:o,s:o}", "attempt", (int)h->no, "end",
+                            attempt_end_word(h->end), "status", (json_int_t)h->number, "started_at",
+                            moment(h->started_ms), "ended_at", moment(h->ended_ms), "retry_at",
+                            moment(h->again_ms), "reason", reason(&h->reason)));
+    }
+    return list;
+}
+
 /* Which limits are closed, as words. */
 static json_t *limits(uint8_t closed)
 {
@@ -70,6 +95,11 @@ static void waits_for(const struct msg_task_get_ans *m, const struct mng_part_vi
         snprintf(out, cap, "no limit stops it: a worker has to take it, after those before it");
 }
 
+static const char *last_end(const struct msg_task_get_ans *m)
+{
+    return m->n_history > 0 ? attempt_end_word(m->history[m->n_history - 1].end) : "see its history";
+}
+
 static void because(const struct msg_task_get_ans *m, const struct mng_part_view *p, char *out,
                     size_t cap)
 {
@@ -81,16 +111,16 @@ static void because(const struct msg_task_get_ans *m, const struct mng_part_view
         snprintf(out, cap, "it was submitted with a delay: it waits in line from ends_at on");
         break;
     case TASK_RETRYING:
-        snprintf(out, cap, "attempt %u failed: it waits in line again from ends_at on",
-                 m->attempts);
+        snprintf(out, cap, "attempt %u failed (%s): it waits in line again from ends_at on",
+                 m->attempts, last_end(m));
         break;
     case TASK_RUNNING:
         snprintf(out, cap, "a worker has it: attempt %u; its lease ends at ends_at%s", m->attempts,
                  m->stopping ? "; it was cancelled: this attempt is its last" : "");
         break;
     case TASK_DEAD:
-        snprintf(out, cap, "%u attempts failed, and it has no other: redrive or discard it",
-                 m->attempts);
+        snprintf(out, cap, "%u attempts failed (the last one: %s), and it has no other: redrive or "
+                 "discard it", m->attempts, last_end(m));
         break;
     case TASK_EXPIRED:
         snprintf(out, cap, "it waited for longer than the pool's task_ttl");
@@ -122,6 +152,11 @@ json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *
                                               moment(m->entered_ms), "ends_at",
                                               moment(m->until_ms), "pool", p->pool, "node",
                                               p->node));
+    (void)json_object_update_new(j, json_pack("{s:o,s:o}", "started_at", moment(m->started_ms),
+                                              "ended_at", moment(m->ended_ms)));
+    if (m->n_history > 0)
+        (void)json_object_update_new(j, json_pack("{s:o,s:I}", "history", history(m),
+                                                  "earlier_attempts", (json_int_t)m->earlier));
     if (m->state == TASK_WAITING)
         (void)json_object_update_new(
             j, json_pack("{s:I,s:I,s:s*,s:o,s:o}", "position", (json_int_t)m->position,

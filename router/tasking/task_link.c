@@ -49,7 +49,7 @@ static uint32_t frame_rows(const struct list *open, enum ask_kind kind)
     list_each (open, it) {
         const struct ask *a = container_of(it, struct ask, in_list);
 
-        bytes += kind == ASK_PUT ? a->put.body.n : a->settle.result.n;
+        bytes += kind == ASK_PUT ? a->put.body.n : a->settle.result.n + a->settle.reason.n;
         if (n == TASK_ROWS_MAX || (n > 0 && bytes > TASK_BODY_MAX))
             break;
         n++;

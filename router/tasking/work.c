@@ -9,6 +9,7 @@
 #include "router/tasking/rows.h"
 
 #define ROOM 8 /* ends of texts */
+#define OF_A_SETTLEMENT (WITH(LEASE_ID) | WITH(RESULT) | WITH(DELAY) | WITH(REASON) | WITH(LEASE))
 
 static void problem(struct task_call *c, const struct task_outcome *o)
 {
@@ -67,7 +68,7 @@ void work_take(struct tasking *t, struct httpd_req *req, const struct http_req *
 static const char *settle_row(struct ask *a, enum task_verb verb, const struct task_body *b,
                               const struct task_id *id)
 {
-    struct slice result;
+    struct slice result, reason;
     uint64_t lease;
 
     _Static_assert((int)VERB_ACK == SETTLE_ACK && (int)VERB_NACK == SETTLE_NACK &&
@@ -77,10 +78,11 @@ static const char *settle_row(struct ask *a, enum task_verb verb, const struct t
     if (verb == VERB_EXTEND && (b->has & WITH(LEASE)) == 0)
         return "lease is missing: how long from now";
     if ((verb != VERB_ACK && (b->has & WITH(RESULT)) != 0) ||
-        (verb != VERB_NACK && (b->has & WITH(DELAY)) != 0) ||
+        (verb != VERB_NACK && (b->has & (WITH(DELAY) | WITH(REASON))) != 0) ||
         (verb != VERB_EXTEND && (b->has & WITH(LEASE)) != 0))
-        return "result is for ack, delay for nack, lease for extend";
+        return "result is for ack, delay and reason for nack, lease for extend";
     result = call_bytes(a->call, b->result);
+    reason = call_bytes(a->call, b->reason);
     a->kind = ASK_SETTLE;
     a->part = id->part;
     a->no = id->no;
@@ -89,7 +91,8 @@ static const char *settle_row(struct ask *a, enum task_verb verb, const struct t
                                      .ms = verb == VERB_EXTEND          ? (uint32_t)b->lease
                                            : (b->has & WITH(DELAY)) != 0 ? (uint32_t)b->delay
                                                                          : SETTLE_BY_BACKOFF,
-                                     .result = { (uint32_t)result.n, (const uint8_t *)result.p } };
+                                     .result = { (uint32_t)result.n, (const uint8_t *)result.p },
+                                     .reason = { (uint32_t)reason.n, (const uint8_t *)reason.p } };
     return NULL;
 }
 
@@ -131,11 +134,11 @@ void work_one(struct tasking *t, struct httpd_req *req, const struct http_req *q
     struct task_call *c;
     const char *why;
 
-    if (!task_body_whole(&b, q->body, WITH(LEASE_ID) | WITH(RESULT) | WITH(DELAY) | WITH(LEASE), &e)) {
+    if (!task_body_whole(&b, q->body, OF_A_SETTLEMENT, &e)) {
         router_problem(t->r, req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
         return;
     }
-    c = call_new(t, req, 1, b.result.n + ROOM, 0, settled);
+    c = call_new(t, req, 1, b.result.n + b.reason.n + ROOM, 0, settled);
     if (c == NULL)
         return;
     why = settle_row(&c->v[0], verb, &b, id);
@@ -172,14 +175,12 @@ static void all_settled(struct task_call *c, const struct msg *m)
 
 static void read_row(struct ask *a, struct slice text)
 {
-    const uint32_t may = WITH(TASK) | WITH(VERB) | WITH(LEASE_ID) | WITH(RESULT) | WITH(DELAY) |
-                         WITH(LEASE);
     struct task_id id;
     struct task_body b;
     struct body_error e;
     const char *why;
 
-    if (!task_body_whole(&b, text, may, &e)) {
+    if (!task_body_whole(&b, text, OF_A_SETTLEMENT | WITH(TASK) | WITH(VERB), &e)) {
         row_refuse(a, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
     } else if (task_token_read(&id.part, &id.no, &a->call->t->r->keys.token, b.task.p, b.task.n) < 0) {
         row_refuse(a, API_TASK_UNKNOWN, "this is not a task of ours");

@@ -363,6 +363,39 @@ static void add_own(struct buf *b, const struct task_own *o)
     ADD(b, "]");
 }
 
+/* ,"history":[{"attempt":1,"started_at":...,"ms":120,"end":"nack","reason":"...","retry_at":...}] */
+static void add_attempt(struct buf *b, const struct attempt_row *h)
+{
+    add_text(b, "{\"end\":", attempt_end_word(h->end));
+    if (h->no != 0)
+        add_number(b, ",\"attempt\":", h->no);
+    add_moment(b, ",\"started_at\":", h->started_ms);
+    add_moment(b, ",\"ended_at\":", h->ended_ms);
+    if (h->started_ms != 0)
+        add_number(b, ",\"ms\":", (uint64_t)(h->ended_ms - h->started_ms));
+    if (h->number != 0)
+        add_number(b, ",\"status\":", h->number);
+    if (h->reason.n > 0) {
+        ADD(b, ",\"reason\":");
+        json_utf8(b, (const char *)h->reason.p, h->reason.n);
+    }
+    add_moment(b, ",\"retry_at\":", h->again_ms);
+    ADD(b, "}");
+}
+
+static void add_history(struct buf *b, const struct msg_task_get_ans *m)
+{
+    ADD(b, ",\"history\":[");
+    for (uint32_t i = 0; i < m->n_history; i++) {
+        if (i > 0)
+            ADD(b, ",");
+        add_attempt(b, &m->history[i]);
+    }
+    ADD(b, "]");
+    if (m->earlier > 0)
+        add_number(b, ",\"earlier_attempts\":", m->earlier);
+}
+
 static bool is_cut(const struct msg_task_get_ans *m)
 {
     return m->result_length > m->result.n;
@@ -410,7 +443,11 @@ void task_answer_look(struct api_ans *a, const struct task_name *t, const struct
     if (m->stopping)
         ADD(b, ",\"stopping\":true");
     add_moment(b, ",\"entered_at\":", m->entered_ms);
+    add_moment(b, ",\"started_at\":", m->started_ms);
+    add_moment(b, ",\"ended_at\":", m->ended_ms);
     add_until(b, m);
+    if (m->n_history > 0)
+        add_history(b, m);
     if (m->state == TASK_SUCCEEDED && m->result_length > 0)
         add_result(b, m);
     if (!final) {

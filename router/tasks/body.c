@@ -54,6 +54,17 @@ static bool read_visible(const struct rule *m, struct json_scan *s, void *to)
     return text_of(s, v) && fits(m, v->n) && task_text_ok(*v);
 }
 
+/* A sentence: anything but control characters. */
+static bool read_words(const struct rule *m, struct json_scan *s, void *to)
+{
+    struct slice *v = to;
+    bool good = text_of(s, v) && fits(m, v->n);
+
+    for (size_t i = 0; good && i < v->n; i++)
+        good = (uint8_t)v->p[i] >= 0x20 && v->p[i] != 0x7f;
+    return good;
+}
+
 /* It must stand in a path. */
 static bool read_name(const struct rule *m, struct json_scan *s, void *to)
 {
@@ -287,6 +298,7 @@ struct task_own task_body_own(const struct task_body *b, const char *labels)
 #define MUST_whole   " must be a whole number within its range"
 #define MUST_name    " must be 1 to 64 visible ASCII characters without a slash"
 #define MUST_visible " must be a string of visible ASCII characters, not longer than its bound"
+#define MUST_words   " must be a string of at most 200 bytes without control characters"
 #define MUST_retry   " must be an object of min, max (times up to a day), doublings (0 to 30), jitter (0 to 100)"
 #define MUST_labels  " must be a list of up to 4 strings of 1 to 32 visible ASCII characters without a comma"
 #define MUST_verb    " must be \"ack\", \"nack\" or \"extend\""

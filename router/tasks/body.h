@@ -6,6 +6,7 @@
 #ifndef SEGQ_ROUTER_TASKS_BODY_H
 #define SEGQ_ROUTER_TASKS_BODY_H
 
+#include "common/task/attempt.h"
 #include "common/task/own.h"
 #include "router/gate/claim.h"
 #include "router/tasks/json_scan.h"
@@ -35,6 +36,7 @@ enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* as enum tas
     X(WAIT, wait, span, 0, TASK_WAIT_MAX_MS)                                             \
     X(LEASE_ID, lease_id, visible, 1, 64)                                                \
     X(RESULT, result, value, 1, TASK_BODY_MAX)                                           \
+    X(REASON, reason, words, 1, ATTEMPT_REASON)                                          \
     X(TASK, task, visible, 1, 64)                                                        \
     X(VERB, verb, verb, 0, 0)                                                            \
     X(CLAIM, claim, visible, 1, CLAIM_MAX_LEN)
@@ -50,7 +52,7 @@ enum task_member {
 
 struct task_body { /* slices point into the request's bytes */
     uint32_t has; /* WITH(...) | ...: what is not there is zero */
-    struct slice payload, key, name, idempotency_key, lease_id, result, task, claim;
+    struct slice payload, key, name, idempotency_key, lease_id, result, reason, task, claim;
     int64_t delay, at, lease, wait; /* ms; at: Unix ms */
     int64_t priority, order, n, verb;
     int64_t ttl, max_attempts;

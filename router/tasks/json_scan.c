@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/chars16.h"
+#include "common/base/text.h"
 
 static bool wrong(struct json_scan *s, const char *why)
 {
@@ -38,22 +39,6 @@ bool json_scan_ends(struct json_scan *s)
 }
 
 /* ---- strings ---- */
-
-/* How many bytes the UTF-8 character at p takes; 0: it is none. Its first byte is not ASCII. */
-static unsigned utf8_len(const char *p, const char *end)
-{
-    const uint8_t *c = (const uint8_t *)p;
-    unsigned n = c[0] >= 0xf0 ? 4 : c[0] >= 0xe0 ? 3 : 2;
-    bool ok = c[0] >= 0xc2 && c[0] <= 0xf4 && (size_t)(end - p) >= n;
-
-    for (unsigned i = 1; ok && i < n; i++)
-        ok = (c[i] & 0xc0) == 0x80;
-    if (ok && n == 3) /* no second spellings, no halves of pairs */
-        ok = !(c[0] == 0xe0 && c[1] < 0xa0) && !(c[0] == 0xed && c[1] > 0x9f);
-    if (ok && n == 4)
-        ok = !(c[0] == 0xf0 && c[1] < 0x90) && !(c[0] == 0xf4 && c[1] > 0x8f);
-    return ok ? n : 0;
-}
 
 /* To the first byte that is not plain ASCII within a string. */
 static char *skip_plain(char *p, const char *end)
@@ -111,7 +96,9 @@ static bool skip_string(struct json_scan *s, bool *escaped)
         if (*p == '"')
             break;
         *escaped |= *p == '\\';
-        n = *p == '\\' ? escape_len(p, s->end) : (uint8_t)*p >= 0x80 ? utf8_len(p, s->end) : 0;
+        n = *p == '\\'             ? escape_len(p, s->end)
+            : (uint8_t)*p >= 0x80 ? (unsigned)utf8_len(p, (size_t)(s->end - p))
+                                  : 0;
         if (n == 0)
             return no_json(s);
     }

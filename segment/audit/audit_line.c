@@ -144,22 +144,6 @@ static void put_u64(struct out *o, const char *key, uint64_t v)
     o->p = text_u64(o->p, v);
 }
 
-/* Bytes of the character at s, 0 if it is none in UTF-8. */
-static size_t utf8_len(const unsigned char *s, size_t n)
-{
-    size_t len = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-
-    if (s[0] > 0xf4 || len > n)
-        return 0;
-    for (size_t i = 1; i < len; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return len;
-}
-
 static bool is_plain(unsigned char c)
 {
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
@@ -189,8 +173,8 @@ static void put_quoted(struct out *o, const char *text, size_t n)
             raw(o, text + i, len);
             continue;
         }
-        len = utf8_len(s + i, n - i);
-        if (len == 0 || s[i] == 0) {
+        len = utf8_len(text + i, n - i);
+        if (len == 0) {
             raw(o, "\\ufffd", 6);
         } else if (s[i] == '"' || s[i] == '\\') {
             *o->p++ = '\\';

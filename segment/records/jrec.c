@@ -15,14 +15,6 @@ struct jio {
 
 /* ---- members --------------------------------------------------------------------- */
 
-static void put_num(struct buf *b, uint64_t v)
-{
-    uint8_t *p = buf_reserve(b, VARINT_MAX);
-
-    if (p != NULL)
-        b->len += (size_t)(varint_put(p, v) - p);
-}
-
 static uint64_t get_num(struct jio *io)
 {
     uint64_t v = 0;
@@ -42,7 +34,7 @@ static uint64_t num(struct jio *io, uint64_t v)
 {
     if (io->out == NULL)
         return get_num(io);
-    put_num(io->out, v);
+    buf_varint(io->out, v);
     return v;
 }
 

@@ -268,6 +268,7 @@ void calls_answered(struct going_call *g, const struct call_answer *a, msec_t no
     assert(g->step == CALL_SENT);
     g->step = CALL_ENDED;
     *v = verdict_of(a, wall_ms);
+    v->status = (uint32_t)a->status;
     v->spared |= v->kind == VERDICT_RETRY && g->probe;
     if (v->kind == VERDICT_RETRY)
         v->least_ms = ms_max(v->least_ms, budget_retry(&ep->budget, now));

@@ -43,6 +43,7 @@ enum verdict_kind { VERDICT_DONE, VERDICT_RETRY, VERDICT_DEAD };
 struct verdict {
     enum verdict_kind kind;
     enum call_class class;
+    uint32_t status; /* of the answer; 0: none */
     int64_t delay_ms; /* RETRY: after so long; -1: as the back-off says, */
     int64_t least_ms; /* but not before that */
     bool spared; /* RETRY: the attempt does not count: the target said that it has not looked */

@@ -116,6 +116,15 @@ struct trec task_own_record(task_no no, const struct task_own *own, struct buf *
                           .own = { (const char *)b->data, (uint32_t)b->len } };
 }
 
+static int apply_past(struct engine *e, const struct trec *r)
+{
+    task_slot slot = task_find(&e->store, r->no);
+
+    if (slot == SLOT_NONE || !e->loading)
+        return SQ_EPROTO;
+    return attempts_load(&e->attempts, slot, r->most, r->own.p, r->own.n);
+}
+
 /* A snapshot is the first that is read. */
 static int apply_snap(struct engine *e, const struct trec *r)
 {
@@ -183,6 +192,7 @@ static int apply_start(struct engine *e, task_slot slot, const struct trec *r)
     tree_start(&e->tree, slot, !leave_first(e, slot), e->at);
     task_set_state(&e->store, slot, TASK_RUNNING);
     t->lease = r->lease;
+    t->started = (uint64_t)e->at;
     t->attempts = t->attempts < ATTEMPTS_MAX ? (t->attempts + 1) & 63 : ATTEMPTS_MAX;
     e->next_lease = u64_max(e->next_lease, r->lease + 1);
     task_arm(e, slot, r->until);
@@ -195,10 +205,24 @@ static int apply_extend(struct engine *e, task_slot slot, const struct trec *r)
     return 0;
 }
 
+/* The attempt that runs has failed. again: when the next one may begin; 0: there is none. */
+static void note_attempt(struct engine *e, task_slot slot, uint64_t end, uint64_t again)
+{
+    const struct task *t = task_at(&e->store, slot);
+    struct attempt a = { .no = t->attempts, .end = end > 0 && end <= UINT8_MAX ? (uint8_t)end
+                                                                            : ATTEMPT_GIVEN_BACK,
+                         .started = (msec_t)t->started, .ended = e->at, .again = (msec_t)again };
+
+    attempts_add(&e->attempts, slot, &a);
+}
+
 static int apply_retry(struct engine *e, task_slot slot, const struct trec *r)
 {
+    struct task *t = task_at(&e->store, slot);
+
+    note_attempt(e, slot, r->why, r->until);
     tree_end(&e->tree, slot, false);
-    task_at(&e->store, slot)->lease = 0;
+    t->lease = t->started = 0;
     task_set_state(&e->store, slot, TASK_RETRYING);
     task_arm(e, slot, r->until);
     return 0;
@@ -213,13 +237,15 @@ static void finish(struct engine *e, task_slot slot, enum task_state to, uint64_
 
     if (t->state == TASK_RUNNING) {
         tree_end(&e->tree, slot, true);
-        t->lease = 0;
     } else if (t->state == TASK_RETRYING) {
         tree_give_up(&e->tree, slot);
     } else if (t->state == TASK_WAITING) {
         leave_row(e, slot);
         leave_line(e, slot);
     }
+    if (t->state != TASK_RUNNING)
+        t->started = 0;
+    t->ended = (uint64_t)e->at;
     task_arm(e, slot, until);
     t->cancel = 0;
     task_set_state(&e->store, slot, to);
@@ -244,6 +270,7 @@ static int apply_moved(struct engine *e, task_slot slot, const struct trec *r)
 
 static int apply_dead(struct engine *e, task_slot slot, const struct trec *r)
 {
+    note_attempt(e, slot, r->why, 0);
     finish(e, slot, TASK_DEAD, r->until);
     dead_add(e, slot);
     return 0;
@@ -251,6 +278,8 @@ static int apply_dead(struct engine *e, task_slot slot, const struct trec *r)
 
 static int apply_cancel(struct engine *e, task_slot slot, const struct trec *r)
 {
+    if (task_at(&e->store, slot)->state == TASK_RUNNING)
+        note_attempt(e, slot, ATTEMPT_CANCELLED, 0);
     finish(e, slot, TASK_CANCELLED, r->until);
     return 0;
 }
@@ -337,6 +366,14 @@ static int apply_run(struct engine *e, task_slot slot, const struct trec *r)
     return 0;
 }
 
+static int apply_explain(struct engine *e, task_slot slot, const struct trec *r)
+{
+    if (r->lo > UINT32_MAX || r->name.n > ATTEMPT_REASON)
+        return SQ_EPROTO;
+    attempts_explain(&e->attempts, slot, (uint32_t)r->lo, r->name.p, r->name.n);
+    return 0;
+}
+
 static int apply_gone(struct engine *e, task_slot slot, const struct trec *r)
 {
     (void)r;
@@ -369,6 +406,7 @@ static const struct {
     [TREC_READ] = { apply_extend, FINAL, true },
     [TREC_RUN] = { apply_run, BIT(SCHEDULED) | BIT(WAITING) | BIT(RETRYING), false },
     [TREC_GONE] = { apply_gone, FINAL, false },
+    [TREC_EXPLAIN] = { apply_explain, BIT(RETRYING) | BIT(DEAD) | BIT(CANCELLED), false },
     [TREC_MOVED] = { apply_moved, (uint16_t)~BIT(FREE), false },
 };
 
@@ -400,6 +438,8 @@ int task_apply(struct engine *e, const struct trec *r)
         return e->loading ? SQ_EPROTO : arrive_accept(e, r);
     case TREC_OWN:
         return apply_own(e, r);
+    case TREC_PAST:
+        return apply_past(e, r);
     case TREC_NAME:
         return apply_name(e, r);
     case TREC_REDRIVING:

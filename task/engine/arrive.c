@@ -61,6 +61,7 @@ static void end(struct engine *e, task_slot slot)
     assert(q->tasks > 0);
     tree_leave(&e->tree, slot, e->at);
     owns_drop(&e->owns, slot);
+    attempts_drop(&e->attempts, slot);
     task_store_give(&e->store, slot);
     q->tasks--;
     tqueue_tidy(e, index);
@@ -160,8 +161,12 @@ int arrive_task(struct engine *e, const struct trec *r)
     t->cancel = (r->state == TASK_RUNNING || r->state == TASK_WAITING) && r->wall != 0;
     if (r->state == TASK_RUNNING || r->state == TASK_RETRYING)
         tree_resume(&e->tree, slot, r->state == TASK_RUNNING);
+    if (r->state == TASK_RUNNING || r->state == TASK_SUCCEEDED || r->state == TASK_CANCELLED)
+        t->started = r->entry;
     if (r->state == TASK_RUNNING)
         t->lease = r->lease;
+    else if (r->state == TASK_SUCCEEDED || r->state == TASK_CANCELLED || r->state == TASK_EXPIRED)
+        t->ended = r->lease;
     if (r->state == TASK_WAITING || r->state == TASK_DEAD)
         t->lease = r->entry; /* where its line will be, until arrive_end() */
     return 0;

@@ -22,8 +22,8 @@ uint64_t task_expiry(const struct engine *e, const struct pool *p, const struct 
 }
 
 /* What the pool says, or the task itself. Most have nothing of their own. */
-static unsigned attempts_of(const struct engine *e, task_slot slot, const struct pool *p,
-                            struct backoff *b)
+static unsigned most_attempts(const struct engine *e, task_slot slot, const struct pool *p,
+                              struct backoff *b)
 {
     const struct task_own *own = owns_of(&e->owns, slot);
     struct task_rules r;
@@ -37,14 +37,22 @@ static unsigned attempts_of(const struct engine *e, task_slot slot, const struct
     return (unsigned)r.max_attempts;
 }
 
-void task_attempt_ends(struct engine *e, task_slot slot, const struct call_failed *f, enum why why)
+static void explain(struct engine *e, task_no no, const struct attempt *a)
+{
+    struct trec r = { .kind = TREC_EXPLAIN, .no = no, .lo = a->number,
+                      .name = { a->reason, a->reason_len } };
+
+    task_perform_sure(e, &r);
+}
+
+void task_attempt_ends(struct engine *e, task_slot slot, const struct call_failed *f)
 {
     const struct task *t = task_at(&e->store, slot);
     uint32_t index;
     const struct pool *p = tqueue_of(e, slot, &index)->pool;
-    struct trec r = { .no = task_number(&e->store, slot), .why = why };
+    struct trec r = { .no = task_number(&e->store, slot), .why = f->how.end };
     struct backoff backoff;
-    unsigned most = attempts_of(e, slot, p, &backoff);
+    unsigned most = most_attempts(e, slot, p, &backoff);
     msec_t delay_ms = f->delay_ms;
 
     assert(t->state == TASK_RUNNING && t->attempts > 0);
@@ -64,6 +72,8 @@ void task_attempt_ends(struct engine *e, task_slot slot, const struct call_faile
         e->counts.retried++;
     }
     task_perform_sure(e, &r);
+    if (f->how.number != 0 || f->how.reason_len != 0)
+        explain(e, r.no, &f->how);
 }
 
 /* due: when its delay was over; in the line it has the place of that moment. */
@@ -101,7 +111,8 @@ static void is_due(struct engine *e, task_slot slot, msec_t due)
         break;
     case TASK_RUNNING:
         e->counts.lapsed++;
-        task_attempt_ends(e, slot, &(const struct call_failed){ .delay_ms = -1 }, WHY_LAPSED);
+        task_attempt_ends(e, slot, &(const struct call_failed){ .delay_ms = -1,
+                                                                .how.end = ATTEMPT_LAPSED });
         return;
     default:
         assert(task_state_is_final((enum task_state)task_at(&e->store, slot)->state));

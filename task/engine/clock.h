@@ -22,10 +22,9 @@ bool engine_advance(struct engine *e, struct task_now now, unsigned most);
 msec_t engine_idle_ms(const struct engine *e, struct task_now now);
 
 /* ---- for the other files of this room ---------------------------------------------- */
-enum why { WHY_NACK = 1, WHY_LAPSED };
 struct call_failed;
 /* The attempt has failed: tried again, or dead, or cancelled if somebody wanted that (settle.h). */
-void task_attempt_ends(struct engine *e, task_slot slot, const struct call_failed *f, enum why why);
+void task_attempt_ends(struct engine *e, task_slot slot, const struct call_failed *f);
 /* A dead one waits again. As task_perform(). */
 SQ_CHECK int task_redrive(struct engine *e, task_slot slot);
 /* When a task that begins to wait now expires, for its record; 0: never. own: NULL: nothing. */

@@ -24,6 +24,7 @@
 #include "task/parts/rank.h"
 #include "task/parts/starts.h"
 #include "task/records/trec.h"
+#include "task/store/attempts.h"
 #include "task/store/names.h"
 #include "task/store/owns.h"
 
@@ -54,6 +55,7 @@ struct engine {
     struct tree tree;
     struct names names;
     struct owns owns;
+    struct attempts attempts;
     struct pages links; /* owned; of both wheels: a task is in one of them at most */
     struct wheel timers, walls;
     struct pages redrive_links; /* owned */

@@ -60,10 +60,31 @@ void look_at_task(const struct engine *e, task_slot slot, struct task_view *v)
                              .entered_ms = (msec_t)t->entered_ms,
                              .until_ms = wheel_when(&e->timers, slot) };
     v->own = owns_of(&e->owns, slot);
+    if (v->state == TASK_RUNNING || v->state == TASK_SUCCEEDED || v->state == TASK_CANCELLED)
+        v->started_ms = (msec_t)t->started;
+    if (task_state_is_final(v->state) && v->state != TASK_DEAD)
+        v->ended_ms = (msec_t)t->ended;
     v->by_wall = t->state == TASK_SCHEDULED && t->cancel;
     v->stopping = t->state == TASK_RUNNING && t->cancel;
     v->first = t->state == TASK_WAITING && t->cancel;
     look_at_keys(e, slot, v);
+}
+
+unsigned look_at_history(const struct engine *e, task_slot slot, struct attempt *v,
+                         uint32_t *earlier)
+{
+    const struct task *t = task_at(&e->store, slot);
+    unsigned n = attempts_of(&e->attempts, slot, v, earlier);
+    enum task_state s = (enum task_state)t->state;
+    enum attempt_end end = s == TASK_SUCCEEDED ? ATTEMPT_SUCCEEDED
+                           : s == TASK_EXPIRED ? ATTEMPT_EXPIRED : ATTEMPT_CANCELLED;
+
+    if (!task_state_is_final(s) || s == TASK_DEAD || (s == TASK_CANCELLED && t->started != 0))
+        return n; /* its last attempt is among them */
+    v[n++] = (struct attempt){ .no = s == TASK_SUCCEEDED ? t->attempts : 0, .end = (uint8_t)end,
+                               .started = s == TASK_SUCCEEDED ? (msec_t)t->started : 0,
+                               .ended = (msec_t)t->ended };
+    return n;
 }
 
 uint64_t engine_max_result(const struct engine *e, task_no no)

@@ -13,6 +13,8 @@ struct task_view { /* texts are borrowed until the next command */
     unsigned attempts;
     int64_t order;
     uint64_t body;
+    msec_t started_ms; /* RUNNING, SUCCEEDED, CANCELLED: when its attempt began; 0: none */
+    msec_t ended_ms;   /* SUCCEEDED, CANCELLED, EXPIRED: when */
     msec_t entered_ms; /* when it began to wait; SCHEDULED: when it was accepted */
     /* When its state ends by itself; 0: never. SCHEDULED and by_wall: of the wall. */
     msec_t until_ms;
@@ -34,6 +36,11 @@ SQ_CHECK int engine_look(const struct engine *e, task_no no, struct task_view *v
 
 /* The same of a slot that has a task, without places and limits: those cost some steps. */
 void look_at_task(const struct engine *e, task_slot slot, struct task_view *v);
+/* Its attempts that have ended, the newest behind, and how it ended without one, into
+ * v[ATTEMPTS_KEPT + 1]; how many. *earlier: those that are not kept. Texts are borrowed until the
+ * next command. */
+unsigned look_at_history(const struct engine *e, task_slot slot, struct attempt *v,
+                         uint32_t *earlier);
 /* How many bytes of its result are kept; 0, also if there is no such task. */
 uint64_t engine_max_result(const struct engine *e, task_no no);
 /* The highest place that its callers are told; 0: any. */

@@ -31,6 +31,7 @@ static void write_own(const struct task_own *own, task_no no, struct buf *out)
 static void write_task(const struct engine *e, task_slot slot, struct buf *out)
 {
     const struct task *t = task_at(&e->store, slot);
+    const struct past *past = attempts_past(&e->attempts, slot);
     struct trec r = { .kind = TREC_TASK, .no = task_number(&e->store, slot) };
     struct task_view v;
     uint32_t index;
@@ -47,7 +48,8 @@ static void write_task(const struct engine *e, task_slot slot, struct buf *out)
     r.wall = v.by_wall || v.stopping || v.first;
     r.body = v.body;
     r.attempts = v.attempts;
-    r.lease = v.state == TASK_RUNNING ? t->lease : 0;
+    r.lease = v.state == TASK_RUNNING ? t->lease : (uint64_t)v.ended_ms;
+    r.entry = (uint64_t)v.started_ms;
     if (v.state == TASK_WAITING)
         r.entry = tqueue_entry(tqueue_of(e, slot, &index), t);
     if (v.state == TASK_DEAD)
@@ -55,6 +57,11 @@ static void write_task(const struct engine *e, task_slot slot, struct buf *out)
     trec_append(&r, out);
     if (v.own != NULL)
         write_own(v.own, r.no, out);
+    if (past != NULL) {
+        r = (struct trec){ .kind = TREC_PAST, .no = r.no, .most = past->earlier,
+                           .own = { (const char *)past->bytes, past->len } };
+        trec_append(&r, out);
+    }
 }
 
 static void write_names(const struct engine *e, struct buf *out)
@@ -182,6 +189,14 @@ static void mix_own(uint64_t *h, const struct task_own *own)
     mix_text(h, own->labels);
 }
 
+static void mix_past(uint64_t *h, const struct past *p)
+{
+    for (uint32_t i = 0; p != NULL && i < p->len; i++)
+        mix(h, p->bytes[i]);
+    if (p != NULL)
+        mix(h, p->earlier);
+}
+
 /* Who is before it in its line, by number: lines are the same, then. */
 static uint64_t neighbour(const struct engine *e, const struct task *t)
 {
@@ -207,6 +222,9 @@ static void mix_task(const struct engine *e, task_slot slot, uint64_t *h)
     mix_text(h, v.key1);
     mix_text(h, v.key2);
     mix_own(h, v.own);
+    mix_past(h, attempts_past(&e->attempts, slot));
+    mix(h, (uint64_t)v.started_ms);
+    mix(h, (uint64_t)v.ended_ms);
     mix(h, tree_limiter_at(&e->tree, tree_turn_at(&e->tree, t->turn)->limiter)->running);
     if (v.state == TASK_RUNNING)
         mix(h, t->lease);

@@ -35,15 +35,17 @@ int engine_ack(struct engine *e, task_no no, uint64_t lease, uint64_t result)
     return 0;
 }
 
-int engine_nack(struct engine *e, task_no no, uint64_t lease, msec_t delay_ms)
+int engine_nack(struct engine *e, task_no no, uint64_t lease, msec_t delay_ms,
+                const struct attempt *a)
 {
     int64_t slot = held(e, no, lease);
 
     if (slot < 0)
         return (int)slot;
-    if (delay_ms > DELAY_MAX_MS)
+    if (delay_ms > DELAY_MAX_MS || a->reason_len > ATTEMPT_REASON)
         return SQ_EINVAL;
-    task_attempt_ends(e, (task_slot)slot, &(const struct call_failed){ .delay_ms = delay_ms }, WHY_NACK);
+    task_attempt_ends(e, (task_slot)slot,
+                      &(const struct call_failed){ .delay_ms = delay_ms, .how = *a });
     return 0;
 }
 
@@ -79,7 +81,7 @@ int engine_call_failed(struct engine *e, task_no no, uint64_t lease, const struc
     if (f->spared && !f->for_good)
         rc = add_attempt(e, (task_slot)slot);
     if (rc == 0)
-        task_attempt_ends(e, (task_slot)slot, f, WHY_NACK);
+        task_attempt_ends(e, (task_slot)slot, f);
     return rc;
 }
 

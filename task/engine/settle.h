@@ -9,13 +9,16 @@
 
 /* result: where it is; kept as it is. Again with the same lease: SQ_ECONFLICT. */
 SQ_CHECK int engine_ack(struct engine *e, task_no no, uint64_t lease, uint64_t result);
-/* delay_ms: < 0 as the back-off says. 0; the task is tried again, or dead. */
-SQ_CHECK int engine_nack(struct engine *e, task_no no, uint64_t lease, msec_t delay_ms);
+/* delay_ms: < 0 as the back-off says. Of `a` are meant its end, number and reason (SQ_EINVAL: too
+ * long). 0; the task is tried again, or dead. */
+SQ_CHECK int engine_nack(struct engine *e, task_no no, uint64_t lease, msec_t delay_ms,
+                         const struct attempt *a);
 struct call_failed {
     msec_t delay_ms; /* as above, */
     msec_t least_ms; /* but not before that */
     bool spared;     /* it gets an attempt more of its own for it, up to ATTEMPTS_MAX */
     bool for_good;   /* no attempt follows: dead */
+    struct attempt how; /* of it are meant its end, number and reason */
 };
 /* The same of an attempt that was a call. SQ_ENOMEM: only if it is spared. */
 SQ_CHECK int engine_call_failed(struct engine *e, task_no no, uint64_t lease,

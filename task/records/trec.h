@@ -54,7 +54,9 @@
     X(REDRIVING, 45, name, no, most) /* dead ones up to `no` wait again; most: per 1000 s */ \
     X(RUN, 46, no, entered, until) /* it goes before all of its queue, beyond limits */  \
     X(OWN, 47, no, own)           /* what it has of its own (common/task/own.h); before ACCEPT */ \
-    X(KEYS, 48, name, rules)      /* of a pool: limits of keys (common/task/key_limit.h) */
+    X(KEYS, 48, name, rules)      /* of a pool: limits of keys (common/task/key_limit.h) */ \
+    X(EXPLAIN, 51, no, lo, name)  /* of its newest attempt: a number, the worker's reason */ \
+    X(PAST, 53, no, most, own)    /* its attempts, and how many before them (store/attempts.h) */
 
 enum trec_kind {
 #define X(NAME, number, ...) TREC_##NAME = number,

@@ -23,13 +23,19 @@ struct task {
             uint32_t prev, next; /* slot + 1; 0: none */
         };
         uint64_t lease; /* RUNNING: the number of the start; no other start has it */
+        uint64_t ended; /* SUCCEEDED, CANCELLED, EXPIRED: when */
     };
-    uint32_t child;      /* in a line by `order`: slot + 1 */
-    uint32_t turn;       /* whose task it is; from its acceptance to its end */
+    union {
+        struct {
+            uint32_t child; /* in a line by `order`: slot + 1 */
+            uint32_t entry; /* low bits: WAITING: its number in the row of its queue's entries;
+                             * DEAD: in that of its deaths */
+        };
+        uint64_t started; /* RUNNING, SUCCEEDED, CANCELLED: when its attempt began; 0: none */
+    };
     int64_t order;       /* where its queue goes by it: smaller ones first */
     uint64_t body;       /* where its body is, or, in the end, its result: the shell's */
-    uint32_t entry;      /* low bits: WAITING: its number in the row of its queue's entries;
-                          * DEAD: in that of its deaths */
+    uint32_t turn;       /* whose task it is; from its acceptance to its end */
     uint32_t accepted;   /* order of its acceptance, the low bits */
     uint64_t entered_ms : 42; /* when it began to wait (node's axis); SCHEDULED: accepted */
     uint64_t accepted_high : 8;

@@ -97,6 +97,8 @@ uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans 
         .key2 = arena_strdup(mem, v.key2),
         .order = v.order,
         .entered_ms = tasktab_unix(p, v.entered_ms),
+        .started_ms = tasktab_unix(p, v.started_ms),
+        .ended_ms = tasktab_unix(p, v.ended_ms),
         .until_ms = v.by_wall ? v.until_ms : tasktab_unix(p, v.until_ms),
         .position = v.position,
         .ahead_of_key = v.ahead_of_key,
@@ -127,6 +129,28 @@ static void cap_place(const struct part *p, struct msg_task_get_ans *m)
         m->position = cap;
 }
 
+void tasktab_tell_history(const struct part *p, task_no no, struct msg_task_get_ans *m,
+                          struct arena *mem)
+{
+    task_slot slot = task_find(&p->e.store, no);
+    struct attempt a[ATTEMPTS_KEPT + 1];
+    unsigned n = slot != SLOT_NONE ? look_at_history(&p->e, slot, a, &m->earlier) : 0;
+
+    m->history = n > 0 ? arena_array(mem, n, sizeof(*m->history)) : NULL;
+    m->n_history = m->history != NULL ? n : 0;
+    for (unsigned i = 0; i < m->n_history; i++)
+        m->history[i] = (struct attempt_row){
+            .no = a[i].no, .end = a[i].end, .number = a[i].number,
+            .started_ms = tasktab_unix(p, a[i].started), .ended_ms = tasktab_unix(p, a[i].ended),
+            .again_ms = tasktab_unix(p, a[i].again),
+            .reason = { a[i].reason_len, arena_memdup(mem, a[i].reason, a[i].reason_len) },
+        };
+    if (mem->failed) {
+        *m = nothing;
+        m->code = CODE_BUSY;
+    }
+}
+
 void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p, task_no no,
                         bool result, struct outbox *out)
 {
@@ -134,6 +158,8 @@ void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p,
     uint64_t ref = tasktab_tell(p, no, m, &out->mem);
 
     cap_place(p, m);
+    if (m->code == CODE_DONE)
+        tasktab_tell_history(p, no, m, &out->mem);
     if (result && !load_result(t, p, ref, m, &out->mem))
         m->code = CODE_BUSY;
 }

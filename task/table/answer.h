@@ -14,6 +14,9 @@ struct asker {
 uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans *m,
                       struct arena *mem);
 /* The same as an answer. */
+/* And its attempts (DONE: it has been told). */
+void tasktab_tell_history(const struct part *p, task_no no, struct msg_task_get_ans *m,
+                          struct arena *mem);
 void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p, task_no no,
                         bool result, struct outbox *out);
 void tasktab_get_nothing(struct asker a, uint8_t code, struct outbox *out);

@@ -192,12 +192,16 @@ static int ack(struct tasktab *t, struct part *p, const struct settle_row *r)
 
 static int settle_one(struct tasktab *t, struct part *p, const struct settle_row *r)
 {
+    struct attempt given_back = { .end = ATTEMPT_GIVEN_BACK };
+
     switch ((enum task_settle)r->verb) {
     case SETTLE_ACK:
         return ack(t, p, r);
     case SETTLE_NACK:
+        given_back.reason = (const char *)r->reason.p;
+        given_back.reason_len = r->reason.n;
         return engine_nack(&p->e, r->no, r->lease,
-                           r->ms == SETTLE_BY_BACKOFF ? -1 : delay_of(t, p, r->ms));
+                           r->ms == SETTLE_BY_BACKOFF ? -1 : delay_of(t, p, r->ms), &given_back);
     case SETTLE_EXTEND:
         return engine_extend(&p->e, r->no, r->lease, r->ms);
     default:

@@ -159,7 +159,12 @@ static int settle(struct tasktab *t, struct part *p, const struct going_call *g)
 {
     const struct verdict *v = &g->verdict;
     const struct bytes_of kept = { (uint32_t)g->result.len, g->result.data };
-    const struct call_failed f = { v->delay_ms, v->least_ms, v->spared, v->kind == VERDICT_DEAD };
+    const char *class = call_class_word(v->class);
+    const struct call_failed f = {
+        v->delay_ms, v->least_ms, v->spared, v->kind == VERDICT_DEAD,
+        { .end = v->status != 0 ? ATTEMPT_STATUS : ATTEMPT_UNANSWERED, .number = v->status,
+          .reason = class, .reason_len = (uint32_t)strlen(class) },
+    };
 
     return v->kind == VERDICT_DONE ? tasktab_keep_done(t, p, g->no, g->lease, &kept)
                                    : engine_call_failed(&p->e, g->no, g->lease, &f);

@@ -24,6 +24,8 @@ static void look(const struct part *p, task_no no, struct msg_task_do_ans *m, st
     if (!has_rows(m, 1, out))
         return;
     (void)tasktab_tell(p, no, m->v, &out->mem);
+    if (m->v->code == CODE_DONE)
+        tasktab_tell_history(p, no, m->v, &out->mem);
     m->code = m->v->code;
     m->n = m->code == CODE_DONE;
 }

@@ -12,7 +12,7 @@ ctl() { "$BIN/segqctl" --dir "$C" "$@" >"$DIR/out" 2>"$DIR/err" </dev/null; }
 says() { grep -qE -- "$1" "$DIR/out"; }
 complains() { grep -qE -- "$1" "$DIR/err"; }
 submit() { task_call -d "$1" "${2:-$Q}" | jq -r .task; } # JSON [tasks of a queue] -> its token
-take() { task_call -d '{"n":1,"wait":"5s"}' "${1:-$Q}/take" | jq -r '.tasks[0] | "\(.task) \(.lease_id)"'; }
+take() { task_call -d '{"n":1,"wait":"5s","lease":"5m"}' "${1:-$Q}/take" | jq -r '.tasks[0] | "\(.task) \(.lease_id)"'; }
 why() { admin GET "/v1/admin/tasks/$1" | jq -r "$2"; }
 
 takes_tasks() { [ "$(status_of -H "Authorization: Bearer $(task_token)" -d '{"payload":0}' "$R/v1/queues/ride/0/tasks")" = 201 ]; }
@@ -77,7 +77,18 @@ check_eq "and a worker has it" "$T3" "$late"
 nack() { task_call -d "{\"lease_id\":\"$2\",\"delay\":\"0s\"}" "$R/v1/tasks/$1/nack" >"$DIR/nacked"; }
 nack "$T3" "$L3"
 read -r T3 L3 < <(take)
-nack "$T3" "$L3"
+told=$(task_call -d "{\"lease_id\":\"$L3\",\"reason\":\"kein Papier für \\\"A4\\\"\"}" "$R/v1/tasks/$T3/nack" | field state)
+check_eq "after its attempts, the last with a reason, it is $told" "$told" dead
+check_eq "its history says how they ended" \
+    "$(http "$R/v1/tasks/$late" | jq -c '[.history[] | .attempt, .end, .reason, (.ms >= 0), ((.retry_at // 0) > 1)]')" \
+    '[1,"nack",null,true,true,2,"nack","kein Papier für \"A4\"",true,false]'
+ctl task why "$late"
+check "segqctl, too" says 'attempt 2 .*: nack: kein Papier für "A4"$'
+check "  and in one sentence" says 'failed \(the last one: nack\)'
+P=$(pid_of task.0)
+kill -KILL "$P"
+wait_for 20 "its node is killed, and comes back" restarted task.0 "$P"
+wait_for 20 "  with its history" eval '[ "$(why "$late" ".history[1].end")" = nack ]'
 check_eq "after its attempts it is dead" "$(why "$late" .state)" dead
 check_eq "a dead one is redriven" "$(admin POST "/v1/admin/tasks/$late/redrive" | jq -r '"\(.state) \(.attempts)"')" 'waiting 0'
 check_eq "only a dead one is" "$(admin POST "/v1/admin/tasks/$late/redrive" | field detail)" 'the task is waiting: only a dead one is redriven'

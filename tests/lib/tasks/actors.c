@@ -124,7 +124,8 @@ static void settle(struct world *w)
     } else if (rng_chance(&w->rng, w->plan.fail)) {
         s = actors_say(w, SAID_NACK, t->no);
         s->ms = (msec_t)rng_below(&w->rng, 5000) - 1000;
-        s->rc = engine_nack(w->e, t->no, t->lease, s->ms);
+        s->priority = (unsigned)rng_below(&w->rng, 3);
+        s->rc = engine_nack(w->e, t->no, t->lease, s->ms, &model_says[s->priority]);
     } else {
         s = actors_say(w, SAID_ACK, t->no);
         s->body = rng_u64(&w->rng);

@@ -12,6 +12,12 @@
 #include "tests/lib/tasks/names.h"
 #include "tests/lib/tasks/order.h"
 
+const struct attempt model_says[3] = {
+    { .end = ATTEMPT_GIVEN_BACK },
+    { .end = ATTEMPT_GIVEN_BACK, .reason = "no paper", .reason_len = 8 },
+    { .end = ATTEMPT_GIVEN_BACK, .number = 503 },
+};
+
 struct model *model_new(void)
 {
     return calloc(1, sizeof(struct model));
@@ -116,6 +122,10 @@ static void hears_end(const struct world *w, const struct said *s, struct mtask 
         struct task_rules r = model_rules(w, t);
 
         t->held = false;
+        t->given_back = model_says[s->priority];
+        t->given_back.no = t->attempts;
+        t->given_back.started = t->began;
+        t->given_back.ended = s->at;
         t->retry_at = s->at + (s->ms >= 0 ? s->ms : (msec_t)r.retry_min_ms);
         if (t->attempts >= r.max_attempts)
             t->retry_at = 0; /* dead: if it is redriven, at once */
@@ -220,6 +230,7 @@ void model_hears(struct world *w, const struct said *s)
     if (s->verb == SAID_TAKE) {
         t->attempts = s->taken.attempt;
         t->lease = s->taken.lease;
+        t->began = s->at;
         t->lease_until = s->taken.until;
         t->held = t->tried = true;
         t->first = engine_look(w->e, t->no, &v) == 0 && v.first; /* said after the take? */
@@ -292,6 +303,43 @@ static bool is_body(uint64_t found, uint64_t given)
     return ((found ^ given) & BODY_ITSELF) == 0;
 }
 
+static bool is_same(const struct attempt *a, const struct attempt *b)
+{
+    return a->no == b->no && a->ended == b->ended && a->started == b->started &&
+           a->number == b->number && a->reason_len == b->reason_len &&
+           (b->reason_len == 0 || memcmp(a->reason, b->reason, b->reason_len) == 0);
+}
+
+/* Every attempt that has failed is told, or counted, each with what its worker said. */
+static void check_history(struct world *w, const struct mtask *t, const struct task_view *v)
+{
+    struct attempt a[ATTEMPTS_KEPT + 1];
+    uint32_t earlier;
+    unsigned n = look_at_history(w->e, task_slot_of(t->no), a, &earlier);
+    unsigned failed = v->attempts - (v->state == TASK_RUNNING || v->state == TASK_SUCCEEDED);
+    bool found = t->given_back.end == 0 || earlier > 0;
+    const struct attempt *last = NULL;
+
+    for (unsigned i = 0; i < n; i++) {
+        found |= is_same(&a[i], &t->given_back) &&
+                 (a[i].end == ATTEMPT_GIVEN_BACK || a[i].end == ATTEMPT_CANCELLED);
+        if (a[i].started > a[i].ended || (a[i].again != 0 && a[i].again < a[i].ended) ||
+            (last != NULL && a[i].no != 0 && a[i].no != last->no + 1 && a[i].no != 1))
+            world_broke(w, "task %lx: attempt %u has another order", t->no, a[i].no);
+        if (a[i].no != 0 && a[i].end != ATTEMPT_SUCCEEDED)
+            last = &a[i];
+    }
+    if (!found)
+        world_broke(w, "task %lx: its history has not attempt %u, which was given back", t->no,
+                    t->given_back.no);
+    if (failed > 0 && (last == NULL || last->no != failed))
+        world_broke(w, "task %lx: %u attempts failed, the history ends with %u", t->no, failed,
+                    last != NULL ? last->no : 0);
+    if (v->state == TASK_SUCCEEDED && t->known == KNOWN_DONE &&
+        (a[n - 1].end != ATTEMPT_SUCCEEDED || a[n - 1].started != t->began || a[n - 1].ended != t->ended))
+        world_broke(w, "task %lx: its history does not end with the attempt that was done", t->no);
+}
+
 /* J1: what was answered is there, in the state that was answered. */
 static void check_there(struct world *w, struct mtask *t)
 {
@@ -310,6 +358,7 @@ static void check_there(struct world *w, struct mtask *t)
             world_broke(w, "J1: task %lx has gone before its time", t->no);
         return;
     }
+    check_history(w, t, &v);
     if (v.own != NULL ? !own_equal(v.own, &t->own) : !own_is_none(&t->own))
         world_broke(w, "task %lx has forgotten what it had of its own", t->no);
     if (v.state == TASK_WAITING && r.ttl_ms != 0 &&

@@ -33,9 +33,14 @@ struct mtask {
     uint64_t lease;
     msec_t lease_until;
     unsigned attempts;
+    msec_t began; /* of that lease */
+    struct attempt given_back; /* the newest that was answered; end 0: none */
     bool first; /* told to run, and not known to have started */
     bool held; /* the worker has not said anything final of it */
 };
+
+/* What workers say when they give a task back: SAID_NACK's `priority` says which. */
+extern const struct attempt model_says[3];
 
 struct bucket { /* starts, as counted from outside */
     uint64_t id;

@@ -14,6 +14,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+static const struct attempt given_back = { .end = ATTEMPT_GIVEN_BACK };
+
 #include "common/base/err.h"
 
 #define RIG_START ((msec_t)1780000000000)

@@ -213,8 +213,8 @@ Test(engine, a_lease_that_lapses_is_a_failed_attempt_and_the_last_one_is_the_end
     cr_expect_eq(rig_take(&r, &lease), 0);
     rig_advance(&r, 1);
     cr_expect_eq(rig_take(&r, &lease), no);
-    cr_expect_eq(engine_nack(&r.e, no, old, 0), SQ_ECONFLICT);
-    cr_expect_eq(engine_nack(&r.e, no, lease, 0), 0);
+    cr_expect_eq(engine_nack(&r.e, no, old, 0, &given_back), SQ_ECONFLICT);
+    cr_expect_eq(engine_nack(&r.e, no, lease, 0, &given_back), 0);
     rig_flush(&r);
     cr_expect_eq(rig_state(&r, no), TASK_DEAD);
     rig_compare(&r);
@@ -284,7 +284,7 @@ Test(engine, cancelled_means_that_no_attempt_begins)
     rig_flush(&r);
     rig_compare(&r);
     rig_restart(&r, 100);
-    cr_expect_eq(engine_nack(&r.e, run, lease, 0), 0);
+    cr_expect_eq(engine_nack(&r.e, run, lease, 0, &given_back), 0);
     rig_flush(&r);
     cr_expect_eq(rig_state(&r, run), TASK_CANCELLED);
     rig_compare(&r);

@@ -168,7 +168,7 @@ Test(task_moves, what_was_there_and_what_came_meanwhile_is_at_the_target)
 {
     const struct msg_task_take_ans *a = take(A, 8, 0);
     struct settle_row r = { 3, 9, SETTLE_ACK, a->v[0].no, a->v[0].lease, 0,
-                            { 2, (const uint8_t *)"ok" } };
+                            { 2, (const uint8_t *)"ok" }, { 0 } };
 
     order_out(9);
     link_up();

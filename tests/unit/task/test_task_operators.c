@@ -13,7 +13,7 @@ static void kill_some(struct enginerig *r, task_no *no, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         no[i] = rig_submit(r, (struct submit){ .body = i + 1 });
         cr_assert_eq(rig_take(r, &lease), no[i]);
-        cr_assert_eq(engine_nack(&r->e, no[i], lease, -1), 0);
+        cr_assert_eq(engine_nack(&r->e, no[i], lease, -1, &given_back), 0);
         rig_flush(r);
         cr_assert_eq(rig_state(r, no[i]), TASK_DEAD);
     }
@@ -281,7 +281,7 @@ Test(operators, a_strict_line_keeps_its_order_whoever_is_told_to_run)
     no[1] = rig_submit(&r, (struct submit){ 0 });
     cr_expect_eq(engine_run(&r.e, no[1]), SQ_EINVAL);
     cr_expect_eq(rig_take(&r, &lease), no[0]);
-    cr_expect_eq(engine_nack(&r.e, no[0], lease, 60000), 0);
+    cr_expect_eq(engine_nack(&r.e, no[0], lease, 60000, &given_back), 0);
     cr_expect_eq(rig_take(&r, NULL), 0);
     cr_expect_eq(engine_run(&r.e, no[0]), 0, "its back-off is over");
     cr_expect_eq(rig_take(&r, &lease), no[0]);

@@ -17,7 +17,7 @@ Test(own, its_life_its_attempts_and_its_backoff_are_its_own)
     rig_init(&r, NULL);
     no = rig_submit(&r, s);
     cr_expect_eq(rig_take(&r, &lease), no);
-    cr_expect_eq(engine_nack(&r.e, no, lease, -1), 0);
+    cr_expect_eq(engine_nack(&r.e, no, lease, -1, &given_back), 0);
     rig_flush(&r);
     rig_compare(&r);
     rig_advance(&r, 299);
@@ -26,7 +26,7 @@ Test(own, its_life_its_attempts_and_its_backoff_are_its_own)
     cr_expect_eq(rig_state(&r, no), TASK_WAITING);
     rig_restart(&r, 0);
     cr_expect_eq(rig_take(&r, &lease), no);
-    cr_expect_eq(engine_nack(&r.e, no, lease, -1), 0);
+    cr_expect_eq(engine_nack(&r.e, no, lease, -1, &given_back), 0);
     cr_expect_eq(rig_state(&r, no), TASK_DEAD, "two attempts");
     cr_expect_eq(engine_redrive(&r.e, no), 0);
     cr_assert_eq(engine_look(&r.e, no, &v), 0);

@@ -30,7 +30,7 @@ static void live(struct enginerig *r, struct rng *g)
         n = engine_take(&r->e, &q, 2, 5000, t);
         for (int k = 0; k < n; k++)
             (void)!(rng_chance(g, 0.5) ? engine_ack(&r->e, t[k].no, t[k].lease, 3)
-                                       : engine_nack(&r->e, t[k].no, t[k].lease, -1));
+                                       : engine_nack(&r->e, t[k].no, t[k].lease, -1, &given_back));
         rig_advance(r, (msec_t)rng_below(g, 1000));
     }
 }

@@ -111,7 +111,7 @@ static const struct msg_task_take_ans *take(peer_no from, const char *queue, uin
 
 static uint8_t settle(uint8_t verb, const struct taken_row *k)
 {
-    struct settle_row r = { 3, 8, verb, k->no, k->lease, 0, { 2, (const uint8_t *)"ok" } };
+    struct settle_row r = { 3, 8, verb, k->no, k->lease, 0, { 2, (const uint8_t *)"ok" }, { 0 } };
 
     send(RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &r } });
     return answer(next_rid)->task_settle_ans.v[0].code;
@@ -495,6 +495,47 @@ Test(task_table, two_looks_tell_the_same_moment_however_two_clocks_are_rounded)
     now.wall_ms += 3000;
     turn();
     cr_expect_eq(order(DO_LOOK, no)->v[0].entered_ms, first + 3000, "the wall was set");
+}
+
+Test(task_table, a_look_tells_attempts_a_list_does_not)
+{
+    const struct msg_task_take_ans *k;
+    const struct msg_task_do_ans *m;
+    struct settle_row r;
+    task_no no;
+
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    no = put_at(3, 8, "q", "one").no;
+    k = take(RTR, "q", 1, 0);
+    r = (struct settle_row){ .part = 3, .epoch = 8, .verb = SETTLE_NACK, .no = no,
+                             .lease = k->v[0].lease, .ms = 5000,
+                             .reason = { 3, (const uint8_t *)"why" } };
+    now.ms += 250;
+    now.wall_ms += 250;
+    turn();
+    send(RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &r } });
+    cr_assert_eq(answer(next_rid)->task_settle_ans.v[0].code, CODE_DONE);
+    turn();
+    again();
+    tasktab_up(t, MNG, RPC_MANAGER, "m1", &out);
+    tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
+    ok(EPOCH, 77);
+    m = order(DO_LOOK, no);
+    cr_assert_eq(m->v[0].n_history, 1, "also after a restart");
+    cr_expect_eq(m->v[0].history[0].no, 1);
+    cr_expect_eq(m->v[0].history[0].end, ATTEMPT_GIVEN_BACK);
+    cr_expect_eq(m->v[0].history[0].ended_ms - m->v[0].history[0].started_ms, 250);
+    cr_expect_geq(m->v[0].history[0].again_ms - m->v[0].history[0].ended_ms, 5000);
+    cr_expect_eq(m->v[0].history[0].reason.n, 3);
+    m = operate((struct msg_task_do){ .verb = DO_LIST, .queue = "q", .states = UINT32_MAX, .most = 9 });
+    cr_expect(m->n == 1 && m->v[0].n_history == 0, "a thousand of them would be a long frame");
+    cr_assert_eq(order(DO_CANCEL, no)->code, CODE_DONE);
+    cr_assert_eq(order(DO_DISCARD, no)->code, CODE_DONE);
+    r.no = put_at(3, 8, "q", "next").no;
+    cr_assert_eq(r.no & (TASKS_MAX - 1), no & (TASKS_MAX - 1), "in its slot");
+    cr_expect_eq(order(DO_LOOK, r.no)->v[0].n_history, 0, "nothing of the one before it");
+    turn();
 }
 
 Test(task_table, a_paused_pool_runs_nothing_by_order)

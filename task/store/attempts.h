@@ -1,0 +1,45 @@
+/* attempts.h: the attempts at tasks that failed: the newest of each, and how many there were before
+ * them. Pure. A task without a failed attempt costs nothing; one with some, 40 bytes and 15 for
+ * each, and what workers said: at most ATTEMPTS_BYTES. What finds no memory is not kept. */
+#ifndef SEGQ_TASK_ATTEMPTS_H
+#define SEGQ_TASK_ATTEMPTS_H
+
+#include "common/base/map.h"
+#include "common/task/attempt.h"
+#include "task/store/store.h"
+
+#define ATTEMPTS_BYTES 480u /* of a task's attempts: of long reasons there are fewer */
+
+struct attempts {
+    struct map by_slot; /* -> struct past, owned */
+    uint64_t bytes;     /* of all of them */
+};
+
+struct past { /* of a task */
+    uint32_t earlier; /* attempts that are not kept */
+    uint32_t len;
+    uint8_t bytes[]; /* of attempts, the oldest first */
+};
+
+void attempts_init(struct attempts *h);
+void attempts_fini(struct attempts *h);
+/* One more; the oldest goes if there are too many. */
+void attempts_add(struct attempts *h, task_slot slot, const struct attempt *a);
+/* Of the newest one: what the worker said, or the target's number. */
+void attempts_explain(struct attempts *h, task_slot slot, uint32_t number, const char *reason,
+                     uint32_t n);
+void attempts_drop(struct attempts *h, task_slot slot);
+/* As bytes of a record again. 0, SQ_ENOMEM, SQ_EPROTO: these are not attempts. */
+SQ_CHECK int attempts_load(struct attempts *h, task_slot slot, uint64_t earlier, const void *p,
+                          uint32_t n);
+uint64_t attempts_bytes(const struct attempts *h);
+/* Into v[ATTEMPTS_KEPT], the oldest first; how many. Reasons are borrowed until the next change. */
+unsigned attempts_of(const struct attempts *h, task_slot slot, struct attempt *v, uint32_t *earlier);
+
+/* NULL: none. */
+static inline const struct past *attempts_past(const struct attempts *h, task_slot slot)
+{
+    return h->by_slot.n > 0 ? map_get_ptr(&h->by_slot, slot) : NULL;
+}
+
+#endif

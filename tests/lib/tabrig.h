@@ -19,6 +19,7 @@ struct tabrig_store { /* records, each: kind, length, bytes */
 struct tabrig {
     struct tasktab *t;
     struct tabrig_store log, snap;
+    struct calls *calls; /* ref; NULL: none are made */
     uint64_t n_bodies, dropped, old_to; /* old_to: bodies up to this one are old */
     struct buf body[TABRIG_BODIES];     /* by reference */
 };
@@ -93,7 +94,8 @@ static inline void tabrig_new(struct tabrig *r)
                               .max_keys = 1000, .seed = { 7 },
                               .bodies = { tabrig_put, tabrig_get, tabrig_drop, tabrig_is_old,
                                           tabrig_copy, r },
-                              .record = tabrig_record, .record_ctx = &r->log };
+                              .record = tabrig_record, .record_ctx = &r->log,
+                              .calls = r->calls };
 
     r->t = tasktab_new(&o);
     assert(r->t != NULL);

@@ -4,8 +4,11 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <signal.h>
 #include <sodium.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <sys/wait.h>
 
 #include "task/calls/verdict.h"
 #include "task/out/ssrf.h"
@@ -384,4 +387,144 @@ Test(url, what_is_none_is_refused)
 
     for (unsigned i = 0; i < ARRAY_LEN(bad); i++)
         cr_expect_not_null(url_parse(&u, bad[i]), "%s", bad[i]);
+}
+
+/* ---- proxies, TLS ------------------------------------------------------------------ */
+
+Test(out, a_proxy_is_told_the_whole_url_and_looks_the_name_up)
+{
+    struct out_rules r = { .url = "http://gen.invalid:81/api", .connect_ms = 1000, .ca_file = "",
+                           .cert_file = "", .key_file = "" };
+    struct err e = { 0 };
+    char proxy[128];
+
+    snprintf(proxy, sizeof(proxy), "http://%s", rig.addr);
+    r.proxy = proxy;
+    out_target_free(target);
+    cr_assert_eq(out_target_new(&target, out, &r, &e), 0, "%s", e.text);
+    call("GET", "");
+    cr_expect_eq(got.status, 200, "%s", got.why);
+    cr_expect_eq(strncmp(rig.last, "GET http://gen.invalid:81/api/p?q=1 HTTP/1.1\r\n", 46), 0, "%s",
+                 rig.last);
+}
+
+static char tls_dir[64];
+static pid_t tls_pid;
+static unsigned tls_port;
+
+static void sh(const char *format, ...)
+{
+    char text[1024], line[1200];
+    va_list ap;
+
+    va_start(ap, format);
+    vsnprintf(text, sizeof(text), format, ap);
+    va_end(ap);
+    snprintf(line, sizeof(line), "cd %s && %s", tls_dir, text);
+    cr_assert_eq(system(line), 0, "%s", line);
+}
+
+/* A CA, and a certificate of "localhost" for so many days by it. */
+static void certify(const char *days)
+{
+    strcpy(tls_dir, "/tmp/test_out.XXXXXX");
+    cr_assert_not_null(mkdtemp(tls_dir));
+    sh("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=ca -days 2"
+       " -keyout ca.key -out ca.pem 2>/dev/null");
+    sh("openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost"
+       " -addext subjectAltName=DNS:localhost -keyout s.key -out s.csr 2>/dev/null");
+    sh("openssl x509 -req -in s.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days %s"
+       " -copy_extensions copy -out s.pem 2>/dev/null", days);
+}
+
+static void serve(const char *verify)
+{
+    struct net_addr a;
+    char port[8], addr[NET_TEXT_MAX];
+    msec_t end = ev_now(ev) + 5000;
+    int fd;
+
+    fd = net_listen("127.0.0.1:0", false, 1, NULL); /* a port that is free */
+    cr_assert_geq(fd, 0);
+    net_local_text(fd, addr);
+    close(fd);
+    snprintf(port, sizeof(port), "%s", strchr(addr, ':') + 1);
+    tls_port = (unsigned)atoi(port);
+    tls_pid = fork();
+    if (tls_pid == 0) {
+        cr_assert_eq(chdir(tls_dir), 0);
+        execlp("openssl", "openssl", "s_server", "-quiet", "-www", "-accept", port, "-cert", "s.pem",
+               "-key", "s.key", "-CAfile", "ca.pem", verify[0] != 0 ? "-Verify" : "-quiet",
+               verify[0] != 0 ? verify : NULL, NULL);
+        _exit(127);
+    }
+    cr_assert_eq(net_parse(&a, addr, NULL), 0);
+    do {
+        usleep(10000);
+        fd = socket(AF_INET, SOCK_STREAM, 0);
+        if (connect(fd, &a.sa, a.len) == 0)
+            break;
+        close(fd);
+        fd = -1;
+    } while (ev_read_mono_us() / 1000 < end);
+    cr_assert_geq(fd, 0);
+    close(fd);
+}
+
+static void tls_end(void)
+{
+    kill(tls_pid, SIGKILL);
+    waitpid(tls_pid, NULL, 0);
+    sh("rm -r %s", tls_dir);
+}
+
+static void tls_call(const char *host, bool ca, bool cert)
+{
+    char url[64], ca_file[96], cert_file[96], key_file[96];
+    struct out_rules r = { .url = url, .connect_ms = 3000, .n_allow = 1, .proxy = "",
+                           .ca_file = ca ? ca_file : "", .cert_file = cert ? cert_file : "",
+                           .key_file = cert ? key_file : "" };
+    struct err e = { 0 };
+
+    snprintf(url, sizeof(url), "https://%s:%u", host, tls_port);
+    snprintf(ca_file, sizeof(ca_file), "%s/ca.pem", tls_dir);
+    snprintf(cert_file, sizeof(cert_file), "%s/s.pem", tls_dir);
+    snprintf(key_file, sizeof(key_file), "%s/s.key", tls_dir);
+    cr_assert(ip_net_parse(&r.allow[0], "127.0.0.0/8"));
+    out_target_free(target);
+    cr_assert_eq(out_target_new(&target, out, &r, &e), 0, "%s", e.text);
+    call("GET", "");
+}
+
+Test(out, a_certificate_must_be_of_the_ca_and_of_the_host)
+{
+    certify("2");
+    serve("");
+    tls_call("localhost", true, false);
+    cr_expect_eq(got.status, 200, "%s", got.why);
+    tls_call("localhost", false, false);
+    cr_expect_eq(got.fault, CALL_TLS, "%s", got.why);
+    tls_call("127.0.0.1", true, false);
+    cr_expect_eq(got.fault, CALL_TLS, "%s", got.why);
+    tls_end();
+}
+
+Test(out, an_expired_certificate_is_none)
+{
+    certify("-1");
+    serve("");
+    tls_call("localhost", true, false);
+    cr_expect_eq(got.fault, CALL_TLS, "%s", got.why);
+    tls_end();
+}
+
+Test(out, a_certificate_of_ours_is_shown_where_it_is_wanted)
+{
+    certify("2");
+    serve("1");
+    tls_call("localhost", true, false);
+    cr_expect_neq(got.fault, CALL_NONE);
+    tls_call("localhost", true, true);
+    cr_expect_eq(got.status, 200, "%s", got.why);
+    tls_end();
 }

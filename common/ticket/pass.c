@@ -78,6 +78,20 @@ static void put_num(struct json_out *o, const char *name, int64_t v)
     put_str(o, s);
 }
 
+static void put_bound(struct json_out *o, const struct bound *b)
+{
+    if (b->htm[0] != '\0') {
+        put_str(o, ",\"htm\":");
+        put_quoted(o, b->htm, strlen(b->htm));
+    }
+    if (b->htu[0] != '\0') {
+        put_str(o, ",\"htu\":");
+        put_quoted(o, b->htu, strlen(b->htu));
+    }
+    if (b->once)
+        put_str(o, ",\"use\":\"once\"");
+}
+
 static void payload(struct json_out *o, const struct pass_claims *c)
 {
     char id[40];
@@ -96,6 +110,8 @@ static void payload(struct json_out *o, const struct pass_claims *c)
     put_num(o, "exp", c->exp_s);
     put_str(o, ",\"lane\":");
     put_quoted(o, c->lane, strlen(c->lane));
+    if (c->bound != NULL)
+        put_bound(o, c->bound);
     put_str(o, "}");
 }
 
@@ -228,6 +244,32 @@ static bool take_time(json_t *o, const char *name, int64_t absent, int64_t *out)
     return true;
 }
 
+/* One of its texts; false: it is there, and unfit. */
+static bool take_bound_text(char *to, const json_t *m, bool (*ok)(const char *))
+{
+    const char *s = json_string_value(m);
+
+    if (m == NULL)
+        return true;
+    if (s == NULL || !ok(s))
+        return false;
+    strcpy(to, s); /* it fits, says ok() */
+    return true;
+}
+
+/* A binding that we do not understand opens nothing. */
+static bool take_bound(struct pass_view *v, const json_t *o)
+{
+    const json_t *htm = json_object_get(o, "htm"), *htu = json_object_get(o, "htu");
+    const json_t *use = json_object_get(o, "use");
+
+    v->is_bound = htm != NULL || htu != NULL || use != NULL;
+    v->bound.once = use != NULL;
+    return take_bound_text(v->bound.htm, htm, bound_htm_ok) &&
+           take_bound_text(v->bound.htu, htu, bound_htu_ok) &&
+           (use == NULL || (json_is_string(use) && strcmp(json_string_value(use), "once") == 0));
+}
+
 static int read_claims(struct pass_view *v, const char *s, size_t n)
 {
     uint8_t raw[PAYLOAD_MAX];
@@ -243,7 +285,8 @@ static int read_claims(struct pass_view *v, const char *s, size_t n)
            (v->jti = take_str(v, &used, o, "jti")) != NULL &&
            (v->lane = take_str(v, &used, o, "lane")) != NULL &&
            take_time(o, "iat", 0, &v->iat_s) && take_time(o, "nbf", v->iat_s, &v->nbf_s) &&
-           take_time(o, "exp", 0, &v->exp_s); /* without one it has expired */
+           take_time(o, "exp", 0, &v->exp_s) && /* without one it has expired */
+           take_bound(v, o);
     json_decref(o);
     return good ? 0 : SQ_EINVAL;
 }

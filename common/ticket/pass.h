@@ -4,6 +4,7 @@
 #define SEGQ_PASS_H
 
 #include "common/base/base.h"
+#include "common/ticket/bound.h"
 
 #define PASS_OTHERS_MAX 3
 
@@ -27,6 +28,7 @@ struct pass_claims {
     seg_id seg;      /* with number: the ticket's id, "jti" = "<seg>-<number>" */
     uint32_t number;
     int64_t iat_s, exp_s; /* nbf = iat */
+    const struct bound *bound; /* NULL: to nothing. Else "htm", "htu", "use": "once" */
 };
 
 /* The key's id ("kid"): 11 characters and a 0. */
@@ -39,6 +41,8 @@ struct pass_view { /* after pass_check: slices of `store` */
     char store[1100]; /* decoded payload */
     const char *iss, *aud, *sub, *jti, *lane; /* 0-terminated, unescaped, in store */
     int64_t iat_s, nbf_s, exp_s;
+    bool is_bound;
+    struct bound bound; /* if it is */
 };
 /* 0; SQ_EINVAL malformed or another alg; SQ_EAUTH no key of ours signed it. Does not
  * look at the clock or the audience. */

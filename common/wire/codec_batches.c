@@ -45,7 +45,7 @@ static const struct column append_cols[] = {
       .max = UINT64_MAX },
     { .kind = COL_TEXT, .off = offsetof(struct append_req, subject),
       .off_len = offsetof(struct append_req, subject_len), .width = 1,
-      .max = SUBJECT_MAX_LEN },
+      .max = SUBJECT_TEXT_MAX },
     NUM(append_req, old_seg, UINT64_MAX),
     NUM(append_req, old_number, UINT32_MAX),
     BYTE(append_req, enters, 2),

@@ -330,7 +330,7 @@ MESSAGE(copy_extra, CopyExtra, NULL, NUM(move), NUM(seq),
         COL(subjects, number, subject_number), COL(subjects, issued_s, subject_issued_s),
         COL_BYTE(subjects, client, subject_client, 0, CLIENT_NCLASSES - 1),
         COL(subjects, hash, subject_hash),
-        COL_BYTES(subjects, text, len, subject_text, SUBJECT_MAX_LEN))
+        COL_BYTES(subjects, text, len, subject_text, SUBJECT_TEXT_MAX))
 
 MESSAGE(copy_end, CopyEnd, NULL, NUM(move), NUM(seq), NUM(waiting), NUM(ahead))
 

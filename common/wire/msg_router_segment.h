@@ -8,6 +8,7 @@
 
 #include "common/base/base.h"
 #include "common/ticket/pass.h"
+#include "common/ticket/subject_text.h"
 #include "common/wire/msg_segment_manager.h"
 
 struct place_req { /* a poll: what the token says */
@@ -57,22 +58,12 @@ struct place_ans {
     const char *pass;        /* if PLACE_ADMITTED; not 0-terminated */
 };
 
-/* A subject that begins with this byte, which no name has, is no name: it stands for the
- * Idempotency-Key of a join, is in no pass, and is forgotten once its ticket is polled a
- * while later. A node of an older release keeps it like a name, and passes say it. */
-#define SUBJECT_KEY_MARK '\x01'
-
-static inline bool subject_is_key(const char *s, size_t n)
-{
-    return n > 0 && s[0] == SUBJECT_KEY_MARK;
-}
-
 struct append_req { /* a join */
     seg_id seg;
     uint8_t client;
     uint8_t subject_len; /* 0 = none */
-    uint64_t subject_hash;
-    const char *subject;
+    uint64_t subject_hash; /* of the name in it */
+    const char *subject; /* subject_text.h */
     seg_id old_seg; /* 0; else the ticket that it replaces, which may have its subject */
     uint32_t old_number;
     uint8_t enters; /* 1: the asker understands APPEND_ENTERED */

@@ -8,8 +8,8 @@
 
 #include "common/base/json_in.h"
 
-/* Counted before jansson sees it, which would recurse. Strings are skipped. */
-static bool too_deep(const char *p, size_t n)
+/* Strings are skipped. */
+bool body_too_deep(const char *p, size_t n)
 {
     unsigned depth = 0;
     bool in_string = false;
@@ -223,7 +223,7 @@ int body_join_any(struct join_body *b, const char *p, size_t n, const char **why
 
     clear(b);
     *why = "";
-    if (too_deep(p, n))
+    if (body_too_deep(p, n))
         return refuse(why, "the JSON is nested too deeply");
     o = json_in(p, n, &e);
     if (o == NULL) {

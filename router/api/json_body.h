@@ -6,6 +6,7 @@
 
 #include "common/base/base.h"
 #include "common/base/err.h"
+#include "common/ticket/subject_text.h"
 #include "router/gate/lane_claim.h"
 
 #define BODY_MAX_DEPTH 32
@@ -14,6 +15,7 @@ struct join_body {
     uint8_t client;                /* enum client_class */
     uint8_t subject_len, lane_len; /* 0: absent */
     uint16_t claim_len;            /* 0: absent */
+    uint8_t head_len;              /* what the pass will be bound to; 0: nothing */
     bool keyed;                    /* the subject stands for an Idempotency-Key */
     bool replaces;                 /* its claim names a ticket that it replaces: */
     struct token old;
@@ -21,11 +23,14 @@ struct join_body {
     char subject[SUBJECT_MAX_LEN];
     char lane[NAME_MAX_LEN];
     char claim[CLAIM_MAX_LEN];     /* not zeroed: only claim_len bytes are there */
+    char head[SUBJECT_HEAD_MAX];   /* likewise, head_len; subject_text.h */
 };
 
 /* 0, SQ_EINVAL (*why: one sentence of ours, nothing of the client's in it), SQ_ENOMEM.
  * n == 0: an empty body, all defaults. */
 SQ_CHECK int body_join(struct join_body *b, const char *p, size_t n, const char **why);
+/* Nested deeper than BODY_MAX_DEPTH: jansson, which recurs, must not see it. */
+bool body_too_deep(const char *p, size_t n);
 /* The same by jansson alone; n > 0. For tests. */
 SQ_CHECK int body_join_any(struct join_body *b, const char *p, size_t n, const char **why);
 

@@ -20,6 +20,7 @@ enum api_call {
     API_START, /* GET / */
     API_TASKS, /* /v1/queues/{queue}/tasks..., router/tasks/path.h */
     API_TASK,  /* /v1/tasks/... */
+    API_PERMIT, API_PERMIT_ONE, /* some of these two: router/calls/permit.h */
     API_HEALTH,
     API_READY,
     API_BAD_METHOD, /* 405 and Allow */

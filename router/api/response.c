@@ -201,6 +201,11 @@ static const char *const reasons[GONE_NREASONS] = {
     [GONE_LOST] = "segment_lost",
 };
 
+static const char *gone_word(unsigned why)
+{
+    return reasons[why < GONE_NREASONS ? why : GONE_FINISHED];
+}
+
 /* How a flow can fail that has only one thing to say. */
 static const struct {
     enum api_problem problem;
@@ -220,7 +225,7 @@ void api_failed(struct api_ans *a, const struct flow *f, uint64_t salt)
     if (f->result == FLOW_GONE) {
         begin(a, 410, problems[API_TICKET_GONE].code, "this ticket is over", salt);
         ADD(&a->body, ",\"reason\":\"");
-        buf_str(&a->body, reasons[f->reason < GONE_NREASONS ? f->reason : GONE_FINISHED]);
+        buf_str(&a->body, gone_word(f->reason));
         ADD(&a->body, "\"}");
     } else if (f->result < ARRAY_LEN(failures) && failures[f->result].detail != NULL) {
         api_problem(a, failures[f->result].problem, failures[f->result].detail, salt);
@@ -323,7 +328,7 @@ static char *name(char *w, const char *s)
 /* In one piece: this is the answer to a poll. */
 static char *ticket(char *w, const struct api_ticket *t)
 {
-    w = PUT(w, "{\"token\":\"");
+    w = SQ_UNLIKELY(t->permit) ? PUT(w, "{\"kind\":\"permit\",\"task\":\"") : PUT(w, "{\"token\":\"");
     w = text_put(w, t->token, TOKEN_TEXT_LEN);
     w = PUT(w, "\",\"queue\":\"");
     w = name(w, t->queue->map.name);
@@ -366,10 +371,25 @@ void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool 
     if (t->queue->said[0] != '\0') /* seldom: a poll need not measure it */
         buf_str(b, t->queue->said);
     ADD(b, "}");
-    if (location) {
+    if (location && t->permit) {
+        buf_str(&a->headers, "Location: /v1/tasks/");
+        buf_append(&a->headers, t->token, TOKEN_TEXT_LEN);
+        buf_str(&a->headers, "\r\n");
+    } else if (location) {
         api_location(line, t->token);
         buf_append(&a->headers, line, sizeof(line));
     }
+}
+
+void api_permit_over(struct api_ans *a, const char *token, enum gone_reason why)
+{
+    a->status = 200;
+    a->type = API_JSON;
+    ADD(&a->body, "{\"kind\":\"permit\",\"task\":\"");
+    buf_append(&a->body, token, TOKEN_TEXT_LEN);
+    ADD(&a->body, "\",\"state\":\"finished\",\"reason\":\"");
+    buf_str(&a->body, gone_word(why));
+    ADD(&a->body, "\"}");
 }
 
 /* ---- the rest ---- */

@@ -26,6 +26,8 @@
     X(CONFLICT, 409, "conflict")                                                         \
     X(PASS_INVALID, 401, "pass_invalid")                                                 \
     X(PASS_REVOKED, 403, "pass_revoked")                                                 \
+    X(PASS_OTHER_METHOD, 403, "pass_other_method")                                       \
+    X(PASS_OTHER_URL, 403, "pass_other_url")                                             \
     X(PAYLOAD_TOO_LARGE, 413, "payload_too_large")                                       \
     X(METHOD_NOT_ALLOWED, 405, "method_not_allowed")                                     \
     X(UNAUTHORIZED, 401, "unauthorized")                                                 \
@@ -78,6 +80,7 @@ struct api_ticket {
     char token[TOKEN_TEXT_LEN];
     const struct route_queue *queue; /* borrowed: its record in the map, its figures */
     unsigned lane;
+    bool permit; /* it is told as a task */
     bool admitted;
     uint64_t position; /* 0 while waiting: not known now (null) */
     seg_id of;       /* the ticket's own name: segment and number, as in its token */
@@ -94,6 +97,8 @@ struct api_ticket {
 void api_location(char line[API_LOCATION_LEN], const char *token);
 /* location: the answer to a join. */
 void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool location);
+/* A permit that is over. token: TOKEN_TEXT_LEN characters. */
+void api_permit_over(struct api_ans *a, const char *token, enum gone_reason why);
 /* Equal for two tickets that wait, if what is told of them differs in figures only. */
 uint32_t api_words(const struct api_ticket *t);
 /* 204: this router takes no further listeners now. */

@@ -80,6 +80,7 @@ static bool fill(struct known_pass *x, const struct pass_view *v)
         !put_line(x, &len, "X-Segq-Lane: ", v->lane))
         return false;
     x->len = (uint16_t)len;
+    x->is_bound = v->is_bound;
     return true;
 }
 
@@ -110,10 +111,17 @@ static const struct known_pass *known_pass_of(struct router *r, struct slice pas
     r->counts.pass_checks++;
     if (pass_check(&v, pass.p, pass.n, keys, n) < 0 || !fill(&x, &v))
         return NULL;
-    if (bearer_until_s(r, &x) > router_least_s(r)) /* what is over is nobody's for long */
+    if (!x.is_bound && bearer_until_s(r, &x) > router_least_s(r)) /* what is over is nobody's for long */
         sigcache_put(r->sigcache, &x);
     r->last_pass = x; /* it may not have been taken */
+    r->last_bound = v.bound;
     return &r->last_pass;
+}
+
+const struct bound *bearer_bound(const struct router *r, const struct known_pass *x)
+{
+    assert(!x->is_bound || x == &r->last_pass); /* a good one is the last that was looked at */
+    return x->is_bound ? &r->last_bound : NULL;
 }
 
 int64_t bearer_until_s(const struct router *r, const struct known_pass *x)

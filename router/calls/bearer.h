@@ -12,6 +12,8 @@ enum bearer_state {
     BEARER_ELSEWHERE, /* it is good for another queue */
     BEARER_OVER,        /* or its time has not come */
     BEARER_REVOKED,
+    BEARER_OTHER_METHOD, /* only verify.c finds these: it is good, and bound to another request */
+    BEARER_OTHER_URL,
 };
 
 #define PASSES_MAX 4 /* that are looked at in one request: each may cost a signature */
@@ -23,6 +25,8 @@ enum bearer_state {
  * until the next call. */
 const struct known_pass *bearer_pass(struct router *r, const struct http_req *q,
                                 struct slice queue, enum bearer_state *state);
+/* What the good pass x is bound to; NULL: to nothing. Borrowed likewise. */
+const struct bound *bearer_bound(const struct router *r, const struct known_pass *x);
 /* The cookie that a browser presents it in. At least a second, so that a clock that is a
  * little off does not undo an admission. */
 void bearer_put_cookie(struct buf *b, const char *pass, size_t n, int64_t age_s, bool https);

@@ -2,6 +2,7 @@
 #include "router/calls/join.h"
 
 #include <assert.h>
+#include <sodium.h>
 #include <string.h>
 
 #include "common/base/hex.h"
@@ -64,10 +65,21 @@ static void key_of_old(struct router *r, const struct route_queue *q, struct joi
     b->keyed = false; /* no place without it: the old one would be left for a second one */
 }
 
+/* A pass that is bound: that stands before the name, of which there may be none. */
+static void put_head(struct rflow *rf, const struct join_body *b)
+{
+    memmove(rf->subject + b->head_len, rf->subject, rf->subject_len);
+    memcpy(rf->subject, b->head, b->head_len);
+    rf->head_len = b->head_len;
+    rf->subject_len = (uint8_t)(rf->subject_len + b->head_len);
+    if (rf->flow.token.subject_hash == 0)
+        randombytes_buf(&rf->flow.token.subject_hash, sizeof(rf->flow.token.subject_hash));
+}
+
 void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
                struct join_body *b, unsigned lane)
 {
-    assert(q != NULL && b->subject_len <= sizeof(rf->subject));
+    assert(q != NULL && b->subject_len <= SUBJECT_MAX_LEN && b->head_len <= SUBJECT_HEAD_MAX);
     if (b->replaces)
         key_of_old(r, q, b);
     r->counts.joins++;
@@ -77,6 +89,8 @@ void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
     if (b->subject_len > 0)
         rf->flow.token.subject_hash =
             token_subject_hash(&r->keys.token, q->map.id, b->subject, b->subject_len);
+    if (SQ_UNLIKELY(b->head_len > 0))
+        put_head(rf, b);
     if (b->replaces)
         flow_replace(&rf->flow, r->routes, q, lane, &b->old, ev_now(r->ev));
     else
@@ -98,9 +112,9 @@ static void done(struct router *r, struct rflow *rf)
 }
 
 static void begin(struct router *r, struct httpd_req *req, const struct route_queue *q,
-                  struct join_body *b, struct slice key, unsigned lane)
+                  struct join_body *b, struct slice key, unsigned lane, rflow_done end)
 {
-    struct rflow *rf = rflow_call(r, req, done, "too much to do; nothing was promised");
+    struct rflow *rf = rflow_call(r, req, end, "too much to do; nothing was promised");
 
     if (rf == NULL)
         return;
@@ -110,35 +124,54 @@ static void begin(struct router *r, struct httpd_req *req, const struct route_qu
     rflow_begin(r, rf);
 }
 
-void join_start(struct router *r, struct httpd_req *req, const struct http_req *q,
-                struct slice name)
+void join_ask(struct router *r, struct httpd_req *req, const struct http_req *q,
+              struct slice name, struct join_body *b, rflow_done end)
 {
     const struct route_queue *queue = routes_queue(r->routes, name.p, name.n);
-    struct join_body b;
     const char *why;
     unsigned lane;
     int rc;
 
-    if (q->has_body && !q->json) {
-        router_problem(r, req, API_UNSUPPORTED_MEDIA_TYPE, "the body must be JSON");
-        return;
-    }
-    rc = body_join(&b, q->body.p, q->body.n, &why);
     if (q->idempotency_key.p != NULL && !join_key_ok(q->idempotency_key))
         router_problem(r, req, API_BAD_REQUEST,
                        "Idempotency-Key must be 16 to 128 visible ASCII characters");
-    else if (rc == SQ_EINVAL)
-        router_problem(r, req, API_BAD_REQUEST, why);
-    else if (rc < 0 || routes_version(r->routes) == 0)
+    else if (routes_version(r->routes) == 0)
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
     else if (queue == NULL)
         router_problem(r, req, API_QUEUE_NOT_FOUND, "there is no such queue");
     else if (phase_refused(r, req, queue))
         return;
-    else if ((rc = join_lane(r, queue, &b, &lane, &why)) == SQ_EAUTH)
+    else if ((rc = join_lane(r, queue, b, &lane, &why)) == SQ_EAUTH)
         router_problem(r, req, API_NOT_ELIGIBLE, why);
     else if (rc < 0)
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
     else
-        begin(r, req, queue, &b, q->idempotency_key, lane);
+        begin(r, req, queue, b, q->idempotency_key, lane, end);
+}
+
+bool join_read(struct router *r, struct httpd_req *req, const struct http_req *q,
+               struct join_body *b)
+{
+    const char *why;
+    int rc;
+
+    if (q->has_body && !q->json) {
+        router_problem(r, req, API_UNSUPPORTED_MEDIA_TYPE, "the body must be JSON");
+        return false;
+    }
+    rc = body_join(b, q->body.p, q->body.n, &why);
+    if (rc == SQ_EINVAL)
+        router_problem(r, req, API_BAD_REQUEST, why);
+    else if (rc < 0)
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
+    return rc == 0;
+}
+
+void join_start(struct router *r, struct httpd_req *req, const struct http_req *q,
+                struct slice name)
+{
+    struct join_body b;
+
+    if (join_read(r, req, q, &b))
+        join_ask(r, req, q, name, &b, done);
 }

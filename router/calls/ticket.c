@@ -53,6 +53,7 @@ bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *
     else
         token_write(&f->token, &r->keys.token, t->token);
     assert(o.lane < o.queue->map.n_lanes);
+    t->permit = false;
     t->queue = o.queue;
     t->lane = o.lane;
     t->admitted = f->admitted;

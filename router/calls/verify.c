@@ -227,7 +227,23 @@ static const struct {
     [BEARER_ELSEWHERE] = { API_NOT_ELIGIBLE, "the pass is for another queue" },
     [BEARER_OVER] = { API_PASS_INVALID, "the pass is not valid at this time" },
     [BEARER_REVOKED] = { API_PASS_REVOKED, "the pass was given back or revoked" },
+    [BEARER_OTHER_METHOD] = { API_PASS_OTHER_METHOD,
+                              "the pass is bound to another method than the gate tells (htm)" },
+    [BEARER_OTHER_URL] = { API_PASS_OTHER_URL,
+                           "the pass is bound to another path than the gate tells (htu)" },
 };
+
+/* A good pass that is bound opens only what a trusted gate says that it asks for. */
+static enum bearer_state bound_state(const struct bound *b, const struct asked *a)
+{
+    size_t m = b != NULL ? strlen(b->htm) : 0;
+
+    if (m > 0 && (a->method.n != m || memcmp(a->method.p, b->htm, m) != 0))
+        return BEARER_OTHER_METHOD;
+    if (b != NULL && b->htu[0] != '\0' && !bypass_path(b->htu, a->uri))
+        return BEARER_OTHER_URL;
+    return BEARER_GOOD;
+}
 
 /* True: it is being renewed, and answered then. */
 static bool renews(struct router *r, struct httpd_req *req, const struct asked *a,
@@ -235,6 +251,8 @@ static bool renews(struct router *r, struct httpd_req *req, const struct asked *
 {
     const struct route_queue *of = a->known;
 
+    if (x->is_bound) /* it is for calls, not for a session */
+        return false;
     if (of == NULL)
         of = routes_queue(r->routes, x->queue, strlen(x->queue));
     return of != NULL && renew_start(r, req, a->q, of, x);
@@ -249,6 +267,8 @@ static bool judge(struct router *r, struct httpd_req *req, const struct asked *a
 
     if (x != NULL && own.n == 0)
         own = (struct slice){ (char *)(uintptr_t)x->queue, strlen(x->queue) };
+    if (state == BEARER_GOOD)
+        state = bound_state(bearer_bound(r, x), a);
     if (state == BEARER_GOOD && renews(r, req, a, x))
         return false;
     if (state == BEARER_GOOD)

@@ -4,6 +4,7 @@
  * Keyed by a SipHash-128 of the whole pass under a key of this process: nobody outside can
  * make two passes meet, or aim at a place in the table. Sets of four; a newcomer takes the
  * place of the one that expires soonest. Losing a known pass costs one more check.
+ * Passes that are bound (common/ticket/bound.h) do not come here: most are good once.
  * An entry is what the pass says: whether the pass has expired or was revoked is asked anew
  * each time. */
 #ifndef SEGQ_SIGNATURE_CACHE_H
@@ -21,6 +22,7 @@ struct known_pass {
     seg_id seg;                 /* the ticket: "jti" */
     uint32_t number;
     uint16_t len;               /* of text */
+    bool is_bound;              /* then it is not kept here */
     char queue[NAME_MAX_LEN + 1];
     char text[SIGCACHE_TEXT_MAX]; /* header lines of the answer, each with CRLF */
 };

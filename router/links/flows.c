@@ -53,7 +53,7 @@ struct rflow *rflow_new(struct router *r, struct httpd_req *req, rflow_done done
     rf->listening = NULL;
     rf->pass = NULL;
     rf->pass_len = 0;
-    rf->subject_len = 0;
+    rf->subject_len = rf->head_len = 0;
     rf->in_waiting = (struct list_node) { NULL, NULL };
     rf->started_us = ev_now_us(r->ev);
     list_push_back(list_of(r, rf), &rf->in_all);

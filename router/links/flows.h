@@ -36,8 +36,8 @@ struct rflow { /* pooled: a poll allocates nothing */
     uint16_t pass_len;
     int64_t pass_until_s; /* FLOW_SESSION: how long the pass is good that was shown */
     char text[TOKEN_TEXT_LEN]; /* the token, for the answer; FLOW_POLL: as it came */
-    uint8_t subject_len;
-    char subject[SUBJECT_MAX_LEN];
+    uint8_t subject_len, head_len; /* head_len: of the subject, before its name */
+    char subject[SUBJECT_TEXT_MAX]; /* subject_text.h */
 };
 
 SQ_CHECK int rflow_init(struct router *r);

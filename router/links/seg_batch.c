@@ -69,13 +69,14 @@ static void put_appends(struct seg_links *s, const struct batch *b)
 {
     for (uint32_t i = 0; i < b->n; i++) {
         const struct rflow *rf = b->v[i];
-        bool named = !rf->flow.bare && rf->subject_len > 0;
+        /* Without its key a join still says what its pass is bound to. */
+        uint8_t len = SQ_UNLIKELY(rf->flow.bare) ? rf->head_len : rf->subject_len;
 
         s->req.append[i] = (struct append_req) {
             .seg = rf->flow.seg,
             .client = rf->flow.token.client,
-            .subject_len = named ? rf->subject_len : 0,
-            .subject_hash = named ? rf->flow.token.subject_hash : 0,
+            .subject_len = len,
+            .subject_hash = len > 0 ? rf->flow.token.subject_hash : 0,
             .subject = rf->subject,
             .old_seg = rf->flow.old.seg,
             .old_number = rf->flow.old.number,

@@ -7,6 +7,7 @@
 #include "router/calls/events.h"
 #include "router/calls/join.h"
 #include "router/calls/leave.h"
+#include "router/calls/permit.h"
 #include "router/calls/poll.h"
 #include "router/calls/queue_get.h"
 #include "router/calls/session_command.h"
@@ -43,6 +44,7 @@ static const uint8_t budget_of[] = {
     [API_PAGE] = LIMIT_NKINDS,       [API_WORDS] = LIMIT_POLL,
     [API_FORM] = LIMIT_NKINDS,       [API_UNFORM] = LIMIT_POLL,
     [API_TASKS] = LIMIT_NKINDS,      [API_TASK] = LIMIT_NKINDS, /* tasking/request.c */
+    [API_PERMIT] = LIMIT_JOIN,       [API_PERMIT_ONE] = LIMIT_POLL,
     [API_START] = LIMIT_POLL,        [API_HEALTH] = LIMIT_NKINDS,
     [API_READY] = LIMIT_NKINDS,      [API_BAD_METHOD] = LIMIT_BAD,
     [API_BAD_PATH] = LIMIT_BAD,      [API_NO_PATH] = LIMIT_BAD,
@@ -115,6 +117,12 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
     case API_TASK:
         task_request(r->tasking, req, q, a, !router_tasks_apart(r->cfg));
         return true;
+    case API_PERMIT:
+        permit_join(r, req, q, a->arg);
+        return true;
+    case API_PERMIT_ONE:
+        permit_one(r, req, q, a->arg);
+        return true;
     case API_NO_PATH:
         return page_nothing(r, req, q);
     default:
@@ -157,6 +165,8 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
     struct api_req a;
 
     api_route(q, &a);
+    if (a.call == API_TASKS || a.call == API_TASK)
+        a.call = permit_call(q, &a);
     if (SQ_UNLIKELY(r->tasking == NULL && (a.call == API_TASKS || a.call == API_TASK)))
         a.call = API_NO_PATH;
     lines = cors_lines(r->cors, q, &a);

@@ -75,6 +75,7 @@ struct router {
     struct gate gate;   /* the client's address and its limits */
     struct sigcache *sigcache;   /* passes that were found good */
     struct known_pass last_pass; /* the last one that was checked */
+    struct bound last_bound;     /* what that is bound to, if it is */
     struct known_pass not_good;  /* the first pass of this request that is ours, but not good */
     uint64_t keys_generation;    /* of the keys that they were found good with */
     struct pass_clock pass_clock;

@@ -14,7 +14,7 @@ void subjects_init(struct subjects *s)
 
 static void told(const struct subjects *s, const struct subject *x, bool here)
 {
-    if (s->watch.fn != NULL)
+    if (s->watch.fn != NULL && subject_has_name(x->text, x->len))
         s->watch.fn(s->watch.ctx, x, here);
 }
 
@@ -89,16 +89,18 @@ bool subjects_has(const struct subjects *s, uint64_t hash)
     return s->n > 0 && map_get(&s->by_hash, hash) != MAP_NONE;
 }
 
-/* Two names with one hash: the later one hides the earlier, and neither gets the other's
+/* By the names, whatever their passes are bound to. Two names with one hash: the later one hides the earlier, and neither gets the other's
  * ticket. */
 const struct subject *subjects_by_name(const struct subjects *s, uint64_t hash,
                                        const char *text, size_t len)
 {
     uint64_t i = s->n > 0 ? map_get(&s->by_hash, hash) : MAP_NONE;
+    const struct subject *x = i != MAP_NONE ? &s->v[i] : NULL;
+    size_t head = subject_head(text, len), own = x != NULL ? subject_head(x->text, x->len) : 0;
 
-    if (i == MAP_NONE || s->v[i].len != len || memcmp(s->v[i].text, text, len) != 0)
+    if (x == NULL || x->len - own != len - head || memcmp(x->text + own, text + head, len - head) != 0)
         return NULL;
-    return &s->v[i];
+    return x;
 }
 
 const struct subject *subjects_by_ticket(const struct subjects *s, struct ticket_id id)

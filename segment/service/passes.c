@@ -62,8 +62,15 @@ static int sign(struct seg_passes *s, const struct seg_pass *p, char *out)
         .iat_s = p->released_at_ms / 1000,
         .exp_s = p->expires_s,
     };
-    int n = pass_make(&c, s->key, out, MSG_PASS_MAX);
+    struct bound bound;
+    int n;
 
+    if (p->bound != NULL) {
+        if (!bound_read(&bound, p->bound, p->bound_len))
+            return SQ_EINVAL;
+        c.bound = &bound;
+    }
+    n = pass_make(&c, s->key, out, MSG_PASS_MAX);
     if (n < 0)
         s->n.failed++;
     else

@@ -40,6 +40,8 @@ struct seg_pass { /* what a pass says */
     const char *queue, *lane, *issuer;
     const char *subject; /* NULL if none; not 0-terminated */
     size_t subject_len;
+    const char *bound; /* bound.h; NULL: to nothing */
+    size_t bound_len;
     seg_id seg;          /* the token's: "<seg>-<number>" is the ticket's id */
     uint32_t number;
     int64_t released_at_ms, expires_s;

@@ -28,6 +28,17 @@ static struct audit_event event(const struct segtab *t, const struct seg *g,
                                   .segment = g->b.id };
 }
 
+static void put_name(struct audit_event *e, const char *text, size_t n, uint64_t hash)
+{
+    size_t head = subject_head(text, n);
+
+    if (n == head || subject_is_key(text, n))
+        return;
+    e->subject = text + head;
+    e->subject_len = n - head;
+    e->subject_hash = hash;
+}
+
 static void put_ticket(const struct segtab *t, const struct seg *g, struct audit_event *e,
                        struct ticket_id id)
 {
@@ -35,11 +46,8 @@ static void put_ticket(const struct segtab *t, const struct seg *g, struct audit
         g->b.subjects.n > 0 ? subjects_by_ticket(&g->b.subjects, id) : NULL;
 
     e->id = segtab_outside(t, id);
-    if (s == NULL || subject_is_key(s->text, s->len))
-        return;
-    e->subject = s->text;
-    e->subject_len = s->len;
-    e->subject_hash = s->hash;
+    if (s != NULL)
+        put_name(e, s->text, s->len, s->hash);
 }
 
 void segtab_audit_join_now(const struct segtab *t, const struct seg *g,
@@ -49,11 +57,7 @@ void segtab_audit_join_now(const struct segtab *t, const struct seg *g,
 
     e.id = (struct ticket_id) { g->b.id, number };
     e.client = client_name[r->client < CLIENT_NCLASSES ? r->client : CLIENT_GAME];
-    if (!subject_is_key(r->subject, r->subject_len)) {
-        e.subject = r->subject;
-        e.subject_len = r->subject_len;
-        e.subject_hash = r->subject_hash;
-    }
+    put_name(&e, r->subject, r->subject_len, r->subject_hash);
     t->o.audit(t->o.audit_ctx, &e);
 }
 

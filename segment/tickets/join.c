@@ -18,6 +18,12 @@
 #include "segment/tickets/pass.h"
 #include "segment/tickets/waiting.h"
 
+/* Only one ticket may have its name, and may be found by it. */
+static bool is_named(const struct append_req *r)
+{
+    return r->subject_len > 0 && subject_has_name(r->subject, r->subject_len);
+}
+
 static bool is_replaced(const struct append_req *r, struct ticket_id id)
 {
     return r->old_seg != 0 && id.seg == r->old_seg && id.number == r->old_number;
@@ -232,7 +238,7 @@ static bool may_append(struct segtab *t, const struct append_req *r, struct appe
         a->state = APPEND_BUSY;
         return false;
     }
-    if (r->subject_len > 0)
+    if (is_named(r))
         w = segtab_permit(t, r->subject_hash,
                          (struct ticket_id) { r->old_seg, r->old_number }, &has);
     if (w == PERMIT_HAS && is_replaced(r, (struct ticket_id) { has.seg, has.number }))
@@ -256,13 +262,13 @@ static void append_one(struct segtab *t, uint64_t v, const struct append_req *r,
         t->n.unknown++;
         return;
     }
-    if (r->subject_len > 0 && append_existing(t, g, r, a))
+    if (is_named(r) && append_existing(t, g, r, a))
         return;
     if (g->b.q.sealed) {
         a->state = APPEND_SEALED;
         a->next = g->next;
         t->n.sealed_answers++;
-        if (r->subject_len > 0)
+        if (is_named(r))
             segtab_permit_return(t, r->subject_hash);
         return;
     }

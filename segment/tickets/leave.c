@@ -57,7 +57,8 @@ static enum drop_state may_replace(const struct location *s, uint64_t heir_hash)
             return DROP_INSIDE;
         return x == NULL && b->q.rebuilding ? DROP_BUSY : DROP_GONE;
     }
-    return own == NULL || subject_is_key(own->text, own->len) || own->hash == heir_hash
+    return own == NULL || subject_is_key(own->text, own->len) ||
+                   !subject_has_name(own->text, own->len) || own->hash == heir_hash
                ? DROP_OK
                : DROP_NAMED;
 }

@@ -11,14 +11,17 @@ int segtab_make_pass(struct segtab *t, const struct seg *g, const struct session
                      struct arena *mem, const char **out)
 {
     const struct subject *sub = subjects_by_ticket(&g->b.subjects, x->id);
-    bool named = sub != NULL && !subject_is_key(sub->text, sub->len);
+    size_t head = sub != NULL ? subject_head(sub->text, sub->len) : 0;
+    bool named = sub != NULL && sub->len > head && !subject_is_key(sub->text, sub->len);
     struct ticket_id id = segtab_outside(t, x->id);
     struct seg_pass p = {
         .queue = g->queue->name,
         .lane = g->queue->lanes[g->lane],
         .issuer = g->queue->issuer,
-        .subject = named ? sub->text : NULL,
-        .subject_len = named ? sub->len : 0,
+        .subject = named ? sub->text + head : NULL,
+        .subject_len = named ? sub->len - head : 0,
+        .bound = head > 0 ? sub->text + 2 : NULL,
+        .bound_len = head > 0 ? head - 2 : 0,
         .seg = id.seg,
         .number = id.number,
         .released_at_ms = x->released_at_ms,

@@ -113,7 +113,7 @@ void segtab_forget_key(struct segtab *t, struct seg *g, uint32_t slot)
     struct ticket_id id = contents_ticket(&g->b, slot);
     const struct subject *x = subjects_by_ticket(&g->b.subjects, id);
 
-    if (x != NULL && subject_is_key(x->text, x->len) && g->out == NULL &&
+    if (x != NULL && subject_is_key(x->text, x->len) && subject_head(x->text, x->len) == 0 && g->out == NULL &&
         t->now.wall_ms / 1000 - x->issued_s >= SEGTAB_KEY_S)
         subjects_del(&g->b.subjects, id);
 }

@@ -194,6 +194,7 @@ static void start_router(void)
                                   .create_keys = true,
                                   .managers = { w.managers, 1 },
                                   .allow_origins = allow_origins,
+                                  .trusted_proxies = trusted_proxies,
                                   .max_conns = 100,
                                   .max_listeners = 1000,
                                   .request_timeout = 400,

@@ -25,7 +25,7 @@ struct world {
     uint16_t port;
     unsigned regs, places, place_frames, appends, append_frames, drops, busy;
     struct append_req last_append;
-    char last_subject[SUBJECT_MAX_LEN + 1];
+    char last_subject[SUBJECT_TEXT_MAX + 1];
     uint64_t map_epoch; /* of the maps to come; 0 = 1 */
     uint32_t map_format;
     uint64_t last_reg_version;
@@ -56,6 +56,7 @@ struct world {
 static struct world w;
 static char claim_file[100];
 static struct cfg_list allow_origins;    /* of the router */
+static struct cfg_list trusted_proxies;  /* likewise */
 static char *task_tokens;               /* of the router; NULL: no tasks */
 static char *listen_tasks;              /* likewise; NULL: where all ask */
 static const uint8_t (*map_keys)[32]; /* one public key; NULL: a made-up one */

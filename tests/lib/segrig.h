@@ -56,10 +56,11 @@ struct rig {
 static inline int rig_pass(void *ctx, const struct seg_pass *p, char *out)
 {
     (void)ctx;
-    return snprintf(out, MSG_PASS_MAX, "%s/%s/%s/%.*s/%llu-%u/%lld/%lld", p->issuer,
+    return snprintf(out, MSG_PASS_MAX, "%s/%s/%s/%.*s/%llu-%u/%lld/%lld%.*s", p->issuer,
                     p->queue, p->lane, (int)p->subject_len,
                     p->subject != NULL ? p->subject : "", (unsigned long long)p->seg,
-                    p->number, (long long)p->released_at_ms, (long long)p->expires_s);
+                    p->number, (long long)p->released_at_ms, (long long)p->expires_s,
+                    (int)p->bound_len, p->bound != NULL ? p->bound : "");
 }
 
 static inline void rig_hear_status(struct rig *r, const struct msg_seg_status *s)

@@ -134,7 +134,7 @@ static int join_with(const char *fields, const char *body)
 
 Test(router, an_idempotency_key_finds_its_ticket)
 {
-    char first[SUBJECT_MAX_LEN + 1];
+    char first[SUBJECT_TEXT_MAX + 1];
 
     cr_expect_eq(join_with(KEY, ""), 201);
     snprintf(first, sizeof(first), "%s", w.last_subject);

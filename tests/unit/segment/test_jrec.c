@@ -4,6 +4,8 @@
 #include "common/base/rng.h"
 #include "tests/lib/segtape.h"
 
+#define BOUND "\x02\x07" "1GET /a" /* subject_text.h */
+
 /* ---- one record ---------------------------------------------------------------------- */
 
 static void same(const struct jrec *r)
@@ -117,7 +119,7 @@ static void op_join(struct fuzz *f)
 {
     static struct append_req q[700];
     static struct append_ans a[700];
-    static char name[700][16];
+    static char name[700][24];
     seg_id id = any_seg(f);
     uint32_t n = 1 + below(f, ARRAY_LEN(q));
     bool named = below(f, 4) == 0;
@@ -132,7 +134,8 @@ static void op_join(struct fuzz *f)
         q[i].subject = name[i];
         q[i].subject_hash = below(f, 200);
         q[i].subject_len =
-            (uint8_t)snprintf(name[i], sizeof(name[i]), "u%u", (unsigned)q[i].subject_hash);
+            (uint8_t)snprintf(name[i], sizeof(name[i]), "%su%u", below(f, 3) == 0 ? BOUND : "",
+                              (unsigned)q[i].subject_hash);
     }
     segtab_append(f->r->t[f->at[id]], f->r->now, q, n, a, NULL);
     for (uint32_t i = 0; i < n; i++)

@@ -51,6 +51,18 @@ Test(permit, a_join_gets_its_place_when_the_word_is_here)
     cr_assert_eq(join(1, 4), APPEND_EXISTING);
 }
 
+/* What its pass is bound to is kept as a name is, and is none. */
+Test(permit, a_join_without_a_name_asks_nobody)
+{
+    char text[] = "\x02\x07" "1GET /a";
+
+    for (char c = 'a'; c <= 'z'; c++) {
+        text[8] = c;
+        cr_assert_eq(rig_join_as(r, 0, 2, text).state, APPEND_OK);
+        cr_assert_eq(rig_join_as(r, 0, 3, text).state, APPEND_OK, "nobody is found by it");
+    }
+}
+
 /* The word to a first claim is late; meanwhile the tail is full, and who comes again comes to
  * the next one. The first word is not the answer to a second claim: between them the
  * subject was given back. */

@@ -39,9 +39,10 @@ static void scene(int nodes)
     rig_open(r, y, 2, OPEN_TAIL, N_Y, 400);
     for (uint32_t i = 0; i < N_Y; i++)
         cr_assert_eq(rig_join_as(r, y, 2,
-                                 i % 7 == 0 ? (char[8]) { 'u', (char)('a' + i % 26),
-                                                          (char)('a' + i / 26 % 26),
-                                                          (char)('a' + i / 676), 0 }
+                                 i % 7 == 0 ? (char[12]) { 2, 2, '1', ' ', /* good once */
+                                                           'u', (char)('a' + i % 26),
+                                                           (char)('a' + i / 26 % 26),
+                                                           (char)('a' + i / 676), 0 }
                                             : NULL)
                          .state,
                      APPEND_OK);
@@ -193,6 +194,7 @@ Test(xfer, the_passes_are_the_same_bytes_after_the_move)
     snprintf(after, sizeof(after), "%.*s", a.pass_len, a.pass);
     cr_assert_str_eq(before, after);
     cr_assert_not_null(strstr(after, "/uaaa/"), "with the subject");
+    cr_assert_str_eq(after + strlen(after) - 2, "1 ", "and with what it is bound to");
 }
 
 Test(xfer, merge_within_a_node)

@@ -1,0 +1,112 @@
+/* permit.c: see permit.h. */
+#include "router/calls/permit.h"
+
+#include <string.h>
+
+#include "router/api/permit_body.h"
+#include "router/calls/join.h"
+#include "router/calls/ticket.h"
+#include "router/state/answer.h"
+
+#define TASKS "/tasks"
+
+/* "login" of "login/tasks"; n 0: it is another path. */
+static struct slice queue_of(struct slice arg)
+{
+    size_t tail = sizeof(TASKS) - 1;
+
+    if (arg.n <= tail || memcmp(arg.p + arg.n - tail, TASKS, tail) != 0)
+        return (struct slice){ 0 };
+    return (struct slice){ arg.p, arg.n - tail };
+}
+
+enum api_call permit_call(const struct http_req *q, const struct api_req *a)
+{
+    bool joins = a->call == API_TASKS;
+
+    if (joins && q->method == HTTP_POST && queue_of(a->arg).n > 0 && api_bearer(q).n == 0 &&
+        body_is_permit(q->body.p, q->body.n))
+        return API_PERMIT;
+    if (joins || a->arg.n != TOKEN_TEXT_LEN || memchr(a->arg.p, '/', a->arg.n) != NULL)
+        return a->call;
+    return q->method == HTTP_GET || q->method == HTTP_HEAD || q->method == HTTP_DELETE
+               ? API_PERMIT_ONE
+               : API_BAD_METHOD;
+}
+
+/* The ticket of rf, or what became of it. */
+static void tell(struct router *r, struct rflow *rf, int status, bool joined)
+{
+    struct api_ticket t;
+
+    if (router_ticket(r, rf, &t)) {
+        t.permit = true;
+        api_ticket(&r->ans, status, &t, joined);
+    } else {
+        api_failed(&r->ans, &rf->flow, router_request_id(r));
+    }
+}
+
+static void joined(struct router *r, struct rflow *rf)
+{
+    if (rf->flow.result == FLOW_OK || rf->flow.result == FLOW_EXISTING)
+        tell(r, rf, rf->flow.result == FLOW_OK ? 201 : 200, true);
+    else
+        api_failed(&r->ans, &rf->flow, router_request_id(r));
+}
+
+static void polled(struct router *r, struct rflow *rf)
+{
+    if (rf->flow.result == FLOW_OK)
+        tell(r, rf, 200, false);
+    else if (rf->flow.result == FLOW_GONE)
+        api_permit_over(&r->ans, rf->text, rf->flow.reason);
+    else
+        api_failed(&r->ans, &rf->flow, router_request_id(r));
+}
+
+static void has_left(struct router *r, struct rflow *rf)
+{
+    if (rf->flow.result == FLOW_OK)
+        api_permit_over(&r->ans, rf->text, GONE_LEFT);
+    else
+        api_failed(&r->ans, &rf->flow, router_request_id(r));
+}
+
+void permit_join(struct router *r, struct httpd_req *req, const struct http_req *q,
+                 struct slice arg)
+{
+    struct join_body b;
+    const char *why;
+    int rc;
+
+    if (!join_read(r, req, q, &b))
+        return;
+    rc = body_permit(&b, q->body.p, q->body.n, &why);
+    if (rc == SQ_EINVAL)
+        router_problem(r, req, API_BAD_REQUEST, why);
+    else if (rc < 0)
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
+    else
+        join_ask(r, req, q, queue_of(arg), &b, joined);
+}
+
+void permit_one(struct router *r, struct httpd_req *req, const struct http_req *q,
+                struct slice arg)
+{
+    bool leaves = q->method == HTTP_DELETE;
+    struct token t;
+    struct rflow *rf = ticket_call(r, req, arg, leaves ? has_left : polled,
+                                   "too much to do; the place is kept", &t);
+
+    if (rf == NULL)
+        return;
+    memcpy(rf->text, arg.p, TOKEN_TEXT_LEN);
+    r->counts.leaves += leaves;
+    r->counts.polls += !leaves;
+    if (leaves)
+        flow_leave(&rf->flow, r->routes, &t, ev_now(r->ev));
+    else
+        flow_poll(&rf->flow, r->routes, &r->replicas, &t, ev_now(r->ev));
+    rflow_begin(r, rf);
+}

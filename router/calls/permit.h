@@ -1,0 +1,21 @@
+/* permit.h: permits: tickets of a line of people, in the words of tasks. Shell.
+ *
+ *   POST /v1/queues/{queue}/tasks  with "kind":"permit": a join
+ *   GET, DELETE /v1/tasks/{task}   of a ticket's token: a poll, a leave
+ * All rules of joins hold (claims, lanes, limits, phases); no task node has a part in it. */
+#ifndef SEGQ_ROUTER_PERMIT_H
+#define SEGQ_ROUTER_PERMIT_H
+
+#include "router/api/request.h"
+#include "router/state/router.h"
+
+/* What a call of tasks (API_TASKS, API_TASK) is: API_PERMIT, API_PERMIT_ONE, API_BAD_METHOD of such
+ * a one; else unchanged. With a server's token it is never a permit. */
+enum api_call permit_call(const struct http_req *q, const struct api_req *a);
+/* API_PERMIT, API_PERMIT_ONE: answers, or begins a flow that will. arg: the call's. */
+void permit_join(struct router *r, struct httpd_req *req, const struct http_req *q,
+                 struct slice arg);
+void permit_one(struct router *r, struct httpd_req *req, const struct http_req *q,
+                struct slice arg);
+
+#endif

@@ -1,0 +1,154 @@
+/* test_permit_http.c: permits: tickets of a line of people in the words of tasks, at a whole router that
+ * has no tasks; what their passes are bound to, and GET /v1/verify of such passes. */
+#include "tests/lib/claimrig.h"
+#include "tests/lib/passrig.h"
+
+#define PERMITS "/v1/queues/login/tasks"
+
+static void set_up(void)
+{
+    static char proxy[] = "127.0.0.1/32", *proxies[] = { proxy };
+
+    trusted_proxies = (struct cfg_list){ proxies, 1 };
+    claim_secret = CLAIM_SECRET "\n";
+    pass_setup();
+}
+
+TestSuite(permits, .init = set_up, .fini = teardown, .timeout = 60);
+
+static int asks(const char *more)
+{
+    char body[3000];
+
+    snprintf(body, sizeof(body), "{\"kind\":\"permit\"%s}", more);
+    return call("POST", PERMITS, body);
+}
+
+static const char *path_of(uint32_t number)
+{
+    static char path[100];
+
+    snprintf(path, sizeof(path), "/v1/tasks/%s", ticket_path(number, 1) + strlen("/v1/tickets/"));
+    return path;
+}
+
+Test(permits, a_permit_is_a_ticket_in_the_words_of_tasks)
+{
+    char line[100];
+
+    cr_assert_eq(asks(",\"client\":\"mobile\""), 201, "%s", got);
+    cr_expect_str_eq(str("kind"), "permit");
+    cr_expect_str_eq(str("queue"), "login");
+    cr_expect_str_eq(str("state"), "waiting");
+    cr_expect_eq(num("position"), 1);
+    cr_expect_eq(num("poll_after_ms"), 1000);
+    cr_expect_eq(strlen(str("task")), TOKEN_TEXT_LEN);
+    cr_expect_eq(w.last_append.client, CLIENT_MOBILE);
+    cr_expect_eq(w.last_append.subject_len, 0, "it is bound to nothing");
+    snprintf(line, sizeof(line), "\r\nLocation: /v1/tasks/%s\r\n", str("task"));
+    cr_expect_not_null(strstr(got, line));
+    cr_expect_eq(asks(",\"subject\":\"known\""), 200, "the subject's ticket");
+    cr_expect_eq(w.r->counts.joins, 2);
+}
+
+Test(permits, its_token_polls_and_leaves)
+{
+    cr_expect_eq(call("GET", path_of(42), ""), 200);
+    cr_expect_str_eq(str("kind"), "permit");
+    cr_expect_str_eq(str("state"), "waiting");
+    cr_expect_eq(call("GET", path_of(N_ADMITTED), ""), 200);
+    cr_expect_str_eq(str("state"), "admitted");
+    cr_expect_str_eq(str("pass"), "a.b.c");
+    cr_expect_eq(num("pass_expires_at"), 1700000300);
+    cr_expect_eq(call("GET", path_of(N_GONE), ""), 200);
+    cr_expect_str_eq(str("state"), "finished");
+    cr_expect_str_eq(str("reason"), "no_show");
+    cr_expect_eq(call("DELETE", path_of(42), ""), 200);
+    cr_expect_str_eq(str("state"), "finished");
+    cr_expect_str_eq(str("reason"), "left");
+    cr_expect_eq(w.drops, 1);
+    cr_expect_eq(call("PATCH", path_of(42), ""), 405);
+    cr_expect_not_null(strstr(got, "\r\nAllow: GET, HEAD, DELETE\r\n"));
+    cr_expect_eq(call("GET", "/v1/tasks/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", ""), 404);
+    cr_expect_eq(call("GET", "/v1/tasks/AAAA", ""), 404, "there are no tasks here");
+}
+
+Test(permits, the_rules_of_joins_hold)
+{
+    char body[3000], payload[200];
+
+    cr_expect_eq(asks(",\"lane\":\"vip\""), 403);
+    cr_expect_str_eq(str("detail"), "this lane needs a signed claim");
+    snprintf(payload, sizeof(payload), "{\"aud\":\"login\",\"lane\":\"vip\",\"exp\":%lld}",
+             (long long)router_wall_s() + 60);
+    snprintf(body, sizeof(body), ",\"claim\":\"%s\"",
+             claim_text("{\"alg\":\"HS256\",\"kid\":\"shop\"}", payload, NULL));
+    cr_expect_eq(asks(body), 201);
+    cr_expect_str_eq(str("lane"), "vip");
+    cr_expect_eq(call("POST", "/v1/queues/other/tasks", "{\"kind\":\"permit\"}"), 404);
+    cr_expect_str_eq(str("code"), "queue_not_found");
+    cr_expect_eq(call("POST", PERMITS, "{\"kind\":\"other\",\"x\":\"permit\"}"), 404, "it is a task");
+    cr_expect_eq(call_with("POST", PERMITS, "Authorization: Bearer x\r\n", "{\"kind\":\"permit\"}"), 404,
+                 "a server submits tasks");
+    cr_expect_eq(asks(",\"client\":7"), 400);
+}
+
+/* Of the last join: its head and its name. */
+static void kept(const char *head, const char *name)
+{
+    char text[SUBJECT_TEXT_MAX + 1];
+
+    snprintf(text, sizeof(text), "\x02%c%s%s", (int)strlen(head), head, name);
+    cr_expect_eq(w.last_append.subject_len, strlen(text));
+    cr_expect_str_eq(w.last_subject, text);
+}
+
+Test(permits, what_the_pass_is_bound_to_stands_before_the_name)
+{
+    cr_expect_eq(asks(",\"htm\":\"POST\",\"htu\":\"/api/images\""), 201);
+    kept("-POST /api/images", "");
+    cr_expect_neq(w.last_append.subject_hash, 0);
+    cr_expect_eq(asks(",\"htm\":\"GET\",\"subject\":\"ann\""), 201);
+    kept("-GET ", "ann");
+    cr_expect_eq(asks(",\"htm\":\"get\""), 400);
+    cr_expect_eq(asks(",\"htm\":7"), 400);
+    cr_expect_eq(asks(",\"htu\":\"api\""), 400);
+    cr_expect_str_eq(str("detail"),
+                     "htu must be a path of 1 to 100 characters, without escapes, dots or a query");
+    cr_expect_eq(asks(",\"use\":\"twice\""), 400);
+}
+
+/* ---- verified ---------------------------------------------------------------------------- */
+
+/* At a gate that tells of a request. */
+static int verify_as(const char *pass, const char *told)
+{
+    static char lines[3000];
+
+    snprintf(lines, sizeof(lines), "Authorization: Bearer %s\r\n%s", pass, told);
+    return call_with("GET", "/v1/verify?queue=login", lines, "");
+}
+
+#define TOLD(method, uri) "X-Original-Method: " method "\r\nX-Original-URI: " uri "\r\n"
+
+Test(permits, a_bound_pass_opens_its_method_and_path_only)
+{
+    static const struct bound b = { .htm = "POST", .htu = "/api/images" };
+    int64_t now = router_wall_s();
+    const char *pass = pass_of(&(struct pass_claims){ .iss = "segq", .aud = "login",
+                                                      .lane = "default", .seg = 17, .number = 5,
+                                                      .iat_s = now, .exp_s = now + 300, .bound = &b });
+
+    cr_expect_eq(verify_as(pass, TOLD("POST", "/api/images")), 204, "%s", got);
+    cr_expect_eq(verify_as(pass, TOLD("POST", "/api/images/7?x=1")), 204);
+    cr_expect_eq(w.r->counts.pass_checks, 2, "it is not remembered");
+    cr_expect_eq(verify_as(pass, TOLD("GET", "/api/images")), 403);
+    cr_expect_str_eq(str("code"), "pass_other_method");
+    cr_expect_eq(verify_as(pass, TOLD("POST", "/api/imagesx")), 403);
+    cr_expect_str_eq(str("code"), "pass_other_url");
+    cr_expect_eq(verify_as(pass, TOLD("POST", "/api/images/../keys")), 403);
+    cr_expect_eq(verify_as(pass, TOLD("POST", "/api/images/%2e%2e/keys")), 403);
+    cr_expect_eq(verify_as(pass, ""), 403, "a gate that does not tell");
+    cr_expect_eq(verify_as(pass, "X-Original-Method: POST\r\n"), 403);
+    cr_expect_str_eq(str("code"), "pass_other_url");
+}

@@ -128,20 +128,22 @@ struct pass_row {
     int64_t until_s; /* Unix seconds: then the pass has expired by itself */
 };
 
-/* What a backend wants of the session of a ticket that was admitted. From a node to every
- * router, unasked: sessions that were extended, with the time that they last now. */
-enum sess_command { SESS_RELEASE, SESS_REVOKE, SESS_EXTEND, SESS_NCOMMANDS };
+/* What a backend wants of the session of a ticket that was admitted; USE: what a gate wants that
+ * lets each pass in once. From a node to every router, unasked: sessions that were extended, with
+ * the time that they last now. */
+enum sess_command { SESS_RELEASE, SESS_REVOKE, SESS_EXTEND, SESS_USE, SESS_NCOMMANDS };
 struct sess_req {
     seg_id seg;
     uint32_t number;
     uint8_t command; /* enum sess_command */
     uint8_t renews;  /* EXTEND: 1: for a request of the bearer's; the answer has the pass */
-    int64_t until_s; /* EXTEND: Unix seconds, the router has looked at session_max */
+    int64_t until_s; /* EXTEND: Unix seconds, the router has looked at session_max; USE: a number
+                      * > 0 that no other use has, the same when it is asked again */
 };
 
 enum sess_state {
     SESS_OK,   /* release, revoke: also if it was over already */
-    SESS_GONE, /* extend: it is over */
+    SESS_GONE, /* extend: it is over; use: that, or it was used before */
     SESS_BUSY,
     SESS_MOVED,
     SESS_UNKNOWN,

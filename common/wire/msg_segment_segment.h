@@ -51,6 +51,7 @@ struct session_rec { /* a released ticket; segment/line/session.h */
     int64_t released_at_ms; /* wall */
     int64_t left_ms;        /* until its present state ends */
     int64_t until_s;        /* Unix seconds, if it was extended; 0: as the rules say */
+    uint64_t used;          /* the use of its pass; 0: none */
 };
 
 struct reloc_rec { /* an earlier absorbed segment, relative to the source's alive tickets */

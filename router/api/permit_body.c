@@ -52,14 +52,19 @@ static bool take(char *to, const json_t *m, bool (*ok)(const char *))
 
 static int read_bound(struct bound *b, const json_t *o, const char **why)
 {
+    const json_t *use = json_object_get(o, "use");
+
     *why = "htm must be a method in 1 to 16 capital letters";
     if (!take(b->htm, json_object_get(o, "htm"), bound_htm_ok))
         return SQ_EINVAL;
     *why = "htu must be a path of 1 to 100 characters, without escapes, dots or a query";
     if (!take(b->htu, json_object_get(o, "htu"), bound_htu_ok))
         return SQ_EINVAL;
-    *why = "a pass that is good once (use) is not given here";
-    return json_object_get(o, "use") == NULL ? 0 : SQ_EINVAL;
+    *why = "use can only be \"once\"";
+    b->once = use != NULL;
+    return use == NULL || (json_is_string(use) && strcmp(json_string_value(use), "once") == 0)
+               ? 0
+               : SQ_EINVAL;
 }
 
 int body_permit(struct join_body *b, const char *p, size_t n, const char **why)

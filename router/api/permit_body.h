@@ -3,6 +3,7 @@
  *
  *   kind  "permit"; without it the body is a task's
  *   htm, htu  method and path that the pass shall be good for (common/ticket/bound.h)
+ *   use   "once": it is good once
  * and what a join has (json_body.h). */
 #ifndef SEGQ_ROUTER_PERMIT_BODY_H
 #define SEGQ_ROUTER_PERMIT_BODY_H

@@ -28,6 +28,7 @@
     X(PASS_REVOKED, 403, "pass_revoked")                                                 \
     X(PASS_OTHER_METHOD, 403, "pass_other_method")                                       \
     X(PASS_OTHER_URL, 403, "pass_other_url")                                             \
+    X(PASS_USED, 403, "pass_used")                                                       \
     X(PAYLOAD_TOO_LARGE, 413, "payload_too_large")                                       \
     X(METHOD_NOT_ALLOWED, 405, "method_not_allowed")                                     \
     X(UNAUTHORIZED, 401, "unauthorized")                                                 \

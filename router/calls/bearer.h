@@ -14,6 +14,7 @@ enum bearer_state {
     BEARER_REVOKED,
     BEARER_OTHER_METHOD, /* only verify.c finds these: it is good, and bound to another request */
     BEARER_OTHER_URL,
+    BEARER_USED, /* it is good once, and was used */
 };
 
 #define PASSES_MAX 4 /* that are looked at in one request: each may cost a signature */

@@ -2,6 +2,8 @@
 #include "router/calls/verify.h"
 
 #include <assert.h>
+#include <sodium.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/ticket/pass.h"
@@ -11,7 +13,9 @@
 #include "router/calls/renew.h"
 #include "router/gate/signature_cache.h"
 #include "router/gate/visit.h"
+#include "router/links/flows.h"
 #include "router/state/answer.h"
+#include "router/state/pass_time.h"
 
 #define RETURN_MAX 2000 /* bytes; a longer address is not returned to */
 
@@ -20,6 +24,7 @@ struct asked {
     struct slice queue;              /* n 0: any */
     const struct route_queue *known; /* NULL: none is named, or there is no such */
     bool redirect;
+    bool once;        /* the gate lets each pass in once, whatever it says */
     bool trusted;     /* a trusted proxy asks; then, as far as it tells: */
     struct slice uri; /* p NULL: not known */
     struct slice method, host;
@@ -78,21 +83,22 @@ static void read_proxy(struct router *r, const struct httpd_req *req, struct ask
     a->subject = once(a->q, r->gate_subject);
 }
 
-/* False: queue= is there, and no name. */
-static bool read_asked(struct router *r, const struct httpd_req *req, struct asked *a)
+/* What is wrong with it; NULL: nothing. */
+static const char *read_asked(struct router *r, const struct httpd_req *req, struct asked *a)
 {
     struct slice v;
 
     if (member(a->q->query, "queue=", &a->queue)) {
         if (!api_is_name(a->queue.p, a->queue.n)) {
             a->queue = (struct slice){ 0 };
-            return false;
+            return "queue= is not the name of a queue";
         }
         a->known = routes_queue(r->routes, a->queue.p, a->queue.n);
     }
     a->redirect = member(a->q->query, "redirect=", &v) && v.n == 1 && v.p[0] == '1';
+    a->once = member(a->q->query, "use=", &v);
     read_proxy(r, req, a);
-    return true;
+    return !a->once || (v.n == 4 && memcmp(v.p, "once", 4) == 0) ? NULL : "use= can only be once";
 }
 
 /* ---- answers --------------------------------------------------------------------------- */
@@ -157,18 +163,16 @@ static struct slice way_back(const struct asked *a, enum visit v)
     return v == VISIT_PAGE ? a->uri : visit_from(a->q, a->host);
 }
 
-static void refuse(struct router *r, const struct asked *a, enum api_problem p,
-                   const char *why, struct slice queue)
+/* go: to the room of `queue`, whose way back is `to`. */
+static void deny(struct router *r, enum visit v, bool go, enum api_problem p, const char *why,
+                 struct slice queue, struct slice to)
 {
     struct api_ans *ans = &r->ans;
-    enum visit v = visit_by(r, a);
-    bool go = a->redirect && queue.n > 0 && v != VISIT_CALL;
     struct slice room = { 0 };
 
     r->counts.verify_refused++;
     if (queue.n > 0)
-        room = put_location(&ans->headers, go ? "Location" : "X-Segq-Location", queue,
-                            way_back(a, v));
+        room = put_location(&ans->headers, go ? "Location" : "X-Segq-Location", queue, to);
     if (go) {
         ans->status = 303;
         return;
@@ -177,6 +181,14 @@ static void refuse(struct router *r, const struct asked *a, enum api_problem p,
     buf_str(&ans->headers, "X-Segq-Visit: ");
     buf_str(&ans->headers, visits[v]);
     buf_str(&ans->headers, "\r\n");
+}
+
+static void refuse(struct router *r, const struct asked *a, enum api_problem p,
+                   const char *why, struct slice queue)
+{
+    enum visit v = visit_by(r, a);
+
+    deny(r, v, a->redirect && queue.n > 0 && v != VISIT_CALL, p, why, queue, way_back(a, v));
 }
 
 /* 204 without a pass. */
@@ -231,6 +243,7 @@ static const struct {
                               "the pass is bound to another method than the gate tells (htm)" },
     [BEARER_OTHER_URL] = { API_PASS_OTHER_URL,
                            "the pass is bound to another path than the gate tells (htu)" },
+    [BEARER_USED] = { API_PASS_USED, "the pass is good once, and was used, or its session is over" },
 };
 
 /* A good pass that is bound opens only what a trusted gate says that it asks for. */
@@ -258,17 +271,94 @@ static bool renews(struct router *r, struct httpd_req *req, const struct asked *
     return of != NULL && renew_start(r, req, a->q, of, x);
 }
 
-/* False: the answer comes later. */
+/* ---- good once ------------------------------------------------------------------------- */
+
+struct pass_use {
+    struct known_pass x; /* a copy */
+    bool go;             /* as deny() takes them */
+    enum visit visit;
+};
+
+static struct slice queue_of(const struct known_pass *x)
+{
+    return (struct slice){ (char *)(uintptr_t)x->queue, strlen(x->queue) };
+}
+
+/* Its segment has said whether this is the first use. From now on this router knows, too. */
+static void used(struct router *r, struct rflow *rf)
+{
+    const struct pass_use *u = rf->use;
+    bool first = rf->flow.result == FLOW_OK;
+    struct pass_row row = { .seg = u->x.seg, .number = u->x.number, .until_s = rf->pass_until_s };
+
+    if (!first && rf->flow.result != FLOW_GONE) {
+        api_problem(&r->ans, API_QUEUE_UNAVAILABLE,
+                    "whether the pass was used cannot be asked now; ask again",
+                    router_request_id(r));
+        return;
+    }
+    revoked_add(&r->used, &row, router_least_s(r));
+    r->counts.used += first;
+    r->counts.use_refused += !first;
+    if (first)
+        bearer_let_in(r, &u->x);
+    else
+        deny(r, u->visit, u->go, faults[BEARER_USED].problem, faults[BEARER_USED].why,
+             queue_of(&u->x), (struct slice){ 0 });
+}
+
+/* Is the good pass x let in once? */
+static bool is_once(const struct router *r, const struct asked *a, const struct known_pass *x)
+{
+    const struct bound *b = bearer_bound(r, x);
+
+    return a->once || (b != NULL && b->once);
+}
+
+static void use_start(struct router *r, struct httpd_req *req, const struct asked *a,
+                      const struct known_pass *x)
+{
+    struct token t = { .seg = x->seg, .number = x->number };
+    struct pass_use *u = malloc(sizeof(*u));
+    struct rflow *rf;
+    int64_t number;
+
+    if (u == NULL) {
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "too much to do; ask again");
+        return;
+    }
+    *u = (struct pass_use){ .x = *x, .visit = visit_by(r, a) };
+    u->go = a->redirect && u->visit != VISIT_CALL;
+    rf = rflow_call(r, req, used, "too much to do; ask again");
+    if (rf == NULL) {
+        free(u);
+        return;
+    }
+    rf->use = u;
+    rf->pass_until_s = bearer_until_s(r, x);
+    randombytes_buf(&number, sizeof(number));
+    flow_session(&rf->flow, r->routes, &t, SESS_USE, (number & INT64_MAX) | 1, ev_now(r->ev));
+    rflow_begin(r, rf);
+}
+
+/* False: the answer comes later, or has been given. */
 static bool judge(struct router *r, struct httpd_req *req, const struct asked *a)
 {
     enum bearer_state state;
     const struct known_pass *x = bearer_pass(r, a->q, a->queue, &state);
     struct slice own = a->queue;
+    bool once = state == BEARER_GOOD && is_once(r, a, x);
 
     if (x != NULL && own.n == 0)
-        own = (struct slice){ (char *)(uintptr_t)x->queue, strlen(x->queue) };
+        own = queue_of(x);
     if (state == BEARER_GOOD)
         state = bound_state(bearer_bound(r, x), a);
+    if (state == BEARER_GOOD && once && revoked_has(&r->used, x->seg, x->number))
+        state = BEARER_USED;
+    if (state == BEARER_GOOD && once) {
+        use_start(r, req, a, x);
+        return false;
+    }
     if (state == BEARER_GOOD && renews(r, req, a, x))
         return false;
     if (state == BEARER_GOOD)
@@ -281,14 +371,15 @@ static bool judge(struct router *r, struct httpd_req *req, const struct asked *a
 void verify(struct router *r, struct httpd_req *req, const struct http_req *q)
 {
     struct asked a = { .q = q, .host = q->host };
+    const char *why;
 
     if (routes_version(r->routes) == 0) {
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "keys are not known yet");
         return;
     }
-    if (!read_asked(r, req, &a))
-        refuse(r, &a, API_PASS_INVALID, "queue= is not the name of a queue",
-               (struct slice){ 0 });
+    why = read_asked(r, req, &a);
+    if (why != NULL)
+        refuse(r, &a, API_PASS_INVALID, why, (struct slice){ 0 });
     else if (!judge(r, req, &a))
         return;
     router_answer(r, req);

@@ -2,14 +2,17 @@
  * of the protected service (nginx auth_request and its like). Answered from memory: the
  * keys are in the map, good signatures are remembered (signature_cache.h), revoked passes and
  * extended sessions are known (revoked.h), so are the rules by which people need no pass
- * (bypass.h). Nobody is asked, but now and then to renew a good pass (renew.h).
+ * (bypass.h). Nobody is asked, but now and then to renew a good pass (renew.h), and the segment
+ * of a pass that is good once (its own `use`, or use=once of the gate): it writes the first use
+ * down, and knows it when it is asked again.
  *
- *   204 and X-Segq-... lines | 401 no good pass | 403 revoked, or of another queue
+ *   204 and X-Segq-... lines | 401 no good pass | 403 revoked, of another queue, bound to another
+ *   method or path, used before
  *   redirect=1: 303 to the waiting page instead of 401 and 403, if the queue is known and a
  *   browser goes to a page (visit.h); a program gets 401 and 403, which it can read
  *
- * Never anything else but 503 before the first map: gateways take other answers for an
- * error, and an error must not let in.
+ * Never anything else but 503, before the first map and while such a segment cannot be asked:
+ * gateways take other answers for an error, and an error must not let in.
  *
  * Only trusted proxies are believed what they tell of the request that they ask about
  * (X-Original-URI, the client's address), and only they are told of a bypass: anybody could
@@ -19,7 +22,7 @@
 
 #include "router/state/router.h"
 
-/* Answers, or begins a renewal that will. */
+/* Answers, or begins a flow that will. */
 void verify(struct router *r, struct httpd_req *req, const struct http_req *q);
 
 #endif

@@ -42,7 +42,7 @@ static void gone(struct flow *f, struct routes *r, enum gone_reason why, msec_t 
         flow_join_again(f, now_ms);
     } else {
         bool wanted = f->kind == FLOW_LEAVE ||
-                      (f->kind == FLOW_SESSION && f->command != SESS_EXTEND);
+                      (f->kind == FLOW_SESSION && f->command <= SESS_REVOKE);
 
         f->reason = (uint8_t)why;
         flow_end(f, wanted ? FLOW_OK : FLOW_GONE);

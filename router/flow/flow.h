@@ -93,7 +93,8 @@ struct flow {
     uint8_t undone;         /* REPLACE_UNDO: enum flow_result: its end */
     /* session */
     uint8_t command; /* enum sess_command */
-    int64_t until_s; /* extend: the end that is asked for; then: the end of the session */
+    int64_t until_s; /* extend: the end that is asked for; then: the end of the session. Use:
+                      * its number */
     bool renews;     /* extend, with a pass in the answer; it ends where others would wait */
     /* the answer, when result is FLOW_OK or FLOW_EXISTING or FLOW_GONE */
     bool admitted;

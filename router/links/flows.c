@@ -49,6 +49,7 @@ struct rflow *rflow_new(struct router *r, struct httpd_req *req, rflow_done done
     rf->slot = NULL;
     rf->page = NULL;
     rf->renewal = renewal;
+    rf->use = NULL;
     rf->looks = false;
     rf->listening = NULL;
     rf->pass = NULL;
@@ -78,8 +79,10 @@ static void rflow_free(struct router *r, struct rflow *rf)
     list_remove(list_of(r, rf), &rf->in_all);
     free(rf->page);
     free(rf->renewal);
+    free(rf->use);
     rf->page = NULL;
     rf->renewal = NULL;
+    rf->use = NULL;
     if (r->free_flows.n >= FREE_FLOWS_MAX)
         free(rf);
     else
@@ -277,9 +280,11 @@ void rflow_fini(struct router *r)
             struct rflow *rf = container_of(it, struct rflow, in_all);
 
             list_remove(all[i], it);
-            if (i > 0)
+            if (i > 0) {
                 free(rf->page);
-            free(i > 0 ? rf->renewal : NULL);
+                free(rf->renewal);
+                free(rf->use);
+            }
             free(rf);
         }
     }

@@ -13,6 +13,7 @@
 struct page_ask;
 struct listening;
 struct renewal;
+struct pass_use;
 struct rflow;
 
 /* Makes the answer of how a flow has ended, in r->ans. Set by the caller that starts the flow. */
@@ -29,6 +30,7 @@ struct rflow { /* pooled: a poll allocates nothing */
     int64_t started_us;
     struct page_ask *page;   /* owned; NULL: not of a page */
     struct renewal *renewal; /* owned; NULL: it is none. Else it is in r->renewals */
+    struct pass_use *use;    /* owned; NULL: it is none */
     bool looks;              /* for somebody who listens: no request */
     struct listening *listening; /* ref: who; NULL: it is no look, or its client has gone */
     uint64_t listen_id, last_told; /* of a request to listen: gate_listener(), its Last-Event-ID */

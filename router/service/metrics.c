@@ -38,6 +38,8 @@ static const struct metric_row own[] = {
     ROW("claims_refused_total", COUNTER, claims_refused, "Joins refused because of their claim"),
     ROW("sessions_extended_total", COUNTER, extended,
         "Sessions made longer by a backend's command"),
+    ROW("passes_used_total", COUNTER, used, "Passes let in once, by the word of their segment"),
+    ROW("passes_used_again_total", COUNTER, use_refused, "Passes refused because they were used before"),
     ROW("passes_renewed_total", COUNTER, renewed, "Passes renewed while they were verified"),
     ROW("pass_renewals_failed_total", COUNTER, renew_failed,
       "Failed renewals: node not reached, or session over; the request was let through"),

@@ -151,6 +151,7 @@ int router_new(struct router **out, struct ev *ev, const struct router_cfg *cfg,
     r->ev = ev;
     revoked_init(&r->revoked, randombytes_random());
     revoked_init(&r->extended, randombytes_random());
+    revoked_init(&r->used, randombytes_random());
     arena_init(&r->arena);
     api_ans_init(&r->ans);
     replicas_init(&r->replicas, cfg->replica_fresh, cfg->replica_keep);
@@ -188,6 +189,7 @@ void router_free(struct router *r)
     sigcache_free(r->sigcache);
     revoked_fini(&r->revoked);
     revoked_fini(&r->extended);
+    revoked_fini(&r->used);
     page_room_free(r->page);
     claim_ring_fini(&r->claims);
     cors_free(r->cors);

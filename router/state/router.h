@@ -47,6 +47,7 @@ struct router_counts {             /* ever */
     uint64_t claims, claims_refused;
     uint64_t bypassed[BYPASS_NREASONS]; /* let past by GET /v1/verify, without a pass */
     uint64_t extended, sessions_ended, sessions_refused; /* POST /v1/session */
+    uint64_t used, use_refused;    /* passes that a gate lets in once */
     uint64_t renewed, renew_failed, renew_late; /* passes, while they are verified */
     uint64_t held, entered; /* joins that waited for their admission, and had it */
     uint64_t events, listeners_refused; /* GET .../events: told; sent away to poll */
@@ -80,6 +81,7 @@ struct router {
     uint64_t keys_generation;    /* of the keys that they were found good with */
     struct pass_clock pass_clock;
     struct revoked revoked;    /* passes that are not good any more */
+    struct revoked used;       /* passes that are good once, and were used */
     struct revoked extended;   /* sessions that last longer than their pass said */
     char gate_subject[65];     /* gate_subject_header in small letters */
     struct gate_secret gate_secret;

@@ -99,7 +99,8 @@ static const char *take_sessions(struct xfer_in *x, const struct msg_copy_extra 
             m->sessions[i].state == SESSION_OVER ||
             (m->sessions[i].state >= SESSION_NSTATES &&
              m->sessions[i].state != SESSION_WAS_MOVED) ||
-            m->sessions[i].reason >= GONE_NREASONS)
+            m->sessions[i].reason >= GONE_NREASONS ||
+            (m->sessions[i].used != 0 && !session_has_use(m->sessions[i].state)))
             return "record damaged";
         x->rec[x->n_recs] = m->sessions[i];
         if (x->rec[x->n_recs].state == SESSION_REVOKED && x->rec[x->n_recs].reason == 0)
@@ -339,6 +340,8 @@ static void add_session(struct contents *b, const struct session_rec *v,
     s->reason = v->reason;
     s->released_at_ms = v->released_at_ms;
     s->until_s = v->until_s;
+    if (v->used != 0)
+        s->used = v->used;
     s->expires_ms = admitted ? s->deadline_ms
                              : tm->now_ms + (left_ms < ttl_ms ? left_ms : ttl_ms);
 }

@@ -196,6 +196,7 @@ static bool send_sessions(struct xfer_out *x, const struct contents *b,
             .left_ms = s->deadline_ms -
                        (session_is_monotonic(s->state) ? tm->now_ms : tm->service_ms),
             .until_s = s->until_s,
+            .used = session_has_use(s->state) ? s->used : 0,
         };
     if (n == 0)
         return false;

@@ -119,6 +119,7 @@ static void line_del(struct sessions *s, struct session *x)
         s->v[x->next].prev = x->prev;
     else
         s->last = x->prev;
+    x->used = 0; /* it has left the line, and may get a pass */
 }
 
 struct session *sessions_first_returning(const struct sessions *s)
@@ -306,6 +307,8 @@ static void copy_one(struct sessions *to, const struct session *x)
     y->released_at_ms = x->released_at_ms;
     y->until_s = x->until_s;
     y->expires_ms = x->expires_ms;
+    if (session_has_use(x->state))
+        y->used = x->used;
 }
 
 void sessions_trim(struct sessions *s)

@@ -44,7 +44,12 @@ struct session {
     uint8_t client;         /* enum client_class, once it was polled */
     uint8_t reason;         /* enum gone_reason, if OVER or REVOKED */
     uint32_t heap_at;       /* position in its clock's heap */
-    uint32_t prev, next;    /* list of the returning, or of the free */
+    union {
+        struct {
+            uint32_t prev, next; /* list of the returning, or of the free */
+        };
+        uint64_t used; /* session_has_use(): the use of its pass; 0: none */
+    };
     int64_t released_at_ms; /* wall clock, as recorded by the manager */
     int64_t until_s;        /* Unix seconds, if it was extended; 0: as the rules say */
     msec_t deadline_ms;     /* of the state: monotonic if ADMITTED or REVOKED, else service */
@@ -55,6 +60,13 @@ static inline bool session_is_monotonic(unsigned state)
 {
     return state == SESSION_ADMITTED || state == SESSION_REVOKED;
 }
+
+/* Its pass is good once where a gate wants that: who used it is known. */
+static inline bool session_has_use(unsigned state)
+{
+    return state == SESSION_READY || state == SESSION_ADMITTED;
+}
+#define SESSION_USE_LOST UINT64_MAX /* whether it was used is not known: it counts as used */
 
 struct session_heap {
     uint32_t *v; /* owned; record indices, earliest deadline first */

@@ -95,6 +95,7 @@ WALK(subject, N(id.seg) N(id.number) N(issued_s) N(client) N(hash) T(text, SUBJE
 WALK(pop, N(tick) N(n) N(returning) N(waiting) N(at_ms))
 WALK(session, N(id.seg) N(id.number) N(state) N(reason) N(at_ms))
 WALK(extend, N(id.seg) N(id.number) N(until_s))
+WALK(used, N(id.seg) N(id.number) N(used))
 WALK(moved, N(id.seg) N(id.number) N(to.seg) N(to.number) N(slot))
 WALK(move, N(move) N(to))
 WALK(rebuild, N(mark_end) N(for_ms))

@@ -72,7 +72,8 @@
     /* The next numbers, that no waiting ticket gets. n 0, in a snapshot: so many (first) of \
      * its numbers were set aside, and nobody has them. */                               \
     X(ASIDE, 42, "aside", run)                                                           \
-    X(ENTERED, 43, "entered", released) /* joined with numbers of these, and released */
+    X(ENTERED, 43, "entered", released) /* joined with numbers of these, and released */ \
+    X(USED, 44, "used", used)        /* the pass of a session that is there */
 
 enum jrec_kind {
 #define X(NAME, number, word, member) JREC_##NAME = number,
@@ -138,6 +139,11 @@ struct jrec_session {
 struct jrec_extend {
     struct ticket_id id;
     int64_t until_s;
+};
+
+struct jrec_used {
+    struct ticket_id id;
+    uint64_t used; /* struct session */
 };
 
 struct jrec_moved { /* to another lane */
@@ -206,6 +212,7 @@ struct jrec {
         struct jrec_pop pop;
         struct jrec_session session;
         struct jrec_extend extend;
+        struct jrec_used used;
         struct jrec_moved moved;
         struct jrec_move move;
         struct jrec_reloc reloc;

@@ -44,7 +44,7 @@ static uint64_t digest_people(const struct seg *g)
     for (uint32_t i = 0; (x = sessions_next(&g->b.released, &i)) != NULL;)
         sum += mix(mix(mix(mix(x->id.seg, x->id.number), x->state * 16u + x->reason),
                        (uint64_t)x->released_at_ms),
-                   (uint64_t)x->until_s);
+                   (uint64_t)x->until_s ^ (session_has_use(x->state) ? x->used : 0));
     for (x = sessions_first_returning(&g->b.released); x != NULL;
          x = sessions_next_returning(&g->b.released, x))
         h = mix(mix(h, x->id.seg), x->id.number);

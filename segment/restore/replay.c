@@ -150,6 +150,16 @@ static int extend(struct seg *g, const struct jrec_extend *e)
     return 0;
 }
 
+static int used(struct seg *g, const struct jrec_used *u)
+{
+    struct session *x = sessions_find(&g->b.released, u->id);
+
+    if (x == NULL || !session_has_use(x->state))
+        return SQ_EPROTO;
+    x->used = u->used;
+    return 0;
+}
+
 /* An older release moved it to another lane: here it has left. */
 static int moved(struct seg *g, const struct jrec_moved *v)
 {
@@ -276,6 +286,8 @@ static int on_seg(struct segtab *t, struct seg *g, const struct jrec *r)
         return session(g, &r->session);
     case JREC_EXTEND:
         return extend(g, &r->extend);
+    case JREC_USED:
+        return used(g, &r->used);
     case JREC_MOVED:
         return moved(g, &r->moved);
     case JREC_SUBJECT:

@@ -57,6 +57,7 @@ static void snap_session(struct segtab *t, const struct seg *g, const struct ses
         (struct jrec_session) { x->id, x->state, x->reason, x->released_at_ms };
     segtab_log(t, &r);
     segtab_log_extend(t, g, x->id, x->until_s);
+    segtab_log_used(t, g, x->id, session_has_use(x->state) ? x->used : 0);
 }
 
 /* The returning come first, in their order. */

@@ -16,6 +16,7 @@
 struct staged {
     struct jrec_session s;
     int64_t until_s;
+    uint64_t used;
 };
 
 struct stage {
@@ -71,18 +72,35 @@ static int stage_session(struct stage *s, const struct jrec_session *x)
         return SQ_EPROTO;
     if (!GROW(s->v, s->n, s->cap, 64))
         return SQ_ENOMEM;
-    s->v[s->n++] = (struct staged) { *x, 0 };
+    s->v[s->n++] = (struct staged) { *x, 0, 0 };
     return 0;
 }
 
-/* It follows its session. */
-static int stage_extend(struct stage *s, const struct jrec_extend *x)
+/* The session that what says more of it follows; NULL: another one. */
+static struct staged *last_staged(struct stage *s, struct ticket_id id)
 {
     struct staged *last = s->n > 0 ? &s->v[s->n - 1] : NULL;
 
-    if (last == NULL || last->s.id.seg != x->id.seg || last->s.id.number != x->id.number)
+    return last != NULL && last->s.id.seg == id.seg && last->s.id.number == id.number ? last : NULL;
+}
+
+static int stage_extend(struct stage *s, const struct jrec_extend *x)
+{
+    struct staged *last = last_staged(s, x->id);
+
+    if (last == NULL)
         return SQ_EPROTO;
     last->until_s = x->until_s;
+    return 0;
+}
+
+static int stage_used(struct stage *s, const struct jrec_used *x)
+{
+    struct staged *last = last_staged(s, x->id);
+
+    if (last == NULL || !session_has_use(last->s.state))
+        return SQ_EPROTO;
+    last->used = x->used;
     return 0;
 }
 
@@ -136,6 +154,8 @@ static int take_sessions(struct seg *g, struct stage *s)
         x->reason = v->reason;
         x->released_at_ms = v->at_ms;
         x->until_s = s->v[i].until_s;
+        if (s->v[i].used != 0)
+            x->used = s->v[i].used;
     }
     return 0;
 }
@@ -324,6 +344,8 @@ int replay_on_stage(struct segtab *t, const struct jrec *r)
         return stage_session(t->stage, &r->session);
     case JREC_EXTEND:
         return stage_extend(t->stage, &r->extend);
+    case JREC_USED:
+        return stage_used(t->stage, &r->used);
     case JREC_SUBJECT:
         x = replay_subject_of(&r->subject);
         return subjects_by_ticket(&t->stage->subjects, x.id) == NULL

@@ -159,6 +159,14 @@ void segtab_log_extend(struct segtab *t, const struct seg *g, struct ticket_id i
         segtab_log(t, &r);
 }
 
+void segtab_log_used(struct segtab *t, const struct seg *g, struct ticket_id id, uint64_t used)
+{
+    struct jrec r = { .kind = JREC_USED, .seg = g->b.id, .used = { id, used } };
+
+    if (used != 0)
+        segtab_log(t, &r);
+}
+
 void segtab_log_entered(struct segtab *t, const struct seg *g, const struct session *x)
 {
     struct jrec r = { .kind = JREC_ENTERED, .seg = g->b.id };
@@ -243,6 +251,7 @@ void segtab_log_absorbed(struct segtab *t, const struct seg *g, const struct xfe
                                                         x->rec[i].reason,
                                                         x->rec[i].released_at_ms });
         segtab_log_extend(t, g, id, x->rec[i].until_s);
+        segtab_log_used(t, g, id, x->rec[i].used);
     }
     for (uint32_t i = 0; (s = subjects_next(&x->subjects, &i)) != NULL;)
         segtab_log_subject(t, g, s);

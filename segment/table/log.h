@@ -26,6 +26,7 @@ void segtab_log_subject(struct segtab *t, const struct seg *g, const struct subj
 void segtab_log_drops(struct segtab *t, const struct seg *g, const uint32_t *slot,
                       uint32_t n, enum dead why);
 void segtab_log_session(struct segtab *t, const struct seg *g, const struct session *x);
+void segtab_log_used(struct segtab *t, const struct seg *g, struct ticket_id id, uint64_t used);
 void segtab_log_extend(struct segtab *t, const struct seg *g, struct ticket_id id,
                        int64_t until_s);
 void segtab_log_entered(struct segtab *t, const struct seg *g, const struct session *x);

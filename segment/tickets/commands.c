@@ -1,4 +1,5 @@
-/* commands.c: a backend's session commands: end it now (release, revoke), or extend it.
+/* commands.c: a backend's session commands: end it now (release, revoke), or extend it; and the use
+ * of a pass that is good once.
  *
  * The backend shows a pass: it was collected, even if its record says otherwise (the record
  * that it was admitted may be lost in a crash). So it is revoked from every state in which
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #include "segment/table/clock.h"
+#include "segment/table/log.h"
 #include "segment/table/seg_life.h"
 #include "segment/table/times.h"
 #include "segment/table/where.h"
@@ -67,6 +69,26 @@ static void extend(struct segtab *t, const struct location *s, const struct sess
     }
 }
 
+/* Written before it is answered, as all is: a second use finds it whatever happens meanwhile. The
+ * same use again is one whose answer was lost. */
+static void use(struct segtab *t, const struct location *s, const struct sess_req *r,
+                struct sess_ans *a)
+{
+    struct session *x = sessions_find(&s->seg->b.released, s->id);
+    uint64_t by = (uint64_t)r->until_s;
+
+    if (!is_inside(t, x) || !session_has_use(x->state) || by == 0 || (x->used != 0 && x->used != by)) {
+        a->state = SESS_GONE;
+        return;
+    }
+    if (x->state == SESSION_READY)
+        segtab_admit(t, s->seg, x);
+    if (x->used == 0) {
+        x->used = by;
+        segtab_log_used(t, s->seg, x->id, by);
+    }
+}
+
 static void one(struct segtab *t, const struct sess_req *r, struct sess_ans *a,
                 struct arena *mem)
 {
@@ -87,6 +109,8 @@ static void one(struct segtab *t, const struct sess_req *r, struct sess_ans *a,
         t->n.busy++;
     } else if (r->command == SESS_EXTEND) {
         extend(t, &s, r, a, mem);
+    } else if (r->command == SESS_USE) {
+        use(t, &s, r, a);
     } else {
         end(t, &s, r);
     }

@@ -42,6 +42,7 @@ static void inside(struct segtab *t, struct seg *g, uint32_t number, int64_t at_
     x->released_at_ms = at_ms; /* the last release counts */
     x->expires_ms = end;
     session_restore(&g->b.released, x, SESSION_ADMITTED, end);
+    x->used = SESSION_USE_LOST;
 }
 
 int segtab_rebuild_released(struct segtab *t, struct seg *g, uint32_t first, uint32_t n,

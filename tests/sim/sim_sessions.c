@@ -31,7 +31,7 @@ static struct sim_counts play(struct sim_opts o, unsigned players)
  * his segment was moved, has to learn it from the node that has the segment now. */
 Test(sessions, connected_routers_know_every_revocation)
 {
-    uint64_t extended = 0, renewed = 0;
+    uint64_t extended = 0, renewed = 0, used = 0;
 
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct sim_opts o = sessions(seed);
@@ -42,9 +42,11 @@ Test(sessions, connected_routers_know_every_revocation)
         n = play(o, 60);
         extended += n.extended;
         renewed += n.renewed;
+        used += n.used;
     }
     cr_expect_gt(extended, 200);
     cr_expect_gt(renewed, 80);
+    cr_expect_gt(used, 80);
 }
 
 Test(sessions, sessions_survive_node_restarts)

@@ -370,7 +370,7 @@ static void on_session(struct sim *s, struct proc *p, peer_no peer, uint64_t rid
     for (uint32_t i = 0; i < g->n; i++) {
         struct ticket *x = check_ticket(s, g->req[i].seg, g->req[i].number);
 
-        if (x != NULL && g->req[i].command != SESS_EXTEND)
+        if (x != NULL && g->req[i].command <= SESS_REVOKE)
             x->leaving = true;
         if (is_done(t))
             session_done(s, &g->req[i], &ans.session_ans.ans[i]);

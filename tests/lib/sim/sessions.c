@@ -6,6 +6,9 @@
  *                   ticket's node for VERIFY_MS refuses what was given back there, until the
  *                   pass is over, and knows how long what was extended lasts (I10)
  *
+ *   at every use    where a gate lets each pass in once, it opens once, also after the loss of its
+ *                   segment (J20)
+ *
  * Exempt: a segment that the crowd has brought back knows neither (PROTOCOL.md section 20);
  * and clocks that leapt.
  *
@@ -83,12 +86,28 @@ static void check_renewed(struct sim *s, const struct sess_req *q, const struct 
         sim_fail(s, "I2: %s until %s is renewed with %s", name, until, pass);
 }
 
+/* The same use may be asked again, when its answer was lost. */
+static void check_use(struct sim *s, const struct sess_req *q, struct ticket *t)
+{
+    s->count.used++;
+    if (t->used != 0 && t->used != (uint64_t)q->until_s)
+        sim_fail(s, "J20: the pass of %llu-%u opens twice", (unsigned long long)t->seg, t->number);
+    if (t->ended != 0 && !t->rebuilt)
+        sim_fail(s, "J20: the session of %llu-%u was given back, and its pass opens",
+                 (unsigned long long)t->seg, t->number);
+    t->used = (uint64_t)q->until_s;
+}
+
 void session_done(struct sim *s, const struct sess_req *q, const struct sess_ans *a)
 {
     struct ticket *t = check_ticket(s, q->seg, q->number);
 
     if (t == NULL || a->state != SESS_OK)
         return;
+    if (q->command == SESS_USE) {
+        check_use(s, q, t);
+        return;
+    }
     if (q->command != SESS_EXTEND) {
         session_ended(s, t);
         return;

@@ -160,6 +160,7 @@ struct ticket {
     /* of its session */
     usec_t ended;    /* given back or revoked; 0: not */
     int64_t until_s; /* extended; 0: not */
+    uint64_t used;   /* the use of its pass that was let in; 0: none */
     int64_t first_expires_s;
     usec_t told_since; /* its node has been telling routers; 0: not */
     uint8_t told_by;
@@ -365,6 +366,7 @@ struct sim {
     uint32_t n_players, cap_players;
     struct map subject_at; /* hash -> its ticket that was last seen waiting */
     uint32_t n_subjects[SIM_QUEUES_MAX];
+    uint64_t uses;      /* number of the last one that a gate asked about */
     usec_t sessions_at; /* next look at what routers know */
     uint32_t sweep;
     uint8_t sweep_node;    /* whose tickets it looks at */

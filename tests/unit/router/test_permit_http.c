@@ -115,7 +115,10 @@ Test(permits, what_the_pass_is_bound_to_stands_before_the_name)
     cr_expect_eq(asks(",\"htu\":\"api\""), 400);
     cr_expect_str_eq(str("detail"),
                      "htu must be a path of 1 to 100 characters, without escapes, dots or a query");
+    cr_expect_eq(asks(",\"use\":\"once\""), 201);
+    kept("1 ", "");
     cr_expect_eq(asks(",\"use\":\"twice\""), 400);
+    cr_expect_str_eq(str("detail"), "use can only be \"once\"");
 }
 
 /* ---- verified ---------------------------------------------------------------------------- */
@@ -151,4 +154,75 @@ Test(permits, a_bound_pass_opens_its_method_and_path_only)
     cr_expect_eq(verify_as(pass, ""), 403, "a gate that does not tell");
     cr_expect_eq(verify_as(pass, "X-Original-Method: POST\r\n"), 403);
     cr_expect_str_eq(str("code"), "pass_other_url");
+}
+
+static const char *pass_with(const struct bound *b)
+{
+    int64_t now = router_wall_s();
+
+    return pass_of(&(struct pass_claims){ .iss = "segq", .aud = "login", .lane = "default", .seg = 1,
+                                          .number = 5, .iat_s = now, .exp_s = now + 300, .bound = b });
+}
+
+Test(permits, a_pass_that_is_good_once_is_asked_about_at_its_segment)
+{
+    static const struct bound b = { .once = true, .htm = "POST" };
+    const char *pass = pass_with(&b);
+
+    cr_expect_eq(verify_as(pass, TOLD("GET", "/")), 403);
+    cr_expect_eq(w.n_sess, 0, "what it does not open does not use it");
+    cr_expect_eq(verify_as(pass, TOLD("POST", "/")), 204, "%s", got);
+    cr_expect_not_null(strstr(got, "\r\nX-Segq-Ticket: 1-5\r\n"));
+    cr_expect_eq(w.sess.command, SESS_USE);
+    cr_expect_eq(w.sess.number, 5);
+    cr_expect_gt(w.sess.until_s, 0, "the use has a number");
+    cr_expect_eq(w.n_sess, 1);
+    cr_expect_eq(verify_as(pass, TOLD("POST", "/")), 403);
+    cr_expect_str_eq(str("code"), "pass_used");
+    cr_expect_not_null(strstr(got, "\r\nX-Segq-Location: /q/login\r\n"));
+    cr_expect_eq(w.n_sess, 1, "this router knows it now");
+    cr_expect_eq(w.r->counts.used, 1);
+}
+
+Test(permits, a_pass_that_was_used_elsewhere_is_refused)
+{
+    static const struct bound b = { .once = true };
+    const char *pass = pass_with(&b);
+    char lines[2000];
+
+    w.sess_state = SESS_GONE;
+    snprintf(lines, sizeof(lines), "Authorization: Bearer %s\r\nAccept: text/html\r\n", pass);
+    cr_expect_eq(call_with("GET", "/v1/verify?queue=login&redirect=1", lines, ""), 303);
+    cr_expect_not_null(strstr(got, "\r\nLocation: /q/login\r\n"));
+    cr_expect_eq(verify_as(pass, ""), 403);
+    cr_expect_str_eq(str("code"), "pass_used");
+    cr_expect_eq(w.n_sess, 1);
+}
+
+Test(permits, without_its_segment_a_pass_that_is_good_once_opens_nothing)
+{
+    static const struct bound b = { .once = true };
+    const char *pass = pass_with(&b);
+
+    w.sess_silent = true;
+    cr_expect_eq(verify_as(pass, ""), 503);
+    cr_expect_str_eq(str("code"), "queue_unavailable");
+    w.sess_silent = false;
+    w.sess_state = SESS_UNKNOWN;
+    cr_expect_eq(verify_as(pass, ""), 503);
+    w.sess_state = SESS_OK;
+    cr_expect_eq(verify_as(pass, ""), 204, "nobody has been let in");
+}
+
+Test(permits, a_gate_may_let_every_pass_in_once)
+{
+    char lines[2000];
+    const char *pass = pass_with(NULL);
+
+    snprintf(lines, sizeof(lines), "Authorization: Bearer %s\r\n", pass);
+    cr_expect_eq(call_with("GET", "/v1/verify?queue=login&use=once", lines, ""), 204);
+    cr_expect_eq(call_with("GET", "/v1/verify?queue=login&use=once", lines, ""), 403);
+    cr_expect_eq(call_with("GET", "/v1/verify?queue=login", lines, ""), 204, "another gate");
+    cr_expect_eq(call_with("GET", "/v1/verify?queue=login&use=twice", lines, ""), 401);
+    cr_expect_eq(w.n_sess, 1);
 }

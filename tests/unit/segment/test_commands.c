@@ -39,6 +39,11 @@ static uint64_t active(int node)
     return c.active;
 }
 
+static int use(int node, uint32_t number, int64_t by)
+{
+    return rig_session(r, node, 1, number, SESS_USE, by).state;
+}
+
 Test(commands, an_extended_session_keeps_its_slot)
 {
     cr_expect_eq(pass_until(0, 0), t0 + 10);
@@ -115,6 +120,7 @@ Test(commands, it_moves_with_its_extension_and_is_found_by_the_old_name)
 
     cr_assert_eq(pass_until(0, 0), t0 + 10);
     cr_assert_eq(rig_session(r, 0, 1, 0, SESS_EXTEND, t0 + 30).state, SESS_OK);
+    cr_assert_eq(use(0, 0, 7), SESS_OK);
     rig_open(r, 1, 2, OPEN_TAIL, 200, 0);
     rig_join(r, 1, 2, 200);
     for (uint32_t i = 0; i < 150; i++)
@@ -132,11 +138,50 @@ Test(commands, it_moves_with_its_extension_and_is_found_by_the_old_name)
     cr_expect_eq(rig_session(r, 0, 1, 0, SESS_EXTEND, t0 + 40).state, SESS_MOVED);
     cr_expect_eq(rig_session(r, 0, 1, 0, SESS_EXTEND, t0 + 40).moved_to, 2);
     cr_expect_eq(pass_until(1, 0), t0 + 30);
+    cr_expect_eq(use(1, 0, 8), SESS_GONE, "used before the move");
+    cr_expect_eq(use(1, 0, 7), SESS_OK);
+    cr_expect_eq(use(1, 1, 8), SESS_OK);
     rig_run(r, 15000);
     cr_expect_eq(active(1), 1);
     cr_expect_eq(rig_session(r, 1, 1, 0, SESS_EXTEND, t0 + 40).until_s, t0 + 40);
     cr_assert_eq(rig_session(r, 1, 1, 0, SESS_REVOKE, 0).state, SESS_OK);
     cr_expect_eq(active(1), 0);
+}
+
+Test(commands, a_pass_is_used_once)
+{
+    cr_assert_eq(pass_until(0, 0), t0 + 10);
+    cr_expect_eq(use(0, 0, 7), SESS_OK);
+    cr_expect_eq(use(0, 0, 8), SESS_GONE);
+    cr_expect_eq(use(0, 0, 7), SESS_OK, "the same use, whose answer was lost");
+    cr_expect_eq(pass_until(0, 0), t0 + 10, "its session goes on");
+    cr_expect_eq(use(0, 1, 9), SESS_OK, "the record that it was collected may be lost");
+    cr_expect_eq(active(0), 2);
+    cr_expect_eq(use(0, 2, 0), SESS_GONE, "no use has that number");
+    cr_expect_eq(use(0, 50, 9), SESS_GONE, "it waits");
+    cr_assert_eq(rig_session(r, 0, 1, 0, SESS_EXTEND, t0 + 30).state, SESS_OK);
+    cr_expect_eq(use(0, 0, 8), SESS_GONE);
+    cr_assert_eq(rig_session(r, 0, 1, 0, SESS_REVOKE, 0).state, SESS_OK);
+    cr_expect_eq(use(0, 0, 7), SESS_GONE);
+    segtab_hold(r->t[0], true);
+    cr_expect_eq(use(0, 3, 7), SESS_BUSY, "it could not be written down");
+    segtab_hold(r->t[0], false);
+    rig_run(r, 12000);
+    cr_expect_eq(use(0, 1, 9), SESS_GONE, "its time is over");
+}
+
+/* Who came back from a line of no-shows has been in a list, which lies where the use does. */
+Test(commands, a_returned_ones_pass_is_used_once)
+{
+    rig_run(r, 3000);
+    cr_assert_eq(rig_poll(r, 0, 1, 3).state, PLACE_WAITING);
+    cr_assert_eq(rig_poll(r, 0, 1, 4).state, PLACE_WAITING);
+    t0 = r->now.wall_ms / 1000;
+    rig_pop(r, 0, 1, 2, 2);
+    cr_expect_eq(pass_until(0, 4), t0 + 10);
+    cr_expect_eq(use(0, 4, 5), SESS_OK);
+    cr_expect_eq(use(0, 4, 6), SESS_GONE);
+    cr_expect_eq(use(0, 3, 6), SESS_OK);
 }
 
 /* What a router asks for when the bearer of a pass is at work. */

@@ -239,6 +239,27 @@ Test(seg_journal, a_full_disk_refuses_leaves)
     cannot_leave(ENOSPC);
 }
 
+/* "Used" is written before it is answered: after a kill, and behind a snapshot, it is known. */
+Test(seg_journal, what_was_used_stays_used)
+{
+    rig_join(&n.r, 0, 1, 100);
+    rig_pop(&n.r, 0, 1, 1, 3);
+    cr_assert_eq(rig_poll(&n.r, 0, 1, 0).state, PLACE_ADMITTED);
+    cr_assert_eq(rig_session(&n.r, 0, 1, 0, SESS_USE, 7).state, SESS_OK);
+    cr_assert(turn());
+    simdisk_break(n.sd, 1, EIO);
+    cr_assert_eq(rig_session(&n.r, 0, 1, 1, SESS_USE, 7).state, SESS_OK);
+    cr_assert_not(turn(), "so nobody hears of it");
+    cr_assert_eq(rig_session(&n.r, 0, 1, 1, SESS_USE, 8).state, SESS_BUSY);
+    simdisk_break(n.sd, 0, 0);
+    for (int i = 0; i < 2; i++) { /* the second time from the snapshot of the first */
+        restart();
+        cr_expect_eq(rig_session(&n.r, 0, 1, 0, SESS_USE, 8).state, SESS_GONE);
+        cr_expect_eq(rig_session(&n.r, 0, 1, 0, SESS_USE, 7).state, SESS_OK);
+    }
+    cr_expect_eq(rig_session(&n.r, 0, 1, 1, SESS_USE, 8).state, SESS_OK, "it did not happen");
+}
+
 /* What was written and not synced is there for the kernel only. */
 Test(seg_journal, an_unsynced_leave_is_undone)
 {

@@ -40,17 +40,22 @@ bool json_scan_ends(struct json_scan *s)
 
 /* ---- strings ---- */
 
+/* A bit for each of the sixteen that is not plain ASCII within a string. */
+static unsigned not_plain(const char *p)
+{
+    chars16 c = chars16_at(p);
+
+    return chars16_mask(chars16_below(c, 0x20) | (chars16)(c == '"') | (chars16)(c == '\\'));
+}
+
 /* To the first byte that is not plain ASCII within a string. */
 static char *skip_plain(char *p, const char *end)
 {
-    while (end - p >= 16) {
-        chars16 c = chars16_at(p);
-        unsigned n = chars16_first(chars16_below(c, 0x20) | (chars16)(c == '"') |
-                                   (chars16)(c == '\\'));
+    for (; end - p >= 32; p += 32) {
+        unsigned odd = not_plain(p) | not_plain(p + 16) << 16;
 
-        p += n;
-        if (n < 16)
-            return p;
+        if (odd != 0)
+            return p + __builtin_ctz(odd);
     }
     while (p < end && *p >= 0x20 && *p != '"' && *p != '\\') /* char has a sign: ASCII only */
         p++;

@@ -16,12 +16,17 @@ static uint64_t hash_text(const struct engine *e, const char *p, uint32_t n)
     return h;
 }
 
+static bool is_named(const struct tqueue *q, const char *name, uint32_t len)
+{
+    return q->len == len && memcmp(q->name, name, len) == 0;
+}
+
 struct tqueue *tqueue_find(const struct engine *e, const char *name, uint32_t len)
 {
     uint64_t i = map_get(&e->queue_by_hash, hash_text(e, name, len));
     struct tqueue *q = i == MAP_NONE ? NULL : tqueue_at(e, (uint32_t)i);
 
-    return q == NULL || q->len != len || memcmp(q->name, name, len) != 0 ? NULL : q;
+    return q == NULL || !is_named(q, name, len) ? NULL : q;
 }
 
 struct pool *tqueue_pool(const struct engine *e, const struct trec_text *match)
@@ -46,12 +51,13 @@ int tqueue_get(struct engine *e, const struct trec_text *name, uint32_t *index)
     uint64_t hash = hash_text(e, name->p, name->n);
     uint64_t known = map_get(&e->queue_by_hash, hash);
     uint32_t i = e->free_queue != 0 ? e->free_queue : e->n_queues;
-    struct pool *pool = pool_of(e, name);
+    struct pool *pool;
     char *copy;
 
     *index = (uint32_t)known;
     if (known != MAP_NONE)
-        return tqueue_find(e, name->p, name->n) != NULL ? 0 : SQ_ECONFLICT;
+        return is_named(tqueue_at(e, *index), name->p, name->n) ? 0 : SQ_ECONFLICT;
+    pool = pool_of(e, name);
     if (pool == NULL)
         return SQ_EUNKNOWN;
     copy = strndup(name->p, name->n);
@@ -97,7 +103,7 @@ uint32_t tqueue_turn(struct engine *e, uint32_t index, uint8_t priority,
 
     for (unsigned level = 0; level < TASK_KEY_LEVELS && (level == 0 || path[level]->n > 0); level++) {
         struct key_name k = { path[level]->p, path[level]->n,
-                              hash_text(e, path[level]->p, path[level]->n) };
+                              level == 0 ? q->hash : hash_text(e, path[level]->p, path[level]->n) };
         uint32_t l = tree_find_limiter(&e->tree, limiter, k.hash), u;
 
         if (l == 0)

@@ -47,6 +47,13 @@ static inline void histo_add(struct histo *h, uint64_t us)
     h->sum_us += us;
     h->n++;
 }
+static inline void histo_join(struct histo *h, const struct histo *more)
+{
+    for (unsigned b = 0; b < HISTO_BUCKETS; b++)
+        h->count[b] += more->count[b];
+    h->sum_us += more->sum_us;
+    h->n += more->n;
+}
 void metrics_histo(struct buf *b, const char *name, const char *help, const struct histo *h);
 
 #endif

@@ -29,6 +29,30 @@ const char *task_state_word(enum task_state s)
     return words[s];
 }
 
+const char *task_hold_word(enum task_hold h)
+{
+    static const char *const words[] = {
+#define X(NAME, word, says) word,
+        TASK_HOLDS(X)
+#undef X
+    };
+
+    assert(h < TASK_NHOLDS);
+    return words[h];
+}
+
+const char *task_hold_says(enum task_hold h)
+{
+    static const char *const words[] = {
+#define X(NAME, word, says) says,
+        TASK_HOLDS(X)
+#undef X
+    };
+
+    assert(h < TASK_NHOLDS);
+    return words[h];
+}
+
 const char *closed_word(unsigned bit)
 {
     static const char *const words[CLOSED_BITS] = { "rate", "max_concurrent", "pause" };

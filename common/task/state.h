@@ -33,6 +33,25 @@ enum closed { /* what stops the tasks of a queue or key: bits */
 /* Of 1 << bit: the rule of a pool that it is. */
 const char *closed_word(unsigned bit);
 
+/* What keeps a task in line from starting: the lowest level that is closed. name, word, words for
+ * people. What none of them holds waits for a worker. */
+#define TASK_HOLDS(X)                                                                    \
+    X(KEY_RATE, "key_rate", "the rate of keys")                                          \
+    X(KEY_AT_ONCE, "key_max_concurrent", "max_concurrent of keys")                       \
+    X(QUEUE_RATE, "queue_rate", "the rate of the queue")                                 \
+    X(QUEUE_AT_ONCE, "queue_max_concurrent", "max_concurrent of the queue")              \
+    X(PAUSE, "pause", "a pause")                                                         \
+    X(ORDER, "order", "the one before it (order: strict)")
+
+enum task_hold {
+#define X(NAME, word, says) HOLD_##NAME,
+    TASK_HOLDS(X)
+#undef X
+    TASK_NHOLDS
+};
+const char *task_hold_word(enum task_hold h);
+const char *task_hold_says(enum task_hold h);
+
 const char *task_state_word(enum task_state s);
 bool task_state_may_follow(enum task_state from, enum task_state to);
 

@@ -124,7 +124,11 @@ MESSAGE(part_status, PartStatus, NULL, NUM(epoch), ROWS(v, n, n_part, 0, PARTS_M
         COL(v, queues, queues), COL(v, oldest_ms, oldest_ms), COL(v, accepted, accepted),
         COL(v, started, started), COL(v, succeeded, succeeded), COL(v, retried, retried),
         COL_LIFE, COL(v, died, died), COL(v, expired, expired), COL(v, due, due),
-        COL(v, late_ms, late_ms))
+        COL(v, late_ms, late_ms), COL(v, held[HOLD_KEY_RATE], held_key_rate),
+        COL(v, held[HOLD_KEY_AT_ONCE], held_key_at_once),
+        COL(v, held[HOLD_QUEUE_RATE], held_queue_rate),
+        COL(v, held[HOLD_QUEUE_AT_ONCE], held_queue_at_once), COL(v, held[HOLD_PAUSE], held_pause),
+        COL(v, held[HOLD_ORDER], held_order))
 
 MESSAGE(task_do, TaskDo, NULL, NUM(part), NUM(epoch), NUM(verb), NUM(no), NAME(queue), NAME(key1),
         NAME(key2), NUM(states), NUM(after), NUM(most), NUM(rate), TEXT(label, LABEL_MAX))

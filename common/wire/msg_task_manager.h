@@ -10,6 +10,7 @@
 #define SEGQ_MSG_TASK_MANAGER_H
 
 #include "common/task/key_limit.h"
+#include "common/task/state.h"
 #include "common/wire/msg_router_task.h"
 
 #define PARTS_MAX      4096 /* of a cluster */
@@ -206,6 +207,7 @@ struct part_status_row {
     uint64_t queues;
     uint64_t oldest_ms; /* how long the first of those that wait has waited */
     uint64_t accepted, started, succeeded, retried, died, expired; /* ever, since the node began */
+    uint64_t held[TASK_NHOLDS]; /* of those that wait, as counted in the last seconds: by what */
     uint64_t due, late_ms; /* ever: delays and back-offs that ended, and how late, together */
     uint8_t life; /* enum part_life */
 };

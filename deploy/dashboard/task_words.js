@@ -12,9 +12,9 @@ export const poolWord = p => p.away ? ['AWAY', 'bad'] : p.paused ? ['PAUSED', 'w
 // What keeps those in line from starting.
 export function heldBy(p) {
   if (!p.waiting) return '';
-  if (p.paused) return 'the pause';
   if (p.away) return 'partitions that are away';
-  return p.started_per_s || p.running ? 'the workers' : 'missing workers: none takes';
+  const idle = !p.started_per_s && !p.running;
+  return p.held.map(h => `${h.by === 'workers' && idle ? 'missing workers' : h.says} (${number(h.tasks)})`).join(', ');
 }
 
 export function poolSays(p) {

@@ -18,6 +18,39 @@ static json_t *figures(const struct part_status_row *st)
                      INT(st->retried), "died", INT(st->died), "expired", INT(st->expired));
 }
 
+static void add_hold(json_t *list, const char *by, const char *says, uint64_t tasks)
+{
+    size_t at = json_array_size(list);
+
+    while (at > 0 && json_integer_value(json_object_get(json_array_get(list, at - 1), "tasks")) <
+                         INT(tasks))
+        at--;
+    if (tasks > 0)
+        (void)json_array_insert_new(list, at, json_pack("{s:s,s:s,s:I}", "by", by, "says", says,
+                                                        "tasks", INT(tasks)));
+}
+
+/* What keeps those in line from starting, most of them first. Counted over some seconds: together
+ * they may have been more than wait now. */
+static json_t *holds(const struct mng_pool_view *v)
+{
+    uint64_t left = v->sum.waiting;
+    json_t *list = json_array();
+
+    if (v->def->paused) {
+        add_hold(list, "pool", "the pause of the pool", left);
+        return list;
+    }
+    for (enum task_hold h = 0; h < TASK_NHOLDS; h++) {
+        uint64_t n = u64_min(v->sum.held[h], left);
+
+        left -= n;
+        add_hold(list, task_hold_word(h), task_hold_says(h), n);
+    }
+    add_hold(list, "workers", "workers", left);
+    return list;
+}
+
 static void add_part(void *list, const void *view)
 {
     const struct mng_part_view *v = view;
@@ -61,9 +94,9 @@ static void add_pool(void *ctx, const void *view)
         (void)json_object_update_new(j, json_pack("{s:f,s:s}", "rate_per_s", v->rate_per_s,
                                                   "limited_by", v->limited_by));
     (void)json_object_update_new(
-        j, json_pack("{s:s,s:b,s:I,s:I,s:o*,s:o*}", "pool", v->def->match, "paused",
-                     v->def->paused, "version", INT(v->version), "away", INT(v->away),
-                     "partitions", parts, "def",
+        j, json_pack("{s:s,s:b,s:I,s:I,s:o,s:o*,s:o*}", "pool", v->def->match, "paused",
+                     v->def->paused, "version", INT(v->version), "away", INT(v->away), "held",
+                     holds(v), "partitions", parts, "def",
                      full && x->full != NULL ? admin_def_json(v->def, pool_def_keys, v->version)
                                              : NULL));
     (void)json_array_append_new(x->list, j);
@@ -84,10 +117,12 @@ static void add_node(void *list, const void *view)
 
 json_t *admin_task_figures(const struct mng_service *s, const char *pool)
 {
+    struct mng_part_moves n = mng_part_moves(s->mng);
     struct pools x = { s, json_array(), pool };
     json_t *nodes = json_array();
 
     mng_each_pool(s->mng, add_pool, &x);
     mng_each_task_node(s->mng, add_node, nodes);
-    return json_pack("{s:o,s:o}", "pools", x.list, "nodes", nodes);
+    return json_pack("{s:o,s:o,s:{s:I,s:I,s:I}}", "pools", x.list, "nodes", nodes, "moves", "running",
+                     INT(n.running), "done", INT(n.done), "aborted", INT(n.aborted));
 }

@@ -73,6 +73,17 @@ void mng_each_pool(const struct mng *m, mng_each_fn fn, void *ctx)
     }
 }
 
+struct mng_part_moves mng_part_moves(const struct mng *m)
+{
+    struct mng_part_moves n = { .done = m->tasks.moves_committed,
+                                .aborted = m->tasks.moves_aborted };
+
+    each_pool(m, p)
+        each_mpart(p, x)
+            n.running += x->to != NULL;
+    return n;
+}
+
 static struct mng_part_view part_view(const struct mpool *p, uint32_t share)
 {
     const struct mpart *x = &p->part[share];

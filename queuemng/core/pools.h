@@ -49,6 +49,11 @@ struct mng_task_node_view {
     uint32_t partitions, moving; /* moving: of them, to another node */
 };
 
+struct mng_part_moves { /* of partitions, to other nodes; since this manager leads */
+    uint64_t running, done, aborted;
+};
+struct mng_part_moves mng_part_moves(const struct mng *m);
+
 /* False: there is none of this number. */
 bool mng_part(const struct mng *m, part_no no, struct mng_part_view *v);
 /* The partitions that may have tasks of a queue: where routers send them now, and those of other

@@ -38,7 +38,7 @@ static void view_partitions(struct buf *b, const json_t *pool)
     struct table t;
     size_t i;
 
-    table_init(&t, "PARTITION NODE STATE >SCHEDULED >WAITING >RUNNING >DEAD >OLDEST");
+    table_init(&t, "PARTITION NODE STATE >DELAYED >WAITING >RUNNING >DEAD >OLDEST");
     json_array_foreach(json_object_get(pool, "partitions"), i, p) {
         bool placed = ctl_str(p, "node")[0] != '-' || ctl_str(p, "node")[1] != '\0';
 
@@ -92,6 +92,34 @@ static void view_task_nodes(struct buf *b, const json_t *nodes)
     put_table(b, &t, "no task nodes\n");
 }
 
+static void view_part_moves(struct buf *b, const json_t *moves)
+{
+    if (ctl_u64(moves, "running") + ctl_u64(moves, "done") + ctl_u64(moves, "aborted") > 0)
+        buf_printf(b, "\nmoves of partitions: %" PRIu64 " running, %" PRIu64 " done, %" PRIu64
+                   " aborted\n", ctl_u64(moves, "running"), ctl_u64(moves, "done"),
+                   ctl_u64(moves, "aborted"));
+}
+
+/* A second, in the last five. */
+static void rate_cells(struct table *t, const json_t *pool)
+{
+    static const char *const keys[] = { "accepted_per_s", "started_per_s", "ended_per_s" };
+
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        table_cell(t, "%.4g/s", ctl_f64(pool, keys[i]));
+}
+
+/* What holds up the most: "max_concurrent of keys (120)" */
+static void held_cell(struct table *t, const json_t *held)
+{
+    const json_t *first = json_array_get(held, 0);
+
+    if (first == NULL)
+        table_cell(t, "-");
+    else
+        table_cell(t, "%s (%" PRIu64 ")", ctl_str(first, "says"), ctl_u64(first, "tasks"));
+}
+
 /* As routers do it; or the pattern itself. */
 bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
 {
@@ -99,21 +127,26 @@ bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
     struct table t;
     size_t i;
 
-    table_init(&t, "POOL STATE >QUEUES >SCHEDULED >WAITING >RUNNING >DEAD >OLDEST");
+    table_init(&t, "POOL STATE >QUEUES >ARRIVE >START >END >DELAYED >WAITING >RUNNING >DEAD >OLDEST "
+                   "HELD_UP_BY");
     json_array_foreach(json_object_get(doc, "pools"), i, pool) {
         if (queue != NULL && (found != NULL || !queue_matches(ctl_str(pool, "pool"), queue, strlen(queue))))
             continue;
         found = pool;
         table_cell(&t, "%s", ctl_str(pool, "pool"));
-        table_cell(&t, "%s", json_is_true(json_object_get(pool, "paused")) ? "paused"
-                             : ctl_u64(pool, "away") > 0                   ? "away"
-                                                                           : "open");
+        table_cell(&t, "%s", ctl_u64(pool, "away") > 0                     ? "away"
+                             : json_is_true(json_object_get(pool, "paused")) ? "paused"
+                                                                             : "open");
         table_u64(&t, ctl_u64(pool, "queues"));
+        rate_cells(&t, pool);
         figures_cells(&t, pool);
+        held_cell(&t, json_object_get(pool, "held"));
     }
     put_table(b, &t, queue == NULL ? "no pools\n" : "");
-    if (queue == NULL)
+    if (queue == NULL) {
         view_task_nodes(b, json_object_get(doc, "nodes"));
+        view_part_moves(b, json_object_get(doc, "moves"));
+    }
     else if (found != NULL)
         view_partitions(b, found);
     return queue == NULL || found != NULL;

@@ -69,7 +69,6 @@ static const struct metric_row pool_columns[] = {
     POOL("running", GAUGE, running, "Tasks that a worker has"),
     POOL("dead", GAUGE, dead, "Tasks without an attempt left"),
     POOL("queues", GAUGE, queues, "Queues that have a task"),
-    POOL("oldest_milliseconds", GAUGE, oldest_ms, "Longest wait of a task in line"),
     POOL("accepted_total", COUNTER, accepted, "Tasks accepted"),
     POOL("started_total", COUNTER, started, "Attempts begun"),
     POOL("succeeded_total", COUNTER, succeeded, "Tasks done"),
@@ -77,7 +76,6 @@ static const struct metric_row pool_columns[] = {
     POOL("died_total", COUNTER, died, "Tasks whose last attempt failed"),
     POOL("expired_total", COUNTER, expired, "Tasks that waited for longer than they may"),
     POOL("due_total", COUNTER, due, "Delays and back-offs that ended"),
-    POOL("late_milliseconds_total", COUNTER, late_ms, "How late these ended, together"),
 };
 
 struct page {
@@ -105,6 +103,22 @@ static void pool_sample(void *ctx, const void *view)
     metrics_u64(p->b, p->column->name, labels, *n);
 }
 
+static void pool_oldest(void *ctx, const void *view)
+{
+    const struct mng_pool_view *v = view;
+    const char *labels[] = { "pool", v->def->match, NULL };
+
+    metrics_f64(ctx, "segq_tasks_oldest_seconds", labels, (double)v->sum.oldest_ms / 1000);
+}
+
+static void pool_late(void *ctx, const void *view)
+{
+    const struct mng_pool_view *v = view;
+    const char *labels[] = { "pool", v->def->match, NULL };
+
+    metrics_f64(ctx, "segq_tasks_late_seconds_total", labels, (double)v->sum.late_ms / 1000);
+}
+
 static void pool_away(void *ctx, const void *view)
 {
     const struct mng_pool_view *v = view;
@@ -121,6 +135,16 @@ static void pool_paused(void *ctx, const void *view)
     metrics_u64(ctx, "segq_tasks_paused", labels, v->def->paused);
 }
 
+static void pool_held(void *ctx, const void *view)
+{
+    const struct mng_pool_view *v = view;
+
+    for (enum task_hold h = 0; h < TASK_NHOLDS; h++)
+        metrics_u64(ctx, "segq_tasks_held",
+                    (const char *[]){ "pool", v->def->match, "by", task_hold_word(h), NULL },
+                    v->sum.held[h]);
+}
+
 static void task_node_up(void *ctx, const void *view)
 {
     const struct mng_task_node_view *v = view;
@@ -131,17 +155,33 @@ static void task_node_up(void *ctx, const void *view)
 
 static void task_pages(struct buf *b, const struct mng *m)
 {
+    struct mng_part_moves n = mng_part_moves(m);
+
     for (size_t i = 0; i < ARRAY_LEN(pool_columns); i++) {
         struct page p = { b, &pool_columns[i] };
 
         metrics_head(b, p.column->name, p.column->kind, p.column->help);
         mng_each_pool(m, pool_sample, &p);
     }
+    metrics_head(b, "segq_tasks_oldest_seconds", METRIC_GAUGE, "Longest wait of a task in line");
+    mng_each_pool(m, pool_oldest, b);
+    metrics_head(b, "segq_tasks_late_seconds_total", METRIC_COUNTER,
+                 "How late the delays and back-offs of segq_tasks_due_total ended, together");
+    mng_each_pool(m, pool_late, b);
     metrics_head(b, "segq_tasks_partitions_away", METRIC_GAUGE,
                  "Partitions that no task node has in service");
     mng_each_pool(m, pool_away, b);
+    metrics_head(b, "segq_tasks_held", METRIC_GAUGE,
+                 "Of the tasks in line, those that a limit holds up; the others wait for a worker");
+    mng_each_pool(m, pool_held, b);
     metrics_head(b, "segq_tasks_paused", METRIC_GAUGE, "Is the pool paused");
     mng_each_pool(m, pool_paused, b);
+    metrics_value(b, "segq_tasks_moves", METRIC_GAUGE, "Partitions on the way to another node",
+                  (double)n.running);
+    metrics_value(b, "segq_tasks_moves_done_total", METRIC_COUNTER,
+                  "Moves of partitions that came to their end", (double)n.done);
+    metrics_value(b, "segq_tasks_moves_aborted_total", METRIC_COUNTER,
+                  "Moves of partitions that were given up", (double)n.aborted);
     metrics_head(b, "segq_tasks_node_up", METRIC_GAUGE, "Is the task node registered");
     mng_each_task_node(m, task_node_up, b);
 }

@@ -75,7 +75,7 @@ struct mtasks {
     node_no next_node;
     bool put;             /* next_part, next_node, gone; some pool */
     uint64_t map_version; /* of what routers are told; 0: there was never a pool */
-    uint64_t moves_committed;
+    uint64_t moves_committed, moves_aborted;
 };
 
 #define each_pool(m, p)      list_each_of(&(m)->tasks.pools, struct mpool, in, p)

@@ -24,6 +24,7 @@ static void begin(struct mng *m, struct mpart *p, struct mtask_node *to)
     assert(p->to == NULL && p->node != NULL && p->node != to);
     if (p->node->shared && to->shared) { /* it opens it where it is, and fences the source there */
         part_give(m, p, to, p->epoch + 1);
+        m->tasks.moves_committed++;
         return;
     }
     p->to = to;
@@ -48,6 +49,7 @@ static void abort_move(struct mng *m, struct mpart *p, const char *why)
 {
     log_warn("event=partition_move_aborted part=%u from=%s to=%s why=%s", p->no, p->node->name,
              p->to->name, log_q(why, strlen(why)));
+    m->tasks.moves_aborted++;
     part_leave(m, p->no, p->to, p->to_epoch);
     p->epoch = u64_max(p->epoch, p->to_epoch) + 1;
     p->to = NULL;

@@ -100,8 +100,7 @@ static void is_due(struct engine *e, task_slot slot, msec_t due)
     switch ((enum task_state)task_at(&e->store, slot)->state) {
     case TASK_SCHEDULED:
     case TASK_RETRYING:
-        e->counts.due++;
-        e->counts.late_ms += (uint64_t)(e->at - due);
+        histo_add(&e->counts.late, (uint64_t)(e->at - due) * 1000);
         enters(e, slot, due);
         return;
     case TASK_WAITING:

@@ -18,6 +18,7 @@
 #ifndef SEGQ_TASK_ENGINE_H
 #define SEGQ_TASK_ENGINE_H
 
+#include "common/base/metrics.h"
 #include "task/engine/allowance.h"
 #include "task/engine/pool.h"
 #include "task/keys/tree.h"
@@ -47,7 +48,8 @@ struct tqueue { /* there while it has tasks */
 
 struct engine_counts { /* ever, since the start of the process */
     uint64_t accepted, same, started, succeeded, retried, dead, cancelled, expired, lapsed, gone;
-    uint64_t due, late_ms; /* delays and back-offs that ended, and how late they were, together */
+    struct histo late; /* delays and back-offs that ended: how late */
+    struct histo wait; /* attempts: from the entry into the line to the start */
 };
 
 struct engine {

@@ -17,6 +17,7 @@ static void start(struct engine *e, task_slot slot, uint32_t lease_ms, struct ta
     assert(t->state == TASK_RUNNING && t->lease == r.lease);
     *out = (struct taken){ r.no, r.lease, (msec_t)r.until, t->body, t->attempts };
     e->counts.started++;
+    histo_add(&e->counts.wait, (uint64_t)ms_max(e->at - (msec_t)t->entered_ms, 0) * 1000);
 }
 
 static unsigned take(struct engine *e, struct tqueue *q, unsigned n, uint32_t lease_ms,

@@ -93,6 +93,16 @@ static void file_page(struct buf *b, const struct task_service *s)
     metrics_rows(b, body_rows, ARRAY_LEN(body_rows), &bodies);
 }
 
+static void held_page(struct buf *b, const struct tasktab_counts *n)
+{
+    static const char name[] = "segq_task_held";
+
+    metrics_head(b, name, METRIC_GAUGE,
+                 "Of the tasks in line, those that a limit holds up; the others wait for a worker");
+    for (enum task_hold h = 0; h < TASK_NHOLDS; h++)
+        metrics_u64(b, name, (const char *[]){ "by", task_hold_word(h), NULL }, n->held[h]);
+}
+
 void task_metrics(void *ctx, struct buf *b)
 {
     const struct task_service *s = ctx;
@@ -110,5 +120,10 @@ void task_metrics(void *ctx, struct buf *b)
         file_page(b, s);
     metrics_value(b, "segq_task_oldest_seconds", METRIC_GAUGE,
                   "How long the first of those in line has waited", (double)tab.oldest_ms / 1000);
+    held_page(b, &tab);
+    metrics_histo(b, "segq_task_wait_seconds", "From a task's entry into its line to its start",
+                  &tab.wait);
+    metrics_histo(b, "segq_task_lateness_seconds", "How late delays and back-offs ended",
+                  &tab.late);
     metrics_process(b, "task");
 }

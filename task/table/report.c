@@ -1,10 +1,14 @@
 /* report.c: registration, and counts of partitions. */
 #include "task/table/report.h"
 
+#include <string.h>
+
+#include "task/keys/held.h"
 #include "task/table/calls.h"
 
 #define REPORT_MS   1000
 #define LOOK_SLOTS  65536u /* of a partition, each report, in search of the oldest */
+#define LOOK_TURNS  8192u  /* and for what holds tasks up: a millisecond at most */
 
 static uint8_t life(const struct part *p)
 {
@@ -46,6 +50,16 @@ static void look_for_oldest(struct part *p)
     p->looked = 0;
 }
 
+static void look_for_holds(struct part *p)
+{
+    p->held_at += p->held_at == 0;
+    tree_held(&p->e.tree, &p->held_at, LOOK_TURNS, p->held_now);
+    if (p->held_at != 0)
+        return;
+    memcpy(p->held, p->held_now, sizeof(p->held));
+    memset(p->held_now, 0, sizeof(p->held_now));
+}
+
 uint64_t tasktab_oldest_ms(const struct part *p)
 {
     if (p->oldest == 0 || p->e.store.n[TASK_WAITING] == 0)
@@ -57,8 +71,7 @@ static struct part_status_row row(const struct part *p)
 {
     const uint32_t *n = p->e.store.n;
     const struct engine_counts *c = &p->e.counts;
-
-    return (struct part_status_row){
+    struct part_status_row r = {
         .part = p->no,
         .part_epoch = p->epoch,
         .scheduled = (uint64_t)n[TASK_SCHEDULED] + n[TASK_RETRYING],
@@ -74,10 +87,13 @@ static struct part_status_row row(const struct part *p)
         .retried = c->retried,
         .died = c->dead,
         .expired = c->expired,
-        .due = c->due,
-        .late_ms = c->late_ms,
+        .due = c->late.n,
+        .late_ms = c->late.sum_us / 1000,
         .life = life(p),
     };
+
+    memcpy(r.held, p->held, sizeof(r.held));
+    return r;
 }
 
 void tasktab_report(struct tasktab *t, struct outbox *out)
@@ -89,8 +105,10 @@ void tasktab_report(struct tasktab *t, struct outbox *out)
         return;
     t->say = false;
     t->said_ms = t->now.ms;
-    each_part (t, p)
+    each_part (t, p) {
         look_for_oldest(p);
+        look_for_holds(p);
+    }
     if (t->manager == 0)
         return;
     m = &outbox_add(out, t->manager, MSG_PART_STATUS)->part_status;

@@ -72,6 +72,8 @@ struct part {
     struct list spots[2]; /* of struct spot: ends of tasks; doors of queues */
     struct map by_key[2]; /* the same: task_no, or hash of a queue's name -> struct spot */
     task_slot looked;  /* as far as the search for the oldest has come */
+    uint32_t held_at;  /* as far as the walk over the turns has come; 0: it begins */
+    uint64_t held_now[TASK_NHOLDS], held[TASK_NHOLDS]; /* of this round, of the one before */
     msec_t oldest_now, oldest; /* when it entered: of this round, of the one before; 0: none */
 };
 

@@ -187,6 +187,10 @@ static void count_part(const struct part *p, struct tasktab_counts *n)
     n->dead_now += in[TASK_DEAD];
     n->queues += p->e.queues_now;
     n->core_bytes += engine_bytes(&p->e);
+    for (size_t h = 0; h < TASK_NHOLDS; h++)
+        n->held[h] += p->held[h];
+    histo_join(&n->late, &c->late);
+    histo_join(&n->wait, &c->wait);
 }
 
 void tasktab_count(const struct tasktab *t, struct tasktab_counts *n)

@@ -81,6 +81,8 @@ struct tasktab_counts { /* ever, or now */
     uint64_t stale, refused, busy; /* answers */
     uint64_t stale_orders, lost_bodies;
     uint64_t core_bytes, oldest_ms, epoch;
+    uint64_t held[TASK_NHOLDS]; /* of those that wait, as counted in the last seconds */
+    struct histo late, wait;    /* of delays and back-offs; from entry to start */
 };
 
 struct tasktab *tasktab_new(const struct tasktab_opts *o); /* NULL: no memory */

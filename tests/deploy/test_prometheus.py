@@ -121,10 +121,10 @@ def tasks(**figures):
     return {'segq_tasks_%s{pool="images",%s}' % (k, M): flat(v) for k, v in figures.items()}
 
 
-def late_tasks(ms):
+def late_tasks(seconds):
     """Delays end, and each so late."""
     name = 'segq_tasks_%s_total{pool="images",' + M + "}"
-    return {name % "due": grows(10), name % "late_milliseconds": grows(10 * ms)}
+    return {name % "due": grows(10), name % "late_seconds": grows(10 * seconds)}
 
 
 # alert: (what makes it fire, what is nearly the same and must not)
@@ -180,12 +180,12 @@ CASES = {
     "SegqChangesUnwritten": one("segq_manager_audit_unwritten", M, flat(2), flat(0)),
     "SegqDirectoryPartial": one("segq_segment_directory_complete", S, flat(0), flat(1)),
     "SegqTaskNodeDown": one("segq_tasks_node_up", 'node="t0",' + M, flat(0), flat(1)),
-    "SegqTasksTooOld": (tasks(oldest_milliseconds=1900000, paused=0),
-                        tasks(oldest_milliseconds=1700000, paused=0)),
+    "SegqTasksTooOld": (tasks(oldest_seconds=1900, paused=0),
+                        tasks(oldest_seconds=1700, paused=0)),
     "SegqTasksPausedLong": (tasks(paused=1, waiting=2), tasks(paused=1, waiting=0)),
     "SegqTasksDie": one("segq_tasks_died_total", 'pool="images",' + M, grows(1), flat(9)),
     "SegqTasksExpire": one("segq_tasks_expired_total", 'pool="images",' + M, grows(1), flat(9)),
-    "SegqTasksLate": (late_tasks(2000), late_tasks(10)),
+    "SegqTasksLate": (late_tasks(2), late_tasks(0.01)),
     "SegqVersionsDiffer": (releases("0.1.0", "0.2.0"), releases("0.1.0", "0.1.0")),
 }
 

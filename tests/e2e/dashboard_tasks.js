@@ -104,6 +104,7 @@ async function crowd() {
   await claimUntil('its dead', async () => await page.locator('#tasks-of tbody tr').count() === 9);
   const { tasks } = await take('ride/eu', 4);
   await claimUntil('what runs', async () => await cell(page, 'tp', 'ride/*', 'Running') === '4');
+  await claimUntil('and what holds the others up', async () => await cell(page, 'tp', 'ride/*', 'Held up by') === 'workers (76)');
   await button(page, 'Running').click();
   await claimUntil('and which tasks', async () => await page.locator('#tasks-of tbody tr').count() === 4);
   await k.accessible(page, 'tasks');
@@ -152,7 +153,7 @@ async function pauseAndResume() {
   await yes(page, 'a pause', 'Pause pool ride/*?');
   await claimUntil('the pause is shown in words', async () => await page.locator('#tp-state').innerText() === 'PAUSED');
   await claimUntil('and above all', async () => (await page.locator('#problems').innerText()).includes('Pool ride/* is PAUSED'));
-  claim('it is what holds the tasks up', await cell(page, 'tp', 'ride/*', 'Held up by') === 'the pause');
+  claim('it is what holds the tasks up', await cell(page, 'tp', 'ride/*', 'Held up by') === 'the pause of the pool (76)', await cell(page, 'tp', 'ride/*', 'Held up by'));
   await k.accessible(page, 'tasks, paused');
   await k.shot(page, 'tasks-paused');
   await claimUntil('who did it is noted', async () => (await page.locator('#audit').innerText()).includes('ride/*: paused false → true'));

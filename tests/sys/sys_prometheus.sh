@@ -12,7 +12,7 @@ for p in prometheus promtool prometheus-node-exporter; do
 done
 P=$((PORT + 8)) E=$((PORT + 9))
 q='clamp_max(20 + 0 * sum(node_load1), 20)'
-up --managers 2 \
+up --managers 2 --task-nodes 1 \
     --set "queuemng.metrics=[{name: prom, kind: prometheus, url: 'http://127.0.0.1:$P', query: '$q', interval: 500ms, timeout: 2s, stale: 5s}]" \
     --set 'limits=[{metric: prom, tiers: [{below: 50, rate_per_s: 300}]}]' --set fallback_per_s=4
 wait_for 20 "a manager leads" somebody_leads
@@ -41,9 +41,9 @@ wait_for 30 "PromQL over the node exporter gives 20: 300 a second" rate_is 300
 limited() { [ "$(queue_field limited_by)" = prom ]; }
 wait_for 5 "the public page names the query" limited
 ask() { http -G "http://127.0.0.1:$P/api/v1/query" --data-urlencode "query=$1" | jq -r '.data.result[0].value[1] // empty'; }
-scraped() { [ "$(ask 'count(up{job=~"segq.*"} == 1)')" = 4 ]; }
-wait_for 30 "Prometheus finds and scrapes both managers, router and segment node" scraped
-check_eq "each of them once" "$(ask 'count(up{job=~"segq.*"})')" 4
+scraped() { [ "$(ask 'count(up{job=~"segq.*"} == 1)')" = 5 ]; }
+wait_for 30 "Prometheus finds and scrapes both managers, router, segment node and task node" scraped
+check_eq "each of them once" "$(ask 'count(up{job=~"segq.*"})')" 5
 # Who does not lead sends Prometheus on to the leader, the token with it.
 sed "/127.0.0.1:$((PORT + L))\/v1/,+2d" "$DIR/prometheus.yml" >"$DIR/standby.yml"
 by_standby() { promtool check service-discovery "$DIR/standby.yml" segq 2>&1 | grep -c '"role": "segment"'; }
@@ -54,7 +54,7 @@ wait_for 15 "joins are seen in Prometheus" seen
 recorded() { [ -n "$(ask 'queue:segq_lane_waiting:sum{queue="login"}')" ]; }
 wait_for 15 "so is what the rules record" recorded
 
-for p in 1 3 30 70; do
+for p in 1 3 30 47 70; do
     http "http://127.0.0.1:$((PORT + p))/metrics" >"$DIR/metrics.$p"
     check "promtool has nothing to say about the names at P+$p" promtool check metrics <"$DIR/metrics.$p"
 done

@@ -27,6 +27,8 @@ read -r T L < <(take)
 check_eq "a worker gets it" "$T" "$one"
 check_eq "it runs, until its lease ends" "$(why "$one" '"\(.state) \(.ends_at > .entered_at)"')" 'running true'
 check_eq "the second one waits for its key" "$(why "$two" '"\(.limited_by) \(.limits[0])"')" 't1 max_concurrent'
+held() { ctl task list; says '^images +open .* max_concurrent of keys \(1\)$'; }
+wait_for 10 "what holds it up is counted" held
 ctl task why "$two"
 check "segqctl says it in words" says 'as many tasks of key t1 run as may'
 ID=$(why "$two" .id)

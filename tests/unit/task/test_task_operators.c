@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "task/engine/redrive.h"
+#include "task/keys/held.h"
 
 /* Tasks that have died, in this order; each has one attempt. */
 static void kill_some(struct enginerig *r, task_no *no, unsigned n)
@@ -227,6 +228,46 @@ Test(operators, the_busiest_queues_come_first_and_their_dead_count)
     at = n = 0;
     engine_top_queues(&r.e, &at, v, &n, 2);
     cr_expect(v[0].redriving);
+    rig_fini(&r);
+}
+
+/* All of them, one turn a call. */
+static void count_held(const struct enginerig *r, uint64_t held[TASK_NHOLDS])
+{
+    uint32_t at = 1;
+
+    memset(held, 0, TASK_NHOLDS * sizeof(*held));
+    for (unsigned calls = 0; at != 0; calls++) {
+        cr_assert_lt(calls, 100);
+        tree_held(&r->e.tree, &at, 1, held);
+    }
+}
+
+Test(operators, those_in_line_are_counted_by_the_lowest_limit_that_holds_them_up)
+{
+    struct task_rules rules;
+    uint64_t held[TASK_NHOLDS];
+    struct enginerig r;
+
+    rules_default(&rules);
+    rules.key_at_once = 1;
+    rules.queue_at_once = 2;
+    rig_init(&r, &rules);
+    for (unsigned i = 0; i < 4; i++)
+        submit_of(&r, "a", NULL);
+    for (unsigned i = 0; i < 3; i++)
+        submit_of(&r, "b", "below");
+    submit_of(&r, "c", NULL);
+    count_held(&r, held);
+    for (unsigned h = 0; h < TASK_NHOLDS; h++)
+        cr_expect_eq(held[h], 0, "nothing runs: workers are missing");
+    (void)rig_take(&r, NULL);
+    count_held(&r, held);
+    cr_expect_eq(held[HOLD_KEY_AT_ONCE], 3, "of the key that has started, those behind");
+    (void)rig_take(&r, NULL);
+    count_held(&r, held);
+    cr_expect_eq(held[HOLD_KEY_AT_ONCE], 3 + 2, "of the key above theirs, too");
+    cr_expect_eq(held[HOLD_QUEUE_AT_ONCE], 1, "of the key that could, the queue");
     rig_fini(&r);
 }
 

@@ -1,6 +1,4 @@
-/* router.c: a router around the real routes and flows. Requests to one segment node
- * are collected per kind while a frame of that kind is under way (self-clocked), as the
- * real router does. */
+/* router.c: a router around the real routes and flows. */
 #include "tests/lib/sim/router.h"
 
 #include "tests/lib/sim/check.h"
@@ -9,6 +7,8 @@
 #include "tests/lib/sim/faults.h"
 #include "tests/lib/sim/net.h"
 #include "tests/lib/sim/proc.h"
+#include "tests/lib/sim/router_asks.h"
+#include "tests/lib/sim/router_known.h"
 #include "tests/lib/sim/sessions.h"
 #include "tests/lib/sim/subjects.h"
 
@@ -17,70 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "router/gate/pass_clock.h"
-#include "router/gate/revoked.h"
-#include "router/listen/listeners.h"
-#include "router/replica/replicas.h"
 #include "segment/table/seg_life.h"
 #include "segment/table/where.h"
-
-#define BATCH 64
-#define SKEW_SHIFT 40 /* a node's clock is so far ahead of ours: as much as nobody guesses, and
-                       * another amount on each link */
-
-enum { KIND_PLACE, KIND_APPEND, KIND_DROP, KIND_SESSION, N_KINDS };
-
-struct ref { /* a flow, if it is still that one */
-    uint32_t flow, gen;
-};
-
-struct lane_out { /* to one node, one kind */
-    struct ref pending[4096], flying[BATCH];
-    uint32_t n_pending, n_flying;
-    uint64_t rid;
-};
-
-struct slistener { /* a player whose connection stays open */
-    struct listen_ticket l;
-    struct sreq req;
-    usec_t sent_at; /* the last event arrives then */
-};
-
-struct sflow {
-    struct flow f;
-    struct slistener *look; /* it is the look of that one; NULL: a request */
-    struct sreq req;
-    uint32_t gen;      /* of the slot: counts its uses */
-    uint64_t wake_gen; /* a timer that carries another is old */
-    uint64_t pass;
-    uint64_t subject_hash;
-    char subject[SIM_SUBJECT_LEN];
-    bool used;
-};
-
-struct srouter {
-    struct routes *r;
-    struct replicas known;
-    struct listeners listeners;
-    struct revoked revoked, extended;
-    struct pass_clock pass_clock;
-    usec_t clock_at; /* it was told the last time */
-    struct sflow *flow;
-    size_t cap;
-    uint32_t n;
-    uint64_t next_rid, next_wake;
-    struct { /* a link to a manager */
-        peer_no peer;
-        bool asked_all; /* registered with version 0, and no map has come since */
-    } mng[SIM_MNGS_MAX];
-    struct { /* the latest link to a segment node */
-        peer_no peer; /* 0: none */
-        node_no no;   /* by the map, when it came up; 0: the map has it no more */
-    } seg[SIM_SEGS_MAX];
-    struct lane_out *out[SIM_SEGS_MAX]; /* [node][kind] */
-};
-
-static void go(struct sim *s, struct proc *p, uint32_t i);
 
 struct srouter *srouter_new(const struct sim *s, const struct proc *p)
 {
@@ -184,149 +122,6 @@ void srouter_free(struct sim *s, struct proc *p)
     p->router = NULL;
 }
 
-/* ---- batches ------------------------------------------------------------------------- */
-
-static unsigned kind_of(const struct flow *f)
-{
-    static const uint8_t kinds[] = { [FLOW_JOIN] = KIND_APPEND,
-                                     [FLOW_POLL] = KIND_PLACE,
-                                     [FLOW_LEAVE] = KIND_DROP,
-                                     [FLOW_SESSION] = KIND_SESSION };
-
-    return kinds[f->asks];
-}
-
-static struct sflow *alive(const struct srouter *r, struct ref x)
-{
-    struct sflow *f = &r->flow[x.flow];
-
-    return f->used && f->gen == x.gen && f->f.todo == FLOW_ASK ? f : NULL;
-}
-
-static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct sflow *x)
-{
-    const struct flow *f = &x->f;
-
-    if (kind == KIND_PLACE)
-        m->place.req[i] = (struct place_req){ .seg = f->seg,
-                                              .number = f->token.number,
-                                              .client = f->token.client };
-    else if (kind == KIND_APPEND)
-        m->append.req[i] = (struct append_req){
-            .seg = f->seg,
-            .client = f->token.client,
-            .subject_len = x->subject_hash != 0 ? (uint8_t)strlen(x->subject) : 0,
-            .subject_hash = x->subject_hash,
-            .subject = x->subject,
-            .old_seg = f->old.seg,
-            .old_number = f->old.number,
-            .enters = f->step == REPLACE_NONE,
-        };
-    else if (kind == KIND_SESSION)
-        m->session.req[i] = (struct sess_req){ .seg = f->seg,
-                                               .number = f->token.number,
-                                               .command = f->command,
-                                               .renews = f->renews,
-                                               .until_s = f->until_s };
-    else
-        m->drop.req[i] = (struct drop_req){ .seg = f->seg,
-                                            .number = flow_ticket(f)->number,
-                                            .heir_hash = flow_heir(f) };
-}
-
-static void request_room(struct msg *m, unsigned kind, struct arena *a)
-{
-    if (kind == KIND_PLACE) {
-        m->type = MSG_PLACE;
-        m->place.req = arena_array(a, BATCH, sizeof(*m->place.req));
-    } else if (kind == KIND_APPEND) {
-        m->type = MSG_APPEND;
-        m->append.req = arena_array(a, BATCH, sizeof(*m->append.req));
-    } else if (kind == KIND_SESSION) {
-        m->type = MSG_SESSION;
-        m->session.req = arena_array(a, BATCH, sizeof(*m->session.req));
-    } else {
-        m->type = MSG_DROP;
-        m->drop.req = arena_array(a, BATCH, sizeof(*m->drop.req));
-    }
-}
-
-static void set_n(struct msg *m, unsigned kind, uint32_t n)
-{
-    if (kind == KIND_PLACE)
-        m->place.n = n;
-    else if (kind == KIND_APPEND)
-        m->append.n = n;
-    else if (kind == KIND_SESSION)
-        m->session.n = n;
-    else
-        m->drop.n = n;
-}
-
-/* Sends what is collected if no frame of the kind is under way. */
-static void flush(struct sim *s, struct proc *p, struct proc *node, unsigned kind)
-{
-    struct srouter *r = p->router;
-    struct lane_out *o = &r->out[node->no][kind];
-    struct conn *c = net_up(s, p, node);
-    struct msg m = { 0 };
-    uint32_t taken = 0;
-
-    if (c == NULL || o->n_flying > 0 || o->n_pending == 0)
-        return;
-    arena_reset(&s->ans_arena);
-    request_room(&m, kind, &s->ans_arena);
-    while (taken < o->n_pending && o->n_flying < BATCH) {
-        struct ref x = o->pending[taken++];
-        struct sflow *f = alive(r, x);
-
-        if (f == NULL)
-            continue;
-        put_request(&m, kind, o->n_flying, f);
-        o->flying[o->n_flying++] = x;
-    }
-    o->n_pending -= taken;
-    memmove(o->pending, o->pending + taken, o->n_pending * sizeof(o->pending[0]));
-    if (o->n_flying == 0)
-        return;
-    set_n(&m, kind, o->n_flying);
-    o->rid = ++r->next_rid;
-    net_send(s, p, net_peer(c, 0), &m, o->rid);
-}
-
-static struct proc *node_proc(struct sim *s, const struct srouter *r, node_no no)
-{
-    const struct route_node *v;
-    size_t n = routes_nodes(r->r, &v);
-
-    for (size_t i = 0; i < n; i++)
-        if (v[i].no == no)
-            return proc_named(s, v[i].name);
-    return NULL;
-}
-
-static void ask(struct sim *s, struct proc *p, uint32_t i)
-{
-    struct srouter *r = p->router;
-    struct sflow *f = &r->flow[i];
-    struct proc *node = node_proc(s, r, f->f.node);
-    struct lane_out *o;
-    unsigned kind = kind_of(&f->f);
-
-    if (node == NULL || net_up(s, p, node) == NULL) {
-        flow_lost(&f->f, sim_ms(s));
-        go(s, p, i);
-        return;
-    }
-    o = &r->out[node->no][kind];
-    if (o->n_pending == ARRAY_LEN(o->pending)) {
-        sim_fail(s, "too many requests wait at %s", p->name);
-        return;
-    }
-    o->pending[o->n_pending++] = (struct ref){ i, f->gen };
-    flush(s, p, node, kind);
-}
-
 /* ---- flows --------------------------------------------------------------------------- */
 
 static int64_t least_s(const struct proc *p)
@@ -383,7 +178,7 @@ static struct known check_answered(struct sim *s, const struct proc *p, const st
 {
     const struct replicas *k = &p->router->known;
     const struct stream *st = map_get_ptr(&k->streams, x->f.node);
-    const struct proc *node = node_proc(s, p->router, x->f.node);
+    const struct proc *node = router_node(s, p->router, x->f.node);
     struct known known = of_now(s);
 
     known.node = node != NULL ? node->idx : 0;
@@ -457,7 +252,7 @@ static bool looked(struct sim *s, struct proc *p, const struct sflow *f, struct 
 }
 
 /* A flow holds at most one timer; an ask has one, too: for its deadline. */
-static void go(struct sim *s, struct proc *p, uint32_t i)
+void router_go(struct sim *s, struct proc *p, uint32_t i)
 {
     struct srouter *r = p->router;
     struct sflow *f = &r->flow[i];
@@ -485,7 +280,7 @@ static void go(struct sim *s, struct proc *p, uint32_t i)
     f->wake_gen = e.c = ++r->next_wake;
     sim_at(s, f->f.wake_ms * 1000, e);
     if (f->f.todo == FLOW_ASK)
-        ask(s, p, i);
+        router_ask(s, p, i);
 }
 
 static uint32_t flow_slot(struct srouter *r)
@@ -554,7 +349,7 @@ static void on_request(struct sim *s, struct proc *p, const struct sreq *q)
         session(s, r, f);
     else
         flow_leave(&f->f, r->r, &q->token, sim_ms(s));
-    go(s, p, i);
+    router_go(s, p, i);
 }
 
 /* A player that asks, or rests, has closed its connection. */
@@ -576,10 +371,10 @@ static void look(struct sim *s, struct proc *p, struct slistener *x)
     f->pass = 0;
     f->subject_hash = 0;
     poll(s, r, f);
-    go(s, p, i);
+    router_go(s, p, i);
 }
 
-static void listen_run(struct sim *s, struct proc *p)
+void router_listen_run(struct sim *s, struct proc *p)
 {
     struct listeners *l = &p->router->listeners;
     enum listen_todo todo;
@@ -610,7 +405,7 @@ void srouter_event(struct sim *s, struct proc *p, const struct event *e)
         flow_retry(&r->flow[e->a].f, r->r, sim_ms(s));
         if (r->flow[e->a].f.todo == FLOW_ASK && r->flow[e->a].f.wake_ms <= sim_ms(s))
             sim_fail(s, "a flow at %s does not end at its deadline", p->name);
-        go(s, p, e->a);
+        router_go(s, p, e->a);
     }
 }
 
@@ -629,115 +424,18 @@ static void reg(struct sim *s, struct proc *p, unsigned mng, bool all)
     net_send(s, p, r->mng[mng].peer, &m, 0);
 }
 
-/* ---- the replica --------------------------------------------------------------------- */
-
-static node_no number_of(const struct srouter *r, const struct proc *node)
-{
-    const struct route_node *v;
-    size_t n = routes_nodes(r->r, &v);
-
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(v[i].name, node->name) == 0)
-            return v[i].no;
-    return 0;
-}
-
-/* NULL: nothing is said to it. */
-static struct stream *stream_of(struct srouter *r, const struct proc *node)
-{
-    node_no no = r->seg[node->no].no;
-
-    return r->known.fresh_ms > 0 && no != 0 ? replicas_stream(&r->known, no) : NULL;
-}
-
-static void say_seen(struct sim *s, struct proc *p, const struct proc *node)
-{
-    struct srouter *r = p->router;
-    struct stream *st = stream_of(r, node);
-    struct msg m = { .type = MSG_SEEN };
-
-    while (st != NULL && stream_seen(st, sim_ms(s), &m.seen))
-        net_send(s, p, r->seg[node->no].peer, &m, 0);
-}
-
-static void known_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *node)
-{
-    struct srouter *r = p->router;
-    struct stream *st;
-
-    r->seg[node->no].peer = peer;
-    r->seg[node->no].no = number_of(r, node);
-    st = stream_of(r, node);
-    if (st == NULL)
-        return;
-    stream_up(st, sim_ms(s));
-    say_seen(s, p, node);
-}
-
-static void known_down(struct srouter *r, const struct proc *node)
-{
-    struct stream *st = stream_of(r, node);
-
-    r->seg[node->no].peer = 0;
-    if (st != NULL)
-        stream_down(st);
-}
-
-/* Of a node that the map has no more. */
-static void known_forget(const struct sim *s, struct srouter *r)
-{
-    for (unsigned i = 0; i < s->n_procs; i++) {
-        const struct proc *node = &s->proc[i];
-
-        if (node->kind != SIM_SEG || r->seg[node->no].no == number_of(r, node))
-            continue;
-        replicas_forget(&r->known, r->seg[node->no].no);
-        r->seg[node->no].no = 0;
-    }
-}
-
-static void on_replica(struct sim *s, struct proc *p, const struct proc *node, peer_no peer,
-                       struct msg_replica m)
-{
-    struct stream *st = stream_of(p->router, node);
-    int rc;
-
-    if (m.stamp_ms != 0)
-        m.stamp_ms += (msec_t)peer << SKEW_SHIFT;
-    rc = st != NULL ? stream_apply(st, &m, sim_ms(s)) : 0;
-    if (rc < 0)
-        sim_fail(s, "%s cannot apply what %s says of its lines: %s", p->name, node->name,
-                 sq_strerror(rc));
-    if (listeners_pushed(&p->router->listeners, p->router->r, &p->router->known))
-        listen_run(s, p);
-}
-
-bool srouter_tells(const struct proc *p, const struct proc *node, seg_id seg, uint32_t number,
-                   uint64_t *position)
-{
-    const struct stream *st = p->alive ? stream_of(p->router, node) : NULL;
-    const struct known_name *n = st != NULL ? stream_name(st, seg) : NULL;
-    uint32_t rank;
-
-    if (n == NULL || n->flags & ~REPLICA_NEW ||
-        stream_age_ms(st, sim_ms(p->sim)) > p->router->known.fresh_ms)
-        return false;
-    *position = line_rank(&n->line, number, &rank) ? n->before + rank + 1 : 0;
-    return true;
-}
-
 void srouter_tick(struct sim *s, struct proc *p)
 {
     for (unsigned i = 0; i < s->n_procs; i++)
         if (s->proc[i].kind == SIM_SEG && p->router->seg[s->proc[i].no].peer != 0)
-            say_seen(s, p, &s->proc[i]);
-    listen_run(s, p);
+            router_say_seen(s, p, &s->proc[i]);
+    router_listen_run(s, p);
 }
 
 void srouter_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *other)
 {
     if (other->kind == SIM_SEG) {
-        known_up(s, p, peer, other);
+        router_known_up(s, p, peer, other);
         return;
     }
     p->router->mng[other->no].peer = peer;
@@ -746,26 +444,10 @@ void srouter_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *
 
 void srouter_down(struct sim *s, struct proc *p, const struct proc *other)
 {
-    struct srouter *r = p->router;
-
     if (other->kind != SIM_SEG)
         return;
-    known_down(r, other);
-    for (unsigned kind = 0; kind < N_KINDS; kind++) {
-        struct lane_out *o = &r->out[other->no][kind], was = *o;
-
-        o->n_flying = o->n_pending = 0;
-        o->rid = 0;
-        for (uint32_t i = 0; i < was.n_flying + was.n_pending; i++) {
-            struct ref x = i < was.n_flying ? was.flying[i] : was.pending[i - was.n_flying];
-            struct sflow *f = alive(r, x);
-
-            if (f == NULL)
-                continue;
-            flow_lost(&f->f, sim_ms(s));
-            go(s, p, x.flow);
-        }
-    }
+    router_known_down(p->router, other);
+    router_asks_lost(s, p, other);
 }
 
 /* ---- messages ------------------------------------------------------------------------ */
@@ -788,7 +470,7 @@ static void on_map(struct sim *s, struct proc *p, unsigned mng, const struct msg
         sim_fail(s, "%s cannot apply a map: %s", p->name, sq_strerror(rc));
     if (g->more)
         return;
-    known_forget(s, r);
+    router_known_forget(s, r);
     r->mng[mng].asked_all = false;
     if (routes_epoch(r->r) < epoch ||
         (routes_epoch(r->r) == epoch && routes_version(r->r) < version))
@@ -799,56 +481,8 @@ static void on_map(struct sim *s, struct proc *p, unsigned mng, const struct msg
     for (uint32_t i = 0; i < r->n; i++)
         if (r->flow[i].used && r->flow[i].f.todo == FLOW_WAIT_MAP) {
             flow_retry(&r->flow[i].f, r->r, sim_ms(s));
-            go(s, p, i);
+            router_go(s, p, i);
         }
-}
-
-static void give(struct sim *s, struct sflow *f, struct routes *r, unsigned kind,
-                 const struct msg *m, uint32_t i)
-{
-    if (kind == KIND_PLACE) {
-        const struct place_ans *a = &m->place_ans.ans[i];
-
-        if (a->state == PLACE_ADMITTED)
-            f->pass = check_hash(a->pass, a->pass_len);
-        flow_place_ans(&f->f, r, a, sim_ms(s));
-    } else if (kind == KIND_APPEND) {
-        const struct append_ans *a = &m->append_ans.ans[i];
-
-        if (a->state == APPEND_ENTERED)
-            f->pass = check_hash(a->pass, a->pass_len);
-        flow_append_ans(&f->f, r, a, sim_ms(s));
-    } else if (kind == KIND_SESSION) {
-        flow_session_ans(&f->f, r, &m->session_ans.ans[i], sim_ms(s));
-    } else {
-        flow_drop_ans(&f->f, r, &m->drop_ans.ans[i], sim_ms(s));
-    }
-}
-
-static void on_answers(struct sim *s, struct proc *p, struct proc *node, unsigned kind,
-                       uint64_t rid, const struct msg *m, uint32_t n)
-{
-    struct srouter *r = p->router;
-    struct lane_out *o = &r->out[node->no][kind];
-    struct ref was[BATCH];
-
-    if (o->n_flying == 0 || rid != o->rid)
-        return; /* of an earlier connection */
-    if (n != o->n_flying) {
-        sim_fail(s, "%s answered %u of %u requests", node->name, n, o->n_flying);
-        return;
-    }
-    memcpy(was, o->flying, n * sizeof(was[0]));
-    o->n_flying = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        struct sflow *f = alive(r, was[i]);
-
-        if (f == NULL)
-            continue;
-        give(s, f, r->r, kind, m, i);
-        go(s, p, was[i].flow);
-    }
-    flush(s, p, node, kind);
 }
 
 static void on_longer(const struct proc *p, const struct msg_session *g)
@@ -874,7 +508,7 @@ void srouter_msg(struct sim *s, struct proc *p, const struct proc *from, peer_no
         break;
     case MSG_ERROR:
         if (m->error.code == SQ_EUNKNOWN && m->error.about == MSG_SEEN)
-            stream_refused(stream_of(p->router, node));
+            stream_refused(router_stream(p->router, node));
         else if (m->error.code != SQ_ENOTLEADER)
             sim_fail(s, "%s is refused: %d", p->name, m->error.code);
         break;
@@ -885,23 +519,23 @@ void srouter_msg(struct sim *s, struct proc *p, const struct proc *from, peer_no
         p->router->clock_at = s->now;
         break;
     case MSG_PLACE_ANS:
-        on_answers(s, p, node, KIND_PLACE, rid, m, m->place_ans.n);
+        router_answered(s, p, node, KIND_PLACE, rid, m, m->place_ans.n);
         break;
     case MSG_APPEND_ANS:
-        on_answers(s, p, node, KIND_APPEND, rid, m, m->append_ans.n);
+        router_answered(s, p, node, KIND_APPEND, rid, m, m->append_ans.n);
         break;
     case MSG_DROP_ANS:
-        on_answers(s, p, node, KIND_DROP, rid, m, m->drop_ans.n);
+        router_answered(s, p, node, KIND_DROP, rid, m, m->drop_ans.n);
         break;
     case MSG_SESSION_ANS:
-        on_answers(s, p, node, KIND_SESSION, rid, m, m->session_ans.n);
+        router_answered(s, p, node, KIND_SESSION, rid, m, m->session_ans.n);
         break;
     case MSG_SESSION:
         on_longer(p, &m->session);
         break;
     case MSG_REPLICA:
         if (peer == p->router->seg[node->no].peer)
-            on_replica(s, p, node, peer, m->replica);
+            router_pushed(s, p, node, peer, m->replica);
         break;
     case MSG_PASSES:
         for (uint32_t i = 0; i < m->passes.n; i++)

@@ -1,0 +1,20 @@
+/* router_known.h: the segment nodes' lines, as pushed to a router, and what it says of them. */
+#ifndef SEGQ_SIM_ROUTER_KNOWN_H
+#define SEGQ_SIM_ROUTER_KNOWN_H
+
+#include "tests/lib/sim/router_state.h"
+
+#define SKEW_SHIFT 40 /* a node's clock is so far ahead of ours: as much as nobody guesses, and
+                       * another amount on each link */
+
+void router_known_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *node);
+void router_known_down(struct srouter *r, const struct proc *node);
+/* Nodes that the map has no more. */
+void router_known_forget(const struct sim *s, struct srouter *r);
+void router_pushed(struct sim *s, struct proc *p, const struct proc *node, peer_no peer,
+                   struct msg_replica m);
+void router_say_seen(struct sim *s, struct proc *p, const struct proc *node);
+/* NULL: nothing is said to it. */
+struct stream *router_stream(struct srouter *r, const struct proc *node);
+
+#endif

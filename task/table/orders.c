@@ -207,7 +207,7 @@ static int open_part(struct tasktab *t, const struct msg_part_open *m,
 static void order_part_open(struct tasktab *t, struct tpeer *from,
                             const struct msg_part_open *m, struct outbox *out)
 {
-    const struct part *p = tasktab_part(t, m->part);
+    struct part *p = tasktab_part(t, m->part);
     const char *why = refuse_open(t, m, p);
     struct part_rules r;
     int rc;
@@ -221,6 +221,9 @@ static void order_part_open(struct tasktab *t, struct tpeer *from,
         buf_fini(&r.keys);
         return;
     }
+    /* What this turn accepted stands before it: read behind a lower limit it would be refused. */
+    if (p != NULL && !tasktab_keep_log(t, p, out))
+        t->lost_record = true;
     rc = t->o.shared != NULL && (p == NULL || p->epoch != m->part_epoch)
              ? tasktab_shared_open(t, m, &r)
              : open_part(t, m, &r);

@@ -649,6 +649,22 @@ static void do_something(struct rng *g)
         pass((msec_t)rng_below(g, 100000));
 }
 
+Test(task_table, a_limit_falls_behind_what_its_turn_accepted)
+{
+    uint64_t before;
+
+    open_part(3, 8);
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(put_at(3, 8, "q", "a").code, CODE_DONE);
+    send(MNG, &(struct msg){ .type = MSG_PART_OPEN,
+                             .part_open = { EPOCH, 3, 8, "q*", 0, NULL, 1, false } });
+    turn();
+    cr_expect_eq(put_at(3, 8, "q", "a").code, CODE_FULL);
+    turn();
+    before = tabrig_digest(&rig);
+    cr_expect_eq(again(), before, "what is above it is read again");
+}
+
 Test(task_table, what_is_written_makes_the_same_table)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {

@@ -16,6 +16,8 @@ struct plan {
     double fail, vanish, late; /* workers: nack; never come back; come after the lease */
     double kill, whole, refuse, down, snapshot, move, jump; /* whole: of the last group */
     double redefine, tell; /* other limits of keys; another rate of the partition */
+    bool shared;           /* store: redis */
+    double lost;           /* of the commands to that Redis, and their answers */
 };
 
 void plan_draw_tasks(struct plan *p, uint64_t seed);

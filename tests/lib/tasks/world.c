@@ -71,6 +71,8 @@ static int read_journal(struct world *w, struct engine *e)
 {
     size_t at = 0;
 
+    if (w->plan.shared)
+        return shared_read(&w->shared, read_group, e);
     while (at + GROUP_HEAD <= w->journal.len) {
         const uint8_t *p = w->journal.data + at;
         uint32_t n;
@@ -108,18 +110,24 @@ static void free_engine(struct engine *e)
     free(e);
 }
 
-/* The turn's group is on the disk. */
+/* The turn's group is on the disk, or in Redis. */
 static void flush(struct world *w)
 {
-    if (w->e->log.len > 0)
+    if (w->plan.shared)
+        shared_write(&w->shared, w->e);
+    else if (w->e->log.len > 0)
         write_group(&w->journal, &w->e->log);
+    if (w->shared.broken)
+        world_broke(w, "J18: an old owner of Redis' keys is believed, or a new one is not");
     engine_log_reset(w->e);
 }
 
-/* From the journal, as after a restart. */
+/* From the journal, as after a restart; or by the next owner. */
 static void reopen(struct world *w)
 {
     free_engine(w->e);
+    if (w->plan.shared)
+        shared_open(&w->shared);
     new_engine(w);
     if (read_journal(w, w->e) < 0)
         world_broke(w, "the journal cannot be read");
@@ -172,8 +180,11 @@ static void kill_node(struct world *w)
     size_t before = w->journal.len;
     msec_t down = (msec_t)(rng_unit(&w->rng) * w->plan.down);
 
-    flush(w);
-    if (!rng_chance(&w->rng, w->plan.whole))
+    if (w->plan.shared)
+        shared_dies(&w->shared, w->e, rng_chance(&w->rng, w->plan.whole));
+    else
+        flush(w);
+    if (!w->plan.shared && !rng_chance(&w->rng, w->plan.whole))
         w->journal.len = before + rng_below(&w->rng, w->journal.len - before + 1);
     nobody_is_answered(w);
     w->now.ms += down;
@@ -195,14 +206,18 @@ static void refuse(struct world *w)
     w->refused++;
 }
 
-/* Another node takes the partition from a snapshot; the old owner does nothing any more (J18). */
+/* Another node takes the partition from a snapshot, or opens it in Redis; the old owner does nothing
+ * any more (J18). */
 static void move(struct world *w)
 {
     struct engine *old;
     struct trec_text name = task_text('q', 0);
     struct taken t;
 
-    snapshot(w);
+    if (w->plan.shared)
+        shared_open(&w->shared);
+    else
+        snapshot(w);
     old = w->e;
     engine_fence(old, true);
     engine_advance(old, (struct task_now){ w->now.ms + 1000000, w->now.wall_ms + 1000000 }, 1000);
@@ -335,7 +350,7 @@ static void one_step(struct world *w)
     }
     advance(w);
     flush(w);
-    if (rng_chance(&w->rng, w->plan.snapshot))
+    if (!w->plan.shared && rng_chance(&w->rng, w->plan.snapshot))
         snapshot(w);
     if (rng_chance(&w->rng, w->plan.move))
         move(w);
@@ -354,6 +369,8 @@ bool world_run(struct world *w, uint64_t seed)
     plan_draw_tasks(&w->plan, seed);
     rng_seed(&w->rng, seed);
     buf_init(&w->journal);
+    if (w->plan.shared)
+        shared_init(&w->shared, &w->rng, w->plan.lost);
     w->now = (struct task_now){ START, START };
     w->model = model_new();
     new_engine(w);
@@ -372,4 +389,5 @@ void world_free(struct world *w)
     free_engine(w->e);
     model_free(w->model);
     buf_fini(&w->journal);
+    shared_fini(&w->shared);
 }

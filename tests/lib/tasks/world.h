@@ -3,7 +3,8 @@
  * A step is a turn of the process: time passes, some callers and workers say something, the
  * records go to the journal as one group, the answers go out. At the end of a turn the node
  * may be killed: the group is then torn (and gone) or whole, and nobody gets an answer; or
- * the disk refuses it, and the node rebuilds itself from the journal.
+ * the disk refuses it, and the node rebuilds itself from the journal. In some seeds the records are
+ * in a Redis (shared.h), and the next owner opens them there.
  *
  * The model (model.h) knows only what answers say, and looks after every step. */
 #ifndef SEGQ_TASKS_WORLD_H
@@ -13,6 +14,7 @@
 #include "tests/lib/tasks/limits.h"
 #include "tests/lib/tasks/plan.h"
 #include "tests/lib/tasks/said.h"
+#include "tests/lib/tasks/shared.h"
 
 #include "task/engine/clock.h"
 
@@ -30,6 +32,7 @@ struct world {
     struct task_now now;
     struct buf journal;   /* groups: length 4, sum 8, records */
     size_t snap_bytes;    /* of the journal's first group, a snapshot */
+    struct shared shared; /* in place of the journal, in some seeds */
     struct said said[SAID_MAX]; /* of this turn: not answered yet */
     unsigned n_said;
     struct model *model;

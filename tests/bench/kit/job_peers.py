@@ -61,6 +61,11 @@ class RedisJobs:
     def procs(self):
         return [self.proc]
 
+    def waiting(self):
+        """Jobs of the stream that were not acknowledged."""
+        return int(subprocess.run([tool("redis-cli"), "-p", str(self.port), "XLEN", "jobs"],
+                                  check=True, stdout=subprocess.PIPE, text=True).stdout)
+
 
 class Backends(Proc):
     """A postmaster, with the CPU of the sessions that it has served (those that have ended)."""

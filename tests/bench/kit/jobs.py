@@ -4,21 +4,24 @@ it and on its peers.
 import json
 import os
 import subprocess
+import time
 
 from kit import stats
-from kit.procs import Failed
+from kit.procs import Failed, wait_for
+from kit.scene import metrics
 from kit.segq import Cluster
 
 
 class Tasks:
-    """A segq cluster with one task node, both on core 0 with the router: every process that a job
-    costs time is where a peer's only one is."""
+    """A segq cluster with one task node, on core 0 with the router (and its Redis): every process
+    that a job costs time is where a peer's only one is."""
 
     proto = "segq"
 
-    def __init__(self, ctx, journal="os", pools=(), sets=()):
+    def __init__(self, ctx, journal="os", pools=(), sets=(), store="journal"):
         self.ctx, self.name = ctx, "segq"
-        self.cluster = Cluster(ctx, task_nodes=1, sets=[f"task.journal={journal}", *sets])
+        self.cluster = Cluster(ctx, task_nodes=1, sets=[f"task.journal={journal}", *sets],
+                               task_store=store)
         for name, keys in dict(pools).items():
             self.ctl("pool", "add", name, *keys)
         self.port = self.cluster.router_port()
@@ -26,6 +29,8 @@ class Tasks:
             self.token = f.read().strip()
         if ctx.cores > 1:
             self.node().pin(0)
+            if store == "redis":
+                self.cluster.proc("redis").pin(0)
 
     def ctl(self, *words):
         p = subprocess.run([os.path.join(self.ctx.build, "bin/segqctl"), "--dir", self.cluster.dir,
@@ -38,6 +43,10 @@ class Tasks:
 
     def procs(self):
         return self.cluster.all()
+
+    def waiting(self):
+        """Jobs in line."""
+        return int(metrics(self.cluster.port + 47)["segq_task_waiting"])
 
     def parts(self):
         """Whose CPU is told apart."""
@@ -82,6 +91,16 @@ def run(ctx, side, what, **opts):
     for name, p in parts.items():
         r[name] = (p.cpu_s() - of_part[name]) * 1e6 / r["jobs"]
     return r
+
+
+def killed(ctx, side, kill):
+    """Seconds until it takes a job in again."""
+    began = time.monotonic()
+    kill()
+    wait_for(f"{side.name} is back", lambda: subprocess.run(
+        argv_of(ctx, side, "put", jobs=1, conns=1), stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL).returncode == 0, 120)
+    return stats.summary([time.monotonic() - began])
 
 
 def column(rounds, name):

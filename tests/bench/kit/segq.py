@@ -14,7 +14,7 @@ class Cluster:
     Queue `login`; releases nothing unless told."""
 
     def __init__(self, ctx, routers=1, seg_nodes=1, capacity=None, release_per_s=0, sets=(),
-                 pin=True, task_nodes=0):
+                 pin=True, task_nodes=0, task_store="journal"):
         self.ctx = ctx
         self.port = ctx.ports(100)
         self.dir = os.path.join(ctx.tmp, f"segq{self.port}")
@@ -23,7 +23,7 @@ class Cluster:
                 "--routers", str(routers), "--seg-nodes", str(seg_nodes),
                 "--release-per-s", str(release_per_s)]
         if task_nodes:
-            argv += ["--task-nodes", str(task_nodes)]
+            argv += ["--task-nodes", str(task_nodes), "--task-store", task_store]
         if capacity:
             argv += ["--capacity", str(capacity)]
         if not release_per_s:

@@ -103,16 +103,6 @@ def scheduled_cases(ctx, side):
                one((side.node().cpu_s() - before) / seconds * 100), aim=0.1, aim_op="<=", aim_on="segq")
 
 
-def killed(ctx, side, kill):
-    """Seconds until it takes a job in again."""
-    began = time.monotonic()
-    kill()
-    wait_for(f"{side.name} is back", lambda: subprocess.run(
-        jobs.argv_of(ctx, side, "put", jobs=1, conns=1), stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL).returncode == 0, 120)
-    return one(time.monotonic() - began)
-
-
 def pending_cases(ctx, side, peer):
     n, held = ctx.waiting(PENDING), []
     for s, proc in ((side, side.node()), (peer, peer.proc)):
@@ -121,8 +111,8 @@ def pending_cases(ctx, side, peer):
         held.append(one((proc.private() - was) / n))
     yield case(f"{n} pending: memory beside bodies", "bytes a task", *held, peer.name, aim=64,
                aim_op="<=", aim_on="segq")
-    back = [killed(ctx, side, lambda: os.kill(side.node().pid, signal.SIGKILL)),
-            killed(ctx, peer, lambda: (peer.proc.end(signal.SIGKILL), peer.start()))]
+    back = [jobs.killed(ctx, side, lambda: os.kill(side.node().pid, signal.SIGKILL)),
+            jobs.killed(ctx, peer, lambda: (peer.proc.end(signal.SIGKILL), peer.start()))]
     yield case(f"{n} pending: back after kill -9", "s", *back, peer.name, aim=2, aim_op="<=",
                aim_on="segq")
 

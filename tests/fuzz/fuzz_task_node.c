@@ -1,7 +1,7 @@
-/* fuzz_task_node.c: a hostile router, and a manager that is not always right. Whatever they say of
- * partitions, tasks and leases, what the node answers fits on the wire, and what it has written
- * makes the same table again, with every body in its place. Bytes: steps, each a letter and its
- * numbers. */
+/* fuzz_task_node.c: a hostile router, a hostile task node that copies partitions, and a manager that
+ * is not always right. Whatever they say of partitions, tasks and leases, what the node answers fits
+ * on the wire, and what it has written makes the same table again, with every body in its place.
+ * Bytes: steps, each a letter and its numbers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MNG = 1, ROUTER = 2, KNOWN = 16 };
+enum { MNG = 1, ROUTER = 2, PEER = 3, KNOWN = 16 };
 
 struct world {
     struct fuzz_bytes in;
@@ -25,6 +25,7 @@ struct world {
     task_no no[KNOWN];     /* some that it has heard of */
     uint64_t lease[KNOWN]; /* likewise */
     unsigned heard;
+    struct buf chunk; /* the last one of its own that it sent */
 };
 
 static void must(bool ok)
@@ -46,6 +47,10 @@ static void hear(struct world *w, const struct msg *m)
                  : m->type == MSG_TASK_TAKE_ANS ? m->task_take_ans.n
                                                 : 0;
 
+    if (m->type == MSG_PCOPY_CHUNK) {
+        buf_reset(&w->chunk);
+        buf_append(&w->chunk, m->pcopy_chunk.data.p, m->pcopy_chunk.data.n);
+    }
     for (uint32_t i = 0; i < n; i++, w->heard++) {
         bool taken = m->type == MSG_TASK_TAKE_ANS;
 
@@ -97,6 +102,7 @@ static void links(struct world *w)
 {
     tasktab_up(w->rig.t, MNG, RPC_MANAGER, "manager", &w->out);
     tasktab_up(w->rig.t, ROUTER, RPC_ROUTER, "router", &w->out);
+    tasktab_up(w->rig.t, PEER, RPC_TASK, "peer", &w->out);
     hear_all(w);
 }
 
@@ -230,6 +236,51 @@ static void take(struct world *w)
     message(w, ROUTER, &(struct msg){ .type = MSG_TASK_TAKE, .task_take = m });
 }
 
+static void copy_out(struct world *w)
+{
+    struct msg_part_out m = { .epoch = 3, .part = part(w), .part_epoch = 1 + fuzz_num(&w->in) % 3,
+                              .to_epoch = 1 + fuzz_num(&w->in) % 4, .node = "peer", .addr = "p:1" };
+
+    message(w, MNG, &(struct msg){ .type = MSG_PART_OUT, .part_out = m });
+}
+
+static void copy_begins(struct world *w)
+{
+    struct msg_pcopy_begin m = { .part = part(w), .part_epoch = fuzz_num(&w->in) % 4, .match = "q*",
+                                 .max_tasks = (uint32_t)fuzz_num(&w->in),
+                                 .tasks = (uint32_t)fuzz_num(&w->in) };
+
+    message(w, PEER, &(struct msg){ .type = MSG_PCOPY_BEGIN, .pcopy_begin = m });
+}
+
+/* Records of the fuzzer's; or what this node sent of another partition, with a byte changed. */
+static void copy_chunk(struct world *w)
+{
+    struct msg_pcopy_chunk m = { .part = part(w), .part_epoch = fuzz_num(&w->in) % 4 };
+    uint64_t at, x;
+
+    m.seq = (uint32_t)fuzz_num(&w->in);
+    m.last = fuzz_num(&w->in) % 2;
+    m.tasks = (uint32_t)fuzz_num(&w->in);
+    m.data = bytes(w);
+    at = fuzz_num(&w->in);
+    x = fuzz_num(&w->in);
+    if (m.data.n == 0 && w->chunk.len > 0) {
+        w->chunk.data[at % w->chunk.len] ^= (uint8_t)x;
+        m.data = (struct bytes_of){ (uint32_t)w->chunk.len, w->chunk.data };
+    }
+    message(w, PEER, &(struct msg){ .type = MSG_PCOPY_CHUNK, .pcopy_chunk = m });
+}
+
+static void copy_acked(struct world *w)
+{
+    struct msg_pcopy_ack m = { .part = part(w), .part_epoch = fuzz_num(&w->in) % 4 };
+
+    m.seq = (uint32_t)fuzz_num(&w->in);
+    m.state = (uint8_t)(fuzz_num(&w->in) % (PCOPY_REFUSED + 1));
+    message(w, PEER, &(struct msg){ .type = MSG_PCOPY_ACK, .pcopy_ack = m });
+}
+
 /* The end of the process, and its next start. */
 static void restart(struct world *w)
 {
@@ -283,6 +334,18 @@ static void step(struct world *w)
     case 'g':
         get(w);
         break;
+    case 'O':
+        copy_out(w);
+        break;
+    case 'B':
+        copy_begins(w);
+        break;
+    case 'C':
+        copy_chunk(w);
+        break;
+    case 'A':
+        copy_acked(w);
+        break;
     case 't':
         turn(w);
         w->now.ms += (msec_t)(fuzz_num(&w->in) % (1u << 30));
@@ -328,6 +391,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     restart(w);
     tabrig_fini(&w->rig);
     outbox_fini(&w->out);
+    buf_fini(&w->chunk);
     free(w);
     return 0;
 }

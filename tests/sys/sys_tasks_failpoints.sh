@@ -59,7 +59,7 @@ orders() { # an operator's: a task goes first, dead ones wait again, a pool is p
 }
 helper others
 helper orders
-drive_tasks 100000 --rate 100 --lease 2 --named 0.3 --extended 0.3 --nacked 0.2 --lapsed 0.1 --patience 300 --seed points
+drive_tasks 100000 --rate 100 --lease 2 --named 0.3 --extended 0.3 --nacked 0.2 --lapsed 0.1 --patience 300 --looks 1000 --seed points
 tasks_go_on "at first"
 
 for record in ACCEPT START EXTEND RETRY DONE CANCEL STOP ORDER READ RUN PART; do # that somebody waits for

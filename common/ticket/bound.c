@@ -20,11 +20,38 @@ bool bound_htu_ok(const char *s)
            strstr(s, "/.") == NULL;
 }
 
+/* False: it is there, and unfit. */
+static bool take_text(char *to, const json_t *m, bool (*ok)(const char *))
+{
+    const char *s = json_string_value(m);
+
+    if (m == NULL)
+        return true;
+    if (s == NULL || !ok(s))
+        return false;
+    strcpy(to, s); /* it fits, says ok() */
+    return true;
+}
+
+const char *bound_take(struct bound *b, const json_t *o)
+{
+    const json_t *use = json_object_get(o, "use");
+
+    *b = (struct bound){ .once = use != NULL };
+    if (!take_text(b->htm, json_object_get(o, "htm"), bound_htm_ok))
+        return "htm must be a method in 1 to 16 capital letters";
+    if (!take_text(b->htu, json_object_get(o, "htu"), bound_htu_ok))
+        return "htu must be a path of 1 to 100 characters, without escapes, dots or a query";
+    if (use != NULL && (!json_is_string(use) || strcmp(json_string_value(use), "once") != 0))
+        return "use can only be \"once\"";
+    return NULL;
+}
+
 size_t bound_write(const struct bound *b, char out[BOUND_MAX])
 {
     size_t m = strlen(b->htm), u = strlen(b->htu);
 
-    if (!b->once && m == 0 && u == 0)
+    if (bound_is_none(b))
         return 0;
     out[0] = b->once ? '1' : '-';
     memcpy(out + 1, b->htm, m);

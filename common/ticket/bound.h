@@ -1,9 +1,11 @@
 /* bound.h: what a pass is bound to, if its ticket asked for it: the method and the path of the
- * requests that it is good for, and whether it is good once. Pure.
+ * requests that it is good for, and whether it is good once. Pure (jansson).
  * As text, for what is kept of the ticket: "1" (once) or "-", the method, a blank, the path; either
  * may be empty: "-GET /api/images", "1 ". */
 #ifndef SEGQ_BOUND_H
 #define SEGQ_BOUND_H
+
+#include <jansson.h>
 
 #include "common/base/base.h"
 
@@ -17,6 +19,13 @@ struct bound {
     char htu[BOUND_HTU_MAX + 1]; /* likewise; also the paths below it */
 };
 
+/* The members htm, htu and use of an object; what is not there is empty. NULL, or what is wrong: one
+ * sentence of ours. */
+const char *bound_take(struct bound *b, const json_t *o);
+static inline bool bound_is_none(const struct bound *b)
+{
+    return !b->once && b->htm[0] == '\0' && b->htu[0] == '\0';
+}
 /* Such texts: capital letters; a path without escapes, dots or a query. */
 bool bound_htm_ok(const char *s);
 bool bound_htu_ok(const char *s);

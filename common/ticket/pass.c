@@ -244,32 +244,6 @@ static bool take_time(json_t *o, const char *name, int64_t absent, int64_t *out)
     return true;
 }
 
-/* One of its texts; false: it is there, and unfit. */
-static bool take_bound_text(char *to, const json_t *m, bool (*ok)(const char *))
-{
-    const char *s = json_string_value(m);
-
-    if (m == NULL)
-        return true;
-    if (s == NULL || !ok(s))
-        return false;
-    strcpy(to, s); /* it fits, says ok() */
-    return true;
-}
-
-/* A binding that we do not understand opens nothing. */
-static bool take_bound(struct pass_view *v, const json_t *o)
-{
-    const json_t *htm = json_object_get(o, "htm"), *htu = json_object_get(o, "htu");
-    const json_t *use = json_object_get(o, "use");
-
-    v->is_bound = htm != NULL || htu != NULL || use != NULL;
-    v->bound.once = use != NULL;
-    return take_bound_text(v->bound.htm, htm, bound_htm_ok) &&
-           take_bound_text(v->bound.htu, htu, bound_htu_ok) &&
-           (use == NULL || (json_is_string(use) && strcmp(json_string_value(use), "once") == 0));
-}
-
 static int read_claims(struct pass_view *v, const char *s, size_t n)
 {
     uint8_t raw[PAYLOAD_MAX];
@@ -286,7 +260,8 @@ static int read_claims(struct pass_view *v, const char *s, size_t n)
            (v->lane = take_str(v, &used, o, "lane")) != NULL &&
            take_time(o, "iat", 0, &v->iat_s) && take_time(o, "nbf", v->iat_s, &v->nbf_s) &&
            take_time(o, "exp", 0, &v->exp_s) && /* without one it has expired */
-           take_bound(v, o);
+           bound_take(&v->bound, o) == NULL; /* one that we do not understand opens nothing */
+    v->is_bound = !bound_is_none(&v->bound);
     json_decref(o);
     return good ? 0 : SQ_EINVAL;
 }

@@ -8,11 +8,15 @@
 #ifndef SEGQ_ROUTER_PERMIT_BODY_H
 #define SEGQ_ROUTER_PERMIT_BODY_H
 
+#include "common/http/http.h"
 #include "router/api/json_body.h"
 
-bool body_is_permit(const char *p, size_t n);
-/* Of such a body: the head of what is kept of its ticket, into b. 0; SQ_EINVAL and *why: one
- * sentence of ours; SQ_ENOMEM. */
-SQ_CHECK int body_permit(struct join_body *b, const char *p, size_t n, const char **why);
+/* By its bytes: nearly every body of a task is told at once. */
+bool body_may_be_permit(const char *p, size_t n);
+/* What the pass shall be bound to. 0; SQ_EUNKNOWN: it is no permit's body; SQ_EINVAL and *why: one
+ * sentence of ours. */
+SQ_CHECK int body_permit(struct bound *b, struct slice body, const char **why);
+/* A join with that: it stands in j's head. */
+void body_bind(struct join_body *j, const struct bound *b);
 
 #endif

@@ -25,7 +25,7 @@ enum api_call permit_call(const struct http_req *q, const struct api_req *a)
     bool joins = a->call == API_TASKS;
 
     if (joins && q->method == HTTP_POST && queue_of(a->arg).n > 0 && api_bearer(q).n == 0 &&
-        body_is_permit(q->body.p, q->body.n))
+        body_may_be_permit(q->body.p, q->body.n))
         return API_PERMIT;
     if (joins || a->arg.n != TOKEN_TEXT_LEN || memchr(a->arg.p, '/', a->arg.n) != NULL)
         return a->call;
@@ -73,22 +73,23 @@ static void has_left(struct router *r, struct rflow *rf)
         api_failed(&r->ans, &rf->flow, router_request_id(r));
 }
 
-void permit_join(struct router *r, struct httpd_req *req, const struct http_req *q,
+bool permit_join(struct router *r, struct httpd_req *req, const struct http_req *q,
                  struct slice arg)
 {
     struct join_body b;
+    struct bound bound;
     const char *why;
-    int rc;
+    int rc = body_permit(&bound, q->body, &why);
 
-    if (!join_read(r, req, q, &b))
-        return;
-    rc = body_permit(&b, q->body.p, q->body.n, &why);
-    if (rc == SQ_EINVAL)
+    if (rc == SQ_EUNKNOWN)
+        return false;
+    if (rc < 0) {
         router_problem(r, req, API_BAD_REQUEST, why);
-    else if (rc < 0)
-        router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
-    else
+    } else if (join_read(r, req, q, &b)) {
+        body_bind(&b, &bound);
         join_ask(r, req, q, queue_of(arg), &b, joined);
+    }
+    return true;
 }
 
 void permit_one(struct router *r, struct httpd_req *req, const struct http_req *q,

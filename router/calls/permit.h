@@ -9,11 +9,12 @@
 #include "router/api/request.h"
 #include "router/state/router.h"
 
-/* What a call of tasks (API_TASKS, API_TASK) is: API_PERMIT, API_PERMIT_ONE, API_BAD_METHOD of such
- * a one; else unchanged. With a server's token it is never a permit. */
+/* What a call of tasks (API_TASKS, API_TASK) is: API_PERMIT (perhaps), API_PERMIT_ONE, API_BAD_METHOD
+ * of such a one; else unchanged. With a server's token it is never a permit. */
 enum api_call permit_call(const struct http_req *q, const struct api_req *a);
-/* API_PERMIT, API_PERMIT_ONE: answers, or begins a flow that will. arg: the call's. */
-void permit_join(struct router *r, struct httpd_req *req, const struct http_req *q,
+/* Both answer, or begin a flow that will. arg: the call's. False: it is no permit, but a task, and
+ * nothing is answered. */
+SQ_CHECK bool permit_join(struct router *r, struct httpd_req *req, const struct http_req *q,
                  struct slice arg);
 void permit_one(struct router *r, struct httpd_req *req, const struct http_req *q,
                 struct slice arg);

@@ -118,7 +118,12 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
         task_request(r->tasking, req, q, a, !router_tasks_apart(r->cfg));
         return true;
     case API_PERMIT:
-        permit_join(r, req, q, a->arg);
+        if (permit_join(r, req, q, a->arg))
+            return true;
+        if (r->tasking == NULL)
+            return page_nothing(r, req, q);
+        task_request(r->tasking, req, q, &(struct api_req){ .call = API_TASKS, .arg = a->arg },
+                     !router_tasks_apart(r->cfg));
         return true;
     case API_PERMIT_ONE:
         permit_one(r, req, q, a->arg);

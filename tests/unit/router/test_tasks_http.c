@@ -952,6 +952,8 @@ Test(task_claims, one_claim_is_one_task)
     cr_expect_eq(claimed("ride/5", jwt, "", ",\"payload\":[2]"), 422);
     cr_expect_eq(node.n, 1);
     cr_expect_eq(w.r->counts.claims, 3);
+    cr_expect_eq(claimed("ride/5", task_claim("\"jti\":\"p\","), "",
+                         ",\"payload\":{\"kind\":\"permit\"}"), 201, "a task of that word is no permit");
 }
 
 Test(task_claims, a_refused_claim_is_told_why)

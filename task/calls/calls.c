@@ -13,7 +13,7 @@
 
 #define RAMP_FIRST     0.1
 #define RAMP_FACTOR    1.5 /* a second */
-#define RAMP_ANY_SLOTS 64  /* at first a tenth of these, where there is no bound */
+#define SLOTS_ANY      1000 /* where the definition has no bound: descriptors have one */
 
 /* ---- definitions --------------------------------------------------------------------------- */
 
@@ -165,11 +165,9 @@ static double ramp_share(const struct endpoint *ep, msec_t now)
 static uint64_t slots(const struct endpoint *ep, msec_t now)
 {
     double share = ramp_share(ep, now);
-    uint64_t most = ep->def.max_concurrent;
+    uint64_t most = ep->def.max_concurrent == ENDPOINT_ANY ? SLOTS_ANY : ep->def.max_concurrent;
 
-    if (most == 0 || share >= 1)
-        return most;
-    return u64_max((uint64_t)((double)(most == ENDPOINT_ANY ? RAMP_ANY_SLOTS : most) * share), 1);
+    return most == 0 || share >= 1 ? most : u64_max((uint64_t)((double)most * share), 1);
 }
 
 /* Its rate's interval is longer on the ramp. */

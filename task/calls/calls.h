@@ -4,7 +4,8 @@
  *   the operator      it is not paused, and its definition is here, and can be used
  *   its rate          GCRA (rate.h), of this node's share; from an empty bucket
  *   its slots         tasks of its pools that run, also those of which nobody knows whether the
- *                     target still has them (a restart, a move): less than this node's share
+ *                     target still has them (a restart, a move): less than this node's share; a
+ *                     thousand if there is no bound
  *   the target        Retry-After of a 429 or 503 is over
  *   its breaker       breaker.h
  *   its ramp          behind a start, a pause and an open breaker a tenth of rate and slots, and

@@ -300,6 +300,18 @@ Test(calls, slots_rise_from_a_tenth)
     calls_fini(&calls);
 }
 
+Test(calls, without_a_bound_there_are_a_thousand_slots)
+{
+    struct msg_endpoint m = gen(1);
+    struct endpoint *ep;
+
+    m.max_concurrent = ENDPOINT_ANY;
+    ep = defined(&m);
+    cr_expect(endpoint_lets(ep, 999, NOW + 7000));
+    cr_expect_not(endpoint_lets(ep, 1000, NOW + 7000));
+    calls_fini(&calls);
+}
+
 Test(calls, a_share_of_nothing_lets_nothing_go)
 {
     struct msg_endpoint m = gen(1);

@@ -265,6 +265,7 @@ void calls_answered(struct going_call *g, const struct call_answer *a, msec_t no
 
     assert(g->step == CALL_SENT);
     g->step = CALL_ENDED;
+    g->fault = a->fault;
     *v = verdict_of(a, wall_ms);
     v->status = (uint32_t)a->status;
     v->spared |= v->kind == VERDICT_RETRY && g->probe;

@@ -71,6 +71,7 @@ struct going_call {
     int64_t due_ms; /* Unix ms: when it began to wait */
     char queue[TASK_NAME_MAX + 1];
     struct verdict verdict; /* ENDED */
+    enum call_fault fault;  /* ENDED: why there was no answer */
     struct buf result;      /* ENDED: in the form that is kept (reply.h) */
     struct caller *sender;  /* of the sender, as is what follows */
     void *target, *sending;

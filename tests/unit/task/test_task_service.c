@@ -401,6 +401,9 @@ Test(task_service, a_call_that_fails_is_tried_again_or_dead)
     target.answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     WAIT(get(no)->state == TASK_SUCCEEDED);
     cr_expect_eq(get(no)->attempts, 2);
+    cr_assert_geq(get(no)->n_history, 1);
+    cr_expect_eq(get(no)->history[0].end, ATTEMPT_STATUS);
+    cr_expect_eq(get(no)->history[0].number, 500);
     cr_expect_not_null(strstr(target.last, "\r\nsegq-redelivered: 1\r\n"), "%s", target.last);
     target_fini(&target);
 }
@@ -453,6 +456,8 @@ Test(task_service, a_dead_target_burns_nothing)
         dead += g->state == TASK_DEAD;
         if (g->state == TASK_WAITING)
             cr_expect(g->eta == TASK_ETA_ENDPOINT && g->eta_ms == -1);
+        else if (g->n_history > 0)
+            cr_expect(g->history[0].reason.n == 7 && memcmp(g->history[0].reason.p, "connect", 7) == 0);
     }
     cr_expect_eq(dead, 0);
     cr_expect(attempts >= 10 && attempts <= 20, "%u", attempts);

@@ -372,21 +372,31 @@ static int parse_head(struct http_state *st, struct http_req *r, struct head *h,
     return judge(r, h);
 }
 
-bool http_next(struct slice *rest, const char *lower, struct slice *v)
+bool http_next_field(struct slice *rest, struct slice *name, struct slice *value)
 {
     struct http_cur c = { .p = rest->p, .end = rest->p + rest->n };
-    size_t n = strlen(lower);
     struct http_field f;
-    bool in_value;
+    bool in_value, found = http_field(&c, &f, &in_value) > 0 && f.name.n > 0;
 
-    while (http_field(&c, &f, &in_value) > 0 && f.name.n > 0) {
-        if (f.name.n != n || !http_ieq(f.name.p, lower, n))
+    *rest = (struct slice) { c.p, found ? (size_t)(c.end - c.p) : 0 };
+    if (found) {
+        *name = f.name;
+        *value = f.value;
+    }
+    return found;
+}
+
+bool http_next(struct slice *rest, const char *lower, struct slice *v)
+{
+    size_t n = strlen(lower);
+    struct slice name, value;
+
+    while (http_next_field(rest, &name, &value)) {
+        if (name.n != n || !http_ieq(name.p, lower, n))
             continue;
-        *v = f.value;
-        *rest = (struct slice) { c.p, (size_t)(c.end - c.p) };
+        *v = value;
         return true;
     }
-    rest->n = 0;
     return false;
 }
 

@@ -86,8 +86,10 @@ SQ_CHECK int64_t http_parse(struct http_state *st, struct http_req *r, char *buf
  * requests that are no hot path. */
 unsigned http_find(const struct http_req *r, const char *lower, struct slice *v);
 
-/* The next field of that name in `rest`, which goes behind it; false: there is none. Begin
- * with a copy of http_req.fields. */
+/* The next field in `rest`, which goes behind it; false: there is none. Begin with a copy of
+ * http_req.fields. */
+bool http_next_field(struct slice *rest, struct slice *name, struct slice *value);
+/* The next of that name, likewise. */
 bool http_next(struct slice *rest, const char *lower, struct slice *v);
 
 /* Decodes %XX once in place; returns the new length, or -1 for a bad escape, an encoded

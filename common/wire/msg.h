@@ -141,12 +141,12 @@ enum msg_ways {
     X(ENDPOINT, 114, endpoint, M2T)      /* where calls go, and the node's share */      \
     X(ENDPOINT_DROP, 115, endpoint_drop, M2T)
 #define MSG_TASK_REPORTS(X)                                                              \
+    X(ENDPOINT_STATUS, 118, endpoint_status, T2M)                                        \
     X(PART_STATUS, 130, part_status, T2M)
 #define MSG_TASK_OTHERS(X)                                                               \
     X(TASK_DO, 126, task_do, M2T)        /* what operators ask and order of tasks */     \
     X(TASK_DO_ANS, 127, task_do_ans, T2M)                                                \
-    X(TASK_REG, 131, task_reg, T2M)      /* the first message on a link */              \
-    X(ENDPOINT_STATUS, 118, endpoint_status, T2M)
+    X(TASK_REG, 131, task_reg, T2M)      /* the first message on a link */
 
 /* A partition's copy: from its node to another one, which answers ACK. */
 #define MSG_PART_COPIES(X)                                                               \

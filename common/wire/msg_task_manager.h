@@ -17,7 +17,7 @@
 #define POOL_RULES_MAX 64   /* numbers */
 #define ENDPOINTS_MAX  1024 /* of a cluster */
 
-#define ENDPOINT_ANY       UINT64_MAX
+#define ENDPOINT_ANY       ((uint64_t)INT64_MAX)
 #define ENDPOINT_URL_MAX   1024
 #define ENDPOINT_FILE_MAX  255
 #define ENDPOINT_ALLOW_MAX 32 /* networks */

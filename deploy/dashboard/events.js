@@ -8,6 +8,8 @@ const segments = n => s(n, 'segment', 'segments');
 const held = e =>
   e.partitions === undefined ? segments(e.segments) : s(e.partitions, 'partition', 'partitions');
 const node = e => `${e.partitions === undefined ? 'Segment' : 'Task'} node ${e.node}`;
+const configured = e =>
+  e.endpoint ? `Endpoint ${e.endpoint}` : e.pool ? `Pool ${e.pool}` : `Queue ${e.queue}`;
 const people = n => s(n, 'person', 'people');
 
 const SENTENCES = {
@@ -34,9 +36,11 @@ const SENTENCES = {
   queue_created: e => `Queue ${e.queue} created`,
   queue_restored: e => `Queue ${e.queue} restored`,
   queue_changed: e => `Queue ${e.queue}: definition changed (version ${e.version})`,
-  applied: e => `${e.pool ? `Pool ${e.pool}` : `Queue ${e.queue}`} applied from queuemng.yaml`,
-  not_applied: e =>
-    `${e.pool ? `Pool ${e.pool}` : `Queue ${e.queue}`} of queuemng.yaml is NOT applied: ${e.why}`,
+  applied: e => `${configured(e)} applied from queuemng.yaml`,
+  not_applied: e => `${configured(e)} of queuemng.yaml is NOT applied: ${e.why}`,
+  endpoint_created: e => `Endpoint ${e.endpoint} created: ${e.url}`,
+  endpoint_changed: e => `Endpoint ${e.endpoint}: definition changed (version ${e.version})`,
+  endpoint_removed: e => `Endpoint ${e.endpoint} REMOVED, with its pools and their tasks`,
   pool_created: e => `Pool ${e.pool} created (${s(e.partitions, 'partition', 'partitions')})`,
   pool_changed: e => `Pool ${e.pool}: definition changed (version ${e.version})`,
   pool_removed: e => `Pool ${e.pool} REMOVED, with its tasks`,

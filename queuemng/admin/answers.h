@@ -10,7 +10,7 @@ struct admin_call { /* one request */
     struct mng_service *s;
     const struct admin_req *q;
     struct admin_ans *a;
-    char name[NAME_MAX_LEN + 1]; /* of the queue, pool or node in the path */
+    char name[NAME_MAX_LEN + 1]; /* of the queue, pool, endpoint or node in the path */
     json_t **later; /* not NULL: the answer is held back, and here goes its entry of the log */
 };
 

@@ -71,6 +71,10 @@ static json_t *subject(struct admin_change *x, struct mng_service *s)
         const struct pool_def *d = mng_pool_get(s->mng, x->name, NULL);
 
         return d != NULL ? admin_def_json(d, pool_def_keys, 0) : NULL;
+    } else if (strcmp(x->kind, "endpoint") == 0) {
+        const struct endpoint_def *d = mng_endpoint_get(s->mng, x->name, NULL);
+
+        return d != NULL ? admin_def_json(d, endpoint_def_keys, 0) : NULL;
     } else if (strcmp(x->kind, "node") == 0) {
         struct node_ask a = { x->name, NULL };
 
@@ -101,6 +105,8 @@ void admin_change_begin(struct admin_change *x, struct admin_call *c, const char
         x->kind = "queue";
     else if (name_in(path, "pools/", "", x->name))
         x->kind = "pool";
+    else if (name_in(path, "endpoints/", "/", x->name))
+        x->kind = "endpoint";
     else if (name_in(path, "nodes/", "/", x->name))
         x->kind = "node";
     else if (name_in(path, "tasks/", "/", x->name))

@@ -7,7 +7,7 @@
 
 struct admin_change {
     bool watched;
-    const char *kind; /* "queue", "pool", "node", "task" or "" */
+    const char *kind; /* "queue", "pool", "endpoint", "node", "task" or "" */
     char name[NAME_MAX_LEN + 1];
     json_t *before;   /* owned; NULL: was not there */
 };

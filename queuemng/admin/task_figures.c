@@ -94,12 +94,25 @@ static void add_pool(void *ctx, const void *view)
         (void)json_object_update_new(j, json_pack("{s:f,s:s}", "rate_per_s", v->rate_per_s,
                                                   "limited_by", v->limited_by));
     (void)json_object_update_new(
-        j, json_pack("{s:s,s:b,s:I,s:I,s:o,s:o*,s:o*}", "pool", v->def->match, "paused",
-                     v->def->paused, "version", INT(v->version), "away", INT(v->away), "held",
-                     holds(v), "partitions", parts, "def",
+        j, json_pack("{s:s,s:b,s:s,s:I,s:I,s:o,s:o*,s:o*}", "pool", v->def->match, "paused",
+                     v->def->paused, "endpoint", v->def->endpoint, "version",
+                     INT(v->version), "away", INT(v->away), "held", holds(v), "partitions", parts, "def",
                      full && x->full != NULL ? admin_def_json(v->def, pool_def_keys, v->version)
                                              : NULL));
     (void)json_array_append_new(x->list, j);
+}
+
+static void add_endpoint(void *list, const void *view)
+{
+    const struct mng_endpoint_view *v = view;
+
+    (void)json_array_append_new(
+        list, json_pack("{s:s,s:s,s:b,s:I,s:f,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "name", v->def->name,
+                        "url", v->def->url, "paused", v->def->paused, "version", INT(v->version),
+                        "rate_per_s", v->def->rate_per_s, "max_concurrent",
+                        INT(v->def->max_concurrent), "nodes", INT(v->nodes), "open", INT(v->open),
+                        "in_flight", INT(v->sum.in_flight), "sent", INT(v->sum.sent), "succeeded",
+                        INT(v->sum.succeeded), "failed", INT(v->sum.failed), "ms", INT(v->sum.ms)));
 }
 
 static void add_node(void *list, const void *view)
@@ -119,10 +132,11 @@ json_t *admin_task_figures(const struct mng_service *s, const char *pool)
 {
     struct mng_part_moves n = mng_part_moves(s->mng);
     struct pools x = { s, json_array(), pool };
-    json_t *nodes = json_array();
+    json_t *nodes = json_array(), *endpoints = json_array();
 
     mng_each_pool(s->mng, add_pool, &x);
     mng_each_task_node(s->mng, add_node, nodes);
-    return json_pack("{s:o,s:o,s:{s:I,s:I,s:I}}", "pools", x.list, "nodes", nodes, "moves", "running",
-                     INT(n.running), "done", INT(n.done), "aborted", INT(n.aborted));
+    mng_each_endpoint(s->mng, add_endpoint, endpoints);
+    return json_pack("{s:o,s:o,s:o,s:{s:I,s:I,s:I}}", "pools", x.list, "nodes", nodes,
+                     "endpoints", endpoints, "moves", "running", INT(n.running), "done", INT(n.done), "aborted", INT(n.aborted));
 }

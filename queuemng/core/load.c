@@ -293,7 +293,7 @@ static load_fn loader_of(const char *key)
         { "node/", load_node },   { "queue/", load_queue },
         { "chain/", load_chain }, { "mark/", load_marks },
         { "sched/", load_sched }, { "pool/", pool_load },
-        { "task_node/", load_task_node },
+        { "task_node/", load_task_node }, { "endpoint/", endpoint_load },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(v); i++)

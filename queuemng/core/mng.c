@@ -53,6 +53,7 @@ struct mng *mng_new(const struct mng_opts *o)
     map_init(&m->peer_router, 0);
     map_init(&m->queue_by_name, rng_u64(&m->rng));
     list_init(&m->tasks.pools);
+    list_init(&m->tasks.endpoints);
     list_init(&m->tasks.nodes);
     list_init(&m->tasks.gone);
     map_init(&m->tasks.part_by_no, 0);
@@ -76,6 +77,8 @@ void mng_free(struct mng *m)
     free(m->node);
     each_pool(m, p)
         pool_free(m, p);
+    each_endpoint(m, x)
+        endpoint_free(m, x);
     each_task_node(m, n)
         free(n);
     each_gone(m, g)

@@ -25,6 +25,7 @@
 #include "queuemng/core/tick.h"
 #include "queuemng/core/view.h"
 #include "queuemng/policy/eta_lane.h"
+#include "queuemng/policy/endpoint_def.h"
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/queue_def.h"
 #include "queuemng/state/opts.h"

@@ -8,6 +8,7 @@
 #include "queuemng/core/step.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/endpoints.h"
 #include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/table.h"
 
@@ -34,24 +35,93 @@ const struct pool_def *mng_pool_get(const struct mng *m, const char *match, uint
     return p != NULL ? &p->def : NULL;
 }
 
+static int pool_may_delete(const struct mpool *p, struct err *e)
+{
+    struct part_status_row sum;
+    bool known = pool_sum(p, &sum);
+
+    if (known && sum.scheduled + sum.waiting + sum.running == 0)
+        return 0;
+    return err_set(e, SQ_ECONFLICT, "pool %s: its tasks would go with it: %llu wait, %llu are "
+                   "scheduled, %llu run%s. With final=true it is removed all the same",
+                   p->def.match, (unsigned long long)sum.waiting,
+                   (unsigned long long)sum.scheduled, (unsigned long long)sum.running,
+                   known ? "" : ", and some partitions are away");
+}
+
 int mng_pool_delete(struct mng *m, msec_t now_ms, const char *match, bool final,
                     struct mng_out *out, struct err *e)
 {
     struct mpool *p = pool_find(m, match);
-    struct part_status_row sum;
-    bool known;
+    int rc = 0;
 
     if (p == NULL)
         return err_set(e, SQ_EUNKNOWN, "no pool %s", match);
-    known = pool_sum(p, &sum);
-    if (!final && (!known || sum.scheduled + sum.waiting + sum.running != 0))
-        return err_set(e, SQ_ECONFLICT, "pool %s: its tasks would go with it: %llu wait, %llu "
-                       "are scheduled, %llu run%s. With final=true it is removed all the same",
-                       match, (unsigned long long)sum.waiting, (unsigned long long)sum.scheduled,
-                       (unsigned long long)sum.running,
-                       known ? "" : ", and some partitions are away");
+    if (!final)
+        rc = pool_may_delete(p, e);
+    if (rc < 0)
+        return rc;
     mng_begin(m, now_ms, out);
     pool_remove(m, p);
+    mng_end(m);
+    return 0;
+}
+
+/* ---- endpoints ------------------------------------------------------------------- */
+
+int mng_endpoint_put(struct mng *m, msec_t now_ms, const struct endpoint_def *d, bool own_pool,
+                     struct mng_out *out, struct err *e)
+{
+    int rc;
+
+    mng_begin(m, now_ms, out);
+    rc = endpoint_define(m, d, own_pool, e);
+    mng_end(m);
+    return rc;
+}
+
+const struct endpoint_def *mng_endpoint_get(const struct mng *m, const char *name,
+                                            uint64_t *version)
+{
+    const struct mendpoint *x = endpoint_find(m, name);
+
+    if (x != NULL && version != NULL)
+        *version = x->version;
+    return x != NULL ? &x->def : NULL;
+}
+
+static int may_delete(const struct mng *m, const char *name, struct err *e)
+{
+    each_pool(m, p) {
+        int rc = 0;
+
+        if (strcmp(p->def.endpoint, name) != 0)
+            continue;
+        if (strcmp(p->def.match, name) == 0)
+            rc = pool_may_delete(p, e);
+        else
+            rc = err_set(e, SQ_ECONFLICT, "endpoint %s: the tasks of pool %s are calls to it. With "
+                         "final=true the pools go with it", name, p->def.match);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+int mng_endpoint_delete(struct mng *m, msec_t now_ms, const char *name, bool final,
+                        struct mng_out *out, struct err *e)
+{
+    struct mendpoint *x = endpoint_find(m, name);
+    int rc = 0;
+
+    if (x == NULL)
+        return err_set(e, SQ_EUNKNOWN, "no endpoint %s", name);
+    if (!final)
+        rc = may_delete(m, name, e);
+    if (rc < 0)
+        return rc;
+    mng_begin(m, now_ms, out);
+    endpoint_remove(m, x);
     mng_end(m);
     return 0;
 }
@@ -82,6 +152,24 @@ struct mng_part_moves mng_part_moves(const struct mng *m)
         each_mpart(p, x)
             n.running += x->to != NULL;
     return n;
+}
+
+void mng_each_endpoint(const struct mng *m, mng_each_fn fn, void *ctx)
+{
+    each_endpoint(m, x) {
+        struct mng_endpoint_view v = { .def = &x->def, .version = x->version };
+
+        each_share(x, s) {
+            v.nodes += s->owner;
+            v.open += s->st.breaker != BREAKER_CLOSED;
+            v.sum.in_flight += s->st.in_flight;
+            v.sum.sent += s->st.sent;
+            v.sum.succeeded += s->st.succeeded;
+            v.sum.failed += s->st.failed;
+            v.sum.ms += s->st.ms;
+        }
+        fn(ctx, &v);
+    }
 }
 
 static struct mng_part_view part_view(const struct mpool *p, uint32_t share)

@@ -8,6 +8,7 @@
 #include "queuemng/core/view.h"
 
 struct mng_out;
+struct endpoint_def;
 struct pool_def;
 
 /* Its name is d->match. SQ_EINVAL; SQ_ECONFLICT: another number of partitions, or too many. */
@@ -19,6 +20,24 @@ const struct pool_def *mng_pool_get(const struct mng *m, const char *match, uint
  * it is not known. */
 SQ_CHECK int mng_pool_delete(struct mng *m, msec_t now_ms, const char *match, bool final,
                              struct mng_out *out, struct err *e);
+
+/* Its name is d->name. own_pool: without a pool it gets one of its name. SQ_EINVAL, SQ_ECONFLICT. */
+SQ_CHECK int mng_endpoint_put(struct mng *m, msec_t now_ms, const struct endpoint_def *d,
+                              bool own_pool, struct mng_out *out, struct err *e);
+/* NULL: there is none. version may be NULL. */
+const struct endpoint_def *mng_endpoint_get(const struct mng *m, const char *name,
+                                            uint64_t *version);
+/* The pools that have it go with it. SQ_ECONFLICT, unless final: there are such, beside one of its
+ * own name whose tasks are all at their end. */
+SQ_CHECK int mng_endpoint_delete(struct mng *m, msec_t now_ms, const char *name, bool final,
+                                 struct mng_out *out, struct err *e);
+
+struct mng_endpoint_view {
+    const struct endpoint_def *def;
+    uint64_t version;
+    uint32_t nodes, open; /* that call it; of them, whose breaker is not closed */
+    struct endpoint_row sum; /* of what was reported last; its name is not set */
+};
 
 struct mng_pool_view {
     const struct pool_def *def;
@@ -61,6 +80,7 @@ bool mng_part(const struct mng *m, part_no no, struct mng_part_view *v);
 void mng_each_part_of(const struct mng *m, const char *queue, mng_each_fn fn, void *ctx);
 void mng_each_pool(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_part(const struct mng *m, const char *match, mng_each_fn fn, void *ctx);
+void mng_each_endpoint(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_task_node(const struct mng *m, mng_each_fn fn, void *ctx);
 
 #endif

@@ -17,6 +17,7 @@
 #include "queuemng/state/records.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/records.h"
+#include "queuemng/tasks/shares.h"
 #include "queuemng/tasks/task_map.h"
 
 #define LOG_MODULE "mng"
@@ -61,6 +62,7 @@ void mng_end(struct mng *m)
         pops_tick(m, container_of(it, struct mqueue, in_urgent));
     }
     records_flush(m);
+    shares_flush(m);
     tasks_put(m);
     assert(m->puts.n == 0 && m->urgent.n == 0);
     each_node(m, n)

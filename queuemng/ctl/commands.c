@@ -21,12 +21,14 @@
 #include "queuemng/ctl/steer.h"
 #include "queuemng/ctl/tasks.h"
 #include "queuemng/ctl_view/text.h"
+#include "queuemng/policy/endpoint_def.h"
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/queue_def.h"
 
 #define QUEUE  "/v1/admin/queues/*"
 #define NODE   "/v1/admin/nodes/*"
 #define POOL   "/v1/admin/pools/*"
+#define ENDPT  "/v1/admin/endpoints/*"
 #define TASK   "/v1/admin/tasks/*"
 #define TICKET "/v1/tickets/*"
 
@@ -169,25 +171,49 @@ static int cmd_pool_add(struct ctl *c, int argc, char **argv)
                      pool_def_keys, argc, argv);
 }
 
-/* Without `final` queuemng removes no pool that has tasks to be done. */
-static int cmd_pool_delete(struct ctl *c, int argc, char **argv)
+/* Without `final` queuemng removes nothing that has tasks to be done. */
+static int delete_final(struct ctl *c, int argc, char **argv, const char *path, const char *final)
 {
-    struct ctl_call call = { .method = "DELETE", .path = POOL, .name = argv[0] };
+    struct ctl_call call = { .method = "DELETE", .path = path, .name = argv[0] };
     struct buf what;
     int rc = CTL_OK;
 
     if (argc > 1 && strcmp(argv[1], "final") != 0) {
-        fprintf(stderr, "segqctl: after the pool's name only 'final' is allowed\n");
+        fprintf(stderr, "segqctl: after the name only 'final' is allowed\n");
         return CTL_USAGE;
     }
     if (argc > 1) {
-        call.path = POOL "?final=true";
+        call.path = final;
         buf_init(&what);
         buf_str(&what, "All tasks of its queues, and their results, are gone for good.\n");
         rc = ctl_sure(c, &what, argv[0]);
         buf_fini(&what);
     }
     return rc == CTL_OK ? ctl_do(c, call, view_done) : rc;
+}
+
+static int cmd_pool_delete(struct ctl *c, int argc, char **argv)
+{
+    return delete_final(c, argc, argv, POOL, POOL "?final=true");
+}
+
+/* ---- endpoints ---- */
+
+static int cmd_endpoint_set(struct ctl *c, int argc, char **argv)
+{
+    return def_write(c, (struct ctl_call){ .method = "PATCH", .path = ENDPT }, endpoint_def_keys,
+                     argc, argv);
+}
+
+static int cmd_endpoint_add(struct ctl *c, int argc, char **argv)
+{
+    return def_write(c, (struct ctl_call){ .method = "PUT", .path = ENDPT, .if_none_match = "*" },
+                     endpoint_def_keys, argc, argv);
+}
+
+static int cmd_endpoint_delete(struct ctl *c, int argc, char **argv)
+{
+    return delete_final(c, argc, argv, ENDPT, ENDPT "?final=true");
 }
 
 /* ---- the table ---- */
@@ -226,6 +252,21 @@ static const struct cmd cmds[] = {
       .run = cmd_pool_add },
     { "pool delete", "POOL [final]", 1, 2,
       "deletes it; after 'final' also with tasks that are not done", .run = cmd_pool_delete },
+    { "endpoint list", "", 0, 0, "where calls go: rate, calls under way, what came of them",
+      SENDS("GET", "/v1/admin/task-queues", view_endpoints) },
+    { "endpoint show", "ENDPOINT", 1, 1, "all keys of its definition",
+      SENDS("GET", ENDPT, view_pretty) },
+    { "endpoint add", "ENDPOINT url=URL [KEY=VALUE]...", 2, -1,
+      "a new endpoint; without a pool that names it, it gets one of its own name",
+      .run = cmd_endpoint_add },
+    { "endpoint set", "ENDPOINT KEY=VALUE...", 2, -1,
+      "changes keys: rate_per_s=300 max_concurrent=64 breaker.ratio=0.5", .run = cmd_endpoint_set },
+    { "endpoint pause", "ENDPOINT", 1, 1, "no call begins; submissions go on",
+      SENDS("POST", ENDPT "/pause", view_done) },
+    { "endpoint resume", "ENDPOINT", 1, 1, "ends a pause", SENDS("POST", ENDPT "/resume", view_done) },
+    { "endpoint delete", "ENDPOINT [final]", 1, 2,
+      "deletes it; after 'final' with its pools, also with calls that are not done",
+      .run = cmd_endpoint_delete },
     { "task list", "[QUEUE [STATE,..]]", 0, 2,
       "pools and task nodes; the tasks of a queue: images waiting,dead; see --label", .run = cmd_task_list },
     { "task top", "[QUEUE]", 0, 1,

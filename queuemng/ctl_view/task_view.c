@@ -120,6 +120,42 @@ static void held_cell(struct table *t, const json_t *held)
         table_cell(t, "%s (%" PRIu64 ")", ctl_str(first, "says"), ctl_u64(first, "tasks"));
 }
 
+/* "300/s": of a limit; "-": none */
+static void most_cell(struct table *t, double most, const char *unit)
+{
+    if (most > 0)
+        table_cell(t, "%g%s", most, unit);
+    else
+        table_cell(t, "-");
+}
+
+void view_endpoints(struct buf *b, const json_t *doc)
+{
+    const json_t *x;
+    struct table t;
+    size_t i;
+
+    table_init(&t, "ENDPOINT STATE >RATE >AT_ONCE >NODES >IN_FLIGHT >SENT >SUCCEEDED >FAILED >MS URL");
+    json_array_foreach(json_object_get(doc, "endpoints"), i, x) {
+        uint64_t ended = ctl_u64(x, "succeeded") + ctl_u64(x, "failed");
+
+        table_cell(&t, "%s", ctl_str(x, "name"));
+        table_cell(&t, "%s", json_is_true(json_object_get(x, "paused")) ? "paused"
+                             : ctl_u64(x, "open") > 0                   ? "down"
+                                                                        : "open");
+        most_cell(&t, ctl_f64(x, "rate_per_s"), "/s");
+        most_cell(&t, ctl_f64(x, "max_concurrent"), "");
+        table_u64(&t, ctl_u64(x, "nodes"));
+        table_u64(&t, ctl_u64(x, "in_flight"));
+        table_u64(&t, ctl_u64(x, "sent"));
+        table_u64(&t, ctl_u64(x, "succeeded"));
+        table_u64(&t, ctl_u64(x, "failed"));
+        table_u64(&t, ended > 0 ? ctl_u64(x, "ms") / ended : 0);
+        table_cell(&t, "%s", ctl_str(x, "url"));
+    }
+    put_table(b, &t, "no endpoints\n");
+}
+
 /* As routers do it; or the pattern itself. */
 bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
 {
@@ -146,8 +182,11 @@ bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
     if (queue == NULL) {
         view_task_nodes(b, json_object_get(doc, "nodes"));
         view_part_moves(b, json_object_get(doc, "moves"));
-    }
-    else if (found != NULL)
+        if (json_array_size(json_object_get(doc, "endpoints")) > 0) {
+            buf_byte(b, '\n');
+            view_endpoints(b, doc);
+        }
+    } else if (found != NULL)
         view_partitions(b, found);
     return queue == NULL || found != NULL;
 }

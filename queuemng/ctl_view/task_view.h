@@ -10,6 +10,9 @@
  * this name (or is called so), and its partitions. False: there is none. */
 bool view_task_queues(struct buf *b, const json_t *doc, const char *queue);
 
+/* The endpoints of the same answer. */
+void view_endpoints(struct buf *b, const json_t *doc);
+
 /* GET /v1/admin/task-queues/QUEUE/tasks */
 void view_tasks(struct buf *b, const json_t *doc);
 /* ... and behind it: /keys; orders about many */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/config/cfg_check.h"
+#include "common/wire/msg_task_manager.h"
 #include "queuemng/monitor/monitor.h"
 
 static const char *const kinds[] = { "proc", "prometheus", "page", NULL };
@@ -89,6 +90,10 @@ const struct cfg_key mng_keys[] = {
       .sub = queue_def_keys, .size = sizeof(struct queue_def),
       .help = "queues; an entry applies when it is new or changed here, else the admin "
               "API's changes stay" },
+    { K(endpoints, endpoints), .type = CFG_OBJS, .def = "", .min = 0, .max = ENDPOINTS_MAX,
+      .reload = true, .sub = endpoint_def_keys, .size = sizeof(struct endpoint_def),
+      .help = "where calls of pools go; one that no pool has gets a pool of its own name; an entry "
+              "applies as those of queues do" },
     { K(pools, pools), .type = CFG_OBJS, .def = "", .min = 0, .max = 1000, .reload = true,
       .sub = pool_def_keys, .size = sizeof(struct pool_def),
       .help = "task queues that may come into being by being used; an entry applies as those "
@@ -189,6 +194,20 @@ static int pools_check(const struct mng_cfg *c, struct err *e)
     return rc;
 }
 
+static int endpoints_check(const struct mng_cfg *c, struct err *e)
+{
+    const struct endpoint_def *x = c->endpoints.v;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < c->endpoints.n; i++) {
+        rc = endpoint_def_check(&x[i], e);
+        for (size_t k = 0; rc == 0 && k < i; k++)
+            if (strcmp(x[i].name, x[k].name) == 0)
+                rc = err_set(e, SQ_EINVAL, "endpoint %s is listed twice", x[i].name);
+    }
+    return rc;
+}
+
 int mng_cfg_check(const void *cfg, struct err *e)
 {
     const struct mng_cfg *c = cfg;
@@ -209,5 +228,7 @@ int mng_cfg_check(const void *cfg, struct err *e)
             if (strcmp(q[i].name, q[k].name) == 0)
                 rc = err_set(e, SQ_EINVAL, "queue %s is listed twice", q[i].name);
     }
+    if (rc == 0)
+        rc = endpoints_check(c, e);
     return rc == 0 ? pools_check(c, e) : rc;
 }

@@ -4,6 +4,7 @@
 
 #include "common/config/cfg_redis.h"
 #include "queuemng/monitor/metric_def.h"
+#include "queuemng/policy/endpoint_def.h"
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/queue_def.h"
 
@@ -18,6 +19,7 @@ struct mng_cfg {
     int64_t lease_ms;
     struct cfg_list metrics; /* struct metric_def */
     struct cfg_list queues;  /* struct queue_def */
+    struct cfg_list endpoints; /* struct endpoint_def */
     struct cfg_list pools;   /* struct pool_def */
     int log_level;           /* enum log_level */
     char *log_file;

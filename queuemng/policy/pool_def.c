@@ -64,6 +64,9 @@ const struct cfg_key pool_def_keys[] = {
     { "partitions", CFG_INT, AT(partitions), "0", 0, PARTS_MAX, true,
       "shares of the pool's queues that may be at different task nodes, fixed when the pool is "
       "made; 0 = 1 for a name, 16 for a pattern", 0, 0, 0 },
+    { "endpoint", CFG_STR, AT(endpoint), "", 0, TASK_NAME_MAX, true,
+      "endpoint that its tasks are calls to; \"\" = workers take them; whether there is one is fixed "
+      "when the pool is made", 0, 0, 0 },
     { "max_tasks", CFG_INT, AT(max_tasks), "4000000", 1, TASKS_MAX, true,
       "most tasks of a partition, in all states", 0, 0, 0 },
     { "max_body", CFG_BYTES, AT(max_body), "256k", 0, TASK_BODY_MAX, true,

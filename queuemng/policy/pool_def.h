@@ -31,6 +31,7 @@ struct pool_priority { /* from priority 1 on */
 struct pool_def {
     char *match; /* a queue's name, or the beginning of names and a star */
     bool paused;
+    char *endpoint; /* of the cluster's; "": none */
     int64_t partitions; /* 0: pool_def_fit() chooses */
     int64_t max_tasks;  /* of a partition */
     int64_t max_body, max_result; /* bytes */

@@ -11,6 +11,7 @@
 #include "queuemng/admin/page.h"
 #include "queuemng/admin/queues.h"
 #include "queuemng/admin/trace.h"
+#include "queuemng/tasking/endpoints.h"
 #include "queuemng/tasking/pools.h"
 #include "queuemng/tasking/tasks.h"
 
@@ -51,6 +52,7 @@ static const struct read of_leader[] = { { "cluster", admin_cluster }, { "live",
                                          { "targets", admin_targets },
                                          { "queues", admin_queues },
                                          { "pools", admin_pools },
+                                         { "endpoints", admin_endpoints },
                                          { "task-queues", admin_task_queues } };
 
 /* True: it is one of them, and answered. */
@@ -81,6 +83,8 @@ static void route(struct admin_call *c, const char *path)
         verb[0] == '\0' ? admin_queue(c) : admin_order(c, verb);
     else if (strncmp(path, "pools/", 6) == 0 && pool_name(c, path + 6))
         admin_pool(c);
+    else if (strncmp(path, "endpoints/", 10) == 0 && (verb = split(c, path + 10)) != NULL)
+        admin_endpoint(c, verb);
     else if (strncmp(path, "tasks/", 6) == 0)
         admin_task(c, path + 6);
     else if (strncmp(path, "task-queues/", 12) == 0)

@@ -1,5 +1,5 @@
-/* configured.c: queues and pools of queuemng.yaml. What was applied is remembered in the store, as
- * "yaml/NAME" or "yaml_pool/MATCH" -> the entry as JSON. An entry is applied again only when
+/* configured.c: queues, endpoints and pools of queuemng.yaml. What was applied is remembered in the
+ * store, as "yaml/NAME", "yaml_endpoint/NAME" or "yaml_pool/MATCH" -> the entry as JSON. An entry is applied again only when
  * somebody has changed it: what was ordered since by the admin API stays. */
 #include "queuemng/service/configured.h"
 
@@ -14,7 +14,8 @@
 
 #define LOG_MODULE "yaml"
 
-#define DEF_BYTES (sizeof(struct queue_def) + sizeof(struct pool_def))
+#define DEF_BYTES \
+    (sizeof(struct queue_def) + sizeof(struct pool_def) + sizeof(struct endpoint_def))
 
 /* What the configuration lists. Its definition's first member is its name. */
 struct kind {
@@ -46,10 +47,29 @@ static int put_pool(struct mng_service *s, const void *d, struct err *e)
     return mng_pool_put(s->mng, ev_now(s->ev), d, mng_service_step(s), e);
 }
 
-_Static_assert(offsetof(struct queue_def, name) == 0 && offsetof(struct pool_def, match) == 0,
-               "the name is first");
+static bool endpoint_exists(const struct mng *m, const char *name)
+{
+    return mng_endpoint_get(m, name, NULL) != NULL;
+}
+
+/* A pool that the configuration has for it is not there yet. */
+static int put_endpoint(struct mng_service *s, const void *d, struct err *e)
+{
+    const struct pool_def *p = s->cfg->pools.v;
+    const struct endpoint_def *x = d;
+    bool own_pool = true;
+
+    for (size_t i = 0; i < s->cfg->pools.n; i++)
+        own_pool = own_pool && strcmp(p[i].endpoint, x->name) != 0;
+    return mng_endpoint_put(s->mng, ev_now(s->ev), x, own_pool, mng_service_step(s), e);
+}
+
+_Static_assert(offsetof(struct queue_def, name) == 0 && offsetof(struct pool_def, match) == 0 &&
+                   offsetof(struct endpoint_def, name) == 0, "the name is first");
 static const struct kind queues = { "yaml/", "queue", queue_def_keys, sizeof(struct queue_def),
                                     queue_exists, put_queue };
+static const struct kind endpoints = { "yaml_endpoint/", "endpoint", endpoint_def_keys,
+                                       sizeof(struct endpoint_def), endpoint_exists, put_endpoint };
 static const struct kind pools = { "yaml_pool/", "pool", pool_def_keys, sizeof(struct pool_def),
                                    pool_exists, put_pool };
 
@@ -76,10 +96,12 @@ static int remember(struct mng_service *s, const char *key, const char *text)
 
 int mng_yaml_load(struct mng_service *s, const char *key, const char *val)
 {
-    bool ours = strncmp(key, queues.prefix, strlen(queues.prefix)) == 0 ||
-                strncmp(key, pools.prefix, strlen(pools.prefix)) == 0;
+    static const struct kind *const each[] = { &queues, &endpoints, &pools };
 
-    return ours ? remember(s, key, val) : 0;
+    for (size_t i = 0; i < ARRAY_LEN(each); i++)
+        if (strncmp(key, each[i]->prefix, strlen(each[i]->prefix)) == 0)
+            return remember(s, key, val);
+    return 0;
 }
 
 /* The same entry? A key that is new in this version is not in the old text, and one of a
@@ -146,6 +168,7 @@ void mng_yaml_apply(struct mng_service *s)
 {
     assert(s->leads);
     apply_all(s, &queues, &s->cfg->queues);
+    apply_all(s, &endpoints, &s->cfg->endpoints); /* pools name them */
     apply_all(s, &pools, &s->cfg->pools);
 }
 

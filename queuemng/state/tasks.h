@@ -9,6 +9,7 @@
 #include "common/base/list.h"
 #include "common/base/map.h"
 #include "common/wire/msg_task_manager.h"
+#include "queuemng/policy/endpoint_def.h"
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/release.h"
 
@@ -66,19 +67,51 @@ struct mgone { /* what a node may still have of a partition, and is to drop */
     struct list_node in;
 };
 
+struct mbears { /* some of what an endpoint bears; ENDPOINT_ANY: any */
+    uint64_t rate; /* per 1000 s */
+    uint64_t slots;
+};
+
+struct mshare { /* one node's, of one endpoint */
+    struct mtask_node *node; /* ref */
+    struct mbears held;    /* it may be using as much; stored */
+    struct mbears said;    /* by the last ENDPOINT */
+    uint64_t serial;         /* of that; 0: none on its present link */
+    uint64_t version, burst; /* in it: of the definition; of the rate */
+    bool owner;              /* it has a partition of a pool with the endpoint */
+    bool confirmed;          /* the node has said that `serial` is in force */
+    msec_t told_ms;          /* ENDPOINT, ENDPOINT_DROP */
+    msec_t left_ms;          /* since when it is no owner */
+    struct endpoint_row st;  /* as reported last; its name is not set */
+    struct list_node in;
+};
+
+struct mendpoint {
+    struct endpoint_def def; /* owned */
+    uint64_t version;        /* of the definition */
+    struct list shares;      /* mshare.in, by the nodes' numbers; owned */
+    bool put;                /* to be stored at the end of this step */
+    struct list_node in;
+};
+
 struct mtasks {
     struct list pools; /* mpool.in, by pool_def_compare(); owned */
+    struct list endpoints; /* mendpoint.in, by name; owned */
     struct list nodes; /* mtask_node.in; owned */
     struct list gone;  /* mgone.in; owned */
     struct map part_by_no, peer_node;
     part_no next_part;
     node_no next_node;
-    bool put;             /* next_part, next_node, gone; some pool */
+    bool put;             /* next_part, next_node, gone; some pool, some endpoint */
+    bool split;           /* what nodes may use of endpoints is to be looked at */
+    uint64_t serials;     /* of ENDPOINT */
     uint64_t map_version; /* of what routers are told; 0: there was never a pool */
     uint64_t moves_committed, moves_aborted;
 };
 
 #define each_pool(m, p)      list_each_of(&(m)->tasks.pools, struct mpool, in, p)
+#define each_endpoint(m, p)  list_each_of(&(m)->tasks.endpoints, struct mendpoint, in, p)
+#define each_share(p, x)     list_each_of(&(p)->shares, struct mshare, in, x)
 #define each_task_node(m, n) list_each_of(&(m)->tasks.nodes, struct mtask_node, in, n)
 #define each_mpart(p, x)     for (struct mpart *x = (p)->part; x < (p)->part + (p)->n; x++)
 #define each_gone(m, g)      list_each_of(&(m)->tasks.gone, struct mgone, in, g)

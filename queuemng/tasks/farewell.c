@@ -11,6 +11,7 @@
 #include "queuemng/tasks/moves.h"
 #include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/records.h"
+#include "queuemng/tasks/shares.h"
 #include "queuemng/tasks/table.h"
 
 #define LOG_MODULE "tasks"
@@ -60,6 +61,7 @@ void task_node_forget(struct mng *m, struct mtask_node *n, const char *why)
             list_remove(&m->tasks.gone, &g->in);
             free(g);
         }
+    shares_forget(m, n);
     snprintf(key, sizeof(key), "task_node/%s", n->name);
     out_del(m, key);
     m->tasks.put = true;

@@ -43,6 +43,7 @@ void part_tell(struct mng *m, struct mpart *p)
     g->had = p->opened;
     put_keys(m, p, g);
     m->out->box.failed |= m->out->box.mem.failed;
+    g->endpoint = arena_strdup(&m->out->box.mem, d->endpoint);
     p->told_ms = m->now_ms;
 }
 
@@ -76,4 +77,49 @@ void part_drop(struct mng *m, const struct mtask_node *n, struct mgone *g)
     g->said_ms = m->now_ms;
     if (g->told_ms == 0)
         g->told_ms = m->now_ms;
+}
+
+void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
+{
+    struct arena *a = &m->out->box.mem;
+    const struct endpoint_def *d = &x->def;
+    struct msg_endpoint *g = &mng_to(m, s->node->peer, MSG_ENDPOINT)->endpoint;
+
+    *g = (struct msg_endpoint){ .epoch = m->epoch,
+                                .name = arena_strdup(a, d->name),
+                                .serial = s->serial,
+                                .version = x->version,
+                                .url = arena_strdup(a, d->url),
+                                .n_allow = (uint32_t)d->allow.n,
+                                .allow = arena_array(a, (uint32_t)d->allow.n, sizeof(*g->allow)),
+                                .rate = s->said.rate,
+                                .burst = s->burst,
+                                .max_concurrent = s->said.slots,
+                                .deadline_ms = (uint32_t)d->deadline_ms,
+                                .connect_timeout_ms = (uint32_t)d->connect_timeout_ms,
+                                .paused = d->paused,
+                                .breaker_ratio = (uint32_t)(d->breaker.ratio * 100 + 0.5),
+                                .breaker_min = (uint32_t)d->breaker.min,
+                                .breaker_open_ms = (uint32_t)d->breaker.open_ms,
+                                .secret_file = arena_strdup(a, d->sign.secret_file),
+                                .ca_file = arena_strdup(a, d->tls.ca_file),
+                                .cert_file = arena_strdup(a, d->tls.cert_file),
+                                .key_file = arena_strdup(a, d->tls.key_file),
+                                .proxy = arena_strdup(a, d->proxy) };
+    for (uint32_t i = 0; g->allow != NULL && i < g->n_allow; i++)
+        g->allow[i] = arena_strdup(a, ((char *const *)d->allow.v)[i]);
+    m->out->box.failed = m->out->box.failed || a->failed;
+    s->told_ms = m->now_ms;
+}
+
+void endpoint_drop(struct mng *m, const struct mtask_node *n, const char *name)
+{
+    struct msg_endpoint_drop *g;
+
+    if (!n->registered)
+        return;
+    g = &mng_to(m, n->peer, MSG_ENDPOINT_DROP)->endpoint_drop;
+    g->epoch = m->epoch;
+    g->name = arena_strdup(&m->out->box.mem, name);
+    m->out->box.failed = m->out->box.failed || g->name == NULL;
 }

@@ -29,6 +29,7 @@ static void part_place(struct mng *m, struct mpart *p)
 
 void parts_tick(struct mng *m)
 {
+    m->tasks.split = m->tasks.split || m->tasks.endpoints.n != 0; /* said again; over */
     each_pool(m, pool) {
         each_mpart(pool, p) {
             if (p->node == NULL)

@@ -69,6 +69,9 @@ static int pool_change(struct mng *m, struct mpool *p, const struct pool_def *d,
     if (d->order != p->def.order)
         return err_set(e, SQ_ECONFLICT, "pool %s: order stays what it was when it was made: tasks "
                        "stand in line by it; delete it, or add another", d->match);
+    if ((d->endpoint[0] == 0) != (p->def.endpoint[0] == 0))
+        return err_set(e, SQ_ECONFLICT, "pool %s: whether it has an endpoint stays what it was when "
+                       "it was made: its tasks are for workers, or are calls", d->match);
     if (cfg_equal(&p->def, d, pool_def_keys))
         return 0;
     rc = cfg_copy(&p->def, sizeof(p->def), pool_def_keys, d);
@@ -92,6 +95,8 @@ int pool_define(struct mng *m, const struct pool_def *d, struct err *e)
 
     if (rc < 0)
         return rc;
+    if (d->endpoint[0] != 0 && endpoint_find(m, d->endpoint) == NULL)
+        return err_set(e, SQ_EINVAL, "pool %s: there is no endpoint %s", d->match, d->endpoint);
     if (p != NULL && fit.partitions == 0)
         fit.partitions = p->n;
     pool_def_fit(&fit);

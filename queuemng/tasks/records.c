@@ -20,6 +20,12 @@ struct stored_part {
     uint64_t to_epoch;
 };
 
+struct stored_share {
+    node_no node;
+    uint64_t rate, slots;
+};
+
+#define BEARS(member)      ROW_FIELD(#member, ROW_UINT, struct stored_share, member)
 #define GONE(member)       ROW_FIELD(#member, ROW_UINT, struct mgone, member)
 #define TASKS(member)      ROW_FIELD(#member, ROW_UINT, struct mtasks, member)
 #define NODE(kind, member) ROW_FIELD(#member, kind, struct mtask_node, member)
@@ -35,6 +41,8 @@ static const struct json_row part_row =
     ROW_ARRAY(PART(ROW_UINT, no), PART(ROW_UINT, node), PART(ROW_UINT, epoch),
               PART(ROW_FLAG, opened), ROW_OPTIONAL("to", ROW_UINT, struct stored_part, to),
               ROW_OPTIONAL("to_epoch", ROW_UINT, struct stored_part, to_epoch));
+
+static const struct json_row bears_row = ROW_ARRAY(BEARS(node), BEARS(rate), BEARS(slots));
 
 /* ---- written --------------------------------------------------------------------- */
 
@@ -65,6 +73,21 @@ static void pool_put(struct mng *m, const struct mpool *p)
                                    def_json(&p->def, pool_def_keys), "parts", parts));
 }
 
+static void endpoint_put(struct mng *m, const struct mendpoint *x)
+{
+    json_t *shares = json_array();
+    char key[TASK_NAME_MAX + 16];
+
+    each_share(x, s) {
+        const struct stored_share v = { s->node->no, s->held.rate, s->held.slots };
+
+        json_array_append_new(shares, json_row_write(&bears_row, &v));
+    }
+    snprintf(key, sizeof(key), "endpoint/%s", x->def.name);
+    out_put_json(m, key, json_pack("{s:I,s:o,s:o}", "version", (json_int_t)x->version, "def",
+                                   def_json(&x->def, endpoint_def_keys), "shares", shares));
+}
+
 void tasks_put(struct mng *m)
 {
     json_t *gone = json_array(), *j;
@@ -82,6 +105,11 @@ void tasks_put(struct mng *m)
         if (p->put)
             pool_put(m, p);
         p->put = false;
+    }
+    each_endpoint(m, x) {
+        if (x->put)
+            endpoint_put(m, x);
+        x->put = false;
     }
     m->tasks.put = false;
 }
@@ -159,5 +187,43 @@ int pool_load(struct mng *m, const char *key, json_t *j, struct err *e)
         p->version = (uint64_t)json_integer_value(json_object_get(j, "version"));
     for (i = 0; rc == 0 && (x = json_array_get(parts, i)) != NULL; i++)
         rc = part_load(m, p, (uint32_t)i, x);
+    return rc == 0 ? 0 : err_set(e, rc, "stored record %s: %s", key, sq_strerror(rc));
+}
+
+static int share_load(struct mng *m, struct mendpoint *x, json_t *j)
+{
+    struct stored_share v = { 0 };
+    struct mtask_node *n;
+    struct mshare *s;
+
+    if (json_row_read(&bears_row, j, &v) < 0 || v.node == 0)
+        return SQ_EPROTO;
+    n = task_node_at(m, v.node);
+    s = n != NULL ? share_at(x, n) : NULL;
+    if (s == NULL)
+        return SQ_ENOMEM;
+    s->held = (struct mbears){ v.rate, v.slots };
+    s->owner = true; /* until it is looked at */
+    return 0;
+}
+
+int endpoint_load(struct mng *m, const char *key, json_t *j, struct err *e)
+{
+    json_t *d = json_object_get(j, "def"), *x;
+    struct endpoint_def def = { 0 };
+    struct mendpoint *p = NULL;
+    size_t i;
+    int rc = def_from_json(&def, sizeof(def), endpoint_def_keys, d, key, e);
+
+    if (rc == 0 && endpoint_find(m, def.name) != NULL)
+        rc = SQ_EPROTO;
+    if (rc == 0 && (p = endpoint_new(m, &def)) == NULL)
+        rc = SQ_ENOMEM;
+    cfg_clear(&def, endpoint_def_keys);
+    if (p != NULL)
+        p->version = (uint64_t)json_integer_value(json_object_get(j, "version"));
+    json_array_foreach(json_object_get(j, "shares"), i, x)
+        if (rc == 0)
+            rc = share_load(m, p, x);
     return rc == 0 ? 0 : err_set(e, rc, "stored record %s: %s", key, sq_strerror(rc));
 }

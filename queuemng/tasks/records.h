@@ -3,6 +3,7 @@
  *   tasks           the next number of a partition, of a task node; partitions that nodes are to
  *                   drop [number, node, up to which epoch]
  *   task_node/NAME  number and addresses, for routers that come before the node; draining
+ *   endpoint/NAME   version, definition; what nodes may be using of it [node, rate, slots]
  *   pool/MATCH      version, definition; its partitions by share [number, owner, epoch, opened,
  *                   move: target, its epoch]
  *
@@ -25,5 +26,6 @@ void tasks_put(struct mng *m);
 SQ_CHECK int tasks_load(struct mng *m, struct json_t *j);
 SQ_CHECK int task_node_load(struct mng *m, struct json_t *j);
 SQ_CHECK int pool_load(struct mng *m, const char *key, struct json_t *j, struct err *e);
+SQ_CHECK int endpoint_load(struct mng *m, const char *key, struct json_t *j, struct err *e);
 
 #endif

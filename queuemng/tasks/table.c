@@ -112,6 +112,82 @@ bool pool_sum(const struct mpool *p, struct part_status_row *sum)
     return known;
 }
 
+/* ---- endpoints, nodes' shares of them --------------------------------------------- */
+
+struct mshare *share_find(const struct mendpoint *x, const struct mtask_node *n)
+{
+    each_share(x, s)
+        if (s->node == n)
+            return s;
+    return NULL;
+}
+
+struct mshare *share_at(struct mendpoint *x, struct mtask_node *n)
+{
+    struct list_node *behind = &x->shares.head;
+    struct mshare *s = share_find(x, n);
+
+    if (s != NULL)
+        return s;
+    each_share(x, y)
+        if (y->node->no < n->no)
+            behind = &y->in;
+    s = calloc(1, sizeof(*s));
+    if (s == NULL)
+        return NULL;
+    s->node = n;
+    list_insert_after(&x->shares, behind, &s->in);
+    return s;
+}
+
+void share_free(struct mendpoint *x, struct mshare *s)
+{
+    list_remove(&x->shares, &s->in);
+    free(s);
+}
+
+struct mendpoint *endpoint_find(const struct mng *m, const char *name)
+{
+    each_endpoint(m, x)
+        if (strcmp(x->def.name, name) == 0)
+            return x;
+    return NULL;
+}
+
+static void endpoint_link(struct mng *m, struct mendpoint *x)
+{
+    each_endpoint(m, y)
+        if (strcmp(x->def.name, y->def.name) < 0) {
+            list_insert_after(&m->tasks.endpoints, y->in.prev, &x->in);
+            return;
+        }
+    list_push_back(&m->tasks.endpoints, &x->in);
+}
+
+struct mendpoint *endpoint_new(struct mng *m, const struct endpoint_def *d)
+{
+    struct mendpoint *x = calloc(1, sizeof(*x));
+
+    assert(endpoint_find(m, d->name) == NULL);
+    if (x == NULL || cfg_copy(&x->def, sizeof(x->def), endpoint_def_keys, d) < 0) {
+        free(x);
+        return NULL;
+    }
+    x->version = 1;
+    list_init(&x->shares);
+    endpoint_link(m, x);
+    return x;
+}
+
+void endpoint_free(struct mng *m, struct mendpoint *x)
+{
+    each_share(x, s)
+        share_free(x, s);
+    list_remove(&m->tasks.endpoints, &x->in);
+    cfg_clear(&x->def, endpoint_def_keys);
+    free(x);
+}
+
 struct mgone *gone_find(const struct mng *m, part_no no, node_no node)
 {
     each_gone(m, g)
@@ -176,7 +252,13 @@ void pool_put_later(struct mng *m, struct mpool *p)
     p->put = m->tasks.put = true;
 }
 
+void endpoint_put_later(struct mng *m, struct mendpoint *x)
+{
+    x->put = m->tasks.put = m->tasks.split = true;
+}
+
 void task_map_changed(struct mng *m)
 {
     m->tasks.map_version++;
+    m->tasks.split = true;
 }

@@ -1,5 +1,5 @@
-/* table.h: the tables of pools, of their partitions, and of task nodes: made, found, freed; and
- * what of them has changed, for the end of the step. A partition's number is never used again. */
+/* table.h: the tables of pools, of their partitions, of endpoints, and of task nodes: made, found,
+ * freed; and what of them has changed, for the end of the step. A partition's number is never used again. */
 #ifndef SEGQ_QUEUEMNG_TASKS_TABLE_H
 #define SEGQ_QUEUEMNG_TASKS_TABLE_H
 
@@ -20,6 +20,15 @@ SQ_CHECK int part_set(struct mng *m, struct mpool *p, uint32_t share, part_no no
                       struct mtask_node *owner, uint64_t epoch, bool opened);
 void part_unset(struct mng *m, struct mpart *x);
 
+struct mendpoint *endpoint_find(const struct mng *m, const char *name); /* NULL: there is none */
+/* The definition is copied. NULL: no memory. */
+struct mendpoint *endpoint_new(struct mng *m, const struct endpoint_def *d);
+void endpoint_free(struct mng *m, struct mendpoint *x);
+struct mshare *share_find(const struct mendpoint *x, const struct mtask_node *n); /* or NULL */
+/* Made if it is not there. NULL: no memory. */
+struct mshare *share_at(struct mendpoint *x, struct mtask_node *n);
+void share_free(struct mendpoint *x, struct mshare *s);
+
 struct mgone *gone_find(const struct mng *m, part_no no, node_no node); /* NULL: there is none */
 /* The node is to drop what it has under this epoch (0: any) or a lower one. NULL: no memory. */
 struct mgone *gone_add(struct mng *m, part_no no, node_no node, uint64_t epoch);
@@ -31,7 +40,9 @@ struct mtask_node *task_node_of(const struct mng *m, peer_no p); /* NULL: of no 
 
 /* Stored with the end of this step. */
 void pool_put_later(struct mng *m, struct mpool *p);
-/* Told to routers with the end of this step. */
+/* Stored and told with the end of this step. */
+void endpoint_put_later(struct mng *m, struct mendpoint *x);
+/* Told to routers with the end of this step; what nodes may use of endpoints is looked at. */
 void task_map_changed(struct mng *m);
 
 #endif

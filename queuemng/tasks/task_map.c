@@ -21,6 +21,7 @@ static bool add_pool(struct arena *a, const struct mpool *p, struct map_pool *r)
 {
     *r = (struct map_pool){ .match = arena_strdup(a, p->def.match),
                             .paused = p->def.paused,
+                            .endpoint = arena_strdup(a, p->def.endpoint),
                             .max_body = (uint32_t)p->def.max_body,
                             .n = p->n,
                             .v = arena_array(a, p->n, sizeof(*r->v)) };

@@ -11,6 +11,7 @@
 #include "queuemng/tasks/moves.h"
 #include "queuemng/tasks/parts.h"
 #include "queuemng/tasks/records.h"
+#include "queuemng/tasks/shares.h"
 #include "queuemng/tasks/table.h"
 
 #define LOG_MODULE "tasks"
@@ -55,6 +56,7 @@ static void unconfirm(struct mng *m, const struct mtask_node *n)
         for (uint32_t i = 0; i < p->n; i++)
             if (p->part[i].node == n)
                 p->part[i].confirmed = false;
+    shares_unsaid(m, n);
 }
 
 void task_node_down(struct mng *m, struct mtask_node *n)

@@ -192,6 +192,10 @@ void api_route(const struct http_req *q, struct api_req *out)
         ticket(q, out, (struct slice) { p.p + p.n - TOKEN_TEXT_LEN, TOKEN_TEXT_LEN });
         return;
     }
+    if (BEGINS(&p, "/v1/call/")) { /* what follows is the target's */
+        *out = (struct api_req) { .call = API_CALL, .arg = p };
+        return;
+    }
     out->call = API_NO_PATH;
     n = http_unescape(p.p, p.n);
     if (n < 0) {

@@ -21,6 +21,7 @@ enum api_call {
     API_TASKS, /* /v1/queues/{queue}/tasks..., router/tasks/path.h */
     API_TASK,  /* /v1/tasks/... */
     API_PERMIT, API_PERMIT_ONE, /* some of these two: router/calls/permit.h */
+    API_CALL,  /* /v1/call/{endpoint}/... */
     API_HEALTH,
     API_READY,
     API_BAD_METHOD, /* 405 and Allow */
@@ -30,11 +31,18 @@ enum api_call {
 
 struct api_req {
     enum api_call call;
-    struct slice arg;  /* the queue's name or the token; of tasks all that follows; decoded */
+    struct slice arg;  /* the queue's name or the token; of tasks all that follows; decoded, but for
+                        * API_CALL */
     const char *allow; /* API_BAD_METHOD; of an open path always; NULL: there is nothing */
     char form;         /* API_FORM: 'j', 'e', 'l' */
     bool open;         /* needs no cookie: pages of other origins may ask, cors.h */
 };
+
+/* One about tasks. */
+static inline bool api_is_of_tasks(enum api_call c)
+{
+    return c == API_TASKS || c == API_TASK || c == API_CALL;
+}
 
 /* Exact, after one decoding (in place): no dots, no doubled slashes, no case games. */
 void api_route(const struct http_req *q, struct api_req *out);

@@ -38,7 +38,10 @@
     X(TASK_GONE, 410, "task_gone")                                                       \
     X(TASK_FINAL, 409, "task_final")                                                     \
     X(IDEMPOTENCY_MISMATCH, 422, "idempotency_mismatch")                                 \
-    X(TOO_MANY_IN_BATCH, 413, "too_many_in_batch")
+    X(TOO_MANY_IN_BATCH, 413, "too_many_in_batch")                                       \
+    X(QUEUE_HAS_ENDPOINT, 409, "queue_has_endpoint")                                     \
+    X(ENDPOINT_UNKNOWN, 404, "endpoint_unknown")                                         \
+    X(ENDPOINT_FAILED, 502, "endpoint_failed")
 
 enum api_problem {
 #define X(name, status, text) API_##name,

@@ -45,6 +45,7 @@ static const uint8_t budget_of[] = {
     [API_FORM] = LIMIT_NKINDS,       [API_UNFORM] = LIMIT_POLL,
     [API_TASKS] = LIMIT_NKINDS,      [API_TASK] = LIMIT_NKINDS, /* tasking/request.c */
     [API_PERMIT] = LIMIT_JOIN,       [API_PERMIT_ONE] = LIMIT_POLL,
+    [API_CALL] = LIMIT_NKINDS,
     [API_START] = LIMIT_POLL,        [API_HEALTH] = LIMIT_NKINDS,
     [API_READY] = LIMIT_NKINDS,      [API_BAD_METHOD] = LIMIT_BAD,
     [API_BAD_PATH] = LIMIT_BAD,      [API_NO_PATH] = LIMIT_BAD,
@@ -115,6 +116,7 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
         return true;
     case API_TASKS:
     case API_TASK:
+    case API_CALL:
         task_request(r->tasking, req, q, a, !router_tasks_apart(r->cfg));
         return true;
     case API_PERMIT:
@@ -172,7 +174,7 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
     api_route(q, &a);
     if (a.call == API_TASKS || a.call == API_TASK)
         a.call = permit_call(q, &a);
-    if (SQ_UNLIKELY(r->tasking == NULL && (a.call == API_TASKS || a.call == API_TASK)))
+    if (SQ_UNLIKELY(r->tasking == NULL && api_is_of_tasks(a.call)))
         a.call = API_NO_PATH;
     lines = cors_lines(r->cors, q, &a);
     httpd_set_lines(req, lines);
@@ -195,7 +197,7 @@ static void on_task_request(void *ctx, struct httpd_req *req, const struct http_
 
     api_route(q, &a);
     gate_request(&r->gate, httpd_tag(req), q);
-    if (a.call == API_TASKS || a.call == API_TASK) {
+    if (api_is_of_tasks(a.call)) {
         task_request(r->tasking, req, q, &a, true);
         return;
     }

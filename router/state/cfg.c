@@ -100,6 +100,9 @@ const struct cfg_key router_keys[] = {
     { K(listen_tasks), .type = CFG_STR, .def = "", .max = 100,
       .help = "a second address, for servers: where it is set, tasks are submitted, taken and "
               "settled there alone; \"\" = at listen" },
+    { K(call_wait), .type = CFG_MS, .def = "30s", .min = 0, .max = 60000,
+      .help = "how long /v1/call waits for the target's answer where the request does not say "
+              "(Prefer: wait=N); then it is 202" },
     { K(page_dir), .type = CFG_STR, .def = "", .max = 4000,
       .help = "folder of files that replace those of the waiting page, read at the "
               "start; \"\" = none" },

@@ -33,6 +33,7 @@ struct router_cfg {
     char *gate_secret_file, *gate_subject_header;
     int gate_uri_header; /* enum gate_uri */
     char *task_tokens, *listen_tasks;
+    int64_t call_wait;
     char *page_dir;
     int page_https;   /* enum page_https */
     int proxy_header; /* enum forwarded_form */

@@ -64,6 +64,13 @@ static void name_part(struct ask *a, const struct task_way *w)
     }
 }
 
+static bool is_other_kind(const struct ask *a, const struct task_way *w)
+{
+    bool calls = w->endpoint[0] != '\0';
+
+    return (a->kind == ASK_PUT && a->is_call != calls) || (a->kind == ASK_TAKE && calls);
+}
+
 static void ask_begin(struct ask *a, const struct task_way *w)
 {
     struct tasking *t = a->call->t;
@@ -74,6 +81,10 @@ static void ask_begin(struct ask *a, const struct task_way *w)
     }
     if (w == NULL) {
         answered(a, CODE_UNKNOWN, NULL);
+        return;
+    }
+    if (is_other_kind(a, w)) {
+        answered(a, ASK_OTHER_KIND, NULL);
         return;
     }
     name_part(a, w);

@@ -93,6 +93,13 @@ void ask_forget(struct ask *a)
         ask_leave(a);
 }
 
+const char *ask_endpoint(const struct ask *a)
+{
+    const struct task_way *w = pools_of_part(&a->call->t->pools, a->part);
+
+    return w != NULL ? w->endpoint : "";
+}
+
 void call_drop(struct task_call *c)
 {
     for (uint32_t i = 0; i < c->n; i++)

@@ -27,6 +27,7 @@ struct ask { /* one row */
     uint8_t kind;             /* enum ask_kind */
     bool repeats;             /* it may be asked again, whatever has become of it */
     bool answered;
+    bool is_call;             /* PUT: the body is a call form */
     int16_t code;             /* enum task_code, or one of answer.h */
     struct slice queue;       /* its way is this queue's; n 0: its partition's */
     part_no part;             /* of a task's token; or of the way that it went */
@@ -61,6 +62,7 @@ struct task_call {
     uint8_t what;           /* enum task_op */
     bool frees;             /* ?ack=1: what was read may go */
     bool fresh;             /* what was submitted is a new task */
+    bool passes_on;         /* it is answered as the target answers */
     struct slice known;     /* If-None-Match */
     bool silent;            /* nobody ever waited: done() composes nothing */
     uint32_t n, open;       /* rows; what has to happen yet: their answers, and its begin */
@@ -84,6 +86,9 @@ void ask_join(struct ask *a, struct list *list);
 void ask_leave(struct ask *a);
 /* Out of every list, and out of its frame. */
 void ask_forget(struct ask *a);
+
+/* What the tasks of its partition are calls to, as far as is known; "": workers take them. */
+const char *ask_endpoint(const struct ask *a);
 
 /* A row has its answer; may end and free its call. m: as in call_done. */
 void call_answered(struct ask *a, const struct msg *m);

@@ -98,7 +98,7 @@ static void looked(struct task_call *c, const struct msg *m)
         return;
     }
     name = name_of(&c->v[0], g->no);
-    task_answer_look(&r->ans, &name, g);
+    task_answer_look(&r->ans, &name, g, ask_endpoint(&c->v[0]));
     wait_applied(&r->ans, c->wait_ms);
     answer_tag(&r->ans, c->known);
 }
@@ -106,7 +106,7 @@ static void looked(struct task_call *c, const struct msg *m)
 void one_look(struct tasking *t, struct httpd_req *req, const struct http_req *q,
               const struct task_path *p, const struct task_id *id)
 {
-    struct task_call *c = new_call(t, req, p, id, q->if_none_match.n, wait_preferred(q), looked);
+    struct task_call *c = new_call(t, req, p, id, q->if_none_match.n, wait_preferred(q, 0), looked);
 
     if (c == NULL)
         return;

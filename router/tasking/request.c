@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "router/state/answer.h"
+#include "common/task/queue_name.h"
 #include "common/ticket/task_token.h"
 #include "router/tasking/one.h"
 #include "router/tasking/submit.h"
@@ -18,8 +19,24 @@ static const uint8_t needs[] = {
     [TASK_SETTLE] = MAY_TAKE,   [TASK_NAMED] = MAY_READ,   [TASK_UNNAME] = MAY_SUBMIT,
     [TASK_LOOK] = 0,            [TASK_RESULT] = 0,         [TASK_CANCEL] = 0,
     [TASK_PATCH] = MAY_SUBMIT,  [TASK_ACK] = MAY_TAKE,     [TASK_NACK] = MAY_TAKE,
-    [TASK_EXTEND] = MAY_TAKE,
+    [TASK_EXTEND] = MAY_TAKE,   [TASK_CALL] = MAY_SUBMIT,
 };
+
+/* A header of ours, so that Authorization may be for the target. False: there is none. */
+static bool has_own_token(const struct http_req *q, struct slice *token)
+{
+    return http_find(q, "segq-token", token) > 0;
+}
+
+static const struct server_token *who_is(struct tasking *t, const struct http_req *q,
+                                         enum task_op op)
+{
+    struct slice token;
+
+    if (op != TASK_CALL || !has_own_token(q, &token))
+        token = api_bearer(q);
+    return server_tokens_find(&t->tokens, token);
+}
 
 /* Of strangers and guesses, within their address's budget. */
 static void refuse(struct tasking *t, struct httpd_req *req, enum api_problem p, const char *why)
@@ -63,7 +80,7 @@ static bool is_claimed(struct tasking *t, struct httpd_req *req, const struct ht
 static bool may(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                 const struct task_path *p, bool servers)
 {
-    const struct server_token *who = server_tokens_find(&t->tokens, api_bearer(q));
+    const struct server_token *who = who_is(t, q, p->op);
     struct refusal no = judge(who, p, servers);
 
     if (no.why != NULL && is_claimed(t, req, q, p))
@@ -88,6 +105,20 @@ static bool read_token(struct tasking *t, struct httpd_req *req, const struct ta
     return false;
 }
 
+static void pass_on(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                    const struct task_path *p)
+{
+    struct slice token;
+
+    if (!t->pools.known)
+        router_problem(t->r, req, API_QUEUE_UNAVAILABLE, "endpoints are not known yet; ask again");
+    else if (p->queue.n == 0)
+        router_problem(t->r, req, API_ENDPOINT_UNKNOWN,
+                       "there is no such endpoint, or segq-queue must name one of its queues");
+    else
+        submit_request(t, req, q, p->queue, p->path, !has_own_token(q, &token));
+}
+
 static void start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                   const struct task_path *p, bool servers)
 {
@@ -96,6 +127,9 @@ static void start(struct tasking *t, struct httpd_req *req, const struct http_re
     if (!may(t, req, q, p, servers) || !read_token(t, req, p, &id))
         return;
     switch (p->op) {
+    case TASK_CALL:
+        pass_on(t, req, q, p);
+        break;
     case TASK_SUBMIT:
         submit_start(t, req, q, p->queue);
         break;
@@ -124,12 +158,38 @@ static void start(struct tasking *t, struct httpd_req *req, const struct http_re
     }
 }
 
-static void read_path(struct task_path *p, enum http_method m, const struct api_req *a)
+/* Of /v1/call: the one that segq-queue names, if it is the endpoint's; or else the endpoint's own.
+ * n 0: there is none. */
+static struct slice queue_of_call(const struct tasking *t, const struct http_req *q,
+                                  const struct task_path *p)
 {
-    if (a->call == API_TASKS)
-        task_path_queue(p, m, a->arg);
-    else
-        task_path_task(p, m, a->arg);
+    struct slice queue = { 0 };
+    const struct task_way *w;
+    const char *own;
+
+    if (http_find(q, "segq-queue", &queue) == 0) {
+        own = pools_queue_of(&t->pools, p->endpoint.p, p->endpoint.n);
+        return own != NULL ? (struct slice){ (char *)(uintptr_t)own, strlen(own) } : queue;
+    }
+    w = queue_name_ok(queue.p, queue.n) ? pools_of_queue(&t->pools, queue.p, queue.n) : NULL;
+    if (w == NULL || strlen(w->endpoint) != p->endpoint.n ||
+        memcmp(w->endpoint, p->endpoint.p, p->endpoint.n) != 0)
+        queue.n = 0;
+    return queue;
+}
+
+static void read_path(const struct tasking *t, struct task_path *p, const struct http_req *q,
+                      const struct api_req *a)
+{
+    if (a->call == API_TASKS) {
+        task_path_queue(p, q->method, a->arg);
+    } else if (a->call == API_TASK) {
+        task_path_task(p, q->method, a->arg);
+    } else {
+        task_path_call(p, a->arg, q->query);
+        if (p->op == TASK_CALL)
+            p->queue = queue_of_call(t, q, p);
+    }
 }
 
 /* Calls that need no token have no large bodies. */
@@ -144,10 +204,10 @@ static struct refusal judge_large(struct tasking *t, const struct http_req *q,
     assert(q->path.n <= HTTP_MAX_LINE);
     copy.path.p = memcpy(path, q->path.p, q->path.n);
     api_route(&copy, &a);
-    if (a.call == API_TASKS || a.call == API_TASK) {
-        read_path(&p, q->method, &a);
+    if (api_is_of_tasks(a.call)) {
+        read_path(t, &p, &copy, &a);
         if (p.op < ARRAY_LEN(needs) && needs[p.op] != 0)
-            return judge(server_tokens_find(&t->tokens, api_bearer(q)), &p, servers);
+            return judge(who_is(t, q, p.op), &p, servers);
     }
     return (struct refusal){ API_PAYLOAD_TOO_LARGE, "the body is too large" };
 }
@@ -173,7 +233,7 @@ void task_request(struct tasking *t, struct httpd_req *req, const struct http_re
 {
     struct task_path p;
 
-    read_path(&p, q->method, a);
+    read_path(t, &p, q, a);
     if (p.op == TASK_BAD_METHOD) {
         if (!router_may_pass(t->r, req, LIMIT_BAD))
             return;

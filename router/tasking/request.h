@@ -5,7 +5,7 @@
 #include "router/api/request.h"
 #include "router/tasking/tasking.h"
 
-/* a: API_TASKS or API_TASK. servers: it came where servers ask; elsewhere a task's own token is
+/* a: of tasks (api_is_of_tasks). servers: it came where servers ask; elsewhere a task's own token is
  * all that counts. */
 void task_request(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                   const struct api_req *a, bool servers);

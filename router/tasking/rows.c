@@ -6,8 +6,9 @@
 
 #include "router/state/answer.h"
 #include "router/tasking/ask.h"
+#include "router/tasks/callback.h"
 
-#define ROW_ROOM 8    /* ends of a row's texts */
+#define ROW_ROOM (8 + CALLBACK_MORE) /* ends of a row's texts; what a call's form has more */
 #define WHY_ROOM 4096 /* of what is said of unfit rows */
 
 /* Cuts the body into rows. How many; 0: *why. */

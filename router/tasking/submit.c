@@ -9,13 +9,14 @@
 #include "router/state/pass_time.h"
 #include "router/tasking/ask.h"
 #include "router/tasking/rows.h"
+#include "router/tasks/callback.h"
 #include "router/tasks/conditions.h"
 #include "router/tasks/task_claim.h"
 
 #define ROW_MEMBERS                                                                          \
-    (WITH(PAYLOAD) | WITH(KEY) | WITH(DELAY) | WITH(AT) | WITH(PRIORITY) | WITH(ORDER) |     \
-     WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(TTL) | WITH(MAX_ATTEMPTS) | WITH(RETRY) |     \
-     WITH(LABELS) | WITH(RESULT))
+    (CALL_MEMBERS | WITH(PAYLOAD) | WITH(KEY) | WITH(DELAY) | WITH(AT) | WITH(PRIORITY) |    \
+     WITH(ORDER) | WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(TTL) | WITH(MAX_ATTEMPTS) |     \
+     WITH(RETRY) | WITH(LABELS) | WITH(RESULT))
 #define ROW_ROOM 8 /* ends of a row's texts */
 
 /* What "another payload" means: every router must say the same, in every release. */
@@ -41,15 +42,16 @@ static void put_key(struct ask *a, struct slice key)
     }
 }
 
-/* The row as it is asked. */
-static void put_row(struct ask *a, const struct task_body *b)
+/* The row as it is asked: with its payload, or with the form of its call. */
+static void put_row(struct ask *a, const struct task_body *b, struct slice bytes)
 {
     struct task_call *c = a->call;
-    struct slice payload = call_bytes(c, b->payload), idem = call_bytes(c, b->idempotency_key);
+    struct slice payload = call_bytes(c, bytes), idem = call_bytes(c, b->idempotency_key);
 
     a->kind = ASK_PUT;
     a->queue = c->queue;
     a->repeats = b->name.n > 0 || idem.n > 0;
+    a->is_call = bytes.p != b->payload.p;
     a->put = (struct task_put){
         .queue = c->queue.p,
         .name = call_text(c, b->name),
@@ -65,19 +67,56 @@ static void put_row(struct ask *a, const struct task_body *b)
     put_key(a, b->key);
 }
 
-/* NULL: it may be asked; else a sentence of ours. w: of the queue; NULL: none is known. */
-static const char *unfit(const struct task_way *w, const struct task_body *b, enum api_problem *p)
+/* NULL: what it carries is of its queue's kind; else a sentence of ours. */
+static const char *kind_wrong(const struct task_way *w, const struct task_body *b)
 {
+    bool call = (b->has & CALL_MEMBERS) != 0;
+
+    if (call && (b->has & WITH(PAYLOAD)) != 0)
+        return "payload, and a call (path, method, headers, body), exclude each other";
+    if (call && w != NULL && w->endpoint[0] == '\0')
+        return "path, method, headers and body are for queues with an endpoint; this one has none: "
+               "payload";
+    if ((call || (w != NULL && w->endpoint[0] != '\0')) && (b->has & WITH(PATH)) == 0)
+        return "path is missing: the tasks of this queue are calls to its endpoint";
+    return NULL;
+}
+
+/* NULL: there is room for what it carries, of which body_n bytes are somebody's. */
+static const char *size_wrong(const struct tasking *t, const struct task_way *w, size_t body_n,
+                              size_t n, enum api_problem *p)
+{
+    *p = t->form.failed ? API_QUEUE_UNAVAILABLE : API_PAYLOAD_TOO_LARGE;
+    if (t->form.failed)
+        return "out of memory; ask again";
+    if (w != NULL && w->max_body != 0 && body_n > w->max_body)
+        return "the payload is larger than its pool allows";
+    return n > TASK_BODY_MAX ? "the call is too large" : NULL;
+}
+
+/* *bytes: what the task carries: its payload, or the form of its call, in t->form. NULL: it may be
+ * asked; else a sentence, which may be e's. w: of the queue; NULL: none is known. */
+static const char *unfit(struct tasking *t, const struct task_way *w, const struct task_body *b,
+                         struct slice *bytes, enum api_problem *p, struct body_error *e)
+{
+    const char *why = kind_wrong(w, b);
+    size_t body_n = b->payload.n;
+
     *p = API_BAD_REQUEST;
+    *bytes = b->payload;
+    if (why != NULL)
+        return why;
     if ((b->has & WITH(DELAY)) != 0 && (b->has & WITH(AT)) != 0)
         return "delay and at exclude each other";
     if (!task_body_keeps_or_drops(b))
         return "result must be \"keep\" or \"drop\"";
-    if (w != NULL && w->max_body != 0 && b->payload.n > w->max_body) {
-        *p = API_PAYLOAD_TOO_LARGE;
-        return "the payload is larger than its pool allows";
+    buf_reset(&t->form);
+    if ((b->has & CALL_MEMBERS) != 0) {
+        if (!callback_of_body(&t->form, b, &body_n, e))
+            return e->text;
+        *bytes = (struct slice){ (char *)t->form.data, t->form.len };
     }
-    return NULL;
+    return size_wrong(t, w, body_n, bytes->n, p);
 }
 
 /* ---- one --------------------------------------------------------------------------------- */
@@ -96,8 +135,12 @@ static void answer(struct task_call *c, const struct msg_task_get_ans *m)
     struct task_name name;
 
     task_token_write(a->part, a->no, &r->keys.token, name.text);
-    if (m != NULL)
-        task_answer_waited(&r->ans, c->fresh, &name, m);
+    if (m != NULL && c->passes_on)
+        task_answer_call(&r->ans, &name, m, ask_endpoint(a), router_request_id(r));
+    else if (m != NULL)
+        task_answer_waited(&r->ans, c->fresh, &name, m, ask_endpoint(a));
+    else if (c->passes_on)
+        task_answer_put(&r->ans, 202, &name, c->queue, a->state);
     else
         task_answer_put(&r->ans, c->fresh ? 201 : 200, &name, c->queue, a->state);
     wait_applied(&r->ans, c->wait_ms);
@@ -122,6 +165,7 @@ static bool wait_for_end(struct task_call *c)
     call_hand_over(c, next);
     next->queue = (struct slice){ call_text(next, c->queue), c->queue.n };
     next->fresh = c->fresh;
+    next->passes_on = c->passes_on;
     next->v[0].kind = ASK_GET;
     next->v[0].repeats = true;
     next->v[0].part = was->part;
@@ -173,28 +217,63 @@ static bool read_one(struct tasking *t, struct httpd_req *req, const struct http
     return true;
 }
 
+/* w: of the queue; NULL: none is known. */
+static void ask_one(struct tasking *t, struct httpd_req *req, const struct task_way *w,
+                    struct slice queue, const struct task_body *b, struct slice bytes, size_t room,
+                    msec_t wait_ms, bool passes_on)
+{
+    struct task_call *c = call_new(t, req, 1, room + queue.n + ROW_ROOM, 0, submitted);
+
+    if (c == NULL)
+        return;
+    c->wait_ms = wait_ms; /* once it is written */
+    c->passes_on = passes_on;
+    c->queue = (struct slice){ call_text(c, queue), queue.n };
+    c->way = w;
+    put_row(&c->v[0], b, bytes);
+    call_begin(c);
+}
+
 static void submit(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                    struct slice queue, const struct task_body *b)
 {
     /* What a claim says is shorter than the claim in the body. */
-    size_t room = q->body.n + queue.n + q->idempotency_key.n + ROW_ROOM;
-    enum api_problem p;
+    size_t room = q->body.n + q->idempotency_key.n + CALLBACK_MORE;
     const struct task_way *w = pools_of_queue(&t->pools, queue.p, queue.n);
-    const char *why = unfit(w, b, &p);
-    struct task_call *c;
+    struct slice bytes;
+    enum api_problem p;
+    struct body_error e;
+    const char *why = unfit(t, w, b, &bytes, &p, &e);
 
+    if (why != NULL)
+        router_problem(t->r, req, p, why);
+    else
+        ask_one(t, req, w, queue, b, bytes, room, wait_preferred(q, 0), false);
+}
+
+void submit_request(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                    struct slice queue, struct slice path, bool ours)
+{
+    const struct task_way *w = pools_of_queue(&t->pools, queue.p, queue.n);
+    struct task_body b = { 0 };
+    enum api_problem p = API_BAD_REQUEST;
+    struct body_error e;
+    const char *why;
+
+    buf_reset(&t->form);
+    if (q->idempotency_key.n > TASK_IDEM_MAX ||
+        (q->idempotency_key.n > 0 && !task_text_ok(q->idempotency_key)))
+        why = "Idempotency-Key must be 1 to 128 visible ASCII characters";
+    else
+        why = callback_of_request(&t->form, q, path, ours, &e)
+                  ? size_wrong(t, w, q->body.n, t->form.len, &p) : e.text;
     if (why != NULL) {
         router_problem(t->r, req, p, why);
         return;
     }
-    c = call_new(t, req, 1, room, 0, submitted);
-    if (c == NULL)
-        return;
-    c->wait_ms = wait_preferred(q); /* once it is written */
-    c->queue = (struct slice){ call_text(c, queue), queue.n };
-    c->way = w;
-    put_row(&c->v[0], b);
-    call_begin(c);
+    b.idempotency_key = q->idempotency_key;
+    ask_one(t, req, w, queue, &b, (struct slice){ (char *)t->form.data, t->form.len },
+            t->form.len + b.idempotency_key.n, wait_preferred(q, t->r->cfg->call_wait), true);
 }
 
 void submit_start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
@@ -215,7 +294,7 @@ bool submit_by_claim(struct tasking *t, struct httpd_req *req, const struct http
     const char *why;
     int rc;
 
-    if (!read_one(t, req, q, ROW_MEMBERS | WITH(CLAIM), &b))
+    if (!read_one(t, req, q, (ROW_MEMBERS & ~CALL_MEMBERS) | WITH(CLAIM), &b))
         return true;
     if ((b.has & WITH(CLAIM)) == 0)
         return false;
@@ -265,6 +344,7 @@ static void all_submitted(struct task_call *c, const struct msg *m)
 static void read_row(struct ask *a, struct slice text)
 {
     struct task_call *c = a->call;
+    struct slice bytes;
     enum api_problem p;
     struct task_body b;
     struct body_error e;
@@ -274,11 +354,11 @@ static void read_row(struct ask *a, struct slice text)
         row_refuse(a, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
         return;
     }
-    why = unfit(c->way, &b, &p);
+    why = unfit(c->t, c->way, &b, &bytes, &p, &e);
     if (why != NULL)
         row_refuse(a, p, why);
     else
-        put_row(a, &b);
+        put_row(a, &b, bytes);
 }
 
 void submit_batch(struct tasking *t, struct httpd_req *req, const struct http_req *q,

@@ -126,5 +126,6 @@ void tasking_free(struct tasking *t)
         ev_timer_free(t->timer);
     server_tokens_free(&t->tokens);
     pools_fini(&t->pools);
+    buf_fini(&t->form);
     free(t);
 }

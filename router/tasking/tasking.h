@@ -33,6 +33,7 @@ struct tasking {
     struct list waiting; /* struct ask: for a newer map, or a link */
     struct ev_timer *timer;
     uint64_t next_rid;
+    struct buf form; /* of the call being read */
     union { /* rows of the request being read, of the frame being made */
         struct slice text[TASK_ROWS_MAX];
         struct task_put put[TASK_ROWS_MAX];

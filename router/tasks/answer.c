@@ -3,11 +3,13 @@
 
 #include <assert.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/text.h"
 #include "common/http/problem.h"
 #include "common/task/eta.h"
 #include "common/task/state.h"
+#include "router/tasks/json_scan.h"
 
 #define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
 
@@ -142,6 +144,9 @@ struct task_outcome task_put_outcome(int code)
         return FAILED(QUEUE_NOT_FOUND, "no pool has a queue of this name");
     case CODE_CONFLICT:
         return FAILED(CONFLICT, "the key and the name belong to different tasks");
+    case ASK_OTHER_KIND:
+        return FAILED(BAD_REQUEST, "path, method, headers and body are for queues with an endpoint, "
+                                   "payload is for the others");
     default:
         return common(code);
     }
@@ -151,6 +156,9 @@ struct task_outcome task_take_outcome(int code)
 {
     if (code == CODE_DONE)
         return (struct task_outcome){ .status = 200 };
+    if (code == ASK_OTHER_KIND)
+        return FAILED(QUEUE_HAS_ENDPOINT, "the tasks of this queue are calls to its endpoint, which "
+                                          "we make ourselves: no worker takes them");
     return code == CODE_UNKNOWN ? FAILED(QUEUE_NOT_FOUND, "no pool has a queue of this name")
                                 : common(code);
 }
@@ -184,6 +192,8 @@ void task_answer_put(struct api_ans *a, int status, const struct task_name *t, s
 {
     ok(a, status);
     location(a, t);
+    if (status == 202)
+        ADD(&a->headers, "Retry-After: 1\r\n");
     open_task(&a->body, t);
     ADD(&a->body, ",\"queue\":\"");
     buf_append(&a->body, queue.p, queue.n);
@@ -411,10 +421,30 @@ static void add_sha256(struct buf *b, const struct msg_task_get_ans *m)
     }
 }
 
-/* A part of it is no JSON. */
+/* "application/json; charset=utf-8", "application/problem+json" */
+static bool says_json(const char *type)
+{
+    size_t n = strcspn(type, "; ");
+
+    return (n == 16 && strncasecmp(type, "application/json", n) == 0) ||
+           (n > 5 && strncasecmp(type + n - 5, "+json", 5) == 0);
+}
+
+/* It may stand in an answer of ours: a worker's is one JSON value, a target may say what it likes. */
+static bool is_json(const struct msg_task_get_ans *m)
+{
+    struct json_scan s;
+    struct slice raw;
+
+    if (is_cut(m) || m->status == 0)
+        return !is_cut(m);
+    json_scan_init(&s, (struct slice){ (char *)(uintptr_t)m->result.p, m->result.n });
+    return says_json(m->content_type) && json_scan_value(&s, &raw) && json_scan_ends(&s);
+}
+
 static void add_result(struct buf *b, const struct msg_task_get_ans *m)
 {
-    if (!is_cut(m)) {
+    if (is_json(m)) {
         ADD(b, ",\"result\":");
         buf_append(b, m->result.p, m->result.n);
     }
@@ -424,7 +454,20 @@ static void add_result(struct buf *b, const struct msg_task_get_ans *m)
     buf_str(b, is_cut(m) ? "\",\"result_truncated\":true" : "\",\"result_truncated\":false");
 }
 
-void task_answer_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m)
+/* ,"kind":"callback","endpoint":"gen","status":200,"content_type":"text/plain" */
+static void add_endpoint(struct buf *b, const struct msg_task_get_ans *m, const char *endpoint)
+{
+    if (endpoint[0] == '\0')
+        return;
+    add_text(b, ",\"kind\":\"callback\",\"endpoint\":", endpoint);
+    if (m->status != 0)
+        add_number(b, ",\"status\":", m->status);
+    if (m->content_type[0] != '\0')
+        add_text(b, ",\"content_type\":", m->content_type);
+}
+
+void task_answer_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
+                      const char *endpoint)
 {
     struct buf *b = &a->body;
     bool final = task_state_is_final((enum task_state)m->state);
@@ -433,6 +476,7 @@ void task_answer_look(struct api_ans *a, const struct task_name *t, const struct
     open_task(b, t);
     add_text(b, ",\"queue\":", m->queue);
     add_state(b, m->state);
+    add_endpoint(b, m, endpoint);
     add_key(b, m->key1, m->key2);
     add_number(b, ",\"priority\":", m->priority);
     ADD(b, ",\"order\":");
@@ -458,9 +502,9 @@ void task_answer_look(struct api_ans *a, const struct task_name *t, const struct
 }
 
 void task_answer_waited(struct api_ans *a, bool fresh, const struct task_name *t,
-                        const struct msg_task_get_ans *m)
+                        const struct msg_task_get_ans *m, const char *endpoint)
 {
-    task_answer_look(a, t, m);
+    task_answer_look(a, t, m, endpoint);
     location(a, t);
     if (fresh && !task_state_is_final((enum task_state)m->state))
         a->status = 201;
@@ -468,13 +512,36 @@ void task_answer_waited(struct api_ans *a, bool fresh, const struct task_name *t
 
 static void result_headers(struct buf *b, const struct msg_task_get_ans *m)
 {
-    ADD(b, "segq-status: 200\r\n");
+    add_number(b, "segq-status: ", m->status != 0 ? m->status : 200);
+    ADD(b, "\r\n");
     if (m->result_length == 0)
         return;
     add_number(b, "segq-length: ", m->result_length);
     ADD(b, "\r\nsegq-sha256: ");
     add_sha256(b, m);
     buf_str(b, is_cut(m) ? "\r\nsegq-truncated: true\r\n" : "\r\n");
+}
+
+/* A browser shows it, and runs nothing of it. */
+static bool is_harmless(const char *type)
+{
+    size_t n = strcspn(type, "; ");
+
+    return says_json(type) || (n == 10 && strncasecmp(type, "text/plain", n) == 0);
+}
+
+/* The bytes of a stranger's server, under our name: it may not be a page of ours. */
+static void put_result(struct api_ans *a, const struct msg_task_get_ans *m)
+{
+    const char *type = m->status == 0 ? API_JSON : m->content_type;
+
+    a->type = m->result.n == 0                     ? NULL
+              : is_cut(m) || type[0] == '\0' ? "application/octet-stream"
+                                                    : type;
+    result_headers(&a->headers, m);
+    if (m->status != 0)
+        ADD(&a->headers, "Content-Security-Policy: sandbox; default-src 'none'\r\n");
+    buf_append(&a->body, m->result.p, m->result.n);
 }
 
 void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m, uint64_t salt)
@@ -489,10 +556,29 @@ void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m, uin
         api_problem(a, API_TASK_FINAL, "the task is over, without a result", salt);
     } else {
         ok(a, m->result.n > 0 ? 200 : 204);
-        a->type = m->result.n == 0 ? NULL : is_cut(m) ? "application/octet-stream" : API_JSON;
-        result_headers(&a->headers, m);
-        buf_append(&a->body, m->result.p, m->result.n);
+        put_result(a, m);
+        if (m->status != 0 && !is_harmless(m->content_type))
+            ADD(&a->headers, "Content-Disposition: attachment\r\n");
     }
+}
+
+void task_answer_call(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
+                      const char *endpoint, uint64_t salt)
+{
+    bool good = m->state == TASK_SUCCEEDED && m->status != 0;
+
+    if (!task_state_is_final((enum task_state)m->state)) {
+        task_answer_look(a, t, m, endpoint);
+        a->status = 202;
+    } else if (!good || is_cut(m)) {
+        api_problem(a, API_ENDPOINT_FAILED,
+                    good ? "the answer is longer than its pool keeps; its task has the beginning"
+                         : "the endpoint has not answered well; its task says more", salt);
+    } else {
+        ok(a, (int)m->status);
+        put_result(a, m);
+    }
+    location(a, t);
 }
 
 void task_answer_changed(struct api_ans *a, const struct task_name *t, uint8_t state, bool stopping)

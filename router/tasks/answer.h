@@ -12,6 +12,7 @@
 enum task_failure { /* beside enum task_code: what a router says of a question by itself */
     ASK_LOST = TASK_NCODES, /* it was sent, and no answer came: it may be done */
     ASK_NOBODY,             /* no node has the partition now, or it is not reached */
+    ASK_OTHER_KIND,         /* the queue's tasks are calls, and this is of workers; or vice versa */
 };
 
 struct task_name { /* a task's public name */
@@ -31,17 +32,24 @@ struct task_outcome task_take_outcome(int code);
 /* Of a task that was named by its token: CODE_UNKNOWN: it has gone. */
 struct task_outcome task_token_outcome(int code);
 
-/* The answer to one submission that was taken: 201, or 200: the same again. */
+/* The answer to one submission that was taken: 201; 200: the same again; 202: it is a request that was
+ * passed on, and nobody waits for its end. */
 void task_answer_put(struct api_ans *a, int status, const struct task_name *t, struct slice queue,
                      uint8_t state);
-/* Likewise, after a wait for its end; fresh: it is a new task. 200 if it is final. */
+/* Likewise, after a wait for its end; fresh: it is a new task. 200 if it is final. endpoint: that
+ * it is a call to, "" none. */
 void task_answer_waited(struct api_ans *a, bool fresh, const struct task_name *t,
-                        const struct msg_task_get_ans *m);
+                        const struct msg_task_get_ans *m, const char *endpoint);
 /* One that a worker has settled. */
 void task_answer_settled(struct api_ans *a, const struct task_name *t, enum task_verb verb,
                          const struct settled_row *row);
 /* A task as it is. */
-void task_answer_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m);
+void task_answer_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
+                      const char *endpoint);
+/* A request that was passed on: what the target answered, with its status; 202 while it has not; 502
+ * if it did not answer well, or more than is kept. */
+void task_answer_call(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
+                      const char *endpoint, uint64_t salt);
 /* Its result alone, as much as is kept of it: 204 if that is nothing; 202 while it is not final,
  * 409 task_final if it ended otherwise. */
 void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m, uint64_t salt);

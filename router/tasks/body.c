@@ -47,6 +47,13 @@ static bool text_of(struct json_scan *s, struct slice *t)
     return false;
 }
 
+static bool read_text(const struct rule *m, struct json_scan *s, void *to)
+{
+    struct slice *v = to;
+
+    return text_of(s, v) && fits(m, v->n);
+}
+
 static bool read_visible(const struct rule *m, struct json_scan *s, void *to)
 {
     struct slice *v = to;
@@ -292,6 +299,7 @@ struct task_own task_body_own(const struct task_body *b, const char *labels)
 /* ---- objects ---- */
 
 #define MUST_value   " is too large"
+#define MUST_text    " must be a string, not longer than its bound"
 #define MUST_key     " must be one or two levels (a/b), each of 1 to 64 visible ASCII characters"
 #define MUST_span    " must be a time such as \"500ms\", \"2s\", \"1h\", or seconds, within its range"
 #define MUST_moment  " must be a moment in Unix seconds"

@@ -7,6 +7,7 @@
 #define SEGQ_ROUTER_TASKS_BODY_H
 
 #include "common/task/attempt.h"
+#include "common/task/call.h"
 #include "common/task/own.h"
 #include "router/gate/claim.h"
 #include "router/tasks/json_scan.h"
@@ -20,6 +21,12 @@ enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* as enum tas
 /* name, member of struct task_body, how it is read (body.c), least, most */
 #define TASK_MEMBERS(X)                                                                  \
     X(PAYLOAD, payload, value, 1, TASK_BODY_MAX)                                         \
+    X(PATH, path, text, 1, CALL_PATH_MAX)                                                \
+    X(METHOD, method, text, 1, CALL_METHOD_MAX)                                          \
+    X(HEADERS, headers, value, 2, TASK_BODY_MAX)                                         \
+    X(BODY, body, text, 0, TASK_BODY_MAX)                                                \
+    X(BODY_JSON, body_json, value, 1, TASK_BODY_MAX)                                     \
+    X(BODY_BASE64, body_base64, text, 0, 2 * TASK_BODY_MAX)                              \
     X(KEY, key, key, 1, 2 * TASK_NAME_MAX + 1)                                           \
     X(DELAY, delay, span, 0, DELAY_MAX_MS)                                               \
     X(AT, at, moment, 1, INT64_C(253402300799000))                                       \
@@ -53,6 +60,7 @@ enum task_member {
 struct task_body { /* slices point into the request's bytes */
     uint32_t has; /* WITH(...) | ...: what is not there is zero */
     struct slice payload, key, name, idempotency_key, lease_id, result, reason, task, claim;
+    struct slice path, method, headers, body, body_json, body_base64; /* of a call */
     int64_t delay, at, lease, wait; /* ms; at: Unix ms */
     int64_t priority, order, n, verb;
     int64_t ttl, max_attempts;

@@ -13,8 +13,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* The next of a list with commas, without the blanks around it. */
-static bool next_item(struct slice *list, struct slice *item)
+bool item_next(struct slice *list, struct slice *item)
 {
     char *end;
 
@@ -49,15 +48,15 @@ static msec_t wait_of(struct slice item)
     return s * 1000;
 }
 
-msec_t wait_preferred(const struct http_req *q)
+msec_t wait_preferred(const struct http_req *q, msec_t unsaid)
 {
     struct slice rest = q->fields, list, item;
 
     while (q->prefers && http_next(&rest, "prefer", &list))
-        while (next_item(&list, &item))
+        while (item_next(&list, &item))
             if (wait_of(item) >= 0)
                 return wait_of(item); /* of two the first counts */
-    return 0;
+    return unsaid;
 }
 
 void wait_applied(struct api_ans *a, msec_t wait_ms)
@@ -73,7 +72,7 @@ static bool is_known(struct slice known, const char *tag, size_t n)
 {
     struct slice item;
 
-    while (next_item(&known, &item)) {
+    while (item_next(&known, &item)) {
         if (item.n > 2 && item.p[0] == 'W' && item.p[1] == '/') { /* weak: as good here */
             item.p += 2;
             item.n -= 2;

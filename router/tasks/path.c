@@ -91,3 +91,17 @@ void task_path_task(struct task_path *out, enum http_method m, struct slice rest
         out->op = M(m) & READ ? TASK_RESULT : TASK_BAD_METHOD;
     }
 }
+
+void task_path_call(struct task_path *out, struct slice rest, struct slice query)
+{
+    char *slash = memchr(rest.p, '/', rest.n), *end = rest.p + rest.n;
+
+    *out = (struct task_path){ .op = TASK_NO_PATH };
+    if (slash == NULL || !queue_name_ok(rest.p, (size_t)(slash - rest.p)))
+        return;
+    if (query.p == end + 1)
+        end += 1 + query.n;
+    *out = (struct task_path){ .op = TASK_CALL,
+                               .endpoint = { rest.p, (size_t)(slash - rest.p) },
+                               .path = { slash, (size_t)(end - slash) } };
+}

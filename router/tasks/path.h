@@ -18,6 +18,7 @@ enum task_op {
     TASK_ACK,     /* POST /v1/tasks/{task}/ack */
     TASK_NACK,    /* POST /v1/tasks/{task}/nack */
     TASK_EXTEND,  /* POST /v1/tasks/{task}/extend */
+    TASK_CALL,    /* any method of /v1/call/{endpoint}/{path} */
     TASK_BAD_METHOD, /* 405 and `allow` */
     TASK_NO_PATH,    /* 404 */
 };
@@ -25,11 +26,15 @@ enum task_op {
 struct task_path {
     enum task_op op;
     struct slice queue, name, token;
+    struct slice endpoint, path; /* TASK_CALL; path: from its slash on, with the query */
     const char *allow; /* TASK_BAD_METHOD */
 };
 
 /* rest: the decoded path behind /v1/queues/: a queue's name and "/tasks" somewhere in it. */
 void task_path_queue(struct task_path *out, enum http_method m, struct slice rest);
+/* rest: the path behind /v1/call/, as it came; query: likewise, right behind it. The queue is not in
+ * the path: it stays empty. */
+void task_path_call(struct task_path *out, struct slice rest, struct slice query);
 /* rest: the decoded path behind /v1/tasks/. */
 void task_path_task(struct task_path *out, enum http_method m, struct slice rest);
 

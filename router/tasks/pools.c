@@ -21,7 +21,7 @@ void pools_fini(struct pools *t)
 }
 
 /* One that the map names twice is anybody's guess. */
-static int add_part(struct pools *t, const struct map_part *p, uint32_t max_body)
+static int add_part(struct pools *t, const struct map_part *p, const struct map_pool *of)
 {
     struct task_way *w = arena_alloc(&t->memory, sizeof(*w));
 
@@ -29,7 +29,7 @@ static int add_part(struct pools *t, const struct map_part *p, uint32_t max_body
         return SQ_ENOMEM;
     if (p->part == 0 || map_get_ptr(&t->by_part, p->part) != NULL)
         return SQ_EPROTO;
-    *w = (struct task_way){ p->part, p->epoch, p->node, max_body };
+    *w = (struct task_way){ p->part, p->epoch, p->node, of->max_body, of->endpoint };
     return map_set_ptr(&t->by_part, p->part, w);
 }
 
@@ -39,13 +39,14 @@ static int add_pool(struct pools *t, struct map_pool *to, const struct map_pool 
 
     *to = *from;
     to->match = arena_strdup(&t->memory, from->match);
+    to->endpoint = arena_strdup(&t->memory, from->endpoint);
     to->v = arena_memdup(&t->memory, from->v, from->n * sizeof(*from->v));
-    if (to->match == NULL || to->v == NULL)
+    if (to->match == NULL || to->endpoint == NULL || to->v == NULL)
         return SQ_ENOMEM;
     if (from->n == 0 || !queue_match_ok(from->match))
         return SQ_EPROTO;
     for (uint32_t i = 0; rc == 0 && i < from->n; i++)
-        rc = add_part(t, &from->v[i], from->max_body);
+        rc = add_part(t, &from->v[i], to);
     return rc;
 }
 
@@ -101,6 +102,25 @@ const struct task_way *pools_of_queue(const struct pools *t, const char *name, s
         }
     }
     return NULL;
+}
+
+const char *pools_queue_of(const struct pools *t, const char *endpoint, size_t n)
+{
+    const struct task_way *own = pools_of_queue(t, endpoint, n);
+    const char *found = NULL;
+
+    for (uint32_t i = 0; i < t->map.n_pools; i++) {
+        const struct map_pool *p = &t->map.pools[i];
+
+        if (strlen(p->endpoint) != n || memcmp(p->endpoint, endpoint, n) != 0)
+            continue;
+        if (own != NULL && own->endpoint == p->endpoint)
+            return p->endpoint;
+        if (found != NULL)
+            return NULL;
+        found = p->match;
+    }
+    return found != NULL && queue_name_ok(found, strlen(found)) ? found : NULL;
 }
 
 const struct task_way *pools_of_part(const struct pools *t, part_no part)

@@ -12,7 +12,8 @@ struct task_way { /* to a partition */
     part_no part;
     uint64_t epoch;    /* of its owner */
     node_no node;      /* 0: nobody has it now */
-    uint32_t max_body; /* of its pool */
+    uint32_t max_body; /* of its pool, as is */
+    const char *endpoint; /* "": workers take its tasks */
 };
 
 struct pools {
@@ -30,6 +31,9 @@ SQ_CHECK int pools_apply(struct pools *t, const struct msg_task_map *m);
 
 /* NULL: no pool matches. */
 const struct task_way *pools_of_queue(const struct pools *t, const char *name, size_t n);
+/* The queue to which calls of an endpoint go that name none: that of the endpoint's own name, or the
+ * only pool that has it and is a name. NULL: there is none, or there are several. */
+const char *pools_queue_of(const struct pools *t, const char *endpoint, size_t n);
 /* NULL: no such partition. */
 const struct task_way *pools_of_part(const struct pools *t, part_no part);
 

@@ -111,7 +111,7 @@ static void conditions(const uint8_t *data, size_t size)
 {
     char *text = copy_of(data, size);
     struct http_req q = { .fields = { text, size } };
-    msec_t wait_ms = size > 0 && text[size - 1] == '\n' ? wait_preferred(&q) : 0;
+    msec_t wait_ms = size > 0 && text[size - 1] == '\n' ? wait_preferred(&q, 0) : 0;
     struct api_ans a;
 
     must(wait_ms >= 0 && wait_ms <= TASK_WAIT_MAX_MS);

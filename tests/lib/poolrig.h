@@ -14,6 +14,7 @@
 #include "common/base/rng.h"
 #include "common/wire/codec.h"
 #include "queuemng/core/mng.h"
+#include "tests/lib/poolcalls.h"
 
 #define PR_NODES 4
 #define PR_PARTS 256  /* at a node */
@@ -32,6 +33,7 @@ struct pr_part {
     uint32_t n_keys;
     uint64_t weights; /* of limits of keys, a digit each */
     uint64_t rate;    /* as told last */
+    char endpoint;  /* the name's first letter; 0: none */
 };
 
 struct pr_node { /* what is on its disk, and its link */
@@ -40,6 +42,7 @@ struct pr_node { /* what is on its disk, and its link */
     uint32_t n;
     uint64_t incarnation;
     bool runs, registered;
+    struct pc_endpoint endpoint[PC_ENDPOINTS];
     bool mute;    /* it does not answer PART_OPEN */
     bool stands;  /* it does not answer PART_OUT */
     peer_no peer; /* 0: no link */
@@ -85,6 +88,7 @@ struct pr {
     uint64_t tasks[PR_NOS];          /* ever accepted */
     struct rng rng;
     uint64_t restarts, opens, submitted;
+    unsigned bears[PC_ENDPOINTS]; /* calls at once; 0: not looked at */
     unsigned slow; /* at most so many messages in a tick; 0: all */
     char why[500]; /* "" as long as nothing is wrong */
 };
@@ -253,6 +257,39 @@ static inline void pr_status(struct pr *r, int i)
     pr_send(r, i, true, &m);
 }
 
+static inline void pr_endpoint_status(struct pr *r, int i)
+{
+    struct pr_node *n = &r->node[i];
+    struct endpoint_row v[PC_ENDPOINTS];
+    struct msg m = { .type = MSG_ENDPOINT_STATUS };
+
+    if (!n->registered)
+        return;
+    m.endpoint_status = (struct msg_endpoint_status){ n->mng_epoch, pc_status(n->endpoint, v), v };
+    pr_send(r, i, true, &m);
+}
+
+/* Calls begin and end at all nodes. */
+static inline void pr_calls(struct pr *r)
+{
+    unsigned sum[PC_ENDPOINTS] = { 0 };
+
+    for (int i = 0; i < PR_NODES; i++) {
+        struct pr_node *n = &r->node[i];
+        unsigned may = 0;
+
+        for (uint32_t k = 0; n->runs && k < n->n; k++)
+            if (n->part[k].life == PART_OWNED && n->part[k].endpoint != 0)
+                may |= 1u << (n->part[k].endpoint == 'f');
+        pc_turn(n->endpoint, &r->rng, r->now, may);
+        for (unsigned e = 0; e < PC_ENDPOINTS; e++)
+            sum[e] += n->endpoint[e].n;
+    }
+    for (unsigned e = 0; e < PC_ENDPOINTS; e++)
+        if (r->bears[e] != 0 && sum[e] > r->bears[e])
+            PR_BAD(r, "J4: %u calls at once at endpoint %u, which bears %u", sum[e], e, r->bears[e]);
+}
+
 static inline void pr_open(struct pr *r, int i, const struct msg_part_open *g)
 {
     struct pr_node *n = &r->node[i];
@@ -288,6 +325,7 @@ static inline void pr_open(struct pr *r, int i, const struct msg_part_open *g)
     p->n_keys = g->n_keys;
     for (uint32_t k = 0; k < g->n_keys; k++)
         p->weights = (k == 0 ? 0 : p->weights) * 10 + g->keys[k].weight;
+    p->endpoint = g->endpoint[0];
     p->life = PART_OWNED;
     pr_status(r, i);
 }
@@ -308,7 +346,7 @@ static inline void pr_out(struct pr *r, int i, const struct msg_part_out *g)
     if (q == NULL)
         q = &n->part[n->n++];
     *q = (struct pr_part){ .no = g->part, .epoch = g->to_epoch, .tasks = p->tasks,
-                           .life = PART_COME };
+                           .life = PART_COME, .endpoint = p->endpoint };
     p->life = PART_FENCED;
     p->fence = g->to_epoch;
     pr_status(r, to);
@@ -356,6 +394,11 @@ static inline void pr_node_msg(struct pr *r, int i, const struct msg *g)
             pr_has(n, g->part_rate.part)->rate = g->part_rate.rate;
     } else if (g->type == MSG_PART_DROP) {
         pr_drop(r, i, &g->part_drop);
+    } else if (g->type == MSG_ENDPOINT && !n->mute) {
+        pc_told(n->endpoint, &g->endpoint);
+        pr_endpoint_status(r, i);
+    } else if (g->type == MSG_ENDPOINT_DROP) {
+        pc_dropped(n->endpoint, &g->endpoint_drop);
     }
 }
 
@@ -471,9 +514,11 @@ static inline void pr_run(struct pr *r, msec_t ms)
         r->now += 100;
         for (int i = 0; i <= PR_NODES; i++)
             pr_dial(r, i);
-        for (int i = 0; i < PR_NODES && r->real == NULL; i++)
-            if (r->now % 1000 == 0)
-                pr_status(r, i);
+        for (int i = 0; i < PR_NODES && r->real == NULL && r->now % 1000 == 0; i++) {
+            pr_status(r, i);
+            pr_endpoint_status(r, i);
+        }
+        pr_calls(r);
         if (r->real != NULL)
             r->real->tick(r);
         if (r->m != NULL) {
@@ -516,10 +561,12 @@ static inline void pr_manager_begin(struct pr *r)
 
 static inline void pr_node_run(struct pr *r, int i, bool on)
 {
-    if (!on)
-        pr_cut(r, i);
-    else
+    if (on) {
         r->node[i].incarnation++;
+    } else {
+        pr_cut(r, i);
+        pc_killed(r->node[i].endpoint);
+    }
     r->node[i].runs = on;
 }
 
@@ -531,6 +578,7 @@ static inline void pr_node_wipe(struct pr *r, int i)
     pr_node_run(r, i, false);
     r->node[i].n = 0;
     r->node[i].mng_epoch = r->node[i].store = 0;
+    memset(r->node[i].endpoint, 0, sizeof(r->node[i].endpoint)); /* nobody knows of its calls */
     if (ran)
         pr_node_run(r, i, true);
 }
@@ -548,6 +596,23 @@ static inline int pr_pool(struct pr *r, const char *json, struct err *e)
         pr_flush(r);
     }
     cfg_clear(&d, pool_def_keys);
+    cfg_node_free(doc);
+    return rc;
+}
+
+static inline int pr_endpoint(struct pr *r, const char *json, struct err *e)
+{
+    struct endpoint_def d = { 0 };
+    struct cfg_node *doc = NULL;
+    int rc = cfg_parse_json(&doc, json, strlen(json), e);
+
+    if (rc == 0)
+        rc = cfg_bind(&d, sizeof(d), endpoint_def_keys, doc, NULL, e);
+    if (rc == 0) {
+        rc = mng_endpoint_put(r->m, r->now, &d, true, &r->out, e);
+        pr_flush(r);
+    }
+    cfg_clear(&d, endpoint_def_keys);
     cfg_node_free(doc);
     return rc;
 }
@@ -590,7 +655,8 @@ static inline bool pr_is_mapped(const struct pr *r, part_no no)
     return false;
 }
 
-/* Every share of every pool: the map names a node that has it in service; and no node has more. */
+/* Every share of every pool: the map names a node that has it in service; and no node has more, but
+ * for a copy that became whole when its partition had been given up: that is left to operators. */
 static inline void pr_all_served(struct pr *r)
 {
     uint32_t served = 0, shares = 0;
@@ -604,7 +670,8 @@ static inline void pr_all_served(struct pr *r)
         PR_BAD(r, "%u of %u shares are served", served, shares);
     for (int i = 0; i < PR_NODES; i++)
         for (uint32_t k = 0; k < r->node[i].n; k++)
-            if (r->node[i].runs && !pr_is_mapped(r, r->node[i].part[k].no))
+            if (r->node[i].runs && r->node[i].part[k].life != PART_COME &&
+                !pr_is_mapped(r, r->node[i].part[k].no))
                 PR_BAD(r, "node %d keeps partition %u of no pool", i, r->node[i].part[k].no);
 }
 

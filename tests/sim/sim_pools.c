@@ -19,6 +19,29 @@ static uint64_t env(const char *name, uint64_t def)
     return text != NULL ? strtoull(text, NULL, 10) : def;
 }
 
+static void endpoint(struct pr *r)
+{
+    unsigned i = rng_below(&r->rng, PC_ENDPOINTS), k = rng_below(&r->rng, 8);
+    struct err e = { 0 };
+    char json[200];
+
+    if (k == 0 && mng_endpoint_delete(r->m, r->now, &"e\0f"[2 * i], rng_below(&r->rng, 2) == 0,
+                                      &r->out, &e) == 0) {
+        pr_flush(r);
+        while (pr_deliver(r))
+            continue;
+        for (int n = 0; n < PR_NODES; n++) /* one of this name that is made anew is another one */
+            r->node[n].endpoint[i] = (struct pc_endpoint){ 0 };
+        return;
+    }
+    snprintf(json, sizeof(json), "{\"name\": \"%c\", \"url\": \"http://a/\", \"paused\": %s, "
+             "\"max_concurrent\": %u}", "ef"[i], k == 1 ? "true" : "false", r->bears[i]);
+    (void)pr_endpoint(r, json, &e);
+    snprintf(json, sizeof(json), "{\"match\": \"%c/%u*\", \"endpoint\": \"%c\"}", "ef"[i], k % 3, "ef"[i]);
+    if (k < 4)
+        (void)pr_pool(r, json, &e);
+}
+
 static void define(struct pr *r)
 {
     static const char *const match[] = { "a", "b*", "b/c*", "*" };
@@ -28,6 +51,10 @@ static void define(struct pr *r)
 
     if (r->m == NULL)
         return;
+    if (rng_below(&r->rng, 3) == 0) {
+        endpoint(r);
+        return;
+    }
     if (k == 0 && mng_pool_delete(r->m, r->now, match[i], rng_below(&r->rng, 2) == 0, &r->out,
                                   &e) == 0) {
         pr_flush(r);
@@ -83,6 +110,28 @@ static void happen(struct pr *r)
         (void)pr_submit(r, rng_below(&r->rng, r->map.n_pools), rng_below(&r->rng, 16));
 }
 
+/* What the endpoint bears is at the nodes that have its partitions, in parts that differ by one. */
+static void all_divided(struct pr *r)
+{
+    uint64_t sum = 0, most = 0, least = UINT64_MAX;
+
+    for (int i = 0; i < PR_NODES; i++) {
+        const struct pr_node *n = &r->node[i];
+        bool owner = false;
+
+        for (uint32_t k = 0; k < n->n; k++)
+            owner = owner || n->part[k].endpoint == 'e';
+        sum += n->endpoint[0].slots;
+        if (owner) {
+            most = u64_max(most, n->endpoint[0].slots);
+            least = u64_min(least, n->endpoint[0].slots);
+        }
+    }
+    if (sum != r->bears[0] || most - least > 1)
+        PR_BAD(r, "of %u slots the nodes have %llu: from %llu to %llu", r->bears[0],
+               (unsigned long long)sum, (unsigned long long)least, (unsigned long long)most);
+}
+
 static void heal(struct pr *r)
 {
     struct err e = { 0 };
@@ -96,14 +145,21 @@ static void heal(struct pr *r)
     }
     if (pr_pool(r, "{\"match\": \"a\"}", &e) < 0)
         PR_BAD(r, "%s", e.text);
+    if (pr_endpoint(r, "{\"name\": \"e\", \"url\": \"http://a/\", \"max_concurrent\": 5}", &e) < 0)
+        PR_BAD(r, "%s", e.text);
     pr_run(r, 15000);
     pr_all_served(r);
+    pr_run(r, 60000);
+    all_divided(r);
 }
 
 static bool run(uint64_t seed)
 {
     struct pr *r = pr_new(seed);
     bool good;
+
+    r->bears[0] = 5;
+    r->bears[1] = 3;
 
     for (unsigned i = 0; i < STEPS && r->why[0] == '\0'; i++) {
         happen(r);

@@ -177,6 +177,11 @@ def pages(a):
     a.ask("PUT", "/healthz", want=405)
 
 
+def server_token(a):
+    with open(a.token_file.replace("admin.token", "task.token"), encoding="utf-8") as f:
+        return {"Authorization": "Bearer " + f.read().strip()}
+
+
 def tasks(a):
     """Strangers may do nothing; a server may, and a task's token shows the task."""
     queue, one = "/v1/queues/images/tasks", "/v1/tasks/" + "A" * 44
@@ -189,8 +194,7 @@ def tasks(a):
         a.ask(method, one, want=404)
     a.ask("GET", one + "/result", want=404)
     a.ask("PATCH", one, "{}", 401)
-    with open(a.token_file.replace("admin.token", "task.token"), encoding="utf-8") as f:
-        server = {"Authorization": "Bearer " + f.read().strip()}
+    server = server_token(a)
     new = json.loads(a.ask("POST", queue, {"payload": 1, "delay": "1h"}, 201, **server)[2])
     a.ask("GET", "/v1/tasks/" + new["task"], want=200)
     admin = "/v1/admin/tasks/" + new["task"]
@@ -280,6 +284,38 @@ def pools(a):
     a.ask("DELETE", p + "/ride%2F*", want=404)
 
 
+def endpoints(a):
+    """One that calls this router: what it answers to /healthz is a target's answer."""
+    e, target = "/v1/admin/endpoints", {"url": a.router, "allow": ["127.0.0.0/8", "::1"]}
+    a.ask("PUT", e + "/self", target, 201)
+    a.ask("PUT", e + "/self", target, 200)
+    a.ask("PUT", e + "/self", target, 412, **{"If-None-Match": "*"})
+    a.ask("PUT", e + "/other", {"url": "http://user@host/"}, 400)
+    a.ask("PATCH", e + "/self", {"max_concurrent": 4}, 200)
+    a.ask("PATCH", e + "/self", {}, 412, **{"If-Match": '"99"'})
+    a.ask("PATCH", e + "/nothing", {}, 404)
+    a.ask("GET", e + "/self", want=200)
+    a.ask("GET", e + "/nothing", want=404)
+    a.ask("GET", e, want=200)
+    for verb in ("pause", "resume"):
+        a.ask("POST", e + "/self/" + verb, want=200)
+        a.ask("POST", e + "/nothing/" + verb, want=404)
+    a.ask("POST", "/v1/call/self/healthz", want=401)
+    server = server_token(a)
+    while a.ask("GET", "/v1/call/self/healthz", **server)[0] != 200:
+        wait_a_tick(a)
+    for method in ("POST", "PUT", "PATCH", "DELETE"):
+        a.ask(method, "/v1/call/self/healthz", want=202, Prefer="wait=0", **server)
+        a.ask(method, "/v1/call/nobody/healthz", want=404, **server)
+    a.ask("GET", "/v1/call/self/nothing", want=502, **server)
+    a.ask("POST", "/v1/queues/self/tasks", {"path": "/healthz", "method": "GET"}, 201, **server)
+    a.ask("POST", "/v1/queues/self/tasks", {"payload": 1}, 400, **server)
+    a.ask("POST", "/v1/queues/self/tasks/take", {}, 409, **server)
+    a.ask("GET", "/v1/admin/task-queues", want=200)
+    a.ask("DELETE", e + "/self?final=true", want=200)
+    a.ask("DELETE", e + "/self", want=404)
+
+
 def early(a):
     """A queue that opens by the clock, before and while people may come early."""
     q = "/v1/admin/queues/early"
@@ -322,6 +358,7 @@ def main():
     heads(a)
     orders(a)
     pools(a)
+    endpoints(a)
     early(a)
     a.bad += a.unseen()
     print("\n".join(a.bad + [f"{a.n} answers, {len(a.bad)} disagree"]))

@@ -79,6 +79,12 @@ said "it is done" '"state":"succeeded"'
 said "its result" '\{"url":"cat.png"\}$'
 type_in "a permit, typed" "*A permit* is the other way round"
 said "  its pass opens" 'HTTP/1.1 204'
+type_in "an endpoint, typed" "*The request itself waits.*" '/curl/d'
+takes() { has_status 201 -H "Authorization: Bearer $(task_token)" -d '{"path":"/healthz"}' "$R/v1/queues/gen/tasks"; }
+wait_for 20 "its queue takes calls, as soon as routers know of it" takes
+type_in "calls, typed" "*The request itself waits.*" "/endpoint add/s|.*|AUTH='Authorization: Bearer $(task_token)'|"
+said "a callback is done in line" '"state":"succeeded","kind":"callback","endpoint":"gen","status":200'
+said "a request is answered as by the endpoint" '\{"status":"ok"\}$'
 type_in "what operators ask" "*Operators see and steer tasks*"
 said "its story" '^because +it is succeeded'
 check "make demo-tasks, smaller, keeps all promises" eval 'env TASKS=20000 TENANTS=50 RUN_DIR="$C" BIN="$BIN" "$root/deploy/demo-tasks.sh" >"$DIR/out" 2>&1 || ! cat "$DIR/out"'

@@ -581,3 +581,146 @@ Test(mng_tasks, what_a_forgotten_node_had_is_lost_and_only_by_force)
     cr_expect(pr_submit(r, 0, 0), "at the other node");
     done(r);
 }
+
+/* ---- endpoints ------------------------------------------------------------------- */
+
+#define E(more) "{\"name\": \"e\", \"url\": \"http://a/\"" more "}"
+
+static uint64_t slots(const struct pr *r)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < PR_NODES; i++)
+        sum += r->node[i].endpoint[0].slots;
+    return sum;
+}
+
+Test(mng_tasks, an_endpoint_without_a_pool_gets_one_of_its_name)
+{
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+
+    cr_expect_eq(pr_pool(r, "{\"match\": \"a\", \"endpoint\": \"e\"}", &e), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "pool a: there is no endpoint e");
+    cr_assert_eq(pr_endpoint(r, E(""), &e), 0, "%s", e.text);
+    pr_run(r, 3000);
+    cr_assert_eq(r->map.n_pools, 2);
+    cr_expect_str_eq(r->map.pools[0].match, "e");
+    cr_expect_str_eq(r->map.pools[0].endpoint, "e");
+    cr_expect_str_eq(r->map.pools[1].endpoint, "");
+    cr_expect_eq(r->node[0].endpoint[0].slots, ENDPOINT_ANY);
+    cr_expect_eq(pr_pool(r, "{\"match\": \"e\"}", &e), SQ_ECONFLICT, "its tasks are calls");
+    cr_expect_eq(pr_pool(r, "{\"match\": \"*\", \"endpoint\": \"e\"}", &e), SQ_ECONFLICT);
+    cr_expect_eq(pr_pool(r, "{\"match\": \"a\", \"endpoint\": \"e\"}", &e), 0);
+    cr_expect_eq(mng_endpoint_delete(r->m, r->now, "e", false, &r->out, &e), SQ_ECONFLICT);
+    cr_expect_eq(mng_endpoint_delete(r->m, r->now, "none", true, &r->out, &e), SQ_EUNKNOWN);
+    cr_assert_eq(mng_endpoint_delete(r->m, r->now, "e", true, &r->out, &e), 0);
+    pr_flush(r);
+    pr_run(r, 3000);
+    cr_expect_eq(r->map.n_pools, 1);
+    cr_expect_eq(r->node[0].endpoint[0].serial, 0);
+    done(r);
+}
+
+Test(mng_tasks, a_name_that_a_pool_of_workers_has_is_refused)
+{
+    struct pr *r = rig(1, "{\"match\": \"e\"}");
+    struct err e = { 0 };
+
+    cr_expect_eq(pr_endpoint(r, E(""), &e), SQ_ECONFLICT);
+    cr_expect_null(mng_endpoint_get(r->m, "e", NULL));
+    done(r);
+}
+
+Test(mng_tasks, an_endpoint_is_divided_and_waits_for_those_who_have_too_much)
+{
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+
+    r->bears[0] = 5;
+    cr_assert_eq(pr_endpoint(r, E(", \"max_concurrent\": 5"), &e), 0);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"e/*\", \"endpoint\": \"e\"}", &e), 0);
+    pr_run(r, 3000);
+    cr_expect_eq(r->node[0].endpoint[0].slots, 5);
+    cr_expect_eq(r->node[0].endpoint[0].n, 5, "it calls as much as it may");
+    pr_node_run(r, 1, true);
+    pr_run(r, 2000);
+    cr_expect_lt(slots(r), 6);
+    cr_expect_lt(r->node[1].endpoint[0].slots, 2, "the other one's calls go on");
+    pr_run(r, 60000);
+    cr_expect_eq(r->node[0].endpoint[0].slots, 3);
+    cr_expect_eq(r->node[1].endpoint[0].slots, 2);
+    good(r);
+    pr_manager_end(r);
+    pr_manager_begin(r); /* it knows from its store who may use what */
+    pr_run(r, 3000);
+    cr_expect_eq(slots(r), 5);
+    r->bears[0] = 0;
+    cr_assert_eq(pr_endpoint(r, E(", \"max_concurrent\": 1"), &e), 0);
+    pr_run(r, 60000);
+    cr_expect_eq(r->node[0].endpoint[0].slots, 1, "the first has it");
+    cr_expect_eq(r->node[1].endpoint[0].slots, 0);
+    done(r);
+}
+
+Test(mng_tasks, a_node_that_is_away_holds_its_part_until_it_has_no_partition_and_its_calls_are_over)
+{
+    struct pr *r = rig(2, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+
+    r->shared = true;
+    r->bears[0] = 4;
+    cr_assert_eq(pr_endpoint(r, E(", \"max_concurrent\": 4"), &e), 0);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"e/*\", \"endpoint\": \"e\"}", &e), 0);
+    pr_run(r, 5000);
+    cr_expect_eq(slots(r), 4);
+    pr_node_run(r, 1, false);
+    pr_run(r, 20000);
+    cr_expect_eq(r->node[0].endpoint[0].slots, 2, "its calls may still be at the target");
+    pr_run(r, 40000);
+    cr_expect_eq(r->node[0].endpoint[0].slots, 4);
+    done(r);
+}
+
+static const char *refused(const char *more)
+{
+    static struct err e;
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    char json[400];
+
+    e = (struct err){ 0 };
+    snprintf(json, sizeof(json), "{\"name\": \"e\", %s}", more);
+    (void)pr_endpoint(r, json, &e);
+    done(r);
+    return e.text;
+}
+
+Test(mng_tasks, an_endpoint_is_one_that_can_be_called)
+{
+    static const char *const v[][2] = {
+        { "\"url\": \"ftp://a/\"", "url must begin with http:// or https://" },
+        { "\"url\": \"http://u:p@a/\"", "url has a user's name in it: credentials go into headers of calls" },
+        { "\"url\": \"http:///x\"", "url has no host, or no such host and port" },
+        { "\"url\": \"http://a:0/\"", "url has no host, or no such host and port" },
+        { "\"url\": \"http://[::1/\"", "url has no host, or no such host and port" },
+        { "\"url\": \"http://a/?b\"", "url has a query or a fragment" },
+        { "\"url\": \"http://a/#b\"", "url has a query or a fragment" },
+        { "\"url\": \"http://a/ b\"", "url has a character that must be escaped" },
+        { "\"url\": \"http://a/\", \"proxy\": \"http://p/x\"", "proxy has a path" },
+        { "\"url\": \"http://a/\", \"tls\": {\"cert_file\": \"c\"}",
+          "tls: cert_file and key_file go together" },
+        { "\"url\": \"http://a/\", \"deadline\": \"1s\", \"connect_timeout\": \"2s\"",
+          "connect_timeout is above deadline" },
+        { "\"url\": \"http://a/\", \"allow\": [\"10.0.0.1/8\"]",
+          "allow.0: 10.0.0.1/8 is no network (10.0.0.0/8, fd00::/8, an address; bits behind the prefix are 0)" },
+        { "\"url\": \"https://[2001:db8::1]:8443/a/b%20c\"", "" },
+        { "\"url\": \"http://a-b.c:80\", \"allow\": [\"fd00::/8\", \"10.1.2.3\"]", "" },
+    };
+
+    for (unsigned i = 0; i < ARRAY_LEN(v); i++) {
+        const char *said = refused(v[i][0]);
+
+        cr_expect_str_eq(said + (v[i][1][0] != 0 ? strlen("endpoint e: ") : 0), v[i][1], "%s: %s", v[i][0],
+                         said);
+    }
+}

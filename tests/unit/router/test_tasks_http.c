@@ -6,6 +6,7 @@
 
 #include <sodium.h>
 
+#include "common/task/call.h"
 #include "common/task/eta.h"
 #include "common/task/state.h"
 #include "common/ticket/task_token.h"
@@ -36,6 +37,7 @@ static struct {
     uint32_t given_back;
     uint32_t waits_ms; /* of the last look */
     bool finishes;     /* who waits sees the end */
+    const char *answers; /* what the target said, if `as` has a status */
     struct msg_task_get_ans as; /* what a look says of a line */
     struct task_patch patch; /* the newest; its labels: of its task */
 } node;
@@ -80,7 +82,15 @@ static void put(const struct task_put *q, struct task_put_row *a)
     copy(k->key2, sizeof(k->key2), q->key2, strlen(q->key2));
     copy(k->name, sizeof(k->name), q->name, strlen(q->name));
     copy(k->idem, sizeof(k->idem), q->key.p, q->key.n);
-    copy(k->body, sizeof(k->body), q->body.p, q->body.n);
+    if (strcmp(q->queue, "gen") == 0) { /* method and path of the form */
+        struct call c;
+
+        cr_assert_eq(call_unpack(q->body.p, q->body.n, &c), 0);
+        snprintf(k->body, sizeof(k->body), "%.*s %.*s", (int)c.method.n, c.method.p, (int)c.path.n,
+                 c.path.p);
+    } else {
+        copy(k->body, sizeof(k->body), q->body.p, q->body.n);
+    }
     k->digest = q->digest;
     k->own = q->own;
     copy(k->labels, sizeof(k->labels), q->own.labels, strlen(q->own.labels));
@@ -163,6 +173,10 @@ static void get(const struct msg_task_get *q, struct msg_task_get_ans *a)
     a->result_length = strlen(k->result);
     a->result = (struct bytes_of){ (uint32_t)(k->cut != 0 ? k->cut - 1 : a->result_length),
                                    (const uint8_t *)k->result };
+    if (a->status != 0) {
+        a->result_length = k->result[0] != 0 ? a->result_length : strlen(node.answers);
+        a->result = (struct bytes_of){ (uint32_t)a->result_length, (const uint8_t *)node.answers };
+    }
     a->result_sha256 = (struct bytes_of){ 4, (const uint8_t *)"\x01\x23\xab\xff" };
 }
 
@@ -234,11 +248,14 @@ static void send_pools(uint64_t epoch, uint64_t part_epoch, node_no owner)
     struct map_task_node n = { 9, "task1", node.addr };
     struct map_part images = { 1, part_epoch, owner }, rides[2] = { { 2, part_epoch, owner },
                                                                     { 3, part_epoch, owner } };
-    struct map_pool pools[2] = { { .match = "images", .max_body = 1000, .n = 1, .v = &images },
-                                 { .match = "ride/*", .n = 2, .v = rides } };
+    struct map_part calls = { 4, part_epoch, owner };
+    struct map_pool pools[3] = { { .match = "images", .max_body = 1000, .n = 1, .v = &images },
+                                 { .match = "ride/*", .n = 2, .v = rides },
+                                 { .match = "gen", .endpoint = "gen", .max_body = 1000, .n = 1,
+                                   .v = &calls } };
     struct msg m = { .type = MSG_TASK_MAP };
 
-    m.task_map = (struct msg_task_map){ .epoch = epoch, .n_nodes = 1, .n_pools = 2, .nodes = &n,
+    m.task_map = (struct msg_task_map){ .epoch = epoch, .n_nodes = 1, .n_pools = 3, .nodes = &n,
                                         .pools = pools };
     send_msg(w.mng_ch, &m, 0);
 }
@@ -284,7 +301,7 @@ static void set_up(void)
     memset(&node, 0, sizeof(node));
     node.epoch = 5;
     snprintf(node.file, sizeof(node.file), "/tmp/segq-tokens-%d", (int)getpid());
-    write_tokens("submit,take,read images,ride/*");
+    write_tokens("submit,take,read images,ride/*,gen");
     task_tokens = node.file;
     setup_all();
     if (listen_tasks != NULL)
@@ -939,7 +956,7 @@ Test(task_claims, one_claim_is_one_task)
     const char *jwt = task_claim(JTI "\"key\":\"tenant7/user42\",\"priority\":3,");
     char first[TASK_TOKEN_LEN + 1];
 
-    cr_assert_eq(claimed("ride/5", jwt, "", ",\"payload\":[1]"), 201, "%s", got);
+    cr_assert_eq(claimed("ride/5", jwt, "", ",\"payload\":[1]"), 201);
     strcpy(first, str("task"));
     cr_expect_str_eq(node.v[1].idem, "order-17");
     cr_expect_str_eq(node.v[1].key1, "tenant7");
@@ -1054,4 +1071,88 @@ Test(tasks_apart, servers_have_an_address_of_their_own)
     ask_at(w.r->httpd_tasks);
     cr_expect_eq(send_head("/v1/queues/images/tasks", HERS LARGE "Expect: 100-continue\r\n"), 100);
     cr_expect_eq(node.n, 1);
+}
+
+/* ---- calls to an endpoint ---------------------------------------------------------------- */
+
+#define GEN "/v1/queues/gen/tasks"
+
+Test(tasks_http, a_queue_with_an_endpoint_takes_calls_and_no_worker)
+{
+    cr_expect_eq(ask("POST", GEN, "{\"path\":\"/a\",\"method\":\"PUT\",\"body\":\"x\"}"), 201);
+    cr_expect_str_eq(node.v[1].body, "PUT /a");
+    cr_expect_eq(ask("POST", GEN, "{\"payload\":1}"), 400);
+    cr_expect_eq(ask("POST", GEN, "{\"path\":\"/a\",\"payload\":1}"), 400);
+    cr_expect_eq(ask("POST", GEN, "{}"), 400);
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks", "{\"path\":\"/a\"}"), 400);
+    cr_expect_eq(ask("POST", GEN "/batch", "[{\"path\":\"/b\"},{\"path\":\"c\"},{\"payload\":1}]"), 207);
+    cr_expect_eq(json_integer_value(json_object_get(json_array_get(js, 0), "status")), 201);
+    cr_expect_eq(json_integer_value(json_object_get(json_array_get(js, 1), "status")), 400);
+    cr_expect_eq(json_integer_value(json_object_get(json_array_get(js, 2), "status")), 400);
+    cr_expect_eq(ask("POST", GEN "/take", "{}"), 409);
+    cr_expect_str_eq(str("code"), "queue_has_endpoint");
+    cr_expect_eq(node.n, 2);
+}
+
+Test(tasks_http, a_target_s_answer_is_its_own_and_no_page_of_ours)
+{
+    static char path[200];
+
+    cr_assert_eq(ask("POST", GEN, "{\"path\":\"/a\"}"), 201);
+    strcpy(path, task_path(""));
+    node.v[1].state = TASK_SUCCEEDED;
+    node.as.status = 203;
+    node.as.content_type = "text/html";
+    node.answers = "<b>";
+    cr_expect_eq(call("GET", path, ""), 200);
+    cr_expect_str_eq(str("kind"), "callback");
+    cr_expect_str_eq(str("endpoint"), "gen");
+    cr_expect_eq(num("status"), 203);
+    cr_expect_null(json_object_get(js, "result"), "it is no JSON");
+    cr_expect_eq(call("GET", strcat(strcpy(task, path), "/result"), ""), 200);
+    cr_expect_not_null(strstr(got, "Content-Type: text/html\r\n"));
+    cr_expect_not_null(strstr(got, "segq-status: 203\r\n"));
+    cr_expect_not_null(strstr(got, "Content-Security-Policy: sandbox; default-src 'none'\r\n"));
+    cr_expect_not_null(strstr(got, "Content-Disposition: attachment\r\n"));
+    node.as.content_type = "application/problem+json; charset=utf-8";
+    cr_expect_eq(call("GET", path, ""), 200);
+    cr_expect_null(json_object_get(js, "result"), "it only says that it is");
+    node.answers = "{\"a\":1}";
+    cr_expect_eq(call("GET", path, ""), 200);
+    cr_expect_eq(json_integer_value(json_object_get(json_object_get(js, "result"), "a")), 1);
+    cr_expect_eq(call("GET", strcat(strcpy(task, path), "/result"), ""), 200);
+    cr_expect_null(strstr(got, "Content-Disposition"));
+}
+
+static const char own[] = "segq-token: " TOKEN "\r\nAuthorization: Basic eA==\r\nPrefer: wait=30\r\n";
+
+Test(tasks_http, a_request_is_passed_on_and_answered_as_the_target_answers)
+{
+    node.finishes = true;
+    node.as.status = 201;
+    node.as.content_type = "text/plain";
+    node.answers = "made";
+    cr_expect_eq(call_with("PUT", "/v1/call/gen/a%2Fb?c=%31", own, "{}"), 201, "%s", got);
+    cr_expect_str_eq(node.v[1].body, "PUT /a%2Fb?c=%31", "as it came");
+    cr_expect_eq(node.waits_ms, 30000);
+    cr_expect_not_null(strstr(got, "Location: /v1/tasks/"));
+    node.finishes = false;
+    cr_expect_eq(call_with("GET", "/v1/call/gen/", "Prefer: wait=2\r\nsegq-token: " TOKEN "\r\n", ""), 202);
+    cr_expect_eq(node.waits_ms, 2000);
+    cr_expect_str_eq(str("state"), "waiting");
+    cr_expect_eq(call_with("GET", "/v1/call/gen/", "Prefer: wait=0\r\nsegq-token: " TOKEN "\r\n", ""), 202);
+    cr_expect_not_null(strstr(got, "Retry-After: 1\r\n"));
+}
+
+Test(tasks_http, only_servers_pass_requests_on_and_only_to_endpoints)
+{
+    cr_expect_eq(call("GET", "/v1/call/gen/a", ""), 401);
+    cr_expect_eq(call("GET", "/v1/call/none/a", ""), 401, "strangers are told nothing");
+    cr_expect_eq(ask("GET", "/v1/call/none/a", ""), 404);
+    cr_expect_str_eq(str("code"), "endpoint_unknown");
+    cr_expect_eq(ask("GET", "/v1/call/images/a", ""), 404, "it has no endpoint");
+    cr_expect_eq(ask("GET", "/v1/call/gen", ""), 404);
+    cr_expect_eq(call_with("GET", "/v1/call/gen/a", "segq-queue: images\r\nsegq-token: " TOKEN "\r\n", ""), 404);
+    cr_expect_eq(ask("GET", "/v1/call/gen/a/../b", ""), 400);
+    cr_expect_eq(node.n, 0);
 }

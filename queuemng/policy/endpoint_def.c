@@ -1,0 +1,174 @@
+/* endpoint_def.c: the table of an endpoint's definition, and what a table cannot say. */
+#include "queuemng/policy/endpoint_def.h"
+
+#include <string.h>
+
+#include "common/base/ip.h"
+#include "common/task/queue_name.h"
+#include "common/wire/msg_task_manager.h"
+
+#define BREAKER(f) offsetof(struct endpoint_breaker, f)
+static const struct cfg_key breaker_keys[] = {
+    { "ratio", CFG_NUM, BREAKER(ratio), "0.5", 0, 1, true,
+      "share of calls that failed in 10 s at which no more are sent; 0 = never", 0, 0, 0 },
+    { "min", CFG_INT, BREAKER(min), "20", 1, 1000000, true, "of at least so many calls", 0, 0, 0 },
+    { "open", CFG_MS, BREAKER(open_ms), "5s", 100, 60000, true,
+      "time without calls; doubles up to 60s while probes fail", 0, 0, 0 },
+    { 0 },
+};
+
+static const struct cfg_key sign_keys[] = {
+    { "secret_file", CFG_STR, offsetof(struct endpoint_sign, secret_file), "", 0, ENDPOINT_FILE_MAX,
+      true, "file of each task node with the keys that sign calls (Standard Webhooks), one a line; "
+      "\"\" = none", 0, 0, 0 },
+    { 0 },
+};
+
+#define TLS(f) offsetof(struct endpoint_tls, f)
+static const struct cfg_key tls_keys[] = {
+    { "ca_file", CFG_STR, TLS(ca_file), "", 0, ENDPOINT_FILE_MAX, true,
+      "file of each task node with the authorities that are trusted; \"\" = the system's", 0, 0, 0 },
+    { "cert_file", CFG_STR, TLS(cert_file), "", 0, ENDPOINT_FILE_MAX, true,
+      "the client's certificate; \"\" = none", 0, 0, 0 },
+    { "key_file", CFG_STR, TLS(key_file), "", 0, ENDPOINT_FILE_MAX, true, "its key", 0, 0, 0 },
+    { 0 },
+};
+
+#define AT(f) offsetof(struct endpoint_def, f)
+const struct cfg_key endpoint_def_keys[] = {
+    { "name", CFG_STR, AT(name), NULL, 1, TASK_NAME_MAX, true,
+      "name by which pools refer to it", 0, 0, 0 },
+    { "url", CFG_STR, AT(url), NULL, 1, ENDPOINT_URL_MAX, true,
+      "http or https, host, port, path; a call's path goes behind it", 0, 0, 0 },
+    { "allow", CFG_STRS, AT(allow), "", 0, ENDPOINT_ALLOW_MAX, true,
+      "networks that it may have its address in although they are not public (10.0.0.0/8)", 0, 0, 0 },
+    { "rate_per_s", CFG_NUM, AT(rate_per_s), "0", 0, 1e6, true,
+      "calls that begin per second, to a thousandth; 0 = any", 0, 0, 0 },
+    { "burst", CFG_INT, AT(burst), "1", 1, RATE_BURST_MAX, true,
+      "calls at once after a pause, at least one per task node", 0, 0, 0 },
+    { "max_concurrent", CFG_INT, AT(max_concurrent), "0", 0, TASKS_MAX, true,
+      "calls under way at once; 0 = any", 0, 0, 0 },
+    { "deadline", CFG_MS, AT(deadline_ms), "30s", 1000, 30 * 60e3, true,
+      "longest time of a call, up to the last byte of its answer", 0, 0, 0 },
+    { "connect_timeout", CFG_MS, AT(connect_timeout_ms), "3s", 100, 60e3, true,
+      "longest time until it is connected", 0, 0, 0 },
+    { "paused", CFG_BOOL, AT(paused), "false", 0, 0, true, "no call begins; tasks are taken in",
+      0, 0, 0 },
+    { "breaker", CFG_OBJ, AT(breaker), "", 0, 0, true, "when it counts as down", 0, breaker_keys, 0 },
+    { "sign", CFG_OBJ, AT(sign), "", 0, 0, true, "how calls are signed", 0, sign_keys, 0 },
+    { "tls", CFG_OBJ, AT(tls), "", 0, 0, true, "how an https url is spoken to", 0, tls_keys, 0 },
+    { "proxy", CFG_STR, AT(proxy), "", 0, ENDPOINT_URL_MAX, true,
+      "http://host:port of a proxy; \"\" = none", 0, 0, 0 },
+    { 0 },
+};
+
+/* Behind "http://" or "https://"; NULL: it is neither. */
+static const char *behind_scheme(const char *url)
+{
+    static const char *const schemes[] = { "http://", "https://" };
+
+    for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
+        if (strncmp(url, schemes[i], strlen(schemes[i])) == 0)
+            return url + strlen(schemes[i]);
+    return NULL;
+}
+
+static bool is_of(const char *p, size_t n, const char *others)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool plain = (p[i] >= 'a' && p[i] <= 'z') || (p[i] >= 'A' && p[i] <= 'Z') ||
+                     (p[i] >= '0' && p[i] <= '9');
+
+        if (!plain && (p[i] == 0 || strchr(others, p[i]) == NULL))
+            return false;
+    }
+    return true;
+}
+
+static bool port_ok(const char *p, size_t n) /* ":8080", or nothing */
+{
+    unsigned port = 0;
+
+    if (n == 0)
+        return true;
+    if (p[0] != ':' || n < 2 || n > 6)
+        return false;
+    for (size_t i = 1; i < n; i++) {
+        if (p[i] < '0' || p[i] > '9')
+            return false;
+        port = port * 10 + (unsigned)(p[i] - '0');
+    }
+    return port >= 1 && port <= 65535;
+}
+
+/* "host", "host:port", "[v6]:port". */
+static bool authority_ok(const char *p, size_t n)
+{
+    bool bracket = n > 0 && p[0] == '[';
+    const char *end = memchr(p, bracket ? ']' : ':', n);
+    size_t host = end != NULL ? (size_t)(end - p) : n;
+    struct ip ip;
+
+    if (bracket)
+        return end != NULL && ip_parse(&ip, p + 1, host - 1) && !ip_is_v4(&ip) &&
+               port_ok(end + 1, n - host - 1);
+    return host > 0 && host <= 253 && p[0] != '.' && p[0] != '-' && is_of(p, host, "-._") &&
+           port_ok(p + host, n - host);
+}
+
+/* NULL, or what is wrong. */
+static const char *url_wrong(const char *url, bool with_path)
+{
+    const char *rest = behind_scheme(url);
+    size_t host = rest != NULL ? strcspn(rest, "/?#") : 0;
+
+    if (rest == NULL)
+        return "must begin with http:// or https://";
+    if (memchr(rest, '@', host) != NULL)
+        return "has a user's name in it: credentials go into headers of calls";
+    if (!authority_ok(rest, host))
+        return "has no host, or no such host and port";
+    rest += host;
+    if (strpbrk(rest, "?#") != NULL)
+        return "has a query or a fragment";
+    if (!with_path && rest[0] != 0 && strcmp(rest, "/") != 0)
+        return "has a path";
+    return is_of(rest, strlen(rest), "/-._~!$&'()*+,;=:@%") ? NULL : "has a character that must be escaped";
+}
+
+static int url_check(const struct endpoint_def *d, const char *key, const char *url, struct err *e)
+{
+    const char *wrong = url_wrong(url, url == d->url);
+
+    return wrong == NULL ? 0 : err_set(e, SQ_EINVAL, "endpoint %s: %s %s", d->name, key, wrong);
+}
+
+static int allow_check(const struct endpoint_def *d, struct err *e)
+{
+    char *const *v = d->allow.v;
+    struct ip_net net;
+
+    for (size_t i = 0; i < d->allow.n; i++)
+        if (!ip_net_parse(&net, v[i]))
+            return err_set(e, SQ_EINVAL, "endpoint %s: allow.%zu: %s is no network (10.0.0.0/8, "
+                           "fd00::/8, an address; bits behind the prefix are 0)", d->name, i, v[i]);
+    return 0;
+}
+
+int endpoint_def_check(const struct endpoint_def *d, struct err *e)
+{
+    int rc;
+
+    if (strchr(d->name, '/') != NULL || !queue_name_ok(d->name, strlen(d->name)))
+        return err_set(e, SQ_EINVAL, "endpoint %s: name: small letters, digits, . _ -", d->name);
+    rc = url_check(d, "url", d->url, e);
+    if (rc == 0 && d->proxy[0] != 0)
+        rc = url_check(d, "proxy", d->proxy, e);
+    if (rc == 0)
+        rc = allow_check(d, e);
+    if (rc == 0 && (d->tls.cert_file[0] == 0) != (d->tls.key_file[0] == 0))
+        rc = err_set(e, SQ_EINVAL, "endpoint %s: tls: cert_file and key_file go together", d->name);
+    if (rc == 0 && d->connect_timeout_ms > d->deadline_ms)
+        rc = err_set(e, SQ_EINVAL, "endpoint %s: connect_timeout is above deadline", d->name);
+    return rc;
+}

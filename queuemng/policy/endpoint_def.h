@@ -1,0 +1,42 @@
+/* endpoint_def.h: what an operator says about one endpoint: where the calls of pools go, what it
+ * bears, how it is spoken to; from queuemng.yaml (`endpoints:`) and from the admin API, through the
+ * same table. Files are on the task nodes: only their names are here. Pure. */
+#ifndef SEGQ_ENDPOINT_DEF_H
+#define SEGQ_ENDPOINT_DEF_H
+
+#include "common/config/cfg.h"
+
+struct endpoint_breaker {
+    double ratio; /* 0: none */
+    int64_t min, open_ms;
+};
+
+struct endpoint_sign {
+    char *secret_file;
+};
+
+struct endpoint_tls {
+    char *ca_file, *cert_file, *key_file;
+};
+
+struct endpoint_def {
+    char *name; /* may be the name of a task queue */
+    char *url;
+    struct cfg_list allow; /* char *: networks */
+    double rate_per_s;     /* 0: any */
+    int64_t burst;
+    int64_t max_concurrent; /* 0: any */
+    int64_t deadline_ms, connect_timeout_ms;
+    bool paused;
+    struct endpoint_breaker breaker;
+    struct endpoint_sign sign;
+    struct endpoint_tls tls;
+    char *proxy;
+};
+
+extern const struct cfg_key endpoint_def_keys[];
+
+/* After cfg_bind: what a table cannot say. 0 or SQ_EINVAL with a sentence. */
+SQ_CHECK int endpoint_def_check(const struct endpoint_def *d, struct err *e);
+
+#endif

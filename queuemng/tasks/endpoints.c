@@ -1,0 +1,108 @@
+/* endpoints.c: see the header. */
+#include "queuemng/tasks/endpoints.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "queuemng/state/out.h"
+#include "queuemng/state/state.h"
+#include "queuemng/tasks/orders.h"
+#include "queuemng/tasks/pools.h"
+#include "queuemng/tasks/table.h"
+
+#define LOG_MODULE "tasks"
+
+static bool has_pool(const struct mng *m, const char *name)
+{
+    each_pool(m, p)
+        if (strcmp(p->def.endpoint, name) == 0)
+            return true;
+    return false;
+}
+
+static int make_pool(struct mng *m, const char *name, struct err *e)
+{
+    struct pool_def d = { 0 };
+    struct cfg_node *doc = NULL;
+    char json[2 * TASK_NAME_MAX + 40]; /* a name has nothing that must be escaped */
+    int rc;
+
+    snprintf(json, sizeof(json), "{\"match\":\"%s\",\"endpoint\":\"%s\"}", name, name);
+    rc = cfg_parse_json(&doc, json, strlen(json), e);
+    if (rc == 0)
+        rc = cfg_bind(&d, sizeof(d), pool_def_keys, doc, NULL, e);
+    if (rc == 0)
+        rc = pool_define(m, &d, e);
+    cfg_clear(&d, pool_def_keys);
+    cfg_node_free(doc);
+    return rc;
+}
+
+static int endpoint_make(struct mng *m, const struct endpoint_def *d, bool own_pool, struct err *e)
+{
+    struct mendpoint *x;
+    int rc = 0;
+
+    if (m->tasks.endpoints.n >= ENDPOINTS_MAX)
+        return err_set(e, SQ_ECONFLICT, "endpoint %s: a cluster has at most %d", d->name,
+                       ENDPOINTS_MAX);
+    if (own_pool && pool_find(m, d->name) != NULL)
+        return err_set(e, SQ_ECONFLICT, "endpoint %s: there is a pool of this name whose tasks "
+                       "workers take: delete it, or give the endpoint another name", d->name);
+    x = endpoint_new(m, d);
+    if (x == NULL)
+        return err_set(e, SQ_ENOMEM, "endpoint %s: out of memory", d->name);
+    if (own_pool)
+        rc = make_pool(m, d->name, e);
+    if (rc < 0) {
+        endpoint_free(m, x);
+        return rc;
+    }
+    endpoint_put_later(m, x);
+    log_info("event=endpoint_created endpoint=%s url=%s", d->name, log_q(d->url, strlen(d->url)));
+    return 0;
+}
+
+static int endpoint_change(struct mng *m, struct mendpoint *x, const struct endpoint_def *d,
+                           struct err *e)
+{
+    int rc;
+
+    if (cfg_equal(&x->def, d, endpoint_def_keys))
+        return 0;
+    rc = cfg_copy(&x->def, sizeof(x->def), endpoint_def_keys, d);
+    if (rc < 0)
+        return err_set(e, rc, "endpoint %s: %s", d->name, sq_strerror(rc));
+    x->version++;
+    endpoint_put_later(m, x);
+    log_info("event=endpoint_changed endpoint=%s version=%llu", d->name,
+             (unsigned long long)x->version);
+    return 0;
+}
+
+int endpoint_define(struct mng *m, const struct endpoint_def *d, bool own_pool, struct err *e)
+{
+    struct mendpoint *x = endpoint_find(m, d->name);
+    int rc = endpoint_def_check(d, e);
+
+    if (rc < 0)
+        return rc;
+    return x == NULL ? endpoint_make(m, d, own_pool && !has_pool(m, d->name), e)
+                     : endpoint_change(m, x, d, e);
+}
+
+void endpoint_remove(struct mng *m, struct mendpoint *x)
+{
+    char key[TASK_NAME_MAX + 16];
+
+    log_warn("event=endpoint_removed endpoint=%s", x->def.name);
+    each_pool(m, p)
+        if (strcmp(p->def.endpoint, x->def.name) == 0)
+            pool_remove(m, p);
+    each_share(x, s)
+        endpoint_drop(m, s->node, x->def.name);
+    snprintf(key, sizeof(key), "endpoint/%s", x->def.name);
+    out_del(m, key);
+    endpoint_free(m, x);
+}

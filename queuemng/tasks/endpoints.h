@@ -1,0 +1,18 @@
+/* endpoints.h: endpoints are defined, changed and removed. One that no pool has gets a pool of its
+ * own name, so that it can be called. */
+#ifndef SEGQ_QUEUEMNG_TASKS_ENDPOINTS_H
+#define SEGQ_QUEUEMNG_TASKS_ENDPOINTS_H
+
+#include "common/base/err.h"
+#include "queuemng/state/tasks.h"
+
+struct mng;
+
+/* A new definition, or a changed one. own_pool: it gets one if none has it. SQ_EINVAL,
+ * SQ_ECONFLICT, SQ_ENOMEM. */
+SQ_CHECK int endpoint_define(struct mng *m, const struct endpoint_def *d, bool own_pool,
+                             struct err *e);
+/* With all pools that have it, and their tasks. */
+void endpoint_remove(struct mng *m, struct mendpoint *x);
+
+#endif

@@ -1,0 +1,195 @@
+/* shares.c: see the header. */
+#include "queuemng/tasks/shares.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "queuemng/state/state.h"
+#include "queuemng/tasks/orders.h"
+#include "queuemng/tasks/table.h"
+
+#define LEASE_OVER_MS 10000 /* a call's lease ends so long after its deadline */
+
+void shares_forget(struct mng *m, const struct mtask_node *n)
+{
+    each_endpoint(m, x)
+        each_share(x, s)
+            if (s->node == n) {
+                share_free(x, s);
+                endpoint_put_later(m, x);
+            }
+}
+
+void shares_unsaid(struct mng *m, const struct mtask_node *n)
+{
+    each_endpoint(m, x)
+        each_share(x, s)
+            if (s->node == n) {
+                s->serial = 0;
+                s->confirmed = false;
+            }
+    m->tasks.split = true;
+}
+
+/* ---- divided --------------------------------------------------------------------- */
+
+static uint64_t rate_of(const struct endpoint_def *d)
+{
+    return d->rate_per_s != 0 ? u64_max(1, (uint64_t)(d->rate_per_s * 1000 + 0.5)) : ENDPOINT_ANY;
+}
+
+static uint64_t slots_of(const struct endpoint_def *d)
+{
+    return d->max_concurrent != 0 ? (uint64_t)d->max_concurrent : ENDPOINT_ANY;
+}
+
+/* The i-th of n equal parts. */
+static uint64_t part_of(uint64_t whole, uint64_t n, uint64_t i)
+{
+    return whole == ENDPOINT_ANY ? whole : whole / n + (i < whole % n);
+}
+
+static uint64_t less(uint64_t whole, uint64_t n)
+{
+    return whole == ENDPOINT_ANY ? whole : whole > n ? whole - n : 0;
+}
+
+/* Towards what it should be, out of what nobody holds; true: it has changed. */
+static bool raise(uint64_t *held, uint64_t want, uint64_t *unheld)
+{
+    uint64_t more = want > *held ? u64_min(want - *held, *unheld) : 0;
+
+    *held += more;
+    *unheld = less(*unheld, more);
+    return more != 0;
+}
+
+static struct mbears to_say(const struct mshare *s, const struct mbears *want)
+{
+    return (struct mbears){ u64_min(s->held.rate, want->rate), u64_min(s->held.slots, want->slots) };
+}
+
+static void say(struct mng *m, const struct mendpoint *x, struct mshare *s, struct mbears v,
+                uint64_t burst)
+{
+    bool same = s->serial != 0 && s->version == x->version && s->said.rate == v.rate &&
+                s->said.slots == v.slots;
+
+    if (!s->node->registered || (same && (s->confirmed || m->now_ms - s->told_ms < MNG_AGAIN_MS)))
+        return;
+    if (!same) {
+        s->serial = (m->epoch << 32) + ++m->tasks.serials;
+        s->version = x->version;
+        s->said = v;
+        s->burst = burst;
+        s->confirmed = false;
+    }
+    endpoint_tell(m, x, s);
+}
+
+/* False: it is gone. */
+static bool still_there(struct mng *m, struct mendpoint *x, struct mshare *s)
+{
+    bool over = s->node->peer == 0 &&
+                m->now_ms - s->left_ms >= x->def.deadline_ms + LEASE_OVER_MS;
+
+    if (s->owner || (!over && s->held.rate + s->held.slots != 0))
+        return true;
+    endpoint_drop(m, s->node, x->def.name);
+    share_free(x, s);
+    endpoint_put_later(m, x);
+    return false;
+}
+
+static void divide(struct mng *m, struct mendpoint *x)
+{
+    uint64_t rate = rate_of(&x->def), slots = slots_of(&x->def), n = 0, i = 0;
+    struct mbears unheld = { rate, slots };
+
+    each_share(x, s) {
+        if (!still_there(m, x, s))
+            continue;
+        n += s->owner;
+        unheld = (struct mbears){ less(unheld.rate, s->held.rate), less(unheld.slots, s->held.slots) };
+    }
+    each_share(x, s) {
+        struct mbears want = { 0 };
+
+        if (s->owner) {
+            want = (struct mbears){ part_of(rate, n, i), part_of(slots, n, i) };
+            i++;
+        }
+        if (raise(&s->held.rate, want.rate, &unheld.rate) |
+            raise(&s->held.slots, want.slots, &unheld.slots))
+            endpoint_put_later(m, x);
+        say(m, x, s, to_say(s, &want), u64_max(1, part_of((uint64_t)x->def.burst, u64_max(1, n), i)));
+    }
+}
+
+static void find_owners(struct mng *m)
+{
+    each_endpoint(m, x)
+        each_share(x, s) {
+            if (s->owner)
+                s->left_ms = m->now_ms;
+            s->owner = false;
+        }
+    each_pool(m, p) {
+        struct mendpoint *x = p->def.endpoint[0] != 0 ? endpoint_find(m, p->def.endpoint) : NULL;
+
+        if (x == NULL)
+            continue;
+        each_mpart(p, part) {
+            struct mshare *s = part->node != NULL ? share_at(x, part->node) : NULL;
+
+            if (s != NULL)
+                s->owner = true;
+            else if (part->node != NULL)
+                m->out->box.failed = true;
+        }
+    }
+}
+
+void shares_flush(struct mng *m)
+{
+    if (!m->tasks.split || !m->started)
+        return;
+    find_owners(m);
+    each_endpoint(m, x)
+        divide(m, x);
+    m->tasks.split = false;
+}
+
+/* ---- heard ----------------------------------------------------------------------- */
+
+/* Only ever less than was thought. */
+static void in_force(struct mng *m, struct mendpoint *x, struct mshare *s)
+{
+    uint64_t rate = u64_min(s->held.rate, s->said.rate);
+    uint64_t slots = u64_min(s->held.slots, u64_max(s->said.slots, s->st.in_flight));
+
+    if (rate == s->held.rate && slots == s->held.slots)
+        return;
+    s->held = (struct mbears){ rate, slots };
+    endpoint_put_later(m, x);
+}
+
+void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_endpoint_status *g)
+{
+    if (g->epoch != m->epoch || !n->registered)
+        return;
+    for (uint32_t i = 0; i < g->n; i++) {
+        struct mendpoint *x = endpoint_find(m, g->v[i].name);
+        struct mshare *found = x != NULL ? share_find(x, n) : NULL;
+
+        if (found == NULL) {
+            endpoint_drop(m, n, g->v[i].name);
+            continue;
+        }
+        found->st = g->v[i];
+        found->st.name = NULL;
+        found->confirmed = found->serial != 0 && g->v[i].serial == found->serial;
+        if (found->confirmed)
+            in_force(m, x, found);
+    }
+}

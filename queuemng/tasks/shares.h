@@ -1,0 +1,26 @@
+/* shares.h: what an endpoint bears is divided: each task node that has a partition of its pools may
+ * use an equal part of its rate and of its calls at once.
+ *
+ * What a node may be using (`held`) is stored before it is told, and counts until the node says that
+ * less is in force, and that no more calls are under way. Only what nobody holds is given to others:
+ * so the sum is never above the whole, whatever is lost, and whichever manager leads. A node that
+ * has none of these partitions any more begins no call, since it cannot write that one starts; if it
+ * is away, what it held is free when its calls have ended.
+ *
+ * With fewer slots than nodes the first nodes have one each; the others wait. */
+#ifndef SEGQ_QUEUEMNG_TASKS_SHARES_H
+#define SEGQ_QUEUEMNG_TASKS_SHARES_H
+
+#include "queuemng/state/tasks.h"
+
+struct mng;
+
+/* At the end of each step: divided anew, if something has changed (mtasks.split), and told. */
+void shares_flush(struct mng *m);
+void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_endpoint_status *g);
+/* The node's link is new, or gone: what it was told is said again. */
+void shares_unsaid(struct mng *m, const struct mtask_node *n);
+/* The node is forgotten. */
+void shares_forget(struct mng *m, const struct mtask_node *n);
+
+#endif

@@ -1,0 +1,193 @@
+/* callback.c: see callback.h. */
+#include "router/tasks/callback.h"
+
+#include <sodium.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/text.h"
+#include "common/task/call.h"
+#include "router/tasks/conditions.h"
+
+static struct call_span span(struct slice s)
+{
+    return (struct call_span){ s.p, s.n };
+}
+
+static struct call_span literal(const char *s)
+{
+    return (struct call_span){ s, strlen(s) };
+}
+
+/* what: ours; name: a stranger's, "" is none. Always false. */
+static bool say(struct body_error *e, const char *what, struct slice name, const char *why)
+{
+    char *w = text_str(e->text, what);
+
+    for (size_t i = 0; i < name.n && i < 40; i++)
+        *w++ = (char)(name.p[i] > 0x20 && name.p[i] < 0x7f ? name.p[i] : '?');
+    *text_str(w, why) = '\0';
+    return false;
+}
+
+static bool begin(struct buf *form, struct call_span method, struct slice path, struct body_error *e)
+{
+    const struct slice none = { 0 };
+    const char *wrong = call_path_wrong(path.p, path.n);
+
+    if (!call_method_ok(method.p, method.n))
+        return say(e, "method: must be capital letters, and neither CONNECT nor TRACE", none, "");
+    if (wrong != NULL)
+        return say(e, "path ", none, wrong);
+    call_pack_begin(form, method, span(path));
+    return true;
+}
+
+struct head { /* of the form that is made */
+    struct buf *form;
+    unsigned n;
+    size_t bytes;
+    bool typed; /* there is a Content-Type */
+};
+
+static bool is_name(struct slice name, const char *lower)
+{
+    return name.n == strlen(lower) && strncasecmp(name.p, lower, name.n) == 0;
+}
+
+static bool add(struct head *h, struct slice name, struct slice value, struct body_error *e)
+{
+    const char *wrong = call_header_wrong(name.p, name.n, value.p, value.n);
+
+    if (wrong != NULL) {
+        say(e, "headers: ", name, " ");
+        *text_str(e->text + strlen(e->text), wrong) = '\0';
+        return false;
+    }
+    h->bytes += name.n + value.n;
+    if (++h->n > CALL_HEADERS_MAX || h->bytes > CALL_HEAD_MAX)
+        return say(e, "headers: there are too many", (struct slice){ 0 }, "");
+    h->typed = h->typed || is_name(name, "content-type");
+    call_pack_header(h->form, span(name), span(value));
+    return true;
+}
+
+/* ---- of JSON ----------------------------------------------------------------------------- */
+
+static bool add_all(struct head *h, struct slice json, struct body_error *e)
+{
+    const struct slice none = { 0 };
+    struct slice name, value;
+    struct json_scan s;
+    bool first = true;
+
+    json_scan_init(&s, json);
+    if (json_scan_peek(&s) != '{' || !json_scan_enter(&s, '{'))
+        return say(e, "headers must be an object of strings", none, "");
+    while (json_scan_member(&s, &first, &name)) {
+        if (json_scan_peek(&s) != '"' || !json_scan_text(&s, &value))
+            return say(e, "headers: ", name, " must be a string");
+        if (!add(h, name, value, e))
+            return false;
+    }
+    return s.why == NULL || say(e, s.why, none, "");
+}
+
+/* Decoded where it lies; -1: it is none. */
+static int64_t decoded(struct slice text)
+{
+    const char *end;
+    size_t n;
+
+    if (text.n == 0)
+        return 0;
+    if (sodium_base642bin((uint8_t *)text.p, text.n, text.p, text.n, NULL, &n, &end,
+                          sodium_base64_VARIANT_ORIGINAL) < 0 || end != text.p + text.n)
+        return -1;
+    return (int64_t)n;
+}
+
+static unsigned bodies(const struct task_body *b)
+{
+    return (unsigned)__builtin_popcount(b->has & (WITH(BODY) | WITH(BODY_JSON) | WITH(BODY_BASE64)));
+}
+
+bool callback_of_body(struct buf *form, const struct task_body *b, size_t *body_n,
+                      struct body_error *e)
+{
+    const struct slice none = { 0 };
+    struct head h = { .form = form };
+    struct slice body = b->body_json.n > 0 ? b->body_json : b->body;
+    int64_t n;
+
+    *e = (struct body_error){ 0 };
+    if (bodies(b) > 1)
+        return say(e, "body, body_json and body_base64 exclude each other", none, "");
+    if (!begin(form, b->method.n > 0 ? span(b->method) : literal("POST"), b->path, e) ||
+        (b->headers.n > 0 && !add_all(&h, b->headers, e)))
+        return false;
+    if (b->body_json.n > 0 && !h.typed)
+        call_pack_header(form, literal("content-type"), literal("application/json"));
+    if ((b->has & WITH(BODY_BASE64)) != 0) {
+        n = decoded(b->body_base64);
+        if (n < 0)
+            return say(e, "body_base64 must be base64, with padding", none, "");
+        body = (struct slice){ b->body_base64.p, (size_t)n };
+    }
+    *body_n = body.n;
+    call_pack_body(form, span(body));
+    return true;
+}
+
+/* ---- of a request ------------------------------------------------------------------------ */
+
+/* Said to us, or what an answer that is kept cannot follow. */
+static bool is_for_us(struct slice name, bool ours)
+{
+    static const char *const v[] = { "prefer", "accept-encoding", "if-none-match", "range" };
+
+    for (size_t i = 0; i < ARRAY_LEN(v); i++)
+        if (is_name(name, v[i]))
+            return true;
+    return ours && is_name(name, "authorization");
+}
+
+/* Connection names headers that are of the connection, too. */
+static bool is_connection_option(const struct http_req *q, struct slice name)
+{
+    struct slice rest = q->fields, list, item;
+
+    while (http_next(&rest, "connection", &list))
+        while (item_next(&list, &item))
+            if (item.n == name.n && strncasecmp(item.p, name.p, item.n) == 0)
+                return true;
+    return false;
+}
+
+static struct call_span method_of(const struct http_req *q)
+{
+    static const char *const words[] = {
+        [HTTP_GET] = "GET", [HTTP_HEAD] = "HEAD", [HTTP_POST] = "POST", [HTTP_PUT] = "PUT",
+        [HTTP_DELETE] = "DELETE", [HTTP_PATCH] = "PATCH", [HTTP_OPTIONS] = "OPTIONS",
+        [HTTP_OTHER] = "",
+    };
+
+    return literal(words[q->method]);
+}
+
+bool callback_of_request(struct buf *form, const struct http_req *q, struct slice path, bool ours,
+                         struct body_error *e)
+{
+    struct head h = { .form = form };
+    struct slice rest = q->fields, name, value;
+
+    *e = (struct body_error){ 0 };
+    if (!begin(form, method_of(q), path, e))
+        return false;
+    while (http_next_field(&rest, &name, &value))
+        if (!call_header_refused(name.p, name.n) && !is_for_us(name, ours) &&
+            !is_connection_option(q, name) && !add(&h, name, value, e))
+            return false;
+    call_pack_body(form, span(q->body));
+    return true;
+}

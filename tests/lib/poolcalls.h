@@ -1,0 +1,79 @@
+/* poolcalls.h: for poolrig.h: what a task node does with endpoints. It begins as many calls as its
+ * share lets it, as long as it has a partition of theirs; calls go on at the target when the node is
+ * killed, and it knows of them when it is back. Over all nodes there are never more than the
+ * endpoint bears (J4). Names of endpoints: "e", "f". */
+#ifndef SEGQ_TESTS_POOLCALLS_H
+#define SEGQ_TESTS_POOLCALLS_H
+
+#include <string.h>
+
+#include "common/base/rng.h"
+#include "common/wire/msg.h"
+
+#define PC_ENDPOINTS 2
+#define PC_CALLS     16    /* of one endpoint, at one node */
+#define PC_LONGEST   30000 /* the deadline of a definition that names none */
+
+struct pc_endpoint {
+    uint64_t serial, slots; /* in force; serial 0: nothing is */
+    bool paused;
+    msec_t end[PC_CALLS]; /* of the calls that are at the target */
+    unsigned n;
+};
+
+static inline struct pc_endpoint *pc_named(struct pc_endpoint *v, const char *name)
+{
+    return &v[name[0] == 'f'];
+}
+
+static inline void pc_told(struct pc_endpoint *v, const struct msg_endpoint *g)
+{
+    struct pc_endpoint *x = pc_named(v, g->name);
+
+    x->serial = g->serial;
+    x->slots = g->max_concurrent;
+    x->paused = g->paused;
+}
+
+static inline void pc_dropped(struct pc_endpoint *v, const struct msg_endpoint_drop *g)
+{
+    struct pc_endpoint *x = pc_named(v, g->name);
+
+    x->serial = x->slots = 0;
+}
+
+/* The process ends: what it was told is gone, its calls are not. */
+static inline void pc_killed(struct pc_endpoint *v)
+{
+    for (unsigned i = 0; i < PC_ENDPOINTS; i++)
+        v[i].serial = v[i].slots = 0;
+}
+
+/* may: bits of the endpoints of which it has partitions in service. */
+static inline void pc_turn(struct pc_endpoint *v, struct rng *r, msec_t now, unsigned may)
+{
+    for (unsigned i = 0; i < PC_ENDPOINTS; i++) {
+        struct pc_endpoint *x = &v[i];
+
+        for (unsigned k = 0; k < x->n;)
+            if (x->end[k] <= now)
+                x->end[k] = x->end[--x->n];
+            else
+                k++;
+        while ((may >> i & 1) != 0 && !x->paused && x->n < x->slots && x->n < PC_CALLS)
+            x->end[x->n++] = now + 1 + (msec_t)rng_below(r, PC_LONGEST);
+    }
+}
+
+static inline uint32_t pc_status(const struct pc_endpoint *v, struct endpoint_row *row)
+{
+    uint32_t n = 0;
+
+    for (unsigned i = 0; i < PC_ENDPOINTS; i++)
+        if (v[i].serial != 0 || v[i].n != 0)
+            row[n++] = (struct endpoint_row){ .name = i == 0 ? "e" : "f", .serial = v[i].serial,
+                                              .in_flight = v[i].n };
+    return n;
+}
+
+#endif

@@ -1,0 +1,115 @@
+#!/bin/bash
+# Calls over real processes, at a target that is somebody else's: an endpoint is defined, its tasks are
+# sent when their turn comes; what the target said is the result; requests are passed on as they are
+# (/v1/call); the limits of the endpoint hold; pause, resume, delete; what a stranger may not say.
+. "$(dirname "$0")/lib.sh"
+
+up --routers 1 --seg-nodes 1 --task-nodes 2 --task-store journal
+T=$((PORT + 90))
+helper "$here/target.py" $T "$DIR/seen"
+wait_for 10 "the target listens" has_status 200 "http://127.0.0.1:$T/echo"
+token=$(task_token)
+Q=$R/v1/queues/gen/tasks
+admin() { http -H "Authorization: Bearer $(admin_token)" "$@"; }
+admin_status() { status_of -H "Authorization: Bearer $(admin_token)" "$@"; }
+submit() { http -H "Authorization: Bearer $token" -d "$@" "$Q"; }
+submit_status() { status_of -H "Authorization: Bearer $token" -d "$@" "$Q"; }
+E=$A/v1/admin/endpoints
+seen() { jq -c "select(.path == \"$1\") | $2" "$DIR/seen"; }
+def() { echo "{\"url\":\"http://127.0.0.1:$T/api\",\"allow\":[\"127.0.0.0/8\"],\"max_concurrent\":4${1:-}}"; }
+
+# ---- the definition
+check_eq "an url must be one" "$(admin -X PUT -d '{"url":"ftp://x"}' "$E/gen" | jq -r .detail)" \
+    "endpoint gen: url must begin with http:// or https://"
+check_eq "a pool cannot name one that is not there" \
+    "$(admin_status -X PUT -d '{"endpoint":"gen"}' "$A/v1/admin/pools/img")" 400
+check_eq "it is defined" "$(admin_status -X PUT -d "$(def)" "$E/gen")" 201
+check_eq "  with a pool of its own name" "$(admin "$A/v1/admin/pools/gen" | jq -r .endpoint)" gen
+check_eq "  which keeps being one of calls" \
+    "$(admin_status -X PATCH -d '{"endpoint":""}' "$A/v1/admin/pools/gen")" 409
+ready() { [ "$(submit_status '{"path":"/echo/0"}')" = 201 ]; }
+wait_for 15 "its queue takes tasks" ready
+
+# ---- a callback
+made=$(submit '{"path":"/echo/img?size=2","headers":{"X-Tenant":"seven"},"body_json":{"prompt":  "a cat"},"key":"tenant7"}')
+K=$(jq -r .task <<<"$made")
+is_done() { [ "$(http "$R/v1/tasks/$1" | field state)" = succeeded ]; }
+wait_for 10 "it is sent, and done" is_done "$K"
+check_eq "the target got method and path" "$(seen '/api/echo/img?size=2' '[.method]')" '["POST"]'
+check_eq "  the headers, and ours" "$(seen '/api/echo/img?size=2' '[.headers["x-tenant"], .headers["content-type"], .headers["segq-queue"], .headers["segq-attempt"]]')" \
+    '["seven","application/json","gen","1"]'
+check_eq "  the body byte for byte" "$(seen '/api/echo/img?size=2' '.body' | tr -d '"' | base64 -d)" '{"prompt":  "a cat"}'
+check_eq "no token of ours went there" "$(grep -c "$token" "$DIR/seen")" 0
+look=$(http "$R/v1/tasks/$K")
+check_eq "a look says what it was" "$(jq -c '[.kind, .endpoint, .status, .content_type, .result]' <<<"$look")" \
+    '["callback","gen",200,"application/json",{"prompt":"a cat"}]'
+http -D "$DIR/head" -o "$DIR/body" "$R/v1/tasks/$K/result"
+check_eq "the result is the target's bytes" "$(cat "$DIR/body")" '{"prompt":  "a cat"}'
+check "  under its type and status" grep -qi '^segq-status: 200' "$DIR/head"
+
+# ---- what comes from a stranger's server is no page of ours
+P=$(submit '{"path":"/page","method":"GET"}' | jq -r .task)
+wait_for 10 "a page is fetched" is_done "$P"
+http -D "$DIR/head" -o "$DIR/body" "$R/v1/tasks/$P/result"
+check "its type is kept" grep -qi '^Content-Type: text/html; charset=utf-8' "$DIR/head"
+check "  nothing of it runs" grep -qi "^Content-Security-Policy: sandbox; default-src 'none'" "$DIR/head"
+check "  it is not shown" grep -qi '^Content-Disposition: attachment' "$DIR/head"
+check "  nor guessed at" grep -qi '^X-Content-Type-Options: nosniff' "$DIR/head"
+check_eq "a look has no bytes that are no JSON" "$(http "$R/v1/tasks/$P" | jq .result)" null
+
+# ---- what may not be said
+says() { submit "$1" | jq -r '.detail'; }
+check_eq "a payload is for workers" "$(says '{"payload":1}')" \
+    "path is missing: the tasks of this queue are calls to its endpoint"
+check_eq "a path stays below the endpoint's" "$(says '{"path":"/../admin"}')" "path has a part that is . or .."
+check_eq "a header of the connection is named" "$(says '{"path":"/x","headers":{"Transfer_Encoding":"chunked"}}')" \
+    "headers: Transfer_Encoding is not passed on"
+check_eq "two bodies are one too many" "$(says '{"path":"/x","body":"a","body_base64":"YQ=="}')" \
+    "body, body_json and body_base64 exclude each other"
+check_eq "no worker takes them" "$(http -H "Authorization: Bearer $token" -d '{"n":1}' "$Q/take" | jq -c '[.status,.code]')" \
+    '[409,"queue_has_endpoint"]'
+check_eq "a call is no payload" "$(status_of -H "Authorization: Bearer $token" -d '{"path":"/x"}' "$R/v1/queues/images/tasks")" 400
+
+# ---- the request itself
+CALL=$R/v1/call/gen
+call() { http -H "segq-token: $token" "$@"; }
+check_eq "without a token nobody calls" "$(status_of "$CALL/echo/9")" 401
+check_eq "a request is answered as by the target" \
+    "$(call -D "$DIR/head" -X PUT -H 'Content-Type: text/plain' -H 'Authorization: Basic eA==' --data-binary $'a\x01b' "$CALL/echo/call?q=1%202")" \
+    $'a\x01b'
+check "  with its type" grep -qi '^Content-Type: text/plain' "$DIR/head"
+check_eq "  the caller's Authorization is the target's" \
+    "$(seen '/api/echo/call?q=1%202' '[.method, .headers.authorization, .headers["segq-token"]]')" '["PUT","Basic eA==",null]'
+check_eq "a bearer of ours is not passed on" \
+    "$(http -H "Authorization: Bearer $token" "$CALL/echo/mine" >/dev/null; seen /api/echo/mine '.headers.authorization')" null
+check_eq "what takes longer is looked at later" \
+    "$(call -D "$DIR/head" -o "$DIR/body" -w '%{http_code}' -H 'Prefer: wait=0' "$CALL/slow/1000")" 202
+LATER=$(sed -n 's/^Location: \([^\r]*\).*/\1/pi' "$DIR/head")
+wait_for 10 "  and is there then" is_done "${LATER##*/}"
+check_eq "an endpoint that is not there" "$(call "$R/v1/call/none/x" | field code)" endpoint_unknown
+check_eq "one that fails for good says so" "$(call -o "$DIR/body" -w '%{http_code}' "$CALL/status/404")" 502
+check_eq "an answer beyond what is kept is not cut in silence" "$(call "$CALL/long/70000" | field code)" endpoint_failed
+
+# ---- retry, limits
+S=$(submit '{"path":"/status/503?times=2","retry":{"min":"100ms"}}' | jq -r .task)
+wait_for 20 "an endpoint that fails is tried again" is_done "$S"
+check_eq "  until it does not" "$(http "$R/v1/tasks/$S" | field attempts)" 3
+for i in 1 2 3 4 5 6 7 8 9 10 11 12; do submit "{\"path\":\"/slow/300?$i\"}" >/dev/null; done
+quiet() { [ "$(admin "$A/v1/admin/task-queues" | jq '[.pools[] | select(.pool == "gen") | .waiting + .running] | add')" = 0 ]; }
+wait_for 20 "a crowd is called" quiet
+most=$(jq -s '[.[] | select(.path | startswith("/api/slow/300")) | .at] as $t | [$t[] as $a | [$t[] | select(. >= $a and . < $a + 0.25)] | length] | max' "$DIR/seen")
+check "  never more than 4 at once: $most" test "$most" -le 4
+
+# ---- operators
+check_eq "it is paused" "$("$BIN/segqctl" --dir "$C" endpoint pause gen >/dev/null && admin "$E/gen" | jq .paused)" true
+H1=$(submit '{"path":"/echo/later"}' | jq -r .task)
+check "the list says so" grep -q '^gen *paused' <("$BIN/segqctl" --dir "$C" endpoint list)
+check_eq "  nothing goes" "$(seen /api/echo/later .method)" ""
+check_eq "it is resumed" "$(admin_status -X POST "$E/gen/resume")" 200
+wait_for 20 "  and goes on" is_done "$H1"
+check_eq "a change has its version" "$(admin_status -X PATCH -H 'If-Match: "1"' -d '{"burst":2}' "$E/gen")" 412
+check "operators' log has it" grep -q 'gen.*paused false -> true' <("$BIN/segqctl" --dir "$C" audit)
+admin -X PUT -d '{"endpoint":"gen"}' "$A/v1/admin/pools/img" >/dev/null
+check_eq "it stays while a pool has it" "$(admin_status -X DELETE "$E/gen")" 409
+check_eq "  unless that may go, too" "$(admin_status -X DELETE "$E/gen?final=true")" 200
+check_eq "  with its pools" "$(admin "$A/v1/admin/pools/img" | field code)" pool_not_found

@@ -1,0 +1,63 @@
+#!/usr/bin/python3
+"""target.py PORT LOG: an HTTP target for stories. Each request becomes a line of LOG (JSON: method,
+path, headers with small letters, body in base64, moment). What it answers, the path says:
+  /echo...        200, the request's body, its own Content-Type
+  /status/N       N, "status N"; /status/N?times=K: K times so, then 200
+  /slow/MS        200 after so long
+  /page           200, a page of HTML
+  /long/N         200, N bytes of x
+Ends with its process."""
+import base64
+import http.server
+import json
+import sys
+import threading
+import time
+import urllib.parse
+
+lock = threading.Lock()
+seen = {}
+
+
+class Target(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def answer(self, status, kind, body):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def any(self):
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        with lock, open(sys.argv[2], "a") as log:
+            log.write(json.dumps({"method": self.command, "path": self.path, "at": time.time(),
+                                  "headers": {k.lower(): v for k, v in self.headers.items()},
+                                  "body": base64.b64encode(body).decode()}) + "\n")
+            seen[self.path] = seen.get(self.path, 0) + 1
+            times = seen[self.path]
+        url = urllib.parse.urlsplit(self.path)
+        part = url.path.strip("/").split("/")
+        part = part[1:] if part[0] == "api" else part
+        limit = int(dict(urllib.parse.parse_qsl(url.query)).get("times", "0"))
+        if part[0] == "status" and (limit == 0 or times <= limit):
+            self.answer(int(part[1]), "text/plain", b"status " + part[1].encode())
+        elif part[0] == "slow":
+            time.sleep(int(part[1]) / 1000)
+            self.answer(200, "text/plain", b"slept")
+        elif part[0] == "page":
+            self.answer(200, "text/html; charset=utf-8", b"<script>alert(1)</script>")
+        elif part[0] == "long":
+            self.answer(200, "text/plain", b"x" * int(part[1]))
+        else:
+            self.answer(200, self.headers.get("content-type") or "application/octet-stream", body)
+
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = any
+
+    def log_message(self, *a):
+        pass
+
+
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Target).serve_forever()

@@ -119,8 +119,8 @@ static void because(const struct msg_task_get_ans *m, const struct mng_part_view
                  m->stopping ? "; it was cancelled: this attempt is its last" : "");
         break;
     case TASK_DEAD:
-        snprintf(out, cap, "%u attempts failed (the last one: %s), and it has no other: redrive or "
-                 "discard it", m->attempts, last_end(m));
+        snprintf(out, cap, "%u attempt%s failed (the last one: %s), and it has no other: redrive or "
+                 "discard it", m->attempts, m->attempts == 1 ? "" : "s", last_end(m));
         break;
     case TASK_EXPIRED:
         snprintf(out, cap, "it waited for longer than the pool's task_ttl");

@@ -25,7 +25,8 @@
     X(SQ_ETIMEOUT, -15, "timed out")                                                     \
     X(SQ_ECONFLICT, -16, "conflict")                                                     \
     X(SQ_ENOTEMPTY, -17, "not empty")                                                    \
-    X(SQ_ENOTLEADER, -18, "not the leader")
+    X(SQ_ENOTLEADER, -18, "not the leader")                                              \
+    X(SQ_EHELD, -19, "another one has it")
 
 enum sq_err {
 #define X(code, value, text) code = value,

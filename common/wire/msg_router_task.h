@@ -8,6 +8,7 @@
 #include "common/task/attempt.h"
 #include "common/task/own.h"
 #include "common/task/patch.h"
+#include "common/task/unique.h"
 
 struct bytes_of { /* n 0: none */
     uint32_t n;
@@ -24,6 +25,7 @@ enum task_code { /* what came of a question */
     CODE_INVALID,  /* a number out of its range */
     CODE_STALE,    /* the asker's map is old */
     CODE_BUSY,     /* no memory, or nothing can be written: later */
+    CODE_HELD,     /* of a submission: another task has its unique key */
     TASK_NCODES
 };
 
@@ -40,6 +42,9 @@ struct task_put {
     int64_t at_ms;    /* Unix ms; 0: none */
     struct task_own own;
     struct bytes_of body;
+    struct bytes_of unique; /* a key that one task has at a time; n 0: none */
+    uint8_t unique_while;   /* enum unique_while */
+    uint8_t on_conflict;    /* enum unique_conflict */
 };
 
 struct msg_task_put {

@@ -38,6 +38,7 @@
     X(TASK_GONE, 410, "task_gone")                                                       \
     X(TASK_FINAL, 409, "task_final")                                                     \
     X(IDEMPOTENCY_MISMATCH, 422, "idempotency_mismatch")                                 \
+    X(UNIQUE_CONFLICT, 409, "unique_conflict")                                           \
     X(TOO_MANY_IN_BATCH, 413, "too_many_in_batch")                                       \
     X(QUEUE_HAS_ENDPOINT, 409, "queue_has_endpoint")                                     \
     X(ENDPOINT_UNKNOWN, 404, "endpoint_unknown")                                         \

@@ -16,7 +16,7 @@
 #define ROW_MEMBERS                                                                          \
     (CALL_MEMBERS | WITH(PAYLOAD) | WITH(KEY) | WITH(DELAY) | WITH(AT) | WITH(PRIORITY) |    \
      WITH(ORDER) | WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(TTL) | WITH(MAX_ATTEMPTS) |     \
-     WITH(RETRY) | WITH(LABELS) | WITH(RESULT))
+     WITH(RETRY) | WITH(LABELS) | WITH(RESULT) | WITH(UNIQUE))
 #define ROW_ROOM 8 /* ends of a row's texts */
 
 /* What "another payload" means: every router must say the same, in every release. */
@@ -47,6 +47,7 @@ static void put_row(struct ask *a, const struct task_body *b, struct slice bytes
 {
     struct task_call *c = a->call;
     struct slice payload = call_bytes(c, bytes), idem = call_bytes(c, b->idempotency_key);
+    struct slice unique = call_bytes(c, b->unique.key);
 
     a->kind = ASK_PUT;
     a->queue = c->queue;
@@ -63,6 +64,9 @@ static void put_row(struct ask *a, const struct task_body *b, struct slice bytes
         .at_ms = b->at,
         .own = task_body_own(b, call_text(c, b->labels)),
         .body = { (uint32_t)payload.n, (const uint8_t *)payload.p },
+        .unique = { (uint32_t)unique.n, (const uint8_t *)unique.p },
+        .unique_while = (uint8_t)b->unique.lasts,
+        .on_conflict = (uint8_t)b->unique.on_conflict,
     };
     put_key(a, b->key);
 }

@@ -137,6 +137,8 @@ struct task_outcome task_put_outcome(int code)
         return (struct task_outcome){ .status = 201 };
     case CODE_SAME:
         return (struct task_outcome){ .status = 200 };
+    case CODE_HELD:
+        return FAILED(UNIQUE_CONFLICT, "another task has this unique key");
     case CODE_MISMATCH:
         return FAILED(IDEMPOTENCY_MISMATCH,
                       "this Idempotency-Key or name belongs to a task with another payload");

@@ -97,21 +97,28 @@ static bool read_key(const struct rule *m, struct json_scan *s, void *to)
     return read_visible(m, s, to) && task_key_ok(*v);
 }
 
-static bool read_verb(const struct rule *m, struct json_scan *s, void *to)
+/* One of the words: its number. */
+static bool read_word(struct json_scan *s, const char *const *words, int64_t n, int64_t *to)
 {
-    static const char *const words[TASK_NVERBS] = { "ack", "nack", "extend" };
     struct slice t;
 
-    (void)m;
     if (!text_of(s, &t))
         return false;
-    for (int64_t i = 0; i < TASK_NVERBS; i++) {
+    for (int64_t i = 0; i < n; i++) {
         if (t.n == strlen(words[i]) && memcmp(t.p, words[i], t.n) == 0) {
-            *(int64_t *)to = i;
+            *to = i;
             return true;
         }
     }
     return false;
+}
+
+static bool read_verb(const struct rule *m, struct json_scan *s, void *to)
+{
+    static const char *const words[TASK_NVERBS] = { "ack", "nack", "extend" };
+
+    (void)m;
+    return read_word(s, words, TASK_NVERBS, to);
 }
 
 /* ---- numbers ---- */
@@ -245,6 +252,44 @@ static bool read_retry(const struct rule *m, struct json_scan *s, void *to)
     return good;
 }
 
+static bool is_named(struct slice name, const char *word)
+{
+    return name.n == strlen(word) && memcmp(name.p, word, name.n) == 0;
+}
+
+/* {"key", "while", "on_conflict"}, each at most once, the key at least. */
+static bool read_unique(const struct rule *m, struct json_scan *s, void *to)
+{
+    static const char *const lasts[UNIQUE_NWHILES] = { "waiting", "running", "final" };
+    static const char *const conflicts[UNIQUE_NCONFLICTS] = { "return", "replace", "reject" };
+    bool first = true, good = json_scan_peek(s) == '{', is_while, is_conflict;
+    struct task_unique *u = to;
+    struct slice name;
+
+    if (!good || !json_scan_enter(s, '{')) {
+        (void)json_scan_value(s, &name);
+        return false;
+    }
+    *u = (struct task_unique){ .lasts = -1, .on_conflict = -1 };
+    while (json_scan_member(s, &first, &name)) {
+        is_while = is_named(name, "while") && u->lasts < 0;
+        is_conflict = is_named(name, "on_conflict") && u->on_conflict < 0;
+        if (good && is_while) {
+            good = read_word(s, lasts, UNIQUE_NWHILES, &u->lasts);
+        } else if (good && is_conflict) {
+            good = read_word(s, conflicts, UNIQUE_NCONFLICTS, &u->on_conflict);
+        } else if (good && is_named(name, "key") && u->key.n == 0) {
+            good = read_visible(m, s, &u->key);
+        } else {
+            (void)json_scan_value(s, &name);
+            good = false;
+        }
+    }
+    u->lasts = u->lasts < 0 ? UNIQUE_RUNNING : u->lasts;
+    u->on_conflict = u->on_conflict < 0 ? UNIQUE_RETURN : u->on_conflict;
+    return good && u->key.n > 0;
+}
+
 /* A list of strings becomes "a,b", written where the list stood. */
 static bool read_labels(const struct rule *m, struct json_scan *s, void *to)
 {
@@ -309,6 +354,7 @@ struct task_own task_body_own(const struct task_body *b, const char *labels)
 #define MUST_words   " must be a string of at most 200 bytes without control characters"
 #define MUST_retry   " must be an object of min, max (times up to a day), doublings (0 to 30), jitter (0 to 100)"
 #define MUST_labels  " must be a list of up to 4 strings of 1 to 32 visible ASCII characters without a comma"
+#define MUST_unique  " must be an object of key (1 to 128 visible ASCII characters), while (waiting, running, final), on_conflict (return, replace, reject)"
 #define MUST_verb    " must be \"ack\", \"nack\" or \"extend\""
 
 static const struct rule rules[TASK_NMEMBERS] = {

@@ -9,6 +9,7 @@
 #include "common/task/attempt.h"
 #include "common/task/call.h"
 #include "common/task/own.h"
+#include "common/task/unique.h"
 #include "router/gate/claim.h"
 #include "router/tasks/json_scan.h"
 
@@ -38,6 +39,7 @@ enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* as enum tas
     X(MAX_ATTEMPTS, max_attempts, whole, 1, ATTEMPTS_MAX)                                \
     X(RETRY, retry, retry, 0, 0)                                                         \
     X(LABELS, labels, labels, 0, LABELS_MAX)                                             \
+    X(UNIQUE, unique, unique, 1, TASK_IDEM_MAX)                                          \
     X(N, n, whole, 1, TASK_ROWS_MAX)                                                     \
     X(LEASE, lease, span, 1, TASK_LEASE_MAX_MS)                                          \
     X(WAIT, wait, span, 0, TASK_WAIT_MAX_MS)                                             \
@@ -68,6 +70,10 @@ struct task_body { /* slices point into the request's bytes */
         int64_t min, max, doublings, jitter; /* the value + 1; 0: not there */
     } retry;
     struct slice labels; /* "a,b" */
+    struct task_unique {
+        struct slice key;
+        int64_t lasts, on_conflict; /* enum unique_while, unique_conflict */
+    } unique;
 };
 
 /* Of a submission: its member `result` is missing, or a word that we know. */

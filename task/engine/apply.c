@@ -83,7 +83,12 @@ static int apply_stood(struct engine *e, const struct trec *r)
 static int apply_name(struct engine *e, const struct trec *r)
 {
     struct name_hash h = { r->lo, r->hi };
-    int rc = r->kind_of >= NAME_NKINDS || r->no == 0 || (r->lo | r->hi) == 0 ||
+    const struct name *other = r->kind_of >= NAME_UNIQUE ? names_find(&e->names, h) : NULL;
+    int rc;
+
+    if (other != NULL) /* it passes to this one */
+        names_drop(&e->names, other);
+    rc = r->kind_of >= NAME_NKINDS || r->no == 0 || (r->lo | r->hi) == 0 ||
                      r->until >= (uint64_t)WHEEL_MAX
                  ? SQ_EPROTO
                  : names_add(&e->names, (enum name_kind)r->kind_of, h, r->no, r->digest);
@@ -193,6 +198,7 @@ static int apply_start(struct engine *e, task_slot slot, const struct trec *r)
     task_set_state(&e->store, slot, TASK_RUNNING);
     t->lease = r->lease;
     t->started = (uint64_t)e->at;
+    names_begin(&e->names, r->no);
     t->attempts = t->attempts < ATTEMPTS_MAX ? (t->attempts + 1) & 63 : ATTEMPTS_MAX;
     e->next_lease = u64_max(e->next_lease, r->lease + 1);
     task_arm(e, slot, r->until);

@@ -3,14 +3,18 @@
 
 #include "common/base/err.h"
 #include "task/engine/apply.h"
+#include "task/engine/change.h"
 #include "task/engine/clock.h"
 #include "task/engine/tqueue.h"
+
+#define N_NAMES (NAME_UNIQUE + 1) /* that a task may have */
 
 static bool is_in_range(const struct submit *s)
 {
     return s->queue.n > 0 && s->queue.n <= TASK_NAME_MAX && s->key1.n <= TASK_NAME_MAX &&
            s->key2.n <= TASK_NAME_MAX && (s->key1.n > 0 || s->key2.n == 0) &&
            s->priority < TASK_PRIORITIES && s->delay_ms >= 0 && s->delay_ms <= DELAY_MAX_MS &&
+           s->unique_while < UNIQUE_NWHILES && s->on_conflict < UNIQUE_NCONFLICTS &&
            s->at_wall_ms >= 0 && (s->at_wall_ms == 0 || s->delay_ms == 0) && own_ok(&s->own);
 }
 
@@ -27,7 +31,7 @@ static int known(const struct engine *e, const struct submit *s, const struct na
                  task_no *no)
 {
     *no = 0;
-    for (unsigned kind = 0; kind < NAME_NKINDS; kind++) {
+    for (unsigned kind = 0; kind < NAME_UNIQUE; kind++) {
         const struct name *n = (h[kind].lo | h[kind].hi) != 0 ? names_find(&e->names, h[kind])
                                                               : NULL;
 
@@ -38,6 +42,40 @@ static int known(const struct engine *e, const struct submit *s, const struct na
         *no = n->no;
     }
     return *no != 0;
+}
+
+/* What becomes of it if another task has its unique key: *other, which it replaces. 0: it goes on;
+ * 1: it is the task *no; SQ_EHELD. */
+static int unique(const struct engine *e, const struct submit *s, struct name_hash h,
+                  struct name *other, task_no *no)
+{
+    const struct name *n = (h.lo | h.hi) != 0 ? names_find(&e->names, h) : NULL;
+    task_slot slot;
+
+    if (n == NULL)
+        return 0;
+    if (s->on_conflict == UNIQUE_RETURN) {
+        *no = n->no;
+        return 1;
+    }
+    slot = task_find(&e->store, n->no);
+    if (s->on_conflict == UNIQUE_REJECT ||
+        (slot != SLOT_NONE && task_at(&e->store, slot)->state == TASK_RUNNING))
+        return SQ_EHELD;
+    *other = *n;
+    return 0;
+}
+
+/* It did not come to it: the other one has its unique key again. */
+static void give_back(struct engine *e, const struct name *other)
+{
+    int rc = other->no == 0 || names_find(&e->names, other->hash) != NULL
+                 ? 0
+                 : names_add(&e->names, (enum name_kind)other->kind, other->hash, other->no,
+                             other->digest);
+
+    assert(rc == 0); /* there is the room that it had */
+    (void)rc;
 }
 
 static void forget_names(struct engine *e, task_no no)
@@ -70,7 +108,7 @@ static int perform_all(struct engine *e, const struct task_own *own, const struc
     size_t len = e->log.len;
     int rc = perform_own(e, own, accept->no);
 
-    for (unsigned kind = 0; rc == 0 && kind < NAME_NKINDS; kind++)
+    for (unsigned kind = 0; rc == 0 && kind < N_NAMES; kind++)
         if ((name[kind].lo | name[kind].hi) != 0)
             rc = task_perform(e, &name[kind]);
     if (rc == 0)
@@ -88,7 +126,7 @@ static int accept_now(struct engine *e, const struct submit *s, const struct poo
                       const struct name_hash *h, task_no no)
 {
     bool waits = s->delay_ms == 0 && s->at_wall_ms <= e->wall_at;
-    struct trec name[NAME_NKINDS];
+    struct trec name[N_NAMES];
     struct trec r = { .kind = TREC_ACCEPT, .no = no, .name = s->queue, .key1 = s->key1,
                       .key2 = s->key2, .priority = s->priority, .order = s->order,
                       .body = s->body, .entered = (uint64_t)e->at,
@@ -98,15 +136,17 @@ static int accept_now(struct engine *e, const struct submit *s, const struct poo
     r.until = waits ? task_expiry(e, p, &s->own)
               : r.wall ? (uint64_t)s->at_wall_ms
                        : task_end_of(e, (uint64_t)s->delay_ms);
-    for (unsigned kind = 0; kind < NAME_NKINDS; kind++)
-        name[kind] = (struct trec){ .kind = TREC_NAME, .no = no, .kind_of = kind,
+    for (unsigned kind = 0; kind < N_NAMES; kind++)
+        name[kind] = (struct trec){ .kind = TREC_NAME, .no = no,
+                                    .kind_of = kind + (kind == NAME_UNIQUE ? s->unique_while : 0),
                                     .lo = h[kind].lo, .hi = h[kind].hi, .digest = s->digest };
     return perform_all(e, &s->own, name, &r);
 }
 
 int engine_submit(struct engine *e, const struct submit *s, task_no *no)
 {
-    struct name_hash h[NAME_NKINDS];
+    struct name_hash h[N_NAMES];
+    struct name other = { .no = 0 };
     const struct tqueue *q;
     uint32_t index;
     int rc;
@@ -118,7 +158,10 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
         return SQ_EINVAL;
     h[NAME_NAME] = hash_of(e, NAME_NAME, &s->queue, &s->name);
     h[NAME_KEY] = hash_of(e, NAME_KEY, &s->queue, &s->key);
+    h[NAME_UNIQUE] = hash_of(e, NAME_UNIQUE, &s->queue, &s->unique);
     rc = known(e, s, h, no);
+    if (rc == 0)
+        rc = unique(e, s, h[NAME_UNIQUE], &other, no);
     if (rc != 0) {
         e->counts.same += rc == 1;
         return rc;
@@ -131,10 +174,13 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
     rc = *no == 0 ? SQ_EFULL : accept_now(e, s, q->pool, h, *no);
     if (rc < 0) {
         *no = 0;
+        give_back(e, &other);
         if (tqueue_at(e, index)->pool != NULL)
             tqueue_tidy(e, index);
         return rc;
     }
+    if (other.no != 0)
+        (void)!engine_cancel(e, other.no); /* unless it is final */
     e->counts.accepted++;
     return 0;
 }

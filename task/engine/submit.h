@@ -8,6 +8,9 @@ struct submit { /* texts are borrowed; n 0: none */
     struct trec_text queue, key1, key2;
     struct trec_text name; /* the caller's name for it */
     struct trec_text key;  /* Idempotency-Key */
+    struct trec_text unique; /* a key that one task has at a time */
+    enum unique_while unique_while;
+    enum unique_conflict on_conflict;
     uint64_t digest;       /* of the payload: what "the same again" means */
     uint64_t body;         /* where it is; kept as it is */
     int64_t order;
@@ -17,9 +20,9 @@ struct submit { /* texts are borrowed; n 0: none */
     msec_t at_wall_ms; /* a moment of the wall clock; 0: none. Not with a delay */
 };
 
-/* 0: accepted, its number in *no. 1: the same again, the number that it has (it may have
- * gone). SQ_ECONFLICT: name or key mean a task with another payload, or different tasks.
- * SQ_EFULL: queue or partition are full. SQ_EUNKNOWN: no pool matches. SQ_EINVAL: out of
+/* 0: accepted, its number in *no. 1: the same again, or the one that has the unique key: the number
+ * that it has (it may have gone). SQ_ECONFLICT: name or key mean a task with another payload, or different tasks.
+ * SQ_EHELD: another task has the unique key. SQ_EFULL: queue or partition are full. SQ_EUNKNOWN: no pool matches. SQ_EINVAL: out of
  * range. SQ_ENOMEM, SQ_ESTALE. */
 SQ_CHECK int engine_submit(struct engine *e, const struct submit *s, task_no *no);
 /* The task that a name means now; 0: none. */

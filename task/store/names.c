@@ -93,6 +93,7 @@ int names_add(struct names *t, enum name_kind kind, struct name_hash h, task_no 
     *at(t, i) = (struct name){ h, digest, no, first == MAP_NONE ? 0 : (uint32_t)first + 1,
                                (uint8_t)kind };
     t->n++;
+    t->n_begin += kind == NAME_UNIQUE;
     return 0;
 }
 
@@ -111,16 +112,10 @@ static void drop(struct names *t, uint32_t i)
 
     assert(there && t->n > 0);
     wheel_clear(&t->ends, i);
+    t->n_begin -= n->kind == NAME_UNIQUE;
     *n = (struct name){ .more = t->free };
     t->free = i + 1;
     t->n--;
-}
-
-void names_end(struct names *t, task_no no, msec_t until)
-{
-    for (uint32_t i = first_of(t, no); i != 0; i = at(t, i - 1)->more)
-        if (at(t, i - 1)->kind == NAME_KEY)
-            wheel_set(&t->ends, i - 1, until);
 }
 
 void names_live(struct names *t, task_no no)
@@ -129,14 +124,16 @@ void names_live(struct names *t, task_no no)
         wheel_clear(&t->ends, i - 1);
 }
 
-/* Takes names of a task away: the one with this index; UINT32_MAX: all that are no keys. */
-static void remove_some(struct names *t, task_no no, uint32_t one)
+#define BIT(kind) (1u << (kind))
+
+/* Takes names of a task away: the one with this index; UINT32_MAX: all of these kinds. */
+static void remove_some(struct names *t, task_no no, uint32_t one, unsigned kinds)
 {
     uint32_t first = 0, next;
 
     for (uint32_t i = first_of(t, no); i != 0; i = next) {
         next = at(t, i - 1)->more;
-        if (one == UINT32_MAX ? at(t, i - 1)->kind == NAME_NAME : i - 1 == one) {
+        if (one == UINT32_MAX ? (BIT(at(t, i - 1)->kind) & kinds) != 0 : i - 1 == one) {
             drop(t, i - 1);
             continue;
         }
@@ -149,9 +146,34 @@ static void remove_some(struct names *t, task_no no, uint32_t one)
         assert(!"replacing needs no memory");
 }
 
+void names_drop(struct names *t, const struct name *n)
+{
+    remove_some(t, n->no, (uint32_t)map_get(&t->by_hash, n->hash.lo), 0);
+}
+
+void names_begin(struct names *t, task_no no)
+{
+    if (t->n_begin > 0)
+        remove_some(t, no, UINT32_MAX, BIT(NAME_UNIQUE));
+}
+
+void names_end(struct names *t, task_no no, msec_t until)
+{
+    unsigned kinds = 0;
+
+    for (uint32_t i = first_of(t, no); i != 0; i = at(t, i - 1)->more) {
+        kinds |= BIT(at(t, i - 1)->kind);
+        if (at(t, i - 1)->kind == NAME_KEY)
+            wheel_set(&t->ends, i - 1, until);
+    }
+    kinds &= BIT(NAME_UNIQUE) | BIT(NAME_UNIQUE_RUNNING);
+    if (kinds != 0)
+        remove_some(t, no, UINT32_MAX, kinds);
+}
+
 void names_gone(struct names *t, task_no no)
 {
-    remove_some(t, no, UINT32_MAX);
+    remove_some(t, no, UINT32_MAX, ~BIT(NAME_KEY));
 }
 
 void names_advance(struct names *t, msec_t now)
@@ -159,5 +181,5 @@ void names_advance(struct names *t, msec_t now)
     uint32_t i;
 
     while ((i = wheel_pop(&t->ends, now)) != WHEEL_NONE)
-        remove_some(t, at(t, i)->no, i);
+        remove_some(t, at(t, i)->no, i, 0);
 }

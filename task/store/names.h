@@ -4,16 +4,24 @@
  * One entry per name: a keyed hash of 128 bits over (queue, kind, text) stands for the
  * text; the digest of the payload tells "the same again" from a mistake. A name lives as
  * long as its task; a key also for a while after its task's end, and then means a task that
- * may have gone. */
+ * may have gone. A unique key (common/task/unique.h) is one more name; it may pass to another task. */
 #ifndef SEGQ_TASK_NAMES_H
 #define SEGQ_TASK_NAMES_H
 
 #include "common/base/map.h"
+#include "common/task/unique.h"
 #include "task/parts/pages.h"
 #include "task/parts/wheel.h"
 #include "task/store/store.h"
 
-enum name_kind { NAME_NAME, NAME_KEY, NAME_NKINDS };
+enum name_kind { /* numbers are those of records: never changed */
+    NAME_NAME,
+    NAME_KEY,
+    NAME_UNIQUE, /* a unique key, until its task begins; and the next two: */
+    NAME_UNIQUE_RUNNING = NAME_UNIQUE + UNIQUE_RUNNING, /* until it is final */
+    NAME_UNIQUE_FINAL = NAME_UNIQUE + UNIQUE_FINAL,     /* as long as it is kept */
+    NAME_NKINDS
+};
 #define NAMES_SEED 16
 
 struct name_hash {
@@ -35,6 +43,7 @@ struct names {
     struct map by_hash; /* hash.lo -> index */
     struct map by_task; /* number -> index of its first name */
     uint32_t n_slots, free, n, max;
+    uint32_t n_begin; /* of them, NAME_UNIQUE: those that go when their task begins */
     uint8_t seed[NAMES_SEED];
 };
 
@@ -48,6 +57,10 @@ const struct name *names_find(const struct names *t, struct name_hash h);
  * half of their hash (once in some 10^6 partitions with 10^7 names). Nothing has changed then. */
 SQ_CHECK int names_add(struct names *t, enum name_kind kind, struct name_hash h, task_no no,
                        uint64_t digest);
+/* Its task has another name, or none, from now on. */
+void names_drop(struct names *t, const struct name *n);
+/* The task begins. */
+void names_begin(struct names *t, task_no no);
 /* The task is final: its keys end at `until`. */
 void names_end(struct names *t, task_no no, msec_t until);
 /* It is not, after all (redriven). */

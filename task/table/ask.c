@@ -71,7 +71,10 @@ static int put_one(struct tasktab *t, struct part *p, const struct task_put *r, 
                         .priority = r->priority,
                         .delay_ms = delay_of(t, p, r->delay_ms),
                         .at_wall_ms = r->at_ms,
-                        .own = r->own };
+                        .own = r->own,
+                        .unique = { (const char *)r->unique.p, r->unique.n },
+                        .unique_while = (enum unique_while)r->unique_while,
+                        .on_conflict = (enum unique_conflict)r->on_conflict };
     int rc = tasktab_body_put(t, p, &r->body, &s.body);
 
     if (rc == 0)
@@ -101,6 +104,7 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
                                                 : put_one(t, p, &q->v[i], &m->v[i].no);
         m->v[i].code = rc == 1              ? CODE_SAME
                        : rc == SQ_ECONFLICT ? CODE_MISMATCH
+                       : rc == SQ_EHELD     ? CODE_HELD
                                             : tasktab_code(t, rc);
         if (rc >= 0)
             m->v[i].state = (uint8_t)state_of(p, m->v[i].no);

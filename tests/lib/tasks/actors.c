@@ -65,7 +65,16 @@ static void submit(struct world *w)
         q.key = task_text('n', s->name);
     else
         q.name = task_text('n', s->name);
+    if (rng_chance(&w->rng, p->unique)) {
+        s->unique = 1 + (unsigned)rng_below(&w->rng, UNIQUES_KEYS - 1);
+        q.unique = task_text('u', s->unique);
+        q.unique_while = s->lasts = (enum unique_while)rng_below(&w->rng, UNIQUE_NWHILES);
+        q.on_conflict = s->on_conflict = (enum unique_conflict)rng_below(&w->rng, UNIQUE_NCONFLICTS);
+    }
+    uniques_read(w);
     s->rc = engine_submit(w->e, &q, &s->no);
+    if (s->unique != 0)
+        uniques_check(w, s);
     w->submitted += s->rc == 0;
 }
 

@@ -86,8 +86,8 @@ static void hears_submit(struct world *w, const struct said *s)
     task_no *named = s->name != 0 ? &w->model->named[s->queue][s->name] : NULL;
     struct mtask *same = named != NULL ? model_find(w->model, *named) : NULL;
 
-    if (s->rc == SQ_EFULL)
-        return;
+    if (s->rc == SQ_EFULL || (s->unique != 0 && (s->rc == 1 || s->rc == SQ_EHELD)))
+        return; /* of a unique key: uniques_check() */
     if (same != NULL && is_known_still(w, same)) { /* J13 */
         if (s->digest == same->digest ? s->rc != 1 || s->no != same->no : s->rc != SQ_ECONFLICT)
             world_broke(w, "J13: name %u of task %lx: rc %d, task %lx", s->name, same->no, s->rc,

@@ -4,6 +4,7 @@
 #define SEGQ_TASKS_MODEL_H
 
 #include "tests/lib/tasks/shares.h"
+#include "tests/lib/tasks/uniques.h"
 #include "tests/lib/tasks/world.h"
 
 #define MODEL_NAMES 64
@@ -63,6 +64,7 @@ struct model {
     task_no named[3][MODEL_NAMES]; /* by queue and name: the task that was answered; 0 */
     struct redriving redriving[3]; /* by queue */
     struct shares shares;
+    struct uniques uniques;
 };
 
 struct model *model_new(void);

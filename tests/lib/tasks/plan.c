@@ -76,6 +76,7 @@ void plan_draw_tasks(struct plan *p, uint64_t seed)
     p->other = some(&g, 0.4);
     p->batch = rng_chance(&g, 0.5) ? 1 : (double)between(&g, 2, 8);
     p->named = some(&g, 1);
+    p->unique = some(&g, 0.8);
     p->delayed = some(&g, 0.8);
     p->at_wall = some(&g, 0.5);
     p->special = some(&g, 0.5);

@@ -12,6 +12,7 @@ struct plan {
     uint32_t lease_ms;
     double submit, take, settle, other; /* chances of each thing said; eight tries a step */
     double batch;        /* tasks of a take */
+    double unique;       /* with a unique key */
     double named, delayed, at_wall, special; /* special: with something of its own */
     double fail, vanish, late; /* workers: nack; never come back; come after the lease */
     double kill, whole, refuse, down, snapshot, move, jump; /* whole: of the last group */

@@ -22,6 +22,9 @@ struct said {
     msec_t at;   /* the node's axis */
     msec_t wall;
     unsigned queue, key1, key2, name, priority; /* SUBMIT; name 0: none; keys 0: none */
+    unsigned unique; /* SUBMIT; 0: none */
+    enum unique_while lasts;
+    enum unique_conflict on_conflict;
     uint64_t digest, body;
     msec_t ms, wall_ms; /* SUBMIT, DELAY: delay, at; NACK: delay; EXTEND: lease */
     int64_t order;

@@ -113,6 +113,7 @@ static void free_engine(struct engine *e)
 /* The turn's group is on the disk, or in Redis. */
 static void flush(struct world *w)
 {
+    uniques_flush(w);
     if (w->plan.shared)
         shared_write(&w->shared, w->e);
     else if (w->e->log.len > 0)
@@ -125,6 +126,7 @@ static void flush(struct world *w)
 /* From the journal, as after a restart; or by the next owner. */
 static void reopen(struct world *w)
 {
+    uniques_doubt(w);
     free_engine(w->e);
     if (w->plan.shared)
         shared_open(&w->shared);

@@ -17,6 +17,8 @@
 struct kept { /* a task, at the node */
     char queue[TASK_NAME_MAX + 1], key1[TASK_NAME_MAX + 1], key2[TASK_NAME_MAX + 1];
     char name[TASK_NAME_MAX + 1], idem[TASK_IDEM_MAX + 1], body[2000], result[2000];
+    char unique[TASK_IDEM_MAX + 1];
+    uint8_t unique_while;
     uint32_t cut; /* bytes of the result that are kept, and 1; 0: all */
     uint64_t digest;
     uint8_t state, attempt, priority;
@@ -75,8 +77,17 @@ static void put(const struct task_put *q, struct task_put_row *a)
             return;
         }
     }
+    for (uint32_t i = 1; i <= node.n; i++)
+        if (q->unique.n > 0 && strlen(node.v[i].unique) == q->unique.n &&
+            memcmp(node.v[i].unique, q->unique.p, q->unique.n) == 0 && q->on_conflict != UNIQUE_REPLACE) {
+            a->code = q->on_conflict == UNIQUE_RETURN ? CODE_SAME : CODE_HELD;
+            a->no = i;
+            return;
+        }
     cr_assert(node.n + 1 < ARRAY_LEN(node.v));
     k = &node.v[++node.n];
+    copy(k->unique, sizeof(k->unique), q->unique.p, q->unique.n);
+    k->unique_while = q->unique_while;
     copy(k->queue, sizeof(k->queue), q->queue, strlen(q->queue));
     copy(k->key1, sizeof(k->key1), q->key1, strlen(q->key1));
     copy(k->key2, sizeof(k->key2), q->key2, strlen(q->key2));
@@ -434,6 +445,35 @@ Test(tasks_http, the_same_again_is_the_same_task)
     cr_expect_str_eq(str("task"), first);
     cr_expect_eq(ask("GET", "/v1/queues/images/tasks/close-8", ""), 404);
     cr_expect_str_eq(str("code"), "task_unknown");
+}
+
+static int unique(const char *member)
+{
+    char body[300];
+
+    snprintf(body, sizeof(body), "{\"payload\":1,\"unique\":%s}", member);
+    return ask("POST", "/v1/queues/images/tasks", body);
+}
+
+Test(tasks_http, a_unique_key_is_of_one_task)
+{
+    static const char *const bad[] = { "1", "\"u\"", "{}", "{\"key\":\"\"}", "{\"key\":\"a b\"}", "{\"key\":1}",
+                                       "{\"key\":\"u\",\"while\":\"dead\"}", "{\"key\":\"u\",\"key\":\"v\"}",
+                                       "{\"key\":\"u\",\"on_conflict\":1}", "{\"key\":\"u\",\"until\":1}" };
+    char first[TASK_TOKEN_LEN + 1];
+
+    cr_expect_eq(unique("{\"while\":\"final\",\"key\":\"u1\"}"), 201);
+    strcpy(first, str("task"));
+    cr_expect_str_eq(node.v[node.n].unique, "u1");
+    cr_expect_eq(node.v[node.n].unique_while, UNIQUE_FINAL);
+    cr_expect_eq(unique("{\"key\":\"u1\"}"), 200);
+    cr_expect_str_eq(str("task"), first);
+    cr_expect_eq(unique("{\"key\":\"u1\",\"on_conflict\":\"reject\"}"), 409);
+    cr_expect_str_eq(str("code"), "unique_conflict");
+    cr_expect_eq(unique("{\"key\":\"u1\",\"on_conflict\":\"replace\"}"), 201);
+    cr_expect_eq(node.v[node.n].unique_while, UNIQUE_RUNNING, "if it is not said");
+    for (unsigned i = 0; i < ARRAY_LEN(bad); i++)
+        cr_expect_eq(unique(bad[i]), 400, "%s", bad[i]);
 }
 
 Test(tasks_http, a_cancelled_one_stays_cancelled)

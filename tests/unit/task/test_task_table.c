@@ -160,6 +160,28 @@ Test(task_table, limits_of_keys_are_kept_and_bad_ones_refused)
     cr_assert_eq(tasktab_part(t, 3)->e.pool[0]->keys.rule[0].weight, 4, "as before the bad one");
 }
 
+Test(task_table, a_unique_key_that_another_task_has_is_told_apart)
+{
+    struct task_put one[] = {
+        { .part = 3, .epoch = 8, .queue = "q", .key1 = "", .key2 = "", .name = "",
+          .unique = { 1, (const uint8_t *)"u" }, .unique_while = UNIQUE_RUNNING },
+        { .part = 3, .epoch = 8, .queue = "q", .key1 = "", .key2 = "", .name = "",
+          .unique = { 1, (const uint8_t *)"u" }, .on_conflict = UNIQUE_REJECT },
+        { .part = 3, .epoch = 8, .queue = "q", .key1 = "", .key2 = "", .name = "",
+          .unique = { 1, (const uint8_t *)"u" }, .on_conflict = UNIQUE_RETURN },
+    };
+    const struct task_put_row *v;
+
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    send(RTR, &(struct msg){ .type = MSG_TASK_PUT, .task_put = { 3, one } });
+    v = answer(next_rid)->task_put_ans.v;
+    cr_expect_eq(v[0].code, CODE_DONE);
+    cr_expect_eq(v[1].code, CODE_HELD);
+    cr_expect_eq(v[2].code, CODE_SAME);
+    cr_expect_eq(v[2].no, v[0].no);
+}
+
 Test(task_table, a_rate_is_of_the_partition_and_its_epoch)
 {
     uint64_t rules[40] = { 0 };

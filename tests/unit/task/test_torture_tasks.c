@@ -78,6 +78,9 @@ static void story(struct enginerig *r)
         s.name = rig_text(key);
         s.key = rig_text(key);
         s.own.labels = i % 2 == 0 ? key : NULL;
+        s.unique = rig_text(i % 3 == 0 ? "" : "unique"); /* each replaces the one before */
+        s.unique_while = UNIQUE_WAITING;
+        s.on_conflict = UNIQUE_REPLACE;
         do
             submit(r, &s);
         while (!flush(r));

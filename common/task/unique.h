@@ -1,0 +1,21 @@
+/* unique.h: a key that one task of a queue has at a time (single flight, debounce). It is apart from
+ * names and Idempotency-Keys: those say that a request is the same again. Pure. */
+#ifndef SEGQ_COMMON_TASK_UNIQUE_H
+#define SEGQ_COMMON_TASK_UNIQUE_H
+
+/* While what the task has it. Numbers are those of the wire: never changed. */
+enum unique_while {
+    UNIQUE_WAITING, /* it has not begun */
+    UNIQUE_RUNNING, /* it is not final */
+    UNIQUE_FINAL,   /* it is kept, also when it is final */
+    UNIQUE_NWHILES
+};
+
+enum unique_conflict { /* what becomes of another task's submission */
+    UNIQUE_RETURN,  /* it is the task that has the key */
+    UNIQUE_REPLACE, /* that one is cancelled, and the new one has it; refused while a worker has it */
+    UNIQUE_REJECT,
+    UNIQUE_NCONFLICTS
+};
+
+#endif

@@ -72,6 +72,13 @@ T1=$(jq -r .task "$DIR/same")
 check_eq "the same again" "$(same 1)" 200
 check_eq "  is the same task" "$(jq -r .task "$DIR/same")" "$T1"
 check_eq "another payload is refused" "$(same 2)" 422
+single() { task_call -d "{\"unique\":{\"key\":\"cart7\",\"on_conflict\":\"$1\"}}" -o "$DIR/single" -w '%{http_code}' "$Q"; }
+check_eq "a unique key" "$(single reject)" 201
+T2=$(jq -r .task "$DIR/single")
+check_eq "  is of one task" "$(single reject)" 409
+check_eq "  and passes to the one that replaces it" "$(single replace)" 201
+check_eq "  which is cancelled" "$(http "$R/v1/tasks/$T2" | field state)" cancelled
+check_eq "  then that is" "$(http -X DELETE "$R/v1/tasks/$(jq -r .task "$DIR/single")" | field state)" cancelled
 check_eq "it is cancelled" "$(http -X DELETE "$R/v1/tasks/$T1" | field state)" cancelled
 check_eq "and nobody gets it" "$(task_call -d '{"n":10,"wait":"1s"}' "$Q/take" | jq '.tasks | length')" 0
 check_eq "a foreign token is nobody's" "$(status_of "$R/v1/tasks/${T%?????}AAAAA")" 404

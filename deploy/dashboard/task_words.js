@@ -19,7 +19,7 @@ export function heldBy(p) {
 
 export function poolSays(p) {
   if (p.away) return `${things(p.away, 'partition')} of ${p.pool} ${p.away === 1 ? 'is' : 'are'} on no task node that answers: tasks there wait for it.`;
-  if (p.paused) return `Tasks are submitted and wait; workers get none before it is resumed.`;
+  if (p.paused) return 'Tasks are submitted and wait; none starts before it is resumed.';
   if (!p.waiting) return p.running ? `Nothing waits; ${tasks(p.running)} ${p.running === 1 ? 'runs' : 'run'}.` : p.scheduled ? 'Nothing waits in line yet.' : 'Nothing waits.';
   return `${upper(tasks(p.waiting))} ${p.waiting === 1 ? 'waits' : 'wait'}, the oldest for ${span(p.oldest_ms)}; held up by ${heldBy(p)}.`;
 }
@@ -73,7 +73,7 @@ export const limitsOf = k => k.limits.map(l => LIMITS[l] || l).join(', ') + (k.l
 export const KINDS = [ // button, states of the API, when there is none
   ['Dead', 'dead', 'No task of this queue is dead: nothing to redrive.'],
   ['Waiting', 'waiting', 'No task waits in line.'],
-  ['Running', 'running', 'No worker has a task of this queue.'],
+  ['Running', 'running', 'No task of this queue runs.'],
   ['Delayed', 'scheduled,retrying', 'No task waits for its time, or for its next attempt.'],
   ['Ended', 'succeeded,cancelled,expired', 'No task that has ended is kept.'],
 ];

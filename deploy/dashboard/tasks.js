@@ -87,7 +87,7 @@ const TILES = [ // as tiles_show() wants them
   ['Arrive', 'accepted_per_s', (x, h) => perS(h), x => `${number(x.accepted)} so far`],
   ['Start', 'started_per_s', (x, h) => perS(h), x => `${number(x.started)} so far`],
   ['End', 'ended_per_s', (x, h) => perS(h), x => `${number(x.succeeded)} have succeeded`],
-  ['Running', 'running', x => number(x.running), () => 'a worker has them'],
+  ['Running', 'running', x => number(x.running), () => 'attempts under way'],
   ['Failed attempts', 'failed_per_s', (x, h) => perS(h), x => `${number(x.retried)} are made again, so far`],
   ['Dead', null, x => number(x.dead), x => x.dead ? 'redrive or discard them' : 'nothing to redrive'],
 ];
@@ -113,8 +113,8 @@ function showPool() {
 function askPause() {
   const { pool: name, paused, running, waiting } = pool;
   ask(paused ? `Resume pool ${name}?` : `Pause pool ${name}?`, paused ? 'Resume it' : 'Pause it',
-    [p(paused ? `Workers get its tasks again: ${number(waiting)} wait.`
-      : `Workers get no task of it; submissions go on. ${running ? things(running, 'task') + ' that run go on to their end.' : 'No task of it runs.'}`)],
+    [p(paused ? `Its tasks start again: ${waiting === 1 ? '1 waits' : number(waiting) + ' wait'}.`
+      : `No task of it starts; submissions go on. ${running ? things(running, 'task') + ' that run go on to their end.' : 'No task of it runs.'}`)],
     () => api.change('PATCH', 'pools/' + api.enc(name), { paused: !paused }), paused ? `${name} is resumed.` : `${name} is paused.`);
 }
 

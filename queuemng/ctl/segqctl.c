@@ -100,7 +100,7 @@ static int help(void)
         "  --priority N      claim --task: the task's priority (0 to 7, default 0)\n"
         "  --ttl S           claim, move-ticket: it is good for this long (default 300 seconds)\n"
         "  --all             status: every queue, every segment; task list: all pages\n"
-        "  --yes             flush, reject, queue delete, forget: do not ask for confirmation\n"
+        "  --yes             do not ask for confirmation, where a command takes places or tasks away\n"
         "  --json            the answer as JSON, unchanged\n"
         "  --timeout S       wait this long for an answer (default 5 seconds)\n"
         "  -h, --help        this\n"

@@ -119,7 +119,8 @@ int cmd_task_keys(struct ctl *c, int argc, char **argv)
 
 /* ---- orders about many ---- */
 
-/* query: encoded, each value behind an &; one call changes so many tasks that the answer comes in time. */
+/* query: encoded, each value behind an &; one call changes so many tasks that the answer comes in
+ * time. */
 static int order_all(struct ctl *c, const char *queue, const char *word, const char *query)
 {
     char path[QUERY_MAX + 128], after[64] = "";

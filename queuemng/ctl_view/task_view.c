@@ -135,7 +135,7 @@ void view_endpoints(struct buf *b, const json_t *doc)
     struct table t;
     size_t i;
 
-    table_init(&t, "ENDPOINT STATE >RATE >AT_ONCE >NODES >IN_FLIGHT >SENT >SUCCEEDED >FAILED >MS URL");
+    table_init(&t, "ENDPOINT STATE >RATE >MAX_CONCURRENT >NODES >IN_FLIGHT >SENT >SUCCEEDED >FAILED >MS URL");
     json_array_foreach(json_object_get(doc, "endpoints"), i, x) {
         uint64_t ended = ctl_u64(x, "succeeded") + ctl_u64(x, "failed");
 

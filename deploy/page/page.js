@@ -81,13 +81,13 @@
   const accent = getComputedStyle(document.documentElement).getPropertyValue('--accent');
 
   /* The tab's icon: the way gone so far, as a ring, and the place while it has two digits. */
-  const paper = document.createElement('canvas').getContext('2d');
-  paper.canvas.width = paper.canvas.height = 32;
+  const paper = document.createElement('canvas').getContext('2d'); /* null: it is forbidden */
+  if (paper) paper.canvas.width = paper.canvas.height = 32;
   let drawn = '';
 
   function icon(place, percent) {
     const what = [place < 100 && place, Math.round(percent)].join();
-    if (what === drawn) return;
+    if (!paper || what === drawn) return;
     drawn = what;
     paper.clearRect(0, 0, 32, 32);
     paper.lineWidth = 5;
@@ -196,30 +196,39 @@
   /* ---- waiting ---- */
 
   /* A sound, and a notification where the browser has them: by a button alone. */
-  let ctx = null;
+  let sound = null;
 
-  function ring() {
+  function play() {
     for (const [i, hz] of [660, 880].entries()) {
-      const tone = ctx.createOscillator(), loud = ctx.createGain(), from = ctx.currentTime + i / 4;
+      const tone = sound.createOscillator(), loud = sound.createGain(), from = sound.currentTime + i / 4;
       tone.frequency.value = hz;
       loud.gain.setValueAtTime(.3, from);
       loud.gain.exponentialRampToValueAtTime(.001, from + .5);
-      tone.connect(loud).connect(ctx.destination);
+      tone.connect(loud).connect(sound.destination);
       tone.start(from);
       tone.stop(from + .5);
     }
-    if (self.Notification && Notification.permission === 'granted') new Notification(t.turn, { body: $('title').textContent });
+  }
+
+  function bell() {
+    if (sound) sound.close();
+    sound = sound ? null : new AudioContext();
+    put($('bell'), sound ? t.bell_on : t.bell);
+    $('bell').setAttribute('aria-pressed', !!sound);
+    if (sound && self.Notification && Notification.permission === 'default') Notification.requestPermission();
   }
 
   if (self.AudioContext) {
     $('bell').hidden = false;
-    $('bell').addEventListener('click', () => {
-      if (ctx) return;
-      ctx = new AudioContext();
-      put($('bell'), t.bell_on);
-      $('bell').setAttribute('aria-pressed', true);
-      if (self.Notification && Notification.permission === 'default') Notification.requestPermission();
-    });
+    $('bell').addEventListener('click', bell);
+  }
+
+  function ring() {
+    try {
+      play();
+      /* a phone's browser has the name, and throws */
+      if (self.Notification && Notification.permission === 'granted') new Notification(t.turn, { body: $('title').textContent });
+    } catch (e) { /* the page itself says it */ }
   }
 
   function goOn(token) {
@@ -244,9 +253,9 @@
       put($('say'), t.turn_say);
       put($('live'), t.turn);
       $('bar').value = 100;
-      if (!ctx) return end();
-      ring();
+      if (!sound) return end();
       setTimeout(end, 800); /* of the sound */
+      ring();
     });
     line.on('gone', end);
     line.start(d.after);

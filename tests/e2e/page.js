@@ -22,6 +22,12 @@ async function waitingToAdmitted() {
   const before = await icon();
   claim('so does the icon', before.startsWith('data:image/png'), before.slice(0, 30));
   claim('a sign of life', /^Updated \d+ s ago\.$/.test(await page.locator('#fresh').textContent()));
+  const bell = page.locator('#bell');
+  await bell.click();
+  claim('a sound, if wished', await bell.getAttribute('aria-pressed') === 'true');
+  await bell.click();
+  claim('or not', await bell.getAttribute('aria-pressed') === 'false');
+  await bell.click(); /* with it they are let in, too */
   const ticket = (await page.locator('main > .small code').textContent()).trim();
   claim('a number to ask for help with', /^\d+-\d+$/.test(ticket), ticket);
   await k.shot(page, 'desktop-half');

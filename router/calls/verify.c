@@ -275,9 +275,11 @@ static bool renews(struct router *r, struct httpd_req *req, const struct asked *
 
 struct pass_use {
     struct known_pass x; /* a copy */
-    bool go;             /* as deny() takes them */
     enum visit visit;
 };
+
+/* To nowhere: the ticket is still let in, so its room would send a browser back with the same pass. */
+static const struct slice no_room;
 
 static struct slice queue_of(const struct known_pass *x)
 {
@@ -303,8 +305,8 @@ static void used(struct router *r, struct rflow *rf)
     if (first)
         bearer_let_in(r, &u->x);
     else
-        deny(r, u->visit, u->go, faults[BEARER_USED].problem, faults[BEARER_USED].why,
-             queue_of(&u->x), (struct slice){ 0 });
+        deny(r, u->visit, false, faults[BEARER_USED].problem, faults[BEARER_USED].why, no_room,
+             no_room);
 }
 
 /* Is the good pass x let in once? */
@@ -328,7 +330,6 @@ static void use_start(struct router *r, struct httpd_req *req, const struct aske
         return;
     }
     *u = (struct pass_use){ .x = *x, .visit = visit_by(r, a) };
-    u->go = a->redirect && u->visit != VISIT_CALL;
     rf = rflow_call(r, req, used, "too much to do; ask again");
     if (rf == NULL) {
         free(u);
@@ -353,9 +354,13 @@ static bool judge(struct router *r, struct httpd_req *req, const struct asked *a
         own = queue_of(x);
     if (state == BEARER_GOOD)
         state = bound_state(bearer_bound(r, x), a);
-    if (state == BEARER_GOOD && once && revoked_has(&r->used, x->seg, x->number))
+    if (state == BEARER_GOOD && once && revoked_has(&r->used, x->seg, x->number)) {
         state = BEARER_USED;
+        own = no_room;
+    }
     if (state == BEARER_GOOD && once) {
+        if (let_past(r, a)) /* who needs no pass spends none */
+            return true;
         use_start(r, req, a, x);
         return false;
     }

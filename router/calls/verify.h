@@ -9,7 +9,8 @@
  *   204 and X-Segq-... lines | 401 no good pass | 403 revoked, of another queue, bound to another
  *   method or path, used before
  *   redirect=1: 303 to the waiting page instead of 401 and 403, if the queue is known and a
- *   browser goes to a page (visit.h); a program gets 401 and 403, which it can read
+ *   browser goes to a page (visit.h); a program gets 401 and 403, which it can read. Not of a pass
+ *   that was used: its room would send the browser back
  *
  * Never anything else but 503, before the first map and while such a segment cannot be asked:
  * gateways take other answers for an error, and an error must not let in.

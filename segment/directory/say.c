@@ -28,7 +28,7 @@ static void say_number(struct segtab *t, uint16_t i, enum dir_ask what)
     t->dir.asks = true;
 }
 
-/* Says the subjects of s, from *at on; false: enough for now. */
+/* Says the subjects of s that have a name, from *at on; false: enough for now. */
 static bool say_subjects(struct segtab *t, uint16_t i, const struct subjects *s,
                          uint32_t *at, uint32_t *left)
 {
@@ -37,7 +37,7 @@ static bool say_subjects(struct segtab *t, uint16_t i, const struct subjects *s,
     while (*left > 0 && (x = subjects_next(s, at)) != NULL) {
         struct dir_row r = dir_row_of(t, x);
 
-        if (dir_owner(&t->dir, x->hash) != i)
+        if (!subject_has_name(x->text, x->len) || dir_owner(&t->dir, x->hash) != i)
             continue;
         dir_say(t, i, DIR_PUT, &r);
         (*left)--;

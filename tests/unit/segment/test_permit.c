@@ -1,5 +1,6 @@
 /* test_permit.c: joins that need another node's word: one place per person, also when
  * the word comes late or not at all. */
+#include "segment/directory/say.h"
 #include "segment/table/state.h"
 #include "tests/lib/dirrig.h"
 #include "segment/table/where.h"
@@ -61,6 +62,8 @@ Test(permit, a_join_without_a_name_asks_nobody)
         cr_assert_eq(rig_join_as(r, 0, 2, text).state, APPEND_OK);
         cr_assert_eq(rig_join_as(r, 0, 3, text).state, APPEND_OK, "nobody is found by it");
     }
+    dir_say_self_all(r->t[0]);
+    cr_expect_eq(r->t[0]->dir.own.by_hash.n, 0, "nor is anybody told of it");
 }
 
 /* The word to a first claim is late; meanwhile the tail is full, and who comes again comes to

@@ -3,7 +3,8 @@
  *   queues: names and patterns, as a server's token has them; jti: the task's Idempotency-Key;
  *   key, priority: of the task; without them it has no key, and priority 0
  *
- * Pure. One claim is one task: used again it finds the same one, and no router has to remember it. */
+ * Pure. One claim is one task in each of its queues: used again there it finds the same one, and no
+ * router has to remember it. */
 #ifndef SEGQ_ROUTER_TASK_CLAIM_H
 #define SEGQ_ROUTER_TASK_CLAIM_H
 

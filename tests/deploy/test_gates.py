@@ -117,7 +117,7 @@ class Envoy(unittest.TestCase):
         routes = {r["match"].get("prefix") or r["match"]["safe_regex"]["regex"]: r
                   for r in hosts[0]["routes"]}
         self.assertEqual(list(routes),
-                         ["/q/", "/v1/queues/", events, "/v1/tickets/", "/v1/", "/"])
+                         ["/q/", "/v1/queues/", "/v1/tasks/", events, "/v1/tickets/", "/v1/", "/"])
         self.assertEqual(routes[events]["route"]["timeout"], "0s")
         self.assertEqual(routes["/v1/"]["direct_response"]["status"], 404)
         self.assertNotIn("typed_per_filter_config", routes["/"])

@@ -19,6 +19,11 @@ static struct call_span literal(const char *s)
     return (struct call_span){ s, strlen(s) };
 }
 
+static struct slice slice_of(const char *s)
+{
+    return (struct slice){ (char *)(uintptr_t)s, strlen(s) };
+}
+
 /* what: ours; name: a stranger's, "" is none. Always false. */
 static bool say(struct body_error *e, const char *what, struct slice name, const char *why)
 {
@@ -126,8 +131,9 @@ bool callback_of_body(struct buf *form, const struct task_body *b, size_t *body_
     if (!begin(form, b->method.n > 0 ? span(b->method) : literal("POST"), b->path, e) ||
         (b->headers.n > 0 && !add_all(&h, b->headers, e)))
         return false;
-    if (b->body_json.n > 0 && !h.typed)
-        call_pack_header(form, literal("content-type"), literal("application/json"));
+    if (b->body_json.n > 0 && !h.typed &&
+        !add(&h, slice_of("content-type"), slice_of("application/json"), e))
+        return false;
     if ((b->has & WITH(BODY_BASE64)) != 0) {
         n = decoded(b->body_base64);
         if (n < 0)

@@ -122,6 +122,17 @@ Test(callback, headers_have_an_end)
     cr_expect_str_eq(made(json), "headers: there are too many");
 }
 
+Test(callback, a_header_of_ours_counts_too)
+{
+    char json[4000], *w = json;
+
+    w += sprintf(w, "{\"path\":\"/\",\"body_json\":1,\"headers\":{");
+    for (unsigned i = 0; i < CALL_HEADERS_MAX; i++)
+        w += sprintf(w, "%s\"a%u\":\"\"", i > 0 ? "," : "", i);
+    strcpy(w, "}}");
+    cr_expect_str_eq(made(json), "headers: there are too many");
+}
+
 static char raw[4000 + HTTP_SLACK];
 
 /* A request that is passed on. NULL: it is made. */

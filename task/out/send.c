@@ -398,6 +398,15 @@ static bool set_url(struct out_call *c, const char *path)
     return ok;
 }
 
+/* libcurl's own folder of authorities would be trusted beside them. */
+static void set_authorities(CURL *easy, const char *path)
+{
+    if (path[0] == 0)
+        return;
+    curl_easy_setopt(easy, CURLOPT_CAINFO, path);
+    curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+}
+
 static void set_file(CURL *easy, CURLoption option, const char *path)
 {
     if (path[0] != 0)
@@ -418,7 +427,7 @@ static void set_rules(struct out_call *c)
     curl_easy_setopt(e, CURLOPT_MAXLIFETIME_CONN, AGE_MAX_S);
     curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 1L);
     curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 2L);
-    set_file(e, CURLOPT_CAINFO, r->ca_file);
+    set_authorities(e, r->ca_file);
     set_file(e, CURLOPT_SSLCERT, r->cert_file);
     set_file(e, CURLOPT_SSLKEY, r->key_file);
 }

@@ -262,6 +262,7 @@ static void set_way(struct out_call *c, const struct net_addr *a)
     char addr[NET_TEXT_MAX], text[NET_TEXT_MAX + 16];
 
     net_text(a, addr);
+    curl_easy_setopt(c->easy, CURLOPT_NOPROXY, ""); /* and not the environment's */
     if (t->proxy.host[0] != 0) {
         snprintf(text, sizeof(text), "http://%s", addr);
         curl_easy_setopt(c->easy, CURLOPT_PROXY, text);

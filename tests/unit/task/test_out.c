@@ -408,6 +408,23 @@ Test(out, a_proxy_is_told_the_whole_url_and_looks_the_name_up)
                  rig.last);
 }
 
+Test(out, no_proxy_of_the_environment_does_not_open_a_way_past_the_proxy)
+{
+    struct out_rules r = { .url = "http://127.0.0.1:1", .connect_ms = 1000, .ca_file = "",
+                           .cert_file = "", .key_file = "" };
+    struct err e = { 0 };
+    char proxy[128];
+
+    cr_assert_eq(setenv("no_proxy", "*", 1), 0);
+    snprintf(proxy, sizeof(proxy), "http://%s", rig.addr);
+    r.proxy = proxy;
+    out_target_free(target);
+    cr_assert_eq(out_target_new(&target, out, &r, &e), 0, "%s", e.text);
+    call("GET", "");
+    cr_expect_eq(got.fault, CALL_NONE, "%s", got.why);
+    cr_expect_eq(strncmp(rig.last, "GET http://127.0.0.1:1/p?q=1 ", 29), 0, "%s", rig.last);
+}
+
 static char tls_dir[64];
 static pid_t tls_pid;
 static unsigned tls_port;

@@ -57,7 +57,7 @@ struct out_call {
     msec_t began;
     uint32_t head_bytes;
     unsigned sends;      /* how often libcurl was about to send it */
-    bool refused, unwanted, too_long, body_begun;
+    bool refused, unwanted, no_room, too_long, body_begun; /* no_room: no descriptor is left */
     crypto_hash_sha256_state hash; /* once there is more than is kept */
     char error[CURL_ERROR_SIZE];
     struct call_answer answer;

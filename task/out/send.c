@@ -1,6 +1,7 @@
 /* send.c: options of libcurl, and what it tells. */
 #include "task/out/send.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,7 +156,8 @@ static enum call_fault fault_of(const struct out_call *c, CURLcode rc)
         return CALL_REFUSED;
     if (c->too_long)
         return CALL_TOO_LONG;
-    if (c->unwanted || rc == CURLE_OUT_OF_MEMORY || rc == CURLE_FAILED_INIT || c->got.failed)
+    if (c->unwanted || c->no_room || c->got.failed || rc == CURLE_OUT_OF_MEMORY ||
+        rc == CURLE_FAILED_INIT)
         return CALL_LOCAL;
     if (is_tls(rc))
         return CALL_TLS;
@@ -235,13 +237,17 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
 {
     struct out_call *c = arg;
     struct net_addr a = { .len = s->addrlen };
+    int fd;
 
     (void)purpose;
     if (s->addrlen <= sizeof(a.in6))
         memcpy(&a.in6, &s->addr, s->addrlen);
     c->refused = s->addrlen > sizeof(a.in6) || !address_may(c->target, &a);
-    return c->refused ? CURL_SOCKET_BAD
-                      : socket(s->family, s->socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, s->protocol);
+    if (c->refused)
+        return CURL_SOCKET_BAD;
+    fd = socket(s->family, s->socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, s->protocol);
+    c->no_room = fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM);
+    return fd;
 }
 
 static int on_send(void *arg, char *ip, char *local, int port, int local_port)

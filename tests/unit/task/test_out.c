@@ -8,6 +8,7 @@
 #include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "task/calls/verdict.h"
@@ -281,6 +282,20 @@ Test(out, nobody_listens_there)
     target_fini(&rig);
     call("GET", "");
     cr_expect_eq(got.fault, CALL_CONNECT, "%s", call_fault_word(got.fault));
+}
+
+Test(out, without_a_descriptor_it_is_not_the_target_that_failed)
+{
+    struct rlimit was, low;
+    int next = dup(0);
+
+    cr_assert(next >= 0 && close(next) == 0 && getrlimit(RLIMIT_NOFILE, &was) == 0);
+    low = was;
+    low.rlim_cur = (rlim_t)next;
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+    call("GET", "");
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &was), 0);
+    cr_expect_eq(got.fault, CALL_LOCAL, "%s", call_fault_word(got.fault));
 }
 
 Test(out, a_name_that_nobody_has)

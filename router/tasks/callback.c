@@ -140,6 +140,8 @@ bool callback_of_body(struct buf *form, const struct task_body *b, size_t *body_
             return say(e, "body_base64 must be base64, with padding", none, "");
         body = (struct slice){ b->body_base64.p, (size_t)n };
     }
+    if (body.n > 0 && is_name(b->method, "head"))
+        return say(e, "method: a HEAD has no body", none, "");
     *body_n = body.n;
     call_pack_body(form, span(body));
     return true;

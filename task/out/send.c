@@ -379,7 +379,7 @@ static bool has_body(const struct out_call *c, const char *method)
 
 static void set_method(struct out_call *c, const char *method)
 {
-    if (strcmp(method, "HEAD") == 0 && c->body.len == 0) {
+    if (strcmp(method, "HEAD") == 0) { /* with a body libcurl would wait for the answer's, in vain */
         curl_easy_setopt(c->easy, CURLOPT_NOBODY, 1L);
     } else if (has_body(c, method)) {
         curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->body.len);

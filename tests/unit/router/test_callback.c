@@ -94,6 +94,7 @@ Test(callback, what_is_wrong_is_named)
         { "{\"path\":1}", "path must be a string, not longer than its bound" },
         { "{\"path\":\"/\",\"method\":\"get\"}",
           "method: must be capital letters, and neither CONNECT nor TRACE" },
+        { "{\"path\":\"/\",\"method\":\"HEAD\",\"body\":\"a\"}", "method: a HEAD has no body" },
         { "{\"path\":\"/\",\"headers\":{\"Host\":\"a\"}}", "headers: Host is not passed on" },
         { "{\"path\":\"/\",\"headers\":{\"a\":\"b\\r\\nc: d\"}}", "headers: a has a control character" },
         { "{\"path\":\"/\",\"headers\":{\"a\":1}}", "headers: a must be a string" },

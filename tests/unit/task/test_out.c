@@ -149,6 +149,14 @@ Test(out, each_method_has_the_body_that_it_was_given)
     cr_expect_eq(rig.connections, 1, "one connection is kept");
 }
 
+Test(out, a_head_with_a_body_does_not_wait_for_one)
+{
+    rig.answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+    call("HEAD", "a body");
+    cr_expect_eq(got.fault, CALL_NONE, "%s", got.why);
+    cr_expect_eq(got.status, 200);
+}
+
 Test(out, fields_that_say_what_to_do_are_read)
 {
     rig.answer = "HTTP/1.1 103 Early\r\nretry-after: 1\r\n\r\n"

@@ -148,8 +148,6 @@ static bool is_tls(CURLcode rc)
 
 static enum call_fault fault_of(const struct out_call *c, CURLcode rc)
 {
-    curl_off_t connected = 0;
-
     if (rc == CURLE_OK)
         return CALL_NONE;
     if (c->refused)
@@ -165,8 +163,7 @@ static enum call_fault fault_of(const struct out_call *c, CURLcode rc)
         return CALL_CONNECT;
     if (rc != CURLE_OPERATION_TIMEDOUT)
         return CALL_RESET;
-    curl_easy_getinfo(c->easy, CURLINFO_CONNECT_TIME_T, &connected);
-    return connected > 0 ? CALL_TIMEOUT : CALL_CONNECT;
+    return c->sends > 0 ? CALL_TIMEOUT : CALL_CONNECT;
 }
 
 static void tell(struct out_call *c)

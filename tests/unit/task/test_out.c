@@ -217,6 +217,19 @@ Test(out, a_target_that_hangs_costs_its_deadline)
     cr_expect_geq(got.ms, 199);
 }
 
+Test(out, a_kept_connection_that_hangs_has_been_sent_the_request)
+{
+    unsigned before;
+
+    call("POST", "one");
+    rig.answer = NULL;
+    before = answers;
+    cr_assert_neq(send_one("POST", "two", 200), NULL);
+    WAIT(answers > before);
+    cr_expect_eq(rig.connections, 1);
+    cr_expect_eq(got.fault, CALL_TIMEOUT, "%s", call_fault_word(got.fault));
+}
+
 Test(out, a_target_that_drips_costs_its_deadline)
 {
     rig.answer = "HTTP/1.1 200 OK\r\n\r\n";

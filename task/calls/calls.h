@@ -48,6 +48,7 @@ struct endpoint {
     /* Of the sender: */
     void *target;           /* made for target_serial; */
     uint64_t target_serial;
+    msec_t again;           /* not usable: then it is tried again, since files may have come */
     bool usable;            /* false: it could not be made, or not yet */
 };
 

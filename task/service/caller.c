@@ -15,6 +15,7 @@
 #define LOG_MODULE    "caller"
 #define LEASE_MORE_MS 10000 /* a task's lease ends so long behind its call's deadline */
 #define KEYS_FILE_MAX 4096
+#define AGAIN_MS      1000
 
 /* ---- targets ------------------------------------------------------------------------------- */
 
@@ -98,17 +99,20 @@ static int target_new(struct caller *c, struct endpoint *ep, struct err *e)
     return rc;
 }
 
-/* One that cannot be used is said once for each definition; no call begins. */
+/* One that cannot be used is said once for each definition, and tried again; no call begins. */
 static void come_into_force(struct caller *c, struct endpoint *ep)
 {
+    bool known = ep->target_serial == ep->def.serial;
+    msec_t now = task_service_now(c->s).ms;
     struct err e = { 0 };
 
-    if (ep->target_serial == ep->def.serial)
+    if (known && (ep->usable || ep->def.serial == 0 || now < ep->again))
         return;
     target_retire(ep);
     ep->target_serial = ep->def.serial;
+    ep->again = now + AGAIN_MS;
     ep->usable = ep->def.serial != 0 && target_new(c, ep, &e) == 0;
-    if (ep->def.serial != 0 && !ep->usable)
+    if (ep->def.serial != 0 && !ep->usable && !known)
         log_error("event=endpoint_unusable endpoint=%s why=%s do=\"change its definition, or the file\"",
                   ep->name, log_q(e.text, strlen(e.text)));
 }

@@ -324,6 +324,8 @@ Test(task_service, a_delayed_task_comes_in_time)
 
 static struct targetrig target;
 
+static const char *keys_file = "";
+
 static void open_calls(const char *answer, uint32_t deadline_ms)
 {
     const char *allow[] = { "127.0.0.0/8" };
@@ -332,7 +334,7 @@ static void open_calls(const char *answer, uint32_t deadline_ms)
                               .n_allow = 1, .allow = allow, .rate = ENDPOINT_ANY, .burst = 1,
                               .max_concurrent = 8, .deadline_ms = deadline_ms,
                               .connect_timeout_ms = 500, .breaker_ratio = 50, .breaker_min = 20,
-                              .breaker_open_ms = 60000, .secret_file = "", .ca_file = "",
+                              .breaker_open_ms = 60000, .secret_file = keys_file, .ca_file = "",
                               .cert_file = "", .key_file = "", .proxy = "" };
 
     target_init(&target, ev);
@@ -405,6 +407,26 @@ Test(task_service, a_call_that_fails_is_tried_again_or_dead)
     cr_expect_eq(get(no)->history[0].end, ATTEMPT_STATUS);
     cr_expect_eq(get(no)->history[0].number, 500);
     cr_expect_not_null(strstr(target.last, "\r\nsegq-redelivered: 1\r\n"), "%s", target.last);
+    target_fini(&target);
+}
+
+Test(task_service, an_endpoint_can_be_used_as_soon_as_its_file_is_good)
+{
+    char path[] = "/tmp/segq_keys_XXXXXX";
+    int fd = mkstemp(path);
+    static const char keys[] = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz\n";
+    task_no no;
+
+    cr_assert_geq(fd, 0);
+    keys_file = path;
+    open_calls("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 5000);
+    no = put_call("/signed");
+    cr_expect_eq(get(no)->eta, TASK_ETA_ENDPOINT);
+    cr_assert_eq(write(fd, keys, sizeof(keys) - 1), (ssize_t)sizeof(keys) - 1);
+    WAIT(get(no)->state == TASK_SUCCEEDED);
+    cr_expect_not_null(strstr(target.last, "\r\nwebhook-signature: v1,"), "%s", target.last);
+    close(fd);
+    unlink(path);
     target_fini(&target);
 }
 

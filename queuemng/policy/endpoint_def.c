@@ -163,7 +163,9 @@ int endpoint_def_check(const struct endpoint_def *d, struct err *e)
         return err_set(e, SQ_EINVAL, "endpoint %s: name: small letters, digits, . _ -", d->name);
     rc = url_check(d, "url", d->url, e);
     if (rc == 0 && d->proxy[0] != 0)
-        rc = url_check(d, "proxy", d->proxy, e);
+        rc = strncmp(d->proxy, "https:", 6) == 0
+                 ? err_set(e, SQ_EINVAL, "endpoint %s: proxy must begin with http://", d->name)
+                 : url_check(d, "proxy", d->proxy, e);
     if (rc == 0)
         rc = allow_check(d, e);
     if (rc == 0 && (d->tls.cert_file[0] == 0) != (d->tls.key_file[0] == 0))

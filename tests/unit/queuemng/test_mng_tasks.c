@@ -707,6 +707,7 @@ Test(mng_tasks, an_endpoint_is_one_that_can_be_called)
         { "\"url\": \"http://a/#b\"", "url has a query or a fragment" },
         { "\"url\": \"http://a/ b\"", "url has a character that must be escaped" },
         { "\"url\": \"http://a/\", \"proxy\": \"http://p/x\"", "proxy has a path" },
+        { "\"url\": \"http://a/\", \"proxy\": \"https://p\"", "proxy must begin with http://" },
         { "\"url\": \"http://a/\", \"tls\": {\"cert_file\": \"c\"}",
           "tls: cert_file and key_file go together" },
         { "\"url\": \"http://a/\", \"deadline\": \"1s\", \"connect_timeout\": \"2s\"",

@@ -98,6 +98,12 @@ static struct verdict dead(enum call_class class)
     return (struct verdict){ .kind = VERDICT_DEAD, .class = class };
 }
 
+/* There was no connection, so nothing was sent. */
+static bool is_unsent(enum call_fault f)
+{
+    return f == CALL_DNS || f == CALL_REFUSED || f == CALL_CONNECT || f == CALL_TLS;
+}
+
 /* The target, or the way to it, is not well now. */
 static struct verdict again(const struct call_answer *a, enum call_class class, int64_t wall_ms)
 {
@@ -108,7 +114,7 @@ static struct verdict again(const struct call_answer *a, enum call_class class, 
                              .class = class,
                              .delay_ms = -1,
                              .least_ms = least,
-                             .spared = class == CLASS_BUSY,
+                             .spared = class == CLASS_BUSY || is_unsent(a->fault),
                              .failed = class != CLASS_EARLY,
                              .hold_ms = class == CLASS_BUSY || a->status == 503 ? least : 0 };
 }

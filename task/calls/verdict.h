@@ -46,7 +46,7 @@ struct verdict {
     uint32_t status; /* of the answer; 0: none */
     int64_t delay_ms; /* RETRY: after so long; -1: as the back-off says, */
     int64_t least_ms; /* but not before that */
-    bool spared; /* RETRY: the attempt does not count: the target said that it has not looked */
+    bool spared; /* RETRY: the attempt does not count: the target has not looked */
     bool failed; /* to the breaker: the endpoint is not well */
     int64_t hold_ms; /* nothing is sent to the endpoint for so long; 0: go on */
 };

@@ -97,6 +97,8 @@ Test(verdict, no_answer_is_tried_again)
         struct verdict v = verdict_of(&a, WALL);
 
         cr_expect_eq(v.kind, VERDICT_RETRY, "%s", call_fault_word(f));
+        cr_expect_eq(v.spared, f != CALL_TIMEOUT && f != CALL_RESET && f != CALL_TOO_LONG, "%s",
+                     call_fault_word(f));
         cr_expect_eq(v.failed, f != CALL_LOCAL, "%s: our own want is not the target's", call_fault_word(f));
     }
 }
@@ -351,7 +353,7 @@ Test(calls, an_open_breaker_spares_probes_and_is_followed_by_a_ramp)
 {
     struct msg_endpoint m = gen(1);
     struct endpoint *ep = defined(&m);
-    struct call_answer down = { .fault = CALL_CONNECT };
+    struct call_answer down = { .fault = CALL_RESET };
     msec_t now = NOW + 20000;
     struct going_call *g;
 

@@ -14,6 +14,7 @@
 
 #define LOG_MODULE    "calls"
 #define LEASE_MORE_MS 10000u /* than the deadline */
+#define TURN_MOST     32     /* of an endpoint: their bodies are in memory together */
 
 /* ---- endpoints ----------------------------------------------------------------------------- */
 
@@ -131,7 +132,8 @@ void tasktab_calls_take(struct tasktab *t, struct outbox *out)
         return;
     count_running(t);
     each_endpoint (t->o.calls, ep) {
-        while (ep->wanted && endpoint_lets(ep, ep->running, t->now.ms)) {
+        for (unsigned n = 0; n < TURN_MOST && ep->wanted && endpoint_lets(ep, ep->running, t->now.ms);
+             n++) {
             ep->wanted = take_next(t, ep, out);
             ep->running += ep->wanted;
         }

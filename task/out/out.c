@@ -3,11 +3,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "task/out/out_int.h"
 #include "task/out/send.h"
 
-#define KEPT_MAX 1024L /* idle connections, of all targets */
+#define KEPT_MAX        1024L  /* idle connections, of all targets */
+#define DESCRIPTORS_MAX 65536u /* that are asked for */
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
@@ -96,6 +98,21 @@ static void on_timer(void *arg)
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
+/* Some descriptors are left for files and links, whatever endpoints may have under way. */
+static long most_connections(void)
+{
+    struct rlimit rl;
+
+    if (getrlimit(RLIMIT_NOFILE, &rl) < 0)
+        return KEPT_MAX;
+    if (rl.rlim_cur < rl.rlim_max) {
+        rl.rlim_cur = u64_min(rl.rlim_max, u64_max(rl.rlim_cur, DESCRIPTORS_MAX));
+        if (setrlimit(RLIMIT_NOFILE, &rl) < 0 && getrlimit(RLIMIT_NOFILE, &rl) < 0)
+            return KEPT_MAX;
+    }
+    return (long)u64_min(rl.rlim_cur, DESCRIPTORS_MAX) / 4 * 3;
+}
+
 int out_new(struct out **out, struct ev *ev, struct err *e)
 {
     struct out *o = calloc(1, sizeof(*o));
@@ -119,6 +136,7 @@ int out_new(struct out **out, struct ev *ev, struct err *e)
     curl_multi_setopt(o->multi, CURLMOPT_TIMERFUNCTION, on_timeout);
     curl_multi_setopt(o->multi, CURLMOPT_TIMERDATA, o);
     curl_multi_setopt(o->multi, CURLMOPT_MAXCONNECTS, KEPT_MAX);
+    curl_multi_setopt(o->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, most_connections());
     *out = o;
     return 0;
 }

@@ -319,6 +319,29 @@ Test(out, without_a_descriptor_it_is_not_the_target_that_failed)
     cr_expect_eq(got.fault, CALL_LOCAL, "%s", call_fault_word(got.fault));
 }
 
+Test(out, connections_leave_descriptors_to_others)
+{
+    struct rlimit low = { 160, 160 };
+    char url[128];
+    int fd;
+
+    out_target_free(target);
+    out_free(out);
+    target = NULL;
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+    cr_assert_eq(out_new(&out, ev, &(struct err){ 0 }), 0);
+    rig.answer = NULL;
+    snprintf(url, sizeof(url), "http://%s", rig.addr);
+    make_target(url, "127.0.0.0/8");
+    for (unsigned i = 0; i < 200; i++)
+        cr_assert_neq(send_one("GET", "", 300), NULL);
+    ev_turn(ev, false);
+    fd = dup(0);
+    cr_expect_geq(fd, 0);
+    close(fd);
+    WAIT(answers == 200);
+}
+
 Test(out, a_name_that_nobody_has)
 {
     make_target("http://nobody.invalid:80", NULL);

@@ -5,6 +5,7 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "common/task/call.h"
 #include "router/state/answer.h"
 #include "router/state/pass_time.h"
 #include "router/tasking/ask.h"
@@ -20,13 +21,28 @@
 #define ROW_ROOM 8 /* ends of a row's texts */
 
 /* What "another payload" means: every router must say the same, in every release. */
-static uint64_t digest_of(struct slice payload)
+static uint64_t digest_of(const void *p, size_t n)
 {
     static const uint8_t key[crypto_shorthash_siphash24_KEYBYTES] = "segq payload"; /* public */
     uint64_t h;
 
-    crypto_shorthash_siphash24((uint8_t *)&h, (const uint8_t *)payload.p, payload.n, key);
+    crypto_shorthash_siphash24((uint8_t *)&h, p, n, key);
     return h;
+}
+
+/* Of a call: its method, path and body. Its headers have what changes from one try to the next:
+ * a trace, a number of the request, the gateways on the way. */
+static uint64_t digest_of_call(struct slice form)
+{
+    struct call c;
+    uint64_t h[3];
+
+    if (call_unpack((const uint8_t *)form.p, form.n, &c) < 0)
+        return digest_of(form.p, form.n);
+    h[0] = digest_of(c.method.p, c.method.n);
+    h[1] = digest_of(c.path.p, c.path.n);
+    h[2] = digest_of(c.body.p, c.body.n);
+    return digest_of(h, sizeof(h));
 }
 
 /* "tenant7/user42" as two texts; "" for what is not there. */
@@ -57,7 +73,8 @@ static void put_row(struct ask *a, const struct task_body *b, struct slice bytes
         .queue = c->queue.p,
         .name = call_text(c, b->name),
         .key = { (uint32_t)idem.n, (const uint8_t *)idem.p },
-        .digest = a->repeats ? digest_of(payload) : 0,
+        .digest = !a->repeats ? 0 : a->is_call ? digest_of_call(payload)
+                                             : digest_of(payload.p, payload.n),
         .priority = (uint8_t)b->priority,
         .order = b->order,
         .delay_ms = b->delay,

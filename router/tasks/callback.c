@@ -152,7 +152,9 @@ bool callback_of_body(struct buf *form, const struct task_body *b, size_t *body_
 /* Said to us, or what an answer that is kept cannot follow. */
 static bool is_for_us(struct slice name, bool ours)
 {
-    static const char *const v[] = { "prefer", "accept-encoding", "if-none-match", "range" };
+    static const char *const v[] = { "prefer", "accept-encoding", "range", "if-range",
+                                    "if-none-match", "if-match", "if-modified-since",
+                                    "if-unmodified-since" };
 
     for (size_t i = 0; i < ARRAY_LEN(v); i++)
         if (is_name(name, v[i]))

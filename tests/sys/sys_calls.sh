@@ -86,6 +86,10 @@ check_eq "what takes longer is looked at later" \
     "$(call -D "$DIR/head" -o "$DIR/body" -w '%{http_code}' -H 'Prefer: wait=0' "$CALL/slow/1000")" 202
 LATER=$(sed -n 's/^Location: \([^\r]*\).*/\1/pi' "$DIR/head")
 wait_for 10 "  and is there then" is_done "${LATER##*/}"
+again() { call -o "$DIR/body" -w '%{http_code}' -X POST -H 'Idempotency-Key: once' -H "x-request-id: $1" --data "$2" "$CALL/echo/once"; }
+check_eq "a call with an Idempotency-Key" "$(again 1 x)" 200
+check_eq "  again, with another trace: the same task" "$(again 2 x)" 200
+check_eq "  with another body: another payload" "$(again 3 y)" 422
 check_eq "an endpoint that is not there" "$(call "$R/v1/call/none/x" | field code)" endpoint_unknown
 check_eq "one that fails for good says so" "$(call -o "$DIR/body" -w '%{http_code}' "$CALL/status/404")" 502
 check_eq "an answer beyond what is kept is not cut in silence" "$(call "$CALL/long/70000" | field code)" endpoint_failed

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/trail/trail_files.h"
+
 #define WINDOW_BYTES (256u << 10) /* a line is much shorter */
 
 /* ---- the files ------------------------------------------------------------------- */
@@ -30,7 +32,7 @@ bool audit_find_init(struct audit_find *f, int dir, struct ticket_id id, size_t 
     snprintf(f->needle, sizeof(f->needle), "\"ticket\":\"%" PRIu64 "-%" PRIu32 "\"", id.seg,
              id.number);
     f->window = malloc(WINDOW_BYTES);
-    if (f->window == NULL || !audit_files_days(dir, &f->day, &f->n)) {
+    if (f->window == NULL || !trail_files_days(dir, "audit", &f->day, &f->n)) {
         audit_find_fini(f);
         return false;
     }
@@ -60,10 +62,10 @@ void audit_find_fini(struct audit_find *f)
 /* One that is gone meanwhile was too old. */
 static void open_file(struct audit_find *f)
 {
-    char name[AUDIT_FILE_NAME_LEN + 1];
+    char name[TRAIL_FILE_NAME_MAX + 1];
     struct stat st;
 
-    audit_file_name(f->day[f->n - 1], name);
+    trail_file_name("audit", f->day[f->n - 1], name);
     f->fd = openat(f->dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (f->fd >= 0 && fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode)) {
         f->end = (uint64_t)st.st_size;

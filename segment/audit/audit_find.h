@@ -7,7 +7,7 @@
 #define SEGQ_AUDIT_FIND_H
 
 #include "common/base/buf.h"
-#include "segment/audit/audit_files.h"
+#include "segment/audit/audit_line.h"
 
 #define AUDIT_FIND_BYTES (1ull << 30) /* read at most */
 #define AUDIT_SLICE_BYTES (4u << 20)

@@ -73,15 +73,10 @@ struct audit_event { /* texts are borrowed; what is 0 or NULL is left out */
 /* Six characters for each byte of a subject and of six names, and numbers; the last of these may
  * touch DECIMAL_ROOM bytes. */
 #define AUDIT_LINE_MAX (6 * (255 + 6 * NAME_MAX_LEN) + 700 + DECIMAL_ROOM)
-#define AUDIT_DAY_LEN  10 /* "2026-11-21" */
 
 const char *audit_kind_name(enum audit_kind k);
 /* Into out[AUDIT_LINE_MAX], with its newline; the length. */
 SQ_CHECK size_t audit_line(const struct audit_event *e, const char *node,
                            enum audit_subject how, char *out);
-/* The day (UTC) into out[AUDIT_DAY_LEN + 1]. */
-void audit_day(int64_t wall_ms, char *out);
-/* Days since 1970; -1: not the text of a day. */
-SQ_CHECK int64_t audit_day_parse(const char *text, size_t len);
 
 #endif

@@ -91,17 +91,8 @@ static const struct metric_row journal_rows[] = {
 };
 #undef ROW_OF
 
-#define ROW_OF struct audit_counts
-static const struct metric_row audit_rows[] = {
-    ROW("audit_lines_total", COUNTER, lines, "Lines of the audit trail"),
-    ROW("audit_dropped_lines_total", COUNTER, dropped, "Lines left out: no room for them"),
-    ROW("audit_bytes_total", COUNTER, bytes, "Bytes of the trail written to files"),
-    ROW("audit_failures_total", COUNTER, failures, "Writes of the trail that failed"),
-    ROW("audit_failing", GAUGE, failing, "1 while the trail cannot be written"),
-    ROW("audit_waiting_bytes", GAUGE, waiting_bytes, "Lines that wait for the disk"),
-    ROW("audit_removed_files_total", COUNTER, removed, "Files of the trail that grew too old"),
-    ROW("audit_cut_bytes_total", COUNTER, cut_bytes, "Half lines cut off the end of files"),
-};
+#define ROW_OF struct trail_counts
+static const struct metric_row audit_rows[] = { TRAIL_ROWS(ROW, "audit", "the audit trail") };
 #undef ROW_OF
 
 static void put_links(const struct seg_service *s, struct buf *b)
@@ -131,7 +122,7 @@ void seg_metrics(void *ctx, struct buf *b)
     const struct seg_service *s = ctx;
     struct segtab_counts n = { 0 };
     struct keeper_counts journal;
-    struct audit_counts audit;
+    struct trail_counts audit;
 
     segtab_count(s->tab, &n);
     metrics_rows(b, tab_rows, ARRAY_LEN(tab_rows), &n);

@@ -122,7 +122,7 @@ wait_for 20 "its disk is full" failing
 fay=$(person fay)
 check_eq "fay joins all the same" "$(poll "$fay" | field state)" waiting
 check_eq "segqctl why: from what is known" "$(state_of "$fay")" waiting
-wait_for 5 "the log says so" grep -q 'event=trail_failed error="No space left' "$C/logs/$node.log"
+wait_for 5 "the log says so" grep -q 'event=trail_failed trail=audit error="No space left' "$C/logs/$node.log"
 rm "$today"
 wait_for 20 "it goes on by itself" test -s "$today"
 wait_for 20 "and nothing was left out" is "joined " told "$fay"

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/trail/trail_files.h"
 #include "segment/audit/audit.h"
-#include "segment/audit/audit_files.h"
 
 #define DAY_MS   86400000ll
 #define NOON     (20000 * DAY_MS + DAY_MS / 2) /* 2024-10-04 */
@@ -143,9 +143,9 @@ static struct tally tally(const char *day)
     return t;
 }
 
-static struct audit_counts counts(void)
+static struct trail_counts counts(void)
 {
-    struct audit_counts n;
+    struct trail_counts n;
 
     audit_count(a, &n);
     return n;
@@ -165,7 +165,7 @@ static bool soon(bool (*so)(void), int64_t wall_ms)
 
 static bool all_written(void)
 {
-    struct audit_counts n = counts();
+    struct trail_counts n = counts();
 
     return n.waiting_bytes == 0 && n.bytes > 0 && !n.failing;
 }
@@ -279,7 +279,7 @@ Test(audit, keeps_all)
 /* A full one: lines wait, then are left out and counted; then it goes on by itself. */
 Test(audit, disk_full)
 {
-    struct audit_counts n;
+    struct trail_counts n;
     struct tally t;
 
     begin(30, 1 << 20);
@@ -419,12 +419,12 @@ Test(audit, ends_on_a_full_disk)
     end(NOON);
 }
 
-Test(audit_files, names)
+Test(trail_files, names)
 {
-    cr_expect_eq(audit_file_day("audit-1970-01-02.jsonl"), 1);
-    cr_expect_eq(audit_file_day("audit-1970-01-02.jsonl~"), -1);
-    cr_expect_eq(audit_file_day("audit-1970-01-02.json"), -1);
-    cr_expect_eq(audit_file_day("audix-1970-01-02.jsonl"), -1);
-    cr_expect_eq(audit_file_day("audit-1970-13-02.jsonl"), -1);
-    cr_expect_eq(audit_file_day(""), -1);
+    cr_expect_eq(trail_file_day("audit", "audit-1970-01-02.jsonl"), 1);
+    cr_expect_eq(trail_file_day("audit", "audit-1970-01-02.jsonl~"), -1);
+    cr_expect_eq(trail_file_day("audit", "audit-1970-01-02.json"), -1);
+    cr_expect_eq(trail_file_day("audit", "audix-1970-01-02.jsonl"), -1);
+    cr_expect_eq(trail_file_day("audit", "audit-1970-13-02.jsonl"), -1);
+    cr_expect_eq(trail_file_day("audit", ""), -1);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/rng.h"
+#include "common/trail/trail_day.h"
 #include "segment/audit/audit_find.h"
 
 #define DAY_MS 86400000ll
@@ -16,9 +17,9 @@ static int dir;
 
 static void path_of(char *out, size_t cap, int64_t day)
 {
-    char text[AUDIT_DAY_LEN + 1];
+    char text[TRAIL_DAY_LEN + 1];
 
-    audit_day(day * DAY_MS, text);
+    trail_day(day * DAY_MS, text);
     snprintf(out, cap, "%s/audit-%s.jsonl", top, text);
 }
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "common/base/rng.h"
+#include "common/trail/trail_day.h"
 #include "segment/audit/audit_line.h"
 
 static char line[AUDIT_LINE_MAX + 1];
@@ -164,7 +165,7 @@ Test(audit_line, the_longest_fits)
 /* Ours is the C library's calendar. */
 Test(audit_line, days)
 {
-    char day[AUDIT_DAY_LEN + 1], want[32];
+    char day[TRAIL_DAY_LEN + 1], want[32];
 
     for (int64_t d = 0; d < 200 * 366; d++) {
         time_t t = (time_t)(d * 86400);
@@ -172,16 +173,16 @@ Test(audit_line, days)
 
         gmtime_r(&t, &tm);
         strftime(want, sizeof(want), "%Y-%m-%d", &tm);
-        audit_day(d * 86400000 + 86399999, day);
+        trail_day(d * 86400000 + 86399999, day);
         cr_assert_str_eq(day, want);
-        cr_assert_eq(audit_day_parse(day, AUDIT_DAY_LEN), d, "%s", day);
+        cr_assert_eq(trail_day_parse(day, TRAIL_DAY_LEN), d, "%s", day);
     }
-    cr_expect_eq(audit_day_parse("2023-02-29", 10), -1);
-    cr_expect_eq(audit_day_parse("2024-02-30", 10), -1);
-    cr_expect_eq(audit_day_parse("2024-13-01", 10), -1);
-    cr_expect_eq(audit_day_parse("2024-01-00", 10), -1);
-    cr_expect_eq(audit_day_parse("2024-1-001", 10), -1);
-    cr_expect_eq(audit_day_parse("2024-01-0a", 10), -1);
-    cr_expect_eq(audit_day_parse("2024-01-011", 11), -1);
-    cr_expect_eq(audit_day_parse("", 0), -1);
+    cr_expect_eq(trail_day_parse("2023-02-29", 10), -1);
+    cr_expect_eq(trail_day_parse("2024-02-30", 10), -1);
+    cr_expect_eq(trail_day_parse("2024-13-01", 10), -1);
+    cr_expect_eq(trail_day_parse("2024-01-00", 10), -1);
+    cr_expect_eq(trail_day_parse("2024-1-001", 10), -1);
+    cr_expect_eq(trail_day_parse("2024-01-0a", 10), -1);
+    cr_expect_eq(trail_day_parse("2024-01-011", 11), -1);
+    cr_expect_eq(trail_day_parse("", 0), -1);
 }

@@ -1,6 +1,6 @@
-/* audit_files.c: appends lines to the file of their day. */
+/* trail_files.c: appends lines to the file of their day. */
 #define _GNU_SOURCE /* memrchr */
-#include "segment/audit/audit_files.h"
+#include "common/trail/trail_files.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -15,22 +15,20 @@
 #include "common/base/file.h"
 #include "common/base/grow.h"
 
-#define DAY_MS     86400000ll
-#define DAY_AT     9      /* of a line, behind `{"time":"` */
-#define LOOK_BACK  65536u /* for the end of the last whole line: no line is longer */
-#define PREFIX     "audit-"
-#define SUFFIX     ".jsonl"
+#define LOOK_BACK 65536u /* for the end of the last whole line: no line is longer */
+#define SUFFIX    ".jsonl"
 
 /* ---- the folder ------------------------------------------------------------------ */
 
-int audit_files_init(struct audit_files *f, const char *dir, const char *node, struct err *e)
+int trail_files_init(struct trail_files *f, const char *name, const char *dir, const char *node,
+                     struct err *e)
 {
     char path[512];
     int rc;
 
-    *f = (struct audit_files) { .dir = -1, .fd = -1 };
+    *f = (struct trail_files) { .name = name, .dir = -1, .fd = -1 };
     if (snprintf(path, sizeof(path), "%s/%s", dir, node) >= (int)sizeof(path))
-        return err_set(e, SQ_ETOOBIG, "audit_dir: too long");
+        return err_set(e, SQ_ETOOBIG, "%s_dir: too long", name);
     rc = file_make_dir(dir, 0750, e);
     if (rc == 0)
         rc = file_make_dir(path, 0750, e);
@@ -44,14 +42,14 @@ int audit_files_init(struct audit_files *f, const char *dir, const char *node, s
     return 0;
 }
 
-static void close_file(struct audit_files *f)
+static void close_file(struct trail_files *f)
 {
     if (f->fd >= 0)
         close(f->fd);
     f->fd = -1;
 }
 
-void audit_files_fini(struct audit_files *f)
+void trail_files_fini(struct trail_files *f)
 {
     close_file(f);
     if (f->dir >= 0)
@@ -59,25 +57,25 @@ void audit_files_fini(struct audit_files *f)
     f->dir = -1;
 }
 
-int64_t audit_file_day(const char *name)
+int64_t trail_file_day(const char *name, const char *file)
 {
-    size_t at = strlen(PREFIX);
+    size_t n = strlen(name);
 
-    if (strlen(name) != AUDIT_FILE_NAME_LEN || strncmp(name, PREFIX, at) != 0 ||
-        strcmp(name + at + AUDIT_DAY_LEN, SUFFIX) != 0)
+    if (strlen(file) != n + 1 + TRAIL_DAY_LEN + strlen(SUFFIX) || memcmp(file, name, n) != 0 ||
+        file[n] != '-' || strcmp(file + n + 1 + TRAIL_DAY_LEN, SUFFIX) != 0)
         return -1;
-    return audit_day_parse(name + at, AUDIT_DAY_LEN);
+    return trail_day_parse(file + n + 1, TRAIL_DAY_LEN);
 }
 
-void audit_file_name(int64_t day, char *out)
+void trail_file_name(const char *name, int64_t day, char *out)
 {
-    char text[AUDIT_DAY_LEN + 1];
+    char text[TRAIL_DAY_LEN + 1];
 
-    audit_day(day * DAY_MS, text);
-    snprintf(out, AUDIT_FILE_NAME_LEN + 1, PREFIX "%s" SUFFIX, text);
+    trail_day(day * TRAIL_DAY_MS, text);
+    snprintf(out, TRAIL_FILE_NAME_MAX + 1, "%s-%s" SUFFIX, name, text);
 }
 
-bool audit_files_days(int dir, int64_t **v, uint32_t *n)
+bool trail_files_days(int dir, const char *name, int64_t **v, uint32_t *n)
 {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -90,7 +88,7 @@ bool audit_files_days(int dir, int64_t **v, uint32_t *n)
     if (d == NULL && fd >= 0)
         close(fd);
     while (ok && (entry = readdir(d)) != NULL) {
-        int64_t day = audit_file_day(entry->d_name);
+        int64_t day = trail_file_day(name, entry->d_name);
 
         if (day < 0)
             continue;
@@ -103,16 +101,16 @@ bool audit_files_days(int dir, int64_t **v, uint32_t *n)
     return ok;
 }
 
-uint64_t audit_files_clean(struct audit_files *f, int64_t first)
+uint64_t trail_files_clean(struct trail_files *f, int64_t first)
 {
-    char name[AUDIT_FILE_NAME_LEN + 1];
+    char name[TRAIL_FILE_NAME_MAX + 1];
     uint64_t removed = 0;
     int64_t *day;
     uint32_t n;
 
-    (void)!audit_files_days(f->dir, &day, &n); /* those that are left out go tomorrow */
+    (void)!trail_files_days(f->dir, f->name, &day, &n); /* those that are left out go tomorrow */
     for (uint32_t i = 0; i < n; i++) {
-        audit_file_name(day[i], name);
+        trail_file_name(f->name, day[i], name);
         if (day[i] < first)
             removed += unlinkat(f->dir, name, 0) == 0;
     }
@@ -123,7 +121,7 @@ uint64_t audit_files_clean(struct audit_files *f, int64_t first)
 /* ---- a file ---------------------------------------------------------------------- */
 
 /* Half a line at its end is nobody's. */
-static int cut_half_line(struct audit_files *f)
+static int cut_half_line(struct trail_files *f)
 {
     char back[LOOK_BACK];
     struct stat st;
@@ -151,7 +149,7 @@ static int cut_half_line(struct audit_files *f)
 }
 
 /* Somebody may have moved it away, or removed it. */
-static bool is_still_there(const struct audit_files *f, const char *name)
+static bool is_still_there(const struct trail_files *f, const char *name)
 {
     struct stat ours, theirs;
 
@@ -159,16 +157,16 @@ static bool is_still_there(const struct audit_files *f, const char *name)
            ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev;
 }
 
-static int open_file(struct audit_files *f, const char *day)
+static int open_file(struct trail_files *f, int64_t day)
 {
-    char name[AUDIT_FILE_NAME_LEN + 1];
+    char name[TRAIL_FILE_NAME_MAX + 1];
     int rc;
 
-    snprintf(name, sizeof(name), PREFIX "%.*s" SUFFIX, AUDIT_DAY_LEN, day);
-    if (f->fd >= 0 && memcmp(f->day, day, AUDIT_DAY_LEN) == 0 && is_still_there(f, name))
+    trail_file_name(f->name, day, name);
+    if (f->fd >= 0 && f->day == day && is_still_there(f, name))
         return 0;
     close_file(f);
-    memcpy(f->day, day, AUDIT_DAY_LEN);
+    f->day = day;
     f->fd = openat(f->dir, name, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
     if (f->fd < 0)
         return -errno;
@@ -186,12 +184,12 @@ static size_t whole(const char *p, size_t n)
     return end == NULL ? 0 : (size_t)(end + 1 - p);
 }
 
-int audit_files_put(struct audit_files *f, const char *p, size_t n, size_t *done)
+int trail_files_put(struct trail_files *f, int64_t day, const char *p, size_t n, size_t *done)
 {
     size_t at = 0;
-    int rc = open_file(f, p + DAY_AT);
+    int rc = open_file(f, day);
 
-    assert(n > DAY_AT + AUDIT_DAY_LEN && p[n - 1] == '\n'); /* whole lines of our own */
+    assert(n > 0 && p[n - 1] == '\n'); /* whole lines of our own */
 
     while (rc == 0 && at < n) {
         ssize_t k = write(f->fd, p + at, n - at);

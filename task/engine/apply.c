@@ -472,9 +472,12 @@ int task_perform(struct engine *e, const struct trec *r)
         e->logged_at = e->at;
     }
     rc = task_apply(e, r);
-    if (rc == 0)
-        trec_append(r, &e->log);
-    return rc;
+    if (rc < 0)
+        return rc;
+    trec_append(r, &e->log);
+    if (e->ended != NULL && trec_is_end(r->kind))
+        e->ended(e->ended_ctx, e, task_slot_of(r->no));
+    return 0;
 }
 
 void task_perform_sure(struct engine *e, const struct trec *r)

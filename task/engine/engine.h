@@ -77,6 +77,9 @@ struct engine {
     uint8_t seed[NAMES_SEED];
     struct buf log; /* records since engine_log_reset, framed (trec.h) */
     struct buf freed; /* uint64_t: bodies that no task has any more; the shell empties it */
+    /* NULL, or hears of each task that becomes final, at that moment; not in a replay. */
+    void (*ended)(void *ctx, const struct engine *e, task_slot slot);
+    void *ended_ctx;
     bool loading;   /* between SNAP and SNAP_END of a replay */
     bool fenced;    /* another owner has the partition: every command answers SQ_ESTALE */
     struct engine_counts counts;

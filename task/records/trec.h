@@ -71,6 +71,12 @@ static inline bool trec_is_of_node(unsigned kind)
     return kind >= TREC_NODE && kind < TREC_REDRIVING;
 }
 
+/* The task is final with it. */
+static inline bool trec_is_end(unsigned kind)
+{
+    return kind == TREC_DONE || kind == TREC_DEAD || kind == TREC_CANCEL || kind == TREC_EXPIRE;
+}
+
 struct trec_text { /* borrowed, not 0-terminated */
     const char *p;
     uint32_t n;

@@ -23,6 +23,14 @@ const struct cfg_key task_cfg_keys[] = {
     { K(bodies_dir), .type = CFG_STR, .def = "bodies", .min = 1, .max = 400,
       .help = "folder of the tasks' bodies and results; each node uses the subfolder of its "
               "name" },
+    { K(archive_dir), .type = CFG_STR, .def = "", .max = 400,
+      .help = "folder of the archive of tasks that have ended, one file per day in the subfolder "
+              "of the node's name; \"\": none" },
+    { K(archive_keep_days), .type = CFG_INT, .def = "30", .min = 0, .max = 36500,
+      .help = "days for which files of the archive are kept; 0: for ever" },
+    { K(archive_buffer), .type = CFG_BYTES, .def = "16m", .min = 256 << 10, .max = 1ll << 34,
+      .help = "memory for lines of the archive while the disk is slow; above it lines are dropped "
+              "and counted" },
     NODE_LAST_KEYS,
 };
 

@@ -12,7 +12,8 @@ struct task_cfg {
     int store;            /* enum task_kept */
     struct cfg_redis redis;
     char *bodies_dir;
-    int64_t max_tasks, max_keys;
+    char *archive_dir; /* "": none */
+    int64_t max_tasks, max_keys, archive_keep_days, archive_buffer;
 };
 
 extern const struct cfg_key task_cfg_keys[];

@@ -81,6 +81,10 @@ static const struct metric_row body_rows[] = {
 };
 #undef ROW_OF
 
+#define ROW_OF struct trail_counts
+static const struct metric_row archive_rows[] = { TRAIL_ROWS(ROW, "archive", "the archive") };
+#undef ROW_OF
+
 static void file_page(struct buf *b, const struct task_service *s)
 {
     struct keeper_counts journal;
@@ -107,10 +111,13 @@ void task_metrics(void *ctx, struct buf *b)
 {
     const struct task_service *s = ctx;
     struct tasktab_counts tab;
+    struct trail_counts archive;
 
     tasktab_count(s->tab, &tab);
+    archive_count(s->archive, &archive);
     metrics_rows(b, tab_rows, ARRAY_LEN(tab_rows), &tab);
     metrics_rows(b, shell_rows, ARRAY_LEN(shell_rows), &s->n);
+    metrics_rows(b, archive_rows, ARRAY_LEN(archive_rows), &archive);
     metrics_rows(b, node_rows, ARRAY_LEN(node_rows), &s->node.n);
     metrics_rows(b, rpc_rows, ARRAY_LEN(rpc_rows), rpc_counts(s->node.rpc));
     caller_metrics(&s->caller, b);

@@ -37,6 +37,7 @@ static void undo_turn(struct task_service *s)
 
     node_take_back(&s->node);
     caller_forget_taken(&s->caller);
+    archive_forget(s->archive);
     s->dials.look = true;
     tasktab_free(s->tab);
     s->tab = s->keeper != NULL ? new_tab(s) : NULL;
@@ -63,6 +64,7 @@ static void flush(struct task_service *s, bool whole)
     if (write_turn(s, whole)) {
         node_send(&s->node); /* calls go at once */
         tasktab_written(s->tab);
+        archive_written(s->archive);
         j = journal_of(s);
         task_journal_snapshot(&j);
     } else {
@@ -125,6 +127,7 @@ static void on_tick(void *arg)
         tasktab_copy_bodies(s->tab, task_service_now(s));
     if (s->keeper != NULL && keeper_tick(s->keeper, now))
         keeper_promise(s->keeper, tasktab_tasks(s->tab));
+    archive_tick(s->archive, ev_wall_ms(s->node.ev));
     caller_tick(&s->caller);
     node_tick(&s->node, now);
     stop_when_called(s, now);
@@ -170,6 +173,8 @@ static struct tasktab *new_tab(struct task_service *s)
         .record_ctx = s->keeper,
         .shared = s->shared != NULL ? &task_shared_table : NULL,
         .shared_ctx = s->shared,
+        .ended = s->archive != NULL ? archive_end : NULL,
+        .ended_ctx = s->archive,
         .calls = &s->caller.calls,
     };
 
@@ -246,6 +251,15 @@ static int open_files(struct task_service *s, const struct task_cfg *c, struct e
     return rc < 0 ? rc : bodies_open(&s->bodies, &bo, e);
 }
 
+static int make_archive(struct task_service *s, const struct task_cfg *c, struct err *e)
+{
+    struct archive_opts o = { .dir = c->archive_dir, .node = c->node.node,
+                              .keep_days = (uint32_t)c->archive_keep_days,
+                              .buffer_bytes = (uint64_t)c->archive_buffer };
+
+    return c->archive_dir[0] != 0 ? archive_new(&s->archive, &o, e) : 0;
+}
+
 static int make_tab(struct task_service *s, const struct task_cfg *c, struct err *e)
 {
     struct task_journal j;
@@ -279,6 +293,8 @@ static int start(struct task_service *s, struct ev *ev, const struct task_servic
                                           : open_files(s, o->cfg, e);
     if (rc == 0)
         rc = caller_init(&s->caller, s, e);
+    if (rc == 0)
+        rc = make_archive(s, o->cfg, e);
     if (rc == 0)
         rc = make_tab(s, o->cfg, e);
     if (rc == 0)
@@ -324,6 +340,7 @@ void task_service_free(struct task_service *s)
     tasktab_free(s->tab);
     keeper_free(s->keeper);
     bodies_close(s->bodies);
+    archive_free(s->archive);
     free(s);
 }
 

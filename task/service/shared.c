@@ -28,6 +28,7 @@ struct held_turn {
     struct list_node in; /* task_shared.turns */
     struct outbox out;
     struct needs needs;
+    struct buf ends; /* owned; lines of the archive */
 };
 
 struct task_shared {
@@ -91,11 +92,12 @@ static void turn_free(struct task_shared *h, struct held_turn *k)
 {
     list_remove(&h->turns, &k->in);
     outbox_fini(&k->out);
+    buf_fini(&k->ends);
     free(k->needs.v);
     free(k);
 }
 
-/* What is in the outbox waits. */
+/* What is in the outbox waits, and what the archive is to have. */
 static void hold(struct task_shared *h)
 {
     struct node *n = &h->s->node;
@@ -107,6 +109,7 @@ static void hold(struct task_shared *h)
     }
     k->out = n->out;
     k->needs = h->needs;
+    archive_take(h->s->archive, &k->ends);
     outbox_init(&n->out);
     h->needs = (struct needs){ 0 };
     list_push_back(&h->turns, &k->in);
@@ -133,6 +136,7 @@ static void release(struct task_shared *h)
             tasktab_arrived(h->s->tab, &k->out.v[i].m, &k->out.mem);
         n->out = k->out;
         node_send(n);
+        archive_put(h->s->archive, &k->ends);
         k->out = n->out;
         n->out = now;
         turn_free(h, k);
@@ -144,7 +148,7 @@ void task_shared_turn(struct task_shared *h, bool whole)
     struct node *n = &h->s->node;
     struct err e = { 0 };
 
-    if (n->out.n > 0 && h->needs.n > 0)
+    if (h->needs.n > 0 && (n->out.n > 0 || archive_waits(h->s->archive)))
         hold(h);
     else
         node_send(n);
@@ -184,6 +188,7 @@ static void on_lost(void *ctx, part_no no)
     list_each_of (&h->turns, struct held_turn, in, k)
         turn_free(h, k);
     caller_forget_taken(&s->caller);
+    archive_forget(s->archive);
     taskredis_forget(h->redis);
     tasktab_lost(s->tab, no);
 }

@@ -9,6 +9,7 @@
 #define SEGQ_TASK_STATE_H
 
 #include "common/node/node_dials.h"
+#include "task/archive/archive.h"
 #include "task/service/caller.h"
 #include "task/service/journal.h"
 #include "task/service/shared.h"
@@ -24,6 +25,7 @@ struct task_service {
     struct keeper *keeper;     /* NULL: nothing survives the process */
     struct bodies *bodies;     /* NULL, like keeper: there is `shared` */
     struct task_shared *shared; /* NULL: tasks are in the node's files */
+    struct archive *archive;   /* NULL: none */
     struct caller caller;
     msec_t stop_ms; /* calls have until then; 0: it goes on */
     struct ev_timer *tick, *clock;

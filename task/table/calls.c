@@ -191,7 +191,9 @@ bool tasktab_call_ends(struct tasktab *t, struct task_now now, struct going_call
         return false;
     t->now = now;
     tasktab_clock(t, p);
+    t->answered = g->verdict.status;
     rc = settle(t, p, g);
+    t->answered = 0;
     return rc != SQ_ENOMEM && rc != SQ_ESYS && rc != SQ_EBUSY;
 }
 

@@ -4,8 +4,38 @@
 #include <stdlib.h>
 
 #include "common/base/grow.h"
+#include "task/archive/archive_line.h"
+#include "task/engine/look.h"
 
 #define TIMERS_PER_TURN 1000u
+
+/* For engine.ended. */
+static void tell_end(void *part, const struct engine *e, task_slot slot)
+{
+    const struct part *p = part;
+    struct attempt past[ATTEMPTS_KEPT + 1];
+    struct task_view v;
+    uint32_t earlier;
+    unsigned n = look_at_history(e, slot, past, &earlier);
+    struct task_end end = { .part = p->no, .no = task_number(&e->store, slot),
+                            .ended_ms = tasktab_unix(p, e->at), .why = "",
+                            .status = p->tab->answered };
+
+    look_at_task(e, slot, &v);
+    end.state = v.state;
+    end.queue = v.queue;
+    end.key1 = v.key1;
+    end.key2 = v.key2;
+    end.labels = v.own != NULL && v.own->labels != NULL ? v.own->labels : "";
+    end.priority = v.priority;
+    end.attempts = v.attempts;
+    end.entered_ms = tasktab_unix(p, v.entered_ms);
+    if (n > 0) /* else there was no memory to note it */
+        end.why = attempt_end_word(past[n - 1].end);
+    while (n > 0 && end.started_ms == 0)
+        end.started_ms = tasktab_unix(p, past[--n].started);
+    p->tab->o.ended(p->tab->o.ended_ctx, &end);
+}
 
 struct part *tasktab_part_new(struct tasktab *t, const struct part_seed *s)
 {
@@ -19,6 +49,7 @@ struct part *tasktab_part_new(struct tasktab *t, const struct part_seed *s)
     }
     memcpy(o.seed, s->seed, NAMES_SEED);
     memcpy(p->seed, s->seed, NAMES_SEED);
+    p->tab = t;
     p->no = s->no;
     p->due = MSEC_NEVER;
     for (unsigned door = 0; door < 2; door++) {
@@ -26,6 +57,8 @@ struct part *tasktab_part_new(struct tasktab *t, const struct part_seed *s)
         map_init(&p->by_key[door], 0); /* hashes are keyed; numbers are our own */
     }
     engine_init(&p->e, &o);
+    p->e.ended = t->o.ended != NULL ? tell_end : NULL;
+    p->e.ended_ctx = p;
     t->part[t->n_parts++] = p;
     return p;
 }

@@ -49,6 +49,7 @@ struct part_out { /* a copy on its way (part_out.h) */
 };
 
 struct part {
+    struct tasktab *tab; /* ref */
     part_no no;
     uint64_t epoch; /* COMING, COME: the one that it is to have */
     uint8_t life;   /* enum part_life */
@@ -123,6 +124,7 @@ struct tasktab {
     task_slot copy_slot; /* and slot in it */
     uint32_t snap_next; /* the partition that the snapshot writes next */
     bool snapping, snap_spoilt;
+    uint32_t answered; /* HTTP status of the call that settles a task now; 0: none does */
     bool lost_record; /* no memory: this turn cannot be written */
     msec_t calls_due; /* an endpoint lets a call go */
     struct tasktab_counts n;

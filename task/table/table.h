@@ -25,6 +25,7 @@
 struct calls;
 struct call_answer;
 struct going_call;
+struct task_end;
 struct tasktab;
 
 struct tab_bodies { /* where bodies and results are (task/bodies); ref 0: there is none */
@@ -70,6 +71,10 @@ struct tasktab_opts {
     void *record_ctx;
     const struct tab_shared *shared; /* ref; NULL: `bodies` and `record` */
     void *shared_ctx;
+    /* NULL, or hears of each task that becomes final, before the turn in which it does is written
+     * (task/archive/archive_line.h); not in a replay. */
+    void (*ended)(void *ctx, const struct task_end *end);
+    void *ended_ctx;
     struct calls *calls; /* ref: endpoints, and calls on their way; NULL: none are made */
 };
 

@@ -177,6 +177,7 @@ CASES = {
     "SegqRebuilding": one("segq_segment_rebuilding", S, flat(1), flat(0)),
     "SegqMovesFail": one("segq_manager_moves_aborted_total", M, grows(1), flat(99)),
     "SegqTrailFails": one("segq_segment_audit_failing", S, flat(1), flat(0)),
+    "SegqArchiveFails": one("segq_task_archive_failing", 'instance="t:7500",job="segq",role="task"', flat(1), flat(0)),
     "SegqChangesUnwritten": one("segq_manager_audit_unwritten", M, flat(2), flat(0)),
     "SegqDirectoryPartial": one("segq_segment_directory_complete", S, flat(0), flat(1)),
     "SegqTaskNodeDown": one("segq_tasks_node_up", 'node="t0",' + M, flat(0), flat(1)),

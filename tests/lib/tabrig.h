@@ -20,6 +20,7 @@ struct tabrig {
     struct tasktab *t;
     struct tabrig_store log, snap;
     struct calls *calls; /* ref; NULL: none are made */
+    void (*ended)(void *ctx, const struct task_end *end); /* tasktab_opts.ended; ctx: the rig */
     uint64_t n_bodies, dropped, old_to; /* old_to: bodies up to this one are old */
     struct buf body[TABRIG_BODIES];     /* by reference */
 };
@@ -95,6 +96,7 @@ static inline void tabrig_new(struct tabrig *r)
                               .bodies = { tabrig_put, tabrig_get, tabrig_drop, tabrig_is_old,
                                           tabrig_copy, r },
                               .record = tabrig_record, .record_ctx = &r->log,
+                              .ended = r->ended, .ended_ctx = r,
                               .calls = r->calls };
 
     r->t = tasktab_new(&o);

@@ -14,6 +14,7 @@
 #include "common/base/rng.h"
 #include "common/task/state.h"
 #include "common/wire/role.h"
+#include "task/archive/archive_line.h"
 #include "task/calls/calls.h"
 #include "tests/lib/quiet.h"
 #include "tests/lib/tabrig.h"
@@ -156,10 +157,22 @@ static void visit(struct going_call *g)
     g->endpoint->n.sent++;
 }
 
+static const struct going_call *settled; /* NULL: none is being settled */
+
+static void heard(void *ctx, const struct task_end *end)
+{
+    (void)ctx;
+    if (end->status !=
+        (settled != NULL && settled->no == end->no ? settled->verdict.status : 0))
+        bad("another status ended it than its call's", end->no);
+}
+
 static void settle(struct going_call *g)
 {
+    settled = g;
     if (tasktab_call_ends(w.rig.t, now_of(), g))
         calls_end(&w.calls, g, w.now);
+    settled = NULL;
 }
 
 static void ends(struct visit *v)
@@ -350,6 +363,7 @@ static bool run_seed(uint64_t seed)
     w.rig.calls = &w.calls;
     calls_init(&w.calls);
     outbox_init(&w.out);
+    w.rig.ended = heard;
     tabrig_new(&w.rig);
     connect();
     turn(0);

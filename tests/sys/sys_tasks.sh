@@ -7,6 +7,7 @@ SECRET=0123456789abcdef0123456789ABCDEF
 echo "$SECRET" >"$DIR/claim.key"
 chmod 600 "$DIR/claim.key"
 up --routers 1 --seg-nodes 1 --task-nodes 1 --task-store "${STORE:-journal}" \
+    --set task.archive_dir="$DIR/archive" \
     --set router.claim_keys="[{kid: shop, alg: HS256, secret_file: $DIR/claim.key}]"
 Q=$R/v1/queues/images/tasks
 task_call() { http -H "Authorization: Bearer $(task_token)" "$@"; }
@@ -119,11 +120,39 @@ drive_tasks 2000 --seed calm
 wait_for 60 "2000 tasks come to their end" tasks_are_done
 judge_tasks --tasks 1500 --done 1000
 
+# ---- the archive: each end once, in a calm run
+archived() { cat "$DIR"/archive/*/archive-*.jsonl; }
+final_ids() { # of all tasks of the queues that are kept
+    local q page next=
+    for q in images $(jq -r .queue "$DIR/archived" | sort -u); do
+        while page=$(admin GET "/v1/admin/task-queues/$q/tasks?state=succeeded,dead,cancelled,expired&n=1000${next:+&after=$next}"); do
+            jq -r '.tasks[] | .id + " " + .state' <<<"$page"
+            next=$(jq -r '.next // empty' <<<"$page")
+            [ -n "$next" ] || break
+        done
+    done | sort -u
+}
+each_end_once() {
+    local ends=0 m
+    archived >"$DIR/archived"
+    for m in succeeded died cancelled expired; do ends=$((ends + $(metric 47 segq_task_${m}_total))); done
+    [ "$(jq -c . "$DIR/archived" | wc -l)" = "$ends" ]
+}
+wait_for 5 "each end of a task has one line of the archive" each_end_once
+check_eq "  none of them twice" "$(jq -r 'select(.state != "dead").id' "$DIR/archived" | sort | uniq -d)" ""
+check_eq "  each task that is kept is there, in its state" \
+    "$(comm -23 <(final_ids) <(jq -r '.id + " " + .state' "$DIR/archived" | sort -u))" ""
+check_eq "  with its key, attempts and what ended it" \
+    "$(jq -c 'select(.labels == ["red"]) | [.queue, .state, .attempts, .why]' "$DIR/archived")" '["images","dead",1,"nack"]'
+check_eq "  and nothing of what it carried" "$(grep -cE 'a cat|cat.png|lease' "$DIR/archived")" 0
+lines=$(wc -l <"$DIR/archived")
+
 # ---- a clean end, and back
 for i in 1 2 3; do task_call -d "{\"payload\":$i}" "$Q" | jq -r .task; done >"$DIR/three"
 pid=$(pid_of task.0)
 kill -TERM "$pid"
 wait_for 20 "the task node ends, and comes back" restarted task.0 "$pid"
+check_eq "  which writes nothing again into the archive" "$(archived | wc -l)" "$lines"
 all_wait() { [ "$(while read -r t; do http "$R/v1/tasks/$t" | field state; done <"$DIR/three" | grep -cx waiting)" = 3 ]; }
 wait_for 20 "with all that waited" all_wait
 check_eq "in their order" "$(task_call -d '{"n":3,"wait":"5s"}' "$Q/take" | jq -c '[.tasks[].payload]')" '[1,2,3]'

@@ -10,6 +10,8 @@
 #include "common/base/log.h"
 #include "common/base/rng.h"
 #include "common/wire/role.h"
+#include "task/archive/archive_line.h"
+#include "task/engine/change.h"
 #include "tests/lib/tabrig.h"
 
 enum { MNG = 1, RTR = 2, RTR2 = 3, MNG2 = 4 };
@@ -123,6 +125,52 @@ static uint64_t again(void)
 
     t = rig.t;
     return read;
+}
+
+/* What was heard of ends. */
+static unsigned n_ends;
+static struct task_end last_end;
+
+static void heard(void *ctx, const struct task_end *end)
+{
+    (void)ctx;
+    n_ends++;
+    last_end = *end;
+}
+
+Test(task_table, each_end_is_heard_once_and_not_again_when_it_is_read)
+{
+    task_no first, second;
+
+    teardown();
+    rig.ended = heard;
+    setup();
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    first = put_at(3, 8, "q", "x").no;
+    cr_assert_eq(take(RTR, "q", 1, 0)->n, 1);
+    cr_expect_eq(n_ends, 0);
+    pass(50);
+    second = put_at(3, 8, "q", "y").no;
+    send(RTR, &(struct msg){ .type = MSG_TASK_TAKE, .task_take = { 3, 8, "q", 1, 60000, 0 } });
+    cr_assert_eq(settle(SETTLE_ACK, &answer(next_rid)->task_take_ans.v[0]), CODE_DONE);
+    cr_expect_eq(n_ends, 1);
+    cr_expect(last_end.part == 3 && last_end.no == second && last_end.state == TASK_SUCCEEDED);
+    cr_expect(last_end.attempts == 1 && last_end.status == 0);
+    cr_expect_eq(last_end.ended_ms, now.wall_ms);
+    cr_expect_eq(last_end.started_ms, now.wall_ms);
+    cr_expect_str_eq(last_end.why, "succeeded");
+    pass(60000); /* the lease of the first is over: it is tried again later */
+    pass(1);
+    cr_expect_eq(n_ends, 1);
+    cr_assert_eq(engine_cancel(&tasktab_part(t, 3)->e, first), 0);
+    cr_expect_eq(n_ends, 2);
+    cr_expect(last_end.no == first && last_end.state == TASK_CANCELLED);
+    cr_expect_str_eq(last_end.why, "cancelled");
+    cr_expect_eq(last_end.started_ms, now.wall_ms - 60051, "of its last attempt");
+    pass(1);
+    again();
+    cr_expect_eq(n_ends, 2);
 }
 
 Test(task_table, a_partition_is_opened_once_and_never_under_a_lower_epoch)

@@ -114,15 +114,18 @@ static void divide(struct mng *m, struct mendpoint *x)
     }
     each_share(x, s) {
         struct mbears want = { 0 };
+        uint32_t at = i;
+        bool more;
 
         if (s->owner) {
             want = (struct mbears){ part_of(rate, n, i), part_of(slots, n, i) };
             i++;
         }
-        if (raise(&s->held.rate, want.rate, &unheld.rate) |
-            raise(&s->held.slots, want.slots, &unheld.slots))
+        more = raise(&s->held.rate, want.rate, &unheld.rate);
+        more |= raise(&s->held.slots, want.slots, &unheld.slots);
+        if (more)
             endpoint_put_later(m, x);
-        say(m, x, s, to_say(s, &want), u64_max(1, part_of((uint64_t)x->def.burst, u64_max(1, n), i)));
+        say(m, x, s, to_say(s, &want), u64_max(1, part_of((uint64_t)x->def.burst, u64_max(1, n), at)));
     }
 }
 

@@ -155,8 +155,12 @@ static void redriving_begins(struct redriving *r, uint64_t per_1000_s, msec_t at
 
 void model_restarts(struct model *m, msec_t at)
 {
-    for (unsigned i = 0; i < m->n_buckets; i++) /* what was told to run may have overdrawn them */
-        m->bucket[i].level = m->bucket[i].level < 0 ? 0 : m->bucket[i].level;
+    for (unsigned i = 0; i < m->n_buckets; i++) {
+        struct bucket *b = &m->bucket[i];
+
+        b->level = b->level < 0 ? 0 : b->level; /* what was told to run may have overdrawn it */
+        b->at = ms_min(b->at, at);              /* a turn that was lost may have been later */
+    }
     for (unsigned q = 0; q < 3; q++)
         redriving_begins(&m->redriving[q], m->redriving[q].per_1000_s, at);
     shares_begin(&m->shares);

@@ -31,8 +31,7 @@ static void check_rate(struct world *w, bool first, uint64_t id, uint64_t rate, 
     if (rate == 0)
         return;
     b = bucket_of(w->model, id, (double)burst, at);
-    if (at > b->at) /* a turn that was lost may have been later, on the node's axis */
-        b->level += (double)(at - b->at) * (double)rate / 1e6;
+    b->level += (double)(at - b->at) * (double)rate / 1e6;
     b->level = b->level > (double)burst ? (double)burst : b->level;
     b->at = at;
     b->level -= 1;

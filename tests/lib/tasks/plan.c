@@ -90,8 +90,8 @@ void plan_draw_tasks(struct plan *p, uint64_t seed)
     p->snapshot = some(&g, 0.05);
     p->move = some(&g, 0.01);
     p->jump = some(&g, 0.03);
-    p->redefine = some(&g, 0.01);
-    p->tell = some(&g, 0.05);
     p->shared = rng_chance(&g, 0.3);
     p->lost = some(&g, 0.4);
+    p->redefine = some(&g, 0.01);
+    p->tell = some(&g, 0.05);
 }

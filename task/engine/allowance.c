@@ -3,24 +3,26 @@
 
 #include <assert.h>
 
-static void set(struct allowance *b, uint64_t per_1000_s)
+static void set(struct allowance *b, uint64_t per_1000_s, msec_t now)
 {
     b->none = per_1000_s == 0;
     b->rate = rate_make((double)per_1000_s / 1000, (uint32_t)(per_1000_s / 10000) + 1);
+    if (!b->none)
+        b->tat = rate_anew(&b->rate, b->tat, now);
 }
 
-void allowance_rules(struct allowance *b, const struct task_rules *r)
+void allowance_rules(struct allowance *b, const struct task_rules *r, msec_t now)
 {
     b->is_on = r->until_told > 0;
     b->fallback = b->is_on ? r->until_told - 1 : 0;
     if (b->told_until == 0)
-        set(b, b->fallback);
+        set(b, b->fallback, now);
 }
 
 void allowance_tell(struct allowance *b, uint64_t per_1000_s, msec_t now)
 {
     assert(per_1000_s <= RATE_PER_1000_S);
-    set(b, per_1000_s);
+    set(b, per_1000_s, now);
     b->told_until = now + ALLOWANCE_TOLD_MS;
 }
 
@@ -29,7 +31,7 @@ void allowance_advance(struct allowance *b, msec_t now)
     if (b->told_until == 0 || now < b->told_until)
         return;
     b->told_until = 0;
-    set(b, b->fallback);
+    set(b, b->fallback, now);
 }
 
 msec_t allowance_next(const struct allowance *b, msec_t now)

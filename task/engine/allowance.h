@@ -22,7 +22,7 @@ struct allowance {
 };
 
 /* Rules are new, or have changed. */
-void allowance_rules(struct allowance *b, const struct task_rules *r);
+void allowance_rules(struct allowance *b, const struct task_rules *r, msec_t now);
 /* per_1000_s 0: nothing starts. */
 void allowance_tell(struct allowance *b, uint64_t per_1000_s, msec_t now);
 void allowance_advance(struct allowance *b, msec_t now);

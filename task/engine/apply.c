@@ -22,7 +22,7 @@ static int apply_pool(struct engine *e, const struct trec *r)
     if (p != NULL) {
         rules.order = p->rules.order; /* lines stand in it */
         pool_set_rules(p, &rules);
-        allowance_rules(&e->allowance, &e->pool[0]->rules);
+        allowance_rules(&e->allowance, &e->pool[0]->rules, e->at);
         tree_reconsider(&e->tree, e->at);
         return 0;
     }
@@ -35,7 +35,8 @@ static int apply_pool(struct engine *e, const struct trec *r)
     }
     pool_set_rules(p, &rules);
     e->pool[e->n_pools++] = p;
-    allowance_rules(&e->allowance, &e->pool[0]->rules); /* a node gives each pool its partitions */
+    /* a node gives each pool its partitions */
+    allowance_rules(&e->allowance, &e->pool[0]->rules, e->at);
     return 0;
 }
 

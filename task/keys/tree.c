@@ -349,6 +349,7 @@ void tree_reconsider(struct tree *t, msec_t now)
 
         if (l->rule == NULL)
             continue;
+        l->tat = rate_anew(&l->rule->rate, l->tat, now);
         rate = rate_lets(&l->rule->rate, l->tat, now);
         if (!rate)
             wheel_set(&t->wakes, i, rate_when(&l->rule->rate, l->tat));

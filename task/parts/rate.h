@@ -52,6 +52,15 @@ static inline int64_t rate_empty(const struct rate *r, msec_t now)
     return now * RATE_NS + r->burst_ns;
 }
 
+/* The state as it goes on under this rate, after another one: at worst empty, however long the other
+ * would have taken. */
+static inline int64_t rate_anew(const struct rate *r, int64_t tat, msec_t now)
+{
+    int64_t empty = rate_empty(r, now);
+
+    return tat < empty ? tat : empty;
+}
+
 /* The first millisecond at which one passes, rounded up. */
 static inline msec_t rate_when(const struct rate *r, int64_t tat)
 {

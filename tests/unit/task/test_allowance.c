@@ -67,6 +67,28 @@ Test(allowance, by_a_rate_of_zero_nothing_starts_but_what_is_told_to_run)
     rig_fini(&r);
 }
 
+/* As of a partition that had nobody, and the rate of nearly nothing, and now has a crowd. */
+Test(allowance, a_rate_that_rises_counts_at_once_whatever_the_old_one_owed)
+{
+    struct enginerig r;
+    unsigned n;
+
+    setup(&r, 1);
+    rig_advance(&r, 1000000);
+    cr_expect_eq(starts(&r, 10), 1, "the next one in 1000 s");
+    allowance_tell(&r.e.allowance, 100000, r.e.at);
+    n = starts(&r, 1000);
+    cr_expect(n >= 99 && n <= 101, "%u", n);
+    rig_restart(&r, 10);
+    allowance_tell(&r.e.allowance, 100000, r.e.at);
+    n = starts(&r, 1000);
+    cr_expect(n >= 99 && n <= 101, "%u after a start anew", n);
+    allowance_tell(&r.e.allowance, 0, r.e.at);
+    allowance_tell(&r.e.allowance, 100000, r.e.at);
+    cr_expect_leq(starts(&r, 10), 1, "nothing fills it meanwhile");
+    rig_fini(&r);
+}
+
 Test(allowance, a_start_anew_begins_with_the_fallback_and_an_empty_bucket)
 {
     struct enginerig r;

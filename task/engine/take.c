@@ -63,7 +63,7 @@ static struct tqueue *queue_of_first(const struct engine *e)
 int engine_take_any(struct engine *e, uint32_t lease_ms, struct taken *out)
 {
     struct tqueue *q = e->fenced ? NULL : queue_of_first(e);
-    uint32_t limiter = e->fenced || q != NULL ? 0 : tree_next_queue(&e->tree);
+    uint32_t limiter = q != NULL || !engine_has_open(e) ? 0 : tree_next_queue(&e->tree);
 
     if (limiter != 0)
         q = tqueue_at(e, tree_limiter_at(&e->tree, limiter)->queue);

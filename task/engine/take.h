@@ -22,7 +22,8 @@ int engine_take_any(struct engine *e, uint32_t lease_ms, struct taken *out);
 /* Is there one? */
 static inline bool engine_has_open(const struct engine *e)
 {
-    return !e->fenced && (e->tree.ring != 0 || e->firsts > 0);
+    return !e->fenced &&
+           (e->firsts > 0 || (e->tree.ring != 0 && allowance_lets(&e->allowance, e->at)));
 }
 
 #endif

@@ -89,6 +89,31 @@ Test(allowance, a_rate_that_rises_counts_at_once_whatever_the_old_one_owed)
     rig_fini(&r);
 }
 
+/* Who takes from any queue asks again when nothing may start: that is nobody's turn. */
+Test(allowance, queues_have_their_turns_while_it_lets_single_ones_go)
+{
+    unsigned of[2] = { 0 };
+    struct enginerig r;
+    struct task_view v;
+    struct taken t;
+
+    setup(&r, 10000);
+    for (unsigned i = 0; i < 100; i++)
+        rig_submit(&r, (struct submit){ .queue = rig_text("other") });
+    for (unsigned i = 0; i < 100; i++) {
+        rig_advance(&r, 100);
+        while (engine_take_any(&r.e, 0, &t) == 1) {
+            cr_assert_eq(engine_look(&r.e, t.no, &v), 0);
+            of[v.queue[0] == 'o']++;
+        }
+        cr_assert_not(engine_has_open(&r.e));
+        rig_flush(&r);
+    }
+    cr_expect_leq(of[0], of[1] + 1, "%u, %u", of[0], of[1]);
+    cr_expect_leq(of[1], of[0] + 1, "%u, %u", of[0], of[1]);
+    rig_fini(&r);
+}
+
 Test(allowance, a_start_anew_begins_with_the_fallback_and_an_empty_bucket)
 {
     struct enginerig r;

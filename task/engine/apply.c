@@ -146,9 +146,11 @@ static int apply_snap_end(struct engine *e)
 {
     int rc = e->loading ? arrive_end(e) : SQ_EPROTO;
 
-    if (rc == 0)
-        e->loading = false;
-    return rc;
+    if (rc < 0)
+        return rc;
+    e->loading = false;
+    names_advance(&e->names, e->at); /* it may be of a moment at which the clock had not run yet */
+    return 0;
 }
 
 static int apply_enter(struct engine *e, task_slot slot, const struct trec *r)

@@ -106,6 +106,7 @@ static int perform_all(struct engine *e, const struct task_own *own, const struc
                        struct trec *accept)
 {
     size_t len = e->log.len;
+    msec_t logged_at = e->logged_at;
     int rc = perform_own(e, own, accept->no);
 
     for (unsigned kind = 0; rc == 0 && kind < N_NAMES; kind++)
@@ -117,7 +118,7 @@ static int perform_all(struct engine *e, const struct task_own *own, const struc
         forget_names(e, accept->no);
         owns_drop(&e->owns, task_slot_of(accept->no));
         e->log.len = len;
-        e->logged_at = 0; /* if the log said it, it does no more */
+        e->logged_at = logged_at;
     }
     return rc;
 }

@@ -115,3 +115,52 @@ Test(replay, a_snapshot_that_is_cut_is_refused)
     rig_fini(&r);
     buf_fini(&snap);
 }
+
+/* A key has ended, but the clock has not run since the start; then it has, and the key is used again. */
+Test(replay, a_key_that_ended_before_the_snapshot_may_be_used_behind_it)
+{
+    struct submit s = { .queue = { "q", 1 }, .key = { "k", 1 } };
+    struct task_rules rules;
+    struct enginerig r;
+
+    rules_default(&rules);
+    rules.result_ms = rules.dedup_ms = 1000;
+    rig_init(&r, &rules);
+    cr_assert_eq(engine_cancel(&r.e, rig_submit(&r, s)), 0);
+    rig_flush(&r);
+    engine_fini(&r.e);
+    r.now.ms += 100000;
+    engine_init(&r.e, &r.opts);
+    cr_assert_eq(rig_read(&r.e, r.journal.data, r.journal.len), 0);
+    cr_assert_eq(engine_opened(&r.e, r.now.ms), 0);
+    rig_flush(&r);
+    buf_reset(&r.journal);
+    engine_snapshot(&r.e, &r.journal);
+    rig_advance(&r, 0);
+    rig_submit(&r, s);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
+Test(replay, a_submission_that_failed_leaves_the_moment_of_the_log_as_it_was)
+{
+    struct submit s = { .queue = { "q", 1 }, .key1 = { "a", 1 }, .name = { "n", 1 } };
+    struct enginerig r;
+    task_no no;
+
+    rig_init(&r, NULL);
+    rig_advance(&r, 5000);
+    rig_submit(&r, s);
+    r.e.tree.max_limiters = r.e.tree.limiters_now;
+    s.key1.p = "b";
+    s.name.p = "m";
+    cr_assert_eq(engine_submit(&r.e, &s, &no), SQ_ENOMEM);
+    rig_flush(&r);
+    buf_reset(&r.journal);
+    engine_snapshot(&r.e, &r.journal);
+    r.now.ms -= 3000; /* the wall went back over a restart: the axis does not */
+    r.now.wall_ms -= 3000;
+    rig_restart(&r, 0);
+    cr_expect_eq(r.e.at, RIG_START + 5000);
+    rig_fini(&r);
+}

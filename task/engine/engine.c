@@ -91,6 +91,13 @@ void engine_limit(struct engine *e, uint32_t max_tasks)
     e->names.max = max_tasks * 2;
 }
 
+uint32_t engine_limit_read(const struct engine *e)
+{
+    uint64_t most = u64_max(e->store.n_slots, ((uint64_t)e->names.n + 1) / 2);
+
+    return (uint32_t)u64_max(e->store.max, u64_min(most, TASKS_MAX));
+}
+
 void engine_skip(struct engine *e, uint32_t numbers)
 {
     e->store.next_order += numbers;

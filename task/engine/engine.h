@@ -101,6 +101,8 @@ SQ_CHECK int engine_define(struct engine *e, const char *match, const struct tas
 SQ_CHECK int engine_define_keys(struct engine *e, const char *match, const struct buf *keys);
 /* It takes so many tasks from now on; those that are there stay. */
 void engine_limit(struct engine *e, uint32_t max_tasks);
+/* The limit that a replay of what is there needs: a higher one where it was lowered. */
+uint32_t engine_limit_read(const struct engine *e);
 /* After a replay whose end may be missing: numbers that may have been given are not given
  * again: of tasks and of leases, so many each. */
 void engine_skip(struct engine *e, uint32_t numbers);

@@ -84,7 +84,7 @@ static struct trec node_record(const struct tasktab *t)
 
 static struct trec part_record(const struct part *p)
 {
-    struct trec r = { .kind = TREC_PART, .epoch = p->epoch, .most = p->e.store.max,
+    struct trec r = { .kind = TREC_PART, .epoch = p->epoch, .most = engine_limit_read(&p->e),
                       .wall = p->paused, .name = tasktab_text(p->match) };
 
     memcpy(&r.lo, p->seed, 8);

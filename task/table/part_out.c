@@ -185,7 +185,7 @@ static void begin(struct tasktab *t, const struct part *p, struct outbox *out)
     m->part_epoch = p->out->to_epoch;
     m->match = arena_strdup(&out->mem, p->match);
     memcpy(m->seed, p->seed, sizeof(m->seed));
-    m->max_tasks = p->e.store.max;
+    m->max_tasks = engine_limit_read(&p->e);
     m->tasks = tasktab_part_tasks(p);
     if (m->match == NULL)
         stuck(t, p, "no memory");

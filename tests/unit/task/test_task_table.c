@@ -735,6 +735,23 @@ Test(task_table, a_limit_falls_behind_what_its_turn_accepted)
     cr_expect_eq(again(), before, "what is above it is read again");
 }
 
+Test(task_table, a_snapshot_behind_a_lower_limit_has_what_is_above_it)
+{
+    uint64_t before;
+
+    open_part(3, 8);
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(put_at(3, 8, "q", "a").code, CODE_DONE);
+    send(MNG, &(struct msg){ .type = MSG_PART_OPEN,
+                             .part_open = { EPOCH, 3, 8, "q*", 0, NULL, 1, false } });
+    turn();
+    buf_reset(&rig.log.b);
+    cr_assert(!tasktab_snapshot(t, true, tabrig_record, &rig.snap));
+    turn();
+    before = tabrig_digest(&rig);
+    cr_expect_eq(again(), before);
+}
+
 Test(task_table, what_is_written_makes_the_same_table)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {

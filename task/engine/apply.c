@@ -107,7 +107,7 @@ static int apply_own(struct engine *e, const struct trec *r)
     struct task_own own;
     int rc = own_decode(&own, labels, r->own.p, r->own.n);
 
-    if (r->no >> TASK_SLOT_BITS == 0 || slot >= e->store.max ||
+    if (r->no >> TASK_SLOT_BITS == 0 ||
         (slot < e->store.n_slots && task_number(&e->store, slot) >> TASK_SLOT_BITS != 0 &&
          task_number(&e->store, slot) != r->no))
         return SQ_EPROTO;

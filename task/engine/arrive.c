@@ -145,7 +145,9 @@ static void reach_state(struct engine *e, task_slot slot, enum task_state s)
 int arrive_task(struct engine *e, const struct trec *r)
 {
     task_slot slot = task_slot_of(r->no);
-    int rc = r->state == TASK_FREE || r->attempts > ATTEMPTS_MAX ? SQ_EPROTO : begin(e, r);
+    bool possible = r->state != TASK_FREE && r->attempts <= ATTEMPTS_MAX &&
+                    (r->state != TASK_RUNNING || r->attempts > 0);
+    int rc = possible ? begin(e, r) : SQ_EPROTO;
     struct task *t;
 
     if (rc < 0)

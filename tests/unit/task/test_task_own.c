@@ -178,3 +178,28 @@ Test(own, a_patch_changes_all_that_it_has_or_nothing)
     rig_compare(&r);
     rig_fini(&r);
 }
+
+/* max_tasks was lowered: its slot is above it. */
+Test(own, what_is_above_a_lower_limit_is_spared_as_well)
+{
+    const struct call_failed f = { .delay_ms = 1000, .spared = true,
+                                   .how.end = ATTEMPT_UNANSWERED };
+    struct task_rules rules;
+    struct enginerig r;
+    uint64_t lease;
+    task_no no;
+
+    rules_default(&rules);
+    rules.max_attempts = 1;
+    rig_init(&r, &rules);
+    for (unsigned i = 0; i < 2; i++) {
+        rig_submit(&r, (struct submit){ .body = 1 });
+        no = rig_take(&r, &lease);
+    }
+    engine_limit(&r.e, 1);
+    cr_assert_eq(engine_call_failed(&r.e, no, lease, &f), 0);
+    cr_expect_eq(rig_state(&r, no), TASK_RETRYING);
+    rig_flush(&r);
+    rig_compare(&r);
+    rig_fini(&r);
+}

@@ -164,3 +164,18 @@ Test(replay, a_submission_that_failed_leaves_the_moment_of_the_log_as_it_was)
     cr_expect_eq(r.e.at, RIG_START + 5000);
     rig_fini(&r);
 }
+
+Test(replay, what_runs_has_begun_once)
+{
+    struct trec snap = { .kind = TREC_SNAP }, t = { .kind = TREC_TASK, .no = 1u << TASK_SLOT_BITS,
+                                                    .name = { "q", 1 }, .state = TASK_RUNNING,
+                                                    .lease = 1, .until = RIG_START };
+    struct enginerig r;
+
+    rig_init(&r, NULL);
+    cr_assert_eq(engine_apply(&r.e, &snap), 0);
+    cr_expect_eq(engine_apply(&r.e, &t), SQ_EPROTO);
+    t.attempts = 1;
+    cr_expect_eq(engine_apply(&r.e, &t), 0);
+    rig_fini(&r);
+}

@@ -47,7 +47,10 @@ static json_t *holds(const struct mng_pool_view *v)
         left -= n;
         add_hold(list, task_hold_word(h), task_hold_says(h), n);
     }
-    add_hold(list, "workers", "workers", left);
+    if (v->def->endpoint[0] != '\0')
+        add_hold(list, "endpoint", "its endpoint", left);
+    else
+        add_hold(list, "workers", "workers", left);
     return list;
 }
 

@@ -3,7 +3,7 @@
 import { $, el, put } from './dom.js';
 import { Refused } from './api.js';
 
-let changed = () => {};
+let changed = () => {}, asked = 0;
 
 export function begin(onChanged) {
   changed = onChanged;
@@ -29,11 +29,13 @@ function typed(name) {
 // of what todo() returned. todo(goOn): the change, or throws what is wrong with it. Of many calls it
 // asks goOn(text) after each: that says how far it is; false: the operator wants no more.
 export function ask(question, yes, body, todo, done, name) {
-  const d = $('ask'), form = $('ask-form');
+  const d = $('ask'), form = $('ask-form'), mine = ++asked;
+  const isOpen = () => d.open && mine === asked; // another question may be open by now
   const goOn = text => {
+    if (!isOpen()) return false;
     put($('ask-far'), text);
     put($('ask-no'), 'Stop here');
-    return d.open;
+    return true;
   };
   if (name) body = [...body, typed(name)];
   put($('ask-head'), question);
@@ -50,12 +52,14 @@ export function ask(question, yes, body, todo, done, name) {
     put($('ask-why'), '');
     try {
       const got = await todo(goOn);
-      d.close();
+      if (isOpen()) d.close();
       say(typeof done === 'function' ? done(got) : done);
       changed();
     } catch (x) {
-      put($('ask-why'), x instanceof Refused ? x.message : 'No answer: ' + x.message +
-        '. It may have happened: look before you try again.');
+      const why = x instanceof Refused ? x.message : 'No answer: ' + x.message +
+        '. It may have happened: look before you try again.';
+      if (!isOpen()) return say(`${question} ${why}`);
+      put($('ask-why'), why);
       $('ask-yes').disabled = false;
     }
   };

@@ -65,7 +65,7 @@ const SENTENCES = {
   draw_made: e => `Queue ${e.queue}: the positions of ${e.count} early people in #${e.seg} are drawn`,
   release_by_hand: e => `Queue ${e.queue}: ${e.n} released by hand`,
   drain: e => `Node ${e.node}: drain ${e.on === '1' ? 'begun' : 'ended'}`,
-  changed: e => `${e.by} changed ${e.queue || e.pool || e.node}: ${String(e.change).replace(/(^| )([\w.]+)=/g, '$1$2: ')}`,
+  changed: e => `${e.by} changed ${e.endpoint || e.queue || e.pool || e.node}: ${String(e.change).replace(/(^| )([\w.]+)=/g, '$1$2: ')}`,
   operator: e => `${e.who}: ${taskOrder(e.what) ? taskOrder(e.what).join(': ') : e.did === 'POST' ? e.what.split('/').slice(-2).reverse().join(' ') : e.did + ' ' + e.what}`,
   segment_opened: e => `#${e.seg} opened for ${e.queue} on ${e.node}`,
   segment_sealed: e => `#${e.seg} of ${e.queue} is sealed (${e.joined} joined)`,

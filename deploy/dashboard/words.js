@@ -149,13 +149,15 @@ export function taskOrder(path) {
   return m && [m[1], { cancel: 'tasks cancelled', redrive: 'dead tasks wait again', stop: 'redrive stopped', discard: 'dead tasks discarded' }[m[2]] || m[2]];
 }
 
+const DROPPED = { pool: 'removed, with its tasks', endpoint: 'removed, with its pools and their tasks' };
+
 export function changeWords(a) {
   const what = a.name ? a.name + ': ' : '', order = taskOrder(a.path);
   const verb = a.path.split('/').pop();
   if (order) return order.join(': ') + (a.query ? ` (${[...new URLSearchParams(a.query)].map(x => x.join(' ')).join(', ')})` : '');
   if (a.changes && a.changes.length)
     return what + a.changes.map(c => `${c.key} ${short(c.from)} → ${short(c.to)}`).join(', ');
-  if (a.kind === 'pool' && a.method !== 'POST') return what + (a.method === 'DELETE' ? 'removed, with its tasks' : a.status === 201 ? 'made' : 'defined anew, as it was');
+  if (DROPPED[a.kind] && a.method !== 'POST') return what + (a.method === 'DELETE' ? DROPPED[a.kind] : a.status === 201 ? 'made' : 'defined anew, as it was');
   if (verb === 'release') return `${what}released ${new URLSearchParams(a.query).get('n')} by hand`;
   if (a.kind === 'queue' && a.method === 'PUT') return what + (a.status === 201 ? 'made' : 'defined anew, as it was');
   if (a.kind === 'queue' && a.method === 'DELETE') return what + 'deleted';

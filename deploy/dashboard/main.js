@@ -12,7 +12,7 @@ import { bySlots, changeWords, etaOf, inLine, knowMetrics, limitWords, problemsO
 
 const EVERY_MS = 1000, OLD_MS = 4000, KEPT_EVENTS = 400, AUDIT_N = 50;
 let chosen = location.hash.startsWith('#queue=') ? decodeURIComponent(location.hash.slice(7)) : '';
-let timer, looking = false, answeredAt = 0, events = [], since = 0, live = null, history = null, historyOf = '', historyAt = 0;
+let timer, looking = false, answeredAt = 0, wrong = '', events = [], since = 0, live = null, history = null, historyOf = '', historyAt = 0;
 
 /* ---- signing in ---- */
 
@@ -29,6 +29,7 @@ function askToken(why) {
 }
 
 function begin() {
+  wrong = '';
   $('sign').hidden = true;
   $('all').hidden = false;
   $('out').hidden = false;
@@ -50,6 +51,7 @@ async function look() {
     take(live.events);
     show();
     await Promise.all([lookAtHistory(), tasks.lookCloser(live)]);
+    wrong = '';
   } catch (e) {
     await noAnswer(e);
   }
@@ -59,7 +61,7 @@ async function look() {
 }
 
 async function noAnswer(e) {
-  if (!(e instanceof api.Refused)) return;
+  wrong = e.message;
   if (e.status === 401) {
     api.forget();
     askToken('queuemng does not know this token.');
@@ -84,12 +86,17 @@ async function showLeader() {
 // The sparklines and the log of changes: as often as there is a new point.
 async function lookAtHistory() {
   if (historyOf === chosen && Date.now() - historyAt < 5000) return;
+  const of = chosen;
   historyAt = Date.now();
-  historyOf = chosen;
-  const [h, a] = await Promise.all([chosen ? api.get('history?queue=' + api.enc(chosen)) : null, api.get('audit?n=' + AUDIT_N)]);
-  history = h;
+  const [h, a] = await Promise.allSettled([of ? api.get('history?queue=' + api.enc(of)) : null, api.get('audit?n=' + AUDIT_N)]);
+  [history, historyOf] = [h.value || null, of];
   showTiles();
-  showAudit(a.entries);
+  if (a.value) showAudit(a.value.entries);
+  for (const x of [h, a]) {
+    if (!x.reason) continue;
+    historyAt = 0; // it is asked again at once
+    throw x.reason;
+  }
 }
 
 function take(more) {
@@ -104,7 +111,8 @@ function stale() {
   const old = Date.now() - answeredAt;
   const late = answeredAt > 0 && old > OLD_MS;
   document.body.classList.toggle('stale', late);
-  put($('link'), !$('sign').hidden ? '' : !answeredAt ? 'asking …' : late ? `NO ANSWER from queuemng for ${span(old)}: what is shown is old` : 'live');
+  put($('link'), !$('sign').hidden ? '' : late ? `NO ANSWER from queuemng for ${span(old)}: what is shown is old${wrong ? ` (${wrong})` : ''}`
+    : wrong ? 'not answered: ' + wrong : answeredAt ? 'live' : 'asking …');
   if (!late) return;
   mark($('verdict'), 'class', 'bad');
   put($('word'), 'NO ANSWER from queuemng');

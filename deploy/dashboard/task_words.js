@@ -32,6 +32,21 @@ export function poolsSum(pools) {
   return `${upper(tasks(n))} ${n === 1 ? 'waits' : 'wait'}, ${number(sum('running'))} run; ${rate(sum('accepted_per_s'))} a second arrive, ${rate(sum('started_per_s'))} start.`;
 }
 
+/* ---- endpoints ---- */
+
+export const endpointWord = e => e.paused ? ['PAUSED', 'warn'] : !e.open ? ['OPEN', 'good']
+  : [e.open < e.nodes ? `DOWN at ${e.open} of ${e.nodes} nodes` : 'DOWN', 'bad'];
+
+// While no task waits no probe is sent: it may be up again.
+function endpointProblem(e, pools) {
+  const waiting = pools.filter(p => p.endpoint === e.name).reduce((n, p) => n + p.waiting, 0);
+  if (e.paused) return waiting ? ['warn', `Endpoint ${e.name} is PAUSED, ${tasks(waiting)} in line`] : null;
+  if (!e.open) return null;
+  return [waiting && e.open === e.nodes ? 'bad' : 'warn', `Endpoint ${e.name} is DOWN at ${e.open} of ${things(e.nodes, 'task node')}: its calls fail, only probes are sent; ${tasks(waiting)} in line`];
+}
+
+/* ---- problems ---- */
+
 const poolProblem = p => [
   p.away ? ['bad', poolSays(p)] : null,
   p.paused && p.waiting ? ['warn', `Pool ${p.pool} is PAUSED, ${tasks(p.waiting)} in line`] : null,
@@ -47,14 +62,27 @@ function taskNodeProblem(n) {
 
 export function tasksProblems(t) {
   const none = t.pools.length && !t.nodes.some(n => n.up) ? ['bad', 'No task node is connected: no task is taken in, none starts'] : null;
-  return [none, ...t.nodes.map(taskNodeProblem), ...t.pools.flatMap(poolProblem)].filter(Boolean);
+  return [none, ...t.nodes.map(taskNodeProblem), ...t.endpoints.map(e => endpointProblem(e, t.pools)), ...t.pools.flatMap(poolProblem)].filter(Boolean);
 }
 
-// What the pool's definition lets a task do.
-export function rulesOf(d) {
-  const limit = (l, of) => [l && l.rate_per_s ? `${rate(l.rate_per_s)} a second ${of}` : '', l && l.max_concurrent ? `${number(l.max_concurrent)} at the same time ${of}` : ''];
-  const v = [...limit(d.queue, 'in each queue'), ...limit(d.key, 'for each key'), ...limit(d.subkey, 'for each key below it')].filter(Boolean);
-  return v.length ? `At most ${v.join(', ')}.` : 'No rate and no concurrency is set: every task in line may start.';
+/* ---- rules ---- */
+
+const limit = (l, of) => [l && l.rate_per_s ? `${rate(l.rate_per_s)} a second ${of}` : '', l && l.max_concurrent ? `${number(l.max_concurrent)} at the same time ${of}` : ''];
+const atMost = v => v.some(Boolean) ? `At most ${v.filter(Boolean).join(', ')}.` : '';
+
+// What the pool's definition lets a task do; endpoints: all.
+export function rulesOf(pool, endpoints) {
+  const d = pool.def, to = d.endpoint ? endpoints.find(e => e.name === d.endpoint) : null;
+  const limits = [
+    atMost([...limit(d.queue, 'in each queue'), ...limit(d.key, 'for each key'), ...limit(d.subkey, 'for each key below it')]),
+    atMost(d.keys.slice(0, 5).flatMap(k => limit(k, 'for each key ' + k.match))),
+    d.keys.length > 5 ? `${things(d.keys.length - 5, 'other pattern')} of keys: segqctl pool show ${pool.pool}.` : '',
+    d.limits.length ? `The pool starts by metrics (${d.limits.map(l => l.metric).join(', ')})` + (pool.limited_by ? `: now ${rate(pool.rate_per_s)} a second, by ${pool.limited_by}.` : '.') : '',
+    atMost(limit(to, 'to the endpoint')),
+    d.order === 'strict' ? 'The next task of a key begins when the one before it is over.' : '',
+  ].filter(Boolean);
+  const calls = d.endpoint ? `Its tasks are calls to the endpoint ${d.endpoint}. ` : '';
+  return calls + (limits.join(' ') || 'No rate and no concurrency is set: every task in line may start.');
 }
 
 /* ---- partitions ---- */
@@ -66,6 +94,13 @@ export function partWord(p) {
 }
 
 /* ---- limits, tasks ---- */
+
+const took = ms => ms < 2000 ? Math.round(ms) + ' ms' : span(ms);
+
+// One attempt that has ended, or how the task did.
+export const attemptOf = h => h.end + (h.status ? ' ' + h.status : '') + (h.reason ? ': ' + h.reason : '') +
+  `; ${clock(1000 * (h.started_at || h.ended_at))}` + (h.started_at ? `, took ${took(1000 * (h.ended_at - h.started_at))}` : '') +
+  (h.retry_at ? `; again from ${clock(1000 * h.retry_at)}` : '');
 
 const LIMITS = { rate: 'its rate', max_concurrent: 'as many run as may', pause: 'a pause' };
 export const limitsOf = k => k.limits.map(l => LIMITS[l] || l).join(', ') + (k.limited_until ? `, until ${clock(1000 * k.limited_until)}` : '');

@@ -10,9 +10,9 @@ import * as api from './api.js';
 import { ask, p, say } from './ask.js';
 import { tiles_show } from './draw.js';
 import { things } from './words.js';
-import { heldBy, KINDS, limitsOf, orderOf, partWord, poolSays, poolWord, rulesOf } from './task_words.js';
+import { attemptOf, endpointWord, heldBy, KINDS, limitsOf, orderOf, partWord, poolSays, poolWord, rulesOf } from './task_words.js';
 
-const EVERY_MS = 5000, ROWS = 20;
+const EVERY_MS = 5000, ROWS = 20, ROWS_MAX = 1000; // the most that the API lists
 let live = null, pool = null;               // as in the last answer; the chosen one
 let queue = '', kind = KINDS[0], more = ROWS; // the queue that is looked into, and at which tasks
 let history = null, historyOf = '', queues = null, keys = null, tasks = null, lookedAt = 0, round = 0;
@@ -48,8 +48,12 @@ const level = (id, n, levelOf) => { // colours one column by its rows
   for (const [i, e] of [...$(id).tBodies[0].rows].entries()) mark(e.children[n], 'class', levelOf(i));
 };
 
+// Of an answer that is not there yet, or was refused: none.
+const rowsOf = (answer, name) => (answer && answer[name]) || [];
+
 // Below a list: nothing, or why it is empty; and what is not known.
 const below = (answer, rows, none) => !answer ? 'asking …'
+  : answer.wrong ? answer.wrong
   : answer.away.length ? `${things(answer.away.length, 'partition')} did not answer: what ${answer.away.length === 1 ? 'it has' : 'they have'} is not known.`
   : rows.length ? '' : none;
 
@@ -78,6 +82,21 @@ function showPools(pools) {
   }
 }
 
+/* ---- endpoints ---- */
+
+const ENDPOINTS = [
+  ['Endpoint', x => x.name, 'name', () => el('span')], ['State', x => endpointWord(x)[0]],
+  ['Rate', x => x.rate_per_s ? rate(x.rate_per_s) + '/s' : 'any', 'n'], ['At once', x => x.max_concurrent ? number(x.max_concurrent) : 'any', 'n'],
+  ['Under way', x => number(x.in_flight), 'n'], ['Succeeded', x => number(x.succeeded), 'n'], ['Failed', x => number(x.failed), 'n'],
+  ['Mean time', x => x.succeeded + x.failed ? number(x.ms / (x.succeeded + x.failed)) + ' ms' : '–', 'n'], ['URL', x => x.url],
+];
+
+function showEndpoints(endpoints) {
+  $('endpoints').hidden = !endpoints.length;
+  table('te', ENDPOINTS, endpoints, x => x.name);
+  level('te', 1, i => 'state ' + endpointWord(endpoints[i])[1]);
+}
+
 /* ---- a pool ---- */
 
 const perS = h => h === null ? '–' : rate(h) + '/s';
@@ -101,7 +120,7 @@ function showPool() {
   put($('tp-state'), word);
   mark($('tp-state'), 'class', 'word ' + is);
   put($('tp-says'), poolSays(pool));
-  put($('tp-rules'), pool.def ? rulesOf(pool.def) : '');
+  put($('tp-rules'), pool.def ? rulesOf(pool, live.tasks.endpoints) : '');
   put($('tp-pause'), pool.paused ? 'Resume …' : 'Pause …');
   tiles_show($('tp-tiles'), TILES, pool, historyOf === pool.pool ? history : null);
   const parts = pool.partitions || [];
@@ -127,7 +146,7 @@ function showQueues() {
   const pattern = Boolean(pool) && pool.pool.endsWith('*');
   $('pool-queues').hidden = !pattern;
   if (!pattern) return;
-  const rows = queues ? queues.queues : [];
+  const rows = rowsOf(queues, 'queues');
   table('tqs', QUEUES, rows, x => x.queue);
   $('tqs').hidden = !rows.length;
   for (const e of $('tqs').tBodies[0].rows) mark(e.firstChild.firstChild, 'aria-current', String(e.dataset.key === queue));
@@ -143,7 +162,7 @@ const TASKS = [['Task', x => x.id, 'name', x => el('button', { type: 'button', c
 
 // The queue's own figures are in the list of the busiest: all that has dead ones is.
 function showRedrive() {
-  const own = queues && queues.queues.find(x => x.queue === queue);
+  const own = rowsOf(queues, 'queues').find(x => x.queue === queue);
   $('tq-redrive').hidden = !own || !own.redriving;
   if (own) put($('tq-redrive'), `A redrive goes on: its dead wait again, ${number(own.dead)} are still to come.`);
 }
@@ -151,18 +170,18 @@ function showRedrive() {
 function showQueue() {
   $('tq').hidden = !pool || !queue;
   if ($('tq').hidden) return;
-  put($('tq-name'), queue);
+  put($('tq-name'), 'Queue ' + queue); // its pool may have the same name
   showRedrive();
-  table('keys', KEYS, keys ? keys.keys : [], x => x.key);
-  $('keys').hidden = !keys || !keys.keys.length;
-  put($('keys-none'), below(keys, keys && keys.keys, 'No key has a task in line.'));
+  const hottest = rowsOf(keys, 'keys'), rows = rowsOf(tasks, 'tasks');
+  table('keys', KEYS, hottest, x => x.key);
+  $('keys').hidden = !hottest.length;
+  put($('keys-none'), below(keys, hottest, 'No key has a task in line.'));
   list($('kinds'), KINDS, k => k[0], k => el('button', { type: 'button', on: { click: () => { kind = k; more = ROWS; tasks = null; showQueue(); look(); } } }, k[0]),
     (e, k) => mark(e, 'aria-pressed', String(k === kind)));
-  const rows = tasks ? tasks.tasks : [];
   table('tasks-of', TASKS, rows, x => x.id);
   $('tasks-of').hidden = !rows.length;
   put($('tasks-none'), below(tasks, rows, kind[2]));
-  $('tasks-more').hidden = !tasks || !tasks.next || more >= 1000;
+  $('tasks-more').hidden = !tasks || !tasks.next || more >= ROWS_MAX;
 }
 
 const pathOf = word => `task-queues/${api.enc(queue)}/tasks${word}`;
@@ -210,12 +229,20 @@ function askCancel() {
 const line = (name, text) => text === null || text === undefined || text === '' ? [] : [el('dt', {}, name), el('dd', {}, String(text))];
 const moment = s => s ? clock(1000 * s) : '';
 
+// What has been tried: of many attempts the last ones.
+const historyLines = t => [
+  ...line('Earlier', t.earlier_attempts ? things(t.earlier_attempts, 'attempt') : ''),
+  ...(t.history || []).flatMap(h => line(h.attempt ? 'Attempt ' + h.attempt : 'End', attemptOf(h))),
+];
+
 function taskLines(t) {
   return [
     ...line('Because', t.because), ...line('Queue', t.queue), ...line('Key', t.key),
     ...line('Place', t.position ? `${number(t.position)} in its queue, ${number(t.ahead_of_key)} before it in its key` : ''),
-    ...line('Limited by', t.limited_by), ...line('Until', moment(t.limited_until)), ...line('Since', moment(t.entered_at)), ...line('Ends', moment(t.ends_at)),
-    ...line('Attempts', number(t.attempts)), ...line('Priority', t.priority), ...line('Task node', t.node), ...line('Token', t.task),
+    ...line('Limited by', t.limited_by), ...line('Until', moment(t.limited_until)), ...line('Since', moment(t.entered_at)),
+    ...line('Started', moment(t.started_at)), ...line('Ended', moment(t.ended_at)), ...line('Ends', moment(t.ends_at)),
+    ...line('Attempts', number(t.attempts)), ...historyLines(t),
+    ...line('Priority', t.priority), ...line('Labels', t.labels.join(', ')), ...line('Task node', t.node), ...line('Token', t.task),
   ];
 }
 
@@ -245,18 +272,21 @@ async function openTask(id) {
 
 /* ---- asking ---- */
 
+// The answer; of a question that was refused, what is wrong with it: its list says so.
+const answerOf = path => api.get(path).catch(e => ({ wrong: e instanceof api.Refused ? e.message : 'No answer: ' + e.message, away: [] }));
+
 // What live has not: the history of the pool, its queues, a queue's keys and tasks.
 async function look() {
   lookedAt = Date.now();
   const mine = ++round, name = pool.pool, q = queue, states = kind[1];
   const [h, qs, k, t] = await Promise.all([
-    api.get('history?pool=' + api.enc(name)),
-    api.get(`task-queues/busiest?pool=${api.enc(name)}&top=20`),
-    q ? api.get(pathOf('/keys?top=20')) : null,
-    q ? api.get(pathOf(`?n=${more}&state=${states}`)) : null,
+    answerOf('history?pool=' + api.enc(name)),
+    answerOf(`task-queues/busiest?pool=${api.enc(name)}&top=20`),
+    q ? answerOf(pathOf('/keys?top=20')) : null,
+    q ? answerOf(pathOf(`?n=${more}&state=${states}`)) : null,
   ]);
   if (mine !== round) return; // another question is younger
-  [history, historyOf, queues, keys, tasks] = [h, name, qs, k, t];
+  [history, historyOf, queues, keys, tasks] = [h.wrong ? null : h, name, qs, k, t];
   showAll();
 }
 
@@ -283,7 +313,9 @@ export function show(now) {
     [queue, more, keys, tasks, queues, lookedAt] = [want.queue, ROWS, null, null, historyOf === want.pool ? queues : null, 0];
     historyOf = historyOf === want.pool ? historyOf : '';
   }
+  put($('tp-unknown'), want.pool && !pool ? `There is no pool ${want.pool}.` : '');
   showPools(live.tasks.pools);
+  showEndpoints(live.tasks.endpoints);
   showAll();
 }
 
@@ -293,7 +325,7 @@ export function begin() {
   $('redrive-stop').addEventListener('click', askStop);
   $('discard').addEventListener('click', askDiscard);
   $('task-close').addEventListener('click', () => $('task').close());
-  $('tasks-more').addEventListener('click', () => { more *= 4; look(); });
+  $('tasks-more').addEventListener('click', () => { more = Math.min(ROWS_MAX, more * 4); look(); });
   form('f-redrive', askRedrive);
   form('f-cancel', askCancel);
   form('f-queue', () => { if ($('queue-name').value.trim()) location.hash = to(pool.pool, $('queue-name').value.trim()); });

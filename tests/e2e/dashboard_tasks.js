@@ -144,6 +144,60 @@ async function whyOfOne() {
   await c.close();
 }
 
+// Nothing is asked for ever: what was refused, and why, stands where the answer would be.
+async function wrongLinks() {
+  const { c, page } = await dashboard('#pool=typo');
+  await claimUntil('a pool that is not there is told', async () => await page.locator('#tp-unknown').innerText() === 'There is no pool typo.');
+  await page.goto(k.ADMIN + '/#pool=ride%2F*&queue=ride%2FEU!');
+  for (const list of ['keys', 'tasks'])
+    await claimUntil(`a queue's name that cannot be is told of its ${list}`, async () => /queue/.test(await page.locator(`#${list}-none`).innerText()));
+  await claimUntil('the other answers are shown', async () => await cell(page, 'tqs', 'ride/eu', 'Waiting') === '56');
+  await k.accessible(page, 'tasks, a wrong link');
+  await page.route('**/v1/admin/live*', r => r.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"detail":"it starts"}' }));
+  await claimUntil('why there is no answer is told', async () => (await page.locator('#link').innerText()).includes('it starts'));
+  await c.close();
+}
+
+const json = body => ({ status: 200, contentType: 'application/json', body: JSON.stringify(body) });
+
+async function manyTasks() {
+  const { c, page } = await dashboard(EU);
+  const asked = [];
+  await page.route('**/task-queues/ride%2Feu/tasks?*', async r => {
+    asked.push(Number(new URL(r.request().url()).searchParams.get('n')));
+    await r.fulfill(json({ tasks: [], away: [], next: 'more' }));
+  });
+  for (const n of [20, 80, 320, 1000]) {
+    await claimUntil(`${n} tasks are asked for`, async () => asked.includes(n));
+    if (n < 1000) await page.locator('#tasks-more').click();
+  }
+  await claimUntil('and no more than the API has', async () => await page.locator('#tasks-more').isHidden());
+  claim('never', Math.max(...asked) === 1000, String(asked));
+  await c.close();
+}
+
+// An order of many calls that is stopped stays so, whatever is asked next.
+async function stopHere() {
+  const { c, page } = await dashboard(EU);
+  const held = [];
+  let calls = 0;
+  await page.route('**/tasks/redrive*', r => {
+    if (++calls < 2) return r.fulfill(json({ tasks: 1, away: [], next: 'more' }));
+    held.push(r);
+  });
+  await button(page, 'Redrive …').click();
+  await page.locator('#ask-yes').click();
+  await claimUntil('how far it is, is told', async () => await page.locator('#ask-far').innerText() === '1 task so far …' && held.length === 1);
+  await button(page, 'Stop here').click();
+  await button(page, 'Pause …').click();
+  await held[0].fulfill(json({ tasks: 1, away: [], next: 'more' }));
+  await claimUntil('it ends', async () => (await page.locator('#done').innerText()).startsWith('Stopped after 2 tasks'));
+  claim('no call follows', calls === 2, String(calls));
+  claim('the next question stays open', await page.locator('#ask-head').innerText() === 'Pause pool ride/*?' && await page.locator('#ask').isVisible());
+  await page.locator('#ask-no').click();
+  await c.close();
+}
+
 async function pauseAndResume() {
   const { c, page } = await dashboard(EU);
   await button(page, 'Pause …').click();
@@ -192,6 +246,44 @@ async function redriveAndDiscard() {
   await c.close();
 }
 
+// Of a worker's attempt: when, how it ended, and what the worker said.
+async function whatWasTried() {
+  const { task } = await submit('tried', { max_attempts: 1, labels: ['trip7'] });
+  const { tasks: [t] } = await take('tried', 1);
+  await call('POST', `/v1/tasks/${t.task}/nack`, { lease_id: t.lease_id, reason: 'no paper' });
+  const { c, page } = await dashboard('#pool=*&queue=tried');
+  await page.locator('#task-name').fill(task);
+  await page.keyboard.press('Enter');
+  await claimUntil('its attempts are told', async () => /Attempt 1\s+nack: no paper; [\d:]+, took/.test(await page.locator('#task-lines').innerText()));
+  claim('and its labels', /Labels\s+trip7/.test(await page.locator('#task-lines').innerText()), await page.locator('#task-lines').innerText());
+  await k.accessible(page, 'one task, dead');
+  await c.close();
+}
+
+// Nobody listens at port 1: its breaker opens.
+async function endpoints() {
+  await manager('PUT', 'endpoints/gen', { url: 'http://127.0.0.1:1', allow: ['127.0.0.0/8'], max_concurrent: 3, breaker: { ratio: 0.5, min: 1, open: '60s' } });
+  await k.until(() => submit('gen', { payload: undefined, path: '/img' }).then(() => true));
+  const { c, page } = await dashboard('#pool=gen');
+  await claimUntil('an endpoint that fails is down', async () => (await cell(page, 'te', 'gen', 'State')).startsWith('DOWN'));
+  await claimUntil('and above all', async () => (await page.locator('#problems').innerText()).includes('Endpoint gen is DOWN at 1 of'));
+  await claimUntil('its limits are the rules of its pool', async () => await page.locator('#tp-rules').innerText() ===
+    'Its tasks are calls to the endpoint gen. At most 3 at the same time to the endpoint.');
+  await manager('PATCH', 'endpoints/gen', { paused: true });
+  await submit('gen', { payload: undefined, path: '/img' });
+  await claimUntil('a pause is told', async () => await cell(page, 'te', 'gen', 'State') === 'PAUSED');
+  await claimUntil('and whom it keeps in line', async () => /Endpoint gen is PAUSED, \d tasks? in line/.test(await page.locator('#problems').innerText()));
+  await claimUntil('and by whom', async () => /^its endpoint \(\d\)$/.test(await cell(page, 'tp', 'gen', 'Held up by')));
+  await claimUntil('what happened has its name', async () => /changed gen: paused/.test(await page.locator('#events').innerText()));
+  await k.accessible(page, 'tasks, an endpoint');
+  await k.fits(page, 'tasks, an endpoint');
+  await k.shot(page, 'tasks-endpoint');
+  await manager('DELETE', 'endpoints/gen?final=true');
+  await claimUntil('its removal is told in words', async () => (await page.locator('#audit').innerText()).includes('gen: removed, with its pools and their tasks'));
+  await claimUntil('and it is gone', async () => await page.locator('#endpoints').isHidden());
+  await c.close();
+}
+
 // It stops, as a machine does that hangs.
 async function nodeDies() {
   const { c, page } = await dashboard(EU);
@@ -225,4 +317,5 @@ async function phoneAndDark() {
   }
 }
 
-k.main([empty, crowd, whyOfOne, pauseAndResume, redriveAndDiscard, phoneAndDark, nodeDies]);
+k.main([empty, crowd, whyOfOne, wrongLinks, manyTasks, stopHere, pauseAndResume, redriveAndDiscard, whatWasTried, endpoints, phoneAndDark,
+  nodeDies]);

@@ -33,15 +33,17 @@ enum closed { /* what stops the tasks of a queue or key: bits */
 /* Of 1 << bit: the rule of a pool that it is. */
 const char *closed_word(unsigned bit);
 
-/* What keeps a task in line from starting: the lowest level that is closed. name, word, words for
- * people. What none of them holds waits for a worker. */
+/* What keeps a task in line from starting: the lowest level that is closed; LIMITS: by metrics.
+ * name, word, words for people. What none of them holds waits for a worker. */
 #define TASK_HOLDS(X)                                                                    \
     X(KEY_RATE, "key_rate", "the rate of keys")                                          \
     X(KEY_AT_ONCE, "key_max_concurrent", "max_concurrent of keys")                       \
     X(QUEUE_RATE, "queue_rate", "the rate of the queue")                                 \
     X(QUEUE_AT_ONCE, "queue_max_concurrent", "max_concurrent of the queue")              \
     X(PAUSE, "pause", "a pause")                                                         \
-    X(ORDER, "order", "the one before it (order: strict)")
+    X(ORDER, "order", "the one before it (order: strict)")                               \
+    X(LIMITS, "limits", "the limits of the pool")                                        \
+    X(ENDPOINT, "endpoint", "its endpoint")
 
 enum task_hold {
 #define X(NAME, word, says) HOLD_##NAME,

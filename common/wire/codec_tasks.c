@@ -114,7 +114,8 @@ MESSAGE(endpoint_drop, EndpointDrop, NULL, NUM(epoch), NAME(name))
 MESSAGE(endpoint_status, EndpointStatus, NULL, NUM(epoch), ROWS(v, n, n_name, 0, ENDPOINTS_MAX),
         COL_TEXT(v, name, name, TASK_NAME_MAX), COL(v, serial, serial),
         COL_BYTE(v, breaker, breaker, 0, BREAKER_NSTATES - 1), COL(v, in_flight, in_flight),
-        COL(v, sent, sent), COL(v, succeeded, succeeded), COL(v, failed, failed), COL(v, ms, ms))
+        COL(v, sent, sent), COL(v, succeeded, succeeded), COL(v, failed, failed), COL(v, ms, ms),
+        COL_TEXT(v, unusable, unusable, ENDPOINT_WHY_MAX))
 
 MESSAGE(part_rate, PartRate, NULL, NUM(epoch), NUM(part), NUM(part_epoch),
         IN(rate, 0, RATE_PER_1000_S))
@@ -129,7 +130,8 @@ MESSAGE(part_status, PartStatus, NULL, NUM(epoch), ROWS(v, n, n_part, 0, PARTS_M
         COL(v, held[HOLD_KEY_AT_ONCE], held_key_at_once),
         COL(v, held[HOLD_QUEUE_RATE], held_queue_rate),
         COL(v, held[HOLD_QUEUE_AT_ONCE], held_queue_at_once), COL(v, held[HOLD_PAUSE], held_pause),
-        COL(v, held[HOLD_ORDER], held_order))
+        COL(v, held[HOLD_ORDER], held_order), COL(v, held[HOLD_LIMITS], held_limits),
+        COL(v, held[HOLD_ENDPOINT], held_endpoint))
 
 MESSAGE(task_do, TaskDo, NULL, NUM(part), NUM(epoch), NUM(verb), NUM(no), NAME(queue), NAME(key1),
         NAME(key2), NUM(states), NUM(after), NUM(most), NUM(rate), TEXT(label, LABEL_MAX))

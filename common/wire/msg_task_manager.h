@@ -20,6 +20,7 @@
 #define ENDPOINT_ANY       ((uint64_t)INT64_MAX)
 #define ENDPOINT_URL_MAX   1024
 #define ENDPOINT_FILE_MAX  255
+#define ENDPOINT_WHY_MAX   399
 #define ENDPOINT_ALLOW_MAX 32 /* networks */
 #define ENDPOINT_NET_MAX   49 /* bytes of a network as text */
 
@@ -135,6 +136,7 @@ struct endpoint_row {
     uint64_t in_flight; /* calls that may be at the target now */
     uint64_t sent, succeeded, failed; /* ever, since the node began */
     uint64_t ms; /* that all that ended took, together */
+    const char *unusable; /* why it cannot be called as it is defined; "": it can */
 };
 
 struct msg_endpoint_status { /* once a second, and at once behind ENDPOINT */

@@ -42,15 +42,13 @@ static json_t *holds(const struct mng_pool_view *v)
         return list;
     }
     for (enum task_hold h = 0; h < TASK_NHOLDS; h++) {
-        uint64_t n = u64_min(v->sum.held[h], left);
+        bool rest = h == HOLD_ENDPOINT && v->def->endpoint[0] != '\0'; /* no worker is missing */
+        uint64_t n = rest ? left : u64_min(v->sum.held[h], left);
 
         left -= n;
         add_hold(list, task_hold_word(h), task_hold_says(h), n);
     }
-    if (v->def->endpoint[0] != '\0')
-        add_hold(list, "endpoint", "its endpoint", left);
-    else
-        add_hold(list, "workers", "workers", left);
+    add_hold(list, "workers", "workers", left);
     return list;
 }
 
@@ -110,11 +108,11 @@ static void add_endpoint(void *list, const void *view)
     const struct mng_endpoint_view *v = view;
 
     (void)json_array_append_new(
-        list, json_pack("{s:s,s:s,s:b,s:I,s:f,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "name", v->def->name,
+        list, json_pack("{s:s,s:s,s:b,s:I,s:f,s:I,s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I}", "name", v->def->name,
                         "url", v->def->url, "paused", v->def->paused, "version", INT(v->version),
                         "rate_per_s", v->def->rate_per_s, "max_concurrent",
                         INT(v->def->max_concurrent), "nodes", INT(v->nodes), "open", INT(v->open),
-                        "in_flight", INT(v->sum.in_flight), "sent", INT(v->sum.sent), "succeeded",
+                        "half_open", INT(v->half_open), "unusable", v->unusable, "in_flight", INT(v->sum.in_flight), "sent", INT(v->sum.sent), "succeeded",
                         INT(v->sum.succeeded), "failed", INT(v->sum.failed), "ms", INT(v->sum.ms)));
 }
 

@@ -157,11 +157,14 @@ struct mng_part_moves mng_part_moves(const struct mng *m)
 void mng_each_endpoint(const struct mng *m, mng_each_fn fn, void *ctx)
 {
     each_endpoint(m, x) {
-        struct mng_endpoint_view v = { .def = &x->def, .version = x->version };
+        struct mng_endpoint_view v = { .def = &x->def, .version = x->version, .unusable = "" };
 
         each_share(x, s) {
             v.nodes += s->owner;
-            v.open += s->st.breaker != BREAKER_CLOSED;
+            v.open += s->st.breaker == BREAKER_OPEN;
+            v.half_open += s->st.breaker == BREAKER_PROBES;
+            if (s->unusable[0] != 0)
+                v.unusable = s->unusable;
             v.sum.in_flight += s->st.in_flight;
             v.sum.sent += s->st.sent;
             v.sum.succeeded += s->st.succeeded;
@@ -181,6 +184,7 @@ static struct mng_part_view part_view(const struct mpool *p, uint32_t share)
                                .share = share,
                                .up = x->confirmed,
                                .paused = p->def.paused,
+                               .endpoint = p->def.endpoint,
                                .peer = x->confirmed ? x->node->peer : 0,
                                .st = x->st };
 

@@ -35,8 +35,9 @@ SQ_CHECK int mng_endpoint_delete(struct mng *m, msec_t now_ms, const char *name,
 struct mng_endpoint_view {
     const struct endpoint_def *def;
     uint64_t version;
-    uint32_t nodes, open; /* that call it; of them, whose breaker is not closed */
-    struct endpoint_row sum; /* of what was reported last; its name is not set */
+    uint32_t nodes, open, half_open; /* that call it; of them, whose breaker is open, or tries */
+    const char *unusable; /* why a node cannot call it as it is defined; "" */
+    struct endpoint_row sum; /* of what was reported last; its texts are not set */
 };
 
 struct mng_pool_view {
@@ -55,6 +56,7 @@ struct mng_part_view {
     uint32_t share;
     bool up;                 /* its node has it in service */
     bool paused;             /* its pool: nothing is taken */
+    const char *endpoint;    /* that the pool's tasks are calls to; "": none */
     peer_no peer;            /* the link to that node; 0: none */
     struct part_status_row st;
 };

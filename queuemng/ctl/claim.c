@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/task/key_limit.h"
 #include "common/task/queue_name.h"
 #include "common/ticket/token.h"
 #include "queuemng/ctl_view/answer_view.h"
@@ -59,6 +60,16 @@ static int usage(const char *text)
     return CTL_USAGE;
 }
 
+/* ASCII without blanks. */
+static bool is_visible(const char *text)
+{
+    size_t n = 0;
+
+    while (text[n] > 0x20 && text[n] < 0x7f)
+        n++;
+    return n > 0 && text[n] == '\0';
+}
+
 /* What routers would refuse is not signed. */
 static int task_said(const struct ctl *c, struct claim_said *said)
 {
@@ -69,6 +80,11 @@ static int task_said(const struct ctl *c, struct claim_said *said)
         return usage("a task's queue is a name, or the beginning of one and a star (ride/*)");
     if (c->priority != NULL && (c->priority[0] < '0' || c->priority[0] > '7' || c->priority[1] != '\0'))
         return usage("--priority takes 0 to 7");
+    if (!is_visible(c->task) || strlen(c->task) > TASK_IDEM_MAX)
+        return usage("--task takes 1 to 128 visible ASCII characters");
+    if (c->task_key != NULL && !key_text_ok(c->task_key))
+        return usage("--task-key takes a key, or a key and one below it: tenant7/user42, each of at "
+                     "most 64 visible ASCII characters");
     said->task = c->task;
     said->task_key = c->task_key;
     said->priority = c->priority != NULL ? c->priority[0] - '0' : 0;

@@ -427,6 +427,21 @@ static int say_unknown(int argc, char **argv)
     return CTL_USAGE;
 }
 
+/* What a command would ignore is refused: it would do something else than was meant. */
+static bool takes_options(const struct ctl *c, const struct cmd *d)
+{
+    bool claim = d->run == cmd_claim, labels = d->run == cmd_task_list || d->run == cmd_task_cancel_all;
+    const char *name = c->label != NULL && !labels      ? "label"
+                       : c->task != NULL && !claim      ? "task"
+                       : c->task_key != NULL && !claim  ? "task-key"
+                       : c->priority != NULL && !claim  ? "priority"
+                                                        : NULL;
+
+    if (name != NULL)
+        fprintf(stderr, "segqctl: %s does not take --%s\n", d->words, name);
+    return name == NULL;
+}
+
 int cmd_run(struct ctl *c, int argc, char **argv)
 {
     const struct cmd *d = cmd_find(argc, argv);
@@ -436,10 +451,8 @@ int cmd_run(struct ctl *c, int argc, char **argv)
         return say_unknown(argc, argv);
     words = strchr(d->words, ' ') != NULL ? 2 : 1;
     argc -= words;
-    if (c->label != NULL && d->run != cmd_task_list && d->run != cmd_task_cancel_all) {
-        fprintf(stderr, "segqctl: %s does not take --label\n", d->words);
+    if (!takes_options(c, d))
         return CTL_USAGE;
-    }
     if (argc < d->min || (d->max >= 0 && argc > d->max)) {
         fprintf(stderr, "usage: segqctl %s %s\n", d->words, d->takes);
         return CTL_USAGE;

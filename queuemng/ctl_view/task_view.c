@@ -9,6 +9,11 @@
 
 /* ---- pools and nodes ---- */
 
+static bool is_there(const char *s)
+{
+    return strcmp(s, "-") != 0;
+}
+
 static void put_table(struct buf *b, struct table *t, const char *none)
 {
     if (table_rows(t) > 0)
@@ -141,8 +146,10 @@ void view_endpoints(struct buf *b, const json_t *doc)
 
         table_cell(&t, "%s", ctl_str(x, "name"));
         table_cell(&t, "%s", json_is_true(json_object_get(x, "paused")) ? "paused"
+                             : is_there(ctl_str(x, "unusable"))         ? "unusable"
                              : ctl_u64(x, "open") > 0                   ? "down"
-                                                                        : "open");
+                             : ctl_u64(x, "half_open") > 0              ? "half-open"
+                                                                        : "up");
         most_cell(&t, ctl_f64(x, "rate_per_s"), "/s");
         most_cell(&t, ctl_f64(x, "max_concurrent"), "");
         table_u64(&t, ctl_u64(x, "nodes"));
@@ -154,6 +161,14 @@ void view_endpoints(struct buf *b, const json_t *doc)
         table_cell(&t, "%s", ctl_str(x, "url"));
     }
     put_table(b, &t, "no endpoints\n");
+    json_array_foreach(json_object_get(doc, "endpoints"), i, x) {
+        if (!is_there(ctl_str(x, "unusable")))
+            continue;
+        ctl_clean(b, ctl_str(x, "name"));
+        buf_str(b, " is unusable: ");
+        ctl_clean(b, ctl_str(x, "unusable"));
+        buf_byte(b, '\n');
+    }
 }
 
 /* As routers do it; or the pattern itself. */
@@ -192,11 +207,6 @@ bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
 }
 
 /* ---- tasks ---- */
-
-static bool is_there(const char *s)
-{
-    return strcmp(s, "-") != 0;
-}
 
 static void moment_cell(struct table *t, double at_s)
 {
@@ -341,7 +351,10 @@ static void attempt_line(struct buf *b, const json_t *h)
     ctl_moment(b, started > 0 ? started : ended);
     if (started > 0) {
         buf_str(b, ", took ");
-        ctl_span(b, ended - started);
+        if (ended - started < 10)
+            buf_printf(b, "%.0f ms", 1000 * (ended - started));
+        else
+            ctl_span(b, ended - started);
     }
     buf_str(b, ": ");
     ctl_clean(b, ctl_str(h, "end"));
@@ -367,7 +380,7 @@ static void history_lines(struct buf *b, const json_t *task)
     if (json_array_size(json_object_get(task, "history")) > 0)
         buf_str(b, "history\n");
     if (earlier > 0)
-        buf_printf(b, "  %" PRIu64 " attempts before these\n", earlier);
+        buf_printf(b, "  %" PRIu64 " attempt%s before these\n", earlier, earlier == 1 ? "" : "s");
     json_array_foreach(json_object_get(task, "history"), i, h)
         attempt_line(b, h);
 }

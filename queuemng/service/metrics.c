@@ -172,7 +172,7 @@ static void task_pages(struct buf *b, const struct mng *m)
                  "Partitions that no task node has in service");
     mng_each_pool(m, pool_away, b);
     metrics_head(b, "segq_tasks_held", METRIC_GAUGE,
-                 "Of the tasks in line, those that a limit holds up; the others wait for a worker");
+                 "Of the tasks in line, those that something holds up; the others wait for a worker");
     mng_each_pool(m, pool_held, b);
     metrics_head(b, "segq_tasks_paused", METRIC_GAUGE, "Is the pool paused");
     mng_each_pool(m, pool_paused, b);

@@ -82,7 +82,8 @@ struct mshare { /* one node's, of one endpoint */
     bool confirmed;          /* the node has said that `serial` is in force */
     msec_t told_ms;          /* ENDPOINT, ENDPOINT_DROP */
     msec_t left_ms;          /* since when it is no owner */
-    struct endpoint_row st;  /* as reported last; its name is not set */
+    struct endpoint_row st;  /* as reported last; its texts are not set */
+    char unusable[ENDPOINT_WHY_MAX + 1]; /* of it */
     struct list_node in;
 };
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/task/eta.h"
 #include "common/task/state.h"
 #include "common/ticket/task_token.h"
 
@@ -72,6 +73,25 @@ static json_t *limits(uint8_t closed)
     return list;
 }
 
+static bool is_call(const struct mng_part_view *p)
+{
+    return p->endpoint != NULL && p->endpoint[0] != '\0';
+}
+
+static void waits_for_call(const struct msg_task_get_ans *m, const char *endpoint, char *out,
+                           size_t cap)
+{
+    if (m->eta == TASK_ETA_CONCURRENCY)
+        snprintf(out, cap, "as many calls of its endpoint %s are under way as may be at the same time "
+                 "(max_concurrent)", endpoint);
+    else if (m->eta == TASK_ETA_RATE && m->eta_ms != 0)
+        snprintf(out, cap, "its endpoint %s lets it go later: by its rate, or since the target said "
+                 "so (Retry-After)", endpoint);
+    else
+        snprintf(out, cap, "no limit stops it: its endpoint %s is called for it after those before it",
+                 endpoint);
+}
+
 static void waits_for(const struct msg_task_get_ans *m, const struct mng_part_view *p, char *out,
                       size_t cap)
 {
@@ -81,6 +101,11 @@ static void waits_for(const struct msg_task_get_ans *m, const struct mng_part_vi
 
     if (p->paused)
         snprintf(out, cap, "its pool %s is paused: no task of it starts", p->pool);
+    else if (m->eta == TASK_ETA_ENDPOINT)
+        snprintf(out, cap, "its endpoint %s is down, or cannot be used: `segqctl endpoint list`",
+                 p->endpoint);
+    else if (m->eta == TASK_ETA_PAUSED && is_call(p) && (m->limited & CLOSED_PAUSE) == 0)
+        snprintf(out, cap, "its endpoint %s is paused: no call of it begins", p->endpoint);
     else if ((m->limited & CLOSED_AT_ONCE) != 0)
         snprintf(out, cap, "as many tasks of %s %s run as may run at the same time "
                  "(max_concurrent)", of, m->limited_by);
@@ -91,6 +116,8 @@ static void waits_for(const struct msg_task_get_ans *m, const struct mng_part_vi
     else if ((m->limited & CLOSED_RATE) != 0)
         snprintf(out, cap, "the rate of %s %s lets the next one start at limited_until", of,
                  m->limited_by);
+    else if (is_call(p))
+        waits_for_call(m, p->endpoint, out, cap);
     else
         snprintf(out, cap, "no limit stops it: a worker has to take it, after those before it");
 }
@@ -115,7 +142,8 @@ static void because(const struct msg_task_get_ans *m, const struct mng_part_view
                  m->attempts, last_end(m));
         break;
     case TASK_RUNNING:
-        snprintf(out, cap, "a worker has it: attempt %u; its lease ends at ends_at%s", m->attempts,
+        snprintf(out, cap, "%s: attempt %u; its lease ends at ends_at%s",
+                 is_call(p) ? "its call is under way" : "a worker has it", m->attempts,
                  m->stopping ? "; it was cancelled: this attempt is its last" : "");
         break;
     case TASK_DEAD:
@@ -229,7 +257,7 @@ static void conflict(struct admin_ans *a, enum task_do verb, const struct msg_ta
     else if (task_state_is_final(s))
         hint = "it is over";
     else if (verb == DO_RUN)
-        hint = "a worker has it";
+        hint = is_call(p) ? "its call is under way" : "a worker has it";
     admin_problem(a, 409, "conflict", "the task is %s: %s", is, hint);
 }
 

@@ -182,19 +182,18 @@ static bool read_by(struct admin_call *c, struct task_ask *q)
     return false;
 }
 
-/* "QUEUE/tasks", "QUEUE/tasks/WORD": no part of a queue's name is "tasks". */
+/* "QUEUE/tasks", "QUEUE/tasks/WORD": no part of a queue's name is "tasks" ("tasks-old" may be). */
 static bool split(const char *path, struct task_ask *q)
 {
     const char *end = strstr(path, "/tasks"), *word;
-    size_t n = end != NULL ? (size_t)(end - path) : 0;
 
-    if (end == NULL || !queue_name_ok(path, n))
+    while (end != NULL && end[strlen("/tasks")] != '\0' && end[strlen("/tasks")] != '/')
+        end = strstr(end + 1, "/tasks");
+    if (end == NULL || !queue_name_ok(path, (size_t)(end - path)))
         return false;
-    memcpy(q->queue, path, n);
+    memcpy(q->queue, path, (size_t)(end - path));
     word = end + strlen("/tasks");
-    q->verb = word[0] == '\0' ? DO_LIST
-              : word[0] == '/' ? order_of(word + 1, DO_KEYS, DO_DISCARD_ALL)
-                               : DO_NVERBS;
+    q->verb = word[0] == '\0' ? DO_LIST : order_of(word + 1, DO_KEYS, DO_DISCARD_ALL);
     return q->verb != DO_NVERBS;
 }
 

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "common/base/text.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/orders.h"
 #include "queuemng/tasks/table.h"
@@ -190,7 +191,8 @@ void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_en
             continue;
         }
         found->st = g->v[i];
-        found->st.name = NULL;
+        found->st.name = found->st.unusable = NULL;
+        copy_text(found->unusable, sizeof(found->unusable), g->v[i].unusable);
         found->confirmed = found->serial != 0 && g->v[i].serial == found->serial;
         if (found->confirmed)
             in_force(m, x, found);

@@ -12,12 +12,18 @@ static void open_up(struct breaker *b, const struct breaker_rules *r, msec_t now
     *b = (struct breaker){ .state = BREAKER_OPEN, .until = now + ms, .last_ms = ms };
 }
 
-bool breaker_lets(struct breaker *b, msec_t now)
+msec_t breaker_advance(struct breaker *b, msec_t now)
 {
     if (b->state == BREAKER_OPEN && now >= b->until) {
         b->state = BREAKER_PROBES;
         b->allowed = 1;
     }
+    return b->state == BREAKER_OPEN ? b->until : MSEC_NEVER;
+}
+
+bool breaker_lets(struct breaker *b, msec_t now)
+{
+    (void)breaker_advance(b, now);
     return b->state == BREAKER_CLOSED ||
            (b->state == BREAKER_PROBES && b->probes + b->good < b->allowed);
 }

@@ -36,7 +36,9 @@ struct breaker { /* zero: closed */
     uint32_t probes, allowed, good; /* PROBES: on their way; at once; that were well */
 };
 
-/* May a call begin? OPEN goes to PROBES when it is time. */
+/* OPEN goes to PROBES when it is time; when it will be: MSEC_NEVER if it is not open. */
+msec_t breaker_advance(struct breaker *b, msec_t now);
+/* May a call begin? */
 bool breaker_lets(struct breaker *b, msec_t now);
 /* When it may let one pass by itself; MSEC_NEVER; 0: now. */
 msec_t breaker_when(const struct breaker *b);

@@ -207,6 +207,26 @@ msec_t endpoint_when(const struct endpoint *ep, uint64_t running, msec_t now)
     return ms_max(ms_max(rate, ep->held), breaker_when(&ep->breaker));
 }
 
+enum task_eta endpoint_eta(const struct endpoint *ep, uint64_t nth, msec_t now, int64_t *ms)
+{
+    struct rate r;
+    msec_t at;
+
+    *ms = -1;
+    if (ep->def.paused)
+        return TASK_ETA_PAUSED;
+    if (ep->def.serial == 0 || endpoint_is_down(ep))
+        return TASK_ETA_ENDPOINT;
+    if (ep->def.rate == 0)
+        return TASK_ETA_RATE;
+    r = rate_now(ep, now);
+    at = ms_max(ep->held, rate_nth(&r, ep->tat, nth, now));
+    if (at <= now && ep->running >= slots(ep, now))
+        return TASK_ETA_CONCURRENCY;
+    *ms = ms_max(at - now, 0);
+    return TASK_ETA_RATE;
+}
+
 /* ---- calls --------------------------------------------------------------------------------- */
 
 struct going_call *calls_begin(struct calls *c, struct endpoint *ep, uint32_t attempt, msec_t now)

@@ -20,6 +20,7 @@
 #include "common/base/list.h"
 #include "common/base/map.h"
 #include "common/base/buf.h"
+#include "common/task/eta.h"
 #include "common/wire/msg_task_manager.h"
 #include "task/calls/breaker.h"
 #include "task/calls/budget.h"
@@ -50,6 +51,7 @@ struct endpoint {
     uint64_t target_serial;
     msec_t again;           /* not usable: then it is tried again, since files may have come */
     bool usable;            /* false: it could not be made, or not yet */
+    char unusable[ENDPOINT_WHY_MAX + 1]; /* why it could not; "" */
 };
 
 enum call_step {
@@ -97,6 +99,9 @@ struct endpoint *calls_find(const struct calls *c, const char *name); /* NULL */
 bool endpoint_lets(struct endpoint *ep, uint64_t running, msec_t now);
 /* When it may let one pass by itself; MSEC_NEVER: when a call ends, or it is told so. */
 msec_t endpoint_when(const struct endpoint *ep, uint64_t running, msec_t now);
+/* When the nth task in line may go, as far as the endpoint says: in *ms, -1: not known; and by what:
+ * PAUSED, ENDPOINT (it is down), RATE (also Retry-After), CONCURRENCY. */
+enum task_eta endpoint_eta(const struct endpoint *ep, uint64_t nth, msec_t now, int64_t *ms);
 /* Is it known that nothing goes until the target is well again? */
 static inline bool endpoint_is_down(const struct endpoint *ep)
 {

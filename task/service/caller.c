@@ -99,7 +99,7 @@ static int target_new(struct caller *c, struct endpoint *ep, struct err *e)
     return rc;
 }
 
-/* One that cannot be used is said once for each definition, and tried again; no call begins. */
+/* One that cannot be used is said once for each reason, and tried again; no call begins. */
 static void come_into_force(struct caller *c, struct endpoint *ep)
 {
     bool known = ep->target_serial == ep->def.serial;
@@ -112,9 +112,10 @@ static void come_into_force(struct caller *c, struct endpoint *ep)
     ep->target_serial = ep->def.serial;
     ep->again = now + AGAIN_MS;
     ep->usable = ep->def.serial != 0 && target_new(c, ep, &e) == 0;
-    if (ep->def.serial != 0 && !ep->usable && !known)
+    if (e.text[0] != 0 && strcmp(ep->unusable, e.text) != 0)
         log_error("event=endpoint_unusable endpoint=%s why=%s do=\"change its definition, or the file\"",
                   ep->name, log_q(e.text, strlen(e.text)));
+    copy_text(ep->unusable, sizeof(ep->unusable), e.text);
 }
 
 /* ---- ends ---------------------------------------------------------------------------------- */
@@ -325,6 +326,10 @@ void caller_metrics(const struct caller *c, struct buf *b)
                  "0: calls go; 1: none go, since the target is not well; 2: some try");
     list_each_of (all, struct endpoint, in, ep)
         by_endpoint(b, ep, "segq_task_endpoint_breaker", ep->breaker.state);
+    metrics_head(b, "segq_task_endpoint_unusable", METRIC_GAUGE,
+                 "1: it cannot be called as it is defined (segqctl endpoint list says why)");
+    list_each_of (all, struct endpoint, in, ep)
+        by_endpoint(b, ep, "segq_task_endpoint_unusable", ep->unusable[0] != 0);
     metrics_head(b, "segq_task_calls_ended_total", METRIC_COUNTER, "Calls that ended, by how");
     list_each_of (all, struct endpoint, in, ep)
         by_end(b, ep);

@@ -102,7 +102,7 @@ static void held_page(struct buf *b, const struct tasktab_counts *n)
     static const char name[] = "segq_task_held";
 
     metrics_head(b, name, METRIC_GAUGE,
-                 "Of the tasks in line, those that a limit holds up; the others wait for a worker");
+                 "Of the tasks in line, those that something holds up; the others wait for a worker");
     for (enum task_hold h = 0; h < TASK_NHOLDS; h++)
         metrics_u64(b, name, (const char *[]){ "by", task_hold_word(h), NULL }, n->held[h]);
 }

@@ -63,28 +63,44 @@ static bool load_result(struct tasktab *t, const struct part *p, uint64_t ref,
 static const struct msg_task_get_ans nothing = { .content_type = "", .queue = "", .key1 = "", .key2 = "",
                                                  .limited_by = "" };
 
-/* None of the partition's tasks starts, and nobody knows for how long; UNSAID: they do. */
-static enum task_eta why_it_stands(const struct part *p)
+static void say_eta(struct task_view *v, enum task_eta by, int64_t ms)
 {
-    const struct endpoint *ep = p->endpoint;
+    v->eta = by;
+    v->eta_ms = ms;
+}
 
-    if (p->paused || (ep != NULL && ep->def.paused))
-        return TASK_ETA_PAUSED;
-    return tasktab_is_down(p) ? TASK_ETA_ENDPOINT : TASK_ETA_UNSAID;
+/* What the engine does not know: a pause of the pool, and the endpoint, whose word goes before that
+ * of the engine if it says that nothing goes, or a later time. */
+static void reckon(const struct part *p, struct task_view *v)
+{
+    enum task_eta by = TASK_ETA_ENDPOINT;
+    int64_t ms = -1;
+
+    if (p->paused) {
+        say_eta(v, TASK_ETA_PAUSED, -1);
+        return;
+    }
+    if (p->endpoint_name[0] == 0)
+        return;
+    if (p->endpoint != NULL)
+        by = endpoint_eta(p->endpoint, v->position, p->e.at, &ms);
+    if (by == TASK_ETA_PAUSED || by == TASK_ETA_ENDPOINT || v->eta == TASK_ETA_NO_WORKER ||
+        (v->eta_ms >= 0 && ms > v->eta_ms))
+        say_eta(v, by, ms);
 }
 
 uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans *m,
                       struct arena *mem)
 {
     struct task_view v;
-    enum task_eta stands;
 
     *m = nothing;
     if (engine_look(&p->e, no, &v) < 0) {
         m->code = CODE_UNKNOWN;
         return 0;
     }
-    stands = v.state == TASK_WAITING ? why_it_stands(p) : TASK_ETA_UNSAID;
+    if (v.state == TASK_WAITING)
+        reckon(p, &v);
     *m = (struct msg_task_get_ans){
         .no = no,
         .content_type = "",
@@ -105,8 +121,8 @@ uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans 
         .limited = v.limited,
         .limited_by = arena_strdup(mem, v.limited_by != NULL ? v.limited_by : ""),
         .limited_until_ms = tasktab_unix(p, v.limited_until),
-        .eta = (uint8_t)(stands != TASK_ETA_UNSAID ? stands : v.eta),
-        .eta_ms = stands != TASK_ETA_UNSAID ? -1 : v.eta_ms,
+        .eta = (uint8_t)v.eta,
+        .eta_ms = v.eta_ms,
     };
     if (v.own != NULL) {
         m->own = *v.own;

@@ -57,7 +57,7 @@ void tasktab_report_endpoints(struct tasktab *t, struct outbox *out)
         if (ep->def.serial != 0 && m->n < ENDPOINTS_MAX)
             m->v[m->n++] = (struct endpoint_row){ ep->name, ep->def.serial, ep->breaker.state,
                                                   ep->in_flight, n->sent, n->succeeded, n->failed,
-                                                  n->ms };
+                                                  n->ms, ep->unusable };
     }
 }
 
@@ -132,6 +132,7 @@ void tasktab_calls_take(struct tasktab *t, struct outbox *out)
         return;
     count_running(t);
     each_endpoint (t->o.calls, ep) {
+        t->calls_due = ms_min(t->calls_due, breaker_advance(&ep->breaker, t->now.ms));
         for (unsigned n = 0; n < TURN_MOST && ep->wanted && endpoint_lets(ep, ep->running, t->now.ms);
              n++) {
             ep->wanted = take_next(t, ep, out);

@@ -17,12 +17,6 @@ const char *tasktab_endpoint_order(struct tasktab *t, const struct msg *m);
 void tasktab_calls_bind(struct tasktab *t);
 /* In a turn, before the records are taken: tasks start. */
 void tasktab_calls_take(struct tasktab *t, struct outbox *out);
-/* Nothing starts there now because of the endpoint. */
-static inline bool tasktab_is_down(const struct part *p)
-{
-    return p->endpoint_name[0] != 0 && (p->endpoint == NULL || p->endpoint->def.serial == 0 ||
-                                        endpoint_is_down(p->endpoint));
-}
 void tasktab_report_endpoints(struct tasktab *t, struct outbox *out);
 
 #endif

@@ -50,6 +50,19 @@ static void look_for_oldest(struct part *p)
     p->looked = 0;
 }
 
+/* Those that nothing in its queues holds up. */
+static void hold_the_rest(struct part *p)
+{
+    uint64_t rest = p->e.store.n[TASK_WAITING];
+
+    for (unsigned h = 0; h < TASK_NHOLDS; h++)
+        rest -= u64_min(rest, p->held[h]);
+    if (!allowance_lets(&p->e.allowance, p->e.at))
+        p->held[HOLD_LIMITS] = rest;
+    else if (p->endpoint_name[0] != 0)
+        p->held[HOLD_ENDPOINT] = rest;
+}
+
 static void look_for_holds(struct part *p)
 {
     p->held_at += p->held_at == 0;
@@ -58,6 +71,7 @@ static void look_for_holds(struct part *p)
         return;
     memcpy(p->held, p->held_now, sizeof(p->held));
     memset(p->held_now, 0, sizeof(p->held_now));
+    hold_the_rest(p);
 }
 
 uint64_t tasktab_oldest_ms(const struct part *p)

@@ -40,6 +40,11 @@ def grows(per_step, n=LONG):
     return f"0+{per_step}x{n}"
 
 
+def alternates(a, b):
+    """Two values in turn."""
+    return f"{a} {b} " * (LONG // 2)
+
+
 def then(first, second, at=12):
     """One value, then another."""
     return f"{first}+0x{at} {second}+0x{LONG - at}"
@@ -184,7 +189,7 @@ CASES = {
     "SegqTasksTooOld": (tasks(oldest_seconds=1900, paused=0),
                         tasks(oldest_seconds=1700, paused=0)),
     "SegqTasksPausedLong": (tasks(paused=1, waiting=2), tasks(paused=1, waiting=0)),
-    "SegqEndpointDown": one("segq_task_endpoint_breaker", 'endpoint="gen",' + M, flat(1), flat(0)),
+    "SegqEndpointDown": one("segq_task_endpoint_breaker", 'endpoint="gen",' + M, alternates(1, 2), flat(2)),
     "SegqTasksDie": one("segq_tasks_died_total", 'pool="images",' + M, grows(1), flat(9)),
     "SegqTasksExpire": one("segq_tasks_expired_total", 'pool="images",' + M, grows(1), flat(9)),
     "SegqTasksLate": (late_tasks(2), late_tasks(0.01)),

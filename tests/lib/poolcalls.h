@@ -72,7 +72,7 @@ static inline uint32_t pc_status(const struct pc_endpoint *v, struct endpoint_ro
     for (unsigned i = 0; i < PC_ENDPOINTS; i++)
         if (v[i].serial != 0 || v[i].n != 0)
             row[n++] = (struct endpoint_row){ .name = i == 0 ? "e" : "f", .serial = v[i].serial,
-                                              .in_flight = v[i].n };
+                                              .in_flight = v[i].n, .unusable = "" };
     return n;
 }
 

@@ -99,8 +99,8 @@ S=$(submit '{"path":"/status/503?times=2","retry":{"min":"100ms"}}' | jq -r .tas
 wait_for 20 "an endpoint that fails is tried again" is_done "$S"
 check_eq "  until it does not" "$(http "$R/v1/tasks/$S" | field attempts)" 3
 for i in 1 2 3 4 5 6 7 8 9 10 11 12; do submit "{\"path\":\"/slow/300?$i\"}" >/dev/null; done
-quiet() { [ "$(admin "$A/v1/admin/task-queues" | jq '[.pools[] | select(.pool == "gen") | .waiting + .running] | add')" = 0 ]; }
-wait_for 20 "a crowd is called" quiet
+called() { [ "$(jq -s '[.[] | select(.path | startswith("/api/slow/300"))] | length' "$DIR/seen")" = 12 ]; }
+wait_for 20 "a crowd is called" called
 most=$(jq -s '[.[] | select(.path | startswith("/api/slow/300")) | .at] as $t | [$t[] as $a | [$t[] | select(. >= $a and . < $a + 0.25)] | length] | max' "$DIR/seen")
 check "  never more than 4 at once: $most" test "$most" -le 4
 
@@ -108,9 +108,22 @@ check "  never more than 4 at once: $most" test "$most" -le 4
 check_eq "it is paused" "$("$BIN/segqctl" --dir "$C" endpoint pause gen >/dev/null && admin "$E/gen" | jq .paused)" true
 H1=$(submit '{"path":"/echo/later"}' | jq -r .task)
 check "the list says so" grep -q '^gen *paused' <("$BIN/segqctl" --dir "$C" endpoint list)
+check_eq "  why it waits, too" "$(admin "$A/v1/admin/tasks/$H1" | jq -r '"\(.state): \(.because)"')" \
+    "waiting: its endpoint gen is paused: no call of it begins"
+held() { grep -q '^gen .* its endpoint ([0-9]*)$' <("$BIN/segqctl" --dir "$C" task list); }
+wait_for 10 "  and what holds up the pool" held
 check_eq "  nothing goes" "$(seen /api/echo/later .method)" ""
 check_eq "it is resumed" "$(admin_status -X POST "$E/gen/resume")" 200
 wait_for 20 "  and goes on" is_done "$H1"
+check "it is up" grep -q '^gen *up ' <("$BIN/segqctl" --dir "$C" endpoint list)
+admin -X PATCH -d "{\"sign\":{\"secret_file\":\"$DIR/none\"}}" "$E/gen" >/dev/null
+unusable() { grep -q "^gen is unusable: $DIR/none: cannot be read" <("$BIN/segqctl" --dir "$C" endpoint list); }
+wait_for 10 "one that cannot be used says why" unusable
+H2=$(submit '{"path":"/echo/unusable"}' | jq -r .task)
+check_eq "  its tasks, too" "$(admin "$A/v1/admin/tasks/$H2" | jq -r .because)" \
+    "its endpoint gen is down, or cannot be used: \`segqctl endpoint list\`"
+admin -X PATCH -d '{"sign":{"secret_file":""}}' "$E/gen" >/dev/null
+wait_for 20 "  until it can" is_done "$H2"
 check_eq "a change has its version" "$(admin_status -X PATCH -H 'If-Match: "1"' -d '{"burst":2}' "$E/gen")" 412
 check "operators' log has it" grep -q 'gen.*paused false -> true' <("$BIN/segqctl" --dir "$C" audit)
 admin -X PUT -d '{"endpoint":"gen"}' "$A/v1/admin/pools/img" >/dev/null

@@ -58,6 +58,14 @@ ctl task cancel-all images --label 'a,b' --yes
 check "what is no label is refused" complains 'one label'
 ctl task discard-all images --label spring --yes
 check "  and where no label is meant" complains 'does not take --label'
+ctl task list images --task-key t1
+check "  nor a key in a list" complains 'task list does not take --task-key'
+for bad in "$(printf '%0129d' 0)" 'a b' ''; do
+    ctl claim images --task "$bad"
+    check "what routers would refuse is not signed: '${bad:0:5}'" complains '--task takes 1 to 128'
+done
+ctl claim images --task order-1 --task-key a/b/c
+check "  nor a key of three levels" complains '--task-key takes a key'
 ctl task cancel-all images --label spring --yes
 check "all tasks with a label are cancelled" says '^ok: 1 tasks'
 check_eq "  the others are not" "$(ids images '')" 'cancelled,running,scheduled,waiting'
@@ -109,6 +117,8 @@ check_eq "an order by GET: 405" "$(admin GET "/v1/admin/tasks/$one/cancel" | fie
 for k in 1 1 1 2; do submit "{\"key\":\"many$k\",\"payload\":$k}" "$R/v1/queues/ride/7/tasks" >"$DIR/many$k"; done
 check_eq "keys, with the most waiting first" "$(admin GET /v1/admin/task-queues/ride/7/tasks/keys | jq -c '[.keys[] | [.key, .waiting]]')" '[["many1",3],["many2",1]]'
 check_eq "  of those that are stopped: none" "$(admin GET '/v1/admin/task-queues/ride/7/tasks/keys?by=limited' | jq -c .keys)" '[]'
+check_eq "a part of a queue's name may begin with tasks" \
+    "$(admin GET /v1/admin/task-queues/ride/tasks-old/tasks/keys | jq -c .keys)" '[]'
 ctl task keys ride/7
 check "segqctl shows them" says '^many1 +3 +0 +-'
 ctl task cancel-all ride/7 many1 --yes

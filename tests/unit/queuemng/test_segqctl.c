@@ -139,6 +139,35 @@ Test(segqctl, a_task_in_lines)
     json_decref(j);
 }
 
+Test(segqctl, an_attempt_in_a_line)
+{
+    json_t *j = js("{\"id\": \"3-77\", \"state\": \"dead\", \"earlier_attempts\": 1, \"history\": ["
+                   "{\"attempt\": 2, \"end\": \"nack\", \"started_at\": 1000, \"ended_at\": 1000.35},"
+                   "{\"attempt\": 3, \"end\": \"nack\", \"started_at\": 1000, \"ended_at\": 1020}]}");
+
+    view_task(&b, j);
+    cr_expect_not_null(strstr(text(), "  1 attempt before these\n"), "%s", text());
+    cr_expect_not_null(strstr(text(), ", took 350 ms: nack"), "%s", text());
+    cr_expect_not_null(strstr(text(), ", took 20 s: nack"), "%s", text());
+    json_decref(j);
+}
+
+Test(segqctl, endpoints_say_how_they_are)
+{
+    json_t *j = js("{\"endpoints\": [{\"name\": \"a\"}, {\"name\": \"b\", \"open\": 1, \"half_open\": 1},"
+                   "{\"name\": \"c\", \"half_open\": 1}, {\"name\": \"d\", \"paused\": true},"
+                   "{\"name\": \"e\", \"unusable\": \"/k: cannot be\\u001b read\"}]}");
+
+    view_endpoints(&b, j);
+    cr_expect_not_null(strstr(text(), "\na         up "), "%s", text());
+    cr_expect_not_null(strstr(text(), "\nb         down "));
+    cr_expect_not_null(strstr(text(), "\nc         half-open "));
+    cr_expect_not_null(strstr(text(), "\nd         paused "));
+    cr_expect_not_null(strstr(text(), "\ne         unusable "));
+    cr_expect_not_null(strstr(text(), "\ne is unusable: /k: cannot be? read\n"));
+    json_decref(j);
+}
+
 Test(segqctl, bad_words_are_named)
 {
     char longest[400];

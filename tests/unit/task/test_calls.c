@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "task/calls/request.h"
+#include "task/parts/rate.h"
 
 #define NOW  ((msec_t)1000000)
 #define WALL 784111777000 /* Sun, 06 Nov 1994 08:49:37 GMT */
@@ -145,6 +146,18 @@ Test(breaker, half_of_twenty_in_ten_seconds_open_it)
     cr_expect_eq(b.state, BREAKER_CLOSED, "19");
     ends(&b, 1, END_FAILED, NOW + 10000);
     cr_expect_eq(b.state, BREAKER_OPEN);
+}
+
+Test(breaker, an_open_one_lets_some_try_by_the_clock_alone)
+{
+    struct breaker b = { 0 };
+
+    cr_expect_eq(breaker_advance(&b, NOW), MSEC_NEVER);
+    ends(&b, 10, END_FAILED, NOW);
+    cr_expect_eq(breaker_advance(&b, NOW + 4999), NOW + 5000);
+    cr_expect_eq(b.state, BREAKER_OPEN);
+    cr_expect_eq(breaker_advance(&b, NOW + 5000), MSEC_NEVER);
+    cr_expect_eq(b.state, BREAKER_PROBES);
 }
 
 static void probe(struct breaker *b, enum breaker_end how, msec_t now)
@@ -335,6 +348,37 @@ static void answered(struct endpoint *ep, unsigned status, const char *retry_aft
     g->step = CALL_SENT;
     calls_answered(g, &a, now, WALL);
     calls_end(&calls, g, now);
+}
+
+static void expect_eta(struct endpoint *ep, uint64_t nth, msec_t now, enum task_eta by, int64_t ms)
+{
+    int64_t is;
+
+    cr_expect_eq(endpoint_eta(ep, nth, now, &is), by);
+    cr_expect_eq(is, ms, "%lld", (long long)is);
+}
+
+Test(calls, a_start_is_reckoned_by_what_the_endpoint_lets_go)
+{
+    struct msg_endpoint m = gen(1);
+    struct endpoint *ep;
+
+    m.rate = 1000;
+    ep = defined(&m);
+    ep->ramp = MSEC_NEVER;
+    ep->tat = NOW * RATE_NS;
+    expect_eta(ep, 1, NOW, TASK_ETA_RATE, 0);
+    expect_eta(ep, 11, NOW, TASK_ETA_RATE, 10000);
+    ep->held = NOW + 60000;
+    expect_eta(ep, 11, NOW, TASK_ETA_RATE, 60000);
+    ep->held = 0;
+    ep->running = 64;
+    expect_eta(ep, 1, NOW, TASK_ETA_CONCURRENCY, -1);
+    ep->breaker.state = BREAKER_OPEN;
+    expect_eta(ep, 1, NOW, TASK_ETA_ENDPOINT, -1);
+    ep->def.paused = true;
+    expect_eta(ep, 1, NOW, TASK_ETA_PAUSED, -1);
+    calls_fini(&calls);
 }
 
 Test(calls, retry_after_holds_the_endpoint)

@@ -415,16 +415,20 @@ Test(task_service, an_endpoint_can_be_used_as_soon_as_its_file_is_good)
     char path[] = "/tmp/segq_keys_XXXXXX";
     int fd = mkstemp(path);
     static const char keys[] = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz\n";
+    const struct msg_endpoint_status *s = &mng.last[MSG_ENDPOINT_STATUS].endpoint_status;
     task_no no;
 
     cr_assert_geq(fd, 0);
     keys_file = path;
     open_calls("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 5000);
+    WAIT(s->v[0].unusable[0] != 0);
+    cr_expect_eq(strncmp(s->v[0].unusable, path, strlen(path)), 0, "%s", s->v[0].unusable);
     no = put_call("/signed");
     cr_expect_eq(get(no)->eta, TASK_ETA_ENDPOINT);
     cr_assert_eq(write(fd, keys, sizeof(keys) - 1), (ssize_t)sizeof(keys) - 1);
     WAIT(get(no)->state == TASK_SUCCEEDED);
     cr_expect_not_null(strstr(target.last, "\r\nwebhook-signature: v1,"), "%s", target.last);
+    WAIT(s->v[0].unusable[0] == 0);
     close(fd);
     unlink(path);
     target_fini(&target);

@@ -235,6 +235,7 @@ Test(task_table, a_rate_is_of_the_partition_and_its_epoch)
     uint64_t rules[40] = { 0 };
     struct task_rules r;
     const struct msg_task_take_ans *a;
+    struct tasktab_counts n;
 
     rules_default(&r);
     r.until_told = 1;
@@ -245,6 +246,10 @@ Test(task_table, a_rate_is_of_the_partition_and_its_epoch)
     turn();
     cr_assert_eq(put_at(3, 8, "q", "x").code, CODE_DONE);
     cr_assert_eq(take(RTR, "q", 1, 0)->n, 0, "by the rules nothing, while no rate is said");
+    now.ms += 1000;
+    turn();
+    tasktab_count(t, &n);
+    cr_expect_eq(n.held[HOLD_LIMITS], 1, "no worker is missing");
     send(MNG, &(struct msg){ .type = MSG_PART_RATE, .part_rate = { EPOCH, 3, 7, 1000000 } });
     cr_assert_eq(take(RTR, "q", 1, 0)->n, 0, "said to an owner of before");
     send(MNG, &(struct msg){ .type = MSG_PART_RATE, .part_rate = { EPOCH, 3, 8, 1000000 } });

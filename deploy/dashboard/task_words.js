@@ -34,13 +34,14 @@ export function poolsSum(pools) {
 
 /* ---- endpoints ---- */
 
-export const endpointWord = e => e.paused ? ['PAUSED', 'warn'] : !e.open ? ['OPEN', 'good']
+export const endpointWord = e => e.paused ? ['PAUSED', 'warn'] : e.unusable ? ['UNUSABLE', 'bad']
+  : !e.open ? e.half_open ? ['HALF-OPEN', 'warn'] : ['UP', 'good']
   : [e.open < e.nodes ? `DOWN at ${e.open} of ${e.nodes} nodes` : 'DOWN', 'bad'];
 
-// While no task waits no probe is sent: it may be up again.
 function endpointProblem(e, pools) {
   const waiting = pools.filter(p => p.endpoint === e.name).reduce((n, p) => n + p.waiting, 0);
   if (e.paused) return waiting ? ['warn', `Endpoint ${e.name} is PAUSED, ${tasks(waiting)} in line`] : null;
+  if (e.unusable) return ['bad', `Endpoint ${e.name} is UNUSABLE: ${e.unusable}; ${tasks(waiting)} in line`];
   if (!e.open) return null;
   return [waiting && e.open === e.nodes ? 'bad' : 'warn', `Endpoint ${e.name} is DOWN at ${e.open} of ${things(e.nodes, 'task node')}: its calls fail, only probes are sent; ${tasks(waiting)} in line`];
 }

@@ -103,10 +103,15 @@ goes_on() { # "what": people join and poll, and are let in
     wait_for 60 "$1: a task is submitted, taken, done" task_done
 }
 
+hup() { # a supervisor; its status may be between two states
+    local p
+    p=$(pid_of "$1")
+    [ -n "$p" ] && kill -HUP "$p"
+}
 roll() { # FOLDER ROLE "what"
     local b
     install "$1" "$(program_of "$2")"
-    for b in $(bosses "$2"); do kill -HUP "$(pid_of "$b")"; done
+    for b in $(bosses "$2"); do wait_for 10 "$3: $b is told" hup "$b"; done
     # shellcheck disable=SC2046
     wait_for 90 "$3: $(children "$2" | tr '\n' ' ')are changed over" runs_from "$1" $(children "$2")
     goes_on "$3"

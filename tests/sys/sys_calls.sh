@@ -39,7 +39,7 @@ check_eq "the target got method and path" "$(seen '/api/echo/img?size=2' '[.meth
 check_eq "  the headers, and ours" "$(seen '/api/echo/img?size=2' '[.headers["x-tenant"], .headers["content-type"], .headers["segq-queue"], .headers["segq-attempt"]]')" \
     '["seven","application/json","gen","1"]'
 check_eq "  the body byte for byte" "$(seen '/api/echo/img?size=2' '.body' | tr -d '"' | base64 -d)" '{"prompt":  "a cat"}'
-check_eq "no token of ours went there" "$(grep -c "$token" "$DIR/seen")" 0
+check_eq "no token of ours went there" "$(grep -c -F -e "$token" "$DIR/seen")" 0
 look=$(http "$R/v1/tasks/$K")
 check_eq "a look says what it was" "$(jq -c '[.kind, .endpoint, .status, .content_type, .result]' <<<"$look")" \
     '["callback","gen",200,"application/json",{"prompt":"a cat"}]'

@@ -49,12 +49,14 @@ const queue = async () => (await fetch(ROUTER + '/v1/queues/login')).json();
 
 // Everybody who was left behind by a scenario goes in, so that the next one finds the line
 // empty. One more joins and says how many that are: the queue's own figures are a second old.
+// Where a rate lets people in, that one may be in, too.
 async function emptyLine() {
   const tickets = ROUTER + '/v1/queues/login/tickets';
   const last = await (await fetch(tickets, { method: 'POST' })).json();
   const poll = async () => (await fetch(ROUTER + '/v1/tickets/' + last.token)).json();
   if (last.position > 1) await release(last.position - 1, last.position);
-  await until(async () => (await poll()).position === 1);
+  const isNext = t => t.position === 1 || t.state === 'admitted';
+  if (!isNext(last) && !await until(async () => isNext(await poll()))) throw new Error('the line does not become empty');
   await fetch(ROUTER + '/v1/tickets/' + last.token, { method: 'DELETE' });
 }
 

@@ -3,13 +3,12 @@
 
 #include <assert.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/base/text.h"
 #include "common/http/problem.h"
 #include "common/task/eta.h"
 #include "common/task/state.h"
-#include "router/tasks/json_scan.h"
+#include "router/tasks/result.h"
 
 #define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
 
@@ -107,77 +106,6 @@ static void retry_after(struct api_ans *a, const struct msg_task_get_ans *m)
     ADD(&a->headers, "Retry-After: ");
     buf_u64(&a->headers, (poll_after_ms(m) + 999) / 1000);
     ADD(&a->headers, "\r\n");
-}
-
-/* ---- outcomes ---- */
-
-#define FAILED(p, d) (struct task_outcome){ api_problem_status(API_##p), API_##p, d }
-
-/* What is said of the same codes everywhere. */
-static struct task_outcome common(int code)
-{
-    switch (code) {
-    case CODE_INVALID:
-        return FAILED(BAD_REQUEST, "a number is out of its range");
-    case CODE_FULL:
-        return FAILED(QUEUE_FULL, "there is no room for more tasks now");
-    case ASK_LOST:
-        return FAILED(QUEUE_UNAVAILABLE, "no answer came in time; it may have been done");
-    case ASK_NOBODY:
-        return FAILED(QUEUE_UNAVAILABLE, "no task node has this queue now; nothing was done");
-    default:
-        return FAILED(QUEUE_UNAVAILABLE, "nothing can be written now; ask again");
-    }
-}
-
-struct task_outcome task_put_outcome(int code)
-{
-    switch (code) {
-    case CODE_DONE:
-        return (struct task_outcome){ .status = 201 };
-    case CODE_SAME:
-        return (struct task_outcome){ .status = 200 };
-    case CODE_HELD:
-        return FAILED(UNIQUE_CONFLICT, "another task has this unique key");
-    case CODE_MISMATCH:
-        return FAILED(IDEMPOTENCY_MISMATCH,
-                      "this Idempotency-Key or name belongs to a task with another payload");
-    case CODE_UNKNOWN:
-        return FAILED(QUEUE_NOT_FOUND, "no pool has a queue of this name");
-    case CODE_CONFLICT:
-        return FAILED(CONFLICT, "the key and the name belong to different tasks");
-    case ASK_OTHER_KIND:
-        return FAILED(BAD_REQUEST, "path, method, headers and body are for queues with an endpoint, "
-                                   "payload is for the others");
-    default:
-        return common(code);
-    }
-}
-
-struct task_outcome task_take_outcome(int code)
-{
-    if (code == CODE_DONE)
-        return (struct task_outcome){ .status = 200 };
-    if (code == ASK_OTHER_KIND)
-        return FAILED(QUEUE_HAS_ENDPOINT, "the tasks of this queue are calls to its endpoint, which "
-                                          "we make ourselves: no worker takes them");
-    return code == CODE_UNKNOWN ? FAILED(QUEUE_NOT_FOUND, "no pool has a queue of this name")
-                                : common(code);
-}
-
-struct task_outcome task_token_outcome(int code)
-{
-    switch (code) {
-    case CODE_DONE:
-    case CODE_SAME:
-        return (struct task_outcome){ .status = 200 };
-    case CODE_UNKNOWN:
-        return FAILED(TASK_GONE, "this task is over, and is not kept any more");
-    case CODE_CONFLICT:
-        return FAILED(CONFLICT, "the task is not in a state, or under a lease, that allows it");
-    default:
-        return common(code);
-    }
 }
 
 /* ---- submissions, and what workers do ---- */
@@ -408,66 +336,6 @@ static void add_history(struct buf *b, const struct msg_task_get_ans *m)
         add_number(b, ",\"earlier_attempts\":", m->earlier);
 }
 
-static bool is_cut(const struct msg_task_get_ans *m)
-{
-    return m->result_length > m->result.n;
-}
-
-static void add_sha256(struct buf *b, const struct msg_task_get_ans *m)
-{
-    static const char digits[] = "0123456789abcdef";
-
-    for (uint32_t i = 0; i < m->result_sha256.n; i++) {
-        buf_byte(b, (uint8_t)digits[m->result_sha256.p[i] >> 4]);
-        buf_byte(b, (uint8_t)digits[m->result_sha256.p[i] & 15]);
-    }
-}
-
-/* "application/json; charset=utf-8", "application/problem+json" */
-static bool says_json(const char *type)
-{
-    size_t n = strcspn(type, "; ");
-
-    return (n == 16 && strncasecmp(type, "application/json", n) == 0) ||
-           (n > 5 && strncasecmp(type + n - 5, "+json", 5) == 0);
-}
-
-/* It may stand in an answer of ours: a worker's is one JSON value, a target may say what it likes. */
-static bool is_json(const struct msg_task_get_ans *m)
-{
-    struct json_scan s;
-    struct slice raw;
-
-    if (is_cut(m) || m->status == 0)
-        return !is_cut(m);
-    json_scan_init(&s, (struct slice){ (char *)(uintptr_t)m->result.p, m->result.n });
-    return says_json(m->content_type) && json_scan_value(&s, &raw) && json_scan_ends(&s);
-}
-
-static void add_result(struct buf *b, const struct msg_task_get_ans *m)
-{
-    if (is_json(m)) {
-        ADD(b, ",\"result\":");
-        buf_append(b, m->result.p, m->result.n);
-    }
-    add_number(b, ",\"result_length\":", m->result_length);
-    ADD(b, ",\"result_sha256\":\"");
-    add_sha256(b, m);
-    buf_str(b, is_cut(m) ? "\",\"result_truncated\":true" : "\",\"result_truncated\":false");
-}
-
-/* ,"kind":"callback","endpoint":"gen","status":200,"content_type":"text/plain" */
-static void add_endpoint(struct buf *b, const struct msg_task_get_ans *m, const char *endpoint)
-{
-    if (endpoint[0] == '\0')
-        return;
-    add_text(b, ",\"kind\":\"callback\",\"endpoint\":", endpoint);
-    if (m->status != 0)
-        add_number(b, ",\"status\":", m->status);
-    if (m->content_type[0] != '\0')
-        add_text(b, ",\"content_type\":", m->content_type);
-}
-
 void task_answer_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
                       const char *endpoint)
 {
@@ -478,7 +346,7 @@ void task_answer_look(struct api_ans *a, const struct task_name *t, const struct
     open_task(b, t);
     add_text(b, ",\"queue\":", m->queue);
     add_state(b, m->state);
-    add_endpoint(b, m, endpoint);
+    result_add_endpoint(b, m, endpoint);
     add_key(b, m->key1, m->key2);
     add_number(b, ",\"priority\":", m->priority);
     ADD(b, ",\"order\":");
@@ -494,8 +362,8 @@ void task_answer_look(struct api_ans *a, const struct task_name *t, const struct
     add_until(b, m);
     if (m->n_history > 0)
         add_history(b, m);
-    if (m->state == TASK_SUCCEEDED && m->result_length > 0)
-        add_result(b, m);
+    if (m->result_length > 0)
+        result_add_members(b, m);
     if (!final) {
         add_number(b, ",\"poll_after_ms\":", poll_after_ms(m));
         retry_after(a, m);
@@ -512,40 +380,6 @@ void task_answer_waited(struct api_ans *a, bool fresh, const struct task_name *t
         a->status = 201;
 }
 
-static void result_headers(struct buf *b, const struct msg_task_get_ans *m)
-{
-    add_number(b, "segq-status: ", m->status != 0 ? m->status : 200);
-    ADD(b, "\r\n");
-    if (m->result_length == 0)
-        return;
-    add_number(b, "segq-length: ", m->result_length);
-    ADD(b, "\r\nsegq-sha256: ");
-    add_sha256(b, m);
-    buf_str(b, is_cut(m) ? "\r\nsegq-truncated: true\r\n" : "\r\n");
-}
-
-/* A browser shows it, and runs nothing of it. */
-static bool is_harmless(const char *type)
-{
-    size_t n = strcspn(type, "; ");
-
-    return says_json(type) || (n == 10 && strncasecmp(type, "text/plain", n) == 0);
-}
-
-/* The bytes of a stranger's server, under our name: it may not be a page of ours. */
-static void put_result(struct api_ans *a, const struct msg_task_get_ans *m)
-{
-    const char *type = m->status == 0 ? API_JSON : m->content_type;
-
-    a->type = m->result.n == 0                     ? NULL
-              : is_cut(m) || type[0] == '\0' ? "application/octet-stream"
-                                                    : type;
-    result_headers(&a->headers, m);
-    if (m->status != 0)
-        ADD(&a->headers, "Content-Security-Policy: sandbox; default-src 'none'\r\n");
-    buf_append(&a->body, m->result.p, m->result.n);
-}
-
 void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m, uint64_t salt)
 {
     if (!task_state_is_final((enum task_state)m->state)) {
@@ -554,12 +388,12 @@ void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m, uin
         add_state(&a->body, m->state);
         ADD(&a->body, "}");
         retry_after(a, m);
-    } else if (m->state != TASK_SUCCEEDED) {
+    } else if (!result_is_there(m)) {
         api_problem(a, API_TASK_FINAL, "the task is over, without a result", salt);
     } else {
         ok(a, m->result.n > 0 ? 200 : 204);
-        put_result(a, m);
-        if (m->status != 0 && !is_harmless(m->content_type))
+        result_put(a, m);
+        if (m->status != 0 && !result_is_harmless(m))
             ADD(&a->headers, "Content-Disposition: attachment\r\n");
     }
 }
@@ -567,18 +401,18 @@ void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m, uin
 void task_answer_call(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
                       const char *endpoint, uint64_t salt)
 {
-    bool good = m->state == TASK_SUCCEEDED && m->status != 0;
+    bool final = task_state_is_final((enum task_state)m->state);
+    const char *why = final ? result_not_passed_on(m) : NULL;
 
-    if (!task_state_is_final((enum task_state)m->state)) {
+    if (!final) {
         task_answer_look(a, t, m, endpoint);
         a->status = 202;
-    } else if (!good || is_cut(m)) {
-        api_problem(a, API_ENDPOINT_FAILED,
-                    good ? "the answer is longer than its pool keeps; its task has the beginning"
-                         : "the endpoint has not answered well; its task says more", salt);
+    } else if (why != NULL) {
+        api_problem(a, API_ENDPOINT_FAILED, why, salt);
     } else {
-        ok(a, (int)m->status);
-        put_result(a, m);
+        ok(a, 200);
+        a->status = (int)m->status;
+        result_put(a, m);
     }
     location(a, t);
 }

@@ -8,29 +8,11 @@
 #include "common/wire/msg.h"
 #include "router/api/response.h"
 #include "router/tasks/body.h"
-
-enum task_failure { /* beside enum task_code: what a router says of a question by itself */
-    ASK_LOST = TASK_NCODES, /* it was sent, and no answer came: it may be done */
-    ASK_NOBODY,             /* no node has the partition now, or it is not reached */
-    ASK_OTHER_KIND,         /* the queue's tasks are calls, and this is of workers; or vice versa */
-};
+#include "router/tasks/outcome.h"
 
 struct task_name { /* a task's public name */
     char text[TASK_TOKEN_LEN];
 };
-
-/* What is said of one row of a submission. */
-struct task_outcome {
-    int status;
-    enum api_problem problem; /* status >= 400 */
-    const char *detail;
-};
-
-/* code: enum task_code or task_failure. */
-struct task_outcome task_put_outcome(int code);
-struct task_outcome task_take_outcome(int code);
-/* Of a task that was named by its token: CODE_UNKNOWN: it has gone. */
-struct task_outcome task_token_outcome(int code);
 
 /* The answer to one submission that was taken: 201; 200: the same again; 202: it is a request that was
  * passed on, and nobody waits for its end. */
@@ -46,12 +28,12 @@ void task_answer_settled(struct api_ans *a, const struct task_name *t, enum task
 /* A task as it is. */
 void task_answer_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
                       const char *endpoint);
-/* A request that was passed on: what the target answered, with its status; 202 while it has not; 502
- * if it did not answer well, or more than is kept. */
+/* A request that was passed on: what the target answered, with its status, as much as is kept; 202
+ * while the task is not final, 502 if there is no answer that can be passed on. */
 void task_answer_call(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
                       const char *endpoint, uint64_t salt);
-/* Its result alone, as much as is kept of it: 204 if that is nothing; 202 while it is not final,
- * 409 task_final if it ended otherwise. */
+/* The result alone, as much as is kept of it: 204 if that is nothing; 202 while the task is not
+ * final, 409 task_final if it ended without one. */
 void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m, uint64_t salt);
 /* What a worker takes. name: of row i. */
 void task_answer_taken(struct api_ans *a, const struct msg_task_take_ans *m, part_no part,

@@ -255,6 +255,8 @@ static void finish(struct engine *e, task_slot slot, enum task_state to, uint64_
     if (t->state != TASK_RUNNING)
         t->started = 0;
     t->ended = (uint64_t)e->at;
+    if (to != TASK_DEAD)
+        task_frees_reply(e, slot);
     task_arm(e, slot, until);
     t->cancel = 0;
     task_set_state(&e->store, slot, to);
@@ -312,6 +314,7 @@ static int apply_redrive(struct engine *e, task_slot slot, const struct trec *r)
 
     if (rc == 0) {
         task_at(&e->store, slot)->attempts = 0;
+        task_frees_reply(e, slot);
         names_live(&e->names, r->no);
     }
     return rc;
@@ -449,6 +452,8 @@ int task_apply(struct engine *e, const struct trec *r)
         return apply_own(e, r);
     case TREC_PAST:
         return apply_past(e, r);
+    case TREC_REPLY:
+        return arrive_reply(e, r);
     case TREC_NAME:
         return apply_name(e, r);
     case TREC_REDRIVING:

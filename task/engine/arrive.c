@@ -258,12 +258,40 @@ int arrive_end(struct engine *e)
     return rc;
 }
 
-void task_frees_body(struct engine *e, task_slot slot)
+static void frees(struct engine *e, uint64_t body)
 {
-    uint64_t body = task_at(&e->store, slot)->body;
-
     if (body != 0)
         buf_append(&e->freed, &body, sizeof(body)); /* without memory: until the next start */
+}
+
+void task_frees_body(struct engine *e, task_slot slot)
+{
+    frees(e, task_at(&e->store, slot)->body);
+}
+
+void task_frees_reply(struct engine *e, task_slot slot)
+{
+    frees(e, replies_of(&e->replies, slot));
+    replies_drop(&e->replies, slot);
+}
+
+int arrive_reply(struct engine *e, const struct trec *r)
+{
+    task_slot slot = task_find(&e->store, r->no);
+    uint64_t was = slot != SLOT_NONE ? replies_of(&e->replies, slot) : 0;
+    int rc;
+
+    if (slot == SLOT_NONE || task_at(&e->store, slot)->state == TASK_SUCCEEDED ||
+        r->body == MAP_NONE)
+        return SQ_EPROTO;
+    if (r->body == 0) {
+        task_frees_reply(e, slot);
+        return 0;
+    }
+    rc = replies_set(&e->replies, slot, r->body);
+    if (rc == 0)
+        frees(e, was);
+    return rc;
 }
 
 void arrive_gone(struct engine *e, task_slot slot)
@@ -271,6 +299,7 @@ void arrive_gone(struct engine *e, task_slot slot)
     if (task_at(&e->store, slot)->state == TASK_DEAD)
         dead_remove(e, slot);
     task_frees_body(e, slot);
+    task_frees_reply(e, slot);
     task_arm(e, slot, 0);
     names_gone(&e->names, task_number(&e->store, slot));
     task_set_state(&e->store, slot, TASK_FREE);

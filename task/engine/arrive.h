@@ -23,8 +23,11 @@ SQ_CHECK int arrive_enter(struct engine *e, task_slot slot, const struct trec *r
 void arrive_first(struct engine *e, task_slot slot);
 /* A final task goes, and its queue with the last one. */
 void arrive_gone(struct engine *e, task_slot slot);
-/* It has its body no longer. */
+/* As task_apply(), of REPLY: the reply that it had goes. */
+SQ_CHECK int arrive_reply(struct engine *e, const struct trec *r);
+/* It has its body, its reply, no longer. */
 void task_frees_body(struct engine *e, task_slot slot);
+void task_frees_reply(struct engine *e, task_slot slot);
 /* Its timer on the node's axis; 0: none. */
 void task_arm(struct engine *e, task_slot slot, uint64_t until);
 

@@ -216,6 +216,25 @@ int engine_moved(struct engine *e, task_no no, uint64_t body)
     return 0;
 }
 
+int engine_moved_reply(struct engine *e, task_no no, uint64_t reply)
+{
+    int64_t slot = find(e, no, ~BIT(FREE));
+    struct trec r = { .kind = TREC_REPLY, .no = no, .body = reply };
+
+    if (slot < 0 || replies_of(&e->replies, (task_slot)slot) == 0)
+        return slot < 0 ? (int)slot : SQ_EUNKNOWN;
+    task_perform_sure(e, &r); /* the table has its place already */
+    return 0;
+}
+
+void engine_lost_reply(struct engine *e, task_no no)
+{
+    struct trec r = { .kind = TREC_REPLY, .no = no };
+
+    replies_drop(&e->replies, task_slot_of(no)); /* there is nothing to be freed */
+    task_perform_sure(e, &r);
+}
+
 void engine_fence(struct engine *e, bool on)
 {
     e->fenced = on;

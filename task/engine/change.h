@@ -27,6 +27,10 @@ SQ_CHECK int engine_read(struct engine *e, task_no no);
 SQ_CHECK int engine_discard(struct engine *e, task_no no);
 /* Its body, or its result, is at another place now: the old one is freed. */
 SQ_CHECK int engine_moved(struct engine *e, task_no no, uint64_t body);
+/* The same of its reply. */
+SQ_CHECK int engine_moved_reply(struct engine *e, task_no no, uint64_t reply);
+/* The bytes of its reply are not there: it has none. */
+void engine_lost_reply(struct engine *e, task_no no);
 /* on: another node has the partition: every command answers SQ_ESTALE, and nothing happens by
  * itself. */
 void engine_fence(struct engine *e, bool on);

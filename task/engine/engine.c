@@ -16,6 +16,7 @@ void engine_init(struct engine *e, const struct engine_opts *o)
     tree_init(&e->tree, &e->store, o->max_keys, 1);
     owns_init(&e->owns);
     attempts_init(&e->attempts);
+    replies_init(&e->replies);
     names_init(&e->names, o->max_tasks * 2, o->seed, 1);
     pages_init(&e->links, sizeof(struct wheel_link));
     wheel_init(&e->timers, &e->links, 1); /* so that what is read again comes in order */
@@ -49,6 +50,7 @@ void engine_fini(struct engine *e)
     pages_fini(&e->redrive_links);
     owns_fini(&e->owns);
     attempts_fini(&e->attempts);
+    replies_fini(&e->replies);
     names_fini(&e->names);
     tree_fini(&e->tree);
     task_store_fini(&e->store);
@@ -114,7 +116,7 @@ uint64_t engine_bytes(const struct engine *e)
     uint64_t bytes = pages_bytes(&e->store.slots) + pages_bytes(&e->links) +
                      pages_bytes(&e->names.v) + pages_bytes(&e->names.links) +
                      pages_bytes(&e->queues) + pages_bytes(&e->redrive_links) + owns_bytes(&e->owns) +
-                     attempts_bytes(&e->attempts) +
+                     attempts_bytes(&e->attempts) + replies_bytes(&e->replies) +
                      (e->names.by_hash.cap + e->names.by_task.cap) * sizeof(struct map_slot);
 
     for (uint32_t i = 1; i < e->n_queues; i++)

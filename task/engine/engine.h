@@ -28,7 +28,7 @@
 #include "task/store/attempts.h"
 #include "task/store/names.h"
 #include "task/store/owns.h"
-
+#include "task/store/replies.h"
 
 struct tqueue { /* there while it has tasks */
     struct pool *pool; /* ref; NULL: the index is free */
@@ -58,6 +58,7 @@ struct engine {
     struct names names;
     struct owns owns;
     struct attempts attempts;
+    struct replies replies; /* of tasks that are tried again, or dead */
     struct pages links; /* owned; of both wheels: a task is in one of them at most */
     struct wheel timers, walls;
     struct pages redrive_links; /* owned */

@@ -62,6 +62,9 @@ static void write_task(const struct engine *e, task_slot slot, struct buf *out)
                            .own = { (const char *)past->bytes, past->len } };
         trec_append(&r, out);
     }
+    r = (struct trec){ .kind = TREC_REPLY, .no = r.no, .body = replies_of(&e->replies, slot) };
+    if (r.body != 0)
+        trec_append(&r, out);
 }
 
 static void write_names(const struct engine *e, struct buf *out)
@@ -223,6 +226,8 @@ static void mix_task(const struct engine *e, task_slot slot, uint64_t *h)
     mix_text(h, v.key2);
     mix_own(h, v.own);
     mix_past(h, attempts_past(&e->attempts, slot));
+    if (replies_of(&e->replies, slot) != 0)
+        mix(h, replies_of(&e->replies, slot));
     mix(h, (uint64_t)v.started_ms);
     mix(h, (uint64_t)v.ended_ms);
     mix(h, tree_limiter_at(&e->tree, tree_turn_at(&e->tree, t->turn)->limiter)->running);

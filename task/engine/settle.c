@@ -71,6 +71,15 @@ static int add_attempt(struct engine *e, task_slot slot)
     return rc;
 }
 
+/* It says more than it must: it is let go where there is no memory. */
+static void keep_reply(struct engine *e, task_no no, uint64_t reply)
+{
+    const struct trec r = { .kind = TREC_REPLY, .no = no, .body = reply };
+
+    if (reply != 0 && task_perform(e, &r) < 0)
+        buf_append(&e->freed, &reply, sizeof(reply));
+}
+
 int engine_call_failed(struct engine *e, task_no no, uint64_t lease, const struct call_failed *f)
 {
     int64_t slot = held(e, no, lease);
@@ -80,8 +89,10 @@ int engine_call_failed(struct engine *e, task_no no, uint64_t lease, const struc
         return (int)slot;
     if (f->spared && !f->for_good)
         rc = add_attempt(e, (task_slot)slot);
-    if (rc == 0)
+    if (rc == 0) {
+        keep_reply(e, no, f->reply);
         task_attempt_ends(e, (task_slot)slot, f);
+    }
     return rc;
 }
 

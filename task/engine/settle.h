@@ -19,8 +19,10 @@ struct call_failed {
     bool spared;     /* it gets an attempt more of its own for it, up to ATTEMPTS_MAX */
     bool for_good;   /* no attempt follows: dead */
     struct attempt how; /* of it are meant its end, number and reason */
+    uint64_t reply;     /* what the target said, in place of what it said before; 0: nothing */
 };
-/* The same of an attempt that was a call. SQ_ENOMEM: only if it is spared. */
+/* The same of an attempt that was a call. 0: the reply is the task's; without memory for that it is
+ * freed. SQ_ENOMEM: only if it is spared. */
 SQ_CHECK int engine_call_failed(struct engine *e, task_no no, uint64_t lease,
                                 const struct call_failed *f);
 /* The lease ends lease_ms from now. */

@@ -55,6 +55,7 @@
     X(RUN, 46, no, entered, until) /* it goes before all of its queue, beyond limits */  \
     X(OWN, 47, no, own)           /* what it has of its own (common/task/own.h); before ACCEPT */ \
     X(KEYS, 48, name, rules)      /* of a pool: limits of keys (common/task/key_limit.h) */ \
+    X(REPLY, 49, no, body)        /* what the target said to an attempt that fails; 0: nothing */ \
     X(EXPLAIN, 51, no, lo, name)  /* of its newest attempt: a number, the worker's reason */ \
     X(PAST, 53, no, most, own)    /* its attempts, and how many before them (store/attempts.h) */
 
@@ -110,10 +111,11 @@ struct trec_frame { /* of a log: bytes are borrowed */
 /* The one at *at, which goes on to the next. False: it is cut short. */
 SQ_CHECK bool trec_next(const uint8_t *log, size_t len, size_t *at, struct trec_frame *f);
 void trec_frame(struct buf *log, uint8_t kind, const void *p, size_t n);
-/* Its `body` is the reference of a payload or a result that the task gets by it. */
+/* Its `body` is the reference of a payload, a result or a reply that the task gets by it. */
 static inline bool trec_has_body(uint8_t kind)
 {
-    return kind == TREC_ACCEPT || kind == TREC_TASK || kind == TREC_DONE;
+    return kind == TREC_ACCEPT || kind == TREC_TASK || kind == TREC_DONE ||
+           kind == TREC_REPLY;
 }
 
 /* Appends all but its kind. Without memory b->failed is set, as always. */

@@ -132,7 +132,10 @@ uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans 
         *m = nothing;
         m->code = CODE_BUSY;
     }
-    return m->code == CODE_DONE && v.state == TASK_SUCCEEDED ? v.body : 0;
+    return m->code != CODE_DONE           ? 0
+           : v.state == TASK_SUCCEEDED ? v.body
+           : v.state == TASK_DEAD      ? replies_of(&p->e.replies, task_slot_of(no))
+                                       : 0;
 }
 
 /* For its callers: operators are told every place. */

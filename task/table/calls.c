@@ -11,6 +11,7 @@
 #include "task/table/ask.h"
 #include "task/table/parts.h"
 #include "task/table/result.h"
+#include "task/table/shared.h"
 
 #define LOG_MODULE    "calls"
 #define LEASE_MORE_MS 10000u /* than the deadline */
@@ -145,8 +146,8 @@ void tasktab_calls_take(struct tasktab *t, struct outbox *out)
 
 /* ---- and end ------------------------------------------------------------------------------- */
 
-/* What is kept of the answer. False: no memory. */
-static bool keep_reply(const struct part *p, struct going_call *g, const struct call_answer *a)
+/* What is kept of the answer: without memory nothing. */
+static void keep_reply(const struct part *p, struct going_call *g, const struct call_answer *a)
 {
     uint64_t most = u64_min(engine_max_result(&p->e, g->no), a->n);
 
@@ -155,7 +156,25 @@ static bool keep_reply(const struct part *p, struct going_call *g, const struct 
         result_pack(a->body, a->n, most, &g->result);
     else
         result_pack_cut(a->body, (uint32_t)most, a->length, a->sha256, &g->result);
-    return !g->result.failed;
+    if (g->result.failed) { /* nobody can be told what it said */
+        buf_fini(&g->result);
+        buf_init(&g->result);
+    }
+}
+
+/* The reply goes with the task that is tried again, or dead. */
+static int keep_failed(struct tasktab *t, struct part *p, const struct going_call *g,
+                       struct call_failed *f)
+{
+    const struct bytes_of kept = { (uint32_t)g->result.len, g->result.data };
+    int rc = tasktab_body_put(t, p, &kept, &f->reply);
+
+    if (rc < 0) /* no room for what can be done without */
+        f->reply = 0;
+    rc = engine_call_failed(&p->e, g->no, g->lease, f);
+    if (rc != 0)
+        tasktab_body_drop(t, p, f->reply);
+    return rc;
 }
 
 static int settle(struct tasktab *t, struct part *p, const struct going_call *g)
@@ -163,14 +182,14 @@ static int settle(struct tasktab *t, struct part *p, const struct going_call *g)
     const struct verdict *v = &g->verdict;
     const struct bytes_of kept = { (uint32_t)g->result.len, g->result.data };
     const char *why = g->fault != CALL_NONE ? call_fault_word(g->fault) : call_class_word(v->class);
-    const struct call_failed f = {
+    struct call_failed f = {
         v->delay_ms, v->least_ms, v->spared, v->kind == VERDICT_DEAD,
         { .end = v->status != 0 ? ATTEMPT_STATUS : ATTEMPT_UNANSWERED, .number = v->status,
-          .reason = why, .reason_len = (uint32_t)strlen(why) },
+          .reason = why, .reason_len = (uint32_t)strlen(why) }, 0,
     };
 
     return v->kind == VERDICT_DONE ? tasktab_keep_done(t, p, g->no, g->lease, &kept)
-                                   : engine_call_failed(&p->e, g->no, g->lease, &f);
+                                   : keep_failed(t, p, g, &f);
 }
 
 bool tasktab_call_may_go(const struct tasktab *t, const struct going_call *g)
@@ -204,10 +223,6 @@ void tasktab_call_answered(struct tasktab *t, struct task_now now, struct going_
     const struct part *p = tasktab_part(t, g->part);
 
     calls_answered(g, a, now.ms, now.wall_ms);
-    if (g->verdict.kind != VERDICT_DONE || p == NULL)
-        return;
-    if (!keep_reply(p, g, a)) { /* done, and nobody can be told what it said */
-        buf_fini(&g->result);
-        buf_init(&g->result);
-    }
+    if (a->fault == CALL_NONE && p != NULL)
+        keep_reply(p, g, a);
 }

@@ -116,16 +116,21 @@ void tasktab_keep_part(struct tasktab *t, const struct part *p)
     tasktab_keep(t, p->no, &r);
 }
 
+static void free_later(struct tasktab *t, uint64_t body)
+{
+    if (body != 0)
+        buf_append(&t->freed, &body, sizeof(body));
+}
+
 void tasktab_part_gone(struct tasktab *t, struct part *p)
 {
     struct trec r = { .kind = TREC_DROP };
 
-    for (task_slot s = 0; s < p->e.store.n_slots; s++) {
+    for (task_slot s = 0; s < p->e.store.n_slots && t->o.shared == NULL; s++) {
         const struct task *k = task_at(&p->e.store, s);
-        uint64_t body = k->body;
 
-        if (k->state != TASK_FREE && body != 0 && t->o.shared == NULL)
-            buf_append(&t->freed, &body, sizeof(body));
+        free_later(t, k->state != TASK_FREE ? k->body : 0);
+        free_later(t, replies_of(&p->e.replies, s));
     }
     if (t->o.shared == NULL) /* else it is not only ours */
         tasktab_keep(t, p->no, &r);
@@ -290,7 +295,12 @@ static uint64_t find_bodies(struct part *p, bool (*live)(void *ctx, uint64_t ref
 
     for (task_slot s = 0; s < p->e.store.n_slots; s++) {
         const struct task *k = task_at(&p->e.store, s);
+        uint64_t reply = replies_of(&p->e.replies, s);
 
+        if (reply != 0 && !live(ctx, reply)) {
+            engine_lost_reply(&p->e, task_number(&p->e.store, s));
+            lost++;
+        }
         if (k->state == TASK_FREE || k->body == 0 || live(ctx, k->body))
             continue;
         lose(p, s);

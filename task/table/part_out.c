@@ -94,6 +94,8 @@ static uint64_t body_of(const struct part *p, const struct trec *r)
     bool result = r->kind == TREC_DONE || (r->kind == TREC_TASK && r->state == TASK_SUCCEEDED);
     const struct task *k = slot == SLOT_NONE || r->body == 0 ? NULL : task_at(&p->e.store, slot);
 
+    if (k != NULL && r->kind == TREC_REPLY)
+        return replies_of(&p->e.replies, slot);
     return k != NULL && (k->state == TASK_SUCCEEDED) == result ? k->body : 0;
 }
 

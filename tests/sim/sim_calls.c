@@ -1,9 +1,11 @@
 /* sim_calls.c: a table of tasks whose pool has an endpoint, and a target that is well, slow, broken,
  * busy, away or silent by turns; the node is killed before a turn is written, behind it (START is
- * written, and nothing sent), while calls are at the target, and when the answer is there.
+ * written, and nothing sent), while calls are at the target, and when the answer is there. Snapshots
+ * take the journal's place, and bodies move to other files, at any time.
  *   J2   succeeded: the target said so         J3   (task, attempt) is at the target once at most
  *   J4   never more at the target than slots   J7   no attempt before its moment
  *   J15  while the breaker is open nothing goes; while it probes, four at most
+ *   J14  what is kept of an end is what the target said last, byte for byte; and no body is left over
  *   J1   in the end, with the target well, each task is final
  *   SEEDS=1000 FIRST=1 sim_calls    so many seeds, from this one
  *   SEED=n sim_calls                one */
@@ -50,6 +52,10 @@ struct simtask {
     msec_t not_before; /* by what its last answer said, */
     msec_t heard;      /* and by one that is not written yet; 0: none */
     bool done_there;   /* the target has said 2xx */
+    struct said {
+        unsigned status; /* 0: nothing yet */
+        char body[24];
+    } said, heard_said;  /* to the newest attempt that had an answer; heard: it is not written yet */
 };
 
 struct world {
@@ -119,6 +125,15 @@ static struct call_answer answer_of(enum mood mood)
     }
 }
 
+/* What the target says to an attempt: no two of them are equal. */
+static struct said said_of(const struct visit *v)
+{
+    struct said s = { .status = v->answer.status };
+
+    snprintf(s.body, sizeof(s.body), "%lu/%u", v->no, v->attempt);
+    return s;
+}
+
 static unsigned at_target(void)
 {
     unsigned n = 0;
@@ -179,12 +194,18 @@ static void ends(struct visit *v)
 {
     struct going_call *g = v->call != 0 ? calls_at(&w.calls, v->call) : NULL;
     struct simtask *k = task_of(v->no);
+    struct said said = said_of(v);
 
     v->over = true;
     if (v->answer.fault == CALL_NONE && v->answer.status == 200)
         k->done_there = true;
     if (g == NULL)
         return;
+    v->answer.body = (const uint8_t *)said.body;
+    v->answer.n = (uint32_t)strlen(said.body);
+    v->answer.length = v->answer.n;
+    if (v->answer.fault == CALL_NONE)
+        k->heard_said = said;
     tasktab_call_answered(w.rig.t, now_of(), g, &v->answer);
     if (g->verdict.kind == VERDICT_RETRY)
         k->heard = w.now + g->verdict.least_ms;
@@ -219,6 +240,8 @@ static void connect(void)
     outbox_reset(&w.out);
 }
 
+static void turn(double kill);
+
 /* Calls of the old process go; what is at the target goes on there. */
 static void drop_calls(void)
 {
@@ -234,13 +257,14 @@ static void die(void)
 {
     w.kills++;
     for (unsigned i = 0; i < w.n_tasks; i++)
-        w.task[i].heard = 0;
+        w.task[i].heard = w.task[i].heard_said.status = 0;
     w.rig.log.b.len = w.written;
     w.now += (msec_t)rng_below(&w.rng, 3000);
     drop_calls();
     outbox_reset(&w.out);
     (void)tabrig_again(&w.rig, now_of());
     connect();
+    turn(0); /* the clock that ran with the manager's order is of this moment */
 }
 
 static void deliver(void)
@@ -263,19 +287,46 @@ static void keep(void)
     for (unsigned i = 0; i < w.n_tasks; i++) {
         w.task[i].not_before = ms_max(w.task[i].not_before, w.task[i].heard);
         w.task[i].heard = 0;
+        if (w.task[i].heard_said.status != 0)
+            w.task[i].said = w.task[i].heard_said;
+        w.task[i].heard_said.status = 0;
     }
+}
+
+/* In a turn: some files of bodies are emptied. */
+static void move_bodies(void)
+{
+    w.rig.old_to = rng_below(&w.rng, w.rig.n_bodies + 1);
+    tasktab_copy_bodies(w.rig.t, now_of());
+}
+
+/* Behind a turn. */
+static void snapshot(void)
+{
+    bool more;
+
+    buf_reset(&w.rig.snap.b);
+    buf_reset(&w.rig.log.b);
+    more = tasktab_snapshot(w.rig.t, true, tabrig_record, &w.rig.snap);
+    assert(!more); /* there is one partition */
+    w.written = w.rig.log.b.len;
 }
 
 static void turn(double kill)
 {
-    bool ok = tasktab_turn(w.rig.t, now_of(), &w.out);
+    bool ok;
 
+    if (rng_chance(&w.rng, 0.02))
+        move_bodies();
+    ok = tasktab_turn(w.rig.t, now_of(), &w.out);
     assert(ok);
     if (rng_chance(&w.rng, kill)) { /* nothing of the turn is written */
         die();
         return;
     }
     keep();
+    if (rng_chance(&w.rng, 0.02))
+        snapshot();
     if (rng_chance(&w.rng, kill)) /* START is written, and nothing sent */
         die();
     else
@@ -326,10 +377,34 @@ static void step(double kill)
     turn(kill);
 }
 
+/* J14 */
+static void judge_answer(const struct simtask *k)
+{
+    const struct msg_task_get_ans *a;
+
+    tell(ROUTER, &(struct msg){ .type = MSG_TASK_GET,
+                                .task_get = { 3, 8, k->no, "", "", 0, true } });
+    a = &w.out.v[w.out.n - 1].m.task_get_ans;
+    if (a->code != CODE_DONE || a->status != k->said.status ||
+        (a->status != 0 && (a->result.n != strlen(k->said.body) ||
+                            memcmp(a->result.p, k->said.body, a->result.n) != 0)))
+        bad("J14: what is kept is not what the target said last", k->no);
+}
+
+static uint64_t bodies_there(void)
+{
+    uint64_t n = 0;
+
+    for (uint64_t i = 1; i <= w.rig.n_bodies; i++)
+        n += w.rig.body[i].len > 0;
+    return n;
+}
+
 /* J1, J2: with the target well all of them end. */
 static void judge(void)
 {
     const struct part *p = tasktab_part(w.rig.t, 3);
+    uint64_t bodies = 0;
 
     for (unsigned i = 0; i < w.n_tasks; i++) {
         task_slot slot = task_find(&p->e.store, w.task[i].no);
@@ -342,7 +417,11 @@ static void judge(void)
             bad("J2: succeeded, and the target has not said so", w.task[i].no);
         w.succeeded += s == TASK_SUCCEEDED;
         w.dead += s == TASK_DEAD;
+        bodies += s == TASK_SUCCEEDED ? 1 : 1 + (w.task[i].said.status != 0);
+        judge_answer(&w.task[i]);
     }
+    if (w.kills == 0 && bodies_there() != bodies) /* what a kill leaves behind, a start finds */
+        bad("J14: bodies that nobody has", 0);
 }
 
 static bool all_final(void)

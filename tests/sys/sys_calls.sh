@@ -91,8 +91,16 @@ check_eq "a call with an Idempotency-Key" "$(again 1 x)" 200
 check_eq "  again, with another trace: the same task" "$(again 2 x)" 200
 check_eq "  with another body: another payload" "$(again 3 y)" 422
 check_eq "an endpoint that is not there" "$(call "$R/v1/call/none/x" | field code)" endpoint_unknown
-check_eq "one that fails for good says so" "$(call -o "$DIR/body" -w '%{http_code}' "$CALL/status/404")" 502
-check_eq "an answer beyond what is kept is not cut in silence" "$(call "$CALL/long/70000" | field code)" endpoint_failed
+check_eq "one that fails for good is passed on" "$(call -D "$DIR/head" -w ' %{http_code}' "$CALL/status/404")" "status 404 404"
+check "  and said to be dead" grep -qi '^segq-state: dead' "$DIR/head"
+D=$(sed -n 's/^Location: [^ ]*tasks.\([^\r]*\).*/\1/pi' "$DIR/head")
+http -D "$DIR/head" -o "$DIR/body" "$R/v1/tasks/$D/result?ack=1"
+check_eq "  its task has the answer" "$(cat "$DIR/body") $(sed -n 's/^segq-status: \([0-9]*\).*/\1/pi' "$DIR/head")" "status 404 404"
+check_eq "  as long as it is kept for operators" "$(http "$R/v1/tasks/$D" | jq -c '[.state,.status,.result_length]')" '["dead",404,10]'
+check_eq "a redirect goes nowhere" "$(call "$CALL/status/302" | jq -c '[.status,.code]')" '[502,"endpoint_failed"]'
+check_eq "an answer beyond what is kept is cut" "$(call -D "$DIR/head" -o "$DIR/body" -w '%{http_code}' "$CALL/long/70000") $(stat -c %s "$DIR/body")" "200 65536"
+check_eq "  and says so" "$(tr -d '\r' <"$DIR/head" | grep -i '^segq-\(length\|truncated\)' | sort | paste -sd' ')" \
+    "segq-length: 70000 segq-truncated: true"
 
 # ---- retry, limits
 S=$(submit '{"path":"/status/503?times=2","retry":{"min":"100ms"}}' | jq -r .task)

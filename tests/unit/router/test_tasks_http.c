@@ -38,7 +38,9 @@ static struct {
     uint64_t last_rid;
     uint32_t given_back;
     uint32_t waits_ms; /* of the last look */
-    bool finishes;     /* who waits sees the end */
+    bool finishes;     /* who waits sees the end, */
+    uint8_t ends_as;   /* that is this state; 0: SUCCEEDED */
+    uint32_t length;   /* of what the target said; 0: it is all there */
     const char *answers; /* what the target said, if `as` has a status */
     struct msg_task_get_ans as; /* what a look says of a line */
     struct task_patch patch; /* the newest; its labels: of its task */
@@ -170,7 +172,7 @@ static void get(const struct msg_task_get *q, struct msg_task_get_ans *a)
         return;
     a->code = CODE_DONE;
     if (q->wait_ms > 0 && node.finishes) {
-        k->state = TASK_SUCCEEDED;
+        k->state = node.ends_as != 0 ? node.ends_as : TASK_SUCCEEDED;
         strcpy(k->result, "[7]");
     }
     a->state = k->state;
@@ -185,8 +187,8 @@ static void get(const struct msg_task_get *q, struct msg_task_get_ans *a)
     a->result = (struct bytes_of){ (uint32_t)(k->cut != 0 ? k->cut - 1 : a->result_length),
                                    (const uint8_t *)k->result };
     if (a->status != 0) {
-        a->result_length = k->result[0] != 0 ? a->result_length : strlen(node.answers);
-        a->result = (struct bytes_of){ (uint32_t)a->result_length, (const uint8_t *)node.answers };
+        a->result = (struct bytes_of){ (uint32_t)strlen(node.answers), (const uint8_t *)node.answers };
+        a->result_length = node.length != 0 ? node.length : a->result.n;
     }
     a->result_sha256 = (struct bytes_of){ 4, (const uint8_t *)"\x01\x23\xab\xff" };
 }
@@ -1182,6 +1184,43 @@ Test(tasks_http, a_request_is_passed_on_and_answered_as_the_target_answers)
     cr_expect_str_eq(str("state"), "waiting");
     cr_expect_eq(call_with("GET", "/v1/call/gen/", "Prefer: wait=0\r\nsegq-token: " TOKEN "\r\n", ""), 202);
     cr_expect_not_null(strstr(got, "Retry-After: 1\r\n"));
+}
+
+/* What the caller of /v1/call sees of an end. */
+static int ends_as(uint8_t state, uint32_t status, uint32_t length)
+{
+    node.finishes = true;
+    node.ends_as = state;
+    node.as.status = status;
+    node.as.content_type = "application/json";
+    node.length = length;
+    node.answers = "{\"a\":1}";
+    return call_with("GET", "/v1/call/gen/x", own, "");
+}
+
+Test(tasks_http, a_call_that_ends_badly_is_answered_as_the_target_answered_last)
+{
+    cr_expect_eq(ends_as(TASK_DEAD, 404, 0), 404);
+    cr_expect_not_null(strstr(got, "segq-state: dead\r\nsegq-status: 404\r\n"));
+    cr_expect_not_null(strstr(got, "\r\n\r\n{\"a\":1}"));
+    cr_expect_eq(ends_as(TASK_DEAD, 599, 0), 599);
+    for (const uint32_t *s = (const uint32_t[]){ 101, 302, 600, 999, 0 };; s++) {
+        cr_expect_eq(ends_as(TASK_DEAD, *s, 0), 502, "%u", *s);
+        cr_expect_str_eq(str("code"), "endpoint_failed");
+        if (*s == 0)
+            break;
+    }
+    cr_expect_eq(ends_as(TASK_EXPIRED, 0, 0), 502);
+    cr_expect_eq(ends_as(TASK_CANCELLED, 0, 0), 502);
+}
+
+Test(tasks_http, a_long_answer_is_cut_and_says_so)
+{
+    cr_expect_eq(ends_as(TASK_SUCCEEDED, 200, 70000), 200);
+    cr_expect_not_null(strstr(got, "Content-Length: 7\r\n"));
+    cr_expect_not_null(strstr(got, "segq-length: 70000\r\n"));
+    cr_expect_not_null(strstr(got, "segq-truncated: true\r\n"));
+    cr_expect_not_null(strstr(got, "Content-Type: application/octet-stream\r\n"));
 }
 
 Test(tasks_http, only_servers_pass_requests_on_and_only_to_endpoints)

@@ -47,6 +47,60 @@ Test(engine, a_body_is_freed_once_when_its_task_has_it_no_longer)
     rig_fini(&r);
 }
 
+/* The next attempt fails: the target has said `reply`. */
+static void fail(struct enginerig *r, task_no no, uint64_t reply, bool for_good)
+{
+    const struct call_failed f = { .delay_ms = 0, .for_good = for_good, .reply = reply,
+                                   .how.end = ATTEMPT_STATUS };
+    uint64_t lease;
+
+    rig_advance(r, 1);
+    cr_assert_eq(rig_take(r, &lease), no);
+    cr_assert_eq(engine_call_failed(&r->e, no, lease, &f), 0);
+    rig_flush(r);
+    rig_compare(r);
+}
+
+Test(engine, the_last_reply_is_kept_until_its_task_is_done_redriven_or_gone)
+{
+    struct enginerig r;
+    uint64_t lease;
+    task_no no;
+
+    rig_init(&r, NULL);
+    no = rig_submit(&r, (struct submit){ .body = 77 });
+    cr_expect_eq(engine_moved_reply(&r.e, no, 9), SQ_EUNKNOWN);
+    fail(&r, no, 1, false);
+    fail(&r, no, 0, false); /* no answer */
+    cr_expect_eq(replies_of(&r.e.replies, task_slot_of(no)), 1);
+    fail(&r, no, 2, true);
+    freed(&r, 1, 0);
+    cr_assert_eq(engine_moved_reply(&r.e, no, 3), 0);
+    freed(&r, 2, 0);
+    rig_flush(&r);
+    rig_restart(&r, 1000);
+    cr_expect_eq(replies_of(&r.e.replies, task_slot_of(no)), 3);
+    cr_assert_eq(engine_redrive(&r.e, no), 0);
+    freed(&r, 3, 0);
+    fail(&r, no, 4, false);
+    rig_advance(&r, 1);
+    cr_assert_eq(rig_take(&r, &lease), no);
+    cr_assert_eq(engine_ack(&r.e, no, lease, 5), 0);
+    freed(&r, 77, 4);
+    no = rig_submit(&r, (struct submit){ .body = 6 });
+    fail(&r, no, 7, true);
+    cr_assert_eq(engine_discard(&r.e, no), 0);
+    freed(&r, 6, 7);
+    no = rig_submit(&r, (struct submit){ 0 });
+    fail(&r, no, 8, false);
+    cr_assert_eq(engine_cancel(&r.e, no), 0);
+    freed(&r, 8, 0);
+    cr_expect_eq(r.e.replies.by_slot.n, 0);
+    rig_flush(&r);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
 Test(engine, a_task_is_taken_acknowledged_kept_and_gone)
 {
     struct enginerig r;

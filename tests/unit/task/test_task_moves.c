@@ -4,7 +4,10 @@
 #include <sodium.h>
 
 #include "common/base/log.h"
+#include "common/task/reply.h"
 #include "task/engine/look.h"
+#include "task/engine/settle.h"
+#include "task/table/result.h"
 #include "tests/lib/tabrig.h"
 
 enum { A, B };                       /* source, target */
@@ -189,6 +192,61 @@ Test(task_moves, what_was_there_and_what_came_meanwhile_is_at_the_target)
         cr_expect_eq(a->v[0].body.n, strlen(*want));
         cr_expect_arr_eq(a->v[0].body.p, *want, strlen(*want));
     }
+}
+
+/* The task that is taken is dead: the target has said this last. */
+static task_no die(const char *reply)
+{
+    struct part *p = tasktab_part(rig[A].t, 3);
+    const struct msg_task_take_ans *a = take(A, 8, 0);
+    struct call_failed f = { .for_good = true, .how.end = ATTEMPT_STATUS };
+    struct buf b;
+
+    buf_init(&b);
+    reply_pack(404, "text/plain", 10, &b);
+    result_pack((const uint8_t *)reply, (uint32_t)strlen(reply), 100, &b);
+    cr_assert_eq(tabrig_put(&rig[A], b.data, (uint32_t)b.len, &f.reply), 0);
+    buf_fini(&b);
+    cr_assert_eq(engine_call_failed(&p->e, a->v[0].no, a->v[0].lease, &f), 0);
+    return a->v[0].no;
+}
+
+static void expect_reply(int i, uint64_t epoch, task_no no, const char *reply)
+{
+    const struct msg_task_get_ans *m;
+
+    say(i, RTR, &(struct msg){ .type = MSG_TASK_GET,
+                               .task_get = { 3, epoch, no, "", "", 0, true } });
+    m = &said(i, MSG_TASK_GET_ANS)->task_get_ans;
+    cr_assert_eq(m->code, CODE_DONE);
+    cr_expect_eq(m->state, TASK_DEAD);
+    cr_expect_eq(m->status, 404);
+    cr_expect_str_eq(m->content_type, "text/plain");
+    cr_assert_eq(m->result.n, strlen(reply));
+    cr_expect_arr_eq(m->result.p, reply, strlen(reply));
+}
+
+Test(task_moves, what_a_dead_task_was_answered_is_at_the_target)
+{
+    task_no before = die("never"), meanwhile;
+
+    turn(A);
+    order_out(9);
+    link_up();
+    both(); /* BEGIN */
+    meanwhile = die("neither");
+    for (int i = 0; i < 12; i++)
+        both();
+    open_part(B, 9, true);
+    expect_reply(B, 9, before, "never");
+    expect_reply(B, 9, meanwhile, "neither");
+    (void)tabrig_again(&rig[B], now);
+    up(B);
+    expect_reply(B, 9, before, "never");
+    say(B, RTR, &(struct msg){ .type = MSG_TASK_CHANGE,
+                               .task_change = { 3, 9, CHANGE_DISCARD, before, "", "", { 0 } } });
+    turn(B);
+    cr_expect_eq(rig[B].dropped, 2, "its body and its reply");
 }
 
 Test(task_moves, what_comes_while_much_is_on_its_way_is_at_the_target)

@@ -1,0 +1,71 @@
+/* outcome.c: see outcome.h. */
+#include "router/tasks/outcome.h"
+
+#define FAILED(p, d) (struct task_outcome){ api_problem_status(API_##p), API_##p, d }
+
+/* What is said of the same codes everywhere. */
+static struct task_outcome common(int code)
+{
+    switch (code) {
+    case CODE_INVALID:
+        return FAILED(BAD_REQUEST, "a number is out of its range");
+    case CODE_FULL:
+        return FAILED(QUEUE_FULL, "there is no room for more tasks now");
+    case ASK_LOST:
+        return FAILED(QUEUE_UNAVAILABLE, "no answer came in time; it may have been done");
+    case ASK_NOBODY:
+        return FAILED(QUEUE_UNAVAILABLE, "no task node has this queue now; nothing was done");
+    default:
+        return FAILED(QUEUE_UNAVAILABLE, "nothing can be written now; ask again");
+    }
+}
+
+struct task_outcome task_put_outcome(int code)
+{
+    switch (code) {
+    case CODE_DONE:
+        return (struct task_outcome){ .status = 201 };
+    case CODE_SAME:
+        return (struct task_outcome){ .status = 200 };
+    case CODE_HELD:
+        return FAILED(UNIQUE_CONFLICT, "another task has this unique key");
+    case CODE_MISMATCH:
+        return FAILED(IDEMPOTENCY_MISMATCH,
+                      "this Idempotency-Key or name belongs to a task with another payload");
+    case CODE_UNKNOWN:
+        return FAILED(QUEUE_NOT_FOUND, "no pool has a queue of this name");
+    case CODE_CONFLICT:
+        return FAILED(CONFLICT, "the key and the name belong to different tasks");
+    case ASK_OTHER_KIND:
+        return FAILED(BAD_REQUEST, "path, method, headers and body are for queues with an endpoint, "
+                                   "payload is for the others");
+    default:
+        return common(code);
+    }
+}
+
+struct task_outcome task_take_outcome(int code)
+{
+    if (code == CODE_DONE)
+        return (struct task_outcome){ .status = 200 };
+    if (code == ASK_OTHER_KIND)
+        return FAILED(QUEUE_HAS_ENDPOINT, "the tasks of this queue are calls to its endpoint, which "
+                                          "we make ourselves: no worker takes them");
+    return code == CODE_UNKNOWN ? FAILED(QUEUE_NOT_FOUND, "no pool has a queue of this name")
+                                : common(code);
+}
+
+struct task_outcome task_token_outcome(int code)
+{
+    switch (code) {
+    case CODE_DONE:
+    case CODE_SAME:
+        return (struct task_outcome){ .status = 200 };
+    case CODE_UNKNOWN:
+        return FAILED(TASK_GONE, "this task is over, and is not kept any more");
+    case CODE_CONFLICT:
+        return FAILED(CONFLICT, "the task is not in a state, or under a lease, that allows it");
+    default:
+        return common(code);
+    }
+}

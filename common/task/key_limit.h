@@ -11,7 +11,8 @@
 #include "common/task/bounds.h"
 
 #define KEY_TEXT_MAX   (2 * TASK_NAME_MAX + 1) /* of "tenant7/user42" */
-#define KEY_LIMITS_MAX 4096u                   /* of a partition */
+#define PINS_MAX       1000u                   /* of the queues of a pool */
+#define KEY_LIMITS_MAX (PINS_MAX + 64)         /* of a partition: as many patterns, too */
 #define KEY_WEIGHT_MAX 1000u
 
 /* member, most. Of older senders and records those at the end are missing: then they are 0. */
@@ -30,6 +31,9 @@ struct key_limit {
     KEY_LIMIT(X)
 #undef X
 };
+
+/* Of one as bytes, at most: its texts, each with a 0, and its numbers. */
+#define KEY_LIMIT_BYTES (TASK_NAME_MAX + KEY_TEXT_MAX + 2 + 5 * 5)
 
 /* "tenant*", "tenant7/" and "*". */
 bool key_match_ok(const char *match);

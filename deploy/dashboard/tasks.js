@@ -156,7 +156,7 @@ function showQueues() {
 /* ---- a queue ---- */
 
 const KEYS = [['Key', x => x.key || '(none)', 'name', () => el('span')], ['Waiting', x => number(x.waiting), 'n'], ['Running', x => number(x.running), 'n'],
-  ['Stopped by', x => limitsOf(x) || '–']];
+  ['Stopped by', x => limitsOf(x) || '–'], ['Pinned', x => x.pinned ? 'pinned' : '–']];
 const TASKS = [['Task', x => x.id, 'name', x => el('button', { type: 'button', class: 'link', on: { click: () => openTask(x.id) } })], ['Key', x => x.key || '–'],
   ['Attempts', x => number(x.attempts), 'n'], ['Since', x => x.entered_at ? clock(1000 * x.entered_at) : '–'], ['Because', x => x.because]];
 

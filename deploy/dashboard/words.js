@@ -149,7 +149,7 @@ export function taskOrder(path) {
   return m && [m[1], { cancel: 'tasks cancelled', redrive: 'dead tasks wait again', stop: 'redrive stopped', discard: 'dead tasks discarded' }[m[2]] || m[2]];
 }
 
-const DROPPED = { pool: 'removed, with its tasks', endpoint: 'removed, with its pools and their tasks' };
+const DROPPED = { key: 'not pinned any more', pool: 'removed, with its tasks', endpoint: 'removed, with its pools and their tasks' };
 
 export function changeWords(a) {
   const what = a.name ? a.name + ': ' : '', order = taskOrder(a.path);

@@ -4,13 +4,16 @@
 
 #include <jansson.h>
 
+#include "common/task/key_limit.h"
 #include "queuemng/lead/manager.h"
+
+#define ADMIN_NAME_MAX KEY_TEXT_MAX /* a key's are the longest */
 
 struct admin_call { /* one request */
     struct mng_service *s;
     const struct admin_req *q;
     struct admin_ans *a;
-    char name[NAME_MAX_LEN + 1]; /* of the queue, pool, endpoint or node in the path */
+    char name[ADMIN_NAME_MAX + 1]; /* of the queue, pool, endpoint, key or node in the path */
     json_t **later; /* not NULL: the answer is held back, and here goes its entry of the log */
 };
 

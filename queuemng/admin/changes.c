@@ -14,9 +14,12 @@
 #include "common/net/ev.h"
 #include "queuemng/admin/definitions.h"
 #include "queuemng/admin/token_name.h"
+#include "queuemng/core/pins.h"
+#include "queuemng/policy/key_def.h"
 
 #define LOG_MODULE "audit"
 #define WHO_MAX      64
+#define QUEUES       "task-queues/"
 #define AUDIT_N      100 /* entries answered without ?n= */
 
 /* ---- the subject of a call ------------------------------------------------------- */
@@ -46,7 +49,7 @@ static void on_task_node(void *ctx, const void *view)
 
 /* The part of the path behind `prefix`, up to the next of `end`; false: it has none. */
 static bool name_in(const char *path, const char *prefix, const char *end,
-                    char name[NAME_MAX_LEN + 1])
+                    char name[ADMIN_NAME_MAX + 1])
 {
     size_t n = strlen(prefix), len;
 
@@ -75,6 +78,10 @@ static json_t *subject(struct admin_change *x, struct mng_service *s)
         const struct endpoint_def *d = mng_endpoint_get(s->mng, x->name, NULL);
 
         return d != NULL ? admin_def_json(d, endpoint_def_keys, 0) : NULL;
+    } else if (strcmp(x->kind, "key") == 0) {
+        const struct key_pin *d = mng_pin_get(s->mng, x->key.queue, x->key.key, NULL);
+
+        return d != NULL ? admin_def_json(d, key_pin_keys, 0) : NULL;
     } else if (strcmp(x->kind, "node") == 0) {
         struct node_ask a = { x->name, NULL };
 
@@ -83,6 +90,12 @@ static json_t *subject(struct admin_change *x, struct mng_service *s)
         return a.j;
     }
     return NULL;
+}
+
+static void name_key(struct admin_change *x)
+{
+    snprintf(x->name, sizeof(x->name), "%s %s", x->key.queue, x->key.key);
+    x->kind = "key";
 }
 
 static void name_task(struct admin_change *x, struct mng_service *s)
@@ -111,6 +124,9 @@ void admin_change_begin(struct admin_change *x, struct admin_call *c, const char
         x->kind = "node";
     else if (name_in(path, "tasks/", "/", x->name))
         name_task(x, c->s);
+    else if (strncmp(path, QUEUES, strlen(QUEUES)) == 0 &&
+             key_path_read(&x->key, path + strlen(QUEUES), strcmp(c->q->method, "POST") == 0))
+        name_key(x);
     x->before = subject(x, c->s);
 }
 

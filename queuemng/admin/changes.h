@@ -4,11 +4,13 @@
 #define SEGQ_MNG_CHANGES_H
 
 #include "queuemng/admin/answers.h"
+#include "queuemng/admin/queue_path.h"
 
 struct admin_change {
     bool watched;
-    const char *kind; /* "queue", "pool", "endpoint", "node", "task" or "" */
-    char name[NAME_MAX_LEN + 1];
+    const char *kind; /* "queue", "pool", "endpoint", "key", "node", "task" or "" */
+    char name[TASK_NAME_MAX + 1 + ADMIN_NAME_MAX + 1]; /* of a key: "QUEUE KEY" */
+    struct key_path key; /* of a key */
     json_t *before;   /* owned; NULL: was not there */
 };
 /* path: behind /v1/admin/. Every begin needs its end. */

@@ -88,7 +88,7 @@ static int fit_body(struct cfg_node *doc, const char *key, const char *name, str
 int admin_read_def(struct admin_call *c, void *def, size_t size, const struct cfg_key *keys,
                    const void *old, struct err *e)
 {
-    char set[NAME_MAX_LEN + 16];
+    char set[ADMIN_NAME_MAX + 16];
     struct cfg_node *doc = NULL;
     int rc = cfg_parse_json(&doc, (const char *)c->q->body, c->q->body_len, e);
 

@@ -20,6 +20,7 @@
 #include "queuemng/state/records.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/pins.h"
 #include "queuemng/tasks/records.h"
 
 static int bad(const char *key, struct err *e)
@@ -294,6 +295,7 @@ static load_fn loader_of(const char *key)
         { "chain/", load_chain }, { "mark/", load_marks },
         { "sched/", load_sched }, { "pool/", pool_load },
         { "task_node/", load_task_node }, { "endpoint/", endpoint_load },
+        { "pin/", pin_load },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(v); i++)

@@ -14,6 +14,7 @@
 #include "queuemng/state/node.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/pins.h"
 #include "queuemng/tasks/table.h"
 
 #define LOG_MODULE "mng"
@@ -54,6 +55,7 @@ struct mng *mng_new(const struct mng_opts *o)
     map_init(&m->queue_by_name, rng_u64(&m->rng));
     list_init(&m->tasks.pools);
     list_init(&m->tasks.endpoints);
+    list_init(&m->tasks.pins);
     list_init(&m->tasks.nodes);
     list_init(&m->tasks.gone);
     map_init(&m->tasks.part_by_no, 0);
@@ -79,6 +81,8 @@ void mng_free(struct mng *m)
         pool_free(m, p);
     each_endpoint(m, x)
         endpoint_free(m, x);
+    each_pin(m, x)
+        pin_free(m, x);
     each_task_node(m, n)
         free(n);
     each_gone(m, g)

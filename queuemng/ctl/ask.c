@@ -186,7 +186,7 @@ static bool path_set(char *dst, size_t cap, const struct ctl_call *call)
 
 int ctl_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a)
 {
-    char path[512];
+    char path[768]; /* a queue and a key, each character encoded */
 
     if (!path_set(path, sizeof(path), &call)) {
         fprintf(stderr, "segqctl: '%.60s...' is too long\n", call.name);

@@ -14,6 +14,7 @@
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl/draw.h"
 #include "queuemng/ctl_view/history_view.h"
+#include "queuemng/ctl/keys.h"
 #include "queuemng/ctl/nodes.h"
 #include "queuemng/ctl_view/risk_view.h"
 #include "queuemng/ctl_view/status_view.h"
@@ -300,6 +301,15 @@ static const struct cmd cmds[] = {
     { "task pause", "POOL", 1, 1, "workers get no task of it; submissions go on",
       .run = cmd_task_pause },
     { "task resume", "POOL", 1, 1, "ends a pause", .run = cmd_task_resume },
+    { "key list", "", 0, 0, "keys of task queues that are pinned: with limits of their own, or paused",
+      .run = cmd_key_list },
+    { "key show", "QUEUE KEY", 2, 2, "all keys of its definition", .run = cmd_key_show },
+    { "key set", "QUEUE KEY NAME=VALUE...", 3, -1,
+      "pins it, or changes it: images tenant7 rate_per_s=5 weight=2", .run = cmd_key_set },
+    { "key unpin", "QUEUE KEY", 2, 2, "it has the limits of its pool again", .run = cmd_key_unpin },
+    { "key pause", "QUEUE KEY", 2, 2, "no task of it starts; submissions go on",
+      .run = cmd_key_pause },
+    { "key resume", "QUEUE KEY", 2, 2, "ends a pause", .run = cmd_key_resume },
     { "pause", "QUEUE", 1, 1, "nobody is let in; joins and polls go on",
       SENDS("POST", QUEUE "/pause", view_done) },
     { "resume", "QUEUE", 1, 1, "ends a pause", SENDS("POST", QUEUE "/resume", view_done) },

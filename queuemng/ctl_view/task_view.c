@@ -273,16 +273,45 @@ void view_task_keys(struct buf *b, const json_t *doc)
     struct table t;
     size_t i;
 
-    table_init(&t, "KEY >WAITING >RUNNING STOPPED_BY UNTIL");
+    table_init(&t, "KEY >WAITING >RUNNING STOPPED_BY UNTIL PINNED");
     json_array_foreach(json_object_get(doc, "keys"), i, k) {
         table_cell(&t, "%s", ctl_str(k, "key"));
         table_u64(&t, ctl_u64(k, "waiting"));
         table_u64(&t, ctl_u64(k, "running"));
         limits_cell(&t, json_object_get(k, "limits"));
         moment_cell(&t, ctl_f64(k, "limited_until"));
+        table_cell(&t, "%s", json_is_true(json_object_get(k, "pinned")) ? "pinned" : "-");
     }
     put_table(b, &t, "no keys\n");
     put_away(b, doc);
+}
+
+static void limit_cell(struct table *t, const json_t *k, const char *name)
+{
+    double v = ctl_f64(k, name);
+
+    if (json_is_true(json_object_get(k, "inherit")))
+        table_cell(t, "pool's");
+    else
+        table_cell(t, v > 0 ? "%.10g" : "any", v);
+}
+
+void view_pinned_keys(struct buf *b, const json_t *doc)
+{
+    const json_t *k;
+    struct table t;
+    size_t i;
+
+    table_init(&t, "QUEUE KEY STATE >RATE >MAX_CONCURRENT >WEIGHT");
+    json_array_foreach(json_object_get(doc, "keys"), i, k) {
+        table_cell(&t, "%s", ctl_str(k, "queue"));
+        table_cell(&t, "%s", ctl_str(k, "key"));
+        table_cell(&t, "%s", json_is_true(json_object_get(k, "paused")) ? "PAUSED" : "open");
+        limit_cell(&t, k, "rate_per_s");
+        limit_cell(&t, k, "max_concurrent");
+        limit_cell(&t, k, "weight");
+    }
+    put_table(b, &t, "no key is pinned\n");
 }
 
 void view_busiest(struct buf *b, const json_t *doc)

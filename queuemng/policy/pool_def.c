@@ -9,33 +9,9 @@
 
 #define DAY_MS         86400000.0
 #define LIFE_MAX       (400 * DAY_MS)
-#define POOL_KEYS_MAX  64
 #define PATTERN_PARTS  16 /* of a pool that is a pattern, if the operator names no number */
 
 static const char *const orders[] = { "start", "strict", "number", NULL };
-
-/* at(f): where the member of a struct pool_limit is */
-#define LIMIT_KEYS(at)                                                                   \
-    { "rate_per_s", CFG_NUM, at(rate_per_s), "0", 0, 1e6, true,                          \
-      "starts per second, to a thousandth; 0 = any", 0, 0, 0 },                          \
-    { "burst", CFG_INT, at(burst), "1", 1, RATE_BURST_MAX, true,                         \
-      "starts at once after a pause", 0, 0, 0 },                                         \
-    { "max_concurrent", CFG_INT, at(max_concurrent), "0", 0, TASKS_MAX, true,            \
-      "tasks that run at once; 0 = any", 0, 0, 0 }
-
-#define LIMIT(f) offsetof(struct pool_limit, f)
-static const struct cfg_key limit_keys[] = { LIMIT_KEYS(LIMIT), { 0 } };
-
-#define KEY(f)       offsetof(struct pool_key, f)
-#define KEY_AT(f)    KEY(limit.f)
-static const struct cfg_key key_keys[] = {
-    { "match", CFG_STR, KEY(match), NULL, 1, KEY_TEXT_MAX, true,
-      "a key, or its beginning and a star (tenant*), one level or two (tenant7/*, */*)", 0, 0, 0 },
-    LIMIT_KEYS(KEY_AT),
-    { "weight", CFG_INT, KEY(weight), "1", 1, KEY_WEIGHT_MAX, true,
-      "its share beside other keys that wait", 0, 0, 0 },
-    { 0 },
-};
 
 #define RETRY(f) offsetof(struct pool_retry, f)
 static const struct cfg_key retry_keys[] = {
@@ -103,7 +79,7 @@ const struct cfg_key pool_def_keys[] = {
       limit_keys, 0 },
     { "keys", CFG_OBJS, AT(keys), "", 0, POOL_KEYS_MAX, true,
       "limits and shares of the keys that a pattern matches, in place of `key` or `subkey`; the "
-      "first that matches counts", 0, key_keys, sizeof(struct pool_key) },
+      "first that matches counts", 0, pool_key_keys, sizeof(struct pool_key) },
     { "limits", CFG_OBJS, AT(limits), "", 0, METRIC_LIMITS_MAX, true,
       "metrics with tiers: starts of the whole pool; the lowest resulting rate applies", 0,
       metric_limit_keys, sizeof(struct def_limit) },
@@ -171,11 +147,6 @@ void pool_def_fit(struct pool_def *d)
         d->partitions = is_pattern(d) ? PATTERN_PARTS : 1;
 }
 
-static uint64_t per_1000_s(double rate_per_s)
-{
-    return (uint64_t)(rate_per_s * 1000 + 0.5);
-}
-
 uint64_t pool_fallback(const struct pool_def *d)
 {
     return per_1000_s(d->fallback_per_s / (double)(d->partitions > 0 ? d->partitions : 1));
@@ -216,13 +187,27 @@ void pool_def_rules(const struct pool_def *d, struct task_rules *r)
         head_start[i] = (uint64_t)p[i < d->priorities.n ? i : d->priorities.n - 1].head_start_ms;
 }
 
-struct key_limit pool_key_limit(const struct pool_key *k)
+/* What the pool says of a key. */
+static struct pool_key unpinned(const struct pool_def *d, char *key)
 {
-    return (struct key_limit){ .queue = "", .key = k->match,
-                               .rate = per_1000_s(k->limit.rate_per_s),
-                               .burst = (uint64_t)k->limit.burst,
-                               .at_once = (uint64_t)k->limit.max_concurrent,
-                               .weight = (uint64_t)k->weight };
+    const struct pool_key *k = d->keys.v;
+
+    for (size_t i = 0; i < d->keys.n; i++)
+        if (key_matches(k[i].match, key))
+            return k[i];
+    return (struct pool_key){ key, strchr(key, '/') == NULL ? d->key : d->subkey, 1 };
+}
+
+struct key_limit pool_pin_limit(const struct pool_def *d, const struct key_pin *p)
+{
+    struct pool_key k = p->inherit ? unpinned(d, p->key)
+                                   : (struct pool_key){ p->key, p->limit, p->weight };
+    struct key_limit l = pool_key_limit(&k);
+
+    l.queue = p->queue;
+    l.key = p->key;
+    l.paused = p->paused;
+    return l;
 }
 
 int pool_def_compare(const struct pool_def *a, const struct pool_def *b)

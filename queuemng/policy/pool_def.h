@@ -4,21 +4,11 @@
 #define SEGQ_POOL_DEF_H
 
 #include "common/config/cfg.h"
-#include "common/task/key_limit.h"
 #include "common/task/rules.h"
+#include "queuemng/policy/key_def.h"
 #include "queuemng/policy/metric_limits.h"
 
-struct pool_limit { /* of one queue, one key, one key below it */
-    double rate_per_s;      /* 0: any */
-    int64_t burst;
-    int64_t max_concurrent; /* 0: any */
-};
-
-struct pool_key { /* of keys that the pattern matches, in place of `key` or `subkey` */
-    char *match;
-    struct pool_limit limit;
-    int64_t weight;
-};
+#define POOL_KEYS_MAX (KEY_LIMITS_MAX - PINS_MAX) /* patterns of keys */
 
 struct pool_retry {
     int64_t min_ms, max_ms, doublings, jitter;
@@ -57,8 +47,8 @@ void pool_def_fit(struct pool_def *d);
 void pool_def_rules(const struct pool_def *d, struct task_rules *r);
 /* A partition's share of fallback_per_s, per 1000 s. */
 uint64_t pool_fallback(const struct pool_def *d);
-/* One of its keys, for task nodes. */
-struct key_limit pool_key_limit(const struct pool_key *k);
+/* A pinned key's in this pool, for task nodes; its texts are p's. */
+struct key_limit pool_pin_limit(const struct pool_def *d, const struct key_pin *p);
 /* Which one a queue's name is compared with first: names before patterns, long beginnings before
  * short ones. < 0: a's. */
 int pool_def_compare(const struct pool_def *a, const struct pool_def *b);

@@ -12,6 +12,7 @@
 #include "queuemng/admin/queues.h"
 #include "queuemng/admin/trace.h"
 #include "queuemng/tasking/endpoints.h"
+#include "queuemng/tasking/pins.h"
 #include "queuemng/tasking/pools.h"
 #include "queuemng/tasking/tasks.h"
 
@@ -53,6 +54,7 @@ static const struct read of_leader[] = { { "cluster", admin_cluster }, { "live",
                                          { "queues", admin_queues },
                                          { "pools", admin_pools },
                                          { "endpoints", admin_endpoints },
+                                         { "pinned-keys", admin_pins },
                                          { "task-queues", admin_task_queues } };
 
 /* True: it is one of them, and answered. */

@@ -58,6 +58,12 @@ struct mpool {
     struct list_node in;
 };
 
+struct mpin { /* a pinned key */
+    struct key_pin def; /* owned */
+    uint64_t version;   /* of the definition */
+    struct list_node in;
+};
+
 struct mgone { /* what a node may still have of a partition, and is to drop */
     part_no no;
     node_no node;
@@ -97,6 +103,7 @@ struct mendpoint {
 
 struct mtasks {
     struct list pools; /* mpool.in, by pool_def_compare(); owned */
+    struct list pins;  /* mpin.in, by key_pin_compare(); owned */
     struct list endpoints; /* mendpoint.in, by name; owned */
     struct list nodes; /* mtask_node.in; owned */
     struct list gone;  /* mgone.in; owned */
@@ -111,6 +118,7 @@ struct mtasks {
 };
 
 #define each_pool(m, p)      list_each_of(&(m)->tasks.pools, struct mpool, in, p)
+#define each_pin(m, p)       list_each_of(&(m)->tasks.pins, struct mpin, in, p)
 #define each_endpoint(m, p)  list_each_of(&(m)->tasks.endpoints, struct mendpoint, in, p)
 #define each_share(p, x)     list_each_of(&(p)->shares, struct mshare, in, x)
 #define each_task_node(m, n) list_each_of(&(m)->tasks.nodes, struct mtask_node, in, n)

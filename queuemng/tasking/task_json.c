@@ -7,6 +7,7 @@
 #include "common/task/eta.h"
 #include "common/task/state.h"
 #include "common/ticket/task_token.h"
+#include "queuemng/core/pins.h"
 
 /* ---- a task ---------------------------------------------------------------------- */
 
@@ -201,9 +202,15 @@ static json_t *row_json(const char *kind, json_t *name, const struct key_row *k)
                      "limited_until", moment(k->limited_until_ms));
 }
 
-json_t *task_key_json(const struct key_row *k)
+json_t *task_key_json(const struct key_row *k, const char *queue, const struct mng *m)
 {
-    return row_json("key", key_text(k->key1, k->key2), k);
+    json_t *key = key_text(k->key1, k->key2);
+    const char *text = json_string_value(key);
+    bool pinned = text != NULL && mng_pin_get(m, queue, text, NULL) != NULL;
+    json_t *j = row_json("key", key, k);
+
+    (void)json_object_set_new(j, "pinned", json_boolean(pinned));
+    return j;
 }
 
 json_t *task_queue_json(const struct key_row *k)

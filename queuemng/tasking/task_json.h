@@ -8,7 +8,7 @@
 json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *p,
                   const struct token_key *k);
 /* A key with tasks that wait; a queue with tasks that wait or are dead; how many these are. */
-json_t *task_key_json(const struct key_row *k);
+json_t *task_key_json(const struct key_row *k, const char *queue, const struct mng *m);
 json_t *task_queue_json(const struct key_row *k);
 uint64_t task_key_has(const json_t *key);
 /* A problem, for a code other than CODE_DONE. m: the task as it is; NULL: there is none. */

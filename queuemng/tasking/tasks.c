@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/task/queue_name.h"
 #include "common/task/state.h"
+#include "queuemng/admin/queue_path.h"
 #include "queuemng/admin/token_name.h"
+#include "queuemng/tasking/pins.h"
 #include "queuemng/tasking/task_json.h"
 #include "queuemng/tasking/walk.h"
 
@@ -182,18 +183,13 @@ static bool read_by(struct admin_call *c, struct task_ask *q)
     return false;
 }
 
-/* "QUEUE/tasks", "QUEUE/tasks/WORD": no part of a queue's name is "tasks" ("tasks-old" may be). */
+/* "QUEUE/tasks", "QUEUE/tasks/WORD" */
 static bool split(const char *path, struct task_ask *q)
 {
-    const char *end = strstr(path, "/tasks"), *word;
+    const char *word = queue_path_read(path, q->queue);
 
-    while (end != NULL && end[strlen("/tasks")] != '\0' && end[strlen("/tasks")] != '/')
-        end = strstr(end + 1, "/tasks");
-    if (end == NULL || !queue_name_ok(path, (size_t)(end - path)))
-        return false;
-    memcpy(q->queue, path, (size_t)(end - path));
-    word = end + strlen("/tasks");
-    q->verb = word[0] == '\0' ? DO_LIST : order_of(word + 1, DO_KEYS, DO_DISCARD_ALL);
+    if (word != NULL)
+        q->verb = word[0] == '\0' ? DO_LIST : order_of(word, DO_KEYS, DO_DISCARD_ALL);
     return q->verb != DO_NVERBS;
 }
 
@@ -240,9 +236,14 @@ static void busiest(struct admin_call *c)
 void admin_task_queue(struct admin_call *c, const char *path)
 {
     struct task_ask q = { .verb = DO_NVERBS };
+    struct key_path k;
 
     if (strcmp(path, "busiest") == 0) {
         busiest(c);
+        return;
+    }
+    if (key_path_read(&k, path, strcmp(c->q->method, "POST") == 0)) {
+        admin_pin(c, &k);
         return;
     }
     if (!split(path, &q)) {

@@ -193,7 +193,7 @@ static void of_one(struct mng_service *s, struct walk *w, const struct mng_part_
 }
 
 /* Those with the most tasks that wait stay. */
-static void add_key(struct walk *w, const struct key_row *k)
+static void add_key(const struct mng *m, struct walk *w, const struct key_row *k)
 {
     size_t at = json_array_size(w->rows);
 
@@ -202,8 +202,9 @@ static void add_key(struct walk *w, const struct key_row *k)
     while (at > 0 && task_key_has(json_array_get(w->rows, at - 1)) < k->waiting + k->dead)
         at--;
     if (at < w->q.most)
-        (void)json_array_insert_new(w->rows, at, w->q.pool[0] != '\0' ? task_queue_json(k)
-                                                                      : task_key_json(k));
+        (void)json_array_insert_new(w->rows, at, w->q.pool[0] != '\0'
+                                                     ? task_queue_json(k)
+                                                     : task_key_json(k, w->q.queue, m));
     if (json_array_size(w->rows) > w->q.most)
         (void)json_array_remove(w->rows, w->q.most);
 }
@@ -215,7 +216,7 @@ static void of_many(struct mng_service *s, struct walk *w, const struct mng_part
     for (uint32_t i = 0; i < m->n; i++)
         (void)json_array_append_new(w->rows, task_json(&m->v[i], p, &s->keys.token));
     for (uint32_t i = 0; i < m->n_keys; i++)
-        add_key(w, &m->keys[i]);
+        add_key(s->mng, w, &m->keys[i]);
     if (m->code != CODE_DONE)
         skip(w, p);
     else if (m->after != 0)

@@ -2,23 +2,44 @@
 #include "queuemng/tasks/orders.h"
 
 #include <assert.h>
+#include <string.h>
 
+#include "common/task/queue_name.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 
-/* Limits of keys of its pool. */
+static bool is_of(const struct mpart *p, const char *queue)
+{
+    size_t n = strlen(queue);
+
+    return queue_matches(p->pool->def.match, queue, n) &&
+           part_share(queue, n, p->pool->n) == (uint32_t)(p - p->pool->part);
+}
+
+static void put_key(struct mng *m, struct msg_part_open *g, struct key_limit l)
+{
+    l.queue = arena_strdup(&m->out->box.mem, l.queue);
+    l.key = arena_strdup(&m->out->box.mem, l.key);
+    g->keys[g->n_keys++] = l;
+}
+
+/* Limits of keys: pinned ones of its queues, then the patterns of its pool. */
 static void put_keys(struct mng *m, const struct mpart *p, struct msg_part_open *g)
 {
-    const struct pool_key *k = p->pool->def.keys.v;
-    uint32_t n = (uint32_t)p->pool->def.keys.n;
+    const struct pool_def *d = &p->pool->def;
+    const struct pool_key *k = d->keys.v;
+    uint32_t n = (uint32_t)d->keys.n;
 
+    each_pin(m, x)
+        n += is_of(p, x->def.queue);
     g->keys = arena_array(&m->out->box.mem, n, sizeof(*g->keys));
-    for (uint32_t i = 0; g->keys != NULL && i < n; i++) {
-        struct key_limit l = pool_key_limit(&k[i]);
-
-        l.key = arena_strdup(&m->out->box.mem, l.key);
-        g->keys[g->n_keys++] = l;
-    }
+    if (g->keys == NULL)
+        return;
+    each_pin(m, x)
+        if (is_of(p, x->def.queue) && g->n_keys < PINS_MAX) /* the store may have more */
+            put_key(m, g, pool_pin_limit(d, &x->def));
+    for (uint32_t i = 0; i < d->keys.n; i++)
+        put_key(m, g, pool_key_limit(&k[i]));
 }
 
 void part_tell(struct mng *m, struct mpart *p)

@@ -9,6 +9,7 @@
 #include "queuemng/tasks/moves.h"
 #include "queuemng/tasks/orders.h"
 #include "queuemng/tasks/owners.h"
+#include "queuemng/tasks/pins.h"
 #include "queuemng/tasks/table.h"
 
 #define LOG_MODULE "tasks"
@@ -43,11 +44,14 @@ void part_renew(struct mng *m, struct mpart *x)
 static int pool_make(struct mng *m, const struct pool_def *d, struct err *e)
 {
     size_t parts = m->tasks.part_by_no.n;
+    int rc = pins_fit(m, d->match, e);
     struct mpool *p;
 
     if (parts + (size_t)d->partitions > PARTS_MAX)
         return err_set(e, SQ_ECONFLICT, "pool %s: a cluster has at most %d partitions; there are "
                        "%zu", d->match, PARTS_MAX, parts);
+    if (rc < 0)
+        return rc;
     p = pool_new(m, d, (uint32_t)d->partitions);
     if (p == NULL || !fill(m, p)) {
         if (p != NULL)
@@ -124,5 +128,6 @@ void pool_remove(struct mng *m, struct mpool *p)
     snprintf(key, sizeof(key), "pool/%s", p->def.match);
     out_del(m, key);
     pool_free(m, p);
+    pins_tidy(m);
     task_map_changed(m);
 }

@@ -10,10 +10,14 @@
 #include "common/base/versions.h"
 #include "common/journal/check.h"
 #include "common/journal/turn.h"
+#include "common/task/key_limit.h"
 #include "task/records/trec.h"
 #include "task/table/keep.h"
 
 #define LOG_MODULE "journal"
+
+_Static_assert(KEY_LIMITS_MAX * KEY_LIMIT_BYTES + 2 * TASK_NAME_MAX < JOURNAL_RECORD_MAX,
+               "the limits of a pool's keys are a record");
 
 void *task_journal_record(void *keeper, uint8_t kind, size_t n)
 {

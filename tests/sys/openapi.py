@@ -204,6 +204,20 @@ def tasks(a):
         a.ask("GET", "/v1/admin/task-queues/busiest" + query, want=want)
     for path in ("keys?by=limited", "keys?top=0"):
         a.ask("GET", "/v1/admin/task-queues/images/tasks/" + path, want=400 if "=0" in path else 200)
+    key = "/v1/admin/task-queues/images/tasks/keys/tenant7%2Fuser42"
+    a.ask("GET", key, want=404)
+    a.ask("PATCH", key, {}, 404)
+    a.ask("PUT", key, {"rate_per_s": 5, "weight": 2}, 201)
+    a.ask("PUT", key, {}, 412, **{"If-None-Match": "*"})
+    a.ask("PUT", key, {"inherit": True, "weight": 2}, 400)
+    a.ask("PATCH", key, {"max_concurrent": 3}, 200)
+    a.ask("PATCH", key, {}, 412, **{"If-Match": '"99"'})
+    for order in ("/pause", "/resume"):
+        a.ask("POST", key + order, want=200)
+    a.ask("GET", key, want=200)
+    a.ask("GET", "/v1/admin/pinned-keys", want=200)
+    a.ask("DELETE", key, want=200)
+    a.ask("POST", key + "/resume", want=404)
     for order in ("redrive?rate_per_s=5", "stop", "discard", "cancel?key=nobody"):
         a.ask("POST", "/v1/admin/task-queues/images/tasks/" + order, want=200)
     a.ask("GET", admin, want=200)

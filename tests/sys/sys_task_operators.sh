@@ -169,6 +169,31 @@ ctl task discard-all ride/8 --yes
 check "they are discarded" says '^ok: 3 tasks'
 check_eq "and gone" "$(ids ride/8 '')" ''
 
+# ---- pinned keys
+KEYS=/v1/admin/task-queues/ride/9/tasks/keys
+for k in gold gold tin; do submit "{\"key\":\"$k\",\"payload\":1}" "$R/v1/queues/ride/9/tasks" >/dev/null; done
+ctl key pause ride/9 gold
+check "a key is paused" says '^ok'
+first_key() { task_call -d '{"n":3}' "$R/v1/queues/ride/9/tasks/take" | jq -r '[.tasks[].key] | join(",")'; }
+check_eq "  workers get the others" "$(first_key)" tin
+ctl task keys ride/9
+check "  it is told" says '^gold +2 +0 +pause +- +pinned$'
+P=$(pid_of queuemng)
+kill -KILL "$P"
+wait_for 20 "the manager is killed, and comes back" restarted queuemng "$P"
+knows() { [ "$(admin GET "$KEYS/gold" | field paused)" = true ]; }
+wait_for 20 "  and knows it" knows
+ctl key set ride/9 gold max_concurrent=1
+check "it has the limits of its pool: another one is refused" complains 'inherit: .* must be false'
+ctl key set ride/9 gold inherit=false max_concurrent=1
+ctl key resume ride/9 gold
+check_eq "it goes on, as it is limited" "$(first_key)" gold
+check_eq "  and no more" "$(first_key)" ''
+ctl key list
+check "segqctl lists it" says '^ride/9 +gold +open +any +1 +1$'
+ctl key unpin ride/9 gold
+check_eq "without a limit of its own the other one goes" "$(first_key)" gold
+
 # ---- the log of operators
 audit() { admin GET /v1/admin/audit?n=100 | jq -r '.entries[] | select(.kind == "task") | "\(.name) \(.path)"'; }
 check "orders are in it, by the task's id" grep -qx "$ID /v1/admin/tasks/$ID/run" <(audit)

@@ -363,6 +363,59 @@ Test(admin, pools_are_defined_like_queues)
     end(&g);
 }
 
+#define K "/v1/admin/task-queues/ride/7/tasks/keys/"
+
+Test(admin, keys_are_pinned_like_queues_are_defined)
+{
+    struct rig g;
+
+    begin(&g, "[]");
+    cr_expect_eq(ask(&g, "PUT", K "a", "{}"), 404);
+    cr_expect_str_eq(text(&g, "code"), "pool_not_found");
+    cr_assert_eq(ask(&g, "PUT", P "ride/*", "{}"), 201);
+    cr_expect_eq(ask(&g, "GET", K "a/b", ""), 404);
+    cr_expect_str_eq(text(&g, "code"), "key_not_found");
+    cr_expect_eq(ask(&g, "PATCH", K "a/b", "{}"), 404);
+    cr_expect_eq(ask(&g, "PUT", K "a/b", "{\"rate_per_s\": 5, \"key\": \"a/b\", \"queue\": \"ride/7\"}"), 201);
+    cr_expect_str_eq(text(&g, "queue"), "ride/7");
+    cr_expect_str_eq(text(&g, "key"), "a/b");
+    cr_expect_str_eq(g.a.etag, "\"1\"");
+    cr_expect_eq(ask(&g, "PATCH", K "a/b", "{\"weight\": 2}"), 200);
+    cr_expect_eq(number(&g, NULL, "rate_per_s"), 5, "what is absent stays");
+    cr_expect_eq(ask_as(&g, true, "PATCH", K "a/b", "", "\"1\"", "{}"), 412);
+    cr_expect_eq(ask(&g, "PUT", K "a/b", "{\"queue\": \"ride/8\"}"), 400);
+    cr_expect_eq(ask(&g, "PUT", K "a/b", "{\"key\": \"a\"}"), 400);
+    cr_expect_eq(ask(&g, "PUT", K "a/b/c", "{}"), 400, "three levels");
+    cr_expect_eq(ask(&g, "PUT", K "a b", "{}"), 400);
+    cr_expect_eq(ask(&g, "PUT", K "a/b", "{\"inherit\": true, \"weight\": 2}"), 400);
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/pinned-keys", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "keys")), 1);
+    cr_expect_eq(ask(&g, "DELETE", K "a/b", ""), 200);
+    cr_expect_eq(ask(&g, "DELETE", K "a/b", ""), 404);
+    end(&g);
+}
+
+Test(admin, a_key_is_paused_whether_it_is_pinned_or_not)
+{
+    struct rig g;
+
+    begin(&g, "[]");
+    cr_assert_eq(ask(&g, "PUT", P "ride/*", "{}"), 201);
+    cr_expect_eq(ask(&g, "POST", K "a/resume", ""), 404);
+    cr_expect_eq(ask(&g, "POST", K "a/pause", ""), 200);
+    cr_expect(json_is_true(json_object_get(g.j, "inherit")));
+    cr_expect(json_is_true(json_object_get(g.j, "paused")));
+    cr_expect_eq(ask(&g, "POST", K "a/resume", ""), 200);
+    cr_expect_eq(ask(&g, "GET", K "a", ""), 404, "it has no limits of its own");
+    cr_assert_eq(ask(&g, "PUT", K "a/pause", "{\"max_concurrent\": 3}"), 201);
+    cr_expect_eq(ask(&g, "POST", K "a/pause/pause", ""), 200);
+    cr_expect(json_is_false(json_object_get(g.j, "inherit")));
+    cr_expect_eq(ask(&g, "POST", K "a/pause/resume", ""), 200);
+    cr_expect_eq(number(&g, NULL, "max_concurrent"), 3);
+    cr_expect_eq(ask(&g, "POST", K "a/pause/stop", ""), 404);
+    end(&g);
+}
+
 Test(admin, a_pool_of_the_configuration_is_applied_when_its_entry_changes)
 {
     struct rig g;
@@ -604,6 +657,21 @@ Test(audit, changes_of_pools_are_noted_with_their_whole_name)
     cr_expect_str_eq(member(part(&g, "entries", 0), "name"), "ride/x*");
     cr_expect_str_eq(member(part(&g, "entries", 0), "kind"), "pool");
     expect_change(&g, 0, "lease", "30s", "1m");
+    end(&g);
+}
+
+Test(audit, changes_of_pinned_keys_are_noted_with_queue_and_key)
+{
+    struct rig g;
+
+    begin(&g, "[]");
+    cr_assert_eq(ask(&g, "PUT", P "ride/*", "{}"), 201);
+    cr_assert_eq(ask(&g, "PUT", K "a/b", "{}"), 201);
+    cr_assert_eq(ask(&g, "POST", K "a/b/pause", ""), 200);
+    cr_assert_eq(ask(&g, "GET", "/v1/admin/audit", ""), 200);
+    cr_expect_str_eq(member(part(&g, "entries", 0), "name"), "ride/7 a/b");
+    cr_expect_str_eq(member(part(&g, "entries", 0), "kind"), "key");
+    cr_expect_eq(json_array_size(json_object_get(part(&g, "entries", 0), "changes")), 1);
     end(&g);
 }
 

@@ -3,8 +3,10 @@
 
 #include <criterion/criterion.h>
 
+#include "common/task/queue_name.h"
 #include "queuemng/core/forget.h"
 #include "queuemng/core/orders.h"
+#include "queuemng/core/pins.h"
 #include "tests/lib/quiet.h"
 
 static struct pr *rig(unsigned nodes, const char *pool)
@@ -179,6 +181,91 @@ Test(mng_tasks, limits_of_keys_reach_nodes_in_their_order)
     pr_manager_begin(r);
     pr_run(r, 3000);
     cr_expect_eq(r->node[0].part[0].weights, 71, "they are stored");
+    done(r);
+}
+
+static int pin(struct pr *r, const char *key, int64_t weight, struct err *e)
+{
+    struct key_pin d = { .queue = "ride/7", .key = (char *)key, .limit.burst = 1, .weight = weight };
+
+    return mng_pin_put(r->m, r->now, &d, &r->out, e);
+}
+
+/* Of the partition that has ride/7, wherever it is. */
+static uint64_t weights(struct pr *r)
+{
+    const struct map_pool *p = &r->map.pools[0];
+    part_no no = p->v[part_share("ride/7", 6, p->n)].part;
+
+    for (unsigned i = 0; i < PR_NODES; i++)
+        if (r->node[i].runs && pr_has(&r->node[i], no) != NULL)
+            return pr_has(&r->node[i], no)->weights;
+    return 0;
+}
+
+static uint32_t limits_of_keys(const struct pr *r)
+{
+    uint32_t n = 0;
+
+    for (unsigned i = 0; i < PR_NODES; i++)
+        for (uint32_t k = 0; k < r->node[i].n; k++)
+            n += r->node[i].part[k].n_keys;
+    return n;
+}
+
+Test(mng_tasks, a_pinned_key_is_told_to_the_owner_of_its_queue_before_all_patterns)
+{
+    struct pr *r = rig(1, "{\"match\": \"ride/*\", \"partitions\": 4, \"keys\": [{\"match\": \"*\", \"weight\": 7}]}");
+    struct err e;
+
+    pr_run(r, 3000);
+    cr_assert_eq(pin(r, "b", 2, &e), 0, "%s", e.text);
+    cr_assert_eq(pin(r, "a", 1, &e), 0, "%s", e.text);
+    pr_flush(r);
+    pr_run(r, 1000);
+    cr_expect_eq(weights(r), 127, "in the order of keys, then patterns");
+    cr_expect_eq(limits_of_keys(r), 4 + 2, "nobody else is told");
+    pr_manager_end(r);
+    pr_manager_begin(r);
+    cr_assert_eq(pin(r, "c", 3, &e), 0, "%s", e.text);
+    pr_flush(r);
+    pr_run(r, 3000);
+    cr_expect_eq(weights(r), 1237, "they are stored");
+    pr_node_run(r, 1, true);
+    cr_assert_eq(mng_drain(r->m, r->now, "task-0", true, &r->out, &e), 0);
+    pr_flush(r);
+    pr_run(r, 30000);
+    cr_expect_eq(r->node[0].n, 0);
+    cr_expect_eq(weights(r), 1237, "they go along");
+    cr_assert_eq(mng_pin_delete(r->m, r->now, "ride/7", "b", &r->out, &e), 0);
+    pr_flush(r);
+    pr_run(r, 1000);
+    cr_expect_eq(weights(r), 137);
+    cr_expect_eq(mng_pin_delete(r->m, r->now, "ride/7", "b", &r->out, &e), SQ_EUNKNOWN);
+    done(r);
+}
+
+Test(mng_tasks, pinned_keys_of_a_pool_are_bounded_and_go_with_the_last_pool_of_their_queue)
+{
+    struct pr *r = rig(1, "{\"match\": \"ride/*\"}");
+    struct err e = { 0 };
+    char key[16];
+
+    cr_assert_eq(pr_pool(r, "{\"match\": \"ride/7\"}", &e), 0);
+    for (unsigned i = 0; i < PINS_MAX; i++) {
+        snprintf(key, sizeof(key), "k%u", i);
+        cr_assert_eq(pin(r, key, 1, &e), 0, "%s", e.text);
+        mng_out_reset(&r->out); /* the rig's store is small */
+    }
+    cr_expect_eq(pin(r, "one-more", 1, &e), SQ_ECONFLICT);
+    cr_expect_eq(pin(r, "k7", 9, &e), 0, "one that is there is changed");
+    cr_assert_eq(mng_pool_delete(r->m, r->now, "ride/7", true, &r->out, &e), 0);
+    mng_out_reset(&r->out);
+    cr_expect_not_null(mng_pin_get(r->m, "ride/7", "k7", NULL), "the other pool has the queue");
+    cr_assert_eq(mng_pool_delete(r->m, r->now, "ride/*", true, &r->out, &e), 0);
+    mng_out_reset(&r->out);
+    cr_expect_null(mng_pin_get(r->m, "ride/7", "k7", NULL));
+    cr_expect_eq(pin(r, "k7", 1, &e), SQ_EUNKNOWN, "no pool has it");
     done(r);
 }
 

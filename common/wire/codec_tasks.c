@@ -115,7 +115,7 @@ MESSAGE(endpoint_status, EndpointStatus, NULL, NUM(epoch), ROWS(v, n, n_name, 0,
         COL_TEXT(v, name, name, TASK_NAME_MAX), COL(v, serial, serial),
         COL_BYTE(v, breaker, breaker, 0, BREAKER_NSTATES - 1), COL(v, in_flight, in_flight),
         COL(v, sent, sent), COL(v, succeeded, succeeded), COL(v, failed, failed), COL(v, ms, ms),
-        COL_TEXT(v, unusable, unusable, ENDPOINT_WHY_MAX))
+        COL_TEXT(v, unusable, unusable, ENDPOINT_WHY_MAX), COL(v, waiting, waiting))
 
 MESSAGE(part_rate, PartRate, NULL, NUM(epoch), NUM(part), NUM(part_epoch),
         IN(rate, 0, RATE_PER_1000_S))

@@ -137,6 +137,7 @@ struct endpoint_row {
     uint64_t sent, succeeded, failed; /* ever, since the node began */
     uint64_t ms; /* that all that ended took, together */
     const char *unusable; /* why it cannot be called as it is defined; "": it can */
+    uint64_t waiting; /* tasks that could begin at once, but for this node's share */
 };
 
 struct msg_endpoint_status { /* once a second, and at once behind ENDPOINT */

@@ -22,6 +22,7 @@
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/demand.h"
 #include "queuemng/tasks/parts.h"
 #include "queuemng/tasks/rates.h"
 #include "queuemng/tasks/takeover.h"
@@ -129,6 +130,7 @@ void mng_tick(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out
         second(m);
         task_nodes_tick(m);
         parts_tick(m);
+        demand_second(m);
         each_active(m, q)
             queue_idle(m, q);
     }

@@ -82,6 +82,11 @@ struct mshare { /* one node's, of one endpoint */
     struct mtask_node *node; /* ref */
     struct mbears held;    /* it may be using as much; stored */
     struct mbears said;    /* by the last ENDPOINT */
+    struct mbears aim;     /* it should have (demand.h), */
+    msec_t since_ms;       /* and since when that is no slot, or some */
+    struct mbears wants, wanted; /* it could use: by the last second, and by the one before */
+    uint64_t sent;         /* of `st`, a second ago */
+    bool heard;            /* `st` is of its present link */
     uint64_t serial;         /* of that; 0: none on its present link */
     uint64_t version, burst; /* in it: of the definition; of the rate */
     bool owner;              /* it has a partition of a pool with the endpoint */

@@ -202,7 +202,7 @@ static int share_load(struct mng *m, struct mendpoint *x, json_t *j)
     s = n != NULL ? share_at(x, n) : NULL;
     if (s == NULL)
         return SQ_ENOMEM;
-    s->held = (struct mbears){ v.rate, v.slots };
+    s->held = s->aim = s->wants = (struct mbears){ v.rate, v.slots };
     s->owner = true; /* until it is looked at */
     return 0;
 }

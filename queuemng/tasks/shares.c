@@ -6,6 +6,7 @@
 
 #include "common/base/text.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/demand.h"
 #include "queuemng/tasks/orders.h"
 #include "queuemng/tasks/table.h"
 
@@ -27,7 +28,7 @@ void shares_unsaid(struct mng *m, const struct mtask_node *n)
         each_share(x, s)
             if (s->node == n) {
                 s->serial = 0;
-                s->confirmed = false;
+                s->confirmed = s->heard = false;
             }
     m->tasks.split = true;
 }
@@ -42,12 +43,6 @@ static uint64_t rate_of(const struct endpoint_def *d)
 static uint64_t slots_of(const struct endpoint_def *d)
 {
     return d->max_concurrent != 0 ? (uint64_t)d->max_concurrent : ENDPOINT_ANY;
-}
-
-/* The i-th of n equal parts. */
-static uint64_t part_of(uint64_t whole, uint64_t n, uint64_t i)
-{
-    return whole == ENDPOINT_ANY ? whole : whole / n + (i < whole % n);
 }
 
 static uint64_t less(uint64_t whole, uint64_t n)
@@ -65,14 +60,17 @@ static bool raise(uint64_t *held, uint64_t want, uint64_t *unheld)
     return more != 0;
 }
 
-static struct mbears to_say(const struct mshare *s, const struct mbears *want)
+/* Of a burst as much as of the rate, and at least 1. */
+static uint64_t burst_of(const struct mendpoint *x, uint64_t rate, uint64_t whole)
 {
-    return (struct mbears){ u64_min(s->held.rate, want->rate), u64_min(s->held.slots, want->slots) };
+    uint64_t burst = (uint64_t)x->def.burst;
+
+    return whole == ENDPOINT_ANY || whole == 0 ? burst : u64_max(1, burst * rate / whole);
 }
 
-static void say(struct mng *m, const struct mendpoint *x, struct mshare *s, struct mbears v,
-                uint64_t burst)
+static void say(struct mng *m, const struct mendpoint *x, struct mshare *s, uint64_t whole_rate)
 {
+    struct mbears v = { u64_min(s->held.rate, s->aim.rate), u64_min(s->held.slots, s->aim.slots) };
     bool same = s->serial != 0 && s->version == x->version && s->said.rate == v.rate &&
                 s->said.slots == v.slots;
 
@@ -82,7 +80,7 @@ static void say(struct mng *m, const struct mendpoint *x, struct mshare *s, stru
         s->serial = (m->epoch << 32) + ++m->tasks.serials;
         s->version = x->version;
         s->said = v;
-        s->burst = burst;
+        s->burst = burst_of(x, v.rate, whole_rate);
         s->confirmed = false;
     }
     endpoint_tell(m, x, s);
@@ -104,29 +102,20 @@ static bool still_there(struct mng *m, struct mendpoint *x, struct mshare *s)
 
 static void divide(struct mng *m, struct mendpoint *x)
 {
-    uint64_t rate = rate_of(&x->def), slots = slots_of(&x->def), n = 0, i = 0;
-    struct mbears unheld = { rate, slots };
+    struct mbears whole = { rate_of(&x->def), slots_of(&x->def) }, unheld = whole;
 
+    each_share(x, s)
+        if (still_there(m, x, s))
+            unheld = (struct mbears){ less(unheld.rate, s->held.rate),
+                                      less(unheld.slots, s->held.slots) };
+    demand_aims(m, x, whole);
     each_share(x, s) {
-        if (!still_there(m, x, s))
-            continue;
-        n += s->owner;
-        unheld = (struct mbears){ less(unheld.rate, s->held.rate), less(unheld.slots, s->held.slots) };
-    }
-    each_share(x, s) {
-        struct mbears want = { 0 };
-        uint32_t at = i;
-        bool more;
+        bool more = raise(&s->held.rate, s->aim.rate, &unheld.rate);
 
-        if (s->owner) {
-            want = (struct mbears){ part_of(rate, n, i), part_of(slots, n, i) };
-            i++;
-        }
-        more = raise(&s->held.rate, want.rate, &unheld.rate);
-        more |= raise(&s->held.slots, want.slots, &unheld.slots);
+        more |= raise(&s->held.slots, s->aim.slots, &unheld.slots);
         if (more)
             endpoint_put_later(m, x);
-        say(m, x, s, to_say(s, &want), u64_max(1, part_of((uint64_t)x->def.burst, u64_max(1, n), at)));
+        say(m, x, s, whole.rate);
     }
 }
 
@@ -191,6 +180,7 @@ void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_en
             continue;
         }
         found->st = g->v[i];
+        found->heard = true;
         found->st.name = found->st.unusable = NULL;
         copy_text(found->unusable, sizeof(found->unusable), g->v[i].unusable);
         found->confirmed = found->serial != 0 && g->v[i].serial == found->serial;

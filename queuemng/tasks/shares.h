@@ -1,13 +1,11 @@
 /* shares.h: what an endpoint bears is divided: each task node that has a partition of its pools may
- * use an equal part of its rate and of its calls at once.
+ * use a part of its rate and of its calls at once, by demand (demand.h).
  *
  * What a node may be using (`held`) is stored before it is told, and counts until the node says that
  * less is in force, and that no more calls are under way. Only what nobody holds is given to others:
  * so the sum is never above the whole, whatever is lost, and whichever manager leads. A node that
  * has none of these partitions any more begins no call, since it cannot write that one starts; if it
- * is away, what it held is free when its calls have ended.
- *
- * With fewer slots than nodes the first nodes have one each; the others wait. */
+ * is away, what it held is free when its calls have ended. */
 #ifndef SEGQ_QUEUEMNG_TASKS_SHARES_H
 #define SEGQ_QUEUEMNG_TASKS_SHARES_H
 

@@ -94,6 +94,27 @@ static struct rate rate_of(const struct endpoint *ep)
     return rate_make(per_s, (uint32_t)u64_min(u64_max(ep->def.burst, 1), RATE_BURST_MAX));
 }
 
+/* Of 1. */
+static double ramp_share(const struct endpoint *ep, msec_t now)
+{
+    double share = RAMP_FIRST;
+
+    for (msec_t ms = ep->ramp == MSEC_NEVER ? 0 : now - ep->ramp; ms > 0 && share < 1; ms -= 1000)
+        share *= 1 + (RAMP_FACTOR - 1) * (double)ms_min(ms, 1000) / 1000;
+    return ep->ramp == MSEC_NEVER || share > 1 ? 1 : share;
+}
+
+/* Its rate's interval is longer on the ramp. */
+static struct rate rate_now(const struct endpoint *ep, msec_t now)
+{
+    struct rate r = rate_of(ep);
+
+    r.interval_ns = (int64_t)((double)r.interval_ns / ramp_share(ep, now));
+    if (r.burst_ns < r.interval_ns)
+        r.burst_ns = r.interval_ns;
+    return r;
+}
+
 static struct endpoint *endpoint_new(struct calls *c, const char *name, msec_t now)
 {
     struct endpoint *ep = calloc(1, sizeof(*ep));
@@ -117,7 +138,7 @@ int calls_define(struct calls *c, const struct msg_endpoint *m, msec_t now)
 {
     struct endpoint *ep = calls_find(c, m->name);
     struct msg_endpoint d;
-    struct rate r;
+    struct rate r, was;
 
     if (!is_good(m))
         return SQ_EINVAL;
@@ -129,15 +150,11 @@ int calls_define(struct calls *c, const struct msg_endpoint *m, msec_t now)
     }
     if (ep->def.serial == 0 || (ep->def.paused && !d.paused))
         ep->ramp = now;
-    if (ep->def.serial == 0 || ep->def.rate != d.rate || ep->def.burst != d.burst) {
-        def_free(&ep->def);
-        ep->def = d;
-        r = rate_of(ep);
-        ep->tat = rate_empty(&r, now);
-    } else {
-        def_free(&ep->def);
-        ep->def = d;
-    }
+    was = ep->def.serial != 0 ? rate_now(ep, now) : (struct rate){ 0 };
+    def_free(&ep->def);
+    ep->def = d;
+    r = rate_now(ep, now);
+    ep->tat = rate_keeps(&r, &was, ep->tat, now);
     return 0;
 }
 
@@ -152,33 +169,12 @@ void calls_drop(struct calls *c, const char *name)
 
 /* ---- what may go now ----------------------------------------------------------------------- */
 
-/* Of 1. */
-static double ramp_share(const struct endpoint *ep, msec_t now)
-{
-    double share = RAMP_FIRST;
-
-    for (msec_t ms = ep->ramp == MSEC_NEVER ? 0 : now - ep->ramp; ms > 0 && share < 1; ms -= 1000)
-        share *= 1 + (RAMP_FACTOR - 1) * (double)ms_min(ms, 1000) / 1000;
-    return ep->ramp == MSEC_NEVER || share > 1 ? 1 : share;
-}
-
 static uint64_t slots(const struct endpoint *ep, msec_t now)
 {
     double share = ramp_share(ep, now);
     uint64_t most = ep->def.max_concurrent == ENDPOINT_ANY ? SLOTS_ANY : ep->def.max_concurrent;
 
     return most == 0 || share >= 1 ? most : u64_max((uint64_t)((double)most * share), 1);
-}
-
-/* Its rate's interval is longer on the ramp. */
-static struct rate rate_now(const struct endpoint *ep, msec_t now)
-{
-    struct rate r = rate_of(ep);
-
-    r.interval_ns = (int64_t)((double)r.interval_ns / ramp_share(ep, now));
-    if (r.burst_ns < r.interval_ns)
-        r.burst_ns = r.interval_ns;
-    return r;
 }
 
 static bool is_open(const struct endpoint *ep, uint64_t running, msec_t now)

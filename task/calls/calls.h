@@ -35,7 +35,7 @@ struct endpoint {
     struct list_node in; /* calls.endpoints */
     char name[TASK_NAME_MAX + 1];
     struct msg_endpoint def; /* texts owned; serial 0: gone, or not told yet */
-    int64_t tat;      /* its rate's, in steps of a share that is not on its ramp */
+    int64_t tat;      /* its rate's (rate_now()) */
     msec_t held;      /* until then by Retry-After; 0: not */
     msec_t ramp;      /* since then it rises; MSEC_NEVER: it is all there */
     struct breaker breaker;
@@ -44,6 +44,7 @@ struct endpoint {
     struct endpoint_counts n;
     /* Of the taker's turn: */
     uint64_t running; /* tasks of its pools */
+    uint64_t waiting; /* such that nothing else holds up */
     uint32_t next;    /* partition to be asked first */
     bool wanted;      /* there is a task that could go */
     /* Of the sender: */

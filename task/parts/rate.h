@@ -61,6 +61,17 @@ static inline int64_t rate_anew(const struct rate *r, int64_t tat, msec_t now)
     return tat < empty ? tat : empty;
 }
 
+/* The state with as much in the bucket, to a part of one, as there was under the rate of before (0:
+ * none, or no limit: now it is empty), and no more than goes into it. */
+static inline int64_t rate_keeps(const struct rate *r, const struct rate *was, int64_t tat, msec_t now)
+{
+    double full = (double)(was->burst_ns - (tat > now * RATE_NS ? tat - now * RATE_NS : 0));
+    double level = was->interval_ns == 0 || full < 0 ? 0 : full / (double)was->interval_ns;
+    double ns = (double)r->burst_ns - level * (double)r->interval_ns;
+
+    return now * RATE_NS + (ns > 0 ? (int64_t)ns : 0);
+}
+
 /* The first millisecond at which one passes, rounded up. */
 static inline msec_t rate_when(const struct rate *r, int64_t tat)
 {

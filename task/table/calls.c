@@ -41,6 +41,22 @@ const char *tasktab_endpoint_order(struct tasktab *t, const struct msg *m)
     return rc == 0 ? NULL : sq_strerror(rc);
 }
 
+static bool has_open(const struct tasktab *t, const struct part *p, const struct endpoint *ep)
+{
+    return p->endpoint == ep && p->life == PART_OWNED && !p->paused && !p->hold && !t->hold &&
+           engine_has_open(&p->e);
+}
+
+/* As counted in the last seconds, and as it is now. */
+static void count_waiting(struct tasktab *t)
+{
+    each_endpoint (t->o.calls, ep)
+        ep->waiting = 0;
+    each_part (t, p)
+        if (p->endpoint != NULL && has_open(t, p, p->endpoint))
+            p->endpoint->waiting += u64_max(p->held[HOLD_ENDPOINT], 1);
+}
+
 void tasktab_report_endpoints(struct tasktab *t, struct outbox *out)
 {
     struct msg_endpoint_status *m;
@@ -52,23 +68,19 @@ void tasktab_report_endpoints(struct tasktab *t, struct outbox *out)
     m->v = arena_array(&out->mem, t->o.calls->endpoints.n, sizeof(*m->v));
     if (m->v == NULL)
         return;
+    count_waiting(t);
     each_endpoint (t->o.calls, ep) {
         const struct endpoint_counts *n = &ep->n;
 
         if (ep->def.serial != 0 && m->n < ENDPOINTS_MAX)
             m->v[m->n++] = (struct endpoint_row){ ep->name, ep->def.serial, ep->breaker.state,
-                                                  ep->in_flight, n->sent, n->succeeded, n->failed,
-                                                  n->ms, ep->unusable };
+                                                  u64_max(ep->in_flight, ep->running), n->sent,
+                                                  n->succeeded, n->failed, n->ms, ep->unusable,
+                                                  endpoint_is_down(ep) ? 0 : ep->waiting };
     }
 }
 
 /* ---- tasks start --------------------------------------------------------------------------- */
-
-static bool has_open(const struct tasktab *t, const struct part *p, const struct endpoint *ep)
-{
-    return p->endpoint == ep && p->life == PART_OWNED && !p->paused && !p->hold && !t->hold &&
-           engine_has_open(&p->e);
-}
 
 /* It has started: its call, and what is sent. Without memory, or its body, it is tried again when
  * its lease is over. */

@@ -1,7 +1,7 @@
-/* poolcalls.h: for poolrig.h: what a task node does with endpoints. It begins as many calls as its
- * share lets it, as long as it has a partition of theirs; calls go on at the target when the node is
- * killed, and it knows of them when it is back. Over all nodes there are never more than the
- * endpoint bears (J4). Names of endpoints: "e", "f". */
+/* poolcalls.h: for poolrig.h: what a task node does with endpoints. It begins as many calls as it
+ * has tasks for and its share lets it, as long as it has a partition of theirs; calls go on at the
+ * target when the node is killed, and it knows of them when it is back. Over all nodes there are
+ * never more than the endpoint bears, nor higher rates (J4). Names of endpoints: "e", "f". */
 #ifndef SEGQ_TESTS_POOLCALLS_H
 #define SEGQ_TESTS_POOLCALLS_H
 
@@ -15,7 +15,8 @@
 #define PC_LONGEST   30000 /* the deadline of a definition that names none */
 
 struct pc_endpoint {
-    uint64_t serial, slots; /* in force; serial 0: nothing is */
+    uint64_t serial, slots, rate, burst; /* in force; serial 0: nothing is */
+    uint64_t sent;        /* ever */
     bool paused;
     msec_t end[PC_CALLS]; /* of the calls that are at the target */
     unsigned n;
@@ -32,6 +33,8 @@ static inline void pc_told(struct pc_endpoint *v, const struct msg_endpoint *g)
 
     x->serial = g->serial;
     x->slots = g->max_concurrent;
+    x->rate = g->rate;
+    x->burst = g->burst;
     x->paused = g->paused;
 }
 
@@ -39,18 +42,20 @@ static inline void pc_dropped(struct pc_endpoint *v, const struct msg_endpoint_d
 {
     struct pc_endpoint *x = pc_named(v, g->name);
 
-    x->serial = x->slots = 0;
+    x->serial = x->slots = x->rate = 0;
 }
 
 /* The process ends: what it was told is gone, its calls are not. */
 static inline void pc_killed(struct pc_endpoint *v)
 {
     for (unsigned i = 0; i < PC_ENDPOINTS; i++)
-        v[i].serial = v[i].slots = 0;
+        v[i].serial = v[i].slots = v[i].rate = v[i].sent = 0;
 }
 
-/* may: bits of the endpoints of which it has partitions in service. */
-static inline void pc_turn(struct pc_endpoint *v, struct rng *r, msec_t now, unsigned may)
+/* wants: calls at once that it has tasks for, of each endpoint of which it has partitions in service;
+ * a call takes `longest` at most. */
+static inline void pc_turn(struct pc_endpoint *v, struct rng *r, msec_t now, const unsigned *wants,
+                           unsigned longest)
 {
     for (unsigned i = 0; i < PC_ENDPOINTS; i++) {
         struct pc_endpoint *x = &v[i];
@@ -60,19 +65,23 @@ static inline void pc_turn(struct pc_endpoint *v, struct rng *r, msec_t now, uns
                 x->end[k] = x->end[--x->n];
             else
                 k++;
-        while ((may >> i & 1) != 0 && !x->paused && x->n < x->slots && x->n < PC_CALLS)
-            x->end[x->n++] = now + 1 + (msec_t)rng_below(r, PC_LONGEST);
+        while (x->n < wants[i] && !x->paused && x->n < x->slots && x->n < PC_CALLS) {
+            x->end[x->n++] = now + 1 + (msec_t)rng_below(r, longest);
+            x->sent++;
+        }
     }
 }
 
-static inline uint32_t pc_status(const struct pc_endpoint *v, struct endpoint_row *row)
+static inline uint32_t pc_status(const struct pc_endpoint *v, const unsigned *wants,
+                                 struct endpoint_row *row)
 {
     uint32_t n = 0;
 
     for (unsigned i = 0; i < PC_ENDPOINTS; i++)
         if (v[i].serial != 0 || v[i].n != 0)
             row[n++] = (struct endpoint_row){ .name = i == 0 ? "e" : "f", .serial = v[i].serial,
-                                              .in_flight = v[i].n, .unusable = "" };
+                                              .in_flight = v[i].n, .sent = v[i].sent, .unusable = "",
+                                              .waiting = wants[i] > v[i].n ? wants[i] - v[i].n : 0 };
     return n;
 }
 

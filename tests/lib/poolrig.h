@@ -43,6 +43,7 @@ struct pr_node { /* what is on its disk, and its link */
     uint64_t incarnation;
     bool runs, registered;
     struct pc_endpoint endpoint[PC_ENDPOINTS];
+    unsigned wants[PC_ENDPOINTS]; /* calls at once that there are tasks for */
     bool mute;    /* it does not answer PART_OPEN */
     bool stands;  /* it does not answer PART_OUT */
     peer_no peer; /* 0: no link */
@@ -89,6 +90,8 @@ struct pr {
     struct rng rng;
     uint64_t restarts, opens, submitted;
     unsigned bears[PC_ENDPOINTS]; /* calls at once; 0: not looked at */
+    uint64_t rate[PC_ENDPOINTS];  /* as much may begin per 1000 s; 0: not looked at */
+    unsigned longest;             /* call */
     unsigned slow; /* at most so many messages in a tick; 0: all */
     char why[500]; /* "" as long as nothing is wrong */
 };
@@ -257,37 +260,56 @@ static inline void pr_status(struct pr *r, int i)
     pr_send(r, i, true, &m);
 }
 
+/* Without a partition of an endpoint's it has no tasks for it. */
+static inline void pr_wants(const struct pr_node *n, unsigned *wants)
+{
+    memset(wants, 0, PC_ENDPOINTS * sizeof(*wants));
+    for (uint32_t k = 0; n->runs && k < n->n; k++) {
+        unsigned e = n->part[k].endpoint == 'f';
+
+        if (n->part[k].life == PART_OWNED && n->part[k].endpoint != 0)
+            wants[e] = n->wants[e];
+    }
+}
+
 static inline void pr_endpoint_status(struct pr *r, int i)
 {
     struct pr_node *n = &r->node[i];
     struct endpoint_row v[PC_ENDPOINTS];
     struct msg m = { .type = MSG_ENDPOINT_STATUS };
+    unsigned wants[PC_ENDPOINTS];
 
     if (!n->registered)
         return;
-    m.endpoint_status = (struct msg_endpoint_status){ n->mng_epoch, pc_status(n->endpoint, v), v };
+    pr_wants(n, wants);
+    m.endpoint_status = (struct msg_endpoint_status){ n->mng_epoch, pc_status(n->endpoint, wants, v),
+                                                      v };
     pr_send(r, i, true, &m);
 }
 
 /* Calls begin and end at all nodes. */
 static inline void pr_calls(struct pr *r)
 {
-    unsigned sum[PC_ENDPOINTS] = { 0 };
+    unsigned sum[PC_ENDPOINTS] = { 0 }, wants[PC_ENDPOINTS];
+    uint64_t rate[PC_ENDPOINTS] = { 0 };
 
     for (int i = 0; i < PR_NODES; i++) {
         struct pr_node *n = &r->node[i];
-        unsigned may = 0;
 
-        for (uint32_t k = 0; n->runs && k < n->n; k++)
-            if (n->part[k].life == PART_OWNED && n->part[k].endpoint != 0)
-                may |= 1u << (n->part[k].endpoint == 'f');
-        pc_turn(n->endpoint, &r->rng, r->now, may);
-        for (unsigned e = 0; e < PC_ENDPOINTS; e++)
+        pr_wants(n, wants);
+        pc_turn(n->endpoint, &r->rng, r->now, wants, r->longest);
+        for (unsigned e = 0; e < PC_ENDPOINTS; e++) {
             sum[e] += n->endpoint[e].n;
+            rate[e] += n->endpoint[e].rate;
+        }
     }
-    for (unsigned e = 0; e < PC_ENDPOINTS; e++)
+    for (unsigned e = 0; e < PC_ENDPOINTS; e++) {
         if (r->bears[e] != 0 && sum[e] > r->bears[e])
             PR_BAD(r, "J4: %u calls at once at endpoint %u, which bears %u", sum[e], e, r->bears[e]);
+        if (r->rate[e] != 0 && rate[e] > r->rate[e])
+            PR_BAD(r, "J4: endpoint %u may be called %llu times in 1000 s, and bears %llu", e,
+                   (unsigned long long)rate[e], (unsigned long long)r->rate[e]);
+    }
 }
 
 static inline void pr_open(struct pr *r, int i, const struct msg_part_open *g)
@@ -625,6 +647,10 @@ static inline struct pr *pr_new(uint64_t seed)
         abort();
     r->now = 1000;
     rng_seed(&r->rng, seed);
+    r->longest = PC_LONGEST;
+    for (int i = 0; i < PR_NODES; i++)
+        for (unsigned e = 0; e < PC_ENDPOINTS; e++)
+            r->node[i].wants[e] = PC_CALLS;
     mng_out_init(&r->out);
     arena_init(&r->mem_in);
     arena_init(&r->map_mem);

@@ -112,6 +112,15 @@ wait_for 20 "a crowd is called" called
 most=$(jq -s '[.[] | select(.path | startswith("/api/slow/300")) | .at] as $t | [$t[] as $a | [$t[] | select(. >= $a and . < $a + 0.25)] | length] | max' "$DIR/seen")
 check "  never more than 4 at once: $most" test "$most" -le 4
 
+# ---- two nodes: whoever has the work has the slots
+check_eq "a pool over two partitions" "$(admin_status -X PUT -d '{"endpoint":"gen","partitions":2}' "$A/v1/admin/pools/spread.*")" 201
+S=$R/v1/queues/spread.1/tasks
+crowd() { http -H "Authorization: Bearer $token" -d "[$(printf '{"path":"/slow/400?s"},%.0s' {1..39}){\"path\":\"/slow/400?s\"}]" "$S/batch"; }
+taken_in() { crowd | grep -q '"task"'; }
+wait_for 15 "  takes a crowd in one queue" taken_in
+three() { [ "$(jq -s '[.[] | select(.path == "/api/slow/400?s") | .at] as $t | [$t[] as $a | [$t[] | select(. >= $a and . < $a + 0.3)] | length] | max // 0' "$DIR/seen")" -ge 3 ]; }
+wait_for 15 "  its node has three of the four slots" three
+
 # ---- operators
 check_eq "it is paused" "$("$BIN/segqctl" --dir "$C" endpoint pause gen >/dev/null && admin "$E/gen" | jq .paused)" true
 H1=$(submit '{"path":"/echo/later"}' | jq -r .task)

@@ -723,6 +723,7 @@ Test(mng_tasks, an_endpoint_is_divided_and_waits_for_those_who_have_too_much)
 {
     struct pr *r = rig(1, "{\"match\": \"*\"}");
     struct err e = { 0 };
+    uint64_t sent;
 
     r->bears[0] = 5;
     cr_assert_eq(pr_endpoint(r, E(", \"max_concurrent\": 5"), &e), 0);
@@ -745,8 +746,40 @@ Test(mng_tasks, an_endpoint_is_divided_and_waits_for_those_who_have_too_much)
     r->bears[0] = 0;
     cr_assert_eq(pr_endpoint(r, E(", \"max_concurrent\": 1"), &e), 0);
     pr_run(r, 60000);
-    cr_expect_eq(r->node[0].endpoint[0].slots, 1, "the first has it");
-    cr_expect_eq(r->node[1].endpoint[0].slots, 0);
+    cr_expect_leq(slots(r), 1);
+    sent = r->node[0].endpoint[0].sent;
+    cr_expect_gt(r->node[1].endpoint[0].sent, 0);
+    r->node[1].wants[0] = 0;
+    pr_run(r, 60000);
+    cr_expect_eq(r->node[0].endpoint[0].slots, 1, "the other one has nothing to call");
+    cr_expect_gt(r->node[0].endpoint[0].sent, sent);
+    done(r);
+}
+
+Test(mng_tasks, what_a_node_does_not_use_of_an_endpoint_goes_to_the_others)
+{
+    struct pr *r = rig(2, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+
+    r->longest = 100;
+    r->node[0].wants[0] = 0;
+    cr_assert_eq(pr_endpoint(r, E(", \"max_concurrent\": 8, \"rate_per_s\": 100, \"burst\": 10"), &e), 0);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"e/*\", \"endpoint\": \"e\"}", &e), 0);
+    pr_run(r, 8000);
+    cr_expect_eq(r->node[0].endpoint[0].slots, 1);
+    cr_expect_eq(r->node[1].endpoint[0].slots, 7);
+    cr_expect_eq(r->node[0].endpoint[0].rate, 3125, "an equal part's sixteenth");
+    cr_expect_eq(r->node[1].endpoint[0].rate, 96875);
+    cr_expect_eq(r->node[1].endpoint[0].burst, 9);
+    cr_expect_eq(r->node[0].endpoint[0].burst, 1);
+    pr_manager_end(r);
+    r->node[0].wants[0] = 8;
+    pr_run(r, 10000);
+    cr_expect_eq(r->node[0].endpoint[0].slots, 1, "without a manager parts stay as they are");
+    pr_manager_begin(r);
+    pr_run(r, 5000);
+    cr_expect_eq(r->node[0].endpoint[0].slots, 4);
+    cr_expect_eq(r->node[1].endpoint[0].slots, 4);
     done(r);
 }
 

@@ -77,6 +77,29 @@ Test(rate, none_lets_all_pass)
     cr_expect_eq(rate_pass(&r, 0, START), START * RATE_NS);
 }
 
+Test(rate, a_bucket_keeps_what_it_has_under_another_rate)
+{
+    struct rate fast = rate_make(100, 10), slow = rate_make(1, 10), narrow = rate_make(1, 1);
+    struct rate none = rate_make(0, 1);
+    int64_t tat = rate_empty(&fast, 1000);
+
+    tat = rate_keeps(&slow, &fast, tat, 1055); /* five and a half are in it */
+    for (unsigned i = 0; i < 5; i++) {
+        cr_expect(rate_lets(&slow, tat, 1055));
+        tat = rate_pass(&slow, tat, 1055);
+    }
+    cr_expect_not(rate_lets(&slow, tat, 1055));
+    cr_expect_eq(rate_when(&slow, tat), 1555);
+    tat = rate_keeps(&narrow, &fast, 0, 5000);
+    tat = rate_pass(&narrow, tat, 5000);
+    cr_expect_not(rate_lets(&narrow, tat, 5000), "no more than goes into it");
+    tat = rate_keeps(&slow, &none, 0, 5000);
+    cr_expect_not(rate_lets(&slow, tat, 5000), "without a limit before it is empty");
+    tat = rate_pass(&fast, rate_empty(&fast, 9000), 9000); /* beyond the limit */
+    tat = rate_keeps(&slow, &fast, tat, 9000);
+    cr_expect_eq(rate_when(&slow, tat), 10000, "empty at worst");
+}
+
 Test(backoff, doubles_to_its_bounds)
 {
     struct backoff b = { 1000, 60000, 3, 0 };

@@ -79,9 +79,10 @@ MESSAGE(task_change, TaskChange, NULL, NUM(part), NUM(epoch), IN(verb, 0, CHANGE
         NAME(queue), NAME(name), NUM_AS(patch.order, order),
         IN_AS(patch.delay_ms, delay_ms, 0, DELAY_MAX_MS), NUM_AS(patch.at_ms, at_ms),
         NUM_AS(patch.has, has), IN_AS(patch.priority, priority, 0, TASK_PRIORITIES - 1),
-        TEXT_AS(patch.labels, labels, LABELS_TEXT_MAX))
+        TEXT_AS(patch.labels, labels, LABELS_TEXT_MAX), NUM(force))
 
-MESSAGE(task_change_ans, TaskChangeAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES - 1))
+MESSAGE(task_change_ans, TaskChangeAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES - 1),
+        NUM(maybe_executed))
 
 /* ---- task_manager.proto ------------------------------------------------------------------ */
 
@@ -134,7 +135,8 @@ MESSAGE(part_status, PartStatus, NULL, NUM(epoch), ROWS(v, n, n_part, 0, PARTS_M
         COL(v, held[HOLD_ENDPOINT], held_endpoint))
 
 MESSAGE(task_do, TaskDo, NULL, NUM(part), NUM(epoch), NUM(verb), NUM(no), NAME(queue), NAME(key1),
-        NAME(key2), NUM(states), NUM(after), NUM(most), NUM(rate), TEXT(label, LABEL_MAX))
+        NAME(key2), NUM(states), NUM(after), NUM(most), NUM(rate), TEXT(label, LABEL_MAX),
+        NUM(force))
 
 MESSAGE(task_do_ans, TaskDoAns, NULL, CODE, NUM(after), NUM(done),
         MSGS(v, n, tasks, task_get_ans, 0, TASK_ROWS_MAX),

@@ -8,6 +8,7 @@
 #include "common/task/attempt.h"
 #include "common/task/own.h"
 #include "common/task/patch.h"
+#include "common/task/state.h"
 #include "common/task/unique.h"
 
 struct bytes_of { /* n 0: none */
@@ -113,6 +114,13 @@ struct msg_task_get_ans {
     struct attempt_row *history; /* of a look at one task: the newest at the end */
 };
 
+/* It is cancelled, and an attempt at it had begun: who had it may have done it. */
+static inline bool task_maybe_executed(const struct msg_task_get_ans *m)
+{
+    return m->state == TASK_CANCELLED &&
+           (m->attempts > 0 || m->earlier > 0 || (m->n_history > 0 && m->history[0].no > 0));
+}
+
 struct msg_task_take {
     part_no part;
     uint64_t epoch;
@@ -189,12 +197,14 @@ struct msg_task_change {
     task_no no;   /* 0: by queue and name */
     const char *queue, *name;
     struct task_patch patch; /* PATCH */
+    bool force; /* CANCEL: one that runs is cancelled, too, and its lease ends */
 };
 
 struct msg_task_change_ans {
     uint8_t code;
     task_no no;
     uint8_t state; /* enum task_state, after it */
+    bool maybe_executed; /* task_maybe_executed() */
 };
 
 #endif

@@ -10,7 +10,6 @@
 #define SEGQ_MSG_TASK_MANAGER_H
 
 #include "common/task/key_limit.h"
-#include "common/task/state.h"
 #include "common/wire/msg_router_task.h"
 
 #define PARTS_MAX      4096 /* of a cluster */
@@ -182,6 +181,7 @@ struct msg_task_do {
     uint32_t after, most; /* of many: it goes on here, 0: it begins; at most so many, 1 or more */
     uint64_t rate;        /* REDRIVE_ALL: per 1000 s; 0: as fast as may be */
     const char *label;    /* LIST, CANCEL_LABEL; LIST: "": any, or none */
+    bool force; /* CANCEL, CANCEL_ALL, CANCEL_LABEL: those that run are cancelled, too */
 };
 
 struct key_row { /* or a queue: key1 is its name */

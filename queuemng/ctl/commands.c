@@ -277,8 +277,8 @@ static const struct cmd cmds[] = {
       SENDS("GET", "/v1/tasks/*", view_pretty) },
     { "task why", "TASK", 1, 1, "its state, its place, and what it waits for (TASK: token or id)",
       SENDS("GET", TASK, view_task) },
-    { "task cancel", "TASK", 1, 1, "no attempt begins any more; one that runs is its last",
-      SENDS("POST", TASK "/cancel", view_task) },
+    { "task cancel", "TASK", 1, 1, "no attempt begins any more; one that runs is its last; see --force",
+      .run = cmd_task_cancel },
     { "task run", "TASK", 1, 1, "the next worker gets it, beyond all limits and delays",
       SENDS("POST", TASK "/run", view_task) },
     { "task redrive", "TASK", 1, 1, "a dead one waits again, with all of its attempts",
@@ -291,7 +291,7 @@ static const struct cmd cmds[] = {
       "its keys with the most tasks that wait; of these, those that a limit stops",
       .run = cmd_task_keys },
     { "task cancel-all", "QUEUE [KEY]", 1, 2,
-      "cancels all its tasks, or those of a key, or with a --label",
+      "cancels all its tasks, or those of a key, or with a --label; see --force",
       .run = cmd_task_cancel_all },
     { "task redrive-all", "QUEUE [RATE|stop]", 1, 2,
       "all its dead wait again, at most RATE a second; stop: the rest stays dead",
@@ -441,7 +441,9 @@ static int say_unknown(int argc, char **argv)
 static bool takes_options(const struct ctl *c, const struct cmd *d)
 {
     bool claim = d->run == cmd_claim, labels = d->run == cmd_task_list || d->run == cmd_task_cancel_all;
+    bool cancels = d->run == cmd_task_cancel || d->run == cmd_task_cancel_all;
     const char *name = c->label != NULL && !labels      ? "label"
+                       : c->force && !cancels           ? "force"
                        : c->task != NULL && !claim      ? "task"
                        : c->task_key != NULL && !claim  ? "task-key"
                        : c->priority != NULL && !claim  ? "priority"

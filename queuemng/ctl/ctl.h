@@ -26,6 +26,7 @@ struct ctl {
     const char *task, *task_key, *priority; /* of a claim to submit a task; likewise */
     unsigned ttl_s;                       /* of a claim */
     const char *label; /* of tasks: those that have it; NULL = any, or none */
+    bool force;        /* cancels also what runs */
     bool json;                    /* print answers as they came */
     bool all;                     /* status: leave nothing out */
     bool yes;                     /* do not ask before what cannot be undone */

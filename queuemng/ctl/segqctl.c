@@ -39,7 +39,8 @@ enum {
     OPT_TASK_KEY,
     OPT_PRIORITY,
     OPT_TTL,
-    OPT_TIMEOUT
+    OPT_TIMEOUT,
+    OPT_FORCE
 };
 
 static const struct option options[] = {
@@ -61,6 +62,7 @@ static const struct option options[] = {
     { "ttl", required_argument, NULL, OPT_TTL },
     { "json", no_argument, NULL, OPT_JSON },
     { "all", no_argument, NULL, OPT_ALL },
+    { "force", no_argument, NULL, OPT_FORCE },
     { "yes", no_argument, NULL, OPT_YES },
     { "timeout", required_argument, NULL, OPT_TIMEOUT },
     { "help", no_argument, NULL, 'h' },
@@ -100,6 +102,7 @@ static int help(void)
         "  --priority N      claim --task: the task's priority (0 to 7, default 0)\n"
         "  --ttl S           claim, move-ticket: it is good for this long (default 300 seconds)\n"
         "  --all             status: every queue, every segment; task list: all pages\n"
+        "  --force           task cancel, cancel-all: also what runs; who has it may have done it\n"
         "  --yes             do not ask for confirmation, where a command takes places or tasks away\n"
         "  --json            the answer as JSON, unchanged\n"
         "  --timeout S       wait this long for an answer (default 5 seconds)\n"
@@ -196,6 +199,8 @@ static bool option_set(struct ctl *c, struct given *g, int opt)
         return c->all = true;
     case OPT_YES:
         return c->yes = true;
+    case OPT_FORCE:
+        return c->force = true;
     case OPT_TTL:
         return seconds_set(&c->ttl_s, "ttl", 86400, optarg);
     case OPT_TIMEOUT:

@@ -55,7 +55,7 @@ static bool next_page(const struct ctl *c, const json_t *doc, char *after, size_
 }
 
 #define VALUE_MAX 390 /* encoded */
-#define QUERY_MAX (2 * (VALUE_MAX + 10))
+#define QUERY_MAX (2 * (VALUE_MAX + 10) + 20)
 
 /* Appends &NAME=VALUE, encoded: two of them have room. False: it is too long; cut it would be
  * another one. */
@@ -162,10 +162,13 @@ int cmd_task_cancel_all(struct ctl *c, int argc, char **argv)
     if ((argc > 1 && !add_value(query, "key", argv[1])) ||
         (c->label != NULL && !add_value(query, "label", c->label)))
         return CTL_USAGE;
-    snprintf(text, sizeof(text), "All tasks of %s%s%.*s are cancelled.\n",
+    if (c->force)
+        (void)add_value(query, "force", "true");
+    snprintf(text, sizeof(text), "All tasks of %s%s%.*s are cancelled%s.\n",
              argc > 1 ? "this key of the queue" : "the queue",
              c->label != NULL ? " with the label " : "", LABEL_MAX,
-             c->label != NULL ? c->label : "");
+             c->label != NULL ? c->label : "",
+             c->force ? ", also those that run: who has them may have done them" : "");
     rc = sure(c, text, argv[0]);
     return rc == CTL_OK ? order_all(c, argv[0], "cancel", query) : rc;
 }
@@ -195,6 +198,16 @@ int cmd_task_discard_all(struct ctl *c, int argc, char **argv)
 }
 
 /* ---- orders ---- */
+
+int cmd_task_cancel(struct ctl *c, int argc, char **argv)
+{
+    struct ctl_call call = { .method = "POST", .path = "/v1/admin/tasks/*/cancel", .name = argv[0] };
+
+    (void)argc;
+    if (c->force)
+        call.path = "/v1/admin/tasks/*/cancel?force=true";
+    return ctl_do(c, call, view_task);
+}
 
 int cmd_task_discard(struct ctl *c, int argc, char **argv)
 {

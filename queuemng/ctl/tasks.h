@@ -12,6 +12,7 @@ int cmd_task_keys(struct ctl *c, int argc, char **argv);
 int cmd_task_cancel_all(struct ctl *c, int argc, char **argv);
 int cmd_task_redrive_all(struct ctl *c, int argc, char **argv);
 int cmd_task_discard_all(struct ctl *c, int argc, char **argv);
+int cmd_task_cancel(struct ctl *c, int argc, char **argv);
 int cmd_task_discard(struct ctl *c, int argc, char **argv);
 int cmd_task_pause(struct ctl *c, int argc, char **argv);
 int cmd_task_resume(struct ctl *c, int argc, char **argv);

@@ -155,8 +155,9 @@ static void because(const struct msg_task_get_ans *m, const struct mng_part_view
         snprintf(out, cap, "it waited for longer than the pool's task_ttl");
         break;
     default:
-        snprintf(out, cap, "it is %s: kept until ends_at",
-                 task_state_word((enum task_state)m->state));
+        snprintf(out, cap, "it is %s%s: kept until ends_at",
+                 task_state_word((enum task_state)m->state),
+                 task_maybe_executed(m) ? ", but an attempt had begun, and may have done it" : "");
     }
 }
 
@@ -183,6 +184,8 @@ json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *
                                               p->node));
     (void)json_object_update_new(j, json_pack("{s:o,s:o}", "started_at", moment(m->started_ms),
                                               "ended_at", moment(m->ended_ms)));
+    if (task_maybe_executed(m))
+        (void)json_object_set_new(j, "maybe_executed", json_true());
     if (m->n_history > 0)
         (void)json_object_update_new(j, json_pack("{s:o,s:I}", "history", history(m),
                                                   "earlier_attempts", (json_int_t)m->earlier));

@@ -34,6 +34,27 @@ static enum task_do order_of(const char *word, enum task_do from, enum task_do t
     return DO_NVERBS;
 }
 
+/* What a path has no use for is refused: an order would concern more than was meant. */
+static bool takes(struct admin_call *c, const struct task_ask *q, const char *name, unsigned verbs)
+{
+    if ((verbs >> q->verb & 1) != 0 || !admin_query_has(c->q->query, name))
+        return true;
+    admin_problem(c->a, 400, "bad_request", "?%s= says nothing here", name);
+    return false;
+}
+
+/* ?force=true of a cancel: also of what runs. */
+static bool read_force(struct admin_call *c, struct task_ask *q)
+{
+    q->force = admin_is_true(c, "force");
+    if (!takes(c, q, "force", 1u << DO_CANCEL | 1u << DO_CANCEL_ALL))
+        return false;
+    if (q->force || !admin_query_has(c->q->query, "force"))
+        return true;
+    admin_problem(c->a, 400, "bad_request", "?force= is true, or is not there");
+    return false;
+}
+
 void admin_task(struct admin_call *c, const char *path)
 {
     size_t n = strcspn(path, "/");
@@ -54,7 +75,7 @@ void admin_task(struct admin_call *c, const char *path)
         admin_problem(c->a, 404, "task_unknown", "%s",
                       rc == SQ_EAUTH ? "not a task of this cluster"
                                      : "neither a task nor an id (partition-number)");
-    else
+    else if (read_force(c, &q))
         task_walk(c, &q);
 }
 
@@ -205,21 +226,12 @@ static bool read_most(struct admin_call *c, struct task_ask *q)
     return q->most > 0;
 }
 
-/* What a path has no use for is refused: an order would concern more than was meant. */
-static bool takes(struct admin_call *c, const struct task_ask *q, const char *name, unsigned verbs)
-{
-    if ((verbs >> q->verb & 1) != 0 || !admin_query_has(c->q->query, name))
-        return true;
-    admin_problem(c->a, 400, "bad_request", "?%s= says nothing here", name);
-    return false;
-}
-
-static bool takes_all(struct admin_call *c, const struct task_ask *q)
+static bool takes_all(struct admin_call *c, struct task_ask *q)
 {
     return takes(c, q, "state", 1u << DO_LIST) &&
            takes(c, q, "key", 1u << DO_LIST | 1u << DO_CANCEL_ALL) &&
            takes(c, q, "label", 1u << DO_LIST | 1u << DO_CANCEL_ALL) &&
-           takes(c, q, "rate_per_s", 1u << DO_REDRIVE_ALL) && takes(c, q, "by", 1u << DO_KEYS);
+           takes(c, q, "rate_per_s", 1u << DO_REDRIVE_ALL) && takes(c, q, "by", 1u << DO_KEYS) && read_force(c, q);
 }
 
 static void busiest(struct admin_call *c)

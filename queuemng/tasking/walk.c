@@ -129,7 +129,8 @@ static bool say(struct mng_service *s, struct walk *w, const struct mng_part_vie
                                       .after = w->q.after,
                                       .most = w->q.most,
                                       .rate = w->q.rate,
-                                      .label = w->q.label };
+                                      .label = w->q.label,
+                                      .force = w->q.force };
     if (w->q.verb == DO_LIST)
         m.task_do.most -= (uint32_t)json_array_size(w->rows);
     else if (w->q.only_limited)

@@ -19,6 +19,7 @@ struct task_ask {
     uint32_t after, most;
     uint64_t rate;     /* REDRIVE_ALL: per 1000 s; 0: any */
     bool only_limited; /* KEYS: that a limit of theirs stops */
+    bool force;        /* CANCEL, CANCEL_ALL: those that run, too */
 };
 
 /* Answers, now or later. */

@@ -124,6 +124,7 @@ static int keep(struct ask *a, const struct msg *m, uint32_t i)
         assert(a->kind == ASK_CHANGE);
         a->no = m->task_change_ans.no;
         a->state = m->task_change_ans.state;
+        a->maybe_executed = m->task_change_ans.maybe_executed;
         return m->task_change_ans.code;
     }
 }

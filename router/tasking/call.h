@@ -42,6 +42,7 @@ struct ask { /* one row */
     };
     task_no no; /* of the answer, as far as its rows are kept */
     uint8_t state;
+    bool maybe_executed;
     int64_t until_ms;
 };
 

@@ -155,7 +155,8 @@ static void changed(struct task_call *c, const struct msg *m)
         return;
     c->t->counts.changed++;
     name = name_of(a, a->no != 0 ? a->no : a->change.no);
-    task_answer_changed(&r->ans, &name, a->state, cancels && a->state == TASK_RUNNING);
+    task_answer_changed(&r->ans, &name, a->state, cancels && a->state == TASK_RUNNING,
+                        a->maybe_executed);
 }
 
 #define PATCH_MEMBERS (WITH(ORDER) | WITH(DELAY) | WITH(AT) | WITH(PRIORITY) | WITH(LABELS))
@@ -176,6 +177,26 @@ static const char *patch_of(struct task_patch *m, const struct task_body *b)
     return NULL;
 }
 
+/* ?force=1 of a cancel. False: it is something else. */
+static bool read_force(const struct http_req *q, bool *force)
+{
+    *force = q->query.n == 7 && memcmp(q->query.p, "force=1", 7) == 0;
+    return *force || q->query.n < 5 || memcmp(q->query.p, "force", 5) != 0;
+}
+
+/* What is wanted. NULL, or a sentence: nothing that can be done. */
+static const char *change_of(struct msg_task_change *m, struct task_body *b, const struct http_req *q,
+                             enum task_op op, struct body_error *e)
+{
+    struct slice match;
+
+    if (http_find(q, "if-match", &match) > 0 && !(match.n == 1 && match.p[0] == '*'))
+        return "If-Match must be *: a task's ETag changes with its place, without anybody's doing";
+    if (op != TASK_PATCH)
+        return read_force(q, &m->force) ? NULL : "?force= must be 1, and alone";
+    return task_body_whole(b, q->body, PATCH_MEMBERS, e) ? patch_of(&m->patch, b) : e->text;
+}
+
 void one_change(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                 const struct task_path *p, const struct task_id *id)
 {
@@ -183,17 +204,9 @@ void one_change(struct tasking *t, struct httpd_req *req, const struct http_req 
                                  .no = id->no, .queue = "", .name = "" };
     struct task_body b = { 0 };
     struct body_error e = { 0 };
-    const char *why = NULL;
-    struct slice match;
+    const char *why = change_of(&m, &b, q, p->op, &e);
     struct task_call *c;
 
-    if (http_find(q, "if-match", &match) > 0 && !(match.n == 1 && match.p[0] == '*')) {
-        why = "If-Match must be *: a task's ETag changes with its place, without anybody's doing";
-    } else if (p->op == TASK_PATCH) {
-        bool good = task_body_whole(&b, q->body, PATCH_MEMBERS, &e);
-
-        why = good ? patch_of(&m.patch, &b) : e.text;
-    }
     if (why != NULL) {
         router_problem(t->r, req, API_BAD_REQUEST, why);
         return;

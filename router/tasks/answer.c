@@ -24,6 +24,15 @@ static void add_state(struct buf *b, uint8_t state)
     ADD(b, "\"");
 }
 
+/* What a cancel means for an attempt: it runs out; its target may have done it. */
+static void add_cancel(struct buf *b, bool stopping, bool maybe_executed)
+{
+    if (stopping)
+        ADD(b, ",\"stopping\":true");
+    if (maybe_executed)
+        ADD(b, ",\"maybe_executed\":true");
+}
+
 /* seconds.millis */
 static void add_millis(struct buf *b, uint64_t ms)
 {
@@ -354,8 +363,7 @@ void task_answer_look(struct api_ans *a, const struct task_name *t, const struct
     add_place(b, m);
     add_own(b, &m->own);
     add_number(b, ",\"attempts\":", m->attempts);
-    if (m->stopping)
-        ADD(b, ",\"stopping\":true");
+    add_cancel(b, m->stopping, task_maybe_executed(m));
     add_moment(b, ",\"entered_at\":", m->entered_ms);
     add_moment(b, ",\"started_at\":", m->started_ms);
     add_moment(b, ",\"ended_at\":", m->ended_ms);
@@ -417,13 +425,13 @@ void task_answer_call(struct api_ans *a, const struct task_name *t, const struct
     location(a, t);
 }
 
-void task_answer_changed(struct api_ans *a, const struct task_name *t, uint8_t state, bool stopping)
+void task_answer_changed(struct api_ans *a, const struct task_name *t, uint8_t state, bool stopping,
+                         bool maybe_executed)
 {
     ok(a, 200);
     open_task(&a->body, t);
     add_state(&a->body, state);
-    if (stopping)
-        ADD(&a->body, ",\"stopping\":true");
+    add_cancel(&a->body, stopping, maybe_executed);
     ADD(&a->body, "}");
 }
 

@@ -39,7 +39,8 @@ void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m, uin
 void task_answer_taken(struct api_ans *a, const struct msg_task_take_ans *m, part_no part,
                        const struct token_key *k);
 /* One that was changed: its state now; 0 is not told. */
-void task_answer_changed(struct api_ans *a, const struct task_name *t, uint8_t state, bool stopping);
+void task_answer_changed(struct api_ans *a, const struct task_name *t, uint8_t state, bool stopping,
+                         bool maybe_executed);
 
 /* A list of rows (207): begin, then for each row one of the others, then end. */
 void task_list_begin(struct api_ans *a);

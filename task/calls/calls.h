@@ -28,6 +28,7 @@
 
 struct endpoint_counts { /* ever */
     uint64_t sent, succeeded, failed, ms; /* failed: the target was not well */
+    uint64_t cut; /* their tasks were cancelled by force */
     uint64_t of_class[CALL_NCLASSES], of_fault[CALL_NFAULTS];
 };
 

@@ -75,7 +75,8 @@ static int apply_stood(struct engine *e, const struct trec *r)
         enum task_state state = (enum task_state)task_at(&e->store, s)->state;
         msec_t when = wheel_when(&e->timers, s);
 
-        if (when != 0 && (state == TASK_WAITING || task_state_is_final(state)))
+        if (when != 0 && !task_is_cut(task_at(&e->store, s)) &&
+            (state == TASK_WAITING || task_state_is_final(state)))
             task_arm(e, s, u64_min((uint64_t)when + r->until, (uint64_t)WHEEL_MAX - 1));
     }
     return 0;
@@ -237,12 +238,26 @@ static int apply_retry(struct engine *e, task_slot slot, const struct trec *r)
     return 0;
 }
 
-/* Whatever it was doing, it is over. */
-static void finish(struct engine *e, task_slot slot, enum task_state to, uint64_t until)
+/* It is final, whatever it was doing. */
+static void becomes(struct engine *e, task_slot slot, enum task_state to)
 {
     struct task *t = task_at(&e->store, slot);
     uint32_t index;
     const struct tqueue *q = tqueue_of(e, slot, &index);
+
+    t->ended = (uint64_t)e->at;
+    if (to != TASK_DEAD)
+        task_frees_reply(e, slot);
+    t->cancel = 0;
+    task_set_state(&e->store, slot, to);
+    names_end(&e->names, task_number(&e->store, slot),
+              ms_max(e->at, 1) + (msec_t)q->pool->rules.dedup_ms);
+}
+
+/* And over: nothing is held for it. */
+static void finish(struct engine *e, task_slot slot, enum task_state to, uint64_t until)
+{
+    struct task *t = task_at(&e->store, slot);
 
     if (t->state == TASK_RUNNING) {
         tree_end(&e->tree, slot, true);
@@ -254,14 +269,8 @@ static void finish(struct engine *e, task_slot slot, enum task_state to, uint64_
     }
     if (t->state != TASK_RUNNING)
         t->started = 0;
-    t->ended = (uint64_t)e->at;
-    if (to != TASK_DEAD)
-        task_frees_reply(e, slot);
     task_arm(e, slot, until);
-    t->cancel = 0;
-    task_set_state(&e->store, slot, to);
-    names_end(&e->names, task_number(&e->store, slot),
-              ms_max(e->at, 1) + (msec_t)q->pool->rules.dedup_ms);
+    becomes(e, slot, to);
 }
 
 static int apply_done(struct engine *e, task_slot slot, const struct trec *r)
@@ -292,6 +301,27 @@ static int apply_cancel(struct engine *e, task_slot slot, const struct trec *r)
     if (task_at(&e->store, slot)->state == TASK_RUNNING)
         note_attempt(e, slot, ATTEMPT_CANCELLED, 0);
     finish(e, slot, TASK_CANCELLED, r->until);
+    return 0;
+}
+
+/* Its timer stays the end of its lease: so long its target, or its worker, may be at it. */
+static int apply_cut(struct engine *e, task_slot slot, const struct trec *r)
+{
+    struct task *t = task_at(&e->store, slot);
+
+    if (t->state == TASK_RUNNING && r->until == 0) {
+        note_attempt(e, slot, ATTEMPT_CANCELLED, 0);
+        becomes(e, slot, TASK_CANCELLED);
+        t->cancel = 1;
+        e->cuts++;
+        return 0;
+    }
+    if (!task_is_cut(t) || r->until == 0)
+        return SQ_EPROTO;
+    tree_end(&e->tree, slot, true);
+    t->cancel = 0;
+    e->cuts--;
+    task_arm(e, slot, r->until);
     return 0;
 }
 
@@ -389,6 +419,8 @@ static int apply_explain(struct engine *e, task_slot slot, const struct trec *r)
 static int apply_gone(struct engine *e, task_slot slot, const struct trec *r)
 {
     (void)r;
+    if (task_is_cut(task_at(&e->store, slot)))
+        return SQ_EPROTO;
     arrive_gone(e, slot);
     return 0;
 }
@@ -409,6 +441,7 @@ static const struct {
     [TREC_DEAD] = { apply_dead, BIT(RUNNING), true },
     [TREC_CANCEL] = { apply_cancel,
                       BIT(SCHEDULED) | BIT(WAITING) | BIT(RUNNING) | BIT(RETRYING), true },
+    [TREC_CUT] = { apply_cut, BIT(RUNNING) | BIT(CANCELLED), false },
     [TREC_STOP] = { apply_stop, BIT(RUNNING), false },
     [TREC_EXPIRE] = { apply_expire, BIT(WAITING), true },
     [TREC_REDRIVE] = { apply_redrive, BIT(DEAD), false },
@@ -483,7 +516,7 @@ int task_perform(struct engine *e, const struct trec *r)
     if (rc < 0)
         return rc;
     trec_append(r, &e->log);
-    if (e->ended != NULL && trec_is_end(r->kind))
+    if (e->ended != NULL && trec_is_end(r))
         e->ended(e->ended_ctx, e, task_slot_of(r->no));
     return 0;
 }

@@ -146,7 +146,8 @@ int arrive_task(struct engine *e, const struct trec *r)
 {
     task_slot slot = task_slot_of(r->no);
     bool possible = r->state != TASK_FREE && r->attempts <= ATTEMPTS_MAX &&
-                    (r->state != TASK_RUNNING || r->attempts > 0);
+                    (r->state != TASK_RUNNING || r->attempts > 0) &&
+                    (r->state != TASK_CANCELLED || r->wall == 0 || r->until != 0);
     int rc = possible ? begin(e, r) : SQ_EPROTO;
     struct task *t;
 
@@ -160,9 +161,11 @@ int arrive_task(struct engine *e, const struct trec *r)
     }
     reach_state(e, slot, (enum task_state)r->state);
     task_arm(e, slot, r->until);
-    t->cancel = (r->state == TASK_RUNNING || r->state == TASK_WAITING) && r->wall != 0;
-    if (r->state == TASK_RUNNING || r->state == TASK_RETRYING)
-        tree_resume(&e->tree, slot, r->state == TASK_RUNNING);
+    t->cancel = (r->state == TASK_RUNNING || r->state == TASK_WAITING ||
+                 r->state == TASK_CANCELLED) && r->wall != 0;
+    e->cuts += task_is_cut(t);
+    if (r->state == TASK_RUNNING || r->state == TASK_RETRYING || task_is_cut(t))
+        tree_resume(&e->tree, slot, r->state != TASK_RETRYING);
     if (r->state == TASK_RUNNING || r->state == TASK_SUCCEEDED || r->state == TASK_CANCELLED)
         t->started = r->entry;
     if (r->state == TASK_RUNNING)

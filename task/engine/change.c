@@ -47,7 +47,19 @@ int engine_cancel(struct engine *e, task_no no)
     return runs;
 }
 
-int engine_cancel_some(struct engine *e, const struct task_filter *f, task_slot *at,
+int engine_cut(struct engine *e, task_no no)
+{
+    int64_t slot = find(e, no, BIT(RUNNING));
+    struct trec r = { .kind = TREC_CUT, .no = no };
+
+    if (slot < 0)
+        return engine_cancel(e, no);
+    e->counts.cancelled++;
+    task_perform_sure(e, &r);
+    return 0;
+}
+
+int engine_cancel_some(struct engine *e, const struct task_filter *f, bool force, task_slot *at,
                        unsigned most)
 {
     struct task_filter open = *f;
@@ -61,7 +73,7 @@ int engine_cancel_some(struct engine *e, const struct task_filter *f, task_slot 
         unsigned found = engine_list(e, &open, at, no, most < 64 ? most : 64);
 
         for (unsigned i = 0; i < found; i++)
-            n += engine_cancel(e, no[i]) >= 0;
+            n += (force ? engine_cut(e, no[i]) : engine_cancel(e, no[i])) >= 0;
         most -= found;
         if (found < 64)
             break;
@@ -200,6 +212,8 @@ int engine_discard(struct engine *e, task_no no)
 
     if (slot < 0)
         return (int)slot;
+    if (task_is_cut(task_at(&e->store, (task_slot)slot)))
+        return SQ_ECONFLICT;
     task_perform_sure(e, &r);
     e->counts.gone++;
     return 0;

@@ -8,10 +8,13 @@
 
 /* 0: cancelled: no attempt begins any more. 1: it runs; this attempt is its last. */
 SQ_CHECK int engine_cancel(struct engine *e, task_no no);
-/* At most `most` tasks of those that `f` means are cancelled, or told to stop, from slot *at on
- * over some slots, as engine_list() goes (look.h). How many; SQ_ESTALE. */
-SQ_CHECK int engine_cancel_some(struct engine *e, const struct task_filter *f, task_slot *at,
-                                unsigned most);
+/* The same by force: one that runs is cancelled, too, and its lease ends. What it takes up of limits
+ * is held until then: what was begun may go on at its target. 0. */
+SQ_CHECK int engine_cut(struct engine *e, task_no no);
+/* At most `most` tasks of those that `f` means are cancelled (force: cut), or told to stop, from slot
+ * *at on over some slots, as engine_list() goes (look.h). How many; SQ_ESTALE. */
+SQ_CHECK int engine_cancel_some(struct engine *e, const struct task_filter *f, bool force,
+                                task_slot *at, unsigned most);
 /* It goes before all others of its queue, whatever limits and delays say: the next take has
  * it. Where the order is strict only its delay or back-off is over. SQ_EINVAL: it waits in a
  * strict line. SQ_ENOMEM, SQ_EFULL. */

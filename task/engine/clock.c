@@ -115,6 +115,11 @@ static void is_due(struct engine *e, task_slot slot, msec_t due)
         return;
     default:
         assert(task_state_is_final((enum task_state)task_at(&e->store, slot)->state));
+        if (task_is_cut(task_at(&e->store, slot))) {
+            r.kind = TREC_CUT;
+            r.until = task_end_of(e, p->rules.result_ms);
+            break;
+        }
         r.kind = TREC_GONE;
         e->counts.gone++;
         break;

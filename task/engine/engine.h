@@ -67,6 +67,7 @@ struct engine {
     struct map queue_by_hash;
     uint32_t n_queues, free_queue, queues_now;
     uint32_t firsts; /* tasks that were told to run now, of all queues */
+    uint32_t cuts;   /* tasks that do not run, and hold slots (task_is_cut) */
     struct pool **pool; /* owned; the first that matches counts */
     uint32_t n_pools, pools_cap;
     struct allowance allowance;

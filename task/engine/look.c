@@ -99,6 +99,14 @@ uint64_t engine_max_result(const struct engine *e, task_no no)
                                                : tqueue_of(e, slot, &index)->pool->rules.max_result;
 }
 
+bool engine_was_tried(const struct engine *e, task_no no)
+{
+    task_slot slot = task_find(&e->store, no);
+
+    return slot != SLOT_NONE &&
+           (task_at(&e->store, slot)->attempts > 0 || attempts_past(&e->attempts, slot) != NULL);
+}
+
 uint64_t engine_position_cap(const struct engine *e, task_no no)
 {
     task_slot slot = task_find(&e->store, no);
@@ -116,8 +124,10 @@ int engine_look(const struct engine *e, task_no no, struct task_view *v)
     if (slot == SLOT_NONE)
         return SQ_EUNKNOWN;
     look_at_task(e, slot, v);
+    q = tqueue_of(e, slot, &index);
+    if (task_is_cut(task_at(&e->store, slot)))
+        v->until_ms += (msec_t)q->pool->rules.result_ms;
     if (v->state == TASK_WAITING) {
-        q = tqueue_of(e, slot, &index);
         v->position = rank_before(&q->rank, tqueue_entry(q, task_at(&e->store, slot))) + 1;
         if (q->pool->rules.order != ORDER_NUMBER)
             v->ahead_of_key = line_ahead(&e->store, slot, AHEAD_MOST);

@@ -17,7 +17,7 @@ struct task_view { /* texts are borrowed until the next command */
     msec_t ended_ms;   /* SUCCEEDED, CANCELLED, EXPIRED: when */
     msec_t entered_ms; /* when it began to wait; SCHEDULED: when it was accepted */
     /* When its state ends by itself; 0: never. SCHEDULED and by_wall: of the wall. */
-    msec_t until_ms;
+    msec_t until_ms; /* of one that is cut: as far as is known (engine_look) */
     bool by_wall, stopping; /* stopping: it runs, and is not tried again */
     bool first;             /* it waits, and was told to run now */
     uint64_t position;      /* WAITING: 1 = nobody of its queue entered before it; else 0 */
@@ -43,6 +43,8 @@ unsigned look_at_history(const struct engine *e, task_slot slot, struct attempt 
                          uint32_t *earlier);
 /* How many bytes of its result are kept; 0, also if there is no such task. */
 uint64_t engine_max_result(const struct engine *e, task_no no);
+/* Has an attempt at it ever begun? False, also if there is no such task. */
+bool engine_was_tried(const struct engine *e, task_no no);
 /* The highest place that its callers are told; 0: any. */
 uint64_t engine_position_cap(const struct engine *e, task_no no);
 

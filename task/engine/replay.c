@@ -45,7 +45,7 @@ static void write_task(const struct engine *e, task_slot slot, struct buf *out)
     r.state = (uint64_t)v.state;
     r.until = (uint64_t)v.until_ms;
     r.entered = (uint64_t)v.entered_ms;
-    r.wall = v.by_wall || v.stopping || v.first;
+    r.wall = v.by_wall || v.stopping || v.first || task_is_cut(t);
     r.body = v.body;
     r.attempts = v.attempts;
     r.lease = v.state == TASK_RUNNING ? t->lease : (uint64_t)v.ended_ms;
@@ -216,7 +216,7 @@ static void mix_task(const struct engine *e, task_slot slot, uint64_t *h)
     look_at_task(e, slot, &v);
     mix(h, task_number(&e->store, slot));
     mix(h, (uint64_t)v.state << 32 | (uint64_t)v.priority << 16 | v.attempts);
-    mix(h, (uint64_t)v.first << 2 | (uint64_t)v.by_wall << 1 | v.stopping);
+    mix(h, (uint64_t)task_is_cut(t) << 3 | (uint64_t)v.first << 2 | (uint64_t)v.by_wall << 1 | v.stopping);
     mix(h, (uint64_t)v.order);
     mix(h, v.body);
     mix(h, (uint64_t)v.entered_ms);

@@ -96,6 +96,11 @@ int engine_call_failed(struct engine *e, task_no no, uint64_t lease, const struc
     return rc;
 }
 
+bool engine_runs(const struct engine *e, task_no no, uint64_t lease)
+{
+    return held(e, no, lease) >= 0;
+}
+
 int engine_extend(struct engine *e, task_no no, uint64_t lease, uint32_t lease_ms)
 {
     int64_t slot = held(e, no, lease);

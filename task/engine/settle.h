@@ -25,6 +25,8 @@ struct call_failed {
  * freed. SQ_ENOMEM: only if it is spared. */
 SQ_CHECK int engine_call_failed(struct engine *e, task_no no, uint64_t lease,
                                 const struct call_failed *f);
+/* Does the task run under this lease? */
+bool engine_runs(const struct engine *e, task_no no, uint64_t lease);
 /* The lease ends lease_ms from now. */
 SQ_CHECK int engine_extend(struct engine *e, task_no no, uint64_t lease, uint32_t lease_ms);
 

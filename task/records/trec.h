@@ -56,6 +56,7 @@
     X(OWN, 47, no, own)           /* what it has of its own (common/task/own.h); before ACCEPT */ \
     X(KEYS, 48, name, rules)      /* of a pool: limits of keys (common/task/key_limit.h) */ \
     X(REPLY, 49, no, body)        /* what the target said to an attempt that fails; 0: nothing */ \
+    X(CUT, 52, no, until)         /* cancelled while it runs, by force: until 0; its slots are free */ \
     X(EXPLAIN, 51, no, lo, name)  /* of its newest attempt: a number, the worker's reason */ \
     X(PAST, 53, no, most, own)    /* its attempts, and how many before them (store/attempts.h) */
 
@@ -70,12 +71,6 @@ enum trec_kind {
 static inline bool trec_is_of_node(unsigned kind)
 {
     return kind >= TREC_NODE && kind < TREC_REDRIVING;
-}
-
-/* The task is final with it. */
-static inline bool trec_is_end(unsigned kind)
-{
-    return kind == TREC_DONE || kind == TREC_DEAD || kind == TREC_CANCEL || kind == TREC_EXPIRE;
 }
 
 struct trec_text { /* borrowed, not 0-terminated */
@@ -116,6 +111,13 @@ static inline bool trec_has_body(uint8_t kind)
 {
     return kind == TREC_ACCEPT || kind == TREC_TASK || kind == TREC_DONE ||
            kind == TREC_REPLY;
+}
+
+/* The task is final with it. */
+static inline bool trec_is_end(const struct trec *r)
+{
+    return r->kind == TREC_DONE || r->kind == TREC_DEAD || r->kind == TREC_CANCEL ||
+           r->kind == TREC_EXPIRE || (r->kind == TREC_CUT && r->until == 0);
 }
 
 /* Appends all but its kind. Without memory b->failed is set, as always. */

@@ -167,6 +167,31 @@ static void fails_here(struct going_call *g, const char *why)
     say_end(g, &a);
 }
 
+/* Its connection, if it has one, is closed, and nobody hears of it. */
+static void stop_sending(struct going_call *g)
+{
+    if (g->sending == NULL)
+        return;
+    out_cancel(g->sending);
+    g->sending = NULL;
+    target_leave(g->target);
+}
+
+void caller_cut(struct caller *c)
+{
+    msec_t now = task_service_now(c->s).ms;
+
+    if (!tasktab_calls_cut(c->s->tab))
+        return;
+    each_going (&c->calls, g) {
+        if (g->step != CALL_SENT || !tasktab_call_is_cut(c->s->tab, g))
+            continue;
+        stop_sending(g);
+        g->endpoint->n.cut++;
+        calls_end(&c->calls, g, now);
+    }
+}
+
 static void refuse(struct going_call *g)
 {
     const struct call_answer none = { 0 };
@@ -259,10 +284,10 @@ void caller_self(void *ctx, const struct msg *m, uint64_t rid)
 
     if (g == NULL)
         return;
-    if (m->task_take_ans.n == 1)
+    if (m->task_take_ans.n == 1 && !tasktab_call_is_cut(c->s->tab, g))
         begin(c, g, &m->task_take_ans.v[0]);
     else
-        calls_end(&c->calls, g, task_service_now(c->s).ms); /* its body is lost: its lease ends */
+        calls_end(&c->calls, g, task_service_now(c->s).ms); /* cut; or its body is lost */
 }
 
 void caller_forget_taken(struct caller *c)
@@ -322,6 +347,10 @@ void caller_metrics(const struct caller *c, struct buf *b)
     metrics_head(b, "segq_task_calls_sent_total", METRIC_COUNTER, "Calls sent");
     list_each_of (all, struct endpoint, in, ep)
         by_endpoint(b, ep, "segq_task_calls_sent_total", ep->n.sent);
+    metrics_head(b, "segq_task_calls_cut_total", METRIC_COUNTER,
+                 "Calls whose connection was closed, since their task was cancelled by force");
+    list_each_of (all, struct endpoint, in, ep)
+        by_endpoint(b, ep, "segq_task_calls_cut_total", ep->n.cut);
     metrics_head(b, "segq_task_endpoint_breaker", METRIC_GAUGE,
                  "0: calls go; 1: none go, since the target is not well; 2: some try");
     list_each_of (all, struct endpoint, in, ep)
@@ -354,13 +383,8 @@ void caller_fini(struct caller *c)
 {
     if (c->s == NULL)
         return;
-    each_going (&c->calls, g) {
-        if (g->sending == NULL)
-            continue;
-        out_cancel(g->sending);
-        g->sending = NULL;
-        target_leave(g->target);
-    }
+    each_going (&c->calls, g)
+        stop_sending(g);
     each_endpoint (&c->calls, ep)
         target_retire(ep);
     calls_fini(&c->calls);

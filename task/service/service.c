@@ -81,6 +81,7 @@ static void on_flush(void *arg)
     bool whole = tasktab_turn(s->tab, now, &s->node.out);
     msec_t idle;
 
+    caller_cut(&s->caller); /* if the turn is not written, they end by their leases */
     if (tasktab_registered(s->tab))
         node_become_ready(&s->node);
     if (s->shared != NULL)

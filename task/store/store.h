@@ -43,7 +43,7 @@ struct task {
     uint64_t priority : 3;
     uint64_t attempts : 6;    /* begun, since acceptance or redrive */
     uint64_t cancel : 1;      /* RUNNING: it is not tried again; SCHEDULED: `at` of the wall;
-                               * WAITING: told to run now */
+                               * WAITING: told to run now; CANCELLED: task_is_cut() */
 };
 _Static_assert(sizeof(struct task) == 48, "with its timer's link a task has 60 bytes");
 
@@ -69,6 +69,12 @@ void task_store_give(struct task_store *s, task_slot slot);
 static inline struct task *task_at(const struct task_store *s, task_slot slot)
 {
     return pages_at(&s->slots, slot);
+}
+
+/* It was cancelled while it ran: what an attempt takes up is held until its lease ends. */
+static inline bool task_is_cut(const struct task *t)
+{
+    return t->state == TASK_CANCELLED && t->cancel;
 }
 
 static inline task_slot task_slot_of(task_no no)

@@ -240,14 +240,22 @@ void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_set
 
 /* ---- changes ----------------------------------------------------------------------- */
 
-static int change_one(const struct tasktab *t, struct part *p, task_no no,
+int tasktab_cancel(struct tasktab *t, struct part *p, task_no no, bool force)
+{
+    int rc = force ? engine_cut(&p->e, no) : engine_cancel(&p->e, no);
+
+    t->cut |= force && rc == 0 && p->endpoint != NULL;
+    return rc;
+}
+
+static int change_one(struct tasktab *t, struct part *p, task_no no,
                       const struct msg_task_change *q)
 {
     struct task_patch patch = q->patch;
 
     switch ((enum task_change)q->verb) {
     case CHANGE_CANCEL:
-        return engine_cancel(&p->e, no);
+        return tasktab_cancel(t, p, no, q->force);
     case CHANGE_PATCH:
         patch.delay_ms = delay_of(t, p, patch.delay_ms);
         return engine_patch(&p->e, no, &patch);
@@ -272,4 +280,5 @@ void tasktab_change(struct tasktab *t, struct asker a, const struct msg_task_cha
     m->no = number_of(p, q->no, q->queue, q->name);
     m->code = tasktab_code(t, change_one(t, p, m->no, q));
     m->state = (uint8_t)state_of(p, m->no);
+    m->maybe_executed = m->state == TASK_CANCELLED && engine_was_tried(&p->e, m->no);
 }

@@ -14,6 +14,9 @@ struct part *tasktab_commanded(struct tasktab *t, part_no no, uint64_t epoch, ui
 SQ_CHECK int tasktab_keep_done(struct tasktab *t, struct part *p, task_no no, uint64_t lease,
                                const struct bytes_of *kept);
 
+/* As engine_cancel(); force: as engine_cut(). */
+SQ_CHECK int tasktab_cancel(struct tasktab *t, struct part *p, task_no no, bool force);
+
 void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q,
                  struct outbox *out);
 void tasktab_get(struct tasktab *t, struct asker a, const struct msg_task_get *q,

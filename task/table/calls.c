@@ -133,7 +133,7 @@ static void count_running(struct tasktab *t)
     }
     each_part (t, p)
         if (p->endpoint != NULL && p->life == PART_OWNED) {
-            p->endpoint->running += p->e.store.n[TASK_RUNNING];
+            p->endpoint->running += p->e.store.n[TASK_RUNNING] + p->e.cuts;
             p->endpoint->wanted |= has_open(t, p, p->endpoint);
         }
 }
@@ -208,7 +208,23 @@ bool tasktab_call_may_go(const struct tasktab *t, const struct going_call *g)
 {
     const struct part *p = tasktab_part(t, g->part);
 
-    return p != NULL && p->life == PART_OWNED && !p->hold;
+    return p != NULL && p->life == PART_OWNED && !p->hold && engine_runs(&p->e, g->no, g->lease);
+}
+
+bool tasktab_calls_cut(struct tasktab *t)
+{
+    bool cut = t->cut;
+
+    t->cut = false;
+    return cut;
+}
+
+bool tasktab_call_is_cut(const struct tasktab *t, const struct going_call *g)
+{
+    const struct part *p = tasktab_part(t, g->part);
+
+    return g->step != CALL_ENDED && p != NULL && p->life == PART_OWNED &&
+           !engine_runs(&p->e, g->no, g->lease);
 }
 
 bool tasktab_call_ends(struct tasktab *t, struct task_now now, struct going_call *g)

@@ -148,7 +148,7 @@ static void tell_of_ends(struct tasktab *t, struct part *p, struct outbox *out)
 
     while (p->spots[false].n > 0 && trec_next(log->data, log->len, &at, &f))
         if (trec_decode(f.kind, f.p, f.n, &r) == 0 &&
-            (trec_is_end(r.kind) || r.kind == TREC_GONE))
+            (trec_is_end(&r) || r.kind == TREC_GONE))
             tasktab_waits_final(t, p, r.no, out);
 }
 

@@ -91,11 +91,11 @@ static void keys(const struct part *p, const struct msg_task_do *q, struct msg_t
     }
 }
 
-static int order(struct part *p, const struct msg_task_do *q)
+static int order(struct tasktab *t, struct part *p, const struct msg_task_do *q)
 {
     switch ((enum task_do)q->verb) {
     case DO_CANCEL:
-        return engine_cancel(&p->e, q->no);
+        return tasktab_cancel(t, p, q->no, q->force);
     case DO_RUN:
         return p->paused ? SQ_ECONFLICT : engine_run(&p->e, q->no);
     case DO_REDRIVE:
@@ -108,7 +108,7 @@ static int order(struct part *p, const struct msg_task_do *q)
 }
 
 /* How many, or < 0; of a queue that has no task: none. */
-static int order_many(struct part *p, const struct msg_task_do *q, uint32_t *after)
+static int order_many(struct tasktab *t, struct part *p, const struct msg_task_do *q, uint32_t *after)
 {
     const struct task_filter f = meant(q, UINT32_MAX);
     uint32_t most = u32_min(q->most, ORDERS_MOST), at = q->after;
@@ -118,7 +118,8 @@ static int order_many(struct part *p, const struct msg_task_do *q, uint32_t *aft
     switch ((enum task_do)q->verb) {
     case DO_CANCEL_ALL:
     case DO_CANCEL_LABEL:
-        n = engine_cancel_some(&p->e, &f, &at, most);
+        n = engine_cancel_some(&p->e, &f, q->force, &at, most);
+        t->cut |= q->force && p->endpoint != NULL;
         *after = at != SLOT_NONE ? at : 0;
         break;
     case DO_REDRIVE_ALL:
@@ -148,12 +149,12 @@ static void carry_out(struct tasktab *t, const struct msg_task_do *q, struct msg
     if (p == NULL)
         return;
     if (q->verb >= DO_CANCEL_ALL && q->verb < DO_NVERBS) {
-        n = order_many(p, q, &m->after);
+        n = order_many(t, p, q, &m->after);
         m->done = n > 0 ? (uint64_t)n : 0;
         m->code = tasktab_code(t, n);
         return;
     }
-    code = tasktab_code(t, order(p, q));
+    code = tasktab_code(t, order(t, p, q));
     look(p, q->no, m, out);
     if (m->code != CODE_BUSY)
         m->code = code;

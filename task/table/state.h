@@ -127,6 +127,7 @@ struct tasktab {
     uint32_t answered; /* HTTP status of the call that settles a task now; 0: none does */
     bool lost_record; /* no memory: this turn cannot be written */
     msec_t calls_due; /* an endpoint lets a call go */
+    bool cut; /* a task may have ended whose call is under way */
     struct tasktab_counts n;
 };
 

@@ -127,8 +127,12 @@ void tasktab_full(struct tasktab *t, bool on);
 /* What a call's target answered: its verdict, what is kept (task/calls/calls.h). */
 void tasktab_call_answered(struct tasktab *t, struct task_now now, struct going_call *g,
                            const struct call_answer *a);
-/* Is its partition still here? */
+/* Its partition is here, and its task runs under its lease. */
 bool tasktab_call_may_go(const struct tasktab *t, const struct going_call *g);
+/* Tasks have been cancelled by force since this was asked last: some of these calls may be cut. */
+bool tasktab_calls_cut(struct tasktab *t);
+/* Its task does not run under its lease any more: nobody waits for its answer. */
+bool tasktab_call_is_cut(const struct tasktab *t, const struct going_call *g);
 /* Its task is settled by that. False: nothing can be written now: again, later. */
 SQ_CHECK bool tasktab_call_ends(struct tasktab *t, struct task_now now, struct going_call *g);
 /* Links to other task nodes, for copies; how many (at most `most`). */

@@ -7,6 +7,7 @@
  *   J15  while the breaker is open nothing goes; while it probes, four at most
  *   J14  what is kept of an end is what the target said last, byte for byte; and no body is left over
  *   J1   in the end, with the target well, each task is final
+ *   J12  behind the answer to a forced cancel nothing is sent, and J4 holds all the same
  *   SEEDS=1000 FIRST=1 sim_calls    so many seeds, from this one
  *   SEED=n sim_calls                one */
 #include <criterion/criterion.h>
@@ -56,6 +57,7 @@ struct simtask {
         unsigned status; /* 0: nothing yet */
         char body[24];
     } said, heard_said;  /* to the newest attempt that had an answer; heard: it is not written yet */
+    bool cut;          /* a forced cancel was answered */
 };
 
 struct world {
@@ -67,7 +69,7 @@ struct world {
     enum mood mood;
     size_t written;
     struct simtask task[TASKS];
-    unsigned n_tasks, n_visits, kills, succeeded, dead;
+    unsigned n_tasks, n_visits, kills, succeeded, dead, cut;
     struct visit visit[VISITS];
     char why[160];
 };
@@ -162,6 +164,8 @@ static void visit(struct going_call *g)
             bad("J3: an attempt is at the target twice", g->no);
     if (k == NULL || w.now < k->not_before)
         bad("J7: an attempt is early", g->no);
+    if (k != NULL && k->cut)
+        bad("J12: an attempt of one that was cancelled by force", g->no);
     look_at_breaker(g);
     *v = (struct visit){ .no = g->no, .attempt = g->attempt, .call = g->id,
                          .answer = answer_of(w.mood), .gone = w.now + DEADLINE };
@@ -273,7 +277,9 @@ static void deliver(void)
         const struct out_item *o = &w.out.v[i];
         struct going_call *g = o->to == PEER_SELF ? calls_at(&w.calls, o->rid) : NULL;
 
-        if (g != NULL)
+        if (g != NULL && tasktab_call_is_cut(w.rig.t, g))
+            calls_end(&w.calls, g, w.now);
+        else if (g != NULL)
             visit(g);
     }
     outbox_reset(&w.out);
@@ -312,6 +318,15 @@ static void snapshot(void)
     w.written = w.rig.log.b.len;
 }
 
+/* As the caller does at the end of a turn: the target goes on with what it has. */
+static void cut_calls(void)
+{
+    if (tasktab_calls_cut(w.rig.t))
+        each_going (&w.calls, g)
+            if (g->step == CALL_SENT && tasktab_call_is_cut(w.rig.t, g))
+                calls_end(&w.calls, g, w.now);
+}
+
 static void turn(double kill)
 {
     bool ok;
@@ -320,6 +335,7 @@ static void turn(double kill)
         move_bodies();
     ok = tasktab_turn(w.rig.t, now_of(), &w.out);
     assert(ok);
+    cut_calls();
     if (rng_chance(&w.rng, kill)) { /* nothing of the turn is written */
         die();
         return;
@@ -354,6 +370,17 @@ static void submit(void)
     turn(0); /* it is acknowledged */
 }
 
+static void cancel_by_force(void)
+{
+    struct simtask *k = &w.task[rng_below(&w.rng, w.n_tasks)];
+    struct msg_task_change q = { .part = 3, .epoch = 8, .verb = CHANGE_CANCEL, .no = k->no,
+                                 .queue = "", .name = "", .patch.labels = "", .force = true };
+
+    tell(ROUTER, &(struct msg){ .type = MSG_TASK_CHANGE, .task_change = q });
+    k->cut |= w.out.v[w.out.n - 1].m.task_change_ans.code == CODE_DONE;
+    turn(0); /* it is acknowledged */
+}
+
 static void target_lives(double kill)
 {
     for (unsigned i = 0; i < w.n_visits; i++)
@@ -371,6 +398,8 @@ static void step(double kill)
     w.now += 1 + (msec_t)rng_below(&w.rng, 200);
     if (w.n_tasks < TASKS && rng_chance(&w.rng, 0.2))
         submit();
+    if (w.n_tasks > 0 && rng_chance(&w.rng, 0.02))
+        cancel_by_force();
     if (rng_chance(&w.rng, 0.02))
         w.mood = (enum mood)rng_below(&w.rng, NMOODS);
     target_lives(kill);
@@ -411,14 +440,16 @@ static void judge(void)
         enum task_state s = slot == SLOT_NONE ? TASK_FREE
                                               : (enum task_state)task_at(&p->e.store, slot)->state;
 
-        if (s != TASK_SUCCEEDED && s != TASK_DEAD)
+        if (w.task[i].cut ? s != TASK_CANCELLED : s != TASK_SUCCEEDED && s != TASK_DEAD)
             bad("J1: it has no end", w.task[i].no);
         if (s == TASK_SUCCEEDED && !w.task[i].done_there)
             bad("J2: succeeded, and the target has not said so", w.task[i].no);
         w.succeeded += s == TASK_SUCCEEDED;
         w.dead += s == TASK_DEAD;
-        bodies += s == TASK_SUCCEEDED ? 1 : 1 + (w.task[i].said.status != 0);
-        judge_answer(&w.task[i]);
+        bodies += 1 + (s == TASK_DEAD && w.task[i].said.status != 0);
+        if (s != TASK_CANCELLED)
+            judge_answer(&w.task[i]);
+        w.cut += s == TASK_CANCELLED;
     }
     if (w.kills == 0 && bodies_there() != bodies) /* what a kill leaves behind, a start finds */
         bad("J14: bodies that nobody has", 0);
@@ -468,7 +499,7 @@ static bool run_seed(uint64_t seed)
 Test(sim_calls, seeds)
 {
     uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1);
-    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS), wrong = 0, kills = 0, visits = 0, dead = 0;
+    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS), wrong = 0, kills = 0, visits = 0, dead = 0, cut = 0;
 
     quiet_log();
     for (uint64_t i = 0; i < n; i++) {
@@ -479,7 +510,8 @@ Test(sim_calls, seeds)
         kills += w.kills;
         visits += w.n_visits;
         dead += w.dead;
+        cut += w.cut;
     }
-    printf("%lu calls, %lu kills, %lu dead\n", visits, kills, dead);
+    printf("%lu calls, %lu kills, %lu dead, %lu cancelled by force\n", visits, kills, dead, cut);
     cr_assert_eq(wrong, 0);
 }

@@ -218,12 +218,13 @@ def tasks(a):
     a.ask("GET", "/v1/admin/pinned-keys", want=200)
     a.ask("DELETE", key, want=200)
     a.ask("POST", key + "/resume", want=404)
-    for order in ("redrive?rate_per_s=5", "stop", "discard", "cancel?key=nobody"):
+    for order in ("redrive?rate_per_s=5", "stop", "discard", "cancel?key=nobody&force=true"):
         a.ask("POST", "/v1/admin/task-queues/images/tasks/" + order, want=200)
     a.ask("GET", admin, want=200)
     a.ask("POST", admin + "/redrive", want=409)
+    a.ask("POST", admin + "/run?force=true", want=400)
     a.ask("POST", admin + "/run", want=200)
-    a.ask("DELETE", "/v1/tasks/" + new["task"], want=200)
+    a.ask("DELETE", "/v1/tasks/" + new["task"] + "?force=1", want=200)
     a.ask("POST", admin + "/cancel", want=409)
     a.ask("POST", admin + "/discard", want=200)
     a.ask("GET", admin, want=404)

@@ -121,6 +121,18 @@ wait_for 15 "  takes a crowd in one queue" taken_in
 three() { [ "$(jq -s '[.[] | select(.path == "/api/slow/400?s") | .at] as $t | [$t[] as $a | [$t[] | select(. >= $a and . < $a + 0.3)] | length] | max // 0' "$DIR/seen")" -ge 3 ]; }
 wait_for 15 "  its node has three of the four slots" three
 
+# ---- cancelled while it is at the target
+F=$(submit '{"path":"/slow/20000"}' | jq -r .task)
+at_target() { [ -n "$(seen /api/slow/20000 .method)" ]; }
+wait_for 10 "a slow one is at the target" at_target
+check_eq "its cancel lets it run out" "$(http -X DELETE "$R/v1/tasks/$F" | jq -c '[.state,.stopping]')" '["running",true]'
+check_eq "by force it ends" "$(http -X DELETE "$R/v1/tasks/$F?force=1" | jq -c '[.state,.maybe_executed]')" '["cancelled",true]'
+check_eq "  which a look says, too" "$(http "$R/v1/tasks/$F" | jq -c '[.state,.maybe_executed,.history[-1].end]')" '["cancelled",true,"cancelled"]'
+is_cut() { [ $(($(metric 47 segq_task_calls_cut_total) + $(metric 48 segq_task_calls_cut_total))) = 1 ]; }
+wait_for 10 "  its connection is closed" is_cut
+check_eq "again it is as it was" "$(http -X DELETE "$R/v1/tasks/$F?force=1" | field state)" cancelled
+check_eq "force is 1" "$(status_of -X DELETE "$R/v1/tasks/$F?force=yes")" 400
+
 # ---- operators
 check_eq "it is paused" "$("$BIN/segqctl" --dir "$C" endpoint pause gen >/dev/null && admin "$E/gen" | jq .paused)" true
 H1=$(submit '{"path":"/echo/later"}' | jq -r .task)

@@ -194,6 +194,20 @@ check "segqctl lists it" says '^ride/9 +gold +open +any +1 +1$'
 ctl key unpin ride/9 gold
 check_eq "without a limit of its own the other one goes" "$(first_key)" gold
 
+# ---- by force
+K=$(submit '{"payload":1}' "$R/v1/queues/ride/8/tasks")
+read -r K LEASE < <(take "$R/v1/queues/ride/8/tasks")
+ctl task cancel "$K"
+check_eq "one that runs is cancelled when its attempt ends" "$(why "$K" '"\(.state) \(.stopping)"')" 'running true'
+ctl task cancel "$K" --force
+check "by force at once" says '^state +cancelled'
+check "  it says that it may have been done" says '^because +it is cancelled, but an attempt had begun'
+check_eq "  its worker is told" "$(task_call -d "{\"lease_id\":\"$LEASE\"}" -o "$DIR/body" -w '%{http_code}' "$R/v1/tasks/$K/ack")" 409
+ctl task run "$K" --force
+check "  no other order has it" complains 'task run does not take --force'
+ctl task cancel-all ride/8 --force --yes
+check "a queue's, too" says '^ok: 0 tasks'
+
 # ---- the log of operators
 audit() { admin GET /v1/admin/audit?n=100 | jq -r '.entries[] | select(.kind == "task") | "\(.name) \(.path)"'; }
 check "orders are in it, by the task's id" grep -qx "$ID /v1/admin/tasks/$ID/run" <(audit)

@@ -164,7 +164,7 @@ static void change(struct world *w)
 
     shares_begin(&m->shares);
     if (verb == SAID_CANCEL) {
-        s->rc = engine_cancel(w->e, no);
+        s->rc = rng_chance(&w->rng, 0.3) ? engine_cut(w->e, no) : engine_cancel(w->e, no);
     } else if (verb == SAID_ORDER) {
         s->order = (int64_t)rng_below(&w->rng, 20) - 10;
         s->rc = patch(w, s, PATCH_ORDER);

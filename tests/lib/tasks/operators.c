@@ -54,7 +54,7 @@ static void cancel_some(struct world *w, unsigned queue)
     unsigned key1 = (unsigned)rng_below(&w->rng, w->plan.keys + 1);
     struct task_filter f = { .queue = task_text('q', queue), .key1 = task_text('a', key1),
                              .states = UINT32_MAX };
-    bool red = rng_chance(&w->rng, 0.3);
+    bool red = rng_chance(&w->rng, 0.3), force = rng_chance(&w->rng, 0.3);
     static bool was_open[WORLD_TASKS];
     struct task_view v;
     task_slot at = 0;
@@ -64,7 +64,7 @@ static void cancel_some(struct world *w, unsigned queue)
         was_open[s] = is_open(w, s);
     if (red)
         f.label = (struct trec_text){ "red", 3 };
-    n = engine_cancel_some(w->e, &f, &at, CANCEL_MOST);
+    n = engine_cancel_some(w->e, &f, force, &at, CANCEL_MOST);
     for (task_slot s = 0; s < w->e->store.n_slots; s++) {
         if (!was_open[s] || is_open(w, s))
             continue;

@@ -28,8 +28,7 @@ static void read_log(struct world *w, bool replaced)
             continue;
         if (r.kind == TREC_START)
             loses(u, r.no, UNIQUE_WAITING);
-        else if (r.kind == TREC_DONE || r.kind == TREC_DEAD || r.kind == TREC_CANCEL ||
-                 r.kind == TREC_EXPIRE)
+        else if (trec_is_end(&r))
             loses(u, r.no, UNIQUE_RUNNING);
         else if (r.kind == TREC_GONE)
             loses(u, r.no, UNIQUE_FINAL);

@@ -44,6 +44,7 @@ static struct {
     const char *answers; /* what the target said, if `as` has a status */
     struct msg_task_get_ans as; /* what a look says of a line */
     struct task_patch patch; /* the newest; its labels: of its task */
+    unsigned forced; /* cancels by force */
 } node;
 
 static uint64_t lease_of(task_no no)
@@ -210,6 +211,11 @@ static void change(const struct msg_task_change *q, struct msg_task_change_ans *
         k->state = TASK_CANCELLED;
     else if (q->verb == CHANGE_CANCEL && k->state != TASK_RUNNING)
         a->code = CODE_CONFLICT;
+    node.forced += q->verb == CHANGE_CANCEL && q->force;
+    if (q->verb == CHANGE_CANCEL && q->force && k->state == TASK_RUNNING) {
+        k->state = TASK_CANCELLED;
+        a->maybe_executed = true;
+    }
     a->state = k->state;
 }
 
@@ -490,6 +496,22 @@ Test(tasks_http, a_cancelled_one_stays_cancelled)
     cr_expect_eq(call("DELETE", task, ""), 204);
     cr_expect_eq(call("GET", task, ""), 410);
     cr_expect_str_eq(str("code"), "task_gone");
+}
+
+Test(tasks_http, force_cancels_also_what_runs)
+{
+    cr_expect_eq(ask("POST", "/v1/queues/ride/7/tasks", "{}"), 201);
+    node.v[1].state = TASK_RUNNING;
+    cr_expect_eq(call("DELETE", task_path(""), ""), 200);
+    cr_expect_str_eq(str("state"), "running");
+    cr_expect_not_null(strstr(got, "\"stopping\":true"));
+    cr_expect_null(strstr(got, "maybe_executed"));
+    cr_expect_eq(node.forced, 0);
+    cr_expect_eq(call("DELETE", task_path("?force=1"), ""), 200);
+    cr_expect_eq(node.forced, 1);
+    cr_expect_str_eq(str("state"), "cancelled");
+    cr_expect_not_null(strstr(got, "\"maybe_executed\":true"));
+    cr_expect_eq(call("DELETE", task_path("?force=yes"), ""), 400);
 }
 
 /* ---- waits, tags, estimates -------------------------------------------------------------- */

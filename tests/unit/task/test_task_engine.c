@@ -345,6 +345,63 @@ Test(engine, cancelled_means_that_no_attempt_begins)
     rig_fini(&r);
 }
 
+/* J4: who has it may go on with it. */
+Test(engine, one_that_is_cancelled_by_force_holds_its_slot_until_its_lease_would_have_ended)
+{
+    struct enginerig r;
+    struct task_rules rules;
+    struct task_view v;
+    uint64_t lease;
+    task_no no, next;
+
+    rules_default(&rules);
+    rules.queue_at_once = 1;
+    rig_init(&r, &rules);
+    no = rig_submit(&r, plain);
+    next = rig_submit(&r, plain);
+    cr_assert_eq(rig_take(&r, &lease), no);
+    cr_expect_eq(engine_cut(&r.e, no), 0);
+    rig_flush(&r);
+    cr_expect_eq(rig_state(&r, no), TASK_CANCELLED);
+    cr_expect(engine_was_tried(&r.e, no));
+    cr_expect_eq(engine_ack(&r.e, no, lease, 0), SQ_ECONFLICT, "its lease has ended");
+    cr_expect_eq(engine_extend(&r.e, no, lease, 1000), SQ_ECONFLICT);
+    cr_expect_eq(engine_cut(&r.e, no), SQ_ECONFLICT);
+    cr_expect_eq(engine_discard(&r.e, no), SQ_ECONFLICT, "its slot would be lost");
+    cr_expect_eq(rig_take(&r, NULL), 0);
+    cr_assert_eq(engine_look(&r.e, no, &v), 0);
+    cr_expect_eq(v.until_ms, r.e.at + (msec_t)(rules.lease_ms + rules.result_ms));
+    rig_compare(&r);
+    rig_restart(&r, 1000);
+    rig_compare(&r);
+    cr_expect_eq(rig_take(&r, NULL), 0, "also over a restart");
+    rig_advance(&r, (msec_t)rules.lease_ms);
+    cr_expect_eq(rig_take(&r, NULL), next);
+    cr_expect_eq(rig_state(&r, no), TASK_CANCELLED);
+    cr_expect(engine_was_tried(&r.e, no));
+    rig_compare(&r);
+    rig_advance(&r, (msec_t)rules.result_ms);
+    cr_expect_eq(rig_state(&r, no), TASK_FREE);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
+Test(engine, by_force_one_that_waits_is_just_cancelled)
+{
+    struct enginerig r;
+    task_no no;
+
+    rig_init(&r, NULL);
+    no = rig_submit(&r, plain);
+    cr_expect_eq(engine_cut(&r.e, no), 0);
+    cr_expect_not(engine_was_tried(&r.e, no));
+    cr_expect_eq(r.e.cuts, 0);
+    cr_expect_eq(engine_discard(&r.e, no), 0);
+    rig_flush(&r);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
 Test(engine, what_waits_too_long_expires_but_not_while_the_node_stands)
 {
     struct enginerig r;

@@ -164,7 +164,7 @@ Test(operators, tasks_of_a_key_are_listed_and_cancelled_with_those_below_it)
     at = 0;
     f.key2.n = 0;
     f.states = UINT32_MAX;
-    cr_expect_eq(engine_cancel_some(&r.e, &f, &at, 100), 3);
+    cr_expect_eq(engine_cancel_some(&r.e, &f, false, &at, 100), 3);
     cr_expect_eq(rig_state(&r, no[1]), TASK_WAITING);
     cr_expect_eq(count_state(&r, no, 4, TASK_CANCELLED), 3);
     rig_flush(&r);
@@ -345,7 +345,7 @@ Test(operators, tasks_are_found_by_a_label)
     cr_assert_eq(engine_list(&r.e, &f, &at, out, 3), 1);
     cr_expect_eq(out[0], no[0]);
     at = 0;
-    cr_expect_eq(engine_cancel_some(&r.e, &f, &at, 3), 1);
+    cr_expect_eq(engine_cancel_some(&r.e, &f, false, &at, 3), 1);
     cr_expect_eq(count_state(&r, no, 3, TASK_WAITING), 2);
     rig_flush(&r);
     rig_compare(&r);

@@ -410,6 +410,30 @@ Test(task_service, a_call_that_fails_is_tried_again_or_dead)
     target_fini(&target);
 }
 
+Test(task_service, a_forced_cancel_closes_the_connection_of_its_call)
+{
+    struct msg_task_change q = { .part = 3, .epoch = 8, .verb = CHANGE_CANCEL, .queue = "",
+                                 .name = "", .patch.labels = "", .force = true };
+    const struct msg_task_change_ans *a = &rtr.last[MSG_TASK_CHANGE_ANS].task_change_ans;
+
+    open_calls(NULL, 60000);
+    q.no = put_call("/slow");
+    WAIT(target.requests == 1);
+    say(&rtr, &(struct msg){ .type = MSG_TASK_CHANGE, .task_change = q }, 1000001);
+    WAIT(rtr.rid[MSG_TASK_CHANGE_ANS] == 1000001);
+    cr_expect_eq(a->code, CODE_DONE);
+    cr_expect_eq(a->state, TASK_CANCELLED);
+    cr_expect(a->maybe_executed);
+    WAIT(target.closed == 1);
+    WAIT(node->caller.calls.going.n == 0);
+    cr_expect_eq(target.requests, 1);
+    node_end();
+    node_start();
+    cr_expect_eq(get(q.no)->state, TASK_CANCELLED);
+    cr_expect(task_maybe_executed(get(q.no)));
+    target_fini(&target);
+}
+
 Test(task_service, an_endpoint_can_be_used_as_soon_as_its_file_is_good)
 {
     char path[] = "/tmp/segq_keys_XXXXXX";

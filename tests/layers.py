@@ -94,7 +94,7 @@ ROOMS = {
     "task/bodies": (MIXED, ["common/base", "common/task", "common/journal"]),
     "task/engine": (PURE, ["common/base", "common/task", "task/parts", "task/store", "task/keys", "task/records"]),
     "task/calls": (PURE, CALM + ["task/parts"]),
-    "task/out": (MIXED, ["common/base", "common/net", "common/task", "task/calls"]),
+    "task/out": (MIXED, ["common/base", "common/http", "common/net", "common/task", "task/calls"]),
     "task/archive": (MIXED, ["common/base", "common/task", "common/trail"]),
     "task/table": (PURE, CALM + ["task/archive", "task/calls", "task/parts", "task/store", "task/keys", "task/records",
                                "task/engine"]),

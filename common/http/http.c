@@ -7,82 +7,21 @@
 #include <string.h>
 
 #include "common/http/http_body.h"
+#include "common/http/http_framing.h"
 #include "common/http/http_line.h"
 #include "common/http/http_scan.h"
 
 struct head { /* what the field lines said, before it is judged */
-    unsigned hosts, lengths, codings;
-    uint64_t length, max_length;
-    bool bad_length, big_length, conn_close, conn_keep, chunked, refuse_coding;
+    struct http_framing f;
+    unsigned hosts;
     bool unknown_expect;
     bool twice; /* a field that may come once came again */
 };
 
-static void on_length(struct head *h, struct slice v)
-{
-    h->lengths++;
-    if (v.n == 0 || !http_digits(v.p, v.n)) {
-        h->bad_length = true;
-        return;
-    }
-    for (size_t i = 0; i < v.n; i++) {
-        h->length = h->length * 10 + (uint64_t)(v.p[i] - '0');
-        if (h->length > h->max_length) {
-            h->big_length = true;
-            return;
-        }
-    }
-}
-
-static void on_coding(struct head *h, struct slice v)
-{
-    h->codings++;
-    if (v.n == 7 && http_ieq(v.p, "chunked", 7))
-        h->chunked = true;
-    else if (v.n > 7 && http_ieq(v.p + v.n - 7, "chunked", 7) &&
-             (v.p[v.n - 8] == ' ' || v.p[v.n - 8] == ',' || v.p[v.n - 8] == '\t'))
-        h->refuse_coding = true; /* something before it that we do not do: 501 */
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-/* False: an option that says nothing to us. */
-static bool on_option(struct head *h, const char *p, size_t n)
-{
-    bool closes = n == 5 && http_ieq(p, "close", 5), keeps = n == 10 && http_ieq(p, "keep-alive", 10);
-
-    h->conn_close |= closes;
-    h->conn_keep |= keeps;
-    return closes || keeps;
-}
-
-/* A list: members between commas, blanks around them. Nearly always there is one. */
-static void on_connection(struct head *h, struct slice v)
-{
-    const char *p = v.p, *end = v.p + v.n;
-
-    if (SQ_LIKELY(on_option(h, v.p, v.n)))
-        return;
-    while (p < end) {
-        const char *comma = memchr(p, ',', (size_t)(end - p));
-        const char *to = comma != NULL ? comma : end, *next = to + 1;
-
-        while (p < to && is_blank(*p))
-            p++;
-        while (to > p && is_blank(to[-1]))
-            to--;
-        (void)on_option(h, p, (size_t)(to - p));
-        p = next;
-    }
-}
-
 static bool is_type(struct slice v, const char *lower, size_t n)
 {
     return v.n >= n && http_ieq(v.p, lower, n) &&
-           (v.n == n || v.p[n] == ';' || is_blank(v.p[n]));
+           (v.n == n || v.p[n] == ';' || http_blank(v.p[n]));
 }
 
 #define IS_TYPE(v, lit) is_type(v, lit, sizeof(lit) - 1)
@@ -198,7 +137,7 @@ static void field(struct http_req *r, struct head *h, enum known_field which, st
         on_via(&r->forwarded, v);
         break;
     case CONNECTION:
-        on_connection(h, v);
+        http_on_connection(&h->f, v);
         break;
     case USER_AGENT:
         r->user_agent = v;
@@ -213,7 +152,7 @@ static void field(struct http_req *r, struct head *h, enum known_field which, st
         r->if_none_match = v;
         break;
     case CONTENT_LENGTH:
-        on_length(h, v);
+        http_on_length(&h->f, v);
         break;
     case ACCEPT_LANGUAGE:
         r->accept_language = v;
@@ -225,7 +164,7 @@ static void field(struct http_req *r, struct head *h, enum known_field which, st
         once(h, &r->idempotency_key, v);
         break;
     case TRANSFER_ENCODING:
-        on_coding(h, v);
+        http_on_coding(&h->f, v);
         break;
     case PREFER:
         r->prefers = true;
@@ -236,23 +175,25 @@ static void field(struct http_req *r, struct head *h, enum known_field which, st
 /* RFC 9112 6: how long is the body, and may anybody see it differently? */
 static int judge(struct http_req *r, const struct head *h)
 {
+    const struct http_framing *f = &h->f;
+
     if (h->hosts > 1 || (h->hosts == 0 && r->minor == 1) || h->twice)
         return -400;
-    if (h->codings > 0) {
-        if (h->codings > 1 || h->lengths > 0 || r->minor == 0)
+    if (f->codings > 0) {
+        if (f->codings > 1 || f->lengths > 0 || r->minor == 0)
             return -400;
-        if (!h->chunked)
-            return h->refuse_coding ? -501 : -400;
+        if (!f->chunked)
+            return f->refuse_coding ? -501 : -400;
     }
-    if (h->lengths > 1 || h->bad_length)
+    if (f->lengths > 1 || f->bad_length)
         return -400;
-    if (h->big_length)
+    if (f->big_length)
         return -413;
     if (r->minor == 1 && h->unknown_expect)
         return -417;
     r->expect_continue = r->expect_continue && r->minor == 1;
-    r->keep_alive = !h->conn_close && (r->minor == 1 || h->conn_keep);
-    r->has_body = h->chunked || h->length > 0;
+    r->keep_alive = http_keeps_alive(f, r->minor);
+    r->has_body = f->chunked || f->length > 0;
     return 1;
 }
 
@@ -445,12 +386,12 @@ int64_t http_parse(struct http_state *st, struct http_req *r, char *buf, size_t 
     memset(r, 0, offsetof(struct http_req, x_forwarded_for));
     r->x_forwarded_for.n = r->forwarded.n = 0; /* they have no lines yet */
     memset(&h, 0, sizeof(h));
-    h.max_length = http_max_body(st);
+    h.f.max_length = http_max_body(st);
     r->json = true;
     rc = parse_head(st, r, &h, buf, n);
     if (rc <= 0)
         return rc;
-    if (h.chunked)
+    if (h.f.chunked)
         return http_chunked(st, r, buf, n);
-    return sized_body(st, r, buf, n, h.length);
+    return sized_body(st, r, buf, n, h.f.length);
 }

@@ -32,8 +32,7 @@ static int size_line(struct http_cur *c, size_t max, size_t *size)
     return http_crlf(c);
 }
 
-/* Field lines after the last chunk: checked, counted, dropped. */
-static int trailers(struct http_cur *c)
+int http_trailers(struct http_cur *c)
 {
     struct http_field f;
     bool in_value;
@@ -48,8 +47,7 @@ static int trailers(struct http_cur *c)
     }
 }
 
-/* One chunk from c->p; *last: it was the empty one. */
-static int one_chunk(struct http_cur *c, size_t max, size_t *size, bool *last)
+int http_chunk_line(struct http_cur *c, size_t max, size_t *size)
 {
     struct http_cur line = *c;
     int rc;
@@ -58,9 +56,17 @@ static int one_chunk(struct http_cur *c, size_t max, size_t *size, bool *last)
     if (line.over == 0)
         line.over = c->over;
     rc = size_line(&line, max, size);
+    c->p = rc > 0 ? line.p : c->p;
+    return rc;
+}
+
+/* One chunk from c->p; *last: it was the empty one. */
+static int one_chunk(struct http_cur *c, size_t max, size_t *size, bool *last)
+{
+    int rc = http_chunk_line(c, max, size);
+
     if (rc <= 0)
         return rc;
-    c->p = line.p;
     *last = *size == 0;
     if (*last)
         return 1;
@@ -113,7 +119,7 @@ int64_t http_chunked(struct http_state *st, struct http_req *r, char *buf, size_
         st->chunk_sum += size;
         st->chunk_at = (size_t)(c.p - buf);
     }
-    rc = trailers(&c);
+    rc = http_trailers(&c);
     if (rc <= 0)
         return rc;
     r->body = (struct slice) { from, gather(from, c.p, max) };

@@ -1,142 +1,56 @@
-/* out.c: libcurl's multi interface on our loop (its "hiperfifo" example, with our watchers). */
+/* out.c: life; targets, and which client calls them; requests, from the target's name to the client. */
 #include "task/out/out.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include "task/out/out_int.h"
-#include "task/out/send.h"
+#include "task/out/address.h"
+#include "task/out/out_call.h"
+#include "task/out/libcurl.h"
+#include "task/out/libcurl_loop.h"
+#include "task/out/plain.h"
 
-#define KEPT_MAX        1024L  /* idle connections, of all targets */
-#define DESCRIPTORS_MAX 65536u /* that are asked for */
+#define DESCRIPTORS_MAX   65536u /* that are asked for */
+#define CONNECTIONS_LEAST 64     /* where it cannot be asked */
 
-/* ---- the loop ------------------------------------------------------------------------------ */
-
-static void look(struct out *o)
-{
-    const CURLMsg *m;
-    int left;
-
-    while ((m = curl_multi_info_read(o->multi, &left)) != NULL) {
-        CURLcode rc = m->data.result;
-        char *c;
-
-        if (m->msg != CURLMSG_DONE)
-            continue;
-        curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &c);
-        send_ended((struct out_call *)(void *)c, rc);
-    }
-}
-
-static void act(struct out *o, curl_socket_t fd, int what)
-{
-    int running;
-
-    curl_multi_socket_action(o->multi, fd, what, &running);
-    look(o);
-}
-
-struct watch {
-    struct ev_io io;
-    struct out *out; /* ref */
-};
-
-static void on_io(void *arg, unsigned what)
-{
-    const struct watch *w = arg;
-
-    act(w->out, w->io.fd, (what & EV_IO_READ ? CURL_CSELECT_IN : 0) |
-                              (what & EV_IO_WRITE ? CURL_CSELECT_OUT : 0)); /* may free w */
-}
-
-static struct watch *watch_new(struct out *o, curl_socket_t fd)
-{
-    struct watch *w = calloc(1, sizeof(*w));
-
-    if (w == NULL)
-        return NULL;
-    w->out = o;
-    ev_io_init(&w->io, o->ev, fd, on_io, w);
-    curl_multi_assign(o->multi, fd, w);
-    return w;
-}
-
-/* Without memory the call's deadline ends it. */
-static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *of_socket)
-{
-    struct watch *w = of_socket;
-
-    (void)easy;
-    if (what == CURL_POLL_REMOVE) {
-        if (w != NULL)
-            ev_io_end(&w->io);
-        free(w);
-        return 0;
-    }
-    if (w == NULL)
-        w = watch_new(arg, fd);
-    if (w != NULL)
-        (void)!ev_io_set(&w->io, (what & CURL_POLL_IN ? EV_IO_READ : 0) |
-                                     (what & CURL_POLL_OUT ? EV_IO_WRITE : 0));
-    return 0;
-}
-
-static int on_timeout(CURLM *multi, long ms, void *arg)
-{
-    struct out *o = arg;
-
-    (void)multi;
-    ev_timer_at(o->timer, ms < 0 ? MSEC_NEVER : ev_now(o->ev) + ms + (ms > 0));
-    return 0;
-}
-
-static void on_timer(void *arg)
-{
-    act(arg, CURL_SOCKET_TIMEOUT, 0);
-}
-
-/* ---- life ---------------------------------------------------------------------------------- */
-
-/* Some descriptors are left for files and links, whatever endpoints may have under way. */
-static long most_connections(void)
+/* Of each client. Some descriptors are left for files and links, whatever endpoints may have under
+ * way. */
+static size_t most_connections(void)
 {
     struct rlimit rl;
 
     if (getrlimit(RLIMIT_NOFILE, &rl) < 0)
-        return KEPT_MAX;
+        return CONNECTIONS_LEAST;
     if (rl.rlim_cur < rl.rlim_max) {
         rl.rlim_cur = u64_min(rl.rlim_max, u64_max(rl.rlim_cur, DESCRIPTORS_MAX));
         if (setrlimit(RLIMIT_NOFILE, &rl) < 0 && getrlimit(RLIMIT_NOFILE, &rl) < 0)
-            return KEPT_MAX;
+            return CONNECTIONS_LEAST;
     }
-    return (long)u64_min(rl.rlim_cur, DESCRIPTORS_MAX) / 4 * 3;
+    return u64_min(rl.rlim_cur, DESCRIPTORS_MAX) / 8 * 3;
 }
 
 int out_new(struct out **out, struct ev *ev, struct err *e)
 {
     struct out *o = calloc(1, sizeof(*o));
 
-    if (o == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-        free(o);
-        return err_set(e, SQ_ENOMEM, "libcurl: out of memory");
-    }
+    if (o == NULL)
+        return err_set(e, SQ_ENOMEM, "out of memory");
     o->ev = ev;
+    o->most_conns = most_connections();
     hosts_init(&o->hosts, ev);
     list_init(&o->targets);
     list_init(&o->ending);
-    o->multi = curl_multi_init();
-    o->timer = ev_timer_new(ev, on_timer, o);
-    if (o->multi == NULL || o->timer == NULL) {
-        out_free(o);
+    list_init(&o->spare);
+    list_init(&o->crowded);
+    if (!libcurl_loop_init(o)) {
+        free(o);
         return err_set(e, SQ_ENOMEM, "libcurl: out of memory");
     }
-    curl_multi_setopt(o->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
-    curl_multi_setopt(o->multi, CURLMOPT_SOCKETDATA, o);
-    curl_multi_setopt(o->multi, CURLMOPT_TIMERFUNCTION, on_timeout);
-    curl_multi_setopt(o->multi, CURLMOPT_TIMERDATA, o);
-    curl_multi_setopt(o->multi, CURLMOPT_MAXCONNECTS, KEPT_MAX);
-    curl_multi_setopt(o->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, most_connections());
+    if (!plain_init(o)) {
+        out_free(o);
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    }
     *out = o;
     return 0;
 }
@@ -145,10 +59,10 @@ void out_free(struct out *o)
 {
     if (o == NULL)
         return;
-    curl_multi_cleanup(o->multi); /* closes what is kept, through on_socket() */
-    ev_timer_free(o->timer);
+    plain_fini(o);
+    libcurl_loop_fini(o);
+    out_call_free_spare(o);
     hosts_fini(&o->hosts);
-    curl_global_cleanup();
     free(o);
 }
 
@@ -192,8 +106,11 @@ int out_target_new(struct out_target **out, struct out *o, const struct out_rule
         return err_set(e, SQ_EINVAL, "%s", why);
     }
     t->out = o;
+    t->plain = !t->url.tls && t->proxy.host[0] == 0 && !r->by_curl;
     list_init(&t->waiting);
     list_init(&t->calls);
+    list_init(&t->opening);
+    list_init(&t->kept);
     list_push_back(&o->targets, &t->in);
     *out = t;
     return 0;
@@ -211,8 +128,94 @@ void out_target_free(struct out_target *t)
         if (c->target == t)
             out_cancel(c);
     }
+    plain_forget(t);
     if (t->question != NULL)
         hosts_drop(t->question);
     list_remove(&t->out->targets, &t->in);
     target_free(t);
+}
+
+/* ---- requests ------------------------------------------------------------------------------ */
+
+static void find_way(struct out_call *c);
+
+static void go(struct out_call *c, const struct net_addr *a)
+{
+    if (c->due <= ev_now(c->target->out->ev))
+        out_call_ends(c, CALL_TIMEOUT, "the deadline was over before its name was known");
+    else if (c->target->plain)
+        plain_go(c, a);
+    else
+        libcurl_go(c, a);
+}
+
+/* The answer to a target's name has come: those that wait for it go, or end. */
+static void on_name(void *arg, const struct host_answer *a)
+{
+    struct out_target *t = arg;
+    struct list_node *n;
+
+    address_told(t, a);
+    while ((n = list_first(&t->waiting)) != NULL) {
+        struct out_call *c = container_of(n, struct out_call, in);
+
+        out_call_leave(c);
+        if (t->known.n == 0)
+            out_call_ends(c, CALL_DNS, t->known.why);
+        else
+            find_way(c);
+    }
+}
+
+static void find_way(struct out_call *c)
+{
+    struct net_addr a;
+
+    switch (address_of(c->target, &a, on_name)) {
+    case ADDRESS_KNOWN:
+        go(c, &a);
+        return;
+    case ADDRESS_ASKED:
+        out_call_enter(c, PLACE_NAME);
+        return;
+    case ADDRESS_REFUSED:
+        out_call_ends(c, CALL_REFUSED, "its address is not public, and not in `allow`");
+        return;
+    default:
+        out_call_ends(c, CALL_DNS, "the name cannot be asked");
+        return;
+    }
+}
+
+struct out_call *out_send(struct out_target *t, const struct out_request *q, out_fn fn, void *arg)
+{
+    struct out_call *c = out_call_new(t->out);
+
+    if (c == NULL)
+        return NULL;
+    c->target = t;
+    c->fn = fn;
+    c->may = q->may;
+    c->arg = arg;
+    c->keep = q->keep;
+    c->began = ev_now(t->out->ev);
+    c->due = c->began + q->deadline_ms;
+    c->body = *q->body;
+    buf_init(q->body);
+    if (!(t->plain ? plain_prepare(c, q) : libcurl_prepare(c, q))) {
+        out_call_free(t->out, c);
+        return NULL;
+    }
+    find_way(c);
+    return c;
+}
+
+void out_cancel(struct out_call *c)
+{
+    if (c->place == PLACE_CLIENT && c->target->plain)
+        plain_drop(c);
+    else if (c->place == PLACE_CLIENT)
+        libcurl_drop(c);
+    out_call_leave(c);
+    out_call_free(c->target->out, c);
 }

@@ -1,13 +1,17 @@
-/* out.h: HTTP requests to targets, by libcurl on the process's loop: no thread, nothing blocks.
- * Shell.
+/* out.h: HTTP requests to targets, on the process's loop: no thread, nothing blocks. Shell.
  *
+ *   clients     our own (plain.h) for http:// without a proxy; libcurl for TLS, HTTP/2 and proxies.
+ *               Which it is makes no difference to who calls
  *   names       are asked by us (common/net/hosts.h), and libcurl gets addresses alone: so its
  *               resolver, which would need threads, never runs. An answer counts for 5 s, and for
  *               60 s while name servers do not answer
  *   addresses   are checked each time that a connection is made (ssrf.h); with a proxy it is the
  *               proxy that is reached, and not checked: it is the operator's word
- *   at most once  libcurl sends a request again if a kept connection turns out to be dead: here it
- *               does not, since the target may have had the first one
+ *   at most once  a request is not sent again if a kept connection dies under it, since the target
+ *               may have had it
+ *   answers     are read as http_answer.h says, strictly; of a body OUT_BODY_MAX bytes. One that
+ *               goes on is an answer all the same, since the target has done the work: its length
+ *               and hash are those of the bytes that were read
  *   bounds      deadline, connect timeout, bytes of head and body, kept connections; none is older
  *               than 5 min, so that a name's new address is seen
  *   never       redirects, decompression, cookies, proxies of the environment, an unverified
@@ -35,6 +39,7 @@ struct out_rules { /* of a target; copied */
     uint32_t connect_ms;
     const char *ca_file, *cert_file, *key_file; /* "": none */
     const char *proxy; /* "http://host:port"; "": none */
+    bool by_curl;      /* libcurl, also where our own client could: for tests that compare them */
 };
 
 struct out_request { /* read during out_send() only; but the body is taken */
@@ -58,7 +63,7 @@ SQ_CHECK int out_target_new(struct out_target **out, struct out *o, const struct
 /* Its calls are cancelled. NULL is fine. */
 void out_target_free(struct out_target *t);
 
-/* fn is called once, later. NULL: no memory, and fn is not called. */
+/* fn is called once, at the end of this turn or of a later one. NULL: no memory, and fn is not called. */
 struct out_call *out_send(struct out_target *t, const struct out_request *q, out_fn fn, void *arg);
 /* Its connection is closed, fn is not called. Not from inside fn. */
 void out_cancel(struct out_call *c);

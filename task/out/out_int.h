@@ -1,8 +1,13 @@
 /* out_int.h: the data of requests on their way. Only files of this room include it.
  *
- *   out.c      the loop's side of libcurl: sockets, timers, what has ended; life
- *   send.c     one request: its options, its answer
- *   address.c  where a target is: names asked, addresses checked
+ *   out.c           life; targets; a request, from its target's name to one of the two clients
+ *   plain.c         our own client: requests and answers over its connections
+ *   conn.c          those connections: opened, kept, closed
+ *   libcurl_loop.c  libcurl: sockets, timers, what has ended
+ *   libcurl.c       one request with libcurl: its options, its answer
+ *   heard.c         what is heard of an answer, by either
+ *   address.c       where a target is: names asked, addresses checked
+ *   out_call.c      a request's life, and its end
  * Each calls only those below it. */
 #ifndef SEGQ_OUT_INT_H
 #define SEGQ_OUT_INT_H
@@ -11,18 +16,29 @@
 #include <sodium.h>
 
 #include "common/base/list.h"
+#include "common/http/http_answer.h"
 #include "common/net/hosts.h"
 #include "task/out/out.h"
 #include "task/out/url.h"
 
+#define OUT_AGE_MAX_MS 300000 /* of a connection: then a name's new address is seen */
+
 struct out {
-    struct ev *ev;   /* ref */
-    CURLM *multi;    /* owned */
-    struct ev_timer *timer;
+    struct ev *ev;       /* ref */
     struct hosts hosts;
     struct list targets; /* of struct out_target */
-    struct list ending;  /* of struct out_call: without a word of libcurl */
+    struct list ending;  /* of struct out_call: over, their callers are told at the end of the turn */
     bool posted;         /* `ending` is looked at in this turn */
+    struct list spare;   /* of struct out_call: for the next ones */
+    /* libcurl's: */
+    CURLM *multi; /* owned */
+    struct ev_timer *timer;
+    /* Our own client's: */
+    struct ev_timer *due_timer;
+    msec_t due;             /* what it is armed for */
+    size_t n_conns, most_conns, n_kept;
+    struct list crowded;    /* of struct out_call, by `more`: there are enough connections */
+    char *in;               /* owned: where answers are read */
 };
 
 struct out_target {
@@ -30,16 +46,19 @@ struct out_target {
     struct out *out; /* ref */
     struct out_rules rules; /* texts owned */
     struct url url, proxy; /* proxy.host "": none */
+    bool plain;      /* our own client calls it */
     struct host_question *question; /* NULL: none is open */
     struct host_answer known; /* addresses; n 0: none yet */
     msec_t asked_ms; /* when they were told */
     unsigned at;     /* the one that is used, of those that may be */
-    struct list waiting, calls; /* of struct out_call: for an address; with libcurl */
+    struct list waiting; /* of struct out_call: for an address */
+    struct list calls;   /* of struct out_call: with a client; with our own one by `due` */
+    struct list opening, kept; /* of struct conn: the oldest in front */
 };
 
 enum out_place {
     PLACE_NAME,   /* out_target.waiting */
-    PLACE_CURL,   /* out_target.calls */
+    PLACE_CLIENT, /* out_target.calls */
     PLACE_ENDING, /* out.ending */
 };
 
@@ -50,17 +69,28 @@ struct out_call {
     out_fn fn;
     bool (*may)(void *arg);
     void *arg;
-    CURL *easy; /* owned */
-    struct curl_slist *fields, *connect_to; /* owned */
     struct buf body, got; /* got: the first bytes of the answer */
-    uint32_t keep, deadline_ms;
-    msec_t began;
-    uint32_t head_bytes;
-    unsigned sends;      /* how often libcurl was about to send it */
-    bool refused, unwanted, no_room, too_long, body_begun; /* no_room: no descriptor is left */
+    uint32_t keep;
+    msec_t began, due;
+    bool cut;            /* the answer went on behind OUT_BODY_MAX */
     crypto_hash_sha256_state hash; /* once there is more than is kept */
-    char error[CURL_ERROR_SIZE];
     struct call_answer answer;
+    /* Of our own client: */
+    struct buf head;
+    bool to_head;
+    struct net_addr addr;
+    struct conn *conn;     /* NULL: none yet */
+    struct list_node more; /* out.crowded */
+    struct libcurl_call { /* of libcurl */
+        CURL *easy; /* owned; NULL: it is not the client */
+        struct curl_slist *fields, *connect_to; /* owned */
+        struct buf head; /* of the answer, as it comes */
+        struct http_answer answer;
+        unsigned sends;  /* how often libcurl was about to send it */
+        bool refused, unwanted, no_room; /* no_room: no descriptor is left */
+        enum call_fault wrong; /* the head of the answer is none */
+        char error[CURL_ERROR_SIZE];
+    } curl;
 };
 
 #endif

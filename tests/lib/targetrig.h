@@ -20,6 +20,8 @@ struct target_conn {
     struct ev_io *io; /* NULL: there is none */
     int fd;
     struct buf in;
+    const char *left; /* of the answer, what is still to be sent: */
+    size_t left_n;
 };
 
 struct targetrig {
@@ -30,7 +32,9 @@ struct targetrig {
     const char *answer; /* NULL: it hangs */
     size_t answer_n;    /* 0: strlen */
     bool closes;        /* behind its answer, or (without one) behind the request */
-    bool drips;         /* it answers a byte each turn, and never ends */
+    size_t step;        /* so many bytes of it each turn; 0: all at once */
+    bool drips;         /* behind it a byte each turn, and no end */
+    bool hasty;         /* it answers when the head is there */
     unsigned connections, requests, closed;
     char last[8192];    /* the request */
     struct target_conn conn[TARGET_CONNS];
@@ -48,7 +52,7 @@ static inline void target_hang_up(struct target_conn *c)
 }
 
 /* The bytes of a whole request in front; 0: there is none. */
-static inline size_t target_request(const struct buf *b)
+static inline size_t target_request(const struct buf *b, bool hasty)
 {
     const char *p = (const char *)b->data;
     const char *end = b->len > 0 ? memmem(p, b->len, "\r\n\r\n", 4) : NULL, *length;
@@ -58,28 +62,39 @@ static inline size_t target_request(const struct buf *b)
         return 0;
     n = (size_t)(end - p) + 4;
     length = memmem(p, n, "Content-Length: ", 16);
-    n += length != NULL ? strtoul(length + 16, NULL, 10) : 0;
+    n += length != NULL && !hasty ? strtoul(length + 16, NULL, 10) : 0;
     return b->len >= n ? n : 0;
+}
+
+/* As much as goes now; the rest when there is room. */
+static inline void target_say(struct target_conn *c)
+{
+    size_t step = c->rig->step, n = step > 0 && step < c->left_n ? step : c->left_n;
+    ssize_t sent = n > 0 ? send(c->fd, c->left, n, MSG_NOSIGNAL) : 0;
+
+    if (sent < 0 && errno != EAGAIN) {
+        target_hang_up(c);
+        return;
+    }
+    c->left += sent > 0 ? sent : 0;
+    c->left_n -= sent > 0 ? (size_t)sent : 0;
+    if (c->left_n == 0 && c->rig->closes)
+        target_hang_up(c);
+    else
+        cr_assert_eq(ev_io_set(c->io, EV_IO_READ | (c->left_n > 0 || c->rig->drips ? EV_IO_WRITE : 0)), 0);
 }
 
 static inline void target_heard(struct target_conn *c, size_t n)
 {
     struct targetrig *r = c->rig;
-    size_t len = r->answer == NULL ? 0 : r->answer_n != 0 ? r->answer_n : strlen(r->answer);
 
     r->requests++;
     memcpy(r->last, c->in.data, n < sizeof(r->last) ? n : sizeof(r->last) - 1);
     r->last[n < sizeof(r->last) ? n : sizeof(r->last) - 1] = 0;
     buf_consume(&c->in, n);
-    for (size_t at = 0; at < len;) {
-        ssize_t sent = send(c->fd, r->answer + at, len - at, MSG_NOSIGNAL);
-
-        if (sent <= 0)
-            break; /* it has gone, or its buffer is full: enough for a test */
-        at += (size_t)sent;
-    }
-    if (r->closes)
-        target_hang_up(c);
+    c->left = r->answer;
+    c->left_n = r->answer == NULL ? 0 : r->answer_n != 0 ? r->answer_n : strlen(r->answer);
+    target_say(c);
 }
 
 static inline void target_on_io(void *arg, unsigned what)
@@ -89,6 +104,10 @@ static inline void target_on_io(void *arg, unsigned what)
     ssize_t n;
     size_t len;
 
+    if ((what & EV_IO_WRITE) && c->left_n > 0) {
+        target_say(c);
+        return;
+    }
     if (what & EV_IO_WRITE) {
         if (send(c->fd, "x", 1, MSG_NOSIGNAL) != 1 && errno != EAGAIN)
             target_hang_up(c);
@@ -100,11 +119,9 @@ static inline void target_on_io(void *arg, unsigned what)
         return;
     }
     c->in.len += (size_t)n;
-    len = target_request(&c->in);
+    len = target_request(&c->in, c->rig->hasty);
     if (len > 0)
         target_heard(c, len);
-    if (len > 0 && c->rig->drips)
-        cr_assert_eq(ev_io_set(c->io, EV_IO_READ | EV_IO_WRITE), 0);
 }
 
 static inline void target_on_accept(void *arg, unsigned what)

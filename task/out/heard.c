@@ -1,0 +1,65 @@
+/* heard.c: see the header. */
+#include "task/out/heard.h"
+
+#include "task/out/out_call.h"
+
+static void set_text(char *to, size_t cap, struct slice v)
+{
+    bool ok = v.n < cap;
+
+    for (size_t i = 0; i < v.n; i++)
+        ok &= v.p[i] >= ' ' && v.p[i] <= '~';
+    memcpy(to, v.p, ok ? v.n : 0);
+    to[ok ? v.n : 0] = 0;
+}
+
+static void on_field(struct call_answer *a, struct slice name, struct slice v)
+{
+#define SAYS(lit, member)                                                                \
+    if (name.n == sizeof(lit) - 1 && http_ieq(name.p, lit, sizeof(lit) - 1))             \
+    set_text(a->member, sizeof(a->member), v)
+
+    SAYS("content-type", type);
+    else SAYS("retry-after", retry_after);
+    else SAYS("segq-command", command);
+    else SAYS("webhook-delivery", delivery);
+    else SAYS("upstash-nonretryable-error", upstash);
+#undef SAYS
+}
+
+void heard_head(struct out_call *c, const struct http_answer *a)
+{
+    struct slice rest = a->fields, name, value;
+
+    c->answer = (struct call_answer){ .status = a->status };
+    while (http_next_field(&rest, &name, &value))
+        on_field(&c->answer, name, value);
+}
+
+bool heard_body(struct out_call *c, const void *p, size_t n)
+{
+    struct call_answer *a = &c->answer;
+    size_t kept;
+
+    if (n > OUT_BODY_MAX - a->length) {
+        n = OUT_BODY_MAX - a->length;
+        c->cut = true;
+    }
+    kept = u64_min(n, c->keep - c->got.len);
+    buf_append(&c->got, p, kept);
+    if (n > kept && a->length == c->got.len - kept) { /* the first that is more than is kept */
+        crypto_hash_sha256_init(&c->hash);
+        crypto_hash_sha256_update(&c->hash, c->got.data, c->got.len);
+    }
+    if (n > kept)
+        crypto_hash_sha256_update(&c->hash, (const uint8_t *)p + kept, n - kept);
+    a->length += n;
+    return !c->cut && !c->got.failed;
+}
+
+void heard_all(struct out_call *c)
+{
+    if (c->answer.length > c->got.len && !c->got.failed)
+        crypto_hash_sha256_final(&c->hash, c->answer.sha256);
+    out_call_ends(c, c->got.failed ? CALL_LOCAL : CALL_NONE, "no memory");
+}

@@ -1,0 +1,300 @@
+/* libcurl.c: options of libcurl, and what it tells. */
+#include "task/out/libcurl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "task/out/address.h"
+#include "task/out/out_call.h"
+#include "task/out/heard.h"
+
+static struct out *out_of(const struct out_call *c)
+{
+    return c->target->out;
+}
+
+/* ---- the answer ---------------------------------------------------------------------------- */
+
+/* Of HTTP/2 there is no first line: libcurl makes one up. */
+static size_t made_up(const char *p, size_t n)
+{
+    return n > 6 && memcmp(p, "HTTP/2", 6) == 0 ? 6 : 0;
+}
+
+/* A line of the head, also of those of 1xx before it. Lines behind the body are passed over. */
+static size_t on_line(char *p, size_t size, size_t count, void *arg)
+{
+    struct out_call *c = arg;
+    struct libcurl_call *u = &c->curl;
+    size_t n = size * count, skip = made_up(p, n);
+    int64_t rc;
+
+    if (u->answer.part != HTTP_ANSWER_HEAD)
+        return n;
+    if (skip > 0)
+        buf_str(&u->head, "HTTP/1.1");
+    buf_append(&u->head, p + skip, n - skip);
+    if (buf_reserve(&u->head, HTTP_SLACK) == NULL)
+        return 0;
+    rc = http_answer_head(&u->answer, (char *)u->head.data, u->head.len);
+    if (rc > 0)
+        heard_head(c, &u->answer);
+    if (rc < 0)
+        u->wrong = rc == -431 ? CALL_TOO_LONG : CALL_RESET;
+    return rc < 0 ? 0 : n;
+}
+
+static size_t on_body(char *p, size_t size, size_t count, void *arg)
+{
+    return heard_body(arg, p, size * count) ? size * count : 0;
+}
+
+static bool is_tls(CURLcode rc)
+{
+    switch (rc) {
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+    case CURLE_SSL_INVALIDCERTSTATUS:
+    case CURLE_SSL_CLIENTCERT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static enum call_fault fault_of(const struct out_call *c, CURLcode rc)
+{
+    const struct libcurl_call *u = &c->curl;
+
+    if (c->cut)
+        return CALL_NONE;
+    if (rc == CURLE_OK)
+        return u->answer.part != HTTP_ANSWER_HEAD ? CALL_NONE : CALL_RESET;
+    if (u->refused)
+        return CALL_REFUSED;
+    if (u->wrong != CALL_NONE)
+        return u->wrong;
+    if (u->unwanted || u->no_room || u->head.failed || c->got.failed ||
+        rc == CURLE_OUT_OF_MEMORY || rc == CURLE_FAILED_INIT)
+        return CALL_LOCAL;
+    if (is_tls(rc))
+        return CALL_TLS;
+    if (rc == CURLE_COULDNT_CONNECT)
+        return CALL_CONNECT;
+    if (rc != CURLE_OPERATION_TIMEDOUT)
+        return CALL_RESET;
+    return u->sends > 0 ? CALL_TIMEOUT : CALL_CONNECT;
+}
+
+void libcurl_ended(struct out_call *c, CURLcode rc)
+{
+    struct libcurl_call *u = &c->curl;
+    enum call_fault fault = fault_of(c, rc);
+
+    curl_multi_remove_handle(out_of(c)->multi, u->easy);
+    out_call_leave(c);
+    if (fault == CALL_NONE)
+        heard_all(c);
+    else
+        out_call_ends(c, fault, u->wrong != CALL_NONE && u->answer.wrong != NULL ? u->answer.wrong
+                            : u->error[0] != 0                              ? u->error
+                                                                            : curl_easy_strerror(rc));
+}
+
+void libcurl_drop(struct out_call *c)
+{
+    curl_multi_remove_handle(out_of(c)->multi, c->curl.easy);
+}
+
+/* ---- the way there ------------------------------------------------------------------------- */
+
+/* Each connection passes here: the last word about its address. */
+static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *s)
+{
+    struct out_call *c = arg;
+    struct net_addr a = { .len = s->addrlen };
+    int fd;
+
+    (void)purpose;
+    if (s->addrlen <= sizeof(a.in6))
+        memcpy(&a.in6, &s->addr, s->addrlen);
+    c->curl.refused = s->addrlen > sizeof(a.in6) || !address_may(c->target, &a);
+    if (c->curl.refused)
+        return CURL_SOCKET_BAD;
+    fd = socket(s->family, s->socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, s->protocol);
+    c->curl.no_room = fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM);
+    return fd;
+}
+
+static int on_send(void *arg, char *ip, char *local, int port, int local_port)
+{
+    struct out_call *c = arg;
+
+    (void)ip;
+    (void)local;
+    (void)port;
+    (void)local_port;
+    c->curl.unwanted = !c->may(c->arg);
+    return c->curl.sends++ == 0 && !c->curl.unwanted ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
+}
+
+static void set_way(struct out_call *c, const struct net_addr *a)
+{
+    const struct out_target *t = c->target;
+    char addr[NET_TEXT_MAX], text[NET_TEXT_MAX + 16];
+
+    net_text(a, addr);
+    curl_easy_setopt(c->curl.easy, CURLOPT_NOPROXY, ""); /* and not the environment's */
+    if (t->proxy.host[0] != 0) {
+        snprintf(text, sizeof(text), "http://%s", addr);
+        curl_easy_setopt(c->curl.easy, CURLOPT_PROXY, text);
+        curl_easy_setopt(c->curl.easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+        return;
+    }
+    curl_easy_setopt(c->curl.easy, CURLOPT_PROXY, "");
+    snprintf(text, sizeof(text), "::%s", addr);
+    c->curl.connect_to = curl_slist_append(NULL, text);
+    curl_easy_setopt(c->curl.easy, CURLOPT_CONNECT_TO, c->curl.connect_to);
+}
+
+void libcurl_go(struct out_call *c, const struct net_addr *a)
+{
+    struct out *o = out_of(c);
+
+    set_way(c, a);
+    curl_easy_setopt(c->curl.easy, CURLOPT_TIMEOUT_MS, (long)(c->due - ev_now(o->ev)));
+    if (curl_multi_add_handle(o->multi, c->curl.easy) != CURLM_OK)
+        out_call_ends(c, CALL_LOCAL, "libcurl: no memory");
+    else
+        out_call_enter(c, PLACE_CLIENT);
+}
+
+/* ---- a request ----------------------------------------------------------------------------- */
+
+/* libcurl takes "name: " as a field to be left out, and "name;" as one without a value. */
+static bool add_field(struct out_call *c, const char *line, size_t n)
+{
+    char *copy = strdup(line);
+    struct curl_slist *more;
+
+    if (copy != NULL && n >= 2 && memcmp(copy + n - 2, ": ", 2) == 0)
+        memcpy(copy + n - 2, ";", 2);
+    more = copy != NULL ? curl_slist_append(c->curl.fields, copy) : NULL;
+    free(copy);
+    if (more != NULL)
+        c->curl.fields = more;
+    return more != NULL;
+}
+
+static bool add_fields(struct out_call *c, const struct out_request *q)
+{
+    /* What libcurl would say by itself. */
+    static const char *const not_said[] = { "Accept:", "Content-Type:", "Expect:" };
+    bool ok = true;
+
+    for (size_t at = 0; at < q->fields_n; at += strlen(q->fields + at) + 1)
+        ok &= add_field(c, q->fields + at, strlen(q->fields + at));
+    for (size_t i = 0; i < ARRAY_LEN(not_said); i++)
+        ok &= add_field(c, not_said[i], strlen(not_said[i]));
+    return ok;
+}
+
+static void set_method(struct out_call *c, const char *method)
+{
+    if (strcmp(method, "HEAD") == 0) { /* with a body libcurl would wait for the answer's, in vain */
+        curl_easy_setopt(c->curl.easy, CURLOPT_NOBODY, 1L);
+    } else if (out_call_has_body(c, method)) {
+        curl_easy_setopt(c->curl.easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->body.len);
+        curl_easy_setopt(c->curl.easy, CURLOPT_POSTFIELDS,
+                         c->body.len > 0 ? (const char *)c->body.data : "");
+    }
+    curl_easy_setopt(c->curl.easy, CURLOPT_CUSTOMREQUEST, method);
+}
+
+static bool set_url(struct out_call *c, const char *path)
+{
+    const struct url *u = &c->target->url;
+    struct buf b;
+    bool ok;
+
+    buf_init(&b);
+    buf_printf(&b, strchr(u->host, ':') != NULL ? "%s://[%s]:%u%s" : "%s://%s:%u%s",
+               u->tls ? "https" : "http", u->host, u->port, u->path);
+    buf_str(&b, path);
+    buf_byte(&b, 0);
+    ok = !b.failed && curl_easy_setopt(c->curl.easy, CURLOPT_URL, (const char *)b.data) == CURLE_OK;
+    buf_fini(&b);
+    return ok;
+}
+
+/* libcurl's own folder of authorities would be trusted beside them. */
+static void set_authorities(CURL *easy, const char *path)
+{
+    if (path[0] == 0)
+        return;
+    curl_easy_setopt(easy, CURLOPT_CAINFO, path);
+    curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+}
+
+static void set_file(CURL *easy, CURLoption option, const char *path)
+{
+    if (path[0] != 0)
+        curl_easy_setopt(easy, option, path);
+}
+
+static void set_rules(struct out_call *c)
+{
+    const struct out_rules *r = &c->target->rules;
+    CURL *e = c->curl.easy;
+
+    curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(e, CURLOPT_PATH_AS_IS, 1L);
+    curl_easy_setopt(e, CURLOPT_HTTP_VERSION,
+                     c->target->url.tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)r->connect_ms);
+    curl_easy_setopt(e, CURLOPT_MAXLIFETIME_CONN, OUT_AGE_MAX_MS / 1000L);
+    curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 1L);
+    curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 2L);
+    set_authorities(e, r->ca_file);
+    set_file(e, CURLOPT_SSLCERT, r->cert_file);
+    set_file(e, CURLOPT_SSLKEY, r->key_file);
+}
+
+static void set_calls(struct out_call *c)
+{
+    CURL *e = c->curl.easy;
+
+    curl_easy_setopt(e, CURLOPT_PRIVATE, c);
+    curl_easy_setopt(e, CURLOPT_ERRORBUFFER, c->curl.error);
+    curl_easy_setopt(e, CURLOPT_HTTPHEADER, c->curl.fields);
+    curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_line);
+    curl_easy_setopt(e, CURLOPT_HEADERDATA, c);
+    curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(e, CURLOPT_WRITEDATA, c);
+    curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, on_open);
+    curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, c);
+    curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, on_send);
+    curl_easy_setopt(e, CURLOPT_PREREQDATA, c);
+}
+
+bool libcurl_prepare(struct out_call *c, const struct out_request *q)
+{
+    c->curl.easy = curl_easy_init();
+    if (c->curl.easy == NULL)
+        return false;
+    set_rules(c);
+    if (!add_fields(c, q) || !set_url(c, q->path))
+        return false;
+    set_method(c, q->method);
+    set_calls(c);
+    return true;
+}

@@ -1,0 +1,255 @@
+/* test_out_both.c: our own client and libcurl say the same of the same target: each row is an answer,
+ * good or hostile, and what both make of it, in one piece and byte by byte; where libcurl is laxer, the
+ * row says so. */
+#define _GNU_SOURCE 1 /* memmem */
+#include "task/out/out.h"
+
+#include <criterion/criterion.h>
+#include <sodium.h>
+#include <stdio.h>
+
+#include "task/calls/verdict.h"
+#include "tests/lib/targetrig.h"
+
+#define OK "HTTP/1.1 200 OK\r\n"
+
+struct row {
+    const char *name, *answer;
+    enum call_fault fault;
+    unsigned status;
+    const char *body;   /* NULL: not looked at */
+    const char *method; /* NULL: GET */
+    bool closes;        /* the target, behind its answer */
+    bool drips;
+    bool kept;          /* the connection is used again */
+    bool lax;           /* libcurl takes it for an answer */
+};
+
+static const struct row rows[] = {
+    { .name = "length", .answer = OK "Content-Length: 5\r\n\r\nhello", .status = 200, .body = "hello",
+      .kept = true },
+    { .name = "no body", .answer = "HTTP/1.1 204 No\r\n\r\n", .status = 204, .body = "", .kept = true },
+    { .name = "not modified", .answer = "HTTP/1.1 304 No\r\nContent-Length: 5\r\n\r\n", .status = 304,
+      .body = "", .kept = true },
+    { .name = "head", .method = "HEAD", .answer = OK "Content-Length: 5\r\n\r\n", .status = 200,
+      .body = "", .kept = true },
+    { .name = "chunks", .answer = OK "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x\r\nde\r\n0\r\nt: u\r\n\r\n",
+      .status = 200, .body = "abcde", .kept = true },
+    { .name = "until the end", .answer = OK "\r\nabc", .status = 200, .body = "abc", .closes = true },
+    { .name = "1.0 until the end", .answer = "HTTP/1.0 200 OK\r\n\r\nabc", .status = 200, .body = "abc",
+      .closes = true },
+    { .name = "1.0 with a length", .answer = "HTTP/1.0 500 No\r\nContent-Length: 3\r\n\r\nabc", .status = 500,
+      .body = "abc" },
+    { .name = "close", .answer = OK "Connection: close\r\nContent-Length: 2\r\n\r\nab", .status = 200,
+      .body = "ab", .closes = true },
+    { .name = "close, and it stays open", .answer = OK "Connection: close\r\nContent-Length: 2\r\n\r\nab",
+      .status = 200, .body = "ab" },
+    { .name = "early hints", .answer = "HTTP/1.1 103 Early\r\nLink: x\r\n\r\n" OK "Content-Length: 1\r\n\r\nx",
+      .status = 200, .body = "x", .kept = true },
+    { .name = "packed stays packed", .answer = OK "Content-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc",
+      .status = 200, .body = "abc", .kept = true },
+    { .name = "equal lengths", .answer = OK "Content-Length: 2\r\nContent-Length: 2\r\n\r\nab", .status = 200,
+      .body = "ab", .kept = true },
+    { .name = "status of another kind", .answer = "HTTP/1.1 999 What\r\nContent-Length: 0\r\n\r\n",
+      .status = 999, .body = "", .kept = true },
+    { .name = "no reason", .answer = "HTTP/1.1 200\r\nContent-Length: 1\r\n\r\nx", .status = 200, .body = "x",
+      .kept = true },
+    /* hostile */
+    { .name = "garbage", .answer = "garbage\r\n\r\n", .fault = CALL_RESET, .closes = true },
+    { .name = "nothing", .answer = "", .fault = CALL_RESET, .closes = true },
+    { .name = "ends in the head", .answer = OK "Content-Len", .fault = CALL_RESET, .closes = true },
+    { .name = "ends behind the head", .answer = OK "Content-Length: 5\r\n\r\n", .fault = CALL_RESET,
+      .closes = true },
+    { .name = "ends in the body", .answer = OK "Content-Length: 5\r\n\r\nabc", .fault = CALL_RESET,
+      .closes = true },
+    { .name = "ends in a chunk", .answer = OK "Transfer-Encoding: chunked\r\n\r\n5\r\nabc", .fault = CALL_RESET,
+      .closes = true },
+    { .name = "ends before the last chunk", .answer = OK "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+      .fault = CALL_RESET, .closes = true },
+    { .name = "two lengths", .answer = OK "Content-Length: 2\r\nContent-Length: 3\r\n\r\nabc",
+      .fault = CALL_RESET },
+    { .name = "a list of lengths", .answer = OK "Content-Length: 2, 2\r\n\r\nab", .fault = CALL_RESET },
+    { .name = "length and chunks", .answer = OK "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+      .fault = CALL_RESET },
+    { .name = "a length below zero", .answer = OK "Content-Length: -2\r\n\r\n", .fault = CALL_RESET },
+    { .name = "a folded line", .answer = OK "X: a\r\n b\r\nContent-Length: 0\r\n\r\n", .fault = CALL_RESET },
+    { .name = "a bare line end", .answer = OK "X: a\nContent-Length: 0\r\n\r\n", .fault = CALL_RESET },
+    { .name = "a blank before the colon", .answer = OK "Content-Length : 0\r\n\r\n", .fault = CALL_RESET },
+    { .name = "chunks in 1.0", .answer = "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+      .fault = CALL_RESET },
+    { .name = "another coding", .answer = OK "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+      .fault = CALL_RESET },
+    { .name = "another protocol", .answer = "HTTP/1.1 101 Go\r\nUpgrade: x\r\n\r\nbytes", .fault = CALL_RESET },
+    { .name = "a size that is none", .answer = OK "Transfer-Encoding: chunked\r\n\r\nxyz\r\n", .fault = CALL_RESET },
+    { .name = "a size with a blank", .answer = OK "Transfer-Encoding: chunked\r\n\r\n1 \r\nx\r\n0\r\n\r\n",
+      .fault = CALL_RESET, .lax = true },
+    { .name = "a chunk that is longer", .answer = OK "Transfer-Encoding: chunked\r\n\r\n1\r\nxyz\r\n0\r\n\r\n",
+      .fault = CALL_RESET },
+    { .name = "drips in a body without end", .answer = OK "\r\n", .fault = CALL_TIMEOUT, .drips = true },
+    { .name = "drips in a body", .answer = OK "Content-Length: 10000000\r\n\r\n", .fault = CALL_TIMEOUT,
+      .drips = true },
+    { .name = "hangs in the head", .answer = OK "X: ", .fault = CALL_TIMEOUT },
+    { .name = "hangs in the body", .answer = OK "Content-Length: 2\r\n\r\na", .fault = CALL_TIMEOUT },
+    { .name = "hangs", .answer = NULL, .fault = CALL_TIMEOUT },
+    { .name = "only early hints", .answer = "HTTP/1.1 103 Early\r\n\r\n", .fault = CALL_TIMEOUT },
+};
+
+static struct ev *ev;
+static struct out *out;
+static struct out_target *target;
+static struct targetrig rig;
+static struct call_answer got;
+static char body[1000];
+static unsigned answers;
+
+static void on_answer(void *arg, const struct call_answer *a)
+{
+    (void)arg;
+    got = *a;
+    cr_assert_lt(a->n, sizeof(body));
+    memcpy(body, a->body != NULL ? (const char *)a->body : "", a->n);
+    answers++;
+}
+
+static bool may(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+static void on_tick(void *arg)
+{
+    (void)arg;
+}
+
+static void begin(bool by_curl)
+{
+    struct out_rules r = { .connect_ms = 1000, .ca_file = "", .cert_file = "", .key_file = "", .proxy = "",
+                           .by_curl = by_curl };
+    struct err e = { 0 };
+    char url[128];
+
+    cr_assert_eq(ev_new(&ev, &e), 0);
+    cr_assert_eq(out_new(&out, ev, &e), 0, "%s", e.text);
+    target_init(&rig, ev);
+    snprintf(url, sizeof(url), "http://%s", rig.addr);
+    r.url = url;
+    cr_assert(ip_net_parse(&r.allow[r.n_allow++], "127.0.0.0/8"));
+    cr_assert_eq(out_target_new(&target, out, &r, &e), 0, "%s", e.text);
+}
+
+static void end(void)
+{
+    out_target_free(target);
+    out_free(out);
+    target_fini(&rig);
+    ev_free(ev);
+}
+
+#define WAIT_FOR(cond)                                                                   \
+    do {                                                                                 \
+        struct ev_timer *tick_ = ev_timer_new(ev, on_tick, NULL);                        \
+        while (!(cond)) {                                                                \
+            ev_timer_in_us(tick_, 1000);                                                 \
+            ev_turn(ev, true);                                                           \
+        }                                                                                \
+        ev_timer_free(tick_);                                                            \
+    } while (0)
+
+static void call(const struct row *w)
+{
+    struct buf b;
+    struct out_request q = { .method = w->method != NULL ? w->method : "GET", .path = "/", .fields = "",
+                             .body = &b, .deadline_ms = w->fault == CALL_TIMEOUT ? 150 : 5000,
+                             .keep = 900, .may = may };
+    unsigned before = answers;
+
+    buf_init(&b);
+    cr_assert_neq(out_send(target, &q, on_answer, NULL), NULL);
+    WAIT_FOR(answers > before);
+}
+
+static void check(const struct row *w, bool by_curl, size_t step)
+{
+    bool lax = by_curl && w->lax;
+
+    begin(by_curl);
+    rig.answer = w->answer;
+    rig.closes = w->closes;
+    rig.drips = w->drips;
+    rig.step = step;
+    call(w);
+    cr_expect_eq(got.fault, lax ? CALL_NONE : w->fault, "%s, libcurl %d, step %zu: %s %s", w->name, by_curl,
+                 step, call_fault_word(got.fault), got.why);
+    cr_expect(lax || got.status == w->status, "%s, libcurl %d: %u", w->name, by_curl, got.status);
+    cr_expect(lax || (w->fault != CALL_NONE) == (got.why[0] != 0), "%s: a fault has its words", w->name);
+    if (w->body != NULL)
+        cr_expect(got.length == strlen(w->body) && memcmp(body, w->body, got.n) == 0, "%s, libcurl %d",
+                  w->name, by_curl);
+    cr_expect_eq(rig.requests, 1, "%s, libcurl %d: it is sent once", w->name, by_curl);
+    if (w->fault == CALL_NONE) {
+        call(w);
+        cr_expect_eq(rig.connections, w->kept ? 1 : 2, "%s, libcurl %d", w->name, by_curl);
+    }
+    end();
+}
+
+Test(out_both, say_the_same_of_each_answer)
+{
+    for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
+        check(&rows[i], false, 0);
+        check(&rows[i], true, 0);
+    }
+}
+
+Test(out_both, say_the_same_of_each_answer_that_comes_byte_by_byte)
+{
+    for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
+        check(&rows[i], false, 1);
+        check(&rows[i], true, 1);
+    }
+}
+
+Test(out_both, a_request_leaves_once_although_a_kept_connection_dies_under_it)
+{
+    for (unsigned by_curl = 0; by_curl < 2; by_curl++) {
+        begin(by_curl);
+        rig.answer = rows[0].answer;
+        call(&rows[0]);
+        rig.answer = NULL;
+        rig.closes = true; /* it has read the second one, and ends the connection */
+        call(&rows[0]);
+        cr_expect_eq(got.fault, CALL_RESET, "libcurl %u: %s", by_curl, call_fault_word(got.fault));
+        cr_expect_eq(rig.requests, 2, "libcurl %u", by_curl);
+        end();
+    }
+}
+
+/* A target that has done its work is not asked again because it talks too much. */
+Test(out_both, an_answer_beyond_16_MiB_is_one_and_read_no_further)
+{
+    for (unsigned by_curl = 0; by_curl < 2; by_curl++) {
+        struct buf b;
+        struct row w = { .name = "long" };
+        uint8_t hash[RESULT_SHA256];
+        size_t head;
+
+        begin(by_curl);
+        buf_init(&b);
+        buf_str(&b, OK "Content-Length: 20000000\r\n\r\n");
+        head = b.len;
+        cr_assert_neq(buf_reserve(&b, 20000000), NULL);
+        memset(b.data + b.len, 'x', 20000000);
+        b.len += 20000000;
+        rig.answer = (const char *)b.data;
+        rig.answer_n = b.len;
+        call(&w);
+        cr_expect(got.fault == CALL_NONE && got.status == 200, "%s", got.why);
+        cr_expect(got.n == 900 && got.length == OUT_BODY_MAX);
+        crypto_hash_sha256(hash, b.data + head, OUT_BODY_MAX);
+        cr_expect_arr_eq(hash, got.sha256, sizeof(hash));
+        WAIT_FOR(rig.closed == 1);
+        buf_fini(&b);
+        end();
+    }
+}

@@ -48,7 +48,13 @@ definition() { "$BIN/segqctl" --dir "$C" --json queue show login | jq -cS 'del(.
 before=$(definition)
 check "the demo keeps all promises" eval '"${demo[@]}" RATE=500 "$root/deploy/demo.sh" >"$DIR/out" 2>&1'
 said "where to watch it is said first" "^Watch it: http://127.0.0.1:$((PORT + 1))/#token="
-said "its report" '^order violations 0, positions that grew 0, double admissions 0, lost tickets 0$'
+said "each second says how many wait" '^ +[0-9]+ s  [0-9 ]+ wait, [0-9 ]+/s go in, the last one in [0-9]+ s$'
+said "a node is killed amid it" '^ +[0-9]+ s  segment\.[01] has its whole line again: [0-9.]+ m?s without it$'
+said "one is added" 'ADDED a segment node'
+said "its judgement" '^  yes  nobody lost a place$'
+check "  has no other word" eval '! grep -q "^  NO" "$DIR/out"'
+check_eq "the nodes are as they were" "$("$BIN/segqctl" --dir "$C" status | grep -c '^segment\.[01]  up')" 2
+check "  and the added one is gone" eval '! "$BIN/segqctl" --dir "$C" status | grep -q "^added"'
 check_eq "all of them got in" "$(jq .admitted "$C/demo.json")" 4000
 check "there was a line: $(jq .most_waiting "$C/demo.json")" jq -e '.most_waiting >= 1500' "$C/demo.json"
 check_eq "the queue is as it was" "$(definition)" "$before"

@@ -19,7 +19,7 @@
 #include "common/http/http_answer.h"
 #include "common/net/hosts.h"
 #include "task/out/out.h"
-#include "task/out/url.h"
+#include "common/task/url.h"
 
 #define OUT_AGE_MAX_MS 300000 /* of a connection: then a name's new address is seen */
 

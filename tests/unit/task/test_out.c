@@ -13,7 +13,7 @@
 
 #include "task/calls/verdict.h"
 #include "task/out/ssrf.h"
-#include "task/out/url.h"
+#include "common/task/url.h"
 #include "tests/lib/targetrig.h"
 
 #define OK "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: text/plain\r\n\r\nhello"

@@ -1,7 +1,7 @@
 /* url.h: the url of an endpoint, in its parts. Pure. RFC 3986, the part of it that an endpoint may
  * use: http or https, a host, a port, a path. */
-#ifndef SEGQ_OUT_URL_H
-#define SEGQ_OUT_URL_H
+#ifndef SEGQ_TASK_URL_H
+#define SEGQ_TASK_URL_H
 
 #include "common/base/base.h"
 

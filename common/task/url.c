@@ -1,5 +1,5 @@
 /* url.c: from left to right. */
-#include "task/out/url.h"
+#include "common/task/url.h"
 
 #include <string.h>
 

@@ -194,7 +194,8 @@ write_child() { # router|segment|task
         # would be limits of the whole crowd. --set router.join_limit_per_s=5 ... tries them.
         printf '%s: 0\n' join_limit_per_s poll_limit_per_s bad_limit_per_s conns_per_addr
         echo "rooms: [login]" # at / of the routers
-        [ "$tasks" -eq 0 ] || echo "task_tokens: $(quote "$dir/secrets/task_tokens")"
+        [ "$tasks" -eq 0 ] ||
+            printf '%s\n' "task_tokens: $(quote "$dir/secrets/task_tokens")" "compat: classic"
     fi
     if [ "$1" = segment ]; then
         echo "pass_key_file: $(quote "$dir/secrets/pass.key")"

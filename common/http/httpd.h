@@ -68,6 +68,9 @@ void httpd_drain(struct httpd *h, ev_fn done, void *arg);
 void httpd_set_user(struct httpd_req *req, void *user);
 /* More lines of its answer, each with CRLF; borrowed until it is answered. */
 void httpd_set_lines(struct httpd_req *req, const char *lines);
+/* The user's own mark; a request begins without. */
+void httpd_set_mark(struct httpd_req *req);
+bool httpd_is_marked(const struct httpd_req *req);
 /* The client has closed its side: mostly it has gone; one that only says no more reads answers. */
 bool httpd_is_closing(const struct httpd_req *req);
 uint64_t httpd_tag(const struct httpd_req *req); /* its connection's; 0 without on_conn */

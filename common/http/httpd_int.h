@@ -68,6 +68,7 @@ struct httpd_req {
     bool at_hand; /* not queued */
     bool open; /* its answer comes in pieces: the head is out, and nothing follows it */
     bool own; /* an error answer of httpd itself */
+    bool marked; /* by the user */
 };
 
 struct busy {

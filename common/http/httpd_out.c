@@ -44,6 +44,16 @@ void httpd_set_lines(struct httpd_req *req, const char *lines)
     req->lines = lines;
 }
 
+void httpd_set_mark(struct httpd_req *req)
+{
+    req->marked = true;
+}
+
+bool httpd_is_marked(const struct httpd_req *req)
+{
+    return req->marked;
+}
+
 bool httpd_is_closing(const struct httpd_req *req)
 {
     return req->conn->eof || req->conn->end != END_NOT;

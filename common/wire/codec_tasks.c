@@ -150,8 +150,8 @@ PART(map_task_node, struct map_task_node, MapTaskNode, NULL, NUM(no), TEXT(name,
      TEXT(addr, ADDR_MAX))
 
 PART(map_pool, struct map_pool, MapPool, NULL, NAME(match), NUM(paused), NUM(max_body),
-     NAME(endpoint), ROWS(v, n, n_part, 0, PARTS_MAX), COL(v, part, part), COL(v, epoch, part_epoch),
-     COL(v, node, part_node))
+     NAME(endpoint), TEXT(url, ENDPOINT_URL_MAX), ROWS(v, n, n_part, 0, PARTS_MAX),
+     COL(v, part, part), COL(v, epoch, part_epoch), COL(v, node, part_node))
 
 MESSAGE(task_map, TaskMap, NULL, NUM(epoch), MSGS(nodes, n_nodes, nodes, map_task_node, 0, ANY),
         MSGS(pools, n_pools, pools, map_pool, 0, ANY))

@@ -237,6 +237,7 @@ struct map_pool {
     bool paused;
     uint32_t max_body; /* bytes */
     const char *endpoint; /* its tasks are calls; "": workers take them */
+    const char *url;      /* of the endpoint; "": none, or a manager of before */
     uint32_t n;
     struct map_part *v; /* by share */
 };

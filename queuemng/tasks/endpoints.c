@@ -71,6 +71,8 @@ static int endpoint_change(struct mng *m, struct mendpoint *x, const struct endp
 
     if (cfg_equal(&x->def, d, endpoint_def_keys))
         return 0;
+    if (strcmp(x->def.url, d->url) != 0)
+        task_map_changed(m);
     rc = cfg_copy(&x->def, sizeof(x->def), endpoint_def_keys, d);
     if (rc < 0)
         return err_set(e, rc, "endpoint %s: %s", d->name, sq_strerror(rc));

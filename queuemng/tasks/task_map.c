@@ -4,6 +4,7 @@
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/table.h"
 
 static bool add_nodes(const struct mng *m, struct arena *a, struct msg_task_map *g)
 {
@@ -17,11 +18,15 @@ static bool add_nodes(const struct mng *m, struct arena *a, struct msg_task_map 
     return !a->failed;
 }
 
-static bool add_pool(struct arena *a, const struct mpool *p, struct map_pool *r)
+static bool add_pool(const struct mng *m, struct arena *a, const struct mpool *p,
+                     struct map_pool *r)
 {
+    const struct mendpoint *e = endpoint_find(m, p->def.endpoint);
+
     *r = (struct map_pool){ .match = arena_strdup(a, p->def.match),
                             .paused = p->def.paused,
                             .endpoint = arena_strdup(a, p->def.endpoint),
+                            .url = e != NULL ? arena_strdup(a, e->def.url) : "",
                             .max_body = (uint32_t)p->def.max_body,
                             .n = p->n,
                             .v = arena_array(a, p->n, sizeof(*r->v)) };
@@ -45,7 +50,7 @@ static bool map_send(struct mng *m, const struct mrouter *r)
     if (g->pools == NULL || !add_nodes(m, a, g))
         return false;
     each_pool(m, p)
-        if (!add_pool(a, p, &g->pools[g->n_pools++]))
+        if (!add_pool(m, a, p, &g->pools[g->n_pools++]))
             return false;
     return true;
 }

@@ -182,6 +182,13 @@ static bool is_plain_ticket(struct slice p)
     return !chars16_any(bad);
 }
 
+bool api_is_compat(const struct http_req *q)
+{
+    struct slice p = q->path;
+
+    return BEGINS(&p, "/compat/v1/");
+}
+
 void api_route(const struct http_req *q, struct api_req *out)
 {
     struct slice p = q->path;
@@ -211,6 +218,8 @@ void api_route(const struct http_req *q, struct api_req *out)
     else if (BEGINS(&p, "/v1/tasks/"))
         *out = (struct api_req) { .call = API_TASK, .arg = p, .open = true,
                                    .allow = "GET, HEAD, DELETE" }; /* by its own token */
+    else if (BEGINS(&p, "/compat/v1/"))
+        *out = (struct api_req) { .call = API_COMPAT, .arg = p };
     else if (IS(p, "/v1/verify"))
         only_read(q, out, API_VERIFY);
     else if (IS(p, "/v1/session"))

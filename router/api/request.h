@@ -22,6 +22,7 @@ enum api_call {
     API_TASK,  /* /v1/tasks/... */
     API_PERMIT, API_PERMIT_ONE, /* some of these two: router/calls/permit.h */
     API_CALL,  /* /v1/call/{endpoint}/... */
+    API_COMPAT, /* /compat/v1/..., router/compat: one of the others, in other words */
     API_HEALTH,
     API_READY,
     API_BAD_METHOD, /* 405 and Allow */
@@ -46,6 +47,8 @@ static inline bool api_is_of_tasks(enum api_call c)
 
 /* Exact, after one decoding (in place): no dots, no doubled slashes, no case games. */
 void api_route(const struct http_req *q, struct api_req *out);
+/* Its path, as it came, is one of API_COMPAT. */
+bool api_is_compat(const struct http_req *q);
 /* What the client shows as Authorization: Bearer ...; n 0: nothing. */
 struct slice api_bearer(const struct http_req *q);
 bool api_is_name(const char *p, size_t n); /* [a-z0-9][a-z0-9_-]{0,63} */

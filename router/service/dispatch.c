@@ -2,6 +2,7 @@
 #include "router/service/dispatch.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 #include "router/api/request.h"
 #include "router/calls/events.h"
@@ -12,10 +13,12 @@
 #include "router/calls/queue_get.h"
 #include "router/calls/session_command.h"
 #include "router/calls/verify.h"
+#include "router/compat/classic_ask.h"
 #include "router/links/seg_ask.h"
 #include "router/room/front.h"
 #include "router/room/request.h"
 #include "router/state/answer.h"
+#include "router/state/pass_time.h"
 #include "router/tasking/call.h"
 #include "router/tasking/request.h"
 
@@ -81,7 +84,7 @@ static void ready(struct router *r)
 
 /* Calls that are answered later, or by others; false: it is none of these. */
 static bool start(struct router *r, struct httpd_req *req, const struct http_req *q,
-                  const struct api_req *a)
+                  const struct api_req *a, bool servers)
 {
     switch (a->call) {
     case API_POLL:
@@ -117,7 +120,7 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
     case API_TASKS:
     case API_TASK:
     case API_CALL:
-        task_request(r->tasking, req, q, a, !router_tasks_apart(r->cfg));
+        task_request(r->tasking, req, q, a, servers);
         return true;
     case API_PERMIT:
         if (permit_join(r, req, q, a->arg))
@@ -125,7 +128,7 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
         if (r->tasking == NULL)
             return page_nothing(r, req, q);
         task_request(r->tasking, req, q, &(struct api_req){ .call = API_TASKS, .arg = a->arg },
-                     !router_tasks_apart(r->cfg));
+                     servers);
         return true;
     case API_PERMIT_ONE:
         permit_one(r, req, q, a->arg);
@@ -164,29 +167,78 @@ static void answer(struct router *r, struct httpd_req *req, const struct api_req
     router_answer(r, req);
 }
 
+static void serve(struct router *r, struct httpd_req *req, const struct http_req *q,
+                  struct api_req *a, bool servers)
+{
+    enum limit_kind k;
+    const char *lines;
+
+    if (a->call == API_TASKS || a->call == API_TASK)
+        a->call = permit_call(q, a);
+    if (SQ_UNLIKELY((r->tasking == NULL && api_is_of_tasks(a->call)) || a->call == API_COMPAT))
+        a->call = API_NO_PATH;
+    lines = cors_lines(r->cors, q, a);
+    httpd_set_lines(req, lines);
+    assert(a->call < ARRAY_LEN(budget_of) && r->ans.status == 0);
+    k = (enum limit_kind)budget_of[a->call];
+    if (k != LIMIT_NKINDS && !router_may_pass(r, req, k))
+        return;
+    if (lines != NULL && cors_preflight(q, a))
+        httpd_answer(req, 204, NULL, "", "", 0);
+    else if (!start(r, req, q, a, servers))
+        answer(r, req, a);
+}
+
+/* There is such a line of people: an online task says only an url. */
+static bool has_line(struct router *r, struct classic_ask *c, struct classic_error *e)
+{
+    if (c->queue.n == 0 || routes_version(r->routes) == 0 ||
+        routes_queue(r->routes, c->queue.p, c->queue.n) != NULL)
+        return true;
+    e->problem = API_QUEUE_NOT_FOUND;
+    snprintf(e->detail, sizeof(e->detail), "online tasks of this target need the line of people "
+             "%.*s: `segqctl queue add`", (int)c->queue.n, c->queue.p);
+    return false;
+}
+
+/* One of the other calls, in other words; so is its answer. */
+static void compat(struct router *r, struct httpd_req *req, const struct http_req *q,
+                   struct slice rest, bool servers)
+{
+    struct classic_error e;
+    struct classic_ask c;
+
+    httpd_set_mark(req);
+    if (classic_ask_read(&c, q, rest, &r->tasking->pools, router_wall_s(), &e) &&
+        has_line(r, &c, &e)) {
+        serve(r, req, &c.q, &c.a, servers);
+    } else if (router_may_pass(r, req, LIMIT_BAD)) {
+        if (e.problem == API_METHOD_NOT_ALLOWED)
+            api_bad_method(&r->ans, e.allow, router_request_id(r));
+        else
+            api_problem(&r->ans, e.problem, e.detail, router_request_id(r));
+        router_answer(r, req);
+    }
+    classic_ask_free(&c);
+}
+
+static bool is_compat(const struct router *r, const struct api_req *a)
+{
+    return SQ_UNLIKELY(a->call == API_COMPAT) && r->cfg->compat != COMPAT_OFF && r->tasking != NULL;
+}
+
 static void on_request(void *ctx, struct httpd_req *req, const struct http_req *q)
 {
     struct router *r = ctx;
-    enum limit_kind k;
-    const char *lines;
+    bool servers = !router_tasks_apart(r->cfg);
     struct api_req a;
 
     api_route(q, &a);
-    if (a.call == API_TASKS || a.call == API_TASK)
-        a.call = permit_call(q, &a);
-    if (SQ_UNLIKELY(r->tasking == NULL && api_is_of_tasks(a.call)))
-        a.call = API_NO_PATH;
-    lines = cors_lines(r->cors, q, &a);
-    httpd_set_lines(req, lines);
     gate_request(&r->gate, httpd_tag(req), q);
-    assert(a.call < ARRAY_LEN(budget_of) && r->ans.status == 0);
-    k = (enum limit_kind)budget_of[a.call];
-    if (k != LIMIT_NKINDS && !router_may_pass(r, req, k))
-        return;
-    if (lines != NULL && cors_preflight(q, &a))
-        httpd_answer(req, 204, NULL, "", "", 0);
-    else if (!start(r, req, q, &a))
-        answer(r, req, &a);
+    if (is_compat(r, &a))
+        compat(r, req, q, a.arg, servers);
+    else
+        serve(r, req, q, &a, servers);
 }
 
 /* At listen_tasks: tasks, and whether this process is well. */
@@ -197,6 +249,10 @@ static void on_task_request(void *ctx, struct httpd_req *req, const struct http_
 
     api_route(q, &a);
     gate_request(&r->gate, httpd_tag(req), q);
+    if (is_compat(r, &a)) {
+        compat(r, req, q, a.arg, true);
+        return;
+    }
     if (api_is_of_tasks(a.call)) {
         task_request(r->tasking, req, q, &a, true);
         return;
@@ -229,8 +285,9 @@ static bool on_large(void *ctx, const struct http_req *q)
 static void bad(struct router *r, struct httpd_req *req, int status, const struct http_req *q,
                 bool servers)
 {
-
     gate_request(&r->gate, httpd_tag(req), q);
+    if (q != NULL && api_is_compat(q) && r->cfg->compat != COMPAT_OFF)
+        httpd_set_mark(req);
     if (status == 503) {
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "too many large bodies are on their way");
         return;

@@ -3,12 +3,18 @@
 
 #include <assert.h>
 
+#include "router/compat/classic_answer.h"
+#include "router/state/pass_time.h"
+
 void router_answer(struct router *r, struct httpd_req *req)
 {
     struct api_ans *a = &r->ans;
-    const char *headers = api_headers(a);
+    const char *headers;
 
     assert(a->status >= 200 && a->status < 600); /* something has been said */
+    if (SQ_UNLIKELY(httpd_is_marked(req)))
+        classic_answer(a, router_wall_s());
+    headers = api_headers(a);
     if (headers == NULL) /* no memory to say more */
         httpd_answer(req, 503, NULL, "Retry-After: 1\r\n", "", 0);
     else

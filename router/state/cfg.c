@@ -18,6 +18,8 @@ static const char *const proxy_headers[] = { "x-forwarded-for", "forwarded", NUL
 static const char *const uri_headers[] = { "x-original-uri", "x-forwarded-uri", "none", NULL };
 static const char *const https_words[] = { "auto", "always", "never", NULL };
 
+static const char *const compat_words[] = { "off", "classic", NULL };
+
 static const char *const claim_algs[] = { "HS256", "EdDSA", NULL };
 
 #define CLAIM(name) .key = #name, .offset = offsetof(struct cfg_claim_key, name)
@@ -100,6 +102,9 @@ const struct cfg_key router_keys[] = {
     { K(listen_tasks), .type = CFG_STR, .def = "", .max = 100,
       .help = "a second address, for servers: where it is set, tasks are submitted, taken and "
               "settled there alone; \"\" = at listen" },
+    { K(compat), .type = CFG_ENUM, .def = "off", .words = compat_words,
+      .help = "classic = submitTask, queryTask, cancelTask of /compat/v1, as other API queues have "
+              "them" },
     { K(call_wait), .type = CFG_MS, .def = "30s", .min = 0, .max = 60000,
       .help = "how long /v1/call waits for the target's answer where the request does not say "
               "(Prefer: wait=N); then it is 202" },
@@ -200,6 +205,13 @@ static int check_listen_tasks(const struct router_cfg *c, struct err *e)
     return rc < 0 ? rc : cfg_apart_check("listen_tasks", c->listen_tasks, "admin", c->admin, e);
 }
 
+static int check_compat(const struct router_cfg *c, struct err *e)
+{
+    if (c->compat != COMPAT_OFF && c->task_tokens[0] == '\0')
+        return err_set(e, SQ_EINVAL, "compat needs task_tokens: there are no tasks here");
+    return 0;
+}
+
 static int check_rooms(const struct cfg_list *rooms, struct err *e)
 {
     char *const *name = rooms->v;
@@ -221,6 +233,8 @@ int router_cfg_check(const void *cfg, struct err *e)
         rc = cfg_apart_check("admin", c->admin, "listen", c->listen, e);
     if (rc == 0)
         rc = check_listen_tasks(c, e);
+    if (rc == 0)
+        rc = check_compat(c, e);
     if (rc == 0)
         rc = cfg_dials_check("managers", &c->managers, e);
     if (rc == 0)

@@ -5,6 +5,7 @@
 #include "common/config/cfg.h"
 
 enum gate_uri { URI_ORIGINAL, URI_FORWARDED, URI_NONE };
+enum compat_kind { COMPAT_OFF, COMPAT_CLASSIC };
 enum page_https { HTTPS_AUTO, HTTPS_ALWAYS, HTTPS_NEVER };
 
 struct cfg_claim_key { /* one key that claims may be signed with */
@@ -33,6 +34,7 @@ struct router_cfg {
     char *gate_secret_file, *gate_subject_header;
     int gate_uri_header; /* enum gate_uri */
     char *task_tokens, *listen_tasks;
+    int compat; /* enum compat_kind */
     int64_t call_wait;
     char *page_dir;
     int page_https;   /* enum page_https */

@@ -64,6 +64,7 @@ struct task_call {
     bool frees;             /* ?ack=1: what was read may go */
     bool fresh;             /* what was submitted is a new task */
     bool passes_on;         /* it is answered as the target answers */
+    bool looks;             /* it is looked at once it is written */
     struct slice known;     /* If-None-Match */
     bool silent;            /* nobody ever waited: done() composes nothing */
     uint32_t n, open;       /* rows; what has to happen yet: their answers, and its begin */

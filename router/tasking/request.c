@@ -204,6 +204,8 @@ static struct refusal judge_large(struct tasking *t, const struct http_req *q,
     assert(q->path.n <= HTTP_MAX_LINE);
     copy.path.p = memcpy(path, q->path.p, q->path.n);
     api_route(&copy, &a);
+    if (a.call == API_COMPAT && t->r->cfg->compat != COMPAT_OFF)
+        return judge(who_is(t, q, TASK_SUBMIT), &(struct task_path){ .op = TASK_SUBMIT }, servers);
     if (api_is_of_tasks(a.call)) {
         read_path(t, &p, &copy, &a);
         if (p.op < ARRAY_LEN(needs) && needs[p.op] != 0)

@@ -175,8 +175,8 @@ static void waited(struct task_call *c, const struct msg *m)
     answer(c, seen ? &m->task_get_ans : NULL);
 }
 
-/* The client waits for the task's end. False: no memory. */
-static bool wait_for_end(struct task_call *c)
+/* How it is when it has ended, or after wait_ms. False: no memory. */
+static bool look(struct task_call *c)
 {
     const struct ask *was = &c->v[0];
     struct task_call *next = call_new(c->t, NULL, 1, c->queue.n + 1, c->wait_ms, waited);
@@ -208,7 +208,7 @@ static void submitted(struct task_call *c, const struct msg *m)
     c->fresh = o.status == 201;
     if (o.status >= 400)
         api_problem(&r->ans, o.problem, o.detail, router_request_id(r));
-    else if (c->wait_ms == 0 || c->req == NULL || !wait_for_end(c))
+    else if (!c->looks || c->req == NULL || !look(c))
         answer(c, NULL);
 }
 
@@ -238,7 +238,7 @@ static bool read_one(struct tasking *t, struct httpd_req *req, const struct http
     return true;
 }
 
-/* w: of the queue; NULL: none is known. */
+/* w: of the queue; NULL: none is known. wait_ms -1: how it is then is not asked. */
 static void ask_one(struct tasking *t, struct httpd_req *req, const struct task_way *w,
                     struct slice queue, const struct task_body *b, struct slice bytes, size_t room,
                     msec_t wait_ms, bool passes_on)
@@ -247,7 +247,8 @@ static void ask_one(struct tasking *t, struct httpd_req *req, const struct task_
 
     if (c == NULL)
         return;
-    c->wait_ms = wait_ms; /* once it is written */
+    c->wait_ms = ms_max(wait_ms, 0); /* once it is written */
+    c->looks = wait_ms > 0 || (wait_ms == 0 && !passes_on);
     c->passes_on = passes_on;
     c->queue = (struct slice){ call_text(c, queue), queue.n };
     c->way = w;
@@ -269,7 +270,7 @@ static void submit(struct tasking *t, struct httpd_req *req, const struct http_r
     if (why != NULL)
         router_problem(t->r, req, p, why);
     else
-        ask_one(t, req, w, queue, b, bytes, room, wait_preferred(q, 0), false);
+        ask_one(t, req, w, queue, b, bytes, room, wait_preferred(q, -1), false);
 }
 
 void submit_request(struct tasking *t, struct httpd_req *req, const struct http_req *q,

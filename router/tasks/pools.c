@@ -40,8 +40,9 @@ static int add_pool(struct pools *t, struct map_pool *to, const struct map_pool 
     *to = *from;
     to->match = arena_strdup(&t->memory, from->match);
     to->endpoint = arena_strdup(&t->memory, from->endpoint);
+    to->url = arena_strdup(&t->memory, from->url);
     to->v = arena_memdup(&t->memory, from->v, from->n * sizeof(*from->v));
-    if (to->match == NULL || to->endpoint == NULL || to->v == NULL)
+    if (to->match == NULL || to->endpoint == NULL || to->url == NULL || to->v == NULL)
         return SQ_ENOMEM;
     if (from->n == 0 || !queue_match_ok(from->match))
         return SQ_EPROTO;

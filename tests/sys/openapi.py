@@ -326,9 +326,27 @@ def endpoints(a):
     a.ask("POST", "/v1/queues/self/tasks", {"path": "/healthz", "method": "GET"}, 201, **server)
     a.ask("POST", "/v1/queues/self/tasks", {"payload": 1}, 400, **server)
     a.ask("POST", "/v1/queues/self/tasks/take", {}, 409, **server)
+    classic(a, server)
     a.ask("GET", "/v1/admin/task-queues", want=200)
     a.ask("DELETE", e + "/self?final=true", want=200)
     a.ask("DELETE", e + "/self", want=404)
+
+
+def classic(a, server):
+    c = "/compat/v1/"
+    ask = {"target_url": a.router + "/healthz", "http_method": "GET", "timestamp": int(time.time())}
+    a.ask("POST", c + "submitTask", ask, 401)
+    a.ask("POST", c + "submitTask", {**ask, "timestamp": 1}, 400, **server)
+    a.ask("POST", c + "submitTask", {**ask, "target_url": "http://nobody/"}, 404, **server)
+    _, _, body = a.ask("POST", c + "submitTask", ask, 200, **server)
+    task = json.loads(body)["task_id"]
+    a.ask("GET", c + "queryTask?task_id=" + task, want=200)
+    a.ask("GET", c + "queryTask", want=400)
+    a.ask("GET", c + "queryTask?task_id=AAAA", want=404)
+    until(a, "GET", "/v1/tasks/" + task + "/result", 200)
+    a.ask("POST", c + "cancelTask", {"task_id": task}, 409)
+    a.ask("POST", c + "cancelTask", {}, 400)
+    a.ask("POST", c + "cancelTask", {"task_id": "AAAA"}, 404)
 
 
 def early(a):

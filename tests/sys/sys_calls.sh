@@ -4,7 +4,7 @@
 # (/v1/call); the limits of the endpoint hold; pause, resume, delete; what a stranger may not say.
 . "$(dirname "$0")/lib.sh"
 
-up --routers 1 --seg-nodes 1 --task-nodes 2 --task-store journal
+up --routers 1 --seg-nodes 1 --task-nodes 2 --task-store journal --set router.trusted_proxies=127.0.0.1
 T=$((PORT + 90))
 helper "$here/target.py" $T "$DIR/seen"
 wait_for 10 "the target listens" has_status 200 "http://127.0.0.1:$T/echo"
@@ -101,6 +101,30 @@ check_eq "a redirect goes nowhere" "$(call "$CALL/status/302" | jq -c '[.status,
 check_eq "an answer beyond what is kept is cut" "$(call -D "$DIR/head" -o "$DIR/body" -w '%{http_code}' "$CALL/long/70000") $(stat -c %s "$DIR/body")" "200 65536"
 check_eq "  and says so" "$(tr -d '\r' <"$DIR/head" | grep -i '^segq-\(length\|truncated\)' | sort | paste -sd' ')" \
     "segq-length: 70000 segq-truncated: true"
+
+# ---- in the words of other API queues
+classic() { http -H "Authorization: Bearer $token" -d "$2" "$R/compat/v1/$1"; }
+url=http://127.0.0.1:$T/api
+check_eq "a target that nobody has defined" \
+    "$(classic submitTask '{"target_url":"http://127.0.0.1:1/x"}' | field code)" endpoint_unknown
+O=$(classic submitTask "{\"target_url\":\"$url/echo/classic?a=1\",\"http_method\":\"PUT\",\"body\":{\"n\":1},\"timestamp\":$(date +%s),\"task_type\":\"offline\"}" | jq -r .task_id)
+asked() { http "$R/compat/v1/queryTask?task_id=$1"; }
+completed() { [ "$(asked "$O" | field task_status)" = completed ]; }
+wait_for 10 "an offline task of the classic kind is done" completed
+check_eq "  with the target's answer" "$(asked "$O" | jq -c '[.task_type, .task_result, .wait_num]')" '["offline",{"n":1},0]'
+check_eq "  to the call that it said" "$(seen '/api/echo/classic?a=1' '[.method]')" '["PUT"]'
+admin -X PUT -d '{"release_per_s":1000}' "$A/v1/admin/queues/gen" >/dev/null
+online() { N=$(classic submitTask "{\"target_url\":\"$url/img/7\",\"http_method\":\"GET\",\"task_type\":\"online\"}"); [ "$(field task_type <<<"$N")" = online ]; }
+wait_for 15 "an online task stands in the line of people of that name" online
+N=$(jq -r .task_id <<<"$N")
+turn() { [ "$(asked "$N" | field task_status)" = processing ]; }
+wait_for 10 "  until its turn" turn
+pass=$(asked "$N" | jq -r .task_result.pass)
+verify() { http -o "$DIR/verify" -w "%{http_code}" "$R/v1/verify?queue=gen" -H "Authorization: Bearer $pass" -H 'X-Original-Method: GET' -H "X-Original-URI: $1"; }
+check_eq "  its pass is not good for another path" "$(verify /api/img/8)" 403
+check_eq "  it is for its own" "$(verify /api/img/7; cat "$DIR/verify")" 204
+check_eq "  once" "$(verify /api/img/7)" 403
+check_eq "  and then it may be given back" "$(classic cancelTask "{\"task_id\":\"$N\"}" | field task_status)" failed
 
 # ---- retry, limits
 S=$(submit '{"path":"/status/503?times=2","retry":{"min":"100ms"}}' | jq -r .task)

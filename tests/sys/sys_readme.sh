@@ -91,6 +91,8 @@ wait_for 20 "its queue takes calls, as soon as routers know of it" takes
 type_in "calls, typed" "*The request itself waits.*" "/endpoint add/s|.*|AUTH='Authorization: Bearer $(task_token)'|"
 said "a callback is done in line" '"state":"succeeded","kind":"callback","endpoint":"gen","status":200'
 said "a request is answered as by the endpoint" '\{"status":"ok"\}$'
+type_in "the same in other words" "*Callers of other API queues*" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
+said "  a task of the classic kind" '"task_type":"offline"'
 type_in "what operators ask" "*Operators see and steer tasks*"
 said "its story" '^because +it is succeeded'
 check "make demo-tasks, smaller, keeps all promises" eval 'env TASKS=20000 TENANTS=50 RUN_DIR="$C" BIN="$BIN" "$root/deploy/demo-tasks.sh" >"$DIR/out" 2>&1 || ! cat "$DIR/out"'

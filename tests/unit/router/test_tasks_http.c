@@ -267,14 +267,16 @@ static void send_pools(uint64_t epoch, uint64_t part_epoch, node_no owner)
     struct map_task_node n = { 9, "task1", node.addr };
     struct map_part images = { 1, part_epoch, owner }, rides[2] = { { 2, part_epoch, owner },
                                                                     { 3, part_epoch, owner } };
-    struct map_part calls = { 4, part_epoch, owner };
-    struct map_pool pools[3] = { { .match = "images", .max_body = 1000, .n = 1, .v = &images },
+    struct map_part calls = { 4, part_epoch, owner }, permits = { 5, part_epoch, owner };
+    struct map_pool pools[4] = { { .match = "images", .max_body = 1000, .n = 1, .v = &images },
                                  { .match = "ride/*", .n = 2, .v = rides },
                                  { .match = "gen", .endpoint = "gen", .max_body = 1000, .n = 1,
-                                   .v = &calls } };
+                                   .v = &calls, .url = "http://gen.example" },
+                                 { .match = "login", .endpoint = "login", .n = 1, .v = &permits,
+                                   .url = "http://login.example" } };
     struct msg m = { .type = MSG_TASK_MAP };
 
-    m.task_map = (struct msg_task_map){ .epoch = epoch, .n_nodes = 1, .n_pools = 3, .nodes = &n,
+    m.task_map = (struct msg_task_map){ .epoch = epoch, .n_nodes = 1, .n_pools = 4, .nodes = &n,
                                         .pools = pools };
     send_msg(w.mng_ch, &m, 0);
 }
@@ -538,6 +540,10 @@ Test(tasks_http, a_submission_that_waits_is_answered_with_the_result_if_it_is_th
                            "{}"), 201);
     cr_expect_eq(node.waits_ms, TASK_WAIT_MAX_MS, "nobody has waited");
     cr_expect(strstr(got, "Preference-Applied") == NULL);
+    cr_expect(strstr(got, "position") == NULL);
+    cr_expect_eq(call_with("POST", "/v1/queues/images/tasks",
+                           "Authorization: Bearer " TOKEN "\r\nPrefer: wait=0\r\n", "{}"), 201);
+    cr_expect(strstr(got, "\"position\":1") != NULL, "its place, without a wait");
 }
 
 Test(tasks_http, what_the_client_has_already_is_not_sent_again)
@@ -1256,4 +1262,100 @@ Test(tasks_http, only_servers_pass_requests_on_and_only_to_endpoints)
     cr_expect_eq(call_with("GET", "/v1/call/gen/a", "segq-queue: images\r\nsegq-token: " TOKEN "\r\n", ""), 404);
     cr_expect_eq(ask("GET", "/v1/call/gen/a/../b", ""), 400);
     cr_expect_eq(node.n, 0);
+}
+
+/* ---- in other words ---------------------------------------------------------------------- */
+
+static int classic(const char *call_name, const char *body)
+{
+    char path[100];
+
+    snprintf(path, sizeof(path), "/compat/v1/%s", call_name);
+    return ask("POST", path, body);
+}
+
+/* Of the task of the last answer. */
+static int query(void)
+{
+    char path[200];
+
+    snprintf(path, sizeof(path), "/compat/v1/queryTask?task_id=%s", str("task_id"));
+    return call("GET", path, "");
+}
+
+Test(tasks_http, the_compat_door_is_closed_unless_it_is_opened)
+{
+    cr_expect_eq(classic("submitTask", "{\"target_url\":\"http://gen.example/x\"}"), 404);
+    cr_expect_str_eq(str("detail"), "there is nothing here");
+}
+
+Test(tasks_http, an_offline_task_of_the_classic_kind_is_a_call)
+{
+    char body[200];
+
+    w.cfg.compat = COMPAT_CLASSIC;
+    cr_assert_eq(classic("submitTask", "{\"target_url\":\"http://gen.example/v1/x\",\"body\":{\"a\":1},"
+                                       "\"priority\":2}"), 200, "%s", got);
+    cr_expect_str_eq(str("task_status"), "pending");
+    cr_expect_str_eq(str("task_type"), "offline");
+    cr_expect_eq(num("wait_num"), 0);
+    cr_expect_str_eq(node.v[1].queue, "gen");
+    cr_expect_eq(node.v[1].priority, 2);
+    cr_expect_eq(query(), 200);
+    cr_expect_str_eq(str("task_status"), "pending");
+    snprintf(body, sizeof(body), "{\"task_id\":\"%s\"}", str("task_id"));
+    cr_expect_eq(classic("cancelTask", body), 200);
+    cr_expect_str_eq(str("task_status"), "failed");
+    cr_expect_eq(query(), 200);
+    cr_expect(strstr(got, "\"task_error\":{\"code\":\"cancelled\"") != NULL);
+    node.n = 0; /* it has gone */
+    cr_expect_eq(query(), 410);
+    cr_expect_str_eq(str("code"), "task_gone");
+    cr_expect(strstr(str("message"), "not kept any more") != NULL);
+    cr_expect_eq(classic("cancelTask", body), 200);
+}
+
+Test(tasks_http, an_online_task_of_the_classic_kind_is_a_permit)
+{
+    w.cfg.compat = COMPAT_CLASSIC;
+    cr_assert_eq(call("POST", "/compat/v1/submitTask", "{\"target_url\":\"http://login.example/img/7?a\","
+                      "\"task_type\":\"online\"}"), 200, "%s", got);
+    cr_expect_str_eq(str("task_type"), "online");
+    cr_expect_str_eq(str("task_status"), "pending");
+    cr_expect_eq(num("wait_num"), 0);
+    cr_expect_leq(router_wall_s() - num("created_at"), 5);
+    cr_expect_eq(strlen(str("task_id")), TOKEN_TEXT_LEN);
+    cr_expect_str_eq(w.last_subject, "\x02\x0c" "1POST /img/7", "%s", w.last_subject);
+    cr_expect_eq(query(), 200);
+    cr_expect_str_eq(str("task_type"), "online");
+    cr_expect_eq(call("POST", "/compat/v1/submitTask", "{\"target_url\":\"http://gen.example/x\","
+                      "\"task_type\":\"online\"}"), 404);
+    cr_expect_str_eq(str("message"),
+                     "online tasks of this target need the line of people gen: `segqctl queue add`");
+    cr_expect_eq(node.n, 0, "no task node has a part in it");
+}
+
+Test(tasks_http, the_compat_door_has_the_rules_of_our_own)
+{
+    w.cfg.compat = COMPAT_CLASSIC;
+    cr_expect_eq(call("POST", "/compat/v1/submitTask", "{\"target_url\":\"http://gen.example/x\"}"), 401);
+    cr_expect_str_eq(str("code"), "unauthorized");
+    cr_expect_str_eq(str("message"), "offline tasks need the token of a server that may submit");
+    cr_expect_eq(call_with("POST", "/compat/v1/submitTask", "Authorization: Bearer server-token-of-nobody\r\n",
+                           "{\"target_url\":\"http://gen.example/x\"}"), 401);
+    cr_expect_str_eq(str("message"), "this needs the token of a server that may do it");
+    cr_expect(strstr(got, "Content-Type: application/json\r\n") != NULL);
+    cr_expect_eq(classic("submitTask", "{\"target_url\":\"http://other/x\"}"), 404);
+    cr_expect_str_eq(str("code"), "endpoint_unknown");
+    cr_expect_eq(classic("submitTask", "{\"target_url\":\"http://gen.example/../x\"}"), 400);
+    cr_expect_str_eq(str("message"), "path has a part that is . or ..");
+    cr_expect_eq(classic("submitTask", "{\"target_url\":\"http://gen.example/x\",\"priority\":9}"), 400);
+    cr_expect(strstr(str("message"), "priority must be") != NULL);
+    cr_expect_eq(ask("GET", "/compat/v1/submitTask", ""), 405);
+    cr_expect(strstr(got, "\r\nAllow: POST\r\n") != NULL);
+    cr_expect_eq(classic("dance", "{}"), 404);
+    cr_expect_eq(call("GET", "/compat/v1/queryTask?task_id=AAAA", ""), 404);
+    cr_expect_str_eq(str("code"), "task_unknown");
+    cr_expect_eq(ask("GET", "/v1/tasks/AAAA", ""), 404);
+    cr_expect_neq(str("detail"), NULL, "ours stay as they are");
 }

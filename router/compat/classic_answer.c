@@ -1,0 +1,182 @@
+/* classic_answer.c: see classic_answer.h. */
+#include "router/compat/classic_answer.h"
+
+#include <string.h>
+
+#include "router/tasks/json_scan.h"
+
+#define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
+
+/* Members of our own answers that are looked at. */
+#define OURS(X)                                                                              \
+    X(kind) X(task) X(state) X(reason) X(position) X(eta_s) X(entered_at) X(started_at)      \
+    X(released_at) X(ended_at) X(result) X(pass) X(pass_expires_at) X(stopping) X(code) X(detail)
+
+struct ours { /* JSON, as it stands; n 0: not there */
+#define X(name) struct slice name;
+    OURS(X)
+#undef X
+};
+
+static const struct {
+    const char *state, *reason; /* ours, as JSON; reason NULL: any */
+    const char *status, *error, *message; /* theirs; error NULL: it has not failed */
+} words[] = {
+    { "\"scheduled\"", NULL, "pending", NULL, NULL },
+    { "\"waiting\"", NULL, "pending", NULL, NULL },
+    { "\"retrying\"", NULL, "pending", NULL, NULL },
+    { "\"running\"", NULL, "processing", NULL, NULL },
+    { "\"admitted\"", NULL, "processing", NULL, NULL },
+    { "\"succeeded\"", NULL, "completed", NULL, NULL },
+    { "\"finished\"", "\"finished\"", "completed", NULL, NULL },
+    { "\"finished\"", "\"expired\"", "completed", NULL, NULL },
+    { "\"finished\"", "\"left\"", "failed", "cancelled", "it was cancelled" },
+    { "\"finished\"", "\"no_show\"", "failed", "no_show", "its turn came, and nobody asked" },
+    { "\"finished\"", NULL, "failed", "lost", "its place is gone" },
+    { "\"dead\"", NULL, "failed", "dead", "the target did not answer well in any attempt" },
+    { "\"expired\"", NULL, "failed", "expired", "its time was over before it was done" },
+    { "\"cancelled\"", NULL, "failed", "cancelled", "it was cancelled" },
+    { "", NULL, "pending", NULL, NULL }, /* not told; the last one is that of all others */
+};
+
+static bool is(struct slice s, const char *json)
+{
+    return s.n == strlen(json) && memcmp(s.p, json, s.n) == 0;
+}
+
+static bool read_ours(struct ours *o, const struct buf *body)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } table[] = {
+#define X(name) { #name, offsetof(struct ours, name) },
+        OURS(X)
+#undef X
+    };
+    struct slice name, value;
+    struct json_scan s;
+    bool first = true;
+
+    *o = (struct ours){ 0 };
+    json_scan_init(&s, (struct slice){ (char *)body->data, body->len });
+    if (json_scan_peek(&s) != '{' || !json_scan_enter(&s, '{'))
+        return false;
+    /* A result that is nested too deeply for us ends it: nothing that we need stands behind it. */
+    while (json_scan_member(&s, &first, &name) && json_scan_value(&s, &value))
+        for (size_t i = 0; i < ARRAY_LEN(table); i++)
+            if (is(name, table[i].name))
+                *(struct slice *)(void *)((char *)o + table[i].offset) = value;
+    return true;
+}
+
+/* ---- theirs ------------------------------------------------------------------------------ */
+
+/* name: with its comma, quotes and colon. */
+static void add(struct buf *b, const char *name, struct slice json)
+{
+    buf_str(b, name);
+    if (json.n > 0)
+        buf_append(b, json.p, json.n);
+    else
+        ADD(b, "null");
+}
+
+/* Those before it: our places begin with 1. */
+static void add_before(struct buf *b, struct slice position)
+{
+    uint64_t v = 0;
+
+    for (size_t i = 0; i < position.n && i < 19 && position.p[i] >= '0' && position.p[i] <= '9'; i++)
+        v = v * 10 + (uint64_t)(position.p[i] - '0');
+    buf_str(b, ",\"wait_num\":");
+    if (v > 0)
+        buf_u64(b, v - 1);
+    else
+        ADD(b, "null");
+}
+
+static void add_result(struct buf *b, const struct ours *o)
+{
+    if (o->pass.n == 0) {
+        add(b, ",\"task_result\":", o->result);
+        return;
+    }
+    add(b, ",\"task_result\":{\"pass\":", o->pass);
+    add(b, ",\"pass_expires_at\":", o->pass_expires_at);
+    ADD(b, "}");
+}
+
+static void add_error(struct buf *b, const char *code, const char *message)
+{
+    buf_str(b, ",\"task_error\":{\"code\":\"");
+    buf_str(b, code);
+    buf_str(b, "\",\"message\":\"");
+    buf_str(b, message);
+    ADD(b, "\"}");
+}
+
+/* fresh: it was made just now. */
+static void task(struct buf *b, const struct ours *o, bool fresh, int64_t now_s)
+{
+    bool permit = is(o->kind, "\"permit\"");
+    size_t i = 0;
+
+    while (i + 1 < ARRAY_LEN(words) &&
+           (!is(o->state, words[i].state) ||
+            (words[i].reason != NULL && !is(o->reason, words[i].reason))))
+        i++;
+    add(b, "{\"task_id\":", o->task);
+    buf_str(b, permit ? ",\"task_type\":\"online\"" : ",\"task_type\":\"offline\"");
+    buf_str(b, ",\"task_status\":\"");
+    buf_str(b, words[i].status);
+    ADD(b, "\"");
+    if (permit && fresh) { /* a ticket does not keep it */
+        buf_str(b, ",\"created_at\":");
+        buf_i64(b, now_s);
+    } else {
+        add(b, ",\"created_at\":", o->entered_at);
+    }
+    if (strcmp(words[i].status, "pending") == 0) {
+        add_before(b, o->position);
+        add(b, ",\"wait_time\":", o->eta_s);
+    } else {
+        ADD(b, ",\"wait_num\":0,\"wait_time\":0");
+    }
+    add_result(b, o);
+    add(b, ",\"started_at\":", o->released_at.n > 0 ? o->released_at : o->started_at);
+    add(b, ",\"ended_at\":", o->ended_at);
+    if (o->stopping.n > 0)
+        add(b, ",\"stopping\":", o->stopping);
+    if (words[i].error != NULL)
+        add_error(b, words[i].error, words[i].message);
+    ADD(b, "}");
+}
+
+void classic_answer(struct api_ans *a, int64_t now_s)
+{
+    struct buf was = a->body;
+    struct ours o;
+
+    if (a->status == 204) { /* a cancel of what has gone */
+        buf_str(&a->body, "{\"task_status\":\"failed\"");
+        add_error(&a->body, "task_gone", "it was over, and is not kept any more");
+        ADD(&a->body, "}");
+        a->status = 200;
+        a->type = API_JSON;
+        return;
+    }
+    if (was.len == 0 || !read_ours(&o, &was))
+        return;
+    buf_init(&a->body);
+    if (a->status >= 400) {
+        add(&a->body, "{\"code\":", o.code);
+        add(&a->body, ",\"message\":", o.detail);
+        ADD(&a->body, "}");
+    } else {
+        task(&a->body, &o, a->status == 201, now_s);
+        a->status = 200;
+    }
+    a->type = API_JSON;
+    buf_fini(&was);
+}

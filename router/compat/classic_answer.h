@@ -1,0 +1,20 @@
+/* classic_answer.h: answers of our own API in the words of API queues of the classic kind. Pure.
+ *
+ *   ours                                          theirs
+ *   scheduled, waiting, retrying                  pending
+ *   running, admitted                             processing
+ *   succeeded; finished after it was admitted     completed
+ *   dead, expired, cancelled, finished otherwise  failed, and task_error says which
+ *   task, entered_at                              task_id, created_at
+ *   position, eta_s                               wait_num (those before it), wait_time
+ *   result; pass and pass_expires_at              task_result
+ *   a problem's code and detail                   {code, message}, under the same status */
+#ifndef SEGQ_ROUTER_CLASSIC_ANSWER_H
+#define SEGQ_ROUTER_CLASSIC_ANSWER_H
+
+#include "router/api/response.h"
+
+/* a: an answer to what classic_ask.h made; what is no object of JSON stays as it is. */
+void classic_answer(struct api_ans *a, int64_t now_s);
+
+#endif

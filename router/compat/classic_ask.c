@@ -1,0 +1,303 @@
+/* classic_ask.c: see classic_ask.h. */
+#include "router/compat/classic_ask.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/http/problem.h"
+#include "common/ticket/bound.h"
+#include "router/compat/classic_target.h"
+#include "router/tasks/json_scan.h"
+
+#define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
+
+struct members { /* slices of the body; n 0: not there */
+    struct slice target_url, http_method, task_type, task_id; /* texts */
+    struct slice body, headers, priority, timestamp, claim;   /* JSON, as it stands */
+};
+
+static const struct member {
+    const char *name;
+    size_t offset;
+    bool text, submits; /* of submitTask; or of cancelTask */
+} table[] = {
+#define M(member, text, submits) { #member, offsetof(struct members, member), text, submits }
+    M(target_url, true, true), M(http_method, true, true), M(task_type, true, true),
+    M(body, false, true),      M(headers, false, true),    M(priority, false, true),
+    M(timestamp, false, true), M(claim, false, true),      M(task_id, true, false),
+#undef M
+};
+
+static bool say(struct classic_error *e, enum api_problem p, const char *what, const char *why)
+{
+    e->problem = p;
+    snprintf(e->detail, sizeof(e->detail), "%s%s", what, why);
+    return false;
+}
+
+static bool bad(struct classic_error *e, const char *what, const char *why)
+{
+    return say(e, API_BAD_REQUEST, what, why);
+}
+
+static bool is(struct slice s, const char *word)
+{
+    return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
+}
+
+/* ---- the body ---------------------------------------------------------------------------- */
+
+static bool read_member(struct members *m, struct json_scan *s, struct slice name, bool submits,
+                        struct classic_error *e)
+{
+    char shown[41] = "";
+    struct slice *to;
+    size_t i = 0;
+
+    while (i < ARRAY_LEN(table) && (table[i].submits != submits || !is(name, table[i].name)))
+        i++;
+    memcpy(shown, name.p, name.n < 40 ? name.n : 40);
+    if (i == ARRAY_LEN(table))
+        return bad(e, "unknown member ", shown);
+    to = (struct slice *)(void *)((char *)m + table[i].offset);
+    if (to->n > 0)
+        return bad(e, shown, " is there twice");
+    if (table[i].text && json_scan_peek(s) == '"')
+        return json_scan_text(s, to) && (to->n > 0 || bad(e, shown, " is empty"));
+    return json_scan_value(s, to) && (!table[i].text || bad(e, shown, " must be a string"));
+}
+
+static bool read_members(struct members *m, struct slice body, bool submits,
+                         struct classic_error *e)
+{
+    struct slice name;
+    struct json_scan s;
+    bool first = true;
+
+    *m = (struct members){ 0 };
+    json_scan_init(&s, body);
+    if (json_scan_peek(&s) != '{' || !json_scan_enter(&s, '{'))
+        return bad(e, "the body must be one JSON object in UTF-8", "");
+    while (json_scan_member(&s, &first, &name))
+        if (!read_member(m, &s, name, submits, e))
+            return s.why == NULL ? false : bad(e, s.why, "");
+    return json_scan_ends(&s) || bad(e, "the body must be one JSON object in UTF-8", "");
+}
+
+/* ---- submitTask -------------------------------------------------------------------------- */
+
+/* Unix seconds, or ms (from 1e11 on), as a number or a string of one; -1: it is none. */
+static int64_t seconds_of(struct slice s)
+{
+    int64_t v = 0;
+    size_t i = 0;
+
+    if (s.n > 2 && s.p[0] == '"')
+        s = (struct slice){ s.p + 1, s.n - 2 };
+    for (; i < s.n && i < 15 && s.p[i] >= '0' && s.p[i] <= '9'; i++)
+        v = v * 10 + (s.p[i] - '0');
+    if (i == 0 || (i < s.n && s.p[i] != '.'))
+        return -1;
+    return v >= 100000000000 ? v / 1000 : v;
+}
+
+/* What was recorded is not said again later, and a caller whose clock is wrong is told so. */
+static bool is_now(struct slice timestamp, int64_t now_s, struct classic_error *e)
+{
+    int64_t s = timestamp.n > 0 ? seconds_of(timestamp) : now_s;
+
+    if (s < 0)
+        return bad(e, "timestamp must be Unix seconds, or milliseconds", "");
+    return (s >= now_s - CLASSIC_CLOCK_S && s <= now_s + CLASSIC_CLOCK_S) ||
+           bad(e, "timestamp is more than 15 minutes from our clock", "");
+}
+
+/* In capital letters, where it lies. */
+static struct slice method_of(struct slice m)
+{
+    static char post[] = "POST";
+
+    for (size_t i = 0; i < m.n; i++)
+        if (m.p[i] >= 'a' && m.p[i] <= 'z')
+            m.p[i] = (char)(m.p[i] - 0x20);
+    return m.n > 0 ? m : (struct slice){ post, 4 };
+}
+
+static void add_text(struct buf *b, const char *name, struct slice text)
+{
+    buf_str(b, name);
+    json_utf8(b, text.p, text.n);
+}
+
+static void add_json(struct buf *b, const char *name, struct slice json)
+{
+    if (json.n == 0)
+        return;
+    buf_str(b, name);
+    buf_append(b, json.p, json.n);
+}
+
+/* The queue of the endpoint: "gen/tasks". */
+static bool find_queue(struct classic_ask *c, const char *endpoint, const struct pools *pools,
+                       struct classic_error *e)
+{
+    const char *queue = pools_queue_of(pools, endpoint, strlen(endpoint));
+
+    if (queue == NULL)
+        return say(e, API_ENDPOINT_UNKNOWN, "several pools have the endpoint of target_url, "
+                   "and none its name: ", endpoint);
+    c->a.arg = (struct slice){ c->arg, (size_t)snprintf(c->arg, sizeof(c->arg), "%s/tasks", queue) };
+    return true;
+}
+
+static bool offline(struct classic_ask *c, const struct members *m, const struct classic_target *t,
+                    struct classic_error *e)
+{
+    static char prefer[32 + HTTP_SLACK] = "Prefer: wait=0\r\n"; /* with its place */
+
+    if (m->claim.n > 0)
+        return bad(e, "claim is of online tasks: offline ones need the token of a server", "");
+    if (api_bearer(&c->q).n == 0)
+        return say(e, API_UNAUTHORIZED, "offline tasks need the token of a server that may submit", "");
+    ADD(&c->body, "{");
+    add_text(&c->body, "\"path\":", t->path);
+    add_text(&c->body, ",\"method\":", method_of(m->http_method));
+    if (!is(m->body, "null"))
+        add_json(&c->body, m->body.n > 0 && m->body.p[0] == '"' ? ",\"body\":" : ",\"body_json\":",
+                 m->body);
+    add_json(&c->body, ",\"headers\":", m->headers);
+    add_json(&c->body, ",\"priority\":", m->priority);
+    c->q.prefers = true;
+    c->q.fields = (struct slice){ prefer, strlen(prefer) };
+    c->a.call = API_TASKS;
+    return true;
+}
+
+static bool online(struct classic_ask *c, const struct members *m, const struct classic_target *t,
+                   struct classic_error *e)
+{
+    char htu[BOUND_HTU_MAX + 2];
+
+    snprintf(htu, sizeof(htu), "%.*s", (int)u64_min(t->whole.n, sizeof(htu) - 1), t->whole.p);
+    if (!bound_htu_ok(htu))
+        return bad(e, "target_url: the path of an online task has 1 to 100 characters, without "
+                   "escapes or dots", "");
+    if (m->priority.n > 0 && !is(m->priority, "0"))
+        return bad(e, "priority is of offline tasks: lines of people have lanes, and a claim opens "
+                   "them", "");
+    ADD(&c->body, "{\"kind\":\"permit\",\"use\":\"once\"");
+    add_text(&c->body, ",\"htm\":", method_of(m->http_method));
+    add_text(&c->body, ",\"htu\":", t->whole);
+    add_json(&c->body, ",\"claim\":", m->claim);
+    c->queue = (struct slice){ c->arg, c->a.arg.n - strlen("/tasks") };
+    c->a.call = API_PERMIT;
+    return true;
+}
+
+static bool submit(struct classic_ask *c, const struct http_req *q, const struct pools *pools,
+                   int64_t now_s, struct classic_error *e)
+{
+    struct classic_target t;
+    struct members m;
+    const char *why;
+    bool unknown;
+
+    if (!read_members(&m, q->body, true, e) || !is_now(m.timestamp, now_s, e))
+        return false;
+    if (m.target_url.n == 0)
+        return bad(e, "target_url is missing", "");
+    if (m.task_type.n > 0 && !is(m.task_type, "offline") && !is(m.task_type, "online"))
+        return bad(e, "task_type must be online or offline", "");
+    if (!pools->known)
+        return say(e, API_QUEUE_UNAVAILABLE, "endpoints are not known yet; ask again", "");
+    why = classic_target_find(&t, pools, m.target_url, &unknown);
+    if (why != NULL)
+        return say(e, unknown ? API_ENDPOINT_UNKNOWN : API_BAD_REQUEST, "target_url ", why);
+    if (!find_queue(c, t.endpoint, pools, e) ||
+        !(is(m.task_type, "online") ? online(c, &m, &t, e) : offline(c, &m, &t, e)))
+        return false;
+    ADD(&c->body, "}");
+    if (c->body.failed)
+        return say(e, API_QUEUE_UNAVAILABLE, "out of memory; ask again", "");
+    c->q.body = (struct slice){ (char *)c->body.data, c->body.len };
+    return true;
+}
+
+/* ---- queryTask, cancelTask --------------------------------------------------------------- */
+
+static bool one(struct classic_ask *c, struct slice task_id, enum http_method method,
+                struct classic_error *e)
+{
+    if (task_id.n == 0)
+        return bad(e, "task_id is missing", "");
+    c->q.method = method;
+    c->q.has_body = false;
+    c->q.body.n = 0;
+    c->a.call = API_TASK;
+    c->a.arg = task_id;
+    return memchr(task_id.p, '/', task_id.n) == NULL || say(e, API_TASK_UNKNOWN,
+                                                           "this is not a task of ours", "");
+}
+
+/* Of "a=1&task_id=X". */
+static struct slice task_id_of(struct slice query)
+{
+    static const char name[] = "task_id=";
+    const size_t n = sizeof(name) - 1;
+
+    while (query.n > 0) {
+        const char *end = memchr(query.p, '&', query.n);
+        struct slice item = { query.p, end != NULL ? (size_t)(end - query.p) : query.n };
+
+        if (item.n >= n && memcmp(item.p, name, n) == 0)
+            return (struct slice){ item.p + n, item.n - n };
+        query.p += item.n + (end != NULL);
+        query.n -= item.n + (end != NULL);
+    }
+    return (struct slice){ 0 };
+}
+
+static bool cancel(struct classic_ask *c, const struct http_req *q, struct classic_error *e)
+{
+    struct members m;
+
+    return read_members(&m, q->body, false, e) && one(c, m.task_id, HTTP_DELETE, e);
+}
+
+/* ---- the three --------------------------------------------------------------------------- */
+
+static bool method_is(const struct http_req *q, bool reads, struct classic_error *e)
+{
+    bool good = reads ? q->method == HTTP_GET || q->method == HTTP_HEAD : q->method == HTTP_POST;
+
+    e->allow = reads ? "GET, HEAD" : "POST";
+    return good || say(e, API_METHOD_NOT_ALLOWED, "this call is ", e->allow);
+}
+
+bool classic_ask_read(struct classic_ask *c, const struct http_req *q, struct slice rest,
+                      const struct pools *pools, int64_t now_s, struct classic_error *e)
+{
+    bool submits = is(rest, "submitTask"), cancels = is(rest, "cancelTask");
+
+    *c = (struct classic_ask){ .q = *q };
+    *e = (struct classic_error){ 0 };
+    buf_init(&c->body);
+    c->q.json = true;
+    c->q.query.n = 0;
+    c->q.fields.n = 0;
+    c->q.prefers = false;
+    if (is(rest, "queryTask"))
+        return method_is(q, true, e) && one(c, task_id_of(q->query), q->method, e);
+    if (!submits && !cancels)
+        return say(e, API_NOT_FOUND, "there are submitTask, queryTask and cancelTask", "");
+    if (!method_is(q, false, e))
+        return false;
+    if (q->has_body && !q->json)
+        return say(e, API_UNSUPPORTED_MEDIA_TYPE, "the body must be JSON", "");
+    return submits ? submit(c, q, pools, now_s, e) : cancel(c, q, e);
+}
+
+void classic_ask_free(struct classic_ask *c)
+{
+    buf_fini(&c->body);
+}

@@ -1,0 +1,40 @@
+/* classic_ask.h: the calls of API queues of the classic kind, as requests of our own API. Pure.
+ *
+ *   POST submitTask  task_type offline: a submission with a call; the queue is that of the endpoint
+ *                    with the longest url that target_url begins with
+ *                    task_type online: a permit of the line of people of that queue's name, good
+ *                    once, for http_method and the path of target_url
+ *   GET  queryTask   ?task_id=...: a look, or a poll
+ *   POST cancelTask  {"task_id"}: a cancel, or a leave
+ * A member that is unknown, unfit, or there twice is refused by its name. */
+#ifndef SEGQ_ROUTER_CLASSIC_ASK_H
+#define SEGQ_ROUTER_CLASSIC_ASK_H
+
+#include "router/api/request.h"
+#include "router/api/response.h"
+#include "router/tasks/pools.h"
+
+/* How far the clock of who submits may be from ours. */
+#define CLASSIC_CLOCK_S 900
+
+struct classic_ask {
+    struct http_req q; /* what is asked of our own API: its slices point to `arg`, to `body`, and */
+    struct api_req a;  /* into the request that it is made of */
+    struct slice queue; /* of an online task: the line of people; n 0: it is none */
+    char arg[TASK_NAME_MAX + 8];
+    struct buf body; /* owned */
+};
+
+struct classic_error {
+    enum api_problem problem;
+    const char *allow; /* API_METHOD_NOT_ALLOWED */
+    char detail[200];
+};
+
+/* rest: of the path, behind /compat/v1/. q's body is changed. False: *e says why. Either way c is to
+ * be freed. */
+SQ_CHECK bool classic_ask_read(struct classic_ask *c, const struct http_req *q, struct slice rest,
+                               const struct pools *pools, int64_t now_s, struct classic_error *e);
+void classic_ask_free(struct classic_ask *c);
+
+#endif

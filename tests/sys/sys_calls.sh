@@ -102,6 +102,22 @@ check_eq "an answer beyond what is kept is cut" "$(call -D "$DIR/head" -o "$DIR/
 check_eq "  and says so" "$(tr -d '\r' <"$DIR/head" | grep -i '^segq-\(length\|truncated\)' | sort | paste -sd' ')" \
     "segq-length: 70000 segq-truncated: true"
 
+# ---- a delay queue: orders that are not paid are closed
+order() { submit "{\"name\":\"$1\",\"delay\":\"$2\",\"path\":\"$3\",\"body_json\":{\"order\":\"$1\"},\"retry\":{\"min\":\"300ms\",\"max\":\"1m\",\"jitter\":0}}"; }
+named() { http -H "Authorization: Bearer $token" "$@"; }
+order paid 2s /echo/close >/dev/null
+check_eq "an order's closure is looked up by its name" "$(named "$Q/paid" | field state)" scheduled
+check_eq "  the same again is the same" "$(order paid 2s /echo/close | field state)" scheduled
+check_eq "  paid: it is cancelled by name" "$(named -X DELETE "$Q/paid" | field state)" cancelled
+order unpaid 2s /echo/close >/dev/null
+order failing 100ms '/status/503?times=3' >/dev/null
+is_closed() { [ "$(named "$Q/$1" | field state)" = succeeded ]; }
+wait_for 20 "unpaid: the shop is told" is_closed unpaid
+check_eq "  of this one alone" "$(seen /api/echo/close .body | tr -d '"' | base64 -d)" '{"order":"unpaid"}'
+wait_for 20 "a closure that fails is tried again" is_closed failing
+grows() { jq -se '[.[] | select(.path == "/api/status/503?times=3").at] | length == 4 and .[3] - .[2] > .[2] - .[1] and .[2] - .[1] > .[1] - .[0]' "$DIR/seen" >/dev/null; }
+check "  each time later" grows
+
 # ---- in the words of other API queues
 classic() { http -H "Authorization: Bearer $token" -d "$2" "$R/compat/v1/$1"; }
 url=http://127.0.0.1:$T/api

@@ -16,6 +16,7 @@ typedef uint32_t part_no; /* a partition, never used again; 0: none */
 #define TASK_IDEM_MAX   128 /* of an Idempotency-Key */
 #define DELAY_MAX_MS    ((msec_t)367 * 24 * 3600 * 1000)
 #define BACKOFF_MAX     ((msec_t)24 * 3600 * 1000)
+#define BYTES_WAIT_MAX  (1ull << 50) /* of payloads, of a partition */
 #define RATE_BURST_MAX  1000000u
 #define RATE_PER_1000_S 1000000000u /* at most */
 #define TASK_BODY_MAX   (512u << 10) /* also of all bodies in one frame */

@@ -48,7 +48,9 @@ enum task_order {
     X(max_result, 0, TASK_RESULT_MAX)       /* bytes of a result that are kept */        \
     X(position_cap, 0, TASKS_MAX)           /* callers are told no place beyond; 0: any */ \
     X(until_told, 0, RATE_PER_1000_S + 1)   /* starts of the partition per 1000 s, + 1, while the \
-                                             * manager says no rate; 0: any, always */
+                                             * manager says no rate; 0: any, always */ \
+    X(max_bytes, 0, BYTES_WAIT_MAX)         /* of payloads of the partition's tasks that are not \
+                                             * over; 0: any */
 
 struct task_rules {
 #define X(m, least, most) uint64_t m;

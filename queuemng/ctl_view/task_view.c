@@ -43,7 +43,7 @@ static void view_partitions(struct buf *b, const json_t *pool)
     struct table t;
     size_t i;
 
-    table_init(&t, "PARTITION NODE STATE >DELAYED >WAITING >RUNNING >DEAD >OLDEST");
+    table_init(&t, "PARTITION NODE STATE >DELAYED >WAITING >RUNNING >DEAD >OLDEST >BYTES");
     json_array_foreach(json_object_get(pool, "partitions"), i, p) {
         bool placed = ctl_str(p, "node")[0] != '-' || ctl_str(p, "node")[1] != '\0';
 
@@ -54,6 +54,7 @@ static void view_partitions(struct buf *b, const json_t *pool)
                              : placed                                               ? "away"
                                                                       : "no node yet");
         figures_cells(&t, p);
+        table_u64(&t, ctl_u64(p, "bytes"));
     }
     buf_byte(b, '\n');
     table_print(&t, b, 0);

@@ -45,6 +45,8 @@ const struct cfg_key pool_def_keys[] = {
       "when the pool is made", 0, 0, 0 },
     { "max_tasks", CFG_INT, AT(max_tasks), "4000000", 1, TASKS_MAX, true,
       "most tasks of a partition, in all states", 0, 0, 0 },
+    { "max_bytes", CFG_BYTES, AT(max_bytes), "0", 0, BYTES_WAIT_MAX, true,
+      "most bytes of payloads of a partition, of tasks that are not over; 0 = any", 0, 0, 0 },
     { "max_body", CFG_BYTES, AT(max_body), "256k", 0, TASK_BODY_MAX, true,
       "largest payload", 0, 0, 0 },
     { "max_result", CFG_BYTES, AT(max_result), "64k", 0, TASK_RESULT_MAX, true,
@@ -173,6 +175,7 @@ void pool_def_rules(const struct pool_def *d, struct task_rules *r)
     r->max_waiting = (uint64_t)d->max_waiting;
     r->max_result = (uint64_t)d->max_result;
     r->position_cap = (uint64_t)d->position_cap;
+    r->max_bytes = (uint64_t)d->max_bytes;
 #define LIMIT_TO(to, from)                                                               \
     r->to##_rate = per_1000_s(d->from.rate_per_s);                                       \
     r->to##_burst = (uint64_t)d->from.burst;                                             \

@@ -25,6 +25,7 @@ struct pool_def {
     int64_t partitions; /* 0: pool_def_fit() chooses */
     int64_t max_tasks;  /* of a partition */
     int64_t max_body, max_result; /* bytes */
+    int64_t max_bytes; /* of payloads of a partition; 0: any */
     int64_t position_cap; /* places further back are not told; 0: all are */
     int order;          /* enum task_order */
     int64_t task_ttl_ms, result_ttl_ms, result_ttl_read_ms, dead_ttl_ms, dedup_ms, lease_ms;

@@ -68,6 +68,7 @@ static const struct metric_row pool_columns[] = {
     POOL("waiting", GAUGE, waiting, "Tasks in line"),
     POOL("running", GAUGE, running, "Tasks that a worker has"),
     POOL("dead", GAUGE, dead, "Tasks without an attempt left"),
+    POOL("bytes", GAUGE, bytes, "Bytes of payloads of tasks that are not over"),
     POOL("queues", GAUGE, queues, "Queues that have a task"),
     POOL("accepted_total", COUNTER, accepted, "Tasks accepted"),
     POOL("started_total", COUNTER, started, "Attempts begun"),

@@ -276,7 +276,7 @@ static void finish(struct engine *e, task_slot slot, enum task_state to, uint64_
 static int apply_done(struct engine *e, task_slot slot, const struct trec *r)
 {
     task_frees_body(e, slot);
-    task_at(&e->store, slot)->body = r->body;
+    task_set_body(&e->store, slot, r->body);
     finish(e, slot, TASK_SUCCEEDED, r->until);
     return 0;
 }
@@ -284,7 +284,7 @@ static int apply_done(struct engine *e, task_slot slot, const struct trec *r)
 static int apply_moved(struct engine *e, task_slot slot, const struct trec *r)
 {
     task_frees_body(e, slot);
-    task_at(&e->store, slot)->body = r->body;
+    task_set_body(&e->store, slot, r->body);
     return 0;
 }
 

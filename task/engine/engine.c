@@ -13,6 +13,7 @@ void engine_init(struct engine *e, const struct engine_opts *o)
     assert(o->max_tasks > 0 && o->now_ms > 0);
     memset(e, 0, sizeof(*e));
     task_store_init(&e->store, o->max_tasks);
+    e->store.weigh = o->weigh;
     tree_init(&e->tree, &e->store, o->max_keys, 1);
     owns_init(&e->owns);
     attempts_init(&e->attempts);

@@ -91,6 +91,7 @@ struct engine_opts {
     uint32_t max_tasks, max_keys;
     uint8_t seed[NAMES_SEED]; /* the partition's, the same for ever */
     msec_t now_ms;
+    uint32_t (*weigh)(uint64_t body); /* its bytes, for max_bytes; NULL: none */
 };
 
 void engine_init(struct engine *e, const struct engine_opts *o);

@@ -167,7 +167,7 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
         e->counts.same += rc == 1;
         return rc;
     }
-    rc = tqueue_get(e, &s->queue, &index);
+    rc = s->no_room ? SQ_EFULL : tqueue_get(e, &s->queue, &index);
     if (rc < 0)
         return rc;
     q = tqueue_at(e, index);
@@ -184,6 +184,13 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
         (void)!engine_cancel(e, other.no); /* unless it is final */
     e->counts.accepted++;
     return 0;
+}
+
+bool engine_has_room(const struct engine *e, const struct trec_text *queue, uint64_t bytes)
+{
+    const struct pool *p = tqueue_pool_of(e, queue);
+
+    return p == NULL || p->rules.max_bytes == 0 || e->store.bytes + bytes <= p->rules.max_bytes;
 }
 
 task_no engine_named(const struct engine *e, const struct trec_text *queue,

@@ -13,6 +13,7 @@ struct submit { /* texts are borrowed; n 0: none */
     enum unique_conflict on_conflict;
     uint64_t digest;       /* of the payload: what "the same again" means */
     uint64_t body;         /* where it is; kept as it is */
+    bool no_room;          /* for its body: it is not accepted, but it may be there already */
     int64_t order;
     uint8_t priority;
     struct task_own own; /* all 0: nothing */
@@ -25,6 +26,8 @@ struct submit { /* texts are borrowed; n 0: none */
  * SQ_EHELD: another task has the unique key. SQ_EFULL: queue or partition are full. SQ_EUNKNOWN: no pool matches. SQ_EINVAL: out of
  * range. SQ_ENOMEM, SQ_ESTALE. */
 SQ_CHECK int engine_submit(struct engine *e, const struct submit *s, task_no *no);
+/* Has the pool of a queue room for so many bytes more? */
+bool engine_has_room(const struct engine *e, const struct trec_text *queue, uint64_t bytes);
 /* The task that a name means now; 0: none. */
 task_no engine_named(const struct engine *e, const struct trec_text *queue,
                      const struct trec_text *name);

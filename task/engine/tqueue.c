@@ -38,7 +38,7 @@ struct pool *tqueue_pool(const struct engine *e, const struct trec_text *match)
     return NULL;
 }
 
-static struct pool *pool_of(const struct engine *e, const struct trec_text *name)
+struct pool *tqueue_pool_of(const struct engine *e, const struct trec_text *name)
 {
     for (uint32_t i = 0; i < e->n_pools; i++)
         if (queue_matches(e->pool[i]->match, name->p, name->n))
@@ -57,7 +57,7 @@ int tqueue_get(struct engine *e, const struct trec_text *name, uint32_t *index)
     *index = (uint32_t)known;
     if (known != MAP_NONE)
         return is_named(tqueue_at(e, *index), name->p, name->n) ? 0 : SQ_ECONFLICT;
-    pool = pool_of(e, name);
+    pool = tqueue_pool_of(e, name);
     if (pool == NULL)
         return SQ_EUNKNOWN;
     copy = strndup(name->p, name->n);
@@ -136,7 +136,7 @@ static const struct key_rule *rule_now(const struct engine *e, uint32_t i)
     }
     for (unsigned level = 0; level < n; level++)
         path[level] = &text[n - 1 - level];
-    return pool_key_rule(pool_of(e, path[0]), path, n - 1);
+    return pool_key_rule(tqueue_pool_of(e, path[0]), path, n - 1);
 }
 
 void tqueue_rules_anew(struct engine *e)

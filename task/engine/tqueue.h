@@ -7,6 +7,8 @@
 
 /* The pool of this very pattern; NULL: there is none. */
 struct pool *tqueue_pool(const struct engine *e, const struct trec_text *match);
+/* The one that a queue of this name has; NULL: there is none. */
+struct pool *tqueue_pool_of(const struct engine *e, const struct trec_text *name);
 /* NULL: it has no task. */
 struct tqueue *tqueue_find(const struct engine *e, const char *name, uint32_t len);
 /* Limits of keys have changed: every limiter gets its own anew. */

@@ -15,6 +15,7 @@ static const struct metric_row tab_rows[] = {
     ROW("tasks", GAUGE, tasks, "Tasks in any state"),
     ROW("scheduled", GAUGE, scheduled, "Tasks whose delay or back-off runs"),
     ROW("waiting", GAUGE, waiting, "Tasks in line"),
+    ROW("waiting_bytes", GAUGE, waiting_bytes, "Bytes of payloads of tasks that are not over"),
     ROW("running", GAUGE, running, "Tasks that a worker has"),
     ROW("final", GAUGE, finals, "Tasks that have ended, and are kept"),
     ROW("dead", GAUGE, dead_now, "Of these, tasks without an attempt left"),

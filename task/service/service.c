@@ -10,6 +10,7 @@
 #include "common/base/versions.h"
 #include "common/node/node_peers.h"
 #include "common/node/node_say.h"
+#include "task/bodies/body_form.h"
 #include "task/service/metrics.h"
 #include "task/service/state.h"
 #include "task/table/keep.h"
@@ -152,6 +153,13 @@ static void drop_body(void *ctx, uint64_t ref)
     bodies_drop(ctx, ref);
 }
 
+static uint32_t body_bytes(uint64_t ref)
+{
+    uint32_t n = body_place_of(ref).len;
+
+    return n > BODY_HEAD ? n - BODY_HEAD : 0;
+}
+
 static bool is_old_body(void *ctx, uint64_t ref)
 {
     return bodies_is_old(ctx, ref);
@@ -169,7 +177,7 @@ static struct tasktab *new_tab(struct task_service *s)
         .admin = admin_addr(s->node.admin),
         .max_tasks = s->max_tasks,
         .max_keys = s->max_keys,
-        .bodies = { put_body, get_body, drop_body, is_old_body, copy_body, s->bodies },
+        .bodies = { put_body, get_body, drop_body, body_bytes, is_old_body, copy_body, s->bodies },
         .record = s->keeper != NULL ? task_journal_record : NULL,
         .record_ctx = s->keeper,
         .shared = s->shared != NULL ? &task_shared_table : NULL,

@@ -96,6 +96,25 @@ task_slot task_find(const struct task_store *s, task_no no)
     return slot;
 }
 
+static bool is_weighed(enum task_state s)
+{
+    return s != TASK_FREE && !task_state_is_final(s);
+}
+
+static uint32_t weight(const struct task_store *s, uint64_t body)
+{
+    return s->weigh != NULL ? s->weigh(body) : 0;
+}
+
+void task_set_body(struct task_store *s, task_slot slot, uint64_t body)
+{
+    struct task *t = task_at(s, slot);
+
+    if (is_weighed((enum task_state)t->state))
+        s->bytes = s->bytes - weight(s, t->body) + weight(s, body);
+    t->body = body;
+}
+
 void task_set_state(struct task_store *s, task_slot slot, enum task_state to)
 {
     struct task *t = task_at(s, slot);
@@ -105,5 +124,9 @@ void task_set_state(struct task_store *s, task_slot slot, enum task_state to)
     assert(s->n[from] > 0);
     s->n[from]--;
     s->n[to]++;
+    if (is_weighed(from) && !is_weighed(to))
+        s->bytes -= weight(s, t->body);
+    else if (!is_weighed(from) && is_weighed(to))
+        s->bytes += weight(s, t->body);
     t->state = to;
 }

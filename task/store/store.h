@@ -53,6 +53,8 @@ struct task_store {
     uint32_t free;      /* slot + 1 of the first free one; 0: none */
     uint32_t max;       /* tasks */
     uint64_t next_order;
+    uint64_t bytes; /* of the bodies of tasks that are neither free nor final */
+    uint32_t (*weigh)(uint64_t body); /* NULL: bodies have no bytes */
     uint32_t n[TASK_NSTATES]; /* tasks in each state; of FREE: slots in the row */
 };
 
@@ -93,5 +95,7 @@ static inline task_no task_number(const struct task_store *s, task_slot slot)
 task_slot task_find(const struct task_store *s, task_no no);
 /* Asserts that the step is allowed, and counts. */
 void task_set_state(struct task_store *s, task_slot slot, enum task_state to);
+/* Another body, or another place of it. */
+void task_set_body(struct task_store *s, task_slot slot, uint64_t body);
 
 #endif

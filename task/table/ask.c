@@ -75,8 +75,11 @@ static int put_one(struct tasktab *t, struct part *p, const struct task_put *r, 
                         .unique = { (const char *)r->unique.p, r->unique.n },
                         .unique_while = (enum unique_while)r->unique_while,
                         .on_conflict = (enum unique_conflict)r->on_conflict };
-    int rc = tasktab_body_put(t, p, &r->body, &s.body);
+    int rc = 0;
 
+    s.no_room = !engine_has_room(&p->e, &s.queue, r->body.n);
+    if (!s.no_room)
+        rc = tasktab_body_put(t, p, &r->body, &s.body);
     if (rc == 0)
         rc = engine_submit(&p->e, &s, no);
     if (rc != 0)

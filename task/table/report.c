@@ -103,6 +103,7 @@ static struct part_status_row row(const struct part *p)
         .expired = c->expired,
         .due = c->late.n,
         .late_ms = c->late.sum_us / 1000,
+        .bytes = p->e.store.bytes,
         .life = life(p),
     };
 

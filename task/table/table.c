@@ -186,6 +186,7 @@ static void count_part(const struct part *p, struct tasktab_counts *n)
     n->finals += in[TASK_SUCCEEDED] + in[TASK_CANCELLED] + in[TASK_EXPIRED] + in[TASK_DEAD];
     n->dead_now += in[TASK_DEAD];
     n->queues += p->e.queues_now;
+    n->waiting_bytes += p->e.store.bytes;
     n->core_bytes += engine_bytes(&p->e);
     for (size_t h = 0; h < TASK_NHOLDS; h++)
         n->held[h] += p->held[h];

@@ -32,6 +32,7 @@ struct tab_bodies { /* where bodies and results are (task/bodies); ref 0: there 
     int (*put)(void *ctx, const uint8_t *p, uint32_t n, uint64_t *ref); /* 0 or < 0 */
     int (*get)(void *ctx, uint64_t ref, struct buf *out);               /* appends; 0 or < 0 */
     void (*drop)(void *ctx, uint64_t ref);
+    uint32_t (*bytes)(uint64_t ref); /* to a few; NULL: not known */
     /* Its file is mostly dead: the body shall be copied, to *to; the old one is dropped later. */
     bool (*is_old)(void *ctx, uint64_t ref);
     int (*copy)(void *ctx, uint64_t ref, uint64_t *to);
@@ -85,7 +86,7 @@ struct tasktab_counts { /* ever, or now */
     uint64_t scheduled, waiting, running, finals, dead_now, queues;
     uint64_t stale, refused, busy; /* answers */
     uint64_t stale_orders, lost_bodies;
-    uint64_t core_bytes, oldest_ms, epoch;
+    uint64_t core_bytes, waiting_bytes, oldest_ms, epoch;
     uint64_t held[TASK_NHOLDS]; /* of those that wait, as counted in the last seconds */
     struct histo late, wait;    /* of delays and back-offs; from entry to start */
 };

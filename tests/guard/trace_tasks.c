@@ -163,7 +163,7 @@ static void work(void)
 static void start(void)
 {
     struct tasktab_opts o = { .addr = "", .admin = "", .max_tasks = 1 << 22, .max_keys = 1 << 16,
-                              .bodies = { put_body, get_body, drop_body, is_old, copy_body, NULL },
+                              .bodies = { put_body, get_body, drop_body, NULL, is_old, copy_body, NULL },
                               .record = record };
 
     w.t = tasktab_new(&o);

@@ -210,7 +210,7 @@ static inline void mv_node_begin(struct mv *w, int i)
     char addr[32];
     struct tasktab_opts o = { .addr = addr, .admin = "", .max_tasks = 10000, .max_keys = 1000,
                               .seed = { (uint8_t)(i + 1) },
-                              .bodies = { mv_body_put, mv_body_get, mv_body_drop, mv_body_is_old,
+                              .bodies = { mv_body_put, mv_body_get, mv_body_drop, NULL, mv_body_is_old,
                                           mv_body_copy, d },
                               .record = mv_record, .record_ctx = d };
     bool *used = calloc(MV_BODIES, sizeof(*used));

@@ -59,6 +59,11 @@ static inline int tabrig_get(void *ctx, uint64_t ref, struct buf *to)
     return 0;
 }
 
+static inline uint32_t tabrig_bytes(uint64_t ref)
+{
+    return ref != 0; /* of any */
+}
+
 static inline void tabrig_drop(void *ctx, uint64_t ref)
 {
     struct tabrig *r = ctx;
@@ -93,7 +98,7 @@ static inline void tabrig_new(struct tabrig *r)
 {
     struct tasktab_opts o = { .addr = "127.0.0.1:1", .admin = "", .max_tasks = 1000,
                               .max_keys = 1000, .seed = { 7 },
-                              .bodies = { tabrig_put, tabrig_get, tabrig_drop, tabrig_is_old,
+                              .bodies = { tabrig_put, tabrig_get, tabrig_drop, tabrig_bytes, tabrig_is_old,
                                           tabrig_copy, r },
                               .record = tabrig_record, .record_ctx = &r->log,
                               .ended = r->ended, .ended_ctx = r,

@@ -230,6 +230,14 @@ check_eq "it is resumed" "$(take | cut -d' ' -f1)" "$held"
 ctl task redirve
 check "a verb with a typing error" complains "did you mean 'task redrive'"
 
+# ---- the bytes of what waits
+ctl pool set images max_bytes=10
+refused() { [ "$(task_call -d '{"payload":"as long as it may not be"}' "$Q" | field code)" = queue_full ]; }
+wait_for 10 "payloads have a bound" refused
+ctl pool set images max_bytes=0
+accepted() { ! refused; }
+wait_for 10 "without it they have none" accepted
+
 # ---- a node that is away
 ctl status
 check "status has pools and task nodes" says '^task\.0 +up +3 '

@@ -387,6 +387,7 @@ static void check_there(struct world *w, struct mtask *t)
 void model_check(struct world *w, bool all)
 {
     struct model *m = w->model;
+    uint64_t bytes = w->e->store.bytes;
     uint32_t living = 0;
 
     for (unsigned i = 0; i < (all ? m->n : 4) && m->n > 0; i++)
@@ -397,6 +398,12 @@ void model_check(struct world *w, bool all)
         living += w->e->store.n[s];
     if (living + w->e->store.n[TASK_FREE] != w->e->store.n_slots)
         world_broke(w, "slots are not counted right");
+    for (task_slot i = 0; i < w->e->store.n_slots; i++)
+        if (task_at(&w->e->store, i)->state != TASK_FREE &&
+            !task_state_is_final((enum task_state)task_at(&w->e->store, i)->state))
+            bytes -= world_weigh(task_at(&w->e->store, i)->body);
+    if (bytes != 0)
+        world_broke(w, "bytes of payloads are not counted right");
     if (tree_check(&w->e->tree) != NULL)
         world_broke(w, "keys: %s", tree_check(&w->e->tree));
     for (unsigned i = 0; i < m->n;) { /* what has gone is remembered no longer */

@@ -93,10 +93,15 @@ static int read_journal(struct world *w, struct engine *e)
     return 0;
 }
 
+uint32_t world_weigh(uint64_t body)
+{
+    return (uint32_t)(body % 1000);
+}
+
 static void new_engine(struct world *w)
 {
     struct engine_opts o = { .max_tasks = WORLD_TASKS, .max_keys = 200, .seed = { 7 },
-                             .now_ms = w->now.ms };
+                             .now_ms = w->now.ms, .weigh = world_weigh };
 
     w->e = calloc(1, sizeof(*w->e));
     if (w->e == NULL)

@@ -46,6 +46,7 @@ struct world {
 bool world_run(struct world *w, uint64_t seed);
 void world_free(struct world *w);
 /* The first complaint counts. */
+uint32_t world_weigh(uint64_t body); /* some length, for max_bytes */
 void world_broke(struct world *w, const char *fmt, ...) SQ_PRINTF(2, 3);
 
 #endif

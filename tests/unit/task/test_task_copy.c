@@ -74,7 +74,7 @@ static struct rig *rig_new(void)
 
     cr_assert_not_null(r);
     r->b = brig_open_new(1, true);
-    o.bodies = (struct tab_bodies){ put, get, drop, is_old, copy, r->b->b };
+    o.bodies = (struct tab_bodies){ put, get, drop, NULL, is_old, copy, r->b->b };
     r->t = tasktab_new(&o);
     r->now = (struct task_now){ 1000000, 1000000 };
     outbox_init(&r->out);

@@ -86,17 +86,23 @@ static void ok(uint64_t epoch, uint64_t store)
     send(MNG, &(struct msg){ .type = MSG_TASK_OK, .task_ok = { epoch, 1, store } });
 }
 
+static struct task_put_row put_row(struct task_put *one)
+{
+    const struct msg *m;
+
+    send(RTR, &(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, one } });
+    m = answer(next_rid);
+    cr_assert(m != NULL && m->task_put_ans.n == 1);
+    return m->task_put_ans.v[0];
+}
+
 static struct task_put_row put_at(part_no no, uint64_t epoch, const char *queue, const char *body)
 {
     struct task_put one = { .part = no, .epoch = epoch, .queue = queue, .key1 = "", .key2 = "",
                             .name = "", .digest = strlen(body),
                             .body = { (uint32_t)strlen(body), (const uint8_t *)body } };
-    const struct msg *m;
 
-    send(RTR, &(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } });
-    m = answer(next_rid);
-    cr_assert(m != NULL && m->task_put_ans.n == 1);
-    return m->task_put_ans.v[0];
+    return put_row(&one);
 }
 
 /* NULL: it waits. */
@@ -255,6 +261,41 @@ Test(task_table, a_rate_is_of_the_partition_and_its_epoch)
     send(MNG, &(struct msg){ .type = MSG_PART_RATE, .part_rate = { EPOCH, 3, 8, 1000000 } });
     a = take(RTR, "q", 1, 0);
     cr_assert(a != NULL && a->n == 1);
+}
+
+Test(task_table, payloads_have_a_bound_and_what_is_there_already_is_still_known)
+{
+    uint64_t rules[40] = { 0 };
+    struct task_put first = { .part = 3, .epoch = 8, .queue = "q", .key1 = "", .key2 = "",
+                              .name = "first", .body = { 1, (const uint8_t *)"x" } };
+    const struct msg_task_take_ans *a;
+    struct tasktab_counts n;
+    struct task_rules r;
+
+    rules_default(&r);
+    r.max_bytes = 2;
+    memcpy(rules, &r, sizeof(r));
+    ok(EPOCH, 77);
+    send(MNG, &(struct msg){ .type = MSG_PART_OPEN,
+                             .part_open = { EPOCH, 3, 8, "q*", sizeof(r) / 8, rules, 100, false } });
+    turn();
+    first.digest = 1;
+    cr_assert_eq(put_row(&first).code, CODE_DONE);
+    cr_assert_eq(put_at(3, 8, "q", "y").code, CODE_DONE);
+    cr_expect_eq(put_at(3, 8, "q", "z").code, CODE_FULL);
+    cr_expect_eq(put_row(&first).code, CODE_SAME);
+    turn();
+    again();
+    tasktab_up(t, MNG, RPC_MANAGER, "m1", &out);
+    tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
+    ok(EPOCH, 77);
+    cr_expect_eq(put_at(3, 8, "q", "z").code, CODE_FULL, "a replay counts them, too");
+    tasktab_count(t, &n);
+    cr_expect_eq(n.waiting_bytes, 2);
+    a = take(RTR, "q", 1, 0);
+    cr_assert(a != NULL && a->n == 1);
+    cr_assert_eq(settle(SETTLE_ACK, &a->v[0]), CODE_DONE);
+    cr_expect_eq(put_at(3, 8, "q", "z").code, CODE_DONE, "what is over has room for others");
 }
 
 Test(task_table, what_was_somewhere_never_begins_empty)

@@ -12,7 +12,9 @@
 #include "queuemng/ctl/ask.h"
 #include "queuemng/ctl/claim.h"
 #include "queuemng/ctl/confirm.h"
+#include "queuemng/ctl/definitions.h"
 #include "queuemng/ctl/draw.h"
+#include "queuemng/ctl/files.h"
 #include "queuemng/ctl_view/history_view.h"
 #include "queuemng/ctl/keys.h"
 #include "queuemng/ctl/nodes.h"
@@ -94,36 +96,7 @@ static int cmd_task_top(struct ctl *c, int argc, char **argv)
     return each_second(c, ctl_task_queues, argc, argv);
 }
 
-/* ---- queues, tickets ---- */
-
-static int def_write(struct ctl *c, struct ctl_call call, const struct cfg_key *keys, int argc,
-                     char **argv)
-{
-    struct err e = { 0 };
-    json_t *doc = ctl_pairs(argv + 1, (size_t)argc - 1, keys, &e);
-    int rc;
-
-    if (doc == NULL)
-        return ctl_say_err(&e, CTL_USAGE);
-    call.name = argv[0];
-    call.body = doc;
-    rc = ctl_do(c, call, view_pretty);
-    json_decref(doc);
-    return rc;
-}
-
-static int cmd_queue_set(struct ctl *c, int argc, char **argv)
-{
-    return def_write(c, (struct ctl_call){ .method = "PATCH", .path = QUEUE }, queue_def_keys,
-                     argc, argv);
-}
-
-/* Never replaces one: that is `queue set`. */
-static int cmd_queue_add(struct ctl *c, int argc, char **argv)
-{
-    return def_write(c, (struct ctl_call){ .method = "PUT", .path = QUEUE, .if_none_match = "*" },
-                     queue_def_keys, argc, argv);
-}
+/* ---- tickets ---- */
 
 static int cmd_release(struct ctl *c, int argc, char **argv)
 {
@@ -156,65 +129,6 @@ static int cmd_join(struct ctl *c, int argc, char **argv)
     rc = ctl_do(c, call, view_ticket);
     json_decref(body);
     return rc;
-}
-
-/* ---- pools ---- */
-
-static int cmd_pool_set(struct ctl *c, int argc, char **argv)
-{
-    return def_write(c, (struct ctl_call){ .method = "PATCH", .path = POOL }, pool_def_keys, argc,
-                     argv);
-}
-
-static int cmd_pool_add(struct ctl *c, int argc, char **argv)
-{
-    return def_write(c, (struct ctl_call){ .method = "PUT", .path = POOL, .if_none_match = "*" },
-                     pool_def_keys, argc, argv);
-}
-
-/* Without `final` queuemng removes nothing that has tasks to be done. */
-static int delete_final(struct ctl *c, int argc, char **argv, const char *path, const char *final)
-{
-    struct ctl_call call = { .method = "DELETE", .path = path, .name = argv[0] };
-    struct buf what;
-    int rc = CTL_OK;
-
-    if (argc > 1 && strcmp(argv[1], "final") != 0) {
-        fprintf(stderr, "segqctl: after the name only 'final' is allowed\n");
-        return CTL_USAGE;
-    }
-    if (argc > 1) {
-        call.path = final;
-        buf_init(&what);
-        buf_str(&what, "All tasks of its queues, and their results, are gone for good.\n");
-        rc = ctl_sure(c, &what, argv[0]);
-        buf_fini(&what);
-    }
-    return rc == CTL_OK ? ctl_do(c, call, view_done) : rc;
-}
-
-static int cmd_pool_delete(struct ctl *c, int argc, char **argv)
-{
-    return delete_final(c, argc, argv, POOL, POOL "?final=true");
-}
-
-/* ---- endpoints ---- */
-
-static int cmd_endpoint_set(struct ctl *c, int argc, char **argv)
-{
-    return def_write(c, (struct ctl_call){ .method = "PATCH", .path = ENDPT }, endpoint_def_keys,
-                     argc, argv);
-}
-
-static int cmd_endpoint_add(struct ctl *c, int argc, char **argv)
-{
-    return def_write(c, (struct ctl_call){ .method = "PUT", .path = ENDPT, .if_none_match = "*" },
-                     endpoint_def_keys, argc, argv);
-}
-
-static int cmd_endpoint_delete(struct ctl *c, int argc, char **argv)
-{
-    return delete_final(c, argc, argv, ENDPT, ENDPT "?final=true");
 }
 
 /* ---- the table ---- */
@@ -310,6 +224,14 @@ static const struct cmd cmds[] = {
     { "key pause", "QUEUE KEY", 2, 2, "no task of it starts; submissions go on",
       .run = cmd_key_pause },
     { "key resume", "QUEUE KEY", 2, 2, "ends a pause", .run = cmd_key_resume },
+    { "export", "", 0, 0, "all endpoints, pools and queues as YAML, for diff and apply",
+      .run = cmd_export },
+    { "diff", "FILE", 1, 1, "what apply would change; exit 1: something", .run = cmd_diff },
+    { "apply", "FILE [--dry-run]", 1, 1,
+      "makes and changes what FILE says (endpoints, pools, queues); other keys stay",
+      .run = cmd_apply },
+    { "edit", "queue|pool|endpoint NAME", 2, 2, "its definition in $EDITOR; then as apply",
+      .run = cmd_edit },
     { "pause", "QUEUE", 1, 1, "nobody is let in; joins and polls go on",
       SENDS("POST", QUEUE "/pause", view_done) },
     { "resume", "QUEUE", 1, 1, "ends a pause", SENDS("POST", QUEUE "/resume", view_done) },
@@ -442,8 +364,10 @@ static bool takes_options(const struct ctl *c, const struct cmd *d)
 {
     bool claim = d->run == cmd_claim, labels = d->run == cmd_task_list || d->run == cmd_task_cancel_all;
     bool cancels = d->run == cmd_task_cancel || d->run == cmd_task_cancel_all;
+    bool files = d->run == cmd_apply || d->run == cmd_edit;
     const char *name = c->label != NULL && !labels      ? "label"
                        : c->force && !cancels           ? "force"
+                       : c->dry_run && !files           ? "dry-run"
                        : c->task != NULL && !claim      ? "task"
                        : c->task_key != NULL && !claim  ? "task-key"
                        : c->priority != NULL && !claim  ? "priority"
@@ -452,6 +376,38 @@ static bool takes_options(const struct ctl *c, const struct cmd *d)
     if (name != NULL)
         fprintf(stderr, "segqctl: %s does not take --%s\n", d->words, name);
     return name == NULL;
+}
+
+static void put_help(struct buf *b, const struct cmd *d)
+{
+    char left[80];
+
+    snprintf(left, sizeof(left), "%s %s", d->words, d->takes);
+    buf_printf(b, "  %-38s %s\n", left, d->help);
+}
+
+/* Those that begin with these words. */
+int cmd_help_of(int argc, char **argv)
+{
+    struct buf b;
+
+    buf_init(&b);
+    for (size_t i = 0; i < ARRAY_LEN(cmds); i++) {
+        const char *second = strchr(cmds[i].words, ' ');
+        size_t n = second != NULL ? (size_t)(second - cmds[i].words) : strlen(cmds[i].words);
+
+        if (strlen(argv[0]) == n && memcmp(cmds[i].words, argv[0], n) == 0 &&
+            (argc < 2 || second == NULL || strcmp(second + 1, argv[1]) == 0))
+            put_help(&b, &cmds[i]);
+    }
+    if (b.len == 0) {
+        buf_fini(&b);
+        return say_unknown(argc, argv);
+    }
+    buf_str(&b, "segqctl -h lists all commands, and the options\n");
+    ctl_put_out(&b);
+    buf_fini(&b);
+    return CTL_OK;
 }
 
 int cmd_run(struct ctl *c, int argc, char **argv)
@@ -474,10 +430,6 @@ int cmd_run(struct ctl *c, int argc, char **argv)
 
 void cmd_help(struct buf *b)
 {
-    for (size_t i = 0; i < ARRAY_LEN(cmds); i++) {
-        char left[80];
-
-        snprintf(left, sizeof(left), "%s %s", cmds[i].words, cmds[i].takes);
-        buf_printf(b, "  %-38s %s\n", left, cmds[i].help);
-    }
+    for (size_t i = 0; i < ARRAY_LEN(cmds); i++)
+        put_help(b, &cmds[i]);
 }

@@ -9,5 +9,7 @@
 /* argv[0] is the command's name. */
 int cmd_run(struct ctl *c, int argc, char **argv);
 void cmd_help(struct buf *b); /* the list of them */
+/* Of one, or of those with this first word; argc >= 1. It prints. */
+int cmd_help_of(int argc, char **argv);
 
 #endif

@@ -27,6 +27,7 @@ struct ctl {
     unsigned ttl_s;                       /* of a claim */
     const char *label; /* of tasks: those that have it; NULL = any, or none */
     bool force;        /* cancels also what runs */
+    bool dry_run;                 /* only says what it would change */
     bool json;                    /* print answers as they came */
     bool all;                     /* status: leave nothing out */
     bool yes;                     /* do not ask before what cannot be undone */

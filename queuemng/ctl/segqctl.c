@@ -40,6 +40,7 @@ enum {
     OPT_PRIORITY,
     OPT_TTL,
     OPT_TIMEOUT,
+    OPT_DRY_RUN,
     OPT_FORCE
 };
 
@@ -62,6 +63,7 @@ static const struct option options[] = {
     { "ttl", required_argument, NULL, OPT_TTL },
     { "json", no_argument, NULL, OPT_JSON },
     { "all", no_argument, NULL, OPT_ALL },
+    { "dry-run", no_argument, NULL, OPT_DRY_RUN },
     { "force", no_argument, NULL, OPT_FORCE },
     { "yes", no_argument, NULL, OPT_YES },
     { "timeout", required_argument, NULL, OPT_TIMEOUT },
@@ -103,11 +105,16 @@ static int help(void)
         "  --ttl S           claim, move-ticket: it is good for this long (default 300 seconds)\n"
         "  --all             status: every queue, every segment; task list: all pages\n"
         "  --force           task cancel, cancel-all: also what runs; who has it may have done it\n"
+        "  --dry-run         apply, edit: say what would change, and change nothing\n"
         "  --yes             do not ask for confirmation, where a command takes places or tasks away\n"
         "  --json            the answer as JSON, unchanged\n"
         "  --timeout S       wait this long for an answer (default 5 seconds)\n"
         "  -h, --help        this\n"
         "  -V, --version\n"
+        "\nhelp COMMAND, or COMMAND --help, shows one of them. In place of options, if they are not "
+        "given:\n"
+        "SEGQ_DIR, SEGQ_ADMIN and SEGQ_ROUTER (blanks between addresses), SEGQ_TOKEN_FILE; "
+        "SEGQ_OPERATOR is your\nname in the log of changes\n"
         "\nexit: 0 done, 1 the cluster refused or does not answer, 2 wrong usage\n");
     if (!b.failed)
         ctl_put_out(&b);
@@ -201,6 +208,8 @@ static bool option_set(struct ctl *c, struct given *g, int opt)
         return c->yes = true;
     case OPT_FORCE:
         return c->force = true;
+    case OPT_DRY_RUN:
+        return c->dry_run = true;
     case OPT_TTL:
         return seconds_set(&c->ttl_s, "ttl", 86400, optarg);
     case OPT_TIMEOUT:
@@ -230,12 +239,27 @@ static int bad_option(int opt, char **argv)
     return CTL_USAGE;
 }
 
-/* Addresses and tokens given on their own go before the folder's. */
+static const char *from_env(const char *name)
+{
+    const char *v = getenv(name);
+
+    return v != NULL && *v != '\0' ? v : NULL;
+}
+
+/* Options go before the environment, and addresses and tokens given on their own before the
+ * folder's. */
 static int where(struct ctl *c, const struct given *g, struct err *e)
 {
-    const char *dir = g->dir;
-    int rc = g->token_file != NULL ? where_token_file(c, g->token_file, e) : 0;
+    bool none = g->dir == NULL && c->admins.n == 0 && c->routers.n == 0;
+    const char *dir = none ? from_env("SEGQ_DIR") : g->dir;
+    const char *token = g->token_file == NULL && g->dir == NULL ? from_env("SEGQ_TOKEN_FILE")
+                                                                : g->token_file;
+    int rc = token != NULL ? where_token_file(c, token, e) : 0;
 
+    if (rc == 0 && none)
+        rc = where_add_all(&c->admins, from_env("SEGQ_ADMIN"), e);
+    if (rc == 0 && none)
+        rc = where_add_all(&c->routers, from_env("SEGQ_ROUTER"), e);
     if (rc == 0 && g->key_file != NULL)
         rc = where_key_file(c, g->key_file, e);
     if (dir == NULL && c->admins.n == 0 && c->routers.n == 0 &&
@@ -255,6 +279,12 @@ static int run(struct ctl *c, int argc, char **argv)
             return bad_option(opt, argv);
         if (!option_set(c, &g, opt))
             return CTL_USAGE;
+    }
+    if (optind < argc && (g.help || strcmp(argv[optind], "help") == 0)) {
+        optind += strcmp(argv[optind], "help") == 0;
+        if (optind < argc)
+            return cmd_help_of(argc - optind, argv + optind);
+        g.help = true;
     }
     if (g.help)
         return help();

@@ -41,6 +41,18 @@ int where_add(struct urls *list, const char *url, struct err *e)
     return 0;
 }
 
+int where_add_all(struct urls *list, const char *urls, struct err *e)
+{
+    char *copy = urls != NULL ? strdup(urls) : NULL, *rest = NULL;
+    int rc = urls == NULL || copy != NULL ? 0 : err_set(e, SQ_ENOMEM, "out of memory");
+
+    for (char *url = copy != NULL ? strtok_r(copy, " ", &rest) : NULL; rc == 0 && url != NULL;
+         url = strtok_r(NULL, " ", &rest))
+        rc = where_add(list, url, e);
+    free(copy);
+    return rc;
+}
+
 /* A token goes into a header line: printable, without blanks. */
 static int token_take(struct ctl *c, const char *s, size_t n, const char *from,
                       struct err *e)

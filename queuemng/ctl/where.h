@@ -7,6 +7,8 @@
 #include "queuemng/ctl/ctl.h"
 
 SQ_CHECK int where_add(struct urls *list, const char *url, struct err *e);
+/* Several, with blanks between them; NULL: none. */
+SQ_CHECK int where_add_all(struct urls *list, const char *urls, struct err *e);
 SQ_CHECK int where_token_file(struct ctl *c, const char *file, struct err *e); /* once */
 SQ_CHECK int where_key_file(struct ctl *c, const char *file, struct err *e); /* likewise */
 /* What was not given before, from DIR/cluster.json. */

@@ -19,6 +19,7 @@ line_js() { exec timeout 600 node "$root/tests/e2e/line.js" "$@"; }
 leave_c() { timeout 600 "$DIR/leave-c" "$@" >"$DIR/leave.said"; }
 leave_js() { timeout 600 node "$root/tests/e2e/leave.js" "$@"; }
 start() { # c|js NAME arguments...: in the background, pid in $L
+    rm -f "$DIR/$2.pass" "$DIR/$2.said" # said() must not see what an earlier one of this name said
     (cd "$DIR" && "line_$1" "${@:3}") >"$DIR/$2.pass" 2>"$DIR/$2.said" &
     L=$!
     helpers+=("$L")

@@ -218,6 +218,43 @@ check "audit: how many" exits 2 'is not a number' audit x
 happened() { ctl events && says 'event=drain|event=release_by_hand queue=login n=7'; }
 check "events" happened
 
+# ---- definitions in files ----
+check "a new queue, for files" runs_well queue add filed state=paused idle.game=1m
+ctl export && cp "$DIR/out" "$DIR/all.yaml"
+check "export has it" grep -qx '  - name: "filed"' "$DIR/all.yaml"
+check "diff with it: nothing" runs_well diff "$DIR/all.yaml"
+check "  and it says so" says '^nothing would change$'
+printf 'queues:\n  - name: filed\n    idle: { game: 60s, mobile: 4m }\n  - name: newer\n    state: paused\n' >"$DIR/some.yaml"
+ctl diff "$DIR/some.yaml"
+check_eq "diff with another one: 1" $? 1
+check_eq "  what would change: 60s is 1m" "$(cat "$DIR/out")" "queue filed: idle.mobile: 2m -> 4m
+queue newer: is new
+queue newer: state: paused"
+check "apply --dry-run" runs_well apply "$DIR/some.yaml" --dry-run
+check_eq "  changes nothing" "$(kept filed idle.mobile)" 2m
+sed 's/paused/pausd/' "$DIR/some.yaml" >"$DIR/bad.yaml"
+check "apply of what is wrong: file, line, key" exits 2 'bad.yaml:5: state: pausd' apply "$DIR/bad.yaml"
+check_eq "  changes nothing before it, either" "$(kept filed idle.mobile)" 2m
+printf 'nodes: []\n' >"$DIR/bad.yaml"
+check "apply of another kind" exits 2 "bad.yaml:1: 'nodes' is not" apply "$DIR/bad.yaml"
+check "apply" runs_well apply "$DIR/some.yaml"
+check_eq "  changes what it says" "$(kept filed idle.mobile)" 4m
+check_eq "  and makes what is new" "$(kept newer state)" paused
+check "apply again" runs_well apply "$DIR/some.yaml"
+check "  has nothing to do" says '^nothing to change$'
+edit() { # what the editor does: a sed expression
+    printf 'sed -i "%s" "$1"\n' "$1" >"$DIR/editor"
+    TMPDIR=$DIR EDITOR="sh $DIR/editor" ctl edit queue filed
+}
+check "edit" edit 's/^rollout: .*/rollout: 7/'
+check_eq "  changes it" "$(kept filed rollout)" 7
+check "  and leaves no file" eval '! ls "$DIR"/segqctl-* 2>/dev/null'
+edit 's/^rollout: .*/rollout: 700/'
+check_eq "edit to what is wrong: 2" $? 2
+check "  says where" complains 'segqctl-.*: rollout: 700'
+check "  and keeps the text" eval 'grep -qx "rollout: 700" "$DIR"/segqctl-*'
+for q in filed newer; do ctl queue delete $q final --yes; done
+
 # ---- nodes ----
 check "drain" runs_well drain segment.0
 draining() { ctl status && says '^segment\.0 +up,draining +0 '; }
@@ -264,6 +301,11 @@ check_eq "no token: 2" "$(code_of --admin "$A" status)" 2
 check "  and it says so" complains 'no admin token is given'
 check_eq "no address: 2" "$(code_of --token-file "$token" status)" 2
 check "  and it says so" complains 'no address of queuemng is given'
+from_env() { SEGQ_ADMIN=$A SEGQ_TOKEN_FILE=$token SEGQ_ROUTER="http://127.0.0.1:1 $R" alone "$@"; }
+check "the environment says where: a manager" from_env queue list
+check "  a router" from_env join login
+check "  a folder" eval 'SEGQ_DIR=$C alone queue list'
+check_eq "  options go first" "$(from_env --admin http://127.0.0.1:1 --token-file "$token" queue list; echo $?)" 1
 check_eq "not a URL: 2" "$(code_of --admin ftp://x --token-file "$token" status)" 2
 check_eq "no command: 2" "$(code_of)" 2
 check "unknown command" exits 2 "no command 'dance'" dance
@@ -275,9 +317,18 @@ for word in --bogus -x -xy; do
 done
 check "an option without its value" exits 2 '^segqctl: --timeout wants a value$' status --timeout
 check_eq "-h: 0" "$(code_of -h)" 0
+for words in "help rate" "rate --help" "help queue set"; do
+    # shellcheck disable=SC2086
+    check_eq "$words: 0" "$(code_of $words)" 0
+    check_eq "  that command alone" "$(wc -l <"$DIR/out")" 2
+done
+check_eq "help of a first word" "$(code_of help queue; grep -c '^  queue ' "$DIR/out")" "0
+6"
+check "help of nothing that is" exits 2 "no command 'dance'" help dance
+ctl -h
 missing=
 for word in status watch 'queue list' 'queue show' 'queue set' 'queue add' 'queue delete' 'queue restore' forget pause \
-    resume open close flush release rate tiers max message audit events drain undrain join poll leave passthrough reject draw why move-ticket claim --dir --admin --token-file \
+    resume open close flush release rate tiers max message audit events drain undrain join poll leave passthrough reject draw why move-ticket claim export diff apply edit --dry-run --dir --admin --token-file \
     --router --client --subject --claim --key --kid --lane --replaces --ttl --json --all --yes --timeout; do
     says "^ +$word " || missing="$missing $word"
 done

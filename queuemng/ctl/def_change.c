@@ -1,0 +1,232 @@
+/* def_change.c: see the header. Values are compared as the tables read them: 60s is 1m. */
+#include "queuemng/ctl/def_change.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "queuemng/ctl_view/text.h"
+#include "queuemng/policy/endpoint_def.h"
+#include "queuemng/policy/pool_def.h"
+#include "queuemng/policy/queue_def.h"
+
+static int endpoint_check(const void *def, struct err *e)
+{
+    return endpoint_def_check(def, e);
+}
+
+static int pool_check(const void *def, struct err *e)
+{
+    return pool_def_check(def, e);
+}
+
+static int queue_check(const void *def, struct err *e)
+{
+    return queue_def_check(def, e);
+}
+
+const struct def_kind def_kinds[] = {
+    { "endpoint", "endpoints", "/v1/admin/endpoints", "/v1/admin/endpoints/*", "name",
+      endpoint_def_keys, sizeof(struct endpoint_def), endpoint_check },
+    { "pool", "pools", "/v1/admin/pools", "/v1/admin/pools/*", "match", pool_def_keys,
+      sizeof(struct pool_def), pool_check },
+    { "queue", "queues", "/v1/admin/queues", "/v1/admin/queues/*", "name", queue_def_keys,
+      sizeof(struct queue_def), queue_check },
+    { 0 },
+};
+
+const struct def_kind *def_kind_of(const char *word)
+{
+    for (const struct def_kind *k = def_kinds; k->word != NULL; k++)
+        if (strcmp(k->word, word) == 0 || strcmp(k->words, word) == 0)
+            return k;
+    return NULL;
+}
+
+/* An answer into a struct of the kind; NULL: no memory, or it is none. Keys of another release
+ * are passed over. */
+static void *bound(const struct def_kind *kind, const json_t *now, struct err *e)
+{
+    char *text = json_dumps(now, JSON_COMPACT);
+    void *def = calloc(1, kind->size);
+    struct cfg_node *doc = NULL;
+    int rc = text != NULL && def != NULL ? cfg_parse_json(&doc, text, strlen(text), e)
+                                         : err_set(e, SQ_ENOMEM, "out of memory");
+
+    if (rc == 0)
+        rc = cfg_bind_stored(def, kind->size, kind->keys, doc, "the answer", e);
+    cfg_node_free(doc);
+    free(text);
+    if (rc == 0)
+        return def;
+    free(def);
+    return NULL;
+}
+
+static void def_free(const struct def_kind *kind, void *def)
+{
+    if (def != NULL)
+        cfg_clear(def, kind->keys);
+    free(def);
+}
+
+static json_t *as_json(const struct def_kind *kind, const void *def)
+{
+    json_t *doc = NULL;
+    struct buf b;
+
+    buf_init(&b);
+    cfg_dump_json(&b, def, kind->keys);
+    if (!b.failed)
+        doc = json_loadb((const char *)b.data, b.len, 0, NULL);
+    buf_fini(&b);
+    return doc;
+}
+
+/* The keys whose values differ; of a new definition those that the file has. */
+static json_t *differing(const json_t *was, json_t *will, const struct cfg_node *def)
+{
+    json_t *keys = json_object(), *v;
+    const char *k;
+
+    json_object_foreach(will, k, v)
+        if (was == NULL ? cfg_node_get(def, k) != NULL : !json_equal(json_object_get(was, k), v))
+            (void)json_object_set(keys, k, v);
+    return keys;
+}
+
+static int plan(struct def_change *ch, void *was, const struct cfg_node *def, const char *file,
+                struct err *e)
+{
+    const struct def_kind *k = ch->kind;
+    void *will = calloc(1, k->size);
+    json_t *then = NULL;
+    int rc = will == NULL  ? err_set(e, SQ_ENOMEM, "out of memory")
+             : was != NULL ? cfg_copy(will, k->size, k->keys, was)
+                           : 0;
+
+    if (rc == 0)
+        rc = was != NULL ? cfg_patch(will, k->size, k->keys, def, file, e)
+                         : cfg_bind(will, k->size, k->keys, def, file, e);
+    if (rc == 0 && k->check(will, e) < 0)
+        rc = err_wrap(e, "%s:%d", file, def->line);
+    if (rc == 0 && (then = as_json(k, will)) == NULL)
+        rc = err_set(e, SQ_ENOMEM, "out of memory");
+    if (rc == 0) {
+        ch->was = was != NULL ? as_json(k, was) : NULL;
+        ch->keys = differing(ch->was, then, def);
+    }
+    json_decref(then);
+    def_free(k, will);
+    return rc;
+}
+
+int def_plan(struct def_change *ch, const struct def_kind *kind, const json_t *now,
+             const struct cfg_node *def, const char *file, struct err *e)
+{
+    const struct cfg_node *name = cfg_node_get(def, kind->name);
+    void *was = NULL;
+    int rc;
+
+    *ch = (struct def_change){ .kind = kind };
+    if (name == NULL || name->kind != CFG_NODE_SCALAR)
+        return err_set(e, SQ_EINVAL, "%s:%d: a %s needs the key %s", file, def->line, kind->word,
+                       kind->name);
+    if (now != NULL && (was = bound(kind, now, e)) == NULL)
+        return e->code;
+    ch->version = json_integer_value(json_object_get(now, "version"));
+    ch->name = strdup(name->text);
+    rc = ch->name != NULL ? plan(ch, was, def, file, e) : err_set(e, SQ_ENOMEM, "out of memory");
+    def_free(kind, was);
+    if (rc < 0)
+        def_change_fini(ch);
+    return rc;
+}
+
+void def_change_fini(struct def_change *ch)
+{
+    free(ch->name);
+    json_decref(ch->was);
+    json_decref(ch->keys);
+    *ch = (struct def_change){ 0 };
+}
+
+/* ---- as text ---- */
+
+static void put_value(struct buf *b, const json_t *v)
+{
+    char *text = json_is_string(v) ? NULL : json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
+
+    if (json_is_string(v) && *json_string_value(v) == '\0')
+        buf_str(b, "\"\"");
+    else
+        ctl_clean(b, json_is_string(v) ? json_string_value(v) : text != NULL ? text : "?");
+    free(text);
+}
+
+static void put_change(struct buf *b, const struct def_change *ch, const char *key,
+                       const json_t *was, const json_t *will)
+{
+    buf_printf(b, "%s ", ch->kind->word);
+    ctl_clean(b, ch->name);
+    buf_printf(b, ": %s: ", key);
+    if (ch->was != NULL) {
+        put_value(b, was);
+        buf_str(b, " -> ");
+    }
+    put_value(b, will);
+    buf_byte(b, '\n');
+}
+
+void def_change_text(struct buf *b, const struct def_change *ch)
+{
+    const char *k, *sub;
+    json_t *v, *w;
+
+    if (ch->was == NULL) {
+        buf_printf(b, "%s ", ch->kind->word);
+        ctl_clean(b, ch->name);
+        buf_str(b, ": is new\n");
+    }
+    json_object_foreach(ch->keys, k, v) {
+        const json_t *was = json_object_get(ch->was, k);
+        char key[160];
+
+        if (ch->was == NULL && strcmp(k, ch->kind->name) == 0)
+            continue;
+        if (!json_is_object(v) || !json_is_object(was)) {
+            put_change(b, ch, k, was, v);
+            continue;
+        }
+        json_object_foreach(v, sub, w) {
+            snprintf(key, sizeof(key), "%s.%s", k, sub);
+            if (!json_equal(json_object_get(was, sub), w))
+                put_change(b, ch, key, json_object_get(was, sub), w);
+        }
+    }
+}
+
+int def_yaml(struct buf *b, const struct def_kind *kind, const json_t *now, bool item,
+             struct err *e)
+{
+    void *def = bound(kind, now, e);
+    struct buf text;
+
+    if (def == NULL)
+        return e->code;
+    buf_init(&text);
+    cfg_dump_yaml(&text, def, kind->keys);
+    def_free(kind, def);
+    if (!item)
+        buf_append(b, text.data, text.len);
+    for (size_t i = 0; item && i < text.len;) {
+        const uint8_t *end = memchr(text.data + i, '\n', text.len - i);
+        size_t n = (end != NULL ? (size_t)(end - text.data) + 1 : text.len) - i;
+
+        buf_str(b, i == 0 ? "  - " : "    ");
+        buf_append(b, text.data + i, n);
+        i += n;
+    }
+    b->failed |= text.failed;
+    buf_fini(&text);
+    return b->failed ? err_set(e, SQ_ENOMEM, "out of memory") : 0;
+}

@@ -1,0 +1,47 @@
+/* def_change.h: definitions as files have them: a list of maps for each kind (`queues:`, `pools:`,
+ * `endpoints:`, as in queuemng.yaml), and what such a map would change. Pure.
+ * A key that a file does not have stays as it is. */
+#ifndef SEGQ_CTL_DEF_CHANGE_H
+#define SEGQ_CTL_DEF_CHANGE_H
+
+#include <jansson.h>
+
+#include "common/base/buf.h"
+#include "common/base/err.h"
+#include "common/config/cfg.h"
+
+struct def_kind {
+    const char *word, *words; /* "queue"; "queues", the key of their list in files and answers */
+    const char *all, *one;    /* paths of the admin API; `*` stands for the name */
+    const char *name;         /* the key that has the name */
+    const struct cfg_key *keys;
+    size_t size;
+    int (*check)(const void *def, struct err *e);
+};
+
+/* In the order in which they are made: pools name endpoints. Ended by word == NULL. */
+extern const struct def_kind def_kinds[];
+const struct def_kind *def_kind_of(const char *word); /* or NULL */
+
+struct def_change {
+    const struct def_kind *kind;
+    char *name;           /* owned */
+    json_t *was;          /* the whole definition; NULL: it is a new one; owned */
+    json_t *keys;         /* keys that get another value, whole lists and maps; owned */
+    json_int_t version;   /* of what was looked at */
+};
+
+/* What the map `def` of a file makes of the definition `now` (an answer; NULL: there is none).
+ * Errors name file, line and key. 0; ch->keys may be empty. */
+SQ_CHECK int def_plan(struct def_change *ch, const struct def_kind *kind, const json_t *now,
+                      const struct cfg_node *def, const char *file, struct err *e);
+void def_change_fini(struct def_change *ch);
+
+/* A line for each value: "queue login: idle.game: 1m -> 3m"; of a new one without the old. */
+void def_change_text(struct buf *b, const struct def_change *ch);
+
+/* An answer as YAML: a map; with item: as an entry of a list, two blanks further in. */
+SQ_CHECK int def_yaml(struct buf *b, const struct def_kind *kind, const json_t *now, bool item,
+                      struct err *e);
+
+#endif

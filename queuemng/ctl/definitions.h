@@ -1,0 +1,16 @@
+/* definitions.h: queues, pools, endpoints: made, changed and deleted by KEY=VALUE words. */
+#ifndef SEGQ_CTL_DEFINITIONS_H
+#define SEGQ_CTL_DEFINITIONS_H
+
+#include "queuemng/ctl/ctl.h"
+
+int cmd_queue_set(struct ctl *c, int argc, char **argv);
+int cmd_queue_add(struct ctl *c, int argc, char **argv);
+int cmd_pool_set(struct ctl *c, int argc, char **argv);
+int cmd_pool_add(struct ctl *c, int argc, char **argv);
+int cmd_pool_delete(struct ctl *c, int argc, char **argv);
+int cmd_endpoint_set(struct ctl *c, int argc, char **argv);
+int cmd_endpoint_add(struct ctl *c, int argc, char **argv);
+int cmd_endpoint_delete(struct ctl *c, int argc, char **argv);
+
+#endif

@@ -1,0 +1,333 @@
+/* files.c: see the header. All of a file is read, asked for and checked before anything of it is
+ * changed; then each definition is written only if nobody has changed it since it was asked for. */
+#include "queuemng/ctl/files.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "queuemng/ctl/ask.h"
+#include "queuemng/ctl/def_change.h"
+
+struct plan {
+    struct def_change *v; /* owned */
+    size_t n, changes;    /* changes: of these, how many change something */
+};
+
+static void plan_fini(struct plan *p)
+{
+    while (p->n > 0)
+        def_change_fini(&p->v[--p->n]);
+    free(p->v);
+    *p = (struct plan){ 0 };
+}
+
+/* NULL and CTL_OK: there is none of this name. */
+static json_t *definition_of(struct ctl *c, const struct def_kind *kind, const char *name, int *rc)
+{
+    struct ctl_answer a = { 0 };
+    json_t *doc = NULL;
+
+    *rc = ctl_ask(c, (struct ctl_call){ .method = "GET", .path = kind->one, .name = name }, &a);
+    if (*rc == CTL_OK && a.status == 200)
+        doc = json_loadb((const char *)a.body.data, a.body.len, 0, NULL);
+    if (*rc == CTL_OK && a.status != 404 && doc == NULL) {
+        (void)ctl_say_answer(c, &a, NULL);
+        *rc = CTL_REFUSED; /* also an answer that is no JSON */
+    }
+    buf_fini(&a.body);
+    return doc;
+}
+
+static int plan_add(struct plan *p, struct ctl *c, const struct def_kind *kind,
+                    const struct cfg_node *def, const char *file)
+{
+    const struct cfg_node *name = cfg_node_get(def, kind->name);
+    struct def_change *v = realloc(p->v, (p->n + 1) * sizeof(*v));
+    struct err e = { 0 };
+    json_t *now = NULL;
+    int rc = CTL_OK;
+
+    if (v == NULL)
+        return ctl_say_err(&(struct err){ .text = "out of memory" }, CTL_REFUSED);
+    p->v = v;
+    if (name != NULL && name->kind == CFG_NODE_SCALAR)
+        now = definition_of(c, kind, name->text, &rc);
+    if (rc == CTL_OK && def_plan(&v[p->n], kind, now, def, file, &e) < 0)
+        rc = ctl_say_err(&e, CTL_USAGE);
+    else if (rc == CTL_OK) {
+        p->changes += v[p->n].was == NULL || json_object_size(v[p->n].keys) > 0;
+        p->n++;
+    }
+    json_decref(now);
+    return rc;
+}
+
+static int plan_list(struct plan *p, struct ctl *c, const struct def_kind *kind,
+                     const struct cfg_node *list, const char *file)
+{
+    struct err e = { 0 };
+    int rc = CTL_OK;
+
+    if (list->kind != CFG_NODE_LIST) {
+        (void)err_set(&e, SQ_EINVAL, "%s:%d: %s is a list", file, list->line, kind->words);
+        return ctl_say_err(&e, CTL_USAGE);
+    }
+    for (size_t i = 0; rc == CTL_OK && i < list->n_kids; i++)
+        rc = plan_add(p, c, kind, list->kid[i], file);
+    return rc;
+}
+
+/* Of a file's kinds, in our order. */
+static int plan_file(struct plan *p, struct ctl *c, const char *file)
+{
+    struct cfg_node *doc = NULL;
+    struct err e = { 0 };
+    int rc = CTL_OK;
+
+    if (cfg_parse_file(&doc, file, &e) < 0)
+        return ctl_say_err(&e, CTL_USAGE);
+    for (size_t i = 0; rc == CTL_OK && i < doc->n_kids; i++)
+        if (doc->kid[i]->key == NULL || def_kind_of(doc->kid[i]->key) == NULL ||
+            strcmp(def_kind_of(doc->kid[i]->key)->words, doc->kid[i]->key) != 0) {
+            (void)err_set(&e, SQ_EINVAL, "%s:%d: '%.60s' is not endpoints, pools or queues", file,
+                          doc->kid[i]->line, doc->kid[i]->key != NULL ? doc->kid[i]->key : "");
+            rc = ctl_say_err(&e, CTL_USAGE);
+        }
+    for (const struct def_kind *k = def_kinds; rc == CTL_OK && k->word != NULL; k++) {
+        const struct cfg_node *list = cfg_node_get(doc, k->words);
+
+        if (list != NULL)
+            rc = plan_list(p, c, k, list, file);
+    }
+    cfg_node_free(doc);
+    return rc;
+}
+
+static void plan_show(const struct plan *p)
+{
+    struct buf b;
+
+    buf_init(&b);
+    for (size_t i = 0; i < p->n; i++)
+        def_change_text(&b, &p->v[i]);
+    if (p->changes == 0)
+        buf_str(&b, "nothing would change\n");
+    ctl_put_out(&b);
+    buf_fini(&b);
+}
+
+static int change_send(struct ctl *c, const struct def_change *ch)
+{
+    struct ctl_call call = { .method = ch->was != NULL ? "PATCH" : "PUT", .path = ch->kind->one,
+                             .name = ch->name, .body = ch->keys };
+    struct ctl_answer a = { 0 };
+    char tag[40];
+    struct buf b;
+    int rc;
+
+    snprintf(tag, sizeof(tag), "\"%" JSON_INTEGER_FORMAT "\"", ch->version);
+    if (ch->was == NULL)
+        call.if_none_match = "*";
+    else if (ch->version != 0)
+        call.if_match = tag;
+    rc = ctl_ask(c, call, &a);
+    if (rc == CTL_OK && a.status >= 300)
+        rc = ctl_say_answer(c, &a, NULL);
+    buf_fini(&a.body);
+    buf_init(&b);
+    def_change_text(&b, ch);
+    if (rc == CTL_OK)
+        ctl_put_out(&b);
+    buf_fini(&b);
+    return rc;
+}
+
+static int plan_carry_out(struct ctl *c, const struct plan *p)
+{
+    size_t done = 0;
+    int rc = CTL_OK;
+
+    for (size_t i = 0; rc == CTL_OK && i < p->n; i++)
+        if (p->v[i].was == NULL || json_object_size(p->v[i].keys) > 0) {
+            rc = change_send(c, &p->v[i]);
+            done += rc == CTL_OK;
+        }
+    if (rc != CTL_OK)
+        fprintf(stderr, "segqctl: %zu of %zu were changed\n", done, p->changes);
+    else if (done == 0)
+        puts("nothing to change");
+    return rc;
+}
+
+int cmd_diff(struct ctl *c, int argc, char **argv)
+{
+    struct plan p = { 0 };
+    int rc = plan_file(&p, c, argv[0]);
+
+    (void)argc;
+    if (rc == CTL_OK) {
+        plan_show(&p);
+        rc = p.changes > 0 ? CTL_REFUSED : CTL_OK;
+    }
+    plan_fini(&p);
+    return rc;
+}
+
+int cmd_apply(struct ctl *c, int argc, char **argv)
+{
+    struct plan p = { 0 };
+    int rc = plan_file(&p, c, argv[0]);
+
+    (void)argc;
+    if (rc == CTL_OK && c->dry_run)
+        plan_show(&p);
+    else if (rc == CTL_OK)
+        rc = plan_carry_out(c, &p);
+    plan_fini(&p);
+    return rc;
+}
+
+/* ---- export ---- */
+
+static int export_kind(struct ctl *c, const struct def_kind *kind, struct buf *b)
+{
+    int rc;
+    json_t *doc = ctl_get(c, kind->all, NULL, &rc), *list = json_object_get(doc, kind->words), *x;
+    struct err e = { 0 };
+    size_t i;
+
+    if (rc == CTL_OK && json_array_size(list) > 0)
+        buf_printf(b, "%s:\n", kind->words);
+    json_array_foreach(list, i, x) {
+        const char *name = json_string_value(json_object_get(x, kind->name));
+        json_t *def = rc == CTL_OK && name != NULL ? definition_of(c, kind, name, &rc) : NULL;
+
+        if (def != NULL && def_yaml(b, kind, def, true, &e) < 0)
+            rc = ctl_say_err(&e, CTL_REFUSED);
+        json_decref(def);
+    }
+    json_decref(doc);
+    return rc;
+}
+
+int cmd_export(struct ctl *c, int argc, char **argv)
+{
+    struct buf b;
+    int rc = CTL_OK;
+
+    (void)argc;
+    (void)argv;
+    buf_init(&b);
+    for (const struct def_kind *k = def_kinds; rc == CTL_OK && k->word != NULL; k++)
+        rc = export_kind(c, k, &b);
+    if (rc == CTL_OK)
+        ctl_put_out(&b);
+    buf_fini(&b);
+    return rc;
+}
+
+/* ---- edit ---- */
+
+static int say_errno(const char *what)
+{
+    fprintf(stderr, "segqctl: %s: %s\n", what, strerror(errno));
+    return CTL_REFUSED;
+}
+
+/* A file that only we may read, with this text; its name goes into `file`. */
+static int draft(char *file, size_t cap, const struct buf *text)
+{
+    const char *dir = getenv("TMPDIR");
+    ssize_t n;
+    int fd;
+
+    snprintf(file, cap, "%s/segqctl-XXXXXX", dir != NULL && *dir == '/' ? dir : "/tmp");
+    fd = mkstemp(file);
+    if (fd < 0)
+        return say_errno(file);
+    n = write(fd, text->data, text->len);
+    if (close(fd) < 0 || n != (ssize_t)text->len)
+        return say_errno(file);
+    return CTL_OK;
+}
+
+static int editor_run(const char *file)
+{
+    static const char run[] = "exec ${VISUAL:-${EDITOR:-vi}} \"$1\"";
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        execl("/bin/sh", "sh", "-c", run, "sh", file, (char *)NULL);
+        _exit(127);
+    }
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (pid < 0)
+        return say_errno("fork");
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return CTL_OK;
+    fputs("segqctl: the editor failed; nothing was changed\n", stderr);
+    return CTL_REFUSED;
+}
+
+static int edited(struct ctl *c, const struct def_kind *kind, const char *name, const char *file)
+{
+    struct cfg_node *doc = NULL;
+    const struct cfg_node *now;
+    struct plan p = { 0 };
+    struct err e = { 0 };
+    int rc = cfg_parse_file(&doc, file, &e) < 0 ? ctl_say_err(&e, CTL_USAGE) : CTL_OK;
+
+    now = rc == CTL_OK ? cfg_node_get(doc, kind->name) : NULL;
+    if (rc == CTL_OK && (now == NULL || now->kind != CFG_NODE_SCALAR || strcmp(now->text, name) != 0)) {
+        (void)err_set(&e, SQ_EINVAL, "%s: the %s of a %s stays as it is ('%.80s')", file, kind->name,
+                      kind->word, name);
+        rc = ctl_say_err(&e, CTL_USAGE);
+    }
+    if (rc == CTL_OK)
+        rc = plan_add(&p, c, kind, doc, file);
+    if (rc == CTL_OK && c->dry_run)
+        plan_show(&p);
+    else if (rc == CTL_OK)
+        rc = plan_carry_out(c, &p);
+    plan_fini(&p);
+    cfg_node_free(doc);
+    return rc;
+}
+
+int cmd_edit(struct ctl *c, int argc, char **argv)
+{
+    const struct def_kind *kind = def_kind_of(argv[0]);
+    char file[512];
+    struct err e = { 0 };
+    struct buf text;
+    json_t *now;
+    int rc;
+
+    (void)argc;
+    if (kind == NULL) {
+        fprintf(stderr, "segqctl: '%.60s' is not endpoint, pool or queue\n", argv[0]);
+        return CTL_USAGE;
+    }
+    now = ctl_get(c, kind->one, argv[1], &rc);
+    if (now == NULL)
+        return rc;
+    buf_init(&text);
+    rc = def_yaml(&text, kind, now, false, &e) < 0 ? ctl_say_err(&e, CTL_REFUSED)
+                                                   : draft(file, sizeof(file), &text);
+    json_decref(now);
+    buf_fini(&text);
+    if (rc != CTL_OK)
+        return rc;
+    rc = editor_run(file);
+    if (rc != CTL_OK || (rc = edited(c, kind, argv[1], file)) == CTL_OK)
+        unlink(file);
+    else
+        fprintf(stderr, "segqctl: your text is kept in %s\n", file);
+    return rc;
+}

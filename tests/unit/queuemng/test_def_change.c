@@ -1,0 +1,109 @@
+/* test_def_change.c: what a definition in a file changes, as text and as a request. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "queuemng/ctl/def_change.h"
+
+static struct def_change ch;
+static struct err e;
+
+static json_t *js(const char *s)
+{
+    json_t *j = json_loads(s, 0, NULL);
+
+    cr_assert_not_null(j, "%s", s);
+    return j;
+}
+
+static int planned(const char *kind, const char *now, const char *yaml)
+{
+    struct cfg_node *doc = NULL;
+    json_t *j = now != NULL ? js(now) : NULL;
+    int rc;
+
+    e = (struct err){ 0 };
+    cr_assert_eq(cfg_parse_yaml(&doc, yaml, strlen(yaml), "f.yaml", &e), 0, "%s", e.text);
+    rc = def_plan(&ch, def_kind_of(kind), j, doc, "f.yaml", &e);
+    cfg_node_free(doc);
+    json_decref(j);
+    return rc;
+}
+
+static void says(const char *want)
+{
+    struct buf b;
+
+    buf_init(&b);
+    def_change_text(&b, &ch);
+    buf_byte(&b, 0);
+    cr_expect_str_eq((char *)b.data, want);
+    buf_fini(&b);
+    def_change_fini(&ch);
+}
+
+Test(def_change, values_are_compared_as_they_are_read)
+{
+    cr_assert_eq(planned("queue", "{\"name\":\"q\",\"claim\":\"1m\",\"version\":7}",
+                         "name: q\nclaim: 60s\n"), 0, "%s", e.text);
+    cr_expect_eq(json_object_size(ch.keys), 0);
+    cr_expect_eq(ch.version, 7);
+    says("");
+}
+
+Test(def_change, keys_that_the_file_does_not_have_stay)
+{
+    json_t *want = js("{\"idle\":{\"game\":\"1m\",\"mobile\":\"9m\",\"browser\":\"3m\"}}");
+
+    cr_assert_eq(planned("queue", "{\"name\":\"q\",\"claim\":\"30s\"}",
+                         "name: q\nidle:\n  mobile: 9m\n"), 0, "%s", e.text);
+    cr_expect(json_equal(ch.keys, want));
+    says("queue q: idle.mobile: 2m -> 9m\n");
+    json_decref(want);
+}
+
+Test(def_change, a_new_one_has_what_the_file_says)
+{
+    cr_assert_eq(planned("endpoint", NULL, "name: gen\nurl: https://gen.example\npaused: true\n"),
+                 0, "%s", e.text);
+    cr_expect_null(ch.was);
+    says("endpoint gen: is new\nendpoint gen: url: https://gen.example\n"
+         "endpoint gen: paused: true\n");
+}
+
+Test(def_change, members_of_a_newer_release_are_passed_over)
+{
+    cr_assert_eq(planned("pool", "{\"match\":\"a\",\"shiny\":[1]}", "match: a\npaused: true\n"), 0,
+                 "%s", e.text);
+    says("pool a: paused: false -> true\n");
+}
+
+Test(def_change, errors_name_file_line_and_key)
+{
+    cr_expect_eq(planned("queue", NULL, "state: open\n"), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "f.yaml:1: a queue needs the key name");
+    cr_expect_eq(planned("queue", NULL, "name: q\nrelase: 5\n"), SQ_EINVAL);
+    cr_expect_not_null(strstr(e.text, "f.yaml:2: relase"), "%s", e.text);
+    cr_expect_eq(planned("queue", "{\"name\":\"q\"}", "name: q\nlanes: [{name: a}, {name: a}]\n"),
+                 SQ_EINVAL);
+    cr_expect_not_null(strstr(e.text, "f.yaml:1: "), "%s", e.text);
+    cr_expect_null(ch.keys);
+}
+
+Test(def_change, yaml_reads_back_as_no_change)
+{
+    const struct def_kind *k = def_kind_of("queues");
+    json_t *now = js("{\"name\":\"q\",\"message\":\"a: \\\"b\\\"\\nc\",\"lanes\":[{\"name\":\"v\"},"
+                     "{\"name\":\"default\"}]}");
+    struct buf b;
+    char *text = json_dumps(now, 0);
+
+    buf_init(&b);
+    cr_assert_eq(def_yaml(&b, k, now, false, &e), 0, "%s", e.text);
+    buf_byte(&b, 0);
+    cr_assert_eq(planned("queue", text, (char *)b.data), 0, "%s", e.text);
+    says("");
+    free(text);
+    json_decref(now);
+    buf_fini(&b);
+}

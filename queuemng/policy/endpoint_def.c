@@ -19,8 +19,8 @@ static const struct cfg_key breaker_keys[] = {
 
 static const struct cfg_key sign_keys[] = {
     { "secret_file", CFG_STR, offsetof(struct endpoint_sign, secret_file), "", 0, ENDPOINT_FILE_MAX,
-      true, "file of each task node with the keys that sign calls (Standard Webhooks), one a line; "
-      "\"\" = none", 0, 0, 0 },
+      true, "file of each task node with the keys that sign calls (Standard Webhooks), one a line, "
+      "read again when it changes; \"\" = none", 0, 0, 0 },
     { 0 },
 };
 

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/base/log.h"
@@ -274,6 +275,14 @@ static void tell_breaker(struct endpoint *ep, bool probe, enum breaker_end how, 
     }
 }
 
+static void set_why(struct going_call *g, const struct call_answer *a)
+{
+    if (a->fault != CALL_NONE)
+        snprintf(g->why, sizeof(g->why), "%s: %s", call_fault_word(a->fault), a->why);
+    else
+        copy_text(g->why, sizeof(g->why), call_class_word(g->verdict.class));
+}
+
 void calls_answered(struct going_call *g, const struct call_answer *a, msec_t now, int64_t wall_ms)
 {
     struct endpoint *ep = g->endpoint;
@@ -281,8 +290,8 @@ void calls_answered(struct going_call *g, const struct call_answer *a, msec_t no
 
     assert(g->step == CALL_SENT);
     g->step = CALL_ENDED;
-    g->fault = a->fault;
     *v = verdict_of(a, wall_ms);
+    set_why(g, a);
     v->status = (uint32_t)a->status;
     v->spared |= v->kind == VERDICT_RETRY && g->probe;
     if (v->kind == VERDICT_RETRY)
@@ -302,6 +311,7 @@ void calls_refuse(struct going_call *g)
     g->step = CALL_ENDED;
     g->probe = false;
     g->verdict = (struct verdict){ .kind = VERDICT_DEAD, .class = CLASS_NO_CALL };
+    copy_text(g->why, sizeof(g->why), call_class_word(CLASS_NO_CALL));
     g->endpoint->n.of_class[CLASS_NO_CALL]++;
 }
 

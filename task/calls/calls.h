@@ -56,6 +56,8 @@ struct endpoint {
     char unusable[ENDPOINT_WHY_MAX + 1]; /* why it could not; "" */
 };
 
+#define CALL_WHY_MAX 128 /* with a 0 */
+
 enum call_step {
     CALL_TAKEN, /* its START is not written yet */
     CALL_SENT,
@@ -76,7 +78,7 @@ struct going_call {
     int64_t due_ms; /* Unix ms: when it began to wait */
     char queue[TASK_NAME_MAX + 1];
     struct verdict verdict; /* ENDED */
-    enum call_fault fault;  /* ENDED: why there was no answer */
+    char why[CALL_WHY_MAX]; /* ENDED: how, in words: "tls: ...", "server_error" */
     struct buf result;      /* ENDED: in the form that is kept (reply.h) */
     struct caller *sender;  /* of the sender, as is what follows */
     void *target, *sending;

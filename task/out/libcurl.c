@@ -11,6 +11,8 @@
 #include "task/out/out_call.h"
 #include "task/out/heard.h"
 
+#define CA_AGE_S 10L /* then a new file of authorities counts */
+
 static struct out *out_of(const struct out_call *c)
 {
     return c->target->out;
@@ -262,6 +264,7 @@ static void set_rules(struct out_call *c)
                      c->target->url.tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)r->connect_ms);
     curl_easy_setopt(e, CURLOPT_MAXLIFETIME_CONN, OUT_AGE_MAX_MS / 1000L);
+    curl_easy_setopt(e, CURLOPT_CA_CACHE_TIMEOUT, CA_AGE_S);
     curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 1L);
     curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 2L);
     set_authorities(e, r->ca_file);

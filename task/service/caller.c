@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/base/log.h"
 #include "common/base/text.h"
@@ -24,6 +25,8 @@ struct caller_target { /* of an endpoint, under one serial */
     bool sign, retired;
     uint32_t uses; /* calls on their way */
     struct sign_keys keys;
+    struct stat read; /* of the file, when they were read */
+    char bad[ENDPOINT_WHY_MAX + 1]; /* why newer ones were not; "" */
 };
 
 static void target_free(struct caller_target *t)
@@ -53,12 +56,13 @@ static void target_retire(struct endpoint *ep)
     target_leave(t);
 }
 
-static int read_keys(struct sign_keys *k, const char *path, struct err *e)
+/* *read: the file that it was. */
+static int read_keys(struct sign_keys *k, const char *path, struct stat *read, struct err *e)
 {
     char text[KEYS_FILE_MAX];
     FILE *f = fopen(path, "re");
     size_t n = f != NULL ? fread(text, 1, sizeof(text), f) : 0;
-    bool failed = f == NULL || ferror(f) != 0;
+    bool failed = f == NULL || ferror(f) != 0 || fstat(fileno(f), read) < 0;
     unsigned line = 0;
     const char *why = failed ? NULL : sign_keys_read(k, text, n, &line);
 
@@ -89,7 +93,7 @@ static int target_new(struct caller *c, struct endpoint *ep, struct err *e)
 
     ep->target = t;
     if (rc == 0 && d->secret_file[0] != 0)
-        rc = read_keys(&t->keys, d->secret_file, e);
+        rc = read_keys(&t->keys, d->secret_file, &t->read, e);
     if (rc == 0)
         rc = out_target_new(&t->out, c->out, &r, e);
     if (rc < 0)
@@ -99,6 +103,31 @@ static int target_new(struct caller *c, struct endpoint *ep, struct err *e)
     return rc;
 }
 
+/* The file has changed: its keys sign from now on. One that is none, since it is half written or
+ * wrong, changes nothing, and is said once for each reason. */
+static void read_keys_again(struct endpoint *ep)
+{
+    struct caller_target *t = ep->target;
+    struct sign_keys keys;
+    struct stat now;
+    struct err e = { 0 };
+
+    if (stat(ep->def.secret_file, &now) == 0 && now.st_ino == t->read.st_ino &&
+        now.st_size == t->read.st_size && now.st_mtim.tv_sec == t->read.st_mtim.tv_sec &&
+        now.st_mtim.tv_nsec == t->read.st_mtim.tv_nsec)
+        return;
+    if (read_keys(&keys, ep->def.secret_file, &now, &e) == 0) {
+        t->keys = keys;
+        t->read = now;
+        log_info("event=endpoint_keys_changed endpoint=%s keys=%u", ep->name, keys.n);
+    } else if (strcmp(t->bad, e.text) != 0) {
+        log_error("event=endpoint_keys_bad endpoint=%s why=%s do=\"mend the file; the keys of before sign "
+                  "until then\"", ep->name, log_q(e.text, strlen(e.text)));
+    }
+    copy_text(t->bad, sizeof(t->bad), e.text);
+    sodium_memzero(&keys, sizeof(keys));
+}
+
 /* One that cannot be used is said once for each reason, and tried again; no call begins. */
 static void come_into_force(struct caller *c, struct endpoint *ep)
 {
@@ -106,11 +135,16 @@ static void come_into_force(struct caller *c, struct endpoint *ep)
     msec_t now = task_service_now(c->s).ms;
     struct err e = { 0 };
 
-    if (known && (ep->usable || ep->def.serial == 0 || now < ep->again))
+    if (known && (ep->def.serial == 0 || now < ep->again))
         return;
+    ep->again = now + AGAIN_MS;
+    if (known && ep->usable) {
+        if (ep->def.secret_file[0] != 0)
+            read_keys_again(ep);
+        return;
+    }
     target_retire(ep);
     ep->target_serial = ep->def.serial;
-    ep->again = now + AGAIN_MS;
     ep->usable = ep->def.serial != 0 && target_new(c, ep, &e) == 0;
     if (e.text[0] != 0 && strcmp(ep->unusable, e.text) != 0)
         log_error("event=endpoint_unusable endpoint=%s why=%s do=\"change its definition, or the file\"",

@@ -32,7 +32,7 @@ void caller_self(void *ctx, const struct msg *m, uint64_t rid);
 void caller_forget_taken(struct caller *c);
 /* At the end of a turn: calls whose tasks were cancelled by force in it are closed. */
 void caller_cut(struct caller *c);
-/* New definitions come into force; what could not be settled is tried again. */
+/* New definitions come into force, and changed files of keys; what could not be settled is tried again. */
 void caller_tick(struct caller *c);
 void caller_metrics(const struct caller *c, struct buf *b);
 

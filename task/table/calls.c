@@ -193,11 +193,10 @@ static int settle(struct tasktab *t, struct part *p, const struct going_call *g)
 {
     const struct verdict *v = &g->verdict;
     const struct bytes_of kept = { (uint32_t)g->result.len, g->result.data };
-    const char *why = g->fault != CALL_NONE ? call_fault_word(g->fault) : call_class_word(v->class);
     struct call_failed f = {
         v->delay_ms, v->least_ms, v->spared, v->kind == VERDICT_DEAD,
         { .end = v->status != 0 ? ATTEMPT_STATUS : ATTEMPT_UNANSWERED, .number = v->status,
-          .reason = why, .reason_len = (uint32_t)strlen(why) }, 0,
+          .reason = g->why, .reason_len = (uint32_t)strlen(g->why) }, 0,
     };
 
     return v->kind == VERDICT_DONE ? tasktab_keep_done(t, p, g->no, g->lease, &kept)

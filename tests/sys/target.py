@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""target.py PORT LOG: an HTTP target for stories. Each request becomes a line of LOG (JSON: method,
+"""target.py PORT LOG [ADDRESS]: an HTTP target for stories. Each request becomes a line of LOG (JSON: method,
 path, headers with small letters, body in base64, moment). What it answers, the path says:
   /echo...        200, the request's body, its own Content-Type
   /status/N       N, "status N"; /status/N?times=K: K times so, then 200
@@ -60,4 +60,4 @@ class Target(http.server.BaseHTTPRequestHandler):
         pass
 
 
-http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Target).serve_forever()
+http.server.ThreadingHTTPServer((sys.argv[3] if len(sys.argv) > 3 else "127.0.0.1", int(sys.argv[1])), Target).serve_forever()

@@ -84,6 +84,22 @@ MESSAGE(task_change, TaskChange, NULL, NUM(part), NUM(epoch), IN(verb, 0, CHANGE
 MESSAGE(task_change_ans, TaskChangeAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES - 1),
         NUM(maybe_executed))
 
+MESSAGE(task_schedule, TaskSchedule, NULL, NUM(part), NUM(epoch), IN(verb, 0, SCHEDULE_NVERBS - 1),
+        NAME(queue), NAME(name), TEXT(cron, CRON_TEXT_MAX), IN(every_ms, 0, RECUR_EVERY_MAX),
+        TEXT(zone, ZONE_NAME_MAX), IN(jitter_ms, 0, DELAY_MAX_MS),
+        IN(overlap, 0, OVERLAP_NKINDS - 1), IN(catch_up, 0, CATCH_UP_NKINDS - 1),
+        IN(catch_up_max, 0, RECUR_MAKE_UP), IN(from_ms, 0, RECUR_AT_MAX),
+        IN(until_ms, 0, RECUR_AT_MAX), NUM(paused), PLAIN(text, SCHEDULE_TEXT_MAX),
+        MSG(put, task_put_one))
+
+PART(schedule_row, struct schedule_row, ScheduleRow, NULL, NAME(name),
+     NUMS(next_ms, n_next, next_ms, SCHEDULE_NEXT_MAX), NUM(last_ms),
+     IN(outcome, 0, TICK_NOUTCOMES - 1), NUM(fired_ms), NUM(no), IN(state, 0, TASK_NSTATES - 1),
+     PLAIN(text, SCHEDULE_TEXT_MAX), TEXT(why, SCHEDULE_WHY_MAX))
+
+MESSAGE(task_schedule_ans, TaskScheduleAns, NULL, CODE, NUM(fresh), TEXT(why, SCHEDULE_WHY_MAX),
+        MSGS(v, n, v, schedule_row, 0, SCHEDULES_MAX))
+
 /* ---- task_manager.proto ------------------------------------------------------------------ */
 
 MESSAGE(task_reg, TaskReg, NULL, TEXT(addr, ADDR_MAX), TEXT(admin, ADDR_MAX), NUM(epoch_seen),

@@ -129,6 +129,8 @@ enum msg_ways {
     X(TASK_SETTLE_ANS, 107, task_settle_ans, T2R)                                        \
     X(TASK_CHANGE, 108, task_change, R2T) /* cancel, order, when, read, ... */           \
     X(TASK_CHANGE_ANS, 109, task_change_ans, T2R)                                        \
+    X(TASK_SCHEDULE, 128, task_schedule, R2T) /* put, looked at, deleted */              \
+    X(TASK_SCHEDULE_ANS, 129, task_schedule_ans, T2R)                                    \
     X(TASK_MAP, 110, task_map, M2R)      /* pools, their partitions, who has them */
 
 /* Orders to task nodes, and what these report. The first member is the manager's epoch. */

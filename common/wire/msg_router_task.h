@@ -5,6 +5,7 @@
 #ifndef SEGQ_MSG_ROUTER_TASK_H
 #define SEGQ_MSG_ROUTER_TASK_H
 
+#include "common/recur/recur.h"
 #include "common/task/attempt.h"
 #include "common/task/own.h"
 #include "common/task/patch.h"
@@ -205,6 +206,60 @@ struct msg_task_change_ans {
     task_no no;
     uint8_t state; /* enum task_state, after it */
     bool maybe_executed; /* task_maybe_executed() */
+};
+
+enum schedule_verb {
+    SCHEDULE_PUT,    /* this is its definition now */
+    SCHEDULE_GET,
+    SCHEDULE_LIST,   /* those of the queue */
+    SCHEDULE_DELETE,
+    SCHEDULE_NVERBS
+};
+
+#define SCHEDULES_MAX      1000         /* of a partition */
+#define SCHEDULE_NAME_MAX  64
+#define SCHEDULE_BODY_MAX  (16u << 10)  /* of a payload, or a call */
+#define SCHEDULE_TEXT_MAX  (20u << 10)  /* of a definition */
+#define SCHEDULE_NEXT_MAX  5
+#define SCHEDULE_WHY_MAX   200
+
+struct msg_task_schedule {
+    part_no part;
+    uint64_t epoch;
+    uint8_t verb;             /* enum schedule_verb */
+    const char *queue, *name; /* LIST: no name */
+    /* PUT: */
+    const char *cron;         /* "": each every_ms */
+    int64_t every_ms;
+    const char *zone;         /* of cron; "": UTC */
+    int64_t jitter_ms;
+    uint8_t overlap, catch_up; /* enum overlap, enum catch_up */
+    uint32_t catch_up_max;     /* CATCH_UP_ALL */
+    int64_t from_ms, until_ms; /* Unix ms; 0: no bound */
+    bool paused;
+    struct bytes_of text; /* JSON: as its caller wrote it */
+    struct task_put put;  /* each of its tasks; without names and moments */
+};
+
+struct schedule_row {
+    const char *name;
+    uint32_t n_next;
+    int64_t *next_ms;  /* Unix ms: ticks to come */
+    int64_t last_ms;   /* the newest tick that was dealt with, or the definition's own moment */
+    uint8_t outcome;   /* enum tick_outcome: what came of it */
+    int64_t fired_ms;  /* the tick of the newest task; 0: there is none */
+    task_no no;        /* that one, */
+    uint8_t state;     /* enum task_state; 0: it has gone */
+    struct bytes_of text; /* of a GET */
+    const char *why;      /* why it has no ticks here; "": it may have some */
+};
+
+struct msg_task_schedule_ans {
+    uint8_t code; /* DONE; SAME: nothing has changed; UNKNOWN, FULL, INVALID, STALE, BUSY */
+    bool fresh;   /* of a PUT: there was none of this name */
+    const char *why; /* INVALID: a sentence */
+    uint32_t n;
+    struct schedule_row *v;
 };
 
 #endif

@@ -220,6 +220,8 @@ void api_route(const struct http_req *q, struct api_req *out)
                                    .allow = "GET, HEAD, DELETE" }; /* by its own token */
     else if (BEGINS(&p, "/compat/v1/"))
         *out = (struct api_req) { .call = API_COMPAT, .arg = p };
+    else if (BEGINS(&p, "/v1/schedules/"))
+        *out = (struct api_req) { .call = API_SCHEDULES, .arg = p };
     else if (IS(p, "/v1/verify"))
         only_read(q, out, API_VERIFY);
     else if (IS(p, "/v1/session"))

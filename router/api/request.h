@@ -21,6 +21,7 @@ enum api_call {
     API_TASKS, /* /v1/queues/{queue}/tasks..., router/tasks/path.h */
     API_TASK,  /* /v1/tasks/... */
     API_PERMIT, API_PERMIT_ONE, /* some of these two: router/calls/permit.h */
+    API_SCHEDULES, /* /v1/schedules/{queue}/..., likewise */
     API_CALL,  /* /v1/call/{endpoint}/... */
     API_COMPAT, /* /compat/v1/..., router/compat: one of the others, in other words */
     API_HEALTH,
@@ -42,7 +43,7 @@ struct api_req {
 /* One about tasks. */
 static inline bool api_is_of_tasks(enum api_call c)
 {
-    return c == API_TASKS || c == API_TASK || c == API_CALL;
+    return c == API_TASKS || c == API_TASK || c == API_SCHEDULES || c == API_CALL;
 }
 
 /* Exact, after one decoding (in place): no dots, no doubled slashes, no case games. */

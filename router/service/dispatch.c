@@ -48,7 +48,7 @@ static const uint8_t budget_of[] = {
     [API_FORM] = LIMIT_NKINDS,       [API_UNFORM] = LIMIT_POLL,
     [API_TASKS] = LIMIT_NKINDS,      [API_TASK] = LIMIT_NKINDS, /* tasking/request.c */
     [API_PERMIT] = LIMIT_JOIN,       [API_PERMIT_ONE] = LIMIT_POLL,
-    [API_CALL] = LIMIT_NKINDS,
+    [API_CALL] = LIMIT_NKINDS,       [API_SCHEDULES] = LIMIT_NKINDS,
     [API_START] = LIMIT_POLL,        [API_HEALTH] = LIMIT_NKINDS,
     [API_READY] = LIMIT_NKINDS,      [API_BAD_METHOD] = LIMIT_BAD,
     [API_BAD_PATH] = LIMIT_BAD,      [API_NO_PATH] = LIMIT_BAD,
@@ -119,6 +119,7 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
         return true;
     case API_TASKS:
     case API_TASK:
+    case API_SCHEDULES:
     case API_CALL:
         task_request(r->tasking, req, q, a, servers);
         return true;

@@ -56,6 +56,10 @@ static void name_part(struct ask *a, const struct task_way *w)
         a->take.epoch = w->epoch;
         a->take.wait_ms = wait_left(a->call, a->take.wait_ms);
         break;
+    case ASK_SCHEDULE:
+        a->schedule.part = w->part;
+        a->schedule.epoch = w->epoch;
+        break;
     default:
         assert(a->kind == ASK_CHANGE);
         a->change.part = w->part;
@@ -67,8 +71,10 @@ static void name_part(struct ask *a, const struct task_way *w)
 static bool is_other_kind(const struct ask *a, const struct task_way *w)
 {
     bool calls = w->endpoint[0] != '\0';
+    bool makes = a->kind == ASK_PUT ||
+                 (a->kind == ASK_SCHEDULE && a->schedule.verb == SCHEDULE_PUT);
 
-    return (a->kind == ASK_PUT && a->is_call != calls) || (a->kind == ASK_TAKE && calls);
+    return (makes && a->is_call != calls) || (a->kind == ASK_TAKE && calls);
 }
 
 static void ask_begin(struct ask *a, const struct task_way *w)
@@ -120,6 +126,8 @@ static int keep(struct ask *a, const struct msg *m, uint32_t i)
         return m->task_get_ans.code;
     case ASK_TAKE:
         return m->task_take_ans.code;
+    case ASK_SCHEDULE:
+        return m->task_schedule_ans.code;
     default:
         assert(a->kind == ASK_CHANGE);
         a->no = m->task_change_ans.no;

@@ -15,7 +15,7 @@ struct task_id { /* what a task's token says; 0: there is none */
     task_no no;
 };
 
-enum ask_kind { ASK_PUT, ASK_SETTLE, ASK_GET, ASK_TAKE, ASK_CHANGE, ASK_NKINDS };
+enum ask_kind { ASK_PUT, ASK_SETTLE, ASK_GET, ASK_TAKE, ASK_CHANGE, ASK_SCHEDULE, ASK_NKINDS };
 
 struct task_call;
 
@@ -27,7 +27,7 @@ struct ask { /* one row */
     uint8_t kind;             /* enum ask_kind */
     bool repeats;             /* it may be asked again, whatever has become of it */
     bool answered;
-    bool is_call;             /* PUT: the body is a call form */
+    bool is_call;             /* PUT, SCHEDULE: the body is a call form */
     int16_t code;             /* enum task_code, or one of answer.h */
     struct slice queue;       /* its way is this queue's; n 0: its partition's */
     part_no part;             /* of a task's token; or of the way that it went */
@@ -39,6 +39,7 @@ struct ask { /* one row */
         struct msg_task_get get;
         struct msg_task_take take;
         struct msg_task_change change;
+        struct msg_task_schedule schedule;
     };
     task_no no; /* of the answer, as far as its rows are kept */
     uint8_t state;

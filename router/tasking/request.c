@@ -10,6 +10,7 @@
 #include "common/task/queue_name.h"
 #include "common/ticket/task_token.h"
 #include "router/tasking/one.h"
+#include "router/tasking/schedule.h"
 #include "router/tasking/submit.h"
 #include "router/tasking/work.h"
 
@@ -20,6 +21,8 @@ static const uint8_t needs[] = {
     [TASK_LOOK] = 0,            [TASK_RESULT] = 0,         [TASK_CANCEL] = 0,
     [TASK_PATCH] = MAY_SUBMIT,  [TASK_ACK] = MAY_TAKE,     [TASK_NACK] = MAY_TAKE,
     [TASK_EXTEND] = MAY_TAKE,   [TASK_CALL] = MAY_SUBMIT,
+    [TASK_PUT_SCHEDULE] = MAY_SUBMIT,    [TASK_GET_SCHEDULE] = MAY_READ,
+    [TASK_DELETE_SCHEDULE] = MAY_SUBMIT, [TASK_LIST_SCHEDULES] = MAY_READ,
 };
 
 /* A header of ours, so that Authorization may be for the target. False: there is none. */
@@ -147,6 +150,14 @@ static void start(struct tasking *t, struct httpd_req *req, const struct http_re
     case TASK_EXTEND:
         work_one(t, req, q, p->op, &id);
         break;
+    case TASK_PUT_SCHEDULE:
+        schedule_put(t, req, q, p);
+        break;
+    case TASK_GET_SCHEDULE:
+    case TASK_DELETE_SCHEDULE:
+    case TASK_LIST_SCHEDULES:
+        schedule_ask(t, req, p);
+        break;
     case TASK_LOOK:
     case TASK_RESULT:
     case TASK_NAMED:
@@ -185,6 +196,8 @@ static void read_path(const struct tasking *t, struct task_path *p, const struct
         task_path_queue(p, q->method, a->arg);
     } else if (a->call == API_TASK) {
         task_path_task(p, q->method, a->arg);
+    } else if (a->call == API_SCHEDULES) {
+        task_path_schedule(p, q->method, a->arg);
     } else {
         task_path_call(p, a->arg, q->query);
         if (p->op == TASK_CALL)

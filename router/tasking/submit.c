@@ -10,15 +10,8 @@
 #include "router/state/pass_time.h"
 #include "router/tasking/ask.h"
 #include "router/tasking/rows.h"
-#include "router/tasks/callback.h"
 #include "router/tasks/conditions.h"
 #include "router/tasks/task_claim.h"
-
-#define ROW_MEMBERS                                                                          \
-    (CALL_MEMBERS | WITH(PAYLOAD) | WITH(KEY) | WITH(DELAY) | WITH(AT) | WITH(PRIORITY) |    \
-     WITH(ORDER) | WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(TTL) | WITH(MAX_ATTEMPTS) |     \
-     WITH(RETRY) | WITH(LABELS) | WITH(RESULT) | WITH(UNIQUE))
-#define ROW_ROOM 8 /* ends of a row's texts */
 
 /* What "another payload" means: every router must say the same, in every release. */
 static uint64_t digest_of(const void *p, size_t n)
@@ -46,35 +39,29 @@ static uint64_t digest_of_call(struct slice form)
 }
 
 /* "tenant7/user42" as two texts; "" for what is not there. */
-static void put_key(struct ask *a, struct slice key)
+static void put_key(struct task_call *c, struct task_put *put, struct slice key)
 {
-    char *text = call_text(a->call, key), *slash = strchr(text, '/');
+    char *text = call_text(c, key), *slash = strchr(text, '/');
 
-    a->put.key1 = text;
-    a->put.key2 = "";
+    put->key1 = text;
+    put->key2 = "";
     if (slash != NULL) {
         *slash = '\0';
-        a->put.key2 = slash + 1;
+        put->key2 = slash + 1;
     }
 }
 
-/* The row as it is asked: with its payload, or with the form of its call. */
-static void put_row(struct ask *a, const struct task_body *b, struct slice bytes)
+struct task_put submit_row(struct task_call *c, const struct task_body *b, struct slice bytes,
+                           bool named)
 {
-    struct task_call *c = a->call;
     struct slice payload = call_bytes(c, bytes), idem = call_bytes(c, b->idempotency_key);
     struct slice unique = call_bytes(c, b->unique.key);
-
-    a->kind = ASK_PUT;
-    a->queue = c->queue;
-    a->repeats = b->name.n > 0 || idem.n > 0;
-    a->is_call = bytes.p != b->payload.p;
-    a->put = (struct task_put){
+    struct task_put put = {
         .queue = c->queue.p,
         .name = call_text(c, b->name),
         .key = { (uint32_t)idem.n, (const uint8_t *)idem.p },
-        .digest = !a->repeats ? 0 : a->is_call ? digest_of_call(payload)
-                                             : digest_of(payload.p, payload.n),
+        .digest = !named ? 0 : bytes.p != b->payload.p ? digest_of_call(payload)
+                                                       : digest_of(payload.p, payload.n),
         .priority = (uint8_t)b->priority,
         .order = b->order,
         .delay_ms = b->delay,
@@ -85,7 +72,19 @@ static void put_row(struct ask *a, const struct task_body *b, struct slice bytes
         .unique_while = (uint8_t)b->unique.lasts,
         .on_conflict = (uint8_t)b->unique.on_conflict,
     };
-    put_key(a, b->key);
+
+    put_key(c, &put, b->key);
+    return put;
+}
+
+/* The row as it is asked. */
+static void put_row(struct ask *a, const struct task_body *b, struct slice bytes)
+{
+    a->kind = ASK_PUT;
+    a->queue = a->call->queue;
+    a->repeats = b->name.n > 0 || b->idempotency_key.n > 0;
+    a->is_call = bytes.p != b->payload.p;
+    a->put = submit_row(a->call, b, bytes, a->repeats);
 }
 
 /* NULL: what it carries is of its queue's kind; else a sentence of ours. */
@@ -115,9 +114,7 @@ static const char *size_wrong(const struct tasking *t, const struct task_way *w,
     return n > TASK_BODY_MAX ? "the call is too large" : NULL;
 }
 
-/* *bytes: what the task carries: its payload, or the form of its call, in t->form. NULL: it may be
- * asked; else a sentence, which may be e's. w: of the queue; NULL: none is known. */
-static const char *unfit(struct tasking *t, const struct task_way *w, const struct task_body *b,
+const char *submit_unfit(struct tasking *t, const struct task_way *w, const struct task_body *b,
                          struct slice *bytes, enum api_problem *p, struct body_error *e)
 {
     const char *why = kind_wrong(w, b);
@@ -243,7 +240,7 @@ static void ask_one(struct tasking *t, struct httpd_req *req, const struct task_
                     struct slice queue, const struct task_body *b, struct slice bytes, size_t room,
                     msec_t wait_ms, bool passes_on)
 {
-    struct task_call *c = call_new(t, req, 1, room + queue.n + ROW_ROOM, 0, submitted);
+    struct task_call *c = call_new(t, req, 1, room + queue.n + SUBMIT_ROOM, 0, submitted);
 
     if (c == NULL)
         return;
@@ -265,7 +262,7 @@ static void submit(struct tasking *t, struct httpd_req *req, const struct http_r
     struct slice bytes;
     enum api_problem p;
     struct body_error e;
-    const char *why = unfit(t, w, b, &bytes, &p, &e);
+    const char *why = submit_unfit(t, w, b, &bytes, &p, &e);
 
     if (why != NULL)
         router_problem(t->r, req, p, why);
@@ -303,7 +300,7 @@ void submit_start(struct tasking *t, struct httpd_req *req, const struct http_re
 {
     struct task_body b;
 
-    if (read_one(t, req, q, ROW_MEMBERS, &b))
+    if (read_one(t, req, q, SUBMIT_MEMBERS, &b))
         submit(t, req, q, queue, &b);
 }
 
@@ -316,7 +313,7 @@ bool submit_by_claim(struct tasking *t, struct httpd_req *req, const struct http
     const char *why;
     int rc;
 
-    if (!read_one(t, req, q, (ROW_MEMBERS & ~CALL_MEMBERS) | WITH(CLAIM), &b))
+    if (!read_one(t, req, q, (SUBMIT_MEMBERS & ~CALL_MEMBERS) | WITH(CLAIM), &b))
         return true;
     if ((b.has & WITH(CLAIM)) == 0)
         return false;
@@ -372,11 +369,11 @@ static void read_row(struct ask *a, struct slice text)
     struct body_error e;
     const char *why;
 
-    if (!task_body_whole(&b, text, ROW_MEMBERS, &e)) {
+    if (!task_body_whole(&b, text, SUBMIT_MEMBERS, &e)) {
         row_refuse(a, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
         return;
     }
-    why = unfit(c->t, c->way, &b, &bytes, &p, &e);
+    why = submit_unfit(c->t, c->way, &b, &bytes, &p, &e);
     if (why != NULL)
         row_refuse(a, p, why);
     else

@@ -82,6 +82,10 @@ static void fill(struct tasking *t, const struct sent *s, struct msg *m)
         m->type = MSG_TASK_TAKE;
         m->task_take = a->take;
         break;
+    case ASK_SCHEDULE:
+        m->type = MSG_TASK_SCHEDULE;
+        m->task_schedule = a->schedule;
+        break;
     default:
         assert(s->kind == ASK_CHANGE);
         m->type = MSG_TASK_CHANGE;
@@ -159,6 +163,8 @@ static bool fits(const struct sent *s, const struct msg *m)
         return s->kind == ASK_GET;
     case MSG_TASK_TAKE_ANS:
         return s->kind == ASK_TAKE;
+    case MSG_TASK_SCHEDULE_ANS:
+        return s->kind == ASK_SCHEDULE;
     default:
         return m->type == MSG_TASK_CHANGE_ANS && s->kind == ASK_CHANGE;
     }

@@ -97,8 +97,7 @@ static bool read_key(const struct rule *m, struct json_scan *s, void *to)
     return read_visible(m, s, to) && task_key_ok(*v);
 }
 
-/* One of the words: its number. */
-static bool read_word(struct json_scan *s, const char *const *words, int64_t n, int64_t *to)
+bool task_read_word(struct json_scan *s, const char *const *words, int64_t n, int64_t *to)
 {
     struct slice t;
 
@@ -118,7 +117,7 @@ static bool read_verb(const struct rule *m, struct json_scan *s, void *to)
     static const char *const words[TASK_NVERBS] = { "ack", "nack", "extend" };
 
     (void)m;
-    return read_word(s, words, TASK_NVERBS, to);
+    return task_read_word(s, words, TASK_NVERBS, to);
 }
 
 /* ---- numbers ---- */
@@ -213,6 +212,36 @@ static bool read_span(const struct rule *m, struct json_scan *s, void *to)
     return false;
 }
 
+/* ---- for other bodies ---- */
+
+bool task_read_text(struct json_scan *s, size_t most, struct slice *to)
+{
+    const struct rule m = { .least = 1, .most = (int64_t)most };
+
+    return read_visible(&m, s, to);
+}
+
+bool task_read_span(struct json_scan *s, int64_t least, int64_t most, int64_t *ms)
+{
+    const struct rule m = { .least = least, .most = most };
+
+    return read_span(&m, s, ms);
+}
+
+bool task_read_moment(struct json_scan *s, int64_t most, int64_t *ms)
+{
+    const struct rule m = { .least = 1, .most = most };
+
+    return read_moment(&m, s, ms);
+}
+
+bool task_read_whole(struct json_scan *s, int64_t least, int64_t most, int64_t *v)
+{
+    const struct rule m = { .least = least, .most = most };
+
+    return read_whole(&m, s, v);
+}
+
 /* ---- what a task has of its own ---- */
 
 /* An object of numbers, each at most once. */
@@ -275,9 +304,9 @@ static bool read_unique(const struct rule *m, struct json_scan *s, void *to)
         is_while = is_named(name, "while") && u->lasts < 0;
         is_conflict = is_named(name, "on_conflict") && u->on_conflict < 0;
         if (good && is_while) {
-            good = read_word(s, lasts, UNIQUE_NWHILES, &u->lasts);
+            good = task_read_word(s, lasts, UNIQUE_NWHILES, &u->lasts);
         } else if (good && is_conflict) {
-            good = read_word(s, conflicts, UNIQUE_NCONFLICTS, &u->on_conflict);
+            good = task_read_word(s, conflicts, UNIQUE_NCONFLICTS, &u->on_conflict);
         } else if (good && is_named(name, "key") && u->key.n == 0) {
             good = read_visible(m, s, &u->key);
         } else {
@@ -365,8 +394,7 @@ static const struct rule rules[TASK_NMEMBERS] = {
 #undef X
 };
 
-/* Of a member, whose name may be a stranger's. Always false. */
-static bool say(struct body_error *e, const char *before, struct slice name, const char *after)
+bool task_body_say(struct body_error *e, const char *before, struct slice name, const char *after)
 {
     char *w = e->text;
 
@@ -395,17 +423,17 @@ static bool read_member(struct task_body *b, struct json_scan *s, uint32_t may, 
 
     if (i < 0 || (may >> i & 1) == 0) {
         (void)json_scan_value(s, &value);
-        return say(e, "unknown member ", name, "");
+        return task_body_say(e, "unknown member ", name, "");
     }
     if ((b->has >> i & 1) != 0) {
         (void)json_scan_value(s, &value);
-        return say(e, "", name, " is there twice");
+        return task_body_say(e, "", name, " is there twice");
     }
     b->has |= 1u << i;
     if (rules[i].read(&rules[i], s, (char *)b + rules[i].offset))
         return true;
     e->too_large = rules[i].read == read_value;
-    return say(e, "", name, rules[i].must);
+    return task_body_say(e, "", name, rules[i].must);
 }
 
 bool task_body_read(struct task_body *b, struct json_scan *s, uint32_t may, struct body_error *e)
@@ -426,7 +454,7 @@ bool task_body_read(struct task_body *b, struct json_scan *s, uint32_t may, stru
     if (s->why == NULL)
         return good;
     *e = (struct body_error){ 0 };
-    return say(e, s->why, (struct slice){ 0 }, "");
+    return task_body_say(e, s->why, (struct slice){ 0 }, "");
 }
 
 bool task_body_whole(struct task_body *b, struct slice text, uint32_t may, struct body_error *e)
@@ -441,5 +469,5 @@ bool task_body_whole(struct task_body *b, struct slice text, uint32_t may, struc
     if (!task_body_read(b, &s, may, e))
         return false;
     return json_scan_ends(&s) ||
-           say(e, "the body must be one JSON object in UTF-8", (struct slice){ 0 }, "");
+           task_body_say(e, "the body must be one JSON object in UTF-8", (struct slice){ 0 }, "");
 }

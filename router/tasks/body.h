@@ -94,6 +94,16 @@ SQ_CHECK bool task_body_read(struct task_body *b, struct json_scan *s, uint32_t 
 SQ_CHECK bool task_body_whole(struct task_body *b, struct slice text, uint32_t may,
                               struct body_error *e);
 
+/* ---- for other bodies of this room: one value each; false, s->why NULL: it is unfit ---- */
+SQ_CHECK bool task_read_text(struct json_scan *s, size_t most, struct slice *to);
+SQ_CHECK bool task_read_span(struct json_scan *s, int64_t least, int64_t most, int64_t *ms);
+SQ_CHECK bool task_read_moment(struct json_scan *s, int64_t most, int64_t *ms);
+SQ_CHECK bool task_read_whole(struct json_scan *s, int64_t least, int64_t most, int64_t *v);
+/* The number of the word. */
+SQ_CHECK bool task_read_word(struct json_scan *s, const char *const *words, int64_t n, int64_t *to);
+/* Of a member, whose name may be a stranger's: "BEFORE NAME AFTER". Always false. */
+bool task_body_say(struct body_error *e, const char *before, struct slice name, const char *after);
+
 /* Visible ASCII, which answers and logs may repeat. */
 bool task_text_ok(struct slice t);
 /* A key of one or two levels: "tenant7" or "tenant7/user42". */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/task/queue_name.h"
-#include "router/tasks/body.h"
+#include "router/tasks/schedule_body.h"
 
 #define M(m) (1u << (m))
 #define READ (M(HTTP_GET) | M(HTTP_HEAD))
@@ -62,6 +62,28 @@ void task_path_queue(struct task_path *out, enum http_method m, struct slice res
         get_delete(out, m, TASK_NAMED, TASK_UNNAME);
     if (out->op == TASK_BAD_METHOD)
         out->allow = "GET, HEAD, DELETE";
+}
+
+void task_path_schedule(struct task_path *out, enum http_method m, struct slice rest)
+{
+    size_t n = rest.n; /* of the queue's name and the slash behind it */
+
+    *out = (struct task_path){ .op = TASK_NO_PATH };
+    while (n > 0 && rest.p[n - 1] != '/')
+        n--;
+    if (n == 0 || !queue_name_ok(rest.p, n - 1))
+        return;
+    out->queue = (struct slice){ rest.p, n - 1 };
+    out->name = (struct slice){ rest.p + n, rest.n - n };
+    if (out->name.n == 0) {
+        out->allow = "GET, HEAD";
+        out->op = M(m) & READ ? TASK_LIST_SCHEDULES : TASK_BAD_METHOD;
+    } else if (schedule_name_ok(out->name)) {
+        get_delete(out, m, TASK_GET_SCHEDULE, TASK_DELETE_SCHEDULE);
+        out->allow = "GET, HEAD, PUT, DELETE";
+        if (m == HTTP_PUT)
+            out->op = TASK_PUT_SCHEDULE;
+    }
 }
 
 void task_path_task(struct task_path *out, enum http_method m, struct slice rest)

@@ -18,6 +18,10 @@ enum task_op {
     TASK_ACK,     /* POST /v1/tasks/{task}/ack */
     TASK_NACK,    /* POST /v1/tasks/{task}/nack */
     TASK_EXTEND,  /* POST /v1/tasks/{task}/extend */
+    TASK_PUT_SCHEDULE,    /* PUT /v1/schedules/{queue}/{name} */
+    TASK_GET_SCHEDULE,    /* GET of it */
+    TASK_DELETE_SCHEDULE, /* DELETE of it */
+    TASK_LIST_SCHEDULES,  /* GET /v1/schedules/{queue}/ */
     TASK_CALL,    /* any method of /v1/call/{endpoint}/{path} */
     TASK_BAD_METHOD, /* 405 and `allow` */
     TASK_NO_PATH,    /* 404 */
@@ -35,6 +39,8 @@ void task_path_queue(struct task_path *out, enum http_method m, struct slice res
 /* rest: the path behind /v1/call/, as it came; query: likewise, right behind it. The queue is not in
  * the path: it stays empty. */
 void task_path_call(struct task_path *out, struct slice rest, struct slice query);
+/* rest: the decoded path behind /v1/schedules/. */
+void task_path_schedule(struct task_path *out, enum http_method m, struct slice rest);
 /* rest: the decoded path behind /v1/tasks/. */
 void task_path_task(struct task_path *out, enum http_method m, struct slice rest);
 

@@ -94,10 +94,16 @@ int pools_apply(struct pools *t, const struct msg_task_map *m)
 
 const struct task_way *pools_of_queue(const struct pools *t, const char *name, size_t n)
 {
+    return pools_of_queue_at(t, name, n, 0);
+}
+
+const struct task_way *pools_of_queue_at(const struct pools *t, const char *name, size_t n,
+                                         uint32_t place)
+{
     for (uint32_t i = 0; i < t->map.n_pools; i++) {
         const struct map_pool *p = &t->map.pools[i];
 
-        if (queue_matches(p->match, name, n)) {
+        if (queue_matches(p->match, name, n) && place-- == 0) {
             assert(p->n > 0); /* add_pool() has seen to it */
             return pools_of_part(t, p->v[part_share(name, n, p->n)].part);
         }

@@ -58,7 +58,10 @@
     X(REPLY, 49, no, body)        /* what the target said to an attempt that fails; 0: nothing */ \
     X(CUT, 52, no, until)         /* cancelled while it runs, by force: until 0; its slots are free */ \
     X(EXPLAIN, 51, no, lo, name)  /* of its newest attempt: a number, the worker's reason */ \
-    X(PAST, 53, no, most, own)    /* its attempts, and how many before them (store/attempts.h) */
+    X(PAST, 53, no, most, own)    /* its attempts, and how many before them (store/attempts.h) */ \
+    /* of a partition's schedules (task/schedules) */                                    \
+    X(SCHEDULE, 54, lo, until, name) /* its definition from `until` on; "": it goes */   \
+    X(TICK, 55, lo, until, no, why) /* what came of one (enum tick_outcome); its task */
 
 enum trec_kind {
 #define X(NAME, number, ...) TREC_##NAME = number,

@@ -42,6 +42,12 @@ static const struct metric_row tab_rows[] = {
     ROW("busy_answers_total", COUNTER, busy, "Questions for which there was no room"),
     ROW("stale_orders_total", COUNTER, stale_orders, "Orders refused for their epoch"),
     ROW("refused_orders_total", COUNTER, refused, "Other orders refused"),
+    ROW("schedules", GAUGE, schedules, "Schedules of its partitions"),
+    ROW("ticks_fired_total", COUNTER, ticks.fired, "Ticks of schedules that made a task"),
+    ROW("ticks_skipped_total", COUNTER, ticks.skipped,
+        "Ticks without a task, since that of the tick before was not over"),
+    ROW("ticks_missed_total", COUNTER, ticks.missed, "Ticks that came too late to count"),
+    ROW("ticks_refused_total", COUNTER, ticks.refused, "Ticks whose task could not be made"),
     ROW("lost_bodies_total", COUNTER, lost_bodies, "Bodies that cannot be read"),
 };
 #undef ROW_OF
@@ -133,5 +139,7 @@ void task_metrics(void *ctx, struct buf *b)
                   &tab.wait);
     metrics_histo(b, "segq_task_lateness_seconds", "How late delays and back-offs ended",
                   &tab.late);
+    metrics_histo(b, "segq_task_tick_lateness_seconds", "How late ticks of schedules fired",
+                  &tab.ticks.late);
     metrics_process(b, "task");
 }

@@ -13,6 +13,7 @@
 #include "task/bodies/body_form.h"
 #include "task/service/metrics.h"
 #include "task/service/state.h"
+#include "task/service/zones.h"
 #include "task/table/keep.h"
 
 /* What a task can still cost, as a rule among many in one group: two starts, their ends. */
@@ -184,6 +185,7 @@ static struct tasktab *new_tab(struct task_service *s)
         .shared_ctx = s->shared,
         .ended = s->archive != NULL ? archive_end : NULL,
         .ended_ctx = s->archive,
+        .zones = &system_zones,
         .calls = &s->caller.calls,
     };
 

@@ -6,6 +6,7 @@
 #include "task/engine/look.h"
 #include "task/engine/settle.h"
 #include "task/engine/submit.h"
+#include "task/schedules/ask.h"
 #include "task/table/parts.h"
 #include "task/table/result.h"
 #include "task/table/shared.h"
@@ -114,6 +115,51 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
         tasks += rc == 0;
     }
     t->n.puts += q->n;
+}
+
+/* ---- schedules --------------------------------------------------------------------- */
+
+static int submit_tick(void *ctx, const struct task_put *put, task_no *no)
+{
+    struct part *p = ctx;
+    struct tasktab *t = p->tab;
+
+    return t->full || tasktab_tasks(t) >= t->o.max_tasks ? SQ_EFULL : put_one(t, p, put, no);
+}
+
+static enum task_state state_of_tick(void *ctx, task_no no)
+{
+    return state_of(ctx, no);
+}
+
+static void cancel_tick(void *ctx, task_no no)
+{
+    (void)!engine_cancel(&((struct part *)ctx)->e, no); /* it may be over, or stopping */
+}
+
+static struct schedules_host host_of(struct part *p)
+{
+    return (struct schedules_host){ submit_tick, state_of_tick, cancel_tick, p };
+}
+
+void tasktab_schedules_advance(struct tasktab *t, struct part *p)
+{
+    struct schedules_host h = host_of(p);
+
+    schedules_advance(&p->schedules, &h, t->now.wall_ms, &p->e.log);
+}
+
+void tasktab_schedule(struct tasktab *t, struct asker a, const struct msg_task_schedule *q,
+                      struct outbox *out)
+{
+    struct msg_task_schedule_ans *m =
+        &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_SCHEDULE_ANS)->task_schedule_ans;
+    struct part *p = tasktab_commanded(t, q->part, q->epoch, &m->code);
+    struct schedules_host h = host_of(p);
+
+    m->why = "";
+    if (p != NULL)
+        schedules_ask(&p->schedules, &h, q, t->now.wall_ms, &p->e.log, m, &out->mem);
 }
 
 /* ---- looks ------------------------------------------------------------------------- */

@@ -25,6 +25,10 @@ void tasktab_take(struct tasktab *t, struct asker a, const struct msg_task_take 
                   struct outbox *out);
 void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_settle *q,
                     struct outbox *out);
+/* What is due makes its tasks; the partition's clock has run. */
+void tasktab_schedules_advance(struct tasktab *t, struct part *p);
+void tasktab_schedule(struct tasktab *t, struct asker a, const struct msg_task_schedule *q,
+                      struct outbox *out);
 void tasktab_change(struct tasktab *t, struct asker a, const struct msg_task_change *q,
                     struct outbox *out);
 

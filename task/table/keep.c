@@ -258,21 +258,20 @@ int tasktab_replay(struct tasktab *t, bool snap, uint8_t kind, const uint8_t *p,
     uint64_t no;
     struct trec r;
     struct part *part;
+    int rc;
 
     p = varint_get(p, end, &no);
     if (p == NULL || no > UINT32_MAX)
         return SQ_EPROTO;
-    if (trec_is_of_node(kind)) {
-        int rc = trec_decode(kind, p, (size_t)(end - p), &r);
-
+    rc = trec_decode(kind, p, (size_t)(end - p), &r);
+    if (rc < 0 || trec_is_of_node(kind))
         return rc < 0 ? rc : replay_own(t, snap, (part_no)no, &r);
-    }
     part = tasktab_part(t, (part_no)no);
     if (part == NULL)
         return SQ_EPROTO;
     if (part->behind && !snap)
         return 0;
-    return engine_replay(&part->e, kind, p, (size_t)(end - p));
+    return tasktab_part_apply(part, &r);
 }
 
 /* Its body is not there (a power cut under `os`): it cannot be done. */
@@ -366,7 +365,7 @@ static bool snap_part(const struct part *p, const struct writer *w)
     bool ok;
 
     buf_init(&all);
-    engine_snapshot(&p->e, &all);
+    tasktab_part_snapshot(p, &all);
     ok = write_one(w, p->no, &r) && (p->life == PART_OWNED || write_one(w, p->no, &life)) &&
          write_log(w, p->no, &all);
     buf_fini(&all);

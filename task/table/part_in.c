@@ -86,7 +86,7 @@ static int take_record(struct tasktab *t, struct part *p, const struct trec_fram
     if (rc < 0)
         return rc;
     r.body = body == TAB_BODY_LOST && r.kind == TREC_REPLY ? 0 : body;
-    rc = engine_apply(&p->e, &r);
+    rc = tasktab_part_apply(p, &r);
     if (rc == 0)
         tasktab_keep(t, p->no, &r);
     return rc;

@@ -208,7 +208,7 @@ static void pump(struct tasktab *t, struct part *p, struct outbox *out)
 
     if (o->wanted && !o->open) {
         assert(p->e.log.len == 0); /* behind the end of the turn */
-        engine_snapshot(&p->e, &o->stream);
+        tasktab_part_snapshot(p, &o->stream);
         if (o->stream.failed) {
             stuck(t, p, "no memory");
             return;

@@ -6,6 +6,7 @@
 #include "common/base/grow.h"
 #include "task/archive/archive_line.h"
 #include "task/engine/look.h"
+#include "task/engine/replay.h"
 
 #define TIMERS_PER_TURN 1000u
 
@@ -58,6 +59,7 @@ struct part *tasktab_part_new(struct tasktab *t, const struct part_seed *s)
         map_init(&p->by_key[door], 0); /* hashes are keyed; numbers are our own */
     }
     engine_init(&p->e, &o);
+    schedules_init(&p->schedules, t->o.zones);
     p->e.ended = t->o.ended != NULL ? tell_end : NULL;
     p->e.ended_ctx = p;
     t->part[t->n_parts++] = p;
@@ -81,6 +83,7 @@ void tasktab_part_free(struct tasktab *t, struct part *p)
     }
     tasktab_out_end(p);
     engine_fini(&p->e);
+    schedules_fini(&p->schedules);
     free(p);
 }
 
@@ -130,6 +133,17 @@ void tasktab_clock(struct tasktab *t, struct part *p)
         return;
     p->turned = true;
     p->more = engine_advance(&p->e, t->now, TIMERS_PER_TURN);
+}
+
+int tasktab_part_apply(struct part *p, const struct trec *r)
+{
+    return schedules_has_record(r->kind) ? schedules_apply(&p->schedules, r) : engine_apply(&p->e, r);
+}
+
+void tasktab_part_snapshot(const struct part *p, struct buf *out)
+{
+    engine_snapshot(&p->e, out);
+    schedules_snapshot(&p->schedules, out);
 }
 
 uint64_t tasktab_tasks(const struct tasktab *t)

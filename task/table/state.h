@@ -21,6 +21,7 @@
 
 #include "common/base/list.h"
 #include "task/engine/engine.h"
+#include "task/schedules/schedules.h"
 #include "task/table/table.h"
 
 #define WAITS_PER_LINK 10000u /* then the oldest is answered empty */
@@ -70,6 +71,7 @@ struct part {
     msec_t due;  /* when it has, by itself; on the node's axis */
     msec_t unix_ahead; /* of the axis; a millisecond to and fro is rounding, and no news */
     struct engine e;
+    struct schedules schedules;
     struct list spots[2]; /* of struct spot: ends of tasks; doors of queues */
     struct map by_key[2]; /* the same: task_no, or hash of a queue's name -> struct spot */
     task_slot looked;  /* as far as the search for the oldest has come */

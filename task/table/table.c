@@ -125,6 +125,9 @@ void tasktab_msg(struct tasktab *t, struct task_now now, peer_no from, uint64_t 
     case MSG_TASK_CHANGE:
         tasktab_change(t, a, &m->task_change, out);
         break;
+    case MSG_TASK_SCHEDULE:
+        tasktab_schedule(t, a, &m->task_schedule, out);
+        break;
     case MSG_TASK_DO:
         tasktab_do(t, a, &m->task_do, out);
         break;
@@ -187,7 +190,13 @@ static void count_part(const struct part *p, struct tasktab_counts *n)
     n->dead_now += in[TASK_DEAD];
     n->queues += p->e.queues_now;
     n->waiting_bytes += p->e.store.bytes;
-    n->core_bytes += engine_bytes(&p->e);
+    n->core_bytes += engine_bytes(&p->e) + schedules_bytes(&p->schedules);
+    n->schedules += p->schedules.n;
+    n->ticks.fired += p->schedules.counts.fired;
+    n->ticks.skipped += p->schedules.counts.skipped;
+    n->ticks.missed += p->schedules.counts.missed;
+    n->ticks.refused += p->schedules.counts.refused;
+    histo_join(&n->ticks.late, &p->schedules.counts.late);
     for (size_t h = 0; h < TASK_NHOLDS; h++)
         n->held[h] += p->held[h];
     histo_join(&n->late, &c->late);

@@ -21,6 +21,7 @@
 #include "common/wire/outbox.h"
 #include "common/wire/want.h"
 #include "task/engine/clock.h"
+#include "task/schedules/schedules.h"
 
 struct calls;
 struct call_answer;
@@ -76,6 +77,7 @@ struct tasktab_opts {
      * (task/archive/archive_line.h); not in a replay. */
     void (*ended)(void *ctx, const struct task_end *end);
     void *ended_ctx;
+    const struct zones *zones; /* ref; NULL: schedules know only UTC */
     struct calls *calls; /* ref: endpoints, and calls on their way; NULL: none are made */
 };
 
@@ -89,6 +91,8 @@ struct tasktab_counts { /* ever, or now */
     uint64_t core_bytes, waiting_bytes, oldest_ms, epoch;
     uint64_t held[TASK_NHOLDS]; /* of those that wait, as counted in the last seconds */
     struct histo late, wait;    /* of delays and back-offs; from entry to start */
+    uint64_t schedules;
+    struct schedules_counts ticks;
 };
 
 struct tasktab *tasktab_new(const struct tasktab_opts *o); /* NULL: no memory */

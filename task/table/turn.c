@@ -1,6 +1,7 @@
 /* turn.c: clocks, those who wait, reports, records: in this order. */
 #include "task/table/turn.h"
 
+#include "task/table/ask.h"
 #include "task/table/calls.h"
 #include "task/table/keep.h"
 #include "task/table/part_out.h"
@@ -20,7 +21,8 @@ static bool end_of(struct tasktab *t, struct part *p, struct outbox *out)
     if (!tasktab_keep_log(t, p, out))
         return false;
     p->turned = false;
-    idle = p->life != PART_OWNED ? MSEC_NEVER : p->more ? 0 : engine_idle_ms(&p->e, t->now);
+    idle = p->life != PART_OWNED ? MSEC_NEVER : p->more ? 0
+           : ms_min(engine_idle_ms(&p->e, t->now), schedules_idle_ms(&p->schedules, t->now.wall_ms));
     p->due = idle == MSEC_NEVER ? MSEC_NEVER : t->now.ms + idle;
     return true;
 }
@@ -33,6 +35,8 @@ bool tasktab_turn(struct tasktab *t, struct task_now now, struct outbox *out)
     each_part (t, p) {
         if (p->due <= now.ms)
             tasktab_clock(t, p);
+        if (p->turned && p->life == PART_OWNED)
+            tasktab_schedules_advance(t, p);
     }
     tasktab_calls_take(t, out);
     each_part (t, p)

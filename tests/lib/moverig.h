@@ -5,6 +5,7 @@
  *   J18  a partition is in service at one node at most, and an epoch at one node ever
  *   J1   a task that was answered is there, with its own body, under its one number
  *   J3   an attempt is handed out once; none while a lease runs; none after the end was answered
+ *   J13  a schedule's tick makes one task, and none is lost
  *   leases hold: who acknowledges in time is heard, whoever has the partition by then */
 #ifndef SEGQ_TESTS_MOVERIG_H
 #define SEGQ_TESTS_MOVERIG_H
@@ -20,6 +21,9 @@
 #define MV_ASKS    64
 #define MV_BODIES  60000
 #define MV_QUEUES  6
+#define MV_BEATS   3 /* queues behind them: of schedules; nobody takes from them */
+#define MV_EVERY   2000
+#define MV_FROM    10000 /* the first tick */
 #define MV_START   ((msec_t)1800000000000)
 #define MV_LEASE   20000
 #define MV_ROUTER  PR_NODES /* an end of a link */
@@ -49,7 +53,7 @@ struct mv_link {
 };
 
 struct mv_ask { /* of the router */
-    enum { MV_FREE, MV_PUT, MV_TAKE, MV_ACK } kind;
+    enum { MV_FREE, MV_PUT, MV_TAKE, MV_ACK, MV_SCHEDULE } kind;
     unsigned task, queue;
     bool sent;
     peer_no link;
@@ -80,8 +84,9 @@ struct mv {
     uint64_t last_rid;
     double kill, fail, snap; /* chances of a turn */
     bool quiet;              /* nobody submits or takes */
+    bool asked[MV_BEATS], beats[MV_BEATS]; /* its schedule; known before its first tick */
     int8_t owner[PR_NOS][200];
-    uint64_t kills, stale, starts, taken, again;
+    uint64_t kills, stale, starts, taken, again, ticks;
 };
 
 #define MV_BAD(w, ...) PR_BAD((w)->r, __VA_ARGS__)
@@ -370,6 +375,15 @@ static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
                                  .key = { sizeof(k->task), (const uint8_t *)&k->task },
                                  .body = { (uint32_t)strlen(body), (const uint8_t *)body } };
         m = (struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &put } };
+    } else if (k->kind == MV_SCHEDULE) {
+        m = (struct msg){ .type = MSG_TASK_SCHEDULE,
+                          .task_schedule = { p->part, p->epoch, SCHEDULE_PUT, queue, "beat", .cron = "",
+                                             .every_ms = MV_EVERY, .zone = "",
+                                             .catch_up = CATCH_UP_ALL, .catch_up_max = RECUR_MAKE_UP,
+                                             .from_ms = MV_START + MV_FROM } };
+        m.task_schedule.put = (struct task_put){ .queue = "", .key1 = "", .key2 = "", .name = "",
+                                                 .digest = 1, .own.labels = "",
+                                                 .body = { 4, (const uint8_t *)"beat" } };
     } else if (k->kind == MV_TAKE) {
         m = (struct msg){ .type = MSG_TASK_TAKE,
                           .task_take = { p->part, p->epoch, queue, 3, MV_LEASE,
@@ -459,6 +473,18 @@ static inline void mv_answer_ack(struct mv *w, struct mv_ask *k, uint8_t code)
                (long)(k->until - mv_now(w).ms), code);
 }
 
+static inline void mv_answer_schedule(struct mv *w, struct mv_ask *k, uint8_t code)
+{
+    if (code == CODE_STALE || code == CODE_BUSY) {
+        w->stale++;
+        return;
+    }
+    if (code != CODE_DONE && code != CODE_SAME)
+        MV_BAD(w, "the schedule of queue %u is answered %u", k->queue, code);
+    w->beats[k->queue - MV_QUEUES] = w->r->now < MV_FROM;
+    k->kind = MV_FREE;
+}
+
 static inline void mv_answer(struct mv *w, uint64_t rid, const struct msg *m)
 {
     struct mv_ask *k = NULL;
@@ -471,6 +497,8 @@ static inline void mv_answer(struct mv *w, uint64_t rid, const struct msg *m)
     k->sent = false;
     if (m->type == MSG_TASK_PUT_ANS) {
         mv_answer_put(w, k, &m->task_put_ans.v[0]);
+    } else if (m->type == MSG_TASK_SCHEDULE_ANS) {
+        mv_answer_schedule(w, k, m->task_schedule_ans.code);
     } else if (m->type == MSG_TASK_SETTLE_ANS) {
         mv_answer_ack(w, k, m->task_settle_ans.v[0].code);
     } else if (m->type == MSG_TASK_TAKE_ANS) {
@@ -493,6 +521,12 @@ static inline void mv_callers(struct mv *w)
 
     if (k == NULL)
         return;
+    for (unsigned i = 0; i < MV_BEATS; i++)
+        if (!w->asked[i]) {
+            w->asked[i] = true;
+            *k = (struct mv_ask){ .kind = MV_SCHEDULE, .queue = MV_QUEUES + i };
+            return;
+        }
     if (rng_chance(g, 0.3) && w->n_tasks < MV_TASKS && !w->quiet) {
         *k = (struct mv_ask){ .kind = MV_PUT, .task = w->n_tasks, .queue = w->n_tasks % MV_QUEUES };
         w->task[w->n_tasks++].put = true;
@@ -717,6 +751,28 @@ static inline void mv_free(struct mv *w)
     free(w->q);
     pr_free(w->r);
     free(w);
+}
+
+/* Every tick of a schedule made its task, all of which wait. */
+static inline void mv_judge_beats(struct mv *w)
+{
+    for (unsigned i = 0; i < MV_BEATS && w->r->why[0] == '\0'; i++) {
+        const struct map_part *s = mv_share(w, MV_QUEUES + i);
+        int node = s != NULL ? mv_node_of(w, s) : -1;
+        struct part *p = node >= 0 && w->node[node].t != NULL ? tasktab_part(w->node[node].t, s->part)
+                                                              : NULL;
+        uint64_t want = (uint64_t)((w->r->now - MV_FROM) / MV_EVERY);
+        struct queue_view v = { 0 };
+        char name[8];
+
+        snprintf(name, sizeof(name), "q%u", MV_QUEUES + i);
+        if (p == NULL || !w->beats[i])
+            continue;
+        (void)!engine_look_queue(&p->e, &(struct trec_text){ name, 2 }, &v);
+        w->ticks += v.tasks;
+        if (v.tasks < want || v.tasks > want + 1)
+            MV_BAD(w, "J13: %lu ticks of queue %s made %u tasks", want, name, v.tasks);
+    }
 }
 
 /* All is quiet: every task that was answered is at its owner, as its callers know it. */

@@ -135,6 +135,7 @@ static bool run(uint64_t seed, uint64_t sum[6])
     }
     heal(w);
     mv_judge(w);
+    mv_judge_beats(w);
     if (w->r->why[0] == '\0')
         check_spread(w);
     good = w->r->why[0] == '\0';
@@ -147,6 +148,7 @@ static bool run(uint64_t seed, uint64_t sum[6])
     for (unsigned i = 0; i < PR_NOS; i++)
         for (unsigned k = 1; k < 200; k++)
             sum[4] += w->owner[i][k] != 0 && k > 1;
+    sum[5] += w->ticks;
     mv_free(w);
     return good;
 }
@@ -160,8 +162,8 @@ static void shard(unsigned from)
         quiet_log();
     for (uint64_t i = from; i < n; i += SHARDS)
         bad += !run(first + i, sum);
-    printf("%lu tasks, %lu taken, %lu kills, %lu asked again, %lu later epochs\n", sum[0], sum[1],
-           sum[2], sum[3], sum[4]);
+    printf("%lu tasks, %lu taken, %lu kills, %lu asked again, %lu later epochs, %lu ticks\n", sum[0],
+           sum[1], sum[2], sum[3], sum[4], sum[5]);
     cr_assert_eq(bad, 0);
 }
 

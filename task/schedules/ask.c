@@ -1,0 +1,191 @@
+/* ask.c: see ask.h. */
+#include "task/schedules/ask.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/task/bounds.h"
+#include "common/task/state.h"
+#include "common/wire/codec.h"
+
+static struct task_schedule *find(const struct schedules *s, const struct msg_task_schedule *q)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        if (strcmp(s->v[i]->def->name, q->name) == 0 && strcmp(s->v[i]->def->queue, q->queue) == 0)
+            return s->v[i];
+    return NULL;
+}
+
+/* ---- put --------------------------------------------------------------------------------- */
+
+/* A sentence; NULL: it can be. Routers say the same before they ask, but for the zone. */
+static const char *wrong(const struct schedules *s, const struct msg_task_schedule *q,
+                         struct arena *mem)
+{
+    struct zone z = { s->zones, q->zone };
+    struct recur r = { .every_ms = q->every_ms, .from_ms = q->from_ms, .until_ms = q->until_ms };
+    struct cron_error e;
+    int32_t offset;
+
+    if (q->queue[0] == '\0' || q->name[0] == '\0' || strlen(q->name) > SCHEDULE_NAME_MAX)
+        return "impossible name";
+    if ((q->cron[0] != '\0') == (q->every_ms != 0))
+        return "a schedule needs cron or every";
+    if (q->cron[0] != '\0' && !cron_read(&r.cron, q->cron, &e))
+        return arena_strdup(mem, e.text);
+    if (q->catch_up == CATCH_UP_ALL && q->catch_up_max == 0)
+        return "nothing is made up for";
+    if (q->zone[0] != '\0' && (!zone_name_ok(q->zone) || !zone_offset(&z, 0, &offset)))
+        return "this zone is not known: is tzdata installed where task nodes run?";
+    return recur_wrong(&r);
+}
+
+/* What is kept: all but the way that it came. */
+static int encode(const struct msg_task_schedule *q, struct buf *to)
+{
+    struct msg m = { .type = MSG_TASK_SCHEDULE, .task_schedule = *q };
+
+    m.task_schedule.part = 0;
+    m.task_schedule.epoch = 0;
+    m.task_schedule.put.part = 0;
+    m.task_schedule.put.epoch = 0;
+    return msg_encode(&m, to);
+}
+
+static bool is_same(const struct task_schedule *k, const struct buf *b)
+{
+    return k != NULL && k->bytes.len == b->len && memcmp(k->bytes.data, b->data, b->len) == 0;
+}
+
+static uint8_t define(struct schedules *s, const struct msg_task_schedule *q, int64_t wall_ms,
+                      const struct buf *bytes, struct buf *log, bool *fresh)
+{
+    const struct task_schedule *k = find(s, q);
+    struct trec r = { .kind = TREC_SCHEDULE, .lo = k != NULL ? k->id : s->next_id,
+                      .until = (uint64_t)wall_ms,
+                      .name = { (const char *)bytes->data, (uint32_t)bytes->len } };
+    int rc;
+
+    if (is_same(k, bytes))
+        return CODE_SAME;
+    if (k == NULL && s->n >= SCHEDULES_MAX)
+        return CODE_FULL;
+    *fresh = k == NULL;
+    rc = schedules_perform(s, &r, log);
+    return rc == 0 ? CODE_DONE : rc == SQ_ENOMEM ? CODE_BUSY : CODE_INVALID;
+}
+
+static void put(struct schedules *s, const struct msg_task_schedule *q, int64_t wall_ms,
+                struct buf *log, struct msg_task_schedule_ans *a, struct arena *mem)
+{
+    const char *why = wrong(s, q, mem);
+    struct buf b;
+
+    if (why != NULL) {
+        a->code = CODE_INVALID;
+        a->why = why;
+        return;
+    }
+    buf_init(&b);
+    a->code = encode(q, &b) < 0 ? CODE_BUSY : define(s, q, wall_ms, &b, log, &a->fresh);
+    buf_fini(&b);
+}
+
+static void delete(struct schedules *s, const struct msg_task_schedule *q, int64_t wall_ms,
+                   struct buf *log, struct msg_task_schedule_ans *a)
+{
+    const struct task_schedule *k = find(s, q);
+    struct trec r = { .kind = TREC_SCHEDULE, .lo = k != NULL ? k->id : 0,
+                      .until = (uint64_t)wall_ms };
+
+    if (k == NULL)
+        a->code = CODE_UNKNOWN;
+    else if (schedules_perform(s, &r, log) < 0)
+        a->code = CODE_BUSY;
+}
+
+/* ---- looks ------------------------------------------------------------------------------- */
+
+static uint32_t next_ticks(const struct schedules *s, const struct task_schedule *k, uint32_t most,
+                           int64_t *v)
+{
+    struct zone z = { s->zones, k->def->zone };
+    int64_t at = k->last_ms;
+    uint32_t n = 0;
+
+    while (!k->def->paused && n < most && (at = recur_next(&k->recur, &z, at)) != RECUR_NEVER)
+        v[n++] = at;
+    return n;
+}
+
+/* False: no memory. */
+static bool tell(const struct schedules *s, const struct schedules_host *h, const struct task_schedule *k,
+                 uint32_t next, struct schedule_row *row, struct arena *mem)
+{
+    struct zone z = { s->zones, k->def->zone };
+    int32_t offset;
+
+    *row = (struct schedule_row){ .name = k->def->name, .last_ms = k->last_ms,
+                                  .outcome = k->outcome, .fired_ms = k->fired_ms, .no = k->no,
+                                  .why = "" };
+    if (k->no != 0)
+        row->state = (uint8_t)h->state(h->ctx, k->no);
+    if (!zone_offset(&z, 0, &offset))
+        row->why = "its zone is not known where its task node runs";
+    row->next_ms = arena_array(mem, next, sizeof(*row->next_ms));
+    if (row->next_ms != NULL)
+        row->n_next = next_ticks(s, k, next, row->next_ms);
+    return row->next_ms != NULL;
+}
+
+static void look(const struct schedules *s, const struct schedules_host *h,
+                 const struct msg_task_schedule *q, struct msg_task_schedule_ans *a,
+                 struct arena *mem)
+{
+    const struct task_schedule *k = find(s, q);
+
+    a->v = k != NULL ? arena_alloc(mem, sizeof(*a->v)) : NULL;
+    if (k == NULL) {
+        a->code = CODE_UNKNOWN;
+    } else if (a->v == NULL || !tell(s, h, k, SCHEDULE_NEXT_MAX, a->v, mem)) {
+        a->code = CODE_BUSY;
+    } else {
+        a->v->text = k->def->text;
+        a->n = 1;
+    }
+}
+
+static void list(const struct schedules *s, const struct schedules_host *h,
+                 const struct msg_task_schedule *q, struct msg_task_schedule_ans *a,
+                 struct arena *mem)
+{
+    a->v = arena_array(mem, s->n, sizeof(*a->v));
+    for (uint32_t i = 0; a->v != NULL && i < s->n && a->n < SCHEDULES_MAX; i++)
+        if (strcmp(s->v[i]->def->queue, q->queue) == 0 && tell(s, h, s->v[i], 1, &a->v[a->n], mem))
+            a->n++;
+    if (mem->failed) {
+        a->n = 0;
+        a->code = CODE_BUSY;
+    }
+}
+
+void schedules_ask(struct schedules *s, const struct schedules_host *h,
+                   const struct msg_task_schedule *q, int64_t wall_ms, struct buf *log,
+                   struct msg_task_schedule_ans *a, struct arena *mem)
+{
+    *a = (struct msg_task_schedule_ans){ .code = CODE_DONE, .why = "" };
+    switch ((enum schedule_verb)q->verb) {
+    case SCHEDULE_PUT:
+        put(s, q, wall_ms, log, a, mem);
+        break;
+    case SCHEDULE_GET:
+        look(s, h, q, a, mem);
+        break;
+    case SCHEDULE_LIST:
+        list(s, h, q, a, mem);
+        break;
+    default:
+        delete(s, q, wall_ms, log, a);
+        break;
+    }
+}

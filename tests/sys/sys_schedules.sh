@@ -1,0 +1,63 @@
+#!/bin/bash
+# Schedules: defined, refused, looked at, changed, deleted; a task each second while the task node is
+# killed (kill -9) and the partition moves: no tick is lost, none makes two tasks.
+. "$(dirname "$0")/lib.sh"
+
+up --routers 2 --seg-nodes 1 --task-nodes 1 --task-store "${STORE:-journal}"
+S=$R/v1/schedules/beat
+R2=$(router_urls | tail -n 1)
+task_call() { http -H "Authorization: Bearer $(task_token)" "$@"; }
+call_status() { status_of -H "Authorization: Bearer $(task_token)" "$@"; }
+put() { # NAME DEFINITION: status and detail
+    task_call -X PUT -H 'Content-Type: application/json' -d "$2" -w ' %{http_code}' "$S/$1" |
+        sed 's/.*"detail":"\([^"]*\)".*} /\1 /; s/^{.*} //'
+}
+
+# ---- a task each second, from here to the end
+check_eq "without a token nobody defines a schedule" "$(status_of -X PUT -d '{}' "$S/tick")" 401
+first=$(($(date +%s) + 2))
+tick="{\"every\":\"1s\",\"from\":$first,\"catch_up\":\"all\",\"catch_up_max\":100,\"paused\":false,\"task\":{\"payload\":1}}"
+check_eq "a schedule is defined" "$(put tick "$tick")" 201
+check_eq "  its next times are told" "$(task_call "$S/tick" | jq -c '.next[0:2]')" "[$first,$((first + 1))]"
+check_eq "the same again changes nothing" "$(put tick "$tick")" 200
+newest() { task_call "$R2/v1/schedules/beat/tick" | jq '.task.tick // 0'; }
+beats() { [ "$(newest)" -ge "$1" ]; }
+wait_for 10 "it fires; another router says so, too" beats $((first + 1))
+
+# ---- meanwhile: others
+check_eq "what is wrong is said by its field" "$(put bad '{"cron":"61 * * * *","task":{"payload":1}}')" \
+    "minute: 61 is not in 0-59 400"
+check_eq "  and an unknown zone" "$(put bad '{"cron":"@daily","zone":"Mars/Base","task":{"payload":1}}')" \
+    "this zone is not known: is tzdata installed where task nodes run? 400"
+check_eq "  and a task's name" "$(put bad '{"cron":"@daily","task":{"payload":1,"name":"x"}}')" "unknown member name 400"
+check_eq "  and two kinds of times" "$(put bad '{"cron":"@daily","every":"1s","task":{"payload":1}}')" \
+    "a schedule needs cron or every, and not both 400"
+check_eq "  and no queue" "$(call_status -X PUT -d '{"every":"1s","task":{"payload":1}}' "$R/v1/schedules/x")" 404
+check_eq "none of them is there" "$(call_status "$S/bad")" 404
+nightly='{"cron": "30 2 * * *", "zone": "Europe/Berlin", "paused": true, "task": {"payload": 1}}'
+check_eq "one that is paused" "$(put nightly "$nightly")" 201
+check_eq "  is as it was written, and has no next times" \
+    "$(task_call "$S/nightly" | sed 's/.*"definition"://')" "$nightly}"
+check_eq "  goes on" "$(put nightly "${nightly/true/false}")" 200
+shown() { task_call "$S/nightly" | jq -r '.next[]' | while read -r t; do TZ=Europe/Berlin date -d "@$t" +%H:%M; done; }
+check "  at the zone's time" test "$(shown | sort -u | grep -c '^0[23]:')" -ge 1
+check_eq "  five times are told" "$(shown | wc -l)" 5
+check_eq "both are listed" "$(task_call "$S/" | jq -c '[.schedules[].schedule]')" '["tick","nightly"]'
+check_eq "one is deleted" "$(call_status -X DELETE "$S/nightly")" 204
+check_eq "  and is gone" "$(call_status -X DELETE "$S/nightly") $(task_call "$S/" | jq '.schedules | length')" "404 1"
+
+# ---- kill -9
+for _ in 1 2; do
+    pid=$(pid_of task.0)
+    at=$(newest)
+    kill -KILL "$pid"
+    wait_for 20 "the task node is killed, and comes back" restarted task.0 "$pid"
+    wait_for 20 "  ticks go on" beats $((at + 3))
+done
+
+# ---- the end: what has been made is what had to be
+check_eq "it is paused" "$(put tick "${tick/false/true}")" 200
+last=$(newest)
+taken=$(task_call -d '{"n":1000}' "$R/v1/queues/beat/tasks/take" | jq '.tasks | length')
+check_eq "each tick made one task, and no more" "$taken" $((last - first + 1))
+check "  over both kills" test "$last" -ge $((first + 6))

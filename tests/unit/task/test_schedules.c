@@ -1,0 +1,413 @@
+/* test_schedules.c: what is due is fired once, whatever clocks and restarts do; overlap, catch_up,
+ * jitter; definitions that change; what is told. The tasks are a list of the test's own. */
+#include "task/schedules/ask.h"
+
+#include <criterion/criterion.h>
+
+#include "common/base/err.h"
+#include "common/base/log.h"
+#include "common/base/rng.h"
+
+#define TASKS 4000
+#define START INT64_C(1800000000000)
+
+struct made {
+    char key[96];
+    int64_t at_ms;
+    enum task_state state;
+};
+
+static struct {
+    struct schedules s;
+    struct buf log;    /* of this turn */
+    struct buf journal;
+    struct arena mem;
+    struct made task[TASKS];
+    unsigned n;
+    int refuse; /* what submissions are answered; 0: they are taken */
+    int64_t now;
+    struct msg_task_schedule_ans a;
+} w;
+
+static int take(void *ctx, const struct task_put *put, task_no *no)
+{
+    struct made *m = &w.task[w.n];
+
+    (void)ctx;
+    cr_assert(put->key.n > 0 && put->key.n < sizeof(m->key) && w.n < TASKS);
+    if (w.refuse != 0)
+        return w.refuse;
+    for (unsigned i = 0; i < w.n; i++)
+        if (strlen(w.task[i].key) == put->key.n && memcmp(w.task[i].key, put->key.p, put->key.n) == 0) {
+            *no = i + 1;
+            return 1;
+        }
+    memcpy(m->key, put->key.p, put->key.n);
+    m->key[put->key.n] = '\0';
+    m->at_ms = put->at_ms;
+    m->state = TASK_WAITING;
+    *no = ++w.n;
+    return 0;
+}
+
+static enum task_state state(void *ctx, task_no no)
+{
+    (void)ctx;
+    return no <= w.n ? w.task[no - 1].state : TASK_FREE;
+}
+
+static void cancel(void *ctx, task_no no)
+{
+    (void)ctx;
+    w.task[no - 1].state = TASK_CANCELLED;
+}
+
+static const struct schedules_host host = { take, state, cancel, NULL };
+
+static void setup(void)
+{
+    memset(&w, 0, sizeof(w));
+    log_set_level(LOG_ERROR);
+    schedules_init(&w.s, NULL);
+    arena_init(&w.mem);
+    w.now = START;
+}
+
+static void teardown(void)
+{
+    schedules_fini(&w.s);
+    arena_fini(&w.mem);
+    buf_fini(&w.log);
+    buf_fini(&w.journal);
+}
+
+TestSuite(schedules, .init = setup, .fini = teardown);
+
+static void write_down(void)
+{
+    cr_assert_not(w.log.failed);
+    buf_append(&w.journal, w.log.data, w.log.len);
+    buf_reset(&w.log);
+}
+
+static void turn(void)
+{
+    schedules_advance(&w.s, &host, w.now, &w.log);
+    write_down();
+}
+
+static void until(int64_t ms)
+{
+    for (; w.now < ms; w.now += 100)
+        turn();
+}
+
+static struct msg_task_schedule every(const char *name, int64_t ms)
+{
+    return (struct msg_task_schedule){
+        .verb = SCHEDULE_PUT, .queue = "q", .name = name, .cron = "", .every_ms = ms, .zone = "",
+        .catch_up_max = 10,
+        .put = { .queue = "", .key1 = "", .key2 = "", .name = "", .own.labels = "" } };
+}
+
+static uint8_t ask(const struct msg_task_schedule *q)
+{
+    schedules_ask(&w.s, &host, q, w.now, &w.log, &w.a, &w.mem);
+    write_down();
+    return w.a.code;
+}
+
+static const struct schedule_row *look(const char *name)
+{
+    cr_assert_eq(ask(&(struct msg_task_schedule){ .verb = SCHEDULE_GET, .queue = "q", .name = name }),
+                 CODE_DONE);
+    return w.a.v;
+}
+
+static int read_again(struct schedules *s, const struct buf *b)
+{
+    struct trec_frame f;
+    struct trec r;
+    int rc = 0;
+
+    for (size_t at = 0; rc == 0 && at < b->len;) {
+        rc = trec_next(b->data, b->len, &at, &f) ? trec_decode(f.kind, f.p, f.n, &r) : SQ_EPROTO;
+        if (rc == 0)
+            rc = schedules_apply(s, &r);
+    }
+    return rc;
+}
+
+/* The process is another one, which has read what was written, or its snapshot. */
+static void restart(bool snapshot)
+{
+    if (snapshot) {
+        buf_reset(&w.journal);
+        schedules_snapshot(&w.s, &w.journal);
+    }
+    schedules_fini(&w.s);
+    schedules_init(&w.s, NULL);
+    cr_assert_eq(read_again(&w.s, &w.journal), 0);
+}
+
+Test(schedules, a_tick_makes_a_task_with_its_name)
+{
+    struct msg_task_schedule q = every("beat", 1000);
+
+    cr_assert_eq(ask(&q), CODE_DONE);
+    cr_expect(w.a.fresh);
+    until(START + 3050);
+    cr_expect_eq(w.n, 3);
+    cr_expect_str_eq(w.task[0].key, "beat@1800000001");
+    cr_expect_str_eq(w.task[2].key, "beat@1800000003");
+    cr_expect_eq(w.s.counts.fired, 3);
+    cr_expect_eq(look("beat")->outcome, TICK_FIRED);
+    cr_expect(w.a.v->fired_ms == START + 3000 && w.a.v->no == 3 && w.a.v->n_next == 5);
+    cr_expect(w.a.v->next_ms[0] == START + 4000 && w.a.v->next_ms[4] == START + 8000);
+}
+
+Test(schedules, a_restart_fires_nothing_again)
+{
+    struct msg_task_schedule q = every("beat", 1000);
+
+    cr_assert_eq(ask(&q), CODE_DONE);
+    for (int i = 1; i < 20; i++) {
+        until(START + i * 1000);
+        restart(i % 2 != 0);
+        turn();
+    }
+    cr_expect_eq(w.n, 19);
+    cr_expect_eq(w.s.n, 1);
+}
+
+Test(schedules, a_clock_that_goes_back_fires_nothing_again)
+{
+    struct msg_task_schedule q = every("beat", 1000);
+
+    q.put.key = (struct bytes_of){ 0 };
+    cr_assert_eq(ask(&q), CODE_DONE);
+    until(START + 5000);
+    turn();
+    cr_expect_eq(w.n, 5);
+    w.now = START - 60000;
+    until(START + 5000);
+    cr_expect_eq(w.s.counts.fired, 5);
+    until(START + 6050);
+    cr_expect_eq(w.s.counts.fired, 6);
+}
+
+Test(schedules, a_clock_that_jumps_ahead_is_a_stop)
+{
+    struct msg_task_schedule q = every("none", 1000);
+
+    cr_assert_eq(ask(&q), CODE_DONE);
+    q = every("all", 1000);
+    q.catch_up = CATCH_UP_ALL;
+    q.catch_up_max = 4;
+    cr_assert_eq(ask(&q), CODE_DONE);
+    w.now = START + 3600000;
+    turn();
+    cr_expect_eq(w.n, 5);
+    cr_expect_str_eq(w.task[0].key, "none@1800003600");
+    cr_expect_str_eq(w.task[1].key, "all@1800003597");
+    cr_expect_eq(w.s.counts.missed, 3599 + 3596);
+}
+
+Test(schedules, overlap_skips_or_cancels_what_is_not_over)
+{
+    struct msg_task_schedule skip = every("skip", 1000), old = every("old", 1000);
+
+    skip.overlap = OVERLAP_SKIP;
+    old.overlap = OVERLAP_CANCEL_OLD;
+    cr_assert_eq(ask(&skip), CODE_DONE);
+    until(START + 3050);
+    cr_expect_eq(w.n, 1);
+    cr_expect_eq(look("skip")->outcome, TICK_SKIPPED);
+    cr_expect(w.a.v->fired_ms == START + 1000 && w.a.v->last_ms == START + 3000);
+    restart(true);
+    cr_expect(look("skip")->fired_ms == START + 1000 && w.a.v->last_ms == START + 3000);
+    w.task[0].state = TASK_SUCCEEDED;
+    until(START + 4050);
+    cr_expect_eq(w.n, 2);
+    cr_assert_eq(ask(&old), CODE_DONE);
+    until(START + 6050);
+    cr_expect_eq(w.n, 4);
+    cr_expect(w.task[2].state == TASK_CANCELLED && w.task[3].state == TASK_WAITING);
+}
+
+Test(schedules, without_room_a_tick_is_tried_again)
+{
+    struct msg_task_schedule q = every("beat", 10000);
+
+    cr_assert_eq(ask(&q), CODE_DONE);
+    w.refuse = SQ_EFULL;
+    until(START + 12050);
+    cr_expect_eq(w.n, 0);
+    w.refuse = 0;
+    until(START + 14000);
+    cr_expect_eq(w.n, 1);
+    cr_expect_str_eq(w.task[0].key, "beat@1800000010");
+    w.refuse = SQ_ECONFLICT; /* it cannot be, whenever it is tried */
+    until(START + 22000);
+    cr_expect_eq(look("beat")->outcome, TICK_REFUSED);
+    cr_expect_eq(w.s.counts.refused, 1);
+}
+
+Test(schedules, jitter_is_a_delay_that_every_owner_reckons_alike)
+{
+    struct msg_task_schedule q = every("beat", 60000);
+    int64_t at;
+
+    q.jitter_ms = 30000;
+    cr_assert_eq(ask(&q), CODE_DONE);
+    until(START + 60050);
+    cr_assert_eq(w.n, 1);
+    at = w.task[0].at_ms;
+    cr_expect(at > START + 60000 && at <= START + 90000);
+    cr_expect_eq(at, START + 60000 + recur_jitter("beat", START + 60000, 30000));
+}
+
+Test(schedules, the_same_definition_changes_nothing_another_counts_from_now_on)
+{
+    struct msg_task_schedule q = every("beat", 10000);
+
+    cr_assert_eq(ask(&q), CODE_DONE);
+    w.now = START + 25000; /* two ticks are due, and not fired */
+    cr_expect_eq(ask(&q), CODE_SAME);
+    q.jitter_ms = 1;
+    q.catch_up = CATCH_UP_ALL;
+    cr_expect_eq(ask(&q), CODE_DONE);
+    cr_expect_not(w.a.fresh);
+    turn();
+    cr_expect_eq(w.n, 0);
+    until(START + 30050);
+    cr_expect_eq(w.n, 1);
+}
+
+Test(schedules, paused_and_deleted_ones_fire_nothing)
+{
+    struct msg_task_schedule q = every("beat", 1000);
+    struct msg_task_schedule gone = { .verb = SCHEDULE_DELETE, .queue = "q", .name = "beat" };
+
+    q.paused = true;
+    q.catch_up = CATCH_UP_ALL;
+    cr_assert_eq(ask(&q), CODE_DONE);
+    until(START + 5000);
+    cr_expect_eq(look("beat")->n_next, 0);
+    q.paused = false;
+    cr_assert_eq(ask(&q), CODE_DONE);
+    until(START + 6050);
+    cr_expect_eq(w.n, 1, "what was due while it was paused is not made up for");
+    cr_assert_eq(ask(&gone), CODE_DONE);
+    until(START + 9000);
+    cr_expect_eq(w.n, 1);
+    cr_expect_eq(ask(&gone), CODE_UNKNOWN);
+    restart(false);
+    cr_expect_eq(w.s.n, 0);
+}
+
+/* Deleted, made anew, and the clock goes back: the key says that it is the same task. */
+Test(schedules, a_tick_that_comes_again_is_the_same_task)
+{
+    struct msg_task_schedule q = every("beat", 1000);
+    struct msg_task_schedule gone = { .verb = SCHEDULE_DELETE, .queue = "q", .name = "beat" };
+
+    cr_assert_eq(ask(&q), CODE_DONE);
+    until(START + 3050);
+    cr_assert_eq(ask(&gone), CODE_DONE);
+    w.now = START;
+    cr_assert_eq(ask(&q), CODE_DONE);
+    until(START + 3050);
+    cr_expect_eq(w.n, 3);
+}
+
+Test(schedules, what_cannot_be_is_refused_with_a_sentence)
+{
+    struct msg_task_schedule q = every("beat", 1500);
+
+    cr_expect(ask(&q) == CODE_INVALID && w.a.why[0] != '\0');
+    q.every_ms = 0;
+    cr_expect(ask(&q) == CODE_INVALID);
+    q.cron = "1 1 1 1";
+    cr_expect(ask(&q) == CODE_INVALID);
+    q.cron = "@daily";
+    q.zone = "Europe/Berlin"; /* nobody knows zones here */
+    cr_expect(ask(&q) == CODE_INVALID && strstr(w.a.why, "zone") != NULL);
+    q.zone = "";
+    cr_expect_eq(ask(&q), CODE_DONE);
+    cr_expect_eq(w.s.n, 1);
+}
+
+Test(schedules, a_queue_has_its_own_and_there_is_a_bound)
+{
+    struct msg_task_schedule q = every("", 1000);
+    char name[16];
+
+    for (unsigned i = 0; i < SCHEDULES_MAX; i++) {
+        snprintf(name, sizeof(name), "s%u", i);
+        q.name = name;
+        q.queue = i == 7 ? "other" : "q";
+        cr_assert_eq(ask(&q), CODE_DONE);
+    }
+    q.name = "more";
+    cr_expect_eq(ask(&q), CODE_FULL);
+    cr_expect_eq(ask(&(struct msg_task_schedule){ .verb = SCHEDULE_LIST, .queue = "other", .name = "" }),
+                 CODE_DONE);
+    cr_expect(w.a.n == 1 && strcmp(w.a.v[0].name, "s7") == 0);
+    cr_expect_eq(ask(&(struct msg_task_schedule){ .verb = SCHEDULE_LIST, .queue = "q", .name = "" }),
+                 CODE_DONE);
+    cr_expect_eq(w.a.n, SCHEDULES_MAX - 1);
+}
+
+Test(schedules, records_that_contradict_are_refused)
+{
+    struct trec bad[] = {
+        { .kind = TREC_SCHEDULE, .lo = 0, .name = { "x", 1 } },
+        { .kind = TREC_SCHEDULE, .lo = 9 },                        /* goes, and is not there */
+        { .kind = TREC_SCHEDULE, .lo = 9, .name = { "\xff\xff", 2 } },
+        { .kind = TREC_TICK, .lo = 9, .why = TICK_FIRED },
+        { .kind = TREC_TICK, .lo = 1, .why = TICK_NOUTCOMES },
+        { .kind = TREC_TICK, .lo = 1, .why = TICK_FIRED, .until = UINT64_MAX },
+    };
+    struct msg_task_schedule q = every("beat", 1000);
+
+    cr_assert_eq(ask(&q), CODE_DONE);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        cr_expect(schedules_apply(&w.s, &bad[i]) < 0, "%zu", i);
+}
+
+/* Clocks jump, processes are killed before and after they have written: each tick once, and of
+ * `all` none is missing. */
+Test(schedules, each_tick_once_under_jumps_and_kills)
+{
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct msg_task_schedule q = every("beat", 1000);
+        int64_t high = START;
+        struct rng g;
+
+        teardown();
+        setup();
+        rng_seed(&g, seed);
+        q.catch_up = CATCH_UP_ALL;
+        q.catch_up_max = RECUR_MAKE_UP;
+        cr_assert_eq(ask(&q), CODE_DONE);
+        for (int i = 0; i < 100; i++) {
+            unsigned had = w.n;
+
+            w.now += (int64_t)rng_below(&g, 1500) - (rng_chance(&g, 0.1) ? 8000 : 0) +
+                     (rng_chance(&g, 0.1) ? 9000 : 0);
+            schedules_advance(&w.s, &host, w.now, &w.log);
+            if (rng_chance(&g, 0.1)) { /* killed before the write: its tasks have not been made, either */
+                buf_reset(&w.log);
+                w.n = had;
+                restart(false);
+                continue;
+            }
+            write_down();
+            high = w.now > high ? w.now : high;
+            if (rng_chance(&g, 0.1))
+                restart(rng_chance(&g, 0.5));
+        }
+        cr_assert_eq(w.n, (high - START) / 1000, "seed %lu", seed);
+    }
+}

@@ -197,6 +197,14 @@ def tasks(a):
     server = server_token(a)
     new = json.loads(a.ask("POST", queue, {"payload": 1, "delay": "1h"}, 201, **server)[2])
     a.ask("GET", "/v1/tasks/" + new["task"], want=200)
+    a.ask("GET", "/v1/schedules/images/", want=401)
+    one = "/v1/schedules/images/nightly"
+    a.ask("PUT", one, {"cron": "61 * * * *", "task": {"payload": 1}}, 400, **server)
+    a.ask("PUT", one, {"cron": "0 3 * * mon", "task": {"payload": 1}}, 201, **server)
+    for path in (one, "/v1/schedules/images/"):
+        a.ask("GET", path, want=200, **server)
+    a.ask("DELETE", one, want=204, **server)
+    a.ask("GET", one, want=404, **server)
     admin = "/v1/admin/tasks/" + new["task"]
     a.ask("GET", "/v1/admin/task-queues/images/tasks?state=scheduled&n=1", want=200)
     a.ask("GET", "/v1/admin/task-queues/images/tasks?n=0", want=400)

@@ -105,6 +105,8 @@ wait_for 20 "  is closed" grep -q '^/close .*"order":18' "$DIR/closed"
 check_eq "  and the other is not" "$(grep -c 17} "$DIR/closed")" 0
 type_in "the same in other words" "*Callers of other API queues*" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
 said "  a task of the classic kind" '"task_type":"offline"'
+type_in "a schedule, typed" "*A schedule* makes a task" "1i AUTH='Authorization: Bearer $(task_token)'"
+said "its next times" '"schedule":"nightly","next":\[[0-9]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+\],"definition":\{"cron":'
 type_in "what operators ask" "*Operators see and steer tasks*"
 said "its story" '^because +it is succeeded'
 check "make demo-tasks, smaller, keeps all promises" eval 'env TASKS=20000 TENANTS=50 RUN_DIR="$C" BIN="$BIN" "$root/deploy/demo-tasks.sh" >"$DIR/out" 2>&1 || ! cat "$DIR/out"'

@@ -9,6 +9,7 @@
 #include "router/tasks/body.h"
 #include "router/tasks/conditions.h"
 #include "router/tasks/path.h"
+#include "router/tasks/schedule_body.h"
 #include "router/tasks/server_tokens.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -66,6 +67,22 @@ static void body(const uint8_t *data, size_t size)
     free(text);
 }
 
+static void schedule(const uint8_t *data, size_t size)
+{
+    char *text = copy_of(data, size);
+    struct schedule_body b;
+    struct body_error e;
+
+    if (schedule_body_read(&b, (struct slice){ text, size }, (1u << TASK_NMEMBERS) - 1, &e)) {
+        must(e.text[0] == '\0' && (b.every != 0) != (b.cron.n != 0));
+        must(b.every >= 0 && b.every <= RECUR_EVERY_MAX && b.from >= 0 && b.until >= 0);
+        must(b.catch_up_max >= 1 && b.catch_up_max <= RECUR_MAKE_UP && b.zone.n <= ZONE_NAME_MAX);
+    } else {
+        must(e.text[0] != '\0' && strlen(e.text) < sizeof(e.text));
+    }
+    free(text);
+}
+
 static void paths(const uint8_t *data, size_t size)
 {
     char *text = copy_of(data, size);
@@ -77,6 +94,9 @@ static void paths(const uint8_t *data, size_t size)
         must(p.op == TASK_NO_PATH || (p.queue.n > 0 && p.queue.n <= TASK_NAME_MAX));
         task_path_task(&p, (enum http_method)m, (struct slice){ text, size });
         must(p.op != TASK_BAD_METHOD || p.allow != NULL);
+        task_path_schedule(&p, (enum http_method)m, (struct slice){ text, size });
+        must(p.op != TASK_BAD_METHOD || p.allow != NULL);
+        must(p.op == TASK_NO_PATH || (p.queue.n > 0 && p.queue.n <= TASK_NAME_MAX));
     }
     free(text);
 }
@@ -128,6 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     conditions(data, size);
     value(data, size);
     body(data, size);
+    schedule(data, size);
     paths(data, size);
     tokens(data, size);
     return 0;

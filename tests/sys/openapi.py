@@ -330,7 +330,7 @@ def endpoints(a):
     for method in ("POST", "PUT", "PATCH", "DELETE"):
         a.ask(method, "/v1/call/self/healthz", want=202, Prefer="wait=0", **server)
         a.ask(method, "/v1/call/nobody/healthz", want=404, **server)
-    a.ask("GET", "/v1/call/self/nothing", want=502, **server)
+    a.ask("GET", "/v1/call/self/nothing", want=404, **server)
     a.ask("POST", "/v1/queues/self/tasks", {"path": "/healthz", "method": "GET"}, 201, **server)
     a.ask("POST", "/v1/queues/self/tasks", {"payload": 1}, 400, **server)
     a.ask("POST", "/v1/queues/self/tasks/take", {}, 409, **server)

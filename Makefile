@@ -178,6 +178,10 @@ demo-tasks: deps
 	@deploy/deps.sh tasks
 	$(MAKE) -j$(JOBS) bins
 	deploy/demo-tasks.sh
+## make demo-calls   10 000 calls to a target that bears 300 a second, on a page; make it slow, or fail
+demo-calls: deps
+	$(MAKE) -j$(JOBS) bins
+	deploy/demo-calls.sh
 ## make gate         nginx with a small site behind it, in front of which the room of `make run` is
 gate: deps
 	@deploy/deps.sh gate
@@ -237,6 +241,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: check-quick fallback bins tests help run demo demo-tasks gate test test-asan check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
+.PHONY: check-quick fallback bins tests help run demo demo-tasks demo-calls gate test test-asan check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
 .SECONDARY:
 .DEFAULT_GOAL := help

@@ -52,6 +52,7 @@ segq is running. Two routers: $url and http://127.0.0.1:$((port + 11))
   submit a task   curl -s -X POST $url/v1/queues/images/tasks -H "Authorization: Bearer \$(cat $dir/secrets/task.token)" -d '{"payload":"a cat"}'
   take it         curl -s -X POST $url/v1/queues/images/tasks/take -H "Authorization: Bearer \$(cat $dir/secrets/task.token)" -d '{"n":1}'
   a million       make demo-tasks
+  10 000 calls    make demo-calls (to a target that bears 300 a second, on a page)
 
   the cluster     $bin/segqctl --dir $dir status
   operators' API  curl -s -H "Authorization: Bearer \$(cat $dir/secrets/admin.token)" $admin/v1/admin/cluster

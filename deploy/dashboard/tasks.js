@@ -89,12 +89,21 @@ const ENDPOINTS = [
   ['Rate', x => x.rate_per_s ? rate(x.rate_per_s) + '/s' : 'any', 'n'], ['At once', x => x.max_concurrent ? number(x.max_concurrent) : 'any', 'n'],
   ['Under way', x => number(x.in_flight), 'n'], ['Succeeded', x => number(x.succeeded), 'n'], ['Failed', x => number(x.failed), 'n'],
   ['Mean time', x => x.succeeded + x.failed ? number(x.ms / (x.succeeded + x.failed)) + ' ms' : '–', 'n'], ['URL', x => x.url],
+  ['Order', x => x.paused ? 'Resume …' : 'Pause …', 'name', x => el('button', { type: 'button', class: 'link', on: { click: () => askEndpoint(x.name) } })],
 ];
 
 function showEndpoints(endpoints) {
   $('endpoints').hidden = !endpoints.length;
   table('te', ENDPOINTS, endpoints, x => x.name);
   level('te', 1, i => 'state ' + endpointWord(endpoints[i])[1]);
+}
+
+function askEndpoint(name) {
+  const e = live.tasks.endpoints.find(x => x.name === name);
+  if (!e) return;
+  ask(e.paused ? `Resume endpoint ${name}?` : `Pause endpoint ${name}?`, e.paused ? 'Resume it' : 'Pause it',
+    [p(e.paused ? 'Its calls go on.' : 'No call of it begins; submissions go on, and calls under way end.')],
+    () => api.change('POST', `endpoints/${api.enc(name)}/${e.paused ? 'resume' : 'pause'}`), e.paused ? `${name} is resumed.` : `${name} is paused.`);
 }
 
 /* ---- a pool ---- */

@@ -269,12 +269,13 @@ async function endpoints() {
   await claimUntil('and above all', async () => (await page.locator('#problems').innerText()).includes('Endpoint gen is DOWN at 1 of'));
   await claimUntil('its limits are the rules of its pool', async () => await page.locator('#tp-rules').innerText() ===
     'Its tasks are calls to the endpoint gen. At most 3 at the same time to the endpoint.');
-  await manager('PATCH', 'endpoints/gen', { paused: true });
+  await row(page, 'te', 'gen').getByRole('button', { name: 'Pause …' }).click();
+  await yes(page, 'its pause', 'Pause endpoint gen?');
   await submit('gen', { payload: undefined, path: '/img' });
   await claimUntil('a pause is told', async () => await cell(page, 'te', 'gen', 'State') === 'PAUSED');
   await claimUntil('and whom it keeps in line', async () => /Endpoint gen is PAUSED, \d tasks? in line/.test(await page.locator('#problems').innerText()));
   await claimUntil('and by whom', async () => /^its endpoint \(\d\)$/.test(await cell(page, 'tp', 'gen', 'Held up by')));
-  await claimUntil('what happened has its name', async () => /changed gen: paused/.test(await page.locator('#events').innerText()));
+  await claimUntil('what happened has its name', async () => /gen(: paused|\/pause)/.test(await page.locator('#events').innerText()));
   await k.accessible(page, 'tasks, an endpoint');
   await k.fits(page, 'tasks, an endpoint');
   await k.shot(page, 'tasks-endpoint');

@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+"""demo_calls.py CLUSTER.JSON TASK_TOKEN_FILE CALLS: a target that bears 300 requests a second and 64 at
+once, an endpoint of it, and so many calls to it; deploy/demo-calls.sh starts it. It is the target until
+it gets TERM or INT; then the endpoint, its pool and their tasks go.
+
+What the target shall do stands in the endpoint's url, http://127.0.0.1:PORT/demo/MODE/ROUND/BASE/CALLS,
+which the page of the demo changes (deploy/dashboard/demo.js): well, slow (a second for each), fail (503,
+for 5 s), busy (429, for 5 s). A higher ROUND: the calls once more. BASE: calls that had succeeded before
+they came."""
+import asyncio
+import json
+import random
+import re
+import signal
+import sys
+import time
+import urllib.error
+import urllib.request
+
+NAME = "demo-calls"
+RATE, BURST, SLOTS = 300, 60, 64
+SPELL_S = 5  # a failure, a time of 429
+
+
+class Target:
+    """A bucket of tokens, and slots: beyond them 503 at once, as of a server that is too small."""
+
+    def __init__(self):
+        self.mode, self.level, self.filled, self.busy = "well", BURST, time.monotonic(), 0
+
+    def refused(self):
+        now = time.monotonic()
+        self.level = min(BURST, self.level + (now - self.filled) * RATE)
+        self.filled = now
+        if self.mode == "busy":
+            return "429 Too Many Requests", "Retry-After: 2\r\n"
+        if self.mode == "fail" or self.busy >= SLOTS or self.level < 1:
+            return "503 Service Unavailable", ""
+        self.level -= 1
+        return None
+
+    async def answer(self):
+        no = self.refused()
+        if no is not None:
+            return no
+        self.busy += 1
+        await asyncio.sleep(1 if self.mode == "slow" else random.uniform(0.05, 0.2))
+        self.busy -= 1
+        return "200 OK", ""
+
+    async def serve(self, reader, writer):
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = re.search(rb"\r\ncontent-length: *(\d+)", head, re.I)
+                await reader.readexactly(int(length.group(1)) if length else 0)
+                status, more = await self.answer()
+                writer.write(f"HTTP/1.1 {status}\r\n{more}Content-Length: 0\r\n\r\n".encode())
+                await writer.drain()
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+
+class Cluster:
+    """What operators and servers ask it."""
+
+    def __init__(self, cluster, task_token):
+        with open(cluster) as f:
+            c = json.load(f)
+        self.admin, self.token, self.router = c["admin"], c["admin_token"], c["router"][0]
+        with open(task_token) as f:
+            self.task_token = f.read().strip()
+
+    @staticmethod
+    def ask(method, url, token, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        q = urllib.request.Request(url, data, {"Authorization": "Bearer " + token,
+                                               "Content-Type": "application/json"}, method=method)
+        with urllib.request.urlopen(q, timeout=10) as r:
+            return json.loads(r.read() or b"null")
+
+    def order(self, method, path, body=None):
+        return self.ask(method, self.admin + "/v1/admin/" + path, self.token, body)
+
+    def submit(self, rows):
+        return self.ask("POST", f"{self.router}/v1/queues/{NAME}/tasks/batch", self.task_token, rows)
+
+    def forget(self):
+        try:
+            self.order("DELETE", f"endpoints/{NAME}?final=true")
+        except urllib.error.HTTPError as e:
+            if e.code != 404:
+                raise
+
+    def pool(self):
+        return next(p for p in self.order("GET", "task-queues")["pools"] if p["pool"] == NAME)
+
+
+class Demo:
+    """The endpoint, as the page and we change it."""
+
+    def __init__(self, cluster, target, port, calls):
+        self.c, self.target, self.calls = cluster, target, calls
+        self.own = f"http://127.0.0.1:{port}/demo/"
+        self.round, self.base, self.sent, self.until = 0, 0, 0, None
+
+    def url(self, mode):
+        return f"{self.own}{mode}/{self.round}/{self.base}/{self.sent}"
+
+    def define(self):
+        self.c.forget()
+        self.c.order("PUT", f"endpoints/{NAME}", {
+            "url": self.url("well"), "allow": ["127.0.0.0/8"], "rate_per_s": RATE, "burst": BURST // 2,
+            "max_concurrent": SLOTS, "deadline": "10s", "breaker": {"min": 20, "open": "1s"}})
+        self.c.order("PATCH", f"pools/{NAME}", {"max_attempts": 20, "retry": {"min": "500ms", "max": "5s"}})
+
+    def fire(self):
+        rows = [{"path": f"/call/{i}", "body_json": {"n": i}, "result": "drop"} for i in range(1000)]
+        self.base, self.sent = self.c.pool()["succeeded"], self.calls
+        self.c.order("PATCH", f"endpoints/{NAME}", {"url": self.url(self.target.mode)})
+        for n in range(0, self.calls, 1000):
+            part = rows[:min(1000, self.calls - n)]
+            while part:  # those that no node takes yet: routers may not know of the pool
+                said = self.c.submit(part)
+                part = [row for row, a in zip(part, said) if a["status"] != 201]
+                if part:
+                    time.sleep(0.2)
+
+    def look(self):
+        """What the page wants."""
+        url = self.c.order("GET", f"endpoints/{NAME}")["url"]
+        mode, number = re.match(re.escape(self.own) + r"(\w+)/(\d+)/", url).groups()
+        if mode != self.target.mode:
+            self.target.mode = mode
+            self.until = time.monotonic() + SPELL_S if mode in ("fail", "busy") else None
+        elif self.until is not None and time.monotonic() > self.until:
+            self.c.order("PATCH", f"endpoints/{NAME}", {"url": self.url("well")})
+        if int(number) > self.round:
+            self.round = int(number)
+            self.fire()
+
+    async def run(self):
+        await asyncio.to_thread(self.define)
+        self.round = 1
+        await asyncio.to_thread(self.fire)
+        print(f"{self.calls} calls are in line", flush=True)
+        while True:
+            await asyncio.sleep(0.25)
+            try:
+                await asyncio.to_thread(self.look)
+            except (OSError, StopIteration, ValueError) as e:
+                print(f"demo-calls: {e}", file=sys.stderr, flush=True)
+
+
+async def main():
+    cluster, target, ends = Cluster(sys.argv[1], sys.argv[2]), Target(), asyncio.Event()
+    for s in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(s, ends.set)
+    server = await asyncio.start_server(target.serve, "127.0.0.1", 0)
+    demo = Demo(cluster, target, server.sockets[0].getsockname()[1], int(sys.argv[3]))
+    running = asyncio.create_task(demo.run())
+    await asyncio.wait([running, asyncio.create_task(ends.wait())], return_when=asyncio.FIRST_COMPLETED)
+    failed = running.done() and running.exception()
+    running.cancel()
+    try:
+        await asyncio.to_thread(cluster.forget)
+    except OSError as e:
+        print(f"demo-calls: the endpoint {NAME} is still there: {e}", file=sys.stderr)
+    server.close()
+    if failed:
+        raise failed
+
+
+try:
+    asyncio.run(main())
+except (OSError, KeyError) as error:
+    sys.exit(f"demo-calls: {error}")

@@ -1,0 +1,19 @@
+#!/bin/bash
+# The page of `make demo-calls` in Chromium: demo.js against a cluster and the demo's own target.
+#   e2e_demo.sh [BIN [SCENARIO...]]
+. "$(dirname "$0")/../sys/lib.sh"
+. "$(dirname "$0")/browser.sh"
+
+browser_install
+up --seg-nodes 1 --task-nodes 1
+[ $# -gt 0 ] && shift
+helper env RUN_DIR="$C" CALLS=2000 "$root/deploy/demo-calls.sh"
+demo=$H
+wait_for 20 "the demo says where to look" grep -q '^Watch it: http' "$DIR/helper.log"
+DEMO_URL=$(sed -n 's/^Watch it: //p' "$DIR/helper.log")
+export DEMO_URL
+browser_run demo.js "$@"
+kill -TERM "$demo"
+wait_for 20 "the demo ends" is_gone "$demo"
+check_eq "  and leaves nothing behind" \
+    "$(http -H "Authorization: Bearer $(admin_token)" "$A/v1/admin/endpoints/demo-calls" | field code)" endpoint_not_found

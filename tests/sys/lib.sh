@@ -289,11 +289,14 @@ judge_crowd() { # "of what": it has ended, and was promised nothing that was not
 # Of a server that may submit and take; `up` makes it.
 task_token() { cat "$C/secrets/task.token"; }
 router_urls() { jq -r '.router[]' "$C/cluster.json"; }
-drive_tasks() { # N [options of driver.py]: in the background, its history in $DIR/history
-    local n=$1 r routers=()
-    shift
+# N [options of driver.py]: in the background, its history in $DIR/history
+drive_tasks() { drive_with driver.py "$@"; }
+drive_calls() { drive_with call_driver.py "$@"; }
+drive_with() { # DRIVER N [options]
+    local r routers=() which=$1 n=$2
+    shift 2
     for r in $(router_urls); do routers+=(--router "$r"); done
-    "$root/tests/tasks/driver.py" "$DIR/history" "${routers[@]}" --token "$C/secrets/task.token" \
+    "$root/tests/tasks/$which" "$DIR/history" "${routers[@]}" --token "$C/secrets/task.token" \
         --tasks "$n" "$@" >"$DIR/driver.out" 2>&1 &
     driver=$!
     helpers+=("$driver")
@@ -305,13 +308,17 @@ tasks_go_on() { # "when": tasks are done since it was called
     acked=$(tasks_acked)
     wait_for 30 "$1: tasks are done" more_acked
 }
-judge_tasks() { # options of judge.py: the driver has ended, or ends soon
-    local rc
+# options of judge.py: the driver has ended, or ends soon
+judge_tasks() { judge_with judge "$@"; }
+judge_calls() { judge_with call_judge "$@"; }
+judge_with() { # JUDGE [options]
+    local rc which=$1
+    shift
     wait "$driver"
     rc=$?
     [ $rc -eq 0 ] || cat "$DIR/driver.out"
     check_eq "every task has come to its end" $rc 0
-    "$root/tests/tasks/judge.py" "$@" "$DIR/history" >"$DIR/judged"
+    "$root/tests/tasks/$which.py" "$@" "$DIR/history" >"$DIR/judged"
     while read -r line; do
         case $line in
         "ok "*) ok "${line#ok }" ;;
@@ -319,7 +326,7 @@ judge_tasks() { # options of judge.py: the driver has ended, or ends soon
         *) echo "     $line" ;;
         esac
     done <"$DIR/judged"
-    check "the judge has judged" grep -qE '^judge: [0-9]+ passed, [0-9]+ failed$' "$DIR/judged"
+    check "the judge has judged" grep -qE "^$which: [0-9]+ passed, [0-9]+ failed\$" "$DIR/judged"
 }
 
 admin_token() { jq -r .admin_token "$C/cluster.json"; }

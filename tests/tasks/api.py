@@ -7,7 +7,7 @@ A history is a folder of files, one for each process that asked, with a JSON lis
   ["settle", t0, t1, status, verb, [[task, attempt, lease_id, delay, code, until]...]]
   ["cancel", t0, t1, status, task, state]
   ["get", t0, t1, status, task, state, attempts]     asked until it is final
-  ["result", t0, t1, status, task, text]
+  ["result", t0, t1, status, task, text, length, sha256]    of the whole, as the answer's head says
   ["named", t0, t1, status, by, n, task]
 Times are Unix seconds of one clock; status 0: no answer came. `code` is the answer to this row:
 a status, or 0. A submission is known by (by, n): the number of who submits, and a count of his;
@@ -37,7 +37,7 @@ class Api:
 
     def __init__(self, routers, token, timeout=30):
         self.routers, self.token, self.timeout = routers, token, timeout
-        self.at, self.conn = 0, None
+        self.at, self.conn, self.head = 0, None, {}
 
     def ask(self, method, path, body=None, headers=None):
         """(t0, t1, status, text, Retry-After in s or None); status 0: no answer."""
@@ -53,6 +53,7 @@ class Api:
             self.conn.request(method, path, body.encode() if body is not None else None, head)
             r = self.conn.getresponse()
             text = r.read().decode()
+            self.head = r.headers
             if r.will_close:
                 self.drop()
             if r.status == 503:
@@ -61,6 +62,10 @@ class Api:
         except (OSError, http.client.HTTPException):
             self.turn_to_next()
             return t0, time.time(), 0, "", None
+
+    def said(self, name):
+        """A field of the last answer's head, or ""."""
+        return self.head.get(name) or ""
 
     def turn_to_next(self):
         """Another router, on a new connection."""

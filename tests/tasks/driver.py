@@ -87,8 +87,11 @@ class Submitter(Actor):
                 out.append('"%s":%s' % (k, json.dumps(m[k])))
         if m["idem"] and in_batch:
             out.append('"idempotency_key":"%s"' % self.idem_key(row))
-        out.append('"payload":' + payload_of(self.o.run, m["by"], m["n"], m["other"], self.o.size))
-        return "{%s}" % ",".join(out)
+        return "{%s}" % ",".join(out + self.work(m, payload_of(self.o.run, m["by"], m["n"], m["other"], self.o.size)))
+
+    def work(self, _, payload):
+        """The members that say what is to be done."""
+        return ['"payload":' + payload]
 
     def put_one(self, row):
         """Asked again only if that makes no second task."""
@@ -293,7 +296,7 @@ class Asker(Actor):
     def ask_result(self, task):
         for _ in range(2):
             t0, t1, status, text, _ = self.answered("GET", "/v1/tasks/%s/result" % task)
-            self.history.line("result", t0, t1, status, task, text)
+            self.history.line("result", t0, t1, status, task, text, self.api.said("segq-length"), self.api.said("segq-sha256"))
 
     def drain(self, submitters):
         """Until every acknowledged task is final. False: it takes too long."""
@@ -337,13 +340,13 @@ def start(target):
     return p
 
 
-def drive(opts):
+def drive(opts, submitter=Submitter):
     """True: every task has come to its end."""
     os.makedirs(opts.folder, exist_ok=True)
     stop, begun = multiprocessing.Event(), time.time()
     workers = [start(Worker(opts, i, stop).run) for i in range(opts.workers)]
     enough = multiprocessing.Event()
-    submitters = [start(Submitter(opts, i, enough).run) for i in range(opts.submitters)]
+    submitters = [start(submitter(opts, i, enough).run) for i in range(opts.submitters)]
     signal.signal(signal.SIGUSR1, lambda *_: enough.set())
     asker = Asker(opts)
     done = asker.drain(submitters)

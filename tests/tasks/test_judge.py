@@ -1,13 +1,16 @@
 #!/usr/bin/python3
-"""test_judge.py: driver and judge of tasks before a fake node: a good one is found good, and of
-each that breaks a promise the judge says which. Ends with "test_judge: N passed, M failed"."""
+"""test_judge.py: driver and judge of tasks before a fake node, and the judge of calls before a history
+that was made up: a good one is found good, and of each that breaks a promise the judge says which.
+Ends with "test_judge: N passed, M failed"."""
 import os
 import shutil
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import call_judge  # noqa: E402
 import driver  # noqa: E402
+import fake_calls  # noqa: E402
 import judge  # noqa: E402
 from fake_node import Server  # noqa: E402
 
@@ -40,23 +43,49 @@ def verdict(fault, *more):
         shutil.rmtree(folder)
 
 
+# The same of calls.
+PLANTED_CALLS = {"lost": {"J1"}, "never_sent": {"J2"}, "lost_is_done": {"J2"}, "attempt_twice": {"J3"},
+                 "body_changed": {"J3"}, "not_said": {"J3"}, "done_again": {"J3"}, "slots": {"J4"},
+                 "key_slots": {"J4"}, "slot_freed": {"J4"}, "rate": {"J5"}, "order": {"J6"}, "early": {"J7"},
+                 "retry_after": {"J7"}, "back_off": {"J7"}, "hold": {"J7"}, "cancel_forgotten": {"J12"},
+                 "result_changed": {"J14"}, "budget": {"J15"}, "probes": {"J15"}, "burnt": {"J15"}, "trap": {"J16"}}
+BESIDE_CALLS = {"early": {"J6", "J15"}, "retry_after": {"J15"}, "cancel_forgotten": {"J1"}, "probes": {"J1"}}
+
+
+def verdict_of_calls(fault):
+    """As verdict()."""
+    folder, f = tempfile.mkdtemp(prefix="segq-judge."), fake_calls
+    try:
+        f.World(fault).run(folder)
+        limits = {"--slots": f.SLOTS, "--key-slots": f.KEY_SLOTS, "--rate": f.RATE, "--burst": f.BURST,
+                  "--deadline-s": f.DEADLINE, "--attempts": f.ATTEMPTS, "--retry-s": f.RETRY, "--open-s": f.OPEN,
+                  "--settle-s": 1, "--late-s": 0.1, "--tasks": 300, "--done": 200}
+        _, claims = call_judge.judged(folder, call_judge.options(
+            [folder, "--run", "r"] + [str(x) for pair in limits.items() for x in pair]))
+        return {c.name.split(" ")[0] for c in claims if c.bad}, True, claims
+    finally:
+        shutil.rmtree(folder)
+
+
+def is_found(fault, got, ended, claims, planted, beside):
+    """Is that what the fault breaks, and nothing else?"""
+    want = planted.get(fault, set())
+    if bool(want & got) == bool(want) and got <= want | beside.get(fault, set()) and (fault or ended):
+        return True
+    print("FAIL %s: broken are %s, not %s" % (fault or "a good node", sorted(got), sorted(want)))
+    for c in claims:
+        if c.bad:
+            print("\n".join(c.lines()))
+    return False
+
+
 def main():
     """A good node, and each fault."""
-    passed = failed = 0
-    for fault in [None, *PLANTED]:
-        for more in ([], ["--settle-rows"]) if fault is None else ([],):
-            got, ended, claims = verdict(fault, *more)
-            want = PLANTED.get(fault, set())
-            if bool(want & got) == bool(want) and got <= want | BESIDE.get(fault, set()) and (fault or ended):
-                passed += 1
-            else:
-                failed += 1
-                print("FAIL %s: broken are %s, not %s" % (fault or "a good node", sorted(got), sorted(want)))
-                for c in claims:
-                    if c.bad:
-                        print("\n".join(c.lines()))
-    print("test_judge: %d passed, %d failed" % (passed, failed))
-    return bool(failed)
+    found = [is_found(None, *verdict(None, "--settle-rows"), PLANTED, BESIDE)]
+    found += [is_found(fault, *verdict(fault), PLANTED, BESIDE) for fault in (None, *PLANTED)]
+    found += [is_found(fault, *verdict_of_calls(fault), PLANTED_CALLS, BESIDE_CALLS) for fault in (None, *PLANTED_CALLS)]
+    print("test_judge: %d passed, %d failed" % (sum(found), len(found) - sum(found)))
+    return not all(found)
 
 
 if __name__ == "__main__":

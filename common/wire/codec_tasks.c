@@ -79,7 +79,7 @@ MESSAGE(task_change, TaskChange, NULL, NUM(part), NUM(epoch), IN(verb, 0, CHANGE
         NAME(queue), NAME(name), NUM_AS(patch.order, order),
         IN_AS(patch.delay_ms, delay_ms, 0, DELAY_MAX_MS), NUM_AS(patch.at_ms, at_ms),
         NUM_AS(patch.has, has), IN_AS(patch.priority, priority, 0, TASK_PRIORITIES - 1),
-        TEXT_AS(patch.labels, labels, LABELS_TEXT_MAX), NUM(force))
+        TEXT_AS(patch.labels, labels, LABELS_TEXT_MAX), NUM(force), NUM(unbegun))
 
 MESSAGE(task_change_ans, TaskChangeAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES - 1),
         NUM(maybe_executed))
@@ -166,8 +166,9 @@ PART(map_task_node, struct map_task_node, MapTaskNode, NULL, NUM(no), TEXT(name,
      TEXT(addr, ADDR_MAX))
 
 PART(map_pool, struct map_pool, MapPool, NULL, NAME(match), NUM(paused), NUM(max_body),
-     NAME(endpoint), TEXT(url, ENDPOINT_URL_MAX), ROWS(v, n, n_part, 0, PARTS_MAX),
-     COL(v, part, part), COL(v, epoch, part_epoch), COL(v, node, part_node))
+     NAME(endpoint), TEXT(url, ENDPOINT_URL_MAX), NUM(cancel_on_disconnect),
+     ROWS(v, n, n_part, 0, PARTS_MAX), COL(v, part, part), COL(v, epoch, part_epoch),
+     COL(v, node, part_node))
 
 MESSAGE(task_map, TaskMap, NULL, NUM(epoch), MSGS(nodes, n_nodes, nodes, map_task_node, 0, ANY),
         MSGS(pools, n_pools, pools, map_pool, 0, ANY))

@@ -198,7 +198,8 @@ struct msg_task_change {
     task_no no;   /* 0: by queue and name */
     const char *queue, *name;
     struct task_patch patch; /* PATCH */
-    bool force; /* CANCEL: one that runs is cancelled, too, and its lease ends */
+    bool force;   /* CANCEL: one that runs is cancelled, too, and its lease ends */
+    bool unbegun; /* CANCEL: only one at which no attempt has begun: else CONFLICT */
 };
 
 struct msg_task_change_ans {

@@ -239,6 +239,7 @@ struct map_pool {
     uint32_t max_body; /* bytes */
     const char *endpoint; /* its tasks are calls; "": workers take them */
     const char *url;      /* of the endpoint; "": none, or a manager of before */
+    bool cancel_on_disconnect; /* a call whose client goes is cancelled, unless it has begun */
     uint32_t n;
     struct map_part *v; /* by share */
 };

@@ -43,6 +43,9 @@ const struct cfg_key pool_def_keys[] = {
     { "endpoint", CFG_STR, AT(endpoint), "", 0, TASK_NAME_MAX, true,
       "endpoint that its tasks are calls to; \"\" = workers take them; whether there is one is fixed "
       "when the pool is made", 0, 0, 0 },
+    { "cancel_on_disconnect", CFG_BOOL, AT(cancel_on_disconnect), "true", 0, 0, true,
+      "a request to /v1/call that waits in line is cancelled when its client closes the connection, "
+      "unless it has an Idempotency-Key or says Prefer: respond-async", 0, 0, 0 },
     { "max_tasks", CFG_INT, AT(max_tasks), "4000000", 1, TASKS_MAX, true,
       "most tasks of a partition, in all states", 0, 0, 0 },
     { "max_bytes", CFG_BYTES, AT(max_bytes), "0", 0, BYTES_WAIT_MAX, true,

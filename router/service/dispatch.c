@@ -20,6 +20,7 @@
 #include "router/state/answer.h"
 #include "router/state/pass_time.h"
 #include "router/tasking/call.h"
+#include "router/tasking/left.h"
 #include "router/tasking/request.h"
 
 static bool on_conn(void *ctx, const struct net_addr *peer, uint64_t *tag)
@@ -271,7 +272,7 @@ static void on_gone(void *ctx, struct httpd_req *req, void *user)
     if (httpd_is_open(req))
         events_gone(ctx, user);
     else if (*(const enum waiter *)user == WAITS_TASK)
-        call_client_gone(user);
+        left_now(user);
     else
         rflow_client_gone(user);
 }

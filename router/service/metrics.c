@@ -69,6 +69,7 @@ static const struct metric_row task_rows[] = {
     TASKS("asks_lost_total", COUNTER, lost, "Questions to task nodes that were lost"),
     TASKS("overdue_total", COUNTER, overdue, "Requests about tasks that reached their time limit"),
     TASKS("stale_total", COUNTER, stale, "Answers of task nodes that this router's map is old"),
+    TASKS("left_total", COUNTER, left, "Calls in line whose clients closed their connection"),
     TASKS("maps_total", COUNTER, maps, "Maps of pools applied"),
     TASKS("frames_total", COUNTER, frames, "Frames sent to task nodes"),
     TASKS("rows_total", COUNTER, rows, "Questions in those frames"),

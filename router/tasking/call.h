@@ -66,6 +66,7 @@ struct task_call {
     bool fresh;             /* what was submitted is a new task */
     bool passes_on;         /* it is answered as the target answers */
     bool looks;             /* it is looked at once it is written */
+    bool leaves;            /* its task is cancelled if the client goes before it has begun */
     struct slice known;     /* If-None-Match */
     bool silent;            /* nobody ever waited: done() composes nothing */
     uint32_t n, open;       /* rows; what has to happen yet: their answers, and its begin */

@@ -65,18 +65,26 @@ static void nothing(struct task_call *c, const struct msg *m)
     (void)m;
 }
 
-/* Its result has been read: it is kept for a shorter time, or no more. */
-static void mark_read(const struct task_call *of, task_no no)
+void one_tell(struct tasking *t, part_no part, const struct msg_task_change *m)
 {
-    struct task_call *c = call_new(of->t, NULL, 1, 0, 0, nothing);
+    struct task_call *c = call_new(t, NULL, 1, 0, 0, nothing);
 
     if (c == NULL)
         return;
     c->v[0].kind = ASK_CHANGE;
-    c->v[0].part = of->v[0].part;
-    c->v[0].change = (struct msg_task_change){ .verb = of->frees ? CHANGE_DISCARD : CHANGE_READ,
-                                               .no = no, .queue = "", .name = "" };
+    c->v[0].repeats = true;
+    c->v[0].part = part;
+    c->v[0].change = *m;
+    c->v[0].change.queue = c->v[0].change.name = "";
     call_begin(c);
+}
+
+/* Its result has been read: it is kept for a shorter time, or no more. */
+static void mark_read(const struct task_call *of, task_no no)
+{
+    struct msg_task_change m = { .verb = of->frees ? CHANGE_DISCARD : CHANGE_READ, .no = no };
+
+    one_tell(of->t, of->v[0].part, &m);
 }
 
 static void looked(struct task_call *c, const struct msg *m)

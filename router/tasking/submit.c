@@ -9,6 +9,7 @@
 #include "router/state/answer.h"
 #include "router/state/pass_time.h"
 #include "router/tasking/ask.h"
+#include "router/tasking/left.h"
 #include "router/tasking/rows.h"
 #include "router/tasks/conditions.h"
 #include "router/tasks/task_claim.h"
@@ -184,6 +185,7 @@ static bool look(struct task_call *c)
     next->queue = (struct slice){ call_text(next, c->queue), c->queue.n };
     next->fresh = c->fresh;
     next->passes_on = c->passes_on;
+    next->leaves = c->leaves;
     next->v[0].kind = ASK_GET;
     next->v[0].repeats = true;
     next->v[0].part = was->part;
@@ -205,7 +207,7 @@ static void submitted(struct task_call *c, const struct msg *m)
     c->fresh = o.status == 201;
     if (o.status >= 400)
         api_problem(&r->ans, o.problem, o.detail, router_request_id(r));
-    else if (!c->looks || c->req == NULL || !look(c))
+    else if (left_before(c) || !c->looks || c->req == NULL || !look(c))
         answer(c, NULL);
 }
 
@@ -235,18 +237,21 @@ static bool read_one(struct tasking *t, struct httpd_req *req, const struct http
     return true;
 }
 
+enum { PASSES_ON = 1, LEAVES = 2 }; /* of struct task_call */
+
 /* w: of the queue; NULL: none is known. wait_ms -1: how it is then is not asked. */
 static void ask_one(struct tasking *t, struct httpd_req *req, const struct task_way *w,
                     struct slice queue, const struct task_body *b, struct slice bytes, size_t room,
-                    msec_t wait_ms, bool passes_on)
+                    msec_t wait_ms, unsigned how)
 {
     struct task_call *c = call_new(t, req, 1, room + queue.n + SUBMIT_ROOM, 0, submitted);
 
     if (c == NULL)
         return;
     c->wait_ms = ms_max(wait_ms, 0); /* once it is written */
-    c->looks = wait_ms > 0 || (wait_ms == 0 && !passes_on);
-    c->passes_on = passes_on;
+    c->passes_on = (how & PASSES_ON) != 0;
+    c->leaves = (how & LEAVES) != 0;
+    c->looks = wait_ms > 0 || (wait_ms == 0 && !c->passes_on);
     c->queue = (struct slice){ call_text(c, queue), queue.n };
     c->way = w;
     put_row(&c->v[0], b, bytes);
@@ -267,7 +272,13 @@ static void submit(struct tasking *t, struct httpd_req *req, const struct http_r
     if (why != NULL)
         router_problem(t->r, req, p, why);
     else
-        ask_one(t, req, w, queue, b, bytes, room, wait_preferred(q, -1), false);
+        ask_one(t, req, w, queue, b, bytes, room, wait_preferred(q, -1), 0);
+}
+
+/* A caller who has a name for it, or said that he asks later, comes back. */
+static bool will_come_back(const struct http_req *q)
+{
+    return q->idempotency_key.n > 0 || prefers_async(q);
 }
 
 void submit_request(struct tasking *t, struct httpd_req *req, const struct http_req *q,
@@ -276,10 +287,14 @@ void submit_request(struct tasking *t, struct httpd_req *req, const struct http_
     const struct task_way *w = pools_of_queue(&t->pools, queue.p, queue.n);
     struct task_body b = { 0 };
     enum api_problem p = API_BAD_REQUEST;
+    msec_t wait_ms = wait_preferred(q, t->r->cfg->call_wait);
     struct body_error e;
+    unsigned how = PASSES_ON;
     const char *why;
 
     buf_reset(&t->form);
+    if (w != NULL && w->cancel_on_disconnect && wait_ms > 0 && !will_come_back(q))
+        how |= LEAVES;
     if (q->idempotency_key.n > TASK_IDEM_MAX ||
         (q->idempotency_key.n > 0 && !task_text_ok(q->idempotency_key)))
         why = "Idempotency-Key must be 1 to 128 visible ASCII characters";
@@ -292,7 +307,7 @@ void submit_request(struct tasking *t, struct httpd_req *req, const struct http_
     }
     b.idempotency_key = q->idempotency_key;
     ask_one(t, req, w, queue, &b, (struct slice){ (char *)t->form.data, t->form.len },
-            t->form.len + b.idempotency_key.n, wait_preferred(q, t->r->cfg->call_wait), true);
+            t->form.len + b.idempotency_key.n, wait_ms, how);
 }
 
 void submit_start(struct tasking *t, struct httpd_req *req, const struct http_req *q,

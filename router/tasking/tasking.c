@@ -10,6 +10,7 @@
 
 #include "common/base/log.h"
 #include "router/tasking/ask.h"
+#include "router/tasking/left.h"
 #include "router/tasking/task_link.h"
 
 #define LOG_MODULE "tasking"
@@ -80,6 +81,7 @@ static void on_tick(void *arg)
 {
     struct tasking *t = arg;
 
+    left_look(t);
     asks_tick(t);
     ev_timer_at(t->timer, ev_now(t->r->ev) + TASK_TICK_MS);
 }

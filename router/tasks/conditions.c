@@ -48,6 +48,18 @@ static msec_t wait_of(struct slice item)
     return s * 1000;
 }
 
+bool prefers_async(const struct http_req *q)
+{
+    static const char word[] = "respond-async";
+    struct slice rest = q->fields, list, item;
+
+    while (q->prefers && http_next(&rest, "prefer", &list))
+        while (item_next(&list, &item))
+            if (item.n == sizeof(word) - 1 && strncasecmp(item.p, word, item.n) == 0)
+                return true;
+    return false;
+}
+
 msec_t wait_preferred(const struct http_req *q, msec_t unsaid)
 {
     struct slice rest = q->fields, list, item;

@@ -47,6 +47,11 @@ int engine_cancel(struct engine *e, task_no no)
     return runs;
 }
 
+int engine_withdraw(struct engine *e, task_no no)
+{
+    return engine_was_tried(e, no) ? SQ_ECONFLICT : engine_cancel(e, no);
+}
+
 int engine_cut(struct engine *e, task_no no)
 {
     int64_t slot = find(e, no, BIT(RUNNING));

@@ -8,6 +8,8 @@
 
 /* 0: cancelled: no attempt begins any more. 1: it runs; this attempt is its last. */
 SQ_CHECK int engine_cancel(struct engine *e, task_no no);
+/* The same, unless an attempt has ever begun: SQ_ECONFLICT. */
+SQ_CHECK int engine_withdraw(struct engine *e, task_no no);
 /* The same by force: one that runs is cancelled, too, and its lease ends. What it takes up of limits
  * is held until then: what was begun may go on at its target. 0. */
 SQ_CHECK int engine_cut(struct engine *e, task_no no);

@@ -304,7 +304,7 @@ static int change_one(struct tasktab *t, struct part *p, task_no no,
 
     switch ((enum task_change)q->verb) {
     case CHANGE_CANCEL:
-        return tasktab_cancel(t, p, no, q->force);
+        return q->unbegun ? engine_withdraw(&p->e, no) : tasktab_cancel(t, p, no, q->force);
     case CHANGE_PATCH:
         patch.delay_ms = delay_of(t, p, patch.delay_ms);
         return engine_patch(&p->e, no, &patch);

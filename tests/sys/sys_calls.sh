@@ -182,8 +182,17 @@ check_eq "  why it waits, too" "$(admin "$A/v1/admin/tasks/$H1" | jq -r '"\(.sta
 held() { grep -q '^gen .* its endpoint ([0-9]*)$' <("$BIN/segqctl" --dir "$C" task list); }
 wait_for 10 "  and what holds up the pool" held
 check_eq "  nothing goes" "$(seen /api/echo/later .method)" ""
+cancelled() { admin "$A/v1/admin/task-queues/gen/tasks?state=cancelled&n=1000" | jq '.tasks | length'; }
+before=$(cancelled)
+call --max-time 1 -o "$DIR/body" "$CALL/echo/left" || true
+call --max-time 1 -o "$DIR/body" -H 'Idempotency-Key: back' "$CALL/echo/back" || true
+has_left() { [ "$(cancelled)" = $((before + 1)) ]; }
+wait_for 10 "a call whose client goes is cancelled" has_left
 check_eq "it is resumed" "$(admin_status -X POST "$E/gen/resume")" 200
 wait_for 20 "  and goes on" is_done "$H1"
+comes_back() { [ -n "$(seen /api/echo/back .method)" ]; }
+wait_for 20 "  one with an Idempotency-Key, too: its client comes back" comes_back
+check_eq "  what was cancelled is not called" "$(seen /api/echo/left .method)" ""
 check "it is up" grep -q '^gen *up ' <("$BIN/segqctl" --dir "$C" endpoint list)
 admin -X PATCH -d "{\"sign\":{\"secret_file\":\"$DIR/none\"}}" "$E/gen" >/dev/null
 unusable() { grep -q "^gen is unusable: $DIR/none: cannot be read" <("$BIN/segqctl" --dir "$C" endpoint list); }

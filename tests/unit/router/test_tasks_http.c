@@ -44,7 +44,9 @@ static struct {
     const char *answers; /* what the target said, if `as` has a status */
     struct msg_task_get_ans as; /* what a look says of a line */
     struct task_patch patch; /* the newest; its labels: of its task */
-    unsigned forced; /* cancels by force */
+    unsigned forced, withdrawn; /* cancels by force; of what has not begun, */
+    task_no left;               /* the newest of these */
+    bool holds;                 /* who waits hears nothing */
 } node;
 
 static uint64_t lease_of(task_no no)
@@ -211,6 +213,8 @@ static void change(const struct msg_task_change *q, struct msg_task_change_ans *
         k->state = TASK_CANCELLED;
     else if (q->verb == CHANGE_CANCEL && k->state != TASK_RUNNING)
         a->code = CODE_CONFLICT;
+    node.withdrawn += q->unbegun;
+    node.left = q->unbegun ? q->no : node.left;
     node.forced += q->verb == CHANGE_CANCEL && q->force;
     if (q->verb == CHANGE_CANCEL && q->force && k->state == TASK_RUNNING) {
         k->state = TASK_CANCELLED;
@@ -257,7 +261,7 @@ static void node_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
         out.type = MSG_TASK_CHANGE_ANS;
         change(&m.task_change, &out.task_change_ans);
     }
-    if (!node.silent)
+    if (!node.silent && !(node.holds && m.type == MSG_TASK_GET))
         send_msg(ch, &out, f->rid);
     arena_reset(&w.arena);
 }
@@ -270,8 +274,9 @@ static void send_pools(uint64_t epoch, uint64_t part_epoch, node_no owner)
     struct map_part calls = { 4, part_epoch, owner }, permits = { 5, part_epoch, owner };
     struct map_pool pools[4] = { { .match = "images", .max_body = 1000, .n = 1, .v = &images },
                                  { .match = "ride/*", .n = 2, .v = rides },
-                                 { .match = "gen", .endpoint = "gen", .max_body = 1000, .n = 1,
-                                   .v = &calls, .url = "http://gen.example" },
+                                 { .match = "gen", .endpoint = "gen", .max_body = 1000,
+                                   .cancel_on_disconnect = true, .n = 1, .v = &calls,
+                                   .url = "http://gen.example" },
                                  { .match = "login", .endpoint = "login", .n = 1, .v = &permits,
                                    .url = "http://login.example" } };
     struct msg m = { .type = MSG_TASK_MAP };
@@ -1249,6 +1254,44 @@ Test(tasks_http, a_long_answer_is_cut_and_says_so)
     cr_expect_not_null(strstr(got, "segq-length: 70000\r\n"));
     cr_expect_not_null(strstr(got, "segq-truncated: true\r\n"));
     cr_expect_not_null(strstr(got, "Content-Type: application/octet-stream\r\n"));
+}
+
+/* The client closes its connection while its request waits in line. */
+static void call_and_leave(const char *more)
+{
+    char fields[200];
+
+    snprintf(fields, sizeof(fields), "segq-token: " TOKEN "\r\n%s", more);
+    node.waits_ms = 0;
+    say_with("GET", "/v1/call/gen/a", fields, "");
+    UNTIL(node.waits_ms > 0);
+    close(w.fd);
+    dial();
+}
+
+Test(tasks_http, a_call_whose_client_goes_is_cancelled_if_it_has_not_begun_and_nobody_comes_back)
+{
+    node.holds = true;
+    call_and_leave("Prefer: wait=9\r\n");
+    UNTIL(node.withdrawn == 1);
+    cr_expect_eq(node.left, 1);
+    call_and_leave("Prefer: wait=9\r\nIdempotency-Key: mine\r\n");
+    call_and_leave("Prefer: wait=9, Respond-Async\r\n");
+    call_and_leave("Prefer: wait=9\r\n");
+    UNTIL(node.withdrawn == 2);
+    cr_expect_eq(node.left, 4, "the others come back");
+    cr_expect_eq(w.r->tasking->counts.left, 2);
+}
+
+Test(tasks_http, a_call_that_was_answered_goes_on_without_its_client)
+{
+    cr_expect_eq(call_with("GET", "/v1/call/gen/a", "segq-token: " TOKEN "\r\n", ""), 202);
+    close(w.fd);
+    dial();
+    node.holds = true;
+    call_and_leave("Prefer: wait=9\r\n");
+    UNTIL(node.withdrawn == 1);
+    cr_expect_eq(node.left, 2);
 }
 
 Test(tasks_http, only_servers_pass_requests_on_and_only_to_endpoints)

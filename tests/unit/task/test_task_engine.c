@@ -386,6 +386,26 @@ Test(engine, one_that_is_cancelled_by_force_holds_its_slot_until_its_lease_would
     rig_fini(&r);
 }
 
+Test(engine, one_is_withdrawn_only_until_an_attempt_has_begun)
+{
+    struct enginerig r;
+    uint64_t lease;
+    task_no no;
+
+    rig_init(&r, NULL);
+    no = rig_submit(&r, plain);
+    cr_expect_eq(engine_withdraw(&r.e, no), 0);
+    cr_expect_eq(rig_state(&r, no), TASK_CANCELLED);
+    no = rig_submit(&r, plain);
+    cr_assert_eq(rig_take(&r, &lease), no);
+    cr_expect_eq(engine_withdraw(&r.e, no), SQ_ECONFLICT);
+    cr_expect_eq(engine_nack(&r.e, no, lease, 0, &given_back), 0);
+    cr_expect_eq(engine_withdraw(&r.e, no), SQ_ECONFLICT, "it was begun");
+    cr_expect_eq(rig_state(&r, no), TASK_RETRYING);
+    cr_expect_eq(engine_withdraw(&r.e, 5), SQ_EUNKNOWN);
+    rig_fini(&r);
+}
+
 Test(engine, by_force_one_that_waits_is_just_cancelled)
 {
     struct enginerig r;

@@ -1,0 +1,51 @@
+/* left.c: see left.h. */
+#include "router/tasking/left.h"
+
+#include "router/tasking/one.h"
+
+/* Its client has gone: the task that it waits for is not wanted, if nobody has begun it. */
+static void withdraw(struct task_call *c)
+{
+    struct msg_task_change m = { .verb = CHANGE_CANCEL, .no = c->v[0].no, .unbegun = true };
+
+    c->leaves = false;
+    c->t->counts.left++;
+    one_tell(c->t, c->v[0].part, &m);
+}
+
+static bool has_gone(const struct task_call *c)
+{
+    return c->leaves && (c->req == NULL || httpd_is_closing(c->req));
+}
+
+/* Until it is submitted nobody knows its number. */
+static bool waits_for_end(const struct task_call *c)
+{
+    return c->v[0].kind == ASK_GET;
+}
+
+bool left_before(struct task_call *c)
+{
+    bool gone = has_gone(c);
+
+    if (gone)
+        withdraw(c);
+    return gone;
+}
+
+void left_now(struct task_call *c)
+{
+    if (waits_for_end(c) && has_gone(c))
+        withdraw(c);
+    call_client_gone(c);
+}
+
+void left_look(struct tasking *t)
+{
+    list_each (&t->calls, it) {
+        struct task_call *c = container_of(it, struct task_call, in_all);
+
+        if (waits_for_end(c) && has_gone(c))
+            withdraw(c);
+    }
+}

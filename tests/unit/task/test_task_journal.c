@@ -74,7 +74,8 @@ static void links_up(struct node *w)
 static void make_tab(struct node *w)
 {
     struct tasktab_opts o = { .addr = "a:1", .admin = "a:2", .max_tasks = 10000, .max_keys = 100,
-                              .bodies = { put, get, drop, is_old, copy, w->bodies },
+                              .bodies = { .put = put, .get = get, .drop = drop, .is_old = is_old,
+                                          .copy = copy, .ctx = w->bodies },
                               .record = task_journal_record, .record_ctx = w->keeper };
 
     w->tab = tasktab_new(&o);

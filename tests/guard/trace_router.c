@@ -247,7 +247,7 @@ static void put_task_map(const char *addr)
 {
     struct map_task_node node = { 1, "node", addr };
     struct map_part part = { 3, 5, 1 };
-    struct map_pool pool = { .match = "*", .endpoint = "", .max_body = 65536, .n = 1, .v = &part };
+    struct map_pool pool = { .match = "*", .endpoint = "", .url = "", .max_body = 65536, .n = 1, .v = &part };
 
     tasking_map(w.r->tasking, "manager", &(struct msg_task_map){ 1, 1, 1, &node, &pool });
 }

@@ -6,8 +6,9 @@
 #define SEGQ_VERSIONS_H
 
 /* What is spoken on the links: the newest, and the oldest that is still understood. */
-#define PROTOCOL_VERSION 1
+#define PROTOCOL_VERSION 2
 #define PROTOCOL_OLDEST  1
+#define PROTOCOL_BOUND   2 /* from it on: what a pass is bound to (texts of subjects), SESS_USE */
 
 #define MAP_FORMAT     1 /* of the chain map that routers are sent */
 #define JOURNAL_FORMAT 3 /* of a segment node's journal; all older ones are read, too */

@@ -148,15 +148,21 @@ static void finish(struct router *r, struct rflow *rf)
 
 void rflow_step(struct router *r, struct rflow *rf)
 {
+    int rc;
+
     for (;;) {
         switch (rf->flow.todo) {
         case FLOW_ASK:
-            if (seg_link_ask(r->segs, rf) == 0) {
+            rc = seg_link_ask(r->segs, rf);
+            if (rc == 0) {
                 arm(r, rf->flow.deadline_ms);
                 return;
             }
             r->counts.lost++;
-            flow_lost(&rf->flow, ev_now(r->ev));
+            if (rc == SQ_EUNKNOWN)
+                flow_not_understood(&rf->flow);
+            else
+                flow_lost(&rf->flow, ev_now(r->ev));
             assert(rf->flow.todo != FLOW_ASK); /* so this loop ends */
             break;
         case FLOW_WAIT_MAP:

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "common/base/versions.h"
+
 #define FREE_BATCHES_MAX 64
 
 static struct batch *batch_new(struct seg_links *s)
@@ -45,14 +47,24 @@ static struct batch *open_batch(struct seg_links *s, struct seg_link *l, struct 
     return b;
 }
 
+/* Which version of the protocol has words for it. */
+static uint32_t needs(const struct rflow *rf)
+{
+    bool use = rf->flow.asks == FLOW_SESSION && rf->flow.command == SESS_USE;
+
+    return use || (rf->flow.asks == FLOW_JOIN && rf->head_len > 0) ? PROTOCOL_BOUND : PROTOCOL_OLDEST;
+}
+
 int seg_link_ask(struct seg_links *s, struct rflow *rf)
 {
     struct seg_link *l = node_links_reach(&s->nodes, rf->flow.node);
     struct batch *b;
 
     assert(rf->slot == NULL); /* it waits for one answer at a time */
-    if (l == NULL)
+    if (l == NULL || (l->n.ch == NULL && needs(rf) > PROTOCOL_OLDEST))
         return SQ_EUNAVAIL;
+    if (l->n.ch != NULL && l->n.speaks < needs(rf))
+        return SQ_EUNKNOWN;
     b = open_batch(s, l, &l->kind[rf->flow.asks]);
     if (b == NULL)
         return SQ_EUNAVAIL;

@@ -6,7 +6,8 @@
 
 #include "router/links/seg_links.h"
 
-/* 0, or SQ_EUNAVAIL: the node cannot be asked. While a link is being dialled for the first
+/* 0; SQ_EUNAVAIL: the node cannot be asked; SQ_EUNKNOWN: it is of an older release, which would not
+ * understand it. While a link is being dialled for the first
  * time, one batch of requests waits for it. */
 SQ_CHECK int seg_link_ask(struct seg_links *s, struct rflow *rf);
 /* Nodes that are reached, and nodes in the map. */

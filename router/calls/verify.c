@@ -317,13 +317,26 @@ static bool is_once(const struct router *r, const struct asked *a, const struct 
     return a->once || (b != NULL && b->once);
 }
 
+/* The same when the gate asks again, of whichever router: a use counts once by its number. Only the
+ * gate may say so: whoever could would use a pass twice. */
+static int64_t number_of_use(const struct router *r, const struct http_req *q)
+{
+    struct slice id = once(q, "x-segq-ask"), secret = once(q, "x-segq-gate-secret");
+    uint64_t number;
+
+    if (id.n > 0 && gate_secret_is(&r->gate_secret, secret))
+        number = token_subject_hash(&r->keys.token, 0, id.p, id.n);
+    else
+        randombytes_buf(&number, sizeof(number));
+    return (int64_t)(number & INT64_MAX) | 1;
+}
+
 static void use_start(struct router *r, struct httpd_req *req, const struct asked *a,
                       const struct known_pass *x)
 {
     struct token t = { .seg = x->seg, .number = x->number };
     struct pass_use *u = malloc(sizeof(*u));
     struct rflow *rf;
-    int64_t number;
 
     if (u == NULL) {
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "too much to do; ask again");
@@ -337,8 +350,7 @@ static void use_start(struct router *r, struct httpd_req *req, const struct aske
     }
     rf->use = u;
     rf->pass_until_s = bearer_until_s(r, x);
-    randombytes_buf(&number, sizeof(number));
-    flow_session(&rf->flow, r->routes, &t, SESS_USE, (number & INT64_MAX) | 1, ev_now(r->ev));
+    flow_session(&rf->flow, r->routes, &t, SESS_USE, number_of_use(r, a->q), ev_now(r->ev));
     rflow_begin(r, rf);
 }
 

@@ -129,8 +129,7 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
             return true;
         if (r->tasking == NULL)
             return page_nothing(r, req, q);
-        task_request(r->tasking, req, q, &(struct api_req){ .call = API_TASKS, .arg = a->arg },
-                     servers);
+        task_request(r->tasking, req, q, a, servers);
         return true;
     case API_PERMIT_ONE:
         permit_one(r, req, q, a->arg);

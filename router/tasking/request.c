@@ -76,7 +76,8 @@ static bool is_claimed(struct tasking *t, struct httpd_req *req, const struct ht
 {
     if (p->op != TASK_SUBMIT || api_bearer(q).n > 0)
         return false;
-    return !router_may_pass(t->r, req, LIMIT_JOIN) || submit_by_claim(t, req, q, p->queue);
+    return (!p->paid && !router_may_pass(t->r, req, LIMIT_JOIN)) ||
+           submit_by_claim(t, req, q, p->queue);
 }
 
 /* False: that has been answered. The operator's own servers are not limited. */
@@ -192,8 +193,9 @@ static struct slice queue_of_call(const struct tasking *t, const struct http_req
 static void read_path(const struct tasking *t, struct task_path *p, const struct http_req *q,
                       const struct api_req *a)
 {
-    if (a->call == API_TASKS) {
+    if (a->call == API_TASKS || a->call == API_PERMIT) {
         task_path_queue(p, q->method, a->arg);
+        p->paid = a->call == API_PERMIT;
     } else if (a->call == API_TASK) {
         task_path_task(p, q->method, a->arg);
     } else if (a->call == API_SCHEDULES) {

@@ -54,7 +54,12 @@ static int apply_keys(struct engine *e, const struct trec *r)
         p->keys = was;
         return rc;
     }
-    tqueue_rules_anew(e);
+    if (key_rules_take_patterns(&p->keys, &was)) {
+        tqueue_pins_anew(e, &was);
+        tqueue_pins_anew(e, &p->keys);
+    } else {
+        tqueue_rules_anew(e);
+    }
     key_rules_free(&was);
     return 0;
 }

@@ -18,7 +18,7 @@ void engine_init(struct engine *e, const struct engine_opts *o)
     owns_init(&e->owns);
     attempts_init(&e->attempts);
     replies_init(&e->replies);
-    names_init(&e->names, o->max_tasks * 2, o->seed, 1);
+    names_init(&e->names, o->max_tasks * NAMES_OF_TASK, o->seed, 1);
     pages_init(&e->links, sizeof(struct wheel_link));
     wheel_init(&e->timers, &e->links, 1); /* so that what is read again comes in order */
     wheel_init(&e->walls, &e->links, 1);
@@ -91,12 +91,12 @@ void engine_limit(struct engine *e, uint32_t max_tasks)
 {
     assert(max_tasks > 0 && max_tasks <= TASKS_MAX);
     e->store.max = max_tasks;
-    e->names.max = max_tasks * 2;
+    e->names.max = max_tasks * NAMES_OF_TASK;
 }
 
 uint32_t engine_limit_read(const struct engine *e)
 {
-    uint64_t most = u64_max(e->store.n_slots, ((uint64_t)e->names.n + 1) / 2);
+    uint64_t most = u64_max(e->store.n_slots, ((uint64_t)e->names.n + NAMES_OF_TASK - 1) / NAMES_OF_TASK);
 
     return (uint32_t)u64_max(e->store.max, u64_min(most, TASKS_MAX));
 }

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 static struct key_rule key_rule(const struct key_limit *l)
 {
@@ -44,23 +45,53 @@ int key_rules_read(struct key_rules *k, const char *p, uint32_t n)
     buf_init(&k->bytes);
     buf_append(&k->bytes, p, n);
     rc = k->bytes.failed ? SQ_ENOMEM : key_limits_decode(k->bytes.data, n, &k->v, &k->n);
-    k->rule = rc == 0 ? calloc(k->n + 1, sizeof(*k->rule)) : NULL;
-    if (k->rule == NULL) {
+    while (rc == 0 && k->n_pinned < k->n && k->v[k->n_pinned].queue[0] != 0)
+        k->n_pinned++;
+    k->pin = calloc(k->n_pinned + 1, sizeof(*k->pin));
+    k->pattern = calloc(k->n - k->n_pinned + 1, sizeof(*k->pattern));
+    if (rc == 0 && (k->pin == NULL || k->pattern == NULL))
+        rc = SQ_ENOMEM;
+    if (rc < 0) {
         key_rules_free(k);
-        return rc == 0 ? SQ_ENOMEM : rc;
+        return rc;
     }
-    for (uint32_t i = 0; i < k->n; i++) {
-        k->rule[i] = key_rule(&k->v[i]);
-        k->n_pinned += k->v[i].queue[0] != 0;
-    }
+    for (uint32_t i = 0; i < k->n; i++)
+        *(i < k->n_pinned ? &k->pin[i] : &k->pattern[i - k->n_pinned]) = key_rule(&k->v[i]);
     return 0;
+}
+
+static bool is_same(const struct key_limit *a, const struct key_limit *b)
+{
+    bool same = strcmp(a->key, b->key) == 0;
+
+#define X(m, most) same = same && a->m == b->m;
+    KEY_LIMIT(X)
+#undef X
+    return same;
+}
+
+bool key_rules_take_patterns(struct key_rules *k, struct key_rules *was)
+{
+    struct key_rule *pattern = k->pattern;
+
+    if (k->n - k->n_pinned != was->n - was->n_pinned)
+        return false;
+    for (uint32_t i = 0; i < k->n - k->n_pinned; i++)
+        if (!is_same(&k->v[k->n_pinned + i], &was->v[was->n_pinned + i]))
+            return false;
+    if (was->pattern != NULL) {
+        k->pattern = was->pattern;
+        was->pattern = pattern;
+    }
+    return true;
 }
 
 void key_rules_free(struct key_rules *k)
 {
     buf_fini(&k->bytes);
     free(k->v);
-    free(k->rule);
+    free(k->pin);
+    free(k->pattern);
     *k = (struct key_rules){ 0 };
 }
 
@@ -94,10 +125,10 @@ const struct key_rule *pool_key_rule(const struct pool *p, const struct trec_tex
     }
     found = bsearch(&one, k->v, k->n_pinned, sizeof(one), compare);
     if (found != NULL)
-        return &k->rule[found - k->v];
+        return &k->pin[found - k->v];
     for (uint32_t i = k->n_pinned; i < k->n; i++)
         if (key_matches(k->v[i].key, key))
-            return &k->rule[i];
+            return &k->pattern[i - k->n_pinned];
     return &p->level[level];
 }
 

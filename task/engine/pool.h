@@ -11,7 +11,7 @@
 struct key_rules { /* of single keys */
     struct buf bytes;      /* owned; as a record has them; empty: there is none */
     struct key_limit *v;   /* owned; texts are in `bytes` */
-    struct key_rule *rule; /* owned; of each, as limiters read it */
+    struct key_rule *pin, *pattern; /* owned; of each, as limiters read it */
     uint32_t n, n_pinned;
 };
 
@@ -29,6 +29,8 @@ void pool_set_rules(struct pool *p, const struct task_rules *r);
 /* As a record has them (key_limit.h). 0, SQ_EPROTO, SQ_ENOMEM: *k is empty. */
 SQ_CHECK int key_rules_read(struct key_rules *k, const char *p, uint32_t n);
 void key_rules_free(struct key_rules *k);
+/* The same patterns: then k takes over their rules, to which limiters point. */
+bool key_rules_take_patterns(struct key_rules *k, struct key_rules *was);
 /* Of path[level]: a queue of the pool, a key of it, a key below that. */
 const struct key_rule *pool_key_rule(const struct pool *p, const struct trec_text *const *path,
                                      unsigned level);

@@ -7,8 +7,6 @@
 #include "task/engine/clock.h"
 #include "task/engine/tqueue.h"
 
-#define N_NAMES (NAME_UNIQUE + 1) /* that a task may have */
-
 static bool is_in_range(const struct submit *s)
 {
     return s->queue.n > 0 && s->queue.n <= TASK_NAME_MAX && s->key1.n <= TASK_NAME_MAX &&
@@ -109,7 +107,7 @@ static int perform_all(struct engine *e, const struct task_own *own, const struc
     msec_t logged_at = e->logged_at;
     int rc = perform_own(e, own, accept->no);
 
-    for (unsigned kind = 0; rc == 0 && kind < N_NAMES; kind++)
+    for (unsigned kind = 0; rc == 0 && kind < NAMES_OF_TASK; kind++)
         if ((name[kind].lo | name[kind].hi) != 0)
             rc = task_perform(e, &name[kind]);
     if (rc == 0)
@@ -127,7 +125,7 @@ static int accept_now(struct engine *e, const struct submit *s, const struct poo
                       const struct name_hash *h, task_no no)
 {
     bool waits = s->delay_ms == 0 && s->at_wall_ms <= e->wall_at;
-    struct trec name[N_NAMES];
+    struct trec name[NAMES_OF_TASK];
     struct trec r = { .kind = TREC_ACCEPT, .no = no, .name = s->queue, .key1 = s->key1,
                       .key2 = s->key2, .priority = s->priority, .order = s->order,
                       .body = s->body, .entered = (uint64_t)e->at,
@@ -137,7 +135,7 @@ static int accept_now(struct engine *e, const struct submit *s, const struct poo
     r.until = waits ? task_expiry(e, p, &s->own)
               : r.wall ? (uint64_t)s->at_wall_ms
                        : task_end_of(e, (uint64_t)s->delay_ms);
-    for (unsigned kind = 0; kind < N_NAMES; kind++)
+    for (unsigned kind = 0; kind < NAMES_OF_TASK; kind++)
         name[kind] = (struct trec){ .kind = TREC_NAME, .no = no,
                                     .kind_of = kind + (kind == NAME_UNIQUE ? s->unique_while : 0),
                                     .lo = h[kind].lo, .hi = h[kind].hi, .digest = s->digest };
@@ -146,7 +144,7 @@ static int accept_now(struct engine *e, const struct submit *s, const struct poo
 
 int engine_submit(struct engine *e, const struct submit *s, task_no *no)
 {
-    struct name_hash h[N_NAMES];
+    struct name_hash h[NAMES_OF_TASK];
     struct name other = { .no = 0 };
     const struct tqueue *q;
     uint32_t index;

@@ -147,6 +147,32 @@ void tqueue_rules_anew(struct engine *e)
     tree_reconsider(&e->tree, e->at);
 }
 
+/* Of a pinned key; 0: none has it. */
+static uint32_t limiter_of(const struct engine *e, const struct key_limit *l)
+{
+    uint32_t i = tree_find_limiter(&e->tree, 0, hash_text(e, l->queue, (uint32_t)strlen(l->queue)));
+
+    for (const char *p = l->key; i != 0 && *p != 0; p += *p == '/') {
+        size_t n = strcspn(p, "/");
+
+        i = tree_find_limiter(&e->tree, i, hash_text(e, p, (uint32_t)n));
+        p += n;
+    }
+    return i;
+}
+
+void tqueue_pins_anew(struct engine *e, const struct key_rules *k)
+{
+    for (uint32_t n = 0; n < k->n_pinned; n++) {
+        uint32_t i = limiter_of(e, &k->v[n]);
+
+        if (i == 0)
+            continue;
+        tree_limiter_at(&e->tree, i)->rule = rule_now(e, i);
+        tree_reconsider_one(&e->tree, i, e->at);
+    }
+}
+
 uint32_t tqueue_other_turn(struct engine *e, task_slot slot, uint8_t priority)
 {
     const struct turn *now = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn);

@@ -13,6 +13,8 @@ struct pool *tqueue_pool_of(const struct engine *e, const struct trec_text *name
 struct tqueue *tqueue_find(const struct engine *e, const char *name, uint32_t len);
 /* Limits of keys have changed: every limiter gets its own anew. */
 void tqueue_rules_anew(struct engine *e);
+/* Only those of keys that are pinned in this list: a step for each of them. */
+void tqueue_pins_anew(struct engine *e, const struct key_rules *k);
 /* Made if there is none. 0 (its index in *index), SQ_EUNKNOWN: no pool matches; SQ_ENOMEM;
  * SQ_ECONFLICT: another name has the same hash. */
 SQ_CHECK int tqueue_get(struct engine *e, const struct trec_text *name, uint32_t *index);

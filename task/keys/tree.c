@@ -341,23 +341,26 @@ void tree_empty_buckets(struct tree *t, msec_t now)
     }
 }
 
+void tree_reconsider_one(struct tree *t, uint32_t limiter, msec_t now)
+{
+    struct limiter *l = tree_limiter_at(t, limiter);
+    bool rate;
+
+    l->tat = rate_anew(&l->rule->rate, l->tat, now);
+    rate = rate_lets(&l->rule->rate, l->tat, now);
+    if (!rate)
+        wheel_set(&t->wakes, limiter, rate_when(&l->rule->rate, l->tat));
+    close_or_open(t, limiter, CLOSED_RATE, !rate);
+    close_or_open(t, limiter, CLOSED_AT_ONCE,
+                  l->rule->at_once != 0 && l->running >= l->rule->at_once);
+    close_or_open(t, limiter, CLOSED_PAUSE, l->rule->paused);
+    for (uint32_t u = l->turns; u != 0; u = tree_turn_at(t, u)->sibling)
+        ring_reweigh(t, u);
+}
+
 void tree_reconsider(struct tree *t, msec_t now)
 {
-    for (uint32_t i = 1; i < t->n_limiters; i++) {
-        struct limiter *l = tree_limiter_at(t, i);
-        bool rate;
-
-        if (l->rule == NULL)
-            continue;
-        l->tat = rate_anew(&l->rule->rate, l->tat, now);
-        rate = rate_lets(&l->rule->rate, l->tat, now);
-        if (!rate)
-            wheel_set(&t->wakes, i, rate_when(&l->rule->rate, l->tat));
-        close_or_open(t, i, CLOSED_RATE, !rate);
-        close_or_open(t, i, CLOSED_AT_ONCE,
-                      l->rule->at_once != 0 && l->running >= l->rule->at_once);
-        close_or_open(t, i, CLOSED_PAUSE, l->rule->paused);
-        for (uint32_t u = l->turns; u != 0; u = tree_turn_at(t, u)->sibling)
-            ring_reweigh(t, u);
-    }
+    for (uint32_t i = 1; i < t->n_limiters; i++)
+        if (tree_limiter_at(t, i)->rule != NULL)
+            tree_reconsider_one(t, i, now);
 }

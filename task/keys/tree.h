@@ -130,6 +130,8 @@ void tree_advance(struct tree *t, msec_t now);
 msec_t tree_next(const struct tree *t);
 /* Rules have changed: every limiter is closed or open as its own says now. */
 void tree_reconsider(struct tree *t, msec_t now);
+/* The rule of this one has. */
+void tree_reconsider_one(struct tree *t, uint32_t limiter, msec_t now);
 /* After a replay: all buckets are empty, also of keys that nobody has now: their last start
  * may have been just before. */
 void tree_empty_buckets(struct tree *t, msec_t now);

@@ -22,6 +22,7 @@ enum name_kind { /* numbers are those of records: never changed */
     NAME_UNIQUE_FINAL = NAME_UNIQUE + UNIQUE_FINAL,     /* as long as it is kept */
     NAME_NKINDS
 };
+#define NAMES_OF_TASK (NAME_UNIQUE + 1) /* that a task may have */
 #define NAMES_SEED 16
 
 struct name_hash {

@@ -215,6 +215,29 @@ Test(permits, without_its_segment_a_pass_that_is_good_once_opens_nothing)
     cr_expect_eq(verify_as(pass, ""), 204, "nobody has been let in");
 }
 
+Test(permits, a_gate_that_asks_again_asks_the_same)
+{
+    static const struct bound b = { .once = true };
+    const char *pass = pass_with(&b);
+    int64_t number;
+
+    strcpy(w.r->gate_secret.text, "only the gate has it");
+    w.r->gate_secret.n = strlen(w.r->gate_secret.text);
+#define PROOF "X-Segq-Gate-Secret: only the gate has it\r\n"
+    w.sess_silent = true;
+    cr_expect_eq(verify_as(pass, PROOF "X-Segq-Ask: 7\r\n"), 503);
+    number = w.sess.until_s;
+    cr_expect_eq(verify_as(pass, PROOF "X-Segq-Ask: 8\r\n"), 503);
+    cr_expect_neq(w.sess.until_s, number, "another request");
+    cr_expect_eq(verify_as(pass, "X-Segq-Ask: 7\r\n"), 503);
+    cr_expect_neq(w.sess.until_s, number, "a visitor may not choose it");
+    cr_expect_eq(verify_as(pass, PROOF), 503);
+    cr_expect_gt(w.sess.until_s, 0);
+    w.sess_silent = false;
+    cr_expect_eq(verify_as(pass, PROOF "X-Segq-Ask: 7\r\n"), 204);
+    cr_expect_eq(w.sess.until_s, number);
+}
+
 Test(permits, a_gate_may_let_every_pass_in_once)
 {
     char lines[2000];

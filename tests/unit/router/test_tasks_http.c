@@ -1046,6 +1046,10 @@ Test(task_claims, one_claim_is_one_task)
     cr_expect_eq(w.r->counts.claims, 3);
     cr_expect_eq(claimed("ride/5", task_claim("\"jti\":\"p\","), "",
                          ",\"payload\":{\"kind\":\"permit\"}"), 201, "a task of that word is no permit");
+    limit_set(w.r->gate.limit, LIMIT_JOIN, 0.001, 1);
+    cr_expect_eq(claimed("ride/5", task_claim("\"jti\":\"q\","), "", ",\"payload\":\"permit\""), 201,
+                 "it costs one join");
+    cr_expect_eq(claimed("ride/5", task_claim("\"jti\":\"r\","), "", ",\"payload\":1"), 429);
 }
 
 Test(task_claims, a_refused_claim_is_told_why)

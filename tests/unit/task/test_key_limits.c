@@ -109,6 +109,39 @@ static unsigned starts(struct enginerig *r, const char *queue)
     return n;
 }
 
+/* The rules of patterns stay where limiters point to: none of these is looked at. */
+Test(key_limits, a_pin_changes_its_key_alone)
+{
+    struct key_limit v[] = { { .queue = "q", .key = "gold", .at_once = 1 },
+                             { .queue = "q", .key = "grey/1", .paused = 1 },
+                             { .queue = "", .key = "g*", .at_once = 2 } };
+    struct enginerig r;
+    const struct key_rule *green;
+    uint32_t at;
+
+    rig_init(&r, NULL);
+    define(&r, v, 3);
+    for (unsigned i = 0; i < 9; i++)
+        submit(&r, "q", "gold", "");
+    for (unsigned i = 0; i < 3; i++)
+        submit(&r, "q", "green", "");
+    submit(&r, "q", "grey", "1");
+    cr_expect_eq(starts(&r, "q"), 1 + 2);
+    at = 3; /* of the limiters of the queue and its keys, as they came */
+    cr_assert_str_eq(tree_limiter_at(&r.e.tree, at)->text, "green");
+    green = tree_limiter_at(&r.e.tree, at)->rule;
+    v[0].at_once = 3;
+    define(&r, v, 3);
+    cr_expect_eq(tree_limiter_at(&r.e.tree, at)->rule, green);
+    cr_expect_eq(starts(&r, "q"), 2, "gold");
+    define(&r, &v[2], 1);
+    cr_expect_eq(starts(&r, "q"), 1, "grey/1 is paused no more; gold has the limit of the pattern");
+    v[2].at_once = 5;
+    define(&r, v, 3);
+    cr_expect_eq(starts(&r, "q"), 1, "another pattern: green");
+    rig_fini(&r);
+}
+
 Test(key_limits, a_key_has_the_limit_that_is_pinned_then_of_the_first_pattern_then_of_its_pool)
 {
     struct task_rules rules;

@@ -204,14 +204,14 @@ Test(task_table, limits_of_keys_are_kept_and_bad_ones_refused)
 
     ok(EPOCH, 77);
     send(MNG, &open);
-    cr_assert_eq(tasktab_part(t, 3)->e.pool[0]->keys.rule[0].weight, 4);
+    cr_assert_eq(tasktab_part(t, 3)->e.pool[0]->keys.pattern[0].weight, 4);
     turn();
     keys[0].key = "a*b";
     send(MNG, &open);
     cr_assert_eq(out.v[0].m.type, MSG_ERROR);
     turn();
     again();
-    cr_assert_eq(tasktab_part(t, 3)->e.pool[0]->keys.rule[0].weight, 4, "as before the bad one");
+    cr_assert_eq(tasktab_part(t, 3)->e.pool[0]->keys.pattern[0].weight, 4, "as before the bad one");
 }
 
 Test(task_table, a_unique_key_that_another_task_has_is_told_apart)

@@ -20,10 +20,11 @@ admin_of() { tr -d '\n ' <"$dir/cluster.json" 2>/dev/null | sed 's/.*"admin":"\(
 answers() { [ -f "$dir/cluster.json" ] && curl -sf -o /dev/null --max-time 2 "$(admin_of)/healthz"; }
 if ! answers; then
     echo "No cluster answers here ($dir): starting one."
-    deploy/run.sh >"$dir.log" 2>&1 &
+    mkdir -p -m 700 "$dir"
+    deploy/run.sh >"$dir/run.log" 2>&1 &
     run=$!
     until answers; do
-        kill -0 "$run" 2>/dev/null || die "$(tail -n 1 "$dir.log")"
+        kill -0 "$run" 2>/dev/null || die "$(tail -n 1 "$dir/run.log")"
         sleep 0.2
     done
 fi

@@ -38,6 +38,15 @@ export const endpointWord = e => e.paused ? ['PAUSED', 'warn'] : e.unusable ? ['
   : !e.open ? e.half_open ? ['HALF-OPEN', 'warn'] : ['UP', 'good']
   : [e.open < e.nodes ? `DOWN at ${e.open} of ${e.nodes} nodes` : 'DOWN', 'bad'];
 
+// What keeps its calls from going now.
+export function bindsOf(e, pools) {
+  if (!pools.some(p => p.endpoint === e.name && p.waiting)) return '–';
+  if (e.paused) return 'its pause';
+  if (e.unusable || e.open === e.nodes) return 'the target';
+  if (e.max_concurrent && e.in_flight >= 0.95 * e.max_concurrent) return 'its slots';
+  return e.half_open || e.open ? 'its breaker' : e.rate_per_s ? 'its rate' : '–';
+}
+
 function endpointProblem(e, pools) {
   const waiting = pools.filter(p => p.endpoint === e.name).reduce((n, p) => n + p.waiting, 0);
   if (e.paused) return waiting ? ['warn', `Endpoint ${e.name} is PAUSED, ${tasks(waiting)} in line`] : null;

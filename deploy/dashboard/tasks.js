@@ -10,7 +10,7 @@ import * as api from './api.js';
 import { ask, p, say } from './ask.js';
 import { tiles_show } from './draw.js';
 import { things } from './words.js';
-import { attemptOf, endpointWord, heldBy, KINDS, limitsOf, orderOf, partWord, poolSays, poolWord, rulesOf } from './task_words.js';
+import { attemptOf, bindsOf, endpointWord, heldBy, KINDS, limitsOf, orderOf, partWord, poolSays, poolWord, rulesOf } from './task_words.js';
 
 const EVERY_MS = 5000, ROWS = 20, ROWS_MAX = 1000; // the most that the API lists
 let live = null, pool = null;               // as in the last answer; the chosen one
@@ -88,8 +88,8 @@ const ENDPOINTS = [
   ['Endpoint', x => x.name, 'name', () => el('span')], ['State', x => endpointWord(x)[0]],
   ['Rate', x => x.rate_per_s ? rate(x.rate_per_s) + '/s' : 'any', 'n'], ['At once', x => x.max_concurrent ? number(x.max_concurrent) : 'any', 'n'],
   ['Under way', x => number(x.in_flight), 'n'], ['Succeeded', x => number(x.succeeded), 'n'], ['Failed', x => number(x.failed), 'n'],
-  ['Mean time', x => x.succeeded + x.failed ? number(x.ms / (x.succeeded + x.failed)) + ' ms' : '–', 'n'], ['URL', x => x.url],
-  ['Order', x => x.paused ? 'Resume …' : 'Pause …', 'name', x => el('button', { type: 'button', class: 'link', on: { click: () => askEndpoint(x.name) } })],
+  ['Mean time', x => x.succeeded + x.failed ? number(x.ms / (x.succeeded + x.failed)) + ' ms' : '–', 'n'], ['Held up by', x => bindsOf(x, live.tasks.pools)],
+  ['URL', x => x.url], ['Order', x => x.paused ? 'Resume …' : 'Pause …', 'name', x => el('button', { type: 'button', class: 'link', on: { click: () => askEndpoint(x.name) } })],
 ];
 
 function showEndpoints(endpoints) {

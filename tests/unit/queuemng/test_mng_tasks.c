@@ -709,6 +709,22 @@ Test(mng_tasks, an_endpoint_without_a_pool_gets_one_of_its_name)
     done(r);
 }
 
+Test(mng_tasks, routers_are_told_the_url_of_an_endpoint_and_of_its_change)
+{
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+
+    cr_assert_eq(pr_endpoint(r, E(""), &e), 0, "%s", e.text);
+    pr_run(r, 3000);
+    cr_expect_str_eq(r->map.pools[0].url, "http://a/");
+    cr_expect_str_eq(r->map.pools[1].url, "");
+    cr_assert_eq(pr_endpoint(r, "{\"name\": \"e\", \"url\": \"http://b/\"}", &e), 0, "%s", e.text);
+    pr_flush(r);
+    pr_run(r, 100);
+    cr_expect_str_eq(r->map.pools[0].url, "http://b/");
+    done(r);
+}
+
 Test(mng_tasks, a_name_that_a_pool_of_workers_has_is_refused)
 {
     struct pr *r = rig(1, "{\"match\": \"e\"}");

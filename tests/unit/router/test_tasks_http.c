@@ -1152,6 +1152,22 @@ Test(tasks_apart, servers_have_an_address_of_their_own)
     cr_expect_eq(node.n, 1);
 }
 
+Test(tasks_apart, the_compat_door_is_at_both_addresses_and_servers_at_theirs)
+{
+    static const char offline[] = "{\"target_url\":\"http://gen.example/x\"}";
+
+    w.cfg.compat = COMPAT_CLASSIC;
+    cr_assert_eq(ask("POST", "/compat/v1/submitTask", offline), 200, "%s", got);
+    cr_expect_eq(call("POST", "/compat/v1/submitTask", "{\"target_url\":\"http://login.example/img\","
+                      "\"task_type\":\"online\"}"), 200);
+    cr_expect_eq(send_head("/compat/v1/submitTask", HERS LARGE "Expect: 100-continue\r\n"), 100);
+    ask_at(w.r->httpd);
+    cr_expect_eq(ask("POST", "/compat/v1/submitTask", offline), 403);
+    cr_expect_str_eq(str("code"), "not_eligible");
+    cr_expect_eq(send_head("/compat/v1/submitTask", HERS LARGE "Expect: 100-continue\r\n"), 403);
+    cr_expect_eq(node.n, 1);
+}
+
 /* ---- calls to an endpoint ---------------------------------------------------------------- */
 
 #define GEN "/v1/queues/gen/tasks"

@@ -11,10 +11,15 @@
 #define FIELD_BYTES 17
 #define MAC_BYTES   crypto_shorthash_siphashx24_BYTES
 #define RAW_BYTES   (FIELD_BYTES + MAC_BYTES)
-#define TEXT_ROOM   48
+#define RIGHT_KIND  0x30
+#define RIGHT_BYTES 23
+#define TEXT_ROOM   64
 #define RAW_ROOM    (TEXT_ROOM / 4 * 3 + 4)
 
 _Static_assert(RAW_BYTES * 8 == TASK_TOKEN_LEN * 6, "no bit of the text is spare");
+_Static_assert((RIGHT_BYTES + RIGHT_MAC_BYTES) * 8 == RIGHT_TEXT_LEN * 6, "nor of a right's");
+_Static_assert(RIGHT_MAC_BYTES == MAC_BYTES && RIGHT_KEY_BYTES == crypto_shorthash_siphashx24_KEYBYTES,
+               "SipHash-2-4-128");
 
 static void put_be(uint8_t *p, unsigned n, uint64_t v)
 {
@@ -91,6 +96,62 @@ int task_token_read(uint32_t *part, uint64_t *no, const struct token_key *k, con
     *part = (uint32_t)get_be(raw + 1, 4);
     *no = get_be(raw + 5, 8);
     return 0;
+}
+
+static void put_right(uint8_t raw[RAW_ROOM], const struct attempt_right *r)
+{
+    memset(raw, 0, RAW_ROOM);
+    raw[0] = RIGHT_KIND;
+    put_be(raw + 1, 4, r->part);
+    put_be(raw + 5, 8, r->no);
+    put_be(raw + 13, 8, r->lease);
+    raw[21] = r->attempt;
+}
+
+static void right_mac(const struct attempt_right *r, const uint8_t seed[RIGHT_KEY_BYTES],
+                      uint8_t mac[RIGHT_MAC_BYTES])
+{
+    static const uint8_t use[] = "the right of an attempt"; /* the seed has other uses */
+    uint8_t key[RIGHT_KEY_BYTES], raw[RAW_ROOM];
+
+    put_right(raw, r);
+    crypto_shorthash_siphashx24(key, use, sizeof(use), seed);
+    crypto_shorthash_siphashx24(mac, raw, RIGHT_BYTES, key);
+}
+
+void right_sign(struct attempt_right *r, const uint8_t seed[RIGHT_KEY_BYTES])
+{
+    right_mac(r, seed, r->mac);
+}
+
+bool right_is_signed(const struct attempt_right *r, const uint8_t seed[RIGHT_KEY_BYTES])
+{
+    uint8_t mac[RIGHT_MAC_BYTES];
+
+    right_mac(r, seed, mac);
+    return sodium_memcmp(mac, r->mac, RIGHT_MAC_BYTES) == 0;
+}
+
+void right_write(const struct attempt_right *r, char *out)
+{
+    uint8_t raw[RAW_ROOM];
+
+    put_right(raw, r);
+    memcpy(raw + RIGHT_BYTES, r->mac, RIGHT_MAC_BYTES);
+    put_text(out, RIGHT_TEXT_LEN, raw);
+}
+
+bool right_read(struct attempt_right *r, const char *text, size_t len)
+{
+    uint8_t raw[RAW_ROOM];
+
+    if (len != RIGHT_TEXT_LEN || !get_raw(raw, RIGHT_BYTES + RIGHT_MAC_BYTES, text, len) ||
+        raw[0] != RIGHT_KIND || raw[22] != 0)
+        return false;
+    *r = (struct attempt_right){ .part = (uint32_t)get_be(raw + 1, 4), .no = get_be(raw + 5, 8),
+                                 .lease = get_be(raw + 13, 8), .attempt = raw[21] };
+    memcpy(r->mac, raw + RIGHT_BYTES, RIGHT_MAC_BYTES);
+    return true;
 }
 
 void lease_write(uint64_t lease, char *out)

@@ -6,6 +6,7 @@
 
 #include "common/task/reply.h"
 #include "common/task/state.h"
+#include "common/ticket/task_token.h"
 #include "proto/router_task.pb-c.h"
 #include "proto/task_manager.pb-c.h"
 #include "proto/task_task.pb-c.h"
@@ -74,6 +75,13 @@ MESSAGE(task_settle, TaskSettle, NULL, ROWS(v, n, verb.len, 1, TASK_ROWS_MAX), C
 
 MESSAGE(task_settle_ans, TaskSettleAns, NULL, ROWS(v, n, code.len, 0, TASK_ROWS_MAX), COL_CODE,
         COL_BYTE(v, state, state, 0, TASK_NSTATES - 1), COL(v, until_ms, until_ms))
+
+MESSAGE(task_complete, TaskComplete, NULL, NUM(part), NUM(epoch), NUM(no), NUM(lease),
+        IN(attempt, 0, ATTEMPTS_MAX), PLAIN(right, RIGHT_MAC_BYTES), IN(verb, 0, COMPLETE_NVERBS - 1),
+        NUM(ms), IN(status, 0, REPLY_STATUS_MAX), TEXT(content_type, REPLY_TYPE_MAX),
+        PLAIN(result, TASK_BODY_MAX), PLAIN(reason, ATTEMPT_REASON))
+
+MESSAGE(task_complete_ans, TaskCompleteAns, NULL, CODE, IN(state, 0, TASK_NSTATES - 1), NUM(until_ms))
 
 MESSAGE(task_change, TaskChange, NULL, NUM(part), NUM(epoch), IN(verb, 0, CHANGE_NVERBS - 1), NUM(no),
         NAME(queue), NAME(name), NUM_AS(patch.order, order),

@@ -131,6 +131,8 @@ enum msg_ways {
     X(TASK_CHANGE_ANS, 109, task_change_ans, T2R)                                        \
     X(TASK_SCHEDULE, 128, task_schedule, R2T) /* put, looked at, deleted */              \
     X(TASK_SCHEDULE_ANS, 129, task_schedule_ans, T2R)                                    \
+    X(TASK_COMPLETE, 117, task_complete, R2T) /* what a target says of its attempt, later */ \
+    X(TASK_COMPLETE_ANS, 119, task_complete_ans, T2R)                                    \
     X(TASK_MAP, 110, task_map, M2R)      /* pools, their partitions, who has them */
 
 /* Orders to task nodes, and what these report. The first member is the manager's epoch. */

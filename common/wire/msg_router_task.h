@@ -183,6 +183,36 @@ struct msg_task_settle_ans {
     struct settled_row *v;
 };
 
+enum task_complete {
+    COMPLETE_SUCCEEDED,
+    COMPLETE_FAILED, /* tried again, or dead */
+    COMPLETE_DEAD,
+    COMPLETE_EXTEND, /* still at it */
+    COMPLETE_NVERBS
+};
+
+struct msg_task_complete {
+    part_no part;
+    uint64_t epoch;
+    task_no no;
+    uint64_t lease; /* of the attempt, */
+    uint32_t attempt;
+    struct bytes_of right; /* and the MAC over them: struct attempt_right */
+    uint8_t verb; /* enum task_complete */
+    uint32_t ms;  /* FAILED: tried again after so long, or SETTLE_BY_BACKOFF. EXTEND: it ends so long
+                   * from now */
+    uint32_t status; /* HTTP; of what it said, not EXTEND */
+    const char *content_type;
+    struct bytes_of result;
+    struct bytes_of reason; /* FAILED, DEAD: UTF-8, for people */
+};
+
+struct msg_task_complete_ans {
+    uint8_t code;  /* SAME: it has ended so already; INVALID: not with this right */
+    uint8_t state; /* enum task_state, after it */
+    int64_t until_ms; /* Unix ms: when that ends by itself */
+};
+
 enum task_change {
     CHANGE_CANCEL,
     CHANGE_PATCH,

@@ -60,6 +60,10 @@ static void name_part(struct ask *a, const struct task_way *w)
         a->schedule.part = w->part;
         a->schedule.epoch = w->epoch;
         break;
+    case ASK_COMPLETE:
+        a->complete.part = w->part;
+        a->complete.epoch = w->epoch;
+        break;
     default:
         assert(a->kind == ASK_CHANGE);
         a->change.part = w->part;
@@ -128,6 +132,10 @@ static int keep(struct ask *a, const struct msg *m, uint32_t i)
         return m->task_take_ans.code;
     case ASK_SCHEDULE:
         return m->task_schedule_ans.code;
+    case ASK_COMPLETE:
+        a->state = m->task_complete_ans.state;
+        a->until_ms = m->task_complete_ans.until_ms;
+        return m->task_complete_ans.code;
     default:
         assert(a->kind == ASK_CHANGE);
         a->no = m->task_change_ans.no;

@@ -15,7 +15,8 @@ struct task_id { /* what a task's token says; 0: there is none */
     task_no no;
 };
 
-enum ask_kind { ASK_PUT, ASK_SETTLE, ASK_GET, ASK_TAKE, ASK_CHANGE, ASK_SCHEDULE, ASK_NKINDS };
+enum ask_kind { ASK_PUT, ASK_SETTLE, ASK_GET, ASK_TAKE, ASK_CHANGE, ASK_SCHEDULE, ASK_COMPLETE,
+                ASK_NKINDS };
 
 struct task_call;
 
@@ -40,6 +41,7 @@ struct ask { /* one row */
         struct msg_task_take take;
         struct msg_task_change change;
         struct msg_task_schedule schedule;
+        struct msg_task_complete complete;
     };
     task_no no; /* of the answer, as far as its rows are kept */
     uint8_t state;

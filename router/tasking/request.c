@@ -9,6 +9,7 @@
 #include "router/state/answer.h"
 #include "common/task/queue_name.h"
 #include "common/ticket/task_token.h"
+#include "router/tasking/complete.h"
 #include "router/tasking/one.h"
 #include "router/tasking/schedule.h"
 #include "router/tasking/submit.h"
@@ -23,6 +24,7 @@ static const uint8_t needs[] = {
     [TASK_EXTEND] = MAY_TAKE,   [TASK_CALL] = MAY_SUBMIT,
     [TASK_PUT_SCHEDULE] = MAY_SUBMIT,    [TASK_GET_SCHEDULE] = MAY_READ,
     [TASK_DELETE_SCHEDULE] = MAY_SUBMIT, [TASK_LIST_SCHEDULES] = MAY_READ,
+    [TASK_COMPLETE] = 0,        [TASK_PROLONG] = 0,
 };
 
 /* A header of ours, so that Authorization may be for the target. False: there is none. */
@@ -96,6 +98,12 @@ static bool may(struct tasking *t, struct httpd_req *req, const struct http_req 
     return who != NULL || router_may_pass(t->r, req, LIMIT_POLL);
 }
 
+static void not_ours(struct tasking *t, struct httpd_req *req, const char *why)
+{
+    t->r->counts.forged++;
+    refuse(t, req, API_TASK_UNKNOWN, why);
+}
+
 /* Its partition and number; false: that has been answered. */
 static bool read_token(struct tasking *t, struct httpd_req *req, const struct task_path *p,
                        struct task_id *id)
@@ -104,8 +112,7 @@ static bool read_token(struct tasking *t, struct httpd_req *req, const struct ta
     if (p->token.p == NULL ||
         task_token_read(&id->part, &id->no, &t->r->keys.token, p->token.p, p->token.n) == 0)
         return true;
-    t->r->counts.forged++;
-    refuse(t, req, API_TASK_UNKNOWN, "this is not a task of ours");
+    not_ours(t, req, "this is not a task of ours");
     return false;
 }
 
@@ -123,12 +130,29 @@ static void pass_on(struct tasking *t, struct httpd_req *req, const struct http_
         submit_request(t, req, q, p->queue, p->path, !has_own_token(q, &token));
 }
 
+static void complete(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                     const struct task_path *p)
+{
+    struct attempt_right right;
+
+    if (right_read(&right, p->token.p, p->token.n))
+        complete_start(t, req, q, p->op, &right);
+    else
+        not_ours(t, req, "this is not the right of an attempt of ours");
+}
+
 static void start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                   const struct task_path *p, bool servers)
 {
     struct task_id id;
 
-    if (!may(t, req, q, p, servers) || !read_token(t, req, p, &id))
+    if (!may(t, req, q, p, servers))
+        return;
+    if (p->op == TASK_COMPLETE || p->op == TASK_PROLONG) {
+        complete(t, req, q, p);
+        return;
+    }
+    if (!read_token(t, req, p, &id))
         return;
     switch (p->op) {
     case TASK_CALL:
@@ -223,6 +247,8 @@ static struct refusal judge_large(struct tasking *t, const struct http_req *q,
         return judge(who_is(t, q, TASK_SUBMIT), &(struct task_path){ .op = TASK_SUBMIT }, servers);
     if (api_is_of_tasks(a.call)) {
         read_path(t, &p, &copy, &a);
+        if (p.op == TASK_COMPLETE) /* a right can be checked by its node alone: as of a worker */
+            p.op = TASK_ACK;
         if (p.op < ARRAY_LEN(needs) && needs[p.op] != 0)
             return judge(who_is(t, q, p.op), &p, servers);
     }

@@ -86,6 +86,10 @@ static void fill(struct tasking *t, const struct sent *s, struct msg *m)
         m->type = MSG_TASK_SCHEDULE;
         m->task_schedule = a->schedule;
         break;
+    case ASK_COMPLETE:
+        m->type = MSG_TASK_COMPLETE;
+        m->task_complete = a->complete;
+        break;
     default:
         assert(s->kind == ASK_CHANGE);
         m->type = MSG_TASK_CHANGE;
@@ -165,6 +169,8 @@ static bool fits(const struct sent *s, const struct msg *m)
         return s->kind == ASK_TAKE;
     case MSG_TASK_SCHEDULE_ANS:
         return s->kind == ASK_SCHEDULE;
+    case MSG_TASK_COMPLETE_ANS:
+        return s->kind == ASK_COMPLETE;
     default:
         return m->type == MSG_TASK_CHANGE_ANS && s->kind == ASK_CHANGE;
     }

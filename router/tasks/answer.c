@@ -163,6 +163,20 @@ void task_answer_settled(struct api_ans *a, const struct task_name *t, enum task
     add_settled(&a->body, verb, row);
 }
 
+void task_answer_completed(struct api_ans *a, part_no part, task_no no, uint8_t state,
+                           int64_t until_ms)
+{
+    const struct settled_row row = { .state = state, .until_ms = until_ms };
+
+    ok(a, 200);
+    add_number(&a->body, "{\"id\":\"", part);
+    add_number(&a->body, "-", no);
+    ADD(&a->body, "\"");
+    add_settled(&a->body, state == TASK_RUNNING     ? VERB_EXTEND
+                          : state == TASK_RETRYING ? VERB_NACK
+                                                   : VERB_ACK, &row);
+}
+
 static void add_taken(struct buf *b, const struct taken_row *row, part_no part,
                       const struct token_key *k)
 {

@@ -25,6 +25,9 @@ void task_answer_waited(struct api_ans *a, bool fresh, const struct task_name *t
 /* One that a worker has settled. */
 void task_answer_settled(struct api_ans *a, const struct task_name *t, enum task_verb verb,
                          const struct settled_row *row);
+/* One whose target has said how its attempt ended: by its id, since its token is not the target's. */
+void task_answer_completed(struct api_ans *a, part_no part, task_no no, uint8_t state,
+                           int64_t until_ms);
 /* A task as it is. */
 void task_answer_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
                       const char *endpoint);

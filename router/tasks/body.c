@@ -120,6 +120,14 @@ static bool read_verb(const struct rule *m, struct json_scan *s, void *to)
     return task_read_word(s, words, TASK_NVERBS, to);
 }
 
+static bool read_outcome(const struct rule *m, struct json_scan *s, void *to)
+{
+    static const char *const words[] = { "succeeded", "failed", "dead" };
+
+    (void)m;
+    return task_read_word(s, words, ARRAY_LEN(words), to);
+}
+
 /* ---- numbers ---- */
 
 #define THOUSANDTHS 1000
@@ -384,6 +392,7 @@ struct task_own task_body_own(const struct task_body *b, const char *labels)
 #define MUST_retry   " must be an object of min, max (times up to a day), doublings (0 to 30), jitter (0 to 100)"
 #define MUST_labels  " must be a list of up to 4 strings of 1 to 32 visible ASCII characters without a comma"
 #define MUST_unique  " must be an object of key (1 to 128 visible ASCII characters), while (waiting, running, final), on_conflict (return, replace, reject)"
+#define MUST_outcome " must be \"succeeded\", \"failed\" or \"dead\""
 #define MUST_verb    " must be \"ack\", \"nack\" or \"extend\""
 
 static const struct rule rules[TASK_NMEMBERS] = {

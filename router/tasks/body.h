@@ -48,6 +48,8 @@ enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* as enum tas
     X(REASON, reason, words, 1, ATTEMPT_REASON)                                          \
     X(TASK, task, visible, 1, 64)                                                        \
     X(VERB, verb, verb, 0, 0)                                                            \
+    X(OUTCOME, outcome, outcome, 0, 0)                                                   \
+    X(STATUS, status, whole, 100, 599)                                                   \
     X(CLAIM, claim, visible, 1, CLAIM_MAX_LEN)
 
 enum task_member {
@@ -65,6 +67,7 @@ struct task_body { /* slices point into the request's bytes */
     struct slice path, method, headers, body, body_json, body_base64; /* of a call */
     int64_t delay, at, lease, wait; /* ms; at: Unix ms */
     int64_t priority, order, n, verb;
+    int64_t outcome, status; /* outcome: enum task_complete */
     int64_t ttl, max_attempts;
     struct task_retry {
         int64_t min, max, doublings, jitter; /* the value + 1; 0: not there */

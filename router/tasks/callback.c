@@ -98,8 +98,7 @@ static bool add_all(struct head *h, struct slice json, struct body_error *e)
     return s.why == NULL || say(e, s.why, none, "");
 }
 
-/* Decoded where it lies; -1: it is none. */
-static int64_t decoded(struct slice text)
+int64_t callback_base64(struct slice text)
 {
     const char *end;
     size_t n;
@@ -135,7 +134,7 @@ bool callback_of_body(struct buf *form, const struct task_body *b, size_t *body_
         !add(&h, slice_of("content-type"), slice_of("application/json"), e))
         return false;
     if ((b->has & WITH(BODY_BASE64)) != 0) {
-        n = decoded(b->body_base64);
+        n = callback_base64(b->body_base64);
         if (n < 0)
             return say(e, "body_base64 must be base64, with padding", none, "");
         body = (struct slice){ b->body_base64.p, (size_t)n };

@@ -12,6 +12,8 @@
 /* A form is at most so much longer than the JSON, or the request, that it is made of. */
 #define CALLBACK_MORE 64
 
+/* Decoded where it lies: how many bytes; -1: it is no base64 with padding. */
+int64_t callback_base64(struct slice text);
 /* Appends the form of b, whose texts change by it. False: e says why. *body_n: bytes of its body. */
 SQ_CHECK bool callback_of_body(struct buf *form, const struct task_body *b, size_t *body_n,
                                struct body_error *e);

@@ -69,3 +69,12 @@ struct task_outcome task_token_outcome(int code)
         return common(code);
     }
 }
+
+struct task_outcome task_complete_outcome(int code)
+{
+    if (code == CODE_INVALID)
+        return FAILED(TASK_UNKNOWN, "this is not the right of an attempt of ours");
+    if (code == CODE_CONFLICT)
+        return FAILED(CONFLICT, "the attempt is over: its time ended, or it was told otherwise");
+    return task_token_outcome(code);
+}

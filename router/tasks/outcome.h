@@ -23,5 +23,7 @@ struct task_outcome task_put_outcome(int code);
 struct task_outcome task_take_outcome(int code);
 /* Of a task that was named by its token: CODE_UNKNOWN: it has gone. */
 struct task_outcome task_token_outcome(int code);
+/* Of an attempt that was named by its right. */
+struct task_outcome task_complete_outcome(int code);
 
 #endif

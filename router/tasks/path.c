@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/task/queue_name.h"
+#include "common/ticket/task_token.h"
 #include "router/tasks/schedule_body.h"
 
 #define M(m) (1u << (m))
@@ -107,7 +108,9 @@ void task_path_task(struct task_path *out, enum http_method m, struct slice rest
     else if (is(verb, "nack"))
         only_post(out, m, TASK_NACK);
     else if (is(verb, "extend"))
-        only_post(out, m, TASK_EXTEND);
+        only_post(out, m, out->token.n == RIGHT_TEXT_LEN ? TASK_PROLONG : TASK_EXTEND);
+    else if (is(verb, "complete"))
+        only_post(out, m, TASK_COMPLETE);
     else if (is(verb, "result")) {
         out->allow = "GET, HEAD";
         out->op = M(m) & READ ? TASK_RESULT : TASK_BAD_METHOD;

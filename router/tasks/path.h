@@ -22,6 +22,8 @@ enum task_op {
     TASK_GET_SCHEDULE,    /* GET of it */
     TASK_DELETE_SCHEDULE, /* DELETE of it */
     TASK_LIST_SCHEDULES,  /* GET /v1/schedules/{queue}/ */
+    TASK_COMPLETE, /* POST /v1/tasks/{right}/complete: a target's */
+    TASK_PROLONG,  /* POST /v1/tasks/{right}/extend: likewise */
     TASK_CALL,    /* any method of /v1/call/{endpoint}/{path} */
     TASK_BAD_METHOD, /* 405 and `allow` */
     TASK_NO_PATH,    /* 404 */
@@ -29,7 +31,7 @@ enum task_op {
 
 struct task_path {
     enum task_op op;
-    struct slice queue, name, token;
+    struct slice queue, name, token; /* token: or the right of an attempt */
     struct slice endpoint, path; /* TASK_CALL; path: from its slash on, with the query */
     const char *allow; /* TASK_BAD_METHOD */
     bool paid; /* what a join costs was taken: its body has the word of a permit */

@@ -21,6 +21,7 @@
 #include "common/base/map.h"
 #include "common/base/buf.h"
 #include "common/task/eta.h"
+#include "common/ticket/task_token.h"
 #include "common/wire/msg_task_manager.h"
 #include "task/calls/breaker.h"
 #include "task/calls/budget.h"
@@ -77,6 +78,7 @@ struct going_call {
     msec_t until;   /* the end of its lease */
     int64_t due_ms; /* Unix ms: when it began to wait */
     char queue[TASK_NAME_MAX + 1];
+    char right[RIGHT_TEXT_LEN + 1]; /* of the target, to say how it ended */
     struct verdict verdict; /* ENDED */
     char why[CALL_WHY_MAX]; /* ENDED: how, in words: "tls: ...", "server_error" */
     struct buf result;      /* ENDED: in the form that is kept (reply.h) */

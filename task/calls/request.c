@@ -57,6 +57,17 @@ static void signature(const struct call *c, const struct request_facts *f, struc
     end_line(out);
 }
 
+/* Without the routers' address it is a path. */
+static void complete_url(const struct request_facts *f, struct buf *out)
+{
+    buf_str(out, "segq-complete-url: ");
+    buf_str(out, f->public_url);
+    buf_str(out, "/v1/tasks/");
+    buf_str(out, f->right);
+    buf_str(out, "/complete");
+    end_line(out);
+}
+
 void request_fields(const struct call *c, const struct request_facts *f, struct buf *out)
 {
     bool agent, key;
@@ -72,6 +83,7 @@ void request_fields(const struct call *c, const struct request_facts *f, struct 
     if (f->attempt > 1)
         line(out, "segq-redelivered", "1");
     number(out, "segq-due", f->due_ms);
+    complete_url(f, out);
     if (f->keys != NULL)
         signature(c, f, out);
 }

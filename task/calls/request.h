@@ -12,6 +12,8 @@ struct request_facts {
     int64_t due_ms;    /* Unix ms: when it began to wait */
     int64_t now_ms;    /* Unix ms: for the signature */
     const struct sign_keys *keys; /* NULL: it is not signed */
+    const char *public_url;       /* of routers, as targets reach them; "": not known */
+    const char *right;            /* to say how the attempt ended; RIGHT_TEXT_LEN characters and a 0 */
 };
 
 /* Appends lines "name: value", each with a 0 behind it. Without memory out->failed is set. */

@@ -119,12 +119,18 @@ static struct verdict again(const struct call_answer *a, enum call_class class, 
                              .hold_ms = class == CLASS_BUSY || a->status == 503 ? least : 0 };
 }
 
+/* "NAME=SECONDS": ms; -1: another command, or none. */
+static int64_t commanded(const struct call_answer *a, const char *name)
+{
+    size_t n = strlen(name);
+
+    return strncasecmp(a->command, name, n) == 0 && a->command[n] == '='
+               ? seconds(a->command + n + 1) : -1;
+}
+
 struct verdict verdict_of(const struct call_answer *a, int64_t wall_ms)
 {
-    static const char retry[] = "retry=";
-    int64_t asked = strncasecmp(a->command, retry, sizeof(retry) - 1) == 0
-                        ? seconds(a->command + sizeof(retry) - 1)
-                        : -1;
+    int64_t asked = commanded(a, "retry"), pending = commanded(a, "pending");
 
     if (a->fault == CALL_LOCAL) /* nobody was asked */
         return (struct verdict){ .kind = VERDICT_RETRY, .class = CLASS_UNANSWERED, .delay_ms = -1,
@@ -135,6 +141,9 @@ struct verdict verdict_of(const struct call_answer *a, int64_t wall_ms)
         return dead(CLASS_ABORTED);
     if (asked >= 0)
         return (struct verdict){ .kind = VERDICT_RETRY, .class = CLASS_ASKED, .delay_ms = asked };
+    if (a->status == 202 && pending > 0)
+        return (struct verdict){ .kind = VERDICT_PENDING, .class = CLASS_PENDING,
+                                 .delay_ms = ms_min(pending, PENDING_MAX_MS) };
     if (a->status >= 200 && a->status < 300)
         return (struct verdict){ .kind = VERDICT_DONE, .class = CLASS_SUCCEEDED };
     if (a->status == 429)

@@ -3,6 +3,7 @@
  *   segq-command: abort, or webhook-delivery: abort-message,
  *   or 489 with upstash-nonretryable-error: true          dead
  *   segq-command: retry=SECONDS                           tried again after so long
+ *   202 with segq-command: pending=SECONDS                 it goes on for so long: the target says later
  *   2xx                                                   done
  *   408, 425, 429, 5xx, no answer                         tried again: Retry-After, or back-off
  *   3xx, other 4xx (410: the endpoint has gone)           dead
@@ -13,11 +14,13 @@
 
 #include "task/calls/answer.h"
 
-#define HOLD_MAX_MS 3600000 /* for so long at most Retry-After is obeyed */
+#define HOLD_MAX_MS    3600000  /* for so long at most Retry-After is obeyed */
+#define PENDING_MAX_MS 43200000 /* a call goes on for so long at most, unless it is extended */
 
 /* Classes of ends; name, word for people */
 #define CALL_CLASSES(X)                                                                   \
     X(SUCCEEDED, "succeeded")                                                             \
+    X(PENDING, "pending")       /* segq-command: pending */                               \
     X(ASKED, "retry_asked")     /* segq-command: retry */                                 \
     X(BUSY, "too_many")         /* 429 */                                                 \
     X(EARLY, "not_now")         /* 408, 425 */                                            \
@@ -38,13 +41,13 @@ enum call_class {
 const char *call_class_word(enum call_class c);
 const char *call_fault_word(enum call_fault f);
 
-enum verdict_kind { VERDICT_DONE, VERDICT_RETRY, VERDICT_DEAD };
+enum verdict_kind { VERDICT_DONE, VERDICT_PENDING, VERDICT_RETRY, VERDICT_DEAD };
 
 struct verdict {
     enum verdict_kind kind;
     enum call_class class;
     uint32_t status; /* of the answer; 0: none */
-    int64_t delay_ms; /* RETRY: after so long; -1: as the back-off says, */
+    int64_t delay_ms; /* PENDING: for so long. RETRY: after so long; -1: as the back-off says, */
     int64_t least_ms; /* but not before that */
     bool spared; /* RETRY: the attempt does not count: the target has not looked */
     bool failed; /* to the breaker: the endpoint is not well */

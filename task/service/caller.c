@@ -266,7 +266,8 @@ static void send_request(struct going_call *g, const struct call *call, uint32_t
     char task[40];
     struct request_facts f = { .task = task, .queue = g->queue, .attempt = g->attempt,
                                .due_ms = g->due_ms, .now_ms = ev_wall_ms(g->sender->s->node.ev),
-                               .keys = t->sign ? &t->keys : NULL };
+                               .keys = t->sign ? &t->keys : NULL,
+                               .public_url = g->sender->public_url, .right = g->right };
     struct buf text, body = copy_of(call->body);
     struct out_request q = { .body = &body, .deadline_ms = deadline_ms, .keep = TASK_RESULT_MAX,
                              .may = may_send };
@@ -406,9 +407,14 @@ void caller_metrics(const struct caller *c, struct buf *b)
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
-int caller_init(struct caller *c, struct task_service *s, struct err *e)
+int caller_init(struct caller *c, struct task_service *s, const char *public_url, struct err *e)
 {
+    size_t n = strlen(public_url);
+
     c->s = s;
+    copy_text(c->public_url, sizeof(c->public_url), public_url);
+    if (n > 0 && public_url[n - 1] == '/')
+        c->public_url[n - 1] = 0;
     calls_init(&c->calls);
     return out_new(&c->out, s->node.ev, e);
 }

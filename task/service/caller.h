@@ -12,6 +12,7 @@
 #include "common/base/metrics.h"
 #include "task/calls/calls.h"
 #include "task/out/out.h"
+#include "task/service/config.h"
 
 struct msg;
 struct task_service;
@@ -20,10 +21,13 @@ struct caller { /* a part of its owner */
     struct task_service *s; /* ref */
     struct calls calls;
     struct out *out; /* owned */
+    char public_url[PUBLIC_URL_MAX + 1]; /* task_cfg.public_url, without a slash at its end */
     struct histo took; /* calls, from the send to the end of the answer */
 };
 
-SQ_CHECK int caller_init(struct caller *c, struct task_service *s, struct err *e);
+/* public_url: copied. */
+SQ_CHECK int caller_init(struct caller *c, struct task_service *s, const char *public_url,
+                         struct err *e);
 /* Also of one that is zero. */
 void caller_fini(struct caller *c);
 /* For node_kind.self; ctx: struct task_service. */

@@ -1,6 +1,8 @@
 /* config.c: the table of a task node's configuration. */
 #include "task/service/config.h"
 
+#include "common/task/url.h"
+
 #define K(name) .key = #name, .offset = offsetof(struct task_cfg, name)
 
 static const char *const stores[] = { "journal", "redis", NULL };
@@ -31,8 +33,19 @@ const struct cfg_key task_cfg_keys[] = {
     { K(archive_buffer), .type = CFG_BYTES, .def = "16m", .min = 256 << 10, .max = 1ll << 34,
       .help = "memory for lines of the archive while the disk is slow; above it lines are dropped "
               "and counted" },
+    { K(public_url), .type = CFG_STR, .def = "", .max = PUBLIC_URL_MAX,
+      .help = "address of routers as targets of calls reach them, such as https://queue.example.com: "
+              "it goes in front of segq-complete-url; \"\": that is a path" },
     NODE_LAST_KEYS,
 };
+
+static int check_url(const char *text, struct err *e)
+{
+    struct url u;
+    const char *wrong = url_parse(&u, text);
+
+    return wrong != NULL ? err_set(e, SQ_EINVAL, "public_url: %s", wrong) : 0;
+}
 
 int task_cfg_check(const void *cfg, struct err *e)
 {
@@ -45,5 +58,7 @@ int task_cfg_check(const void *cfg, struct err *e)
         rc = err_set(e, SQ_EINVAL, "store: redis: redis and redis_sentinels are missing");
     if (rc == 0 && c->store == STORE_JOURNAL && cfg_has_redis(&c->redis))
         rc = err_set(e, SQ_EINVAL, "redis: store is journal, which does not use it");
+    if (rc == 0 && c->public_url[0] != 0)
+        rc = check_url(c->public_url, e);
     return rc;
 }

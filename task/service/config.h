@@ -5,6 +5,8 @@
 #include "common/config/cfg_redis.h"
 #include "common/node/node_cfg.h"
 
+#define PUBLIC_URL_MAX 400
+
 enum task_kept { STORE_JOURNAL, STORE_REDIS };
 
 struct task_cfg {
@@ -13,6 +15,7 @@ struct task_cfg {
     struct cfg_redis redis;
     char *bodies_dir;
     char *archive_dir; /* "": none */
+    char *public_url;  /* "": not known */
     int64_t max_tasks, max_keys, archive_keep_days, archive_buffer;
 };
 

@@ -303,7 +303,7 @@ static int start(struct task_service *s, struct ev *ev, const struct task_servic
         rc = o->cfg->store == STORE_REDIS ? task_shared_new(&s->shared, s, o->cfg, e)
                                           : open_files(s, o->cfg, e);
     if (rc == 0)
-        rc = caller_init(&s->caller, s, e);
+        rc = caller_init(&s->caller, s, o->cfg->public_url, e);
     if (rc == 0)
         rc = make_archive(s, o->cfg, e);
     if (rc == 0)

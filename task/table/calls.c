@@ -82,6 +82,16 @@ void tasktab_report_endpoints(struct tasktab *t, struct outbox *out)
 
 /* ---- tasks start --------------------------------------------------------------------------- */
 
+static void right_of(const struct part *p, task_no no, uint64_t lease, uint8_t attempt,
+                     char text[RIGHT_TEXT_LEN + 1])
+{
+    struct attempt_right r = { .part = p->no, .no = no, .lease = lease, .attempt = attempt };
+
+    right_sign(&r, p->seed);
+    right_write(&r, text);
+    text[RIGHT_TEXT_LEN] = 0;
+}
+
 /* It has started: its call, and what is sent. Without memory, or its body, it is tried again when
  * its lease is over. */
 static void begin(struct tasktab *t, struct part *p, const struct taken *k, struct outbox *out)
@@ -97,6 +107,7 @@ static void begin(struct tasktab *t, struct part *p, const struct taken *k, stru
     g->lease = k->lease;
     g->until = k->until;
     g->due_ms = tasktab_unix(p, v.entered_ms);
+    right_of(p, k->no, k->lease, (uint8_t)k->attempt, g->right);
     copy_text(g->queue, sizeof(g->queue), v.queue);
     m = &outbox_answer(out, PEER_SELF, g->id, MSG_TASK_TAKE_ANS)->task_take_ans;
     m->v = arena_array(&out->mem, 1, sizeof(*m->v));
@@ -174,16 +185,20 @@ static void keep_reply(const struct part *p, struct going_call *g, const struct 
     }
 }
 
+struct attempt_at {
+    task_no no;
+    uint64_t lease;
+};
+
 /* The reply goes with the task that is tried again, or dead. */
-static int keep_failed(struct tasktab *t, struct part *p, const struct going_call *g,
-                       struct call_failed *f)
+static int keep_failed(struct tasktab *t, struct part *p, const struct attempt_at *h,
+                       const struct bytes_of *kept, struct call_failed *f)
 {
-    const struct bytes_of kept = { (uint32_t)g->result.len, g->result.data };
-    int rc = tasktab_body_put(t, p, &kept, &f->reply);
+    int rc = tasktab_body_put(t, p, kept, &f->reply);
 
     if (rc < 0) /* no room for what can be done without */
         f->reply = 0;
-    rc = engine_call_failed(&p->e, g->no, g->lease, f);
+    rc = engine_call_failed(&p->e, h->no, h->lease, f);
     if (rc != 0)
         tasktab_body_drop(t, p, f->reply);
     return rc;
@@ -199,8 +214,14 @@ static int settle(struct tasktab *t, struct part *p, const struct going_call *g)
           .reason = g->why, .reason_len = (uint32_t)strlen(g->why) }, 0,
     };
 
-    return v->kind == VERDICT_DONE ? tasktab_keep_done(t, p, g->no, g->lease, &kept)
-                                   : keep_failed(t, p, g, &f);
+    switch (v->kind) {
+    case VERDICT_DONE:
+        return tasktab_keep_done(t, p, g->no, g->lease, &kept);
+    case VERDICT_PENDING:
+        return engine_extend(&p->e, g->no, g->lease, (uint32_t)v->delay_ms);
+    default:
+        return keep_failed(t, p, &(struct attempt_at){ g->no, g->lease }, &kept, &f);
+    }
 }
 
 bool tasktab_call_may_go(const struct tasktab *t, const struct going_call *g)
@@ -250,6 +271,101 @@ void tasktab_call_answered(struct tasktab *t, struct task_now now, struct going_
     const struct part *p = tasktab_part(t, g->part);
 
     calls_answered(g, a, now.ms, now.wall_ms);
-    if (a->fault == CALL_NONE && p != NULL)
+    if (a->fault == CALL_NONE && g->verdict.kind != VERDICT_PENDING && p != NULL)
         keep_reply(p, g, a);
+}
+
+/* ---- and are said later how they ended ------------------------------------------------------- */
+
+static bool may_say(const struct part *p, const struct msg_task_complete *q)
+{
+    struct attempt_right r = { .part = p->no, .no = q->no, .lease = q->lease,
+                               .attempt = (uint8_t)q->attempt };
+
+    if (q->right.n != RIGHT_MAC_BYTES)
+        return false;
+    memcpy(r.mac, q->right.p, RIGHT_MAC_BYTES);
+    return right_is_signed(&r, p->seed);
+}
+
+/* What it said, as it is kept, in t->bytes. False: no memory. */
+static bool pack_said(struct tasktab *t, const struct part *p, const struct msg_task_complete *q,
+                      struct bytes_of *kept)
+{
+    buf_reset(&t->bytes);
+    reply_pack(q->status, q->content_type, strlen(q->content_type), &t->bytes);
+    result_pack(q->result.p, q->result.n, engine_max_result(&p->e, q->no), &t->bytes);
+    *kept = (struct bytes_of){ (uint32_t)t->bytes.len, t->bytes.data };
+    return !t->bytes.failed;
+}
+
+static int complete(struct tasktab *t, struct part *p, const struct msg_task_complete *q)
+{
+    struct call_failed f = {
+        .delay_ms = q->ms == SETTLE_BY_BACKOFF ? -1 : (msec_t)q->ms,
+        .for_good = q->verb == COMPLETE_DEAD,
+        .how = { .end = ATTEMPT_STATUS, .number = q->status, .reason = (const char *)q->reason.p,
+                 .reason_len = q->reason.n },
+    };
+    struct bytes_of kept;
+
+    if (q->verb == COMPLETE_EXTEND)
+        return engine_extend(&p->e, q->no, q->lease, q->ms);
+    if (q->status < 100 || f.delay_ms > DELAY_MAX_MS)
+        return SQ_EINVAL;
+    if (!pack_said(t, p, q, &kept))
+        return SQ_ENOMEM;
+    return q->verb == COMPLETE_SUCCEEDED
+               ? tasktab_keep_done(t, p, q->no, q->lease, &kept)
+               : keep_failed(t, p, &(struct attempt_at){ q->no, q->lease }, &kept, &f);
+}
+
+/* The attempt is over, and ended as is said now. */
+static bool ended_so(const struct part *p, const struct msg_task_complete *q)
+{
+    task_slot slot = task_find(&p->e.store, q->no);
+    const struct task *k = slot != SLOT_NONE ? task_at(&p->e.store, slot) : NULL;
+    struct attempt a[ATTEMPTS_KEPT + 1];
+    uint32_t earlier;
+
+    if (k == NULL || q->verb == COMPLETE_EXTEND)
+        return false;
+    if (q->verb == COMPLETE_SUCCEEDED)
+        return k->state == TASK_SUCCEEDED && k->attempts == q->attempt;
+    if (q->verb == COMPLETE_DEAD && (k->state != TASK_DEAD || k->attempts != q->attempt))
+        return false;
+    for (unsigned n = look_at_history(&p->e, slot, a, &earlier); n-- > 0;)
+        if (a[n].no == q->attempt)
+            return a[n].end == ATTEMPT_STATUS && a[n].number == q->status;
+    return false;
+}
+
+static uint8_t try_complete(struct tasktab *t, struct part *p, const struct msg_task_complete *q)
+{
+    int rc;
+
+    if (!may_say(p, q))
+        return CODE_INVALID;
+    t->answered = q->verb != COMPLETE_EXTEND ? q->status : 0;
+    rc = complete(t, p, q);
+    t->answered = 0;
+    return rc == SQ_ECONFLICT && ended_so(p, q) ? CODE_SAME : tasktab_code(t, rc);
+}
+
+void tasktab_complete(struct tasktab *t, struct asker a, const struct msg_task_complete *q,
+                      struct outbox *out)
+{
+    struct msg_task_complete_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_COMPLETE_ANS)->task_complete_ans;
+    struct part *p = tasktab_commanded(t, q->part, q->epoch, &m->code);
+    task_slot slot;
+
+    t->n.settled++;
+    if (p == NULL)
+        return;
+    m->code = try_complete(t, p, q);
+    slot = task_find(&p->e.store, q->no);
+    if (slot == SLOT_NONE || m->code == CODE_INVALID)
+        return;
+    m->state = (uint8_t)task_at(&p->e.store, slot)->state;
+    m->until_ms = tasktab_unix(p, wheel_when(&p->e.timers, slot));
 }

@@ -9,7 +9,7 @@
 #define SEGQ_TASKTAB_CALLS_H
 
 #include "task/calls/calls.h"
-#include "task/table/state.h"
+#include "task/table/answer.h"
 
 /* ENDPOINT, ENDPOINT_DROP of a manager that is obeyed. NULL, or why not. */
 const char *tasktab_endpoint_order(struct tasktab *t, const struct msg *m);
@@ -17,6 +17,9 @@ const char *tasktab_endpoint_order(struct tasktab *t, const struct msg *m);
 void tasktab_calls_bind(struct tasktab *t);
 /* In a turn, before the records are taken: tasks start. */
 void tasktab_calls_take(struct tasktab *t, struct outbox *out);
+/* What a target says later of an attempt that is under way, or of one that has ended so already. */
+void tasktab_complete(struct tasktab *t, struct asker a, const struct msg_task_complete *q,
+                      struct outbox *out);
 void tasktab_report_endpoints(struct tasktab *t, struct outbox *out);
 
 #endif

@@ -7,6 +7,7 @@
 #include "common/base/text.h"
 #include "common/wire/role.h"
 #include "task/table/ask.h"
+#include "task/table/calls.h"
 #include "task/table/operate.h"
 #include "task/table/orders.h"
 #include "task/table/part_in.h"
@@ -121,6 +122,9 @@ void tasktab_msg(struct tasktab *t, struct task_now now, peer_no from, uint64_t 
         break;
     case MSG_TASK_SETTLE:
         tasktab_settle(t, a, &m->task_settle, out);
+        break;
+    case MSG_TASK_COMPLETE:
+        tasktab_complete(t, a, &m->task_complete, out);
         break;
     case MSG_TASK_CHANGE:
         tasktab_change(t, a, &m->task_change, out);

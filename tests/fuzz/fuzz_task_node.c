@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/task/reply.h"
+#include "common/ticket/task_token.h"
 #include "common/wire/codec.h"
 #include "common/wire/frame.h"
 #include "common/wire/role.h"
@@ -181,6 +183,28 @@ static void settle(struct world *w)
     message(w, ROUTER, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &v } });
 }
 
+/* What a target says later: mostly with the right to it. */
+static void complete(struct world *w)
+{
+    struct msg_task_complete m = { .part = part(w), .epoch = 1 + fuzz_num(&w->in) % 2,
+                                   .verb = (uint8_t)(fuzz_num(&w->in) % COMPLETE_NVERBS),
+                                   .content_type = queue(w) };
+    const struct part *p = tasktab_part(w->rig.t, m.part);
+    struct attempt_right right = { .part = m.part };
+    unsigned i;
+
+    m.no = right.no = number(w, &i);
+    m.lease = right.lease = w->lease[i];
+    m.attempt = right.attempt = (uint8_t)(fuzz_num(&w->in) % (ATTEMPTS_MAX + 1));
+    m.status = (uint32_t)(fuzz_num(&w->in) % (REPLY_STATUS_MAX + 1));
+    m.ms = (uint32_t)fuzz_num(&w->in);
+    m.result = bytes(w);
+    if (p != NULL && fuzz_num(&w->in) % 8 != 0)
+        right_sign(&right, p->seed);
+    m.right = (struct bytes_of){ RIGHT_MAC_BYTES, right.mac };
+    message(w, ROUTER, &(struct msg){ .type = MSG_TASK_COMPLETE, .task_complete = m });
+}
+
 static void change(struct world *w)
 {
     struct msg_task_change m = { .part = part(w), .epoch = 1 + fuzz_num(&w->in) % 2,
@@ -324,6 +348,9 @@ static void step(struct world *w)
         break;
     case 's':
         settle(w);
+        break;
+    case 'e':
+        complete(w);
         break;
     case 'c':
         change(w);

@@ -1,5 +1,5 @@
 /* sim_calls.c: a table of tasks whose pool has an endpoint, and a target that is well, slow, broken,
- * busy, away or silent by turns; the node is killed before a turn is written, behind it (START is
+ * busy, away or silent by turns, or says later how it ended; the node is killed before a turn is written, behind it (START is
  * written, and nothing sent), while calls are at the target, and when the answer is there. Snapshots
  * take the journal's place, and bodies move to other files, at any time.
  *   J2   succeeded: the target said so         J3   (task, attempt) is at the target once at most
@@ -36,7 +36,7 @@
 #define MANAGER  1
 #define ROUTER   2
 
-enum mood { WELL, SLOW, BROKEN, BUSY, AWAY, SILENT, PICKY, NMOODS };
+enum mood { WELL, SLOW, BROKEN, BUSY, AWAY, SILENT, PICKY, LATER, NMOODS };
 
 struct visit { /* a request at the target */
     task_no no;
@@ -45,6 +45,8 @@ struct visit { /* a request at the target */
     msec_t at;     /* when it ends; MSEC_NEVER: with the deadline */
     msec_t gone;   /* at the latest */
     struct call_answer answer;
+    char right[RIGHT_TEXT_LEN + 1];
+    bool later; /* it has said that it goes on: at `at` it says how it ended */
     bool over;
 };
 
@@ -69,7 +71,7 @@ struct world {
     enum mood mood;
     size_t written;
     struct simtask task[TASKS];
-    unsigned n_tasks, n_visits, kills, succeeded, dead, cut;
+    unsigned n_tasks, n_visits, kills, succeeded, dead, cut, told;
     struct visit visit[VISITS];
     char why[160];
 };
@@ -120,6 +122,8 @@ static struct call_answer answer_of(enum mood mood)
         return (struct call_answer){ .fault = CALL_CONNECT };
     case SILENT:
         return (struct call_answer){ .fault = CALL_TIMEOUT };
+    case LATER:
+        return (struct call_answer){ .status = 202, .command = "pending=3" };
     case PICKY:
         return (struct call_answer){ .status = rng_chance(&w.rng, 0.3) ? 404 : 200 };
     default:
@@ -170,28 +174,38 @@ static void visit(struct going_call *g)
     *v = (struct visit){ .no = g->no, .attempt = g->attempt, .call = g->id,
                          .answer = answer_of(w.mood), .gone = w.now + DEADLINE };
     v->at = w.now + (w.mood == SILENT ? DEADLINE : 1 + (msec_t)rng_below(&w.rng, w.mood == SLOW ? 4000 : 300));
+    memcpy(v->right, g->right, sizeof(v->right));
     if (at_target() > SLOTS)
         bad("J4: more at the target than slots", g->no);
     g->step = CALL_SENT;
     g->endpoint->n.sent++;
 }
 
-static const struct going_call *settled; /* NULL: none is being settled */
+static task_no settled; /* 0: none is being settled, */
+static uint32_t settled_by; /* with this status */
 
 static void heard(void *ctx, const struct task_end *end)
 {
     (void)ctx;
-    if (end->status !=
-        (settled != NULL && settled->no == end->no ? settled->verdict.status : 0))
+    if (end->status != (settled == end->no ? settled_by : 0))
         bad("another status ended it than its call's", end->no);
 }
 
 static void settle(struct going_call *g)
 {
-    settled = g;
+    settled = g->no;
+    settled_by = g->verdict.status;
     if (tasktab_call_ends(w.rig.t, now_of(), g))
         calls_end(&w.calls, g, w.now);
-    settled = NULL;
+    settled = 0;
+}
+
+/* The call goes on, whether or not that has arrived; its lease may end before it does. */
+static void goes_on(struct visit *v)
+{
+    v->later = true;
+    v->at = w.now + (msec_t)rng_below(&w.rng, 4000);
+    v->gone = w.now + 3000;
 }
 
 static void ends(struct visit *v)
@@ -200,7 +214,9 @@ static void ends(struct visit *v)
     struct simtask *k = task_of(v->no);
     struct said said = said_of(v);
 
-    v->over = true;
+    v->over = v->answer.status != 202;
+    if (!v->over)
+        goes_on(v);
     if (v->answer.fault == CALL_NONE && v->answer.status == 200)
         k->done_there = true;
     if (g == NULL)
@@ -208,7 +224,7 @@ static void ends(struct visit *v)
     v->answer.body = (const uint8_t *)said.body;
     v->answer.n = (uint32_t)strlen(said.body);
     v->answer.length = v->answer.n;
-    if (v->answer.fault == CALL_NONE)
+    if (v->answer.fault == CALL_NONE && v->over)
         k->heard_said = said;
     tasktab_call_answered(w.rig.t, now_of(), g, &v->answer);
     if (g->verdict.kind == VERDICT_RETRY)
@@ -221,6 +237,58 @@ static void ends(struct visit *v)
 static void tell(peer_no from, const struct msg *m)
 {
     tasktab_msg(w.rig.t, now_of(), from, 1, m, &w.out);
+}
+
+static uint8_t say_end(const struct visit *v, const struct msg_task_complete *end, bool forged)
+{
+    struct msg_task_complete m = *end;
+    struct attempt_right right;
+    bool is_right = right_read(&right, v->right, RIGHT_TEXT_LEN);
+
+    assert(is_right);
+    m.part = 3;
+    m.epoch = 8;
+    m.no = right.no;
+    m.lease = right.lease;
+    m.attempt = right.attempt;
+    m.right = (struct bytes_of){ RIGHT_MAC_BYTES, right.mac };
+    right.mac[0] ^= forged;
+    settled = m.no;
+    settled_by = m.status;
+    tell(ROUTER, &(struct msg){ .type = MSG_TASK_COMPLETE, .task_complete = m });
+    settled = 0;
+    return w.out.v[w.out.n - 1].m.task_complete_ans.code;
+}
+
+/* The target says how it ended, or that it goes on; once more with the same outcome, it is the same. */
+static void told_later(struct visit *v)
+{
+    struct simtask *k = task_of(v->no);
+    struct said said = said_of(v);
+    struct msg_task_complete end = { .verb = (uint8_t)rng_below(&w.rng, COMPLETE_NVERBS),
+                                     .ms = 3000, .content_type = "",
+                                     .result = { (uint32_t)strlen(said.body),
+                                                 (const uint8_t *)said.body } };
+    uint8_t code;
+
+    end.status = said.status = end.verb == COMPLETE_SUCCEEDED ? 200 : 503;
+    if (say_end(v, &end, true) != CODE_INVALID)
+        bad("a forged right is good", v->no);
+    k->done_there |= end.verb == COMPLETE_SUCCEEDED;
+    code = say_end(v, &end, false);
+    v->over = code != CODE_DONE || end.verb != COMPLETE_EXTEND;
+    if (code != CODE_DONE)
+        return; /* its time is over */
+    w.told++;
+    if (end.verb == COMPLETE_EXTEND) {
+        goes_on(v);
+        return;
+    }
+    if (end.verb == COMPLETE_FAILED)
+        k->heard = w.now + end.ms;
+    k->heard_said = said;
+    if (say_end(v, &end, false) != CODE_SAME)
+        bad("the same again is not the same", v->no);
 }
 
 static void connect(void)
@@ -385,7 +453,10 @@ static void target_lives(double kill)
 {
     for (unsigned i = 0; i < w.n_visits; i++)
         if (!w.visit[i].over && w.visit[i].at <= w.now) {
-            ends(&w.visit[i]);
+            if (w.visit[i].later)
+                told_later(&w.visit[i]);
+            else
+                ends(&w.visit[i]);
             if (rng_chance(&w.rng, kill)) { /* the answer was here, and is not written */
                 die();
                 return;
@@ -499,7 +570,8 @@ static bool run_seed(uint64_t seed)
 Test(sim_calls, seeds)
 {
     uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1);
-    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS), wrong = 0, kills = 0, visits = 0, dead = 0, cut = 0;
+    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS), wrong = 0, kills = 0, visits = 0, dead = 0;
+    uint64_t cut = 0, told = 0;
 
     quiet_log();
     for (uint64_t i = 0; i < n; i++) {
@@ -511,7 +583,9 @@ Test(sim_calls, seeds)
         visits += w.n_visits;
         dead += w.dead;
         cut += w.cut;
+        told += w.told;
     }
-    printf("%lu calls, %lu kills, %lu dead, %lu cancelled by force\n", visits, kills, dead, cut);
+    printf("%lu calls, %lu kills, %lu dead, %lu cancelled by force, %lu told later\n", visits, kills, dead,
+           cut, told);
     cr_assert_eq(wrong, 0);
 }

@@ -189,6 +189,8 @@ def tasks(a):
         a.ask("POST", queue + path, "{}", 401)
     for path in ("/ack", "/nack", "/extend"):
         a.ask("POST", one + path, "{}", 401)
+    for path in ("/complete", "/extend"):
+        a.ask("POST", "/v1/tasks/" + "A" * 52 + path, '{"lease":1}' if "ex" in path else "{}", 404)
     for method in ("GET", "DELETE"):
         a.ask(method, queue + "/close-7", want=401)
         a.ask(method, one, want=404)

@@ -46,6 +46,11 @@ check_eq "a look says what it was" "$(jq -c '[.kind, .endpoint, .status, .conten
 http -D "$DIR/head" -o "$DIR/body" "$R/v1/tasks/$K/result"
 check_eq "the result is the target's bytes" "$(cat "$DIR/body")" '{"prompt":  "a cat"}'
 check "  under its type and status" grep -qi '^segq-status: 200' "$DIR/head"
+lives_on() { [ "$(http "$R/v1/tasks/$K" | jq '.expires_at - now | . > 200 and . < 301')" = true ]; }
+wait_for 10 "once read, it is kept for result_ttl_read" lives_on
+check_eq "  read with ack=1" "$(http "$R/v1/tasks/$K/result?ack=1")" '{"prompt":  "a cat"}'
+is_gone() { [ "$(status_of "$R/v1/tasks/$K")" = 410 ]; }
+wait_for 10 "  it goes" is_gone
 
 # ---- what comes from a stranger's server is no page of ours
 P=$(submit '{"path":"/page","method":"GET"}' | jq -r .task)

@@ -6,6 +6,7 @@ path, headers with small letters, body in base64, moment). What it answers, the 
   /slow/MS        200 after so long
   /page           200, a page of HTML
   /long/N         200, N bytes of x
+  /pending/N      202: the call goes on for N seconds; its right is in LOG
 Ends with its process."""
 import base64
 import http.server
@@ -22,10 +23,12 @@ seen = {}
 class Target(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def answer(self, status, kind, body):
+    def answer(self, status, kind, body, **more):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
+        for name, value in more.items():
+            self.send_header(name.replace("_", "-"), value)
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
@@ -51,6 +54,8 @@ class Target(http.server.BaseHTTPRequestHandler):
             self.answer(200, "text/html; charset=utf-8", b"<script>alert(1)</script>")
         elif part[0] == "long":
             self.answer(200, "text/plain", b"x" * int(part[1]))
+        elif part[0] == "pending":
+            self.answer(202, "text/plain", b"later", segq_command="pending=" + part[1])
         else:
             self.answer(200, self.headers.get("content-type") or "application/octet-stream", body)
 

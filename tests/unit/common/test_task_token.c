@@ -94,3 +94,30 @@ Test(task_token, a_lease_has_one_text)
     cr_expect_not(lease_read(&got, "AAAAAAAAAA=", 11));
     cr_expect_not(lease_read(&got, "irde\215000000", 11)); /* libsodium takes it */
 }
+
+Test(task_token, a_right_has_one_text_and_one_mac_under_each_seed)
+{
+    const uint8_t seed[RIGHT_KEY_BYTES] = { 7 }, other[RIGHT_KEY_BYTES] = { 8 };
+    struct attempt_right r = { .part = 3, .no = 17, .lease = 5, .attempt = 2 }, read;
+    char text[RIGHT_TEXT_LEN + 1] = { 0 };
+
+    right_sign(&r, seed);
+    right_write(&r, text);
+    cr_expect_eq(text[0], 'M', "no task's token, and no ticket's, begins so");
+    cr_assert(right_read(&read, text, RIGHT_TEXT_LEN));
+    cr_expect(read.part == 3 && read.no == 17 && read.lease == 5 && read.attempt == 2);
+    cr_expect(right_is_signed(&read, seed));
+    cr_expect_not(right_is_signed(&read, other));
+    for (unsigned at = 0; at < RIGHT_TEXT_LEN; at++) {
+        char was = text[at];
+
+        for (const char *d = "AMz9-_+/= ."; *d != '\0'; d++) {
+            text[at] = *d;
+            cr_expect(*d == was || !right_read(&read, text, RIGHT_TEXT_LEN) ||
+                      !right_is_signed(&read, seed), "%u %c", at, *d);
+        }
+        text[at] = was;
+    }
+    cr_expect_not(right_read(&read, text, RIGHT_TEXT_LEN - 1));
+    cr_expect_not(right_read(&read, text, TASK_TOKEN_LEN));
+}

@@ -38,6 +38,8 @@ static struct {
     uint64_t last_rid;
     uint32_t given_back;
     uint32_t waits_ms; /* of the last look */
+    uint8_t completes; /* enum task_code: the answer to a target, */
+    const char *said;  /* who said this */
     bool finishes;     /* who waits sees the end, */
     uint8_t ends_as;   /* that is this state; 0: SUCCEEDED */
     uint32_t length;   /* of what the target said; 0: it is all there */
@@ -223,6 +225,17 @@ static void change(const struct msg_task_change *q, struct msg_task_change_ans *
     a->state = k->state;
 }
 
+static void complete(const struct msg_task_complete *q, struct msg_task_complete_ans *a)
+{
+    static char said[80];
+
+    snprintf(said, sizeof(said), "%u %u %u %s %.*s %.*s", q->verb, q->ms, q->status, q->content_type,
+             (int)q->result.n, q->result.p, (int)q->reason.n, q->reason.p);
+    node.said = said;
+    cr_assert_eq(q->right.n, RIGHT_MAC_BYTES);
+    *a = (struct msg_task_complete_ans){ node.completes, TASK_RUNNING, 1780000005000 };
+}
+
 static void node_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
 {
     static struct task_put_row puts[1000];
@@ -255,6 +268,10 @@ static void node_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
     case MSG_TASK_GET:
         out.type = MSG_TASK_GET_ANS;
         get(&m.task_get, &out.task_get_ans);
+        break;
+    case MSG_TASK_COMPLETE:
+        out.type = MSG_TASK_COMPLETE_ANS;
+        complete(&m.task_complete, &out.task_complete_ans);
         break;
     default:
         cr_assert_eq(m.type, MSG_TASK_CHANGE);
@@ -1312,6 +1329,58 @@ Test(tasks_http, a_call_that_was_answered_goes_on_without_its_client)
     call_and_leave("Prefer: wait=9\r\n");
     UNTIL(node.withdrawn == 1);
     cr_expect_eq(node.left, 2);
+}
+
+/* A target says how an attempt ended. */
+static int completes(const char *verb, const char *json)
+{
+    struct attempt_right r = { .part = 1, .no = 17, .lease = 5, .attempt = 2 };
+    char path[128] = "/v1/tasks/";
+
+    right_write(&r, path + strlen(path));
+    return call("POST", strcat(path, verb), json);
+}
+
+Test(tasks_http, a_target_says_later_how_a_call_ended)
+{
+    cr_expect_eq(completes("/complete", "{\"outcome\":\"succeeded\",\"result\":{\"a\": 1}}"), 200, "%s", got);
+    cr_expect_str_eq(node.said, "0 4294967295 200 application/json {\"a\": 1} ");
+    cr_expect_str_eq(str("id"), "1-17");
+    cr_expect_str_eq(str("state"), "running");
+    cr_expect_null(strstr(got, "\"task\""), "its token is not the target's");
+    cr_expect_eq(completes("/complete", "{\"outcome\":\"failed\",\"delay\":\"2s\",\"reason\":\"no paper\"}"), 200);
+    cr_expect_str_eq(node.said, "1 2000 500   no paper");
+    cr_expect_eq(completes("/complete", "{\"outcome\":\"dead\",\"status\":404,\"body_base64\":\"YWI=\"}"), 200);
+    cr_expect_str_eq(node.said, "2 4294967295 404 application/octet-stream ab ");
+    cr_expect_eq(completes("/extend", "{\"lease\":\"5s\"}"), 200);
+    cr_expect_str_eq(node.said, "3 5000 0   ");
+    node.completes = CODE_SAME;
+    cr_expect_eq(completes("/complete", "{\"outcome\":\"dead\"}"), 200);
+    node.completes = CODE_CONFLICT;
+    cr_expect_eq(completes("/complete", "{\"outcome\":\"dead\"}"), 409);
+    node.completes = CODE_INVALID;
+    cr_expect_eq(completes("/complete", "{\"outcome\":\"dead\"}"), 404);
+    cr_expect_str_eq(str("code"), "task_unknown");
+    node.completes = CODE_UNKNOWN;
+    cr_expect_eq(completes("/complete", "{\"outcome\":\"dead\"}"), 410);
+}
+
+Test(tasks_http, what_a_target_cannot_say_is_refused)
+{
+    static const char *const bad[] = {
+        "{}", "{\"outcome\":\"done\"}", "{\"outcome\":\"dead\",\"delay\":1}",
+        "{\"outcome\":\"succeeded\",\"reason\":\"x\"}", "{\"outcome\":\"failed\",\"delay\":\"60d\"}",
+        "{\"outcome\":\"dead\",\"body\":\"a\",\"result\":1}", "{\"outcome\":\"dead\",\"body_base64\":\"a\"}",
+        "{\"outcome\":\"dead\",\"status\":600}", "{\"outcome\":\"dead\",\"lease_id\":\"x\"}",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        cr_expect_eq(completes("/complete", bad[i]), 400, "%s: %s", bad[i], got);
+    cr_expect_eq(completes("/extend", "{}"), 400);
+    cr_expect_eq(completes("/nothing", "{}"), 404);
+    cr_expect_eq(call("POST", "/v1/tasks/M/complete", "{\"outcome\":\"dead\"}"), 404);
+    cr_expect_eq(call("GET", "/v1/tasks/M/complete", ""), 405);
+    cr_expect_null(node.said);
 }
 
 Test(tasks_http, only_servers_pass_requests_on_and_only_to_endpoints)

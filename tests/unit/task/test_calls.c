@@ -76,6 +76,19 @@ Test(verdict, a_command_goes_before_the_status)
     cr_expect_eq(verdict_of(&a, WALL).kind, VERDICT_DEAD);
 }
 
+Test(verdict, a_202_may_go_on_for_some_time)
+{
+    struct verdict v = of_status(202, "Pending=600", "");
+
+    cr_expect(v.kind == VERDICT_PENDING && v.class == CLASS_PENDING && v.delay_ms == 600000);
+    cr_expect_not(v.failed);
+    cr_expect_eq(of_status(202, "pending=999999999", "").delay_ms, PENDING_MAX_MS);
+    cr_expect_eq(of_status(202, "pending=0", "").kind, VERDICT_DONE);
+    cr_expect_eq(of_status(202, "pending=", "").kind, VERDICT_DONE);
+    cr_expect_eq(of_status(200, "pending=600", "").kind, VERDICT_DONE, "it is done");
+    cr_expect_eq(of_status(500, "pending=600", "").kind, VERDICT_RETRY);
+}
+
 Test(verdict, retry_after_is_seconds_or_a_date)
 {
     cr_expect_eq(of_status(503, "", "120").least_ms, 120000);
@@ -528,7 +541,7 @@ static struct call_span span(const char *s)
 Test(request, fields_of_the_caller_and_ours)
 {
     struct request_facts f = { .task = "3-17", .queue = "img/a", .attempt = 1, .due_ms = 5,
-                               .now_ms = 7999 };
+                               .now_ms = 7999, .public_url = "", .right = "M0" };
     struct sign_keys k = keys_of("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
     struct buf form, b;
     struct call c;
@@ -546,12 +559,15 @@ Test(request, fields_of_the_caller_and_ours)
     cr_expect(has(&b, "idempotency-key: 3-17") && has(&b, "segq-task: 3-17"));
     cr_expect(has(&b, "segq-queue: img/a") && has(&b, "segq-attempt: 1") && has(&b, "segq-due: 5"));
     cr_expect_not(has(&b, "segq-redelivered: 1"));
+    cr_expect(has(&b, "segq-complete-url: /v1/tasks/M0/complete"));
     f.attempt = 2;
+    f.public_url = "https://queue.example.com";
     f.keys = &k;
     buf_reset(&b);
     request_fields(&c, &f, &b);
     cr_expect(has(&b, "segq-redelivered: 1") && has(&b, "webhook-id: 3-17") &&
               has(&b, "webhook-timestamp: 7"));
+    cr_expect(has(&b, "segq-complete-url: https://queue.example.com/v1/tasks/M0/complete"));
     buf_fini(&form);
     buf_fini(&b);
 }

@@ -1,0 +1,55 @@
+#!/bin/bash
+# A target says later how a call ended (segq-command: pending): by the right of its attempt alone, with
+# more time if it asks for it; the same again is the same, what comes too late is refused; silence is a
+# failed attempt; kill -9 of the task nodes changes nothing.
+. "$(dirname "$0")/lib.sh"
+
+up --routers 1 --seg-nodes 1 --task-nodes 2 --task-store journal
+T=$((PORT + 90))
+helper "$here/target.py" $T "$DIR/seen"
+wait_for 10 "the target listens" has_status 200 "http://127.0.0.1:$T/echo"
+token=$(task_token)
+submit() { http -H "Authorization: Bearer $token" -d "$@" "$R/v1/queues/gen/tasks"; }
+http -H "Authorization: Bearer $(admin_token)" -X PUT -o /dev/null \
+    -d "{\"url\":\"http://127.0.0.1:$T/api\",\"allow\":[\"127.0.0.0/8\"],\"max_concurrent\":4}" "$A/v1/admin/endpoints/gen"
+ready() { submit '{"path":"/echo/0"}' | grep -q '"task"'; }
+wait_for 15 "its queue takes tasks" ready
+
+right_of() { # path, attempt: what it may say so by
+    jq -r "select(.path == \"/api$1\" and .headers[\"segq-attempt\"] == \"$2\") | .headers[\"segq-complete-url\"]" "$DIR/seen"
+}
+is_running() { [ "$(http "$R/v1/tasks/$1" | field state)" = running ]; }
+says() { http -X POST "${@:2}" "$R$1" | jq -c '[.state, .code]'; }
+W=$(submit '{"path":"/pending/600"}' | jq -r .task)
+seen_right() { C_URL=$(right_of "$1" "$2"); [ -n "$C_URL" ]; }
+wait_for 10 "a target answers that it goes on" seen_right /pending/600 1
+check "  without the routers' address its right is a path" grep -q '^/v1/tasks/.*/complete$' <<<"$C_URL"
+check "  the task goes on" is_running "$W"
+check_eq "it needs more time" "$(says "${C_URL%complete}extend" -d '{"lease":"20m"}')" '["running",null]'
+C1=$C_URL
+forged=$(sed -E 's,[^A]/complete$,A/complete,; t; s,A/complete$,B/complete,' <<<"$C_URL")
+check_eq "a right that is not ours is none" "$(says "$forged" -d '{"outcome":"dead"}')" '[null,"task_unknown"]'
+check_eq "it says that this has failed" "$(says "$C_URL" -d '{"outcome":"failed","status":503,"reason":"no paper","delay":"0s"}')" '["retrying",null]'
+check_eq "  again: the same" "$(says "$C_URL" -d '{"outcome":"failed","status":503,"reason":"no paper","delay":"0s"}' | grep -c '"code"\|conflict')" 0
+wait_for 10 "  and is asked once more" seen_right /pending/600 2
+check_eq "the right of before is none now" "$(says "$C1" -d '{"outcome":"succeeded"}')" '[null,"conflict"]'
+check_eq "it has done it" "$(says "$C_URL" -d '{"outcome":"succeeded","status":201,"result":{"url":  "cat.png"}}')" '["succeeded",null]'
+check_eq "  again: the same" "$(says "$C_URL" -d '{"outcome":"succeeded","status":201,"result":{"url":  "cat.png"}}')" '["succeeded",null]'
+check_eq "  otherwise: too late" "$(says "$C_URL" -d '{"outcome":"dead"}')" '[null,"conflict"]'
+check_eq "the result is what it said" "$(http -D "$DIR/head" "$R/v1/tasks/$W/result")" '{"url":  "cat.png"}'
+check "  with its status" grep -qi '^segq-status: 201' "$DIR/head"
+W=$(submit '{"path":"/pending/1","retry":{"min":"0s","max":"0s"}}' | jq -r .task)
+wait_for 10 "one that says nothing in its time is asked again" seen_right /pending/1 2
+check_eq "  that was a failed attempt" "$(http "$R/v1/tasks/$W" | jq -c '.history[0] | [.attempt, .end]')" '[1,"lease_lapsed"]'
+check_eq "it says that it never will" "$(says "$C_URL" -d '{"outcome":"dead","body":"never"}')" '["dead",null]'
+check_eq "  which is the answer" "$(http -D "$DIR/head" "$R/v1/tasks/$W/result") $(sed -n 's/^segq-status: \([0-9]*\).*/\1/pi' "$DIR/head")" "never 500"
+W=$(submit '{"path":"/pending/601"}' | jq -r .task)
+wait_for 10 "another goes on" seen_right /pending/601 1
+for who in task.0 task.1; do
+    pid=$(pid_of $who)
+    kill -KILL "$pid"
+    wait_for 20 "  $who is killed, and comes back" restarted $who "$pid"
+done
+wait_for 20 "  and its task goes on" is_running "$W"
+check_eq "  and ends when the target says so" "$(says "$C_URL" -d '{"outcome":"succeeded","body":"done"}')" '["succeeded",null]'
+check_eq "  with what it said" "$(http "$R/v1/tasks/$W/result")" "done"

@@ -7,6 +7,7 @@
 #include "common/base/grow.h"
 #include "task/engine/arrive.h"
 #include "task/engine/dead.h"
+#include "task/engine/leave.h"
 #include "task/engine/tqueue.h"
 
 #define BIT(S) (1u << TASK_##S)
@@ -169,35 +170,6 @@ static int apply_enter(struct engine *e, task_slot slot, const struct trec *r)
                         ? PLACE_FRONT : PLACE_END);
 }
 
-/* It waits no longer: its entry and its place go. */
-static void leave_row(struct engine *e, task_slot slot)
-{
-    uint32_t index;
-    struct tqueue *q = tqueue_of(e, slot, &index);
-
-    rank_del(&q->rank, tqueue_entry(q, task_at(&e->store, slot)));
-}
-
-/* It is no longer one of those who were told to run. False: it was none. */
-static bool leave_first(struct engine *e, task_slot slot)
-{
-    struct task *t = task_at(&e->store, slot);
-    uint32_t index;
-
-    if (!t->cancel)
-        return false;
-    line_remove(&tqueue_of(e, slot, &index)->first, &e->store, slot, false);
-    e->firsts--;
-    t->cancel = 0;
-    return true;
-}
-
-static void leave_line(struct engine *e, task_slot slot)
-{
-    if (!leave_first(e, slot))
-        tree_unwait(&e->tree, slot);
-}
-
 static int apply_start(struct engine *e, task_slot slot, const struct trec *r)
 {
     struct task *t = task_at(&e->store, slot);
@@ -220,72 +192,6 @@ static int apply_extend(struct engine *e, task_slot slot, const struct trec *r)
     return 0;
 }
 
-/* The attempt that runs has failed. again: when the next one may begin; 0: there is none. */
-static void note_attempt(struct engine *e, task_slot slot, uint64_t end, uint64_t again)
-{
-    const struct task *t = task_at(&e->store, slot);
-    struct attempt a = { .no = t->attempts, .end = end > 0 && end <= UINT8_MAX ? (uint8_t)end
-                                                                            : ATTEMPT_GIVEN_BACK,
-                         .started = (msec_t)t->started, .ended = e->at, .again = (msec_t)again };
-
-    attempts_add(&e->attempts, slot, &a);
-}
-
-static int apply_retry(struct engine *e, task_slot slot, const struct trec *r)
-{
-    struct task *t = task_at(&e->store, slot);
-
-    note_attempt(e, slot, r->why, r->until);
-    tree_end(&e->tree, slot, false);
-    t->lease = t->started = 0;
-    task_set_state(&e->store, slot, TASK_RETRYING);
-    task_arm(e, slot, r->until);
-    return 0;
-}
-
-/* It is final, whatever it was doing. */
-static void becomes(struct engine *e, task_slot slot, enum task_state to)
-{
-    struct task *t = task_at(&e->store, slot);
-    uint32_t index;
-    const struct tqueue *q = tqueue_of(e, slot, &index);
-
-    t->ended = (uint64_t)e->at;
-    if (to != TASK_DEAD)
-        task_frees_reply(e, slot);
-    t->cancel = 0;
-    task_set_state(&e->store, slot, to);
-    names_end(&e->names, task_number(&e->store, slot),
-              ms_max(e->at, 1) + (msec_t)q->pool->rules.dedup_ms);
-}
-
-/* And over: nothing is held for it. */
-static void finish(struct engine *e, task_slot slot, enum task_state to, uint64_t until)
-{
-    struct task *t = task_at(&e->store, slot);
-
-    if (t->state == TASK_RUNNING) {
-        tree_end(&e->tree, slot, true);
-    } else if (t->state == TASK_RETRYING) {
-        tree_give_up(&e->tree, slot);
-    } else if (t->state == TASK_WAITING) {
-        leave_row(e, slot);
-        leave_line(e, slot);
-    }
-    if (t->state != TASK_RUNNING)
-        t->started = 0;
-    task_arm(e, slot, until);
-    becomes(e, slot, to);
-}
-
-static int apply_done(struct engine *e, task_slot slot, const struct trec *r)
-{
-    task_frees_body(e, slot);
-    task_set_body(&e->store, slot, r->body);
-    finish(e, slot, TASK_SUCCEEDED, r->until);
-    return 0;
-}
-
 static int apply_moved(struct engine *e, task_slot slot, const struct trec *r)
 {
     task_frees_body(e, slot);
@@ -293,53 +199,10 @@ static int apply_moved(struct engine *e, task_slot slot, const struct trec *r)
     return 0;
 }
 
-static int apply_dead(struct engine *e, task_slot slot, const struct trec *r)
-{
-    note_attempt(e, slot, r->why, 0);
-    finish(e, slot, TASK_DEAD, r->until);
-    dead_add(e, slot);
-    return 0;
-}
-
-static int apply_cancel(struct engine *e, task_slot slot, const struct trec *r)
-{
-    if (task_at(&e->store, slot)->state == TASK_RUNNING)
-        note_attempt(e, slot, ATTEMPT_CANCELLED, 0);
-    finish(e, slot, TASK_CANCELLED, r->until);
-    return 0;
-}
-
-/* Its timer stays the end of its lease: so long its target, or its worker, may be at it. */
-static int apply_cut(struct engine *e, task_slot slot, const struct trec *r)
-{
-    struct task *t = task_at(&e->store, slot);
-
-    if (t->state == TASK_RUNNING && r->until == 0) {
-        note_attempt(e, slot, ATTEMPT_CANCELLED, 0);
-        becomes(e, slot, TASK_CANCELLED);
-        t->cancel = 1;
-        e->cuts++;
-        return 0;
-    }
-    if (!task_is_cut(t) || r->until == 0)
-        return SQ_EPROTO;
-    tree_end(&e->tree, slot, true);
-    t->cancel = 0;
-    e->cuts--;
-    task_arm(e, slot, r->until);
-    return 0;
-}
-
 static int apply_stop(struct engine *e, task_slot slot, const struct trec *r)
 {
     (void)r;
     task_at(&e->store, slot)->cancel = 1;
-    return 0;
-}
-
-static int apply_expire(struct engine *e, task_slot slot, const struct trec *r)
-{
-    finish(e, slot, TASK_EXPIRED, r->until);
     return 0;
 }
 
@@ -441,14 +304,14 @@ static const struct {
     [TREC_ENTER] = { apply_enter, BIT(SCHEDULED) | BIT(RETRYING), false },
     [TREC_START] = { apply_start, BIT(WAITING), true },
     [TREC_EXTEND] = { apply_extend, BIT(RUNNING), true },
-    [TREC_RETRY] = { apply_retry, BIT(RUNNING), true },
-    [TREC_DONE] = { apply_done, BIT(RUNNING), true },
-    [TREC_DEAD] = { apply_dead, BIT(RUNNING), true },
-    [TREC_CANCEL] = { apply_cancel,
+    [TREC_RETRY] = { leave_retry, BIT(RUNNING), true },
+    [TREC_DONE] = { leave_done, BIT(RUNNING), true },
+    [TREC_DEAD] = { leave_dead, BIT(RUNNING), true },
+    [TREC_CANCEL] = { leave_cancel,
                       BIT(SCHEDULED) | BIT(WAITING) | BIT(RUNNING) | BIT(RETRYING), true },
-    [TREC_CUT] = { apply_cut, BIT(RUNNING) | BIT(CANCELLED), false },
+    [TREC_CUT] = { leave_cut, BIT(RUNNING) | BIT(CANCELLED), false },
     [TREC_STOP] = { apply_stop, BIT(RUNNING), false },
-    [TREC_EXPIRE] = { apply_expire, BIT(WAITING), true },
+    [TREC_EXPIRE] = { leave_expire, BIT(WAITING), true },
     [TREC_REDRIVE] = { apply_redrive, BIT(DEAD), false },
     [TREC_ORDER] = { apply_order, BIT(SCHEDULED) | BIT(WAITING) | BIT(RETRYING), false },
     [TREC_PRIORITY] = { apply_priority, BIT(SCHEDULED) | BIT(WAITING) | BIT(RETRYING), false },

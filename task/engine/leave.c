@@ -1,0 +1,141 @@
+/* leave.c: what a task takes up is given back first; then it is in its new state. */
+#include "task/engine/leave.h"
+
+#include "task/engine/arrive.h"
+#include "task/engine/dead.h"
+#include "task/engine/tqueue.h"
+
+void leave_row(struct engine *e, task_slot slot)
+{
+    uint32_t index;
+    struct tqueue *q = tqueue_of(e, slot, &index);
+
+    rank_del(&q->rank, tqueue_entry(q, task_at(&e->store, slot)));
+}
+
+bool leave_first(struct engine *e, task_slot slot)
+{
+    struct task *t = task_at(&e->store, slot);
+    uint32_t index;
+
+    if (!t->cancel)
+        return false;
+    line_remove(&tqueue_of(e, slot, &index)->first, &e->store, slot, false);
+    e->firsts--;
+    t->cancel = 0;
+    return true;
+}
+
+void leave_line(struct engine *e, task_slot slot)
+{
+    if (!leave_first(e, slot))
+        tree_unwait(&e->tree, slot);
+}
+
+/* The attempt that runs has failed. again: when the next one may begin; 0: there is none. */
+static void note_attempt(struct engine *e, task_slot slot, uint64_t end, uint64_t again)
+{
+    const struct task *t = task_at(&e->store, slot);
+    struct attempt a = { .no = t->attempts, .end = end > 0 && end <= UINT8_MAX ? (uint8_t)end
+                                                                            : ATTEMPT_GIVEN_BACK,
+                         .started = (msec_t)t->started, .ended = e->at, .again = (msec_t)again };
+
+    attempts_add(&e->attempts, slot, &a);
+}
+
+int leave_retry(struct engine *e, task_slot slot, const struct trec *r)
+{
+    struct task *t = task_at(&e->store, slot);
+
+    note_attempt(e, slot, r->why, r->until);
+    tree_end(&e->tree, slot, false);
+    t->lease = t->started = 0;
+    task_set_state(&e->store, slot, TASK_RETRYING);
+    task_arm(e, slot, r->until);
+    return 0;
+}
+
+/* It is final, whatever it was doing. */
+static void becomes(struct engine *e, task_slot slot, enum task_state to)
+{
+    struct task *t = task_at(&e->store, slot);
+    uint32_t index;
+    const struct tqueue *q = tqueue_of(e, slot, &index);
+
+    t->ended = (uint64_t)e->at;
+    if (to != TASK_DEAD)
+        task_frees_reply(e, slot);
+    t->cancel = 0;
+    task_set_state(&e->store, slot, to);
+    names_end(&e->names, task_number(&e->store, slot),
+              ms_max(e->at, 1) + (msec_t)q->pool->rules.dedup_ms);
+}
+
+/* And over: nothing is held for it. */
+static void finish(struct engine *e, task_slot slot, enum task_state to, uint64_t until)
+{
+    struct task *t = task_at(&e->store, slot);
+
+    if (t->state == TASK_RUNNING) {
+        tree_end(&e->tree, slot, true);
+    } else if (t->state == TASK_RETRYING) {
+        tree_give_up(&e->tree, slot);
+    } else if (t->state == TASK_WAITING) {
+        leave_row(e, slot);
+        leave_line(e, slot);
+    }
+    if (t->state != TASK_RUNNING)
+        t->started = 0;
+    task_arm(e, slot, until);
+    becomes(e, slot, to);
+}
+
+int leave_done(struct engine *e, task_slot slot, const struct trec *r)
+{
+    task_frees_body(e, slot);
+    task_set_body(&e->store, slot, r->body);
+    finish(e, slot, TASK_SUCCEEDED, r->until);
+    return 0;
+}
+
+int leave_dead(struct engine *e, task_slot slot, const struct trec *r)
+{
+    note_attempt(e, slot, r->why, 0);
+    finish(e, slot, TASK_DEAD, r->until);
+    dead_add(e, slot);
+    return 0;
+}
+
+int leave_cancel(struct engine *e, task_slot slot, const struct trec *r)
+{
+    if (task_at(&e->store, slot)->state == TASK_RUNNING)
+        note_attempt(e, slot, ATTEMPT_CANCELLED, 0);
+    finish(e, slot, TASK_CANCELLED, r->until);
+    return 0;
+}
+
+int leave_cut(struct engine *e, task_slot slot, const struct trec *r)
+{
+    struct task *t = task_at(&e->store, slot);
+
+    if (t->state == TASK_RUNNING && r->until == 0) {
+        note_attempt(e, slot, ATTEMPT_CANCELLED, 0);
+        becomes(e, slot, TASK_CANCELLED);
+        t->cancel = 1;
+        e->cuts++;
+        return 0;
+    }
+    if (!task_is_cut(t) || r->until == 0)
+        return SQ_EPROTO;
+    tree_end(&e->tree, slot, true);
+    t->cancel = 0;
+    e->cuts--;
+    task_arm(e, slot, r->until);
+    return 0;
+}
+
+int leave_expire(struct engine *e, task_slot slot, const struct trec *r)
+{
+    finish(e, slot, TASK_EXPIRED, r->until);
+    return 0;
+}

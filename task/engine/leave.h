@@ -1,0 +1,24 @@
+/* leave.h: tasks leave their line, their worker, and the partition's work. Pure.
+ * For the files of this room. */
+#ifndef SEGQ_TASK_LEAVE_H
+#define SEGQ_TASK_LEAVE_H
+
+#include "task/engine/engine.h"
+
+/* It waits no longer: its entry goes; its place goes. */
+void leave_row(struct engine *e, task_slot slot);
+void leave_line(struct engine *e, task_slot slot);
+/* It is no longer one of those who were told to run. False: it was none. */
+bool leave_first(struct engine *e, task_slot slot);
+
+/* As task_apply(), of the record of that name: its attempt has failed; it is final. */
+int leave_retry(struct engine *e, task_slot slot, const struct trec *r);
+int leave_done(struct engine *e, task_slot slot, const struct trec *r);
+int leave_dead(struct engine *e, task_slot slot, const struct trec *r);
+int leave_cancel(struct engine *e, task_slot slot, const struct trec *r);
+int leave_expire(struct engine *e, task_slot slot, const struct trec *r);
+/* Final at once; its timer stays the end of its lease: so long its target, or its worker, may be at
+ * it. Then the record again. */
+int leave_cut(struct engine *e, task_slot slot, const struct trec *r);
+
+#endif

@@ -125,7 +125,7 @@ ROOMS = {
                                        "queuemng/core", "queuemng/store", "queuemng/monitor", "queuemng/logbook"]),
     "queuemng/admin": (MIXED, COMMON + ["queuemng/policy", "queuemng/state", "queuemng/core",
                                         "queuemng/logbook", "queuemng/lead"]),
-    "queuemng/tasking": (MIXED, COMMON + ["queuemng/policy", "queuemng/core", "queuemng/lead",
+    "queuemng/tasking": (MIXED, COMMON + ["common/recur", "queuemng/policy", "queuemng/core", "queuemng/lead",
                                           "queuemng/admin"]),
     "queuemng/service": (MIXED, COMMON + ["common/redis", "queuemng/policy", "queuemng/state",
                                           "queuemng/core", "queuemng/store", "queuemng/monitor",

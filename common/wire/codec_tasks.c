@@ -168,7 +168,8 @@ MESSAGE(task_do_ans, TaskDoAns, NULL, CODE, NUM(after), NUM(done),
         COL_TEXT(keys, key2, key2, TASK_NAME_MAX), COL(keys, waiting, waiting),
         COL(keys, running, running), COL(keys, limited, limited),
         COL(keys, limited_until_ms, limited_until_ms), COL(keys, dead, dead),
-        COL(keys, redriving, redriving))
+        COL(keys, redriving, redriving),
+        MSGS(schedules, n_schedules, schedules, schedule_row, 0, SCHEDULES_MAX))
 
 PART(map_task_node, struct map_task_node, MapTaskNode, NULL, NUM(no), TEXT(name, NAME_MAX_LEN),
      TEXT(addr, ADDR_MAX))

@@ -168,6 +168,7 @@ enum task_do { /* a node answers CODE_INVALID to what it does not know */
     DO_DISCARD_ALL,  /* the dead of a queue go */
     DO_CANCEL_LABEL, /* CANCEL_ALL of those with the label: who does not know labels knows no such
                         verb, and cancels nothing */
+    DO_SCHEDULES,    /* of a queue; asks nothing else */
     DO_NVERBS
 };
 
@@ -201,6 +202,8 @@ struct msg_task_do_ans {
     uint32_t n, n_keys;
     struct msg_task_get_ans *v; /* without results */
     struct key_row *keys;
+    uint32_t n_schedules;
+    struct schedule_row *schedules; /* without their definitions */
 };
 
 struct part_status_row {

@@ -201,6 +201,8 @@ static const struct cmd cmds[] = {
       .run = cmd_task_discard },
     { "task busiest", "POOL", 1, 1, "its queues with the most tasks that wait or are dead",
       .run = cmd_task_busiest },
+    { "task schedules", "QUEUE", 1, 1, "what comes by itself: when next, what came of the last tick",
+      SENDS("GET", "/v1/admin/task-queues/*/tasks/schedules", view_task_schedules) },
     { "task keys", "QUEUE [waiting|limited]", 1, 2,
       "its keys with the most tasks that wait; of these, those that a limit stops",
       .run = cmd_task_keys },

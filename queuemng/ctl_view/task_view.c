@@ -335,6 +335,25 @@ void view_busiest(struct buf *b, const json_t *doc)
     put_away(b, doc);
 }
 
+void view_task_schedules(struct buf *b, const json_t *doc)
+{
+    const json_t *k;
+    struct table t;
+    size_t i;
+
+    table_init(&t, "SCHEDULE NEXT LAST OUTCOME TASK STATE");
+    json_array_foreach(json_object_get(doc, "schedules"), i, k) {
+        table_cell(&t, "%s", ctl_str(k, "schedule"));
+        moment_cell(&t, ctl_f64(k, "next"));
+        moment_cell(&t, ctl_f64(k, "last"));
+        table_cell(&t, "%s", ctl_str(k, "outcome"));
+        table_cell(&t, "%s", ctl_str(k, "id"));
+        table_cell(&t, "%s", ctl_str(k, "state"));
+    }
+    put_table(b, &t, "the queue has no schedule\n");
+    put_away(b, doc);
+}
+
 void view_task_order(struct buf *b, const json_t *doc)
 {
     buf_str(b, "ok: ");

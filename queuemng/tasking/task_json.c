@@ -225,6 +225,21 @@ json_t *task_queue_json(const struct key_row *k)
     return j;
 }
 
+json_t *task_schedule_json(const struct schedule_row *k, const struct mng_part_view *p)
+{
+    json_t *j = json_pack("{s:s,s:o,s:s,s:o,s:s}", "schedule", k->name, "next",
+                          moment(k->n_next > 0 ? k->next_ms[0] : 0), "outcome",
+                          tick_outcome_word(k->outcome), "last",
+                          moment(k->outcome != TICK_NONE ? k->last_ms : 0), "why", k->why);
+
+    if (j != NULL && k->state != TASK_FREE)
+        (void)json_object_update_new(
+            j, json_pack("{s:o,s:s}", "id",
+                         json_sprintf("%u-%llu", p->st.part, (unsigned long long)k->no), "state",
+                         task_state_word((enum task_state)k->state)));
+    return j;
+}
+
 uint64_t task_key_has(const json_t *key)
 {
     return (uint64_t)(json_integer_value(json_object_get(key, "waiting")) +
@@ -242,6 +257,7 @@ const char *task_do_word(enum task_do verb)
         [DO_DISCARD] = "discard",     [DO_CANCEL_ALL] = "cancel",
         [DO_REDRIVE_ALL] = "redrive", [DO_REDRIVE_STOP] = "stop",
         [DO_DISCARD_ALL] = "discard", [DO_CANCEL_LABEL] = "cancel",
+        [DO_SCHEDULES] = "schedules",
     };
 
     return words[verb];

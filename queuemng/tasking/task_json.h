@@ -11,6 +11,8 @@ json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *
 json_t *task_key_json(const struct key_row *k, const char *queue, const struct mng *m);
 json_t *task_queue_json(const struct key_row *k);
 uint64_t task_key_has(const json_t *key);
+/* A schedule, its next tick, what came of the last one. */
+json_t *task_schedule_json(const struct schedule_row *k, const struct mng_part_view *p);
 /* A problem, for a code other than CODE_DONE. m: the task as it is; NULL: there is none. */
 void task_refused(struct admin_ans *a, enum task_do verb, uint8_t code,
                   const struct msg_task_get_ans *m, const struct mng_part_view *p);

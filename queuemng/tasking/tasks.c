@@ -210,7 +210,9 @@ static bool split(const char *path, struct task_ask *q)
     const char *word = queue_path_read(path, q->queue);
 
     if (word != NULL)
-        q->verb = word[0] == '\0' ? DO_LIST : order_of(word, DO_KEYS, DO_DISCARD_ALL);
+        q->verb = word[0] == '\0'                   ? DO_LIST
+                  : strcmp(word, "schedules") == 0 ? DO_SCHEDULES
+                                                   : order_of(word, DO_KEYS, DO_DISCARD_ALL);
     return q->verb != DO_NVERBS;
 }
 
@@ -260,10 +262,10 @@ void admin_task_queue(struct admin_call *c, const char *path)
     }
     if (!split(path, &q)) {
         admin_problem(c->a, 404, "not_found", "no such path: task-queues/QUEUE/tasks, and behind "
-                      "it keys, cancel, redrive, stop, discard");
+                      "it keys, schedules, cancel, redrive, stop, discard");
         return;
     }
-    if (is(c, q.verb == DO_LIST || q.verb == DO_KEYS ? "GET" : "POST") &&
+    if (is(c, q.verb == DO_LIST || q.verb == DO_KEYS || q.verb == DO_SCHEDULES ? "GET" : "POST") &&
         takes_all(c, &q) && read_states(c, &q) && read_key(c, &q) && read_label(c, &q) &&
         read_after(c, &q) && read_rate(c, &q) && read_by(c, &q) && read_most(c, &q))
         task_walk(c, &q);

@@ -34,7 +34,8 @@ static bool is_of_many(const struct walk *w)
 
 static bool is_order(const struct task_ask *q)
 {
-    return q->verb != DO_LOOK && q->verb != DO_LIST && q->verb != DO_KEYS;
+    return q->verb != DO_LOOK && q->verb != DO_LIST && q->verb != DO_KEYS &&
+           q->verb != DO_SCHEDULES;
 }
 
 /* The answer that was held back, empty. */
@@ -86,7 +87,8 @@ static void fill_many(const struct walk *w, struct admin_ans *a)
         (void)json_object_update_new(j, json_pack("{s:s,s:I}", "order", task_do_word(w->q.verb),
                                                   "tasks", (json_int_t)w->done));
     else if (j != NULL)
-        (void)json_object_set(j, queues ? "queues" : w->q.verb == DO_KEYS ? "keys" : "tasks",
+        (void)json_object_set(j, queues                      ? "queues"
+                                 : w->q.verb == DO_LIST ? "tasks" : task_do_word(w->q.verb),
                               w->rows);
     admin_json(a, 200, j);
 }
@@ -218,6 +220,8 @@ static void of_many(struct mng_service *s, struct walk *w, const struct mng_part
         (void)json_array_append_new(w->rows, task_json(&m->v[i], p, &s->keys.token));
     for (uint32_t i = 0; i < m->n_keys; i++)
         add_key(s->mng, w, &m->keys[i]);
+    for (uint32_t i = 0; i < m->n_schedules; i++)
+        (void)json_array_append_new(w->rows, task_schedule_json(&m->schedules[i], p));
     if (m->code != CODE_DONE)
         skip(w, p);
     else if (m->after != 0)

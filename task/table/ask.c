@@ -149,6 +149,15 @@ void tasktab_schedules_advance(struct tasktab *t, struct part *p)
     schedules_advance(&p->schedules, &h, t->now.wall_ms, &p->e.log);
 }
 
+void tasktab_tell_schedules(struct part *p, const char *queue, struct msg_task_schedule_ans *a,
+                            struct arena *mem)
+{
+    const struct msg_task_schedule q = { .verb = SCHEDULE_LIST, .queue = queue, .name = "" };
+    struct schedules_host h = host_of(p);
+
+    schedules_ask(&p->schedules, &h, &q, p->tab->now.wall_ms, &p->e.log, a, mem);
+}
+
 void tasktab_schedule(struct tasktab *t, struct asker a, const struct msg_task_schedule *q,
                       struct outbox *out)
 {

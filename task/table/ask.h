@@ -25,6 +25,9 @@ void tasktab_take(struct tasktab *t, struct asker a, const struct msg_task_take 
                   struct outbox *out);
 void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_settle *q,
                     struct outbox *out);
+/* Those of a queue. */
+void tasktab_tell_schedules(struct part *p, const char *queue, struct msg_task_schedule_ans *a,
+                            struct arena *mem);
 /* What is due makes its tasks; the partition's clock has run. */
 void tasktab_schedules_advance(struct tasktab *t, struct part *p);
 void tasktab_schedule(struct tasktab *t, struct asker a, const struct msg_task_schedule *q,

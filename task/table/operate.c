@@ -91,6 +91,17 @@ static void keys(const struct part *p, const struct msg_task_do *q, struct msg_t
     }
 }
 
+static void schedules(struct part *p, const struct msg_task_do *q, struct msg_task_do_ans *m,
+                      struct outbox *out)
+{
+    struct msg_task_schedule_ans a;
+
+    tasktab_tell_schedules(p, q->queue, &a, &out->mem);
+    m->code = a.code;
+    m->n_schedules = a.n;
+    m->schedules = a.v;
+}
+
 static int order(struct tasktab *t, struct part *p, const struct msg_task_do *q)
 {
     switch ((enum task_do)q->verb) {
@@ -164,8 +175,9 @@ void tasktab_do(struct tasktab *t, struct asker a, const struct msg_task_do *q,
                 struct outbox *out)
 {
     struct msg_task_do_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_DO_ANS)->task_do_ans;
-    bool asks = q->verb == DO_LOOK || q->verb == DO_LIST || q->verb == DO_KEYS;
-    const struct part *p = asks ? tasktab_owned(t, q->part, q->epoch) : NULL;
+    bool asks = q->verb == DO_LOOK || q->verb == DO_LIST || q->verb == DO_KEYS ||
+                q->verb == DO_SCHEDULES;
+    struct part *p = asks ? tasktab_owned(t, q->part, q->epoch) : NULL;
 
     if (((q->verb == DO_LIST || q->verb >= DO_KEYS) && q->most == 0) ||
         (q->verb == DO_CANCEL_LABEL && q->label[0] == '\0'))
@@ -178,6 +190,8 @@ void tasktab_do(struct tasktab *t, struct asker a, const struct msg_task_do *q,
         look(p, q->no, m, out);
     else if (q->verb == DO_LIST)
         list(p, q, m, out);
+    else if (q->verb == DO_SCHEDULES)
+        schedules(p, q, m, out);
     else
         keys(p, q, m, out);
 }

@@ -205,6 +205,7 @@ def tasks(a):
     a.ask("PUT", one, {"cron": "0 3 * * mon", "task": {"payload": 1}}, 201, **server)
     for path in (one, "/v1/schedules/images/"):
         a.ask("GET", path, want=200, **server)
+    a.ask("GET", "/v1/admin/task-queues/images/tasks/schedules", want=200)
     a.ask("DELETE", one, want=204, **server)
     a.ask("GET", one, want=404, **server)
     admin = "/v1/admin/tasks/" + new["task"]

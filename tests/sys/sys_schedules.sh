@@ -43,6 +43,7 @@ shown() { task_call "$S/nightly" | jq -r '.next[]' | while read -r t; do TZ=Euro
 check "  at the zone's time" test "$(shown | sort -u | grep -c '^0[23]:')" -ge 1
 check_eq "  five times are told" "$(shown | wc -l)" 5
 check_eq "both are listed" "$(task_call "$S/" | jq -c '[.schedules[].schedule]')" '["tick","nightly"]'
+check "  operators see them, too" eval '"$BIN/segqctl" --dir "$C" task schedules beat | grep -q "^tick .* fired "'
 check_eq "one is deleted" "$(call_status -X DELETE "$S/nightly")" 204
 check_eq "  and is gone" "$(call_status -X DELETE "$S/nightly") $(task_call "$S/" | jq '.schedules | length')" "404 1"
 

@@ -136,6 +136,9 @@ Test(key_limits, a_pin_changes_its_key_alone)
     cr_expect_eq(starts(&r, "q"), 2, "gold");
     define(&r, &v[2], 1);
     cr_expect_eq(starts(&r, "q"), 1, "grey/1 is paused no more; gold has the limit of the pattern");
+    v[0].at_once = 4;
+    define(&r, v, 3);
+    cr_expect_eq(starts(&r, "q"), 1, "gold is pinned anew");
     v[2].at_once = 5;
     define(&r, v, 3);
     cr_expect_eq(starts(&r, "q"), 1, "another pattern: green");

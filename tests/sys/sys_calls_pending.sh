@@ -4,7 +4,7 @@
 # failed attempt; kill -9 of the task nodes changes nothing.
 . "$(dirname "$0")/lib.sh"
 
-up --routers 1 --seg-nodes 1 --task-nodes 2 --task-store journal
+up --routers 1 --seg-nodes 1 --task-nodes 2 --task-store "${STORE:-journal}"
 T=$((PORT + 90))
 helper "$here/target.py" $T "$DIR/seen"
 wait_for 10 "the target listens" has_status 200 "http://127.0.0.1:$T/echo"

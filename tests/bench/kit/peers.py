@@ -22,11 +22,11 @@ NGINX_BODY = 2  # Content-Type, Content-Length
 MODULES = ("/usr/lib/nginx/modules", "/usr/lib64/nginx/modules", "/usr/share/nginx/modules")
 
 
-def ask(port, path, method="GET", headers=()):
+def ask(port, path, method="GET", headers=(), body=None):
     """One request; (status, [(header, value)], body)."""
     c = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
-        c.request(method, path, headers=dict(headers))
+        c.request(method, path, body, headers=dict(headers))
         r = c.getresponse()
         return r.status, r.getheaders(), r.read().decode()
     finally:
@@ -132,6 +132,31 @@ class Gate:
                ask(self.port, "/")[0]]
         if got != [200, 401, 200]:
             raise Failed(f"a site behind the gate answers {got}")
+
+    def procs(self):
+        return [self.proc]
+
+
+class Proxy:
+    """nginx with proxy_pass to a target, which is nginx, too, in a process of its own beside the
+    load, at the port `target`."""
+
+    def __init__(self, ctx, body):
+        self.port = ctx.ports(2)
+        self.target = self.port + 1
+        folder = {}
+        for name in ("proxy", "target"):
+            folder[name] = os.path.join(ctx.tmp, f"{name}{self.port}")
+            os.mkdir(folder[name])
+        conf = write_conf("nginx.conf", folder["target"], PORT=self.target, KEEPALIVE="75s", HEADERS="",
+                          STATUS=200, BODY=body)
+        there = start_nginx(ctx, f"target.{self.port}", folder["target"], conf, beside_load(ctx))
+        conf = write_conf("proxy.conf", folder["proxy"], PORT=self.port, TARGET=self.target)
+        self.proc = start_nginx(ctx, f"proxy.{self.port}", folder["proxy"], conf, under_test(ctx))
+        wait_port(ctx, there, self.target)
+        wait_port(ctx, self.proc, self.port)
+        if ask(self.port, "/x")[2] != body:
+            raise Failed("a target behind nginx does not answer")
 
     def procs(self):
         return [self.proc]

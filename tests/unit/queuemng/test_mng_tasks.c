@@ -231,6 +231,7 @@ Test(mng_tasks, a_pinned_key_is_told_to_the_owner_of_its_queue_before_all_patter
     pr_flush(r);
     pr_run(r, 3000);
     cr_expect_eq(weights(r), 1237, "they are stored");
+    cr_expect_eq(limits_of_keys(r), 4 + 3, "nor when all are told anew");
     pr_node_run(r, 1, true);
     cr_assert_eq(mng_drain(r->m, r->now, "task-0", true, &r->out, &e), 0);
     pr_flush(r);

@@ -11,7 +11,8 @@
     X(CONCURRENCY, "max_concurrent") /* not known: as many run as may */                 \
     X(PAUSED, "paused")            /* not known: by the operator */                      \
     X(NO_WORKER, "no_worker")      /* not known: none has been taken in the last minute */ \
-    X(ENDPOINT, "endpoint_down")   /* not known: its target is not well */
+    X(ENDPOINT, "endpoint_down")   /* not known: its target is not well */               \
+    X(ADAPTIVE, "adaptive")        /* not known: as many calls as its target bears */
 
 enum task_eta {
 #define X(NAME, word) TASK_ETA_##NAME,

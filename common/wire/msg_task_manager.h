@@ -114,6 +114,7 @@ struct msg_endpoint {
     const char *secret_file;  /* keys that sign, one a line */
     const char *ca_file, *cert_file, *key_file; /* of TLS */
     const char *proxy; /* "http://host:port" */
+    uint64_t adaptive_min; /* share: from here to max_concurrent it finds its limit; 0: off */
 };
 
 struct msg_endpoint_drop { /* no pool of this node has it any more: no call begins */
@@ -137,6 +138,7 @@ struct endpoint_row {
     uint64_t ms; /* that all that ended took, together */
     const char *unusable; /* why it cannot be called as it is defined; "": it can */
     uint64_t waiting; /* tasks that could begin at once, but for this node's share */
+    uint64_t adaptive; /* calls at once that it lets pass now; 0: as many as its share */
 };
 
 struct msg_endpoint_status { /* once a second, and at once behind ENDPOINT */

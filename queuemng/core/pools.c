@@ -170,6 +170,7 @@ void mng_each_endpoint(const struct mng *m, mng_each_fn fn, void *ctx)
             v.sum.succeeded += s->st.succeeded;
             v.sum.failed += s->st.failed;
             v.sum.ms += s->st.ms;
+            v.sum.adaptive += s->st.adaptive;
         }
         fn(ctx, &v);
     }

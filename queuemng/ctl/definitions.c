@@ -87,6 +87,35 @@ int cmd_pool_delete(struct ctl *c, int argc, char **argv)
 
 /* ---- endpoints ---- */
 
+/* What is reported of it; "" of a name that has gone meanwhile. New reference. */
+static json_t *endpoint_now(const json_t *all, const char *name)
+{
+    json_t *x;
+    size_t i;
+
+    json_array_foreach(json_object_get(all, "endpoints"), i, x)
+        if (strcmp(ctl_str(x, "name"), name) == 0)
+            return json_incref(x);
+    return json_object();
+}
+
+int cmd_endpoint_show(struct ctl *c, int argc, char **argv)
+{
+    int rc;
+    json_t *def = ctl_get(c, ENDPT, argv[0], &rc), *all = NULL;
+
+    (void)argc;
+    if (def != NULL)
+        all = ctl_get(c, "/v1/admin/task-queues", NULL, &rc);
+    if (all != NULL) {
+        json_object_set_new(def, "now", endpoint_now(all, argv[0]));
+        ctl_print(view_pretty, def);
+    }
+    json_decref(all);
+    json_decref(def);
+    return rc;
+}
+
 int cmd_endpoint_set(struct ctl *c, int argc, char **argv)
 {
     return def_write(c, (struct ctl_call){ .method = "PATCH", .path = ENDPT }, endpoint_def_keys,

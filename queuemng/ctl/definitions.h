@@ -9,6 +9,7 @@ int cmd_queue_add(struct ctl *c, int argc, char **argv);
 int cmd_pool_set(struct ctl *c, int argc, char **argv);
 int cmd_pool_add(struct ctl *c, int argc, char **argv);
 int cmd_pool_delete(struct ctl *c, int argc, char **argv);
+int cmd_endpoint_show(struct ctl *c, int argc, char **argv);
 int cmd_endpoint_set(struct ctl *c, int argc, char **argv);
 int cmd_endpoint_add(struct ctl *c, int argc, char **argv);
 int cmd_endpoint_delete(struct ctl *c, int argc, char **argv);

@@ -141,7 +141,7 @@ void view_endpoints(struct buf *b, const json_t *doc)
     struct table t;
     size_t i;
 
-    table_init(&t, "ENDPOINT STATE >RATE >MAX_CONCURRENT >NODES >IN_FLIGHT >SENT >SUCCEEDED >FAILED >MS URL");
+    table_init(&t, "ENDPOINT STATE >RATE >MAX_CONCURRENT >LIMIT_NOW >NODES >IN_FLIGHT >SENT >SUCCEEDED >FAILED >MS URL");
     json_array_foreach(json_object_get(doc, "endpoints"), i, x) {
         uint64_t ended = ctl_u64(x, "succeeded") + ctl_u64(x, "failed");
 
@@ -153,6 +153,7 @@ void view_endpoints(struct buf *b, const json_t *doc)
                                                                         : "up");
         most_cell(&t, ctl_f64(x, "rate_per_s"), "/s");
         most_cell(&t, ctl_f64(x, "max_concurrent"), "");
+        most_cell(&t, ctl_f64(x, "adaptive"), "");
         table_u64(&t, ctl_u64(x, "nodes"));
         table_u64(&t, ctl_u64(x, "in_flight"));
         table_u64(&t, ctl_u64(x, "sent"));

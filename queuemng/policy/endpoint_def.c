@@ -17,6 +17,14 @@ static const struct cfg_key breaker_keys[] = {
     { 0 },
 };
 
+#define ADAPTIVE(f) offsetof(struct endpoint_adaptive, f)
+static const struct cfg_key adaptive_keys[] = {
+    { "min", CFG_INT, ADAPTIVE(min), "1", 1, TASKS_MAX, true, "it begins with, and never goes below",
+      0, 0, 0 },
+    { "max", CFG_INT, ADAPTIVE(max), "0", 0, TASKS_MAX, true, "and never above; 0 = off", 0, 0, 0 },
+    { 0 },
+};
+
 static const struct cfg_key sign_keys[] = {
     { "secret_file", CFG_STR, offsetof(struct endpoint_sign, secret_file), "", 0, ENDPOINT_FILE_MAX,
       true, "file of each task node with the keys that sign calls (Standard Webhooks), one a line, "
@@ -48,6 +56,8 @@ const struct cfg_key endpoint_def_keys[] = {
       "calls at once after a pause, at least one per task node", 0, 0, 0 },
     { "max_concurrent", CFG_INT, AT(max_concurrent), "0", 0, TASKS_MAX, true,
       "calls under way at once; 0 = any", 0, 0, 0 },
+    { "adaptive", CFG_OBJ, AT(adaptive), "", 0, 0, true,
+      "calls under way at once, found out from how long they take and what fails", 0, adaptive_keys, 0 },
     { "deadline", CFG_MS, AT(deadline_ms), "30s", 1000, 30 * 60e3, true,
       "longest time of a call, up to the last byte of its answer", 0, 0, 0 },
     { "connect_timeout", CFG_MS, AT(connect_timeout_ms), "3s", 100, 60e3, true,
@@ -155,6 +165,25 @@ static int allow_check(const struct endpoint_def *d, struct err *e)
     return 0;
 }
 
+uint64_t endpoint_slots(const struct endpoint_def *d)
+{
+    uint64_t most = d->max_concurrent != 0 ? (uint64_t)d->max_concurrent : ENDPOINT_ANY;
+
+    return d->adaptive.max != 0 ? u64_min(most, (uint64_t)d->adaptive.max) : most;
+}
+
+static int adaptive_check(const struct endpoint_def *d, struct err *e)
+{
+    if (d->adaptive.max == 0 && d->adaptive.min == 1)
+        return 0; /* off */
+    if (d->adaptive.max == 0)
+        return err_set(e, SQ_EINVAL, "endpoint %s: adaptive: min without max", d->name);
+    if ((uint64_t)d->adaptive.min > endpoint_slots(d))
+        return err_set(e, SQ_EINVAL, "endpoint %s: adaptive: min is above max, or above max_concurrent",
+                       d->name);
+    return 0;
+}
+
 int endpoint_def_check(const struct endpoint_def *d, struct err *e)
 {
     int rc;
@@ -172,5 +201,5 @@ int endpoint_def_check(const struct endpoint_def *d, struct err *e)
         rc = err_set(e, SQ_EINVAL, "endpoint %s: tls: cert_file and key_file go together", d->name);
     if (rc == 0 && d->connect_timeout_ms > d->deadline_ms)
         rc = err_set(e, SQ_EINVAL, "endpoint %s: connect_timeout is above deadline", d->name);
-    return rc;
+    return rc == 0 ? adaptive_check(d, e) : rc;
 }

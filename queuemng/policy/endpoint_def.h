@@ -11,6 +11,10 @@ struct endpoint_breaker {
     int64_t min, open_ms;
 };
 
+struct endpoint_adaptive {
+    int64_t min, max; /* max 0: off */
+};
+
 struct endpoint_sign {
     char *secret_file;
 };
@@ -26,6 +30,7 @@ struct endpoint_def {
     double rate_per_s;     /* 0: any */
     int64_t burst;
     int64_t max_concurrent; /* 0: any */
+    struct endpoint_adaptive adaptive;
     int64_t deadline_ms, connect_timeout_ms;
     bool paused;
     struct endpoint_breaker breaker;
@@ -35,6 +40,9 @@ struct endpoint_def {
 };
 
 extern const struct cfg_key endpoint_def_keys[];
+
+/* Calls at once, at most; ENDPOINT_ANY. */
+uint64_t endpoint_slots(const struct endpoint_def *d);
 
 /* After cfg_bind: what a table cannot say. 0 or SQ_EINVAL with a sentence. */
 SQ_CHECK int endpoint_def_check(const struct endpoint_def *d, struct err *e);

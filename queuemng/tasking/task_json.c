@@ -85,6 +85,9 @@ static void waits_for_call(const struct msg_task_get_ans *m, const char *endpoin
     if (m->eta == TASK_ETA_CONCURRENCY)
         snprintf(out, cap, "as many calls of its endpoint %s are under way as may be at the same time "
                  "(max_concurrent)", endpoint);
+    else if (m->eta == TASK_ETA_ADAPTIVE)
+        snprintf(out, cap, "as many calls of its endpoint %s are under way as its target bears now "
+                 "(adaptive)", endpoint);
     else if (m->eta == TASK_ETA_RATE && m->eta_ms != 0)
         snprintf(out, cap, "its endpoint %s lets it go later: by its rate, or since the target said "
                  "so (Retry-After)", endpoint);

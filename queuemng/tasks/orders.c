@@ -100,6 +100,14 @@ void part_drop(struct mng *m, const struct mtask_node *n, struct mgone *g)
         g->told_ms = m->now_ms;
 }
 
+/* Of its least, as much as of the whole, and at least 1. */
+static uint64_t adaptive_part(const struct endpoint_def *d, uint64_t slots)
+{
+    uint64_t whole = endpoint_slots(d);
+
+    return d->adaptive.max == 0 ? 0 : u64_max(1, (uint64_t)d->adaptive.min * slots / whole);
+}
+
 void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
 {
     struct arena *a = &m->out->box.mem;
@@ -126,7 +134,8 @@ void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
                                 .ca_file = arena_strdup(a, d->tls.ca_file),
                                 .cert_file = arena_strdup(a, d->tls.cert_file),
                                 .key_file = arena_strdup(a, d->tls.key_file),
-                                .proxy = arena_strdup(a, d->proxy) };
+                                .proxy = arena_strdup(a, d->proxy),
+                                .adaptive_min = adaptive_part(d, s->said.slots) };
     for (uint32_t i = 0; g->allow != NULL && i < g->n_allow; i++)
         g->allow[i] = arena_strdup(a, ((char *const *)d->allow.v)[i]);
     m->out->box.failed = m->out->box.failed || a->failed;

@@ -40,11 +40,6 @@ static uint64_t rate_of(const struct endpoint_def *d)
     return d->rate_per_s != 0 ? u64_max(1, (uint64_t)(d->rate_per_s * 1000 + 0.5)) : ENDPOINT_ANY;
 }
 
-static uint64_t slots_of(const struct endpoint_def *d)
-{
-    return d->max_concurrent != 0 ? (uint64_t)d->max_concurrent : ENDPOINT_ANY;
-}
-
 static uint64_t less(uint64_t whole, uint64_t n)
 {
     return whole == ENDPOINT_ANY ? whole : whole > n ? whole - n : 0;
@@ -102,7 +97,7 @@ static bool still_there(struct mng *m, struct mendpoint *x, struct mshare *s)
 
 static void divide(struct mng *m, struct mendpoint *x)
 {
-    struct mbears whole = { rate_of(&x->def), slots_of(&x->def) }, unheld = whole;
+    struct mbears whole = { rate_of(&x->def), endpoint_slots(&x->def) }, unheld = whole;
 
     each_share(x, s)
         if (still_there(m, x, s))

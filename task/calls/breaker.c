@@ -53,6 +53,7 @@ static void count(struct breaker *b, bool failed, msec_t now)
     }
     b->slot[i].ended++;
     b->slot[i].failed += failed;
+    b->row_since = failed && b->in_a_row > 0 ? b->row_since : now;
     b->in_a_row = failed ? b->in_a_row + 1 : 0;
 }
 
@@ -67,6 +68,7 @@ static bool is_ill(const struct breaker *b, const struct breaker_rules *r, msec_
         failed += counts ? b->slot[i].failed : 0;
     }
     return b->in_a_row >= BREAKER_IN_A_ROW ||
+           (b->in_a_row >= BREAKER_FEW && now - b->row_since >= BREAKER_FEW_MS) ||
            (ended >= r->min && failed > 0 && failed * 100 >= ended * r->ratio);
 }
 

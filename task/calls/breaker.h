@@ -1,7 +1,8 @@
 /* breaker.h: is the target well enough to be called? Pure.
  *
  *   CLOSED   calls go. Of the calls that ended in the last 10 s, `ratio` percent have failed (and
- *            there were `min`), or the last 10 in a row have: OPEN
+ *            there were `min`), or the last 10 in a row have, or 5 over a second or more: so a task
+ *            that is alone at its endpoint does not use its attempts up first: OPEN
  *   OPEN     none go, for open_ms the first time, twice as long each time after that, up to a
  *            minute; then PROBES
  *   PROBES   one goes; if it is well, two; then four; then CLOSED. One that fails: OPEN
@@ -15,6 +16,8 @@
 #include "common/wire/msg_task_manager.h"
 
 #define BREAKER_IN_A_ROW    10u
+#define BREAKER_FEW         5u   /* in a row, */
+#define BREAKER_FEW_MS      1000 /* over so long */
 #define BREAKER_OPEN_MAX_MS 60000
 #define BREAKER_SLOTS       10u /* of a second each */
 #define BREAKER_PROBES_MAX  4u
@@ -26,7 +29,8 @@ struct breaker_rules {
 
 struct breaker { /* zero: closed */
     uint8_t state; /* enum breaker_state */
-    uint32_t in_a_row;
+    uint32_t in_a_row; /* failed, */
+    msec_t row_since;  /* the first of them then */
     struct {
         int64_t second;
         uint32_t ended, failed;

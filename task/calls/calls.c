@@ -170,10 +170,32 @@ void calls_drop(struct calls *c, const char *name)
 
 /* ---- what may go now ----------------------------------------------------------------------- */
 
+static uint64_t bound(const struct endpoint *ep)
+{
+    return ep->def.max_concurrent == ENDPOINT_ANY ? SLOTS_ANY : ep->def.max_concurrent;
+}
+
+static bool is_adaptive(const struct endpoint *ep)
+{
+    return ep->def.adaptive_min > 0 && ep->def.max_concurrent > 0;
+}
+
+static struct adaptive_rules adaptive_rules(const struct endpoint *ep)
+{
+    return (struct adaptive_rules){ u64_min(ep->def.adaptive_min, bound(ep)), bound(ep) };
+}
+
+uint64_t endpoint_adaptive(const struct endpoint *ep)
+{
+    struct adaptive_rules r = adaptive_rules(ep);
+
+    return is_adaptive(ep) ? adaptive_limit(&ep->adaptive, &r) : 0;
+}
+
 static uint64_t slots(const struct endpoint *ep, msec_t now)
 {
     double share = ramp_share(ep, now);
-    uint64_t most = ep->def.max_concurrent == ENDPOINT_ANY ? SLOTS_ANY : ep->def.max_concurrent;
+    uint64_t most = is_adaptive(ep) ? endpoint_adaptive(ep) : bound(ep);
 
     return most == 0 || share >= 1 ? most : u64_max((uint64_t)((double)most * share), 1);
 }
@@ -219,7 +241,7 @@ enum task_eta endpoint_eta(const struct endpoint *ep, uint64_t nth, msec_t now, 
     r = rate_now(ep, now);
     at = ms_max(ep->held, rate_nth(&r, ep->tat, nth, now));
     if (at <= now && ep->running >= slots(ep, now))
-        return TASK_ETA_CONCURRENCY;
+        return is_adaptive(ep) && ep->running < bound(ep) ? TASK_ETA_ADAPTIVE : TASK_ETA_CONCURRENCY;
     *ms = ms_max(at - now, 0);
     return TASK_ETA_RATE;
 }
@@ -275,6 +297,22 @@ static void tell_breaker(struct endpoint *ep, bool probe, enum breaker_end how, 
     }
 }
 
+/* Only what the target said, or did not, of how much it bears. */
+static void tell_adaptive(struct endpoint *ep, const struct call_answer *a, const struct verdict *v,
+                          msec_t now)
+{
+    struct adaptive_rules r = adaptive_rules(ep);
+    bool too_much = a->fault == CALL_TIMEOUT || a->fault == CALL_CONNECT || a->status == 429 ||
+                    a->status == 503;
+
+    if (!is_adaptive(ep))
+        return;
+    if (too_much)
+        adaptive_too_much(&ep->adaptive, &r, now);
+    else if (a->fault == CALL_NONE && !v->failed && v->kind != VERDICT_PENDING)
+        adaptive_well(&ep->adaptive, &r, a->ms, ep->in_flight, now);
+}
+
 static void set_why(struct going_call *g, const struct call_answer *a)
 {
     if (a->fault != CALL_NONE)
@@ -299,6 +337,8 @@ void calls_answered(struct going_call *g, const struct call_answer *a, msec_t no
     count(&ep->n, a, v);
     tell_breaker(ep, g->probe, a->fault == CALL_LOCAL ? END_UNKNOWN : v->failed ? END_FAILED : END_WELL,
                  now);
+    v->spared |= v->kind == VERDICT_RETRY && ep->breaker.state == BREAKER_OPEN;
+    tell_adaptive(ep, a, v, now);
     g->probe = false;
     if (v->hold_ms > 0)
         ep->held = ms_max(ep->held, now + v->hold_ms);

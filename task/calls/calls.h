@@ -5,7 +5,7 @@
  *   its rate          GCRA (rate.h), of this node's share; from an empty bucket
  *   its slots         tasks of its pools that run, also those of which nobody knows whether the
  *                     target still has them (a restart, a move): less than this node's share; a
- *                     thousand if there is no bound
+ *                     thousand if there is no bound; and less than adaptive.h allows, if it is on
  *   the target        Retry-After of a 429 or 503 is over
  *   its breaker       breaker.h
  *   its ramp          behind a start, a pause and an open breaker a tenth of rate and slots, and
@@ -23,6 +23,7 @@
 #include "common/task/eta.h"
 #include "common/ticket/task_token.h"
 #include "common/wire/msg_task_manager.h"
+#include "task/calls/adaptive.h"
 #include "task/calls/breaker.h"
 #include "task/calls/budget.h"
 #include "task/calls/verdict.h"
@@ -42,6 +43,7 @@ struct endpoint {
     msec_t ramp;      /* since then it rises; MSEC_NEVER: it is all there */
     struct breaker breaker;
     struct budget budget;
+    struct adaptive adaptive;
     uint32_t in_flight; /* calls of ours */
     struct endpoint_counts n;
     /* Of the taker's turn: */
@@ -113,6 +115,9 @@ static inline bool endpoint_is_down(const struct endpoint *ep)
 {
     return ep->breaker.state != BREAKER_CLOSED || !ep->usable;
 }
+
+/* Calls at once that it lets pass now, as far as adaptive.h says; 0: it is off. */
+uint64_t endpoint_adaptive(const struct endpoint *ep);
 
 /* A call of a task that has just started. NULL: no memory. */
 struct going_call *calls_begin(struct calls *c, struct endpoint *ep, uint32_t attempt, msec_t now);

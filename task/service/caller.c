@@ -390,6 +390,10 @@ void caller_metrics(const struct caller *c, struct buf *b)
                  "0: calls go; 1: none go, since the target is not well; 2: some try");
     list_each_of (all, struct endpoint, in, ep)
         by_endpoint(b, ep, "segq_task_endpoint_breaker", ep->breaker.state);
+    metrics_head(b, "segq_task_endpoint_adaptive", METRIC_GAUGE,
+                 "Calls at once that the target is thought to bear; 0: adaptive is off");
+    list_each_of (all, struct endpoint, in, ep)
+        by_endpoint(b, ep, "segq_task_endpoint_adaptive", endpoint_adaptive(ep));
     metrics_head(b, "segq_task_endpoint_unusable", METRIC_GAUGE,
                  "1: it cannot be called as it is defined (segqctl endpoint list says why)");
     list_each_of (all, struct endpoint, in, ep)

@@ -17,6 +17,7 @@
 struct pc_endpoint {
     uint64_t serial, slots, rate, burst; /* in force; serial 0: nothing is */
     uint64_t sent;        /* ever */
+    uint64_t adaptive_min;
     bool paused;
     msec_t end[PC_CALLS]; /* of the calls that are at the target */
     unsigned n;
@@ -33,6 +34,7 @@ static inline void pc_told(struct pc_endpoint *v, const struct msg_endpoint *g)
 
     x->serial = g->serial;
     x->slots = g->max_concurrent;
+    x->adaptive_min = g->adaptive_min;
     x->rate = g->rate;
     x->burst = g->burst;
     x->paused = g->paused;

@@ -44,9 +44,10 @@ struct visit { /* a request at the target */
     uint64_t call; /* of the node, that it will tell; 0: nobody is there any more */
     msec_t at;     /* when it ends; MSEC_NEVER: with the deadline */
     msec_t gone;   /* at the latest */
-    struct call_answer answer;
+    struct call_answer answer; /* ms: set when it ends */
     char right[RIGHT_TEXT_LEN + 1];
     bool later; /* it has said that it goes on: at `at` it says how it ended */
+    msec_t began;
     bool over;
 };
 
@@ -69,6 +70,7 @@ struct world {
     struct rng rng;
     msec_t now;
     enum mood mood;
+    bool adaptive; /* the endpoint finds out what its target bears */
     size_t written;
     struct simtask task[TASKS];
     unsigned n_tasks, n_visits, kills, succeeded, dead, cut, told;
@@ -172,11 +174,13 @@ static void visit(struct going_call *g)
         bad("J12: an attempt of one that was cancelled by force", g->no);
     look_at_breaker(g);
     *v = (struct visit){ .no = g->no, .attempt = g->attempt, .call = g->id,
-                         .answer = answer_of(w.mood), .gone = w.now + DEADLINE };
+                         .answer = answer_of(w.mood), .gone = w.now + DEADLINE, .began = w.now };
     v->at = w.now + (w.mood == SILENT ? DEADLINE : 1 + (msec_t)rng_below(&w.rng, w.mood == SLOW ? 4000 : 300));
     memcpy(v->right, g->right, sizeof(v->right));
     if (at_target() > SLOTS)
         bad("J4: more at the target than slots", g->no);
+    if (w.adaptive && at_target() > endpoint_adaptive(gen()))
+        bad("J4: more at the target than it is thought to bear", g->no);
     g->step = CALL_SENT;
     g->endpoint->n.sent++;
 }
@@ -224,6 +228,7 @@ static void ends(struct visit *v)
     v->answer.body = (const uint8_t *)said.body;
     v->answer.n = (uint32_t)strlen(said.body);
     v->answer.length = v->answer.n;
+    v->answer.ms = (uint32_t)(w.now - v->began);
     if (v->answer.fault == CALL_NONE && v->over)
         k->heard_said = said;
     tasktab_call_answered(w.rig.t, now_of(), g, &v->answer);
@@ -293,12 +298,13 @@ static void told_later(struct visit *v)
 
 static void connect(void)
 {
+    uint64_t adaptive = w.adaptive ? 1 : 0;
     struct msg_endpoint e = { .epoch = 5, .name = "gen", .serial = 1, .url = "http://gen",
                               .rate = 50 * 1000, .burst = 5, .max_concurrent = SLOTS,
                               .deadline_ms = DEADLINE, .connect_timeout_ms = 1000,
                               .breaker_ratio = 50, .breaker_min = 8, .breaker_open_ms = 2000,
                               .secret_file = "", .ca_file = "", .cert_file = "", .key_file = "",
-                              .proxy = "" };
+                              .proxy = "", .adaptive_min = adaptive };
 
     tasktab_up(w.rig.t, MANAGER, RPC_MANAGER, "m1", &w.out);
     tasktab_up(w.rig.t, ROUTER, RPC_ROUTER, "r1", &w.out);
@@ -540,6 +546,7 @@ static bool run_seed(uint64_t seed)
     memset(&w, 0, sizeof(w));
     rng_seed(&w.rng, seed);
     kill = rng_chance(&w.rng, 0.3) ? 0 : rng_unit(&w.rng) * 0.01;
+    w.adaptive = rng_chance(&w.rng, 0.5);
     w.now = START;
     w.rig.calls = &w.calls;
     calls_init(&w.calls);

@@ -199,6 +199,13 @@ comes_back() { [ -n "$(seen /api/echo/back .method)" ]; }
 wait_for 20 "  one with an Idempotency-Key, too: its client comes back" comes_back
 check_eq "  what was cancelled is not called" "$(seen /api/echo/left .method)" ""
 check "it is up" grep -q '^gen *up ' <("$BIN/segqctl" --dir "$C" endpoint list)
+shows() { "$BIN/segqctl" --dir "$C" endpoint show gen | jq -c "$1"; }
+check_eq "segqctl shows how it does, too" "$(shows '[.url != null, .now.open, .now.in_flight, .now.adaptive]')" '[true,0,0,0]'
+"$BIN/segqctl" --dir "$C" endpoint set gen adaptive.min=2 adaptive.max=4 >/dev/null
+bears() { [ "$(shows .now.adaptive)" = "$1" ]; }
+wait_for 10 "how many calls it bears is found out" bears 2
+"$BIN/segqctl" --dir "$C" endpoint set gen adaptive.min=1 adaptive.max=0 >/dev/null
+wait_for 10 "  until nobody asks for it" bears 0
 admin -X PATCH -d "{\"sign\":{\"secret_file\":\"$DIR/none\"}}" "$E/gen" >/dev/null
 unusable() { grep -q "^gen is unusable: $DIR/none: cannot be read" <("$BIN/segqctl" --dir "$C" endpoint list); }
 wait_for 10 "one that cannot be used says why" unusable

@@ -773,6 +773,24 @@ Test(mng_tasks, an_endpoint_is_divided_and_waits_for_those_who_have_too_much)
     done(r);
 }
 
+Test(mng_tasks, an_adaptive_endpoint_is_divided_as_one_with_its_greatest_limit)
+{
+    struct pr *r = rig(2, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+
+    cr_assert_eq(pr_endpoint(r, E(", \"adaptive\": {\"min\": 4, \"max\": 20}"), &e), 0);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"e/*\", \"endpoint\": \"e\"}", &e), 0);
+    pr_run(r, 3000);
+    cr_expect_eq(slots(r), 20);
+    cr_expect_eq(r->node[0].endpoint[0].slots, 10);
+    cr_expect_eq(r->node[0].endpoint[0].adaptive_min, 2);
+    cr_assert_eq(pr_endpoint(r, E(", \"max_concurrent\": 10, \"adaptive\": {\"max\": 0, \"min\": 1}"), &e), 0);
+    pr_run(r, 60000);
+    cr_expect_eq(slots(r), 10);
+    cr_expect_eq(r->node[0].endpoint[0].adaptive_min, 0);
+    done(r);
+}
+
 Test(mng_tasks, what_a_node_does_not_use_of_an_endpoint_goes_to_the_others)
 {
     struct pr *r = rig(2, "{\"match\": \"*\"}");
@@ -849,6 +867,12 @@ Test(mng_tasks, an_endpoint_is_one_that_can_be_called)
           "tls: cert_file and key_file go together" },
         { "\"url\": \"http://a/\", \"deadline\": \"1s\", \"connect_timeout\": \"2s\"",
           "connect_timeout is above deadline" },
+        { "\"url\": \"http://a/\", \"adaptive\": {\"min\": 4}", "adaptive: min without max" },
+        { "\"url\": \"http://a/\", \"adaptive\": {\"min\": 4, \"max\": 3}",
+          "adaptive: min is above max, or above max_concurrent" },
+        { "\"url\": \"http://a/\", \"max_concurrent\": 3, \"adaptive\": {\"min\": 4, \"max\": 9}",
+          "adaptive: min is above max, or above max_concurrent" },
+        { "\"url\": \"http://a/\", \"adaptive\": {\"min\": 4, \"max\": 4}", "" },
         { "\"url\": \"http://a/\", \"allow\": [\"10.0.0.1/8\"]",
           "allow.0: 10.0.0.1/8 is no network (10.0.0.0/8, fd00::/8, an address; bits behind the prefix are 0)" },
         { "\"url\": \"https://[2001:db8::1]:8443/a/b%20c\"", "" },

@@ -142,6 +142,19 @@ Test(breaker, ten_failures_in_a_row_open_it)
     cr_expect_eq(breaker_when(&b), NOW + 5000);
 }
 
+Test(breaker, five_failures_in_a_row_open_it_that_take_a_second)
+{
+    struct breaker b = { 0 };
+
+    for (unsigned i = 0; i < 5; i++)
+        ends(&b, 1, END_FAILED, NOW + i * 249);
+    cr_expect_eq(b.state, BREAKER_CLOSED, "996 ms");
+    ends(&b, 1, END_WELL, NOW + 1000);
+    for (unsigned i = 0; i < 5; i++)
+        ends(&b, 1, END_FAILED, NOW + 2000 + i * 250);
+    cr_expect_eq(b.state, BREAKER_OPEN);
+}
+
 Test(breaker, half_of_twenty_in_ten_seconds_open_it)
 {
     struct breaker b = { 0 };
@@ -391,6 +404,143 @@ Test(calls, a_start_is_reckoned_by_what_the_endpoint_lets_go)
     expect_eta(ep, 1, NOW, TASK_ETA_ENDPOINT, -1);
     ep->def.paused = true;
     expect_eta(ep, 1, NOW, TASK_ETA_PAUSED, -1);
+    calls_fini(&calls);
+}
+
+/* ---- how many it bears ------------------------------------------------------------- */
+
+static const struct adaptive_rules four_to_64 = { 4, 64 };
+
+/* n answers of so many ms, as many at once as may be; `now` goes on with them. */
+static void answers_take(struct adaptive *a, unsigned n, uint32_t ms, msec_t *now)
+{
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t at_once = adaptive_limit(a, &four_to_64);
+
+        *now += 1 + ms / (msec_t)at_once;
+        adaptive_well(a, &four_to_64, ms, at_once, *now);
+    }
+}
+
+Test(adaptive, it_begins_at_its_least_and_rises_while_answers_come_as_fast)
+{
+    struct adaptive a = { 0 };
+    msec_t now = NOW;
+    uint64_t then;
+
+    cr_expect_eq(adaptive_limit(&a, &four_to_64), 4);
+    answers_take(&a, 500, 100, &now);
+    then = adaptive_limit(&a, &four_to_64);
+    cr_expect(then > 10 && then < 64, "%lu", (unsigned long)then);
+    answers_take(&a, 5000, 100, &now);
+    cr_expect_eq(adaptive_limit(&a, &four_to_64), 64);
+}
+
+Test(adaptive, it_falls_while_they_take_longer)
+{
+    struct adaptive a = { 0 };
+    msec_t now = NOW;
+    uint64_t last = 64;
+
+    answers_take(&a, 5000, 100, &now);
+    answers_take(&a, 200, 140, &now);
+    cr_expect_eq(adaptive_limit(&a, &four_to_64), 64, "1.4 times as long is no queue");
+    for (unsigned i = 0; i < 5; i++, last = adaptive_limit(&a, &four_to_64)) {
+        answers_take(&a, 64, 1000, &now);
+        cr_expect_lt(adaptive_limit(&a, &four_to_64), last);
+    }
+    cr_expect_geq(last, 4);
+}
+
+Test(adaptive, it_stays_while_it_is_not_what_binds)
+{
+    struct adaptive a = { 0 };
+
+    for (unsigned i = 0; i < 1000; i++)
+        adaptive_well(&a, &four_to_64, 100, 1, NOW + i * 100);
+    cr_expect_eq(adaptive_limit(&a, &four_to_64), 4);
+}
+
+Test(adaptive, what_fails_cuts_it_once_in_the_time_of_an_answer)
+{
+    struct adaptive a = { 0 };
+    msec_t now = NOW;
+
+    answers_take(&a, 5000, 100, &now);
+    for (unsigned i = 0; i < 30; i++)
+        adaptive_too_much(&a, &four_to_64, now);
+    cr_expect_eq(adaptive_limit(&a, &four_to_64), 57);
+    adaptive_too_much(&a, &four_to_64, now + 99);
+    cr_expect_eq(adaptive_limit(&a, &four_to_64), 57);
+    adaptive_too_much(&a, &four_to_64, now + 101);
+    cr_expect_eq(adaptive_limit(&a, &four_to_64), 51);
+    for (unsigned i = 0; i < 100; i++)
+        adaptive_too_much(&a, &four_to_64, now + 1000 * i);
+    cr_expect_eq(adaptive_limit(&a, &four_to_64), 4, "never below its least");
+}
+
+static void ends_with(struct endpoint *ep, enum call_fault fault, unsigned status, msec_t now)
+{
+    struct going_call *g = calls_begin(&calls, ep, 2, now);
+    struct call_answer a = { .fault = fault, .status = status, .ms = 100 };
+
+    g->step = CALL_SENT;
+    calls_answered(g, &a, now, WALL);
+    calls_end(&calls, g, now);
+}
+
+Test(calls, as_many_go_as_the_target_bears)
+{
+    struct msg_endpoint m = gen(1);
+    struct endpoint *ep;
+
+    m.adaptive_min = 4;
+    ep = defined(&m);
+    ep->ramp = MSEC_NEVER;
+    cr_expect(endpoint_lets(ep, 3, NOW));
+    cr_expect_not(endpoint_lets(ep, 4, NOW));
+    cr_expect_eq(endpoint_adaptive(ep), 4);
+    ep->running = 4;
+    expect_eta(ep, 1, NOW, TASK_ETA_ADAPTIVE, -1);
+    ep->running = 64;
+    expect_eta(ep, 1, NOW, TASK_ETA_CONCURRENCY, -1);
+    ep->adaptive.limit = 20;
+    ends_with(ep, CALL_NONE, 500, NOW + 1);
+    cr_expect_eq(endpoint_adaptive(ep), 20, "a 500 says nothing of how much it bears");
+    ends_with(ep, CALL_NONE, 503, NOW + 1);
+    cr_expect_eq(endpoint_adaptive(ep), 18);
+    ends_with(ep, CALL_TIMEOUT, 0, NOW + 2);
+    cr_expect_eq(endpoint_adaptive(ep), 16);
+    ep->def.max_concurrent = 10;
+    cr_expect_eq(endpoint_adaptive(ep), 10, "a new definition counts at once");
+    ep->def.adaptive_min = 0;
+    cr_expect_eq(endpoint_adaptive(ep), 0);
+    cr_expect(endpoint_lets(ep, 9, NOW + 2));
+    calls_fini(&calls);
+}
+
+/* As long as it fails, its task is tried again: 8 attempts are not used up first. */
+Test(calls, a_task_that_is_alone_outlives_the_breaker)
+{
+    struct msg_endpoint m = gen(1);
+    struct endpoint *ep = defined(&m);
+    struct call_answer a = { .fault = CALL_TIMEOUT };
+    unsigned cost = 0;
+    msec_t now = NOW;
+
+    for (unsigned i = 1; i <= 40; i++, now += 30000) {
+        struct going_call *g;
+
+        if (!endpoint_lets(ep, 0, now))
+            continue;
+        g = calls_begin(&calls, ep, i, now);
+        g->step = CALL_SENT;
+        calls_answered(g, &a, now, WALL);
+        cr_assert_eq(g->verdict.kind, VERDICT_RETRY);
+        cost += !g->verdict.spared;
+        calls_end(&calls, g, now);
+    }
+    cr_expect_eq(cost, 4, "those before the one that opens it");
     calls_fini(&calls);
 }
 

@@ -29,7 +29,7 @@ static const char *result_of(struct task_body *b, struct slice *result, const ch
     if (n < 0)
         return "body_base64 must be base64, with padding";
     *result = (struct slice){ b->body_base64.p, (size_t)n };
-    return NULL;
+    return n <= TASK_BODY_MAX ? NULL : "body_base64 is too long";
 }
 
 /* NULL, or a sentence: it is unfit. */

@@ -135,7 +135,8 @@ static void complete(struct tasking *t, struct httpd_req *req, const struct http
 {
     struct attempt_right right;
 
-    if (right_read(&right, p->token.p, p->token.n))
+    /* Its MAC is the node's to look at; no attempt of ours has another number. */
+    if (right_read(&right, p->token.p, p->token.n) && right.attempt <= ATTEMPTS_MAX)
         complete_start(t, req, q, p->op, &right);
     else
         not_ours(t, req, "this is not the right of an attempt of ours");

@@ -81,6 +81,8 @@ static const char *settle_row(struct ask *a, enum task_verb verb, const struct t
         (verb != VERB_NACK && (b->has & (WITH(DELAY) | WITH(REASON))) != 0) ||
         (verb != VERB_EXTEND && (b->has & WITH(LEASE)) != 0))
         return "result is for ack, delay and reason for nack, lease for extend";
+    if (b->delay >= SETTLE_BY_BACKOFF)
+        return "delay must be less than 49 days";
     result = call_bytes(a->call, b->result);
     reason = call_bytes(a->call, b->reason);
     a->kind = ASK_SETTLE;

@@ -677,14 +677,16 @@ Test(tasks_http, a_worker_settles_many_at_once)
              "[{\"task\":\"%s\",\"lease_id\":\"%s\",\"result\":[1]},"
              "{\"task\":\"%s\",\"verb\":\"nack\",\"lease_id\":\"%s\",\"delay\":2},"
              "{\"task\":\"%s\",\"lease_id\":\"%s\"},{\"task\":\"x\",\"lease_id\":\"y\"},"
-             "{\"task\":\"%s\",\"lease_id\":\"%s\",\"delay\":1}]",
-             one, lease1, two, lease2, two, lease1, one, lease1);
+             "{\"task\":\"%s\",\"lease_id\":\"%s\",\"delay\":1},"
+             "{\"task\":\"%s\",\"verb\":\"nack\",\"lease_id\":\"%s\",\"delay\":\"50d\"}]",
+             one, lease1, two, lease2, two, lease1, one, lease1, one, lease1);
     cr_assert_eq(ask("POST", "/v1/queues/images/tasks/settle", body), 207);
     cr_expect_eq(row_status(0), 200);
     cr_expect_eq(row_status(1), 200);
     cr_expect_eq(row_status(2), 409);
     cr_expect_eq(row_status(3), 404);
     cr_expect_eq(row_status(4), 400);
+    cr_expect_eq(row_status(5), 400, "no node hears such a time");
     cr_expect_str_eq(node.v[1].result, "[1]");
     cr_expect_eq(node.v[2].state, TASK_RETRYING);
 }
@@ -848,15 +850,16 @@ static int send_head(const char *path, const char *fields)
     return atoi(got + 9);
 }
 
-static void send_spaces(size_t left)
+/* A character n times, while the router reads. */
+static void send_many(char what, size_t n)
 {
-    static char spaces[16000];
+    char v[16000];
 
-    memset(spaces, ' ', sizeof(spaces));
-    while (left > 0) {
-        ssize_t n = send(w.fd, spaces, left < sizeof(spaces) ? left : sizeof(spaces), MSG_NOSIGNAL);
+    memset(v, what, sizeof(v));
+    while (n > 0) {
+        ssize_t k = send(w.fd, v, n < sizeof(v) ? n : sizeof(v), MSG_NOSIGNAL);
 
-        left -= n > 0 ? (size_t)n : 0;
+        n -= k > 0 ? (size_t)k : 0;
         ev_turn(w.ev, false);
     }
 }
@@ -913,7 +916,7 @@ Test(tasks_http, a_large_body_of_a_server_passes)
     cr_expect_eq(send_head(path, HERS LARGE "Expect: 100-continue\r\n"), 100);
     cr_expect_eq(httpd_counts(w.r->httpd)->large_now > 262144, true);
     n_got = 0;
-    send_spaces(262144 - 14);
+    send_many(' ', 262144 - 14);
     cr_assert(send(w.fd, "[{},{},{},{} ]", 14, MSG_NOSIGNAL) == 14);
     UNTIL((more(), whole(got) > 0));
     cr_expect_eq(atoi(got + 9), 207);
@@ -1380,6 +1383,36 @@ Test(tasks_http, what_a_target_cannot_say_is_refused)
     cr_expect_eq(completes("/nothing", "{}"), 404);
     cr_expect_eq(call("POST", "/v1/tasks/M/complete", "{\"outcome\":\"dead\"}"), 404);
     cr_expect_eq(call("GET", "/v1/tasks/M/complete", ""), 405);
+    cr_expect_null(node.said);
+}
+
+Test(tasks_http, a_forged_right_never_costs_a_link)
+{
+    struct attempt_right r = { .part = 1, .no = 17, .lease = 5, .attempt = 255 };
+    char path[128] = "/v1/tasks/";
+
+    right_write(&r, path + strlen(path));
+    cr_expect_eq(call("POST", strcat(path, "/complete"), "{\"outcome\":\"dead\"}"), 404, "%s", got);
+    cr_expect_null(node.said);
+}
+
+Test(tasks_http, what_a_target_says_is_no_longer_than_a_message_takes)
+{
+    static const char begin[] = "{\"outcome\":\"dead\",\"body_base64\":\"", end[] = "\"}";
+    const size_t n = (TASK_BODY_MAX / 3 + 1) * 4;
+    struct attempt_right r = { .part = 1, .no = 17, .lease = 5, .attempt = 2 };
+    char path[128] = "/v1/tasks/", fields[200];
+
+    right_write(&r, path + strlen(path));
+    snprintf(fields, sizeof(fields), HERS "Content-Length: %zu\r\nExpect: 100-continue\r\n",
+             n + strlen(begin) + strlen(end));
+    cr_assert_eq(send_head(strcat(path, "/complete"), fields), 100);
+    n_got = 0;
+    cr_assert_gt(send(w.fd, begin, strlen(begin), MSG_NOSIGNAL), 0);
+    send_many('A', n);
+    cr_assert_gt(send(w.fd, end, strlen(end), MSG_NOSIGNAL), 0);
+    UNTIL((more(), whole(got) > 0));
+    cr_expect_eq(atoi(got + 9), 400, "%s", got);
     cr_expect_null(node.said);
 }
 

@@ -15,7 +15,7 @@
     X(TIMEOUT, "timeout")   /* no whole answer before the deadline */                     \
     X(RESET, "reset")       /* the connection ended, or what came is no HTTP */           \
     X(TOO_LONG, "too_long") /* the answer */                                              \
-    X(LOCAL, "local")       /* no memory or descriptors here */
+    X(LOCAL, "local")       /* no memory or descriptors here, or not wanted any more: nothing was sent */
 
 enum call_fault {
 #define X(NAME, word) CALL_##NAME,

@@ -93,7 +93,7 @@ static enum call_fault fault_of(const struct out_call *c, CURLcode rc)
         return CALL_CONNECT;
     if (rc != CURLE_OPERATION_TIMEDOUT)
         return CALL_RESET;
-    return u->sends > 0 ? CALL_TIMEOUT : CALL_CONNECT;
+    return c->left ? CALL_TIMEOUT : CALL_CONNECT;
 }
 
 void libcurl_ended(struct out_call *c, CURLcode rc)
@@ -144,8 +144,11 @@ static int on_send(void *arg, char *ip, char *local, int port, int local_port)
     (void)local;
     (void)port;
     (void)local_port;
-    c->curl.unwanted = !c->may(c->arg);
-    return c->curl.sends++ == 0 && !c->curl.unwanted ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
+    if (c->left) /* a kept connection died under it */
+        return CURL_PREREQFUNC_ABORT;
+    c->left = c->may(c->arg);
+    c->curl.unwanted = !c->left;
+    return c->left ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
 static void set_way(struct out_call *c, const struct net_addr *a)

@@ -118,11 +118,17 @@ static void run_ending(void *arg)
     }
 }
 
+/* Once it has left, no fault says that nothing was sent: that would cost no attempt. */
+static enum call_fault fault_of(const struct out_call *c, enum call_fault f)
+{
+    return !c->left || f == CALL_NONE || f == CALL_TIMEOUT || f == CALL_TOO_LONG ? f : CALL_RESET;
+}
+
 void out_call_ends(struct out_call *c, enum call_fault fault, const char *why)
 {
     struct out *o = c->target->out;
 
-    c->answer.fault = fault;
+    c->answer.fault = fault_of(c, fault);
     c->answer.ms = (uint32_t)(ev_now(o->ev) - c->began);
     if (fault == CALL_CONNECT)
         address_failed(c->target);

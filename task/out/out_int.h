@@ -72,6 +72,7 @@ struct out_call {
     struct buf body, got; /* got: the first bytes of the answer */
     uint32_t keep;
     msec_t began, due;
+    bool left;           /* its first byte, or is about to */
     bool cut;            /* the answer went on behind OUT_BODY_MAX */
     crypto_hash_sha256_state hash; /* once there is more than is kept */
     struct call_answer answer;
@@ -86,7 +87,6 @@ struct out_call {
         struct curl_slist *fields, *connect_to; /* owned */
         struct buf head; /* of the answer, as it comes */
         struct http_answer answer;
-        unsigned sends;  /* how often libcurl was about to send it */
         bool refused, unwanted, no_room; /* no_room: no descriptor is left */
         enum call_fault wrong; /* the head of the answer is none */
         char error[CURL_ERROR_SIZE];

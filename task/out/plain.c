@@ -242,8 +242,9 @@ static void write_request(struct conn *cn)
         return;
     }
     cn->sent += n > 0 ? (size_t)n : 0;
+    c->left |= n > 0;
     if (ev_io_set(&cn->io, EV_IO_READ | (cn->sent < all ? EV_IO_WRITE : 0)) < 0)
-        fails(c, cn->sent > 0 ? CALL_RESET : CALL_LOCAL, "the loop has no memory");
+        fails(c, CALL_LOCAL, "the loop has no memory");
 }
 
 static void on_io(void *arg, unsigned what)

@@ -159,15 +159,21 @@ static inline void target_init(struct targetrig *r, struct ev *ev)
     cr_assert_eq(ev_io_set(r->io, EV_IO_READ), 0);
 }
 
-static inline void target_fini(struct targetrig *r)
+/* It takes no more connections; those that it has stay. */
+static inline void target_deafen(struct targetrig *r)
 {
-    for (unsigned i = 0; i < TARGET_CONNS; i++)
-        target_hang_up(&r->conn[i]);
     if (r->io == NULL)
         return;
     ev_io_free(r->io);
     close(r->fd);
     r->io = NULL;
+}
+
+static inline void target_fini(struct targetrig *r)
+{
+    for (unsigned i = 0; i < TARGET_CONNS; i++)
+        target_hang_up(&r->conn[i]);
+    target_deafen(r);
 }
 
 #endif

@@ -210,17 +210,22 @@ Test(out_both, say_the_same_of_each_answer_that_comes_byte_by_byte)
     }
 }
 
+/* It has read the request when it ends, and may take no connection then: an attempt all the same. */
 Test(out_both, a_request_leaves_once_although_a_kept_connection_dies_under_it)
 {
-    for (unsigned by_curl = 0; by_curl < 2; by_curl++) {
+    for (unsigned i = 0; i < 4; i++) {
+        bool by_curl = i & 1, away = i & 2;
+
         begin(by_curl);
         rig.answer = rows[0].answer;
         call(&rows[0]);
         rig.answer = NULL;
-        rig.closes = true; /* it has read the second one, and ends the connection */
+        rig.closes = true;
+        if (away)
+            target_deafen(&rig);
         call(&rows[0]);
-        cr_expect_eq(got.fault, CALL_RESET, "libcurl %u: %s", by_curl, call_fault_word(got.fault));
-        cr_expect_eq(rig.requests, 2, "libcurl %u", by_curl);
+        cr_expect_eq(got.fault, CALL_RESET, "libcurl %d, away %d: %s", by_curl, away, call_fault_word(got.fault));
+        cr_expect_eq(rig.requests, 2, "libcurl %d, away %d", by_curl, away);
         end();
     }
 }

@@ -207,11 +207,15 @@ static void complete(struct world *w)
 
 static void change(struct world *w)
 {
-    struct msg_task_change m = { .part = part(w), .epoch = 1 + fuzz_num(&w->in) % 2,
-                                 .verb = (uint8_t)(fuzz_num(&w->in) % CHANGE_NVERBS),
-                                 .queue = queue(w), .name = queue(w) };
+    struct msg_task_change m = { .part = part(w), .epoch = 1 + fuzz_num(&w->in) % 2 };
+    uint64_t verb = fuzz_num(&w->in), how = verb / CHANGE_NVERBS;
     unsigned i;
 
+    m.verb = (uint8_t)(verb % CHANGE_NVERBS);
+    m.force = how % 2;
+    m.unbegun = how / 2 % 2;
+    m.queue = queue(w);
+    m.name = queue(w);
     m.no = number(w, &i);
     m.patch.order = (int64_t)fuzz_num(&w->in);
     m.patch.delay_ms = (int64_t)fuzz_num(&w->in);
@@ -224,11 +228,14 @@ static void change(struct world *w)
 
 static void operate(struct world *w)
 {
-    struct msg_task_do m = { .part = part(w), .epoch = 1 + fuzz_num(&w->in) % 2,
-                             .verb = (uint32_t)(fuzz_num(&w->in) % (DO_NVERBS + 1)),
-                             .queue = queue(w), .key1 = "", .key2 = "" };
+    struct msg_task_do m = { .part = part(w), .epoch = 1 + fuzz_num(&w->in) % 2, .key1 = "",
+                             .key2 = "" };
+    uint64_t verb = fuzz_num(&w->in);
     unsigned i;
 
+    m.verb = (uint32_t)(verb % (DO_NVERBS + 1));
+    m.force = verb / (DO_NVERBS + 1) % 2;
+    m.queue = queue(w);
     m.no = number(w, &i);
     m.states = (uint32_t)fuzz_num(&w->in);
     m.after = (uint32_t)fuzz_num(&w->in);

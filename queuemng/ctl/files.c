@@ -3,6 +3,7 @@
 #include "queuemng/ctl/files.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,26 +43,40 @@ static json_t *definition_of(struct ctl *c, const struct def_kind *kind, const c
     return doc;
 }
 
-static int plan_add(struct plan *p, struct ctl *c, const struct def_kind *kind,
+/* now: as def_plan() has it. A second definition of the same name is an error. */
+static int plan_add(struct plan *p, const struct def_kind *kind, const json_t *now,
                     const struct cfg_node *def, const char *file)
 {
-    const struct cfg_node *name = cfg_node_get(def, kind->name);
     struct def_change *v = realloc(p->v, (p->n + 1) * sizeof(*v));
     struct err e = { 0 };
-    json_t *now = NULL;
-    int rc = CTL_OK;
 
     if (v == NULL)
         return ctl_say_err(&(struct err){ .text = "out of memory" }, CTL_REFUSED);
     p->v = v;
+    if (def_plan(&v[p->n], kind, now, def, file, &e) < 0)
+        return ctl_say_err(&e, CTL_USAGE);
+    v += p->n++;
+    p->changes += v->was == NULL || json_object_size(v->keys) > 0;
+    for (const struct def_change *o = p->v; o < v; o++)
+        if (o->kind == kind && strcmp(o->name, v->name) == 0) {
+            (void)err_set(&e, SQ_EINVAL, "%s:%d: %s '%.80s' is there twice", file, def->line,
+                          kind->word, v->name);
+            return ctl_say_err(&e, CTL_USAGE);
+        }
+    return CTL_OK;
+}
+
+static int plan_item(struct plan *p, struct ctl *c, const struct def_kind *kind,
+                     const struct cfg_node *def, const char *file)
+{
+    const struct cfg_node *name = cfg_node_get(def, kind->name);
+    json_t *now = NULL;
+    int rc = CTL_OK;
+
     if (name != NULL && name->kind == CFG_NODE_SCALAR)
         now = definition_of(c, kind, name->text, &rc);
-    if (rc == CTL_OK && def_plan(&v[p->n], kind, now, def, file, &e) < 0)
-        rc = ctl_say_err(&e, CTL_USAGE);
-    else if (rc == CTL_OK) {
-        p->changes += v[p->n].was == NULL || json_object_size(v[p->n].keys) > 0;
-        p->n++;
-    }
+    if (rc == CTL_OK)
+        rc = plan_add(p, kind, now, def, file);
     json_decref(now);
     return rc;
 }
@@ -77,7 +92,7 @@ static int plan_list(struct plan *p, struct ctl *c, const struct def_kind *kind,
         return ctl_say_err(&e, CTL_USAGE);
     }
     for (size_t i = 0; rc == CTL_OK && i < list->n_kids; i++)
-        rc = plan_add(p, c, kind, list->kid[i], file);
+        rc = plan_item(p, c, kind, list->kid[i], file);
     return rc;
 }
 
@@ -260,6 +275,7 @@ static int editor_run(const char *file)
     static const char run[] = "exec ${VISUAL:-${EDITOR:-vi}} \"$1\"";
     int status = 0;
     pid_t pid = fork();
+    void (*was)(int) = pid > 0 ? signal(SIGINT, SIG_IGN) : SIG_DFL; /* Ctrl-C is the editor's */
 
     if (pid == 0) {
         execl("/bin/sh", "sh", "-c", run, "sh", file, (char *)NULL);
@@ -267,6 +283,7 @@ static int editor_run(const char *file)
     }
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
+    signal(SIGINT, was);
     if (pid < 0)
         return say_errno("fork");
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
@@ -275,8 +292,10 @@ static int editor_run(const char *file)
     return CTL_REFUSED;
 }
 
-static int edited(struct ctl *c, const struct def_kind *kind, const char *name, const char *file)
+/* was: what the editor was given: a change by somebody else since then is a conflict. */
+static int edited(struct ctl *c, const struct def_kind *kind, const json_t *was, const char *file)
 {
+    const char *name = json_string_value(json_object_get(was, kind->name));
     struct cfg_node *doc = NULL;
     const struct cfg_node *now;
     struct plan p = { 0 };
@@ -290,7 +309,7 @@ static int edited(struct ctl *c, const struct def_kind *kind, const char *name, 
         rc = ctl_say_err(&e, CTL_USAGE);
     }
     if (rc == CTL_OK)
-        rc = plan_add(&p, c, kind, doc, file);
+        rc = plan_add(&p, kind, was, doc, file);
     if (rc == CTL_OK && c->dry_run)
         plan_show(&p);
     else if (rc == CTL_OK)
@@ -320,14 +339,14 @@ int cmd_edit(struct ctl *c, int argc, char **argv)
     buf_init(&text);
     rc = def_yaml(&text, kind, now, false, &e) < 0 ? ctl_say_err(&e, CTL_REFUSED)
                                                    : draft(file, sizeof(file), &text);
-    json_decref(now);
     buf_fini(&text);
-    if (rc != CTL_OK)
-        return rc;
-    rc = editor_run(file);
-    if (rc != CTL_OK || (rc = edited(c, kind, argv[1], file)) == CTL_OK)
-        unlink(file);
-    else
-        fprintf(stderr, "segqctl: your text is kept in %s\n", file);
+    if (rc == CTL_OK) {
+        rc = editor_run(file);
+        if (rc != CTL_OK || (rc = edited(c, kind, now, file)) == CTL_OK)
+            unlink(file);
+        else
+            fprintf(stderr, "segqctl: your text is kept in %s\n", file);
+    }
+    json_decref(now);
     return rc;
 }

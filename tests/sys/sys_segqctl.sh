@@ -235,6 +235,9 @@ check_eq "  changes nothing" "$(kept filed idle.mobile)" 2m
 sed 's/paused/pausd/' "$DIR/some.yaml" >"$DIR/bad.yaml"
 check "apply of what is wrong: file, line, key" exits 2 'bad.yaml:5: state: pausd' apply "$DIR/bad.yaml"
 check_eq "  changes nothing before it, either" "$(kept filed idle.mobile)" 2m
+printf 'queues:\n  - name: filed\n    rollout: 5\n  - name: filed\n    rollout: 6\n' >"$DIR/bad.yaml"
+check "apply of one that is there twice" exits 2 "bad.yaml:4: queue 'filed' is there twice" apply "$DIR/bad.yaml"
+check_eq "  changes it not even once" "$(kept filed rollout)" 100
 printf 'nodes: []\n' >"$DIR/bad.yaml"
 check "apply of another kind" exits 2 "bad.yaml:1: 'nodes' is not" apply "$DIR/bad.yaml"
 check "apply" runs_well apply "$DIR/some.yaml"
@@ -242,8 +245,8 @@ check_eq "  changes what it says" "$(kept filed idle.mobile)" 4m
 check_eq "  and makes what is new" "$(kept newer state)" paused
 check "apply again" runs_well apply "$DIR/some.yaml"
 check "  has nothing to do" says '^nothing to change$'
-edit() { # what the editor does: a sed expression
-    printf 'sed -i "%s" "$1"\n' "$1" >"$DIR/editor"
+edit() { # what the editor does: a sed expression, then a command
+    printf 'sed -i "%s" "$1"\n%s\n' "$1" "${2:-}" >"$DIR/editor"
     TMPDIR=$DIR EDITOR="sh $DIR/editor" ctl edit queue filed
 }
 check "edit" edit 's/^rollout: .*/rollout: 7/'
@@ -253,6 +256,13 @@ edit 's/^rollout: .*/rollout: 700/'
 check_eq "edit to what is wrong: 2" $? 2
 check "  says where" complains 'segqctl-.*: rollout: 700'
 check "  and keeps the text" eval 'grep -qx "rollout: 700" "$DIR"/segqctl-*'
+rm -f "$DIR"/segqctl-*
+check "Ctrl-C is the editor's" edit 's/^rollout: .*/rollout: 8/' 'kill -INT "$PPID"'
+check_eq "  what it wrote counts" "$(kept filed rollout)" 8
+edit 's/^rollout: .*/rollout: 9/' "'$BIN/segqctl' --dir '$C' queue set filed idle.game=7m >/dev/null"
+check_eq "edit of what somebody else has changed meanwhile: 1" $? 1
+check "  says so" complains '412, conflict'
+check_eq "  and undoes nothing of it" "$(kept filed idle.game)/$(kept filed rollout)" 7m/8
 for q in filed newer; do ctl queue delete $q final --yes; done
 
 # ---- nodes ----

@@ -112,18 +112,23 @@ const struct task_way *pools_of_queue_at(const struct pools *t, const char *name
     return NULL;
 }
 
+static bool is(const char *name, const char *p, size_t n)
+{
+    return strlen(name) == n && memcmp(name, p, n) == 0;
+}
+
 const char *pools_queue_of(const struct pools *t, const char *endpoint, size_t n)
 {
     const struct task_way *own = pools_of_queue(t, endpoint, n);
     const char *found = NULL;
 
+    if (own != NULL && is(own->endpoint, endpoint, n))
+        return own->endpoint;
     for (uint32_t i = 0; i < t->map.n_pools; i++) {
         const struct map_pool *p = &t->map.pools[i];
 
-        if (strlen(p->endpoint) != n || memcmp(p->endpoint, endpoint, n) != 0)
+        if (!is(p->endpoint, endpoint, n))
             continue;
-        if (own != NULL && own->endpoint == p->endpoint)
-            return p->endpoint;
         if (found != NULL)
             return NULL;
         found = p->match;

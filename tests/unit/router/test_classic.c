@@ -15,13 +15,18 @@ static struct classic_error err;
 
 static void set_up(void)
 {
-    static struct map_part part[5] = { { 1, 1, 0 }, { 2, 1, 0 }, { 3, 1, 0 }, { 4, 1, 0 }, { 5, 1, 0 } };
+    static struct map_part part[9] = { { 1, 1, 0 }, { 2, 1, 0 }, { 3, 1, 0 }, { 4, 1, 0 }, { 5, 1, 0 },
+                                       { 6, 1, 0 }, { 7, 1, 0 }, { 8, 1, 0 }, { 9, 1, 0 } };
     static struct map_pool v[] = {
         { .match = "gen", .endpoint = "gen", .url = "http://gen.example:8080/api/", .n = 1, .v = &part[0] },
         { .match = "img", .endpoint = "img", .url = "http://gen.example:8080/api/img", .n = 1, .v = &part[1] },
         { .match = "host", .endpoint = "host", .url = "https://Host.example", .n = 1, .v = &part[2] },
         { .match = "a/*", .endpoint = "many", .url = "http://many", .n = 1, .v = &part[3] },
         { .match = "work", .endpoint = "", .url = "", .n = 1, .v = &part[4] },
+        { .match = "bulk", .endpoint = "pay", .url = "http://pay", .n = 1, .v = &part[5] },
+        { .match = "fast", .endpoint = "pay", .url = "http://pay", .n = 1, .v = &part[6] },
+        { .match = "pay", .endpoint = "pay", .url = "http://pay", .n = 1, .v = &part[7] },
+        { .match = "slow", .endpoint = "pay", .url = "http://pay", .n = 1, .v = &part[8] },
     };
     struct msg_task_map m = { .epoch = 1, .n_pools = ARRAY_LEN(v), .pools = v };
 
@@ -85,6 +90,8 @@ Test(classic, an_offline_task_is_a_submission_with_a_call)
     cr_expect_eq(http_find(&c.q, "prefer", &prefer), 1, "its place is asked for");
     cr_expect_str_eq(submits("{\"target_url\":\"https://HOST.example:443\",\"body\":\"a \\\"b\\\"\"}"), "");
     became(API_TASKS, "host/tasks", "{\"path\":\"/\",\"method\":\"POST\",\"body\":\"a \\\"b\\\"\"}");
+    cr_expect_str_eq(submits("{\"target_url\":\"http://pay/1\"}"), "", "of several, the one of its name");
+    became(API_TASKS, "pay/tasks", "{\"path\":\"/1\",\"method\":\"POST\"}");
     cr_expect_str_eq(submits("{\"target_url\":\"https://host.example?q\",\"body\":null}"), "");
     became(API_TASKS, "host/tasks", "{\"path\":\"/?q\",\"method\":\"POST\"}");
 }

@@ -333,11 +333,12 @@ static bool ended_so(const struct part *p, const struct msg_task_complete *q)
         return false;
     if (q->verb == COMPLETE_SUCCEEDED)
         return k->state == TASK_SUCCEEDED && k->attempts == q->attempt;
-    if (q->verb == COMPLETE_DEAD && (k->state != TASK_DEAD || k->attempts != q->attempt))
-        return false;
     for (unsigned n = look_at_history(&p->e, slot, a, &earlier); n-- > 0;)
-        if (a[n].no == q->attempt)
-            return a[n].end == ATTEMPT_STATUS && a[n].number == q->status;
+        if (a[n].no == q->attempt && a[n].number == q->status)
+            return a[n].end == ATTEMPT_CANCELLED || /* it was to stop: its end was the task's */
+                   (a[n].end == ATTEMPT_STATUS &&
+                    (q->verb == COMPLETE_FAILED ||
+                     (k->state == TASK_DEAD && k->attempts == q->attempt)));
     return false;
 }
 

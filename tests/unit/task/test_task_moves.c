@@ -5,6 +5,7 @@
 
 #include "common/base/log.h"
 #include "common/task/reply.h"
+#include "common/ticket/task_token.h"
 #include "task/engine/look.h"
 #include "task/engine/settle.h"
 #include "task/table/result.h"
@@ -247,6 +248,68 @@ Test(task_moves, what_a_dead_task_was_answered_is_at_the_target)
                                .task_change = { 3, 9, CHANGE_DISCARD, before, "", "", { 0 } } });
     turn(B);
     cr_expect_eq(rig[B].dropped, 2, "its body and its reply");
+}
+
+/* The target of a call says how it ended, at a node that has the partition under this epoch. */
+static uint8_t complete(int i, uint64_t epoch, const struct attempt_right *r, enum task_complete verb)
+{
+    say(i, RTR, &(struct msg){ .type = MSG_TASK_COMPLETE, .task_complete = {
+                    .part = r->part, .epoch = epoch, .no = r->no, .lease = r->lease,
+                    .attempt = r->attempt, .right = { RIGHT_MAC_BYTES, r->mac },
+                    .verb = (uint8_t)verb, .ms = 60000, .status = 201, .content_type = "text/plain",
+                    .result = { 3, (const uint8_t *)"yes" } } });
+    return said(i, MSG_TASK_COMPLETE_ANS)->task_complete_ans.code;
+}
+
+static struct attempt_right right_of(int i, const struct taken_row *row)
+{
+    struct attempt_right r = { .part = 3, .no = row->no, .lease = row->lease,
+                               .attempt = (uint8_t)row->attempt };
+
+    right_sign(&r, tasktab_part(rig[i].t, 3)->seed);
+    return r;
+}
+
+Test(task_moves, a_target_that_is_still_at_it_is_heard_by_the_new_owner)
+{
+    struct attempt_right r = right_of(A, &take(A, 8, 0)->v[0]), forged = r;
+
+    cr_expect_eq(complete(A, 8, &r, COMPLETE_EXTEND), CODE_DONE);
+    copy_all();
+    cr_expect_eq(complete(A, 8, &r, COMPLETE_SUCCEEDED), CODE_STALE);
+    open_part(B, 9, true);
+    cr_expect_eq(complete(B, 9, &r, COMPLETE_EXTEND), CODE_DONE);
+    (void)tabrig_again(&rig[B], now);
+    up(B);
+    forged.attempt++;
+    cr_expect_eq(complete(B, 9, &forged, COMPLETE_SUCCEEDED), CODE_INVALID);
+    cr_expect_eq(complete(B, 9, &r, COMPLETE_SUCCEEDED), CODE_DONE);
+    cr_expect_eq(complete(B, 9, &r, COMPLETE_SUCCEEDED), CODE_SAME);
+    cr_expect_eq(complete(B, 9, &r, COMPLETE_DEAD), CODE_CONFLICT);
+    turn(B);
+    (void)tabrig_again(&rig[B], now);
+    up(B);
+    cr_expect_eq(complete(B, 9, &r, COMPLETE_SUCCEEDED), CODE_SAME);
+    say(B, RTR, &(struct msg){ .type = MSG_TASK_GET,
+                               .task_get = { 3, 9, r.no, "", "", 0, true } });
+    cr_expect_eq(said(B, MSG_TASK_GET_ANS)->task_get_ans.status, 201);
+    cr_expect_arr_eq(said(B, MSG_TASK_GET_ANS)->task_get_ans.result.p, "yes", 3);
+}
+
+Test(task_moves, what_a_target_says_again_is_the_same_also_of_what_was_to_stop)
+{
+    struct attempt_right r[2];
+    const enum task_complete verb[2] = { COMPLETE_FAILED, COMPLETE_DEAD };
+
+    for (int i = 0; i < 2; i++) {
+        r[i] = right_of(A, &take(A, 8, 0)->v[0]);
+        say(A, RTR, &(struct msg){ .type = MSG_TASK_CHANGE, .task_change = {
+                        3, 8, CHANGE_CANCEL, r[i].no, "", "", { 0 } } });
+        cr_expect_eq(complete(A, 8, &r[i], verb[i]), CODE_DONE);
+        cr_expect_eq(said(A, MSG_TASK_COMPLETE_ANS)->task_complete_ans.state, TASK_CANCELLED);
+        cr_expect_eq(complete(A, 8, &r[i], verb[i]), CODE_SAME);
+        cr_expect_eq(complete(A, 8, &r[i], COMPLETE_SUCCEEDED), CODE_CONFLICT);
+    }
 }
 
 Test(task_moves, what_comes_while_much_is_on_its_way_is_at_the_target)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # A target says later how a call ended (segq-command: pending): by the right of its attempt alone, with
 # more time if it asks for it; the same again is the same, what comes too late is refused; silence is a
-# failed attempt; kill -9 of the task nodes changes nothing.
+# failed attempt; kill -9 of the task nodes, and moves, change nothing.
 . "$(dirname "$0")/lib.sh"
 
 up --routers 1 --seg-nodes 1 --task-nodes 2 --task-store "${STORE:-journal}"
@@ -51,5 +51,13 @@ for who in task.0 task.1; do
     wait_for 20 "  $who is killed, and comes back" restarted $who "$pid"
 done
 wait_for 20 "  and its task goes on" is_running "$W"
+drained() { [ "$(admin GET /v1/admin/task-queues | jq ".nodes[] | select(.name == \"$1\") | .partitions + .moving")" = 0 ]; }
+for who in task.0 task.1; do
+    admin POST "/v1/admin/nodes/$who/drain" >/dev/null
+    wait_for 20 "  $who is drained" drained $who
+    admin POST "/v1/admin/nodes/$who/undrain" >/dev/null
+done
+check "  the call moves with its partition" is_running "$W"
+check_eq "  and gets more time there" "$(says "${C_URL%complete}extend" -d '{"lease":"20m"}')" '["running",null]'
 check_eq "  and ends when the target says so" "$(says "$C_URL" -d '{"outcome":"succeeded","body":"done"}')" '["succeeded",null]'
 check_eq "  with what it said" "$(http "$R/v1/tasks/$W/result")" "done"

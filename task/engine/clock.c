@@ -76,6 +76,15 @@ void task_attempt_ends(struct engine *e, task_slot slot, const struct call_faile
         explain(e, r.no, &f->how);
 }
 
+void task_cut_ends(struct engine *e, task_slot slot)
+{
+    struct trec r = { .kind = TREC_CUT, .no = task_number(&e->store, slot) };
+    uint32_t index;
+
+    r.until = task_end_of(e, tqueue_of(e, slot, &index)->pool->rules.result_ms);
+    task_perform_sure(e, &r);
+}
+
 /* due: when its delay was over; in the line it has the place of that moment. */
 static void enters(struct engine *e, task_slot slot, msec_t due)
 {
@@ -116,9 +125,8 @@ static void is_due(struct engine *e, task_slot slot, msec_t due)
     default:
         assert(task_state_is_final((enum task_state)task_at(&e->store, slot)->state));
         if (task_is_cut(task_at(&e->store, slot))) {
-            r.kind = TREC_CUT;
-            r.until = task_end_of(e, p->rules.result_ms);
-            break;
+            task_cut_ends(e, slot);
+            return;
         }
         r.kind = TREC_GONE;
         e->counts.gone++;

@@ -25,6 +25,8 @@ msec_t engine_idle_ms(const struct engine *e, struct task_now now);
 struct call_failed;
 /* The attempt has failed: tried again, or dead, or cancelled if somebody wanted that (settle.h). */
 void task_attempt_ends(struct engine *e, task_slot slot, const struct call_failed *f);
+/* What a task that was cut still held is free. */
+void task_cut_ends(struct engine *e, task_slot slot);
 /* A dead one waits again. As task_perform(). */
 SQ_CHECK int task_redrive(struct engine *e, task_slot slot);
 /* When a task that begins to wait now expires, for its record; 0: never. own: NULL: nothing. */

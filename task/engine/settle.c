@@ -96,6 +96,17 @@ int engine_call_failed(struct engine *e, task_no no, uint64_t lease, const struc
     return rc;
 }
 
+int engine_cut_ends(struct engine *e, task_no no, uint32_t attempt)
+{
+    task_slot slot = task_find(&e->store, no);
+
+    if (e->fenced || slot == SLOT_NONE || !task_is_cut(task_at(&e->store, slot)) ||
+        task_at(&e->store, slot)->attempts != attempt)
+        return SQ_ECONFLICT;
+    task_cut_ends(e, slot);
+    return 0;
+}
+
 bool engine_runs(const struct engine *e, task_no no, uint64_t lease)
 {
     return held(e, no, lease) >= 0;

@@ -25,6 +25,9 @@ struct call_failed {
  * freed. SQ_ENOMEM: only if it is spared. */
 SQ_CHECK int engine_call_failed(struct engine *e, task_no no, uint64_t lease,
                                 const struct call_failed *f);
+/* This attempt is known to be over. 0: its task was cut (engine_cut()), and holds nothing any more;
+ * SQ_ECONFLICT: that was not so. */
+SQ_CHECK int engine_cut_ends(struct engine *e, task_no no, uint32_t attempt);
 /* Does the task run under this lease? */
 bool engine_runs(const struct engine *e, task_no no, uint64_t lease);
 /* The lease ends lease_ms from now. */

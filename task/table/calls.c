@@ -351,6 +351,8 @@ static uint8_t try_complete(struct tasktab *t, struct part *p, const struct msg_
     t->answered = q->verb != COMPLETE_EXTEND ? q->status : 0;
     rc = complete(t, p, q);
     t->answered = 0;
+    if (rc == SQ_ECONFLICT && q->verb != COMPLETE_EXTEND)
+        (void)!engine_cut_ends(&p->e, q->no, q->attempt); /* the target has stopped */
     return rc == SQ_ECONFLICT && ended_so(p, q) ? CODE_SAME : tasktab_code(t, rc);
 }
 

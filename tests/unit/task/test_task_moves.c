@@ -296,6 +296,32 @@ Test(task_moves, a_target_that_is_still_at_it_is_heard_by_the_new_owner)
     cr_expect_arr_eq(said(B, MSG_TASK_GET_ANS)->task_get_ans.result.p, "yes", 3);
 }
 
+Test(task_moves, a_target_that_has_stopped_gives_back_what_a_cut_task_holds)
+{
+    struct attempt_right r = right_of(A, &take(A, 8, 0)->v[0]), other = r;
+    struct part *p;
+
+    other.attempt++;
+    right_sign(&other, tasktab_part(rig[A].t, 3)->seed);
+    cr_expect_eq(complete(A, 8, &r, COMPLETE_EXTEND), CODE_DONE);
+    say(A, RTR, &(struct msg){ .type = MSG_TASK_CHANGE,
+                               .task_change = { .part = 3, .epoch = 8, .no = r.no,
+                                                .verb = CHANGE_CANCEL,
+                                                .queue = "", .name = "", .force = true } });
+    turn(A);
+    copy_all();
+    open_part(B, 9, true);
+    p = tasktab_part(rig[B].t, 3);
+    cr_expect_eq(complete(B, 9, &r, COMPLETE_EXTEND), CODE_CONFLICT);
+    cr_expect_eq(complete(B, 9, &other, COMPLETE_DEAD), CODE_CONFLICT);
+    cr_expect_eq(p->e.cuts, 1, "it may still be at it");
+    cr_expect_eq(complete(B, 9, &r, COMPLETE_DEAD), CODE_CONFLICT);
+    cr_expect_eq(p->e.cuts, 0);
+    turn(B);
+    (void)tabrig_again(&rig[B], now);
+    cr_expect_eq(tasktab_part(rig[B].t, 3)->e.cuts, 0);
+}
+
 Test(task_moves, what_a_target_says_again_is_the_same_also_of_what_was_to_stop)
 {
     struct attempt_right r[2];

@@ -3,14 +3,16 @@
 
 #include "router/tasking/one.h"
 
-/* Its client has gone: the task that it waits for is not wanted, if nobody has begun it. */
+/* Its client has gone: the task that it waits for is not wanted, if nobody has begun it. What cannot
+ * be said now is said at the next tick. */
 static void withdraw(struct task_call *c)
 {
     struct msg_task_change m = { .verb = CHANGE_CANCEL, .no = c->v[0].no, .unbegun = true };
 
+    if (!one_tell(c->t, c->v[0].part, &m))
+        return;
     c->leaves = false;
     c->t->counts.left++;
-    one_tell(c->t, c->v[0].part, &m);
 }
 
 static bool has_gone(const struct task_call *c)

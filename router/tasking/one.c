@@ -65,18 +65,19 @@ static void nothing(struct task_call *c, const struct msg *m)
     (void)m;
 }
 
-void one_tell(struct tasking *t, part_no part, const struct msg_task_change *m)
+bool one_tell(struct tasking *t, part_no part, const struct msg_task_change *m)
 {
     struct task_call *c = call_new(t, NULL, 1, 0, 0, nothing);
 
     if (c == NULL)
-        return;
+        return false;
     c->v[0].kind = ASK_CHANGE;
     c->v[0].repeats = true;
     c->v[0].part = part;
     c->v[0].change = *m;
     c->v[0].change.queue = c->v[0].change.name = "";
     call_begin(c);
+    return true;
 }
 
 /* Its result has been read: it is kept for a shorter time, or no more. */
@@ -84,7 +85,7 @@ static void mark_read(const struct task_call *of, task_no no)
 {
     struct msg_task_change m = { .verb = of->frees ? CHANGE_DISCARD : CHANGE_READ, .no = no };
 
-    one_tell(of->t, of->v[0].part, &m);
+    (void)one_tell(of->t, of->v[0].part, &m); /* else it is kept for as long as the others */
 }
 
 static void looked(struct task_call *c, const struct msg *m)

@@ -1323,6 +1323,23 @@ Test(tasks_http, a_call_whose_client_goes_is_cancelled_if_it_has_not_begun_and_n
     cr_expect_eq(w.r->tasking->counts.left, 2);
 }
 
+Test(tasks_http, who_goes_while_there_is_too_much_to_do_is_cancelled_later)
+{
+    const struct linger at_once = { .l_onoff = 1 };
+
+    node.holds = true;
+    say_with("GET", "/v1/call/gen/a", own, "");
+    UNTIL(node.waits_ms > 0);
+    w.r->tasking->calls.n += TASK_CALLS;
+    cr_assert_eq(setsockopt(w.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), 0);
+    close(w.fd);
+    UNTIL(httpd_counts(w.r->httpd)->conns_now == 0);
+    w.r->tasking->calls.n -= TASK_CALLS;
+    UNTIL(node.withdrawn == 1);
+    cr_expect_eq(w.r->tasking->counts.left, 1);
+    dial();
+}
+
 Test(tasks_http, a_call_that_was_answered_goes_on_without_its_client)
 {
     cr_expect_eq(call_with("GET", "/v1/call/gen/a", "segq-token: " TOKEN "\r\n", ""), 202);

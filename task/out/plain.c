@@ -25,11 +25,16 @@ static void due_by(struct out *o, msec_t when)
 
 /* ---- ends ---------------------------------------------------------------------------------- */
 
+static bool has_room(const struct out *o)
+{
+    return o->n_conns < o->most_conns || o->n_kept > 0;
+}
+
 static void run_crowded(void *arg)
 {
     struct out *o = arg;
 
-    for (size_t left = o->crowded.n; left > 0 && o->crowded.n > 0; left--) {
+    while (o->crowded.n > 0 && has_room(o)) {
         struct out_call *c = container_of(list_first(&o->crowded), struct out_call, more);
 
         list_remove(&o->crowded, &c->more);

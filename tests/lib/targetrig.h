@@ -31,7 +31,8 @@ struct targetrig {
     char addr[NET_TEXT_MAX];
     const char *answer; /* NULL: it hangs */
     size_t answer_n;    /* 0: strlen */
-    bool closes;        /* behind its answer, or (without one) behind the request */
+    bool closes;        /* behind its answer, or (without one) behind the request; */
+    bool resets;        /* then without a farewell */
     size_t step;        /* so many bytes of it each turn; 0: all at once */
     bool drips;         /* behind it a byte each turn, and no end */
     bool hasty;         /* it answers when the head is there */
@@ -42,9 +43,13 @@ struct targetrig {
 
 static inline void target_hang_up(struct target_conn *c)
 {
+    const struct linger at_once = { .l_onoff = 1 };
+
     if (c->io == NULL)
         return;
     ev_io_free(c->io);
+    if (c->rig->resets)
+        (void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     close(c->fd);
     buf_fini(&c->in);
     c->io = NULL;

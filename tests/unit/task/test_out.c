@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "task/calls/verdict.h"
 #include "task/out/ssrf.h"
@@ -315,20 +316,24 @@ Test(out, without_a_descriptor_it_is_not_the_target_that_failed)
     cr_expect_eq(got.fault, CALL_LOCAL, "%s", call_fault_word(got.fault));
 }
 
-Test(out, connections_leave_descriptors_to_others)
+static void with_60_connections(void)
 {
     struct rlimit low = { 160, 160 };
-    char url[128];
-    int fd;
 
     out_target_free(target);
     out_free(out);
     target = NULL;
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
     cr_assert_eq(out_new(&out, ev, &(struct err){ 0 }), 0);
+    target_url();
+}
+
+Test(out, connections_leave_descriptors_to_others)
+{
+    int fd;
+
+    with_60_connections();
     rig.answer = NULL;
-    snprintf(url, sizeof(url), "http://%s", rig.addr);
-    make_target(url, "127.0.0.0/8");
     for (unsigned i = 0; i < 200; i++)
         cr_assert_neq(send_one("GET", "", 300), NULL);
     ev_turn(ev, false);
@@ -375,16 +380,26 @@ Test(out, an_answer_may_come_before_the_request_is_sent)
     buf_fini(&b);
 }
 
+/* When others end, which never had one. */
+Test(out, calls_that_wait_for_a_connection_cost_nothing)
+{
+    clock_t from;
+
+    with_60_connections();
+    rig.answer = NULL;
+    for (unsigned i = 0; i < 12000; i++)
+        cr_assert_neq(send_one("POST", "x", i < 6000 ? 400 : 60000), NULL);
+    from = clock();
+    while (answers < 6000)
+        ev_turn(ev, true);
+    for (unsigned i = 0; i < 3; i++)
+        ev_turn(ev, false);
+    cr_expect_lt(clock() - from, CLOCKS_PER_SEC / 4, "6000 x 6000 steps");
+}
+
 Test(out, more_calls_than_connections_wait_for_one)
 {
-    struct rlimit low = { 160, 160 };
-
-    out_target_free(target);
-    out_free(out);
-    target = NULL;
-    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
-    cr_assert_eq(out_new(&out, ev, &(struct err){ 0 }), 0);
-    target_url();
+    with_60_connections();
     for (unsigned i = 0; i < 200; i++)
         cr_assert_neq(send_one("POST", "x", 5000), NULL);
     WAIT(answers == 200);

@@ -230,6 +230,44 @@ Test(out_both, a_request_leaves_once_although_a_kept_connection_dies_under_it)
     }
 }
 
+/* Behind each byte of its answer, with a farewell and without. libcurl does without the last one. */
+static void check_end_at(const char *answer, size_t at, bool by_curl, bool resets)
+{
+    static const struct row any = { .method = "POST" };
+    bool whole = at == strlen(answer), lax = by_curl && at + 1 == strlen(answer);
+
+    begin(by_curl);
+    rig.answer = at > 0 ? answer : NULL;
+    rig.answer_n = at;
+    rig.closes = true;
+    rig.resets = resets;
+    call(&any);
+    cr_expect(lax || got.fault == (whole ? CALL_NONE : CALL_RESET), "libcurl %d, reset %d, %zu bytes: %s %s",
+              by_curl, resets, at, call_fault_word(got.fault), got.why);
+    cr_expect_eq(rig.requests, 1);
+    rig.resets = rig.closes = false;
+    rig.answer = rows[0].answer;
+    rig.answer_n = 0;
+    if (!by_curl || got.fault != CALL_NONE) { /* libcurl may not see at once that it has ended */
+        call(&any);
+        cr_expect_eq(got.fault, CALL_NONE, "the next one: %s", got.why);
+    }
+    end();
+}
+
+Test(out_both, say_the_same_of_an_end_behind_each_byte)
+{
+    static const char *const answers_whole[] = {
+        OK "Content-Length: 2\r\n\r\nab",
+        OK "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+    };
+
+    for (unsigned i = 0; i < ARRAY_LEN(answers_whole); i++)
+        for (size_t at = 0; at <= strlen(answers_whole[i]); at++)
+            for (unsigned how = 0; how < 4; how++)
+                check_end_at(answers_whole[i], at, how & 1, how & 2);
+}
+
 /* A target that has done its work is not asked again because it talks too much. */
 Test(out_both, an_answer_beyond_16_MiB_is_one_and_read_no_further)
 {

@@ -105,11 +105,12 @@ void trec_frame(struct buf *log, uint8_t kind, const void *p, size_t n)
 
 bool trec_next(const uint8_t *log, size_t len, size_t *at, struct trec_frame *f)
 {
-    const uint8_t *p = log + *at;
     size_t left = len - *at;
+    const uint8_t *p;
 
     if (left < TREC_FRAME)
         return false;
+    p = log + *at;
     *f = (struct trec_frame){ p[3], p + TREC_FRAME, p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16 };
     *at += TREC_FRAME + f->n;
     return f->n <= left - TREC_FRAME;

@@ -3,7 +3,9 @@
 
 #include "task/engine/change.h"
 #include "task/engine/look.h"
+#include "task/engine/settle.h"
 #include "task/engine/submit.h"
+#include "task/engine/take.h"
 #include "task/table/parts.h"
 #include "tests/lib/sim/disk.c" /* unit programs link no simulation */
 
@@ -94,19 +96,37 @@ static void rig_free(struct rig *r)
     free(r);
 }
 
-static void check(struct rig *r, uint32_t i)
+/* The next task fails for good; its reply has the bytes of body i. */
+static void die(struct rig *r, uint32_t i)
+{
+    struct call_failed f = { .for_good = true, .how.end = ATTEMPT_STATUS };
+    uint8_t bytes[3000];
+    struct taken k;
+
+    cr_assert_eq(put(r->b->b, bytes, brig_fill(r->b, bytes, i), &f.reply), 0);
+    cr_assert_eq(engine_take(&r->p->e, &(struct trec_text){ "q", 1 }, 1, 0, &k), 1);
+    cr_assert_eq(engine_call_failed(&r->p->e, k.no, k.lease, &f), 0);
+}
+
+static void check_bytes(struct rig *r, uint64_t ref, uint32_t i)
 {
     uint8_t want[3000];
     uint32_t n = brig_fill(r->b, want, i);
-    struct task_view v;
     struct buf got;
 
     buf_init(&got);
-    cr_assert_eq(engine_look(&r->p->e, r->no[i], &v), 0);
-    cr_assert_eq(get(r->b->b, v.body, &got), 0);
+    cr_assert_eq(get(r->b->b, ref, &got), 0);
     cr_assert_eq(got.len, n);
     cr_assert_eq(memcmp(got.data, want, n), 0, "body %u", i);
     buf_fini(&got);
+}
+
+static void check(struct rig *r, uint32_t i)
+{
+    struct task_view v;
+
+    cr_assert_eq(engine_look(&r->p->e, r->no[i], &v), 0);
+    check_bytes(r, v.body, i);
 }
 
 Test(task_copy, what_lives_moves_and_the_files_go)
@@ -131,6 +151,36 @@ Test(task_copy, what_lives_moves_and_the_files_go)
     cr_assert_gt(c.living_bytes, 0);
     for (uint32_t i = 0; i < TASKS; i += 10)
         check(r, i);
+    rig_free(r);
+}
+
+Test(task_copy, a_reply_moves_beside_the_body_of_its_task)
+{
+    struct rig *r = rig_new();
+    uint64_t was[TASKS];
+    unsigned moved = 0;
+
+    for (uint32_t i = 0; i < TASKS; i++)
+        submit(r, i);
+    for (uint32_t i = 0; i < TASKS; i++) {
+        die(r, TASKS + i);
+        was[i] = replies_of(&r->p->e.replies, task_slot_of(r->no[i]));
+    }
+    turn(r);
+    for (uint32_t i = 0; i < TASKS; i++)
+        if (i % 10 != 0)
+            cr_assert_eq(engine_discard(&r->p->e, r->no[i]), 0);
+    r->p->due = 0;
+    for (unsigned k = 0; k < 12; k++)
+        turn(r);
+    for (uint32_t i = 0; i < TASKS; i += 10) {
+        uint64_t ref = replies_of(&r->p->e.replies, task_slot_of(r->no[i]));
+
+        moved += ref != was[i];
+        check(r, i);
+        check_bytes(r, ref, TASKS + i);
+    }
+    cr_expect_gt(moved, 0);
     rig_free(r);
 }
 

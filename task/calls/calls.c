@@ -192,6 +192,13 @@ uint64_t endpoint_adaptive(const struct endpoint *ep)
     return is_adaptive(ep) ? adaptive_limit(&ep->adaptive, &r) : 0;
 }
 
+bool endpoint_lacks_share(const struct endpoint *ep, msec_t now)
+{
+    uint64_t most = is_adaptive(ep) ? endpoint_adaptive(ep) : bound(ep);
+
+    return !endpoint_is_down(ep) && now >= ep->held && (most == bound(ep) || ep->running < most);
+}
+
 static uint64_t slots(const struct endpoint *ep, msec_t now)
 {
     double share = ramp_share(ep, now);

@@ -119,6 +119,9 @@ static inline bool endpoint_is_down(const struct endpoint *ep)
 /* Calls at once that it lets pass now, as far as adaptive.h says; 0: it is off. */
 uint64_t endpoint_adaptive(const struct endpoint *ep);
 
+/* Could more begin with a greater share? Not while it is down, or held, or at what adaptive.h allows. */
+bool endpoint_lacks_share(const struct endpoint *ep, msec_t now);
+
 /* A call of a task that has just started. NULL: no memory. */
 struct going_call *calls_begin(struct calls *c, struct endpoint *ep, uint32_t attempt, msec_t now);
 struct going_call *calls_at(const struct calls *c, uint64_t id); /* NULL: it has gone */

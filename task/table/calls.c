@@ -76,7 +76,7 @@ void tasktab_report_endpoints(struct tasktab *t, struct outbox *out)
             m->v[m->n++] = (struct endpoint_row){ ep->name, ep->def.serial, ep->breaker.state,
                                                   u64_max(ep->in_flight, ep->running), n->sent,
                                                   n->succeeded, n->failed, n->ms, ep->unusable,
-                                                  endpoint_is_down(ep) ? 0 : ep->waiting,
+                                                  endpoint_lacks_share(ep, t->now.ms) ? ep->waiting : 0,
                                                   endpoint_adaptive(ep) };
     }
 }

@@ -277,12 +277,12 @@ int tasktab_replay(struct tasktab *t, bool snap, uint8_t kind, const uint8_t *p,
 /* Its body is not there (a power cut under `os`): it cannot be done. */
 static void lose(struct part *p, task_slot slot)
 {
-    struct task *k = task_at(&p->e.store, slot);
+    const struct task *k = task_at(&p->e.store, slot);
     task_no no = task_number(&p->e.store, slot);
 
     log_error("event=body_lost part=%u task=%" PRIu64 " state=%s", p->no, no,
               task_state_word((enum task_state)k->state));
-    k->body = 0;
+    task_set_body(&p->e.store, slot, 0);
     (void)!engine_cancel(&p->e, no);
     (void)!engine_discard(&p->e, no); /* one that runs goes when its lease has ended */
 }

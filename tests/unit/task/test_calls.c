@@ -502,8 +502,14 @@ Test(calls, as_many_go_as_the_target_bears)
     cr_expect_eq(endpoint_adaptive(ep), 4);
     ep->running = 4;
     expect_eta(ep, 1, NOW, TASK_ETA_ADAPTIVE, -1);
+    cr_expect_not(endpoint_lacks_share(ep, NOW));
+    ep->running = 3;
+    cr_expect(endpoint_lacks_share(ep, NOW), "its rate may be what holds it up");
     ep->running = 64;
     expect_eta(ep, 1, NOW, TASK_ETA_CONCURRENCY, -1);
+    cr_expect_not(endpoint_lacks_share(ep, NOW));
+    ep->adaptive.limit = 64;
+    cr_expect(endpoint_lacks_share(ep, NOW), "as many as the share are allowed");
     ep->adaptive.limit = 20;
     ends_with(ep, CALL_NONE, 500, NOW + 1);
     cr_expect_eq(endpoint_adaptive(ep), 20, "a 500 says nothing of how much it bears");
@@ -552,6 +558,8 @@ Test(calls, retry_after_holds_the_endpoint)
     answered(ep, 429, "7", NOW);
     cr_expect_not(endpoint_lets(ep, 0, NOW + 6999));
     cr_expect_eq(endpoint_when(ep, 0, NOW), NOW + 7000);
+    cr_expect_not(endpoint_lacks_share(ep, NOW + 6999));
+    cr_expect(endpoint_lacks_share(ep, NOW + 7000));
     cr_expect(endpoint_lets(ep, 0, NOW + 7000));
     calls_fini(&calls);
 }

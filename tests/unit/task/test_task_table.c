@@ -713,6 +713,8 @@ Test(task_table, while_nothing_can_be_written_it_only_answers_looks)
 
 Test(task_table, a_task_whose_body_is_gone_is_not_given_out)
 {
+    struct tasktab_counts n;
+
     open_part(3, 8);
     put_at(3, 8, "q", "one");
     put_at(3, 8, "q", "two");
@@ -721,6 +723,8 @@ Test(task_table, a_task_whose_body_is_gone_is_not_given_out)
     again();
     tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
     cr_assert_eq(t->n.lost_bodies, 1);
+    tasktab_count(t, &n);
+    cr_expect_eq(n.waiting_bytes, 1, "of the rig: 1 a body; what is lost takes no room");
     cr_assert_eq(take(RTR, "q", 5, 0)->n, 1);
 }
 

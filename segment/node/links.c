@@ -38,11 +38,14 @@ static void segment_up(struct segtab *t, peer_no no, struct outbox *out)
 
 void peer_up(struct segtab *t, const struct segtab_in *in, struct outbox *out)
 {
-    const struct peer *p = peer_add(t, in->peer, in->role, in->name);
+    struct peer *p = peer_add(t, in->peer, in->role, in->name);
 
-    if (p == NULL)
+    if (p == NULL) {
         log_error("event=no_memory what=peer peer=%" PRIu32, in->peer); /* it comes again */
-    else if (p->role == RPC_ROUTER)
+        return;
+    }
+    p->older = in->older;
+    if (p->role == RPC_ROUTER)
         router_up(t, p->no, out);
     else if (p->role == RPC_MANAGER)
         segtab_register(t, p->no, out);

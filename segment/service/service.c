@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/versions.h"
 #include "common/node/node_peers.h"
 #include "segment/service/frames.h"
 #include "segment/service/metrics.h"
@@ -99,7 +100,8 @@ static void on_flush(void *arg)
 static void on_up(void *service, struct node_peer *p, const char *name)
 {
     seg_step(service, (struct segtab_in){ .kind = SEGTAB_UP, .peer = p->no,
-                                          .role = (uint8_t)p->role, .name = name });
+                                          .role = (uint8_t)p->role, .name = name,
+                                          .older = p->speaks < PROTOCOL_BOUND });
 }
 
 static void on_down(void *service, const struct node_peer *p)

@@ -28,6 +28,14 @@ static struct msg end_msg(bool commit)
                           .move_end = { r->epoch, MOVE, 2, 1, commit } };
 }
 
+static void order_move(void)
+{
+    rig_order(r, 0, (struct msg) { .type = MSG_MOVE_IN, .move_in = { 1, MOVE, 2, 1, 0 } });
+    rig_order_as(r, 1, RIG_MNG,
+                 (struct msg) { .type = MSG_MOVE_OUT,
+                                .move_out = { 1, MOVE, 2, 1, "node0", "127.0.0.1:1" } });
+}
+
 /* Segment 1 on node 0, sealed and empty; the crowd in segment 2 on node 1. */
 static void begin(uint32_t crowd)
 {
@@ -37,10 +45,7 @@ static void begin(uint32_t crowd)
     join_many(2, crowd);
     rig_seal(r, 1, 2, 0);
     rig_link(r);
-    rig_order(r, 0, (struct msg) { .type = MSG_MOVE_IN, .move_in = { 1, MOVE, 2, 1, 0 } });
-    rig_order_as(r, 1, RIG_MNG,
-                 (struct msg) { .type = MSG_MOVE_OUT,
-                                .move_out = { 1, MOVE, 2, 1, "node0", "127.0.0.1:1" } });
+    order_move();
 }
 
 /* Until the first blocks are sent and more are to come. */
@@ -50,7 +55,7 @@ static void until_copying(void)
         cr_assert_neq(r->head, r->tail);
         rig_pump(r, 1);
     }
-    cr_assert_eq(rig_poll(r, 1, 2, 0).state, PLACE_WAITING, "not fenced yet");
+    cr_assert_eq(rig_poll(r, 1, 2, 1).state, PLACE_WAITING, "not fenced yet");
 }
 
 static void finish(void)
@@ -104,6 +109,31 @@ Test(xfer_crowd, last_seen_times_are_copied)
     rig_run(r, 6000);
     segtab_count(r->t[0], &c);
     cr_assert_eq(c.waiting, 0);
+    rig_free(r);
+}
+
+/* It would be found out at once; a pass that is used during the copy, at the fence. */
+Test(xfer_crowd, a_use_that_an_older_target_would_forget_ends_the_move)
+{
+    r = rig_new(2, 1u << 20);
+    rig_open(r, 0, 1, OPEN_TARGET, N, 0);
+    rig_open(r, 1, 2, OPEN_TAIL, N, 0);
+    join_many(2, N);
+    rig_pop(r, 1, 2, 1, 1);
+    cr_assert_eq(rig_poll(r, 1, 2, 0).state, PLACE_ADMITTED);
+    rig_seal(r, 1, 2, 0);
+    rig_up(r, 0, RIG_PEER, RPC_SEGMENT, "node1");
+    rig_step(r, 1, (struct segtab_in){ .kind = SEGTAB_UP, .peer = RIG_PEER, .role = RPC_SEGMENT,
+                                       .name = "node0", .older = true });
+    r->linked = true;
+    order_move();
+    until_copying();
+    cr_assert_eq(rig_session(r, 1, 2, 0, SESS_USE, 7).state, SESS_OK);
+    for (unsigned i = 0; i < 100 && r->out_report != MOVE_ABORTED; i++)
+        rig_run(r, 100);
+    cr_assert_eq(r->out_report, MOVE_ABORTED);
+    cr_expect_not_null(strstr(r->why, "used"), "%s", r->why);
+    cr_expect_eq(rig_session(r, 1, 2, 0, SESS_USE, 8).state, SESS_GONE, "it was used");
     rig_free(r);
 }
 

@@ -20,7 +20,7 @@ PLANTED = {"lost": {"J1"}, "ack_lost": {"J1"}, "done_by_nobody": {"J2"}, "attemp
            "early": {"J7"}, "retry_early": {"J7"}, "cancel_forgotten": {"J1", "J12"},
            "key_forgotten": {"J13"}, "payload_not_compared": {"J13"}, "result_changed": {"J14"}}
 # What cannot be planted alone.
-BESIDE = {"lost": {"J13", "J3"}, "ack_lost": {"J3", "a"}, "done_by_nobody": {"J1", "J14", "J12"},
+BESIDE = {"lost": {"J13", "J3"}, "ack_lost": {"J3", "a"},
           "attempt_twice": {"a", "J6"}, "lease_ignored": {"J3", "J1", "J12"}, "stale_ack": {"J1", "J14", "J12"},
           "early": {"J6"}, "key_forgotten": {"J3", "J14"}}
 
@@ -33,7 +33,7 @@ def verdict(fault, *more):
         ended = driver.drive(driver.options([
             folder, "--router", server.url, "--run", "r", "--tasks", "300", "--batch", "10", "--keys", "5", "--batched", "0.2",
             "--delayed", "0.3", "--delay-most", "0.3", "--lease", "0.5", "--wait", "0.1", "--lapsed", "0.06",
-            "--nacked", "0.1", "--cancelled", "0.3", "--repeated", "0.4", "--named", "0.1", "--patience", "4" if fault else "60",
+            "--nacked", "0.1", "--cancelled", "0.5", "--repeated", "0.4", "--named", "0.1", "--patience", "60",
             "--results", "1", "--quiet", *more]))
         _, claims = judge.judge(folder, judge.options([folder, "--tasks", "100", "--done", "100"]))
         return {c.name.split(" ")[0] for c in claims if c.bad}, ended, claims

@@ -348,6 +348,7 @@ def drive(opts, submitter=Submitter):
     enough = multiprocessing.Event()
     submitters = [start(submitter(opts, i, enough).run) for i in range(opts.submitters)]
     signal.signal(signal.SIGUSR1, lambda *_: enough.set())
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # its processes end with it
     asker = Asker(opts)
     done = asker.drain(submitters)
     progress(opts, asker, begun)

@@ -62,7 +62,12 @@ static bool def_copy(struct msg_endpoint *d, const struct msg_endpoint *m)
     return ok;
 }
 
-static void endpoint_free(struct calls *c, struct endpoint *ep)
+bool endpoint_is_over(const struct endpoint *ep)
+{
+    return ep->def.serial == 0 && ep->in_flight == 0 && ep->target == NULL;
+}
+
+void calls_forget(struct calls *c, struct endpoint *ep)
 {
     assert(ep->in_flight == 0 && ep->target == NULL);
     list_remove(&c->endpoints, &ep->in);
@@ -75,7 +80,7 @@ void calls_fini(struct calls *c)
     each_going (c, g)
         calls_end(c, g, 0);
     each_endpoint (c, ep)
-        endpoint_free(c, ep);
+        calls_forget(c, ep);
     map_fini(&c->by_id);
 }
 

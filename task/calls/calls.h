@@ -101,6 +101,10 @@ void calls_fini(struct calls *c);
 SQ_CHECK int calls_define(struct calls *c, const struct msg_endpoint *m, msec_t now);
 /* No call begins any more; those that go on end. */
 void calls_drop(struct calls *c, const char *name);
+/* It was dropped, has no target any more, and no call of it is on its way. */
+bool endpoint_is_over(const struct endpoint *ep);
+/* It is freed. It is over, and nobody has it. */
+void calls_forget(struct calls *c, struct endpoint *ep);
 struct endpoint *calls_find(const struct calls *c, const char *name); /* NULL */
 
 /* running: tasks of its pools that run now. */

@@ -337,6 +337,7 @@ void caller_tick(struct caller *c)
 {
     each_endpoint (&c->calls, ep)
         come_into_force(c, ep);
+    tasktab_calls_tidy(c->s->tab);
     each_going (&c->calls, g) {
         if (g->step == CALL_ENDED)
             settle(c, g);

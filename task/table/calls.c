@@ -41,6 +41,21 @@ const char *tasktab_endpoint_order(struct tasktab *t, const struct msg *m)
     return rc == 0 ? NULL : sq_strerror(rc);
 }
 
+static bool is_bound(const struct tasktab *t, const struct endpoint *ep)
+{
+    each_part (t, p)
+        if (p->endpoint == ep)
+            return true;
+    return false;
+}
+
+void tasktab_calls_tidy(struct tasktab *t)
+{
+    each_endpoint (t->o.calls, ep)
+        if (endpoint_is_over(ep) && !is_bound(t, ep))
+            calls_forget(t->o.calls, ep);
+}
+
 static bool has_open(const struct tasktab *t, const struct part *p, const struct endpoint *ep)
 {
     return p->endpoint == ep && p->life == PART_OWNED && !p->paused && !p->hold && !t->hold &&

@@ -134,6 +134,8 @@ void tasktab_call_answered(struct tasktab *t, struct task_now now, struct going_
                            const struct call_answer *a);
 /* Its partition is here, and its task runs under its lease. */
 bool tasktab_call_may_go(const struct tasktab *t, const struct going_call *g);
+/* Endpoints that are over, and that no partition has, are forgotten. */
+void tasktab_calls_tidy(struct tasktab *t);
 /* Tasks have been cancelled by force since this was asked last: some of these calls may be cut. */
 bool tasktab_calls_cut(struct tasktab *t);
 /* Its task does not run under its lease any more: nobody waits for its answer. */

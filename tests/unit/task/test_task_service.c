@@ -326,21 +326,26 @@ static struct targetrig target;
 
 static const char *keys_file = "";
 
-static void open_calls(const char *answer, uint32_t deadline_ms)
+static void define(const char *name, uint32_t deadline_ms)
 {
     const char *allow[] = { "127.0.0.0/8" };
     char url[128];
-    struct msg_endpoint m = { .epoch = 5, .name = "gen", .serial = 1, .version = 1, .url = url,
+    struct msg_endpoint m = { .epoch = 5, .name = name, .serial = 1, .version = 1, .url = url,
                               .n_allow = 1, .allow = allow, .rate = ENDPOINT_ANY, .burst = 1,
                               .max_concurrent = 8, .deadline_ms = deadline_ms,
                               .connect_timeout_ms = 500, .breaker_ratio = 50, .breaker_min = 20,
                               .breaker_open_ms = 60000, .secret_file = keys_file, .ca_file = "",
                               .cert_file = "", .key_file = "", .proxy = "" };
 
-    target_init(&target, ev);
-    target.answer = answer;
     snprintf(url, sizeof(url), "http://%s/api", target.addr);
     say(&mng, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m }, 0);
+}
+
+static void open_calls(const char *answer, uint32_t deadline_ms)
+{
+    target_init(&target, ev);
+    target.answer = answer;
+    define("gen", deadline_ms);
     say(&mng, &(struct msg){ .type = MSG_PART_OPEN,
                              .part_open = { .epoch = 5, .part = 3, .part_epoch = 8, .match = "img/*",
                                             .max_tasks = 1000, .endpoint = "gen" } }, 0);
@@ -407,6 +412,33 @@ Test(task_service, a_call_that_fails_is_tried_again_or_dead)
     cr_expect_eq(get(no)->history[0].end, ATTEMPT_STATUS);
     cr_expect_eq(get(no)->history[0].number, 500);
     cr_expect_not_null(strstr(target.last, "\r\nsegq-redelivered: 1\r\n"), "%s", target.last);
+    target_fini(&target);
+}
+
+Test(task_service, endpoints_that_come_and_go_leave_nothing)
+{
+    const struct list *all = &node->caller.calls.endpoints;
+    struct msg_endpoint_drop d = { .epoch = 5 };
+    task_no no;
+
+    open_calls("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 2000);
+    for (unsigned i = 0; i < 20; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "other%u", i);
+        define(name, 2000);
+        d.name = name;
+        say(&mng, &(struct msg){ .type = MSG_ENDPOINT_DROP, .endpoint_drop = d }, 0);
+    }
+    define("last", 2000);
+    WAIT(list_last(all) != NULL && strcmp(container_of(list_last(all), struct endpoint, in)->name, "last") == 0);
+    WAIT(all->n == 2);
+    d.name = "gen";
+    say(&mng, &(struct msg){ .type = MSG_ENDPOINT_DROP, .endpoint_drop = d }, 0);
+    no = put_call("/a");
+    cr_expect_eq(get(no)->state, TASK_WAITING);
+    define("gen", 2000);
+    WAIT(get(no)->state == TASK_SUCCEEDED);
     target_fini(&target);
 }
 

@@ -13,6 +13,7 @@ import random
 import re
 import signal
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -95,7 +96,7 @@ class Cluster:
                 raise
 
     def pool(self):
-        return next(p for p in self.order("GET", "task-queues")["pools"] if p["pool"] == NAME)
+        return {p["pool"]: p for p in self.order("GET", "task-queues")["pools"]}[NAME]
 
 
 class Demo:
@@ -105,6 +106,7 @@ class Demo:
         self.c, self.target, self.calls = cluster, target, calls
         self.own = f"http://127.0.0.1:{port}/demo/"
         self.round, self.base, self.sent, self.until = 0, 0, 0, None
+        self.ends = threading.Event()
 
     def url(self, mode):
         return f"{self.own}{mode}/{self.round}/{self.base}/{self.sent}"
@@ -122,7 +124,7 @@ class Demo:
         self.c.order("PATCH", f"endpoints/{NAME}", {"url": self.url(self.target.mode)})
         for n in range(0, self.calls, 1000):
             part = rows[:min(1000, self.calls - n)]
-            while part:  # those that no node takes yet: routers may not know of the pool
+            while part and not self.ends.is_set():  # those not taken: routers may not know the pool
                 said = self.c.submit(part)
                 part = [row for row, a in zip(part, said) if a["status"] != 201]
                 if part:
@@ -131,7 +133,10 @@ class Demo:
     def look(self):
         """What the page wants."""
         url = self.c.order("GET", f"endpoints/{NAME}")["url"]
-        mode, number = re.match(re.escape(self.own) + r"(\w+)/(\d+)/", url).groups()
+        known = re.match(re.escape(self.own) + r"(\w+)/(\d+)/", url)
+        if known is None:
+            raise ValueError(f"somebody gave the endpoint {NAME} another url")
+        mode, number = known.groups()
         if mode != self.target.mode:
             self.target.mode = mode
             self.until = time.monotonic() + SPELL_S if mode in ("fail", "busy") else None
@@ -150,7 +155,7 @@ class Demo:
             await asyncio.sleep(0.25)
             try:
                 await asyncio.to_thread(self.look)
-            except (OSError, StopIteration, ValueError) as e:
+            except (OSError, KeyError, ValueError) as e:
                 print(f"demo-calls: {e}", file=sys.stderr, flush=True)
 
 
@@ -163,6 +168,7 @@ async def main():
     running = asyncio.create_task(demo.run())
     await asyncio.wait([running, asyncio.create_task(ends.wait())], return_when=asyncio.FIRST_COMPLETED)
     failed = running.done() and running.exception()
+    demo.ends.set()
     running.cancel()
     try:
         await asyncio.to_thread(cluster.forget)

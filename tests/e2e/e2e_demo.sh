@@ -17,3 +17,8 @@ kill -TERM "$demo"
 wait_for 20 "the demo ends" is_gone "$demo"
 check_eq "  and leaves nothing behind" \
     "$(http -H "Authorization: Bearer $(admin_token)" "$A/v1/admin/endpoints/demo-calls" | field code)" endpoint_not_found
+helper env RUN_DIR="$C" CALLS=50000000 "$root/deploy/demo-calls.sh"
+submits() { http -H "Authorization: Bearer $(admin_token)" "$A/v1/admin/task-queues" | jq -e '.pools[] | select(.pool == "demo-calls").waiting > 1000' >/dev/null; }
+wait_for 20 "another one, of more calls than it can submit" submits
+kill -TERM "$H"
+wait_for 20 "  ends all the same" is_gone "$H"

@@ -70,12 +70,12 @@ class Target:
         self.line("arrive", began, no, fields.get("segq-task", ""), int(fields.get("segq-attempt", 0)),
                   int(fields.get("segq-redelivered", 0)), fields.get("segq-queue", ""), int(by), int(n), word,
                   body.decode("latin-1"))
+        a = Answer(self, no, byte_of(reader), writer)
         try:
-            a = Answer(self, no, byte_of(reader), writer)
             await self.answer(a, word, result_of(int(by), int(n), times).encode())
             return a.ahead
         except (Gone, ConnectionError):
-            self.line("leave", time.time(), no, 0, "gone", 0, 0, "")
+            self.line("leave", time.time(), no, 0, "gone", 0, a.sent, "")
             return None
 
     def word_of(self, by, n, plan):
@@ -118,6 +118,7 @@ class Answer:
 
     def __init__(self, target, no, ahead, writer):
         self.target, self.no, self.ahead, self.writer = target, no, ahead, writer
+        self.sent = 0 # bytes of an endless one
 
     async def rest(self, seconds):
         """Raises Gone if the caller does not wait for so long."""
@@ -151,6 +152,7 @@ class Answer:
         self.head(200, "Transfer-Encoding: chunked")
         while await self.rest(0):
             self.writer.write(CHUNK)
+            self.sent += len(CHUNK)
             await self.writer.drain()
 
     def cut(self, body):

@@ -313,6 +313,20 @@ static bool fits_time(const struct cron *c, int64_t second)
     return (c->hours >> second / 3600 & 1) != 0 && (c->minutes >> second / 60 % 60 & 1) != 0;
 }
 
+/* From a minute that does not fit, to the next one; to the next hour if nothing in this one fits, and
+ * clocks do not change before it. */
+static int64_t step(const struct cron *c, const struct zone *z, int64_t at, int32_t offset,
+                    bool fits_day, int64_t second)
+{
+    int64_t hour = 3600 - second % 3600;
+    int32_t then;
+
+    if ((!fits_day || (c->hours >> second / 3600 & 1) == 0) && zone_offset(z, at + hour, &then) &&
+        then == offset)
+        return hour;
+    return 60;
+}
+
 /* Whole days that do not fit are passed over, but for the day before the one that does: clocks may
  * change there. */
 static int64_t next_stepping(const struct cron *c, const struct zone *z, int64_t after_s)
@@ -338,7 +352,7 @@ static int64_t next_stepping(const struct cron *c, const struct zone *z, int64_t
         else if (fit == day && fits_time(c, second))
             return at;
         else
-            at += 60;
+            at += step(c, z, at, offset, fit == day, second);
     }
     return CRON_NEVER;
 }

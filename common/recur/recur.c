@@ -1,4 +1,4 @@
-/* recur.c: ticks are walked in their order; of a short `every` only those that can count. */
+/* recur.c: ticks are walked in their order; of many that are due together only the newest. */
 #include "common/recur/recur.h"
 
 #include <assert.h>
@@ -51,15 +51,31 @@ static void shift(struct due *d, int64_t tick, unsigned most)
     d->v[d->n++] = tick;
 }
 
+/* Before so many ticks none can count, and who has to walk over a year of minutes keeps others
+ * waiting: the moment behind which there are some more than are counted. */
+static int64_t look_back(const struct recur *r, const struct zone *z, int64_t last_ms, int64_t now_ms)
+{
+    for (int64_t back = 86400000; back < now_ms - last_ms; back *= 2) {
+        int64_t at = now_ms - back;
+        unsigned n = 0;
+
+        while (n <= RECUR_COUNTED && (at = recur_next(r, z, at)) <= now_ms)
+            n++;
+        if (n > RECUR_COUNTED)
+            return now_ms - back;
+    }
+    return last_ms;
+}
+
 /* Of a short `every` the many that cannot count are passed over at once. */
-static int64_t pass_over(const struct recur *r, int64_t last_ms, int64_t now_ms, unsigned most,
-                         struct due *d)
+static int64_t pass_over(const struct recur *r, const struct zone *z, int64_t last_ms, int64_t now_ms,
+                         unsigned most, struct due *d)
 {
     int64_t end = r->until_ms != 0 && r->until_ms < now_ms ? r->until_ms : now_ms;
     int64_t first, n;
 
     if (r->every_ms == 0)
-        return last_ms;
+        return look_back(r, z, last_ms, now_ms);
     first = recur_next(r, NULL, last_ms);
     if (first > end)
         return last_ms;
@@ -81,7 +97,7 @@ void recur_due(const struct recur *r, const struct zone *z, int64_t last_ms, int
     d->n = 0;
     d->missed = 0;
     d->newest = 0;
-    at = pass_over(r, last_ms, now_ms, most, d);
+    at = pass_over(r, z, last_ms, now_ms, most, d);
     while ((at = recur_next(r, z, at)) <= now_ms)
         shift(d, at, most);
     if (how == CATCH_UP_NONE && d->n > 0 && d->v[0] < now_ms - RECUR_LATE_MS) {

@@ -17,7 +17,9 @@
 #define RECUR_EVERY_MIN 1000
 #define RECUR_EVERY_MAX (INT64_C(400) * 86400000)
 #define RECUR_LATE_MS   60000 /* CATCH_UP_NONE: what is due for longer is missed */
+#define RECUR_AHEAD_MS  86400000 /* a tick that lies further ahead has not happened: a clock was wrong */
 #define RECUR_MAKE_UP   100   /* ticks, at most */
+#define RECUR_COUNTED   1000  /* of an expression, those that are missed are counted so far at least */
 #define RECUR_AT_MAX    ((INT64_C(1) << 42) - 1) /* in the year 2109, as timers (task/parts/wheel.h) */
 
 /* Of the ticks that are due together. */
@@ -33,7 +35,7 @@ enum overlap { OVERLAP_ALLOW, OVERLAP_SKIP, OVERLAP_CANCEL_OLD, OVERLAP_NKINDS }
 
 /* What came of a tick. */
 enum tick_outcome {
-    TICK_NONE,    /* there was none yet */
+    TICK_NONE,    /* there was none yet, or its clock was set back (RECUR_AHEAD_MS) */
     TICK_FIRED,   /* its task was made */
     TICK_SKIPPED, /* the task of the one before was not over */
     TICK_MISSED,  /* it came too late: catch_up */
@@ -55,7 +57,7 @@ int64_t recur_next(const struct recur *r, const struct zone *z, int64_t after_ms
 struct due {
     int64_t v[RECUR_MAKE_UP]; /* these count, in their order */
     unsigned n;
-    uint64_t missed; /* these do not; */
+    uint64_t missed; /* these do not (RECUR_COUNTED); */
     int64_t newest;  /* the newest of them that lies before v[0]; 0: there is none */
 };
 

@@ -1,5 +1,4 @@
-/* schedule.c: see schedule.h. The first row asks the pool that has the queue; the others, if there
- * are any, delete in older ones. */
+/* schedule.c: see schedule.h. The first pool of a queue is the one that has it; the others are older. */
 #include "router/tasking/schedule.h"
 
 #include "router/state/answer.h"
@@ -23,57 +22,101 @@ static uint32_t count_pools(const struct tasking *t, struct slice queue)
     return n > 0 ? n : 1;
 }
 
-/* m: the answer of the only row; of several only the codes are kept. */
-static void answered(struct task_call *c, const struct msg *m)
+static void answer(struct task_call *c, int code, const struct msg_task_schedule_ans *m)
 {
     struct router *r = c->t->r;
     const struct ask *a = &c->v[0];
-    const struct msg_task_schedule_ans none = { .code = (uint8_t)a->code, .why = "" };
-    const struct msg_task_schedule_ans *s = m != NULL ? &m->task_schedule_ans : &none;
-    struct task_outcome o;
-    int code = a->code;
+    enum schedule_verb verb = (enum schedule_verb)a->schedule.verb;
+    struct task_outcome o = schedule_outcome(code, verb, m);
 
-    for (uint32_t i = 1; i < c->n && a->schedule.verb == SCHEDULE_DELETE; i++)
-        if (c->v[i].code == CODE_DONE)
-            code = CODE_DONE;
-    o = schedule_outcome(code, (enum schedule_verb)a->schedule.verb, s);
     if (o.status >= 400)
         api_problem(&r->ans, o.problem, o.detail, router_request_id(r));
     else
-        schedule_answer(&r->ans, (enum schedule_verb)a->schedule.verb, c->queue, a->schedule.name, s,
-                        a->part, &r->keys.token);
+        schedule_answer(&r->ans, verb, c->queue, a->schedule.name, m, a->part, &r->keys.token);
 }
 
-/* A call whose first row asks `verb`, and the others delete. NULL: that has been answered. */
-static struct task_call *new_call(struct tasking *t, struct httpd_req *req, const struct task_path *p,
-                                  enum schedule_verb verb, size_t bytes)
+/* What all rows from this one on say of a deletion. */
+static int deleted(const struct task_call *c, uint32_t i)
 {
-    bool all = verb == SCHEDULE_PUT || verb == SCHEDULE_DELETE;
-    uint32_t n = all ? count_pools(t, p->queue) : 1;
-    struct task_call *c = call_new(t, req, n, bytes + p->queue.n + p->name.n + 2, 0, answered);
+    int code = c->v[i].code;
+
+    while (++i < c->n)
+        code = schedule_deleted(code, c->v[i].code);
+    return code;
+}
+
+static void answered(struct task_call *c, const struct msg *m)
+{
+    const struct msg_task_schedule_ans none = { .why = "" };
+
+    answer(c, deleted(c, 0), m != NULL ? &m->task_schedule_ans : &none);
+}
+
+/* A row each for the pools of the queue from this one on. NULL: that has been answered. */
+static struct task_call *new_call(struct tasking *t, struct httpd_req *req, struct slice queue,
+                                  struct slice named, enum schedule_verb verb, uint32_t first,
+                                  uint32_t n, size_t bytes, call_done done)
+{
+    struct task_call *c = call_new(t, req, n, bytes + queue.n + named.n + 2, 0, done);
     const char *name;
 
     if (c == NULL)
         return NULL;
-    c->queue = (struct slice){ call_text(c, p->queue), p->queue.n };
-    name = call_text(c, p->name);
+    c->queue = (struct slice){ call_text(c, queue), queue.n };
+    name = call_text(c, named);
     for (uint32_t i = 0; i < n; i++) {
-        const struct task_way *w = pools_of_queue_at(&t->pools, p->queue.p, p->queue.n, i);
         struct ask *a = &c->v[i];
 
         a->kind = ASK_SCHEDULE;
         a->repeats = true;
-        if (i == 0)
+        if (first + i == 0)
             a->queue = c->queue;
         else
-            a->part = w->part;
+            a->part = pools_of_queue_at(&t->pools, queue.p, queue.n, first + i)->part;
         a->schedule = (struct msg_task_schedule){
-            .verb = (uint8_t)(i == 0 ? verb : SCHEDULE_DELETE), .queue = c->queue.p, .name = name,
-            .cron = "", .zone = "",
+            .verb = (uint8_t)verb, .queue = c->queue.p, .name = name, .cron = "", .zone = "",
             .put = { .queue = "", .key1 = "", .key2 = "", .name = "", .own.labels = "" },
         };
     }
     return c;
+}
+
+/* It stands in the queue's pool; older ones have it no more, or that is not known. */
+static void moved(struct task_call *c, const struct msg *m)
+{
+    struct msg_task_schedule_ans a = { .fresh = c->fresh, .why = "" };
+    int code = schedule_deleted(CODE_DONE, deleted(c, 0));
+
+    (void)m;
+    c->v[0].schedule.verb = SCHEDULE_PUT;
+    answer(c, code, &a);
+}
+
+/* Only what stands in the queue's pool is deleted in older ones. */
+static void written(struct task_call *c, const struct msg *m)
+{
+    const struct msg_task_schedule_ans none = { .why = "" };
+    const struct msg_task_schedule_ans *s = m != NULL ? &m->task_schedule_ans : &none;
+    struct slice name = { (char *)(uintptr_t)c->v[0].schedule.name,
+                          strlen(c->v[0].schedule.name) };
+    uint32_t n = count_pools(c->t, c->queue);
+    struct task_call *next;
+    int code = c->v[0].code;
+
+    if ((code != CODE_DONE && code != CODE_SAME) || n == 1) {
+        answer(c, code, s);
+        return;
+    }
+    next = new_call(c->t, NULL, c->queue, name, SCHEDULE_DELETE, 1, n - 1, 0, moved);
+    if (next == NULL) {
+        answer(c, ASK_LOST, s);
+        return;
+    }
+    if (c->req != NULL)
+        call_hand_over(c, next);
+    next->silent = false;
+    next->fresh = s->fresh;
+    call_begin(next);
 }
 
 static void fill(struct task_call *c, const struct schedule_body *b, struct slice text,
@@ -130,7 +173,8 @@ void schedule_put(struct tasking *t, struct httpd_req *req, const struct http_re
         router_problem(t->r, req, problem, why);
         return;
     }
-    c = new_call(t, req, p, SCHEDULE_PUT, 2 * q->body.n + bytes.n + 2 + SUBMIT_ROOM);
+    c = new_call(t, req, p->queue, p->name, SCHEDULE_PUT, 0, 1,
+                 2 * q->body.n + bytes.n + 2 + SUBMIT_ROOM, written);
     if (c == NULL)
         return;
     fill(c, &b, call_bytes(c, text), bytes);
@@ -142,7 +186,8 @@ void schedule_ask(struct tasking *t, struct httpd_req *req, const struct task_pa
     enum schedule_verb verb = p->op == TASK_GET_SCHEDULE    ? SCHEDULE_GET
                               : p->op == TASK_LIST_SCHEDULES ? SCHEDULE_LIST
                                                              : SCHEDULE_DELETE;
-    struct task_call *c = new_call(t, req, p, verb, 0);
+    uint32_t n = verb == SCHEDULE_DELETE ? count_pools(t, p->queue) : 1;
+    struct task_call *c = new_call(t, req, p->queue, p->name, verb, 0, n, 0, answered);
 
     if (c != NULL)
         call_begin(c);

@@ -33,6 +33,15 @@ struct task_outcome schedule_outcome(int code, enum schedule_verb verb,
     }
 }
 
+int schedule_deleted(int code, int other)
+{
+    if (code == CODE_UNKNOWN)
+        return other;
+    if (code != CODE_DONE || other == CODE_DONE || other == CODE_UNKNOWN)
+        return code;
+    return ASK_LOST; /* it may go on there */
+}
+
 static void add_text(struct buf *b, const char *name, const char *text)
 {
     buf_str(b, name);

@@ -7,6 +7,8 @@
 /* code: enum task_code or task_failure. */
 struct task_outcome schedule_outcome(int code, enum schedule_verb verb,
                                      const struct msg_task_schedule_ans *m);
+/* Of a deletion in two pools; what one of them left undone is said. */
+int schedule_deleted(int code, int other);
 /* Of one that succeeded. part: of the tasks that it names. */
 void schedule_answer(struct api_ans *a, enum schedule_verb verb, struct slice queue, const char *name,
                      const struct msg_task_schedule_ans *m, part_no part, const struct token_key *k);

@@ -113,8 +113,12 @@ static uint32_t next_ticks(const struct schedules *s, const struct task_schedule
     int64_t at = k->last_ms;
     uint32_t n = 0;
 
-    while (!k->def->paused && n < most && (at = recur_next(&k->recur, &z, at)) != RECUR_NEVER)
+    while (!k->def->paused && n < most) {
+        at = n == 0 && k->next_ms != 0 ? k->next_ms : recur_next(&k->recur, &z, at);
+        if (at == RECUR_NEVER)
+            break;
         v[n++] = at;
+    }
     return n;
 }
 

@@ -14,6 +14,7 @@
 #define LOG_MODULE "schedules"
 #define AGAIN_MS   1000 /* there was no room */
 #define LOOK_MS    1000 /* a jump of the wall clock is seen so soon */
+#define ZONE_MS    60000 /* a zone that is not known is looked for again */
 #define KEY_ROOM   (TASK_NAME_MAX + 24)
 
 void schedules_init(struct schedules *s, const struct zones *zones)
@@ -68,6 +69,8 @@ static int read_definition(struct task_schedule *k)
     k->recur = recur_of(k->def);
     if (k->def->cron[0] == '\0' ? k->recur.every_ms == 0
                                 : !cron_read(&k->recur.cron, k->def->cron, &e))
+        return SQ_EPROTO;
+    if (k->def->catch_up == CATCH_UP_ALL && k->def->catch_up_max == 0)
         return SQ_EPROTO;
     return recur_wrong(&k->recur) != NULL ? SQ_EPROTO : 0;
 }
@@ -182,33 +185,55 @@ void schedules_snapshot(const struct schedules *s, struct buf *out)
 
 /* ---- the clock --------------------------------------------------------------------------- */
 
-static int64_t next_of(const struct schedules *s, struct task_schedule *k)
+/* When something is to be done for it. */
+static int64_t next_of(const struct schedules *s, struct task_schedule *k, int64_t wall_ms)
 {
     struct zone z = { s->zones, k->def->zone };
+    int32_t offset;
 
     if (k->def->paused)
         return RECUR_NEVER;
-    if (k->next_ms == 0) {
-        k->next_ms = recur_next(&k->recur, &z, k->last_ms);
-        if (!zone_offset(&z, 0, &(int32_t){ 0 }))
+    if (k->next_ms == 0 && k->again_ms <= wall_ms) {
+        if (zone_offset(&z, 0, &offset)) {
+            k->next_ms = recur_next(&k->recur, &z, k->last_ms);
+        } else {
+            k->again_ms = wall_ms + ZONE_MS;
             log_error("event=zone_unknown zone=%s queue=%s schedule=%s", z.name, k->def->queue,
                       k->def->name);
+        }
     }
     return k->next_ms > k->again_ms ? k->next_ms : k->again_ms;
 }
 
 /* When the first is due. */
-static int64_t first_due(struct schedules *s)
+static int64_t first_due(struct schedules *s, int64_t wall_ms)
 {
     if (s->due_ms == 0) {
         s->due_ms = RECUR_NEVER;
         for (uint32_t i = 0; i < s->n; i++) {
-            int64_t next = next_of(s, s->v[i]);
+            int64_t next = next_of(s, s->v[i], wall_ms);
 
             s->due_ms = next < s->due_ms ? next : s->due_ms;
         }
     }
     return s->due_ms;
+}
+
+/* The clock went back, or nothing is known of it. Who has a tick far ahead of it counts from now on. */
+static void clock_went_back(struct schedules *s, int64_t wall_ms, struct buf *log)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        struct task_schedule *k = s->v[i];
+        struct trec r = tick(k, wall_ms, TICK_NONE, 0);
+
+        k->again_ms = 0;
+        if (k->last_ms - RECUR_AHEAD_MS <= wall_ms)
+            continue;
+        log_warn("event=tick_ahead queue=%s schedule=%s ahead_s=%" PRId64, k->def->queue,
+                 k->def->name, (k->last_ms - wall_ms) / 1000);
+        (void)!schedules_perform(s, &r, log); /* needs no memory but the log's */
+    }
+    s->due_ms = 0;
 }
 
 /* The task of a tick, into *no: 0: it is there; else as engine_submit(). */
@@ -261,6 +286,8 @@ static void fire_due(struct schedules *s, struct task_schedule *k, const struct 
 
     recur_due(&k->recur, &z, k->last_ms, wall_ms, (enum catch_up)k->def->catch_up,
               k->def->catch_up_max, &d);
+    if (d.n == 0 && d.missed == 0) /* its zone is not known any more */
+        k->next_ms = 0;
     if (d.missed > 0) {
         struct trec r = tick(k, d.newest, TICK_MISSED, 0);
 
@@ -272,7 +299,6 @@ static void fire_due(struct schedules *s, struct task_schedule *k, const struct 
     for (unsigned i = 0; i < d.n; i++)
         if (fire(s, k, h, d.v[i], wall_ms, log) < 0) {
             k->again_ms = wall_ms + AGAIN_MS;
-            s->due_ms = 0;
             return;
         }
 }
@@ -280,18 +306,22 @@ static void fire_due(struct schedules *s, struct task_schedule *k, const struct 
 void schedules_advance(struct schedules *s, const struct schedules_host *h, int64_t wall_ms,
                        struct buf *log)
 {
-    if (s->n == 0 || first_due(s) > wall_ms)
+    if (s->n == 0)
+        return;
+    if (s->seen_ms == 0 || wall_ms < s->seen_ms)
+        clock_went_back(s, wall_ms, log);
+    s->seen_ms = wall_ms;
+    if (first_due(s, wall_ms) > wall_ms)
         return;
     for (uint32_t i = 0; i < s->n; i++)
-        if (next_of(s, s->v[i]) <= wall_ms)
+        if (next_of(s, s->v[i], wall_ms) <= wall_ms)
             fire_due(s, s->v[i], h, wall_ms, log);
+    s->due_ms = 0;
 }
 
 msec_t schedules_idle_ms(struct schedules *s, int64_t wall_ms)
 {
-    int64_t due = s->n == 0 ? RECUR_NEVER : first_due(s);
-
-    return due == RECUR_NEVER ? MSEC_NEVER : due > wall_ms ? ms_min(due - wall_ms, LOOK_MS) : 0;
+    return s->n == 0 ? MSEC_NEVER : ms_min(ms_max(first_due(s, wall_ms) - wall_ms, 0), LOOK_MS);
 }
 
 uint64_t schedules_bytes(const struct schedules *s)

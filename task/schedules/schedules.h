@@ -8,7 +8,8 @@
  * made anew and the clock set back is the same task.
  *
  * Definitions are kept as the message that made them (common/wire). A definition that changes counts
- * from that moment on: what was due before it and was not fired is not made up for.
+ * from that moment on: what was due before it and was not fired is not made up for. So does one whose
+ * newest tick lies more than a day ahead of the clock, which was wrong.
  *
  * Records go through schedules_apply() alone, now as in a replay. Without memory a command has changed
  * nothing; when the log has no memory, log->failed is set, as the engine's. Moments: Unix ms. */
@@ -31,7 +32,7 @@ struct task_schedule {
     task_no no;       /* that task */
     uint8_t outcome;  /* enum tick_outcome: of last_ms */
     int64_t next_ms;  /* RECUR_NEVER: none; 0: has to be computed */
-    int64_t again_ms; /* there was no room for the task that is due: not before this */
+    int64_t again_ms; /* no room for the task that is due, or an unknown zone: not before this */
 };
 
 struct schedules_counts { /* ever, since the start of the process */
@@ -45,6 +46,7 @@ struct schedules {
     uint32_t n, cap;
     uint64_t next_id;
     int64_t due_ms; /* nothing is due before this; 0: has to be computed */
+    int64_t seen_ms; /* the clock at the newest turn; 0: there was none yet */
     struct schedules_counts counts;
 };
 

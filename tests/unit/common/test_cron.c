@@ -230,6 +230,44 @@ Test(cron, names_of_zones)
     cr_expect(zone_name_ok("Etc/GMT+5") && zone_name_ok("America/Port-au-Prince"));
 }
 
+static unsigned looks;
+
+static bool counted(void *ctx, const char *zone, int64_t at_s, int32_t *offset_s)
+{
+    looks++;
+    return system_zones.offset(ctx, zone, at_s, offset_s);
+}
+
+/* The last Sunday of March: 02:00 is 03:00, year by year. */
+Test(cron, a_time_that_clocks_always_skip_is_not_looked_for_long)
+{
+    static const struct zones zones = { counted, NULL };
+    const struct zone z = { &zones, "Europe/Berlin" };
+    struct cron c = cron_of("* 2 25-31 3 */7");
+
+    looks = 0;
+    cr_expect_eq(cron_next(&c, &z, at("2027-01-01 00:00")), CRON_NEVER);
+    cr_expect_lt(looks, 10000);
+}
+
+/* At 2026-03-14 00:01 it is 01:01. */
+static bool in_mid_hour(void *ctx, const char *zone, int64_t at_s, int32_t *offset_s)
+{
+    (void)ctx;
+    (void)zone;
+    *offset_s = at_s >= at("2026-03-14 00:01") ? 3600 : 0;
+    return true;
+}
+
+Test(cron, clocks_that_change_within_an_hour)
+{
+    static const struct zones zones = { in_mid_hour, NULL };
+    const struct zone z = { &zones, "X" };
+    struct cron c = cron_of("*/2 1 * * *");
+
+    cr_expect_str_eq(text_of(cron_next(&c, &z, at("2026-03-13 12:00"))), "2026-03-14 00:02");
+}
+
 /* Each moment that fits, by looking at every minute: what next finds, no more and no less. */
 Test(cron, as_a_walk_over_all_minutes_of_a_year)
 {

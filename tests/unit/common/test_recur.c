@@ -110,6 +110,34 @@ Test(recur, years_of_seconds_are_passed_over_at_once)
     cr_expect(d.n == 2 && d.v[0] == 4000 && d.v[1] == 5000 && d.missed == 3);
 }
 
+static unsigned looks;
+
+static bool counted(void *ctx, const char *zone, int64_t at_s, int32_t *offset_s)
+{
+    (void)ctx;
+    (void)zone;
+    (void)at_s;
+    looks++;
+    *offset_s = 3600;
+    return true;
+}
+
+Test(recur, years_of_minutes_cost_as_little_as_a_day)
+{
+    static const struct zones zones = { counted, NULL };
+    const struct zone z = { &zones, "X" };
+    int64_t now = INT64_C(1800000000000);
+    struct recur r = by_cron("* * * * *");
+    struct due d;
+
+    recur_due(&r, &z, 0, now, CATCH_UP_ALL, 2, &d);
+    cr_expect(d.n == 2 && d.v[1] == now && d.v[0] == now - 60000 && d.newest == now - 120000);
+    cr_expect(d.missed >= RECUR_COUNTED - 2 && looks < 10000, "%lu, %u", d.missed, looks);
+    r = by_cron("0 9 * * *"); /* of those that are few, all are counted */
+    recur_due(&r, &z, now - INT64_C(900) * 86400000, now, CATCH_UP_LAST, 1, &d);
+    cr_expect(d.n == 1 && d.missed == 899);
+}
+
 Test(recur, jitter_is_that_of_a_name_and_a_tick)
 {
     uint64_t sum = 0;

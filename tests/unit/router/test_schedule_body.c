@@ -147,3 +147,13 @@ Test(schedule_answer, codes_are_problems)
     cr_expect_eq(schedule_outcome(CODE_DONE, SCHEDULE_GET, &m).status, 503, "a row is missing");
     cr_expect_eq(schedule_outcome(CODE_SAME, SCHEDULE_PUT, &m).status, 200);
 }
+
+Test(schedule_answer, a_deletion_that_one_pool_has_not_confirmed_is_not_done)
+{
+    cr_expect_eq(schedule_deleted(CODE_DONE, CODE_UNKNOWN), CODE_DONE);
+    cr_expect_eq(schedule_deleted(CODE_UNKNOWN, CODE_DONE), CODE_DONE);
+    cr_expect_eq(schedule_deleted(CODE_UNKNOWN, CODE_UNKNOWN), CODE_UNKNOWN);
+    cr_expect_eq(schedule_deleted(CODE_DONE, ASK_NOBODY), ASK_LOST);
+    cr_expect_eq(schedule_deleted(CODE_UNKNOWN, ASK_NOBODY), ASK_NOBODY);
+    cr_expect_eq(schedule_deleted(CODE_BUSY, CODE_DONE), CODE_BUSY);
+}

@@ -7,6 +7,7 @@
 #include "common/base/err.h"
 #include "common/base/log.h"
 #include "common/base/rng.h"
+#include "common/wire/codec.h"
 
 #define TASKS 4000
 #define START INT64_C(1800000000000)
@@ -374,6 +375,85 @@ Test(schedules, records_that_contradict_are_refused)
     cr_assert_eq(ask(&q), CODE_DONE);
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         cr_expect(schedules_apply(&w.s, &bad[i]) < 0, "%zu", i);
+}
+
+Test(schedules, a_definition_that_makes_up_for_nothing_is_refused_wherever_it_comes_from)
+{
+    struct msg m = { .type = MSG_TASK_SCHEDULE, .task_schedule = every("beat", 1000) };
+    struct trec r = { .kind = TREC_SCHEDULE, .lo = 1, .until = START };
+    struct buf b = { 0 };
+
+    m.task_schedule.catch_up = CATCH_UP_ALL;
+    m.task_schedule.catch_up_max = 0;
+    cr_expect_eq(ask(&m.task_schedule), CODE_INVALID);
+    cr_assert_eq(msg_encode(&m, &b), 0);
+    r.name = (struct trec_text){ (const char *)b.data, (uint32_t)b.len };
+    cr_expect_eq(schedules_apply(&w.s, &r), SQ_EPROTO);
+    buf_fini(&b);
+}
+
+/* A machine's clock is years ahead, then right again: nobody has to wait for those years. */
+Test(schedules, a_clock_that_comes_back_from_far_ahead_lets_it_go_on)
+{
+    const int64_t years = INT64_C(4) * 365 * 86400000;
+
+    for (int restarted = 0; restarted < 2; restarted++) {
+        struct msg_task_schedule q = every("beat", 1000), ended = every("ended", 1000);
+
+        teardown();
+        setup();
+        ended.until_ms = START + years - 1000;
+        cr_assert_eq(ask(&q) + ask(&ended), CODE_DONE);
+        until(START + 1050);
+        w.now = START + years;
+        turn();
+        cr_expect_eq(w.n, 4);
+        w.now = START + 2000;
+        if (restarted)
+            restart(true);
+        cr_expect_lt(schedules_idle_ms(&w.s, w.now), 2000);
+        turn();
+        cr_expect(look("beat")->next_ms[0] == START + 3000 && w.a.v->outcome == TICK_NONE);
+        restart(true);
+        until(START + 5050);
+        cr_expect_eq(w.n, 10, "%u", w.n);
+        cr_expect_eq(w.s.counts.fired, 6);
+    }
+}
+
+static bool zones_are_here;
+
+static bool offset(void *ctx, const char *zone, int64_t at_s, int32_t *offset_s)
+{
+    (void)ctx;
+    (void)zone;
+    (void)at_s;
+    *offset_s = 0;
+    return zones_are_here;
+}
+
+/* No descriptor is free, its file is being replaced. */
+Test(schedules, a_zone_that_is_not_there_for_a_while)
+{
+    static const struct zones zones = { offset, NULL };
+    struct msg_task_schedule q = every("beat", 0);
+
+    q.cron = "* * * * *";
+    q.zone = "Europe/Berlin";
+    w.s.zones = &zones;
+    zones_are_here = true;
+    cr_assert_eq(ask(&q), CODE_DONE);
+    until(START + 60050);
+    cr_expect_eq(w.n, 1);
+    cr_expect_gt(schedules_idle_ms(&w.s, w.now), 0);
+    zones_are_here = false;
+    until(START + 120050);
+    cr_expect_eq(w.n, 1);
+    cr_expect_gt(schedules_idle_ms(&w.s, w.now), 0, "nothing can be done now");
+    zones_are_here = true;
+    until(START + 185000);
+    cr_expect_eq(w.n, 2, "%u", w.n);
+    cr_expect_str_eq(w.task[1].key, "beat@1800000180");
 }
 
 /* Clocks jump, processes are killed before and after they have written: each tick once, and of

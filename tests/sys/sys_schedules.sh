@@ -47,6 +47,19 @@ check "  operators see them, too" eval '"$BIN/segqctl" --dir "$C" task schedules
 check_eq "one is deleted" "$(call_status -X DELETE "$S/nightly")" 204
 check_eq "  and is gone" "$(call_status -X DELETE "$S/nightly") $(task_call "$S/" | jq '.schedules | length')" "404 1"
 
+# ---- a more specific pool takes the queue
+everywhere() { "$BIN/segqctl" --dir "$C" task schedules late | grep -c '^hourly '; }
+S=$R/v1/schedules/late
+hourly='{"every":"1h","paused":true,"task":{"payload":1}}'
+check_eq "a schedule of another queue" "$(put hourly "$hourly")" 201
+admin PUT /v1/admin/pools/late '{}' >/dev/null
+moved() { [ "$(call_status "$S/hourly")" = 404 ]; }
+wait_for 10 "  which gets a pool of its own, and is asked there" moved
+check_eq "one that is refused leaves the older one alone" "$(put hourly '{"cron":"@daily","zone":"Mars/Base","task":{"payload":1}}' | tail -c 3) $(everywhere)" "400 1"
+check_eq "one that is taken has its place" "$(put hourly "$hourly") $(everywhere)" "201 1"
+check_eq "  and is gone everywhere when it is deleted" "$(call_status -X DELETE "$S/hourly") $(everywhere)" "204 0"
+S=$R/v1/schedules/beat
+
 # ---- kill -9
 for _ in 1 2; do
     pid=$(pid_of task.0)

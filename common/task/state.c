@@ -55,7 +55,7 @@ const char *task_hold_says(enum task_hold h)
 
 const char *closed_word(unsigned bit)
 {
-    static const char *const words[CLOSED_BITS] = { "rate", "max_concurrent", "pause" };
+    static const char *const words[CLOSED_BITS] = { "rate", "max_concurrent", "pause", "budget" };
 
     assert(bit < CLOSED_BITS);
     return words[bit];

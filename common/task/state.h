@@ -27,8 +27,9 @@ enum closed { /* what stops the tasks of a queue or key: bits */
     CLOSED_RATE = 1,
     CLOSED_AT_ONCE = 2,
     CLOSED_PAUSE = 4,
+    CLOSED_BUDGET = 8, /* not by the engine: its endpoint's part of a budget */
 };
-#define CLOSED_BITS 3u
+#define CLOSED_BITS 4u
 
 /* Of 1 << bit: the rule of a pool that it is. */
 const char *closed_word(unsigned bit);

@@ -132,7 +132,7 @@ MESSAGE(endpoint, Endpoint, NULL, NUM(epoch), NAME(name), NUM(serial), NUM(versi
         NUM(rate), NUM(burst), NUM(max_concurrent), NUM(deadline_ms), NUM(connect_timeout_ms),
         NUM(paused), IN(breaker_ratio, 0, 100), NUM(breaker_min), NUM(breaker_open_ms),
         FILE_NAME(secret_file), FILE_NAME(ca_file), FILE_NAME(cert_file), FILE_NAME(key_file),
-        TEXT(proxy, ENDPOINT_URL_MAX), NUM(adaptive_min))
+        TEXT(proxy, ENDPOINT_URL_MAX), NUM(adaptive_min), TEXT(budget, NAME_MAX_LEN))
 
 MESSAGE(endpoint_drop, EndpointDrop, NULL, NUM(epoch), NAME(name))
 

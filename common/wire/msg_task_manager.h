@@ -115,6 +115,7 @@ struct msg_endpoint {
     const char *ca_file, *cert_file, *key_file; /* of TLS */
     const char *proxy; /* "http://host:port" */
     uint64_t adaptive_min; /* share: from here to max_concurrent it finds its limit; 0: off */
+    const char *budget; /* whose part it is, where the endpoint alone could have more; "" */
 };
 
 struct msg_endpoint_drop { /* no pool of this node has it any more: no call begins */

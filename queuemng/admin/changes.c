@@ -14,6 +14,7 @@
 #include "common/net/ev.h"
 #include "queuemng/admin/definitions.h"
 #include "queuemng/admin/token_name.h"
+#include "queuemng/core/budgets.h"
 #include "queuemng/core/pins.h"
 #include "queuemng/policy/key_def.h"
 
@@ -78,6 +79,10 @@ static json_t *subject(struct admin_change *x, struct mng_service *s)
         const struct endpoint_def *d = mng_endpoint_get(s->mng, x->name, NULL);
 
         return d != NULL ? admin_def_json(d, endpoint_def_keys, 0) : NULL;
+    } else if (strcmp(x->kind, "budget") == 0) {
+        const struct budget_def *d = mng_budget_get(s->mng, x->name, NULL);
+
+        return d != NULL ? admin_def_json(d, budget_def_keys, 0) : NULL;
     } else if (strcmp(x->kind, "key") == 0) {
         const struct key_pin *d = mng_pin_get(s->mng, x->key.queue, x->key.key, NULL);
 
@@ -120,6 +125,8 @@ void admin_change_begin(struct admin_change *x, struct admin_call *c, const char
         x->kind = "pool";
     else if (name_in(path, "endpoints/", "/", x->name))
         x->kind = "endpoint";
+    else if (name_in(path, "budgets/", "", x->name))
+        x->kind = "budget";
     else if (name_in(path, "nodes/", "/", x->name))
         x->kind = "node";
     else if (name_in(path, "tasks/", "/", x->name))

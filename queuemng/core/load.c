@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/base/versions.h"
+#include "queuemng/budgets/budgets.h"
 #include "queuemng/chain/lifecycle.h"
 #include "queuemng/chain/queue_life.h"
 #include "queuemng/nodes/directory.h"
@@ -295,7 +296,7 @@ static load_fn loader_of(const char *key)
         { "chain/", load_chain }, { "mark/", load_marks },
         { "sched/", load_sched }, { "pool/", pool_load },
         { "task_node/", load_task_node }, { "endpoint/", endpoint_load },
-        { "pin/", pin_load },
+        { "pin/", pin_load },      { "budget/", budget_load },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(v); i++)

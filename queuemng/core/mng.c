@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "queuemng/budgets/budgets.h"
 #include "queuemng/chain/queue_life.h"
 #include "queuemng/core/step.h"
 #include "queuemng/release/opening.h"
@@ -53,6 +54,7 @@ struct mng *mng_new(const struct mng_opts *o)
     map_init(&m->peer_node, 0);
     map_init(&m->peer_router, 0);
     map_init(&m->queue_by_name, rng_u64(&m->rng));
+    list_init(&m->budgets);
     list_init(&m->tasks.pools);
     list_init(&m->tasks.endpoints);
     list_init(&m->tasks.pins);
@@ -83,6 +85,8 @@ void mng_free(struct mng *m)
         endpoint_free(m, x);
     each_pin(m, x)
         pin_free(m, x);
+    each_budget(m, b)
+        budget_free(m, b);
     each_task_node(m, n)
         free(n);
     each_gone(m, g)

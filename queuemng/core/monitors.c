@@ -92,6 +92,9 @@ static bool is_named(const struct mng *m, const char *metric)
     each_pool(m, p)
         if (metric_limits_name(&p->def.limits, metric))
             return true;
+    each_budget(m, b)
+        if (metric_limits_name(&b->def.limits, metric))
+            return true;
     return false;
 }
 
@@ -107,7 +110,7 @@ static void forget_unused(struct mng *m)
     m->n_metrics = n;
 }
 
-/* what: "queue", "pool" */
+/* what: "queue", "pool", "budget" */
 static void miss(struct mng *m, msec_t now_ms, const char *what, const char *name,
                  const struct cfg_list *limits)
 {
@@ -135,4 +138,6 @@ void mng_metrics_set(struct mng *m, msec_t now_ms, const char *const *names, siz
         miss(m, now_ms, "queue", q->def.name, &q->def.limits);
     each_pool(m, p)
         miss(m, now_ms, "pool", p->def.match, &p->def.limits);
+    each_budget(m, b)
+        miss(m, now_ms, "budget", b->def.name, &b->def.limits);
 }

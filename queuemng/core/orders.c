@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "queuemng/budgets/budgets.h"
 #include "queuemng/chain/chain.h"
 #include "queuemng/chain/queue_life.h"
 #include "queuemng/chain/reconcile.h"
@@ -111,7 +112,8 @@ static int queue_put(struct mng *m, const struct queue_def *d, struct err *e)
 
     if (rc < 0)
         return rc;
-    if (metrics_check(m, &d->limits, q != NULL ? &q->def.limits : NULL, e) < 0)
+    if (budget_takes_queue(m, d, e) < 0 ||
+        metrics_check(m, &d->limits, q != NULL ? &q->def.limits : NULL, e) < 0)
         return err_wrap(e, "queue %s", d->name);
     if (q == NULL) {
         rc = queue_make_way(m, d->name, e);

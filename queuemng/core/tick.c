@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "queuemng/budgets/parts.h"
 #include "queuemng/chain/chain.h"
 #include "queuemng/chain/move.h"
 #include "queuemng/chain/polling.h"
@@ -122,6 +123,7 @@ void mng_tick(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out
     moves_tick(m);
     takeover_tick(m);
     pool_rates_tick(m);
+    budgets_tick(m, now_ms >= m->second_ms);
     reconcile_all(m);
     each_active(m, q)
         pops_tick(m, q);

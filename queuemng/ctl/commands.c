@@ -19,6 +19,7 @@
 #include "queuemng/ctl/keys.h"
 #include "queuemng/ctl/nodes.h"
 #include "queuemng/ctl_view/risk_view.h"
+#include "queuemng/ctl_view/budget_view.h"
 #include "queuemng/ctl_view/status_view.h"
 #include "queuemng/ctl_view/task_view.h"
 #include "queuemng/ctl/steer.h"
@@ -32,6 +33,7 @@
 #define NODE   "/v1/admin/nodes/*"
 #define POOL   "/v1/admin/pools/*"
 #define ENDPT  "/v1/admin/endpoints/*"
+#define BUDGET "/v1/admin/budgets/*"
 #define TASK   "/v1/admin/tasks/*"
 #define TICKET "/v1/tickets/*"
 
@@ -182,6 +184,15 @@ static const struct cmd cmds[] = {
     { "endpoint delete", "ENDPOINT [final]", 1, 2,
       "deletes it; after 'final' with its pools, also with calls that are not done",
       .run = cmd_endpoint_delete },
+    { "budget list", "", 0, 0, "budgets, what their members may use, and use",
+      SENDS("GET", "/v1/admin/budgets", view_budgets) },
+    { "budget show", "BUDGET", 1, 1, "all keys of its definition", SENDS("GET", BUDGET, view_pretty) },
+    { "budget add", "BUDGET KEY=VALUE...", 2, -1,
+      "a new budget for queues and endpoints (their key `budget`): rate_per_s=500 max_active=64",
+      .run = cmd_budget_add },
+    { "budget set", "BUDGET KEY=VALUE...", 2, -1, "changes keys", .run = cmd_budget_set },
+    { "budget delete", "BUDGET", 1, 1, "deletes it, if nobody has it",
+      SENDS("DELETE", BUDGET, view_done) },
     { "task list", "[QUEUE [STATE,..]]", 0, 2,
       "pools and task nodes; the tasks of a queue: images waiting,dead; see --label", .run = cmd_task_list },
     { "task top", "[QUEUE]", 0, 1,

@@ -8,6 +8,7 @@
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/text.h"
+#include "queuemng/policy/budget_def.h"
 #include "queuemng/policy/endpoint_def.h"
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/queue_def.h"
@@ -15,6 +16,7 @@
 #define QUEUE "/v1/admin/queues/*"
 #define POOL  "/v1/admin/pools/*"
 #define ENDPT "/v1/admin/endpoints/*"
+#define BUDGET "/v1/admin/budgets/*"
 
 static int def_write(struct ctl *c, struct ctl_call call, const struct cfg_key *keys, int argc,
                      char **argv)
@@ -131,4 +133,18 @@ int cmd_endpoint_add(struct ctl *c, int argc, char **argv)
 int cmd_endpoint_delete(struct ctl *c, int argc, char **argv)
 {
     return delete_final(c, argc, argv, ENDPT, ENDPT "?final=true");
+}
+
+/* ---- budgets ---- */
+
+int cmd_budget_set(struct ctl *c, int argc, char **argv)
+{
+    return def_write(c, (struct ctl_call){ .method = "PATCH", .path = BUDGET }, budget_def_keys, argc,
+                     argv);
+}
+
+int cmd_budget_add(struct ctl *c, int argc, char **argv)
+{
+    return def_write(c, (struct ctl_call){ .method = "PUT", .path = BUDGET, .if_none_match = "*" },
+                     budget_def_keys, argc, argv);
 }

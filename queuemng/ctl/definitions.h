@@ -1,4 +1,4 @@
-/* definitions.h: queues, pools, endpoints: made, changed and deleted by KEY=VALUE words. */
+/* definitions.h: queues, pools, endpoints, budgets: made, changed and deleted by KEY=VALUE words. */
 #ifndef SEGQ_CTL_DEFINITIONS_H
 #define SEGQ_CTL_DEFINITIONS_H
 
@@ -13,5 +13,7 @@ int cmd_endpoint_show(struct ctl *c, int argc, char **argv);
 int cmd_endpoint_set(struct ctl *c, int argc, char **argv);
 int cmd_endpoint_add(struct ctl *c, int argc, char **argv);
 int cmd_endpoint_delete(struct ctl *c, int argc, char **argv);
+int cmd_budget_set(struct ctl *c, int argc, char **argv);
+int cmd_budget_add(struct ctl *c, int argc, char **argv);
 
 #endif

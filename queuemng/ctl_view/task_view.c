@@ -14,15 +14,6 @@ static bool is_there(const char *s)
     return strcmp(s, "-") != 0;
 }
 
-static void put_table(struct buf *b, struct table *t, const char *none)
-{
-    if (table_rows(t) > 0)
-        table_print(t, b, 0);
-    else
-        buf_str(b, none);
-    table_fini(t);
-}
-
 static void figures_cells(struct table *t, const json_t *j)
 {
     static const char *const keys[] = { "scheduled", "waiting", "running", "dead" };
@@ -95,7 +86,7 @@ static void view_task_nodes(struct buf *b, const json_t *nodes)
         table_cell(&t, "%s", ctl_str(n, "addr"));
     }
     buf_byte(b, '\n');
-    put_table(b, &t, "no task nodes\n");
+    table_put(b, &t, "no task nodes\n");
 }
 
 static void view_part_moves(struct buf *b, const json_t *moves)
@@ -162,7 +153,7 @@ void view_endpoints(struct buf *b, const json_t *doc)
         table_u64(&t, ended > 0 ? ctl_u64(x, "ms") / ended : 0);
         table_cell(&t, "%s", ctl_str(x, "url"));
     }
-    put_table(b, &t, "no endpoints\n");
+    table_put(b, &t, "no endpoints\n");
     json_array_foreach(json_object_get(doc, "endpoints"), i, x) {
         if (!is_there(ctl_str(x, "unusable")))
             continue;
@@ -195,7 +186,7 @@ bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
         figures_cells(&t, pool);
         held_cell(&t, json_object_get(pool, "held"));
     }
-    put_table(b, &t, queue == NULL ? "no pools\n" : "");
+    table_put(b, &t, queue == NULL ? "no pools\n" : "");
     if (queue == NULL) {
         view_task_nodes(b, json_object_get(doc, "nodes"));
         view_part_moves(b, json_object_get(doc, "moves"));
@@ -250,7 +241,7 @@ void view_tasks(struct buf *b, const json_t *doc)
         moment_cell(&t, ctl_f64(k, "entered_at"));
         table_cell(&t, "%s", ctl_str(k, "limited_by"));
     }
-    put_table(b, &t, "no tasks\n");
+    table_put(b, &t, "no tasks\n");
     put_away(b, doc);
 }
 
@@ -284,7 +275,7 @@ void view_task_keys(struct buf *b, const json_t *doc)
         moment_cell(&t, ctl_f64(k, "limited_until"));
         table_cell(&t, "%s", json_is_true(json_object_get(k, "pinned")) ? "pinned" : "-");
     }
-    put_table(b, &t, "no keys\n");
+    table_put(b, &t, "no keys\n");
     put_away(b, doc);
 }
 
@@ -313,7 +304,7 @@ void view_pinned_keys(struct buf *b, const json_t *doc)
         limit_cell(&t, k, "max_concurrent");
         limit_cell(&t, k, "weight");
     }
-    put_table(b, &t, "no key is pinned\n");
+    table_put(b, &t, "no key is pinned\n");
 }
 
 void view_busiest(struct buf *b, const json_t *doc)
@@ -332,7 +323,7 @@ void view_busiest(struct buf *b, const json_t *doc)
         limits_cell(&t, json_object_get(k, "limits"));
         moment_cell(&t, ctl_f64(k, "limited_until"));
     }
-    put_table(b, &t, "no queue has a task that waits or is dead\n");
+    table_put(b, &t, "no queue has a task that waits or is dead\n");
     put_away(b, doc);
 }
 
@@ -351,7 +342,7 @@ void view_task_schedules(struct buf *b, const json_t *doc)
         table_cell(&t, "%s", ctl_str(k, "id"));
         table_cell(&t, "%s", ctl_str(k, "state"));
     }
-    put_table(b, &t, "the queue has no schedule\n");
+    table_put(b, &t, "the queue has no schedule\n");
     put_away(b, doc);
 }
 

@@ -385,3 +385,12 @@ void table_print(const struct table *t, struct buf *b, size_t indent)
         s += len + 1;
     }
 }
+
+void table_put(struct buf *b, struct table *t, const char *none)
+{
+    if (table_rows(t) > 0)
+        table_print(t, b, 0);
+    else
+        buf_str(b, none);
+    table_fini(t);
+}

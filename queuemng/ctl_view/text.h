@@ -62,5 +62,7 @@ void table_u64(struct table *t, uint64_t v);
 size_t table_rows(const struct table *t); /* without the heads */
 /* Appends all rows, heads first, each behind `indent` blanks. */
 void table_print(const struct table *t, struct buf *b, size_t indent);
+/* Printed, or `none` if it has no rows; and its end. */
+void table_put(struct buf *b, struct table *t, const char *none);
 
 #endif

@@ -90,6 +90,9 @@ const struct cfg_key mng_keys[] = {
       .sub = queue_def_keys, .size = sizeof(struct queue_def),
       .help = "queues; an entry applies when it is new or changed here, else the admin "
               "API's changes stay" },
+    { K(budgets, budgets), .type = CFG_OBJS, .def = "", .min = 0, .max = BUDGETS_MAX,
+      .reload = true, .sub = budget_def_keys, .size = sizeof(struct budget_def),
+      .help = "what queues of people and endpoints share; an entry applies as those of queues do" },
     { K(endpoints, endpoints), .type = CFG_OBJS, .def = "", .min = 0, .max = ENDPOINTS_MAX,
       .reload = true, .sub = endpoint_def_keys, .size = sizeof(struct endpoint_def),
       .help = "where calls of pools go; one that no pool has gets a pool of its own name; an entry "
@@ -208,6 +211,22 @@ static int endpoints_check(const struct mng_cfg *c, struct err *e)
     return rc;
 }
 
+static int budgets_check(const struct mng_cfg *c, struct err *e)
+{
+    const struct budget_def *b = c->budgets.v;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < c->budgets.n; i++) {
+        rc = budget_def_check(&b[i], e);
+        if (rc == 0)
+            rc = limits_check("budget", b[i].name, &b[i].limits, c, e);
+        for (size_t k = 0; rc == 0 && k < i; k++)
+            if (strcmp(b[i].name, b[k].name) == 0)
+                rc = err_set(e, SQ_EINVAL, "budget %s is listed twice", b[i].name);
+    }
+    return rc;
+}
+
 int mng_cfg_check(const void *cfg, struct err *e)
 {
     const struct mng_cfg *c = cfg;
@@ -228,6 +247,8 @@ int mng_cfg_check(const void *cfg, struct err *e)
             if (strcmp(q[i].name, q[k].name) == 0)
                 rc = err_set(e, SQ_EINVAL, "queue %s is listed twice", q[i].name);
     }
+    if (rc == 0)
+        rc = budgets_check(c, e);
     if (rc == 0)
         rc = endpoints_check(c, e);
     return rc == 0 ? pools_check(c, e) : rc;

@@ -19,6 +19,7 @@ struct mng_cfg {
     int64_t lease_ms;
     struct cfg_list metrics; /* struct metric_def */
     struct cfg_list queues;  /* struct queue_def */
+    struct cfg_list budgets;   /* struct budget_def */
     struct cfg_list endpoints; /* struct endpoint_def */
     struct cfg_list pools;   /* struct pool_def */
     int log_level;           /* enum log_level */

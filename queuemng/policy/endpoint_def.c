@@ -58,6 +58,7 @@ const struct cfg_key endpoint_def_keys[] = {
       "calls under way at once; 0 = any", 0, 0, 0 },
     { "adaptive", CFG_OBJ, AT(adaptive), "", 0, 0, true,
       "calls under way at once, found out from how long they take and what fails", 0, adaptive_keys, 0 },
+    BUDGET_MEMBER_KEYS(AT(budget)),
     { "deadline", CFG_MS, AT(deadline_ms), "30s", 1000, 30 * 60e3, true,
       "longest time of a call, up to the last byte of its answer", 0, 0, 0 },
     { "connect_timeout", CFG_MS, AT(connect_timeout_ms), "3s", 100, 60e3, true,

@@ -4,7 +4,7 @@
 #ifndef SEGQ_ENDPOINT_DEF_H
 #define SEGQ_ENDPOINT_DEF_H
 
-#include "common/config/cfg.h"
+#include "queuemng/policy/budget_def.h"
 
 struct endpoint_breaker {
     double ratio; /* 0: none */
@@ -31,6 +31,7 @@ struct endpoint_def {
     int64_t burst;
     int64_t max_concurrent; /* 0: any */
     struct endpoint_adaptive adaptive;
+    struct budget_member budget; /* shared with others */
     int64_t deadline_ms, connect_timeout_ms;
     bool paused;
     struct endpoint_breaker breaker;

@@ -14,7 +14,6 @@ struct fair { /* one of them */
     uint64_t weight; /* 1 to 1000 */
     uint64_t has;    /* by the division before */
     uint64_t part;   /* by this one */
-    void *of;        /* the caller's */
 };
 
 /* The sum of the parts is the whole, if there is anybody; whole: at most 2^50. What they have stays

@@ -75,6 +75,7 @@ const struct cfg_key queue_def_keys[] = {
     { "max_rise_per_s", CFG_NUM, AT(max_rise_per_s), "0", 0, 1e9, true,
       "highest growth of the rate, in releases per second each second; 0 = no limit",
       0, 0, 0 },
+    BUDGET_MEMBER_KEYS(AT(budget)),
     { "no_show_boost", CFG_NUM, AT(no_show_boost), "1.5", 1, 10, true,
       "mode rate: over-release to make up for no-shows, by at most this factor; 1 = off",
       0, 0,

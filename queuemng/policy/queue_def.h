@@ -5,7 +5,7 @@
 
 #include "common/config/gate_def.h"
 #include "common/config/page_def.h"
-#include "queuemng/policy/metric_limits.h"
+#include "queuemng/policy/budget_def.h"
 #include "queuemng/policy/schedule.h"
 
 enum def_state { /* words: open paused closed passthrough reject */
@@ -46,6 +46,7 @@ struct queue_def {
     double fallback_per_s;  /* while a metric of a limit is missing, stale or absurd */
     double hysteresis;      /* in the metric's unit: how far below a border before rising */
     double no_show_boost;   /* by rate: over-release for no-shows, by at most this factor */
+    struct budget_member budget; /* shared with others */
     double max_rise_per_s;  /* slew: the rate may grow by this much per second; 0 = at once */
 
     int64_t segment_capacity;

@@ -187,6 +187,17 @@ static double target_rate(struct release *r, const struct release_in *in)
     return rate_by_limits(r, in);
 }
 
+/* By slots alone it is earned by time all the same, if a budget has a rate. */
+static double within_budget(struct release *r, const struct release_in *in, double rate)
+{
+    r->own_per_s = rate;
+    if (in->rate_budget == NULL || is_held(in) || is_free(in) ||
+        (in->def->mode != MODE_SLOTS && rate <= in->rate_most))
+        return rate;
+    limited_by(r, in->rate_budget);
+    return in->rate_most;
+}
+
 /* Falls at once, rises by max_rise_per_s. */
 static void slew(struct release *r, const struct queue_def *d, double target, msec_t gap_ms)
 {
@@ -314,10 +325,12 @@ void release_share(struct release *r, const struct release_in *in, uint64_t n,
 /* Credit beyond the free slots is not saved up. */
 static uint64_t within_slots(struct release *r, const struct release_in *in, uint64_t n)
 {
+    bool earned = in->def->mode == MODE_BOTH || in->rate_budget != NULL;
+
     if (in->def->mode == MODE_RATE || is_held(in) || is_free(in) ||
-        (in->def->mode == MODE_BOTH && in->slots > 0 && in->slots >= n))
+        (earned && in->slots > 0 && in->slots >= n))
         return n;
-    limited_by(r, in->flushed ? "flushed" : "slots");
+    limited_by(r, in->budget != NULL ? in->budget : in->flushed ? "flushed" : "slots");
     return in->slots;
 }
 
@@ -352,7 +365,7 @@ static msec_t renew_rate(struct release *r, const struct release_in *in)
     msec_t gap = r->last_ms == 0 ? 0 : in->now_ms - r->last_ms;
 
     gap = ms_max(0, ms_min(gap, 2 * tick_ms(in)));
-    slew(r, in->def, target_rate(r, in), gap);
+    slew(r, in->def, within_budget(r, in, target_rate(r, in)), gap);
     r->last_ms = in->now_ms;
     return gap;
 }

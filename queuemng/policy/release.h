@@ -37,6 +37,7 @@ bool metric_usable(const struct metric *m, msec_t now_ms);
 
 struct release { /* the controller of one queue; zero = new */
     double rate_per_s;      /* now, after slew */
+    double own_per_s;       /* by its own limits */
     double carry;           /* fraction of a ticket not yet given */
     uint64_t spare;         /* tickets that nobody took, for the rest of the tick */
     msec_t spare_ms;        /* since when */
@@ -62,6 +63,9 @@ struct release_in {
     bool not_open;          /* by its schedule nobody is let in yet */
     uint64_t keep;          /* at most so many that nobody takes now stay for the rest of a tick */
     uint64_t slots;         /* mode slots or both: how many more may be inside now */
+    const char *budget;     /* "budget:gpu": has the least to give of these slots; NULL: not */
+    const char *rate_budget; /* and it has at most rate_most of its rate; NULL: any */
+    double rate_most;
     bool flushed;           /* more would be free but for those who were inside at a flush */
 };
 struct release_out {

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "queuemng/budgets/parts.h"
 #include "queuemng/policy/release.h"
 #include "queuemng/state/marks.h"
 #include "queuemng/state/out.h"
@@ -208,7 +209,8 @@ static bool is_too_much(const struct mng *m, const struct mseg *s)
 
     if (q->def.mode != MODE_SLOTS && s->credit.open > (uint64_t)(2 + 2 * one_tick(m, q)))
         return true;
-    return q->def.mode != MODE_RATE && slots_inside(m, q) > (uint64_t)q->def.max_active;
+    return q->def.mode != MODE_RATE &&
+           (slots_inside(m, q) > (uint64_t)q->def.max_active || budget_is_exceeded(m, q));
 }
 
 void credit_recall(struct mng *m, struct mqueue *q)

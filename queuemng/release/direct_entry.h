@@ -9,6 +9,8 @@
 struct mng;
 struct mqueue;
 
+/* People who may be let in now, by the queue's slots and its budget's. */
+uint64_t queue_lets_in(const struct mng *m, const struct mqueue *q);
 /* Places from the head whose people are let in with their join; 0: nobody is. */
 uint64_t direct_entry_reach(const struct mng *m, const struct mqueue *q);
 

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "queuemng/budgets/parts.h"
 #include "queuemng/chain/lifecycle.h"
 #include "queuemng/release/credit.h"
+#include "queuemng/release/direct_entry.h"
 #include "queuemng/state/alias.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/pop_state.h"
@@ -142,6 +144,7 @@ struct pop_in { /* what the controller is asked, and what that points to */
     struct release_in in;
     const struct metric *metrics[16];
     int64_t weights[LANES_MAX];
+    char budget[NAME_MAX_LEN + 8]; /* its name is that much shorter */
 };
 
 static void pop_ask(const struct mng *m, const struct mqueue *q, struct pop_in *p)
@@ -149,13 +152,19 @@ static void pop_ask(const struct mng *m, const struct mqueue *q, struct pop_in *
     const struct def_limit *limit = q->def.limits.v;
     const struct def_lane *lane = q->def.lanes.v;
 
+    double most = budget_rate(m, q);
+
     memset(p, 0, sizeof(*p));
+    snprintf(p->budget, sizeof(p->budget), "budget:%s", q->def.budget.name);
     p->in = (struct release_in){ .now_ms = m->now_ms,
                                  .tick_ms = m->opts.tick_ms,
                                  .def = &q->def,
                                  .metrics = p->metrics,
                                  .weights = p->weights,
-                                 .slots = slots_free(m, q),
+                                 .slots = queue_lets_in(m, q),
+                                 .budget = budget_lets_in(m, q) < slots_free(m, q) ? p->budget : NULL,
+                                 .rate_budget = most >= 0 ? p->budget : NULL,
+                                 .rate_most = most,
                                  .flushed = slots_flushed(m, q) != 0,
                                  .keep = credit_spare(m, q),
                                  .boost = no_show_boost(&q->no_show, q->def.no_show_boost),
@@ -260,7 +269,7 @@ static uint64_t still_allowed(const struct mng *m, const struct mlane *l, uint64
     if (state == DEF_PAUSED || state == DEF_REJECT)
         may = 0;
     else if (state != DEF_PASSTHROUGH)
-        may = u64_min(left, slots_free(m, l->q));
+        may = u64_min(left, queue_lets_in(m, l->q));
     if (state != DEF_PASSTHROUGH && l->q->def.mode != MODE_SLOTS)
         may = u64_min(may, (uint64_t)(2 * l->q->def.no_show_boost * one_tick(m, l->q)) + 2);
     return u64_min(left, may + l->pop.by_hand);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "queuemng/admin/budgets.h"
 #include "queuemng/admin/changes.h"
 #include "queuemng/admin/cluster.h"
 #include "queuemng/admin/leader.h"
@@ -54,6 +55,7 @@ static const struct read of_leader[] = { { "cluster", admin_cluster }, { "live",
                                          { "queues", admin_queues },
                                          { "pools", admin_pools },
                                          { "endpoints", admin_endpoints },
+                                         { "budgets", admin_budgets },
                                          { "pinned-keys", admin_pins },
                                          { "task-queues", admin_task_queues } };
 
@@ -87,6 +89,8 @@ static void route(struct admin_call *c, const char *path)
         admin_pool(c);
     else if (strncmp(path, "endpoints/", 10) == 0 && (verb = split(c, path + 10)) != NULL)
         admin_endpoint(c, verb);
+    else if (strncmp(path, "budgets/", 8) == 0 && (verb = split(c, path + 8)) != NULL && verb[0] == '\0')
+        admin_budget(c);
     else if (strncmp(path, "tasks/", 6) == 0)
         admin_task(c, path + 6);
     else if (strncmp(path, "task-queues/", 12) == 0)

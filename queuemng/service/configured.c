@@ -1,6 +1,7 @@
-/* configured.c: queues, endpoints and pools of queuemng.yaml. What was applied is remembered in the
- * store, as "yaml/NAME", "yaml_endpoint/NAME" or "yaml_pool/MATCH" -> the entry as JSON. An entry is applied again only when
- * somebody has changed it: what was ordered since by the admin API stays. */
+/* configured.c: budgets, queues, endpoints and pools of queuemng.yaml. What was applied is remembered
+ * in the store, as "yaml_budget/NAME", "yaml/NAME", "yaml_endpoint/NAME" or "yaml_pool/MATCH" -> the
+ * entry as JSON. An entry is applied again only when somebody has changed it: what was ordered since
+ * by the admin API stays. */
 #include "queuemng/service/configured.h"
 
 #include <assert.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "queuemng/core/budgets.h"
 #include "queuemng/lead/steps.h"
 
 #define LOG_MODULE "yaml"
@@ -47,6 +49,16 @@ static int put_pool(struct mng_service *s, const void *d, struct err *e)
     return mng_pool_put(s->mng, ev_now(s->ev), d, mng_service_step(s), e);
 }
 
+static bool budget_exists(const struct mng *m, const char *name)
+{
+    return mng_budget_get(m, name, NULL) != NULL;
+}
+
+static int put_budget(struct mng_service *s, const void *d, struct err *e)
+{
+    return mng_budget_put(s->mng, ev_now(s->ev), d, mng_service_step(s), e);
+}
+
 static bool endpoint_exists(const struct mng *m, const char *name)
 {
     return mng_endpoint_get(m, name, NULL) != NULL;
@@ -65,9 +77,12 @@ static int put_endpoint(struct mng_service *s, const void *d, struct err *e)
 }
 
 _Static_assert(offsetof(struct queue_def, name) == 0 && offsetof(struct pool_def, match) == 0 &&
-                   offsetof(struct endpoint_def, name) == 0, "the name is first");
+                   offsetof(struct endpoint_def, name) == 0 && offsetof(struct budget_def, name) == 0,
+               "the name is first");
 static const struct kind queues = { "yaml/", "queue", queue_def_keys, sizeof(struct queue_def),
                                     queue_exists, put_queue };
+static const struct kind budgets = { "yaml_budget/", "budget", budget_def_keys,
+                                     sizeof(struct budget_def), budget_exists, put_budget };
 static const struct kind endpoints = { "yaml_endpoint/", "endpoint", endpoint_def_keys,
                                        sizeof(struct endpoint_def), endpoint_exists, put_endpoint };
 static const struct kind pools = { "yaml_pool/", "pool", pool_def_keys, sizeof(struct pool_def),
@@ -96,7 +111,7 @@ static int remember(struct mng_service *s, const char *key, const char *text)
 
 int mng_yaml_load(struct mng_service *s, const char *key, const char *val)
 {
-    static const struct kind *const each[] = { &queues, &endpoints, &pools };
+    static const struct kind *const each[] = { &budgets, &queues, &endpoints, &pools };
 
     for (size_t i = 0; i < ARRAY_LEN(each); i++)
         if (strncmp(key, each[i]->prefix, strlen(each[i]->prefix)) == 0)
@@ -167,6 +182,7 @@ static void apply_all(struct mng_service *s, const struct kind *k, const struct 
 void mng_yaml_apply(struct mng_service *s)
 {
     assert(s->leads);
+    apply_all(s, &budgets, &s->cfg->budgets); /* queues and endpoints name them */
     apply_all(s, &queues, &s->cfg->queues);
     apply_all(s, &endpoints, &s->cfg->endpoints); /* pools name them */
     apply_all(s, &pools, &s->cfg->pools);

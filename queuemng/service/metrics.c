@@ -6,6 +6,7 @@
 #include "common/base/metrics.h"
 #include "common/redis/redis_cfg.h"
 #include "common/supervisor/metrics_process.h"
+#include "queuemng/core/budgets.h"
 #include "queuemng/lead/manager.h"
 
 #define ROW(name, kind, member, help) \
@@ -185,6 +186,59 @@ static void task_pages(struct buf *b, const struct mng *m)
                   "Moves of partitions that were given up", (double)n.aborted);
     metrics_head(b, "segq_tasks_node_up", METRIC_GAUGE, "Is the task node registered");
     mng_each_task_node(m, task_node_up, b);
+}
+
+struct member_page {
+    struct buf *b;
+    const char *name, *budget;
+    bool used, slots;
+};
+
+static void member_sample(void *ctx, const void *view)
+{
+    const struct mng_member_view *v = view;
+    struct member_page *p = ctx;
+    struct bears n = p->used ? v->used : v->part;
+    uint64_t x = p->slots ? n.slots : n.rate;
+
+    if (x != ENDPOINT_ANY)
+        metrics_f64(p->b, p->name,
+                    (const char *[]){ "budget", p->budget, v->kind, v->name, NULL },
+                    p->slots ? (double)x : (double)x / 1000);
+}
+
+struct budget_page {
+    const struct mng *m;
+    struct member_page of;
+};
+
+static void budget_sample(void *ctx, const void *view)
+{
+    const struct mng_budget_view *v = view;
+    struct budget_page *p = ctx;
+
+    p->of.budget = v->def->name;
+    mng_each_member(p->m, v->def->name, member_sample, &p->of);
+}
+
+static void budget_pages(struct buf *b, const struct mng *m)
+{
+    static const struct {
+        const char *name, *help;
+        bool used, slots;
+    } v[] = {
+        { "segq_budget_part_per_second", "Rate that a member of a budget may have", false, false },
+        { "segq_budget_used_per_second", "Rate that it was given", true, false },
+        { "segq_budget_part_active", "People inside, or calls under way, that it may have", false, true },
+        { "segq_budget_used_active", "People inside, or calls under way", true, true },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(v); i++) {
+        struct budget_page p = { m, { b, v[i].name, NULL, v[i].used, v[i].slots } };
+
+        metrics_head(b, v[i].name, METRIC_GAUGE, v[i].help);
+        mng_each_budget(m, budget_sample, &p);
+    }
 }
 
 static void lane_segments(void *ctx, const void *view)
@@ -378,6 +432,7 @@ void mng_metrics(void *ctx, struct buf *b)
                  "Releases per admission, to make up for no-shows");
     mng_each_queue(s->mng, queue_boost, b);
     task_pages(b, s->mng);
+    budget_pages(b, s->mng);
     eta_page(b, mng_eta_errors(s->mng));
     metrics_head(b, "segq_monitor_value", METRIC_GAUGE, "Last usable reading");
     mng_each_metric(s->mng, ev_now(s->ev), metric_value, b);

@@ -103,7 +103,7 @@ uint64_t slots_inside(const struct mng *m, const struct mqueue *q)
     return n;
 }
 
-static bool all_heard(const struct mqueue *q)
+bool slots_known(const struct mqueue *q)
 {
     for (unsigned i = 0; i < q->n_lanes; i++)
         each_seg(&q->lane[i], s)
@@ -119,7 +119,7 @@ uint64_t slots_free(const struct mng *m, const struct mqueue *q)
     assert(q->def.max_active >= 0);
     if (q->def.mode == MODE_RATE)
         return UINT64_MAX;
-    if (!all_heard(q))
+    if (!slots_known(q))
         return 0;
     inside = slots_inside(m, q);
     return inside < max ? max - inside : 0;

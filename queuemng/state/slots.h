@@ -35,6 +35,8 @@ struct mseg;
 uint64_t slots_inside(const struct mng *m, const struct mqueue *q);
 /* People who may be let in now; in mode `rate` UINT64_MAX. */
 uint64_t slots_free(const struct mng *m, const struct mqueue *q);
+/* False: some of its segments are not heard of, so more may be inside. */
+bool slots_known(const struct mqueue *q);
 /* The part of them that was released before the last flush; nobody tells when they leave. */
 uint64_t slots_flushed(const struct mng *m, const struct mqueue *q);
 /* Before the segment counts as lost. */

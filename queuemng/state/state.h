@@ -21,6 +21,7 @@
 #include "queuemng/policy/schedule.h"
 #include "queuemng/state/opts.h"
 #include "queuemng/state/out.h"
+#include "queuemng/policy/budget_def.h"
 #include "queuemng/state/tasks.h"
 
 #define MNG_AGAIN_MS      1000  /* an order without visible effect is given again */
@@ -248,6 +249,8 @@ struct mqueue {
     bool active;          /* in mng.active: somebody waits */
     bool stats_dirty;
     double allowed_per_s;
+    struct claim claim;   /* to its budget's, */
+    uint64_t budget_rate; /* and how much of the rate it may use now */
     struct list_node in_all, in_active, in_puts, in_urgent;
 };
 
@@ -270,6 +273,14 @@ struct mmove {
     uint32_t tickets;
     msec_t progress_ms, sent_ms;
     struct list_node in;
+};
+
+struct mbudget { /* what queues and endpoints share that name it; their parts: claim.h */
+    struct budget_def def;  /* owned */
+    uint64_t version;       /* of the definition */
+    struct release release; /* of its limits by metrics */
+    struct bears whole;     /* now */
+    struct list_node in;    /* mng.budgets */
 };
 
 struct tombstone {
@@ -327,6 +338,7 @@ struct mng {
     uint32_t tier_notes;     /* logged in this second */
     msec_t second_ms;        /* when the once-a-second work is due */
     struct mtasks tasks;
+    struct list budgets; /* mbudget.in; owned */
     struct mng_counts count;
     struct eta_errors eta_errors;
     struct mng_out *out;     /* of the step being done */
@@ -336,6 +348,7 @@ struct mng {
  * each_node(). */
 #define each_queue(m, q)    list_each_of(&(m)->queues, struct mqueue, in_all, q)
 #define each_active(m, q)   list_each_of(&(m)->active, struct mqueue, in_active, q)
+#define each_budget(m, b)   list_each_of(&(m)->budgets, struct mbudget, in, b)
 #define each_router(m, r)   list_each_of(&(m)->routers, struct mrouter, in, r)
 #define each_move(m, v)     list_each_of(&(m)->moves, struct mmove, in, v)
 #define each_todo(m, s)     list_each_of(&(m)->todo, struct mseg, in_todo, s)

@@ -9,6 +9,7 @@
 #include "common/base/list.h"
 #include "common/base/map.h"
 #include "common/wire/msg_task_manager.h"
+#include "queuemng/policy/claim.h"
 #include "queuemng/policy/endpoint_def.h"
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/release.h"
@@ -73,18 +74,11 @@ struct mgone { /* what a node may still have of a partition, and is to drop */
     struct list_node in;
 };
 
-struct mbears { /* some of what an endpoint bears; ENDPOINT_ANY: any */
-    uint64_t rate; /* per 1000 s */
-    uint64_t slots;
-};
-
 struct mshare { /* one node's, of one endpoint */
     struct mtask_node *node; /* ref */
-    struct mbears held;    /* it may be using as much; stored */
-    struct mbears said;    /* by the last ENDPOINT */
-    struct mbears aim;     /* it should have (demand.h), */
-    msec_t since_ms;       /* and since when that is no slot, or some */
-    struct mbears wants, wanted; /* it could use: by the last second, and by the one before */
+    struct bears held;    /* it may be using as much; stored */
+    struct bears said;    /* by the last ENDPOINT */
+    struct claim claim;    /* what it should have (demand.h) */
     uint64_t sent;         /* of `st`, a second ago */
     bool heard;            /* `st` is of its present link */
     uint64_t serial;         /* of that; 0: none on its present link */
@@ -101,6 +95,8 @@ struct mshare { /* one node's, of one endpoint */
 struct mendpoint {
     struct endpoint_def def; /* owned */
     uint64_t version;        /* of the definition */
+    struct claim claim;      /* to its budget's */
+    bool by_budget;          /* its own limits would let it have more */
     struct list shares;      /* mshare.in, by the nodes' numbers; owned */
     bool put;                /* to be stored at the end of this step */
     struct list_node in;

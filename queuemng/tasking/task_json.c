@@ -120,6 +120,8 @@ static void waits_for(const struct msg_task_get_ans *m, const struct mng_part_vi
     else if ((m->limited & CLOSED_RATE) != 0)
         snprintf(out, cap, "the rate of %s %s lets the next one start at limited_until", of,
                  m->limited_by);
+    else if ((m->limited & CLOSED_BUDGET) != 0)
+        snprintf(out, cap, "its endpoint %s has no more of budget %s now", p->endpoint, m->limited_by);
     else if (is_call(p))
         waits_for_call(m, p->endpoint, out, cap);
     else

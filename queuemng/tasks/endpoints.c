@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "queuemng/budgets/budgets.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/orders.h"
@@ -90,6 +91,8 @@ int endpoint_define(struct mng *m, const struct endpoint_def *d, bool own_pool, 
 
     if (rc < 0)
         return rc;
+    if (budget_named(m, &d->budget, e) < 0)
+        return err_wrap(e, "endpoint %s", d->name);
     return x == NULL ? endpoint_make(m, d, own_pool && !has_pool(m, d->name), e)
                      : endpoint_change(m, x, d, e);
 }

@@ -202,8 +202,11 @@ static int share_load(struct mng *m, struct mendpoint *x, json_t *j)
     s = n != NULL ? share_at(x, n) : NULL;
     if (s == NULL)
         return SQ_ENOMEM;
-    s->held = s->aim = s->wants = (struct mbears){ v.rate, v.slots };
+    s->held = s->claim.aim = s->claim.wants = (struct bears){ v.rate, v.slots };
     s->owner = true; /* until it is looked at */
+    x->claim.aim.rate = u64_min(x->claim.aim.rate + v.rate, ENDPOINT_ANY);
+    x->claim.aim.slots = u64_min(x->claim.aim.slots + v.slots, ENDPOINT_ANY);
+    x->claim.wants = x->claim.aim;
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/base/text.h"
+#include "queuemng/budgets/parts.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/demand.h"
 #include "queuemng/tasks/orders.h"
@@ -65,7 +66,7 @@ static uint64_t burst_of(const struct mendpoint *x, uint64_t rate, uint64_t whol
 
 static void say(struct mng *m, const struct mendpoint *x, struct mshare *s, uint64_t whole_rate)
 {
-    struct mbears v = { u64_min(s->held.rate, s->aim.rate), u64_min(s->held.slots, s->aim.slots) };
+    struct bears v = { u64_min(s->held.rate, s->claim.aim.rate), u64_min(s->held.slots, s->claim.aim.slots) };
     bool same = s->serial != 0 && s->version == x->version && s->said.rate == v.rate &&
                 s->said.slots == v.slots;
 
@@ -95,19 +96,30 @@ static bool still_there(struct mng *m, struct mendpoint *x, struct mshare *s)
     return false;
 }
 
+/* Its own limits, or its part of its budget. */
+static struct bears whole_of(const struct mng *m, struct mendpoint *x)
+{
+    struct bears part = budget_part(m, x), own = { rate_of(&x->def), endpoint_slots(&x->def) };
+
+    x->by_budget = part.rate < own.rate || part.slots < own.slots;
+    return (struct bears){ u64_min(own.rate, part.rate), u64_min(own.slots, part.slots) };
+}
+
 static void divide(struct mng *m, struct mendpoint *x)
 {
-    struct mbears whole = { rate_of(&x->def), endpoint_slots(&x->def) }, unheld = whole;
+    struct bears whole = whole_of(m, x), unheld = whole, left;
 
     each_share(x, s)
         if (still_there(m, x, s))
-            unheld = (struct mbears){ less(unheld.rate, s->held.rate),
+            unheld = (struct bears){ less(unheld.rate, s->held.rate),
                                       less(unheld.slots, s->held.slots) };
+    left = budget_unheld(m, x);
+    unheld = (struct bears){ u64_min(unheld.rate, left.rate), u64_min(unheld.slots, left.slots) };
     demand_aims(m, x, whole);
     each_share(x, s) {
-        bool more = raise(&s->held.rate, s->aim.rate, &unheld.rate);
+        bool more = raise(&s->held.rate, s->claim.aim.rate, &unheld.rate);
 
-        more |= raise(&s->held.slots, s->aim.slots, &unheld.slots);
+        more |= raise(&s->held.slots, s->claim.aim.slots, &unheld.slots);
         if (more)
             endpoint_put_later(m, x);
         say(m, x, s, whole.rate);
@@ -158,7 +170,7 @@ static void in_force(struct mng *m, struct mendpoint *x, struct mshare *s)
 
     if (rate == s->held.rate && slots == s->held.slots)
         return;
-    s->held = (struct mbears){ rate, slots };
+    s->held = (struct bears){ rate, slots };
     endpoint_put_later(m, x);
 }
 

@@ -37,6 +37,7 @@ static void def_free(struct msg_endpoint *d)
     free((char *)d->cert_file);
     free((char *)d->key_file);
     free((char *)d->proxy);
+    free((char *)d->budget);
     *d = (struct msg_endpoint){ 0 };
 }
 
@@ -53,10 +54,11 @@ static bool def_copy(struct msg_endpoint *d, const struct msg_endpoint *m)
     d->cert_file = strdup(m->cert_file);
     d->key_file = strdup(m->key_file);
     d->proxy = strdup(m->proxy);
+    d->budget = strdup(m->budget);
     d->allow = calloc(m->n_allow + 1, sizeof(*d->allow));
     d->n_allow = d->allow != NULL ? m->n_allow : 0;
     ok = d->url != NULL && d->secret_file != NULL && d->ca_file != NULL && d->cert_file != NULL &&
-         d->key_file != NULL && d->proxy != NULL && d->allow != NULL;
+         d->key_file != NULL && d->proxy != NULL && d->budget != NULL && d->allow != NULL;
     for (uint32_t i = 0; i < d->n_allow; i++)
         ok &= (d->allow[i] = strdup(m->allow[i])) != NULL;
     return ok;

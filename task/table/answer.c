@@ -87,6 +87,11 @@ static void reckon(const struct part *p, struct task_view *v)
     if (by == TASK_ETA_PAUSED || by == TASK_ETA_ENDPOINT || v->eta == TASK_ETA_NO_WORKER ||
         (v->eta_ms >= 0 && ms > v->eta_ms))
         say_eta(v, by, ms);
+    if (v->limited == 0 && (by == TASK_ETA_CONCURRENCY || (by == TASK_ETA_RATE && ms > 0)) &&
+        p->endpoint->def.budget[0] != 0) {
+        v->limited = CLOSED_BUDGET;
+        v->limited_by = p->endpoint->def.budget;
+    }
 }
 
 uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans *m,

@@ -243,7 +243,7 @@ static inline void connect(void)
                               .deadline_ms = DEADLINE, .connect_timeout_ms = 1000,
                               .breaker_ratio = 50, .breaker_min = 8, .breaker_open_ms = 2000,
                               .secret_file = "", .ca_file = "", .cert_file = "", .key_file = "",
-                              .proxy = "", .adaptive_min = adaptive };
+                              .proxy = "", .adaptive_min = adaptive, .budget = "" };
 
     tasktab_up(w.rig.t, MANAGER, RPC_MANAGER, "m1", &w.out);
     tasktab_up(w.rig.t, ROUTER, RPC_ROUTER, "r1", &w.out);

@@ -74,6 +74,8 @@ struct mr {
     bool crowd;             /* too many to look at the line after every message */
     void (*around)(bool in); /* NULL, or called before and after each call of the manager */
     bool may_fail, failed;   /* a step may be without memory; one was */
+    void (*other)(void *ctx, const struct out_item *it); /* NULL, or takes what is for task nodes */
+    void *other_ctx;
 };
 
 #define MR_SAY   "%s fault at message %u"
@@ -134,6 +136,8 @@ static inline void mr_send(struct mr *r, int from, const struct out_item *it)
         cr_assert_eq(msg_encode(&it->m, &w->body), 0, "encode %s", msg_name(it->m.type));
         return;
     }
+    if (from == MR_MNG && r->other != NULL)
+        r->other(r->other_ctx, it);
 }
 
 static inline void mr_in_mng(struct mr *r, bool in)

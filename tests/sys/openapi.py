@@ -310,6 +310,18 @@ def pools(a):
     a.ask("DELETE", p + "/ride%2F*", want=404)
 
 
+def budgets(a):
+    b = "/v1/admin/budgets"
+    a.ask("PUT", b + "/gpu", {"rate_per_s": 50}, 201)
+    a.ask("PUT", b + "/gpu", {}, 400)
+    a.ask("PATCH", b + "/gpu", {"max_active": 9}, 200)
+    a.ask("PATCH", b + "/none", {"max_active": 9}, 404)
+    a.ask("GET", b + "/gpu", want=200)
+    a.ask("GET", b, want=200)
+    a.ask("DELETE", b + "/gpu", want=200)
+    a.ask("GET", b + "/gpu", want=404)
+
+
 def endpoints(a):
     """One that calls this router: what it answers to /healthz is a target's answer."""
     e, target = "/v1/admin/endpoints", {"url": a.router, "allow": ["127.0.0.0/8", "::1"]}
@@ -402,6 +414,7 @@ def main():
     heads(a)
     orders(a)
     pools(a)
+    budgets(a)
     endpoints(a)
     early(a)
     a.bad += a.unseen()

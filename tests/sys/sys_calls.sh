@@ -166,6 +166,38 @@ wait_for 15 "  takes a crowd in one queue" taken_in
 three() { [ "$(jq -s '[.[] | select(.path == "/api/slow/400?s") | .at] as $t | [$t[] as $a | [$t[] | select(. >= $a and . < $a + 0.3)] | length] | max // 0' "$DIR/seen")" -ge 3 ]; }
 wait_for 15 "  its node has three of the four slots" three
 
+# ---- one budget with people
+B=$A/v1/admin/budgets
+check_eq "a budget must be of something" "$(admin -X PUT -d '{}' "$B/gpu" | field detail)" \
+    "budget gpu: it needs rate_per_s, limits or max_active"
+check_eq "nobody names one that is not there" "$(admin -X PATCH -d '{"budget":"gpu"}' "$E/gen" | field detail)" \
+    "endpoint gen: there is no budget gpu"
+check_eq "a budget is made" "$(admin_status -X PUT -d '{"rate_per_s":50,"max_active":3}' "$B/gpu")" 201
+check_eq "  people who are not counted cannot share it" \
+    "$(admin_status -X PATCH -d '{"budget":"gpu"}' "$A/v1/admin/queues/login")" 400
+check_eq "  those who are, can" \
+    "$(admin_status -X PATCH -d '{"budget":"gpu","mode":"slots","max_active":9,"no_show_boost":1}' "$A/v1/admin/queues/login")" 200
+check_eq "  calls, too" "$(admin_status -X PATCH -d '{"budget":"gpu"}' "$E/gen")" 200
+used() { "$BIN/segqctl" --dir "$C" budget list | grep -q "$1"; }
+wait_for 10 "  each has its part" used '^gpu *endpoint gen *1 .* 0 of 1'
+join() { http -d '{"client":"game"}' "$R/v1/queues/login/tickets" >/dev/null; }
+join; join; join
+wait_for 10 "nobody calls: people have all but one" used '^gpu *queue login *1 .* 2 of 2'
+why_login() { [ "$(admin "$A/v1/admin/cluster" | jq -r '.queues[] | select(.queue == "login") | .limited_by')" = budget:gpu ]; }
+wait_for 10 "  the third waits for the budget" why_login
+submit '{"path":"/slow/6000"}' >/dev/null
+K=$(submit '{"path":"/echo/budget"}' | jq -r .task)
+says_budget() { [ "$(http "$R/v1/tasks/$K" | field limited_by)" = budget:gpu ]; }
+wait_for 10 "the second call does, too" says_budget
+check_eq "  nothing went" "$(seen /api/echo/budget .method)" ""
+check "metrics have parts" grep -q '^segq_budget_used_active{budget="gpu",queue="login"} 2' <(http "$A/metrics")
+check_eq "a budget with members stays" "$(admin_status -X DELETE "$B/gpu")" 409
+admin -X PATCH -d '{"max_active":20}' "$B/gpu" >/dev/null
+wait_for 15 "a larger one lets it go" is_done "$K"
+admin -X PATCH -d '{"budget":""}' "$E/gen" >/dev/null
+admin -X PATCH -d '{"budget":""}' "$A/v1/admin/queues/login" >/dev/null
+check_eq "  without them it goes" "$(admin_status -X DELETE "$B/gpu")" 200
+
 # ---- cancelled while it is at the target
 F=$(submit '{"path":"/slow/20000"}' | jq -r .task)
 at_target() { [ -n "$(seen /api/slow/20000 .method)" ]; }

@@ -101,6 +101,7 @@ wait_for 20 "  is closed" grep -q '^/close .*"order":18' "$DIR/closed"
 check_eq "  and the other is not" "$(grep -c 17} "$DIR/closed")" 0
 type_in "the same in other words" "*Callers of other API queues*" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
 said "  a task of the classic kind" '"task_type":"offline"'
+type_in "a budget, typed" "*One budget for people and requests.*"
 type_in "a schedule, typed" "*A schedule* makes a task" "1i AUTH='Authorization: Bearer $(task_token)'"
 said "its next times" '"schedule":"nightly","next":\[[0-9]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+\],"definition":\{"cron":'
 type_in "what operators ask" "*Operators see and steer tasks*"

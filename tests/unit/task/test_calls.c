@@ -284,7 +284,7 @@ static struct msg_endpoint gen(uint64_t serial)
                                   .deadline_ms = 30000, .connect_timeout_ms = 3000,
                                   .breaker_ratio = 50, .breaker_min = 20, .breaker_open_ms = 5000,
                                   .secret_file = "", .ca_file = "", .cert_file = "",
-                                  .key_file = "", .proxy = "" };
+                                  .key_file = "", .proxy = "", .budget = "" };
 }
 
 static struct endpoint *defined(const struct msg_endpoint *m)

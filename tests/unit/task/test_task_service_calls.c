@@ -27,7 +27,7 @@ static void define(const char *name, uint32_t deadline_ms)
                               .max_concurrent = 8, .deadline_ms = deadline_ms,
                               .connect_timeout_ms = 500, .breaker_ratio = 50, .breaker_min = 20,
                               .breaker_open_ms = 60000, .secret_file = keys_file, .ca_file = "",
-                              .cert_file = "", .key_file = "", .proxy = "" };
+                              .cert_file = "", .key_file = "", .proxy = "", .budget = "" };
 
     snprintf(url, sizeof(url), "http://%s/api", target.addr);
     say(&mng, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m }, 0);

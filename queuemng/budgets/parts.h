@@ -1,0 +1,31 @@
+/* parts.h: what each member of a budget may use of it, by weight and demand (policy/claim.h). Pure.
+ *
+ * A queue of people could use what it lets in, and could let in, by its own limits; an endpoint what
+ * its nodes say. What nodes may be using of an endpoint counts until they say that less is in force
+ * (tasks/shares.h); who may be inside counts until the pass is over (state/slots.h). Only what is left
+ * of the whole is given: at each moment the sum of both is within the budget, but for people whom an
+ * operator lets in by hand, or with `passthrough`. */
+#ifndef SEGQ_QUEUEMNG_BUDGETS_PARTS_H
+#define SEGQ_QUEUEMNG_BUDGETS_PARTS_H
+
+#include "queuemng/state/state.h"
+
+/* Each tick; second: demand is looked at. */
+void budgets_tick(struct mng *m, bool second);
+
+/* People whom the queue may let in now, by its budget; without one UINT64_MAX. */
+uint64_t budget_lets_in(const struct mng *m, const struct mqueue *q);
+/* More are inside than its part: what is promised and not used is called back. */
+bool budget_is_exceeded(const struct mng *m, const struct mqueue *q);
+/* The rate that it may have, per s; < 0: any. */
+double budget_rate(const struct mng *m, const struct mqueue *q);
+
+/* An endpoint's part; without a budget, any. */
+struct bears budget_part(const struct mng *m, const struct mendpoint *x);
+/* What no member of its budget holds; without one, any. */
+struct bears budget_unheld(const struct mng *m, const struct mendpoint *x);
+
+/* What members of a budget use together. */
+struct bears budget_used(const struct mng *m, const struct mbudget *b);
+
+#endif

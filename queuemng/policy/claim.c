@@ -1,0 +1,92 @@
+/* claim.c: slots first; then the rate, among those with slots. */
+#include "queuemng/policy/claim.h"
+
+#include <stdlib.h>
+
+#define TURN_MS    5000
+#define LEAST_PART 16 /* of an equal part of the rate: what one has that wants none */
+
+void claim_says(struct claim *c, struct bears wants)
+{
+    c->wanted = c->wants;
+    c->wants = wants;
+}
+
+static struct bears wants(const struct claim *c)
+{
+    return (struct bears){ u64_max(c->wants.rate, c->wanted.rate),
+                           u64_max(c->wants.slots, c->wanted.slots) };
+}
+
+/* ---- whose turn it is ------------------------------------------------------------ */
+
+enum turn { HAS_IT, IS_NEXT, HAD_IT, KEEPS_IT, WANTS_NONE }; /* the lower goes first */
+
+static enum turn turn_of(const struct claim *c, msec_t now)
+{
+    bool has = c->aim.slots != 0;
+
+    if (wants(c).slots == 0)
+        return has ? KEEPS_IT : WANTS_NONE;
+    return !has ? IS_NEXT : now - c->since_ms < TURN_MS ? HAS_IT : HAD_IT;
+}
+
+/* Of those that had it, the last one keeps it; else who waits for longer is the next. */
+static int compare(const void *a, const void *b)
+{
+    const struct claim *x = *(struct claim *const *)a, *y = *(struct claim *const *)b;
+
+    if (x->turn != y->turn)
+        return x->turn < y->turn ? -1 : 1;
+    if (x->since_ms != y->since_ms)
+        return (x->since_ms < y->since_ms) == (x->turn != HAD_IT) ? -1 : 1;
+    return x->no < y->no ? -1 : x->no > y->no;
+}
+
+static void in_turn(struct claim **v, size_t n, uint64_t slots, msec_t now)
+{
+    for (size_t i = 0; i < n; i++)
+        v[i]->turn = slots < n ? turn_of(v[i], now) : 0;
+    if (slots < n) /* else all have some, in their order */
+        qsort(v, n, sizeof(*v), compare);
+}
+
+/* ---- what they should have ------------------------------------------------------- */
+
+static void slots_aims(struct claim **v, size_t n, uint64_t whole, msec_t now, struct fair *f)
+{
+    for (size_t i = 0; i < n; i++)
+        f[i] = (struct fair){ .wants = u64_min(wants(v[i]).slots, whole), .least = 1,
+                              .weight = v[i]->weight, .has = v[i]->aim.slots, .part = whole };
+    if (whole != ENDPOINT_ANY)
+        fair_divide(f, n, whole);
+    for (size_t i = 0; i < n; i++) {
+        if ((v[i]->aim.slots != 0) != (f[i].part != 0))
+            v[i]->since_ms = now;
+        v[i]->aim.slots = f[i].part;
+    }
+}
+
+static void rate_aims(struct claim **v, size_t n, uint64_t whole, struct fair *f)
+{
+    size_t can = 0;
+
+    for (size_t i = 0; i < n; i++) { /* those with a slot stand first */
+        f[i] = (struct fair){ .wants = u64_min(wants(v[i]).rate, whole),
+                              .least = u64_max(whole / (LEAST_PART * n), 1),
+                              .weight = v[i]->weight, .has = v[i]->aim.rate, .part = whole };
+        v[i]->aim.rate = 0;
+        can += v[i]->aim.slots != 0;
+    }
+    if (whole != ENDPOINT_ANY)
+        fair_divide(f, can, whole);
+    for (size_t i = 0; i < can; i++)
+        v[i]->aim.rate = f[i].part;
+}
+
+void claims_divide(struct claim **v, size_t n, struct bears whole, msec_t now, struct fair *f)
+{
+    in_turn(v, n, whole.slots, now);
+    slots_aims(v, n, whole.slots, now, f);
+    rate_aims(v, n, whole.rate, f);
+}

@@ -8,9 +8,14 @@ const { TASK_TOKEN, TASK_PID, ADMIN_TOKEN } = process.env;
 
 // ---- what servers and workers do ----
 
-async function call(method, path, body) {
+// A queue that is new: its task node is told of it, and routers are, in the same second.
+async function call(method, path, body, times = 50) {
   const r = await fetch(k.ROUTER + path, { method, headers: { Authorization: 'Bearer ' + TASK_TOKEN, 'Content-Type': 'application/json' }, body: body && JSON.stringify(body) });
   const j = await r.json().catch(() => ({}));
+  if (j.code === 'queue_unavailable' && times > 0) {
+    await new Promise(done => setTimeout(done, 200));
+    return call(method, path, body, times - 1);
+  }
   if (!r.ok) throw new Error(`${method} ${path}: ${r.status} ${JSON.stringify(j)}`);
   return j;
 }

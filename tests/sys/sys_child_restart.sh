@@ -42,7 +42,11 @@ wait_for 20 "and people join" joins
 "$root/deploy/local.sh" status --dir "$C" --bin "$BIN" >/dev/null
 pids() { jq -c '.pids | del(.mng_cluster, .rt_cluster, .seg_cluster)' "$C/cluster.json"; }
 before=$(pids)
-for b in mng_cluster rt_cluster seg_cluster; do kill -KILL "$(jq ".pids.$b" "$C/cluster.json")"; done
+for b in mng_cluster rt_cluster seg_cluster; do
+    old=$(jq ".pids.$b" "$C/cluster.json")
+    kill -KILL "$old"
+    wait_for 10 "the supervisor $b is killed" is_gone "$old"
+done
 check_eq "without supervisors people join" "$(status_of -X POST "$R/v1/queues/login/tickets")" 201
 for b in mng_cluster rt_cluster seg_cluster; do
     setsid "$BIN/$b" -c "$C/config/$b.yaml" </dev/null >>"$C/logs/$b.log" 2>&1 &

@@ -151,5 +151,5 @@ Test(recur, jitter_is_that_of_a_name_and_a_tick)
     }
     cr_expect(sum > 450000 && sum < 550000);
     cr_expect_eq(recur_jitter("nightly", 60000, 0), 0);
-    cr_expect_neq(recur_jitter("nightly", 60000, 100000), recur_jitter("weekly", 60000, 100000));
+    cr_expect_neq(recur_jitter("nightly", 60000, 100000), recur_jitter("monthly", 60000, 100000));
 }

@@ -176,6 +176,7 @@ Test(schedules, a_restart_fires_nothing_again)
         until(START + i * 1000);
         restart(i % 2 != 0);
         turn();
+        cr_expect(w.s.counts.fired == 1 && w.s.counts.missed == 0, "%d: not even as the same task", i);
     }
     cr_expect_eq(w.n, 19);
     cr_expect_eq(w.s.n, 1);
@@ -283,6 +284,10 @@ Test(schedules, the_same_definition_changes_nothing_another_counts_from_now_on)
     cr_expect_eq(w.n, 0);
     until(START + 30050);
     cr_expect_eq(w.n, 1);
+    q.overlap = OVERLAP_SKIP;
+    cr_expect_eq(ask(&q), CODE_DONE);
+    until(START + 40050);
+    cr_expect_eq(look("beat")->outcome, TICK_SKIPPED, "its task is still its own");
 }
 
 Test(schedules, paused_and_deleted_ones_fire_nothing)

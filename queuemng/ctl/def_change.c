@@ -5,9 +5,15 @@
 #include <string.h>
 
 #include "queuemng/ctl_view/text.h"
+#include "queuemng/policy/budget_def.h"
 #include "queuemng/policy/endpoint_def.h"
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/queue_def.h"
+
+static int budget_check(const void *def, struct err *e)
+{
+    return budget_def_check(def, e);
+}
 
 static int endpoint_check(const void *def, struct err *e)
 {
@@ -25,6 +31,8 @@ static int queue_check(const void *def, struct err *e)
 }
 
 const struct def_kind def_kinds[] = {
+    { "budget", "budgets", "/v1/admin/budgets", "/v1/admin/budgets/*", "name", budget_def_keys,
+      sizeof(struct budget_def), budget_check },
     { "endpoint", "endpoints", "/v1/admin/endpoints", "/v1/admin/endpoints/*", "name",
       endpoint_def_keys, sizeof(struct endpoint_def), endpoint_check },
     { "pool", "pools", "/v1/admin/pools", "/v1/admin/pools/*", "match", pool_def_keys,

@@ -1,5 +1,5 @@
-/* def_change.h: definitions as files have them: a list of maps for each kind (`queues:`, `pools:`,
- * `endpoints:`, as in queuemng.yaml), and what such a map would change. Pure.
+/* def_change.h: definitions as files have them: a list of maps for each kind (`budgets:`,
+ * `endpoints:`, `pools:`, `queues:`, as in queuemng.yaml), and what such a map would change. Pure.
  * A key that a file does not have stays as it is. */
 #ifndef SEGQ_CTL_DEF_CHANGE_H
 #define SEGQ_CTL_DEF_CHANGE_H
@@ -19,7 +19,7 @@ struct def_kind {
     int (*check)(const void *def, struct err *e);
 };
 
-/* In the order in which they are made: pools name endpoints. Ended by word == NULL. */
+/* In the order in which they are made: endpoints name budgets, pools endpoints. Ended by word == NULL. */
 extern const struct def_kind def_kinds[];
 const struct def_kind *def_kind_of(const char *word); /* or NULL */
 

@@ -108,7 +108,7 @@ static int plan_file(struct plan *p, struct ctl *c, const char *file)
     for (size_t i = 0; rc == CTL_OK && i < doc->n_kids; i++)
         if (doc->kid[i]->key == NULL || def_kind_of(doc->kid[i]->key) == NULL ||
             strcmp(def_kind_of(doc->kid[i]->key)->words, doc->kid[i]->key) != 0) {
-            (void)err_set(&e, SQ_EINVAL, "%s:%d: '%.60s' is not endpoints, pools or queues", file,
+            (void)err_set(&e, SQ_EINVAL, "%s:%d: '%.60s' is not budgets, endpoints, pools or queues", file,
                           doc->kid[i]->line, doc->kid[i]->key != NULL ? doc->kid[i]->key : "");
             rc = ctl_say_err(&e, CTL_USAGE);
         }
@@ -330,7 +330,7 @@ int cmd_edit(struct ctl *c, int argc, char **argv)
 
     (void)argc;
     if (kind == NULL) {
-        fprintf(stderr, "segqctl: '%.60s' is not endpoint, pool or queue\n", argv[0]);
+        fprintf(stderr, "segqctl: '%.60s' is not budget, endpoint, pool or queue\n", argv[0]);
         return CTL_USAGE;
     }
     now = ctl_get(c, kind->one, argv[1], &rc);

@@ -219,9 +219,11 @@ happened() { ctl events && says 'event=drain|event=release_by_hand queue=login n
 check "events" happened
 
 # ---- definitions in files ----
-check "a new queue, for files" runs_well queue add filed state=paused idle.game=1m
+check "a budget, for files" runs_well budget add shared rate_per_s=100
+check "a new queue, which has a part of it" runs_well queue add filed state=paused idle.game=1m budget=shared
 ctl export && cp "$DIR/out" "$DIR/all.yaml"
 check "export has it" grep -qx '  - name: "filed"' "$DIR/all.yaml"
+check "  and the budget" grep -qx '  - name: "shared"' "$DIR/all.yaml"
 check "diff with it: nothing" runs_well diff "$DIR/all.yaml"
 check "  and it says so" says '^nothing would change$'
 printf 'queues:\n  - name: filed\n    idle: { game: 60s, mobile: 4m }\n  - name: newer\n    state: paused\n' >"$DIR/some.yaml"
@@ -264,6 +266,7 @@ check_eq "edit of what somebody else has changed meanwhile: 1" $? 1
 check "  says so" complains '412, conflict'
 check_eq "  and undoes nothing of it" "$(kept filed idle.game)/$(kept filed rollout)" 7m/8
 for q in filed newer; do ctl queue delete $q final --yes; done
+check "a budget without members goes" runs_well budget delete shared
 
 # ---- nodes ----
 check "drain" runs_well drain segment.0

@@ -174,7 +174,7 @@ static void dial(int i)
 {
     struct tnode *n = &w.node[i];
     struct msg m = { .type = MSG_TASK_REG };
-    char name[8];
+    char name[24];
 
     if (n->peer != 0 || !n->runs || w.r->now < n->back)
         return;

@@ -46,7 +46,7 @@ said "the queue's figures" '^\{"queue":"login","state":"open","waiting":[01],'
 demo=(env PLAYERS=4000 ARRIVE_S=2 RUN_DIR="$C" BIN="$BIN")
 definition() { "$BIN/segqctl" --dir "$C" --json queue show login | jq -cS 'del(.version)'; }
 before=$(definition)
-check "the demo keeps all promises" eval '"${demo[@]}" RATE=500 "$root/deploy/demo.sh" >"$DIR/out" 2>&1'
+check "the demo keeps all promises" eval '"${demo[@]}" RATE=250 "$root/deploy/demo.sh" >"$DIR/out" 2>&1'
 said "where to watch it is said first" "^Watch it: http://127.0.0.1:$((PORT + 1))/#token="
 said "each second says how many wait" '^ +[0-9]+ s  [0-9 ]+ wait, [0-9 ]+/s go in, the last one in [0-9]+ s$'
 said "a node is killed amid it" '^ +[0-9]+ s  segment\.[01] has its whole line again: [0-9.]+ m?s without it$'

@@ -33,7 +33,7 @@ since() { # a moment in ns -> "312 ms", "4.1 s"
     local ms=$((($(date +%s%N) - $1) / 1000000))
     [ $ms -lt 1000 ] && echo "$ms ms" || printf '%d.%d s\n' $((ms / 1000)) $((ms % 1000 / 100))
 }
-first() { sed -nE "s/.*\"queues\":[^]]*\"$1\":(-?[0-9]+).*/\1/p" <<<"$2"; } # of the lane that there is
+of_lane() { sed -nE "s/.*\"lanes\":\[\{[^[]*\"$1\":(-?[0-9]+).*/\1/p" <<<"$2"; } # its sum over segments, which stand behind
 key() { # name -> its value in the queue's definition
     tr -d '\n' <<<"$queue" | sed -nE "s/.*\"$1\": *\"?([^\",}]*).*/\1/p"
 }
@@ -44,7 +44,7 @@ let_in= let_in_at=
 second() { # what a look says, in words
     local now waiting all last at=$(($(date +%s%N) / 1000000)) rest=
     now=$(look) || return
-    waiting=$(first waiting "$now") all=$(first released "$now") last=$(first eta_last_s "$now")
+    waiting=$(of_lane waiting "$now") all=$(of_lane released "$now") last=$(of_lane eta_last_s "$now")
     [ -n "$waiting$all" ] || return
     [ -z "$let_in" ] || rest=", $(grouped $(((all - let_in) * 1000 / (at - let_in_at))))/s go in"
     [ "${last:-0}" -le 0 ] || rest+=", the last one in $(grouped "$last") s"

@@ -45,6 +45,8 @@ said "the queue's figures" '^\{"queue":"login","state":"open","waiting":[01],'
 # ---- make demo, smaller
 demo=(env PLAYERS=4000 ARRIVE_S=2 RUN_DIR="$C" BIN="$BIN")
 definition() { "$BIN/segqctl" --dir "$C" --json queue show login | jq -cS 'del(.version)'; }
+# so small that its line has several segments
+"$BIN/segqctl" --dir "$C" queue set login segment_capacity=1000 >"$DIR/out" 2>&1
 before=$(definition)
 check "the demo keeps all promises" eval '"${demo[@]}" RATE=250 "$root/deploy/demo.sh" >"$DIR/out" 2>&1'
 said "where to watch it is said first" "^Watch it: http://127.0.0.1:$((PORT + 1))/#token="
@@ -56,6 +58,8 @@ check "  has no other word" eval '! grep -q "^  NO" "$DIR/out"'
 check_eq "the nodes are as they were" "$("$BIN/segqctl" --dir "$C" status | grep -c '^segment\.[01]  up')" 2
 check "  and the added one is gone" eval '! "$BIN/segqctl" --dir "$C" status | grep -q "^added"'
 check_eq "all of them got in" "$(jq .admitted "$C/demo.json")" 4000
+most_said=$(sed -nE 's/^ +[0-9]+ s  ([0-9 ]+) wait.*/\1/p' "$DIR/out" | tr -d ' ' | sort -n | tail -n 1)
+check "  and its words said the length of all segments: $most_said" test "${most_said:-0}" -ge 1500
 check "there was a line: $(jq .most_waiting "$C/demo.json")" jq -e '.most_waiting >= 1500' "$C/demo.json"
 check_eq "the queue is as it was" "$(definition)" "$before"
 helper "${demo[@]}" RATE=1 "$root/deploy/demo.sh"

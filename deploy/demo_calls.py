@@ -28,6 +28,7 @@ class Target:
 
     def __init__(self):
         self.mode, self.level, self.filled, self.busy = "well", BURST, time.monotonic(), 0
+        self.turned_away = 0
 
     def refused(self):
         now = time.monotonic()
@@ -43,6 +44,7 @@ class Target:
     async def answer(self):
         no = self.refused()
         if no is not None:
+            self.turned_away += 1
             return no
         self.busy += 1
         await asyncio.sleep(1 if self.mode == "slow" else random.uniform(0.05, 0.2))
@@ -99,6 +101,34 @@ class Cluster:
         return {p["pool"]: p for p in self.order("GET", "task-queues")["pools"]}[NAME]
 
 
+class Words:
+    """What a look at the pool says on the terminal: a line every two seconds, until all have finished."""
+
+    def __init__(self, target):
+        self.target, self.sent, self.done = target, 0, 0
+
+    def begin(self, sent):
+        self.sent, self.done, self.begun, self.at = sent, 0, time.monotonic(), time.monotonic()
+        self.away = self.target.turned_away
+        print(f"{sent} calls are in line", flush=True)
+
+    def say(self, pool, done):
+        now = time.monotonic()
+        if self.done >= self.sent or (done < self.sent and now - self.at < 2):
+            return
+        after, away = f"{now - self.begun:4.0f} s  ", self.target.turned_away - self.away
+        if done < self.sent:
+            print(f"{after}{pool['waiting'] + pool['scheduled']} wait, {pool['running']} are at the target, "
+                  f"{(done - self.done) / (now - self.at):.0f}/s finish; it turned {away} away", flush=True)
+        elif away > 0:
+            print(f"{after}all {self.sent} have finished; the target turned {away} away, and they were "
+                  "tried again. The page goes on.", flush=True)
+        else:
+            print(f"{after}all {self.sent} have finished; the target turned none away. The page goes on.",
+                  flush=True)
+        self.at, self.done = now, done
+
+
 class Demo:
     """The endpoint, as the page and we change it."""
 
@@ -106,6 +136,7 @@ class Demo:
         self.c, self.target, self.calls = cluster, target, calls
         self.own = f"http://127.0.0.1:{port}/demo/"
         self.round, self.base, self.sent, self.until = 0, 0, 0, None
+        self.words = Words(target)
         self.ends = threading.Event()
 
     def url(self, mode):
@@ -129,6 +160,7 @@ class Demo:
                 part = [row for row, a in zip(part, said) if a["status"] != 201]
                 if part:
                     time.sleep(0.2)
+        self.words.begin(self.sent)
 
     def look(self):
         """What the page wants."""
@@ -142,6 +174,8 @@ class Demo:
             self.until = time.monotonic() + SPELL_S if mode in ("fail", "busy") else None
         elif self.until is not None and time.monotonic() > self.until:
             self.c.order("PATCH", f"endpoints/{NAME}", {"url": self.url("well")})
+        pool = self.c.pool()
+        self.words.say(pool, pool["succeeded"] - self.base)
         if int(number) > self.round:
             self.round = int(number)
             self.fire()
@@ -150,7 +184,6 @@ class Demo:
         await asyncio.to_thread(self.define)
         self.round = 1
         await asyncio.to_thread(self.fire)
-        print(f"{self.calls} calls are in line", flush=True)
         while True:
             await asyncio.sleep(0.25)
             try:

@@ -1,9 +1,13 @@
-/* dashboard_feed.c: events out of the log, and every five seconds the queues' figures. */
+/* dashboard_feed.c: events out of the log, and every two seconds the queues' figures. */
 #include "queuemng/admin/dashboard_feed.h"
 
 #include <stdlib.h>
 
 #include "common/base/log.h"
+
+/* A manager that has just begun to lead hears from its nodes one after the other: what they have
+ * counted before is no crowd that arrives. */
+#define NODES_MS 4000
 
 static void on_line(void *ctx, enum log_level level, const char *line)
 {
@@ -36,14 +40,16 @@ void dashboard_feed_end(struct mng_service *s)
 
 /* ---- figures --------------------------------------------------------------------- */
 
-const char *const queue_columns[HISTORY_COLUMNS] = { "waiting",        "inside",
-                                                     "allowed_per_s",  "joined_per_s",
-                                                     "released_per_s", "no_shows_per_s",
-                                                     "left_per_s" };
-const char *const pool_columns[HISTORY_COLUMNS] = { "waiting",        "running",
-                                                    "oldest_ms",      "accepted_per_s",
-                                                    "started_per_s",  "ended_per_s",
-                                                    "failed_per_s" };
+const char *const queue_columns[HISTORY_COLUMNS] = {
+    "waiting",        "inside",     "allowed_per_s", "joined_per_s", "released_per_s",
+    "no_shows_per_s", "left_per_s",
+    "waiting_min", "waiting_max", "joined_per_s_max", "released_per_s_max"
+};
+const char *const pool_columns[HISTORY_COLUMNS] = {
+    "waiting",     "running",      "oldest_ms", "accepted_per_s", "started_per_s",
+    "ended_per_s", "failed_per_s",
+    "waiting_min", "waiting_max", "accepted_per_s_max", "started_per_s_max"
+};
 
 static void add_queue(void *ctx, const void *view)
 {
@@ -75,11 +81,13 @@ void dashboard_feed_tick(struct mng_service *s)
 {
     msec_t now = ev_now(s->ev);
 
+    if (!s->leads)
+        s->history_from_ms = now + NODES_MS;
     if (now < s->history_ms)
         return;
     s->history_ms = now + HISTORY_STEP_MS;
     op_log_tick(s->op_log, ev_wall_ms(s->ev));
-    if (!s->leads)
+    if (now < s->history_from_ms)
         return;
     history_begin(&s->history, now, ev_wall_ms(s->ev));
     mng_each_queue(s->mng, add_queue, s);

@@ -1,9 +1,10 @@
 /* live.c: GET /v1/admin/live: every node, the busiest queues by their sums, one queue in full, and
  * what has happened since the last look. (/v1/admin/cluster has every segment of every queue: too
- * much for once a second.) GET /v1/admin/history: the last ten minutes of one queue, or pool. */
+ * much for once a second.) And the history of a queue, a pool, or of all queues. */
 #include "queuemng/admin/live.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,88 +174,155 @@ void admin_live(struct admin_call *c)
     admin_json(c->a, 200, j);
 }
 
-/* ---- history --------------------------------------------------------------------- */
+/* ---- history ----------------------------------------------------------------------- */
 
-struct named {
-    const char *name;
-    uint32_t id; /* 0: there is none */
+static const char *const ranges[HISTORY_RANGES] = { [HISTORY_10M] = "10m", [HISTORY_1H] = "1h",
+                                                    [HISTORY_24H] = "24h" };
+
+struct wanted {
+    const char *kind, *name; /* queue or pool; NULL: the cluster */
+    uint32_t id;             /* 0: there is none, or the cluster */
+    const struct history *h;
+    const char *const *columns;
+    enum history_range range;
 };
 
-static void find_id(void *ctx, const void *view)
+/* ---- history: points ---------------------------------------------------------------- */
+
+/* Two decimals: more say nothing, and take room. null: not known. */
+static json_t *short_number(float v)
+{
+    double x;
+
+    if (isnan(v))
+        return json_null();
+    x = (double)(int64_t)((double)v * 100 + 0.5) / 100;
+    return x == (double)(int64_t)x ? json_integer(INT(x)) : json_real(x);
+}
+
+static json_t *point_json(const struct history_point *p)
+{
+    json_t *j;
+
+    if (p == NULL)
+        return json_null();
+    j = json_array();
+    for (size_t i = 0; i < HISTORY_FIGURES; i++)
+        (void)json_array_append_new(j, short_number(p->mean[i]));
+    (void)json_array_append_new(j, short_number(p->least));
+    (void)json_array_append_new(j, short_number(p->most));
+    for (size_t i = 0; i < HISTORY_TOPS; i++)
+        (void)json_array_append_new(j, short_number(p->top[i]));
+    return j;
+}
+
+static json_t *points_json(const struct wanted *w)
+{
+    const struct history_queue *q = history_of(w->h, w->id);
+    size_t n = q != NULL ? history_n(w->h, q, w->range) : 0;
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < n; i++)
+        (void)json_array_append_new(list, point_json(history_at(w->h, q, w->range, i)));
+    return list;
+}
+
+/* ---- history: the answer ------------------------------------------------------------ */
+
+static bool read_range(struct admin_call *c, enum history_range *r)
+{
+    char word[8] = "10m";
+
+    if (admin_query_has(c->q->query, "range") &&
+        !admin_query(c->q->query, "range", word, sizeof(word)))
+        word[0] = '\0';
+    for (*r = 0; *r < HISTORY_RANGES; (*r)++)
+        if (strcmp(word, ranges[*r]) == 0)
+            return true;
+    admin_problem(c->a, 400, "bad_request", "?range= is 10m, 1h or 24h");
+    return false;
+}
+
+static void answer(struct admin_call *c, struct wanted *w)
+{
+    json_t *columns, *j;
+
+    if (!read_range(c, &w->range))
+        return;
+    columns = json_array();
+    for (size_t i = 0; i < HISTORY_COLUMNS; i++)
+        (void)json_array_append_new(columns, json_string(w->columns[i]));
+    j = json_pack("{s:s,s:I,s:I,s:o,s:o}", "range", ranges[w->range], "at_ms",
+                  INT(w->h->wall_ms), "step_ms", INT(history_step_ms(w->range)), "columns",
+                  columns, "points", points_json(w));
+    if (w->kind != NULL)
+        (void)json_object_set_new(j, w->kind, json_string(w->name));
+    admin_json(c->a, 200, j);
+}
+
+static void find_queue(void *ctx, const void *view)
 {
     const struct mng_queue_view *q = view;
-    struct named *x = ctx;
+    struct wanted *w = ctx;
 
-    if (strcmp(q->def->name, x->name) == 0)
-        x->id = q->id;
+    if (strcmp(q->def->name, w->name) == 0)
+        w->id = q->id;
 }
 
 static void find_pool(void *ctx, const void *view)
 {
     const struct mng_pool_view *v = view;
-    struct named *x = ctx;
+    struct wanted *w = ctx;
 
-    if (strcmp(v->def->match, x->name) == 0)
-        x->id = v->id;
+    if (strcmp(v->def->match, w->name) == 0)
+        w->id = v->id;
 }
 
-/* Two decimals: more say nothing, and take room. */
-static json_t *short_number(float v)
+static void of_queue(struct admin_call *c, const char *name)
 {
-    double x = (double)(int64_t)((double)v * 100 + 0.5) / 100;
+    struct wanted w = { "queue", name, .h = &c->s->history, .columns = queue_columns };
 
-    return x == (double)(int64_t)x ? json_integer(INT(x)) : json_real(x);
+    mng_each_queue(c->s->mng, find_queue, &w);
+    if (w.id == 0)
+        admin_problem(c->a, 404, "queue_not_found", "no queue %s", name);
+    else
+        answer(c, &w);
 }
 
-static json_t *points_json(const struct history_queue *h)
+static void of_pool(struct admin_call *c, const char *name)
 {
-    json_t *list = json_array();
+    struct wanted w = { "pool", name, .h = &c->s->pool_history, .columns = pool_columns };
 
-    for (size_t i = 0; h != NULL && i < history_n(h); i++) {
-        const struct history_point *p = history_at(h, i);
-        json_t *point = json_array();
-
-        for (size_t k = 0; k < HISTORY_LEVELS; k++)
-            (void)json_array_append_new(point, short_number(p->level[k]));
-        for (size_t k = 0; k < HISTORY_COUNTS; k++)
-            (void)json_array_append_new(point, short_number(p->per_s[k]));
-        (void)json_array_append_new(list, point);
-    }
-    return list;
-}
-
-static void answer(struct admin_call *c, const struct named *x, const char *kind,
-                   const struct history *h, const char *const columns[HISTORY_COLUMNS])
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < HISTORY_COLUMNS; i++)
-        (void)json_array_append_new(list, json_string(columns[i]));
-    admin_json(c->a, 200, json_pack("{s:s,s:I,s:i,s:o,s:o}", kind, x->name, "at_ms",
-                                    INT(h->wall_ms), "step_ms", HISTORY_STEP_MS, "columns", list,
-                                    "points", points_json(history_of(h, x->id))));
+    mng_each_pool(c->s->mng, find_pool, &w);
+    if (w.id == 0)
+        admin_problem(c->a, 404, "pool_not_found", "no pool %s", name);
+    else
+        answer(c, &w);
 }
 
 void admin_history(struct admin_call *c)
 {
     char name[TASK_NAME_MAX + 1];
-    struct named x = { .name = name };
     bool is_pool = admin_query_has(c->q->query, "pool");
 
-    if (!admin_query(c->q->query, is_pool ? "pool" : "queue", name, sizeof(name))) {
+    if (!admin_query(c->q->query, is_pool ? "pool" : "queue", name, sizeof(name)))
         admin_problem(c->a, 400, "bad_request", "?queue= must name a queue, or ?pool= a pool of "
                       "task queues");
-        return;
-    }
-    if (is_pool)
-        mng_each_pool(c->s->mng, find_pool, &x);
-    else
-        mng_each_queue(c->s->mng, find_id, &x);
-    if (x.id == 0)
-        admin_problem(c->a, 404, is_pool ? "pool_not_found" : "queue_not_found", "no %s %s",
-                      is_pool ? "pool" : "queue", name);
     else if (is_pool)
-        answer(c, &x, "pool", &c->s->pool_history, pool_columns);
+        of_pool(c, name);
     else
-        answer(c, &x, "queue", &c->s->history, queue_columns);
+        of_queue(c, name);
+}
+
+void admin_cluster_history(struct admin_call *c)
+{
+    answer(c, &(struct wanted){ .h = &c->s->history, .columns = queue_columns });
+}
+
+void admin_queue_history(struct admin_call *c)
+{
+    if (strcmp(c->q->method, "GET") != 0)
+        admin_not_allowed(c->a, "GET, HEAD");
+    else
+        of_queue(c, c->name);
 }

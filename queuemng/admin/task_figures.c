@@ -72,14 +72,15 @@ struct pools {
 };
 
 /* As of the last point of its history; 0 of a pool in which nothing happens. */
-static void add_rates(json_t *j, const struct history_queue *h)
+static void add_rates(json_t *j, const struct history *h, uint32_t id)
 {
-    static const struct history_point quiet;
-    const struct history_point *p = h != NULL ? history_at(h, history_n(h) - 1) : &quiet;
+    const struct history_queue *q = history_of(h, id);
+    float rate[HISTORY_COUNTS] = { 0 };
 
+    if (q != NULL)
+        history_rates(h, q, rate);
     for (size_t i = 0; i < HISTORY_COUNTS; i++)
-        (void)json_object_set_new(j, pool_columns[HISTORY_LEVELS + i],
-                                  json_real((double)p->per_s[i]));
+        (void)json_object_set_new(j, pool_columns[HISTORY_LEVELS + i], json_real((double)rate[i]));
 }
 
 static void add_pool(void *ctx, const void *view)
@@ -91,7 +92,7 @@ static void add_pool(void *ctx, const void *view)
 
     if (full)
         mng_each_part(x->s->mng, v->def->match, add_part, parts);
-    add_rates(j, history_of(&x->s->pool_history, v->id));
+    add_rates(j, &x->s->pool_history, v->id);
     if (v->rate_per_s >= 0)
         (void)json_object_update_new(j, json_pack("{s:f,s:s}", "rate_per_s", v->rate_per_s,
                                                   "limited_by", v->limited_by));

@@ -65,6 +65,7 @@ struct mng_service {
     struct events events;   /* what happened, and what queues did: for the dashboard */
     struct history history, pool_history; /* by queue; by pool (mng_pool_view.id) */
     msec_t history_ms;      /* the next round */
+    msec_t history_from_ms; /* none before it */
 };
 
 #endif

@@ -1,18 +1,30 @@
-/* history.h: what queues (of people, or pools of task queues) did in the last ten minutes, a point
- * every five seconds: a fresh dashboard shows more than this moment. Pure.
+/* history.h: what queues (of people, or pools of task queues) did in the last 10 minutes, hour and
+ * day, and what all of them together did. Pure.
  *
- * Kept of the queues in which something happens, at most HISTORY_QUEUES (3 KB each): beyond
- * that the one that has been quiet longest makes room. */
+ * A point is a span of time: 2 s, 10 s or 5 minutes; it has the mean of each figure, and of some
+ * the least and the most. A span in which nobody looked (another manager led, the machine slept) has
+ * no point: a gap, not a zero. A point's time is counted back from the last one: the wall clock
+ * may be set without moving what is known.
+ *
+ * Memory is fixed: HISTORY_BYTES for each of at most HISTORY_QUEUES queues, those in which something
+ * happens. Beyond that the one that has been quiet longest makes room. */
 #ifndef SEGQ_HISTORY_H
 #define SEGQ_HISTORY_H
 
 #include "common/base/map.h"
 
-#define HISTORY_STEP_MS 5000
-#define HISTORY_POINTS  120
-#define HISTORY_QUEUES  256
+#define HISTORY_STEP_MS 2000 /* a round, and a point of HISTORY_10M */
+#define HISTORY_QUEUES  512
 #define HISTORY_LEVELS  3
 #define HISTORY_COUNTS  4
+#define HISTORY_FIGURES (HISTORY_LEVELS + HISTORY_COUNTS)
+#define HISTORY_TOPS    2 /* the first so many counts, whose most is kept */
+
+enum history_range { HISTORY_10M, HISTORY_1H, HISTORY_24H, HISTORY_RANGES };
+#define HISTORY_POINTS_10M 300
+#define HISTORY_POINTS_1H  360
+#define HISTORY_POINTS_24H 288
+#define HISTORY_POINTS     (HISTORY_POINTS_10M + HISTORY_POINTS_1H + HISTORY_POINTS_24H)
 
 /* Of one queue, now. Something happens while one of the first two levels is not 0, and when one of
  * the first two counts has grown. */
@@ -22,35 +34,53 @@ struct history_sums {
 };
 
 struct history_point {
-    float level[HISTORY_LEVELS], per_s[HISTORY_COUNTS];
+    uint32_t slot;                 /* of its range, from 1 on; 0: none */
+    uint16_t n, n_rates;           /* looks that it is made of; of them, with rates */
+    float mean[HISTORY_FIGURES];   /* levels, then counts per second; those are NAN if n_rates is 0 */
+    float least, most;             /* of the first level */
+    float top[HISTORY_TOPS];       /* the most of the first counts per second; or NAN */
 };
 
 struct history_queue {
     uint32_t id;
-    struct history_point point[HISTORY_POINTS]; /* a ring */
-    uint64_t n, seen;   /* points ever; the last round in which it was there */
-    uint64_t busy;      /* the last round in which something happened */
+    uint32_t first[HISTORY_RANGES]; /* its oldest slot ever */
+    uint64_t seen, busy;            /* the last round in which it was there; something happened */
     struct history_sums before;
+    struct history_point point[HISTORY_POINTS]; /* a ring for each range, one behind the other */
 };
+
+#define HISTORY_BYTES sizeof(struct history_queue)
 
 struct history {
     uint64_t round;
-    int64_t wall_ms, gap_ms; /* of the last round; since the one before */
+    int64_t wall_ms, gap_ms; /* of the last round; since the one before, 0: not known */
     msec_t last_ms;
-    struct map queue; /* id -> struct history_queue, owned */
+    int64_t line_ms;   /* the time that slots are made of: it only grows */
+    struct map queue;  /* id -> struct history_queue, owned */
+    struct history_queue *all; /* owned; NULL before the first round, or without memory */
+    struct history_sums sums;  /* of this round */
+    size_t n_seen, n_before;   /* queues in this round, in the one before */
+    uint64_t full;             /* the last round that found no quiet one */
 };
 
 void history_init(struct history *h);
 void history_fini(struct history *h);
-/* A round: begin, add each queue that is there, end. */
+/* A round: begin, add each queue that is there (id not 0), end. */
 void history_begin(struct history *h, msec_t now_ms, int64_t wall_ms);
 void history_add(struct history *h, uint32_t id, const struct history_sums *s);
 void history_end(struct history *h); /* forgets the queues that are not there any more */
 
-/* NULL: nothing is known of it. */
+/* id 0: all of them together. NULL: nothing is known of it. */
 const struct history_queue *history_of(const struct history *h, uint32_t id);
-/* i-th oldest point, i < history_n() */
-size_t history_n(const struct history_queue *q);
-const struct history_point *history_at(const struct history_queue *q, size_t i);
+int64_t history_step_ms(enum history_range r);
+/* The slots from the oldest that is known to the present one; 0: none. */
+size_t history_n(const struct history *h, const struct history_queue *q, enum history_range r);
+/* The i-th oldest of them, i < history_n(); NULL: a gap. The last one began at most a step before
+ * wall_ms of the last round, and may get more. */
+const struct history_point *history_at(const struct history *h, const struct history_queue *q,
+                                       enum history_range r, size_t i);
+/* The counts per second as last looked at, 0 where that is not known. */
+void history_rates(const struct history *h, const struct history_queue *q,
+                   float out[HISTORY_COUNTS]);
 
 #endif

@@ -51,6 +51,7 @@ struct read { /* answered to GET */
 static const struct read of_each[] = { { "manager", admin_manager }, { "audit", admin_changes } };
 static const struct read of_leader[] = { { "cluster", admin_cluster }, { "live", admin_live },
                                          { "history", admin_history },
+                                         { "cluster/history", admin_cluster_history },
                                          { "targets", admin_targets },
                                          { "queues", admin_queues },
                                          { "pools", admin_pools },
@@ -73,6 +74,16 @@ static bool read(struct admin_call *c, const char *path, const struct read *v, s
     return n > 0;
 }
 
+static void of_queue(struct admin_call *c, const char *verb)
+{
+    if (verb[0] == '\0')
+        admin_queue(c);
+    else if (strcmp(verb, "history") == 0)
+        admin_queue_history(c);
+    else
+        admin_order(c, verb);
+}
+
 static void route(struct admin_call *c, const char *path)
 {
     const char *verb = NULL;
@@ -84,7 +95,7 @@ static void route(struct admin_call *c, const char *path)
     else if (read(c, path, of_leader, ARRAY_LEN(of_leader)))
         return;
     else if (strncmp(path, "queues/", 7) == 0 && (verb = split(c, path + 7)) != NULL)
-        verb[0] == '\0' ? admin_queue(c) : admin_order(c, verb);
+        of_queue(c, verb);
     else if (strncmp(path, "pools/", 6) == 0 && pool_name(c, path + 6))
         admin_pool(c);
     else if (strncmp(path, "endpoints/", 10) == 0 && (verb = split(c, path + 10)) != NULL)

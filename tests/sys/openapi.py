@@ -243,13 +243,17 @@ def tasks(a):
 
 def looks(a):
     for path in ("manager", "cluster", "live?queue=login&pool=*", "history?queue=login", "audit",
-                 "queues", "queues/login", "targets"):
+                 "cluster/history?range=1h", "queues", "queues/login", "targets"):
         a.ask("GET", "/v1/admin/" + path, want=200)
         a.ask("POST", "/v1/admin/" + path.replace("/login", "/login/nothing"), "{}")
     for path, want in (("history", 400), ("history?queue=nothing", 404),
                        ("history?pool=*", 200), ("history?pool=nothing", 404), ("audit?n=0", 400),
+                       ("queues/login/history?range=24h", 200),
+                       ("queues/login/history?range=1d", 400),
+                       ("queues/nothing/history", 404), ("cluster/history?range=", 400),
                        ("queues/nothing", 404), ("nothing", 404)):
         a.ask("GET", "/v1/admin/" + path, want=want)
+    a.ask("POST", "/v1/admin/queues/login/history", "{}", 405)
     a.ask("GET", "/metrics", want=200)
     a.ask("GET", "/", want=200)
 

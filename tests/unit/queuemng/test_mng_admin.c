@@ -556,6 +556,15 @@ Test(dash, live)
     cr_expect(json_is_null(json_object_get(g.j, "queue")));
     cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/history", "queue=login", "", ""), 200);
     cr_expect_eq(json_integer_value(json_object_get(g.j, "step_ms")), HISTORY_STEP_MS);
+    cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/queues/login/history", "range=1h", "", ""), 200);
+    cr_expect_eq(json_integer_value(json_object_get(g.j, "step_ms")), 10000);
+    cr_expect_str_eq(member(g.j, "queue"), "login");
+    cr_expect_eq(ask_as(&g, true, "POST", "/v1/admin/queues/login/history", "", "", ""), 405);
+    cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/queues/nope/history", "", "", ""), 404);
+    cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/cluster/history", "range=24h", "", ""), 200);
+    cr_expect_eq(json_integer_value(json_object_get(g.j, "step_ms")), 300000);
+    cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/cluster/history", "range=1d", "", ""), 400);
+    cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/cluster/history", "range=123456789", "", ""), 400);
     cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/history", "queue=nope", "", ""), 404);
     cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/history", "", "", ""), 400);
     end(&g);

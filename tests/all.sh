@@ -15,7 +15,7 @@ mkdir -p $logs
 rm -f $logs/* build/*/log/summary*
 deps=0 other=0
 # The sanitizer build is tested amid the night to a leap day, years and hours away: what works
-# only on the day on which it was written fails (README.md, "Other dates").
+# only on the day on which it was written fails (tests/README.md, "Other dates").
 date='2028-02-28 23:50' zone='NST3:30NDT,M3.2.0,M11.1.0' # TZ without the files of tzdata
 trap '[ $deps = 0 ] || kill $deps; [ $other = 0 ] || kill -- -$other; exit 130' INT TERM
 

@@ -74,7 +74,7 @@ done
 if out=$(python3 tests/bench/kit/sizing.py --check deploy/SIZING.md 2>&1); then ok; else no "$out"; fi
 
 # Prose is wrapped (tests/prose.py --wrap FILE does it).
-for f in README.md README.zh-CN.md CHANGELOG.md CONTRIBUTING.md proto/*.md tests/README.md deploy/*.md deploy/*/README.md; do
+for f in README.md README.zh-CN.md docs/*.md docs/zh/*.md CHANGELOG.md CONTRIBUTING.md proto/*.md tests/README.md deploy/*.md deploy/*/README.md; do
     [ -f "$f" ] || continue
     if out=$(tests/prose.py "$f"); then ok; else no "longer than 100 columns, tests/prose.py --wrap: $out"; fi
 done
@@ -109,12 +109,16 @@ named_tests() { # "where" text: one claim per name, and at least one name
 named_tests "PROTOCOL.md, threats" "$(section Threats)"
 # FAULTS.md: a row for each fault and each chaos scenario, tests in each row.
 last=$(sed -n 's/^| F\([0-9]*\) |.*/\1/p' proto/FAULTS.md | tail -1)
-if grep -q "F1 to F$last:" README.md; then ok; else no "README.md does not say F1 to F$last, as FAULTS.md has them"; fi
+for f in "docs/promises.md:F1 to F$last:" "docs/zh/promises.md:F1 到 F$last："; do
+    if grep -q "${f#*:}" "${f%%:*}"; then ok; else no "${f%%:*} does not say ${f#*:}, as FAULTS.md has them"; fi
+done
 for f in $(seq "${last:-0}" | sed 's/^/F/') $(ls tests/chaos 2>/dev/null | grep -oE '^F[0-9]+' | sort -u); do
     row=$(grep "^| $f | " proto/FAULTS.md)
     if [ -n "$row" ]; then named_tests "FAULTS.md, $f" "$row"; else no "FAULTS.md has no row $f"; fi
 done
-named_tests "README.md, what segq promises" "$(sed -n '/^## What segq promises/,/^## /p' README.md)"
+for f in docs/*.md docs/zh/*.md; do
+    case $f in */promises.md | */website.md | */operations.md | */game.md) named_tests "$f" "$(cat "$f")" ;; esac
+done
 
 # What the compiler and linker are told to do against memory errors, seen in the result.
 # (Sanitized builds have defences of their own, and other code.)

@@ -348,7 +348,7 @@ class Smallest:
 def check_positions(tickets, opts):
     """I5: A before B. Where B was told a position, A must be told a smaller one from then on. A
     position may be a tick old: that many more. In a `stale` phase A's node did not hear what
-    goes on, which is said in the README: what A was told then is not compared."""
+    goes on, which docs/promises.md says: what A was told then is not compared."""
     slack = int(opts.rate * opts.slack_s) + 2 if opts.rate else 0
     c = Claim("I5 positions agree with the order of joins")
     for lane in {t.lane for t in tickets.values()}:
@@ -375,7 +375,7 @@ def check_positions(tickets, opts):
 
 def check_unique(tickets, _opts):
     """I6: a token is one person's; a subject has one ticket per segment (over a tail's hand-over
-    there may be a second one: README)."""
+    there may be a second one: docs/promises.md)."""
     c = Claim("I6 tokens are unique, a repeated join has one effect")
     place = {}
     for t in tickets.values():

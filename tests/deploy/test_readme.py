@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""test_readme.py BIN: README.md and README.zh-CN.md say the same commands, and only of what exists.
+"""test_readme.py BIN: README.md, docs/ and their Chinese pages say the same commands, name only what
+exists, and their links lead somewhere.
 
 The last line is "test_readme: N passed, M failed".
 """
@@ -9,28 +10,9 @@ import subprocess
 import sys
 import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
+from pages import ROOT, anchors, blocks, documents, links, pairs, prose, text_of
+
 BIN = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build", "rel", "bin")
-
-
-def text_of(*path):
-    with open(os.path.join(ROOT, *path), encoding="utf-8") as f:
-        return f.read()
-
-
-def without_bench(text):
-    """The table of `make bench` stands in one of them only."""
-    return re.sub(r"<!-- bench -->.*?<!-- end -->", "", text, flags=re.S)
-
-
-def blocks(text):
-    """What stands between fences: commands, code, configuration, pictures."""
-    return re.findall(r"^```.*?^```$", text, re.S | re.M)
-
-
-def prose(text):
-    return re.sub(r"^```.*?^```$", "", without_bench(text), flags=re.S | re.M)
 
 
 def typed(text):
@@ -40,29 +22,72 @@ def typed(text):
 
 
 class BothLanguages(unittest.TestCase):
-    """README.zh-CN.md beside README.md."""
+    """Each page beside its Chinese one."""
 
-    @classmethod
-    def setUpClass(cls):
-        cls.en, cls.zh = text_of("README.md"), text_of("README.zh-CN.md")
+    def test_each_has_its_other_one(self):
+        self.assertGreater(len(pairs()), 10)
+        for pair in pairs():
+            for p in pair:
+                self.assertTrue(os.path.exists(os.path.join(ROOT, p)), p)
 
     def test_commands_are_the_same(self):
-        self.assertGreater(len(blocks(self.en)), 10)
-        for a, b in zip(blocks(self.en), blocks(self.zh)):
-            self.assertEqual(a, b)
-        self.assertEqual(len(blocks(self.en)), len(blocks(self.zh)))
+        n = 0
+        for en, zh in pairs():
+            with self.subTest(en):
+                self.assertEqual(blocks(text_of(en)), blocks(text_of(zh)))
+                n += len(blocks(text_of(en)))
+        self.assertGreater(n, 20)
 
     def test_so_are_those_within_the_text(self):
-        self.assertGreater(len(typed(self.en)), 15)
-        self.assertEqual(typed(self.en) ^ typed(self.zh), set())
+        n = 0
+        for en, zh in pairs():
+            with self.subTest(en):
+                self.assertEqual(typed(text_of(en)) ^ typed(text_of(zh)), set())
+                n += len(typed(text_of(en)))
+        self.assertGreater(n, 15)
+
+
+class Links(unittest.TestCase):
+    """Every relative link leads to a file, and to a heading of it."""
+
+    def test_links(self):
+        n = 0
+        for page in documents():
+            for target, name in links(text_of(page)):
+                n += 1
+                with self.subTest(page=page, link=f"{target}#{name}"):
+                    path = os.path.normpath(os.path.join(os.path.dirname(page), target)) if target else page
+                    self.assertTrue(os.path.exists(os.path.join(ROOT, path)))
+                    if name:
+                        self.assertIn(name, anchors(text_of(path)))
+        self.assertGreater(n, 50)
+
+    def test_every_page_is_reached_from_the_readme(self):
+        for start, folder in (("README.md", "docs"), ("README.zh-CN.md", "docs/zh")):
+            seen, todo = set(), [start]
+            while todo:
+                page = todo.pop()
+                if page in seen or not page.endswith(".md"):
+                    continue
+                seen.add(page)
+                todo += [os.path.normpath(os.path.join(os.path.dirname(page), t)) for t, _ in
+                         links(text_of(page)) if t]
+            there = {p for pair in pairs() for p in pair if os.path.dirname(p) == folder}
+            self.assertEqual(there - seen, set())
+
+
+class Size(unittest.TestCase):
+    def test_the_readme_is_short(self):
+        for p in pairs()[0]:
+            self.assertLessEqual(len(text_of(p).split("\n")), 201, p)
 
 
 class Exists(unittest.TestCase):
-    """What README.md names."""
+    """What README.md and docs/ name."""
 
     @classmethod
     def setUpClass(cls):
-        cls.text = text_of("README.md")
+        cls.text = "\n".join(text_of(p) for pair in pairs() for p in pair)
 
     def test_files(self):
         names = set(re.findall(r"\b((?:deploy|conf|proto|tests|queuemng|router|segment|task|common)"
@@ -73,7 +98,8 @@ class Exists(unittest.TestCase):
 
     def test_tree(self):
         """A line for each room, and for none that is not there."""
-        tree = next(b for b in blocks(self.text) if b.startswith("```\ncommon/"))
+        tree = next(b for b in blocks(text_of("docs", "internals.md"))
+                    if b.startswith("```\ncommon/"))
         parts, named = [p + "/" for p in ("common", "router", "segment", "task", "queuemng")], set()
         for line in tree.split("\n"):
             m = re.match(r"( *)(\w+/) ", line)
@@ -106,7 +132,8 @@ class Exists(unittest.TestCase):
 
     def test_keys_of_a_queue(self):
         """The table of what a queue can do names keys that conf/ has."""
-        table = self.text[self.text.index("What else a queue can do"):]
+        page = text_of("docs", "configuration.md")
+        table = page[page.index("What else a queue can do"):]
         rows = table[:table.index("\n## ")].split("\n|")[3:]
         conf = "".join(text_of("conf", f) for f in ("queuemng.yaml", "router.yaml", "segment.yaml"))
         keys = [re.split(r"[:.]", k)[0] for r in rows for k in re.findall(r"`([^`]+)`", r.split("|")[1])

@@ -1,8 +1,8 @@
-// client.js BASE QUEUE: what the README's snippet does, run by the tests: joins, polls as
+// client.js BASE QUEUE: what the snippet of docs/game.md does, run by the tests: joins, polls as
 // told, prints the pass.
 'use strict';
 
-// The README shows this function; the test compares the two, letter by letter.
+// That page shows this function; the test compares the two, letter by letter.
 async function waitForPass(base, queue) {
   const pause = ms => new Promise(done => setTimeout(done, ms));
   const ask = async (path, options) => {

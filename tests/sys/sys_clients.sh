@@ -1,5 +1,5 @@
 #!/bin/bash
-# The two clients that the README shows, as they stand there, against a real cluster: both
+# The two clients that docs/game.md shows, as they stand there, against a real cluster: both
 # end with a pass that the router's published key verifies.
 . "$(dirname "$0")/lib.sh"
 
@@ -8,9 +8,9 @@ e2e=$root/tests/e2e
 # The function, from its first line to the first closing brace in the first column.
 the_function() { sed -n '/^async function waitForPass/,/^}/p' "$1"; }
 the_function "$e2e/client.js" >"$DIR/client"
-the_function "$root/README.md" >"$DIR/readme"
+the_function "$root/docs/game.md" >"$DIR/page"
 check "client.js has the function" test -s "$DIR/client"
-check "README.md shows the very same, letter by letter" cmp "$DIR/client" "$DIR/readme"
+check "docs/game.md shows the very same, letter by letter" cmp "$DIR/client" "$DIR/page"
 
 check "client.c compiles without a warning" \
     "${CC:-cc}" -Wall -Wextra -Werror -o "$DIR/client-c" "$e2e/client.c" -lcurl -ljansson

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A node is taken away as README says: drained, stopped. Nothing asks for it any more, and it is
+# A node is taken away as docs/operations.md says: drained, stopped. Nothing asks for it any more, and it is
 # forgotten; when it comes back it is a new one, with nobody in its old journal.
 . "$(dirname "$0")/lib.sh"
 

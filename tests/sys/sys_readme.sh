@@ -1,7 +1,8 @@
 #!/bin/bash
-# README.md, typed word for word: `make run`, the commands by hand, "In your game client",
-# "In front of your website in 10 minutes", "On launch night", a claim. Only ports and
-# folders are changed. On the same cluster: every answer is as proto/openapi.yaml says.
+# README.md and docs/, typed word for word: `make run`, the commands by hand, in a game, in front
+# of a website, tasks, calls, schedules, budgets, orders, launch night, a claim, growing. Only ports
+# and folders are changed; a block that nobody types is noticed. On the same cluster: every answer
+# is as proto/openapi.yaml says.
 . "$(dirname "$0")/lib.sh"
 
 for p in nginx openssl python3 jq cc; do
@@ -10,10 +11,12 @@ done
 TLS=$((PORT + 90))
 U=https://localhost:$TLS
 
-# What stands between fences after the line that begins so: the first such block of a shell.
+# What stands on a page between fences after the line that begins so: the first such block of a
+# shell. That it was taken is written down (page:line).
+page=README.md
 block() { # beginning of a line
-    awk -v from="$1" 'index($0, from) == 1 { on = 1 } on && /^```$/ { exit } on && code { print }
-        on && /^```sh$/ { code = 1 }' "$root/README.md" |
+    awk -v from="$1" -v page="$page" -v taken="$DIR/taken" 'index($0, from) == 1 { on = 1 } on && /^```$/ { exit }
+        on && code { print } on && /^```sh$/ { code = 1; print page ":" FNR >>taken }' "$root/$page" |
         sed -e "s|build/rel/bin/|$BIN/|; s|--dir run|--dir $C|; s|run/secrets|$C/secrets|" \
             -e "s|localhost:8080|127.0.0.1:$((PORT + 10))|g; s|localhost:8081|127.0.0.1:$((PORT + 11))|g" \
             -e "s|localhost:8443|localhost:$TLS|g; s|deploy/|$root/deploy/|g"
@@ -21,7 +24,7 @@ block() { # beginning of a line
 # A block is typed, line after line, in a folder of its own; its output is in $DIR/out.
 type_in() { # "claim" beginning of a line [sed script, for what takes for ever]
     block "$2" | sed "${3:-}" >"$DIR/typed"
-    [ -s "$DIR/typed" ] || give_up "README.md has no commands after: $2"
+    [ -s "$DIR/typed" ] || give_up "$page has no commands after: $2"
     check "$1" eval "(cd '$DIR' && bash -eu typed >out 2>&1)"
 }
 said() { check "$1" grep -qE "$2" "$DIR/out"; } # "claim" pattern
@@ -37,6 +40,7 @@ for p in 'start page' 'waiting room' 'the dashboard'; do
 done
 
 # ---- by hand
+page=docs/first-steps.md
 type_in "the commands by hand" "By hand ("
 said "a place in the line" '"state":"waiting","position":1,"total":1,'
 said "its story" '^because '
@@ -71,50 +75,56 @@ check_eq "the queue is as it was" "$(definition)" "$before"
 "$BIN/segqctl" --dir "$C" flush login --yes >"$DIR/out" 2>&1
 
 # ---- in a game
+page=docs/game.md
 type_in "the client is compiled and waits" "A game in C or C++"
 said "it has its pass" '^eyJ[A-Za-z0-9_.-]+$'
 {
     printf '#include "segq.h"\nvoid show(long long, double);\nvoid login(const char *);\nvoid f(const char *saved);\n'
-    printf 'void f(const char *saved)\n{\n%s\n}\n' "$(sed -n '/^```c$/,/^```$/p' "$root/README.md" | grep -v '^```')"
+    printf 'void f(const char *saved)\n{\n%s\n}\n' "$(sed -n '/^```c$/,/^```$/p' "$root/$page" | grep -v '^```')"
 } >"$DIR/snippet.c"
 check "what it shows of the client is C" cc -std=c11 -Wall -Werror -fsyntax-only -I"$root/deploy/client" "$DIR/snippet.c"
 type_in "the game server's questions" '*The game server*'
 check_eq "come in, and the slot is free" "$(grep -c '^HTTP/1.1 204' "$DIR/out")" 2
 
 # ---- requests that wait
-type_in "a task's life, typed" "## Requests that wait"
+page=docs/requests.md
+type_in "a task's life, typed" "# Requests that wait"
 said "its delay runs" '"state":"scheduled"'
 said "a worker has it" '"payload":{"prompt":"a cat"}'
 said "it is done" '"state":"succeeded"'
 said "its result" '\{"url":"cat.png"\}$'
 type_in "a permit, typed" "*A permit* is the other way round"
 said "  its pass opens" 'HTTP/1.1 204'
-longer='s/sleep 2 /sleep 4 /' # a busy machine
-type_in "calls, typed" "*The request itself waits.*" "1i AUTH='Authorization: Bearer $(task_token)'
-    $longer"
-said "a callback is done in line" '"state":"succeeded","kind":"callback","endpoint":"gen","status":200'
-said "a request is answered as by the endpoint" '\{"status":"ok"\}$'
-shop_at() { echo "s/9000/$((PORT + 97))/"; }
-block "### Close unpaid orders" | sed -n "1{$(shop_at);s/ &\$//;s/^/exec /;p}" >"$DIR/shop"
-helper bash -c "exec bash -eu '$DIR/shop' >'$DIR/closed' 2>&1"
-type_in "an order, which is paid" "### Close unpaid orders" "1d;$(shop_at);$longer"
-said "  its time had not come" '"state":"scheduled"'
-said "  and never will" '"state":"cancelled"'
-type_in "one that is not" "### Close unpaid orders" "1d;3d;5,6d;s/30m/1s/;s/order-17/order-18/;s/:17}/:18}/"
-wait_for 20 "  is closed" grep -q '^/close .*"order":18' "$DIR/closed"
-check_eq "  and the other is not" "$(grep -c 17} "$DIR/closed")" 0
-type_in "the same in other words" "*Callers of other API queues*" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
-said "  a task of the classic kind" '"task_type":"offline"'
-type_in "a budget, typed" "*One budget for people and requests.*"
-type_in "a schedule, typed" "*A schedule* makes a task" "1i AUTH='Authorization: Bearer $(task_token)'"
-said "its next times" '"schedule":"nightly","next":\[[0-9]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+\],"definition":\{"cron":'
 type_in "what operators ask" "*Operators see and steer tasks*"
 said "its story" '^because +it is succeeded'
+page=docs/calls.md
+longer='s/sleep 2 /sleep 4 /' # a busy machine
+type_in "calls, typed" "*The request itself waits.*" "$longer"
+said "a callback is done in line" '"state":"succeeded","kind":"callback","endpoint":"gen","status":200'
+said "a request is answered as by the endpoint" '\{"status":"ok"\}$'
+type_in "the same in other words" "*Callers of other API queues*" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
+said "  a task of the classic kind" '"task_type":"offline"'
+page=docs/orders.md
+shop_at() { echo "s/9000/$((PORT + 97))/"; }
+block "# Close unpaid orders" | sed -n "1{$(shop_at);s/ &\$//;s/^/exec /;p}" >"$DIR/shop"
+helper bash -c "exec bash -eu '$DIR/shop' >'$DIR/closed' 2>&1"
+type_in "an order, which is paid" "# Close unpaid orders" "1d;$(shop_at);$longer"
+said "  its time had not come" '"state":"scheduled"'
+said "  and never will" '"state":"cancelled"'
+type_in "one that is not" "# Close unpaid orders" "1d;3d;5,6d;s/30m/1s/;s/order-17/order-18/;s/:17}/:18}/"
+wait_for 20 "  is closed" grep -q '^/close .*"order":18' "$DIR/closed"
+check_eq "  and the other is not" "$(grep -c 17} "$DIR/closed")" 0
+page=docs/budgets.md
+type_in "a budget, typed" "*One budget for people and requests.*"
+page=docs/schedules.md
+type_in "a schedule, typed" "*A schedule* makes a task"
+said "its next times" '"schedule":"nightly","next":\[[0-9]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+\],"definition":\{"cron":'
 check "make demo-tasks, smaller, keeps all promises" eval 'env TASKS=20000 TENANTS=50 RUN_DIR="$C" BIN="$BIN" "$root/deploy/demo-tasks.sh" >"$DIR/out" 2>&1 || ! cat "$DIR/out"'
 said "amid it the task node is killed" 'kill -9 of the task node'
 said "its report" '^judge: [0-9]+ passed, 0 failed$'
 
 # ---- before a website
+page=docs/website.md
 env RUN_DIR="$C" TLS_PORT=$TLS HTTP_PORT=$((PORT + 91)) SITE_PORT=$((PORT + 92)) "$root/deploy/gate.sh" >"$DIR/gate.log" 2>&1 &
 gate=$!
 helpers+=("$gate")
@@ -140,6 +150,7 @@ kill -TERM "$gate"
 wait_for 10 "its end ends nginx" is_gone "$nginx_pid"
 
 # ---- on launch night
+page=docs/launch-night.md
 type_in "at eight o'clock" '*At eight' '/ watch /d'
 check_eq "the tiers decide" "$("$BIN/segqctl" --dir "$C" queue show login | jq -c '[.state, .release_per_s]')" '["open",0]'
 said "each is done" '^ok$'
@@ -147,7 +158,8 @@ said "each is done" '^ok$'
 said "and written down" 'login: release_per_s 0 -> 200'
 
 # ---- configuration
-sed -n '/^```yaml$/,/^```$/p' "$root/README.md" | grep -v '^```' >"$DIR/queuemng.yaml"
+page=docs/configuration.md
+sed -n '/^```yaml$/,/^```$/p' "$root/$page" | grep -v '^```' >"$DIR/queuemng.yaml"
 check "the queue that it shows is taken" eval "'$BIN/queuemng' -t -c '$DIR/queuemng.yaml' | grep -q 'rate_per_s: 2000'"
 
 # ---- a claim
@@ -156,12 +168,13 @@ claims() { (cd "$DIR" && bash -eu claim >out 2>&1) && grep -q '"lane":"vip"' "$D
 wait_for 20 "a claim opens its lane, as soon as routers know of it" claims
 
 # ---- growing: another router and another segment node
+page=docs/operations.md
 mkdir -p "$DIR/grow"
 cp -p "$C/secrets/cluster.secret" "$C/secrets/pass.key" "$DIR/grow"
 grow() { # program admin port listen port
     block 'Everything a new machine' | sed -n "s|^$1 *-c conf/|exec '$BIN/$1' -c '$root/conf/|p" | sed "s|\.yaml .*|.yaml' \
         --set name=grown_$1 --set listen=127.0.0.1:$3 --set admin=127.0.0.1:$2 --set managers=127.0.0.1:$PORT|" >"$DIR/grow/$1"
-    [ -s "$DIR/grow/$1" ] || give_up "README.md does not say how $1 is started"
+    [ -s "$DIR/grow/$1" ] || give_up "$page does not say how $1 is started"
     helper sh -c "cd '$DIR/grow' && . ./$1"
 }
 grow rt_cluster $((PORT + 93)) $((PORT + 94))
@@ -177,7 +190,7 @@ said "  says who is there" 'router\.0'
 
 # ---- what the texts call metrics (cookies and functions are none; Redis' are there with Redis only)
 for p in 1 30 47 70; do http "http://127.0.0.1:$((PORT + p))/metrics"; done | sed -n 's/^# HELP \([a-z_]*\) .*/\1/p' >"$DIR/metrics"
-(cd "$root" && grep -ohE '`segq_[a-z_]+`' README.md proto/*.md deploy/*/README.md deploy/SIZING.md tests/README.md) |
+(cd "$root" && grep -ohE '`segq_[a-z_]+`' README.md docs/*.md proto/*.md deploy/*/README.md deploy/SIZING.md tests/README.md) |
     tr -d '`' | grep -vxE 'segq_(pass|ticket|shop|poll|redis_.*)' | sort -u >"$DIR/named"
 check "they are named in many places" test "$(wc -l <"$DIR/named")" -ge 10
 check_eq "and are there" "$(grep -vxFf "$DIR/metrics" "$DIR/named")" ""
@@ -187,6 +200,12 @@ check_eq "and are there" "$(grep -vxFf "$DIR/metrics" "$DIR/named")" ""
 check "the answers are as openapi.yaml says" eval \
     "'$here/openapi.py' '$DIR/openapi.json' '$R' '$A' '$C/secrets/admin.token' '$BIN/segqctl' >'$DIR/out' || ! cat '$DIR/out'"
 said "all of it" '^[0-9]{2,} answers, 0 disagree'
+
+# ---- all of it: but `make` (by its scripts, above) and a signal (sys_upgrade)
+(cd "$root" && awk '/^```sh$/ { at = FILENAME ":" FNR; n = 0 } /^```$/ { at = "" }
+    at && !/^```/ && !/^(make|kill) / && !n++ { print at }' README.md docs/*.md) | sort >"$DIR/blocks"
+check "there are many" test "$(wc -l <"$DIR/blocks")" -ge 14
+check_eq "every one of them was typed" "$(sort -u "$DIR/taken" | comm -23 "$DIR/blocks" -)" ""
 
 kill -TERM "$run"
 wait_for 30 "the end of make run ends the cluster" is_gone "$run"

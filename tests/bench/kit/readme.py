@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""readme.py: README's table of measured figures, out of a bench.json.
+"""readme.py: the table of measured figures in docs/speed.md, out of a bench.json.
 
-  readme.py --write README.md --bench FILE
+  readme.py --write docs/speed.md --bench FILE
 
 Replaces what stands between "<!-- bench -->" and "<!-- end -->": the machine and how noisy it
 was, then the cases of every row that has an aim, figures as "median (min .. max)". Refuses the
@@ -68,7 +68,7 @@ def refusal(result, ids):
 
 def main():
     a = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
-    a.add_argument("--write", required=True, metavar="README")
+    a.add_argument("--write", required=True, metavar="PAGE")
     a.add_argument("--bench", required=True)
     args = a.parse_args()
     with open(args.bench) as f:

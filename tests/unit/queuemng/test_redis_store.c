@@ -430,7 +430,7 @@ Test(redis_store, an_emptied_redis_does_not_empty_a_standbys_copy)
     rig_fini(&r);
 }
 
-/* The rights that README.md names, and no others. */
+/* The rights that docs/operations.md names, and no others. */
 Test(redis_store, a_user_with_the_least_rights_is_enough)
 {
     struct side c = { 0 };

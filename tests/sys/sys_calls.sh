@@ -79,12 +79,14 @@ check_eq "a call is no payload" "$(status_of -H "Authorization: Bearer $token" -
 CALL=$R/v1/call/gen
 call() { http -H "segq-token: $token" "$@"; }
 check_eq "without a token nobody calls" "$(status_of "$CALL/echo/9")" 401
+TRACE=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
 check_eq "a request is answered as by the target" \
-    "$(call -D "$DIR/head" -X PUT -H 'Content-Type: text/plain' -H 'Authorization: Basic eA==' --data-binary $'a\x01b' "$CALL/echo/call?q=1%202")" \
+    "$(call -D "$DIR/head" -X PUT -H 'Content-Type: text/plain' -H 'Authorization: Basic eA==' -H "traceparent: $TRACE" -H 'tracestate: a=1' --data-binary $'a\x01b' "$CALL/echo/call?q=1%202")" \
     $'a\x01b'
 check "  with its type" grep -qi '^Content-Type: text/plain' "$DIR/head"
 check_eq "  the caller's Authorization is the target's" \
     "$(seen '/api/echo/call?q=1%202' '[.method, .headers.authorization, .headers["segq-token"]]')" '["PUT","Basic eA==",null]'
+check_eq "  a trace goes on" "$(seen '/api/echo/call?q=1%202' '[.headers.traceparent, .headers.tracestate]')" "[\"$TRACE\",\"a=1\"]"
 check_eq "a bearer of ours is not passed on" \
     "$(http -H "Authorization: Bearer $token" "$CALL/echo/mine" >/dev/null; seen /api/echo/mine '.headers.authorization')" null
 check_eq "what takes longer is looked at later" \

@@ -202,6 +202,13 @@ check: layers
 ## make fallback     what gates show while no router answers, made of deploy/page anew
 fallback:
 	deploy/page/fallback.py deploy/nginx deploy/haproxy
+## make docs         README and docs/ as a site without scripts: build/docs/index.html
+docs:
+	@deploy/deps.sh docs
+	docs/site/make_site.py build/docs
+## make reference    the lists of docs/segqctl.md and docs/api.md, made of the programs anew
+reference: bins
+	docs/site/reference.py --write $(B)/bin
 ## make layers       what each room uses; circles of files; every header compiles alone
 layers: bins
 	tests/layers.py $(B)/obj
@@ -241,6 +248,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: check-quick fallback bins tests help run demo demo-tasks demo-calls gate test test-asan check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
+.PHONY: check-quick fallback docs reference bins tests help run demo demo-tasks demo-calls gate test test-asan check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
 .SECONDARY:
 .DEFAULT_GOAL := help

@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh build [test] [bench] [e2e] [gate] [tasks]: installs the Debian packages that are missing, and says which.
+# deps.sh build [test] [bench] [e2e] [gate] [tasks] [docs]: installs the Debian packages that are missing, and says which.
 # Nothing is asked of apt when everything is there.
 set -eu
 
@@ -8,12 +8,13 @@ build="gcc make pkg-config libc6-dev protobuf-c-compiler libevent-dev libprotobu
     curl tzdata"
 tests="nodejs clang libclang-rt-14-dev llvm libcriterion-dev libhttp-parser-dev jq python3
     procps iproute2 prometheus prometheus-node-exporter redis-server valgrind
-    python3-hypothesis python3-jsonschema strace haproxy openssl systemd"
+    python3-hypothesis python3-jsonschema strace haproxy openssl systemd cmark-gfm"
 bench="nginx libnginx-mod-http-lua lua-nginx-redis lua-resty-core lua-cjson redis-server wrk
     nghttp2-client python3 procps curl util-linux beanstalkd postgresql-15"
 
 gate="nginx openssl python3"
 tasks="python3"
+docs="cmark-gfm python3"
 
 want=""
 # Playwright and axe-core come from npm (tests/e2e/package-lock.json). npm: Debian's, unless
@@ -29,7 +30,8 @@ for group in "$@"; do
     e2e) want="$want $e2e" ;;
     gate) want="$want $gate" ;;
     tasks) want="$want $tasks" ;;
-    *) echo "usage: $0 build [test] [bench] [e2e] [gate] [tasks]" >&2; exit 2 ;;
+    docs) want="$want $docs" ;;
+    *) echo "usage: $0 build [test] [bench] [e2e] [gate] [tasks] [docs]" >&2; exit 2 ;;
     esac
 done
 missing=""

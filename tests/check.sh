@@ -73,6 +73,8 @@ for type in $(sed -n 's/^ *X(\([A-Z_]*\), [0-9]*[,)].*/\1/p' common/wire/msg.h);
 done
 if out=$(python3 tests/bench/kit/sizing.py --check deploy/SIZING.md 2>&1); then ok; else no "$out"; fi
 
+if out=$(docs/site/reference.py --check "$bin" 2>&1); then ok; else no "$out"; fi
+
 # Prose is wrapped (tests/prose.py --wrap FILE does it).
 for f in README.md README.zh-CN.md docs/*.md docs/zh/*.md CHANGELOG.md CONTRIBUTING.md proto/*.md tests/README.md deploy/*.md deploy/*/README.md; do
     [ -f "$f" ] || continue

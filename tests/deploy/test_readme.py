@@ -8,9 +8,14 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
-from pages import ROOT, anchors, blocks, documents, links, pairs, prose, text_of
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "docs", "site"))
+
+import make_site  # noqa: E402
+from pages import ROOT, anchors, blocks, documents, links, pairs, prose, text_of  # noqa: E402
 
 BIN = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build", "rel", "bin")
 
@@ -76,6 +81,47 @@ class Links(unittest.TestCase):
             self.assertEqual(there - seen, set())
 
 
+class Site(unittest.TestCase):
+    """`make docs`: without scripts, nothing from elsewhere, and no link that leads nowhere."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.made = make_site.build(cls.folder.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_every_page_is_there(self):
+        self.assertGreater(len(self.made), 40)
+        self.assertIn("index.html", self.made)
+
+    def test_links(self):
+        self.assertEqual(list(make_site.dead_links(self.folder.name, self.made)), [])
+
+    def test_a_dead_link_is_found(self):
+        with open(os.path.join(self.folder.name, "dead.html"), "w") as f:
+            f.write('<a href="index.html#nowhere"></a><a href="index.html#pages"></a><a href="none.html"></a>')
+        found = [link for page, link in make_site.dead_links(self.folder.name, self.made + ["dead.html"])
+                 if page == "dead.html"]
+        self.assertEqual(found, ["index.html#nowhere", "none.html"])
+
+    def test_nothing_runs_and_nothing_comes_from_elsewhere(self):
+        for page in self.made:
+            with open(os.path.join(self.folder.name, page), encoding="utf-8") as f:
+                text = f.read()
+            self.assertNotRegex(text, r"<script|<iframe|javascript:|\bon\w+=|src=\"\w+:", page)
+
+    def test_a_page_knows_its_place(self):
+        with open(os.path.join(self.folder.name, "docs/zh/game.html"), encoding="utf-8") as f:
+            text = f.read()
+        self.assertIn('<html lang="zh-CN">', text)
+        self.assertIn('<a href="game.html" aria-current="page">', text)
+        self.assertIn('<a href="../game.html">English</a>', text)
+        self.assertIn('href="../site/site.css"', text)
+
+
 class Size(unittest.TestCase):
     def test_the_readme_is_short(self):
         for p in pairs()[0]:
@@ -121,7 +167,7 @@ class Exists(unittest.TestCase):
         known = set(re.findall(r"^  ([a-z]+) ?", got.stdout, re.M))
         named = set(re.findall(r"\bsegqctl (?:--dir run )?([a-z]+)\b", self.text))
         self.assertGreater(len(named), 8)
-        self.assertEqual(named - known - {"finds"}, set())
+        self.assertEqual(named - known - {"finds", "help"}, set())
 
     def test_alerts(self):
         known = set(re.findall(r"- alert: (\w+)", text_of("deploy", "prometheus",

@@ -1,6 +1,6 @@
 """pages.py: the pages of the documentation, their headings and links.
 
-Used by test_readme.py (what they name is there) and docs.py (a site of them).
+Used by make_site.py (a site of them) and tests/deploy/test_readme.py (what they name is there).
 """
 import os
 import re
@@ -8,7 +8,7 @@ import unicodedata
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FENCE = re.compile(r"^```.*?^```$", re.S | re.M)
-WRITTEN = re.compile(r"<!-- bench -->.*?<!-- end -->", re.S)  # by a program, on one page only
+WRITTEN = re.compile(r"<!-- \w+ -->.*?<!-- end -->", re.S)  # by a program
 
 
 def text_of(*path):

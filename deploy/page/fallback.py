@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """fallback.py FOLDER...: writes segq_busy.LANG.html into each: what a gate shows to people
 while no router answers. Made of the waiting page's own words and style, so that it looks the
-same; nothing from elsewhere, tries again by itself, with and without scripts. `make fallback` runs it for
-deploy/nginx and deploy/haproxy; the files are checked in, since who installs a gate need not
+same; nothing from elsewhere, tries again by itself, with and without scripts. In the languages that the
+gates' files tell apart. `make fallback` runs it for deploy/nginx and deploy/haproxy; the files are checked in, since who installs a gate need not
 build anything, and tests/check.sh looks whether they are as this makes them.
 """
 import base64
@@ -12,6 +12,7 @@ import json
 import pathlib
 import sys
 
+LANGS = ("en", "zh")
 HERE = pathlib.Path(__file__).resolve().parent
 PAGE = """<!doctype html>
 <html lang="{lang}" dir="{dir}">
@@ -52,12 +53,12 @@ def page(lang):
     """The page in one language."""
     said = json.loads((HERE / f"{lang}.json").read_text(encoding="utf-8"))
     style = (HERE / "page.css").read_text(encoding="utf-8")
-    words = {name: html.escape(text) for name, text in said.items()}
+    words = {name: html.escape(text) for name, text in said.items() if isinstance(text, str)}
     return PAGE.format(lang=lang, style=style, script=SCRIPT, style_hash=hash_of(style),
                        script_hash=hash_of(SCRIPT), **words)
 
 
 for folder in sys.argv[1:]:
-    for texts in sorted(HERE.glob("*.json")):
-        to = pathlib.Path(folder) / f"segq_busy.{texts.stem}.html"
-        to.write_text(page(texts.stem), encoding="utf-8")
+    for lang in LANGS:
+        to = pathlib.Path(folder) / f"segq_busy.{lang}.html"
+        to.write_text(page(lang), encoding="utf-8")

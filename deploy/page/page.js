@@ -16,9 +16,9 @@
 
   let opensAt = Date.now() + 1000 * d.opens; /* by this browser's clock */
   const two = n => String(n).padStart(2, '0');
-  const days = new Intl.NumberFormat(d.lang, { style: 'unit', unit: 'day', unitDisplay: 'long' });
   const here = navigator.language || '', locale = here.startsWith(d.lang) ? here : d.lang; /* en-GB */
-  const moment = new Intl.DateTimeFormat(locale, { dateStyle: 'full', timeStyle: 'short' });
+  const latn = 'latn', days = new Intl.NumberFormat(d.lang, { style: 'unit', unit: 'day', unitDisplay: 'long', numberingSystem: latn });
+  const moment = new Intl.DateTimeFormat(locale, { dateStyle: 'full', timeStyle: 'short', numberingSystem: latn });
 
   function left() {
     const s = Math.max(0, Math.ceil((opensAt - Date.now()) / 1000));
@@ -57,16 +57,16 @@
 
   /* ---- words ---- */
 
-  const number = n => String(n).replace(/\B(?=(\d{3})+$)/g, t.thousands);
-  const clock = new Intl.DateTimeFormat(locale, { timeStyle: 'short' });
-  const fill = (text, n, h) => text.replace('{n}', n).replace('{h}', h);
+  const numbers = new Intl.NumberFormat(locale, { numberingSystem: latn }), number = n => numbers.format(n);
+  const plural = new Intl.PluralRules(d.lang);
+  const clock = new Intl.DateTimeFormat(locale, { timeStyle: 'short', numberingSystem: latn });
+  const fill = (text, n) => (text.other ? text[plural.select(n)] || text.other : text).replace('{n}', number(n));
 
-  /* By the server's steps: [below (0: the rest), rounded to, text], in minutes. */
+  /* By the server's steps: [below (0: the rest), rounded to, unit, text], in minutes. */
   function eta(s) {
     if (s == null || s < 0) return t.eta_unknown;
-    const m = Math.floor((s + 30) / 60), [, step, text] = d.eta_steps.find(([below]) => !below || m < below);
-    const n = Math.floor((m + step / 2) / step) * step;
-    return fill(t[text], n, n / 60);
+    const m = Math.floor((s + 30) / 60), [, step, unit, text] = d.eta_steps.find(([below]) => !below || m < below);
+    return fill(t[text], Math.floor((m + Math.floor(step / 2)) / step) * step / unit);
   }
 
   /* The time of day at which the wait ends: as exact as the wait is. */
@@ -138,7 +138,7 @@
     }
     last = k;
     put($('position'), place);
-    put($('of'), k.position && !plus ? fill(t.of, number(k.total)) : '');
+    put($('of'), k.position && !plus ? fill(t.of, k.total) : '');
     if (early) countdown($('eta'));
     else {
       put($('eta'), words);

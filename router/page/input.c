@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/hex.h"
 
@@ -84,13 +85,13 @@ int64_t page_return(struct slice query, char *out, size_t cap)
     return (int64_t)v.n;
 }
 
-int64_t page_claim(struct slice query, char *out, size_t cap)
+int64_t page_own(struct slice query, const char *name, char *out, size_t cap)
 {
     struct slice v = bare_return(query);
 
     assert(v.n <= query.n);
     query.n -= v.n;
-    return page_member(query, "claim", out, cap);
+    return page_member(query, name, out, cap);
 }
 
 /* ---- languages: RFC 9110 12.5.4, RFC 4647 3.4 ---- */
@@ -116,33 +117,48 @@ static unsigned quality(struct slice s)
     return q;
 }
 
-static bool tag_eq(const char *p, const char *tag, size_t n)
+/* The range begins with the tag, at the end of a subtag. */
+static bool begins(struct slice range, const char *tag)
 {
-    for (size_t i = 0; i < n; i++) {
-        char c = p[i] >= 'A' && p[i] <= 'Z' ? (char)(p[i] | 0x20) : p[i];
+    size_t n = strlen(tag);
 
-        if (c != tag[i])
-            return false;
-    }
-    return true;
+    return range.n >= n && strncasecmp(range.p, tag, n) == 0 &&
+           (range.n == n || range.p[n] == '-');
 }
 
-/* How well a wanted range fits a tag we have: 2 = the same, 1 = one is a more special form
- * of the other (zh-Hans-CN wanted, zh there), 0 = not. */
-static unsigned fit(struct slice want, const char *tag)
+/* Where Chinese is written in the old characters, and nothing else is said. */
+static struct slice with_script(struct slice range)
 {
-    size_t n = strlen(tag), k = n < want.n ? n : want.n;
+    static const char *const old[] = { "zh-TW", "zh-HK", "zh-MO" };
 
-    if (k == 0 || !tag_eq(want.p, tag, k))
-        return 0;
-    if (want.n == n)
-        return 2;
-    return (want.n > n ? want.p[k] : tag[k]) == '-' ? 1 : 0;
+    for (size_t i = 0; i < ARRAY_LEN(old); i++)
+        if (begins(range, old[i]))
+            return (struct slice) { (char *)"zh-Hant", 7 };
+    return range;
+}
+
+/* RFC 4647, 3.4: the longest tag with which the range begins. Else one that begins with it:
+ * "pt" is content with pt-br. */
+size_t page_language_named(struct slice range, const char *const *tags, size_t n)
+{
+    size_t best = n, len = 0;
+
+    range = with_script(range);
+    for (size_t i = 0; i < n; i++)
+        if (begins(range, tags[i]) && strlen(tags[i]) > len) {
+            best = i;
+            len = strlen(tags[i]);
+        }
+    for (size_t i = 0; best == n && range.n > 0 && i < n; i++)
+        if (strlen(tags[i]) > range.n && tags[i][range.n] == '-' &&
+            strncasecmp(tags[i], range.p, range.n) == 0)
+            best = i;
+    return best;
 }
 
 struct choice {
     size_t at;
-    unsigned q, fit;
+    unsigned q;
 };
 
 static void consider(struct choice *c, struct slice range, const char *const *tags, size_t n)
@@ -152,6 +168,7 @@ static void consider(struct choice *c, struct slice range, const char *const *ta
     unsigned q = semi == NULL ? 1000
                               : quality((struct slice) { semi + 1,
                                                          range.n - want.n - 1 });
+    size_t at;
 
     while (want.n > 0 && (want.p[0] == ' ' || want.p[0] == '\t')) {
         want.p++;
@@ -159,12 +176,9 @@ static void consider(struct choice *c, struct slice range, const char *const *ta
     }
     while (want.n > 0 && (want.p[want.n - 1] == ' ' || want.p[want.n - 1] == '\t'))
         want.n--;
-    for (size_t i = 0; i < n; i++) {
-        unsigned f = fit(want, tags[i]);
-
-        if (f > 0 && (q > c->q || (q == c->q && q > 0 && f > c->fit)))
-            *c = (struct choice) { i, q, f };
-    }
+    at = page_language_named(want, tags, n);
+    if (at < n && q > c->q)
+        *c = (struct choice) { at, q };
 }
 
 size_t page_language(struct slice accept, const char *const *tags, size_t n, size_t other)

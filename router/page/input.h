@@ -17,13 +17,16 @@ int64_t page_member(struct slice form, const char *name, char *out, size_t cap);
  * taken as it stands, with all that follows it. Length, or -1. */
 int64_t page_return(struct slice query, char *out, size_t cap);
 
-/* The claim in a query: like page_member(query, "claim"), but not out of what a bare return
- * takes with it. */
-int64_t page_claim(struct slice query, char *out, size_t cap);
+/* Our own member of a query: like page_member(), but not out of what a bare return takes with
+ * it. */
+int64_t page_own(struct slice query, const char *name, char *out, size_t cap);
 
-/* Which of the tags ("en", "zh", "pt-br") an Accept-Language header likes best; `other` if
- * it says nothing about any of them. */
+/* Which of the tags ("en", "zh-Hant") an Accept-Language header likes best; `other` if it says
+ * nothing about any of them. A region finds its language (de-AT: de), and its script (zh-TW:
+ * zh-Hant); of several that are liked as much the first one counts. */
 size_t page_language(struct slice accept, const char *const *tags, size_t n, size_t other);
+/* The tag for one such range; n: none. */
+size_t page_language_named(struct slice range, const char *const *tags, size_t n);
 
 /* May people be sent to `to`? A path of this site, or a place on one of the origins (each
  * page_origin_ok()). What browsers could read as another place is refused. */

@@ -62,7 +62,7 @@ static bool is_tag(const char *name, size_t len)
     if (len < 2 || len > 16)
         return false;
     for (size_t i = 0; i < len; i++)
-        if (!(name[i] >= 'a' && name[i] <= 'z') && name[i] != '-')
+        if (!((name[i] | 0x20) >= 'a' && (name[i] | 0x20) <= 'z') && name[i] != '-')
             return false;
     return true;
 }
@@ -91,6 +91,34 @@ static int read_langs(struct page *p, const struct page_file *files, size_t n, s
     return find(files, n, "en.json") != NULL ? 0 : err_set(e, SQ_EINVAL, "page: no en.json");
 }
 
+/* Each text has the numbers that it has in English. */
+static int compare_langs(const struct page *p, struct err *e)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < p->n_langs; i++)
+        rc = page_lang_like(&p->lang[i], &p->lang[p->other], e);
+    return rc < 0 ? err_wrap(e, "page") : 0;
+}
+
+static void put_languages(struct page *p)
+{
+    struct buf *b = &p->languages;
+
+    for (size_t i = 0; i < p->n_langs; i++) {
+        const struct page_lang *l = &p->lang[i];
+        const char *name = page_text(l, PT_name);
+
+        buf_str(b, "<button name=lang value=");
+        buf_str(b, l->tag);
+        buf_str(b, " lang=");
+        buf_str(b, l->tag);
+        buf_str(b, ">");
+        page_put_html(b, name, strlen(name));
+        buf_str(b, "</button>\n");
+    }
+}
+
 static int read_all(struct page *p, const struct page_file *files, size_t n, struct err *e)
 {
     const struct page_file *html;
@@ -109,7 +137,14 @@ static int read_all(struct page *p, const struct page_file *files, size_t n, str
         rc = read_inside(&p->script, files, n, "segq_events.js", "</script", e);
     if (rc == 0)
         rc = read_inside(&p->script, files, n, "page.js", "</script", e);
-    return rc < 0 ? rc : read_langs(p, files, n, e);
+    if (rc == 0)
+        rc = read_langs(p, files, n, e);
+    if (rc == 0)
+        rc = compare_langs(p, e);
+    if (rc < 0)
+        return rc;
+    put_languages(p);
+    return p->languages.failed ? err_set(e, SQ_ENOMEM, "out of memory") : 0;
 }
 
 int page_new(struct page **out, const struct page_file *files, size_t n, struct err *e)
@@ -121,6 +156,7 @@ int page_new(struct page **out, const struct page_file *files, size_t n, struct 
         return err_set(e, SQ_ENOMEM, "out of memory");
     buf_init(&p->style);
     buf_init(&p->script);
+    buf_init(&p->languages);
     rc = read_all(p, files, n, e);
     if (rc < 0) {
         page_free(p);
@@ -140,12 +176,33 @@ void page_free(struct page *p)
     page_tmpl_free(p->tmpl);
     buf_fini(&p->style);
     buf_fini(&p->script);
+    buf_fini(&p->languages);
     free(p);
 }
 
 size_t page_lang_for(const struct page *p, struct slice accept)
 {
     return page_language(accept, p->tags, p->n_langs, p->other);
+}
+
+bool page_lang_known(const struct page *p, struct slice tag, size_t *lang)
+{
+    size_t at = page_language_named(tag, p->tags, p->n_langs);
+
+    if (at < p->n_langs)
+        *lang = at;
+    return at < p->n_langs;
+}
+
+bool page_lang_default(struct page *p, const char *tag)
+{
+    return page_lang_known(p, (struct slice) { (char *)(uintptr_t)tag, strlen(tag) }, &p->other);
+}
+
+const char *page_lang_tag(const struct page *p, size_t lang)
+{
+    assert(lang < p->n_langs);
+    return p->tags[lang];
 }
 
 /* ---- status and headers ---- */
@@ -197,68 +254,4 @@ void page_put_headers(const struct page *p, struct buf *b, const struct page_vie
         buf_u64(b, (v->poll_after_ms + 999) / 1000);
         buf_str(b, "\r\n");
     }
-}
-
-/* ---- the operator's words ---- */
-
-/* The text of this very language, of its main language (zh for zh-tw), else the general. */
-struct page_words page_words_for(const struct page_def *d, const char *tag)
-{
-    struct page_words w = { "", "" };
-    const struct page_text *t;
-    const char *dash = strchr(tag, '-');
-    size_t main_len = dash != NULL ? (size_t)(dash - tag) : strlen(tag);
-    unsigned best = 0;
-
-    if (d == NULL)
-        return w;
-    t = d->texts.v;
-    w = (struct page_words) { d->title, d->message };
-    for (size_t i = 0; i < d->texts.n; i++) {
-        unsigned fit = strcmp(t[i].lang, tag) == 0 ? 2
-                       : strlen(t[i].lang) == main_len &&
-                               memcmp(t[i].lang, tag, main_len) == 0
-                           ? 1
-                           : 0;
-
-        if (fit <= best)
-            continue;
-        best = fit;
-        w = (struct page_words) { t[i].title[0] != '\0' ? t[i].title : d->title,
-                                  t[i].message[0] != '\0' ? t[i].message : d->message };
-    }
-    return w;
-}
-
-void page_put_message(struct buf *b, const char *now, const char *always)
-{
-    bool is_now = now != NULL && now[0] != '\0';
-
-    if (is_now)
-        buf_str(b, now);
-    if (is_now && always[0] != '\0')
-        buf_str(b, "\n\n");
-    buf_str(b, always);
-}
-
-void page_put_words(const struct page *p, struct buf *b, size_t lang,
-                    const struct page_def *def, const char *message, uint32_t version)
-{
-    struct buf said;
-    struct page_words w = page_words_for(def, p->lang[lang].tag);
-
-    assert(lang < p->n_langs);
-    if (w.title[0] == '\0')
-        w.title = p->lang[lang].text[PT_title];
-    buf_str(b, "{\"page\":");
-    buf_u64(b, version);
-    buf_str(b, ",\"title\":");
-    page_put_json(b, w.title, strlen(w.title));
-    buf_str(b, ",\"message\":");
-    buf_init(&said);
-    page_put_message(&said, message, w.message);
-    page_put_json(b, (const char *)said.data, said.len);
-    b->failed |= said.failed;
-    buf_fini(&said);
-    buf_byte(b, '}');
 }

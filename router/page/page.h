@@ -14,7 +14,7 @@
 #include "router/page/template.h"
 
 #define PAGE_FILE_MAX  (64 * 1024) /* bytes of one file */
-#define PAGE_FILES_MAX (PAGE_LANGS_MAX + 4)
+#define PAGE_FILES_MAX (PAGE_LANGS_MAX + 8)
 
 struct page_file {
     const char *name; /* "page.html", "zh.json" */
@@ -29,7 +29,13 @@ struct page; /* the files, checked and ready */
 SQ_CHECK int page_new(struct page **out, const struct page_file *files, size_t n,
                       struct err *e);
 void page_free(struct page *p);
+/* Languages are numbered. The one for an Accept-Language header. */
 size_t page_lang_for(const struct page *p, struct slice accept_language);
+/* The one that somebody named: "de", "de-AT", "zh-TW". False: there is none; *lang is as it was. */
+bool page_lang_known(const struct page *p, struct slice tag, size_t *lang);
+const char *page_lang_tag(const struct page *p, size_t lang);
+/* For readers of none of them, in place of English. False: there is no such language. */
+SQ_CHECK bool page_lang_default(struct page *p, const char *tag);
 
 enum page_state {
     PAGE_WAITING,
@@ -56,6 +62,7 @@ enum page_state {
 struct page_view {
     enum page_state state;
     size_t lang;
+    bool chosen;                /* the reader has just named it: it goes into a cookie */
     const char *queue;          /* its name; "" if there is none */
     const struct page_def *def; /* NULL: there is none */
     const char *message;        /* the operator's word of the moment; NULL or "": none */

@@ -11,7 +11,8 @@
     V(on_accent) V(nonce) R(style) R(script) R(data) V(refresh) V(refresh_s) V(waiting)  \
     V(position) V(of) V(eta) V(percent) V(opens) V(wait) V(paused) V(path) V(token)      \
     V(target) V(can_join) V(can_retry) V(can_enter) V(can_leave) V(commitment) V(seed)   \
-    V(ticket) V(door) V(claim) V(key) V(back) V(good_for) R(rooms)
+    V(ticket) V(door) V(claim) V(key) V(back) V(good_for) R(rooms) \
+    R(languages)
 
 #define PAGE_SLOT_ID(name) PS_##name,
 #define PAGE_SLOT_TEXT(name) PS_t_##name,
@@ -22,6 +23,7 @@ enum page_slot_id {
 struct page {
     struct page_tmpl *tmpl;
     struct buf style, script;
+    struct buf languages; /* a button for each */
     size_t n_langs, other; /* other: for readers of none of them */
     struct page_lang lang[PAGE_LANGS_MAX];
     const char *tags[PAGE_LANGS_MAX];
@@ -31,5 +33,7 @@ struct page_words {
     const char *title, *message; /* "": none */
 };
 struct page_words page_words_for(const struct page_def *d, const char *tag);
+/* The texts that the script shows, as a JSON object. */
+void page_put_script_texts(struct buf *b, const struct page_lang *l);
 
 #endif

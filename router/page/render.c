@@ -40,28 +40,28 @@ static const struct {
 
 /* ---- numbers and times ---- */
 
-/* 1234567 -> 1,234,567, or what this language puts between. page.js has it, too. */
+/* 1234567 -> 1,234,567, or what this language puts between. In page.js Intl.NumberFormat does. */
 static void put_number(const struct page_lang *l, struct buf *b, uint64_t v)
 {
     char t[32];
     int n = snprintf(t, sizeof(t), "%llu", (unsigned long long)v);
 
     for (int i = 0; i < n; i++) {
-        if (i > 0 && (n - i) % 3 == 0)
-            buf_str(b, l->text[PT_thousands]);
+        if (i > 0 && (n - i) % 3 == 0 && n >= (int)l->group)
+            buf_str(b, page_text(l, PT_thousands));
         buf_byte(b, (uint8_t)t[i]);
     }
 }
 
-/* The text with {n} and {h} put in. */
+/* The text with {n} put in. */
 static void put_filled(const struct page_lang *l, struct buf *b, enum page_text_id id,
-                       uint64_t n, uint64_t h)
+                       uint64_t n)
 {
-    const char *text = l->text[id];
+    const char *text = page_text_for(l, id, n);
 
     while (*text != '\0') {
-        if (strncmp(text, "{n}", 3) == 0 || strncmp(text, "{h}", 3) == 0) {
-            put_number(l, b, text[1] == 'n' ? n : h);
+        if (strncmp(text, "{n}", 3) == 0) {
+            put_number(l, b, n);
             text += 3;
         } else {
             buf_byte(b, (uint8_t)*text++);
@@ -69,13 +69,16 @@ static void put_filled(const struct page_lang *l, struct buf *b, enum page_text_
     }
 }
 
-/* The steps of an estimate, in minutes: below `below` (0: the rest), rounded to `step`. */
+/* The steps of an estimate, in minutes: below `below` (0: the rest), rounded to `step`, said in
+ * units of `unit`. */
 static const struct {
-    unsigned below, step;
+    unsigned below, step, unit;
     enum page_text_id text;
 } eta_steps[] = {
-    { 1, 1, PT_eta_soon },     { 2, 1, PT_eta_minute }, { 10, 1, PT_eta_minutes },
-    { 60, 5, PT_eta_minutes }, { 90, 60, PT_eta_hour }, { 0, 60, PT_eta_hours },
+    { 1, 1, 1, PT_eta_soon },
+    { 10, 1, 1, PT_eta_minutes },
+    { 58, 5, 1, PT_eta_minutes },
+    { 0, 60, 60, PT_eta_hours },
 };
 
 void page_put_eta(const struct page_lang *l, struct buf *b, int64_t eta_s)
@@ -84,13 +87,13 @@ void page_put_eta(const struct page_lang *l, struct buf *b, int64_t eta_s)
     size_t i = 0;
 
     if (eta_s < 0) {
-        buf_str(b, l->text[PT_eta_unknown]);
+        buf_str(b, page_text(l, PT_eta_unknown));
         return;
     }
     while (eta_steps[i].below != 0 && minutes >= eta_steps[i].below)
         i++;
     n = (minutes + eta_steps[i].step / 2) / eta_steps[i].step * eta_steps[i].step;
-    put_filled(l, b, eta_steps[i].text, n, n / 60);
+    put_filled(l, b, eta_steps[i].text, n / eta_steps[i].unit);
 }
 
 /* ---- the data of the script ---- */
@@ -153,13 +156,14 @@ static void put_data(const struct page *p, struct buf *b, const struct page_view
     put_num_member(b, "opens_at", v->opens_ms / 1000);
     buf_str(b, ",\"eta_steps\":[");
     for (size_t i = 0; v->state == PAGE_WAITING && i < ARRAY_LEN(eta_steps); i++)
-        buf_printf(b, "%s[%u,%u,\"%s\"]", i > 0 ? "," : "", eta_steps[i].below,
-                   eta_steps[i].step, page_text_names[eta_steps[i].text]);
-    buf_str(b, "],\"t\":{\"\":0");
-    for (int i = 0; v->state == PAGE_WAITING && i < PT_COUNT; i++)
-        if (page_text_script[i])
-            put_member(b, page_text_names[i], l->text[i], strlen(l->text[i]));
-    buf_str(b, "}}");
+        buf_printf(b, "%s[%u,%u,%u,\"%s\"]", i > 0 ? "," : "", eta_steps[i].below,
+                   eta_steps[i].step, eta_steps[i].unit, page_text_names[eta_steps[i].text]);
+    buf_str(b, "],\"t\":");
+    if (v->state == PAGE_WAITING)
+        page_put_script_texts(b, l);
+    else
+        buf_str(b, "{}");
+    buf_byte(b, '}');
 }
 
 /* ---- values ---- */
@@ -211,21 +215,21 @@ static void set_place(const struct page *p, struct values *x, const struct page_
     if (v->position > 0)
         put_position(l, &x->mem, v);
     else
-        buf_str(&x->mem, l->text[is_prequeue(v) ? PT_drawn : PT_unknown]);
+        buf_str(&x->mem, page_text(l, is_prequeue(v) ? PT_drawn : PT_unknown));
     made(x, PS_position);
     if (v->position > 0 && !v->capped)
-        put_filled(l, &x->mem, PT_of, v->total, 0);
+        put_filled(l, &x->mem, PT_of, v->total);
     made(x, PS_of);
     if (is_prequeue(v))
         page_put_eta(l, &x->mem, opens_s(v));
     else
         page_put_eta(l, &x->mem, v->paused ? -1 : v->eta_s);
     made(x, PS_eta);
-    x->v[PS_wait] = str(l->text[is_prequeue(v) ? PT_opens : PT_wait]);
+    x->v[PS_wait] = str(page_text(l, is_prequeue(v) ? PT_opens : PT_wait));
     buf_u64(&x->mem, percent(v));
     made(x, PS_percent);
     if (v->paused)
-        x->v[PS_paused] = str(l->text[PT_paused]);
+        x->v[PS_paused] = str(page_text(l, PT_paused));
     buf_u64(&x->mem, v->ticket_seg);
     buf_byte(&x->mem, '-');
     buf_u64(&x->mem, v->ticket_number);
@@ -267,7 +271,7 @@ static void set_refresh(const struct page *p, struct values *x, const struct pag
     buf_str(&x->mem, "; url=");
     page_put_path(&x->mem, v->queue, v->state == PAGE_WAITING ? "?r=1" : "", v->target);
     made(x, PS_refresh);
-    put_filled(&p->lang[v->lang], &x->mem, PT_refresh, s, 0);
+    put_filled(&p->lang[v->lang], &x->mem, PT_refresh, s);
     made(x, PS_refresh_s);
 }
 
@@ -289,11 +293,11 @@ static void set_words(const struct page *p, struct values *x, const struct page_
                                 is_held(v)     ? PT_held :
                                                  states[v->state].heading;
 
-    x->v[PS_title] = str(w.title[0] != '\0' ? w.title : l->text[PT_title]);
+    x->v[PS_title] = str(w.title[0] != '\0' ? w.title : page_text(l, PT_title));
     page_put_message(&x->mem, v->message, w.message);
     made(x, PS_message);
-    x->v[PS_heading] = str(l->text[heading]);
-    x->v[PS_say] = str(l->text[is_prequeue(v) ? PT_prequeue_say : states[v->state].say]);
+    x->v[PS_heading] = str(page_text(l, heading));
+    x->v[PS_say] = str(page_text(l, is_prequeue(v) ? PT_prequeue_say : states[v->state].say));
     if (v->state == PAGE_EARLY && v->opens_ms != 0) {
         page_put_eta(l, &x->mem, opens_s(v));
         made(x, PS_opens);
@@ -302,7 +306,7 @@ static void set_words(const struct page *p, struct values *x, const struct page_
         put_position(l, &x->mem, v);
         buf_str(&x->mem, " · ");
     } else if (v->state != PAGE_WAITING) {
-        buf_str(&x->mem, l->text[heading]);
+        buf_str(&x->mem, page_text(l, heading));
         buf_str(&x->mem, " · ");
     }
     buf_append(&x->mem, x->v[PS_title].p, x->v[PS_title].n);
@@ -357,7 +361,7 @@ static void set_front(const struct page *p, struct values *x, const struct page_
     made(x, PS_rooms);
 }
 
-static void set_acts(struct values *x, const struct page_view *v)
+static void set_acts(const struct page *p, struct values *x, const struct page_view *v)
 {
     enum page_slot_id can = states[v->state].can;
 
@@ -371,6 +375,9 @@ static void set_acts(struct values *x, const struct page_view *v)
     made(x, PS_path);
     if (can != 0)
         x->v[can] = str("1");
+    if (can == PS_can_leave || can == PS_can_retry) /* what one loads again, and nothing happens */
+        x->v[PS_languages] = (struct page_str) { (const char *)p->languages.data,
+                                                 p->languages.len };
 }
 
 static void set_all(const struct page *p, struct values *x, const struct page_view *v)
@@ -378,7 +385,7 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
     const struct page_lang *l = &p->lang[v->lang];
 
     for (int i = 0; i < PT_COUNT; i++)
-        x->v[PS_COUNT - PT_COUNT + i] = str(l->text[i]);
+        x->v[PS_COUNT - PT_COUNT + i] = str(page_text(l, (enum page_text_id)i));
     x->v[PS_lang] = str(l->tag);
     x->v[PS_state] = str(is_prequeue(v) ? "waiting early" :
                          is_held(v)     ? "waiting held" :
@@ -399,7 +406,7 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
         set_draw(x, v);
     set_refresh(p, x, v);
     set_words(p, x, v);
-    set_acts(x, v);
+    set_acts(p, x, v);
     set_front(p, x, v);
     put_data(p, &x->mem, v);
     made(x, PS_data);

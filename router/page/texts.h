@@ -6,37 +6,50 @@
 #include "common/base/base.h"
 #include "common/base/err.h"
 
-/* {n} and {h} in a text are numbers put in. Those marked J go to the script, too. */
+/* {n} in a text is a number put in; a text with one may have a form for each plural of its
+ * language, {"one": .., "other": ..} (CLDR's names; "other" must be there). Those marked J go to
+ * the script, too. */
 #define PAGE_TEXTS(T, J)                                                                 \
     T(title) J(waiting) J(keep) T(refresh) T(place) J(of) J(unknown) J(wait) J(eta_soon) \
-    J(eta_minute) J(eta_minutes) J(eta_hour) J(eta_hours) J(eta_unknown) T(progress)     \
-    J(paused) J(held) J(fresh) J(at) J(bell) J(bell_on) T(support) T(leave) J(leave_ask) J(now) J(offline) J(busy) J(turn) J(turn_say)        \
-    T(enter) T(door) T(door_say) T(expired) T(expired_say) T(no_show) T(no_show_say)     \
-    T(lost) T(lost_say) T(left) T(left_say) T(closed) T(closed_say) T(early)             \
-    T(early_say) T(opens) T(prequeue) T(prequeue_say) J(drawn) T(draw) T(draw_say)       \
-    T(draw_hash) T(draw_seed) T(draw_ticket) T(reject) T(reject_say) T(full) T(full_say) \
-    T(unavailable) T(unavailable_say) T(too_fast) T(too_fast_say) T(no_queue)            \
-    T(no_queue_say) T(refused) T(refused_say) T(cookies) T(cookies_say) T(join) T(again) \
-    T(back) T(start) T(start_say) T(rooms) T(in) T(in_say) T(good_for) J(thousands)      \
-    T(dir)
+    J(eta_minutes) J(eta_hours) J(eta_unknown) T(progress) J(paused) J(held) J(fresh)    \
+    J(at) J(bell) J(bell_on) T(support) T(leave) J(leave_ask) J(now) J(now_place)        \
+    J(offline) J(busy) J(turn) J(turn_say) T(enter) T(door) T(door_say) T(expired)       \
+    T(expired_say) T(no_show) T(no_show_say) T(lost) T(lost_say) T(left) T(left_say)     \
+    T(closed) T(closed_say) T(early) T(early_say) T(opens) T(prequeue) T(prequeue_say)   \
+    J(drawn) T(draw) T(draw_say) T(draw_hash) T(draw_seed) T(draw_ticket) T(reject)      \
+    T(reject_say) T(full) T(full_say) T(unavailable) T(unavailable_say) T(too_fast)      \
+    T(too_fast_say) T(no_queue) T(no_queue_say) T(refused) T(refused_say) T(cookies)     \
+    T(cookies_say) T(join) T(again) T(back) T(start) T(start_say) T(rooms) T(in)         \
+    T(in_say) T(good_for) T(language) T(name) T(thousands) T(group) T(plural) T(dir)
 
 #define PAGE_TEXT_ID(name) PT_##name,
 enum page_text_id { PAGE_TEXTS(PAGE_TEXT_ID, PAGE_TEXT_ID) PT_COUNT };
 
-#define PAGE_TEXT_MAX 400 /* bytes of one */
+enum page_plural { PLURAL_OTHER, PLURAL_ONE, PLURAL_TWO, PLURAL_FEW, PLURAL_MANY, PLURAL_COUNT };
+
+#define PAGE_TEXT_MAX 600 /* bytes of one */
 #define PAGE_LANGS_MAX 32
 
 struct page_lang {
     char tag[17];
-    char *text[PT_COUNT]; /* owned */
+    char *text[PT_COUNT][PLURAL_COUNT]; /* owned; NULL: as PLURAL_OTHER, which is always there */
+    unsigned group;                     /* digits from which they are grouped by threes */
+    enum page_plural (*plural)(uint64_t n);
 };
 
 extern const char *const page_text_names[PT_COUNT];
 extern const bool page_text_script[PT_COUNT]; /* those marked J */
 
+/* The text; of one with a number, its form for n. */
+const char *page_text(const struct page_lang *l, enum page_text_id id);
+const char *page_text_for(const struct page_lang *l, enum page_text_id id, uint64_t n);
+
 /* tag: as in the file's name. 0; SQ_EINVAL with a sentence; SQ_ENOMEM. */
 SQ_CHECK int page_lang_read(struct page_lang *l, const char *tag, const char *json, size_t n,
                             struct err *e);
+/* Each text has the numbers and the like that it has in `of`: {n}, {t}, {eta}. A form of a plural
+ * may leave its number out ("one minute"). 0 or SQ_EINVAL. */
+SQ_CHECK int page_lang_like(const struct page_lang *l, const struct page_lang *of, struct err *e);
 void page_lang_fini(struct page_lang *l);
 
 #endif

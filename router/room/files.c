@@ -103,6 +103,11 @@ int page_room_new(struct page_room **out, const struct router_cfg *cfg, struct e
     rc = collect(&f, cfg->page_dir, e);
     if (rc == 0)
         rc = page_new(&p->page, f.v, f.n, e);
+    if (rc == 0 && cfg->page_language != NULL &&
+        !page_lang_default(p->page, cfg->page_language))
+        rc = err_set(e, SQ_EINVAL, "page_language: there is no \"%.20s\" among the waiting page's "
+                                   "languages",
+                     cfg->page_language);
     files_fini(&f);
     if (rc < 0) {
         page_room_free(p);

@@ -28,7 +28,7 @@ static bool has_pass(struct router *r, const struct http_req *q, struct page_vie
 static void show(struct router *r, struct httpd_req *req, const struct http_req *q,
                  struct page_view *v)
 {
-    v->lang = page_lang_for(page_room_page(r), q->accept_language);
+    v->lang = page_room_lang(r, q, &v->chosen);
     v->queue = "";
     v->target = "/";
     v->eta_s = -1;

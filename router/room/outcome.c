@@ -58,6 +58,7 @@ static void other(struct router *r, struct rflow *rf, const struct route_queue *
 {
     const struct page_ask *a = rf->page;
     struct page_view v = { .lang = a->lang,
+                           .chosen = a->chosen,
                            .queue = a->name,
                            .target = a->target,
                            .eta_s = -1 };
@@ -82,6 +83,7 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
     uint64_t start = position > a->start ? position : a->start;
     struct page_view v = { .state = PAGE_WAITING,
                            .lang = a->lang,
+                           .chosen = a->chosen,
                            .queue = a->name,
                            .def = page_room_def(r, q),
                            .message = q->map.message,

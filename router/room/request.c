@@ -115,6 +115,7 @@ static void show(struct router *r, struct httpd_req *req, struct asked *x,
 {
     struct page_view v = { .state = state,
                            .lang = x->a->lang,
+                           .chosen = x->a->chosen,
                            .queue = x->a->name,
                            .target = x->a->target,
                            .eta_s = -1,
@@ -178,7 +179,7 @@ static int64_t read_claim(struct asked *x)
 {
     char *to = x->join.claim;
     int64_t n = x->form.p != NULL ? page_member(x->form, "claim", to, CLAIM_MAX_LEN)
-                                  : page_claim(x->q->query, to, CLAIM_MAX_LEN);
+                                  : page_own(x->q->query, "claim", to, CLAIM_MAX_LEN);
 
     if (n > 0)
         x->join.claim_len = (uint16_t)n;
@@ -304,7 +305,7 @@ static void words(struct router *r, struct httpd_req *req, struct asked *x)
     r->ans.status = 200;
     r->ans.type = "application/json";
     buf_str(&r->ans.headers,
-            "Cache-Control: public, max-age=1\r\nVary: Accept-Language\r\n");
+            "Cache-Control: public, max-age=1\r\nVary: Accept-Language, Cookie\r\n");
     router_answer(r, req);
 }
 
@@ -373,7 +374,7 @@ void page_start(struct router *r, struct httpd_req *req, const struct http_req *
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
         return;
     }
-    x.a->lang = page_lang_for(page_room_page(r), q->accept_language);
+    x.a->lang = page_room_lang(r, q, &x.a->chosen);
     x.a->https = gate_is_secure(r->cfg, httpd_tag(req), q);
     if (a->call == API_FORM)
         x.form = q->body.p != NULL ? q->body : (struct slice) { (char *)"", 0 };

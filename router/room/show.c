@@ -5,6 +5,7 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "common/http/cookie.h"
 #include "router/page/render.h"
 #include "router/room/files.h"
 
@@ -39,6 +40,37 @@ void page_ticket_cookie(struct router *r, const struct page_ask *a, const char *
     buf_u64(b, token[0] != '\0' ? TICKET_AGE_S : 0);
     put_cookie_end(b, "/q/", a->name, a->https);
 }
+
+/* ---- the reader's language ---- */
+
+size_t page_room_lang(struct router *r, const struct http_req *q, bool *chosen)
+{
+    const struct page *p = page_room_page(r);
+    size_t lang = page_lang_for(p, q->accept_language), named;
+    struct cookies c = { 0 };
+    char asked[17];
+    struct slice v;
+    int64_t n = page_own(q->query, "lang", asked, sizeof(asked));
+
+    *chosen = n > 0 && page_lang_known(p, (struct slice) { asked, (size_t)n }, &lang);
+    if (*chosen)
+        return lang;
+    while (cookie_next(&c, q, "segq_lang", &v))
+        if (page_lang_known(p, v, &named))
+            return named;
+    return lang;
+}
+
+static void lang_cookie(struct router *r, const struct page_view *v)
+{
+    struct buf *b = &r->ans.headers;
+
+    buf_str(b, "Set-Cookie: segq_lang=");
+    buf_str(b, page_lang_tag(page_room_page(r), v->lang));
+    buf_str(b, "; Max-Age=31536000; Path=/q/; HttpOnly; SameSite=Lax\r\n");
+}
+
+/* ---- answers ---- */
 
 static struct buf *see_other(struct router *r)
 {
@@ -86,6 +118,8 @@ void page_show(struct router *r, struct page_view *v)
     assert(r->ans.body.len == 0 && v->target != NULL && v->queue != NULL);
     v->nonce = nonce;
     v->key = key;
+    if (v->chosen)
+        lang_cookie(r, v);
     r->counts.pages++;
     r->ans.status = page_status(v->state);
     r->ans.type = "text/html; charset=utf-8";

@@ -10,6 +10,7 @@ enum page_act { ACT_SEE, ACT_ENTER, ACT_LEAVE };
 struct page_ask { /* one request of a page, while its flow is under way */
     enum page_act act;
     size_t lang;
+    bool chosen;         /* the language, by the address */
     bool https;
     bool joins;          /* it has no ticket yet */
     bool claimed;        /* by a claim, which must not stay in the address */
@@ -22,6 +23,9 @@ struct page_ask { /* one request of a page, while its flow is under way */
     char target[PAGE_TARGET_MAX + 1];
 };
 
+/* The reader's language: named in the address (?lang=de: *chosen), else kept in a cookie, else
+ * what the browser prefers. */
+size_t page_room_lang(struct router *r, const struct http_req *q, bool *chosen);
 /* Into r->ans. v: all but nonce and key. */
 void page_show(struct router *r, struct page_view *v);
 /* 303. Cookies are in r->ans.headers already. */

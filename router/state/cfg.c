@@ -111,6 +111,8 @@ const struct cfg_key router_keys[] = {
     { K(page_dir), .type = CFG_STR, .def = "", .max = 4000,
       .help = "folder of files that replace those of the waiting page, read at the "
               "start; \"\" = none" },
+    { K(page_language), .type = CFG_STR, .def = "en", .min = 2, .max = 16,
+      .help = "language of the waiting page for browsers that prefer none of its languages" },
     { K(rooms), .type = CFG_STRS, .def = "", .min = 0, .max = 64,
       .help = "queues to which the public page at / links" },
     { K(page_https), .type = CFG_ENUM, .def = "auto", .words = https_words,

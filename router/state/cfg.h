@@ -36,7 +36,7 @@ struct router_cfg {
     char *task_tokens, *listen_tasks;
     int compat; /* enum compat_kind */
     int64_t call_wait;
-    char *page_dir;
+    char *page_dir, *page_language;
     int page_https;   /* enum page_https */
     int proxy_header; /* enum forwarded_form */
     int log_level;    /* enum log_level */

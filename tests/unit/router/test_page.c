@@ -151,19 +151,31 @@ static json_t *data_in(const char *html)
     return j;
 }
 
+static const char *const all_tags[] = { "ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl",
+                                        "pl", "pt", "ru", "tr", "zh", "zh-Hant" };
+
+static size_t lang_of(const struct page *p, const char *tag)
+{
+    size_t lang = 0;
+
+    cr_assert(page_lang_known(p, slice(tag), &lang), "%s", tag);
+    cr_assert_str_eq(page_lang_tag(p, lang), tag);
+    return lang;
+}
+
 Test(page, every_state_in_every_language)
 {
     struct page *p = own_page();
     struct buf b;
 
     buf_init(&b);
-    for (size_t lang = 0; lang < 2; lang++) {
+    for (size_t lang = 0; lang < ARRAY_LEN(all_tags); lang++) {
         for (int s = 0; s < PAGE_NSTATES; s++) {
             struct page_view v = view_of((enum page_state)s);
             char *t;
             json_t *j;
 
-            v.lang = lang;
+            v.lang = lang_of(p, all_tags[lang]);
             buf_reset(&b);
             page_put(p, &b, &v);
             t = text_of(&b);
@@ -199,7 +211,7 @@ Test(page, a_waiting_visitor_sees_position_and_eta)
                         "content=\"5; url=/q/login?r=1&amp;return=%2Fshop\"></noscript>"));
     cr_expect(strstr(t, "action=\"/q/login/leave\""));
     cr_expect(strstr(t, "aria-live=\"polite\""));
-    cr_expect(strstr(t, "\"eta_steps\":[[1,1,\"eta_soon\"],"));
+    cr_expect(strstr(t, "\"eta_steps\":[[1,1,1,\"eta_soon\"],"));
     buf_reset(&b);
     v.position = 0;
     v.paused = true;
@@ -223,7 +235,8 @@ Test(page, estimates_in_words)
         { 29, "less than a minute" },   { 30, "about 1 minute" },
         { 89, "about 1 minute" },       { 90, "about 2 minutes" },
         { 569, "about 9 minutes" },     { 570, "about 10 minutes" },
-        { 13 * 60, "about 15 minutes" }, { 3600, "about 1 hour" },
+        { 13 * 60, "about 15 minutes" }, { 57 * 60, "about 55 minutes" },
+        { 58 * 60, "about 1 hour" },     { 3600, "about 1 hour" },
         { 89 * 60, "about 1 hour" },    { 90 * 60, "about 2 hours" },
         { 7200, "about 2 hours" },
         { 400000000, "about 111,111 hours" },
@@ -242,13 +255,59 @@ Test(page, estimates_in_words)
         page_put_eta(&l, &b, v[i].s);
         cr_expect_str_eq(text_of(&b), v[i].want, "%lld: %s", (long long)v[i].s, b.data);
     }
-    free(l.text[PT_thousands]); /* as other languages write numbers */
-    l.text[PT_thousands] = strdup("\u202f");
+    free(l.text[PT_thousands][PLURAL_OTHER]); /* as other languages write numbers */
+    l.text[PT_thousands][PLURAL_OTHER] = strdup("\u202f");
     buf_reset(&b);
     page_put_eta(&l, &b, 400000000);
     cr_expect_str_eq(text_of(&b), "about 111\u202f111 hours");
     buf_fini(&b);
     page_lang_fini(&l);
+}
+
+/* In words of each language: its plurals, its numbers. */
+Test(page, plurals)
+{
+    static const struct {
+        const char *tag;
+        int64_t s;
+        const char *want;
+    } v[] = {
+        { "de", 60, "etwa 1 Minute" },          { "de", 120, "etwa 2 Minuten" },
+        { "de", 1234 * 3600, "etwa 1.234 Stunden" },
+        { "es", 1234 * 3600, "unas 1234 horas" },
+        { "es", 12345 * 3600, "unas 12.345 horas" },
+        { "fr", 60, "environ 1 minute" },       { "fr", 2 * 3600, "environ 2 heures" },
+        { "ru", 60, "около 1 минуты" },         { "ru", 1500, "около 25 минут" },
+        { "ru", 3600, "около 1 часа" },         { "ru", 3 * 3600, "около 3 часов" },
+        { "ru", 11 * 3600, "около 11 часов" },  { "ru", 21 * 3600, "около 21 часа" },
+        { "ru", 111 * 3600, "около 111 часов" },
+        { "pl", 60, "około 1 minuty" },         { "pl", 3 * 3600, "około 3 godzin" },
+        { "ar", 60, "نحو دقيقة واحدة" },        { "ar", 120, "نحو دقيقتين" },
+        { "ar", 180, "نحو 3 دقائق" },           { "ar", 600, "نحو 10 دقائق" },
+        { "ar", 900, "نحو 15 دقيقة" },          { "ar", 7200, "نحو ساعتين" },
+        { "ar", 100 * 3600, "نحو 100 ساعة" },   { "ar", 103 * 3600, "نحو 103 ساعات" },
+        { "zh", 60, "约 1 分钟" },              { "zh-Hant", 7200, "約 2 小時" },
+    };
+    struct page_file f[PAGE_FILES_MAX];
+    size_t n = own_files(f);
+    struct buf b;
+
+    buf_init(&b);
+    for (size_t i = 0; i < ARRAY_LEN(v); i++) {
+        struct page_lang l = { .tag = "" };
+        struct err e = { 0 };
+        char name[32];
+
+        snprintf(name, sizeof(name), "%s.json", v[i].tag);
+        for (size_t k = 0; k < n; k++)
+            if (strcmp(f[k].name, name) == 0)
+                cr_assert_eq(page_lang_read(&l, v[i].tag, f[k].p, f[k].n, &e), 0, "%s", e.text);
+        buf_reset(&b);
+        page_put_eta(&l, &b, v[i].s);
+        cr_expect_str_eq(text_of(&b), v[i].want, "%s: %s", v[i].want, b.data);
+        page_lang_fini(&l);
+    }
+    buf_fini(&b);
 }
 
 /* Whatever an operator or a visitor could put in: it shows as text, in its place. */
@@ -315,14 +374,15 @@ Test(page, a_language_by_adding_a_file)
     struct buf b;
     char *t;
 
-    t = another_language(f, n, "\"thousands\": \".\", \"dir\": \"rtl\"}");
-    f[n] = (struct page_file) { "ar.json", t, strlen(t) };
+    t = another_language(f, n, "\"thousands\": \".\", \"group\": \"4\", \"plural\": \"one\", "
+                               "\"dir\": \"rtl\"}");
+    f[n] = (struct page_file) { "fa.json", t, strlen(t) };
     cr_assert_eq(page_new(&p, f, n + 1, &e), 0, "%s", e.text);
     buf_init(&b);
-    v.lang = page_lang_for(p, slice("ar-EG, en;q=0.5"));
+    v.lang = page_lang_for(p, slice("fa-IR, en;q=0.5"));
     page_put(p, &b, &v);
     t = text_of(&b);
-    cr_expect(strstr(t, "<html lang=\"ar\" dir=\"rtl\">"));
+    cr_expect(strstr(t, "<html lang=\"fa\" dir=\"rtl\">"));
     cr_expect(strstr(t, ">1.234<") && strstr(t, "of 5.678 waiting"));
     buf_fini(&b);
     page_free(p);
@@ -347,8 +407,39 @@ static int with_file(const char *name, const char *text, struct err *e)
     return rc;
 }
 
+/* The file, with a text in place of another. */
+static char *changed(const char *name, const char *was, const char *is)
+{
+    static char t[PAGE_FILE_MAX];
+    struct page_file f[PAGE_FILES_MAX];
+    size_t n = own_files(f);
+    const char *at;
+
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(f[i].name, name) == 0) {
+            at = memmem(f[i].p, f[i].n, was, strlen(was));
+            cr_assert(at != NULL, "%s", was);
+            snprintf(t, sizeof(t), "%.*s%s%.*s", (int)(at - f[i].p), f[i].p, is,
+                     (int)(f[i].p + f[i].n - at - strlen(was)), at + strlen(was));
+        }
+    return t;
+}
+
 Test(page, wrong_files_are_refused)
 {
+    static const struct {
+        const char *was, *is, *why;
+    } broken[] = {
+        { "von {n} Wartenden", "von allen", "of must have {n}" },
+        { "gegen {t} Uhr", "gegen Mittag", "at must have {t}" },
+        { "\"Weiter\"", "\"Weiter {n}\"", "enter must not have {n}" },
+        { "etwa {n} Stunden", "Stunden", "eta_hours must have {n}" },
+        { "\"other\": \"etwa {n} Stunden\"", "\"two\": \"x\"", "eta_hours must be a text" },
+        { "\"plural\": \"one\"", "\"plural\": \"two\"", "plural must be" },
+        { "\"group\": \"4\"", "\"group\": \"x\"", "group must be" },
+        { "\"dir\": \"ltr\"", "\"dir\": \"up\"", "dir must be" },
+        { "\"enter\"", "\"entry\"", "unknown text \"entry\"" },
+    };
     static char big[PAGE_FILE_MAX + 2];
     struct err e = { 0 };
 
@@ -363,6 +454,13 @@ Test(page, wrong_files_are_refused)
     cr_expect(strstr(e.text, "missing"), "%s", e.text);
     cr_expect_lt(with_file("zh.json", "{\"nonsense\":\"\"}", &e), 0);
     cr_expect_lt(with_file("zh.json", "[]", &e), 0);
+    for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
+        char *t = changed("de.json", broken[i].was, broken[i].is);
+
+        cr_expect_lt(with_file("de.json", t, &e), 0, "%s", broken[i].is);
+        cr_expect(strstr(e.text, "de.json") && strstr(e.text, broken[i].why), "%s", e.text);
+    }
+    cr_expect_eq(with_file("de.json", changed("de.json", "etwa 1 Minute", "eine Minute"), &e), 0);
     cr_expect_lt(with_file("zh.json", "{\"title\":1}", &e), 0);
     cr_expect_lt(with_file("zh.json", "{", &e), 0);
     cr_expect_eq(with_file("page.css", "b{}", &e), 0);
@@ -392,7 +490,7 @@ Test(page, definitions_travel_whole)
     cr_assert_eq(def_of(text_of(&b), &back, &e), 0, "%s", e.text);
     cr_expect(cfg_equal(&d, &back, page_def_keys));
     buf_reset(&b);
-    page_put_words(p, &b, page_lang_for(p, slice("zh-TW")), &d, "", 77);
+    page_put_words(p, &b, page_lang_for(p, slice("zh-SG")), &d, "", 77);
     cr_expect_str_eq(text_of(&b),
                      "{\"page\":77,\"title\":\"标题\",\"message\":\"消息\"}");
     buf_reset(&b);

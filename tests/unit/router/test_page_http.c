@@ -91,6 +91,34 @@ Test(page_http, the_first_visit_joins_and_the_next_polls)
     cr_expect_str_eq(header("Set-Cookie"), "");
 }
 
+/* Named in the address it is kept; a bare return is the site's, whatever stands in it. */
+Test(page_http, the_language_is_chosen_and_kept)
+{
+    char line[300];
+
+    snprintf(line, sizeof(line), "%sAccept-Language: fr\r\n", ticket(5, ""));
+    visit("GET", "/q/login?return=/shop", line, "");
+    cr_expect_str_eq(header("Content-Language"), "fr");
+    visit("GET", "/q/login?lang=de-AT&return=/shop", line, "");
+    cr_expect_str_eq(header("Content-Language"), "de");
+    cr_expect(strstr(got, "\r\nSet-Cookie: segq_lang=de; Max-Age=31536000; Path=/q/; "));
+    visit("GET", "/q/login?return=/shop?a=b&lang=de", line, "");
+    cr_expect_str_eq(header("Content-Language"), "fr");
+    cr_expect(strstr(got, "segq_lang") == NULL);
+    visit("GET", "/q/login?lang=%0d%0aX:y", line, "");
+    cr_expect_str_eq(header("Content-Language"), "fr");
+    cr_expect(strstr(got, "segq_lang") == NULL);
+    snprintf(line, sizeof(line), "%sAccept-Language: fr\r\nCookie: segq_lang=zh-Hant\r\n",
+             ticket(5, ""));
+    visit("GET", "/q/login", line, "");
+    cr_expect_str_eq(header("Content-Language"), "zh-Hant");
+    cr_expect(strstr(got, "<html lang=\"zh-Hant\" dir=\"ltr\">"));
+    cr_expect(strstr(got, "Set-Cookie: segq_lang") == NULL);
+    fetch_page("GET", "/q/login/words", "Cookie: segq_lang=ja\r\n", "");
+    cr_expect(strstr(got, "待合室"));
+    cr_expect_str_eq(header("Vary"), "Accept-Language, Cookie");
+}
+
 Test(page_http, a_nonce_is_used_once)
 {
     char first[300];

@@ -102,6 +102,36 @@ Test(page_in, the_preferred_language_is_chosen)
                      v[i].accept);
 }
 
+Test(page_in, regions_and_scripts_find_their_language)
+{
+    static const char *const tags[] = { "de", "en", "zh", "zh-Hant" };
+    static const struct {
+        const char *accept;
+        size_t want;
+    } v[] = {
+        { "de-AT", 0 },
+        { "de-AT,en", 0 }, /* as much, and before it */
+        { "de-CH,fr;q=0.9,en;q=0.8", 0 },
+        { "en-GB;q=0.7,de-AT;q=0.8", 0 },
+        { "zh-TW", 3 },
+        { "zh-HK,zh;q=0.9,en;q=0.5", 3 },
+        { "zh-Hant", 3 },
+        { "zh-hant-TW", 3 },
+        { "zh-Hant;q=0.5,zh-CN;q=0.9", 2 },
+        { "zh-CN", 2 },
+        { "zh-Hans-SG", 2 },
+        { "ZH-tw", 3 },
+        { "zh-TWX", 2 },
+        { "fr", 1 },
+        { "deu", 1 },
+        { "d", 1 },
+        { "-", 1 },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(v); i++)
+        cr_expect_eq(page_language(slice(v[i].accept), tags, 4, 1), v[i].want, "%s", v[i].accept);
+}
+
 /* ---- targets ---- */
 
 static char *origins[] = { "https://shop.example", "http://127.0.0.1:8080" };

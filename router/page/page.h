@@ -92,10 +92,5 @@ struct page_view {
 int page_status(enum page_state s); /* of the answer */
 /* The document's headers, each with CRLF: policy, language. */
 void page_put_headers(const struct page *p, struct buf *b, const struct page_view *v);
-/* What may change while people wait, as JSON: title and message in this language. */
-void page_put_words(const struct page *p, struct buf *b, size_t lang,
-                    const struct page_def *def, const char *message, uint32_t version);
-/* The operator's text below all: the message of the moment, then the page's own. */
-void page_put_message(struct buf *b, const char *now, const char *always);
 
 #endif

@@ -29,11 +29,4 @@ struct page {
     const char *tags[PAGE_LANGS_MAX];
 };
 
-struct page_words {
-    const char *title, *message; /* "": none */
-};
-struct page_words page_words_for(const struct page_def *d, const char *tag);
-/* The texts that the script shows, as a JSON object. */
-void page_put_script_texts(struct buf *b, const struct page_lang *l);
-
 #endif

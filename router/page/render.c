@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "router/page/page_state.h"
+#include "router/page/words.h"
 
 /* A heading and the sentence below it. */
 static const struct {

@@ -1,4 +1,6 @@
 /* words.c: texts for a reader: the operator's in place of ours; those for the script. Pure. */
+#include "router/page/words.h"
+
 #include <assert.h>
 #include <string.h>
 #include <strings.h>

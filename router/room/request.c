@@ -9,6 +9,7 @@
 #include "router/calls/join.h"
 #include "router/calls/phase.h"
 #include "router/gate/visit.h"
+#include "router/page/words.h"
 #include "router/room/files.h"
 #include "router/room/outcome.h"
 #include "router/room/show.h"

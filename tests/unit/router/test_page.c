@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* memmem */
 #include "router/page/page.h"
 #include "router/page/render.h"
+#include "router/page/words.h"
 
 #include <criterion/criterion.h>
 #include <jansson.h>

@@ -1,0 +1,20 @@
+/* words.h: texts for a reader: the operator's in place of ours; those that the script shows. Pure. */
+#ifndef SEGQ_ROUTER_PAGE_WORDS_H
+#define SEGQ_ROUTER_PAGE_WORDS_H
+
+#include "router/page/page.h"
+
+struct page_words {
+    const char *title, *message; /* "": none */
+};
+/* The operator's, in the page's language `tag`. */
+struct page_words page_words_for(const struct page_def *d, const char *tag);
+/* The operator's text below all: the message of the moment, then the page's own. */
+void page_put_message(struct buf *b, const char *now, const char *always);
+/* What may change while people wait, as JSON: title and message in this language. */
+void page_put_words(const struct page *p, struct buf *b, size_t lang,
+                    const struct page_def *def, const char *message, uint32_t version);
+/* The texts that the script shows, as a JSON object. */
+void page_put_script_texts(struct buf *b, const struct page_lang *l);
+
+#endif

@@ -206,6 +206,11 @@ fallback:
 docs:
 	@deploy/deps.sh docs
 	docs/site/make_site.py build/docs
+## make pictures     README's pictures of page and dashboard, taken anew in Debian's Chromium
+pictures: deps
+	@deploy/deps.sh test e2e
+	$(MAKE) -j$(JOBS) bins
+	tests/e2e/e2e_pictures.sh $(B)/bin docs/pictures
 ## make reference    the lists of docs/segqctl.md and docs/api.md, made of the programs anew
 reference: bins
 	docs/site/reference.py --write $(B)/bin
@@ -248,6 +253,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: check-quick fallback docs reference bins tests help run demo demo-tasks demo-calls gate test test-asan check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
+.PHONY: check-quick fallback docs pictures reference bins tests help run demo demo-tasks demo-calls gate test test-asan check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
 .SECONDARY:
 .DEFAULT_GOAL := help

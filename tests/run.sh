@@ -222,6 +222,7 @@ if part e2e; then # the waiting page and the dashboard in a real browser
     beside counted e2e_dashboard tests/e2e/e2e_dashboard.sh "$B/bin"
     beside counted e2e_dashboard_tasks tests/e2e/e2e_dashboard_tasks.sh "$B/bin"
     beside counted e2e_demo tests/e2e/e2e_demo.sh "$B/bin"
+    beside counted e2e_pictures tests/e2e/e2e_pictures.sh "$B/bin"
     end_all
     over e2e
 fi

@@ -114,7 +114,7 @@ static void done(struct router *r, struct rflow *rf)
 static void begin(struct router *r, struct httpd_req *req, const struct route_queue *q,
                   struct join_body *b, struct slice key, unsigned lane, rflow_done end)
 {
-    struct rflow *rf = rflow_call(r, req, end, "too much to do; nothing was promised");
+    struct rflow *rf = rflow_call(r, req, end, "too much to do; you have not joined: try again");
 
     if (rf == NULL)
         return;

@@ -41,7 +41,7 @@ done
 
 # ---- by hand
 page=docs/first-steps.md
-type_in "the commands by hand" "By hand ("
+type_in "the commands by hand" "## A ticket's life by hand"
 said "a place in the line" '"state":"waiting","position":1,"total":1,'
 said "its story" '^because '
 said "the queue's figures" '^\{"queue":"login","state":"open","waiting":[01],'
@@ -83,7 +83,7 @@ said "it has its pass" '^eyJ[A-Za-z0-9_.-]+$'
     printf 'void f(const char *saved)\n{\n%s\n}\n' "$(sed -n '/^```c$/,/^```$/p' "$root/$page" | grep -v '^```')"
 } >"$DIR/snippet.c"
 check "what it shows of the client is C" cc -std=c11 -Wall -Werror -fsyntax-only -I"$root/deploy/client" "$DIR/snippet.c"
-type_in "the game server's questions" '*The game server*'
+type_in "the game server's questions" '## On the game server'
 check_eq "come in, and the slot is free" "$(grep -c '^HTTP/1.1 204' "$DIR/out")" 2
 
 # ---- requests that wait
@@ -93,16 +93,16 @@ said "its delay runs" '"state":"scheduled"'
 said "a worker has it" '"payload":{"prompt":"a cat"}'
 said "it is done" '"state":"succeeded"'
 said "its result" '\{"url":"cat.png"\}$'
-type_in "a permit, typed" "*A permit* is the other way round"
+type_in "a permit, typed" "## Permits"
 said "  its pass opens" 'HTTP/1.1 204'
-type_in "what operators ask" "*Operators see and steer tasks*"
+type_in "what operators ask" "## For operators"
 said "its story" '^because +it is succeeded'
 page=docs/calls.md
 longer='s/sleep 2 /sleep 4 /' # a busy machine
-type_in "calls, typed" "*The request itself waits.*" "$longer"
+type_in "calls, typed" "# Requests that segq sends" "$longer"
 said "a callback is done in line" '"state":"succeeded","kind":"callback","endpoint":"gen","status":200'
 said "a request is answered as by the endpoint" '\{"status":"ok"\}$'
-type_in "the same in other words" "*Callers of other API queues*" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
+type_in "the same in other words" "## Callers of other API queues" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
 said "  a task of the classic kind" '"task_type":"offline"'
 page=docs/orders.md
 shop_at() { echo "s/9000/$((PORT + 97))/"; }
@@ -115,9 +115,9 @@ type_in "one that is not" "# Close unpaid orders" "1d;3d;5,6d;s/30m/1s/;s/order-
 wait_for 20 "  is closed" grep -q '^/close .*"order":18' "$DIR/closed"
 check_eq "  and the other is not" "$(grep -c 17} "$DIR/closed")" 0
 page=docs/budgets.md
-type_in "a budget, typed" "*One budget for people and requests.*"
+type_in "a budget, typed" "# One budget"
 page=docs/schedules.md
-type_in "a schedule, typed" "*A schedule* makes a task"
+type_in "a schedule, typed" "# Schedules"
 said "its next times" '"schedule":"nightly","next":\[[0-9]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+\],"definition":\{"cron":'
 check "make demo-tasks, smaller, keeps all promises" eval 'env TASKS=20000 TENANTS=50 RUN_DIR="$C" BIN="$BIN" "$root/deploy/demo-tasks.sh" >"$DIR/out" 2>&1 || ! cat "$DIR/out"'
 said "amid it the task node is killed" 'kill -9 of the task node'
@@ -140,7 +140,7 @@ let_in() {
     ask "$U/shop.html" | grep -q 'You are in'
 }
 wait_for 20 "who was let in sees the site" let_in
-type_in "words and looks" '**The page**'
+type_in "words and looks" '## The page'
 "$BIN/segqctl" --dir "$C" pause login >/dev/null
 says() { http -k -H 'Accept-Language: zh' "$U/q/login?return=/" | grep -q '秋季促销'; }
 wait_for 20 "the page has them, in the visitor's language" says
@@ -151,7 +151,7 @@ wait_for 10 "its end ends nginx" is_gone "$nginx_pid"
 
 # ---- on launch night
 page=docs/launch-night.md
-type_in "at eight o'clock" '*At eight' '/ watch /d'
+type_in "at eight o'clock" '## At eight' '/ watch /d'
 check_eq "the tiers decide" "$("$BIN/segqctl" --dir "$C" queue show login | jq -c '[.state, .release_per_s]')" '["open",0]'
 said "each is done" '^ok$'
 "$BIN/segqctl" --dir "$C" audit >"$DIR/out"
@@ -163,7 +163,7 @@ sed -n '/^```yaml$/,/^```$/p' "$root/$page" | grep -v '^```' >"$DIR/queuemng.yam
 check "the queue that it shows is taken" eval "'$BIN/queuemng' -t -c '$DIR/queuemng.yaml' | grep -q 'rate_per_s: 2000'"
 
 # ---- a claim
-block '*A claim*' >"$DIR/claim"
+block '## Lanes and claims' >"$DIR/claim"
 claims() { (cd "$DIR" && bash -eu claim >out 2>&1) && grep -q '"lane":"vip"' "$DIR/out"; }
 wait_for 20 "a claim opens its lane, as soon as routers know of it" claims
 

@@ -127,6 +127,8 @@ static const char *headers(struct admin *a, const struct admin_ans *ans)
     line(b, "Location", ans->location);
     line(b, "WWW-Authenticate", ans->status == 401 ? "Bearer" : NULL);
     line(b, "Retry-After", ans->status == 429 || ans->status == 503 ? "1" : NULL);
+    line(b, "Content-Encoding", ans->gzip ? "gzip" : NULL);
+    line(b, "Vary", ans->gzip ? "Accept-Encoding" : NULL);
     line(b, "Referrer-Policy", "no-referrer");
     line(b, "Content-Security-Policy", POLICY);
     line(b, "X-Request-Id", ans->request_id);
@@ -334,8 +336,9 @@ static const char *field(const struct http_req *q, const char *lower, bool *twic
 static bool read_head(const struct http_req *h, struct admin_req *q, char path[PATH_BYTES],
                       struct admin_ans *ans)
 {
-    bool twice = false;
+    bool twice = false, many = false;
 
+    q->gzip = admin_takes_gzip(field(h, "accept-encoding", &many));
     q->if_match = field(h, "if-match", &twice);
     q->if_none_match = field(h, "if-none-match", &twice);
     q->operator_name = field(h, "x-segq-operator", &twice);

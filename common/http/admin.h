@@ -18,6 +18,7 @@ struct admin_req {
     const char *operator_name; /* header X-Segq-Operator, unproved; "" if none */
     const char *from;          /* the address that asks, "" if not known */
     bool authorized; /* the bearer token was right (compared in constant time) */
+    bool gzip;       /* the asker takes a body in gzip */
     const uint8_t *body;
     size_t body_len; /* at most 1 MiB */
 };
@@ -25,6 +26,7 @@ struct admin_req {
 struct admin_ans {
     int status;
     const char *content_type; /* static string */
+    bool gzip;                /* the body is: only if the asker takes it */
     const char *etag;         /* static or in etag_buf; NULL = none */
     char etag_buf[40];
     const char *allow;   /* with 405 */

@@ -79,3 +79,17 @@ bool admin_query_has(const char *query, const char *name)
 
     return find(query, name, &len) != NULL;
 }
+
+/* "deflate, gzip;q=0.5": gzip is there, and not with a weight of 0. */
+bool admin_takes_gzip(const char *value)
+{
+    const char *p = value;
+
+    while ((p = strstr(p, "gzip")) != NULL) {
+        p += 4;
+        p += strspn(p, " ;");
+        if (strncmp(p, "q=", 2) != 0 || p[2 + strspn(p + 2, "0.")] > '0')
+            return true;
+    }
+    return false;
+}

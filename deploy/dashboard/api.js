@@ -32,8 +32,8 @@ export function takeFragment() {
 // What a header can carry.
 const plain = s => s.replace(/[^\x20-\x7e]/g, '?').slice(0, 64);
 
-async function send(method, path, body) {
-  const headers = { Authorization: 'Bearer ' + plain256(token()), 'X-Segq-Operator': plain(who()) };
+async function send(method, path, body, more) {
+  const headers = { ...more, Authorization: 'Bearer ' + plain256(token()), 'X-Segq-Operator': plain(who()) };
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   const r = await fetch('/v1/admin/' + path, {
     method, headers, redirect: 'manual', cache: 'no-store', signal: AbortSignal.timeout(LIMIT_MS),
@@ -50,5 +50,5 @@ async function send(method, path, body) {
 const plain256 = s => s.replace(/[^\x21-\x7e]/g, '?').slice(0, 256);
 
 export const get = path => send('GET', path);
-export const change = (method, path, body) => send(method, path, body);
+export const change = (method, path, body, headers) => send(method, path, body, headers);
 export const enc = encodeURIComponent;

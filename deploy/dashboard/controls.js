@@ -1,13 +1,28 @@
-// controls.js: what an operator can change of a queue of people.
+// controls.js: the drawer of what an operator can change of a queue of people; it stands beside the
+// picture, so that one sees what a change does.
 import { $, el, list, number, rate } from './dom.js';
 import { change, enc, Refused } from './api.js';
 import { ask, p, say } from './ask.js';
+import * as definition from './definition.js';
 import { inLine, people, stateOf } from './words.js';
 
 let queue = null;   // as in the last answer
 let words = { states: [], modes: [] };
 
-export function begin() {
+/* ---- the drawer ---- */
+
+function open(on) {
+  $('drawer').hidden = !on;
+  $('columns').classList.toggle('drawn', on);
+  $('open-drawer').setAttribute('aria-expanded', String(on));
+  (on ? $('close-drawer') : $('open-drawer')).focus();
+}
+
+export function begin(added) {
+  definition.begin(added);
+  $('open-drawer').addEventListener('click', () => open($('drawer').hidden));
+  $('close-drawer').addEventListener('click', () => open(false));
+  $('drawer').addEventListener('keydown', e => { if (e.key === 'Escape') open(false); });
   $('f-release').addEventListener('submit', ordered(askRelease));
   $('f-rate').addEventListener('submit', ordered(askRate));
   $('f-max').addEventListener('submit', ordered(askMax));
@@ -136,10 +151,11 @@ function fill(id, value) {
 export function show(q, live) {
   queue = q;
   words = { states: live.states, modes: live.modes };
-  $('controls').hidden = !q;
+  definition.show(q);
+  $('d-queue').hidden = !q;
   $('edit-tiers').hidden = !q || !q.def.limits.length;
   if (!q) return;
-  list($('states'), words.states, s => s,
+  for (const [id, danger] of [['states', false], ['states-danger', true]]) list($(id), words.states.filter(s => (s === 'reject') === danger), s => s,
     s => el('button', { type: 'button', class: s === 'reject' ? 'danger' : '', on: { click: () => askState(s) } }, stateOf(s)[3]),
     (e, s) => {
       e.setAttribute('aria-pressed', String(s === q.state));

@@ -1,9 +1,9 @@
-// draw.js: sparklines, gauges with their tiers, chains of segments.
-import { readEvent } from './events.js';
+// draw.js: tiles with their sparklines, gauges with their tiers.
 import { el, svg, put, list, mark, number, rate } from './dom.js';
-import { inLine } from './words.js';
 
 /* ---- sparklines ---- */
+
+const POINTS = 300; // of ten minutes
 
 function sparkline() {
   const e = svg('svg', { viewBox: '0 0 119 30', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
@@ -11,12 +11,12 @@ function sparkline() {
   return e;
 }
 
-// The right edge is now; a short history leaves the left side empty.
+// The right edge is now; a short history leaves the left side empty. null: not known, no line there.
 function sparkline_show(e, values) {
-  const most = Math.max(...values, 1e-9), from = 120 - values.length;
-  const points = values.map((v, i) => (from + i) + ',' + (28 - 26 * v / most).toFixed(1));
-  mark(e.children[1], 'points', points.join(' '));
-  mark(e.children[0], 'points', points.length ? from + ',30 ' + points.join(' ') + ' 119,30' : '');
+  const step = 119 / Math.max(1, POINTS - 1), most = Math.max(...values, 1e-9), from = 119 - (values.length - 1) * step;
+  const known = values.map((v, i) => v === null ? null : (from + i * step).toFixed(1) + ',' + (28 - 26 * v / most).toFixed(1)).filter(Boolean);
+  mark(e.children[1], 'points', known.join(' '));
+  mark(e.children[0], 'points', known.length ? known[0].split(',')[0] + ',30 ' + known.join(' ') + ' 119,30' : '');
 }
 
 /* ---- tiles ---- */
@@ -28,7 +28,7 @@ export function tiles_show(parent, tiles, x, history) {
     t => el('li', {}, el('h3', {}, t[0]), el('b'), el('small'), sparkline()),
     (e, [, column, now, below]) => {
       const at = history && column ? history.columns.indexOf(column) : -1;
-      const values = at < 0 ? [] : history.points.map(v => v[at]);
+      const values = at < 0 ? [] : history.points.map(v => v && v[at]);
       put(e.children[1], now(x, values.length ? values[values.length - 1] : null));
       put(e.children[2], below(x));
       sparkline_show(e.children[3], values);
@@ -65,7 +65,7 @@ function readingWords(limit, metric, q) {
   if (!metric || !metric.ok) return `No reading of ${limit.metric}: ${metric ? metric.why : 'nobody measures it'}`;
   const [read, held] = tiersNow(limit, metric.value, q), is = `${limit.metric} is ${short(metric.value)}`;
   if (held > read)
-    return `${is}: ${atMost(tiers, held)}, as it was above ${tiers[held - 1].below}; more are let in once it is below ${short(tiers[held - 1].below - h)} (hysteresis ${h})`;
+    return `${is}: stays at ${held < tiers.length ? rate(tiers[held].rate_per_s) : 0}/s until below ${short(tiers[held - 1].below - h)}; it was above ${tiers[held - 1].below} (hysteresis ${h})`;
   return `${is}, ` + (read < tiers.length ? `below ${tiers[read].below}` : `not below ${tiers[tiers.length - 1].below}`) + `: ${atMost(tiers, read)}`;
 }
 
@@ -74,12 +74,19 @@ function gauge_show(e, limit, metric, q) {
   const tiers = limit.tiers, last = tiers[tiers.length - 1].below;
   const good = metric && metric.ok;
   const end = Math.max(last * 1.25, good ? metric.value * 1.05 : 0, 1e-9);
-  const inForce = good ? tiersNow(limit, metric.value, q)[1] : -1;
+  const [read, inForce] = good ? tiersNow(limit, metric.value, q) : [-1, -1], held = inForce > read && q.def.hysteresis > 0;
   const parts = [...tiers, null];
   put(name, limit.metric);
-  list(bar, good ? [...parts.keys(), 'now'] : [...parts.keys()], k => k,
-    k => k === 'now' ? el('i') : el('span', {}, el('b'), el('b')),
+  list(bar, [...parts.keys(), ...held ? ['hold'] : [], ...good ? ['now'] : []], k => k,
+    k => k === 'now' ? el('i') : k === 'hold' ? el('em', {}, el('u')) : el('span', {}, el('b'), el('b')),
     (part, k) => {
+      if (k === 'hold') { // from where the rate rises again to where it fell
+        const border = tiers[inForce - 1].below, from = Math.max(0, border - q.def.hysteresis);
+        part.style.left = 100 * from / end + '%';
+        part.style.width = 100 * (border - from) / end + '%';
+        put(part.firstChild, `more below ${short(from)}`);
+        return;
+      }
       if (k === 'now') {
         const left = Math.min(100, 100 * metric.value / end);
         part.style.left = left + '%';
@@ -100,100 +107,4 @@ function gauge_show(e, limit, metric, q) {
 export function gauges_show(parent, q, metrics) {
   const by = new Map(metrics.map(m => [m.name, m]));
   list(parent, q.def.limits || [], l => l.metric, gauge, (e, l) => gauge_show(e, l, by.get(l.metric), q));
-}
-
-/* ---- merges ---- */
-
-const MERGED_MS = 8000; // a merge takes milliseconds; it is shown for longer
-let planned = new Map(), merged = [];
-
-// events: new ones. A look once a second would never see a segment move.
-export function hearMoves(events) {
-  merged = merged.filter(m => Date.now() - m.at < MERGED_MS);
-  for (const m of events.map(e => readEvent(e.text)).filter(e => e.event === 'move')) {
-    if (planned.size > 1000) planned.clear(); // those that were given up
-    if (m.state === 'planned') planned.set(m.move, m.tickets);
-    if (!m.state.endsWith('>clearing')) continue;
-    merged.push({ from: m.from, to: m.to, people: Number(planned.get(m.move)) || 0, at: Date.now() });
-    planned.delete(m.move);
-  }
-}
-
-// What a segment has to do with, and has just had to do with.
-const movesOf = (s, moves) => [
-  ...moves.filter(m => m.from === s.segment || m.to === s.segment)
-    .map(m => (m.from === s.segment ? 'merges into #' + m.to : 'takes #' + m.from + ' in') + ` (${m.state})`),
-  ...merged.filter(m => m.to === String(s.segment) && Date.now() - m.at < MERGED_MS)
-    .map(m => `has taken #${m.from} in, with ${number(m.people)}`),
-].join(', ');
-
-/* ---- a lane's chain ---- */
-
-const SHOWN = 48; // of a longer chain: the head and the tail of it
-const percent = (n, of) => of > 0 ? Math.min(100, 100 * n / of) : 0;
-
-function segment() {
-  return el('li', {}, el('div', {}, el('b'), el('span')), el('div', { class: 'bar', 'aria-hidden': 'true' },
-    el('i'), el('i')), el('div'), el('small'));
-}
-
-function segment_show(e, s) {
-  if (s.gap) {
-    e.className = 'gap';
-    put(e.children[0].children[0], `… ${number(s.gap)} more ${s.spare ? 'are open, and empty' : ''} …`);
-    return;
-  }
-  const [title, bar, words, small] = e.children;
-  const sick = s.state === 'lost' || s.state === 'rebuilding' || !s.reachable;
-  put(title.children[0], '#' + s.segment);
-  put(title.children[1], '');
-  title.children[1].className = s.tag ? 'tag' : '';
-  put(title.children[1], s.tag);
-  // joined so far (light), of them the last ones still wait (dark)
-  const joined = percent(s.joined, s.capacity), waits = percent(inLine(s), s.capacity);
-  bar.children[0].style.width = joined + '%';
-  bar.children[1].style.left = Math.max(0, joined - waits) + '%';
-  bar.children[1].style.width = waits + '%';
-  put(words, `${number(inLine(s))} wait`);
-  put(small, [s.reachable ? s.state : 'NOT REACHED, ' + s.state, Math.floor(joined) + ' % taken',
-    s.node].join(' · ') + (s.moves ? ' · ' + s.moves : ''));
-  e.className = sick ? 'sick' : s.moves ? 'moving' : '';
-}
-
-function chainOf(lane, moves) {
-  const end = lane.segments.findIndex(s => s.segment === tailOf(lane));
-  const v = lane.segments.map((s, i) => Object.assign({}, s, {
-    tag: [i === 0 ? 'HEAD' : '', s.segment === tailOf(lane) ? 'TAIL' : isSpare(s) && i > end ? 'NEXT' : ''].filter(Boolean).join(' '),
-    moves: movesOf(s, moves),
-  }));
-  const missing = lane.segments_total - v.length;
-  if (!missing) return fold(v);
-  const head = v.slice(0, SHOWN / 2), tail = v.slice(-SHOWN / 2);
-  return [...head, { segment: 'gap', gap: lane.segments_total - head.length - tail.length }, ...tail];
-}
-
-// Opened for a crowd that has not come: of many, the first is enough.
-const isSpare = s => s.state === 'open' && s.reachable && !s.joined;
-
-function fold(v) {
-  const first = v.findIndex(s => s.tag === 'NEXT');
-  const more = first < 0 ? [] : v.slice(first + 1);
-  if (more.length > 1 && more.every(s => s.tag === 'NEXT' && !s.moves))
-    v = [...v.slice(0, first + 1), { segment: 'spare', gap: more.length, spare: true }];
-  if (v.length <= SHOWN) return v;
-  const head = v.slice(0, SHOWN / 2), tail = v.slice(-SHOWN / 2);
-  return [...head, { segment: 'gap', gap: v.length - SHOWN }, ...tail];
-}
-
-// Joins go to the first open segment.
-const tailOf = lane => (lane.segments.find(s => s.state === 'open') || {}).segment;
-
-export function lanes_show(parent, lanes, moves) {
-  list(parent, lanes, l => l.lane,
-    () => el('div', { class: 'lane' }, el('h3'), el('ol', { class: 'chain' })),
-    (e, l) => {
-      put(e.children[0], `Lane ${l.lane}: ${number(inLine(l))} waiting, ${number(l.ready + l.active)} inside, ` +
-        `${rate(l.rate_per_s)}/s let in; ${l.segments_total} segment${l.segments_total === 1 ? '' : 's'}, the head first`);
-      list(e.children[1], chainOf(l, moves), s => s.segment, segment, segment_show);
-    });
 }

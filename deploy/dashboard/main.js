@@ -4,15 +4,17 @@ import * as api from './api.js';
 import * as ask from './ask.js';
 import * as controls from './controls.js';
 import * as tasks from './tasks.js';
-import { gauges_show, hearMoves, lanes_show, tiles_show } from './draw.js';
-import { fold, isRoutine } from './events.js';
+import { gauges_show, tiles_show } from './draw.js';
+import * as graph from './graph.js';
+import * as log from './log.js';
 import { nodes_show } from './nodes.js';
+import { hearMoves, lanes_show } from './strip.js';
 import { poolsSum, tasksProblems } from './task_words.js';
-import { bySlots, changeWords, etaOf, inLine, knowMetrics, limitWords, problemsOf, saysOf, slotWords, stateOf, sumOf, wordOf } from './words.js';
+import { bySlots, etaOf, inLine, knowMetrics, limitWords, problemsOf, saysOf, slotWords, stateOf, sumOf, wordOf } from './words.js';
 
 const EVERY_MS = 1000, OLD_MS = 4000, KEPT_EVENTS = 400, AUDIT_N = 50;
 let chosen = location.hash.startsWith('#queue=') ? decodeURIComponent(location.hash.slice(7)) : '';
-let timer, looking = false, answeredAt = 0, wrong = '', events = [], since = 0, live = null, history = null, historyOf = '', historyAt = 0;
+let timer, looking = false, answeredAt = 0, wrong = '', events = [], since = 0, live = null, auditAt = 0;
 
 /* ---- signing in ---- */
 
@@ -50,7 +52,7 @@ async function look() {
     knowMetrics(live.metrics);
     take(live.events);
     show();
-    await Promise.all([lookAtHistory(), tasks.lookCloser(live)]);
+    await Promise.all([lookAtAudit(), tasks.isShown() ? null : graph.look(chosen).then(showTiles), tasks.lookCloser(live)]);
     wrong = '';
   } catch (e) {
     await noAnswer(e);
@@ -83,19 +85,14 @@ async function showLeader() {
   $('columns').hidden = true;
 }
 
-// The sparklines and the log of changes: as often as there is a new point.
-async function lookAtHistory() {
-  if (historyOf === chosen && Date.now() - historyAt < 5000) return;
-  const of = chosen;
-  historyAt = Date.now();
-  const [h, a] = await Promise.allSettled([of ? api.get('history?queue=' + api.enc(of)) : null, api.get('audit?n=' + AUDIT_N)]);
-  [history, historyOf] = [h.value || null, of];
-  showTiles();
-  if (a.value) showAudit(a.value.entries);
-  for (const x of [h, a]) {
-    if (!x.reason) continue;
-    historyAt = 0; // it is asked again at once
-    throw x.reason;
+async function lookAtAudit() {
+  if (Date.now() - auditAt < 5000) return;
+  auditAt = Date.now();
+  try {
+    log.hearAudit((await api.get('audit?n=' + AUDIT_N)).entries);
+  } catch (e) {
+    auditAt = 0; // it is asked again at once
+    throw e;
   }
 }
 
@@ -120,7 +117,6 @@ function stale() {
 }
 
 function choose(name) {
-  if (name !== chosen) history = null;
   chosen = name;
 }
 
@@ -134,7 +130,8 @@ function show() {
   showQueue(live.queue);
   tasks.show(live);
   nodes_show(live, tasks.isShown());
-  showEvents();
+  graph.hear(events, chosen);
+  log.hearEvents(events);
   document.title = $('word').textContent + ' · segq';
 }
 
@@ -166,12 +163,13 @@ function showQueues() {
 }
 
 function showQueue(q) {
-  for (const s of document.querySelectorAll('#controls,#limits,#limit-now')) s.hidden = !q;
+  for (const s of document.querySelectorAll('#graph,#limits,#limit-now,#open-drawer')) s.hidden = !q;
   controls.show(q, live);
+  graph.show(live);
   if (!q) {
     put($('q-name'), 'No queue');
     put($('q-state'), '');
-    put($('q-says'), 'Make one: segqctl queue add NAME, or in queuemng.yaml.');
+    put($('q-says'), 'Make one: Add a queue, segqctl queue add NAME, or in queuemng.yaml.');
     return;
   }
   const [word, level] = wordOf(q);
@@ -188,39 +186,20 @@ function showQueue(q) {
   lanes_show($('lanes'), q.lanes, live.moves);
 }
 
+const perS = column => q => { const v = graph.lastOf(q.queue, column); return v === null ? '–' : rate(v) + '/s'; };
 const TILES = [ // as tiles_show() wants them
-  ['Waiting', 'waiting', q => number(inLine(q)), () => 'in line now'],
+  ['Waiting', null, q => number(inLine(q)), () => 'in line now'],
   ['Wait', null, q => etaOf(q)[0], q => etaOf(q)[1]],
-  ['Arrivals', 'joined_per_s', (q, h) => h === null ? '–' : rate(h) + '/s', q => `${number(q.joined)} so far`],
-  ['Let in', 'released_per_s', q => rate(q.rate_per_s) + '/s', q => `${number(q.released)} so far`],
-  ['Inside', 'inside', q => number(q.inside), q => q.mode === 'rate' ? `${number(q.ready)} have to collect the pass` : `of at most ${number(q.max_active)}`],
-  ['Did not come', 'no_shows_per_s', (q, h) => h === null ? '–' : rate(h) + '/s', q => `${number(q.no_shows)} so far`],
-  ['Left the line', 'left_per_s', (q, h) => h === null ? '–' : rate(h) + '/s', q => `${number(q.left + q.expired)} so far, ${number(q.expired)} fell silent`],
-  ['May go in', 'allowed_per_s', q => q.mode === 'slots' ? 'slots' : rate(q.allowed_per_s) + '/s', q => 'by ' + limitWords(q.limited_by)],
+  ['Arrivals', null, perS('joined_per_s'), q => `${number(q.joined)} so far`],
+  ['Let in', null, q => rate(q.rate_per_s) + '/s', q => `${number(q.released)} so far`],
+  ['May go in', null, q => q.mode === 'slots' ? 'slots' : rate(q.allowed_per_s) + '/s', q => 'by ' + limitWords(q.limited_by)],
+  ['Inside', null, q => number(q.inside), q => q.mode === 'rate' ? `${number(q.ready)} have to collect the pass` : `of at most ${number(q.max_active)}`],
+  ['Did not come', null, perS('no_shows_per_s'), q => `${number(q.no_shows)} so far`],
+  ['Left the line', null, perS('left_per_s'), q => `${number(q.left + q.expired)} so far, ${number(q.expired)} fell silent`],
 ];
 
 function showTiles() {
-  const q = live.queue;
-  if (!q) return;
-  tiles_show($('tiles'), TILES, q, history && historyOf === q.queue ? history : null);
-}
-
-const line = () => el('li', {}, el('time'), el('span'));
-
-function showEvents() {
-  const all = $('routine').checked;
-  list($('events'), fold(events.filter(e => all || !isRoutine(e.text))), e => e.key, line, (e, x) => {
-    put(e.children[0], clock(x.at_ms));
-    put(e.children[1], x.said + (x.n > 1 ? ` (${number(x.n)} times since ${clock(x.since_ms)})` : ''));
-    mark(e, 'class', x.level);
-  });
-}
-
-function showAudit(entries) {
-  list($('audit'), entries, (a) => a.at + a.request_id, line, (e, a) => {
-    put(e.children[0], clock(Date.parse(a.at)));
-    put(e.children[1], `${a.who}${a.from ? ' (' + a.from + ')' : ''}: ${changeWords(a)}`);
-  });
+  if (live.queue) tiles_show($('tiles'), TILES, live.queue, null);
 }
 
 /* ---- start ---- */
@@ -233,13 +212,15 @@ $('in').addEventListener('submit', e => {
   begin();
 });
 $('out').addEventListener('click', () => { api.forget(); askToken(''); });
-$('routine').addEventListener('change', () => live && showEvents());
 $('find').addEventListener('input', () => look());
 document.addEventListener('visibilitychange', () => document.hidden || look());
 addEventListener('hashchange', () => { api.takeFragment(); if (live && $('sign').hidden) show(); if (api.token()) begin(); });
 setInterval(stale, EVERY_MS);
-ask.begin(() => { historyAt = 0; tasks.lookAnew(); look(); });
-controls.begin();
+document.addEventListener('look', look);
+ask.begin(() => { auditAt = 0; tasks.lookAnew(); look(); });
+controls.begin(choose);
+graph.begin();
+log.begin();
 tasks.begin();
 api.takeFragment();
 if (api.token()) begin();

@@ -1,5 +1,5 @@
 // nodes.js: the machines: segment nodes, task nodes, routers; a node is drained or forgotten.
-import { $, el, put, list, mark, number } from './dom.js';
+import { $, el, put, list, mark, number, rate, span } from './dom.js';
 import { change, enc } from './api.js';
 import { ask, p } from './ask.js';
 import { nodeWord, things } from './words.js';
@@ -36,36 +36,75 @@ function askForget(node) {
     () => change('POST', `nodes/${enc(node.name)}/forget${n ? '?force=true' : ''}`), `${node.name} is forgotten.`, n ? node.name : '');
 }
 
-function node(n) {
+/* ---- the table ---- */
+
+const KIND = n => n.router ? 'Router' : isTaskNode(n) ? 'Task' : 'Segment';
+const state = n => n.router ? ['UP', 'good'] : nodeWord(n);
+const percent = n => 100 * n.tickets / Math.max(1, n.max_tickets);
+const DASH = '–';
+
+const COLUMNS = [ // head, words(n), class
+  ['Node', n => n.name], ['State', n => state(n)[0], 'state'], ['Kind', KIND, 'kind'], ['Address', n => n.http || n.addr, 'addr'],
+  ['Holds', n => n.router ? DASH : held(n) + (n.moving ? `, ${n.moving} moving` : ''), 'n'],
+  ['Wait here', n => n.here ? number(n.here.people) : DASH, 'n'], ['Join', n => n.here ? rate(n.here.joins) + '/s' : DASH, 'n few'], ['Let in', n => n.here ? rate(n.here.pops) + '/s' : DASH, 'n few'],
+  ['Places', n => n.max_tickets ? `${n.tickets && percent(n) < 0.1 ? '<0.1' : Number(percent(n).toFixed(percent(n) < 10 ? 1 : 0))} %` : DASH, 'n'],
+  ['Heard', n => n.router ? n.map : n.silent_ms < 1500 ? 'now' : span(n.silent_ms) + ' ago', 'n'],
+];
+
+function row(n) {
   const key = keyOf(n);
-  return el('li', {}, el('b'), el('div', {}, el('span')), n.segments === undefined ? '' : el('div', { class: 'load', 'aria-hidden': 'true' }, el('i')),
-    el('small'), n.router ? '' : el('div', { class: 'row' },
-      el('button', { type: 'button', on: { click: () => askDrain(find(key)) } }),
-      el('button', { type: 'button', on: { click: () => askForget(find(key)) } }, 'Forget …')));
+  const orders = el('td', { class: 'orders' }, ...n.router ? [] : [el('button', { type: 'button', on: { click: () => askDrain(find(key)) } }),
+    el('button', { type: 'button', on: { click: () => askForget(find(key)) } }, 'Forget …')]);
+  return el('tr', {}, ...COLUMNS.map((c, i) => i ? el('td', { class: c[2] || '', 'data-head': c[0] }) : el('th', { scope: 'row' })), orders);
 }
 
-function wordsOf(n, live) {
-  if (n.router) return `Router, ${n.http}, map ${n.map_version === live.map_version ? 'current' : 'behind'}`;
-  if (isTaskNode(n)) return `Task node, ${n.addr}, ${held(n)}` + (n.moving ? `, ${n.moving} of them on the way to other nodes` : '');
-  return `Segment node, ${n.addr}, ${held(n)}, ${number(n.tickets)} of ${number(n.max_tickets)} places reserved`;
+function row_show(e, n) {
+  COLUMNS.forEach(([, words, is], i) => {
+    const text = words(n);
+    put(e.children[i], text);
+    if (i) mark(e.children[i], 'class', (is || '') + (text === DASH ? ' nil' : ''));
+  });
+  mark(e.children[1], 'class', 'state ' + state(n)[1]);
+  mark(e, 'class', state(n)[1] === 'bad' ? 'down' : '');
+  if (n.router) return;
+  const [drain, forget] = e.lastChild.children;
+  put(drain, n.draining ? 'Use again …' : 'Drain …');
+  forget.hidden = n.up;
 }
 
-function node_show(e, n, live) {
-  const [word, level] = n.router ? ['UP', 'good'] : nodeWord(n), [name, state, ...rest] = e.children;
-  const buttons = n.router ? null : rest.pop();
-  put(name, n.name);
-  put(state.firstChild, word);
-  mark(state.firstChild, 'class', 'word ' + level);
-  mark(e, 'class', level === 'bad' ? 'down' : '');
-  put(rest.pop(), wordsOf(n, live));
-  for (const load of rest) load.firstChild.style.width = 100 * n.tickets / Math.max(1, n.max_tickets) + '%';
-  if (!buttons) return;
-  put(buttons.children[0], n.draining ? 'Use again …' : 'Drain …');
-  buttons.children[1].hidden = n.up;
+/* ---- what the shown queue has on each ---- */
+
+let looks = []; // { queue, at, sums }: the last ones, oldest first
+
+function sumsOf(queue) {
+  const sums = {};
+  for (const s of queue ? queue.lanes.flatMap(l => l.segments) : []) {
+    const x = sums[s.node] = sums[s.node] || { people: 0, joined: 0, popped: 0 };
+    x.people += s.waiting + s.returning;
+    x.joined += s.joined;
+    x.popped += s.popped;
+  }
+  return sums;
+}
+
+// Sums over segments: one that goes, or comes by a merge, takes or brings what it has counted.
+function hereOf(live) {
+  const q = live.queue, sums = sumsOf(q), at = live.now_ms;
+  looks = looks.filter(x => q && x.queue === q.queue && x.at < at).slice(-4);
+  const old = looks[0];
+  const perS = (a, b) => old ? Math.max(0, a - b) * 1000 / (at - old.at) : 0;
+  if (q) looks.push({ queue: q.queue, at, sums });
+  return Object.fromEntries(Object.entries(sums).map(([name, x]) => {
+    const was = (old && old.sums[name]) || x;
+    return [name, { people: x.people, joins: perS(x.joined, was.joined), pops: perS(x.popped, was.popped) }];
+  }));
 }
 
 // Those that the people, or the tasks, are on; and the routers.
 export function nodes_show(live, tasks) {
-  known = [...tasks ? live.tasks.nodes : live.nodes, ...live.routers.map(r => Object.assign({ router: true, up: true }, r))];
-  list($('nodes'), known, keyOf, node, (e, n) => node_show(e, n, live));
+  const here = tasks ? {} : hereOf(live);
+  const routers = live.routers.map(r => ({ router: true, up: true, map: r.map_version === live.map_version ? 'map current' : 'map behind', ...r }));
+  known = [...(tasks ? live.tasks.nodes : live.nodes).map(n => ({ ...n, here: here[n.name] })), ...routers];
+  list($('nodes').tHead.rows[0], [...COLUMNS, ['Orders']], c => c[0], c => el('th', { scope: 'col', class: c[2] || '' }, c[0]), () => {});
+  list($('nodes').tBodies[0], known, keyOf, row, row_show);
 }

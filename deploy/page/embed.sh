@@ -1,7 +1,7 @@
 #!/bin/sh
 # embed.sh NAME HEADER FOLDER FILE...: writes C that has these files in it: NAME_blobs, as HEADER
 # declares them (run from the tree's top). Scripts and style sheets are shortened; FOLDER: where
-# that is put.
+# that is put. Of the dashboard each file is there in gzip, too.
 set -eu
 name=$1 header=$2 folder=$3
 shift 3
@@ -23,12 +23,24 @@ __asm__(".section .rodata\n"
         ".previous\n");
 extern const char ${name}_blob_$i[], ${name}_blob_${i}_end[];
 EOT
+    [ "$name" != dash ] || {
+        gzip -9nc "$folder/$base" >"$folder/$base.gz"
+        cat <<EOT
+__asm__(".section .rodata\n"
+        "${name}_gz_$i: .incbin \"$folder/$base.gz\"\n"
+        "${name}_gz_${i}_end: .byte 0\n"
+        ".previous\n");
+extern const char ${name}_gz_$i[], ${name}_gz_${i}_end[];
+EOT
+    }
     i=$((i + 1))
 done
 echo "const struct ${name}_blob ${name}_blobs[] = {"
 i=0
 for f in "$@"; do
-    echo "    { \"${f##*/}\", ${name}_blob_$i, ${name}_blob_${i}_end },"
+    gz=
+    [ "$name" != dash ] || gz=", ${name}_gz_$i, ${name}_gz_${i}_end"
+    echo "    { \"${f##*/}\", ${name}_blob_$i, ${name}_blob_${i}_end$gz },"
     i=$((i + 1))
 done
 echo '};'

@@ -8,6 +8,7 @@
 struct dash_blob {
     const char *name; /* without folders */
     const char *begin, *end;
+    const char *gz, *gz_end; /* the same, in gzip */
 };
 
 extern const struct dash_blob dash_blobs[];

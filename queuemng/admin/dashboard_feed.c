@@ -85,7 +85,9 @@ void dashboard_feed_tick(struct mng_service *s)
         s->history_from_ms = now + NODES_MS;
     if (now < s->history_ms)
         return;
-    s->history_ms = now + HISTORY_STEP_MS;
+    s->history_ms += HISTORY_STEP_MS; /* no drift: a round in each step */
+    if (s->history_ms <= now)
+        s->history_ms = now + HISTORY_STEP_MS;
     op_log_tick(s->op_log, ev_wall_ms(s->ev));
     if (now < s->history_from_ms)
         return;

@@ -29,6 +29,16 @@ static const char *file_of(const char *path)
     return path + strlen(FOLDER);
 }
 
+static void send_blob(struct admin_call *c, const struct dash_blob *b)
+{
+    const char *begin = c->q->gzip ? b->gz : b->begin, *end = c->q->gzip ? b->gz_end : b->end;
+
+    c->a->status = 200;
+    c->a->content_type = type_of(b->name);
+    c->a->gzip = c->q->gzip;
+    buf_append(&c->a->body, begin, (size_t)(end - begin));
+}
+
 bool admin_page(struct admin_call *c)
 {
     const char *name = file_of(c->q->path);
@@ -42,9 +52,6 @@ bool admin_page(struct admin_call *c)
         admin_not_allowed(c->a, "GET, HEAD");
         return true;
     }
-    c->a->status = 200;
-    c->a->content_type = type_of(name);
-    buf_append(&c->a->body, dash_blobs[i].begin,
-               (size_t)(dash_blobs[i].end - dash_blobs[i].begin));
+    send_blob(c, &dash_blobs[i]);
     return true;
 }

@@ -25,6 +25,7 @@ void history_init(struct history *h)
 {
     memset(h, 0, sizeof(*h));
     map_init(&h->queue, 0);
+    h->line_ms = HISTORY_STEP_MS / 2; /* amid a slot: a round a little early or late keeps its own */
 }
 
 void history_fini(struct history *h)

@@ -4,29 +4,7 @@
 const fs = require('fs');
 const k = require('./kit.js');
 const { claim, claimUntil } = k;
-const DESK = { viewport: { width: 1280, height: 900 } };
-
-// The link of `make run`: signed in at once, the token gone from the address.
-async function dashboard(options) {
-  const c = await k.visitor(Object.assign({}, DESK, options));
-  const page = await c.newPage();
-  await page.goto(k.ADMIN + '/#token=' + encodeURIComponent(process.env.ADMIN_TOKEN) + '&who=anna');
-  await page.locator('#q-name', { hasText: 'login' }).waitFor();
-  return { c, page };
-}
-
-const tile = (page, name) => page.locator('#tiles li', { hasText: name }).locator('b').innerText();
-const button = (page, name) => page.getByRole('button', { name, exact: true });
-const asked = page => page.locator('#ask-head').innerText();
-const isAsked = page => page.locator('#ask').evaluate(d => d.open);
-
-// Waits for the question, claims what it says, and answers yes.
-async function yes(page, what, question) {
-  await page.locator('#ask-yes').waitFor();
-  claim(what + ' is asked back', (await asked(page)).includes(question), await asked(page));
-  await page.locator('#ask-yes').click();
-  await page.locator('#ask').waitFor({ state: 'hidden' });
-}
+const { DESK, dashboard, drawer, tile, button, asked, isAsked, yes } = require('./dash_kit.js');
 
 async function wrongToken() {
   const c = await k.visitor(DESK);
@@ -59,10 +37,10 @@ async function liveCluster() {
   await claimUntil('the chain: three segments, a head and a tail', async () =>
     await page.locator('.chain li:not(.gap)').count() >= 3 && await page.locator('.tag', { hasText: 'HEAD' }).count() === 1 &&
     await page.locator('.tag', { hasText: 'TAIL' }).count() === 1);
-  await claimUntil('the nodes are up', async () => await page.locator('#nodes .word', { hasText: 'UP' }).count() === 3);
+  await claimUntil('the nodes are up', async () => await page.locator('#nodes td.state', { hasText: 'UP' }).count() === 3);
   await claimUntil('the metric and its tiers are drawn', async () => await page.locator('.gauge span.now').count() === 1);
-  await claimUntil('arrivals have a history', async () =>
-    (await page.locator('#tiles polyline').nth(0).getAttribute('points') || '').split(' ').length > 1);
+  await claimUntil('waiting and arrivals are drawn over time', async () => (await page.locator('#g-svg .l0').getAttribute('d')).includes('L') &&
+    (await page.locator('#g-svg .l1').getAttribute('d')).includes('L'));
   await k.joinMany(7);
   await claimUntil('it moves by itself', async () => await tile(page, 'Waiting') === '57');
   await claimUntil('the events say what happened', async () => (await page.locator('#events').innerText()).includes('Router router.0 connected'));
@@ -91,8 +69,10 @@ async function merges() {
   await Promise.all(all.filter((t, i) => i % 5).map(t => fetch(k.ROUTER + '/v1/tickets/' + t.token, { method: 'DELETE' })));
   try {
     await k.admin('PATCH', '', { merge: true });
+    await page.locator('.lane summary').click();
     await claimUntil('a merge is seen, though it takes no time', async () =>
       /has taken #\d+ in, with \d+/.test(await page.locator('.chain li.moving').first().innerText()));
+    claim('and in the strip', await page.locator('.strip .moving').count() > 0);
     await k.shot(page, 'dashboard-merge');
   } finally {
     await k.admin('PATCH', '', { merge: false });
@@ -103,6 +83,7 @@ async function merges() {
 async function pauseAndResume() {
   await k.joinMany(3);
   const { c, page } = await dashboard();
+  await drawer(page);
   await button(page, 'Pause').click();
   await page.locator('#ask-no').click();
   claim('a question that is answered no changes nothing', (await k.queue()).state === 'open' && !await isAsked(page));
@@ -128,6 +109,12 @@ async function releaseByKeyboard() {
   await k.joinMany(10);
   const { c, page } = await dashboard();
   await claimUntil('ten wait', async () => await tile(page, 'Waiting') === '10');
+  await page.locator('#open-drawer').focus();
+  await page.keyboard.press('Enter');
+  claim('the drawer has the focus', await page.evaluate(() => document.activeElement.id) === 'close-drawer');
+  await page.keyboard.press('Escape');
+  claim('and gives it back', await page.locator('#drawer').isHidden() && await page.evaluate(() => document.activeElement.id) === 'open-drawer');
+  await page.keyboard.press('Enter');
   await page.locator('#release-n').focus();
   await page.keyboard.press('Control+A');
   await page.keyboard.type('4');
@@ -147,6 +134,7 @@ async function releaseByKeyboard() {
 
 async function rateAndTiers() {
   const { c, page } = await dashboard();
+  await drawer(page);
   await page.locator('#rate-n').fill('0');
   await button(page, 'Fix it …').click();
   await claimUntil('a rate of 0 is not taken', async () => (await page.locator('#done').innerText()).includes('two things'));
@@ -210,6 +198,7 @@ async function messageToWaiters() {
   const v = await k.visitor();
   const waiter = await v.newPage();
   await waiter.goto(k.pageUrl('/v1/queues/login'));
+  await drawer(page);
   await page.locator('#message').fill('Back in <ten> minutes');
   await page.locator('#f-message button').click();
   await yes(page, 'a message', 'Say this to');
@@ -245,13 +234,13 @@ async function nodeDies() {
     process.kill(Number(process.env.SEGMENT_PID), 'SIGCONT');
   }
   await claimUntil('and when it is back', async () => !(await page.locator('#problems').innerText()).includes('DOWN'));
-  const node = page.locator('#nodes li', { hasText: 'segment.1' });
+  const node = page.locator('#nodes tr', { hasText: 'segment.1' });
   await node.getByRole('button', { name: 'Drain …' }).click();
   await yes(page, 'a drain', 'Drain node segment.1?');
   await claimUntil('the drain is told', async () => (await page.locator('#problems').innerText()).includes('segment.1 is being DRAINED'));
   await node.getByRole('button', { name: 'Use again …' }).click();
   await yes(page, 'the end of a drain', 'Use node segment.1 again?');
-  await claimUntil('and its end', async () => (await node.locator('.word').innerText()) === 'UP');
+  await claimUntil('and its end', async () => (await node.locator('.state').innerText()) === 'UP');
   await c.close();
 }
 
@@ -261,7 +250,7 @@ async function nodeIsLost() {
   const joined = await Promise.all(Array.from({ length: 40 }, async () =>
     (await fetch(k.ROUTER + '/v1/queues/login/tickets', { method: 'POST' })).json()));
   const problems = () => page.locator('#problems').innerText();
-  const node = page.locator('#nodes li', { hasText: 'segment.1' });
+  const node = page.locator('#nodes tr', { hasText: 'segment.1' });
   await claimUntil('forty wait', async () => await tile(page, 'Waiting') === '40');
   process.kill(Number(process.env.SEGMENT_PID), 'SIGSTOP');
   try {
@@ -282,7 +271,7 @@ async function nodeIsLost() {
   } finally {
     process.kill(Number(process.env.SEGMENT_PID), 'SIGCONT');
   }
-  await claimUntil('the node is back', async () => (await node.locator('.word').innerText()) === 'UP');
+  await claimUntil('the node is back', async () => (await node.locator('.state').innerText()) === 'UP');
   await c.close();
 }
 
@@ -290,6 +279,7 @@ async function rejectIsTyped() {
   await k.joinMany(3);
   const { c, page } = await dashboard();
   await claimUntil('three wait', async () => await tile(page, 'Waiting') === '3');
+  await drawer(page);
   await button(page, 'Reject').click();
   await page.locator('#ask-yes').waitFor();
   const says = await page.locator('#ask-body').innerText();
@@ -323,7 +313,7 @@ async function words() {
     const gauge = (queue, value) => {
       const e = document.createElement('div');
       d.gauges_show(e, queue, [{ name: 'cpu', ok: true, value }]);
-      return e.querySelector('p').textContent + ' [' + e.querySelector('span.now').textContent + ']';
+      return e.querySelector('p').textContent + ' [' + e.querySelector('span.now').textContent + ']' + (e.querySelector('em') || { textContent: '' }).textContent;
     };
     w.knowMetrics([{ name: 'cpu' }]);
     const flip = i => ({ seq: i, at_ms: 1e12 + 1000 * i, level: 'info', text: `event=limit queue=q by=cpu allowed_per_s=${i % 2 ? 100 : 200} was_by=cpu was_per_s=${i % 2 ? 200 : 100}` });
@@ -350,9 +340,9 @@ async function words() {
     ['warn', 'Node a is GONE for 60 s, and nobody is on it: start it again, or forget it']]);
   is('a queue without limits is no problem', said.noLimits, []);
   is('nor is a node that was drained', said.drained, []);
-  is('hysteresis is said', said.held, 'cpu is 89.64: at most 100 a second, as it was above 90; more are let in once it is below 85 (hysteresis 5) [< 95100/s]');
+  is('hysteresis is said', said.held, 'cpu is 89.64: stays at 100/s until below 85; it was above 90 (hysteresis 5) [< 95100/s]more below 85');
   is('where there is none, it is not', said.plain, 'cpu is 89.64, below 90: at most 200 a second [< 90200/s]');
-  is('above the last border, too', said.above, 'cpu is 93: nobody is let in, as it was above 95; more are let in once it is below 90 (hysteresis 5) [≥ 95nobody]');
+  is('above the last border, too', said.above, 'cpu is 93: stays at 0/s until below 90; it was above 95 (hysteresis 5) [≥ 95nobody]more below 90');
   is('a rate that goes up and down is one line', said.folded, [[99, 'q: 200 a second by cpu, was 100 by cpu'], [1, 'Segment node a is away (1 segment)']]);
   is('what a later queuemng says is no raw line', said.odd, 'New thing: node a, why b c');
   await c.close();

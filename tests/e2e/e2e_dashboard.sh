@@ -1,5 +1,5 @@
 #!/bin/bash
-# The dashboard in Chromium: dashboard.js against a cluster whose chain has several segments.
+# The dashboard in Chromium: dashboard.js and dashboard_more.js against a cluster whose chain has several segments.
 #   e2e_dashboard.sh [BIN [SCENARIO...]]
 . "$(dirname "$0")/../sys/lib.sh"
 . "$(dirname "$0")/browser.sh"
@@ -12,4 +12,5 @@ SEGMENT_PID=$(pid_of segment.1)
 SEG_CLUSTER_PID=$(pid_of seg_cluster)
 AUDIT_FILE=$(find "$C/state" -type d -name store -printf '%h/audit.jsonl\n' | head -1)
 export SEGMENT_PID SEG_CLUSTER_PID AUDIT_FILE
+browser_run dashboard_more.js "$@"
 browser_run dashboard.js "$@"

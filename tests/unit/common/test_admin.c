@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/http/admin.h"
+#include "common/http/admin_text.h"
 #include "common/net/net.h"
 
 static struct ev *ev;
@@ -485,6 +486,19 @@ Test(admin, port_taken)
 
     cr_expect_eq(admin_new(&other, ev, &o, &e), SQ_ESYS);
     cr_expect_neq(strstr(e.text, "admin"), NULL, "%s", e.text);
+}
+
+Test(admin, gzip_is_sent_to_those_who_take_it)
+{
+    static const struct {
+        const char *value;
+        bool yes;
+    } v[] = { { "gzip", true },          { "gzip, deflate, br", true }, { "br;q=1, gzip;q=0.5", true },
+              { "gzip; q=0", false },    { "gzip;q=0.000", false },     { "", false },
+              { "identity, br", false }, { "gzip;q=0, gzip", true },    { "gzip;q=1.0", true } };
+
+    for (size_t i = 0; i < ARRAY_LEN(v); i++)
+        cr_expect_eq(admin_takes_gzip(v[i].value), v[i].yes, "%s", v[i].value);
 }
 
 Test(admin, query_strings)

@@ -181,6 +181,19 @@ Test(look, ten_minutes_of_figures)
     history_fini(&h);
 }
 
+Test(look, rounds_that_are_late_leave_no_gap)
+{
+    struct history h;
+
+    history_init(&h);
+    for (int i = 0; i < HISTORY_POINTS_10M; i++)
+        one_round(&h, 5090 + i * 2000 + (i * 37 - 90) % 100, 7, 1, 1);
+    cr_assert_eq(n_of(&h, 7, HISTORY_10M), HISTORY_POINTS_10M);
+    for (size_t back = 0; back < HISTORY_POINTS_10M; back++)
+        cr_expect_not_null(point(&h, 7, HISTORY_10M, back), "%zu points back", back);
+    history_fini(&h);
+}
+
 /* 0 .. 149 wait, five looks in a point; 2 a second join, in one look 50. */
 Test(look, longer_ranges_have_mean_least_and_most)
 {

@@ -1,0 +1,270 @@
+// graph.js: the main picture: who waits, and what comes and goes a second, over time, with what
+// happened as marks at its foot. Own code, in SVG.
+//
+// Taken from Grafana: one time axis for all, a cursor that reads every line at once into the legend,
+// marks of events across the panes, broken lines where nothing is known. From Linear: the picture
+// stands alone above all, the words beside it are one line each, and colour means trouble.
+import { $, el, svg, put, list, mark, number, rate, clock } from './dom.js';
+import * as api from './api.js';
+import { isRoutine, readEvent, sentence } from './events.js';
+
+const RANGES = { '10m': ['10 min', 600000, 120000, 4000], '1h': ['1 h', 3600000, 600000, 10000], '24h': ['24 h', 86400000, 14400000, 60000] }; // name, long, between ticks, asked every
+const LEFT = 52, RIGHT = 10, TOP = 8, FOOT = 46, GAP = 20, MARK = 24;
+const LINES = [ // name, column, pane, unit
+  ['Waiting', 'waiting', 0, ''], ['Arrivals', 'joined_per_s', 1, '/s'], ['Let in', 'released_per_s', 1, '/s'], ['Limit', 'allowed_per_s', 1, '/s'],
+];
+let range = '10m', all = false, data = null, dataOf = '', askedAt = 0, cursor = -1, marks = [], now = {}, mine = 0;
+
+/* ---- asking ---- */
+
+const nameOf = queue => (all ? '' : queue) + ' ' + range;
+
+// Before that the picture of another queue, or range, is not shown.
+export async function look(queue) {
+  const of = nameOf(queue), round = ++mine;
+  if (of === dataOf && Date.now() - askedAt < RANGES[range][3]) return;
+  if (!queue) return;
+  const h = await api.get((all ? 'cluster' : 'queues/' + api.enc(queue)) + '/history?range=' + range);
+  if (round !== mine) return; // another question is younger
+  [data, dataOf, askedAt] = [h, of, Date.now()];
+  draw();
+}
+
+export const forget = () => { askedAt = 0; };
+
+// The last reading of a column; null: not known.
+export function lastOf(queue, column) {
+  if (!data || all || dataOf !== nameOf(queue)) return null;
+  const p = data.points[data.points.length - 1];
+  return p ? p[data.columns.indexOf(column)] : null;
+}
+
+/* ---- scales ---- */
+
+function nice(most) {
+  const base = 10 ** Math.floor(Math.log10(Math.max(most, 1)));
+  return [1, 1.5, 2, 3, 4, 6, 8, 10].map(k => k * base).find(v => v >= most) || 10 * base;
+}
+
+const values = (column, from = data) => {
+  const at = from.columns.indexOf(column);
+  return from.points.map(p => p ? p[at] : null);
+};
+const most = v => v.reduce((a, b) => b !== null && b > a ? b : a, 0);
+
+function sizes() {
+  const w = Math.max(280, $('g-area').clientWidth), h = w < 560 ? 260 : 320, plot = h - TOP - FOOT - GAP;
+  return { w, h, panes: [[TOP, TOP + plot * 0.58], [TOP + plot * 0.58 + GAP, h - FOOT]] };
+}
+
+// A limit far above what comes would press all else to the floor: it is in the legend alone.
+function tops() {
+  const come = Math.max(most(values('joined_per_s')), most(values('released_per_s')), 1), limit = most(values('allowed_per_s'));
+  const peak = data.step_ms > 2000 ? most(values('waiting_max')) : 0;
+  return [nice(Math.max(most(values('waiting')), peak, 10)), nice(limit <= 4 * come ? Math.max(come, limit) : come)];
+}
+
+const frame = () => {
+  const s = sizes(), long = RANGES[range][1], [upper, lower] = tops();
+  const y = (pane, v) => { const [a, b] = s.panes[pane], top = pane ? lower : upper; return b - (b - a) * Math.min(v, top) / top; };
+  return { ...s, tops: [upper, lower], y, x: t => LEFT + (s.w - LEFT - RIGHT) * (1 - (data.at_ms - t) / long) };
+};
+const timeAt = i => data.at_ms - (data.points.length - 1 - i) * data.step_ms;
+
+/* ---- drawing ---- */
+
+// Broken where nothing is known; one round that was late is no break.
+const bridged = v => v.map((x, i) => x === null && i && i < v.length - 1 && v[i - 1] !== null && v[i + 1] !== null ? v[i - 1] : x);
+
+function path(f, v, pane, step) {
+  let out = '', on = false;
+  v.forEach((x, i) => {
+    if (x === null) { on = false; return; }
+    const at = `${Math.max(LEFT, f.x(timeAt(i))).toFixed(1)}`, y = f.y(pane, x).toFixed(1);
+    out += !on ? `M${at} ${y}h.1` : step ? `H${at}V${y}` : `L${at} ${y}`;
+    on = true;
+  });
+  return out;
+}
+
+function band(f, low, high) {
+  let out = '', run = [];
+  const close = () => {
+    if (run.length > 1) out += 'M' + run.map(([x, , b]) => `${x} ${b}`).join('L') + 'L' + run.reverse().map(([x, a]) => `${x} ${a}`).join('L') + 'Z';
+    run = [];
+  };
+  high.forEach((b, i) => b === null ? close() : run.push([Math.max(LEFT, f.x(timeAt(i))).toFixed(1), f.y(0, low ? low[i] : 0).toFixed(1), f.y(0, b).toFixed(1)]));
+  close();
+  return out;
+}
+
+const text = (x, y, anchor, words) => { const e = svg('text', { x, y, 'text-anchor': anchor }); e.textContent = words; return e; };
+const shortly = v => v >= 1e6 ? v / 1e6 + ' M' : v >= 1e4 ? v / 1e3 + ' k' : v >= 10 ? number(v) : String(v);
+const hhmm = t => new Date(t).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
+
+function axes(f) {
+  const kids = [], [, long, step] = RANGES[range], bottom = f.h - FOOT;
+  f.panes.forEach(([a, b], pane) => [0, 0.5, 1].forEach(k => {
+    const y = b - (b - a) * k;
+    kids.push(svg('path', { class: k ? 'grid' : 'base', d: `M${LEFT} ${y}H${f.w - RIGHT}` }), text(LEFT - 6, y + 4, 'end', shortly(f.tops[pane] * k) + (pane && k ? '/s' : '')));
+  }));
+  const zone = new Date().getTimezoneOffset() * 60000, few = f.w < 560 ? 2 : 1;
+  for (let t = Math.ceil((data.at_ms - long - zone) / (few * step)) * few * step + zone; t <= data.at_ms; t += few * step)
+    if (f.x(t) > LEFT + 16) kids.push(svg('path', { class: 'grid', d: `M${f.x(t).toFixed(1)} ${TOP}V${bottom}` }), text(Math.min(f.x(t), f.w - 20), f.h - 4, 'middle', hhmm(t)));
+  return kids;
+}
+
+// Where nobody looked, between what is known.
+function gaps(f) {
+  const kids = [];
+  data.points.forEach((p, i) => {
+    if (p || (i && !data.points[i - 1])) return;
+    const end = data.points.findIndex((x, k) => k > i && x), from = Math.max(LEFT, f.x(timeAt(i)));
+    if (end > i + 1) kids.push(svg('rect', { class: 'gap', x: from, y: TOP, width: Math.max(1, f.x(timeAt(end)) - from), height: f.h - FOOT - TOP }));
+  });
+  return kids;
+}
+
+function draw() {
+  if (!data || $('graph').offsetParent === null) return;
+  const f = frame(), far = data.step_ms > 2000, e = $('g-svg');
+  mark(e, 'viewBox', `0 0 ${f.w} ${f.h}`);
+  mark(e, 'height', String(f.h));
+  const v = LINES.map(l => bridged(values(l[1])));
+  e.replaceChildren(...gaps(f), ...axes(f),
+    svg('path', { class: 'area', d: far ? band(f, bridged(values('waiting_min')), bridged(values('waiting_max'))) : band(f, null, v[0]) }),
+    ...LINES.map(([, , pane], i) => svg('path', { class: 'line l' + i, d: path(f, v[i], pane, i === 3) })), svg('path', { class: 'cursor', id: 'g-cursor' }));
+  showMarks(f);
+  showReading(f);
+  showSays(v, far);
+}
+
+function showSays(v, far) {
+  const known = v[0].filter(x => x !== null), [name] = RANGES[range];
+  const low = far ? values('waiting_min').filter(x => x !== null) : known;
+  put($('g-says'), !known.length ? `Nothing has happened here in the last ${name}.`
+    : `Last ${name}: between ${number(Math.min(...low))} and ${number(Math.max(most(known), far ? most(values('waiting_max')) : 0))} waited; at most ${rate(most(values('joined_per_s_max')))}/s arrived, ${rate(most(values('released_per_s_max')))}/s were let in.`);
+}
+
+/* ---- the cursor ---- */
+
+function showReading(f) {
+  const n = data.points.length, i = Math.min(cursor, n - 1), at = i < 0 ? n - 1 : i, p = data.points[at] || null;
+  const words = LINES.map(([name, column, , unit]) => {
+    const x = i < 0 && now[column] !== undefined ? now[column] : p ? p[data.columns.indexOf(column)] : null;
+    return [name, x === null ? '–' : unit ? rate(x) + unit : number(x)];
+  });
+  list($('g-now'), words, w => w[0], () => el('li', {}, el('i'), el('span'), el('b')), (e, [name, x]) => {
+    mark(e.firstChild, 'class', 'l' + LINES.findIndex(l => l[0] === name));
+    put(e.children[1], name);
+    put(e.lastChild, x);
+  });
+  const when = i < 0 ? 'now' : clock(timeAt(at));
+  put($('g-when'), when);
+  const area = $('g-area');
+  mark(area, 'aria-valuemax', String(Math.max(0, n - 1)));
+  mark(area, 'aria-valuenow', String(Math.max(0, at)));
+  mark(area, 'aria-valuetext', when + ': ' + (p ? words.map(w => w.join(' ')).join(', ') : 'not known'));
+  const line = $('g-cursor');
+  if (line) mark(line, 'd', i < 0 ? '' : `M${Math.max(LEFT, f.x(timeAt(i))).toFixed(1)} ${TOP}V${f.h - FOOT}`);
+}
+
+function moveTo(i) {
+  if (!data) return;
+  cursor = i < 0 || i >= data.points.length ? -1 : i;
+  showReading(frame());
+}
+
+function onKey(e) {
+  const n = data ? data.points.length : 0, at = cursor < 0 ? n - 1 : cursor;
+  const to = { ArrowLeft: at - 1, ArrowRight: at + 1, PageUp: at + 10, PageDown: at - 10, Home: 0, End: n - 1, Escape: n }[e.key];
+  if (to === undefined || !n) return;
+  e.preventDefault();
+  moveTo(e.key === 'Escape' ? -1 : Math.max(0, Math.min(n - 1, to)));
+}
+
+function onPointer(e) {
+  if (!data || !data.points.length) return;
+  const box = $('g-area').getBoundingClientRect(), f = frame(), part = (e.clientX - box.left - LEFT) / (f.w - LEFT - RIGHT);
+  const t = data.at_ms - RANGES[range][1] * (1 - part);
+  moveTo(Math.max(0, Math.round(data.points.length - 1 - (data.at_ms - t) / data.step_ms)));
+}
+
+/* ---- marks ---- */
+
+const LOUD = /^(node_(down|lost)|segment_lost|router_down|monitor_(bad|failed)|metric_missing|store_failed|journal_(failed|full)|no_memory|not_applied|step_down)$/;
+const QUIET = /^(limit|queue_changed|directory|redis_|partition_|endpoint_|pool_|key_|budget_|ready|reloaded|lease|leader)/;
+
+// Of this queue, or of none; changes by operators once.
+export function hear(events, queue) {
+  marks = events.filter(x => !isRoutine(x.text)).map(x => ({ ...x, e: readEvent(x.text) }))
+    .filter(x => !QUIET.test(x.e.event) && (all || !x.e.queue || x.e.queue === queue) && !x.e.pool && !x.e.endpoint && x.e.partitions === undefined && x.e.event !== 'operator');
+  if (data && dataOf === nameOf(queue)) draw();
+}
+
+function showMarks(f) {
+  const near = [];
+  for (const m of marks) {
+    const x = f.x(m.at_ms), last = near[near.length - 1];
+    if (x < LEFT || x > f.w) continue;
+    const level = LOUD.test(m.e.event) ? 'bad' : m.level === 'warn' ? 'warn' : m.e.event === 'changed' || m.e.event === 'release_by_hand' ? 'change' : 'plain';
+    const says = `${clock(m.at_ms)} ${sentence(m.text)}`;
+    if (last && x - last.x < MARK) {
+      last.says.push(says);
+      if (level === 'bad' || last.level === 'plain') last.level = level;
+    } else {
+      near.push({ key: m.seq, x, level, says: [says] });
+    }
+  }
+  list($('g-marks'), near, m => m.key, () => {
+    const b = el('button', { type: 'button', on: { focus: () => tell(b), blur: () => tell(null), pointerenter: () => tell(b), pointerleave: () => tell(null), click: () => tell(b) } });
+    return el('li', {}, b);
+  }, (e, m) => {
+    e.style.left = m.x + 'px';
+    e.style.top = f.h - FOOT + 2 + 'px';
+    mark(e.firstChild, 'class', m.level);
+    mark(e.firstChild, 'aria-label', m.says.join('. '));
+    put(e.firstChild, { bad: '▲', warn: '▲', change: '◆', plain: '●' }[m.level]);
+    e.firstChild.says = m.says;
+  });
+}
+
+function tell(b) {
+  const tip = $('g-tip');
+  tip.hidden = !b;
+  if (!b) return;
+  tip.replaceChildren(...b.says.slice(-6).map(s => el('span', {}, s)));
+  const at = parseFloat(b.parentNode.style.left), w = $('g-area').clientWidth;
+  tip.style.left = Math.max(0, Math.min(at - tip.offsetWidth / 2, w - tip.offsetWidth)) + 'px';
+  tip.style.top = parseFloat(b.parentNode.style.top) - tip.offsetHeight - 6 + 'px';
+}
+
+/* ---- start ---- */
+
+// The figures of all queues are there when there is more than one.
+export function show(live) {
+  const q = live.queue; // what is in the tiles, too
+  now = q && !all ? { waiting: q.waiting + q.returning, released_per_s: q.rate_per_s, allowed_per_s: q.allowed_per_s } : {};
+  $('g-all').hidden = live.queues_total < 2;
+  if (live.queues_total < 2) all = false;
+  mark($('g-all'), 'aria-pressed', String(all));
+  for (const b of $('g-ranges').querySelectorAll('[data-range]')) mark(b, 'aria-pressed', String(b.dataset.range === range));
+}
+
+function choose(what) {
+  what();
+  cursor = -1;
+  document.dispatchEvent(new Event('look'));
+}
+
+export function begin() {
+  for (const [r, [name]] of Object.entries(RANGES).reverse())
+    $('g-ranges').prepend(el('button', { type: 'button', 'data-range': r, on: { click: () => choose(() => { range = r; }) } }, name));
+  $('g-all').addEventListener('click', () => choose(() => { all = !all; }));
+  const area = $('g-area');
+  area.addEventListener('keydown', onKey);
+  area.addEventListener('pointermove', onPointer);
+  area.addEventListener('pointerdown', onPointer);
+  for (const name of ['pointerleave', 'blur']) area.addEventListener(name, () => moveTo(-1));
+  new ResizeObserver(() => draw()).observe(area);
+}

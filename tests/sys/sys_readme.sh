@@ -148,6 +148,11 @@ check "in less than 25 KB" test "$(http -k "$U/q/login?return=/" | tee "$DIR/pag
 nginx_pid=$(cat "$C/gate/nginx.pid")
 kill -TERM "$gate"
 wait_for 10 "its end ends nginx" is_gone "$nginx_pid"
+mkdir -p "$DIR/own" && echo 'my own site' >"$DIR/own/index.html"
+helper python3 -m http.server $((PORT + 98)) --bind 127.0.0.1 --directory "$DIR/own"
+helper env SITE=http://127.0.0.1:$((PORT + 98)) RUN_DIR="$C" TLS_PORT=$TLS HTTP_PORT=$((PORT + 91)) SITE_PORT=$((PORT + 92)) "$root/deploy/gate.sh" >"$DIR/own.log" 2>&1
+own_site() { ask "$U/" | grep -q 'my own site'; }
+wait_for 20 "SITE=... puts another site behind it" own_site
 
 # ---- on launch night
 page=docs/launch-night.md

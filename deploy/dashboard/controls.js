@@ -86,9 +86,9 @@ function askMax() {
 function askMessage() {
   const q = queue.queue, message = $('message').value.trim();
   delete $('message').dataset.touched;
-  patch(q, { message }, message ? `Say this to ${number(queue.waiting)} who wait in ${q}?` : `Take the message of ${q} away?`,
-    message ? 'Say it' : 'Take it away', [el('blockquote', {}, message || '(no message)'),
-      p('Now: ' + (queue.message || '(no message)'))], message ? 'It is said.' : 'The message is gone.');
+  patch(q, { message }, message ? `Publish this message to the ${number(queue.waiting)} people waiting in ${q}?` : `Remove the message of ${q}?`,
+    message ? 'Publish' : 'Remove', [el('blockquote', {}, message || '(no message)'),
+      p('Now: ' + (queue.message || '(no message)'))], message ? 'The message is published.' : 'The message is removed.');
 }
 
 function askState(state) {

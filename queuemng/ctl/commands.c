@@ -248,7 +248,7 @@ static const struct cmd cmds[] = {
     { "pause", "QUEUE", 1, 1, "nobody is let in; joins and polls go on",
       SENDS("POST", QUEUE "/pause", view_done) },
     { "resume", "QUEUE", 1, 1, "ends a pause", SENDS("POST", QUEUE "/resume", view_done) },
-    { "close", "QUEUE", 1, 1, "no new joins; the line is let in",
+    { "close", "QUEUE", 1, 1, "stops new joins; people in line are still admitted",
       SENDS("POST", QUEUE "/close", view_done) },
     { "open", "QUEUE", 1, 1, "ends a close, a reject, a passthrough",
       SENDS("POST", QUEUE "/open", view_done) },

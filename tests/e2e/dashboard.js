@@ -201,14 +201,14 @@ async function messageToWaiters() {
   await drawer(page);
   await page.locator('#message').fill('Back in <ten> minutes');
   await page.locator('#f-message button').click();
-  await yes(page, 'a message', 'Say this to');
+  await yes(page, 'a message', 'Publish this message to');
   await claimUntil('the message appears on the waiting page', () =>
     waiter.getByText('Back in <ten> minutes', { exact: true }).isVisible());
   await k.shot(waiter, 'page-message');
   claim('and in the answers to clients', (await k.queue()).message === 'Back in <ten> minutes');
   await page.locator('#message').fill('');
   await page.locator('#f-message button').click();
-  await yes(page, 'taking it away', 'Take the message of login away?');
+  await yes(page, 'taking it away', 'Remove the message of login?');
   await claimUntil('it is gone from the page', () => waiter.locator('#message').isHidden());
   await k.admin('POST', '/open');
   await v.close();

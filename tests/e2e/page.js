@@ -294,7 +294,7 @@ async function beforeTheHour() {
       await page.goto(k.pageUrl(TARGET));
       return await heading() === 'You are here early';
     });
-    claim('and how the places come', await k.shownPlace(page) === 'drawn at the opening');
+    claim('and how the places come', await k.shownPlace(page) === 'drawn at random at the opening');
     claim('and when', /^1[0-5]:\d\d$/.test(await page.locator('#eta').innerText()), await page.locator('#eta').innerText());
     claim('and that is no pause', await page.locator('#note').isHidden());
     const draw = (await k.queue()).draw;

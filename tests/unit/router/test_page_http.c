@@ -366,7 +366,7 @@ Test(page_http, early_visitors_see_the_opening_time)
     UNTIL(routes_version(w.r->routes) == 6);
     cr_expect_eq(visit("GET", "/q/login", ticket(0, ""), ""), 200);
     cr_expect(strstr(got, "You are here early"));
-    cr_expect(strstr(got, "<b id=\"position\">drawn at the opening</b>"));
+    cr_expect(strstr(got, "<b id=\"position\">drawn at random at the opening</b>"));
     cr_expect(strstr(got, "<p id=\"note\" hidden></p>"), "waiting for the hour is no pause");
     cr_expect(strstr(got, "<code>ab</code>") && strstr(got, "<div hidden><dt>Seed</dt>"), "the draw");
     cr_expect(strstr(got, "<dt id=\"wait\">Opens in</dt><dd><b id=\"eta\">about 2 hours"));

@@ -177,7 +177,7 @@ page=docs/operations.md
 mkdir -p "$DIR/grow"
 cp -p "$C/secrets/cluster.secret" "$C/secrets/pass.key" "$DIR/grow"
 grow() { # program admin port listen port
-    block 'Everything a new machine' | sed -n "s|^$1 *-c conf/|exec '$BIN/$1' -c '$root/conf/|p" | sed "s|\.yaml .*|.yaml' \
+    block '## Growing' | sed -n "s|^$1 *-c conf/|exec '$BIN/$1' -c '$root/conf/|p" | sed "s|\.yaml .*|.yaml' \
         --set name=grown_$1 --set listen=127.0.0.1:$3 --set admin=127.0.0.1:$2 --set managers=127.0.0.1:$PORT|" >"$DIR/grow/$1"
     [ -s "$DIR/grow/$1" ] || give_up "$page does not say how $1 is started"
     helper sh -c "cd '$DIR/grow' && . ./$1"

@@ -4,7 +4,7 @@ FLAVOUR ?= rel
 B := build/$(FLAVOUR)
 CC := gcc
 JOBS ?= $(shell nproc)
-PKGS := libevent libprotobuf-c yaml-0.1 jansson libsodium hiredis
+PKGS := libevent libprotobuf-c yaml-0.1 jansson libsodium hiredis zlib
 WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Werror
 HARDEN := -fstack-protector-strong -fstack-clash-protection -fPIE -Wformat -Wformat-security $(if $(filter x86_64,$(shell uname -m)),-fcf-protection)
 # Ranks are popcounts, tokens are shuffled bytes; every x86-64 of the last fifteen years can.

@@ -55,6 +55,8 @@
     return;
   }
 
+  const token = $('leave').elements.token.value;
+
   /* ---- words ---- */
 
   const numbers = new Intl.NumberFormat(locale, { numberingSystem: latn }), number = n => numbers.format(n);
@@ -241,9 +243,9 @@
       countdown($('eta'));
       setInterval(() => { if (early) countdown($('eta')); }, 1000);
     }
-    const line = new Segq({ queue: d.queue, token: d.token });
-    const end = () => goOn(line.token || d.token);
-    line.save({ token: d.token, start: d.start });
+    const line = new Segq({ queue: d.queue, token });
+    const end = () => goOn(line.token || token);
+    line.save({ token, start: d.start });
     fresh();
     setInterval(fresh, 1000);
     line.on('ticket', k => { freshAt = Date.now(); fresh(); if (k.state === 'waiting') { show(k); hear(k); look(); } });
@@ -270,10 +272,10 @@
   /* This browser may have had a place before: another tab, or a cookie that was lost. The
    * older one stays. */
   const before = new Segq({ queue: d.queue });
-  if (!before.token || before.token === d.token) return wait();
+  if (!before.token || before.token === token) return wait();
   before.request('GET', '/v1/tickets/' + before.token).then(r => {
     const k = r.body;
     if (r.status !== 200 || k.state === 'waiting' && !(k.position < d.position)) return wait();
-    return before.request('DELETE', '/v1/tickets/' + d.token).then(() => goOn(k.token));
+    return before.request('DELETE', '/v1/tickets/' + token).then(() => goOn(k.token));
   }).catch(wait);
 })();

@@ -94,6 +94,17 @@ int64_t page_own(struct slice query, const char *name, char *out, size_t cap)
     return page_member(query, name, out, cap);
 }
 
+static struct slice trimmed(struct slice s)
+{
+    while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t')) {
+        s.p++;
+        s.n--;
+    }
+    while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+        s.n--;
+    return s;
+}
+
 /* ---- languages: RFC 9110 12.5.4, RFC 4647 3.4 ---- */
 
 /* ";q=0.8" -> 800; anything else it cannot read counts as not wanted. */
@@ -170,13 +181,7 @@ static void consider(struct choice *c, struct slice range, const char *const *ta
                                                          range.n - want.n - 1 });
     size_t at;
 
-    while (want.n > 0 && (want.p[0] == ' ' || want.p[0] == '\t')) {
-        want.p++;
-        want.n--;
-    }
-    while (want.n > 0 && (want.p[want.n - 1] == ' ' || want.p[want.n - 1] == '\t'))
-        want.n--;
-    at = page_language_named(want, tags, n);
+    at = page_language_named(trimmed(want), tags, n);
     if (at < n && q > c->q)
         *c = (struct choice) { at, q };
 }
@@ -193,6 +198,33 @@ size_t page_language(struct slice accept, const char *const *tags, size_t n, siz
         consider(&c, (struct slice) { accept.p + from, i - from }, tags, n);
     }
     return c.at;
+}
+
+/* ---- encodings: RFC 9110, 12.5.3 ---- */
+
+/* Named, it counts as it is named; else what is said of all others. */
+bool page_takes_gzip(struct slice accept)
+{
+    bool others = false;
+
+    for (size_t i = 0; i < accept.n; i++) {
+        struct slice one = { accept.p + i, 0 }, name;
+        char *semi;
+        bool wanted;
+
+        while (i < accept.n && accept.p[i] != ',')
+            i++;
+        one.n = (size_t)(accept.p + i - one.p);
+        semi = memchr(one.p, ';', one.n);
+        name = trimmed((struct slice) { one.p, semi != NULL ? (size_t)(semi - one.p) : one.n });
+        wanted = semi == NULL ||
+                 quality((struct slice) { semi + 1, (size_t)(one.p + one.n - semi - 1) }) > 0;
+        if (name.n == 4 && strncasecmp(name.p, "gzip", 4) == 0)
+            return wanted;
+        if (name.n == 1 && name.p[0] == '*')
+            others = wanted;
+    }
+    return others;
 }
 
 /* ---- targets ---- */

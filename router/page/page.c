@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* memmem */
 #include "router/page/page.h"
 #include "router/page/page_state.h"
+#include "router/page/words.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -119,6 +120,22 @@ static void put_languages(struct page *p)
     }
 }
 
+/* What is the same for all readers, or for those of a language, is compressed now. */
+static int pack_all(struct page *p, struct err *e)
+{
+    int rc = gzip_ready_pack(&p->style, e);
+
+    if (rc == 0)
+        rc = gzip_ready_pack(&p->script, e);
+    for (size_t i = 0; rc == 0 && i < p->n_langs; i++) {
+        page_put_script_texts(&p->texts[i].text, &p->lang[i]);
+        rc = gzip_ready_pack(&p->texts[i], e);
+    }
+    if (rc == 0)
+        rc = gzip_new(&p->gzip, e);
+    return rc;
+}
+
 static int read_all(struct page *p, const struct page_file *files, size_t n, struct err *e)
 {
     const struct page_file *html;
@@ -130,13 +147,13 @@ static int read_all(struct page *p, const struct page_file *files, size_t n, str
             return err_wrap(e, "page.html");
     }
     if (rc == 0)
-        rc = read_inside(&p->style, files, n, "page.css", "</", e);
+        rc = read_inside(&p->style.text, files, n, "page.css", "</", e);
     if (rc == 0)
-        rc = read_inside(&p->script, files, n, "segq.js", "</script", e);
+        rc = read_inside(&p->script.text, files, n, "segq.js", "</script", e);
     if (rc == 0)
-        rc = read_inside(&p->script, files, n, "segq_events.js", "</script", e);
+        rc = read_inside(&p->script.text, files, n, "segq_events.js", "</script", e);
     if (rc == 0)
-        rc = read_inside(&p->script, files, n, "page.js", "</script", e);
+        rc = read_inside(&p->script.text, files, n, "page.js", "</script", e);
     if (rc == 0)
         rc = read_langs(p, files, n, e);
     if (rc == 0)
@@ -144,7 +161,9 @@ static int read_all(struct page *p, const struct page_file *files, size_t n, str
     if (rc < 0)
         return rc;
     put_languages(p);
-    return p->languages.failed ? err_set(e, SQ_ENOMEM, "out of memory") : 0;
+    if (p->languages.failed)
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    return pack_all(p, e);
 }
 
 int page_new(struct page **out, const struct page_file *files, size_t n, struct err *e)
@@ -154,8 +173,6 @@ int page_new(struct page **out, const struct page_file *files, size_t n, struct 
 
     if (p == NULL)
         return err_set(e, SQ_ENOMEM, "out of memory");
-    buf_init(&p->style);
-    buf_init(&p->script);
     buf_init(&p->languages);
     rc = read_all(p, files, n, e);
     if (rc < 0) {
@@ -174,8 +191,11 @@ void page_free(struct page *p)
     for (size_t i = 0; i < p->n_langs; i++)
         page_lang_fini(&p->lang[i]);
     page_tmpl_free(p->tmpl);
-    buf_fini(&p->style);
-    buf_fini(&p->script);
+    for (size_t i = 0; i < PAGE_LANGS_MAX; i++)
+        gzip_ready_fini(&p->texts[i]);
+    gzip_ready_fini(&p->style);
+    gzip_ready_fini(&p->script);
+    gzip_free(p->gzip);
     buf_fini(&p->languages);
     free(p);
 }

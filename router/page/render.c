@@ -143,8 +143,6 @@ static void put_data(const struct page *p, struct buf *b, const struct page_view
     page_put_json(b, states[v->state].name, strlen(states[v->state].name));
     put_member(b, "lang", l->tag, strlen(l->tag));
     put_member(b, "queue", v->queue, strlen(v->queue));
-    if (v->token != NULL)
-        put_member(b, "token", v->token, TOKEN_TEXT_LEN);
     put_num_member(b, "position", (int64_t)v->position);
     put_num_member(b, "total", (int64_t)v->total);
     put_num_member(b, "position_capped", v->capped);
@@ -159,12 +157,7 @@ static void put_data(const struct page *p, struct buf *b, const struct page_view
     for (size_t i = 0; v->state == PAGE_WAITING && i < ARRAY_LEN(eta_steps); i++)
         buf_printf(b, "%s[%u,%u,%u,\"%s\"]", i > 0 ? "," : "", eta_steps[i].below,
                    eta_steps[i].step, eta_steps[i].unit, page_text_names[eta_steps[i].text]);
-    buf_str(b, "],\"t\":");
-    if (v->state == PAGE_WAITING)
-        page_put_script_texts(b, l);
-    else
-        buf_str(b, "{}");
-    buf_byte(b, '}');
+    buf_str(b, v->state == PAGE_WAITING ? "]" : "],\"t\":{}}");
 }
 
 /* ---- values ---- */
@@ -181,7 +174,7 @@ struct values {
 
 static struct page_str str(const char *s)
 {
-    return (struct page_str) { s, strlen(s) };
+    return (struct page_str) { .p = s, .n = strlen(s) };
 }
 
 /* What was appended since the last one is the value of s. */
@@ -329,7 +322,7 @@ static struct page_str draw_hex(const char *draw, const char *member)
     if (at == NULL)
         return str("");
     at += strlen(member);
-    return (struct page_str) { at, strspn(at, "0123456789abcdef") };
+    return (struct page_str) { .p = at, .n = strspn(at, "0123456789abcdef") };
 }
 
 /* It will draw, or has drawn: a ticket from after the opening has no draw to check. */
@@ -377,8 +370,8 @@ static void set_acts(const struct page *p, struct values *x, const struct page_v
     if (can != 0)
         x->v[can] = str("1");
     if (can == PS_can_leave || can == PS_can_retry) /* what one loads again, and nothing happens */
-        x->v[PS_languages] = (struct page_str) { (const char *)p->languages.data,
-                                                 p->languages.len };
+        x->v[PS_languages] = (struct page_str) { .p = (const char *)p->languages.data,
+                                                 .n = p->languages.len };
 }
 
 static void set_all(const struct page *p, struct values *x, const struct page_view *v)
@@ -392,15 +385,15 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
                          is_held(v)     ? "waiting held" :
                                           states[v->state].name);
     x->v[PS_nonce] = str(v->nonce);
-    x->v[PS_style] = (struct page_str) { (const char *)p->style.data, p->style.len };
-    x->v[PS_script] = (struct page_str) { (const char *)p->script.data, p->script.len };
+    x->v[PS_style] = (struct page_str) { .ready = &p->style };
+    x->v[PS_script] = (struct page_str) { .ready = &p->script };
     x->v[PS_target] = str(v->target);
     x->v[PS_door] = str(v->state == PAGE_DOOR ? "1" : "");
     if (v->key != NULL && states[v->state].can == PS_can_join)
         x->v[PS_key] = str(v->key);
-    x->v[PS_claim] = (struct page_str) { v->claim, v->claim_len };
+    x->v[PS_claim] = (struct page_str) { .p = v->claim, .n = v->claim_len, .apart = true };
     if (v->token != NULL)
-        x->v[PS_token] = (struct page_str) { v->token, TOKEN_TEXT_LEN };
+        x->v[PS_token] = (struct page_str) { .p = v->token, .n = TOKEN_TEXT_LEN, .apart = true };
     if (v->state == PAGE_WAITING)
         set_place(p, x, v);
     if (v->state == PAGE_WAITING && draws(v))
@@ -411,9 +404,12 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
     set_front(p, x, v);
     put_data(p, &x->mem, v);
     made(x, PS_data);
+    if (v->state == PAGE_WAITING) /* the rest of it */
+        x->v[PS_data].ready = &p->texts[v->lang];
 }
 
-void page_put(const struct page *p, struct buf *b, const struct page_view *v)
+static void put_document(const struct page *p, struct buf *b, const struct page_view *v,
+                         struct page_cuts *cuts)
 {
     struct values x = { 0 };
 
@@ -423,9 +419,40 @@ void page_put(const struct page *p, struct buf *b, const struct page_view *v)
     set_all(p, &x, v);
     b->failed |= x.mem.failed;
     for (int i = 0; !x.mem.failed && i < PS_COUNT; i++)
-        if (x.made[i].n > 0)
-            x.v[i] = (struct page_str) { (const char *)x.mem.data + x.made[i].at,
-                                         x.made[i].n };
-    page_tmpl_put(p->tmpl, b, x.v);
+        if (x.made[i].n > 0) {
+            x.v[i].p = (const char *)x.mem.data + x.made[i].at;
+            x.v[i].n = x.made[i].n;
+        }
+    page_tmpl_put(p->tmpl, b, x.v, cuts);
     buf_fini(&x.mem);
+}
+
+void page_put(const struct page *p, struct buf *b, const struct page_view *v)
+{
+    put_document(p, b, v, NULL);
+}
+
+void page_put_gzip(const struct page *p, struct buf *b, const struct page_view *v)
+{
+    struct page_cuts cuts = { .n = 0 };
+    struct buf whole = { 0 };
+    size_t from = 0;
+
+    put_document(p, &whole, v, &cuts);
+    gzip_begin(p->gzip, b);
+    for (size_t i = 0; i < cuts.n && !whole.failed; i++) {
+        const struct page_cut *c = &cuts.v[i];
+
+        assert(c->at >= from && c->at + c->plain <= whole.len);
+        gzip_put(p->gzip, whole.data + from, c->at - from);
+        if (c->plain > 0)
+            gzip_put_plain(p->gzip, whole.data + c->at, c->plain);
+        if (c->ready != NULL)
+            gzip_put_ready(p->gzip, c->ready);
+        from = c->at + c->plain;
+    }
+    gzip_put(p->gzip, whole.data + from, whole.len - from);
+    gzip_end(p->gzip);
+    b->failed |= whole.failed;
+    buf_fini(&whole);
 }

@@ -7,6 +7,8 @@
 
 /* The whole document. */
 void page_put(const struct page *p, struct buf *b, const struct page_view *v);
+/* The same as gzip. */
+void page_put_gzip(const struct page *p, struct buf *b, const struct page_view *v);
 /* "/q/login?r=1&return=..."; flag: "" or "?r=1" */
 void page_put_path(struct buf *b, const char *queue, const char *flag, const char *target);
 /* "about 5 minutes" */

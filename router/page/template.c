@@ -162,7 +162,37 @@ void page_tmpl_free(struct page_tmpl *t)
     free(t);
 }
 
-void page_tmpl_put(const struct page_tmpl *t, struct buf *b, const struct page_str *values)
+/* Without room for one more cut a secret would be compressed, or a part be left out. */
+static struct page_cut *cut(struct buf *b, struct page_cuts *cuts)
+{
+    if (cuts->n == PAGE_CUTS_MAX) {
+        b->failed = true;
+        return NULL;
+    }
+    cuts->v[cuts->n] = (struct page_cut) { .at = b->len };
+    return &cuts->v[cuts->n++];
+}
+
+static void put_value(struct buf *b, const struct page_str *v, bool raw, struct page_cuts *cuts)
+{
+    struct page_cut *c = v->apart && v->n > 0 && cuts != NULL ? cut(b, cuts) : NULL;
+
+    if (raw)
+        buf_append(b, v->p, v->n);
+    else
+        page_put_html(b, v->p, v->n);
+    if (c != NULL)
+        c->plain = b->len - c->at;
+    if (v->ready == NULL)
+        return;
+    if (cuts == NULL)
+        buf_append(b, v->ready->text.data, v->ready->text.len);
+    else if ((c = cut(b, cuts)) != NULL)
+        c->ready = v->ready;
+}
+
+void page_tmpl_put(const struct page_tmpl *t, struct buf *b, const struct page_str *values,
+                   struct page_cuts *cuts)
 {
     for (size_t i = 0; i < t->n;) {
         const struct step *s = &t->step[i++];
@@ -173,10 +203,8 @@ void page_tmpl_put(const struct page_tmpl *t, struct buf *b, const struct page_s
             buf_append(b, s->p, s->n);
             break;
         case STEP_VALUE:
-            page_put_html(b, v->p, v->n);
-            break;
         case STEP_RAW:
-            buf_append(b, v->p, v->n);
+            put_value(b, v, s->kind == STEP_RAW, cuts);
             break;
         case STEP_IF:
         case STEP_UNLESS:

@@ -8,15 +8,29 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include "router/page/gzip.h"
 
 struct page_slot { /* a name that a template may use */
     const char *name;
     bool raw;
 };
 
-struct page_str {
+struct page_str { /* a value */
     const char *p; /* NULL: empty */
     size_t n;
+    const struct gzip_ready *ready; /* what lies behind it, ready made; NULL: nothing */
+    bool apart;                     /* a secret: not compressed with anything else (gzip.h) */
+};
+
+/* Where a document that is to be compressed is cut. */
+#define PAGE_CUTS_MAX 24
+struct page_cuts {
+    size_t n;
+    struct page_cut {
+        size_t at;    /* bytes of the document before it */
+        size_t plain; /* bytes behind it that stay as they are */
+        const struct gzip_ready *ready; /* then this, which is not in the document; or NULL */
+    } v[PAGE_CUTS_MAX];
 };
 
 struct page_tmpl;
@@ -25,8 +39,10 @@ struct page_tmpl;
 SQ_CHECK int page_tmpl_new(struct page_tmpl **out, const char *text, size_t n,
                            const struct page_slot *slots, size_t n_slots, struct err *e);
 void page_tmpl_free(struct page_tmpl *t);
-/* values[i]: of slots[i]. */
-void page_tmpl_put(const struct page_tmpl *t, struct buf *b, const struct page_str *values);
+/* values[i]: of slots[i]. cuts (n 0): what is ready is left out, and said there, and so is what
+ * stays apart; NULL: the whole document. */
+void page_tmpl_put(const struct page_tmpl *t, struct buf *b, const struct page_str *values,
+                   struct page_cuts *cuts);
 
 /* Text as HTML, in an element or a quoted attribute. Control characters become spaces. */
 void page_put_html(struct buf *b, const char *p, size_t n);

@@ -104,12 +104,12 @@ void page_put_script_texts(struct buf *b, const struct page_lang *l)
 {
     bool first = true;
 
-    buf_byte(b, '{');
+    buf_str(b, ",\"t\":{");
     for (int i = 0; i < PT_COUNT; i++)
         if (page_text_script[i]) {
             put_name(b, page_text_names[i], first);
             put_text(b, l, i);
             first = false;
         }
-    buf_byte(b, '}');
+    buf_str(b, "}}");
 }

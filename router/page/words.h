@@ -14,7 +14,7 @@ void page_put_message(struct buf *b, const char *now, const char *always);
 /* What may change while people wait, as JSON: title and message in this language. */
 void page_put_words(const struct page *p, struct buf *b, size_t lang,
                     const struct page_def *def, const char *message, uint32_t version);
-/* The texts that the script shows, as a JSON object. */
+/* The texts that the script shows: the last member of its data, and the data's end. */
 void page_put_script_texts(struct buf *b, const struct page_lang *l);
 
 #endif

@@ -29,6 +29,7 @@ static void show(struct router *r, struct httpd_req *req, const struct http_req 
                  struct page_view *v)
 {
     v->lang = page_room_lang(r, q, &v->chosen);
+    v->gzip = page_room_gzip(q);
     v->queue = "";
     v->target = "/";
     v->eta_s = -1;

@@ -59,6 +59,7 @@ static void other(struct router *r, struct rflow *rf, const struct route_queue *
     const struct page_ask *a = rf->page;
     struct page_view v = { .lang = a->lang,
                            .chosen = a->chosen,
+                           .gzip = a->gzip,
                            .queue = a->name,
                            .target = a->target,
                            .eta_s = -1 };
@@ -84,6 +85,7 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
     struct page_view v = { .state = PAGE_WAITING,
                            .lang = a->lang,
                            .chosen = a->chosen,
+                           .gzip = a->gzip,
                            .queue = a->name,
                            .def = page_room_def(r, q),
                            .message = q->map.message,

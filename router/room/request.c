@@ -117,6 +117,7 @@ static void show(struct router *r, struct httpd_req *req, struct asked *x,
     struct page_view v = { .state = state,
                            .lang = x->a->lang,
                            .chosen = x->a->chosen,
+                           .gzip = x->a->gzip,
                            .queue = x->a->name,
                            .target = x->a->target,
                            .eta_s = -1,
@@ -376,6 +377,7 @@ void page_start(struct router *r, struct httpd_req *req, const struct http_req *
         return;
     }
     x.a->lang = page_room_lang(r, q, &x.a->chosen);
+    x.a->gzip = page_room_gzip(q);
     x.a->https = gate_is_secure(r->cfg, httpd_tag(req), q);
     if (a->call == API_FORM)
         x.form = q->body.p != NULL ? q->body : (struct slice) { (char *)"", 0 };

@@ -72,6 +72,13 @@ static void lang_cookie(struct router *r, const struct page_view *v)
 
 /* ---- answers ---- */
 
+bool page_room_gzip(const struct http_req *q)
+{
+    struct slice v;
+
+    return http_find(q, "accept-encoding", &v) == 1 && page_takes_gzip(v);
+}
+
 static struct buf *see_other(struct router *r)
 {
     struct api_ans *a = &r->ans;
@@ -124,7 +131,13 @@ void page_show(struct router *r, struct page_view *v)
     r->ans.status = page_status(v->state);
     r->ans.type = "text/html; charset=utf-8";
     page_put_headers(p, &r->ans.headers, v);
-    page_put(p, &r->ans.body, v);
+    buf_str(&r->ans.headers, "Vary: Accept-Encoding, Accept-Language, Cookie\r\n");
+    if (v->gzip) {
+        buf_str(&r->ans.headers, "Content-Encoding: gzip\r\n");
+        page_put_gzip(p, &r->ans.body, v);
+    } else {
+        page_put(p, &r->ans.body, v);
+    }
 }
 
 enum page_state page_of_closed(const struct route_queue *q, int64_t wall_ms,

@@ -11,6 +11,7 @@ struct page_ask { /* one request of a page, while its flow is under way */
     enum page_act act;
     size_t lang;
     bool chosen;         /* the language, by the address */
+    bool gzip;           /* the browser takes it */
     bool https;
     bool joins;          /* it has no ticket yet */
     bool claimed;        /* by a claim, which must not stay in the address */
@@ -26,6 +27,7 @@ struct page_ask { /* one request of a page, while its flow is under way */
 /* The reader's language: named in the address (?lang=de: *chosen), else kept in a cookie, else
  * what the browser prefers. */
 size_t page_room_lang(struct router *r, const struct http_req *q, bool *chosen);
+bool page_room_gzip(const struct http_req *q);
 /* Into r->ans. v: all but nonce and key. */
 void page_show(struct router *r, struct page_view *v);
 /* 303. Cookies are in r->ans.headers already. */

@@ -74,7 +74,7 @@ static void last_event(struct slice s)
 static void template(const char *p, size_t n)
 {
     static const struct page_slot slots[] = { { "a", false }, { "b", true } };
-    const struct page_str v[] = { { "1", 1 }, { NULL, 0 } };
+    const struct page_str v[] = { { .p = "1", .n = 1 }, { .p = NULL } };
     struct page_tmpl *t = NULL;
     struct err e = { 0 };
     struct buf b;
@@ -82,7 +82,7 @@ static void template(const char *p, size_t n)
     if (page_tmpl_new(&t, p, n, slots, 2, &e) < 0)
         return;
     buf_init(&b);
-    page_tmpl_put(t, &b, v);
+    page_tmpl_put(t, &b, v, NULL);
     buf_fini(&b);
     page_tmpl_free(t);
 }
@@ -109,6 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     n = page_member(s, "token", out, 56);
     must(n < 56);
     must(page_language(s, tags, 3, 0) < 3);
+    (void)page_takes_gzip(s);
     escapes(copy, size);
     template(copy, size);
     last_event(s);

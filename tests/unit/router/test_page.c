@@ -30,14 +30,16 @@ static const struct page_slot slots[] = { { "a", false }, { "b", false }, { "raw
 static const char *put(const char *text, const char *a, const char *b)
 {
     static struct buf out;
-    struct page_str v[3] = { { a, strlen(a) }, { b, strlen(b) }, { "<i>", 3 } };
+    struct page_str v[3] = { { .p = a, .n = strlen(a) },
+                             { .p = b, .n = strlen(b) },
+                             { .p = "<i>", .n = 3 } };
     struct page_tmpl *t = NULL;
     static struct err e;
 
     if (page_tmpl_new(&t, text, strlen(text), slots, 3, &e) < 0)
         return e.text;
     buf_reset(&out);
-    page_tmpl_put(t, &out, v);
+    page_tmpl_put(t, &out, v, NULL);
     buf_byte(&out, 0);
     page_tmpl_free(t);
     return (char *)out.data;

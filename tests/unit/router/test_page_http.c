@@ -119,6 +119,24 @@ Test(page_http, the_language_is_chosen_and_kept)
     cr_expect_str_eq(header("Vary"), "Accept-Language, Cookie");
 }
 
+Test(page_http, gzip_for_browsers_that_take_it)
+{
+    char line[300];
+
+    snprintf(line, sizeof(line), "%sAccept-Encoding: gzip, deflate, br\r\n", ticket(5, ""));
+    visit("GET", "/q/login", line, "");
+    cr_expect_str_eq(header("Content-Encoding"), "gzip");
+    cr_expect_str_eq(header("Vary"), "Accept-Encoding, Accept-Language, Cookie");
+    cr_expect(memcmp(strstr(got, "\r\n\r\n") + 4, "\x1f\x8b", 2) == 0);
+    cr_expect_leq(atoi(header("Content-Length")), 12 * 1024);
+    visit("GET", "/q/login", ticket(5, ""), "");
+    cr_expect_str_eq(header("Content-Encoding"), "");
+    cr_expect(strstr(got, "</html>"));
+    snprintf(line, sizeof(line), "%sAccept-Encoding: gzip;q=0\r\n", ticket(5, ""));
+    visit("GET", "/q/login", line, "");
+    cr_expect_str_eq(header("Content-Encoding"), "");
+}
+
 Test(page_http, a_nonce_is_used_once)
 {
     char first[300];

@@ -132,6 +132,19 @@ Test(page_in, regions_and_scripts_find_their_language)
         cr_expect_eq(page_language(slice(v[i].accept), tags, 4, 1), v[i].want, "%s", v[i].accept);
 }
 
+Test(page_in, gzip_for_those_who_take_it)
+{
+    static const char *const yes[] = { "gzip", "gzip, deflate, br", "br;q=1.0, gzip;q=0.8",
+                                       "GZIP", "deflate, *", "*;q=0.1", " gzip ;q=0.5", "*;q=0,gzip" };
+    static const char *const no[] = { "", "identity", "br", "gzip;q=0", "gzip;q=0.000, *",
+                                      "*;q=0", "x-gzip", "gzipx", ";q=1", ",,;", "gzip;nonsense" };
+
+    for (size_t i = 0; i < ARRAY_LEN(yes); i++)
+        cr_expect(page_takes_gzip(slice(yes[i])), "%s", yes[i]);
+    for (size_t i = 0; i < ARRAY_LEN(no); i++)
+        cr_expect_not(page_takes_gzip(slice(no[i])), "%s", no[i]);
+}
+
 /* ---- targets ---- */
 
 static char *origins[] = { "https://shop.example", "http://127.0.0.1:8080" };

@@ -2,8 +2,9 @@
  * the waiting is shown by the server: the form "enter" goes on, or says why not. */
 (function () {
   'use strict';
-  const QUIET_MS = 30000; /* between two things that are read aloud */
+  const QUIET_MS = 30000; /* at least, between two things that are read aloud */
   const LOOK_MS = 60000;  /* between two looks at the queue itself */
+  const LONG = 160;       /* a message of more letters is no headline */
   const $ = id => document.getElementById(id);
   const d = JSON.parse($('data').textContent), t = d.t;
   const spread = ms => ms * (1 + Math.random() / 2);
@@ -105,10 +106,17 @@
     $('icon').href = paper.canvas.toDataURL();
   }
 
-  let early = !!d.opens, last = null, news = false, paused = d.paused, trouble = '', saidAt = Date.now(), said = '', freshAt = Date.now();
+  let early = !!d.opens, last = null, news = false, paused = d.paused, trouble = '', freshAt = Date.now();
+  let said = '', saidAt = Date.now(), saidPlace = d.position, saidWait; /* aloud: a note; a place, a wait */
 
   function fresh() {
-    put($('fresh'), t.fresh.replace('{n}', Math.max(0, Math.floor((Date.now() - freshAt) / 1000))));
+    const s = Math.max(0, (Date.now() - freshAt) / 1000);
+    put($('fresh'), t.fresh.replace('{n}', Math.floor(s)));
+    /* between two answers the bar goes on as the estimate says, until the next place but one */
+    if (!last || !last.position || !last.start) return;
+    const ahead = !paused && last.eta_s > 0 ? Math.min(s / last.eta_s, .1) * last.position : 0;
+    const bar = Math.max(2, 100 * (last.start - last.position + ahead) / last.start);
+    if (bar > $('bar').value) $('bar').value = Math.min(bar, 99);
   }
 
   function note() {
@@ -116,10 +124,20 @@
     if (!early) {
       document.querySelector('article').classList.toggle('held', paused);
       put($('heading'), paused ? t.held : t.waiting);
+      $('row').hidden = paused;
     }
     put($('note'), text);
     $('note').hidden = !text;
     if (text && text !== said) { put($('live'), text); said = text; }
+  }
+
+  /* Aloud only what is news: another wait in words, or half of the way to go. */
+  function aloud(k, place, words) {
+    const wait = !paused && k.eta_s != null && words;
+    saidWait = saidWait === undefined ? wait : saidWait;
+    if (!k.position || Date.now() - saidAt < QUIET_MS || wait === saidWait && saidPlace && k.position > saidPlace / 2) return;
+    put($('live'), (wait ? t.now : t.now_place).replace('{n}', place).replace('{eta}', words));
+    [saidAt, saidPlace, saidWait] = [Date.now(), k.position, wait];
   }
 
   function show(k) {
@@ -137,6 +155,7 @@
       put($('heading'), paused ? t.held : t.waiting);
       put($('say'), t.keep);
       put($('wait'), t.wait);
+      $('row').hidden = paused;
     }
     last = k;
     put($('position'), place);
@@ -147,15 +166,10 @@
       put($('when'), at(paused ? null : k.eta_s));
     }
     const gone = k.position && k.start ? 100 * (k.start - k.position) / k.start : 0;
-    if (gone) $('bar').value = gone;
+    $('bar').value = Math.max($('bar').value, 2, gone);
     icon(k.position, gone);
     document.title = (k.position ? place + ' · ' : '') + $('title').textContent;
-    const text = k.position ? t.now.replace('{n}', place).replace('{eta}', words) : '';
-    if (text && text !== said && Date.now() - saidAt >= QUIET_MS) {
-      put($('live'), text);
-      said = text;
-      saidAt = Date.now();
-    }
+    aloud(k, place, words);
   }
 
   /* ---- the queue itself: is it paused, has the operator something new to say? ---- */
@@ -190,6 +204,7 @@
         d.page = w.page;
         put($('title'), w.title);
         put($('message'), w.message);
+        $('message').classList.toggle('long', w.message.length > LONG);
         $('message').hidden = !w.message;
       });
     }).catch(() => {});

@@ -13,6 +13,9 @@
 #include "router/page/page_state.h"
 #include "router/page/words.h"
 
+#define BAR_LEAST    2   /* percent: an empty bar looks like a broken one */
+#define MESSAGE_LONG 160
+
 /* A heading and the sentence below it. */
 static const struct {
     const char *name;
@@ -216,11 +219,11 @@ static void set_place(const struct page *p, struct values *x, const struct page_
     made(x, PS_of);
     if (is_prequeue(v))
         page_put_eta(l, &x->mem, opens_s(v));
-    else
-        page_put_eta(l, &x->mem, v->paused ? -1 : v->eta_s);
+    else if (!v->paused)
+        page_put_eta(l, &x->mem, v->eta_s);
     made(x, PS_eta);
     x->v[PS_wait] = str(page_text(l, is_prequeue(v) ? PT_opens : PT_wait));
-    buf_u64(&x->mem, percent(v));
+    buf_u64(&x->mem, percent(v) > BAR_LEAST ? percent(v) : BAR_LEAST);
     made(x, PS_percent);
     if (v->paused)
         x->v[PS_paused] = str(page_text(l, PT_paused));
@@ -279,6 +282,16 @@ static const char *on_colour(const char *accent)
     return 299 * r + 587 * g + 114 * b > 128000 ? "#111111" : "#ffffff";
 }
 
+/* Too many letters for a headline; page.js counts them, too. */
+static bool is_long(const char *p, size_t n)
+{
+    size_t letters = 0;
+
+    for (size_t i = 0; i < n; i++)
+        letters += ((uint8_t)p[i] & 0xc0) != 0x80;
+    return letters > MESSAGE_LONG;
+}
+
 static void set_words(const struct page *p, struct values *x, const struct page_view *v)
 {
     const struct page_lang *l = &p->lang[v->lang];
@@ -289,6 +302,8 @@ static void set_words(const struct page *p, struct values *x, const struct page_
 
     x->v[PS_title] = str(w.title[0] != '\0' ? w.title : page_text(l, PT_title));
     page_put_message(&x->mem, v->message, w.message);
+    if (is_long((const char *)x->mem.data + x->used, x->mem.len - x->used))
+        x->v[PS_long] = str("1");
     made(x, PS_message);
     x->v[PS_heading] = str(page_text(l, heading));
     x->v[PS_say] = str(page_text(l, is_prequeue(v) ? PT_prequeue_say : states[v->state].say));

@@ -119,12 +119,23 @@ Test(page_http, the_language_is_chosen_and_kept)
     cr_expect_str_eq(header("Vary"), "Accept-Language, Cookie");
 }
 
+/* whole() stops at a zero byte. */
+static bool has_all_bytes(void)
+{
+    const char *end = strstr(got, "\r\n\r\n");
+
+    return end != NULL && n_got >= (size_t)(end + 4 - got) + (size_t)atoi(header("Content-Length"));
+}
+
 Test(page_http, gzip_for_browsers_that_take_it)
 {
     char line[300];
 
-    snprintf(line, sizeof(line), "%sAccept-Encoding: gzip, deflate, br\r\n", ticket(5, ""));
-    visit("GET", "/q/login", line, "");
+    snprintf(line, sizeof(line), LOOKS "%sAccept-Encoding: gzip, deflate, br\r\n", ticket(5, ""));
+    n_got = 0;
+    got[0] = '\0';
+    say_with("GET", "/q/login", line, "");
+    UNTIL((more(), has_all_bytes()));
     cr_expect_str_eq(header("Content-Encoding"), "gzip");
     cr_expect_str_eq(header("Vary"), "Accept-Encoding, Accept-Language, Cookie");
     cr_expect(memcmp(strstr(got, "\r\n\r\n") + 4, "\x1f\x8b", 2) == 0);
@@ -292,7 +303,7 @@ Test(page_http, places_and_progress)
     visit("GET", "/q/login", ticket(40, ".160x"), "");
     cr_expect(strstr(header("Set-Cookie"), ".40; Max-Age"), "%s", header("Set-Cookie"));
     visit("GET", "/q/login", ticket(40, ".99999999999999999999"), "");
-    cr_expect(strstr(got, "value=\"0\""));
+    cr_expect(strstr(got, "value=\"2\""));
 }
 
 Test(page_http, the_admitted_get_the_pass_and_go_on)

@@ -1,4 +1,4 @@
-/* words.h: texts for a reader: the operator's in place of ours; those that the script shows. Pure. */
+/* words.h: texts for a reader: the operator's in place of ours; those of the script. Pure. */
 #ifndef SEGQ_ROUTER_PAGE_WORDS_H
 #define SEGQ_ROUTER_PAGE_WORDS_H
 

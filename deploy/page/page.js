@@ -48,6 +48,7 @@
 
   /* ---- no place yet: a script joins, a crawler does not ---- */
 
+  if (d.preview && d.state !== 'waiting') return;
   if (d.state === 'door') return document.querySelector('form[action$="/join"]').submit();
 
   if (d.state !== 'waiting') {
@@ -258,11 +259,12 @@
       countdown($('eta'));
       setInterval(() => { if (early) countdown($('eta')); }, 1000);
     }
+    fresh();
+    setInterval(fresh, 1000);
+    if (d.preview) return show({ ...d, eta_s: d.eta_s < 0 ? null : d.eta_s, opens_at: 0 });
     const line = new Segq({ queue: d.queue, token });
     const end = () => goOn(line.token || token);
     line.save({ token, start: d.start });
-    fresh();
-    setInterval(fresh, 1000);
     line.on('ticket', k => { freshAt = Date.now(); fresh(); if (k.state === 'waiting') { show(k); hear(k); look(); } });
     line.on('trouble', why => { trouble = why; note(); });
     line.on('admitted', () => {
@@ -286,6 +288,7 @@
 
   /* This browser may have had a place before: another tab, or a cookie that was lost. The
    * older one stays. */
+  if (d.preview) return wait();
   const before = new Segq({ queue: d.queue });
   if (!before.token || before.token === token) return wait();
   before.request('GET', '/v1/tickets/' + before.token).then(r => {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/ticket/preview.h"
 #include "queuemng/admin/definitions.h"
 #include "queuemng/lead/steps.h"
 
@@ -132,6 +133,27 @@ void admin_queue(struct admin_call *c)
         delete(c);
     else
         put(c, old, !is_put);
+}
+
+/* ---- its waiting page ---- */
+
+void admin_preview(struct admin_call *c)
+{
+    int64_t until_s = ev_wall_ms(c->s->ev) / 1000 + PREVIEW_TTL_S;
+    char ticket[PREVIEW_TEXT_CAP], path[ADMIN_NAME_MAX + PREVIEW_TEXT_CAP + 40];
+
+    if (strcmp(c->q->method, "GET") != 0) {
+        admin_not_allowed(c->a, "GET, HEAD");
+        return;
+    }
+    if (mng_queue_get(c->s->mng, c->name, NULL) == NULL) {
+        admin_problem(c->a, 404, UNKNOWN, "no queue %s", c->name);
+        return;
+    }
+    preview_write(ticket, &c->s->keys, c->name, until_s);
+    snprintf(path, sizeof(path), "/q/%s?preview=head&ticket=%s", c->name, ticket);
+    admin_json(c->a, 200, json_pack("{s:s,s:s,s:I}", "queue", c->name, "path", path,
+                                    "until_ms", (json_int_t)until_s * 1000));
 }
 
 /* ---- orders ---------------------------------------------------------------------- */

@@ -80,6 +80,8 @@ static void of_queue(struct admin_call *c, const char *verb)
         admin_queue(c);
     else if (strcmp(verb, "history") == 0)
         admin_queue_history(c);
+    else if (strcmp(verb, "preview") == 0)
+        admin_preview(c);
     else
         admin_order(c, verb);
 }

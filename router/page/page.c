@@ -254,8 +254,10 @@ static void put_policy(struct buf *b, const struct page_view *v)
     buf_str(b, v->nonce);
     buf_str(b, "'; style-src 'nonce-");
     buf_str(b, v->nonce);
-    buf_str(b, "'; img-src 'self' data:; connect-src 'self'; form-action 'self'");
-    if (page_target_origin(v->target) > 0) {
+    buf_str(b, v->preview != NULL
+                   ? "'; sandbox allow-scripts; img-src 'self' data:; form-action 'none'"
+                   : "'; img-src 'self' data:; connect-src 'self'; form-action 'self'");
+    if (v->preview == NULL && page_target_origin(v->target) > 0) {
         buf_byte(b, ' ');
         buf_append(b, v->target, page_target_origin(v->target));
     }
@@ -269,6 +271,8 @@ void page_put_headers(const struct page *p, struct buf *b, const struct page_vie
                "Cross-Origin-Opener-Policy: same-origin\r\nContent-Language: ");
     buf_str(b, p->lang[v->lang].tag);
     buf_str(b, "\r\n");
+    if (v->preview != NULL)
+        return;
     if (page_status(v->state) == 503 || page_status(v->state) == 429) {
         buf_str(b, "Retry-After: ");
         buf_u64(b, (v->poll_after_ms + 999) / 1000);

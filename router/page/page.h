@@ -64,6 +64,7 @@ struct page_view {
     size_t lang;
     bool chosen;                /* the reader has just named it: it goes into a cookie */
     bool gzip;                  /* the browser takes it */
+    const char *preview;        /* NULL; for an operator: HTML, links to other states */
     const char *queue;          /* its name; "" if there is none */
     const struct page_def *def; /* NULL: there is none */
     const char *message;        /* the operator's word of the moment; NULL or "": none */

@@ -12,7 +12,7 @@
     V(position) V(of) V(eta) V(percent) V(opens) V(wait) V(paused) V(path) V(token)      \
     V(target) V(can_join) V(can_retry) V(can_enter) V(can_leave) V(commitment) V(seed)   \
     V(ticket) V(long) V(door) V(claim) V(key) V(back) V(good_for) R(rooms) \
-    R(languages)
+    R(languages) R(preview)
 
 #define PAGE_SLOT_ID(name) PS_##name,
 #define PAGE_SLOT_TEXT(name) PS_t_##name,

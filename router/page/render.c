@@ -154,6 +154,7 @@ static void put_data(const struct page *p, struct buf *b, const struct page_view
     put_num_member(b, "after", v->poll_after_ms);
     put_num_member(b, "page", v->version);
     put_num_member(b, "paused", v->paused);
+    put_num_member(b, "preview", v->preview != NULL);
     put_num_member(b, "opens", opens_s(v));
     put_num_member(b, "opens_at", v->opens_ms / 1000);
     buf_str(b, ",\"eta_steps\":[");
@@ -407,6 +408,8 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
     if (v->key != NULL && states[v->state].can == PS_can_join)
         x->v[PS_key] = str(v->key);
     x->v[PS_claim] = (struct page_str) { .p = v->claim, .n = v->claim_len, .apart = true };
+    if (v->preview != NULL)
+        x->v[PS_preview] = str(v->preview);
     if (v->token != NULL)
         x->v[PS_token] = (struct page_str) { .p = v->token, .n = TOKEN_TEXT_LEN, .apart = true };
     if (v->state == PAGE_WAITING)

@@ -12,6 +12,7 @@
 #include "router/page/words.h"
 #include "router/room/files.h"
 #include "router/room/outcome.h"
+#include "router/room/preview.h"
 #include "router/room/show.h"
 #include "router/state/answer.h"
 
@@ -352,6 +353,8 @@ static void dispatch(struct router *r, struct httpd_req *req, struct asked *x,
         show(r, req, x, PAGE_UNAVAILABLE, RETRY_MS);
     else if (x->queue == NULL)
         show(r, req, x, PAGE_NO_QUEUE, 0);
+    else if (a->call == API_PAGE && page_preview(r, req, x->q, x->queue, x->a))
+        return; /* it has answered */
     else if (phase_is_free(x->queue) && (a->call != API_FORM || a->form == 'j'))
         send_on(r, req, x);
     else if (a->call == API_FORM)

@@ -128,7 +128,7 @@ void page_show(struct router *r, struct page_view *v)
     if (v->chosen)
         lang_cookie(r, v);
     r->counts.pages++;
-    r->ans.status = page_status(v->state);
+    r->ans.status = v->preview != NULL ? 200 : page_status(v->state);
     r->ans.type = "text/html; charset=utf-8";
     page_put_headers(p, &r->ans.headers, v);
     buf_str(&r->ans.headers, "Vary: Accept-Encoding, Accept-Language, Cookie\r\n");

@@ -9,3 +9,4 @@ up --set away=0 --release-per-s 0.0001 --set 'router.allow_origins=*' --set poll
 [ $# -gt 0 ] && shift
 browser_run page.js "$@"
 browser_run page_words.js "$@"
+browser_run page_states.js "$@"

@@ -134,5 +134,5 @@ function main(all) {
   run(all).catch(e => { console.log('FAIL the browser: ' + e.message); process.exit(1); });
 }
 
-module.exports = { open, ROUTER, PLAIN, ADMIN, claim, claimUntil, until, admin, release, queue, emptyLine, joinMany, main, visitor,
+module.exports = { open, ROUTER, PLAIN, ADMIN, ADMIN_TOKEN, claim, claimUntil, until, admin, release, queue, emptyLine, joinMany, main, visitor,
   pageUrl, shownPlace, shot, accessible, fits };

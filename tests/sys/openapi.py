@@ -282,6 +282,8 @@ def orders(a):
     until(a, "POST", "/v1/queues/second/tickets", 403)
     a.ask("POST", q + "second/passthrough", want=200)
     a.ask("POST", q + "second/release?n=3", want=200)
+    a.ask("GET", q + "second/preview", want=200)
+    a.ask("GET", q + "nothing/preview", want=404)
     a.ask("POST", q + "second/release?n=x", want=400)
     a.ask("DELETE", q + "second", want=200)
     a.ask("DELETE", q + "second", want=404)

@@ -5,6 +5,7 @@
 #include <sodium.h>
 
 #include "common/ticket/pass.h"
+#include "common/ticket/preview.h"
 
 static struct pass_key signer;
 
@@ -146,6 +147,38 @@ Test(page_http, gzip_for_browsers_that_take_it)
     snprintf(line, sizeof(line), "%sAccept-Encoding: gzip;q=0\r\n", ticket(5, ""));
     visit("GET", "/q/login", line, "");
     cr_expect_str_eq(header("Content-Encoding"), "");
+}
+
+/* An operator looks at what people would see: nobody takes a place, nothing is sent from there. */
+Test(page_http, previews)
+{
+    static const struct {
+        const char *state, *shows;
+    } v[] = { { "head", "of 1,240 waiting" }, { "far", "1,234,567" },
+              { "paused", "The line is paused" }, { "draw", "You are here early" },
+              { "countdown", "Not open yet" }, { "turn", "It is your turn" },
+              { "full", "The line is full" }, { "nosuch", "of 1,240 waiting" } };
+    char ticket_text[PREVIEW_TEXT_CAP], path[200];
+    int64_t now_s = (int64_t)time(NULL);
+
+    preview_write(ticket_text, &w.r->keys, "login", now_s + 60);
+    for (size_t i = 0; i < ARRAY_LEN(v); i++) {
+        snprintf(path, sizeof(path), "/q/login?preview=%s&ticket=%s", v[i].state, ticket_text);
+        cr_expect_eq(visit("GET", path, "", ""), 200);
+        cr_expect(strstr(got, v[i].shows), "%s", v[i].state);
+        cr_expect(strstr(got, "<a href=\"?preview=tail&amp;ticket="));
+        cr_expect(strstr(header("Content-Security-Policy"), "sandbox allow-scripts;"));
+        cr_expect(strstr(header("Content-Security-Policy"), "connect-src") == NULL);
+        cr_expect_str_eq(header("Set-Cookie"), "");
+    }
+    cr_expect_eq(w.appends, 0);
+    ticket_text[strlen(ticket_text) - 1] ^= 1;
+    snprintf(path, sizeof(path), "/q/login?preview=head&ticket=%s", ticket_text);
+    cr_expect_eq(visit("GET", path, "", ""), 403);
+    cr_expect_eq(visit("GET", "/q/login?preview=head", "", ""), 403);
+    cr_expect_eq(w.appends, 0);
+    cr_expect_eq(visit("GET", "/q/login?return=/x?preview=1", "", ""), 200);
+    cr_expect_eq(w.appends, 1, "that is the site's");
 }
 
 Test(page_http, a_nonce_is_used_once)

@@ -42,7 +42,7 @@ const differs = (a, b) => Object.keys({ ...a, ...b }).filter(k => JSON.stringify
 // Keys of the definition that are edited together; [] = all. Only what differs is sent.
 async function askDefinition(what, keys) {
   const name = queue.queue, old = bare(await get(path(name))), shown = keys.length ? Object.fromEntries(keys.map(k => [k, old[k]])) : old;
-  const text = area('JSON; what each key means: segqctl help set, proto/openapi.yaml', JSON.stringify(shown, null, 2)), says = p('Nothing is changed yet.');
+  const text = area('JSON; what each key means: conf/queuemng.yaml', JSON.stringify(shown, null, 2)), says = p('Nothing is changed yet.');
   text.lastChild.addEventListener('input', () => {
     let now = null;
     try { now = JSON.parse(text.lastChild.value); } catch { /* half typed */ }

@@ -1,7 +1,7 @@
 // events.js: queuemng's events (lines of its log with event=NAME) as sentences.
 // tests/check.sh looks whether each event that queuemng logs has its sentence here.
 import { number } from './dom.js';
-import { taskOrder } from './words.js';
+import { didWords, taskOrder } from './words.js';
 
 const s = (n, one, many) => `${number(Number(n) || 0)} ${Number(n) === 1 ? one : many}`;
 const segments = n => s(n, 'segment', 'segments');
@@ -70,7 +70,7 @@ const SENTENCES = {
   release_by_hand: e => `Queue ${e.queue}: ${e.n} released by hand`,
   drain: e => `Node ${e.node}: drain ${e.on === '1' ? 'begun' : 'ended'}`,
   changed: e => `${e.by} changed ${e.endpoint || e.queue || e.pool || e.node}: ${String(e.change).replace(/(^| )([\w.]+)=/g, '$1$2: ')}`,
-  operator: e => `${e.who}: ${taskOrder(e.what) ? taskOrder(e.what).join(': ') : e.did === 'POST' ? e.what.split('/').slice(-2).reverse().join(' ') : e.did + ' ' + e.what}`,
+  operator: e => `${e.who}: ${taskOrder(e.what) ? taskOrder(e.what).join(': ') : e.did === 'POST' ? e.what.split('/').slice(-2).reverse().join(' ') : didWords(e.did, e.what)}`,
   segment_opened: e => `#${e.seg} opened for ${e.queue} on ${e.node}`,
   segment_sealed: e => `#${e.seg} of ${e.queue} is sealed (${e.joined} joined)`,
   closed_early: e => `Queue ${e.queue}: the clock of node ${e.node} is ahead, it opens there ${e.by_ms} ms too soon; early people go to another node`,

@@ -57,11 +57,12 @@ function sizes() {
   return { w, h, panes: [[TOP, TOP + plot * 0.58], [TOP + plot * 0.58 + GAP, h - FOOT]] };
 }
 
-// A limit far above what comes would press all else to the floor: it is in the legend alone.
+// A limit far above what comes would press all else to the floor: it is in the legend alone, unless
+// nothing comes.
 function tops() {
-  const come = Math.max(most(values('joined_per_s')), most(values('released_per_s')), 1), limit = most(values('allowed_per_s'));
+  const come = Math.max(most(values('joined_per_s')), most(values('released_per_s'))), limit = most(values('allowed_per_s'));
   const peak = data.step_ms > 2000 ? most(values('waiting_max')) : 0;
-  return [nice(Math.max(most(values('waiting')), peak, 10)), nice(limit <= 4 * come ? Math.max(come, limit) : come)];
+  return [nice(Math.max(most(values('waiting')), peak, 10)), nice(!come || limit <= 4 * come ? Math.max(come, limit) : come)];
 }
 
 const frame = () => {
@@ -131,6 +132,7 @@ function draw() {
   mark(e, 'viewBox', `0 0 ${f.w} ${f.h}`);
   mark(e, 'height', String(f.h));
   const v = LINES.map(l => bridged(values(l[1])));
+  v[3] = v[3].map(x => x > f.tops[1] ? null : x);
   e.replaceChildren(...gaps(f), ...axes(f),
     svg('path', { class: 'area', d: far ? band(f, bridged(values('waiting_min')), bridged(values('waiting_max'))) : band(f, null, v[0]) }),
     ...LINES.map(([, , pane], i) => svg('path', { class: 'line l' + i, d: path(f, v[i], pane, i === 3) })), svg('path', { class: 'cursor', id: 'g-cursor' }));

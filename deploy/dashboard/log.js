@@ -15,6 +15,9 @@ const KINDS = [ // name, of which events
   ['Manager and store', e => /^(term|lease|leader|step_down|cannot_lead|ready|stopping|reload|store_|journal_|redis_|write_|load_|op_log|torn|no_memory|fenced)/.test(readEvent(e.text).event)],
 ];
 
+const AUDIT = [['Everything', () => true], ['Queues', a => a.kind === 'queue'], ['Nodes', a => a.kind === 'node'],
+  ['Tasks', a => /^(pool|endpoint|key|budget)$/.test(a.kind) || /\/task/.test(a.path)]];
+
 const has = (words, wanted) => !wanted || words.toLowerCase().includes(wanted.toLowerCase().trim());
 
 function showEvents() {
@@ -31,7 +34,8 @@ function showEvents() {
 const auditWords = a => `${a.who}${a.from ? ' (' + a.from + ')' : ''}: ${changeWords(a)}`;
 
 function showAudit() {
-  const fits = entries.filter(a => has(auditWords(a), $('a-find').value));
+  const [, isKind] = AUDIT[$('a-kind').selectedIndex] || AUDIT[0];
+  const fits = entries.filter(a => isKind(a) && has(auditWords(a), $('a-find').value));
   list($('audit'), fits, a => a.at + a.request_id, line, (e, a) => {
     put(e.children[0], clock(Date.parse(a.at)));
     put(e.children[1], auditWords(a));
@@ -52,5 +56,6 @@ export function hearAudit(all) {
 export function begin() {
   $('e-kind').append(...KINDS.map(k => el('option', {}, k[0])));
   for (const id of ['routine', 'e-kind', 'e-find']) $(id).addEventListener('input', showEvents);
-  $('a-find').addEventListener('input', showAudit);
+  $('a-kind').append(...AUDIT.map(k => el('option', {}, k[0])));
+  for (const id of ['a-find', 'a-kind']) $(id).addEventListener('input', showAudit);
 }

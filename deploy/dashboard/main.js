@@ -4,6 +4,7 @@ import * as api from './api.js';
 import * as ask from './ask.js';
 import * as controls from './controls.js';
 import * as tasks from './tasks.js';
+import * as taskMore from './task_more.js';
 import { gauges_show, tiles_show } from './draw.js';
 import * as graph from './graph.js';
 import * as log from './log.js';
@@ -52,7 +53,7 @@ async function look() {
     knowMetrics(live.metrics);
     take(live.events);
     show();
-    await Promise.all([lookAtAudit(), tasks.isShown() ? null : graph.look(chosen).then(showTiles), tasks.lookCloser(live)]);
+    await Promise.all([lookAtAudit(), tasks.isShown() ? taskMore.look(tasks.wanted().queue) : graph.look(chosen).then(showTiles), tasks.lookCloser(live)]);
     wrong = '';
   } catch (e) {
     await noAnswer(e);
@@ -145,9 +146,17 @@ function showVerdict() {
   list($('problems'), v.slice(0, 8), x => x[0] + x[1].replace(/\d[\d,.]*/g, '#'), () => el('li'), (e, x) => put(e, x[1]));
 }
 
+// The busiest first; none moves away from under a pointer, or the focus.
+let order = [];
+function inOrder(queues) {
+  const at = q => { const i = order.indexOf(q.queue); return i < 0 ? order.length : i; };
+  if (!$('queues').matches(':hover,:focus-within')) order = queues.map(q => q.queue);
+  return [...queues].sort((a, b) => at(a) - at(b));
+}
+
 function showQueues() {
   $('finder').hidden = live.queues_total < 8 && !$('find').value;
-  list($('queues'), live.queues, q => q.queue,
+  list($('queues'), inOrder(live.queues), q => q.queue,
     q => el('li', {}, el('button', { on: { click: () => { choose(q.queue); look(); } } }, el('b'), el('span'), el('small'))),
     (e, q) => {
       const [name, state, small] = e.firstChild.children;

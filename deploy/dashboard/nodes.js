@@ -42,13 +42,15 @@ const KIND = n => n.router ? 'Router' : isTaskNode(n) ? 'Task' : 'Segment';
 const state = n => n.router ? ['UP', 'good'] : nodeWord(n);
 const percent = n => 100 * n.tickets / Math.max(1, n.max_tickets);
 const DASH = '–';
+// An incarnation is the moment of its start, in ns.
+const runs = n => { const ms = Date.now() - n.incarnation / 1e6; return n.up && ms >= 0 && ms < 1e11 ? span(ms) : DASH; };
 
 const COLUMNS = [ // head, words(n), class
   ['Node', n => n.name], ['State', n => state(n)[0], 'state'], ['Kind', KIND, 'kind'], ['Address', n => n.http || n.addr, 'addr'],
   ['Holds', n => n.router ? DASH : held(n) + (n.moving ? `, ${n.moving} moving` : ''), 'n'],
-  ['Wait here', n => n.here ? number(n.here.people) : DASH, 'n'], ['Join', n => n.here ? rate(n.here.joins) + '/s' : DASH, 'n few'], ['Let in', n => n.here ? rate(n.here.pops) + '/s' : DASH, 'n few'],
-  ['Places', n => n.max_tickets ? `${n.tickets && percent(n) < 0.1 ? '<0.1' : Number(percent(n).toFixed(percent(n) < 10 ? 1 : 0))} %` : DASH, 'n'],
-  ['Heard', n => n.router ? n.map : n.silent_ms < 1500 ? 'now' : span(n.silent_ms) + ' ago', 'n'],
+  ['Wait here', n => n.here ? number(n.here.people) : DASH, 'n of-people'], ['Join', n => n.here ? rate(n.here.joins) + '/s' : DASH, 'n few of-people'], ['Let in', n => n.here ? rate(n.here.pops) + '/s' : DASH, 'n few of-people'],
+  ['Places', n => n.max_tickets ? `${n.tickets && percent(n) < 0.1 ? '<0.1' : Number(percent(n).toFixed(percent(n) < 10 ? 1 : 0))} %` : DASH, 'n of-people'],
+  ['Runs for', runs, 'n few'], ['Heard', n => n.router ? n.map : n.silent_ms < 1500 ? 'now' : span(n.silent_ms) + ' ago', 'n'],
 ];
 
 function row(n) {
@@ -105,6 +107,7 @@ export function nodes_show(live, tasks) {
   const here = tasks ? {} : hereOf(live);
   const routers = live.routers.map(r => ({ router: true, up: true, map: r.map_version === live.map_version ? 'map current' : 'map behind', ...r }));
   known = [...(tasks ? live.tasks.nodes : live.nodes).map(n => ({ ...n, here: here[n.name] })), ...routers];
+  $('nodes').classList.toggle('of-tasks', tasks);
   list($('nodes').tHead.rows[0], [...COLUMNS, ['Orders']], c => c[0], c => el('th', { scope: 'col', class: c[2] || '' }, c[0]), () => {});
   list($('nodes').tBodies[0], known, keyOf, row, row_show);
 }

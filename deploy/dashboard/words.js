@@ -22,7 +22,7 @@ const LIMITS = {
 let metrics = new Set();
 export const knowMetrics = v => { metrics = new Set(v.map(m => m.name)); };
 // A later queuemng may have words that are not known here: they are shown as they are.
-export const limitWords = by => LIMITS[by] || (metrics.has(by) ? 'the metric ' + by : STATES[by] ? 'its state' : `“${by}”`);
+export const limitWords = by => LIMITS[by] || (metrics.has(by) ? 'the metric ' + by : by.startsWith('budget:') ? 'its part of the budget ' + by.slice(7) : STATES[by] ? 'its state' : `“${by}”`);
 
 export const inLine = x => x.waiting + x.returning; // of a queue, a lane, a segment
 export const people = n => n === 0 ? 'nobody' : n === 1 ? '1 person' : number(n) + ' people';
@@ -149,6 +149,13 @@ export function taskOrder(path) {
   return m && [m[1], { cancel: 'tasks cancelled', redrive: 'dead tasks wait again', stop: 'redrive stopped', discard: 'dead tasks discarded' }[m[2]] || m[2]];
 }
 
+// An order by its path: /v1/admin/budgets/gpu -> "define budget gpu".
+const VERBS = { PUT: 'define', PATCH: 'change', DELETE: 'remove' };
+export function didWords(method, path) {
+  const [kind, ...name] = path.replace(/^\/v1\/admin\//, '').split('/');
+  return `${VERBS[method] || method} ${kind.replace(/s$/, '')} ${name.join('/')}`;
+}
+
 const DROPPED = { key: 'not pinned any more', pool: 'removed, with its tasks', endpoint: 'removed, with its pools and their tasks' };
 
 export function changeWords(a) {
@@ -161,5 +168,5 @@ export function changeWords(a) {
   if (verb === 'release') return `${what}released ${new URLSearchParams(a.query).get('n')} by hand`;
   if (a.kind === 'queue' && a.method === 'PUT') return what + (a.status === 201 ? 'made' : 'defined anew, as it was');
   if (a.kind === 'queue' && a.method === 'DELETE') return what + 'deleted';
-  return a.method === 'POST' ? what + verb : `${a.method} ${a.path}`;
+  return a.method === 'POST' ? what + verb : didWords(a.method, a.path);
 }

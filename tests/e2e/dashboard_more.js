@@ -36,6 +36,11 @@ async function pictureOverTime() {
   await claimUntil('and by kind', async () => !(await page.locator('#events').innerText()).includes('connected') && await page.locator('#events li').count() > 0);
   await page.locator('#a-find').fill('nobody has done this');
   await claimUntil('changes, too', async () => await page.locator('#a-none').innerText() === 'No change fits.');
+  await page.locator('#a-find').fill('');
+  await page.locator('#a-kind').selectOption('Nodes');
+  await claimUntil('by kind, too', async () => await page.locator('#audit li').count() === 0);
+  await page.locator('#a-kind').selectOption('Queues');
+  await claimUntil('and found again', async () => (await page.locator('#audit').innerText()).includes('message'));
   await k.admin('PATCH', '', { message: '' });
   await c.close();
 }

@@ -291,6 +291,25 @@ async function endpoints() {
   await c.close();
 }
 
+// What is shared, and what comes by the clock.
+async function budgetsAndSchedules() {
+  await manager('PUT', 'budgets/gpu', { rate_per_s: 50 });
+  await manager('PUT', 'endpoints/shared', { url: 'http://127.0.0.1:1', allow: ['127.0.0.0/8'], budget: 'gpu', adaptive: { min: 2, max: 20 } });
+  await call('PUT', '/v1/schedules/tried/hourly', { every: '1h', task: { payload: 'x' } });
+  const { c, page } = await dashboard('#pool=*&queue=tried');
+  await claimUntil('a budget has its rate', async () => await cell(page, 'tb', 'gpu', 'Rate') === '50/s');
+  claim('and below it who shares it', await cell(page, 'tb', 'shared', 'What') === 'endpoint');
+  await claimUntil('what an endpoint is thought to bear is told', async () => /^\d+, adaptive$/.test(await cell(page, 'te', 'shared', 'At once')));
+  await claimUntil('a schedule has its next tick', async () => /\d\d:\d\d:\d\d$/.test(await cell(page, 'ts', 'hourly', 'Next')));
+  await k.accessible(page, 'budgets and schedules');
+  await k.fits(page, 'budgets and schedules');
+  await k.shot(page, 'tasks-budgets');
+  await manager('DELETE', 'endpoints/shared?final=true');
+  await manager('DELETE', 'budgets/gpu');
+  await claimUntil('a budget that is gone is not shown', async () => await page.locator('#budgets').isHidden());
+  await c.close();
+}
+
 // It stops, as a machine does that hangs.
 async function nodeDies() {
   const { c, page } = await dashboard(EU);
@@ -324,5 +343,5 @@ async function phoneAndDark() {
   }
 }
 
-k.main([empty, crowd, whyOfOne, wrongLinks, manyTasks, stopHere, pauseAndResume, redriveAndDiscard, whatWasTried, endpoints, phoneAndDark,
+k.main([empty, crowd, whyOfOne, wrongLinks, manyTasks, stopHere, pauseAndResume, redriveAndDiscard, whatWasTried, endpoints, budgetsAndSchedules, phoneAndDark,
   nodeDies]);

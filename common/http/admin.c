@@ -318,17 +318,25 @@ static void route(struct admin *a, const struct admin_req *q, struct admin_ans *
     }
 }
 
-/* A field that may come once; "" if it does not. */
-static const char *field(const struct http_req *q, const char *lower, bool *twice)
-{
-    struct slice v = { 0 };
-    unsigned n = http_find(q, lower, &v);
+enum { IF_MATCH, IF_NONE_MATCH, OPERATOR, ENCODINGS, N_FIELDS };
 
-    *twice = *twice || n > 1;
-    if (n == 0)
-        return "";
-    v.p[v.n] = '\0'; /* at least a CR stands there */
-    return v.p;
+/* The value of each, "" if it does not come; true: one that may come once comes twice. All are looked
+ * for before the first is ended in place: that would end the search, too. */
+static bool fields(const struct http_req *q, const char *value[N_FIELDS])
+{
+    static const char *const lower[N_FIELDS] = { "if-match", "if-none-match", "x-segq-operator",
+                                                 "accept-encoding" };
+    struct slice v[N_FIELDS] = { { 0 } };
+    unsigned n[N_FIELDS];
+
+    for (size_t i = 0; i < N_FIELDS; i++)
+        n[i] = http_find(q, lower[i], &v[i]);
+    for (size_t i = 0; i < N_FIELDS; i++) {
+        value[i] = n[i] > 0 ? v[i].p : "";
+        if (n[i] > 0)
+            v[i].p[v[i].n] = '\0'; /* at least a CR stands there */
+    }
+    return n[IF_MATCH] > 1 || n[IF_NONE_MATCH] > 1 || n[OPERATOR] > 1;
 }
 
 /* What the head says; false: no handler could be asked that. Texts are ended in place: each
@@ -336,12 +344,13 @@ static const char *field(const struct http_req *q, const char *lower, bool *twic
 static bool read_head(const struct http_req *h, struct admin_req *q, char path[PATH_BYTES],
                       struct admin_ans *ans)
 {
-    bool twice = false, many = false;
+    const char *value[N_FIELDS];
+    bool twice = fields(h, value);
 
-    q->gzip = admin_takes_gzip(field(h, "accept-encoding", &many));
-    q->if_match = field(h, "if-match", &twice);
-    q->if_none_match = field(h, "if-none-match", &twice);
-    q->operator_name = field(h, "x-segq-operator", &twice);
+    q->if_match = value[IF_MATCH];
+    q->if_none_match = value[IF_NONE_MATCH];
+    q->operator_name = value[OPERATOR];
+    q->gzip = admin_takes_gzip(value[ENCODINGS]);
     if (h->query.n > 0) {
         q->query = h->query.p;
         h->query.p[h->query.n] = '\0';

@@ -57,6 +57,7 @@ async function setUp() {
   await k.accessible(page, 'a new queue');
   await yes(page, 'a new queue', 'Add a queue');
   await claimUntil('it is shown', async () => await page.locator('#q-name').innerText() === 'shop');
+  await claimUntil('with the name of who made it', async () => (await page.locator('#audit').innerText()).includes('anna (127.0.0.1): shop: made'));
   await drawer(page);
   await k.accessible(page, 'the drawer');
   await k.shot(page, 'dashboard-drawer');

@@ -15,7 +15,8 @@ static struct ev *ev;
 static struct admin *adm;
 static bool sick;
 static char answer[1 << 16];
-static char seen[2048]; /* what the handler was asked */
+static char seen[2048];
+static char seen_more[200]; /* what the handler was asked */
 static size_t seen_body;
 #define BIG 40000000
 static struct admin_held *held; /* of the last /later */
@@ -39,6 +40,8 @@ static void handler(void *ctx, const struct admin_req *q, struct admin_ans *a)
     (void)ctx;
     snprintf(seen, sizeof(seen), "%s %s ?%s im=%s", q->method, q->path, q->query,
              q->if_match);
+    snprintf(seen_more, sizeof(seen_more), "%s|%s|%d", q->if_none_match, q->operator_name,
+             q->gzip);
     seen_body = q->body_len;
     if (strcmp(q->path, "/nothing") == 0)
         return;
@@ -486,6 +489,21 @@ Test(admin, port_taken)
 
     cr_expect_eq(admin_new(&other, ev, &o, &e), SQ_ESYS);
     cr_expect_neq(strstr(e.text, "admin"), NULL, "%s", e.text);
+}
+
+/* Texts are ended in place: that must not end the search for the next one. */
+Test(admin, headers_in_any_order)
+{
+    ask("PUT /v1/q" TAIL AUTH "Accept-Encoding: gzip\r\nIf-None-Match: *\r\nX-Segq-Operator: anna\r\n"
+        "If-Match: \"9\"\r\nContent-Length: 0\r\n\r\n");
+    cr_expect_str_eq(seen, "PUT /v1/q ? im=\"9\"");
+    cr_expect_str_eq(seen_more, "*|anna|1");
+    ask("PUT /v1/q" TAIL AUTH "If-Match: \"9\"\r\nX-Segq-Operator: anna\r\nIf-None-Match: *\r\n"
+        "Accept-Encoding: br\r\nContent-Length: 0\r\n\r\n");
+    cr_expect_str_eq(seen_more, "*|anna|0");
+    ask("PUT /v1/q" TAIL AUTH "Accept-Encoding: gzip\r\nIf-Match: \"9\"\r\nIf-Match: \"8\"\r\n"
+        "Content-Length: 0\r\n\r\n");
+    HAS(" 400 ");
 }
 
 Test(admin, gzip_is_sent_to_those_who_take_it)

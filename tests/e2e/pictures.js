@@ -11,7 +11,7 @@ const waiting = async () => (await k.queue()).waiting;
 async function pictures() {
   await claimUntil('a line stands', async () => await waiting() > 12000);
   const at = { locale: 'en-GB', colorScheme: 'light' };
-  const c = await k.visitor({ ...at, viewport: { width: 760, height: 720 } });
+  const c = await k.visitor({ ...at, viewport: { width: 760, height: 840 } });
   const page = await c.newPage();
   await page.goto(k.pageUrl('/v1/queues/login'));
   const first = await k.shownPlace(page);

@@ -25,6 +25,7 @@ async function pictures() {
   });
   const arrived = Date.now();
   await claimUntil('there is something to see: half a minute of it', async () => Date.now() - arrived > 30000);
+  await claimUntil('what it says is fresh', async () => /Updated [0-4] s ago/.test(await page.locator('#fresh').textContent()));
   await keep(page, 'page');
   await keep(dash, 'dashboard');
   await c.close();

@@ -144,7 +144,7 @@ type_in "words and looks" '## The page'
 "$BIN/segqctl" --dir "$C" pause login >/dev/null
 says() { http -k -H 'Accept-Language: zh' "$U/q/login?return=/" | grep -q '秋季促销'; }
 wait_for 20 "the page has them, in the visitor's language" says
-check "in less than 25 KB" test "$(http -k "$U/q/login?return=/" | tee "$DIR/page" | wc -c)" -lt 25000
+check "in at most 12 KB on the wire" test "$(http -k -H "Accept-Encoding: gzip" "$U/q/login?return=/" | wc -c)" -le 12288
 nginx_pid=$(cat "$C/gate/nginx.pid")
 kill -TERM "$gate"
 wait_for 10 "its end ends nginx" is_gone "$nginx_pid"

@@ -12,7 +12,8 @@
     X(PAUSED, "paused")            /* not known: by the operator */                      \
     X(NO_WORKER, "no_worker")      /* not known: none has been taken in the last minute */ \
     X(ENDPOINT, "endpoint_down")   /* not known: its target is not well */               \
-    X(ADAPTIVE, "adaptive")        /* not known: as many calls as its target bears */
+    X(ADAPTIVE, "adaptive")        /* not known: as many calls as its target bears */     \
+    X(TRIPPED, "endpoint_tripped") /* not known: an operator has stopped its endpoint */
 
 enum task_eta {
 #define X(NAME, word) TASK_ETA_##NAME,

@@ -132,7 +132,8 @@ MESSAGE(endpoint, Endpoint, NULL, NUM(epoch), NAME(name), NUM(serial), NUM(versi
         NUM(rate), NUM(burst), NUM(max_concurrent), NUM(deadline_ms), NUM(connect_timeout_ms),
         NUM(paused), IN(breaker_ratio, 0, 100), NUM(breaker_min), NUM(breaker_open_ms),
         FILE_NAME(secret_file), FILE_NAME(ca_file), FILE_NAME(cert_file), FILE_NAME(key_file),
-        TEXT(proxy, ENDPOINT_URL_MAX), NUM(adaptive_min), TEXT(budget, NAME_MAX_LEN))
+        TEXT(proxy, ENDPOINT_URL_MAX), NUM(adaptive_min), TEXT(budget, NAME_MAX_LEN), NUM(tripped),
+        NUM(resets), NUM(probe))
 
 MESSAGE(endpoint_drop, EndpointDrop, NULL, NUM(epoch), NAME(name))
 
@@ -141,7 +142,8 @@ MESSAGE(endpoint_status, EndpointStatus, NULL, NUM(epoch), ROWS(v, n, n_name, 0,
         COL_BYTE(v, breaker, breaker, 0, BREAKER_NSTATES - 1), COL(v, in_flight, in_flight),
         COL(v, sent, sent), COL(v, succeeded, succeeded), COL(v, failed, failed), COL(v, ms, ms),
         COL_TEXT(v, unusable, unusable, ENDPOINT_WHY_MAX), COL(v, waiting, waiting),
-        COL(v, adaptive, adaptive))
+        COL(v, adaptive, adaptive), COL(v, probe, probe), COL(v, probe_state, probe_state),
+        COL(v, probe_ms, probe_ms), COL_TEXT(v, probe_said, probe_said, PROBE_SAID_MAX))
 
 MESSAGE(part_rate, PartRate, NULL, NUM(epoch), NUM(part), NUM(part_epoch),
         IN(rate, 0, RATE_PER_1000_S))

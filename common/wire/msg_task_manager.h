@@ -116,6 +116,9 @@ struct msg_endpoint {
     const char *proxy; /* "http://host:port" */
     uint64_t adaptive_min; /* share: from here to max_concurrent it finds its limit; 0: off */
     const char *budget; /* whose part it is, where the endpoint alone could have more; "" */
+    bool tripped;    /* an operator has opened its breaker: none but probes by hand go */
+    uint64_t resets; /* another number than before: its breaker closes, failures are forgotten; 0: none */
+    uint64_t probe;  /* another number than before: one call is to try at once; 0: none */
 };
 
 struct msg_endpoint_drop { /* no pool of this node has it any more: no call begins */
@@ -130,6 +133,22 @@ enum breaker_state { /* numbers are those of the wire: never changed */
     BREAKER_NSTATES
 };
 
+enum probe_state { /* of a probe by hand; numbers are those of the wire: never changed */
+    PROBE_NONE,     /* the node was not there when it was ordered */
+    PROBE_ASKED,
+    PROBE_SENT,     /* it is at the target */
+    PROBE_ANSWERED, /* or ended without an answer */
+    PROBE_NO_TASK,  /* no task waits that may start */
+    PROBE_NO_NEED,  /* the breaker is closed: calls go */
+    PROBE_PAUSED,   /* the endpoint is */
+    PROBE_LIMITED,  /* the node's share of rate and slots lets none go */
+    PROBE_UNUSABLE, /* the endpoint cannot be called as it is defined */
+    PROBE_LOST,     /* its task was cancelled, or nobody knows */
+    PROBE_NSTATES
+};
+
+#define PROBE_SAID_MAX 127
+
 struct endpoint_row {
     const char *name;
     uint64_t serial; /* of the ENDPOINT that is in force */
@@ -140,6 +159,10 @@ struct endpoint_row {
     const char *unusable; /* why it cannot be called as it is defined; "": it can */
     uint64_t waiting; /* tasks that could begin at once, but for this node's share */
     uint64_t adaptive; /* calls at once that it lets pass now; 0: as many as its share */
+    uint64_t probe;       /* the number of the last probe by hand; 0: none */
+    uint8_t probe_state;  /* enum probe_state */
+    uint64_t probe_ms;    /* ANSWERED: it took so long, */
+    const char *probe_said; /* and ended so: "succeeded", "server_error", "connect: ..."; "" */
 };
 
 struct msg_endpoint_status { /* once a second, and at once behind ENDPOINT */

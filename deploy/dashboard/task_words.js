@@ -34,14 +34,17 @@ export function poolsSum(pools) {
 
 /* ---- endpoints ---- */
 
-export const endpointWord = e => e.paused ? ['PAUSED', 'warn'] : e.unusable ? ['UNUSABLE', 'bad']
+export const endpointWord = e => e.paused ? ['PAUSED', 'warn'] : e.tripped ? ['TRIPPED', 'warn'] : e.unusable ? ['UNUSABLE', 'bad']
   : !e.open ? e.half_open ? ['HALF-OPEN', 'warn'] : ['UP', 'good']
   : [e.open < e.nodes ? `DOWN at ${e.open} of ${e.nodes} nodes` : 'DOWN', 'bad'];
+
+export const endpointIsShut = e => Boolean(e.tripped || e.open || e.half_open);
 
 // What keeps its calls from going now.
 export function bindsOf(e, pools) {
   if (!pools.some(p => p.endpoint === e.name && p.waiting)) return '–';
   if (e.paused) return 'its pause';
+  if (e.tripped) return 'an operator (trip)';
   if (e.unusable || e.open === e.nodes) return 'the target';
   if (e.max_concurrent && e.in_flight >= 0.95 * e.max_concurrent) return 'its slots';
   return e.half_open || e.open ? 'its breaker' : e.rate_per_s ? 'its rate' : '–';
@@ -50,6 +53,7 @@ export function bindsOf(e, pools) {
 function endpointProblem(e, pools) {
   const waiting = pools.filter(p => p.endpoint === e.name).reduce((n, p) => n + p.waiting, 0);
   if (e.paused) return waiting ? ['warn', `Endpoint ${e.name} is PAUSED, ${tasks(waiting)} in line`] : null;
+  if (e.tripped) return ['warn', `Endpoint ${e.name} is TRIPPED by an operator: no call begins until its reset; ${tasks(waiting)} in line`];
   if (e.unusable) return ['bad', `Endpoint ${e.name} is UNUSABLE: ${e.unusable}; ${tasks(waiting)} in line`];
   if (!e.open) return null;
   return [waiting && e.open === e.nodes ? 'bad' : 'warn', `Endpoint ${e.name} is DOWN at ${e.open} of ${things(e.nodes, 'task node')}: its calls fail, only probes are sent; ${tasks(waiting)} in line`];

@@ -10,7 +10,7 @@ import * as api from './api.js';
 import { ask, p, say } from './ask.js';
 import { tiles_show } from './draw.js';
 import { things } from './words.js';
-import { attemptOf, bindsOf, endpointWord, heldBy, KINDS, limitsOf, orderOf, partWord, poolSays, poolWord, rulesOf } from './task_words.js';
+import { attemptOf, bindsOf, endpointIsShut, endpointWord, heldBy, KINDS, limitsOf, orderOf, partWord, poolSays, poolWord, rulesOf } from './task_words.js';
 
 const EVERY_MS = 5000, ROWS = 20, ROWS_MAX = 1000; // the most that the API lists
 let live = null, pool = null;               // as in the last answer; the chosen one
@@ -90,6 +90,7 @@ const ENDPOINTS = [
   ['Under way', x => number(x.in_flight), 'n'], ['Succeeded', x => number(x.succeeded), 'n'], ['Failed', x => number(x.failed), 'n'],
   ['Mean time', x => x.succeeded + x.failed ? number(x.ms / (x.succeeded + x.failed)) + ' ms' : '–', 'n'], ['Held up by', x => bindsOf(x, live.tasks.pools)],
   ['URL', x => x.url], ['Order', x => x.paused ? 'Resume …' : 'Pause …', 'name', x => el('button', { type: 'button', class: 'link', on: { click: () => askEndpoint(x.name) } })],
+  ['Breaker', x => endpointIsShut(x) ? 'Reset …' : 'Trip …', 'name', x => el('button', { type: 'button', class: 'link', on: { click: () => askBreaker(x.name) } })],
 ];
 
 function showEndpoints(endpoints) {
@@ -104,6 +105,16 @@ function askEndpoint(name) {
   ask(e.paused ? `Resume endpoint ${name}?` : `Pause endpoint ${name}?`, e.paused ? 'Resume it' : 'Pause it',
     [p(e.paused ? 'Its calls go on.' : 'No call of it begins; submissions go on, and calls under way end.')],
     () => api.change('POST', `endpoints/${api.enc(name)}/${e.paused ? 'resume' : 'pause'}`), e.paused ? `${name} is resumed.` : `${name} is paused.`);
+}
+
+function askBreaker(name) {
+  const e = live.tasks.endpoints.find(x => x.name === name);
+  if (!e) return;
+  const shut = endpointIsShut(e);
+  ask(shut ? `Reset endpoint ${name}?` : `Trip endpoint ${name}?`, shut ? 'Reset it' : 'Trip it',
+    [p(shut ? `Its breaker closes, and failures are forgotten: a tenth of its calls goes at first. To try it before: segqctl endpoint probe ${name}`
+      : 'Its breaker opens until a reset, whatever the target says; submissions go on, and calls under way end.')],
+    () => api.change('POST', `endpoints/${api.enc(name)}/${shut ? 'reset' : 'trip'}`), shut ? `${name} is reset.` : `${name} is tripped.`);
 }
 
 /* ---- a pool ---- */

@@ -77,8 +77,11 @@ static json_t *subject(struct admin_change *x, struct mng_service *s)
         return d != NULL ? admin_def_json(d, pool_def_keys, 0) : NULL;
     } else if (strcmp(x->kind, "endpoint") == 0) {
         const struct endpoint_def *d = mng_endpoint_get(s->mng, x->name, NULL);
+        json_t *j = d != NULL ? admin_def_json(d, endpoint_def_keys, 0) : NULL;
 
-        return d != NULL ? admin_def_json(d, endpoint_def_keys, 0) : NULL;
+        if (j != NULL)
+            (void)json_object_set_new(j, "tripped", json_boolean(mng_endpoint_tripped(s->mng, x->name)));
+        return j;
     } else if (strcmp(x->kind, "budget") == 0) {
         const struct budget_def *d = mng_budget_get(s->mng, x->name, NULL);
 

@@ -8,7 +8,6 @@
 #include "queuemng/core/step.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
-#include "queuemng/tasks/endpoints.h"
 #include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/table.h"
 
@@ -90,6 +89,26 @@ const struct endpoint_def *mng_endpoint_get(const struct mng *m, const char *nam
     return x != NULL ? &x->def : NULL;
 }
 
+bool mng_endpoint_order(struct mng *m, msec_t now_ms, const char *name, enum endpoint_order o,
+                        struct mng_out *out)
+{
+    struct mendpoint *x = endpoint_find(m, name);
+
+    if (x == NULL)
+        return false;
+    mng_begin(m, now_ms, out);
+    endpoint_order(m, x, o);
+    mng_end(m);
+    return true;
+}
+
+bool mng_endpoint_tripped(const struct mng *m, const char *name)
+{
+    const struct mendpoint *x = endpoint_find(m, name);
+
+    return x != NULL && x->tripped;
+}
+
 static int may_delete(const struct mng *m, const char *name, struct err *e)
 {
     each_pool(m, p) {
@@ -157,7 +176,8 @@ struct mng_part_moves mng_part_moves(const struct mng *m)
 void mng_each_endpoint(const struct mng *m, mng_each_fn fn, void *ctx)
 {
     each_endpoint(m, x) {
-        struct mng_endpoint_view v = { .def = &x->def, .version = x->version, .unusable = "" };
+        struct mng_endpoint_view v = { .def = &x->def, .version = x->version, .unusable = "",
+                                       .tripped = x->tripped, .probe = x->probe };
 
         each_share(x, s) {
             v.nodes += s->owner;
@@ -173,6 +193,26 @@ void mng_each_endpoint(const struct mng *m, mng_each_fn fn, void *ctx)
             v.sum.adaptive += s->st.adaptive;
         }
         fn(ctx, &v);
+    }
+}
+
+void mng_each_probe(const struct mng *m, const char *name, mng_each_fn fn, void *ctx)
+{
+    const struct mendpoint *x = endpoint_find(m, name);
+
+    if (x == NULL || x->probe == 0)
+        return;
+    each_share(x, s) {
+        bool heard = s->heard && s->st.probe == x->probe;
+        struct mng_probe_view v = { .node = s->node->name,
+                                    .there = s->node->registered,
+                                    .heard = heard,
+                                    .state = heard ? s->st.probe_state : PROBE_ASKED,
+                                    .ms = heard ? s->st.probe_ms : 0,
+                                    .said = heard ? s->probe_said : "" };
+
+        if (s->owner)
+            fn(ctx, &v);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "common/base/err.h"
 #include "common/wire/msg_task_manager.h"
 #include "queuemng/core/view.h"
+#include "queuemng/tasks/endpoints.h"
 
 struct mng_out;
 struct endpoint_def;
@@ -32,11 +33,27 @@ const struct endpoint_def *mng_endpoint_get(const struct mng *m, const char *nam
 SQ_CHECK int mng_endpoint_delete(struct mng *m, msec_t now_ms, const char *name, bool final,
                                  struct mng_out *out, struct err *e);
 
+/* False: there is none. */
+bool mng_endpoint_order(struct mng *m, msec_t now_ms, const char *name, enum endpoint_order o,
+                        struct mng_out *out);
+
+bool mng_endpoint_tripped(const struct mng *m, const char *name); /* false also: there is none */
+
+struct mng_probe_view { /* the last probe by hand, at one node */
+    const char *node;
+    bool there, heard;   /* it has a link; it said something of this probe */
+    uint8_t state;       /* enum probe_state: ASKED while it has not said anything */
+    uint64_t ms;
+    const char *said;
+};
+
 struct mng_endpoint_view {
     const struct endpoint_def *def;
     uint64_t version;
     uint32_t nodes, open, half_open; /* that call it; of them, whose breaker is open, or tries */
     const char *unusable; /* why a node cannot call it as it is defined; "" */
+    bool tripped;
+    uint64_t probe; /* the number of the last one by hand; 0: none since this manager leads */
     struct endpoint_row sum; /* of what was reported last; its texts are not set */
 };
 
@@ -83,6 +100,8 @@ void mng_each_part_of(const struct mng *m, const char *queue, mng_each_fn fn, vo
 void mng_each_pool(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_part(const struct mng *m, const char *match, mng_each_fn fn, void *ctx);
 void mng_each_endpoint(const struct mng *m, mng_each_fn fn, void *ctx);
+/* Of its last probe by hand, of each node that calls it. */
+void mng_each_probe(const struct mng *m, const char *name, mng_each_fn fn, void *ctx);
 void mng_each_task_node(const struct mng *m, mng_each_fn fn, void *ctx);
 
 #endif

@@ -3,10 +3,12 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "queuemng/ctl/ask.h"
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl_view/answer_view.h"
+#include "queuemng/ctl_view/task_view.h"
 #include "queuemng/ctl_view/text.h"
 #include "queuemng/policy/budget_def.h"
 #include "queuemng/policy/endpoint_def.h"
@@ -133,6 +135,46 @@ int cmd_endpoint_add(struct ctl *c, int argc, char **argv)
 int cmd_endpoint_delete(struct ctl *c, int argc, char **argv)
 {
     return delete_final(c, argc, argv, ENDPT, ENDPT "?final=true");
+}
+
+#define PROBE ENDPT "/probe"
+#define LOOKS 100 /* of 200 ms */
+
+/* It is looked at until it has ended everywhere. */
+static bool has_ended(const json_t *doc)
+{
+    const json_t *x;
+    size_t i;
+
+    json_array_foreach(json_object_get(doc, "probe"), i, x) {
+        const char *word = ctl_str(x, "outcome");
+
+        if (strcmp(word, "asked") == 0 || strcmp(word, "sent") == 0)
+            return false;
+    }
+    return true;
+}
+
+int cmd_endpoint_probe(struct ctl *c, int argc, char **argv)
+{
+    const struct timespec pause = { .tv_nsec = 200000000 };
+    struct ctl_call call = { .method = "POST", .path = PROBE, .name = argv[0] };
+    struct ctl plain = *c;
+    json_t *doc;
+    int rc;
+
+    (void)argc;
+    plain.json = false; /* its last answer is what is wanted */
+    doc = ctl_fetch(&plain, call, &rc);
+    for (unsigned i = 0; i < LOOKS && doc != NULL && !has_ended(doc); i++) {
+        json_decref(doc);
+        nanosleep(&pause, NULL);
+        doc = ctl_get(c, PROBE, argv[0], &rc);
+    }
+    if (doc != NULL)
+        ctl_print(c->json ? view_pretty : view_probe, doc);
+    json_decref(doc);
+    return rc;
 }
 
 /* ---- budgets ---- */

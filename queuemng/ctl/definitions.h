@@ -13,6 +13,7 @@ int cmd_endpoint_show(struct ctl *c, int argc, char **argv);
 int cmd_endpoint_set(struct ctl *c, int argc, char **argv);
 int cmd_endpoint_add(struct ctl *c, int argc, char **argv);
 int cmd_endpoint_delete(struct ctl *c, int argc, char **argv);
+int cmd_endpoint_probe(struct ctl *c, int argc, char **argv); /* and shows what came */
 int cmd_budget_set(struct ctl *c, int argc, char **argv);
 int cmd_budget_add(struct ctl *c, int argc, char **argv);
 

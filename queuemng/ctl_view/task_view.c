@@ -138,6 +138,7 @@ void view_endpoints(struct buf *b, const json_t *doc)
 
         table_cell(&t, "%s", ctl_str(x, "name"));
         table_cell(&t, "%s", json_is_true(json_object_get(x, "paused")) ? "paused"
+                             : json_is_true(json_object_get(x, "tripped")) ? "tripped"
                              : is_there(ctl_str(x, "unusable"))         ? "unusable"
                              : ctl_u64(x, "open") > 0                   ? "down"
                              : ctl_u64(x, "half_open") > 0              ? "half-open"
@@ -162,6 +163,49 @@ void view_endpoints(struct buf *b, const json_t *doc)
         ctl_clean(b, ctl_str(x, "unusable"));
         buf_byte(b, '\n');
     }
+}
+
+/* How a probe by hand ended, in place of its word. */
+static const char *probe_says(const json_t *x)
+{
+    static const struct { const char *word, *says; } all[] = {
+        { "not_asked", "came later: it was not asked" },
+        { "asked", "has not said anything (an older release does not know probes)" },
+        { "sent", "has no answer yet" },
+        { "no_task", "no task waits that may start: nothing was sent" },
+        { "not_down", "is not down: calls go, nothing more was sent" },
+        { "paused", "is paused: nothing was sent" },
+        { "limited", "rate and slots let none go now: nothing was sent" },
+        { "unusable", "cannot call it as it is defined (segqctl endpoint list)" },
+        { "cancelled", "its task was cancelled meanwhile" },
+        { "away", "is away" },
+    };
+    const char *word = ctl_str(x, "outcome");
+
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        if (strcmp(all[i].word, word) == 0)
+            return all[i].says;
+    return strcmp(word, "ended") == 0 ? ctl_str(x, "answer") : word;
+}
+
+void view_probe(struct buf *b, const json_t *doc)
+{
+    const json_t *x;
+    struct table t;
+    size_t i;
+
+    table_init(&t, "NODE >MS ANSWER");
+    json_array_foreach(json_object_get(doc, "probe"), i, x) {
+        bool ended = strcmp(ctl_str(x, "outcome"), "ended") == 0;
+
+        table_cell(&t, "%s", ctl_str(x, "node"));
+        if (ended)
+            table_u64(&t, ctl_u64(x, "ms"));
+        else
+            table_cell(&t, "-");
+        table_cell(&t, "%s", probe_says(x));
+    }
+    table_put(b, &t, "no task node calls it\n");
 }
 
 /* As routers do it; or the pattern itself. */

@@ -12,6 +12,7 @@ bool view_task_queues(struct buf *b, const json_t *doc, const char *queue);
 
 /* The endpoints of the same answer. */
 void view_endpoints(struct buf *b, const json_t *doc);
+void view_probe(struct buf *b, const json_t *doc);
 
 /* GET /v1/admin/task-queues/QUEUE/tasks */
 void view_tasks(struct buf *b, const json_t *doc);

@@ -83,12 +83,14 @@ struct mshare { /* one node's, of one endpoint */
     bool heard;            /* `st` is of its present link */
     uint64_t serial;         /* of that; 0: none on its present link */
     uint64_t version, burst; /* in it: of the definition; of the rate */
+    uint64_t orders;         /* in it: mendpoint.orders */
     bool owner;              /* it has a partition of a pool with the endpoint */
     bool confirmed;          /* the node has said that `serial` is in force */
     msec_t told_ms;          /* ENDPOINT, ENDPOINT_DROP */
     msec_t left_ms;          /* since when it is no owner */
     struct endpoint_row st;  /* as reported last; its texts are not set */
     char unusable[ENDPOINT_WHY_MAX + 1]; /* of it */
+    char probe_said[PROBE_SAID_MAX + 1]; /* of it */
     struct list_node in;
 };
 
@@ -97,6 +99,10 @@ struct mendpoint {
     uint64_t version;        /* of the definition */
     struct claim claim;      /* to its budget's */
     bool by_budget;          /* its own limits would let it have more */
+    bool tripped;            /* by an operator, until a reset; stored */
+    uint64_t resets;         /* number of the last one; 0: none; stored */
+    uint64_t probe;          /* number of the last one that this manager was asked for; 0: none */
+    uint64_t orders;         /* changes with each of the three */
     struct list shares;      /* mshare.in, by the nodes' numbers; owned */
     bool put;                /* to be stored at the end of this step */
     struct list_node in;

@@ -105,6 +105,9 @@ static void waits_for(const struct msg_task_get_ans *m, const struct mng_part_vi
 
     if (p->paused)
         snprintf(out, cap, "its pool %s is paused: no task of it starts", p->pool);
+    else if (m->eta == TASK_ETA_TRIPPED)
+        snprintf(out, cap, "an operator has tripped its endpoint %s: no call begins until `segqctl "
+                 "endpoint reset %s`", p->endpoint, p->endpoint);
     else if (m->eta == TASK_ETA_ENDPOINT)
         snprintf(out, cap, "its endpoint %s is down, or cannot be used: `segqctl endpoint list`",
                  p->endpoint);

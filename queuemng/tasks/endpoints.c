@@ -97,6 +97,31 @@ int endpoint_define(struct mng *m, const struct endpoint_def *d, bool own_pool, 
                      : endpoint_change(m, x, d, e);
 }
 
+static uint64_t next_number(struct mng *m)
+{
+    return (m->epoch << 32) + ++m->tasks.serials;
+}
+
+void endpoint_order(struct mng *m, struct mendpoint *x, enum endpoint_order o)
+{
+    if (o == ENDPOINT_TRIP && x->tripped)
+        return;
+    x->orders = next_number(m);
+    if (o == ENDPOINT_PROBE) {
+        x->probe = x->orders;
+        m->tasks.split = true;
+        log_info("event=endpoint_probed endpoint=%s", x->def.name);
+        return;
+    }
+    x->tripped = o == ENDPOINT_TRIP;
+    x->resets = o == ENDPOINT_RESET ? x->orders : x->resets;
+    endpoint_put_later(m, x);
+    if (x->tripped)
+        log_warn("event=endpoint_tripped endpoint=%s", x->def.name);
+    else
+        log_info("event=endpoint_reset endpoint=%s", x->def.name);
+}
+
 void endpoint_remove(struct mng *m, struct mendpoint *x)
 {
     char key[TASK_NAME_MAX + 16];

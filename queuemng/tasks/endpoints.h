@@ -12,6 +12,11 @@ struct mng;
  * SQ_ECONFLICT, SQ_ENOMEM. */
 SQ_CHECK int endpoint_define(struct mng *m, const struct endpoint_def *d, bool own_pool,
                              struct err *e);
+/* By hand. TRIP: no call begins until a reset, at whatever node, over restarts. RESET: that ends,
+ * breakers close, and what nodes know of failures is forgotten. PROBE: each node that calls it sends
+ * one call, if it is down. */
+enum endpoint_order { ENDPOINT_TRIP, ENDPOINT_RESET, ENDPOINT_PROBE, ENDPOINT_NORDERS };
+void endpoint_order(struct mng *m, struct mendpoint *x, enum endpoint_order o);
 /* With all pools that have it, and their tasks. */
 void endpoint_remove(struct mng *m, struct mendpoint *x);
 

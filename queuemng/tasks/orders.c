@@ -136,7 +136,10 @@ void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
                                 .key_file = arena_strdup(a, d->tls.key_file),
                                 .proxy = arena_strdup(a, d->proxy),
                                 .adaptive_min = adaptive_part(d, s->said.slots),
-                                .budget = arena_strdup(a, x->by_budget ? d->budget.name : "") };
+                                .budget = arena_strdup(a, x->by_budget ? d->budget.name : ""),
+                                .tripped = x->tripped,
+                                .resets = x->resets,
+                                .probe = x->probe };
     for (uint32_t i = 0; g->allow != NULL && i < g->n_allow; i++)
         g->allow[i] = arena_strdup(a, ((char *const *)d->allow.v)[i]);
     m->out->box.failed = m->out->box.failed || a->failed;

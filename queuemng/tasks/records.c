@@ -84,8 +84,9 @@ static void endpoint_put(struct mng *m, const struct mendpoint *x)
         json_array_append_new(shares, json_row_write(&bears_row, &v));
     }
     snprintf(key, sizeof(key), "endpoint/%s", x->def.name);
-    out_put_json(m, key, json_pack("{s:I,s:o,s:o}", "version", (json_int_t)x->version, "def",
-                                   def_json(&x->def, endpoint_def_keys), "shares", shares));
+    out_put_json(m, key, json_pack("{s:I,s:o,s:o,s:b,s:I}", "version", (json_int_t)x->version, "def",
+                                   def_json(&x->def, endpoint_def_keys), "shares", shares, "tripped",
+                                   x->tripped, "resets", (json_int_t)x->resets));
 }
 
 void tasks_put(struct mng *m)
@@ -223,8 +224,11 @@ int endpoint_load(struct mng *m, const char *key, json_t *j, struct err *e)
     if (rc == 0 && (p = endpoint_new(m, &def)) == NULL)
         rc = SQ_ENOMEM;
     cfg_clear(&def, endpoint_def_keys);
-    if (p != NULL)
+    if (p != NULL) {
         p->version = (uint64_t)json_integer_value(json_object_get(j, "version"));
+        p->tripped = json_is_true(json_object_get(j, "tripped"));
+        p->resets = (uint64_t)json_integer_value(json_object_get(j, "resets"));
+    }
     json_array_foreach(json_object_get(j, "shares"), i, x)
         if (rc == 0)
             rc = share_load(m, p, x);

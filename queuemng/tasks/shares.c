@@ -67,14 +67,15 @@ static uint64_t burst_of(const struct mendpoint *x, uint64_t rate, uint64_t whol
 static void say(struct mng *m, const struct mendpoint *x, struct mshare *s, uint64_t whole_rate)
 {
     struct bears v = { u64_min(s->held.rate, s->claim.aim.rate), u64_min(s->held.slots, s->claim.aim.slots) };
-    bool same = s->serial != 0 && s->version == x->version && s->said.rate == v.rate &&
-                s->said.slots == v.slots;
+    bool same = s->serial != 0 && s->version == x->version && s->orders == x->orders &&
+                s->said.rate == v.rate && s->said.slots == v.slots;
 
     if (!s->node->registered || (same && (s->confirmed || m->now_ms - s->told_ms < MNG_AGAIN_MS)))
         return;
     if (!same) {
         s->serial = (m->epoch << 32) + ++m->tasks.serials;
         s->version = x->version;
+        s->orders = x->orders;
         s->said = v;
         s->burst = burst_of(x, v.rate, whole_rate);
         s->confirmed = false;
@@ -188,7 +189,8 @@ void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_en
         }
         found->st = g->v[i];
         found->heard = true;
-        found->st.name = found->st.unusable = NULL;
+        found->st.name = found->st.unusable = found->st.probe_said = NULL;
+        copy_text(found->probe_said, sizeof(found->probe_said), g->v[i].probe_said);
         copy_text(found->unusable, sizeof(found->unusable), g->v[i].unusable);
         found->confirmed = found->serial != 0 && g->v[i].serial == found->serial;
         if (found->confirmed)

@@ -83,6 +83,15 @@ static void round_over(struct breaker *b)
     b->good = 0;
 }
 
+void breaker_heard_well(struct breaker *b)
+{
+    if (b->state != BREAKER_OPEN)
+        return;
+    b->state = BREAKER_PROBES;
+    b->allowed = 2;
+    b->probes = b->good = 0;
+}
+
 void breaker_ends(struct breaker *b, const struct breaker_rules *r, bool probe,
                   enum breaker_end how, msec_t now)
 {

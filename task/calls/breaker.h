@@ -48,6 +48,8 @@ bool breaker_lets(struct breaker *b, msec_t now);
 msec_t breaker_when(const struct breaker *b);
 /* A call begins. True: it is a probe. */
 bool breaker_begins(struct breaker *b);
+/* A call that did not ask it was well: if it is open more may try now: two, then four. */
+void breaker_heard_well(struct breaker *b);
 enum breaker_end { END_WELL, END_FAILED, END_UNKNOWN }; /* UNKNOWN: nobody knows: cancelled by us */
 void breaker_ends(struct breaker *b, const struct breaker_rules *r, bool probe,
                   enum breaker_end how, msec_t now);

@@ -142,6 +142,25 @@ static bool is_good(const struct msg_endpoint *m)
            m->n_allow <= ENDPOINT_ALLOW_MAX;
 }
 
+/* Its breaker closes, and what is known of failures is forgotten, also what Retry-After said. */
+static void reset(struct endpoint *ep, msec_t now)
+{
+    ep->breaker = (struct breaker){ 0 };
+    ep->held = 0;
+    ep->ramp = now;
+}
+
+/* One who has just come does not probe: the order may be an old one. */
+static void obey(struct endpoint *ep, const struct msg_endpoint *d, bool is_new, msec_t now)
+{
+    if (!is_new && d->resets != 0 && d->resets != ep->resets)
+        reset(ep, now);
+    ep->resets = d->resets;
+    if (d->probe != 0 && d->probe != ep->hand.no)
+        ep->hand = (struct hand_probe){ .no = d->probe,
+                                        .state = is_new ? PROBE_NONE : PROBE_ASKED };
+}
+
 int calls_define(struct calls *c, const struct msg_endpoint *m, msec_t now)
 {
     struct endpoint *ep = calls_find(c, m->name);
@@ -156,8 +175,9 @@ int calls_define(struct calls *c, const struct msg_endpoint *m, msec_t now)
         def_free(&d);
         return SQ_ENOMEM;
     }
-    if (ep->def.serial == 0 || (ep->def.paused && !d.paused))
+    if (ep->def.serial == 0 || (ep->def.paused && !d.paused) || (ep->def.tripped && !d.tripped))
         ep->ramp = now;
+    obey(ep, &d, ep->def.serial == 0, now);
     was = ep->def.serial != 0 ? rate_now(ep, now) : (struct rate){ 0 };
     def_free(&ep->def);
     ep->def = d;
@@ -206,17 +226,24 @@ bool endpoint_lacks_share(const struct endpoint *ep, msec_t now)
     return !endpoint_is_down(ep) && now >= ep->held && (most == bound(ep) || ep->running < most);
 }
 
+/* Beyond the ramp. */
+static uint64_t all_slots(const struct endpoint *ep)
+{
+    return is_adaptive(ep) ? endpoint_adaptive(ep) : bound(ep);
+}
+
 static uint64_t slots(const struct endpoint *ep, msec_t now)
 {
     double share = ramp_share(ep, now);
-    uint64_t most = is_adaptive(ep) ? endpoint_adaptive(ep) : bound(ep);
+    uint64_t most = all_slots(ep);
 
     return most == 0 || share >= 1 ? most : u64_max((uint64_t)((double)most * share), 1);
 }
 
 static bool is_open(const struct endpoint *ep, uint64_t running, msec_t now)
 {
-    return ep->def.serial != 0 && ep->usable && !ep->def.paused && ep->def.rate != 0 && running < slots(ep, now);
+    return ep->def.serial != 0 && ep->usable && !ep->def.paused && !ep->def.tripped &&
+           ep->def.rate != 0 && running < slots(ep, now);
 }
 
 bool endpoint_lets(struct endpoint *ep, uint64_t running, msec_t now)
@@ -233,7 +260,7 @@ msec_t endpoint_when(const struct endpoint *ep, uint64_t running, msec_t now)
     struct rate r = rate_now(ep, now);
     msec_t rate = rate_lets(&r, ep->tat, now) ? now : ms_max(rate_when(&r, ep->tat), now + 1);
 
-    if (ep->def.serial == 0 || !ep->usable || ep->def.paused || ep->def.rate == 0)
+    if (ep->def.serial == 0 || !ep->usable || ep->def.paused || ep->def.tripped || ep->def.rate == 0)
         return MSEC_NEVER;
     if (running >= slots(ep, now)) /* the ramp may give one more */
         return ramp_share(ep, now) < 1 && ep->def.max_concurrent > running ? now + 100 : MSEC_NEVER;
@@ -248,6 +275,8 @@ enum task_eta endpoint_eta(const struct endpoint *ep, uint64_t nth, msec_t now, 
     *ms = -1;
     if (ep->def.paused)
         return TASK_ETA_PAUSED;
+    if (ep->def.tripped)
+        return TASK_ETA_TRIPPED;
     if (ep->def.serial == 0 || endpoint_is_down(ep))
         return TASK_ETA_ENDPOINT;
     if (ep->def.rate == 0)
@@ -260,7 +289,47 @@ enum task_eta endpoint_eta(const struct endpoint *ep, uint64_t nth, msec_t now, 
     return TASK_ETA_RATE;
 }
 
+/* Beyond the ramp, which is of those that follow each other. */
+static bool has_share(const struct endpoint *ep, uint64_t running, msec_t now)
+{
+    struct rate r = rate_of(ep);
+
+    return ep->def.rate != 0 && running < all_slots(ep) && rate_lets(&r, ep->tat, now);
+}
+
+bool endpoint_probes(struct endpoint *ep, uint64_t running, bool waits, msec_t now)
+{
+    struct hand_probe *h = &ep->hand;
+
+    if (h->state != PROBE_ASKED)
+        return false;
+    if (ep->def.serial == 0 || !ep->usable)
+        h->state = PROBE_UNUSABLE;
+    else if (!endpoint_is_down(ep))
+        h->state = PROBE_NO_NEED;
+    else if (ep->def.paused)
+        h->state = PROBE_PAUSED;
+    else if (!waits)
+        h->state = PROBE_NO_TASK;
+    else if (!has_share(ep, running, now))
+        h->state = PROBE_LIMITED;
+    return h->state == PROBE_ASKED;
+}
+
 /* ---- calls --------------------------------------------------------------------------------- */
+
+static void hand_begins(struct endpoint *ep, struct going_call *g)
+{
+    g->by_hand = true;
+    ep->hand.state = PROBE_SENT;
+    ep->hand.call = g->id;
+}
+
+/* False: another one was ordered since, or it is none. */
+static bool is_hand(const struct going_call *g)
+{
+    return g->by_hand && g->endpoint->hand.state == PROBE_SENT && g->endpoint->hand.call == g->id;
+}
 
 struct going_call *calls_begin(struct calls *c, struct endpoint *ep, uint32_t attempt, msec_t now)
 {
@@ -273,7 +342,10 @@ struct going_call *calls_begin(struct calls *c, struct endpoint *ep, uint32_t at
     }
     *g = (struct going_call){ .endpoint = ep, .id = ++c->last_id, .attempt = attempt };
     buf_init(&g->result);
-    g->probe = breaker_begins(&ep->breaker);
+    if (ep->hand.state == PROBE_ASKED)
+        hand_begins(ep, g);
+    else
+        g->probe = breaker_begins(&ep->breaker);
     ep->tat = rate_pass(&r, ep->tat, now);
     if (attempt <= 1)
         budget_first(&ep->budget, now);
@@ -327,6 +399,19 @@ static void tell_adaptive(struct endpoint *ep, const struct call_answer *a, cons
         adaptive_well(&ep->adaptive, &r, a->ms, ep->in_flight, now);
 }
 
+static void tell_hand(struct going_call *g, bool well, uint64_t ms)
+{
+    struct endpoint *ep = g->endpoint;
+
+    if (well && !ep->def.tripped)
+        breaker_heard_well(&ep->breaker);
+    if (!is_hand(g))
+        return;
+    ep->hand.state = PROBE_ANSWERED;
+    ep->hand.ms = ms;
+    copy_text(ep->hand.said, sizeof(ep->hand.said), g->why);
+}
+
 static void set_why(struct going_call *g, const struct call_answer *a)
 {
     if (a->fault != CALL_NONE)
@@ -345,13 +430,17 @@ void calls_answered(struct going_call *g, const struct call_answer *a, msec_t no
     *v = verdict_of(a, wall_ms);
     set_why(g, a);
     v->status = (uint32_t)a->status;
-    v->spared |= v->kind == VERDICT_RETRY && g->probe;
+    v->excused = v->kind == VERDICT_RETRY && (g->probe || g->by_hand);
     if (v->kind == VERDICT_RETRY)
         v->least_ms = ms_max(v->least_ms, budget_retry(&ep->budget, now));
     count(&ep->n, a, v);
-    tell_breaker(ep, g->probe, a->fault == CALL_LOCAL ? END_UNKNOWN : v->failed ? END_FAILED : END_WELL,
-                 now);
-    v->spared |= v->kind == VERDICT_RETRY && ep->breaker.state == BREAKER_OPEN;
+    if (g->by_hand)
+        tell_hand(g, !v->failed && a->fault != CALL_LOCAL, a->ms);
+    else
+        tell_breaker(ep, g->probe,
+                     a->fault == CALL_LOCAL ? END_UNKNOWN : v->failed ? END_FAILED : END_WELL, now);
+    v->excused |= v->kind == VERDICT_RETRY &&
+                  (ep->breaker.state == BREAKER_OPEN || ep->def.tripped);
     tell_adaptive(ep, a, v, now);
     g->probe = false;
     if (v->hold_ms > 0)
@@ -367,6 +456,8 @@ void calls_refuse(struct going_call *g)
     g->verdict = (struct verdict){ .kind = VERDICT_DEAD, .class = CLASS_NO_CALL };
     copy_text(g->why, sizeof(g->why), call_class_word(CLASS_NO_CALL));
     g->endpoint->n.of_class[CLASS_NO_CALL]++;
+    if (g->by_hand)
+        tell_hand(g, false, 0);
 }
 
 void calls_end(struct calls *c, struct going_call *g, msec_t now)
@@ -374,8 +465,10 @@ void calls_end(struct calls *c, struct going_call *g, msec_t now)
     struct endpoint *ep = g->endpoint;
 
     assert(ep->in_flight > 0 && g->sending == NULL);
-    if (g->step != CALL_ENDED)
+    if (g->step != CALL_ENDED && !g->by_hand)
         tell_breaker(ep, g->probe, END_UNKNOWN, now);
+    if (is_hand(g))
+        ep->hand.state = PROBE_LOST;
     ep->in_flight--;
     list_remove(&c->going, &g->in);
     (void)map_del(&c->by_id, g->id);

@@ -1,7 +1,7 @@
 /* calls.h: the endpoints that a node calls, and its calls on their way: what may go now. Pure.
  *
  * An endpoint lets a call begin while all of these do:
- *   the operator      it is not paused, and its definition is here, and can be used
+ *   the operator      it is not paused, nor tripped, and its definition is here, and can be used
  *   its rate          GCRA (rate.h), of this node's share; from an empty bucket
  *   its slots         tasks of its pools that run, also those of which nobody knows whether the
  *                     target still has them (a restart, a move): less than this node's share; a
@@ -11,7 +11,7 @@
  *   its ramp          behind a start, a pause and an open breaker a tenth of rate and slots, and
  *                     half as much again each second, until it is all
  *
- * Retries have a budget (budget.h). Times are on the node's axis. Who takes tasks and settles them:
+ * A probe by hand goes beyond the last three of them (hand_probe.h). Retries have a budget (budget.h). Times are on the node's axis. Who takes tasks and settles them:
  * task/table/calls.h; who sends: task/service/caller.h. */
 #ifndef SEGQ_CALLS_H
 #define SEGQ_CALLS_H
@@ -26,6 +26,7 @@
 #include "task/calls/adaptive.h"
 #include "task/calls/breaker.h"
 #include "task/calls/budget.h"
+#include "task/calls/hand_probe.h"
 #include "task/calls/verdict.h"
 
 struct endpoint_counts { /* ever */
@@ -42,6 +43,8 @@ struct endpoint {
     msec_t held;      /* until then by Retry-After; 0: not */
     msec_t ramp;      /* since then it rises; MSEC_NEVER: it is all there */
     struct breaker breaker;
+    struct hand_probe hand;
+    uint64_t resets; /* of the definition, as obeyed last */
     struct budget budget;
     struct adaptive adaptive;
     uint32_t in_flight; /* calls of ours */
@@ -73,6 +76,7 @@ struct going_call {
     uint64_t id;
     uint8_t step; /* enum call_step */
     bool probe;
+    bool by_hand; /* a probe that an operator ordered: the breaker did not let it go */
     part_no part;
     task_no no;
     uint64_t lease;
@@ -114,11 +118,16 @@ msec_t endpoint_when(const struct endpoint *ep, uint64_t running, msec_t now);
 /* When the nth task in line may go, as far as the endpoint says: in *ms, -1: not known; and by what:
  * PAUSED, ENDPOINT (it is down), RATE (also Retry-After), CONCURRENCY. */
 enum task_eta endpoint_eta(const struct endpoint *ep, uint64_t nth, msec_t now, int64_t *ms);
-/* Is it known that nothing goes until the target is well again? */
+/* Is it known that nothing goes until the target is well again, or an operator says so? */
 static inline bool endpoint_is_down(const struct endpoint *ep)
 {
-    return ep->breaker.state != BREAKER_CLOSED || !ep->usable;
+    return ep->breaker.state != BREAKER_CLOSED || ep->def.tripped || !ep->usable;
 }
+
+/* A probe by hand is wanted (PROBE_ASKED): may it go? running: as below; waits: a task could start.
+ * False: its state says why not. True: the next call that begins is it; endpoint_no_task() if none
+ * can. */
+bool endpoint_probes(struct endpoint *ep, uint64_t running, bool waits, msec_t now);
 
 /* Calls at once that it lets pass now, as far as adaptive.h says; 0: it is off. */
 uint64_t endpoint_adaptive(const struct endpoint *ep);
@@ -126,7 +135,7 @@ uint64_t endpoint_adaptive(const struct endpoint *ep);
 /* Could more begin with a greater share? Not while it is down, or held, or at what adaptive.h allows. */
 bool endpoint_lacks_share(const struct endpoint *ep, msec_t now);
 
-/* A call of a task that has just started. NULL: no memory. */
+/* A call of a task that has just started; the probe by hand, if one is asked for. NULL: no memory. */
 struct going_call *calls_begin(struct calls *c, struct endpoint *ep, uint32_t attempt, msec_t now);
 struct going_call *calls_at(const struct calls *c, uint64_t id); /* NULL: it has gone */
 /* What the target answered: g->verdict, for the settlement; the endpoint learns from it. */

@@ -49,14 +49,22 @@ int engine_nack(struct engine *e, task_no no, uint64_t lease, msec_t delay_ms,
     return 0;
 }
 
+/* How often it may be tried. */
+static uint64_t most_attempts(const struct engine *e, task_slot slot)
+{
+    const struct task_own *own = owns_of(&e->owns, slot);
+    uint32_t index;
+
+    return own != NULL && own->max_attempts != 0
+               ? own->max_attempts - 1 : tqueue_of(e, slot, &index)->pool->rules.max_attempts;
+}
+
 /* It may be tried once more than it could be before. */
 static int add_attempt(struct engine *e, task_slot slot)
 {
     const struct task_own *was = owns_of(&e->owns, slot);
     struct task_own own = was != NULL ? *was : (struct task_own){ 0 };
-    uint32_t index;
-    uint64_t most = own.max_attempts != 0 ? own.max_attempts - 1
-                                          : tqueue_of(e, slot, &index)->pool->rules.max_attempts;
+    uint64_t most = most_attempts(e, slot);
     struct buf text;
     struct trec r;
     int rc;
@@ -69,6 +77,13 @@ static int add_attempt(struct engine *e, task_slot slot)
     rc = text.failed ? SQ_ENOMEM : task_perform(e, &r);
     buf_fini(&text);
     return rc;
+}
+
+static bool does_not_count(const struct engine *e, task_slot slot, const struct call_failed *f)
+{
+    bool more = task_at(&e->store, slot)->attempts < most_attempts(e, slot);
+
+    return !f->for_good && (f->spared || (f->excused && more));
 }
 
 /* It says more than it must: it is let go where there is no memory. */
@@ -87,7 +102,7 @@ int engine_call_failed(struct engine *e, task_no no, uint64_t lease, const struc
 
     if (slot < 0)
         return (int)slot;
-    if (f->spared && !f->for_good)
+    if (does_not_count(e, (task_slot)slot, f))
         rc = add_attempt(e, (task_slot)slot);
     if (rc == 0) {
         keep_reply(e, no, f->reply);

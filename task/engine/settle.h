@@ -17,6 +17,7 @@ struct call_failed {
     msec_t delay_ms; /* as above, */
     msec_t least_ms; /* but not before that */
     bool spared;     /* it gets an attempt more of its own for it, up to ATTEMPTS_MAX */
+    bool excused;    /* the same, unless this was its last: what may be sent once is sent once */
     bool for_good;   /* no attempt follows: dead */
     struct attempt how; /* of it are meant its end, number and reason */
     uint64_t reply;     /* what the target said, in place of what it said before; 0: nothing */

@@ -390,7 +390,8 @@ void caller_metrics(const struct caller *c, struct buf *b)
     metrics_head(b, "segq_task_endpoint_breaker", METRIC_GAUGE,
                  "0: calls go; 1: none go, since the target is not well; 2: some try");
     list_each_of (all, struct endpoint, in, ep)
-        by_endpoint(b, ep, "segq_task_endpoint_breaker", ep->breaker.state);
+        by_endpoint(b, ep, "segq_task_endpoint_breaker",
+                    ep->def.tripped ? BREAKER_OPEN : ep->breaker.state);
     metrics_head(b, "segq_task_endpoint_adaptive", METRIC_GAUGE,
                  "Calls at once that the target is thought to bear; 0: adaptive is off");
     list_each_of (all, struct endpoint, in, ep)

@@ -84,7 +84,7 @@ static void reckon(const struct part *p, struct task_view *v)
         return;
     if (p->endpoint != NULL)
         by = endpoint_eta(p->endpoint, v->position, p->e.at, &ms);
-    if (by == TASK_ETA_PAUSED || by == TASK_ETA_ENDPOINT || v->eta == TASK_ETA_NO_WORKER ||
+    if (by == TASK_ETA_PAUSED || by == TASK_ETA_ENDPOINT || by == TASK_ETA_TRIPPED || v->eta == TASK_ETA_NO_WORKER ||
         (v->eta_ms >= 0 && ms > v->eta_ms))
         say_eta(v, by, ms);
     if (v->limited == 0 && (by == TASK_ETA_CONCURRENCY || (by == TASK_ETA_RATE && ms > 0)) &&

@@ -72,6 +72,27 @@ static void count_waiting(struct tasktab *t)
             p->endpoint->waiting += u64_max(p->held[HOLD_ENDPOINT], 1);
 }
 
+static struct endpoint_row endpoint_row(const struct tasktab *t, const struct endpoint *ep)
+{
+    return (struct endpoint_row){
+        .name = ep->name,
+        .serial = ep->def.serial,
+        .breaker = ep->def.tripped ? BREAKER_OPEN : ep->breaker.state,
+        .in_flight = u64_max(ep->in_flight, ep->running),
+        .sent = ep->n.sent,
+        .succeeded = ep->n.succeeded,
+        .failed = ep->n.failed,
+        .ms = ep->n.ms,
+        .unusable = ep->unusable,
+        .waiting = endpoint_lacks_share(ep, t->now.ms) ? ep->waiting : 0,
+        .adaptive = endpoint_adaptive(ep),
+        .probe = ep->hand.no,
+        .probe_state = ep->hand.state,
+        .probe_ms = ep->hand.ms,
+        .probe_said = ep->hand.said,
+    };
+}
+
 void tasktab_report_endpoints(struct tasktab *t, struct outbox *out)
 {
     struct msg_endpoint_status *m;
@@ -85,14 +106,8 @@ void tasktab_report_endpoints(struct tasktab *t, struct outbox *out)
         return;
     count_waiting(t);
     each_endpoint (t->o.calls, ep) {
-        const struct endpoint_counts *n = &ep->n;
-
         if (ep->def.serial != 0 && m->n < ENDPOINTS_MAX)
-            m->v[m->n++] = (struct endpoint_row){ ep->name, ep->def.serial, ep->breaker.state,
-                                                  u64_max(ep->in_flight, ep->running), n->sent,
-                                                  n->succeeded, n->failed, n->ms, ep->unusable,
-                                                  endpoint_lacks_share(ep, t->now.ms) ? ep->waiting : 0,
-                                                  endpoint_adaptive(ep) };
+            m->v[m->n++] = endpoint_row(t, ep);
     }
 }
 
@@ -165,6 +180,21 @@ static void count_running(struct tasktab *t)
         }
 }
 
+/* What an operator has ordered, beyond its breaker; how it is goes to the manager with the report
+ * that follows its end. */
+static void take_probe(struct tasktab *t, struct endpoint *ep, struct outbox *out)
+{
+    if (ep->hand.state != PROBE_ASKED)
+        return;
+    t->say = true;
+    if (!endpoint_probes(ep, ep->running, ep->wanted, t->now.ms))
+        return;
+    ep->wanted = take_next(t, ep, out);
+    ep->running += ep->wanted;
+    if (ep->hand.state == PROBE_ASKED)
+        ep->hand.state = PROBE_NO_TASK;
+}
+
 void tasktab_calls_take(struct tasktab *t, struct outbox *out)
 {
     t->calls_due = MSEC_NEVER;
@@ -173,6 +203,7 @@ void tasktab_calls_take(struct tasktab *t, struct outbox *out)
     count_running(t);
     each_endpoint (t->o.calls, ep) {
         t->calls_due = ms_min(t->calls_due, breaker_advance(&ep->breaker, t->now.ms));
+        take_probe(t, ep, out);
         for (unsigned n = 0; n < TURN_MOST && ep->wanted && endpoint_lets(ep, ep->running, t->now.ms);
              n++) {
             ep->wanted = take_next(t, ep, out);
@@ -225,7 +256,7 @@ static int settle(struct tasktab *t, struct part *p, const struct going_call *g)
     const struct verdict *v = &g->verdict;
     const struct bytes_of kept = { (uint32_t)g->result.len, g->result.data };
     struct call_failed f = {
-        v->delay_ms, v->least_ms, v->spared, v->kind == VERDICT_DEAD,
+        v->delay_ms, v->least_ms, v->spared, v->excused, v->kind == VERDICT_DEAD,
         { .end = v->status != 0 ? ATTEMPT_STATUS : ATTEMPT_UNANSWERED, .number = v->status,
           .reason = g->why, .reason_len = (uint32_t)strlen(g->why) }, 0,
     };

@@ -19,6 +19,7 @@
 #define VISITS   4000
 #define SLOTS    6
 #define DEADLINE 5000
+#define ATTEMPTS 8 /* of a task, by default */
 #define START    ((msec_t)1800000000000)
 #define MANAGER  1
 #define ROUTER   2
@@ -45,9 +46,11 @@ struct world {
     enum mood mood;
     msec_t held; /* until then by a Retry-After that the node has heard */
     bool adaptive; /* the endpoint finds out what its target bears */
+    bool tripped;  /* by the operator; */
+    uint64_t serial, resets, probe; /* numbers of what the manager said of it last */
     size_t written;
     struct simtask task[TASKS];
-    unsigned n_tasks, n_visits, kills, succeeded, dead, cut, told;
+    unsigned n_tasks, n_visits, kills, succeeded, dead, cut, told, by_hand;
     struct visit visit[VISITS];
     char why[160];
 };
@@ -82,6 +85,10 @@ static inline struct simtask *task_of(task_no no)
 
 static inline void look_at_breaker(const struct going_call *g)
 {
+    if (g->by_hand)
+        return;
+    if (w.tripped)
+        bad("J15: sent while it is tripped", g->no);
     if (gen()->breaker.state == BREAKER_OPEN)
         bad("J15: sent while the breaker is open", g->no);
     if (gen()->breaker.probes > BREAKER_PROBES_MAX)
@@ -100,7 +107,7 @@ static inline void visit(struct going_call *g)
             bad("J3: an attempt is at the target twice", g->no);
     if (k == NULL || w.now < k->not_before)
         bad("J7: an attempt is early", g->no);
-    if (w.now < w.held)
+    if (w.now < w.held && !g->by_hand)
         bad("J7: sent before Retry-After is over", g->no);
     if (k != NULL && k->cut)
         bad("J12: an attempt of one that was cancelled by force", g->no);
@@ -118,6 +125,7 @@ static inline void visit(struct going_call *g)
         bad("J4: more at the target than it is thought to bear", g->no);
     g->step = CALL_SENT;
     g->endpoint->n.sent++;
+    w.by_hand += g->by_hand;
 }
 
 static task_no settled; /* 0: none is being settled, */
@@ -167,7 +175,9 @@ static inline void ends(struct visit *v)
     if (v->answer.fault == CALL_NONE && v->over)
         k->heard_said = said;
     k->heard_refused = mood_refuses(&v->answer);
-    k->heard_spared = v->over && !k->heard_refused && (mood_is_free(&v->answer) || g->probe);
+    k->heard_spared = v->over && !k->heard_refused &&
+                      (mood_is_free(&v->answer) ||
+                       ((g->probe || g->by_hand) && v->attempt < k->spared + ATTEMPTS));
     k->heard = w.now + mood_wait(&v->answer);
     if (v->answer.retry_after[0] != 0)
         w.held = ms_max(w.held, k->heard);
@@ -235,20 +245,48 @@ static inline void told_later(struct visit *v)
         bad("the same again is not the same", v->no);
 }
 
-static inline void connect(void)
+static inline void say_endpoint(void)
 {
     uint64_t adaptive = w.adaptive ? 1 : 0;
-    struct msg_endpoint e = { .epoch = 5, .name = "gen", .serial = 1, .url = "http://gen",
+    struct msg_endpoint e = { .epoch = 5, .name = "gen", .serial = ++w.serial, .url = "http://gen",
                               .rate = 50 * 1000, .burst = 5, .max_concurrent = SLOTS,
                               .deadline_ms = DEADLINE, .connect_timeout_ms = 1000,
                               .breaker_ratio = 50, .breaker_min = 8, .breaker_open_ms = 2000,
                               .secret_file = "", .ca_file = "", .cert_file = "", .key_file = "",
-                              .proxy = "", .adaptive_min = adaptive, .budget = "" };
+                              .proxy = "", .adaptive_min = adaptive, .budget = "",
+                              .tripped = w.tripped, .resets = w.resets, .probe = w.probe };
 
+    tell(MANAGER, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = e });
+}
+
+static inline void reset(void)
+{
+    w.tripped = false;
+    w.resets++;
+    w.held = 0;
+    say_endpoint();
+}
+
+/* Trip, reset, probe. */
+static inline void operator_says(void)
+{
+    uint64_t what = rng_below(&w.rng, 4);
+
+    if (what > 1) {
+        reset();
+        return;
+    }
+    w.tripped |= what == 0;
+    w.probe += what == 1;
+    say_endpoint();
+}
+
+static inline void connect(void)
+{
     tasktab_up(w.rig.t, MANAGER, RPC_MANAGER, "m1", &w.out);
     tasktab_up(w.rig.t, ROUTER, RPC_ROUTER, "r1", &w.out);
     tell(MANAGER, &(struct msg){ .type = MSG_TASK_OK, .task_ok = { 5, 1, 7 } });
-    tell(MANAGER, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = e });
+    say_endpoint();
     tell(MANAGER, &(struct msg){ .type = MSG_PART_OPEN,
                                  .part_open = { .epoch = 5, .part = 3, .part_epoch = 8,
                                                 .match = "q/*", .max_tasks = 1000,

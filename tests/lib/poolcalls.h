@@ -18,7 +18,8 @@ struct pc_endpoint {
     uint64_t serial, slots, rate, burst; /* in force; serial 0: nothing is */
     uint64_t sent;        /* ever */
     uint64_t adaptive_min;
-    bool paused;
+    bool paused, tripped;
+    uint64_t resets, probe;
     msec_t end[PC_CALLS]; /* of the calls that are at the target */
     unsigned n;
 };
@@ -38,6 +39,9 @@ static inline void pc_told(struct pc_endpoint *v, const struct msg_endpoint *g)
     x->rate = g->rate;
     x->burst = g->burst;
     x->paused = g->paused;
+    x->tripped = g->tripped;
+    x->resets = g->resets;
+    x->probe = g->probe;
 }
 
 static inline void pc_dropped(struct pc_endpoint *v, const struct msg_endpoint_drop *g)
@@ -67,7 +71,7 @@ static inline void pc_turn(struct pc_endpoint *v, struct rng *r, msec_t now, con
                 x->end[k] = x->end[--x->n];
             else
                 k++;
-        while (x->n < wants[i] && !x->paused && x->n < x->slots && x->n < PC_CALLS) {
+        while (x->n < wants[i] && !x->paused && !x->tripped && x->n < x->slots && x->n < PC_CALLS) {
             x->end[x->n++] = now + 1 + (msec_t)rng_below(r, longest);
             x->sent++;
         }
@@ -83,7 +87,11 @@ static inline uint32_t pc_status(const struct pc_endpoint *v, const unsigned *wa
         if (v[i].serial != 0 || v[i].n != 0)
             row[n++] = (struct endpoint_row){ .name = i == 0 ? "e" : "f", .serial = v[i].serial,
                                               .in_flight = v[i].n, .sent = v[i].sent, .unusable = "",
-                                              .waiting = wants[i] > v[i].n ? wants[i] - v[i].n : 0 };
+                                              .waiting = wants[i] > v[i].n ? wants[i] - v[i].n : 0,
+                                              .probe = v[i].probe,
+                                              .probe_state = v[i].probe != 0 ? PROBE_ANSWERED : PROBE_NONE,
+                                              .probe_ms = 12,
+                                              .probe_said = v[i].probe != 0 ? "server_error" : "" };
     return n;
 }
 

@@ -6,7 +6,8 @@
  *   J2   succeeded: the target said so         J3   (task, attempt) is at the target once at most
  *   J4   never more at the target than slots   J7   no attempt before its moment,
  *   J15  while the breaker is open nothing goes; while        none before a Retry-After is over
- *        it probes, four at most; no task dies of attempts that cost nothing
+ *        it probes, four at most; while it is tripped probes by hand alone; no task dies of
+ *        attempts that cost nothing
  *   J14  what is kept of an end is what the target said last, byte for byte; and no body is left over
  *   J1   in the end, with the target well, each task is final
  *   J12  behind the answer to a forced cancel nothing is sent, and J4 holds all the same
@@ -26,7 +27,6 @@
 #define SEEDS 300u
 #endif
 #define STEPS    1200
-#define ATTEMPTS 8 /* of a task, by default */
 
 static uint64_t env(const char *name, uint64_t def)
 {
@@ -91,6 +91,8 @@ static void step(double kill)
         cancel_by_force(kill);
     if (rng_chance(&w.rng, 0.02))
         w.mood = (enum mood)rng_below(&w.rng, NMOODS);
+    if (rng_chance(&w.rng, 0.01))
+        operator_says();
     target_lives(kill);
     (void)turn(kill);
 }
@@ -173,6 +175,7 @@ static bool run_seed(uint64_t seed)
     for (unsigned i = 0; i < STEPS && w.why[0] == 0; i++)
         step(kill);
     w.mood = WELL;
+    reset();
     for (unsigned i = 0; i < 20000 && w.why[0] == 0 && (w.n_tasks < TASKS || !all_final()); i++) {
         w.now += 50;
         if (w.n_tasks < TASKS)
@@ -193,7 +196,7 @@ Test(sim_calls, seeds)
 {
     uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1);
     uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS), wrong = 0, kills = 0, visits = 0, dead = 0;
-    uint64_t cut = 0, told = 0;
+    uint64_t cut = 0, told = 0, by_hand = 0;
 
     quiet_log();
     for (uint64_t i = 0; i < n; i++) {
@@ -206,8 +209,10 @@ Test(sim_calls, seeds)
         dead += w.dead;
         cut += w.cut;
         told += w.told;
+        by_hand += w.by_hand;
     }
-    printf("%lu calls, %lu kills, %lu dead, %lu cancelled by force, %lu told later\n", visits, kills, dead,
-           cut, told);
+    printf("%lu calls, %lu kills, %lu dead, %lu cancelled by force, %lu told later, %lu probes by hand\n",
+           visits, kills, dead, cut, told, by_hand);
+    cr_expect(by_hand > 0 || only != 0);
     cr_assert_eq(wrong, 0);
 }

@@ -232,6 +232,43 @@ wait_for 20 "  and goes on" is_done "$H1"
 comes_back() { [ -n "$(seen /api/echo/back .method)" ]; }
 wait_for 20 "  one with an Idempotency-Key, too: its client comes back" comes_back
 check_eq "  what was cancelled is not called" "$(seen /api/echo/left .method)" ""
+
+# ---- tripped: its breaker is open until an operator closes it
+ctl() { "$BIN/segqctl" --dir "$C" "$@"; }
+ctl endpoint trip gen >/dev/null
+check "it is tripped" grep -q '^gen *tripped' <(ctl endpoint list)
+H3=$(submit '{"path":"/echo/tripped"}' | jq -r .task)
+says_tripped() { [ "$(http "$R/v1/tasks/$H3" | field eta_reason)" = endpoint_tripped ]; }
+wait_for 10 "  a caller hears so" says_tripped
+check_eq "  why it waits, too" "$(admin "$A/v1/admin/tasks/$H3" | jq -r .because)" \
+    "an operator has tripped its endpoint gen: no call begins until \`segqctl endpoint reset gen\`"
+check_eq "  another definition does not end that" \
+    "$(admin_status -X PATCH -d '{"burst":2}' "$E/gen") $(admin "$E/gen/probe" | jq -c '[.tripped,.probe]')" '200 [true,[]]'
+kill_one() { # NAME
+    local pid
+    pid=$(pid_of "$1")
+    kill -9 "$pid"
+    wait_for 20 "  $1 dies, and is started again" restarted "$1" "$pid"
+}
+kill_one queuemng
+again_tripped() { grep -q '^gen *tripped' <(ctl endpoint list); }
+wait_for 20 "  nor does another manager" again_tripped
+kill_one task.0
+kill_one task.1
+wait_for 20 "  nor do nodes that begin anew" says_tripped
+check_eq "  nothing went" "$(seen /api/echo/tripped .method)" ""
+ctl endpoint probe gen >"$DIR/probe"
+check_eq "a probe sends it" "$(seen /api/echo/tripped .method)" '"POST"'
+check_eq "  and says what came, and of the other node why it sent none" \
+    "$(sed 1d "$DIR/probe" | sed 's|^task[.][01] *[-0-9]* *||' | sort)" "$(printf 'no task waits that may start: nothing was sent\nsucceeded')"
+check "  it stays tripped" again_tripped
+H4=$(submit '{"path":"/echo/reset"}' | jq -r .task)
+ctl endpoint reset gen >/dev/null
+wait_for 20 "a reset lets its calls go" is_done "$H4"
+check_eq "  what is up needs no probe" "$(ctl endpoint probe gen | grep -c 'is not down: calls go')" 2
+check "  operators' log has both" grep -q 'gen.*tripped false -> true' <(ctl audit)
+check_eq "  who has no token trips nothing" "$(status_of -X POST "$E/gen/trip")" 401
+
 check "it is up" grep -q '^gen *up ' <("$BIN/segqctl" --dir "$C" endpoint list)
 shows() { "$BIN/segqctl" --dir "$C" endpoint show gen | jq -c "$1"; }
 check_eq "segqctl shows how it does, too" "$(shows '[.url != null, .now.open, .now.in_flight >= 0, .now.adaptive]')" '[true,0,true,0]'

@@ -773,6 +773,74 @@ Test(mng_tasks, an_endpoint_is_divided_and_waits_for_those_who_have_too_much)
     done(r);
 }
 
+static void steer(struct pr *r, enum endpoint_order o)
+{
+    cr_assert(mng_endpoint_order(r->m, r->now, "e", o, &r->out));
+    pr_flush(r);
+    pr_run(r, 1500);
+}
+
+static unsigned answered;
+
+static void on_probe(void *ctx, const void *view)
+{
+    const struct mng_probe_view *v = view;
+
+    (void)ctx;
+    answered += v->there && v->state == PROBE_ANSWERED && v->ms == 12 &&
+                strcmp(v->said, "server_error") == 0;
+}
+
+static unsigned probes_answered(const struct pr *r)
+{
+    answered = 0;
+    mng_each_probe(r->m, "e", on_probe, NULL);
+    return answered;
+}
+
+/* By nodes that come, by a new manager, and by a new definition. */
+Test(mng_tasks, a_tripped_endpoint_stays_so_until_its_reset)
+{
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    const struct pc_endpoint *x[2] = { &r->node[0].endpoint[0], &r->node[1].endpoint[0] };
+    struct err e = { 0 };
+    uint64_t probe;
+
+    cr_expect_not(mng_endpoint_order(r->m, r->now, "none", ENDPOINT_TRIP, &r->out));
+    cr_assert_eq(pr_endpoint(r, E(", \"max_concurrent\": 4"), &e), 0);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"e/*\", \"endpoint\": \"e\"}", &e), 0);
+    pr_run(r, 3000);
+    steer(r, ENDPOINT_TRIP);
+    cr_expect(x[0]->tripped && x[0]->resets == 0);
+    pr_node_run(r, 1, true);
+    pr_run(r, 15000);
+    cr_expect_gt(x[1]->slots, 0);
+    cr_expect(x[1]->tripped, "a new owner");
+    pr_manager_end(r);
+    pr_manager_begin(r);
+    pr_run(r, 3000);
+    cr_assert_eq(pr_endpoint(r, E(", \"max_concurrent\": 6"), &e), 0);
+    pr_run(r, 3000);
+    cr_expect(x[0]->tripped && x[1]->tripped && mng_endpoint_tripped(r->m, "e"));
+    cr_expect_eq(probes_answered(r), 0);
+    steer(r, ENDPOINT_PROBE);
+    probe = x[0]->probe;
+    cr_expect(probe != 0 && x[1]->probe == probe && x[0]->tripped);
+    cr_expect_eq(probes_answered(r), 2);
+    steer(r, ENDPOINT_PROBE);
+    cr_expect_neq(x[0]->probe, probe, "another one");
+    steer(r, ENDPOINT_RESET);
+    cr_expect(!x[0]->tripped && !x[1]->tripped && x[0]->resets != 0 && x[1]->resets == x[0]->resets);
+    probe = x[0]->resets;
+    pr_manager_end(r);
+    pr_manager_begin(r);
+    pr_run(r, 3000);
+    cr_expect_eq(x[0]->resets, probe, "it was stored: a node that missed it hears of it");
+    cr_expect_not(mng_endpoint_tripped(r->m, "e"));
+    good(r);
+    done(r);
+}
+
 Test(mng_tasks, an_adaptive_endpoint_is_divided_as_one_with_its_greatest_limit)
 {
     struct pr *r = rig(2, "{\"match\": \"*\"}");

@@ -156,7 +156,8 @@ Test(segqctl, endpoints_say_how_they_are)
 {
     json_t *j = js("{\"endpoints\": [{\"name\": \"a\"}, {\"name\": \"b\", \"open\": 1, \"half_open\": 1},"
                    "{\"name\": \"c\", \"half_open\": 1}, {\"name\": \"d\", \"paused\": true},"
-                   "{\"name\": \"e\", \"unusable\": \"/k: cannot be\\u001b read\"}]}");
+                   "{\"name\": \"e\", \"unusable\": \"/k: cannot be\\u001b read\"},"
+                   "{\"name\": \"f\", \"tripped\": true, \"open\": 2}]}");
 
     view_endpoints(&b, j);
     cr_expect_not_null(strstr(text(), "\na         up "), "%s", text());
@@ -165,6 +166,20 @@ Test(segqctl, endpoints_say_how_they_are)
     cr_expect_not_null(strstr(text(), "\nd         paused "));
     cr_expect_not_null(strstr(text(), "\ne         unusable "));
     cr_expect_not_null(strstr(text(), "\ne is unusable: /k: cannot be? read\n"));
+    cr_expect_not_null(strstr(text(), "\nf         tripped "));
+    json_decref(j);
+}
+
+Test(segqctl, a_probe_says_what_came_of_it)
+{
+    json_t *j = js("{\"probe\": [{\"node\": \"task-1\", \"outcome\": \"ended\", \"answer\": \"server_error\", \"ms\": 12},"
+                   "{\"node\": \"task-2\", \"outcome\": \"no_task\"},"
+                   "{\"node\": \"task-3\", \"outcome\": \"of_a_later_release\"}]}");
+
+    view_probe(&b, j);
+    cr_expect_not_null(strstr(text(), "\ntask-1  12  server_error\n"), "%s", text());
+    cr_expect_not_null(strstr(text(), "\ntask-2   -  no task waits that may start: nothing was sent\n"));
+    cr_expect_not_null(strstr(text(), "\ntask-3   -  of_a_later_release\n"));
     json_decref(j);
 }
 

@@ -543,7 +543,7 @@ Test(calls, a_task_that_is_alone_outlives_the_breaker)
         g->step = CALL_SENT;
         calls_answered(g, &a, now, WALL);
         cr_assert_eq(g->verdict.kind, VERDICT_RETRY);
-        cost += !g->verdict.spared;
+        cost += !g->verdict.spared && !g->verdict.excused;
         calls_end(&calls, g, now);
     }
     cr_expect_eq(cost, 4, "those before the one that opens it");
@@ -581,7 +581,7 @@ Test(calls, an_open_breaker_spares_probes_and_is_followed_by_a_ramp)
     g = calls_begin(&calls, ep, 3, now);
     g->step = CALL_SENT;
     calls_answered(g, &down, now, WALL);
-    cr_expect(g->verdict.spared, "a probe costs its task no attempt");
+    cr_expect(g->verdict.excused, "a probe costs its task no attempt");
     calls_end(&calls, g, now);
     now += 10000;
     for (unsigned i = 0; i < 7; i++) {
@@ -590,6 +590,146 @@ Test(calls, an_open_breaker_spares_probes_and_is_followed_by_a_ramp)
     }
     cr_expect_not(endpoint_is_down(ep));
     cr_expect_not(endpoint_lets(ep, 10, now), "on its ramp");
+    calls_fini(&calls);
+}
+
+/* As the manager says it again, with another serial. */
+static void says(struct msg_endpoint *m, msec_t now)
+{
+    m->serial++;
+    cr_assert_eq(calls_define(&calls, m, now), 0);
+}
+
+Test(calls, a_tripped_one_lets_nothing_go_until_its_reset)
+{
+    struct msg_endpoint m = gen(1);
+    struct endpoint *ep = defined(&m);
+    msec_t now = NOW + 60000;
+
+    cr_expect(endpoint_lets(ep, 50, now), "its ramp is over");
+    for (unsigned i = 0; i < 9; i++)
+        answered(ep, 500, "", now);
+    answered(ep, 429, "3600", now);
+    m.tripped = true;
+    says(&m, now);
+    now += 7200000;
+    cr_expect(endpoint_is_down(ep));
+    cr_expect_not(endpoint_lets(ep, 0, now));
+    cr_expect_eq(endpoint_when(ep, 0, now), MSEC_NEVER);
+    expect_eta(ep, 1, now, TASK_ETA_TRIPPED, -1);
+    cr_expect_not(endpoint_lacks_share(ep, now));
+    m.tripped = false;
+    m.resets = 77;
+    says(&m, now);
+    cr_expect_not(endpoint_is_down(ep));
+    cr_expect(endpoint_lets(ep, 0, now));
+    cr_expect_not(endpoint_lets(ep, 50, now), "on its ramp");
+    answered(ep, 500, "", now);
+    cr_expect_not(endpoint_is_down(ep), "what failed before is forgotten");
+    calls_fini(&calls);
+}
+
+Test(calls, a_reset_is_obeyed_once_and_ends_what_retry_after_said)
+{
+    struct msg_endpoint m = gen(1);
+    struct endpoint *ep = defined(&m);
+
+    m.resets = 5;
+    for (unsigned i = 0; i < 10; i++)
+        answered(ep, 503, "600", NOW);
+    cr_expect(endpoint_is_down(ep));
+    says(&m, NOW);
+    cr_expect(!endpoint_is_down(ep) && ep->held == 0);
+    for (unsigned i = 0; i < 10; i++)
+        answered(ep, 503, "600", NOW);
+    says(&m, NOW); /* another share, say */
+    cr_expect(endpoint_is_down(ep) && ep->held > NOW);
+    m.resets = 0; /* a manager that knows none */
+    says(&m, NOW);
+    cr_expect(endpoint_is_down(ep));
+    calls_fini(&calls);
+}
+
+/* The next call, ordered by hand, is answered so. */
+static void by_hand(struct endpoint *ep, struct msg_endpoint *m, unsigned status, msec_t now)
+{
+    struct call_answer a = { .status = status, .ms = 12 };
+    struct going_call *g;
+
+    m->probe++;
+    says(m, now);
+    cr_assert(endpoint_probes(ep, 0, true, now));
+    g = calls_begin(&calls, ep, 1, now);
+    cr_assert(g->by_hand);
+    cr_expect_eq(ep->hand.state, PROBE_SENT);
+    g->step = CALL_SENT;
+    calls_answered(g, &a, now, WALL);
+    cr_expect(status == 200 || g->verdict.excused);
+    calls_end(&calls, g, now);
+    cr_expect(ep->hand.state == PROBE_ANSWERED && ep->hand.ms == 12 && ep->hand.no == m->probe);
+}
+
+Test(calls, a_probe_by_hand_goes_while_it_is_down)
+{
+    struct msg_endpoint m = gen(1);
+    struct endpoint *ep = defined(&m);
+    msec_t now = NOW + 60000, until;
+
+    for (unsigned i = 0; i < 10; i++)
+        answered(ep, 500, "600", now);
+    until = ep->breaker.until;
+    by_hand(ep, &m, 500, now + 100);
+    cr_expect_str_eq(ep->hand.said, "server_error");
+    cr_expect(ep->breaker.state == BREAKER_OPEN && ep->breaker.until == until, "no longer than before");
+    by_hand(ep, &m, 200, now + 200);
+    cr_expect_str_eq(ep->hand.said, "succeeded");
+    cr_expect_eq(ep->breaker.state, BREAKER_PROBES, "more may try");
+    for (unsigned i = 0; i < 6; i++) {
+        cr_assert(endpoint_lets(ep, 0, now + 600000));
+        answered(ep, 200, "", now + 600000);
+    }
+    cr_expect_not(endpoint_is_down(ep));
+    m.tripped = true;
+    by_hand(ep, &m, 200, now + 700000);
+    cr_expect(endpoint_is_down(ep) && !endpoint_lets(ep, 0, now + 800000), "the operator decides");
+    calls_fini(&calls);
+}
+
+Test(calls, a_probe_by_hand_that_sends_nothing_says_why)
+{
+    struct msg_endpoint m = gen(1);
+    struct endpoint *ep;
+    msec_t now = NOW + 60000;
+    struct going_call *g;
+
+    m.probe = 7;
+    ep = defined(&m);
+    cr_expect_eq(ep->hand.state, PROBE_NONE, "an old order does nothing");
+    m.probe++;
+    says(&m, now);
+    cr_expect_not(endpoint_probes(ep, 0, true, now));
+    cr_expect_eq(ep->hand.state, PROBE_NO_NEED);
+    m.tripped = true;
+    m.probe++;
+    says(&m, now);
+    cr_expect_not(endpoint_probes(ep, 0, false, now));
+    cr_expect_eq(ep->hand.state, PROBE_NO_TASK);
+    m.probe++;
+    says(&m, now);
+    cr_expect_not(endpoint_probes(ep, m.max_concurrent, true, now));
+    cr_expect_eq(ep->hand.state, PROBE_LIMITED);
+    m.probe++;
+    says(&m, now);
+    cr_assert(endpoint_probes(ep, 0, true, now));
+    g = calls_begin(&calls, ep, 1, now);
+    calls_end(&calls, g, now);
+    cr_expect_eq(ep->hand.state, PROBE_LOST);
+    cr_expect_not(endpoint_probes(ep, 0, true, now), "once");
+    m.paused = true;
+    m.probe++;
+    says(&m, now);
+    cr_expect_not(endpoint_probes(ep, 0, true, now));
+    cr_expect_eq(ep->hand.state, PROBE_PAUSED);
     calls_fini(&calls);
 }
 

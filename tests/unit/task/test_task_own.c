@@ -179,6 +179,37 @@ Test(own, a_patch_changes_all_that_it_has_or_nothing)
     rig_fini(&r);
 }
 
+/* A probe that fails costs nothing, but what may be sent once is sent once. */
+Test(own, the_last_attempt_is_not_excused)
+{
+    const struct call_failed f = { .delay_ms = 1000, .excused = true, .how.end = ATTEMPT_UNANSWERED };
+    struct task_rules rules;
+    struct enginerig r;
+    uint64_t lease;
+    task_no no;
+
+    rules_default(&rules);
+    rules.max_attempts = 2;
+    rig_init(&r, &rules);
+    no = rig_submit(&r, (struct submit){ .body = 1 });
+    for (unsigned i = 0; i < 5; i++) { /* one is left over all the time */
+        cr_assert_eq(rig_take(&r, &lease), no);
+        cr_assert_eq(engine_call_failed(&r.e, no, lease, &f), 0);
+        cr_expect_eq(rig_state(&r, no), TASK_RETRYING);
+        rig_advance(&r, 2000);
+    }
+    rig_fini(&r);
+    rules.max_attempts = 1;
+    rig_init(&r, &rules);
+    no = rig_submit(&r, (struct submit){ .body = 1 });
+    cr_assert_eq(rig_take(&r, &lease), no);
+    cr_assert_eq(engine_call_failed(&r.e, no, lease, &f), 0);
+    cr_expect_eq(rig_state(&r, no), TASK_DEAD);
+    rig_flush(&r);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
 /* max_tasks was lowered: its slot is above it. */
 Test(own, what_is_above_a_lower_limit_is_spared_as_well)
 {

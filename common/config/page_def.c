@@ -17,24 +17,30 @@ static const struct cfg_key text_keys[] = {
 };
 
 #define PAGE(f) offsetof(struct page_def, f)
+#define KEYS_01                                                                          \
+    { "title", CFG_STR, PAGE(title), "", 0, 120, true,                                   \
+      "title of the page; \"\" = the built-in one", 0, 0, 0 },                           \
+        { "message", CFG_STR, PAGE(message), "", 0, 1000, true,                          \
+          "notice on the page; a change appears while people wait", 0, 0, 0 },           \
+        { "accent", CFG_STR, PAGE(accent), "", 0, 7, true,                               \
+          "colour of buttons and progress, #rrggbb", 0, 0, 0 },                          \
+        { "logo", CFG_STR, PAGE(logo), "", 0, 12000, true,                               \
+          "logo, as data:image/... or a path on this site", 0, 0, 0 },                   \
+        { "return", CFG_STRS, PAGE(ret), "", 0, PAGE_RETURN_MAX, true,                   \
+          "origins besides this site to which `return` may lead: [https://shop.example]", \
+          0, 0, 0 },                                                                     \
+        { "texts", CFG_OBJS, PAGE(texts), "", 0, PAGE_TEXTS_MAX, true,                   \
+          "title and message in other languages", 0, text_keys, sizeof(struct page_text) }
 const struct cfg_key page_def_keys[] = {
-    { "title", CFG_STR, PAGE(title), "", 0, 120, true,
-      "title of the page; \"\" = the built-in one", 0, 0,
+    KEYS_01,
+    { "image", CFG_STR, PAGE(image), "", 0, 12000, true,
+      "picture above the card, as data:image/... or a path on this site", 0, 0, 0 },
+    { "style", CFG_STR, PAGE(style), "", 0, PAGE_STYLE_MAX, true,
+      "style sheet (CSS) behind the built-in one; pictures only from this site, or data:", 0, 0,
       0 },
-    { "message", CFG_STR, PAGE(message), "", 0, 1000, true,
-      "notice on the page; a change appears while people wait", 0, 0, 0 },
-    { "accent", CFG_STR, PAGE(accent), "", 0, 7, true,
-      "colour of buttons and progress, #rrggbb", 0, 0, 0 },
-    { "logo", CFG_STR, PAGE(logo), "", 0, 12000, true,
-      "logo, as data:image/... or a path on this site", 0, 0, 0 },
-    { "return", CFG_STRS, PAGE(ret), "", 0, PAGE_RETURN_MAX, true,
-      "origins besides this site to which `return` may lead: [https://shop.example]",
-      0, 0,
-      0 },
-    { "texts", CFG_OBJS, PAGE(texts), "", 0, PAGE_TEXTS_MAX, true,
-      "title and message in other languages", 0, text_keys, sizeof(struct page_text) },
     { 0 },
 };
+static const struct cfg_key keys_01[] = { KEYS_01, { 0 } };
 
 bool page_accent_ok(const char *s)
 {
@@ -116,6 +122,14 @@ bool page_text_ok(const char *s)
     return true;
 }
 
+bool page_style_ok(const char *s)
+{
+    for (const char *p = s; p != NULL && *p != '\0'; p++)
+        if (((unsigned char)*p < 0x20 && *p != '\n' && *p != '\t' && *p != '\r') || *p == 0x7f)
+            return false;
+    return s == NULL || (strstr(s, "</") == NULL && strstr(s, "<!--") == NULL);
+}
+
 static int texts_check(const struct page_def *d, struct err *e)
 {
     const struct page_text *t = d->texts.v;
@@ -145,6 +159,12 @@ int page_def_check(const struct page_def *d, struct err *e)
     if (is_text(d->logo) && !logo_ok(d->logo))
         return err_set(e, SQ_EINVAL,
                        "page: logo must be data:image/... or a path on this site");
+    if (is_text(d->image) && !logo_ok(d->image))
+        return err_set(e, SQ_EINVAL,
+                       "page: image must be data:image/... or a path on this site");
+    if (!page_style_ok(d->style))
+        return err_set(e, SQ_EINVAL, "page: style must not have \"</\", \"<!--\" or control "
+                                     "characters in it");
     for (size_t i = 0; i < d->ret.n; i++)
         if (!page_origin_ok(ret[i]))
             return err_set(e, SQ_EINVAL,
@@ -154,10 +174,15 @@ int page_def_check(const struct page_def *d, struct err *e)
     return texts_check(d, e);
 }
 
+static bool has_news(const struct page_def *d)
+{
+    return is_text(d->image) || is_text(d->style);
+}
+
 bool page_def_is_empty(const struct page_def *d)
 {
     return !is_text(d->title) && !is_text(d->message) && !is_text(d->accent) &&
-           !is_text(d->logo) && d->ret.n == 0 && d->texts.n == 0;
+           !is_text(d->logo) && d->ret.n == 0 && d->texts.n == 0 && !has_news(d);
 }
 
 bool page_def_write(struct buf *b, const struct page_def *d)
@@ -166,7 +191,7 @@ bool page_def_write(struct buf *b, const struct page_def *d)
 
     if (page_def_is_empty(d))
         return true;
-    cfg_dump_json(b, d, page_def_keys);
+    cfg_dump_json(b, d, has_news(d) ? page_def_keys : keys_01);
     return !b->failed && b->len - from <= PAGE_JSON_MAX;
 }
 

@@ -8,6 +8,7 @@
 
 #define PAGE_TEXTS_MAX  8
 #define PAGE_RETURN_MAX 16         /* origins */
+#define PAGE_STYLE_MAX  8000
 #define PAGE_JSON_MAX   (64 * 1024) /* of one queue, in the map */
 
 struct page_text { /* in place of the default ones for a reader of this language */
@@ -20,6 +21,8 @@ struct page_def {
     char *logo;            /* "", data:image/..., or a path on this site: /logo.svg */
     struct cfg_list ret;   /* char *: origins that people may be sent to */
     struct cfg_list texts; /* struct page_text */
+    char *image; /* as logo: a picture above the card */
+    char *style; /* "", or a style sheet behind ours */
 };
 
 extern const struct cfg_key page_def_keys[];
@@ -32,8 +35,10 @@ bool page_def_is_empty(const struct page_def *d);
 bool page_origin_ok(const char *s);
 bool page_accent_ok(const char *s); /* #rrggbb */
 bool page_text_ok(const char *s);   /* lines, without other control characters; or NULL */
+bool page_style_ok(const char *s);  /* it stays inside of <style>; or NULL */
 
-/* The JSON to send; "" if empty. False: no memory, or above PAGE_JSON_MAX. */
+/* The JSON to send; "" if empty. Routers of 0.1 know neither image nor style, and refuse a key that
+ * they do not know: without a value these are left out. False: no memory, or above PAGE_JSON_MAX. */
 SQ_CHECK bool page_def_write(struct buf *b, const struct page_def *d);
 /* Back; d zeroed or set before. Also runs page_def_check(). */
 SQ_CHECK int page_def_read(struct page_def *d, const char *json, size_t n, struct err *e);

@@ -67,6 +67,7 @@ struct page_view {
     const char *preview;        /* NULL; for an operator: HTML, links to other states */
     const char *queue;          /* its name; "" if there is none */
     const struct page_def *def; /* NULL: there is none */
+    const struct gzip_ready *style; /* of it, packed; NULL: none */
     const char *message;        /* the operator's word of the moment; NULL or "": none */
     uint32_t version;           /* of both, for the script */
     const char *target;         /* checked: where to go afterwards */

@@ -324,6 +324,8 @@ static void set_words(const struct page *p, struct values *x, const struct page_
     if (v->def == NULL)
         return;
     x->v[PS_logo] = str(v->def->logo);
+    x->v[PS_image] = str(v->def->image != NULL ? v->def->image : "");
+    x->v[PS_own_style].ready = v->style;
     if (page_accent_ok(v->def->accent)) {
         x->v[PS_accent] = str(v->def->accent);
         x->v[PS_on_accent] = str(on_colour(v->def->accent));

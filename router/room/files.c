@@ -17,6 +17,7 @@ struct kept_def {
     uint32_t version; /* of the text that it was read from */
     bool good;
     struct page_def def;
+    struct gzip_ready style; /* of it */
 };
 
 struct page_room {
@@ -127,6 +128,7 @@ static void defs_clear(struct page_room *p)
         struct kept_def *k = (struct kept_def *)(uintptr_t)val;
 
         cfg_clear(&k->def, page_def_keys);
+        gzip_ready_fini(&k->style);
         free(k);
     }
     map_fini(&p->defs);
@@ -159,6 +161,17 @@ static struct kept_def *kept_for(struct page_room *p, queue_id id)
     return k;
 }
 
+/* Once for all pages, until the definition changes. */
+static int pack_style(struct kept_def *k, struct err *e)
+{
+    gzip_ready_fini(&k->style);
+    k->style = (struct gzip_ready) { .crc = 0 };
+    if (k->def.style == NULL || k->def.style[0] == '\0')
+        return 0;
+    buf_str(&k->style.text, k->def.style);
+    return gzip_ready_pack(&k->style, e);
+}
+
 const struct page_def *page_room_def(struct router *r, const struct route_queue *q)
 {
     struct err e = { 0 };
@@ -170,13 +183,25 @@ const struct page_def *page_room_def(struct router *r, const struct route_queue 
     if (k == NULL)
         return NULL;
     if (k->version != q->page_version) {
-        k->good = page_def_read(&k->def, q->map.page, strlen(q->map.page), &e) == 0;
+        k->good = page_def_read(&k->def, q->map.page, strlen(q->map.page), &e) == 0 &&
+                  pack_style(k, &e) == 0;
         k->version = q->page_version;
         if (!k->good)
             log_warn("event=page_definition_refused queue=%s why=%s", q->map.name,
                      log_q(e.text, strlen(e.text)));
     }
     return k->good ? &k->def : NULL;
+}
+
+const struct gzip_ready *page_room_style(struct router *r, const struct route_queue *q)
+{
+    const struct kept_def *k;
+
+    if (page_room_def(r, q) == NULL)
+        return NULL;
+    k = map_get_ptr(&r->page->defs, q->map.id);
+    assert(k != NULL && k->good);
+    return k->style.text.len > 0 ? &k->style : NULL;
 }
 
 const struct page *page_room_page(const struct router *r)

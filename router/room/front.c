@@ -20,8 +20,10 @@ static bool has_pass(struct router *r, const struct http_req *q, struct page_vie
     queue = routes_queue(r->routes, x->queue, strlen(x->queue));
     v->state = PAGE_IN;
     v->good_for_s = bearer_until_s(r, x) - bearer_now_s(r, x);
-    if (queue != NULL)
+    if (queue != NULL) {
         v->def = page_room_def(r, queue);
+        v->style = page_room_style(r, queue);
+    }
     return true;
 }
 

@@ -69,6 +69,7 @@ static void other(struct router *r, struct rflow *rf, const struct route_queue *
     if (q != NULL) {
         v.opens_ms = v.state == PAGE_EARLY ? q->map.when.opens_ms : 0;
         v.def = page_room_def(r, q);
+        v.style = page_room_style(r, q);
         v.message = q->map.message;
         v.version = q->page_version;
     }
@@ -88,6 +89,7 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
                            .gzip = a->gzip,
                            .queue = a->name,
                            .def = page_room_def(r, q),
+                           .style = page_room_style(r, q),
                            .message = q->map.message,
                            .version = q->page_version,
                            .target = a->target,

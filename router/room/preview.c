@@ -78,6 +78,7 @@ static void show(struct router *r, const struct route_queue *queue, const struct
                            .preview = links,
                            .queue = a->name,
                            .def = page_room_def(r, queue),
+                           .style = page_room_style(r, queue),
                            .message = queue->map.message,
                            .version = queue->page_version,
                            .target = a->target,

@@ -126,6 +126,7 @@ static void show(struct router *r, struct httpd_req *req, struct asked *x,
 
     if (x->queue != NULL) {
         v.def = page_room_def(r, x->queue);
+        v.style = page_room_style(r, x->queue);
         v.message = x->queue->map.message;
         v.version = x->queue->page_version;
         v.claim = state == PAGE_DOOR ? x->join.claim : NULL;

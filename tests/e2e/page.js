@@ -184,6 +184,7 @@ async function whatTheOperatorSays() {
   const logo = 'data:image/svg+xml,%3Csvg%20xmlns=%27http://www.w3.org/2000/svg%27%20'.replaceAll("'", '%27')
     .replaceAll('%27', '%22') + 'width=%2248%22%20height=%2248%22%3E%3Ccircle%20cx=%2224%22%20cy=%2224%22%20r=%2222%22%20fill=%22%23c2410c%22/%3E%3C/svg%3E';
   await k.admin('PATCH', '', { page: { title: 'Autumn Sale', accent: '#c2410c', logo, message: 'We let people in every minute.',
+    image: logo, style: 'article{border-radius:4px}#image{height:5rem}@import url(https://evil.example/x.css);',
     return: ['https://shop.example'], texts: [{ lang: 'zh', title: '秋季促销', message: '' }] } });
   await k.until(async () => (await k.queue()).page !== 0);
   await k.joinMany(5);
@@ -194,6 +195,8 @@ async function whatTheOperatorSays() {
   claim('the operator\'s title', await page.locator('#title').innerText() === 'Autumn Sale');
   claim('and message', await page.locator('#message').innerText() === 'We let people in every minute.');
   claim('and logo', await page.locator('header img').evaluate(i => i.complete && i.naturalWidth > 0));
+  claim('and picture', await page.locator('#image').evaluate(i => i.complete && i.naturalWidth > 0));
+  claim('and style', await page.locator('article').evaluate(a => getComputedStyle(a).borderTopLeftRadius) === '4px');
   await k.accessible(page, 'branded');
   await k.shot(page, 'branded');
   await k.admin('PATCH', '', { page: { message: evil } });

@@ -318,7 +318,8 @@ Test(page, hostile_values_stay_text)
 {
     static const char evil[] = "\"><script>alert(1)</script><img src=x onerror=alert(1)>'";
     struct page_text texts[1] = { { "en", (char *)evil, (char *)evil } };
-    struct page_def d = { (char *)evil, (char *)evil, "#12345g", "\"><script>", { 0 }, { 0 } };
+    struct page_def d = { (char *)evil, (char *)evil, "#12345g", "\"><script>", { 0 }, { 0 },
+                          (char *)evil, NULL };
     struct page *p = own_page();
     struct page_view v = view_of(PAGE_WAITING);
     struct buf b;
@@ -492,6 +493,11 @@ Test(page, definitions_travel_whole)
     cr_expect(page_def_write(&b, &d));
     cr_assert_eq(def_of(text_of(&b), &back, &e), 0, "%s", e.text);
     cr_expect(cfg_equal(&d, &back, page_def_keys));
+    cr_expect(strstr(text_of(&b), "\"style\"") == NULL, "routers of 0.1 do not know it");
+    cr_assert_eq(def_of("{\"style\":\"b{}\\n\\ta{}\",\"image\":\"/x.jpg\"}", &back, &e), 0);
+    buf_reset(&b);
+    cr_expect(page_def_write(&b, &back));
+    cr_expect(strstr(text_of(&b), "\"style\":\"b{}\\u000a\\u0009a{}\""), "%s", b.data);
     buf_reset(&b);
     page_put_words(p, &b, page_lang_for(p, slice("zh-SG")), &d, "", 77);
     cr_expect_str_eq(text_of(&b),
@@ -520,6 +526,11 @@ Test(page, wrong_definitions_are_refused)
         "{\"logo\":\"javascript:alert(1)\"}",
         "{\"logo\":\"data:text/html,x\"}",
         "{\"logo\":\"/x\\\"onerror=\"}",
+        "{\"image\":\"https://elsewhere.example/x.png\"}",
+        "{\"image\":\"data:text/html,x\"}",
+        "{\"style\":\"a{}</style><script>\"}",
+        "{\"style\":\"a{}<!-- \"}",
+        "{\"style\":\"a{}\\u0007\"}",
         "{\"return\":[\"https://shop.example/path\"]}",
         "{\"return\":[\"javascript:x\"]}",
         "{\"return\":[\"https://a; script-src *\"]}",

@@ -81,12 +81,13 @@ struct bears budget_part(const struct mng *m, const struct mendpoint *x)
 uint64_t budget_lets_in(const struct mng *m, const struct mqueue *q)
 {
     const struct mbudget *b = budget_of(m, &q->def.budget);
-    uint64_t inside;
+    uint64_t own;
 
     if (b == NULL || b->whole.slots == ENDPOINT_ANY)
         return UINT64_MAX;
-    inside = slots_inside(m, q);
-    return u64_min(less(q->claim.aim.slots, inside), unheld(m, b).slots);
+    own = less(q->claim.aim.slots, slots_inside(m, q));
+    /* unheld() looks at every queue */
+    return own == 0 ? 0 : u64_min(own, unheld(m, b).slots);
 }
 
 bool budget_is_exceeded(const struct mng *m, const struct mqueue *q)

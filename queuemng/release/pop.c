@@ -153,6 +153,7 @@ static void pop_ask(const struct mng *m, const struct mqueue *q, struct pop_in *
     const struct def_lane *lane = q->def.lanes.v;
 
     double most = budget_rate(m, q);
+    uint64_t free_slots = slots_free(m, q), by_budget = budget_lets_in(m, q);
 
     memset(p, 0, sizeof(*p));
     snprintf(p->budget, sizeof(p->budget), "budget:%s", q->def.budget.name);
@@ -161,8 +162,8 @@ static void pop_ask(const struct mng *m, const struct mqueue *q, struct pop_in *
                                  .def = &q->def,
                                  .metrics = p->metrics,
                                  .weights = p->weights,
-                                 .slots = queue_lets_in(m, q),
-                                 .budget = budget_lets_in(m, q) < slots_free(m, q) ? p->budget : NULL,
+                                 .slots = u64_min(free_slots, by_budget),
+                                 .budget = by_budget < free_slots ? p->budget : NULL,
                                  .rate_budget = most >= 0 ? p->budget : NULL,
                                  .rate_most = most,
                                  .flushed = slots_flushed(m, q) != 0,

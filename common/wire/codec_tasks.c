@@ -98,7 +98,7 @@ MESSAGE(task_schedule, TaskSchedule, NULL, NUM(part), NUM(epoch), IN(verb, 0, SC
         IN(overlap, 0, OVERLAP_NKINDS - 1), IN(catch_up, 0, CATCH_UP_NKINDS - 1),
         IN(catch_up_max, 0, RECUR_MAKE_UP), IN(from_ms, 0, RECUR_AT_MAX),
         IN(until_ms, 0, RECUR_AT_MAX), NUM(paused), PLAIN(text, SCHEDULE_TEXT_MAX),
-        MSG(put, task_put_one))
+        MSG(put, task_put_one), NUM(run))
 
 PART(schedule_row, struct schedule_row, ScheduleRow, NULL, NAME(name),
      NUMS(next_ms, n_next, next_ms, SCHEDULE_NEXT_MAX), NUM(last_ms),
@@ -106,7 +106,7 @@ PART(schedule_row, struct schedule_row, ScheduleRow, NULL, NAME(name),
      PLAIN(text, SCHEDULE_TEXT_MAX), TEXT(why, SCHEDULE_WHY_MAX))
 
 MESSAGE(task_schedule_ans, TaskScheduleAns, NULL, CODE, NUM(fresh), TEXT(why, SCHEDULE_WHY_MAX),
-        MSGS(v, n, v, schedule_row, 0, SCHEDULES_MAX))
+        MSGS(v, n, v, schedule_row, 0, SCHEDULES_MAX), IN(ran, 0, SCHEDULE_NRUNS - 1), NUM(ran_no))
 
 /* ---- task_manager.proto ------------------------------------------------------------------ */
 

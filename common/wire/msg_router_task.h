@@ -247,6 +247,14 @@ enum schedule_verb {
     SCHEDULE_NVERBS
 };
 
+enum schedule_run { /* what came of a run; numbers are those of the wire: never changed */
+    SCHEDULE_NOT_RUN, /* nobody asked, or the node knows no runs */
+    SCHEDULE_FIRED,
+    SCHEDULE_SAME,    /* its Idempotency-Key has that task */
+    SCHEDULE_SKIPPED, /* the newest task is not over: overlap */
+    SCHEDULE_NRUNS
+};
+
 #define SCHEDULES_MAX      1000         /* of a partition */
 #define SCHEDULE_NAME_MAX  64
 #define SCHEDULE_BODY_MAX  (16u << 10)  /* of a payload, or a call */
@@ -270,6 +278,7 @@ struct msg_task_schedule {
     bool paused;
     struct bytes_of text; /* JSON: as its caller wrote it */
     struct task_put put;  /* each of its tasks; without names and moments */
+    bool run; /* GET: it fires now, once for put.key, if it has one. Who knows no runs only looks */
 };
 
 struct schedule_row {
@@ -291,6 +300,8 @@ struct msg_task_schedule_ans {
     const char *why; /* INVALID: a sentence */
     uint32_t n;
     struct schedule_row *v;
+    uint8_t ran;    /* enum schedule_run */
+    task_no ran_no; /* FIRED, SAME: its task; SKIPPED: the one that is not over */
 };
 
 #endif

@@ -195,6 +195,7 @@ enum task_do { /* a node answers CODE_INVALID to what it does not know */
     DO_CANCEL_LABEL, /* CANCEL_ALL of those with the label: who does not know labels knows no such
                         verb, and cancels nothing */
     DO_SCHEDULES,    /* of a queue; asks nothing else */
+    DO_RUN_SCHEDULE, /* key1 of a queue fires now: UNKNOWN: it is not here; CONFLICT: overlap */
     DO_NVERBS
 };
 

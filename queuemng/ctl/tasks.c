@@ -104,6 +104,33 @@ int cmd_task_busiest(struct ctl *c, int argc, char **argv)
                   view_busiest);
 }
 
+/* A tick of one that comes once more, now; the others stay. */
+static int run_schedule(struct ctl *c, const char *queue, const char *name)
+{
+    char path[QUERY_MAX], *text = strlen(name) <= TASK_NAME_MAX ? evhttp_encode_uri(name) : NULL;
+    int rc = CTL_USAGE;
+
+    snprintf(path, sizeof(path), LIST "/schedules/%s/run", text != NULL ? text : "");
+    if (text != NULL)
+        rc = ctl_do(c, (struct ctl_call){ .method = "POST", .path = path, .name = queue }, view_task_order);
+    else
+        fprintf(stderr, "segqctl: that is no name of a schedule: it is too long\n");
+    free(text);
+    return rc;
+}
+
+int cmd_task_schedules(struct ctl *c, int argc, char **argv)
+{
+    struct ctl_call call = { .method = "GET", .path = LIST "/schedules", .name = argv[0] };
+
+    if (argc == 3 && strcmp(argv[0], "run") == 0)
+        return run_schedule(c, argv[1], argv[2]);
+    if (argc == 1)
+        return ctl_do(c, call, view_task_schedules);
+    fputs("segqctl: task schedules QUEUE, or task schedules run QUEUE SCHEDULE\n", stderr);
+    return CTL_USAGE;
+}
+
 int cmd_task_keys(struct ctl *c, int argc, char **argv)
 {
     bool limited = argc > 1 && strcmp(argv[1], "limited") == 0;

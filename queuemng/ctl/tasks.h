@@ -8,6 +8,7 @@
 int ctl_task_queues(struct ctl *c, int argc, char **argv);
 int cmd_task_list(struct ctl *c, int argc, char **argv);
 int cmd_task_busiest(struct ctl *c, int argc, char **argv);
+int cmd_task_schedules(struct ctl *c, int argc, char **argv);
 int cmd_task_keys(struct ctl *c, int argc, char **argv);
 int cmd_task_cancel_all(struct ctl *c, int argc, char **argv);
 int cmd_task_redrive_all(struct ctl *c, int argc, char **argv);

@@ -265,7 +265,7 @@ const char *task_do_word(enum task_do verb)
         [DO_DISCARD] = "discard",     [DO_CANCEL_ALL] = "cancel",
         [DO_REDRIVE_ALL] = "redrive", [DO_REDRIVE_STOP] = "stop",
         [DO_DISCARD_ALL] = "discard", [DO_CANCEL_LABEL] = "cancel",
-        [DO_SCHEDULES] = "schedules",
+        [DO_SCHEDULES] = "schedules", [DO_RUN_SCHEDULE] = "run",
     };
 
     return words[verb];
@@ -278,6 +278,11 @@ static void conflict(struct admin_ans *a, enum task_do verb, const struct msg_ta
     enum task_state s = m != NULL ? (enum task_state)m->state : TASK_FREE;
     const char *is = task_state_word(s), *hint = "";
 
+    if (verb == DO_RUN_SCHEDULE) {
+        admin_problem(a, 409, "conflict", "no task was made: the newest one is not over (overlap), or "
+                      "it cannot be made as it is defined");
+        return;
+    }
     if (verb == DO_RUN && p->paused) {
         admin_problem(a, 409, "conflict", "its pool %s is paused: resume it first", p->pool);
         return;

@@ -204,12 +204,31 @@ static bool read_by(struct admin_call *c, struct task_ask *q)
     return false;
 }
 
+/* "schedules/NAME/run": the name as key1. */
+static bool is_run(const char *word, struct task_ask *q)
+{
+    size_t n = strlen(word);
+    const char *name = word + strlen("schedules/");
+
+    if (n <= strlen("schedules//run") || strncmp(word, "schedules/", strlen("schedules/")) != 0 ||
+        strcmp(word + n - 4, "/run") != 0)
+        return false;
+    n -= strlen("schedules//run");
+    if (n > TASK_NAME_MAX || memchr(name, '/', n) != NULL)
+        return false;
+    memcpy(q->key1, name, n);
+    q->key1[n] = '\0';
+    return true;
+}
+
 /* "QUEUE/tasks", "QUEUE/tasks/WORD" */
 static bool split(const char *path, struct task_ask *q)
 {
     const char *word = queue_path_read(path, q->queue);
 
-    if (word != NULL)
+    if (word != NULL && is_run(word, q))
+        q->verb = DO_RUN_SCHEDULE;
+    else if (word != NULL)
         q->verb = word[0] == '\0'                   ? DO_LIST
                   : strcmp(word, "schedules") == 0 ? DO_SCHEDULES
                                                    : order_of(word, DO_KEYS, DO_DISCARD_ALL);
@@ -262,7 +281,7 @@ void admin_task_queue(struct admin_call *c, const char *path)
     }
     if (!split(path, &q)) {
         admin_problem(c->a, 404, "not_found", "no such path: task-queues/QUEUE/tasks, and behind "
-                      "it keys, schedules, cancel, redrive, stop, discard");
+                      "it keys, schedules, schedules/NAME/run, cancel, redrive, stop, discard");
         return;
     }
     if (is(c, q.verb == DO_LIST || q.verb == DO_KEYS || q.verb == DO_SCHEDULES ? "GET" : "POST") &&

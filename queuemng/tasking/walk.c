@@ -212,9 +212,37 @@ static void add_key(const struct mng *m, struct walk *w, const struct key_row *k
         (void)json_array_remove(w->rows, w->q.most);
 }
 
+/* The first partition that has it is the one; in older pools there may be one that was forgotten. */
+static bool run_ends(struct mng_service *s, struct walk *w, const struct mng_part_view *p,
+                     const struct msg_task_do_ans *m)
+{
+    struct admin_ans *a;
+
+    if (m->code == CODE_UNKNOWN) {
+        next_part(w);
+        if (ask_next(s, w))
+            return true;
+    }
+    a = held(w);
+    w->done = m->done;
+    if (m->code == CODE_UNKNOWN && json_array_size(w->away) == 0)
+        admin_problem(a, 404, "schedule_unknown", "queue %s has no schedule %s", w->q.queue, w->q.key1);
+    else if (m->code == CODE_UNKNOWN)
+        admin_problem(a, 503, "queue_unavailable", "a task node that may have it is away");
+    else if (m->code != CODE_DONE)
+        task_refused(a, w->q.verb, m->code, NULL, p);
+    else
+        admin_json(a, 200, json_pack("{s:s,s:n,s:[],s:s,s:I}", "queue", w->q.queue, "next", "away",
+                                     "order", task_do_word(w->q.verb), "tasks", (json_int_t)m->done));
+    finish(s, w);
+    return true;
+}
+
 static void of_many(struct mng_service *s, struct walk *w, const struct mng_part_view *p,
                     const struct msg_task_do_ans *m)
 {
+    if (w->q.verb == DO_RUN_SCHEDULE && run_ends(s, w, p, m))
+        return;
     w->done += m->done;
     for (uint32_t i = 0; i < m->n; i++)
         (void)json_array_append_new(w->rows, task_json(&m->v[i], p, &s->keys.token));

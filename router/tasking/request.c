@@ -24,6 +24,7 @@ static const uint8_t needs[] = {
     [TASK_EXTEND] = MAY_TAKE,   [TASK_CALL] = MAY_SUBMIT,
     [TASK_PUT_SCHEDULE] = MAY_SUBMIT,    [TASK_GET_SCHEDULE] = MAY_READ,
     [TASK_DELETE_SCHEDULE] = MAY_SUBMIT, [TASK_LIST_SCHEDULES] = MAY_READ,
+    [TASK_RUN_SCHEDULE] = MAY_SUBMIT,
     [TASK_COMPLETE] = 0,        [TASK_PROLONG] = 0,
 };
 
@@ -178,6 +179,9 @@ static void start(struct tasking *t, struct httpd_req *req, const struct http_re
         break;
     case TASK_PUT_SCHEDULE:
         schedule_put(t, req, q, p);
+        break;
+    case TASK_RUN_SCHEDULE:
+        schedule_run(t, req, q, p);
         break;
     case TASK_GET_SCHEDULE:
     case TASK_DELETE_SCHEDULE:

@@ -181,6 +181,43 @@ void schedule_put(struct tasking *t, struct httpd_req *req, const struct http_re
     call_begin(c);
 }
 
+static void has_run(struct task_call *c, const struct msg *m)
+{
+    const struct msg_task_schedule_ans none = { .why = "" };
+    const struct msg_task_schedule_ans *s = m != NULL ? &m->task_schedule_ans : &none;
+    struct router *r = c->t->r;
+    const struct ask *a = &c->v[0];
+    bool older = a->code == CODE_DONE && s->ran == SCHEDULE_NOT_RUN;
+    struct task_outcome o = schedule_outcome(older ? CODE_BUSY : a->code, SCHEDULE_GET, s);
+
+    if (o.status >= 400)
+        api_problem(&r->ans, o.problem, o.detail, router_request_id(r));
+    else
+        schedule_ran(&r->ans, c->queue, a->schedule.name, s, a->part, &r->keys.token);
+}
+
+/* Without an Idempotency-Key it is not asked again: it may have been done. */
+void schedule_run(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                  const struct task_path *p)
+{
+    struct slice key = q->idempotency_key;
+    struct task_call *c;
+
+    if (key.n > TASK_IDEM_MAX || (key.p != NULL && !task_text_ok(key))) {
+        router_problem(t->r, req, API_BAD_REQUEST,
+                       "Idempotency-Key must be 1 to 128 visible ASCII characters");
+        return;
+    }
+    c = new_call(t, req, p->queue, p->name, SCHEDULE_GET, 0, 1, key.n + 1, has_run);
+    if (c == NULL)
+        return;
+    c->v[0].repeats = key.n > 0;
+    c->v[0].schedule.run = true;
+    key = call_bytes(c, key);
+    c->v[0].schedule.put.key = (struct bytes_of){ (uint32_t)key.n, (const uint8_t *)key.p };
+    call_begin(c);
+}
+
 void schedule_ask(struct tasking *t, struct httpd_req *req, const struct task_path *p)
 {
     enum schedule_verb verb = p->op == TASK_GET_SCHEDULE    ? SCHEDULE_GET

@@ -10,6 +10,9 @@
 
 void schedule_put(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                   const struct task_path *p);
+/* It fires now. */
+void schedule_run(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                  const struct task_path *p);
 /* GET, DELETE of one; the list. */
 void schedule_ask(struct tasking *t, struct httpd_req *req, const struct task_path *p);
 

@@ -67,9 +67,12 @@ void task_path_queue(struct task_path *out, enum http_method m, struct slice res
 
 void task_path_schedule(struct task_path *out, enum http_method m, struct slice rest)
 {
-    size_t n = rest.n; /* of the queue's name and the slash behind it */
+    bool run = m == HTTP_POST && rest.n > 4 && memcmp(rest.p + rest.n - 4, "/run", 4) == 0;
+    size_t n; /* of the queue's name and the slash behind it */
 
     *out = (struct task_path){ .op = TASK_NO_PATH };
+    rest.n -= run ? 4 : 0;
+    n = rest.n;
     while (n > 0 && rest.p[n - 1] != '/')
         n--;
     if (n == 0 || !queue_name_ok(rest.p, n - 1))
@@ -84,6 +87,8 @@ void task_path_schedule(struct task_path *out, enum http_method m, struct slice 
         out->allow = "GET, HEAD, PUT, DELETE";
         if (m == HTTP_PUT)
             out->op = TASK_PUT_SCHEDULE;
+        if (run)
+            out->op = TASK_RUN_SCHEDULE;
     }
 }
 

@@ -21,6 +21,7 @@ enum task_op {
     TASK_PUT_SCHEDULE,    /* PUT /v1/schedules/{queue}/{name} */
     TASK_GET_SCHEDULE,    /* GET of it */
     TASK_DELETE_SCHEDULE, /* DELETE of it */
+    TASK_RUN_SCHEDULE,    /* POST /v1/schedules/{queue}/{name}/run */
     TASK_LIST_SCHEDULES,  /* GET /v1/schedules/{queue}/ */
     TASK_COMPLETE, /* POST /v1/tasks/{right}/complete: a target's */
     TASK_PROLONG,  /* POST /v1/tasks/{right}/extend: likewise */

@@ -95,6 +95,24 @@ static void add_row(struct buf *b, const struct schedule_row *row, part_no part,
     buf_str(b, "}");
 }
 
+void schedule_ran(struct api_ans *a, struct slice queue, const char *name,
+                  const struct msg_task_schedule_ans *m, part_no part, const struct token_key *k)
+{
+    static const char *const words[SCHEDULE_NRUNS] = { "", "fired", "same", "skipped" };
+    char token[TASK_TOKEN_LEN];
+
+    a->status = 200;
+    a->type = API_JSON;
+    buf_str(&a->body, "{\"queue\":\"");
+    buf_append(&a->body, queue.p, queue.n);
+    add_text(&a->body, "\",\"schedule\":", name);
+    add_text(&a->body, ",\"outcome\":", words[m->ran < SCHEDULE_NRUNS ? m->ran : 0]);
+    task_token_write(part, m->ran_no, k, token);
+    buf_str(&a->body, ",\"task\":\"");
+    buf_append(&a->body, token, sizeof(token));
+    buf_str(&a->body, "\"}");
+}
+
 void schedule_answer(struct api_ans *a, enum schedule_verb verb, struct slice queue, const char *name,
                      const struct msg_task_schedule_ans *m, part_no part, const struct token_key *k)
 {

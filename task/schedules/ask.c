@@ -159,6 +159,30 @@ static void look(const struct schedules *s, const struct schedules_host *h,
     }
 }
 
+static void run(struct schedules *s, const struct schedules_host *h,
+                const struct msg_task_schedule *q, struct buf *log, struct msg_task_schedule_ans *a)
+{
+    struct task_schedule *k = find(s, q);
+    enum schedule_run ran;
+    int rc;
+
+    if (k == NULL)
+        return; /* the look says so */
+    if (q->put.key.n > TASK_IDEM_MAX) {
+        a->code = CODE_INVALID;
+        return;
+    }
+    rc = schedules_run(s, k, h, q->put.key, &ran, &a->ran_no, log);
+    if (rc == 0) {
+        a->ran = (uint8_t)ran;
+    } else if (rc == SQ_ECONFLICT || rc == SQ_EHELD || rc == SQ_EINVAL) {
+        a->code = CODE_INVALID;
+        a->why = "its task cannot be made as it is defined";
+    } else {
+        a->code = CODE_BUSY;
+    }
+}
+
 static void list(const struct schedules *s, const struct schedules_host *h,
                  const struct msg_task_schedule *q, struct msg_task_schedule_ans *a,
                  struct arena *mem)
@@ -183,7 +207,10 @@ void schedules_ask(struct schedules *s, const struct schedules_host *h,
         put(s, q, wall_ms, log, a, mem);
         break;
     case SCHEDULE_GET:
-        look(s, h, q, a, mem);
+        if (q->run)
+            run(s, h, q, log, a);
+        if (a->code == CODE_DONE)
+            look(s, h, q, a, mem);
         break;
     case SCHEDULE_LIST:
         list(s, h, q, a, mem);

@@ -8,6 +8,7 @@
 
 #include "common/base/grow.h"
 #include "common/base/log.h"
+#include "common/task/bounds.h"
 #include "common/task/state.h"
 #include "common/wire/codec.h"
 
@@ -16,6 +17,7 @@
 #define LOOK_MS    1000 /* a jump of the wall clock is seen so soon */
 #define ZONE_MS    60000 /* a zone that is not known is looked for again */
 #define KEY_ROOM   (TASK_NAME_MAX + 24)
+#define RUN_KEY_ROOM (SCHEDULE_NAME_MAX + TASK_IDEM_MAX + 8)
 
 void schedules_init(struct schedules *s, const struct zones *zones)
 {
@@ -253,12 +255,17 @@ static int submit(const struct task_schedule *k, const struct schedules_host *h,
     return rc == 1 ? 0 : rc;
 }
 
+static bool is_live(const struct task_schedule *k, const struct schedules_host *h)
+{
+    return k->no != 0 && h->state(h->ctx, k->no) != TASK_FREE &&
+           !task_state_is_final(h->state(h->ctx, k->no));
+}
+
 /* 0: it has been dealt with; < 0: there is no room now. */
 static int fire(struct schedules *s, struct task_schedule *k, const struct schedules_host *h,
                 int64_t at_ms, int64_t wall_ms, struct buf *log)
 {
-    bool live = k->no != 0 && h->state(h->ctx, k->no) != TASK_FREE &&
-                !task_state_is_final(h->state(h->ctx, k->no));
+    bool live = is_live(k, h);
     struct trec r = tick(k, at_ms, TICK_SKIPPED, 0);
     int rc;
 
@@ -275,6 +282,38 @@ static int fire(struct schedules *s, struct task_schedule *k, const struct sched
     s->counts.fired += rc == 0;
     s->counts.refused += rc < 0;
     histo_add(&s->counts.late, (uint64_t)(wall_ms - at_ms) * 1000);
+    return schedules_perform(s, &r, log);
+}
+
+/* The newest tick that was dealt with stays what it is: so it is written again, with this task. */
+int schedules_run(struct schedules *s, struct task_schedule *k, const struct schedules_host *h,
+                  struct bytes_of key, enum schedule_run *ran, task_no *no, struct buf *log)
+{
+    struct trec r = tick(k, k->last_ms, TICK_FIRED, 0);
+    bool live = is_live(k, h);
+    struct task_put put = k->def->put;
+    char text[RUN_KEY_ROOM];
+    int rc;
+
+    put.queue = k->def->queue;
+    put.key.p = (const uint8_t *)text;
+    put.key.n = key.n == 0 ? 0 : (uint32_t)snprintf(text, sizeof(text), "%s@run:%.*s", k->def->name,
+                                                    (int)key.n, (const char *)key.p);
+    *ran = SCHEDULE_SAME;
+    *no = put.key.n > 0 ? h->keyed(h->ctx, put.queue, text, put.key.n) : 0;
+    if (*no != 0)
+        return 0;
+    *ran = SCHEDULE_SKIPPED;
+    *no = k->no;
+    if (live && k->def->overlap == OVERLAP_SKIP)
+        return 0;
+    rc = h->submit(h->ctx, &put, &r.no);
+    if (rc < 0)
+        return rc;
+    if (live && k->def->overlap == OVERLAP_CANCEL_OLD && r.no != k->no)
+        h->cancel(h->ctx, k->no);
+    *ran = SCHEDULE_FIRED;
+    *no = r.no;
     return schedules_perform(s, &r, log);
 }
 

@@ -55,6 +55,8 @@ struct schedules_host { /* the partition's tasks */
     int (*submit)(void *ctx, const struct task_put *put, task_no *no);
     enum task_state (*state)(void *ctx, task_no no); /* TASK_FREE: it has gone */
     void (*cancel)(void *ctx, task_no no);
+    /* The task that this Idempotency-Key means; 0: none. */
+    task_no (*keyed)(void *ctx, const char *queue, const char *key, uint32_t n);
     void *ctx;
 };
 
@@ -76,6 +78,11 @@ SQ_CHECK int schedules_perform(struct schedules *s, const struct trec *r, struct
 /* It is wall_ms: what is due is fired. */
 void schedules_advance(struct schedules *s, const struct schedules_host *h, int64_t wall_ms,
                        struct buf *log);
+/* It fires now, by hand: no tick is, and none moves; overlap holds, and its task is the newest. key:
+ * once for this one; n 0: each time. The task into *no; < 0: as submit. */
+SQ_CHECK int schedules_run(struct schedules *s, struct task_schedule *k,
+                           const struct schedules_host *h, struct bytes_of key, enum schedule_run *ran,
+                           task_no *no, struct buf *log);
 /* Until something is due; MSEC_NEVER. */
 msec_t schedules_idle_ms(struct schedules *s, int64_t wall_ms);
 

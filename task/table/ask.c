@@ -137,9 +137,17 @@ static void cancel_tick(void *ctx, task_no no)
     (void)!engine_cancel(&((struct part *)ctx)->e, no); /* it may be over, or stopping */
 }
 
+static task_no keyed(void *ctx, const char *queue, const char *key, uint32_t n)
+{
+    const struct names *t = &((struct part *)ctx)->e.names;
+    const struct name *found = names_find(t, names_hash(t, NAME_KEY, queue, strlen(queue), key, n));
+
+    return found != NULL ? found->no : 0;
+}
+
 static struct schedules_host host_of(struct part *p)
 {
-    return (struct schedules_host){ submit_tick, state_of_tick, cancel_tick, p };
+    return (struct schedules_host){ submit_tick, state_of_tick, cancel_tick, keyed, p };
 }
 
 void tasktab_schedules_advance(struct tasktab *t, struct part *p)
@@ -156,6 +164,18 @@ void tasktab_tell_schedules(struct part *p, const char *queue, struct msg_task_s
     struct schedules_host h = host_of(p);
 
     schedules_ask(&p->schedules, &h, &q, p->tab->now.wall_ms, &p->e.log, a, mem);
+}
+
+uint8_t tasktab_run_schedule(struct part *p, const char *queue, const char *name, struct arena *mem)
+{
+    const struct msg_task_schedule q = { .verb = SCHEDULE_GET, .queue = queue, .name = name, .run = true };
+    struct schedules_host h = host_of(p);
+    struct msg_task_schedule_ans a;
+
+    schedules_ask(&p->schedules, &h, &q, p->tab->now.wall_ms, &p->e.log, &a, mem);
+    if (a.ran == SCHEDULE_FIRED)
+        return CODE_DONE;
+    return a.ran == SCHEDULE_SKIPPED || a.code == CODE_INVALID ? CODE_CONFLICT : a.code;
 }
 
 void tasktab_schedule(struct tasktab *t, struct asker a, const struct msg_task_schedule *q,

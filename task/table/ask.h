@@ -26,6 +26,9 @@ void tasktab_take(struct tasktab *t, struct asker a, const struct msg_task_take 
 void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_settle *q,
                     struct outbox *out);
 /* Those of a queue. */
+/* It fires now. As enum task_code: CONFLICT: it is not made, since another one is not over, or it
+ * cannot be. */
+uint8_t tasktab_run_schedule(struct part *p, const char *queue, const char *name, struct arena *mem);
 void tasktab_tell_schedules(struct part *p, const char *queue, struct msg_task_schedule_ans *a,
                             struct arena *mem);
 /* What is due makes its tasks; the partition's clock has run. */

@@ -159,6 +159,11 @@ static void carry_out(struct tasktab *t, const struct msg_task_do *q, struct msg
     t->n.changed++;
     if (p == NULL)
         return;
+    if (q->verb == DO_RUN_SCHEDULE) {
+        m->code = tasktab_run_schedule(p, q->queue, q->key1, &out->mem);
+        m->done = m->code == CODE_DONE;
+        return;
+    }
     if (q->verb >= DO_CANCEL_ALL && q->verb < DO_NVERBS) {
         n = order_many(t, p, q, &m->after);
         m->done = n > 0 ? (uint64_t)n : 0;

@@ -47,6 +47,26 @@ check "  operators see them, too" eval '"$BIN/segqctl" --dir "$C" task schedules
 check_eq "one is deleted" "$(call_status -X DELETE "$S/nightly")" 204
 check_eq "  and is gone" "$(call_status -X DELETE "$S/nightly") $(task_call "$S/" | jq '.schedules | length')" "404 1"
 
+# ---- now, by hand
+S=$R/v1/schedules/now
+check_eq "one for once a year" "$(put yearly '{"cron":"@yearly","task":{"payload":1}}')" 201
+next_of() { task_call "$S/yearly" | jq '.next[0]'; }
+next=$(next_of)
+run_now() { task_call -X POST "$@" "$S/yearly/run"; }
+check_eq "  is run now" "$(run_now -H 'Idempotency-Key: once' | jq -r .outcome)" fired
+once=$(run_now -H 'Idempotency-Key: once')
+check_eq "  the same again makes no other task" "$(jq -r .outcome <<<"$once")" same
+check_eq "  which is this one" "$(http "$R/v1/tasks/$(jq -r .task <<<"$once")" | field queue)" now
+check_eq "  its next tick stays" "$(next_of)" "$next"
+check_eq "  without a token nobody runs it" "$(status_of -X POST "$S/yearly/run")" 401
+check "  operators run it, too" eval '"$BIN/segqctl" --dir "$C" task schedules run now yearly | grep -qx "ok: 1 tasks"'
+check "  which their log has" grep -q 'now/tasks/schedules/yearly/run' <("$BIN/segqctl" --dir "$C" --json audit)
+check_eq "  to operators one that is not there is said" \
+    "$(admin POST /v1/admin/task-queues/now/tasks/schedules/none/run | field code)" schedule_unknown
+check_eq "  and to callers" "$(call_status -X POST "$S/none/run")" 404
+check_eq "  two tasks came of it" "$(task_call -d '{"n":9}' "$R/v1/queues/now/tasks/take" | jq '.tasks | length')" 2
+S=$R/v1/schedules/beat
+
 # ---- a more specific pool takes the queue
 everywhere() { "$BIN/segqctl" --dir "$C" task schedules late | grep -c '^hourly '; }
 S=$R/v1/schedules/late

@@ -96,6 +96,10 @@ Test(schedule_path, the_last_part_is_its_name_nothing_is_the_list)
     cr_expect_eq(op_of(HTTP_GET, "images/", &p), TASK_LIST_SCHEDULES);
     cr_expect_eq(op_of(HTTP_PUT, "images/", &p), TASK_BAD_METHOD);
     cr_expect_eq(op_of(HTTP_POST, "images/nightly", &p), TASK_BAD_METHOD);
+    cr_expect_eq(op_of(HTTP_POST, "ride/7/nightly/run", &p), TASK_RUN_SCHEDULE);
+    cr_expect(p.queue.n == 6 && p.name.n == 7);
+    cr_expect_eq(op_of(HTTP_GET, "images/run", &p), TASK_GET_SCHEDULE);
+    cr_expect_eq(op_of(HTTP_POST, "images/run", &p), TASK_NO_PATH, "no schedule is named");
     for (const char *const *bad = (const char *const[]){ "", "/", "images", "/x", "Images/x", "a/tasks/x",
                                                          "images/-x", "images/a b", NULL };
          *bad != NULL; bad++)

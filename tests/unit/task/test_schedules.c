@@ -35,15 +35,16 @@ static int take(void *ctx, const struct task_put *put, task_no *no)
     struct made *m = &w.task[w.n];
 
     (void)ctx;
-    cr_assert(put->key.n > 0 && put->key.n < sizeof(m->key) && w.n < TASKS);
+    cr_assert(put->key.n < sizeof(m->key) && w.n < TASKS);
     if (w.refuse != 0)
         return w.refuse;
-    for (unsigned i = 0; i < w.n; i++)
+    for (unsigned i = 0; put->key.n > 0 && i < w.n; i++)
         if (strlen(w.task[i].key) == put->key.n && memcmp(w.task[i].key, put->key.p, put->key.n) == 0) {
             *no = i + 1;
             return 1;
         }
-    memcpy(m->key, put->key.p, put->key.n);
+    if (put->key.n > 0)
+        memcpy(m->key, put->key.p, put->key.n);
     m->key[put->key.n] = '\0';
     m->at_ms = put->at_ms;
     m->state = TASK_WAITING;
@@ -63,7 +64,17 @@ static void cancel(void *ctx, task_no no)
     w.task[no - 1].state = TASK_CANCELLED;
 }
 
-static const struct schedules_host host = { take, state, cancel, NULL };
+static task_no keyed(void *ctx, const char *queue, const char *key, uint32_t n)
+{
+    (void)ctx;
+    cr_assert_str_eq(queue, "q");
+    for (unsigned i = 0; i < w.n; i++)
+        if (strlen(w.task[i].key) == n && memcmp(w.task[i].key, key, n) == 0)
+            return i + 1;
+    return 0;
+}
+
+static const struct schedules_host host = { take, state, cancel, keyed, NULL };
 
 static void setup(void)
 {
@@ -165,6 +176,63 @@ Test(schedules, a_tick_makes_a_task_with_its_name)
     cr_expect_eq(look("beat")->outcome, TICK_FIRED);
     cr_expect(w.a.v->fired_ms == START + 3000 && w.a.v->no == 3 && w.a.v->n_next == 5);
     cr_expect(w.a.v->next_ms[0] == START + 4000 && w.a.v->next_ms[4] == START + 8000);
+}
+
+static uint8_t run(const char *name, const char *key)
+{
+    struct msg_task_schedule q = { .verb = SCHEDULE_GET, .queue = "q", .name = name, .run = true,
+                                   .put.key = { (uint32_t)strlen(key), (const uint8_t *)key } };
+
+    return ask(&q);
+}
+
+Test(schedules, a_run_fires_at_once_and_moves_no_tick)
+{
+    struct msg_task_schedule q = every("beat", 10000);
+
+    cr_assert_eq(ask(&q), CODE_DONE);
+    until(START + 10050);
+    cr_assert_eq(w.n, 1);
+    cr_assert_eq(run("beat", ""), CODE_DONE);
+    cr_expect(w.a.ran == SCHEDULE_FIRED && w.a.ran_no == 2 && w.n == 2);
+    cr_expect(w.a.v->no == 2 && w.a.v->last_ms == START + 10000 && w.a.v->next_ms[0] == START + 20000);
+    cr_assert_eq(run("beat", "today"), CODE_DONE);
+    cr_expect_str_eq(w.task[2].key, "beat@run:today");
+    restart(true);
+    cr_assert_eq(run("beat", "today"), CODE_DONE);
+    cr_expect(w.a.ran == SCHEDULE_SAME && w.a.ran_no == 3 && w.n == 3);
+    until(START + 20050);
+    cr_expect_eq(w.n, 4, "the tick comes in its time, once");
+    cr_expect_eq(run("none", ""), CODE_UNKNOWN);
+    q.paused = true;
+    cr_assert_eq(ask(&q), CODE_DONE);
+    cr_assert_eq(run("beat", ""), CODE_DONE);
+    cr_expect_eq(w.n, 5, "also of one that is paused");
+    until(START + 40000);
+    cr_expect_eq(w.n, 5);
+    w.refuse = SQ_EFULL;
+    cr_expect_eq(run("beat", ""), CODE_BUSY);
+    cr_expect_eq(w.a.ran, SCHEDULE_NOT_RUN);
+}
+
+Test(schedules, a_run_obeys_overlap_and_so_does_the_tick_behind_it)
+{
+    struct msg_task_schedule q = every("beat", 10000);
+
+    q.overlap = OVERLAP_SKIP;
+    cr_assert_eq(ask(&q), CODE_DONE);
+    cr_assert_eq(run("beat", "a"), CODE_DONE);
+    cr_expect(w.a.ran == SCHEDULE_FIRED && w.n == 1);
+    cr_assert_eq(run("beat", "b"), CODE_DONE);
+    cr_expect(w.a.ran == SCHEDULE_SKIPPED && w.a.ran_no == 1 && w.n == 1);
+    cr_assert_eq(run("beat", "a"), CODE_DONE);
+    cr_expect_eq(w.a.ran, SCHEDULE_SAME, "not skipped: it is that one");
+    until(START + 10050);
+    cr_expect(w.n == 1 && w.s.counts.skipped == 1);
+    q.overlap = OVERLAP_CANCEL_OLD;
+    cr_assert_eq(ask(&q), CODE_DONE);
+    cr_assert_eq(run("beat", ""), CODE_DONE);
+    cr_expect(w.n == 2 && w.task[0].state == TASK_CANCELLED && w.task[1].state == TASK_WAITING);
 }
 
 Test(schedules, a_restart_fires_nothing_again)

@@ -316,6 +316,20 @@ bool endpoint_probes(struct endpoint *ep, uint64_t running, bool waits, msec_t n
     return h->state == PROBE_ASKED;
 }
 
+void endpoint_leaves(struct endpoint *ep, uint64_t attempts, msec_t until)
+{
+    ep->left += attempts;
+    if (attempts > 0)
+        ep->left_until = ms_max(ep->left_until, until);
+}
+
+uint64_t endpoint_left(struct endpoint *ep, msec_t now)
+{
+    if (now >= ep->left_until)
+        ep->left = 0;
+    return ep->left;
+}
+
 /* ---- calls --------------------------------------------------------------------------------- */
 
 static void hand_begins(struct endpoint *ep, struct going_call *g)

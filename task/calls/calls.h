@@ -4,8 +4,9 @@
  *   the operator      it is not paused, nor tripped, and its definition is here, and can be used
  *   its rate          GCRA (rate.h), of this node's share; from an empty bucket
  *   its slots         tasks of its pools that run, also those of which nobody knows whether the
- *                     target still has them (a restart, a move): less than this node's share; a
- *                     thousand if there is no bound; and less than adaptive.h allows, if it is on
+ *                     target still has them (a restart, a move), and calls whose partition has
+ *                     left: less than this node's share; a thousand if there is no bound; and less
+ *                     than adaptive.h allows, if it is on
  *   the target        Retry-After of a 429 or 503 is over
  *   its breaker       breaker.h
  *   its ramp          behind a start, a pause and an open breaker a tenth of rate and slots, and
@@ -48,6 +49,8 @@ struct endpoint {
     struct budget budget;
     struct adaptive adaptive;
     uint32_t in_flight; /* calls of ours */
+    uint64_t left;      /* attempts of partitions that have left, whose end nobody here hears */
+    msec_t left_until;  /* the last of their leases */
     struct endpoint_counts n;
     /* Of the taker's turn: */
     uint64_t running; /* tasks of its pools */
@@ -134,6 +137,10 @@ uint64_t endpoint_adaptive(const struct endpoint *ep);
 
 /* Could more begin with a greater share? Not while it is down, or held, or at what adaptive.h allows. */
 bool endpoint_lacks_share(const struct endpoint *ep, msec_t now);
+
+/* So many attempts more that may be at the target until then, and that no other number counts. */
+void endpoint_leaves(struct endpoint *ep, uint64_t attempts, msec_t until);
+uint64_t endpoint_left(struct endpoint *ep, msec_t now);
 
 /* A call of a task that has just started; the probe by hand, if one is asked for. NULL: no memory. */
 struct going_call *calls_begin(struct calls *c, struct endpoint *ep, uint32_t attempt, msec_t now);

@@ -13,9 +13,8 @@
 #include "task/table/result.h"
 #include "task/table/shared.h"
 
-#define LOG_MODULE    "calls"
-#define LEASE_MORE_MS 10000u /* than the deadline */
-#define TURN_MOST     32     /* of an endpoint: their bodies are in memory together */
+#define LOG_MODULE "calls"
+#define TURN_MOST  32 /* of an endpoint: their bodies are in memory together */
 
 /* ---- endpoints ----------------------------------------------------------------------------- */
 
@@ -167,12 +166,33 @@ static bool take_next(struct tasktab *t, struct endpoint *ep, struct outbox *out
     return false;
 }
 
+static bool is_here(const struct tasktab *t, part_no no)
+{
+    const struct part *p = tasktab_part(t, no);
+
+    return p != NULL && p->life == PART_OWNED;
+}
+
+static void count_left(struct tasktab *t)
+{
+    t->left = false;
+    each_going (t->o.calls, g) {
+        bool left = !is_here(t, g->part);
+
+        g->endpoint->running += left;
+        t->left |= left;
+    }
+}
+
+/* Tasks of its partitions, and what goes on at its target of partitions that have left. */
 static void count_running(struct tasktab *t)
 {
     each_endpoint (t->o.calls, ep) {
-        ep->running = 0;
+        ep->running = endpoint_left(ep, t->now.ms);
         ep->wanted = false;
     }
+    if (t->left)
+        count_left(t);
     each_part (t, p)
         if (p->endpoint != NULL && p->life == PART_OWNED) {
             p->endpoint->running += p->e.store.n[TASK_RUNNING] + p->e.cuts;

@@ -331,6 +331,7 @@ static void drop_halves(struct tasktab *t)
         else
             i++;
     }
+    buf_reset(&t->freed); /* the shell learns what lives, and has never heard of these */
 }
 
 int tasktab_replayed(struct tasktab *t, struct task_now now, bool cut,

@@ -169,6 +169,7 @@ static void fence(struct tasktab *t, struct part *p, struct outbox *out)
 
     assert(p->life == PART_OWNED && p->e.log.len == 0);
     engine_fence(&p->e, true);
+    tasktab_calls_leave(t, p);
     p->life = PART_FENCED;
     p->fence = p->out->to_epoch;
     p->due = MSEC_NEVER;

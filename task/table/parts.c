@@ -5,6 +5,7 @@
 
 #include "common/base/grow.h"
 #include "task/archive/archive_line.h"
+#include "task/calls/calls.h"
 #include "task/engine/look.h"
 #include "task/engine/replay.h"
 
@@ -87,10 +88,30 @@ void tasktab_part_free(struct tasktab *t, struct part *p)
     free(p);
 }
 
+/* Its attempts of which nobody here hears the end: another node settles them. */
+static uint64_t unheard(const struct tasktab *t, const struct part *p)
+{
+    uint64_t n = p->e.store.n[TASK_RUNNING] + p->e.cuts;
+
+    each_going (t->o.calls, g)
+        n -= g->part == p->no && n > 0;
+    return n;
+}
+
+void tasktab_calls_leave(struct tasktab *t, const struct part *p)
+{
+    if (p->endpoint == NULL || p->life != PART_OWNED)
+        return;
+    t->left = true;
+    endpoint_leaves(p->endpoint, unheard(t, p),
+                    t->now.ms + p->endpoint->def.deadline_ms + LEASE_MORE_MS);
+}
+
 void tasktab_part_drop(struct tasktab *t, struct part *p)
 {
     uint32_t i = 0;
 
+    tasktab_calls_leave(t, p);
     while (t->part[i] != p)
         i++;
     t->part[i] = t->part[--t->n_parts];

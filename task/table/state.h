@@ -130,6 +130,7 @@ struct tasktab {
     bool lost_record; /* no memory: this turn cannot be written */
     msec_t calls_due; /* an endpoint lets a call go */
     bool cut; /* a task may have ended whose call is under way */
+    bool left; /* a call may be under way whose partition has left */
     struct tasktab_counts n;
 };
 

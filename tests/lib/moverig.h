@@ -11,6 +11,7 @@
 #define SEGQ_TESTS_MOVERIG_H
 
 #include "common/task/queue_name.h"
+#include "task/archive/archive_line.h"
 #include "task/engine/look.h"
 #include "task/engine/replay.h"
 #include "task/table/keep.h"
@@ -37,6 +38,7 @@ struct mv_node {
     struct buf body[MV_BODIES]; /* by reference; as written, or as put in this turn */
     uint32_t n_bodies, bodies_written, old_to;
     bool fails; /* the disk: this turn */
+    struct calls *calls; /* ref; NULL: workers take its tasks */
     struct mv *w;
 };
 
@@ -71,8 +73,20 @@ struct mv_task { /* as it is known outside */
     uint32_t attempts;
 };
 
+struct mv;
+
+struct mv_sender { /* nodes that make calls (tests/lib/callnodes.h) */
+    void (*self)(struct mv *w, int i, const struct out_item *it); /* a task whose START is written */
+    void (*final)(struct mv *w, int i, const struct task_end *end);
+    void (*dies)(struct mv *w, int i);
+    void (*before)(struct mv *w, int i);  /* in a turn, before its records */
+    void (*written)(struct mv *w, int i);
+    void (*target)(struct mv *w);
+};
+
 struct mv {
     struct pr *r;
+    const struct mv_sender *sender; /* NULL: none */
     struct mv_node node[PR_NODES];
     struct mv_link link[PR_NODES + 1][PR_NODES]; /* who dialled, whom */
     peer_no last_link;
@@ -194,6 +208,14 @@ static inline int mv_replay(struct mv_node *d, bool snap)
     return rc;
 }
 
+static inline void mv_ended(void *ctx, const struct task_end *end)
+{
+    struct mv_node *d = ctx;
+
+    if (d->w->sender != NULL)
+        d->w->sender->final(d->w, (int)(d - d->w->node), end);
+}
+
 /* What was not written has not happened. */
 static inline void mv_node_end(struct mv *w, int i)
 {
@@ -201,6 +223,8 @@ static inline void mv_node_end(struct mv *w, int i)
 
     tasktab_free(d->t);
     d->t = NULL;
+    if (w->sender != NULL)
+        w->sender->dies(w, i);
     outbox_reset(&d->out);
     buf_reset(&d->pend);
     buf_reset(&d->slice);
@@ -217,7 +241,8 @@ static inline void mv_node_begin(struct mv *w, int i)
                               .seed = { (uint8_t)(i + 1) },
                               .bodies = { mv_body_put, mv_body_get, mv_body_drop, NULL, mv_body_is_old,
                                           mv_body_copy, d },
-                              .record = mv_record, .record_ctx = d };
+                              .record = mv_record, .record_ctx = d, .ended = mv_ended,
+                              .ended_ctx = d, .calls = d->calls };
     bool *used = calloc(MV_BODIES, sizeof(*used));
 
     snprintf(addr, sizeof(addr), "10.0.0.%d:7400", i + 1);
@@ -230,7 +255,7 @@ static inline void mv_node_begin(struct mv *w, int i)
     each_part (d->t, p)
         for (task_slot s = 0; s < p->e.store.n_slots; s++)
             if (task_at(&p->e.store, s)->state != TASK_FREE)
-                used[task_at(&p->e.store, s)->body] = true;
+                used[task_at(&p->e.store, s)->body] = used[replies_of(&p->e.replies, s)] = true;
     for (uint32_t b = 1; b <= d->n_bodies; b++) /* nobody said that they live */
         if (!used[b])
             buf_fini(&d->body[b]);
@@ -321,6 +346,10 @@ static inline void mv_node_says(struct mv *w, int i)
     for (uint32_t k = 0; k < d->out.n; k++) {
         const struct out_item *it = &d->out.v[k];
 
+        if (it->to == PEER_SELF) {
+            w->sender->self(w, i, it);
+            continue;
+        }
         if (it->to == w->r->node[i].peer) {
             pr_send(w->r, i, true, &it->m);
             continue;
@@ -339,12 +368,14 @@ static inline void mv_node_says(struct mv *w, int i)
 
 static inline const struct map_part *mv_share(const struct mv *w, unsigned queue)
 {
+    const struct msg_task_map *map = &w->r->map;
     char name[8];
 
-    if (w->r->map.n_pools == 0)
-        return NULL;
     snprintf(name, sizeof(name), "q%u", queue);
-    return &w->r->map.pools[0].v[part_share(name, strlen(name), w->r->map.pools[0].n)];
+    for (uint32_t i = 0; i < map->n_pools; i++) /* an endpoint has a pool of its own */
+        if (strcmp(map->pools[i].match, "q*") == 0)
+            return &map->pools[i].v[part_share(name, strlen(name), map->pools[i].n)];
+    return NULL;
 }
 
 static inline int mv_node_of(const struct mv *w, const struct map_part *p)
@@ -407,23 +438,30 @@ static inline struct mv_ask *mv_ask_new(struct mv *w)
     return NULL;
 }
 
-static inline void mv_taken(struct mv *w, const struct mv_ask *k, const struct taken_row *row)
+/* Which task it is, by its own body; of none, 0: it is wrong. */
+static inline unsigned mv_body_task(struct mv *w, const struct taken_row *row)
 {
     unsigned id = MV_TASKS;
     char want[40], got[40] = "";
-    struct mv_task *t;
 
     if (row->body.n < sizeof(got))
         memcpy(got, row->body.p, row->body.n);
     (void)sscanf(got, "body of %u", &id);
     snprintf(want, sizeof(want), "body of %u", id);
     if (id >= w->n_tasks || strcmp(got, want) != 0) {
-        MV_BAD(w, "J1: a task of queue %u has the body \"%s\"", k->queue, got);
-        return;
+        MV_BAD(w, "J1: a task has the body \"%s\"", got);
+        return 0;
     }
-    t = &w->task[id];
-    if (t->told && t->no != row->no)
+    if (w->task[id].told && w->task[id].no != row->no)
         MV_BAD(w, "J1: task %u has two numbers", id);
+    return id;
+}
+
+static inline void mv_taken(struct mv *w, const struct taken_row *row)
+{
+    unsigned id = mv_body_task(w, row);
+    struct mv_task *t = &w->task[id];
+
     if (t->acked)
         MV_BAD(w, "J3: task %u is handed out after its end", id);
     if (row->attempt <= t->attempts)
@@ -508,7 +546,7 @@ static inline void mv_answer(struct mv *w, uint64_t rid, const struct msg *m)
         }
         k->kind = MV_FREE;
         for (uint32_t i = 0; i < m->task_take_ans.n; i++)
-            mv_taken(w, k, &m->task_take_ans.v[i]);
+            mv_taken(w, &m->task_take_ans.v[i]);
     }
 }
 
@@ -521,7 +559,7 @@ static inline void mv_callers(struct mv *w)
 
     if (k == NULL)
         return;
-    for (unsigned i = 0; i < MV_BEATS; i++)
+    for (unsigned i = 0; i < MV_BEATS && w->sender == NULL; i++)
         if (!w->asked[i]) {
             w->asked[i] = true;
             *k = (struct mv_ask){ .kind = MV_SCHEDULE, .queue = MV_QUEUES + i };
@@ -530,7 +568,7 @@ static inline void mv_callers(struct mv *w)
     if (rng_chance(g, 0.3) && w->n_tasks < MV_TASKS && !w->quiet) {
         *k = (struct mv_ask){ .kind = MV_PUT, .task = w->n_tasks, .queue = w->n_tasks % MV_QUEUES };
         w->task[w->n_tasks++].put = true;
-    } else if (rng_chance(g, 0.3) && !w->quiet) {
+    } else if (w->sender == NULL && rng_chance(g, 0.3) && !w->quiet) {
         *k = (struct mv_ask){ .kind = MV_TAKE, .queue = (unsigned)rng_below(g, MV_QUEUES),
                               .until = w->r->now + (msec_t)rng_below(g, 5000) };
     } else if (w->n_tasks > 0 && w->task[id].lease_until > mv_now(w).ms && !w->task[id].acked) {
@@ -617,6 +655,8 @@ static inline void mv_turn(struct mv *w, int i)
     struct rng *g = &w->r->rng;
     bool dies = rng_chance(g, w->kill);
 
+    if (w->sender != NULL)
+        w->sender->before(w, i);
     if (!tasktab_turn(d->t, mv_now(w), &d->out))
         MV_BAD(w, "a turn without memory");
     if ((dies && rng_chance(g, 0.5)) || rng_chance(g, w->fail)) { /* before the write */
@@ -626,6 +666,8 @@ static inline void mv_turn(struct mv *w, int i)
     buf_append(&d->disk, d->pend.data, d->pend.len);
     buf_reset(&d->pend);
     d->bodies_written = d->n_bodies;
+    if (w->sender != NULL)
+        w->sender->written(w, i);
     if (dies) { /* after it, before anything is said */
         mv_kill(w, i, true);
         return;
@@ -682,6 +724,8 @@ static inline void mv_tick(struct pr *r)
     for (unsigned turns = 0; turns < 4; turns++) {
         for (unsigned n = (unsigned)rng_below(&r->rng, 30); n > 0 && mv_deliver(w); n--)
             continue;
+        if (w->sender != NULL)
+            w->sender->target(w);
         for (int i = 0; i < PR_NODES; i++)
             if (w->node[i].t != NULL)
                 mv_turn(w, i);
@@ -709,11 +753,11 @@ static inline void mv_msg(struct pr *r, int i, const struct msg *m)
         tasktab_msg(mv_of->node[i].t, mv_now(mv_of), r->node[i].peer, 0, m, &mv_of->node[i].out);
 }
 
-static inline struct mv *mv_new(uint64_t seed)
+/* Without a pool. */
+static inline struct mv *mv_world(uint64_t seed)
 {
     static const struct pr_real real = { mv_up, mv_down, mv_msg, mv_tick };
     struct mv *w = calloc(1, sizeof(*w));
-    struct err e = { 0 };
 
     if (w == NULL)
         abort();
@@ -724,6 +768,14 @@ static inline struct mv *mv_new(uint64_t seed)
         w->node[i].w = w;
         outbox_init(&w->node[i].out);
     }
+    return w;
+}
+
+static inline struct mv *mv_new(uint64_t seed)
+{
+    struct mv *w = mv_world(seed);
+    struct err e = { 0 };
+
     if (pr_pool(w->r, "{\"match\": \"q*\", \"partitions\": 3, \"result_ttl\": \"30d\", "
                       "\"task_ttl\": \"30d\", \"max_attempts\": 60, \"retry\": {\"max\": \"1s\"}}",
                 &e) < 0)

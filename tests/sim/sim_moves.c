@@ -3,7 +3,7 @@
  * another (tests/lib/moverig.h has what is judged).
  *   SEEDS=1000 FIRST=1 sim_moves    so many seeds, from this one
  *   SEED=n sim_moves                one */
-#include "tests/lib/moverig.h"
+#include "tests/lib/movedays.h"
 
 #include <criterion/criterion.h>
 
@@ -22,85 +22,6 @@ static uint64_t env(const char *name, uint64_t def)
     const char *text = getenv(name);
 
     return text != NULL ? strtoull(text, NULL, 10) : def;
-}
-
-static void drain(struct mv *w, int i, bool on)
-{
-    struct pr *r = w->r;
-    char name[16];
-    struct err e;
-
-    snprintf(name, sizeof(name), "task-%d", i);
-    if (r->m != NULL && mng_drain(r->m, r->now, name, on, &r->out, &e) == 0)
-        pr_flush(r);
-}
-
-static void happen(struct mv *w)
-{
-    struct pr *r = w->r;
-    int node = (int)rng_below(&r->rng, PR_NODES), other = (int)rng_below(&r->rng, PR_NODES + 1);
-
-    switch (rng_below(&r->rng, 12)) {
-    case 0:
-        pr_cut(r, node);
-        break;
-    case 1:
-        pr_cut(r, PR_ROUTER);
-        break;
-    case 2:
-        mv_link_down(w, other, node);
-        break;
-    case 3:
-        if (!r->node[node].runs)
-            pr_node_run(r, node, true);
-        break;
-    case 4:
-        pr_manager_end(r);
-        break;
-    case 5:
-        r->store_fails = rng_below(&r->rng, 3) == 0;
-        break;
-    case 6:
-    case 7:
-        drain(w, node, rng_below(&r->rng, 2) == 0);
-        break;
-    case 8:
-        r->slow = (unsigned)rng_below(&r->rng, 6);
-        break;
-    default:
-        break;
-    }
-    if (r->m == NULL && !r->store_fails && rng_below(&r->rng, 2) == 0)
-        pr_manager_begin(r);
-}
-
-static void draw(struct mv *w)
-{
-    struct rng *g = &w->r->rng;
-
-    w->kill = rng_chance(g, 0.5) ? rng_unit(g) * 0.02 : 0;
-    w->fail = rng_chance(g, 0.3) ? rng_unit(g) * 0.02 : 0;
-    w->snap = rng_unit(g) * 0.2;
-    for (int i = 0; i < PR_NODES; i++)
-        pr_node_run(w->r, i, i == 0 || rng_chance(g, 0.5));
-}
-
-static void heal(struct mv *w)
-{
-    struct pr *r = w->r;
-
-    w->kill = w->fail = 0;
-    r->store_fails = false;
-    r->slow = 0;
-    pr_manager_begin(r);
-    for (int i = 0; i < PR_NODES; i++) {
-        if (!r->node[i].runs)
-            pr_node_run(r, i, true);
-        drain(w, i, false);
-    }
-    pr_run(r, 60000);
-    w->quiet = true;
-    pr_run(r, 10000);
 }
 
 /* Each node has what the others have, or one more; nothing is on its way. */
@@ -128,12 +49,12 @@ static bool run(uint64_t seed, uint64_t sum[6])
     struct mv *w = mv_new(seed);
     bool good;
 
-    draw(w);
+    mv_draw(w);
     for (unsigned i = 0; i < STEPS && w->r->why[0] == '\0'; i++) {
-        happen(w);
+        mv_happen(w, 12, NULL);
         pr_run(w->r, 100 * (1 + rng_below(&w->r->rng, 20)));
     }
-    heal(w);
+    mv_heal(w);
     mv_judge(w);
     mv_judge_beats(w);
     if (w->r->why[0] == '\0')

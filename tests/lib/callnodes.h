@@ -1,0 +1,374 @@
+/* callnodes.h: the nodes of moverig.h call a target for their tasks, instead of workers that take
+ * them: an endpoint whose rate and slots the manager's shares divide, calls that go on at the target
+ * while their node is killed or their partition moves, and what is judged when a request arrives
+ * there, and behind each turn:
+ *   J3   (task, attempt) is at the target once at most, and nothing behind an end that was written
+ *   J4   never more at the target than slots, over all nodes; what the shares allow together is
+ *        never more than the endpoint bears
+ *   J5   starts of all nodes in any ten seconds: its rate's, and each node's burst
+ *   J15  a node whose breaker is open sends nothing; while it probes, four at most
+ *   J18  what is sent is of a partition in service there */
+#ifndef SEGQ_TESTS_CALLNODES_H
+#define SEGQ_TESTS_CALLNODES_H
+
+#include "tests/lib/moverig.h"
+#undef each_endpoint /* the manager's: those of a node are meant here */
+#include "task/calls/calls.h"
+#include "tests/lib/calltarget.h"
+
+#define CN_VISITS   20000
+#define CN_SLOTS    6
+#define CN_RATE     20 /* a second */
+#define CN_BURST    4
+#define CN_WINDOW   10000
+#define CN_DEADLINE 3000
+#define CN_MORE     10000 /* a lease ends so long behind the deadline (task/table/calls.c) */
+#define CN_CONNECT  400   /* a request is on its way to the target, at most */
+#define CN_ATTEMPTS 60
+
+struct cn_visit { /* a request: on its way, at the target, over */
+    int node;
+    uint64_t call; /* of the node; 0: its process is gone */
+    unsigned task;
+    task_no no;
+    uint32_t attempt;
+    msec_t began, comes, at; /* comes: the first byte arrives; at: the answer goes */
+    bool came, over;
+    struct call_answer answer;
+    char body[24];
+};
+
+struct cn_end { /* of a task, by a node's turn that is not written yet */
+    task_no no;
+    part_no part;
+};
+
+struct cn {
+    struct mv *w;
+    struct calls calls[PR_NODES];
+    struct cn_visit visit[CN_VISITS];
+    unsigned n_visits, first; /* all before `first` are over */
+    msec_t start[CN_VISITS];  /* of each request that a node sent, in their order */
+    unsigned n_starts, window; /* window: the first start within CN_WINDOW */
+    enum mood mood;
+    bool well; /* the mood stays as it is */
+    bool done_there[MV_TASKS], final[MV_TASKS], refused[MV_TASKS];
+    struct cn_end end[PR_NODES][MV_TASKS];
+    unsigned n_ends[PR_NODES];
+    uint64_t moved; /* answers whose partition another node has by then */
+};
+
+static struct cn *cn_of; /* one world at a time, as moverig's */
+
+/* ---- the node ------------------------------------------------------------------------ */
+
+static inline void cn_settle(struct cn *c, int i, struct going_call *g)
+{
+    struct tasktab *t = c->w->node[i].t;
+    const struct part *p = tasktab_part(t, g->part);
+
+    c->moved += p == NULL || p->life != PART_OWNED;
+    if (tasktab_call_ends(t, mv_now(c->w), g))
+        calls_end(&c->calls[i], g, mv_now(c->w).ms);
+}
+
+static inline struct going_call *cn_going(struct cn *c, const struct cn_visit *v)
+{
+    return v->call != 0 ? calls_at(&c->calls[v->node], v->call) : NULL;
+}
+
+/* The node hears it; it settles when it can. */
+static inline void cn_hears(struct cn *c, struct cn_visit *v, const struct call_answer *a)
+{
+    struct going_call *g = cn_going(c, v);
+
+    v->over = true;
+    if (g == NULL)
+        return;
+    tasktab_call_answered(c->w->node[v->node].t, mv_now(c->w), g, a);
+    cn_settle(c, v->node, g);
+}
+
+static inline void cn_look_at_breaker(struct cn *c, int i, const struct endpoint *ep)
+{
+    if (ep->breaker.state == BREAKER_OPEN)
+        MV_BAD(c->w, "J15: node %d sends while its breaker is open", i);
+    if (ep->breaker.probes > BREAKER_PROBES_MAX)
+        MV_BAD(c->w, "J15: node %d has %u probes", i, ep->breaker.probes);
+}
+
+/* As task/service/caller.c does it with a task whose START is written. */
+static inline void cn_self(struct mv *w, int i, const struct out_item *it)
+{
+    struct cn *c = cn_of;
+    struct going_call *g = calls_at(&c->calls[i], it->rid);
+    const struct msg_task_take_ans *m = &it->m.task_take_ans;
+    msec_t now = mv_now(w).ms;
+    struct call_answer late = { .fault = CALL_LOCAL };
+    struct cn_visit *v = &c->visit[c->n_visits];
+
+    if (g == NULL)
+        return;
+    if (m->n != 1 || tasktab_call_is_cut(w->node[i].t, g)) {
+        calls_end(&c->calls[i], g, now);
+        return;
+    }
+    g->step = CALL_SENT;
+    if (g->until - CN_MORE <= now) {
+        tasktab_call_answered(w->node[i].t, mv_now(w), g, &late);
+        return;
+    }
+    if (c->n_visits + 1 == CN_VISITS)
+        abort(); /* CN_VISITS is too low */
+    cn_look_at_breaker(c, i, g->endpoint);
+    g->endpoint->n.sent++;
+    *v = (struct cn_visit){ .node = i, .call = g->id, .no = g->no, .attempt = g->attempt,
+                            .began = now,
+                            .comes = now + (msec_t)rng_below(&w->r->rng, CN_CONNECT) };
+    v->task = mv_body_task(w, &m->v[0]);
+    c->start[c->n_starts++] = now;
+    c->n_visits++;
+}
+
+static inline void cn_final(struct mv *w, int i, const struct task_end *end)
+{
+    struct cn *c = cn_of;
+
+    (void)w;
+    if (c->n_ends[i] < MV_TASKS)
+        c->end[i][c->n_ends[i]++] = (struct cn_end){ end->no, end->part };
+}
+
+/* The process ends: its calls are forgotten, and what is at the target goes on there. */
+static inline void cn_dies(struct mv *w, int i)
+{
+    struct cn *c = cn_of;
+
+    (void)w;
+    c->n_ends[i] = 0;
+    for (unsigned k = c->first; k < c->n_visits; k++)
+        if (c->visit[k].node == i) {
+            c->visit[k].call = 0;
+            c->visit[k].over |= !c->visit[k].came;
+        }
+    calls_fini(&c->calls[i]);
+    calls_init(&c->calls[i]);
+}
+
+/* Before the turn's records are written, as caller_tick() and caller_cut() do it. */
+static inline void cn_before(struct mv *w, int i)
+{
+    struct cn *c = cn_of;
+
+    each_endpoint (&c->calls[i], ep)
+        ep->usable = ep->def.serial != 0;
+    tasktab_calls_tidy(w->node[i].t);
+    each_going (&c->calls[i], g)
+        if (g->step == CALL_ENDED)
+            cn_settle(c, i, g);
+}
+
+static inline void cn_written(struct mv *w, int i)
+{
+    struct cn *c = cn_of;
+
+    for (unsigned k = 0; k < c->n_ends[i]; k++)
+        for (unsigned id = 0; id < w->n_tasks; id++)
+            c->final[id] |= w->task[id].no == c->end[i][k].no && w->task[id].part == c->end[i][k].part;
+    c->n_ends[i] = 0;
+}
+
+/* ---- the target ---------------------------------------------------------------------- */
+
+static inline unsigned cn_there(const struct cn *c)
+{
+    unsigned n = 0;
+
+    for (unsigned k = c->first; k < c->n_visits; k++)
+        n += c->visit[k].came && !c->visit[k].over;
+    return n;
+}
+
+static inline bool cn_has(const struct cn *c, int i, part_no no)
+{
+    const struct part *p = tasktab_part(c->w->node[i].t, no);
+
+    return p != NULL && p->life == PART_OWNED;
+}
+
+static inline void cn_comes(struct cn *c, struct cn_visit *v)
+{
+    struct mv *w = c->w;
+    struct going_call *g = cn_going(c, v);
+    struct call_answer unwanted = { .fault = CALL_LOCAL };
+
+    if (g == NULL) {
+        v->over = true;
+        return;
+    }
+    if (!tasktab_call_may_go(w->node[v->node].t, g)) {
+        cn_hears(c, v, &unwanted);
+        return;
+    }
+    for (const struct cn_visit *u = c->visit; u < c->visit + c->n_visits; u++)
+        if (u != v && u->came && u->task == v->task && u->attempt == v->attempt)
+            MV_BAD(w, "J3: attempt %u of task %u is at the target twice", v->attempt, v->task);
+    if (!cn_has(c, v->node, g->part))
+        MV_BAD(w, "J18: node %d sends task %u, whose partition it has not", v->node, v->task);
+    if (c->final[v->task])
+        MV_BAD(w, "J3: task %u is sent behind its end", v->task);
+    v->came = true;
+    if (cn_there(c) > CN_SLOTS)
+        MV_BAD(w, "J4: %u at the target, which bears %u", cn_there(c), CN_SLOTS);
+    v->answer = mood_answer(c->mood, &w->r->rng);
+    v->at = mv_now(w).ms + 1 +
+            (msec_t)rng_below(&w->r->rng, c->mood == SLOW ? CN_DEADLINE - CN_CONNECT : 300);
+    if (c->mood == SILENT)
+        v->at = v->began + CN_DEADLINE;
+    snprintf(v->body, sizeof(v->body), "result of %u", v->task);
+}
+
+static inline void cn_answers(struct cn *c, struct cn_visit *v)
+{
+    struct call_answer *a = &v->answer;
+
+    a->body = (const uint8_t *)v->body;
+    a->n = (uint32_t)strlen(v->body);
+    a->length = a->n;
+    a->ms = (uint32_t)(mv_now(c->w).ms - v->began);
+    c->done_there[v->task] |= a->fault == CALL_NONE && a->status == 200;
+    c->refused[v->task] |= mood_refuses(a);
+    cn_hears(c, v, a);
+}
+
+static inline void cn_look_at_starts(struct cn *c)
+{
+    msec_t from = mv_now(c->w).ms - CN_WINDOW;
+
+    while (c->window < c->n_starts && c->start[c->window] < from)
+        c->window++;
+    if (c->n_starts - c->window > CN_RATE * CN_WINDOW / 1000 + CN_BURST + PR_NODES)
+        MV_BAD(c->w, "J5: %u starts in %d ms", c->n_starts - c->window, CN_WINDOW);
+}
+
+/* It has a partition that may begin calls: without one, an old share is of no use to it. */
+static inline bool cn_may_begin(const struct cn *c, int i, const struct endpoint *ep)
+{
+    if (c->w->node[i].t == NULL)
+        return false;
+    each_part (c->w->node[i].t, p)
+        if (p->life == PART_OWNED && p->endpoint == ep)
+            return true;
+    return false;
+}
+
+static inline void cn_look_at_shares(struct cn *c)
+{
+    uint64_t rate = 0, slots = 0;
+
+    for (int i = 0; i < PR_NODES; i++) {
+        const struct endpoint *ep = calls_find(&c->calls[i], "e");
+
+        if (ep != NULL && ep->def.serial != 0 && cn_may_begin(c, i, ep)) {
+            rate += ep->def.rate;
+            slots += ep->def.max_concurrent;
+        }
+    }
+    if (slots > CN_SLOTS)
+        MV_BAD(c->w, "J4: the nodes have %lu slots of %u", slots, CN_SLOTS);
+    if (rate > 1000 * CN_RATE)
+        MV_BAD(c->w, "J5: the nodes have a rate of %lu of %u", rate, 1000 * CN_RATE);
+}
+
+static inline void cn_target(struct mv *w)
+{
+    struct cn *c = cn_of;
+
+    if (rng_chance(&w->r->rng, 0.01) && !c->well)
+        c->mood = (enum mood)rng_below(&w->r->rng, LATER);
+    for (unsigned k = c->first; k < c->n_visits; k++) {
+        struct cn_visit *v = &c->visit[k];
+
+        if (!v->over && !v->came && v->comes <= mv_now(w).ms)
+            cn_comes(c, v);
+        if (!v->over && v->came && v->at <= mv_now(w).ms)
+            cn_answers(c, v);
+    }
+    while (c->first < c->n_visits && c->visit[c->first].over)
+        c->first++;
+    cn_look_at_starts(c);
+    cn_look_at_shares(c);
+}
+
+/* ---- the world ----------------------------------------------------------------------- */
+
+static inline struct cn *cn_new(uint64_t seed)
+{
+    static const struct mv_sender sender = { cn_self, cn_final, cn_dies, cn_before, cn_written, cn_target };
+    struct cn *c = calloc(1, sizeof(*c));
+    struct err e = { 0 };
+    char json[400];
+
+    if (c == NULL)
+        abort();
+    cn_of = c;
+    c->w = mv_world(seed);
+    c->w->sender = &sender;
+    for (int i = 0; i < PR_NODES; i++) {
+        calls_init(&c->calls[i]);
+        c->w->node[i].calls = &c->calls[i];
+    }
+    snprintf(json, sizeof(json),
+             "{\"name\": \"e\", \"url\": \"http://a/\", \"max_concurrent\": %d, \"rate_per_s\": %d, "
+             "\"burst\": %d, \"deadline\": \"%dms\", \"connect_timeout\": \"1s\", "
+             "\"adaptive\": {\"max\": %d}, \"breaker\": {\"min\": 8, \"open\": \"2s\"}}",
+             CN_SLOTS, CN_RATE, CN_BURST, CN_DEADLINE, rng_chance(&c->w->r->rng, 0.5) ? CN_SLOTS : 0);
+    if (pr_endpoint(c->w->r, json, &e) < 0 ||
+        pr_pool(c->w->r, "{\"match\": \"q*\", \"partitions\": 3, \"endpoint\": \"e\", "
+                         "\"result_ttl\": \"30d\", \"task_ttl\": \"30d\", \"max_attempts\": 60, "
+                         "\"retry\": {\"max\": \"1s\"}}", &e) < 0)
+        MV_BAD(c->w, "%s", e.text);
+    return c;
+}
+
+static inline void cn_free(struct cn *c)
+{
+    mv_free(c->w);
+    for (int i = 0; i < PR_NODES; i++)
+        calls_fini(&c->calls[i]);
+    free(c);
+}
+
+static inline bool cn_all_final(const struct cn *c)
+{
+    for (unsigned id = 0; id < c->w->n_tasks; id++)
+        if (!c->final[id])
+            return false;
+    return true;
+}
+
+/* All is well again: J1, J2 of each task. */
+static inline void cn_judge(struct cn *c)
+{
+    struct mv *w = c->w;
+
+    for (unsigned id = 0; id < w->n_tasks && w->r->why[0] == '\0'; id++) {
+        const struct map_part *s = mv_share(w, id % MV_QUEUES);
+        int i = s != NULL ? mv_node_of(w, s) : -1;
+        struct part *p = i >= 0 && w->node[i].t != NULL ? tasktab_part(w->node[i].t, s->part) : NULL;
+        struct task_view v;
+
+        if (p == NULL || engine_look(&p->e, w->task[id].no, &v) < 0)
+            MV_BAD(w, "J1: task %u is lost", id);
+        else if (v.state != TASK_SUCCEEDED && v.state != TASK_DEAD)
+            MV_BAD(w, "J1: task %u has no end: %s", id, task_state_word(v.state));
+        else if (v.state == TASK_SUCCEEDED && !c->done_there[id])
+            MV_BAD(w, "J2: task %u succeeded, and the target has not said so", id);
+        else if (v.state == TASK_DEAD && !c->refused[id] && v.attempts < CN_ATTEMPTS)
+            MV_BAD(w, "J15: task %u is dead of %u attempts", id, v.attempts);
+        else if (!c->final[id])
+            MV_BAD(w, "J1: task %u ended, and nobody wrote so", id);
+    }
+}
+
+#endif

@@ -1,0 +1,116 @@
+/* sim_call_nodes.c: the calls of four nodes to one endpoint, whose rate and slots the manager divides
+ * among them by what they have to do, while partitions move between nodes with calls at the target,
+ * nodes and the manager are killed at any moment of an ACCEPT, a START, a send, an answer and an END,
+ * and links break (tests/lib/callnodes.h has what is judged).
+ *   SEEDS=1000 FIRST=1 sim_call_nodes    so many seeds, from this one
+ *   SEED=n sim_call_nodes                one */
+#include "tests/lib/callnodes.h"
+#include "tests/lib/movedays.h"
+
+#include <criterion/criterion.h>
+
+#include "tests/lib/quiet.h"
+
+#define SHARDS 4u
+#if defined(__SANITIZE_ADDRESS__)
+#define SEEDS 40u
+#else
+#define SEEDS 200u
+#endif
+#define STEPS 60
+
+static uint64_t env(const char *name, uint64_t def)
+{
+    const char *text = getenv(name);
+
+    return text != NULL ? strtoull(text, NULL, 10) : def;
+}
+
+/* Its calls go on at a target that takes its time, perhaps it knows of them only by its journal,
+ * and its partitions go elsewhere. */
+static void leave(struct mv *w, int i)
+{
+    cn_of->mood = rng_chance(&w->r->rng, 0.5) ? SLOW : SILENT;
+    for (int k = 0; k < PR_NODES; k++) {
+        if (!w->r->node[k].runs)
+            pr_node_run(w->r, k, true);
+        mv_drain(w, k, k == i);
+    }
+    if (w->node[i].t != NULL && rng_chance(&w->r->rng, 0.5))
+        mv_kill(w, i, false);
+}
+
+static bool run(uint64_t seed, uint64_t sum[5])
+{
+    struct cn *c = cn_new(seed);
+    struct mv *w = c->w;
+    bool good;
+
+    mv_draw(w);
+    for (unsigned i = 0; i < STEPS && w->r->why[0] == '\0'; i++) {
+        mv_happen(w, 14, leave);
+        pr_run(w->r, 100 * (1 + rng_below(&w->r->rng, 20)));
+    }
+    c->mood = WELL;
+    c->well = true;
+    mv_heal(w);
+    for (unsigned i = 0; i < 600 && w->r->why[0] == '\0' && !cn_all_final(c); i++)
+        pr_run(w->r, 1000);
+    mv_judge(w);
+    cn_judge(c);
+    good = w->r->why[0] == '\0';
+    if (!good)
+        fprintf(stderr, "seed %lu: %s (SEED=%lu sim_call_nodes)\n", seed, w->r->why, seed);
+    sum[0] += w->n_tasks;
+    sum[1] += c->n_visits;
+    sum[2] += w->kills;
+    sum[3] += c->moved;
+    for (unsigned i = 0; i < PR_NOS; i++)
+        for (unsigned k = 1; k < 200; k++)
+            sum[4] += w->owner[i][k] != 0 && k > 1;
+    cn_free(c);
+    return good;
+}
+
+/* Seeds that found something, with what it was. */
+static const uint64_t kept[] = {
+    5,   /* a call whose partition had left took no slot of its node any more */
+    180, /* the same, of a call that the node knew only by its journal */
+    478, /* a start gave bodies of half a copy back that nobody had counted: files could go early */
+};
+
+static void shard(unsigned from)
+{
+    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1);
+    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS), bad = 0, sum[5] = { 0 };
+
+    if (only == 0)
+        quiet_log();
+    for (size_t i = from; only == 0 && i < ARRAY_LEN(kept); i += SHARDS)
+        bad += !run(kept[i], sum);
+    for (uint64_t i = from; i < n; i += SHARDS)
+        bad += !run(first + i, sum);
+    printf("%lu tasks, %lu calls, %lu kills, %lu answers behind a move, %lu later epochs\n", sum[0],
+           sum[1], sum[2], sum[3], sum[4]);
+    cr_assert_eq(bad, 0);
+}
+
+Test(sim_call_nodes, seeds_1)
+{
+    shard(0);
+}
+
+Test(sim_call_nodes, seeds_2)
+{
+    shard(1);
+}
+
+Test(sim_call_nodes, seeds_3)
+{
+    shard(2);
+}
+
+Test(sim_call_nodes, seeds_4)
+{
+    shard(3);
+}

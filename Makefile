@@ -97,7 +97,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 # Programs of their own only with FLAVOUR=fuzz; compiled with each `make tests` in rel, so that
 # a changed signature is noticed.
 FUZZ_OBJS.rel := $(FUZZ:$(B)/fuzz/%=$(B)/obj/tests/fuzz/%.o)
-BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c)) $(B)/bench/load $(B)/bench/bench_jobs
+BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c)) $(B)/bench/load $(B)/bench/bench_jobs $(B)/bench/bench_worker
 SWARM_LIB := $(call o,$(filter-out %/main.c,$(SWARM_C)))
 LOAD_LIB := $(call o,$(filter-out %/main.c,$(LOAD_C)) tests/bench/swarm/lat.c)
 SIM_LIB := $(call o,$(wildcard tests/lib/sim/*.c))
@@ -136,6 +136,9 @@ $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libcores.a $(B)/libsegq.a
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link) -lhttp_parser
 $(B)/bench/load: $(call o,tests/bench/load/main.c) $(LOAD_LIB) $(B)/libsegq.a
+	@mkdir -p $(@D) && echo "  ld $@"
+	@$(link)
+$(B)/bench/bench_worker: $(call o,$(wildcard tests/bench/worker/*.c)) $(B)/libsegq.a
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link)
 $(B)/bench/bench_jobs: $(call o,$(wildcard tests/bench/jobs/*.c)) $(B)/libsegq.a

@@ -40,7 +40,7 @@ struct proto {
 struct bench_jobs {
     const struct proto *proto;
     struct net_addr addr;
-    const char *token, *queue, *key, *only;
+    const char *token, *queue, *key, *only, *call;
     unsigned conns, batch, size, queues, keys, port;
     double seconds, due_in, span;
     uint64_t jobs, asked, done, others, requests, early, disorder;

@@ -31,6 +31,7 @@ static const char usage[] =
     "  --queues N     put, segq: each request to the next of Q0, Q1 ... (1: to Q)\n"
     "  --key K        put, segq: of all jobs\n"
     "  --keys N       put, segq: each job with the next of K0, K1 ... (0: no keys)\n"
+    "  --call PATH    put, segq: each is a POST to this path of the queue's endpoint\n"
     "  --due-in S     put: the first one is due in S seconds (0: none is delayed),\n"
     "  --span S       the last one S seconds later (0); with --jobs\n"
     "  --wait         take: waits for jobs that are not due yet; else ends when there is none\n"
@@ -177,6 +178,7 @@ static const struct option options[] = {
     { "size", 1, NULL, 'z' },   { "queue", 1, NULL, 'q' },  { "queues", 1, NULL, 'Q' },
     { "key", 1, NULL, 'k' },    { "keys", 1, NULL, 'K' },   { "due-in", 1, NULL, 'd' },
     { "span", 1, NULL, 'D' },   { "wait", 0, NULL, 'w' },   { "only", 1, NULL, 'o' },
+    { "call", 1, NULL, 'C' },
     { NULL, 0, NULL, 0 },
 };
 
@@ -198,6 +200,7 @@ static bool set(int which, char *arg)
     case 'K': return (b.keys = (unsigned)n) > 0 && n <= KEYS_MAX;
     case 'd': return (b.due_in = strtod(arg, NULL)) > 0;
     case 'D': return (b.span = strtod(arg, NULL)) > 0;
+    case 'C': return (b.call = arg)[0] == '/';
     case 'w': return b.waits = true;
     case 'o': return (b.only = arg)[0] != '\0';
     default: return false;

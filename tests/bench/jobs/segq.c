@@ -64,7 +64,10 @@ static void segq_put(struct conn *c, unsigned n)
             say(&body, "\"key\":\"%s\",", key);
         if (b.due_in > 0)
             say(&body, "\"at\":%" PRId64 ".%03d,", due / 1000000, (int)(due / 1000 % 1000));
-        say(&body, "\"payload\":\"");
+        if (b.call != NULL)
+            say(&body, "\"path\":\"%s\",\"method\":\"POST\",\"body\":\"", b.call);
+        else
+            say(&body, "\"payload\":\"");
         payload(&body, b.asked, due / 1000 * 1000, key);
         say(&body, "\"}");
     }

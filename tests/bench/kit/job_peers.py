@@ -8,6 +8,7 @@ import math
 import os
 import pwd
 import re
+import socket
 import subprocess
 
 from kit.peers import all_files, under_test, wait_port
@@ -39,6 +40,13 @@ class Beanstalkd:
     def procs(self):
         return [self.proc]
 
+    def ready(self, tube):
+        """Jobs of the tube that may be reserved."""
+        with socket.create_connection(("127.0.0.1", self.port)) as s:
+            s.sendall(f"stats-tube {tube}\r\n".encode())
+            found = re.search(r"current-jobs-ready: (\d+)", s.recv(65536).decode())
+        return int(found.group(1)) if found else 0
+
 
 class RedisJobs:
     """redis-server with its append-only file; jobs in a stream with a group, or in a list."""
@@ -61,10 +69,20 @@ class RedisJobs:
     def procs(self):
         return [self.proc]
 
+    def say(self, *words):
+        return subprocess.run([tool("redis-cli"), "-p", str(self.port), *words], check=True,
+                              stdout=subprocess.PIPE, text=True).stdout.strip()
+
     def waiting(self):
         """Jobs of the stream that were not acknowledged."""
-        return int(subprocess.run([tool("redis-cli"), "-p", str(self.port), "XLEN", "jobs"],
-                                  check=True, stdout=subprocess.PIPE, text=True).stdout)
+        return int(self.say("XLEN", "jobs"))
+
+    def length(self, name):
+        """Of a list."""
+        return int(self.say("LLEN", name))
+
+    def get(self, key):
+        return self.say("GET", key)
 
 
 class Backends(Proc):

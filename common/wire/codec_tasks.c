@@ -108,6 +108,11 @@ PART(schedule_row, struct schedule_row, ScheduleRow, NULL, NAME(name),
 MESSAGE(task_schedule_ans, TaskScheduleAns, NULL, CODE, NUM(fresh), TEXT(why, SCHEDULE_WHY_MAX),
         MSGS(v, n, v, schedule_row, 0, SCHEDULES_MAX), IN(ran, 0, SCHEDULE_NRUNS - 1), NUM(ran_no))
 
+MESSAGE(task_notice, TaskNotice, NULL, NUM(part), NUM(id), NUM(no), NAME(queue),
+        IN(state, 0, TASK_NSTATES - 1), IN(ended_ms, 0, RECUR_AT_MAX), PLAIN(text, NOTICE_TEXT_MAX))
+
+MESSAGE(task_notice_ans, TaskNoticeAns, NULL, NUM(part), NUM(id), NUM(no), CODE)
+
 /* ---- task_manager.proto ------------------------------------------------------------------ */
 
 MESSAGE(task_reg, TaskReg, NULL, TEXT(addr, ADDR_MAX), TEXT(admin, ADDR_MAX), NUM(epoch_seen),
@@ -118,7 +123,7 @@ MESSAGE(task_ok, TaskOk, NULL, NUM(epoch), NUM(no), NUM(store))
 
 MESSAGE(part_open, PartOpen, NULL, NUM(epoch), NUM(part), NUM(part_epoch), NAME(match),
         NUMS(rules, n_rules, rules, POOL_RULES_MAX), NUM(max_tasks), NUM(paused), NUM(had),
-        NAME(endpoint),
+        NAME(endpoint), NAME(notify),
         ROWS(keys, n_keys, n_key, 0, KEY_LIMITS_MAX), COL_TEXT(keys, queue, key_queue, TASK_NAME_MAX),
         COL_TEXT(keys, key, key, KEY_TEXT_MAX), KEY_LIMIT(KEY_COL))
 

@@ -304,4 +304,26 @@ struct msg_task_schedule_ans {
     task_no ran_no; /* FIRED, SAME: its task; SKIPPED: the one that is not over */
 };
 
+#define NOTICE_TEXT_MAX 8192
+
+/* A task has ended, and its pool names a queue that is to be told: the router makes a call of it
+ * there, with the Idempotency-Key PART-NO@ENDED, which makes one task however often this comes. */
+struct msg_task_notice {
+    part_no part; /* of the task that ended */
+    uint64_t id;  /* the notice's, in that partition */
+    task_no no;
+    const char *queue; /* to be told: of a pool with an endpoint */
+    uint8_t state;     /* enum task_state: how it ended, */
+    int64_t ended_ms;  /* and when: Unix ms; of one task never the same twice */
+    struct bytes_of text; /* a JSON object: the task, as its line in the archive has it */
+};
+
+struct msg_task_notice_ans {
+    part_no part;
+    uint64_t id;
+    task_no no;
+    uint8_t code; /* DONE, SAME: the queue has it; CONFLICT, INVALID: it never will; else it is to be
+                     said again */
+};
+
 #endif

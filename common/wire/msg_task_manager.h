@@ -71,6 +71,7 @@ struct msg_part_open {
     bool paused; /* nothing is taken */
     bool had;
     const char *endpoint; /* its tasks are calls, which the node makes itself; "": workers take */
+    const char *notify;   /* the queue in which ends of its tasks are told; "": none */
     uint32_t n_keys;
     struct key_limit *keys; /* limits of single keys: as a list of key_limit.h */
 };

@@ -43,6 +43,9 @@ const struct cfg_key pool_def_keys[] = {
     { "endpoint", CFG_STR, AT(endpoint), "", 0, TASK_NAME_MAX, true,
       "endpoint that its tasks are calls to; \"\" = workers take them; whether there is one is fixed "
       "when the pool is made", 0, 0, 0 },
+    { "notify", CFG_STR, AT(notify), "", 0, TASK_NAME_MAX, true,
+      "queue of an endpoint in which the end of each task is told (POST of JSON: how it ended); \"\" = "
+      "nobody is told", 0, 0, 0 },
     { "cancel_on_disconnect", CFG_BOOL, AT(cancel_on_disconnect), "true", 0, 0, true,
       "a request to /v1/call that waits in line is cancelled when its client closes the connection, "
       "unless it has an Idempotency-Key or says Prefer: respond-async", 0, 0, 0 },

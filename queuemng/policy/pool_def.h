@@ -22,6 +22,7 @@ struct pool_def {
     char *match; /* a queue's name, or the beginning of names and a star */
     bool paused;
     char *endpoint; /* of the cluster's; "": none */
+    char *notify;   /* the queue of an endpoint in which ends of tasks are told; "": none */
     bool cancel_on_disconnect; /* with an endpoint: of /v1/call */
     int64_t partitions; /* 0: pool_def_fit() chooses */
     int64_t max_tasks;  /* of a partition */

@@ -63,8 +63,9 @@ void part_tell(struct mng *m, struct mpart *p)
     g->paused = d->paused;
     g->had = p->opened;
     put_keys(m, p, g);
-    m->out->box.failed |= m->out->box.mem.failed;
     g->endpoint = arena_strdup(&m->out->box.mem, d->endpoint);
+    g->notify = arena_strdup(&m->out->box.mem, d->notify);
+    m->out->box.failed |= m->out->box.mem.failed;
     p->told_ms = m->now_ms;
 }
 

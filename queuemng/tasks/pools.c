@@ -2,8 +2,10 @@
 #include "queuemng/tasks/pools.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/log.h"
+#include "common/task/queue_name.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/moves.h"
@@ -91,6 +93,28 @@ static int pool_change(struct mng *m, struct mpool *p, const struct pool_def *d,
     return 0;
 }
 
+/* The end of a task is told by a call: the queue that notify names must have an endpoint. */
+static int check_notify(const struct mng *m, const struct pool_def *d, struct err *e)
+{
+    size_t n = strlen(d->notify);
+
+    if (n == 0)
+        return 0;
+    if (!queue_name_ok(d->notify, n))
+        return err_set(e, SQ_EINVAL, "pool %s: notify: a queue's name (small letters, digits, . _ -, "
+                       "parts with / between them)", d->match);
+    each_pool(m, p) { /* the first that matches has it */
+        if (!queue_matches(p->def.match, d->notify, n))
+            continue;
+        return p->def.endpoint[0] != 0
+                   ? 0
+                   : err_set(e, SQ_EINVAL, "pool %s: notify: the tasks of queue %s are not calls: pool "
+                             "%s has no endpoint", d->match, d->notify, p->def.match);
+    }
+    return err_set(e, SQ_EINVAL, "pool %s: notify: no pool takes queue %s: add the endpoint first",
+                   d->match, d->notify);
+}
+
 int pool_define(struct mng *m, const struct pool_def *d, struct err *e)
 {
     struct mpool *p = pool_find(m, d->match);
@@ -101,6 +125,9 @@ int pool_define(struct mng *m, const struct pool_def *d, struct err *e)
         return rc;
     if (d->endpoint[0] != 0 && endpoint_find(m, d->endpoint) == NULL)
         return err_set(e, SQ_EINVAL, "pool %s: there is no endpoint %s", d->match, d->endpoint);
+    rc = check_notify(m, d, e);
+    if (rc < 0)
+        return rc;
     if (p != NULL && fit.partitions == 0)
         fit.partitions = p->n;
     pool_def_fit(&fit);

@@ -53,6 +53,13 @@ struct ask { /* one row */
  * code >= TASK_NCODES, or to one that was one of many. */
 typedef void (*call_done)(struct task_call *c, const struct msg *m);
 
+struct notice_of { /* a task's end that is told in another queue: whose */
+    node_no node;
+    part_no part;
+    uint64_t id;
+    task_no no;
+};
+
 struct task_call {
     enum waiter waits;      /* WAITS_TASK; httpd's user pointer, dispatch.c */
     struct tasking *t;      /* ref */
@@ -70,6 +77,7 @@ struct task_call {
     bool looks;             /* it is looked at once it is written */
     bool leaves;            /* its task is cancelled if the client goes before it has begun */
     struct slice known;     /* If-None-Match */
+    struct notice_of notice; /* node 0: it is none */
     bool silent;            /* nobody ever waited: done() composes nothing */
     uint32_t n, open;       /* rows; what has to happen yet: their answers, and its begin */
     char *memory, *end;     /* of texts: what is left */

@@ -26,7 +26,7 @@ static uint64_t digest_of(const void *p, size_t n)
 
 /* Of a call: its method, path and body. Its headers have what changes from one try to the next:
  * a trace, a number of the request, the gateways on the way. */
-static uint64_t digest_of_call(struct slice form)
+uint64_t submit_digest_of_call(struct slice form)
 {
     struct call c;
     uint64_t h[3];
@@ -61,7 +61,7 @@ struct task_put submit_row(struct task_call *c, const struct task_body *b, struc
         .queue = c->queue.p,
         .name = call_text(c, b->name),
         .key = { (uint32_t)idem.n, (const uint8_t *)idem.p },
-        .digest = !named ? 0 : bytes.p != b->payload.p ? digest_of_call(payload)
+        .digest = !named ? 0 : bytes.p != b->payload.p ? submit_digest_of_call(payload)
                                                        : digest_of(payload.p, payload.n),
         .priority = (uint8_t)b->priority,
         .order = b->order,

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "router/tasking/ask.h"
 #include "router/tasking/give_back.h"
+#include "router/tasking/notice.h"
 
 #define LOG_MODULE "task_link"
 
@@ -202,7 +203,13 @@ static int on_answer(struct task_link *l, const struct msg *m, uint64_t rid)
 
 static int on_msg(struct node_link *n, const struct msg *m, uint64_t rid)
 {
-    return on_answer(container_of(n, struct task_link, n), m, rid);
+    struct task_link *l = container_of(n, struct task_link, n);
+
+    if (m->type == MSG_TASK_NOTICE) {
+        notice_begin(l->t, n->no, &m->task_notice);
+        return 0;
+    }
+    return on_answer(l, m, rid);
 }
 
 static bool on_refused(struct node_link *n, const struct msg_error *m, uint64_t rid)

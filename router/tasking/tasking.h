@@ -4,6 +4,7 @@
  *   call.h       an HTTP request, and its questions     submit.c, work.c, one.c make them
  *   ask.h        a question's way to a node, waits, time limits
  *   left.h       clients who go while their request waits
+ *   notice.h     ends of tasks that are told in another queue
  *   task_link.h  links to task nodes: frames out and in */
 #ifndef SEGQ_ROUTER_TASKING_H
 #define SEGQ_ROUTER_TASKING_H
@@ -22,6 +23,7 @@ struct tasking_counts { /* ever */
     uint64_t submitted, same, taken, settled, looked, changed; /* tasks */
     uint64_t refused;                                          /* without a token that may */
     uint64_t lost, overdue, stale, given_back;
+    uint64_t notices; /* ends of tasks that another queue has taken */
     uint64_t left; /* calls whose clients went before they were answered */
     uint64_t maps, frames, rows;
 };

@@ -61,7 +61,11 @@
     X(PAST, 53, no, most, own)    /* its attempts, and how many before them (store/attempts.h) */ \
     /* of a partition's schedules (task/schedules) */                                    \
     X(SCHEDULE, 54, lo, until, name) /* its definition from `until` on; "": it goes */   \
-    X(TICK, 55, lo, until, no, why) /* what came of one (enum tick_outcome); its task */
+    X(TICK, 55, lo, until, no, why) /* what came of one (enum tick_outcome); its task */ \
+    /* of its notices (task/notices) */                                                  \
+    X(NOTIFY, 56, name)           /* the queue that is told; "": none */                 \
+    X(NOTICE, 57, lo, no, state, until, name) /* of a task's end at `until`, in words */ \
+    X(NOTICE_GONE, 58, lo)        /* the queue that it is for has it */
 
 enum trec_kind {
 #define X(NAME, number, ...) TREC_##NAME = number,

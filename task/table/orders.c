@@ -198,6 +198,8 @@ static int open_part(struct tasktab *t, const struct msg_part_open *m,
     if (changed)
         tasktab_keep_part(t, p);
     tasktab_clock(t, p);
+    notices_tell(&p->notices, m->notify != NULL ? m->notify : "", &p->e.log);
+    tasktab_hear_ends(p);
     rc = define(p, m->match, r);
     if (rc < 0 && fresh)
         tasktab_part_gone(t, p);

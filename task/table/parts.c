@@ -8,13 +8,14 @@
 #include "task/calls/calls.h"
 #include "task/engine/look.h"
 #include "task/engine/replay.h"
+#include "task/table/notices.h"
 
 #define TIMERS_PER_TURN 1000u
 
 /* For engine.ended. */
 static void tell_end(void *part, const struct engine *e, task_slot slot)
 {
-    const struct part *p = part;
+    struct part *p = part;
     struct attempt past[ATTEMPTS_KEPT + 1];
     struct task_view v;
     uint32_t earlier;
@@ -36,7 +37,14 @@ static void tell_end(void *part, const struct engine *e, task_slot slot)
         end.why = attempt_end_word(past[n - 1].end);
     while (n > 0 && end.started_ms == 0)
         end.started_ms = tasktab_unix(p, past[--n].started);
-    p->tab->o.ended(p->tab->o.ended_ctx, &end);
+    if (p->tab->o.ended != NULL)
+        p->tab->o.ended(p->tab->o.ended_ctx, &end);
+    tasktab_notice(p, &end);
+}
+
+void tasktab_hear_ends(struct part *p)
+{
+    p->e.ended = p->tab->o.ended != NULL || p->notices.queue[0] != 0 ? tell_end : NULL;
 }
 
 struct part *tasktab_part_new(struct tasktab *t, const struct part_seed *s)
@@ -61,8 +69,9 @@ struct part *tasktab_part_new(struct tasktab *t, const struct part_seed *s)
     }
     engine_init(&p->e, &o);
     schedules_init(&p->schedules, t->o.zones);
-    p->e.ended = t->o.ended != NULL ? tell_end : NULL;
+    notices_init(&p->notices);
     p->e.ended_ctx = p;
+    tasktab_hear_ends(p);
     t->part[t->n_parts++] = p;
     return p;
 }
@@ -85,6 +94,7 @@ void tasktab_part_free(struct tasktab *t, struct part *p)
     tasktab_out_end(p);
     engine_fini(&p->e);
     schedules_fini(&p->schedules);
+    notices_fini(&p->notices);
     free(p);
 }
 
@@ -158,6 +168,12 @@ void tasktab_clock(struct tasktab *t, struct part *p)
 
 int tasktab_part_apply(struct part *p, const struct trec *r)
 {
+    if (notices_has_record(r->kind)) {
+        int rc = notices_apply(&p->notices, r);
+
+        tasktab_hear_ends(p);
+        return rc;
+    }
     return schedules_has_record(r->kind) ? schedules_apply(&p->schedules, r) : engine_apply(&p->e, r);
 }
 
@@ -165,6 +181,7 @@ void tasktab_part_snapshot(const struct part *p, struct buf *out)
 {
     engine_snapshot(&p->e, out);
     schedules_snapshot(&p->schedules, out);
+    notices_snapshot(&p->notices, out);
 }
 
 uint64_t tasktab_tasks(const struct tasktab *t)

@@ -11,7 +11,10 @@ struct part *tasktab_owned(struct tasktab *t, part_no no, uint64_t epoch);
 /* The partition's clock, once a turn; not while nothing can be written. */
 void tasktab_clock(struct tasktab *t, struct part *p);
 
-/* A record of its tasks, or of its schedules. As engine_apply(). */
+/* Somebody wants to know of ends of its tasks, or nobody: notify, or the archive's hook, is another. */
+void tasktab_hear_ends(struct part *p);
+
+/* A record of its tasks, its schedules, its notices. As engine_apply(). */
 SQ_CHECK int tasktab_part_apply(struct part *p, const struct trec *r);
 /* Appends its whole state, framed. Without memory out->failed is set. */
 void tasktab_part_snapshot(const struct part *p, struct buf *out);

@@ -31,6 +31,7 @@ int tasktab_shared_open(struct tasktab *t, const struct msg_part_open *m,
     o->m = *m;
     o->m.match = o->match;
     o->m.endpoint = o->endpoint;
+    o->m.notify = o->notify;
     o->m.rules = NULL;
     o->m.keys = NULL;
     o->m.n_rules = o->m.n_keys = 0;
@@ -39,6 +40,7 @@ int tasktab_shared_open(struct tasktab *t, const struct msg_part_open *m,
     buf_init(&r->keys);
     copy_text(o->match, sizeof(o->match), m->match);
     copy_text(o->endpoint, sizeof(o->endpoint), m->endpoint);
+    copy_text(o->notify, sizeof(o->notify), m->notify);
     return t->o.shared->open(t->o.shared_ctx, m->part, m->part_epoch);
 }
 

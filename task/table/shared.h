@@ -15,7 +15,8 @@ struct part_rules { /* what a PART_OPEN says of its pool */
 struct opening_part {
     struct list_node in; /* tasktab.openings */
     struct msg_part_open m; /* its texts and numbers: below */
-    char match[TASK_NAME_MAX + 1], endpoint[TASK_NAME_MAX + 1];
+    char match[TASK_NAME_MAX + 1], endpoint[TASK_NAME_MAX + 1],
+        notify[TASK_NAME_MAX + 1];
     struct part_rules rules;
 };
 

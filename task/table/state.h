@@ -6,6 +6,7 @@
  *   orders.c   which manager is obeyed; partitions come and go
  *   ask.c      submissions, looks, takes, changes, settlements
  *   calls.c    tasks that the node takes itself, since they are calls to an endpoint
+ *   notices.c  what other queues are told of ends
  *   operate.c  what operators ask and order
  *   answer.c   what a look and a take are told
  *   wait.c     who waits for a task, and until when
@@ -21,6 +22,7 @@
 
 #include "common/base/list.h"
 #include "task/engine/engine.h"
+#include "task/notices/notices.h"
 #include "task/schedules/schedules.h"
 #include "task/table/table.h"
 
@@ -72,6 +74,7 @@ struct part {
     msec_t unix_ahead; /* of the axis; a millisecond to and fro is rounding, and no news */
     struct engine e;
     struct schedules schedules;
+    struct notices notices;
     struct list spots[2]; /* of struct spot: ends of tasks; doors of queues */
     struct map by_key[2]; /* the same: task_no, or hash of a queue's name -> struct spot */
     task_slot looked;  /* as far as the search for the oldest has come */

@@ -8,6 +8,7 @@
 #include "common/wire/role.h"
 #include "task/table/ask.h"
 #include "task/table/calls.h"
+#include "task/table/notices.h"
 #include "task/table/operate.h"
 #include "task/table/orders.h"
 #include "task/table/part_in.h"
@@ -97,6 +98,8 @@ void tasktab_down(struct tasktab *t, peer_no no)
     if (t->manager == no)
         t->manager = 0;
     tasktab_unwait(t, p);
+    each_part (t, x)
+        notices_lost(&x->notices, no);
     tasktab_outs_down(t, no);
     list_remove(&t->peers, &p->node);
     free(p);
@@ -131,6 +134,9 @@ void tasktab_msg(struct tasktab *t, struct task_now now, peer_no from, uint64_t 
         break;
     case MSG_TASK_SCHEDULE:
         tasktab_schedule(t, a, &m->task_schedule, out);
+        break;
+    case MSG_TASK_NOTICE_ANS:
+        tasktab_notice_answered(t, &m->task_notice_ans);
         break;
     case MSG_TASK_DO:
         tasktab_do(t, a, &m->task_do, out);
@@ -194,8 +200,11 @@ static void count_part(const struct part *p, struct tasktab_counts *n)
     n->dead_now += in[TASK_DEAD];
     n->queues += p->e.queues_now;
     n->waiting_bytes += p->e.store.bytes;
-    n->core_bytes += engine_bytes(&p->e) + schedules_bytes(&p->schedules);
+    n->core_bytes += engine_bytes(&p->e) + schedules_bytes(&p->schedules) + p->notices.bytes;
     n->schedules += p->schedules.n;
+    n->notices += notices_n(&p->notices);
+    n->notices_taken += p->notices.taken;
+    n->notices_dropped += p->notices.dropped;
     n->ticks.fired += p->schedules.counts.fired;
     n->ticks.skipped += p->schedules.counts.skipped;
     n->ticks.missed += p->schedules.counts.missed;

@@ -92,6 +92,7 @@ struct tasktab_counts { /* ever, or now */
     uint64_t held[TASK_NHOLDS]; /* of those that wait, as counted in the last seconds */
     struct histo late, wait;    /* of delays and back-offs; from entry to start */
     uint64_t schedules;
+    uint64_t notices, notices_taken, notices_dropped; /* now; ever */
     struct schedules_counts ticks;
 };
 

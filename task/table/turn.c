@@ -4,6 +4,7 @@
 #include "task/table/ask.h"
 #include "task/table/calls.h"
 #include "task/table/keep.h"
+#include "task/table/notices.h"
 #include "task/table/part_out.h"
 #include "task/table/parts.h"
 #include "task/table/report.h"
@@ -14,6 +15,7 @@ static bool end_of(struct tasktab *t, struct part *p, struct outbox *out)
 {
     msec_t idle;
 
+    tasktab_notices_send(t, p, out);
     if (!p->turned && p->e.log.len == 0)
         return true;
     if (p->life == PART_OWNED)
@@ -23,6 +25,8 @@ static bool end_of(struct tasktab *t, struct part *p, struct outbox *out)
     p->turned = false;
     idle = p->life != PART_OWNED ? MSEC_NEVER : p->more ? 0
            : ms_min(engine_idle_ms(&p->e, t->now), schedules_idle_ms(&p->schedules, t->now.wall_ms));
+    if (p->life == PART_OWNED)
+        idle = ms_min(idle, notices_idle_ms(&p->notices, t->now.ms));
     p->due = idle == MSEC_NEVER ? MSEC_NEVER : t->now.ms + idle;
     return true;
 }

@@ -87,7 +87,7 @@ static inline void mv_heal(struct mv *w)
     }
     pr_run(r, 60000);
     w->quiet = true;
-    pr_run(r, 10000);
+    pr_run(r, 12000); /* what a router did not answer is said again after ten seconds */
 }
 
 #endif

@@ -6,6 +6,7 @@
  *   J1   a task that was answered is there, with its own body, under its one number
  *   J3   an attempt is handed out once; none while a lease runs; none after the end was answered
  *   J13  a schedule's tick makes one task, and none is lost
+ *   the end of each task is told in another queue, under one key; and no other end is
  *   leases hold: who acknowledges in time is heard, whoever has the partition by then */
 #ifndef SEGQ_TESTS_MOVERIG_H
 #define SEGQ_TESTS_MOVERIG_H
@@ -71,6 +72,7 @@ struct mv_task { /* as it is known outside */
     uint64_t lease;
     msec_t lease_until; /* 0: nobody has it */
     uint32_t attempts;
+    int64_t notice_ms; /* the end that the other queue was told; 0: none was */
 };
 
 struct mv;
@@ -100,7 +102,7 @@ struct mv {
     bool quiet;              /* nobody submits or takes */
     bool asked[MV_BEATS], beats[MV_BEATS]; /* its schedule; known before its first tick */
     int8_t owner[PR_NOS][200];
-    uint64_t kills, stale, starts, taken, again, ticks;
+    uint64_t kills, stale, starts, taken, again, ticks, notices;
 };
 
 #define MV_BAD(w, ...) PR_BAD((w)->r, __VA_ARGS__)
@@ -550,6 +552,38 @@ static inline void mv_answer(struct mv *w, uint64_t rid, const struct msg *m)
     }
 }
 
+/* An end of a task: the other queue takes it, or is full; or the router dies with it, or with the
+ * answer. */
+static inline void mv_notice(struct mv *w, peer_no link, const struct msg_task_notice *m)
+{
+    struct rng *g = &w->r->rng;
+    struct msg a = { .type = MSG_TASK_NOTICE_ANS,
+                     .task_notice_ans = { m->part, m->id, m->no, CODE_DONE } };
+    struct mv_task *t = NULL;
+
+    for (unsigned i = 0; i < w->n_tasks; i++)
+        if (w->task[i].told && w->task[i].part == m->part && w->task[i].no == m->no)
+            t = &w->task[i];
+    if (!w->quiet && rng_chance(g, 0.1))
+        return;
+    if (!w->quiet && rng_chance(g, 0.1)) {
+        a.task_notice_ans.code = CODE_FULL;
+    } else if (t != NULL) { /* else its submission was never answered */
+        if (t->notice_ms != 0 && t->notice_ms != m->ended_ms)
+            MV_BAD(w, "two ends of task %u are told", (unsigned)(t - w->task));
+        if (m->state != TASK_SUCCEEDED || strcmp(m->queue, "hook") != 0)
+            MV_BAD(w, "a notice of another end");
+        a.task_notice_ans.code = t->notice_ms != 0 ? CODE_SAME : CODE_DONE;
+        t->notice_ms = m->ended_ms;
+        w->notices++;
+    }
+    if (!w->quiet && rng_chance(g, 0.1))
+        return;
+    for (int i = 0; i < PR_NODES; i++)
+        if (w->link[MV_ROUTER][i].no == link)
+            mv_send(w, link, i, 0, &a);
+}
+
 /* Somebody says something new. */
 static inline void mv_callers(struct mv *w)
 {
@@ -605,6 +639,8 @@ static inline bool mv_deliver(struct mv *w)
     arena_reset(&w->r->mem_in);
     if (up && msg_decode(x.type, x.body.data, x.body.len, &w->r->mem_in, &m) < 0)
         MV_BAD(w, "%s cannot be decoded", msg_name((enum msg_type)x.type));
+    else if (up && x.to == MV_ROUTER && m.type == MSG_TASK_NOTICE)
+        mv_notice(w, x.link, &m.task_notice);
     else if (up && x.to == MV_ROUTER)
         mv_answer(w, x.rid, &m);
     else if (up && w->node[x.to].t != NULL)
@@ -747,10 +783,15 @@ static inline void mv_down(struct pr *r, int i, peer_no p)
         tasktab_down(mv_of->node[i].t, p);
 }
 
+/* The pool tells ends in a queue that the manager knows nothing of. */
 static inline void mv_msg(struct pr *r, int i, const struct msg *m)
 {
+    struct msg told = *m;
+
+    if (m->type == MSG_PART_OPEN)
+        told.part_open.notify = "hook";
     if (mv_of->node[i].t != NULL)
-        tasktab_msg(mv_of->node[i].t, mv_now(mv_of), r->node[i].peer, 0, m, &mv_of->node[i].out);
+        tasktab_msg(mv_of->node[i].t, mv_now(mv_of), r->node[i].peer, 0, &told, &mv_of->node[i].out);
 }
 
 /* Without a pool. */
@@ -847,6 +888,9 @@ static inline void mv_judge(struct mv *w)
             MV_BAD(w, "J1: task %u is lost", id);
         else if (t->acked && v.state != TASK_SUCCEEDED)
             MV_BAD(w, "J2: task %u was acknowledged, and is %s", id, task_state_word(v.state));
+        else if ((v.state == TASK_SUCCEEDED) != (t->notice_ms != 0))
+            MV_BAD(w, "task %u is %s, and its end was %s", id, task_state_word(v.state),
+                   t->notice_ms != 0 ? "told" : "not told");
         else {
             snprintf(want, sizeof(want), v.state == TASK_SUCCEEDED ? "result of %u" : "body of %u", id);
             (void)mv_body_get(&w->node[i], v.body, &b);

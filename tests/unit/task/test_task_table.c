@@ -179,6 +179,132 @@ Test(task_table, each_end_is_heard_once_and_not_again_when_it_is_read)
     cr_expect_eq(n_ends, 2);
 }
 
+/* ---- notices --------------------------------------------------------------------- */
+
+static void open_telling(part_no no, uint64_t epoch, const char *queue)
+{
+    send(MNG, &(struct msg){ .type = MSG_PART_OPEN, .part_open = { .epoch = EPOCH, .part = no, .part_epoch = epoch,
+                             .match = "q*", .max_tasks = 100, .notify = queue } });
+    turn();
+}
+
+/* The i-th notice of this turn, to whichever router; NULL: there is none. */
+static const struct msg_task_notice *told(unsigned i)
+{
+    for (uint32_t k = 0; k < out.n; k++)
+        if (out.v[k].m.type == MSG_TASK_NOTICE && i-- == 0)
+            return &out.v[k].m.task_notice;
+    return NULL;
+}
+
+static void answer_notice(const struct msg_task_notice *m, uint8_t code)
+{
+    struct msg_task_notice_ans a = { m->part, m->id, m->no, code };
+
+    send(RTR, &(struct msg){ .type = MSG_TASK_NOTICE_ANS, .task_notice_ans = a });
+    turn();
+}
+
+static void cancel(task_no no)
+{
+    outbox_reset(&out);
+    cr_assert_eq(engine_cancel(&tasktab_part(t, 3)->e, no), 0);
+    turn();
+}
+
+Test(task_table, an_end_is_told_in_the_other_queue_until_that_has_it)
+{
+    struct msg_task_notice m;
+    char text[NOTICE_TEXT_MAX + 1] = "";
+    task_no no;
+
+    ok(EPOCH, 77);
+    open_telling(3, 8, "hook");
+    no = put_at(3, 8, "q", "x").no;
+    turn();
+    cr_expect_null(told(0));
+    cancel(no);
+    cr_assert_not_null(told(0));
+    cr_expect_null(told(1));
+    m = *told(0);
+    cr_expect(m.part == 3 && m.no == no && m.state == TASK_CANCELLED && m.ended_ms == now.wall_ms);
+    cr_expect_str_eq(m.queue, "hook");
+    memcpy(text, m.text.p, m.text.n);
+    cr_expect_not_null(strstr(text, "\"state\":\"cancelled\""));
+    pass(9000);
+    cr_expect_null(told(0));
+    answer_notice(&m, CODE_FULL);
+    pass(999);
+    cr_expect_null(told(0));
+    pass(1);
+    cr_assert_not_null(told(0));
+    cr_expect(told(0)->id == m.id && told(0)->ended_ms == m.ended_ms, "the same again");
+    answer_notice(&m, CODE_SAME);
+    pass(20000);
+    cr_expect_null(told(0));
+    again();
+    cr_expect_eq(notices_n(&tasktab_part(t, 3)->notices), 0);
+}
+
+/* Before its manager has said anything a node that begins anew ends tasks, too. */
+Test(task_table, a_node_that_begins_anew_tells_what_was_not_taken_and_what_ends_then)
+{
+    task_no first, second;
+
+    ok(EPOCH, 77);
+    open_telling(3, 8, "hook");
+    first = put_at(3, 8, "q", "x").no;
+    second = put_at(3, 8, "q", "y").no;
+    cancel(first);
+    cr_expect_not_null(told(0));
+    again();
+    tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
+    cancel(second);
+    cr_assert(told(0) != NULL && told(1) != NULL);
+    cr_expect(told(0)->no == first && told(1)->no == second);
+    cr_expect_null(told(2));
+}
+
+Test(task_table, the_end_of_what_tells_an_end_is_told_nowhere)
+{
+    struct task_put one = { .part = 3, .epoch = 8, .queue = "q", .key1 = "", .key2 = "", .name = "",
+                            .own.labels = "a,segq-notice" };
+
+    ok(EPOCH, 77);
+    open_telling(3, 8, "q");
+    cancel(put_row(&one).no);
+    cr_expect_null(told(0));
+    one.own.labels = "segq-notices";
+    cancel(put_row(&one).no);
+    cr_expect_not_null(told(0));
+}
+
+Test(task_table, what_never_can_be_taken_is_dropped_and_a_router_that_goes_is_not_waited_for)
+{
+    task_no no;
+
+    ok(EPOCH, 77);
+    open_telling(3, 8, "hook");
+    no = put_at(3, 8, "q", "x").no;
+    tasktab_down(t, RTR2);
+    cancel(no);
+    cr_assert_not_null(told(0));
+    tasktab_down(t, RTR);
+    pass(10);
+    cr_expect_null(told(0), "there is no router");
+    tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
+    pass(1000);
+    cr_assert_not_null(told(0));
+    answer_notice(told(0), CODE_INVALID);
+    cr_expect_eq(tasktab_part(t, 3)->notices.dropped, 1);
+    open_telling(3, 8, "");
+    no = put_at(3, 8, "q", "x").no;
+    cancel(no);
+    cr_expect_null(told(0));
+}
+
+/* ---- orders ---------------------------------------------------------------------- */
+
 Test(task_table, a_partition_is_opened_once_and_never_under_a_lower_epoch)
 {
     ok(EPOCH, 77);

@@ -2,13 +2,16 @@
 #include "task/notices/notices.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/err.h"
+#include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/task/state.h"
 
+#define LOG_MODULE "notices"
 #define AGAIN_MS   1000  /* behind a refusal, or without a router */
 #define ANSWER_MS  10000 /* a router that has not answered by then is not waited for */
 
@@ -141,6 +144,8 @@ bool notices_add(struct notices *s, const struct notice_text *t, struct buf *log
     bool ok = notices_n(s) < NOTICES_MAX && perform(s, &r, log) == 0;
 
     s->dropped += !ok;
+    if (!ok && (s->dropped & (s->dropped - 1)) == 0) /* 1, 2, 4, 8 ... */
+        log_warn("event=notice_dropped queue=%s dropped=%" PRIu64, s->queue, s->dropped);
     return ok;
 }
 
@@ -154,7 +159,7 @@ static void back(struct notices *s, struct notice *x)
     x->peer = 0;
 }
 
-struct notice *notices_send(struct notices *s, peer_no peer, msec_t now)
+const struct notice *notices_send(struct notices *s, peer_no peer, msec_t now)
 {
     struct notice *x;
 
@@ -173,6 +178,24 @@ struct notice *notices_send(struct notices *s, peer_no peer, msec_t now)
     x->peer = peer;
     x->sent_ms = now;
     return x;
+}
+
+bool notices_say(struct notices *s, part_no part, peer_no peer, msec_t now, struct outbox *out)
+{
+    const struct notice *x = notices_send(s, peer, now);
+    struct msg_task_notice *m;
+
+    if (x == NULL)
+        return false;
+    m = &outbox_add(out, peer, MSG_TASK_NOTICE)->task_notice;
+    *m = (struct msg_task_notice){ .part = part, .id = x->id, .no = x->no, .state = x->state,
+                                   .ended_ms = x->ended_ms };
+    m->queue = arena_strdup(&out->mem, s->queue);
+    m->text.p = arena_memdup(&out->mem, x->text, x->n);
+    m->text.n = m->text.p != NULL ? x->n : 0;
+    if (m->queue == NULL)
+        m->queue = ""; /* no router has such a queue: it is said again */
+    return true;
 }
 
 const struct notice *notices_sent(const struct notices *s, uint64_t id, task_no no)
@@ -195,6 +218,22 @@ void notices_refused(struct notices *s, const struct notice *x, msec_t now)
 {
     back(s, map_get_ptr(&s->by_id, x->id));
     notices_hold(s, now);
+}
+
+void notices_answered(struct notices *s, const struct msg_task_notice_ans *m, msec_t now,
+                      struct buf *log)
+{
+    const struct notice *x = notices_sent(s, m->id, m->no);
+    bool never = m->code == CODE_CONFLICT || m->code == CODE_INVALID;
+
+    if (x == NULL)
+        return; /* that was said before, or to a former owner */
+    if (never)
+        log_error("event=notice_refused queue=%s id=%" PRIu32 "-%" PRIu64, s->queue, m->part, m->no);
+    if (never || m->code == CODE_DONE || m->code == CODE_SAME)
+        notices_over(s, x, never, log);
+    else
+        notices_refused(s, x, now);
 }
 
 void notices_lost(struct notices *s, peer_no peer)

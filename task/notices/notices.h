@@ -15,7 +15,12 @@
 #include "common/base/list.h"
 #include "common/base/map.h"
 #include "common/wire/msg_router_task.h"
+#include "common/wire/outbox.h"
 #include "task/records/trec.h"
+
+/* What is told has this label, so its own end is told nowhere: two queues that tell one another would
+ * go on for ever. */
+#define NOTICE_LABEL "segq-notice"
 
 #define NOTICES_MAX     65536 /* of a partition */
 #define NOTICES_AT_ONCE 64    /* on their way to routers */
@@ -66,12 +71,17 @@ struct notice_text {
 /* A task has ended. False: there is no room, or no memory: it is dropped, and counted. */
 bool notices_add(struct notices *s, const struct notice_text *text, struct buf *log);
 
-/* The next one that may be sent now; NULL: none. It is sent to this router. */
-struct notice *notices_send(struct notices *s, peer_no peer, msec_t now);
+/* The next one that may be sent now leaves for this router; NULL: none may. */
+const struct notice *notices_send(struct notices *s, peer_no peer, msec_t now);
+/* The same, as a message of partition `part`. False: none. */
+bool notices_say(struct notices *s, part_no part, peer_no peer, msec_t now, struct outbox *out);
 /* NULL: it is not on its way. */
 const struct notice *notices_sent(const struct notices *s, uint64_t id, task_no no);
 /* The other queue has it; or `never` will, then it is dropped, and counted. It is freed. */
 void notices_over(struct notices *s, const struct notice *x, bool never, struct buf *log);
+/* What a router answers. */
+void notices_answered(struct notices *s, const struct msg_task_notice_ans *m, msec_t now,
+                      struct buf *log);
 /* It cannot be taken now. */
 void notices_refused(struct notices *s, const struct notice *x, msec_t now);
 /* The link to a router is gone: what was sent there waits again. */

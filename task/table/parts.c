@@ -1,16 +1,32 @@
 /* parts.c: a table of them by number. */
 #include "task/table/parts.h"
 
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/grow.h"
 #include "task/archive/archive_line.h"
 #include "task/calls/calls.h"
 #include "task/engine/look.h"
 #include "task/engine/replay.h"
-#include "task/table/notices.h"
 
 #define TIMERS_PER_TURN 1000u
+
+/* It is to be told in another queue, if there is one, and it does not tell an end itself. */
+static void notice(struct part *p, const struct task_end *end)
+{
+    const struct task_own own = { .labels = end->labels };
+    char line[ARCHIVE_LINE_MAX];
+    struct notice_text text = { .no = end->no, .state = (uint8_t)end->state,
+                                .ended_ms = end->ended_ms, .p = line };
+
+    static_assert(ARCHIVE_LINE_MAX <= NOTICE_TEXT_MAX, "a line is a notice");
+    if (p->notices.queue[0] == 0 || own_has_label(&own, NOTICE_LABEL, strlen(NOTICE_LABEL)))
+        return;
+    text.n = archive_line(end, line) - 1; /* without its newline */
+    (void)notices_add(&p->notices, &text, &p->e.log);
+}
 
 /* For engine.ended. */
 static void tell_end(void *part, const struct engine *e, task_slot slot)
@@ -39,7 +55,7 @@ static void tell_end(void *part, const struct engine *e, task_slot slot)
         end.started_ms = tasktab_unix(p, past[--n].started);
     if (p->tab->o.ended != NULL)
         p->tab->o.ended(p->tab->o.ended_ctx, &end);
-    tasktab_notice(p, &end);
+    notice(p, &end);
 }
 
 void tasktab_hear_ends(struct part *p)

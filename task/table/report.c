@@ -5,6 +5,7 @@
 
 #include "task/keys/held.h"
 #include "task/table/calls.h"
+#include "task/table/parts.h"
 
 #define REPORT_MS   1000
 #define LOOK_SLOTS  65536u /* of a partition, each report, in search of the oldest */
@@ -134,4 +135,47 @@ void tasktab_report(struct tasktab *t, struct outbox *out)
     each_part (t, p)
         m->v[m->n++] = row(p);
     tasktab_report_endpoints(t, out);
+}
+
+/* ---- ends of tasks, to routers ------------------------------------------------------------- */
+
+/* From one call to the next another one, if there are more. 0: there is none. */
+static peer_no next_router(struct tasktab *t)
+{
+    each_tpeer (t, p) {
+        if (p->role != RPC_ROUTER)
+            continue;
+        list_remove(&t->peers, &p->node);
+        list_push_back(&t->peers, &p->node);
+        return p->no;
+    }
+    return 0;
+}
+
+void tasktab_notices_send(struct tasktab *t, struct part *p, struct outbox *out)
+{
+    struct notices *s = &p->notices;
+    peer_no router;
+
+    if (p->life != PART_OWNED || p->hold || t->hold || s->queue[0] == 0 ||
+        notices_idle_ms(s, t->now.ms) > 0)
+        return;
+    router = next_router(t);
+    if (router == 0)
+        notices_hold(s, t->now.ms);
+    while (router != 0 && notices_say(s, p->no, router, t->now.ms, out)) {
+        p->asked = true;
+        router = next_router(t);
+    }
+}
+
+void tasktab_notice_answered(struct tasktab *t, const struct msg_task_notice_ans *m)
+{
+    struct part *p = tasktab_part(t, m->part);
+
+    if (p == NULL || p->life != PART_OWNED || p->hold || t->hold)
+        return; /* it is said again, by whoever has the partition then */
+    tasktab_clock(t, p);
+    notices_answered(&p->notices, m, t->now.ms, &p->e.log);
+    p->due = t->now.ms; /* others may go */
 }

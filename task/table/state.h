@@ -6,7 +6,6 @@
  *   orders.c   which manager is obeyed; partitions come and go
  *   ask.c      submissions, looks, takes, changes, settlements
  *   calls.c    tasks that the node takes itself, since they are calls to an endpoint
- *   notices.c  what other queues are told of ends
  *   operate.c  what operators ask and order
  *   answer.c   what a look and a take are told
  *   wait.c     who waits for a task, and until when
@@ -15,7 +14,7 @@
  *   part_in.c  one that comes from another node
  *   keep.c     records into the journal, and out of it
  *   copy.c     bodies out of files that are mostly dead
- *   report.c   what managers are told
+ *   report.c   what managers are told; ends of tasks, to routers
  *   shared.c   partitions in a store that other nodes can open, too; bodies */
 #ifndef SEGQ_TASKTAB_STATE_H
 #define SEGQ_TASKTAB_STATE_H

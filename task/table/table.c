@@ -8,7 +8,6 @@
 #include "common/wire/role.h"
 #include "task/table/ask.h"
 #include "task/table/calls.h"
-#include "task/table/notices.h"
 #include "task/table/operate.h"
 #include "task/table/orders.h"
 #include "task/table/part_in.h"

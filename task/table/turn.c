@@ -4,7 +4,6 @@
 #include "task/table/ask.h"
 #include "task/table/calls.h"
 #include "task/table/keep.h"
-#include "task/table/notices.h"
 #include "task/table/part_out.h"
 #include "task/table/parts.h"
 #include "task/table/report.h"

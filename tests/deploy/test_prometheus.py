@@ -193,6 +193,7 @@ CASES = {
     "SegqTasksDie": one("segq_tasks_died_total", 'pool="images",' + M, grows(1), flat(9)),
     "SegqTasksExpire": one("segq_tasks_expired_total", 'pool="images",' + M, grows(1), flat(9)),
     "SegqTicksMissed": one("segq_task_ticks_missed_total", 'instance="t:7500",job="segq",role="task"', grows(1), flat(0)),
+    "SegqNoticesDropped": one("segq_task_notices_dropped_total", 'instance="t:7500",job="segq",role="task"', grows(1), flat(9)),
     "SegqTasksLate": (late_tasks(2), late_tasks(0.01)),
     "SegqVersionsDiffer": (releases("0.1.0", "0.2.0"), releases("0.1.0", "0.1.0")),
 }

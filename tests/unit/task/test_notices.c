@@ -70,7 +70,7 @@ static void same(struct notices *a, struct notices *b)
 
 Test(notices, each_is_said_once_and_goes_when_it_was_taken)
 {
-    struct notice *x, *y;
+    const struct notice *x, *y;
 
     cr_expect(add(5) && add(6));
     x = notices_send(&s, R1, 0);

@@ -105,7 +105,8 @@ kill_one task.0
 kill_one router.0
 kill_one task.1
 kill_one queuemng
-admin POST /v1/admin/nodes/task.1/drain >/dev/null
+drains() { admin POST /v1/admin/nodes/task.1/drain | jq -e '.code == null' >/dev/null; } # a manager that begins says 503
+wait_for 20 "a node is to be drained" drains
 drained() { [ "$(admin GET /v1/admin/task-queues | jq '.nodes[] | select(.name == "task.1") | .partitions + .moving')" = 0 ]; }
 wait_for 30 "its partitions move" drained
 all_told() { [ "$(ended)" = $n ]; }

@@ -134,8 +134,10 @@ ROOMS = {
                                           "queuemng/logbook", "queuemng/lead", "queuemng/admin",
                                           "queuemng/tasking"]),
     "queuemng/ctl_view": (PURE, ["common/base", "common/config", "common/task"]),
+    "queuemng/ctl_ask": (MIXED, ["common/base", "common/config", "queuemng/policy", "queuemng/ctl_view"]),
     "queuemng/ctl": (MIXED, ["common/base", "common/config", "common/ticket", "common/task",
-                             "common/supervisor", "queuemng/policy", "queuemng/ctl_view"]),
+                             "common/supervisor", "queuemng/policy", "queuemng/ctl_ask",
+                             "queuemng/ctl_view"]),
 }
 # Files that are not pure in a room that is.
 SHELL = {
@@ -148,7 +150,7 @@ SHELL = {
 FOREIGN = {
     r"\.pb-c\.h": r"common/wire/codec_\w+\.[ch]",
     r"<yaml\.h": r"common/config/cfg_yaml\.c",
-    r"event2/": r"common/net/\w+\.[ch]|queuemng/(monitor|ctl)/\w+\.[ch]",
+    r"event2/": r"common/net/\w+\.[ch]|queuemng/(monitor|ctl|ctl_ask)/\w+\.[ch]",
     r"hiredis": r"common/redis/redis_(link|ans|io)\.[ch]",
     r"curl/": r"task/out/\w+\.[ch]",
     r"<zlib\.h": r"router/page/gzip\.c",

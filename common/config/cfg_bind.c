@@ -11,6 +11,7 @@
 #include "common/base/buf.h"
 #include "common/config/cfg_own.h"
 #include "common/config/cfg_type.h"
+#include "common/config/cfg_unknown.h"
 
 struct binder {
     const char *file; /* ref; may be NULL */
@@ -105,26 +106,20 @@ static int bad_value(struct binder *b, const struct cfg_key *k, const struct cfg
     return SQ_EINVAL;
 }
 
-static int unknown_key(struct binder *b, const struct cfg_key *keys,
-                       const struct cfg_node *at)
+static int unknown_keys(struct binder *b, const struct cfg_key *keys, const struct cfg_node *map,
+                        const struct cfg_node *first)
 {
-    char place[130], key[64], list[160];
-    size_t len = 0;
+    char place[130];
+    struct buf text;
 
-    where(b, at, place, sizeof(place));
-    shown(at->key, key);
-    list[0] = 0;
-    for (const struct cfg_key *k = keys; !cfg_is_end(k); k++) {
-        int n = snprintf(list + len, sizeof(list) - len, "%s%s", len > 0 ? ", " : "", k->key);
-
-        if (n < 0 || (size_t)n >= sizeof(list) - len - 4) {
-            memcpy(list + len, " ...", 5);
-            break;
-        }
-        len += (size_t)n;
-    }
-    return err_set(b->e, SQ_EINVAL, "%s%s%s: unknown key; allowed: %s", place, b->path, key,
-                   list);
+    where(b, first, place, sizeof(place));
+    buf_init(&text);
+    cfg_unknown_text(&text, keys, map);
+    buf_byte(&text, 0);
+    err_set(b->e, SQ_EINVAL, "%s%s%s", place, b->path,
+            text.failed ? "unknown key" : (char *)text.data);
+    buf_fini(&text);
+    return SQ_EINVAL;
 }
 
 static int rc_of(struct binder *b, int rc, const struct cfg_key *k, const struct cfg_node *at)
@@ -248,24 +243,11 @@ static int bind_default(struct binder *b, void *field, const struct cfg_key *k,
     return 0;
 }
 
-static int check_known(struct binder *b, const struct cfg_key *keys,
-                       const struct cfg_node *map)
-{
-    for (size_t i = 0; i < map->n_kids; i++) {
-        const struct cfg_key *k = keys;
-
-        while (!cfg_is_end(k) && strcmp(k->key, map->kid[i]->key) != 0)
-            k++;
-        if (cfg_is_end(k))
-            return unknown_key(b, keys, map->kid[i]);
-    }
-    return 0;
-}
-
 /* map == NULL: only defaults */
 static int bind_map(struct binder *b, void *dst, const struct cfg_key *keys,
                     const struct cfg_node *map)
 {
+    const struct cfg_node *first;
     char place[130];
     int rc = 0;
 
@@ -274,8 +256,8 @@ static int bind_map(struct binder *b, void *dst, const struct cfg_key *keys,
         return err_set(b->e, SQ_EINVAL, "%s%.*s: must be a map (key: value)", place,
                        b->len > 0 ? (int)b->len - 1 : 8, b->len > 0 ? b->path : "document");
     }
-    if (map != NULL && !b->stored)
-        rc = check_known(b, keys, map);
+    if (map != NULL && !b->stored && (first = cfg_unknown(keys, map)) != NULL)
+        rc = unknown_keys(b, keys, map, first);
     for (const struct cfg_key *k = keys; rc == 0 && !cfg_is_end(k); k++) {
         const struct cfg_node *n = cfg_node_get(map, k->key);
 

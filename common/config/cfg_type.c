@@ -320,7 +320,7 @@ void cfg_allowed(struct buf *b, const struct cfg_key *k)
     static const char *const text[] = {
         [CFG_BOOL] = "true or false", [CFG_INT] = "a whole number",
         [CFG_NUM] = "a number", [CFG_STR] = "a text",
-        [CFG_NAME] = "a name (a-z 0-9 _ -, at most 64 characters)",
+        [CFG_NAME] = "a name (a-z 0-9 _ -, at most 64, begins with a letter or digit)",
         [CFG_ADDR] = "host:port or [v6]:port", [CFG_ENUM] = "one of",
         [CFG_MS] = "a time such as 250ms, 5s, 10m, 2h", [CFG_BYTES] = "a size such as 64k, 16m",
         [CFG_STRS] = "a list of texts", [CFG_OBJ] = "a map", [CFG_OBJS] = "a list of maps",

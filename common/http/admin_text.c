@@ -5,13 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/err.h"
 #include "common/base/hex.h"
 #include "common/http/problem.h"
 
 void admin_problem(struct admin_ans *a, int status, const char *code, const char *fmt,
                    ...)
 {
-    char detail[400];
+    char detail[sizeof(((struct err *)0)->text)];
     va_list ap;
 
     va_start(ap, fmt);

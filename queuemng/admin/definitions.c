@@ -103,8 +103,13 @@ int admin_read_def(struct admin_call *c, void *def, size_t size, const struct cf
     } else if (rc == 0) {
         snprintf(set, sizeof(set), "%s=%s", keys[0].key, c->name);
         rc = cfg_set(doc, keys, set, e);
-        if (rc == 0)
+        if (rc == 0) {
+            struct cfg_node *name = cfg_node_get(doc, keys[0].key);
+
+            name->line = CFG_LINE_JSON; /* for errors: it came in the path, not by --set */
+            name->quoted = true;
             rc = cfg_bind(def, size, keys, doc, NULL, e);
+        }
     }
     cfg_node_free(doc);
     return rc;

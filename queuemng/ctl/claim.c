@@ -15,7 +15,7 @@
 #include "common/task/queue_name.h"
 #include "common/ticket/token.h"
 #include "queuemng/ctl_view/answer_view.h"
-#include "queuemng/ctl/ask.h"
+#include "queuemng/ctl_ask/answer.h"
 #include "queuemng/ctl/signer.h"
 #include "queuemng/ctl_view/text.h"
 

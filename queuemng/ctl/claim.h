@@ -3,7 +3,7 @@
 #ifndef SEGQ_CTL_CLAIM_H
 #define SEGQ_CTL_CLAIM_H
 
-#include "queuemng/ctl/ctl.h"
+#include "queuemng/ctl_ask/ctl.h"
 
 int cmd_claim(struct ctl *c, int argc, char **argv);
 int cmd_move_ticket(struct ctl *c, int argc, char **argv);

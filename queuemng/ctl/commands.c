@@ -1,7 +1,6 @@
-/* commands.c: the commands, in one table: words, arguments, the request, the view of its answer. */
+/* commands.c: the commands, in one table. */
 #include "queuemng/ctl/commands.h"
 
-#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +8,7 @@
 #include <unistd.h>
 
 #include "queuemng/ctl_view/answer_view.h"
-#include "queuemng/ctl/ask.h"
+#include "queuemng/ctl_ask/answer.h"
 #include "queuemng/ctl/claim.h"
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl/definitions.h"
@@ -17,6 +16,7 @@
 #include "queuemng/ctl/files.h"
 #include "queuemng/ctl_view/history_view.h"
 #include "queuemng/ctl/keys.h"
+#include "queuemng/ctl_ask/meant.h"
 #include "queuemng/ctl/nodes.h"
 #include "queuemng/ctl_view/risk_view.h"
 #include "queuemng/ctl_view/budget_view.h"
@@ -25,6 +25,7 @@
 #include "queuemng/ctl/steer.h"
 #include "queuemng/ctl/tasks.h"
 #include "queuemng/ctl_view/text.h"
+#include "queuemng/policy/budget_def.h"
 #include "queuemng/policy/endpoint_def.h"
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/queue_def.h"
@@ -53,8 +54,7 @@ static int cmd_status(struct ctl *c, int argc, char **argv)
     if (view_cluster(&b, doc, queue, c->all)) {
         ctl_put_out(&b);
     } else {
-        fprintf(stderr, "segqctl: there is no queue '%s'\n", queue);
-        rc = CTL_REFUSED;
+        rc = ctl_say_no_queue(c, queue);
     }
     buf_fini(&b);
     json_decref(doc);
@@ -135,26 +135,18 @@ static int cmd_join(struct ctl *c, int argc, char **argv)
 
 /* ---- the table ---- */
 
-struct cmd {
-    const char *words, *takes; /* as typed; arguments, for the help */
-    int min, max;              /* how many arguments behind the words; max -1: any */
-    const char *help;
-    int (*run)(struct ctl *c, int argc, char **argv); /* NULL: it sends the request below */
-    const char *method, *path; /* the `*` in it: the first argument */
-    view_fn view;
-    enum risk risk;            /* if it has one, the operator confirms it first */
-};
-
 #define SENDS(a_method, a_path, a_view) .method = a_method, .path = a_path, .view = a_view
-static const struct cmd cmds[] = {
+#define SETS(a_path, a_keys) SENDS("PATCH", a_path, view_pretty), .keys = a_keys
+#define ADDS(a_path, a_keys) SENDS("PUT", a_path, view_pretty), .keys = a_keys
+const struct cmd ctl_cmds[] = {
     { "status", "[QUEUE] [--all]", 0, 1,
       "nodes, routers, metrics, chains, rates and what limits them", .run = cmd_status },
     { "watch", "[QUEUE]", 0, 1, "status every second, until Ctrl-C", .run = cmd_watch },
     { "queue list", "", 0, 0, "all queues", SENDS("GET", "/v1/admin/queues", view_queues) },
     { "queue show", "QUEUE", 1, 1, "all keys of its definition", SENDS("GET", QUEUE, view_pretty) },
     { "queue set", "QUEUE KEY=VALUE...", 2, -1,
-      "changes keys: release_per_s=500 idle.game=3s limits='[..]'", .run = cmd_queue_set },
-    { "queue add", "QUEUE [KEY=VALUE]...", 1, -1, "a new queue", .run = cmd_queue_add },
+      "changes keys: release_per_s=500 idle.game=3s limits='[..]'", SETS(QUEUE, queue_def_keys) },
+    { "queue add", "QUEUE [KEY=VALUE]...", 1, -1, "a new queue", ADDS(QUEUE, queue_def_keys) },
     { "queue delete", "QUEUE [final]", 1, 2,
       "deletes it; it can be restored for ten minutes, but not after 'final'",
       .run = cmd_queue_delete },
@@ -164,9 +156,9 @@ static const struct cmd cmds[] = {
       SENDS("GET", "/v1/admin/pools", view_pools) },
     { "pool show", "POOL", 1, 1, "all keys of its definition", SENDS("GET", POOL, view_pretty) },
     { "pool set", "POOL KEY=VALUE...", 2, -1,
-      "changes keys: paused=true key.rate_per_s=10 retry.max=1m", .run = cmd_pool_set },
+      "changes keys: paused=true key.rate_per_s=10 retry.max=1m", SETS(POOL, pool_def_keys) },
     { "pool add", "POOL [KEY=VALUE]...", 1, -1, "a new pool: images, or 'ride/*'",
-      .run = cmd_pool_add },
+      ADDS(POOL, pool_def_keys) },
     { "pool delete", "POOL [final]", 1, 2,
       "deletes it; after 'final' also with tasks that are not done", .run = cmd_pool_delete },
     { "endpoint list", "", 0, 0, "where calls go: rate, calls under way, what came of them",
@@ -175,9 +167,10 @@ static const struct cmd cmds[] = {
       .run = cmd_endpoint_show },
     { "endpoint add", "ENDPOINT url=URL [KEY=VALUE]...", 2, -1,
       "a new endpoint; without a pool that names it, it gets one of its own name",
-      .run = cmd_endpoint_add },
+      ADDS(ENDPT, endpoint_def_keys) },
     { "endpoint set", "ENDPOINT KEY=VALUE...", 2, -1,
-      "changes keys: rate_per_s=300 max_concurrent=64 breaker.ratio=0.5", .run = cmd_endpoint_set },
+      "changes keys: rate_per_s=300 max_concurrent=64 breaker.ratio=0.5",
+      SETS(ENDPT, endpoint_def_keys) },
     { "endpoint pause", "ENDPOINT", 1, 1, "no call begins; submissions go on",
       SENDS("POST", ENDPT "/pause", view_done) },
     { "endpoint resume", "ENDPOINT", 1, 1, "ends a pause", SENDS("POST", ENDPT "/resume", view_done) },
@@ -197,12 +190,13 @@ static const struct cmd cmds[] = {
     { "budget show", "BUDGET", 1, 1, "all keys of its definition", SENDS("GET", BUDGET, view_pretty) },
     { "budget add", "BUDGET KEY=VALUE...", 2, -1,
       "a new budget for queues and endpoints (their key `budget`): rate_per_s=500 max_active=64",
-      .run = cmd_budget_add },
-    { "budget set", "BUDGET KEY=VALUE...", 2, -1, "changes keys", .run = cmd_budget_set },
+      ADDS(BUDGET, budget_def_keys) },
+    { "budget set", "BUDGET KEY=VALUE...", 2, -1, "changes keys", SETS(BUDGET, budget_def_keys) },
     { "budget delete", "BUDGET", 1, 1, "deletes it, if nobody has it",
       SENDS("DELETE", BUDGET, view_done) },
     { "task list", "[QUEUE [STATE,..]]", 0, 2,
-      "pools and task nodes; the tasks of a queue: images waiting,dead; see --label", .run = cmd_task_list },
+      "pools and task nodes; the tasks of a queue: images waiting,dead; see --label",
+      .run = cmd_task_list, .options = "label" },
     { "task top", "[QUEUE]", 0, 1,
       "pools and task nodes every second, until Ctrl-C; of a queue's pool: by partition",
       .run = cmd_task_top },
@@ -211,7 +205,7 @@ static const struct cmd cmds[] = {
     { "task why", "TASK", 1, 1, "its state, its place, and what it waits for (TASK: token or id)",
       SENDS("GET", TASK, view_task) },
     { "task cancel", "TASK", 1, 1, "no attempt begins any more; one that runs is its last; see --force",
-      .run = cmd_task_cancel },
+      .run = cmd_task_cancel, .options = "force" },
     { "task run", "TASK", 1, 1, "the next worker gets it, beyond all limits and delays",
       SENDS("POST", TASK "/run", view_task) },
     { "task redrive", "TASK", 1, 1, "a dead one waits again, with all of its attempts",
@@ -228,7 +222,7 @@ static const struct cmd cmds[] = {
       .run = cmd_task_keys },
     { "task cancel-all", "QUEUE [KEY]", 1, 2,
       "cancels all its tasks, or those of a key, or with a --label; see --force",
-      .run = cmd_task_cancel_all },
+      .run = cmd_task_cancel_all, .options = "label force" },
     { "task redrive-all", "QUEUE [RATE|stop]", 1, 2,
       "all its dead wait again, at most RATE a second; stop: the rest stays dead",
       .run = cmd_task_redrive_all },
@@ -251,9 +245,9 @@ static const struct cmd cmds[] = {
     { "diff", "FILE", 1, 1, "what apply would change; exit 1: something", .run = cmd_diff },
     { "apply", "FILE [--dry-run]", 1, 1,
       "makes and changes what FILE says (budgets, endpoints, pools, queues); other keys stay",
-      .run = cmd_apply },
+      .run = cmd_apply, .options = "dry-run" },
     { "edit", "queue|pool|endpoint|budget NAME", 2, 2, "its definition in $EDITOR; then as apply",
-      .run = cmd_edit },
+      .run = cmd_edit, .options = "dry-run" },
     { "pause", "QUEUE", 1, 1, "nobody is let in; joins and polls go on",
       SENDS("POST", QUEUE "/pause", view_done) },
     { "resume", "QUEUE", 1, 1, "ends a pause", SENDS("POST", QUEUE "/resume", view_done) },
@@ -299,159 +293,6 @@ static const struct cmd cmds[] = {
       .run = cmd_move_ticket },
     { "claim", "QUEUE --lane L|--task ID", 1, 1,
       "prints a signed claim; see --key, --subject, --replaces, --task-key, --ttl",
-      .run = cmd_claim },
+      .run = cmd_claim, .options = "task task-key priority" },
+    { 0 },
 };
-
-static const struct cmd *cmd_find(int argc, char **argv)
-{
-    char two[40];
-
-    snprintf(two, sizeof(two), "%s %s", argv[0], argc > 1 ? argv[1] : "");
-    for (size_t i = 0; i < ARRAY_LEN(cmds); i++)
-        if (strcmp(cmds[i].words, argv[0]) == 0 || strcmp(cmds[i].words, two) == 0)
-            return &cmds[i];
-    return NULL;
-}
-
-static int cmd_do(struct ctl *c, const struct cmd *d, int argc, char **argv)
-{
-    const char *name = argc > 0 ? argv[0] : NULL;
-    int rc = CTL_OK;
-
-    assert(d->path != NULL && d->max <= 1);
-    if (d->risk != RISK_NONE)
-        rc = ctl_is_sure(c, d->risk, name);
-    if (rc != CTL_OK)
-        return rc;
-    return ctl_do(c, (struct ctl_call){ .method = d->method, .path = d->path, .name = name },
-                  d->view);
-}
-
-/* The command that is written almost so; NULL. */
-static const char *nearest(const char *typed)
-{
-    const char *near = NULL;
-    unsigned best = 3;
-
-    for (size_t i = 0; i < ARRAY_LEN(cmds); i++) {
-        unsigned d = ctl_distance(cmds[i].words, typed);
-
-        if (d < best) {
-            best = d;
-            near = cmds[i].words;
-        }
-    }
-    return near;
-}
-
-/* " without list, show, ...": of a first word that needs a second one. */
-static void put_second_words(struct buf *b, const char *first)
-{
-    const char *before = " without ";
-    size_t n = strlen(first);
-
-    for (size_t i = 0; i < ARRAY_LEN(cmds); i++)
-        if (strncmp(cmds[i].words, first, n) == 0 && cmds[i].words[n] == ' ') {
-            buf_printf(b, "%s%s", before, cmds[i].words + n + 1);
-            before = ", ";
-        }
-}
-
-static int say_unknown(int argc, char **argv)
-{
-    char typed[80];
-    const char *near;
-    struct buf b;
-
-    buf_init(&b);
-    put_second_words(&b, argv[0]);
-    snprintf(typed, sizeof(typed), "%s%s%s", argv[0], b.len > 0 && argc > 1 ? " " : "",
-             b.len > 0 && argc > 1 ? argv[1] : "");
-    near = nearest(typed);
-    if (near != NULL) {
-        buf_reset(&b);
-        buf_printf(&b, "; did you mean '%s'?", near);
-    } else {
-        buf_byte(&b, ';');
-    }
-    buf_byte(&b, 0);
-    fprintf(stderr, "segqctl: no command '%s'%s segqctl -h lists them\n", typed,
-            b.failed ? ";" : (const char *)b.data);
-    buf_fini(&b);
-    return CTL_USAGE;
-}
-
-/* What a command would ignore is refused: it would do something else than was meant. */
-static bool takes_options(const struct ctl *c, const struct cmd *d)
-{
-    bool claim = d->run == cmd_claim, labels = d->run == cmd_task_list || d->run == cmd_task_cancel_all;
-    bool cancels = d->run == cmd_task_cancel || d->run == cmd_task_cancel_all;
-    bool files = d->run == cmd_apply || d->run == cmd_edit;
-    const char *name = c->label != NULL && !labels      ? "label"
-                       : c->force && !cancels           ? "force"
-                       : c->dry_run && !files           ? "dry-run"
-                       : c->task != NULL && !claim      ? "task"
-                       : c->task_key != NULL && !claim  ? "task-key"
-                       : c->priority != NULL && !claim  ? "priority"
-                                                        : NULL;
-
-    if (name != NULL)
-        fprintf(stderr, "segqctl: %s does not take --%s\n", d->words, name);
-    return name == NULL;
-}
-
-static void put_help(struct buf *b, const struct cmd *d)
-{
-    char left[80];
-
-    snprintf(left, sizeof(left), "%s %s", d->words, d->takes);
-    buf_printf(b, "  %-38s %s\n", left, d->help);
-}
-
-/* Those that begin with these words. */
-int cmd_help_of(int argc, char **argv)
-{
-    struct buf b;
-
-    buf_init(&b);
-    for (size_t i = 0; i < ARRAY_LEN(cmds); i++) {
-        const char *second = strchr(cmds[i].words, ' ');
-        size_t n = second != NULL ? (size_t)(second - cmds[i].words) : strlen(cmds[i].words);
-
-        if (strlen(argv[0]) == n && memcmp(cmds[i].words, argv[0], n) == 0 &&
-            (argc < 2 || second == NULL || strcmp(second + 1, argv[1]) == 0))
-            put_help(&b, &cmds[i]);
-    }
-    if (b.len == 0) {
-        buf_fini(&b);
-        return say_unknown(argc, argv);
-    }
-    buf_str(&b, "segqctl -h lists all commands, and the options\n");
-    ctl_put_out(&b);
-    buf_fini(&b);
-    return CTL_OK;
-}
-
-int cmd_run(struct ctl *c, int argc, char **argv)
-{
-    const struct cmd *d = cmd_find(argc, argv);
-    int words;
-
-    if (d == NULL)
-        return say_unknown(argc, argv);
-    words = strchr(d->words, ' ') != NULL ? 2 : 1;
-    argc -= words;
-    if (!takes_options(c, d))
-        return CTL_USAGE;
-    if (argc < d->min || (d->max >= 0 && argc > d->max)) {
-        fprintf(stderr, "usage: segqctl %s %s\n", d->words, d->takes);
-        return CTL_USAGE;
-    }
-    return d->run != NULL ? d->run(c, argc, argv + words) : cmd_do(c, d, argc, argv + words);
-}
-
-void cmd_help(struct buf *b)
-{
-    for (size_t i = 0; i < ARRAY_LEN(cmds); i++)
-        put_help(b, &cmds[i]);
-}

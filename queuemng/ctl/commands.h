@@ -1,15 +1,23 @@
-/* commands.h: the table of commands. A command gets its arguments in argv, without its own
- * name, and returns enum ctl_exit. */
+/* commands.h: a command: words, arguments, the request, the view of its answer. */
 #ifndef SEGQ_CTL_COMMANDS_H
 #define SEGQ_CTL_COMMANDS_H
 
-#include "common/base/buf.h"
-#include "queuemng/ctl/ctl.h"
+#include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl_ask/ctl.h"
+#include "queuemng/ctl_view/risk_view.h"
 
-/* argv[0] is the command's name. */
-int cmd_run(struct ctl *c, int argc, char **argv);
-void cmd_help(struct buf *b); /* the list of them */
-/* Of one, or of those with this first word; argc >= 1. It prints. */
-int cmd_help_of(int argc, char **argv);
+struct cmd {
+    const char *words, *takes; /* as typed; arguments, for the help */
+    int min, max;              /* how many arguments behind the words; max -1: any */
+    const char *help;
+    int (*run)(struct ctl *c, int argc, char **argv); /* NULL: it sends the request below */
+    const char *method, *path; /* the `*` in it: the first argument */
+    view_fn view;
+    const struct cfg_key *keys; /* behind the name come KEY=VALUE of this table; else NULL */
+    const char *options;       /* of those that few commands take: these; NULL: none of them */
+    enum risk risk;            /* if it has one, the operator confirms it first */
+};
+
+extern const struct cmd ctl_cmds[]; /* ended by words == NULL */
 
 #endif

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "queuemng/ctl/ask.h"
+#include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl_ask/meant.h"
 #include "queuemng/ctl_view/text.h"
 
 static bool is_typed(const char *name)
@@ -52,10 +53,8 @@ static json_t *queue_now(const struct ctl *c, const char *name, int *rc)
     json_t *q = json_object_get(live, "queue");
 
     q = json_is_object(q) ? json_incref(q) : NULL;
-    if (live != NULL && q == NULL) {
-        fprintf(stderr, "segqctl: there is no queue '%s'\n", name);
-        *rc = CTL_REFUSED;
-    }
+    if (live != NULL && q == NULL)
+        *rc = ctl_say_no_queue(c, name);
     json_decref(live);
     return q;
 }

@@ -3,7 +3,7 @@
 #define SEGQ_CTL_CONFIRM_H
 
 #include "common/base/buf.h"
-#include "queuemng/ctl/ctl.h"
+#include "queuemng/ctl_ask/ctl.h"
 #include "queuemng/ctl_view/risk_view.h"
 
 /* CTL_OK: go on. what: sentences about the consequences; name: to be typed. */

@@ -5,63 +5,14 @@
 #include <string.h>
 #include <time.h>
 
-#include "queuemng/ctl/ask.h"
+#include "queuemng/ctl_ask/answer.h"
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/task_view.h"
 #include "queuemng/ctl_view/text.h"
-#include "queuemng/policy/budget_def.h"
-#include "queuemng/policy/endpoint_def.h"
-#include "queuemng/policy/pool_def.h"
-#include "queuemng/policy/queue_def.h"
 
-#define QUEUE "/v1/admin/queues/*"
 #define POOL  "/v1/admin/pools/*"
 #define ENDPT "/v1/admin/endpoints/*"
-#define BUDGET "/v1/admin/budgets/*"
-
-static int def_write(struct ctl *c, struct ctl_call call, const struct cfg_key *keys, int argc,
-                     char **argv)
-{
-    struct err e = { 0 };
-    json_t *doc = ctl_pairs(argv + 1, (size_t)argc - 1, keys, &e);
-    int rc;
-
-    if (doc == NULL)
-        return ctl_say_err(&e, CTL_USAGE);
-    call.name = argv[0];
-    call.body = doc;
-    rc = ctl_do(c, call, view_pretty);
-    json_decref(doc);
-    return rc;
-}
-
-int cmd_queue_set(struct ctl *c, int argc, char **argv)
-{
-    return def_write(c, (struct ctl_call){ .method = "PATCH", .path = QUEUE }, queue_def_keys,
-                     argc, argv);
-}
-
-/* Never replaces one: that is `queue set`. */
-int cmd_queue_add(struct ctl *c, int argc, char **argv)
-{
-    return def_write(c, (struct ctl_call){ .method = "PUT", .path = QUEUE, .if_none_match = "*" },
-                     queue_def_keys, argc, argv);
-}
-
-/* ---- pools ---- */
-
-int cmd_pool_set(struct ctl *c, int argc, char **argv)
-{
-    return def_write(c, (struct ctl_call){ .method = "PATCH", .path = POOL }, pool_def_keys, argc,
-                     argv);
-}
-
-int cmd_pool_add(struct ctl *c, int argc, char **argv)
-{
-    return def_write(c, (struct ctl_call){ .method = "PUT", .path = POOL, .if_none_match = "*" },
-                     pool_def_keys, argc, argv);
-}
 
 /* Without `final` queuemng removes nothing that has tasks to be done. */
 static int delete_final(struct ctl *c, int argc, char **argv, const char *path, const char *final)
@@ -120,18 +71,6 @@ int cmd_endpoint_show(struct ctl *c, int argc, char **argv)
     return rc;
 }
 
-int cmd_endpoint_set(struct ctl *c, int argc, char **argv)
-{
-    return def_write(c, (struct ctl_call){ .method = "PATCH", .path = ENDPT }, endpoint_def_keys,
-                     argc, argv);
-}
-
-int cmd_endpoint_add(struct ctl *c, int argc, char **argv)
-{
-    return def_write(c, (struct ctl_call){ .method = "PUT", .path = ENDPT, .if_none_match = "*" },
-                     endpoint_def_keys, argc, argv);
-}
-
 int cmd_endpoint_delete(struct ctl *c, int argc, char **argv)
 {
     return delete_final(c, argc, argv, ENDPT, ENDPT "?final=true");
@@ -175,18 +114,4 @@ int cmd_endpoint_probe(struct ctl *c, int argc, char **argv)
         ctl_print(c->json ? view_pretty : view_probe, doc);
     json_decref(doc);
     return rc;
-}
-
-/* ---- budgets ---- */
-
-int cmd_budget_set(struct ctl *c, int argc, char **argv)
-{
-    return def_write(c, (struct ctl_call){ .method = "PATCH", .path = BUDGET }, budget_def_keys, argc,
-                     argv);
-}
-
-int cmd_budget_add(struct ctl *c, int argc, char **argv)
-{
-    return def_write(c, (struct ctl_call){ .method = "PUT", .path = BUDGET, .if_none_match = "*" },
-                     budget_def_keys, argc, argv);
 }

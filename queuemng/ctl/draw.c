@@ -11,7 +11,7 @@
 #include <strings.h>
 
 #include "common/ticket/draw.h"
-#include "queuemng/ctl/ask.h"
+#include "queuemng/ctl_ask/answer.h"
 #include "queuemng/ctl_view/text.h"
 
 static bool read_seed(const json_t *draw, uint8_t seed[DRAW_SEED])

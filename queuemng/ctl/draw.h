@@ -2,7 +2,7 @@
 #ifndef SEGQ_CTL_DRAW_H
 #define SEGQ_CTL_DRAW_H
 
-#include "queuemng/ctl/ctl.h"
+#include "queuemng/ctl_ask/ctl.h"
 
 int cmd_draw(struct ctl *c, int argc, char **argv);
 

@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "queuemng/ctl/ask.h"
-#include "queuemng/ctl/def_change.h"
+#include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl_ask/def_change.h"
 
 struct plan {
     struct def_change *v; /* owned */

@@ -2,7 +2,7 @@
 #ifndef SEGQ_CTL_FILES_H
 #define SEGQ_CTL_FILES_H
 
-#include "queuemng/ctl/ctl.h"
+#include "queuemng/ctl_ask/ctl.h"
 
 int cmd_export(struct ctl *c, int argc, char **argv);
 int cmd_diff(struct ctl *c, int argc, char **argv); /* CTL_REFUSED: there are differences */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/ctl/ask.h"
+#include "queuemng/ctl_ask/answer.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/risk_view.h"
 #include "queuemng/ctl_view/task_view.h"

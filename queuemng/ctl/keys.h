@@ -2,7 +2,7 @@
 #ifndef SEGQ_CTL_KEYS_H
 #define SEGQ_CTL_KEYS_H
 
-#include "queuemng/ctl/ctl.h"
+#include "queuemng/ctl_ask/ctl.h"
 
 int cmd_key_list(struct ctl *c, int argc, char **argv);
 int cmd_key_show(struct ctl *c, int argc, char **argv);

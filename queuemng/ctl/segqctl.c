@@ -7,9 +7,10 @@
 #include <unistd.h>
 
 #include "common/supervisor/prog.h"
-#include "queuemng/ctl/ask.h"
-#include "queuemng/ctl/commands.h"
-#include "queuemng/ctl/where.h"
+#include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl/help.h"
+#include "queuemng/ctl/run.h"
+#include "queuemng/ctl_ask/where.h"
 #include "version.h"
 
 #define DEFAULT_DIR "./run" /* where `make run` keeps its cluster */

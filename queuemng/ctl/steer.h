@@ -3,7 +3,7 @@
 #ifndef SEGQ_CTL_STEER_H
 #define SEGQ_CTL_STEER_H
 
-#include "queuemng/ctl/ctl.h"
+#include "queuemng/ctl_ask/ctl.h"
 
 int cmd_message(struct ctl *c, int argc, char **argv);
 int cmd_rate(struct ctl *c, int argc, char **argv);

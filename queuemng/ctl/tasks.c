@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "common/task/own.h"
+#include "common/config/near.h"
 #include "common/task/queue_name.h"
-#include "queuemng/ctl/ask.h"
+#include "queuemng/ctl_ask/answer.h"
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl_view/risk_view.h"
 #include "queuemng/ctl_view/task_view.h"
@@ -250,30 +251,26 @@ int cmd_task_discard(struct ctl *c, int argc, char **argv)
 /* The pool of this name; else says which one it may be. */
 static bool is_pool(const json_t *pools, const char *name)
 {
-    const char *near = NULL, *of = NULL;
-    unsigned best = 3;
+    struct near near = near_to(name);
+    const char *of = NULL;
     const json_t *p;
     size_t i;
 
     json_array_foreach(json_object_get(pools, "pools"), i, p) {
         const char *match = ctl_str(p, "match");
-        unsigned d = ctl_distance(match, name);
 
         if (strcmp(match, name) == 0)
             return true;
         if (of == NULL && queue_matches(match, name, strlen(name)))
             of = match;
-        if (d < best) {
-            best = d;
-            near = match;
-        }
+        near_try(&near, match);
     }
     fprintf(stderr, "segqctl: there is no pool '%s'", name);
     if (of != NULL)
         fprintf(stderr, "; it is a queue of pool %s, which is paused as a whole: segqctl task "
                 "pause '%s'", of, of);
-    else if (near != NULL)
-        fprintf(stderr, "; did you mean %s?", near);
+    else if (near.name != NULL)
+        fprintf(stderr, "; did you mean %s?", near.name);
     fputc('\n', stderr);
     return false;
 }

@@ -2,7 +2,7 @@
 #ifndef SEGQ_CTL_TASKS_H
 #define SEGQ_CTL_TASKS_H
 
-#include "queuemng/ctl/ctl.h"
+#include "queuemng/ctl_ask/ctl.h"
 
 /* Pools and task nodes; of a queue: its pool, by partition. */
 int ctl_task_queues(struct ctl *c, int argc, char **argv);

@@ -3,39 +3,11 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-
-/* ---- typing errors ---- */
-
-/* By V. Levenshtein's rows; those of short words are enough. */
-unsigned ctl_distance(const char *a, const char *b)
-{
-    unsigned row[40];
-    size_t n = strlen(b);
-
-    if (n >= ARRAY_LEN(row) || strlen(a) >= ARRAY_LEN(row))
-        return UINT_MAX;
-    for (unsigned j = 0; j <= n; j++)
-        row[j] = j;
-    for (; *a != '\0'; a++) {
-        unsigned corner = row[0]++;
-
-        for (size_t j = 1; j <= n; j++) {
-            unsigned change = corner + (*a != b[j - 1]);
-
-            corner = row[j];
-            row[j] = change < corner + 1 ? change : corner + 1;
-            if (row[j - 1] + 1 < row[j])
-                row[j] = row[j - 1] + 1;
-        }
-    }
-    return row[n];
-}
 
 /* ---- KEY=VALUE ---- */
 

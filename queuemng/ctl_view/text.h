@@ -22,9 +22,6 @@ json_t *ctl_pairs(char *const *words, size_t n, const struct cfg_key *keys, stru
 json_t *ctl_tiers(char *const *words, size_t n, struct err *e);
 bool ctl_number(const char *s, double *out); /* 0 or more, nothing behind it */
 
-/* How many letters have to be put in, taken out or changed; long texts are far from all. */
-unsigned ctl_distance(const char *a, const char *b);
-
 /* Members of an answer; absent or of another type: "-", 0, so that a newer or older queuemng is
  * still shown. An empty text is "-", too; below 0 is 0. */
 const char *ctl_str(const json_t *o, const char *key);

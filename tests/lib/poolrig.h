@@ -93,7 +93,7 @@ struct pr {
     uint64_t rate[PC_ENDPOINTS];  /* as much may begin per 1000 s; 0: not looked at */
     unsigned longest;             /* call */
     unsigned slow; /* at most so many messages in a tick; 0: all */
-    char why[500]; /* "" as long as nothing is wrong */
+    char why[1200]; /* "" as long as nothing is wrong */
 };
 
 #define PR_BAD(r, ...)                                                                   \

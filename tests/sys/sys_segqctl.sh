@@ -94,7 +94,13 @@ check_eq "  dotted key" "$(kept fresh idle.game)" 7m
 wait_for 5 "it can be joined" has_status 201 -X POST "$R/v1/queues/fresh/tickets"
 check "queue add of one that is there" exits 1 'fresh.*\(412, conflict\)' queue add fresh
 check_eq "  leaves it as it is" "$(kept fresh segment_capacity)" 500
-check "queue add: no such key" exits 1 'nonsense.*bad_request' queue add other nonsense=1
+check "queue add: no such key" exits 1 'nonsense: unknown key; allowed: name, .*, rollout .*bad_request' \
+    queue add other nonsense=1
+check "  all of them, and those that were meant" exits 1 \
+    'rate, sgement_capacity, game: unknown keys; did you mean release_per_s, segment_capacity, idle.game\?' \
+    queue add other rate=5 sgement_capacity=9 state=open game=3s
+check "queue add: not a queue's name" exits 1 \
+    'Request: name: .UPPER_. is.*allowed: a name \(a-z 0-9.*begins with a letter' queue add UPPER_
 check "queue add: not a name" exits 1 'bad_request' queue add 'Not A Name'
 check "queue set" runs_well queue set fresh idle.game=3m release_per_s=12.5 open_next_at=0.5
 check_eq "  a time" "$(kept fresh idle.game)" 3m
@@ -104,7 +110,11 @@ check "queue set: out of range" exits 1 'open_next_at.*bad_request' queue set fr
 check "queue set: nothing to set" exits 2 'usage: segqctl queue set' queue set fresh
 check "queue set: not KEY=VALUE" exits 2 'not KEY=VALUE' queue set fresh merge
 check "queue set: broken JSON" exits 2 'JSON' queue set fresh 'lanes=[{'
-check "queue show: no such queue" exits 1 '\(404, queue_not_found\)' queue show nosuch
+check "queue show: no such queue" exits 1 '\(404, queue_not_found\)$' queue show nosuch
+for words in "queue show logn" "pause lgoin" "join loginn" "status logn" "flush logn" "rate logn 5"; do
+    # shellcheck disable=SC2086
+    check "$words: the one that was meant" exits 1 '; did you mean login\?$' $words
+done
 asks() { exits 2 "1 person waits\. .*--yes" queue delete fresh; }
 wait_for 5 "queue delete asks, with how many wait" asks
 check_eq "  it is still there" "$(kept fresh segment_capacity)" 500
@@ -220,6 +230,7 @@ check "events" happened
 
 # ---- definitions in files ----
 check "a budget, for files" runs_well budget add shared rate_per_s=100
+check "budget show: the one that was meant" exits 1 "; did you mean shared\?$" budget show shraed
 check "a new queue, which has a part of it" runs_well queue add filed state=paused idle.game=1m budget=shared
 ctl export && cp "$DIR/out" "$DIR/all.yaml"
 check "export has it" grep -qx '  - name: "filed"' "$DIR/all.yaml"
@@ -238,6 +249,9 @@ sed 's/paused/pausd/' "$DIR/some.yaml" >"$DIR/bad.yaml"
 check "apply of what is wrong: file, line, key" exits 2 'bad.yaml:5: state: pausd' apply "$DIR/bad.yaml"
 check_eq "  changes nothing before it, either" "$(kept filed idle.mobile)" 2m
 printf 'queues:\n  - name: filed\n    rollout: 5\n  - name: filed\n    rollout: 6\n' >"$DIR/bad.yaml"
+printf 'queues:\n  - name: filed\n    rate: 5\n    rolout: 6\n' >"$DIR/keys.yaml"
+check "apply of keys that are none" exits 2 \
+    'keys.yaml:3: rate, rolout: unknown keys; did you mean release_per_s, rollout\? allowed: ' apply "$DIR/keys.yaml"
 check "apply of one that is there twice" exits 2 "bad.yaml:4: queue 'filed' is there twice" apply "$DIR/bad.yaml"
 check_eq "  changes it not even once" "$(kept filed rollout)" 100
 printf 'nodes: []\n' >"$DIR/bad.yaml"
@@ -322,6 +336,10 @@ check_eq "  options go first" "$(from_env --admin http://127.0.0.1:1 --token-fil
 check_eq "not a URL: 2" "$(code_of --admin ftp://x --token-file "$token" status)" 2
 check_eq "no command: 2" "$(code_of)" 2
 check "unknown command" exits 2 "no command 'dance'" dance
+for words in "stauts" "queue shwo x" "qeue list" "puase login"; do
+    # shellcheck disable=SC2086
+    check "$words: the one that was meant" exits 2 "did you mean '(status|queue show|queue list|pause)'\?" $words
+done
 check "queue without a verb" exits 2 'list, show, set, add, delete, restore' queue
 check "too many words" exits 2 'usage: segqctl pause QUEUE' pause login now
 check_eq "an unknown option: 2" "$(code_of --token s3cret status)" 2

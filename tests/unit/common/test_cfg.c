@@ -133,7 +133,9 @@ Test(cfg, errors_name_file_line_key_and_range)
     refused("node: r1\npeers: [a,b,c,d]", "0 to 3 entries");
     refused("node: r1\npeers: a", "a list");
     refused("node: r1\npeers: [[a]]", "a list");
-    refused("node: r1\nnodes: 5", "f.yaml:2: nodes: unknown key; allowed: node, listen");
+    refused("node: r1\nnodes: 5", "f.yaml:2: nodes: unknown key; did you mean node? allowed: node, listen");
+    refused("nodes: 5\nnode: r1\nqwertz: 1\nsize: 5",
+            "f.yaml:1: nodes, qwertz, size: unknown keys; did you mean node, inner.size? allowed: ");
     refused("node: r1\nparts: [{name: a, x: 1}]", "parts[0].x: unknown key");
     refused("- a", "a map");
     refused("just words", "a map");

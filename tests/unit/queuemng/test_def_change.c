@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/ctl/def_change.h"
+#include "queuemng/ctl_ask/def_change.h"
 
 static struct def_change ch;
 static struct err e;

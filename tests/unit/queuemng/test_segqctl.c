@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/config/near.h"
 #include "queuemng/policy/queue_def.h"
 #include "queuemng/ctl_view/text.h"
 #include "queuemng/ctl_view/answer_view.h"
@@ -107,11 +108,32 @@ static void refused(const char *a, const char *second, const char *why)
 
 Test(segqctl, typing_errors_are_near)
 {
-    cr_expect_eq(ctl_distance("task why", "task why"), 0);
-    cr_expect_eq(ctl_distance("task redrive", "task redirve"), 2);
-    cr_expect_eq(ctl_distance("images", "image"), 1);
-    cr_expect_eq(ctl_distance("", "abc"), 3);
-    cr_expect_eq(ctl_distance("a", "0123456789012345678901234567890123456789"), UINT_MAX);
+    cr_expect_eq(near_distance("task why", "task why"), 0);
+    cr_expect_eq(near_distance("task redrive", "task redirve"), 1);
+    cr_expect_eq(near_distance("images", "image"), 1);
+    cr_expect_eq(near_distance("ab", "ba"), 1);
+    cr_expect_eq(near_distance("name", "rate"), 2);
+    cr_expect_eq(near_distance("", "abc"), 3);
+    cr_expect_eq(near_distance("a", "0123456789012345678901234567890123456789"), UINT_MAX);
+}
+
+static const char *meant(const char *typed)
+{
+    struct near n = near_to(typed);
+
+    near_try(&n, "login");
+    near_try(&n, "a1");
+    return n.name != NULL ? n.name : "";
+}
+
+Test(segqctl, of_a_short_word_few_letters_may_be_wrong)
+{
+    cr_expect_str_eq(meant("logn"), "login");
+    cr_expect_str_eq(meant("lgoin"), "login");
+    cr_expect_str_eq(meant("lgion"), "login");
+    cr_expect_str_eq(meant("lgn"), "");
+    cr_expect_str_eq(meant("b2"), "");
+    cr_expect_str_eq(meant(""), "");
 }
 
 Test(segqctl, status_tells_of_a_task_node_that_is_away)

@@ -1,7 +1,7 @@
 /* where.c: where the cluster is: from options, or from D/cluster.json (written by
  * deploy/local.sh); and the admin token, which is read from a file and never from the command
  * line, where every user of the machine could see it. */
-#include "queuemng/ctl/where.h"
+#include "queuemng/ctl_ask/where.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* def_change.c: see the header. Values are compared as the tables read them: 60s is 1m. */
-#include "queuemng/ctl/def_change.h"
+#include "queuemng/ctl_ask/def_change.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* http.c: one HTTP request over libevent's client, in a loop of its own that ends
  * with the answer. A server that is silent, or drips its answer, is given up. */
-#include "queuemng/ctl/http.h"
+#include "queuemng/ctl_ask/http.h"
 
 #include <errno.h>
 #include <event2/event.h>

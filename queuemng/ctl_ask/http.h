@@ -19,6 +19,7 @@ struct ctl_call {
 struct ctl_answer {
     int status;
     const char *from; /* the router that answered ctl_ask(); ref */
+    const char *name; /* of what ctl_ask() asked about; ref, or NULL */
     struct buf body; /* owned by the caller, also after a failure */
 };
 

@@ -4,7 +4,7 @@
 #define SEGQ_CTL_WHERE_H
 
 #include "common/base/err.h"
-#include "queuemng/ctl/ctl.h"
+#include "queuemng/ctl_ask/ctl.h"
 
 SQ_CHECK int where_add(struct urls *list, const char *url, struct err *e);
 /* Several, with blanks between them; NULL: none. */

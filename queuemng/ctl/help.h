@@ -1,0 +1,12 @@
+/* help.h: what commands there are. */
+#ifndef SEGQ_CTL_HELP_H
+#define SEGQ_CTL_HELP_H
+
+#include "common/base/buf.h"
+
+void cmd_help(struct buf *b); /* the list of them */
+/* Of one, or of those with this first word; argc >= 1. It prints; enum ctl_exit. */
+int cmd_help_of(int argc, char **argv);
+int cmd_unknown(int argc, char **argv); /* says it, and what may be meant: CTL_USAGE */
+
+#endif

@@ -1,0 +1,98 @@
+/* run.c: finds the command that was typed, in the table, and does it. */
+#include "queuemng/ctl/run.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl/commands.h"
+#include "queuemng/ctl/confirm.h"
+#include "queuemng/ctl/help.h"
+#include "queuemng/ctl_view/text.h"
+
+static const struct cmd *cmd_find(int argc, char **argv)
+{
+    char two[40];
+
+    snprintf(two, sizeof(two), "%s %s", argv[0], argc > 1 ? argv[1] : "");
+    for (const struct cmd *d = ctl_cmds; d->words != NULL; d++)
+        if (strcmp(d->words, argv[0]) == 0 || strcmp(d->words, two) == 0)
+            return d;
+    return NULL;
+}
+
+/* The request of its row: the name, then KEY=VALUE if it takes them. */
+static int cmd_send(struct ctl *c, const struct cmd *d, int argc, char **argv)
+{
+    struct ctl_call call = { .method = d->method, .path = d->path,
+                             .name = argc > 0 ? argv[0] : NULL };
+    struct err e = { 0 };
+    json_t *body = NULL;
+    int rc;
+
+    assert(d->path != NULL && (d->keys != NULL || d->max <= 1));
+    if (d->keys != NULL && (body = ctl_pairs(argv + 1, (size_t)argc - 1, d->keys, &e)) == NULL)
+        return ctl_say_err(&e, CTL_USAGE);
+    call.body = body;
+    if (strcmp(d->method, "PUT") == 0)
+        call.if_none_match = "*"; /* `add` never replaces one */
+    rc = d->risk != RISK_NONE ? ctl_is_sure(c, d->risk, call.name) : CTL_OK;
+    if (rc == CTL_OK)
+        rc = ctl_do(c, call, d->view);
+    json_decref(body);
+    return rc;
+}
+
+/* Is this word one of those in the list, which has blanks between them? */
+static bool has_word(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (const char *p = list; p != NULL && *p != '\0'; p += strspn(p, " ")) {
+        size_t len = strcspn(p, " ");
+
+        if (len == n && memcmp(p, word, n) == 0)
+            return true;
+        p += len;
+    }
+    return false;
+}
+
+/* What a command would ignore is refused: it would do something else than was meant. */
+static bool takes_options(const struct ctl *c, const struct cmd *d)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } some[] = {
+        { "label", c->label != NULL },       { "force", c->force },
+        { "dry-run", c->dry_run },           { "task", c->task != NULL },
+        { "task-key", c->task_key != NULL }, { "priority", c->priority != NULL },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(some); i++)
+        if (some[i].given && !has_word(d->options, some[i].name)) {
+            fprintf(stderr, "segqctl: %s does not take --%s\n", d->words, some[i].name);
+            return false;
+        }
+    return true;
+}
+
+int cmd_run(struct ctl *c, int argc, char **argv)
+{
+    const struct cmd *d = cmd_find(argc, argv);
+    int words;
+
+    if (d == NULL)
+        return cmd_unknown(argc, argv);
+    words = strchr(d->words, ' ') != NULL ? 2 : 1;
+    argc -= words;
+    if (!takes_options(c, d))
+        return CTL_USAGE;
+    if (argc < d->min || (d->max >= 0 && argc > d->max)) {
+        fprintf(stderr, "usage: segqctl %s %s\n", d->words, d->takes);
+        return CTL_USAGE;
+    }
+    return d->run != NULL ? d->run(c, argc, argv + words) : cmd_send(c, d, argc, argv + words);
+}

@@ -1,0 +1,91 @@
+/* answer.c: an answer, printed as its view, its bytes (--json), or the refusal. */
+#include "queuemng/ctl_ask/answer.h"
+
+#include <stdio.h>
+
+#include "queuemng/ctl_ask/meant.h"
+#include "queuemng/ctl_view/answer_view.h"
+#include "queuemng/ctl_view/text.h"
+
+static void put_refusal(const struct ctl *c, struct buf *b, const struct ctl_answer *a,
+                        const json_t *doc)
+{
+    view_problem(b, a->status, doc);
+    if (a->name != NULL)
+        ctl_put_meant(c, b, ctl_str(doc, "code"), a->name);
+}
+
+int ctl_say_answer(const struct ctl *c, const struct ctl_answer *a, view_fn view)
+{
+    json_t *doc =
+        json_loadb((const char *)a->body.data, a->body.len, JSON_DECODE_ANY, NULL);
+    bool good = a->status >= 200 && a->status < 300;
+    struct buf b;
+
+    buf_init(&b);
+    if (good && a->body.len == 0)
+        buf_str(&b, "ok"); /* 204 */
+    else if (good && doc != NULL && view != NULL && !c->json)
+        view(&b, doc);
+    else if (good)
+        buf_append(&b, a->body.data, a->body.len);
+    else
+        put_refusal(c, &b, a, doc);
+    if (good && b.len > 0 && b.data[b.len - 1] != '\n')
+        buf_byte(&b, '\n');
+    if (good)
+        ctl_put_out(&b);
+    else
+        fprintf(stderr, "segqctl: %.*s\n", (int)b.len, (char *)b.data);
+    buf_fini(&b);
+    json_decref(doc);
+    return good ? CTL_OK : CTL_REFUSED;
+}
+
+json_t *ctl_show(const struct ctl *c, struct ctl_call call, view_fn view, int *rc)
+{
+    struct ctl_answer a = { 0 };
+    json_t *doc = NULL;
+
+    *rc = ctl_ask(c, call, &a);
+    if (*rc == CTL_OK)
+        *rc = ctl_say_answer(c, &a, view);
+    if (*rc == CTL_OK)
+        doc = json_loadb((const char *)a.body.data, a.body.len, 0, NULL);
+    buf_fini(&a.body);
+    return doc;
+}
+
+int ctl_do(const struct ctl *c, struct ctl_call call, view_fn view)
+{
+    int rc;
+
+    json_decref(ctl_show(c, call, view, &rc));
+    return rc;
+}
+
+json_t *ctl_fetch(const struct ctl *c, struct ctl_call call, int *rc)
+{
+    struct ctl_answer a = { 0 };
+    json_t *doc = NULL;
+
+    *rc = ctl_ask(c, call, &a);
+    if (*rc == CTL_OK && a.status == 200 && !c->json)
+        doc = json_loadb((const char *)a.body.data, a.body.len, 0, NULL);
+    if (*rc == CTL_OK && doc == NULL)
+        *rc = ctl_say_answer(c, &a, NULL);
+    buf_fini(&a.body);
+    return doc;
+}
+
+json_t *ctl_get(const struct ctl *c, const char *path, const char *name, int *rc)
+{
+    struct ctl plain = *c;
+    json_t *doc;
+
+    plain.json = false;
+    doc = ctl_fetch(&plain, (struct ctl_call){ .method = "GET", .path = path, .name = name }, rc);
+    if (doc == NULL && *rc == CTL_OK) /* no JSON */
+        *rc = CTL_REFUSED;
+    return doc;
+}

@@ -11,7 +11,7 @@
 #include "queuemng/ctl/help.h"
 #include "queuemng/ctl_view/text.h"
 
-static const struct cmd *cmd_find(int argc, char **argv)
+const struct cmd *cmd_find(int argc, char **argv)
 {
     char two[40];
 

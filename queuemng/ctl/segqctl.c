@@ -1,5 +1,4 @@
 /* segqctl: the operator's command line. `segqctl -h` shows everything. */
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +7,9 @@
 
 #include "common/supervisor/prog.h"
 #include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl/completion.h"
 #include "queuemng/ctl/help.h"
+#include "queuemng/ctl/options.h"
 #include "queuemng/ctl/run.h"
 #include "queuemng/ctl_ask/where.h"
 #include "version.h"
@@ -18,59 +19,6 @@
 struct given { /* options as written; refs into argv */
     const char *dir, *token_file, *key_file;
     bool help, version;
-};
-
-enum {
-    OPT_DIR = 256,
-    OPT_ADMIN,
-    OPT_TOKEN,
-    OPT_ROUTER,
-    OPT_CLIENT,
-    OPT_SUBJECT,
-    OPT_JSON,
-    OPT_ALL,
-    OPT_YES,
-    OPT_CLAIM,
-    OPT_KEY,
-    OPT_KID,
-    OPT_LABEL,
-    OPT_LANE,
-    OPT_REPLACES,
-    OPT_TASK,
-    OPT_TASK_KEY,
-    OPT_PRIORITY,
-    OPT_TTL,
-    OPT_TIMEOUT,
-    OPT_DRY_RUN,
-    OPT_FORCE
-};
-
-static const struct option options[] = {
-    { "dir", required_argument, NULL, OPT_DIR },
-    { "admin", required_argument, NULL, OPT_ADMIN },
-    { "token-file", required_argument, NULL, OPT_TOKEN },
-    { "router", required_argument, NULL, OPT_ROUTER },
-    { "client", required_argument, NULL, OPT_CLIENT },
-    { "subject", required_argument, NULL, OPT_SUBJECT },
-    { "claim", required_argument, NULL, OPT_CLAIM },
-    { "key", required_argument, NULL, OPT_KEY },
-    { "kid", required_argument, NULL, OPT_KID },
-    { "label", required_argument, NULL, OPT_LABEL },
-    { "lane", required_argument, NULL, OPT_LANE },
-    { "replaces", required_argument, NULL, OPT_REPLACES },
-    { "task", required_argument, NULL, OPT_TASK },
-    { "task-key", required_argument, NULL, OPT_TASK_KEY },
-    { "priority", required_argument, NULL, OPT_PRIORITY },
-    { "ttl", required_argument, NULL, OPT_TTL },
-    { "json", no_argument, NULL, OPT_JSON },
-    { "all", no_argument, NULL, OPT_ALL },
-    { "dry-run", no_argument, NULL, OPT_DRY_RUN },
-    { "force", no_argument, NULL, OPT_FORCE },
-    { "yes", no_argument, NULL, OPT_YES },
-    { "timeout", required_argument, NULL, OPT_TIMEOUT },
-    { "help", no_argument, NULL, 'h' },
-    { "version", no_argument, NULL, 'V' },
-    { 0 },
 };
 
 static int help(void)
@@ -112,7 +60,8 @@ static int help(void)
         "  --timeout S       wait this long for an answer (default 5 seconds)\n"
         "  -h, --help        this\n"
         "  -V, --version\n"
-        "\nhelp COMMAND, or COMMAND --help, shows one of them. In place of options, if they are not "
+        "\nhelp COMMAND, or COMMAND --help, shows one of them. For your ~/.bashrc, completion of "
+        "commands, keys and\nnames: source <(segqctl completion bash). In place of options, if they are not "
         "given:\n"
         "SEGQ_DIR, SEGQ_ADMIN and SEGQ_ROUTER (blanks between addresses), SEGQ_TOKEN_FILE; "
         "SEGQ_OPERATOR is your\nname in the log of changes\n"
@@ -275,7 +224,7 @@ static int run(struct ctl *c, int argc, char **argv)
     struct err e = { 0 };
     int opt;
 
-    while ((opt = getopt_long(argc, argv, ":hV", options, NULL)) != -1) {
+    while ((opt = getopt_long(argc, argv, ":hV", ctl_options, NULL)) != -1) {
         if (opt == '?' || opt == ':')
             return bad_option(opt, argv);
         if (!option_set(c, &g, opt))
@@ -298,6 +247,8 @@ static int run(struct ctl *c, int argc, char **argv)
     }
     if (where(c, &g, &e) < 0)
         return ctl_say_err(&e, CTL_USAGE);
+    if (strcmp(argv[optind], "completion") == 0)
+        return cmd_completion(c, argc - optind - 1, argv + optind + 1);
     return cmd_run(c, argc - optind, argv + optind);
 }
 

@@ -1,0 +1,162 @@
+/* completion.c: see the header. The shell's part is a few lines that ask segqctl again. */
+#include "queuemng/ctl/completion.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/config/cfg_key.h"
+#include "queuemng/ctl/commands.h"
+#include "queuemng/ctl/options.h"
+#include "queuemng/ctl/run.h"
+#include "queuemng/ctl_ask/ask.h"
+#include "queuemng/ctl_ask/def_change.h"
+#include "queuemng/ctl_ask/out.h"
+#include "queuemng/ctl_view/text.h"
+
+#define ASK_S 1 /* somebody has pressed a key and waits */
+
+/* Words up to the cursor by blanks: bash itself would split http://host:1 and key=value. */
+static const char bash[] =
+    "_segqctl() {\n"
+    "    local words cur\n"
+    "    read -ra words <<<\"${COMP_LINE:0:COMP_POINT}\"\n"
+    "    cur=\n"
+    "    [[ ${COMP_LINE:0:COMP_POINT} == *[[:space:]] ]] || {\n"
+    "        cur=${words[-1]}\n"
+    "        unset 'words[-1]'\n"
+    "    }\n"
+    "    mapfile -t COMPREPLY < <(\"${words[0]}\" completion words \"cur:$cur\" "
+    "\"${words[@]:1}\" 2>/dev/null </dev/null)\n"
+    "    [[ ${#COMPREPLY[@]} -ne 1 || ${COMPREPLY[0]} != *= ]] || compopt -o nospace\n"
+    "}\n"
+    "complete -o default -F _segqctl segqctl\n";
+
+/* A word, if it goes on from what has been typed. */
+static void put(struct buf *b, const char *cur, const char *word, size_t n, const char *end)
+{
+    if (strncmp(word, cur, strlen(cur)) != 0 || strlen(cur) > n + strlen(end))
+        return;
+    buf_append(b, word, n);
+    buf_printf(b, "%s\n", end);
+}
+
+static void put_options(struct buf *b, const char *cur)
+{
+    char word[40];
+
+    for (const struct option *o = ctl_options; o->name != NULL; o++) {
+        snprintf(word, sizeof(word), "--%s", o->name);
+        put(b, cur, word, strlen(word), "");
+    }
+}
+
+/* First words, or the second ones of `first`; a group is several rows, one behind the other. */
+static void put_commands(struct buf *b, const char *cur, const char *first)
+{
+    const char *last = "";
+
+    for (const struct cmd *d = ctl_cmds; d->words != NULL; d++) {
+        size_t n = strcspn(d->words, " ");
+        bool same = strncmp(last, d->words, n) == 0 && (last[n] == ' ' || last[n] == '\0');
+
+        if (first == NULL && !same)
+            put(b, cur, d->words, n, "");
+        else if (first != NULL && strlen(first) == n && memcmp(first, d->words, n) == 0 &&
+                 d->words[n] == ' ')
+            put(b, cur, d->words + n + 1, strlen(d->words + n + 1), "");
+        last = d->words;
+    }
+    if (first == NULL)
+        put(b, cur, "help", strlen("help"), "");
+}
+
+/* Those of a list in an answer that a line of the terminal can have. */
+static void put_names(struct ctl *c, struct buf *b, const char *cur, const char *path,
+                      const char *list, const char *key)
+{
+    struct ctl_answer a = { 0 };
+    json_t *doc = NULL, *x;
+    size_t i;
+
+    c->timeout_s = ASK_S;
+    if (c->token != NULL && ctl_try(c, (struct ctl_call){ .method = "GET", .path = path }, &a,
+                                    NULL) == CTL_OK)
+        doc = json_loadb((const char *)a.body.data, a.body.len, 0, NULL);
+    json_array_foreach(json_object_get(doc, list), i, x) {
+        const char *name = ctl_str(x, key);
+
+        if (strpbrk(name, "\r\n\t ") == NULL)
+            put(b, cur, name, strlen(name), "");
+    }
+    json_decref(doc);
+    buf_fini(&a.body);
+}
+
+static void put_keys(struct buf *b, const char *cur, const struct cfg_key *keys, const char *of)
+{
+    char key[80];
+
+    for (const struct cfg_key *k = keys; !cfg_is_end(k); k++) {
+        snprintf(key, sizeof(key), "%s%s", of, k->key);
+        if (k->type != CFG_OBJ) {
+            put(b, cur, key, strlen(key), "=");
+            continue;
+        }
+        snprintf(key, sizeof(key), "%s%s.", of, k->key);
+        put_keys(b, cur, k->sub, key);
+    }
+}
+
+/* What stands at this place of the command's arguments: "QUEUE KEY=VALUE..." */
+static void put_argument(struct ctl *c, struct buf *b, const char *cur, const struct cmd *d,
+                         int at)
+{
+    const char *p = d->takes;
+    char word[40];
+
+    for (int i = 0; i < at && *p != '\0'; i++)
+        p += strcspn(p, " ") + (strchr(p, ' ') != NULL);
+    p += strspn(p, "[");
+    snprintf(word, sizeof(word), "%.*s", (int)strcspn(p, " ]|"), p);
+    if (d->keys != NULL && at > 0)
+        put_keys(b, cur, d->keys, "");
+    else if (strcmp(word, "NODE") == 0)
+        put_names(c, b, cur, "/v1/admin/cluster", "nodes", "name");
+    else
+        for (const struct def_kind *k = def_kinds; k->word != NULL; k++)
+            if (strlen(word) == strlen(k->word) && strcasecmp(word, k->word) == 0)
+                put_names(c, b, cur, k->all, k->words, k->name);
+}
+
+static void put_words(struct ctl *c, struct buf *b, const char *cur, int argc, char **argv)
+{
+    const struct cmd *d = argc > 0 ? cmd_find(argc, argv) : NULL;
+
+    if (cur[0] == '-')
+        put_options(b, cur);
+    else if (d != NULL)
+        put_argument(c, b, cur, d, argc - (strchr(d->words, ' ') != NULL ? 2 : 1));
+    else if (argc <= 1)
+        put_commands(b, cur, argc > 0 ? argv[0] : NULL);
+}
+
+int cmd_completion(struct ctl *c, int argc, char **argv)
+{
+    const char *what = argc > 0 ? argv[0] : "";
+    int rc = CTL_OK;
+    struct buf b;
+
+    buf_init(&b);
+    if (argc == 1 && strcmp(what, "bash") == 0)
+        buf_str(&b, bash);
+    else if (argc > 1 && strcmp(what, "words") == 0 && strncmp(argv[1], "cur:", 4) == 0)
+        put_words(c, &b, argv[1] + 4, argc - 2, argv + 2);
+    else
+        rc = CTL_USAGE;
+    if (rc != CTL_OK)
+        fputs("usage: segqctl completion bash\n", stderr);
+    ctl_put_out(&b);
+    buf_fini(&b);
+    return rc;
+}

@@ -1,0 +1,32 @@
+/* options.c: see the header. */
+#include "queuemng/ctl/options.h"
+
+#include <stddef.h>
+
+const struct option ctl_options[] = {
+    { "dir", required_argument, NULL, OPT_DIR },
+    { "admin", required_argument, NULL, OPT_ADMIN },
+    { "token-file", required_argument, NULL, OPT_TOKEN },
+    { "router", required_argument, NULL, OPT_ROUTER },
+    { "client", required_argument, NULL, OPT_CLIENT },
+    { "subject", required_argument, NULL, OPT_SUBJECT },
+    { "claim", required_argument, NULL, OPT_CLAIM },
+    { "key", required_argument, NULL, OPT_KEY },
+    { "kid", required_argument, NULL, OPT_KID },
+    { "label", required_argument, NULL, OPT_LABEL },
+    { "lane", required_argument, NULL, OPT_LANE },
+    { "replaces", required_argument, NULL, OPT_REPLACES },
+    { "task", required_argument, NULL, OPT_TASK },
+    { "task-key", required_argument, NULL, OPT_TASK_KEY },
+    { "priority", required_argument, NULL, OPT_PRIORITY },
+    { "ttl", required_argument, NULL, OPT_TTL },
+    { "json", no_argument, NULL, OPT_JSON },
+    { "all", no_argument, NULL, OPT_ALL },
+    { "dry-run", no_argument, NULL, OPT_DRY_RUN },
+    { "force", no_argument, NULL, OPT_FORCE },
+    { "yes", no_argument, NULL, OPT_YES },
+    { "timeout", required_argument, NULL, OPT_TIMEOUT },
+    { "help", no_argument, NULL, 'h' },
+    { "version", no_argument, NULL, 'V' },
+    { 0 },
+};

@@ -206,6 +206,11 @@ def tasks(a):
     for path in (one, "/v1/schedules/images/"):
         a.ask("GET", path, want=200, **server)
     a.ask("GET", "/v1/admin/task-queues/images/tasks/schedules", want=200)
+    a.ask("POST", one + "/run", want=401)
+    a.ask("POST", one + "/run", want=200, **server)
+    a.ask("POST", "/v1/schedules/images/weekly/run", want=404, **server)
+    order = "/v1/admin/task-queues/images/tasks/schedules/nightly/run"
+    a.ask("POST", order, want=200)
     a.ask("DELETE", one, want=204, **server)
     a.ask("GET", one, want=404, **server)
     admin = "/v1/admin/tasks/" + new["task"]
@@ -341,9 +346,11 @@ def endpoints(a):
     a.ask("GET", e + "/self", want=200)
     a.ask("GET", e + "/nothing", want=404)
     a.ask("GET", e, want=200)
-    for verb in ("pause", "resume"):
+    for verb in ("pause", "resume", "trip", "reset", "probe"):
         a.ask("POST", e + "/self/" + verb, want=200)
         a.ask("POST", e + "/nothing/" + verb, want=404)
+    a.ask("GET", e + "/self/probe", want=200)
+    a.ask("GET", e + "/nothing/probe", want=404)
     a.ask("POST", "/v1/call/self/healthz", want=401)
     server = server_token(a)
     while a.ask("GET", "/v1/call/self/healthz", **server)[0] != 200:

@@ -152,7 +152,7 @@ FOREIGN = {
     r"<yaml\.h": r"common/config/cfg_yaml\.c",
     r"event2/": r"common/net/\w+\.[ch]|queuemng/(monitor|ctl|ctl_ask)/\w+\.[ch]",
     r"hiredis": r"common/redis/redis_(link|ans|io)\.[ch]",
-    r"curl/": r"task/out/\w+\.[ch]",
+    r"curl/": r"task/out/\w+\.[ch]|queuemng/ctl_ask/http\.c",
     r"<zlib\.h": r"router/page/gzip\.c",
 }
 BAN_INCLUDE = re.compile(

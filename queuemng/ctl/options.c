@@ -7,6 +7,7 @@ const struct option ctl_options[] = {
     { "dir", required_argument, NULL, OPT_DIR },
     { "admin", required_argument, NULL, OPT_ADMIN },
     { "token-file", required_argument, NULL, OPT_TOKEN },
+    { "cacert", required_argument, NULL, OPT_CACERT },
     { "router", required_argument, NULL, OPT_ROUTER },
     { "client", required_argument, NULL, OPT_CLIENT },
     { "subject", required_argument, NULL, OPT_SUBJECT },

@@ -26,7 +26,8 @@ enum {
     OPT_TTL,
     OPT_TIMEOUT,
     OPT_DRY_RUN,
-    OPT_FORCE
+    OPT_FORCE,
+    OPT_CACERT
 };
 
 extern const struct option ctl_options[]; /* ended by name == NULL */

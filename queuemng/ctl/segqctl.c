@@ -35,6 +35,8 @@ static int help(void)
         "if it is there)\n"
         "  --admin URL       queuemng's admin API; may be repeated, the leader is found\n"
         "  --token-file F    holds the admin token\n"
+        "  --cacert F        authorities that sign the certificates of https:// addresses (default: "
+        "the system's)\n"
         "  --router URL      a router; may be repeated, any that answers is taken\n"
         "  --client C        join, move-ticket: browser, mobile or game\n"
         "  --subject S       join, claim, move-ticket: the person's name; joining again gives the "
@@ -63,7 +65,7 @@ static int help(void)
         "\nhelp COMMAND, or COMMAND --help, shows one of them. For your ~/.bashrc, completion of "
         "commands, keys and\nnames: source <(segqctl completion bash). In place of options, if they are not "
         "given:\n"
-        "SEGQ_DIR, SEGQ_ADMIN and SEGQ_ROUTER (blanks between addresses), SEGQ_TOKEN_FILE; "
+        "SEGQ_DIR, SEGQ_ADMIN and SEGQ_ROUTER (blanks between addresses), SEGQ_TOKEN_FILE, SEGQ_CACERT; "
         "SEGQ_OPERATOR is your\nname in the log of changes\n"
         "\nexit: 0 done, 1 the cluster refused or does not answer, 2 wrong usage\n");
     if (!b.failed)
@@ -100,6 +102,8 @@ static const char **text_option(struct ctl *c, struct given *g, int opt)
         return &g->dir;
     case OPT_TOKEN:
         return &g->token_file;
+    case OPT_CACERT:
+        return &c->cacert;
     case OPT_KEY:
         return &g->key_file;
     case OPT_CLIENT:
@@ -206,6 +210,8 @@ static int where(struct ctl *c, const struct given *g, struct err *e)
                                                                 : g->token_file;
     int rc = token != NULL ? where_token_file(c, token, e) : 0;
 
+    if (c->cacert == NULL)
+        c->cacert = from_env("SEGQ_CACERT");
     if (rc == 0 && none)
         rc = where_add_all(&c->admins, from_env("SEGQ_ADMIN"), e);
     if (rc == 0 && none)

@@ -26,18 +26,31 @@ static bool does_not_lead(const struct ctl_answer *a, char **leader)
     return no;
 }
 
+/* Does the way to the leader give away what the way to this one hides? */
+static bool in_the_clear(const char *url, const char *leader)
+{
+    return strncmp(url, "https:", 6) == 0 && strncmp(leader, "https:", 6) != 0;
+}
+
 /* One manager, then the leader that it names. SQ_EUNAVAIL: neither leads, or can be reached. */
 static int ask_one(const struct ctl *c, const char *url, const struct ctl_call *call,
                    struct ctl_answer *a, struct err *e)
 {
-    int rc = ctl_http(url, call, c->timeout_s, a, e);
+    const struct ctl_net net = { c->timeout_s, c->cacert };
+    int rc = ctl_http(url, call, &net, a, e);
     char *leader = NULL;
 
     if (rc < 0 || !does_not_lead(a, &leader))
         return rc;
     if (leader == NULL)
         return err_set(e, SQ_EUNAVAIL, "%s: no manager leads at present", url);
-    rc = ctl_http(leader, call, c->timeout_s, a, e);
+    if (in_the_clear(url, leader)) {
+        err_set(e, SQ_EUNAVAIL, "%s: %s leads, and is not asked: the token would go there in the "
+                "clear; name its https address with --admin", url, leader);
+        free(leader);
+        return SQ_EUNAVAIL;
+    }
+    rc = ctl_http(leader, call, &net, a, e);
     free(leader);
     if (rc == 0 && does_not_lead(a, &leader)) { /* the lead has just changed hands */
         free(leader);
@@ -96,7 +109,7 @@ static int router_ask(const struct ctl *c, const struct ctl_call *call, struct c
     }
     for (size_t i = 0; i < c->routers.n && rc < 0; i++) {
         a->from = c->routers.v[i];
-        rc = ctl_http(a->from, call, c->timeout_s, a, &e);
+        rc = ctl_http(a->from, call, &(const struct ctl_net){ c->timeout_s, c->cacert }, a, &e);
     }
     return rc < 0 ? ctl_say_err(&e, CTL_REFUSED) : CTL_OK;
 }

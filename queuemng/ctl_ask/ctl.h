@@ -12,7 +12,7 @@
 enum ctl_exit { CTL_OK = 0, CTL_REFUSED = 1, CTL_USAGE = 2 };
 
 struct urls {
-    char *v[CTL_URLS_MAX]; /* owned: "http://host:port" */
+    char *v[CTL_URLS_MAX]; /* owned: "http://host:port", or https */
     size_t n;
 };
 
@@ -32,6 +32,7 @@ struct ctl {
     bool all;                     /* status: leave nothing out */
     bool yes;                     /* do not ask before what cannot be undone */
     unsigned timeout_s;           /* of one request */
+    const char *cacert;           /* authorities for https; NULL = those of the system */
 };
 
 #endif

@@ -1,11 +1,9 @@
-/* http.c: one HTTP request over libevent's client, in a loop of its own that ends
- * with the answer. A server that is silent, or drips its answer, is given up. */
+/* http.c: one HTTP request over libcurl, which blocks until its answer is whole. A server that is
+ * silent, or drips its answer, is given up. No proxies, no redirects: the token goes to the address
+ * that the operator named, and to no other. */
 #include "queuemng/ctl_ask/http.h"
 
-#include <errno.h>
-#include <event2/event.h>
-#include <event2/buffer.h>
-#include <event2/http.h>
+#include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,42 +11,22 @@
 #define ANSWER_MAX (64 << 20) /* ten thousand queues with their segments fit */
 
 struct exchange {
-    struct event_base *base;
-    struct evhttp_connection *conn;
-    struct ctl_answer *answer; /* ref */
-    bool done;
-    int sys; /* errno when it failed */
+    CURL *curl;
+    struct curl_slist *headers;
+    bool failed; /* no memory for a header */
+    char *body;  /* owned by malloc; NULL: none */
+    char url[1200], why[CURL_ERROR_SIZE];
 };
 
-static void on_answer(struct evhttp_request *req, void *arg)
+static size_t on_bytes(char *p, size_t size, size_t n, void *arg)
 {
-    struct exchange *x = arg;
+    struct buf *body = arg;
 
-    x->sys = EVUTIL_SOCKET_ERROR();
-    if (req != NULL && evhttp_request_get_response_code(req) > 0) {
-        struct evbuffer *in = evhttp_request_get_input_buffer(req);
-        size_t n = evbuffer_get_length(in);
-        uint8_t *p = buf_reserve(&x->answer->body, n + 1);
-
-        if (p != NULL && evbuffer_remove(in, p, n) == (int)n) {
-            p[n] = '\0'; /* behind the end: it can be printed as a text */
-            x->answer->body.len += n;
-            x->answer->status = evhttp_request_get_response_code(req);
-            x->done = true;
-        }
-    }
-    event_base_loopbreak(x->base);
-}
-
-static enum evhttp_cmd_type method_of(const char *s)
-{
-    if (strcmp(s, "POST") == 0)
-        return EVHTTP_REQ_POST;
-    if (strcmp(s, "PUT") == 0)
-        return EVHTTP_REQ_PUT;
-    if (strcmp(s, "PATCH") == 0)
-        return EVHTTP_REQ_PATCH;
-    return strcmp(s, "DELETE") == 0 ? EVHTTP_REQ_DELETE : EVHTTP_REQ_GET;
+    (void)size; /* 1 */
+    if (body->len + n > ANSWER_MAX)
+        return 0;
+    buf_append(body, p, n);
+    return body->failed ? 0 : n;
 }
 
 /* For the log of changes: SEGQ_OPERATOR, else the login name. It is no proof of anything, and
@@ -64,114 +42,147 @@ static const char *operator_name(void)
     return "segqctl";
 }
 
-static int body_add(struct evhttp_request *req, struct evkeyvalq *h, const json_t *body)
+/* "Name: value"; "Name:" takes away one that libcurl would add. */
+static void line_add(struct exchange *x, const char *line)
 {
-    char length[24], *text = json_dumps(body, JSON_COMPACT);
-    int rc = text != NULL ? 0 : -1;
+    struct curl_slist *list = curl_slist_append(x->headers, line);
 
-    if (text != NULL) { /* the length, since libevent 2.1 leaves it out for PATCH */
-        snprintf(length, sizeof(length), "%zu", strlen(text));
-        rc |= evhttp_add_header(h, "Content-Length", length);
-        rc |= evhttp_add_header(h, "Content-Type", "application/json");
-        rc |= evbuffer_add(evhttp_request_get_output_buffer(req), text, strlen(text));
-    }
-    free(text);
-    return rc;
+    x->failed |= list == NULL;
+    if (list != NULL)
+        x->headers = list;
 }
 
-static int headers_add(struct evhttp_request *req, const char *host,
-                       const struct ctl_call *call)
+static void header_add(struct exchange *x, const char *name, const char *value)
 {
-    struct evkeyvalq *h = evhttp_request_get_output_headers(req);
-    char bearer[512];
-    int rc = evhttp_add_header(h, "Host", host);
+    char line[600];
+    int n = snprintf(line, sizeof(line), "%s: %s", name, value);
 
-    rc |= evhttp_add_header(h, "Connection", "close");
-    rc |= evhttp_add_header(h, "User-Agent", "segqctl");
+    if (n > 0 && (size_t)n < sizeof(line))
+        line_add(x, line);
+    else
+        x->failed = true;
+}
+
+static void headers_add(struct exchange *x, const struct ctl_call *call)
+{
+    char bearer[512];
+
+    header_add(x, "Connection", "close");
     if (call->bearer != NULL) {
         snprintf(bearer, sizeof(bearer), "Bearer %s", call->bearer);
-        rc |= evhttp_add_header(h, "Authorization", bearer);
+        header_add(x, "Authorization", bearer);
     }
     if (call->if_none_match != NULL)
-        rc |= evhttp_add_header(h, "If-None-Match", call->if_none_match);
+        header_add(x, "If-None-Match", call->if_none_match);
     if (call->if_match != NULL)
-        rc |= evhttp_add_header(h, "If-Match", call->if_match);
+        header_add(x, "If-Match", call->if_match);
     if (call->bearer != NULL && strcmp(call->method, "GET") != 0)
-        rc |= evhttp_add_header(h, "X-Segq-Operator", operator_name());
+        header_add(x, "X-Segq-Operator", operator_name());
     if (call->body != NULL)
-        rc |= body_add(req, h, call->body);
-    return rc;
+        header_add(x, "Content-Type", "application/json");
 }
 
-/* Queues the request; from then on it belongs to the connection. */
-static int request_send(struct exchange *x, const char *host, const struct ctl_call *call)
+/* False: no memory. An order without a body says that it has none. */
+static bool body_set(struct exchange *x, const struct ctl_call *call)
 {
-    struct evhttp_request *req = evhttp_request_new(on_answer, x);
+    bool order = strcmp(call->method, "GET") != 0;
 
-    if (req == NULL)
-        return -1;
-    if (headers_add(req, host, call) != 0) {
-        evhttp_request_free(req);
-        return -1;
+    if (call->body != NULL && (x->body = json_dumps(call->body, JSON_COMPACT)) == NULL)
+        return false;
+    if (order) {
+        const char *text = x->body != NULL ? x->body : "";
+
+        curl_easy_setopt(x->curl, CURLOPT_POSTFIELDSIZE, (long)strlen(text));
+        curl_easy_setopt(x->curl, CURLOPT_POSTFIELDS, text); /* not copied */
+        line_add(x, "Expect:");
+        if (x->body == NULL)
+            line_add(x, "Content-Type:");
     }
-    return evhttp_make_request(x->conn, req, method_of(call->method), call->path);
+    curl_easy_setopt(x->curl, CURLOPT_CUSTOMREQUEST, call->method);
+    return true;
 }
 
-static int exchange_run(struct exchange *x, const struct evhttp_uri *uri,
-                        const struct ctl_call *call, unsigned timeout_s)
+static void options_set(struct exchange *x, const struct ctl_net *net, struct buf *body)
 {
-    const struct timeval limit = { .tv_sec = timeout_s };
-    int port = evhttp_uri_get_port(uri);
-    char host[256], bare[256];
-    size_t n;
+    CURL *c = x->curl;
 
-    /* [::1] keeps its brackets in the Host header, and loses them for the resolver */
-    snprintf(bare, sizeof(bare), "%s", evhttp_uri_get_host(uri));
-    n = strlen(bare);
-    if (bare[0] == '[' && bare[n - 1] == ']') {
-        memmove(bare, bare + 1, n - 2);
-        bare[n - 2] = '\0';
-    }
-    snprintf(host, sizeof(host), "%s:%d", evhttp_uri_get_host(uri), port > 0 ? port : 80);
-    x->conn =
-        evhttp_connection_base_new(x->base, NULL, bare, (uint16_t)(port > 0 ? port : 80));
-    if (x->conn == NULL)
-        return -1;
-    evhttp_connection_set_timeout(x->conn, (int)timeout_s);
-    evhttp_connection_set_max_body_size(x->conn, ANSWER_MAX);
-    if (request_send(x, host, call) != 0)
-        return -1;
-    event_base_loopexit(x->base, &limit);
-    return event_base_dispatch(x->base);
+    curl_easy_setopt(c, CURLOPT_URL, x->url);
+    curl_easy_setopt(c, CURLOPT_PATH_AS_IS, 1L);
+    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(c, CURLOPT_PROXY, "");
+    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(c, CURLOPT_USERAGENT, "segqctl");
+    curl_easy_setopt(c, CURLOPT_HTTPHEADER, x->headers);
+    curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(c, CURLOPT_TIMEOUT, (long)net->timeout_s);
+    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, x->why);
+    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_bytes);
+    curl_easy_setopt(c, CURLOPT_WRITEDATA, body);
+    if (net->cacert != NULL)
+        curl_easy_setopt(c, CURLOPT_CAINFO, net->cacert);
 }
 
-int ctl_http(const char *base, const struct ctl_call *call, unsigned timeout_s,
+/* What went wrong, and whether the request may have been carried out. */
+static int failed(struct exchange *x, CURLcode code, const char *base, unsigned timeout_s,
+                  struct err *e)
+{
+    const char *why = x->why[0] != '\0' ? x->why : curl_easy_strerror(code);
+    long os = 0;
+
+    curl_easy_getinfo(x->curl, CURLINFO_OS_ERRNO, &os);
+    switch (code) {
+    case CURLE_COULDNT_CONNECT:
+        return err_set(e, SQ_EUNAVAIL, "%s: %s", base, os != 0 ? strerror((int)os) : why);
+    case CURLE_OPERATION_TIMEDOUT:
+        return err_set(e, SQ_ETIMEOUT, "%s: no whole answer within %u s", base, timeout_s);
+    case CURLE_URL_MALFORMAT:
+        return err_set(e, SQ_EINVAL, "%s: not a URL", base);
+    case CURLE_COULDNT_RESOLVE_HOST: /* these four: nothing was sent */
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CACERT_BADFILE:
+        return err_set(e, SQ_EUNAVAIL, "%s: %s", base, why);
+    default:
+        return err_set(e, SQ_ECLOSED, "%s: %s", base, why);
+    }
+}
+
+static int run(struct exchange *x, const char *base, const struct ctl_call *call,
+               const struct ctl_net *net, struct ctl_answer *a, struct err *e)
+{
+    size_t n = strlen(base);
+    long status = 0;
+    CURLcode code;
+
+    snprintf(x->url, sizeof(x->url), "%.*s%s", (int)(n > 0 && base[n - 1] == '/' ? n - 1 : n), base,
+             call->path);
+    headers_add(x, call);
+    if (!body_set(x, call) || x->failed)
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    options_set(x, net, &a->body);
+    code = curl_easy_perform(x->curl);
+    if (code != CURLE_OK)
+        return failed(x, code, base, net->timeout_s, e);
+    curl_easy_getinfo(x->curl, CURLINFO_RESPONSE_CODE, &status);
+    buf_byte(&a->body, '\0'); /* behind the end: it can be printed as a text */
+    if (a->body.failed)
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    a->body.len--;
+    a->status = (int)status;
+    return 0;
+}
+
+int ctl_http(const char *base, const struct ctl_call *call, const struct ctl_net *net,
              struct ctl_answer *a, struct err *e)
 {
-    struct exchange x = { .answer = a };
-    struct evhttp_uri *uri = evhttp_uri_parse(base);
-    int rc = 0;
+    struct exchange x = { .curl = curl_easy_init() };
+    int rc;
 
     buf_reset(&a->body);
     a->status = 0;
-    errno = 0;
-    x.base = event_base_new();
-    if (uri == NULL || x.base == NULL)
-        rc = err_set(e, SQ_EINVAL, "%s: not a URL", base);
-    else if (exchange_run(&x, uri, call, timeout_s) < 0 && !x.done)
-        rc = err_set(e, SQ_EUNAVAIL, "%s: cannot be asked", base);
-    else if (!x.done && x.sys == ENOTCONN) /* libevent has lost the errno of connect() */
-        rc = err_set(e, SQ_EUNAVAIL, "%s: cannot be reached", base);
-    else if (!x.done && x.sys != 0 && x.sys != EINPROGRESS && x.sys != EAGAIN)
-        rc = err_set(e, x.sys == ECONNREFUSED ? SQ_EUNAVAIL : SQ_ECLOSED, "%s: %s", base,
-                     strerror(x.sys));
-    else if (!x.done)
-        rc = err_set(e, SQ_ETIMEOUT, "%s: no whole answer within %u s", base, timeout_s);
-    if (x.conn != NULL)
-        evhttp_connection_free(x.conn);
-    if (x.base != NULL)
-        event_base_free(x.base);
-    if (uri != NULL)
-        evhttp_uri_free(uri);
+    rc = x.curl != NULL ? run(&x, base, call, net, a, e) : err_set(e, SQ_ENOMEM, "out of memory");
+    curl_easy_cleanup(x.curl);
+    curl_slist_free_all(x.headers);
+    free(x.body);
     return rc;
 }

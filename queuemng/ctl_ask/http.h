@@ -23,9 +23,15 @@ struct ctl_answer {
     struct buf body; /* owned by the caller, also after a failure */
 };
 
-/* 0, or SQ_EUNAVAIL (no connection: the request was not sent), SQ_ECLOSED, SQ_ETIMEOUT (the
- * request may have been carried out), SQ_EINVAL with a sentence. */
-SQ_CHECK int ctl_http(const char *base, const struct ctl_call *call, unsigned timeout_s,
+struct ctl_net {
+    unsigned timeout_s;  /* of the whole request */
+    const char *cacert;  /* of https: a file of authorities; NULL: those of the system */
+};
+
+/* base: http:// or https://, host, port. 0, or SQ_EUNAVAIL (no connection, or a certificate that is
+ * not good: the request was not sent), SQ_ECLOSED, SQ_ETIMEOUT (the request may have been carried
+ * out), SQ_EINVAL, SQ_ENOMEM, with a sentence. */
+SQ_CHECK int ctl_http(const char *base, const struct ctl_call *call, const struct ctl_net *net,
                       struct ctl_answer *a, struct err *e);
 
 #endif

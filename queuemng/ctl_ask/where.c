@@ -20,7 +20,7 @@ static bool is_url(const char *url)
     const char *scheme = u != NULL ? evhttp_uri_get_scheme(u) : NULL;
     const char *host = u != NULL ? evhttp_uri_get_host(u) : NULL;
     const char *path = u != NULL ? evhttp_uri_get_path(u) : NULL;
-    bool ok = scheme != NULL && strcmp(scheme, "http") == 0 && host != NULL &&
+    bool ok = scheme != NULL && (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0) && host != NULL &&
               *host != '\0' && (*path == '\0' || strcmp(path, "/") == 0);
 
     if (u != NULL)
@@ -31,7 +31,7 @@ static bool is_url(const char *url)
 int where_add(struct urls *list, const char *url, struct err *e)
 {
     if (!is_url(url))
-        return err_set(e, SQ_EINVAL, "'%s' is not http://HOST[:PORT]", url);
+        return err_set(e, SQ_EINVAL, "'%s' is not http://HOST[:PORT], or https://...", url);
     if (list->n == CTL_URLS_MAX)
         return err_set(e, SQ_EFULL, "more than %d addresses of one kind", CTL_URLS_MAX);
     list->v[list->n] = strdup(url);

@@ -8,6 +8,8 @@
 #include "queuemng/state/queue.h"
 #include "queuemng/state/slots.h"
 
+#define LEAVES_MORE_MS 10000 /* as the lease of a call is longer than its deadline */
+
 static bool is_of(const struct budget_member *x, const struct mbudget *b)
 {
     return strcmp(x->name, b->def.name) == 0;
@@ -51,11 +53,26 @@ struct bears budget_used(const struct mng *m, const struct mbudget *b)
 {
     struct bears n = held_by_calls(m, b);
 
+    if (m->now_ms < b->left_until_ms)
+        n.slots = sum(n.slots, b->left_slots);
     each_queue_of(m, b, q) {
         n.rate = sum(n.rate, q->budget_rate);
         n.slots = sum(n.slots, slots_known(q) ? slots_inside(m, q) : b->whole.slots);
     }
     return n;
+}
+
+void budget_leaves(struct mng *m, const struct mendpoint *x)
+{
+    struct mbudget *b = budget_of(m, &x->def.budget);
+
+    if (b == NULL)
+        return;
+    if (m->now_ms >= b->left_until_ms)
+        b->left_slots = 0;
+    each_share(x, s)
+        b->left_slots = sum(b->left_slots, s->held.slots);
+    b->left_until_ms = ms_max(b->left_until_ms, m->now_ms + x->def.deadline_ms + LEAVES_MORE_MS);
 }
 
 static struct bears unheld(const struct mng *m, const struct mbudget *b)

@@ -25,6 +25,10 @@ struct bears budget_part(const struct mng *m, const struct mendpoint *x);
 /* What no member of its budget holds; without one, any. */
 struct bears budget_unheld(const struct mng *m, const struct mendpoint *x);
 
+/* The endpoint is about to go, or to have another budget: what its nodes may be using of this one's
+ * slots counts until their calls are over. */
+void budget_leaves(struct mng *m, const struct mendpoint *x);
+
 /* What members of a budget use together. */
 struct bears budget_used(const struct mng *m, const struct mbudget *b);
 

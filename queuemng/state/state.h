@@ -280,6 +280,8 @@ struct mbudget { /* what queues and endpoints share that name it; their parts: c
     uint64_t version;       /* of the definition */
     struct release release; /* of its limits by metrics */
     struct bears whole;     /* now */
+    uint64_t left_slots;    /* of endpoints that are its members no more: their calls may go on */
+    msec_t left_until_ms;   /* until then; a manager that begins knows nothing of them */
     struct list_node in;    /* mng.budgets */
 };
 

@@ -6,6 +6,7 @@
 
 #include "common/base/log.h"
 #include "queuemng/budgets/budgets.h"
+#include "queuemng/budgets/parts.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/orders.h"
@@ -74,6 +75,8 @@ static int endpoint_change(struct mng *m, struct mendpoint *x, const struct endp
         return 0;
     if (strcmp(x->def.url, d->url) != 0)
         task_map_changed(m);
+    if (strcmp(x->def.budget.name, d->budget.name) != 0)
+        budget_leaves(m, x);
     rc = cfg_copy(&x->def, sizeof(x->def), endpoint_def_keys, d);
     if (rc < 0)
         return err_set(e, rc, "endpoint %s: %s", d->name, sq_strerror(rc));
@@ -127,6 +130,7 @@ void endpoint_remove(struct mng *m, struct mendpoint *x)
     char key[TASK_NAME_MAX + 16];
 
     log_warn("event=endpoint_removed endpoint=%s", x->def.name);
+    budget_leaves(m, x);
     each_pool(m, p)
         if (strcmp(p->def.endpoint, x->def.name) == 0)
             pool_remove(m, p);

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 
 #include "common/task/queue_name.h"
+#include "queuemng/core/budgets.h"
 #include "queuemng/core/forget.h"
 #include "queuemng/core/orders.h"
 #include "queuemng/core/pins.h"
@@ -916,6 +917,58 @@ static const char *refused(const char *more)
     (void)pr_endpoint(r, json, &e);
     done(r);
     return e.text;
+}
+
+static void budget(struct pr *r, const char *json)
+{
+    struct budget_def d = { 0 };
+    struct cfg_node *doc = NULL;
+    struct err e = { 0 };
+
+    cr_assert_eq(cfg_parse_json(&doc, json, strlen(json), &e), 0, "%s", e.text);
+    cr_assert_eq(cfg_bind(&d, sizeof(d), budget_def_keys, doc, NULL, &e), 0, "%s", e.text);
+    cr_assert_eq(mng_budget_put(r->m, r->now, &d, &r->out, &e), 0, "%s", e.text);
+    pr_flush(r);
+    cfg_clear(&d, budget_def_keys);
+    cfg_node_free(doc);
+}
+
+/* For so long at most `most` calls of both endpoints are at their targets. */
+static void together(struct pr *r, msec_t ms, unsigned most)
+{
+    for (msec_t end = r->now + ms; r->now < end;) {
+        const struct pc_endpoint *x = r->node[0].endpoint;
+
+        pr_run(r, 100);
+        cr_assert_leq(x[0].n + x[1].n, most);
+    }
+}
+
+Test(mng_tasks, what_an_endpoint_that_leaves_has_at_its_target_is_still_its_budgets)
+{
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    const struct pc_endpoint *x = r->node[0].endpoint;
+    struct err e = { 0 };
+
+    budget(r, "{\"name\": \"gpu\", \"max_active\": 6}");
+    cr_assert_eq(pr_endpoint(r, E(", \"budget\": \"gpu\", \"deadline\": \"30s\""), &e), 0, "%s", e.text);
+    r->node[0].wants[1] = 0;
+    together(r, 5000, 6);
+    cr_expect_gt(x[0].n, 3, "there is nobody else");
+    cr_assert_eq(mng_endpoint_delete(r->m, r->now, "e", true, &r->out, &e), 0);
+    pr_flush(r);
+    r->node[0].wants[1] = 16;
+    cr_assert_eq(pr_endpoint(r, "{\"name\": \"f\", \"url\": \"http://b/\", \"budget\": \"gpu\"}", &e), 0);
+    together(r, 60000, 6);
+    cr_expect_gt(x[1].n, 3, "and then it has all of it");
+    cr_assert_eq(pr_endpoint(r, E(", \"budget\": \"gpu\""), &e), 0);
+    r->node[0].wants[0] = 16;
+    cr_assert_eq(pr_endpoint(r, "{\"name\": \"f\", \"url\": \"http://b/\", \"max_concurrent\": 1}", &e), 0);
+    for (int i = 0; i < 300; i++) { /* it had up to 6, and has another budget: none */
+        pr_run(r, 100);
+        cr_assert_leq(x[0].n + x[1].n, 7);
+    }
+    done(r);
 }
 
 Test(mng_tasks, an_endpoint_is_one_that_can_be_called)

@@ -151,7 +151,7 @@ function fill(id, value) {
 export function show(q, live) {
   queue = q;
   words = { states: live.states, modes: live.modes };
-  definition.show(q);
+  definition.show(q, live.routers);
   $('d-queue').hidden = !q;
   $('edit-tiers').hidden = !q || !q.def.limits.length;
   if (!q) return;

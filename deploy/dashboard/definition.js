@@ -5,7 +5,7 @@ import { change, enc, get, Refused } from './api.js';
 import { ask, p, say } from './ask.js';
 import { inLine, people } from './words.js';
 
-let queue = null, begun = () => {};
+let queue = null, routers = [], begun = () => {};
 const path = name => 'queues/' + enc(name);
 
 /* ---- hours ---- */
@@ -39,8 +39,16 @@ function parse(text) {
 const bare = ({ name, version, ...rest }) => rest;
 const differs = (a, b) => Object.keys({ ...a, ...b }).filter(k => JSON.stringify(a[k]) !== JSON.stringify(b[k]));
 
-// Keys of the definition that are edited together; [] = all. Only what differs is sent.
-async function askDefinition(what, keys) {
+// All states of the waiting page, at a router; the link is good for an hour.
+async function preview() {
+  const at = await get(path(queue.queue) + '/preview'), router = routers.find(r => r.http);
+  const link = router ? el('a', { href: `http://${router.http}${at.path}`, target: '_blank', rel: 'noopener noreferrer' }, 'Preview of all states of the page') : 'No router is connected: no preview.';
+  return el('p', {}, link, ' ', el('small', {}, 'as it is now, with figures that are made up; nobody takes a place'));
+}
+
+// Keys of the definition that are edited together; [] = all. Only what differs is sent. above: more
+// elements, above the text.
+async function askDefinition(what, keys, above = []) {
   const name = queue.queue, old = bare(await get(path(name))), shown = keys.length ? Object.fromEntries(keys.map(k => [k, old[k]])) : old;
   const text = area('JSON; what each key means: conf/queuemng.yaml', JSON.stringify(shown, null, 2)), says = p('Nothing is changed yet.');
   text.lastChild.addEventListener('input', () => {
@@ -48,7 +56,7 @@ async function askDefinition(what, keys) {
     try { now = JSON.parse(text.lastChild.value); } catch { /* half typed */ }
     says.textContent = !now ? 'Not complete yet.' : differs(shown, now).length ? 'To be changed: ' + differs(shown, now).join(', ') + '.' : 'Nothing is changed yet.';
   });
-  ask(`${what} of ${name}`, 'Change it', [text, says], () => {
+  ask(`${what} of ${name}`, 'Change it', [...above, text, says], () => {
     const now = parse(text.lastChild.value), keysNow = differs(shown, now);
     if (!keysNow.length) throw new Refused(0, 'Nothing is changed.');
     const gone = keysNow.filter(k => !(k in now));
@@ -87,7 +95,7 @@ function askDelete() {
 
 /* ---- start ---- */
 
-const ORDERS = { 'd-hours': askHours, 'd-lanes': () => askDefinition('Lanes', ['lanes', 'sharing']), 'd-page': () => askDefinition('Page and texts', ['page']),
+const ORDERS = { 'd-hours': askHours, 'd-lanes': () => askDefinition('Lanes', ['lanes', 'sharing']), 'd-page': async () => askDefinition('Page and texts', ['page'], [await preview().catch(e => p('No preview: ' + e.message))]),
   'd-all': () => askDefinition('The definition', []), 'd-flush': askFlush, 'd-delete': askDelete };
 
 // added: what is done with the name of a new queue.
@@ -97,6 +105,7 @@ export function begin(added) {
   $('add-queue').addEventListener('click', askAdd);
 }
 
-export function show(q) {
+export function show(q, all) {
   queue = q;
+  routers = all;
 }

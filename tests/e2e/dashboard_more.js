@@ -69,6 +69,14 @@ async function setUp() {
   await k.shot(page, 'dashboard-definition');
   await yes(page, 'a definition', 'The definition of shop');
   await claimUntil('it is changed', async () => (await page.locator('#audit').innerText()).includes('shop: release_per_s 7 → 8'));
+  await button(page, 'Page and texts …').click();
+  const preview = page.getByRole('link', { name: 'Preview of all states of the page' });
+  await preview.waitFor();
+  const [tab] = await Promise.all([c.waitForEvent('page'), preview.click()]);
+  await tab.waitForLoadState();
+  claim('the page is shown in all its states', new URL(tab.url()).pathname === '/q/shop' && await tab.getByRole('link', { name: 'paused' }).count() === 1, tab.url());
+  await tab.close();
+  await page.locator('#ask-no').click();
   await button(page, 'Hours …').click();
   await page.getByLabel('Opens at').fill('2099-01-01T20:00');
   await yes(page, 'hours', 'When is shop open?');

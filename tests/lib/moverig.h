@@ -571,7 +571,7 @@ static inline void mv_notice(struct mv *w, peer_no link, const struct msg_task_n
     } else if (t != NULL) { /* else its submission was never answered */
         if (t->notice_ms != 0 && t->notice_ms != m->ended_ms)
             MV_BAD(w, "two ends of task %u are told", (unsigned)(t - w->task));
-        if (m->state != TASK_SUCCEEDED || strcmp(m->queue, "hook") != 0)
+        if (!task_state_is_final((enum task_state)m->state) || strcmp(m->queue, "hook") != 0)
             MV_BAD(w, "a notice of another end");
         a.task_notice_ans.code = t->notice_ms != 0 ? CODE_SAME : CODE_DONE;
         t->notice_ms = m->ended_ms;
@@ -888,7 +888,7 @@ static inline void mv_judge(struct mv *w)
             MV_BAD(w, "J1: task %u is lost", id);
         else if (t->acked && v.state != TASK_SUCCEEDED)
             MV_BAD(w, "J2: task %u was acknowledged, and is %s", id, task_state_word(v.state));
-        else if ((v.state == TASK_SUCCEEDED) != (t->notice_ms != 0))
+        else if (task_state_is_final(v.state) != (t->notice_ms != 0))
             MV_BAD(w, "task %u is %s, and its end was %s", id, task_state_word(v.state),
                    t->notice_ms != 0 ? "told" : "not told");
         else {

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/http/http_body.h"
 #include "common/http/http_framing.h"
@@ -338,6 +339,36 @@ bool http_next(struct slice *rest, const char *lower, struct slice *v)
         *v = value;
         return true;
     }
+    return false;
+}
+
+bool http_item_next(struct slice *list, struct slice *item)
+{
+    char *end;
+
+    while (list->n > 0 && (http_blank(*list->p) || *list->p == ',')) {
+        list->p++;
+        list->n--;
+    }
+    if (list->n == 0)
+        return false;
+    end = memchr(list->p, ',', list->n);
+    *item = (struct slice){ list->p, end != NULL ? (size_t)(end - list->p) : list->n };
+    list->p += item->n;
+    list->n -= item->n;
+    while (http_blank(item->p[item->n - 1]))
+        item->n--;
+    return true;
+}
+
+bool http_connection_names(struct slice fields, struct slice name)
+{
+    struct slice list, item;
+
+    while (http_next(&fields, "connection", &list))
+        while (http_item_next(&list, &item))
+            if (item.n == name.n && strncasecmp(item.p, name.p, item.n) == 0)
+                return true;
     return false;
 }
 

@@ -91,6 +91,10 @@ unsigned http_find(const struct http_req *r, const char *lower, struct slice *v)
 bool http_next_field(struct slice *rest, struct slice *name, struct slice *value);
 /* The next of that name, likewise. */
 bool http_next(struct slice *rest, const char *lower, struct slice *v);
+/* The next member of a list with commas, without the blanks around it; false: there is none. */
+bool http_item_next(struct slice *list, struct slice *item);
+/* Connection names that field: it is of the connection, as Connection itself. */
+bool http_connection_names(struct slice fields, struct slice name);
 
 /* Decodes %XX once in place; returns the new length, or -1 for a bad escape, an encoded
  * NUL, or an encoded slash. */

@@ -120,13 +120,12 @@ const char *call_path_wrong(const char *p, size_t n)
     return parts_wrong(p, path_n);
 }
 
-/* a: with '_' for '-', in any case; b: in small letters. */
-static bool same_name(const char *a, const char *b, size_t n)
+bool call_header_is(const char *name, const char *lower, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        char c = a[i] == '_' ? '-' : is_capital(a[i]) ? (char)(a[i] | 0x20) : a[i];
+        char c = name[i] == '_' ? '-' : is_capital(name[i]) ? (char)(name[i] | 0x20) : name[i];
 
-        if (c != b[i])
+        if (c != lower[i])
             return false;
     }
     return true;
@@ -142,10 +141,10 @@ bool call_header_refused(const char *name, size_t n)
     static const char *const ours[] = { "segq-", "webhook-" };
 
     for (size_t i = 0; i < ARRAY_LEN(of_connection); i++)
-        if (strlen(of_connection[i]) == n && same_name(name, of_connection[i], n))
+        if (strlen(of_connection[i]) == n && call_header_is(name, of_connection[i], n))
             return true;
     for (size_t i = 0; i < ARRAY_LEN(ours); i++)
-        if (strlen(ours[i]) <= n && same_name(name, ours[i], strlen(ours[i])))
+        if (strlen(ours[i]) <= n && call_header_is(name, ours[i], strlen(ours[i])))
             return true;
     return false;
 }

@@ -35,6 +35,8 @@ const char *call_header_wrong(const char *name, size_t name_n, const char *value
 /* It is of the connection and not of the request, so it is not passed on; or we say it ourselves.
  * '_' counts as '-', since many targets read it so. */
 bool call_header_refused(const char *name, size_t n);
+/* The first n bytes of the name are `lower`, read in the same way. */
+bool call_header_is(const char *name, const char *lower, size_t n);
 
 /* A form is made in this order; what is not right (as above) is the caller's fault: asserted.
  * Without memory out->failed is set. */

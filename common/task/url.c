@@ -2,6 +2,7 @@
 #include "common/task/url.h"
 
 #include <string.h>
+#include <strings.h>
 
 static bool all_in(const char *p, size_t n, const char *set)
 {
@@ -74,4 +75,24 @@ const char *url_parse(struct url *u, const char *text)
     if (why == NULL && colon != NULL)
         why = port(u, colon + 1, (size_t)(end - colon - 1));
     return why != NULL ? why : path(u, end);
+}
+
+const char *url_authority(struct url *u, const char *p, size_t n, size_t *used)
+{
+    char head[URL_HOST_MAX + 20];
+    size_t at = 0, slashes = 0;
+
+    while (at < n && p[at] != '?' && p[at] != '#' && (p[at] != '/' || slashes < 2))
+        slashes += p[at++] == '/';
+    if (at >= sizeof(head))
+        return "has a host that is too long";
+    memcpy(head, p, at);
+    head[at] = '\0';
+    *used = at;
+    return url_parse(u, head) == NULL ? NULL : "must be http or https, a host, a port, a path";
+}
+
+bool url_same_host(const struct url *a, const struct url *b)
+{
+    return a->tls == b->tls && a->port == b->port && strcasecmp(a->host, b->host) == 0;
 }

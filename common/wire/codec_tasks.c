@@ -51,7 +51,7 @@ MESSAGE(task_get_ans, TaskGetAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES
         NUM(limited), NAME(limited_by), NUM(limited_until_ms), PLAIN(result, TASK_RESULT_MAX),
         NUM(result_length), PLAIN(result_sha256, RESULT_SHA256),
         OWN, NUM(eta), NUM(eta_ms), IN(status, 0, REPLY_STATUS_MAX), TEXT(content_type, REPLY_TYPE_MAX),
-        NUM(position_capped),
+        PLAIN(fields, REPLY_FIELDS_MAX), NUM(fields_cut), NUM(position_capped),
         NUM(started_ms), NUM(ended_ms), NUM(earlier),
         ROWS(history, n_history, n_attempt, 0, ATTEMPTS_KEPT + 1), COL(history, no, attempt),
         COL_IN(history, end, attempt_end, 0, UINT8_MAX), COL(history, number, attempt_number),

@@ -108,6 +108,8 @@ struct msg_task_get_ans {
     struct bytes_of result_sha256; /* of all of them */
     uint32_t status;          /* of the target's answer, that the result is; 0: none */
     const char *content_type; /* its own; "": none */
+    struct bytes_of fields;   /* its header fields that are kept, packed (common/task/reply.h) */
+    bool fields_cut;          /* it had more */
     int64_t started_ms, ended_ms; /* Unix ms: of the attempt that runs, or was the last; of the
                                    * task; 0: not known, or not yet */
     uint32_t earlier;             /* attempts that ended before those of `history` */

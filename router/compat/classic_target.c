@@ -6,22 +6,6 @@
 
 #include "common/task/url.h"
 
-/* Its scheme, host and port; *rest: what follows. NULL, or what is wrong. */
-static const char *authority(struct url *u, struct slice *rest, struct slice text)
-{
-    char head[URL_HOST_MAX + 20];
-    size_t n = 0, slashes = 0;
-
-    while (n < text.n && text.p[n] != '?' && text.p[n] != '#' && (text.p[n] != '/' || slashes < 2))
-        slashes += text.p[n++] == '/';
-    if (n >= sizeof(head))
-        return "has a host that is too long";
-    memcpy(head, text.p, n);
-    head[n] = '\0';
-    *rest = (struct slice){ text.p + n, text.n - n };
-    return url_parse(u, head) == NULL ? NULL : "must be http or https, a host, a port, a path";
-}
-
 static bool is_visible(struct slice s)
 {
     for (size_t i = 0; i < s.n; i++)
@@ -44,21 +28,22 @@ const char *classic_target_find(struct classic_target *t, const struct pools *po
 {
     struct slice rest;
     struct url u, own;
-    size_t best = 0;
-    const char *why = is_visible(text) ? authority(&u, &rest, text)
+    size_t best = 0, used = 0;
+    const char *why = is_visible(text) ? url_authority(&u, text.p, text.n, &used)
                                        : "has a character that must be escaped", *mark;
 
     *unknown = false;
     *t = (struct classic_target){ 0 };
     if (why != NULL)
         return why;
+    rest = (struct slice){ text.p + used, text.n - used };
     if (memchr(rest.p, '#', rest.n) != NULL)
         return "has a fragment";
     for (uint32_t i = 0; i < pools->map.n_pools; i++) {
         const struct map_pool *p = &pools->map.pools[i];
 
-        if (p->url[0] == '\0' || url_parse(&own, p->url) != NULL || own.tls != u.tls ||
-            own.port != u.port || strcasecmp(own.host, u.host) != 0 || !is_below(&own, rest))
+        if (p->url[0] == '\0' || url_parse(&own, p->url) != NULL || !url_same_host(&own, &u) ||
+            !is_below(&own, rest))
             continue;
         if (t->endpoint == NULL || strlen(own.path) > best) {
             best = strlen(own.path);

@@ -100,6 +100,13 @@ const char *ask_endpoint(const struct ask *a)
     return w != NULL ? w->endpoint : "";
 }
 
+struct passed_from ask_from(const struct ask *a)
+{
+    const struct task_way *w = pools_of_part(&a->call->t->pools, a->part);
+
+    return w != NULL ? (struct passed_from){ w->endpoint, w->url } : (struct passed_from){ "", "" };
+}
+
 void call_drop(struct task_call *c)
 {
     for (uint32_t i = 0; i < c->n; i++)

@@ -103,6 +103,7 @@ void ask_forget(struct ask *a);
 
 /* What the tasks of its partition are calls to, as far as is known; "": workers take them. */
 const char *ask_endpoint(const struct ask *a);
+struct passed_from ask_from(const struct ask *a);
 
 /* A row has its answer; may end and free its call. m: as in call_done. */
 void call_answered(struct ask *a, const struct msg *m);

@@ -101,7 +101,9 @@ static void looked(struct task_call *c, const struct msg *m)
     g = &m->task_get_ans;
     c->t->counts.looked++;
     if (c->what == TASK_RESULT) {
-        task_answer_result(&r->ans, g, router_request_id(r));
+        struct passed_from from = ask_from(&c->v[0]);
+
+        task_answer_result(&r->ans, g, &from, router_request_id(r));
         if (g->state == TASK_SUCCEEDED && c->req != NULL)
             mark_read(c, g->no);
         return;

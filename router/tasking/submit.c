@@ -151,13 +151,14 @@ static void answer(struct task_call *c, const struct msg_task_get_ans *m)
 {
     struct router *r = c->t->r;
     const struct ask *a = &c->v[0];
+    struct passed_from from = ask_from(a);
     struct task_name name;
 
     task_token_write(a->part, a->no, &r->keys.token, name.text);
     if (m != NULL && c->passes_on)
-        task_answer_call(&r->ans, &name, m, ask_endpoint(a), router_request_id(r));
+        task_answer_call(&r->ans, &name, m, &from, router_request_id(r));
     else if (m != NULL)
-        task_answer_waited(&r->ans, c->fresh, &name, m, ask_endpoint(a));
+        task_answer_waited(&r->ans, c->fresh, &name, m, from.endpoint);
     else if (c->passes_on)
         task_answer_put(&r->ans, 202, &name, c->queue, a->state);
     else

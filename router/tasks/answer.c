@@ -402,7 +402,8 @@ void task_answer_waited(struct api_ans *a, bool fresh, const struct task_name *t
         a->status = 201;
 }
 
-void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m, uint64_t salt)
+void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m,
+                        const struct passed_from *from, uint64_t salt)
 {
     if (!task_state_is_final((enum task_state)m->state)) {
         ok(a, 202);
@@ -415,19 +416,20 @@ void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m, uin
     } else {
         ok(a, m->result.n > 0 ? 200 : 204);
         result_put(a, m);
+        passed_on_fields(&a->headers, m, from, true);
         if (m->status != 0 && !result_is_harmless(m))
             ADD(&a->headers, "Content-Disposition: attachment\r\n");
     }
 }
 
 void task_answer_call(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
-                      const char *endpoint, uint64_t salt)
+                      const struct passed_from *from, uint64_t salt)
 {
     bool final = task_state_is_final((enum task_state)m->state);
     const char *why = final ? result_not_passed_on(m) : NULL;
 
     if (!final) {
-        task_answer_look(a, t, m, endpoint);
+        task_answer_look(a, t, m, from->endpoint);
         a->status = 202;
     } else if (why != NULL) {
         api_problem(a, API_ENDPOINT_FAILED, why, salt);
@@ -435,8 +437,10 @@ void task_answer_call(struct api_ans *a, const struct task_name *t, const struct
         ok(a, 200);
         a->status = (int)m->status;
         result_put(a, m);
+        passed_on_fields(&a->headers, m, from, false);
+        ADD(&a->headers, "segq-");
     }
-    location(a, t);
+    location(a, t); /* the target's Location is its own: behind its answer, ours is segq-location */
 }
 
 void task_answer_changed(struct api_ans *a, const struct task_name *t, uint8_t state, bool stopping,

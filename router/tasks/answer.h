@@ -7,6 +7,7 @@
 #include "common/ticket/task_token.h"
 #include "common/wire/msg.h"
 #include "router/api/response.h"
+#include "router/tasks/passed_on.h"
 #include "router/tasks/body.h"
 #include "router/tasks/outcome.h"
 
@@ -31,13 +32,14 @@ void task_answer_completed(struct api_ans *a, part_no part, task_no no, uint8_t 
 /* A task as it is. */
 void task_answer_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
                       const char *endpoint);
-/* A request that was passed on: what the target answered, with its status, as much as is kept; 202
- * while the task is not final, 502 if there is no answer that can be passed on. */
+/* A request that was passed on: what the target answered, with its status and header fields, as much
+ * as is kept; 202 while the task is not final, 502 if there is no answer that can be passed on. */
 void task_answer_call(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
-                      const char *endpoint, uint64_t salt);
+                      const struct passed_from *from, uint64_t salt);
 /* The result alone, as much as is kept of it: 204 if that is nothing; 202 while the task is not
  * final, 409 task_final if it ended without one. */
-void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m, uint64_t salt);
+void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m,
+                        const struct passed_from *from, uint64_t salt);
 /* What a worker takes. name: of row i. */
 void task_answer_taken(struct api_ans *a, const struct msg_task_take_ans *m, part_no part,
                        const struct token_key *k);

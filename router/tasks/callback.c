@@ -148,29 +148,26 @@ bool callback_of_body(struct buf *form, const struct task_body *b, size_t *body_
 
 /* ---- of a request ------------------------------------------------------------------------ */
 
-/* Said to us, or what an answer that is kept cannot follow. */
-static bool is_for_us(struct slice name, bool ours)
+static bool is_one_of(struct slice name, const char *const *v, size_t n)
 {
-    static const char *const v[] = { "prefer", "accept-encoding", "range", "if-range",
-                                    "if-none-match", "if-match", "if-modified-since",
-                                    "if-unmodified-since" };
-
-    for (size_t i = 0; i < ARRAY_LEN(v); i++)
+    for (size_t i = 0; i < n; i++)
         if (is_name(name, v[i]))
             return true;
-    return ours && is_name(name, "authorization");
+    return false;
 }
 
-/* Connection names headers that are of the connection, too. */
-static bool is_connection_option(const struct http_req *q, struct slice name)
+/* Said to us, or what an answer that is kept cannot follow. Conditions of a change are the target's:
+ * without them a PUT would write over what it was to spare. */
+static bool is_for_us(const struct http_req *q, struct slice name, bool ours)
 {
-    struct slice rest = q->fields, list, item;
+    static const char *const v[] = { "prefer", "accept-encoding", "range", "if-range" };
+    static const char *const of_reads[] = { "if-none-match", "if-match", "if-modified-since",
+                                            "if-unmodified-since" };
+    bool reads = q->method == HTTP_GET || q->method == HTTP_HEAD;
 
-    while (http_next(&rest, "connection", &list))
-        while (item_next(&list, &item))
-            if (item.n == name.n && strncasecmp(item.p, name.p, item.n) == 0)
-                return true;
-    return false;
+    return is_one_of(name, v, ARRAY_LEN(v)) ||
+           (reads && is_one_of(name, of_reads, ARRAY_LEN(of_reads))) ||
+           (ours && is_name(name, "authorization"));
 }
 
 static struct call_span method_of(const struct http_req *q)
@@ -194,8 +191,8 @@ bool callback_of_request(struct buf *form, const struct http_req *q, struct slic
     if (!begin(form, method_of(q), path, e))
         return false;
     while (http_next_field(&rest, &name, &value))
-        if (!call_header_refused(name.p, name.n) && !is_for_us(name, ours) &&
-            !is_connection_option(q, name) && !add(&h, name, value, e))
+        if (!call_header_refused(name.p, name.n) && !is_for_us(q, name, ours) &&
+            !http_connection_names(q->fields, name) && !add(&h, name, value, e))
             return false;
     call_pack_body(form, span(q->body));
     return true;

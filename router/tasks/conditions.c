@@ -6,31 +6,8 @@
 #include <strings.h>
 
 #include "common/base/hex.h"
+#include "common/http/http_framing.h"
 #include "router/tasks/body.h"
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-bool item_next(struct slice *list, struct slice *item)
-{
-    char *end;
-
-    while (list->n > 0 && (is_blank(*list->p) || *list->p == ',')) {
-        list->p++;
-        list->n--;
-    }
-    if (list->n == 0)
-        return false;
-    end = memchr(list->p, ',', list->n);
-    *item = (struct slice){ list->p, end != NULL ? (size_t)(end - list->p) : list->n };
-    list->p += item->n;
-    list->n -= item->n;
-    while (is_blank(item->p[item->n - 1]))
-        item->n--;
-    return true;
-}
 
 /* "wait=10", and parameters behind a semicolon, which mean nothing here. -1: another one. */
 static msec_t wait_of(struct slice item)
@@ -43,7 +20,7 @@ static msec_t wait_of(struct slice item)
         return -1;
     for (; at < item.n && item.p[at] >= '0' && item.p[at] <= '9'; at++)
         s = ms_min(s * 10 + (item.p[at] - '0'), TASK_WAIT_MAX_MS / 1000);
-    if (at == first || (at < item.n && !is_blank(item.p[at]) && item.p[at] != ';'))
+    if (at == first || (at < item.n && !http_blank(item.p[at]) && item.p[at] != ';'))
         return -1;
     return s * 1000;
 }
@@ -54,7 +31,7 @@ bool prefers_async(const struct http_req *q)
     struct slice rest = q->fields, list, item;
 
     while (q->prefers && http_next(&rest, "prefer", &list))
-        while (item_next(&list, &item))
+        while (http_item_next(&list, &item))
             if (item.n == sizeof(word) - 1 && strncasecmp(item.p, word, item.n) == 0)
                 return true;
     return false;
@@ -65,7 +42,7 @@ msec_t wait_preferred(const struct http_req *q, msec_t unsaid)
     struct slice rest = q->fields, list, item;
 
     while (q->prefers && http_next(&rest, "prefer", &list))
-        while (item_next(&list, &item))
+        while (http_item_next(&list, &item))
             if (wait_of(item) >= 0)
                 return wait_of(item); /* of two the first counts */
     return unsaid;
@@ -84,7 +61,7 @@ static bool is_known(struct slice known, const char *tag, size_t n)
 {
     struct slice item;
 
-    while (item_next(&known, &item)) {
+    while (http_item_next(&known, &item)) {
         if (item.n > 2 && item.p[0] == 'W' && item.p[1] == '/') { /* weak: as good here */
             item.p += 2;
             item.n -= 2;

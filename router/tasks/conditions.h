@@ -5,11 +5,9 @@
 
 #include "router/api/response.h"
 
-/* The next of a list with commas, without the blanks around it; false: there is none. */
-bool item_next(struct slice *list, struct slice *item);
-/* The seconds of "Prefer: wait=N", as ms, at most TASK_WAIT_MAX_MS; unsaid: there is none. */
 /* Prefer: respond-async */
 bool prefers_async(const struct http_req *q);
+/* The seconds of "Prefer: wait=N", as ms, at most TASK_WAIT_MAX_MS; unsaid: there is none. */
 msec_t wait_preferred(const struct http_req *q, msec_t unsaid);
 /* Says that it was waited for: Preference-Applied. Nothing for 0. */
 void wait_applied(struct api_ans *a, msec_t wait_ms);

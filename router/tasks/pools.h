@@ -14,6 +14,7 @@ struct task_way { /* to a partition */
     node_no node;      /* 0: nobody has it now */
     uint32_t max_body; /* of its pool, as is */
     const char *endpoint; /* "": workers take its tasks */
+    const char *url;      /* of the endpoint */
     bool cancel_on_disconnect; /* as map_pool has it */
 };
 

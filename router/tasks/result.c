@@ -7,6 +7,7 @@
 #include "common/http/problem.h"
 #include "common/task/state.h"
 #include "router/tasks/json_scan.h"
+#include "router/tasks/passed_on.h"
 
 #define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
 
@@ -126,7 +127,7 @@ const char *result_not_passed_on(const struct msg_task_get_ans *m)
         return "the call was cancelled, or has waited for longer than it may; its task says more";
     if (m->status == 0)
         return "the endpoint has not answered; its task says more";
-    if (m->status < 200 || m->status / 100 == 3 || m->status > 599)
-        return "the endpoint's answer is none that is passed on, such as a redirect; its task says more";
+    if (m->status < 200 || m->status > 599 || (m->status / 100 == 3 && !passed_on_location(m)))
+        return "the endpoint's answer is none that is passed on; its task says more";
     return NULL;
 }

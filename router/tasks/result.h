@@ -14,7 +14,7 @@ void result_add_endpoint(struct buf *b, const struct msg_task_get_ans *m, const 
 /* Of a final one: it succeeded, or its target has said something. */
 bool result_is_there(const struct msg_task_get_ans *m);
 /* Of a final one: NULL, or why its answer cannot be that to a request that was passed on: there is
- * none, or it is a redirect, of which we do not keep where to. */
+ * none, or it is a redirect that does not say where to. */
 const char *result_not_passed_on(const struct msg_task_get_ans *m);
 /* A browser shows it, and runs nothing of it. */
 bool result_is_harmless(const struct msg_task_get_ans *m);

@@ -4,6 +4,7 @@
 
 #include "common/base/base.h"
 #include "common/task/bounds.h"
+#include "common/task/call.h"
 
 /* name, word for people */
 #define CALL_FAULTS(X)                                                                    \
@@ -33,6 +34,8 @@ struct call_answer {
     char type[ANSWER_TYPE_MAX + 1]; /* Content-Type; "": none */
     /* Header fields that say what is to be done; "": none, or too long. */
     char retry_after[64], command[64], delivery[64], upstash[16];
+    struct call_span fields; /* the other header fields, those that are kept, packed (reply.h); borrowed */
+    bool fields_cut;         /* there were more than there was room for */
     const uint8_t *body; /* borrowed: the first n bytes, */
     uint32_t n;
     uint64_t length; /* of so many */

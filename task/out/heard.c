@@ -1,7 +1,10 @@
 /* heard.c: see the header. */
 #include "task/out/heard.h"
 
+#include "common/task/reply.h"
 #include "task/out/out_call.h"
+
+#define FIELD_ROOM 4 /* bytes beside a field's name and value: their lengths */
 
 static void set_text(char *to, size_t cap, struct slice v)
 {
@@ -27,13 +30,35 @@ static void on_field(struct call_answer *a, struct slice name, struct slice v)
 #undef SAYS
 }
 
+static void keep_field(struct out_call *c, const struct http_answer *a, struct slice name,
+                       struct slice v)
+{
+    struct call_span n = { name.p, name.n }, value = { v.p, v.n };
+
+    if (!reply_field_kept(name.p, name.n) || http_connection_names(a->fields, name))
+        return;
+    if (c->fields.len + FIELD_ROOM + name.n + v.n > REPLY_FIELDS_MAX ||
+        call_header_wrong(name.p, name.n, v.p, v.n) != NULL)
+        c->answer.fields_cut = true;
+    else
+        call_pack_header(&c->fields, n, value);
+}
+
 void heard_head(struct out_call *c, const struct http_answer *a)
 {
     struct slice rest = a->fields, name, value;
 
     c->answer = (struct call_answer){ .status = a->status };
-    while (http_next_field(&rest, &name, &value))
+    buf_reset(&c->fields); /* of a head before it */
+    while (http_next_field(&rest, &name, &value)) {
         on_field(&c->answer, name, value);
+        keep_field(c, a, name, value);
+    }
+    if (c->fields.failed) { /* an answer without them is better than none */
+        buf_reset(&c->fields);
+        c->answer.fields_cut = true;
+    }
+    c->answer.fields = (struct call_span){ (const char *)c->fields.data, c->fields.len };
 }
 
 bool heard_body(struct out_call *c, const void *p, size_t n)

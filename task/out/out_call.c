@@ -37,7 +37,7 @@ struct out_call *out_call_new(struct out *o)
         return calloc(1, sizeof(*c));
     list_remove(&o->spare, n);
     c = container_of(n, struct out_call, in);
-    *c = (struct out_call){ .head = c->head, .got = c->got };
+    *c = (struct out_call){ .head = c->head, .got = c->got, .fields = c->fields };
     return c;
 }
 
@@ -68,6 +68,7 @@ void out_call_free(struct out *o, struct out_call *c)
     buf_fini(&c->body);
     tidy(&c->head, !is_spare);
     tidy(&c->got, !is_spare);
+    tidy(&c->fields, !is_spare);
     if (is_spare)
         list_push_front(&o->spare, &c->in);
     else
@@ -80,6 +81,7 @@ void out_call_free_spare(struct out *o)
         list_remove(&o->spare, &c->in);
         tidy(&c->head, true);
         tidy(&c->got, true);
+        tidy(&c->fields, true);
         free(c);
     }
 }

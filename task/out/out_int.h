@@ -70,6 +70,7 @@ struct out_call {
     bool (*may)(void *arg);
     void *arg;
     struct buf body, got; /* got: the first bytes of the answer */
+    struct buf fields;    /* of the answer, as call_answer.fields */
     uint32_t keep;
     msec_t began, due;
     bool left;           /* its first byte, or is about to */

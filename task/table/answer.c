@@ -38,6 +38,8 @@ static bool unpack(struct tasktab *t, struct msg_task_get_ans *m, struct arena *
         return false;
     }
     m->status = reply.status;
+    m->fields = (struct bytes_of){ (uint32_t)reply.fields.n, (const uint8_t *)reply.fields.p };
+    m->fields_cut = reply.fields_cut;
     m->result = (struct bytes_of){ r.n, r.p };
     m->result_length = r.length;
     m->result_sha256 = (struct bytes_of){ RESULT_SHA256, hash };

@@ -241,7 +241,8 @@ static void keep_reply(const struct part *p, struct going_call *g, const struct 
 {
     uint64_t most = u64_min(engine_max_result(&p->e, g->no), a->n);
 
-    reply_pack(a->status, a->type, strlen(a->type), &g->result);
+    reply_pack(&(struct reply){ .status = a->status, .type = a->type, .type_n = strlen(a->type),
+                                .fields = a->fields, .fields_cut = a->fields_cut }, &g->result);
     if (a->length == a->n)
         result_pack(a->body, a->n, most, &g->result);
     else
@@ -360,7 +361,8 @@ static bool pack_said(struct tasktab *t, const struct part *p, const struct msg_
                       struct bytes_of *kept)
 {
     buf_reset(&t->bytes);
-    reply_pack(q->status, q->content_type, strlen(q->content_type), &t->bytes);
+    reply_pack(&(struct reply){ .status = q->status, .type = q->content_type,
+                                .type_n = strlen(q->content_type) }, &t->bytes);
     result_pack(q->result.p, q->result.n, engine_max_result(&p->e, q->no), &t->bytes);
     *kept = (struct bytes_of){ (uint32_t)t->bytes.len, t->bytes.data };
     return !t->bytes.failed;

@@ -49,7 +49,7 @@ static void reply(const uint8_t *data, size_t size)
     if (r.status == 0)
         return;
     buf_init(&b);
-    reply_pack(r.status, r.type, r.type_n, &b);
+    reply_pack(&r, &b);
     buf_append(&b, r.rest, r.rest_n);
     must(b.len == size && memcmp(b.data, data, size) == 0);
     must(reply_unpack(b.data, b.len, &again) == 0 && again.status == r.status);

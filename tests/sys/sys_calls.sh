@@ -100,11 +100,22 @@ check_eq "  with another body: another payload" "$(again 3 y)" 422
 check_eq "an endpoint that is not there" "$(call "$R/v1/call/none/x" | field code)" endpoint_unknown
 check_eq "one that fails for good is passed on" "$(call -D "$DIR/head" -w ' %{http_code}' "$CALL/status/404")" "status 404 404"
 check "  and said to be dead" grep -qi '^segq-state: dead' "$DIR/head"
-D=$(sed -n 's/^Location: [^ ]*tasks.\([^\r]*\).*/\1/pi' "$DIR/head")
+D=$(sed -n 's/^segq-location: [^ ]*tasks.\([^\r]*\).*/\1/pi' "$DIR/head")
 http -D "$DIR/head" -o "$DIR/body" "$R/v1/tasks/$D/result?ack=1"
 check_eq "  its task has the answer" "$(cat "$DIR/body") $(sed -n 's/^segq-status: \([0-9]*\).*/\1/pi' "$DIR/head")" "status 404 404"
 check_eq "  as long as it is kept for operators" "$(http "$R/v1/tasks/$D" | jq -c '[.state,.status,.result_length]')" '["dead",404,10]'
-check_eq "a redirect goes nowhere" "$(call "$CALL/status/302" | jq -c '[.status,.code]')" '[502,"endpoint_failed"]'
+fields() { tr -d '\r' <"$DIR/head" | sed -n "s/^\($1\): *//pi" | paste -sd' '; }
+check_eq "what it says of its answer comes with it" "$(call -D "$DIR/head" -o /dev/null -w '%{http_code}' "$CALL/made")" 201
+check_eq "  where the new thing is, through us" "$(fields location)" /v1/call/gen/made/7
+check_eq "  its tag, its links" "$(fields 'etag\|link')" '<x>; rel=next "7"'
+check_eq "  no cookie, no order to a proxy, nothing of its connection" "$(fields 'set-cookie\|x-accel-redirect\|x-hop')" ""
+call -o /dev/null -D "$DIR/again" "$(sed -n 's/^segq-location: //pi' "$DIR/head" | tr -d '\r' | sed "s|^|$R|")/result"
+check "  also of the result, later" grep -qi '^etag: "7"' "$DIR/again"
+check_eq "a redirect to the endpoint leads back through us" "$(call -o /dev/null -D "$DIR/head" -w '%{http_code}' "$CALL/moved") $(fields location)" "302 /v1/call/gen/echo/there"
+check_eq "  and can be followed" "$(call -L -o "$DIR/body" -w '%{http_code}' "$CALL/moved") $(seen /api/echo/there .method)" '200 "GET"'
+check_eq "a condition of a change is the target's" "$(call -o /dev/null -X PUT -H 'If-Match: "7"' "$CALL/echo/change"; seen /api/echo/change '.headers["if-match"]')" '"\"7\""'
+check_eq "  that of a look is not, since answers are kept" "$(call -o /dev/null -H 'If-None-Match: "7"' "$CALL/echo/read"; seen /api/echo/read '.headers["if-none-match"]')" null
+check_eq "a redirect that does not say where to goes nowhere" "$(call "$CALL/status/302" | jq -c '[.status,.code]')" '[502,"endpoint_failed"]'
 check_eq "an answer beyond what is kept is cut" "$(call -D "$DIR/head" -o "$DIR/body" -w '%{http_code}' "$CALL/long/70000") $(stat -c %s "$DIR/body")" "200 65536"
 check_eq "  and says so" "$(tr -d '\r' <"$DIR/head" | grep -i '^segq-\(length\|truncated\)' | sort | paste -sd' ')" \
     "segq-length: 70000 segq-truncated: true"

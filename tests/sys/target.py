@@ -6,6 +6,8 @@ path, headers with small letters, body in base64, moment). What it answers, the 
   /slow/MS        200 after so long
   /page           200, a page of HTML
   /long/N         200, N bytes of x
+  /made           201, a Location below /made, a Link, a cookie, and fields that are not for others
+  /moved          302, to /echo/there on this host
   /pending/N      202: the call goes on for N seconds; its right is in LOG
 Ends with its process."""
 import base64
@@ -54,6 +56,12 @@ class Target(http.server.BaseHTTPRequestHandler):
             self.answer(200, "text/html; charset=utf-8", b"<script>alert(1)</script>")
         elif part[0] == "long":
             self.answer(200, "text/plain", b"x" * int(part[1]))
+        elif part[0] == "made":
+            self.answer(201, "text/plain", b"made", Location=url.path + "/7", Link="<x>; rel=next",
+                        ETag='"7"', Set_Cookie="a=1", X_Accel_Redirect="/secret", Connection="x-hop",
+                        X_Hop="1")
+        elif part[0] == "moved":
+            self.answer(302, "text/plain", b"", Location="http://%s/api/echo/there" % self.headers["host"])
         elif part[0] == "pending":
             self.answer(202, "text/plain", b"later", segq_command="pending=" + part[1])
         else:

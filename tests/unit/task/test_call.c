@@ -191,7 +191,7 @@ Test(reply, its_head_comes_back_and_a_result_without_one_is_itself)
     struct buf b;
 
     buf_init(&b);
-    reply_pack(404, "text/html; charset=utf-8", 24, &b);
+    reply_pack(&(struct reply){ .status = 404, .type = "text/html; charset=utf-8", .type_n = 24 }, &b);
     buf_str(&b, "\x01rest");
     cr_assert_eq(reply_unpack(b.data, b.len, &r), 0);
     cr_expect(r.status == 404 && r.type_n == 24 && memcmp(r.type, "text/html; charset=utf-8", 24) == 0);
@@ -220,11 +220,63 @@ Test(reply, a_type_that_may_not_be_said_again_is_left_out)
     for (unsigned i = 0; i < 3; i++) {
         buf_reset(&b);
         if (i == 0)
-            reply_pack(200, "a/b\r\nX: y", 9, &b);
+            reply_pack(&(struct reply){ .status = 200, .type = "a/b\r\nX: y", .type_n = 9 }, &b);
         else
-            reply_pack(200, longer, sizeof(longer) - (i - 1), &b);
+            reply_pack(&(struct reply){ .status = 200, .type = longer,
+                                        .type_n = sizeof(longer) - (i - 1) }, &b);
         cr_assert_eq(reply_unpack(b.data, b.len, &r), 0);
         cr_expect_eq(r.type_n, i == 2 ? REPLY_TYPE_MAX : 0);
     }
     buf_fini(&b);
+}
+
+Test(reply, its_header_fields_come_back_and_none_ends_a_line)
+{
+    struct call_span name = { "Link", 4 }, value = { "</p/2>; rel=next", 16 }, rest;
+    struct buf fields, b;
+    struct reply r;
+
+    buf_init(&fields);
+    buf_init(&b);
+    call_pack_header(&fields, name, value);
+    call_pack_header(&fields, (struct call_span){ "etag", 4 }, (struct call_span){ "", 0 });
+    reply_pack(&(struct reply){ .status = 201, .type = "a/b", .type_n = 3,
+                                .fields = { (char *)fields.data, fields.len } }, &b);
+    buf_str(&b, "\x02rest");
+    cr_assert_eq(reply_unpack(b.data, b.len, &r), 0);
+    cr_expect(r.status == 201 && r.type_n == 3 && r.rest_n == 5 && !r.fields_cut);
+    rest = r.fields;
+    cr_assert(call_header_next(&rest, &name, &value));
+    cr_expect(name.n == 4 && memcmp(name.p, "Link", 4) == 0 && value.n == 16);
+    cr_assert(call_header_next(&rest, &name, &value));
+    cr_expect(name.n == 4 && value.n == 0 && !call_header_next(&rest, &name, &value));
+    for (size_t n = 1; n < b.len - 5; n++)
+        cr_expect_eq(reply_unpack(b.data, n, &r), SQ_EPROTO, "%zu bytes", n);
+    b.data[b.len - 7] = '\n'; /* of "etag" */
+    cr_expect_eq(reply_unpack(b.data, b.len, &r), SQ_EPROTO, "a name that ends a line");
+    buf_reset(&b);
+    reply_pack(&(struct reply){ .status = 200, .type = "", .fields_cut = true }, &b);
+    cr_expect(reply_unpack(b.data, b.len, &r) == 0 && r.fields_cut && r.fields.n == 0);
+    b.data[6] = 2;
+    cr_expect_eq(reply_unpack(b.data, b.len, &r), SQ_EPROTO, "neither cut nor whole");
+    buf_fini(&b);
+    buf_fini(&fields);
+}
+
+Test(reply, fields_of_others_origin_connection_and_proxies_are_left_out)
+{
+    static const char *const kept[] = { "Location", "ETag", "Link", "X-RateLimit-Remaining", "Allow",
+                                        "Content-Encoding", "Content-Disposition", "Retry-After",
+                                        "WWW-Authenticate", "X-Access-Control", "serve" };
+    static const char *const left_out[] = {
+        "Connection", "Transfer-Encoding", "Content-Length", "Content-Type", "content_type", "DATE",
+        "Set-Cookie", "Segq-State", "webhook-id", "X-Accel-Redirect", "x_accel_redirect",
+        "X-Sendfile", "Access-Control-Allow-Origin", "Strict-Transport-Security",
+        "Content-Security-Policy", "Cache-Control", "Clear-Site-Data", "X-Segq-Place", "Refresh",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+        cr_expect(reply_field_kept(kept[i], strlen(kept[i])), "%s", kept[i]);
+    for (size_t i = 0; i < ARRAY_LEN(left_out); i++)
+        cr_expect_not(reply_field_kept(left_out[i], strlen(left_out[i])), "%s", left_out[i]);
 }

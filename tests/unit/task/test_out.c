@@ -669,3 +669,17 @@ Test(out, a_certificate_of_ours_is_shown_where_it_is_wanted)
     cr_expect_eq(got.status, 200, "%s", got.why);
     tls_end();
 }
+
+Test(out, header_fields_beyond_the_bound_are_left_out_and_that_is_said)
+{
+    static char answer[8192];
+    int at = sprintf(answer, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-Long: ");
+
+    memset(answer + at, 'v', 4000);
+    sprintf(answer + at + 4000, "\r\nX-More: %0200d\r\nETag: 1\r\n\r\n", 1);
+    rig.answer = answer;
+    call("GET", "");
+    cr_expect_eq(got.fault, CALL_NONE, "%s", got.why);
+    cr_expect(got.fields_cut);
+    cr_expect_eq(got.fields.n, 2 + 6 + 1 + 4000 + 1 + 4 + 1 + 1, "the long one, and the short one behind");
+}

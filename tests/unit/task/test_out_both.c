@@ -18,6 +18,7 @@ struct row {
     enum call_fault fault;
     unsigned status;
     const char *body;   /* NULL: not looked at */
+    const char *fields; /* that are kept; NULL: not looked at */
     const char *method; /* NULL: GET */
     bool closes;        /* the target, behind its answer */
     bool drips;
@@ -54,6 +55,16 @@ static const struct row rows[] = {
       .status = 999, .body = "", .kept = true },
     { .name = "no reason", .answer = "HTTP/1.1 200\r\nContent-Length: 1\r\n\r\nx", .status = 200, .body = "x",
       .kept = true },
+    { .name = "fields", .answer = OK "Server: x\r\nETag: \"7\"\r\nConnection: keep-alive, x-hop\r\nX-Hop: 1\r\n"
+      "x-empty:\r\nSet-Cookie: a=1\r\nLink:  <a>; rel=next \r\nLink: <b>\r\nContent-Length: 1\r\n\r\nx",
+      .status = 200, .body = "x", .fields = "ETag=\"7\";x-empty=;Link=<a>; rel=next;Link=<b>;", .kept = true },
+    { .name = "fields of early hints are not the answer's",
+      .answer = "HTTP/1.1 103 Early\r\nETag: 1\r\n\r\n" OK "Content-Length: 1\r\n\r\nx",
+      .status = 200, .body = "x", .fields = "", .kept = true },
+    { .name = "a trailer is none", .answer = OK "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nETag: 1\r\n\r\n",
+      .status = 200, .body = "x", .fields = "", .kept = true },
+    { .name = "a field of more than ASCII", .answer = OK "X-A: \xc3\xa4\r\nETag: 1\r\nContent-Length: 0\r\n\r\n",
+      .status = 200, .body = "", .fields = "X-A=\xc3\xa4;ETag=1;", .kept = true },
     /* hostile */
     { .name = "garbage", .answer = "garbage\r\n\r\n", .fault = CALL_RESET, .closes = true },
     { .name = "nothing", .answer = "", .fault = CALL_RESET, .closes = true },
@@ -99,12 +110,25 @@ static struct out *out;
 static struct out_target *target;
 static struct targetrig rig;
 static struct call_answer got;
-static char body[1000];
+static char body[1000], fields[1000];
 static unsigned answers;
+
+static void note_fields(const struct call_answer *a)
+{
+    struct call_span rest = a->fields, name, value;
+    int at = 0;
+
+    fields[0] = '\0';
+    while (call_header_next(&rest, &name, &value))
+        at += snprintf(fields + at, sizeof(fields) - (size_t)at, "%.*s=%.*s;", (int)name.n, name.p,
+                       (int)value.n, value.p);
+    snprintf(fields + at, sizeof(fields) - (size_t)at, "%s", a->fields_cut ? "cut" : "");
+}
 
 static void on_answer(void *arg, const struct call_answer *a)
 {
     (void)arg;
+    note_fields(a);
     got = *a;
     cr_assert_lt(a->n, sizeof(body));
     memcpy(body, a->body != NULL ? (const char *)a->body : "", a->n);
@@ -186,6 +210,8 @@ static void check(const struct row *w, bool by_curl, size_t step)
     if (w->body != NULL)
         cr_expect(got.length == strlen(w->body) && memcmp(body, w->body, got.n) == 0, "%s, libcurl %d",
                   w->name, by_curl);
+    if (w->fields != NULL)
+        cr_expect_str_eq(fields, w->fields, "%s, libcurl %d", w->name, by_curl);
     cr_expect_eq(rig.requests, 1, "%s, libcurl %d: it is sent once", w->name, by_curl);
     if (w->fault == CALL_NONE) {
         call(w);

@@ -204,7 +204,7 @@ static task_no die(const char *reply)
     struct buf b;
 
     buf_init(&b);
-    reply_pack(404, "text/plain", 10, &b);
+    reply_pack(&(struct reply){ .status = 404, .type = "text/plain", .type_n = 10 }, &b);
     result_pack((const uint8_t *)reply, (uint32_t)strlen(reply), 100, &b);
     cr_assert_eq(tabrig_put(&rig[A], b.data, (uint32_t)b.len, &f.reply), 0);
     buf_fini(&b);

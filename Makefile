@@ -112,6 +112,7 @@ UNIT_WITH.test_swarm_check := $(SWARM_LIB) $(B)/libsegq.a
 UNIT_WITH.test_load := $(LOAD_LIB) $(B)/libsegq.a
 UNIT_WITH.test_signer := $(call o,queuemng/ctl/signer.c) $(CORES)
 UNIT_WITH.test_def_change := $(call o,$(filter-out %/segqctl.c,$(CTL_C)) $(DEF_C)) $(B)/libsegq.a
+UNIT_WITH.test_ctl_forms := $(call o,$(filter-out %/segqctl.c,$(CTL_C)) $(DEF_C)) $(B)/libsegq.a
 UNIT_WITH.test_segqctl := $(call o,$(filter-out %/segqctl.c,$(CTL_C)) $(DEF_C)) $(B)/libsegq.a
 # Compiling the tests costs more than running them: they are not optimised, what they test is.
 $(B)/obj/tests/unit/%.o: CFLAGS += -O0 -U_FORTIFY_SOURCE

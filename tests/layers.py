@@ -149,7 +149,7 @@ SHELL = {
 # Headers of libraries, and who may include them.
 FOREIGN = {
     r"\.pb-c\.h": r"common/wire/codec_\w+\.[ch]",
-    r"<yaml\.h": r"common/config/cfg_yaml\.c",
+    r"<yaml\.h": r"(common/config/cfg_yaml|queuemng/ctl_view/yaml)\.c",
     r"event2/": r"common/net/\w+\.[ch]|queuemng/(monitor|ctl|ctl_ask)/\w+\.[ch]",
     r"hiredis": r"common/redis/redis_(link|ans|io)\.[ch]",
     r"curl/": r"task/out/\w+\.[ch]|queuemng/ctl_ask/http\.c",

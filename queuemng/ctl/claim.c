@@ -174,7 +174,7 @@ static int say_answer(const struct ctl *c, const struct ctl_answer *a, const jso
         fprintf(stderr, "segqctl: the ticket is in lane '%s' already; nothing was done\n",
                 said->lane);
         rc = CTL_REFUSED;
-    } else if (has_place && !c->json) {
+    } else if (has_place && c->form == FORM_TABLE) {
         say_moved(was, now, a->from, said, jwt);
     } else {
         rc = ctl_say_answer(c, a, NULL);

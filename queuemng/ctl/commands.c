@@ -11,6 +11,7 @@
 #include "queuemng/ctl_ask/answer.h"
 #include "queuemng/ctl/claim.h"
 #include "queuemng/ctl/confirm.h"
+#include "queuemng/ctl/contexts.h"
 #include "queuemng/ctl/definitions.h"
 #include "queuemng/ctl/draw.h"
 #include "queuemng/ctl/files.h"
@@ -72,7 +73,7 @@ static int each_second(struct ctl *c, int (*show)(struct ctl *c, int argc, char 
                        char **argv)
 {
     const struct timespec second = { .tv_sec = 1 };
-    bool screen = isatty(STDOUT_FILENO) == 1 && !c->json;
+    bool screen = isatty(STDOUT_FILENO) == 1 && c->form == FORM_TABLE;
 
     signal(SIGINT, on_stop);
     signal(SIGTERM, on_stop);
@@ -81,7 +82,7 @@ static int each_second(struct ctl *c, int (*show)(struct ctl *c, int argc, char 
             fputs("\033[H\033[2J", stdout);
         if (show(c, argc, argv) == CTL_USAGE)
             return CTL_USAGE;
-        if (!screen && !c->json)
+        if (!screen && c->form == FORM_TABLE)
             puts("");
         ctl_put_end();
         nanosleep(&second, NULL);
@@ -136,8 +137,9 @@ static int cmd_join(struct ctl *c, int argc, char **argv)
 /* ---- the table ---- */
 
 #define SENDS(a_method, a_path, a_view) .method = a_method, .path = a_path, .view = a_view
-#define SETS(a_path, a_keys) SENDS("PATCH", a_path, view_pretty), .keys = a_keys
-#define ADDS(a_path, a_keys) SENDS("PUT", a_path, view_pretty), .keys = a_keys
+#define DEFINES(a_keys, a_kind) .keys = a_keys, .kind = a_kind, .options = "dry-run"
+#define SETS(a_path, a_keys, a_kind) SENDS("PATCH", a_path, view_pretty), DEFINES(a_keys, a_kind)
+#define ADDS(a_path, a_keys, a_kind) SENDS("PUT", a_path, view_pretty), DEFINES(a_keys, a_kind)
 const struct cmd ctl_cmds[] = {
     { "status", "[QUEUE] [--all]", 0, 1,
       "nodes, routers, metrics, chains, rates and what limits them", .run = cmd_status },
@@ -145,8 +147,8 @@ const struct cmd ctl_cmds[] = {
     { "queue list", "", 0, 0, "all queues", SENDS("GET", "/v1/admin/queues", view_queues) },
     { "queue show", "QUEUE", 1, 1, "all keys of its definition", SENDS("GET", QUEUE, view_pretty) },
     { "queue set", "QUEUE KEY=VALUE...", 2, -1,
-      "changes keys: release_per_s=500 idle.game=3s limits='[..]'", SETS(QUEUE, queue_def_keys) },
-    { "queue add", "QUEUE [KEY=VALUE]...", 1, -1, "a new queue", ADDS(QUEUE, queue_def_keys) },
+      "changes keys: release_per_s=500 idle.game=3s limits='[..]'", SETS(QUEUE, queue_def_keys, "queue") },
+    { "queue add", "QUEUE [KEY=VALUE]...", 1, -1, "a new queue", ADDS(QUEUE, queue_def_keys, "queue") },
     { "queue delete", "QUEUE [final]", 1, 2,
       "deletes it; it can be restored for ten minutes, but not after 'final'",
       .run = cmd_queue_delete },
@@ -156,9 +158,9 @@ const struct cmd ctl_cmds[] = {
       SENDS("GET", "/v1/admin/pools", view_pools) },
     { "pool show", "POOL", 1, 1, "all keys of its definition", SENDS("GET", POOL, view_pretty) },
     { "pool set", "POOL KEY=VALUE...", 2, -1,
-      "changes keys: paused=true key.rate_per_s=10 retry.max=1m", SETS(POOL, pool_def_keys) },
+      "changes keys: paused=true key.rate_per_s=10 retry.max=1m", SETS(POOL, pool_def_keys, "pool") },
     { "pool add", "POOL [KEY=VALUE]...", 1, -1, "a new pool: images, or 'ride/*'",
-      ADDS(POOL, pool_def_keys) },
+      ADDS(POOL, pool_def_keys, "pool") },
     { "pool delete", "POOL [final]", 1, 2,
       "deletes it; after 'final' also with tasks that are not done", .run = cmd_pool_delete },
     { "endpoint list", "", 0, 0, "where calls go: rate, calls under way, what came of them",
@@ -167,10 +169,10 @@ const struct cmd ctl_cmds[] = {
       .run = cmd_endpoint_show },
     { "endpoint add", "ENDPOINT url=URL [KEY=VALUE]...", 2, -1,
       "a new endpoint; without a pool that names it, it gets one of its own name",
-      ADDS(ENDPT, endpoint_def_keys) },
+      ADDS(ENDPT, endpoint_def_keys, "endpoint") },
     { "endpoint set", "ENDPOINT KEY=VALUE...", 2, -1,
       "changes keys: rate_per_s=300 max_concurrent=64 breaker.ratio=0.5",
-      SETS(ENDPT, endpoint_def_keys) },
+      SETS(ENDPT, endpoint_def_keys, "endpoint") },
     { "endpoint pause", "ENDPOINT", 1, 1, "no call begins; submissions go on",
       SENDS("POST", ENDPT "/pause", view_done) },
     { "endpoint resume", "ENDPOINT", 1, 1, "ends a pause", SENDS("POST", ENDPT "/resume", view_done) },
@@ -190,8 +192,8 @@ const struct cmd ctl_cmds[] = {
     { "budget show", "BUDGET", 1, 1, "all keys of its definition", SENDS("GET", BUDGET, view_pretty) },
     { "budget add", "BUDGET KEY=VALUE...", 2, -1,
       "a new budget for queues and endpoints (their key `budget`): rate_per_s=500 max_active=64",
-      ADDS(BUDGET, budget_def_keys) },
-    { "budget set", "BUDGET KEY=VALUE...", 2, -1, "changes keys", SETS(BUDGET, budget_def_keys) },
+      ADDS(BUDGET, budget_def_keys, "budget") },
+    { "budget set", "BUDGET KEY=VALUE...", 2, -1, "changes keys", SETS(BUDGET, budget_def_keys, "budget") },
     { "budget delete", "BUDGET", 1, 1, "deletes it, if nobody has it",
       SENDS("DELETE", BUDGET, view_done) },
     { "task list", "[QUEUE [STATE,..]]", 0, 2,
@@ -240,14 +242,24 @@ const struct cmd ctl_cmds[] = {
     { "key pause", "QUEUE KEY", 2, 2, "no task of it starts; submissions go on",
       .run = cmd_key_pause },
     { "key resume", "QUEUE KEY", 2, 2, "ends a pause", .run = cmd_key_resume },
+    { "context list", "", 0, 0, "your clusters by name, of ~/.config/segq/contexts.yaml (SEGQ_CONFIG)",
+      .run = cmd_context_list },
+    { "context show", "[NAME]", 0, 1, "all keys of one, or of the one in use", .run = cmd_context_show },
+    { "context use", "NAME", 1, 1, "commands without --context go there", .run = cmd_context_use, .text_only = true },
+    { "context add", "NAME KEY=VALUE...", 2, -1,
+      "prod admin=https://mng1:8071,https://mng2:8071 token_file=F [cacert=F] [operator=anna]; or dir=D",
+      .run = cmd_context_add, .text_only = true },
+    { "context set", "NAME KEY=VALUE...", 2, -1, "changes keys", .run = cmd_context_set, .text_only = true },
+    { "context delete", "NAME", 1, 1, "forgets it; nothing happens to the cluster",
+      .run = cmd_context_delete, .text_only = true },
     { "export", "", 0, 0, "all budgets, endpoints, pools and queues as YAML, for diff and apply",
-      .run = cmd_export },
-    { "diff", "FILE", 1, 1, "what apply would change; exit 1: something", .run = cmd_diff },
+      .run = cmd_export, .text_only = true },
+    { "diff", "FILE", 1, 1, "what apply would change; exit 1: something", .run = cmd_diff, .text_only = true },
     { "apply", "FILE [--dry-run]", 1, 1,
       "makes and changes what FILE says (budgets, endpoints, pools, queues); other keys stay",
-      .run = cmd_apply, .options = "dry-run" },
+      .run = cmd_apply, .options = "dry-run", .text_only = true },
     { "edit", "queue|pool|endpoint|budget NAME", 2, 2, "its definition in $EDITOR; then as apply",
-      .run = cmd_edit, .options = "dry-run" },
+      .run = cmd_edit, .options = "dry-run", .text_only = true },
     { "pause", "QUEUE", 1, 1, "nobody is let in; joins and polls go on",
       SENDS("POST", QUEUE "/pause", view_done) },
     { "resume", "QUEUE", 1, 1, "ends a pause", SENDS("POST", QUEUE "/resume", view_done) },
@@ -281,7 +293,7 @@ const struct cmd ctl_cmds[] = {
     { "draw", "QUEUE [COMMITMENT] [TICKET]...", 1, -1,
       "checks the draw of early arrivals against the commitment noted before it; prints the "
       "place of a ticket (17-123) in it",
-      .run = cmd_draw },
+      .run = cmd_draw, .text_only = true },
     { "join", "QUEUE", 1, 1, "takes a place; see --client, --subject, --claim", .run = cmd_join },
     { "poll", "TOKEN", 1, 1, "the position of the ticket; its pass once admitted",
       SENDS("GET", TICKET, view_ticket) },
@@ -293,6 +305,6 @@ const struct cmd ctl_cmds[] = {
       .run = cmd_move_ticket },
     { "claim", "QUEUE --lane L|--task ID", 1, 1,
       "prints a signed claim; see --key, --subject, --replaces, --task-key, --ttl",
-      .run = cmd_claim, .options = "task task-key priority" },
+      .run = cmd_claim, .options = "task task-key priority", .text_only = true },
     { 0 },
 };

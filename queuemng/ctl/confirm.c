@@ -92,7 +92,7 @@ int cmd_queue_delete(struct ctl *c, int argc, char **argv)
     rc = ctl_is_sure(c, final ? RISK_FINAL : RISK_DELETE, argv[0]);
     if (rc == CTL_OK)
         rc = ctl_do(c, call, view_detail);
-    if (rc == CTL_OK && !final && !c->json)
+    if (rc == CTL_OK && !final && c->form == FORM_TABLE)
         printf("to undo it: segqctl queue restore %s\n", argv[0]);
     return rc;
 }

@@ -64,7 +64,7 @@ int cmd_endpoint_show(struct ctl *c, int argc, char **argv)
         all = ctl_get(c, "/v1/admin/task-queues", NULL, &rc);
     if (all != NULL) {
         json_object_set_new(def, "now", endpoint_now(all, argv[0]));
-        ctl_print(view_pretty, def);
+        rc = ctl_say_doc(c, def, view_pretty);
     }
     json_decref(all);
     json_decref(def);
@@ -103,7 +103,7 @@ int cmd_endpoint_probe(struct ctl *c, int argc, char **argv)
     int rc;
 
     (void)argc;
-    plain.json = false; /* its last answer is what is wanted */
+    plain.form = FORM_TABLE; /* its last answer is what is wanted */
     doc = ctl_fetch(&plain, call, &rc);
     for (unsigned i = 0; i < LOOKS && doc != NULL && !has_ended(doc); i++) {
         json_decref(doc);
@@ -111,7 +111,7 @@ int cmd_endpoint_probe(struct ctl *c, int argc, char **argv)
         doc = ctl_get(c, PROBE, argv[0], &rc);
     }
     if (doc != NULL)
-        ctl_print(c->json ? view_pretty : view_probe, doc);
+        rc = ctl_say_doc(c, doc, view_probe);
     json_decref(doc);
     return rc;
 }

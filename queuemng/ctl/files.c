@@ -206,6 +206,51 @@ int cmd_apply(struct ctl *c, int argc, char **argv)
     return rc;
 }
 
+static struct cfg_node *as_node(const struct def_kind *kind, const char *name, const json_t *keys,
+                                struct err *e)
+{
+    json_t *doc = json_deep_copy(keys);
+    char *text = json_object_set_new(doc, kind->name, json_string(name)) == 0
+                     ? json_dumps(doc, 0) : NULL;
+    struct cfg_node *node = NULL;
+
+    if (text == NULL)
+        (void)err_set(e, SQ_ENOMEM, "out of memory, or '%.60s' is not UTF-8", name);
+    else if (cfg_parse_json(&node, text, strlen(text), e) < 0)
+        node = NULL;
+    free(text);
+    json_decref(doc);
+    return node;
+}
+
+int cmd_would_change(struct ctl *c, const char *kind_word, const char *name, const json_t *keys,
+                     bool is_new)
+{
+    const struct def_kind *kind = def_kind_of(kind_word);
+    struct plan p = { 0 };
+    struct err e = { 0 };
+    int rc = CTL_OK;
+    struct cfg_node *def = as_node(kind, name, keys, &e);
+    json_t *now = def != NULL ? definition_of(c, kind, name, &rc) : NULL;
+
+    if (def == NULL)
+        return ctl_say_err(&e, CTL_USAGE);
+    if (rc == CTL_OK && is_new == (now != NULL)) {
+        fprintf(stderr, "segqctl: there is %s %s '%.60s'\n", is_new ? "already a" : "no", kind->word, name);
+        rc = CTL_REFUSED;
+    } else if (rc == CTL_OK) {
+        rc = plan_add(&p, kind, now, def, kind->word);
+    }
+    if (rc == CTL_OK) {
+        plan_show(&p);
+        rc = p.changes > 0 ? CTL_REFUSED : CTL_OK;
+    }
+    plan_fini(&p);
+    cfg_node_free(def);
+    json_decref(now);
+    return rc;
+}
+
 /* ---- export ---- */
 
 static int export_kind(struct ctl *c, const struct def_kind *kind, struct buf *b)

@@ -27,7 +27,9 @@ enum {
     OPT_TIMEOUT,
     OPT_DRY_RUN,
     OPT_FORCE,
-    OPT_CACERT
+    OPT_CACERT,
+    OPT_CONTEXT,
+    OPT_COLOR
 };
 
 extern const struct option ctl_options[]; /* ended by name == NULL */

@@ -8,6 +8,7 @@
 #include "queuemng/ctl_ask/answer.h"
 #include "queuemng/ctl/commands.h"
 #include "queuemng/ctl/confirm.h"
+#include "queuemng/ctl/files.h"
 #include "queuemng/ctl/help.h"
 #include "queuemng/ctl_view/text.h"
 
@@ -34,6 +35,11 @@ static int cmd_send(struct ctl *c, const struct cmd *d, int argc, char **argv)
     assert(d->path != NULL && (d->keys != NULL || d->max <= 1));
     if (d->keys != NULL && (body = ctl_pairs(argv + 1, (size_t)argc - 1, d->keys, &e)) == NULL)
         return ctl_say_err(&e, CTL_USAGE);
+    if (c->dry_run) {
+        rc = cmd_would_change(c, d->kind, argv[0], body, strcmp(d->method, "PUT") == 0);
+        json_decref(body);
+        return rc;
+    }
     call.body = body;
     if (strcmp(d->method, "PUT") == 0)
         call.if_none_match = "*"; /* `add` never replaces one */
@@ -71,6 +77,10 @@ static bool takes_options(const struct ctl *c, const struct cmd *d)
         { "task-key", c->task_key != NULL }, { "priority", c->priority != NULL },
     };
 
+    if (d->text_only && c->form != FORM_TABLE) {
+        fprintf(stderr, "segqctl: %s prints text; it has no -o json or yaml\n", d->words);
+        return false;
+    }
     for (size_t i = 0; i < ARRAY_LEN(some); i++)
         if (some[i].given && !has_word(d->options, some[i].name)) {
             fprintf(stderr, "segqctl: %s does not take --%s\n", d->words, some[i].name);

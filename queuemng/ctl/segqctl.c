@@ -7,18 +7,23 @@
 
 #include "common/supervisor/prog.h"
 #include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl_ask/context.h"
 #include "queuemng/ctl/completion.h"
 #include "queuemng/ctl/help.h"
 #include "queuemng/ctl/options.h"
 #include "queuemng/ctl/run.h"
 #include "queuemng/ctl_ask/where.h"
+#include "queuemng/ctl_view/colour.h"
 #include "version.h"
 
 #define DEFAULT_DIR "./run" /* where `make run` keeps its cluster */
 
+enum colours_when { COLOURS_AUTO, COLOURS_ALWAYS, COLOURS_NEVER };
+
 struct given { /* options as written; refs into argv */
-    const char *dir, *token_file, *key_file;
+    const char *dir, *token_file, *key_file, *context;
     bool help, version;
+    enum colours_when colours;
 };
 
 static int help(void)
@@ -33,6 +38,7 @@ static int help(void)
         "\noptions, anywhere on the line (-- ends them):\n"
         "  --dir D           the cluster that D/cluster.json describes (default: ./run, "
         "if it is there)\n"
+        "  --context NAME    the cluster of this name in your file of contexts (`segqctl context list`)\n"
         "  --admin URL       queuemng's admin API; may be repeated, the leader is found\n"
         "  --token-file F    holds the admin token\n"
         "  --cacert F        authorities that sign the certificates of https:// addresses (default: "
@@ -56,17 +62,19 @@ static int help(void)
         "  --ttl S           claim, move-ticket: it is good for this long (default 300 seconds)\n"
         "  --all             status: every queue, every segment; task list: all pages\n"
         "  --force           task cancel, cancel-all: also what runs; who has it may have done it\n"
-        "  --dry-run         apply, edit: say what would change, and change nothing\n"
+        "  --dry-run         apply, edit, add, set: say what would change, and change nothing\n"
         "  --yes             do not ask for confirmation, where a command takes places or tasks away\n"
-        "  --json            the answer as JSON, unchanged\n"
+        "  -o FORM           table (default), json (the answer unchanged) or yaml; --json is -o json\n"
+        "  --color WHEN      auto (default: at a terminal, unless NO_COLOR is set), always or never\n"
         "  --timeout S       wait this long for an answer (default 5 seconds)\n"
         "  -h, --help        this\n"
         "  -V, --version\n"
         "\nhelp COMMAND, or COMMAND --help, shows one of them. For your ~/.bashrc, completion of "
         "commands, keys and\nnames: source <(segqctl completion bash). In place of options, if they are not "
         "given:\n"
-        "SEGQ_DIR, SEGQ_ADMIN and SEGQ_ROUTER (blanks between addresses), SEGQ_TOKEN_FILE, SEGQ_CACERT; "
-        "SEGQ_OPERATOR is your\nname in the log of changes\n"
+        "SEGQ_DIR, SEGQ_ADMIN and SEGQ_ROUTER (blanks between addresses), SEGQ_CONTEXT, SEGQ_TOKEN_FILE, "
+        "SEGQ_CACERT;\nSEGQ_OPERATOR is your name in the log of changes. Without any of them: the context in "
+        "use, or ./run\n"
         "\nexit: 0 done, 1 the cluster refused or does not answer, 2 wrong usage\n");
     if (!b.failed)
         ctl_put_out(&b);
@@ -100,6 +108,8 @@ static const char **text_option(struct ctl *c, struct given *g, int opt)
     switch (opt) {
     case OPT_DIR:
         return &g->dir;
+    case OPT_CONTEXT:
+        return &g->context;
     case OPT_TOKEN:
         return &g->token_file;
     case OPT_CACERT:
@@ -131,6 +141,54 @@ static const char **text_option(struct ctl *c, struct given *g, int opt)
     }
 }
 
+static bool one_of(const char *option, const char *const *words, size_t n, const char *s, int *to)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(words[i], s) == 0) {
+            *to = (int)i;
+            return true;
+        }
+    fprintf(stderr, "segqctl: %s takes", option);
+    for (size_t i = 0; i < n; i++)
+        fprintf(stderr, "%s%s", i == 0 ? " " : i + 1 < n ? ", " : " or ", words[i]);
+    fprintf(stderr, ", not '%.40s'\n", s);
+    return false;
+}
+
+static bool form_set(struct ctl *c, const char *s)
+{
+    static const char *const words[] = { [FORM_TABLE] = "table", [FORM_JSON] = "json", [FORM_YAML] = "yaml" };
+    int form;
+
+    if (!one_of("-o", words, ARRAY_LEN(words), s, &form))
+        return false;
+    c->form = (enum ctl_form)form;
+    return true;
+}
+
+static bool colour_set(struct given *g, const char *s)
+{
+    static const char *const words[] = { [COLOURS_AUTO] = "auto", [COLOURS_ALWAYS] = "always",
+                                         [COLOURS_NEVER] = "never" };
+    int when;
+
+    if (!one_of("--color", words, ARRAY_LEN(words), s, &when))
+        return false;
+    g->colours = (enum colours_when)when;
+    return true;
+}
+
+/* https://no-color.org; a terminal that shows none says TERM=dumb. */
+static bool wants_colours(const struct ctl *c, const struct given *g)
+{
+    const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
+
+    if (g->colours != COLOURS_AUTO || c->form != FORM_TABLE)
+        return g->colours == COLOURS_ALWAYS && c->form == FORM_TABLE;
+    return isatty(STDOUT_FILENO) == 1 && (none == NULL || *none == '\0') &&
+           (term == NULL || strcmp(term, "dumb") != 0);
+}
+
 static bool url_add(struct urls *list)
 {
     struct err e = { 0 };
@@ -155,7 +213,12 @@ static bool option_set(struct ctl *c, struct given *g, int opt)
     case OPT_ROUTER:
         return url_add(&c->routers);
     case OPT_JSON:
-        return c->json = true;
+        c->form = FORM_JSON;
+        return true;
+    case 'o':
+        return form_set(c, optarg);
+    case OPT_COLOR:
+        return colour_set(g, optarg);
     case OPT_ALL:
         return c->all = true;
     case OPT_YES:
@@ -200,27 +263,50 @@ static const char *from_env(const char *name)
     return v != NULL && *v != '\0' ? v : NULL;
 }
 
-/* Options go before the environment, and addresses and tokens given on their own before the
- * folder's. */
+/* The context of this name; NULL: the one in use, if there is one. */
+static int where_named(struct ctl *c, const char *name, struct err *e)
+{
+    const struct context *x;
+    struct contexts all;
+    int rc = contexts_load(&all, e);
+
+    if (rc < 0)
+        return rc;
+    x = contexts_find(&all, name != NULL ? name : all.current);
+    if (x != NULL)
+        rc = where_context(c, x, e);
+    else if (name != NULL)
+        rc = err_set(e, SQ_EINVAL, "no context '%s'; segqctl context list shows them", name);
+    contexts_free(&all);
+    return rc;
+}
+
+/* Where the cluster is: options, the environment, the context in use, ./run. Of tokens and keys one
+ * that is given on its own goes before that of a folder or context. */
 static int where(struct ctl *c, const struct given *g, struct err *e)
 {
-    bool none = g->dir == NULL && c->admins.n == 0 && c->routers.n == 0;
+    bool none = g->dir == NULL && g->context == NULL && c->admins.n == 0 && c->routers.n == 0;
+    const char *context = none && from_env("SEGQ_DIR") == NULL && from_env("SEGQ_ADMIN") == NULL &&
+                                  from_env("SEGQ_ROUTER") == NULL
+                              ? from_env("SEGQ_CONTEXT") : g->context;
     const char *dir = none ? from_env("SEGQ_DIR") : g->dir;
-    const char *token = g->token_file == NULL && g->dir == NULL ? from_env("SEGQ_TOKEN_FILE")
-                                                                : g->token_file;
+    const char *token = g->token_file == NULL && g->dir == NULL && context == NULL
+                            ? from_env("SEGQ_TOKEN_FILE") : g->token_file;
     int rc = token != NULL ? where_token_file(c, token, e) : 0;
 
-    if (c->cacert == NULL)
-        c->cacert = from_env("SEGQ_CACERT");
     if (rc == 0 && none)
         rc = where_add_all(&c->admins, from_env("SEGQ_ADMIN"), e);
     if (rc == 0 && none)
         rc = where_add_all(&c->routers, from_env("SEGQ_ROUTER"), e);
     if (rc == 0 && g->key_file != NULL)
         rc = where_key_file(c, g->key_file, e);
-    if (dir == NULL && c->admins.n == 0 && c->routers.n == 0 &&
+    if (rc == 0 && (context != NULL || (none && dir == NULL && c->admins.n == 0 && c->routers.n == 0)))
+        rc = where_named(c, context, e);
+    if (rc == 0 && dir == NULL && c->admins.n == 0 && c->routers.n == 0 &&
         access(DEFAULT_DIR "/cluster.json", F_OK) == 0)
         dir = DEFAULT_DIR;
+    if (c->cacert == NULL)
+        c->cacert = from_env("SEGQ_CACERT");
     return rc == 0 && dir != NULL ? where_dir(c, dir, e) : rc;
 }
 
@@ -230,7 +316,7 @@ static int run(struct ctl *c, int argc, char **argv)
     struct err e = { 0 };
     int opt;
 
-    while ((opt = getopt_long(argc, argv, ":hV", ctl_options, NULL)) != -1) {
+    while ((opt = getopt_long(argc, argv, ":hVo:", ctl_options, NULL)) != -1) {
         if (opt == '?' || opt == ':')
             return bad_option(opt, argv);
         if (!option_set(c, &g, opt))
@@ -242,6 +328,7 @@ static int run(struct ctl *c, int argc, char **argv)
             return cmd_help_of(argc - optind, argv + optind);
         g.help = true;
     }
+    colours_on(wants_colours(c, &g));
     if (g.help)
         return help();
     if (g.version)
@@ -251,6 +338,12 @@ static int run(struct ctl *c, int argc, char **argv)
               stderr);
         return CTL_USAGE;
     }
+    if (g.context != NULL && (g.dir != NULL || c->admins.n > 0 || c->routers.n > 0)) {
+        fputs("segqctl: --context and --dir, --admin, --router exclude each other\n", stderr);
+        return CTL_USAGE;
+    }
+    if (strcmp(argv[optind], "context") == 0) /* no cluster is looked for */
+        return cmd_run(c, argc - optind, argv + optind);
     if (where(c, &g, &e) < 0)
         return ctl_say_err(&e, CTL_USAGE);
     if (strcmp(argv[optind], "completion") == 0)

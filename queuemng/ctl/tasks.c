@@ -49,7 +49,7 @@ static bool next_page(const struct ctl *c, const json_t *doc, char *after, size_
 
     if (next == NULL)
         return false;
-    if (!c->all && !c->json)
+    if (!c->all && c->form == FORM_TABLE)
         puts("there are more: --all shows them");
     snprintf(after, cap, "&after=%.40s", next);
     return c->all;

@@ -1,4 +1,4 @@
-/* answer.c: an answer, printed as its view, its bytes (--json), or the refusal. */
+/* answer.c: an answer, printed as its view, its bytes (-o json), YAML, or the refusal. */
 #include "queuemng/ctl_ask/answer.h"
 
 #include <stdio.h>
@@ -6,6 +6,7 @@
 #include "queuemng/ctl_ask/meant.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/text.h"
+#include "queuemng/ctl_view/yaml.h"
 
 static void put_refusal(const struct ctl *c, struct buf *b, const struct ctl_answer *a,
                         const json_t *doc)
@@ -23,9 +24,11 @@ int ctl_say_answer(const struct ctl *c, const struct ctl_answer *a, view_fn view
     struct buf b;
 
     buf_init(&b);
-    if (good && a->body.len == 0)
+    if (good && c->form == FORM_YAML && doc != NULL)
+        b.failed |= !yaml_put(&b, doc);
+    else if (good && a->body.len == 0)
         buf_str(&b, "ok"); /* 204 */
-    else if (good && doc != NULL && view != NULL && !c->json)
+    else if (good && doc != NULL && view != NULL && c->form == FORM_TABLE)
         view(&b, doc);
     else if (good)
         buf_append(&b, a->body.data, a->body.len);
@@ -40,6 +43,21 @@ int ctl_say_answer(const struct ctl *c, const struct ctl_answer *a, view_fn view
     buf_fini(&b);
     json_decref(doc);
     return good ? CTL_OK : CTL_REFUSED;
+}
+
+int ctl_say_doc(const struct ctl *c, const json_t *doc, view_fn view)
+{
+    struct buf b;
+
+    if (c->form != FORM_YAML) {
+        ctl_print(c->form == FORM_TABLE ? view : view_pretty, doc);
+        return CTL_OK;
+    }
+    buf_init(&b);
+    if (yaml_put(&b, doc))
+        ctl_put_out(&b);
+    buf_fini(&b);
+    return CTL_OK;
 }
 
 json_t *ctl_show(const struct ctl *c, struct ctl_call call, view_fn view, int *rc)
@@ -70,7 +88,7 @@ json_t *ctl_fetch(const struct ctl *c, struct ctl_call call, int *rc)
     json_t *doc = NULL;
 
     *rc = ctl_ask(c, call, &a);
-    if (*rc == CTL_OK && a.status == 200 && !c->json)
+    if (*rc == CTL_OK && a.status == 200 && c->form == FORM_TABLE)
         doc = json_loadb((const char *)a.body.data, a.body.len, 0, NULL);
     if (*rc == CTL_OK && doc == NULL)
         *rc = ctl_say_answer(c, &a, NULL);
@@ -83,7 +101,7 @@ json_t *ctl_get(const struct ctl *c, const char *path, const char *name, int *rc
     struct ctl plain = *c;
     json_t *doc;
 
-    plain.json = false;
+    plain.form = FORM_TABLE;
     doc = ctl_fetch(&plain, (struct ctl_call){ .method = "GET", .path = path, .name = name }, rc);
     if (doc == NULL && *rc == CTL_OK) /* no JSON */
         *rc = CTL_REFUSED;

@@ -36,7 +36,7 @@ static bool in_the_clear(const char *url, const char *leader)
 static int ask_one(const struct ctl *c, const char *url, const struct ctl_call *call,
                    struct ctl_answer *a, struct err *e)
 {
-    const struct ctl_net net = { c->timeout_s, c->cacert };
+    const struct ctl_net net = { c->timeout_s, c->cacert, c->operator };
     int rc = ctl_http(url, call, &net, a, e);
     char *leader = NULL;
 
@@ -109,7 +109,7 @@ static int router_ask(const struct ctl *c, const struct ctl_call *call, struct c
     }
     for (size_t i = 0; i < c->routers.n && rc < 0; i++) {
         a->from = c->routers.v[i];
-        rc = ctl_http(a->from, call, &(const struct ctl_net){ c->timeout_s, c->cacert }, a, &e);
+        rc = ctl_http(a->from, call, &(const struct ctl_net){ c->timeout_s, c->cacert, c->operator }, a, &e);
     }
     return rc < 0 ? ctl_say_err(&e, CTL_REFUSED) : CTL_OK;
 }

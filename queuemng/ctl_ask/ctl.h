@@ -11,6 +11,12 @@
 
 enum ctl_exit { CTL_OK = 0, CTL_REFUSED = 1, CTL_USAGE = 2 };
 
+enum ctl_form {
+    FORM_TABLE, /* for people */
+    FORM_JSON,  /* as it came */
+    FORM_YAML,  /* the same */
+};
+
 struct urls {
     char *v[CTL_URLS_MAX]; /* owned: "http://host:port", or https */
     size_t n;
@@ -28,11 +34,13 @@ struct ctl {
     const char *label; /* of tasks: those that have it; NULL = any, or none */
     bool force;        /* cancels also what runs */
     bool dry_run;                 /* only says what it would change */
-    bool json;                    /* print answers as they came */
+    enum ctl_form form;           /* of answers */
     bool all;                     /* status: leave nothing out */
     bool yes;                     /* do not ask before what cannot be undone */
     unsigned timeout_s;           /* of one request */
     const char *cacert;           /* authorities for https; NULL = those of the system */
+    char *own_cacert;             /* owned: cacert, if it is a context's; else NULL */
+    char *operator;               /* owned: the operator's name, of a context; NULL = none */
 };
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "queuemng/ctl_view/colour.h"
 #include "queuemng/ctl_view/text.h"
 #include "queuemng/policy/budget_def.h"
 #include "queuemng/policy/endpoint_def.h"
@@ -160,15 +161,20 @@ void def_change_fini(struct def_change *ch)
 
 /* ---- as text ---- */
 
-static void put_value(struct buf *b, const json_t *v)
+static void put_value(struct buf *to, const json_t *v, enum colour colour)
 {
+    struct buf value, *b = &value;
     char *text = json_is_string(v) ? NULL : json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
 
+    buf_init(b);
     if (json_is_string(v) && *json_string_value(v) == '\0')
         buf_str(b, "\"\"");
     else
         ctl_clean(b, json_is_string(v) ? json_string_value(v) : text != NULL ? text : "?");
     free(text);
+    buf_byte(b, 0);
+    colour_put(to, colour, b->failed ? "?" : (const char *)b->data);
+    buf_fini(b);
 }
 
 static void put_change(struct buf *b, const struct def_change *ch, const char *key,
@@ -178,10 +184,10 @@ static void put_change(struct buf *b, const struct def_change *ch, const char *k
     ctl_clean(b, ch->name);
     buf_printf(b, ": %s: ", key);
     if (ch->was != NULL) {
-        put_value(b, was);
+        put_value(b, was, COLOUR_BAD);
         buf_str(b, " -> ");
     }
-    put_value(b, will);
+    put_value(b, will, COLOUR_GOOD);
     buf_byte(b, '\n');
 }
 

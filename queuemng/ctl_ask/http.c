@@ -29,11 +29,11 @@ static size_t on_bytes(char *p, size_t size, size_t n, void *arg)
     return body->failed ? 0 : n;
 }
 
-/* For the log of changes: SEGQ_OPERATOR, else the login name. It is no proof of anything, and
+/* For the log of changes: SEGQ_OPERATOR, else the context's, else the login name. It is no proof of anything, and
  * a name that would end the header's line is none. */
-static const char *operator_name(void)
+static const char *operator_name(const char *of_context)
 {
-    const char *v[] = { getenv("SEGQ_OPERATOR"), getenv("SUDO_USER"), getenv("USER"),
+    const char *v[] = { getenv("SEGQ_OPERATOR"), of_context, getenv("SUDO_USER"), getenv("USER"),
                         getenv("LOGNAME") };
 
     for (size_t i = 0; i < ARRAY_LEN(v); i++)
@@ -63,7 +63,7 @@ static void header_add(struct exchange *x, const char *name, const char *value)
         x->failed = true;
 }
 
-static void headers_add(struct exchange *x, const struct ctl_call *call)
+static void headers_add(struct exchange *x, const struct ctl_call *call, const char *operator)
 {
     char bearer[512];
 
@@ -77,7 +77,7 @@ static void headers_add(struct exchange *x, const struct ctl_call *call)
     if (call->if_match != NULL)
         header_add(x, "If-Match", call->if_match);
     if (call->bearer != NULL && strcmp(call->method, "GET") != 0)
-        header_add(x, "X-Segq-Operator", operator_name());
+        header_add(x, "X-Segq-Operator", operator_name(operator));
     if (call->body != NULL)
         header_add(x, "Content-Type", "application/json");
 }
@@ -156,7 +156,7 @@ static int run(struct exchange *x, const char *base, const struct ctl_call *call
 
     snprintf(x->url, sizeof(x->url), "%.*s%s", (int)(n > 0 && base[n - 1] == '/' ? n - 1 : n), base,
              call->path);
-    headers_add(x, call);
+    headers_add(x, call, net->operator);
     if (!body_set(x, call) || x->failed)
         return err_set(e, SQ_ENOMEM, "out of memory");
     options_set(x, net, &a->body);

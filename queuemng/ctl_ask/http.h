@@ -26,6 +26,7 @@ struct ctl_answer {
 struct ctl_net {
     unsigned timeout_s;  /* of the whole request */
     const char *cacert;  /* of https: a file of authorities; NULL: those of the system */
+    const char *operator; /* the name for the log of changes; NULL: none but the environment's */
 };
 
 /* base: http:// or https://, host, port. 0, or SQ_EUNAVAIL (no connection, or a certificate that is

@@ -144,8 +144,40 @@ int where_dir(struct ctl *c, const char *dir, struct err *e)
     return rc;
 }
 
+static int add_list(struct urls *to, const struct cfg_list *l, struct err *e)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < l->n; i++)
+        rc = where_add(to, ((char **)l->v)[i], e);
+    return rc;
+}
+
+int where_context(struct ctl *c, const struct context *x, struct err *e)
+{
+    int rc = add_list(&c->admins, &x->admin, e);
+
+    if (rc == 0)
+        rc = add_list(&c->routers, &x->router, e);
+    if (rc == 0 && c->token == NULL && x->token_file[0] != '\0')
+        rc = where_token_file(c, x->token_file, e);
+    if (rc == 0 && c->key_file == NULL && x->key_file[0] != '\0')
+        rc = where_key_file(c, x->key_file, e);
+    if (rc == 0 && c->cacert == NULL && x->cacert[0] != '\0')
+        rc = (c->cacert = c->own_cacert = strdup(x->cacert)) != NULL ? 0 : SQ_ENOMEM;
+    if (rc == 0 && x->operator[0] != '\0')
+        rc = (c->operator = strdup(x->operator)) != NULL ? 0 : SQ_ENOMEM;
+    if (rc == SQ_ENOMEM)
+        rc = err_set(e, SQ_ENOMEM, "out of memory");
+    return rc == 0 && x->dir[0] != '\0' ? where_dir(c, x->dir, e) : rc;
+}
+
 void where_fini(struct ctl *c)
 {
+    free(c->own_cacert);
+    c->own_cacert = NULL;
+    free(c->operator);
+    c->operator = NULL;
     while (c->admins.n > 0)
         free(c->admins.v[--c->admins.n]);
     while (c->routers.n > 0)

@@ -4,6 +4,7 @@
 #define SEGQ_CTL_WHERE_H
 
 #include "common/base/err.h"
+#include "queuemng/ctl_ask/context.h"
 #include "queuemng/ctl_ask/ctl.h"
 
 SQ_CHECK int where_add(struct urls *list, const char *url, struct err *e);
@@ -13,6 +14,8 @@ SQ_CHECK int where_token_file(struct ctl *c, const char *file, struct err *e); /
 SQ_CHECK int where_key_file(struct ctl *c, const char *file, struct err *e); /* likewise */
 /* What was not given before, from DIR/cluster.json. */
 SQ_CHECK int where_dir(struct ctl *c, const char *dir, struct err *e);
+/* What was not given before, of a context. */
+SQ_CHECK int where_context(struct ctl *c, const struct context *x, struct err *e);
 void where_fini(struct ctl *c);
 
 #endif

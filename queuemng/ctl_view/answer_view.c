@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "queuemng/ctl_view/table.h"
 #include "queuemng/ctl_view/text.h"
 
 static void scalar(struct buf *b, const json_t *v)

@@ -1,6 +1,7 @@
 /* budget_view.c: a line for each budget, and below it one for each member. */
 #include "queuemng/ctl_view/budget_view.h"
 
+#include "queuemng/ctl_view/table.h"
 #include "queuemng/ctl_view/text.h"
 
 /* "12.5 of 300/s" */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "queuemng/ctl_view/task_view.h"
+#include "queuemng/ctl_view/table.h"
 #include "queuemng/ctl_view/text.h"
 
 #define BAR_WIDTH      20

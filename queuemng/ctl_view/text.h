@@ -1,4 +1,4 @@
-/* text.h: segqctl's words as JSON, and JSON as numbers, bars and columns. Pure.
+/* text.h: segqctl's words as JSON, and JSON as numbers and bars. Pure.
  * Everything that came from the network is printed through here: bytes that could steer a
  * terminal become '?'. */
 #ifndef SEGQ_CTL_TEXT_H
@@ -40,26 +40,5 @@ void ctl_count(struct buf *b, uint64_t v); /* 1234567 as 1 234 567 */
 void ctl_rate(struct buf *b, double per_s);
 void ctl_moment(struct buf *b, double s); /* Unix seconds as date and time; 0: "-" */
 void ctl_span(struct buf *b, double s); /* seconds as "40 s", "12 min", "3.5 h", "4 days" */
-
-#define TABLE_COLS 12
-
-struct table {
-    size_t n_cols, n_cells; /* cells of the header included */
-    bool right[TABLE_COLS]; /* right-aligned */
-    struct buf text;        /* all cells, each ended by 0; owned */
-    size_t width[TABLE_COLS];
-};
-
-/* Column heads, one blank between them; '>' before a head: its column is right-aligned.
- */
-void table_init(struct table *t, const char *heads);
-void table_fini(struct table *t);
-void table_cell(struct table *t, const char *fmt, ...) SQ_PRINTF(2, 3);
-void table_u64(struct table *t, uint64_t v);
-size_t table_rows(const struct table *t); /* without the heads */
-/* Appends all rows, heads first, each behind `indent` blanks. */
-void table_print(const struct table *t, struct buf *b, size_t indent);
-/* Printed, or `none` if it has no rows; and its end. */
-void table_put(struct buf *b, struct table *t, const char *none);
 
 #endif

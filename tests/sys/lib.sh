@@ -14,6 +14,7 @@ BIN=$(cd "$BIN" && pwd -P) # as /proc says of a process
 NAME=$(basename "$0" .sh)
 TOP=${SEGQ_SYS_DIR:-$(mktemp -d /tmp/segq-sys.XXXXXX)}
 DIR=$TOP/$NAME
+export SEGQ_CONFIG=$DIR/contexts.yaml # not the clusters of whoever runs this
 C=$DIR/c # the cluster's own folder
 mkdir -p "$DIR"
 checks=0 failures=0

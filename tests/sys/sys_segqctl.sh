@@ -39,6 +39,10 @@ exits() {
     echo "# segqctl $*: exit $rc, out: $(head -c 300 "$DIR/out") err: $(head -c 300 "$DIR/err")"
     return 1
 }
+same_definition() {
+    ctl -o yaml queue show login && yaml . >"$DIR/yaml.json" && ctl -o json queue show login &&
+        jq -e --slurpfile y <(jq . "$DIR/yaml.json") '. == $y[0]' "$DIR/out" >/dev/null
+}
 state() { ctl queue show "${1:-login}" && jq -r .state "$DIR/out"; }
 kept() { ctl queue show "$1" && jq -r ".$2" "$DIR/out"; }
 is() { [ "$("${@:2}")" = "$1" ]; } # value command...
@@ -326,7 +330,7 @@ check_eq "a file that is no token: 2" "$(code_of --admin "$A" --token-file "$DIR
 check_eq "no such folder: 2" "$(code_of --dir "$DIR/nosuch" status)" 2
 check_eq "no token: 2" "$(code_of --admin "$A" status)" 2
 check "  and it says so" complains 'no admin token is given'
-check_eq "no address: 2" "$(code_of --token-file "$token" status)" 2
+check_eq "no address: 2" "$(BIN=$(realpath "$BIN"); cd "$DIR" && code_of --token-file "$token" status)" 2
 check "  and it says so" complains 'no address of queuemng is given'
 from_env() { SEGQ_ADMIN=$A SEGQ_TOKEN_FILE=$token SEGQ_ROUTER="http://127.0.0.1:1 $R" alone "$@"; }
 check "the environment says where: a manager" from_env queue list
@@ -359,11 +363,81 @@ check "help of nothing that is" exits 2 "no command 'dance'" help dance
 ctl -h
 missing=
 for word in status watch 'queue list' 'queue show' 'queue set' 'queue add' 'queue delete' 'queue restore' forget pause \
-    resume open close flush release rate tiers max message audit events drain undrain join poll leave passthrough reject draw why move-ticket claim export diff apply edit --dry-run --dir --admin --token-file \
-    --router --client --subject --claim --key --kid --lane --replaces --ttl --json --all --yes --timeout; do
+    resume open close flush release rate tiers max message audit events drain undrain join poll leave passthrough reject draw why move-ticket claim 'context list' 'context use' export diff apply edit --dry-run --dir --admin --token-file \
+    --router --client --subject --claim --key --kid --lane --replaces --ttl -o --color --context --all --yes --timeout; do
     says "^ +$word " || missing="$missing $word"
 done
 check_eq "-h shows every command and option" "$missing" ""
+
+# ---- forms ----
+yaml() { python3 -c 'import sys, yaml, json; json.dump(yaml.safe_load(sys.stdin), sys.stdout)' <"$DIR/out" | jq -r "$1"; }
+for words in "status" "queue list" "queue show login" "audit" "events" "endpoint list" "task list" "key list"; do
+    # shellcheck disable=SC2086
+    check "-o yaml $words" runs_well -o yaml $words
+    check_eq "  is YAML" "$(yaml type)" object
+    # shellcheck disable=SC2086
+    check "-o json $words" runs_well $words -o json
+    check_eq "  is JSON" "$(jq -r type "$DIR/out")" object
+done
+check "YAML says the same as JSON" same_definition
+check "a form that is none" exits 2 "-o takes table, json or yaml, not 'xml'" -o xml status
+check "one that a command has not" exits 2 "diff prints text" -o yaml diff x
+colours() { grep -c "$(printf '\033')\[" "$DIR/out"; }
+check_eq "no colours into a file" "$(ctl status; colours)" 0
+check "colours, if they are wanted" test "$(ctl --color always status; colours)" -gt 3
+at_terminal "" status
+check "colours at a terminal" test "$(colours)" -gt 3
+NO_COLOR=1 at_terminal "" status
+check_eq "  not if NO_COLOR says so" "$(colours)" 0
+at_terminal "" -o json status
+check_eq "  nor in JSON" "$(colours)" 0
+
+# ---- a change that is only looked at ----
+ctl_code() { ctl "$@"; echo $?; }
+rate_was=$(kept login release_per_s)
+check_eq "--dry-run of a set: 1, as diff" "$(ctl_code queue set login release_per_s=4321 --dry-run)" 1
+check "  from and to" says "^queue login: release_per_s: $rate_was -> 4321$"
+check_eq "  changes nothing" "$(kept login release_per_s)" "$rate_was"
+check_eq "  of what is so already: 0" "$(ctl_code queue set login "release_per_s=$rate_was" --dry-run)" 0
+check_eq "--dry-run of an add" "$(ctl_code queue add brandnew release_per_s=3 --dry-run)" 1
+check "  adds nothing" exits 1 "brandnew" queue show brandnew
+check "  of one that is there" exits 1 "already a queue 'login'" queue add login --dry-run
+check "  a wrong key is one" exits 2 "release_pers: unknown key" queue set login release_pers=3 --dry-run
+check "a command without it says so" exits 2 "does not take --dry-run" pause login --dry-run
+
+# ---- contexts: clusters by name ----
+export SEGQ_CONFIG=$DIR/config/of/mine.yaml
+of_mine() { (cd / && "$BIN/segqctl" "$@" >"$DIR/out" 2>"$DIR/err" </dev/null); }
+check "no contexts" of_mine context list
+check "  says how to make one" says "context add"
+check "one is added" of_mine context add here dir="$C"
+check_eq "  in a file of its owner alone" "$(stat -c %a "$SEGQ_CONFIG")" 600
+check "  and in use: its cluster answers" of_mine queue show login
+check "another one, with addresses" of_mine context add there admin="$A" token_file="$token" operator=otto
+check "  is used by name" of_mine --context there queue set login message=from-otto
+check "  its operator is in the log" of_mine audit 1 -o json
+check_eq "    by name" "$(jq -r '.entries[0].who' "$DIR/out")" otto
+check "  and for good" of_mine context use there
+of_mine context list
+check "  which the list shows" says '^\*  +there '
+of_mine --admin http://127.0.0.1:1 --token-file "$token" --timeout 1 status
+check "options go before it: the address that was given is asked" complains '127.0.0.1:1'
+check_eq "the environment goes before it" "$(SEGQ_DIR=$DIR/nothere of_mine status; grep -c nothere "$DIR/err")" 1
+of_mine context add here dir=/
+check "a name twice" complains "there is a context 'here' already"
+of_mine context use her
+check "a name that is none" complains 'did you mean here'
+of_mine context add x admin=gopher://x
+check "an address that is none" complains "'gopher://x' is not http"
+of_mine context set here token_file=/nope/x
+check "a file that is not there" complains "there is no '/nope/x'"
+of_mine context delete there
+of_mine status
+check "one that was in use is gone: none is" complains 'no cluster is given'
+printf 'contexts:\n  - name: a\n    amdin: x\n' >"$SEGQ_CONFIG"
+of_mine status
+check "a file with a mistake: file, line, key" complains 'mine.yaml:3: contexts\[0\].amdin: unknown key; did you mean admin'
+export SEGQ_CONFIG=$DIR/contexts.yaml
 
 # ---- completion: bash runs what it was given, and asks the cluster ----
 ctl queue add login2 state=paused

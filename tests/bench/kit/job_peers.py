@@ -10,6 +10,7 @@ import pwd
 import re
 import socket
 import subprocess
+import tempfile
 
 from kit.peers import all_files, under_test, wait_port
 from kit.procs import Failed, Proc, spawn, tool, wait_for
@@ -112,8 +113,7 @@ class Postgres:
             raise Failed("postgresql-15 is missing: deploy/deps.sh bench installs it")
         self.ctx, self.name = ctx, "Postgres, SKIP LOCKED"
         self.port = ctx.ports(1)
-        self.folder = os.path.join(ctx.tmp, f"pg{self.port}")
-        os.mkdir(self.folder)
+        self.folder = tempfile.mkdtemp(prefix="pg", dir=ctx.tmp) # a port comes again
         self.as_user = []
         if os.getuid() == 0:  # it refuses to be root
             user = pwd.getpwnam("postgres")

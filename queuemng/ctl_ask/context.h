@@ -1,0 +1,50 @@
+/* context.h: the clusters that an operator has names for, in a file:
+ *
+ *   current: prod
+ *   contexts:
+ *     - name: prod
+ *       admin: [https://mng1:8071, https://mng2:8071]
+ *       token_file: /etc/segq/admin.token
+ *       cacert: /etc/segq/ca.pem
+ *       operator: anna
+ *
+ * SEGQ_CONFIG names the file; else it is segq/contexts.yaml in XDG_CONFIG_HOME, or in ~/.config. It
+ * has no secrets, only names of files that have. */
+#ifndef SEGQ_CTL_CONTEXT_H
+#define SEGQ_CTL_CONTEXT_H
+
+#include <limits.h>
+
+#include "common/base/err.h"
+#include "common/config/cfg.h"
+
+#define CONTEXTS_MAX 100
+
+struct context { /* "": not given */
+    char *name;
+    struct cfg_list admin, router; /* of char *: addresses, as --admin and --router take them */
+    char *dir, *token_file, *cacert, *key_file, *operator;
+};
+
+struct contexts {
+    char file[PATH_MAX]; /* "": there is no place for one */
+    char *current;       /* owned; "": none */
+    struct cfg_list v;   /* of struct context; owned */
+};
+
+extern const struct cfg_key context_keys[]; /* of one */
+
+/* A file that is not there has none. Errors name file, line and key. On error there is nothing to
+ * free. */
+SQ_CHECK int contexts_load(struct contexts *c, struct err *e);
+void contexts_free(struct contexts *c);
+/* The file becomes this, whole or not at all; only its owner may read it. */
+SQ_CHECK int contexts_save(const struct contexts *c, struct err *e);
+struct context *contexts_find(const struct contexts *c, const char *name); /* or NULL */
+/* *x: another one, empty but for its name, which is one (CFG_NAME). */
+SQ_CHECK int contexts_add(struct contexts *c, const char *name, struct context **x, struct err *e);
+void contexts_remove(struct contexts *c, struct context *x);
+/* Its addresses, where it finds the cluster; what a table cannot say of it. */
+SQ_CHECK int context_check(const struct context *x, struct err *e);
+
+#endif

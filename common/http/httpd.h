@@ -53,6 +53,9 @@ struct httpd_calls {
     bool (*on_conn)(void *ctx, const struct net_addr *peer, uint64_t *tag);
     void (*on_conn_end)(void *ctx, uint64_t tag);
     bool (*on_large)(void *ctx, const struct http_req *q); /* with max_large */
+    /* Of httpd_open_sized(): the client has taken all pieces that came. During the call nothing may
+     * be answered or sent: it posts (ev.h). NULL: nobody opens such answers. */
+    void (*on_taken)(void *ctx, struct httpd_req *req, void *user);
 };
 #define HTTPD_LARGE_SHARE 4 /* a quarter; a buffer takes twice what is announced at most */
 
@@ -102,6 +105,16 @@ bool httpd_is_open(const struct httpd_req *req);
 bool httpd_is_behind(const struct httpd_req *req);
 void httpd_send(struct httpd_req *req, const char *piece, size_t n); /* 1 .. 65535 bytes */
 void httpd_end(struct httpd_req *req); /* the last piece was sent; req is the server's again */
+
+/* The same of an answer whose length is known: pieces of any size, `length` bytes together, with
+ * Content-Length. on_taken says when the next piece is wanted. A client that takes nothing for
+ * body_ms is dropped. Not for HEAD, nor with requests behind it. */
+bool httpd_may_open_sized(struct httpd_req *req); /* ask before; false: answer it otherwise */
+void httpd_open_sized(struct httpd_req *req, int status, const char *content_type,
+                      const char *headers, uint64_t length);
+bool httpd_is_sized(const struct httpd_req *req);
+/* The rest cannot be had: its connection ends, so that the client sees it. on_gone follows. */
+void httpd_abort(struct httpd_req *req);
 
 struct httpd_counts {
     uint64_t conns_now, in_now, out_now; /* out_now: bytes of answers, small blocks apart */

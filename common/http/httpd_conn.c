@@ -164,6 +164,8 @@ bool conn_settle(struct conn *c)
         next_wait(c);
     if (c->end == END_NOT)
         watch(c);
+    if (SQ_UNLIKELY(c->busy != NULL && c->busy->first != NULL && c->busy->first->hungry))
+        out_taken(c);
     return c->end == END_NOT;
 }
 

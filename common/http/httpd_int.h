@@ -67,6 +67,9 @@ struct httpd_req {
     bool answered, head, keep_alive, http10;
     bool at_hand; /* not queued */
     bool open; /* its answer comes in pieces: the head is out, and nothing follows it */
+    bool sized; /* open: of so many bytes, of which `left` have not come */
+    bool hungry; /* sized: a piece came, and its user is told when the client has taken it */
+    uint64_t left;
     bool own; /* an error answer of httpd itself */
     bool marked; /* by the user */
 };

@@ -148,8 +148,9 @@ static bool brings_cache_control(const char *p, size_t n)
 struct answer {
     int status;
     const char *type, *headers, *lines, *body;
-    size_t type_len, headers_len, lines_len, body_len;
-    bool close, keep_header, head, open;
+    size_t type_len, headers_len, lines_len;
+    uint64_t body_len;
+    bool close, keep_header, head, open, sized;
 };
 
 #define ANSWER_HEAD_MAX 512 /* all but type, headers and body */
@@ -179,7 +180,7 @@ static size_t compose(struct httpd *h, const struct answer *a, char *out)
         w = text_put(w, a->type, a->type_len);
         w = PUT(w, "\r\n");
     }
-    if (a->open) {
+    if (a->open && !a->sized) {
         w = PUT(w, "Transfer-Encoding: chunked\r\n");
     } else if (sized) {
         w = PUT(w, "Content-Length: ");
@@ -441,24 +442,71 @@ void httpd_body_end(struct httpd_req *r, const char *end)
 
 #define CHUNK_MAX 8 /* beside its bytes: four digits of their number, and line ends */
 
+/* What follows would never be answered. */
+static bool nothing_follows(struct httpd_req *r)
+{
+    if (r->head || (r->at_hand && !req_keep(r)))
+        return false;
+    return r->conn->busy->first == r && is_last(r);
+}
+
 bool httpd_may_open(struct httpd_req *r)
 {
-    const struct conn *c = r->conn;
+    return !r->http10 && !r->conn->h->draining && nothing_follows(r);
+}
 
-    if (r->head || r->http10 || c->h->draining || (r->at_hand && !req_keep(r)))
-        return false;
-    return c->busy->first == r && is_last(r); /* what follows would never be answered */
+bool httpd_may_open_sized(struct httpd_req *r)
+{
+    return nothing_follows(r);
+}
+
+static void open_it(struct httpd_req *r, struct answer *a)
+{
+    size_t max = prepare(r, a);
+
+    assert(!r->at_hand && r->conn->busy->first == r); /* nothing_follows() has looked */
+    r->open = true;
+    conn_dirty(r->conn);
+    (void)append(r->conn, a, max);
 }
 
 void httpd_open(struct httpd_req *r, const char *content_type, const char *headers)
 {
     struct answer a = { .status = 200, .type = content_type, .headers = headers, .open = true };
-    size_t max = prepare(r, &a);
 
-    assert(!r->at_hand && r->conn->busy->first == r); /* httpd_may_open() has looked */
-    r->open = true;
-    conn_dirty(r->conn);
-    (void)append(r->conn, &a, max);
+    open_it(r, &a);
+}
+
+void httpd_open_sized(struct httpd_req *r, int status, const char *content_type,
+                      const char *headers, uint64_t length)
+{
+    struct answer a = { .status = status, .type = content_type, .headers = headers,
+                        .body_len = length, .open = true, .sized = true };
+
+    r->sized = r->hungry = true;
+    r->left = length;
+    open_it(r, &a);
+}
+
+bool httpd_is_sized(const struct httpd_req *r)
+{
+    return r->sized;
+}
+
+void httpd_abort(struct httpd_req *r)
+{
+    assert(r->sized);
+    conn_end(r->conn, END_ERROR);
+}
+
+void out_taken(struct conn *c)
+{
+    struct httpd_req *r = c->busy->first;
+
+    if (out_pending(c) || c->end != END_NOT)
+        return;
+    r->hungry = false;
+    c->h->calls.on_taken(c->h->ctx, r, r->user);
 }
 
 bool httpd_is_open(const struct httpd_req *r)
@@ -471,21 +519,29 @@ bool httpd_is_behind(const struct httpd_req *r)
     return out_pending(r->conn);
 }
 
+static char *put_chunk(char *w, const char *piece, size_t n)
+{
+    for (int shift = 12; shift >= 0; shift -= 4)
+        *w++ = "0123456789abcdef"[n >> shift & 15];
+    w = PUT(w, "\r\n");
+    return PUT(text_put(w, piece, n), "\r\n");
+}
+
 void httpd_send(struct httpd_req *r, const char *piece, size_t n)
 {
     struct conn *c = r->conn;
     char *w = out_room(c, n + CHUNK_MAX), *begin = w;
 
-    assert(r->open && n > 0 && n <= UINT16_MAX); /* a chunk of no bytes would be the end */
+    assert(r->open && n > 0); /* a chunk of no bytes would be the end */
+    assert(r->sized ? n <= r->left : n <= UINT16_MAX);
     conn_dirty(c);
     if (w == NULL) {
         conn_end(c, END_ERROR);
         return;
     }
-    for (int shift = 12; shift >= 0; shift -= 4)
-        *w++ = "0123456789abcdef"[n >> shift & 15];
-    w = PUT(w, "\r\n");
-    w = PUT(text_put(w, piece, n), "\r\n");
+    w = r->sized ? text_put(w, piece, n) : put_chunk(w, piece, n);
+    r->left -= r->sized ? n : 0;
+    r->hungry = r->sized;
     c->busy->out_len += (size_t)(w - begin);
 }
 
@@ -493,10 +549,15 @@ void httpd_end(struct httpd_req *r)
 {
     struct conn *c = r->conn;
     static const char last[] = "0\r\n\r\n";
-    char *w = out_room(c, sizeof(last));
+    char *w;
 
-    assert(r->open && c->busy->first == r);
+    assert(r->open && c->busy->first == r && r->left == 0);
     conn_dirty(c);
+    if (r->sized) {
+        req_pop(c);
+        return;
+    }
+    w = out_room(c, sizeof(last));
     if (w != NULL)
         c->busy->out_len += (size_t)(text_put(w, last, sizeof(last) - 1) - w);
     else

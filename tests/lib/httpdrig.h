@@ -27,7 +27,7 @@ struct world {
     struct httpd *h;
     uint16_t port;
     struct httpd_req *held[256]; /* requests for /later, in order of arrival */
-    unsigned n_held, n_gone, n_bad, n_requests;
+    unsigned n_held, n_gone, n_bad, n_requests, n_taken;
     unsigned conns, max_conns; /* what on_conn lets in; 0 = all */
     uint64_t next_tag, tags_open, tag_seen;
     uint64_t most_out; /* bytes of answers, when one more was asked for */
@@ -65,6 +65,10 @@ static inline void on_request(void *ctx, struct httpd_req *r, const struct http_
         httpd_set_user(r, &w);
         httpd_open(r, "text/plain", "X-A: 1\r\n");
         w.held[w.n_held++] = r;
+    } else if (q->path.n == 6 && memcmp(q->path.p, "/sized", 6) == 0 && httpd_may_open_sized(r)) {
+        httpd_set_user(r, &w);
+        httpd_open_sized(r, 203, "text/plain", "X-A: 1\r\n", sizeof(w.big));
+        w.held[w.n_held++] = r;
     } else if (q->path.n == 4 && memcmp(q->path.p, "/big", 4) == 0) {
         httpd_answer(r, 200, "text/plain", "", w.big, sizeof(w.big));
     } else if (q->path.n == 5 && memcmp(q->path.p, "/none", 5) == 0) {
@@ -100,6 +104,14 @@ static inline void on_bad(void *ctx, struct httpd_req *r, int status, const stru
     httpd_answer(r, status, "text/plain", "", "bad", 3);
 }
 
+static inline void on_taken(void *ctx, struct httpd_req *r, void *user)
+{
+    (void)ctx;
+    (void)r;
+    cr_expect_eq(user, &w);
+    w.n_taken++;
+}
+
 static inline bool on_large(void *ctx, const struct http_req *q)
 {
     (void)ctx;
@@ -130,7 +142,7 @@ static inline void on_conn_end(void *ctx, uint64_t tag)
 static inline void start(struct httpd_opts o)
 {
     struct httpd_calls calls = { on_request, on_gone, on_bad, on_conn, on_conn_end,
-                                 on_large };
+                                 on_large, on_taken };
     struct err e = { 0 };
 
     memset(&w, 0, sizeof(w));

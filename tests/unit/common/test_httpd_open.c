@@ -131,3 +131,83 @@ Test(httpd_open, a_drain_waits_for_the_end)
     close(fd);
     stop();
 }
+
+/* ---- of a known length ---- */
+
+Test(httpd_open, pieces_of_a_known_length_follow_as_they_are_taken)
+{
+    unsigned pieces = 0;
+
+    start((struct httpd_opts) { 0 });
+    int fd = dial_rcv(4096);
+    say(fd, GET("/sized"));
+    while (!g.eof) {
+        if (w.n_taken > pieces && pieces < 20) {
+            httpd_send(w.held[0], w.big + pieces * 10000, 10000);
+            if (++pieces == 20)
+                httpd_end(w.held[0]);
+        }
+        ev_turn(w.ev, false);
+        more(fd, &g);
+    }
+    cr_expect(strstr(g.t, "HTTP/1.1 203 ") && strstr(g.t, "Content-Length: 200000\r\n"));
+    cr_expect(strstr(g.t, "Connection: close\r\n") && !strstr(g.t, "chunked"));
+    cr_expect_eq(g.n, (size_t)(strstr(g.t, "\r\n\r\n") + 4 - g.t) + 200000);
+    cr_expect_eq(w.n_taken, 20, "the head, and each piece but the last");
+    cr_expect_eq(w.n_gone, 0);
+    cr_expect_lt(w.most_out, 20000);
+    close(fd);
+    stop();
+}
+
+Test(httpd_open, one_of_a_known_length_that_breaks_ends_its_connection)
+{
+    start((struct httpd_opts) { 0 });
+    int fd = dial();
+    say(fd, GET("/sized"));
+    UNTIL(w.n_taken == 1);
+    httpd_send(w.held[0], w.big, 1000);
+    UNTIL(w.n_taken == 2);
+    httpd_abort(w.held[0]);
+    UNTIL(ended(fd, &g));
+    cr_expect_eq(w.n_gone, 1);
+    cr_expect_eq(g.n, (size_t)(strstr(g.t, "\r\n\r\n") + 4 - g.t) + 1000);
+    close(fd);
+    stop();
+}
+
+Test(httpd_open, one_of_a_known_length_may_be_of_http_1_0_but_not_of_a_head)
+{
+    struct got old = { 0 };
+
+    start((struct httpd_opts) { 0 });
+    int fd = dial(), fd10 = dial(), behind = dial();
+    say(fd, "HEAD /sized HTTP/1.1\r\n" H "\r\n");
+    say(fd10, "GET /sized HTTP/1.0\r\n\r\n");
+    UNTIL(has(fd, &g, "HTTP/1.1 200 OK") && has(fd10, &old, "Content-Length: 200000"));
+    cr_expect(!strstr(old.t, "chunked"));
+    cr_expect_eq(w.n_held, 1);
+    say(behind, GET("/later") GET("/sized"));
+    UNTIL(w.n_requests == 4);
+    cr_expect_eq(w.n_held, 2, "the one before it has no answer yet");
+    close(fd);
+    close(fd10);
+    httpd_answer(w.held[1], 200, "text/plain", "", "now", 3);
+    close(behind);
+    UNTIL(w.n_gone == 1);
+    stop();
+}
+
+Test(httpd_open, a_client_that_takes_nothing_of_a_known_length_is_dropped)
+{
+    start((struct httpd_opts) { .body_ms = 100 });
+    int fd = dial_rcv(4096);
+    say(fd, GET("/sized"));
+    UNTIL(w.n_taken == 1);
+    httpd_send(w.held[0], w.big, sizeof(w.big) - 1);
+    while (w.n_taken == 1 && w.n_gone == 0)
+        ev_turn(w.ev, true);
+    close(fd);
+    UNTIL(w.n_gone == 1);
+    stop();
+}

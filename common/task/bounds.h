@@ -21,6 +21,7 @@ typedef uint32_t part_no; /* a partition, never used again; 0: none */
 #define RATE_PER_1000_S 1000000000u /* at most */
 #define TASK_BODY_MAX   (512u << 10) /* also of all bodies in one frame */
 #define TASK_RESULT_MAX (64u << 10) /* what is kept of one; given: TASK_BODY_MAX */
+#define ANSWER_READ_MAX (16u << 20) /* bytes that are read of a target's answer */
 #define RESULT_SHA256   32u
 #define TASK_ROWS_MAX   1000 /* tasks of one request */
 #define AHEAD_MOST      100 /* counted so far: then it is "100 or more" */

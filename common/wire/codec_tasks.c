@@ -57,7 +57,8 @@ MESSAGE(task_get_ans, TaskGetAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES
         COL_IN(history, end, attempt_end, 0, UINT8_MAX), COL(history, number, attempt_number),
         COL(history, started_ms, attempt_started_ms), COL(history, ended_ms, attempt_ended_ms),
         COL(history, again_ms, attempt_again_ms),
-        COL_BYTES_LATER(history, reason.p, reason.n, attempt_reason, ATTEMPT_REASON))
+        COL_BYTES_LATER(history, reason.p, reason.n, attempt_reason, ATTEMPT_REASON),
+        NUM(result_whole))
 
 MESSAGE(task_take, TaskTake, NULL, NUM(part), NUM(epoch), NAME(queue), IN(most, 1, TASK_ROWS_MAX),
         NUM(lease_ms), NUM(wait_ms))
@@ -82,6 +83,11 @@ MESSAGE(task_complete, TaskComplete, NULL, NUM(part), NUM(epoch), NUM(no), NUM(l
         PLAIN(result, TASK_BODY_MAX), PLAIN(reason, ATTEMPT_REASON))
 
 MESSAGE(task_complete_ans, TaskCompleteAns, NULL, CODE, IN(state, 0, TASK_NSTATES - 1), NUM(until_ms))
+
+MESSAGE(task_read, TaskRead, NULL, NUM(part), NUM(epoch), NUM(no), PLAIN(sha256, RESULT_SHA256),
+        NUM(at), IN(most, 1, TASK_READ_MAX))
+
+MESSAGE(task_read_ans, TaskReadAns, NULL, CODE, PLAIN(data, TASK_READ_MAX))
 
 MESSAGE(task_change, TaskChange, NULL, NUM(part), NUM(epoch), IN(verb, 0, CHANGE_NVERBS - 1), NUM(no),
         NAME(queue), NAME(name), NUM_AS(patch.order, order),
@@ -138,7 +144,7 @@ MESSAGE(endpoint, Endpoint, NULL, NUM(epoch), NAME(name), NUM(serial), NUM(versi
         NUM(paused), IN(breaker_ratio, 0, 100), NUM(breaker_min), NUM(breaker_open_ms),
         FILE_NAME(secret_file), FILE_NAME(ca_file), FILE_NAME(cert_file), FILE_NAME(key_file),
         TEXT(proxy, ENDPOINT_URL_MAX), NUM(adaptive_min), TEXT(budget, NAME_MAX_LEN), NUM(tripped),
-        NUM(resets), NUM(probe))
+        NUM(resets), NUM(probe), NUM(max_answer))
 
 MESSAGE(endpoint_drop, EndpointDrop, NULL, NUM(epoch), NAME(name))
 

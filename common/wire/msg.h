@@ -133,6 +133,8 @@ enum msg_ways {
     X(TASK_SCHEDULE_ANS, 129, task_schedule_ans, T2R)                                    \
     X(TASK_COMPLETE, 117, task_complete, R2T) /* what a target says of its attempt, later */ \
     X(TASK_COMPLETE_ANS, 119, task_complete_ans, T2R)                                    \
+    X(TASK_READ, 132, task_read, R2T)    /* a piece of an answer that is kept whole */    \
+    X(TASK_READ_ANS, 133, task_read_ans, T2R)                                            \
     X(TASK_NOTICE, 124, task_notice, T2R) /* a task's end, to be told in another queue */ \
     X(TASK_NOTICE_ANS, 125, task_notice_ans, R2T)                                        \
     X(TASK_MAP, 110, task_map, M2R)      /* pools, their partitions, who has them */

@@ -106,6 +106,7 @@ struct msg_task_get_ans {
     struct bytes_of result;   /* as much as is kept, */
     uint64_t result_length;   /* of so many bytes; 0: there is none */
     struct bytes_of result_sha256; /* of all of them */
+    bool result_whole;        /* it is longer than `result`, and TASK_READ has all of it */
     uint32_t status;          /* of the target's answer, that the result is; 0: none */
     const char *content_type; /* its own; "": none */
     struct bytes_of fields;   /* its header fields that are kept, packed (common/task/reply.h) */
@@ -183,6 +184,22 @@ struct settled_row {
 struct msg_task_settle_ans {
     uint32_t n;
     struct settled_row *v;
+};
+
+#define TASK_READ_MAX (128u << 10) /* bytes of a piece */
+
+struct msg_task_read { /* a piece of the answer to a call, of which a look has the first bytes only */
+    part_no part;
+    uint64_t epoch;
+    task_no no;
+    struct bytes_of sha256; /* of the whole: that of the look */
+    uint64_t at;
+    uint32_t most; /* bytes from there */
+};
+
+struct msg_task_read_ans {
+    uint8_t code; /* DONE; UNKNOWN: it is not kept any more; STALE, BUSY */
+    struct bytes_of data; /* `most` bytes, or up to the end */
 };
 
 enum task_complete {

@@ -120,6 +120,7 @@ struct msg_endpoint {
     bool tripped;    /* an operator has opened its breaker: none but probes by hand go */
     uint64_t resets; /* another number than before: its breaker closes, failures are forgotten; 0: none */
     uint64_t probe;  /* another number than before: one call is to try at once; 0: none */
+    uint64_t max_answer; /* bytes of an answer that is kept whole; 0: as much as of any result */
 };
 
 struct msg_endpoint_drop { /* no pool of this node has it any more: no call begins */

@@ -33,6 +33,7 @@ struct endpoint_def {
     struct endpoint_adaptive adaptive;
     struct budget_member budget; /* shared with others */
     int64_t deadline_ms, connect_timeout_ms;
+    int64_t max_answer; /* bytes; 0: as any result */
     bool paused;
     struct endpoint_breaker breaker;
     struct endpoint_sign sign;

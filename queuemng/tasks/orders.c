@@ -140,7 +140,8 @@ void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
                                 .budget = arena_strdup(a, x->by_budget ? d->budget.name : ""),
                                 .tripped = x->tripped,
                                 .resets = x->resets,
-                                .probe = x->probe };
+                                .probe = x->probe,
+                                .max_answer = (uint64_t)d->max_answer };
     for (uint32_t i = 0; g->allow != NULL && i < g->n_allow; i++)
         g->allow[i] = arena_strdup(a, ((char *const *)d->allow.v)[i]);
     m->out->box.failed = m->out->box.failed || a->failed;

@@ -39,6 +39,7 @@ struct call_answer {
     const uint8_t *body; /* borrowed: the first n bytes, */
     uint32_t n;
     uint64_t length; /* of so many */
+    bool goes_on;    /* behind them: what follows was not read */
     uint8_t sha256[RESULT_SHA256]; /* of all of them; only if length > n */
     char why[96]; /* a fault in words */
 };

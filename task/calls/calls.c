@@ -169,8 +169,10 @@ int calls_define(struct calls *c, const struct msg_endpoint *m, msec_t now)
 
     if (!is_good(m))
         return SQ_EINVAL;
-    if (ep != NULL && ep->def.serial == m->serial)
+    if (ep != NULL && ep->def.serial == m->serial) {
+        ep->def.max_answer = m->max_answer; /* a newer manager may say it, of the same definition */
         return 0;
+    }
     if (!def_copy(&d, m) || (ep == NULL && (ep = endpoint_new(c, m->name, now)) == NULL)) {
         def_free(&d);
         return SQ_ENOMEM;
@@ -478,7 +480,7 @@ void calls_end(struct calls *c, struct going_call *g, msec_t now)
 {
     struct endpoint *ep = g->endpoint;
 
-    assert(ep->in_flight > 0 && g->sending == NULL);
+    assert(ep->in_flight > 0 && g->sending == NULL && g->whole == NULL);
     if (g->step != CALL_ENDED && !g->by_hand)
         tell_breaker(ep, g->probe, END_UNKNOWN, now);
     if (is_hand(g))

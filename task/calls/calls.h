@@ -91,8 +91,12 @@ struct going_call {
     struct verdict verdict; /* ENDED */
     char why[CALL_WHY_MAX]; /* ENDED: how, in words: "tls: ...", "server_error" */
     struct buf result;      /* ENDED: in the form that is kept (reply.h) */
+    uint32_t max_result;    /* bytes of it that are kept with the task */
     struct caller *sender;  /* of the sender, as is what follows */
     void *target, *sending;
+    struct answer_file *whole; /* owned: its answer is longer; NULL: not yet, or not kept */
+    uint64_t length;           /* of it, as far as it has come */
+    bool cut;                  /* it is not kept whole */
 };
 
 struct calls {

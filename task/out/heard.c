@@ -61,6 +61,14 @@ void heard_head(struct out_call *c, const struct http_answer *a)
     c->answer.fields = (struct call_span){ (const char *)c->fields.data, c->fields.len };
 }
 
+/* Bytes of an answer that is longer than is kept. */
+static void hear_more(struct out_call *c, const uint8_t *p, size_t n)
+{
+    crypto_hash_sha256_update(&c->hash, p, n);
+    if (c->long_one != NULL)
+        c->long_one(c->arg, p, n);
+}
+
 bool heard_body(struct out_call *c, const void *p, size_t n)
 {
     struct call_answer *a = &c->answer;
@@ -68,16 +76,17 @@ bool heard_body(struct out_call *c, const void *p, size_t n)
 
     if (n > OUT_BODY_MAX - a->length) {
         n = OUT_BODY_MAX - a->length;
-        c->cut = true;
+        c->cut = a->goes_on = true;
     }
     kept = u64_min(n, c->keep - c->got.len);
     buf_append(&c->got, p, kept);
-    if (n > kept && a->length == c->got.len - kept) { /* the first that is more than is kept */
-        crypto_hash_sha256_init(&c->hash);
-        crypto_hash_sha256_update(&c->hash, c->got.data, c->got.len);
+    if (n > kept && !c->got.failed) {
+        if (a->length == c->got.len - kept) { /* the first that is more than is kept */
+            crypto_hash_sha256_init(&c->hash);
+            hear_more(c, c->got.data, c->got.len);
+        }
+        hear_more(c, (const uint8_t *)p + kept, n - kept);
     }
-    if (n > kept)
-        crypto_hash_sha256_update(&c->hash, (const uint8_t *)p + kept, n - kept);
     a->length += n;
     return !c->cut && !c->got.failed;
 }

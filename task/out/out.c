@@ -196,6 +196,7 @@ struct out_call *out_send(struct out_target *t, const struct out_request *q, out
     c->target = t;
     c->fn = fn;
     c->may = q->may;
+    c->long_one = q->long_one;
     c->arg = arg;
     c->keep = q->keep;
     c->began = ev_now(t->out->ev);

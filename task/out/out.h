@@ -26,7 +26,7 @@
 #include "task/calls/answer.h"
 
 #define OUT_ALLOW_MAX 32
-#define OUT_BODY_MAX  (16u << 20) /* bytes of an answer; then its connection is closed */
+#define OUT_BODY_MAX  ANSWER_READ_MAX /* bytes of an answer; then its connection is closed */
 
 struct out;
 struct out_target;
@@ -50,6 +50,8 @@ struct out_request { /* read during out_send() only; but the body is taken */
     struct buf *body;   /* becomes empty */
     uint32_t deadline_ms;
     uint32_t keep; /* bytes of the answer's body */
+    /* NULL, or gets all of a body that is longer than that, piece by piece as it comes. */
+    void (*long_one)(void *arg, const void *p, size_t n);
     bool (*may)(void *arg); /* asked when the first byte is about to leave; false: it does not */
 };
 

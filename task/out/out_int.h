@@ -68,6 +68,7 @@ struct out_call {
     struct out_target *target; /* ref */
     out_fn fn;
     bool (*may)(void *arg);
+    void (*long_one)(void *arg, const void *p, size_t n);
     void *arg;
     struct buf body, got; /* got: the first bytes of the answer */
     struct buf fields;    /* of the answer, as call_answer.fields */

@@ -12,6 +12,7 @@
 #include "common/base/text.h"
 #include "task/calls/request.h"
 #include "task/service/state.h"
+#include "task/service/whole.h"
 
 #define LOG_MODULE    "caller"
 #define LEASE_MORE_MS 10000 /* a task's lease ends so long behind its call's deadline */
@@ -186,6 +187,7 @@ static void on_answer(void *arg, const struct call_answer *a)
     target_leave(g->target);
     histo_add(&c->took, (uint64_t)a->ms * 1000);
     tasktab_call_answered(c->s->tab, task_service_now(c->s), g, a);
+    whole_ends(g, a);
     say_end(g, a);
     settle(c, g);
 }
@@ -207,6 +209,7 @@ static void stop_sending(struct going_call *g)
     if (g->sending == NULL)
         return;
     out_cancel(g->sending);
+    whole_give_up(g);
     g->sending = NULL;
     target_leave(g->target);
 }
@@ -278,6 +281,10 @@ static void send_request(struct going_call *g, const struct call *call, uint32_t
     q.fields_n = text.len;
     put_text(&text, call->method);
     put_text(&text, call->path);
+    if (whole_is_wanted(g)) {
+        q.keep = g->max_result;
+        q.long_one = whole_more;
+    }
     if (!text.failed && !body.failed) {
         q.fields = (const char *)text.data;
         q.method = q.fields + q.fields_n;

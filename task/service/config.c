@@ -25,6 +25,9 @@ const struct cfg_key task_cfg_keys[] = {
     { K(bodies_dir), .type = CFG_STR, .def = "bodies", .min = 1, .max = 400,
       .help = "folder of the tasks' bodies and results; each node uses the subfolder of its "
               "name" },
+    { K(answers_max_bytes), .type = CFG_BYTES, .def = "1g", .min = 0, .max = 1ll << 50,
+      .help = "bytes of answers of calls that are longer than max_result, and are kept whole in "
+              "bodies_dir (max_answer of endpoints); above it they are cut; 0: all are" },
     { K(archive_dir), .type = CFG_STR, .def = "", .max = 400,
       .help = "folder of the archive of tasks that have ended, one file per day in the subfolder "
               "of the node's name; \"\": none" },

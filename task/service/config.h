@@ -17,6 +17,7 @@ struct task_cfg {
     char *archive_dir; /* "": none */
     char *public_url;  /* "": not known */
     int64_t max_tasks, max_keys, archive_keep_days, archive_buffer;
+    int64_t answers_max_bytes;
 };
 
 extern const struct cfg_key task_cfg_keys[];

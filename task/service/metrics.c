@@ -6,6 +6,7 @@
 #include "common/node/node_rows.h"
 #include "common/supervisor/metrics_process.h"
 #include "task/service/state.h"
+#include "task/service/whole.h"
 
 #define ROW(name, kind, member, help) METRIC_ROW("segq_task_" name, kind, ROW_OF, member, help)
 
@@ -132,6 +133,7 @@ void task_metrics(void *ctx, struct buf *b)
     metrics_rows(b, node_rows, ARRAY_LEN(node_rows), &s->node.n);
     metrics_rows(b, rpc_rows, ARRAY_LEN(rpc_rows), rpc_counts(s->node.rpc));
     caller_metrics(&s->caller, b);
+    whole_metrics(s, b);
     if (s->shared != NULL)
         task_shared_metrics(s->shared, b);
     else

@@ -10,9 +10,11 @@
 #include "common/base/versions.h"
 #include "common/node/node_peers.h"
 #include "common/node/node_say.h"
+#include "task/bodies/answers.h"
 #include "task/bodies/body_form.h"
 #include "task/service/metrics.h"
 #include "task/service/state.h"
+#include "task/service/whole.h"
 #include "task/service/zones.h"
 #include "task/table/keep.h"
 
@@ -132,6 +134,7 @@ static void on_tick(void *arg)
         keeper_promise(s->keeper, tasktab_tasks(s->tab));
     archive_tick(s->archive, ev_wall_ms(s->node.ev));
     caller_tick(&s->caller);
+    whole_tick(s);
     node_tick(&s->node, now);
     stop_when_called(s, now);
     ev_timer_at(s->tick, now + NODE_TICK_MS);
@@ -179,6 +182,7 @@ static struct tasktab *new_tab(struct task_service *s)
         .max_tasks = s->max_tasks,
         .max_keys = s->max_keys,
         .bodies = { put_body, get_body, drop_body, body_bytes, is_old_body, copy_body, s->bodies },
+        .answers = whole_table(s),
         .record = s->keeper != NULL ? task_journal_record : NULL,
         .record_ctx = s->keeper,
         .shared = s->shared != NULL ? &task_shared_table : NULL,
@@ -259,7 +263,9 @@ static int open_files(struct task_service *s, const struct task_cfg *c, struct e
     if (rc == 0 && snprintf(dir, sizeof(dir), "%s/%s", c->bodies_dir, c->node.node) >=
                        (int)sizeof(dir))
         rc = err_set(e, SQ_ETOOBIG, "bodies_dir: too long");
-    return rc < 0 ? rc : bodies_open(&s->bodies, &bo, e);
+    if (rc == 0)
+        rc = bodies_open(&s->bodies, &bo, e);
+    return rc < 0 ? rc : whole_open(s, dir, (uint64_t)c->answers_max_bytes, e);
 }
 
 static int make_archive(struct task_service *s, const struct task_cfg *c, struct err *e)
@@ -352,6 +358,7 @@ void task_service_free(struct task_service *s)
     keeper_free(s->keeper);
     bodies_close(s->bodies);
     archive_free(s->archive);
+    answers_close(s->answers);
     free(s);
 }
 

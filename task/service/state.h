@@ -16,6 +16,7 @@
 
 struct task_shell_counts { /* ever; for metrics */
     uint64_t late_turns; /* more than a second after they were due */
+    uint64_t too_long;   /* answers longer than max_answer of their endpoint */
 };
 
 struct task_service {
@@ -26,6 +27,7 @@ struct task_service {
     struct bodies *bodies;     /* NULL, like keeper: there is `shared` */
     struct task_shared *shared; /* NULL: tasks are in the node's files */
     struct archive *archive;   /* NULL: none */
+    struct answers *answers;   /* NULL: none is kept whole */
     struct caller caller;
     msec_t stop_ms; /* calls have until then; 0: it goes on */
     struct ev_timer *tick, *clock;

@@ -7,6 +7,7 @@
 #include "task/engine/look.h"
 #include "task/engine/take.h"
 #include "task/table/calls.h"
+#include "task/table/parts.h"
 #include "task/table/result.h"
 #include "task/table/shared.h"
 
@@ -52,12 +53,27 @@ void tasktab_arrived(struct tasktab *t, struct msg *m, struct arena *mem)
         m->task_get_ans.code = CODE_BUSY;
 }
 
+static bool is_whole_here(const struct tasktab *t, const struct part *p,
+                          const struct msg_task_get_ans *m)
+{
+    const struct tab_answers *w = &t->o.answers;
+
+    return w->have != NULL && m->result_length > m->result.n &&
+           w->have(w->ctx, p->no, m->no, m->result_length, m->result_sha256.p);
+}
+
 /* Of a shared store the bytes come later: tasktab_arrived(). */
 static bool load_result(struct tasktab *t, const struct part *p, uint64_t ref,
                         struct msg_task_get_ans *m, struct arena *mem)
 {
-    return tasktab_body_load(t, p, ref, &m->result, mem) &&
-           (t->o.shared != NULL || unpack(t, m, mem));
+    if (!tasktab_body_load(t, p, ref, &m->result, mem))
+        return false;
+    if (t->o.shared != NULL)
+        return true;
+    if (!unpack(t, m, mem))
+        return false;
+    m->result_whole = is_whole_here(t, p, m);
+    return true;
 }
 
 /* ---- looks ------------------------------------------------------------------------- */
@@ -196,6 +212,38 @@ void tasktab_get_nothing(struct asker a, uint8_t code, struct outbox *out)
 
     *m = nothing;
     m->code = code;
+}
+
+/* ---- answers that are kept whole --------------------------------------------------- */
+
+bool tasktab_has_task(const struct tasktab *t, part_no part, task_no no)
+{
+    const struct part *p = tasktab_part(t, part);
+
+    return p != NULL && (p->life == PART_OWNED || p->life == PART_FENCED) &&
+           task_find(&p->e.store, no) != SLOT_NONE;
+}
+
+void tasktab_read(struct tasktab *t, struct asker a, const struct msg_task_read *q,
+                  struct outbox *out)
+{
+    struct msg_task_read_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_READ_ANS)->task_read_ans;
+    const struct part *p = tasktab_owned(t, q->part, q->epoch);
+    uint8_t *to;
+    int64_t n;
+
+    m->code = p == NULL ? CODE_STALE : CODE_UNKNOWN;
+    if (p == NULL || t->o.answers.read == NULL || q->sha256.n != RESULT_SHA256 ||
+        task_find(&p->e.store, q->no) == SLOT_NONE)
+        return;
+    to = arena_array(&out->mem, q->most, 1);
+    n = to != NULL ? t->o.answers.read(t->o.answers.ctx, q, to, q->most) : SQ_ENOMEM;
+    if (n >= 0) {
+        m->code = CODE_DONE;
+        m->data = (struct bytes_of){ (uint32_t)n, to };
+    } else if (n != SQ_EUNKNOWN) {
+        m->code = CODE_BUSY;
+    }
 }
 
 /* ---- takes ------------------------------------------------------------------------- */

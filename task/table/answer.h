@@ -21,6 +21,10 @@ void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p,
                         bool result, struct outbox *out);
 void tasktab_get_nothing(struct asker a, uint8_t code, struct outbox *out);
 
+/* A piece of an answer that is kept whole. */
+void tasktab_read(struct tasktab *t, struct asker a, const struct msg_task_read *q,
+                  struct outbox *out);
+
 struct taken;
 /* A task that has just started. Its bytes in the frame; 0: its body is lost, and it is tried again,
  * until it is dead. */

@@ -137,6 +137,7 @@ static void begin(struct tasktab *t, struct part *p, const struct taken *k, stru
     g->lease = k->lease;
     g->until = k->until;
     g->due_ms = tasktab_unix(p, v.entered_ms);
+    g->max_result = (uint32_t)u64_min(engine_max_result(&p->e, k->no), TASK_RESULT_MAX);
     right_of(p, k->no, k->lease, (uint8_t)k->attempt, g->right);
     copy_text(g->queue, sizeof(g->queue), v.queue);
     m = &outbox_answer(out, PEER_SELF, g->id, MSG_TASK_TAKE_ANS)->task_take_ans;

@@ -119,6 +119,9 @@ void tasktab_msg(struct tasktab *t, struct task_now now, peer_no from, uint64_t 
     case MSG_TASK_GET:
         tasktab_get(t, a, &m->task_get, out);
         break;
+    case MSG_TASK_READ:
+        tasktab_read(t, a, &m->task_read, out);
+        break;
     case MSG_TASK_TAKE:
         tasktab_take(t, a, &m->task_take, out);
         break;

@@ -40,6 +40,14 @@ struct tab_bodies { /* where bodies and results are (task/bodies); ref 0: there 
     void *ctx;
 };
 
+/* Answers of calls that are longer than what is kept of a result (task/bodies/answers.h). */
+struct tab_answers {
+    bool (*have)(void *ctx, part_no part, task_no no, uint64_t length, const uint8_t *sha256);
+    /* Up to n bytes from `at` on: how many; SQ_EUNKNOWN: it is not there any more; < 0. */
+    int64_t (*read)(void *ctx, const struct msg_task_read *q, uint8_t *p, size_t n);
+    void *ctx;
+};
+
 /* A store that other nodes can open, too (task/redis), in place of the journal and the bodies of
  * this one. Records and bodies of a turn are written together; what may be told of a partition is
  * told when that is done, and not if another node has it by then. */
@@ -67,6 +75,7 @@ struct tasktab_opts {
     uint32_t max_keys;        /* of a partition */
     uint8_t seed[NAMES_SEED]; /* random; partitions that are opened get theirs of it */
     struct tab_bodies bodies;
+    struct tab_answers answers; /* zero: none is kept; so it is with `shared` */
     /* Room for a record of n bytes, filled before the next call. NULL: no memory: the turn
      * cannot be written. */
     void *(*record)(void *ctx, uint8_t kind, size_t n);
@@ -143,6 +152,8 @@ bool tasktab_calls_cut(struct tasktab *t);
 bool tasktab_call_is_cut(const struct tasktab *t, const struct going_call *g);
 /* Its task is settled by that. False: nothing can be written now: again, later. */
 SQ_CHECK bool tasktab_call_ends(struct tasktab *t, struct task_now now, struct going_call *g);
+/* Its partition is here, and it is in it: what is kept for it is kept on. */
+bool tasktab_has_task(const struct tasktab *t, part_no part, task_no no);
 /* Links to other task nodes, for copies; how many (at most `most`). */
 size_t tasktab_wants(const struct tasktab *t, struct node_want *v, size_t most);
 bool tasktab_registered(const struct tasktab *t);

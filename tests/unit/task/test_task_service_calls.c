@@ -9,6 +9,8 @@
 #include "common/task/call.h"
 #include "common/task/eta.h"
 #include "common/task/state.h"
+#include "task/bodies/answers.h"
+#include "task/service/state.h"
 #include "tests/lib/targetrig.h"
 #include "tests/lib/tasknoderig.h"
 
@@ -27,7 +29,8 @@ static void define(const char *name, uint32_t deadline_ms)
                               .max_concurrent = 8, .deadline_ms = deadline_ms,
                               .connect_timeout_ms = 500, .breaker_ratio = 50, .breaker_min = 20,
                               .breaker_open_ms = 60000, .secret_file = keys_file, .ca_file = "",
-                              .cert_file = "", .key_file = "", .proxy = "", .budget = "" };
+                              .cert_file = "", .key_file = "", .proxy = "", .budget = "",
+                              .max_answer = 200000 };
 
     snprintf(url, sizeof(url), "http://%s/api", target.addr);
     say(&mng, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m }, 0);
@@ -95,6 +98,86 @@ Test(task_service_calls, a_call_is_sent_and_its_answer_is_the_result)
     cr_expect_not_null(strstr(target.last, "\r\n\r\n{\"n\":1}"));
     WAIT(mng.last[MSG_ENDPOINT_STATUS].endpoint_status.v[0].succeeded == 1);
     cr_expect_eq(take(1, 0)->code, CODE_CONFLICT, "no worker takes it");
+    target_fini(&target);
+}
+
+#define LONG 150000
+
+static char long_answer[210000 + 200];
+
+static void make_long(size_t n)
+{
+    int head = snprintf(long_answer, sizeof(long_answer),
+                        "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: %zu\r\n\r\n", n);
+
+    for (size_t i = 0; i < n; i++)
+        long_answer[(size_t)head + i] = (char)(i * 31 / 7);
+    target.answer_n = (size_t)head + n;
+    target.answer = long_answer;
+}
+
+static const struct msg_task_read_ans *read_at(task_no no, const uint8_t *sha256, uint64_t at)
+{
+    struct msg_task_read m = { .part = 3, .epoch = 8, .no = no, .sha256 = { RESULT_SHA256, sha256 },
+                               .at = at, .most = 100000 };
+
+    return &ask(&(struct msg){ .type = MSG_TASK_READ, .task_read = m }, MSG_TASK_READ_ANS)->task_read_ans;
+}
+
+Test(task_service_calls, a_long_answer_is_kept_whole_and_read_in_pieces)
+{
+    const struct msg_task_read_ans *r;
+    const struct msg_task_get_ans *g;
+    uint8_t sha256[RESULT_SHA256];
+    const char *body;
+    task_no no;
+
+    open_calls("", 5000);
+    make_long(LONG);
+    target.step = 5000;
+    body = strstr(long_answer, "\r\n\r\n") + 4;
+    no = put_call("/img");
+    WAIT(get(no)->state == TASK_SUCCEEDED);
+    g = get(no);
+    cr_expect(g->result_whole && g->result_length == LONG && g->result.n == TASK_RESULT_MAX);
+    memcpy(sha256, g->result_sha256.p, sizeof(sha256));
+    r = read_at(no, sha256, 0);
+    cr_assert(r->code == CODE_DONE && r->data.n == 100000);
+    cr_expect_eq(memcmp(r->data.p, body, 100000), 0);
+    r = read_at(no, sha256, 100000);
+    cr_assert(r->code == CODE_DONE && r->data.n == LONG - 100000);
+    cr_expect_eq(memcmp(r->data.p, body + 100000, LONG - 100000), 0);
+    cr_expect_eq(read_at(no, sha256, LONG)->data.n, 0);
+    cr_expect_eq(read_at(no, sha256, LONG + 1)->code, CODE_UNKNOWN);
+    sha256[0] ^= 1;
+    cr_expect_eq(read_at(no, sha256, 0)->code, CODE_UNKNOWN);
+    cr_expect_eq(read_at(no + 1, sha256, 0)->code, CODE_UNKNOWN);
+    target_fini(&target);
+}
+
+Test(task_service_calls, an_answer_beyond_max_answer_or_that_breaks_off_is_not_kept)
+{
+    task_no no;
+
+    open_calls("", 5000);
+    snprintf(long_answer, sizeof(long_answer), "HTTP/1.1 200 OK\r\nContent-Length: %u\r\n\r\n", LONG);
+    memset(long_answer + strlen(long_answer), 'x', LONG / 2);
+    target.answer = long_answer;
+    target.answer_n = LONG / 2;
+    target.closes = true;
+    no = put_call("/broken");
+    WAIT(get(no)->state == TASK_RETRYING);
+    cr_expect_eq(answers_counts(node->answers)->bytes, 0);
+    target.closes = false;
+    make_long(LONG);
+    WAIT(get(no)->state == TASK_SUCCEEDED);
+    cr_expect(get(no)->result_whole);
+    make_long(210000);
+    no = put_call("/longer");
+    WAIT(get(no)->state == TASK_SUCCEEDED);
+    cr_expect(!get(no)->result_whole && get(no)->result_length == 210000);
+    cr_expect_eq(node->n.too_long, 1);
+    cr_expect_eq(answers_counts(node->answers)->bytes, LONG);
     target_fini(&target);
 }
 

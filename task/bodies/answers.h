@@ -1,0 +1,59 @@
+/* answers.h: answers of calls that are longer than what is kept of a result: whole, each in a file of
+ * its own. Shell.
+ *
+ *   names    PARTITION-NUMBER-LENGTH-SHA256, so the folder says by itself what is there: no record
+ *            has anything of it. `new-N` is not whole yet, and goes at the next start
+ *   life     a task has one at most. It goes with its task, with a newer one, and where there is no
+ *            room: of those that were read whole the oldest goes first
+ *   room     at most max_bytes together, also of those that are being written. Else there is none,
+ *            and the result has its first bytes, its length and its hash alone
+ *   disk     nothing is synced: after a power cut one may be missing, or not be as it was written.
+ *            So whoever reads one compares its hash */
+#ifndef SEGQ_TASK_ANSWERS_H
+#define SEGQ_TASK_ANSWERS_H
+
+#include "common/base/err.h"
+#include "common/task/bounds.h"
+
+struct answers;
+struct answer_file; /* one that is being written */
+
+struct answer_id {
+    uint32_t part;
+    task_no no;
+    uint64_t length;
+    uint8_t sha256[RESULT_SHA256];
+};
+
+/* The folder is made if it is missing; the caller sees to it that nobody else has it. */
+SQ_CHECK int answers_open(struct answers **out, const char *dir, uint64_t max_bytes, struct err *e);
+/* No file is being written. NULL is fine. */
+void answers_close(struct answers *a);
+
+/* NULL: there is no room, no descriptor or no memory (counted). */
+struct answer_file *answers_begin(struct answers *a);
+/* The next n bytes. False: there is no room, or the disk fails (counted): it is gone. */
+SQ_CHECK bool answers_add(struct answer_file *f, const void *p, size_t n);
+/* It has all bytes, and is this task's; *id as of what was added. It is gone if that fails. */
+void answers_keep(struct answer_file *f, const struct answer_id *id);
+void answers_give_up(struct answer_file *f);
+/* What the task has, if it has one: another answer has taken its place. */
+void answers_drop(struct answers *a, uint32_t part, task_no no);
+
+bool answers_have(const struct answers *a, const struct answer_id *id);
+/* Up to n bytes from `at` on. How many; SQ_EUNKNOWN: it is not there, or not whole; SQ_ESYS. The
+ * length of *id is not looked at. */
+SQ_CHECK int64_t answers_read(struct answers *a, const struct answer_id *id, uint64_t at, uint8_t *p,
+                              size_t n);
+/* Some of those that are kept, in their turn: they go if their task is not there any more. */
+void answers_step(struct answers *a, bool (*lives)(void *ctx, uint32_t part, task_no no), void *ctx);
+
+struct answers_counts {
+    uint64_t files, bytes;  /* now, with those that are being written */
+    uint64_t kept, read;    /* ever: files; bytes read */
+    uint64_t no_room, failures; /* answers that are cut, since there was none; or the disk failed */
+    uint64_t made_room;     /* that went before their task, for newer ones */
+};
+const struct answers_counts *answers_counts(const struct answers *a);
+
+#endif

@@ -1,0 +1,147 @@
+/* whole.c: see whole.h. */
+#include "task/service/whole.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/metrics.h"
+#include "task/bodies/answers.h"
+#include "task/service/state.h"
+
+int whole_open(struct task_service *s, const char *dir, uint64_t max_bytes, struct err *e)
+{
+    char sub[600];
+    int rc;
+
+    if (snprintf(sub, sizeof(sub), "%s/answers", dir) >= (int)sizeof(sub))
+        return err_set(e, SQ_ETOOBIG, "bodies_dir: too long");
+    rc = answers_open(&s->answers, sub, max_bytes, e);
+    if (rc == 0 && max_bytes == 0) { /* those of before have gone */
+        answers_close(s->answers);
+        s->answers = NULL;
+    }
+    return rc;
+}
+
+/* ---- in ----------------------------------------------------------------------------------- */
+
+bool whole_is_wanted(const struct going_call *g)
+{
+    return g->sender->s->answers != NULL && g->max_result > 0 &&
+           g->endpoint->def.max_answer > g->max_result;
+}
+
+static void cut(struct going_call *g)
+{
+    g->whole = NULL;
+    g->cut = true;
+}
+
+void whole_more(void *arg, const void *p, size_t n)
+{
+    struct going_call *g = arg;
+    struct task_service *s = g->sender->s;
+
+    if (g->cut)
+        return;
+    g->length += n;
+    if (g->length > g->endpoint->def.max_answer) {
+        s->n.too_long++;
+        whole_give_up(g);
+        cut(g);
+        return;
+    }
+    if (g->whole == NULL && (g->whole = answers_begin(s->answers)) == NULL)
+        cut(g);
+    else if (!answers_add(g->whole, p, n))
+        cut(g);
+}
+
+void whole_give_up(struct going_call *g)
+{
+    answers_give_up(g->whole);
+    g->whole = NULL;
+}
+
+void whole_ends(struct going_call *g, const struct call_answer *a)
+{
+    struct task_service *s = g->sender->s;
+    struct answer_id id = { .part = g->part, .no = g->no, .length = a->length };
+
+    if (s->answers == NULL)
+        return;
+    if (a->fault != CALL_NONE || a->goes_on || g->verdict.kind == VERDICT_PENDING) {
+        whole_give_up(g);
+    } else if (g->whole == NULL) {
+        answers_drop(s->answers, g->part, g->no);
+    } else {
+        memcpy(id.sha256, a->sha256, sizeof(id.sha256));
+        answers_keep(g->whole, &id);
+        g->whole = NULL;
+    }
+}
+
+/* ---- out ---------------------------------------------------------------------------------- */
+
+static bool have(void *ctx, part_no part, task_no no, uint64_t length, const uint8_t *sha256)
+{
+    struct answer_id id = { .part = part, .no = no, .length = length };
+
+    memcpy(id.sha256, sha256, sizeof(id.sha256));
+    return answers_have(ctx, &id);
+}
+
+static int64_t read_some(void *ctx, const struct msg_task_read *q, uint8_t *p, size_t n)
+{
+    struct answer_id id = { .part = q->part, .no = q->no };
+
+    memcpy(id.sha256, q->sha256.p, sizeof(id.sha256));
+    return answers_read(ctx, &id, q->at, p, n);
+}
+
+struct tab_answers whole_table(const struct task_service *s)
+{
+    return s->answers != NULL ? (struct tab_answers){ have, read_some, s->answers }
+                              : (struct tab_answers){ 0 };
+}
+
+static bool lives(void *ctx, uint32_t part, task_no no)
+{
+    return tasktab_has_task(ctx, part, no);
+}
+
+void whole_tick(struct task_service *s)
+{
+    if (s->answers != NULL)
+        answers_step(s->answers, lives, s->tab);
+}
+
+/* ---- figures ------------------------------------------------------------------------------ */
+
+#define ROW_OF struct answers_counts
+#define ROW(name, kind, member, help) METRIC_ROW("segq_task_answers" name, kind, ROW_OF, member, help)
+static const struct metric_row rows[] = {
+    ROW("", GAUGE, files, "Answers of calls that are kept whole beside their results"),
+    ROW("_bytes", GAUGE, bytes, "Their bytes on the disk, with those that are coming"),
+    ROW("_kept_total", COUNTER, kept, "Answers that were kept whole"),
+    ROW("_read_bytes_total", COUNTER, read, "Bytes of them that routers have read"),
+    ROW("_made_room_total", COUNTER, made_room,
+        "Answers that were read, and went before their task, to make room"),
+};
+#undef ROW
+#undef ROW_OF
+
+void whole_metrics(const struct task_service *s, struct buf *b)
+{
+    static const char name[] = "segq_task_answers_cut_total";
+    const struct answers_counts *n;
+
+    if (s->answers == NULL)
+        return;
+    n = answers_counts(s->answers);
+    metrics_rows(b, rows, ARRAY_LEN(rows), n);
+    metrics_head(b, name, METRIC_COUNTER, "Answers of which only the first bytes are kept, by why");
+    metrics_u64(b, name, (const char *[]){ "why", "room", NULL }, n->no_room);
+    metrics_u64(b, name, (const char *[]){ "why", "disk", NULL }, n->failures);
+    metrics_u64(b, name, (const char *[]){ "why", "max_answer", NULL }, s->n.too_long);
+}

@@ -1,0 +1,28 @@
+/* whole.h: answers of calls that are longer than what is kept of a result, up to max_answer of their
+ * endpoint: into files (task/bodies/answers.h) as they come, and out of them. Shell. */
+#ifndef SEGQ_TASK_WHOLE_H
+#define SEGQ_TASK_WHOLE_H
+
+#include "task/calls/calls.h"
+#include "task/service/config.h"
+#include "task/table/table.h"
+
+struct buf;
+struct task_service;
+
+/* With the node's own files. dir: of its bodies. */
+SQ_CHECK int whole_open(struct task_service *s, const char *dir, uint64_t max_bytes, struct err *e);
+/* For out_request.long_one; arg: struct going_call. */
+void whole_more(void *arg, const void *p, size_t n);
+bool whole_is_wanted(const struct going_call *g);
+/* The answer is here, and has its verdict; before its task is settled. */
+void whole_ends(struct going_call *g, const struct call_answer *a);
+/* There will be none. */
+void whole_give_up(struct going_call *g);
+/* For tasktab_opts. */
+struct tab_answers whole_table(const struct task_service *s);
+/* Once in a while: those whose tasks have gone go. */
+void whole_tick(struct task_service *s);
+void whole_metrics(const struct task_service *s, struct buf *b);
+
+#endif

@@ -22,6 +22,7 @@
 #include "router/tasking/call.h"
 #include "router/tasking/left.h"
 #include "router/tasking/request.h"
+#include "router/tasking/whole.h"
 
 static bool on_conn(void *ctx, const struct net_addr *peer, uint64_t *tag)
 {
@@ -268,12 +269,21 @@ static void on_task_request(void *ctx, struct httpd_req *req, const struct http_
 
 static void on_gone(void *ctx, struct httpd_req *req, void *user)
 {
-    if (httpd_is_open(req))
+    if (httpd_is_sized(req))
+        whole_gone(user);
+    else if (httpd_is_open(req))
         events_gone(ctx, user);
     else if (*(const enum waiter *)user == WAITS_TASK)
         left_now(user);
     else
         rflow_client_gone(user);
+}
+
+static void on_taken(void *ctx, struct httpd_req *req, void *user)
+{
+    (void)ctx;
+    (void)req;
+    whole_taken(user);
 }
 
 static bool on_large(void *ctx, const struct http_req *q)
@@ -314,6 +324,6 @@ static void on_task_bad(void *ctx, struct httpd_req *req, int status, const stru
 }
 
 const struct httpd_calls dispatch_task_calls = { on_task_request, on_gone, on_task_bad, on_conn,
-                                                 on_conn_end, on_large };
+                                                 on_conn_end, on_large, on_taken };
 const struct httpd_calls dispatch_calls = { on_request, on_gone, on_bad, on_conn, on_conn_end,
-                                            on_large };
+                                            on_large, on_taken };

@@ -23,6 +23,21 @@ void router_answer(struct router *r, struct httpd_req *req)
     api_ans_reset(a);
 }
 
+bool router_answer_begin(struct router *r, struct httpd_req *req, uint64_t length)
+{
+    struct api_ans *a = &r->ans;
+    const char *headers = api_headers(a);
+
+    if (headers == NULL) {
+        router_answer(r, req);
+        return false;
+    }
+    httpd_open_sized(req, a->status, a->type, headers, length);
+    httpd_send(req, (const char *)a->body.data, a->body.len);
+    api_ans_reset(a);
+    return true;
+}
+
 void router_problem(struct router *r, struct httpd_req *req, enum api_problem p,
                     const char *detail)
 {

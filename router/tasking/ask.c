@@ -64,6 +64,10 @@ static void name_part(struct ask *a, const struct task_way *w)
         a->complete.part = w->part;
         a->complete.epoch = w->epoch;
         break;
+    case ASK_READ:
+        a->read.part = w->part;
+        a->read.epoch = w->epoch;
+        break;
     default:
         assert(a->kind == ASK_CHANGE);
         a->change.part = w->part;
@@ -130,6 +134,8 @@ static int keep(struct ask *a, const struct msg *m, uint32_t i)
         return m->task_get_ans.code;
     case ASK_TAKE:
         return m->task_take_ans.code;
+    case ASK_READ:
+        return m->task_read_ans.code;
     case ASK_SCHEDULE:
         return m->task_schedule_ans.code;
     case ASK_COMPLETE:

@@ -16,7 +16,7 @@ struct task_id { /* what a task's token says; 0: there is none */
 };
 
 enum ask_kind { ASK_PUT, ASK_SETTLE, ASK_GET, ASK_TAKE, ASK_CHANGE, ASK_SCHEDULE, ASK_COMPLETE,
-                ASK_NKINDS };
+                ASK_READ, ASK_NKINDS };
 
 struct task_call;
 
@@ -42,6 +42,7 @@ struct ask { /* one row */
         struct msg_task_change change;
         struct msg_task_schedule schedule;
         struct msg_task_complete complete;
+        struct msg_task_read read;
     };
     task_no no; /* of the answer, as far as its rows are kept */
     uint8_t state;
@@ -77,6 +78,7 @@ struct task_call {
     bool looks;             /* it is looked at once it is written */
     bool leaves;            /* its task is cancelled if the client goes before it has begun */
     struct slice known;     /* If-None-Match */
+    struct whole *whole;    /* ref: READ: whose piece it is */
     struct notice_of notice; /* node 0: it is none */
     bool silent;            /* nobody ever waited: done() composes nothing */
     uint32_t n, open;       /* rows; what has to happen yet: their answers, and its begin */

@@ -7,7 +7,9 @@
 #include "common/task/state.h"
 #include "router/state/answer.h"
 #include "router/tasking/ask.h"
+#include "router/tasking/whole.h"
 #include "router/tasks/conditions.h"
+#include "router/tasks/result.h"
 
 #define ROOM (4 + LABELS_TEXT_MAX) /* ends of its texts; labels */
 
@@ -80,12 +82,54 @@ bool one_tell(struct tasking *t, part_no part, const struct msg_task_change *m)
     return true;
 }
 
-/* Its result has been read: it is kept for a shorter time, or no more. */
-static void mark_read(const struct task_call *of, task_no no)
+/* Its result has been read: it is kept for a shorter time. */
+static void mark_read(struct tasking *t, part_no part, task_no no)
 {
-    struct msg_task_change m = { .verb = of->frees ? CHANGE_DISCARD : CHANGE_READ, .no = no };
+    struct msg_task_change m = { .verb = CHANGE_READ, .no = no };
 
-    (void)one_tell(of->t, of->v[0].part, &m); /* else it is kept for as long as the others */
+    (void)one_tell(t, part, &m); /* else it is kept for as long as the others */
+}
+
+/* Or no more. */
+static void discard(struct tasking *t, part_no part, task_no no)
+{
+    struct msg_task_change m = { .verb = CHANGE_DISCARD, .no = no };
+
+    (void)one_tell(t, part, &m);
+}
+
+static void nobody_cares(struct tasking *t, part_no part, task_no no)
+{
+    (void)t;
+    (void)part;
+    (void)no;
+}
+
+/* Its bytes alone, with the rest behind those that are here. */
+static void give_result(struct task_call *c, const struct msg_task_get_ans *m)
+{
+    struct tasking *t = c->t;
+    part_no part = c->v[0].part;
+    struct passed_from from = ask_from(&c->v[0]);
+    struct msg_task_get_ans g = *m;
+    whole_done read = g.state != TASK_SUCCEEDED || c->req == NULL ? nobody_cares
+                      : c->frees                                  ? discard
+                                                                  : mark_read;
+    struct whole *w;
+
+    if (whole_is_crowded(t, &g)) {
+        t->counts.wholes_crowded++;
+        api_problem(&t->r->ans, API_QUEUE_UNAVAILABLE, "too many long results are being read; ask again",
+                    router_request_id(t->r));
+        return;
+    }
+    w = whole_new(c, part, &g);
+    g.result_whole = w != NULL;
+    task_answer_result(&t->r->ans, &g, &from, router_request_id(t->r));
+    if (w != NULL)
+        whole_start(c, w, read);
+    else
+        read(t, part, g.no);
 }
 
 static void looked(struct task_call *c, const struct msg *m)
@@ -101,11 +145,7 @@ static void looked(struct task_call *c, const struct msg *m)
     g = &m->task_get_ans;
     c->t->counts.looked++;
     if (c->what == TASK_RESULT) {
-        struct passed_from from = ask_from(&c->v[0]);
-
-        task_answer_result(&r->ans, g, &from, router_request_id(r));
-        if (g->state == TASK_SUCCEEDED && c->req != NULL)
-            mark_read(c, g->no);
+        give_result(c, g);
         return;
     }
     name = name_of(&c->v[0], g->no);

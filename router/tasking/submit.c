@@ -11,7 +11,9 @@
 #include "router/tasking/ask.h"
 #include "router/tasking/left.h"
 #include "router/tasking/rows.h"
+#include "router/tasking/whole.h"
 #include "router/tasks/conditions.h"
+#include "router/tasks/result.h"
 #include "router/tasks/task_claim.h"
 
 /* What "another payload" means: every router must say the same, in every release. */
@@ -146,19 +148,44 @@ static void count(struct tasking *t, const struct task_outcome *o)
     t->counts.same += o->status == 200;
 }
 
+/* As the target answers. A long answer follows piece by piece; if too many do, it is looked at
+ * later, as one that takes long. */
+static void pass_back(struct task_call *c, const struct task_name *name, const struct msg_task_get_ans *m)
+{
+    struct router *r = c->t->r;
+    const struct ask *a = &c->v[0];
+    struct passed_from from = ask_from(a);
+    bool passes = task_state_is_final((enum task_state)m->state) && result_not_passed_on(m) == NULL;
+    struct msg_task_get_ans g = *m;
+    struct whole *w;
+
+    if (passes && whole_is_crowded(c->t, m)) {
+        c->t->counts.wholes_crowded++;
+        task_answer_later(&r->ans, name, m, from.endpoint);
+        return;
+    }
+    w = passes ? whole_new(c, a->part, m) : NULL;
+    g.result_whole = w != NULL;
+    task_answer_call(&r->ans, name, &g, &from, router_request_id(r));
+    wait_applied(&r->ans, c->wait_ms);
+    if (w != NULL)
+        whole_start(c, w, NULL);
+}
+
 /* It is written. m: how it is now; NULL: nothing newer is known. */
 static void answer(struct task_call *c, const struct msg_task_get_ans *m)
 {
     struct router *r = c->t->r;
     const struct ask *a = &c->v[0];
-    struct passed_from from = ask_from(a);
     struct task_name name;
 
     task_token_write(a->part, a->no, &r->keys.token, name.text);
-    if (m != NULL && c->passes_on)
-        task_answer_call(&r->ans, &name, m, &from, router_request_id(r));
-    else if (m != NULL)
-        task_answer_waited(&r->ans, c->fresh, &name, m, from.endpoint);
+    if (m != NULL && c->passes_on) {
+        pass_back(c, &name, m);
+        return;
+    }
+    if (m != NULL)
+        task_answer_waited(&r->ans, c->fresh, &name, m, ask_endpoint(a));
     else if (c->passes_on)
         task_answer_put(&r->ans, 202, &name, c->queue, a->state);
     else

@@ -10,6 +10,7 @@
 #include "router/tasking/notice.h"
 
 #define LOG_MODULE "task_link"
+#define READS_MOST 16 /* pieces on their way on one link: 2 MiB */
 
 struct sent { /* a frame that has no answer yet */
     uint64_t rid;
@@ -91,6 +92,10 @@ static void fill(struct tasking *t, const struct sent *s, struct msg *m)
         m->type = MSG_TASK_COMPLETE;
         m->task_complete = a->complete;
         break;
+    case ASK_READ:
+        m->type = MSG_TASK_READ;
+        m->task_read = a->read;
+        break;
     default:
         assert(s->kind == ASK_CHANGE);
         m->type = MSG_TASK_CHANGE;
@@ -129,9 +134,16 @@ static bool send_frame(struct task_link *l, enum ask_kind kind)
         map_del(&l->sent, s->rid);
         sent_lost(s);
     }
+    l->reads += rc == 0 && kind == ASK_READ;
     t->counts.frames += rc == 0;
     t->counts.rows += rc == 0 ? n : 0;
     return true;
+}
+
+/* Pieces of long answers do not fill the way of all others. */
+static bool may_send(const struct task_link *l, enum ask_kind kind)
+{
+    return kind != ASK_READ || l->reads < READS_MOST;
 }
 
 void tasking_links_send(struct tasking *t)
@@ -140,7 +152,7 @@ void tasking_links_send(struct tasking *t)
 
     each_node_link (&t->links, l) {
         for (int k = 0; l->n.ch != NULL && k < ASK_NKINDS; k++)
-            while (l->open[k].n > 0 && send_frame(l, (enum ask_kind)k))
+            while (l->open[k].n > 0 && may_send(l, (enum ask_kind)k) && send_frame(l, (enum ask_kind)k))
                 ;
     }
 }
@@ -151,8 +163,10 @@ static struct sent *take_sent(struct task_link *l, uint64_t rid)
 {
     struct sent *s = map_get_ptr(&l->sent, rid);
 
-    if (s != NULL)
+    if (s != NULL) {
         map_del(&l->sent, rid);
+        l->reads -= s->kind == ASK_READ;
+    }
     return s;
 }
 
@@ -172,6 +186,8 @@ static bool fits(const struct sent *s, const struct msg *m)
         return s->kind == ASK_SCHEDULE;
     case MSG_TASK_COMPLETE_ANS:
         return s->kind == ASK_COMPLETE;
+    case MSG_TASK_READ_ANS:
+        return s->kind == ASK_READ;
     default:
         return m->type == MSG_TASK_CHANGE_ANS && s->kind == ASK_CHANGE;
     }
@@ -232,6 +248,7 @@ static void on_lost(struct node_link *n, bool was_up)
     uint64_t rid, val;
 
     (void)was_up;
+    l->reads = 0;
     map_init(&l->sent, 0); /* first out of reach, then told: they may ask again */
     for (size_t i = 0; (i = map_next(&sent, i, &rid, &val)) != 0;)
         sent_lost((struct sent *)(uintptr_t)val);

@@ -12,6 +12,7 @@
 #include "router/tasking/ask.h"
 #include "router/tasking/left.h"
 #include "router/tasking/task_link.h"
+#include "router/tasking/whole.h"
 
 #define LOG_MODULE "tasking"
 
@@ -83,6 +84,7 @@ static void on_tick(void *arg)
 
     left_look(t);
     asks_tick(t);
+    wholes_tick(t);
     ev_timer_at(t->timer, ev_now(t->r->ev) + TASK_TICK_MS);
 }
 
@@ -103,6 +105,8 @@ int tasking_new(struct tasking **out, struct router *r, struct err *e)
     tasking_links_init(t);
     list_init(&t->calls);
     list_init(&t->waiting);
+    list_init(&t->wholes);
+    list_init(&t->taken);
     rc = read_tokens(&t->tokens, r->cfg->task_tokens, e);
     if (rc == 0 && ((t->timer = ev_timer_new(r->ev, on_tick, t)) == NULL ||
                     ev_hook(r->ev, HOOK_RANK, on_turn_end, t) < 0))
@@ -124,6 +128,7 @@ void tasking_free(struct tasking *t)
     node_links_free(&t->links);
     list_each (&t->calls, it)
         call_drop(container_of(it, struct task_call, in_all));
+    wholes_free(t);
     if (t->timer != NULL)
         ev_timer_free(t->timer);
     server_tokens_free(&t->tokens);

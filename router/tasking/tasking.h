@@ -5,6 +5,7 @@
  *   ask.h        a question's way to a node, waits, time limits
  *   left.h       clients who go while their request waits
  *   notice.h     ends of tasks that are told in another queue
+ *   whole.h      answers that are longer than a look: passed on piece by piece
  *   task_link.h  links to task nodes: frames out and in */
 #ifndef SEGQ_ROUTER_TASKING_H
 #define SEGQ_ROUTER_TASKING_H
@@ -25,6 +26,7 @@ struct tasking_counts { /* ever */
     uint64_t lost, overdue, stale, given_back;
     uint64_t notices; /* ends of tasks that another queue has taken */
     uint64_t left; /* calls whose clients went before they were answered */
+    uint64_t wholes, wholes_broken, wholes_crowded; /* answers longer than a look */
     uint64_t maps, frames, rows;
 };
 
@@ -35,6 +37,7 @@ struct tasking {
     struct node_links links; /* of struct task_link */
     struct list calls;   /* struct task_call, owned */
     struct list waiting; /* struct ask: for a newer map, or a link */
+    struct list wholes, taken; /* struct whole, owned; those whose clients want more */
     struct ev_timer *timer;
     uint64_t next_rid;
     struct buf form; /* of the call being read */

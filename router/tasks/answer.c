@@ -422,6 +422,14 @@ void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m,
     }
 }
 
+void task_answer_later(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
+                       const char *endpoint)
+{
+    task_answer_waited(a, false, t, m, endpoint);
+    a->status = 202;
+    ADD(&a->headers, "Retry-After: 1\r\n");
+}
+
 void task_answer_call(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
                       const struct passed_from *from, uint64_t salt)
 {

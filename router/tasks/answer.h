@@ -36,6 +36,9 @@ void task_answer_look(struct api_ans *a, const struct task_name *t, const struct
  * as is kept; 202 while the task is not final, 502 if there is no answer that can be passed on. */
 void task_answer_call(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
                       const struct passed_from *from, uint64_t salt);
+/* It has ended, and the answer cannot be read now: 202 and a look. */
+void task_answer_later(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
+                       const char *endpoint);
 /* The result alone, as much as is kept of it: 204 if that is nothing; 202 while the task is not
  * final, 409 task_final if it ended without one. */
 void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m,

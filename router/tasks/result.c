@@ -17,9 +17,14 @@ static void add_number(struct buf *b, const char *name, uint64_t v)
     buf_u64(b, v);
 }
 
-static bool is_cut(const struct msg_task_get_ans *m)
+static bool is_longer(const struct msg_task_get_ans *m)
 {
     return m->result_length > m->result.n;
+}
+
+static bool is_cut(const struct msg_task_get_ans *m)
+{
+    return is_longer(m) && !m->result_whole;
 }
 
 static void add_sha256(struct buf *b, const struct msg_task_get_ans *m)
@@ -47,8 +52,8 @@ static bool is_json(const struct msg_task_get_ans *m)
     struct json_scan s;
     struct slice raw;
 
-    if (is_cut(m) || m->status == 0)
-        return !is_cut(m);
+    if (is_longer(m) || m->status == 0)
+        return !is_longer(m);
     json_scan_init(&s, (struct slice){ (char *)(uintptr_t)m->result.p, m->result.n });
     return says_json(m->content_type) && json_scan_value(&s, &raw) && json_scan_ends(&s);
 }

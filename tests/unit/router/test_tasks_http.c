@@ -49,6 +49,10 @@ static struct {
     unsigned forced, withdrawn; /* cancels by force; of what has not begun, */
     task_no left;               /* the newest of these */
     bool holds;                 /* who waits hears nothing */
+    const char *whole;          /* of a long answer: all of it, */
+    uint32_t whole_n, piece;    /* so many bytes; a question has so many */
+    uint8_t sha256[RESULT_SHA256];
+    unsigned reads, lose;       /* questions; the one that breaks the link */
 } node;
 
 static uint64_t lease_of(task_no no)
@@ -196,6 +200,23 @@ static void get(const struct msg_task_get *q, struct msg_task_get_ans *a)
         a->result_length = node.length != 0 ? node.length : a->result.n;
     }
     a->result_sha256 = (struct bytes_of){ 4, (const uint8_t *)"\x01\x23\xab\xff" };
+    if (node.whole == NULL)
+        return;
+    a->result = (struct bytes_of){ 1000, (const uint8_t *)node.whole };
+    a->result_length = node.whole_n;
+    a->result_whole = true;
+    a->result_sha256 = (struct bytes_of){ RESULT_SHA256, node.sha256 };
+}
+
+static void read_whole(const struct msg_task_read *q, struct msg_task_read_ans *a)
+{
+    uint64_t left = node.whole != NULL ? node.whole_n - q->at : 0;
+
+    cr_assert_eq(memcmp(q->sha256.p, node.sha256, RESULT_SHA256), 0);
+    a->code = left > 0 ? CODE_DONE : CODE_UNKNOWN;
+    if (left > 0)
+        a->data = (struct bytes_of){ (uint32_t)u64_min(u64_min(left, q->most), node.piece),
+                                     (const uint8_t *)node.whole + q->at };
 }
 
 static void change(const struct msg_task_change *q, struct msg_task_change_ans *a)
@@ -268,6 +289,16 @@ static void node_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
     case MSG_TASK_GET:
         out.type = MSG_TASK_GET_ANS;
         get(&m.task_get, &out.task_get_ans);
+        break;
+    case MSG_TASK_READ:
+        if (++node.reads == node.lose) {
+            node.lose = 0;
+            arena_reset(&w.arena);
+            rpc_chan_close(ch, "as the test wants");
+            return;
+        }
+        out.type = MSG_TASK_READ_ANS;
+        read_whole(&m.task_read, &out.task_read_ans);
         break;
     case MSG_TASK_COMPLETE:
         out.type = MSG_TASK_COMPLETE_ANS;
@@ -1294,6 +1325,143 @@ Test(tasks_http, a_long_answer_is_cut_and_says_so)
     cr_expect_not_null(strstr(got, "segq-length: 70000\r\n"));
     cr_expect_not_null(strstr(got, "segq-truncated: true\r\n"));
     cr_expect_not_null(strstr(got, "Content-Type: application/octet-stream\r\n"));
+}
+
+/* ---- answers that the node keeps whole ---- */
+
+#define LONG 500000
+
+static char noise[LONG];
+
+/* The node has a long answer: its head comes at once. */
+static void a_long_one(uint32_t piece)
+{
+    for (uint32_t i = 0; i < LONG; i++)
+        noise[i] = (char)('a' + i * 31 / 7 % 26);
+    crypto_hash_sha256(node.sha256, (const uint8_t *)noise, LONG);
+    node.whole = noise;
+    node.whole_n = LONG;
+    node.piece = piece;
+}
+
+/* The connection ends: what came behind the head. */
+static size_t body_that_came(void)
+{
+    char end;
+
+    UNTIL((more(), recv(w.fd, &end, 1, MSG_PEEK) == 0));
+    close(w.fd);
+    dial();
+    return n_got - (size_t)(strstr(got, "\r\n\r\n") + 4 - got);
+}
+
+static void say_call(void)
+{
+    n_got = 0;
+    got[0] = '\0';
+    node.finishes = true;
+    node.as.status = 200;
+    node.as.content_type = "image/png";
+    node.answers = "";
+    say_with("GET", "/v1/call/gen/x", own, "");
+}
+
+Test(tasks_http, a_long_answer_passes_whole)
+{
+    a_long_one(70000);
+    say_call();
+    UNTIL((more(), whole(got) > 0));
+    cr_expect_not_null(strstr(got, "Content-Length: 500000\r\n"));
+    cr_expect_not_null(strstr(got, "Content-Type: image/png\r\n"));
+    cr_expect_null(strstr(got, "segq-truncated"));
+    cr_expect_eq(body_that_came(), LONG);
+    cr_expect_eq(memcmp(strstr(got, "\r\n\r\n") + 4, noise, LONG), 0);
+    cr_expect_eq(node.reads, 8, "of which the first 1000 bytes were there");
+    cr_expect_eq(w.r->tasking->wholes.n, 0);
+    cr_expect_eq(w.r->tasking->counts.wholes_broken, 0);
+}
+
+Test(tasks_http, a_long_answer_goes_on_when_its_node_is_back)
+{
+    a_long_one(70000);
+    node.lose = 3;
+    say_call();
+    UNTIL((more(), whole(got) > 0));
+    cr_expect_eq(body_that_came(), LONG);
+    cr_expect_eq(memcmp(strstr(got, "\r\n\r\n") + 4, noise, LONG), 0);
+}
+
+Test(tasks_http, a_long_answer_that_is_another_one_by_now_ends_early)
+{
+    a_long_one(100000);
+    node.sha256[5] ^= 1;
+    say_call();
+    cr_expect_lt(body_that_came(), LONG, "not its last byte");
+    cr_expect_eq(w.r->tasking->counts.wholes_broken, 1);
+    UNTIL(w.r->tasking->wholes.n == 0);
+}
+
+Test(tasks_http, a_long_answer_that_goes_meanwhile_ends_early)
+{
+    a_long_one(100000);
+    say_call();
+    UNTIL(node.reads == 2);
+    node.whole = NULL;
+    cr_expect_lt(body_that_came(), LONG);
+    UNTIL(w.r->tasking->wholes.n == 0);
+}
+
+Test(tasks_http, who_asks_for_the_head_alone_gets_that_of_the_part)
+{
+    char path[200];
+
+    a_long_one(100000);
+    say_call();
+    UNTIL((more(), whole(got) > 0));
+    snprintf(path, sizeof(path), "%.*s/result", 10 + TASK_TOKEN_LEN, strstr(got, "Location: ") + 10);
+    (void)body_that_came();
+    n_got = 0;
+    got[0] = '\0';
+    say("HEAD", path, "");
+    UNTIL((more(), strstr(got, "\r\n\r\n") != NULL));
+    cr_expect_not_null(strstr(got, "segq-truncated: true\r\n"));
+    cr_expect_eq(w.r->tasking->wholes.n, 0);
+}
+
+Test(tasks_http, a_client_that_goes_ends_the_reading)
+{
+    a_long_one(1000);
+    say_call();
+    UNTIL(node.reads >= 2);
+    close(w.fd);
+    dial();
+    UNTIL(w.r->tasking->wholes.n == 0);
+    cr_expect_lt(node.reads, LONG / 1000);
+}
+
+Test(tasks_http, too_many_long_answers_are_put_off)
+{
+    static struct { /* others' */
+        struct list_node in;
+        char rest[1000];
+    } fake[256];
+    struct list *wholes = &w.r->tasking->wholes;
+    char path[200];
+
+    a_long_one(100000);
+    for (unsigned i = 0; i < ARRAY_LEN(fake); i++)
+        list_push_back(wholes, &fake[i].in);
+    say_call();
+    UNTIL((more(), whole(got) > 0));
+    cr_expect_not_null(strstr(got, "HTTP/1.1 202 "));
+    cr_expect_not_null(strstr(got, "Retry-After: 1\r\n"));
+    snprintf(path, sizeof(path), "%.*s/result", 10 + TASK_TOKEN_LEN, strstr(got, "Location: ") + 10);
+    cr_expect_eq(call("GET", path, ""), 503);
+    for (unsigned i = 0; i < ARRAY_LEN(fake); i++)
+        list_remove(wholes, &fake[i].in);
+    say("GET", path, "");
+    UNTIL((more(), strstr(got, "Content-Length: 500000") != NULL));
+    (void)body_that_came();
 }
 
 /* The client closes its connection while its request waits in line. */

@@ -8,11 +8,13 @@ path, headers with small letters, body in base64, moment). What it answers, the 
   /long/N         200, N bytes of x
   /made           201, a Location below /made, a Link, a cookie, and fields that are not for others
   /moved          302, to /echo/there on this host
+  /bytes/N        200, N bytes of noise: always the same; an image
   /pending/N      202: the call goes on for N seconds; its right is in LOG
 Ends with its process."""
 import base64
 import http.server
 import json
+import random
 import sys
 import threading
 import time
@@ -62,6 +64,8 @@ class Target(http.server.BaseHTTPRequestHandler):
                         X_Hop="1")
         elif part[0] == "moved":
             self.answer(302, "text/plain", b"", Location="http://%s/api/echo/there" % self.headers["host"])
+        elif part[0] == "bytes":
+            self.answer(200, "image/png", random.Random(int(part[1])).randbytes(int(part[1])))
         elif part[0] == "pending":
             self.answer(202, "text/plain", b"later", segq_command="pending=" + part[1])
         else:

@@ -1418,7 +1418,7 @@ Test(tasks_http, who_asks_for_the_head_alone_gets_that_of_the_part)
     a_long_one(100000);
     say_call();
     UNTIL((more(), whole(got) > 0));
-    snprintf(path, sizeof(path), "%.*s/result", 10 + TASK_TOKEN_LEN, strstr(got, "Location: ") + 10);
+    snprintf(path, sizeof(path), "%.*s/result", 10 + TASK_TOKEN_LEN, strstr(got, "segq-Location: ") + 15);
     (void)body_that_came();
     n_got = 0;
     got[0] = '\0';

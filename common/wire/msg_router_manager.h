@@ -80,6 +80,7 @@ const char *queue_state_name(enum queue_phase phase, enum queue_state state);
     X(uint32_t, session_max_s)  /* 0: sessions are not extended */                         \
     X(uint32_t, session_idle_s) /* life of a renewed session without a request; 0: passes  \
                                  * are not renewed */                                      \
+    X(uint32_t, kept_s)         /* a browser's place while nobody asks for it, at least; 0: not told */ \
     X(uint64_t, position_cap)   /* the highest position that is shown; 0: all are */
 
 struct map_queue {

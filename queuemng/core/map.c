@@ -113,6 +113,7 @@ static bool queue_record(struct arena *a, const struct mqueue *q, struct map_que
     r->message = q->def.message != NULL ? arena_strdup(a, q->def.message) : "";
     r->gate = gate_record(a, &q->def);
     r->pass_ttl_s = (uint32_t)((q->def.pass_ttl_ms + 999) / 1000);
+    r->kept_s = (uint32_t)(queue_kept_ms(&q->def) / 1000);
     r->position_cap = (uint64_t)q->def.position_cap;
     r->session_max_s = (uint32_t)(q->def.session_max_ms / 1000);
     r->session_idle_s = (uint32_t)((queue_idle_ms(&q->def) + 999) / 1000);

@@ -84,6 +84,15 @@ static inline int64_t queue_idle_ms(const struct queue_def *d)
     return d->session_idle_ms != 0 ? d->session_idle_ms : d->pass_ttl_ms;
 }
 
+/* How long a browser's place is kept, at least, while nobody asks for it: in line the idle time; if
+ * its turn comes meanwhile, the time in which it may come back. */
+static inline int64_t queue_kept_ms(const struct queue_def *d)
+{
+    int64_t back = d->claim_ms + d->grace_ms;
+
+    return d->idle.browser_ms < back ? d->idle.browser_ms : back;
+}
+
 /* The longest session. */
 static inline int64_t queue_session_ms(const struct queue_def *d)
 {

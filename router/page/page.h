@@ -90,6 +90,7 @@ struct page_view {
     seg_id ticket_seg; /* the ticket's own name: segment and number */
     uint32_t ticket_number;
     bool paused;
+    uint32_t kept_s; /* how long a place is kept at least while nobody asks for it; 0: not known */
 };
 
 int page_status(enum page_state s); /* of the answer */

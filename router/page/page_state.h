@@ -9,7 +9,7 @@
 #define PAGE_SLOTS(V, R)                                                                 \
     V(lang) V(tab) V(title) V(state) V(heading) V(say) V(logo) V(image) V(message) V(accent)      \
     V(on_accent) V(nonce) R(style) R(own_style) R(script) R(data) V(refresh) V(refresh_s) V(waiting)  \
-    V(position) V(of) V(eta) V(percent) V(opens) V(wait) V(paused) V(path) V(token)      \
+    V(position) V(of) V(kept) V(eta) V(percent) V(opens) V(wait) V(paused) V(path) V(token)      \
     V(target) V(can_join) V(can_retry) V(can_enter) V(can_leave) V(commitment) V(seed)   \
     V(ticket) V(long) V(door) V(claim) V(key) V(back) V(good_for) R(rooms) \
     R(languages) R(preview)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "router/page/numbers.h"
 #include "router/page/page_state.h"
 #include "router/page/words.h"
 
@@ -41,64 +42,6 @@ static const struct {
     [PAGE_IN] = { "in", PT_in, PT_in_say, 0 },
     [PAGE_COOKIES] = { "cookies", PT_cookies, PT_cookies_say, PS_can_join },
 };
-
-/* ---- numbers and times ---- */
-
-/* 1234567 -> 1,234,567, or what this language puts between. In page.js Intl.NumberFormat does. */
-static void put_number(const struct page_lang *l, struct buf *b, uint64_t v)
-{
-    char t[32];
-    int n = snprintf(t, sizeof(t), "%llu", (unsigned long long)v);
-
-    for (int i = 0; i < n; i++) {
-        if (i > 0 && (n - i) % 3 == 0 && n >= (int)l->group)
-            buf_str(b, page_text(l, PT_thousands));
-        buf_byte(b, (uint8_t)t[i]);
-    }
-}
-
-/* The text with {n} put in. */
-static void put_filled(const struct page_lang *l, struct buf *b, enum page_text_id id,
-                       uint64_t n)
-{
-    const char *text = page_text_for(l, id, n);
-
-    while (*text != '\0') {
-        if (strncmp(text, "{n}", 3) == 0) {
-            put_number(l, b, n);
-            text += 3;
-        } else {
-            buf_byte(b, (uint8_t)*text++);
-        }
-    }
-}
-
-/* The steps of an estimate, in minutes: below `below` (0: the rest), rounded to `step`, said in
- * units of `unit`. */
-static const struct {
-    unsigned below, step, unit;
-    enum page_text_id text;
-} eta_steps[] = {
-    { 1, 1, 1, PT_eta_soon },
-    { 10, 1, 1, PT_eta_minutes },
-    { 58, 5, 1, PT_eta_minutes },
-    { 0, 60, 60, PT_eta_hours },
-};
-
-void page_put_eta(const struct page_lang *l, struct buf *b, int64_t eta_s)
-{
-    uint64_t minutes = eta_s > 0 ? ((uint64_t)eta_s + 30) / 60 : 0, n;
-    size_t i = 0;
-
-    if (eta_s < 0) {
-        buf_str(b, page_text(l, PT_eta_unknown));
-        return;
-    }
-    while (eta_steps[i].below != 0 && minutes >= eta_steps[i].below)
-        i++;
-    n = (minutes + eta_steps[i].step / 2) / eta_steps[i].step * eta_steps[i].step;
-    put_filled(l, b, eta_steps[i].text, n / eta_steps[i].unit);
-}
 
 /* ---- the data of the script ---- */
 
@@ -158,9 +101,8 @@ static void put_data(const struct page *p, struct buf *b, const struct page_view
     put_num_member(b, "opens", opens_s(v));
     put_num_member(b, "opens_at", v->opens_ms / 1000);
     buf_str(b, ",\"eta_steps\":[");
-    for (size_t i = 0; v->state == PAGE_WAITING && i < ARRAY_LEN(eta_steps); i++)
-        buf_printf(b, "%s[%u,%u,%u,\"%s\"]", i > 0 ? "," : "", eta_steps[i].below,
-                   eta_steps[i].step, eta_steps[i].unit, page_text_names[eta_steps[i].text]);
+    if (v->state == PAGE_WAITING)
+        page_put_eta_steps(b);
     buf_str(b, v->state == PAGE_WAITING ? "]" : "],\"t\":{}}");
 }
 
@@ -200,7 +142,7 @@ static uint64_t percent(const struct page_view *v)
 
 static void put_position(const struct page_lang *l, struct buf *b, const struct page_view *v)
 {
-    put_number(l, b, v->position);
+    page_put_number(l, b, v->position);
     if (v->capped)
         buf_str(b, "+");
 }
@@ -216,13 +158,15 @@ static void set_place(const struct page *p, struct values *x, const struct page_
         buf_str(&x->mem, page_text(l, is_prequeue(v) ? PT_drawn : PT_unknown));
     made(x, PS_position);
     if (v->position > 0 && !v->capped)
-        put_filled(l, &x->mem, PT_of, v->total);
+        page_put_filled(l, &x->mem, PT_of, v->total);
     made(x, PS_of);
     if (is_prequeue(v))
         page_put_eta(l, &x->mem, opens_s(v));
     else if (!v->paused)
         page_put_eta(l, &x->mem, v->eta_s);
     made(x, PS_eta);
+    page_put_kept(l, &x->mem, v->kept_s);
+    made(x, PS_kept);
     x->v[PS_wait] = str(page_text(l, is_prequeue(v) ? PT_opens : PT_wait));
     buf_u64(&x->mem, percent(v) > BAR_LEAST ? percent(v) : BAR_LEAST);
     made(x, PS_percent);
@@ -269,7 +213,7 @@ static void set_refresh(const struct page *p, struct values *x, const struct pag
     buf_str(&x->mem, "; url=");
     page_put_path(&x->mem, v->queue, v->state == PAGE_WAITING ? "?r=1" : "", v->target);
     made(x, PS_refresh);
-    put_filled(&p->lang[v->lang], &x->mem, PT_refresh, s);
+    page_put_filled(&p->lang[v->lang], &x->mem, PT_refresh, s);
     made(x, PS_refresh_s);
 }
 

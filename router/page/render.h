@@ -11,7 +11,5 @@ void page_put(const struct page *p, struct buf *b, const struct page_view *v);
 void page_put_gzip(const struct page *p, struct buf *b, const struct page_view *v);
 /* "/q/login?r=1&return=..."; flag: "" or "?r=1" */
 void page_put_path(struct buf *b, const char *queue, const char *flag, const char *target);
-/* "about 5 minutes" */
-void page_put_eta(const struct page_lang *l, struct buf *b, int64_t eta_s);
 
 #endif

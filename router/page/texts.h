@@ -10,7 +10,7 @@
  * language, {"one": .., "other": ..} (CLDR's names; "other" must be there). Those marked J go to
  * the script, too. */
 #define PAGE_TEXTS(T, J)                                                                 \
-    T(title) J(waiting) J(keep) T(refresh) T(place) J(of) J(unknown) J(wait) J(eta_soon) \
+    T(title) J(waiting) J(keep) T(kept) T(refresh) T(place) J(of) J(unknown) J(wait) J(eta_soon) \
     J(eta_minutes) J(eta_hours) J(eta_unknown) T(progress) J(paused) J(held) J(fresh)    \
     J(at) J(bell) J(bell_on) T(support) T(leave) J(leave_ask) J(now) J(now_place)        \
     J(offline) J(busy) J(turn) J(turn_say) T(enter) T(door) T(door_say) T(expired)       \

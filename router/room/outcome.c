@@ -107,6 +107,7 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
                                       q->map.when.phase != PHASE_PREQUEUE) ||
                                      q->map.when.phase == PHASE_REJECT };
 
+    v.kept_s = q->map.kept_s;
     v.draw = q->map.when.draw;
     v.ticket_seg = t->of;
     v.ticket_number = t->number;

@@ -87,6 +87,7 @@ static void show(struct router *r, const struct route_queue *queue, const struct
                            .total = s->total,
                            .start = s->start,
                            .eta_s = s->eta_s,
+                           .kept_s = queue->map.kept_s,
                            .good_for_s = 3600,
                            .wall_ms = ev_wall_ms(r->ev),
                            .ticket_seg = 1,

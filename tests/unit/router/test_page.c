@@ -1,6 +1,7 @@
 /* test_page.c: the waiting page's pure parts: templates, languages, and documents that
  * hostile values cannot leave. */
 #define _GNU_SOURCE /* memmem */
+#include "router/page/numbers.h"
 #include "router/page/page.h"
 #include "router/page/render.h"
 #include "router/page/words.h"
@@ -311,6 +312,37 @@ Test(page, plurals)
         page_lang_fini(&l);
     }
     buf_fini(&b);
+}
+
+/* For how long a place is kept is never said to be more than it is. */
+Test(page, how_long_a_place_is_kept)
+{
+    static const struct {
+        uint32_t s;
+        const char *want; /* NULL: nothing is said */
+    } v[] = {
+        { 0, NULL }, { 59, NULL }, { 60, "about 1 minute." }, { 179, "about 2 minutes." },
+        { 180, "about 3 minutes." }, { 599, "about 9 minutes." }, { 899, "about 10 minutes." },
+        { 3599, "about 55 minutes." }, { 7199, "about 1 hour." }, { 7200, "about 2 hours." },
+    };
+    struct page *p = own_page();
+    struct buf b;
+
+    buf_init(&b);
+    for (size_t i = 0; i < ARRAY_LEN(v); i++) {
+        struct page_view w = view_of(PAGE_WAITING);
+        const char *at;
+
+        cr_assert(page_lang_known(p, (struct slice){ "en", 2 }, &w.lang));
+        w.kept_s = v[i].s;
+        buf_reset(&b);
+        page_put(p, &b, &w);
+        at = strstr(text_of(&b), "your place is kept for ");
+        cr_expect_eq(at != NULL, v[i].want != NULL, "%u", v[i].s);
+        cr_expect(at == NULL || strncmp(at + 23, v[i].want, strlen(v[i].want)) == 0, "%u: %.60s", v[i].s, at);
+    }
+    buf_fini(&b);
+    page_free(p);
 }
 
 /* Whatever an operator or a visitor could put in: it shows as text, in its place. */

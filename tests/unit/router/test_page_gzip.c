@@ -88,6 +88,7 @@ Test(page_gzip, at_most_12_kb_on_the_wire)
                 size_t n;
 
                 v.lang = lang;
+                v.kept_s = 180;
                 v.def = &d;
                 v.message = said;
                 v.paused = paused == 1;

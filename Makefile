@@ -31,7 +31,7 @@ COMMON_C := $(wildcard common/*/*.c)
 ROUTER_C := $(filter-out %/main.c,$(wildcard router/*/*.c))
 SEGMENT_C := $(filter-out %/main.c,$(wildcard segment/*/*.c))
 TASK_C := $(filter-out %/main.c,$(wildcard task/*/*.c))
-CTL_C := $(wildcard queuemng/ctl/*.c queuemng/ctl_ask/*.c queuemng/ctl_view/*.c)
+CTL_C := $(wildcard queuemng/ctl/*.c queuemng/ctl_*/*.c)
 DEF_C := $(addprefix queuemng/policy/,queue_def.c budget_def.c endpoint_def.c key_def.c pool_def.c metric_limits.c schedule.c)
 QUEUEMNG_C := $(filter-out %/main.c $(CTL_C),$(wildcard queuemng/*/*.c))
 SWARM_C := $(wildcard tests/bench/swarm/*.c)
@@ -114,6 +114,7 @@ UNIT_WITH.test_signer := $(call o,queuemng/ctl/signer.c) $(CORES)
 UNIT_WITH.test_def_change := $(call o,$(filter-out %/segqctl.c,$(CTL_C)) $(DEF_C)) $(B)/libsegq.a
 UNIT_WITH.test_ctl_forms := $(call o,$(filter-out %/segqctl.c,$(CTL_C)) $(DEF_C)) $(B)/libsegq.a
 UNIT_WITH.test_segqctl := $(call o,$(filter-out %/segqctl.c,$(CTL_C)) $(DEF_C)) $(B)/libsegq.a
+UNIT_WITH.test_top_view := $(call o,$(wildcard queuemng/ctl_view/*.c)) $(B)/libsegq.a
 # Compiling the tests costs more than running them: they are not optimised, what they test is.
 $(B)/obj/tests/unit/%.o: CFLAGS += -O0 -U_FORTIFY_SOURCE
 $(B)/obj/tests/unit/queuemng/test_mng_segtab.o: CFLAGS += -O2 # it runs the longest

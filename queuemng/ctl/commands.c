@@ -1,11 +1,8 @@
 /* commands.c: the commands, in one table. */
 #include "queuemng/ctl/commands.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_ask/answer.h"
@@ -17,11 +14,10 @@
 #include "queuemng/ctl/files.h"
 #include "queuemng/ctl_view/history_view.h"
 #include "queuemng/ctl/keys.h"
-#include "queuemng/ctl_ask/meant.h"
+#include "queuemng/ctl_live/live.h"
 #include "queuemng/ctl/nodes.h"
 #include "queuemng/ctl_view/risk_view.h"
 #include "queuemng/ctl_view/budget_view.h"
-#include "queuemng/ctl_view/status_view.h"
 #include "queuemng/ctl_view/task_view.h"
 #include "queuemng/ctl/steer.h"
 #include "queuemng/ctl/tasks.h"
@@ -38,66 +34,6 @@
 #define BUDGET "/v1/admin/budgets/*"
 #define TASK   "/v1/admin/tasks/*"
 #define TICKET "/v1/tickets/*"
-
-/* ---- status, watch ---- */
-
-static int cmd_status(struct ctl *c, int argc, char **argv)
-{
-    const char *queue = argc > 0 ? argv[0] : NULL;
-    struct buf b;
-    json_t *doc;
-    int rc;
-
-    doc = ctl_fetch(c, (struct ctl_call){ .method = "GET", .path = "/v1/admin/cluster" }, &rc);
-    if (doc == NULL)
-        return rc;
-    buf_init(&b);
-    if (view_cluster(&b, doc, queue, c->all)) {
-        ctl_put_out(&b);
-    } else {
-        rc = ctl_say_no_queue(c, queue);
-    }
-    buf_fini(&b);
-    json_decref(doc);
-    return rc;
-}
-
-static void on_stop(int sig)
-{
-    (void)sig;
-    _exit(CTL_OK); /* what was shown is written: every picture is flushed */
-}
-
-/* Goes on when queuemng is away: it prints the error every second until it is back. */
-static int each_second(struct ctl *c, int (*show)(struct ctl *c, int argc, char **argv), int argc,
-                       char **argv)
-{
-    const struct timespec second = { .tv_sec = 1 };
-    bool screen = isatty(STDOUT_FILENO) == 1 && c->form == FORM_TABLE;
-
-    signal(SIGINT, on_stop);
-    signal(SIGTERM, on_stop);
-    for (;;) {
-        if (screen)
-            fputs("\033[H\033[2J", stdout);
-        if (show(c, argc, argv) == CTL_USAGE)
-            return CTL_USAGE;
-        if (!screen && c->form == FORM_TABLE)
-            puts("");
-        ctl_put_end();
-        nanosleep(&second, NULL);
-    }
-}
-
-static int cmd_watch(struct ctl *c, int argc, char **argv)
-{
-    return each_second(c, cmd_status, argc, argv);
-}
-
-static int cmd_task_top(struct ctl *c, int argc, char **argv)
-{
-    return each_second(c, ctl_task_queues, argc, argv);
-}
 
 /* ---- tickets ---- */
 
@@ -143,7 +79,10 @@ static int cmd_join(struct ctl *c, int argc, char **argv)
 const struct cmd ctl_cmds[] = {
     { "status", "[QUEUE] [--all]", 0, 1,
       "nodes, routers, metrics, chains, rates and what limits them", .run = cmd_status },
-    { "watch", "[QUEUE]", 0, 1, "status every second, until Ctrl-C", .run = cmd_watch },
+    { "watch", "[QUEUE]", 0, 1, "status every second, until q or Ctrl-C", .run = cmd_watch,
+      .options = "interval count" },
+    { "top", "", 0, 0, "the busiest queues, nodes, routers, tasks on one screen, with rates of change",
+      .run = cmd_top, .options = "interval count" },
     { "queue list", "", 0, 0, "all queues", SENDS("GET", "/v1/admin/queues", view_queues) },
     { "queue show", "QUEUE", 1, 1, "all keys of its definition", SENDS("GET", QUEUE, view_pretty) },
     { "queue set", "QUEUE KEY=VALUE...", 2, -1,
@@ -200,8 +139,8 @@ const struct cmd ctl_cmds[] = {
       "pools and task nodes; the tasks of a queue: images waiting,dead; see --label",
       .run = cmd_task_list, .options = "label" },
     { "task top", "[QUEUE]", 0, 1,
-      "pools and task nodes every second, until Ctrl-C; of a queue's pool: by partition",
-      .run = cmd_task_top },
+      "pools and task nodes every second, until q or Ctrl-C; of a queue's pool: by partition",
+      .run = cmd_task_top, .options = "interval count" },
     { "task show", "TOKEN", 1, 1, "a task as its owner sees it",
       SENDS("GET", "/v1/tasks/*", view_pretty) },
     { "task why", "TASK", 1, 1, "its state, its place, and what it waits for (TASK: token or id)",

@@ -28,6 +28,8 @@ const struct option ctl_options[] = {
     { "all", no_argument, NULL, OPT_ALL },
     { "dry-run", no_argument, NULL, OPT_DRY_RUN },
     { "force", no_argument, NULL, OPT_FORCE },
+    { "interval", required_argument, NULL, OPT_INTERVAL },
+    { "count", required_argument, NULL, 'n' },
     { "yes", no_argument, NULL, OPT_YES },
     { "timeout", required_argument, NULL, OPT_TIMEOUT },
     { "help", no_argument, NULL, 'h' },

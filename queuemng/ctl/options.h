@@ -29,7 +29,8 @@ enum {
     OPT_FORCE,
     OPT_CACERT,
     OPT_CONTEXT,
-    OPT_COLOR
+    OPT_COLOR,
+    OPT_INTERVAL
 };
 
 extern const struct option ctl_options[]; /* ended by name == NULL */

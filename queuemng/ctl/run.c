@@ -75,6 +75,7 @@ static bool takes_options(const struct ctl *c, const struct cmd *d)
         { "label", c->label != NULL },       { "force", c->force },
         { "dry-run", c->dry_run },           { "task", c->task != NULL },
         { "task-key", c->task_key != NULL }, { "priority", c->priority != NULL },
+        { "interval", c->every_s > 0 },      { "count", c->count > 0 },
     };
 
     if (d->text_only && c->form != FORM_TABLE) {

@@ -66,6 +66,8 @@ static int help(void)
         "  --yes             do not ask for confirmation, where a command takes places or tasks away\n"
         "  -o FORM           table (default), json (the answer unchanged) or yaml; --json is -o json\n"
         "  --color WHEN      auto (default: at a terminal, unless NO_COLOR is set), always or never\n"
+        "  --interval S      watch, top, task top: a picture each S seconds (default 1)\n"
+        "  -n N              the same: N pictures, then they end\n"
         "  --timeout S       wait this long for an answer (default 5 seconds)\n"
         "  -h, --help        this\n"
         "  -V, --version\n"
@@ -89,13 +91,13 @@ static int version(void)
     return CTL_OK;
 }
 
-static bool seconds_set(unsigned *to, const char *name, unsigned max, const char *s)
+static bool number_set(unsigned *to, const char *name, unsigned max, const char *of, const char *s)
 {
     char *end;
     unsigned long v = strtoul(s, &end, 10);
 
     if (*s < '0' || *s > '9' || *end != '\0' || v < 1 || v > max) {
-        fprintf(stderr, "segqctl: --%s takes 1 to %u seconds, not '%s'\n", name, max, s);
+        fprintf(stderr, "segqctl: %s takes 1 to %u %s, not '%s'\n", name, max, of, s);
         return false;
     }
     *to = (unsigned)v;
@@ -228,9 +230,13 @@ static bool option_set(struct ctl *c, struct given *g, int opt)
     case OPT_DRY_RUN:
         return c->dry_run = true;
     case OPT_TTL:
-        return seconds_set(&c->ttl_s, "ttl", 86400, optarg);
+        return number_set(&c->ttl_s, "--ttl", 86400, "seconds", optarg);
     case OPT_TIMEOUT:
-        return seconds_set(&c->timeout_s, "timeout", 3600, optarg);
+        return number_set(&c->timeout_s, "--timeout", 3600, "seconds", optarg);
+    case OPT_INTERVAL:
+        return number_set(&c->every_s, "--interval", 3600, "seconds", optarg);
+    case 'n':
+        return number_set(&c->count, "-n", 1000000, "pictures", optarg);
     case 'h':
         return g->help = true;
     case 'V':
@@ -316,7 +322,7 @@ static int run(struct ctl *c, int argc, char **argv)
     struct err e = { 0 };
     int opt;
 
-    while ((opt = getopt_long(argc, argv, ":hVo:", ctl_options, NULL)) != -1) {
+    while ((opt = getopt_long(argc, argv, ":hVo:n:", ctl_options, NULL)) != -1) {
         if (opt == '?' || opt == ':')
             return bad_option(opt, argv);
         if (!option_set(c, &g, opt))

@@ -11,6 +11,7 @@
 #include "common/task/queue_name.h"
 #include "queuemng/ctl_ask/answer.h"
 #include "queuemng/ctl/confirm.h"
+#include "queuemng/ctl_live/live.h"
 #include "queuemng/ctl_view/risk_view.h"
 #include "queuemng/ctl_view/task_view.h"
 #include "queuemng/ctl_view/text.h"
@@ -18,29 +19,6 @@
 #define LIST "/v1/admin/task-queues/*/tasks"
 
 /* ---- lists ---- */
-
-int ctl_task_queues(struct ctl *c, int argc, char **argv)
-{
-    struct ctl_call call = { .method = "GET", .path = "/v1/admin/task-queues" };
-    const char *queue = argc > 0 ? argv[0] : NULL;
-    struct buf b;
-    json_t *doc;
-    int rc;
-
-    doc = ctl_fetch(c, call, &rc);
-    if (doc == NULL)
-        return rc;
-    buf_init(&b);
-    if (view_task_queues(&b, doc, queue)) {
-        ctl_put_out(&b);
-    } else {
-        fprintf(stderr, "segqctl: no pool takes a queue '%s'\n", queue);
-        rc = CTL_REFUSED;
-    }
-    buf_fini(&b);
-    json_decref(doc);
-    return rc;
-}
 
 /* Where the list goes on; false: that was all, or it is not to be shown. */
 static bool next_page(const struct ctl *c, const json_t *doc, char *after, size_t cap)
@@ -81,7 +59,7 @@ int cmd_task_list(struct ctl *c, int argc, char **argv)
     int rc = CTL_OK;
 
     if (argc == 0)
-        return ctl_task_queues(c, 0, NULL);
+        return cmd_task_queues(c, 0, NULL);
     if ((argc > 1 && !add_value(query, "state", argv[1])) ||
         (c->label != NULL && !add_value(query, "label", c->label)))
         return CTL_USAGE;

@@ -4,8 +4,6 @@
 
 #include "queuemng/ctl_ask/ctl.h"
 
-/* Pools and task nodes; of a queue: its pool, by partition. */
-int ctl_task_queues(struct ctl *c, int argc, char **argv);
 int cmd_task_list(struct ctl *c, int argc, char **argv);
 int cmd_task_busiest(struct ctl *c, int argc, char **argv);
 int cmd_task_schedules(struct ctl *c, int argc, char **argv);

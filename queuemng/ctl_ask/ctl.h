@@ -38,6 +38,7 @@ struct ctl {
     bool all;                     /* status: leave nothing out */
     bool yes;                     /* do not ask before what cannot be undone */
     unsigned timeout_s;           /* of one request */
+    unsigned every_s, count;      /* watch, top: between pictures; of them; 0 = not given */
     const char *cacert;           /* authorities for https; NULL = those of the system */
     char *own_cacert;             /* owned: cacert, if it is a context's; else NULL */
     char *operator;               /* owned: the operator's name, of a context; NULL = none */

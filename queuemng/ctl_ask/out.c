@@ -31,6 +31,7 @@ void ctl_put_end(void)
         _exit(CTL_OK);
     fprintf(stderr, "segqctl: standard output cannot be written: %s\n",
             errno != 0 ? strerror(errno) : "an error before");
+    fflush(stderr); /* a screen keeps errors back */
     _exit(CTL_REFUSED);
 }
 

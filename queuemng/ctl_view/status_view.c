@@ -131,7 +131,7 @@ static void routers(struct buf *b, const json_t *list)
     show(&t, b, 0);
 }
 
-static void moves(struct buf *b, const json_t *list)
+void view_moves(struct buf *b, const json_t *list)
 {
     struct table t;
     const json_t *m;
@@ -150,7 +150,7 @@ static void moves(struct buf *b, const json_t *list)
     show(&t, b, 0);
 }
 
-static void metrics(struct buf *b, const json_t *list)
+void view_metrics(struct buf *b, const json_t *list)
 {
     struct table t;
     const json_t *m;
@@ -433,8 +433,8 @@ bool view_cluster(struct buf *b, const json_t *c, const char *queue, bool all)
     nodes(b, json_object_get(c, "nodes"), json_object_get(c, "queues"));
     buf_byte(b, '\n');
     routers(b, json_object_get(c, "routers"));
-    metrics(b, json_object_get(c, "metrics"));
-    moves(b, json_object_get(c, "moves"));
+    view_metrics(b, json_object_get(c, "metrics"));
+    view_moves(b, json_object_get(c, "moves"));
     queues(b, json_object_get(c, "queues"), all);
     deleted(b, json_object_get(c, "deleted"));
     tasks(b, json_object_get(c, "tasks"));

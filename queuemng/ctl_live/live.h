@@ -1,0 +1,14 @@
+/* live.h: the cluster as it is now: once, or again and again. See ctl/commands.h. */
+#ifndef SEGQ_CTL_LIVE_H
+#define SEGQ_CTL_LIVE_H
+
+#include "queuemng/ctl_ask/ctl.h"
+
+int cmd_status(struct ctl *c, int argc, char **argv);
+int cmd_watch(struct ctl *c, int argc, char **argv); /* status every second */
+int cmd_top(struct ctl *c, int argc, char **argv);
+/* Pools and task nodes; of a queue: its pool, by partition. */
+int cmd_task_queues(struct ctl *c, int argc, char **argv);
+int cmd_task_top(struct ctl *c, int argc, char **argv); /* the same every second */
+
+#endif

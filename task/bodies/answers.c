@@ -19,7 +19,7 @@
 
 #define LOG_MODULE "answers"
 #define NAME_MAX_N 160
-#define STEP_MOST  1024 /* looked at in a step */
+#define STEP_MOST  256 /* looked at in a step */
 
 struct answer { /* one that is whole */
     struct list_node in;      /* answers.all: who was looked at longest ago is in front */

@@ -17,6 +17,7 @@
 struct task_shell_counts { /* ever; for metrics */
     uint64_t late_turns; /* more than a second after they were due */
     uint64_t too_long;   /* answers longer than max_answer of their endpoint */
+    uint64_t left;       /* answers that went since their partition did */
 };
 
 struct task_service {

@@ -107,13 +107,16 @@ struct tab_answers whole_table(const struct task_service *s)
 
 static bool lives(void *ctx, uint32_t part, task_no no)
 {
-    return tasktab_has_task(ctx, part, no);
+    struct task_service *s = ctx;
+
+    s->n.left += !tasktab_has_part(s->tab, part);
+    return tasktab_has_task(s->tab, part, no);
 }
 
 void whole_tick(struct task_service *s)
 {
     if (s->answers != NULL)
-        answers_step(s->answers, lives, s->tab);
+        answers_step(s->answers, lives, s);
 }
 
 /* ---- figures ------------------------------------------------------------------------------ */
@@ -140,6 +143,8 @@ void whole_metrics(const struct task_service *s, struct buf *b)
         return;
     n = answers_counts(s->answers);
     metrics_rows(b, rows, ARRAY_LEN(rows), n);
+    metrics_value(b, "segq_task_answers_left_total", METRIC_COUNTER,
+                  "Answers that went since their partition did", (double)s->n.left);
     metrics_head(b, name, METRIC_COUNTER, "Answers of which only the first bytes are kept, by why");
     metrics_u64(b, name, (const char *[]){ "why", "room", NULL }, n->no_room);
     metrics_u64(b, name, (const char *[]){ "why", "disk", NULL }, n->failures);

@@ -216,12 +216,17 @@ void tasktab_get_nothing(struct asker a, uint8_t code, struct outbox *out)
 
 /* ---- answers that are kept whole --------------------------------------------------- */
 
-bool tasktab_has_task(const struct tasktab *t, part_no part, task_no no)
+bool tasktab_has_part(const struct tasktab *t, part_no part)
 {
     const struct part *p = tasktab_part(t, part);
 
-    return p != NULL && (p->life == PART_OWNED || p->life == PART_FENCED) &&
-           task_find(&p->e.store, no) != SLOT_NONE;
+    return p != NULL && (p->life == PART_OWNED || p->life == PART_FENCED);
+}
+
+bool tasktab_has_task(const struct tasktab *t, part_no part, task_no no)
+{
+    return tasktab_has_part(t, part) &&
+           task_find(&tasktab_part(t, part)->e.store, no) != SLOT_NONE;
 }
 
 void tasktab_read(struct tasktab *t, struct asker a, const struct msg_task_read *q,

@@ -152,7 +152,9 @@ bool tasktab_calls_cut(struct tasktab *t);
 bool tasktab_call_is_cut(const struct tasktab *t, const struct going_call *g);
 /* Its task is settled by that. False: nothing can be written now: again, later. */
 SQ_CHECK bool tasktab_call_ends(struct tasktab *t, struct task_now now, struct going_call *g);
-/* Its partition is here, and it is in it: what is kept for it is kept on. */
+/* It is in service here, or was until its copy is. */
+bool tasktab_has_part(const struct tasktab *t, part_no part);
+/* And the task is in it: what is kept for it is kept on. */
 bool tasktab_has_task(const struct tasktab *t, part_no part, task_no no);
 /* Links to other task nodes, for copies; how many (at most `most`). */
 size_t tasktab_wants(const struct tasktab *t, struct node_want *v, size_t most);

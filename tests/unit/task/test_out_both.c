@@ -135,6 +135,15 @@ static void on_answer(void *arg, const struct call_answer *a)
     answers++;
 }
 
+static struct buf all; /* of a long answer */
+
+static void on_long_one(void *arg, const void *p, size_t n)
+{
+    (void)arg;
+    cr_assert_gt(n, 0);
+    buf_append(&all, p, n);
+}
+
 static bool may(void *arg)
 {
     (void)arg;
@@ -185,10 +194,11 @@ static void call(const struct row *w)
     struct buf b;
     struct out_request q = { .method = w->method != NULL ? w->method : "GET", .path = "/", .fields = "",
                              .body = &b, .deadline_ms = w->fault == CALL_TIMEOUT ? 150 : 5000,
-                             .keep = 900, .may = may };
+                             .keep = 900, .may = may, .long_one = on_long_one };
     unsigned before = answers;
 
     buf_init(&b);
+    buf_reset(&all);
     cr_assert_neq(out_send(target, &q, on_answer, NULL), NULL);
     WAIT_FOR(answers > before);
 }
@@ -314,11 +324,40 @@ Test(out_both, an_answer_beyond_16_MiB_is_one_and_read_no_further)
         rig.answer_n = b.len;
         call(&w);
         cr_expect(got.fault == CALL_NONE && got.status == 200, "%s", got.why);
-        cr_expect(got.n == 900 && got.length == OUT_BODY_MAX);
+        cr_expect(got.n == 900 && got.length == OUT_BODY_MAX && got.goes_on);
+        cr_expect(all.len == OUT_BODY_MAX && memcmp(all.data, b.data + head, all.len) == 0);
+        buf_fini(&all);
+        buf_init(&all);
         crypto_hash_sha256(hash, b.data + head, OUT_BODY_MAX);
         cr_expect_arr_eq(hash, got.sha256, sizeof(hash));
         WAIT_FOR(rig.closed == 1);
         buf_fini(&b);
         end();
     }
+}
+
+/* And nothing of one that is all kept. */
+Test(out_both, all_of_a_long_answer_is_heard_as_it_comes)
+{
+    static const struct row w = { .name = "long" };
+    char text[2000], *to = text + sprintf(text, OK "Content-Length: 901\r\n\r\n");
+
+    for (unsigned i = 0; i < 901; i++)
+        to[i] = (char)('a' + i % 23);
+    for (unsigned i = 0; i < 6; i++) {
+        begin(i & 1);
+        rig.answer = text;
+        rig.answer_n = (size_t)(to - text) + 901;
+        rig.step = (size_t[]){ 0, 7, 899 }[i / 2];
+        call(&w);
+        cr_expect(got.fault == CALL_NONE && got.n == 900 && got.length == 901 && !got.goes_on);
+        cr_expect(all.len == 901 && memcmp(all.data, to, 901) == 0, "libcurl %u", i & 1);
+        memcpy(strstr(text, "901"), "900", 3);
+        rig.answer_n--;
+        call(&w);
+        cr_expect(got.fault == CALL_NONE && got.length == 900 && all.len == 0);
+        memcpy(strstr(text, "900"), "901", 3);
+        end();
+    }
+    buf_fini(&all);
 }

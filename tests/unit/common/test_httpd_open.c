@@ -141,7 +141,8 @@ Test(httpd_open, pieces_of_a_known_length_follow_as_they_are_taken)
     start((struct httpd_opts) { 0 });
     int fd = dial_rcv(4096);
     say(fd, GET("/sized"));
-    while (!g.eof) {
+    int64_t until = now_ms() + 20000;
+    while (!g.eof && now_ms() < until) {
         if (w.n_taken > pieces && pieces < 20) {
             httpd_send(w.held[0], w.big + pieces * 10000, 10000);
             if (++pieces == 20)

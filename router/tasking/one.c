@@ -117,7 +117,7 @@ static void give_result(struct task_call *c, const struct msg_task_get_ans *m)
                                                                   : mark_read;
     struct whole *w;
 
-    if (whole_is_crowded(t, &g)) {
+    if (whole_is_crowded(t, part, &g)) {
         t->counts.wholes_crowded++;
         api_problem(&t->r->ans, API_QUEUE_UNAVAILABLE, "too many long results are being read; ask again",
                     router_request_id(t->r));

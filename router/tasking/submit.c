@@ -159,7 +159,7 @@ static void pass_back(struct task_call *c, const struct task_name *name, const s
     struct msg_task_get_ans g = *m;
     struct whole *w;
 
-    if (passes && whole_is_crowded(c->t, m)) {
+    if (passes && whole_is_crowded(c->t, a->part, m)) {
         c->t->counts.wholes_crowded++;
         task_answer_later(&r->ans, name, m, from.endpoint);
         return;

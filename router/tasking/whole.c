@@ -35,9 +35,19 @@ static bool is_longer(const struct msg_task_get_ans *m)
            m->result_sha256.n == RESULT_SHA256;
 }
 
-bool whole_is_crowded(const struct tasking *t, const struct msg_task_get_ans *m)
+static unsigned readers_of(const struct tasking *t, part_no part, task_no no)
 {
-    return is_longer(m) && t->wholes.n >= WHOLES_MOST;
+    unsigned n = 0;
+
+    list_each_of (&t->wholes, struct whole, in, w)
+        n += w->part == part && w->no == no;
+    return n;
+}
+
+bool whole_is_crowded(const struct tasking *t, part_no part, const struct msg_task_get_ans *m)
+{
+    return is_longer(m) && (t->wholes.n >= WHOLES_MOST ||
+                            readers_of(t, part, m->no) >= WHOLES_OF_ONE);
 }
 
 static void forget(struct whole *w)
@@ -53,7 +63,7 @@ struct whole *whole_new(struct task_call *c, part_no part, const struct msg_task
     struct tasking *t = c->t;
     struct whole *w;
 
-    if (!is_longer(m) || t->wholes.n >= WHOLES_MOST || c->req == NULL ||
+    if (!is_longer(m) || c->req == NULL ||
         httpd_is_marked(c->req) || !httpd_may_open_sized(c->req) ||
         (w = calloc(1, sizeof(*w))) == NULL)
         return NULL;

@@ -1,7 +1,8 @@
 /* whole.h: an answer that is longer than what a look has of it, from its task node to its client, whole:
  * piece by piece, the next one when the client has taken the last. Shell.
  *
- *   memory   a piece of each client (TASK_READ_MAX); WHOLES_MOST clients
+ *   memory   a piece of each client (TASK_READ_MAX); WHOLES_MOST clients, WHOLES_OF_ONE of a task: who
+ *            has its token takes none from others
  *   slow     a client has WHOLE_SLOWEST bytes a second, and WHOLE_GRACE_MS; then its connection ends
  *   broken   the node goes, the answer goes, or it has another hash: the connection ends before
  *            Content-Length is reached, and the last piece is not sent before the hash is known
@@ -12,13 +13,14 @@
 #include "router/tasking/call.h"
 
 #define WHOLES_MOST    256
+#define WHOLES_OF_ONE  16
 #define WHOLE_SLOWEST  (32u << 10)
 #define WHOLE_GRACE_MS 30000
 
 struct whole;
 
 /* There is more of it than is here, but too many are being read: later. */
-bool whole_is_crowded(const struct tasking *t, const struct msg_task_get_ans *m);
+bool whole_is_crowded(const struct tasking *t, part_no part, const struct msg_task_get_ans *m);
 /* For the client of c, who asked for the result of m. NULL: there is not more, or it cannot have it
  * (HEAD, requests behind it, no memory): it gets what is here. */
 struct whole *whole_new(struct task_call *c, part_no part, const struct msg_task_get_ans *m);

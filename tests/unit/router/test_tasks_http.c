@@ -52,6 +52,7 @@ static struct {
     const char *whole;          /* of a long answer: all of it, */
     uint32_t whole_n, piece;    /* so many bytes; a question has so many */
     uint8_t sha256[RESULT_SHA256];
+    bool mute;                  /* and is told nothing */
     unsigned reads, lose;       /* questions; the one that breaks the link */
 } node;
 
@@ -309,7 +310,8 @@ static void node_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
         out.type = MSG_TASK_CHANGE_ANS;
         change(&m.task_change, &out.task_change_ans);
     }
-    if (!node.silent && !(node.holds && m.type == MSG_TASK_GET))
+    if (!node.silent && !(node.holds && m.type == MSG_TASK_GET) &&
+        !(node.mute && m.type == MSG_TASK_READ))
         send_msg(ch, &out, f->rid);
     arena_reset(&w.arena);
 }
@@ -1437,6 +1439,31 @@ Test(tasks_http, a_client_that_goes_ends_the_reading)
     dial();
     UNTIL(w.r->tasking->wholes.n == 0);
     cr_expect_lt(node.reads, LONG / 1000);
+}
+
+Test(tasks_http, one_task_takes_no_more_than_its_part_of_the_readers)
+{
+    char path[200];
+    int fd[16];
+
+    a_long_one(100000);
+    node.mute = true;
+    say_call();
+    UNTIL((more(), strstr(got, "\r\n\r\n") != NULL));
+    snprintf(path, sizeof(path), "%.*s/result", 10 + TASK_TOKEN_LEN, strstr(got, "segq-Location: ") + 15);
+    for (unsigned i = 0; i < 15; i++) {
+        fd[i] = w.fd;
+        dial();
+        say("GET", path, "");
+        UNTIL(w.r->tasking->wholes.n == i + 2);
+    }
+    fd[15] = w.fd;
+    dial();
+    cr_expect_eq(call("GET", path, ""), 503);
+    say_call();
+    UNTIL(w.r->tasking->wholes.n == 17); /* that of another one */
+    for (unsigned i = 0; i < 16; i++)
+        close(fd[i]);
 }
 
 Test(tasks_http, too_many_long_answers_are_put_off)

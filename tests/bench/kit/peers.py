@@ -12,6 +12,7 @@ import os
 import random
 import resource
 import socket
+import tempfile
 
 from kit.procs import Failed, spawn, tool, wait_for
 
@@ -137,23 +138,27 @@ class Gate:
         return [self.proc]
 
 
+class Target:
+    """nginx that says the same to each request, in a process of its own beside the load."""
+
+    def __init__(self, ctx, body, status=200):
+        self.port = ctx.ports(1)
+        folder = tempfile.mkdtemp(prefix="target", dir=ctx.tmp)
+        conf = write_conf("nginx.conf", folder, PORT=self.port, KEEPALIVE="75s", HEADERS="",
+                          STATUS=status, BODY=body)
+        proc = start_nginx(ctx, f"target.{self.port}", folder, conf, beside_load(ctx))
+        wait_port(ctx, proc, self.port)
+
+
 class Proxy:
-    """nginx with proxy_pass to a target, which is nginx, too, in a process of its own beside the
-    load, at the port `target`."""
+    """nginx with proxy_pass to a Target, at the port `target`."""
 
     def __init__(self, ctx, body):
-        self.port = ctx.ports(2)
-        self.target = self.port + 1
-        folder = {}
-        for name in ("proxy", "target"):
-            folder[name] = os.path.join(ctx.tmp, f"{name}{self.port}")
-            os.mkdir(folder[name])
-        conf = write_conf("nginx.conf", folder["target"], PORT=self.target, KEEPALIVE="75s", HEADERS="",
-                          STATUS=200, BODY=body)
-        there = start_nginx(ctx, f"target.{self.port}", folder["target"], conf, beside_load(ctx))
-        conf = write_conf("proxy.conf", folder["proxy"], PORT=self.port, TARGET=self.target)
-        self.proc = start_nginx(ctx, f"proxy.{self.port}", folder["proxy"], conf, under_test(ctx))
-        wait_port(ctx, there, self.target)
+        self.target = Target(ctx, body).port
+        self.port = ctx.ports(1)
+        folder = tempfile.mkdtemp(prefix="proxy", dir=ctx.tmp)
+        conf = write_conf("proxy.conf", folder, PORT=self.port, TARGET=self.target)
+        self.proc = start_nginx(ctx, f"proxy.{self.port}", folder, conf, under_test(ctx))
         wait_port(ctx, self.proc, self.port)
         if ask(self.port, "/x")[2] != body:
             raise Failed("a target behind nginx does not answer")

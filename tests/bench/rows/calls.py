@@ -1,5 +1,6 @@
 """Calls: a request in line through /v1/call, beside nginx's proxy_pass to the same target; how soon
-it is answered at 1 000 a second; and what a dead endpoint costs the others.
+it is answered at 1 000 a second; and what two endpoints in trouble cost the others: one that nobody
+answers at, and one that says 503 to each try.
 
 A call of segq is kept (journal), waits for its turn, is sent, and its answer is kept, before it is
 answered; nginx passes a request on and forgets it. So the ratio is the price of all that.
@@ -7,7 +8,7 @@ answered; nginx passes a request on and forgets it. So the ratio is the price of
 import json
 
 from kit import jobs, polls, stats
-from kit.peers import Proxy, ask
+from kit.peers import Proxy, Target, ask
 from kit.polls import Side
 from kit.procs import Failed, wait_for
 from kit.row import case, row
@@ -17,7 +18,8 @@ ORDER = 430
 CONNS = 64
 BODY = json.dumps({"answer": "x" * 180})
 RATE, CALM = 10000, 1000  # a second: of the comparison; of the latency
-DEAD = 2000              # tasks that wait for an endpoint that nobody answers at
+SICK = ("dead", "busy")  # endpoints: nobody answers; 503
+WAIT = 2000              # tasks that wait for each of these
 
 
 def calls_of(segq, name, url, **more):
@@ -32,19 +34,39 @@ def is_answered(segq):
     return status == 200 and body == BODY
 
 
-def submit_dead(segq, n):
-    """They are tried, the breaker opens, they wait."""
+def submit_sick(segq, n):
+    """They are tried, the breakers open, they wait."""
     auth = {"Authorization": f"Bearer {segq.token}"}
-    for _ in range(n):
-        status, _, text = ask(segq.port, "/v1/queues/dead/tasks", "POST", auth, '{"path":"/x"}')
-        if status != 201:
-            raise Failed(f"a task of the dead endpoint: {status} {text}")
+    body = '{"path":"/x","max_attempts":60,"retry":{"min":"100ms","max":"1s"}}'
+    for name in SICK:
+        for _ in range(n):
+            status, _, text = ask(segq.port, f"/v1/queues/{name}/tasks", "POST", auth, body)
+            if status != 201:
+                raise Failed(f"a task of the endpoint {name}: {status} {text}")
+
+
+def figure(tasks, name, key):
+    figures = tasks.cluster.admin("/v1/admin/task-queues")["endpoints"]
+    return next(e[key] for e in figures if e["name"] == name)
 
 
 def succeeded(tasks):
     """Calls to which the target has said 2xx."""
-    figures = tasks.cluster.admin("/v1/admin/task-queues")["endpoints"]
-    return next(e["succeeded"] for e in figures if e["name"] == "gen")
+    return figure(tasks, "gen", "succeeded")
+
+
+def storm(ctx, tasks, segq, rate):
+    """In turns with the endpoints in trouble paused: a slow moment of the machine meets both."""
+    for i in range(ctx.rounds):
+        ctx.say(f"calls, storm: round {i + 1} of {ctx.rounds}")
+        for key, order in (("quiet", "pause"), ("storm", "resume")):
+            for name in SICK:
+                tasks.ctl("endpoint", order, name)
+            tried = [figure(tasks, name, "failed") for name in SICK]
+            if key == "storm":
+                wait_for("both are tried", lambda: all(
+                    figure(tasks, name, "failed") > n for name, n in zip(SICK, tried)), 60)
+            polls.turn(ctx, segq, key, CONNS, ctx.seconds / 2, rate=rate)
 
 
 def measure(ctx, tasks, sides, key, **opts):
@@ -69,6 +91,7 @@ def run(ctx):
     tasks = jobs.Tasks(ctx)
     calls_of(tasks, "gen", f"http://127.0.0.1:{proxy.target}")
     calls_of(tasks, "dead", "http://127.0.0.1:1", max_concurrent=64)
+    calls_of(tasks, "busy", f"http://127.0.0.1:{Target(ctx, 'no', 503).port}", max_concurrent=64)
     wait_for("a call is answered", lambda: is_answered(tasks))
     segq = Side("segq", tasks.port, tasks.procs(), path="/v1/call/gen/x",
                 header=f"segq-token: {tasks.token}")
@@ -76,14 +99,17 @@ def run(ctx):
     rate = RATE / 20 if ctx.quick else RATE
     measure(ctx, tasks, (segq, nginx), "alone", rate=rate)
     measure(ctx, tasks, (segq, nginx), "calm", rate=CALM)
-    submit_dead(tasks, 50 if ctx.quick else DEAD)
-    measure(ctx, tasks, (segq,), "storm", rate=rate)
+    submit_sick(tasks, 50 if ctx.quick else WAIT)
+    storm(ctx, tasks, segq, rate)
     return [row(ID, "Calls in line, beside a proxy",
                 f"GET of {len(BODY)} bytes over {CONNS} connections, open loop.",
                 list(cases(segq, nginx)),
                 ["Router and task node, or nginx, share core 0; target and load share core 1.",
                  "segq keeps each call and its answer in a journal (`os`); nginx keeps nothing.",
-                 "Times are those of the whole answer, from the moment at which it was due."])]
+                 "Times are those of the whole answer, from the moment at which it was due: the "
+                 "target has the request sooner.",
+                 f"In trouble: {WAIT} tasks each for one endpoint where nobody answers and one that "
+                 "says 503, tried again from 100 ms on; beside the same moments with both paused."])]
 
 
 def cases(segq, nginx):
@@ -96,6 +122,10 @@ def cases(segq, nginx):
         figures = polls.compare("calm", segq, nginx, polls.latency(which))
         yield case(f"/v1/call at {CALM}/s, {which}", "us", **figures, aim=aim, aim_op="<=",
                    aim_on="segq")
-    x, y = segq.column("storm", polls.cpu_all), segq.column("alone", polls.cpu_all)
-    yield case("/v1/call while another endpoint is dead, CPU", "us/call", stats.summary(x),
-               stats.summary(y), "the same without it", stats.ratios(x, y), 1.1, "<=")
+    for what, fn, aim in (("CPU", polls.cpu_all, 1.1), ("p50", polls.latency("p50"), None),
+                          ("p99", polls.latency("p99"), None)):
+        x, y = segq.column("storm", fn), segq.column("quiet", fn)
+        unit = "us/call" if what == "CPU" else "us"
+        yield case(f"/v1/call beside two endpoints in trouble, {what}", unit, stats.summary(x),
+                   stats.summary(y), "the same with these paused", stats.ratios(x, y),
+                   **({"aim": aim, "aim_op": "<="} if aim else {}))

@@ -1,5 +1,6 @@
 /* confirm.c: asks the operator before an order takes something from waiting people. It prints what
- * will happen, and to how many; then the name has to be typed. In scripts --yes stands for that. */
+ * will happen, and to how many; then the name has to be typed. In scripts --yes stands for that;
+ * --dry-run ends there. */
 #include "queuemng/ctl/confirm.h"
 
 #include <stdio.h>
@@ -27,6 +28,11 @@ int ctl_sure(const struct ctl *c, const struct buf *what, const char *name)
     struct buf clean;
     bool yes;
 
+    if (c->dry_run) {
+        ctl_put_out(what);
+        puts("");
+        return CTL_REFUSED; /* as diff has it: something would change */
+    }
     if (c->yes)
         return CTL_OK;
     if (isatty(STDIN_FILENO) != 1) {
@@ -65,7 +71,7 @@ int ctl_is_sure(const struct ctl *c, enum risk risk, const char *queue)
     json_t *q;
     int rc;
 
-    if (c->yes)
+    if (c->yes && !c->dry_run)
         return CTL_OK;
     q = queue_now(c, queue, &rc);
     if (q == NULL)

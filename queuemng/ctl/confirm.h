@@ -6,7 +6,8 @@
 #include "queuemng/ctl_ask/ctl.h"
 #include "queuemng/ctl_view/risk_view.h"
 
-/* CTL_OK: go on. what: sentences about the consequences; name: to be typed. */
+/* CTL_OK: go on; never with --dry-run, which prints the consequences. what: sentences about them;
+ * name: to be typed. */
 int ctl_sure(const struct ctl *c, const struct buf *what, const char *name);
 /* The same for an order about a queue, with the number of its people. */
 int ctl_is_sure(const struct ctl *c, enum risk risk, const char *queue);

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl_ask/def_change.h"
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/task_view.h"
@@ -14,8 +15,65 @@
 #define POOL  "/v1/admin/pools/*"
 #define ENDPT "/v1/admin/endpoints/*"
 
+/* ---- a delete that is only looked at ---- */
+
+/* Tasks to be done of the pool, or of the pools of an endpoint: queuemng removes neither then. */
+static uint64_t held_by_tasks(const json_t *doc, const char *key, const char *name)
+{
+    const json_t *p;
+    uint64_t n = 0;
+    size_t i;
+
+    json_array_foreach(json_object_get(doc, "pools"), i, p)
+        if (strcmp(ctl_str(p, key), name) == 0)
+            n += ctl_u64(p, "scheduled") + ctl_u64(p, "waiting") + ctl_u64(p, "running");
+    return n;
+}
+
+static uint64_t held_by_members(const json_t *doc, const char *name)
+{
+    const json_t *x;
+    size_t i;
+
+    json_array_foreach(json_object_get(doc, "budgets"), i, x)
+        if (strcmp(ctl_str(x, "name"), name) == 0)
+            return json_array_size(json_object_get(x, "members"));
+    return 0;
+}
+
+/* CTL_REFUSED: as diff has it, something would change; or the manager would refuse it. */
+static int would_delete(struct ctl *c, const char *kind, const char *name, bool final)
+{
+    const struct def_kind *k = def_kind_of(kind);
+    bool budget = strcmp(kind, "budget") == 0;
+    int rc;
+    json_t *def = ctl_get(c, k->one, name, &rc), *all = NULL;
+    uint64_t n = 0;
+
+    if (def != NULL)
+        all = ctl_get(c, budget ? k->all : "/v1/admin/task-queues", NULL, &rc);
+    if (all != NULL)
+        n = budget ? held_by_members(all, name)
+                   : held_by_tasks(all, strcmp(kind, "pool") == 0 ? "pool" : "endpoint", name);
+    if (n > 0 && !final)
+        fprintf(stderr, "segqctl: %s %.80s has %llu %s%s: it would not be deleted%s\n", kind, name,
+                (unsigned long long)n, budget ? "member" : "task", n == 1 ? "" : "s", budget ? "" : " without 'final'");
+    else if (all != NULL && n > 0)
+        printf("%s %.80s: is deleted, with %llu tasks that are not done\n", kind, name, (unsigned long long)n);
+    else if (all != NULL)
+        printf("%s %.80s: is deleted\n", kind, name);
+    if (all != NULL)
+        rc = CTL_REFUSED;
+    json_decref(all);
+    json_decref(def);
+    return rc;
+}
+
+/* ---- deletes ---- */
+
 /* Without `final` queuemng removes nothing that has tasks to be done. */
-static int delete_final(struct ctl *c, int argc, char **argv, const char *path, const char *final)
+static int delete_final(struct ctl *c, const char *kind, int argc, char **argv, const char *path,
+                        const char *final)
 {
     struct ctl_call call = { .method = "DELETE", .path = path, .name = argv[0] };
     struct buf what;
@@ -25,6 +83,8 @@ static int delete_final(struct ctl *c, int argc, char **argv, const char *path, 
         fprintf(stderr, "segqctl: after the name only 'final' is allowed\n");
         return CTL_USAGE;
     }
+    if (c->dry_run)
+        return would_delete(c, kind, argv[0], argc > 1);
     if (argc > 1) {
         call.path = final;
         buf_init(&what);
@@ -37,7 +97,15 @@ static int delete_final(struct ctl *c, int argc, char **argv, const char *path, 
 
 int cmd_pool_delete(struct ctl *c, int argc, char **argv)
 {
-    return delete_final(c, argc, argv, POOL, POOL "?final=true");
+    return delete_final(c, "pool", argc, argv, POOL, POOL "?final=true");
+}
+
+int cmd_budget_delete(struct ctl *c, int argc, char **argv)
+{
+    struct ctl_call call = { .method = "DELETE", .path = "/v1/admin/budgets/*", .name = argv[0] };
+
+    (void)argc;
+    return c->dry_run ? would_delete(c, "budget", argv[0], false) : ctl_do(c, call, view_done);
 }
 
 /* ---- endpoints ---- */
@@ -73,7 +141,7 @@ int cmd_endpoint_show(struct ctl *c, int argc, char **argv)
 
 int cmd_endpoint_delete(struct ctl *c, int argc, char **argv)
 {
-    return delete_final(c, argc, argv, ENDPT, ENDPT "?final=true");
+    return delete_final(c, "endpoint", argc, argv, ENDPT, ENDPT "?final=true");
 }
 
 #define PROBE ENDPT "/probe"

@@ -5,6 +5,7 @@
 
 #include "queuemng/ctl_ask/ctl.h"
 
+int cmd_budget_delete(struct ctl *c, int argc, char **argv);
 int cmd_pool_delete(struct ctl *c, int argc, char **argv);
 int cmd_endpoint_show(struct ctl *c, int argc, char **argv);
 int cmd_endpoint_delete(struct ctl *c, int argc, char **argv);

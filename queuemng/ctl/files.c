@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "queuemng/ctl_ask/answer.h"
-#include "queuemng/ctl_ask/def_change.h"
 
 struct plan {
     struct def_change *v; /* owned */
@@ -223,30 +222,35 @@ static struct cfg_node *as_node(const struct def_kind *kind, const char *name, c
     return node;
 }
 
-int cmd_would_change(struct ctl *c, const char *kind_word, const char *name, const json_t *keys,
-                     bool is_new)
+int ctl_would_change(const struct def_kind *kind, const char *name, const json_t *now, const json_t *keys)
 {
-    const struct def_kind *kind = def_kind_of(kind_word);
     struct plan p = { 0 };
     struct err e = { 0 };
-    int rc = CTL_OK;
     struct cfg_node *def = as_node(kind, name, keys, &e);
-    json_t *now = def != NULL ? definition_of(c, kind, name, &rc) : NULL;
+    int rc = def != NULL ? plan_add(&p, kind, now, def, kind->word) : ctl_say_err(&e, CTL_USAGE);
 
-    if (def == NULL)
-        return ctl_say_err(&e, CTL_USAGE);
-    if (rc == CTL_OK && is_new == (now != NULL)) {
-        fprintf(stderr, "segqctl: there is %s %s '%.60s'\n", is_new ? "already a" : "no", kind->word, name);
-        rc = CTL_REFUSED;
-    } else if (rc == CTL_OK) {
-        rc = plan_add(&p, kind, now, def, kind->word);
-    }
     if (rc == CTL_OK) {
         plan_show(&p);
         rc = p.changes > 0 ? CTL_REFUSED : CTL_OK;
     }
     plan_fini(&p);
     cfg_node_free(def);
+    return rc;
+}
+
+int cmd_would_change(struct ctl *c, const char *kind_word, const char *name, const json_t *keys,
+                     bool is_new)
+{
+    const struct def_kind *kind = def_kind_of(kind_word);
+    int rc;
+    json_t *now = definition_of(c, kind, name, &rc);
+
+    if (rc == CTL_OK && is_new == (now != NULL)) {
+        fprintf(stderr, "segqctl: there is %s %s '%.60s'\n", is_new ? "already a" : "no", kind->word, name);
+        rc = CTL_REFUSED;
+    } else if (rc == CTL_OK) {
+        rc = ctl_would_change(kind, name, now, keys);
+    }
     json_decref(now);
     return rc;
 }

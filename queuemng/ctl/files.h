@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "queuemng/ctl_ask/ctl.h"
+#include "queuemng/ctl_ask/def_change.h"
 
 int cmd_export(struct ctl *c, int argc, char **argv);
 int cmd_diff(struct ctl *c, int argc, char **argv); /* CTL_REFUSED: there are differences */
@@ -12,6 +13,8 @@ int cmd_apply(struct ctl *c, int argc, char **argv);
 /* What `set` (or `add`: is_new) would make of these keys. CTL_REFUSED: it changes something, as diff
  * has it. */
 int cmd_would_change(struct ctl *c, const char *kind, const char *name, const json_t *keys, bool is_new);
+/* The same of a definition that has been looked up: now is NULL, if there is none yet. */
+int ctl_would_change(const struct def_kind *kind, const char *name, const json_t *now, const json_t *keys);
 int cmd_edit(struct ctl *c, int argc, char **argv);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl/files.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/risk_view.h"
 #include "queuemng/ctl_view/task_view.h"
@@ -70,6 +71,32 @@ int cmd_key_resume(struct ctl *c, int argc, char **argv)
     return ask(c, "POST", argv, "/resume", view_done);
 }
 
+static int pin_check(const void *def, struct err *e)
+{
+    return key_pin_check(def, e);
+}
+
+static int would_set(struct ctl *c, char **argv, json_t *keys)
+{
+    static const struct def_kind kind = { "key", "keys", NULL, NULL, "key", key_pin_keys,
+                                          sizeof(struct key_pin), pin_check };
+    struct ctl_answer a = { 0 };
+    char path[PATH_MAX_LEN];
+    struct ctl_call call = { .method = "GET", .path = path, .name = argv[1] };
+    int rc = path_of(path, argv[0], "") ? ctl_ask(c, call, &a) : CTL_USAGE;
+    json_t *now = NULL;
+
+    if (rc == CTL_OK && a.status == 200)
+        now = json_loadb((const char *)a.body.data, a.body.len, 0, NULL);
+    if (rc == CTL_OK && now == NULL && a.status != 404)
+        rc = ctl_say_answer(c, &a, NULL);
+    else if (rc == CTL_OK && json_object_set_new(keys, "queue", json_string(argv[0])) == 0)
+        rc = ctl_would_change(&kind, argv[1], now, keys);
+    json_decref(now);
+    buf_fini(&a.body);
+    return rc;
+}
+
 /* One that is pinned is changed, another one is pinned. */
 int cmd_key_set(struct ctl *c, int argc, char **argv)
 {
@@ -82,6 +109,11 @@ int cmd_key_set(struct ctl *c, int argc, char **argv)
 
     if (doc == NULL)
         return ctl_say_err(&e, CTL_USAGE);
+    if (c->dry_run) {
+        rc = would_set(c, argv, doc);
+        json_decref(doc);
+        return rc;
+    }
     call.body = doc;
     rc = path_of(path, argv[0], "") ? ctl_ask(c, call, &a) : CTL_USAGE;
     if (rc == CTL_OK && a.status == 404) {

@@ -35,7 +35,7 @@ static int cmd_send(struct ctl *c, const struct cmd *d, int argc, char **argv)
     assert(d->path != NULL && (d->keys != NULL || d->max <= 1));
     if (d->keys != NULL && (body = ctl_pairs(argv + 1, (size_t)argc - 1, d->keys, &e)) == NULL)
         return ctl_say_err(&e, CTL_USAGE);
-    if (c->dry_run) {
+    if (c->dry_run && d->kind != NULL) {
         rc = cmd_would_change(c, d->kind, argv[0], body, strcmp(d->method, "PUT") == 0);
         json_decref(body);
         return rc;

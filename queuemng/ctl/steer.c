@@ -7,6 +7,7 @@
 
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl/files.h"
 #include "queuemng/ctl_view/history_view.h"
 #include "queuemng/ctl_view/risk_view.h"
 #include "queuemng/ctl_view/text.h"
@@ -21,6 +22,8 @@ static int patch(struct ctl *c, const char *queue, json_t *doc)
 
     if (doc == NULL)
         fputs("segqctl: out of memory, or a text that is not UTF-8\n", stderr);
+    else if (c->dry_run)
+        rc = cmd_would_change(c, "queue", queue, doc, false);
     else
         rc = ctl_do(c, call, view_done);
     json_decref(doc);
@@ -130,6 +133,11 @@ static int tiers_put(struct ctl *c, char **argv, const json_t *def, json_t *tier
     if (body == NULL) {
         fprintf(stderr, "segqctl: '%.80s' does not limit %.80s\n", argv[1], argv[0]);
         return CTL_REFUSED;
+    }
+    if (c->dry_run) {
+        rc = cmd_would_change(c, "queue", argv[0], body, false);
+        json_decref(body);
+        return rc;
     }
     snprintf(tag, sizeof(tag), "\"%" JSON_INTEGER_FORMAT "\"",
              json_integer_value(json_object_get(def, "version")));

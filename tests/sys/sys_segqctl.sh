@@ -404,6 +404,21 @@ check "  adds nothing" exits 1 "brandnew" queue show brandnew
 check "  of one that is there" exits 1 "already a queue 'login'" queue add login --dry-run
 check "  a wrong key is one" exits 2 "release_pers: unknown key" queue set login release_pers=3 --dry-run
 check "a command without it says so" exits 2 "does not take --dry-run" pause login --dry-run
+would() { [ "$(ctl_code "${@:2}" --dry-run)" = 1 ] && says "$1"; } # PATTERN command...
+check "--dry-run of a rate" would "^queue login: release_per_s: $rate_was -> 77$" rate login 77
+check "  of slots" would '^queue login: max_active: .* -> 55$' max login 55
+check "  of a message" would '^queue login: message: .* -> not this one$' message login not this one
+check "  of tiers" would '^queue login: limits: .*"below":12' tiers login load 12:34
+check "  of a delete, with what it takes" would '^queue delete login: .* restored' queue delete login --yes
+check "  of a flush" would '^flush login: .* no undo' flush login --yes
+check "  of a key" would '^key tenant7: rate_per_s: 5$' key set images tenant7 rate_per_s=5
+ctl budget add shared rate_per_s=5
+check "  of a budget" would '^budget shared: is deleted$' budget delete shared
+ctl queue add member budget=shared
+check "    not while a queue has it" exits 1 'shared has 1 member: it would not be deleted' budget delete shared --dry-run
+check "  of one that is not there" exits 1 '404' pool delete nosuch final --dry-run
+check_eq "  all of that changed nothing" "$(kept login release_per_s) $(kept login message | grep -c 'not this')" "$rate_was 0"
+check "    nor is there a pin" exits 1 404 key show images tenant7
 
 # ---- contexts: clusters by name ----
 export SEGQ_CONFIG=$DIR/config/of/mine.yaml

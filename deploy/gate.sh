@@ -39,7 +39,7 @@ samples() {
             -e "s|127.0.0.1:9000|${site#http://}|; s|shop.example.org|localhost|; s|Host \$host|Host \$http_host|" \
             -e "s|/etc/nginx/|$d/|; s|/etc/ssl/segq/|$d/|; s|/var/log/nginx/|$d/|" "deploy/nginx/$f" >"$d/$f"
     done
-    cp deploy/nginx/segq_busy.*.html "$d"
+    cp deploy/nginx/segq_busy.html "$d"
     cat >"$d/nginx.conf" <<EOT
 pid $d/nginx.pid;
 daemon off;

@@ -377,25 +377,6 @@ async function frontDoor() {
   await c.close();
 }
 
-// What a gate shows while no router answers: files that stand alone.
-async function gateAlone() {
-  for (const [name, options] of [
-    ['en', { viewport: { width: 1280, height: 800 } }],
-    ['zh', { viewport: { width: 320, height: 568 }, colorScheme: 'dark', locale: 'zh-CN', javaScriptEnabled: true }],
-  ]) {
-    const c = await k.visitor(options);
-    const page = await c.newPage();
-    await page.goto('file://' + require('path').resolve(__dirname, '../../deploy/nginx/segq_busy.' + name + '.html'));
-    claim('a gate alone, ' + name + ': its words', (await page.locator('h1').innerText()) === (name === 'zh' ? '请稍候' : 'One moment, please'));
-    claim('its looks', (await page.locator('article').evaluate(a => getComputedStyle(a).borderRadius)) === '16px');
-    claim('nothing is asked for elsewhere', c.asked.every(r => r.url().startsWith('file:')) && c.wrong.length === 0, c.wrong.join('; '));
-    await k.accessible(page, 'busy-' + name);
-    await k.fits(page, 'busy-' + name);
-    await k.shot(page, 'busy-' + name);
-    await c.close();
-  }
-}
-
 // A game on the web: its page comes from elsewhere.
 async function anotherOrigin() {
   const segq = require('fs').readFileSync(__dirname + '/../../deploy/client/segq.js');
@@ -439,4 +420,4 @@ async function routerDies() {
 }
 
 k.main([waitingToAdmitted, withoutScripts, severalTabs, notToldAtOnce, lostCookie, offlineAndSleep, phoneAndDark, otherStates,
-  beforeTheHour, atTheDoor, frontDoor, gateAlone, whatTheOperatorSays, hostileReturns, anotherOrigin, routerDies]);
+  beforeTheHour, atTheDoor, frontDoor, whatTheOperatorSays, hostileReturns, anotherOrigin, routerDies]);

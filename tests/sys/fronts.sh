@@ -18,7 +18,7 @@ nginx_file() { # FILE of deploy/nginx, FOLDER, ports: PLAIN TLS; sed's own expre
 
 nginx_go() { # FOLDER, FILE in it; the http level around it is nginx's own sample, as short as it gets
     local d=$1
-    cp "$root"/deploy/nginx/segq_busy.*.html "$d"
+    cp "$root"/deploy/nginx/segq_busy.html "$d"
     cat >"$d/nginx.conf" <<EOT
 pid $d/nginx.pid;
 daemon off;

@@ -535,13 +535,13 @@ void httpd_send(struct httpd_req *r, const char *piece, size_t n)
     assert(r->open && n > 0); /* a chunk of no bytes would be the end */
     assert(r->sized ? n <= r->left : n <= UINT16_MAX);
     conn_dirty(c);
+    r->left -= r->sized ? n : 0;
+    r->hungry = r->sized;
     if (w == NULL) {
         conn_end(c, END_ERROR);
         return;
     }
     w = r->sized ? text_put(w, piece, n) : put_chunk(w, piece, n);
-    r->left -= r->sized ? n : 0;
-    r->hungry = r->sized;
     c->busy->out_len += (size_t)(w - begin);
 }
 

@@ -25,7 +25,9 @@ struct whole {
     uint8_t sha256[RESULT_SHA256];
     crypto_hash_sha256_state hash; /* of those that were sent */
     msec_t deadline;
+    msec_t away; /* its node has given no piece since; 0: it does */
     bool asks;   /* a piece is on its way */
+    bool again;  /* and is asked for again with the next tick */
     bool broken; /* its connection ends */
 };
 
@@ -117,6 +119,7 @@ static bool is_right(struct whole *w)
 
 static void send_on(struct whole *w, const struct bytes_of *piece)
 {
+    w->away = 0;
     crypto_hash_sha256_update(&w->hash, piece->p, piece->n);
     w->at += piece->n;
     if (w->at == w->length && !is_right(w)) {
@@ -132,6 +135,19 @@ static void send_on(struct whole *w, const struct bytes_of *piece)
     forget(w);
 }
 
+/* A node that is started again has it still. */
+static void put_off(struct whole *w)
+{
+    msec_t now = ev_now(w->t->r->ev);
+
+    if (w->away == 0)
+        w->away = now;
+    if (now - w->away < TASK_ASK_MS)
+        w->again = true;
+    else
+        breaks(w, "its node is away");
+}
+
 static void heard(struct task_call *c, const struct msg *m)
 {
     struct whole *w = c->whole;
@@ -142,11 +158,13 @@ static void heard(struct task_call *c, const struct msg *m)
         forget(w);
     else if (w->broken)
         return;
+    else if (c->v[0].code == CODE_UNKNOWN)
+        breaks(w, "it is not kept any more");
     else if (c->v[0].code == CODE_DONE && piece != NULL && piece->n > 0 &&
              piece->n <= w->length - w->at)
         send_on(w, piece);
     else
-        breaks(w, c->v[0].code == CODE_UNKNOWN ? "it is not kept any more" : "its node is away");
+        put_off(w);
 }
 
 static void ask(struct whole *w)
@@ -158,6 +176,7 @@ static void ask(struct whole *w)
         return;
     }
     w->asks = true;
+    w->again = false;
     c->whole = w;
     c->v[0].kind = ASK_READ;
     c->v[0].repeats = true;
@@ -212,6 +231,8 @@ void wholes_tick(struct tasking *t)
     list_each_of (&t->wholes, struct whole, in, w)
         if (w->req != NULL && w->deadline <= now)
             breaks(w, "its client is too slow");
+        else if (w->again && w->req != NULL && !w->broken)
+            ask(w);
 }
 
 void wholes_free(struct tasking *t)

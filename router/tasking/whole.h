@@ -25,7 +25,7 @@ bool whole_is_crowded(const struct tasking *t, part_no part, const struct msg_ta
  * (HEAD, requests behind it, no memory): it gets what is here. */
 struct whole *whole_new(struct task_call *c, part_no part, const struct msg_task_get_ans *m);
 /* r->ans is its head and its first bytes. What it is of, c or its client, is not to be used for an
- * answer any more. done: the client has taken all of it; NULL: nobody cares. */
+ * answer any more. done: all of it is on its way to the client; NULL: nobody cares. */
 typedef void (*whole_done)(struct tasking *t, part_no part, task_no no);
 void whole_start(struct task_call *c, struct whole *w, whole_done done);
 

@@ -1393,6 +1393,37 @@ Test(tasks_http, a_long_answer_goes_on_when_its_node_is_back)
     cr_expect_eq(memcmp(strstr(got, "\r\n\r\n") + 4, noise, LONG), 0);
 }
 
+/* Its link breaks while nothing is asked: the next piece is wanted while the node is away. */
+Test(tasks_http, a_long_answer_waits_for_its_node)
+{
+    a_long_one(100000);
+    node.mute = true;
+    say_call();
+    UNTIL(node.reads == 1);
+    rpc_free(node.rpc);
+    UNTIL(!task_link_is_up(w.r->tasking, 9));
+    for (int64_t until = ev_now(w.ev) + 700; ev_now(w.ev) < until;) /* ticks ask in vain */
+        ev_turn(w.ev, false);
+    node.mute = false;
+    start_node(node.addr);
+    UNTIL((more(), whole(got) > 0));
+    cr_expect_eq(body_that_came(), LONG);
+    cr_expect_eq(w.r->tasking->counts.wholes_broken, 0);
+}
+
+Test(tasks_http, a_long_answer_whose_node_stays_away_ends_early)
+{
+    a_long_one(100000);
+    node.mute = true;
+    say_call();
+    UNTIL(node.reads == 1);
+    rpc_free(node.rpc);
+    node.rpc = NULL;
+    cr_expect_eq(body_that_came(), 1000);
+    cr_expect_eq(w.r->tasking->counts.wholes_broken, 1);
+    UNTIL(w.r->tasking->wholes.n == 0);
+}
+
 Test(tasks_http, a_long_answer_that_is_another_one_by_now_ends_early)
 {
     a_long_one(100000);

@@ -43,7 +43,7 @@ PROGRAMS := router segment task queuemng rt_cluster seg_cluster task_cluster mng
 o = $(patsubst %.c,$(B)/obj/%.o,$(1))
 link = $(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(CURL)
 
-bins: $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm $(B)/bench/fill $(B)/bench/load $(B)/chaos/shim.so $(B)/dates/wall.so $(B)/deploy/yaml2json
+bins: $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm $(B)/bench/fill $(B)/bench/load $(B)/chaos/shim.so $(B)/dates/wall.so $(B)/deploy/yaml2json $(B)/deploy/segqctl.1
 
 $(B)/gen/proto/%.pb-c.c $(B)/gen/proto/%.pb-c.h: proto/%.proto
 	@mkdir -p $(B)/gen
@@ -85,6 +85,9 @@ $(B)/bin/seg_cluster: $(call o,segment/seg_cluster.c) $(B)/libsegq.a
 $(B)/bin/task_cluster: $(call o,task/task_cluster.c) $(B)/libsegq.a
 $(B)/bin/mng_cluster: $(call o,queuemng/mng_cluster.c) $(B)/libsegq.a
 $(B)/bin/swarm: $(call o,$(SWARM_C)) $(B)/libsegq.a
+$(B)/deploy/segqctl.1: $(B)/bin/segqctl
+	@mkdir -p $(@D)
+	@$< man >$@
 $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm:
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link)

@@ -1,4 +1,4 @@
-/* completion.c: see the header. The shell's part is a few lines that ask segqctl again. */
+/* completion.c: see the header. The shells' parts are a few lines that ask segqctl again. */
 #include "queuemng/ctl/completion.h"
 
 #include <stdio.h>
@@ -32,6 +32,32 @@ static const char bash[] =
     "}\n"
     "complete -o default -F _segqctl segqctl\n";
 
+/* The same for zsh: it has split the line, and a word that ends with = is not over. */
+static const char zsh[] =
+    "#compdef segqctl\n"
+    "_segqctl() {\n"
+    "    local -a found\n"
+    "    local w\n"
+    "    found=(\"${(@f)$(\"${words[1]}\" completion words \"cur:$PREFIX\" "
+    "\"${(@)words[2,CURRENT-1]}\" 2>/dev/null </dev/null)}\")\n"
+    "    [[ -n ${found[1]} ]] || { _files; return }\n"
+    "    for w in $found; do\n"
+    "        if [[ $w == *= ]]; then compadd -S '' -- $w; else compadd -- $w; fi\n"
+    "    done\n"
+    "}\n"
+    "if [[ $funcstack[1] == _segqctl ]]; then _segqctl \"$@\"; else compdef _segqctl segqctl; fi\n";
+
+/* fish asks twice, whether there is something (else it names files), and what. */
+static const char fish[] =
+    "function __segqctl_ask\n"
+    "    set -l line (commandline -opc)\n"
+    "    set -l cur (commandline -ct)\n"
+    "    set -g __segqctl_found ($line[1] completion words \"cur:$cur\" $line[2..-1] "
+    "2>/dev/null </dev/null)\n"
+    "    test (count $__segqctl_found) -gt 0\n"
+    "end\n"
+    "complete -c segqctl -n __segqctl_ask -f -a '$__segqctl_found'\n";
+
 /* A word, if it goes on from what has been typed. */
 static void put(struct buf *b, const char *cur, const char *word, size_t n, const char *end)
 {
@@ -45,7 +71,7 @@ static void put_options(struct buf *b, const char *cur)
 {
     char word[40];
 
-    for (const struct option *o = ctl_options; o->name != NULL; o++) {
+    for (const struct ctl_option *o = ctl_options; o->name != NULL; o++) {
         snprintf(word, sizeof(word), "--%s", o->name);
         put(b, cur, word, strlen(word), "");
     }
@@ -54,6 +80,7 @@ static void put_options(struct buf *b, const char *cur)
 /* First words, or the second ones of `first`; a group is several rows, one behind the other. */
 static void put_commands(struct buf *b, const char *cur, const char *first)
 {
+    static const char *const others[] = { "help", "completion", "man" };
     const char *last = "";
 
     for (const struct cmd *d = ctl_cmds; d->words != NULL; d++) {
@@ -68,7 +95,8 @@ static void put_commands(struct buf *b, const char *cur, const char *first)
         last = d->words;
     }
     if (first == NULL)
-        put(b, cur, "help", strlen("help"), "");
+        for (size_t i = 0; i < ARRAY_LEN(others); i++)
+            put(b, cur, others[i], strlen(others[i]), "");
 }
 
 /* Those of a list in an answer that a line of the terminal can have. */
@@ -144,18 +172,22 @@ static void put_words(struct ctl *c, struct buf *b, const char *cur, int argc, c
 int cmd_completion(struct ctl *c, int argc, char **argv)
 {
     const char *what = argc > 0 ? argv[0] : "";
+    const char *script = strcmp(what, "bash") == 0   ? bash
+                         : strcmp(what, "zsh") == 0  ? zsh
+                         : strcmp(what, "fish") == 0 ? fish
+                                                     : NULL;
     int rc = CTL_OK;
     struct buf b;
 
     buf_init(&b);
-    if (argc == 1 && strcmp(what, "bash") == 0)
-        buf_str(&b, bash);
+    if (argc == 1 && script != NULL)
+        buf_str(&b, script);
     else if (argc > 1 && strcmp(what, "words") == 0 && strncmp(argv[1], "cur:", 4) == 0)
         put_words(c, &b, argv[1] + 4, argc - 2, argv + 2);
     else
         rc = CTL_USAGE;
     if (rc != CTL_OK)
-        fputs("usage: segqctl completion bash\n", stderr);
+        fputs("usage: segqctl completion bash|zsh|fish\n", stderr);
     ctl_put_out(&b);
     buf_fini(&b);
     return rc;

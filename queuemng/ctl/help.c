@@ -6,6 +6,8 @@
 
 #include "common/config/near.h"
 #include "queuemng/ctl/commands.h"
+#include "queuemng/ctl/options.h"
+#include "version.h"
 
 /* The command that is written almost so; NULL. */
 static const char *nearest(const char *typed)
@@ -94,4 +96,101 @@ void cmd_help(struct buf *b)
 {
     for (const struct cmd *d = ctl_cmds; d->words != NULL; d++)
         put_help(b, d);
+}
+
+/* ---- the manual page ---- */
+
+static const char man_begin[] =
+    ".TH SEGQCTL 1 \"\" \"segq " SEGQ_VERSION "\" \"segq\"\n"
+    ".SH NAME\nsegqctl \\- the operators' command of segq, a waiting room\n"
+    ".SH SYNOPSIS\n.B segqctl\n[\\fIOPTION\\fR]... \\fICOMMAND\\fR [\\fIARGUMENT\\fR]...\n"
+    ".SH DESCRIPTION\n"
+    "It asks queuemng, the manager that leads, and routers for the commands about single tickets. It "
+    "prints what it did in a line, and asks first where a command takes places or tasks away.\n"
+    ".SH COMMANDS\n";
+
+static const char man_end[] =
+    ".SH ENVIRONMENT\nIn place of options, if they are not given.\n"
+    ".TP\n\\fBSEGQ_DIR\\fR, \\fBSEGQ_CONTEXT\\fR, \\fBSEGQ_TOKEN_FILE\\fR, \\fBSEGQ_CACERT\\fR\n"
+    "As the options of these names.\n"
+    ".TP\n\\fBSEGQ_ADMIN\\fR, \\fBSEGQ_ROUTER\\fR\nAddresses, with blanks between them.\n"
+    ".TP\n\\fBSEGQ_CONFIG\\fR\nThe file of contexts.\n"
+    ".TP\n\\fBSEGQ_OPERATOR\\fR\nYour name in the log of changes; else the context's, else the login name.\n"
+    ".TP\n\\fBNO_COLOR\\fR\nNot empty: no colours.\n"
+    ".TP\n\\fBVISUAL\\fR, \\fBEDITOR\\fR\nWhat \\fBedit\\fR runs.\n"
+    ".SH FILES\n"
+    ".TP\n\\fI~/.config/segq/contexts.yaml\\fR\nClusters by name.\n"
+    ".TP\n\\fI./run\\fR\nThe cluster of \\fBmake run\\fR, if nothing else is given.\n"
+    ".SH EXIT STATUS\n"
+    ".TP\n0\nDone.\n"
+    ".TP\n1\nThe cluster refused or does not answer; \\fBdiff\\fR, \\fB\\-\\-dry\\-run\\fR: something "
+    "would change.\n"
+    ".TP\n2\nWrong usage.\n"
+    ".SH EXAMPLES\n.EX\n"
+    "segqctl context add prod admin=https://mng1:8071 token_file=admin.token\n"
+    "segqctl top\n"
+    "segqctl rate login 500 \\-\\-dry\\-run\n"
+    "segqctl \\-o json status | jq \\(aq.queues[].queue\\(aq\n"
+    "source <(segqctl completion bash)\n.EE\n";
+
+/* As text of roff: no control line, no escape; hyphens are those that are typed. */
+static void put_roff(struct buf *b, const char *s)
+{
+    if (*s == '.' || *s == '\'')
+        buf_str(b, "\\&");
+    for (; *s != '\0'; s++) {
+        const char *as = *s == '\\' ? "\\e" : *s == '-' ? "\\-" : *s == '\'' ? "\\(aq"
+                         : *s == '`' ? "\\(ga" : *s == '~' ? "\\(ti" : *s == '^' ? "\\(ha" : NULL;
+
+        if (as != NULL)
+            buf_str(b, as);
+        else
+            buf_byte(b, (uint8_t)*s);
+    }
+}
+
+static void put_entry(struct buf *b, const char *bold, const char *italic, const char *text)
+{
+    buf_str(b, ".TP\n\\fB");
+    put_roff(b, bold);
+    buf_str(b, "\\fR");
+    if (italic != NULL && *italic != '\0') {
+        buf_str(b, " \\fI");
+        put_roff(b, italic);
+        buf_str(b, "\\fR");
+    }
+    buf_byte(b, '\n');
+    put_roff(b, text);
+    buf_byte(b, '\n');
+}
+
+int cmd_man(int argc)
+{
+    char words[60];
+    struct buf b;
+
+    if (argc > 0) {
+        fputs("usage: segqctl man\n", stderr);
+        return CTL_USAGE;
+    }
+    buf_init(&b);
+    buf_str(&b, man_begin);
+    for (const struct cmd *d = ctl_cmds; d->words != NULL; d++)
+        put_entry(&b, d->words, d->takes, d->help);
+    put_entry(&b, "help", "COMMAND", "shows one of them");
+    put_entry(&b, "completion", "bash|zsh|fish", "what these shells need to complete commands, options, "
+              "keys, and the names that the cluster knows");
+    put_entry(&b, "man", "", "this page");
+    buf_str(&b, ".SH OPTIONS\nThey may stand anywhere on the line; \\-\\- ends them.\n");
+    for (const struct ctl_option *o = ctl_options; o->name != NULL; o++) {
+        if (o->opt < 256)
+            snprintf(words, sizeof(words), "-%c, --%s", o->opt, o->name);
+        else
+            snprintf(words, sizeof(words), "--%s", o->name);
+        put_entry(&b, words, o->takes, o->help);
+    }
+    buf_str(&b, man_end);
+    ctl_put_out(&b);
+    buf_fini(&b);
+    return CTL_OK;
 }

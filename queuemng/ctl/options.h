@@ -1,8 +1,10 @@
-/* options.h: the options of segqctl, as getopt wants them. */
+/* options.h: the options of segqctl, in one table. */
 #ifndef SEGQ_CTL_OPTIONS_H
 #define SEGQ_CTL_OPTIONS_H
 
 #include <getopt.h>
+
+#include "common/base/buf.h"
 
 enum {
     OPT_DIR = 256,
@@ -33,6 +35,15 @@ enum {
     OPT_INTERVAL
 };
 
-extern const struct option ctl_options[]; /* ended by name == NULL */
+struct ctl_option {
+    const char *name; /* behind -- */
+    int opt;          /* a letter, or one of the above */
+    const char *takes, *help; /* takes NULL: no value */
+};
+
+extern const struct ctl_option ctl_options[]; /* ended by name == NULL */
+
+const struct option *options_for_getopt(void);
+void options_help(struct buf *b); /* the list of them */
 
 #endif

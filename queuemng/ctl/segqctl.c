@@ -33,51 +33,16 @@ static int help(void)
     buf_init(&b);
     buf_str(&b, "usage: segqctl [OPTION]... COMMAND [ARGUMENT]...\n\n");
     cmd_help(&b);
+    buf_str(&b, "\noptions, anywhere on the line (-- ends them):\n");
+    options_help(&b);
     buf_str(
         &b,
-        "\noptions, anywhere on the line (-- ends them):\n"
-        "  --dir D           the cluster that D/cluster.json describes (default: ./run, "
-        "if it is there)\n"
-        "  --context NAME    the cluster of this name in your file of contexts (`segqctl context list`)\n"
-        "  --admin URL       queuemng's admin API; may be repeated, the leader is found\n"
-        "  --token-file F    holds the admin token\n"
-        "  --cacert F        authorities that sign the certificates of https:// addresses (default: "
-        "the system's)\n"
-        "  --router URL      a router; may be repeated, any that answers is taken\n"
-        "  --client C        join, move-ticket: browser, mobile or game\n"
-        "  --subject S       join, claim, move-ticket: the person's name; joining again gives the "
-        "same ticket\n"
-        "  --claim JWT       join: the signed claim for a lane other than the default\n"
-        "  --key F           claim, move-ticket: file with the key that signs: a secret of "
-        "claim_keys, or an\n"
-        "                    Ed25519 private key (PEM); default: DIR/secrets/claim.key\n"
-        "  --kid K           claim, move-ticket: the key's name, if routers have several\n"
-        "  --label L         task list, cancel-all: of the queue's tasks those that have this label\n"
-        "  --lane L          claim: the lane\n"
-        "  --replaces TOKEN  claim: the waiting ticket that its bearer gives up for the new place\n"
-        "  --task ID         claim: it submits one task, with this Idempotency-Key; QUEUE may be a "
-        "pattern (ride/*)\n"
-        "  --task-key K      claim --task: the task's key; without it the task has none\n"
-        "  --priority N      claim --task: the task's priority (0 to 7, default 0)\n"
-        "  --ttl S           claim, move-ticket: it is good for this long (default 300 seconds)\n"
-        "  --all             status: every queue, every segment; task list: all pages\n"
-        "  --force           task cancel, cancel-all: also what runs; who has it may have done it\n"
-        "  --dry-run         apply, edit, add, set, delete, rate, max, tiers, message, flush, reject: say what "
-        "would\n                    change, and change nothing; exit 1: something (apply, edit: 0)\n"
-        "  --yes             do not ask for confirmation, where a command takes places or tasks away\n"
-        "  -o FORM           table (default), json (the answer unchanged) or yaml; --json is -o json\n"
-        "  --color WHEN      auto (default: at a terminal, unless NO_COLOR is set), always or never\n"
-        "  --interval S      watch, top, task top: a picture each S seconds (default 1)\n"
-        "  -n N              the same: N pictures, then they end\n"
-        "  --timeout S       wait this long for an answer (default 5 seconds)\n"
-        "  -h, --help        this\n"
-        "  -V, --version\n"
         "\nhelp COMMAND, or COMMAND --help, shows one of them. For your ~/.bashrc, completion of "
-        "commands, keys and\nnames: source <(segqctl completion bash). In place of options, if they are not "
-        "given:\n"
-        "SEGQ_DIR, SEGQ_ADMIN and SEGQ_ROUTER (blanks between addresses), SEGQ_CONTEXT, SEGQ_TOKEN_FILE, "
-        "SEGQ_CACERT;\nSEGQ_OPERATOR is your name in the log of changes. Without any of them: the context in "
-        "use, or ./run\n"
+        "commands, keys and\nnames: source <(segqctl completion bash); also zsh, fish. As a manual page: "
+        "segqctl man | man -l -\n\n"
+        "In place of options, if they are not given: SEGQ_DIR, SEGQ_ADMIN and SEGQ_ROUTER (blanks between\n"
+        "addresses), SEGQ_CONTEXT, SEGQ_TOKEN_FILE, SEGQ_CACERT; SEGQ_OPERATOR is your name in the log of\n"
+        "changes. Without any of them: the context in use, or ./run\n"
         "\nexit: 0 done, 1 the cluster refused or does not answer, 2 wrong usage\n");
     if (!b.failed)
         ctl_put_out(&b);
@@ -319,11 +284,12 @@ static int where(struct ctl *c, const struct given *g, struct err *e)
 
 static int run(struct ctl *c, int argc, char **argv)
 {
+    const struct option *words = options_for_getopt();
     struct given g = { 0 };
     struct err e = { 0 };
     int opt;
 
-    while ((opt = getopt_long(argc, argv, ":hVo:n:", ctl_options, NULL)) != -1) {
+    while ((opt = getopt_long(argc, argv, ":hVo:n:", words, NULL)) != -1) {
         if (opt == '?' || opt == ':')
             return bad_option(opt, argv);
         if (!option_set(c, &g, opt))
@@ -349,6 +315,8 @@ static int run(struct ctl *c, int argc, char **argv)
         fputs("segqctl: --context and --dir, --admin, --router exclude each other\n", stderr);
         return CTL_USAGE;
     }
+    if (strcmp(argv[optind], "man") == 0)
+        return cmd_man(argc - optind - 1);
     if (strcmp(argv[optind], "context") == 0) /* no cluster is looked for */
         return cmd_run(c, argc - optind, argv + optind);
     if (where(c, &g, &e) < 0)

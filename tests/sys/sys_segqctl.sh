@@ -454,27 +454,6 @@ of_mine status
 check "a file with a mistake: file, line, key" complains 'mine.yaml:3: contexts\[0\].amdin: unknown key; did you mean admin'
 export SEGQ_CONFIG=$DIR/contexts.yaml
 
-# ---- completion: bash runs what it was given, and asks the cluster ----
-ctl queue add login2 state=paused
-completes() { # a line up to the cursor: what may stand there, in one line
-    bash -c 'source <("$1" completion bash); COMP_LINE=$2 COMP_POINT=${#2}
-        compopt() { :; }
-        _segqctl; echo "${COMPREPLY[*]}"' - "$BIN/segqctl" "$BIN/segqctl --dir $C $1" 2>&1
-}
-check_eq "completion: a command" "$(completes "que")" "queue"
-check_eq "  its second word" "$(completes "queue s")" "show set"
-check_eq "  all of them" "$(completes "budget ")" "list show add set delete"
-check_eq "  a queue's name" "$(completes "queue show lo")" "login login2"
-check_eq "  also of a command of one word" "$(completes "pause login2")" "login2"
-check_eq "  a node's name" "$(completes "drain seg")" "segment.0 segment.1"
-check_eq "  a key" "$(completes "queue set login release_")" "release_per_s="
-check_eq "  a key in a map" "$(completes "queue set login idle.")" "idle.game= idle.mobile= idle.browser="
-check_eq "  an option" "$(completes "queue show --dr")" "--dry-run"
-check_eq "  behind the last word: nothing" "$(completes "queue show login ")" ""
-check_eq "  no command: nothing" "$(completes "dance ")" ""
-check_eq "  nobody there: nothing, soon" "$(completes "--admin http://127.0.0.1:1 queue show lo")" ""
-check "completion for what is no shell" exits 2 'usage: segqctl completion bash' completion fish
-
 # A server that takes the connection and says nothing is given up in time.
 helper python3 -c "import socket, time
 s = socket.socket(); s.bind(('127.0.0.1', $((PORT + 6)))); s.listen(8); time.sleep(600)"

@@ -38,6 +38,9 @@ const struct cfg_key page_def_keys[] = {
     { "style", CFG_STR, PAGE(style), "", 0, PAGE_STYLE_MAX, true,
       "style sheet (CSS) behind the built-in one; pictures only from this site, or data:", 0, 0,
       0 },
+    { "lang", CFG_STR, PAGE(lang), "", 0, 16, true,
+      "language for browsers that prefer none of the page's; \"\" = page_language of the routers",
+      0, 0, 0 },
     { 0 },
 };
 static const struct cfg_key keys_01[] = { KEYS_01, { 0 } };
@@ -102,10 +105,11 @@ static bool logo_ok(const char *s)
     return *s == '\0';
 }
 
-static bool lang_ok(const char *s)
+static bool lang_ok(const char *s, bool capitals)
 {
     for (size_t i = 0; s[i] != '\0'; i++) {
-        bool alnum = (s[i] >= 'a' && s[i] <= 'z') || (s[i] >= '0' && s[i] <= '9');
+        bool alnum = (s[i] >= 'a' && s[i] <= 'z') || (s[i] >= '0' && s[i] <= '9') ||
+                     (capitals && s[i] >= 'A' && s[i] <= 'Z');
 
         if (!alnum && (i == 0 || s[i] != '-'))
             return false;
@@ -135,7 +139,7 @@ static int texts_check(const struct page_def *d, struct err *e)
     const struct page_text *t = d->texts.v;
 
     for (size_t i = 0; i < d->texts.n; i++) {
-        if (!lang_ok(t[i].lang))
+        if (!lang_ok(t[i].lang, false))
             return err_set(e, SQ_EINVAL, "page: texts: lang must be like zh or pt-br");
         if (!page_text_ok(t[i].title) || !page_text_ok(t[i].message))
             return err_set(e, SQ_EINVAL, "page: texts: control characters are not allowed");
@@ -165,6 +169,8 @@ int page_def_check(const struct page_def *d, struct err *e)
     if (!page_style_ok(d->style))
         return err_set(e, SQ_EINVAL, "page: style must not have \"</\", \"<!--\" or control "
                                      "characters in it");
+    if (is_text(d->lang) && !lang_ok(d->lang, true))
+        return err_set(e, SQ_EINVAL, "page: lang must be like zh or zh-Hant");
     for (size_t i = 0; i < d->ret.n; i++)
         if (!page_origin_ok(ret[i]))
             return err_set(e, SQ_EINVAL,
@@ -176,7 +182,7 @@ int page_def_check(const struct page_def *d, struct err *e)
 
 static bool has_news(const struct page_def *d)
 {
-    return is_text(d->image) || is_text(d->style);
+    return is_text(d->image) || is_text(d->style) || is_text(d->lang);
 }
 
 bool page_def_is_empty(const struct page_def *d)

@@ -23,6 +23,7 @@ struct page_def {
     struct cfg_list texts; /* struct page_text */
     char *image; /* as logo: a picture above the card */
     char *style; /* "", or a style sheet behind ours */
+    char *lang;  /* "", or for readers of none of the page's languages: zh-Hant */
 };
 
 extern const struct cfg_key page_def_keys[];
@@ -37,7 +38,7 @@ bool page_accent_ok(const char *s); /* #rrggbb */
 bool page_text_ok(const char *s);   /* lines, without other control characters; or NULL */
 bool page_style_ok(const char *s);  /* it stays inside of <style>; or NULL */
 
-/* The JSON to send; "" if empty. Routers of 0.1 know neither image nor style, and refuse a key that
+/* The JSON to send; "" if empty. Routers of 0.1 know no image, style and lang, and refuse a key that
  * they do not know: without a value these are left out. False: no memory, or above PAGE_JSON_MAX. */
 SQ_CHECK bool page_def_write(struct buf *b, const struct page_def *d);
 /* Back; d zeroed or set before. Also runs page_def_check(). */

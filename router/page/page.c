@@ -200,9 +200,13 @@ void page_free(struct page *p)
     free(p);
 }
 
-size_t page_lang_for(const struct page *p, struct slice accept)
+size_t page_lang_for(const struct page *p, struct slice accept, const char *other)
 {
-    return page_language(accept, p->tags, p->n_langs, p->other);
+    size_t none = p->other;
+
+    if (other != NULL)
+        (void)page_lang_known(p, (struct slice) { (char *)(uintptr_t)other, strlen(other) }, &none);
+    return page_language(accept, p->tags, p->n_langs, none);
 }
 
 bool page_lang_known(const struct page *p, struct slice tag, size_t *lang)

@@ -29,8 +29,9 @@ struct page; /* the files, checked and ready */
 SQ_CHECK int page_new(struct page **out, const struct page_file *files, size_t n,
                       struct err *e);
 void page_free(struct page *p);
-/* Languages are numbered. The one for an Accept-Language header. */
-size_t page_lang_for(const struct page *p, struct slice accept_language);
+/* Languages are numbered. The one for an Accept-Language header. other: the tag of the one for
+ * readers of none of ours; NULL, "" or none of ours: page_lang_default()'s. */
+size_t page_lang_for(const struct page *p, struct slice accept_language, const char *other);
 /* The one that somebody named: "de", "de-AT", "zh-TW". False: there is none; *lang is as it was. */
 bool page_lang_known(const struct page *p, struct slice tag, size_t *lang);
 const char *page_lang_tag(const struct page *p, size_t lang);

@@ -30,7 +30,7 @@ static bool has_pass(struct router *r, const struct http_req *q, struct page_vie
 static void show(struct router *r, struct httpd_req *req, const struct http_req *q,
                  struct page_view *v)
 {
-    v->lang = page_room_lang(r, q, &v->chosen);
+    v->lang = page_room_lang(r, q, v->def, &v->chosen);
     v->gzip = page_room_gzip(q);
     v->queue = "";
     v->target = "/";

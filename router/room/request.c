@@ -225,12 +225,16 @@ static void show_closed(struct router *r, struct httpd_req *req, struct asked *x
     show(r, req, x, s, retry_ms);
 }
 
+/* HEAD is answered as the GET of a program without a ticket, for nobody looks: nobody joins, is
+ * heard of or goes in by it. */
 static void get(struct router *r, struct httpd_req *req, struct asked *x)
 {
     bool claim = read_claim(x) > 0;
-    bool looks = visit_is_looked_at(x->q);
+    bool head = x->q->method == HTTP_HEAD;
+    bool looks = !head && visit_is_looked_at(x->q);
 
-    read_ticket(r, x, false);
+    if (!head)
+        read_ticket(r, x, false);
     if (!may_pass(r, req, x, looks && (claim || !x->has_token) ? LIMIT_JOIN : LIMIT_POLL))
         return;
     if (claim && !use_claim(r, req, x))
@@ -313,16 +317,9 @@ static void words(struct router *r, struct httpd_req *req, struct asked *x)
     router_answer(r, req);
 }
 
-/* HEAD says only that there is a page. A browser that fetches ahead is told to come when the page
- * is wanted. */
-static bool nobody_looks(struct router *r, struct httpd_req *req, const struct http_req *q)
+/* A browser that fetches ahead is told to come when the page is wanted. */
+static bool is_ahead(struct router *r, struct httpd_req *req, const struct http_req *q)
 {
-    if (q->method == HTTP_HEAD) {
-        r->ans.status = 200;
-        r->ans.type = "text/html; charset=utf-8";
-        router_answer(r, req);
-        return true;
-    }
     if (q->method != HTTP_GET || !visit_is_ahead(q))
         return false;
     router_problem(r, req, API_QUEUE_UNAVAILABLE, "a place in line is not fetched ahead");
@@ -369,7 +366,7 @@ void page_start(struct router *r, struct httpd_req *req, const struct http_req *
 {
     struct asked x;
 
-    if (a->call == API_PAGE && nobody_looks(r, req, q))
+    if (a->call == API_PAGE && is_ahead(r, req, q))
         return;
     memset(&x, 0, offsetof(struct asked, join.claim)); /* all but the claim's bytes */
     x.lane = 0;
@@ -380,7 +377,6 @@ void page_start(struct router *r, struct httpd_req *req, const struct http_req *
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
         return;
     }
-    x.a->lang = page_room_lang(r, q, &x.a->chosen);
     x.a->gzip = page_room_gzip(q);
     x.a->https = gate_is_secure(r->cfg, httpd_tag(req), q);
     if (a->call == API_FORM)
@@ -392,6 +388,8 @@ void page_start(struct router *r, struct httpd_req *req, const struct http_req *
     } else if (api_is_name(a->arg.p, a->arg.n)) {
         memcpy(x.a->name, a->arg.p, a->arg.n);
     }
+    x.a->lang = page_room_lang(r, q, x.queue != NULL ? page_room_def(r, x.queue) : NULL,
+                               &x.a->chosen);
     dispatch(r, req, &x, a);
     free(x.a);
 }

@@ -6,7 +6,7 @@
  *                              script, or button, sends the form join
  *   GET with one               polls
  *   GET r=1 without one        the cookie did not come back: says so, never joins again
- *   HEAD, fetched ahead        joins nobody
+ *   HEAD, fetched ahead        joins nobody; HEAD looks at no ticket
  *   POST join                  joins anew; from the door: unless there is a ticket by now
  *   POST enter, leave          polls, leaves; only for requests of our own page
  *

@@ -43,10 +43,11 @@ void page_ticket_cookie(struct router *r, const struct page_ask *a, const char *
 
 /* ---- the reader's language ---- */
 
-size_t page_room_lang(struct router *r, const struct http_req *q, bool *chosen)
+size_t page_room_lang(struct router *r, const struct http_req *q, const struct page_def *def,
+                      bool *chosen)
 {
     const struct page *p = page_room_page(r);
-    size_t lang = page_lang_for(p, q->accept_language), named;
+    size_t lang = page_lang_for(p, q->accept_language, def != NULL ? def->lang : NULL), named;
     struct cookies c = { 0 };
     char asked[17];
     struct slice v;

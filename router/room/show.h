@@ -25,8 +25,9 @@ struct page_ask { /* one request of a page, while its flow is under way */
 };
 
 /* The reader's language: named in the address (?lang=de: *chosen), else kept in a cookie, else
- * what the browser prefers. */
-size_t page_room_lang(struct router *r, const struct http_req *q, bool *chosen);
+ * what the browser prefers, else the queue's. def: NULL if there is none. */
+size_t page_room_lang(struct router *r, const struct http_req *q, const struct page_def *def,
+                      bool *chosen);
 bool page_room_gzip(const struct http_req *q);
 /* Into r->ans. v: all but nonce and key. */
 void page_show(struct router *r, struct page_view *v);

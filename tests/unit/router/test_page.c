@@ -204,7 +204,7 @@ Test(page, a_waiting_visitor_sees_position_and_eta)
     char *t;
 
     buf_init(&b);
-    v.lang = page_lang_for(p, slice("en"));
+    v.lang = page_lang_for(p, slice("en"), NULL);
     page_put(p, &b, &v);
     t = text_of(&b);
     cr_expect(strstr(t, "<html lang=\"en\" dir=\"ltr\">"));
@@ -219,7 +219,7 @@ Test(page, a_waiting_visitor_sees_position_and_eta)
     buf_reset(&b);
     v.position = 0;
     v.paused = true;
-    v.lang = page_lang_for(p, slice("zh-CN"));
+    v.lang = page_lang_for(p, slice("zh-CN"), NULL);
     page_put(p, &b, &v);
     t = text_of(&b);
     cr_expect(strstr(t, "<html lang=\"zh\" dir=\"ltr\">"));
@@ -351,7 +351,7 @@ Test(page, hostile_values_stay_text)
     static const char evil[] = "\"><script>alert(1)</script><img src=x onerror=alert(1)>'";
     struct page_text texts[1] = { { "en", (char *)evil, (char *)evil } };
     struct page_def d = { (char *)evil, (char *)evil, "#12345g", "\"><script>", { 0 }, { 0 },
-                          (char *)evil, NULL };
+                          (char *)evil, NULL, NULL };
     struct page *p = own_page();
     struct page_view v = view_of(PAGE_WAITING);
     struct buf b;
@@ -415,7 +415,7 @@ Test(page, a_language_by_adding_a_file)
     f[n] = (struct page_file) { "fa.json", t, strlen(t) };
     cr_assert_eq(page_new(&p, f, n + 1, &e), 0, "%s", e.text);
     buf_init(&b);
-    v.lang = page_lang_for(p, slice("fa-IR, en;q=0.5"));
+    v.lang = page_lang_for(p, slice("fa-IR, en;q=0.5"), NULL);
     page_put(p, &b, &v);
     t = text_of(&b);
     cr_expect(strstr(t, "<html lang=\"fa\" dir=\"rtl\">"));
@@ -502,6 +502,24 @@ Test(page, wrong_files_are_refused)
     cr_expect_eq(with_file("page.css", "b{}", &e), 0);
 }
 
+Test(page, a_queue_has_a_language_for_readers_of_none)
+{
+    static const struct {
+        const char *accept, *other, *want;
+    } v[] = {
+        { "", "ja", "ja" },           { "fi", "zh-Hant", "zh-Hant" }, { "fi, *;q=0.1", "zh-TW", "zh-Hant" },
+        { "fi, de;q=0.1", "ja", "de" }, { "fi", "", "pl" },           { "fi", NULL, "pl" },
+        { "fi", "sv", "pl" },         { "en", "ja", "en" },
+    };
+    struct page *p = own_page();
+
+    cr_assert(page_lang_default(p, "pl"));
+    for (size_t i = 0; i < ARRAY_LEN(v); i++)
+        cr_expect_str_eq(page_lang_tag(p, page_lang_for(p, slice(v[i].accept), v[i].other)), v[i].want,
+                         "%zu", i);
+    page_free(p);
+}
+
 /* ---- the operator's definition ---- */
 
 static int def_of(const char *json, struct page_def *d, struct err *e)
@@ -529,13 +547,14 @@ Test(page, definitions_travel_whole)
     cr_assert_eq(def_of("{\"style\":\"b{}\\n\\ta{}\",\"image\":\"/x.jpg\"}", &back, &e), 0);
     buf_reset(&b);
     cr_expect(page_def_write(&b, &back));
+    cr_expect(strstr(text_of(&b), "\"lang\":\"\""));
     cr_expect(strstr(text_of(&b), "\"style\":\"b{}\\u000a\\u0009a{}\""), "%s", b.data);
     buf_reset(&b);
-    page_put_words(p, &b, page_lang_for(p, slice("zh-SG")), &d, "", 77);
+    page_put_words(p, &b, page_lang_for(p, slice("zh-SG"), NULL), &d, "", 77);
     cr_expect_str_eq(text_of(&b),
                      "{\"page\":77,\"title\":\"标题\",\"message\":\"消息\"}");
     buf_reset(&b);
-    page_put_words(p, &b, page_lang_for(p, slice("en")), NULL, "now", 0);
+    page_put_words(p, &b, page_lang_for(p, slice("en"), NULL), NULL, "now", 0);
     cr_expect_str_eq(text_of(&b),
                      "{\"page\":0,\"title\":\"Waiting room\",\"message\":\"now\"}");
     buf_reset(&b);
@@ -569,6 +588,9 @@ Test(page, wrong_definitions_are_refused)
         "{\"title\":\"a\\u0007b\"}",
         "{\"texts\":[{\"lang\":\"Z H\",\"title\":\"x\"}]}",
         "{\"texts\":[{\"title\":\"x\"}]}",
+        "{\"lang\":\"de\\u0022\"}",
+        "{\"lang\":\"-de\"}",
+        "{\"lang\":\"Chinese (Taiwan)\"}",
         "{\"nonsense\":1}",
         "[]",
         "",

@@ -212,6 +212,50 @@ Test(page_http, only_a_navigation_joins)
     cr_expect_eq(w.appends, 1, "what is not ours is no ticket");
 }
 
+/* As the GET of a program: the same headers, with the length, and no body. */
+Test(page_http, head_is_the_page_without_its_body)
+{
+    static const char *const paths[] = { "/q/login?return=/shop", "/q/login?left=1", "/q/other", "/",
+                                         "/q/login/words" };
+    char length[24];
+
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        int status = fetch_page("GET", paths[i], "", "");
+
+        snprintf(length, sizeof(length), "%s", header("Content-Length"));
+        cr_expect_gt(atoi(length), 10);
+        cr_expect_eq(fetch_page("HEAD", paths[i], "", ""), status, "%s", paths[i]);
+        cr_expect_str_eq(header("Content-Length"), length, "%s", paths[i]);
+        cr_expect_eq(strlen(strstr(got, "\r\n\r\n")), 4, "no body: %s", paths[i]);
+    }
+    cr_expect_eq(visit("HEAD", "/q/login", ticket(N_ADMITTED, ""), ""), 200);
+    cr_expect_str_eq(header("Set-Cookie"), "", "nobody goes in by it");
+    cr_expect_eq(visit("GET", "/q/login", ticket(5, ""), ""), 200);
+    cr_expect(strncmp(got, "HTTP/1.1 200", 12) == 0, "nothing of a body was in between");
+    cr_expect_eq(w.appends, 0);
+    w.when = (struct map_phase){ .phase = PHASE_PASSTHROUGH };
+    send_map(5, 6, QUEUE_OPEN, false);
+    UNTIL(fetch_page("HEAD", "/q/login?return=/shop", "", "") == 303);
+    cr_expect_str_eq(header("Location"), "/shop");
+}
+
+Test(page_http, a_queue_has_a_language_for_readers_of_none)
+{
+    w.page = "{\"lang\":\"zh-Hant\"}";
+    send_map(5, 6, QUEUE_OPEN, false);
+    UNTIL((visit("GET", "/q/login", ticket(5, ""), ""), strcmp(header("Content-Language"), "zh-Hant") == 0));
+    visit("GET", "/q/login", "Accept-Language: fi, de;q=0.2\r\n", "");
+    cr_expect_str_eq(header("Content-Language"), "de");
+    visit("GET", "/q/login?lang=ar", "Accept-Language: fi\r\n", "");
+    cr_expect_str_eq(header("Content-Language"), "ar");
+    visit("GET", "/q/login", "Accept-Language: fi\r\nCookie: segq_lang=ja\r\n", "");
+    cr_expect_str_eq(header("Content-Language"), "ja");
+    fetch_page("GET", "/q/login/words", "Accept-Language: fi\r\n", "");
+    cr_expect(strstr(got, "排隊等候"), "%s", got);
+    visit("GET", "/q/other", "", "");
+    cr_expect_str_eq(header("Content-Language"), "en", "that is no queue");
+}
+
 static bool is_door(void)
 {
     return strstr(got, "There is a line here") != NULL &&

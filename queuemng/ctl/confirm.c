@@ -11,14 +11,18 @@
 #include "queuemng/ctl_ask/meant.h"
 #include "queuemng/ctl_view/text.h"
 
-static bool is_typed(const char *name)
+/* of: the context's name before it, or NULL. */
+static bool is_typed(const char *of, const char *name)
 {
-    char line[256];
+    size_t n = of != NULL ? strlen(of) : 0;
+    char line[400];
 
     if (fgets(line, sizeof(line), stdin) == NULL)
         return false;
     line[strcspn(line, "\r\n")] = '\0';
-    return strcmp(line, name) == 0;
+    if (of != NULL && (strncmp(line, of, n) != 0 || line[n] != ' '))
+        return false;
+    return strcmp(line + n + (of != NULL), name) == 0;
 }
 
 int ctl_sure(const struct ctl *c, const struct buf *what, const char *name)
@@ -43,10 +47,10 @@ int ctl_sure(const struct ctl *c, const struct buf *what, const char *name)
     buf_init(&clean);
     ctl_clean(&clean, name);
     buf_byte(&clean, 0);
-    fprintf(stderr, "%.*s\nType %s to go on: ", len, text,
-            clean.failed ? "" : (const char *)clean.data);
+    fprintf(stderr, "%.*s\nType %s%s%s to go on: ", len, text, c->context != NULL ? c->context : "",
+            c->context != NULL ? " " : "", clean.failed ? "" : (const char *)clean.data);
     buf_fini(&clean);
-    yes = is_typed(name);
+    yes = is_typed(c->context, name);
     if (!yes)
         fputs("segqctl: not confirmed: nothing was changed\n", stderr);
     return yes ? CTL_OK : CTL_REFUSED;

@@ -177,12 +177,23 @@ static int plan_carry_out(struct ctl *c, const struct plan *p)
     return rc;
 }
 
+/* Of its one argument, or of -f. */
+static int plan_named(struct plan *p, struct ctl *c, int argc, char **argv, const char *command)
+{
+    const char *file = argc > 0 ? argv[0] : c->file;
+
+    if ((argc > 0) == (c->file != NULL)) {
+        fprintf(stderr, "usage: segqctl %s FILE, or -f FILE\n", command);
+        return CTL_USAGE;
+    }
+    return plan_file(p, c, strcmp(file, "-") == 0 ? "/dev/stdin" : file);
+}
+
 int cmd_diff(struct ctl *c, int argc, char **argv)
 {
     struct plan p = { 0 };
-    int rc = plan_file(&p, c, argv[0]);
+    int rc = plan_named(&p, c, argc, argv, "diff");
 
-    (void)argc;
     if (rc == CTL_OK) {
         plan_show(&p);
         rc = p.changes > 0 ? CTL_REFUSED : CTL_OK;
@@ -194,9 +205,8 @@ int cmd_diff(struct ctl *c, int argc, char **argv)
 int cmd_apply(struct ctl *c, int argc, char **argv)
 {
     struct plan p = { 0 };
-    int rc = plan_file(&p, c, argv[0]);
+    int rc = plan_named(&p, c, argc, argv, "apply");
 
-    (void)argc;
     if (rc == CTL_OK && c->dry_run)
         plan_show(&p);
     else if (rc == CTL_OK)

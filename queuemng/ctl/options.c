@@ -50,6 +50,8 @@ const struct ctl_option ctl_options[] = {
       "status: every queue, every segment; task list: all pages" },
     { "force", OPT_FORCE, NULL,
       "task cancel, cancel-all: also what runs; who has it may have done it" },
+    { "file", 'f', "FILE",
+      "apply, diff: the same as FILE alone; - is standard input" },
     { "dry-run", OPT_DRY_RUN, NULL,
       "apply, edit, add, set, delete, rate, max, tiers, message, flush, reject: say what "
       "would change, and change nothing; exit 1: something (apply, edit: 0)" },

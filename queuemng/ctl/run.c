@@ -76,6 +76,7 @@ static bool takes_options(const struct ctl *c, const struct cmd *d)
         { "dry-run", c->dry_run },           { "task", c->task != NULL },
         { "task-key", c->task_key != NULL }, { "priority", c->priority != NULL },
         { "interval", c->every_s > 0 },      { "count", c->count > 0 },
+        { "file", c->file != NULL },
     };
 
     if (d->text_only && c->form != FORM_TABLE) {

@@ -92,6 +92,8 @@ static const char **text_option(struct ctl *c, struct given *g, int opt)
         return &c->claim;
     case OPT_KID:
         return &c->kid;
+    case 'f':
+        return &c->file;
     case OPT_LABEL:
         return &c->label;
     case OPT_LANE:
@@ -289,7 +291,7 @@ static int run(struct ctl *c, int argc, char **argv)
     struct err e = { 0 };
     int opt;
 
-    while ((opt = getopt_long(argc, argv, ":hVo:n:", words, NULL)) != -1) {
+    while ((opt = getopt_long(argc, argv, ":hVf:o:n:", words, NULL)) != -1) {
         if (opt == '?' || opt == ':')
             return bad_option(opt, argv);
         if (!option_set(c, &g, opt))

@@ -27,6 +27,8 @@ const struct cfg_key context_keys[] = {
     { "key_file", CFG_STR, AT(key_file), "", 0, PATH_MAX - 1, true,
       "the key that signs claims", 0, 0, 0 },
     { "operator", CFG_STR, AT(operator), "", 0, 64, true, "your name in the log of changes", 0, 0, 0 },
+    { "confirm", CFG_BOOL, AT(confirm), "false", 0, 0, true,
+      "orders that take places or tasks away want its name typed, too", 0, 0, 0 },
     { 0 },
 };
 #undef AT

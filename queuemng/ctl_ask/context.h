@@ -7,6 +7,7 @@
  *       token_file: /etc/segq/admin.token
  *       cacert: /etc/segq/ca.pem
  *       operator: anna
+ *       confirm: true
  *
  * SEGQ_CONFIG names the file; else it is segq/contexts.yaml in XDG_CONFIG_HOME, or in ~/.config. It
  * has no secrets, only names of files that have. */
@@ -24,6 +25,7 @@ struct context { /* "": not given */
     char *name;
     struct cfg_list admin, router; /* of char *: addresses, as --admin and --router take them */
     char *dir, *token_file, *cacert, *key_file, *operator;
+    bool confirm; /* where a name is to be typed before an order, that of the context is, too */
 };
 
 struct contexts {

@@ -31,6 +31,7 @@ struct ctl {
     const char *lane, *replaces, *kid;    /* of a claim; NULL = not given */
     const char *task, *task_key, *priority; /* of a claim to submit a task; likewise */
     unsigned ttl_s;                       /* of a claim */
+    const char *file;  /* of definitions: of apply, diff; NULL = not given */
     const char *label; /* of tasks: those that have it; NULL = any, or none */
     bool force;        /* cancels also what runs */
     bool dry_run;                 /* only says what it would change */
@@ -41,6 +42,7 @@ struct ctl {
     unsigned every_s, count;      /* watch, top: between pictures; of them; 0 = not given */
     const char *cacert;           /* authorities for https; NULL = those of the system */
     char *own_cacert;             /* owned: cacert, if it is a context's; else NULL */
+    char *context;                /* owned: the context's name, if it is one to be careful in; else NULL */
     char *operator;               /* owned: the operator's name, of a context; NULL = none */
 };
 

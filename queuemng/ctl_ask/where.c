@@ -167,6 +167,8 @@ int where_context(struct ctl *c, const struct context *x, struct err *e)
         rc = (c->cacert = c->own_cacert = strdup(x->cacert)) != NULL ? 0 : SQ_ENOMEM;
     if (rc == 0 && x->operator[0] != '\0')
         rc = (c->operator = strdup(x->operator)) != NULL ? 0 : SQ_ENOMEM;
+    if (rc == 0 && x->confirm)
+        rc = (c->context = strdup(x->name)) != NULL ? 0 : SQ_ENOMEM;
     if (rc == SQ_ENOMEM)
         rc = err_set(e, SQ_ENOMEM, "out of memory");
     return rc == 0 && x->dir[0] != '\0' ? where_dir(c, x->dir, e) : rc;
@@ -178,6 +180,8 @@ void where_fini(struct ctl *c)
     c->own_cacert = NULL;
     free(c->operator);
     c->operator = NULL;
+    free(c->context);
+    c->context = NULL;
     while (c->admins.n > 0)
         free(c->admins.v[--c->admins.n]);
     while (c->routers.n > 0)

@@ -116,14 +116,24 @@ static size_t lines_now(void)
 
 /* ---- pictures ---- */
 
+static size_t lines_of(const struct buf *b)
+{
+    size_t n = b->len > 0 && b->data[b->len - 1] != '\n';
+
+    for (size_t i = 0; i < b->len; i++)
+        n += b->data[i] == '\n';
+    return n;
+}
+
 static void draw(const struct buf *picture, size_t lines)
 {
     const uint8_t *p = picture->data, *end = p + picture->len;
+    size_t all = lines_of(picture), shown = all <= lines ? all : lines - 1;
     struct buf out;
 
     buf_init(&out);
     buf_str(&out, CURSOR_HIDE WRAP_OFF HOME);
-    for (size_t n = 0; p < end && n < lines; n++) {
+    for (size_t n = 0; p < end && n < shown; n++) {
         const uint8_t *nl = memchr(p, '\n', (size_t)(end - p));
         size_t len = (size_t)((nl != NULL ? nl : end) - p);
 
@@ -131,6 +141,8 @@ static void draw(const struct buf *picture, size_t lines)
         buf_str(&out, CLEAR_LINE "\n");
         p += len + (nl != NULL);
     }
+    if (shown < all)
+        buf_printf(&out, "(%zu more lines)" CLEAR_LINE "\n", all - shown);
     buf_str(&out, CLEAR_BELOW WRAP_ON PLACE_SAVE);
     term.drawn = true;
     ctl_put_out(&out);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/task/queue_name.h"
+#include "queuemng/ctl_view/load_view.h"
 #include "queuemng/ctl_view/table.h"
 #include "queuemng/ctl_view/text.h"
 
@@ -78,10 +79,11 @@ static void view_task_nodes(struct buf *b, const json_t *nodes)
     struct table t;
     size_t i;
 
-    table_init(&t, "TASK_NODE STATE >PARTITIONS >MOVING ADDRESS");
+    table_init(&t, "TASK_NODE STATE " NODE_LOAD_HEADS " >PARTITIONS >MOVING ADDRESS");
     json_array_foreach(nodes, i, n) {
         table_cell(&t, "%s", ctl_str(n, "name"));
         node_state_cell(&t, n);
+        node_load_cells(&t, n);
         table_u64(&t, ctl_u64(n, "partitions"));
         table_u64(&t, ctl_u64(n, "moving"));
         table_cell(&t, "%s", ctl_str(n, "addr"));

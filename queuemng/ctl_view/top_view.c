@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "queuemng/ctl_view/colour.h"
+#include "queuemng/ctl_view/load_view.h"
 #include "queuemng/ctl_view/status_view.h"
 #include "queuemng/ctl_view/table.h"
 #include "queuemng/ctl_view/task_view.h"
@@ -234,6 +235,7 @@ static void node_row(struct table *t, struct buf *b, const json_t *n)
 
     table_cell(t, "%s", ctl_str(n, "name"));
     state_cell(t, b, n);
+    node_load_cells(t, n);
     table_u64(t, ctl_u64(n, "segments"));
     ctl_bar(b, taken, 0, of, BAR_WIDTH);
     buf_cell(t, b);
@@ -255,7 +257,7 @@ static void nodes(struct buf *b, const json_t *list, size_t most)
     struct table t;
 
     buf_init(&cell);
-    table_init(&t, "NODE STATE >SEGMENTS PLACES >TAKEN >OF");
+    table_init(&t, "NODE STATE " NODE_LOAD_HEADS " >SEGMENTS PLACES >TAKEN >OF");
     for (unsigned well = 0; well < 2; well++)
         json_array_foreach(list, i, n)
             if (in_trouble(n) == (well == 0) && (well == 0 || shown < most)) {
@@ -275,12 +277,13 @@ static void routers(struct buf *b, const json_t *list, uint64_t map, size_t most
     const json_t *r;
     struct table t;
 
-    table_init(&t, "ROUTER STATE HTTP");
+    table_init(&t, "ROUTER STATE " ROUTER_LOAD_HEADS " HTTP");
     json_array_foreach(list, i, r) {
         if (i >= most)
             break;
         table_cell(&t, "%s", ctl_str(r, "name"));
         table_cell(&t, "%s", ctl_u64(r, "map_version") == map ? "up" : "up, old map");
+        router_load_cells(&t, r);
         table_cell(&t, "%s", ctl_str(r, "http"));
     }
     buf_byte(b, '\n');

@@ -263,8 +263,12 @@ check "apply of another kind" exits 2 "bad.yaml:1: 'nodes' is not" apply "$DIR/b
 check "apply" runs_well apply "$DIR/some.yaml"
 check_eq "  changes what it says" "$(kept filed idle.mobile)" 4m
 check_eq "  and makes what is new" "$(kept newer state)" paused
-check "apply again" runs_well apply "$DIR/some.yaml"
+check "apply again, with -f" runs_well apply -f "$DIR/some.yaml"
 check "  has nothing to do" says '^nothing to change$'
+check_eq "diff of what comes on standard input: nothing" \
+    "$("$BIN/segqctl" --dir "$C" diff -f - <"$DIR/some.yaml" 2>&1)" "nothing would change"
+check "apply of two files" exits 2 'usage: segqctl apply FILE, or -f FILE' apply a -f b
+check "-f of another command" exits 2 'status does not take --file' status -f x
 edit() { # what the editor does: a sed expression, then a command
     printf 'sed -i "%s" "$1"\n%s\n' "$1" "${2:-}" >"$DIR/editor"
     TMPDIR=$DIR EDITOR="sh $DIR/editor" ctl edit queue filed
@@ -446,6 +450,15 @@ of_mine context add x admin=gopher://x
 check "an address that is none" complains "'gopher://x' is not http"
 of_mine context set here token_file=/nope/x
 check "a file that is not there" complains "there is no '/nope/x'"
+of_mine context set here confirm=true
+typed() { # WORDS command...: its exit, when the words are typed at a terminal where it asks
+    PYTHONPATH=$here python3 -c 'import os, sys; from terminal import Terminal; os.chdir("/")
+t = Terminal(24, 80, sys.argv[2:]); t.until(rb"to go on: "); t.type(sys.argv[1] + "\n"); sys.exit(t.end())' "$@"
+    echo $?
+}
+check_eq "where one is to be careful: the queue's name is not enough" \
+    "$(typed login "$BIN/segqctl" --context here flush login)" 1
+check_eq "  with the context's it is" "$(typed "here login" "$BIN/segqctl" --context here flush login)" 0
 of_mine context delete there
 of_mine status
 check "one that was in use is gone: none is" complains 'no cluster is given'

@@ -127,6 +127,24 @@ Test(top_view, of_many_nodes_those_in_trouble_are_shown)
     cr_expect(has(s, "more, which are up: segqctl status)\n"));
 }
 
+Test(top_view, processes_say_what_they_use)
+{
+    json_t *now = look(103, 1, 1, 1);
+    json_t *node = json_array_get(json_object_get(now, "nodes"), 0);
+    json_t *router = json_array_get(json_object_get(now, "routers"), 0);
+    const char *s;
+
+    json_object_set_new(node, "load", json_pack("{s:f,s:i,s:i}", "cpu", 1.304, "rss_bytes", 300 << 20,
+                                                "late_us", 260));
+    json_object_set_new(router, "load", json_pack("{s:f,s:I,s:i,s:i}", "cpu", 0.0, "rss_bytes",
+                                                  (json_int_t)11 << 30, "answers_per_s", 900, "p99_us",
+                                                  12400));
+    s = shown(now, NULL, 0);
+    cr_expect(has(s, "up1   up            130 %  300 MiB  0.3 ms"));
+    cr_expect(has(s, "gone  down for 0 s      -        -       -"));
+    cr_expect(has(s, "r.0     up, old map  0 %  11 GiB    900/s  12 ms"));
+}
+
 Test(top_view, an_answer_of_another_release_is_shown)
 {
     cr_expect(has(shown(json_object(), NULL, 10), "no queues\n"));

@@ -83,7 +83,7 @@ Test(page_gzip, at_most_12_kb_on_the_wire)
 
     for (size_t lang = 0; lang < 15; lang++)
         for (int s = 0; s < PAGE_NSTATES; s++)
-            for (int paused = 0; paused < 2; paused++) {
+            for (int how = 0; how < 3; how++) { /* open, paused, before the hour with a draw */
                 struct page_view v = view_of((enum page_state)s);
                 size_t n;
 
@@ -91,9 +91,17 @@ Test(page_gzip, at_most_12_kb_on_the_wire)
                 v.kept_s = 180;
                 v.def = &d;
                 v.message = said;
-                v.paused = paused == 1;
+                v.paused = how == 1;
+                if (how == 2) {
+                    v.position = 0;
+                    v.eta_s = -1;
+                    v.wall_ms = 1800000000000;
+                    v.opens_ms = v.wall_ms + 3 * 86400000;
+                    v.draw = "{\"commitment\":"
+                             "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"}";
+                }
                 n = both(p, &v, page_lang_tag(p, lang));
-                cr_expect_leq(n, WIRE_MAX, "%s, state %d", page_lang_tag(p, lang), s);
+                cr_expect_leq(n, WIRE_MAX, "%s, state %d, %d: %zu", page_lang_tag(p, lang), s, how, n);
             }
     page_free(p);
 }

@@ -85,6 +85,7 @@ struct attempt_row {
 
 struct msg_task_get_ans {
     uint8_t code; /* DONE, UNKNOWN, STALE, BUSY; what follows is set for DONE */
+    part_no part; /* of its node alone: not on the wire */
     task_no no;
     uint8_t state; /* enum task_state (common/task/state.h) */
     uint8_t priority;

@@ -225,7 +225,7 @@ static void failed(struct answers *a, const char *what)
 {
     a->n.failures++;
     if (!a->said)
-        log_error("event=answers_failed what=%s why=\"%s\" do=\"mend the disk of bodies_dir: long "
+        log_error("event=answers_failed what=%s why=\"%s\" do=\"mend the disk of answers_dir: long "
                   "answers are cut\"", what, strerror(errno));
     a->said = true;
 }

@@ -27,7 +27,10 @@ const struct cfg_key task_cfg_keys[] = {
               "name" },
     { K(answers_max_bytes), .type = CFG_BYTES, .def = "1g", .min = 0, .max = 1ll << 50,
       .help = "bytes of answers of calls that are longer than max_result, and are kept whole in "
-              "bodies_dir (max_answer of endpoints); above it they are cut; 0: all are" },
+              "answers_dir (max_answer of endpoints); above it they are cut; 0: all are" },
+    { K(answers_dir), .type = CFG_STR, .def = "", .max = 400,
+      .help = "folder of these answers, in the subfolder of the node's name; \"\": that of its bodies, "
+              "and with store: redis none is kept whole" },
     { K(archive_dir), .type = CFG_STR, .def = "", .max = 400,
       .help = "folder of the archive of tasks that have ended, one file per day in the subfolder "
               "of the node's name; \"\": none" },

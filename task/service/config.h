@@ -14,6 +14,7 @@ struct task_cfg {
     int store;            /* enum task_kept */
     struct cfg_redis redis;
     char *bodies_dir;
+    char *answers_dir; /* "": in bodies_dir */
     char *archive_dir; /* "": none */
     char *public_url;  /* "": not known */
     int64_t max_tasks, max_keys, archive_keep_days, archive_buffer;

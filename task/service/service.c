@@ -263,9 +263,7 @@ static int open_files(struct task_service *s, const struct task_cfg *c, struct e
     if (rc == 0 && snprintf(dir, sizeof(dir), "%s/%s", c->bodies_dir, c->node.node) >=
                        (int)sizeof(dir))
         rc = err_set(e, SQ_ETOOBIG, "bodies_dir: too long");
-    if (rc == 0)
-        rc = bodies_open(&s->bodies, &bo, e);
-    return rc < 0 ? rc : whole_open(s, dir, (uint64_t)c->answers_max_bytes, e);
+    return rc < 0 ? rc : bodies_open(&s->bodies, &bo, e);
 }
 
 static int make_archive(struct task_service *s, const struct task_cfg *c, struct err *e)
@@ -308,6 +306,8 @@ static int start(struct task_service *s, struct ev *ev, const struct task_servic
     if (rc == 0)
         rc = o->cfg->store == STORE_REDIS ? task_shared_new(&s->shared, s, o->cfg, e)
                                           : open_files(s, o->cfg, e);
+    if (rc == 0)
+        rc = whole_open(s, o->cfg, e);
     if (rc == 0)
         rc = caller_init(&s->caller, s, o->cfg->public_url, e);
     if (rc == 0)

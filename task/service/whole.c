@@ -4,23 +4,39 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/file.h"
 #include "common/base/metrics.h"
 #include "task/bodies/answers.h"
 #include "task/service/state.h"
 
-int whole_open(struct task_service *s, const char *dir, uint64_t max_bytes, struct err *e)
+#define DIR_MAX 600
+
+static int make_dir(char dir[static DIR_MAX], const struct task_cfg *c, struct err *e)
 {
-    char sub[600];
+    bool own = c->answers_dir[0] != 0;
+    int n = snprintf(dir, DIR_MAX, own ? "%s/%s" : "%s/%s/answers",
+                     own ? c->answers_dir : c->bodies_dir, c->node.node);
+
+    if (n >= DIR_MAX)
+        return err_set(e, SQ_ETOOBIG, "%s: too long", own ? "answers_dir" : "bodies_dir");
+    return own ? file_make_dir(c->answers_dir, 0750, e) : 0;
+}
+
+int whole_open(struct task_service *s, const struct task_cfg *c, struct err *e)
+{
+    bool redis = c->store == STORE_REDIS;
+    char dir[DIR_MAX];
     int rc;
 
-    if (snprintf(sub, sizeof(sub), "%s/answers", dir) >= (int)sizeof(sub))
-        return err_set(e, SQ_ETOOBIG, "bodies_dir: too long");
-    rc = answers_open(&s->answers, sub, max_bytes, e);
-    if (rc == 0 && max_bytes == 0) { /* those of before have gone */
-        answers_close(s->answers);
-        s->answers = NULL;
-    }
-    return rc;
+    if (redis && c->answers_dir[0] == 0)
+        return 0;
+    rc = make_dir(dir, c, e);
+    if (rc == 0 && (redis || c->answers_max_bytes == 0)) /* those of before go */
+        rc = answers_open(&s->answers, dir, 0, e);
+    answers_close(s->answers);
+    s->answers = NULL;
+    return rc < 0 || c->answers_max_bytes == 0
+               ? rc : answers_open(&s->answers, dir, (uint64_t)c->answers_max_bytes, e);
 }
 
 /* ---- in ----------------------------------------------------------------------------------- */

@@ -10,8 +10,8 @@
 struct buf;
 struct task_service;
 
-/* With the node's own files. dir: of its bodies. */
-SQ_CHECK int whole_open(struct task_service *s, const char *dir, uint64_t max_bytes, struct err *e);
+/* With `store: redis` those of before go: their partitions may have been others' since. */
+SQ_CHECK int whole_open(struct task_service *s, const struct task_cfg *c, struct err *e);
 /* For out_request.long_one; arg: struct going_call. */
 void whole_more(void *arg, const void *p, size_t n);
 bool whole_is_wanted(const struct going_call *g);

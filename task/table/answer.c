@@ -15,6 +15,14 @@
 /* A row more may be as long as the longest body. */
 #define ROWS_BYTES (FRAME_MAX_BODY - TASK_BODY_MAX - 64u * 1024)
 
+static bool is_whole_here(const struct tasktab *t, const struct msg_task_get_ans *m)
+{
+    const struct tab_answers *w = &t->o.answers;
+
+    return w->have != NULL && m->result_length > m->result.n &&
+           w->have(w->ctx, m->part, m->no, m->result_length, m->result_sha256.p);
+}
+
 /* The bytes of a result are there. One without bytes was not given. False: they are not what was
  * packed, or there is no memory; then there is none in the answer. */
 static bool unpack(struct tasktab *t, struct msg_task_get_ans *m, struct arena *mem)
@@ -44,6 +52,7 @@ static bool unpack(struct tasktab *t, struct msg_task_get_ans *m, struct arena *
     m->result = (struct bytes_of){ r.n, r.p };
     m->result_length = r.length;
     m->result_sha256 = (struct bytes_of){ RESULT_SHA256, hash };
+    m->result_whole = is_whole_here(t, m);
     return true;
 }
 
@@ -53,27 +62,12 @@ void tasktab_arrived(struct tasktab *t, struct msg *m, struct arena *mem)
         m->task_get_ans.code = CODE_BUSY;
 }
 
-static bool is_whole_here(const struct tasktab *t, const struct part *p,
-                          const struct msg_task_get_ans *m)
-{
-    const struct tab_answers *w = &t->o.answers;
-
-    return w->have != NULL && m->result_length > m->result.n &&
-           w->have(w->ctx, p->no, m->no, m->result_length, m->result_sha256.p);
-}
-
 /* Of a shared store the bytes come later: tasktab_arrived(). */
 static bool load_result(struct tasktab *t, const struct part *p, uint64_t ref,
                         struct msg_task_get_ans *m, struct arena *mem)
 {
-    if (!tasktab_body_load(t, p, ref, &m->result, mem))
-        return false;
-    if (t->o.shared != NULL)
-        return true;
-    if (!unpack(t, m, mem))
-        return false;
-    m->result_whole = is_whole_here(t, p, m);
-    return true;
+    return tasktab_body_load(t, p, ref, &m->result, mem) &&
+           (t->o.shared != NULL || unpack(t, m, mem));
 }
 
 /* ---- looks ------------------------------------------------------------------------- */
@@ -125,6 +119,7 @@ uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans 
     if (v.state == TASK_WAITING)
         reckon(p, &v);
     *m = (struct msg_task_get_ans){
+        .part = p->no,
         .no = no,
         .content_type = "",
         .state = (uint8_t)v.state,
@@ -237,8 +232,8 @@ void tasktab_read(struct tasktab *t, struct asker a, const struct msg_task_read 
     uint8_t *to;
     int64_t n;
 
-    m->code = p == NULL ? CODE_STALE : CODE_UNKNOWN;
-    if (p == NULL || t->o.answers.read == NULL || q->sha256.n != RESULT_SHA256 ||
+    m->code = p == NULL ? CODE_STALE : p->hold ? CODE_BUSY : CODE_UNKNOWN;
+    if (p == NULL || p->hold || t->o.answers.read == NULL || q->sha256.n != RESULT_SHA256 ||
         task_find(&p->e.store, q->no) == SLOT_NONE)
         return;
     to = arena_array(&out->mem, q->most, 1);

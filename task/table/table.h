@@ -75,7 +75,7 @@ struct tasktab_opts {
     uint32_t max_keys;        /* of a partition */
     uint8_t seed[NAMES_SEED]; /* random; partitions that are opened get theirs of it */
     struct tab_bodies bodies;
-    struct tab_answers answers; /* zero: none is kept; so it is with `shared` */
+    struct tab_answers answers; /* zero: none is kept whole */
     /* Room for a record of n bytes, filled before the next call. NULL: no memory: the turn
      * cannot be written. */
     void *(*record)(void *ctx, uint8_t kind, size_t n);

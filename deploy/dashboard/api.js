@@ -42,6 +42,7 @@ async function send(method, path, body, more) {
   if (r.type === 'opaqueredirect') throw new Refused(307, 'another manager leads');
   if (r.status === 204) return null;
   const j = await r.json().catch(() => ({}));
+  if (r.status === 412 && headers['If-Match']) throw new Refused(412, STALE);
   if (!r.ok) throw new Refused(r.status, j.detail || 'answer ' + r.status);
   return j;
 }
@@ -51,4 +52,7 @@ const plain256 = s => s.replace(/[^\x21-\x7e]/g, '?').slice(0, 256);
 
 export const get = path => send('GET', path);
 export const change = (method, path, body, headers) => send(method, path, body, headers);
+const STALE = 'Somebody has changed it since you opened this, nothing is changed now. Cancel, look, and try again.';
+// A change of the definition at `version`: another one stays.
+export const changeFrom = (version, path, body) => send('PATCH', path, body, { 'If-Match': `"${version}"` });
 export const enc = encodeURIComponent;

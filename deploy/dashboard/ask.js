@@ -44,6 +44,7 @@ export function ask(question, yes, body, todo, done, name) {
   put($('ask-why'), '');
   put($('ask-far'), '');
   $('ask-body').replaceChildren(...body);
+  d.classList.remove('form');
   $('ask-yes').disabled = Boolean(name);
   $('ask-yes').classList.toggle('danger', Boolean(name));
   form.onsubmit = async e => {

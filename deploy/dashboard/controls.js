@@ -1,7 +1,7 @@
 // controls.js: the drawer of what an operator can change of a queue of people; it stands beside the
 // picture, so that one sees what a change does.
 import { $, el, list, number, rate } from './dom.js';
-import { change, enc, Refused } from './api.js';
+import { change, changeFrom, enc, Refused } from './api.js';
 import { ask, p, say } from './ask.js';
 import * as definition from './definition.js';
 import { inLine, people, stateOf } from './words.js';
@@ -39,8 +39,11 @@ const ordered = fn => e => {
 };
 
 const path = q => 'queues/' + enc(q);
-const patch = (q, what, question, yes, body, done, name) =>
-  ask(question, yes, body, () => change('PATCH', path(q), what), done, name);
+// From what is said to be so, not from what somebody else has set meanwhile; a state is set in any case.
+const patch = (q, what, question, yes, body, done, name) => {
+  const { version } = queue.def;
+  ask(question, yes, body, () => 'state' in what ? change('PATCH', path(q), what) : changeFrom(version, path(q), what), done, name);
+};
 
 /* ---- queues ---- */
 
@@ -132,10 +135,10 @@ const readLimit = field => ({
 
 function askTiers() {
   if (!queue) return;
-  const q = queue.queue, fields = queue.def.limits.map(limitField);
+  const q = queue.queue, { version } = queue.def, fields = queue.def.limits.map(limitField);
   if (!fields.length) return say(`${q} has no limits by metrics.`);
   ask(`Change the tiers of ${q}?`, 'Change the tiers', fields,
-    () => change('PATCH', path(q), { limits: fields.map(readLimit) }), `Tiers of ${q} changed.`);
+    () => changeFrom(version, path(q), { limits: fields.map(readLimit) }), `Tiers of ${q} changed.`);
 }
 
 /* ---- keeping the fields up to date ---- */

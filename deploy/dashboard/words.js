@@ -138,8 +138,10 @@ export function nodeWord(n) {
 
 /* ---- changes by operators ---- */
 
-const short = v => {
-  const s = v === null || v === undefined ? 'nothing' : typeof v === 'string' ? `“${v}”` : JSON.stringify(v);
+// A list of lanes, of texts: their values.
+const isFlat = v => Array.isArray(v) && v.length > 0 && v.every(x => x && typeof x === 'object' && Object.values(x).every(y => typeof y !== 'object'));
+export const short = v => {
+  const s = v === null || v === undefined ? 'nothing' : isFlat(v) ? v.map(x => Object.values(x).filter(y => y !== '').join(' ')).join(', ') : typeof v === 'string' ? `“${v}”` : JSON.stringify(v);
   return s.length > 120 ? s.slice(0, 117) + '…' : s;
 };
 

@@ -45,6 +45,77 @@ async function pictureOverTime() {
   await c.close();
 }
 
+const turns = page => page.locator('#ask .turns').innerText();
+const wrong = page => page.locator('#ask .wrong').innerText();
+
+async function laneForm(page) {
+  await button(page, 'Lanes …').click();
+  await page.locator('#ask-head', { hasText: 'Lanes of shop' }).waitFor();
+  claim('a form says that nothing is changed', await turns(page) === 'Nothing is changed yet.');
+  await button(page, 'Add a lane').click();
+  await page.locator('#ask .item').last().getByLabel('Lane').fill('V I P');
+  await page.locator('#ask .item').last().getByLabel('Weight').fill('3');
+  claim('the shares of the lanes are said', (await page.locator('#ask-body').innerText()).includes('default 25 %, V I P 75 %'), await page.locator('#ask-body').innerText());
+  await page.locator('#ask-yes').click();
+  await claimUntil('what the manager refuses stands at its field', async () => (await wrong(page)).startsWith('lanes[1].name: "V I P" is not allowed') &&
+    await page.locator('#ask .item').last().getByLabel('Lane').evaluate(e => e === document.activeElement && e.getAttribute('aria-invalid') === 'true'));
+  await k.accessible(page, 'a field is refused');
+  await page.locator('#ask .item').last().getByLabel('Lane').fill('vip');
+  await k.shot(page, 'dashboard-lanes');
+  await page.setViewportSize({ width: 375, height: 800 });
+  await k.fits(page, 'lanes on a phone');
+  await k.shot(page, 'dashboard-lanes-phone');
+  await page.setViewportSize(DESK.viewport);
+  claim('only the last lane can go', await page.locator('#ask .item button').evaluateAll(v => v.map(b => b.disabled).join()) === 'true,false');
+  await yes(page, 'a lane', 'Lanes of shop');
+  await claimUntil('there are two lanes', async () => (await page.locator('#audit').innerText()).includes('shop: lanes [] → default 1, vip 3'));
+  await page.locator('#lanes', { hasText: 'Lane vip' }).waitFor();
+  await button(page, 'Lanes …').click();
+  await page.locator('#ask .item button').last().click();
+  claim('what a removal means is said', (await page.locator('#ask-body').innerText()).includes('vip goes; nobody is in it.'), await page.locator('#ask-body').innerText());
+  await yes(page, 'the end of a lane', 'Lanes of shop');
+}
+
+// Another operator sets the title while the form is open: that stays.
+async function pageForm(page) {
+  const shop = (method, body) => fetch(k.ADMIN + '/v1/admin/queues/shop', { method, headers: { Authorization: 'Bearer ' + k.ADMIN_TOKEN }, body: body && JSON.stringify(body) }).then(r => r.json());
+  await page.getByLabel('Notice').first().fill('overwritten?');
+  await shop('PATCH', { page: { title: 'Of somebody else' } });
+  await page.locator('#ask-yes').click();
+  await claimUntil('two operators do not overwrite each other', async () => (await page.locator('#ask-why').innerText()).startsWith('Somebody has changed it'));
+  claim('what the other one has set stays', (await shop('GET')).page.message === '');
+  await page.locator('#ask-no').click();
+  await button(page, 'Page and texts …').click();
+  await page.getByLabel('Colour').fill('red');
+  await page.locator('#ask-yes').click();
+  await claimUntil('a colour is refused at its field', async () => (await wrong(page)).includes('accent must be a colour'));
+  await page.getByLabel('Colour').fill('#1a5fb4');
+  await button(page, 'Add a language').click();
+  const german = page.locator('#ask .item').last();
+  await german.getByLabel('Language').fill('de');
+  await german.getByLabel('Title').fill('Herbstverkauf');
+  claim('from what to what is said', (await turns(page)).includes('page.accent: “” → “#1a5fb4”') && (await turns(page)).includes('Herbstverkauf'), await turns(page));
+  await k.accessible(page, 'the form of the page');
+  await k.shot(page, 'dashboard-page');
+  await yes(page, 'the page', 'Page and texts of shop');
+  const { page: is } = await shop('GET');
+  claim('the page has it, and the rest as it was', is.accent === '#1a5fb4' && is.title === 'Of somebody else' && is.texts.length === 1 && is.texts[0].title === 'Herbstverkauf', JSON.stringify(is));
+}
+
+async function hoursForm(page) {
+  await button(page, 'Hours …').click();
+  await page.getByLabel('Opens at').fill('2099-01-01T20:00');
+  await page.getByLabel('Closes at').fill('2098-01-01T20:00');
+  await page.locator('#ask-yes').click();
+  await claimUntil('hours that cannot be are refused', async () => (await wrong(page)).includes('closes_at is not after opens_at'));
+  await page.getByLabel('Closes at').fill('');
+  await page.getByLabel('People may come early by').fill('30m');
+  claim('what comes next is said', /It opens at 1 Jan 2099.* UTC, in .*drawn then/.test(await page.locator('#ask-body').innerText()), await page.locator('#ask-body').innerText());
+  await k.shot(page, 'dashboard-hours');
+  await yes(page, 'hours', 'When is shop open?');
+  await claimUntil('they are said', async () => /It opens at 1 Jan 2099,? .*20:00/.test(await page.locator('#q-says').innerText()));
+}
+
 // What is set once: a queue added, changed, flushed, deleted.
 async function setUp() {
   const { c, page } = await dashboard();
@@ -69,6 +140,7 @@ async function setUp() {
   await k.shot(page, 'dashboard-definition');
   await yes(page, 'a definition', 'The definition of shop');
   await claimUntil('it is changed', async () => (await page.locator('#audit').innerText()).includes('shop: release_per_s 7 → 8'));
+  await laneForm(page);
   await button(page, 'Page and texts …').click();
   const preview = page.getByRole('link', { name: 'Preview of all states of the page' });
   await preview.waitFor();
@@ -76,11 +148,8 @@ async function setUp() {
   await tab.waitForLoadState();
   claim('the page is shown in all its states', new URL(tab.url()).pathname === '/q/shop' && await tab.getByRole('link', { name: 'paused' }).count() === 1, tab.url());
   await tab.close();
-  await page.locator('#ask-no').click();
-  await button(page, 'Hours …').click();
-  await page.getByLabel('Opens at').fill('2099-01-01T20:00');
-  await yes(page, 'hours', 'When is shop open?');
-  await claimUntil('they are said', async () => /It opens at 1 Jan 2099,? .*20:00/.test(await page.locator('#q-says').innerText()));
+  await pageForm(page);
+  await hoursForm(page);
   for (const [name, question] of [['Flush …', 'Flush shop?'], ['Delete …', 'Delete shop?']]) {
     await button(page, name).click();
     claim(name + ' wants the name', await page.locator('#ask-yes').isDisabled());

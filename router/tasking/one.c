@@ -128,7 +128,7 @@ static void give_result(struct task_call *c, const struct msg_task_get_ans *m)
     task_answer_result(&t->r->ans, &g, &from, router_request_id(t->r));
     if (w != NULL)
         whole_start(c, w, read);
-    else
+    else if (!m->result_whole) /* who got a part of it may come for the rest */
         read(t, part, g.no);
 }
 

@@ -51,6 +51,7 @@ static struct {
     bool holds;                 /* who waits hears nothing */
     const char *whole;          /* of a long answer: all of it, */
     uint32_t whole_n, piece;    /* so many bytes; a question has so many */
+    unsigned discards, marks;   /* of what was read */
     uint8_t sha256[RESULT_SHA256];
     bool mute;                  /* and is told nothing */
     unsigned reads, lose;       /* questions; the one that breaks the link */
@@ -229,6 +230,8 @@ static void change(const struct msg_task_change *q, struct msg_task_change_ans *
         return;
     a->no = q->no;
     a->code = CODE_DONE;
+    node.discards += q->verb == CHANGE_DISCARD;
+    node.marks += q->verb == CHANGE_READ;
     if (q->verb == CHANGE_PATCH) {
         node.patch = q->patch;
         copy(k->labels, sizeof(k->labels), q->patch.labels, strlen(q->patch.labels));
@@ -1451,7 +1454,8 @@ Test(tasks_http, who_asks_for_the_head_alone_gets_that_of_the_part)
     a_long_one(100000);
     say_call();
     UNTIL((more(), whole(got) > 0));
-    snprintf(path, sizeof(path), "%.*s/result", 10 + TASK_TOKEN_LEN, strstr(got, "segq-Location: ") + 15);
+    snprintf(path, sizeof(path), "%.*s/result?ack=1", 10 + TASK_TOKEN_LEN,
+             strstr(got, "segq-Location: ") + 15);
     (void)body_that_came();
     n_got = 0;
     got[0] = '\0';
@@ -1459,6 +1463,11 @@ Test(tasks_http, who_asks_for_the_head_alone_gets_that_of_the_part)
     UNTIL((more(), strstr(got, "\r\n\r\n") != NULL));
     cr_expect_not_null(strstr(got, "segq-truncated: true\r\n"));
     cr_expect_eq(w.r->tasking->wholes.n, 0);
+    n_got = 0;
+    say("GET", path, "");
+    cr_expect_eq(body_that_came(), LONG);
+    UNTIL(node.discards > 0);
+    cr_expect(node.discards == 1 && node.marks == 0, "the head was not all of it");
 }
 
 Test(tasks_http, a_client_that_goes_ends_the_reading)

@@ -149,6 +149,12 @@ Test(task_service_calls, a_long_answer_is_kept_whole_and_read_in_pieces)
     cr_expect_eq(memcmp(r->data.p, body + 100000, LONG - 100000), 0);
     cr_expect_eq(read_at(no, sha256, LONG)->data.n, 0);
     cr_expect_eq(read_at(no, sha256, LONG + 1)->code, CODE_UNKNOWN);
+    cr_expect_eq(ask(&(struct msg){ .type = MSG_TASK_READ,
+                                    .task_read = { .part = 3, .epoch = 9, .no = no, .most = 1 } },
+                     MSG_TASK_READ_ANS)->task_read_ans.code, CODE_STALE);
+    cr_expect_eq(ask(&(struct msg){ .type = MSG_TASK_READ,
+                                    .task_read = { .part = 3, .epoch = 8, .no = no, .most = 1 } },
+                     MSG_TASK_READ_ANS)->task_read_ans.code, CODE_UNKNOWN, "no hash is none");
     sha256[0] ^= 1;
     cr_expect_eq(read_at(no, sha256, 0)->code, CODE_UNKNOWN);
     cr_expect_eq(read_at(no + 1, sha256, 0)->code, CODE_UNKNOWN);

@@ -549,6 +549,11 @@ Test(page, definitions_travel_whole)
     cr_expect(page_def_write(&b, &back));
     cr_expect(strstr(text_of(&b), "\"lang\":\"\""));
     cr_expect(strstr(text_of(&b), "\"style\":\"b{}\\u000a\\u0009a{}\""), "%s", b.data);
+    cr_assert_eq(def_of("{\"lang\":\"zh-Hant\"}", &back, &e), 0);
+    cr_expect_not(page_def_is_empty(&back));
+    buf_reset(&b);
+    cr_expect(page_def_write(&b, &back));
+    cr_expect(strstr(text_of(&b), "\"lang\":\"zh-Hant\""), "%s", b.data);
     buf_reset(&b);
     page_put_words(p, &b, page_lang_for(p, slice("zh-SG"), NULL), &d, "", 77);
     cr_expect_str_eq(text_of(&b),

@@ -15,6 +15,8 @@ export const valueOf = e => e.control.value.trim();
 // What is no number goes as it is: the manager says what is wrong with it.
 export const numberOf = e => { const v = valueOf(e); return v === '' || isNaN(v) ? v : Number(v); };
 
+const itemOf = new WeakMap(); // what a row began with
+
 // Rows of a list: make(item) -> labels of one. Only the last goes where `tail` is true.
 export function rows(key, title, items, make, blank, more, tail) {
   const box = el('fieldset', {}, el('legend', {}, title));
@@ -24,8 +26,9 @@ export function rows(key, title, items, make, blank, more, tail) {
     e.querySelector('button').disabled = Boolean(tail) && (i < all.length - 1 || all.length === 1);
   });
   const row = (item, isNew) => {
-    const labels = make(item, isNew), e = el('div', { class: labels.length > 2 ? 'item wide' : 'item' }, ...labels, el('button', { type: 'button', on: { click: () => { e.remove(); fit(); box.dispatchEvent(new Event('input', { bubbles: true })); } } }, 'Remove'));
+    const labels = make(item, isNew), e = el('div', { class: labels.length > 2 ? 'item wide n' + labels.length : 'item' }, ...labels, el('button', { type: 'button', on: { click: () => { e.remove(); fit(); box.dispatchEvent(new Event('input', { bubbles: true })); } } }, 'Remove'));
     for (const x of e.querySelectorAll('[data-key]')) x.dataset.name = x.dataset.key;
+    itemOf.set(e, item);
     return e;
   };
   box.dataset.key = key;
@@ -33,7 +36,7 @@ export function rows(key, title, items, make, blank, more, tail) {
   fit();
   return box;
 }
-export const rowsOf = (box, read) => [...box.querySelectorAll('.item')].map(e => read(name => e.querySelector(`[data-name="${name}"]`)));
+export const rowsOf = (box, read) => [...box.querySelectorAll('.item')].map(e => read(name => e.querySelector(`[data-name="${name}"]`), itemOf.get(e)));
 
 /* ---- what changes ---- */
 
@@ -68,7 +71,7 @@ function clear(box) {
 }
 
 // body: fields; read() -> the definition's keys as they are to be; old: as they are, with `version`,
-// or null: a new one. Sends what differs.
+// or null: a new one, at path(). Sends what differs.
 export function askForm(question, yes, { path, old, body, read, done, says = () => '' }) {
   const turns = el('ul', { class: 'turns', 'aria-label': 'What changes' }), more = el('p', { class: 'none' }), box = el('div', {}, ...body);
   const was = now => Object.fromEntries(Object.keys(now).map(k => [k, old ? old[k] : undefined]));
@@ -85,7 +88,7 @@ export function askForm(question, yes, { path, old, body, read, done, says = () 
     const now = read(), keys = differs(was(now), now), what = Object.fromEntries(keys.map(k => [k, now[k]]));
     if (old && !keys.length) throw new Refused(0, 'Nothing is changed.');
     try {
-      return await (old ? changeFrom(old.version, path, what) : change('PUT', path, what, { 'If-None-Match': '*' }));
+      return await (old ? changeFrom(old.version, path, what) : change('PUT', path(), what, { 'If-None-Match': '*' }));
     } catch (x) {
       if (!(x instanceof Refused) || !atField(box, x.message)) throw x;
       throw new Refused(x.status, 'Not changed: a field is refused, see there.');

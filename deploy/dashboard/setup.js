@@ -75,7 +75,7 @@ async function preview(name, routers) {
 const PAGE = [ // key, label, hint, attributes
   ['title', 'Title', 'empty: the built-in one, in the visitor’s language'], ['message', 'Notice', 'empty: none'],
   ['accent', 'Colour', 'like #1a5fb4; empty: the built-in one'], ['logo', 'Logo', 'a path on the site, like /logo.svg, or data:image/…'],
-  ['image', 'Picture above the card', 'as the logo'],
+  ['image', 'Picture above the card', 'as the logo'], ['lang', 'Language', 'of browsers that prefer none of the page’s, like de; empty: as the routers have it'],
 ];
 const TEXT = [['lang', 'Language', 'zh, pt-br'], ['title', 'Title', ''], ['message', 'Notice', '']];
 

@@ -2,10 +2,11 @@
 // schedules of the queue that is looked into.
 import { $, el, put, list, mark, number, rate, clock } from './dom.js';
 import * as api from './api.js';
+import { ask, p } from './ask.js';
 import { limitWords } from './words.js';
 
 const EVERY_MS = 5000;
-let lookedAt = 0, lookedFor = '';
+let lookedAt = 0, lookedFor = '', schedules = [];
 
 /* ---- budgets ---- */
 
@@ -41,12 +42,21 @@ const SCHEDULES = [
   ['Which', s => s.outcome || '–'], ['Its task', s => s.state ? `${s.state} (${s.id})` : '–'], ['Stands still because', s => s.why || '–'],
 ];
 
+// One task, beside those of the ticks. That the newest task is not over is refused, and said.
+function askRun(name) {
+  const queue = lookedFor, s = schedules.find(x => x.schedule === name);
+  ask(`Run schedule ${name} of ${queue} now?`, 'Run it', [p(`It makes one task now${s && s.why ? `, although it stands still (${s.why})` : ''}. ` +
+    (s && s.next ? `The next tick stays: ${moment(s.next)}.` : 'No tick is to come.'))],
+  async () => { await api.change('POST', `task-queues/${api.enc(queue)}/tasks/schedules/${api.enc(name)}/run`); lookedAt = 0; }, `${name} has made a task.`);
+}
+
 function schedules_show(answer) {
-  const rows = answer ? answer.schedules || [] : [];
+  const rows = schedules = answer ? answer.schedules || [] : [];
   $('ts').hidden = !rows.length;
-  list($('ts').tHead.rows[0], SCHEDULES, c => c[0], c => el('th', { scope: 'col', class: c[2] || '' }, c[0]), () => {});
+  list($('ts').tHead.rows[0], [...SCHEDULES, ['Order']], c => c[0], c => el('th', { scope: 'col', class: c[2] || '' }, c[0]), () => {});
   list($('ts').tBodies[0], rows, s => s.schedule,
-    () => el('tr', {}, ...SCHEDULES.map((c, i) => i ? el('td', { class: c[2] || '', 'data-head': c[0] }) : el('th', { scope: 'row' }))),
+    s => el('tr', {}, ...SCHEDULES.map((c, i) => i ? el('td', { class: c[2] || '', 'data-head': c[0] }) : el('th', { scope: 'row' })),
+      el('td', {}, el('button', { type: 'button', class: 'link', on: { click: () => askRun(s.schedule) } }, 'Run now …'))),
     (e, s) => {
       SCHEDULES.forEach(([, words], i) => put(e.children[i], words(s)));
       mark(e.children[3], 'class', /missed|refused/.test(s.outcome) ? 'warn' : '');

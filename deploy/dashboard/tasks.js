@@ -10,6 +10,7 @@ import * as api from './api.js';
 import { ask, p, say } from './ask.js';
 import { tiles_show } from './draw.js';
 import { things } from './words.js';
+import { askAddPool, askPool, askProbe } from './task_forms.js';
 import { attemptOf, bindsOf, endpointIsShut, endpointWord, heldBy, KINDS, limitsOf, orderOf, partWord, poolSays, poolWord, rulesOf } from './task_words.js';
 
 const EVERY_MS = 5000, ROWS = 20, ROWS_MAX = 1000; // the most that the API lists
@@ -91,12 +92,14 @@ const ENDPOINTS = [
   ['Mean time', x => x.succeeded + x.failed ? number(x.ms / (x.succeeded + x.failed)) + ' ms' : '–', 'n'], ['Held up by', x => bindsOf(x, live.tasks.pools)],
   ['URL', x => x.url], ['Order', x => x.paused ? 'Resume …' : 'Pause …', 'name', x => el('button', { type: 'button', class: 'link', on: { click: () => askEndpoint(x.name) } })],
   ['Breaker', x => endpointIsShut(x) ? 'Reset …' : 'Trip …', 'name', x => el('button', { type: 'button', class: 'link', on: { click: () => askBreaker(x.name) } })],
+  ['Try', x => endpointIsShut(x) ? 'Probe …' : '–', 'name', x => el('button', { type: 'button', class: 'link', on: { click: () => askProbe(x.name) } })],
 ];
 
 function showEndpoints(endpoints) {
   $('endpoints').hidden = !endpoints.length;
   table('te', ENDPOINTS, endpoints, x => x.name);
   level('te', 1, i => 'state ' + endpointWord(endpoints[i])[1]);
+  for (const [i, e] of [...$('te').tBodies[0].rows].entries()) e.lastChild.firstChild.disabled = !endpointIsShut(endpoints[i]);
 }
 
 function askEndpoint(name) {
@@ -112,7 +115,7 @@ function askBreaker(name) {
   if (!e) return;
   const shut = endpointIsShut(e);
   ask(shut ? `Reset endpoint ${name}?` : `Trip endpoint ${name}?`, shut ? 'Reset it' : 'Trip it',
-    [p(shut ? `Its breaker closes, and failures are forgotten: a tenth of its calls goes at first. To try it before: segqctl endpoint probe ${name}`
+    [p(shut ? `Its breaker closes, and failures are forgotten: a tenth of its calls goes at first. “Probe” tries it before.`
       : 'Its breaker opens until a reset, whatever the target says; submissions go on, and calls under way end.')],
     () => api.change('POST', `endpoints/${api.enc(name)}/${shut ? 'reset' : 'trip'}`), shut ? `${name} is reset.` : `${name} is tripped.`);
 }
@@ -342,6 +345,8 @@ export function show(now) {
 export function begin() {
   const form = (id, fn) => $(id).addEventListener('submit', e => { e.preventDefault(); fn(); });
   $('tp-pause').addEventListener('click', askPause);
+  $('tp-edit').addEventListener('click', () => askPool(pool.pool).catch(e => say(e.message)));
+  $('add-pool').addEventListener('click', () => askAddPool(live.tasks.endpoints, name => { location.hash = to(name); }));
   $('redrive-stop').addEventListener('click', askStop);
   $('discard').addEventListener('click', askDiscard);
   $('task-close').addEventListener('click', () => $('task').close());

@@ -138,10 +138,10 @@ export function nodeWord(n) {
 
 /* ---- changes by operators ---- */
 
-// A list of lanes, of texts: their values.
+// A list of lanes, of texts, of keys: the name of each, and what is set of it.
 const isFlat = v => Array.isArray(v) && v.length > 0 && v.every(x => x && typeof x === 'object' && Object.values(x).every(y => typeof y !== 'object'));
 export const short = v => {
-  const s = v === null || v === undefined ? 'nothing' : isFlat(v) ? v.map(x => Object.values(x).filter(y => y !== '').join(' ')).join(', ') : typeof v === 'string' ? `“${v}”` : JSON.stringify(v);
+  const s = v === null || v === undefined ? 'nothing' : isFlat(v) ? v.map(x => Object.entries(x).filter(y => y[1] !== '' && y[1] !== 0).map((y, i) => i ? y.join(' ') : y[1]).join(' ')).join(', ') : typeof v === 'string' ? `“${v}”` : JSON.stringify(v);
   return s.length > 120 ? s.slice(0, 117) + '…' : s;
 };
 

@@ -68,7 +68,7 @@ async function laneForm(page) {
   await page.setViewportSize(DESK.viewport);
   claim('only the last lane can go', await page.locator('#ask .item button').evaluateAll(v => v.map(b => b.disabled).join()) === 'true,false');
   await yes(page, 'a lane', 'Lanes of shop');
-  await claimUntil('there are two lanes', async () => (await page.locator('#audit').innerText()).includes('shop: lanes [] → default 1, vip 3'));
+  await claimUntil('there are two lanes', async () => (await page.locator('#audit').innerText()).includes('shop: lanes [] → default weight 1, vip weight 3'));
   await page.locator('#lanes', { hasText: 'Lane vip' }).waitFor();
   await button(page, 'Lanes …').click();
   await page.locator('#ask .item button').last().click();
@@ -120,6 +120,7 @@ async function hoursForm(page) {
 async function setUp() {
   const { c, page } = await dashboard();
   await button(page, 'Add a queue …').click();
+  await page.locator('#ask-head', { hasText: 'Add a queue' }).waitFor();
   await page.getByLabel('Name').last().fill('shop');
   await page.locator('#ask textarea').fill('{ "release_per_s": ');
   await page.locator('#ask-yes').click();

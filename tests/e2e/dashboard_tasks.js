@@ -75,6 +75,40 @@ async function yes(page, what, question, name) {
 
 // ---- scenarios ----
 
+// A pool is added by its form, and its limits changed; what is refused stands at its field.
+async function poolForms() {
+  const { c, page } = await dashboard('#tasks');
+  await button(page, 'Add a pool …').click();
+  await page.locator('#ask-yes').click();
+  await claimUntil('a pool without a name is refused', async () => (await page.locator('#ask-why').innerText()).includes('needs the name of a queue'));
+  await page.getByLabel('Queues').last().fill('forms/*');
+  await page.getByLabel('At once for each key').fill('-2');
+  await page.locator('#ask-yes').click();
+  await claimUntil('a limit that cannot be is refused at its field', async () => (await page.locator('#ask .wrong').innerText()).startsWith('key.max_concurrent: -2 is not allowed'));
+  await page.getByLabel('At once for each key').fill('2');
+  await k.accessible(page, 'the form of a pool');
+  await k.shot(page, 'tasks-add-pool');
+  await yes(page, 'a pool', 'Add a pool');
+  await claimUntil('it is shown', async () => await page.locator('#tp-name').innerText() === 'forms/*' &&
+    (await page.locator('#tp-rules').innerText()).includes('2 at the same time for each key'));
+  await button(page, 'Limits …').click();
+  await page.getByLabel('Attempts').fill('3');
+  await button(page, 'Add a pattern of keys').click();
+  await page.locator('#ask .item').getByLabel('Keys').fill('tenant7/*');
+  await page.locator('#ask .item').getByLabel('At once').fill('9');
+  claim('from what to what is said', (await page.locator('#ask .turns').innerText()).includes('max_attempts: 8 → 3'), await page.locator('#ask .turns').innerText());
+  await k.accessible(page, 'limits of a pool');
+  await k.shot(page, 'tasks-limits');
+  await page.setViewportSize({ width: 375, height: 800 });
+  await k.fits(page, 'limits of a pool on a phone');
+  await page.setViewportSize(DESK.viewport);
+  await yes(page, 'its limits', 'Limits of pool forms/*');
+  const is = await manager('GET', 'pools/forms%2F%2A');
+  claim('they are changed, the rest is as it was', is.max_attempts === 3 && is.key.max_concurrent === 2 && is.keys.length === 1 && is.keys[0].max_concurrent === 9, JSON.stringify(is));
+  await manager('DELETE', 'pools/forms%2F%2A');
+  await c.close();
+}
+
 async function empty() {
   await manager('DELETE', 'pools/*');
   const { c, page } = await dashboard('#tasks');
@@ -274,6 +308,10 @@ async function endpoints() {
   await claimUntil('and above all', async () => (await page.locator('#problems').innerText()).includes('Endpoint gen is DOWN at 1 of'));
   await claimUntil('its limits are the rules of its pool', async () => await page.locator('#tp-rules').innerText() ===
     'Its tasks are calls to the endpoint gen. At most 3 at the same time to the endpoint.');
+  await k.until(() => submit('gen', { payload: undefined, path: '/img' }).then(() => true));
+  await row(page, 'te', 'gen').getByRole('button', { name: 'Probe …' }).click();
+  await yes(page, 'a probe', 'Probe endpoint gen?');
+  await claimUntil('its answer is told', async () => /gen probed\. .*task\.\d: connect/.test(await page.locator('#done').innerText()));
   await row(page, 'te', 'gen').getByRole('button', { name: 'Pause …' }).click();
   await yes(page, 'its pause', 'Pause endpoint gen?');
   await submit('gen', { payload: undefined, path: '/img' });
@@ -301,6 +339,9 @@ async function budgetsAndSchedules() {
   claim('and below it who shares it', await cell(page, 'tb', 'shared', 'What') === 'endpoint');
   await claimUntil('what an endpoint is thought to bear is told', async () => /^\d+, adaptive$/.test(await cell(page, 'te', 'shared', 'At once')));
   await claimUntil('a schedule has its next tick', async () => /\d\d:\d\d:\d\d$/.test(await cell(page, 'ts', 'hourly', 'Next')));
+  await button(page, 'Run now …').click();
+  await yes(page, 'a run of a schedule', 'Run schedule hourly of tried now?');
+  await claimUntil('its task is told', async () => /waiting|scheduled/.test(await cell(page, 'ts', 'hourly', 'Its task')));
   await k.accessible(page, 'budgets and schedules');
   await k.fits(page, 'budgets and schedules');
   await k.shot(page, 'tasks-budgets');
@@ -343,5 +384,5 @@ async function phoneAndDark() {
   }
 }
 
-k.main([empty, crowd, whyOfOne, wrongLinks, manyTasks, stopHere, pauseAndResume, redriveAndDiscard, whatWasTried, endpoints, budgetsAndSchedules, phoneAndDark,
+k.main([empty, poolForms, crowd, whyOfOne, wrongLinks, manyTasks, stopHere, pauseAndResume, redriveAndDiscard, whatWasTried, endpoints, budgetsAndSchedules, phoneAndDark,
   nodeDies]);

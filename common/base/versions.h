@@ -8,6 +8,7 @@
 /* What is spoken on the links: the newest, and the oldest that is still understood. */
 #define PROTOCOL_VERSION 2
 #define PROTOCOL_OLDEST  1
+#define PROTOCOL_LOAD    2 /* from it on: LOAD */
 #define PROTOCOL_BOUND   2 /* from it on: what a pass is bound to (texts of subjects), SESS_USE */
 
 #define MAP_FORMAT     1 /* of the chain map that routers are sent */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/base/versions.h"
 #include "common/node/node_peers.h"
 
 #define LOG_MODULE "node"
@@ -102,8 +103,27 @@ void node_become_ready(struct node *n)
         n->opts.on_ready(n->opts.ctx);
 }
 
+/* A standby manager passes over it. */
+static void tell_load(struct node *n, msec_t now_ms)
+{
+    struct own_figures f = own_load_look(&n->load, now_ms, ev_wall_ms(n->ev));
+    struct msg m = { .type = MSG_LOAD,
+                     .load = { f.cpu_permille, f.rss_bytes, f.started_ms, f.version,
+                               .late_us = (uint32_t)n->late_ms * 1000 } };
+
+    n->late_ms = 0;
+    each_node_peer (n, p)
+        if (p->role == RPC_MANAGER && p->speaks >= PROTOCOL_LOAD && rpc_send(p->ch, &m, 0) < 0)
+            n->n.unsent++;
+}
+
 void node_tick(struct node *n, msec_t now_ms)
 {
+    if (n->ticked_ms != 0)
+        n->late_ms = ms_max(n->late_ms, now_ms - n->ticked_ms - NODE_TICK_MS);
+    n->ticked_ms = now_ms;
+    if (now_ms - n->load.looked_ms >= LOAD_EVERY_MS)
+        tell_load(n, now_ms);
     if (now_ms - n->began_ms >= READY_ANYWAY_MS)
         node_become_ready(n);
 }

@@ -21,6 +21,7 @@
 #include "common/http/admin.h"
 #include "common/net/rpc.h"
 #include "common/node/node_cfg.h"
+#include "common/supervisor/own_load.h"
 #include "common/ticket/keys.h"
 #include "common/wire/outbox.h"
 
@@ -80,6 +81,8 @@ struct node {
     struct node_counts n;
     msec_t began_ms;
     bool ready, stopping;
+    struct own_load load;
+    msec_t ticked_ms, late_ms; /* the last tick; the most that one was late since the last LOAD */
     struct { /* by a standby manager, in this turn; "" = nothing */
         char addr[64], name[NAME_MAX_LEN + 1];
     } told_leader;
@@ -103,7 +106,7 @@ SQ_CHECK int node_begin(struct node *n, const struct node_cfg *c, struct err *e)
 void node_close(struct node *n);
 
 void node_become_ready(struct node *n);
-/* Every NODE_TICK_MS: without a manager it is ready after a while, too. */
+/* Every NODE_TICK_MS: without a manager it is ready after a while, too. Tells managers its load. */
 void node_tick(struct node *n, msec_t now_ms);
 /* Accepts nobody new; what is on its way is still answered. False: it stops already. */
 bool node_stop(struct node *n);

@@ -26,6 +26,9 @@
 
 MESSAGE(error, Error, NULL, NUM(code), NUM(about), WORDS(text, WHY_MAX))
 
+MESSAGE(load, Load, NULL, NUM(cpu_permille), NUM(rss_bytes), IN(started_ms, 0, INT64_MAX / 2),
+        WORDS(version, LOAD_VERSION_MAX), NUM(late_us), NUM(answers), NUM(answers_per_s), NUM(p99_us))
+
 /* ---- router_manager.proto ------------------------------------------------------------- */
 
 MESSAGE(router_reg, RouterReg, NULL, NUM(map_version), NUM(map_epoch), TEXT(http, ADDR_MAX),

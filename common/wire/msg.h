@@ -106,6 +106,7 @@ enum msg_ways {
 
 #define MSG_OTHERS(X)                                                                    \
     X(ERROR, 7, error, EACH_WAY)                                                         \
+    X(LOAD, 134, load, R2M | S2M | T2M)  /* what the process uses, every two seconds */  \
     X(ROUTER_REG, 32, router_reg, R2M)   /* the first message on a link */               \
     X(MAP, 33, map, M2R)                 /* the chain map, or what changed in it */      \
     X(STATS, 34, stats, M2R)             /* figures of the queues, once a second */      \
@@ -186,6 +187,19 @@ struct msg_error {
     uint32_t about; /* the message type that was not understood */
     const char *text;
 };
+
+/* Only for operators to look at: nothing depends on it. Not sent to managers before protocol 2. */
+struct msg_load {
+    uint32_t cpu_permille;  /* of one core, in the last two seconds */
+    uint64_t rss_bytes;     /* resident memory; 0: not known */
+    int64_t started_ms;     /* Unix ms */
+    const char *version;    /* SEGQ_VERSION */
+    uint32_t late_us;       /* nodes: the most that a turn of the loop was late in these two seconds */
+    bool answers;           /* routers: what follows is set */
+    uint32_t answers_per_s; /* to joins, polls and leaves */
+    uint32_t p99_us;        /* 99 of 100 of these took at most so long; 0: there was none */
+};
+#define LOAD_VERSION_MAX 32
 
 struct msg_batch { /* what the messages of MSG_BATCHES have in common */
     uint32_t n;

@@ -45,11 +45,20 @@ const DASH = '–';
 // An incarnation is the moment of its start, in ns.
 const runs = n => { const ms = Date.now() - n.incarnation / 1e6; return n.up && ms >= 0 && ms < 1e11 ? span(ms) : DASH; };
 
+// What the process uses; null: it is of an older release, or has said nothing lately.
+const ms = us => us < 10000 ? (us / 1000).toFixed(1) : number(us / 1000);
+const load = words => n => n.load ? words(n.load) : DASH;
+const cpu = load(x => number(100 * x.cpu) + ' %');
+const memory = load(x => !x.rss_bytes ? DASH : x.rss_bytes < 1e9 ? number(x.rss_bytes / 1e6) + ' MB' : (x.rss_bytes / 1e9).toFixed(1) + ' GB');
+const latency = load(x => x.late_us !== undefined ? ms(x.late_us) + ' ms' : x.p99_us ? ms(x.p99_us) + ' ms' : DASH);
+const HINTS = { CPU: 'of one core', Latency: 'Routers: 99 of 100 answers took at most this long. Nodes: the longest delay of a turn of their loop. Of the last two seconds' };
+
 const COLUMNS = [ // head, words(n), class
   ['Node', n => n.name], ['State', n => state(n)[0], 'state'], ['Kind', KIND, 'kind'], ['Address', n => n.http || n.addr, 'addr'],
-  ['Holds', n => n.router ? DASH : held(n) + (n.moving ? `, ${n.moving} moving` : ''), 'n'],
+  ['Holds', n => n.router ? n.load ? `${number(n.load.answers_per_s)} answers/s` : DASH : held(n) + (n.moving ? `, ${n.moving} moving` : ''), 'n'],
   ['Wait here', n => n.here ? number(n.here.people) : DASH, 'n of-people'], ['Join', n => n.here ? rate(n.here.joins) + '/s' : DASH, 'n few of-people'], ['Let in', n => n.here ? rate(n.here.pops) + '/s' : DASH, 'n few of-people'],
   ['Places', n => n.max_tickets ? `${n.tickets && percent(n) < 0.1 ? '<0.1' : Number(percent(n).toFixed(percent(n) < 10 ? 1 : 0))} %` : DASH, 'n of-people'],
+  ['CPU', cpu, 'n'], ['Memory', memory, 'n few'], ['Latency', latency, 'n'],
   ['Runs for', runs, 'n few'], ['Heard', n => n.router ? n.map : n.silent_ms < 1500 ? 'now' : span(n.silent_ms) + ' ago', 'n'],
 ];
 
@@ -108,6 +117,6 @@ export function nodes_show(live, tasks) {
   const routers = live.routers.map(r => ({ router: true, up: true, map: r.map_version === live.map_version ? 'map current' : 'map behind', ...r }));
   known = [...(tasks ? live.tasks.nodes : live.nodes).map(n => ({ ...n, here: here[n.name] })), ...routers];
   $('nodes').classList.toggle('of-tasks', tasks);
-  list($('nodes').tHead.rows[0], [...COLUMNS, ['Orders']], c => c[0], c => el('th', { scope: 'col', class: c[2] || '' }, c[0]), () => {});
+  list($('nodes').tHead.rows[0], [...COLUMNS, ['Orders']], c => c[0], c => el('th', { scope: 'col', class: c[2] || '', title: HINTS[c[0]] || '' }, c[0]), () => {});
   list($('nodes').tBodies[0], known, keyOf, row, row_show);
 }

@@ -97,3 +97,22 @@ uint64_t admin_number(struct admin_call *c, const char *name, uint64_t max, uint
     }
     return n;
 }
+
+json_t *admin_load_json(const struct mng_service *s, enum rpc_role role, const char *name)
+{
+    const struct load_seen *x = loads_of(&s->loads, role, name, ev_now(s->ev));
+    json_t *j;
+
+    if (x == NULL)
+        return json_null();
+    j = json_pack("{s:f,s:I,s:f,s:s}", "cpu", (double)x->load.cpu_permille / 1000, "rss_bytes",
+                  (json_int_t)(x->load.rss_bytes), "started_at", (double)x->load.started_ms / 1000, "version",
+                  x->version);
+    if (x->load.answers)
+        (void)json_object_update_new(j, json_pack("{s:I,s:I}", "answers_per_s",
+                                                  (json_int_t)(x->load.answers_per_s), "p99_us",
+                                                  (json_int_t)(x->load.p99_us)));
+    else
+        (void)json_object_set_new(j, "late_us", json_integer((json_int_t)(x->load.late_us)));
+    return j;
+}

@@ -95,27 +95,36 @@ json_t *admin_lanes_json(const struct mng *m, queue_id q, size_t segments_max)
 
 /* ---- lists of the cluster -------------------------------------------------------- */
 
-static void add_node(void *list, const void *view)
+struct lists {
+    const struct mng_service *s;
+    json_t *nodes, *routers;
+};
+
+static void add_node(void *ctx, const void *view)
 {
+    const struct lists *x = ctx;
     const struct mng_node_view *n = view;
 
-    add(list, json_pack("{s:s,s:I,s:s,s:s,s:b,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:b,s:o}", "name",
+    add(x->nodes, json_pack("{s:s,s:I,s:s,s:s,s:b,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:b,s:o,s:o}", "name",
                         n->name, "no", INT(n->no), "addr", n->addr, "admin", n->admin, "up",
                         n->up, "draining", n->draining, "silent_ms", INT(n->silent_ms),
                         "segments", INT(n->segments), "max_segments", INT(n->max_segments),
                         "tickets", INT(n->tickets), "max_tickets", INT(n->max_tickets),
                         "incarnation", INT(n->incarnation), "retired", n->retired,
                         "forget_in_ms", n->forget_in_ms >= 0 ? json_integer(n->forget_in_ms)
-                                                             : json_null()));
+                                                             : json_null(),
+                        "load", admin_load_json(x->s, RPC_SEGMENT, n->name)));
 }
 
-static void add_router(void *list, const void *view)
+static void add_router(void *ctx, const void *view)
 {
+    const struct lists *x = ctx;
     const struct mng_router_view *r = view;
 
-    add(list, json_pack("{s:s,s:s,s:s,s:I,s:I}", "name", r->name, "http", r->http, "admin",
-                        r->admin, "incarnation", INT(r->incarnation), "map_version",
-                        INT(r->map_version)));
+    add(x->routers, json_pack("{s:s,s:s,s:s,s:I,s:I,s:o}", "name", r->name, "http", r->http, "admin",
+                              r->admin, "incarnation", INT(r->incarnation), "map_version",
+                              INT(r->map_version), "load",
+                              admin_load_json(x->s, RPC_ROUTER, r->name)));
 }
 
 static void add_move(void *list, const void *view)
@@ -148,16 +157,16 @@ static void add_deleted(void *list, const void *view)
 void admin_set_lists(json_t *j, const struct mng_service *s, const char *pool)
 {
     const struct mng *m = s->mng;
-    json_t *nodes = json_array(), *routers = json_array(), *moves = json_array();
-    json_t *metrics = json_array(), *deleted = json_array();
+    struct lists x = { s, json_array(), json_array() };
+    json_t *moves = json_array(), *metrics = json_array(), *deleted = json_array();
 
-    mng_each_node(m, add_node, nodes);
-    mng_each_router(m, add_router, routers);
+    mng_each_node(m, add_node, &x);
+    mng_each_router(m, add_router, &x);
     mng_each_move(m, add_move, moves);
     mng_each_metric(m, ev_now(s->ev), add_metric, metrics);
     mng_each_deleted(m, add_deleted, deleted);
-    (void)json_object_update_new(j, json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "nodes", nodes, "routers",
-                                              routers, "moves", moves, "metrics", metrics,
+    (void)json_object_update_new(j, json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "nodes", x.nodes, "routers",
+                                              x.routers, "moves", moves, "metrics", metrics,
                                               "deleted", deleted, "tasks",
                                               admin_task_figures(s, pool)));
 }

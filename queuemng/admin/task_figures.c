@@ -119,17 +119,24 @@ static void add_endpoint(void *list, const void *view)
                         INT(v->sum.adaptive)));
 }
 
-static void add_node(void *list, const void *view)
+struct nodes {
+    const struct mng_service *s;
+    json_t *list;
+};
+
+static void add_node(void *ctx, const void *view)
 {
     const struct mng_task_node_view *n = view;
+    const struct nodes *x = ctx;
 
-    (void)json_array_append_new(list, json_pack("{s:s,s:I,s:s,s:s,s:b,s:b,s:I,s:I,s:I,s:I}", "name",
+    (void)json_array_append_new(x->list, json_pack("{s:s,s:I,s:s,s:s,s:b,s:b,s:I,s:I,s:I,s:I,s:o}", "name",
                                                 n->name, "no", INT(n->no), "addr", n->addr,
                                                 "admin", n->admin, "up", n->up, "draining",
                                                 n->draining, "silent_ms", INT(n->silent_ms),
                                                 "partitions", INT(n->partitions), "moving",
                                                 INT(n->moving), "incarnation",
-                                                INT(n->incarnation)));
+                                                INT(n->incarnation), "load",
+                                                admin_load_json(x->s, RPC_TASK, n->name)));
 }
 
 json_t *admin_task_figures(const struct mng_service *s, const char *pool)
@@ -137,9 +144,10 @@ json_t *admin_task_figures(const struct mng_service *s, const char *pool)
     struct mng_part_moves n = mng_part_moves(s->mng);
     struct pools x = { s, json_array(), pool };
     json_t *nodes = json_array(), *endpoints = json_array();
+    struct nodes y = { s, nodes };
 
     mng_each_pool(s->mng, add_pool, &x);
-    mng_each_task_node(s->mng, add_node, nodes);
+    mng_each_task_node(s->mng, add_node, &y);
     mng_each_endpoint(s->mng, add_endpoint, endpoints);
     return json_pack("{s:o,s:o,s:o,s:{s:I,s:I,s:I}}", "pools", x.list, "nodes", nodes,
                      "endpoints", endpoints, "moves", "running", INT(n.running), "done", INT(n.done), "aborted", INT(n.aborted));

@@ -15,6 +15,7 @@
 #include "common/http/admin.h"
 #include "common/net/rpc.h"
 #include "common/ticket/keys.h"
+#include "queuemng/lead/loads.h"
 #include "queuemng/core/mng.h"
 #include "queuemng/lead/config.h"
 #include "queuemng/lead/lead.h"
@@ -61,6 +62,7 @@ struct mng_service {
     bool store_ok;
     struct map yaml;      /* hash of a queue's name -> text applied from the YAML (owned) */
     struct mng_shell_counts counts;
+    struct loads loads;     /* of other processes; also while another manager leads */
     struct op_log *op_log;  /* owned: what operators changed */
     struct events events;   /* what happened, and what queues did: for the dashboard */
     struct history history, pool_history; /* by queue; by pool (mng_pool_view.id) */

@@ -68,14 +68,16 @@ static void on_down(void *ctx, struct rpc_chan *ch, const char *why)
         mng_peer_down(s->mng, ev_now(s->ev), p, mng_service_step(s));
 }
 
-/* Answers to operators' questions: they change nothing, and do not reach the core. */
+/* What operators look at, and answers to their questions: they change nothing, and do not reach the core. */
 static bool is_for_operators(struct mng_service *s, struct rpc_chan *ch, const struct msg *m,
                              uint64_t rid)
 {
     const char *node = rpc_chan_peer(ch)->node;
     bool is_task = rpc_chan_peer(ch)->role == RPC_TASK;
 
-    if (m->type == MSG_WHY_ANS && rpc_chan_peer(ch)->role == RPC_SEGMENT)
+    if (m->type == MSG_LOAD)
+        loads_note(&s->loads, rpc_chan_peer(ch)->role, node, ev_now(s->ev), &m->load);
+    else if (m->type == MSG_WHY_ANS && rpc_chan_peer(ch)->role == RPC_SEGMENT)
         mng_trace_answer(s, node, &m->why_ans);
     else if (m->type == MSG_ERROR && m->error.about == MSG_WHY)
         mng_trace_refused(s, node);
@@ -135,6 +137,7 @@ static void on_tick(void *arg)
     dashboard_feed_tick(s);
     mng_trace_tick(s);
     mng_walk_tick(s);
+    loads_tidy(&s->loads, now);
     s->tick_ms += s->cfg->tick_ms;
     if (s->tick_ms <= now) /* we were late: do not run after the lost ones */
         s->tick_ms = now + s->cfg->tick_ms;
@@ -261,6 +264,7 @@ int mng_service_new(struct mng_service **out, struct ev *ev, const struct mng_cf
     list_init(&s->walks);
     map_init(&s->peers, 0);
     map_init(&s->yaml, 0);
+    loads_init(&s->loads);
     arena_init(&s->arena);
     rc = start(s, e);
     if (rc < 0) {
@@ -324,6 +328,7 @@ void mng_service_free(struct mng_service *s)
         }
     free(s->out);
     mng_yaml_free(s);
+    loads_fini(&s->loads);
     dashboard_feed_end(s);
     map_fini(&s->peers);
     arena_fini(&s->arena);

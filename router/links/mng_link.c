@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/versions.h"
 #include "common/http/admin.h"
+#include "common/supervisor/own_load.h"
 #include "common/wire/codec.h"
 #include "router/flow/routes_apply.h"
 #include "router/links/flows.h"
@@ -35,6 +36,9 @@ struct mng_link {
 
 struct mng_links {
     struct router *r; /* ref */
+    struct ev_timer *timer; /* owned: LOAD */
+    struct own_load load;
+    struct histo before; /* answers up to the last LOAD */
     size_t n;
     struct mng_link v[LINKS_MAX];
 };
@@ -241,6 +245,46 @@ static int link_dial(struct mng_links *m, const char *addr)
     return 0;
 }
 
+/* ---- what this process uses, for operators ------------------------------------------ */
+
+/* 99 of 100 of those between the two took at most so long: the upper end of a bucket. */
+static uint32_t p99_us(const struct histo *from, const struct histo *to)
+{
+    uint64_t n = to->n - from->n, seen = 0;
+
+    for (unsigned b = 0; n > 0 && b < HISTO_BUCKETS; b++) {
+        seen += to->count[b] - from->count[b];
+        if (seen * 100 >= n * 99)
+            return (uint32_t)1 << (b < 31 ? b : 31);
+    }
+    return 0;
+}
+
+static void on_load(void *arg)
+{
+    struct mng_links *m = arg;
+    const struct router *r = m->r;
+    msec_t now = ev_now(r->ev), since = now - m->load.looked_ms;
+    struct own_figures f = own_load_look(&m->load, now, ev_wall_ms(r->ev));
+    struct histo all = r->join_us;
+    struct msg out = { .type = MSG_LOAD,
+                       .load = { f.cpu_permille, f.rss_bytes, f.started_ms, f.version } };
+
+    histo_join(&all, &r->poll_us);
+    histo_join(&all, &r->leave_us);
+    out.load.answers = true;
+    out.load.answers_per_s = since > 0 ? (uint32_t)((all.n - m->before.n) * 1000 / (uint64_t)since) : 0;
+    out.load.p99_us = p99_us(&m->before, &all);
+    m->before = all;
+    for (size_t i = 0; i < m->n; i++) {
+        struct rpc_chan *ch = rpc_link_chan(m->v[i].link);
+
+        if (ch != NULL && rpc_chan_peer(ch)->speaks >= PROTOCOL_LOAD && rpc_send(ch, &out, 0) < 0)
+            rpc_chan_close(ch, "no memory for a message");
+    }
+    ev_timer_at(m->timer, now + LOAD_EVERY_MS);
+}
+
 struct mng_links *mng_links_new(struct router *r)
 {
     const struct cfg_list *addrs = &r->cfg->managers;
@@ -249,6 +293,12 @@ struct mng_links *mng_links_new(struct router *r)
     if (m == NULL)
         return NULL;
     m->r = r;
+    m->timer = ev_timer_new(r->ev, on_load, m);
+    if (m->timer == NULL) {
+        mng_links_free(m);
+        return NULL;
+    }
+    ev_timer_at(m->timer, ev_now(r->ev) + LOAD_EVERY_MS);
     for (size_t i = 0; i < addrs->n && i < LINKS_MAX; i++)
         if (link_dial(m, ((char **)addrs->v)[i]) < 0) {
             mng_links_free(m);
@@ -263,6 +313,7 @@ void mng_links_free(struct mng_links *m)
         return;
     for (size_t i = 0; i < m->n; i++)
         rpc_link_free(m->v[i].link);
+    ev_timer_free(m->timer);
     free(m);
 }
 

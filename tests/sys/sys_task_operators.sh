@@ -18,6 +18,15 @@ why() { admin GET "/v1/admin/tasks/$1" | jq -r "$2"; }
 takes_tasks() { [ "$(status_of -H "Authorization: Bearer $(task_token)" -d '{"payload":0}' "$R/v1/queues/ride/0/tasks")" = 201 ]; }
 wait_for 10 "the pools have a task node" takes_tasks
 
+# ---- what each process uses
+loads() { admin GET /v1/admin/cluster | jq -e '[.nodes[0], .routers[0], .tasks.nodes[0]] | map(.load) | all(.rss_bytes > 1000000 and
+    .cpu >= 0 and .version != "" and (now - .started_at | . >= 0 and . < 600))' >/dev/null; }
+wait_for 10 "each process says what it uses" loads
+crowd() {
+    join_many 40 "$DIR/j"
+    admin GET /v1/admin/cluster | jq -e '.routers[0].load | .answers_per_s > 0 and .p99_us > 0 and .cpu > 0' >/dev/null; }
+wait_for 20 "a router that works says so" crowd
+
 # ---- why
 one=$(submit '{"key":"t1","payload":"a"}')
 two=$(submit '{"key":"t1","payload":"b"}')

@@ -1,0 +1,49 @@
+/* test_loads.c: what processes say of themselves; what this process uses. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "common/supervisor/own_load.h"
+#include "queuemng/lead/loads.h"
+
+Test(loads, are_kept_by_role_and_name_until_they_are_stale)
+{
+    struct msg_load m = { .cpu_permille = 370, .rss_bytes = 5 << 20, .version = "0.2.0", .late_us = 9 };
+    struct loads l;
+
+    loads_init(&l);
+    loads_note(&l, RPC_SEGMENT, "a", 1000, &m);
+    m.version = "gone";
+    cr_assert_not_null(loads_of(&l, RPC_SEGMENT, "a", 1000));
+    cr_expect_eq(loads_of(&l, RPC_SEGMENT, "a", 1000)->load.cpu_permille, 370);
+    cr_expect_str_eq(loads_of(&l, RPC_SEGMENT, "a", 1000)->load.version, "0.2.0", "copied");
+    cr_expect_null(loads_of(&l, RPC_ROUTER, "a", 1000));
+    cr_expect_null(loads_of(&l, RPC_SEGMENT, "b", 1000));
+    m.cpu_permille = 5;
+    loads_note(&l, RPC_SEGMENT, "a", 3000, &m);
+    cr_expect_eq(loads_of(&l, RPC_SEGMENT, "a", 3000)->load.cpu_permille, 5, "the newest");
+    cr_expect_not_null(loads_of(&l, RPC_SEGMENT, "a", 3000 + LOAD_STALE_MS - 1));
+    cr_expect_null(loads_of(&l, RPC_SEGMENT, "a", 3000 + LOAD_STALE_MS));
+    loads_note(&l, RPC_ROUTER, "r", 9000, &m);
+    for (unsigned i = 0; i < 3; i++)
+        loads_tidy(&l, 3000 + LOAD_STALE_MS);
+    cr_expect_eq(l.by_name.n, 1, "that of the router");
+    cr_expect_not_null(loads_of(&l, RPC_ROUTER, "r", 9000));
+    loads_fini(&l);
+}
+
+Test(loads, this_process_uses_what_it_uses)
+{
+    struct own_figures first, next;
+    struct own_load own = { 0 };
+    volatile unsigned work = 0;
+
+    first = own_load_look(&own, 5000, 1700000000000);
+    cr_expect_eq(first.cpu_permille, 0, "there was nothing before");
+    cr_expect_eq(first.started_ms, 1700000000000);
+    cr_expect_gt(first.rss_bytes, 1u << 20);
+    while (work < 200000000)
+        work++;
+    next = own_load_look(&own, 6000, 1700000001000);
+    cr_expect_gt(next.cpu_permille, 10);
+    cr_expect_eq(next.started_ms, 1700000000000, "as before");
+}

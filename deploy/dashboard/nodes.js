@@ -51,11 +51,11 @@ const load = words => n => n.load ? words(n.load) : DASH;
 const cpu = load(x => number(100 * x.cpu) + ' %');
 const memory = load(x => !x.rss_bytes ? DASH : x.rss_bytes < 1e9 ? number(x.rss_bytes / 1e6) + ' MB' : (x.rss_bytes / 1e9).toFixed(1) + ' GB');
 const latency = load(x => x.late_us !== undefined ? ms(x.late_us) + ' ms' : x.p99_us ? ms(x.p99_us) + ' ms' : DASH);
-const HINTS = { CPU: 'of one core', Latency: 'Routers: 99 of 100 answers took at most this long. Nodes: the longest delay of a turn of their loop. Of the last two seconds' };
+const HINTS = { Holds: 'Routers: answers to joins, polls and leaves', CPU: 'of one core', Latency: 'Routers: 99 of 100 answers took at most this long. Nodes: the longest delay of a turn of their loop. Of the last two seconds' };
 
 const COLUMNS = [ // head, words(n), class
   ['Node', n => n.name], ['State', n => state(n)[0], 'state'], ['Kind', KIND, 'kind'], ['Address', n => n.http || n.addr, 'addr'],
-  ['Holds', n => n.router ? n.load ? `${number(n.load.answers_per_s)} answers/s` : DASH : held(n) + (n.moving ? `, ${n.moving} moving` : ''), 'n'],
+  ['Holds', n => n.router ? n.load ? `${number(n.load.answers_per_s)}/s` : DASH : held(n) + (n.moving ? `, ${n.moving} moving` : ''), 'n'],
   ['Wait here', n => n.here ? number(n.here.people) : DASH, 'n of-people'], ['Join', n => n.here ? rate(n.here.joins) + '/s' : DASH, 'n few of-people'], ['Let in', n => n.here ? rate(n.here.pops) + '/s' : DASH, 'n few of-people'],
   ['Places', n => n.max_tickets ? `${n.tickets && percent(n) < 0.1 ? '<0.1' : Number(percent(n).toFixed(percent(n) < 10 ? 1 : 0))} %` : DASH, 'n of-people'],
   ['CPU', cpu, 'n'], ['Memory', memory, 'n few'], ['Latency', latency, 'n'],

@@ -6,5 +6,7 @@
 #include "common/config/cfg_key.h"
 
 void cfg_help(struct buf *b, const struct cfg_key *keys);   /* for -h */
+/* The same of keys that no process has in its file: what SIGHUP changes is not told. */
+void cfg_help_keys(struct buf *b, const struct cfg_key *keys);
 
 #endif

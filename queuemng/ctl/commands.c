@@ -6,6 +6,7 @@
 
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl_ask/context.h"
 #include "queuemng/ctl/claim.h"
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl/contexts.h"
@@ -24,6 +25,7 @@
 #include "queuemng/ctl_view/text.h"
 #include "queuemng/policy/budget_def.h"
 #include "queuemng/policy/endpoint_def.h"
+#include "queuemng/policy/key_def.h"
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/queue_def.h"
 
@@ -176,7 +178,8 @@ const struct cmd ctl_cmds[] = {
       .run = cmd_key_list },
     { "key show", "QUEUE KEY", 2, 2, "all keys of its definition", .run = cmd_key_show },
     { "key set", "QUEUE KEY NAME=VALUE...", 3, -1,
-      "pins it, or changes it: images tenant7 rate_per_s=5 weight=2", .run = cmd_key_set, .options = "dry-run" },
+      "pins it, or changes it: images tenant7 rate_per_s=5 weight=2", .run = cmd_key_set,
+      .keys = key_pin_keys, .options = "dry-run" },
     { "key unpin", "QUEUE KEY", 2, 2, "it has the limits of its pool again", .run = cmd_key_unpin },
     { "key pause", "QUEUE KEY", 2, 2, "no task of it starts; submissions go on",
       .run = cmd_key_pause },
@@ -187,8 +190,9 @@ const struct cmd ctl_cmds[] = {
     { "context use", "NAME", 1, 1, "commands without --context go there", .run = cmd_context_use, .text_only = true },
     { "context add", "NAME KEY=VALUE...", 2, -1,
       "prod admin=https://mng1:8071,https://mng2:8071 token_file=F [cacert=F] [operator=anna]; or dir=D",
-      .run = cmd_context_add, .text_only = true },
-    { "context set", "NAME KEY=VALUE...", 2, -1, "changes keys", .run = cmd_context_set, .text_only = true },
+      .run = cmd_context_add, .keys = context_keys, .text_only = true },
+    { "context set", "NAME KEY=VALUE...", 2, -1, "changes keys", .run = cmd_context_set, .keys = context_keys,
+      .text_only = true },
     { "context delete", "NAME", 1, 1, "forgets it; nothing happens to the cluster",
       .run = cmd_context_delete, .text_only = true },
     { "export", "", 0, 0, "all budgets, endpoints, pools and queues as YAML, for diff and apply",

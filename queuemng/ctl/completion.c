@@ -136,6 +136,17 @@ static void put_keys(struct buf *b, const char *cur, const struct cfg_key *keys,
     }
 }
 
+/* The place of the first KEY=VALUE among the command's arguments. */
+static int pairs_at(const struct cmd *d)
+{
+    const char *pair = strchr(d->takes, '=');
+    int at = 0;
+
+    for (const char *p = d->takes; pair != NULL && p < pair; p++)
+        at += *p == ' ';
+    return at;
+}
+
 /* What stands at this place of the command's arguments: "QUEUE KEY=VALUE..." */
 static void put_argument(struct ctl *c, struct buf *b, const char *cur, const struct cmd *d,
                          int at)
@@ -147,7 +158,7 @@ static void put_argument(struct ctl *c, struct buf *b, const char *cur, const st
         p += strcspn(p, " ") + (strchr(p, ' ') != NULL);
     p += strspn(p, "[");
     snprintf(word, sizeof(word), "%.*s", (int)strcspn(p, " ]|"), p);
-    if (d->keys != NULL && at > 0)
+    if (d->keys != NULL && at >= pairs_at(d))
         put_keys(b, cur, d->keys, "");
     else if (strcmp(word, "NODE") == 0)
         put_names(c, b, cur, "/v1/admin/cluster", "nodes", "name");

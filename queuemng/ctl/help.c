@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/config/cfg_help.h"
 #include "common/config/near.h"
 #include "queuemng/ctl/commands.h"
 #include "queuemng/ctl/options.h"
@@ -68,10 +69,27 @@ static void put_help(struct buf *b, const struct cmd *d)
     buf_printf(b, "  %-38s %s\n", left, d->help);
 }
 
+/* What the one that was asked for takes besides. */
+static void put_details(struct buf *b, const struct cmd *d)
+{
+    if (d->options != NULL) {
+        buf_str(b, "\noptions of it:\n");
+        options_help(b, d->options);
+    }
+    if (d->keys != NULL) {
+        buf_str(b, "\nkeys; below one that is a map, those in it (idle.game=3s):\n");
+        cfg_help_keys(b, d->keys);
+    }
+    if (d->options != NULL || d->keys != NULL)
+        buf_byte(b, '\n');
+}
+
 /* Those that begin with these words. */
 int cmd_help_of(int argc, char **argv)
 {
+    const struct cmd *last = NULL;
     struct buf b;
+    size_t n_found = 0;
 
     buf_init(&b);
     for (const struct cmd *d = ctl_cmds; d->words != NULL; d++) {
@@ -79,9 +97,14 @@ int cmd_help_of(int argc, char **argv)
         size_t n = second != NULL ? (size_t)(second - d->words) : strlen(d->words);
 
         if (strlen(argv[0]) == n && memcmp(d->words, argv[0], n) == 0 &&
-            (argc < 2 || second == NULL || strcmp(second + 1, argv[1]) == 0))
+            (argc < 2 || second == NULL || strcmp(second + 1, argv[1]) == 0)) {
             put_help(&b, d);
+            last = d;
+            n_found++;
+        }
     }
+    if (n_found == 1)
+        put_details(&b, last);
     if (b.len == 0) {
         buf_fini(&b);
         return cmd_unknown(argc, argv);

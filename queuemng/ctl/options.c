@@ -87,6 +87,20 @@ const struct option *options_for_getopt(void)
     return v;
 }
 
+bool option_is_in(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (const char *p = list; p != NULL && *p != '\0'; p += strspn(p, " ")) {
+        size_t len = strcspn(p, " ");
+
+        if (len == n && memcmp(p, name, n) == 0)
+            return true;
+        p += len;
+    }
+    return false;
+}
+
 /* A text in lines, from the second one on at this column. */
 static void put_wrapped(struct buf *b, size_t at, const char *text)
 {
@@ -110,12 +124,14 @@ static void put_wrapped(struct buf *b, size_t at, const char *text)
 }
 
 /* "-o FORM", "-h, --help", "--dir D": where there is a letter with a value, its word has no room. */
-void options_help(struct buf *b)
+void options_help(struct buf *b, const char *list)
 {
     for (const struct ctl_option *o = ctl_options; o->name != NULL; o++) {
         bool letter = o->opt < 256;
         char left[40];
 
+        if (list != NULL && !option_is_in(list, o->name))
+            continue;
         if (letter && o->takes != NULL)
             snprintf(left, sizeof(left), "-%c %s", o->opt, o->takes);
         else if (letter)

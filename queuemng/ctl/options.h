@@ -44,6 +44,9 @@ struct ctl_option {
 extern const struct ctl_option ctl_options[]; /* ended by name == NULL */
 
 const struct option *options_for_getopt(void);
-void options_help(struct buf *b); /* the list of them */
+/* Is it one of these, which have blanks between them? NULL: of none. */
+bool option_is_in(const char *list, const char *name);
+/* What they are for, a line each: of those in this list; NULL: of all. */
+void options_help(struct buf *b, const char *list);
 
 #endif

@@ -10,6 +10,7 @@
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl/files.h"
 #include "queuemng/ctl/help.h"
+#include "queuemng/ctl/options.h"
 #include "queuemng/ctl_view/text.h"
 
 const struct cmd *cmd_find(int argc, char **argv)
@@ -50,21 +51,6 @@ static int cmd_send(struct ctl *c, const struct cmd *d, int argc, char **argv)
     return rc;
 }
 
-/* Is this word one of those in the list, which has blanks between them? */
-static bool has_word(const char *list, const char *word)
-{
-    size_t n = strlen(word);
-
-    for (const char *p = list; p != NULL && *p != '\0'; p += strspn(p, " ")) {
-        size_t len = strcspn(p, " ");
-
-        if (len == n && memcmp(p, word, n) == 0)
-            return true;
-        p += len;
-    }
-    return false;
-}
-
 /* What a command would ignore is refused: it would do something else than was meant. */
 static bool takes_options(const struct ctl *c, const struct cmd *d)
 {
@@ -84,7 +70,7 @@ static bool takes_options(const struct ctl *c, const struct cmd *d)
         return false;
     }
     for (size_t i = 0; i < ARRAY_LEN(some); i++)
-        if (some[i].given && !has_word(d->options, some[i].name)) {
+        if (some[i].given && !option_is_in(d->options, some[i].name)) {
             fprintf(stderr, "segqctl: %s does not take --%s\n", d->words, some[i].name);
             return false;
         }

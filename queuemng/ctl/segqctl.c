@@ -34,12 +34,12 @@ static int help(void)
     buf_str(&b, "usage: segqctl [OPTION]... COMMAND [ARGUMENT]...\n\n");
     cmd_help(&b);
     buf_str(&b, "\noptions, anywhere on the line (-- ends them):\n");
-    options_help(&b);
+    options_help(&b, NULL);
     buf_str(
         &b,
-        "\nhelp COMMAND, or COMMAND --help, shows one of them. For your ~/.bashrc, completion of "
-        "commands, keys and\nnames: source <(segqctl completion bash); also zsh, fish. As a manual page: "
-        "segqctl man | man -l -\n\n"
+        "\nhelp COMMAND, or COMMAND --help, shows one of them, with its options and keys. For your ~/.bashrc,\n"
+        "completion of commands, keys and names: source <(segqctl completion bash); also zsh, fish. As a\n"
+        "manual page: segqctl man | man -l -\n\n"
         "In place of options, if they are not given: SEGQ_DIR, SEGQ_ADMIN and SEGQ_ROUTER (blanks between\n"
         "addresses), SEGQ_CONTEXT, SEGQ_TOKEN_FILE, SEGQ_CACERT; SEGQ_OPERATOR is your name in the log of\n"
         "changes. Without any of them: the context in use, or ./run\n"

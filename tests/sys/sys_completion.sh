@@ -20,6 +20,7 @@ check_eq "  also of a command of one word" "$(completes "pause login2")" "login2
 check_eq "  a node's name" "$(completes "drain seg" | tr " " "\n" | sort | paste -sd " ")" "segment.0 segment.1"
 check_eq "  a key" "$(completes "queue set login release_")" "release_per_s="
 check_eq "  a key in a map" "$(completes "queue set login idle.")" "idle.game= idle.mobile= idle.browser="
+check_eq "  behind two names" "$(completes "key set images tenant7 we")" "weight="
 check_eq "  an option" "$(completes "queue show --dr")" "--dry-run"
 check_eq "  behind the last word: nothing" "$(completes "queue show login ")" ""
 check_eq "  no command: nothing" "$(completes "dance ")" ""
@@ -50,6 +51,14 @@ touch "$DIR/shop.yaml"
 check_eq "  nothing of ours: files" "$(cd "$DIR" && in_fish 'apply sho')" "shop.yaml"
 usage() { ctl "$@"; [ $? = 2 ] && grep -q "usage: segqctl $1" "$DIR/err"; }
 check "completion for what is no shell" usage completion tcsh
+
+# ---- help of one command has its options and its keys ----
+check "help of a command" ctl help queue set
+check_eq "  options that only some take" "$(grep -c '^  --dry-run ' "$DIR/out")" 1
+check_eq "  keys, those of a map below it" "$(grep -cE '^  release_per_s .*number|^    game .*time' "$DIR/out")" 2
+check_eq "  nothing about files of processes" "$(grep -c HUP "$DIR/out")" 0
+check "help of several" ctl help queue
+check_eq "  is a line for each" "$(grep -c '^  queue ' "$DIR/out")" "$(wc -l <"$DIR/out" | awk '{ print $1 - 1 }')"
 
 # ---- the manual page has what -h has, and roff takes it without a word ----
 check "man" ctl man

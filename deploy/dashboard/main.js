@@ -13,7 +13,7 @@ import { hearMoves, lanes_show } from './strip.js';
 import { poolsSum, tasksProblems } from './task_words.js';
 import { bySlots, etaOf, inLine, knowMetrics, limitWords, problemsOf, saysOf, slotWords, stateOf, sumOf, wordOf } from './words.js';
 
-const EVERY_MS = 1000, OLD_MS = 4000, KEPT_EVENTS = 400, AUDIT_N = 50;
+const EVERY_MS = 1000, OLD_MS = 4000, KEPT_EVENTS = 400;
 let chosen = location.hash.startsWith('#queue=') ? decodeURIComponent(location.hash.slice(7)) : '';
 let timer, looking = false, answeredAt = 0, wrong = '', events = [], since = 0, live = null, auditAt = 0;
 
@@ -90,7 +90,7 @@ async function lookAtAudit() {
   if (Date.now() - auditAt < 5000) return;
   auditAt = Date.now();
   try {
-    log.hearAudit((await api.get('audit?n=' + AUDIT_N)).entries);
+    log.hearAudit((await api.get('audit?n=' + log.auditWanted())).entries);
   } catch (e) {
     auditAt = 0; // it is asked again at once
     throw e;
@@ -172,7 +172,7 @@ function showQueues() {
 }
 
 function showQueue(q) {
-  for (const s of document.querySelectorAll('#graph,#limits,#limit-now,#open-drawer')) s.hidden = !q;
+  for (const s of document.querySelectorAll('#graph,#limits,#limit-now,#open-drawer,#q-events')) s.hidden = !q;
   controls.show(q, live);
   graph.show(live);
   if (!q) {
@@ -226,6 +226,8 @@ document.addEventListener('visibilitychange', () => document.hidden || look());
 addEventListener('hashchange', () => { api.takeFragment(); if (live && $('sign').hidden) show(); if (api.token()) begin(); });
 setInterval(stale, EVERY_MS);
 document.addEventListener('look', look);
+document.addEventListener('sift', () => { auditAt = 0; });
+$('q-events').addEventListener('click', () => live.queue && log.showOnly(live.queue.queue));
 ask.begin(() => { auditAt = 0; tasks.lookAnew(); look(); });
 controls.begin(choose);
 graph.begin();

@@ -2,6 +2,7 @@
 import { $, el, put, list, mark, number, rate, span } from './dom.js';
 import { change, enc } from './api.js';
 import { ask, p } from './ask.js';
+import { showOnly } from './log.js';
 import { nodeWord, things } from './words.js';
 
 let known = [];
@@ -66,13 +67,13 @@ function row(n) {
   const key = keyOf(n);
   const orders = el('td', { class: 'orders' }, ...n.router ? [] : [el('button', { type: 'button', on: { click: () => askDrain(find(key)) } }),
     el('button', { type: 'button', on: { click: () => askForget(find(key)) } }, 'Forget …')]);
-  return el('tr', {}, ...COLUMNS.map((c, i) => i ? el('td', { class: c[2] || '', 'data-head': c[0] }) : el('th', { scope: 'row' })), orders);
+  return el('tr', {}, ...COLUMNS.map((c, i) => i ? el('td', { class: c[2] || '', 'data-head': c[0] }) : el('th', { scope: 'row' }, el('button', { type: 'button', class: 'link', title: 'Its events', on: { click: () => showOnly(n.name) } }))), orders);
 }
 
 function row_show(e, n) {
   COLUMNS.forEach(([, words, is], i) => {
     const text = words(n);
-    put(e.children[i], text);
+    put(i ? e.children[i] : e.children[0].firstChild, text);
     if (i) mark(e.children[i], 'class', (is || '') + (text === DASH ? ' nil' : ''));
   });
   mark(e.children[1], 'class', 'state ' + state(n)[1]);

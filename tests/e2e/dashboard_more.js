@@ -41,8 +41,33 @@ async function pictureOverTime() {
   await claimUntil('by kind, too', async () => await page.locator('#audit li').count() === 0);
   await page.locator('#a-kind').selectOption('Queues');
   await claimUntil('and found again', async () => (await page.locator('#audit').innerText()).includes('message'));
+  await siftedByName(page);
   await k.admin('PATCH', '', { message: '' });
   await c.close();
+}
+
+// Who, of what, what: and from a node or a queue to what happened there.
+async function siftedByName(page) {
+  const audit = page.locator('#audit li');
+  await page.locator('#a-kind').selectOption('Everything');
+  await k.admin('POST', '/release?n=1');
+  await claimUntil('an order is among the changes', async () => await page.locator('#a-verb option[value=release]').count() === 1);
+  await page.locator('#a-verb').selectOption('release');
+  await claimUntil('changes are sifted by what was done', async () => await audit.count() > 0 && (await audit.allInnerTexts()).every(t => /released \d+ by hand/.test(t)));
+  await page.locator('#a-who').selectOption('unnamed');
+  claim('and by operator', await audit.count() > 0);
+  await page.locator('#a-verb').selectOption('change');
+  await claimUntil('and by another verb', async () => (await audit.allInnerTexts()).every(t => !t.includes('by hand')) && await audit.count() > 0);
+  await page.getByRole('button', { name: 'segment.1', exact: true }).click();
+  await claimUntil('a node leads to its events', async () => (await page.locator('#events').innerText()).includes('Segment node segment.1 registered') &&
+    !(await page.locator('#events').innerText()).includes('segment.0 registered'));
+  claim('and to its changes', await page.locator('#a-none').innerText() === 'No change fits.');
+  claim('the keyboard is there', await page.evaluate(() => document.activeElement.id) === 'events');
+  await k.accessible(page, 'sifted by a node');
+  await page.locator('#q-events').click();
+  await claimUntil('a queue, too', async () => (await page.locator('#events').innerText()).includes('login') && !(await page.locator('#events').innerText()).includes('registered') &&
+    await page.locator('#a-name').inputValue() === 'login' && await audit.count() > 0);
+  await k.shot(page, 'dashboard-sifted');
 }
 
 const turns = page => page.locator('#ask .turns').innerText();

@@ -119,9 +119,10 @@ static void retry_after(struct api_ans *a, const struct msg_task_get_ans *m)
 
 /* ---- submissions, and what workers do ---- */
 
-static void location(struct api_ans *a, const struct task_name *t)
+static void location(struct api_ans *a, const struct task_name *t, const char *header)
 {
-    ADD(&a->headers, "Location: /v1/tasks/");
+    buf_str(&a->headers, header);
+    ADD(&a->headers, ": /v1/tasks/");
     buf_append(&a->headers, t->text, TASK_TOKEN_LEN);
     ADD(&a->headers, "\r\n");
 }
@@ -130,7 +131,7 @@ void task_answer_put(struct api_ans *a, int status, const struct task_name *t, s
                      uint8_t state)
 {
     ok(a, status);
-    location(a, t);
+    location(a, t, "Location");
     if (status == 202)
         ADD(&a->headers, "Retry-After: 1\r\n");
     open_task(&a->body, t);
@@ -397,7 +398,7 @@ void task_answer_waited(struct api_ans *a, bool fresh, const struct task_name *t
                         const struct msg_task_get_ans *m, const char *endpoint)
 {
     task_answer_look(a, t, m, endpoint);
-    location(a, t);
+    location(a, t, "Location");
     if (fresh && !task_state_is_final((enum task_state)m->state))
         a->status = 201;
 }
@@ -446,9 +447,9 @@ void task_answer_call(struct api_ans *a, const struct task_name *t, const struct
         a->status = (int)m->status;
         result_put(a, m);
         passed_on_fields(&a->headers, m, from, false);
-        ADD(&a->headers, "segq-");
     }
-    location(a, t); /* the target's Location is its own: behind its answer, ours is segq-location */
+    /* The target's Location is its own: ours is another field behind its answer. */
+    location(a, t, final && why == NULL ? "segq-location" : "Location");
 }
 
 void task_answer_changed(struct api_ans *a, const struct task_name *t, uint8_t state, bool stopping,

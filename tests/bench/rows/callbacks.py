@@ -1,7 +1,8 @@
 """Callbacks: 64 at once, their results kept, beside beanstalkd and Redis, each with a worker in C.
 
 A job is submitted, sent by POST to a target, and what that said can be read. segq does that alone;
-the workers (bench_worker) use the HTTP client that segq has for TLS, libcurl's multi interface.
+the workers (bench_worker) use libcurl's multi interface, as segq does for TLS. For http:// segq has a
+client of its own, which is a part of what is compared.
 CPU is that of all processes that a job costs something, the queue's and the worker's, without those
 that submit, and the target.
 """
@@ -136,6 +137,7 @@ def run(ctx):
                  "submits share core 1.",
                  "Written by each before it is answered, synced once a second by segq and Redis, "
                  "by nobody for beanstalkd -F; a killed process loses none.",
+                 "segq calls http:// targets with a client of its own, and TLS by libcurl. "
                  "Workers: libcurl's multi interface on epoll, kept connections, all that is said "
                  "to the queue in a turn leaves together. They have no retry, no back-off, no "
                  "limit but 64 at once, no breaker. What one had reserved when it died waits for "

@@ -201,9 +201,8 @@ struct out_call *out_send(struct out_target *t, const struct out_request *q, out
     c->keep = q->keep;
     c->began = ev_now(t->out->ev);
     c->due = c->began + q->deadline_ms;
-    c->body = *q->body;
-    buf_init(q->body);
-    if (!(t->plain ? plain_prepare(c, q) : libcurl_prepare(c, q))) {
+    buf_append(&c->body, q->body.p, q->body.n);
+    if (c->body.failed || !(t->plain ? plain_prepare(c, q) : libcurl_prepare(c, q))) {
         out_call_free(t->out, c);
         return NULL;
     }

@@ -42,12 +42,12 @@ struct out_rules { /* of a target; copied */
     bool by_curl;      /* libcurl, also where our own client could: for tests that compare them */
 };
 
-struct out_request { /* read during out_send() only; but the body is taken */
+struct out_request { /* read during out_send() only */
     const char *method;
     const char *path;   /* from a slash on; behind the target's own */
     const char *fields; /* lines "name: value", each with a 0 behind it, */
     size_t fields_n;    /* in so many bytes */
-    struct buf *body;   /* becomes empty */
+    struct call_span body;
     uint32_t deadline_ms;
     uint32_t keep; /* bytes of the answer's body */
     /* NULL, or gets all of a body that is longer than that, piece by piece as it comes. */

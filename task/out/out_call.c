@@ -37,7 +37,8 @@ struct out_call *out_call_new(struct out *o)
         return calloc(1, sizeof(*c));
     list_remove(&o->spare, n);
     c = container_of(n, struct out_call, in);
-    *c = (struct out_call){ .head = c->head, .got = c->got, .fields = c->fields };
+    *c = (struct out_call){ .head = c->head, .body = c->body, .got = c->got,
+                            .fields = c->fields };
     return c;
 }
 
@@ -65,8 +66,8 @@ void out_call_free(struct out *o, struct out_call *c)
     bool is_spare = o->spare.n < SPARE_MAX;
 
     libcurl_free(&c->curl);
-    buf_fini(&c->body);
     tidy(&c->head, !is_spare);
+    tidy(&c->body, !is_spare);
     tidy(&c->got, !is_spare);
     tidy(&c->fields, !is_spare);
     if (is_spare)
@@ -80,6 +81,7 @@ void out_call_free_spare(struct out *o)
     list_each_of (&o->spare, struct out_call, in, c) {
         list_remove(&o->spare, &c->in);
         tidy(&c->head, true);
+        tidy(&c->body, true);
         tidy(&c->got, true);
         tidy(&c->fields, true);
         free(c);

@@ -247,13 +247,13 @@ static bool may_send(void *arg)
     return tasktab_call_may_go(g->sender->s->tab, g);
 }
 
-static struct buf copy_of(struct call_span s)
+/* "PARTITION-NUMBER" */
+static void put_id(char task[40], const struct going_call *g)
 {
-    struct buf b;
+    char *w = text_u64(task, g->part);
 
-    buf_init(&b);
-    buf_append(&b, s.p, s.n);
-    return b;
+    *w++ = '-';
+    *text_u64(w, g->no) = '\0';
 }
 
 static void put_text(struct buf *b, struct call_span s)
@@ -271,30 +271,28 @@ static void send_request(struct going_call *g, const struct call *call, uint32_t
                                .due_ms = g->due_ms, .now_ms = ev_wall_ms(g->sender->s->node.ev),
                                .keys = t->sign ? &t->keys : NULL,
                                .public_url = g->sender->public_url, .right = g->right };
-    struct buf text, body = copy_of(call->body);
-    struct out_request q = { .body = &body, .deadline_ms = deadline_ms, .keep = TASK_RESULT_MAX,
+    struct buf *text = &g->sender->text;
+    struct out_request q = { .body = call->body, .deadline_ms = deadline_ms, .keep = TASK_RESULT_MAX,
                              .may = may_send };
 
-    buf_init(&text);
-    snprintf(task, sizeof(task), "%u-%" PRIu64, g->part, g->no);
-    request_fields(call, &f, &text);
-    q.fields_n = text.len;
-    put_text(&text, call->method);
-    put_text(&text, call->path);
+    buf_reset(text);
+    put_id(task, g);
+    request_fields(call, &f, text);
+    q.fields_n = text->len;
+    put_text(text, call->method);
+    put_text(text, call->path);
     if (whole_is_wanted(g)) {
         q.keep = g->max_result;
         q.long_one = whole_more;
     }
-    if (!text.failed && !body.failed) {
-        q.fields = (const char *)text.data;
+    if (!text->failed) {
+        q.fields = (const char *)text->data;
         q.method = q.fields + q.fields_n;
         q.path = q.method + call->method.n + 1;
         g->step = CALL_SENT;
         g->endpoint->n.sent++;
         g->sending = out_send(t->out, &q, on_answer, g);
     }
-    buf_fini(&text);
-    buf_fini(&body);
     if (g->sending == NULL) {
         fails_here(g, "no memory");
         return;
@@ -442,4 +440,5 @@ void caller_fini(struct caller *c)
         target_retire(ep);
     calls_fini(&c->calls);
     out_free(c->out);
+    buf_fini(&c->text);
 }

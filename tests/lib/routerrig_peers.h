@@ -125,6 +125,8 @@ static void mng_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
 
     (void)ctx;
     cr_assert_eq(msg_decode(f->type, f->body, f->len, &w.arena, &m), 0);
+    if (m.type == MSG_LOAD)
+        return;
     cr_assert_eq(m.type, MSG_ROUTER_REG);
     w.mng_ch = ch;
     w.regs++;

@@ -105,13 +105,11 @@ TestSuite(out, .init = setup, .fini = teardown);
 static struct out_call *send_one(const char *method, const char *text, uint32_t deadline_ms)
 {
     static const char fields[] = "x-a: 1\0x-empty: \0user-agent: segq/1";
-    struct buf b;
     struct out_request q = { .method = method, .path = "/p?q=1", .fields = fields,
-                             .fields_n = sizeof(fields), .body = &b, .deadline_ms = deadline_ms,
+                             .fields_n = sizeof(fields), .body = { text, strlen(text) },
+                             .deadline_ms = deadline_ms,
                              .keep = 65536, .may = may };
 
-    buf_init(&b);
-    buf_str(&b, text);
     return out_send(target, &q, on_answer, NULL);
 }
 

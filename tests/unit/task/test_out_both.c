@@ -191,13 +191,11 @@ static void end(void)
 
 static void call(const struct row *w)
 {
-    struct buf b;
     struct out_request q = { .method = w->method != NULL ? w->method : "GET", .path = "/", .fields = "",
-                             .body = &b, .deadline_ms = w->fault == CALL_TIMEOUT ? 150 : 5000,
+                             .deadline_ms = w->fault == CALL_TIMEOUT ? 150 : 5000,
                              .keep = 900, .may = may, .long_one = on_long_one };
     unsigned before = answers;
 
-    buf_init(&b);
     buf_reset(&all);
     cr_assert_neq(out_send(target, &q, on_answer, NULL), NULL);
     WAIT_FOR(answers > before);

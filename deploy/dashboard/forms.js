@@ -20,13 +20,13 @@ const itemOf = new WeakMap(); // what a row began with
 // Rows of a list: make(item) -> labels of one. Only the last goes where `tail` is true.
 export function rows(key, title, items, make, blank, more, tail) {
   const box = el('fieldset', {}, el('legend', {}, title));
-  const add = el('button', { type: 'button', on: { click: () => { box.insertBefore(row(blank, true), add); fit(); } } }, more);
+  const add = el('button', { type: 'button', on: { click: () => { box.insertBefore(row(blank, true), add).querySelector('input').focus(); fit(); } } }, more);
   const fit = () => [...box.querySelectorAll('.item')].forEach((e, i, all) => {
     for (const x of e.querySelectorAll('[data-key]')) x.dataset.key = `${key}[${i}].${x.dataset.name}`;
     e.querySelector('button').disabled = Boolean(tail) && (i < all.length - 1 || all.length === 1);
   });
   const row = (item, isNew) => {
-    const labels = make(item, isNew), e = el('div', { class: labels.length > 2 ? 'item wide n' + labels.length : 'item' }, ...labels, el('button', { type: 'button', on: { click: () => { e.remove(); fit(); box.dispatchEvent(new Event('input', { bubbles: true })); } } }, 'Remove'));
+    const labels = make(item, isNew), e = el('div', { class: labels.length > 2 ? 'item wide n' + labels.length : 'item' }, ...labels, el('button', { type: 'button', on: { click: () => { e.remove(); fit(); add.focus(); box.dispatchEvent(new Event('input', { bubbles: true })); } } }, 'Remove'));
     for (const x of e.querySelectorAll('[data-key]')) x.dataset.name = x.dataset.key;
     itemOf.set(e, item);
     return e;

@@ -47,7 +47,7 @@ function lanesSay(queue, now) {
     ? `${l.lane} has ${people(wait)} in line and ${people(inside)} inside: it is removed when nobody is in it. Give no more claims for it.`
     : `${l.lane} goes; nobody is in it. Claims for it are refused then.`),
   left.length < 2 ? 'One line.' : now.sharing === 'strict' ? `${left[0].name} goes first; the next lane moves when the one before it is empty.`
-    : `While all have waiters: ${left.map(l => `${l.name} ${number(100 * l.weight / sum)} %`).join(', ')} of those who are let in.`,
+    : `While all have waiters: ${left.map(l => `${l.name} ${number(100 * (Number(l.weight) || 0) / (sum || 1))} %`).join(', ')} of those who are let in.`,
   left.length > queue.lanes.length ? 'People come into a new lane by a signed claim; all others join the first.' : ''].filter(Boolean).join(' ');
 }
 

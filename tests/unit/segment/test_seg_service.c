@@ -26,11 +26,11 @@ struct side {
     char node[2][NAME_MAX_LEN + 1];
     unsigned ups, downs;
     bool obey;             /* manager: answers NODE_REG with NODE_OK */
-    unsigned seen[128];    /* frames by type */
-    struct msg last[128];  /* newest of each type; memory in `mem` */
-    uint64_t rid[128];
+    unsigned seen[160];    /* frames by type */
+    struct msg last[160];  /* newest of each type; memory in `mem` */
+    uint64_t rid[160];
     struct arena mem;
-    char why[128];
+    char why[160];
 };
 
 static struct ev *ev;

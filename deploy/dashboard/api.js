@@ -53,6 +53,28 @@ const plain256 = s => s.replace(/[^\x21-\x7e]/g, '?').slice(0, 256);
 export const get = path => send('GET', path);
 export const change = (method, path, body, headers) => send(method, path, body, headers);
 const STALE = 'Somebody has changed it since you opened this, nothing is changed now. Cancel, look, and try again.';
+
+// The picture of the cluster is up to a second old. What it does not show yet may be a change of our
+// own: path -> its version before, and after. That is nobody else's change.
+const own = {};
+
+async function noted(version, path, asked) {
+  const [was] = own[path] || [], j = await asked;
+  if (j && j.version) own[path] = [version === was ? was : version, j.version];
+  return j;
+}
+
 // A change of the definition at `version`: another one stays.
-export const changeFrom = (version, path, body) => send('PATCH', path, body, { 'If-Match': `"${version}"` });
+export function changeFrom(version, path, body) {
+  const [was, is] = own[path] || [];
+  return noted(version, path, send('PATCH', path, body, { 'If-Match': `"${version === was ? is : version}"` }));
+}
+
+// One that cannot wait for a look at what others have changed.
+export async function changeNow(version, path, body) {
+  const [was, is] = own[path] || [], from = version === was ? is : version;
+  const j = await send('PATCH', path, body);
+  return j && j.version === from + 1 ? noted(version, path, j) : j;
+}
+
 export const enc = encodeURIComponent;

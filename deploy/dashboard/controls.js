@@ -1,7 +1,7 @@
 // controls.js: the drawer of what an operator can change of a queue of people; it stands beside the
 // picture, so that one sees what a change does.
 import { $, el, list, number, rate } from './dom.js';
-import { change, changeFrom, enc, Refused } from './api.js';
+import { change, changeFrom, changeNow, enc, Refused } from './api.js';
 import { ask, p, say } from './ask.js';
 import * as definition from './definition.js';
 import { inLine, people, stateOf } from './words.js';
@@ -42,7 +42,7 @@ const path = q => 'queues/' + enc(q);
 // From what is said to be so, not from what somebody else has set meanwhile; a state is set in any case.
 const patch = (q, what, question, yes, body, done, name) => {
   const { version } = queue.def;
-  ask(question, yes, body, () => 'state' in what ? change('PATCH', path(q), what) : changeFrom(version, path(q), what), done, name);
+  ask(question, yes, body, () => 'state' in what ? changeNow(version, path(q), what) : changeFrom(version, path(q), what), done, name);
 };
 
 /* ---- queues ---- */

@@ -157,6 +157,12 @@ async function rateAndTiers() {
   await button(page, 'Fix it …').click();
   await yes(page, 'a fixed rate', 'Let people into login at a fixed');
   await claimUntil('the rate is fixed', async () => (await page.locator('#limit-now').innerText()).includes('a fixed rate'));
+  for (const rate of ['7', '0.0001']) { /* sooner than the picture of the cluster: nobody else's change */
+    await page.locator('#rate-n').fill(rate);
+    await button(page, 'Fix it …').click();
+    await yes(page, `at once ${rate}`, 'Let people into login at a fixed');
+  }
+  await claimUntil('two orders in one second are both carried out', async () => (await page.locator('#limit-now').innerText()).includes('0.0001'));
   await page.locator('#mode').selectOption('both');
   await page.locator('#max-n').fill('0');
   await page.locator('#f-max button').click();

@@ -1286,7 +1286,7 @@ Test(tasks_http, a_request_is_passed_on_and_answered_as_the_target_answers)
     cr_expect_eq(call_with("PUT", "/v1/call/gen/a%2Fb?c=%31", own, "{}"), 201, "%s", got);
     cr_expect_str_eq(node.v[1].body, "PUT /a%2Fb?c=%31", "as it came");
     cr_expect_eq(node.waits_ms, 30000);
-    cr_expect_not_null(strstr(got, "Location: /v1/tasks/"));
+    cr_expect_not_null(strstr(got, "\r\nsegq-location: /v1/tasks/"));
     node.finishes = false;
     cr_expect_eq(call_with("GET", "/v1/call/gen/", "Prefer: wait=2\r\nsegq-token: " TOKEN "\r\n", ""), 202);
     cr_expect_eq(node.waits_ms, 2000);
@@ -1455,7 +1455,7 @@ Test(tasks_http, who_asks_for_the_head_alone_gets_that_of_the_part)
     say_call();
     UNTIL((more(), whole(got) > 0));
     snprintf(path, sizeof(path), "%.*s/result?ack=1", 10 + TASK_TOKEN_LEN,
-             strstr(got, "segq-Location: ") + 15);
+             strstr(got, "segq-location: ") + 15);
     (void)body_that_came();
     n_got = 0;
     got[0] = '\0';
@@ -1490,7 +1490,7 @@ Test(tasks_http, one_task_takes_no_more_than_its_part_of_the_readers)
     node.mute = true;
     say_call();
     UNTIL((more(), strstr(got, "\r\n\r\n") != NULL));
-    snprintf(path, sizeof(path), "%.*s/result", 10 + TASK_TOKEN_LEN, strstr(got, "segq-Location: ") + 15);
+    snprintf(path, sizeof(path), "%.*s/result", 10 + TASK_TOKEN_LEN, strstr(got, "segq-location: ") + 15);
     for (unsigned i = 0; i < 15; i++) {
         fd[i] = w.fd;
         dial();

@@ -212,8 +212,9 @@ bool req_keep(struct httpd_req *r)
 
 void req_give(struct httpd *h, struct httpd_req *r)
 {
+    if (r->ans != NULL)
+        h->counts.out_now -= r->ans_cap;
     free(r->ans);
-    h->counts.out_now -= r->ans_cap;
     if (h->n_free_req >= HTTPD_POOL_MAX) {
         free(r);
         return;

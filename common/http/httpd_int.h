@@ -63,15 +63,19 @@ struct httpd_req {
     void *user;
     const char *lines; /* of the answer, the user's; NULL: none */
     char *ans; /* owned: answered before its turn came */
-    uint32_t ans_len, ans_cap;
-    bool answered, head, keep_alive, http10;
-    bool at_hand; /* not queued */
-    bool open; /* its answer comes in pieces: the head is out, and nothing follows it */
-    bool sized; /* open: of so many bytes, of which `left` have not come */
-    bool hungry; /* sized: a piece came, and its user is told when the client has taken it */
-    uint64_t left;
-    bool own; /* an error answer of httpd itself */
-    bool marked; /* by the user */
+    union {
+        struct {
+            uint32_t ans_len, ans_cap;
+        };
+        uint64_t left; /* sized: bytes of its answer that have not come */
+    };
+    bool answered : 1, head : 1, keep_alive : 1, http10 : 1;
+    bool at_hand : 1; /* not queued */
+    bool open : 1;    /* its answer comes in pieces: the head is out, and nothing follows it */
+    bool sized : 1;   /* open: its length is known */
+    bool hungry : 1;  /* sized: a piece came, and its user is told when the client has taken it */
+    bool own : 1;     /* an error answer of httpd itself */
+    bool marked : 1;  /* by the user */
 };
 
 struct busy {

@@ -108,7 +108,8 @@ static void tell_load(struct node *n, msec_t now_ms)
 {
     struct own_figures f = own_load_look(&n->load, now_ms, ev_wall_ms(n->ev));
     struct msg m = { .type = MSG_LOAD,
-                     .load = { f.cpu_permille, f.rss_bytes, f.started_ms, f.version,
+                     .load = { .cpu_permille = f.cpu_permille, .rss_bytes = f.rss_bytes,
+                               .started_ms = f.started_ms, .version = f.version,
                                .late_us = (uint32_t)n->late_ms * 1000 } };
 
     n->late_ms = 0;

@@ -268,7 +268,8 @@ static void on_load(void *arg)
     struct own_figures f = own_load_look(&m->load, now, ev_wall_ms(r->ev));
     struct histo all = r->join_us;
     struct msg out = { .type = MSG_LOAD,
-                       .load = { f.cpu_permille, f.rss_bytes, f.started_ms, f.version } };
+                       .load = { .cpu_permille = f.cpu_permille, .rss_bytes = f.rss_bytes,
+                                 .started_ms = f.started_ms, .version = f.version } };
 
     histo_join(&all, &r->poll_us);
     histo_join(&all, &r->leave_us);

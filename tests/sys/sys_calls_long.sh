@@ -5,7 +5,7 @@
 # and when their partition has moved, they are cut, and say so; they go with their tasks.
 . "$(dirname "$0")/lib.sh"
 
-up --routers 1 --seg-nodes 1 --task-nodes 2 --task-store journal --set task.answers_max_bytes=20m --set router.body_timeout=2s
+up --routers 1 --seg-nodes 1 --task-nodes 2 --task-store journal --set task.answers_max_bytes=20m --set router.body_timeout=5s
 T=$((PORT + 90))
 helper "$here/target.py" $T "$DIR/seen"
 wait_for 10 "the target listens" has_status 200 "http://127.0.0.1:$T/echo"

@@ -107,8 +107,8 @@ void httpd_send(struct httpd_req *req, const char *piece, size_t n); /* 1 .. 655
 void httpd_end(struct httpd_req *req); /* the last piece was sent; req is the server's again */
 
 /* The same of an answer whose length is known: pieces of any size, `length` bytes together, with
- * Content-Length. on_taken says when the next piece is wanted. A client that takes nothing for
- * body_ms is dropped. Not for HEAD, nor with requests behind it. */
+ * Content-Length. on_taken says when the next piece is wanted. A client that takes less than
+ * 1 KiB/s over body_ms is dropped. Not for HEAD, nor with requests behind it. */
 bool httpd_may_open_sized(struct httpd_req *req); /* ask before; false: answer it otherwise */
 void httpd_open_sized(struct httpd_req *req, int status, const char *content_type,
                       const char *headers, uint64_t length);

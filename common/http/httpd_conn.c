@@ -20,6 +20,7 @@
 #include "common/http/httpd_in.h"
 #include "common/http/httpd_out.h"
 #include "common/http/httpd_wait.h"
+#include "common/net/net.h"
 
 #define LOG_MODULE "httpd"
 
@@ -59,6 +60,22 @@ static void too_late(struct conn *c, enum conn_end why, uint64_t *counter)
     in_free(c);
 }
 
+static void wait_write(struct conn *c, bool progress)
+{
+    if (progress || c->wait != WAIT_WRITE)
+        c->busy->unacked = net_unacked(c->io.fd);
+    conn_wait(c, WAIT_WRITE, progress);
+}
+
+/* The kernel asks for more when a third of its buffer is free, and that may be megabytes: a slow
+ * reader is told from a dead one by what its end has acknowledged. */
+static bool is_taking(const struct conn *c)
+{
+    size_t least = (size_t)(c->h->wait_ms[WAIT_WRITE] * HTTPD_SLOWEST / 1000);
+
+    return net_unacked(c->io.fd) + least < c->busy->unacked;
+}
+
 void conn_overdue(struct conn *c)
 {
     struct httpd_counts *n = &c->h->counts;
@@ -76,7 +93,10 @@ void conn_overdue(struct conn *c)
         too_late(c, END_BODY, &n->closed_body_deadline);
         break;
     case WAIT_WRITE:
-        conn_end(c, END_SLOW_READER);
+        if (is_taking(c))
+            wait_write(c, true);
+        else
+            conn_end(c, END_SLOW_READER);
         break;
     case WAIT_LINGER:
     case WAIT_US:
@@ -126,7 +146,7 @@ static void next_wait(struct conn *c)
         b->n_reqs < c->h->opts.max_pipelined)
         want_again(c);
     if (out_pending(c)) {
-        conn_wait(c, WAIT_WRITE, b->progress);
+        wait_write(c, b->progress);
     } else if (b != NULL && (b->n_reqs > 0 || b->stalled)) {
         conn_wait(c, WAIT_US, false);
     } else if (c->no_more || c->eof) {

@@ -28,6 +28,7 @@
 #define HTTPD_POOL_MAX        512 /* unused blocks kept of each kind */
 #define HTTPD_TURN_REQUESTS   64  /* of one connection in one turn */
 #define HTTPD_TURN_ACCEPTS    64
+#define HTTPD_SLOWEST         1024 /* bytes/s, over body_ms: a client that takes less is dropped */
 #define HTTPD_LINGER_MS       2000
 #define HTTPD_LINGER_BYTES    (256 * 1024)
 #define HTTPD_RETRY_ACCEPT_MS 100
@@ -88,6 +89,7 @@ struct busy {
     uint32_t n_reqs;
     uint32_t lingered; /* bytes thrown away */
     uint32_t large;    /* bytes that `in` has of the share of large bodies */
+    size_t unacked;    /* WAIT_WRITE: what the client's end had to take when its deadline was set */
     bool stalled : 1;  /* `in` may hold a whole request: stopped at a limit */
     bool fresh : 1;    /* a request was taken since the last settle: deadlines begin anew */
     bool continued : 1; /* 100 was sent for the request being read */

@@ -49,6 +49,31 @@ Test(httpd_limits, a_slow_reader_falls_alone)
     stop();
 }
 
+/* The kernel asks for more when a third of its buffer is free (here after 1.6 s), and acknowledges in
+ * steps (of 95 kB over loopback). */
+Test(httpd_limits, who_takes_less_than_the_kernel_holds_is_no_dead_reader)
+{
+    start((struct httpd_opts) { .body_ms = 300, .max_output_bytes = 64u << 20 });
+    int fd = dial_rcv(65536);
+    int64_t t0 = now_ms(), read_at = t0;
+    uint64_t writes;
+    for (int i = 0; i < 40; i++)
+        say(fd, GET("/big"));
+    settle();
+    writes = httpd_counts(w.h)->writes;
+    while (now_ms() < t0 + 1000) {
+        static char b[4096];
+        ev_turn(w.ev, false);
+        if (now_ms() >= read_at && recv(fd, b, sizeof(b), 0) > 0)
+            read_at = now_ms() + 5;
+    }
+    cr_expect_eq(httpd_counts(w.h)->closed_slow_reader, 0);
+    cr_expect_leq(httpd_counts(w.h)->writes, writes + 1, "it was asked for more: nothing is shown");
+    UNTIL(httpd_counts(w.h)->closed_slow_reader == 1);
+    close(fd);
+    stop();
+}
+
 Test(httpd_limits, a_slow_reader_gets_everything)
 {
     start((struct httpd_opts) { .max_output_bytes = 64u << 20 });

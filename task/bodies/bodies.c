@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/journal/disk_posix.h"
 #include "common/task/bounds.h"
+#include "task/bodies/body_ahead.h"
 #include "task/bodies/body_files.h"
 #include "task/bodies/tidy.h"
 
@@ -35,6 +36,7 @@ struct bodies {
     bool (*keep)(void *ctx, uint32_t file, uint32_t at, const uint8_t *p, uint32_t n);
     void *keep_ctx; /* both: bodies_opts; keep NULL: `os` */
     struct buf scratch; /* a body that is read */
+    struct body_ahead ahead;
     struct bodies_counts c;
 };
 
@@ -133,6 +135,7 @@ void bodies_close(struct bodies *b)
         b->disk->ops->free(b->disk);
     buf_fini(&b->out);
     buf_fini(&b->scratch);
+    body_ahead_fini(&b->ahead);
     free(b);
 }
 
@@ -334,38 +337,51 @@ int bodies_flush(struct bodies *b)
 
 /* ---- reads ------------------------------------------------------------------------- */
 
-/* The bytes of the place, as they were written: until the next read. */
+/* 0: *p is what the file has there, until the next read. */
+static int read_alone(struct bodies *b, struct body_file *f, const struct body_place *at,
+                      const uint8_t **p)
+{
+    buf_reset(&b->scratch);
+    *p = buf_reserve(&b->scratch, at->len);
+    if (*p == NULL)
+        return -ENOMEM;
+    return body_files_read(&b->files, f, at, b->scratch.data);
+}
+
+static int damaged(struct bodies *b, struct body_file *f, const struct body_place *at, int rc)
+{
+    b->c.damaged++;
+    log_error("event=body_damaged file=%08x at=%u bytes=%u error=\"%s\"", at->file, at->at, at->len,
+              rc < 0 ? strerror(-rc) : "not what was written");
+    if (f != NULL)
+        tidy_stuck(f);
+    return SQ_EPROTO;
+}
+
+/* The bytes of the place, as they were written: until the next read. What was read ahead and is not
+ * right may have been written since: it is read again. */
 static int fetch(struct bodies *b, uint64_t ref, const uint8_t **p, uint32_t *n)
 {
     struct body_place at = body_place_of(ref);
     struct body_file *f = file_of(b, &at);
     struct body_key key;
     const uint8_t *bytes;
-    int rc = f == NULL ? -ENOENT : 0;
+    int rc = 0;
 
-    if (rc == 0 && f == b->now && at.at >= f->end) {
-        bytes = b->out.data + (at.at - f->end);
-    } else {
-        buf_reset(&b->scratch);
-        bytes = buf_reserve(&b->scratch, at.len);
-        if (bytes == NULL)
-            return SQ_ENOMEM;
-        if (rc == 0)
-            rc = body_files_read(&b->files, f, &at, b->scratch.data);
-    }
-    if (rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM)
-        return SQ_ENOMEM;
+    if (f == NULL)
+        return damaged(b, f, &at, -ENOENT);
     body_key_make(&key, b->node, at.file);
-    if (rc == 0 && body_is_whole(bytes, &key, &at, n)) {
-        *p = bytes + BODY_HEAD;
-        return 0;
+    bytes = f == b->now && at.at >= f->end ? b->out.data + (at.at - f->end)
+                                          : body_ahead_read(&b->ahead, &b->files, f, &at);
+    if (bytes == NULL || !body_is_whole(bytes, &key, &at, n)) {
+        rc = read_alone(b, f, &at, &bytes);
+        if (rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM)
+            return SQ_ENOMEM;
+        if (rc < 0 || !body_is_whole(bytes, &key, &at, n))
+            return damaged(b, f, &at, rc);
     }
-    b->c.damaged++;
-    log_error("event=body_damaged file=%08x at=%u bytes=%u error=\"%s\"", at.file, at.at, at.len,
-              rc < 0 ? strerror(-rc) : "not what was written");
-    if (f != NULL)
-        tidy_stuck(f);
-    return SQ_EPROTO;
+    *p = bytes + BODY_HEAD;
+    return 0;
 }
 
 int bodies_get(struct bodies *b, uint64_t ref, struct buf *out)

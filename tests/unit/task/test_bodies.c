@@ -52,6 +52,51 @@ Test(bodies, the_longest_fits_and_one_byte_more_does_not)
     brig_free(r);
 }
 
+/* Behind the second body the disk is not asked: what it had there is gone. */
+Test(bodies, those_that_are_asked_for_in_their_order_are_read_at_once)
+{
+    struct brig *r = brig_open_new(1, false);
+    struct buf got;
+    uint8_t *p;
+    size_t n;
+
+    buf_init(&got);
+    for (unsigned i = 0; i < 100; i++)
+        cr_assert_eq(brig_put(r), 0);
+    cr_assert_eq(brig_flush(r), 0);
+    for (unsigned i = 0; i < 2; i++)
+        cr_assert_eq(bodies_get(r->b, r->ref[i], &got), 0);
+    p = simdisk_bytes(r->disk, "body-00000001", &n);
+    cr_assert_not_null(p);
+    memset(p, 0, n);
+    for (unsigned i = 2; i < 8; i++)
+        cr_assert_eq(bodies_get(r->b, r->ref[i], &got), 0);
+    cr_assert_eq(bodies_get(r->b, r->ref[0], &got), SQ_EPROTO, "that is behind them");
+    cr_assert_eq(bodies_get(r->b, r->ref[99], &got), SQ_EPROTO, "that is not near");
+    buf_fini(&got);
+    r->n = 0;
+    brig_free(r);
+}
+
+/* In their order, and out of it: each is what was put. */
+Test(bodies, what_is_read_ahead_is_what_was_written)
+{
+    struct brig *r = brig_open_new(3, false);
+    struct buf got;
+
+    buf_init(&got);
+    for (unsigned turn = 0; turn < 60; turn++) {
+        for (unsigned i = 0; i < 1 + turn % 7; i++)
+            cr_assert_eq(brig_put(r), 0);
+        cr_assert_eq(brig_flush(r), 0);
+        for (unsigned i = turn; i + 1 < r->n && i < turn + 5; i++)
+            cr_assert_eq(bodies_get(r->b, r->ref[i + (turn + i) % 2], &got), 0);
+        brig_check(r);
+    }
+    buf_fini(&got);
+    brig_free(r);
+}
+
 Test(bodies, a_killed_process_loses_nothing_that_was_flushed)
 {
     for (unsigned s = 0; s < ARRAY_LEN(syncs); s++) {

@@ -220,6 +220,32 @@ Test(bodies_faults, a_changed_bit_is_noticed_wherever_it_is)
     brig_free(r);
 }
 
+Test(bodies_faults, what_was_read_ahead_and_is_wrong_is_read_again)
+{
+    struct brig *r = brig_open_new(7, false);
+    struct bodies_counts c;
+    struct buf got;
+    uint8_t *p;
+    size_t n;
+
+    r->longest = 60;
+    buf_init(&got);
+    for (unsigned i = 0; i < 3; i++)
+        cr_assert_eq(brig_put(r), 0);
+    cr_assert_eq(brig_flush(r), 0);
+    p = simdisk_bytes(r->disk, "body-00000001", &n);
+    cr_assert_not_null(p);
+    p[n - 1 - BODY_UNIT] ^= 1;
+    for (unsigned i = 0; i < 2; i++)
+        cr_assert_eq(bodies_get(r->b, r->ref[i], &got), 0);
+    p[n - 1 - BODY_UNIT] ^= 1;
+    cr_assert_eq(bodies_get(r->b, r->ref[2], &got), 0);
+    bodies_counts(r->b, &c);
+    cr_assert_eq(c.damaged, 0);
+    buf_fini(&got);
+    brig_free(r);
+}
+
 Test(bodies_faults, references_that_nobody_gave_are_refused)
 {
     struct brig *r = brig_open_new(7, true);

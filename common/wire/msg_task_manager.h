@@ -245,6 +245,7 @@ struct part_status_row {
     uint64_t held[TASK_NHOLDS]; /* of those that wait, as counted in the last seconds: by what */
     uint64_t due, late_ms; /* ever: delays and back-offs that ended, and how late, together */
     uint64_t bytes; /* of payloads of tasks that are not over */
+    uint64_t schedules; /* of its queues; 0 also of a node of before */
     uint8_t life; /* enum part_life */
 };
 

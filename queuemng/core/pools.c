@@ -39,12 +39,13 @@ static int pool_may_delete(const struct mpool *p, struct err *e)
     struct part_status_row sum;
     bool known = pool_sum(p, &sum);
 
-    if (known && sum.scheduled + sum.waiting + sum.running == 0)
+    if (known && sum.scheduled + sum.waiting + sum.running + sum.schedules == 0)
         return 0;
-    return err_set(e, SQ_ECONFLICT, "pool %s: its tasks would go with it: %llu wait, %llu are "
-                   "scheduled, %llu run%s. With final=true it is removed all the same",
-                   p->def.match, (unsigned long long)sum.waiting,
+    return err_set(e, SQ_ECONFLICT, "pool %s: its tasks and schedules would go with it: %llu wait, "
+                   "%llu are scheduled, %llu run; %llu schedules%s. With final=true it is removed all "
+                   "the same", p->def.match, (unsigned long long)sum.waiting,
                    (unsigned long long)sum.scheduled, (unsigned long long)sum.running,
+                   (unsigned long long)sum.schedules,
                    known ? "" : ", and some partitions are away");
 }
 

@@ -103,7 +103,7 @@ const struct cmd ctl_cmds[] = {
     { "pool add", "POOL [KEY=VALUE]...", 1, -1, "a new pool: images, or 'ride/*'",
       ADDS(POOL, pool_def_keys, "pool") },
     { "pool delete", "POOL [final]", 1, 2,
-      "deletes it; after 'final' also with tasks that are not done", .run = cmd_pool_delete, .options = "dry-run" },
+      "deletes it; after 'final' also with tasks that are not done, and schedules", .run = cmd_pool_delete, .options = "dry-run" },
     { "endpoint list", "", 0, 0, "where calls go: rate, calls under way, what came of them",
       SENDS("GET", "/v1/admin/task-queues", view_endpoints) },
     { "endpoint show", "ENDPOINT", 1, 1, "all keys of its definition, and how it does now",

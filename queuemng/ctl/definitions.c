@@ -88,7 +88,7 @@ static int delete_final(struct ctl *c, const char *kind, int argc, char **argv, 
     if (argc > 1) {
         call.path = final;
         buf_init(&what);
-        buf_str(&what, "All tasks of its queues, and their results, are gone for good.\n");
+        buf_str(&what, "All tasks of its queues, their results, and their schedules are gone for good.\n");
         rc = ctl_sure(c, &what, argv[0]);
         buf_fini(&what);
     }

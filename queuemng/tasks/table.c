@@ -98,6 +98,7 @@ bool pool_sum(const struct mpool *p, struct part_status_row *sum)
         sum->dead += st->dead;
         sum->queues += st->queues;
         sum->bytes += st->bytes;
+        sum->schedules += st->schedules;
         sum->oldest_ms = u64_max(sum->oldest_ms, st->oldest_ms);
         sum->accepted += st->accepted;
         sum->started += st->started;

@@ -105,6 +105,7 @@ static struct part_status_row row(const struct part *p)
         .due = c->late.n,
         .late_ms = c->late.sum_us / 1000,
         .bytes = p->e.store.bytes,
+        .schedules = p->schedules.n,
         .life = life(p),
     };
 

@@ -27,7 +27,7 @@ struct pr_part {
     part_no no;
     uint64_t epoch;
     bool paused;
-    uint64_t tasks;
+    uint64_t tasks, schedules;
     uint8_t life;   /* enum part_life */
     uint64_t fence; /* FENCED: for this epoch */
     uint32_t n_keys;
@@ -254,6 +254,7 @@ static inline void pr_status(struct pr *r, int i)
         v[k].part = n->part[k].no;
         v[k].part_epoch = n->part[k].epoch;
         v[k].waiting = n->part[k].tasks;
+        v[k].schedules = n->part[k].schedules;
         v[k].life = n->part[k].life;
     }
     m.part_status = (struct msg_part_status){ .epoch = n->mng_epoch, .n = n->n, .v = v };

@@ -78,6 +78,15 @@ wait_for 10 "  which gets a pool of its own, and is asked there" moved
 check_eq "one that is refused leaves the older one alone" "$(put hourly '{"cron":"@daily","zone":"Mars/Base","task":{"payload":1}}' | tail -c 3) $(everywhere)" "400 1"
 check_eq "one that is taken has its place" "$(put hourly "$hourly") $(everywhere)" "201 1"
 check_eq "  and is gone everywhere when it is deleted" "$(call_status -X DELETE "$S/hourly") $(everywhere)" "204 0"
+check_eq "a pool with a schedule" "$(put hourly "$hourly")" 201
+figure() { [ "$(admin GET /v1/admin/task-queues | jq '.pools[] | select(.pool == "late") | .schedules')" = "$1" ]; }
+wait_for 10 "  shows how many it has" figure 1
+check "  is not deleted without a word" eval \
+    '"$BIN/segqctl" --dir "$C" pool delete late 2>&1 | grep -q "0 run; 1 schedules. With final=true"'
+check_eq "  is kept with it" "$(call_status "$S/hourly")" 200
+check_eq "  without it" "$(call_status -X DELETE "$S/hourly")" 204
+wait_for 10 "    it knows that" figure 0
+check "    it is deleted" "$BIN/segqctl" --dir "$C" pool delete late
 S=$R/v1/schedules/beat
 
 # ---- kill -9

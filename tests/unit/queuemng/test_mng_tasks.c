@@ -374,6 +374,23 @@ Test(mng_tasks, a_pool_with_tasks_is_removed_by_force_alone)
     done(r);
 }
 
+Test(mng_tasks, a_pool_with_schedules_is_removed_by_force_alone)
+{
+    struct pr *r = rig(1, "{\"match\": \"images\"}");
+    struct err e = { 0 };
+
+    pr_run(r, 3000);
+    r->node[0].part[0].schedules = 2;
+    pr_run(r, 2000);
+    cr_expect_eq(mng_pool_delete(r->m, r->now, "images", false, &r->out, &e), SQ_ECONFLICT);
+    cr_expect(strstr(e.text, "2 schedules"), "%s", e.text);
+    r->node[0].part[0].schedules = 0;
+    pr_run(r, 2000);
+    cr_assert_eq(mng_pool_delete(r->m, r->now, "images", false, &r->out, &e), 0, "%s", e.text);
+    pr_flush(r);
+    done(r);
+}
+
 Test(mng_tasks, a_node_that_was_away_drops_what_a_removed_pool_left_there)
 {
     struct pr *r = rig(1, "{\"match\": \"images\"}");

@@ -1,0 +1,339 @@
+/* test_mng_endpoints.c: endpoints, their budgets, and what each task node may call of them. */
+#include "tests/lib/pooltest.h"
+
+#include "queuemng/core/budgets.h"
+
+#define E(more) "{\"name\": \"e\", \"url\": \"http://a/\"" more "}"
+
+static uint64_t slots(const struct pr *r)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < PR_NODES; i++)
+        sum += r->node[i].endpoint[0].slots;
+    return sum;
+}
+
+Test(mng_tasks, an_endpoint_without_a_pool_gets_one_of_its_name)
+{
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+
+    cr_expect_eq(pr_pool(r, "{\"match\": \"a\", \"endpoint\": \"e\"}", &e), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "pool a: there is no endpoint e");
+    cr_assert_eq(pr_endpoint(r, E(""), &e), 0, "%s", e.text);
+    pr_run(r, 3000);
+    cr_assert_eq(r->map.n_pools, 2);
+    cr_expect_str_eq(r->map.pools[0].match, "e");
+    cr_expect_str_eq(r->map.pools[0].endpoint, "e");
+    cr_expect_str_eq(r->map.pools[1].endpoint, "");
+    cr_expect_eq(r->node[0].endpoint[0].slots, ENDPOINT_ANY);
+    cr_expect_eq(pr_pool(r, "{\"match\": \"e\"}", &e), SQ_ECONFLICT, "its tasks are calls");
+    cr_expect_eq(pr_pool(r, "{\"match\": \"*\", \"endpoint\": \"e\"}", &e), SQ_ECONFLICT);
+    cr_expect_eq(pr_pool(r, "{\"match\": \"a\", \"endpoint\": \"e\"}", &e), 0);
+    cr_expect_eq(mng_endpoint_delete(r->m, r->now, "e", false, &r->out, &e), SQ_ECONFLICT);
+    cr_expect_eq(mng_endpoint_delete(r->m, r->now, "none", true, &r->out, &e), SQ_EUNKNOWN);
+    cr_assert_eq(mng_endpoint_delete(r->m, r->now, "e", true, &r->out, &e), 0);
+    pr_flush(r);
+    pr_run(r, 3000);
+    cr_expect_eq(r->map.n_pools, 1);
+    cr_expect_eq(r->node[0].endpoint[0].serial, 0);
+    done(r);
+}
+
+Test(mng_tasks, routers_are_told_the_url_of_an_endpoint_and_of_its_change)
+{
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+
+    cr_assert_eq(pr_endpoint(r, E(""), &e), 0, "%s", e.text);
+    pr_run(r, 3000);
+    cr_expect_str_eq(r->map.pools[0].url, "http://a/");
+    cr_expect_str_eq(r->map.pools[1].url, "");
+    cr_assert_eq(pr_endpoint(r, "{\"name\": \"e\", \"url\": \"http://b/\"}", &e), 0, "%s", e.text);
+    pr_flush(r);
+    pr_run(r, 100);
+    cr_expect_str_eq(r->map.pools[0].url, "http://b/");
+    done(r);
+}
+
+Test(mng_tasks, a_name_that_a_pool_of_workers_has_is_refused)
+{
+    struct pr *r = rig(1, "{\"match\": \"e\"}");
+    struct err e = { 0 };
+
+    cr_expect_eq(pr_endpoint(r, E(""), &e), SQ_ECONFLICT);
+    cr_expect_null(mng_endpoint_get(r->m, "e", NULL));
+    done(r);
+}
+
+Test(mng_tasks, an_endpoint_is_divided_and_waits_for_those_who_have_too_much)
+{
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+    uint64_t sent;
+
+    r->bears[0] = 5;
+    cr_assert_eq(pr_endpoint(r, E(", \"max_concurrent\": 5"), &e), 0);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"e/*\", \"endpoint\": \"e\"}", &e), 0);
+    pr_run(r, 3000);
+    cr_expect_eq(r->node[0].endpoint[0].slots, 5);
+    cr_expect_eq(r->node[0].endpoint[0].n, 5, "it calls as much as it may");
+    pr_node_run(r, 1, true);
+    pr_run(r, 2000);
+    cr_expect_lt(slots(r), 6);
+    cr_expect_lt(r->node[1].endpoint[0].slots, 2, "the other one's calls go on");
+    pr_run(r, 60000);
+    cr_expect_eq(r->node[0].endpoint[0].slots, 3);
+    cr_expect_eq(r->node[1].endpoint[0].slots, 2);
+    good(r);
+    pr_manager_end(r);
+    pr_manager_begin(r); /* it knows from its store who may use what */
+    pr_run(r, 3000);
+    cr_expect_eq(slots(r), 5);
+    r->bears[0] = 0;
+    cr_assert_eq(pr_endpoint(r, E(", \"max_concurrent\": 1"), &e), 0);
+    pr_run(r, 60000);
+    cr_expect_leq(slots(r), 1);
+    sent = r->node[0].endpoint[0].sent;
+    cr_expect_gt(r->node[1].endpoint[0].sent, 0);
+    r->node[1].wants[0] = 0;
+    pr_run(r, 60000);
+    cr_expect_eq(r->node[0].endpoint[0].slots, 1, "the other one has nothing to call");
+    cr_expect_gt(r->node[0].endpoint[0].sent, sent);
+    done(r);
+}
+
+static void steer(struct pr *r, enum endpoint_order o)
+{
+    cr_assert(mng_endpoint_order(r->m, r->now, "e", o, &r->out));
+    pr_flush(r);
+    pr_run(r, 1500);
+}
+
+static unsigned answered;
+
+static void on_probe(void *ctx, const void *view)
+{
+    const struct mng_probe_view *v = view;
+
+    (void)ctx;
+    answered += v->there && v->state == PROBE_ANSWERED && v->ms == 12 &&
+                strcmp(v->said, "server_error") == 0;
+}
+
+static unsigned probes_answered(const struct pr *r)
+{
+    answered = 0;
+    mng_each_probe(r->m, "e", on_probe, NULL);
+    return answered;
+}
+
+/* By nodes that come, by a new manager, and by a new definition. */
+Test(mng_tasks, a_tripped_endpoint_stays_so_until_its_reset)
+{
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    const struct pc_endpoint *x[2] = { &r->node[0].endpoint[0], &r->node[1].endpoint[0] };
+    struct err e = { 0 };
+    uint64_t probe;
+
+    cr_expect_not(mng_endpoint_order(r->m, r->now, "none", ENDPOINT_TRIP, &r->out));
+    cr_assert_eq(pr_endpoint(r, E(", \"max_concurrent\": 4"), &e), 0);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"e/*\", \"endpoint\": \"e\"}", &e), 0);
+    pr_run(r, 3000);
+    steer(r, ENDPOINT_TRIP);
+    cr_expect(x[0]->tripped && x[0]->resets == 0);
+    pr_node_run(r, 1, true);
+    pr_run(r, 15000);
+    cr_expect_gt(x[1]->slots, 0);
+    cr_expect(x[1]->tripped, "a new owner");
+    pr_manager_end(r);
+    pr_manager_begin(r);
+    pr_run(r, 3000);
+    cr_assert_eq(pr_endpoint(r, E(", \"max_concurrent\": 6"), &e), 0);
+    pr_run(r, 3000);
+    cr_expect(x[0]->tripped && x[1]->tripped && mng_endpoint_tripped(r->m, "e"));
+    cr_expect_eq(probes_answered(r), 0);
+    steer(r, ENDPOINT_PROBE);
+    probe = x[0]->probe;
+    cr_expect(probe != 0 && x[1]->probe == probe && x[0]->tripped);
+    cr_expect_eq(probes_answered(r), 2);
+    steer(r, ENDPOINT_PROBE);
+    cr_expect_neq(x[0]->probe, probe, "another one");
+    steer(r, ENDPOINT_RESET);
+    cr_expect(!x[0]->tripped && !x[1]->tripped && x[0]->resets != 0 && x[1]->resets == x[0]->resets);
+    probe = x[0]->resets;
+    pr_manager_end(r);
+    pr_manager_begin(r);
+    pr_run(r, 3000);
+    cr_expect_eq(x[0]->resets, probe, "it was stored: a node that missed it hears of it");
+    cr_expect_not(mng_endpoint_tripped(r->m, "e"));
+    good(r);
+    done(r);
+}
+
+Test(mng_tasks, an_adaptive_endpoint_is_divided_as_one_with_its_greatest_limit)
+{
+    struct pr *r = rig(2, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+
+    cr_assert_eq(pr_endpoint(r, E(", \"adaptive\": {\"min\": 4, \"max\": 20}"), &e), 0);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"e/*\", \"endpoint\": \"e\"}", &e), 0);
+    pr_run(r, 3000);
+    cr_expect_eq(slots(r), 20);
+    cr_expect_eq(r->node[0].endpoint[0].slots, 10);
+    cr_expect_eq(r->node[0].endpoint[0].adaptive_min, 2);
+    cr_assert_eq(pr_endpoint(r, E(", \"max_concurrent\": 10, \"adaptive\": {\"max\": 0, \"min\": 1}"), &e), 0);
+    pr_run(r, 60000);
+    cr_expect_eq(slots(r), 10);
+    cr_expect_eq(r->node[0].endpoint[0].adaptive_min, 0);
+    done(r);
+}
+
+Test(mng_tasks, what_a_node_does_not_use_of_an_endpoint_goes_to_the_others)
+{
+    struct pr *r = rig(2, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+
+    r->longest = 100;
+    r->node[0].wants[0] = 0;
+    cr_assert_eq(pr_endpoint(r, E(", \"max_concurrent\": 8, \"rate_per_s\": 100, \"burst\": 10"), &e), 0);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"e/*\", \"endpoint\": \"e\"}", &e), 0);
+    pr_run(r, 8000);
+    cr_expect_eq(r->node[0].endpoint[0].slots, 1);
+    cr_expect_eq(r->node[1].endpoint[0].slots, 7);
+    cr_expect_eq(r->node[0].endpoint[0].rate, 3125, "an equal part's sixteenth");
+    cr_expect_eq(r->node[1].endpoint[0].rate, 96875);
+    cr_expect_eq(r->node[1].endpoint[0].burst, 9);
+    cr_expect_eq(r->node[0].endpoint[0].burst, 1);
+    pr_manager_end(r);
+    r->node[0].wants[0] = 8;
+    pr_run(r, 10000);
+    cr_expect_eq(r->node[0].endpoint[0].slots, 1, "without a manager parts stay as they are");
+    pr_manager_begin(r);
+    pr_run(r, 5000);
+    cr_expect_eq(r->node[0].endpoint[0].slots, 4);
+    cr_expect_eq(r->node[1].endpoint[0].slots, 4);
+    done(r);
+}
+
+Test(mng_tasks, a_node_that_is_away_holds_its_part_until_it_has_no_partition_and_its_calls_are_over)
+{
+    struct pr *r = rig(2, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+
+    r->shared = true;
+    r->bears[0] = 4;
+    cr_assert_eq(pr_endpoint(r, E(", \"max_concurrent\": 4"), &e), 0);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"e/*\", \"endpoint\": \"e\"}", &e), 0);
+    pr_run(r, 5000);
+    cr_expect_eq(slots(r), 4);
+    pr_node_run(r, 1, false);
+    pr_run(r, 20000);
+    cr_expect_eq(r->node[0].endpoint[0].slots, 2, "its calls may still be at the target");
+    pr_run(r, 40000);
+    cr_expect_eq(r->node[0].endpoint[0].slots, 4);
+    done(r);
+}
+
+static const char *refused(const char *more)
+{
+    static struct err e;
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    char json[400];
+
+    e = (struct err){ 0 };
+    snprintf(json, sizeof(json), "{\"name\": \"e\", %s}", more);
+    (void)pr_endpoint(r, json, &e);
+    done(r);
+    return e.text;
+}
+
+static void budget(struct pr *r, const char *json)
+{
+    struct budget_def d = { 0 };
+    struct cfg_node *doc = NULL;
+    struct err e = { 0 };
+
+    cr_assert_eq(cfg_parse_json(&doc, json, strlen(json), &e), 0, "%s", e.text);
+    cr_assert_eq(cfg_bind(&d, sizeof(d), budget_def_keys, doc, NULL, &e), 0, "%s", e.text);
+    cr_assert_eq(mng_budget_put(r->m, r->now, &d, &r->out, &e), 0, "%s", e.text);
+    pr_flush(r);
+    cfg_clear(&d, budget_def_keys);
+    cfg_node_free(doc);
+}
+
+/* For so long at most `most` calls of both endpoints are at their targets. */
+static void together(struct pr *r, msec_t ms, unsigned most)
+{
+    for (msec_t end = r->now + ms; r->now < end;) {
+        const struct pc_endpoint *x = r->node[0].endpoint;
+
+        pr_run(r, 100);
+        cr_assert_leq(x[0].n + x[1].n, most);
+    }
+}
+
+Test(mng_tasks, what_an_endpoint_that_leaves_has_at_its_target_is_still_its_budgets)
+{
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    const struct pc_endpoint *x = r->node[0].endpoint;
+    struct err e = { 0 };
+
+    budget(r, "{\"name\": \"gpu\", \"max_active\": 6}");
+    cr_assert_eq(pr_endpoint(r, E(", \"budget\": \"gpu\", \"deadline\": \"30s\""), &e), 0, "%s", e.text);
+    r->node[0].wants[1] = 0;
+    together(r, 5000, 6);
+    cr_expect_gt(x[0].n, 3, "there is nobody else");
+    cr_assert_eq(mng_endpoint_delete(r->m, r->now, "e", true, &r->out, &e), 0);
+    pr_flush(r);
+    r->node[0].wants[1] = 16;
+    cr_assert_eq(pr_endpoint(r, "{\"name\": \"f\", \"url\": \"http://b/\", \"budget\": \"gpu\"}", &e), 0);
+    together(r, 60000, 6);
+    cr_expect_gt(x[1].n, 3, "and then it has all of it");
+    cr_assert_eq(pr_endpoint(r, E(", \"budget\": \"gpu\""), &e), 0);
+    r->node[0].wants[0] = 16;
+    cr_assert_eq(pr_endpoint(r, "{\"name\": \"f\", \"url\": \"http://b/\", \"max_concurrent\": 1}", &e), 0);
+    for (int i = 0; i < 300; i++) { /* it had up to 6, and has another budget: none */
+        pr_run(r, 100);
+        cr_assert_leq(x[0].n + x[1].n, 7);
+    }
+    done(r);
+}
+
+Test(mng_tasks, an_endpoint_is_one_that_can_be_called)
+{
+    static const char *const v[][2] = {
+        { "\"url\": \"ftp://a/\"", "url must begin with http:// or https://" },
+        { "\"url\": \"http://u:p@a/\"", "url has a user's name in it: credentials go into headers of calls" },
+        { "\"url\": \"http:///x\"", "url has no host, or no such host and port" },
+        { "\"url\": \"http://a:0/\"", "url has no host, or no such host and port" },
+        { "\"url\": \"http://[::1/\"", "url has no host, or no such host and port" },
+        { "\"url\": \"http://a/?b\"", "url has a query or a fragment" },
+        { "\"url\": \"http://a/#b\"", "url has a query or a fragment" },
+        { "\"url\": \"http://a/ b\"", "url has a character that must be escaped" },
+        { "\"url\": \"http://a/\", \"proxy\": \"http://p/x\"", "proxy has a path" },
+        { "\"url\": \"http://a/\", \"proxy\": \"https://p\"", "proxy must begin with http://" },
+        { "\"url\": \"http://a/\", \"tls\": {\"cert_file\": \"c\"}",
+          "tls: cert_file and key_file go together" },
+        { "\"url\": \"http://a/\", \"deadline\": \"1s\", \"connect_timeout\": \"2s\"",
+          "connect_timeout is above deadline" },
+        { "\"url\": \"http://a/\", \"adaptive\": {\"min\": 4}", "adaptive: min without max" },
+        { "\"url\": \"http://a/\", \"adaptive\": {\"min\": 4, \"max\": 3}",
+          "adaptive: min is above max, or above max_concurrent" },
+        { "\"url\": \"http://a/\", \"max_concurrent\": 3, \"adaptive\": {\"min\": 4, \"max\": 9}",
+          "adaptive: min is above max, or above max_concurrent" },
+        { "\"url\": \"http://a/\", \"adaptive\": {\"min\": 4, \"max\": 4}", "" },
+        { "\"url\": \"http://a/\", \"allow\": [\"10.0.0.1/8\"]",
+          "allow.0: 10.0.0.1/8 is no network (10.0.0.0/8, fd00::/8, an address; bits behind the prefix are 0)" },
+        { "\"url\": \"https://[2001:db8::1]:8443/a/b%20c\"", "" },
+        { "\"url\": \"http://a-b.c:80\", \"allow\": [\"fd00::/8\", \"10.1.2.3\"]", "" },
+    };
+
+    for (unsigned i = 0; i < ARRAY_LEN(v); i++) {
+        const char *said = refused(v[i][0]);
+
+        cr_expect_str_eq(said + (v[i][1][0] != 0 ? strlen("endpoint e: ") : 0), v[i][1], "%s: %s", v[i][0],
+                         said);
+    }
+}

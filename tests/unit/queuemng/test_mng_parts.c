@@ -1,0 +1,217 @@
+/* test_mng_parts.c: partitions of task queues that other nodes can open, and their moves. */
+#include "tests/lib/pooltest.h"
+
+#include "queuemng/core/forget.h"
+#include "queuemng/core/orders.h"
+
+/* ---- partitions that other nodes can open ------------------------------------------- */
+
+static struct pr *shared_rig(void)
+{
+    struct pr *r = pr_new(1);
+    struct err e = { 0 };
+
+    r->shared = true;
+    pr_node_run(r, 0, true);
+    pr_node_run(r, 1, true);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"ride/*\"}", &e), 0, "%s", e.text);
+    pr_run(r, 3000);
+    pr_all_served(r);
+    return r;
+}
+
+Test(mng_tasks, a_lost_node_is_followed_where_its_partitions_can_be_opened)
+{
+    struct pr *r = shared_rig();
+
+    pr_node_run(r, 0, false);
+    pr_run(r, 400);
+    cr_expect_eq(r->node[1].n, 8);
+    pr_run(r, 400);
+    cr_expect_eq(r->node[1].n, 16);
+    pr_all_served(r);
+    pr_node_run(r, 0, true); /* with what it had when it was cut off: that goes, */
+    pr_run(r, 10000);
+    cr_expect_eq(r->node[0].n, 8, "and it gets its half");
+    cr_expect_eq(r->node[1].n, 8);
+    pr_all_served(r);
+    done(r);
+}
+
+Test(mng_tasks, a_node_that_is_started_again_at_once_opens_what_it_had)
+{
+    struct pr *r = shared_rig();
+
+    pr_node_wipe(r, 0);
+    r->node[0].store = 0;
+    pr_run(r, 2000);
+    cr_expect_eq(r->node[0].n, 8);
+    cr_expect_eq(r->node[1].n, 8);
+    pr_all_served(r);
+    done(r);
+}
+
+Test(mng_tasks, a_new_manager_waits_for_nodes_that_it_has_not_seen)
+{
+    struct pr *r = shared_rig();
+
+    pr_manager_end(r);
+    pr_node_run(r, 0, false);
+    pr_manager_begin(r);
+    pr_run(r, 4000);
+    cr_expect_eq(r->node[1].n, 8);
+    pr_run(r, 2000);
+    cr_expect_eq(r->node[1].n, 16);
+    pr_all_served(r);
+    done(r);
+}
+
+Test(mng_tasks, a_node_that_left_its_store_is_not_used_and_another_one_goes_on)
+{
+    struct pr *r = shared_rig();
+
+    pr_node_wipe(r, 0);
+    r->shared = false; /* of those that register from now on */
+    pr_run(r, 300);
+    r->shared = true;
+    pr_run(r, 2000);
+    cr_expect_eq(r->node[0].n, 0);
+    cr_expect_eq(r->node[1].n, 16);
+    done(r);
+}
+
+/* ---- moves ----------------------------------------------------------------------------- */
+
+static void drain(struct pr *r, const char *name)
+{
+    struct err e;
+
+    cr_assert_eq(mng_drain(r->m, r->now, name, true, &r->out, &e), 0, "%s", e.text);
+    pr_flush(r);
+}
+
+Test(mng_tasks, a_new_node_gets_partitions_until_counts_differ_by_one_at_most)
+{
+    struct pr *r = rig(1, "{\"match\": \"ride/*\"}");
+
+    pr_run(r, 3000);
+    pr_all_served(r);
+    pr_node_run(r, 1, true);
+    pr_run(r, 5000);
+    cr_expect_eq(r->node[1].n, 8);
+    pr_node_run(r, 2, true);
+    pr_run(r, 25000);
+    for (int i = 0; i < 3; i++)
+        cr_expect(r->node[i].n == 5 || r->node[i].n == 6, "node %d has %u", i, r->node[i].n);
+    pr_all_served(r);
+    done(r);
+}
+
+Test(mng_tasks, a_drained_node_is_emptied_and_then_forgotten)
+{
+    struct pr *r = rig(2, "{\"match\": \"ride/*\"}");
+
+    pr_run(r, 3000);
+    pr_all_served(r);
+    drain(r, "task-0");
+    pr_run(r, 15000);
+    cr_expect_eq(r->node[0].n, 0);
+    cr_expect_eq(r->node[1].n, 16);
+    pr_all_served(r);
+    pr_node_run(r, 0, false);
+    pr_run(r, 310000);
+    cr_expect_eq(r->map.n_nodes, 1);
+    done(r);
+}
+
+/* The empty one has its tasks elsewhere: it can take nothing from a journal. */
+Test(mng_tasks, a_node_is_emptied_to_one_that_keeps_tasks_where_it_does)
+{
+    struct pr *r = rig(2, "{\"match\": \"ride/*\"}");
+
+    pr_run(r, 3000);
+    r->shared = true;
+    pr_node_run(r, 2, true);
+    pr_run(r, 500);
+    r->shared = false;
+    drain(r, "task-0");
+    pr_run(r, 15000);
+    cr_expect_eq(r->node[0].n, 0);
+    cr_expect_eq(r->node[1].n, 16);
+    cr_expect_eq(r->node[2].n, 0);
+    pr_all_served(r);
+    done(r);
+}
+
+Test(mng_tasks, a_move_whose_target_goes_is_aborted)
+{
+    struct pr *r = rig(2, "{\"match\": \"images\"}");
+    int from;
+
+    pr_run(r, 3000);
+    cr_assert(pr_submit(r, 0, 0));
+    from = r->node[0].n == 1 ? 0 : 1;
+    r->node[from].stands = true;
+    drain(r, from == 0 ? "task-0" : "task-1");
+    pr_run(r, 2000);
+    cr_assert(pr_submit(r, 0, 0), "it is in service while it is copied");
+    pr_node_run(r, !from, false);
+    pr_run(r, 1000);
+    cr_expect_eq(r->node[from].part[0].epoch, 3, "above the epoch that the target was to have");
+    cr_expect(pr_submit(r, 0, 0));
+    pr_node_run(r, !from, true);
+    r->node[from].stands = false;
+    pr_run(r, 20000);
+    cr_expect_eq(r->node[from].n, 0, "and begins again");
+    cr_expect(pr_submit(r, 0, 0));
+    done(r);
+}
+
+Test(mng_tasks, a_move_goes_on_under_another_manager)
+{
+    struct pr *r = rig(2, "{\"match\": \"images\"}");
+    int from;
+
+    pr_run(r, 3000);
+    cr_assert(pr_submit(r, 0, 0));
+    from = r->node[0].n == 1 ? 0 : 1;
+    r->node[from].stands = true;
+    drain(r, from == 0 ? "task-0" : "task-1");
+    pr_run(r, 2000);
+    pr_manager_end(r);
+    r->node[from].stands = false;
+    pr_manager_begin(r);
+    pr_run(r, 3000);
+    cr_expect_eq(r->map.pools[0].v[0].epoch, 2, "the move that was stored");
+    cr_expect_eq(r->node[!from].n, 1);
+    cr_expect(pr_submit(r, 0, 0));
+    done(r);
+}
+
+Test(mng_tasks, what_a_forgotten_node_had_is_lost_and_only_by_force)
+{
+    struct pr *r = rig(2, "{\"match\": \"images\"}");
+    struct mng_forget_end end;
+    const char *name;
+    struct err e;
+    int owner;
+
+    pr_run(r, 3000);
+    cr_assert(pr_submit(r, 0, 0));
+    pr_run(r, 2000);
+    owner = r->node[0].n == 1 ? 0 : 1;
+    name = owner == 0 ? "task-0" : "task-1";
+    cr_expect_eq(mng_forget(r->m, r->now, name, true, &end, &r->out, &e), SQ_ECONFLICT, "it is up");
+    pr_flush(r);
+    pr_node_run(r, owner, false);
+    cr_expect_eq(mng_forget(r->m, r->now, name, false, &end, &r->out, &e), SQ_ECONFLICT);
+    cr_expect(strstr(e.text, "1 partitions") != NULL && strstr(e.text, "1 tasks") != NULL, "%s",
+              e.text);
+    cr_assert_eq(mng_forget(r->m, r->now, name, true, &end, &r->out, &e), 0);
+    cr_expect(end.forgotten);
+    pr_flush(r);
+    pr_run(r, 3000);
+    cr_expect_neq(r->map.pools[0].v[0].part, 1, "another number");
+    cr_expect(pr_submit(r, 0, 0), "at the other node");
+    done(r);
+}

@@ -28,7 +28,7 @@ class Target:
 
     def __init__(self):
         self.mode, self.level, self.filled, self.busy = "well", BURST, time.monotonic(), 0
-        self.turned_away = 0
+        self.turned_away = self.answered = 0
 
     def refused(self):
         now = time.monotonic()
@@ -49,6 +49,7 @@ class Target:
         self.busy += 1
         await asyncio.sleep(1 if self.mode == "slow" else random.uniform(0.05, 0.2))
         self.busy -= 1
+        self.answered += 1
         return "200 OK", ""
 
     async def serve(self, reader, writer):
@@ -109,7 +110,7 @@ class Words:
 
     def begin(self, sent):
         self.sent, self.done, self.begun, self.at = sent, 0, time.monotonic(), time.monotonic()
-        self.away = self.target.turned_away
+        self.away, self.answered = self.target.turned_away, self.target.answered
         print(f"{sent} calls are in line", flush=True)
 
     def say(self, pool, done):
@@ -117,16 +118,17 @@ class Words:
         if self.done >= self.sent or (done < self.sent and now - self.at < 2):
             return
         after, away = f"{now - self.begun:4.0f} s  ", self.target.turned_away - self.away
+        per_s = (self.target.answered - self.answered) / (now - self.at)
         if done < self.sent:
             print(f"{after}{pool['waiting'] + pool['scheduled']} wait, {pool['running']} are at the target, "
-                  f"{(done - self.done) / (now - self.at):.0f}/s finish; it turned {away} away", flush=True)
+                  f"{per_s:.0f}/s finish; it turned {away} away", flush=True)
         elif away > 0:
             print(f"{after}all {self.sent} have finished; the target turned {away} away, and they were "
                   "tried again. The page goes on.", flush=True)
         else:
             print(f"{after}all {self.sent} have finished; the target turned none away. The page goes on.",
                   flush=True)
-        self.at, self.done = now, done
+        self.at, self.done, self.answered = now, done, self.target.answered
 
 
 class Demo:

@@ -8,32 +8,17 @@ Exit 0: no violation."""
 import argparse
 import base64
 import json
+import os
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from claims import Claim  # noqa: E402
 
 GOOD = {"join": (200, 201), "poll": (200, 410), "last": (200, 410), "leave": (204,), "verify": (204,)}
 REFUSED = (401, 403)  # what a gateway is told of a pass that is not good
 LATER = {429: ("too_fast",), 503: ("queue_unavailable", "queue_full")}
 CALM = "calm"  # the phase in which nothing is broken yet
 HEARD_LATE_S = 10  # so late may people hear of a release; a jump of a clock is far longer
-EXAMPLES = 4
-
-
-class Claim:
-    """One promise, and what broke it."""
-
-    def __init__(self, name):
-        self.name, self.bad, self.examples, self.seen = name, 0, [], 0
-
-    def broken(self, text):
-        """One more violation."""
-        self.bad += 1
-        if len(self.examples) < EXAMPLES:
-            self.examples.append(text)
-
-    def line(self):
-        """For the machine."""
-        text = "%d looked at" % self.seen
-        return "\t".join(["claim", self.name, str(self.bad), "; ".join([text] + self.examples)])
 
 
 class Ticket:

@@ -13,29 +13,11 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from api import FINAL, result_of  # noqa: E402
+from claims import Claim  # noqa: E402
 
-EXAMPLES = 4
 CREATED, SAME, MISMATCH = 201, 200, 422
-
-
-class Claim:
-    """One promise, and what broke it."""
-
-    def __init__(self, name):
-        self.name, self.bad, self.examples, self.seen = name, 0, [], 0
-
-    def broken(self, text):
-        """One more violation."""
-        self.bad += 1
-        if len(self.examples) < EXAMPLES:
-            self.examples.append(text)
-
-    def lines(self):
-        """For people, and for the stories."""
-        if not self.bad:
-            return ["ok   %s (%d looked at)" % (self.name, self.seen)]
-        return ["FAIL %s: %d of %d" % (self.name, self.bad, self.seen)] + ["       " + e for e in self.examples]
 
 
 class Sub:

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/bench/numbers.h"
+
 static const char usage[] =
     "load: HTTP requests over many connections, one thread; one line of JSON at the end\n"
     "  --port P               of the server\n"
@@ -55,24 +57,6 @@ static const struct option table[] = {
     { "header", 1, NULL, O_HEADER },     { "help", 0, NULL, O_HELP },
     { NULL, 0, NULL, 0 },
 };
-
-static bool number(const char *s, double min, double max, double *out)
-{
-    char *end;
-
-    *out = strtod(s, &end);
-    return end != s && *end == '\0' && *out >= min && *out <= max;
-}
-
-static bool whole(const char *s, uint32_t max, uint32_t *out)
-{
-    double v;
-
-    if (!number(s, 1, max, &v) || v != (uint32_t)v)
-        return false;
-    *out = (uint32_t)v;
-    return true;
-}
 
 /* What goes into a request must not end its line, and into the first one no part of it:
  * characters from `least` on. */

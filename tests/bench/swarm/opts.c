@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/bench/numbers.h"
+
 static const char usage[] =
     "swarm: N simulated players against a segq cluster\n"
     "  --router URL           repeat for more; players share connections to all of them\n"
@@ -60,24 +62,6 @@ static const struct option table[] = {
     { "quiet", 0, NULL, O_QUIET },         { "help", 0, NULL, O_HELP },
     { NULL, 0, NULL, 0 },
 };
-
-static bool number(const char *s, double min, double max, double *out)
-{
-    char *end;
-
-    *out = strtod(s, &end);
-    return end != s && *end == '\0' && *out >= min && *out <= max;
-}
-
-static bool whole(const char *s, uint32_t max, uint32_t *out)
-{
-    double v;
-
-    if (!number(s, 1, max, &v))
-        return false;
-    *out = (uint32_t)v;
-    return true;
-}
 
 /* "http://host:port/" -> "host:port" */
 static bool address(char *url, const char **host, struct net_addr *a)

@@ -143,17 +143,25 @@ Test(mng_tasks, a_node_is_emptied_to_one_that_keeps_tasks_where_it_does)
     done(r);
 }
 
-Test(mng_tasks, a_move_whose_target_goes_is_aborted)
+/* The one partition of two nodes is on its way from `from`, which stands still. */
+static struct pr *moving(int *from)
 {
     struct pr *r = rig(2, "{\"match\": \"images\"}");
-    int from;
 
     pr_run(r, 3000);
     cr_assert(pr_submit(r, 0, 0));
-    from = r->node[0].n == 1 ? 0 : 1;
-    r->node[from].stands = true;
-    drain(r, from == 0 ? "task-0" : "task-1");
+    *from = r->node[0].n == 1 ? 0 : 1;
+    r->node[*from].stands = true;
+    drain(r, *from == 0 ? "task-0" : "task-1");
     pr_run(r, 2000);
+    return r;
+}
+
+Test(mng_tasks, a_move_whose_target_goes_is_aborted)
+{
+    int from;
+    struct pr *r = moving(&from);
+
     cr_assert(pr_submit(r, 0, 0), "it is in service while it is copied");
     pr_node_run(r, !from, false);
     pr_run(r, 1000);
@@ -169,15 +177,9 @@ Test(mng_tasks, a_move_whose_target_goes_is_aborted)
 
 Test(mng_tasks, a_move_goes_on_under_another_manager)
 {
-    struct pr *r = rig(2, "{\"match\": \"images\"}");
     int from;
+    struct pr *r = moving(&from);
 
-    pr_run(r, 3000);
-    cr_assert(pr_submit(r, 0, 0));
-    from = r->node[0].n == 1 ? 0 : 1;
-    r->node[from].stands = true;
-    drain(r, from == 0 ? "task-0" : "task-1");
-    pr_run(r, 2000);
     pr_manager_end(r);
     r->node[from].stands = false;
     pr_manager_begin(r);

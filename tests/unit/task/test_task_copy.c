@@ -20,31 +20,6 @@ struct rig {
     task_no no[TASKS];
 };
 
-static int put(void *ctx, const uint8_t *p, uint32_t n, uint64_t *ref)
-{
-    return bodies_put(ctx, p, n, ref);
-}
-
-static int get(void *ctx, uint64_t ref, struct buf *out)
-{
-    return bodies_get(ctx, ref, out);
-}
-
-static void drop(void *ctx, uint64_t ref)
-{
-    bodies_drop(ctx, ref);
-}
-
-static bool is_old(void *ctx, uint64_t ref)
-{
-    return bodies_is_old(ctx, ref);
-}
-
-static int copy(void *ctx, uint64_t ref, uint64_t *to)
-{
-    return bodies_copy(ctx, ref, to);
-}
-
 static void turn(struct rig *r)
 {
     r->now.ms += 100;
@@ -62,7 +37,7 @@ static void submit(struct rig *r, uint32_t i)
     struct submit s = { .queue = { "q", 1 } };
     uint8_t bytes[3000];
 
-    cr_assert_eq(put(r->b->b, bytes, brig_fill(r->b, bytes, i), &s.body), 0);
+    cr_assert_eq(bodies_put(r->b->b, bytes, brig_fill(r->b, bytes, i), &s.body), 0);
     cr_assert_eq(engine_submit(&r->p->e, &s, &r->no[i]), 0);
 }
 
@@ -76,7 +51,7 @@ static struct rig *rig_new(void)
 
     cr_assert_not_null(r);
     r->b = brig_open_new(1, true);
-    o.bodies = (struct tab_bodies){ put, get, drop, NULL, is_old, copy, r->b->b };
+    o.bodies = brig_of_table(r->b->b);
     r->t = tasktab_new(&o);
     r->now = (struct task_now){ 1000000, 1000000 };
     outbox_init(&r->out);
@@ -103,7 +78,7 @@ static void die(struct rig *r, uint32_t i)
     uint8_t bytes[3000];
     struct taken k;
 
-    cr_assert_eq(put(r->b->b, bytes, brig_fill(r->b, bytes, i), &f.reply), 0);
+    cr_assert_eq(bodies_put(r->b->b, bytes, brig_fill(r->b, bytes, i), &f.reply), 0);
     cr_assert_eq(engine_take(&r->p->e, &(struct trec_text){ "q", 1 }, 1, 0, &k), 1);
     cr_assert_eq(engine_call_failed(&r->p->e, k.no, k.lease, &f), 0);
 }
@@ -115,7 +90,7 @@ static void check_bytes(struct rig *r, uint64_t ref, uint32_t i)
     struct buf got;
 
     buf_init(&got);
-    cr_assert_eq(get(r->b->b, ref, &got), 0);
+    cr_assert_eq(bodies_get(r->b->b, ref, &got), 0);
     cr_assert_eq(got.len, n);
     cr_assert_eq(memcmp(got.data, want, n), 0, "body %u", i);
     buf_fini(&got);

@@ -26,31 +26,6 @@ struct node {
     uint32_t n, tried;
 };
 
-static int put(void *ctx, const uint8_t *p, uint32_t n, uint64_t *ref)
-{
-    return bodies_put(ctx, p, n, ref);
-}
-
-static int get(void *ctx, uint64_t ref, struct buf *out)
-{
-    return bodies_get(ctx, ref, out);
-}
-
-static void drop(void *ctx, uint64_t ref)
-{
-    bodies_drop(ctx, ref);
-}
-
-static bool is_old(void *ctx, uint64_t ref)
-{
-    return bodies_is_old(ctx, ref);
-}
-
-static int copy(void *ctx, uint64_t ref, uint64_t *to)
-{
-    return bodies_copy(ctx, ref, to);
-}
-
 static uint32_t fill(uint8_t *p, uint32_t i, bool result)
 {
     uint32_t n = i % 50 == 49 ? BODIES_KEPT_MOST : 20 + i * 7919 % 3000;
@@ -74,8 +49,7 @@ static void links_up(struct node *w)
 static void make_tab(struct node *w)
 {
     struct tasktab_opts o = { .addr = "a:1", .admin = "a:2", .max_tasks = 10000, .max_keys = 100,
-                              .bodies = { .put = put, .get = get, .drop = drop, .is_old = is_old,
-                                          .copy = copy, .ctx = w->bodies },
+                              .bodies = brig_of_table(w->bodies),
                               .record = task_journal_record, .record_ctx = w->keeper };
 
     w->tab = tasktab_new(&o);
@@ -243,7 +217,7 @@ static void check_one(struct node *w, const struct part *p, uint32_t i)
     cr_assert_eq(engine_look(&p->e, w->no[i], &v), 0, "seed %lu: task %u", (unsigned long)w->seed, i);
     cr_assert(!w->done[i] || v.state == TASK_SUCCEEDED);
     n = fill(want, i, v.state == TASK_SUCCEEDED);
-    cr_assert_eq(get(w->bodies, v.body, &got), 0, "seed %lu: task %u", (unsigned long)w->seed, i);
+    cr_assert_eq(bodies_get(w->bodies, v.body, &got), 0, "seed %lu: task %u", (unsigned long)w->seed, i);
     cr_assert_geq(got.len, n);
     cr_assert_eq(memcmp(got.data + got.len - n, want, n), 0); /* a result has a head */
     buf_fini(&got);

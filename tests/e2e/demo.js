@@ -32,7 +32,7 @@ async function callsComeGoAndFinish() {
   await k.shot(page, 'demo-fails');
   await k.accessible(page, 'the demo');
   await claimUntil('after a while it is well', async () => await button(page, 'Fail for 5 s').getAttribute('aria-pressed') === 'false');
-  await claimUntil('all finish', async () => /^All 2,000 are over: 2,000 were answered, none was lost/.test(await why(page)));
+  await claimUntil('all finish', async () => /^All 6,000 are over: 6,000 were answered, none was lost/.test(await why(page)));
   claim('none is dead', await count(page, 'Dead') === 0);
   await k.shot(page, 'demo-over');
   claim('nobody else is asked', c.asked.every(r => r.url().startsWith(k.ADMIN)));

@@ -7,14 +7,14 @@
 browser_install
 up --seg-nodes 1 --task-nodes 1
 [ $# -gt 0 ] && shift
-helper env RUN_DIR="$C" CALLS=2000 "$root/deploy/demo-calls.sh"
+helper env RUN_DIR="$C" CALLS=6000 "$root/deploy/demo-calls.sh"
 demo=$H
 wait_for 20 "the demo says where to look" grep -q '^Watch it: http' "$DIR/helper.log"
 DEMO_URL=$(sed -n 's/^Watch it: //p' "$DIR/helper.log")
 export DEMO_URL
 browser_run demo.js "$@"
 check "its terminal counts them" grep -qE '^ +[0-9]+ s  [0-9]+ wait, [0-9]+ are at the target, [0-9]+/s finish' "$DIR/helper.log"
-check "  and says that all have finished" grep -qE '^ +[0-9]+ s  all 2000 have finished' "$DIR/helper.log"
+check "  and says that all have finished" grep -qE '^ +[0-9]+ s  all 6000 have finished' "$DIR/helper.log"
 kill -TERM "$demo"
 wait_for 20 "the demo ends" is_gone "$demo"
 check_eq "  and leaves nothing behind" \

@@ -1,5 +1,5 @@
 // page_gates.js: what people read while no router answers: real nginx and HAProxy, with the samples
-// of deploy/, before routers that are not there. e2e_page.sh starts them: GATES, "name=address"s.
+// of deploy/, before routers that are not there. e2e_gates.sh starts them: GATES, "name=address"s.
 'use strict';
 const fs = require('fs');
 const path = require('path');

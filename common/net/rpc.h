@@ -109,6 +109,7 @@ struct rpc_counts { /* ever, for metrics */
     uint64_t accepted, dialled; /* good hellos */
     uint64_t refused;           /* closed before the hello was complete */
     uint64_t closed;            /* after it */
+    uint64_t unfit;             /* messages that were not sent: the peer would refuse them */
 };
 const struct rpc_counts *rpc_counts(const struct rpc *r);
 

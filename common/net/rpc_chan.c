@@ -198,6 +198,7 @@ int rpc_send(struct rpc_chan *ch, const struct msg *m, uint64_t rid)
 {
     int rc = msg_encode(m, rpc_begin(ch));
 
+    ch->rpc->counts.unfit += rc == SQ_EINVAL || rc == SQ_ETOOBIG;
     return rc < 0 ? take_back(ch, rc) : rpc_end(ch, (uint16_t)m->type, rid);
 }
 

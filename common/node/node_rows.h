@@ -20,6 +20,7 @@
     ROW("links_accepted_total", COUNTER, accepted, "Links accepted"),                          \
     ROW("links_dialled_total", COUNTER, dialled, "Links made by us"),                          \
     ROW("links_refused_total", COUNTER, refused, "Connections whose hello was not good"),      \
-    ROW("links_closed_total", COUNTER, closed, "Links closed")
+    ROW("links_closed_total", COUNTER, closed, "Links closed"),                                \
+    ROW("link_messages_unfit_total", COUNTER, unfit, "Messages not sent: peers would refuse them")
 
 #endif

@@ -15,6 +15,16 @@ struct node_peer *node_peer_find(const struct node *n, peer_no no)
     return NULL;
 }
 
+static void send_to(struct node *n, struct node_peer *p, const struct msg *m, uint64_t rid);
+
+/* A router goes by the question's number: this one has no answer, and the others keep their link. */
+static void say_unfit(struct node *n, struct node_peer *p, int rc, uint64_t rid)
+{
+    struct msg m = { .type = MSG_ERROR, .error = { .code = rc, .text = sq_strerror(rc) } };
+
+    send_to(n, p, &m, rid);
+}
+
 static void send_to(struct node *n, struct node_peer *p, const struct msg *m, uint64_t rid)
 {
     int rc = n->kind->send != NULL ? n->kind->send(n->ctx, p->ch, m, rid)
@@ -25,7 +35,9 @@ static void send_to(struct node *n, struct node_peer *p, const struct msg *m, ui
     n->n.unsent++;
     log_error("event=not_sent type=%s peer=%u why=\"%s\"", msg_name(m->type), p->no,
               sq_strerror(rc));
-    if (rid != 0 || rc == SQ_ENOMEM)
+    if (rid != 0 && rc != SQ_ENOMEM && p->role == RPC_ROUTER && m->type != MSG_ERROR)
+        say_unfit(n, p, rc, rid);
+    else if (rid != 0 || rc == SQ_ENOMEM)
         rpc_chan_close(p->ch, "a message cannot be sent");
 }
 

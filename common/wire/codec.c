@@ -229,10 +229,9 @@ int msg_encode(const struct msg *m, struct buf *out)
     assert(t->desc->sizeof_message <= sizeof(pb));
     arena_init_lent(&tmp, first, LISTS_USUAL);
     protobuf_c_message_init(t->desc, pb);
-    if (fields_fill(t, MEMBER_OF(m), pb, &tmp))
+    rc = fields_fill(t, MEMBER_OF(m), pb, &tmp);
+    if (rc == 0)
         rc = pack((const ProtobufCMessage *)pb, out);
-    else
-        rc = tmp.failed ? SQ_ENOMEM : SQ_ETOOBIG;
     arena_fini(&tmp);
     return rc;
 }

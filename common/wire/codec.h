@@ -9,7 +9,8 @@
 #include "common/base/err.h"
 #include "common/wire/msg.h"
 
-/* Appends the body (no frame header). 0, SQ_ENOMEM, SQ_ETOOBIG (body unchanged then). */
+/* Appends the body (no frame header). 0, SQ_ENOMEM, SQ_ETOOBIG, SQ_EINVAL: msg_decode() would refuse
+ * it (body unchanged then). */
 SQ_CHECK int msg_encode(const struct msg *m, struct buf *out);
 /* 0; SQ_EUNKNOWN: a type this build does not know; SQ_EPROTO: damaged, or a column has
  * the wrong length, or a count is above its limit, or an enum out of range; SQ_ENOMEM.

@@ -101,7 +101,7 @@ static bool is_row(const struct replica_row *r)
     return true;
 }
 
-static bool end_replica(void *p)
+static bool replica_holds(const void *p)
 {
     const struct msg_replica *s = p;
 
@@ -111,7 +111,7 @@ static bool end_replica(void *p)
     return (s->flags & REPLICA_END) == 0 || s->stamp_ms != 0;
 }
 
-MESSAGE(replica, Replica, end_replica, IN(stamp_ms, 0, INT64_MAX / 2),
+MESSAGE(replica, Replica, replica_holds, IN(stamp_ms, 0, INT64_MAX / 2),
         IN(echo_ms, 0, INT64_MAX / 2), NUM(seen), NUM(flags),
         ROWS(v, n, n_name, 0, MSG_STATUS_MAX), COL(v, name, name), COL(v, host, host),
         COL(v, queue, queue), COL_BYTE(v, lane, lane, 0, LANES_MAX - 1),
@@ -121,7 +121,7 @@ MESSAGE(replica, Replica, end_replica, IN(stamp_ms, 0, INT64_MAX / 2),
         COL_BYTES(v, lines, n_lines, lines, REPLICA_BYTES_MAX),
         PACE, NUMS(gone, n_gone, gone, MSG_STATUS_MAX))
 
-static bool end_seen(void *p)
+static bool seen_holds(const void *p)
 {
     const struct msg_seen *s = p;
 
@@ -137,7 +137,7 @@ static bool end_seen(void *p)
     return true;
 }
 
-MESSAGE(seen, Seen, end_seen, IN(clock_ms, 0, INT64_MAX / 2), NUM(seq), NUM(flags),
+MESSAGE(seen, Seen, seen_holds, IN(clock_ms, 0, INT64_MAX / 2), NUM(seq), NUM(flags),
         ROWS(v, n, n_name, 0, MSG_STATUS_MAX), COL(v, name, name),
         COL_BYTE(v, client, client, 0, CLIENT_NCLASSES - 1),
         COL_BYTES(v, marks, n_marks, marks, REPLICA_BYTES_MAX))
@@ -147,20 +147,20 @@ MESSAGE(seen, Seen, end_seen, IN(clock_ms, 0, INT64_MAX / 2), NUM(seq), NUM(flag
 /* An address goes into maps, answers and logs as it is: nothing but visible ASCII. */
 static bool is_visible(const char *s)
 {
-    for (; *s != '\0'; s++)
+    for (; s != NULL && *s != '\0'; s++)
         if (*s <= ' ' || *s > '~' || *s == '"' || *s == '\\')
             return false;
     return true;
 }
 
-static bool end_node_reg(void *p)
+static bool node_reg_holds(const void *p)
 {
     const struct msg_node_reg *s = p;
 
     return is_visible(s->addr) && is_visible(s->admin);
 }
 
-MESSAGE(node_reg, NodeReg, end_node_reg, TEXT(addr, ADDR_MAX), TEXT(admin, ADDR_MAX),
+MESSAGE(node_reg, NodeReg, node_reg_holds, TEXT(addr, ADDR_MAX), TEXT(admin, ADDR_MAX),
         NUM(max_tickets), NUM(max_segments), NUM(epoch_seen), NUM(store), NUM(directory),
         NUM(draws), NUM(closes), NUM(credits), FIXED(pass_key),
         BYTES(other_keys.key, other_keys.n, other_keys, PASS_OTHERS_MAX))
@@ -181,18 +181,24 @@ static bool are_runs(const struct mark_row *v, uint32_t n, uint32_t below)
     return true;
 }
 
-static bool end_seg_open(void *p)
+static bool seg_open_holds(const void *p)
+{
+    const struct msg_seg_open *s = p;
+
+    return are_runs(s->marks, s->n_marks, s->capacity) && s->mark_end <= s->capacity &&
+           s->draw.n <= s->capacity;
+}
+
+static void end_seg_open(void *p)
 {
     struct msg_seg_open *s = p;
     struct mark_row *v = (struct mark_row *)(uintptr_t)s->marks; /* of this message */
 
     for (uint32_t i = 0; i < s->n_marks; i++)
         v[i].seg = s->seg;
-    return are_runs(v, s->n_marks, s->capacity) && s->mark_end <= s->capacity &&
-           s->draw.n <= s->capacity;
 }
 
-MESSAGE(seg_open, SegOpen, end_seg_open, NUM(epoch), NUM(seg), NUM(queue),
+MESSAGE_ENDED(seg_open, SegOpen, seg_open_holds, end_seg_open, NUM(epoch), NUM(seg), NUM(queue),
         IN(lane, 0, LANES_MAX - 1), IN(kind, OPEN_TAIL, OPEN_REBUILD), NUM(capacity), NUM(ahead),
         NUM(for_ms), NUM(mark_end), NUM(early), NUM(closes_ms), MARKS,
         NUM_AS(draw.n, draw_n), SEED(draw.seed, draw.n, draw_seed))
@@ -211,17 +217,17 @@ MESSAGE(seg_ahead, SegAhead, NULL, NUM(epoch),
 MESSAGE(seg_pop, SegPop, NULL, NUM(epoch), NUM(seg), NUM(tick), NUM(n), NUM(released_at_ms),
         NUM(keeps), NUM(away_ms))
 
-static bool end_seg_credit(void *p)
+static bool seg_credit_holds(const void *p)
 {
     const struct msg_seg_credit *c = p;
 
     return c->from <= c->end && c->end < UINT32_MAX;
 }
 
-MESSAGE(seg_credit, SegCredit, end_seg_credit, NUM(epoch), NUM(seg), NUM(tick), NUM(from), NUM(end),
+MESSAGE(seg_credit, SegCredit, seg_credit_holds, NUM(epoch), NUM(seg), NUM(tick), NUM(from), NUM(end),
         NUM(lease_ms), NUM(released_at_ms), NUM(aside))
 
-static bool end_seg_state(void *p)
+static bool seg_state_holds(const void *p)
 {
     const struct seg_status *s = p;
 
@@ -230,7 +236,7 @@ static bool end_seg_state(void *p)
 }
 
 /* State 0: a node that has nothing to tell of the segment. */
-PART(seg_state, struct seg_status, SegState, end_seg_state, NUM(seg), NUM(queue),
+PART(seg_state, struct seg_status, SegState, seg_state_holds, NUM(seg), NUM(queue),
      IN(lane, 0, LANES_MAX - 1), IN(state, 0, SEG_SEALED), NUM(capacity), NUM(joined),
      NUM(waiting), NUM(returning), NUM(ready), NUM(active), NUM(records), NUM(popped),
      NUM(last_tick), NUM(no_shows), NUM(expired), NUM(left), NUM(next), NUM(move),
@@ -244,7 +250,7 @@ MESSAGE(seg_popped, SegPopped, NULL, NUM(epoch), NUM(seg), NUM(tick), NUM(n), NU
 
 MESSAGE(seg_remove, SegRemove, NULL, NUM(epoch), NUM(seg), NUM(force))
 
-static bool end_seg_status(void *p)
+static bool seg_status_holds(const void *p)
 {
     const struct msg_seg_status *s = p;
 
@@ -254,7 +260,7 @@ static bool end_seg_status(void *p)
     return true;
 }
 
-MESSAGE(seg_status, SegStatus, end_seg_status, NUM(epoch), NUM(full), NUM(more), NUM(tickets),
+MESSAGE(seg_status, SegStatus, seg_status_holds, NUM(epoch), NUM(full), NUM(more), NUM(tickets),
         NUM(max_tickets), MSGS(v, n, v, seg_state, 0, MSG_STATUS_MAX),
         NUMS(gone, n_gone, gone, MSG_STATUS_MAX))
 
@@ -276,17 +282,17 @@ MESSAGE(move_status, MoveStatus, NULL, NUM(epoch), NUM(move), NUM(from), NUM(to)
 
 /* ---- segment_segment.proto -------------------------------------------------------------- */
 
-static bool end_copy_begin(void *p)
+static bool copy_begin_holds(const void *p)
 {
     const struct msg_copy_begin *s = p;
 
     return s->first <= s->end;
 }
 
-MESSAGE(copy_begin, CopyBegin, end_copy_begin, NUM(move), NUM(from), NUM(to), NUM(first),
+MESSAGE(copy_begin, CopyBegin, copy_begin_holds, NUM(move), NUM(from), NUM(to), NUM(first),
         NUM(end), NUM(joined), NUM(unit_ms))
 
-static bool end_copy_block(void *p)
+static bool copy_block_holds(const void *p)
 {
     const struct copy_block *s = p;
     unsigned alive = 0;
@@ -299,7 +305,7 @@ static bool end_copy_block(void *p)
     return s->n_left == alive;
 }
 
-PART(copy_block, struct copy_block, CopyBlock, end_copy_block, NUM(index),
+PART(copy_block, struct copy_block, CopyBlock, copy_block_holds, NUM(index),
      NUMS_FIXED(alive, alive), BYTES(left, n_left, left, UINT16_MAX))
 
 MESSAGE(copy_chunk, CopyChunk, NULL, NUM(move), NUM(seq),
@@ -309,14 +315,14 @@ MESSAGE(copy_touch, CopyTouch, NULL, NUM(move), NUM(seq), ROWS(v, n, n_number, 0
         COL(v, number, number), COL_BYTE(v, alive, alive, 0, 1),
         COL_BYTE(v, left, left, 0, LEFT_MAX))
 
-static bool end_copy_reloc(void *p)
+static bool copy_reloc_holds(const void *p)
 {
     const struct reloc_rec *s = p;
 
     return s->n_words == ((size_t)s->bits + 63) / 64;
 }
 
-PART(copy_reloc, struct reloc_rec, CopyReloc, end_copy_reloc, NUM(seg), NUM_AS(base, start),
+PART(copy_reloc, struct reloc_rec, CopyReloc, copy_reloc_holds, NUM(seg), NUM_AS(base, start),
      NUM(bits), NUMS(alive, n_words, alive, ANY))
 
 MESSAGE(copy_extra, CopyExtra, NULL, NUM(move), NUM(seq),

@@ -3,8 +3,12 @@
 #include "common/wire/columns.h"
 
 #include <assert.h>
+
+#include "common/base/log.h"
 #include "common/base/varint.h"
 #include "common/wire/columns_int.h"
+
+#define LOG_MODULE "wire"
 
 INLINE size_t varint_size(uint64_t v)
 {
@@ -138,19 +142,37 @@ static size_t most_values(const struct column *c, uint32_t n)
     return (size_t)n * (c->kind == COL_NUM ? (c->width * 8u + 6) / 7 : c->width);
 }
 
+/* Of most columns the width is the bound. any: the bits of all values. */
+static bool is_fit(const struct column *c, const uint8_t *values, uint32_t n, uint64_t any)
+{
+    unsigned high = 0;
+
+    if (any <= c->max || c->kind == COL_TEXT)
+        return true;
+    if (c->kind != COL_BYTE) /* their bounds are all ones */
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        high = values[i] > high ? values[i] : high;
+    return high <= c->max;
+}
+
 /* The length stands before the values: they are written where it ends if they are as long as
- * they can be, and moved if it is shorter. */
+ * they can be, and moved if it is shorter. NULL: a value is above its bound. */
 static uint8_t *write_packed(uint8_t *start, const struct columns *t, unsigned field,
                              const char *rows, uint32_t n)
 {
     const struct column *c = &t->v[field - 1];
     uint8_t *values = start + 1 + varint_size(most_values(c, n)), *end, *p = start;
-    uint64_t any = c->must || field == 1;
+    uint64_t any = 0;
     size_t size;
 
     end = write_values(values, t, c, rows, n, &any);
     size = (size_t)(end - values);
-    if (any == 0 || size == 0)
+    if (!is_fit(c, values, n, any)) {
+        log_error("event=unfit_message message=batch column=%u", field);
+        return NULL;
+    }
+    if (!(c->must || field == 1 || any != 0) || size == 0)
         return start;
     *p++ = (uint8_t)(field << 3 | WIRE_BYTES);
     p = varint_put(p, size);
@@ -208,9 +230,12 @@ int columns_encode(const struct columns *t, const void *rows, uint32_t n, struct
     if (p == NULL)
         return SQ_ENOMEM;
     for (unsigned i = 0; i < t->n; i++)
-        if (!(nobody && t->v[i].some))
+        if (!(nobody && t->v[i].some)) {
             p = t->v[i].kind == COL_TEXT ? write_texts(p, t, i + 1, rows, n) :
                                            write_packed(p, t, i + 1, rows, n);
+            if (p == NULL)
+                return SQ_EINVAL;
+        }
     assert((size_t)(p - at) <= most);
     if (p - at > FRAME_MAX_BODY)
         return SQ_ETOOBIG;

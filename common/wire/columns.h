@@ -39,7 +39,8 @@ struct columns {
     uint32_t max_rows;
 };
 
-/* Appends. 0, SQ_ENOMEM, SQ_ETOOBIG (out unchanged). */
+/* Appends. 0, SQ_ENOMEM, SQ_ETOOBIG, SQ_EINVAL: columns_decode() would refuse a number (out
+ * unchanged). */
 SQ_CHECK int columns_encode(const struct columns *t, const void *rows, uint32_t n,
                             struct buf *out);
 

@@ -4,7 +4,11 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/base/err.h"
+#include "common/base/log.h"
 #include "common/wire/number.h"
+
+#define LOG_MODULE "wire"
 
 /* Where a walk is: the rows are those of the last F_ROWS. */
 struct walk {
@@ -75,10 +79,41 @@ static ProtobufCMessage **messages(const ProtobufCMessageDescriptor *desc, size_
     return v;
 }
 
-/* ---- from a struct ------------------------------------------------------------------------ */
+/* What is on the wire fits our number and its range. */
+static bool is_fit(const struct field *f, const char *pb)
+{
+    uint64_t v = number(pb, f->pb_width, f->pb_signed);
+    char ours[8];
+
+    if (v == 0 || (f->later && v > f->most))
+        return f->least == 0;
+    store(ours, f->width, v);
+    return v >= f->least && v <= f->most && number(ours, f->width, f->is_signed) == v;
+}
+
+static uint64_t least_of(const struct field *f)
+{
+    return f->n_width != 0 ? f->least : f->most;
+}
+
+/* ---- from a struct ------------------------------------------------------------------------
+ * 0, SQ_ETOOBIG, SQ_EINVAL (a number that no receiver would take), SQ_ENOMEM. */
+
+/* It would end the link: better that our own log says which one it is. */
+static int unfit(const struct fields *t, const struct field *f)
+{
+    const size_t bytes = offsetof(ProtobufCBinaryData, data); /* of a column of bytes */
+    const char *name = "";
+
+    for (unsigned i = 0; f != NULL && i < t->desc->n_fields; i++)
+        if (t->desc->fields[i].offset == f->pb - (f->pb_width == 1 ? bytes : 0))
+            name = t->desc->fields[i].name;
+    log_error("event=unfit_message message=%s field=%s", t->desc->short_name, name);
+    return SQ_EINVAL;
+}
 
 /* at: where the pointer is, or the row that has it and its length */
-static bool fill_text(const struct field *f, const char *at, ProtobufCBinaryData *d)
+static int fill_text(const struct field *f, const char *at, ProtobufCBinaryData *d)
 {
     d->data = pointer(at + f->off); /* protobuf-c only reads it */
     if (f->n_width != 0)
@@ -87,50 +122,61 @@ static bool fill_text(const struct field *f, const char *at, ProtobufCBinaryData
         d->len = d->data != NULL ? strlen((const char *)d->data) : 0;
     if (f->kind == F_WORDS && d->len > f->most)
         d->len = f->most;
-    return d->len <= f->most;
+    return d->len <= f->most ? 0 : SQ_ETOOBIG;
 }
 
-static bool fill_bytes(const struct field *f, const char *s, ProtobufCBinaryData *d)
+static int fill_bytes(const struct field *f, const char *s, ProtobufCBinaryData *d)
 {
     size_t n = elements(f, s);
 
     if (f->kind == F_SEED)
         n = n != 0;
     else if (n > f->most)
-        return false;
+        return SQ_ETOOBIG;
     d->len = n * f->step;
     d->data = d->len > 0 ? (uint8_t *)array_of(f, s) : NULL;
-    return true;
+    return 0;
 }
 
-static bool fill_messages(const struct field *f, const char *s, char *pb, struct arena *a)
+static int fill_messages(const struct field *f, const char *s, char *pb, struct arena *a)
 {
     const struct fields *sub = f->sub();
     size_t n = f->kind == F_MSG ? 1 : elements(f, s);
     const char *from = f->kind == F_MSG ? s + f->off : array_of(f, s);
-    ProtobufCMessage **v = messages(sub->desc, n, a);
+    ProtobufCMessage **v;
+    int rc = 0;
 
-    if (v == NULL || (f->kind == F_MSGS && n > f->most))
-        return false;
+    if (f->kind == F_MSGS && n > f->most)
+        return SQ_ETOOBIG;
+    if (f->kind == F_MSGS && n < least_of(f))
+        return SQ_EINVAL;
+    v = messages(sub->desc, n, a);
+    if (v == NULL)
+        return SQ_ENOMEM;
     point(pb + f->pb, f->kind == F_MSG ? (void *)v[0] : v);
     if (f->kind == F_MSGS)
         *count_of(f, pb) = n;
-    for (size_t i = 0; i < n; i++, from += f->step)
-        if (!fields_fill(sub, from, v[i], a))
-            return false;
-    return true;
+    for (size_t i = 0; i < n && rc == 0; i++, from += f->step)
+        rc = fields_fill(sub, from, v[i], a);
+    return rc;
 }
 
-static bool fill_column(const struct field *f, const struct walk *w, char *pb)
+static int fill_number(const struct field *f, const char *from, char *pb)
+{
+    store(pb, f->pb_width, number(from, f->width, f->is_signed));
+    return is_fit(f, pb) ? 0 : SQ_EINVAL;
+}
+
+static int fill_column(const struct field *f, const struct walk *w, char *pb)
 {
     char *v = arena_array(w->a, w->n, f->pb_width);
+    int rc = v != NULL ? 0 : SQ_ENOMEM;
 
     point(pb + f->pb, v);
     *count_of(f, pb) = w->n;
-    for (size_t i = 0; v != NULL && i < w->n; i++)
-        store(v + i * f->pb_width, f->pb_width,
-              number(row(w, i) + f->off, f->width, f->is_signed));
-    return v != NULL;
+    for (size_t i = 0; rc == 0 && i < w->n; i++)
+        rc = fill_number(f, row(w, i) + f->off, v + i * f->pb_width);
+    return rc;
 }
 
 static bool any_has(const struct field *f, const struct walk *w)
@@ -142,27 +188,36 @@ static bool any_has(const struct field *f, const struct walk *w)
     return i < w->n;
 }
 
-static bool fill_texts(const struct field *f, const struct walk *w, char *pb)
+static int fill_texts(const struct field *f, const struct walk *w, char *pb)
 {
     ProtobufCBinaryData *d;
+    int rc;
 
     if (f->later && !any_has(f, w))
-        return true;
+        return 0;
     d = arena_array(w->a, w->n, sizeof(*d));
+    rc = d != NULL ? 0 : SQ_ENOMEM;
     point(pb + f->pb, d);
     *count_of(f, pb) = w->n;
-    for (size_t i = 0; d != NULL && i < w->n; i++)
-        if (!fill_text(f, row(w, i), &d[i]))
-            return false;
-    return d != NULL;
+    for (size_t i = 0; rc == 0 && i < w->n; i++)
+        rc = fill_text(f, row(w, i), &d[i]);
+    return rc;
 }
 
-static bool fill(const struct field *f, const char *s, char *pb, struct walk *w)
+static int fill_rows(const struct field *f, const char *s, struct walk *w)
+{
+    w->rows = array_of(f, s);
+    w->n = elements(f, s);
+    w->step = f->step;
+    assert(w->n == 0 || w->rows != NULL);
+    return w->n > f->most ? SQ_ETOOBIG : w->n < least_of(f) ? SQ_EINVAL : 0;
+}
+
+static int fill(const struct field *f, const char *s, char *pb, struct walk *w)
 {
     switch (f->kind) {
     case F_NUM:
-        store(pb + f->pb, f->pb_width, number(s + f->off, f->width, f->is_signed));
-        return true;
+        return fill_number(f, s + f->off, pb + f->pb);
     case F_TEXT:
     case F_WORDS:
         return fill_text(f, s, (ProtobufCBinaryData *)(void *)(pb + f->pb));
@@ -173,44 +228,42 @@ static bool fill(const struct field *f, const char *s, char *pb, struct walk *w)
     case F_MSGS:
         return fill_messages(f, s, pb, w->a);
     case F_ROWS:
-        w->rows = array_of(f, s);
-        w->n = elements(f, s);
-        w->step = f->step;
-        assert(w->n == 0 || w->rows != NULL);
-        return w->n <= f->most;
+        return fill_rows(f, s, w);
     case F_COL:
         return fill_column(f, w, pb);
     case F_COL_TEXT:
         return fill_texts(f, w, pb);
     }
     assert(!"a kind of field");
-    return false;
+    return SQ_EINVAL;
 }
 
-bool fields_fill(const struct fields *t, const void *s, void *pb, struct arena *a)
+int fields_fill(const struct fields *t, const void *s, void *pb, struct arena *a)
 {
     struct walk w = { .a = a };
 
     assert(((const ProtobufCMessage *)pb)->descriptor == t->desc);
-    for (unsigned i = 0; i < t->n; i++)
-        if (!fill(&t->v[i], s, pb, &w))
-            return false;
-    return true;
+    for (unsigned i = 0; i < t->n; i++) {
+        int rc = fill(&t->v[i], s, pb, &w);
+
+        if (rc == SQ_EINVAL)
+            return unfit(t, &t->v[i]);
+        if (rc < 0)
+            return rc;
+    }
+    return t->holds == NULL || t->holds(s) ? 0 : unfit(t, NULL);
 }
 
 /* ---- and to it ---------------------------------------------------------------------------- */
 
-/* Wire numbers are wider than ours: false also if it does not survive. Most are 0, as *to is. */
+/* Wire numbers are wider than ours. Most are 0, as *to is. */
 static bool take_number(const struct field *f, char *to, const char *from)
 {
     uint64_t v = number(from, f->pb_width, f->pb_signed);
 
-    if (v == 0)
-        return f->least == 0;
-    if (f->later && v > f->most)
-        v = 0;
-    store(to, f->width, v);
-    return v >= f->least && v <= f->most && number(to, f->width, f->is_signed) == v;
+    if (v != 0 && !(f->later && v > f->most))
+        store(to, f->width, v);
+    return is_fit(f, from);
 }
 
 static bool take_text(const struct field *f, char *at, const ProtobufCBinaryData *d,
@@ -252,7 +305,7 @@ static bool take_bytes(const struct field *f, const ProtobufCBinaryData *d, char
 /* n zeroed elements of ours, and their count. */
 static bool take_array(const struct field *f, size_t n, char *s, struct arena *a)
 {
-    if (n < (f->n_width != 0 ? f->least : f->most) || n > f->most)
+    if (n < least_of(f) || n > f->most)
         return false;
     if (f->n_width != 0)
         store(s + f->n, f->n_width, n);
@@ -345,5 +398,7 @@ bool fields_take(const struct fields *t, const void *pb, struct arena *a, void *
     for (unsigned i = 0; i < t->n; i++)
         if (!take(&t->v[i], pb, s, &w))
             return false;
-    return t->finish == NULL || t->finish(s);
+    if (t->finish != NULL)
+        t->finish(s);
+    return t->holds == NULL || t->holds(s);
 }

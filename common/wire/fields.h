@@ -37,7 +37,7 @@ struct field {
     uint16_t n;
     uint16_t pb, pb_n;    /* of the generated member, and of its count */
     uint32_t step;        /* bytes of an element */
-    uint64_t least, most; /* of the number, length or count; `least` is for what comes */
+    uint64_t least, most; /* of the number, length or count */
     const struct fields *(*sub)(void);
 };
 
@@ -45,12 +45,14 @@ struct fields {
     const struct field *v;
     unsigned n;
     const ProtobufCMessageDescriptor *desc;
-    bool (*finish)(void *s); /* NULL, or: looks at what has come, beyond ranges; false: refused */
+    bool (*holds)(const void *s); /* NULL, or: what is true beyond ranges; false: refused */
+    void (*finish)(void *s);      /* NULL, or: sets what has no field of its own */
 };
 
 /* pb is an initialised message of t->desc; its parts come from `a`, or are borrowed from s.
- * False: a part is above its limit, or no memory (a->failed). */
-bool fields_fill(const struct fields *t, const void *s, void *pb, struct arena *a);
+ * 0; SQ_ETOOBIG: a part is too long; SQ_EINVAL: fields_take() would refuse it (logged, with the
+ * field's name); SQ_ENOMEM. */
+SQ_CHECK int fields_fill(const struct fields *t, const void *s, void *pb, struct arena *a);
 /* *s is zeroed. False: not valid, or no memory (a->failed). What *s points to is in `a`, or is
  * pb's. */
 bool fields_take(const struct fields *t, const void *pb, struct arena *a, void *s);
@@ -58,19 +60,22 @@ bool fields_take(const struct fields *t, const void *pb, struct arena *a, void *
 /* ---- how tables are written ---------------------------------------------------------------
  * PART: a static table of a struct; MESSAGE: of a struct msg_NAME. Members of the struct are
  * named first, then those of the .proto where these differ. */
-#define TABLE(linkage, name, Struct, Pb, end, ...)                                        \
+#define TABLE(linkage, name, Struct, Pb, hold, end, ...)                                  \
     linkage const struct fields *codec_##name##_fields(void)                             \
     {                                                                                    \
         typedef Struct S;                                                                \
         typedef Segq__##Pb P;                                                            \
         static const struct field v[] = { __VA_ARGS__ };                                 \
         static const struct fields t = { v, ARRAY_LEN(v), &segq__##name##__descriptor,   \
-                                         end };                                          \
+                                         hold, end };                                        \
                                                                                          \
         return &t;                                                                       \
     }
-#define PART(name, Struct, Pb, end, ...) TABLE(static, name, Struct, Pb, end, __VA_ARGS__)
-#define MESSAGE(name, Pb, end, ...)      TABLE(, name, struct msg_##name, Pb, end, __VA_ARGS__)
+#define PART(name, Struct, Pb, hold, ...)                                                \
+    TABLE(static, name, Struct, Pb, hold, NULL, __VA_ARGS__)
+#define MESSAGE(name, Pb, hold, ...) MESSAGE_ENDED(name, Pb, hold, NULL, __VA_ARGS__)
+#define MESSAGE_ENDED(name, Pb, hold, end, ...)                                          \
+    TABLE(, name, struct msg_##name, Pb, hold, end, __VA_ARGS__)
 
 #define F_OF(T, f)     (((T *)0)->f)
 #define F_SIGNED(x)    _Generic((x), int: true, long: true, default: false)

@@ -23,7 +23,7 @@ static int push_replica(struct seg_service *s, struct rpc_chan *ch, const struct
         s->n.replica_bytes += s->body.len + FRAME_HEADER_BYTES;
     }
     if (rc < 0 || s->body.len == 0)
-        rpc_chan_close(ch, "no memory to push"); /* it must not miss anything */
+        rpc_chan_close(ch, "a push cannot be built"); /* it must not miss anything */
     return rc;
 }
 

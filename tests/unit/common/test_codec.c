@@ -10,6 +10,7 @@
 #include "common/wire/codec.h"
 #include "common/wire/frame.h"
 #include "proto/router_segment.pb-c.h"
+#include "tests/lib/quiet.h"
 
 static const uint16_t types[] = {
 #define X(name, number, ...) number,
@@ -361,6 +362,114 @@ Test(codec, too_much_is_refused_on_both_sides)
     m = (struct msg){ .type = MSG_MOVE_STATUS,
                       .move_status = { .side = 1, .report = 5, .why = name } };
     cr_expect_eq(msg_encode(&m, &b), 0);
+    buf_fini(&b);
+}
+
+static void store_any(struct rng *r, char *p, unsigned width, uint64_t most)
+{
+    static const uint64_t odd[] = { 0, 1, UINT8_MAX, UINT16_MAX, UINT32_MAX, INT64_MAX, UINT64_MAX };
+    uint64_t pick = rng_below(r, ARRAY_LEN(odd) + 2);
+
+    store(p, width, pick < ARRAY_LEN(odd) ? odd[pick] : most + (pick & 1));
+}
+
+/* Any of its numbers, also inside of it, becomes some other one. */
+static void spoil(struct rng *r, const struct fields *t, char *s)
+{
+    char *rows = NULL;
+    size_t n = 0, step = 0;
+
+    for (const struct field *f = t->v; f < t->v + t->n; f++) {
+        char *v = s + f->off;
+
+        if (f->kind == F_ROWS || f->kind == F_MSGS) {
+            if (!f->in_place)
+                memcpy(&v, s + f->off, sizeof(v));
+            n = f->n_width != 0 ? load(s + f->n, f->n_width) : f->most;
+            rows = v;
+            step = f->step;
+        }
+        if (f->kind == F_NUM && rng_below(r, 16) == 0)
+            store_any(r, v, f->width, f->most);
+        if (f->kind == F_MSG)
+            spoil(r, f->sub(), v);
+        if (f->kind == F_MSGS && n > 0)
+            spoil(r, f->sub(), rows + rng_below(r, n) * step);
+        if (f->kind == F_COL && n > 0 && rng_below(r, 16) == 0)
+            store_any(r, rows + rng_below(r, n) * step + f->off, f->width, f->most);
+    }
+}
+
+static void spoil_columns(struct rng *r, const struct columns *t, char *rows, uint32_t n)
+{
+    for (const struct column *c = t->v; c < t->v + t->n && n > 0; c++)
+        if (c->kind != COL_TEXT && rng_below(r, 16) == 0)
+            store_any(r, rows + rng_below(r, n) * (size_t)t->row_bytes + c->off, c->width, c->max);
+}
+
+/* What a receiver would refuse costs it the link: it is never sent. */
+Test(codec, what_is_sent_is_taken)
+{
+    unsigned sent = 0, kept = 0;
+    struct arena a;
+    struct buf b;
+
+    buf_init(&b);
+    arena_init(&a);
+    quiet_log();
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        struct gen *g = gen_new(seed, 4);
+
+        for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+            struct msg m, back;
+            int rc;
+
+            if (is_hello(types[i]))
+                continue;
+            gen_msg(g, types[i], &m);
+            if (fields_of(m.type) != NULL)
+                spoil(&g->r, fields_of(m.type), (char *)&m + offsetof(struct msg, batch));
+            else
+                spoil_columns(&g->r, columns_of(m.type), m.batch.rows, m.batch.n);
+            buf_reset(&b);
+            rc = msg_encode(&m, &b);
+            sent += rc == 0;
+            kept += rc == SQ_EINVAL;
+            if (rc == 0)
+                cr_assert_eq(msg_decode(m.type, b.data, b.len, &a, &back), 0, "seed %lu %s", seed,
+                             msg_name(m.type));
+            else
+                cr_assert_eq(b.len, 0);
+            arena_reset(&a);
+        }
+        gen_free(g);
+    }
+    cr_expect_gt(sent, 1000);
+    cr_expect_gt(kept, 1000);
+    log_set_sink(NULL, NULL);
+    arena_fini(&a);
+    buf_fini(&b);
+}
+
+/* And nothing more than that is kept back. */
+Test(codec, bounds_are_sent_and_what_is_beyond_is_not)
+{
+    struct place_req req = { .client = CLIENT_NCLASSES - 1 };
+    struct msg m = { .type = MSG_PLACE, .place = { 1, &req } };
+    struct msg r = { .type = MSG_PART_RATE, .part_rate = { .rate = RATE_PER_1000_S } };
+    struct msg k = { .type = MSG_TASK_TAKE, .task_take = { .most = 1 } };
+    struct buf b;
+
+    buf_init(&b);
+    cr_expect_eq(msg_encode(&m, &b), 0);
+    cr_expect_eq(msg_encode(&r, &b), 0);
+    cr_expect_eq(msg_encode(&k, &b), 0);
+    req.client++;
+    r.part_rate.rate++;
+    k.task_take.most = 0;
+    cr_expect_eq(msg_encode(&m, &b), SQ_EINVAL);
+    cr_expect_eq(msg_encode(&r, &b), SQ_EINVAL);
+    cr_expect_eq(msg_encode(&k, &b), SQ_EINVAL, "at least 1");
     buf_fini(&b);
 }
 

@@ -695,6 +695,30 @@ Test(calls, a_probe_by_hand_goes_while_it_is_down)
     calls_fini(&calls);
 }
 
+/* Also where its answer leaves the breaker as it is, so that nothing else spares the attempt. */
+Test(calls, what_probes_is_excused_whatever_comes_of_the_breaker)
+{
+    struct msg_endpoint m = gen(1);
+    struct endpoint *ep = defined(&m);
+    struct call_answer early = { .status = 408 };
+    msec_t now = NOW + 60000;
+    struct going_call *g;
+
+    for (unsigned i = 0; i < 10; i++)
+        answered(ep, 500, "", now);
+    by_hand(ep, &m, 408, now + 100); /* it was there: no failure */
+    cr_expect_eq(ep->breaker.state, BREAKER_PROBES);
+    now += 5000;
+    cr_assert(endpoint_lets(ep, 0, now));
+    g = calls_begin(&calls, ep, 1, now);
+    g->step = CALL_SENT;
+    calls_answered(g, &early, now, WALL);
+    cr_expect_eq(ep->breaker.state, BREAKER_PROBES);
+    cr_expect(g->verdict.excused);
+    calls_end(&calls, g, now);
+    calls_fini(&calls);
+}
+
 Test(calls, a_probe_by_hand_that_sends_nothing_says_why)
 {
     struct msg_endpoint m = gen(1);

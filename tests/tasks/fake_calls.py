@@ -59,13 +59,16 @@ class World:
     # ---- the node ----
 
     def may_go(self, t):
-        # Calls whose node was killed have their slots until their leases end.
-        now, going = self.now, len(self.going) + sum(self.unknown.values())
-        of_key = sum(g.key == t.key for g in self.going) + self.unknown.get(t.key, 0)
+        now = self.now
         if t.due > now and not self.strikes("early", 40):
             return False
-        return not (going >= SLOTS and self.fault != "slots" or of_key >= KEY_SLOTS and self.fault != "key_slots" or
-                    now < self.held and self.fault != "hold" or now < self.tat and self.fault != "rate")
+        if now < self.held and self.fault != "hold" or now < self.tat and self.fault != "rate":
+            return False
+        # Calls whose node was killed have their slots until their leases end.
+        if len(self.going) + sum(self.unknown.values()) >= SLOTS and self.fault != "slots":
+            return False
+        of_key = sum(g.key == t.key for g in self.going) + self.unknown.get(t.key, 0)
+        return of_key < KEY_SLOTS or self.fault == "key_slots"
 
     def in_storm(self):
         return self.storm[0] <= self.now < self.storm[1]

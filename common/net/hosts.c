@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <event2/dns.h>
+#include <event2/event.h>
 #include <event2/util.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,12 @@
 
 #include "common/net/ev.h"
 
+#define LAST_TURNS 8 /* one is enough for libevent 2.1 */
+
 struct host_question {
+    struct list_node in; /* of hosts.open, until it is answered */
+    struct list *open;
+    struct evdns_getaddrinfo_request *asked;
     host_fn fn; /* NULL: dropped, nobody wants to know any more */
     void *arg;
     bool asking; /* inside hosts_ask(): the answer must not come from there */
@@ -21,10 +27,24 @@ struct host_question {
 void hosts_init(struct hosts *s, struct ev *ev)
 {
     *s = (struct hosts){ .ev = ev };
+    list_init(&s->open);
+}
+
+/* evdns gives a question back, and frees its own part of it, in a turn of its loop alone. */
+static void give_up(struct hosts *s)
+{
+    list_each_of (&s->open, struct host_question, in, q) {
+        q->fn = NULL;
+        evdns_getaddrinfo_cancel(q->asked);
+    }
+    for (unsigned i = 0; i < LAST_TURNS && s->open.n > 0; i++)
+        if (event_base_loop(ev_base(s->ev), EVLOOP_ONCE | EVLOOP_NONBLOCK) < 0)
+            break;
 }
 
 void hosts_fini(struct hosts *s)
 {
+    give_up(s);
     if (s->dns != NULL)
         evdns_base_free(s->dns, 0);
     s->dns = NULL;
@@ -62,6 +82,8 @@ static void on_answer(int rc, struct evutil_addrinfo *found, void *arg)
     if (found != NULL)
         evutil_freeaddrinfo(found);
     q->answered = true;
+    if (q->open != NULL)
+        list_remove(q->open, &q->in);
     if (!q->asking)
         tell(q);
 }
@@ -91,10 +113,14 @@ struct host_question *hosts_ask(struct hosts *s, const char *addr, host_fn fn, v
     }
     snprintf(port_text, sizeof(port_text), "%u", port);
     *q = (struct host_question){ .fn = fn, .arg = arg, .asking = true };
-    evdns_getaddrinfo(s->dns, host, port_text, &hints, on_answer, q);
+    q->asked = evdns_getaddrinfo(s->dns, host, port_text, &hints, on_answer, q);
     q->asking = false;
-    if (q->answered) /* from the hosts file, on the spot */
+    if (q->answered) { /* from the hosts file, on the spot */
         ev_post(s->ev, tell, q);
+    } else {
+        q->open = &s->open;
+        list_push_back(q->open, &q->in);
+    }
     return q;
 }
 

@@ -3,6 +3,7 @@
 #ifndef SEGQ_HOSTS_H
 #define SEGQ_HOSTS_H
 
+#include "common/base/list.h"
 #include "common/net/net.h"
 
 #define HOST_ADDRS 8 /* of one answer; more are left out */
@@ -13,6 +14,7 @@ struct host_question;
 struct hosts { /* a part of its owner */
     struct ev *ev; /* ref */
     struct evdns_base *dns; /* owned; made for the first question */
+    struct list open;       /* questions that are not answered yet */
 };
 
 struct host_answer {

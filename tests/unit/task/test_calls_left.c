@@ -1,0 +1,116 @@
+/* test_calls_left.c: calls at their target whose partition has left the node (task/table/calls.c):
+ * they hold their slots of the endpoint until they are over. */
+#include <criterion/criterion.h>
+#include <sodium.h>
+
+#include "common/base/log.h"
+#include "task/calls/calls.h"
+#include "tests/lib/tabrig.h"
+
+enum { MNG = 1, RTR = 2 };
+#define EPOCH 5
+
+static struct tabrig rig;
+static struct calls calls;
+static struct outbox out;
+static struct task_now now;
+
+static void say(peer_no from, const struct msg *m)
+{
+    tasktab_msg(rig.t, now, from, 1, m, &out);
+}
+
+static void turn(void)
+{
+    cr_assert(tasktab_turn(rig.t, now, &out));
+    tasktab_written(rig.t);
+    outbox_reset(&out);
+}
+
+static void open_part(part_no no, const char *match)
+{
+    say(MNG, &(struct msg){ .type = MSG_PART_OPEN,
+                            .part_open = { .epoch = EPOCH, .part = no, .part_epoch = 8,
+                                           .match = match, .max_tasks = 100, .endpoint = "gen",
+                                           .notify = "" } });
+    turn();
+}
+
+static void put(part_no no, const char *queue)
+{
+    struct task_put one = { .part = no, .epoch = 8, .queue = queue, .key1 = "", .key2 = "",
+                            .name = "", .body = { 1, (const uint8_t *)"x" } };
+
+    say(RTR, &(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } });
+    turn();
+    turn();
+}
+
+/* A node that has partitions 3 and 4, and one slot. */
+static void setup(void)
+{
+    struct msg_endpoint m = { .epoch = EPOCH, .name = "gen", .serial = 1, .url = "http://gen",
+                              .rate = ENDPOINT_ANY, .burst = 1, .max_concurrent = 1,
+                              .deadline_ms = 30000, .connect_timeout_ms = 3000,
+                              .breaker_ratio = 50, .breaker_min = 20, .breaker_open_ms = 5000,
+                              .secret_file = "", .ca_file = "", .cert_file = "", .key_file = "",
+                              .proxy = "", .budget = "" };
+
+    cr_assert_geq(sodium_init(), 0);
+    log_set_level(LOG_ERROR);
+    now = (struct task_now){ 1700000000000, 1700000000000 };
+    outbox_init(&out);
+    calls_init(&calls);
+    rig.calls = &calls;
+    tabrig_new(&rig);
+    tasktab_up(rig.t, MNG, RPC_MANAGER, "m", &out);
+    tasktab_up(rig.t, RTR, RPC_ROUTER, "r", &out);
+    say(MNG, &(struct msg){ .type = MSG_TASK_OK, .task_ok = { EPOCH, 1, 77 } });
+    say(MNG, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m });
+    calls_find(&calls, "gen")->usable = true;
+    open_part(3, "a");
+    open_part(4, "b");
+    put(3, "a");
+    cr_assert_eq(calls.going.n, 1);
+    put(4, "b");
+    cr_assert_eq(calls.going.n, 1, "no slot is free");
+}
+
+static void teardown(void)
+{
+    tabrig_fini(&rig);
+    calls_fini(&calls);
+    outbox_fini(&out);
+}
+
+TestSuite(calls_left, .init = setup, .fini = teardown);
+
+static void leave(part_no no)
+{
+    say(MNG, &(struct msg){ .type = MSG_PART_DROP, .part_drop = { EPOCH, no, 0 } });
+    turn();
+    turn();
+}
+
+Test(calls_left, a_call_whose_partition_has_left_holds_its_slot)
+{
+    leave(3);
+    cr_expect_null(tasktab_part(rig.t, 3));
+    cr_expect_eq(calls.going.n, 1, "it is still at the target");
+    cr_expect_eq(calls_find(&calls, "gen")->running, 1);
+}
+
+Test(calls_left, so_does_one_that_the_node_knows_by_its_journal_alone)
+{
+    struct endpoint *ep = calls_find(&calls, "gen");
+
+    list_each_of (&calls.going, struct going_call, in, g)
+        calls_end(&calls, g, now.ms); /* as after a restart: who called is gone */
+    leave(3);
+    cr_expect_eq(calls.going.n, 0);
+    cr_expect_eq(ep->running, 1);
+    now.ms += ep->def.deadline_ms + LEASE_MORE_MS;
+    now.wall_ms += ep->def.deadline_ms + LEASE_MORE_MS;
+    turn();
+    cr_expect_eq(calls.going.n, 1, "it is over for certain");
+}

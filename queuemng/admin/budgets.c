@@ -20,9 +20,10 @@ static void add_member(void *list, const void *view)
 {
     const struct mng_member_view *v = view;
 
-    (void)json_array_append_new(list, json_pack("{s:s,s:s,s:I,s:o,s:o}", "kind", v->kind, "name",
+    (void)json_array_append_new(list, json_pack("{s:s,s:s,s:I,s:o,s:o,s:o}", "kind", v->kind, "name",
                                                 v->name, "weight", (json_int_t)v->weight, "part",
-                                                bears_json(v->part), "used", bears_json(v->used)));
+                                                bears_json(v->part), "used", bears_json(v->used),
+                                                "held", bears_json(v->held)));
 }
 
 struct listing {
@@ -38,9 +39,10 @@ static void add_budget(void *ctx, const void *view)
 
     mng_each_member(l->m, v->def->name, add_member, members);
     (void)json_array_append_new(
-        l->list, json_pack("{s:s,s:I,s:s,s:o,s:o,s:o}", "name", v->def->name, "version",
+        l->list, json_pack("{s:s,s:I,s:s,s:o,s:o,s:o,s:o}", "name", v->def->name, "version",
                            (json_int_t)v->version, "limited_by", v->limited_by, "whole",
-                           bears_json(v->whole), "used", bears_json(v->used), "members", members));
+                           bears_json(v->whole), "used", bears_json(v->used), "held",
+                           bears_json(v->held), "members", members));
 }
 
 void admin_budgets(struct admin_call *c)

@@ -98,7 +98,9 @@ int budget_remove(struct mng *m, struct mbudget *b, struct err *e)
 
     each_queue(m, q)
         if (strcmp(q->def.budget.name, b->def.name) == 0)
-            return err_set(e, SQ_ECONFLICT, "budget %s: queue %s has it", b->def.name, q->def.name);
+            return err_set(e, SQ_ECONFLICT, "budget %s: queue %s has it%s", b->def.name, q->def.name,
+                           q->deleted_until_ms == 0 ? "" : ": it was deleted a moment ago; delete it "
+                           "for good first (DELETE ...?final=true)");
     each_endpoint(m, x)
         if (strcmp(x->def.budget.name, b->def.name) == 0)
             return err_set(e, SQ_ECONFLICT, "budget %s: endpoint %s has it", b->def.name, x->def.name);

@@ -49,35 +49,89 @@ static struct bears held_by_calls(const struct mng *m, const struct mbudget *b)
     return n;
 }
 
-struct bears budget_used(const struct mng *m, const struct mbudget *b)
+static uint64_t queue_slots(const struct mng *m, const struct mbudget *b, const struct mqueue *q)
 {
-    struct bears n = held_by_calls(m, b);
+    return slots_known(q) ? slots_inside(m, q) : b->whole.slots;
+}
 
-    if (m->now_ms < b->left_until_ms)
-        n.slots = sum(n.slots, b->left_slots);
+struct bears budget_queue_holds(const struct mng *m, const struct mqueue *q)
+{
+    const struct mbudget *b = budget_of(m, &q->def.budget);
+
+    return b != NULL ? (struct bears){ q->budget_rate, queue_slots(m, b, q) } : (struct bears){ 0 };
+}
+
+static struct bears with_left(const struct mng *m, const struct mbudget *b, struct bears n)
+{
+    const struct mleft *v[] = { &b->calls, &b->people };
+
+    for (size_t i = 0; i < ARRAY_LEN(v); i++)
+        if (m->now_ms < v[i]->until_ms)
+            n.slots = sum(n.slots, v[i]->slots);
+    return n;
+}
+
+struct bears budget_held(const struct mng *m, const struct mbudget *b)
+{
+    struct bears n = with_left(m, b, held_by_calls(m, b));
+
     each_queue_of(m, b, q) {
         n.rate = sum(n.rate, q->budget_rate);
-        n.slots = sum(n.slots, slots_known(q) ? slots_inside(m, q) : b->whole.slots);
+        n.slots = sum(n.slots, queue_slots(m, b, q));
     }
     return n;
+}
+
+/* Queues are counted once in a step: each asks before it lets somebody in, if only by hand, so the
+ * one that asked last alone may hold more than it did. */
+static void asks(const struct mng *m, struct mbudget *b, const struct mqueue *q)
+{
+    if (b->asked != NULL)
+        b->queues_slots += queue_slots(m, b, b->asked) - b->asked_slots;
+    b->asked = q;
+    b->asked_slots = queue_slots(m, b, q);
+}
+
+static void count_queues(const struct mng *m, struct mbudget *b)
+{
+    b->counted_no = m->count_no;
+    b->queues_slots = 0;
+    b->asked = NULL;
+    each_queue_of(m, b, x)
+        b->queues_slots += queue_slots(m, b, x);
+}
+
+static void leave_behind(const struct mng *m, struct mleft *v, uint64_t slots, int64_t ms)
+{
+    if (slots == 0)
+        return;
+    v->slots = sum(m->now_ms < v->until_ms ? v->slots : 0, slots);
+    v->until_ms = ms_max(v->until_ms, m->now_ms + ms);
 }
 
 void budget_leaves(struct mng *m, const struct mendpoint *x)
 {
     struct mbudget *b = budget_of(m, &x->def.budget);
+    uint64_t n = 0;
 
     if (b == NULL)
         return;
-    if (m->now_ms >= b->left_until_ms)
-        b->left_slots = 0;
     each_share(x, s)
-        b->left_slots = sum(b->left_slots, s->held.slots);
-    b->left_until_ms = ms_max(b->left_until_ms, m->now_ms + x->def.deadline_ms + LEAVES_MORE_MS);
+        n = sum(n, s->held.slots);
+    leave_behind(m, &b->calls, n, x->def.deadline_ms + LEAVES_MORE_MS);
+}
+
+void budget_outlives(struct mng *m, const struct mqueue *q)
+{
+    struct mbudget *b = budget_of(m, &q->def.budget);
+
+    if (b != NULL)
+        leave_behind(m, &b->people, slots_inside(m, q), queue_unreported_ms(&q->def));
 }
 
 static struct bears unheld(const struct mng *m, const struct mbudget *b)
 {
-    struct bears n = budget_used(m, b);
+    struct bears n = budget_held(m, b);
 
     return (struct bears){ less(b->whole.rate, n.rate), less(b->whole.slots, n.slots) };
 }
@@ -97,14 +151,19 @@ struct bears budget_part(const struct mng *m, const struct mendpoint *x)
 
 uint64_t budget_lets_in(const struct mng *m, const struct mqueue *q)
 {
-    const struct mbudget *b = budget_of(m, &q->def.budget);
+    struct mbudget *b = budget_of(m, &q->def.budget);
     uint64_t own;
 
     if (b == NULL || b->whole.slots == ENDPOINT_ANY)
         return UINT64_MAX;
     own = less(q->claim.aim.slots, slots_inside(m, q));
-    /* unheld() looks at every queue */
-    return own == 0 ? 0 : u64_min(own, unheld(m, b).slots);
+    if (b->counted_no != m->count_no && own == 0)
+        return 0; /* and it need not be counted */
+    if (b->counted_no != m->count_no)
+        count_queues(m, b);
+    asks(m, b, q);
+    return u64_min(own, less(b->whole.slots, sum(with_left(m, b, held_by_calls(m, b)).slots,
+                                                 b->queues_slots)));
 }
 
 bool budget_is_exceeded(const struct mng *m, const struct mqueue *q)

@@ -28,8 +28,12 @@ struct bears budget_unheld(const struct mng *m, const struct mendpoint *x);
 /* The endpoint is about to go, or to have another budget: what its nodes may be using of this one's
  * slots counts until their calls are over. */
 void budget_leaves(struct mng *m, const struct mendpoint *x);
+/* The queue is about to go: people who are inside count for its budget until their passes are over. */
+void budget_outlives(struct mng *m, const struct mqueue *q);
 
-/* What members of a budget use together. */
-struct bears budget_used(const struct mng *m, const struct mbudget *b);
+/* What of a budget cannot be given to others now: more than is used, where nodes may begin calls, are
+ * not heard, or have left calls behind. And a queue's part of that; without a budget, nothing. */
+struct bears budget_held(const struct mng *m, const struct mbudget *b);
+struct bears budget_queue_holds(const struct mng *m, const struct mqueue *q);
 
 #endif

@@ -55,6 +55,7 @@ void queue_free(struct mng *m, struct mqueue *q)
     if (list_linked(&q->in_urgent))
         list_remove(&m->urgent, &q->in_urgent);
     list_remove(&m->queues, &q->in_all);
+    m->count_no++;
     map_del(&m->queue_by_id, q->id);
     if (q->deleted_until_ms != 0)
         m->n_deleted--;

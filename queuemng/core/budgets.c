@@ -47,35 +47,58 @@ int mng_budget_delete(struct mng *m, msec_t now_ms, const char *name, struct mng
     return rc;
 }
 
+/* ---- seen ------------------------------------------------------------------------ */
+
+static struct bears both(struct bears a, struct bears b)
+{
+    return (struct bears){ u64_min(a.rate + b.rate, ENDPOINT_ANY), u64_min(a.slots + b.slots, ENDPOINT_ANY) };
+}
+
+static struct mng_member_view endpoint_view(struct mendpoint *x)
+{
+    struct mng_member_view v = { .kind = "endpoint", .name = x->def.name,
+                                 .weight = x->def.budget.weight, .part = x->claim.aim };
+
+    each_share(x, s) {
+        v.used = both(v.used, (struct bears){ s->held.rate, s->st.in_flight });
+        v.held = both(v.held, s->held);
+    }
+    return v;
+}
+
+void mng_each_member(const struct mng *m, const char *budget, mng_each_fn fn, void *ctx)
+{
+    each_queue(m, q)
+        if (strcmp(q->def.budget.name, budget) == 0) {
+            struct mng_member_view v = { "queue", q->def.name, q->def.budget.weight, q->claim.aim,
+                                         { q->budget_rate, slots_inside(m, q) },
+                                         budget_queue_holds(m, q) };
+
+            fn(ctx, &v);
+        }
+    each_endpoint(m, x)
+        if (strcmp(x->def.budget.name, budget) == 0) {
+            struct mng_member_view v = endpoint_view(x);
+
+            fn(ctx, &v);
+        }
+}
+
+static void add_used(void *ctx, const void *view)
+{
+    struct bears *n = ctx;
+
+    *n = both(*n, ((const struct mng_member_view *)view)->used);
+}
+
 void mng_each_budget(const struct mng *m, mng_each_fn fn, void *ctx)
 {
     each_budget(m, b) {
         struct mng_budget_view v = { .def = &b->def, .version = b->version,
                                      .limited_by = b->release.limited_by, .whole = b->whole,
-                                     .used = budget_used(m, b) };
+                                     .held = budget_held(m, b) };
 
+        mng_each_member(m, b->def.name, add_used, &v.used);
         fn(ctx, &v);
-    }
-}
-
-void mng_each_member(const struct mng *m, const char *budget, mng_each_fn fn, void *ctx)
-{
-    each_queue(m, q) {
-        struct mng_member_view v = { "queue", q->def.name, q->def.budget.weight, q->claim.aim,
-                                     { q->budget_rate, slots_inside(m, q) } };
-
-        if (strcmp(q->def.budget.name, budget) == 0)
-            fn(ctx, &v);
-    }
-    each_endpoint(m, x) {
-        struct mng_member_view v = { "endpoint", x->def.name, x->def.budget.weight, x->claim.aim,
-                                     { 0 } };
-
-        each_share(x, s) {
-            v.used.rate = u64_min(v.used.rate + s->held.rate, ENDPOINT_ANY);
-            v.used.slots += s->st.in_flight;
-        }
-        if (strcmp(x->def.budget.name, budget) == 0)
-            fn(ctx, &v);
     }
 }

@@ -23,14 +23,15 @@ struct mng_budget_view {
     const struct budget_def *def;
     uint64_t version;
     const char *limited_by;    /* the metric; "fixed", "fallback"; "" without a rate */
-    struct bears whole, used;  /* now; ENDPOINT_ANY: any */
+    struct bears whole, used;  /* now; ENDPOINT_ANY: any. used: the sum of its members' */
+    struct bears held;         /* what cannot be given to others: budgets/parts.h */
 };
 void mng_each_budget(const struct mng *m, mng_each_fn fn, void *ctx);
 
 struct mng_member_view {
     const char *kind, *name; /* "queue", "endpoint" */
     int64_t weight;
-    struct bears part, used;
+    struct bears part, used, held;
 };
 void mng_each_member(const struct mng *m, const char *budget, mng_each_fn fn, void *ctx);
 

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "common/base/log.h"
+#include "queuemng/budgets/parts.h"
 #include "queuemng/chain/queue_life.h"
 #include "queuemng/core/step.h"
 #include "queuemng/release/credit.h"
@@ -28,6 +29,12 @@ static struct mng_deleted_view look(const struct mng *m, const struct mqueue *q)
     return v;
 }
 
+static void gone(struct mng *m, struct mqueue *q)
+{
+    budget_outlives(m, q);
+    queue_gone(m, q);
+}
+
 /* Nobody would miss it. */
 static bool is_empty(const struct mng *m, const struct mqueue *q)
 {
@@ -48,7 +55,7 @@ int queue_make_way(struct mng *m, const char *name, struct err *e)
     if (q == NULL)
         return 0;
     if (is_empty(m, q)) {
-        queue_gone(m, q);
+        gone(m, q);
         return 0;
     }
     v = look(m, q);
@@ -98,7 +105,7 @@ int mng_queue_delete(struct mng *m, msec_t now_ms, const char *name, bool final,
         *v = look(m, q);
         v->name = name;
         v->until_ms = 0;
-        queue_gone(m, q);
+        gone(m, q);
     } else {
         queue_delete(m, q, v);
     }
@@ -137,7 +144,7 @@ void deletes_tick(struct mng *m)
         return;
     each_queue(m, q) {
         if (q->deleted_until_ms != 0 && m->sched_ms >= q->deleted_until_ms)
-            queue_gone(m, q);
+            gone(m, q);
     }
 }
 

@@ -33,6 +33,7 @@ void mng_begin(struct mng *m, msec_t now_ms, struct mng_out *out)
     assert(now_ms >= m->now_ms);
     m->now_ms = now_ms;
     m->out = out;
+    m->count_no++;
 }
 
 struct msg *mng_to(struct mng *m, peer_no p, enum msg_type t)

@@ -280,8 +280,14 @@ struct mbudget { /* what queues and endpoints share that name it; their parts: c
     uint64_t version;       /* of the definition */
     struct release release; /* of its limits by metrics */
     struct bears whole;     /* now */
-    uint64_t left_slots;    /* of endpoints that are its members no more: their calls may go on */
-    msec_t left_until_ms;   /* until then; a manager that begins knows nothing of them */
+    uint64_t queues_slots;  /* held by its queues, when mng.count_no was counted_no; then */
+    const struct mqueue *asked; /* asked, and may hold more than these: */
+    uint64_t asked_slots, counted_no;
+    struct mleft {
+        uint64_t slots;
+        msec_t until_ms;
+    } calls, people; /* of endpoints and queues that are gone: may go on; a manager that begins knows
+                        nothing of them */
     struct list_node in;    /* mng.budgets */
 };
 
@@ -341,6 +347,7 @@ struct mng {
     msec_t second_ms;        /* when the once-a-second work is due */
     struct mtasks tasks;
     struct list budgets; /* mbudget.in; owned */
+    uint64_t count_no;   /* of this step, and of the queues that there are in it: mbudget.counted_no */
     struct mng_counts count;
     struct eta_errors eta_errors;
     struct mng_out *out;     /* of the step being done */

@@ -1,0 +1,215 @@
+/* test_mng_budgets.c: queues that share max_active of a budget: what each may let in now, in one step
+ * of the manager; what is told of it; what it costs. */
+#include "tests/lib/mngmade.h"
+
+#include <time.h>
+
+#include "queuemng/budgets/parts.h"
+#include "queuemng/core/budgets.h"
+#include "queuemng/core/deleted.h"
+
+#define MOST 100
+
+MADE_SUITE(mng_budgets, "\"mode\": \"slots\", \"max_active\": 100",);
+
+static void budget(void)
+{
+    const char *json = "{\"name\": \"gpu\", \"max_active\": 100}";
+    struct budget_def d = { 0 };
+    struct cfg_node *doc = NULL;
+    struct err e = { 0 };
+
+    cr_assert_eq(cfg_parse_json(&doc, json, strlen(json), &e), 0, "%s", e.text);
+    cr_assert_eq(cfg_bind(&d, sizeof(d), budget_def_keys, doc, NULL, &e), 0, "%s", e.text);
+    cr_assert_eq(mng_budget_put(w.m, w.m->now_ms, &d, &w.out, &e), 0, "%s", e.text);
+    cfg_clear(&d, budget_def_keys);
+    cfg_node_free(doc);
+    made_step(&w, w.m->now_ms);
+    budgets_tick(w.m, true);
+}
+
+/* Its part is all of the budget: what others hold is the limit. */
+static void member(unsigned i)
+{
+    char json[120];
+    struct cfg_node *doc = NULL;
+    struct queue_def d = { 0 };
+    struct err e = { 0 };
+
+    snprintf(json, sizeof(json), "{\"name\": \"q%u\", \"mode\": \"slots\", \"max_active\": 100, "
+             "\"budget\": \"gpu\"}", i);
+    cr_assert_eq(cfg_parse_json(&doc, json, strlen(json), &e), 0, "%s", e.text);
+    cr_assert_eq(cfg_bind(&d, sizeof(d), queue_def_keys, doc, "test", &e), 0, "%s", e.text);
+    cr_assert_eq(mng_queue_put(w.m, w.m->now_ms, &d, &w.out, &e), 0, "%s", e.text);
+    cfg_clear(&d, queue_def_keys);
+    cfg_node_free(doc);
+}
+
+static struct mqueue *members(unsigned n)
+{
+    struct mqueue *last = NULL;
+
+    for (unsigned i = 0; i < n; i++)
+        member(i);
+    made_step(&w, w.m->now_ms);
+    each_queue(w.m, q)
+        if (q != w.q) {
+            q->claim.aim.slots = MOST;
+            last = q;
+        }
+    return last;
+}
+
+static void lets_in(struct mqueue *q, uint64_t n)
+{
+    q->lane[0].pop.busy = q->lane[0].pop.busy || n != 0;
+    q->lane[0].pop.n += (uint32_t)n;
+}
+
+static uint64_t inside(void)
+{
+    uint64_t n = 0;
+
+    each_queue(w.m, q)
+        n += q->lane[0].pop.n;
+    return n;
+}
+
+Test(mng_budgets, in_one_step_all_of_it_is_given_and_never_more)
+{
+    struct mqueue *first;
+
+    budget();
+    members(7);
+    first = queue_find(w.m, "q0");
+    each_queue(w.m, q)
+        if (q != w.q)
+            lets_in(q, u64_min(budget_lets_in(w.m, q), 30));
+    cr_expect_eq(inside(), MOST);
+    first->lane[0].pop.n -= 2;
+    made_step(&w, w.m->now_ms); /* of people who left in a step the next one knows */
+    cr_expect_eq(budget_lets_in(w.m, queue_find(w.m, "q6")), 2);
+    lets_in(queue_find(w.m, "q6"), 2);
+    each_queue(w.m, q)
+        cr_expect_eq(q == w.q ? 0 : budget_lets_in(w.m, q), 0);
+}
+
+Test(mng_budgets, people_let_in_by_hand_are_counted_in_the_same_step)
+{
+    struct mqueue *q, *by_hand;
+
+    budget();
+    members(3);
+    q = queue_find(w.m, "q0");
+    by_hand = queue_find(w.m, "q1");
+    by_hand->claim.aim.slots = 0;
+    cr_expect_eq(budget_lets_in(w.m, q), MOST);
+    cr_expect_eq(budget_lets_in(w.m, by_hand), 0);
+    lets_in(by_hand, 40);
+    cr_expect_eq(budget_lets_in(w.m, q), MOST - 40);
+}
+
+static void deleted_for_good(const char *name)
+{
+    struct mng_deleted_view v;
+    struct err e = { 0 };
+
+    mng_out_reset(&w.out);
+    cr_assert_eq(mng_queue_delete(w.m, w.m->now_ms, name, true, &v, &w.out, &e), 0, "%s", e.text);
+}
+
+Test(mng_budgets, people_of_a_deleted_queue_count_until_their_passes_are_over)
+{
+    struct mqueue *q, *last;
+    msec_t life;
+
+    budget();
+    last = members(2);
+    q = queue_find(w.m, "q0");
+    lets_in(last, MOST);
+    life = queue_unreported_ms(&last->def);
+    cr_expect_eq(budget_lets_in(w.m, q), 0);
+    cr_expect_eq(budget_lets_in(w.m, last), 0, "it asked last");
+    deleted_for_good("q1");
+    cr_expect_eq(budget_lets_in(w.m, q), 0);
+    made_step(&w, w.m->now_ms + life - 1);
+    cr_expect_eq(budget_lets_in(w.m, q), 0);
+    made_step(&w, w.m->now_ms + 1);
+    cr_expect_eq(budget_lets_in(w.m, q), MOST);
+}
+
+Test(mng_budgets, a_deleted_queue_that_may_be_restored_keeps_its_budget_and_is_named_as_deleted)
+{
+    struct mng_deleted_view v;
+    struct err e = { 0 };
+
+    budget();
+    members(1);
+    mng_out_reset(&w.out);
+    cr_assert_eq(mng_queue_delete(w.m, w.m->now_ms, "q0", false, &v, &w.out, &e), 0, "%s", e.text);
+    cr_expect_eq(mng_budget_delete(w.m, w.m->now_ms, "gpu", &w.out, &e), SQ_ECONFLICT);
+    cr_expect_not_null(strstr(e.text, "deleted"), "%s", e.text);
+    deleted_for_good("q0");
+    cr_expect_eq(mng_budget_delete(w.m, w.m->now_ms, "gpu", &w.out, &e), 0, "%s", e.text);
+}
+
+/* Of a step in which each queue asks. */
+static double asks_ms(unsigned n)
+{
+    struct timespec t0, t1;
+
+    members(n);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t0);
+    each_queue(w.m, q)
+        if (q != w.q)
+            (void)budget_lets_in(w.m, q);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t1);
+    return 1e3 * (double)(t1.tv_sec - t0.tv_sec) + 1e-6 * (double)(t1.tv_nsec - t0.tv_nsec);
+}
+
+Test(mng_budgets, ten_times_the_queues_cost_ten_times_as_much, .timeout = 60)
+{
+    double few, many;
+
+    budget();
+    few = asks_ms(400);
+    many = asks_ms(4000);
+    printf("a step in which each of 400 queues asks: %.2f ms; of 4000: %.2f ms\n", few, many);
+    cr_expect_lt(many, 40 * few, "%.2f ms, and %.2f ms", few, many);
+}
+
+static void add(void *ctx, const void *view)
+{
+    struct bears *n = ctx;
+
+    n->slots += ((const struct mng_member_view *)view)->used.slots;
+}
+
+static void look(void *ctx, const void *view)
+{
+    *(struct mng_budget_view *)ctx = *(const struct mng_budget_view *)view;
+}
+
+Test(mng_budgets, what_is_used_is_the_sum_of_its_members_and_held_says_what_is_uncertain)
+{
+    struct mng_budget_view v;
+    struct bears sum = { 0 };
+    struct mqueue *last;
+    struct mseg *s;
+
+    budget();
+    last = members(2);
+    lets_in(last, 3);
+    w.l = &last->lane[0];
+    s = made_open(&w, a, 5, 0);
+    s->phase = SEG_STORED; /* a manager that begins has not heard its node */
+    mng_each_budget(w.m, look, &v);
+    mng_each_member(w.m, "gpu", add, &sum);
+    cr_expect_eq(v.used.slots, 3);
+    cr_expect_eq(sum.slots, v.used.slots);
+    cr_expect_eq(v.held.slots, MOST);
+    seg_set_phase(s, SEG_REPORTED);
+    made_step(&w, w.m->now_ms);
+    mng_each_budget(w.m, look, &v);
+    cr_expect_eq(v.held.slots, v.used.slots);
+}

@@ -159,17 +159,26 @@ static void back(struct notices *s, struct notice *x)
     x->peer = 0;
 }
 
+/* Those that went to this router, or by then: the last one first, so the order stays. */
+static void all_back(struct notices *s, peer_no peer, msec_t sent_by)
+{
+    struct list_node *before;
+
+    for (struct list_node *it = list_last(&s->sent); it != NULL; it = before) {
+        struct notice *x = container_of(it, struct notice, in);
+
+        before = list_prev(&s->sent, it);
+        if (x->peer == peer || x->sent_ms <= sent_by)
+            back(s, x);
+    }
+}
+
 const struct notice *notices_send(struct notices *s, peer_no peer, msec_t now)
 {
     struct notice *x;
 
     assert(peer != 0);
-    while (s->sent.n > 0) { /* the one that was sent first stands in front */
-        x = container_of(list_first(&s->sent), struct notice, in);
-        if (now - x->sent_ms < ANSWER_MS)
-            break;
-        back(s, x);
-    }
+    all_back(s, 0, now - ANSWER_MS);
     if (now < s->held_ms || s->waiting.n == 0 || s->sent.n >= NOTICES_AT_ONCE)
         return NULL;
     x = container_of(list_first(&s->waiting), struct notice, in);
@@ -224,7 +233,9 @@ void notices_answered(struct notices *s, const struct msg_task_notice_ans *m, ms
                       struct buf *log)
 {
     const struct notice *x = notices_sent(s, m->id, m->no);
-    bool never = m->code == CODE_CONFLICT || m->code == CODE_INVALID;
+    /* MISMATCH: the queue has a task under its key with another text: an earlier router's, before the
+     * tokens' key was changed, say. It would be refused until the key is forgotten. */
+    bool never = m->code == CODE_MISMATCH || m->code == CODE_CONFLICT || m->code == CODE_INVALID;
 
     if (x == NULL)
         return; /* that was said before, or to a former owner */
@@ -238,10 +249,7 @@ void notices_answered(struct notices *s, const struct msg_task_notice_ans *m, ms
 
 void notices_lost(struct notices *s, peer_no peer)
 {
-    list_each_of (&s->sent, struct notice, in, x) {
-        if (x->peer == peer)
-            back(s, x);
-    }
+    all_back(s, peer, -1);
 }
 
 void notices_hold(struct notices *s, msec_t now)

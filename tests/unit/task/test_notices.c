@@ -8,6 +8,7 @@
 #include "common/base/err.h"
 #include "common/base/log.h"
 #include "common/task/state.h"
+#include "tests/lib/quiet.h"
 
 enum { R1 = 7, R2 = 8 };
 
@@ -108,6 +109,37 @@ Test(notices, what_nobody_answers_or_takes_is_said_again)
     cr_expect_null(notices_sent(&s, x->id, 5), "the link is gone: no answer comes");
     cr_expect(notices_send(&s, R1, 11201) != NULL && notices_send(&s, R1, 11201) != NULL);
     cr_expect_eq(s.sent.n, 2);
+}
+
+Test(notices, those_of_a_router_that_is_gone_are_said_again_in_their_order)
+{
+    for (task_no no = 5; no < 9; no++)
+        cr_expect(add(no));
+    for (int i = 0; i < 3; i++)
+        cr_assert_not_null(notices_send(&s, R1, i));
+    notices_lost(&s, R1);
+    for (task_no no = 5; no < 8; no++)
+        cr_expect_eq(notices_send(&s, R2, 100 + (msec_t)no)->no, no);
+    for (task_no no = 5; no < 9; no++) /* and those that nobody answered */
+        cr_expect_eq(notices_send(&s, R1, 20000 + (msec_t)no)->no, no);
+}
+
+static void answered(const struct notice *x, uint8_t code)
+{
+    struct msg_task_notice_ans m = { .part = 1, .id = x->id, .no = x->no, .code = code };
+
+    notices_answered(&s, &m, 100, &log_);
+}
+
+/* It comes again after an answer that was lost, and the tokens' key was changed meanwhile. */
+Test(notices, one_whose_key_means_another_task_holds_up_nobody)
+{
+    quiet_log();
+    cr_expect(add(5) && add(6));
+    answered(notices_send(&s, R1, 0), CODE_MISMATCH);
+    cr_expect_eq(notices_n(&s), 1, "it is dropped");
+    cr_expect_eq(s.dropped, 1, "and counted");
+    cr_assert_not_null(notices_send(&s, R1, 101));
 }
 
 Test(notices, without_a_router_they_wait)

@@ -219,12 +219,10 @@ fi
 if part e2e; then # the waiting page and the dashboard in a real browser
     build bins
     counted e2e_openapi tests/e2e/e2e_openapi.sh "$B/bin" # installs what they need
-    most=$((jobs + 1)) # pages mostly wait until they ask again; the longest first
     for n in page dashboard dashboard_tasks pictures gates demo; do
         beside counted "e2e_$n" "tests/e2e/e2e_$n.sh" "$B/bin"
     done
     end_all
-    most=$jobs
     over e2e
 fi
 if part chaos; then # all of it: make chaos

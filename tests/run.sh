@@ -106,7 +106,6 @@ counts_of_counted() { # log exit-status
 }
 
 declare -A kind=() name=() since=() # of those that run, by pid
-most=$jobs # side by side
 begin() { # criterion|counted NAME command...
     local k=$1 n=$2 on=()
     shift 2
@@ -133,7 +132,7 @@ counted() {
     end_all
 }
 beside() {
-    while [ ${#name[@]} -ge "$most" ]; do end_one; done
+    while [ ${#name[@]} -ge "$jobs" ]; do end_one; done
     begin "$@"
 }
 

@@ -163,8 +163,13 @@ static int fill_messages(const struct field *f, const char *s, char *pb, struct 
 
 static int fill_number(const struct field *f, const char *from, char *pb)
 {
-    store(pb, f->pb_width, number(from, f->width, f->is_signed));
-    return is_fit(f, pb) ? 0 : SQ_EINVAL;
+    uint64_t v = number(from, f->width, f->is_signed);
+    bool fit = f->least == 0;
+
+    store(pb, f->pb_width, v);
+    if (v != 0) /* most are 0 */
+        fit = is_fit(f, pb);
+    return fit ? 0 : SQ_EINVAL;
 }
 
 static int fill_column(const struct field *f, const struct walk *w, char *pb)

@@ -81,11 +81,16 @@ MESSAGE(stats, Stats, NULL, NUM(clock_ms), NUM(reach), MSGS(queues, n, queues, q
         COL_BYTE(pace, lane, pace_lane, 0, LANES_MAX - 1), COL(pace, min_ms, pace_min_ms), \
         COL(pace, max_ms, pace_max_ms), COL(pace, us_per_place, pace_us_per_place)
 
+/* Of a struct that was not read from the wire n may be 0 and p NULL. */
+static struct bytes_in bytes_in(const uint8_t *p, uint32_t n)
+{
+    return (struct bytes_in){ p, n > 0 ? p + n : p };
+}
+
 /* The bytes of a row make sense; whoever reads them need not look again. */
 static bool is_row(const struct replica_row *r)
 {
-    struct bytes_in dead = { r->dead, r->dead + r->n_dead };
-    struct bytes_in lines = { r->lines, r->lines + r->n_lines };
+    struct bytes_in dead = bytes_in(r->dead, r->n_dead), lines = bytes_in(r->lines, r->n_lines);
     uint32_t blocks = (uint32_t)(((uint64_t)r->end + BITS512_N - 1) >> BITS512_SHIFT);
     uint32_t number, next = r->head, block = 0;
     struct lines_run run;
@@ -126,7 +131,7 @@ static bool seen_holds(const void *p)
     const struct msg_seen *s = p;
 
     for (uint32_t i = 0; i < s->n; i++) {
-        struct bytes_in in = { s->v[i].marks, s->v[i].marks + s->v[i].n_marks };
+        struct bytes_in in = bytes_in(s->v[i].marks, s->v[i].n_marks);
         uint32_t number = 0;
         uint8_t told;
 

@@ -79,7 +79,7 @@ static ProtobufCMessage **messages(const ProtobufCMessageDescriptor *desc, size_
     return v;
 }
 
-/* What is on the wire fits our number and its range. */
+/* What is on the wire would be taken: take_number(). */
 static bool is_fit(const struct field *f, const char *pb)
 {
     uint64_t v = number(pb, f->pb_width, f->pb_signed);
@@ -161,15 +161,21 @@ static int fill_messages(const struct field *f, const char *s, char *pb, struct 
     return rc;
 }
 
-static int fill_number(const struct field *f, const char *from, char *pb)
+/* Not what was copied as it is, nor what surely fits. */
+static int look_at(const struct field *f, uint64_t v, const char *pb)
+{
+    bool surely = v >= f->least && v <= f->most &&
+                  v <= (f->pb_width == 8 ? INT64_MAX : INT32_MAX);
+
+    return surely || is_fit(f, pb) ? 0 : SQ_EINVAL;
+}
+
+INLINE int fill_number(const struct field *f, const char *from, char *pb)
 {
     uint64_t v = number(from, f->width, f->is_signed);
-    bool fit = f->least == 0;
 
     store(pb, f->pb_width, v);
-    if (v != 0) /* most are 0 */
-        fit = is_fit(f, pb);
-    return fit ? 0 : SQ_EINVAL;
+    return f->any || v == f->least ? 0 : look_at(f, v, pb); /* most are 0 */
 }
 
 static int fill_column(const struct field *f, const struct walk *w, char *pb)
@@ -251,24 +257,25 @@ int fields_fill(const struct fields *t, const void *s, void *pb, struct arena *a
     for (unsigned i = 0; i < t->n; i++) {
         int rc = fill(&t->v[i], s, pb, &w);
 
-        if (rc == SQ_EINVAL)
-            return unfit(t, &t->v[i]);
-        if (rc < 0)
-            return rc;
+        if (SQ_UNLIKELY(rc < 0))
+            return rc == SQ_EINVAL ? unfit(t, &t->v[i]) : rc;
     }
     return t->holds == NULL || t->holds(s) ? 0 : unfit(t, NULL);
 }
 
 /* ---- and to it ---------------------------------------------------------------------------- */
 
-/* Wire numbers are wider than ours. Most are 0, as *to is. */
+/* Wire numbers are wider than ours: false also if it does not survive. Most are 0, as *to is. */
 static bool take_number(const struct field *f, char *to, const char *from)
 {
     uint64_t v = number(from, f->pb_width, f->pb_signed);
 
-    if (v != 0 && !(f->later && v > f->most))
-        store(to, f->width, v);
-    return is_fit(f, from);
+    if (v == 0)
+        return f->least == 0;
+    if (f->later && v > f->most)
+        v = 0;
+    store(to, f->width, v);
+    return v >= f->least && v <= f->most && number(to, f->width, f->is_signed) == v;
 }
 
 static bool take_text(const struct field *f, char *at, const ProtobufCBinaryData *d,

@@ -31,6 +31,7 @@ struct field {
     uint8_t n_width;  /* of our count, at `n`; 0: there are `most`, always */
     bool is_signed, pb_signed;
     bool in_place; /* the elements are at `off`; else a pointer to them */
+    bool any;      /* all that our number can be fits: nothing is to be looked at */
     bool later;    /* a number above `most` is a later version's: it reads as 0. A column of bytes
                     * that older versions lack: absent if nobody has any */
     uint16_t off;  /* of our member; of a column: in the row, and so is `n` */
@@ -90,9 +91,12 @@ bool fields_take(const struct fields *t, const void *pb, struct arena *a, void *
     .off = offsetof(S, f), .in_place = F_IN_PLACE(F_OF(S, f)), .step = sizeof(F_OF(S, f)[0])
 #define F_COUNT(f)     .n = offsetof(S, f), .n_width = sizeof(F_OF(S, f))
 
+#define F_ANY(x, y, lo, hi)                                                              \
+    .any = (lo) == 0 && (hi) == F_MOST(x) && sizeof(x) <= sizeof(y) && F_SIGNED(x) == F_SIGNED(y)
+
 #define IN_AS(f, p, lo, hi, ...)                                                         \
     { .kind = F_NUM, .off = offsetof(S, f), F_OURS(F_OF(S, f)), F_PB_NUM(p, F_OF(P, p)), \
-      F_BOUND(lo, hi), __VA_ARGS__ }
+      F_BOUND(lo, hi), F_ANY(F_OF(S, f), F_OF(P, p), lo, hi), __VA_ARGS__ }
 #define IN(f, lo, hi)      IN_AS(f, f, lo, hi)
 #define NUM_AS(f, p)       IN_AS(f, p, 0, F_MOST(F_OF(S, f)))
 #define NUM(f)             NUM_AS(f, f)
@@ -121,7 +125,8 @@ bool fields_take(const struct fields *t, const void *pb, struct arena *a, void *
 #define COL_IN(rows, f, p, lo, hi)                                                       \
     { .kind = F_COL, .off = offsetof(F_ROW(rows), f), F_OURS(F_OF(S, rows)[0].f),        \
       F_PB_LIST(p), .pb_width = sizeof(F_OF(P, p)[0]),                                   \
-      .pb_signed = F_SIGNED(F_OF(P, p)[0]), F_BOUND(lo, hi) }
+      .pb_signed = F_SIGNED(F_OF(P, p)[0]), F_BOUND(lo, hi),                              \
+      F_ANY(F_OF(S, rows)[0].f, F_OF(P, p)[0], lo, hi) }
 #define COL(rows, f, p) COL_IN(rows, f, p, 0, F_MOST(F_OF(S, rows)[0].f))
 #define COL_BYTE(rows, f, p, lo, hi)                                                     \
     { .kind = F_COL, .off = offsetof(F_ROW(rows), f), .width = 1, .pb_width = 1,         \

@@ -9,12 +9,12 @@
 
 browser_install
 to=${2:-}
-players=24000 arrive_s=40
-[ -z "$to" ] || players=60000 arrive_s=240
+players=24000 arrive_s=40 rate=40 # who comes as number 8 000 waits for a minute at least
+[ -z "$to" ] || players=60000 arrive_s=240 rate=100
 # Three tiers over this machine's cpu, of which the last is open at any load: a line is there, and moves.
 tiers() { echo "[{metric: cpu, tiers: [{below: 60, rate_per_s: $(($1 * 3))}, {below: 85, rate_per_s: $(($1 * 2))}, {below: 101, rate_per_s: $1}]}]"; }
 up --routers 2 --seg-nodes 3 --capacity 9000 --set away=0 --set merge=false --set poll_budget_per_s=1000 \
-    --set page.title='Autumn sale' --set "limits=$(tiers 100)"
+    --set page.title='Autumn sale' --set "limits=$(tiers $rate)"
 (umask 077 && admin_token >"$DIR/token")
 helper "$BIN/swarm" --router "$R" --router "$R2" --admin "$A" --admin-token-file "$DIR/token" --queue login \
     --players $players --arrive-s $arrive_s --conns 2000 --quiet --max-s 900

@@ -81,6 +81,9 @@ for f in README.md README.zh-CN.md docs/*.md docs/zh/*.md CHANGELOG.md CONTRIBUT
     if out=$(tests/prose.py "$f"); then ok; else no "longer than 100 columns, tests/prose.py --wrap: $out"; fi
 done
 
+# Comments begin with a noun or an imperative verb; those that do not may only become fewer.
+if out=$(tests/prose.py --comments); then ok; else no "$out: tests/prose.py --comments --list"; fi
+
 # PROTOCOL.md, bounds and threats: each constant is in its file, each test exists.
 section() { sed -n "/^## [0-9]*\\. $1\$/,/^## /p" proto/PROTOCOL.md; }
 while IFS='|' read -r _ what bound where _; do

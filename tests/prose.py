@@ -1,14 +1,24 @@
 #!/usr/bin/env python3
-"""prose.py [--wrap] FILE...: prose in Markdown is at most 100 columns wide.
+"""prose.py [--wrap] FILE... | --comments [--list]: the form of prose.
+
+FILE: prose in Markdown is at most 100 columns wide.
 
 Says each line that is longer and could be broken, and exits with 1 if there is one. Tables, code
 blocks, headings, what a program writes (from <!-- NAME --> to <!-- end -->), and words that have
 no blank in them (long links, commands between backticks) may be longer. --wrap breaks and fills
 the paragraphs of the files.
+
+--comments: comments of the product begin with a noun or an imperative verb. Counts those that begin
+with a word of WEAK (--list says where they stand), and fails if there are more than MOST. Lower
+MOST with each clean-up: the number may only fall.
 """
 import re
 import sys
 import unicodedata
+
+WEAK = set("of what who its it one nobody those that there as so".split())
+MOST = 1777
+TOKEN = re.compile(r"""\"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|//[^\n]*|/\*.*?\*/""", re.S)
 
 WIDTH = 100
 ITEM = re.compile(r"(\s*)(?:[*+-]|\d+\.) +")
@@ -103,7 +113,42 @@ def too_long(text):
                 yield n + i, width(line)
 
 
+def comments(text):
+    """(line, words) of each comment; lines of // one below the other are one comment."""
+    last = 0
+    for m in TOKEN.finditer(text):
+        token = m.group(0)
+        if token[0] in "\"'":
+            continue
+        n = text.count("\n", 0, m.start()) + 1
+        alone = not text[text.rfind("\n", 0, m.start()) + 1:m.start()].strip()
+        if token.startswith("//"):
+            goes_on = alone and last == n - 1
+            last = n if alone else 0
+            if goes_on:
+                continue
+        yield n, token.strip("/* \n")
+
+
+def weak_comments(show):
+    """Counts the comments that begin weakly; 1 if there are more than MOST."""
+    import tree  # it goes to the root, where FILE of the other use need not be
+    count = total = 0
+    for name in tree.sources():
+        for n, words_of_it in comments(tree.read(name)):
+            first = re.match(r"[A-Za-z']+", words_of_it)
+            total += 1
+            if first and first.group(0).lower() in WEAK:
+                count += 1
+                if show:
+                    print(f"{name}:{n}: {words_of_it.splitlines()[0]}")
+    print(f"{count} of {total} comments begin with a weak word (at most {MOST})")
+    return count > MOST
+
+
 def main(args):
+    if "--comments" in args:
+        return weak_comments("--list" in args)
     bad = 0
     for name in [a for a in args if a != "--wrap"]:
         with open(name, encoding="utf-8") as f:

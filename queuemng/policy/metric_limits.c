@@ -65,6 +65,38 @@ bool metric_limits_name(const struct cfg_list *limits, const char *metric)
     return false;
 }
 
+/* FNV-1a over words in place of bytes, with a shift behind each: numbers differ in their high bits. */
+static uint64_t mix(uint64_t digest, uint64_t word)
+{
+    digest = (digest ^ word) * 0x100000001b3;
+    return digest ^ (digest >> 32);
+}
+
+static uint64_t mix_number(uint64_t digest, double v)
+{
+    uint64_t word;
+
+    memcpy(&word, &v, sizeof(word));
+    return mix(digest, word);
+}
+
+uint64_t metric_limits_digest(const struct cfg_list *limits)
+{
+    const struct def_limit *l = limits->v;
+    uint64_t digest = limits->n == 0 ? 0 : 0xcbf29ce484222325;
+
+    for (size_t i = 0; i < limits->n; i++) {
+        const struct def_tier *t = l[i].tiers.v;
+
+        for (const char *c = l[i].metric; *c != 0; c++)
+            digest = mix(digest, (uint8_t)*c);
+        digest = mix(digest, 256 + l[i].tiers.n);
+        for (size_t k = 0; k < l[i].tiers.n; k++)
+            digest = mix_number(mix_number(digest, t[k].below), t[k].rate_per_s);
+    }
+    return digest;
+}
+
 static bool is_among(const char *const *names, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)

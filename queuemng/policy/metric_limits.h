@@ -27,5 +27,7 @@ SQ_CHECK int metric_limits_check(const struct cfg_list *limits, struct err *e);
 SQ_CHECK int metric_limits_measured(const struct cfg_list *limits, const struct cfg_list *old,
                                     const char *const *names, size_t n, struct err *e);
 bool metric_limits_name(const struct cfg_list *limits, const char *metric); /* some limit does */
+/* Differs (but for one in 2^64) if the metrics, their order, or their tiers differ; of an empty list: 0. */
+uint64_t metric_limits_digest(const struct cfg_list *limits);
 
 #endif

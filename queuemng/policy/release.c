@@ -78,6 +78,19 @@ static double tier_rate(const struct def_limit *l, uint32_t tier)
     return tier < l->tiers.n ? t[tier].rate_per_s : 0;
 }
 
+/* Forgets what was held in the tiers of another list: an index into it says nothing in this one. */
+static void forget_other_limits(struct release *r, const struct queue_def *d)
+{
+    uint64_t digest = metric_limits_digest(&d->limits);
+
+    if (r->limits_digest == digest)
+        return;
+    r->limits_digest = digest;
+    memset(r->tier, 0, sizeof(r->tier));
+    memset(r->tier_known, 0, sizeof(r->tier_known));
+    memset(r->lost_ms, 0, sizeof(r->lost_ms));
+}
+
 /* Worse at once, better only when clearly below the border. */
 static double rate_by_reading(struct release *r, size_t i, const struct def_limit *l,
                               double value, double hysteresis)
@@ -85,6 +98,7 @@ static double rate_by_reading(struct release *r, size_t i, const struct def_limi
     uint32_t plain = tier_of(l, value, 0);
     uint32_t safe = tier_of(l, value, hysteresis);
 
+    assert(!r->tier_known[i] || r->tier[i] <= l->tiers.n);
     if (!r->tier_known[i] || plain > r->tier[i])
         r->tier[i] = plain;
     else if (safe < r->tier[i])
@@ -123,6 +137,7 @@ static double rate_by_limits(struct release *r, const struct release_in *in)
     const struct def_limit *l = d->limits.v;
     double least = -1;
 
+    forget_other_limits(r, d);
     if (d->limits.n == 0) { /* there is nothing to fall back from */
         limited_by(r, "no_limits");
         return d->fallback_per_s;
@@ -145,6 +160,7 @@ void release_look(struct release *r, const struct release_in *in)
 {
     const struct def_limit *l = in->def->limits.v;
 
+    forget_other_limits(r, in->def);
     for (size_t i = 0; i < in->def->limits.n && i < ARRAY_LEN(r->tier); i++) {
         const struct metric *m = in->metrics[i];
 

@@ -41,6 +41,7 @@ struct release { /* the controller of one queue; zero = new */
     double carry;           /* fraction of a ticket not yet given */
     uint64_t spare;         /* tickets that nobody took, for the rest of the tick */
     msec_t spare_ms;        /* since when */
+    uint64_t limits_digest; /* the list that the next three belong to: another one begins anew */
     uint32_t tier[16];      /* per limit: where we are (hysteresis) */
     bool tier_known[16];
     msec_t lost_ms[16];     /* since when its reading is unusable; 0 = it is usable */

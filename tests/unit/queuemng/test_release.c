@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -473,5 +474,122 @@ Test(release, what_a_split_tick_has_left_over_stays_for_its_rest)
     cr_expect_eq(step(&g, 98), 1);
     g.in.waiting[0] = 1000;
     cr_expect_eq(step(&g, 100), 101, "after the tick only the one");
+    done(&g);
+}
+
+/* ---- another list of limits -------------------------------------------------------- */
+
+static const char *const metrics3[] = { "cpu", "memory", "line" };
+
+/* A list of 0 to 3 metrics in any order, 1 to 4 tiers each. */
+static void draw_limits(struct queue_def *d, struct rng *r)
+{
+    size_t first = rng_below(r, 3), n = rng_below(r, 4), len;
+    char text[1000];
+
+    len = (size_t)snprintf(text, sizeof(text), "name: q\nfallback_per_s: 10\nlimits:%s\n", n == 0 ? " []" : "");
+    for (size_t i = 0; i < n; i++) {
+        double below = 10, rate = 3000;
+
+        len += (size_t)snprintf(text + len, sizeof(text) - len, " - metric: %s\n   tiers: [",
+                                metrics3[(first + i) % 3]);
+        for (size_t k = rng_below(r, 4) + 1; k > 0; k--) {
+            below += (double)rng_below(r, 40);
+            rate -= (double)rng_below(r, 700);
+            len += (size_t)snprintf(text + len, sizeof(text) - len, "{below: %g, rate_per_s: %g}%s", below,
+                                    rate, k > 1 ? ", " : "]\n");
+            below++;
+        }
+    }
+    def_set(d, text);
+}
+
+/* The readings that the list names, 100 ms later; now and then there is none. */
+static void draw_readings(struct rig *g, struct rng *r)
+{
+    const struct def_limit *l = g->def.limits.v;
+    double value[3];
+
+    for (int i = 0; i < 3; i++)
+        value[i] = rng_chance(r, 0.2) ? NAN : (double)rng_below(r, 150);
+    for (size_t i = 0; i < g->def.limits.n; i++)
+        for (int k = 0; k < 3; k++)
+            if (strcmp(l[i].metric, metrics3[k]) == 0)
+                metric_set(&g->m[i], value[k], 1000, g->in.now_ms + 100, g->in.now_ms + 100);
+}
+
+static void expect_as_a_fresh_start(struct rig *g, int seed, bool idle)
+{
+    struct release fresh = { .last_ms = g->r.last_ms };
+    struct release_out out;
+
+    if (idle) { /* nobody waits: readings are looked at without a tick */
+        g->in.now_ms += 100;
+        release_look(&g->r, &g->in);
+        release_look(&fresh, &g->in);
+        g->in.now_ms -= 100;
+    }
+    step(g, 100);
+    release_tick(&fresh, &g->in, &out);
+    cr_assert_eq(g->out.allowed_per_s, out.allowed_per_s, "seed %d: %g/s, but %g/s anew", seed,
+                 g->out.allowed_per_s, out.allowed_per_s);
+    cr_assert_str_eq(g->r.limited_by, fresh.limited_by, "seed %d", seed);
+    cr_assert_eq(memcmp(g->r.tier, fresh.tier, sizeof(fresh.tier)), 0, "seed %d", seed);
+    cr_assert_eq(memcmp(g->r.tier_known, fresh.tier_known, sizeof(fresh.tier_known)), 0, "seed %d", seed);
+}
+
+Test(release, after_a_change_of_limits_nothing_is_held_of_those_before)
+{
+    struct rig g;
+
+    for (int seed = 1; seed <= 3000; seed++) {
+        struct rng r;
+
+        rng_seed(&r, (uint64_t)seed);
+        rig_set(&g, CPU);
+        for (int change = 0; change < 4; change++) {
+            struct queue_def was = g.def;
+
+            memset(&g.def, 0, sizeof(g.def));
+            draw_limits(&g.def, &r);
+            draw_readings(&g, &r);
+            if (metric_limits_digest(&was.limits) != metric_limits_digest(&g.def.limits))
+                expect_as_a_fresh_start(&g, seed, rng_chance(&r, 0.3));
+            cfg_clear(&was, queue_def_keys);
+            for (int n = (int)rng_below(&r, 5); n > 0; n--) {
+                draw_readings(&g, &r);
+                step(&g, 100);
+            }
+        }
+        done(&g);
+    }
+}
+
+Test(release, fewer_tiers_than_before_let_people_in)
+{
+    struct rig g;
+
+    rig_set(&g, "name: q\nlimits:\n - metric: cpu\n   tiers: [{below: 50, rate_per_s: 3000}, "
+                "{below: 70, rate_per_s: 2000}, {below: 101, rate_per_s: 1000}]\n");
+    cr_expect_eq(rate_at(&g, 100), 1000);
+    cfg_clear(&g.def, queue_def_keys);
+    memset(&g.def, 0, sizeof(g.def));
+    def_set(&g.def, "name: q\nlimits:\n - metric: cpu\n   tiers: [{below: 60, rate_per_s: 3000}, "
+                    "{below: 101, rate_per_s: 800}]\n");
+    cr_expect_eq(rate_at(&g, 100), 800);
+    done(&g);
+}
+
+Test(release, a_limit_that_comes_into_the_place_of_a_removed_one_begins_anew)
+{
+    struct rig g;
+
+    rig_set(&g, CPU " - metric: memory\n   tiers: [{below: 90, rate_per_s: 700}]\n");
+    metric_set(&g.m[1], 10, 100, g.in.now_ms, g.in.now_ms);
+    cr_expect_eq(rate_at(&g, 60), 500);
+    cfg_clear(&g.def, queue_def_keys);
+    memset(&g.def, 0, sizeof(g.def));
+    def_set(&g.def, "name: q\nlimits:\n - metric: memory\n   tiers: [{below: 90, rate_per_s: 700}]\n");
+    cr_expect_eq(rate_at(&g, 88), 700, "not held by what cpu was");
     done(&g);
 }

@@ -27,25 +27,29 @@ export function mark(e, name, value) {
   if (e.getAttribute(name) !== value) e.setAttribute(name, value);
 }
 
-// The children of `parent` become those of `items`, in their order; elements that are
-// there stay. make(item) -> element, show(element, item) brings it up to date.
+// The children of `parent` become those of `items`, in their order; elements that are there stay.
+// make(item) -> element, show(element, item) brings it up to date. A key names one item: a second
+// one with it is not shown, and the console says so.
 export function list(parent, items, keyOf, make, show) {
-  const have = new Map();
-  for (const e of parent.children) have.set(e.dataset.key, e);
+  const have = new Map([...parent.children].map(e => [e.dataset.key, e])), used = new Map();
   let at = parent.firstElementChild;
   for (const item of items) {
     const key = String(keyOf(item));
+    if (used.has(key)) {
+      console.error(`#${parent.id}: the key "${key}" is there twice`);
+      continue;
+    }
     let e = have.get(key);
     if (!e) {
       e = make(item);
       e.dataset.key = key;
     }
-    have.delete(key);
+    used.set(key, e);
     if (e === at) at = at.nextElementSibling;
     else parent.insertBefore(e, at);
     show(e, item);
   }
-  for (const e of have.values()) e.remove();
+  for (const e of [...parent.children]) if (used.get(e.dataset.key) !== e) e.remove();
 }
 
 // 1234567 -> 1,234,567

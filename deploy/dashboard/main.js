@@ -9,9 +9,10 @@ import { gauges_show, tiles_show } from './draw.js';
 import * as graph from './graph.js';
 import * as log from './log.js';
 import { nodes_show } from './nodes.js';
+import { problem, problemsOf } from './problems.js';
 import { hearMoves, lanes_show } from './strip.js';
 import { poolsSum, tasksProblems } from './task_words.js';
-import { bySlots, etaOf, inLine, knowMetrics, limitWords, problemsOf, saysOf, slotWords, stateOf, sumOf, wordOf } from './words.js';
+import { bySlots, etaOf, inLine, knowMetrics, limitWords, saysOf, slotWords, stateOf, sumOf, sumOfAll, wordOf } from './words.js';
 
 const EVERY_MS = 1000, OLD_MS = 4000, KEPT_EVENTS = 400;
 let chosen = location.hash.startsWith('#queue=') ? decodeURIComponent(location.hash.slice(7)) : '';
@@ -136,14 +137,15 @@ function show() {
   document.title = $('word').textContent + ' · segq';
 }
 
+const PROBLEMS = 8; // lines of them
 const WORD = { good: 'ALL WELL', warn: 'WARNING', bad: 'TROUBLE' };
 
 function showVerdict() {
-  const v = problemsOf(live, tasksProblems(live.tasks)), level = v.length ? v[0][0] : 'good';
+  const v = problemsOf(live, tasksProblems(live.tasks)), level = v.length ? v[0].level : 'good', more = v.length - PROBLEMS;
   mark($('verdict'), 'class', level);
   put($('word'), WORD[level]);
-  put($('sum'), tasks.isShown() ? poolsSum(live.tasks.pools) : live.queue ? sumOf(live.queue) : 'There is no queue.');
-  list($('problems'), v.slice(0, 8), x => x[0] + x[1].replace(/\d[\d,.]*/g, '#'), () => el('li'), (e, x) => put(e, x[1]));
+  put($('sum'), tasks.isShown() ? poolsSum(live.tasks.pools) : live.queues_total > 1 ? sumOfAll(live.all, live.queues_total) : live.queue ? sumOf(live.queue) : 'There is no queue.');
+  list($('problems'), more > 0 ? [...v.slice(0, PROBLEMS), problem('', 'more', '', `and ${number(more)} more`)] : v, x => `${x.level} ${x.kind}/${x.name}`, () => el('li'), (e, x) => put(e, x.says));
 }
 
 // The busiest first; none moves away from under a pointer, or the focus.

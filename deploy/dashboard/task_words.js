@@ -1,5 +1,6 @@
 // task_words.js: what the figures of tasks mean. The words are those of segqctl task top.
 import { clock, number, rate, span } from './dom.js';
+import { problem } from './problems.js';
 import { things } from './words.js';
 
 const tasks = n => n === 0 ? 'no task' : things(n, 'task');
@@ -52,30 +53,30 @@ export function bindsOf(e, pools) {
 
 function endpointProblem(e, pools) {
   const waiting = pools.filter(p => p.endpoint === e.name).reduce((n, p) => n + p.waiting, 0);
-  if (e.paused) return waiting ? ['warn', `Endpoint ${e.name} is PAUSED, ${tasks(waiting)} in line`] : null;
-  if (e.tripped) return ['warn', `Endpoint ${e.name} is TRIPPED by an operator: no call begins until its reset; ${tasks(waiting)} in line`];
-  if (e.unusable) return ['bad', `Endpoint ${e.name} is UNUSABLE: ${e.unusable}; ${tasks(waiting)} in line`];
+  if (e.paused) return waiting ? problem('warn', 'endpoint paused', e.name, `Endpoint ${e.name} is PAUSED, ${tasks(waiting)} in line`, waiting) : null;
+  if (e.tripped) return problem('warn', 'endpoint tripped', e.name, `Endpoint ${e.name} is TRIPPED by an operator: no call begins until its reset; ${tasks(waiting)} in line`, waiting);
+  if (e.unusable) return problem('bad', 'endpoint unusable', e.name, `Endpoint ${e.name} is UNUSABLE: ${e.unusable}; ${tasks(waiting)} in line`, waiting);
   if (!e.open) return null;
-  return [waiting && e.open === e.nodes ? 'bad' : 'warn', `Endpoint ${e.name} is DOWN at ${e.open} of ${things(e.nodes, 'task node')}: its calls fail, only probes are sent; ${tasks(waiting)} in line`];
+  return problem(waiting && e.open === e.nodes ? 'bad' : 'warn', 'endpoint down', e.name, `Endpoint ${e.name} is DOWN at ${e.open} of ${things(e.nodes, 'task node')}: its calls fail, only probes are sent; ${tasks(waiting)} in line`, waiting);
 }
 
 /* ---- problems ---- */
 
 const poolProblem = p => [
-  p.away ? ['bad', poolSays(p)] : null,
-  p.paused && p.waiting ? ['warn', `Pool ${p.pool} is PAUSED, ${tasks(p.waiting)} in line`] : null,
-  p.dead ? ['warn', `Pool ${p.pool} has ${things(p.dead, 'dead task')}: redrive or discard ${p.dead === 1 ? 'it' : 'them'}`] : null,
+  p.away ? problem('bad', 'pool away', p.pool, poolSays(p), p.waiting) : null,
+  p.paused && p.waiting ? problem('warn', 'pool paused', p.pool, `Pool ${p.pool} is PAUSED, ${tasks(p.waiting)} in line`, p.waiting) : null,
+  p.dead ? problem('warn', 'pool dead', p.pool, `Pool ${p.pool} has ${things(p.dead, 'dead task')}: redrive or discard ${p.dead === 1 ? 'it' : 'them'}`) : null,
 ];
 
 function taskNodeProblem(n) {
   const there = things(n.partitions, 'partition');
-  if (!n.up && n.partitions) return ['bad', `Task node ${n.name} is DOWN for ${span(n.silent_ms)}; ${there} there, whose tasks wait for it`];
-  if (!n.up) return ['warn', `Task node ${n.name} is GONE for ${span(n.silent_ms)}, and has nothing: start it again, or forget it`];
-  return n.draining && n.partitions ? ['warn', `Task node ${n.name} is being DRAINED: ${there} left`] : null;
+  if (!n.up && n.partitions) return problem('bad', 'task node down', n.name, `Task node ${n.name} is DOWN for ${span(n.silent_ms)}; ${there} there, whose tasks wait for it`);
+  if (!n.up) return problem('warn', 'task node gone', n.name, `Task node ${n.name} is GONE for ${span(n.silent_ms)}, and has nothing: start it again, or forget it`);
+  return n.draining && n.partitions ? problem('warn', 'task node drained', n.name, `Task node ${n.name} is being DRAINED: ${there} left`) : null;
 }
 
 export function tasksProblems(t) {
-  const none = t.pools.length && !t.nodes.some(n => n.up) ? ['bad', 'No task node is connected: no task is taken in, none starts'] : null;
+  const none = t.pools.length && !t.nodes.some(n => n.up) ? problem('bad', 'task nodes', '', 'No task node is connected: no task is taken in, none starts') : null;
   return [none, ...t.nodes.map(taskNodeProblem), ...t.endpoints.map(e => endpointProblem(e, t.pools)), ...t.pools.flatMap(poolProblem)].filter(Boolean);
 }
 

@@ -10,7 +10,7 @@ export const STATES = { // word, how it is shown, what it means, the order; else
 };
 export const stateOf = name => STATES[name] || [name.toUpperCase(), 'warn', name, name];
 // By the clock: its state is open, and yet it is too early, or too late.
-const offHours = q => q.state === 'open' && q.limited_by === 'not_open';
+export const offHours = q => q.state === 'open' && q.limited_by === 'not_open';
 export const wordOf = q => offHours(q) ? ['NOT OPEN', 'warn', 'the clock says so'] : stateOf(q.state);
 export const isOpen = q => q.state === 'open';
 
@@ -27,7 +27,7 @@ export const limitWords = by => LIMITS[by] || (metrics.has(by) ? 'the metric ' +
 export const inLine = x => x.waiting + x.returning; // of a queue, a lane, a segment
 export const people = n => n === 0 ? 'nobody' : n === 1 ? '1 person' : number(n) + ' people';
 export const things = (n, one) => `${number(n)} ${one}${n === 1 ? '' : 's'}`;
-const wait = n => `${people(n)} ${n === 1 || n === 0 ? 'waits' : 'wait'}`;
+export const wait = n => `${people(n)} ${n === 1 || n === 0 ? 'waits' : 'wait'}`;
 
 const MS = { ms: 1, s: 1000, m: 60000, h: 3600000, d: 86400000 };
 const lasts = text => parseFloat(text) * (MS[String(text).replace(/^[\d.]+/, '')] || 1) || 0; // "30m"
@@ -60,7 +60,7 @@ export function saysOf(q) {
   return `${upper(what.filter(Boolean).join('; '))}; limited by ${limitWords(q.limited_by)}.`;
 }
 
-const upper = s => s.charAt(0).toUpperCase() + s.slice(1);
+export const upper = s => s.charAt(0).toUpperCase() + s.slice(1);
 
 /* ---- the wait of the last in line ---- */
 
@@ -82,51 +82,15 @@ export function sumOf(q) {
     : `; the last in line waits about ${eta}.`);
 }
 
-/* ---- how it stands ---- */
-
-// People of a node that is gone: places come back with their polls, until the rebuild is over.
-function lostProblem(q) {
-  if (!q.rebuilding) return null;
-  const segments = q.rebuilding === 1 ? '1 lost segment' : `${number(q.rebuilding)} lost segments`;
-  return ['bad', `${q.queue}: ` + (q.missing ? `up to ${people(q.missing)} of ${segments} ${q.missing === 1 ? 'is' : 'are'} not back yet`
-    : `${segments} ${q.rebuilding === 1 ? 'is' : 'are'} being brought back by the people in it`) +
-    '; whoever goes on polling keeps the place'];
+// All of them in one sentence: `all` has their sums; one alone has more to say.
+export function sumOfAll(all, total) {
+  const n = inLine(all);
+  if (!n) return `Nobody waits in any of ${things(total, 'queue')}.`;
+  return `${upper(wait(n))} in ${all.queues_waiting} of ${things(total, 'queue')}; ` + (all.rate_per_s > 0 ? `${rate(all.rate_per_s)} a second go in` : 'nobody goes in now') +
+    (all.longest ? `; the longest wait is about ${span(1000 * all.longest.eta_s)}, in ${all.longest.queue}.` : '; how long they wait is not known.');
 }
 
-function stateProblem(q) {
-  const waits = wait(inLine(q));
-  if (q.state === 'closed' && !q.waiting) return null; // on purpose, and nobody is in it
-  if (!isOpen(q)) return ['warn', `${q.queue} is ${stateOf(q.state)[0]}: ${stateOf(q.state)[2]}` + (q.waiting ? `; ${waits}` : '')];
-  if (offHours(q) || !q.waiting) return null; // as planned, or nobody is kept waiting
-  if (q.limited_by === 'recovery') return ['warn', `${q.queue}: a segment is being recovered, ${waits}`];
-  if (q.limited_by === 'flushed') return ['warn', `${q.queue}: ${slotWords(q)}, ${waits}`];
-  if (q.mode !== 'slots' && q.allowed_per_s === 0) return ['warn', `${q.queue} lets NOBODY in (${limitWords(q.limited_by)}), ${waits}`];
-  if (q.limited_by === 'fallback') return ['warn', `${q.queue} uses its FALLBACK rate: a metric is missing, ${waits}`];
-  return null;
-}
-
-function nodeProblem(n) {
-  const segments = n.segments === 1 ? '1 segment is' : `${n.segments} segments are`;
-  if (!n.up && n.segments > 0) return ['bad', `Node ${n.name} is DOWN for ${span(n.silent_ms)}; ${segments} there, whose people keep their places`];
-  if (!n.up && n.retired) return null; // drained and gone: it is forgotten soon
-  if (!n.up) return ['warn', `Node ${n.name} is GONE for ${span(n.silent_ms)}, and nobody is on it: start it again, or forget it`];
-  return n.draining && n.segments > 0 ? ['warn', `Node ${n.name} is being DRAINED: ${segments} left`] : null;
-}
-
-const deletedProblem = d => d.waiting ? ['warn', `${d.queue} is DELETED, ${wait(d.waiting)}: until ${clock(d.restore_until_ms)} segqctl queue restore ${d.queue} brings it back`] : null;
-
-// The worst first; more: others, in the same form: [level, sentence].
-export function problemsOf(live, more = []) {
-  const v = [...more];
-  if (!live.healthy) v.push(['bad', 'queuemng: ' + live.why]);
-  if (live.audit_unwritten) v.push(['bad', `${live.audit_unwritten} changes could not be written to the operators' log (disk full?)`]);
-  if (!live.routers.length) v.push(['bad', 'No router is connected: nobody can join or poll']);
-  if (!live.nodes.some(n => n.up)) v.push(['bad', 'No segment node is connected: nobody can join']);
-  v.push(...live.nodes.map(nodeProblem), ...live.queues.map(lostProblem));
-  for (const m of live.metrics) if (!m.ok) v.push(['warn', `No reading of ${m.name}: ${m.why}`]);
-  v.push(...live.queues.map(stateProblem), ...(live.deleted || []).map(deletedProblem));
-  return v.filter(Boolean).sort((a, b) => (a[0] === 'bad' ? 0 : 1) - (b[0] === 'bad' ? 0 : 1));
-}
+/* ---- nodes ---- */
 
 // Of a segment node, or a task node.
 export function nodeWord(n) {

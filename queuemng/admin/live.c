@@ -34,70 +34,128 @@ static json_t *queue_json(const struct mng *m, const struct mng_queue_view *q)
     return j;
 }
 
-struct pick { /* the busiest ones, most waiting first */
-    const struct mng *m;
-    const char *find; /* a part of the name; "" = any */
-    const char *name; /* the one that is shown in full; "" = none */
-    json_t *full;     /* it; NULL: there is none; owned */
+/* Queues that concern most people, most first. */
+struct top {
     struct {
         uint64_t people;
         struct mng_queue_view v;
     } best[QUEUES_MAX];
-    size_t n, total;
+    size_t n;
+};
+
+struct pick {
+    const struct mng *m;
+    const char *find; /* a part of the name; "" = any */
+    const char *name; /* the one that is shown in full; "" = none */
+    json_t *full;     /* it; NULL: there is none; owned */
+    struct top busiest, unusual;
+    size_t total, n_waiting;   /* queues; those in which somebody waits */
+    struct mng_lane_view all;  /* sums over all queues; eta_last_s: the longest; 0: none is known */
+    const char *longest;       /* the queue with that wait */
 };
 
 /* An insertion into a short sorted list: most queues are less busy than its last one. */
-static void pick_queue(struct pick *p, const struct mng_queue_view *q)
+static void top_add(struct top *t, const struct mng_queue_view *q, uint64_t people)
 {
-    struct mng_lane_view sum = mng_queue_sum(p->m, q->id);
-    uint64_t people = sum.waiting + sum.returning + sum.ready + sum.active;
     size_t i;
 
-    if (p->n == QUEUES_MAX && people <= p->best[QUEUES_MAX - 1].people)
+    if (t->n == QUEUES_MAX && people <= t->best[QUEUES_MAX - 1].people)
         return;
-    i = p->n < QUEUES_MAX ? p->n++ : QUEUES_MAX - 1;
-    for (; i > 0 && p->best[i - 1].people < people; i--)
-        p->best[i] = p->best[i - 1];
-    assert(i < p->n && p->n <= QUEUES_MAX);
-    p->best[i].people = people;
-    p->best[i].v = *q;
+    i = t->n < QUEUES_MAX ? t->n++ : QUEUES_MAX - 1;
+    for (; i > 0 && t->best[i - 1].people < people; i--)
+        t->best[i] = t->best[i - 1];
+    assert(i < t->n && t->n <= QUEUES_MAX);
+    t->best[i].people = people;
+    t->best[i].v = *q;
+}
+
+/* Says whether a queue needs a word (the words are the dashboard's): its state, a segment away,
+ * or a limit that keeps people in line. */
+static bool is_unusual(const struct mng_queue_view *q, const struct mng_lane_view *sum)
+{
+    static const char *const held[] = { "recovery", "flushed", "fallback" };
+    bool unusual = q->def->state != DEF_OPEN || sum->n_away > 0;
+
+    if (sum->waiting == 0)
+        return unusual;
+    for (size_t i = 0; i < ARRAY_LEN(held); i++)
+        unusual |= strcmp(q->limited_by, held[i]) == 0;
+    return unusual || (q->def->mode != MODE_SLOTS && q->allowed_per_s <= 0);
+}
+
+static void add_sums(struct pick *p, const struct mng_queue_view *q, const struct mng_lane_view *sum)
+{
+    struct mng_lane_view *all = &p->all;
+
+    p->total++;
+    p->n_waiting += sum->waiting + sum->returning > 0;
+    all->waiting += sum->waiting;
+    all->returning += sum->returning;
+    all->ready += sum->ready;
+    all->active += sum->active;
+    all->rate_per_s += sum->rate_per_s;
+    if (sum->eta_last_s <= all->eta_last_s)
+        return;
+    all->eta_last_s = sum->eta_last_s;
+    p->longest = q->def->name;
 }
 
 static void on_queue(void *ctx, const void *view)
 {
     const struct mng_queue_view *q = view;
     struct pick *p = ctx;
+    struct mng_lane_view sum = mng_queue_sum(p->m, q->id);
+    uint64_t in_line = sum.waiting + sum.returning;
 
-    p->total++;
+    add_sums(p, q, &sum);
     if (strcmp(q->def->name, p->name) == 0) {
         p->full = queue_json(p->m, q);
         (void)json_object_set_new(p->full, "lanes", admin_lanes_json(p->m, q->id, SEGMENTS_MAX));
         (void)json_object_set_new(p->full, "def", admin_def_json(q->def, queue_def_keys, q->version));
     }
+    if (is_unusual(q, &sum))
+        top_add(&p->unusual, q, in_line);
     if (strstr(q->def->name, p->find) != NULL)
-        pick_queue(p, q);
+        top_add(&p->busiest, q, in_line + sum.ready + sum.active);
 }
 
-/* Sets queues, queues_total, queue. False: no memory. */
+static json_t *all_json(const struct pick *p)
+{
+    const struct mng_lane_view *all = &p->all;
+
+    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:f,s:o}", "queues_waiting", INT(p->n_waiting), "waiting",
+                     INT(all->waiting), "returning", INT(all->returning), "ready", INT(all->ready),
+                     "active", INT(all->active), "rate_per_s", all->rate_per_s, "longest",
+                     p->longest == NULL ? json_null() : json_pack("{s:s,s:f}", "queue", p->longest,
+                                                                  "eta_s", all->eta_last_s));
+}
+
+static json_t *top_json(const struct mng *m, const struct top *t)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < t->n; i++)
+        (void)json_array_append_new(list, queue_json(m, &t->best[i].v));
+    return list;
+}
+
+/* Sets queues, queues_total, all, unusual, queue. False: no memory. */
 static bool set_queues(json_t *j, const struct mng *m, const char *name, const char *find)
 {
     struct pick *p = calloc(1, sizeof(*p));
-    json_t *list = json_array();
 
-    if (p != NULL) {
-        p->m = m;
-        p->find = find;
-        p->name = name;
-        mng_each_queue(m, on_queue, p);
-        for (size_t i = 0; i < p->n; i++)
-            (void)json_array_append_new(list, queue_json(m, &p->best[i].v));
-        (void)json_object_update_new(j, json_pack("{s:O,s:I,s:o?}", "queues", list,
-                                                  "queues_total", INT(p->total), "queue",
-                                                  p->full));
-    }
-    json_decref(list);
+    if (p == NULL)
+        return false;
+    p->m = m;
+    p->find = find;
+    p->name = name;
+    mng_each_queue(m, on_queue, p);
+    (void)json_object_update_new(j, json_pack("{s:o,s:I,s:o,s:o,s:o?}", "queues",
+                                              top_json(m, &p->busiest), "queues_total",
+                                              INT(p->total), "all", all_json(p), "unusual",
+                                              top_json(m, &p->unusual), "queue", p->full));
     free(p);
-    return p != NULL;
+    return true;
 }
 
 /* ---- events ---------------------------------------------------------------------- */

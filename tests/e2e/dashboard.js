@@ -250,6 +250,36 @@ async function nodeDies() {
   await c.close();
 }
 
+// Names that differ by a digit alone: each is told once, however long one looks, whatever is found.
+async function manyPaused() {
+  const names = ['event-09', 'event-18', 'event-27', 'event-36', 'event-45'];
+  const order = (method, path, body) => fetch(k.ADMIN + '/v1/admin/queues/' + path, { method, headers: { Authorization: 'Bearer ' + k.ADMIN_TOKEN }, body: body && JSON.stringify(body) });
+  const { c, page } = await dashboard();
+  const problems = page.locator('#problems li');
+  await page.evaluate(() => {
+    window.seen = [];
+    new MutationObserver(() => window.seen.push(document.querySelectorAll('#problems li').length)).observe(document.getElementById('problems'), { childList: true, characterData: true, subtree: true });
+  });
+  try {
+    for (const name of names) await order('PUT', name, { state: 'paused' });
+    await claimUntil('what is alike is one line', async () => (await problems.allInnerTexts()).some(t => t.startsWith('5 queues are PAUSED') && names.every(n => t.includes(n))));
+    claim('with others it says so of all', (await page.locator('#sum').innerText()).includes('of 6 queues'), await page.locator('#sum').innerText());
+    await k.accessible(page, 'five queues are paused');
+    await k.shot(page, 'dashboard-five-paused');
+    for (const name of names.slice(0, 3)) await order('POST', name + '/open');
+    await claimUntil('two have a line each', async () => await problems.count() === 2 && (await problems.allInnerTexts()).every(t => / is PAUSED/.test(t)));
+    await k.joinMany(1); // its figure moves meanwhile
+    await page.locator('#find').evaluate(e => { e.value = 'login'; e.dispatchEvent(new Event('input')); });
+    await claimUntil('what is looked for hides no trouble', async () => await page.locator('#queues li').count() === 1 && await problems.count() === 2);
+    const most = await page.evaluate(() => Math.max(0, ...window.seen));
+    claim(`there were never more than 6 lines: ${most}`, most <= 6);
+    claim('no key is there twice', c.wrong.length === 0, c.wrong.join('; '));
+  } finally {
+    for (const name of names) await order('DELETE', name + '?final=true');
+  }
+  await c.close();
+}
+
 // Its people are awaited on the other node: that is trouble until they are back.
 async function nodeIsLost() {
   const { c, page } = await dashboard();
@@ -310,12 +340,19 @@ async function rejectIsTyped() {
 async function words() {
   const { c, page } = await dashboard();
   const said = await page.evaluate(async () => {
-    const w = await import('/dashboard/words.js'), ev = await import('/dashboard/events.js'), d = await import('/dashboard/draw.js');
+    const w = await import('/dashboard/words.js'), pr = await import('/dashboard/problems.js'), dom = await import('/dashboard/dom.js'), ev = await import('/dashboard/events.js'), d = await import('/dashboard/draw.js');
     const q = o => Object.assign({ queue: 'q', state: 'open', mode: 'rate', max_active: 5, waiting: 6, returning: 0, inside: 0, inside_flushed: 0, flushed_until_ms: 0,
       allowed_per_s: 100, rate_per_s: 98, limited_by: 'cpu', eta_last_s: 240, eta_reason: null, rebuilding: 0, missing: 0,
       def: { hysteresis: 5, limits: [{ metric: 'cpu', tiers: [{ below: 50, rate_per_s: 500 }, { below: 90, rate_per_s: 200 }, { below: 95, rate_per_s: 100 }] }] } }, o);
     const node = o => Object.assign({ name: 'a', up: true, draining: false, segments: 2, silent_ms: 0 }, o);
-    const live = (queue, nodes) => w.problemsOf({ healthy: true, routers: [1], metrics: [], nodes: [node({ name: 'x' }), ...(nodes || [])], queues: [queue] });
+    const of = (queues, nodes) => pr.problemsOf({ healthy: true, routers: [1], metrics: [], nodes: [node({ name: 'x' }), ...(nodes || [])], unusual: queues });
+    const live = (queue, nodes) => of([queue], nodes).map(x => [x.level, x.says]);
+    const paused = (n, waiting = 0) => Array.from({ length: n }, (_, i) => q({ queue: 'event-' + i, state: 'paused', waiting: waiting * i }));
+    const twice = document.createElement('ul'), shown = [];
+    for (let i = 0; i < 3; i++) {
+      dom.list(twice, ['a-1', 'a-2', 'a-1'], x => x, () => document.createElement('li'), (e, x) => { e.textContent = x; });
+      shown.push(twice.textContent);
+    }
     const gauge = (queue, value) => {
       const e = document.createElement('div');
       d.gauges_show(e, queue, [{ name: 'cpu', ok: true, value }]);
@@ -333,6 +370,10 @@ async function words() {
       drained: live(q(), [node({ draining: true, segments: 0 }), node({ draining: true, segments: 0, up: false, retired: true, forget_in_ms: 9 })]),
       held: gauge(q(), 89.64), plain: gauge(q({ allowed_per_s: 200 }), 89.64), above: gauge(q({ allowed_per_s: 0 }), 93),
       folded: folded.map(x => [x.n, x.said]),
+      two: of(paused(2)).map(x => x.kind + ' ' + x.name), many: of(paused(8, 100), [node({ up: false, silent_ms: 9000 })]).map(x => [x.level, x.says]),
+      all: w.sumOfAll({ waiting: 3100, returning: 20, queues_waiting: 4, rate_per_s: 521, longest: { queue: 'event-09', eta_s: 720 } }, 51),
+      allEmpty: w.sumOfAll({ waiting: 0, returning: 0, queues_waiting: 0, rate_per_s: 0, longest: null }, 51),
+      allHeld: w.sumOfAll({ waiting: 1, returning: 0, queues_waiting: 1, rate_per_s: 0, longest: null }, 2), shown,
       odd: ev.sentence('event=new_thing node=a why="b c"'),
     };
   });
@@ -350,6 +391,13 @@ async function words() {
   is('where there is none, it is not', said.plain, 'cpu is 89.64, below 90: at most 200 a second [< 90200/s]');
   is('above the last border, too', said.above, 'cpu is 93: stays at 0/s until below 90; it was above 95 (hysteresis 5) [≥ 95nobody]more below 90');
   is('a rate that goes up and down is one line', said.folded, [[99, 'q: 200 a second by cpu, was 100 by cpu'], [1, 'Segment node a is away (1 segment)']]);
+  is('two that are alike have a line each', said.two, ['is paused event-0', 'is paused event-1']);
+  is('more are one line, and what is worse stands above it', said.many, [['bad', 'Node a is DOWN for 9 s; 2 segments are there, whose people keep their places'],
+    ['warn', '8 queues are PAUSED (people join and wait, nobody is let in): event-7, event-6, event-5, event-4, event-3, event-2 and 2 more; 2,800 people wait']]);
+  is('of many queues the sum is over all', said.all, '3,120 people wait in 4 of 51 queues; 521 a second go in; the longest wait is about 12 min, in event-09.');
+  is('of empty ones, too', said.allEmpty, 'Nobody waits in any of 51 queues.');
+  is('and what is not known of them', said.allHeld, '1 person waits in 1 of 2 queues; nobody goes in now; how long they wait is not known.');
+  is('a list shows a key once, however often it is brought up to date', said.shown, ['a-1a-2', 'a-1a-2', 'a-1a-2']);
   is('what a later queuemng says is no raw line', said.odd, 'New thing: node a, why b c');
   await c.close();
 }
@@ -370,4 +418,4 @@ async function phoneAndDark() {
   }
 }
 
-k.main([wrongToken, liveCluster, merges, pauseAndResume, releaseByKeyboard, rateAndTiers, notOpenYet, messageToWaiters, rejectIsTyped, words, nodeDies, phoneAndDark, nodeIsLost]);
+k.main([wrongToken, liveCluster, merges, pauseAndResume, releaseByKeyboard, rateAndTiers, notOpenYet, messageToWaiters, rejectIsTyped, words, manyPaused, nodeDies, phoneAndDark, nodeIsLost]);

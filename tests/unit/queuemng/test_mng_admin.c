@@ -570,6 +570,26 @@ Test(dash, live)
     end(&g);
 }
 
+/* The words above the dashboard are about all queues, and not about those that are looked for. */
+Test(dash, live_has_the_sums_of_all_queues_and_which_are_unusual_whatever_is_found)
+{
+    struct rig g;
+
+    begin(&g, "[{name: login}, {name: shop}, {name: shop-2}]");
+    cr_expect_eq(ask(&g, "POST", Q "shop/pause", ""), 200);
+    cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/live", "find=login", "", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "queues")), 1);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "unusual")), 1);
+    cr_expect_str_eq(member(part(&g, "unusual", 0), "queue"), "shop");
+    cr_expect_eq(json_integer_value(json_object_get(json_object_get(g.j, "all"), "waiting")), 0);
+    cr_expect_eq(json_integer_value(json_object_get(json_object_get(g.j, "all"), "queues_waiting")), 0);
+    cr_expect(json_is_null(json_object_get(json_object_get(g.j, "all"), "longest")));
+    cr_expect_eq(ask(&g, "POST", Q "shop/open", ""), 200);
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/live", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "unusual")), 0);
+    end(&g);
+}
+
 Test(dash, lanes_are_the_same_objects_as_in_the_cluster)
 {
     json_t *lanes;

@@ -38,8 +38,8 @@ check_eq "  again: the same" "$(says "$C_URL" -d '{"outcome":"succeeded","status
 check_eq "  otherwise: too late" "$(says "$C_URL" -d '{"outcome":"dead"}')" '[null,"conflict"]'
 check_eq "the result is what it said" "$(http -D "$DIR/head" "$R/v1/tasks/$W/result")" '{"url":  "cat.png"}'
 check "  with its status" grep -qi '^segq-status: 201' "$DIR/head"
-W=$(submit '{"path":"/pending/1","retry":{"min":"0s","max":"0s"}}' | jq -r .task)
-wait_for 10 "one that says nothing in its time is asked again" seen_right /pending/1 2
+W=$(submit '{"path":"/pending/1/600","retry":{"min":"0s","max":"0s"}}' | jq -r .task) # its second right lasts
+wait_for 10 "one that says nothing in its time is asked again" seen_right /pending/1/600 2
 check_eq "  that was a failed attempt" "$(http "$R/v1/tasks/$W" | jq -c '.history[0] | [.attempt, .end]')" '[1,"lease_lapsed"]'
 check_eq "it says that it never will" "$(says "$C_URL" -d '{"outcome":"dead","body":"never"}')" '["dead",null]'
 check_eq "  which is the answer" "$(http -D "$DIR/head" "$R/v1/tasks/$W/result") $(sed -n 's/^segq-status: \([0-9]*\).*/\1/pi' "$DIR/head")" "never 500"

@@ -9,7 +9,8 @@ path, headers with small letters, body in base64, moment). What it answers, the 
   /made           201, a Location below /made, a Link, a cookie, and fields that are not for others
   /moved          302, to /echo/there on this host
   /bytes/N        200, N bytes of noise: always the same; an image
-  /pending/N      202: the call goes on for N seconds; its right is in LOG
+  /pending/N[/M]  202: the call goes on for N seconds, from its second attempt on for M; its right
+                  is in LOG
 Ends with its process."""
 import base64
 import http.server
@@ -67,7 +68,7 @@ class Target(http.server.BaseHTTPRequestHandler):
         elif part[0] == "bytes":
             self.answer(200, "image/png", random.Random(int(part[1])).randbytes(int(part[1])))
         elif part[0] == "pending":
-            self.answer(202, "text/plain", b"later", segq_command="pending=" + part[1])
+            self.answer(202, "text/plain", b"later", segq_command="pending=" + part[1 if times == 1 else -1])
         else:
             self.answer(200, self.headers.get("content-type") or "application/octet-stream", body)
 

@@ -25,10 +25,10 @@ function typed(name) {
   return el('label', {}, `Type ${name} to go on `, field);
 }
 
-// body: elements below the question; name: to be typed first; done: what is said then, or makes it
+// body: elements below the question; name: to be typed first; danger: red in any case; done: what is said then, or makes it
 // of what todo() returned. todo(goOn): the change, or throws what is wrong with it. Of many calls it
 // asks goOn(text) after each: that says how far it is; false: the operator wants no more.
-export function ask(question, yes, body, todo, done, name) {
+export function ask(question, yes, body, todo, done, name, danger) {
   const d = $('ask'), form = $('ask-form'), mine = ++asked;
   const isOpen = () => d.open && mine === asked; // another question may be open by now
   const goOn = text => {
@@ -46,7 +46,7 @@ export function ask(question, yes, body, todo, done, name) {
   $('ask-body').replaceChildren(...body);
   d.classList.remove('form');
   $('ask-yes').disabled = Boolean(name);
-  $('ask-yes').classList.toggle('danger', Boolean(name));
+  $('ask-yes').classList.toggle('danger', Boolean(name || danger));
   form.onsubmit = async e => {
     e.preventDefault();
     $('ask-yes').disabled = true;

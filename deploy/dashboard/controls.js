@@ -1,10 +1,12 @@
 // controls.js: the drawer of what an operator can change of a queue of people; it stands beside the
-// picture, so that one sees what a change does.
-import { $, el, list, number, rate } from './dom.js';
+// picture, so that one sees what a change does. Each question says what happens to those who wait.
+// What cannot be undone, or stops a line, is in the danger zone, and wants the queue's name: who has
+// gone in is in. Numbers that let the whole line in want it, too.
+import { $, el, list, number, rate, span } from './dom.js';
 import { change, changeFrom, changeNow, enc, Refused } from './api.js';
 import { ask, p, say } from './ask.js';
 import * as definition from './definition.js';
-import { inLine, people, stateOf } from './words.js';
+import { DANGEROUS, inLine, people, stateOf } from './words.js';
 
 let queue = null;   // as in the last answer
 let words = { states: [], modes: [] };
@@ -47,24 +49,31 @@ const patch = (q, what, question, yes, body, done, name) => {
 
 /* ---- queues ---- */
 
+const AT_ONCE = { least: 100, ms: 10000 }; // a line that goes in within this time goes in at once
+// The name of the queue, if its whole line, and no short one, goes in at once: it has to be typed.
+const typedIf = all => all && inLine(queue) > AT_ONCE.least ? queue.queue : '';
+const GONE_IN = 'Whoever has gone in stays in: there is no undo.';
+
 function askRelease() {
   const q = queue.queue, n = Number($('release-n').value);
   if (!Number.isInteger(n) || n < 1) return say('Release how many? A whole number, please.');
   ask(`Release ${number(n)} people from ${q} now?`, `Release ${number(n)}`,
-    [p(`They go in beyond the rate. ${number(inLine(queue))} are waiting.`)],
-    () => change('POST', `${path(q)}/release?n=${n}`), `${number(n)} released from ${q}.`);
+    [p(n >= inLine(queue) && inLine(queue) ? `${inLineGoIn()} at once, whatever the backend bears. ${GONE_IN}` : `They go in beyond the rate. ${number(inLine(queue))} are waiting. ${GONE_IN}`)],
+    () => change('POST', `${path(q)}/release?n=${n}`), `${number(n)} released from ${q}.`, typedIf(n >= inLine(queue)));
 }
 
+const inLineGoIn = () => `${people(inLine(queue))} ${inLine(queue) === 1 ? 'goes' : 'go'} in`;
 const rateWords = n => n > 0 ? `a fixed ${rate(n)} a second` : 'by the limits';
 
 function askRate() {
-  const q = queue.queue, text = $('rate-n').value.trim(), to = Number(text);
+  const q = queue.queue, text = $('rate-n').value.trim(), to = Number(text), n = inLine(queue), takes = 1000 * n / to;
   if (text === '' || !(to >= 0)) return say('A rate is a number above 0.');
   if (to === 0) return say('A rate of 0 can mean two things: “Pause” lets nobody in, “By the limits” lets the metrics decide.');
   delete $('rate-n').dataset.touched;
   patch(q, { release_per_s: to }, `Let people into ${q} at a fixed ${rate(to)} a second?`, 'Change the rate',
-    [p(`${rateWords(queue.def.release_per_s)} → ${rateWords(to)}`), p('The metrics are NOT looked at while a rate is fixed.')],
-    `Rate of ${q} changed.`);
+    [p(`${rateWords(queue.def.release_per_s)} → ${rateWords(to)}`), p('The metrics are NOT looked at while a rate is fixed.'),
+      p(n ? takes < AT_ONCE.ms ? `${inLineGoIn()} at once, whatever the backend bears. ${GONE_IN}` : `At that rate ${people(n)} in line have gone in after ${span(takes)}.` : 'Nobody is in line.')],
+    `Rate of ${q} changed.`, typedIf(takes < AT_ONCE.ms));
 }
 
 function askLimits() {
@@ -77,13 +86,14 @@ function askLimits() {
 }
 
 function askMax() {
-  const q = queue.queue, to = Number($('max-n').value), mode = $('mode').value;
+  const q = queue.queue, to = Number($('max-n').value), mode = $('mode').value, free = Math.min(to - queue.inside, inLine(queue));
   if (!Number.isInteger(to) || to < 0) return say('At most inside: a whole number, please.');
   delete $('max-n').dataset.touched;
   delete $('mode').dataset.touched;
   patch(q, { max_active: to, mode }, `Let at most ${number(to)} be inside ${q} (mode ${mode})?`, 'Change it',
     [p(`At most inside: ${number(queue.def.max_active)} → ${number(to)}`), p(`Mode: ${queue.def.mode} → ${mode}`),
-      p('Who is inside already stays.')], `${q} changed.`);
+      p(mode === 'slots' && free > 0 ? `${people(free)} of those in line ${free === 1 ? 'goes' : 'go'} in at once: so many slots are free. ${GONE_IN}` : 'Whoever is inside already stays.')],
+    `${q} changed.`, typedIf(mode === 'slots' && free >= inLine(queue)));
 }
 
 function askMessage() {
@@ -94,7 +104,17 @@ function askMessage() {
       p('Now: ' + (queue.message || '(no message)'))], message ? 'The message is published.' : 'The message is removed.');
 }
 
+// Everybody in line goes in: as hard as a flush.
+function askPassthrough() {
+  const q = queue.queue, n = inLine(queue);
+  patch(q, { state: 'passthrough' }, `Let everybody in ${q} pass?`, n ? `Let ${number(n)} in` : 'Let everybody pass',
+    [p(n ? `${inLineGoIn()} at once, whatever the backend bears, and whoever comes later goes straight in. ${GONE_IN} “Pause” stops those who come later.`
+      : `Nobody is in line. Whoever comes goes straight in, whatever the backend bears, until another state is set. ${GONE_IN}`)],
+    `${q} lets everybody pass.`, q);
+}
+
 function askState(state) {
+  if (state === 'passthrough') return askPassthrough();
   const q = queue.queue, [word, , means, order] = stateOf(state), n = inLine(queue);
   patch(q, { state }, `${order}: ${q}?`, order,
     [p(`${stateOf(queue.state)[0]} → ${word}: ${means}.`), p(n ? `${people(n)} in line.` : 'Nobody is in line.')],
@@ -158,8 +178,8 @@ export function show(q, live) {
   $('d-queue').hidden = !q;
   $('edit-tiers').hidden = !q || !q.def.limits.length;
   if (!q) return;
-  for (const [id, danger] of [['states', false], ['states-danger', true]]) list($(id), words.states.filter(s => (s === 'reject') === danger), s => s,
-    s => el('button', { type: 'button', class: s === 'reject' ? 'danger' : '', on: { click: () => askState(s) } }, stateOf(s)[3]),
+  for (const [id, danger] of [['states', false], ['states-danger', true]]) list($(id), words.states.filter(s => DANGEROUS.has(s) === danger), s => s,
+    s => el('button', { type: 'button', class: danger ? 'danger' : '', on: { click: () => askState(s) } }, stateOf(s)[3]),
     (e, s) => {
       e.setAttribute('aria-pressed', String(s === q.state));
       e.disabled = s === q.state;

@@ -4,7 +4,7 @@ import { change, changeFrom, enc, get, Refused } from './api.js';
 import { ask, p, say } from './ask.js';
 import { differs, field } from './forms.js';
 import { askHours, askLanes, askPage } from './setup.js';
-import { inLine, people } from './words.js';
+import { DANGEROUS, inLine, people } from './words.js';
 
 let queue = null, routers = [], begun = () => {};
 const path = name => 'queues/' + enc(name);
@@ -37,6 +37,7 @@ async function askDefinition() {
     if (!keys.length) throw new Refused(0, 'Nothing is changed.');
     const gone = keys.filter(k => !(k in now));
     if (gone.length) throw new Refused(0, `Missing: ${gone.join(', ')}. Put a key back, or give it another value.`);
+    if (keys.includes('state') && DANGEROUS.has(now.state)) throw new Refused(0, `state: ${now.state} is set in the danger zone of the controls, which says what it does to those who wait.`);
     return changeFrom(read.version, path(name), Object.fromEntries(keys.map(k => [k, now[k]])));
   }, `The definition of ${name} changed.`);
 }

@@ -91,7 +91,7 @@ export function askForm(question, yes, { path, old, body, read, done, says = () 
       return await (old ? changeFrom(old.version, path, what) : change('PUT', path(), what, { 'If-None-Match': '*' }));
     } catch (x) {
       if (!(x instanceof Refused) || !atField(box, x.message)) throw x;
-      throw new Refused(x.status, 'Not changed: a field is refused, see there.');
+      throw new Refused(x.status, 'Not saved: fix the marked field.');
     }
   }, done);
   $('ask').classList.add('form');

@@ -3,7 +3,7 @@ import { el, number, span } from './dom.js';
 import { enc, get } from './api.js';
 import { p } from './ask.js';
 import { area, askForm, choice, field, numberOf, rows, rowsOf, valueOf } from './forms.js';
-import { people } from './words.js';
+import { inLine, people } from './words.js';
 
 const path = name => 'queues/' + enc(name);
 const two = n => String(n).padStart(2, '0');
@@ -21,18 +21,19 @@ function moment(e, old) {
 }
 
 const utc = text => new Date(text).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' }) + ' UTC';
-function hoursSay(now) {
+function hoursSay(now, inLine) {
   const to = Date.parse(now.opens_at) - Date.now(), early = parseFloat(now.prequeue) > 0;
   return (to > 0 ? `It opens at ${utc(now.opens_at)}, in ${span(to)}; ${early ? 'the places of those who are early are drawn then.' : 'nobody may join before.'}` : now.opens_at ? 'That opening is over: people may join.' : 'People may join at any time.') +
-    (now.closes_at ? ` From ${utc(now.closes_at)} on nobody may join; those in line are let in.` : '');
+    (now.closes_at ? ` From ${utc(now.closes_at)} on nobody may join; those in line are let in.` : '') +
+    (to > 0 && inLine ? ` Until it opens nobody is let in: ${people(inLine)} in line ${inLine === 1 ? 'waits' : 'wait'}.` : '');
 }
 
-export async function askHours({ queue: name }) {
-  const old = await get(path(name)), time = { type: 'datetime-local' };
+export async function askHours(queue) {
+  const name = queue.queue, old = await get(path(name)), time = { type: 'datetime-local' };
   const from = field('opens_at', 'Opens at', 'empty: it is open now', shown(old.opens_at), time), to = field('closes_at', 'Closes at', 'empty: never', shown(old.closes_at), time);
   const early = field('prequeue', 'People may come early by', 'for example 30m; their places are drawn at the opening; 0: not at all', old.prequeue);
   const size = field('prequeue_capacity', 'People in one draw', 'later ones form the next draw, behind it', old.prequeue_capacity, { inputmode: 'numeric' });
-  askForm(`When is ${name} open?`, 'Set the hours', { path: path(name), old, done: `Hours of ${name} set.`, says: hoursSay,
+  askForm(`When is ${name} open?`, 'Set the hours', { path: path(name), old, done: `Hours of ${name} set.`, says: now => hoursSay(now, inLine(queue)),
     body: [p(`Times are those of this browser: ${Intl.DateTimeFormat().resolvedOptions().timeZone}, UTC${shift(Date.now())}.`), from, to, early, size],
     read: () => ({ opens_at: moment(from, old.opens_at), closes_at: moment(to, old.closes_at), prequeue: valueOf(early) || '0ms', prequeue_capacity: numberOf(size) }) });
 }

@@ -39,7 +39,7 @@ function budgets_show(budgets) {
 const moment = s => s ? clock(1000 * s) : '–';
 const SCHEDULES = [
   ['Schedule', s => s.schedule], ['Next', s => moment(s.next), 'n'], ['Last', s => moment(s.last), 'n'],
-  ['Which', s => s.outcome || '–'], ['Its task', s => s.state ? `${s.state} (${s.id})` : '–'], ['Stands still because', s => s.why || '–'],
+  ['Outcome', s => s.outcome || '–'], ['Its task', s => s.state ? `${s.state} (${s.id})` : '–'], ['Blocked by', s => s.why || '–'],
 ];
 
 // One task, beside those of the ticks. That the newest task is not over is refused, and said.

@@ -131,6 +131,6 @@ export const KINDS = [ // button, states of the API, when there is none
 export const orderOf = { // of one task: button, question, yes, what it does, afterwards; from which states
   run: ['Run next …', 'Give it to the next worker', 'The next worker gets it, beyond all limits and delays.', 'The next worker gets it.', /^(scheduled|waiting|retrying)$/],
   redrive: ['Redrive …', 'Redrive it', 'It waits in line again, with all of its attempts.', 'It waits in line again.', /^dead$/],
-  cancel: ['Cancel …', 'Cancel the task', 'No attempt of it begins any more; one that runs is its last.', 'It is cancelled.', /^(scheduled|waiting|retrying|running)$/],
-  discard: ['Discard …', 'Discard it', 'The task, its payload and its result are gone for good.', 'It is gone.', /^(dead|succeeded|cancelled|expired)$/],
+  cancel: ['Cancel …', 'Cancel the task', 'No attempt of it begins any more; one that runs is its last. There is no undo.', 'It is cancelled.', /^(scheduled|waiting|retrying|running)$/],
+  discard: ['Discard …', 'Discard it', 'The task, its payload and its result are gone for good. There is no undo.', 'It is gone.', /^(dead|succeeded|cancelled|expired)$/],
 };

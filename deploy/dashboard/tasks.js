@@ -237,7 +237,7 @@ function askStop() {
 }
 
 function askDiscard() {
-  ask(`Discard all dead tasks of ${queue}?`, 'Discard them', [p('All dead tasks of the queue, and their payloads, are gone for good.')],
+  ask(`Discard all dead tasks of ${queue}?`, 'Discard them', [p('All dead tasks of the queue, and their payloads, are gone for good. There is no undo.')],
     goOn => orderAll('discard', {}, goOn), said => `${said} discarded.`, queue);
 }
 
@@ -274,7 +274,7 @@ function orderOne(t, verb) {
   ask(`${yes}?`, yes, [p(`Task ${t.id} of ${t.queue}. ${does}`)], async () => {
     await api.change('POST', `tasks/${api.enc(t.id)}/${verb}`);
     $('task').close();
-  }, done, verb === 'discard' ? t.id : '');
+  }, done, verb === 'discard' ? t.id : '', /^(cancel|discard)$/.test(verb));
 }
 
 async function openTask(id) {

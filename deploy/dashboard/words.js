@@ -8,6 +8,7 @@ export const STATES = { // word, how it is shown, what it means, the order; else
   passthrough: ['PASSTHROUGH', 'warn', 'everybody goes straight in, nobody waits', 'Let everybody pass'],
   reject: ['REJECT', 'bad', 'joins are refused and nobody is let in; those in line keep their places', 'Reject'],
 };
+export const DANGEROUS = new Set(['passthrough', 'reject']); // states that are asked with the name typed
 export const stateOf = name => STATES[name] || [name.toUpperCase(), 'warn', name, name];
 // By the clock: its state is open, and yet it is too early, or too late.
 export const offHours = q => q.state === 'open' && q.limited_by === 'not_open';

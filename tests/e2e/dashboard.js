@@ -136,7 +136,7 @@ async function rateAndTiers() {
   const { c, page } = await dashboard();
   await drawer(page);
   await page.locator('#rate-n').fill('0');
-  await button(page, 'Fix it …').click();
+  await button(page, 'Set rate …').click();
   await claimUntil('a rate of 0 is not taken', async () => (await page.locator('#done').innerText()).includes('two things'));
   claim('and nothing is asked', !await isAsked(page));
   await button(page, 'By the limits …').click();
@@ -154,12 +154,12 @@ async function rateAndTiers() {
   await claimUntil('the new tier is drawn', async () => (await page.locator('#limits').innerText()).includes('< 41'));
   claim('and all of them stand in words', (await page.locator('#limits small').first().innerText()).startsWith('below 41: 2,345/s · '));
   await page.locator('#rate-n').fill('0.0001');
-  await button(page, 'Fix it …').click();
+  await button(page, 'Set rate …').click();
   await yes(page, 'a fixed rate', 'Let people into login at a fixed');
   await claimUntil('the rate is fixed', async () => (await page.locator('#limit-now').innerText()).includes('a fixed rate'));
   for (const rate of ['7', '0.0001']) { /* sooner than the picture of the cluster: nobody else's change */
     await page.locator('#rate-n').fill(rate);
-    await button(page, 'Fix it …').click();
+    await button(page, 'Set rate …').click();
     await yes(page, `at once ${rate}`, 'Let people into login at a fixed');
   }
   await claimUntil('two orders in one second are both carried out', async () => (await page.locator('#limit-now').innerText()).includes('0.0001'));
@@ -336,6 +336,51 @@ async function rejectIsTyped() {
   await c.close();
 }
 
+// Everybody in at once cannot be undone: no click does it, and no form beside it.
+async function passthroughIsTyped() {
+  await k.joinMany(3);
+  const { c, page } = await dashboard();
+  await claimUntil('three wait', async () => await tile(page, 'Waiting') === '3');
+  await drawer(page);
+  claim('it stands in the danger zone', await page.locator('.apart', { hasText: 'Danger zone' }).getByRole('button', { name: 'Let everybody pass' }).count() === 1 &&
+    await page.locator('#states button').allInnerTexts().then(v => v.join()) === 'Open,Pause,Close', await page.locator('#states').innerText());
+  await button(page, 'Let everybody pass').click();
+  await page.locator('#ask-yes').waitFor();
+  const says = await page.locator('#ask-body').innerText();
+  claim('it says who goes in, and that this is for good', says.includes('3 people go in at once, whatever the backend bears') && says.includes('no undo'), says);
+  claim('and is not done by a click', await page.locator('#ask-yes').isDisabled() && await page.locator('#ask-yes').innerText() === 'Let 3 in');
+  await k.accessible(page, 'everybody passes?');
+  await k.shot(page, 'dashboard-ask-passthrough');
+  await page.locator('#ask-no').click();
+  await button(page, 'Whole definition …').click();
+  const text = page.locator('#ask textarea');
+  await text.fill((await text.inputValue()).replace('"state": "open"', '"state": "passthrough"'));
+  await page.locator('#ask-yes').click();
+  await claimUntil('nor by way of the definition', async () => (await page.locator('#ask-why').innerText()).includes('is set in the danger zone'));
+  await page.locator('#ask-no').click();
+  claim('nobody has gone in', await tile(page, 'Waiting') === '3' && (await k.queue()).state === 'open');
+  await k.joinMany(98);
+  await claimUntil('a hundred and one wait', async () => await tile(page, 'Waiting') === '101');
+  for (const [field, value, form] of [['#release-n', '101', '#f-release'], ['#rate-n', '5000', '#f-rate']]) {
+    await page.locator(field).fill(value);
+    await page.locator(form + ' button').first().click();
+    await page.locator('#ask-yes').waitFor();
+    claim(`${form}: a number that lets all of them in says so`, (await page.locator('#ask-body').innerText()).includes('101 people go in at once'), await page.locator('#ask-body').innerText());
+    claim(`${form}: and wants the name`, await page.locator('#ask-yes').isDisabled());
+    await page.locator('#ask-no').click();
+  }
+  await page.locator('#release-n').fill('100');
+  await page.locator('#f-release button').click();
+  claim('a smaller one does not', await page.locator('#ask-yes').isEnabled());
+  await page.locator('#ask-no').click();
+  await button(page, 'Let everybody pass').click();
+  await page.locator('#ask-name').fill('login');
+  await yes(page, 'a passthrough', 'Let everybody in login pass?');
+  await claimUntil('they go in', async () => await tile(page, 'Waiting') === '0');
+  await k.admin('POST', '/open');
+  await c.close();
+}
+
 // What is rare, or takes long: the words alone, of answers that are made up.
 async function words() {
   const { c, page } = await dashboard();
@@ -418,4 +463,4 @@ async function phoneAndDark() {
   }
 }
 
-k.main([wrongToken, liveCluster, merges, pauseAndResume, releaseByKeyboard, rateAndTiers, notOpenYet, messageToWaiters, rejectIsTyped, words, manyPaused, nodeDies, phoneAndDark, nodeIsLost]);
+k.main([wrongToken, liveCluster, merges, pauseAndResume, releaseByKeyboard, rateAndTiers, notOpenYet, messageToWaiters, rejectIsTyped, passthroughIsTyped, words, manyPaused, nodeDies, phoneAndDark, nodeIsLost]);

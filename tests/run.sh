@@ -11,8 +11,10 @@
 #   LIMIT=S            seconds after which a program hangs (900)
 #   TEST_DATE=D        each program begins at another date (dates/on.sh), but for those of
 #   TEST_ZONE=Z        guard and chaos; in another time zone
+#   RUN=NAME           a part of a longer run (tests/all.sh), which tells the end of all parts: times
+#                      and failures go to build/FLAVOUR/log/summary.NAME, "PASSED FAILED" to counts.NAME
 # Output of each program: build/FLAVOUR/log/NAME.log; shown if it fails. The end of the run,
-# once more: build/FLAVOUR/log/summary (summary.NAME with RUN=NAME).
+# once more: build/FLAVOUR/log/summary.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 flavour=${FLAVOUR:-rel}
@@ -29,7 +31,9 @@ failed=0
 failures=() # a line each
 times=()    # "part seconds"
 summary=$log/summary${RUN:+.$RUN} build_log=$log/build${RUN:+.$RUN}.log
-rm -f "$summary"
+counts=$log/counts${RUN:+.$RUN}
+rm -f "$summary" "$counts"
+exec 3>&1 # a line for each story as it ends; of nobody else: what outlives its test would hold it
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=1:abort_on_error=0:exitcode=99}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 
@@ -56,10 +60,15 @@ finish() { # the end of it all, also after a build that failed
         for t in "${times[@]+"${times[@]}"}"; do echo "time $flavour $t s"; done
         for f in "${failures[@]+"${failures[@]}"}"; do echo "FAILED $f"; done
     } >"$summary"
-    echo
-    cat "$summary"
-    echo
-    echo "$passed passed, $failed failed"
+    echo "$passed $failed" >"$counts"
+    if [ -n "${RUN:-}" ]; then
+        [ $((passed + failed)) -eq 0 ] || echo "---- $flavour, $parts: $passed passed, $failed failed in $SECONDS s"
+    else
+        echo
+        cat "$summary"
+        echo
+        echo "$passed passed, $failed failed"
+    fi
     [ "$failed" -eq 0 ]
     exit
 }
@@ -110,7 +119,11 @@ begin() { # criterion|counted NAME command...
     local k=$1 n=$2 on=()
     shift 2
     [ -z "${TEST_DATE:-}${TEST_ZONE:-}" ] || on=(env WALL="$B/dates/wall.so" tests/dates/on.sh "${TEST_DATE:-}" "${TEST_ZONE:-}")
-    timeout "${LIMIT:-900}" "${on[@]+"${on[@]}"}" "$@" >"$log/$n.log" 2>&1 &
+    if [ "$n" = sys ]; then
+        PROGRESS=3 timeout "${LIMIT:-900}" "${on[@]+"${on[@]}"}" "$@" >"$log/$n.log" 2>&1 &
+    else
+        timeout "${LIMIT:-900}" "${on[@]+"${on[@]}"}" "$@" >"$log/$n.log" 2>&1 3>&- &
+    fi
     kind[$!]=$k name[$!]=$n since[$!]=$SECONDS
 }
 end_one() {

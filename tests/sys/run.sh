@@ -4,7 +4,8 @@
 # wait). Ends with the five slowest and "sys: N passed, N failed".
 #   STORY_JOBS=N    how many at a time: at most (3 per core)
 #   STORY_LIMIT=S   seconds after which a story hangs (1500)
-# What they take is in seconds.txt: only the order follows from it.
+#   PROGRESS=3      a line for each story as it ends, with the time to go, to descriptor 3
+# What they take is in seconds.txt: the order follows from it, and the time to go.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 bin=${1:-$here/../../build/rel/bin}
@@ -16,6 +17,7 @@ rel_only="bench" # what a sanitizer build cannot tell more of
 cores=$(nproc) seen=$(grep -c '^cpu[0-9]' /proc/stat) # ours; those of /proc/stat
 most=${STORY_JOBS:-$((3 * cores))}
 declare -A running=() began=() took=() # pid -> story, story -> when, story -> seconds
+declare -A takes=()                    # story -> seconds as in seconds.txt
 napper=0
 passed=0 failed=0
 trap '[ ${#running[@]} -eq 0 ] || kill "${!running[@]}"; exit 130' INT TERM
@@ -32,11 +34,23 @@ report() { # story exit-status
     echo "     $s: ${took[$s]} s"
     passed=$((passed + ok))
     failed=$((failed + bad))
+    [ -z "${PROGRESS:-}" ] || progress "$s" "$ok" "$bad" >&3
+}
+
+# The time to go: what is left in seconds.txt, at the pace so far.
+progress() { # story passed failed
+    local s over=0 left=0 go
+    for s in "${!takes[@]}"; do
+        if [ -n "${took[$s]:-}" ]; then over=$((over + takes[$s])); else left=$((left + takes[$s])); fi
+    done
+    go=$((over > 0 ? left * SECONDS / over : left))
+    printf '%-36s %5d passed %3d failed  %4ss  %d of %d stories, about %d:%02d to go\n' "$1" "$2" "$3" \
+        "${took[$1]}" ${#took[@]} ${#takes[@]} $((go / 60)) $((go % 60))
 }
 
 begin() { # story
     began[$1]=$SECONDS
-    timeout -k 60 "${STORY_LIMIT:-1500}" "$here/$1.sh" "$bin" >"$SEGQ_SYS_DIR/$1.out" 2>&1 &
+    timeout -k 60 "${STORY_LIMIT:-1500}" "$here/$1.sh" "$bin" >"$SEGQ_SYS_DIR/$1.out" 2>&1 3>&- &
     running[$!]=$1
 }
 
@@ -89,13 +103,14 @@ run() { # JOBS story...
 
 # ---- which --------------------------------------------------------------------------
 
-names() { # story... without folder and ending, none twice, the longest first
+with_seconds() { # story...: "SECONDS NAME" without folder and ending, none twice, the longest first
     local s
     for s in "$@"; do s=$(basename "$s" .sh) && echo "sys_${s#sys_}"; done |
         awk 'NR == FNR { if ($1 !~ /^#/) secs[$2] = $1; next }
             !seen[$0]++ { print ($0 in secs ? secs[$0] : 30), $0 }' "$here/seconds.txt" - |
-        sort -s -k1,1nr | cut -d ' ' -f 2
+        sort -s -k1,1nr
 }
+names() { with_seconds "$@" | cut -d ' ' -f 2; }
 is_in() { case " $1 " in *" ${2#sys_} "*) ;; *) return 1 ;; esac; }
 all() { # that this build is told to run if none are named
     local s
@@ -110,6 +125,7 @@ slowest() { # of those that ran
 
 [ $# -gt 0 ] || set -- $(all)
 together=() last=()
+while read -r seconds s; do takes[$s]=$seconds; done < <(with_seconds "$@")
 for s in $(names "$@"); do
     if is_in "$alone" "$s"; then last+=("$s"); else together+=("$s"); fi
 done

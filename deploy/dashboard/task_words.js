@@ -27,10 +27,11 @@ export function poolSays(p) {
 
 // All pools in one sentence.
 export function poolsSum(pools) {
-  const sum = key => pools.reduce((n, p) => n + p[key], 0), n = sum('waiting');
+  const sum = key => pools.reduce((n, p) => n + p[key], 0), n = sum('waiting'), without = pools.map(workerProblem).filter(Boolean);
   if (!pools.length) return 'There is no pool of task queues.';
   if (!n) return `No task waits; ${number(sum('running'))} run.`;
-  return `${upper(tasks(n))} ${n === 1 ? 'waits' : 'wait'}, ${number(sum('running'))} run; ${rate(sum('accepted_per_s'))} a second arrive, ${rate(sum('started_per_s'))} start.`;
+  return `${upper(tasks(n))} ${n === 1 ? 'waits' : 'wait'}, ${number(sum('running'))} run; ${rate(sum('accepted_per_s'))} a second arrive, ${rate(sum('started_per_s'))} start` +
+    (without.length ? `; no worker takes ${number(without.reduce((m, x) => m + x.n, 0))} of them.` : '.');
 }
 
 /* ---- endpoints ---- */
@@ -62,7 +63,17 @@ function endpointProblem(e, pools) {
 
 /* ---- problems ---- */
 
+const NO_WORKER = { warn_ms: 30000, bad_ms: 180000 }; // a worker that comes now and then is none that is gone
+
+// Tasks that only lack a worker, and none runs: whoever should take them has gone.
+function workerProblem(p) {
+  const lack = p.held.find(h => h.by === 'workers'), for_ms = p.stalled_ms || 0;
+  if (!lack || p.running || p.endpoint || p.paused || p.away || for_ms < NO_WORKER.warn_ms) return null;
+  return problem(for_ms < NO_WORKER.bad_ms ? 'warn' : 'bad', 'pool workers', p.pool, `Pool ${p.pool}: ${tasks(lack.tasks)} ${lack.tasks === 1 ? 'waits' : 'wait'}, NO WORKER has taken one for ${span(for_ms)}: are the workers running?`, lack.tasks);
+}
+
 const poolProblem = p => [
+  workerProblem(p),
   p.away ? problem('bad', 'pool away', p.pool, poolSays(p), p.waiting) : null,
   p.paused && p.waiting ? problem('warn', 'pool paused', p.pool, `Pool ${p.pool} is PAUSED, ${tasks(p.waiting)} in line`, p.waiting) : null,
   p.dead ? problem('warn', 'pool dead', p.pool, `Pool ${p.pool} has ${things(p.dead, 'dead task')}: redrive or discard ${p.dead === 1 ? 'it' : 'them'}`) : null,

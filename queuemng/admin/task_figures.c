@@ -71,7 +71,8 @@ struct pools {
     const char *full; /* pool; NULL: all */
 };
 
-/* As of the last point of its history; 0 of a pool in which nothing happens. */
+/* Rates as of the last point of its history, and for how long tasks wait and none has started; 0 of a
+ * pool in which nothing happens. */
 static void add_rates(json_t *j, const struct history *h, uint32_t id)
 {
     const struct history_queue *q = history_of(h, id);
@@ -81,6 +82,8 @@ static void add_rates(json_t *j, const struct history *h, uint32_t id)
         history_rates(h, q, rate);
     for (size_t i = 0; i < HISTORY_COUNTS; i++)
         (void)json_object_set_new(j, pool_columns[HISTORY_LEVELS + i], json_real((double)rate[i]));
+    (void)json_object_set_new(j, "stalled_ms",
+                              json_integer(q != NULL ? INT(history_still_ms(h, q)) : 0));
 }
 
 static void add_pool(void *ctx, const void *view)

@@ -189,6 +189,16 @@ static bool has_rates(const struct history *h, const struct history_queue *q,
     return known;
 }
 
+/* A count that fell (a node has begun anew) has not grown. */
+static void look_whether_still(const struct history *h, struct history_queue *q,
+                               const struct history_sums *s)
+{
+    if (s->level[0] == 0 || s->count[1] > q->before.count[1])
+        q->still_ms = 0;
+    else if (q->still_ms == 0)
+        q->still_ms = h->line_ms;
+}
+
 static void queue_add(const struct history *h, struct history_queue *q,
                       const struct history_sums *s, bool rates)
 {
@@ -201,6 +211,7 @@ static void queue_add(const struct history *h, struct history_queue *q,
                                                 (double)h->gap_ms)
                                       : NAN;
     points_add(h, q, v, rates);
+    look_whether_still(h, q, s);
     q->before = *s;
     q->seen = h->round;
 }
@@ -282,6 +293,11 @@ const struct history_point *history_at(const struct history *h, const struct his
 
     assert(i < history_n(h, q, r));
     return p->slot == slot ? p : NULL;
+}
+
+int64_t history_still_ms(const struct history *h, const struct history_queue *q)
+{
+    return q->still_ms == 0 ? 0 : h->line_ms - q->still_ms;
 }
 
 void history_rates(const struct history *h, const struct history_queue *q,

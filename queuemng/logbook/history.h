@@ -45,6 +45,7 @@ struct history_queue {
     uint32_t id;
     uint32_t first[HISTORY_RANGES]; /* its oldest slot ever */
     uint64_t seen, busy;            /* the last round in which it was there; something happened */
+    int64_t still_ms;               /* of line_ms: since then some wait and none has begun; 0: not so */
     struct history_sums before;
     struct history_point point[HISTORY_POINTS]; /* a ring for each range, one behind the other */
 };
@@ -79,6 +80,9 @@ size_t history_n(const struct history *h, const struct history_queue *q, enum hi
  * wall_ms of the last round, and may get more. */
 const struct history_point *history_at(const struct history *h, const struct history_queue *q,
                                        enum history_range r, size_t i);
+/* For how long the first level has not been 0 while the second count (released, started) did not grow:
+ * nobody went in, no task began. 0: that is not so, or the history began with this look. */
+int64_t history_still_ms(const struct history *h, const struct history_queue *q);
 /* The counts per second as last looked at, 0 where that is not known. */
 void history_rates(const struct history *h, const struct history_queue *q,
                    float out[HISTORY_COUNTS]);

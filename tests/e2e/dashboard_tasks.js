@@ -285,6 +285,38 @@ async function redriveAndDiscard() {
   await c.close();
 }
 
+// Tasks in line that nobody takes: the very time when nobody looks at the workers.
+async function noWorker() {
+  await manager('PUT', 'pools/lone', { match: 'lone' });
+  await submitMany('lone', 12, () => ({}));
+  const { c, page } = await dashboard('#pool=lone');
+  const problems = () => page.locator('#problems').innerText();
+  await claimUntil('that no worker comes is a problem', async () => /Pool lone: 12 tasks wait, NO WORKER has taken one for \d+ s/.test(await problems()));
+  claim('and in the sentence above', /no worker takes \d+ of them\.$/.test(await page.locator('#sum').innerText()), await page.locator('#sum').innerText());
+  await k.accessible(page, 'no worker');
+  await k.shot(page, 'tasks-no-worker');
+  const { tasks } = await take('lone', 12);
+  await claimUntil('with the first worker it is over', async () => !(await problems()).includes('lone'));
+  for (const t of tasks) await settle('ack', t);
+  await manager('DELETE', 'pools/lone?final=true');
+  await c.close();
+}
+
+// The same of figures that are made up: what is no trouble, and when it is worse.
+async function workerWords() {
+  const { c, page } = await dashboard('#tasks');
+  const said = await page.evaluate(async () => {
+    const t = await import('/dashboard/task_words.js');
+    const p = o => Object.assign({ pool: '*', waiting: 501, running: 0, dead: 0, endpoint: '', paused: false, away: 0, stalled_ms: 180000, held: [{ by: 'workers', says: 'workers', tasks: 501 }] }, o);
+    const of = o => t.tasksProblems({ pools: [p(o)], nodes: [{ up: true, partitions: 1, name: 'n' }], endpoints: [] }).map(x => `${x.level} ${x.says}`).join();
+    return [of({}), of({ stalled_ms: 31000 }), of({ stalled_ms: 9000 }), of({ running: 1 }), of({ endpoint: 'mail' }), of({ held: [{ by: 'limits', says: 'x', tasks: 501 }] })];
+  });
+  claim('501 tasks without a worker for 3 minutes are trouble', said[0] === 'bad Pool *: 501 tasks wait, NO WORKER has taken one for 3 min: are the workers running?', said[0]);
+  claim('sooner it is a warning', said[1].startsWith('warn '), said[1]);
+  claim('nothing of a worker that has just been there, that works, that is none, or of a limit', said.slice(2).every(x => x === ''), said.slice(2).join(' | '));
+  await c.close();
+}
+
 // Of a worker's attempt: when, how it ended, and what the worker said.
 async function whatWasTried() {
   const { task } = await submit('tried', { max_attempts: 1, labels: ['trip7'] });
@@ -384,5 +416,5 @@ async function phoneAndDark() {
   }
 }
 
-k.main([empty, poolForms, crowd, whyOfOne, wrongLinks, manyTasks, stopHere, pauseAndResume, redriveAndDiscard, whatWasTried, endpoints, budgetsAndSchedules, phoneAndDark,
+k.main([empty, poolForms, crowd, whyOfOne, wrongLinks, manyTasks, stopHere, pauseAndResume, redriveAndDiscard, noWorker, workerWords, whatWasTried, endpoints, budgetsAndSchedules, phoneAndDark,
   nodeDies]);

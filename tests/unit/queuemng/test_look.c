@@ -319,6 +319,33 @@ Test(look, the_busy_ones_are_kept)
     history_fini(&h);
 }
 
+static int64_t still(struct history *h, msec_t now, double waiting, uint64_t started)
+{
+    struct history_sums s = { { waiting }, { 500, started } };
+
+    history_begin(h, now, WALL + now);
+    history_add(h, 7, &s);
+    history_end(h);
+    return history_still_ms(h, history_of(h, 7));
+}
+
+Test(look, for_how_long_nothing_begins_while_some_wait)
+{
+    struct history h;
+
+    history_init(&h);
+    cr_expect_eq(still(&h, 2000, 0, 9), 0);
+    cr_expect_eq(still(&h, 4000, 5, 9), 0, "from now on");
+    cr_expect_eq(still(&h, 6000, 501, 9), 2000);
+    cr_expect_eq(still(&h, 184000, 501, 9), 180000);
+    cr_expect_eq(still(&h, 186000, 501, 2), 182000, "a node that begins anew counts anew, and started none");
+    cr_expect_eq(still(&h, 188000, 500, 3), 0, "one began");
+    cr_expect_eq(still(&h, 190000, 500, 3), 0, "and from the look after it on it counts");
+    cr_expect_eq(still(&h, 192000, 500, 3), 2000);
+    cr_expect_eq(still(&h, 194000, 0, 3), 0, "nothing waits");
+    history_fini(&h);
+}
+
 Test(look, a_queue_costs_fifty_kilobytes)
 {
     cr_expect_leq(HISTORY_BYTES, 52 * 1024);

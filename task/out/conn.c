@@ -18,7 +18,8 @@ static void enter(struct conn *cn, enum conn_state state)
     cn->since = ev_now(t->out->ev);
     if (state != CONN_BUSY)
         list_push_back(state == CONN_KEPT ? &t->kept : &t->opening, &cn->in);
-    t->out->n_kept += state == CONN_KEPT;
+    if (state == CONN_KEPT)
+        list_push_back(&t->out->kept, &cn->of_all);
 }
 
 static void leave(struct conn *cn)
@@ -27,7 +28,8 @@ static void leave(struct conn *cn)
 
     if (cn->state != CONN_BUSY)
         list_remove(cn->state == CONN_KEPT ? &t->kept : &t->opening, &cn->in);
-    t->out->n_kept -= cn->state == CONN_KEPT;
+    if (cn->state == CONN_KEPT)
+        list_remove(&t->out->kept, &cn->of_all);
 }
 
 static bool is_old(const struct conn *cn)
@@ -105,7 +107,7 @@ void conn_opened(struct conn *cn)
 
 void conn_keep(struct conn *cn)
 {
-    if (is_old(cn) || cn->target->out->n_kept >= KEPT_MAX || ev_io_set(&cn->io, EV_IO_READ) < 0) {
+    if (is_old(cn) || cn->target->out->kept.n >= KEPT_MAX || ev_io_set(&cn->io, EV_IO_READ) < 0) {
         conn_close(cn);
         return;
     }
@@ -126,11 +128,9 @@ void conn_close(struct conn *cn)
 
 bool conn_close_one(struct out *o)
 {
-    list_each_of (&o->targets, struct out_target, in, t) {
-        if (t->kept.n == 0)
-            continue;
-        conn_close(container_of(list_first(&t->kept), struct conn, in));
-        return true;
-    }
-    return false;
+    struct list_node *n = list_first(&o->kept);
+
+    if (n != NULL)
+        conn_close(container_of(n, struct conn, of_all));
+    return n != NULL;
 }

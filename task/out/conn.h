@@ -14,7 +14,8 @@ enum conn_state {
 };
 
 struct conn {
-    struct list_node in; /* of its state */
+    struct list_node in;     /* of its state */
+    struct list_node of_all; /* out.kept */
     uint8_t state;       /* enum conn_state */
     struct out_target *target; /* ref */
     struct ev_io io;     /* of its descriptor */
@@ -39,7 +40,7 @@ void conn_opened(struct conn *cn);
 /* Its request is answered: KEPT; or closed, if it is too old or there are enough. */
 void conn_keep(struct conn *cn);
 void conn_close(struct conn *cn);
-/* Of all that are kept one is closed. False: there was none. */
+/* The one that has been kept longest, of all targets, is closed. False: there was none. */
 bool conn_close_one(struct out *o);
 
 #endif

@@ -93,22 +93,29 @@ static enum call_fault fault_of(const struct out_call *c, CURLcode rc)
         return CALL_CONNECT;
     if (rc != CURLE_OPERATION_TIMEDOUT)
         return CALL_RESET;
-    return c->left ? CALL_TIMEOUT : CALL_CONNECT;
+    return c->left ? CALL_TIMEOUT : u->opened ? CALL_CONNECT : CALL_LOCAL;
+}
+
+static const char *why_of(const struct libcurl_call *u, CURLcode rc, enum call_fault fault)
+{
+    if (u->wrong != CALL_NONE && u->answer.wrong != NULL)
+        return u->answer.wrong;
+    if (rc == CURLE_OPERATION_TIMEDOUT && fault == CALL_LOCAL)
+        return "no connection became free before its deadline";
+    return u->error[0] != 0 ? u->error : curl_easy_strerror(rc);
 }
 
 void libcurl_ended(struct out_call *c, CURLcode rc)
 {
-    struct libcurl_call *u = &c->curl;
     enum call_fault fault = fault_of(c, rc);
+    struct libcurl_call *u = &c->curl;
 
     curl_multi_remove_handle(out_of(c)->multi, u->easy);
     out_call_leave(c);
     if (fault == CALL_NONE)
         heard_all(c);
     else
-        out_call_ends(c, fault, u->wrong != CALL_NONE && u->answer.wrong != NULL ? u->answer.wrong
-                            : u->error[0] != 0                              ? u->error
-                                                                            : curl_easy_strerror(rc));
+        out_call_ends(c, fault, why_of(u, rc, fault));
 }
 
 void libcurl_drop(struct out_call *c)
@@ -132,6 +139,7 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
     if (c->curl.refused)
         return CURL_SOCKET_BAD;
     fd = socket(s->family, s->socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, s->protocol);
+    c->curl.opened = fd >= 0;
     c->curl.no_room = fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM);
     return fd;
 }
@@ -180,6 +188,25 @@ void libcurl_go(struct out_call *c, const struct net_addr *a)
         out_call_ends(c, CALL_LOCAL, "libcurl: no memory");
     else
         out_call_enter(c, PLACE_CLIENT);
+    libcurl_late_by(o, c->due + LIBCURL_LATE_MS);
+}
+
+void libcurl_late_by(struct out *o, msec_t when)
+{
+    if (when >= o->late_due)
+        return;
+    o->late_due = when;
+    ev_timer_at(o->late_timer, when);
+}
+
+msec_t libcurl_late(struct out_target *t, msec_t now)
+{
+    list_each_of (&t->calls, struct out_call, in, c) {
+        if (c->due + LIBCURL_LATE_MS > now)
+            return c->due + LIBCURL_LATE_MS;
+        libcurl_ended(c, CURLE_OPERATION_TIMEDOUT);
+    }
+    return MSEC_NEVER;
 }
 
 /* ---- a request ----------------------------------------------------------------------------- */

@@ -12,4 +12,12 @@ void libcurl_ended(struct out_call *c, CURLcode rc);
 /* Its connection is closed. */
 void libcurl_drop(struct out_call *c);
 
+/* libcurl keeps deadlines, but not while a call waits for one of its connections: so much later a
+ * call is ended without it. */
+#define LIBCURL_LATE_MS 100
+
+void libcurl_late_by(struct out *o, msec_t when);
+/* Ends the calls of a target that are late; returns when the next one will be. */
+msec_t libcurl_late(struct out_target *t, msec_t now);
+
 #endif

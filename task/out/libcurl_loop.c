@@ -90,6 +90,18 @@ static void on_timer(void *arg)
     act(arg, CURL_SOCKET_TIMEOUT, 0);
 }
 
+static void on_late(void *arg)
+{
+    struct out *o = arg;
+    msec_t now = ev_now(o->ev);
+
+    o->late_due = MSEC_NEVER;
+    list_each_of (&o->targets, struct out_target, in, t) {
+        if (!t->plain)
+            libcurl_late_by(o, libcurl_late(t, now));
+    }
+}
+
 /* ---- life ---------------------------------------------------------------------------------- */
 
 bool libcurl_loop_init(struct out *o)
@@ -98,7 +110,9 @@ bool libcurl_loop_init(struct out *o)
         return false;
     o->multi = curl_multi_init();
     o->timer = ev_timer_new(o->ev, on_timer, o);
-    if (o->multi == NULL || o->timer == NULL) {
+    o->late_timer = ev_timer_new(o->ev, on_late, o);
+    o->late_due = MSEC_NEVER;
+    if (o->multi == NULL || o->timer == NULL || o->late_timer == NULL) {
         libcurl_loop_fini(o);
         return false;
     }
@@ -115,5 +129,6 @@ void libcurl_loop_fini(struct out *o)
 {
     curl_multi_cleanup(o->multi); /* closes what is kept, through on_socket() */
     ev_timer_free(o->timer);
+    ev_timer_free(o->late_timer);
     curl_global_cleanup();
 }

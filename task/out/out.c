@@ -42,6 +42,7 @@ int out_new(struct out **out, struct ev *ev, struct err *e)
     list_init(&o->targets);
     list_init(&o->ending);
     list_init(&o->spare);
+    list_init(&o->kept);
     list_init(&o->crowded);
     if (!libcurl_loop_init(o)) {
         free(o);
@@ -111,6 +112,7 @@ int out_target_new(struct out_target **out, struct out *o, const struct out_rule
     list_init(&t->calls);
     list_init(&t->opening);
     list_init(&t->kept);
+    list_init(&t->crowded);
     list_push_back(&o->targets, &t->in);
     *out = t;
     return 0;

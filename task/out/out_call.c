@@ -19,8 +19,15 @@ static struct list *list_of(struct out_call *c)
 
 void out_call_enter(struct out_call *c, enum out_place place)
 {
+    struct list *l;
+    struct list_node *before;
+
     c->place = (uint8_t)place;
-    list_push_back(list_of(c), &c->in);
+    l = list_of(c);
+    before = l->head.prev;
+    while (place == PLACE_CLIENT && before != &l->head && container_of(before, struct out_call, in)->due > c->due)
+        before = before->prev;
+    list_insert_after(l, before, &c->in);
 }
 
 void out_call_leave(struct out_call *c)

@@ -33,11 +33,14 @@ struct out {
     /* libcurl's: */
     CURLM *multi; /* owned */
     struct ev_timer *timer;
+    struct ev_timer *late_timer; /* for calls that libcurl does not end */
+    msec_t late_due;             /* what it is armed for */
     /* Our own client's: */
     struct ev_timer *due_timer;
     msec_t due;             /* what it is armed for */
-    size_t n_conns, most_conns, n_kept;
-    struct list crowded;    /* of struct out_call, by `more`: there are enough connections */
+    size_t n_conns, most_conns;
+    struct list kept;       /* conn.of_all, of all targets, the oldest in front */
+    struct list crowded;    /* out_target.turn: targets whose calls wait for a connection */
     char *in;               /* owned: where answers are read */
 };
 
@@ -52,8 +55,10 @@ struct out_target {
     msec_t asked_ms; /* when they were told */
     unsigned at;     /* the one that is used, of those that may be */
     struct list waiting; /* of struct out_call: for an address */
-    struct list calls;   /* of struct out_call: with a client; with our own one by `due` */
+    struct list calls;   /* of struct out_call: with a client; the first that is due in front */
     struct list opening, kept; /* of struct conn: the oldest in front */
+    struct list crowded;       /* out_call.more: there are enough connections */
+    struct list_node turn;     /* out.crowded */
 };
 
 enum out_place {
@@ -83,12 +88,13 @@ struct out_call {
     bool to_head;
     struct net_addr addr;
     struct conn *conn;     /* NULL: none yet */
-    struct list_node more; /* out.crowded */
+    struct list_node more; /* out_target.crowded */
     struct libcurl_call { /* of libcurl */
         CURL *easy; /* owned; NULL: it is not the client */
         struct curl_slist *fields, *connect_to; /* owned */
         struct buf head; /* of the answer, as it comes */
         struct http_answer answer;
+        bool opened; /* a connection, for this call */
         bool refused, unwanted, no_room; /* no_room: no descriptor is left */
         enum call_fault wrong; /* the head of the answer is none */
         char error[CURL_ERROR_SIZE];

@@ -27,17 +27,30 @@ static void due_by(struct out *o, msec_t when)
 
 static bool has_room(const struct out *o)
 {
-    return o->n_conns < o->most_conns || o->n_kept > 0;
+    return o->n_conns < o->most_conns || o->kept.n > 0;
 }
 
+static void crowd_leave(struct out_call *c)
+{
+    struct out_target *t = c->target;
+
+    list_remove(&t->crowded, &c->more);
+    if (t->crowded.n == 0)
+        list_remove(&t->out->crowded, &t->turn);
+}
+
+/* Targets take turns: a slow one with many calls does not stand before the others. */
 static void run_crowded(void *arg)
 {
     struct out *o = arg;
 
     while (o->crowded.n > 0 && has_room(o)) {
-        struct out_call *c = container_of(list_first(&o->crowded), struct out_call, more);
+        struct out_target *t = container_of(list_first(&o->crowded), struct out_target, turn);
+        struct out_call *c = container_of(list_first(&t->crowded), struct out_call, more);
 
-        list_remove(&o->crowded, &c->more);
+        list_remove(&o->crowded, &t->turn);
+        list_push_back(&o->crowded, &t->turn);
+        crowd_leave(c);
         start(c);
     }
 }
@@ -49,12 +62,21 @@ static void room_made(struct out *o)
         ev_post(o->ev, run_crowded, o);
 }
 
+static void crowd_enter(struct out_call *c, bool first)
+{
+    struct out_target *t = c->target;
+
+    if (t->crowded.n == 0)
+        list_push_back(&t->out->crowded, &t->turn);
+    list_insert_after(&t->crowded, first ? &t->crowded.head : t->crowded.head.prev, &c->more);
+}
+
 void plain_drop(struct out_call *c)
 {
     struct out *o = c->target->out;
 
     if (list_linked(&c->more))
-        list_remove(&o->crowded, &c->more);
+        crowd_leave(c);
     if (c->conn != NULL)
         conn_close(c->conn);
     c->conn = NULL;
@@ -132,8 +154,10 @@ static void on_due(void *arg)
     msec_t now = ev_now(o->ev);
 
     o->due = MSEC_NEVER;
-    list_each_of (&o->targets, struct out_target, in, t)
-        due_by(o, look_at(t, now));
+    list_each_of (&o->targets, struct out_target, in, t) {
+        if (t->plain) /* libcurl has its own clock */
+            due_by(o, look_at(t, now));
+    }
 }
 
 /* ---- the answer ---------------------------------------------------------------------------- */
@@ -223,7 +247,8 @@ static void cannot_write(struct conn *cn)
     if (cn->sent == 0 && cn->used) { /* nothing has left: over another one */
         conn_close(cn);
         c->conn = NULL;
-        start(c);
+        crowd_enter(c, true);
+        room_made(c->target->out);
         return;
     }
     cn->deaf = true;
@@ -297,7 +322,7 @@ static void start(struct out_call *c)
     int rc = 0;
 
     if (cn == NULL && o->n_conns >= o->most_conns && !conn_close_one(o)) {
-        list_push_back(&o->crowded, &c->more);
+        crowd_enter(c, false);
         return;
     }
     if (cn == NULL) {
@@ -315,13 +340,9 @@ static void start(struct out_call *c)
 void plain_go(struct out_call *c, const struct net_addr *a)
 {
     struct out_target *t = c->target;
-    struct list_node *before = list_last(&t->calls);
 
     c->addr = *a;
-    c->place = PLACE_CLIENT;
-    while (before != NULL && container_of(before, struct out_call, in)->due > c->due)
-        before = list_prev(&t->calls, before);
-    list_insert_after(&t->calls, before != NULL ? before : &t->calls.head, &c->in);
+    out_call_enter(c, PLACE_CLIENT);
     due_by(t->out, c->due);
     start(c);
 }

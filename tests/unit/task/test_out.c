@@ -405,6 +405,93 @@ Test(out, more_calls_than_connections_wait_for_one)
     cr_expect_eq(rig.connections, 60, "three of eight descriptors");
 }
 
+/* A second target, beside `target`, at a machine of its own. */
+static struct targetrig rig2;
+
+static struct out_target *second_target(void)
+{
+    struct out_target *first = target;
+    char url[128];
+
+    target_init(&rig2, ev);
+    rig2.answer = OK;
+    snprintf(url, sizeof(url), "http://%s", rig2.addr);
+    target = NULL;
+    make_target(url, "127.0.0.0/8");
+    return first;
+}
+
+static void end_second(struct out_target *first)
+{
+    out_target_free(target);
+    target = first;
+    target_fini(&rig2);
+}
+
+Test(out, a_slow_target_with_many_calls_does_not_stand_before_others)
+{
+    struct out_target *first;
+
+    with_60_connections();
+    rig.answer = NULL;
+    for (unsigned i = 0; i < 200; i++)
+        cr_assert_neq(send_one("POST", "x", i < 60 ? 300 : 60000), NULL);
+    first = second_target();
+    cr_assert_neq(send_one("POST", "x", 30000), NULL);
+    WAIT(answers == 61);
+    cr_expect_eq(got.fault, CALL_NONE, "%s", got.why);
+    cr_expect_eq(rig2.requests, 1);
+    end_second(first);
+}
+
+Test(out, the_connection_kept_longest_gives_way)
+{
+    struct out_target *first, *third;
+    unsigned before;
+
+    with_60_connections();
+    call("POST", "x");
+    first = second_target();
+    before = answers;
+    for (unsigned i = 0; i < 59; i++)
+        cr_assert_neq(send_one("POST", "x", 5000), NULL);
+    WAIT(answers == before + 59);
+    third = target;
+    target = first;
+    call("POST", "x");
+    target = NULL;
+    target_url(); /* another one at the first machine */
+    call("POST", "x");
+    cr_expect_eq(rig.connections, 2);
+    WAIT(rig2.closed == 1);
+    cr_expect_eq(rig.closed, 0, "its connection was used last");
+    out_target_free(target);
+    target = third;
+    end_second(first);
+}
+
+Test(out, a_call_by_libcurl_that_gets_no_connection_is_not_the_targets_fault)
+{
+    struct out_rules r = { .connect_ms = 1000, .ca_file = "", .cert_file = "", .key_file = "", .proxy = "",
+                           .by_curl = true };
+    char url[128];
+
+    with_60_connections();
+    rig.answer = NULL;
+    snprintf(url, sizeof(url), "http://%s", rig.addr);
+    r.url = url;
+    cr_assert(ip_net_parse(&r.allow[r.n_allow++], "127.0.0.0/8"));
+    out_target_free(target);
+    cr_assert_eq(out_target_new(&target, out, &r, &(struct err){ 0 }), 0);
+    for (unsigned i = 0; i < 60; i++)
+        cr_assert_neq(send_one("POST", "x", 60000), NULL);
+    WAIT(rig.requests == 60);
+    cr_assert_neq(send_one("POST", "x", 200), NULL);
+    WAIT(answers == 1);
+    cr_expect_eq(got.fault, CALL_LOCAL, "%s: %s", call_fault_word(got.fault), got.why);
+    cr_expect_str_eq(got.why, "no connection became free before its deadline");
+}
+
 Test(out, a_name_that_nobody_has)
 {
     make_target("http://nobody.invalid:80", NULL);

@@ -359,3 +359,69 @@ Test(out_both, all_of_a_long_answer_is_heard_as_it_comes)
     }
     buf_fini(&all);
 }
+
+/* ---- one target of each kind, in one process ------------------------------------------------ */
+
+static struct call_answer heard[2]; /* of a call with our own client; with libcurl */
+
+static void on_heard(void *arg, const struct call_answer *a)
+{
+    *(struct call_answer *)arg = *a;
+    answers++;
+}
+
+static struct out_target *of_url(const char *scheme, const char *addr, uint32_t connect_ms, bool by_curl)
+{
+    struct out_rules r = { .connect_ms = connect_ms, .ca_file = "", .cert_file = "", .key_file = "",
+                           .proxy = "", .by_curl = by_curl };
+    struct out_target *t;
+    struct err e = { 0 };
+    char url[128];
+
+    snprintf(url, sizeof(url), "%s://%s", scheme, addr);
+    r.url = url;
+    cr_assert(ip_net_parse(&r.allow[r.n_allow++], "127.0.0.0/8"));
+    cr_assert_eq(out_target_new(&t, out, &r, &e), 0, "%s", e.text);
+    return t;
+}
+
+static void send_to(struct out_target *t, uint32_t deadline_ms, struct call_answer *a)
+{
+    struct out_request q = { .method = "GET", .path = "/", .fields = "", .deadline_ms = deadline_ms,
+                             .keep = 900, .may = may };
+
+    cr_assert_neq(out_send(t, &q, on_heard, a), NULL);
+}
+
+/* Both hang, whichever was first; the one of libcurl ends as it does alone. */
+static void check_beside(const char *scheme, uint32_t connect_ms, uint32_t deadline_ms, bool plain_first,
+                         enum call_fault fault)
+{
+    struct out_target *by_curl;
+
+    begin(false);
+    rig.answer = NULL;
+    answers = 0;
+    by_curl = of_url(scheme, rig.addr, connect_ms, true);
+    if (plain_first)
+        send_to(target, deadline_ms, &heard[0]);
+    send_to(by_curl, deadline_ms, &heard[1]);
+    if (!plain_first)
+        send_to(target, deadline_ms + 50, &heard[0]);
+    WAIT_FOR(answers == 2);
+    cr_expect_eq(heard[0].fault, CALL_TIMEOUT, "%s", heard[0].why);
+    cr_expect_eq(heard[1].fault, fault, "%s beside a plain one: %s: %s", scheme,
+                 call_fault_word(heard[1].fault), heard[1].why);
+    cr_expect_geq(heard[1].ms + 1, deadline_ms);
+    out_target_free(by_curl);
+    end();
+}
+
+Test(out_both, a_call_by_libcurl_that_hangs_ends_alike_beside_one_of_ours)
+{
+    for (unsigned plain_first = 0; plain_first < 2; plain_first++) {
+        check_beside("http", 1000, 200, plain_first, CALL_TIMEOUT);
+        check_beside("https", 200, 200, plain_first, CALL_CONNECT); /* amid the handshake */
+        check_beside("https", 1000, 200, plain_first, CALL_CONNECT);
+    }
+}

@@ -75,6 +75,7 @@ const SENTENCES = {
   changed: e => `${e.by} changed ${e.endpoint || e.queue || e.pool || e.node}: ${String(e.change).replace(/(^| )([\w.]+)=/g, '$1$2: ')}`,
   operator: e => `${e.who}: ${taskOrder(e.what) ? taskOrder(e.what).join(': ') : e.did === 'POST' ? e.what.split('/').slice(-2).reverse().join(' ') : didWords(e.did, e.what)}`,
   segment_opened: e => `#${e.seg} opened for ${e.queue} on ${e.node}`,
+  segment_unused: e => `#${e.seg} of ${e.queue} goes: opened for a rush, and not needed`,
   segment_sealed: e => `#${e.seg} of ${e.queue} is sealed (${e.joined} joined)`,
   closed_early: e => `Queue ${e.queue}: the clock of node ${e.node} is ahead, it opens there ${e.by_ms} ms too soon; early people go to another node`,
   segment_removed: e => `#${e.seg} of ${e.queue} removed, nobody is in it`,

@@ -27,6 +27,11 @@ static uint64_t seg_missing(const struct mseg *s)
     return seg_is_recovering(s) && s->was_waiting > back ? s->was_waiting - back : 0;
 }
 
+static bool takes_joins(const struct mseg *s)
+{
+    return s->state == SEG_OPEN && !s->want_seal && !s->node->draining && prequeue_fits(s);
+}
+
 static void lane_sum(struct mlane *l)
 {
     const uint64_t active = l->active;
@@ -34,7 +39,7 @@ static void lane_sum(struct mlane *l)
     l->waiting = l->returning = l->ready = l->active = l->room = 0;
     l->joined = l->left = l->expired = l->no_shows = 0;
     l->has_lost = l->has_missing_source = false;
-    l->missing = l->n_away = 0;
+    l->missing = l->n_away = l->n_unused = 0;
     each_seg(l, s) {
         l->joined += s->st.joined - s->st.unused;
         l->left += s->st.left;
@@ -48,8 +53,10 @@ static void lane_sum(struct mlane *l)
         l->returning += s->st.returning;
         l->ready += s->st.ready;
         l->active += s->st.active;
-        if (s->state == SEG_OPEN && !s->want_seal && !s->node->draining && prequeue_fits(s))
-            l->room += s->capacity - s->st.joined;
+        if (!takes_joins(s))
+            continue;
+        l->n_unused += l->room > 0 && s->st.joined == 0;
+        l->room += s->capacity - s->st.joined;
     }
     if (l->active != active) /* also when nobody waits, and nothing else looks at it */
         l->q->stats_dirty = true;
@@ -201,14 +208,53 @@ static bool end_is_drained(const struct mlane *l)
 }
 
 /* Room for what will join until the next look, and never less than the threshold. */
+static uint64_t room_wanted(const struct mlane *l)
+{
+    uint64_t least = (uint64_t)((1.0 - l->q->def.open_next_at) * (double)lane_capacity(l));
+
+    return u64_max(u64_max(least, 1), (uint64_t)l->join_per_s);
+}
+
+/* May go without its room being missed. The one at the end stays: others lead to it. */
+static struct mseg *spare_seg(struct mlane *l)
+{
+    bool first = true;
+
+    each_seg(l, s) {
+        if (!takes_joins(s))
+            continue;
+        if (!first && s->st.joined == 0 && seg_is_reported(s) && !s->pre.early &&
+            next_open(l, s) != NULL && l->room - s->capacity >= room_wanted(l))
+            return s;
+        first = false;
+    }
+    return NULL;
+}
+
+/* Seals what a rush has opened ahead of itself, and then did not join: sealed empty, it is removed
+ * like any that is over. Not at once, a crowd comes in waves. */
+static void lane_spare(struct mng *m, struct mlane *l)
+{
+    struct mseg *s = l->n_unused > 1 && m->started ? spare_seg(l) : NULL;
+
+    if (s == NULL)
+        l->spare_ms = 0;
+    else if (l->spare_ms == 0)
+        l->spare_ms = m->now_ms;
+    else if (m->now_ms - l->spare_ms >= MNG_SPARE_MS) {
+        log_info("event=segment_unused seg=%llu queue=%s", (unsigned long long)s->id,
+                 l->q->def.name);
+        s->want_seal = true;
+        s->want_next = next_open(l, s)->id;
+        seg_wish(m, s);
+    }
+}
+
 static void lane_open(struct mng *m, struct mlane *l)
 {
-    const struct queue_def *d = &l->q->def;
-    uint64_t capacity = lane_capacity(l);
-    uint64_t want = (uint64_t)((1.0 - d->open_next_at) * (double)capacity);
+    uint64_t want = room_wanted(l);
     unsigned open = 0;
 
-    want = u64_max(u64_max(want, 1), (uint64_t)l->join_per_s);
     if (!m->started)
         return;
     each_seg(l, s)
@@ -221,11 +267,16 @@ static void lane_open(struct mng *m, struct mlane *l)
         open++;
 }
 
-bool lane_is_short(const struct mlane *l)
+static bool lane_is_short(const struct mlane *l)
 {
     bool no_tail = l->no < l->q->n_lanes && l->room == 0 && queue_wants_room(l->q);
 
     return no_tail || l->has_lost || l->has_missing_source || end_is_drained(l);
+}
+
+bool lane_is_waiting(const struct mlane *l)
+{
+    return lane_is_short(l) || l->n_unused > 1;
 }
 
 static bool seg_over(const struct mseg *s)
@@ -290,6 +341,7 @@ void lane_plan(struct mng *m, struct mlane *l)
     lane_sum(l); /* what was sealed has no room */
     if (l->no < l->q->n_lanes)
         lane_open(m, l);
+    lane_spare(m, l);
     lane_nexts(m, l);
     draws_plan(m, l);
     lane_remove(m, l);

@@ -15,7 +15,7 @@ struct mng;
 void lane_plan(struct mng *m, struct mlane *l);
 /* It waits for something that may come without a word about this lane: room on some node,
  * time. Looked at every second. */
-bool lane_is_short(const struct mlane *l);
+bool lane_is_waiting(const struct mlane *l);
 /* Room may be on some node: lanes that wait for it are planned again. */
 void lanes_look(struct mng *m);
 

@@ -80,7 +80,7 @@ static void second(struct mng *m)
             idle_figures(m, q);
         for (unsigned i = 0; i < q->n_lanes; i++) {
             marks_prune(m, &q->lane[i]);
-            if (lane_is_short(&q->lane[i]))
+            if (lane_is_waiting(&q->lane[i]))
                 lane_touch(m, &q->lane[i]);
         }
     }

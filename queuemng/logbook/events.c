@@ -27,8 +27,8 @@ static bool is_routine(const char *text)
 {
     return is_tier_change(text) || begins(text, "event=move ") ||
            begins(text, "event=segment_opened ") ||
-           begins(text, "event=segment_sealed ") || begins(text, "event=segment_removed ") ||
-           begins(text, "event=segment_dropped ");
+           begins(text, "event=segment_unused ") || begins(text, "event=segment_sealed ") ||
+           begins(text, "event=segment_removed ") || begins(text, "event=segment_dropped ");
 }
 
 /* Another event says the same, and more. */

@@ -31,6 +31,7 @@
 #define MNG_REFUSED_MS    10000 /* a node that refused a segment is not asked again for */
 #define MNG_NODE_MOVES    4     /* at one node at a time */
 #define MNG_OPEN_MAX      64    /* segments of one lane open ahead of the joins */
+#define MNG_SPARE_MS      60000 /* unused room ahead of the joins, left over for so long, goes */
 #define MNG_SEG_IDS       64    /* ids reserved in the store at a time */
 #define MNG_TOMBSTONES    1024  /* deleted queues that routers are told of one by one */
 #define MNG_NODE_NO_MAX   1000000 /* in a stored record; more is nonsense */
@@ -208,6 +209,8 @@ struct mlane {
     struct list_node in_dirty;
     /* sums over the chain, by lane_sum() */
     uint64_t waiting, returning, ready, active, room;
+    uint32_t n_unused;  /* open segments that nobody has joined, beyond the first open one */
+    msec_t spare_ms;    /* since when there is more of them than joins want; 0: there is not */
     uint64_t missing;   /* of lost segments: not back yet, at most */
     uint32_t n_away;    /* segments that are lost, or being rebuilt */
     uint64_t joined, left, expired, no_shows; /* of segments that are there */

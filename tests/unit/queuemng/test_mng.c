@@ -330,3 +330,24 @@ Test(mng, ten_thousand_queues_cost_one_record_each)
     tick(w, 20);
     world_free(w);
 }
+
+Test(mng, room_that_a_rush_did_not_use_goes_after_a_minute)
+{
+    struct world *w = world_new(2);
+
+    router_join(w);
+    put_queue(w, "{\"name\":\"q\",\"release_per_s\":0.001," SMALL "}");
+    for (int s = 0; s < 3; s++) { /* 300 a second: six segments ahead of them */
+        join(w, 300);
+        tick(w, 10);
+    }
+    cr_assert_geq(w->map_open, 6, "%u", w->map_open);
+    tick(w, 550);
+    cr_expect_geq(w->map_open, 3, "a crowd comes in waves: %u", w->map_open);
+    tick(w, 600);
+    cr_expect_leq(w->map_open, 2, "%u are open and empty", w->map_open);
+    join(w, 120);
+    look(w);
+    cr_expect_eq(lane_waiting, 1020, "what is left leads to what is opened");
+    world_free(w);
+}

@@ -35,6 +35,7 @@ const char *eta_reason_name(unsigned reason)
         [ETA_FASTER] = "faster",
         [ETA_PAUSED] = "paused",
         [ETA_STOPPED] = "stopped",
+        [ETA_STAY] = "stay",
     };
 
     return reason < ETA_NREASONS ? names[reason] : NULL;

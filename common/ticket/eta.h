@@ -31,6 +31,7 @@ enum eta_reason {
     ETA_FASTER,
     ETA_PAUSED,  /* by the operator */
     ETA_STOPPED, /* nobody is let in now: see limited_by */
+    ETA_STAY,    /* slots are full, and nobody leaves: by the longest stay of those inside */
     ETA_NREASONS
 };
 const char *eta_reason_name(unsigned reason); /* NULL: as told, or of a later version */

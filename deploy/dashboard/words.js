@@ -70,7 +70,7 @@ const UNKNOWN = {
 };
 export const etaOf = q => !inLine(q) ? ['–', 'nobody waits']
   : q.eta_last_s === null ? ['not known', UNKNOWN[q.eta_reason] || 'not measured yet']
-    : [span(1000 * q.eta_last_s), 'for the last in line' + (q.eta_reason === 'slower' ? ', slower than told' : q.eta_reason === 'faster' ? ', faster than told' : '')];
+    : [span(1000 * q.eta_last_s), 'for the last in line' + (q.eta_reason === 'slower' ? ', slower than told' : q.eta_reason === 'faster' ? ', faster than told' : q.eta_reason === 'stay' ? ', at most: nobody leaves' : '')];
 
 // The truth about one queue, in one sentence.
 export function sumOf(q) {

@@ -234,7 +234,7 @@ static void eta(struct buf *b, const json_t *l)
         return;
     buf_str(b, "; the last in line waits ");
     if (json_is_number(s)) {
-        buf_str(b, "about ");
+        buf_str(b, strcmp(ctl_str(l, "eta_reason"), "stay") == 0 ? "at most " : "about ");
         ctl_span(b, json_number_value(s));
         return;
     }

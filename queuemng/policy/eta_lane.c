@@ -119,30 +119,41 @@ static void allow(struct eta_lane *e, const struct eta_in *in)
     }
 }
 
+static bool is_held(const struct eta_lane *e)
+{
+    return e->reason == ETA_PAUSED || e->reason == ETA_STOPPED;
+}
+
+static bool goes_by_stay(const struct eta_lane *e)
+{
+    return e->told_rate < e->least;
+}
+
 void eta_second(struct eta_lane *e, const struct eta_in *in)
 {
-    bool held = in->paused || in->stopped;
-
     if (e->last_ms != 0 && in->now_ms - e->last_ms > ETA_STALE_MS)
         memset(e, 0, offsetof(struct eta_lane, probe));
     e->last_ms = in->now_ms;
-    if (held) {
+    e->least = in->least;
+    if (in->paused || in->stopped) {
         e->reason = in->paused ? ETA_PAUSED : ETA_STOPPED;
         return;
     }
-    if (e->reason >= ETA_PAUSED ||
+    if (is_held(e) || e->reason == ETA_STAY ||
         (e->reason != ETA_AS_TOLD && in->now_ms >= e->reason_until_ms))
         e->reason = ETA_AS_TOLD;
     allow(e, in);
-    if (in->waiting == 0 || in->waiting < in->released)
-        return;
-    measure(e, in);
-    tell(e, in);
+    if (in->waiting != 0 && in->waiting >= in->released) {
+        measure(e, in);
+        tell(e, in);
+    }
+    if (goes_by_stay(e))
+        e->reason = ETA_STAY;
 }
 
 double eta_told_rate(const struct eta_lane *e)
 {
-    return e->reason >= ETA_PAUSED ? 0 : e->told_rate;
+    return is_held(e) ? 0 : goes_by_stay(e) ? e->least : e->told_rate;
 }
 
 /* ---- probes ---------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "queuemng/state/queue.h"
+#include "queuemng/state/slots.h"
 #include "queuemng/state/state.h"
 
 static uint64_t gone_of(const struct mlane *l)
@@ -24,27 +25,51 @@ static double weight_of(const struct mlane *l)
     return l->q->def.lanes.n != 0 ? (double)d[l->no].weight : 1;
 }
 
-/* The lane's share of the rate that the limits allow. 0: that says nothing about this lane. */
-static double allowed_of(const struct mlane *l)
+/* The lane's share of what its queue lets in. 0: what those before it leave over is only known by
+ * measuring. */
+static double share_of(const struct mlane *l)
 {
     const struct mqueue *q = l->q;
     double sum = 0;
 
-    if (q->def.mode == MODE_SLOTS || strcmp(q->rel.limited_by, "slots") == 0 ||
-        strcmp(q->rel.limited_by, "flushed") == 0)
-        return 0;
     for (unsigned i = 0; i < q->n_lanes; i++) {
         const struct mlane *x = &q->lane[i];
 
         if (!has_waiters(x) && x != l)
             continue;
         if (q->def.sharing == SHARE_STRICT && x != l && i < l->no)
-            return 0; /* what those before it leave over is only known by measuring */
+            return 0;
         sum += q->def.sharing == SHARE_STRICT && x != l ? 0 : weight_of(x);
     }
     assert(sum > 0);
-    return q->allowed_per_s * no_show_boost(&q->no_show, q->def.no_show_boost) *
-           weight_of(l) / sum;
+    return weight_of(l) / sum;
+}
+
+static bool goes_by_slots(const struct mqueue *q)
+{
+    return q->def.mode == MODE_SLOTS || strcmp(q->rel.limited_by, "slots") == 0 ||
+           strcmp(q->rel.limited_by, "flushed") == 0;
+}
+
+/* The lane's share of the rate that the limits allow. 0: that says nothing about this lane. */
+static double allowed_of(const struct mlane *l)
+{
+    const struct mqueue *q = l->q;
+
+    if (goes_by_slots(q))
+        return 0;
+    return q->allowed_per_s * no_show_boost(&q->no_show, q->def.no_show_boost) * share_of(l);
+}
+
+/* Slots become free at this rate when everybody inside stays for as long as a session may last: with
+ * slots full and nobody leaving there is nothing to measure. */
+static double least_of(const struct mng *m, const struct mlane *l)
+{
+    const struct mqueue *q = l->q;
+
+    if (!goes_by_slots(q) || !has_waiters(l))
+        return 0;
+    return (double)slots_inside(m, q) * 1000 / (double)queue_session_ms(&q->def) * share_of(l);
 }
 
 /* Sums jump while a new manager hears of its nodes: what falls or begins is nothing new. */
@@ -76,6 +101,7 @@ void lane_eta(const struct mng *m, struct mlane *l)
                          .released = growth(&l->eta_released, l->released),
                          .gone = growth(&l->eta_gone, gone_of(l)),
                          .allowed = allowed_of(l),
+                         .least = least_of(m, l),
                          .paused = q->def.state == DEF_PAUSED,
                          .told_for_ms = poll_max_longest(q) };
 

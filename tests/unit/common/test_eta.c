@@ -181,6 +181,30 @@ Test(eta, paused_is_unknown_and_then_as_before)
     cr_expect_eq(l.raised, 0);
 }
 
+Test(eta, with_slots_full_and_nobody_leaving_it_goes_by_the_longest_stay)
+{
+    static struct line l;
+
+    line_init(&l, 5000, 0);
+    l.in.least = 0.5; /* 1800 inside for an hour each */
+    second(&l);
+    cr_expect_eq(told(&l), 10000, "%g", told(&l));
+    cr_expect_eq(l.e.reason, ETA_STAY);
+    run(&l, 300);
+    cr_expect_eq(told(&l), 10000, "%g", told(&l));
+    l.rate = 10; /* they begin to leave */
+    run(&l, 60);
+    cr_expect_lt(told(&l), 600, "%g", told(&l));
+    cr_expect_neq(l.e.reason, ETA_STAY);
+    l.rate = 0; /* and nobody does any more: not for ever */
+    run(&l, 400);
+    cr_expect_leq(told(&l), 10000, "%g", told(&l));
+    cr_expect_eq(l.e.reason, ETA_STAY);
+    l.in.paused = true;
+    second(&l);
+    cr_expect_eq(told(&l), -1);
+}
+
 /* A line that is shorter than what comes in a second says how fast people come. */
 Test(eta, a_short_line_tells_nothing_of_the_top_rate)
 {
@@ -324,6 +348,25 @@ Test(eta, wait_of_the_last_or_the_reason_it_is_unknown)
     v = last_of(r);
     cr_expect_eq(v.eta_last_s, -1);
     cr_expect_str_eq(v.eta_reason, "paused");
+    mr_free(r);
+}
+
+/* 20 slots for 100 s each: nobody has left, and the last of the others knows his time all the same. */
+Test(eta, slots_that_are_full_say_how_long_at_most)
+{
+    struct mr *r = mr_new("stay");
+    struct mng_lane_view v;
+
+    r->crowd = true;
+    mr_put_queue(r, "{\"name\": \"q\", \"mode\": \"slots\", \"max_active\": 20, \"pass_ttl\": \"100s\","
+                    " \"session_max\": \"100s\", \"segment_capacity\": 1000}");
+    mr_run(r, 500);
+    mr_join(r, 120);
+    mr_run(r, 4000);
+    v = last_of(r);
+    cr_expect_eq(v.waiting, 100, "%llu", (unsigned long long)v.waiting);
+    cr_expect_float_eq(v.eta_last_s, 500, 1, "%g", v.eta_last_s);
+    cr_expect_str_eq(v.eta_reason, "stay");
     mr_free(r);
 }
 

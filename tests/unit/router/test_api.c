@@ -281,7 +281,7 @@ Test(api_ans, an_eta_is_rounded_up_or_unknown)
 
 Test(api_ans, an_eta_says_its_reason)
 {
-    static const char *const names[] = { NULL, "slower", "faster", "paused", "stopped", NULL };
+    static const char *const names[] = { NULL, "slower", "faster", "paused", "stopped", "stay", NULL };
 
     for (uint8_t i = 0; i < ARRAY_LEN(names); i++) {
         struct lane_stats s = { .waiting = 10, .rate_milli_per_s = 1000, .eta_reason = i };

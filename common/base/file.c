@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,4 +40,88 @@ int file_sync_dir(const char *dir)
     if (fd >= 0)
         close(fd);
     return rc;
+}
+
+int file_open(const char *path, struct stat *st, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+    if (fd < 0)
+        return err_set(e, errno == ENOENT ? SQ_EGONE : SQ_ESYS, "%s: %s", path, strerror(errno));
+    if (fstat(fd, st) == 0 && S_ISREG(st->st_mode))
+        return fd;
+    close(fd);
+    return err_set(e, SQ_EINVAL, "%s: not a regular file", path);
+}
+
+/* systemd gives its LoadCredential= files to a service's user by an access list, whose mask
+ * stat shows as bits of the group. The folder they are in is that user's alone. */
+static bool is_credential(const char *path, const struct stat *st)
+{
+    const char *dir = getenv("CREDENTIALS_DIRECTORY");
+    size_t n = dir != NULL ? strlen(dir) : 0;
+
+    return n > 1 && strncmp(path, dir, n) == 0 && path[n] == '/' &&
+           strchr(path + n + 1, '/') == NULL && st->st_uid == 0 && st->st_gid == 0 &&
+           (st->st_mode & (S_IRWXG | S_IRWXO)) == S_IRGRP;
+}
+
+int file_check_secret(const char *path, const struct stat *st, struct err *e)
+{
+    if ((st->st_mode & (S_IRWXG | S_IRWXO)) != 0 && !is_credential(path, st))
+        return err_set(e, SQ_EAUTH, "%s: others may read or change it (mode %04o); chmod 600 it",
+                       path, (unsigned)(st->st_mode & 07777));
+    if (st->st_uid != geteuid() && st->st_uid != 0)
+        return err_set(e, SQ_EAUTH, "%s: belongs to another user", path);
+    return 0;
+}
+
+/* How many bytes, at most cap; or SQ_ESYS. */
+static int64_t read_some(int fd, uint8_t *out, size_t cap)
+{
+    size_t n = 0;
+
+    while (n < cap) {
+        ssize_t k = read(fd, out + n, cap - n);
+
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return SQ_ESYS;
+        if (k == 0)
+            break;
+        n += (size_t)k;
+    }
+    return (int64_t)n;
+}
+
+int64_t file_read(const char *path, enum file_kind kind, void *out, size_t most, struct stat *st,
+                  struct err *e)
+{
+    struct stat own;
+    uint8_t more;
+    int64_t n;
+    int fd, rc;
+
+    st = st != NULL ? st : &own;
+    fd = file_open(path, st, e);
+    if (fd < 0)
+        return fd;
+    rc = kind == FILE_SECRET ? file_check_secret(path, st, e) : 0;
+    n = rc == 0 ? read_some(fd, out, most) : rc;
+    if (rc == 0 && n == (int64_t)most && read_some(fd, &more, 1) > 0)
+        n = err_set(e, SQ_ETOOBIG, "%s: more than %zu bytes", path, most);
+    else if (rc == 0 && n < 0)
+        n = err_set(e, SQ_ESYS, "%s: %s", path, strerror(errno));
+    close(fd);
+    return n;
+}
+
+bool file_is_same(const char *path, const struct stat *was)
+{
+    struct stat now;
+
+    return stat(path, &now) == 0 && now.st_ino == was->st_ino && now.st_dev == was->st_dev &&
+           now.st_size == was->st_size && now.st_mtim.tv_sec == was->st_mtim.tv_sec &&
+           now.st_mtim.tv_nsec == was->st_mtim.tv_nsec;
 }

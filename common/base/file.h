@@ -1,4 +1,5 @@
-/* file.h: files and folders, made so that they are there afterwards. Shell. */
+/* file.h: files and folders, made so that they are there afterwards; files that an operator names,
+ * read so that nothing waits. Shell. */
 #ifndef SEGQ_FILE_H
 #define SEGQ_FILE_H
 
@@ -10,5 +11,22 @@ SQ_CHECK int file_write_all(int fd, const void *p, size_t n);
 SQ_CHECK int file_make_dir(const char *path, unsigned mode, struct err *e);
 /* A renamed file is only there for good once its folder is synced; 0 or SQ_ESYS. */
 SQ_CHECK int file_sync_dir(const char *dir);
+
+struct stat;
+
+/* Opens it to read: a regular file only, since a FIFO or a device may keep the process for ever. The
+ * descriptor; SQ_EGONE: there is none; SQ_EINVAL: it is no regular file; SQ_ESYS. */
+SQ_CHECK int file_open(const char *path, struct stat *st, struct err *e);
+/* SQ_EAUTH: others than its owner may read or change it, or it belongs to another user. */
+SQ_CHECK int file_check_secret(const char *path, const struct stat *st, struct err *e);
+
+enum file_kind { FILE_ANY, FILE_SECRET /* is checked as above */ };
+
+/* All of a file of at most `most` bytes, into out. How many; SQ_ETOOBIG, or as above. *st: the file
+ * that it was; may be NULL. */
+SQ_CHECK int64_t file_read(const char *path, enum file_kind kind, void *out, size_t most, struct stat *st,
+                           struct err *e);
+/* The same file, and as it was then? A look at its folder alone. */
+bool file_is_same(const char *path, const struct stat *was);
 
 #endif

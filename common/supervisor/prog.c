@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/log.h"
@@ -147,12 +148,23 @@ int prog_start(struct prog *p, int argc, char **argv, void *cfg)
     return test ? dump(p, cfg) : -1;
 }
 
+/* A pipe may be read at the start, when nothing else is to be done; later it would stop the process. */
+static bool is_pipe(const char *file)
+{
+    struct stat st;
+
+    return file != NULL && stat(file, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
 int prog_reload(const struct prog *p, void *cfg, struct err *e)
 {
     char name[100];
-    void *fresh = calloc(1, p->size);
+    void *fresh;
     int rc;
 
+    if (is_pipe(p->file))
+        return err_set(e, SQ_EINVAL, "%s: a pipe cannot be read again; name a file", p->file);
+    fresh = calloc(1, p->size);
     if (fresh == NULL)
         return err_set(e, SQ_ENOMEM, "reload");
     rc = load(p, fresh, e);

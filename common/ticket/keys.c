@@ -18,6 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/file.h"
+
 #define SECRET_BYTES 32
 #define FILE_MAX     256 /* a secret's file is far smaller */
 #define ADMIN_TOKEN_MIN 16
@@ -54,55 +56,16 @@ void keys_wipe(void *p, size_t n)
     sodium_munlock(p, n); /* zeroes first */
 }
 
-/* systemd gives its LoadCredential= files to a service's user by an access list, whose mask
- * stat shows as bits of the group. The folder they are in is that user's alone. */
-static bool is_credential(const char *path, const struct stat *st)
-{
-    const char *dir = getenv("CREDENTIALS_DIRECTORY");
-    size_t n = dir != NULL ? strlen(dir) : 0;
-
-    return n > 1 && strncmp(path, dir, n) == 0 && path[n] == '/' &&
-           strchr(path + n + 1, '/') == NULL && st->st_uid == 0 && st->st_gid == 0 &&
-           (st->st_mode & (S_IRWXG | S_IRWXO)) == S_IRGRP;
-}
-
-static int check_owner(int fd, const char *path, struct err *e)
-{
-    struct stat st;
-
-    if (fstat(fd, &st) < 0)
-        return err_set(e, SQ_ESYS, "%s: %s", path, strerror(errno));
-    if (!S_ISREG(st.st_mode))
-        return err_set(e, SQ_EINVAL, "%s: not a regular file", path);
-    if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0 && !is_credential(path, &st))
-        return err_set(e, SQ_EAUTH, "%s: others may read or change it (mode %04o); chmod 600 it",
-                       path, (unsigned)(st.st_mode & 07777));
-    if (st.st_uid != geteuid() && st.st_uid != 0)
-        return err_set(e, SQ_EAUTH, "%s: belongs to another user", path);
-    return 0;
-}
-
 /* The text without white space around it, 0-terminated. SQ_EGONE: there is no file. */
 static int read_text(char *out, size_t cap, const char *path, struct err *e)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    size_t n = 0, start = 0;
-    ssize_t k = 0;
-    int rc;
+    int64_t rc = file_read(path, FILE_SECRET, out, cap - 1, NULL, e);
+    size_t n = rc > 0 ? (size_t)rc : 0, start = 0;
 
-    if (fd < 0)
-        return err_set(e, errno == ENOENT ? SQ_EGONE : SQ_ESYS, "%s: %s", path,
-                       strerror(errno));
-    rc = check_owner(fd, path, e);
-    while (rc == 0 && n < cap && (k = read(fd, out + n, cap - n)) > 0)
-        n += (size_t)k;
-    if (rc == 0 && k < 0)
-        rc = err_set(e, SQ_ESYS, "%s: %s", path, strerror(errno));
-    close(fd);
-    if (rc < 0)
-        return rc;
-    if (n == cap)
+    if (rc == SQ_ETOOBIG)
         return err_set(e, SQ_ETOOBIG, "%s: longer than a secret can be", path);
+    if (rc < 0)
+        return (int)rc;
     while (n > 0 && strchr(" \t\r\n", out[n - 1]) != NULL)
         n--;
     while (start < n && strchr(" \t\r\n", out[start]) != NULL)

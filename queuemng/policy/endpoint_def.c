@@ -27,8 +27,8 @@ static const struct cfg_key adaptive_keys[] = {
 
 static const struct cfg_key sign_keys[] = {
     { "secret_file", CFG_STR, offsetof(struct endpoint_sign, secret_file), "", 0, ENDPOINT_FILE_MAX,
-      true, "file of each task node with the keys that sign calls (Standard Webhooks), one a line, "
-      "read again when it changes; \"\" = none", 0, 0, 0 },
+      true, "file of each task node (mode 0600) with the keys that sign calls (Standard Webhooks), one "
+      "a line, read again when it changes; \"\" = none", 0, 0, 0 },
     { 0 },
 };
 
@@ -38,7 +38,7 @@ static const struct cfg_key tls_keys[] = {
       "file of each task node with the authorities that are trusted; \"\" = the system's", 0, 0, 0 },
     { "cert_file", CFG_STR, TLS(cert_file), "", 0, ENDPOINT_FILE_MAX, true,
       "the client's certificate; \"\" = none", 0, 0, 0 },
-    { "key_file", CFG_STR, TLS(key_file), "", 0, ENDPOINT_FILE_MAX, true, "its key", 0, 0, 0 },
+    { "key_file", CFG_STR, TLS(key_file), "", 0, ENDPOINT_FILE_MAX, true, "its key (mode 0600)", 0, 0, 0 },
     { 0 },
 };
 

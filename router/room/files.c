@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/base/map.h"
 #include "router/page/blob.h"
@@ -37,19 +38,16 @@ struct files {
 
 static int read_file(const char *path, char **text, size_t *n, struct err *e)
 {
-    FILE *f = fopen(path, "re");
+    char *p = malloc(PAGE_FILE_MAX);
+    int64_t rc = p != NULL ? file_read(path, FILE_ANY, p, PAGE_FILE_MAX, NULL, e)
+                           : err_set(e, SQ_ENOMEM, "%s: out of memory", path);
 
-    if (f == NULL)
-        return errno == ENOENT ? 0 : err_set(e, SQ_ESYS, "%s: %s", path, strerror(errno));
-    *text = malloc(PAGE_FILE_MAX + 1);
-    *n = *text != NULL ? fread(*text, 1, PAGE_FILE_MAX + 1, f) : 0;
-    if (*text == NULL || ferror(f) || *n > PAGE_FILE_MAX) {
-        int rc = *text == NULL ? SQ_ENOMEM : ferror(f) ? SQ_ESYS : SQ_ETOOBIG;
-
-        fclose(f);
-        return err_set(e, rc, "%s: %s", path, sq_strerror(rc));
+    if (rc < 0) {
+        free(p);
+        return rc == SQ_EGONE ? 0 : (int)rc;
     }
-    fclose(f);
+    *text = p;
+    *n = (size_t)rc;
     return 0;
 }
 

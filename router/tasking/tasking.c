@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/file.h"
 #include "common/base/log.h"
 #include "router/tasking/ask.h"
 #include "router/tasking/left.h"
@@ -21,27 +22,19 @@
 
 static int read_tokens(struct server_tokens *to, const char *path, struct err *e)
 {
-    FILE *f = fopen(path, "re");
-    char *text = f != NULL ? malloc(TOKENS_MAX + 1) : NULL;
-    size_t n = text != NULL ? fread(text, 1, TOKENS_MAX + 1, f) : 0;
-    int rc = 0;
+    char *text = malloc(TOKENS_MAX + 1);
+    int64_t n = text != NULL ? file_read(path, FILE_ANY, text, TOKENS_MAX, NULL, e)
+                             : err_set(e, SQ_ENOMEM, "%s: out of memory", path);
+    int rc = n < 0 ? (int)n : 0;
 
-    if (f == NULL || ferror(f))
-        rc = err_set(e, SQ_ESYS, "task_tokens: %s: %s", path, strerror(errno));
-    else if (text == NULL)
-        rc = err_set(e, SQ_ENOMEM, "out of memory");
-    else if (n > TOKENS_MAX)
-        rc = err_set(e, SQ_ETOOBIG, "task_tokens: %s: more than %u bytes", path, TOKENS_MAX);
     if (rc == 0) {
         text[n] = '\0';
         rc = server_tokens_read(to, text, e);
         if (rc < 0)
-            rc = err_wrap(e, "task_tokens: %s", path);
+            rc = err_wrap(e, "%s", path);
     }
     free(text);
-    if (f != NULL)
-        fclose(f);
-    return rc;
+    return rc < 0 ? err_wrap(e, "task_tokens") : 0;
 }
 
 void tasking_reload(struct tasking *t)

@@ -11,7 +11,7 @@
 #include "task/out/out_call.h"
 #include "task/out/heard.h"
 
-#define CA_AGE_S 10L /* then a new file of authorities counts */
+#define CA_AGE_S 10L /* then a new file of the system's authorities counts */
 
 static struct out *out_of(const struct out_call *c)
 {
@@ -267,19 +267,23 @@ static bool set_url(struct out_call *c, const char *path)
     return ok;
 }
 
-/* libcurl's own folder of authorities would be trusted beside them. */
-static void set_authorities(CURL *easy, const char *path)
+/* Not the name of a file, which libcurl would open in the loop. The target outlives its calls; a
+ * connection has a copy, and is used again for the same text only. */
+static void set_text(CURL *easy, CURLoption option, struct call_span text)
 {
-    if (path[0] == 0)
-        return;
-    curl_easy_setopt(easy, CURLOPT_CAINFO, path);
-    curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+    struct curl_blob b = { .data = (void *)(uintptr_t)text.p, .len = text.n, .flags = CURL_BLOB_NOCOPY };
+
+    if (text.n > 0)
+        curl_easy_setopt(easy, option, &b);
 }
 
-static void set_file(CURL *easy, CURLoption option, const char *path)
+/* libcurl's own folder of authorities would be trusted beside them. */
+static void set_authorities(CURL *easy, struct call_span text)
 {
-    if (path[0] != 0)
-        curl_easy_setopt(easy, option, path);
+    if (text.n == 0)
+        return;
+    set_text(easy, CURLOPT_CAINFO_BLOB, text);
+    curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
 }
 
 static void set_rules(struct out_call *c)
@@ -297,9 +301,9 @@ static void set_rules(struct out_call *c)
     curl_easy_setopt(e, CURLOPT_CA_CACHE_TIMEOUT, CA_AGE_S);
     curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 1L);
     curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 2L);
-    set_authorities(e, r->ca_file);
-    set_file(e, CURLOPT_SSLCERT, r->cert_file);
-    set_file(e, CURLOPT_SSLKEY, r->key_file);
+    set_authorities(e, r->ca);
+    set_text(e, CURLOPT_SSLCERT_BLOB, r->cert);
+    set_text(e, CURLOPT_SSLKEY_BLOB, r->key);
 }
 
 static void set_calls(struct out_call *c)

@@ -69,44 +69,24 @@ void out_free(struct out *o)
 
 /* ---- targets ------------------------------------------------------------------------------- */
 
-static bool copy_rules(struct out_rules *to, const struct out_rules *r)
-{
-    *to = *r;
-    to->url = NULL;
-    to->ca_file = strdup(r->ca_file);
-    to->cert_file = strdup(r->cert_file);
-    to->key_file = strdup(r->key_file);
-    to->proxy = NULL;
-    return to->ca_file != NULL && to->cert_file != NULL && to->key_file != NULL;
-}
-
-static void target_free(struct out_target *t)
-{
-    free((char *)t->rules.ca_file);
-    free((char *)t->rules.cert_file);
-    free((char *)t->rules.key_file);
-    free(t);
-}
-
 int out_target_new(struct out_target **out, struct out *o, const struct out_rules *r, struct err *e)
 {
     struct out_target *t = calloc(1, sizeof(*t));
     const char *why = t != NULL ? url_parse(&t->url, r->url) : NULL;
 
-    if (t == NULL || !copy_rules(&t->rules, r)) {
-        if (t != NULL)
-            target_free(t);
+    if (t == NULL)
         return err_set(e, SQ_ENOMEM, "out of memory");
-    }
     if (why == NULL && r->proxy[0] != 0)
         why = url_parse(&t->proxy, r->proxy);
     if (why == NULL && t->proxy.tls)
         why = "a proxy's url begins with http://";
     if (why != NULL) {
-        target_free(t);
+        free(t);
         return err_set(e, SQ_EINVAL, "%s", why);
     }
     t->out = o;
+    t->rules = *r;
+    t->rules.url = t->rules.proxy = NULL; /* parsed */
     t->plain = !t->url.tls && t->proxy.host[0] == 0 && !r->by_curl;
     list_init(&t->waiting);
     list_init(&t->calls);
@@ -134,7 +114,7 @@ void out_target_free(struct out_target *t)
     if (t->question != NULL)
         hosts_drop(t->question);
     list_remove(&t->out->targets, &t->in);
-    target_free(t);
+    free(t);
 }
 
 /* ---- requests ------------------------------------------------------------------------------ */

@@ -32,12 +32,12 @@ struct out;
 struct out_target;
 struct out_call;
 
-struct out_rules { /* of a target; copied */
+struct out_rules { /* of a target; copied, but for the texts of TLS */
     const char *url; /* "http://host:port/path" */
     unsigned n_allow;
     struct ip_net allow[OUT_ALLOW_MAX];
     uint32_t connect_ms;
-    const char *ca_file, *cert_file, *key_file; /* "": none */
+    struct call_span ca, cert, key; /* PEM, as long as the target is there; n 0: none */
     const char *proxy; /* "http://host:port"; "": none */
     bool by_curl;      /* libcurl, also where our own client could: for tests that compare them */
 };

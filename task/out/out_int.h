@@ -47,7 +47,7 @@ struct out {
 struct out_target {
     struct list_node in;
     struct out *out; /* ref */
-    struct out_rules rules; /* texts owned */
+    struct out_rules rules;
     struct url url, proxy; /* proxy.host "": none */
     bool plain;      /* our own client calls it */
     struct host_question *question; /* NULL: none is open */

@@ -2,38 +2,35 @@
 #include "task/service/caller.h"
 
 #include <inttypes.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "task/calls/request.h"
+#include "task/service/endpoint_files.h"
 #include "task/service/state.h"
 #include "task/service/whole.h"
 
 #define LOG_MODULE    "caller"
 #define LEASE_MORE_MS 10000 /* a task's lease ends so long behind its call's deadline */
-#define KEYS_FILE_MAX 4096
 #define AGAIN_MS      1000
 
 /* ---- targets ------------------------------------------------------------------------------- */
 
 struct caller_target { /* of an endpoint, under one serial */
     struct out_target *out;
-    bool sign, retired;
+    bool retired;
     uint32_t uses; /* calls on their way */
-    struct sign_keys keys;
-    struct stat read; /* of the file, when they were read */
-    char bad[ENDPOINT_WHY_MAX + 1]; /* why newer ones were not; "" */
+    struct endpoint_files files;
+    char bad[ENDPOINT_WHY_MAX + 1]; /* why newer files of TLS were not taken; "" */
 };
 
 static void target_free(struct caller_target *t)
 {
     out_target_free(t->out);
-    sodium_memzero(&t->keys, sizeof(t->keys));
+    endpoint_files_fini(&t->files);
     free(t);
 }
 
@@ -57,24 +54,6 @@ static void target_retire(struct endpoint *ep)
     target_leave(t);
 }
 
-/* *read: the file that it was. */
-static int read_keys(struct sign_keys *k, const char *path, struct stat *read, struct err *e)
-{
-    char text[KEYS_FILE_MAX];
-    FILE *f = fopen(path, "re");
-    size_t n = f != NULL ? fread(text, 1, sizeof(text), f) : 0;
-    bool failed = f == NULL || ferror(f) != 0 || fstat(fileno(f), read) < 0;
-    unsigned line = 0;
-    const char *why = failed ? NULL : sign_keys_read(k, text, n, &line);
-
-    if (f != NULL)
-        fclose(f);
-    sodium_memzero(text, sizeof(text));
-    if (failed)
-        return err_set(e, SQ_ESYS, "%s: cannot be read", path);
-    return why != NULL ? err_set(e, SQ_EINVAL, "%s, line %u: %s", path, line, why) : 0;
-}
-
 static int read_allow(struct out_rules *r, const struct msg_endpoint *d, struct err *e)
 {
     for (uint32_t i = 0; i < d->n_allow; i++)
@@ -83,50 +62,47 @@ static int read_allow(struct out_rules *r, const struct msg_endpoint *d, struct 
     return 0;
 }
 
-static int target_new(struct caller *c, struct endpoint *ep, struct err *e)
+/* NULL: *e says why it cannot be. */
+static struct caller_target *target_new(struct caller *c, const struct msg_endpoint *d, struct err *e)
 {
-    const struct msg_endpoint *d = &ep->def;
-    struct out_rules r = { .url = d->url, .connect_ms = d->connect_timeout_ms,
-                           .ca_file = d->ca_file, .cert_file = d->cert_file,
-                           .key_file = d->key_file, .proxy = d->proxy };
+    struct out_rules r = { .url = d->url, .connect_ms = d->connect_timeout_ms, .proxy = d->proxy };
     struct caller_target *t = calloc(1, sizeof(*t));
     int rc = t == NULL ? err_set(e, SQ_ENOMEM, "out of memory") : read_allow(&r, d, e);
 
-    ep->target = t;
-    if (rc == 0 && d->secret_file[0] != 0)
-        rc = read_keys(&t->keys, d->secret_file, &t->read, e);
     if (rc == 0)
+        rc = endpoint_files_read(&t->files, d, e);
+    if (rc == 0) {
+        endpoint_files_rules(&t->files, &r);
         rc = out_target_new(&t->out, c->out, &r, e);
-    if (rc < 0)
-        target_retire(ep);
-    else
-        t->sign = d->secret_file[0] != 0;
-    return rc;
+    }
+    if (rc == 0)
+        return t;
+    if (t != NULL)
+        target_free(t);
+    return NULL;
 }
 
-/* The file has changed: its keys sign from now on. One that is none, since it is half written or
- * wrong, changes nothing, and is said once for each reason. */
-static void read_keys_again(struct endpoint *ep)
+/* Files of its target may have changed. Calls that begin from now on use the new ones. */
+static void look_at_files(struct caller *c, struct endpoint *ep)
 {
-    struct caller_target *t = ep->target;
-    struct sign_keys keys;
-    struct stat now;
+    struct caller_target *t = ep->target, *fresh;
     struct err e = { 0 };
 
-    if (stat(ep->def.secret_file, &now) == 0 && now.st_ino == t->read.st_ino &&
-        now.st_size == t->read.st_size && now.st_mtim.tv_sec == t->read.st_mtim.tv_sec &&
-        now.st_mtim.tv_nsec == t->read.st_mtim.tv_nsec)
+    endpoint_files_keys(&t->files, &ep->def, ep->name);
+    if (!endpoint_files_tls_changed(&t->files, &ep->def))
         return;
-    if (read_keys(&keys, ep->def.secret_file, &now, &e) == 0) {
-        t->keys = keys;
-        t->read = now;
-        log_info("event=endpoint_keys_changed endpoint=%s keys=%u", ep->name, keys.n);
-    } else if (strcmp(t->bad, e.text) != 0) {
-        log_error("event=endpoint_keys_bad endpoint=%s why=%s do=\"mend the file; the keys of before sign "
-                  "until then\"", ep->name, log_q(e.text, strlen(e.text)));
+    fresh = target_new(c, &ep->def, &e);
+    if (fresh == NULL) {
+        if (strcmp(t->bad, e.text) != 0)
+            log_error("event=endpoint_tls_bad endpoint=%s why=%s do=\"mend the file; what was read before "
+                      "counts until then\"", ep->name, log_q(e.text, strlen(e.text)));
+        copy_text(t->bad, sizeof(t->bad), e.text);
+        return;
     }
-    copy_text(t->bad, sizeof(t->bad), e.text);
-    sodium_memzero(&keys, sizeof(keys));
+    log_info("event=endpoint_tls_changed endpoint=%s", ep->name);
+    target_retire(ep);
+    ep->target = fresh;
+    ep->usable = true;
 }
 
 /* One that cannot be used is said once for each reason, and tried again; no call begins. */
@@ -140,13 +116,13 @@ static void come_into_force(struct caller *c, struct endpoint *ep)
         return;
     ep->again = now + AGAIN_MS;
     if (known && ep->usable) {
-        if (ep->def.secret_file[0] != 0)
-            read_keys_again(ep);
+        look_at_files(c, ep);
         return;
     }
     target_retire(ep);
     ep->target_serial = ep->def.serial;
-    ep->usable = ep->def.serial != 0 && target_new(c, ep, &e) == 0;
+    ep->target = ep->def.serial != 0 ? target_new(c, &ep->def, &e) : NULL;
+    ep->usable = ep->target != NULL;
     if (e.text[0] != 0 && strcmp(ep->unusable, e.text) != 0)
         log_error("event=endpoint_unusable endpoint=%s why=%s do=\"change its definition, or the file\"",
                   ep->name, log_q(e.text, strlen(e.text)));
@@ -269,7 +245,7 @@ static void send_request(struct going_call *g, const struct call *call, uint32_t
     char task[40];
     struct request_facts f = { .task = task, .queue = g->queue, .attempt = g->attempt,
                                .due_ms = g->due_ms, .now_ms = ev_wall_ms(g->sender->s->node.ev),
-                               .keys = t->sign ? &t->keys : NULL,
+                               .keys = t->files.sign ? &t->files.keys : NULL,
                                .public_url = g->sender->public_url, .right = g->right };
     struct buf *text = &g->sender->text;
     struct out_request q = { .body = call->body, .deadline_ms = deadline_ms, .keep = TASK_RESULT_MAX,

@@ -288,7 +288,7 @@ wait_for 10 "how many calls it bears is found out" bears 2
 "$BIN/segqctl" --dir "$C" endpoint set gen adaptive.min=1 adaptive.max=0 >/dev/null
 wait_for 10 "  until nobody asks for it" bears 0
 admin -X PATCH -d "{\"sign\":{\"secret_file\":\"$DIR/none\"}}" "$E/gen" >/dev/null
-unusable() { grep -q "^gen is unusable: $DIR/none: cannot be read" <("$BIN/segqctl" --dir "$C" endpoint list); }
+unusable() { grep -q "^gen is unusable: $DIR/none: No such file" <("$BIN/segqctl" --dir "$C" endpoint list); }
 wait_for 10 "one that cannot be used says why" unusable
 H2=$(submit '{"path":"/echo/unusable"}' | jq -r .task)
 check_eq "  its tasks, too" "$(admin "$A/v1/admin/tasks/$H2" | jq -r .because)" \

@@ -103,6 +103,7 @@ done
 openssl genpkey -algorithm ed25519 -out "$K/sign.pem"
 seed=$(openssl pkey -in "$K/sign.pem" -outform DER | tail -c 32 | base64)
 old=$(head -c 24 /dev/urandom | base64) new=$(head -c 24 /dev/urandom | base64)
+umask 077
 echo "whsec_$old" >"$K/sign"
 define signed "http://127.0.0.1:$T" ",\"sign\":{\"secret_file\":\"$K/sign\"}"
 

@@ -18,7 +18,7 @@ detail() { check_eq "$1" "$(answers "$2" "$3")" "$4"; }              # "claim" P
 # ---- the definition
 detail "only an endpoint's queue can be told" pools/jobs '{"notify":"hook"}' \
     "pool jobs: notify: the tasks of queue hook are not calls: pool * has no endpoint"
-head -c 32 /dev/urandom | base64 | sed 's/^/whsec_/' >"$DIR/sign"
+(umask 077 && head -c 32 /dev/urandom | base64 | sed 's/^/whsec_/' >"$DIR/sign")
 hook() { echo "{\"url\":\"http://127.0.0.1:$T$1\",\"allow\":[\"127.0.0.0/8\"],\"sign\":{\"secret_file\":\"$DIR/sign\"},\"breaker\":{\"open\":\"1s\"}}"; }
 detail "the receiver is defined" endpoints/hook "$(hook /told)" ""
 detail "  with short waits" pools/hook '{"endpoint":"hook","retry":{"min":"200ms","max":"500ms"},"max_attempts":60}' ""

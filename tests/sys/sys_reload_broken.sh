@@ -28,6 +28,12 @@ refused "no YAML at all" 1 'queues: [[['
 refused "an alias" 1 'node: *x'
 refused "a wrong type" 1 'tick: "soon"'
 
+rm "$file" && mkfifo "$file"
+hup
+wait_for 10 "a pipe: the log says so" says "a pipe cannot be read again" 0
+check "  and nobody waits for it" rate_is 50
+rm "$file"
+
 sed 's/release_per_s: 50/release_per_s: 80/' "$DIR/good.yaml" >"$file"
 hup
 wait_for 10 "a good file: 80 a second" rate_is 80

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "common/base/file.h"
 #include "task/calls/verdict.h"
 #include "task/out/ssrf.h"
 #include "common/task/url.h"
@@ -62,8 +63,7 @@ static void on_tick(void *arg)
 
 static void make_target(const char *url, const char *allow)
 {
-    struct out_rules r = { .url = url, .connect_ms = 1000, .ca_file = "", .cert_file = "",
-                           .key_file = "", .proxy = "" };
+    struct out_rules r = { .url = url, .connect_ms = 1000, .proxy = "" };
     struct err e = { 0 };
 
     if (allow != NULL)
@@ -472,7 +472,7 @@ Test(out, the_connection_kept_longest_gives_way)
 
 Test(out, a_call_by_libcurl_that_gets_no_connection_is_not_the_targets_fault)
 {
-    struct out_rules r = { .connect_ms = 1000, .ca_file = "", .cert_file = "", .key_file = "", .proxy = "",
+    struct out_rules r = { .connect_ms = 1000, .proxy = "",
                            .by_curl = true };
     char url[128];
 
@@ -602,8 +602,7 @@ Test(url, what_is_none_is_refused)
 
 Test(out, a_proxy_is_told_the_whole_url_and_looks_the_name_up)
 {
-    struct out_rules r = { .url = "http://gen.invalid:81/api", .connect_ms = 1000, .ca_file = "",
-                           .cert_file = "", .key_file = "" };
+    struct out_rules r = { .url = "http://gen.invalid:81/api", .connect_ms = 1000 };
     struct err e = { 0 };
     char proxy[128];
 
@@ -619,8 +618,7 @@ Test(out, a_proxy_is_told_the_whole_url_and_looks_the_name_up)
 
 Test(out, no_proxy_of_the_environment_does_not_open_a_way_past_the_proxy)
 {
-    struct out_rules r = { .url = "http://127.0.0.1:1", .connect_ms = 1000, .ca_file = "",
-                           .cert_file = "", .key_file = "" };
+    struct out_rules r = { .url = "http://127.0.0.1:1", .connect_ms = 1000 };
     struct err e = { 0 };
     char proxy[128];
 
@@ -704,18 +702,27 @@ static void tls_end(void)
     sh("rm -r %s", tls_dir);
 }
 
+static struct call_span pem(char text[4096], const char *name, bool is_wanted)
+{
+    char path[96];
+    int64_t n;
+
+    snprintf(path, sizeof(path), "%s/%s", tls_dir, name);
+    n = is_wanted ? file_read(path, FILE_ANY, text, 4096, NULL, NULL) : 0;
+    cr_assert_geq(n, 0);
+    return (struct call_span){ text, (size_t)n };
+}
+
 static void tls_call(const char *host, bool ca, bool cert)
 {
-    char url[64], ca_file[96], cert_file[96], key_file[96];
+    static char texts[3][4096];
+    char url[64];
     struct out_rules r = { .url = url, .connect_ms = 3000, .n_allow = 1, .proxy = "",
-                           .ca_file = ca ? ca_file : "", .cert_file = cert ? cert_file : "",
-                           .key_file = cert ? key_file : "" };
+                           .ca = pem(texts[0], "ca.pem", ca), .cert = pem(texts[1], "s.pem", cert),
+                           .key = pem(texts[2], "s.key", cert) };
     struct err e = { 0 };
 
     snprintf(url, sizeof(url), "https://%s:%u", host, tls_port);
-    snprintf(ca_file, sizeof(ca_file), "%s/ca.pem", tls_dir);
-    snprintf(cert_file, sizeof(cert_file), "%s/s.pem", tls_dir);
-    snprintf(key_file, sizeof(key_file), "%s/s.key", tls_dir);
     cr_assert(ip_net_parse(&r.allow[0], "127.0.0.0/8"));
     out_target_free(target);
     cr_assert_eq(out_target_new(&target, out, &r, &e), 0, "%s", e.text);

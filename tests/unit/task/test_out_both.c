@@ -157,7 +157,7 @@ static void on_tick(void *arg)
 
 static void begin(bool by_curl)
 {
-    struct out_rules r = { .connect_ms = 1000, .ca_file = "", .cert_file = "", .key_file = "", .proxy = "",
+    struct out_rules r = { .connect_ms = 1000, .proxy = "",
                            .by_curl = by_curl };
     struct err e = { 0 };
     char url[128];
@@ -372,8 +372,7 @@ static void on_heard(void *arg, const struct call_answer *a)
 
 static struct out_target *of_url(const char *scheme, const char *addr, uint32_t connect_ms, bool by_curl)
 {
-    struct out_rules r = { .connect_ms = connect_ms, .ca_file = "", .cert_file = "", .key_file = "",
-                           .proxy = "", .by_curl = by_curl };
+    struct out_rules r = { .connect_ms = connect_ms, .proxy = "", .by_curl = by_curl };
     struct out_target *t;
     struct err e = { 0 };
     char url[128];

@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "common/task/call.h"
 #include "common/task/eta.h"
@@ -18,17 +19,19 @@ TestSuite(task_service_calls, .init = task_node_setup, .fini = task_node_teardow
 
 static struct targetrig target;
 
-static const char *keys_file = "";
+static const char *keys_file = "", *ca_file = "";
+
+static uint64_t serial = 1;
 
 static void define(const char *name, uint32_t deadline_ms)
 {
     const char *allow[] = { "127.0.0.0/8" };
     char url[128];
-    struct msg_endpoint m = { .epoch = 5, .name = name, .serial = 1, .version = 1, .url = url,
+    struct msg_endpoint m = { .epoch = 5, .name = name, .serial = serial, .version = 1, .url = url,
                               .n_allow = 1, .allow = allow, .rate = ENDPOINT_ANY, .burst = 1,
                               .max_concurrent = 8, .deadline_ms = deadline_ms,
                               .connect_timeout_ms = 500, .breaker_ratio = 50, .breaker_min = 20,
-                              .breaker_open_ms = 60000, .secret_file = keys_file, .ca_file = "",
+                              .breaker_open_ms = 60000, .secret_file = keys_file, .ca_file = ca_file,
                               .cert_file = "", .key_file = "", .proxy = "", .budget = "",
                               .max_answer = 200000 };
 
@@ -298,6 +301,94 @@ Test(task_service_calls, keys_count_as_soon_as_their_file_is_good)
     no = put_call("/signed/twice");
     WAIT(get(no)->state == TASK_SUCCEEDED);
     cr_expect_not_null(strstr(strstr(target.last, "\r\nwebhook-signature: v1,"), " v1,"), "%s", target.last);
+    close(fd);
+    unlink(path);
+    target_fini(&target);
+}
+
+/* The node goes on: before, it stood in open() until somebody wrote. */
+Test(task_service_calls, a_fifo_as_a_file_of_an_endpoint_stops_nobody, .timeout = 60)
+{
+    const struct msg_endpoint_status *s = &mng.last[MSG_ENDPOINT_STATUS].endpoint_status;
+    char path[] = "/tmp/segq_fifo_XXXXXX";
+    const char **const file[] = { &keys_file, &ca_file };
+    task_no no;
+
+    cr_assert_geq(close(mkstemp(path)), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        unlink(path);
+        cr_assert_eq(mkfifo(path, 0600), 0);
+        *file[i] = path;
+        serial++;
+        if (i == 0)
+            open_calls("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 5000);
+        else
+            define("gen", 5000);
+        WAIT(strstr(s->v[0].unusable, "not a regular file") != NULL);
+        *file[i] = "";
+        serial++;
+        define("gen", 5000);
+        WAIT(s->v[0].unusable[0] == 0);
+        no = put_call("/on");
+        WAIT(get(no)->state == TASK_SUCCEEDED);
+    }
+    unlink(path);
+    target_fini(&target);
+}
+
+Test(task_service_calls, keys_that_others_may_read_sign_nothing)
+{
+    const struct msg_endpoint_status *s = &mng.last[MSG_ENDPOINT_STATUS].endpoint_status;
+    char path[] = "/tmp/segq_keys_XXXXXX";
+    static const char keys[] = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz\n";
+    int fd = mkstemp(path);
+    task_no no;
+
+    cr_assert_eq(write(fd, keys, sizeof(keys) - 1), (ssize_t)sizeof(keys) - 1);
+    cr_assert_eq(fchmod(fd, 0644), 0);
+    keys_file = path;
+    open_calls("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 5000);
+    WAIT(strstr(s->v[0].unusable, "chmod 600") != NULL);
+    no = put_call("/signed");
+    cr_assert_eq(fchmod(fd, 0600), 0);
+    WAIT(get(no)->state == TASK_SUCCEEDED);
+    cr_expect_not_null(strstr(target.last, "\r\nwebhook-signature: v1,"), "%s", target.last);
+    close(fd);
+    unlink(path);
+    target_fini(&target);
+}
+
+static bool tls_bad, tls_changed;
+
+static void on_tls_line(void *ctx, enum log_level level, const char *line)
+{
+    (void)ctx;
+    (void)level;
+    tls_bad |= strstr(line, "event=endpoint_tls_bad endpoint=gen why=") != NULL;
+    tls_changed |= strstr(line, "event=endpoint_tls_changed endpoint=gen") != NULL;
+}
+
+Test(task_service_calls, a_changed_file_of_authorities_is_read_again_while_calls_go_on)
+{
+    char path[] = "/tmp/segq_ca_XXXXXX";
+    int fd = mkstemp(path);
+    task_no slow, on;
+
+    cr_assert_eq(write(fd, "pem", 3), 3);
+    ca_file = path;
+    open_calls(NULL, 60000);
+    slow = put_call("/slow");
+    WAIT(target.requests == 1);
+    log_set_tap(on_tls_line, NULL);
+    cr_assert_eq(ftruncate(fd, 0), 0);
+    WAIT(tls_bad);
+    cr_assert_eq(write(fd, "another", 7), 7);
+    WAIT(tls_changed);
+    log_set_tap(NULL, NULL);
+    target.answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    on = put_call("/on");
+    WAIT(get(on)->state == TASK_SUCCEEDED);
+    cr_expect_eq(get(slow)->state, TASK_RUNNING);
     close(fd);
     unlink(path);
     target_fini(&target);

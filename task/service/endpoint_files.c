@@ -1,0 +1,117 @@
+/* endpoint_files.c: see the header. */
+#include "task/service/endpoint_files.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/file.h"
+#include "common/base/log.h"
+#include "common/base/text.h"
+
+#define LOG_MODULE    "caller"
+#define KEYS_FILE_MAX 4096
+#define TLS_FILE_MAX  (512u << 10) /* a bundle of all public authorities is half of it */
+
+static int read_keys(struct sign_keys *k, const char *path, struct stat *was, struct err *e)
+{
+    char text[KEYS_FILE_MAX];
+    unsigned line = 0;
+    int64_t n = file_read(path, FILE_SECRET, text, sizeof(text), was, e);
+    const char *why = n >= 0 ? sign_keys_read(k, text, (size_t)n, &line) : NULL;
+
+    sodium_memzero(text, sizeof(text));
+    if (n < 0)
+        return (int)n;
+    return why != NULL ? err_set(e, SQ_EINVAL, "%s, line %u: %s", path, line, why) : 0;
+}
+
+static const char *path_of(const struct msg_endpoint *d, enum tls_file which)
+{
+    return which == TLS_CA ? d->ca_file : which == TLS_CERT ? d->cert_file : d->key_file;
+}
+
+static int read_tls(struct tls_text *t, const char *path, enum file_kind kind, struct err *e)
+{
+    char *text = malloc(TLS_FILE_MAX);
+    int64_t n = text != NULL ? file_read(path, kind, text, TLS_FILE_MAX, &t->was, e)
+                             : err_set(e, SQ_ENOMEM, "%s: out of memory", path);
+
+    if (n == 0)
+        n = err_set(e, SQ_EINVAL, "%s: is empty", path);
+    t->p = n > 0 ? malloc((size_t)n) : NULL;
+    if (n > 0 && t->p == NULL)
+        n = err_set(e, SQ_ENOMEM, "%s: out of memory", path);
+    if (n > 0) {
+        memcpy(t->p, text, (size_t)n);
+        t->n = (size_t)n;
+        sodium_memzero(text, (size_t)n);
+    }
+    free(text);
+    return n < 0 ? (int)n : 0;
+}
+
+int endpoint_files_read(struct endpoint_files *f, const struct msg_endpoint *d, struct err *e)
+{
+    int rc = 0;
+
+    f->sign = d->secret_file[0] != 0;
+    if (f->sign)
+        rc = read_keys(&f->keys, d->secret_file, &f->keys_were, e);
+    for (enum tls_file i = 0; rc == 0 && i < TLS_NFILES; i++)
+        if (path_of(d, i)[0] != 0)
+            rc = read_tls(&f->tls[i], path_of(d, i), i == TLS_KEY ? FILE_SECRET : FILE_ANY, e);
+    if (rc < 0)
+        endpoint_files_fini(f);
+    return rc;
+}
+
+void endpoint_files_fini(struct endpoint_files *f)
+{
+    for (unsigned i = 0; i < TLS_NFILES; i++) {
+        if (f->tls[i].p != NULL)
+            sodium_memzero(f->tls[i].p, f->tls[i].n);
+        free(f->tls[i].p);
+    }
+    sodium_memzero(f, sizeof(*f));
+}
+
+void endpoint_files_keys(struct endpoint_files *f, const struct msg_endpoint *d, const char *name)
+{
+    struct sign_keys keys;
+    struct stat now;
+    struct err e = { 0 };
+
+    if (!f->sign || file_is_same(d->secret_file, &f->keys_were))
+        return;
+    if (read_keys(&keys, d->secret_file, &now, &e) == 0) {
+        f->keys = keys;
+        f->keys_were = now;
+        log_info("event=endpoint_keys_changed endpoint=%s keys=%u", name, keys.n);
+    } else if (strcmp(f->bad, e.text) != 0) {
+        log_error("event=endpoint_keys_bad endpoint=%s why=%s do=\"mend the file; the keys of before sign "
+                  "until then\"", name, log_q(e.text, strlen(e.text)));
+    }
+    copy_text(f->bad, sizeof(f->bad), e.text);
+    sodium_memzero(&keys, sizeof(keys));
+}
+
+bool endpoint_files_tls_changed(const struct endpoint_files *f, const struct msg_endpoint *d)
+{
+    for (enum tls_file i = 0; i < TLS_NFILES; i++)
+        if (f->tls[i].p != NULL && !file_is_same(path_of(d, i), &f->tls[i].was))
+            return true;
+    return false;
+}
+
+static struct call_span span_of(const struct tls_text *t)
+{
+    return (struct call_span){ t->p, t->n };
+}
+
+void endpoint_files_rules(const struct endpoint_files *f, struct out_rules *r)
+{
+    r->ca = span_of(&f->tls[TLS_CA]);
+    r->cert = span_of(&f->tls[TLS_CERT]);
+    r->key = span_of(&f->tls[TLS_KEY]);
+}

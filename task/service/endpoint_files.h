@@ -1,0 +1,43 @@
+/* endpoint_files.h: the files that an endpoint names, of this node: keys that sign its calls; of TLS the
+ * authorities, a certificate, its key. Shell.
+ *
+ * They are read here and nowhere else, so that nothing waits for a file: regular files alone, of bounded
+ * length. Files with keys are secrets: of mode 0600, or refused. A file that has changed is read again;
+ * one that is none now (half written, say) changes nothing. */
+#ifndef SEGQ_TASK_ENDPOINT_FILES_H
+#define SEGQ_TASK_ENDPOINT_FILES_H
+
+#include <sys/stat.h>
+
+#include "common/wire/msg_task_manager.h"
+#include "task/calls/sign.h"
+#include "task/out/out.h"
+
+enum tls_file { TLS_CA, TLS_CERT, TLS_KEY, TLS_NFILES };
+
+struct tls_text {
+    char *p; /* owned; NULL: the endpoint names no such file */
+    size_t n;
+    struct stat was; /* the file, when it was read */
+};
+
+struct endpoint_files {
+    bool sign;
+    struct sign_keys keys;
+    struct stat keys_were; /* their file, when it was read */
+    struct tls_text tls[TLS_NFILES];
+    char bad[ENDPOINT_WHY_MAX + 1]; /* why newer keys were not taken; "" */
+};
+
+/* All that d names, into one that is zero. On an error nothing is left in it. */
+SQ_CHECK int endpoint_files_read(struct endpoint_files *f, const struct msg_endpoint *d, struct err *e);
+void endpoint_files_fini(struct endpoint_files *f); /* wipes them */
+
+/* Reads the keys that sign again, if their file has changed, and logs it. */
+void endpoint_files_keys(struct endpoint_files *f, const struct msg_endpoint *d, const char *name);
+/* Has one of the files of TLS changed since it was read? */
+bool endpoint_files_tls_changed(const struct endpoint_files *f, const struct msg_endpoint *d);
+/* The texts of TLS, into the rules of a target that is freed before f. */
+void endpoint_files_rules(const struct endpoint_files *f, struct out_rules *r);
+
+#endif

@@ -8,7 +8,7 @@ build="gcc make pkg-config libc6-dev protobuf-c-compiler libevent-dev libprotobu
     curl tzdata"
 tests="nodejs clang libclang-rt-14-dev llvm libcriterion-dev libhttp-parser-dev jq python3
     procps iproute2 prometheus prometheus-node-exporter redis-server valgrind
-    python3-hypothesis python3-jsonschema strace haproxy nginx openssl systemd cmark-gfm
+    python3-hypothesis python3-jsonschema strace haproxy nginx libnginx-mod-http-lua openssl systemd cmark-gfm
     zsh fish groff-base"
 bench="nginx libnginx-mod-http-lua lua-nginx-redis lua-resty-core lua-cjson redis-server wrk
     nghttp2-client python3 procps curl util-linux beanstalkd postgresql-15"

@@ -7,6 +7,10 @@
 --                 txn.segq_to: where to wait, txn.segq_visit: page, form or call), "down"
 --                 (there is no verdict)
 --   segq_command  X-Segq-Command of the answer: release, extend, extend=SECONDS, revoke
+--
+-- A good verdict is given here again, to who presents the same, for as long as the router allows
+-- with it (X-Segq-Keep: its replica_fresh, a quarter of a second). Refusals, exemptions, renewed
+-- passes and passes that are good once or for one path come without it.
 
 local base = "http://" .. assert(os.getenv("SEGQ_ASK"), "SEGQ_ASK is not set")
 local secret_file = os.getenv("SEGQ_GATE_SECRET_FILE") or ""
@@ -57,46 +61,112 @@ local answers = {
 -- table: the whole process dies. Some are added to these on the way.
 local LINES_MAX = 80
 
--- What the visitor said, but for its own; nil: too much.
+local function is_too_much(headers)
+    local lines = 0
+
+    for name, of in pairs(headers) do
+        local i = 0
+        while not own[name] and of[i] do
+            lines, i = lines + 1, i + 1
+        end
+    end
+    return lines > LINES_MAX
+end
+
+-- What the visitor said, but for its own.
 local function asked(headers)
-    local ask, lines = {}, 0
+    local ask = {}
 
     for name, of in pairs(headers) do
         if not own[name] then
             ask[name] = values(of)
-            lines = lines + #ask[name]
         end
     end
-    return lines <= LINES_MAX and ask or nil
+    return ask
+end
+
+local KEEP_MOST_MS = 1000                 -- whatever a router says
+local KEEP_MOST_BYTES = 16 * 1024 * 1024  -- of cookies, that are kept in such a time
+local kept = { now = {}, before = {}, bytes = 0, turn = 0 } -- of this thread
+
+local function now_s()
+    local t = core.now()
+    return t.sec + t.usec / 1000000
+end
+
+-- All that a good verdict depends on, as it is sent to the router: two visitors never share one.
+-- No line has a line's end in it, and with their number none passes for one of the other kind.
+local function question(queue, headers)
+    local bearers = headers["authorization"] and values(headers["authorization"]) or {}
+    local jars = headers["cookie"] and values(headers["cookie"]) or {}
+    return queue .. "\n" .. #bearers .. "\n" .. table.concat(bearers, "\n") .. "\n" ..
+        table.concat(jars, "\n")
+end
+
+-- What is older than that is forgotten, without a look at each; also when the clock was set.
+local function forget_old(at)
+    local time = KEEP_MOST_MS / 1000
+    if at >= kept.turn or at < kept.turn - time then
+        kept.before, kept.now, kept.bytes, kept.turn = kept.now, {}, 0, at + time
+    end
+end
+
+local function keep(q, at, headers)
+    local ms = tonumber(first(headers, "x-segq-keep"))
+
+    if not ms or headers["set-cookie"] or headers["x-segq-pass"] then
+        return
+    end
+    forget_old(at)
+    if kept.bytes < KEEP_MOST_BYTES then
+        kept.now[q] = { at = at, till = at + math.min(ms, KEEP_MOST_MS) / 1000,
+                        headers = headers }
+        kept.bytes = kept.bytes + #q
+    end
+end
+
+local function let_in(txn, headers)
+    for name, var in pairs(answers) do
+        local v = first(headers, name)
+        if v then
+            txn:set_var(var, v)
+        end
+    end
+    txn:set_var("txn.segq", "in")
+end
+
+-- The router's answer; nil: none.
+local function ask_router(txn, headers)
+    local ask = asked(headers)
+
+    ask["host"] = { first(headers, "host") or "segq" }
+    ask["x-original-uri"] = { txn.f:pathq() }
+    ask["x-original-method"] = { txn.f:method() }
+    return core.httpclient():get{
+        url = base .. "/v1/verify?queue=" .. txn:get_var("txn.segq_queue"),
+        headers = ask, timeout = 3000,
+    }
 end
 
 local function verify(txn)
     local headers = txn.http:req_get_headers()
-    local ask = asked(headers)
 
-    if not ask then
+    if is_too_much(headers) then
         txn:set_var("txn.segq", "odd")
         return
     end
-    ask["host"] = { first(headers, "host") or "segq" }
-    ask["x-original-uri"] = { txn.f:pathq() }
-    ask["x-original-method"] = { txn.f:method() }
-    -- For segq_command, when the request is gone.
-    txn:set_var("txn.segq_cookie", cookies(headers))
-    txn:set_var("txn.segq_authorization", first(headers, "authorization") or "")
-    local r = core.httpclient():get{
-        url = base .. "/v1/verify?queue=" .. txn:get_var("txn.segq_queue"),
-        headers = ask, timeout = 3000,
-    }
+    local q, at = question(txn:get_var("txn.segq_queue"), headers), now_s()
+    local same = kept.now[q] or kept.before[q]
+    txn:set_priv({ question = q, headers = headers }) -- for segq_command, when the request is gone
+    if same and at < same.till and at >= same.at then
+        let_in(txn, same.headers)
+        return
+    end
+    local r = ask_router(txn, headers)
     local status = r and r.status
     if status == 204 then
-        for name, var in pairs(answers) do
-            local v = first(r.headers, name)
-            if v then
-                txn:set_var(var, v)
-            end
-        end
-        txn:set_var("txn.segq", "in")
+        keep(q, at, r.headers)
+        let_in(txn, r.headers)
     elseif status == 401 or status == 403 then
         local to = first(r.headers, "x-segq-location")
         if to then
@@ -113,23 +183,23 @@ end
 
 local function command(txn)
     local v = first(txn.http:res_get_headers(), "x-segq-command")
+    local of = txn:get_priv()
     local ask = {
         ["host"] = { "segq" }, ["content-type"] = { "application/x-www-form-urlencoded" },
         ["x-forwarded-for"] = { txn.f:src() },
     }
 
-    for header, var in pairs({ cookie = "txn.segq_cookie",
-                               authorization = "txn.segq_authorization" }) do
-        local said = txn:get_var(var)
-        if said and said ~= "" then
-            ask[header] = { said }
-        end
+    if not of then -- nobody was asked about this request
+        return
     end
+    ask["cookie"] = of.headers["cookie"] and { cookies(of.headers) }
+    ask["authorization"] = of.headers["authorization"] and { first(of.headers, "authorization") }
     if secret then
         ask["x-segq-gate-secret"] = { secret }
     end
     local r = core.httpclient():post{ url = base .. "/v1/session", headers = ask,
                                       body = "command=" .. v, timeout = 3000 }
+    kept.now[of.question], kept.before[of.question] = nil, nil
     if not r or r.status ~= 204 then
         core.Warning("segq: " .. v .. " was answered " .. tostring(r and r.status))
     end

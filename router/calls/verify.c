@@ -354,6 +354,24 @@ static void use_start(struct router *r, struct httpd_req *req, const struct aske
     rflow_begin(r, rf);
 }
 
+/* A good pass that is let in as often as it comes: the gate may give this answer by itself for so
+ * long, to whoever presents the same. Not in the last second, which is not to be made longer. */
+static void put_keep(struct router *r, const struct known_pass *x)
+{
+    if (r->cfg->replica_fresh <= 0 || bearer_until_s(r, x) <= bearer_now_s(r, x) + 1)
+        return;
+    buf_str(&r->ans.headers, "X-Segq-Keep: ");
+    buf_i64(&r->ans.headers, r->cfg->replica_fresh);
+    buf_str(&r->ans.headers, "\r\n");
+}
+
+static void let_in(struct router *r, const struct known_pass *x)
+{
+    bearer_let_in(r, x);
+    if (!x->is_bound)
+        put_keep(r, x);
+}
+
 /* False: the answer comes later, or has been given. */
 static bool judge(struct router *r, struct httpd_req *req, const struct asked *a)
 {
@@ -379,7 +397,7 @@ static bool judge(struct router *r, struct httpd_req *req, const struct asked *a
     if (state == BEARER_GOOD && renews(r, req, a, x))
         return false;
     if (state == BEARER_GOOD)
-        bearer_let_in(r, x);
+        let_in(r, x);
     else if (!let_past(r, a))
         refuse(r, a, faults[state].problem, faults[state].why, own);
     return true;

@@ -16,10 +16,11 @@ nginx_file() { # FILE of deploy/nginx, FOLDER, ports: PLAIN TLS; sed's own expre
         -e "s|/etc/nginx/|$2/|; s|/var/log/nginx/|$2/|" "$root/deploy/nginx/$1" >"$2/$1"
 }
 
-nginx_go() { # FOLDER, FILE in it; the http level around it is nginx's own sample, as short as it gets
+nginx_go() { # FOLDER, FILE in it, modules; the http level around it is nginx's own sample, as short as it gets
     local d=$1
     cp "$root"/deploy/nginx/segq_busy.html "$d"
     cat >"$d/nginx.conf" <<EOT
+$(printf 'load_module %s;\n' "${@:3}" | grep /)
 pid $d/nginx.pid;
 daemon off;
 $([ "$(id -u)" -ne 0 ] || echo "user root;") # its folder need not be open to others

@@ -10,6 +10,7 @@ import http.client
 import json
 import os
 import random
+import re
 import resource
 import socket
 import tempfile
@@ -112,24 +113,51 @@ class Nginx:
         return [self.proc]
 
 
+def write_gate(ctx, folder, site, gate, router_port, keep):
+    """deploy/nginx as it stands, but for TLS, logs, names and ports. keep: with segq_keep.lua."""
+    changes = [(r"listen 80;", f"listen 127.0.0.1:{gate + 2};"),
+               (r"listen 443 ssl http2 backlog=\d+;", f"listen 127.0.0.1:{gate} backlog=4096;"),
+               (r"(?m)^ *ssl_.*$", ""), (r"access_log .*;", "access_log off;"),
+               (r"127\.0\.0\.1:8080", f"127.0.0.1:{router_port}"),
+               (r"(?m)^ *server 127\.0\.0\.1:8081.*$", ""),
+               (r"127\.0\.0\.1:9000", f"127.0.0.1:{site}"), ("/etc/nginx", folder)]
+    if keep:
+        changes.append((r"#(\w+_by_lua_file)", r"\1"))
+    source = os.path.join(ctx.root, "deploy/nginx")
+    for name in ("segq_gate.conf", "segq_verify.conf", "segq_proxy.conf", "segq_keep.lua",
+                 "segq_busy.html"):
+        with open(os.path.join(source, name)) as f:
+            text = f.read()
+        for what, by in changes if name.endswith(".conf") else ():
+            text = re.sub(what, by, text)
+        with open(os.path.join(folder, name), "w") as f:
+            f.write(text)
+    with open(os.path.join(folder, "segq_gate_secret"), "w") as f:
+        f.write('default "";\n')
+
+
 class Gate:
     """nginx in front of a site, itself too: on `gate` it asks a router first (auth_request), on
-    `port` nobody."""
+    `port` nobody. keep: it gives good verdicts by itself for a quarter of a second."""
 
-    def __init__(self, ctx, router_port):
-        self.port = ctx.ports(3)
+    def __init__(self, ctx, router_port, keep=False):
+        self.port = ctx.ports(4)
         self.gate = self.port + 1
-        folder = os.path.join(ctx.tmp, f"gate{self.port}")
-        os.mkdir(folder)
-        conf = write_conf("gate.conf", folder, PORT=self.port, GATE=self.gate,
-                          SITE=self.port + 2, ROUTER=router_port)
+        folder = tempfile.mkdtemp(prefix="gate", dir=ctx.tmp)
+        os.chmod(folder, 0o755)
+        modules = [f"load_module {nginx_modules()}/{name}_module.so;"
+                   for name in ("ndk_http", "ngx_http_lua")] if keep else []
+        write_gate(ctx, folder, self.port + 2, self.gate, router_port, keep)
+        conf = write_conf("gate.conf", folder, PORT=self.port, SITE=self.port + 2,
+                          MODULES="\n".join(modules))
         self.proc = start_nginx(ctx, f"gate.{self.port}", folder, conf, under_test(ctx))
         wait_port(ctx, self.proc, self.gate)
 
     def check(self, header):
         """With the pass the site, without it 401; without the gate the site always."""
         name, value = header.split(": ")
-        got = [ask(self.gate, "/", headers={name: value})[0], ask(self.gate, "/")[0],
+        got = [ask(self.gate, "/", headers={name: value})[0],
+               ask(self.gate, "/", headers={"Accept": "application/json"})[0],
                ask(self.port, "/")[0]]
         if got != [200, 401, 200]:
             raise Failed(f"a site behind the gate answers {got}")

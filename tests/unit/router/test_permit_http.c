@@ -142,7 +142,9 @@ Test(permits, a_bound_pass_opens_its_method_and_path_only)
                                                       .lane = "default", .seg = 17, .number = 5,
                                                       .iat_s = now, .exp_s = now + 300, .bound = &b });
 
+    w.cfg.replica_fresh = 250;
     cr_expect_eq(verify_as(pass, TOLD("POST", "/api/images")), 204, "%s", got);
+    cr_expect_null(strstr(got, "X-Segq-Keep"), "no gate gives this by itself");
     cr_expect_eq(verify_as(pass, TOLD("POST", "/api/images/7?x=1")), 204);
     cr_expect_eq(w.r->counts.pass_checks, 2, "it is not remembered");
     cr_expect_eq(verify_as(pass, TOLD("GET", "/api/images")), 403);

@@ -89,7 +89,9 @@ Test(renew, a_cookie_is_renewed_for_the_browser)
 {
     int64_t now = router_wall_s();
 
+    w.cfg.replica_fresh = 250;
     cr_assert_eq(by_cookie(pass_aged(150, 150)), 204);
+    cr_expect_not(has("X-Segq-Keep"), "the next request must not get this one's cookie");
     cr_expect_eq(w.sess.seg, 1);
     cr_expect_eq(w.sess.number, 5);
     cr_expect_eq(w.sess.command, SESS_EXTEND);

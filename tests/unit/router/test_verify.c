@@ -55,6 +55,26 @@ Test(verify, a_good_pass_is_accepted_with_its_headers)
     cr_expect_eq(w.places, 0, "no node was asked");
 }
 
+/* A gate may give a good verdict by itself for replica_fresh, and no other. */
+Test(verify, only_a_good_pass_may_be_kept_and_not_in_its_last_second)
+{
+    struct pass_claims c = claims();
+
+    cr_expect_eq(ask("/v1/verify?queue=login", COOKIE, pass_of(&c)), 204);
+    cr_expect_not(has("X-Segq-Keep"), "replica_fresh is 0");
+    w.cfg.replica_fresh = 250;
+    cr_expect_eq(ask("/v1/verify?queue=login", COOKIE, pass_of(&c)), 204);
+    cr_expect(has("\r\nX-Segq-Keep: 250\r\n"), "%s", got);
+    cr_expect_eq(ask("/v1/verify?queue=sale", COOKIE, pass_of(&c)), 403);
+    cr_expect_not(has("X-Segq-Keep"));
+    c.seg = 1;
+    cr_expect_eq(ask("/v1/verify?queue=login&use=once", COOKIE, pass_of(&c)), 204);
+    cr_expect_not(has("X-Segq-Keep"), "it is good once");
+    c.exp_s = router_wall_s() + 1;
+    cr_expect_eq(ask("/v1/verify?queue=login", COOKIE, pass_of(&c)), 204);
+    cr_expect_not(has("X-Segq-Keep"));
+}
+
 /* An application may use Authorization for itself. */
 Test(verify, the_cookie_counts_if_the_bearer_is_foreign)
 {
@@ -192,11 +212,13 @@ Test(verify, passthrough_lets_everybody_by)
 {
     struct pass_claims c = claims();
 
+    w.cfg.replica_fresh = 250;
     w.when = (struct map_phase){ .phase = PHASE_PASSTHROUGH };
     send_map(5, 6, QUEUE_OPEN, false);
     UNTIL(routes_version(w.r->routes) == 6);
     cr_expect_eq(call("GET", "/v1/verify?queue=login", ""), 204);
     cr_expect(has("\r\nX-Segq-Bypass: passthrough\r\n"));
+    cr_expect_not(has("X-Segq-Keep"));
     cr_expect(has("\r\nX-Segq-Queue: login\r\n"));
     cr_expect_eq(ask("/v1/verify?queue=login", BEARER, "no.good.pass"), 204);
     cr_expect(has("X-Segq-Bypass"));

@@ -49,7 +49,7 @@ static json_t *holds(const struct mng_pool_view *v)
         left -= n;
         add_hold(list, task_hold_word(h), task_hold_says(h), n);
     }
-    add_hold(list, "workers", "workers", left);
+    add_hold(list, "workers", "workers", mng_lacks_workers(v));
     return list;
 }
 

@@ -288,3 +288,12 @@ void mng_each_task_node(const struct mng *m, mng_each_fn fn, void *ctx)
         fn(ctx, &v);
     }
 }
+
+uint64_t mng_lacks_workers(const struct mng_pool_view *v)
+{
+    uint64_t left = v->def->paused || v->def->endpoint[0] != '\0' ? 0 : v->sum.waiting;
+
+    for (enum task_hold h = 0; h < TASK_NHOLDS; h++)
+        left -= u64_min(left, v->sum.held[h]);
+    return left;
+}

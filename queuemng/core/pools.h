@@ -67,6 +67,9 @@ struct mng_pool_view {
     struct part_status_row sum; /* of what was reported last */
 };
 
+/* Of those in line: what no limit, pause or endpoint holds up, so that only workers are missing. */
+uint64_t mng_lacks_workers(const struct mng_pool_view *v);
+
 struct mng_part_view {
     const char *pool, *node; /* node: "" if nobody has it yet */
     const char *to;          /* the node to which it moves; "" */

@@ -39,6 +39,18 @@ static int again(screen_fn show, struct ctl *c, void *arg)
 
 /* ---- status, watch ---- */
 
+/* The trouble with tasks, below the rest. */
+static int add_tasks(struct ctl *c, struct buf *b)
+{
+    int rc;
+    json_t *doc = ctl_get(c, "/v1/admin/task-queues", NULL, &rc);
+
+    if (doc != NULL)
+        view_lacks_workers(b, doc);
+    json_decref(doc);
+    return rc;
+}
+
 static int show_status(void *arg, struct buf *b, size_t lines)
 {
     const struct live *l = arg;
@@ -49,6 +61,8 @@ static int show_status(void *arg, struct buf *b, size_t lines)
     (void)lines;
     if (doc != NULL && !view_cluster(b, doc, l->queue, l->c->all))
         rc = ctl_say_no_queue(l->c, l->queue);
+    if (doc != NULL && rc == CTL_OK && l->queue == NULL)
+        rc = add_tasks(l->c, b);
     json_decref(doc);
     return rc;
 }

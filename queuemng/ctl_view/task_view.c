@@ -109,15 +109,52 @@ static void rate_cells(struct table *t, const json_t *pool)
         table_cell(t, "%.4g/s", ctl_f64(pool, keys[i]));
 }
 
-/* What holds up the most: "max_concurrent of keys (120)" */
-static void held_cell(struct table *t, const json_t *held)
-{
-    const json_t *first = json_array_get(held, 0);
+#define NO_WORKER_MS 30000 /* a worker that comes now and then is none that is gone */
 
-    if (first == NULL)
+/* Tasks of the pool lack nothing but a worker, and none has come for long. */
+static bool lacks_workers(const json_t *pool)
+{
+    const json_t *first = json_array_get(json_object_get(pool, "held"), 0);
+
+    return first != NULL && strcmp(ctl_str(first, "by"), "workers") == 0 &&
+           ctl_u64(pool, "running") == 0 && ctl_u64(pool, "stalled_ms") >= NO_WORKER_MS;
+}
+
+void view_lacks_workers(struct buf *b, const json_t *doc)
+{
+    const json_t *p;
+    size_t i;
+
+    json_array_foreach(json_object_get(doc, "pools"), i, p) {
+        if (!lacks_workers(p))
+            continue;
+        buf_str(b, "tasks of ");
+        ctl_clean(b, ctl_str(p, "pool"));
+        buf_printf(b, ": %" PRIu64 " wait, no worker for ", ctl_u64(p, "waiting"));
+        ctl_span(b, ctl_f64(p, "stalled_ms") / 1000);
+        buf_byte(b, '\n');
+    }
+}
+
+/* The largest hold: "max_concurrent of keys (120)"; "workers (501), none for 3 min" */
+static void held_cell(struct table *t, const json_t *pool)
+{
+    const json_t *first = json_array_get(json_object_get(pool, "held"), 0);
+    struct buf b;
+
+    if (first == NULL) {
         table_cell(t, "-");
-    else
-        table_cell(t, "%s (%" PRIu64 ")", ctl_str(first, "says"), ctl_u64(first, "tasks"));
+        return;
+    }
+    buf_init(&b);
+    buf_printf(&b, "%s (%" PRIu64 ")", ctl_str(first, "says"), ctl_u64(first, "tasks"));
+    if (lacks_workers(pool)) {
+        buf_str(&b, ", none for ");
+        ctl_span(&b, ctl_f64(pool, "stalled_ms") / 1000);
+    }
+    buf_byte(&b, 0);
+    table_cell(t, "%s", b.failed ? "?" : (const char *)b.data);
+    buf_fini(&b);
 }
 
 /* "300/s": of a limit; "-": none */
@@ -231,7 +268,7 @@ bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
         table_u64(&t, ctl_u64(pool, "queues"));
         rate_cells(&t, pool);
         figures_cells(&t, pool);
-        held_cell(&t, json_object_get(pool, "held"));
+        held_cell(&t, pool);
     }
     table_put(b, &t, queue == NULL ? "no pools\n" : "");
     if (queue == NULL) {

@@ -145,6 +145,8 @@ static void pool_held(void *ctx, const void *view)
         metrics_u64(ctx, "segq_tasks_held",
                     (const char *[]){ "pool", v->def->match, "by", task_hold_word(h), NULL },
                     v->sum.held[h]);
+    metrics_u64(ctx, "segq_tasks_held", (const char *[]){ "pool", v->def->match, "by", "workers", NULL },
+                mng_lacks_workers(v));
 }
 
 static void task_node_up(void *ctx, const void *view)

@@ -192,7 +192,7 @@ bool engine_advance(struct engine *e, struct task_now now, unsigned most)
     msec_t due;
 
     assert(now.ms > 0 && now.wall_ms > 0);
-    e->at = ms_max(e->at, now.ms + e->ahead_ms);
+    e->at = engine_now(e, now.ms);
     e->wall_at = now.wall_ms;
     if (now.wall_ms < e->walls.now)
         wheel_rewind(&e->walls, now.wall_ms);
@@ -212,7 +212,7 @@ bool engine_advance(struct engine *e, struct task_now now, unsigned most)
 
 msec_t engine_idle_ms(const struct engine *e, struct task_now now)
 {
-    msec_t at = ms_max(e->at, now.ms + e->ahead_ms);
+    msec_t at = engine_now(e, now.ms);
     msec_t first = ms_min(ms_min(wheel_next(&e->timers), wheel_next(&e->redrives)),
                           ms_min(ms_min(tree_next(&e->tree), wheel_next(&e->names.ends)),
                                  allowance_next(&e->allowance, at)));

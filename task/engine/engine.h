@@ -87,6 +87,13 @@ struct engine {
     struct engine_counts counts;
 };
 
+/* The partition's clock at the node's `ms`. `at` stands still while nothing happens: what tells how long
+ * something has lasted asks here. */
+static inline msec_t engine_now(const struct engine *e, msec_t ms)
+{
+    return ms_max(e->at, ms + e->ahead_ms);
+}
+
 struct engine_opts {
     uint32_t max_tasks, max_keys;
     uint8_t seed[NAMES_SEED]; /* the partition's, the same for ever */

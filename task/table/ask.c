@@ -55,7 +55,7 @@ static enum task_state state_of(const struct part *p, task_no no)
  * begin of its turn. 0: none. */
 static msec_t delay_of(const struct tasktab *t, const struct part *p, msec_t ms)
 {
-    msec_t late = ms_max(t->now.ms + p->e.ahead_ms - p->e.at, 0) + 1;
+    msec_t late = engine_now(&p->e, t->now.ms) - p->e.at + 1;
 
     return ms > 0 && ms < DELAY_MAX_MS - late ? ms + late : ms;
 }

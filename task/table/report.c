@@ -52,19 +52,19 @@ static void look_for_oldest(struct part *p)
 }
 
 /* Those that nothing in its queues holds up. */
-static void hold_the_rest(struct part *p)
+static void hold_the_rest(const struct tasktab *t, struct part *p)
 {
     uint64_t rest = p->e.store.n[TASK_WAITING];
 
     for (unsigned h = 0; h < TASK_NHOLDS; h++)
         rest -= u64_min(rest, p->held[h]);
-    if (!allowance_lets(&p->e.allowance, p->e.at))
+    if (!allowance_lets(&p->e.allowance, engine_now(&p->e, t->now.ms)))
         p->held[HOLD_LIMITS] = rest;
     else if (p->endpoint_name[0] != 0)
         p->held[HOLD_ENDPOINT] = rest;
 }
 
-static void look_for_holds(struct part *p)
+static void look_for_holds(const struct tasktab *t, struct part *p)
 {
     p->held_at += p->held_at == 0;
     tree_held(&p->e.tree, &p->held_at, LOOK_TURNS, p->held_now);
@@ -72,17 +72,17 @@ static void look_for_holds(struct part *p)
         return;
     memcpy(p->held, p->held_now, sizeof(p->held));
     memset(p->held_now, 0, sizeof(p->held_now));
-    hold_the_rest(p);
+    hold_the_rest(t, p);
 }
 
-uint64_t tasktab_oldest_ms(const struct part *p)
+uint64_t tasktab_oldest_ms(const struct tasktab *t, const struct part *p)
 {
     if (p->oldest == 0 || p->e.store.n[TASK_WAITING] == 0)
         return 0;
-    return (uint64_t)ms_max(p->e.at - p->oldest, 0);
+    return (uint64_t)ms_max(engine_now(&p->e, t->now.ms) - p->oldest, 0);
 }
 
-static struct part_status_row row(const struct part *p)
+static struct part_status_row row(const struct tasktab *t, const struct part *p)
 {
     const uint32_t *n = p->e.store.n;
     const struct engine_counts *c = &p->e.counts;
@@ -95,7 +95,7 @@ static struct part_status_row row(const struct part *p)
         .final = (uint64_t)n[TASK_SUCCEEDED] + n[TASK_CANCELLED] + n[TASK_EXPIRED],
         .dead = n[TASK_DEAD],
         .queues = p->e.queues_now,
-        .oldest_ms = tasktab_oldest_ms(p),
+        .oldest_ms = tasktab_oldest_ms(t, p),
         .accepted = c->accepted,
         .started = c->started,
         .succeeded = c->succeeded,
@@ -124,7 +124,7 @@ void tasktab_report(struct tasktab *t, struct outbox *out)
     t->said_ms = t->now.ms;
     each_part (t, p) {
         look_for_oldest(p);
-        look_for_holds(p);
+        look_for_holds(t, p);
     }
     if (t->manager == 0)
         return;
@@ -134,7 +134,7 @@ void tasktab_report(struct tasktab *t, struct outbox *out)
     if (m->v == NULL)
         return;
     each_part (t, p)
-        m->v[m->n++] = row(p);
+        m->v[m->n++] = row(t, p);
     tasktab_report_endpoints(t, out);
 }
 

@@ -227,6 +227,6 @@ void tasktab_count(const struct tasktab *t, struct tasktab_counts *n)
     n->epoch = t->epoch;
     each_part (t, p) {
         count_part(p, n);
-        n->oldest_ms = u64_max(n->oldest_ms, tasktab_oldest_ms(p));
+        n->oldest_ms = u64_max(n->oldest_ms, tasktab_oldest_ms(t, p));
     }
 }

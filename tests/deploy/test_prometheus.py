@@ -126,6 +126,13 @@ def tasks(**figures):
     return {'segq_tasks_%s{pool="images",%s}' % (k, M): flat(v) for k, v in figures.items()}
 
 
+def lacks_workers(started):
+    """Tasks in line, and workers alone are missing."""
+    name = 'segq_tasks_%s{pool="images",' + M + "}"
+    return {'segq_tasks_held{pool="images",by="workers",' + M + "}": flat(501),
+            name % "running": flat(0), name % "started_total": started}
+
+
 def late_tasks(seconds):
     """Delays end, and each so late."""
     name = 'segq_tasks_%s_total{pool="images",' + M + "}"
@@ -188,6 +195,7 @@ CASES = {
     "SegqTaskNodeDown": one("segq_tasks_node_up", 'node="t0",' + M, flat(0), flat(1)),
     "SegqTasksTooOld": (tasks(oldest_seconds=1900, paused=0),
                         tasks(oldest_seconds=1700, paused=0)),
+    "SegqTasksNoWorker": (lacks_workers(flat(7)), lacks_workers(grows(1))),
     "SegqTasksPausedLong": (tasks(paused=1, waiting=2), tasks(paused=1, waiting=0)),
     "SegqEndpointDown": one("segq_task_endpoint_breaker", 'endpoint="gen",' + M, alternates(1, 2), flat(2)),
     "SegqTasksDie": one("segq_tasks_died_total", 'pool="images",' + M, grows(1), flat(9)),

@@ -692,3 +692,22 @@ Test(segqctl, events_are_shown_as_sentences)
     cr_expect_str_eq(text(), "nothing has happened");
     json_decref(j);
 }
+
+/* A crowd of tasks that nobody takes is trouble; those of a worker that came a moment ago, and those that a
+ * limit holds up, are not. */
+Test(segqctl, status_names_pools_whose_tasks_no_worker_takes)
+{
+    static const char text[] =
+        "{\"pools\":[{\"pool\":\"img*\",\"waiting\":501,\"running\":0,\"stalled_ms\":180000,"
+        "\"held\":[{\"by\":\"workers\",\"says\":\"workers\",\"tasks\":501}]},"
+        "{\"pool\":\"b\",\"waiting\":9,\"running\":0,\"stalled_ms\":5000,"
+        "\"held\":[{\"by\":\"workers\",\"says\":\"workers\",\"tasks\":9}]},"
+        "{\"pool\":\"c\",\"waiting\":9,\"running\":0,\"stalled_ms\":500000,"
+        "\"held\":[{\"by\":\"rate\",\"says\":\"the rate\",\"tasks\":9}]}]}";
+    json_t *doc = json_loads(text, 0, NULL);
+
+    view_lacks_workers(&b, doc);
+    buf_byte(&b, 0);
+    cr_expect_str_eq((const char *)b.data, "tasks of img*: 501 wait, no worker for 3 min\n");
+    json_decref(doc);
+}

@@ -595,6 +595,26 @@ Test(task_table, a_paused_pool_gives_nothing)
     cr_assert_eq(answer(rid)->task_take_ans.n, 1);
 }
 
+/* Nobody takes them: nothing happens at the partition, and their age grows all the same. */
+Test(task_table, the_oldest_grows_older_while_no_worker_comes)
+{
+    struct tasktab_counts n;
+
+    open_part(3, 8);
+    put_at(3, 8, "q", "body");
+    pass(60000);
+    put_at(3, 8, "q", "another");
+    for (int s = 0; s < 180; s++)
+        pass(1000);
+    tasktab_count(t, &n);
+    cr_expect_eq(n.oldest_ms, 240000, "%llu", (unsigned long long)n.oldest_ms);
+    cr_assert_not_null(take(RTR, "q", 1, 0));
+    for (int s = 0; s < 10; s++)
+        pass(1000);
+    tasktab_count(t, &n);
+    cr_expect_eq(n.oldest_ms, 190000, "%llu", (unsigned long long)n.oldest_ms);
+}
+
 /* ---- operators --------------------------------------------------------------------- */
 
 static const struct msg_task_do_ans *operate(struct msg_task_do q)

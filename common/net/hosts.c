@@ -8,10 +8,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "common/base/log.h"
 #include "common/net/ev.h"
 
-#define LAST_TURNS 8 /* one is enough for libevent 2.1 */
+#define LOG_MODULE "net"
+#define LAST_TURNS 8    /* one is enough for libevent 2.1 */
+#define LOOK_MS    1000 /* the files are looked at so often at most */
+
+static const char *conf_path = "/etc/resolv.conf", *names_path = "/etc/hosts";
+
+void hosts_from(const char *resolv_conf, const char *hosts_file)
+{
+    conf_path = resolv_conf != NULL ? resolv_conf : "/etc/resolv.conf";
+    names_path = hosts_file != NULL ? hosts_file : "/etc/hosts";
+}
 
 struct host_question {
     struct list_node in; /* of hosts.open, until it is answered */
@@ -44,6 +56,9 @@ static void give_up(struct hosts *s)
 
 void hosts_fini(struct hosts *s)
 {
+    if (s->timer != NULL)
+        ev_timer_free(s->timer);
+    s->timer = NULL;
     give_up(s);
     if (s->dns != NULL)
         evdns_base_free(s->dns, 0);
@@ -88,15 +103,84 @@ static void on_answer(int rc, struct evutil_addrinfo *found, void *arg)
         tell(q);
 }
 
+/* ---- the files ----------------------------------------------------------------------------- */
+
+static struct host_file file_now(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return (struct host_file){ 0 };
+    return (struct host_file){ (int64_t)st.st_ino, (int64_t)st.st_size,
+                               (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec };
+}
+
+static bool is_same(const struct host_file *a, const struct host_file *b)
+{
+    return a->inode == b->inode && a->size == b->size && a->at_ns == b->at_ns;
+}
+
+/* Questions that are open go to the servers of now. Without a file, or a server in it, that is this
+ * machine (resolv.conf(5)). */
+static void read_conf(struct hosts *s)
+{
+    evdns_base_clear_nameservers_and_suspend(s->dns);
+    evdns_base_search_clear(s->dns);
+    (void)evdns_base_resolv_conf_parse(s->dns, DNS_OPTIONS_ALL & ~DNS_OPTION_HOSTSFILE, conf_path);
+    evdns_base_resume(s->dns);
+}
+
+static void read_names(struct hosts *s)
+{
+    evdns_base_clear_host_addresses(s->dns);
+    (void)evdns_base_load_hosts(s->dns, s->names.inode != 0 ? names_path : NULL);
+}
+
+static void look_at_files(struct hosts *s)
+{
+    struct host_file conf = file_now(conf_path), names = file_now(names_path);
+    bool first = s->looked_ms == 0;
+
+    if (first || !is_same(&s->conf, &conf)) {
+        s->conf = conf;
+        read_conf(s);
+        if (!first)
+            log_info("event=name_servers_changed file=%s servers=%d", conf_path,
+                     evdns_base_count_nameservers(s->dns));
+    }
+    if (first || !is_same(&s->names, &names)) {
+        s->names = names;
+        read_names(s);
+    }
+    s->looked_ms = ev_now(s->ev);
+}
+
+static void on_timer(void *arg)
+{
+    struct hosts *s = arg;
+
+    if (s->open.n == 0)
+        return;
+    look_at_files(s);
+    ev_timer_at(s->timer, ev_now(s->ev) + LOOK_MS);
+}
+
 static bool have_dns(struct hosts *s)
 {
     struct event_base *base = ev_base(s->ev);
 
     if (s->dns == NULL && base != NULL)
-        s->dns = evdns_base_new(base, EVDNS_BASE_INITIALIZE_NAMESERVERS |
-                                          EVDNS_BASE_DISABLE_WHEN_INACTIVE);
-    return s->dns != NULL;
+        s->dns = evdns_base_new(base, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
+    if (s->timer == NULL)
+        s->timer = ev_timer_new(s->ev, on_timer, s);
+    if (s->dns == NULL || s->timer == NULL)
+        return false;
+    if (s->looked_ms == 0 || ev_now(s->ev) - s->looked_ms >= LOOK_MS)
+        look_at_files(s);
+    return true;
 }
+
+/* ---- questions ----------------------------------------------------------------------------- */
 
 struct host_question *hosts_ask(struct hosts *s, const char *addr, host_fn fn, void *arg)
 {
@@ -118,6 +202,8 @@ struct host_question *hosts_ask(struct hosts *s, const char *addr, host_fn fn, v
     if (q->answered) { /* from the hosts file, on the spot */
         ev_post(s->ev, tell, q);
     } else {
+        if (s->open.n == 0)
+            ev_timer_at(s->timer, ev_now(s->ev) + LOOK_MS);
         q->open = &s->open;
         list_push_back(q->open, &q->in);
     }

@@ -1,5 +1,9 @@
 /* hosts.h: the addresses of host names, asked without stopping the loop (libevent's evdns: hosts
- * file, then the name servers; no thread). Shell. Numeric addresses never come here. */
+ * file, then the name servers; no thread). Shell. Numeric addresses never come here.
+ *
+ * Everybody who needs a name in a loop asks here. The hosts file and resolv.conf are read again when
+ * they change (DHCP, a VPN, another resolver): at the next question, and within a second for those
+ * that wait for a name server that has gone. */
 #ifndef SEGQ_HOSTS_H
 #define SEGQ_HOSTS_H
 
@@ -9,12 +13,20 @@
 #define HOST_ADDRS 8 /* of one answer; more are left out */
 
 struct ev;
+struct ev_timer;
 struct host_question;
+
+struct host_file { /* a file, as it was when it was read */
+    int64_t inode, size, at_ns; /* 0: there was none */
+};
 
 struct hosts { /* a part of its owner */
     struct ev *ev; /* ref */
     struct evdns_base *dns; /* owned; made for the first question */
     struct list open;       /* questions that are not answered yet */
+    struct ev_timer *timer; /* looks at the files while there are such */
+    struct host_file conf, names;
+    msec_t looked_ms;       /* when the files were looked at; 0: not yet */
 };
 
 struct host_answer {
@@ -29,5 +41,7 @@ void hosts_fini(struct hosts *s); /* open questions die unanswered */
 /* Asks for "host:port"; fn is called later, once. NULL: it cannot be asked. */
 struct host_question *hosts_ask(struct hosts *s, const char *addr, host_fn fn, void *arg);
 void hosts_drop(struct host_question *q); /* fn will not be called */
+/* For tests: other files than /etc/resolv.conf and /etc/hosts, for all of the process. NULL: those. */
+void hosts_from(const char *resolv_conf, const char *hosts_file);
 
 #endif

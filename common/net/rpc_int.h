@@ -98,6 +98,7 @@ struct rpc_link {
     struct rpc *rpc;       /* ref */
     struct rpc_chan *chan; /* ref; also while it is not yet up */
     struct host_question *name; /* owned: a question to the name server; NULL if none */
+    uint32_t names_told; /* answers: each time another address of the name is tried */
     struct rpc_calls calls;
     void *ctx;
     enum rpc_role role;

@@ -85,7 +85,7 @@ static void on_name(void *arg, const struct host_answer *a)
 
     l->name = NULL;
     if (a->n > 0)
-        dial(l, &a->addr[0]);
+        dial(l, &a->addr[l->names_told++ % a->n]);
     else
         failed(l, a->why);
 }

@@ -44,17 +44,12 @@ static void cleanup(void *io)
     ev_io_free(io);
 }
 
-redisAsyncContext *redis_io_connect(const char *addr, struct err *e)
+redisAsyncContext *redis_io_connect(const struct net_addr *a)
 {
     char ip[NET_TEXT_MAX];
-    struct net_addr a;
 
-    if (addr[0] == '/')
-        return redisAsyncConnectUnix(addr);
-    if (net_parse(&a, addr, e) < 0 && net_resolve(&a, addr, e) < 0)
-        return NULL;
-    net_ip_text(&a, ip);
-    return redisAsyncConnect(ip, net_port(&a));
+    net_ip_text(a, ip);
+    return redisAsyncConnect(ip, net_port(a));
 }
 
 bool redis_io_attach(redisAsyncContext *ac, struct ev *ev)

@@ -14,6 +14,7 @@
 #include "common/base/log.h"
 #include "common/base/rng.h"
 #include "common/redis/redis_addrs.h"
+#include "common/redis/redis_find.h"
 #include "common/redis/redis_io.h"
 
 #define LOG_MODULE     "redis"
@@ -24,8 +25,8 @@
 
 enum state {
     WAIT,     /* no connection; the timer dials */
-    SENTINEL, /* connected, or connecting, to one */
-    HELLO,    /* connecting, or asking who it is */
+    SENTINEL, /* connected, or connecting, to one, or asking for its name */
+    HELLO,    /* asking for its name, connecting, or asking who it is */
     UP,
     FAILING /* up, found to be of no use: ends with the timer, at once */
 };
@@ -43,6 +44,8 @@ struct redis_link {
     struct redis_calls calls;
     void *ctx;
     struct redis_addrs addrs;
+    struct redis_find find; /* addresses of addrs.now */
+    bool to_sentinel; /* addrs.now is one */
     char master[NAME_MAX_LEN + 1], user[128], password[256];
     int db;
     uint32_t connect_ms, answer_ms;
@@ -129,6 +132,21 @@ static void wait_and_dial(struct redis_link *l, enum redis_fault f)
         l->backoff_ms * 2 < BACKOFF_MAX_MS ? l->backoff_ms * 2 : BACKOFF_MAX_MS;
 }
 
+/* Chooses the next one to be dialled, after a failure. */
+static void move_on(struct redis_link *l, bool was_up)
+{
+    bool more = redis_find_has_more(&l->find); /* the name has another address */
+
+    if (was_up || l->addrs.next[0] != '\0' || !more)
+        redis_find_forget(&l->find);
+    if (l->state == SENTINEL)
+        l->addrs.sentinels.at += !more;
+    else if (!was_up)
+        l->addrs.servers.at += !more;
+    else if (ev_now(l->ev) - l->up_ms >= STEADY_MS)
+        l->backoff_ms = BACKOFF_MIN_MS;
+}
+
 /* The connection is over; by_us: hiredis does not know yet. */
 static void lost(struct redis_link *l, enum redis_fault f, const char *text, bool by_us)
 {
@@ -142,12 +160,7 @@ static void lost(struct redis_link *l, enum redis_fault f, const char *text, boo
     l->ac = NULL;
     if (ac != NULL)
         ac->data = NULL;
-    if (l->state == SENTINEL)
-        l->addrs.sentinels.at++;
-    else if (!was_up)
-        l->addrs.servers.at++;
-    else if (ev_now(l->ev) - l->up_ms >= STEADY_MS)
-        l->backoff_ms = BACKOFF_MIN_MS;
+    move_on(l, was_up);
     l->state = WAIT;
     wait_and_dial(l, f);
     answer_gone(l);
@@ -178,7 +191,7 @@ static void arm(struct redis_link *l)
                                          : MSEC_NEVER);
 }
 
-/* It answers, one after the other: who stood behind a large one has its time yet. */
+/* Redis answers one after the other: a command behind a large one has its time yet. */
 static void next_has_time(struct redis_link *l)
 {
     struct list_node *it = list_first(&l->open);
@@ -359,6 +372,7 @@ static void on_master(void *ctx, const struct redis_ans *a)
     l->ac = NULL;
     ac->data = NULL;
     redisAsyncFree(ac);
+    redis_find_forget(&l->find);
     dial(l);
 }
 
@@ -388,15 +402,12 @@ static void on_disconnect(const redisAsyncContext *ac, int status)
         lost(l, fault_of_break(ac), ac->errstr != NULL ? ac->errstr : "closed", false);
 }
 
-static void dial(struct redis_link *l)
+/* l->ac connects now. */
+static void watch(struct redis_link *l)
 {
-    struct err e = { .text = "out of memory" };
-
-    assert(l->ac == NULL);
-    l->state = redis_addrs_dial(&l->addrs) ? SENTINEL : HELLO;
-    l->ac = redis_io_connect(l->addrs.now, &e);
+    ev_timer_at(l->timer, ev_now(l->ev) + l->connect_ms);
     if (l->ac == NULL) {
-        fail(l, REDIS_CONNECT, e.text);
+        fail(l, REDIS_CONNECT, "out of memory");
         return;
     }
     if (l->ac->err != 0) {
@@ -405,12 +416,65 @@ static void dial(struct redis_link *l)
     }
     l->ac->data = l;
     if (!redis_io_attach(l->ac, l->ev)) {
-        fail(l, REDIS_CONNECT, e.text);
+        fail(l, REDIS_CONNECT, "out of memory");
         return;
     }
     redisAsyncSetConnectCallback(l->ac, on_connect);
     redisAsyncSetDisconnectCallback(l->ac, on_disconnect);
+}
+
+static void connect_next(struct redis_link *l)
+{
+    l->ac = redis_io_connect(redis_find_next(&l->find));
+    watch(l);
+}
+
+static void on_found(void *arg, const struct host_answer *a)
+{
+    if (a->n > 0)
+        connect_next(arg);
+    else
+        fail(arg, REDIS_CONNECT, a->why);
+}
+
+static void dial_now(struct redis_link *l)
+{
+    struct err e = { 0 };
+    int rc;
+
+    if (l->addrs.now[0] == '/') {
+        l->ac = redisAsyncConnectUnix(l->addrs.now);
+        watch(l);
+        return;
+    }
+    rc = redis_find(&l->find, l->addrs.now, &e);
+    if (rc > 0)
+        connect_next(l);
+    else if (rc < 0)
+        fail(l, REDIS_CONNECT, e.text);
+}
+
+/* The next address of the name that was dialled last, or the next name. */
+static void dial(struct redis_link *l)
+{
+    bool more = redis_find_has_more(&l->find);
+
+    assert(l->ac == NULL && l->find.question == NULL);
+    if (!more)
+        l->to_sentinel = redis_addrs_dial(&l->addrs);
+    l->state = l->to_sentinel ? SENTINEL : HELLO;
     ev_timer_at(l->timer, ev_now(l->ev) + l->connect_ms);
+    if (more)
+        connect_next(l);
+    else
+        dial_now(l);
+}
+
+static const char *late(const struct redis_link *l)
+{
+    return l->state == UP              ? "no answer in time"
+           : l->find.question != NULL ? "no name server answered in time"
+                                       : "no hello in time";
 }
 
 static void on_timer(void *arg)
@@ -425,7 +489,7 @@ static void on_timer(void *arg)
         fail(l, l->failing_as, l->failing);
         break;
     default:
-        fail(l, REDIS_TIMEOUT, l->state == UP ? "no answer in time" : "no hello in time");
+        fail(l, REDIS_TIMEOUT, late(l));
     }
 }
 
@@ -459,6 +523,7 @@ int redis_link_new(struct redis_link **out, struct ev *ev, const struct redis_op
     l->calls = *calls;
     l->ctx = ctx;
     list_init(&l->open);
+    redis_find_init(&l->find, ev, on_found, l);
     l->timer = ev_timer_new(ev, on_timer, l);
     if (l->timer == NULL || take_opts(l, o) < 0) {
         redis_link_free(l);
@@ -482,6 +547,7 @@ void redis_link_free(struct redis_link *l)
         ac->data = NULL;
         redisAsyncFree(ac); /* frees the calls */
     }
+    redis_find_fini(&l->find);
     ev_timer_free(l->timer);
     redis_addrs_free(&l->addrs);
     sodium_memzero(l->password, sizeof(l->password));

@@ -1,9 +1,9 @@
 /* redis_link.h: one connection to the Redis that leads, kept up over hiredis on our loop.
  * Shell.
  *
- *   WAIT --> [SENTINEL: who is master?] --> CONNECT --> HELLO --> UP
- *     ^      one sentinel after the other               AUTH, SELECT, ROLE, INFO, PING
- *     '------- any failure; back-off with jitter <---------'
+ *   WAIT --> [SENTINEL: who is master?] --> [NAME] --> CONNECT --> HELLO --> UP
+ *     ^      one sentinel after the other                          AUTH, SELECT, ROLE, INFO, PING
+ *     '------- any failure; back-off with jitter <----------------'
  *
  * Goes wrong, and then:
  *   nobody there, connect or answer takes too long   next address; back-off
@@ -16,9 +16,9 @@
  * Every fault is counted by its kind. The log has the first one of a kind, and then one a
  * minute, with what an operator can do.
  *
- * Addresses: "host:port", or "/path" of a local socket. A name is looked up when it is
- * dialled, which blocks: numbers, or names of the hosts file, are better. No TLS: over a
- * network that is not one's own, use a tunnel.
+ * Addresses: "host:port", or "/path" of a local socket. A name is asked for when it is dialled
+ * (common/net/hosts.h: nothing blocks); if it has several addresses, one is tried after the other.
+ * No TLS: over a network that is not one's own, use a tunnel.
  * Callbacks come from the loop, never from inside a call of ours. */
 #ifndef SEGQ_REDIS_LINK_H
 #define SEGQ_REDIS_LINK_H

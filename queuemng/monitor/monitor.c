@@ -1,7 +1,8 @@
 /* monitor.c: one poller per metric.
  *
  *   timer at its interval -> /proc: read and report
- *                         -> HTTP: a new connection, one GET; answered | refused | deadline
+ *                         -> HTTP: its name is asked for; a new connection, one GET;
+ *                            answered | refused | deadline
  * A connection lives for one request: what hangs or drips is closed at the deadline and
  * cannot disturb the next one. evhttp must not be freed from its own callback: posted.
  * libevent's HTTP client is good enough for this (and for segqctl): with one request per
@@ -14,7 +15,6 @@
 #include <assert.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
-#include <event2/dns.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <math.h>
@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/net/hosts.h"
 #include "queuemng/monitor/metrics_page.h"
 #include "queuemng/monitor/proc_read.h"
 
@@ -37,7 +38,9 @@ struct poller {
     const struct metric_def *d;  /* ref */
     struct ev_timer *timer;      /* next reading */
     struct ev_timer *deadline;   /* of the one under way */
+    struct host_question *name;     /* of the one under way: asked for; NULL = no */
     struct evhttp_connection *conn; /* of the one under way; NULL = none */
+    unsigned tries;                 /* another address of the name each time that one gives no answer */
     char *host, *target;         /* HTTP */
     uint16_t port;
     char *labels_text;           /* what `labels` point into */
@@ -50,7 +53,7 @@ struct poller {
 
 struct monitor {
     struct ev *ev;             /* ref */
-    struct evdns_base *dns;
+    struct hosts hosts;
     struct monitor_calls calls;
     void *ctx;
     struct poller *v;
@@ -91,8 +94,7 @@ static void failed(struct poller *p, bool at_once, const char *why)
 
 static void monitor_end(struct monitor *m)
 {
-    if (m->dns != NULL)
-        evdns_base_free(m->dns, 0);
+    hosts_fini(&m->hosts);
     free(m->v);
     free(m);
 }
@@ -168,10 +170,12 @@ static void on_answer(struct evhttp_request *req, void *arg)
 
     if (p->conn == NULL)
         return; /* over already */
-    if (req == NULL || evhttp_request_get_response_code(req) == 0)
+    if (req == NULL || evhttp_request_get_response_code(req) == 0) {
+        p->tries++;
         failed(p, false, "no answer: connection refused or broken, or the answer too big");
-    else
+    } else {
         answered(p, req);
+    }
     hang_up(p);
 }
 
@@ -180,20 +184,34 @@ static void on_deadline(void *arg)
     struct poller *p = arg;
     struct evhttp_connection *conn = p->conn;
 
+    if (p->name != NULL) {
+        hosts_drop(p->name);
+        p->name = NULL;
+        failed(p, false, "no name server answered in time");
+        return;
+    }
     if (conn == NULL)
         return;
     p->conn = NULL;
+    p->tries++;
     evhttp_connection_free(conn); /* a timer's turn: nobody above us holds it */
     failed(p, false, "no answer in time");
 }
 
-static void ask(struct poller *p)
+/* "name:port", also for the Host of a request. */
+static void name_of(const struct poller *p, char *text, size_t cap)
+{
+    snprintf(text, cap, strchr(p->host, ':') != NULL ? "[%s]:%u" : "%s:%u", p->host, p->port);
+}
+
+static void get(struct poller *p, const struct net_addr *a)
 {
     struct evhttp_request *req;
-    char host[300];
+    char host[300], ip[NET_TEXT_MAX];
 
     assert(p->conn == NULL && p->host != NULL && p->target != NULL);
-    p->conn = evhttp_connection_base_new(ev_base(p->m->ev), p->m->dns, p->host, p->port);
+    net_ip_text(a, ip);
+    p->conn = evhttp_connection_base_new(ev_base(p->m->ev), NULL, ip, p->port);
     req = p->conn != NULL ? evhttp_request_new(on_answer, p) : NULL;
     if (req == NULL) {
         if (p->conn != NULL)
@@ -208,15 +226,42 @@ static void ask(struct poller *p)
      * and reads 16 KB in the same turn. A body of known length waits here as a whole. */
     bufferevent_setwatermark(evhttp_connection_get_bufferevent(p->conn), EV_READ, 0,
                              BODY_MAX + 2 * HEAD_MAX);
-    snprintf(host, sizeof(host), strchr(p->host, ':') != NULL ? "[%s]:%u" : "%s:%u", p->host,
-             p->port);
+    name_of(p, host, sizeof(host));
     evhttp_add_header(evhttp_request_get_output_headers(req), "Host", host);
     evhttp_add_header(evhttp_request_get_output_headers(req), "Connection", "close");
-    ev_timer_at(p->deadline, ev_now(p->m->ev) + p->d->timeout_ms);
     if (evhttp_make_request(p->conn, req, EVHTTP_REQ_GET, p->target) < 0 && p->conn != NULL) {
         failed(p, false, "the request could not be sent");
         hang_up(p); /* req was freed by evhttp_make_request */
     }
+}
+
+static void on_name(void *arg, const struct host_answer *a)
+{
+    struct poller *p = arg;
+
+    p->name = NULL;
+    if (a->n > 0) {
+        get(p, &a->addr[p->tries % a->n]);
+        return;
+    }
+    ev_timer_at(p->deadline, MSEC_NEVER);
+    failed(p, false, a->why);
+}
+
+static void ask(struct poller *p)
+{
+    char host[300];
+    struct net_addr a;
+
+    ev_timer_at(p->deadline, ev_now(p->m->ev) + p->d->timeout_ms);
+    name_of(p, host, sizeof(host));
+    if (net_parse(&a, host, NULL) == 0) {
+        get(p, &a);
+        return;
+    }
+    p->name = hosts_ask(&p->m->hosts, host, on_name, p);
+    if (p->name == NULL)
+        failed(p, false, "the name in its url cannot be asked for");
 }
 
 /* ---- pollers --------------------------------------------------------------------- */
@@ -240,7 +285,7 @@ static void on_time(void *arg)
 
     p->due_ms = ms_max(p->due_ms + p->d->interval_ms, now + p->d->interval_ms / 2);
     ev_timer_at(p->timer, p->due_ms);
-    if (p->conn != NULL)
+    if (p->conn != NULL || p->name != NULL)
         return; /* the last one is still under way, until its deadline */
     p->asked_ms = now;
     if (p->d->kind == METRIC_PROC)
@@ -348,14 +393,10 @@ int monitor_new(struct monitor **out, struct ev *ev, const struct metric_def *de
     m->ev = ev;
     m->calls = *calls;
     m->ctx = ctx;
+    hosts_init(&m->hosts, ev);
     m->v = calloc(n + 1, sizeof(*m->v));
-    /* asks a name server without blocking; without one, numbers and /etc/hosts remain */
-    if (ev_base(ev) != NULL)
-        m->dns = evdns_base_new(ev_base(ev), EVDNS_BASE_DISABLE_WHEN_INACTIVE);
-    if (m->v == NULL || m->dns == NULL)
+    if (m->v == NULL || ev_base(ev) == NULL)
         rc = err_set(e, SQ_ENOMEM, "monitor");
-    else
-        (void)evdns_base_resolv_conf_parse(m->dns, DNS_OPTIONS_ALL, "/etc/resolv.conf");
     for (size_t i = 0; rc == 0 && i < n; i++) {
         m->n++;
         rc = poller_init(&m->v[i], m, &defs[i], e);
@@ -374,6 +415,8 @@ void monitor_free(struct monitor *m)
     for (size_t i = 0; i < m->n; i++) {
         struct poller *p = &m->v[i];
 
+        if (p->name != NULL)
+            hosts_drop(p->name);
         if (p->conn != NULL)
             evhttp_connection_free(p->conn);
         if (p->timer != NULL)

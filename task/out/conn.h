@@ -5,7 +5,7 @@
 
 #include "task/out/out_int.h"
 
-#define CONN_KEPT_MS 60000 /* so long one is kept without a request */
+#define CONN_KEPT_MS 60000 /* time that one is kept without a request */
 
 enum conn_state {
     CONN_OPENING, /* in target.opening since `since` */
@@ -18,15 +18,15 @@ struct conn {
     struct list_node of_all; /* out.kept */
     uint8_t state;       /* enum conn_state */
     struct out_target *target; /* ref */
-    struct ev_io io;     /* of its descriptor */
+    struct ev_io io;     /* watches its descriptor */
     struct net_addr addr;
     msec_t born, since;
-    bool used;           /* it has had an answer */
+    bool used;           /* for an answer, before */
     struct out_call *call; /* ref; NULL: KEPT */
     size_t sent;         /* bytes of the request */
     bool deaf;           /* the target takes no more of it */
     struct http_answer answer;
-    struct buf rest;     /* what came, and is not read yet */
+    struct buf rest;     /* bytes that came, and are not read yet */
 };
 
 /* One that was kept to that address, and is well as far as can be seen. NULL: there is none. */
@@ -35,7 +35,7 @@ struct conn *conn_kept(struct out_target *t, const struct net_addr *a);
  * reached; SQ_EFULL: there are no descriptors or memory; SQ_ESYS: it cannot be reached, *e says why. */
 SQ_CHECK int conn_open(struct conn **out, struct out_target *t, const struct net_addr *a,
                        ev_io_fn fn, struct err *e);
-/* It is there: BUSY. */
+/* The connection is made: BUSY. */
 void conn_opened(struct conn *cn);
 /* Its request is answered: KEPT; or closed, if it is too old or there are enough. */
 void conn_keep(struct conn *cn);

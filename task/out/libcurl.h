@@ -9,7 +9,7 @@ SQ_CHECK bool libcurl_prepare(struct out_call *c, const struct out_request *q);
 void libcurl_go(struct out_call *c, const struct net_addr *a);
 /* libcurl is done with it. */
 void libcurl_ended(struct out_call *c, CURLcode rc);
-/* Its connection is closed. */
+/* Closes its connection. */
 void libcurl_drop(struct out_call *c);
 
 /* libcurl keeps deadlines, but not while a call waits for one of its connections: so much later a

@@ -21,7 +21,7 @@
 #include "task/out/out.h"
 #include "common/task/url.h"
 
-#define OUT_AGE_MAX_MS 300000 /* of a connection: then a name's new address is seen */
+#define OUT_AGE_MAX_MS 300000 /* age of a connection: then a name's new address is seen */
 
 struct out {
     struct ev *ev;       /* ref */
@@ -34,10 +34,10 @@ struct out {
     CURLM *multi; /* owned */
     struct ev_timer *timer;
     struct ev_timer *late_timer; /* for calls that libcurl does not end */
-    msec_t late_due;             /* what it is armed for */
+    msec_t late_due;             /* the time it is set to */
     /* Our own client's: */
     struct ev_timer *due_timer;
-    msec_t due;             /* what it is armed for */
+    msec_t due;             /* the time it is set to */
     size_t n_conns, most_conns;
     struct list kept;       /* conn.of_all, of all targets, the oldest in front */
     struct list crowded;    /* out_target.turn: targets whose calls wait for a connection */

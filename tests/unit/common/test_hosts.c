@@ -5,6 +5,7 @@
 
 #include "common/net/ev.h"
 #include "common/net/hosts.h"
+#include "tests/lib/dnsrig.h"
 
 static struct host_answer got;
 static unsigned told;
@@ -56,4 +57,114 @@ Test(hosts, open_questions_die_unanswered)
     cr_expect_eq(told, 0);
     ev_turn(ev, false);
     ev_free(ev);
+}
+
+static void on_pulse(void *arg)
+{
+    ev_timer_in_us(*(struct ev_timer **)arg, 5000);
+}
+
+static struct ev_timer *pulse;
+
+#define UNTIL(cond)                                                                      \
+    do {                                                                                 \
+        msec_t end_ = ev_now(ev) + 20000;                                                \
+        while (!(cond) && ev_now(ev) < end_)                                             \
+            ev_turn(ev, true);                                                           \
+        cr_assert(cond, "waited in vain for " #cond);                                    \
+    } while (0)
+
+static struct dnsrig first, second;
+
+static void begin_servers(void)
+{
+    begin();
+    pulse = ev_timer_new(ev, on_pulse, &pulse);
+    on_pulse(&pulse);
+    dns_init(&first, ev, 1);
+    dns_init(&second, ev, 2);
+    dns_use(&first);
+}
+
+static void end_servers(void)
+{
+    hosts_fini(&hosts);
+    dns_fini(&first);
+    dns_fini(&second);
+    dns_files_fini();
+    ev_timer_free(pulse);
+    ev_free(ev);
+}
+
+static unsigned last_byte(void)
+{
+    return got.n > 0 ? ntohl(got.addr[0].in4.sin_addr.s_addr) & 255 : 0;
+}
+
+static void ask(const char *name)
+{
+    unsigned before = told;
+
+    cr_assert_not_null(hosts_ask(&hosts, name, on_host, &got));
+    UNTIL(told > before);
+}
+
+/* The files are looked at once a second. */
+static void ask_until(unsigned last)
+{
+    msec_t end = ev_now(ev) + 20000;
+
+    while (last_byte() != last && ev_now(ev) < end)
+        ask("redis.test:6379");
+    cr_expect_eq(last_byte(), last);
+}
+
+Test(hosts, a_new_name_server_is_asked_without_a_restart)
+{
+    begin_servers();
+    ask("redis.test:6379");
+    cr_expect_eq(last_byte(), 1, "%s", got.why);
+    cr_expect_eq(net_port(&got.addr[0]), 6379);
+    dns_use(&second);
+    ask_until(2);
+    end_servers();
+}
+
+Test(hosts, a_question_at_a_silent_server_is_answered_by_the_next_one)
+{
+    begin_servers();
+    first.silent = true;
+    cr_assert_not_null(hosts_ask(&hosts, "redis.test:6379", on_host, &got));
+    UNTIL(first.asked > 0);
+    dns_use(&second);
+    UNTIL(told == 1);
+    cr_expect_eq(last_byte(), 2, "%s", got.why);
+    cr_expect_eq(hosts.open.n, 0);
+    end_servers();
+}
+
+Test(hosts, a_changed_hosts_file_counts)
+{
+    begin_servers();
+    dns_write(dns_names, "127.0.0.77 redis.test\n");
+    ask_until(77);
+    dns_write(dns_names, "127.0.0.1 localhost\n");
+    ask_until(1);
+    end_servers();
+}
+
+Test(hosts, a_turn_at_a_silent_server_is_short)
+{
+    msec_t longest = 0, from;
+
+    begin_servers();
+    first.silent = true;
+    cr_assert_not_null(hosts_ask(&hosts, "redis.test:6379", on_host, &got));
+    for (unsigned i = 0; i < 100; i++) {
+        from = ev_read_mono_us() / 1000;
+        ev_turn(ev, true);
+        longest = ms_max(longest, ev_read_mono_us() / 1000 - from);
+    }
+    cr_expect_lt(longest, 1000, "%ld ms", (long)longest);
+    end_servers();
 }

@@ -2,6 +2,7 @@
  * sentinels and silence; every fault is told apart and counted. */
 #include "common/redis/redis_link.h"
 
+#include "tests/lib/dnsrig.h"
 #include "tests/lib/redisrig.h"
 
 #define OK     "+OK\r\n"
@@ -332,4 +333,67 @@ Test(redis_link, asks_one_sentinel_after_the_other)
     rig_fake_fini(&s2);
     rig_fake_fini(&m);
     rig_fini(&r);
+}
+
+/* ---- names ----------------------------------------------------------------------- */
+
+/* Of two addresses the first one refuses. */
+Test(redis_link, each_address_of_a_name_is_tried)
+{
+    static const struct rig_rule master[] = { HELLO, { NULL, NULL } };
+    struct rig r;
+    struct rig_fake f;
+    struct dnsrig d;
+    char name[64];
+
+    rig_init(&r);
+    rig_fake_init(&f, &r.g, master);
+    dns_init(&d, r.g.ev, 1);
+    dns_use(&d);
+    dns_write(dns_names, "127.0.0.9 redis.test\n127.0.0.1 redis.test\n");
+    snprintf(name, sizeof(name), "redis.test%s", strchr(f.addr, ':'));
+    dial_one(&r, name);
+    RIG_UNTIL(&r.g, r.ups == 1);
+    cr_expect_eq(faults(&r, REDIS_CONNECT), 1);
+    redis_link_free(r.l);
+    r.l = NULL;
+    dns_fini(&d);
+    rig_fake_fini(&f);
+    rig_fini(&r);
+    dns_files_fini();
+}
+
+Test(redis_link, a_silent_name_server_stops_nobody_and_another_one_is_asked)
+{
+    static const struct rig_rule master[] = { HELLO, { NULL, NULL } };
+    struct rig r;
+    struct rig_fake f;
+    struct dnsrig silent, good;
+    msec_t longest = 0, from;
+    char name[64];
+
+    rig_init(&r);
+    rig_fake_init(&f, &r.g, master);
+    dns_init(&silent, r.g.ev, 1);
+    dns_init(&good, r.g.ev, 1);
+    silent.silent = true;
+    dns_use(&silent);
+    snprintf(name, sizeof(name), "redis.test%s", strchr(f.addr, ':'));
+    dial(&r, (struct redis_opts) { .addr = (char *[]) { name }, .n_addrs = 1, .connect_ms = 300 });
+    while (faults(&r, REDIS_TIMEOUT) < 2) {
+        from = ev_read_mono_us() / 1000;
+        ev_turn(r.g.ev, true);
+        longest = ms_max(longest, ev_read_mono_us() / 1000 - from);
+    }
+    cr_expect_gt(silent.asked, 0);
+    cr_expect_lt(longest, 1000, "a turn took %ld ms", (long)longest);
+    dns_use(&good);
+    RIG_UNTIL(&r.g, r.ups == 1);
+    redis_link_free(r.l);
+    r.l = NULL;
+    dns_fini(&silent);
+    dns_fini(&good);
+    rig_fake_fini(&f);
+    rig_fini(&r);
+    dns_files_fini();
 }

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/lib/dnsrig.h"
+
 enum mode { GOOD, NAN_VALUE, LARGEST, HANG, REDIRECT, ERROR_500, BIG, MODES };
 
 #define BODY_MAX (1u << 20) /* of an answer that is read */
@@ -259,4 +261,27 @@ Test(monitor, unusable_metrics_are_refused)
         cr_expect_lt(mng_cfg_check(&c, &e), 0, "%s", bad[i]);
         cfg_clear(&c, mng_keys);
     }
+}
+
+Test(monitor, a_new_name_server_is_asked_without_a_restart)
+{
+    struct dnsrig silent, good;
+    struct rig g;
+
+    watch(&g, "metrics=[{name: m, kind: prometheus, url: 'http://prom.test:%u/prom/', query: 'a + b',"
+              " interval: 100ms, timeout: 200ms, stale: 500ms, max: 100}]");
+    dns_init(&silent, g.ev, 1);
+    dns_init(&good, g.ev, 1);
+    silent.silent = true;
+    dns_use(&silent);
+    run(&g, WAIT_MS, &g.failures, 1);
+    cr_expect_gt(silent.asked, 0);
+    cr_expect(strstr(g.why, "name server") != NULL, "%s", g.why);
+    dns_use(&good);
+    run(&g, WAIT_MS, &g.readings, 2);
+    cr_expect_geq(g.readings, 2);
+    dns_fini(&silent);
+    dns_fini(&good);
+    done(&g);
+    dns_files_fini();
 }

@@ -61,6 +61,19 @@ bool queue_matches(const char *match, const char *queue, size_t n)
     return star_matches(match, strlen(match), queue, n);
 }
 
+bool queues_match(const char *list, size_t n, const char *queue, size_t queue_n)
+{
+    const char *end = list + n, *comma;
+
+    for (; list < end; list = comma + 1) {
+        comma = memchr(list, ',', (size_t)(end - list));
+        comma = comma != NULL ? comma : end;
+        if (star_matches(list, (size_t)(comma - list), queue, queue_n))
+            return true;
+    }
+    return false;
+}
+
 uint32_t part_share(const char *queue, size_t n, uint32_t of)
 {
     static const uint8_t key[crypto_shorthash_siphash24_KEYBYTES] = "segq task queue"; /* public */

@@ -13,6 +13,11 @@ bool queue_match_ok(const char *match);
 /* A text, or the beginning of one and a star. */
 bool star_matches(const char *match, size_t m, const char *text, size_t n);
 bool queue_matches(const char *match, const char *queue, size_t n);
+/* Does one of the list, with commas between (n bytes), match? Of a pattern in the place of `queue`:
+ * does it match every queue of that? */
+bool queues_match(const char *list, size_t n, const char *queue, size_t queue_n);
+#define QUEUES_MAX  16 /* names and patterns of a list */
+#define QUEUES_TEXT (QUEUES_MAX * (TASK_NAME_MAX + 1))
 
 /* 0 .. of-1. */
 uint32_t part_share(const char *queue, size_t n, uint32_t of);

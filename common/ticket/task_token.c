@@ -154,6 +154,32 @@ bool right_read(struct attempt_right *r, const char *text, size_t len)
     return true;
 }
 
+void lease_key_init(struct lease_key *k, const uint8_t seed[RIGHT_KEY_BYTES])
+{
+    static const uint8_t use[] = "the leases of workers"; /* the seed has other uses */
+
+    _Static_assert(sizeof(k->bytes) == crypto_shorthash_siphashx24_BYTES, "a MAC is the key");
+    _Static_assert(sizeof(k->bytes) == crypto_shorthash_siphash24_KEYBYTES, "of this");
+    crypto_shorthash_siphashx24(k->bytes, use, sizeof(use), seed);
+}
+
+uint64_t lease_outside(const struct lease_key *k, uint64_t no, uint64_t lease)
+{
+    uint8_t raw[16], mac[crypto_shorthash_siphash24_BYTES];
+
+    put_be(raw, 8, no);
+    put_be(raw + 8, 8, lease);
+    crypto_shorthash_siphash24(mac, raw, sizeof(raw), k->bytes);
+    return get_be(mac, 8);
+}
+
+bool lease_is(const struct lease_key *k, uint64_t no, uint64_t lease, uint64_t outside)
+{
+    uint64_t is = lease_outside(k, no, lease);
+
+    return sodium_memcmp(&is, &outside, sizeof(is)) == 0;
+}
+
 void lease_write(uint64_t lease, char *out)
 {
     uint8_t raw[RAW_ROOM] = { 0 };

@@ -47,7 +47,17 @@ void right_write(const struct attempt_right *r, char *out);
 /* False: malformed. Its MAC is not looked at. */
 SQ_CHECK bool right_read(struct attempt_right *r, const char *text, size_t len);
 
-/* A lease's number as LEASE_TEXT_LEN characters of base64; it is no secret. */
+/* A lease as those outside a partition know it: SipHash-2-4 (64 bits) over the start's number, under a
+ * key made of the partition's seed. Starts are counted, so their numbers can be guessed; this can not. */
+struct lease_key {
+    uint8_t bytes[16];
+};
+void lease_key_init(struct lease_key *k, const uint8_t seed[RIGHT_KEY_BYTES]);
+uint64_t lease_outside(const struct lease_key *k, uint64_t no, uint64_t lease);
+/* In constant time: is this how start `lease` of task `no` is known? */
+bool lease_is(const struct lease_key *k, uint64_t no, uint64_t lease, uint64_t outside);
+
+/* As LEASE_TEXT_LEN characters of base64. */
 void lease_write(uint64_t lease, char *out);
 SQ_CHECK bool lease_read(uint64_t *lease, const char *text, size_t len);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/task/reply.h"
+#include "common/task/queue_name.h"
 #include "common/task/state.h"
 #include "common/ticket/task_token.h"
 #include "proto/router_task.pb-c.h"
@@ -72,7 +73,8 @@ MESSAGE(task_settle, TaskSettle, NULL, ROWS(v, n, verb.len, 1, TASK_ROWS_MAX), C
         COL(v, epoch, epoch), COL_BYTE(v, verb, verb, 0, SETTLE_NVERBS - 1), COL(v, no, no),
         COL(v, lease, lease), COL(v, ms, ms),
         COL_BYTES(v, result.p, result.n, result, TASK_BODY_MAX),
-        COL_BYTES_LATER(v, reason.p, reason.n, reason, ATTEMPT_REASON))
+        COL_BYTES_LATER(v, reason.p, reason.n, reason, ATTEMPT_REASON),
+        PLAIN(queues, QUEUES_TEXT))
 
 MESSAGE(task_settle_ans, TaskSettleAns, NULL, ROWS(v, n, code.len, 0, TASK_ROWS_MAX), COL_CODE,
         COL_BYTE(v, state, state, 0, TASK_NSTATES - 1), COL(v, until_ms, until_ms))
@@ -93,7 +95,8 @@ MESSAGE(task_change, TaskChange, NULL, NUM(part), NUM(epoch), IN(verb, 0, CHANGE
         NAME(queue), NAME(name), NUM_AS(patch.order, order),
         IN_AS(patch.delay_ms, delay_ms, 0, DELAY_MAX_MS), NUM_AS(patch.at_ms, at_ms),
         NUM_AS(patch.has, has), IN_AS(patch.priority, priority, 0, TASK_PRIORITIES - 1),
-        TEXT_AS(patch.labels, labels, LABELS_TEXT_MAX), NUM(force), NUM(unbegun))
+        TEXT_AS(patch.labels, labels, LABELS_TEXT_MAX), NUM(force), NUM(unbegun),
+        PLAIN(queues, QUEUES_TEXT))
 
 MESSAGE(task_change_ans, TaskChangeAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES - 1),
         NUM(maybe_executed))

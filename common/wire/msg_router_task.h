@@ -28,6 +28,7 @@ enum task_code { /* what came of a question */
     CODE_STALE,    /* the asker's map is old */
     CODE_BUSY,     /* no memory, or nothing can be written: later */
     CODE_HELD,     /* of a submission: another task has its unique key */
+    CODE_DENIED,   /* the asker may not do this in the task's queue; or there is no such task */
     TASK_NCODES
 };
 
@@ -174,6 +175,7 @@ struct settle_row {
 struct msg_task_settle {
     uint32_t n;
     struct settle_row *v;
+    struct bytes_of queues; /* queues_match(): DENIED to a task of another one; n 0: of any */
 };
 
 struct settled_row {
@@ -250,6 +252,7 @@ struct msg_task_change {
     struct task_patch patch; /* PATCH */
     bool force;   /* CANCEL: one that runs is cancelled, too, and its lease ends */
     bool unbegun; /* CANCEL: only one at which no attempt has begun: else CONFLICT */
+    struct bytes_of queues; /* as msg_task_settle has them */
 };
 
 struct msg_task_change_ans {

@@ -2,7 +2,9 @@
 #include "router/tasking/ask.h"
 
 #include <assert.h>
+#include <string.h>
 
+#include "common/task/queue_name.h"
 #include "router/tasking/link_ask.h"
 
 static void answered(struct ask *a, int code, const struct msg *m)
@@ -34,6 +36,16 @@ static uint32_t wait_left(const struct task_call *c, uint32_t wait_ms)
 }
 
 /* Each kind has its partition and epoch in its own message. */
+/* Queues that the node compares with the task's; none if all queues of the partition fit. */
+static struct bytes_of to_compare(const struct ask *a, const struct task_way *w)
+{
+    struct slice o = a->call->opens;
+
+    if (o.n == 0 || queues_match(o.p, o.n, w->match, strlen(w->match)))
+        return (struct bytes_of){ 0 };
+    return (struct bytes_of){ (uint32_t)o.n, (const uint8_t *)o.p };
+}
+
 static void name_part(struct ask *a, const struct task_way *w)
 {
     a->part = w->part;
@@ -45,6 +57,7 @@ static void name_part(struct ask *a, const struct task_way *w)
     case ASK_SETTLE:
         a->settle.part = w->part;
         a->settle.epoch = w->epoch;
+        a->queues = to_compare(a, w);
         break;
     case ASK_GET:
         a->get.part = w->part;
@@ -72,6 +85,7 @@ static void name_part(struct ask *a, const struct task_way *w)
         assert(a->kind == ASK_CHANGE);
         a->change.part = w->part;
         a->change.epoch = w->epoch;
+        a->change.queues = to_compare(a, w);
         break;
     }
 }
@@ -93,8 +107,8 @@ static void ask_begin(struct ask *a, const struct task_way *w)
         wait(a);
         return;
     }
-    if (w == NULL) {
-        answered(a, CODE_UNKNOWN, NULL);
+    if (w == NULL) { /* nobody knows the queue of a partition that is gone: the node's answer */
+        answered(a, a->call->opens.n > 0 ? CODE_DENIED : CODE_UNKNOWN, NULL);
         return;
     }
     if (is_other_kind(a, w)) {
@@ -118,7 +132,7 @@ void call_begin(struct task_call *c)
     call_settled(c, NULL); /* the begin itself: until here it could not end */
 }
 
-/* What of the i-th row is kept until all of a call's rows are answered. */
+/* Keeps the i-th row's answer until all of a call's rows have theirs. */
 static int keep(struct ask *a, const struct msg *m, uint32_t i)
 {
     switch ((enum ask_kind)a->kind) {
@@ -179,7 +193,7 @@ void ask_unsent(struct ask *a)
 
 void asks_retry(struct tasking *t)
 {
-    size_t n = t->waiting.n; /* those that must wait again go to the end */
+    size_t n = t->waiting.n; /* asks that wait again go to the end */
 
     for (size_t i = 0; i < n && t->waiting.n > 0; i++) {
         struct ask *a = container_of(list_first(&t->waiting), struct ask, in_list);

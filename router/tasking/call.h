@@ -32,6 +32,7 @@ struct ask { /* one row */
     int16_t code;             /* enum task_code, or one of answer.h */
     struct slice queue;       /* its way is this queue's; n 0: its partition's */
     part_no part;             /* of a task's token; or of the way that it went */
+    struct bytes_of queues;   /* SETTLE, CHANGE: as their messages have them */
     const char *why;          /* refused here: a sentence of ours; NULL: it was asked */
     uint8_t problem;          /* enum api_problem, then */
     union {
@@ -69,17 +70,18 @@ struct task_call {
     msec_t wait_ms;         /* Prefer: wait */
     msec_t deadline;
     call_done done;
-    struct slice queue;     /* of its path */
+    struct slice queue;     /* named in the path */
     const struct task_way *way; /* of that, until it has begun; NULL: to be looked up */
     uint8_t what;           /* enum task_op */
     bool frees;             /* ?ack=1: what was read may go */
-    bool fresh;             /* what was submitted is a new task */
+    bool fresh;             /* a new task was submitted */
     bool passes_on;         /* it is answered as the target answers */
     bool looks;             /* it is looked at once it is written */
     bool leaves;            /* its task is cancelled if the client goes before it has begun */
     struct slice known;     /* If-None-Match */
     struct whole *whole;    /* ref: READ: whose piece it is */
     struct notice_of notice; /* node 0: it is none */
+    struct slice opens;     /* queues_match(): of tasks that are named by their tokens; n 0: all */
     bool silent;            /* nobody ever waited: done() composes nothing */
     uint32_t n, open;       /* rows; what has to happen yet: their answers, and its begin */
     char *memory, *end;     /* of texts: what is left */

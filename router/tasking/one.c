@@ -249,7 +249,7 @@ static const char *change_of(struct msg_task_change *m, struct task_body *b, con
 }
 
 void one_change(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                const struct task_path *p, const struct task_id *id)
+                const struct task_path *p, const struct task_id *id, struct slice opens)
 {
     struct msg_task_change m = { .verb = p->op == TASK_PATCH ? CHANGE_PATCH : CHANGE_CANCEL,
                                  .no = id->no, .queue = "", .name = "" };
@@ -262,9 +262,10 @@ void one_change(struct tasking *t, struct httpd_req *req, const struct http_req 
         router_problem(t->r, req, API_BAD_REQUEST, why);
         return;
     }
-    c = new_call(t, req, p, id, 0, 0, changed);
+    c = new_call(t, req, p, id, opens.n, 0, changed);
     if (c == NULL)
         return;
+    c->opens = call_bytes(c, opens);
     c->v[0].kind = ASK_CHANGE;
     c->v[0].change = m;
     c->v[0].change.patch.labels = call_text(c, b.labels);

@@ -8,9 +8,9 @@
 /* TASK_LOOK, TASK_RESULT, TASK_NAMED. */
 void one_look(struct tasking *t, struct httpd_req *req, const struct http_req *q,
               const struct task_path *p, const struct task_id *id);
-/* TASK_CANCEL, TASK_UNNAME, TASK_PATCH. */
+/* TASK_CANCEL, TASK_UNNAME, TASK_PATCH. opens: a task of these queues alone (call.h). */
 void one_change(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                const struct task_path *p, const struct task_id *id);
+                const struct task_path *p, const struct task_id *id, struct slice opens);
 
 /* The task's partition is told; nobody waits for the answer. False: there is too much to do. */
 bool one_tell(struct tasking *t, part_no part, const struct msg_task_change *m);

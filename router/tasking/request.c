@@ -67,7 +67,8 @@ static struct refusal judge(const struct server_token *who, const struct task_pa
     if (need != 0 && who == NULL)
         return (struct refusal){ API_UNAUTHORIZED,
                                  "this needs the token of a server that may do it" };
-    if (need != 0 && !server_token_may(who, need, p->queue))
+    if (need != 0 && !(p->queue.n > 0 ? server_token_may(who, need, p->queue)
+                                      : server_token_may_at_all(who, need)))
         return (struct refusal){ API_NOT_ELIGIBLE,
                                  "this server's token does not say that it may do this here" };
     return (struct refusal){ 0 };
@@ -83,12 +84,17 @@ static bool is_claimed(struct tasking *t, struct httpd_req *req, const struct ht
            submit_by_claim(t, req, q, p->queue);
 }
 
-/* False: that has been answered. The operator's own servers are not limited. */
+/* False: that has been answered. The operator's own servers are not limited. *opens: the queues of
+ * the server's token, which the node compares with the task's, if the path has the task alone. */
 static bool may(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                const struct task_path *p, bool servers)
+                const struct task_path *p, bool servers, struct slice *opens)
 {
     const struct server_token *who = who_is(t, q, p->op);
     struct refusal no = judge(who, p, servers);
+
+    *opens = needs[p->op] != 0 && who != NULL && (p->queue.n == 0 || p->op == TASK_SETTLE)
+                 ? (struct slice){ (char *)(uintptr_t)who->queues, who->queues_n }
+                 : (struct slice){ 0 };
 
     if (no.why != NULL && is_claimed(t, req, q, p))
         return false;
@@ -146,9 +152,10 @@ static void complete(struct tasking *t, struct httpd_req *req, const struct http
 static void start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                   const struct task_path *p, bool servers)
 {
+    struct slice opens;
     struct task_id id;
 
-    if (!may(t, req, q, p, servers))
+    if (!may(t, req, q, p, servers, &opens))
         return;
     if (p->op == TASK_COMPLETE || p->op == TASK_PROLONG) {
         complete(t, req, q, p);
@@ -170,12 +177,12 @@ static void start(struct tasking *t, struct httpd_req *req, const struct http_re
         work_take(t, req, q, p->queue);
         break;
     case TASK_SETTLE:
-        work_settle(t, req, q, p->queue);
+        work_settle(t, req, q, p->queue, opens);
         break;
     case TASK_ACK:
     case TASK_NACK:
     case TASK_EXTEND:
-        work_one(t, req, q, p->op, &id);
+        work_one(t, req, q, p->op, &id, opens);
         break;
     case TASK_PUT_SCHEDULE:
         schedule_put(t, req, q, p);
@@ -194,7 +201,7 @@ static void start(struct tasking *t, struct httpd_req *req, const struct http_re
         one_look(t, req, q, p, &id);
         break;
     default:
-        one_change(t, req, q, p, &id);
+        one_change(t, req, q, p, &id, opens);
         break;
     }
 }

@@ -52,7 +52,7 @@ void row_refuse(struct ask *a, enum api_problem p, const char *why)
 }
 
 void rows_start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                struct slice queue, row_read read, call_done done)
+                struct slice queue, struct slice opens, row_read read, call_done done)
 {
     enum api_problem p;
     const char *why;
@@ -63,10 +63,11 @@ void rows_start(struct tasking *t, struct httpd_req *req, const struct http_req 
         router_problem(t->r, req, p, why);
         return;
     }
-    c = call_new(t, req, n, q->body.n + n * ROW_ROOM + queue.n + 1 + WHY_ROOM, 0, done);
+    c = call_new(t, req, n, q->body.n + n * ROW_ROOM + queue.n + 1 + opens.n + WHY_ROOM, 0, done);
     if (c == NULL)
         return;
     c->why_room = WHY_ROOM;
+    c->opens = call_bytes(c, opens);
     c->queue = (struct slice){ call_text(c, queue), queue.n };
     c->way = queue.n > 0 ? pools_of_queue(&t->pools, queue.p, queue.n) : NULL;
     for (uint32_t i = 0; i < n; i++)

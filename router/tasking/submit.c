@@ -426,5 +426,5 @@ static void read_row(struct ask *a, struct slice text)
 void submit_batch(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                   struct slice queue)
 {
-    rows_start(t, req, q, queue, read_row, all_submitted);
+    rows_start(t, req, q, queue, (struct slice){ 0 }, read_row, all_submitted);
 }

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/log.h"
 #include "router/tasking/ask.h"
@@ -40,9 +41,17 @@ static bool has_rows(enum ask_kind kind)
     return kind == ASK_PUT || kind == ASK_SETTLE;
 }
 
+/* A frame says once which queues its rows may be of. */
+static bool of_same(const struct ask *a, const struct ask *b)
+{
+    return a->queues.n == b->queues.n &&
+           (a->queues.p == b->queues.p || memcmp(a->queues.p, b->queues.p, a->queues.n) == 0);
+}
+
 /* How many of the open ones go into the next frame. */
 static uint32_t frame_rows(const struct list *open, enum ask_kind kind)
 {
+    const struct ask *first = NULL;
     size_t bytes = 0;
     uint32_t n = 0;
 
@@ -52,7 +61,8 @@ static uint32_t frame_rows(const struct list *open, enum ask_kind kind)
         const struct ask *a = container_of(it, struct ask, in_list);
 
         bytes += kind == ASK_PUT ? a->put.body.n : a->settle.result.n + a->settle.reason.n;
-        if (n == TASK_ROWS_MAX || (n > 0 && bytes > TASK_BODY_MAX))
+        first = n == 0 ? a : first;
+        if (n == TASK_ROWS_MAX || (n > 0 && bytes > TASK_BODY_MAX) || !of_same(a, first))
             break;
         n++;
     }
@@ -72,7 +82,7 @@ static void fill(struct tasking *t, const struct sent *s, struct msg *m)
         break;
     case ASK_SETTLE:
         m->type = MSG_TASK_SETTLE;
-        m->task_settle = (struct msg_task_settle){ s->n, t->rows.settle };
+        m->task_settle = (struct msg_task_settle){ s->n, t->rows.settle, a->queues };
         for (uint32_t i = 0; i < s->n; i++)
             t->rows.settle[i] = s->v[i]->settle;
         break;

@@ -128,7 +128,7 @@ static void settled(struct task_call *c, const struct msg *m)
 }
 
 void work_one(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-              enum task_op op, const struct task_id *id)
+              enum task_op op, const struct task_id *id, struct slice opens)
 {
     enum task_verb verb = op == TASK_ACK ? VERB_ACK : op == TASK_NACK ? VERB_NACK : VERB_EXTEND;
     struct task_body b;
@@ -140,9 +140,10 @@ void work_one(struct tasking *t, struct httpd_req *req, const struct http_req *q
         router_problem(t->r, req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
         return;
     }
-    c = call_new(t, req, 1, b.result.n + b.reason.n + ROOM, 0, settled);
+    c = call_new(t, req, 1, b.result.n + b.reason.n + opens.n + ROOM, 0, settled);
     if (c == NULL)
         return;
+    c->opens = call_bytes(c, opens);
     why = settle_row(&c->v[0], verb, &b, id);
     if (why == NULL) {
         call_begin(c);
@@ -194,7 +195,7 @@ static void read_row(struct ask *a, struct slice text)
 }
 
 void work_settle(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                 struct slice queue)
+                 struct slice queue, struct slice opens)
 {
-    rows_start(t, req, q, queue, read_row, all_settled);
+    rows_start(t, req, q, queue, opens, read_row, all_settled);
 }

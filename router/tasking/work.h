@@ -8,10 +8,10 @@
 
 void work_take(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                struct slice queue);
-/* op: TASK_ACK, TASK_NACK, TASK_EXTEND. */
+/* op: TASK_ACK, TASK_NACK, TASK_EXTEND. opens: of tasks of these queues alone (call.h). */
 void work_one(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-              enum task_op op, const struct task_id *id);
+              enum task_op op, const struct task_id *id, struct slice opens);
 void work_settle(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                 struct slice queue);
+                 struct slice queue, struct slice opens);
 
 #endif

@@ -63,6 +63,9 @@ struct task_outcome task_token_outcome(int code)
         return (struct task_outcome){ .status = 200 };
     case CODE_UNKNOWN:
         return FAILED(TASK_GONE, "this task is over, and is not kept any more");
+    case CODE_DENIED:
+        return FAILED(NOT_ELIGIBLE, "this server's token is not for the queue of this task, or the "
+                                    "task is over and is not kept any more");
     case CODE_CONFLICT:
         return FAILED(CONFLICT, "the task is not in a state, or under a lease, that allows it");
     default:

@@ -16,6 +16,7 @@ struct task_way { /* to a partition */
     const char *endpoint; /* "": workers take its tasks */
     const char *url;      /* of the endpoint */
     bool cancel_on_disconnect; /* as map_pool has it */
+    const char *match;    /* of its pool: all queues of the partition fit */
 };
 
 struct pools {

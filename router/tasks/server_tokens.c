@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/task/queue_name.h"
-
 static bool read_hash(struct server_token *t, const char *word)
 {
     size_t n;
@@ -37,15 +35,21 @@ static bool read_may(struct server_token *t, char *word)
 
 static bool read_queues(struct server_token *t, char *word)
 {
+    unsigned n = 0;
     char *rest = NULL;
 
     for (char *w = word != NULL ? strtok_r(word, ",", &rest) : NULL; w != NULL;
          w = strtok_r(NULL, ",", &rest)) {
-        if (t->n_queues == SERVER_QUEUES_MAX || !queue_match_ok(w))
+        size_t len = strlen(w); /* at most TASK_NAME_MAX, says queue_match_ok() */
+
+        if (n++ == QUEUES_MAX || !queue_match_ok(w))
             return false;
-        strcpy(t->queue[t->n_queues++], w); /* at most TASK_NAME_MAX, says queue_match_ok() */
+        if (t->queues_n > 0)
+            t->queues[t->queues_n++] = ',';
+        memcpy(t->queues + t->queues_n, w, len);
+        t->queues_n += (uint16_t)len;
     }
-    return t->n_queues > 0;
+    return n > 0;
 }
 
 /* NULL: it is sound. */
@@ -150,10 +154,11 @@ const struct server_token *server_tokens_find(struct server_tokens *t, struct sl
 
 bool server_token_may(const struct server_token *t, enum server_may what, struct slice queue)
 {
-    if (t == NULL || (t->may & what) == 0)
-        return false;
-    for (unsigned i = 0; i < t->n_queues; i++)
-        if (queue.n == 0 || queue_matches(t->queue[i], queue.p, queue.n))
-            return true;
-    return false;
+    return server_token_may_at_all(t, what) &&
+           queues_match(t->queues, t->queues_n, queue.p, queue.n);
+}
+
+bool server_token_may_at_all(const struct server_token *t, enum server_may what)
+{
+    return t != NULL && (t->may & what) != 0;
 }

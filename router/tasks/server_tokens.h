@@ -9,19 +9,18 @@
 
 #include "common/base/err.h"
 #include "common/http/http.h"
-#include "common/task/bounds.h"
+#include "common/task/queue_name.h"
 
 #define SERVER_TOKEN_MIN  16 /* characters */
 #define SERVER_TOKENS_MAX 1000
-#define SERVER_QUEUES_MAX 16
 
 enum server_may { MAY_SUBMIT = 1, MAY_TAKE = 2, MAY_READ = 4 };
 
 struct server_token {
     uint8_t hash[32];
     uint8_t may; /* enum server_may */
-    uint8_t n_queues;
-    char queue[SERVER_QUEUES_MAX][TASK_NAME_MAX + 1]; /* a name, or its beginning and a star */
+    uint16_t queues_n;
+    char queues[QUEUES_TEXT]; /* names, and beginnings with a star; commas between */
 };
 
 /* A SHA-256 for each request would be a fifth of the router's work for it: tokens that were found
@@ -44,7 +43,8 @@ void server_tokens_free(struct server_tokens *t);
 
 /* NULL: nobody's. */
 const struct server_token *server_tokens_find(struct server_tokens *t, struct slice token);
-/* queue.n 0: in any queue. */
 bool server_token_may(const struct server_token *t, enum server_may what, struct slice queue);
+/* The right in some queue or other: the queue itself is looked at where it is known. */
+bool server_token_may_at_all(const struct server_token *t, enum server_may what);
 
 #endif

@@ -261,8 +261,8 @@ size_t tasktab_fill_row(struct tasktab *t, const struct part *p, const struct ta
 
     assert(rc == 0 && v.state == TASK_RUNNING);
     (void)rc;
-    *r = (struct taken_row){ .no = k->no, .lease = k->lease, .attempt = k->attempt,
-                             .until_ms = tasktab_unix(p, k->until),
+    *r = (struct taken_row){ .no = k->no, .lease = lease_outside(&p->leases, k->no, k->lease),
+                             .attempt = k->attempt, .until_ms = tasktab_unix(p, k->until),
                              .key1 = arena_strdup(mem, v.key1),
                              .key2 = arena_strdup(mem, v.key2) };
     if (!tasktab_body_load(t, p, k->body, &r->body, mem) || r->key1 == NULL || r->key2 == NULL)

@@ -1,7 +1,10 @@
 /* ask.c: what the engine answers, as codes. A row that fails changes nothing. */
 #include "task/table/ask.h"
 
+#include <string.h>
+
 #include "common/base/err.h"
+#include "common/task/queue_name.h"
 #include "task/engine/change.h"
 #include "task/engine/look.h"
 #include "task/engine/settle.h"
@@ -257,7 +260,7 @@ int tasktab_keep_done(struct tasktab *t, struct part *p, task_no no, uint64_t le
     return rc;
 }
 
-static int ack(struct tasktab *t, struct part *p, const struct settle_row *r)
+static int ack(struct tasktab *t, struct part *p, const struct settle_row *r, uint64_t lease)
 {
     struct bytes_of kept = { 0 };
 
@@ -269,23 +272,46 @@ static int ack(struct tasktab *t, struct part *p, const struct settle_row *r)
             return SQ_ENOMEM;
         kept = (struct bytes_of){ (uint32_t)t->bytes.len, t->bytes.data };
     }
-    return tasktab_keep_done(t, p, r->no, r->lease, &kept);
+    return tasktab_keep_done(t, p, r->no, lease, &kept);
+}
+
+/* The askers may do this in other queues alone; they do not learn whether there is such a task. */
+static bool is_denied(const struct part *p, task_no no, const struct bytes_of *queues)
+{
+    task_slot slot = queues->n > 0 ? task_find(&p->e.store, no) : SLOT_NONE;
+    struct task_view v;
+
+    if (slot == SLOT_NONE)
+        return queues->n > 0;
+    look_at_task(&p->e, slot, &v);
+    return !queues_match((const char *)queues->p, queues->n, v.queue, strlen(v.queue));
+}
+
+/* The number of the start that the worker means; 0, which no start has: of none. */
+static uint64_t start_of(const struct part *p, const struct settle_row *r)
+{
+    task_slot slot = task_find(&p->e.store, r->no);
+    const struct task *k = slot != SLOT_NONE ? task_at(&p->e.store, slot) : NULL;
+
+    return k != NULL && k->state == TASK_RUNNING && lease_is(&p->leases, r->no, k->lease, r->lease)
+               ? k->lease : 0;
 }
 
 static int settle_one(struct tasktab *t, struct part *p, const struct settle_row *r)
 {
     struct attempt given_back = { .end = ATTEMPT_GIVEN_BACK };
+    uint64_t lease = start_of(p, r);
 
     switch ((enum task_settle)r->verb) {
     case SETTLE_ACK:
-        return ack(t, p, r);
+        return ack(t, p, r, lease);
     case SETTLE_NACK:
         given_back.reason = (const char *)r->reason.p;
         given_back.reason_len = r->reason.n;
-        return engine_nack(&p->e, r->no, r->lease,
+        return engine_nack(&p->e, r->no, lease,
                            r->ms == SETTLE_BY_BACKOFF ? -1 : delay_of(t, p, r->ms), &given_back);
     case SETTLE_EXTEND:
-        return engine_extend(&p->e, r->no, r->lease, r->ms);
+        return engine_extend(&p->e, r->no, lease, r->ms);
     default:
         return SQ_EINVAL;
     }
@@ -307,6 +333,10 @@ void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_set
 
         if (p == NULL)
             continue;
+        if (is_denied(p, r->no, &q->queues)) {
+            m->v[i].code = CODE_DENIED;
+            continue;
+        }
         m->v[i].code = tasktab_code(t, settle_one(t, p, r));
         m->v[i].state = (uint8_t)state_of(p, r->no);
         slot = task_find(&p->e.store, r->no);
@@ -355,6 +385,10 @@ void tasktab_change(struct tasktab *t, struct asker a, const struct msg_task_cha
     t->n.changed++;
     if (p == NULL)
         return;
+    if (q->no != 0 && is_denied(p, q->no, &q->queues)) {
+        m->code = CODE_DENIED;
+        return;
+    }
     m->no = number_of(p, q->no, q->queue, q->name);
     m->code = tasktab_code(t, change_one(t, p, m->no, q));
     m->state = (uint8_t)state_of(p, m->no);

@@ -76,6 +76,7 @@ struct part *tasktab_part_new(struct tasktab *t, const struct part_seed *s)
     }
     memcpy(o.seed, s->seed, NAMES_SEED);
     memcpy(p->seed, s->seed, NAMES_SEED);
+    lease_key_init(&p->leases, p->seed);
     p->tab = t;
     p->no = s->no;
     p->due = MSEC_NEVER;

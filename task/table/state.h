@@ -20,6 +20,7 @@
 #define SEGQ_TASKTAB_STATE_H
 
 #include "common/base/list.h"
+#include "common/ticket/task_token.h"
 #include "task/engine/engine.h"
 #include "task/notices/notices.h"
 #include "task/schedules/schedules.h"
@@ -61,6 +62,7 @@ struct part {
     uint32_t in_seq; /* and chunks that came */
     char match[TASK_NAME_MAX + 1];
     uint8_t seed[NAMES_SEED];
+    struct lease_key leases; /* of it */
     bool paused;
     char endpoint_name[TASK_NAME_MAX + 1]; /* its tasks are calls to it; "": workers take them */
     struct endpoint *endpoint; /* ref; NULL: it is not known yet */

@@ -180,7 +180,7 @@ static void settle(struct world *w)
     v.lease = w->lease[i];
     v.ms = (uint32_t)fuzz_num(&w->in);
     v.result = bytes(w);
-    message(w, ROUTER, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &v } });
+    message(w, ROUTER, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &v, { 0 } } });
 }
 
 /* What a target says later: mostly with the right to it. */

@@ -121,7 +121,7 @@ static void tokens(const uint8_t *data, size_t size)
     }
     if (memchr(text, '\0', size) == NULL && server_tokens_read(&t, text, NULL) == 0)
         for (size_t i = 0; i < t.n; i++)
-            must(t.v[i].may != 0 && t.v[i].n_queues > 0);
+            must(t.v[i].may != 0 && t.v[i].queues_n > 0);
     server_tokens_free(&t);
     free(text);
 }

@@ -153,7 +153,7 @@ static void work(void)
         row[i] = (struct settle_row){ .part = PART, .epoch = EPOCH, .verb = SETTLE_ACK, .no = k->no,
                                       .lease = k->lease, .result = { 4, (const uint8_t *)"true" } };
     }
-    a = ask(RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { WORK, row } });
+    a = ask(RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { WORK, row, { 0 } } });
     if (a == NULL || a->task_settle_ans.v[WORK - 1].code != CODE_DONE)
         trace_die("an acknowledgement is refused");
 }

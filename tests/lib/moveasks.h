@@ -64,7 +64,7 @@ static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
     } else {
         row = (struct settle_row){ p->part, p->epoch, SETTLE_ACK, t->no, k->lease, 0,
                                    { (uint32_t)strlen(body), (const uint8_t *)body }, { 0 } };
-        m = (struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &row } };
+        m = (struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &row, { 0 } } };
     }
     k->sent = true;
     k->link = w->link[MV_ROUTER][to].no;

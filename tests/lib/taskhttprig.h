@@ -6,6 +6,7 @@
 #include <sodium.h>
 
 #include "common/task/call.h"
+#include "common/task/queue_name.h"
 #include "common/task/state.h"
 #include "router/tasking/link_ask.h"
 #include "tests/lib/routerrig.h"
@@ -53,6 +54,7 @@ static struct {
     unsigned discards, marks;   /* of what was read */
     uint8_t sha256[RESULT_SHA256];
     bool mute;                  /* and is told nothing */
+    unsigned compared;          /* rows whose queue the node had to look at */
     unsigned reads, lose;       /* questions; the one that breaks the link */
 } node;
 
@@ -144,12 +146,22 @@ static inline void take(const struct msg_task_take *q, struct msg_task_take_ans 
     }
 }
 
-static inline void settle(const struct settle_row *q, struct settled_row *a)
+static inline bool is_denied(const struct kept *k, const struct bytes_of *queues)
+{
+    node.compared += queues->n > 0;
+    return queues->n > 0 && !queues_match((const char *)queues->p, queues->n, k->queue,
+                                          strlen(k->queue));
+}
+
+static inline void settle(const struct settle_row *q, const struct bytes_of *queues,
+                          struct settled_row *a)
 {
     struct kept *k = &node.v[q->no <= node.n ? q->no : 0];
 
     *a = (struct settled_row){ .code = CODE_UNKNOWN };
-    if (k == node.v)
+    if (is_denied(k, queues))
+        a->code = CODE_DENIED;
+    if (k == node.v || a->code == CODE_DENIED)
         return;
     a->code = k->state == TASK_RUNNING && lease_of(q->no) == q->lease ? CODE_DONE : CODE_CONFLICT;
     if (a->code == CODE_DONE && q->verb == SETTLE_ACK) {
@@ -224,8 +236,8 @@ static inline void change(const struct msg_task_change *q, struct msg_task_chang
 {
     struct kept *k = &node.v[q->no <= node.n ? q->no : 0];
 
-    a->code = CODE_UNKNOWN;
-    if (k == node.v)
+    a->code = is_denied(k, &q->queues) ? CODE_DENIED : CODE_UNKNOWN;
+    if (k == node.v || a->code == CODE_DENIED)
         return;
     a->no = q->no;
     a->code = CODE_DONE;
@@ -285,7 +297,7 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
         break;
     case MSG_TASK_SETTLE:
         for (uint32_t i = 0; i < m.task_settle.n; i++)
-            settle(&m.task_settle.v[i], &rows[i]);
+            settle(&m.task_settle.v[i], &m.task_settle.queues, &rows[i]);
         out = (struct msg){ .type = MSG_TASK_SETTLE_ANS,
                             .task_settle_ans = { m.task_settle.n, rows } };
         break;

@@ -426,6 +426,62 @@ Test(tasks_http, strangers_can_do_nothing)
     cr_expect_eq(node.n, 1);
 }
 
+static int settle_list(const char *token, const char *lease)
+{
+    char body[300];
+
+    snprintf(body, sizeof(body), "[{\"task\":\"%s\",\"verb\":\"ack\",\"lease_id\":\"%s\"}]", token,
+             lease);
+    return ask("POST", "/v1/queues/images/tasks/settle", body);
+}
+
+static int status_of_row(void)
+{
+    return (int)json_integer_value(json_object_get(json_array_get(js, 0), "status"));
+}
+
+/* Each path that has a task's token, and whichever partition the pool has put it into. */
+Test(tasks_http, a_server_s_token_for_one_queue_does_nothing_to_tasks_of_another)
+{
+    char token[TASK_TOKEN_LEN + 1], lease[20], path[100], gone[TASK_TOKEN_LEN + 1], body[100];
+    static const char *const may[] = { "submit,take images", "submit,take images,ride/8,ride/7/*" };
+
+    cr_assert_eq(ask("POST", "/v1/queues/ride/7/tasks", "{}"), 201);
+    cr_assert_eq(ask("POST", "/v1/queues/ride/7/tasks/take", "{}"), 200);
+    strcpy(token, taken_str(0, "task"));
+    strcpy(lease, taken_str(0, "lease_id"));
+    task_token_write(2, 77, &w.r->keys.token, gone);
+    gone[TASK_TOKEN_LEN] = '\0';
+    snprintf(body, sizeof(body), "{\"lease_id\":\"%s\",\"lease\":5}", lease);
+    for (unsigned i = 0; i < ARRAY_LEN(may); i++) {
+        write_tokens(may[i]);
+        router_reload(w.r);
+        for (unsigned j = 0; j < 2; j++) {
+            const char *who = j == 0 ? token : gone;
+
+            snprintf(path, sizeof(path), "/v1/tasks/%s", who);
+            cr_expect_eq(ask("PATCH", path, "{\"priority\":3}"), 403);
+            cr_expect_str_eq(str("code"), "not_eligible");
+            snprintf(path, sizeof(path), "/v1/tasks/%s/extend", who);
+            cr_expect_eq(ask("POST", path, body), 403);
+            cr_expect_eq(settle_list(who, lease), 207);
+            cr_expect_eq(status_of_row(), 403);
+        }
+    }
+    cr_expect_eq(node.v[1].state, TASK_RUNNING);
+    node.compared = 0;
+    write_tokens("take images,ride/7");
+    router_reload(w.r);
+    snprintf(path, sizeof(path), "/v1/tasks/%s/extend", token);
+    cr_expect_eq(ask("POST", path, body), 200);
+    cr_expect_eq(node.compared, 1);
+    write_tokens("take images,ride/*");
+    router_reload(w.r);
+    cr_expect_eq(settle_list(token, lease), 207);
+    cr_expect_eq(status_of_row(), 200);
+    cr_expect_eq(node.compared, 1, "all queues of the pool are this server's: nothing to compare");
+}
+
 Test(tasks_http, paths_that_nobody_has)
 {
     cr_expect_eq(ask("GET", "/v1/queues/images/tasks", ""), 405);

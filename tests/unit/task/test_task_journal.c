@@ -198,7 +198,7 @@ static void work(struct node *w)
     row.lease = a->task_take_ans.v[0].lease;
     i = index_of(w, row.no);
     row.result = (struct bytes_of){ fill(bytes, i, true), bytes };
-    a = say(w, RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &row } },
+    a = say(w, RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &row, { 0 } } },
             MSG_TASK_SETTLE_ANS);
     if (a != NULL && i < MOST && a->task_settle_ans.v[0].code == CODE_DONE)
         w->done[i] = true;

@@ -183,7 +183,7 @@ Test(task_moves, what_was_there_and_what_came_meanwhile_is_at_the_target)
     open_part(B, 9, true);
     cr_expect_eq(life(B), PART_OWNED);
     cr_expect_eq(put(B, 9, "four"), CODE_DONE);
-    say(B, RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &r } });
+    say(B, RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &r, { 0 } } });
     cr_expect_eq(said(B, MSG_TASK_SETTLE_ANS)->task_settle_ans.v[0].code, CODE_DONE,
                  "the lease of before the move");
     for (const char *const *want = (const char *const[]){ "two", "three", "four", NULL };

@@ -117,12 +117,19 @@ static const struct msg_task_take_ans *take(peer_no from, const char *queue, uin
     return m != NULL ? &m->task_take_ans : NULL;
 }
 
-static uint8_t settle(uint8_t verb, const struct taken_row *k)
+/* Settlement by a server that may do so in the queues; "": in all. */
+static uint8_t settle_in(const char *queues, uint8_t verb, const struct taken_row *k)
 {
     struct settle_row r = { 3, 8, verb, k->no, k->lease, 0, { 2, (const uint8_t *)"ok" }, { 0 } };
+    struct msg_task_settle q = { 1, &r, { (uint32_t)strlen(queues), (const uint8_t *)queues } };
 
-    send(RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &r } });
+    send(RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = q });
     return answer(next_rid)->task_settle_ans.v[0].code;
+}
+
+static uint8_t settle(uint8_t verb, const struct taken_row *k)
+{
+    return settle_in("", verb, k);
 }
 
 static uint64_t again(void)
@@ -776,7 +783,7 @@ Test(task_table, a_look_tells_attempts_a_list_does_not)
     now.ms += 250;
     now.wall_ms += 250;
     turn();
-    send(RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &r } });
+    send(RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &r, { 0 } } });
     cr_assert_eq(answer(next_rid)->task_settle_ans.v[0].code, CODE_DONE);
     turn();
     again();
@@ -810,6 +817,60 @@ Test(task_table, a_paused_pool_runs_nothing_by_order)
     send(MNG, &(struct msg){ .type = MSG_PART_OPEN,
                              .part_open = { EPOCH, 3, 8, "q*", 0, NULL, 100, true } });
     cr_expect_eq(order(DO_RUN, no)->code, CODE_CONFLICT);
+}
+
+Test(task_table, a_lease_cannot_be_guessed)
+{
+    struct taken_row k[20];
+    uint64_t seen;
+
+    open_part(3, 8);
+    for (unsigned i = 0; i < ARRAY_LEN(k); i++)
+        put_at(3, 8, "q", "x");
+    for (unsigned i = 0; i < ARRAY_LEN(k); i++)
+        k[i] = take(RTR, "q", 1, 0)->v[0];
+    for (uint64_t i = 0; i < 100; i++) /* as a count from 1, or near that of another one */
+        for (unsigned j = 0; j < ARRAY_LEN(k); j++) {
+            cr_expect_eq(settle(SETTLE_EXTEND, &(struct taken_row){ .no = k[j].no, .lease = i }),
+                         CODE_CONFLICT);
+            seen = k[(j + 1) % ARRAY_LEN(k)].lease + i;
+            cr_expect_eq(settle(SETTLE_EXTEND, &(struct taken_row){ .no = k[j].no, .lease = seen }),
+                         CODE_CONFLICT);
+        }
+    cr_expect_eq(settle(SETTLE_EXTEND, &k[1]), CODE_DONE);
+    turn();
+    again(); /* it is the same after a restart */
+    tasktab_up(t, MNG, RPC_MANAGER, "m1", &out);
+    tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
+    ok(EPOCH, 77);
+    cr_expect_eq(settle(SETTLE_ACK, &k[0]), CODE_DONE);
+    cr_expect_eq(settle(SETTLE_NACK, &k[1]), CODE_DONE);
+}
+
+Test(task_table, who_may_not_in_its_queue_does_not_learn_whether_there_is_a_task)
+{
+    struct msg_task_change c = { .part = 3, .epoch = 8, .verb = CHANGE_PATCH, .queue = "", .name = "",
+                                 .patch = { .has = PATCH_PRIORITY, .priority = 3, .labels = "" } };
+    struct taken_row k;
+
+    open_part(3, 8);
+    put_at(3, 8, "q/a", "x");
+    k = take(RTR, "q/a", 1, 0)->v[0];
+    for (unsigned i = 0; i < 2; i++) {
+        const struct taken_row row = { .no = i == 0 ? k.no : 99, .lease = k.lease };
+
+        cr_expect_eq(settle_in("q/b,other,q/a/*", SETTLE_ACK, &row), CODE_DENIED);
+        cr_expect_eq(answer(next_rid)->task_settle_ans.v[0].state, 0);
+        cr_expect_eq(settle_in("q/b", SETTLE_NACK, &row), CODE_DENIED);
+        cr_expect_eq(settle_in("q/", SETTLE_EXTEND, &row), CODE_DENIED);
+        c.no = row.no;
+        c.queues = (struct bytes_of){ 3, (const uint8_t *)"q/b" };
+        send(RTR, &(struct msg){ .type = MSG_TASK_CHANGE, .task_change = c });
+        cr_expect_eq(answer(next_rid)->task_change_ans.code, CODE_DENIED);
+        cr_expect_eq(answer(next_rid)->task_change_ans.state, 0);
+    }
+    cr_expect_eq(settle_in("q/b,q/*", SETTLE_EXTEND, &k), CODE_DONE);
+    cr_expect_eq(settle_in("q/b,q/a", SETTLE_ACK, &k), CODE_DONE);
 }
 
 Test(task_table, bodies_go_with_what_has_them)

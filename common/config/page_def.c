@@ -16,6 +16,14 @@ static const struct cfg_key text_keys[] = {
     { 0 },
 };
 
+#define MESSAGE(f) offsetof(struct page_message, f)
+static const struct cfg_key message_keys[] = {
+    { "lang", CFG_STR, MESSAGE(lang), NULL, 2, 16, true, "language of this text: zh, pt-br", 0, 0, 0 },
+    { "text", CFG_STR, MESSAGE(text), NULL, 1, 1000, true, "the queue's message in this language", 0, 0,
+      0 },
+    { 0 },
+};
+
 #define PAGE(f) offsetof(struct page_def, f)
 #define KEYS_01                                                                          \
     { "title", CFG_STR, PAGE(title), "", 0, 120, true,                                   \
@@ -41,6 +49,9 @@ const struct cfg_key page_def_keys[] = {
     { "lang", CFG_STR, PAGE(lang), "", 0, 16, true,
       "language for browsers that prefer none of the page's; \"\" = page_language of the routers",
       0, 0, 0 },
+    { "messages", CFG_OBJS, PAGE(messages), "", 0, PAGE_MESSAGES_MAX, true,
+      "the queue's `message` in other languages; a new message takes them away", 0, message_keys,
+      sizeof(struct page_message) },
     { 0 },
 };
 static const struct cfg_key keys_01[] = { KEYS_01, { 0 } };
@@ -147,6 +158,24 @@ static int texts_check(const struct page_def *d, struct err *e)
     return 0;
 }
 
+static int messages_check(const struct page_def *d, struct err *e)
+{
+    const struct page_message *m = d->messages.v;
+
+    for (size_t i = 0; i < d->messages.n; i++) {
+        if (!lang_ok(m[i].lang, false))
+            return err_set(e, SQ_EINVAL, "page: messages[%zu].lang must be like zh or pt-br", i);
+        if (!page_text_ok(m[i].text))
+            return err_set(e, SQ_EINVAL, "page: messages[%zu].text: control characters are not "
+                           "allowed", i);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(m[i].lang, m[k].lang) == 0)
+                return err_set(e, SQ_EINVAL, "page: messages[%zu].lang: \"%s\" is listed twice", i,
+                               m[i].lang);
+    }
+    return 0;
+}
+
 static bool is_text(const char *s)
 {
     return s != NULL && s[0] != '\0';
@@ -177,12 +206,12 @@ int page_def_check(const struct page_def *d, struct err *e)
                            "page: return: \"%.60s\" is not an origin; write https://host "
                            "or https://host:port, without a path",
                            ret[i]);
-    return texts_check(d, e);
+    return texts_check(d, e) < 0 ? SQ_EINVAL : messages_check(d, e);
 }
 
 static bool has_news(const struct page_def *d)
 {
-    return is_text(d->image) || is_text(d->style) || is_text(d->lang);
+    return is_text(d->image) || is_text(d->style) || is_text(d->lang) || d->messages.n > 0;
 }
 
 bool page_def_is_empty(const struct page_def *d)

@@ -7,12 +7,17 @@
 #include "common/config/cfg.h"
 
 #define PAGE_TEXTS_MAX  8
+#define PAGE_MESSAGES_MAX 32
 #define PAGE_RETURN_MAX 16         /* origins */
 #define PAGE_STYLE_MAX  8000
 #define PAGE_JSON_MAX   (64 * 1024) /* of one queue, in the map */
 
 struct page_text { /* in place of the default ones for a reader of this language */
     char *lang, *title, *message;
+};
+
+struct page_message { /* the queue's `message` in this language */
+    char *lang, *text;
 };
 
 struct page_def {
@@ -24,6 +29,7 @@ struct page_def {
     char *image; /* as logo: a picture above the card */
     char *style; /* "", or a style sheet behind ours */
     char *lang;  /* "", or for readers of none of the page's languages: zh-Hant */
+    struct cfg_list messages; /* struct page_message */
 };
 
 extern const struct cfg_key page_def_keys[];
@@ -38,7 +44,7 @@ bool page_accent_ok(const char *s); /* #rrggbb */
 bool page_text_ok(const char *s);   /* lines, without other control characters; or NULL */
 bool page_style_ok(const char *s);  /* it stays inside of <style>; or NULL */
 
-/* The JSON to send; "" if empty. Routers of 0.1 know no image, style and lang, and refuse a key that
+/* The JSON to send; "" if empty. Routers of 0.1 know no image, style, lang and messages, and refuse a key that
  * they do not know: without a value these are left out. False: no memory, or above PAGE_JSON_MAX. */
 SQ_CHECK bool page_def_write(struct buf *b, const struct page_def *d);
 /* Back; d zeroed or set before. Also runs page_def_check(). */

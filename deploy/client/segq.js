@@ -20,7 +20,7 @@
   else root.Segq = make(root);
 })(typeof globalThis === 'object' ? globalThis : self, function (root) {
   'use strict';
-  const TRY_MS = 10000, WORST_MS = 30000;
+  const TRY_MS = 10000, SAY_MS = 5000, WORST_MS = 30000;
   const spread = ms => ms * (1 + Math.random() / 2);
 
   /* Of one join, and nobody guesses it: if the answer is lost, the next try finds its place. */
@@ -44,7 +44,7 @@
       this.now = () => Date.now();
       try { this.storage = 'storage' in o ? o.storage : root.localStorage; } catch (e) { this.storage = null; }
       this.token = o.token || this.load().token || '';
-      this.wake = () => this.look();
+      this.wake = e => this.look(e.type === 'online');
     }
 
     on(name, fn) {
@@ -117,9 +117,15 @@
     }
 
     /* After a sleep timers are late, and events wake us: what counts is the clock. A tab that
-     * does not lead listens, and asks for itself only if the leader has fallen silent. */
-    look() {
-      if (!this.running || this.busy) return;
+     * does not lead listens, and asks for itself only if the leader has fallen silent. back: the
+     * network is; what was asked before it went gets no answer. */
+    look(back) {
+      if (!this.running) return;
+      if (back && this.why) this.due = 0;
+      if (this.busy) {
+        if (back && this.cut) this.cut(this.back = true);
+        return;
+      }
       const due = this.leads ? this.due : this.heardAt + 2 * this.told + 15000;
       if (this.now() + 20 < due) {
         clearTimeout(this.timer);
@@ -127,14 +133,21 @@
         return;
       }
       this.busy = true;
-      this.ask().catch(() => this.failed(0)).then(() => { this.busy = false; });
+      const slow = setTimeout(() => this.running && this.trouble('busy'), this.patience());
+      this.ask().catch(e => this.failed(0, e)).then(() => {
+        clearTimeout(slow);
+        this.busy = false;
+      });
     }
+
+    /* So long an answer may take before it is said. */
+    patience() { return SAY_MS; }
 
     /* ---- asking ---- */
 
     async request(method, path, body, key) {
       const stop = new AbortController();
-      const timer = setTimeout(() => stop.abort(), TRY_MS);
+      const timer = setTimeout(this.cut = () => stop.abort(), TRY_MS);
       try {
         const init = { method, signal: stop.signal, cache: 'no-store', credentials: 'omit' };
         if (body) {
@@ -181,16 +194,20 @@
     }
 
     /* ms: what the router told; 0: we were not answered, so another router may know more. */
-    failed(ms) {
+    failed(ms, e) {
+      const { back } = this, { onLine } = root.navigator || {};
+      this.back = false;
       if (!this.running) return;
       if (!ms && this.routers.length > 1) this.routers.push(this.routers.shift());
       const grown = Math.min(WORST_MS, 1000 * 2 ** this.fails++);
-      this.trouble(ms ? 'busy' : 'offline');
-      this.at(spread(ms || grown));
+      this.trouble(ms || onLine !== false && e && e.name === 'AbortError' ? 'busy' : 'offline');
+      this.at(back ? 0 : spread(ms || grown));
     }
 
     trouble(why) {
-      if (why !== this.why) this.emit('trouble', this.why = why);
+      if (why === this.why) return;
+      this.emit('trouble', this.why = why);
+      if (this.leads) this.tell({ why });
     }
 
     /* ---- what is known ---- */
@@ -226,7 +243,10 @@
     }
 
     hear(m) {
-      if (m.hello) this.leads && this.ticket && this.tell({ ticket: this.ticket });
+      if (m.hello) {
+        if (this.leads && this.ticket) this.tell({ ticket: this.ticket });
+        if (this.leads) this.tell({ why: this.why });
+      } else if (m.why !== undefined) this.leads || this.trouble(m.why);
       else if (m.gone && m.token === this.token) this.over(m.gone);
       else if (m.ticket && (!this.token || m.ticket.token === this.token)) this.take(m.ticket);
     }

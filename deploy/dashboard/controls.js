@@ -6,6 +6,7 @@ import { $, el, list, number, rate, span } from './dom.js';
 import { change, changeFrom, changeNow, enc, Refused } from './api.js';
 import { ask, p, say } from './ask.js';
 import * as definition from './definition.js';
+import { area, field, rows, rowsOf, valueOf } from './forms.js';
 import { DANGEROUS, inLine, people, stateOf } from './words.js';
 
 let queue = null;   // as in the last answer
@@ -96,12 +97,40 @@ function askMax() {
     `${q} changed.`, typedIf(mode === 'slots' && free >= inLine(queue)));
 }
 
+/* ---- the message ---- */
+
+// Fields of the message: one text, and rows of it in other languages; `now` shows what stands.
+function messageFields(text) {
+  const { messages } = queue.def.page, same = text === queue.message;
+  const box = area('message', 'Message to those who wait', 'empty: none', text, { maxlength: 1000, rows: 3 });
+  const langs = rows('page.messages', 'In other languages', same ? messages : [], m => [field('text', 'Text', '', m.text, { maxlength: 1000 }), field('lang', 'Language', 'zh, pt-br', m.lang, { maxlength: 16 })],
+    { lang: '', text: '' }, 'Add a language');
+  const read = () => ({ message: valueOf(box), page: { messages: valueOf(box) ? rowsOf(langs, of => ({ lang: valueOf(of('lang')), text: valueOf(of('text')) })) : [] } });
+  return { fields: [box, langs], read };
+}
+
+const standing = () => p(queue.message ? `Now they read: “${queue.message}”` : 'Now they read no message of yours.');
+
 function askMessage() {
   const q = queue.queue, message = $('message').value.trim();
+  if (!message) return askNoMessage();
   delete $('message').dataset.touched;
-  patch(q, { message }, message ? `Publish this message to the ${number(queue.waiting)} people waiting in ${q}?` : `Remove the message of ${q}?`,
-    message ? 'Publish' : 'Remove', [el('blockquote', {}, message || '(no message)'),
-      p('Now: ' + (queue.message || '(no message)'))], message ? 'The message is published.' : 'The message is removed.');
+  const { fields, read } = messageFields(message), { version } = queue.def;
+  ask(`Publish this message to the ${number(queue.waiting)} people waiting in ${q}?`, 'Publish', [...fields, standing()],
+    () => changeFrom(version, path(q), read()), 'The message is published.');
+}
+
+function askNoMessage() {
+  delete $('message').dataset.touched;
+  patch(queue.queue, { message: '' }, `Remove the message of ${queue.queue}?`, 'Remove', [standing()], 'The message is removed.');
+}
+
+// A message from before says what is not so any more: it is read beside the pause.
+function askPause() {
+  const q = queue.queue, n = inLine(queue), [word, , means] = stateOf('paused'), { version } = queue.def;
+  const { fields, read } = messageFields(queue.message), was = JSON.stringify(read());
+  ask(`Pause: ${q}?`, 'Pause', [p(`${stateOf(queue.state)[0]} → ${word}: ${means}. ${n ? `${people(n)} in line.` : 'Nobody is in line.'} Their page says, in their language, that the line is paused and their places are kept.`), standing(), ...fields],
+    () => changeNow(version, path(q), { state: 'paused', ...JSON.stringify(read()) === was ? {} : read() }), `${q} is ${word}.`);
 }
 
 // Everybody in line goes in: as hard as a flush.
@@ -115,6 +144,7 @@ function askPassthrough() {
 
 function askState(state) {
   if (state === 'passthrough') return askPassthrough();
+  if (state === 'paused') return askPause();
   const q = queue.queue, [word, , means, order] = stateOf(state), n = inLine(queue);
   patch(q, { state }, `${order}: ${q}?`, order,
     [p(`${stateOf(queue.state)[0]} → ${word}: ${means}.`), p(n ? `${people(n)} in line.` : 'Nobody is in line.')],

@@ -4,7 +4,6 @@
   'use strict';
   const QUIET_MS = 30000; /* at least, between two things that are read aloud */
   const LOOK_MS = 60000;  /* between two looks at the queue itself */
-  const LONG = 160;       /* a message of more letters is no headline */
   const $ = id => document.getElementById(id);
   const d = JSON.parse($('data').textContent), t = d.t;
   const spread = ms => ms * (1 + Math.random() / 2);
@@ -205,7 +204,6 @@
         d.page = w.page;
         put($('title'), w.title);
         put($('message'), w.message);
-        $('message').classList.toggle('long', w.message.length > LONG);
         $('message').hidden = !w.message;
       });
     }).catch(() => {});

@@ -43,12 +43,52 @@ static void answer_def(struct admin_call *c, int status)
 
 /* ---- changes --------------------------------------------------------------------- */
 
+/* The body says what the message is in other languages. */
+static bool has_messages(const struct admin_call *c)
+{
+    struct cfg_node *doc = NULL, *page;
+    struct err e;
+    bool has = false;
+
+    if (cfg_parse_json(&doc, (const char *)c->q->body, c->q->body_len, &e) == 0) {
+        page = cfg_node_get(doc, "page");
+        has = page != NULL && cfg_node_get(page, "messages") != NULL;
+    }
+    cfg_node_free(doc);
+    return has;
+}
+
+static bool is_said(const char *a, const char *b)
+{
+    return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
+}
+
+/* Translations of another message would go on being shown beside it: a new message that comes without
+ * its own takes them away. */
+static int drop_messages(const struct admin_call *c, const struct queue_def *old, struct queue_def *d,
+                         struct err *e)
+{
+    static const char none[] = "{\"page\":{\"messages\":[]}}";
+    struct cfg_node *doc = NULL;
+    int rc;
+
+    if (d->page.messages.n == 0 || is_said(old->message, d->message) || has_messages(c))
+        return 0;
+    rc = cfg_parse_json(&doc, none, sizeof(none) - 1, e);
+    if (rc == 0)
+        rc = cfg_patch(d, sizeof(*d), queue_def_keys, doc, NULL, e);
+    cfg_node_free(doc);
+    return rc;
+}
+
 static void put(struct admin_call *c, const struct queue_def *old, bool patch)
 {
     struct queue_def d = { 0 };
     struct err e = { 0 };
     int rc = admin_read_def(c, &d, sizeof(d), queue_def_keys, patch ? old : NULL, &e);
 
+    if (rc == 0 && patch)
+        rc = drop_messages(c, old, &d, &e);
     if (rc == 0)
         rc = mng_queue_put(c->s->mng, ev_now(c->s->ev), &d, mng_service_step(c->s), &e);
     cfg_clear(&d, queue_def_keys);
@@ -187,8 +227,9 @@ static void order(struct admin_call *c, bool is_restore, enum mng_order o)
     }
     d = mng_queue_get(c->s->mng, c->name, NULL);
     assert(d != NULL); /* the order was about it */
-    admin_changed(c, json_pack("{s:s,s:s}", "queue", c->name, "state",
-                               def_state_names[d->state]));
+    admin_changed(c, json_pack("{s:s,s:s,s:s}", "queue", c->name, "state",
+                               def_state_names[d->state], "message",
+                               d->message != NULL ? d->message : ""));
 }
 
 void admin_order(struct admin_call *c, const char *verb)

@@ -167,6 +167,9 @@ int queue_def_check(const struct queue_def *d, struct err *e)
         rc = page_def_check(&d->page, e);
     if (rc == 0 && !page_text_ok(d->message))
         rc = err_set(e, SQ_EINVAL, "message: control characters are not allowed");
+    if (rc == 0 && d->page.messages.n > 0 && (d->message == NULL || d->message[0] == '\0'))
+        rc = err_set(e, SQ_EINVAL, "page: messages are translations of `message`, which is empty: set "
+                     "it, too");
     if (rc == 0)
         rc = gate_def_check(&d->gate, e);
     if (rc == 0 && d->poll_min_ms > d->poll_max_ms)

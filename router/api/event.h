@@ -7,6 +7,9 @@
  *   event: gone                                    the ticket is over
  *   data: {"status":410,...}                       as a poll is answered
  *
+ *   event: beat                                    nothing has changed; at the beginning, too:
+ *   data: 15000                                    in so many ms the next one comes, or a ticket
+ *
  *   event: away                                    this router stops
  *   data: {"poll_after_ms":2345}                   come back then
  *
@@ -20,7 +23,7 @@
 
 #define EVENT_TYPE    "text/event-stream"
 #define EVENT_HEADERS "X-Accel-Buffering: no\r\n" /* nginx */
-#define EVENT_BEAT    ":\n\n" /* a comment */
+#define EVENT_BEAT(ms) "event: beat\ndata: " #ms "\n\n" /* scripts hear no comments */
 
 /* An id as it was sent; 0: it is none of ours, or of no place. */
 uint64_t event_id(struct slice v);

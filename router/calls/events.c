@@ -137,6 +137,17 @@ static bool look(struct router *r, struct listening *x)
     return true;
 }
 
+static void send_beat(struct listening *x)
+{
+    static const char near[] = EVENT_BEAT(5000), far[] = EVENT_BEAT(15000);
+
+    static_assert(LISTEN_NEAR_MS == 5000 && LISTEN_BEAT_MS == 15000, "as it is told");
+    if (x->l.near)
+        httpd_send(x->req, near, sizeof(near) - 1);
+    else
+        httpd_send(x->req, far, sizeof(far) - 1);
+}
+
 static void on_timer(void *arg)
 {
     struct router *r = arg;
@@ -148,7 +159,7 @@ static void on_timer(void *arg)
         struct listening *x = container_of(l, struct listening, l);
 
         if (todo == LISTEN_BEAT && !httpd_is_behind(x->req))
-            httpd_send(x->req, EVENT_BEAT, sizeof(EVENT_BEAT) - 1);
+            send_beat(x);
         else if (todo == LISTEN_LOOK && !look(r, x))
             listeners_put_off(&r->listeners, l, now);
     }
@@ -209,6 +220,7 @@ static void open_it(struct router *r, struct rflow *rf, struct api_ticket *t)
     if (rf->last_told != 0 && rf->last_told < t->position)
         t->position = rf->flow.position = rf->last_told;
     heard(r, x, &rf->flow, t, t->poll_after_ms > RETRY_LEAST_MS ? t->poll_after_ms : RETRY_LEAST_MS);
+    send_beat(x);
     if (r->listeners.n == 1)
         arm(r, ev_now(r->ev) + LISTEN_SLOT_MS);
 }

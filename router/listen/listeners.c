@@ -44,9 +44,14 @@ void listeners_fini(struct listeners *l)
 
 /* ---- wakes ------------------------------------------------------------------------------ */
 
+msec_t listen_beat_ms(const struct listen_ticket *x)
+{
+    return x->near ? LISTEN_NEAR_MS : LISTEN_BEAT_MS;
+}
+
 static msec_t wake_ms(const struct listen_ticket *x)
 {
-    return ms_min(x->look_ms, x->sent_ms + LISTEN_BEAT_MS);
+    return ms_min(x->look_ms, x->sent_ms + listen_beat_ms(x));
 }
 
 static struct list *list_of(struct listeners *l, const struct listen_ticket *x)
@@ -263,6 +268,7 @@ bool listeners_heard(struct listeners *l, struct listen_ticket *x, const struct 
     bool tell = can_tell && is_news(x, f, words, now_ms);
 
     assert(f->todo == FLOW_DONE && !f->admitted);
+    x->near |= f->poll_after_ms > 0 && f->poll_after_ms <= LISTEN_NEAR_MS;
     if (tell) {
         x->told = true;
         x->position = f->position;

@@ -6,7 +6,7 @@
  *
  *   add --> waits for its wake --due--> LOOK: looks --heard, put off--> waits for its wake
  *             ^      | its bit has gone out: due at once                  (told pace)
- *             '------'--> BEAT: silent for LISTEN_BEAT_MS
+ *             '------'--> BEAT: silent for listen_beat_ms()
  *
  * Bits are compared by name, and only if rows of that name were applied: a number and a pointer
  * a listener, one after the other. A look that is under way when the bit goes out may bring the
@@ -25,6 +25,7 @@
 #include "router/flow/flow.h"
 
 #define LISTEN_BEAT_MS  15000 /* nothing was sent for so long: something is */
+#define LISTEN_NEAR_MS  5000  /* the same for who would poll as often: few, and near their turn */
 #define LISTEN_QUIET_MS 45000 /* a place that does not change is told so often all the same */
 #define LISTEN_SLOT_MS  100   /* wakes are rounded up to it */
 #define LISTEN_SLOTS    256
@@ -43,6 +44,7 @@ struct listen_ticket {
     msec_t look_ms, told_ms, sent_ms; /* next look; last event; last byte */
     uint16_t slot;      /* while it waits; LISTEN_SLOTS: in `due` */
     bool looking, again, told; /* again: the look that is under way came too early */
+    bool near;          /* was told a pace of at most LISTEN_NEAR_MS, once */
 };
 
 struct listeners {
@@ -63,6 +65,8 @@ void listeners_fini(struct listeners *l); /* all were removed */
 SQ_CHECK bool listeners_add(struct listeners *l, struct listen_ticket *x, const struct token *t,
                             msec_t now_ms);
 void listeners_remove(struct listeners *l, struct listen_ticket *x);
+/* The longest silence of its stream. It only becomes shorter, so a client is never told too late. */
+msec_t listen_beat_ms(const struct listen_ticket *x);
 /* Any of them; NULL: there is none. */
 struct listen_ticket *listeners_first(const struct listeners *l);
 

@@ -11,7 +11,7 @@
     V(on_accent) V(nonce) R(style) R(own_style) R(script) R(data) V(refresh) V(refresh_s) V(waiting)  \
     V(position) V(of) V(kept) V(eta) V(percent) V(opens) V(wait) V(paused) V(path) V(token)      \
     V(target) V(can_join) V(can_retry) V(can_enter) V(can_leave) V(commitment) V(seed)   \
-    V(ticket) V(long) V(door) V(claim) V(key) V(back) V(good_for) R(rooms) \
+    V(ticket) V(door) V(claim) V(key) V(back) V(good_for) R(rooms) \
     R(languages) R(preview)
 
 #define PAGE_SLOT_ID(name) PS_##name,

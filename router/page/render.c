@@ -15,7 +15,6 @@
 #include "router/page/words.h"
 
 #define BAR_LEAST    2   /* percent: an empty bar looks like a broken one */
-#define MESSAGE_LONG 160
 
 /* A heading and the sentence below it. */
 static const struct {
@@ -227,16 +226,6 @@ static const char *on_colour(const char *accent)
     return 299 * r + 587 * g + 114 * b > 128000 ? "#111111" : "#ffffff";
 }
 
-/* Too many letters for a headline; page.js counts them, too. */
-static bool is_long(const char *p, size_t n)
-{
-    size_t letters = 0;
-
-    for (size_t i = 0; i < n; i++)
-        letters += ((uint8_t)p[i] & 0xc0) != 0x80;
-    return letters > MESSAGE_LONG;
-}
-
 static void set_words(const struct page *p, struct values *x, const struct page_view *v)
 {
     const struct page_lang *l = &p->lang[v->lang];
@@ -246,9 +235,7 @@ static void set_words(const struct page *p, struct values *x, const struct page_
                                                  states[v->state].heading;
 
     x->v[PS_title] = str(w.title[0] != '\0' ? w.title : page_text(l, PT_title));
-    page_put_message(&x->mem, v->message, w.message);
-    if (is_long((const char *)x->mem.data + x->used, x->mem.len - x->used))
-        x->v[PS_long] = str("1");
+    page_put_message(&x->mem, v->message, &w);
     made(x, PS_message);
     x->v[PS_heading] = str(page_text(l, heading));
     x->v[PS_say] = str(page_text(l, is_prequeue(v) ? PT_prequeue_say : states[v->state].say));

@@ -9,44 +9,59 @@
 
 /* ---- the operator's words ---- */
 
-/* The text of this very language, of its main language (zh for zh-tw), else the general. */
+/* 2: this very language; 1: its main language (zh for zh-tw); 0: another one. */
+static unsigned fits(const char *lang, const char *tag)
+{
+    size_t main_len = strcspn(tag, "-");
+
+    if (strcasecmp(lang, tag) == 0)
+        return 2;
+    return strlen(lang) == main_len && memcmp(lang, tag, main_len) == 0;
+}
+
+static const char *message_for(const struct page_def *d, const char *tag)
+{
+    const struct page_message *m = d->messages.v;
+    const char *best_text = "";
+    unsigned best = 0;
+
+    for (size_t i = 0; i < d->messages.n; i++)
+        if (fits(m[i].lang, tag) > best) {
+            best = fits(m[i].lang, tag);
+            best_text = m[i].text;
+        }
+    return best_text;
+}
+
 struct page_words page_words_for(const struct page_def *d, const char *tag)
 {
-    struct page_words w = { "", "" };
+    struct page_words w = { "", "", "" };
     const struct page_text *t;
-    const char *dash = strchr(tag, '-');
-    size_t main_len = dash != NULL ? (size_t)(dash - tag) : strlen(tag);
     unsigned best = 0;
 
     if (d == NULL)
         return w;
     t = d->texts.v;
-    w = (struct page_words) { d->title, d->message };
+    w = (struct page_words) { d->title, d->message, message_for(d, tag) };
     for (size_t i = 0; i < d->texts.n; i++) {
-        unsigned fit = strcasecmp(t[i].lang, tag) == 0 ? 2
-                       : strlen(t[i].lang) == main_len &&
-                               memcmp(t[i].lang, tag, main_len) == 0
-                           ? 1
-                           : 0;
-
-        if (fit <= best)
+        if (fits(t[i].lang, tag) <= best)
             continue;
-        best = fit;
-        w = (struct page_words) { t[i].title[0] != '\0' ? t[i].title : d->title,
-                                  t[i].message[0] != '\0' ? t[i].message : d->message };
+        best = fits(t[i].lang, tag);
+        w.title = t[i].title[0] != '\0' ? t[i].title : d->title;
+        w.message = t[i].message[0] != '\0' ? t[i].message : d->message;
     }
     return w;
 }
 
-void page_put_message(struct buf *b, const char *now, const char *always)
+void page_put_message(struct buf *b, const char *now, const struct page_words *w)
 {
     bool is_now = now != NULL && now[0] != '\0';
 
     if (is_now)
-        buf_str(b, now);
-    if (is_now && always[0] != '\0')
+        buf_str(b, w->now[0] != '\0' ? w->now : now);
+    if (is_now && w->message[0] != '\0')
         buf_str(b, "\n\n");
-    buf_str(b, always);
+    buf_str(b, w->message);
 }
 
 void page_put_words(const struct page *p, struct buf *b, size_t lang,
@@ -64,7 +79,7 @@ void page_put_words(const struct page *p, struct buf *b, size_t lang,
     page_put_json(b, w.title, strlen(w.title));
     buf_str(b, ",\"message\":");
     buf_init(&said);
-    page_put_message(&said, message, w.message);
+    page_put_message(&said, message, &w);
     page_put_json(b, (const char *)said.data, said.len);
     b->failed |= said.failed;
     buf_fini(&said);

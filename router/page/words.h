@@ -6,11 +6,13 @@
 
 struct page_words {
     const char *title, *message; /* "": none */
+    const char *now;             /* the queue's message in this language; "": as for all */
 };
 /* The operator's, in the page's language `tag`. */
 struct page_words page_words_for(const struct page_def *d, const char *tag);
-/* The operator's text below all: the message of the moment, then the page's own. */
-void page_put_message(struct buf *b, const char *now, const char *always);
+/* The operator's text below all: the message of the moment (NULL or "": none), in the reader's
+ * language if there is one, then the page's own. */
+void page_put_message(struct buf *b, const char *now, const struct page_words *w);
 /* What may change while people wait, as JSON: title and message in this language. */
 void page_put_words(const struct page *p, struct buf *b, size_t lang,
                     const struct page_def *def, const char *message, uint32_t version);

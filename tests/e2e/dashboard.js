@@ -105,6 +105,32 @@ async function pauseAndResume() {
   await c.close();
 }
 
+// A pause says what people read meanwhile, and offers another text; in other languages, too.
+async function pauseWithMessage() {
+  await k.admin('PATCH', '', { message: 'We are open. Please keep this page.' });
+  const { c, page } = await dashboard();
+  await drawer(page);
+  await claimUntil('the message is known', async () => await page.locator('#message').inputValue() === 'We are open. Please keep this page.');
+  await button(page, 'Pause').click();
+  await page.locator('#ask-yes').waitFor();
+  const body = page.locator('#ask-body');
+  claim('the message that stands is said', (await body.innerText()).includes('Now they read: “We are open. Please keep this page.”'), await body.innerText());
+  await body.getByLabel('Message to those who wait').fill('Back in ten minutes');
+  await button(page, 'Add a language').click();
+  await body.locator('.item').getByLabel('Text').fill('Gleich geht es weiter');
+  await body.locator('.item').getByLabel('Language').fill('de');
+  await k.accessible(page, 'a pause with a message');
+  await k.fits(page, 'a pause with a message');
+  await k.shot(page, 'dashboard-ask-pause');
+  await yes(page, 'a pause', 'Pause: login?');
+  await claimUntil('both are set in one change', async () => {
+    const q = await (await fetch(k.ADMIN + '/v1/admin/queues/login', { headers: { Authorization: 'Bearer ' + k.ADMIN_TOKEN } })).json();
+    return q.state === 'paused' && q.message === 'Back in ten minutes' && q.page.messages.length === 1 && q.page.messages[0].lang === 'de';
+  });
+  await k.admin('PATCH', '', { message: '', state: 'open' });
+  await c.close();
+}
+
 async function releaseByKeyboard() {
   await k.joinMany(10);
   const { c, page } = await dashboard();
@@ -463,4 +489,4 @@ async function phoneAndDark() {
   }
 }
 
-k.main([wrongToken, liveCluster, merges, pauseAndResume, releaseByKeyboard, rateAndTiers, notOpenYet, messageToWaiters, rejectIsTyped, passthroughIsTyped, words, manyPaused, nodeDies, phoneAndDark, nodeIsLost]);
+k.main([wrongToken, liveCluster, merges, pauseAndResume, pauseWithMessage, releaseByKeyboard, rateAndTiers, notOpenYet, messageToWaiters, rejectIsTyped, passthroughIsTyped, words, manyPaused, nodeDies, phoneAndDark, nodeIsLost]);

@@ -276,6 +276,36 @@ async function otherStates() {
   await c.close();
 }
 
+// A message from before a pause is beside it, and not its headline; each reads it in the own language.
+async function oldMessage() {
+  await k.admin('PATCH', '', { message: 'We are open. Please keep this page.' });
+  const c = await k.visitor({ viewport: { width: 390, height: 844 }, locale: 'ja' });
+  const page = await c.newPage();
+  await page.goto(k.pageUrl(TARGET));
+  await page.locator('#position', { hasText: '1' }).waitFor();
+  await k.admin('POST', '/pause');
+  await claimUntil('a pause is said', () => page.locator('#note').isVisible());
+  await claimUntil('with the message that stands', async () => await page.locator('#message').innerText() === 'We are open. Please keep this page.');
+  const size = id => page.locator(id).evaluate(e => parseFloat(getComputedStyle(e).fontSize)), y = async id => (await page.locator(id).boundingBox()).y;
+  claim('which is no headline', await size('#message') < await size('#heading') && await y('#heading') < await y('#note') && await y('#note') < await y('#message'));
+  claim('but the pause is', await page.locator('h1').innerText() === '入場を一時停止しています', await page.locator('h1').innerText());
+  await k.accessible(page, 'paused, with a message');
+  await k.shot(page, 'page-ja-message');
+  await k.admin('PATCH', '', { message: 'Back in ten minutes', page: { messages: [{ lang: 'ja', text: '10分後に再開します' }] } });
+  await claimUntil('another message is read in the own language', async () => await page.locator('#message').innerText() === '10分後に再開します');
+  const other = await k.visitor({ locale: 'fr' });
+  const french = await other.newPage();
+  await french.goto(k.pageUrl(TARGET));
+  claim('where there is none, as it was written', await french.locator('#message').innerText() === 'Back in ten minutes');
+  claim('clients get that, too', (await k.queue()).message === 'Back in ten minutes');
+  await k.admin('PATCH', '', { message: 'In an hour' });
+  await claimUntil('a new message without translations is read by all', async () => await page.locator('#message').innerText() === 'In an hour');
+  await k.admin('PATCH', '', { message: '' });
+  await k.admin('POST', '/open');
+  await other.close();
+  await c.close();
+}
+
 // Nobody can join yet; then people come early; then the hour is moved, and it comes.
 async function beforeTheHour() {
   const at = s => new Date(Date.now() + 1000 * s).toISOString().replace(/\.\d+/, '');
@@ -402,6 +432,58 @@ async function anotherOrigin() {
   site.close();
 }
 
+// It stops, as a process does whose machine swaps: connections stay open, and nothing comes.
+async function routerHangs() {
+  for (const [what, how] of [['told at once', null], ['polling', r => r.fulfill({ status: 204 })]]) {
+    await k.joinMany(1);
+    const c = await k.visitor({ viewport: { width: 390, height: 844 } });
+    if (how) await c.route('**/events', how);
+    const page = await c.newPage();
+    await page.goto(k.pageUrl(TARGET));
+    await k.until(() => c.asked.some(r => /\/v1\/tickets\//.test(r.url())));
+    const other = await c.newPage();
+    await other.goto(k.pageUrl(TARGET));
+    await k.until(async () => /^Updated [01] s/.test(await other.locator('#fresh').innerText()));
+    const note = async p => await p.locator('#note').isVisible() && p.locator('#note').innerText();
+    const router = Number(process.env.ROUTER_PID);
+    const from = Date.now();
+    process.kill(router, 'SIGSTOP');
+    try {
+      await claimUntil(what + ': that it hangs is said', async () => (await note(page)) === 'It is very busy. Your place is kept; we ask again shortly.');
+      const took = Date.now() - from;
+      claim(`${what}: after ${took} ms, at most 12 s on a free machine`, took < 12000 * Number(process.env.E2E_SLOW || 3));
+      await claimUntil(what + ': in the other tab, too', async () => (await note(other)).startsWith('It is very busy'));
+      await k.accessible(page, what + ', the router hangs');
+      await k.shot(page, 'page-busy');
+    } finally {
+      process.kill(router, 'SIGCONT');
+    }
+    const back = Date.now();
+    await claimUntil(what + ': its end, too', async () => !await note(page) && /^Updated [01] s/.test(await page.locator('#fresh').innerText()));
+    claim(`${what}: after ${Date.now() - back} ms`, Date.now() - back < 3000 * Number(process.env.E2E_SLOW || 3));
+    await claimUntil(what + ': of the other tab', async () => !await note(other));
+    await c.close();
+  }
+}
+
+// While it was away it asked ever more seldom; once there is a network it does not wait for that.
+async function onlineAtOnce() {
+  const c = await k.visitor();
+  const page = await c.newPage();
+  await page.goto(k.pageUrl(TARGET));
+  await k.until(() => pollsOf(c, page) > 0);
+  await page.clock.install();
+  await c.setOffline(true);
+  await claimUntil('offline: it is said', () => page.locator('#note').isVisible());
+  for (let i = 0; i < 8; i++) await page.clock.fastForward(30000); // tries that fail, ever more seldom
+  const was = pollsOf(c, page);
+  await page.clock.pauseAt(Date.now() + 3600000); // no timer comes to help
+  await c.setOffline(false);
+  await claimUntil('online: it asks at once, before any timer', () => pollsOf(c, page) > was);
+  await claimUntil('and the note goes', () => page.locator('#note').isHidden());
+  await c.close();
+}
+
 // The story kills the router when it is told to, and the supervisor starts it again.
 async function routerDies() {
   await k.joinMany(1);
@@ -419,5 +501,5 @@ async function routerDies() {
   await c.close();
 }
 
-k.main([waitingToAdmitted, withoutScripts, severalTabs, notToldAtOnce, lostCookie, offlineAndSleep, phoneAndDark, otherStates,
-  beforeTheHour, atTheDoor, frontDoor, whatTheOperatorSays, hostileReturns, anotherOrigin, routerDies]);
+k.main([waitingToAdmitted, withoutScripts, severalTabs, notToldAtOnce, lostCookie, offlineAndSleep, phoneAndDark, otherStates, oldMessage,
+  beforeTheHour, atTheDoor, frontDoor, whatTheOperatorSays, hostileReturns, anotherOrigin, routerHangs, onlineAtOnce, routerDies]);

@@ -54,8 +54,9 @@ async function theHero() {
   }
   await page.goto(first.replace('=head', '=paused'));
   const message = (await sizes(page)).find(s => s[1] === 'message'), heading = (await sizes(page)).find(s => s[1] === 'heading');
-  claim('paused: the operator\'s words are larger than the heading', message[0] > heading[0], JSON.stringify([message, heading]));
-  claim('and come next to it', (await page.locator('#message').boundingBox()).y < (await page.locator('#position').boundingBox()).y);
+  const y = async id => (await page.locator(id).boundingBox()).y;
+  claim('paused: the heading says so, and no message is larger', heading[0] > message[0], JSON.stringify([message, heading]));
+  claim('what a pause is comes next, then the operator\'s words', await y('#heading') < await y('#note') && await y('#note') < await y('#message') && await y('#message') < await y('#position'));
   claim('nothing is said of a wait that nobody knows', await page.locator('#eta').isHidden());
   await page.goto(first.replace('=head', '=countdown'));
   const was = await page.locator('#opens').innerText();

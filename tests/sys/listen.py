@@ -31,6 +31,8 @@ def person():
         if not line.startswith(b"data: "):
             continue
         ticket = json.loads(line[6:])
+        if not isinstance(ticket, dict):
+            continue  # a beat
         if first:
             first = False
             ready.wait()

@@ -41,8 +41,8 @@ admin PATCH /v1/admin/queues/login '{"idle":{"game":"2s","browser":"2s"}}' >/dev
 t=$(join_queue | token_in)
 listen quiet "$t"
 wait_for 20 "one listens" told quiet '^data: '
-# A comment comes after 15 s without an event: longer than what was told and the idle time-out.
-wait_for 60 "who listens does not time out" told quiet '^:$'
+# A beat comes after 5 or 15 s without an event: longer than what was told and the idle time-out.
+wait_for 60 "who listens does not time out" eval '[ "$(grep -c "^event: beat" "$DIR/quiet")" -ge 2 ]'
 check_eq "and has its place" "$(poll "$t" | field state)" waiting
 end_pid "$(pid_of router.0)"
 wait_for 20 "a router that stops says when to come back" told quiet '^data: {"poll_after_ms":'

@@ -496,6 +496,40 @@ Test(admin, a_core_without_memory_is_begun_anew)
     end(&g);
 }
 
+/* ---- the message of the moment ---- */
+
+static size_t n_messages(struct rig *g)
+{
+    cr_expect_eq(ask(g, "GET", Q "login", ""), 200);
+    return json_array_size(json_object_get(json_object_get(g->j, "page"), "messages"));
+}
+
+/* "Back soon" in one language and "We are open" in another are worse than one language for all. */
+Test(messages, a_new_message_takes_translations_of_the_old_one_away)
+{
+    static const char both[] = "{\"message\":\"Back soon\",\"page\":{\"messages\":[{\"lang\":\"de\","
+                               "\"text\":\"Gleich\"}]}}";
+    struct rig g;
+
+    begin(&g, "[{name: login}]");
+    cr_expect_eq(ask(&g, "PATCH", Q "login", both), 200);
+    cr_expect_eq(n_messages(&g), 1);
+    cr_expect_eq(ask(&g, "PATCH", Q "login", "{\"page\":{\"title\":\"Sale\"}}"), 200);
+    cr_expect_eq(n_messages(&g), 1, "another key leaves them");
+    cr_expect_eq(ask(&g, "PATCH", Q "login", "{\"message\":\"Back soon\"}"), 200);
+    cr_expect_eq(n_messages(&g), 1, "so does the same message");
+    cr_expect_eq(ask(&g, "PATCH", Q "login", "{\"message\":\"We are open\"}"), 200);
+    cr_expect_eq(n_messages(&g), 0);
+    cr_expect_eq(ask(&g, "PATCH", Q "login", both), 200);
+    cr_expect_eq(ask(&g, "POST", Q "login/pause", ""), 200);
+    cr_expect_str_eq(json_string_value(json_object_get(g.j, "message")), "Back soon", "it stands");
+    cr_expect_eq(ask(&g, "PATCH", Q "login", "{\"message\":\"\"}"), 200);
+    cr_expect_eq(n_messages(&g), 0);
+    cr_expect_eq(ask(&g, "PATCH", Q "login", "{\"page\":{\"messages\":[{\"lang\":\"de\",\"text\":\"x\"}]}}"),
+                 400, "of nothing");
+    end(&g);
+}
+
 /* ---- the dashboard ---- */
 
 static const json_t *part(const struct rig *g, const char *list, size_t i)

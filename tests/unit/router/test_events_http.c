@@ -125,6 +125,15 @@ Test(events, a_client_of_a_proxy_has_a_bound)
     gate_listen_end(&g, 64);
 }
 
+/* So a client knows from the first how long silence may last. */
+Test(events, the_first_ticket_is_followed_by_a_beat)
+{
+    w.poll_ms = 150;
+    listen_with(500, "");
+    UNTIL((more(), got_text("event: beat\ndata: 5000\n\n")));
+    cr_expect_geq(count_of("event: beat"), 1);
+}
+
 Test(events, a_place_that_moved_is_told_at_the_told_pace)
 {
     w.poll_ms = 150;
@@ -132,13 +141,13 @@ Test(events, a_place_that_moved_is_told_at_the_told_pace)
     listen_with(500, "");
     UNTIL(got_text("id: 500\n"));
     UNTIL((more(), w.places >= 4));
-    cr_expect_eq(count_of("data: "), 1, "nothing has changed");
+    cr_expect_eq(count_of("data: {"), 1, "nothing has changed");
     w.moved = 3;
     UNTIL((more(), w.places >= 7));
-    cr_expect_eq(count_of("data: "), 1, "that is not to be noticed");
+    cr_expect_eq(count_of("data: {"), 1, "that is not to be noticed");
     w.moved = 100;
     UNTIL(got_text("id: 400\n"));
-    cr_expect_eq(count_of("data: "), 2);
+    cr_expect_eq(count_of("data: {"), 2);
     w.ends = GONE_LEFT;
     UNTIL(got_text("0\r\n\r\n"));
     cr_expect(got_text("event: gone\ndata: {") && got_text("\"reason\":\"left\""));

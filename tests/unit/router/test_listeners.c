@@ -104,6 +104,7 @@ Test(listeners, a_ticket_is_looked_at_as_told)
 {
     struct listen_ticket *x = add(3, T0);
 
+    x->near = false; /* as if the pace had been slow from the first */
     cr_expect_null(due(T0, LISTEN_LOOK));
     cr_expect_null(due(T0 + 999, LISTEN_LOOK), "never early");
     cr_expect_eq(due(T0 + 1000, LISTEN_LOOK), x);
@@ -157,12 +158,30 @@ Test(listeners, silence_is_broken)
     struct listen_ticket *x = add(3, T0);
     struct flow f = waits(100, 60000);
 
+    x->near = false; /* as if the pace had been slow from the first */
     due(T0 + 1000, LISTEN_LOOK);
     cr_expect_not(listeners_heard(&all, x, &f, 0, true, T0 + 1000));
     cr_expect_null(due(T0 + LISTEN_BEAT_MS - 100, LISTEN_BEAT));
     cr_expect_eq(due(T0 + LISTEN_BEAT_MS, LISTEN_BEAT), x);
     cr_expect_null(due(T0 + LISTEN_BEAT_MS, LISTEN_BEAT));
     cr_expect_eq(due(T0 + 2 * LISTEN_BEAT_MS, LISTEN_BEAT), x);
+}
+
+/* Near the turn, where polls are as often, silence is short; and it does not become longer again. */
+Test(listeners, near_the_turn_silence_is_broken_sooner)
+{
+    struct listen_ticket *x = add(3, T0);
+    struct flow f = waits(100, 5000);
+
+    due(T0 + 1000, LISTEN_LOOK);
+    cr_expect_not(listeners_heard(&all, x, &f, 0, true, T0 + 1000));
+    cr_expect_eq(listen_beat_ms(x), LISTEN_NEAR_MS);
+    cr_expect_null(due(T0 + LISTEN_NEAR_MS - 100, LISTEN_BEAT));
+    cr_expect_eq(due(T0 + LISTEN_NEAR_MS, LISTEN_BEAT), x);
+    f = waits(100, 60000);
+    cr_expect_eq(due(T0 + 6000, LISTEN_LOOK), x);
+    cr_expect_not(listeners_heard(&all, x, &f, 0, true, T0 + 6000));
+    cr_expect_eq(listen_beat_ms(x), LISTEN_NEAR_MS);
 }
 
 Test(listeners, a_process_that_was_stopped_goes_on)

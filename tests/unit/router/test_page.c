@@ -351,7 +351,7 @@ Test(page, hostile_values_stay_text)
     static const char evil[] = "\"><script>alert(1)</script><img src=x onerror=alert(1)>'";
     struct page_text texts[1] = { { "en", (char *)evil, (char *)evil } };
     struct page_def d = { (char *)evil, (char *)evil, "#12345g", "\"><script>", { 0 }, { 0 },
-                          (char *)evil, NULL, NULL };
+                          (char *)evil, NULL, NULL, { 0 } };
     struct page *p = own_page();
     struct page_view v = view_of(PAGE_WAITING);
     struct buf b;
@@ -563,11 +563,38 @@ Test(page, definitions_travel_whole)
     cr_expect_str_eq(text_of(&b),
                      "{\"page\":0,\"title\":\"Waiting room\",\"message\":\"now\"}");
     buf_reset(&b);
-    page_put_message(&b, "Soon", "Always");
+    page_put_message(&b, "Soon", &(struct page_words){ "", "Always", "" });
     cr_expect_str_eq(text_of(&b), "Soon\n\nAlways");
     buf_fini(&b);
     cfg_clear(&d, page_def_keys);
     cfg_clear(&back, page_def_keys);
+    page_free(p);
+}
+
+/* What an operator says now, in the reader's language, or in the one that it has. */
+Test(page, the_message_of_the_moment_is_told_in_each_language)
+{
+    struct page *p = own_page();
+    struct page_def d = { 0 };
+    struct err e = { 0 };
+    struct buf b;
+
+    buf_init(&b);
+    cr_assert_eq(def_of("{\"message\":\"Always\",\"messages\":[{\"lang\":\"de\",\"text\":\"Gleich\"},"
+                        "{\"lang\":\"zh\",\"text\":\"稍后\"}]}", &d, &e), 0, "%s", e.text);
+    page_put_words(p, &b, page_lang_for(p, slice("zh-SG"), NULL), &d, "Soon", 1);
+    cr_expect(strstr(text_of(&b), "\"message\":\"稍后\\u000a\\u000aAlways\""), "%s", text_of(&b));
+    buf_reset(&b);
+    page_put_words(p, &b, page_lang_for(p, slice("fr"), NULL), &d, "Soon", 1);
+    cr_expect(strstr(text_of(&b), "\"message\":\"Soon\\u000a"), "%s", text_of(&b));
+    buf_reset(&b);
+    page_put_words(p, &b, page_lang_for(p, slice("de"), NULL), &d, "", 1);
+    cr_expect(strstr(text_of(&b), "\"message\":\"Always\""), "nothing is said now: %s", text_of(&b));
+    buf_reset(&b);
+    cr_expect(page_def_write(&b, &d));
+    cr_expect(strstr(text_of(&b), "\"messages\":["));
+    buf_fini(&b);
+    cfg_clear(&d, page_def_keys);
     page_free(p);
 }
 
@@ -595,6 +622,10 @@ Test(page, wrong_definitions_are_refused)
         "{\"texts\":[{\"title\":\"x\"}]}",
         "{\"lang\":\"de\\u0022\"}",
         "{\"lang\":\"-de\"}",
+        "{\"messages\":[{\"lang\":\"d e\",\"text\":\"x\"}]}",
+        "{\"messages\":[{\"lang\":\"de\"}]}",
+        "{\"messages\":[{\"lang\":\"de\",\"text\":\"a\\u0007\"}]}",
+        "{\"messages\":[{\"lang\":\"de\",\"text\":\"a\"},{\"lang\":\"de\",\"text\":\"b\"}]}",
         "{\"lang\":\"Chinese (Taiwan)\"}",
         "{\"nonsense\":1}",
         "[]",

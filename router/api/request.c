@@ -107,13 +107,13 @@ static void tickets(const struct http_req *q, struct api_req *out, struct slice 
     out->call = q->method == HTTP_GET ? API_EVENTS : API_BAD_METHOD;
 }
 
-/* "images/tasks", "ride/7/tasks/..." */
-static bool has_tasks(struct slice p)
+/* "images/tasks", "ride/7/tasks/...": where the queue's name ends; 0: nowhere. */
+static size_t end_of_name(struct slice p)
 {
     for (size_t i = 1; i + 6 <= p.n; i++)
         if (memcmp(p.p + i, "/tasks", 6) == 0)
-            return true;
-    return false;
+            return i;
+    return 0;
 }
 
 static void queues(const struct http_req *q, struct api_req *out, struct slice rest)
@@ -128,7 +128,7 @@ static void queues(const struct http_req *q, struct api_req *out, struct slice r
     } else if (one_part(rest)) {
         out->arg = rest;
         only_read(q, out, API_QUEUE);
-    } else if (has_tasks(rest)) {
+    } else if (end_of_name(rest) > 0) {
         out->arg = rest;
         out->call = API_TASKS;
         out->open = CUT_TAIL(&rest, "/tasks"); /* by a claim; the others need a server's token */
@@ -163,6 +163,48 @@ static void page(const struct http_req *q, struct api_req *out, struct slice res
     }
 }
 
+/* ---- slashes in the names of task queues ---- */
+
+#define SLASH '\1' /* an encoded one, until the parts of the path are known */
+
+/* As http_unescape(), but an encoded slash becomes SLASH: it divides no path, so a front that looks at
+ * the path as it comes and we see the same parts. */
+static int64_t unescape_names(char *p, size_t n)
+{
+    char *end = p + n;
+
+    for (char *at = p; (at = memchr(at, '%', (size_t)(end - at))) != NULL; at++) {
+        if (end - at < 3)
+            break;
+        if (at[1] == '0' && at[2] == SLASH + '0')
+            return -1;
+        if (at[1] == '2' && (at[2] == 'F' || at[2] == 'f')) {
+            at[1] = '0';
+            at[2] = SLASH + '0';
+        }
+    }
+    return http_unescape(p, n);
+}
+
+/* The queue's name gets its slashes; anywhere else an encoded one is a bad escape. */
+static void put_slashes(struct api_req *out)
+{
+    size_t n = 0;
+
+    if (memchr(out->arg.p, SLASH, out->arg.n) == NULL)
+        return;
+    if (out->call == API_TASKS)
+        n = end_of_name(out->arg);
+    else if (out->call == API_SCHEDULES)
+        for (size_t i = 0; i < out->arg.n; i++)
+            n = out->arg.p[i] == '/' ? i : n;
+    for (size_t i = 0; i < n; i++)
+        out->arg.p[i] = out->arg.p[i] == SLASH ? '/' : out->arg.p[i];
+    if (memchr(out->arg.p, SLASH, out->arg.n) != NULL ||
+        (out->call == API_TASKS && end_of_name(out->arg) != n))
+        out->call = API_BAD_PATH;
+}
+
 #define TICKETS "/v1/tickets/"
 
 /* The path of a token's length with no escape and no further part in it: nearly all of them. */
@@ -192,6 +234,7 @@ bool api_is_compat(const struct http_req *q)
 void api_route(const struct http_req *q, struct api_req *out)
 {
     struct slice p = q->path;
+    bool named;
     int64_t n;
 
     memset(out, 0, sizeof(*out));
@@ -204,7 +247,9 @@ void api_route(const struct http_req *q, struct api_req *out)
         return;
     }
     out->call = API_NO_PATH;
-    n = http_unescape(p.p, p.n);
+    named = BEGINS(&p, "/v1/queues/") || BEGINS(&p, "/v1/schedules/");
+    p = q->path;
+    n = named ? unescape_names(p.p, p.n) : http_unescape(p.p, p.n);
     if (n < 0) {
         out->call = API_BAD_PATH;
         return;
@@ -236,4 +281,6 @@ void api_route(const struct http_req *q, struct api_req *out)
         only_read(q, out, API_READY);
     else if (IS(p, "/.well-known/jwks.json"))
         only_read(q, out, API_JWKS);
+    if (named && out->arg.p != NULL)
+        put_slashes(out);
 }

@@ -159,7 +159,7 @@ static void answer(struct router *r, struct httpd_req *req, const struct api_req
         api_bad_method(&r->ans, a->allow, router_request_id(r));
         break;
     case API_BAD_PATH:
-        api_problem(&r->ans, API_BAD_REQUEST, "the path has a bad escape",
+        api_problem(&r->ans, API_BAD_REQUEST, "the path has a bad escape, or an encoded slash that is not in the name of a task queue",
                     router_request_id(r));
         break;
     default: /* API_NO_PATH */

@@ -74,6 +74,7 @@ struct task_call {
     const struct task_way *way; /* of that, until it has begun; NULL: to be looked up */
     uint8_t what;           /* enum task_op */
     bool frees;             /* ?ack=1: what was read may go */
+    bool reads;             /* the bytes of a result are shown */
     bool fresh;             /* a new task was submitted */
     bool passes_on;         /* it is answered as the target answers */
     bool looks;             /* it is looked at once it is written */

@@ -112,7 +112,7 @@ static void give_result(struct task_call *c, const struct msg_task_get_ans *m)
     part_no part = c->v[0].part;
     struct passed_from from = ask_from(&c->v[0]);
     struct msg_task_get_ans g = *m;
-    whole_done read = g.state != TASK_SUCCEEDED || c->req == NULL ? nobody_cares
+    whole_done read = g.state != TASK_SUCCEEDED || c->req == NULL || !c->reads ? nobody_cares
                       : c->frees                                  ? discard
                                                                   : mark_read;
     struct whole *w;
@@ -162,7 +162,8 @@ void one_look(struct tasking *t, struct httpd_req *req, const struct http_req *q
     if (c == NULL)
         return;
     c->known = call_bytes(c, q->if_none_match);
-    c->frees = q->query.n == 5 && memcmp(q->query.p, "ack=1", 5) == 0;
+    c->frees = p->ack && q->method == HTTP_GET;
+    c->reads = q->method == HTTP_GET; /* a HEAD shows no byte of it */
     c->v[0].kind = ASK_GET;
     c->v[0].get = (struct msg_task_get){ .no = id->no, .queue = "", .name = "",
                                          .wait_ms = (uint32_t)c->wait_ms, .result = true };
@@ -228,23 +229,17 @@ static const char *patch_of(struct task_patch *m, const struct task_body *b)
     return NULL;
 }
 
-/* ?force=1 of a cancel. False: it is something else. */
-static bool read_force(const struct http_req *q, bool *force)
-{
-    *force = q->query.n == 7 && memcmp(q->query.p, "force=1", 7) == 0;
-    return *force || q->query.n < 5 || memcmp(q->query.p, "force", 5) != 0;
-}
-
 /* What is wanted. NULL, or a sentence: nothing that can be done. */
 static const char *change_of(struct msg_task_change *m, struct task_body *b, const struct http_req *q,
-                             enum task_op op, struct body_error *e)
+                             const struct task_path *p, struct body_error *e)
 {
     struct slice match;
 
     if (http_find(q, "if-match", &match) > 0 && !(match.n == 1 && match.p[0] == '*'))
         return "If-Match must be *: a task's ETag changes with its place, without anybody's doing";
-    if (op != TASK_PATCH)
-        return read_force(q, &m->force) ? NULL : "?force= must be 1, and alone";
+    m->force = p->force;
+    if (p->op != TASK_PATCH)
+        return NULL;
     return task_body_whole(b, q->body, PATCH_MEMBERS, e) ? patch_of(&m->patch, b) : e->text;
 }
 
@@ -255,7 +250,7 @@ void one_change(struct tasking *t, struct httpd_req *req, const struct http_req 
                                  .no = id->no, .queue = "", .name = "" };
     struct task_body b = { 0 };
     struct body_error e = { 0 };
-    const char *why = change_of(&m, &b, q, p->op, &e);
+    const char *why = change_of(&m, &b, q, p, &e);
     struct task_call *c;
 
     if (why != NULL) {

@@ -150,13 +150,18 @@ static void complete(struct tasking *t, struct httpd_req *req, const struct http
 }
 
 static void start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                  const struct task_path *p, bool servers)
+                  struct task_path *p, bool servers)
 {
+    const char *why = p->op == TASK_CALL ? NULL : task_path_ask(p, q->query);
     struct slice opens;
     struct task_id id;
 
     if (!may(t, req, q, p, servers, &opens))
         return;
+    if (why != NULL) {
+        router_problem(t->r, req, API_BAD_REQUEST, why);
+        return;
+    }
     if (p->op == TASK_COMPLETE || p->op == TASK_PROLONG) {
         complete(t, req, q, p);
         return;

@@ -11,8 +11,10 @@
 #define ROW_ROOM (8 + CALLBACK_MORE) /* ends of a row's texts; what a call's form has more */
 #define WHY_ROOM 4096 /* of what is said of unfit rows */
 
-/* Cuts the body into rows. How many; 0: *why. */
-static uint32_t cut(struct slice row[TASK_ROWS_MAX], struct slice body, enum api_problem *p,
+/* Cuts the body into rows. How many; 0: *why. A single object that does not say that it is a line
+ * (application/x-ndjson) is the natural mistake {"tasks":[...]}: as a row it would be refused within
+ * an answer that looks like success. */
+static uint32_t cut(struct slice row[TASK_ROWS_MAX], const struct http_req *q, enum api_problem *p,
                     const char **why)
 {
     struct json_scan s;
@@ -20,7 +22,7 @@ static uint32_t cut(struct slice row[TASK_ROWS_MAX], struct slice body, enum api
     bool list, first = true;
     uint32_t n = 0;
 
-    json_scan_init(&s, body);
+    json_scan_init(&s, q->body);
     list = json_scan_peek(&s) == '[' && json_scan_enter(&s, '[');
     while (list ? json_scan_item(&s, &first) : s.why == NULL && !json_scan_ends(&s)) {
         if (!json_scan_value(&s, &value))
@@ -33,8 +35,8 @@ static uint32_t cut(struct slice row[TASK_ROWS_MAX], struct slice body, enum api
         row[n++] = value;
     }
     *p = API_BAD_REQUEST;
-    *why = s.why != NULL ? s.why : "the body must be a JSON list, or lines of JSON, with a row or more";
-    return json_scan_ends(&s) ? n : 0;
+    *why = s.why != NULL ? s.why : "the body must be a JSON list of 1 to 1000 rows: [{...}, {...}]";
+    return json_scan_ends(&s) && (list || n > 1 || !q->json) ? n : 0;
 }
 
 void row_refuse(struct ask *a, enum api_problem p, const char *why)
@@ -56,7 +58,7 @@ void rows_start(struct tasking *t, struct httpd_req *req, const struct http_req 
 {
     enum api_problem p;
     const char *why;
-    uint32_t n = cut(t->rows.text, q->body, &p, &why);
+    uint32_t n = cut(t->rows.text, q, &p, &why);
     struct task_call *c;
 
     if (n == 0) {

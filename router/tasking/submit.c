@@ -343,7 +343,10 @@ void submit_start(struct tasking *t, struct httpd_req *req, const struct http_re
 {
     struct task_body b;
 
-    if (read_one(t, req, q, SUBMIT_MEMBERS, &b))
+    if (q->body.n == 0)
+        router_problem(t->r, req, API_BAD_REQUEST,
+                       "the body is missing: a JSON object, {} for a task without a payload");
+    else if (read_one(t, req, q, SUBMIT_MEMBERS, &b))
         submit(t, req, q, queue, &b);
 }
 

@@ -122,6 +122,40 @@ void task_path_task(struct task_path *out, enum http_method m, struct slice rest
     }
 }
 
+static bool *member_of(struct task_path *p, struct slice name)
+{
+    if (p->op == TASK_RESULT && is(name, "ack"))
+        return &p->ack;
+    return (p->op == TASK_CANCEL || p->op == TASK_UNNAME) && is(name, "force") ? &p->force : NULL;
+}
+
+static const char *refused(enum task_op op)
+{
+    return op == TASK_RESULT                         ? "the query may have ack=1, once, and nothing else"
+           : op == TASK_CANCEL || op == TASK_UNNAME ? "the query may have force=1, once, and nothing else"
+                                                     : "this call has no query";
+}
+
+const char *task_path_ask(struct task_path *p, struct slice query)
+{
+    bool *seen = NULL;
+
+    while (query.n > 0) {
+        const char *end = memchr(query.p, '&', query.n);
+        struct slice item = { query.p, end != NULL ? (size_t)(end - query.p) : query.n };
+        bool *to = item.n < 2 ? NULL : member_of(p, (struct slice){ item.p, item.n - 2 });
+
+        if (to == NULL || to == seen || item.p[item.n - 2] != '=' ||
+            (item.p[item.n - 1] != '0' && item.p[item.n - 1] != '1'))
+            return refused(p->op);
+        *to = item.p[item.n - 1] == '1';
+        seen = to;
+        query.p += item.n + (end != NULL);
+        query.n -= item.n + (end != NULL);
+    }
+    return NULL;
+}
+
 void task_path_call(struct task_path *out, struct slice rest, struct slice query)
 {
     char *slash = memchr(rest.p, '/', rest.n), *end = rest.p + rest.n;

@@ -482,6 +482,86 @@ Test(tasks_http, a_server_s_token_for_one_queue_does_nothing_to_tasks_of_another
     cr_expect_eq(node.compared, 1, "all queues of the pool are this server's: nothing to compare");
 }
 
+Test(tasks_http, a_queue_s_slash_may_be_encoded)
+{
+    cr_expect_eq(ask("POST", "/v1/queues/ride%2F7/tasks", "{\"payload\":1,\"name\":\"a\"}"), 201);
+    cr_expect_str_eq(node.v[1].queue, "ride/7");
+    cr_expect_eq(ask("GET", "/v1/queues/ride%2f7/tasks/a", ""), 200);
+    cr_expect_eq(ask("POST", "/v1/queues/ride%2F7%2Ftasks", "{\"payload\":1}"), 400);
+}
+
+Test(tasks_http, a_batch_that_is_no_list_is_refused_as_a_whole)
+{
+    static const char *const bodies[] = { "{\"tasks\":[{\"payload\":1},{\"payload\":2}]}", "{}", "7",
+                                          "\"x\"", "null" };
+
+    for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+        cr_expect_eq(ask("POST", "/v1/queues/images/tasks/batch", bodies[i]), 400, "%s", bodies[i]);
+        cr_expect(strstr(str("detail"), "must be a JSON list") != NULL);
+        cr_expect_eq(ask("POST", "/v1/queues/images/tasks/settle", bodies[i]), 400);
+    }
+    cr_expect_eq(call_with("POST", "/v1/queues/images/tasks/batch",
+                           HERS "Content-Type: application/x-ndjson\r\n", "{\"payload\":1}"), 207);
+    cr_expect_eq(node.n, 1);
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks", ""), 400);
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 201);
+}
+
+Test(tasks_http, a_query_is_understood_or_refused)
+{
+    static const struct {
+        const char *method, *more;
+        int status;
+    } rows[] = {
+        { "GET", "?x=1", 400 },         { "GET", "?ack=1", 400 },        { "DELETE", "?x=1&force=1", 400 },
+        { "DELETE", "?force=yes", 400 }, { "DELETE", "?force=1&force=0", 400 }, { "DELETE", "?force", 400 },
+        { "DELETE", "?f%6Frce=1", 400 }, { "PATCH", "?force=1", 400 },   { "GET", "/result?force=1", 400 },
+        { "GET", "/result?ack=2", 400 }, { "GET", "/result?ack=1&", 202 }, { "GET", "?", 200 },
+        { "DELETE", "?force=0", 200 },   { "DELETE", "?force=1&", 200 },
+    };
+    char path[200];
+
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 201);
+    strcpy(path, task_path(""));
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks/take", "{}"), 200);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char with[300];
+
+        snprintf(with, sizeof(with), "%s%s", path, rows[i].more);
+        cr_expect_eq(ask(rows[i].method, with, rows[i].method[0] == 'P' ? "{\"priority\":1}" : ""),
+                     rows[i].status, "%s %s", rows[i].method, rows[i].more);
+        cr_expect_eq(node.forced, i + 1 == ARRAY_LEN(rows), "%s", rows[i].more);
+    }
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks?wait=5", "{}"), 400);
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks/take?n=5", "{}"), 400);
+    cr_expect_eq(ask("DELETE", "/v1/queues/images/tasks/close-7?forced=1", ""), 400);
+    cr_expect_eq(node.n, 1);
+}
+
+static int head_of(const char *path)
+{
+    say_with("HEAD", path, bearer, "");
+    n_got = 0;
+    UNTIL((more(), strstr(got, "\r\n\r\n") != NULL));
+    return atoi(got + 9);
+}
+
+Test(tasks_http, a_head_reads_no_result)
+{
+    char path[300];
+
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 201);
+    snprintf(path, sizeof(path), "%s?ack=1", task_path("/result"));
+    node.v[1].state = TASK_SUCCEEDED;
+    strcpy(node.v[1].result, "[7]");
+    cr_expect_eq(head_of(path), 200);
+    cr_expect_eq(head_of(task), 200);
+    cr_expect_eq(ask("GET", "/v1/queues/images/tasks/none", ""), 404); /* what was told before is there */
+    cr_expect_eq(node.discards + node.marks, 0);
+    cr_expect_eq(ask("GET", path, ""), 200);
+    UNTIL(node.discards == 1);
+}
+
 Test(tasks_http, paths_that_nobody_has)
 {
     cr_expect_eq(ask("GET", "/v1/queues/images/tasks", ""), 405);

@@ -32,6 +32,7 @@ from kit import machine, report  # noqa: E402
 from kit.procs import Failed  # noqa: E402
 
 BUDGET_S = 15 * 60
+LEAST = 2  # rounds of a loop, however slow the machine is; 1 if the row has had twice its share
 
 
 class Ctx:
@@ -44,7 +45,26 @@ class Ctx:
         self.rounds = 1 if args.quick else args.rounds
         self.seconds = 0.3 if args.quick else args.seconds  # of one turn of load
         self.cores = len(os.sched_getaffinity(0))
+        self.began, self.share_s = time.monotonic(), math.inf
+        self.cut = []  # loops that ended before all of their rounds
         self._ends = []
+
+    def has_time(self, seconds):
+        """Would what takes so long end within twice the row's share?"""
+        return time.monotonic() - self.began + seconds <= 2 * self.share_s
+
+    def each(self, what, most=None, part=0, parts=1):
+        """The numbers of rounds, said one by one: fewer when the row's share of the run's time is
+        used up, so that a slow machine costs rounds and not figures. part, parts: of a row with
+        several such loops."""
+        n = min(self.rounds, most or self.rounds)
+        for i in range(n):
+            used = (time.monotonic() - self.began) / self.share_s * parts / (part + 1)
+            if used > 1 and i >= (LEAST if used < 2 else 1):
+                self.cut.append(f"{what}: {i} of {n} rounds")
+                return
+            self.say(f"{what}: round {i + 1} of {n}")
+            yield i
 
     def waiting(self, n):
         """A count of tickets; a hundredth of it in a quick run."""
@@ -179,10 +199,18 @@ def on_term(_sig, _frame):
     raise KeyboardInterrupt
 
 
-def run_row(mod, args, result):
+def share_of(mods, i, left_s):
+    """Seconds that row i may take of those that are left: by SHARE of its file (1), which tells
+    how much longer than others it is."""
+    shares = [getattr(m, "SHARE", 1) for m in mods[i:]]
+    return max(left_s, 0) * shares[0] / sum(shares)
+
+
+def run_row(mod, args, result, share_s=math.inf):
     """One row, and what it started ended again, also after Ctrl-C."""
     tmp = tempfile.mkdtemp(prefix="segq-bench.")
     ctx = Ctx(args, tmp)
+    ctx.share_s = max(share_s, 1)
     ctx.say(f"{mod.ID}: {mod.__doc__.splitlines()[0]}")
     t0 = time.monotonic()
     try:
@@ -205,6 +233,7 @@ def run_row(mod, args, result):
         shutil.rmtree(tmp, ignore_errors=True)
         signal.signal(signal.SIGINT, quiet)
     result["took"][mod.ID] = round(time.monotonic() - t0, 1)
+    result.setdefault("cut", []).extend(ctx.cut)
 
 
 def run_all(mods, args, result, meter):
@@ -215,7 +244,7 @@ def run_all(mods, args, result, meter):
         meter.probe()
         for mod in mods:
             say_progress(done, ids, before, began)
-            run_row(mod, args, result)
+            run_row(mod, args, result, share_of(mods, done, BUDGET_S - (time.monotonic() - began)))
             done += 1
             save(result, args.out)
             meter.probe()

@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 import types
 import unittest
 import xml.etree.ElementTree as ET
@@ -277,6 +278,26 @@ class Bench(Folder):
         self.assertEqual((len(result["rows"]), result["not_run"]), (1, ["r1", "r2"]))
         self.assertEqual(len(json.loads(self.text("bench.json"))["rows"]), 1)
 
+    def test_a_slow_machine_costs_rounds_and_not_rows(self):
+        ctx = bench.Ctx(bench.parse(["--rounds", "5"]), "")
+        ctx.say = lambda text: None
+        self.assertEqual(list(ctx.each("alone")), [0, 1, 2, 3, 4])
+        self.assertEqual(list(ctx.each("at most", 3)), [0, 1, 2])
+        ctx.share_s, ctx.began = 10, time.monotonic() - 15
+        self.assertEqual(list(ctx.each("late")), [0, 1])
+        ctx.began -= 10
+        self.assertEqual(list(ctx.each("very late")), [0])
+        ctx.share_s, ctx.began = 10, time.monotonic() - 6
+        self.assertEqual(list(ctx.each("first half", None, 0, 2)), [0, 1])
+        self.assertEqual(list(ctx.each("second half", None, 1, 2)), [0, 1, 2, 3, 4])
+        self.assertEqual(ctx.cut, ["late: 2 of 5 rounds", "very late: 1 of 5 rounds",
+                                   "first half: 2 of 5 rounds"])
+
+    def test_a_row_has_its_share_of_the_time_that_is_left(self):
+        mods = [types.SimpleNamespace(), types.SimpleNamespace(SHARE=4), types.SimpleNamespace()]
+        self.assertEqual([bench.share_of(mods, i, 60) for i in range(3)], [10, 48, 60])
+        self.assertEqual(bench.share_of(mods, 0, -5), 0)
+
     def test_the_file_is_json_without_nan(self):
         self.run_rows(lambda ctx: [row("r", "t", "w", [case("c", "u", (NAN, math.inf, 1))])])
         got = json.loads(self.text("bench.json"))
@@ -337,6 +358,22 @@ class Readme(unittest.TestCase):
         result = some_result([{**some_row(), "from": "polls"}], {"joins": "no peer"})
         self.assertIsNone(readme.refusal(result, ["polls", "joins"]))
         self.assertIn("no rows idle", readme.refusal(result, ["polls", "joins", "idle"]))
+
+    def test_a_noisy_machine_has_ratios_by_cpu_and_bytes_alone(self):
+        two = stats.summary([2.0])
+        cases = [case("64 connections", "polls/s", two, two, "nginx", two, aim=1),
+                 case("64 connections, CPU", "us/poll", two, two, "nginx", two, aim=1),
+                 case("a task", "bytes", stats.summary([60])), case("CPU alone", "us", two)]
+        result = some_result([{**row("polls", "Polls", "w", cases), "from": "polls"}], {"joins": "no peer"})
+        self.assertIn("64 connections | 2 | 2 nginx", readme.block(result).replace(", polls/s", ""))
+        result["machine"]["noise"].update(verdict="noisy", probe_spread=1.57)
+        self.assertIsNone(readme.refusal(result, ["polls", "joins"]))
+        got = readme.block(result)
+        self.assertIn("**Ratios by CPU only**", got)
+        self.assertEqual([l for l in got.split("\n") if l.startswith("| P") or l.startswith("| j")],
+                         ["| Polls: 64 connections, CPU, us/poll | nginx | 2 | >= 1 met |",
+                          "| Polls: a task, bytes |  | 60 bytes |   |",
+                          "| joins | | could not be measured: no peer | |"])
 
     def test_rate_and_cpu_of_a_row_are_both_in_the_table(self):
         cases = [case("64 connections", "polls/s", 1), case("64 connections, CPU", "us/poll", 2)]

@@ -149,7 +149,7 @@ def verdict(spread, lost, steal_pct):
 
 
 def refusal(result):
-    """Why the figures of a bench.json may not stand in a document; None: they may."""
+    """Why rates and times of a bench.json may not stand in a document; None: they may."""
     if result["quick"]:
         return "a quick run: its figures mean nothing"
     noise = result["machine"]["noise"]

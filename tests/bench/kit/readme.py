@@ -4,10 +4,11 @@
   readme.py --write docs/speed.md --bench FILE
 
 Replaces what stands between "<!-- bench -->" and "<!-- end -->": the machine and how noisy it
-was, then the cases of every row that has an aim, figures as "median (min .. max)". Refuses the
-figures of a quick run, which mean nothing, of a machine that was not quiet: neighbours slow a
-peer more than segq, and such a table flatters; and of a run of some rows, since the others' lines
-would be gone.
+was, then the cases of every row that has an aim, figures as "median (min .. max)". Of a machine
+that was not quiet (kit/machine.py measures that) the table has what neighbours hardly touch, and
+says so: ratios by CPU, and bytes. Rates and times are left out: neighbours slow a peer more than
+segq, and such a table flatters. Refuses the figures of a quick run, which mean nothing, and of a
+run of some rows, since the others' lines would be gone.
 """
 import argparse
 import json
@@ -33,6 +34,24 @@ def wanted(row, case):
     return case["aim"] is not None or row["id"] in REPORTED
 
 
+def bears_noise(case):
+    """Is it counted, and not timed by a clock that goes on while others have the core?"""
+    return case["unit"].startswith("bytes") or case["case"].endswith("CPU") or "CPU" in case["case"] \
+        or case["unit"] == "polls per CPU second"
+
+
+def noisy_lines(row):
+    """The cases of a row that bear noise: their ratios; bytes as they are."""
+    for c in row["cases"]:
+        if not bears_noise(c) or (c["ratio"] is None and not c["unit"].startswith("bytes")):
+            continue
+        value = c["ratio"] if c["ratio"] is not None else c["segq"]
+        unit = "" if c["ratio"] is not None else " bytes"
+        on = c["aim_on"] == "ratio" or c["ratio"] is None
+        yield (f"| {row['title']}: {c['case']}, {c['unit']} | {c['peer_name'] or ''} | {figure(value)}{unit} "
+               f"| {f'{aim(c)} {verdict(c)}' if on else ''} |")
+
+
 def lines_of(row):
     for c in row["cases"]:
         if not wanted(row, c):
@@ -49,12 +68,21 @@ def block(result):
     out = [f"{m['cores']} cores of {m['cpu']}, Linux {m['kernel']}, tree `{m['tree']}`, "
            f"{result['rounds']} rounds, {result['took_s'] / 60:.0f} minutes; the machine was "
            f"{noise['verdict']} (a fixed loop between the rows varied by "
-           f"{noise['probe_spread'] * 100:.0f} %).", "",
-           "| what | segq | beside it | ratio | aim |", "|---|---|---|---|---|"]
+           f"{noise['probe_spread'] * 100:.0f} %)."]
+    quiet = noise["verdict"] == "quiet"
+    if quiet:
+        out += ["", "| what | segq | beside it | ratio | aim |", "|---|---|---|---|---|"]
+    else:
+        lost = (noise["lost_pct"] or {}).get("median", 0)
+        out += ["", f"**Ratios by CPU only**: something else had the core {lost:.0f} % of the time, so rates and "
+                "times of this run mean nothing and are left out. CPU is user and system time of all "
+                "processes of a side.", "",
+                "| what | beside | ratio by CPU, or bytes | aim |", "|---|---|---|---|"]
     for row in result["rows"]:
-        out += lines_of(row)
+        out += lines_of(row) if quiet else noisy_lines(row)
     for row, why in result["failed"].items():
-        out.append(f"| {row} | could not be measured: {why} | | | |")
+        out.append(f"| {row} | could not be measured: {why} | | | |" if quiet else
+                   f"| {row} | | could not be measured: {why} | |")
     return "\n".join(out)
 
 
@@ -62,8 +90,9 @@ def refusal(result, ids):
     """Why the table may not be written, None: it may. ids: of all rows that there are."""
     there = {r["from"] for r in result["rows"]} | set(result["failed"])
     missing = [i for i in ids if i not in there]
-    return machine.refusal(result) or (
-        f"no rows {', '.join(missing)}: run all of them" if missing else None)
+    if result["quick"]:
+        return machine.refusal(result)
+    return f"no rows {', '.join(missing)}: run all of them" if missing else None
 
 
 def main():

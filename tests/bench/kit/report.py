@@ -223,7 +223,10 @@ def missing_lines(result):
     failed = result.get("failed") or {}
     lines = [f"* {i}: {' '.join(str(why).split())[:600]}" for i, why in failed.items()]
     lines += [f"* {i}: not run, the bench was ended before" for i in result.get("not_run", [])]
-    return ["## What could not be measured", ""] + lines + [""] if lines else []
+    lines = ["## What could not be measured", ""] + lines + [""] if lines else []
+    if result.get("cut"):
+        lines += ["Fewer rounds than asked for, for want of time: " + "; ".join(result["cut"]) + ".", ""]
+    return lines
 
 
 def write(result, out):

@@ -18,6 +18,7 @@ from rows import calls
 
 ID = "callbacks"
 ORDER = 435
+SHARE = 2
 AT_ONCE = 64
 SIZE = 256        # bytes of a job
 RAMP_S = 7        # until an endpoint that is new has all its slots
@@ -126,8 +127,7 @@ def run(ctx):
     rounds = {side.name: [] for side in sides}
     n = 500 if ctx.quick else int(PER_S * ctx.seconds)
     warm_up(ctx, sides, n)
-    for i in range(ctx.rounds):
-        ctx.say(f"callbacks: round {i + 1} of {ctx.rounds}")
+    for i in ctx.each("callbacks"):
         for side in sides:
             rounds[side.name].append(turn(ctx, side, n))
     return [row(ID, "Submitted, called, result kept, beside queues with a worker",

@@ -15,6 +15,7 @@ from kit.row import case, row
 
 ID = "calls"
 ORDER = 430
+SHARE = 2
 CONNS = 64
 BODY = json.dumps({"answer": "x" * 180})
 RATE, CALM = 10000, 1000  # a second: of the comparison; of the latency
@@ -57,11 +58,11 @@ def succeeded(tasks):
 
 def storm(ctx, tasks, segq, rate):
     """In turns with the endpoints in trouble paused: a slow moment of the machine meets both."""
-    for i in range(ctx.rounds):
-        ctx.say(f"calls, storm: round {i + 1} of {ctx.rounds}")
+    for _ in ctx.each("calls, storm", None, 2, 3):
         for key, order in (("quiet", "pause"), ("storm", "resume")):
             for name in SICK:
                 tasks.ctl("endpoint", order, name)
+                tasks.ctl("endpoint", "reset", name)  # else it opens for longer each time
             tried = [figure(tasks, name, "failed") for name in SICK]
             if key == "storm":
                 wait_for("both are tried", lambda: all(
@@ -72,8 +73,7 @@ def storm(ctx, tasks, segq, rate):
 def measure(ctx, tasks, sides, key, **opts):
     """An answer counts if the target gave it: a 202 is none."""
     before = succeeded(tasks)
-    for i in range(ctx.rounds):
-        ctx.say(f"calls, {key}: round {i + 1} of {ctx.rounds}")
+    for _ in ctx.each(f"calls, {key}", None, ("alone", "calm").index(key), 3):
         for side in sides:
             polls.turn(ctx, side, key, CONNS, ctx.seconds / 2, **opts)
     least = before + sum(r["answers"] for r in sides[0].turns[key])

@@ -14,6 +14,7 @@ from kit.stats import summary
 
 ID = "crowd"
 ORDER = 330
+SHARE = 2
 
 PLAYERS = 1000000
 BUDGET_PER_S = 20000

@@ -71,8 +71,7 @@ def run(ctx):
     entries = Entries(ctx)
     waits = polls.segq_side(Cluster(ctx, capacity=4000000, sets=["idle.game=1h"]), join="login")
     waits.name = "a join that waits"
-    for i in range(ctx.rounds):
-        ctx.say(f"direct: round {i + 1} of {ctx.rounds}")
+    for i in ctx.each("direct"):
         entries.turn(ctx, 1)
         polls.turn(ctx, waits, 1, 1, ctx.seconds * SHORTER)
         entries.turn(ctx, CONNS)

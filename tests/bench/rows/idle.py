@@ -75,7 +75,7 @@ def one_round(ctx, n):
 def run(ctx):
     n = 2000 if ctx.quick else CONNS
     pairs = []
-    for _ in range(min(ctx.rounds, ROUNDS)):
+    for _ in ctx.each("idle", ROUNDS):
         pairs.append(one_round(ctx, n))
         ctx.say(f"idle: {pairs[-1][0]:.0f} bytes a connection, nginx {pairs[-1][1]:.0f}")
     ours, theirs = zip(*pairs)

@@ -58,8 +58,7 @@ def segq_sides(clusters):
 
 
 def measure(ctx, sides):
-    for i in range(ctx.rounds):
-        ctx.say(f"joins: round {i + 1} of {ctx.rounds}")
+    for i in ctx.each("joins"):
         for side in sides:
             polls.turn(ctx, side, CONNS, CONNS, ctx.seconds * SHORTER)
 

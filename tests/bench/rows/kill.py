@@ -70,7 +70,7 @@ def one_round(ctx, n):
 def run(ctx):
     n = ctx.waiting(TICKETS)
     rounds = []
-    for _ in range(min(ctx.rounds, ROUNDS)):
+    for _ in ctx.each("kill", ROUNDS):
         r = one_round(ctx, n)
         rounds.append(r)
         ctx.say(f"kill: away for {r['away_ms']:.0f} ms; p99 {r['during_ms']:.2f} ms, before "

@@ -101,7 +101,7 @@ def one_round(ctx, n, released):
 def run(ctx):
     n, released = (500, 100) if ctx.quick else (LISTENERS, RELEASED)
     rounds = []
-    for _ in range(min(ctx.rounds, ROUNDS)):
+    for _ in ctx.each("listeners", ROUNDS):
         rounds.append(one_round(ctx, n, released))
         ctx.say(f"listeners: the last of {released} knew after {rounds[-1]['late_ms'][-1]:.0f} ms, "
                 f"{rounds[-1]['bytes']:.0f} bytes each")

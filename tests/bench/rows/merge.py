@@ -127,7 +127,7 @@ def one_round(ctx, n):
 def run(ctx):
     n = ctx.waiting(TICKETS)
     rounds = []
-    for _ in range(ctx.rounds):
+    for _ in ctx.each("merge"):
         t0 = time.monotonic()
         r = one_round(ctx, n)
         rounds.append(r)

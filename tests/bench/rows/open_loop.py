@@ -22,8 +22,7 @@ AIMS = {"p50": 1.3, "p99": 1.3}
 
 
 def measure(ctx, segq, nginx):
-    for i in range(ctx.rounds):
-        ctx.say(f"open loop: round {i + 1} of {ctx.rounds}")
+    for i in ctx.each("open loop"):
         for rate in RATES + (CURVE if i < CURVE_ROUNDS else ()):
             seconds = ctx.seconds * (SHORTER if rate in RATES else SHORTER / 2)
             for side in (segq, nginx):

@@ -41,10 +41,9 @@ def run(ctx):
         path = "/v1/tickets/" + f.readlines()[count // 2 % 1000].strip()
     urls = [f"http://127.0.0.1:{port}{path}" for port in (cluster.router_port(), peer.port)]
     cases = []
-    for name in RATES:
+    for at, name in enumerate(RATES):
         rounds = []
-        for i in range(ctx.rounds):
-            ctx.say(f"{name}: round {i + 1} of {ctx.rounds}")
+        for i in ctx.each(name, None, at, len(RATES)):
             rounds.append([per_s(ctx, name, url) for url in urls])
         a, b = zip(*rounds)
         cases.append(case(f"by {name}", "polls/s", stats.summary(a), stats.summary(b), NGINX,

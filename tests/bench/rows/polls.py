@@ -10,6 +10,7 @@ from kit.row import case, row
 
 ID = "polls"
 ORDER = 10
+SHARE = 2
 CONNS = (64, 256, 1000)
 SHORTER = 0.9  # of a turn: there are twelve in a round
 KINDS = (("short", False), ("browser-like", True))
@@ -17,8 +18,7 @@ AIMS = {"short": (1.05, 0.95), "browser-like": (1.25, 0.80)}  # rate, CPU
 
 
 def measure(ctx, segq, nginx):
-    for i in range(ctx.rounds):
-        ctx.say(f"polls: round {i + 1} of {ctx.rounds}")
+    for i in ctx.each("polls"):
         for conns in CONNS:
             for _, browser in KINDS:
                 for side in (segq, nginx):

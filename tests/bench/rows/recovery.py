@@ -108,7 +108,7 @@ def column(rounds, key):
 def run(ctx):
     n = ctx.waiting(TICKETS)
     logs, snaps = [], []
-    for _ in range(min(ctx.rounds, ROUNDS)):
+    for _ in ctx.each("recovery", ROUNDS):
         logs.append(one_round(ctx, n))
         snaps.append(one_round(ctx, n, snapshot=True))
         ctx.say(f"recovery: served after {logs[-1]['served_ms']:.0f} ms from the log, "

@@ -21,8 +21,7 @@ SHORTER = 0.5  # of a turn: there are five in a round
 
 def measure(ctx, segq, room, plain):
     seconds = ctx.seconds * SHORTER
-    for i in range(ctx.rounds):
-        ctx.say(f"Redis room: round {i + 1} of {ctx.rounds}")
+    for i in ctx.each("Redis room"):
         for conns in CONNS:
             for side in (segq, room):
                 polls.turn(ctx, side, conns, conns, seconds)

@@ -54,13 +54,13 @@ def rate(ctx, cluster, i, seconds):
 def run(ctx):
     cluster = Cluster(ctx, seg_nodes=2)
     rounds, rates = [], []
-    for i in range(min(ctx.rounds, 3)):
+    for i in ctx.each("release, told", 3, 0, 2):
         r = told(ctx, cluster, i)
         rounds.append(r)
         ctx.say(f"release: the last of {r['admitted']} knew after "
                 f"{r['notice']['max_us'] / 1000:.0f} ms, {r['notice_of_told']['max']:.2f} of "
                 f"what it was told to wait")
-    for i in range(min(ctx.rounds, 2)):
+    for i in ctx.each("release, rate", 2, 1, 2):
         r = rate(ctx, cluster, i, 0.5 if ctx.quick else RATE_S)
         rates.append(r)
         ctx.say(f"release: {r['per_s']:.2f}/s over {r['seconds']:.1f} s,"

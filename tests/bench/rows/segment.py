@@ -63,8 +63,7 @@ def run(ctx):
     node = start(ctx)
     on = ["--core", "0"] if ctx.cores > 1 else []
     ours, floor = {s: [] for s in SHAPES}, {s: [] for s in SHAPES}
-    for i in range(ctx.rounds):
-        ctx.say(f"segment: round {i + 1} of {ctx.rounds}")
+    for i in ctx.each("segment"):
         for s in SHAPES:
             ours[s].append(bench(ctx, "node", s, *node))
             floor[s].append(bench(ctx, "floor", s, *on))

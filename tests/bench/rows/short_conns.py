@@ -10,8 +10,7 @@ CONNS = 64  # at any time
 
 
 def measure(ctx, segq, nginx):
-    for i in range(ctx.rounds):
-        ctx.say(f"short connections: round {i + 1} of {ctx.rounds}")
+    for i in ctx.each("short connections"):
         for side in (segq, nginx):
             polls.turn(ctx, side, CONNS, CONNS, ctx.seconds, close=True)
 

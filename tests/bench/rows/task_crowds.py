@@ -13,12 +13,19 @@ from kit.row import case, row
 
 ID = "task_crowds"
 ORDER = 410
+SHARE = 4
 DELAYS, SPAN_S, LEAD_S, PEER_PART = 100000, 60, 10, 0.1
 HOT, HOT_PER_S, HOT_BURST, COLD_KEYS, COLD_EACH = 100000, 100, 20, 1000, 10
 PENDING = 10**6
 QUEUES, EACH = 100000, 10
 SCHEDULED, IDLE_S = 10**6, 10
 ROUNDS = 3
+MOST_S = 20  # of submitting a great number once
+
+
+def within(ctx, n, per_s, seconds):
+    """n, or what so many a second come to in that time: a slow disk costs size and not figures."""
+    return max(min(n, int(per_s * seconds)), 1000)
 
 
 def one(value):
@@ -71,7 +78,7 @@ def cold_s(ctx, side, hot):
 
 def hot_cases(ctx, side):
     """The hot key's rate is that of its pool; cold ones are below it."""
-    alone = [cold_s(ctx, side, False) for _ in range(1 if ctx.quick else ROUNDS)]
+    alone = [cold_s(ctx, side, False) for _ in ctx.each("cold keys", ROUNDS, 2, 8)]
     beside = [cold_s(ctx, side, i == 0) for i in range(len(alone))]
     figures = jobs.compare(beside, alone, "without the hot key", "seconds")
     over = [r["others"] / (r["seconds"] * HOT_PER_S + HOT_BURST) for r in beside]
@@ -83,18 +90,19 @@ def hot_cases(ctx, side):
 # ---- many ------------------------------------------------------------------------------------
 
 
-def queue_cases(ctx, side):
-    n, rounds = ctx.waiting(QUEUES) * EACH, ([], [])
-    for i in range(1 if ctx.quick else ROUNDS):
-        for which, queues in enumerate((ctx.waiting(QUEUES), 1)):
+def queue_cases(ctx, side, per_s):
+    many, rounds = within(ctx, ctx.waiting(QUEUES), per_s / EACH, MOST_S), ([], [])
+    n = many * EACH
+    for i in ctx.each("many queues", ROUNDS, 4, 8):
+        for which, queues in enumerate((many, 1)):
             rounds[which].append(jobs.run(ctx, side, "put", queue=f"many{which}-{i}-", queues=queues,
                                           jobs=n, batch=EACH, conns=8))
-    yield case("100 000 queues of 10 beside one queue", "tasks/s",
+    yield case(f"{many} queues of {EACH} beside one queue", "tasks/s",
                **jobs.compare(*rounds, "one queue", "per_s"), aim=0.9)
 
 
-def scheduled_cases(ctx, side):
-    n, seconds = ctx.waiting(SCHEDULED), 1 if ctx.quick else IDLE_S
+def scheduled_cases(ctx, side, per_s):
+    n, seconds = within(ctx, ctx.waiting(SCHEDULED), per_s, MOST_S), 1 if ctx.quick else IDLE_S
     jobs.run(ctx, side, "put", queue="far", jobs=n, batch=100, conns=8, due_in=86400, span=3600)
     time.sleep(seconds)  # what was written is synced
     before = side.node().cpu_s()
@@ -103,8 +111,8 @@ def scheduled_cases(ctx, side):
                one((side.node().cpu_s() - before) / seconds * 100), aim=0.1, aim_op="<=", aim_on="segq")
 
 
-def pending_cases(ctx, side, peer):
-    n, held = ctx.waiting(PENDING), []
+def pending_cases(ctx, side, per_s, peer):
+    n, held = within(ctx, ctx.waiting(PENDING), per_s, MOST_S), []
     for s, proc in ((side, side.node()), (peer, peer.proc)):
         was = proc.private()
         jobs.run(ctx, s, "put", jobs=n, batch=100, conns=8)
@@ -121,12 +129,13 @@ def run(ctx):
     side = jobs.Tasks(ctx, pools={"hot": [f"key.rate_per_s={HOT_PER_S}", f"key.burst={HOT_BURST}"]})
     peer = Beanstalkd(ctx, "os")
     cases = list(delay_cases(delays(ctx, side), delays(ctx, peer, PEER_PART), peer.name))
-    ctx.say("a hot key, many queues")
-    cases += [*hot_cases(ctx, side), *queue_cases(ctx, side)]
+    cases += hot_cases(ctx, side)
+    per_s = jobs.run(ctx, side, "put", jobs=ctx.waiting(HOT), batch=100, conns=8, seconds=10)["per_s"]
+    cases += queue_cases(ctx, side, per_s)
     for part in (scheduled_cases, pending_cases):  # nodes that have nothing else
         ctx.end()
         ctx.say(part.__name__.replace("_", " "))
-        cases += part(ctx, jobs.Tasks(ctx), *([Beanstalkd(ctx, "os")] if part is pending_cases else []))
+        cases += part(ctx, jobs.Tasks(ctx), per_s, *([Beanstalkd(ctx, "os")] if part is pending_cases else []))
     return [row(ID, "Tasks in great numbers", "1 KB each, journal: os; one task node.", cases,
                 ["beanstalkd delays by whole seconds, and has a tenth of the delays in a tenth of the time; "
                  "its jobs are in its memory, segq's payloads on the disk.",

@@ -14,6 +14,7 @@ from kit.row import case, row
 
 ID = "task_redis"
 ORDER = 405
+SHARE = 2
 CONNS, AIM = 64, 5
 SHORTER = 0.3  # of a turn
 PENDING = 10**6
@@ -31,12 +32,11 @@ def turn(ctx, side, what, **opts):
     return r
 
 
-def measure(ctx, part, sides):
+def measure(ctx, part, at, sides):
     """{(side, workers): its rounds}"""
     name, what, batch = part
     seconds, rounds = ctx.seconds * SHORTER, {}
-    for i in range(ctx.rounds):
-        ctx.say(f"{name}: round {i + 1} of {ctx.rounds}")
+    for i in ctx.each(name, None, at, len(PARTS) + 1):
         for side, conns in sides:
             if what == "take":
                 turn(ctx, side, "put", batch=100, conns=8, jobs=int((2000 if conns == 1 else 40000) *
@@ -70,8 +70,8 @@ def opening_cases(ctx, side):
 def run(ctx):
     segq, stream = jobs.Tasks(ctx, store="redis"), RedisJobs(ctx, "fsync", "stream")
     cases = []
-    for part in PARTS:
-        cases += cases_of(part, measure(ctx, part, ((segq, CONNS), (stream, 1), (stream, CONNS))))
+    for at, part in enumerate(PARTS):
+        cases += cases_of(part, measure(ctx, part, at, ((segq, CONNS), (stream, 1), (stream, CONNS))))
     ctx.end()
     cases += opening_cases(ctx, jobs.Tasks(ctx, store="redis"))
     return [row(ID, "Tasks in Redis beside workers on a stream",

@@ -10,6 +10,7 @@ from kit.row import case, row
 
 ID = "tasks"
 ORDER = 400
+SHARE = 3
 # name, durability, put or take, jobs in a request; aims beside beanstalkd, Postgres; segq alone
 PARTS = (
     ("submit, written", "os", "put", 1, 1.0, None, 60000),
@@ -32,12 +33,12 @@ def sides_of(ctx, durability):
 
 
 def fill(ctx, side, n):
-    """n jobs to be taken; by pgbench as near as it goes."""
+    """n jobs to be taken, or as many as come in a few turns' time; by pgbench as near as it goes."""
     n = min(n, 2000) if ctx.quick else n
     if hasattr(side, "jobs"):
         side.jobs("put", 1000, 2, max(1, n / 50000))
     else:
-        jobs.run(ctx, side, "put", jobs=n, batch=100, conns=8)
+        jobs.run(ctx, side, "put", jobs=n, batch=100, conns=8, seconds=4 * ctx.seconds)
 
 
 def measure(ctx, part, sides):
@@ -45,11 +46,11 @@ def measure(ctx, part, sides):
     name, _, what, batch = part[:4]
     seconds = ctx.seconds * SHORTER
     rounds = {side.name: [] for side in sides}
-    for i in range(ctx.rounds):
-        ctx.say(f"{name}: round {i + 1} of {ctx.rounds}")
+    for _ in ctx.each(name, None, PARTS.index(part), len(PARTS)):
         for side in sides:
             if what == "take":
-                fill(ctx, side, int(MOST_PER_S[batch] * seconds * AHEAD))
+                last = max((r["jobs"] for r in rounds[side.name]), default=MOST_PER_S[batch] * seconds)
+                fill(ctx, side, int(min(last * 1.3, MOST_PER_S[batch] * seconds) * AHEAD))
             rounds[side.name].append(jobs.run(ctx, side, what, batch=batch, seconds=seconds,
                                                     conns=8 if ctx.quick else CONNS))
     return rounds

@@ -33,9 +33,8 @@ def verdict(cluster, header):
     return headers
 
 
-def measure(ctx, sides):
-    for i in range(ctx.rounds):
-        ctx.say(f"verify: round {i + 1} of {ctx.rounds}")
+def measure(ctx, sides, part):
+    for _ in ctx.each("verify", None, part, 2):
         for side in sides:
             polls.turn(ctx, side, CONNS, CONNS, ctx.seconds * SHORTER)
 
@@ -52,10 +51,10 @@ def run(ctx):
     for g in (gate, keeps):
         g.check(header)
         sides.append(Side("segq", g.gate, g.procs() + cluster.all(), path="/", header=header))
-    measure(ctx, (asked, answers))
+    measure(ctx, (asked, answers), 0)
     if ctx.cores > 1:
         cluster.proc("router.0").pin(1)  # nginx alone is measured
-    measure(ctx, sides)
+    measure(ctx, sides, 1)
     cases = []
     for what, gated, aim in (("a site behind the gate", sides[1], None),
                              ("the same, nginx keeps good verdicts for 250 ms", sides[2], 0.8)):

@@ -19,6 +19,7 @@
 #include "task/table/keep.h"
 
 /* What a task can still cost, as a rule among many in one group: two starts, their ends. */
+#define CLOCK_EVERY_MS 5 /* at most: a delayed task may be this late */
 #define TASK_BYTES 128u
 #define TASK_WANTED_MAX 16 /* links for copies at a time */
 #define LAST_CALLS_MS   3000 /* at the end, calls have so long */
@@ -77,6 +78,20 @@ static void flush(struct task_service *s, bool whole)
     tasktab_hold(s->tab, keeper_holds(s->keeper));
 }
 
+/* Moments that follow each other closely share a turn: each wakes this process, a router and a worker.
+ * What comes alone is not late; what is left to be done at once (idle 0) does not wait. */
+static void set_clock(struct task_service *s, msec_t idle)
+{
+    msec_t now = ev_now(s->node.ev), soonest = s->clock_was_ms + CLOCK_EVERY_MS;
+
+    s->clock_ms = idle == MSEC_NEVER ? 0 : now + ms_min(idle, NODE_TICK_MS);
+    if (s->clock_ms == 0)
+        return;
+    if (idle > 0)
+        s->clock_ms = ms_max(s->clock_ms, soonest);
+    ev_timer_at(s->clock, s->clock_ms);
+}
+
 /* After everything that could still be said in this turn, before it is sent. */
 static void on_flush(void *arg)
 {
@@ -93,9 +108,7 @@ static void on_flush(void *arg)
     else
         flush(s, whole);
     idle = tasktab_idle_ms(s->tab, now);
-    s->clock_ms = idle == MSEC_NEVER ? 0 : ev_now(s->node.ev) + ms_min(idle, NODE_TICK_MS);
-    if (s->clock_ms != 0)
-        ev_timer_at(s->clock, s->clock_ms);
+    set_clock(s, idle);
 }
 
 static void on_turn_end(void *arg)
@@ -113,6 +126,7 @@ static void on_clock(void *arg)
     struct task_service *s = arg;
 
     s->n.late_turns += s->clock_ms != 0 && ev_now(s->node.ev) - s->clock_ms > NODE_LATE_MS;
+    s->clock_was_ms = ev_now(s->node.ev);
 }
 
 /* Calls on their way have some seconds to end. */

@@ -38,6 +38,7 @@ struct task_service {
     uint32_t max_tasks, max_keys;
     msec_t wall_ms;            /* at the start (node.began_ms): the node's axis */
     msec_t clock_ms;           /* when the clock is due; 0: not */
+    msec_t clock_was_ms;       /* when it last was */
 };
 
 /* The node's axis: the wall clock at the start, and monotonic from there. */

@@ -113,3 +113,20 @@ Test(task_service, a_delayed_task_comes_in_time)
     cr_assert_eq(take(1, 0)->n, 0);
     cr_assert_eq(take(1, 5000)->n, 1);
 }
+
+/* Each answer wakes a router and a worker: those due within a few ms come in one. */
+Test(task_service, delays_that_end_closely_share_an_answer)
+{
+    struct task_put rows[100];
+    unsigned got = 0, answers = 0;
+
+    open_part(3, 8);
+    for (unsigned i = 0; i < 100; i++) {
+        rows[i] = put_of("x");
+        rows[i].delay_ms = 300 + i;
+    }
+    ask(&(struct msg){ .type = MSG_TASK_PUT, .task_put = { 100, rows } }, MSG_TASK_PUT_ANS);
+    for (; got < 100; answers++)
+        got += take(64, 5000)->n;
+    cr_expect_leq(answers, 32, "%u answers for a hundred ms", answers);
+}

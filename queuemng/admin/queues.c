@@ -198,9 +198,15 @@ void admin_preview(struct admin_call *c)
 
 /* ---- orders ---------------------------------------------------------------------- */
 
+static json_int_t waiting_now(const struct admin_call *c)
+{
+    return (json_int_t)mng_queue_waiting(c->s->mng, c->name);
+}
+
 static void release(struct admin_call *c)
 {
     uint64_t n = admin_number(c, "n", RELEASE_MAX, 0);
+    json_int_t waiting = waiting_now(c);
     struct err e = { 0 };
 
     if (n == 0)
@@ -208,13 +214,16 @@ static void release(struct admin_call *c)
     if (mng_release(c->s->mng, ev_now(c->s->ev), c->name, n, mng_service_step(c->s), &e) < 0)
         admin_err(c->a, &e, UNKNOWN);
     else
-        admin_changed(c, json_pack("{s:s,s:I}", "queue", c->name, "release", (json_int_t)n));
+        admin_changed(c, json_pack("{s:s,s:I,s:I}", "queue", c->name, "release", (json_int_t)n,
+                                   "waiting", waiting));
 }
 
 /* restore, or one of enum mng_order. */
 static void order(struct admin_call *c, bool is_restore, enum mng_order o)
 {
-    const struct queue_def *d;
+    const struct queue_def *d = mng_queue_get(c->s->mng, c->name, NULL);
+    const char *was = is_restore || d == NULL ? "deleted" : def_state_names[d->state];
+    json_int_t waiting = waiting_now(c);
     msec_t now = ev_now(c->s->ev);
     struct mng_out *step = mng_service_step(c->s);
     struct err e = { 0 };
@@ -227,8 +236,9 @@ static void order(struct admin_call *c, bool is_restore, enum mng_order o)
     }
     d = mng_queue_get(c->s->mng, c->name, NULL);
     assert(d != NULL); /* the order was about it */
-    admin_changed(c, json_pack("{s:s,s:s,s:s}", "queue", c->name, "state",
-                               def_state_names[d->state], "message",
+    admin_changed(c, json_pack("{s:s,s:s,s:s,s:I,s:s}", "queue", c->name, "state",
+                               def_state_names[d->state], "was", was, "waiting",
+                               is_restore ? waiting_now(c) : waiting, "message",
                                d->message != NULL ? d->message : ""));
 }
 

@@ -249,3 +249,13 @@ bool mng_place(const struct mng *m, seg_id seg, struct mng_place_view *v)
                                   .moving = s->move != NULL };
     return true;
 }
+
+uint64_t mng_queue_waiting(const struct mng *m, const char *queue)
+{
+    const struct mqueue *q = queue_find(m, queue);
+    struct mng_lane_view sum = { 0 };
+
+    if (q != NULL)
+        sum = mng_queue_sum(m, q->id);
+    return sum.waiting + sum.returning;
+}

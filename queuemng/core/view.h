@@ -97,6 +97,8 @@ void mng_each_seg(const struct mng *m, queue_id q, unsigned lane, mng_each_fn fn
                   void *ctx);
 /* The sum of a queue's lanes, with the estimate of the slowest one. */
 struct mng_lane_view mng_queue_sum(const struct mng *m, queue_id q);
+/* People in line; 0 also if there is no such queue. */
+uint64_t mng_queue_waiting(const struct mng *m, const char *queue);
 void mng_each_node(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_router(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_move(const struct mng *m, mng_each_fn fn, void *ctx);

@@ -2,6 +2,7 @@
 #include "queuemng/ctl/commands.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "queuemng/ctl_view/answer_view.h"
@@ -43,6 +44,7 @@ static int cmd_release(struct ctl *c, int argc, char **argv)
 {
     size_t digits = strspn(argv[1], "0123456789");
     char path[64];
+    int rc;
 
     (void)argc;
     if (digits == 0 || digits > 12 || argv[1][digits] != '\0') {
@@ -50,8 +52,10 @@ static int cmd_release(struct ctl *c, int argc, char **argv)
         return CTL_USAGE;
     }
     snprintf(path, sizeof(path), QUEUE "/release?n=%s", argv[1]);
-    return ctl_do(c, (struct ctl_call){ .method = "POST", .path = path, .name = argv[0] },
-                  view_done);
+    rc = ctl_release_is_sure(c, argv[0], strtoull(argv[1], NULL, 10));
+    return rc != CTL_OK ? rc
+                        : ctl_do(c, (struct ctl_call){ .method = "POST", .path = path, .name = argv[0] },
+                                 view_released);
 }
 
 static int cmd_join(struct ctl *c, int argc, char **argv)
@@ -94,7 +98,7 @@ const struct cmd ctl_cmds[] = {
       "deletes it; it can be restored for ten minutes, but not after 'final'",
       .run = cmd_queue_delete, .options = "dry-run" },
     { "queue restore", "QUEUE", 1, 1, "undoes a delete; all places are kept",
-      SENDS("POST", QUEUE "/restore", view_done) },
+      SENDS("POST", QUEUE "/restore", view_state) },
     { "pool list", "", 0, 0, "all pools of task queues",
       SENDS("GET", "/v1/admin/pools", view_pools) },
     { "pool show", "POOL", 1, 1, "all keys of its definition", SENDS("GET", POOL, view_pretty) },
@@ -115,13 +119,13 @@ const struct cmd ctl_cmds[] = {
       "changes keys: rate_per_s=300 max_concurrent=64 breaker.ratio=0.5",
       SETS(ENDPT, endpoint_def_keys, "endpoint") },
     { "endpoint pause", "ENDPOINT", 1, 1, "no call begins; submissions go on",
-      SENDS("POST", ENDPT "/pause", view_done) },
-    { "endpoint resume", "ENDPOINT", 1, 1, "ends a pause", SENDS("POST", ENDPT "/resume", view_done) },
+      SENDS("POST", ENDPT "/pause", view_pretty), .kind = "endpoint" },
+    { "endpoint resume", "ENDPOINT", 1, 1, "ends a pause", SENDS("POST", ENDPT "/resume", view_pretty), .kind = "endpoint" },
     { "endpoint trip", "ENDPOINT", 1, 1, "opens its breaker until a reset: no call begins, tasks wait",
-      SENDS("POST", ENDPT "/trip", view_done) },
+      SENDS("POST", ENDPT "/trip", view_tripped) },
     { "endpoint reset", "ENDPOINT", 1, 1,
       "closes its breaker, forgets failures: a tenth of its calls goes at first",
-      SENDS("POST", ENDPT "/reset", view_done) },
+      SENDS("POST", ENDPT "/reset", view_tripped) },
     { "endpoint probe", "ENDPOINT", 1, 1,
       "while it is down: each node sends one waiting task at once; shows what came",
       .run = cmd_endpoint_probe },
@@ -205,19 +209,19 @@ const struct cmd ctl_cmds[] = {
     { "edit", "queue|pool|endpoint|budget NAME", 2, 2, "its definition in $EDITOR; then as apply",
       .run = cmd_edit, .options = "dry-run", .text_only = true },
     { "pause", "QUEUE", 1, 1, "nobody is let in; joins and polls go on",
-      SENDS("POST", QUEUE "/pause", view_done) },
-    { "resume", "QUEUE", 1, 1, "ends a pause", SENDS("POST", QUEUE "/resume", view_done) },
+      SENDS("POST", QUEUE "/pause", view_state) },
+    { "resume", "QUEUE", 1, 1, "ends a pause", SENDS("POST", QUEUE "/resume", view_state) },
     { "close", "QUEUE", 1, 1, "stops new joins; people in line are still admitted",
-      SENDS("POST", QUEUE "/close", view_done) },
+      SENDS("POST", QUEUE "/close", view_state) },
     { "open", "QUEUE", 1, 1, "ends a close, a reject, a passthrough",
-      SENDS("POST", QUEUE "/open", view_done) },
-    { "passthrough", "QUEUE", 1, 1, "nobody needs a pass; all waiting people are let in at once",
-      SENDS("POST", QUEUE "/passthrough", view_done) },
+      SENDS("POST", QUEUE "/open", view_state) },
+    { "passthrough", "QUEUE", 1, 1, "nobody needs a pass; all waiting people go in at once, and stay in",
+      SENDS("POST", QUEUE "/passthrough", view_state), .risk = RISK_PASSTHROUGH, .options = "dry-run" },
     { "reject", "QUEUE", 1, 1, "refuses joins and lets nobody in; waiting people keep their places",
-      SENDS("POST", QUEUE "/reject", view_done), .risk = RISK_REJECT, .options = "dry-run" },
+      SENDS("POST", QUEUE "/reject", view_state), .risk = RISK_REJECT, .options = "dry-run" },
     { "flush", "QUEUE", 1, 1, "ends all waiting tickets; passes stay valid",
-      SENDS("POST", QUEUE "/flush", view_done), .risk = RISK_FLUSH, .options = "dry-run" },
-    { "release", "QUEUE N", 2, 2, "lets N in now, beyond the rate", .run = cmd_release },
+      SENDS("POST", QUEUE "/flush", view_flushed), .risk = RISK_FLUSH, .options = "dry-run" },
+    { "release", "QUEUE N", 2, 2, "lets N in now, beyond the rate", .run = cmd_release, .options = "dry-run" },
     { "rate", "QUEUE N|limits", 2, 2, "a fixed rate per second; or by the limits again",
       .run = cmd_rate, .options = "dry-run" },
     { "tiers", "QUEUE METRIC BELOW:RATE...|none", 3, -1,
@@ -233,7 +237,7 @@ const struct cmd ctl_cmds[] = {
       .run = cmd_drain },
     { "forget", "NODE", 1, 1, "removes a node that is gone for good; what it alone has is lost", .run = cmd_forget },
     { "undrain", "NODE", 1, 1, "ends the drain of a node",
-      SENDS("POST", NODE "/undrain", view_done) },
+      SENDS("POST", NODE "/undrain", view_undrained) },
     { "draw", "QUEUE [COMMITMENT] [TICKET]...", 1, -1,
       "checks the draw of early arrivals against the commitment noted before it; prints the "
       "place of a ticket (17-123) in it",
@@ -243,7 +247,7 @@ const struct cmd ctl_cmds[] = {
       SENDS("GET", TICKET, view_ticket) },
     { "why", "TOKEN|SEGMENT-NUMBER", 1, 1, "a ticket's state now, and what happened to it",
       SENDS("GET", "/v1/admin/tickets/*", view_why) },
-    { "leave", "TOKEN", 1, 1, "gives the place up", SENDS("DELETE", TICKET, view_done) },
+    { "leave", "TOKEN", 1, 1, "leaves the queue: the place is given up", SENDS("DELETE", TICKET, view_left) },
     { "move-ticket", "TOKEN LANE", 2, 2,
       "gives a waiting ticket the last place of another lane; prints the link for the person",
       .run = cmd_move_ticket },

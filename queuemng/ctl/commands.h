@@ -17,7 +17,8 @@ struct cmd {
     const char *options;       /* of those that few commands take: these; NULL: none of them */
     enum risk risk;            /* if it has one, the operator confirms it first */
     bool text_only;            /* what it prints is text in any case: -o is refused */
-    const char *kind;          /* of def_change.h: --dry-run shows what the keys would change; or NULL */
+    const char *kind;          /* of def_change.h: the answer is a definition, of which what has changed
+                                * is shown, and what would with --dry-run; or NULL */
 };
 
 extern const struct cmd ctl_cmds[]; /* ended by words == NULL */

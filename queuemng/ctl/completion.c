@@ -77,6 +77,16 @@ static void put_options(struct buf *b, const char *cur)
     }
 }
 
+/* A command that takes something from people is not offered beside harmless ones: who types pa<Tab> for
+ * `pause` does not get `passthrough`. Alone it is. */
+static bool is_beside_harmless(const struct cmd *risky, const char *cur)
+{
+    for (const struct cmd *d = ctl_cmds; d->words != NULL; d++)
+        if (d->risk == RISK_NONE && strncmp(d->words, cur, strlen(cur)) == 0)
+            return risky->risk != RISK_NONE;
+    return false;
+}
+
 /* First words, or the second ones of `first`; a group is several rows, one behind the other. */
 static void put_commands(struct buf *b, const char *cur, const char *first)
 {
@@ -87,7 +97,7 @@ static void put_commands(struct buf *b, const char *cur, const char *first)
         size_t n = strcspn(d->words, " ");
         bool same = strncmp(last, d->words, n) == 0 && (last[n] == ' ' || last[n] == '\0');
 
-        if (first == NULL && !same)
+        if (first == NULL && !same && (*cur == '\0' || !is_beside_harmless(d, cur)))
             put(b, cur, d->words, n, "");
         else if (first != NULL && strlen(first) == n && memcmp(first, d->words, n) == 0 &&
                  d->words[n] == ' ')

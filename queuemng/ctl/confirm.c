@@ -69,21 +69,42 @@ static json_t *queue_now(const struct ctl *c, const char *name, int *rc)
     return q;
 }
 
-int ctl_is_sure(const struct ctl *c, enum risk risk, const char *queue)
+static int confirm(const struct ctl *c, enum risk risk, const json_t *q, const char *queue)
 {
     struct buf what;
+    int rc;
+
+    buf_init(&what);
+    view_risk(&what, risk, q);
+    rc = ctl_sure(c, &what, queue);
+    buf_fini(&what);
+    return rc;
+}
+
+int ctl_is_sure(const struct ctl *c, enum risk risk, const char *queue)
+{
     json_t *q;
     int rc;
 
     if (c->yes && !c->dry_run)
         return CTL_OK;
     q = queue_now(c, queue, &rc);
-    if (q == NULL)
-        return rc;
-    buf_init(&what);
-    view_risk(&what, risk, q);
-    rc = ctl_sure(c, &what, queue);
-    buf_fini(&what);
+    if (q != NULL)
+        rc = confirm(c, risk, q, queue);
+    json_decref(q);
+    return rc;
+}
+
+int ctl_release_is_sure(const struct ctl *c, const char *queue, uint64_t n)
+{
+    json_t *q;
+    int rc;
+
+    if (c->yes && !c->dry_run)
+        return CTL_OK;
+    q = queue_now(c, queue, &rc);
+    if (q != NULL && (c->dry_run || risk_of_release(n, q)))
+        rc = confirm(c, RISK_RELEASE, q, queue);
     json_decref(q);
     return rc;
 }

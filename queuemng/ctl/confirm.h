@@ -11,6 +11,8 @@
 int ctl_sure(const struct ctl *c, const struct buf *what, const char *name);
 /* The same for an order about a queue, with the number of its people. */
 int ctl_is_sure(const struct ctl *c, enum risk risk, const char *queue);
+/* The same if n is more than goes in by itself in a minute. */
+int ctl_release_is_sure(const struct ctl *c, const char *queue, uint64_t n);
 int cmd_queue_delete(struct ctl *c, int argc, char **argv); /* see commands.h */
 
 #endif

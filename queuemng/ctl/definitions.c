@@ -92,7 +92,7 @@ static int delete_final(struct ctl *c, const char *kind, int argc, char **argv, 
         rc = ctl_sure(c, &what, argv[0]);
         buf_fini(&what);
     }
-    return rc == CTL_OK ? ctl_do(c, call, view_done) : rc;
+    return rc == CTL_OK ? ctl_do(c, call, view_deleted) : rc;
 }
 
 int cmd_pool_delete(struct ctl *c, int argc, char **argv)
@@ -105,7 +105,7 @@ int cmd_budget_delete(struct ctl *c, int argc, char **argv)
     struct ctl_call call = { .method = "DELETE", .path = "/v1/admin/budgets/*", .name = argv[0] };
 
     (void)argc;
-    return c->dry_run ? would_delete(c, "budget", argv[0], false) : ctl_do(c, call, view_done);
+    return c->dry_run ? would_delete(c, "budget", argv[0], false) : ctl_do(c, call, view_deleted);
 }
 
 /* ---- endpoints ---- */

@@ -10,7 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl_view/answer_view.h"
+#include "queuemng/ctl_view/text.h"
 
 struct plan {
     struct def_change *v; /* owned */
@@ -134,6 +137,13 @@ static void plan_show(const struct plan *p)
     buf_fini(&b);
 }
 
+static int keys_are_sure(const struct ctl *c, const struct def_change *ch)
+{
+    enum risk risk = risk_of_keys(ch->keys);
+
+    return risk == RISK_NONE ? CTL_OK : ctl_is_sure(c, risk, ch->name);
+}
+
 static int change_send(struct ctl *c, const struct def_change *ch)
 {
     struct ctl_call call = { .method = ch->was != NULL ? "PATCH" : "PUT", .path = ch->kind->one,
@@ -143,6 +153,9 @@ static int change_send(struct ctl *c, const struct def_change *ch)
     struct buf b;
     int rc;
 
+    rc = ch->was != NULL && strcmp(ch->kind->word, "queue") == 0 ? keys_are_sure(c, ch) : CTL_OK;
+    if (rc != CTL_OK)
+        return rc;
     snprintf(tag, sizeof(tag), "\"%" JSON_INTEGER_FORMAT "\"", ch->version);
     if (ch->was == NULL)
         call.if_none_match = "*";
@@ -262,6 +275,60 @@ int cmd_would_change(struct ctl *c, const char *kind_word, const char *name, con
         rc = ctl_would_change(kind, name, now, keys);
     }
     json_decref(now);
+    return rc;
+}
+
+static int changed_show(const struct def_kind *kind, const char *name, const json_t *was,
+                        const json_t *now, const json_t *given)
+{
+    struct def_change ch;
+    struct err e = { 0 };
+    struct buf b;
+
+    if (def_changed(&ch, kind, name, was, now, given, &e) < 0)
+        return ctl_say_err(&e, CTL_REFUSED);
+    buf_init(&b);
+    def_change_text(&b, &ch);
+    if (b.len == 0) {
+        buf_printf(&b, "%s ", kind->word);
+        ctl_clean(&b, name);
+        buf_str(&b, ": nothing has changed: it is so already\n");
+    }
+    ctl_put_out(&b);
+    buf_fini(&b);
+    def_change_fini(&ch);
+    return CTL_OK;
+}
+
+int ctl_change(const struct ctl *c, const struct def_kind *kind, const json_t *was, struct ctl_call call)
+{
+    struct ctl_answer a = { 0 };
+    json_t *now = NULL;
+    int rc;
+
+    if (c->form != FORM_TABLE)
+        return ctl_do(c, call, view_pretty);
+    rc = ctl_ask(c, call, &a);
+    if (rc == CTL_OK && a.status < 300)
+        now = json_loadb((const char *)a.body.data, a.body.len, 0, NULL);
+    if (now != NULL)
+        rc = changed_show(kind, call.name, was, now, call.body);
+    else if (rc == CTL_OK)
+        rc = ctl_say_answer(c, &a, view_pretty);
+    json_decref(now);
+    buf_fini(&a.body);
+    return rc;
+}
+
+int cmd_change(struct ctl *c, const char *kind_word, struct ctl_call call)
+{
+    const struct def_kind *kind = def_kind_of(kind_word);
+    int rc = CTL_OK;
+    json_t *was = c->form == FORM_TABLE ? definition_of(c, kind, call.name, &rc) : NULL;
+
+    if (rc == CTL_OK)
+        rc = ctl_change(c, kind, was, call);
+    json_decref(was);
     return rc;
 }
 

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "queuemng/ctl_ask/answer.h"
 #include "queuemng/ctl_ask/ctl.h"
 #include "queuemng/ctl_ask/def_change.h"
 
@@ -15,6 +16,10 @@ int cmd_apply(struct ctl *c, int argc, char **argv);
 int cmd_would_change(struct ctl *c, const char *kind, const char *name, const json_t *keys, bool is_new);
 /* The same of a definition that has been looked up: now is NULL, if there is none yet. */
 int ctl_would_change(const struct def_kind *kind, const char *name, const json_t *now, const json_t *keys);
+/* Sends a change of a definition, whose answer is the new one; prints what has changed. */
+int cmd_change(struct ctl *c, const char *kind, struct ctl_call call);
+/* The same of one at another path than its kind's; was: before it; NULL: there was none. */
+int ctl_change(const struct ctl *c, const struct def_kind *kind, const json_t *was, struct ctl_call call);
 int cmd_edit(struct ctl *c, int argc, char **argv);
 
 #endif

@@ -56,55 +56,90 @@ int cmd_key_show(struct ctl *c, int argc, char **argv)
 int cmd_key_unpin(struct ctl *c, int argc, char **argv)
 {
     (void)argc;
-    return ask(c, "DELETE", argv, "", view_done);
+    return ask(c, "DELETE", argv, "", view_unpinned);
 }
 
-int cmd_key_pause(struct ctl *c, int argc, char **argv)
-{
-    (void)argc;
-    return ask(c, "POST", argv, "/pause", view_done);
-}
-
-int cmd_key_resume(struct ctl *c, int argc, char **argv)
-{
-    (void)argc;
-    return ask(c, "POST", argv, "/resume", view_done);
-}
 
 static int pin_check(const void *def, struct err *e)
 {
     return key_pin_check(def, e);
 }
 
-static int would_set(struct ctl *c, char **argv, json_t *keys)
-{
-    static const struct def_kind kind = { "key", "keys", NULL, NULL, "key", key_pin_keys,
+static const struct def_kind key_kind = { "key", "keys", NULL, NULL, "key", key_pin_keys,
                                           sizeof(struct key_pin), pin_check };
+
+/* The definition of a pinned key; NULL: it is not, or *rc says more. New reference. */
+static json_t *pin_now(struct ctl *c, char **argv, int *rc)
+{
     struct ctl_answer a = { 0 };
     char path[PATH_MAX_LEN];
-    struct ctl_call call = { .method = "GET", .path = path, .name = argv[1] };
-    int rc = path_of(path, argv[0], "") ? ctl_ask(c, call, &a) : CTL_USAGE;
     json_t *now = NULL;
 
-    if (rc == CTL_OK && a.status == 200)
+    *rc = path_of(path, argv[0], "")
+              ? ctl_ask(c, (struct ctl_call){ .method = "GET", .path = path, .name = argv[1] }, &a)
+              : CTL_USAGE;
+    if (*rc == CTL_OK && a.status == 200)
         now = json_loadb((const char *)a.body.data, a.body.len, 0, NULL);
-    if (rc == CTL_OK && now == NULL && a.status != 404)
-        rc = ctl_say_answer(c, &a, NULL);
-    else if (rc == CTL_OK && json_object_set_new(keys, "queue", json_string(argv[0])) == 0)
-        rc = ctl_would_change(&kind, argv[1], now, keys);
-    json_decref(now);
+    if (*rc == CTL_OK && now == NULL && a.status != 404) {
+        (void)ctl_say_answer(c, &a, NULL);
+        *rc = CTL_REFUSED;
+    }
     buf_fini(&a.body);
+    return now;
+}
+
+static int would_set(struct ctl *c, char **argv, json_t *keys)
+{
+    int rc;
+    json_t *now = pin_now(c, argv, &rc);
+
+    if (rc == CTL_OK && json_object_set_new(keys, "queue", json_string(argv[0])) == 0)
+        rc = ctl_would_change(&key_kind, argv[1], now, keys);
+    json_decref(now);
     return rc;
+}
+
+/* Says "key tenant7: paused: false -> true". A key that is resumed may not be pinned any more: then
+ * there is no definition to compare. */
+static int hold(struct ctl *c, char **argv, bool on)
+{
+    char path[PATH_MAX_LEN];
+    int rc;
+    json_t *was = pin_now(c, argv, &rc);
+
+    if (rc == CTL_OK && !path_of(path, argv[0], on ? "/pause" : "/resume"))
+        rc = CTL_USAGE;
+    if (rc == CTL_OK && !on && was == NULL && c->form == FORM_TABLE)
+        printf("key %s: nothing has changed: it is not paused\n", argv[1]);
+    else if (rc == CTL_OK && on && was == NULL)
+        rc = ask(c, "POST", argv, "/pause", view_held);
+    else if (rc == CTL_OK && !on && json_is_true(json_object_get(was, "inherit")))
+        rc = ask(c, "POST", argv, "/resume", view_unpinned);
+    else if (rc == CTL_OK)
+        rc = ctl_change(c, &key_kind, was, (struct ctl_call){ .method = "POST", .path = path, .name = argv[1] });
+    json_decref(was);
+    return rc;
+}
+
+int cmd_key_pause(struct ctl *c, int argc, char **argv)
+{
+    (void)argc;
+    return hold(c, argv, true);
+}
+
+int cmd_key_resume(struct ctl *c, int argc, char **argv)
+{
+    (void)argc;
+    return hold(c, argv, false);
 }
 
 /* One that is pinned is changed, another one is pinned. */
 int cmd_key_set(struct ctl *c, int argc, char **argv)
 {
-    struct ctl_answer a = { 0 };
     char path[PATH_MAX_LEN];
     struct ctl_call call = { .method = "PATCH", .path = path, .name = argv[1] };
     struct err e = { 0 };
-    json_t *doc = ctl_pairs(argv + 2, (size_t)argc - 2, key_pin_keys, &e);
+    json_t *doc = ctl_pairs(argv + 2, (size_t)argc - 2, key_pin_keys, &e), *was;
     int rc;
 
     if (doc == NULL)
@@ -115,16 +150,16 @@ int cmd_key_set(struct ctl *c, int argc, char **argv)
         return rc;
     }
     call.body = doc;
-    rc = path_of(path, argv[0], "") ? ctl_ask(c, call, &a) : CTL_USAGE;
-    if (rc == CTL_OK && a.status == 404) {
-        buf_fini(&a.body);
+    was = pin_now(c, argv, &rc);
+    if (was == NULL) {
         call.method = "PUT";
         call.if_none_match = "*";
-        rc = ctl_ask(c, call, &a);
     }
+    if (rc == CTL_OK && !path_of(path, argv[0], ""))
+        rc = CTL_USAGE;
     if (rc == CTL_OK)
-        rc = ctl_say_answer(c, &a, view_pretty);
-    buf_fini(&a.body);
+        rc = ctl_change(c, &key_kind, was, call);
+    json_decref(was);
     json_decref(doc);
     return rc;
 }

@@ -53,10 +53,10 @@ const struct ctl_option ctl_options[] = {
     { "file", 'f', "FILE",
       "apply, diff: the same as FILE alone; - is standard input" },
     { "dry-run", OPT_DRY_RUN, NULL,
-      "apply, edit, add, set, delete, rate, max, tiers, message, flush, reject: say what "
-      "would change, and change nothing; exit 1: something (apply, edit: 0)" },
+      "apply, edit, add, set, delete, rate, max, tiers, message, flush, reject, passthrough, release: "
+      "show what would change, and change nothing; exit code 1 if anything would (apply, edit: 0)" },
     { "yes", OPT_YES, NULL,
-      "do not ask for confirmation, where a command takes places or tasks away" },
+      "do not ask for confirmation, where an order cannot be undone" },
     { "output", 'o', "FORM",
       "table (default), json (the answer unchanged) or yaml" },
     { "json", OPT_JSON, NULL,

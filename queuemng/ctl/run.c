@@ -24,6 +24,14 @@ const struct cmd *cmd_find(int argc, char **argv)
     return NULL;
 }
 
+/* The risk of a command, or of the keys that it sets. A new queue has nobody in it yet. */
+static enum risk risk_of(const struct cmd *d, const json_t *body)
+{
+    bool sets = d->kind != NULL && strcmp(d->kind, "queue") == 0 && strcmp(d->method, "PATCH") == 0;
+
+    return sets ? risk_of_keys(body) : d->risk;
+}
+
 /* The request of its row: the name, then KEY=VALUE if it takes them. */
 static int cmd_send(struct ctl *c, const struct cmd *d, int argc, char **argv)
 {
@@ -44,8 +52,10 @@ static int cmd_send(struct ctl *c, const struct cmd *d, int argc, char **argv)
     call.body = body;
     if (strcmp(d->method, "PUT") == 0)
         call.if_none_match = "*"; /* `add` never replaces one */
-    rc = d->risk != RISK_NONE ? ctl_is_sure(c, d->risk, call.name) : CTL_OK;
-    if (rc == CTL_OK)
+    rc = risk_of(d, body) != RISK_NONE ? ctl_is_sure(c, risk_of(d, body), call.name) : CTL_OK;
+    if (rc == CTL_OK && d->kind != NULL && strcmp(d->method, "GET") != 0)
+        rc = cmd_change(c, d->kind, call);
+    else if (rc == CTL_OK)
         rc = ctl_do(c, call, d->view);
     json_decref(body);
     return rc;

@@ -25,7 +25,7 @@ static int patch(struct ctl *c, const char *queue, json_t *doc)
     else if (c->dry_run)
         rc = cmd_would_change(c, "queue", queue, doc, false);
     else
-        rc = ctl_do(c, call, view_done);
+        rc = cmd_change(c, "queue", call);
     json_decref(doc);
     return rc;
 }
@@ -145,6 +145,7 @@ static int tiers_put(struct ctl *c, char **argv, const json_t *def, json_t *tier
     if (now != NULL) {
         buf_init(&b);
         view_limits(&b, now, argv[1]);
+        view_limits_were(&b, def, argv[1]);
         ctl_put_out(&b);
         buf_fini(&b);
     }

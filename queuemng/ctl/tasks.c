@@ -10,6 +10,7 @@
 #include "common/config/near.h"
 #include "common/task/queue_name.h"
 #include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl/files.h"
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl_live/live.h"
 #include "queuemng/ctl_view/risk_view.h"
@@ -223,7 +224,7 @@ int cmd_task_discard(struct ctl *c, int argc, char **argv)
     return rc != CTL_OK ? rc
                         : ctl_do(c, (struct ctl_call){ .method = "POST", .name = argv[0],
                                                        .path = "/v1/admin/tasks/*/discard" },
-                                 view_done);
+                                 view_discarded);
 }
 
 /* The pool of this name; else says which one it may be. */
@@ -263,7 +264,7 @@ static int set_paused(struct ctl *c, const char *pool, bool paused)
         return rc;
     body = json_pack("{s:b}", "paused", paused);
     call.body = body;
-    rc = is_pool(pools, pool) ? ctl_do(c, call, view_done) : CTL_REFUSED;
+    rc = is_pool(pools, pool) ? cmd_change(c, "pool", call) : CTL_REFUSED;
     json_decref(body);
     json_decref(pools);
     return rc;

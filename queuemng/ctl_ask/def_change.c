@@ -151,6 +151,40 @@ int def_plan(struct def_change *ch, const struct def_kind *kind, const json_t *n
     return rc;
 }
 
+/* Both as the table has them: members that are no keys, as `version`, are left out. */
+static json_t *read_answer(const struct def_kind *kind, const json_t *answer, struct err *e)
+{
+    void *def = bound(kind, answer, e);
+    json_t *doc = def != NULL ? as_json(kind, def) : NULL;
+
+    if (def != NULL && doc == NULL)
+        (void)err_set(e, SQ_ENOMEM, "out of memory");
+    def_free(kind, def);
+    return doc;
+}
+
+int def_changed(struct def_change *ch, const struct def_kind *kind, const char *name,
+                const json_t *was, const json_t *now, const json_t *given, struct err *e)
+{
+    json_t *then, *v;
+    const char *k;
+
+    *ch = (struct def_change){ .kind = kind, .name = strdup(name), .keys = json_object() };
+    if (ch->name == NULL || ch->keys == NULL)
+        (void)err_set(e, SQ_ENOMEM, "out of memory");
+    ch->was = was != NULL ? read_answer(kind, was, e) : NULL;
+    then = e->code == 0 ? read_answer(kind, now, e) : NULL;
+    if (e->code != 0) {
+        def_change_fini(ch);
+        return e->code;
+    }
+    json_object_foreach(then, k, v)
+        if (was == NULL ? json_object_get(given, k) != NULL : !json_equal(json_object_get(ch->was, k), v))
+            (void)json_object_set(ch->keys, k, v);
+    json_decref(then);
+    return 0;
+}
+
 void def_change_fini(struct def_change *ch)
 {
     free(ch->name);

@@ -35,6 +35,10 @@ struct def_change {
  * Errors name file, line and key. 0; ch->keys may be empty. */
 SQ_CHECK int def_plan(struct def_change *ch, const struct def_kind *kind, const json_t *now,
                       const struct cfg_node *def, const char *file, struct err *e);
+/* Compares two answers; was NULL: it is new, and of `now` the keys count that were given.
+ * Version 0. 0; SQ_EINVAL: an answer is no definition; SQ_ENOMEM. */
+SQ_CHECK int def_changed(struct def_change *ch, const struct def_kind *kind, const char *name,
+                         const json_t *was, const json_t *now, const json_t *given, struct err *e);
 void def_change_fini(struct def_change *ch);
 
 /* A line for each value: "queue login: idle.game: 1m -> 3m"; of a new one without the old. */

@@ -183,16 +183,25 @@ void view_limits(struct buf *b, const json_t *def, const char *metric)
     buf_str(b, " limits\n");
 }
 
+void view_limits_were(struct buf *b, const json_t *def, const char *metric)
+{
+    size_t before;
+
+    buf_str(b, "was: ");
+    before = b->len;
+    put_limits(b, def, metric, true);
+    if (b->len > before)
+        return;
+    ctl_clean(b, metric);
+    buf_str(b, " did not limit it\n");
+}
+
 void view_problem(struct buf *b, int status, const json_t *p)
 {
     static const char *const short_ones[] = { "code", "reason" };
     const char *title = ctl_str(p, "title"), *detail = ctl_str(p, "detail");
 
-    ctl_clean(b, strcmp(title, "-") != 0 ? title : "refused");
-    if (strcmp(detail, "-") != 0 && strcmp(title, detail) != 0) {
-        buf_str(b, ": ");
-        ctl_clean(b, detail);
-    }
+    ctl_clean(b, strcmp(detail, "-") != 0 ? detail : strcmp(title, "-") != 0 ? title : "refused");
     buf_printf(b, " (%d", status);
     for (size_t i = 0; i < ARRAY_LEN(short_ones); i++) {
         const char *s = ctl_str(p, short_ones[i]);

@@ -17,6 +17,8 @@ void view_ticket(struct buf *b, const json_t *ticket);
 
 /* The limits of a definition after the tiers of `metric` were changed. */
 void view_limits(struct buf *b, const json_t *def, const char *metric);
+/* "was: cpu: below 50: 2 000/s ...", of the definition before a change. */
+void view_limits_were(struct buf *b, const json_t *def, const char *metric);
 
 /* problem+json (NULL: the body was something else): what was wrong, on one line. */
 void view_problem(struct buf *b, int status, const json_t *problem);

@@ -2,6 +2,7 @@
 #include "queuemng/ctl_view/risk_view.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "queuemng/ctl_view/text.h"
 
@@ -16,19 +17,135 @@ static void put_waiters(struct buf *b, uint64_t n)
     buf_str(b, n == 1 ? " person waits" : " people wait");
 }
 
-void view_done(struct buf *b, const json_t *doc)
-{
-    (void)doc;
-    buf_str(b, "ok");
-}
-
 void view_detail(struct buf *b, const json_t *doc)
 {
     const char *s = json_string_value(json_object_get(doc, "detail"));
 
-    view_done(b, doc);
-    buf_str(b, s != NULL ? ": " : "");
+    buf_str(b, s != NULL ? "ok: " : "ok");
     ctl_clean(b, s != NULL ? s : "");
+}
+
+static void put_name(struct buf *b, const json_t *doc, const char *kind)
+{
+    ctl_clean(b, ctl_str(doc, kind));
+    buf_str(b, ": ");
+}
+
+/* " (was open)", or " (as before)"; nothing if an older manager does not say. */
+static void put_was(struct buf *b, const char *now, const char *was)
+{
+    if (strcmp(was, "-") == 0)
+        return;
+    buf_str(b, strcmp(now, was) == 0 ? " (as before" : " (was ");
+    if (strcmp(now, was) != 0)
+        ctl_clean(b, was);
+    buf_byte(b, ')');
+}
+
+/* The operator's message stays when a queue is paused: it may be an old one. */
+static void put_message(struct buf *b, const json_t *doc)
+{
+    const char *message = ctl_str(doc, "message");
+
+    if (json_string_length(json_object_get(doc, "message")) == 0)
+        return;
+    buf_str(b, "\nthey read: ");
+    ctl_clean(b, message);
+    buf_str(b, "\nto change it: segqctl message ");
+    ctl_clean(b, ctl_str(doc, "queue"));
+    buf_str(b, " TEXT");
+}
+
+void view_state(struct buf *b, const json_t *doc)
+{
+    put_name(b, doc, "queue");
+    ctl_clean(b, ctl_str(doc, "state"));
+    put_was(b, ctl_str(doc, "state"), ctl_str(doc, "was"));
+    if (json_object_get(doc, "waiting") == NULL)
+        return;
+    buf_str(b, "; ");
+    put_waiters(b, ctl_u64(doc, "waiting"));
+    put_message(b, doc);
+}
+
+void view_flushed(struct buf *b, const json_t *doc)
+{
+    uint64_t n = ctl_u64(doc, "waiting");
+
+    put_name(b, doc, "queue");
+    ctl_count(b, n);
+    buf_str(b, n == 1 ? " person has lost the place" : " people have lost their places");
+    if (n == 0)
+        buf_str(b, ": nobody waited");
+}
+
+void view_released(struct buf *b, const json_t *doc)
+{
+    uint64_t n = ctl_u64(doc, "release"), waiting = ctl_u64(doc, "waiting");
+
+    put_name(b, doc, "queue");
+    buf_str(b, "released ");
+    ctl_count(b, waiting < n ? waiting : n);
+    buf_str(b, " of ");
+    ctl_count(b, n);
+    if (waiting < n)
+        buf_str(b, waiting == 0 ? ": nobody waits" : ": no more people wait");
+}
+
+void view_tripped(struct buf *b, const json_t *doc)
+{
+    bool now = json_is_true(json_object_get(doc, "tripped"));
+    const json_t *was = json_object_get(doc, "was_tripped");
+
+    put_name(b, doc, "endpoint");
+    buf_str(b, now ? "tripped" : "not tripped");
+    put_was(b, now ? "tripped" : "not tripped", was == NULL            ? "-"
+                                                : json_is_true(was) ? "tripped" : "not tripped");
+}
+
+void view_undrained(struct buf *b, const json_t *doc)
+{
+    put_name(b, doc, "node");
+    buf_str(b, "takes segments and partitions again");
+}
+
+void view_held(struct buf *b, const json_t *doc)
+{
+    buf_str(b, "key ");
+    put_name(b, doc, "key");
+    buf_str(b, "paused (was not pinned)");
+}
+
+void view_unpinned(struct buf *b, const json_t *doc)
+{
+    buf_str(b, "key ");
+    put_name(b, doc, "key");
+    buf_str(b, "not pinned any more: the limits of its pool hold");
+}
+
+void view_deleted(struct buf *b, const json_t *doc)
+{
+    static const char *const kinds[] = { "pool", "endpoint", "budget" };
+
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        if (json_object_get(doc, kinds[i]) == NULL)
+            continue;
+        buf_printf(b, "%s ", kinds[i]);
+        put_name(b, doc, kinds[i]);
+    }
+    buf_str(b, "deleted");
+}
+
+void view_discarded(struct buf *b, const json_t *doc)
+{
+    (void)doc;
+    buf_str(b, "the task is gone, with its payload and its result");
+}
+
+void view_left(struct buf *b, const json_t *doc)
+{
+    (void)doc;
+    buf_str(b, "the place is given up");
 }
 
 void view_risk(struct buf *b, enum risk risk, const json_t *q)
@@ -43,6 +160,11 @@ void view_risk(struct buf *b, enum risk risk, const json_t *q)
         [RISK_DELETE] = { "queue delete", "Nobody joins and nobody is let in any more. For ten "
                                           "minutes it can be restored as it is; then everyone in "
                                           "line loses the place." },
+        [RISK_PASSTHROUGH] = { "passthrough", "All of them go in at once, whatever the backend "
+                                              "bears, and nobody needs a pass until you open it "
+                                              "again. Who is in stays in: there is no undo." },
+        [RISK_RELEASE] = { "release", "That many go in now, beyond the rate and max_active. Who is in "
+                                      "stays in: there is no undo." },
         [RISK_FINAL] = { "queue delete", "Everyone in line loses the place at once, and there is "
                                          "no undo." },
     };
@@ -53,6 +175,23 @@ void view_risk(struct buf *b, enum risk risk, const json_t *q)
     buf_str(b, ": ");
     put_waiters(b, ctl_u64(q, "waiting") + ctl_u64(q, "returning"));
     buf_printf(b, ". %s", risks[risk].what);
+}
+
+enum risk risk_of_keys(const json_t *keys)
+{
+    const char *state = ctl_str(keys, "state");
+
+    return strcmp(state, "passthrough") == 0 ? RISK_PASSTHROUGH
+           : strcmp(state, "reject") == 0    ? RISK_REJECT
+                                             : RISK_NONE;
+}
+
+#define FEW          100 /* people: a test, a group of friends */
+#define AS_MUCH_AS_S 60  /* of the rate */
+
+bool risk_of_release(uint64_t n, const json_t *q)
+{
+    return n > FEW && (double)n > AS_MUCH_AS_S * ctl_f64(q, "allowed_per_s");
 }
 
 /* n of a thing, of which there may be one. */

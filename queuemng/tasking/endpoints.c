@@ -124,8 +124,13 @@ static json_t *state_json(const struct admin_call *c)
 
 static void steer(struct admin_call *c, enum endpoint_order o)
 {
+    bool was = mng_endpoint_tripped(c->s->mng, c->name);
+    json_t *j;
+
     (void)mng_endpoint_order(c->s->mng, ev_now(c->s->ev), c->name, o, mng_service_step(c->s));
-    admin_changed(c, state_json(c));
+    j = state_json(c);
+    (void)json_object_set_new(j, "was_tripped", json_boolean(was));
+    admin_changed(c, j);
 }
 
 static enum endpoint_order order_of(const char *verb)

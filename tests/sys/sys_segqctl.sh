@@ -104,7 +104,7 @@ check "  all of them, and those that were meant" exits 1 \
     'rate, sgement_capacity, game: unknown keys; did you mean release_per_s, segment_capacity, idle.game\?' \
     queue add other rate=5 sgement_capacity=9 state=open game=3s
 check "queue add: not a queue's name" exits 1 \
-    'Request: name: .UPPER_. is.*allowed: a name \(a-z 0-9.*begins with a letter' queue add UPPER_
+    'name: .UPPER_. is.*allowed: a name \(a-z 0-9.*begins with a letter' queue add UPPER_
 check "queue add: not a name" exits 1 'bad_request' queue add 'Not A Name'
 check "queue set" runs_well queue set fresh idle.game=3m release_per_s=12.5 open_next_at=0.5
 check_eq "  a time" "$(kept fresh idle.game)" 3m

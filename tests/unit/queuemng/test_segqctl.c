@@ -626,7 +626,7 @@ Test(segqctl, tickets_and_refusals)
                              "released_at     1.5\n");
     buf_reset(&b);
     view_problem(&b, 410, p);
-    cr_expect_str_eq(text(), "Gone: it is?[2J over (410, ticket_gone, left)");
+    cr_expect_str_eq(text(), "it is?[2J over (410, ticket_gone, left)");
     buf_reset(&b);
     view_problem(&b, 502, NULL);
     cr_expect_str_eq(text(), "refused (502)");

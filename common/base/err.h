@@ -38,7 +38,7 @@ const char *sq_strerror(int code); /* "ok" for >= 0; never NULL */
 
 struct err {
     int code;       /* 0 or an sq_err */
-    char text[1000]; /* one sentence, no newline; all keys of a queue's definition fit */
+    char text[1000]; /* a sentence, no newline; all keys of a queue's definition fit */
 };
 
 /* Both return code, so that `return err_set(e, ...)` reads well. e may be NULL. */

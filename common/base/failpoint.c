@@ -15,7 +15,7 @@
 static char noted[NOTED_MAX][NAME_BYTES];
 static unsigned n_noted;
 
-/* Of several processes only the one that has removed the file may do it. */
+/* Several processes may see the file: only the process that removes it fails. */
 static bool take(const char *path, char *text, size_t cap)
 {
     FILE *f = fopen(path, "re");

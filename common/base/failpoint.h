@@ -14,7 +14,7 @@
 #ifdef SEGQ_FAILPOINTS
 #include <stdbool.h>
 
-/* what, or what.when. True: "error". */
+/* name: WHAT, or WHAT.WHEN. True: "error". */
 bool failpoint_here(const char *what, const char *when);
 /* Something whose fate is decided later in the turn ... */
 void failpoint_note(const char *what);

@@ -11,7 +11,7 @@ struct ip {
 
 struct ip_net {
     struct ip ip;
-    uint8_t bits; /* of 128 that count */
+    uint8_t bits; /* leading bits of 128 that count */
 };
 
 /* Numeric, all of the n bytes: no brackets, port, zone or blanks. */

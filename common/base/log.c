@@ -42,7 +42,7 @@ static void default_sink(void *ctx, enum log_level level, const char *line)
     n = strftime(out, sizeof(out), "%Y-%m-%dT%H:%M:%S", &tm);
     n += (size_t)snprintf(out + n, sizeof(out) - n, ".%03ldZ %s\n",
                           ts.tv_nsec / 1000000, line);
-    /* One write per line: lines of several processes in one file do not mix. A full disk
+    /* Writes each line at once: lines of several processes in one file do not mix. A full disk
      * must not stop a process, so a failed write is nobody's error. */
     if (write(lg.fd, out, n < sizeof(out) ? n : sizeof(out) - 1) < 0)
         return;

@@ -101,7 +101,7 @@ bool map_del(struct map *m, uint64_t key)
          i = (i + 1) & (m->cap - 1)) {
         size_t want = home(m, m->slot[i].key);
 
-        /* It may fill the hole unless its home lies between the hole and itself. */
+        /* An entry may fill the hole unless its home lies between the hole and itself. */
         if (((i - want) & (m->cap - 1)) >= ((i - hole) & (m->cap - 1))) {
             m->slot[hole] = m->slot[i];
             hole = i;

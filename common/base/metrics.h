@@ -27,9 +27,9 @@ struct metric_row {
     const char *name;
     enum metric_kind kind;
     const char *help;
-    size_t offset; /* of a uint64_t */
+    size_t offset; /* offset of a uint64_t */
 };
-/* One shape of table in all processes. help: a sentence without a full stop. */
+/* The shape of the table in all processes. help: a sentence without a full stop. */
 #define METRIC_ROW(name_, kind_, type_, member_, help_) \
     { .name = name_, .kind = METRIC_##kind_, .help = help_, .offset = offsetof(type_, member_) }
 void metrics_rows(struct buf *b, const struct metric_row *rows, size_t n, const void *base);

@@ -111,7 +111,7 @@ static void retire(struct slab_pool *p, struct slab *s)
         return;
     list_remove(&p->open, &s->node);
     p->n_bytes -= s->n_fresh * p->piece;
-    if (madvise(s, SLAB_BYTES, MADV_DONTNEED) < 0) /* it cannot; else it is zero now */
+    if (madvise(s, SLAB_BYTES, MADV_DONTNEED) < 0) /* on failure the page is not zero yet */
         memset(s, 0, sizeof(*s));
     list_push_back(&p->open, &s->node);
 }

@@ -21,7 +21,7 @@ struct slab_pool {
     uint32_t per_slab;
     uint32_t n_empty; /* slabs without pieces: at most 1 */
     uint64_t n_used;  /* pieces */
-    uint64_t n_bytes; /* of pieces ever used whose memory has not gone back */
+    uint64_t n_bytes; /* bytes of pieces ever used whose memory has not gone back */
 };
 
 /* piece: at least a pointer's size and a multiple of it, at most a quarter of a slab. */

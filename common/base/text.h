@@ -12,7 +12,7 @@
 
 static inline char *text_put(char *w, const void *p, size_t n)
 {
-    if (n > 0) /* of an empty text there may not even be an address */
+    if (n > 0) /* an empty text may have no address */
         memcpy(w, p, n);
     return w + n;
 }

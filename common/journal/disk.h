@@ -35,7 +35,7 @@ struct disk_ops {
     int (*unlink)(struct disk *d, const char *name);
     int (*sync_dir)(struct disk *d); /* names made, changed and removed are so for good */
     int (*list)(struct disk *d, void (*on_name)(void *ctx, const char *name), void *ctx);
-    int (*lock)(struct disk *d); /* one process at a time; -EWOULDBLOCK; until free */
+    int (*lock)(struct disk *d); /* for this process alone, until free(); -EWOULDBLOCK */
     void (*free)(struct disk *d);
 };
 

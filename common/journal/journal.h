@@ -58,12 +58,12 @@ struct journal_opts {
     const char *dir;
     struct disk *disk; /* ref; NULL: `dir` on this machine, made if missing */
     const char *node;  /* whose it is: a journal of another name is refused */
-    uint32_t format; /* of the caller's records, > 0; heads name it: older ones are read, newer
+    uint32_t format; /* format of the caller's records, > 0; heads name it: older ones are read, newer
                       * ones are refused */
     enum journal_mode mode; /* OFF: writes nothing; refused if the folder holds a journal,
                              * which would come to life again when switched on later */
     uint64_t reserve_bytes;    /* room kept beyond all promises; 0 = 1 MiB */
-    uint64_t snap_after_bytes; /* of logs since the last snapshot; 0 = 64 MiB */
+    uint64_t snap_after_bytes; /* bytes of logs since the last snapshot; 0 = 64 MiB */
     uint32_t sync_ms;          /* `os`; 0 = 1000 */
     uint64_t boot; /* which start of the machine this is; 0 = not known, see journal_was_cut */
     bool allow_damage; /* skip what cannot be read, loudly, instead of refusing */

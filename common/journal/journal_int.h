@@ -5,7 +5,7 @@
 #include "common/journal/format.h"
 #include "common/journal/journal.h"
 
-struct jout { /* one file that is being written (out.h) */
+struct jout { /* a file that is being written (out.h) */
     int h;    /* -1 = none */
     uint64_t seq, written, synced, allocated;
     struct jkey key;
@@ -22,7 +22,7 @@ struct journal {
     enum journal_mode mode;
     uint64_t reserve, snap_after, promised, boot;
     uint32_t format;
-    uint64_t kept; /* of the log: its end as of the last flush that answered 0 */
+    uint64_t kept; /* end of the log as of the last flush that answered 0 */
     uint32_t sync_ms;
     bool failed; /* the log cannot be believed any more */
     bool curing; /* failed, and a fresh log and its snapshot are being written */
@@ -32,9 +32,9 @@ struct journal {
     struct jout log, snap; /* snap.seq == log.seq while one is written */
     bool snap_running;
     uint64_t snap_chunks;
-    uint64_t older_bytes; /* of the logs since the newest snapshot, without the current */
+    uint64_t older_bytes; /* bytes of the logs since the newest snapshot, without the current */
     unsigned older_logs;
-    uint64_t base_bytes;  /* of the newest snapshot */
+    uint64_t base_bytes;  /* bytes of the newest snapshot */
     msec_t now_ms, synced_ms, retry_ms;
     struct journal_counts c;
 };

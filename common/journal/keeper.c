@@ -21,11 +21,11 @@
 struct keeper {
     char dir[512];
     char node[NAME_MAX_LEN + 1];
-    struct keeper_opts o; /* its texts are not kept */
+    struct keeper_opts o; /* without its texts */
     uint64_t boot;        /* which start of the machine this is; 0 = not known */
     struct journal *j;    /* owned */
-    struct buf chunk;     /* of the snapshot that is being written */
-    int snap_rc;          /* of what was put into it */
+    struct buf chunk;     /* a chunk of the snapshot that is being written */
+    int snap_rc;          /* result of the last put into it */
     struct err snap_err;
     bool holding;
     bool failed; /* the last flush */
@@ -47,7 +47,7 @@ static struct journal_opts opts_of(const struct keeper *k)
                                   .boot = k->boot };
 }
 
-/* It would come to life again when it is switched on later. */
+/* Removed: it would come to life again when it is switched on later. */
 static int refuse_old(const struct keeper *k, struct err *e)
 {
     struct journal_opts o = opts_of(k);

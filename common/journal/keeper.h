@@ -23,7 +23,7 @@ struct keeper_opts {
     uint32_t format;
     uint64_t snap_after; /* bytes; 0: the journal's own default */
     struct disk *disk;   /* ref, for tests; NULL: the folder of this machine */
-    uint32_t thing_bytes; /* what a live thing (a ticket, a task) can still cost */
+    uint32_t thing_bytes; /* most that a live thing (a ticket, a task) can still cost */
 };
 
 struct keeper_counts {
@@ -57,19 +57,19 @@ SQ_CHECK int keeper_again(struct keeper *k, const struct journal_replay *r, stru
 
 /* At least every 100 ms. True, once a second: keeper_promise() next. */
 SQ_CHECK bool keeper_tick(struct keeper *k, msec_t now_ms);
-/* So many things live: what is gone needs no room any more. */
+/* Sets how many things live: those that are gone need no room any more. */
 void keeper_promise(struct keeper *k, uint64_t live);
 
 /* ---- a snapshot in slices ------------------------------------------------------------ */
 
-/* One is due, or being written: a slice of it shall be put. begin: the first. */
+/* A snapshot is due, or being written: put a slice of it. begin: the first. */
 SQ_CHECK bool keeper_snap(struct keeper *k, bool *begin);
 /* Append to it, then keeper_snap_put(): whole records. */
 struct buf *keeper_chunk(struct keeper *k);
 void keeper_snap_put(struct keeper *k);
 /* The slice is put. more: others follow. */
 void keeper_snap_sliced(struct keeper *k, bool more);
-/* It is worth nothing any more. */
+/* Gives the snapshot up. */
 void keeper_snap_abort(struct keeper *k);
 
 void keeper_count(const struct keeper *k, struct keeper_counts *n); /* NULL: all 0 */

@@ -6,7 +6,7 @@
 #include "common/journal/dir.h"
 #include "common/journal/journal_int.h"
 
-/* One record of up to `longest` bytes will always fit. 0 or SQ_ENOMEM. */
+/* Reserves: a record of up to `longest` bytes will always fit. 0 or SQ_ENOMEM. */
 SQ_CHECK int jout_init(struct jout *o, size_t longest);
 void jout_fini(struct jout *o, struct disk *d);
 void *jout_put_slow(struct jout *o, uint8_t type, size_t n);

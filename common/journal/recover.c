@@ -120,7 +120,7 @@ static int drop_void(struct recovery *r, struct err *e)
     while (first < r->n && !is_void(r, &r->log[first]))
         first++;
     for (size_t i = first; i < r->n; i++)
-        if (r->log[i].head && !r->log[i].fresh) { /* it was finished, and used */
+        if (r->log[i].head && !r->log[i].fresh) { /* finished, and used */
             jname_text(name, JNAME_SNAP, r->log[first].seq);
             return jreplay_damage(&r->to, name, 0, "the file is missing", e);
         }
@@ -220,7 +220,7 @@ static int recover(struct recovery *r, struct err *e)
 }
 
 /* ---- again, in service --------------------------------------------------------------- */
-/* Its groups up to `end`; nothing is cut off or closed. */
+/* Reads groups up to `end`; nothing is cut off or closed. */
 static int reread_log(struct recovery *r, uint64_t seq, uint64_t end, struct err *e)
 {
     struct jwalk w = { .f.h = -1 };
@@ -272,7 +272,7 @@ int journal_recover(struct journal *j, const struct journal_replay *to, bool all
     else
         *next = u64_max(r.base, 1);
     j->c.replay_ms = (clock_us() - t0) / 1000;
-    j->c.bytes = j->c.writes = j->c.syncs = 0; /* those of recovery are not told */
+    j->c.bytes = j->c.writes = j->c.syncs = 0; /* recovery is not counted */
     free(r.log);
     jdir_fini(&r.dir);
     return rc;

@@ -73,7 +73,7 @@ int jtail_read(struct jreplay *r, struct jwalk *w, uint64_t seq, bool last, stru
  * forgets them in the next power cut. */
 static int write_again(struct jreplay *r, struct jwalk *w, struct jout *o, struct err *e)
 {
-    uint64_t at = w->synced; /* as the file says: may be behind its end */
+    uint64_t at = w->synced; /* the file's own word: may be behind its end */
 
     while (at < w->at) {
         size_t n = u64_min(64 * 1024, w->at - at);

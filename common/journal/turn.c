@@ -9,7 +9,7 @@
 
 #define LOG_MODULE "journal"
 
-#define ROOM_AGAIN (1u << 20) /* so much room, and a full disk counts as mended */
+#define ROOM_AGAIN (1u << 20) /* bytes free: then a full disk counts as mended */
 
 void journal_fail(struct journal *j, const char *what)
 {

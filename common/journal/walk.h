@@ -12,7 +12,7 @@ struct jreplay { /* the caller's part of a replay */
     bool allow;                      /* damage is skipped, not refused */
 };
 
-struct jwalk { /* one file */
+struct jwalk { /* a file being read */
     struct jreader f;
     struct jkey key;
     const char *name; /* ref */

@@ -39,13 +39,13 @@ struct node_peer { /* a live channel; its data */
 
 struct node_kind {
     enum rpc_role role;
-    unsigned peers; /* who may dial it: 1u << RPC_ROUTER ... */
+    unsigned peers; /* roles that may dial it: 1u << RPC_ROUTER ... */
     void (*metrics)(void *ctx, struct buf *b);
     /* Each: from the loop; ctx: of node_open(). */
     void (*up)(void *ctx, struct node_peer *p, const char *name);
     /* Good, and allowed from that peer; what it points to lives during the call. */
     void (*msg)(void *ctx, struct node_peer *p, const struct msg *m, uint64_t rid);
-    void (*down)(void *ctx, const struct node_peer *p); /* it is in no list any more */
+    void (*down)(void *ctx, const struct node_peer *p); /* already in no list */
     /* To PEER_SELF, in its turn among what is sent; NULL: it says nothing to itself. */
     void (*self)(void *ctx, const struct msg *m, uint64_t rid);
     /* NULL: rpc_send(). */
@@ -59,7 +59,7 @@ struct node_counts { /* ever; for metrics */
     uint64_t unsent;     /* outgoing messages that were dropped */
 };
 
-struct node_opts { /* of the process */
+struct node_opts { /* options of the process */
     const struct cluster_keys *secret; /* read during node_open() only */
     uint64_t incarnation;              /* grows from start to start */
     void (*on_ready)(void *ctx);       /* once: registered, or waited long enough */
@@ -74,9 +74,9 @@ struct node {
     struct ev_timer *gone;
     struct rpc_link *manager[NODE_MANAGERS];
     size_t n_managers;
-    struct list peers; /* of struct node_peer */
+    struct list peers; /* a list of struct node_peer */
     peer_no last_peer;
-    struct arena mem;  /* of the frame at hand */
+    struct arena mem;  /* memory of the frame at hand */
     struct outbox out;
     struct node_counts n;
     msec_t began_ms;
@@ -110,7 +110,7 @@ void node_become_ready(struct node *n);
 void node_tick(struct node *n, msec_t now_ms);
 /* Accepts nobody new; what is on its way is still answered. False: it stops already. */
 bool node_stop(struct node *n);
-/* What it has told in a turn that could not be kept is not all: it cannot be what a restart would
+/* Words of a turn that could not be kept do not count: they cannot be what a restart would
  * find, either. The process ends. e: "" is a want of memory. */
 _Noreturn void node_cannot_recover(const struct err *e);
 

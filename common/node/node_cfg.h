@@ -8,7 +8,7 @@
 
 struct node_cfg {
     char *node, *listen, *advertise, *admin, *secret_file, *log_file;
-    struct cfg_list managers; /* of char * */
+    struct cfg_list managers; /* a list of char * */
     bool create_keys;
     char *journal_dir;
     int journal;              /* enum journal_mode */

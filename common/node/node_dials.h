@@ -9,9 +9,9 @@
 struct node_dials {
     struct node *n;   /* ref */
     struct list v;    /* owned */
-    struct buf last;  /* of struct node_want: as last looked at */
+    struct buf last;  /* a list of struct node_want: as last looked at */
     bool look;        /* in any case: there was no memory, or links were taken back */
-    void (*failed)(void *ctx, const char *name); /* it cannot be reached now. May be NULL */
+    void (*failed)(void *ctx, const char *name); /* told when a node cannot be reached. May be NULL */
     void *ctx;
 };
 
@@ -20,7 +20,7 @@ void node_dials_init(struct node_dials *d, struct node *n,
 /* At the end of a turn, where no channel is inside a callback of ours: dials those that are not
  * dialled yet, drops those that are not wanted any more. */
 void node_dials_look(struct node_dials *d, const struct node_want *v, size_t n);
-/* Nobody is told. Also of one that is zero. */
+/* Ends without telling anybody. Also for a zeroed struct. */
 void node_dials_free(struct node_dials *d);
 
 #endif

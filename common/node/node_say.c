@@ -53,7 +53,7 @@ void node_send(struct node *n)
         else if (p != NULL)
             send_to(n, p, &o->m, o->rid);
         else
-            n->n.unsent++; /* it has just gone; the table learns so */
+            n->n.unsent++; /* just gone; the table learns so */
     }
     if (n->out.failed || n->out.mem.failed)
         log_error("event=no_memory what=outbox");

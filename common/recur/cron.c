@@ -72,7 +72,7 @@ static bool read_number(const struct field *f, const char **p, int *v, struct cr
     return true;
 }
 
-/* One part of a list. */
+/* Reads a part of a list. */
 static bool read_part(const struct field *f, const char **p, uint64_t *set, struct cron_error *e)
 {
     static const struct field steps = { "", 1, 9999, NULL };
@@ -238,7 +238,7 @@ static int64_t next_time(const struct cron *c, int64_t second)
     return -1;
 }
 
-/* What a clock on the wall shows next, of `shown` or later, in seconds as if it were UTC. */
+/* The next moment on a wall clock, `shown` or later, in seconds as if it were UTC. */
 static int64_t next_shown(const struct cron *c, int64_t shown)
 {
     int64_t today = floor_div(shown, DAY_S), day = next_day(c, today);

@@ -67,7 +67,7 @@ static int64_t look_back(const struct recur *r, const struct zone *z, int64_t la
     return last_ms;
 }
 
-/* Of a short `every` the many that cannot count are passed over at once. */
+/* Passes over at once the many ticks of a short `every` that cannot count. */
 static int64_t pass_over(const struct recur *r, const struct zone *z, int64_t last_ms, int64_t now_ms,
                          unsigned most, struct due *d)
 {

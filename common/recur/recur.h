@@ -19,10 +19,10 @@
 #define RECUR_LATE_MS   60000 /* CATCH_UP_NONE: what is due for longer is missed */
 #define RECUR_AHEAD_MS  86400000 /* a tick that lies further ahead has not happened: a clock was wrong */
 #define RECUR_MAKE_UP   100   /* ticks, at most */
-#define RECUR_COUNTED   1000  /* of an expression, those that are missed are counted so far at least */
+#define RECUR_COUNTED   1000  /* missed ticks of an expression are counted so far at least */
 #define RECUR_AT_MAX    ((INT64_C(1) << 42) - 1) /* in the year 2109, as timers (task/parts/wheel.h) */
 
-/* Of the ticks that are due together. */
+/* The choice among ticks that are due together. */
 enum catch_up {
     CATCH_UP_NONE, /* the newest, if it is not older than RECUR_LATE_MS */
     CATCH_UP_LAST, /* the newest, however old */
@@ -30,16 +30,16 @@ enum catch_up {
     CATCH_UP_NKINDS
 };
 
-/* What is done if the task of the tick before is not over. */
+/* The rule if the task of the tick before is not over. */
 enum overlap { OVERLAP_ALLOW, OVERLAP_SKIP, OVERLAP_CANCEL_OLD, OVERLAP_NKINDS };
 
-/* What came of a tick. */
+/* The outcome of a tick. */
 enum tick_outcome {
-    TICK_NONE,    /* there was none yet, or its clock was set back (RECUR_AHEAD_MS) */
-    TICK_FIRED,   /* its task was made */
+    TICK_NONE,    /* no tick yet, or the clock was set back (RECUR_AHEAD_MS) */
+    TICK_FIRED,   /* task made */
     TICK_SKIPPED, /* the task of the one before was not over */
-    TICK_MISSED,  /* it came too late: catch_up */
-    TICK_REFUSED, /* its task cannot be as it is defined */
+    TICK_MISSED,  /* too late: catch_up */
+    TICK_REFUSED, /* impossible task, as it is defined */
     TICK_NOUTCOMES
 };
 
@@ -61,7 +61,7 @@ struct due {
     int64_t newest;  /* the newest of them that lies before v[0]; 0: there is none */
 };
 
-/* Of the ticks in (last_ms, now_ms], by catch_up; most: of CATCH_UP_ALL, 1 .. RECUR_MAKE_UP. */
+/* Chooses among the ticks in (last_ms, now_ms], by catch_up; most: of CATCH_UP_ALL, 1 .. RECUR_MAKE_UP. */
 void recur_due(const struct recur *r, const struct zone *z, int64_t last_ms, int64_t now_ms,
                enum catch_up how, unsigned most, struct due *d);
 

@@ -19,7 +19,7 @@ struct zone {
     const char *name;       /* ref; "" and "UTC": no clock of it ever changes */
 };
 
-/* It may be looked for: parts of [A-Za-z0-9_+-] with slashes between them. */
+/* True: a name to look for: parts of [A-Za-z0-9_+-] with slashes between them. */
 bool zone_name_ok(const char *name);
 /* False: it is not known here. */
 SQ_CHECK bool zone_offset(const struct zone *z, int64_t at_s, int32_t *offset_s);

@@ -20,13 +20,13 @@ enum attempt_end {
 #undef X
 };
 
-#define ATTEMPTS_KEPT   8   /* of a task: the newest; what is shown besides them is how it ended */
+#define ATTEMPTS_KEPT   8   /* attempts of a task that are kept: the newest; besides them its end is shown */
 #define ATTEMPT_REASON  200 /* bytes of the worker's reason */
 
 struct attempt {
     uint32_t no;           /* 1: the first; 0: it ended before one began */
     uint8_t end;           /* enum attempt_end, or a newer one */
-    uint32_t number;       /* of the end: an HTTP status; 0: none */
+    uint32_t number;       /* HTTP status of the end; 0: none */
     msec_t started, ended; /* started 0: not known, or it never did */
     msec_t again;          /* the next one not before; 0: there is none */
     uint32_t reason_len;

@@ -32,7 +32,7 @@ bool call_method_ok(const char *p, size_t n);
 const char *call_path_wrong(const char *p, size_t n);
 /* NULL, or what is wrong with the name, or with the value. A value has no blanks at its ends. */
 const char *call_header_wrong(const char *name, size_t name_n, const char *value, size_t value_n);
-/* It is of the connection and not of the request, so it is not passed on; or we say it ourselves.
+/* True: a field of the connection and not of the request, so it is not passed on; or we say it ourselves.
  * '_' counts as '-', since many targets read it so. */
 bool call_header_refused(const char *name, size_t n);
 /* The first n bytes of the name are `lower`, read in the same way. */

@@ -4,9 +4,9 @@
 
 /* name, word for people */
 #define TASK_ETAS(X)                                                                     \
-    X(UNSAID, "")                  /* it does not wait, or its node is older */          \
+    X(UNSAID, "")                  /* does not wait, or its node is older */          \
     X(DELAY, "delay")              /* until then its delay or back-off runs; then its line */ \
-    X(PACE, "pace")                /* as its queue has moved in the last minute */       \
+    X(PACE, "pace")                /* pace of its queue in the last minute */       \
     X(RATE, "rate")                /* a rate lets it start no earlier */                 \
     X(CONCURRENCY, "max_concurrent") /* not known: as many run as may */                 \
     X(PAUSED, "paused")            /* not known: by the operator */                      \

@@ -103,7 +103,7 @@ static const uint8_t *get_row(const uint8_t *p, const uint8_t *end, uint64_t num
     return p;
 }
 
-/* It may stand behind the one before it (NULL: it is the first). */
+/* True: a key may stand behind the one before (NULL: the first). */
 static bool is_in_place(const struct key_limit *l, const struct key_limit *before)
 {
     bool pinned = l->queue[0] != 0;

@@ -10,9 +10,9 @@
 #include "common/base/err.h"
 #include "common/task/bounds.h"
 
-#define KEY_TEXT_MAX   (2 * TASK_NAME_MAX + 1) /* of "tenant7/user42" */
-#define PINS_MAX       1000u                   /* of the queues of a pool */
-#define KEY_LIMITS_MAX (PINS_MAX + 64)         /* of a partition: as many patterns, too */
+#define KEY_TEXT_MAX   (2 * TASK_NAME_MAX + 1) /* bytes of "tenant7/user42" */
+#define PINS_MAX       1000u                   /* pinned keys of the queues of a pool */
+#define KEY_LIMITS_MAX (PINS_MAX + 64)         /* limits of a partition: as many patterns, too */
 #define KEY_WEIGHT_MAX 1000u
 
 /* member, most. Of older senders and records those at the end are missing: then they are 0. */
@@ -25,14 +25,14 @@
 
 struct key_limit {
     const char *queue; /* whose key is pinned; "": a pattern, of all queues of the pool */
-    const char *key;   /* one level or two, "a" or "a/b"; of a pattern each is a text, or the
+    const char *key;   /* a level or two, "a" or "a/b"; of a pattern each is a text, or the
                         * beginning of one and a star */
 #define X(m, most) uint64_t m;
     KEY_LIMIT(X)
 #undef X
 };
 
-/* Of one as bytes, at most: its texts, each with a 0, and its numbers. */
+/* Bytes of a limit, at most: its texts, each with a 0, and its numbers. */
 #define KEY_LIMIT_BYTES (TASK_NAME_MAX + KEY_TEXT_MAX + 2 + 5 * 5)
 
 /* "tenant*", "tenant7/" and "*". */
@@ -40,10 +40,10 @@ bool key_match_ok(const char *match);
 /* "tenant7", "tenant7/user42": what a task may have. */
 bool key_text_ok(const char *key);
 bool key_matches(const char *match, const char *key);
-/* Of pinned ones: by queue, then key. */
+/* Order of pinned keys: by queue, then key. */
 int key_limit_compare(const struct key_limit *a, const struct key_limit *b);
 
-/* As bytes of a record; none: no bytes. Without memory b->failed is set. */
+/* Writes the bytes of a record; none: no bytes. Without memory b->failed is set. */
 void key_limits_encode(const struct key_limit *v, uint32_t n, struct buf *b);
 /* *v is made (free() it); its texts are in the bytes. 0, SQ_EPROTO (also: a number out of its range,
  * an order that is not the list's), SQ_ENOMEM. */

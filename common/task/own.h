@@ -28,16 +28,16 @@ struct task_own {
 };
 
 bool own_is_none(const struct task_own *o);
-/* Its numbers are in their ranges, and its labels are labels. */
+/* True: numbers are in their ranges, and labels are labels. */
 bool own_ok(const struct task_own *o);
 bool own_equal(const struct task_own *a, const struct task_own *b);
 /* The rules for the task. A back-off's bound that is below its beginning is raised to it. */
 void own_rules(const struct task_own *o, struct task_rules *r);
 bool own_has_label(const struct task_own *o, const char *label, size_t n);
-/* One label. */
+/* Checks a label. */
 bool label_ok(const char *p, size_t n);
 
-/* As bytes of a record. Without memory b->failed is set. */
+/* Writes the bytes of a record. Without memory b->failed is set. */
 void own_encode(const struct task_own *o, struct buf *b);
 /* labels: room of LABELS_TEXT_MAX + 1 for the text of o->labels. 0 or SQ_EPROTO. */
 SQ_CHECK int own_decode(struct task_own *o, char *labels, const char *p, uint32_t n);

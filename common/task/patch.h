@@ -10,7 +10,7 @@ struct task_patch {
     uint32_t has;    /* enum patch, bits; the rest is 0 */
     int64_t order;   /* where its queue goes by it, it goes before or behind others now */
     int64_t delay_ms, at_ms; /* another moment, of one that is scheduled: from now, or Unix ms */
-    uint8_t priority; /* its place is that of its entry, in the line of the new priority */
+    uint8_t priority; /* new priority; the place is that of its entry, in that line */
     const char *labels; /* borrowed; "a,b" (own.h) */
 };
 

@@ -35,7 +35,7 @@ bool queue_name_ok(const char *p, size_t n)
     return part_ok(p, n);
 }
 
-/* What stands before the star must be the beginning of a name: with an 'x' behind it, it is one. */
+/* The text before the star must be the beginning of a name: with an 'x' behind it, it is a name. */
 bool queue_match_ok(const char *match)
 {
     char name[TASK_NAME_MAX];

@@ -16,12 +16,12 @@ struct reply { /* borrowed */
     const char *type; /* Content-Type, without a 0 behind it */
     size_t type_n;    /* 0: none */
     struct call_span fields; /* call_header_next() reads them */
-    bool fields_cut;  /* it had more than there was room for */
+    bool fields_cut;  /* more fields than there was room for */
     const uint8_t *rest;
     size_t rest_n;
 };
 
-/* It may be said again in an answer of ours: printable ASCII, and not too long. */
+/* True: may be said again in an answer of ours: printable ASCII, and not too long. */
 bool reply_type_ok(const char *p, size_t n);
 /* A header field of an answer is kept, and said again with it. Left out: those of the connection;
  * what we say ourselves (type, length, date, rules for caches); cookies; orders to a proxy in front

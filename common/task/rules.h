@@ -28,7 +28,7 @@ enum task_order {
     X(retry_max_ms, 0, BACKOFF_MAX)                                                      \
     X(retry_doublings, 0, 30)                                                            \
     X(retry_jitter, 0, 100)                 /* percent */                                \
-    X(max_waiting, 1, TASKS_MAX)            /* of one queue, in all states */            \
+    X(max_waiting, 1, TASKS_MAX)            /* tasks of a queue, in all states */            \
     X(queue_rate, 0, RATE_PER_1000_S)       /* per 1000 s; 0: any */                     \
     X(queue_burst, 1, RATE_BURST_MAX)                                                    \
     X(queue_at_once, 0, TASKS_MAX)          /* 0: any */                                 \
@@ -49,7 +49,7 @@ enum task_order {
     X(position_cap, 0, TASKS_MAX)           /* callers are told no place beyond; 0: any */ \
     X(until_told, 0, RATE_PER_1000_S + 1)   /* starts of the partition per 1000 s, + 1, while the \
                                              * manager says no rate; 0: any, always */ \
-    X(max_bytes, 0, BYTES_WAIT_MAX)         /* of payloads of the partition's tasks that are not \
+    X(max_bytes, 0, BYTES_WAIT_MAX)         /* payloads of the partition's tasks that are not \
                                              * over; 0: any */
 
 struct task_rules {

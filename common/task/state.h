@@ -7,14 +7,14 @@
 /* name, word for people */
 #define TASK_STATES(X)                                                                   \
     X(FREE, "free")           /* no task has the slot */                                 \
-    X(SCHEDULED, "scheduled") /* its delay runs */                                       \
+    X(SCHEDULED, "scheduled") /* delay runs */                                       \
     X(WAITING, "waiting")     /* in its line */                                          \
     X(RUNNING, "running")     /* a worker has a lease */                                 \
     X(RETRYING, "retrying")   /* an attempt failed; its back-off runs */                 \
     X(SUCCEEDED, "succeeded") /* final from here on: kept until its life ends */         \
     X(DEAD, "dead")           /* no attempt is left; may be redriven */                  \
     X(CANCELLED, "cancelled")                                                            \
-    X(EXPIRED, "expired")     /* it waited for longer than it may */
+    X(EXPIRED, "expired")     /* waited for longer than allowed */
 
 enum task_state {
 #define X(NAME, word) TASK_##NAME,
@@ -23,7 +23,7 @@ enum task_state {
     TASK_NSTATES
 };
 
-enum closed { /* what stops the tasks of a queue or key: bits */
+enum closed { /* limits that stop the tasks of a queue or key: bits */
     CLOSED_RATE = 1,
     CLOSED_AT_ONCE = 2,
     CLOSED_PAUSE = 4,
@@ -31,10 +31,10 @@ enum closed { /* what stops the tasks of a queue or key: bits */
 };
 #define CLOSED_BITS 4u
 
-/* Of 1 << bit: the rule of a pool that it is. */
+/* The rule of a pool behind 1 << bit. */
 const char *closed_word(unsigned bit);
 
-/* What keeps a task in line from starting: the lowest level that is closed; LIMITS: by metrics.
+/* The hold of a task in line: the lowest level that is closed; LIMITS: by metrics.
  * name, word, words for people. What none of them holds waits for a worker. */
 #define TASK_HOLDS(X)                                                                    \
     X(KEY_RATE, "key_rate", "the rate of keys")                                          \

@@ -5,15 +5,15 @@
 
 /* While what the task has it. Numbers are those of the wire: never changed. */
 enum unique_while {
-    UNIQUE_WAITING, /* it has not begun */
-    UNIQUE_RUNNING, /* it is not final */
-    UNIQUE_FINAL,   /* it is kept, also when it is final */
+    UNIQUE_WAITING, /* not begun */
+    UNIQUE_RUNNING, /* not final */
+    UNIQUE_FINAL,   /* kept, also when it is final */
     UNIQUE_NWHILES
 };
 
-enum unique_conflict { /* what becomes of another task's submission */
-    UNIQUE_RETURN,  /* it is the task that has the key */
-    UNIQUE_REPLACE, /* that one is cancelled, and the new one has it; refused while a worker has it */
+enum unique_conflict { /* answer to another task's submission */
+    UNIQUE_RETURN,  /* return the task that has the key */
+    UNIQUE_REPLACE, /* cancel that task, and the new one has the key; refused while a worker has it */
     UNIQUE_REJECT,
     UNIQUE_NCONFLICTS
 };

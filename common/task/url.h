@@ -17,7 +17,7 @@ struct url {
 
 /* NULL, or what is wrong. */
 const char *url_parse(struct url *u, const char *text);
-/* Of any url of n bytes: scheme, host and port; *used: bytes up to where its path begins. NULL, or
+/* Reads any url of n bytes: scheme, host and port; *used: bytes up to where its path begins. NULL, or
  * what is wrong. */
 const char *url_authority(struct url *u, const char *p, size_t n, size_t *used);
 /* Scheme, host and port are the same. */

@@ -29,7 +29,7 @@ static bool take_text(char *to, const json_t *m, bool (*ok)(const char *))
         return true;
     if (s == NULL || !ok(s))
         return false;
-    strcpy(to, s); /* it fits, says ok() */
+    strcpy(to, s); /* fits, says ok() */
     return true;
 }
 

@@ -29,7 +29,7 @@ static inline bool bound_is_none(const struct bound *b)
 /* Such texts: capital letters; a path without escapes, dots or a query. */
 bool bound_htm_ok(const char *s);
 bool bound_htu_ok(const char *s);
-/* Its bytes; 0: it is bound to nothing. */
+/* Number of bytes; 0: bound to nothing. */
 size_t bound_write(const struct bound *b, char out[BOUND_MAX]);
 SQ_CHECK bool bound_read(struct bound *b, const char *p, size_t n);
 

@@ -7,7 +7,7 @@
 typedef uint16_t pairs8 __attribute__((vector_size(16)));
 typedef uint32_t groups4 __attribute__((vector_size(16)));
 
-/* What each character stands for, 0..63; its high half nearly says it. *bad: not 0 for what is no
+/* Values of the characters, 0..63; the high half of each nearly says it. *bad: not 0 for what is no
  * such character. */
 static inline chars16 chars64_values(chars16 c, chars16 *bad)
 {

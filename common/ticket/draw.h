@@ -22,7 +22,7 @@
 #define DRAW_SEED 32
 #define DRAW_HEX  (2 * DRAW_SEED)
 
-struct draw { /* of one segment; owned by whoever made it */
+struct draw { /* a segment's draw; owned by whoever made it */
     uint8_t seed[DRAW_SEED];
     uint32_t count;
     uint32_t *number; /* by place */

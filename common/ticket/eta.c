@@ -11,7 +11,7 @@ double eta_seconds(double per_s, double leave, uint64_t position)
     assert(leave >= 0);
     if (!(per_s > 0))
         return -1;
-    if (!(leave * p > 1e-6 * per_s)) /* nobody to speak of gives up */
+    if (!(leave * p > 1e-6 * per_s)) /* hardly anybody gives up */
         return p / per_s;
     return log1p(leave * p / per_s) / leave;
 }

@@ -14,7 +14,7 @@
 double eta_seconds(double per_s, double leave, uint64_t position);
 /* The same as it is told: rounded up; -1 also where it is more than 68 years. */
 int64_t eta_whole_s(double per_s, double leave, uint64_t position);
-/* What these are called with, from the figures of STATS. */
+/* Arguments of the above, from the figures of STATS. */
 static inline double eta_per_s(uint64_t milli_per_s)
 {
     return (double)milli_per_s / 1000;
@@ -30,7 +30,7 @@ enum eta_reason {
     ETA_SLOWER,  /* fewer are let in than when it was told */
     ETA_FASTER,
     ETA_PAUSED,  /* by the operator */
-    ETA_STOPPED, /* nobody is let in now: see limited_by */
+    ETA_STOPPED, /* no entry now: see limited_by */
     ETA_STAY,    /* slots are full, and nobody leaves: by the longest stay of those inside */
     ETA_NREASONS
 };

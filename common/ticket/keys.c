@@ -160,7 +160,7 @@ static int secret_text(char *out, size_t cap, const char *path, bool create, int
     return rc < 0 ? rc : read_text(out, cap, path, e);
 }
 
-/* One line of a file: 32 bytes in base64, blanks around it. */
+/* Reads a line of a file: 32 bytes in base64, blanks around it. */
 static int secret_line(uint8_t out[SECRET_BYTES], const char *line, size_t len,
                        const char *path, struct err *e)
 {

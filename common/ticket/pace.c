@@ -16,7 +16,7 @@ const uint32_t pace_class_top[8] = { 2147483648, 2341847523, 2553802833, 2784941
 
 #define FLAT_SHARE   0.8
 #define FLAT_LEAST   0.3 /* while people are released */
-#define LONGEST      1.5 /* of an interval, by jitter */
+#define LONGEST      1.5 /* longest interval, by jitter */
 #define MAX_STRETCH  ((uint32_t)1 << 31) /* ms; 24 days: nobody waits that long */
 
 /* 1/(a+1) + ... + 1/b */
@@ -49,7 +49,7 @@ double pace_load(const struct pace *p, uint64_t waiting, double release_per_s)
     if (us == 0)
         return n * 1000 / p->min_ms;
     lo = floor((double)p->min_ms * 1000 / us); /* places up to lo are at the minimum */
-    hi = floor((double)p->max_ms * 1000 / us); /* those above hi at the maximum */
+    hi = floor((double)p->max_ms * 1000 / us); /* intervals above hi are at the maximum */
     lo = lo < n ? lo : n;
     hi = hi < n ? hi : n;
     return lo * 1000 / p->min_ms +
@@ -57,7 +57,7 @@ double pace_load(const struct pace *p, uint64_t waiting, double release_per_s)
            (n - hi) * 1000 / p->max_ms;
 }
 
-struct line { /* what a plan is for */
+struct line { /* the line that a plan is for */
     uint64_t waiting;
     double release_per_s, budget;
 };

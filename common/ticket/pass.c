@@ -14,7 +14,7 @@
 #define PAYLOAD_MAX 1100
 #define HEADER_MAX  256
 #define SIG_BYTES   crypto_sign_BYTES
-#define SIG_TEXT    86 /* its base64 without padding */
+#define SIG_TEXT    86 /* base64 of the signature, without padding */
 #define B64         sodium_base64_VARIANT_URLSAFE_NO_PADDING
 
 _Static_assert(SIG_TEXT == (SIG_BYTES * 8 + 5) / 6, "signature size");
@@ -154,7 +154,7 @@ int pass_make(const struct pass_claims *c, const struct pass_key *k, char *out, 
     return (int)(len + SIG_TEXT);
 }
 
-/* One part, canonical base64 only. Length, or SQ_EINVAL. */
+/* Reads a part, canonical base64 only. Length, or SQ_EINVAL. */
 static int decode_part(uint8_t *out, size_t cap, const char *s, size_t n)
 {
     size_t len = 0;
@@ -260,7 +260,7 @@ static int read_claims(struct pass_view *v, const char *s, size_t n)
            (v->lane = take_str(v, &used, o, "lane")) != NULL &&
            take_time(o, "iat", 0, &v->iat_s) && take_time(o, "nbf", v->iat_s, &v->nbf_s) &&
            take_time(o, "exp", 0, &v->exp_s) && /* without one it has expired */
-           bound_take(&v->bound, o) == NULL; /* one that we do not understand opens nothing */
+           bound_take(&v->bound, o) == NULL; /* a binding that is not understood opens nothing */
     v->is_bound = !bound_is_none(&v->bound);
     json_decref(o);
     return good ? 0 : SQ_EINVAL;

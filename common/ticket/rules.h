@@ -14,6 +14,6 @@
     X(grace_ms)   /* after that: may still come back, to the front */                    \
     X(pass_ttl_s)
 
-#define NODE_RULES_MEMBER(f) uint32_t f; /* of the structs that have them all */
+#define NODE_RULES_MEMBER(f) uint32_t f; /* a member of the structs that have them all */
 
 #endif

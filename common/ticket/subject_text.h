@@ -9,7 +9,7 @@
  * Idempotency-Key of a join, is in no pass, and is forgotten once its ticket is polled a
  * while later. A node of an older release keeps it like a name, and passes say it. */
 #define SUBJECT_KEY_MARK '\x01'
-/* One that begins with this byte has a head before its name (which may be empty): this byte, a
+/* A subject that begins with this byte has a head before its name (which may be empty): this byte, a
  * length, and so many bytes of bound.h. Nodes up to 0.1 do not know it. */
 #define SUBJECT_BOUND_MARK '\x02'
 #define SUBJECT_HEAD_MAX   (2 + BOUND_MAX)

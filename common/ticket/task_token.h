@@ -38,7 +38,7 @@ struct attempt_right {
     uint8_t mac[RIGHT_MAC_BYTES];
 };
 
-/* Its MAC; seed: the partition's. */
+/* Computes the MAC; seed: the partition's. */
 void right_sign(struct attempt_right *r, const uint8_t seed[RIGHT_KEY_BYTES]);
 /* In constant time. */
 bool right_is_signed(const struct attempt_right *r, const uint8_t seed[RIGHT_KEY_BYTES]);
@@ -57,7 +57,7 @@ uint64_t lease_outside(const struct lease_key *k, uint64_t no, uint64_t lease);
 /* In constant time: is this how start `lease` of task `no` is known? */
 bool lease_is(const struct lease_key *k, uint64_t no, uint64_t lease, uint64_t outside);
 
-/* As LEASE_TEXT_LEN characters of base64. */
+/* Writes LEASE_TEXT_LEN characters of base64. */
 void lease_write(uint64_t lease, char *out);
 SQ_CHECK bool lease_read(uint64_t *lease, const char *text, size_t len);
 

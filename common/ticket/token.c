@@ -32,7 +32,7 @@ static inline uint64_t get64(const uint8_t *p)
 
 /* ---- the text ---- */
 
-/* Of the last characters there are fifteen: the sixteenth is an 'A', a 0. */
+/* The last characters are fifteen: the sixteenth is an 'A', a 0. */
 static inline chars16 last_of(const char *text)
 {
     char t[16];
@@ -106,7 +106,7 @@ static inline void absorb(uint64_t v[4], uint64_t word)
     v[0] ^= word;
 }
 
-/* As crypto_shorthash_siphashx24() has it, without a call and a loop over lengths. mac may be
+/* Computes crypto_shorthash_siphashx24() without a call and a loop over lengths. mac may be
  * behind the 25 bytes. */
 static inline void mac_of(const uint8_t raw[FIELD_BYTES], const uint8_t key[TOKEN_KEY_BYTES],
                           uint8_t mac[MAC_BYTES])

@@ -30,7 +30,7 @@ struct trail_opts {
     const char *name;        /* "audit": of its files, its keys, in the log; a literal */
     const char *dir, *node;
     uint32_t keep_days;      /* 0: for ever */
-    uint64_t buffer_bytes;   /* of lines that are not written yet */
+    uint64_t buffer_bytes;   /* bytes of lines that are not written yet */
     size_t line_max;
     /* Writes the line that says so, into out[line_max]; its length. */
     size_t (*gap)(void *ctx, const struct trail_gap *g, char *out);
@@ -41,7 +41,7 @@ struct trail_opts {
 
 struct trail_counts {
     uint64_t lines, dropped; /* ever */
-    uint64_t bytes, failures, removed, cut_bytes; /* of files; ever */
+    uint64_t bytes, failures, removed, cut_bytes; /* counts of files; ever */
     uint64_t waiting_bytes, failing; /* now */
 };
 
@@ -67,7 +67,7 @@ void trail_put(struct trail *t, size_t n);
 void trail_leave_out(struct trail *t, int64_t wall_ms);
 /* Hands over what there is; says in the log when something is wrong, or well again. NULL is fine. */
 void trail_tick(struct trail *t, int64_t wall_ms);
-/* There is other work. */
+/* Tells that there is other work. */
 void trail_wake(struct trail *t);
 void trail_count(const struct trail *t, struct trail_counts *n); /* NULL is fine */
 

@@ -108,7 +108,7 @@ uint64_t trail_files_clean(struct trail_files *f, int64_t first)
     int64_t *day;
     uint32_t n;
 
-    (void)!trail_files_days(f->dir, f->name, &day, &n); /* those that are left out go tomorrow */
+    (void)!trail_files_days(f->dir, f->name, &day, &n); /* files left out go tomorrow */
     for (uint32_t i = 0; i < n; i++) {
         trail_file_name(f->name, day[i], name);
         if (day[i] < first)

@@ -16,7 +16,7 @@
 struct trail_files {
     const char *name; /* ref: how their names begin */
     int dir, fd;      /* owned; -1: none */
-    int64_t day;      /* of fd */
+    int64_t day;      /* day of fd */
     uint64_t cut_bytes;
 };
 

@@ -17,10 +17,10 @@
 #define PB_MAX_BYTES 512 /* the largest generated struct; asserted */
 #define LISTS_USUAL  2048 /* a message with longer lists takes memory while it is packed */
 
-/* One of the two: */
+/* Either of the two: */
 struct codec_row {
-    const struct columns *columns;        /* of MSG_BATCHES */
-    const struct fields *(*fields)(void); /* of MSG_RECORDS */
+    const struct columns *columns;        /* for MSG_BATCHES */
+    const struct fields *(*fields)(void); /* for MSG_RECORDS */
 };
 
 static const struct codec_row rows[] = {
@@ -54,7 +54,7 @@ static uint8_t *put_tag(uint8_t *to, const ProtobufCFieldDescriptor *f, unsigned
     return varint_put(to, (uint64_t)f->id << 3 | wire);
 }
 
-/* Of a number as varints have it. */
+/* Length of a number as a varint. */
 INLINE uint64_t value(ProtobufCType type, const char *p)
 {
     uint64_t v;
@@ -104,8 +104,8 @@ static void put_bytes(const ProtobufCFieldDescriptor *f, const ProtobufCBinaryDa
     buf_append(b, d->data, d->len);
 }
 
-/* What has its length in front, which is known behind it. */
-#define LENGTH_ROOM 2 /* of most lengths */
+/* Writes a part with its length in front, which is known behind it. */
+#define LENGTH_ROOM 2 /* bytes of most lengths */
 
 /* Where the length will be. */
 static size_t begin(const ProtobufCFieldDescriptor *f, struct buf *b)

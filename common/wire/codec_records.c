@@ -20,7 +20,7 @@
 #define WHY_MAX  200        /* sentences for people: cut, not refused */
 #define KEYS_MAX 16         /* public keys of passes */
 #define LEFT_MAX 127        /* idle units */
-#define ANY      UINT32_MAX /* as many as fit into a frame */
+#define ANY      UINT32_MAX /* no bound but the frame's */
 
 /* ---- common.proto -------------------------------------------------------------------- */
 
@@ -81,7 +81,7 @@ MESSAGE(stats, Stats, NULL, NUM(clock_ms), NUM(reach), MSGS(queues, n, queues, q
         COL_BYTE(pace, lane, pace_lane, 0, LANES_MAX - 1), COL(pace, min_ms, pace_min_ms), \
         COL(pace, max_ms, pace_max_ms), COL(pace, us_per_place, pace_us_per_place)
 
-/* Of a struct that was not read from the wire n may be 0 and p NULL. */
+/* A struct that was not read from the wire may have n 0 and p NULL. */
 static struct bytes_in bytes_in(const uint8_t *p, uint32_t n)
 {
     return (struct bytes_in){ p, n > 0 ? p + n : p };
@@ -197,7 +197,7 @@ static bool seg_open_holds(const void *p)
 static void end_seg_open(void *p)
 {
     struct msg_seg_open *s = p;
-    struct mark_row *v = (struct mark_row *)(uintptr_t)s->marks; /* of this message */
+    struct mark_row *v = (struct mark_row *)(uintptr_t)s->marks; /* rows of this message */
 
     for (uint32_t i = 0; i < s->n_marks; i++)
         v[i].seg = s->seg;

@@ -12,7 +12,7 @@
 #include "proto/task_manager.pb-c.h"
 #include "proto/task_task.pb-c.h"
 
-#define ADDR_MAX 63 /* as in codec_records.c */
+#define ADDR_MAX 63 /* the same in codec_records.c */
 #define ANY      UINT32_MAX
 
 #define CODE        IN(code, 0, TASK_NCODES - 1)

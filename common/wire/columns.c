@@ -142,7 +142,7 @@ static size_t most_values(const struct column *c, uint32_t n)
     return (size_t)n * (c->kind == COL_NUM ? (c->width * 8u + 6) / 7 : c->width);
 }
 
-/* Of most columns the width is the bound. any: the bits of all values. */
+/* Most columns have their width as bound. any: the bits of all values. */
 static bool is_fit(const struct column *c, const uint8_t *values, uint32_t n, uint64_t any)
 {
     unsigned high = 0;

@@ -22,7 +22,7 @@ enum column_kind {
 
 struct column {
     enum column_kind kind;
-    uint16_t off;     /* of the member in the row */
+    uint16_t off;     /* offset of the member in the row */
     uint16_t off_len; /* COL_TEXT */
     uint8_t width;    /* bytes of the member (COL_TEXT: of the length): 1, 2, 4, 8 */
     bool some;        /* only rows whose byte at `some_off` is `some_value` take part */

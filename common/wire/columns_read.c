@@ -56,9 +56,9 @@ static bool field_get(struct in *in, struct field *f)
     return true;
 }
 
-/* What the first pass learns of a column. */
+/* Facts about a column from the first pass. */
 struct seen {
-    struct in val; /* of its last field */
+    struct in val; /* bytes of its last field */
     uint32_t fields;
     uint64_t values;
 };

@@ -79,7 +79,7 @@ static ProtobufCMessage **messages(const ProtobufCMessageDescriptor *desc, size_
     return v;
 }
 
-/* What is on the wire would be taken: take_number(). */
+/* True: the receiver would take this value: take_number(). */
 static bool is_fit(const struct field *f, const char *pb)
 {
     uint64_t v = number(pb, f->pb_width, f->pb_signed);
@@ -99,10 +99,10 @@ static uint64_t least_of(const struct field *f)
 /* ---- from a struct ------------------------------------------------------------------------
  * 0, SQ_ETOOBIG, SQ_EINVAL (a number that no receiver would take), SQ_ENOMEM. */
 
-/* It would end the link: better that our own log says which one it is. */
+/* A bad value would end the link: our own log says which message it is. */
 static int unfit(const struct fields *t, const struct field *f)
 {
-    const size_t bytes = offsetof(ProtobufCBinaryData, data); /* of a column of bytes */
+    const size_t bytes = offsetof(ProtobufCBinaryData, data); /* offset of the bytes of a column */
     const char *name = "";
 
     for (unsigned i = 0; f != NULL && i < t->desc->n_fields; i++)

@@ -26,19 +26,19 @@ enum field_kind {
 
 struct field {
     enum field_kind kind;
-    uint8_t width;    /* of our number, 1, 2, 4, 8 bytes */
-    uint8_t pb_width; /* of the generated one: 4, 8; 1: a column in `bytes`, one a row */
-    uint8_t n_width;  /* of our count, at `n`; 0: there are `most`, always */
+    uint8_t width;    /* bytes of our number: 1, 2, 4, 8 */
+    uint8_t pb_width; /* bytes of the generated number: 4, 8; 1: a column in `bytes`, one a row */
+    uint8_t n_width;  /* bytes of our count, at `n`; 0: always `most` */
     bool is_signed, pb_signed;
     bool in_place; /* the elements are at `off`; else a pointer to them */
     bool any;      /* all that our number can be fits: nothing is to be looked at */
     bool later;    /* a number above `most` is a later version's: it reads as 0. A column of bytes
                     * that older versions lack: absent if nobody has any */
-    uint16_t off;  /* of our member; of a column: in the row, and so is `n` */
+    uint16_t off;  /* offset of our member; of a column: in the row, and so is `n` */
     uint16_t n;
-    uint16_t pb, pb_n;    /* of the generated member, and of its count */
+    uint16_t pb, pb_n;    /* offsets of the generated member and of its count */
     uint32_t step;        /* bytes of an element */
-    uint64_t least, most; /* of the number, length or count */
+    uint64_t least, most; /* bounds of the number, length or count */
     const struct fields *(*sub)(void);
 };
 

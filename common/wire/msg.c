@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stddef.h>
 
-/* What is read through a member that many messages have in common. */
+/* Checks for members that many messages have in common. */
 #define X(name, number, member, ways)                                                    \
     _Static_assert(offsetof(struct msg_##member, epoch) == 0, #name ": the epoch is first");
 MSG_ORDERS(X)

@@ -28,7 +28,7 @@
 #define MSG_MARKS_MAX        8192 /* releases in one status or SEG_OPEN */
 #define MSG_PASS_MAX         1400 /* bytes of a pass */
 
-/* Who may say a message to whom: a set of ways, each from one role to one. */
+/* The ways of a message: a set, each from one role to one. */
 #define MSG_WAY(from, to) (1u << ((from) * RPC_NROLES + (to)))
 enum msg_ways {
     R2S = MSG_WAY(RPC_ROUTER, RPC_SEGMENT),
@@ -106,12 +106,12 @@ enum msg_ways {
 
 #define MSG_OTHERS(X)                                                                    \
     X(ERROR, 7, error, EACH_WAY)                                                         \
-    X(LOAD, 134, load, R2M | S2M | T2M)  /* what the process uses, every two seconds */  \
+    X(LOAD, 134, load, R2M | S2M | T2M)  /* use of processor and memory, every two seconds */  \
     X(ROUTER_REG, 32, router_reg, R2M)   /* the first message on a link */               \
     X(MAP, 33, map, M2R)                 /* the chain map, or what changed in it */      \
     X(STATS, 34, stats, M2R)             /* figures of the queues, once a second */      \
     X(NODE_REG, 48, node_reg, S2M)       /* the first message on a link */               \
-    X(REPLICA, 25, replica, S2R)         /* what answers polls of waiting tickets */     \
+    X(REPLICA, 25, replica, S2R)         /* copies that answer polls of waiting tickets */     \
     X(SEEN, 26, seen, R2S)               /* polls that were answered so */               \
     X(WHY, 70, why, M2S)                 /* about one ticket */                          \
     X(WHY_ANS, 71, why_ans, S2M)                                                         \
@@ -122,17 +122,17 @@ enum msg_ways {
 #define MSG_TASKS(X)                                                                     \
     X(TASK_PUT, 100, task_put, R2T)      /* submissions */                               \
     X(TASK_PUT_ANS, 101, task_put_ans, T2R)                                              \
-    X(TASK_GET, 102, task_get, R2T)      /* one task, as it is, or once it is final */   \
+    X(TASK_GET, 102, task_get, R2T)      /* look at a task, now or once it is final */   \
     X(TASK_GET_ANS, 103, task_get_ans, T2R)                                              \
     X(TASK_TAKE, 104, task_take, R2T)    /* a worker takes some */                       \
     X(TASK_TAKE_ANS, 105, task_take_ans, T2R)                                            \
-    X(TASK_SETTLE, 106, task_settle, R2T) /* what workers say of what they have */       \
+    X(TASK_SETTLE, 106, task_settle, R2T) /* workers' words about their tasks */       \
     X(TASK_SETTLE_ANS, 107, task_settle_ans, T2R)                                        \
     X(TASK_CHANGE, 108, task_change, R2T) /* cancel, order, when, read, ... */           \
     X(TASK_CHANGE_ANS, 109, task_change_ans, T2R)                                        \
     X(TASK_SCHEDULE, 128, task_schedule, R2T) /* put, looked at, deleted */              \
     X(TASK_SCHEDULE_ANS, 129, task_schedule_ans, T2R)                                    \
-    X(TASK_COMPLETE, 117, task_complete, R2T) /* what a target says of its attempt, later */ \
+    X(TASK_COMPLETE, 117, task_complete, R2T) /* a target's word about its attempt, later */ \
     X(TASK_COMPLETE_ANS, 119, task_complete_ans, T2R)                                    \
     X(TASK_READ, 132, task_read, R2T)    /* a piece of an answer that is kept whole */    \
     X(TASK_READ_ANS, 133, task_read_ans, T2R)                                            \
@@ -146,14 +146,14 @@ enum msg_ways {
     X(PART_OPEN, 121, part_open, M2T)                                                    \
     X(PART_DROP, 122, part_drop, M2T)                                                    \
     X(PART_OUT, 123, part_out, M2T)      /* copy it to another task node */              \
-    X(PART_RATE, 116, part_rate, M2T)    /* its share of a rate by metrics */            \
+    X(PART_RATE, 116, part_rate, M2T)    /* share of a rate by metrics */            \
     X(ENDPOINT, 114, endpoint, M2T)      /* where calls go, and the node's share */      \
     X(ENDPOINT_DROP, 115, endpoint_drop, M2T)
 #define MSG_TASK_REPORTS(X)                                                              \
     X(ENDPOINT_STATUS, 118, endpoint_status, T2M)                                        \
     X(PART_STATUS, 130, part_status, T2M)
 #define MSG_TASK_OTHERS(X)                                                               \
-    X(TASK_DO, 126, task_do, M2T)        /* what operators ask and order of tasks */     \
+    X(TASK_DO, 126, task_do, M2T)        /* operators' questions and orders about tasks */     \
     X(TASK_DO_ANS, 127, task_do_ans, T2M)                                                \
     X(TASK_REG, 131, task_reg, T2M)      /* the first message on a link */
 
@@ -163,7 +163,7 @@ enum msg_ways {
     X(PCOPY_CHUNK, 112, pcopy_chunk, T2T)                                                \
     X(PCOPY_ACK, 113, pcopy_ack, T2T)
 
-/* Those that go through protobuf. */
+/* Messages that go through protobuf. */
 #define MSG_TICKET_RECORDS(X) MSG_ORDERS(X) MSG_REPORTS(X) MSG_COPIES(X) MSG_OTHERS(X)
 #define MSG_TASK_RECORDS(X)                                                              \
     MSG_TASKS(X) MSG_TASK_ORDERS(X) MSG_TASK_REPORTS(X) MSG_TASK_OTHERS(X) MSG_PART_COPIES(X)
@@ -190,7 +190,7 @@ struct msg_error {
 
 /* Only for operators to look at: nothing depends on it. Not sent to managers before protocol 2. */
 struct msg_load {
-    uint32_t cpu_permille;  /* of one core, in the last two seconds */
+    uint32_t cpu_permille;  /* use of one core, in the last two seconds */
     uint64_t rss_bytes;     /* resident memory; 0: not known */
     int64_t started_ms;     /* Unix ms */
     const char *version;    /* SEGQ_VERSION */
@@ -201,7 +201,7 @@ struct msg_load {
 };
 #define LOAD_VERSION_MAX 32
 
-struct msg_batch { /* what the messages of MSG_BATCHES have in common */
+struct msg_batch { /* common members of the messages of MSG_BATCHES */
     uint32_t n;
     void *rows;
 };
@@ -209,9 +209,9 @@ struct msg_batch { /* what the messages of MSG_BATCHES have in common */
 struct msg {
     enum msg_type type;
     union {
-        struct msg_batch batch; /* of MSG_BATCHES */
-        uint64_t epoch;         /* of MSG_ORDERS and MSG_REPORTS */
-        uint64_t move;          /* of MSG_COPIES */
+        struct msg_batch batch; /* in MSG_BATCHES */
+        uint64_t epoch;         /* in MSG_ORDERS and MSG_REPORTS */
+        uint64_t move;          /* in MSG_COPIES */
 #define X(name, number, member, ways) struct msg_##member member;
         MSG_BODIES(X)
 #undef X

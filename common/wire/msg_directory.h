@@ -29,15 +29,15 @@ enum dir_ask { /* from the node with the ticket (the holder) to that of the shar
     DIR_PUT,   /* this subject has this ticket here */
     DIR_END,   /* ... and that was all. hash: as above; answered DIR_HEARD */
     DIR_CLAIM, /* may this subject have a ticket here? seg, number: in place of that one */
-    DIR_FREE,  /* its ticket here is over, or is not wanted */
+    DIR_FREE,  /* ticket is over, or not wanted */
     DIR_ECHO,  /* hash: any number; answered DIR_HEARD: all before it was heard */
     DIR_NASKS
 };
 
 enum dir_word { /* from an owner to a holder */
     DIR_GRANTED, /* yes: and nobody else may until the holder says DIR_FREE */
-    DIR_EXISTS,  /* it has this ticket */
-    DIR_BUSY,    /* it is not certain now: ask again */
+    DIR_EXISTS,  /* subject has this ticket */
+    DIR_BUSY,    /* not certain now: ask again */
     DIR_HEARD,
     DIR_AGAIN,   /* begin anew: what comes from this link is not what was begun with */
     DIR_CHECK,   /* do you still hold it? If not: DIR_FREE */
@@ -54,7 +54,7 @@ struct dir_row {
 };
 
 struct msg_dir {
-    uint64_t version; /* of the members */
+    uint64_t version; /* version of the members */
     uint32_t n;
     struct dir_row *v;
 };

@@ -7,7 +7,7 @@
 #include "common/base/base.h"
 
 struct msg_router_reg {
-    uint64_t map_version; /* what the router has; 0 = nothing */
+    uint64_t map_version; /* version that the router has; 0 = none */
     uint64_t map_epoch;   /* under whose epoch; versions of other epochs are not comparable */
     const char *http;     /* "host:port" of its public port, for people */
     const char *admin;    /* "host:port" of its admin port, "" if none */
@@ -22,7 +22,7 @@ struct map_node {
 enum seg_state {
     SEG_OPEN = 1,   /* joins are accepted (only the first such one of a lane is joined) */
     SEG_SEALED = 2, /* for ever */
-    SEG_LOST = 3,   /* its node is gone with it */
+    SEG_LOST = 3,   /* gone with its node */
 };
 
 struct map_seg {
@@ -105,7 +105,7 @@ struct msg_map {
     uint32_t format; /* the lowest MAP_FORMAT that can read it; 0 = 1 */
     uint64_t epoch, from_version, version;
     seg_id next_seg; /* ids below this one and not in the map are gone for good */
-    uint64_t store;  /* as in msg_node_ok */
+    uint64_t store;  /* see msg_node_ok */
     bool more;
     uint32_t n_nodes, n_queues, n_removed;
     struct map_node *nodes;
@@ -118,14 +118,14 @@ struct msg_map {
 struct lane_stats {
     uint64_t waiting;
     uint64_t rate_milli_per_s; /* releases as people are told; 0: not known (common/ticket/eta.h) */
-    uint32_t leave_ppm;        /* of the waiting that give up, per second, in millionths */
+    uint32_t leave_ppm;        /* share of the waiting that give up, per second, in millionths */
     uint8_t eta_reason;        /* enum eta_reason */
 };
 
 struct queue_stats {
     queue_id id;
     uint64_t ready, active;
-    uint64_t rate_milli_per_s; /* what the controller allows now */
+    uint64_t rate_milli_per_s; /* rate that the controller allows now */
     uint64_t entry; /* places of a lane that are let in as soon as they are taken */
     const char *limited_by;    /* "cpu", "fixed", "paused", "fallback" ... */
     uint32_t n_lanes;

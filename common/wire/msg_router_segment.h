@@ -38,7 +38,7 @@ enum gone_reason {
 
 enum no_place {     /* why a waiting ticket has no position */
     NO_PLACE_UNSAID, /* an older node */
-    NO_PLACE_EARLY,  /* its line is to be drawn: it draws, too */
+    NO_PLACE_EARLY,  /* a line to be drawn: the ticket draws, too */
     NO_PLACE_NOW,    /* for any other reason */
     NO_PLACE_N
 };
@@ -62,7 +62,7 @@ struct append_req { /* a join */
     seg_id seg;
     uint8_t client;
     uint8_t subject_len; /* 0 = none */
-    uint64_t subject_hash; /* of the name in it */
+    uint64_t subject_hash; /* hash of the name in it */
     const char *subject; /* subject_text.h */
     seg_id old_seg; /* 0; else the ticket that it replaces, which may have its subject */
     uint32_t old_number;
@@ -109,8 +109,8 @@ enum drop_state {
     DROP_MOVED,
     DROP_UNKNOWN,
     DROP_GONE,   /* heir_hash: it was over already, as these two */
-    DROP_INSIDE, /* it was released: nothing is done */
-    DROP_NAMED,  /* it has another subject: nothing is done */
+    DROP_INSIDE, /* released: nothing is done */
+    DROP_NAMED,  /* another subject: nothing is done */
     DROP_NSTATES
 };
 
@@ -128,7 +128,7 @@ struct pass_row {
     int64_t until_s; /* Unix seconds: then the pass has expired by itself */
 };
 
-/* What a backend wants of the session of a ticket that was admitted; USE: what a gate wants that
+/* A backend's wish about the session of an admitted ticket; USE: a gate's, which
  * lets each pass in once. From a node to every router, unasked: sessions that were extended, with
  * the time that they last now. */
 enum sess_command { SESS_RELEASE, SESS_REVOKE, SESS_EXTEND, SESS_USE, SESS_NCOMMANDS };
@@ -206,7 +206,7 @@ struct msg_session_ans {
  * REPLICA_WHOLE to the next REPLICA_END, which replace all that it had from this node when the
  * last of them is here; pushes of what changes meanwhile stand between them, and belong to the
  * new. Later differences, and whole pushes again, if it reads too slowly. */
-#define REPLICA_BYTES_MAX 65536 /* of `dead`, of `lines`, of `marks` in one row */
+#define REPLICA_BYTES_MAX 65536 /* bytes of `dead`, of `lines`, of `marks` in a row */
 
 enum replica_flag {
     REPLICA_WHOLE = 1, /* a whole push begins: before the rows of this frame */
@@ -215,7 +215,7 @@ enum replica_flag {
 
 enum replica_row_flag { /* a flag that is not known means REPLICA_ASK */
     REPLICA_ASK = 1,    /* polls of this name are asked: nothing else in the row counts */
-    REPLICA_NEW = 2,    /* what was said of its numbers before is void: all are dead */
+    REPLICA_NEW = 2,    /* earlier words about its numbers are void: all are dead */
     REPLICA_MORE = 4,   /* more rows of it follow in this push: ask until then */
     REPLICA_FENCED = 8, /* on its way to `host`, a segment of any node: see PROTOCOL 24 */
     REPLICA_EARLY = 16, /* without positions before the draw: NO_PLACE_EARLY */
@@ -251,11 +251,11 @@ struct msg_replica {
     uint8_t flags;     /* enum replica_flag */
     uint32_t n, n_pace, n_gone;
     struct replica_row *v;
-    struct pace_entry *pace; /* that are new, or have changed; before the rows */
+    struct pace_entry *pace; /* entries that are new or changed; before the rows */
     seg_id *gone;      /* names that this node has no more; before the rows */
 };
 
-#define SEEN_EVERY_MS 500 /* so often a router says SEEN, at least */
+#define SEEN_EVERY_MS 500 /* interval of SEEN from a router, at most */
 
 /* Polls that a router has answered from its replica. The first on a link asks for pushes; an
  * older node answers ERROR SQ_EUNKNOWN, and gets no second one. */

@@ -17,17 +17,17 @@ struct bytes_of { /* n 0: none */
     const uint8_t *p;
 };
 
-enum task_code { /* what came of a question */
-    CODE_DONE,     /* it is written */
-    CODE_SAME,     /* of a submission: the same again; nothing has changed */
-    CODE_MISMATCH, /* of a submission: the same key or name, another payload */
+enum task_code { /* outcome of a question */
+    CODE_DONE,     /* written */
+    CODE_SAME,     /* submission: the same again; nothing has changed */
+    CODE_MISMATCH, /* submission: the same key or name, another payload */
     CODE_UNKNOWN,  /* no such task or queue */
     CODE_CONFLICT, /* not in this state, or not with this lease */
     CODE_FULL,     /* queue or partition: later */
     CODE_INVALID,  /* a number out of its range */
     CODE_STALE,    /* the asker's map is old */
     CODE_BUSY,     /* no memory, or nothing can be written: later */
-    CODE_HELD,     /* of a submission: another task has its unique key */
+    CODE_HELD,     /* submission: another task has its unique key */
     CODE_DENIED,   /* the asker may not do this in the task's queue; or there is no such task */
     TASK_NCODES
 };
@@ -38,7 +38,7 @@ struct task_put {
     const char *queue, *key1, *key2; /* keys: "" if there is none */
     const char *name;                /* the caller's own; "": none */
     struct bytes_of key;             /* Idempotency-Key */
-    uint64_t digest;                 /* of the payload */
+    uint64_t digest;                 /* digest of the payload */
     uint8_t priority;
     int64_t order;
     int64_t delay_ms; /* 0: none. Not with at_ms */
@@ -71,14 +71,14 @@ struct msg_task_get {
     uint64_t epoch;
     task_no no;               /* 0: by queue and name */
     const char *queue, *name;
-    uint32_t wait_ms; /* it is answered when the task is final, or after so long */
+    uint32_t wait_ms; /* answered when the task is final, or after so long */
     bool result;      /* with the bytes of it */
 };
 
 struct attempt_row {
     uint32_t no; /* 1: the first; 0: it ended before one began */
     uint8_t end; /* enum attempt_end */
-    uint32_t number; /* of the end; 0: none */
+    uint32_t number; /* number of the end; 0: none */
     int64_t started_ms, ended_ms; /* Unix ms; started 0: not known, or it never did */
     int64_t again_ms;             /* Unix ms: the next one not before; 0: there is none */
     struct bytes_of reason;       /* UTF-8; what the worker said */
@@ -86,18 +86,18 @@ struct attempt_row {
 
 struct msg_task_get_ans {
     uint8_t code; /* DONE, UNKNOWN, STALE, BUSY; what follows is set for DONE */
-    part_no part; /* of its node alone: not on the wire */
+    part_no part; /* for its node alone: not on the wire */
     task_no no;
     uint8_t state; /* enum task_state (common/task/state.h) */
     uint8_t priority;
     uint32_t attempts;
-    bool stopping; /* it runs, and is not tried again */
+    bool stopping; /* running, and not tried again */
     const char *queue, *key1, *key2;
     int64_t order;
     int64_t entered_ms;    /* Unix ms: when it began to wait, or was accepted */
     int64_t until_ms;      /* Unix ms: when its state ends by itself; 0: never */
     uint64_t position;     /* among all who wait in its queue; 0: it does not wait */
-    bool position_capped;  /* it is further back: its callers are told no more */
+    bool position_capped;  /* further back: callers are told no more */
     uint32_t ahead_of_key; /* before it in its key; 100: or more */
     uint8_t limited;       /* bits: enum closed (common/task/state.h); 0: nothing stops it */
     const char *limited_by; /* the name of the queue or key whose limit it is */
@@ -105,22 +105,22 @@ struct msg_task_get_ans {
     struct task_own own;
     uint8_t eta;    /* enum task_eta */
     int64_t eta_ms; /* until it starts; -1: not known */
-    struct bytes_of result;   /* as much as is kept, */
-    uint64_t result_length;   /* of so many bytes; 0: there is none */
-    struct bytes_of result_sha256; /* of all of them */
-    bool result_whole;        /* it is longer than `result`, and TASK_READ has all of it */
-    uint32_t status;          /* of the target's answer, that the result is; 0: none */
-    const char *content_type; /* its own; "": none */
-    struct bytes_of fields;   /* its header fields that are kept, packed (common/task/reply.h) */
-    bool fields_cut;          /* it had more */
+    struct bytes_of result;   /* the part that is kept, */
+    uint64_t result_length;   /* of this many bytes; 0: no result */
+    struct bytes_of result_sha256; /* hash of all of them */
+    bool result_whole;        /* longer than `result`; TASK_READ has all of it */
+    uint32_t status;          /* status of the target's answer; 0: none */
+    const char *content_type; /* type of the result; "": none */
+    struct bytes_of fields;   /* header fields that are kept, packed (common/task/reply.h) */
+    bool fields_cut;          /* more fields were there */
     int64_t started_ms, ended_ms; /* Unix ms: of the attempt that runs, or was the last; of the
                                    * task; 0: not known, or not yet */
     uint32_t earlier;             /* attempts that ended before those of `history` */
     uint32_t n_history;
-    struct attempt_row *history; /* of a look at one task: the newest at the end */
+    struct attempt_row *history; /* for a look at one task: the newest at the end */
 };
 
-/* It is cancelled, and an attempt at it had begun: who had it may have done it. */
+/* True: cancelled after an attempt had begun: the worker may have done it. */
 static inline bool task_maybe_executed(const struct msg_task_get_ans *m)
 {
     return m->state == TASK_CANCELLED &&
@@ -195,7 +195,7 @@ struct msg_task_read { /* a piece of the answer to a call, of which a look has t
     part_no part;
     uint64_t epoch;
     task_no no;
-    struct bytes_of sha256; /* of the whole: that of the look */
+    struct bytes_of sha256; /* hash of the whole, from the look */
     uint64_t at;
     uint32_t most; /* bytes from there */
 };
@@ -217,7 +217,7 @@ struct msg_task_complete {
     part_no part;
     uint64_t epoch;
     task_no no;
-    uint64_t lease; /* of the attempt, */
+    uint64_t lease; /* lease of the attempt, */
     uint32_t attempt;
     struct bytes_of right; /* and the MAC over them: struct attempt_right */
     uint8_t verb; /* enum task_complete */
@@ -265,23 +265,23 @@ struct msg_task_change_ans {
 enum schedule_verb {
     SCHEDULE_PUT,    /* this is its definition now */
     SCHEDULE_GET,
-    SCHEDULE_LIST,   /* those of the queue */
+    SCHEDULE_LIST,   /* all of the queue */
     SCHEDULE_DELETE,
     SCHEDULE_NVERBS
 };
 
-enum schedule_run { /* what came of a run; numbers are those of the wire: never changed */
-    SCHEDULE_NOT_RUN, /* nobody asked, or the node knows no runs */
+enum schedule_run { /* outcome of a run; numbers of the wire: never changed */
+    SCHEDULE_NOT_RUN, /* not asked, or the node knows no runs */
     SCHEDULE_FIRED,
-    SCHEDULE_SAME,    /* its Idempotency-Key has that task */
+    SCHEDULE_SAME,    /* a task with its Idempotency-Key is there */
     SCHEDULE_SKIPPED, /* the newest task is not over: overlap */
     SCHEDULE_NRUNS
 };
 
-#define SCHEDULES_MAX      1000         /* of a partition */
+#define SCHEDULES_MAX      1000         /* for a partition */
 #define SCHEDULE_NAME_MAX  64
-#define SCHEDULE_BODY_MAX  (16u << 10)  /* of a payload, or a call */
-#define SCHEDULE_TEXT_MAX  (20u << 10)  /* of a definition */
+#define SCHEDULE_BODY_MAX  (16u << 10)  /* bytes of a payload, or a call */
+#define SCHEDULE_TEXT_MAX  (20u << 10)  /* bytes of a definition */
 #define SCHEDULE_NEXT_MAX  5
 #define SCHEDULE_WHY_MAX   200
 
@@ -293,7 +293,7 @@ struct msg_task_schedule {
     /* PUT: */
     const char *cron;         /* "": each every_ms */
     int64_t every_ms;
-    const char *zone;         /* of cron; "": UTC */
+    const char *zone;         /* zone of cron; "": UTC */
     int64_t jitter_ms;
     uint8_t overlap, catch_up; /* enum overlap, enum catch_up */
     uint32_t catch_up_max;     /* CATCH_UP_ALL */
@@ -311,15 +311,15 @@ struct schedule_row {
     int64_t last_ms;   /* the newest tick that was dealt with, or the definition's own moment */
     uint8_t outcome;   /* enum tick_outcome: what came of it */
     int64_t fired_ms;  /* the tick of the newest task; 0: there is none */
-    task_no no;        /* that one, */
+    task_no no;        /* the task that it made, */
     uint8_t state;     /* enum task_state; 0: it has gone */
-    struct bytes_of text; /* of a GET */
+    struct bytes_of text; /* definition, for a GET */
     const char *why;      /* why it has no ticks here; "": it may have some */
 };
 
 struct msg_task_schedule_ans {
     uint8_t code; /* DONE; SAME: nothing has changed; UNKNOWN, FULL, INVALID, STALE, BUSY */
-    bool fresh;   /* of a PUT: there was none of this name */
+    bool fresh;   /* PUT: a new name */
     const char *why; /* INVALID: a sentence */
     uint32_t n;
     struct schedule_row *v;
@@ -332,7 +332,7 @@ struct msg_task_schedule_ans {
 /* A task has ended, and its pool names a queue that is to be told: the router makes a call of it
  * there, with the Idempotency-Key PART-NO@ENDED, which makes one task however often this comes. */
 struct msg_task_notice {
-    part_no part; /* of the task that ended */
+    part_no part; /* partition of the task that ended */
     uint64_t id;  /* the notice's, in that partition */
     task_no no;
     const char *queue; /* to be told: of a pool with an endpoint */

@@ -23,10 +23,10 @@ struct msg_node_reg { /* followed by SEG_STATUS frames with `full`, the last wit
     uint64_t store;        /* whose managers it obeys (msg_node_ok); 0 = nobody's yet */
     uint8_t pass_key[32];  /* public Ed25519 key of the passes it makes */
     struct pass_others other_keys; /* also to be published */
-    bool directory; /* it can keep a share of the directory of subjects */
-    bool draws;            /* it knows of early ones, and of draws */
+    bool directory; /* can keep a share of the directory of subjects */
+    bool draws;            /* knows early tickets and draws */
     bool closes;           /* and seals their segments by its clock */
-    bool credits;          /* it lets joins in on credit (SEG_CREDIT) */
+    bool credits;          /* lets joins in on credit (SEG_CREDIT) */
 };
 
 struct msg_node_ok {
@@ -39,14 +39,14 @@ struct msg_node_ok {
 enum open_kind {
     OPEN_TAIL = 1,   /* joins will come */
     OPEN_TARGET = 2, /* born sealed and empty, to receive a move */
-    OPEN_REBUILD = 3 /* its node is gone: its tickets come back with their polls */
+    OPEN_REBUILD = 3 /* rebuilt: its node is gone, tickets come back with their polls */
 };
 
 /* Tickets of one segment (as their tokens name it) that were released at one moment. */
 struct mark_row {
     seg_id seg;
     uint32_t from, end; /* the first one, and one past the last */
-    bool again;         /* of one that was released before: a no-show that came back */
+    bool again;         /* released before: a no-show that came back */
     int64_t at_ms;      /* wall clock: what the passes say */
 };
 
@@ -60,7 +60,7 @@ struct msg_seg_open {
     uint8_t kind; /* enum open_kind */
     uint32_t capacity;
     uint64_t ahead; /* AHEAD_UNKNOWN: comes later; until then nobody is shown a position */
-    bool early;     /* its tickets have no position before the draw */
+    bool early;     /* tickets have no position before the draw */
     int64_t closes_ms; /* an early one: sealed by its node at this time of the node's wall
                         * clock, also without a manager; 0: by order alone */
     struct seg_draw draw; /* OPEN_REBUILD: which was before its node was lost */
@@ -68,21 +68,21 @@ struct msg_seg_open {
     uint32_t for_ms;   /* the time of the rebuild: tickets that are not back then are over */
     uint32_t mark_end; /* numbers below were released, left or timed out */
     uint32_t n_marks;
-    const struct mark_row *marks; /* those of them whose passes may still be good */
+    const struct mark_row *marks; /* releases whose passes may still be good */
 };
 
 struct msg_seg_seal { /* also: set the successor of a sealed one */
     uint64_t epoch;
     seg_id seg;
     seg_id next; /* 0 = none yet */
-    struct seg_draw draw; /* of an early one that is sealed: its people get their places */
+    struct seg_draw draw; /* draw of a sealed early segment: people get their places */
 };
 
 struct msg_seg_next { /* the successor when this one fills */
     uint64_t epoch;
     seg_id seg;
     seg_id next;
-    int64_t closes_ms; /* as in msg_seg_open; 0: as it was */
+    int64_t closes_ms; /* see msg_seg_open; 0: unchanged */
 };
 
 struct ahead_entry {
@@ -99,7 +99,7 @@ struct pace_entry { /* how often waiters of one lane are told to poll; common/ti
 
 struct kept_entry {
     seg_id seg;
-    uint64_t tick; /* its releases up to this pop are stored: they may be told */
+    uint64_t tick; /* releases up to this pop are stored: they may be told */
 };
 
 struct msg_seg_ahead {
@@ -116,7 +116,7 @@ struct msg_seg_pop {
     uint64_t tick; /* grows per segment; repeating the last one repeats its answer */
     uint32_t n;
     int64_t released_at_ms; /* wall clock: what the pass will say */
-    bool keeps; /* nobody is told of it before a kept_entry says that it is stored */
+    bool keeps; /* not told to anybody before a kept_entry says that it is stored */
     uint32_t away_ms; /* a ticket whose told poll is later than this is skipped; 0: none */
 };
 
@@ -127,10 +127,10 @@ struct msg_seg_credit {
     uint64_t epoch;
     seg_id seg;
     uint64_t tick; /* grows per segment; an older one, or the same again, changes nothing */
-    uint32_t from, end; /* of the numbers that were set aside; equal: no more credit */
+    uint32_t from, end; /* numbers set aside; equal: no more credit */
     uint32_t lease_ms;  /* from its arrival on */
     int64_t released_at_ms; /* wall clock: what the passes will say */
-    uint32_t aside; /* so many numbers beyond `end` are to be set aside: joins that wait get
+    uint32_t aside; /* numbers beyond `end` to set aside: joins that wait get
                      * later ones */
 };
 
@@ -157,15 +157,15 @@ struct seg_status {
     uint32_t n_absorbed; /* segments whose tickets live here; only in a full status */
     const seg_id *absorbed;
     uint64_t move; /* move under way that this segment is a part of; 0 = none */
-    bool rebuild;  /* its tickets are still coming back */
+    bool rebuild;  /* tickets are still coming back */
     bool drawn;    /* an early one: its people have places */
     bool closed;   /* an early one: sealed by the node's clock, since the node started */
     int64_t closes_ms; /* an early one that is not drawn: as it was told */
-    uint64_t ahead; /* as it was told: positions that are shown count from there */
-    uint64_t credit_tick; /* of the last SEG_CREDIT that this manager has given */
+    uint64_t ahead; /* last `ahead` that it heard: positions that are shown count from there */
+    uint64_t credit_tick; /* tick of the last SEG_CREDIT that this manager has given */
     uint32_t credit_at, credit_end; /* the numbers that it still lets in; equal: none */
     uint32_t aside_end; /* numbers from there up to here are set aside, and not granted yet */
-    uint32_t unused; /* of `joined`: numbers that were set aside and that nobody has */
+    uint32_t unused; /* part of `joined`: numbers set aside that nobody has */
     uint64_t entered; /* let in with their joins, since the node knows (it may begin anew) */
     uint32_t n_marks; /* releases that nobody has said are stored */
     const struct mark_row *marks;
@@ -180,11 +180,11 @@ struct msg_seg_popped {
     struct seg_status status;
 };
 
-struct msg_seg_remove { /* of an empty sealed segment (nobody waiting, nobody's pass valid);
+struct msg_seg_remove { /* for an empty sealed segment (nobody waiting, nobody's pass valid);
                          * refused (the answer is its status) if it is not */
     uint64_t epoch;
     seg_id seg;
-    bool force; /* its queue was deleted or flushed: whoever is in it is gone */
+    bool force; /* queue deleted or flushed: whoever is in it is gone */
 };
 
 struct msg_seg_status {
@@ -199,7 +199,7 @@ struct msg_seg_status {
     uint64_t max_tickets;
 };
 
-struct msg_rules { /* one queue's rules; comes before the first SEG_OPEN that needs it */
+struct msg_rules { /* a queue's rules; sent before the first SEG_OPEN that needs them */
     uint64_t epoch;
     queue_id queue;
     const char *name;
@@ -267,12 +267,12 @@ struct msg_why {
 enum why_state {
     WHY_NOT_HERE, /* this node has no such segment */
     WHY_MOVED,    /* moved_to: it was moved away from here */
-    WHY_AWAY,     /* its node was lost, and it has not polled since */
+    WHY_AWAY,     /* node lost, and no poll since */
     WHY_WAITING,
     WHY_READY,
     WHY_ADMITTED,
     WHY_GRACE,     /* a no-show that may still come back */
-    WHY_RETURNING, /* it did, and goes first */
+    WHY_RETURNING, /* back after that, and goes first */
     WHY_GONE,      /* reason */
     WHY_ELSEWHERE, /* in another lane, to which staff moved it: number `position` of moved_to */
     WHY_NSTATES
@@ -285,11 +285,11 @@ struct msg_why_ans {
     uint8_t state;  /* enum why_state */
     uint8_t reason; /* enum gone_reason, if WHY_GONE */
     bool unstored;    /* released, but it may not be told before the manager has stored it */
-    bool fenced;    /* its segment is being moved this very moment */
-    seg_id segment; /* that it is in now */
+    bool fenced;    /* segment is moving at this moment */
+    seg_id segment; /* current segment */
     seg_id moved_to;
     uint64_t position; /* 0: not known, or not in line */
-    uint64_t left_ms;  /* of its state: idle time, claim window, grace, pass */
+    uint64_t left_ms;  /* time left in its state: idle time, claim window, grace, pass */
     uint32_t told_ms;  /* waiting: how long it is told to wait, about */
     uint32_t silent_ms; /* waiting: since it was last seen, about */
     int64_t released_at_ms, pass_expires_s;

@@ -10,9 +10,9 @@ struct msg_copy_begin {
     uint64_t move;
     seg_id from, to;
     uint32_t first; /* slots below are gone */
-    uint32_t end;   /* one past the last slot */
-    uint32_t joined;  /* its own tokens have numbers below this (end - joined: absorbed) */
-    uint32_t unit_ms; /* what an idle unit is in this copy */
+    uint32_t end;   /* end of the slots, one past the last */
+    uint32_t joined;  /* end of the numbers of its own tokens (end - joined: absorbed) */
+    uint32_t unit_ms; /* idle unit of this copy */
 };
 
 struct copy_block {

@@ -12,7 +12,7 @@
 #include "common/task/key_limit.h"
 #include "common/wire/msg_router_task.h"
 
-#define PARTS_MAX      4096 /* of a cluster */
+#define PARTS_MAX      4096 /* in a cluster */
 #define POOL_RULES_MAX 64   /* numbers */
 #define ENDPOINTS_MAX  1024 /* of a cluster */
 
@@ -23,13 +23,13 @@
 #define ENDPOINT_ALLOW_MAX 32 /* networks */
 #define ENDPOINT_NET_MAX   49 /* bytes of a network as text */
 
-/* What a partition is to a node that has it. Numbers are those of the wire: never changed. */
+/* Life of a partition at a node. Numbers of the wire: never changed. */
 enum part_life {
     PART_OWNED,  /* in service */
     PART_COMING, /* a copy that is not whole; its epoch is the one that it is to have */
     PART_COME,   /* a whole copy, of a source that is fenced: waits for its PART_OPEN */
     PART_FENCED, /* nothing changes any more: another node has a copy, or is to have one */
-    PART_STUCK,  /* its copy to another node does not go on (reports alone) */
+    PART_STUCK,  /* copy to another node stands still (reports alone) */
     PART_NLIVES
 };
 
@@ -46,7 +46,7 @@ struct msg_task_reg { /* the first message on a link to a manager */
     uint64_t store;      /* whose managers it obeys; 0: nobody's yet */
     uint32_t n;
     struct part_row *v; /* the partitions that it has */
-    bool shared; /* its partitions are in a store that other such nodes can open: what it has not
+    bool shared; /* partitions are in a store that other such nodes can open: what it has not
                     opened itself it does not list */
 };
 
@@ -70,13 +70,13 @@ struct msg_part_open {
     uint32_t max_tasks;
     bool paused; /* nothing is taken */
     bool had;
-    const char *endpoint; /* its tasks are calls, which the node makes itself; "": workers take */
+    const char *endpoint; /* tasks are calls, which the node makes itself; "": workers take */
     const char *notify;   /* the queue in which ends of its tasks are told; "": none */
     uint32_t n_keys;
     struct key_limit *keys; /* limits of single keys: as a list of key_limit.h */
 };
 
-/* What the node has of it goes, with its tasks: its pool is removed, or another node has it. */
+/* Drops the node's copy, with its tasks: its pool is removed, or another node has it. */
 struct msg_part_drop {
     uint64_t epoch;
     part_no part;
@@ -99,21 +99,21 @@ struct msg_endpoint {
     uint64_t epoch;
     const char *name;
     uint64_t serial; /* rises with each change of what this node is told of the endpoint */
-    uint64_t version; /* of the definition */
+    uint64_t version; /* version of the definition */
     const char *url;  /* http or https, host, path; a call's path goes behind it */
     uint32_t n_allow;
     const char **allow; /* networks that it may reach although they are not public: 10.0.0.0/8 */
     uint64_t rate;  /* share, of starts per 1000 s; 0: none; ENDPOINT_ANY */
-    uint64_t burst; /* of it */
+    uint64_t burst; /* burst of the rate */
     uint64_t max_concurrent; /* share; 0: none; ENDPOINT_ANY */
-    uint32_t deadline_ms;        /* of a call, from its start to the last byte of its answer */
+    uint32_t deadline_ms;        /* time of a call, from its start to the last byte of its answer */
     uint32_t connect_timeout_ms;
     bool paused; /* no call begins */
     uint32_t breaker_ratio;   /* percent of calls that failed, in 10 s, that open it; 0: no breaker */
-    uint32_t breaker_min;     /* of at least so many */
+    uint32_t breaker_min;     /* least number of calls for that */
     uint32_t breaker_open_ms; /* for so long at first */
     const char *secret_file;  /* keys that sign, one a line */
-    const char *ca_file, *cert_file, *key_file; /* of TLS */
+    const char *ca_file, *cert_file, *key_file; /* files for TLS */
     const char *proxy; /* "http://host:port" */
     uint64_t adaptive_min; /* share: from here to max_concurrent it finds its limit; 0: off */
     const char *budget; /* whose part it is, where the endpoint alone could have more; "" */
@@ -135,17 +135,17 @@ enum breaker_state { /* numbers are those of the wire: never changed */
     BREAKER_NSTATES
 };
 
-enum probe_state { /* of a probe by hand; numbers are those of the wire: never changed */
+enum probe_state { /* state of a probe by hand; numbers of the wire: never changed */
     PROBE_NONE,     /* the node was not there when it was ordered */
     PROBE_ASKED,
-    PROBE_SENT,     /* it is at the target */
+    PROBE_SENT,     /* at the target */
     PROBE_ANSWERED, /* or ended without an answer */
     PROBE_NO_TASK,  /* no task waits that may start */
     PROBE_NO_NEED,  /* the breaker is closed: calls go */
     PROBE_PAUSED,   /* the endpoint is */
     PROBE_LIMITED,  /* the node's share of rate and slots lets none go */
     PROBE_UNUSABLE, /* the endpoint cannot be called as it is defined */
-    PROBE_LOST,     /* its task was cancelled, or nobody knows */
+    PROBE_LOST,     /* task cancelled, or not known */
     PROBE_NSTATES
 };
 
@@ -153,11 +153,11 @@ enum probe_state { /* of a probe by hand; numbers are those of the wire: never c
 
 struct endpoint_row {
     const char *name;
-    uint64_t serial; /* of the ENDPOINT that is in force */
+    uint64_t serial; /* serial of the ENDPOINT in force */
     uint8_t breaker; /* enum breaker_state */
     uint64_t in_flight; /* calls that may be at the target now */
     uint64_t sent, succeeded, failed; /* ever, since the node began */
-    uint64_t ms; /* that all that ended took, together */
+    uint64_t ms; /* time of all ended calls, together */
     const char *unusable; /* why it cannot be called as it is defined; "": it can */
     uint64_t waiting; /* tasks that could begin at once, but for this node's share */
     uint64_t adaptive; /* calls at once that it lets pass now; 0: as many as its share */
@@ -173,7 +173,7 @@ struct msg_endpoint_status { /* once a second, and at once behind ENDPOINT */
     struct endpoint_row *v;
 };
 
-/* What the partition as a whole may start, of a pool with limits by metrics; said each second, and
+/* The rate of starts of a partition whose pool has limits by metrics; said each second, and
  * when it changes. It holds for 15 s, then what its rules say (until_told). */
 struct msg_part_rate {
     uint64_t epoch;
@@ -186,17 +186,17 @@ enum task_do { /* a node answers CODE_INVALID to what it does not know */
     DO_LOOK,    /* a task */
     DO_LIST,    /* tasks of a queue */
     DO_CANCEL,  /* a task; this and what follows: then the answer has it as it is now */
-    DO_RUN,     /* it goes to the next worker, beyond all limits */
+    DO_RUN,     /* give it to the next worker, beyond all limits */
     DO_REDRIVE, /* a dead one waits again */
     DO_DISCARD, /* a final one goes: nothing is left to be told of it */
-    DO_KEYS,    /* of a queue: those with the most tasks that wait; of "": the queues */
-    DO_CANCEL_ALL,   /* of a queue, or of a key; this and what follows: how many is answered */
+    DO_KEYS,    /* keys of a queue with the most tasks that wait; of "": queues */
+    DO_CANCEL_ALL,   /* for a queue, or a key; from here on the answer is a number */
     DO_REDRIVE_ALL,  /* the dead of a queue wait again, at a rate */
     DO_REDRIVE_STOP, /* no more of them do */
     DO_DISCARD_ALL,  /* the dead of a queue go */
     DO_CANCEL_LABEL, /* CANCEL_ALL of those with the label: who does not know labels knows no such
                         verb, and cancels nothing */
-    DO_SCHEDULES,    /* of a queue; asks nothing else */
+    DO_SCHEDULES,    /* for a queue; asks nothing else */
     DO_RUN_SCHEDULE, /* key1 of a queue fires now: UNKNOWN: it is not here; CONFLICT: overlap */
     DO_NVERBS
 };
@@ -205,10 +205,10 @@ struct msg_task_do {
     part_no part;
     uint64_t epoch; /* the partition's, as the manager knows it */
     uint32_t verb;  /* enum task_do */
-    task_no no;     /* of one task */
-    const char *queue, *key1, *key2; /* of many; keys: "": any */
+    task_no no;     /* a task */
+    const char *queue, *key1, *key2; /* for many; keys: "": any */
     uint32_t states;      /* LIST: bits, 1 << enum task_state */
-    uint32_t after, most; /* of many: it goes on here, 0: it begins; at most so many, 1 or more */
+    uint32_t after, most; /* for many: where it goes on, 0: the begin; at most so many, 1 or more */
     uint64_t rate;        /* REDRIVE_ALL: per 1000 s; 0: as fast as may be */
     const char *label;    /* LIST, CANCEL_LABEL; LIST: "": any, or none */
     bool force; /* CANCEL, CANCEL_ALL, CANCEL_LABEL: those that run are cancelled, too */
@@ -216,17 +216,17 @@ struct msg_task_do {
 
 struct key_row { /* or a queue: key1 is its name */
     const char *key1, *key2; /* "": none */
-    uint64_t waiting;        /* of this very key: not of those below it */
+    uint64_t waiting;        /* for this very key: not for those below it */
     uint64_t running;        /* and of those below it */
-    uint32_t limited;        /* its own limits that are closed: enum closed, bits */
+    uint32_t limited;        /* closed limits of its own: enum closed, bits */
     int64_t limited_until_ms; /* Unix ms; 0: not known */
-    uint64_t dead;            /* of a queue */
-    uint32_t redriving;       /* of a queue: 1: its dead are being made to wait again */
+    uint64_t dead;            /* for a queue */
+    uint32_t redriving;       /* for a queue: 1: its dead are being made to wait again */
 };
 
 struct msg_task_do_ans {
     uint8_t code;
-    uint32_t after; /* of many: the next question goes on here; 0: that was all */
+    uint32_t after; /* for many: where the next question goes on; 0: the end */
     uint64_t done;  /* orders about many: to so many */
     uint32_t n, n_keys;
     struct msg_task_get_ans *v; /* without results */
@@ -242,10 +242,10 @@ struct part_status_row {
     uint64_t queues;
     uint64_t oldest_ms; /* how long the first of those that wait has waited */
     uint64_t accepted, started, succeeded, retried, died, expired; /* ever, since the node began */
-    uint64_t held[TASK_NHOLDS]; /* of those that wait, as counted in the last seconds: by what */
+    uint64_t held[TASK_NHOLDS]; /* tasks that wait, as counted in the last seconds: by what holds them */
     uint64_t due, late_ms; /* ever: delays and back-offs that ended, and how late, together */
-    uint64_t bytes; /* of payloads of tasks that are not over */
-    uint64_t schedules; /* of its queues; 0 also of a node of before */
+    uint64_t bytes; /* bytes of payloads of tasks that are not over */
+    uint64_t schedules; /* schedules of its queues; 0 also from an older node */
     uint8_t life; /* enum part_life */
 };
 
@@ -270,8 +270,8 @@ struct map_pool {
     const char *match;
     bool paused;
     uint32_t max_body; /* bytes */
-    const char *endpoint; /* its tasks are calls; "": workers take them */
-    const char *url;      /* of the endpoint; "": none, or a manager of before */
+    const char *endpoint; /* tasks are calls; "": workers take them */
+    const char *url;      /* url of the endpoint; "": none, or an older manager */
     bool cancel_on_disconnect; /* a call whose client goes is cancelled, unless it has begun */
     uint32_t n;
     struct map_part *v; /* by share */

@@ -6,12 +6,12 @@
 #include "common/wire/msg_router_task.h"
 
 #define PCOPY_SEED     16           /* bytes: NAMES_SEED */
-#define PCOPY_DATA_MAX (960u << 10) /* of a chunk: one body more than PCOPY_CHUNK_BYTES */
+#define PCOPY_DATA_MAX (960u << 10) /* bytes of a chunk: a body more than PCOPY_CHUNK_BYTES */
 
 enum pcopy_state { /* numbers are those of the wire: never changed */
     PCOPY_GOES,    /* chunks up to seq are written */
     PCOPY_WHOLE,   /* all of it is here, and written */
-    PCOPY_REFUSED, /* it cannot be taken; what has come of it is gone */
+    PCOPY_REFUSED, /* refused; what has come of it is gone */
     PCOPY_NSTATES
 };
 
@@ -20,7 +20,7 @@ struct msg_pcopy_begin {
     part_no part;
     uint64_t part_epoch;
     const char *match;
-    uint8_t seed[PCOPY_SEED]; /* of its names */
+    uint8_t seed[PCOPY_SEED]; /* seed of its names */
     uint32_t max_tasks, tasks;
 };
 

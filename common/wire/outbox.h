@@ -11,16 +11,16 @@
 
 struct out_item {
     peer_no to;
-    uint64_t rid; /* of the question that it answers; 0: none */
+    uint64_t rid; /* id of the question that it answers; 0: none */
     struct msg m;
 };
 
 struct outbox {
-    struct arena mem; /* what the messages point to */
+    struct arena mem; /* memory of the messages' members */
     struct out_item *v;
     uint32_t n, cap;
     bool failed; /* something could not be noted down for lack of memory */
-    struct msg scratch; /* what outbox_add() gives out when there is no memory */
+    struct msg scratch; /* message that outbox_add() gives out when there is no memory */
 };
 
 void outbox_init(struct outbox *o);

@@ -16,7 +16,7 @@
 #include "common/base/bits512.h"
 #include "common/base/varint.h"
 
-#define DEAD_BYTES_MAX 5 /* of one */
+#define DEAD_BYTES_MAX 5 /* bytes of one */
 #define MARK_BYTES_MAX 6
 
 struct bytes_in {
@@ -55,7 +55,7 @@ static inline bool dead_get(struct bytes_in *in, uint32_t *next, uint32_t end, u
     return true;
 }
 
-struct lines_run { /* of blocks */
+struct lines_run { /* a run of blocks */
     uint32_t first;      /* block */
     uint32_t full;       /* this many from there are alive */
     uint32_t n;          /* and this many behind them have */

@@ -15,7 +15,7 @@
 
 struct binder {
     const char *file; /* ref; may be NULL */
-    bool patch;       /* what is absent keeps its value */
+    bool patch;       /* absent keys keep their values */
     bool stored;      /* keys that are not known are of a newer version */
     struct err *e;
     char path[200]; /* "queues[0].limits[1]." */

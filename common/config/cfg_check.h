@@ -32,11 +32,11 @@ SQ_CHECK int cfg_node_check(const char *name, struct err *e); /* the key `node` 
 /* An address that others can be told, or that we dial: a host, and a port that is not 0. */
 SQ_CHECK int cfg_dial_check(const char *key, const char *addr, struct err *e);
 SQ_CHECK int cfg_dials_check(const char *key, const struct cfg_list *l, struct err *e);
-/* One process cannot listen twice on one port. */
+/* A process cannot listen twice on a port. */
 SQ_CHECK int cfg_apart_check(const char *key, const char *addr, const char *other_key,
                              const char *other, struct err *e);
 /* A node that peers dial, at `advertise` or, where that is "", at `listen`. */
 SQ_CHECK int cfg_advertise_check(const char *listen, const char *advertise, struct err *e);
-bool cfg_addr_any(const char *addr); /* of a listener: all addresses of the machine */
+bool cfg_addr_any(const char *addr); /* for a listener: all addresses of the machine */
 
 #endif

@@ -31,7 +31,7 @@ struct cfg_key {
     const char *def;       /* default as written; NULL: required; "" for lists = empty */
     double min, max;       /* numbers, lengths, list sizes; both 0: no bounds */
     bool reload;           /* HUP (or PATCH) may change it */
-    const char *help;      /* one line */
+    const char *help;      /* a line */
     const char *const *words;   /* CFG_ENUM; NULL-ended; value = index */
     const struct cfg_key *sub;  /* CFG_OBJ, CFG_OBJS; ended by key == NULL */
     size_t size;                /* CFG_OBJS: of one element */

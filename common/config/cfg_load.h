@@ -7,7 +7,7 @@
 
 /* The key that a dotted name stands for ("idle.game"), through maps, not lists; or NULL. */
 const struct cfg_key *cfg_find(const struct cfg_key *keys, const char *dotted);
-/* One KEY=VALUE into a parsed document (a map): a.b=v; lists of texts as v,w; entries of
+/* Puts KEY=VALUE into a parsed document (a map): a.b=v; lists of texts as v,w; entries of
  * lists of maps by number or name (queues.login.merge=false); maps as YAML. */
 SQ_CHECK int cfg_set(struct cfg_node *doc, const struct cfg_key *keys, const char *set,
                      struct err *e);

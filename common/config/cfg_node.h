@@ -6,9 +6,9 @@
 
 #define CFG_MAX_DEPTH   16
 #define CFG_MAX_BYTES   (1u << 20)
-#define CFG_MAX_MEMBERS 1024 /* of one map: finding duplicates is quadratic */
+#define CFG_MAX_MEMBERS 1024 /* in a map: finding duplicates is quadratic */
 #define CFG_MAX_ITEMS   20000
-#define CFG_MAX_CHARS   4096 /* of a string without an upper bound */
+#define CFG_MAX_CHARS   4096 /* in a string without an upper bound */
 #define CFG_LINE_JSON   0    /* "line" of what came as JSON */
 #define CFG_LINE_SET    (-1) /* "line" of what came by --set */
 

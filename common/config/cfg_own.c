@@ -227,7 +227,7 @@ bool cfg_fixed_changed(const void *a, const void *b, const struct cfg_key *keys,
     for (const struct cfg_key *k = keys; !cfg_is_end(k); k++) {
         size_t n = strlen(k->key);
 
-        if (k->type == CFG_OBJ && n + 1 < cap) { /* its members say for themselves */
+        if (k->type == CFG_OBJ && n + 1 < cap) { /* members speak for themselves */
             memcpy(name, k->key, n);
             name[n] = '.';
             if (cfg_fixed_changed(cfg_at(a, k), cfg_at(b, k), k->sub, name + n + 1,

@@ -6,7 +6,7 @@
 #include "common/config/cfg_key.h"
 
 struct cfg_redis {
-    struct cfg_list servers, sentinels; /* of char *; both empty: none */
+    struct cfg_list servers, sentinels; /* lists of char *; both empty: none */
     char *master_name, *user, *password_file, *prefix;
     int64_t db, timeout_ms, wait_replicas;
 };

@@ -6,7 +6,7 @@
 #include "common/base/err.h"
 #include "common/config/cfg_key.h"
 
-bool cfg_addr_ok(const char *s); /* what CFG_ADDR takes */
+bool cfg_addr_ok(const char *s); /* True: CFG_ADDR takes it */
 
 /* Scalars (and CFG_STRS from a comma separated text). The field is replaced.
  * 0, SQ_EINVAL, SQ_ENOMEM. */

@@ -26,7 +26,7 @@ static const char *part_of(const char *typed)
     return typed;
 }
 
-/* One that has `part` in it (capacity: segment_capacity). */
+/* Finds a key that has `part` in it (capacity: segment_capacity). */
 static const char *with_part(const struct cfg_key *keys, const char *part)
 {
     for (const struct cfg_key *k = keys; strlen(part) > 2 && !cfg_is_end(k); k++)
@@ -35,7 +35,7 @@ static const char *with_part(const struct cfg_key *keys, const char *part)
     return NULL;
 }
 
-/* What was meant: one of a map in here (game: idle.game), one that is called otherwise, or is almost
+/* Finds the key that was meant: one of a map in here (game: idle.game), one that is called otherwise, or is almost
  * so written, or has it as a part. False: nothing is near. */
 static bool put_meant(struct buf *b, const struct cfg_key *keys, const char *typed)
 {

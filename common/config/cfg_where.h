@@ -5,7 +5,7 @@
 #include "common/base/err.h"
 #include "common/config/cfg_key.h"
 
-/* What was loaded so is wrong in a way that a table cannot say: puts file and line in front of
+/* Reports an error in a loaded file that a table cannot find: puts file and line in front of
  * the sentence, if the keys that it begins with are found there. */
 void cfg_where(struct err *e, const struct cfg_key *keys, const char *file,
                const char *const *sets, size_t n_sets);

@@ -89,7 +89,7 @@ static int sequence(struct reader *r, unsigned depth, struct cfg_node *list)
     }
 }
 
-/* One `key: value`; *end if the map was over instead. */
+/* Reads a `key: value`; *end if the map was over instead. */
 static int member(struct reader *r, unsigned depth, struct cfg_node *map, bool *end)
 {
     struct cfg_node *key = NULL, *kid = NULL;

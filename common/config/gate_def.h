@@ -12,7 +12,7 @@
 #define GATE_HEADERS_MAX   16
 #define GATE_SUBJECTS_MAX  256
 #define GATE_TEXT_MAX      8000        /* bytes of all of them together */
-#define GATE_JSON_MAX      (64 * 1024) /* of one queue, in the map */
+#define GATE_JSON_MAX      (64 * 1024) /* for a queue, in the map */
 
 struct gate_header {
     char *name;

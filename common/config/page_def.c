@@ -86,7 +86,7 @@ static bool port_ok(const char *s)
     return v <= 65535;
 }
 
-/* What stands in a CSP and before a path must not be able to be anything else. */
+/* Text in a CSP and before a path must not be able to be anything else. */
 bool page_origin_ok(const char *s)
 {
     size_t at = strncmp(s, "https://", 8) == 0 ? 8 : strncmp(s, "http://", 7) == 0 ? 7 : 0;

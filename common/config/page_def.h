@@ -10,7 +10,7 @@
 #define PAGE_MESSAGES_MAX 32
 #define PAGE_RETURN_MAX 16         /* origins */
 #define PAGE_STYLE_MAX  8000
-#define PAGE_JSON_MAX   (64 * 1024) /* of one queue, in the map */
+#define PAGE_JSON_MAX   (64 * 1024) /* for a queue, in the map */
 
 struct page_text { /* in place of the default ones for a reader of this language */
     char *lang, *title, *message;
@@ -26,7 +26,7 @@ struct page_def {
     char *logo;            /* "", data:image/..., or a path on this site: /logo.svg */
     struct cfg_list ret;   /* char *: origins that people may be sent to */
     struct cfg_list texts; /* struct page_text */
-    char *image; /* as logo: a picture above the card */
+    char *image; /* a picture above the card, like the logo */
     char *style; /* "", or a style sheet behind ours */
     char *lang;  /* "", or for readers of none of the page's languages: zh-Hant */
     struct cfg_list messages; /* struct page_message */
@@ -42,7 +42,7 @@ bool page_def_is_empty(const struct page_def *d);
 bool page_origin_ok(const char *s);
 bool page_accent_ok(const char *s); /* #rrggbb */
 bool page_text_ok(const char *s);   /* lines, without other control characters; or NULL */
-bool page_style_ok(const char *s);  /* it stays inside of <style>; or NULL */
+bool page_style_ok(const char *s);  /* True: stays inside of <style>; or NULL */
 
 /* The JSON to send; "" if empty. Routers of 0.1 know no image, style, lang and messages, and refuse a key that
  * they do not know: without a value these are left out. False: no memory, or above PAGE_JSON_MAX. */

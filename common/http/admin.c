@@ -23,7 +23,7 @@
 #define LOG_MODULE     "admin"
 #define CONNS_MAX      256
 #define BODY_BYTES     (1u << 20)
-#define INPUT_BYTES    (16u << 20) /* of all connections */
+#define INPUT_BYTES    (16u << 20) /* bytes of all connections */
 #define ANSWER_BYTES   (64u << 20) /* a view of ten thousand queues */
 #define UNREAD_BYTES   (96u << 20) /* answers of all connections */
 #define PIPELINED      16
@@ -49,7 +49,7 @@ struct admin {
     void *ctx;
     struct list penalties; /* 401s that leave late */
     struct list held;      /* answers that their handlers keep back */
-    struct buf headers;    /* of the answer being sent */
+    struct buf headers;    /* headers of the answer being sent */
 };
 
 struct admin_asked { /* a request whose handler runs */
@@ -62,7 +62,7 @@ struct admin_held {
     struct list_node node; /* admin.held or admin.penalties */
     struct admin *admin;   /* ref */
     struct httpd_req *req; /* httpd's; NULL: its client is gone */
-    struct ev_timer *late; /* of a penalty */
+    struct ev_timer *late; /* timer of a penalty */
     struct admin_ans ans;
 };
 
@@ -339,7 +339,7 @@ static bool fields(const struct http_req *q, const char *value[N_FIELDS])
     return n[IF_MATCH] > 1 || n[IF_NONE_MATCH] > 1 || n[OPERATOR] > 1;
 }
 
-/* What the head says; false: no handler could be asked that. Texts are ended in place: each
+/* Reads the head; false: no handler could be asked that. Texts are ended in place: each
  * is followed by a byte of the head that nobody needs any more. */
 static bool read_head(const struct http_req *h, struct admin_req *q, char path[PATH_BYTES],
                       struct admin_ans *ans)
@@ -474,7 +474,7 @@ void admin_free(struct admin *a)
 {
     if (a == NULL)
         return;
-    httpd_free(a->http); /* who waits for a late 401 is gone with it */
+    httpd_free(a->http); /* requests that wait for a late 401 go with it */
     list_each(&a->held, it)
         held_free(container_of(it, struct admin_held, node));
     buf_fini(&a->headers);

@@ -11,7 +11,7 @@ struct admin;
 struct admin_req {
     const char *method;        /* "GET" ... */
     const char *path;          /* decoded once, without the query; starts with '/' */
-    const char *raw_path;      /* as it came: what a Location may repeat */
+    const char *raw_path;      /* the path as it came: a Location may repeat it */
     const char *query;         /* raw, "" if none */
     const char *if_match;      /* header, "" if none */
     const char *if_none_match; /* header, "" if none */
@@ -72,7 +72,7 @@ void admin_send(struct admin_held *h); /* frees h */
 
 /* Value of ?name= decoded into out; false if absent or too long. */
 bool admin_query(const char *query, const char *name, char *out, size_t cap);
-/* It is there, readable or not. */
+/* True: the file is there, readable or not. */
 bool admin_query_has(const char *query, const char *name);
 
 #endif

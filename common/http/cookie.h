@@ -9,8 +9,8 @@
 #include "common/http/http.h"
 
 struct cookies { /* zero it before the first call */
-    unsigned line;      /* of those of http_req */
-    struct slice rest;  /* of that line */
+    unsigned line;      /* index among the lines of http_req */
+    struct slice rest;  /* the rest of that line */
     struct slice after; /* the field lines that were not looked at */
 };
 

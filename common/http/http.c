@@ -12,7 +12,7 @@
 #include "common/http/http_line.h"
 #include "common/http/http_scan.h"
 
-struct head { /* what the field lines said, before it is judged */
+struct head { /* content of the field lines, before it is judged */
     struct http_framing f;
     unsigned hosts;
     bool unknown_expect;
@@ -47,7 +47,7 @@ static void on_host(struct http_req *r, struct head *h, struct slice v)
     if (h->hosts++ == 0 && r->host.p == NULL)
         r->host = v;
     if (!http_host_good(v))
-        h->hosts = 2; /* as bad as two */
+        h->hosts = 2; /* just as bad as two */
 }
 
 static void on_expect(struct http_req *r, struct head *h, struct slice v)
@@ -65,7 +65,7 @@ static void on_cookie(struct http_req *r, struct slice v)
         r->cookie = v;
 }
 
-/* Of too many lines the first ones go: the last one is the nearest proxy's. */
+/* Drops the first of too many lines: the last one is the nearest proxy's. */
 static void on_via(struct http_via *v, struct slice value)
 {
     if (v->n == HTTP_MAX_VIA)

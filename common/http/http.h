@@ -42,10 +42,10 @@ enum http_method {
 struct http_req {
     enum http_method method;
     int minor;       /* HTTP/1.minor: 0 or 1 */
-    bool keep_alive; /* what the client wants */
+    bool keep_alive; /* the client's wish */
     bool expect_continue;
     bool has_body;      /* Content-Length > 0 or chunked */
-    bool prefers;       /* there is a Prefer, or more */
+    bool prefers;       /* a Prefer is there, or more */
     bool json;          /* Content-Type is application/json, absent, or curl's default */
     struct slice path;  /* raw, without query; absolute-form reduced to its path */
     struct slice query; /* raw, without '?' */
@@ -62,7 +62,7 @@ struct http_req {
     } x_forwarded_for, forwarded;
 };
 
-struct http_state {     /* of the request being read; zero all but max_body between requests */
+struct http_state {     /* state of the request being read; zero all but max_body between requests */
     size_t max_body;    /* bytes; 0 = HTTP_MAX_BODY */
     size_t scanned;     /* the head ends in a field value, good up to here; 0 = unknown */
     size_t head_len;    /* 0 until the head is complete */

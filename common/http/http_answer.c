@@ -131,7 +131,7 @@ static size_t some(struct http_answer *a, struct http_cur *c, struct slice *data
     return data->n;
 }
 
-/* One step. 1, 0, -status: as http_scan.h says. */
+/* Takes a step. 1, 0, -status: see http_scan.h. */
 static int step(struct http_answer *a, struct http_cur *c, struct slice *data)
 {
     size_t size;

@@ -15,7 +15,7 @@
 
 #define HTTP_MAX_ANSWER_HEAD 65536 /* bytes, with those of the 1xx before it; trailers as many */
 
-enum http_answer_part { /* what comes next */
+enum http_answer_part { /* the next part */
     HTTP_ANSWER_HEAD,
     HTTP_ANSWER_SIZED,   /* `left` bytes of body */
     HTTP_ANSWER_CHUNK,   /* a chunk's size */
@@ -35,8 +35,8 @@ struct http_answer { /* zero it before each one */
     const char *wrong;   /* after an error: what */
     uint8_t part; /* enum http_answer_part */
     uint64_t left;
-    size_t at;    /* of the head: the first line that is not read; */
-    size_t first; /* its first field line */
+    size_t at;    /* offset of the first line of the head that is not read; */
+    size_t first; /* offset of its first field line */
     unsigned lines;
     struct http_framing framing;
 };

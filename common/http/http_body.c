@@ -60,7 +60,7 @@ int http_chunk_line(struct http_cur *c, size_t max, size_t *size)
     return rc;
 }
 
-/* One chunk from c->p; *last: it was the empty one. */
+/* Reads a chunk from c->p; *last: it was the empty one. */
 static int one_chunk(struct http_cur *c, size_t max, size_t *size, bool *last)
 {
     int rc = http_chunk_line(c, max, size);

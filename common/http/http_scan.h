@@ -17,7 +17,7 @@ struct http_class {
 
 extern const struct http_class http_token, /* RFC 9110 5.6.2 */
     http_path,  /* RFC 3986 pchar and '/' */
-    http_query, /* what browsers leave unescaped there, too: | { } [ ] ^ ` \ */
+    http_query, /* characters that browsers leave unescaped there, too: | { } [ ] ^ ` \ */
     http_host,  /* reg-name */
     http_hex;
 
@@ -90,7 +90,7 @@ int http_crlf(struct http_cur *c);
 struct http_field {
     struct slice name, value;
 };
-/* One field line, or (name.n == 0) the empty line that ends them.
+/* Reads a field line, or (name.n == 0) the empty line that ends them.
  * *in_value: the bytes ended inside a value, with nothing wrong so far. */
 int http_field(struct http_cur *c, struct http_field *f, bool *in_value);
 /* `lower` has letters, digits and '-' only: no other byte of p meets them by | 0x20. Inline, so

@@ -19,7 +19,7 @@
 
 struct net_addr;
 struct httpd;
-struct httpd_req; /* one request being answered; owned by the server */
+struct httpd_req; /* a request being answered; owned by the server */
 
 struct httpd_opts {
     const char *addr;   /* "0.0.0.0:8080"; port 0 picks one */
@@ -27,10 +27,10 @@ struct httpd_opts {
     uint32_t max_conns; /* 0 = 65536 (and what the descriptor limit allows) */
     uint32_t head_ms, body_ms, idle_ms; /* 0 = 10 s, 10 s, 75 s */
     uint32_t max_pipelined;             /* 0 = 64 */
-    size_t max_body;                    /* of a request; 0 = HTTP_MAX_BODY */
-    size_t max_large; /* of one that on_large lets through; 0: there are none */
-    size_t max_input_bytes;  /* that wait to be parsed, of all connections; 0 = 256 MiB */
-    size_t max_output_bytes; /* that a client leaves unread; 0 = 256 KiB */
+    size_t max_body;                    /* bytes of a request; 0 = HTTP_MAX_BODY */
+    size_t max_large; /* bytes of a request that on_large lets through; 0: none are */
+    size_t max_input_bytes;  /* bytes that wait to be parsed, of all connections; 0 = 256 MiB */
+    size_t max_output_bytes; /* bytes that a client leaves unread; 0 = 256 KiB */
     const char *server;                 /* Server header; NULL = none */
 };
 
@@ -53,7 +53,7 @@ struct httpd_calls {
     bool (*on_conn)(void *ctx, const struct net_addr *peer, uint64_t *tag);
     void (*on_conn_end)(void *ctx, uint64_t tag);
     bool (*on_large)(void *ctx, const struct http_req *q); /* with max_large */
-    /* Of httpd_open_sized(): the client has taken all pieces that came. During the call nothing may
+    /* After httpd_open_sized(): the client has taken all pieces that came. During the call nothing may
      * be answered or sent: it posts (ev.h). NULL: nobody opens such answers. */
     void (*on_taken)(void *ctx, struct httpd_req *req, void *user);
 };
@@ -63,7 +63,7 @@ SQ_CHECK int httpd_new(struct httpd **out, struct ev *ev, const struct httpd_opt
                        const struct httpd_calls *calls, void *ctx, struct err *e);
 void httpd_free(struct httpd *h);
 const char *httpd_addr(const struct httpd *h);
-uint32_t httpd_max_conns(const struct httpd *h); /* as far as descriptors allow */
+uint32_t httpd_max_conns(const struct httpd *h); /* bounded by descriptors */
 /* TERM: stop accepting, answer what is in flight with "Connection: close", then `done`
  * (posted; bounded by the deadlines and by how long answers take). */
 void httpd_drain(struct httpd *h, ev_fn done, void *arg);
@@ -76,7 +76,7 @@ void httpd_set_mark(struct httpd_req *req);
 bool httpd_is_marked(const struct httpd_req *req);
 /* The client has closed its side: mostly it has gone; one that only says no more reads answers. */
 bool httpd_is_closing(const struct httpd_req *req);
-uint64_t httpd_tag(const struct httpd_req *req); /* its connection's; 0 without on_conn */
+uint64_t httpd_tag(const struct httpd_req *req); /* tag of its connection; 0 without on_conn */
 
 /* The hot answer: composed without printf into the connection's output. headers: extra
  * header lines, each ending in CRLF ("" for none). Date, Content-Length, Cache-Control:

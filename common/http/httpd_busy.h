@@ -21,7 +21,7 @@ struct httpd_req *req_new(struct conn *c); /* queued */
 /* A request of a connection that has nothing else under way: the server's only one of its kind, not
  * queued. Good until the next one. */
 struct httpd_req *req_at_hand(struct conn *c);
-/* It is answered later, or the ordinary way: queued from now on. */
+/* Leaves the answer for later, or for the ordinary way: queued from now on. */
 SQ_CHECK bool req_keep(struct httpd_req *r);
 void req_pop(struct conn *c); /* the first one has been answered */
 void req_give(struct httpd *h, struct httpd_req *r);

@@ -9,6 +9,6 @@ struct conn *conn_new(struct httpd *h, int fd, uint64_t tag);
 /* At the end of a turn in which it was dirty. False: it has ended; the caller frees it. */
 SQ_CHECK bool conn_settle(struct conn *c);
 void conn_free(struct conn *c);
-void conn_overdue(struct conn *c); /* its deadline has passed */
+void conn_overdue(struct conn *c); /* after its deadline */
 
 #endif

@@ -40,7 +40,7 @@ static bool take_one(struct conn *c, const struct http_req *q)
     return true;
 }
 
-/* What the parser has not used stays for later, or is dropped if there is no later. */
+/* Keeps what the parser has not used for later, or drops it if there is no later. */
 static void keep_rest(struct conn *c, char *p, size_t n)
 {
     struct busy *b = c->busy;
@@ -103,7 +103,7 @@ static void take(struct conn *c, char *p, size_t n, struct http_req *q, int64_t 
     b->stalled = false;
     for (; n > 0 && !c->no_more; used = NOT_PARSED) {
         if (budget-- == 0 || !may_take(c)) {
-            assert(used == NOT_PARSED); /* of what is parsed nothing was taken before */
+            assert(used == NOT_PARSED); /* nothing of it was taken before */
             b->stalled = true;
             break;
         }
@@ -196,10 +196,10 @@ static void on_read_end(struct conn *c, ssize_t n)
         return;
     }
     if (c->busy != NULL && c->busy->first != NULL && c->busy->first->open) {
-        c->end = END_PEER; /* nobody reads the pieces to come */
+        c->end = END_PEER; /* no reader for the pieces to come */
         return;
     }
-    c->eof = true; /* it may have closed one way only, and wait for its answers */
+    c->eof = true; /* perhaps closed one way only, and waiting for answers */
     if (c->busy != NULL) {
         c->busy->stalled = false;
         in_free(c);

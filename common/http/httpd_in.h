@@ -6,6 +6,6 @@
 
 void conn_read(struct conn *c);
 void conn_go_on(struct conn *c);       /* with input that a limit has left */
-void conn_linger_read(struct conn *c); /* what still comes is thrown away */
+void conn_linger_read(struct conn *c); /* throws away what still comes */
 
 #endif

@@ -19,21 +19,21 @@
 #include "common/http/httpd.h"
 #include "common/base/list.h"
 
-#define HTTPD_SCRATCH         65536 /* one read takes at most this */
+#define HTTPD_SCRATCH         65536 /* most bytes of a read */
 #define HTTPD_IN_START        4096
 #define HTTPD_OUT_BLOCK       1024 /* an answer to a waiting ticket takes 400 */
 #define HTTPD_HAND_ROOM       4096 /* a longer answer goes by the connection's own output */
 #define HTTPD_OUT_EXACT       65536 /* from here on output grows by what is needed */
 #define HTTPD_OUT_AHEAD       65536 /* while so much is unsent, no request is taken */
 #define HTTPD_POOL_MAX        512 /* unused blocks kept of each kind */
-#define HTTPD_TURN_REQUESTS   64  /* of one connection in one turn */
+#define HTTPD_TURN_REQUESTS   64  /* requests of a connection in a turn */
 #define HTTPD_TURN_ACCEPTS    64
 #define HTTPD_SLOWEST         1024 /* bytes/s, over body_ms: a client that takes less is dropped */
 #define HTTPD_LINGER_MS       2000
 #define HTTPD_LINGER_BYTES    (256 * 1024)
 #define HTTPD_RETRY_ACCEPT_MS 100
 
-/* What a connection waits for = in which deadline list it is. Every list has one
+/* The wait of a connection = the deadline list it is in. Every list has one
  * duration, so it is ordered by itself and its first one is due first. */
 enum conn_wait {
     WAIT_IDLE,   /* next request */
@@ -62,7 +62,7 @@ struct httpd_req {
     struct httpd_req *next; /* order of arrival */
     struct conn *conn;      /* ref */
     void *user;
-    const char *lines; /* of the answer, the user's; NULL: none */
+    const char *lines; /* lines of the answer, the user's; NULL: none */
     char *ans; /* owned: answered before its turn came */
     union {
         struct {
@@ -72,7 +72,7 @@ struct httpd_req {
     };
     bool answered : 1, head : 1, keep_alive : 1, http10 : 1;
     bool at_hand : 1; /* not queued */
-    bool open : 1;    /* its answer comes in pieces: the head is out, and nothing follows it */
+    bool open : 1;    /* an answer in pieces: the head is out, and nothing follows it */
     bool sized : 1;   /* open: its length is known */
     bool hungry : 1;  /* sized: a piece came, and its user is told when the client has taken it */
     bool own : 1;     /* an error answer of httpd itself */
@@ -109,11 +109,11 @@ struct conn {
     uint8_t wait;     /* enum conn_wait */
     uint8_t end;      /* enum conn_end: set = will be closed at the end of the turn */
     bool no_more; /* requests are taken from it */
-    bool used;    /* it had a request */
+    bool used;    /* had a request */
     bool dirty, eof, lingering;
 };
 
-struct body_head { /* of answers of one status and type, in the second date_s */
+struct body_head { /* head of answers of one status and type, in the second date_s */
     const char *type; /* ref, and compared as such */
     int64_t date_s;
     size_t len, size_at; /* size_at: of the body's length */

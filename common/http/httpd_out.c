@@ -154,7 +154,7 @@ struct answer {
 };
 
 #define ANSWER_HEAD_MAX 512 /* all but type, headers and body */
-#define BODY_MIN        100 /* of httpd_body() */
+#define BODY_MIN        100 /* least bytes for httpd_body() */
 
 static char *other_head(const struct httpd *h, int status, char *w)
 {
@@ -243,7 +243,7 @@ static bool append(struct conn *c, const struct answer *a, size_t max)
 
 static void cannot_answer(struct httpd_req *r)
 {
-    r->answered = true; /* so that nobody is told "gone" now */
+    r->answered = true; /* to tell nobody "gone" now */
     conn_end(r->conn, END_ERROR);
 }
 
@@ -268,7 +268,7 @@ static inline bool is_alone(const struct httpd_req *r)
             b->last == r && b->in_len == 0 && b->out_len == b->out_at);
 }
 
-/* It is in hand_out, and r is alone. What does not go out at once waits like any other output. */
+/* The answer is in hand_out, and r is alone. What does not go out at once waits like any other output. */
 static void answer_now(struct httpd_req *r, size_t n)
 {
     struct conn *c = r->conn;
@@ -326,7 +326,7 @@ static bool is_last(const struct httpd_req *r)
     return r->at_hand || r == r->conn->busy->last;
 }
 
-/* What is equal for all answers to r; returns the bytes that it may take, without a body. */
+/* Writes what is equal for all answers to r; returns the bytes that it may take, without a body. */
 static inline size_t prepare(struct httpd_req *r, struct answer *a)
 {
     struct conn *c = r->conn;
@@ -442,7 +442,7 @@ void httpd_body_end(struct httpd_req *r, const char *end)
 
 #define CHUNK_MAX 8 /* beside its bytes: four digits of their number, and line ends */
 
-/* What follows would never be answered. */
+/* Drops what follows: it would never be answered. */
 static bool nothing_follows(struct httpd_req *r)
 {
     if (r->head || (r->at_hand && !req_keep(r)))

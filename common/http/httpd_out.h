@@ -10,7 +10,7 @@ void conn_end(struct conn *c, enum conn_end why); /* the first reason counts */
 bool out_pending(const struct conn *c);
 void out_flush(struct conn *c);
 void out_continue(struct conn *c);
-/* Its first request is hungry: its user is told, if the client has taken all that came. */
+/* Tells the user of a hungry first request, if the client has taken all that came. */
 void out_taken(struct conn *c);
 /* Queues it behind the answers before. q: as on_bad gets it. */
 void out_error(struct conn *c, int status, const struct http_req *q);

@@ -22,7 +22,7 @@ void ev_free(struct ev *ev);
 /* Runs turns until ev_stop(). */
 void ev_run(struct ev *ev);
 void ev_stop(struct ev *ev);
-void ev_turn(struct ev *ev, bool wait); /* one turn, for tests */
+void ev_turn(struct ev *ev, bool wait); /* a single turn, for tests */
 
 /* libevent's, for its HTTP client and its questions to name servers: what waits there is looked
  * at every 5 ms. Made when first asked for; NULL: no memory. */

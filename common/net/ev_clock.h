@@ -6,8 +6,8 @@
 
 struct ev;
 
-struct ev_clock { /* what a loop begins with */
-    int64_t mono_us, wall_ms; /* of this turn, if not stale */
+struct ev_clock { /* first member of a loop */
+    int64_t mono_us, wall_ms; /* times of this turn, if not stale */
     msec_t mono_ms;
     bool stale;
 };
@@ -37,7 +37,7 @@ static inline int64_t ev_wall_ms(const struct ev *ev) /* Unix time, of this turn
     return ev_clock(ev)->wall_ms;
 }
 
-/* Of this very moment. */
+/* Reads the clocks at this very moment. */
 int64_t ev_read_mono_us(void);
 int64_t ev_read_wall_ms(void); /* Unix time */
 

@@ -14,7 +14,7 @@
 struct ev_call {
     ev_fn fn;
     void *arg;
-    int rank; /* of a hook */
+    int rank; /* rank of a hook */
 };
 
 struct ev_sig {
@@ -33,7 +33,7 @@ struct ev {
     struct epoll_event ready[EV_READY_MAX];
     int at, n_ready;    /* ready[at..n_ready): of this turn, still to be told */
     struct list timers; /* ev_timer.in, by due_us */
-    uint64_t armings;   /* of timers, ever */
+    uint64_t armings;   /* armings of timers, ever */
     bool stop;
     bool in_hooks;
     struct ev_call *posts, *running; /* owned */

@@ -80,7 +80,7 @@ int64_t ev_timers_due(const struct ev *ev)
     return t != NULL ? t->due_us : INT64_MAX;
 }
 
-/* Those that are armed meanwhile wait for the next turn. */
+/* Timers armed meanwhile wait for the next turn. */
 void ev_timers_run(struct ev *ev)
 {
     uint64_t last = ev->armings;

@@ -7,7 +7,7 @@
 struct ev;
 struct ev_timer;
 
-/* One-shot; armed by ev_timer_at. NULL: no memory. Never early, late by some microseconds (by up to
+/* Makes a one-shot timer; armed by ev_timer_at. NULL: no memory. Never early, late by some microseconds (by up to
  * 1 ms where the kernel has no epoll_pwait2()). Arming and putting off ask nothing of the kernel,
  * and look at each timer that is due later. */
 struct ev_timer *ev_timer_new(struct ev *ev, void (*fn)(void *arg), void *arg);

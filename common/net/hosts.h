@@ -10,7 +10,7 @@
 #include "common/base/list.h"
 #include "common/net/net.h"
 
-#define HOST_ADDRS 8 /* of one answer; more are left out */
+#define HOST_ADDRS 8 /* addresses of an answer; more are left out */
 
 struct ev;
 struct ev_timer;

@@ -20,13 +20,13 @@
 #include "common/wire/role.h"
 
 struct rpc;      /* all channels of a process */
-struct rpc_chan; /* one connection, after a good hello */
+struct rpc_chan; /* a connection, after a good hello */
 struct rpc_link; /* a dialled peer: reconnects */
 struct msg;
 
-struct rpc_peer { /* who is at the other end, as proved in the hello */
+struct rpc_peer { /* the other end, as proved in the hello */
     enum rpc_role role;
-    uint32_t version; /* its PROTOCOL_VERSION */
+    uint32_t version; /* PROTOCOL_VERSION of the peer */
     uint32_t speaks;  /* the highest that both of us know: nothing newer may be sent to it */
     uint64_t incarnation;
     char node[NAME_MAX_LEN + 1];
@@ -41,7 +41,7 @@ struct rpc_opts {
     const uint8_t *other_link_key; /* NULL, or another one that peers may have; copied */
     uint32_t heartbeat_ms;   /* 0 = 1000 */
     size_t max_output_bytes; /* per channel; 0 = 64 MiB */
-    uint64_t seed;           /* of the jitter */
+    uint64_t seed;           /* seed of the jitter */
 };
 
 /* Called from the loop, never from inside rpc_end() or rpc_chan_close(): down is posted.

@@ -155,7 +155,7 @@ struct buf *rpc_begin(struct rpc_chan *ch)
 {
     uint8_t *p;
 
-    assert(ch->frame_at == NO_FRAME); /* one at a time */
+    assert(ch->frame_at == NO_FRAME); /* a single frame at a time */
     ch->frame_at = ch->out.len;
     p = buf_reserve(&ch->out, FRAME_HEADER_BYTES);
     if (p != NULL)
@@ -182,7 +182,7 @@ int rpc_end(struct rpc_chan *ch, uint16_t type, uint64_t rid)
     if (body > FRAME_MAX_BODY)
         return take_back(ch, SQ_ETOOBIG);
     if (ch->state == CHAN_CLOSING)
-        return take_back(ch, 0); /* as lost as if the link had broken a moment later */
+        return take_back(ch, 0); /* lost as if the link had broken a moment later */
     frame_header(ch->out.data + at, type, 0, rid, (uint32_t)body);
     ch->frame_at = NO_FRAME;
     ch->frames_out++;

@@ -157,7 +157,7 @@ static bool find_version(struct rpc_chan *ch)
     return false;
 }
 
-/* Who they say they are; proved only when the MAC is right. */
+/* The peer's own word; proved only when the MAC is right. */
 static bool meet(struct rpc_chan *ch, const uint8_t *p, size_t n)
 {
     struct hello *h = &ch->theirs;
@@ -212,7 +212,7 @@ static void on_hello(struct rpc_chan *ch, const struct frame *f)
     mac(b + n, ch->rpc->link_key, "acceptor", &ch->theirs, &ch->mine);
     ch->state = CHAN_PROOF;
     chan_send(ch, MSG_CHALLENGE, b, n + HELLO_MAC_BYTES);
-    ch->flush = !find_version(ch); /* it is to learn why, too */
+    ch->flush = !find_version(ch); /* tell the peer why, too */
 }
 
 static void on_challenge(struct rpc_chan *ch, const struct frame *f)

@@ -23,7 +23,7 @@ static void handle(struct rpc_chan *ch, const struct frame *f)
     if (ch->state != CHAN_UP)
         hello_frame(ch, f);
     else if (f->type == MSG_PING || f->type == MSG_PONG)
-        return; /* that bytes came is all they say */
+        return; /* they only say that bytes came */
     else if (f->type <= MSG_WELCOME)
         chan_fail(ch, "frame of type %u after the hello", f->type);
     else if (ch->calls.on_frame != NULL)

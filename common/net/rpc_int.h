@@ -22,13 +22,13 @@
 
 #define HELLO_NONCE_BYTES 32
 #define HELLO_MAC_BYTES   32
-#define HELLO_CARD_BYTES  52  /* of a card, without the name */
+#define HELLO_CARD_BYTES  52  /* bytes of a card, without the name */
 #define HELLO_CARD_MAX    256 /* with it, and with what newer versions add behind it */
 #define HELLO_TIMEOUT_MS  3000
 #define HELLO_AT_ONCE     256 /* strangers whose hello is not complete */
-#define FRAMES_PER_TURN   256 /* of one channel */
+#define FRAMES_PER_TURN   256 /* frames of a channel */
 #define SILENT_INTERVALS  3
-#define HEARTBEAT_MAX_MS  60000 /* what a peer may announce */
+#define HEARTBEAT_MAX_MS  60000 /* longest that a peer may announce */
 #define KEEP_BYTES        (1u << 20) /* an empty buffer above this is given back */
 #define NO_FRAME          SIZE_MAX /* rpc_chan.frame_at: none is under construction */
 
@@ -48,7 +48,7 @@ struct hello { /* HELLO, and CHALLENGE without its MAC */
     uint64_t incarnation;
     uint8_t nonce[HELLO_NONCE_BYTES];
     char node[NAME_MAX_LEN + 1];
-    uint8_t card[HELLO_CARD_MAX]; /* as it was sent: what the MACs cover */
+    uint8_t card[HELLO_CARD_MAX]; /* the card as sent: the MACs cover it */
     size_t card_len;
 };
 

@@ -37,7 +37,7 @@ void link_down(struct rpc_link *l, bool was_up, const char *why)
 {
     void (*on_fail)(void *ctx, const char *why) = l->calls.on_fail;
 
-    assert(l->name == NULL); /* one try at a time */
+    assert(l->name == NULL); /* a single try at a time */
     l->chan = NULL;
     if (was_up) {
         l->failures = 0;

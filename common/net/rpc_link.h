@@ -4,7 +4,7 @@
 
 #include "common/net/rpc_int.h"
 
-/* Its channel is gone, or was not to be had: the next try follows. May free the link. */
+/* After the channel is gone, or was not to be had: the next try follows. May free the link. */
 void link_down(struct rpc_link *l, bool was_up, const char *why);
 bool link_is_news(const struct rpc_link *l); /* worth a line, not only a debug one */
 

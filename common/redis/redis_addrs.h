@@ -9,7 +9,7 @@
 
 #define REDIS_ADDR_BYTES 128
 
-struct redis_turn { /* one list; `at` grows for ever */
+struct redis_turn { /* a list; `at` grows for ever */
     char **v;       /* owned, and each of them */
     size_t n, at;
 };

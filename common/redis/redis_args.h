@@ -4,7 +4,7 @@
 
 #include "common/base/base.h"
 
-struct redis_args { /* of one command; grows; fill with redis_arg_*() */
+struct redis_args { /* arguments of a command; grows; fill with redis_arg_*() */
     const char **v;
     size_t *len, n, cap;
     uint64_t answer_bytes; /* if the answer may be large: about how much; it gets more time */

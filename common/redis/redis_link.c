@@ -31,7 +31,7 @@ enum state {
     FAILING /* up, found to be of no use: ends with the timer, at once */
 };
 
-struct call {             /* one command; freed by hiredis' callback */
+struct call {             /* a command; freed by hiredis' callback */
     struct redis_link *l; /* ref; NULL: nobody wants the answer */
     redis_fn fn;
     void *ctx;
@@ -271,7 +271,7 @@ static void say(struct redis_link *l, redis_fn fn, const char *const *words)
 static bool hello_ok(struct redis_link *l, const struct redis_ans *a)
 {
     if (l->state != HELLO || a->fault == REDIS_GONE)
-        return false; /* it failed already */
+        return false; /* failed already */
     if (a->fault == REDIS_NONE)
         return true;
     if (a->fault == REDIS_MOVED)

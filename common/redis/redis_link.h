@@ -34,7 +34,7 @@ struct redis_opts {
     size_t n_addrs;
     char *const *sentinel; /* if any: they are asked for the master; copied */
     size_t n_sentinels;
-    const char *master;          /* its name there; copied, like all below */
+    const char *master;          /* name of the master there; copied, like all below */
     const char *user, *password; /* NULL or "": none */
     int db;
     uint32_t connect_ms, answer_ms;

@@ -21,7 +21,7 @@ bool redis_numbers(struct redis_link *l, const struct redis_ans *a, int64_t *v, 
 /* WAIT: until so many replicas have what was sent before it, for half of answer_ms at most. */
 SQ_CHECK int redis_wait(struct redis_link *l, uint32_t replicas, uint32_t answer_ms, redis_fn fn,
                         void *ctx);
-/* Its answer; false: they have it not, and the link is told so. */
+/* Takes the answer; false: the server has no such script, and the link is told so. */
 bool redis_waited(struct redis_link *l, const struct redis_ans *a, uint32_t replicas);
 
 #endif

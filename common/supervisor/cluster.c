@@ -95,7 +95,7 @@ static bool all_up(const struct cluster *cl)
     return cl->n > 0;
 }
 
-/* One at a time, and only while all others serve. */
+/* Restarts a single child at a time, and only while all others serve. */
 static void roll(struct cluster *cl)
 {
     for (size_t i = 0; i < cl->n; i++) {
@@ -332,7 +332,7 @@ static void keep_ready_fd(void)
         (void)fcntl(atoi(fd), F_SETFD, 0);
 }
 
-/* One child needs no parent: the init system watches it as it would watch us. */
+/* A single child needs no parent: the init system watches it as it would watch us. */
 static int become_child(struct cluster *cl)
 {
     struct cluster_args a;

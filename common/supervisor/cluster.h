@@ -28,7 +28,7 @@ struct cluster_cfg {
     int64_t children;
     char *program;           /* "": `child` beside this program */
     char *config;            /* YAML of the children; "": none */
-    char *listen, *admin;    /* of child 0 */
+    char *listen, *admin;    /* addresses of child 0 */
     int64_t port_step;       /* child i listens on port + i * port_step */
     struct cfg_list managers;
     struct cfg_list set;     /* "KEY=VALUE" for every child */
@@ -41,7 +41,7 @@ struct cluster_cfg {
 
 struct cluster_kind {
     const char *program; /* "rt_cluster" */
-    const char *what;    /* one line for -h */
+    const char *what;    /* a line for -h */
     const char *child;   /* "router" */
     const struct cfg_key *keys;
     bool shares_port;    /* children may listen on one port (SO_REUSEPORT) */

@@ -5,11 +5,11 @@
 #include "common/base/err.h"
 #include "common/supervisor/cluster.h"
 
-struct cluster_args { /* of one child */
+struct cluster_args { /* arguments of a child */
     char **v;            /* argv, NULL-ended; owned */
     size_t n;
     char *listen, *admin; /* owned; as told to the child */
-    uint64_t hash;       /* of all of argv */
+    uint64_t hash;       /* hash of all of argv */
 };
 /* path: of the program. NULL-safe to free after any result. */
 SQ_CHECK int cluster_args_make(struct cluster_args *a, const struct cluster_cfg *c,

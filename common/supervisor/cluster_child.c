@@ -164,7 +164,7 @@ static int start_process(struct child *c, struct cluster_args *a, struct err *e)
     if (spawn_start(&c->proc, (const char *const *)a->v,
                     cfg->log_dir[0] != 0 ? log : NULL, e) < 0)
         return e->code;
-    if (watch(c) < 0) { /* one that cannot be watched must not run */
+    if (watch(c) < 0) { /* a child that cannot be watched must not run */
         (void)!spawn_signal(&c->proc, SIGKILL);
         return err_set(e, SQ_ENOMEM, "watch %s", c->name);
     }

@@ -7,7 +7,7 @@
 
 struct child *child_new(struct cluster *cl, unsigned index); /* NULL: no memory */
 void child_free(struct child *c);
-/* One event into the table; performs the act. */
+/* Puts an event into the table; performs the act. */
 void child_feed(struct child *c, enum sup_event ev);
 /* Takes a process of an earlier supervisor over; false: it is gone. */
 bool child_adopt(struct child *c, const struct cluster_entry *was);

@@ -18,8 +18,8 @@ struct child { /* owned by the cluster's array; freed by cluster_sweep() only */
     struct spawn_proc proc;
     struct ev_io *exit_io, *ready_io;
     struct ev_timer *timer;
-    uint64_t args_hash;        /* of the process that runs */
-    uint64_t wanted_hash;      /* of what the configuration says now */
+    uint64_t args_hash;        /* hash for the process that runs */
+    uint64_t wanted_hash;      /* hash for the configuration of now */
     char *listen, *admin;      /* owned; of the process that runs */
     int64_t since_s;           /* Unix time of the last change of state */
 };

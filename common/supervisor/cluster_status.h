@@ -5,7 +5,7 @@
 #include "common/base/base.h"
 #include "common/base/err.h"
 
-struct cluster_entry { /* one child */
+struct cluster_entry { /* a child */
     char name[NAME_MAX_LEN + 12];
     char state[20];
     int64_t pid;         /* 0: none */
@@ -17,7 +17,7 @@ struct cluster_entry { /* one child */
 };
 struct cluster_status {
     char name[NAME_MAX_LEN + 1];
-    int64_t pid;         /* of the supervisor */
+    int64_t pid;         /* pid of the supervisor */
     struct cluster_entry *v; /* owned */
     size_t n;
 };

@@ -13,7 +13,7 @@ struct own_load { /* zero at first */
 };
 
 struct own_figures {
-    uint32_t cpu_permille; /* of one core, since the last look; at the first one 0 */
+    uint32_t cpu_permille; /* use of one core, since the last look; at the first one 0 */
     uint64_t rss_bytes;    /* 0: not known */
     int64_t started_ms;    /* Unix ms */
     const char *version;   /* constant */

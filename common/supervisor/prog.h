@@ -11,9 +11,9 @@
 
 struct prog {
     const char *name;           /* "router" */
-    const char *what;           /* one line for -h */
+    const char *what;           /* a line for -h */
     const struct cfg_key *keys;
-    size_t size;                /* of the configuration struct */
+    size_t size;                /* size of the configuration struct */
     int (*check)(const void *cfg, struct err *e); /* beyond the table; NULL = nothing */
     /* filled by prog_start: */
     const char *file;           /* -c */

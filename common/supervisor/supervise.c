@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-enum due {           /* what the new state waits for */
+enum due {           /* the wait of the new state */
            DUE_KEEP, /* the deadline stays as it was */
            DUE_NEVER,
            DUE_READY,   /* the readiness time-out */
@@ -76,7 +76,7 @@ static const struct cell table[SUP_NSTATES][SUP_NEVENTS] = {
         [SUP_EV_RESTART] = STAY(ENDING),
         [SUP_EV_ADOPT]   = STAY(ENDING),
     },
-    [SUP_ENDING_HARD] = { /* it may hang in the kernel: KILL is repeated */
+    [SUP_ENDING_HARD] = { /* a hang in the kernel is possible: KILL is repeated */
         [SUP_EV_START]   = STAY(BOUNCING_HARD),
         [SUP_EV_STOP]    = STAY(ENDING_HARD),
         [SUP_EV_READY]   = STAY(ENDING_HARD),
@@ -113,7 +113,7 @@ static const struct cell table[SUP_NSTATES][SUP_NEVENTS] = {
         [SUP_EV_EXIT]    = STAY(BACKOFF),
         [SUP_EV_DUE]     = GO(STARTING, SPAWN, READY),
         [SUP_EV_RELOAD]  = STAY(BACKOFF),
-        [SUP_EV_RESTART] = STAY(BACKOFF), /* it will start with the new arguments */
+        [SUP_EV_RESTART] = STAY(BACKOFF), /* starts with the new arguments anyway */
         [SUP_EV_ADOPT]   = STAY(BACKOFF),
     },
 };

@@ -33,11 +33,11 @@ enum sup_state {
 enum sup_event {
     SUP_EV_START,   /* wanted from now on */
     SUP_EV_STOP,    /* not wanted any more */
-    SUP_EV_READY,   /* it wrote on its readiness descriptor */
+    SUP_EV_READY,   /* wrote on its readiness descriptor */
     SUP_EV_EXIT,    /* the process is gone, or could not be started */
     SUP_EV_DUE,     /* sup_child.due_ms has come */
     SUP_EV_RELOAD,  /* HUP was asked for */
-    SUP_EV_RESTART, /* its arguments changed: end it gracefully, start it again */
+    SUP_EV_RESTART, /* arguments changed: end it gracefully, start it again */
     SUP_EV_ADOPT,   /* a running process of an earlier supervisor was found */
     SUP_NEVENTS
 };

@@ -13,7 +13,7 @@ struct audit_opts {
     const char *dir, *node; /* copied */
     enum audit_subject subject;
     uint32_t keep_days;    /* 0: for ever */
-    uint64_t buffer_bytes; /* of lines that are not written yet */
+    uint64_t buffer_bytes; /* bytes of lines that are not written yet */
     int64_t wall_ms;       /* now */
 };
 

@@ -32,7 +32,7 @@ struct audit_desk {
         atomic_int state;
         struct audit_found f;
     } place[AUDIT_DESK_PLACES];
-    struct audit_find at_work; /* of place[busy] */
+    struct audit_find at_work; /* search for place[busy] */
     unsigned busy;
     bool working;
 };

@@ -59,7 +59,7 @@ void audit_find_fini(struct audit_find *f)
     f->n = 0;
 }
 
-/* One that is gone meanwhile was too old. */
+/* A file that is gone meanwhile was too old. */
 static void open_file(struct audit_find *f)
 {
     char name[TRAIL_FILE_NAME_MAX + 1];
@@ -122,7 +122,7 @@ static bool read_window(struct audit_find *f)
     last = memrchr(p, '\n', (size_t)n); /* half a line at the end: being written */
     first = f->end == want ? p - 1 : memchr(p, '\n', (size_t)n);
     if (last == NULL || first == NULL || (first == last && f->end > want)) {
-        f->end -= want; /* of no line of ours */
+        f->end -= want; /* bytes of no line of ours */
         return true;
     }
     f->end -= want;

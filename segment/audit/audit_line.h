@@ -16,21 +16,21 @@
     /* of a ticket */                                                                    \
     X(JOINED, "joined", NULL)                                                            \
     X(RELEASED, "released", NULL)                                                        \
-    X(ADMITTED, "admitted", NULL)       /* it has collected its pass */                  \
+    X(ADMITTED, "admitted", NULL)       /* collected its pass        */                  \
     X(NO_SHOW, "no_show", "pass_not_collected") /* in the claim window */                \
     X(RETURNED, "returned", NULL)       /* inside the grace: it goes first now */        \
     X(LAPSED, "lapsed", NULL)           /* a no-show that did not come back for good */  \
     X(EXPIRED, "expired", "silent")     /* in line, and did not poll */                  \
     X(LEFT, "left", "asked")                                                             \
-    X(EXTENDED, "extended", "backend")  /* its session lasts longer */                   \
+    X(EXTENDED, "extended", "backend")  /* a longer session         */                   \
     X(REVOKED, "revoked", "backend")                                                         \
     X(FINISHED, "finished", "pass_expired")                                              \
-    X(RESTORED, "restored", "polled")   /* its node was lost, its owner came back */     \
+    X(RESTORED, "restored", "polled")   /* node lost, and its owner came back     */     \
     /* of a segment */                                                                   \
     X(ABSORBED, "absorbed", NULL)       /* n tickets of `from` wait in it from now on */ \
     X(REMOVED, "removed", NULL)         /* with n waiting and n released in it */        \
-    X(REBUILDING, "rebuilding", NULL)   /* its node was lost: tickets come back */       \
-    X(REBUILT, "rebuilt", NULL)         /* its unpolled tickets are gone */              \
+    X(REBUILDING, "rebuilding", NULL)   /* node lost: tickets come back         */       \
+    X(REBUILT, "rebuilt", NULL)         /* unpolled tickets are gone     */              \
     /* of the trail itself */                                                            \
     X(STARTED, "started", NULL)                                                          \
     X(STOPPED, "stopped", NULL)                                                          \
@@ -53,7 +53,7 @@ struct audit_event { /* texts are borrowed; what is 0 or NULL is left out */
     enum audit_kind kind;
     int64_t wall_ms;
     const char *queue, *lane;
-    struct ticket_id id; /* as in the token; seg 0: it is about no ticket */
+    struct ticket_id id; /* id as in the token; seg 0: about no ticket */
     seg_id segment;      /* where it is */
     const char *state;   /* in which it was */
     const char *why;     /* NULL: the kind's own */
@@ -61,7 +61,7 @@ struct audit_event { /* texts are borrowed; what is 0 or NULL is left out */
     const char *subject; /* not 0-terminated */
     size_t subject_len;
     uint64_t subject_hash;
-    uint64_t tick; /* of the release */
+    uint64_t tick; /* tick of the release */
     bool again;    /* RELEASED: a no-show that came back */
     int64_t released_ms, expires_s;
     seg_id from;

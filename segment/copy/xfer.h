@@ -23,7 +23,7 @@
 #define XFER_RELOC_MAX   (900u << 10) /* must fit into a frame */
 #define XFER_MIN_LEFT_MS 5000         /* idle time that a moved ticket has at least */
 
-struct xfer_time { /* of the segment that is moved, or moved into */
+struct xfer_time { /* times of the segment that is moved, or moved into */
     msec_t now_ms, service_ms;
     int64_t wall_ms;
     uint32_t unit_ms;

@@ -77,7 +77,7 @@ static const char *take_touch(struct xfer_in *x, const struct touch_entry *e)
     uint32_t b = e->number >> BLOCK_SHIFT, slot = e->number & (BLOCK_SLOTS - 1);
     struct block *k = b < x->n_blocks ? x->stage[b] : NULL;
 
-    if (k == NULL || !block_is_alive(k, slot)) /* it had died before it was copied */
+    if (k == NULL || !block_is_alive(k, slot)) /* died before it was copied */
         return e->alive ? "touch out of place" : NULL;
     if (e->alive) {
         k->idle[slot] = e->left;
@@ -257,7 +257,7 @@ const char *xfer_in_msg(struct xfer_in *x, const struct msg *m, struct contents 
 
 /* ---- commit ---------------------------------------------------------------------- */
 
-/* Those that an older release moved to another lane have left: they need no record. */
+/* Tickets that an older release moved to another lane have left: they need no record. */
 static void forget_moved(struct xfer_in *x)
 {
     uint32_t n = 0;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FENCE_AT   512u /* so few touches are left that the fence will be short */
+#define FENCE_AT   512u /* touches left: few enough for a short fence */
 #define MAX_ROUNDS 8u   /* fence then, however busy the segment is */
 
 int xfer_out_init(struct xfer_out *x, const struct contents *b, uint64_t move, seg_id to,

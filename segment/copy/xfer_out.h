@@ -21,7 +21,7 @@ struct xfer_out {
     seg_id from, to;
     enum xfer_phase phase;
     uint32_t seq, acked; /* last sent, last acknowledged */
-    uint32_t n_blocks;   /* of the source; blocks before next_block have been sent */
+    uint32_t n_blocks;   /* blocks of the source; those before next_block have been sent */
     uint32_t next_block;
     uint64_t *touched; /* owned; one bit per slot of sent blocks */
     uint32_t n_touched, touch_word, rounds;
@@ -30,7 +30,7 @@ struct xfer_out {
     uint32_t cursor;                 /* in the list of the present phase */
     bool waits; /* no fence now */
     bool older; /* the target knows neither bounds nor uses of passes */
-    uint64_t ahead;                  /* of the source, kept up to date; said at the end */
+    uint64_t ahead;                  /* `ahead` of the source, kept up to date; said at the end */
 };
 
 /* 0 or SQ_ENOMEM. */

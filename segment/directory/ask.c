@@ -25,7 +25,7 @@ static void claimed(struct segtab *t, uint16_t holder, const struct dir_row *r,
         dir_check(t, other, hash);
 }
 
-/* One row of a holder's; true: *a is to be answered. */
+/* Takes a row of a holder; true: *a is to be answered. */
 static bool asked(struct segtab *t, uint16_t holder, const struct dir_row *r,
                   struct dir_row *a)
 {

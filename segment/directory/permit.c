@@ -135,7 +135,7 @@ void segtab_permit_return(struct segtab *t, uint64_t hash)
     if (d->mode != DIR_ON || d->version == 0 || d->self == d->n)
         return;
     if (c != NULL && c->state == PERMIT_ASKED)
-        return; /* it is given back when the word comes and nobody asks for it */
+        return; /* given back when the word comes and nobody asks for it */
     if (c != NULL)
         drop(d, c);
     if (!dir_holds(t, hash))
@@ -149,7 +149,7 @@ void permits_answer(struct segtab *t, uint16_t owner, const struct dir_row *r)
 
     if (c == NULL || c->owner != owner || c->state != PERMIT_ASKED) {
         if (r->what == DIR_GRANTED && c == NULL)
-            segtab_permit_return(t, r->hash); /* nobody waits for it any more */
+            segtab_permit_return(t, r->hash); /* no join waits for it any more */
         return;
     }
     if (r->what == DIR_BUSY) {

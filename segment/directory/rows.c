@@ -68,7 +68,7 @@ static void row_add(struct segtab *t, uint16_t i, const struct dir_row *r)
 
     assert(i != t->dir.self);
     if (m->state == DIR_SILENT)
-        return; /* it hears everything when there is a link */
+        return; /* told everything once there is a link */
     if (GROW(m->row, m->n, m->cap, 64))
         m->row[m->n++] = *r;
     else
@@ -141,7 +141,7 @@ void segtab_dir_watch_move(struct move *v)
 
 /* ---- old entries ------------------------------------------------------------------ */
 
-/* Its entry may be old: what it held is over, and the word that said so was lost. */
+/* An entry may be old: what it held is over, and the word that said so was lost. */
 void dir_check(struct segtab *t, uint16_t holder, uint64_t hash)
 {
     struct dirs *d = &t->dir;

@@ -5,7 +5,7 @@
 
 #include "segment/table/state.h"
 
-/* There is a directory, and we are one of its members. */
+/* True: a directory exists, and we are one of its members. */
 bool dirs_on(const struct dirs *d);
 /* Index of the member that keeps the share of this subject. */
 uint16_t dir_owner(const struct dirs *d, uint64_t hash);

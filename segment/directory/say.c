@@ -148,7 +148,7 @@ bool segtab_dir_tell(struct segtab *t, struct move *v)
             continue;
         if (d->m[i].to == 0)
             return false;
-        dir_say(t, (uint16_t)i, DIR_ECHO, &r); /* one that is being told all hears it so */
+        dir_say(t, (uint16_t)i, DIR_ECHO, &r); /* a member that is being told all hears it so */
     }
     return true;
 }

@@ -5,7 +5,7 @@
 
 #include "segment/table/state.h"
 
-/* It knows nothing of what we hold, and what it has said to us is void. */
+/* Forgets a member: it knows nothing of what we hold, and its words to us are void. */
 void dir_silence(struct segtab *t, uint16_t i);
 /* From the beginning. */
 void dir_say_begin(struct segtab *t, uint16_t i);

@@ -11,7 +11,7 @@
 
 struct contents {
     seg_id id;
-    uint32_t joined; /* its own numbers are below this; slots above it hold the absorbed */
+    uint32_t joined; /* end of its own numbers; slots above hold the absorbed */
     struct segq q;
     struct sessions released;
     struct reloc_list relocs;

@@ -161,7 +161,7 @@ int directory_put(struct directory *d, uint16_t holder, const struct dir_row *r)
 
     assert(holder < d->n_holders);
     if (e != NULL && e->seg != 0 && e->turn == d->h[holder].turn && r->issued_s < e->issued_s)
-        return 0; /* it has two, for a while: the later one was given in place of this one */
+        return 0; /* two for a while: the later one was given in place of this one */
     if (e == NULL)
         e = add(d, holder, r->hash);
     if (e == NULL)

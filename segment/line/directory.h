@@ -23,9 +23,9 @@ struct dir_entry {
     uint64_t hash;
     seg_id seg; /* 0: granted, no ticket yet; a free entry: not in use */
     uint32_t number, issued_s;
-    uint32_t next; /* of the same hash, or the next free one: index + 1 */
+    uint32_t next; /* next of the same hash, or the next free one: index + 1 */
     uint16_t holder;
-    uint16_t turn; /* of the holder's when it was last said */
+    uint16_t turn; /* the holder's turn when it was last said */
     uint8_t client;
     bool used;
 };
@@ -54,7 +54,7 @@ bool directory_is_complete(const struct directory *d);
 void directory_begin(struct directory *d, uint16_t holder);
 /* Entries that it did not say this time are gone. */
 void directory_end(struct directory *d, uint16_t holder);
-/* Of two tickets of one subject there the later one counts: it replaces the other. */
+/* Keeps the later of two tickets of one subject there: it replaces the other. */
 SQ_CHECK int directory_put(struct directory *d, uint16_t holder, const struct dir_row *r);
 void directory_free(struct directory *d, uint16_t holder, uint64_t hash);
 /* May this holder give a ticket? One that replaces the ticket old (seg 0: none) is not hindered

@@ -72,7 +72,7 @@ void segq_unreserve(struct segq *q)
 
 int segq_reserve(struct segq *q, uint32_t n)
 {
-    /* As if the last block were full: it may be freed before the appends come. */
+    /* Treats the last block as full: it may be freed before the appends come. */
     uint64_t blocks = q->n_blocks + (((uint64_t)n + BLOCK_SLOTS - 1) >> BLOCK_SHIFT);
 
     if (blocks >= UINT32_MAX >> BLOCK_SHIFT || grow(q, (uint32_t)blocks) < 0)
@@ -107,7 +107,7 @@ static int add_block(struct segq *q)
     }
     if (b == NULL)
         return SQ_ENOMEM;
-    memset(b->alive, 0, sizeof(b->alive)); /* it held the reserve's link */
+    memset(b->alive, 0, sizeof(b->alive)); /* held the reserve's link */
     q->block[i] = b;
     q->sub[i] = 0;
     q->tag[i] = i > 0 ? q->tag[i - 1] + q->count[i - 1] : 0;
@@ -451,7 +451,7 @@ static void complete_block(struct segq *q, uint32_t b, uint32_t popped)
     uint32_t first = b << BLOCK_SHIFT, n = segq_given(q, b);
     struct block *k = q->block[b];
 
-    if (k == NULL) { /* of both kinds: segtab_reason() asks popped_end */
+    if (k == NULL) { /* both kinds: segtab_reason() asks popped_end */
         q->died_of[b] = first >= popped       ? DEAD_EXPIRED
                      : first + n <= popped ? DEAD_POPPED
                                            : DEAD_UNKNOWN;

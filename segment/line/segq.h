@@ -20,7 +20,7 @@
 struct segq {
     struct block_pool *pool; /* ref */
     struct block **block;    /* owned array of owned blocks; NULL = freed */
-    uint64_t *sub;           /* its packed sub-counts; see block.h */
+    uint64_t *sub;           /* packed sub-counts; see block.h */
     uint32_t *tag;           /* living slots in the blocks before */
     uint16_t *count;         /* living slots in this block */
     uint8_t *died_of;           /* enum dead of a freed block */
@@ -29,7 +29,7 @@ struct segq {
     uint32_t n_reserve;
     uint32_t end;        /* the next number */
     uint32_t head;       /* blocks before this one are freed */
-    uint32_t popped_end; /* one past the last number popped */
+    uint32_t popped_end; /* end of the numbers popped */
     uint32_t waiting;
     uint32_t stale; /* tags from this block on are old; SEGQ_NONE: none */
     bool sealed;
@@ -121,7 +121,7 @@ uint32_t segq_sweep(struct segq *q, uint8_t now, uint32_t *block, uint32_t *out)
 uint32_t segq_next(const struct segq *q, uint32_t from);
 /* Every living deadline becomes fn(ctx, deadline). */
 void segq_remark(struct segq *q, uint8_t (*fn)(void *ctx, uint8_t deadline), void *ctx);
-size_t segq_bytes(const struct segq *q); /* of its arrays and blocks */
+size_t segq_bytes(const struct segq *q); /* bytes of its arrays and blocks */
 
 /* Slots of block b that were ever given; b is one of n_blocks. */
 static inline uint32_t segq_given(const struct segq *q, uint32_t b)

@@ -119,7 +119,7 @@ static void line_del(struct sessions *s, struct session *x)
         s->v[x->next].prev = x->prev;
     else
         s->last = x->prev;
-    x->used = 0; /* it has left the line, and may get a pass */
+    x->used = 0; /* out of the line, and may get a pass */
 }
 
 struct session *sessions_first_returning(const struct sessions *s)

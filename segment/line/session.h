@@ -52,8 +52,8 @@ struct session {
     };
     int64_t released_at_ms; /* wall clock, as recorded by the manager */
     int64_t until_s;        /* Unix seconds, if it was extended; 0: as the rules say */
-    msec_t deadline_ms;     /* of the state: monotonic if ADMITTED or REVOKED, else service */
-    msec_t expires_ms;      /* of the pass, monotonic */
+    msec_t deadline_ms;     /* end of the state: monotonic if ADMITTED or REVOKED, else service */
+    msec_t expires_ms;      /* end of the pass, monotonic */
 };
 
 static inline bool session_is_monotonic(unsigned state)
@@ -61,7 +61,7 @@ static inline bool session_is_monotonic(unsigned state)
     return state == SESSION_ADMITTED || state == SESSION_REVOKED;
 }
 
-/* Its pass is good once where a gate wants that: who used it is known. */
+/* Marks the pass as used, where a gate wants it good once: who used it is known. */
 static inline bool session_has_use(unsigned state)
 {
     return state == SESSION_READY || state == SESSION_ADMITTED;

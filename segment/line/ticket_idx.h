@@ -8,7 +8,7 @@
 
 #define TICKET_IDX_NONE UINT32_MAX
 
-struct ticket_id { /* as in the token */
+struct ticket_id { /* the id in a token */
     seg_id seg;
     uint32_t number;
 };

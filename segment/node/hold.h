@@ -9,15 +9,15 @@ struct outbox;
 struct seg;
 struct segtab;
 
-/* What would change now could not be kept: nothing does (segment/node/hold.c). The table must be
+/* Holds: a change could not be kept, so nothing changes (segment/node/hold.c). The table must be
  * what the journal has: after a turn that was not written it is made anew. */
 void segtab_hold(struct segtab *t, bool hold);
-/* Nobody joins; everything else goes on. */
+/* Refuses joins; everything else goes on. */
 void segtab_full(struct segtab *t, bool full);
 /* The order would change what cannot be written now: true, and it is answered. */
 bool segtab_puts_off(struct segtab *t, peer_no from, const struct msg *m,
                      struct outbox *out);
-/* It only falls; at once, or when it can be written down. */
+/* Lowers it; at once, or when it can be written down. */
 void segtab_set_ahead(struct segtab *t, struct seg *g, uint64_t ahead);
 
 #endif

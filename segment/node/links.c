@@ -41,7 +41,7 @@ void peer_up(struct segtab *t, const struct segtab_in *in, struct outbox *out)
     struct peer *p = peer_add(t, in->peer, in->role, in->name);
 
     if (p == NULL) {
-        log_error("event=no_memory what=peer peer=%" PRIu32, in->peer); /* it comes again */
+        log_error("event=no_memory what=peer peer=%" PRIu32, in->peer); /* the peer comes again */
         return;
     }
     p->older = in->older;

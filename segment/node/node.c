@@ -49,7 +49,7 @@ void segtab_free(struct segtab *t)
     if (t == NULL)
         return;
     assert(t->snap == NULL);
-    segtab_dir_mode(t, false); /* nobody is to be told of what ends now */
+    segtab_dir_mode(t, false); /* tell nobody of what ends now */
     each_move (t, v)
         segtab_move_free(t, v);
     replica_fini(t);

@@ -53,7 +53,7 @@ static void adopt(struct segtab *t, const struct peer *p, uint64_t epoch,
     segtab_moves_tell(t, out);
 }
 
-/* One that has other chains than those this node is in would have it forget everybody. */
+/* A manager that has other chains than those this node is in would have it forget everybody. */
 static bool is_foreign(const struct segtab *t, const struct peer *p)
 {
     return t->store != 0 && p->store != 0 && t->store != p->store;
@@ -138,7 +138,7 @@ static const char *refuse_open(struct segtab *t, const struct msg_seg_open *m)
     return NULL;
 }
 
-/* What a committed move has left here, whose commit we have not heard of: its target was lost since
+/* Clears what a committed move has left here, whose commit we have not heard of: its target was lost since
  * (a move of one that is opened comes after its opening). NULL: nothing. */
 static struct seg *left_over(const struct segtab *t, const struct msg_seg_open *m)
 {
@@ -147,7 +147,7 @@ static struct seg *left_over(const struct segtab *t, const struct msg_seg_open *
     return g != NULL && g->out != NULL ? g : NULL;
 }
 
-/* One that was moved away and has been lost there may come back here. */
+/* A segment that was moved away and has been lost there may come back here. */
 static bool may_open(const struct segtab *t, const struct msg_seg_open *m)
 {
     uint64_t entry = map_get(&t->locations, m->seg);
@@ -156,7 +156,7 @@ static bool may_open(const struct segtab *t, const struct msg_seg_open *m)
            left_over(t, m) != NULL;
 }
 
-/* Its names go with segtab_seg_free(). */
+/* The names go with segtab_seg_free(). */
 static void removed(struct segtab *t, struct seg *g, const char *why, struct outbox *out)
 {
     log_info("event=segment_removed seg=%" PRIu64 " queue=%s waiting=%" PRIu32, g->b.id,

@@ -19,11 +19,11 @@ void segtab_register(struct segtab *t, peer_no manager, struct outbox *out);
 void segtab_report_all(struct segtab *t, peer_no manager, struct outbox *out);
 /* The segments that have changed; once a second all in which somebody waits. */
 void segtab_report_changes(struct segtab *t, struct outbox *out);
-/* One segment, as the answer to an order; `gone` if it is not here. */
+/* Reports a segment, as the answer to an order; `gone` if it is not here. */
 void segtab_report_one(struct segtab *t, seg_id id, peer_no to, struct outbox *out);
-/* Its state, without its lists. */
+/* Fills in the state, without the lists. */
 void segtab_status(const struct seg *g, struct seg_status *s);
-/* Its releases that are not stored yet: said again and again until they are. */
+/* Adds its releases that are not stored yet: said again and again until they are. */
 void segtab_list_marks(const struct seg *g, struct seg_status *s, struct outbox *out);
 
 #endif

@@ -93,7 +93,7 @@ static void run_loop(struct segtab *t, struct outbox *out)
         struct outbox *o = &t->loop[t->loop_in];
 
         t->loop_in ^= 1;
-        assert(t->loop[t->loop_in].n == 0); /* what is handled now is not written to */
+        assert(t->loop[t->loop_in].n == 0); /* not written to while it is handled */
         for (uint32_t i = 0; i < o->n; i++)
             message(t, SEGTAB_SELF, &o->v[i].m, out);
         n += o->n;
@@ -112,7 +112,7 @@ void segtab_step(struct segtab *t, const struct segtab_in *in, struct outbox *ou
         tick(t, out);
         break;
     case SEGTAB_REPORT:
-        settle_dirty(t); /* what is reported is not settled by the next tick */
+        settle_dirty(t); /* before the report: the next tick would settle it too late */
         segtab_report_changes(t, out);
         break;
     case SEGTAB_UP:
@@ -127,7 +127,7 @@ void segtab_step(struct segtab *t, const struct segtab_in *in, struct outbox *ou
     case SEGTAB_DIAL_FAIL:
         segtab_moves_no_dial(t, in->name, out);
         break;
-    case SEGTAB_ASK: /* what every step does at its end */
+    case SEGTAB_ASK: /* every step does this at its end */
         break;
     }
     run_loop(t, out);

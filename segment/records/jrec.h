@@ -31,25 +31,25 @@
     X(EPOCH, 1, "epoch", epoch)      /* the manager that is obeyed */                    \
     X(RULES, 2, "rules", rules)                                                          \
     X(OPEN, 3, "open", open)         /* a new segment */                                 \
-    X(UNIT, 4, "unit", set)          /* its idle unit, ms */                             \
+    X(UNIT, 4, "unit", set)          /* idle unit, ms      */                             \
     X(SEAL, 5, "seal", set)          /* by order (a full one seals itself): successor, or 0 */ \
-    X(NEXT, 6, "next", set)          /* its successor */                                 \
+    X(NEXT, 6, "next", set)          /* successor      */                                 \
     X(AHEAD, 7, "ahead", set)                                                            \
     X(REMOVE, 8, "remove", set)                                                          \
     X(JOIN, 9, "join", run)          /* numbers that joined; the last may have filled it */ \
-    X(SUBJECT, 10, "subject", subject) /* of a ticket that is there */                   \
+    X(SUBJECT, 10, "subject", subject) /* a ticket that is there    */                   \
     X(DROP, 11, "drop", run)         /* slots, all alive, that died of `why` */          \
     X(POP, 12, "pop", pop)                                                               \
-    X(SESSION, 13, "session", session) /* its new state; FREE: forgotten */              \
-    X(ALIAS, 14, "alias", set)       /* its tickets are in segment n now */              \
-    X(FINAL, 15, "final", move)      /* its copy is complete, only MOVE_END decides */   \
-    X(ABORTED, 16, "aborted", set)   /* that move */                                     \
-    X(ABSORB, 17, "absorb", set)     /* what follows is absorbed: tables, sessions, subjects */ \
+    X(SESSION, 13, "session", session) /* new state; FREE: forgotten      */              \
+    X(ALIAS, 14, "alias", set)       /* tickets are in segment n now      */              \
+    X(FINAL, 15, "final", move)      /* copy is complete, only MOVE_END decides      */   \
+    X(ABORTED, 16, "aborted", set)   /* the move  */                                     \
+    X(ABSORB, 17, "absorb", set)     /* from here on absorbed: tables, sessions, subjects     */ \
     X(RELOC, 18, "reloc", reloc)                                                         \
     X(ABSORBED, 19, "absorbed", set) /* with n tickets: from now on they are here */     \
     X(SNAP, 20, "snap", set)         /* a snapshot of n segments */                      \
     X(SEG, 21, "seg", segment)       /* instead of what is known of it */                \
-    X(FREED_BLOCKS, 22, "freed-blocks", run) /* of its blocks; why */                    \
+    X(FREED_BLOCKS, 22, "freed-blocks", run) /* blocks freed; why   */                    \
     X(BLOCK, 23, "block", block)                                                         \
     X(SEG_END, 24, "seg-end", set)                                                       \
     X(SNAP_END, 25, "snap-end", set) /* also among the changes, after the last MARK */   \
@@ -58,11 +58,11 @@
     X(RELEASED, 28, "released", released) /* before its rebuild */                       \
     X(RESTORED, 29, "restored", run) /* numbers, all unknown, that wait again */         \
     X(REBUILT, 30, "rebuilt", set)   /* the numbers still unknown are dead */            \
-    X(STORED, 31, "stored", set)     /* its releases, by the manager */                  \
+    X(STORED, 31, "stored", set)     /* releases, by the manager      */                  \
     X(UNSTORED, 32, "unstored", mark) /* in snapshots only */                            \
-    X(CLUSTER, 33, "cluster", set)   /* of the managers that are obeyed (msg_node_ok.store) */ \
-    X(EXTEND, 34, "extend", extend)  /* of a session that is there */                    \
-    /* Of releases up to 0.1: read, not written. 36 to 39 were never used. */            \
+    X(CLUSTER, 33, "cluster", set)   /* cluster of the managers obeyed (msg_node_ok.store)   */ \
+    X(EXTEND, 34, "extend", extend)  /* a session that is there     */                    \
+    /* Records of releases up to 0.1: read, not written. 36 to 39 were never used. */            \
     X(MOVED, 35, "moved", moved)                                                         \
     /* No places before the draw, and no joins from this time of the wall clock on (0:   \
      * until it is sealed by order). */                                                  \
@@ -79,7 +79,7 @@ enum jrec_kind {
 #define X(NAME, number, word, member) JREC_##NAME = number,
     JREC_KINDS(X)
 #undef X
-    JREC_NKINDS /* one more than the last */
+    JREC_NKINDS /* end of the kinds */
 };
 
 struct jrec_text { /* borrowed, not 0-terminated */
@@ -133,7 +133,7 @@ struct jrec_pop { /* the first ones of each kind; `n` is what the tick was answe
 struct jrec_session {
     struct ticket_id id;
     uint8_t state, reason; /* enum session_state, enum gone_reason */
-    int64_t at_ms;         /* of its release; 0: as it was */
+    int64_t at_ms;         /* moment of its release; 0: unchanged */
 };
 
 struct jrec_extend {
@@ -155,13 +155,13 @@ struct jrec_rebuild {
     uint32_t mark_end, for_ms;
 };
 
-struct jrec_released { /* of the segment itself */
+struct jrec_released { /* a record of the segment itself */
     uint32_t first, n;
     int64_t at_ms;
 };
 
 struct jrec_mark {
-    seg_id src; /* as tokens name it */
+    seg_id src; /* id in tokens */
     uint32_t first, n;
     uint8_t again;
     int64_t at_ms;

@@ -5,7 +5,7 @@
 
 #include "common/wire/replica_bytes.h"
 
-#define FRAME_BYTES 60000u /* of rows; a frame is below 64 KiB */
+#define FRAME_BYTES 60000u /* bytes of rows; a frame is below 64 KiB */
 #define FRAME_ROWS  512u
 #define ROW_BYTES   48u    /* at most, without what is in `dead` and `lines` */
 #define LINES_LEAST 4096u  /* less room: the next frame */
@@ -20,7 +20,7 @@ void frame_close(struct build *b)
     bool empty = b->m.n + b->m.n_pace + b->m.n_gone == 0 && b->m.flags == 0;
 
     for (uint32_t i = 0; !empty && i < b->t->n_peers; i++)
-        if (goes_to(b, &b->t->peers[i])) /* one behind the other: they are encoded once */
+        if (goes_to(b, &b->t->peers[i])) /* in sequence: encoded once */
             outbox_add(b->out, b->t->peers[i].no, MSG_REPLICA)->replica = b->m;
     if (!empty && b->to == NULL)
         b->said = true;
@@ -41,7 +41,7 @@ void frame_close(struct build *b)
         (v) != NULL ? &(v)[(n)++] : NULL;                                                \
     })
 
-/* Nobody hears what is said to all. */
+/* True: no router hears what is said to all. */
 static bool is_mute(const struct build *b)
 {
     return b->to == NULL && !b->heard;

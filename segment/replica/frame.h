@@ -6,12 +6,12 @@
 #include "common/wire/outbox.h"
 #include "segment/replica/rows.h"
 
-struct build { /* of one push */
+struct build { /* a push being built */
     struct segtab *t;
     struct outbox *out;
     struct peer *to;      /* NULL: each that has begun */
     struct msg_replica m; /* the frame at hand */
-    size_t bytes;         /* of it, about */
+    size_t bytes;         /* bytes of it, about */
     unsigned frames;      /* still for the one; for all: not limited */
     bool heard;           /* somebody has begun */
     bool waiting;         /* somebody waits here */
@@ -29,7 +29,7 @@ uint32_t frame_whole(struct build *b, struct name_of n, const struct replica_row
                      uint32_t block);
 void frame_pace(struct build *b, const struct queue *q, unsigned lane); /* once a frame */
 void frame_gone(struct build *b, seg_id name);
-/* What is collected goes, if it is anything. */
+/* Sends what is collected, if it is anything. */
 void frame_close(struct build *b);
 /* The end of the push for this router. */
 void frame_stamp(struct build *b);

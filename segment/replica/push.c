@@ -10,9 +10,9 @@
 #include "segment/table/seg_life.h"
 #include "segment/table/where.h"
 
-#define SLOW_BYTES   (4u << 20) /* so much is not read: it gets a whole push later */
+#define SLOW_BYTES   (4u << 20) /* bytes unread: then a whole push later */
 #define READ_BYTES   (64u << 10) /* when no more than that waits */
-#define WHOLE_FRAMES 4          /* of one router in one push */
+#define WHOLE_FRAMES 4          /* frames of a router in a push */
 #define QUIET_MS     1000       /* a stamp, also when nobody waits here */
 
 /* ---- names ------------------------------------------------------------------------------ */
@@ -77,7 +77,7 @@ static bool find_name(const struct segtab *t, seg_id name, struct name_of *n)
 
 /* ---- what changed ------------------------------------------------------------------------ */
 
-/* What a fenced one hears is not heard there where its tickets go: they are told by this as by
+/* Polls heard by a fenced segment are not heard where its tickets go: they are told by this as by
  * that, so it stays as it was. */
 static uint64_t ahead_of(const struct seg *g)
 {
@@ -94,7 +94,7 @@ static uint8_t flags_of(const struct seg *g)
     return (uint8_t)(moves | (g->early ? REPLICA_EARLY : has_places ? 0 : REPLICA_NO_PLACE));
 }
 
-/* What waits before the host's first; without places what far_position() says instead. */
+/* Counts who waits before the host's first; without places far_position() in its stead. */
 static uint64_t base_of(const struct seg *g)
 {
     bool known = ahead_of(g) != AHEAD_UNKNOWN && !g->early;
@@ -114,7 +114,7 @@ static struct replica_row row_of(struct name_of n)
     };
 
     if (n.r == NULL && g->draw != NULL)
-        row.flags = REPLICA_ASK; /* its numbers are no places */
+        row.flags = REPLICA_ASK; /* numbers that are no places */
     if (row.flags & REPLICA_ASK)
         return row;
     row.end = name_end(n);
@@ -149,7 +149,7 @@ static void say_name(struct build *b, struct name_of n, const uint32_t *died, ui
     struct replica_row row = row_of(n);
     struct said_name *s = said_of(&b->t->replica, row.name);
 
-    if (s == NULL) { /* nobody hears of it, and asks */
+    if (s == NULL) { /* not heard of, so routers ask */
         n.host->said.known = false;
         return;
     }
@@ -178,7 +178,7 @@ static void sort_died(struct said_seg *s)
         }
 }
 
-/* Of the names of a host, by rising slots: those that died of each. */
+/* Collects the dead of each name of a host, by rising slots. */
 static void say_names(struct build *b, struct seg *g)
 {
     const struct reloc_list *l = &g->b.relocs;
@@ -237,7 +237,7 @@ static void say_pace(struct build *b, struct seg *g)
     frame_pace(b, g->queue, g->lane);
 }
 
-/* Those that no segment has any more. */
+/* Removes rows that no segment has any more. */
 static void say_gone(struct build *b)
 {
     struct replica *rep = &b->t->replica;

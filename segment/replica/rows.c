@@ -7,7 +7,7 @@
 #include "common/wire/replica_bytes.h"
 
 #define LINE_BYTES 64
-#define RUN_BYTES  15 /* its three varints */
+#define RUN_BYTES  15 /* bytes of three varints */
 #define AS_LINE    24 /* more deaths than that in a block: its bits are shorter */
 
 uint32_t name_slot(struct name_of n)
@@ -99,7 +99,7 @@ static enum line line_of(struct name_of n, uint32_t end, uint32_t block,
 struct runs {
     uint8_t *p, *end;
     uint32_t next, first, full, n;
-    uint64_t *bits; /* of the run at hand; room for all that fit */
+    uint64_t *bits; /* bits of the run at hand; room for all that fit */
 };
 
 static void runs_close(struct runs *x)

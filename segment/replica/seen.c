@@ -14,7 +14,7 @@
 
 #define SILENT_MS (2 * SEEN_EVERY_MS) /* then a router is not heard, or does not run */
 
-/* Of a fenced segment the copy is what goes on: its people are spared at the end of the move. */
+/* The copy of a fenced segment goes on: its people are spared at the end of the move. */
 static bool mark(struct segtab *t, uint64_t v, const struct seen_row *r, uint32_t number,
                  uint8_t told)
 {

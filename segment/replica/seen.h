@@ -8,7 +8,7 @@
 /* The first of a router makes it a listener: its whole push begins with this step. Each mark
  * counts as a poll; of those that nobody waits for any more nothing happens. */
 void replica_seen(struct segtab *t, peer_no from, const struct msg_seen *m);
-/* So many bytes wait for this router to read them; before a tick. */
+/* Sets how many bytes this router has not read; before a tick. */
 void segtab_pending(struct segtab *t, peer_no router, size_t bytes);
 /* Before time-outs are looked at: nobody's comes while a router is silent that answers polls. Its
  * people may be told to come again meanwhile, and their marks be late, or lost with the link. */

@@ -106,7 +106,7 @@ int replay_rebuild(struct seg *g, const struct jrec_rebuild *h)
 
 void replay_early(struct segtab *t, struct seg *g, uint64_t closes_ms)
 {
-    g->early = g->draw == NULL; /* what a damaged journal says of a drawn one is too late */
+    g->early = g->draw == NULL; /* a damaged journal's word about a drawn segment is too late */
     segtab_close_at(t, g, (int64_t)closes_ms);
 }
 

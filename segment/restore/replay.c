@@ -242,7 +242,7 @@ static int set_locations(struct segtab *t)
 int replay_snap_end(struct segtab *t)
 {
     if (!t->partial)
-        return 0; /* of one that was given up */
+        return 0; /* a move that was given up */
     if (!t->snap_read) {
         t->snap_read = true;
         return 0;

@@ -70,7 +70,7 @@ static void restart_seg(struct segtab *t, struct seg *g)
     segq_settle(&g->b.q);
     g->looked_ms = t->service_ms;
     g->swept_unit = unit;
-    g->classes = UINT8_MAX; /* nobody wrote down which */
+    g->classes = UINT8_MAX; /* not written down which */
     if (g->out != NULL) {
         g->out->fenced_ms = t->service_ms;
         g->out->fenced_ahead = g->ahead;
@@ -82,7 +82,7 @@ static void restart_seg(struct segtab *t, struct seg *g)
     segtab_touch(t, g);
 }
 
-/* Its earlier releases are not known: the manager was not told that it is here, and orders it
+/* Earlier releases are not known: the manager was not told that it is here, and orders it
  * again. */
 static bool is_half_begun(const struct seg *g)
 {

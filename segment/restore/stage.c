@@ -25,7 +25,7 @@ struct stage {
     uint32_t n, cap;
     struct reloc_list relocs; /* owned */
     struct subjects subjects; /* owned */
-    struct jrec_segment s;        /* of a snapshot's segment */
+    struct jrec_segment s;        /* head of a snapshot's segment */
     uint64_t final, final_to;
 };
 

@@ -27,7 +27,7 @@ struct seg_journal {
     struct segtab *tab; /* ref; from the recovery on */
     struct buf rec;     /* the record at hand */
     uint64_t recovered;
-    bool held; /* what the table was told last */
+    bool held; /* last word to the table */
 };
 
 /* ---- life ------------------------------------------------------------------------ */
@@ -78,7 +78,7 @@ void seg_journal_log(void *journal, const struct jrec *r)
 
     buf_reset(&j->rec);
     jrec_encode(r, &j->rec);
-    assert(!j->rec.failed); /* there is room for the longest */
+    assert(!j->rec.failed); /* room for the longest is there */
     journal_append(keeper_journal(j->k), r->kind, j->rec.data, j->rec.len);
     FAILPOINT_NOTE(jrec_name(r->kind));
 }

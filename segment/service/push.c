@@ -6,7 +6,7 @@
 #include "common/wire/codec.h"
 #include "common/wire/frame.h"
 
-/* It comes once for each router, one behind the other. */
+/* Called once for each router, in sequence. */
 static int push_replica(struct seg_service *s, struct rpc_chan *ch, const struct msg *m)
 {
     bool first = s->pushed.type != m->type || memcmp(&s->pushed, m, sizeof(*m)) != 0;
@@ -23,7 +23,7 @@ static int push_replica(struct seg_service *s, struct rpc_chan *ch, const struct
         s->n.replica_bytes += s->body.len + FRAME_HEADER_BYTES;
     }
     if (rc < 0 || s->body.len == 0)
-        rpc_chan_close(ch, "a push cannot be built"); /* it must not miss anything */
+        rpc_chan_close(ch, "a push cannot be built"); /* a router must not miss anything */
     return rc;
 }
 

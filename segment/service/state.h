@@ -33,7 +33,7 @@ struct seg_service {
     struct seg_journal *journal;  /* NULL: switched off */
     struct audit *audit;          /* NULL: none */
     struct seg_passes *passes;
-    uint64_t max_tickets;         /* as the table is made, and made anew */
+    uint64_t max_tickets;         /* bound with which the table is made, and made anew */
     uint32_t max_segments;
     uint8_t pass_pub[32];
     struct pass_others pass_others;

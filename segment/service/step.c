@@ -12,10 +12,10 @@ struct seg_now seg_now(const struct seg_service *s)
 
 void seg_step(struct seg_service *s, struct segtab_in in)
 {
-    assert(s->node.out.n == 0); /* what the step before said is sent */
+    assert(s->node.out.n == 0); /* messages of the step before are sent */
     in.now = seg_now(s);
     segtab_step(s->tab, &in, &s->node.out);
     node_send(&s->node);
-    s->pushed.type = MSG_NONE; /* what it points to goes */
+    s->pushed.type = MSG_NONE; /* memory behind it goes */
     s->look_at_wanted = true;
 }

@@ -5,9 +5,9 @@
 
 #include "segment/table/state.h"
 
-/* It has changed: it is settled, and reported to the manager. */
+/* Notes a change: the segment is settled, and reported to the manager. */
 void segtab_touch(struct segtab *t, struct seg *g);
-/* It has waiting or released tickets: each tick visits it. */
+/* Makes each tick visit it: it has waiting or released tickets. */
 void segtab_wake(struct segtab *t, struct seg *g);
 void segtab_note_died(struct said_seg *s, uint32_t slot); /* for the next push */
 /* The ticket left the line: a copy of it and the routers' replica must follow. */

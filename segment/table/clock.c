@@ -30,7 +30,7 @@ void segtab_heard(struct segtab *t, struct seg_now now)
     segtab_clock(t, now);
 }
 
-/* Nobody could poll, and now they come one after the other: those routers, too, that are back
+/* Gives time to those who could not poll, and now come one after the other: those routers, too, that are back
  * a little later. */
 void segtab_rest(struct segtab *t)
 {

@@ -6,6 +6,6 @@
 
 /* An early one closes by itself at this time of our wall clock; 0: by order alone. */
 void segtab_close_at(struct segtab *t, struct seg *g, int64_t closes_ms);
-void segtab_close_due(struct segtab *t); /* those whose time has come: nobody joins any more */
+void segtab_close_due(struct segtab *t); /* closes segments whose time has come: nobody joins any more */
 
 #endif

@@ -14,7 +14,7 @@
 #include "segment/line/directory.h"
 #include "segment/line/ticket_idx.h"
 
-#define DIR_PERMITS_MAX 16384 /* of joins that wait for another member's word */
+#define DIR_PERMITS_MAX 16384 /* joins that wait for another member's word */
 #define DIR_PERMIT_MS   1000  /* a word that nobody has come back for is given back */
 #define DIR_ANSWER_MS  10000 /* a claim without an answer was lost: everything is said anew */
 #define DIR_WAIT_MS    5     /* when to ask again for it */
@@ -25,13 +25,13 @@
 
 enum dir_mode {
     DIR_OFF,     /* the manager keeps none: a subject has one ticket in each node */
-    DIR_UNKNOWN, /* it has not said yet */
+    DIR_UNKNOWN, /* not said yet */
     DIR_ON,
 };
 
-enum dir_state {     /* what a member knows of what we hold */
+enum dir_state {     /* a member's knowledge of what we hold */
     DIR_SILENT,      /* nothing: there is no link */
-    DIR_SAYING,      /* it is being said */
+    DIR_SAYING,      /* being said */
     DIR_KNOWN,       /* everything */
 };
 
@@ -40,7 +40,7 @@ struct dir_member {
     enum dir_state state;
     peer_no to;      /* our link to it; 0: none */
     peer_no from;    /* where its present word comes from; 0: it has none */
-    uint64_t echo;   /* what it has to answer before we go on saying; 0: nothing */
+    uint64_t echo;   /* echo to await before we go on saying; 0: none */
     bool ending;     /* and that is the end */
     uint64_t heard;  /* the last number that it has answered */
     msec_t said_ms;
@@ -69,12 +69,12 @@ struct dir_check {
 
 struct dirs {
     enum dir_mode mode;
-    uint64_t version; /* of the members; 0: none are known */
+    uint64_t version; /* version of the members; 0: none are known */
     struct dir_member *m; /* owned; [self] is this node */
     node_no *no;          /* owned; theirs */
     uint32_t n, self;     /* self == n: we are none of them */
     struct directory own;
-    uint64_t count;       /* of what members are asked to answer */
+    uint64_t count;       /* count of echoes that members are asked for */
     bool asks;            /* rows are waiting that a join waits for */
     bool self_again;      /* our own share lacks some of ours: there was no memory */
     struct permit *permit; /* owned; DIR_PERMITS_MAX, taken at the first need */

@@ -11,7 +11,7 @@ static inline bool segtab_logs(const struct segtab *t)
     return (t->o.log != NULL || t->snap != NULL) && !t->replaying;
 }
 
-/* One record, behind the joins so far. */
+/* Appends a record, behind the joins so far. */
 void segtab_log(struct segtab *t, const struct jrec *r);
 /* A record whose contents are one number. */
 void segtab_log_set(struct segtab *t, enum jrec_kind k, seg_id seg, uint64_t n);
@@ -32,7 +32,7 @@ void segtab_log_extend(struct segtab *t, const struct seg *g, struct ticket_id i
 void segtab_log_entered(struct segtab *t, const struct seg *g, const struct session *x);
 void segtab_log_released(struct segtab *t, const struct seg *g, const struct mark_row *r);
 void segtab_log_rebuild(struct segtab *t, const struct seg *g);
-/* Its releases that the manager has not stored. */
+/* Appends its releases that the manager has not stored. */
 void segtab_log_unstored(struct segtab *t, const struct seg *g);
 void segtab_log_forget(struct segtab *t, const struct seg *g, struct ticket_id id);
 void segtab_log_reloc(struct segtab *t, const struct seg *g, const struct reloc *r);

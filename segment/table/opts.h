@@ -36,7 +36,7 @@ struct segtab_opts {
     void *audit_ctx;
 };
 
-struct seg_pass { /* what a pass says */
+struct seg_pass { /* content of a pass */
     const char *queue, *lane, *issuer;
     const char *subject; /* NULL if none; not 0-terminated */
     size_t subject_len;
@@ -61,7 +61,7 @@ struct segtab_counts {
     uint64_t joined, popped, admitted, left, expired, no_shows, returned, came_back;
     uint64_t busy, unknown, moved, sealed_answers, stale_orders;
     uint64_t replica_rows, replica_whole; /* said to routers; whole pushes begun */
-    uint64_t seen_marks, seen_late; /* of routers; of them, for nobody in line here */
+    uint64_t seen_marks, seen_late; /* marks from routers; those for nobody in line here */
     uint64_t spared; /* routers that ended without a farewell */
     uint64_t moves_in, moves_out, moves_aborted, passes_made;
     uint64_t epoch, service_ms;

@@ -10,21 +10,21 @@
 #define SEEN_LATE_MS 500  /* from a router's answer until its mark is here; a deadline has it */
 #define DIED_MAX     8192 /* slots remembered between two pushes; above: all its lines again */
 
-enum listening { /* of a router */
-    LISTENS_NOT,   /* it has not asked; not a router */
-    LISTENS_SLOW,  /* it does not read: nothing until it has */
+enum listening { /* listening of a router */
+    LISTENS_NOT,   /* not asked; not a router */
+    LISTENS_SLOW,  /* not reading: nothing until it does */
     LISTENS_NEXT,  /* a whole push is next */
     LISTENS_BEGUN, /* which is under way: up to the name `at`, and its block */
-    LISTENS_LIVE,  /* it has all, and gets what changes */
+    LISTENS_LIVE,  /* has all, and gets what changes */
 };
 
 struct listener { /* a router, in struct peer */
     uint8_t state;    /* enum listening */
     bool echo;        /* a stamp is wanted at once */
-    bool farewell;    /* it has said all that it told anybody */
+    bool farewell;    /* said all that it told anybody */
     uint32_t block;
     uint64_t at;      /* said_name.no */
-    msec_t echo_ms, stamp_ms; /* its clock, as it was read last; ours, as it was said last */
+    msec_t echo_ms, stamp_ms; /* the router's clock as read last; ours as said last */
     msec_t heard_ms;  /* ours, when it said something */
     uint64_t seen;
     size_t pending;   /* bytes that it has not read */
@@ -35,11 +35,11 @@ struct said_name {
     uint64_t no;
     uint32_t visit;
     seg_id host;            /* where its tickets are; row.host is a move's target */
-    struct replica_row row; /* as it was said last */
+    struct replica_row row; /* row as said last */
 };
 
-struct said_seg { /* of a hosted segment */
-    bool known;          /* what follows is of the last push: nothing else has to be compared */
+struct said_seg { /* last words about a hosted segment */
+    bool known;          /* the rest is of the last push: nothing else has to be compared */
     bool lost;           /* died has not all of them */
     uint8_t flags;
     uint32_t end, waiting, n_relocs, told_max_ms;

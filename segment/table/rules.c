@@ -96,7 +96,7 @@ static void keep_ttl(const struct segtab *t, struct queue *q, uint32_t ttl_s)
     q->ttl_until_ms = t->now.wall_ms;
 }
 
-/* Nobody wrote down when it was lowered. */
+/* Assumes the worst: the moment of lowering was not written down. */
 void segtab_rules_replayed(struct segtab *t)
 {
     uint64_t key, val;

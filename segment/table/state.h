@@ -41,23 +41,23 @@ struct queue { /* the rules of one queue; owned by segtab, freed with its last s
     uint32_t ttl_was_s;   /* the longer pass_ttl_s of passes that were released ... */
     int64_t ttl_until_ms; /* ... before this (wall clock); 0: it was never lowered */
     struct pace pace[LANES_MAX], said_pace[LANES_MAX]; /* the latter: to routers */
-    struct list segs; /* its segments on this node */
+    struct list segs; /* segments on this node */
 };
 
 struct move;
 
 struct credit { /* joins that are let in at once; segment/tickets/credit.h */
-    uint64_t tick;      /* of its order; 0: there was none under this registration */
+    uint64_t tick;      /* tick of its order; 0: none under this registration */
     uint32_t at, end;   /* the numbers that they get */
     uint32_t top;       /* numbers below were granted: those that are not used never will be */
     uint32_t half;      /* the half of it is used: more is asked for */
     uint32_t aside_end; /* numbers from `top` up to here are set aside */
-    uint32_t aside;     /* so many are to be, while nobody waits */
+    uint32_t aside;     /* numbers to set aside, while nobody waits */
     int64_t at_ms;      /* wall clock: their release */
     msec_t until_ms;    /* monotonic */
 };
 
-struct seg { /* one hosted segment */
+struct seg { /* a hosted segment */
     struct contents b;
     struct segtab *tab;  /* ref */
     struct queue *queue; /* ref */
@@ -72,17 +72,17 @@ struct seg { /* one hosted segment */
     uint32_t told_max_ms; /* idle time and told interval must fit into the horizon */
     uint32_t sweep_block;
     uint8_t swept_unit; /* the unit of the last whole sweep */
-    bool early;         /* its people wait for the draw, and have no positions */
+    bool early;         /* people wait for the draw, and have no positions */
     bool closed;        /* sealed by our clock, since the node started */
     int64_t closes_ms;  /* early: sealed then, by our wall clock; 0: by order alone */
     struct draw *draw;  /* owned; NULL: there was none. See segment/tickets/draw.c */
-    uint32_t snap_no;   /* of the last snapshot that it is in */
+    uint32_t snap_no;   /* number of the last snapshot that it is in */
     bool known;         /* replaying: records before its MARK are in it already */
     uint64_t last_tick;
-    uint32_t last_n; /* its answer */
+    uint32_t last_n; /* answer to it */
     uint64_t popped, no_shows, expired, left;
     uint64_t away, polls; /* since the node started: skipped tickets; polls of waiting ones */
-    uint8_t classes;  /* of clients that were seen in it, a bit each; 0: any */
+    uint8_t classes;  /* classes of clients that were seen in it, a bit each; 0: any */
     msec_t spared_until_ms; /* service clock: nobody in it times out before; tickets/spare.h */
     struct said_seg said;   /* to routers */
     uint64_t claimed; /* since the node started: for the claim rate, which looks at growth */
@@ -96,7 +96,7 @@ struct seg { /* one hosted segment */
     uint32_t certain;  /* every number below is restored, or known to be dead */
     uint32_t for_ms;   /* time of the whole rebuild; 0: its beginning is not all in the journal */
     msec_t looked_ms;  /* service clock: what came before counts already in spent_us */
-    int64_t spent_us;  /* of for_ms */
+    int64_t spent_us;  /* part of for_ms */
     bool refused;      /* a ticket could not be restored since, for lack of memory */
     struct move *out, *in;   /* ref; under way */
     struct list_node node;   /* in segtab.segs */
@@ -140,14 +140,14 @@ struct peer {
     peer_no no;
     uint8_t role;
     bool refused;   /* a manager: it has been logged */
-    bool older;     /* it knows neither bounds nor uses of passes (PROTOCOL_BOUND) */
+    bool older;     /* knows neither bounds nor uses of passes (PROTOCOL_BOUND) */
     uint64_t store; /* a manager: what its NODE_OK said */
     char name[NAME_MAX_LEN + 1];
     struct listener listener;
 };
 
 struct pass_change { /* a pass that is revoked, or whose session lasts longer than it says */
-    struct ticket_id id; /* as tokens name it */
+    struct ticket_id id; /* id in tokens */
     int64_t until_s;
     bool revoked;
 };
@@ -156,7 +156,7 @@ struct moved { /* a ring: the oldest is forgotten */
     seg_id id, to;
 };
 
-/* What the id of a segment leads to: the low bits of a value in `locations`. */
+/* Kinds of locations of a segment's id: the low bits of a value in `locations`. */
 enum location_kind { AT_SEG = 0, AT_RELOC = 1, AT_MOVED = 2 };
 
 struct segtab {
@@ -178,7 +178,7 @@ struct segtab {
     uint64_t store;      /* whose managers are obeyed (msg_node_ok); 0: any */
     uint64_t told_epoch; /* under which, and to whom, everything was last reported */
     peer_no told_to;
-    struct seg_now now; /* of the present call */
+    struct seg_now now; /* moment of the present call */
     int64_t close_ms;   /* no early segment closes before this; 0: none does */
     msec_t clock_at_ms; /* up to when the service clock was advanced */
     bool clock_runs;
@@ -196,7 +196,7 @@ struct segtab {
     struct segtab_counts n;
     struct jrec joins;       /* a run of joins that is not in the log yet; n == 0: none */
     bool hold;               /* nothing changes: it could not be written down */
-    bool full;               /* nobody joins: for a new ticket's records there is no room */
+    bool full;               /* joins are refused: no room for a new ticket's records */
     bool replaying, snap_read;
     bool partial; /* replaying what was said while a snapshot was taken */
     uint32_t snap_no;

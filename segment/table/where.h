@@ -8,7 +8,7 @@
 
 struct location { /* where a token's ticket is */
     struct seg *seg;
-    struct ticket_id id; /* as it is called in here: after a draw the number is the place */
+    struct ticket_id id; /* id in here: after a draw the number is the place */
     uint32_t slot;  /* SEGQ_NONE: it was dead when its segment was absorbed */
     uint8_t reason; /* enum gone_reason if it is dead and there is no record */
     seg_id moved_to;

@@ -7,7 +7,7 @@
 #include "segment/table/log.h"
 #include "segment/tickets/release.h"
 
-/* Nobody is in it who would be overtaken. */
+/* True: nobody in it would be overtaken. */
 static bool is_empty(const struct seg *g)
 {
     return g->b.q.waiting == 0 && g->b.released.n[SESSION_RETURNING] == 0;
@@ -43,7 +43,7 @@ uint32_t credit_left(const struct segtab *t, const struct seg *g)
 
 /* ---- the order -------------------------------------------------------------------- */
 
-/* Nobody has got a later number: only such are given. */
+/* Numbers above all given ones: only such are set aside. */
 static bool is_last(const struct seg *g)
 {
     return g->credit.aside_end == g->b.q.end;

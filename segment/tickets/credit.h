@@ -17,7 +17,7 @@ struct append_req;
 
 /* The order, from the peer that was last told everything; another one is not obeyed. */
 void segtab_credit(struct segtab *t, struct seg *g, const struct msg_seg_credit *m);
-/* As many as the order wanted, when nobody waits any more. */
+/* Sets as many aside as the order wanted, when nobody waits any more. */
 void credit_set_aside(struct segtab *t, struct seg *g);
 /* May the next join be let in at once? */
 bool credit_admits(const struct segtab *t, const struct seg *g);

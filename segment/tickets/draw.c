@@ -59,7 +59,7 @@ int segtab_draw_now(struct seg *g, const struct seg_draw *d)
     }
     if (table != NULL) {
         named.watch = g->b.subjects.watch;
-        g->b.subjects.watch = (struct subject_watch) { 0 }; /* nobody comes or goes */
+        g->b.subjects.watch = (struct subject_watch) { 0 }; /* no watch: nobody comes or goes */
         subjects_fini(&g->b.subjects);
         g->b.subjects = named;
         g->b.joined = d->n;
@@ -94,7 +94,7 @@ void segtab_draw(struct segtab *t, struct seg *g, const struct seg_draw *d)
     struct seg_draw use = *d;
 
     if (t->hold || !g->b.q.sealed || g->b.q.rebuilding || g->out != NULL || g->in != NULL)
-        return; /* it will be said again */
+        return; /* said again later */
     if (has_begun(g) || d->n < g->b.q.end || d->n > g->capacity) {
         log_error("event=draw_failed seg=%" PRIu64 " queue=%s count=%" PRIu32 " joined=%" PRIu32
                   " released=%" PRIu64 " note=\"its tickets keep the order of arrival\"",

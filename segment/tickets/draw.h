@@ -4,9 +4,9 @@
 
 #include "segment/table/state.h"
 
-/* Its people get their places; why not is logged. */
+/* Gives its people their places; why not is logged. */
 void segtab_draw(struct segtab *t, struct seg *g, const struct seg_draw *d);
-/* It was before: only the numbers in tokens are not the slots. n 0: nothing. */
+/* Restores an earlier draw: only the numbers in tokens are not the slots. n 0: nothing. */
 SQ_CHECK int segtab_draw_was(struct segtab *t, struct seg *g, const struct seg_draw *d);
 SQ_CHECK int segtab_draw_now(struct seg *g, const struct seg_draw *d);
 

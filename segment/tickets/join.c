@@ -105,7 +105,7 @@ static bool is_filling(const struct seg *g)
     return n == g->capacity / 2 || n == g->capacity - g->capacity / 8 || n == g->capacity;
 }
 
-/* Nobody waited: it may be let in at once, if the manager hears of it. Lines that are empty
+/* Lets a join in at once if nobody waited, and the manager hears of it. Lines that are empty
  * again after every join do not make a report of each; those whose credit has run out do, since
  * it begins anew with that. */
 static bool is_first(const struct segtab *t, const struct seg *g)
@@ -242,7 +242,7 @@ static bool may_append(struct segtab *t, const struct append_req *r, struct appe
         w = segtab_permit(t, r->subject_hash,
                          (struct ticket_id) { r->old_seg, r->old_number }, &has);
     if (w == PERMIT_HAS && is_replaced(r, (struct ticket_id) { has.seg, has.number }))
-        w = PERMIT_WAIT; /* its owner is of an older release */
+        w = PERMIT_WAIT; /* the owner is of an older release */
     if (w == PERMIT_WAIT)
         append_wait(a);
     else if (w == PERMIT_HAS)

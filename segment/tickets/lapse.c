@@ -30,7 +30,7 @@ static void session_step(struct segtab *t, struct seg *g, struct session *x)
 {
     switch ((enum session_state)x->state) {
     case SESSION_READY:
-        if (marks_has(&g->unstored, x->id)) { /* nobody may tell it yet */
+        if (marks_has(&g->unstored, x->id)) { /* not told to anybody yet */
             session_set(&g->b.released, x, SESSION_READY,
                         t->service_ms + ms_max(g->queue->claim_ms, 1));
             return;

@@ -9,8 +9,8 @@
 
 /* Polls and leaves move no ticket: what was found stays true during the batch. */
 struct ahead {
-    seg_id seg; /* of the last: neighbours are mostly of one segment */
-    uint64_t entry; /* of it, in segtab.locations */
+    seg_id seg; /* segment of the last: neighbours are mostly of one segment */
+    uint64_t entry; /* entry of it in segtab.locations */
     enum found kind[LOOK_AHEAD];
     struct location at[LOOK_AHEAD];
 };

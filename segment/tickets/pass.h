@@ -4,7 +4,7 @@
 
 #include "segment/table/state.h"
 
-/* Its length, in mem; negative: no memory, or an impossible name. */
+/* Returns its length, in mem; negative: no memory, or an impossible name. */
 int segtab_make_pass(struct segtab *t, const struct seg *g, const struct session *x,
                      struct arena *mem, const char **out);
 

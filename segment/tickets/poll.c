@@ -76,7 +76,7 @@ static void place_released(struct segtab *t, struct seg *g, struct session *x,
     x->client = (uint8_t)client;
     switch ((enum session_state)x->state) {
     case SESSION_READY:
-        if (t->hold) { /* its release is perhaps not written down */
+        if (t->hold) { /* the release is perhaps not written down */
             a->state = PLACE_BUSY;
             return;
         }

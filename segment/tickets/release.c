@@ -20,7 +20,7 @@
 #include "segment/tickets/rebuild.h"
 
 #define POP_CHUNK 512u
-#define LATE_MS   500 /* what a store takes is less */
+#define LATE_MS   500 /* a store takes less */
 
 void segtab_released(const struct segtab *t, const struct seg *g, struct session *x, int64_t at_ms)
 {
@@ -140,7 +140,7 @@ static void pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m)
     segtab_log(t, &r);
     segtab_away(t, g, x.away, x.n_away);
     if (!m->keeps) {
-        segtab_log_set(t, JREC_STORED, g->b.id, m->tick); /* nobody will say so */
+        segtab_log_set(t, JREC_STORED, g->b.id, m->tick); /* no manager will say so */
         t->replica.now = true;
     }
     if (got + x.n_away > 0) {
@@ -185,7 +185,7 @@ void segtab_stored(struct segtab *t, const struct kept_entry *k)
     struct seg *g = segtab_seg(t, k->seg);
 
     if (g == NULL || g->unstored.n == 0 || k->tick != g->last_tick || t->hold)
-        return; /* of an earlier one, or it cannot be written: what is here is said again */
+        return; /* an earlier one, or it cannot be written: what is here is said again */
     if (t->service_ms - g->unstored_ms > LATE_MS)
         claim_anew(t, g);
     marks_clear(&g->unstored);

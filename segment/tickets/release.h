@@ -18,7 +18,7 @@ uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t
 /* The record of a release: its pass begins at at_ms. */
 void segtab_released(const struct segtab *t, const struct seg *g, struct session *x,
                      int64_t at_ms);
-/* Its releases up to this pop are stored: they may be told. */
+/* Marks its releases up to this pop as stored: they may be told. */
 void segtab_stored(struct segtab *t, const struct kept_entry *k);
 
 #endif

@@ -17,7 +17,7 @@
 #include "segment/table/trail.h"
 #include "segment/table/where.h"
 
-#define ROWS_MAX MSG_BATCH_MAX /* of one message */
+#define ROWS_MAX MSG_BATCH_MAX /* rows of a message */
 
 /* Is its pass not what it says? */
 static bool is_changed(const struct session *x)

@@ -6,7 +6,7 @@
 
 /* An admitted one is over while its pass is not: routers refuse the pass. */
 void segtab_revoke(struct segtab *t, struct seg *g, struct session *x, int reason);
-/* Its session lasts until then, if that is later. told: also in the audit trail (a renewal is
+/* Extends the session until then, if that is later. told: also in the audit trail (a renewal is
  * not: there is one every few minutes). */
 void segtab_extend(struct segtab *t, struct seg *g, struct session *x, int64_t until_s,
                    bool told);

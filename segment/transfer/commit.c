@@ -37,7 +37,7 @@ static void unreserve_homes(struct segtab *t, const struct xfer_in *x)
     for (uint32_t i = 0; i < x->relocs.n; i++)
         if (map_get(&t->locations, x->relocs.v[i]->seg) ==
             ((uint64_t)(uintptr_t)x->relocs.v[i] | AT_RELOC))
-            map_del(&t->locations, x->relocs.v[i]->seg); /* it was no name yet */
+            map_del(&t->locations, x->relocs.v[i]->seg); /* not a name yet */
 }
 
 static void adopt_relocs(struct segtab *t, struct seg *g)
@@ -86,7 +86,7 @@ static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
     t->n.moves_in++;
     segtab_audit_seg(t, g, AUDIT_ABSORBED, v->from, waiting);
     if (t->replica.n_listeners > 0)
-        segtab_spare(t, g, 0); /* of the absorbed: their marks go to nobody during the fence */
+        segtab_spare(t, g, 0); /* for the absorbed: their marks go to nobody during the fence */
     segtab_wake(t, g);
     segtab_move_tell(t, v->id, v->from, v->to, MOVE_SIDE_IN, MOVE_COMMITTED, waiting, "",
                      out);

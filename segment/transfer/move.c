@@ -192,7 +192,7 @@ void segtab_move_abort(struct segtab *t, struct move *v, const char *why,
     segtab_move_tell(t, v->id, v->from, v->to, v->side, MOVE_ABORTED, 0, why, out);
     t->n.moves_aborted++;
     segtab_move_free(t, v);
-    segtab_fit_unit(t, g); /* what was put off while it was copied */
+    segtab_fit_unit(t, g); /* put off while it was copied */
 }
 
 void segtab_moves_drop(struct segtab *t, struct seg *g, const char *why,
@@ -204,7 +204,7 @@ void segtab_moves_drop(struct segtab *t, struct seg *g, const char *why,
         segtab_move_abort(t, g->in, why, out);
 }
 
-/* Nobody knows any more where its other end is; nothing has to be said to it. */
+/* Forgets where the other end is; nothing has to be said to it. */
 int segtab_move_recover(struct segtab *t, struct seg *g, uint64_t id, seg_id to)
 {
     struct move *v = move_new(t, id, g->b.id, to, MOVE_SIDE_OUT, g);

@@ -25,7 +25,7 @@ SQ_CHECK int segtab_move_recover(struct segtab *t, struct seg *g, uint64_t id, s
 void segtab_move_tell(struct segtab *t, uint64_t move, seg_id from, seg_id to,
                       uint8_t side, uint8_t report, uint32_t tickets, const char *why,
                       struct outbox *out);
-/* Its state, to the manager. */
+/* Reports the state to the manager. */
 void segtab_move_report(struct segtab *t, struct move *v, struct outbox *out);
 void segtab_moves_tell(struct segtab *t, struct outbox *out); /* all, to a new manager */
 struct xfer_time segtab_move_time(const struct segtab *t, const struct seg *g);

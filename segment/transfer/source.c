@@ -23,7 +23,7 @@ void source_pump(struct segtab *t, struct move *v, struct outbox *out)
     assert(v->stage == STAGE_COPYING && v->peer != 0);
     if (t->hold)
         return;
-    v->out.ahead = v->seg->ahead; /* it may have fallen since the copy began */
+    v->out.ahead = v->seg->ahead; /* perhaps lower than when the copy began */
     v->out.waits = v->seg->unstored.n > 0; /* the fence: what is released stays here till then */
     why = xfer_out_pump(&v->out, &v->seg->b, &tm, segtab_to(t, v->peer, out), v->peer);
     if (!final && xfer_out_is_final(&v->out))
@@ -125,7 +125,7 @@ void source_ack(struct segtab *t, peer_no from, const struct msg_copy_ack *m,
     const char *why;
 
     if (v == NULL || v->peer != from)
-        return; /* of a move that is over */
+        return; /* a move that is over */
     v->progress_ms = t->now.now_ms;
     why = m->refused ? "the target refuses" : xfer_out_ack(&v->out, m->seq);
     if (why == NULL)

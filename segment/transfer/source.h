@@ -7,7 +7,7 @@
 /* MOVE_OUT: begins, or says how it stands. */
 void order_move_out(struct segtab *t, peer_no from, const struct msg_move_out *m,
                     struct outbox *out);
-/* There is a link to the target's node: copying begins. */
+/* Begins to copy: a link to the target's node is there. */
 void source_run(struct segtab *t, struct move *v, peer_no peer, struct outbox *out);
 /* Sends what the window allows. */
 void source_pump(struct segtab *t, struct move *v, struct outbox *out);

@@ -60,7 +60,7 @@ static void ack(struct segtab *t, peer_no to, uint64_t move, uint32_t seq,
         (struct msg_copy_ack) { move, seq, why != NULL, why != NULL ? why : "" };
 }
 
-/* Its copy is whole: as soon as the directory has heard of it. */
+/* Commits a whole copy, as soon as the directory has heard of it. */
 static void ready(struct segtab *t, struct move *v, struct outbox *out)
 {
     if (!segtab_dir_told(t, v))

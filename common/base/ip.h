@@ -21,5 +21,8 @@ SQ_CHECK bool ip_parse(struct ip *out, const char *p, size_t n);
 SQ_CHECK bool ip_net_parse(struct ip_net *out, const char *text);
 bool ip_in(const struct ip_net *net, const struct ip *ip);
 bool ip_is_v4(const struct ip *ip);
+/* Is it of the public internet? Not so are the special-purpose registries of IANA (RFC 6890 and its
+ * successors), multicast, and the v6 forms that carry a v4 address, if that one is not. */
+bool ip_is_public(const struct ip *ip);
 
 #endif

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/base/ip.h"
+#include "common/task/url.h"
 #include "queuemng/ctl_ask/answer.h"
 #include "queuemng/ctl_ask/def_change.h"
 #include "queuemng/ctl/confirm.h"
@@ -142,6 +144,50 @@ int cmd_endpoint_show(struct ctl *c, int argc, char **argv)
 int cmd_endpoint_delete(struct ctl *c, int argc, char **argv)
 {
     return delete_final(c, "endpoint", argc, argv, ENDPT, ENDPT "?final=true");
+}
+
+static bool allows(const json_t *def, const struct ip *ip)
+{
+    const json_t *allow = json_object_get(def, "allow"), *x;
+    struct ip_net net;
+    size_t i;
+
+    json_array_foreach(allow, i, x)
+        if (json_is_string(x) && ip_net_parse(&net, json_string_value(x)) && ip_in(&net, ip))
+            return true;
+    return ip_is_public(ip);
+}
+
+/* Names mean what the task nodes are told, which is not known here; but for this one. */
+static const char *address_of(const struct url *u)
+{
+    return strcmp(u->host, "localhost") == 0 ? "127.0.0.1" : u->host;
+}
+
+static bool calls_nobody(const json_t *def, struct url *u)
+{
+    const char *proxy = json_string_value(json_object_get(def, "proxy"));
+    struct ip ip;
+
+    if ((proxy != NULL && proxy[0] != '\0') || url_parse(u, ctl_str(def, "url")) != NULL)
+        return false;
+    return ip_parse(&ip, address_of(u), strlen(address_of(u))) && !allows(def, &ip);
+}
+
+void endpoint_hint(struct ctl *c, const char *name)
+{
+    struct ctl plain = *c;
+    struct url u;
+    int rc;
+    json_t *def;
+
+    plain.form = FORM_TABLE;
+    def = ctl_get(&plain, ENDPT, name, &rc);
+    if (def != NULL && calls_nobody(def, &u))
+        fprintf(stderr, "segqctl: endpoint %.80s: %s is not public, and not in `allow`: no call is made, and its tasks "
+                "wait; to let calls go there: segqctl endpoint set %.80s allow='[\"%s\"]'\n", name, u.host, name,
+                address_of(&u));
+    json_decref(def);
 }
 
 #define PROBE ENDPT "/probe"

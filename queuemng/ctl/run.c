@@ -8,6 +8,7 @@
 #include "queuemng/ctl_ask/answer.h"
 #include "queuemng/ctl/commands.h"
 #include "queuemng/ctl/confirm.h"
+#include "queuemng/ctl/definitions.h"
 #include "queuemng/ctl/files.h"
 #include "queuemng/ctl/help.h"
 #include "queuemng/ctl/options.h"
@@ -57,6 +58,8 @@ static int cmd_send(struct ctl *c, const struct cmd *d, int argc, char **argv)
         rc = cmd_change(c, d->kind, call);
     else if (rc == CTL_OK)
         rc = ctl_do(c, call, d->view);
+    if (rc == CTL_OK && d->kind != NULL && strcmp(d->kind, "endpoint") == 0)
+        endpoint_hint(c, argv[0]);
     json_decref(body);
     return rc;
 }

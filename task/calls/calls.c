@@ -451,10 +451,10 @@ void calls_answered(struct going_call *g, const struct call_answer *a, msec_t no
         v->least_ms = ms_max(v->least_ms, budget_retry(&ep->budget, now));
     count(&ep->n, a, v);
     if (g->by_hand)
-        tell_hand(g, !v->failed && a->fault != CALL_LOCAL, a->ms);
+        tell_hand(g, !v->failed && !call_fault_is_ours(a->fault), a->ms);
     else
         tell_breaker(ep, g->probe,
-                     a->fault == CALL_LOCAL ? END_UNKNOWN : v->failed ? END_FAILED : END_WELL, now);
+                     call_fault_is_ours(a->fault) ? END_UNKNOWN : v->failed ? END_FAILED : END_WELL, now);
     v->excused |= v->kind == VERDICT_RETRY &&
                   (ep->breaker.state == BREAKER_OPEN || ep->def.tripped);
     tell_adaptive(ep, a, v, now);

@@ -101,7 +101,7 @@ static struct verdict dead(enum call_class class)
 /* There was no connection, so nothing was sent. */
 static bool is_unsent(enum call_fault f)
 {
-    return f == CALL_DNS || f == CALL_REFUSED || f == CALL_CONNECT || f == CALL_TLS;
+    return f == CALL_DNS || f == CALL_CONNECT || f == CALL_TLS;
 }
 
 /* The target, or the way to it, is not well now. */
@@ -132,7 +132,7 @@ struct verdict verdict_of(const struct call_answer *a, int64_t wall_ms)
 {
     int64_t asked = commanded(a, "retry"), pending = commanded(a, "pending");
 
-    if (a->fault == CALL_LOCAL) /* nobody was asked */
+    if (call_fault_is_ours(a->fault))
         return (struct verdict){ .kind = VERDICT_RETRY, .class = CLASS_UNANSWERED, .delay_ms = -1,
                                  .spared = true };
     if (a->fault != CALL_NONE)

@@ -40,6 +40,11 @@ enum call_class {
 };
 const char *call_class_word(enum call_class c);
 const char *call_fault_word(enum call_fault f);
+/* Nobody was asked, and the target has no part in it. */
+static inline bool call_fault_is_ours(enum call_fault f)
+{
+    return f == CALL_LOCAL || f == CALL_REFUSED;
+}
 
 enum verdict_kind { VERDICT_DONE, VERDICT_PENDING, VERDICT_RETRY, VERDICT_DEAD };
 

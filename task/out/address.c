@@ -40,18 +40,48 @@ static bool pick(const struct out_target *t, struct net_addr *a)
     return false;
 }
 
+/* The host in text, and its address if it is a number. 0; or SQ_EUNKNOWN: it is a name. */
+static int parse_hop(const struct out_target *t, char *text, size_t cap, struct net_addr *a)
+{
+    hop(t, text, cap);
+    return net_parse(a, text, NULL);
+}
+
+/* One that is asked for already is not asked for again. */
+static void ask(struct out_target *t, const char *text, host_fn fn)
+{
+    if (t->question == NULL)
+        t->question = hosts_ask(&t->out->hosts, text, fn, t);
+}
+
+bool address_is_refused(struct out_target *t, host_fn fn, char *why, size_t cap)
+{
+    struct net_addr a;
+    char text[URL_HOST_MAX + 16], ip[NET_TEXT_MAX];
+    bool is_refused, is_name = parse_hop(t, text, sizeof(text), &a) != 0;
+
+    is_refused = is_name ? t->known.n > 0 && !pick(t, &a) : !address_may(t, &a);
+    if (is_name && (is_refused ? ev_now(t->out->ev) - t->asked_ms >= FRESH_MS : t->asked_ms == 0))
+        ask(t, text, fn);
+    if (!is_refused)
+        return false;
+    net_ip_text(is_name ? &t->known.addr[0] : &a, ip);
+    if (is_name)
+        snprintf(why, cap, "%s is at %s, which is not public, and not in `allow`", t->url.host, ip);
+    else
+        snprintf(why, cap, "%s is not public, and not in `allow`", ip);
+    return true;
+}
+
 enum address address_of(struct out_target *t, struct net_addr *a, host_fn fn)
 {
     msec_t age = ev_now(t->out->ev) - t->asked_ms;
     char text[URL_HOST_MAX + 16];
-    int rc;
 
-    hop(t, text, sizeof(text));
-    rc = net_parse(a, text, NULL);
-    if (rc == 0)
+    if (parse_hop(t, text, sizeof(text), a) == 0)
         return address_may(t, a) ? ADDRESS_KNOWN : ADDRESS_REFUSED;
-    if (t->question == NULL && (t->known.n == 0 || age >= FRESH_MS))
-        t->question = hosts_ask(&t->out->hosts, text, fn, t);
+    if (t->known.n == 0 || age >= FRESH_MS)
+        ask(t, text, fn);
     if (t->known.n > 0 && age < STALE_MS)
         return pick(t, a) ? ADDRESS_KNOWN : ADDRESS_REFUSED;
     return t->question != NULL ? ADDRESS_ASKED : ADDRESS_NONE;

@@ -12,6 +12,9 @@ enum address {
 };
 /* The address of the next connection: of the proxy, if there is one. fn: with the target. */
 enum address address_of(struct out_target *t, struct net_addr *a, host_fn fn);
+/* Is it known that none of its addresses may be reached? Then why, in words. It is found out again
+ * every few seconds (fn as above). */
+bool address_is_refused(struct out_target *t, host_fn fn, char *why, size_t cap);
 /* An answer has come. */
 void address_told(struct out_target *t, const struct host_answer *a);
 /* A connection to it could not be made: the next one is tried. */

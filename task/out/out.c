@@ -149,6 +149,11 @@ static void on_name(void *arg, const struct host_answer *a)
     }
 }
 
+bool out_target_is_refused(struct out_target *t, char *why, size_t cap)
+{
+    return address_is_refused(t, on_name, why, cap);
+}
+
 static void find_way(struct out_call *c)
 {
     struct net_addr a;

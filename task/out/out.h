@@ -65,6 +65,10 @@ SQ_CHECK int out_target_new(struct out_target **out, struct out *o, const struct
 /* Its calls are cancelled. NULL is fine. */
 void out_target_free(struct out_target *t);
 
+/* Is it known that none of its addresses may be reached? Then why, in words; calls would end REFUSED. A
+ * name is asked for, so that the answer is known soon, and changes when the name's addresses do. */
+bool out_target_is_refused(struct out_target *t, char *why, size_t cap);
+
 /* fn is called once, at the end of this turn or of a later one. NULL: no memory, and fn is not called. */
 struct out_call *out_send(struct out_target *t, const struct out_request *q, out_fn fn, void *arg);
 /* Its connection is closed, fn is not called. Not from inside fn. */

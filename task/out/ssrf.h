@@ -1,9 +1,8 @@
 /* ssrf.h: which addresses an endpoint may reach (server-side request forgery: a target's name that
  * means a machine of ours). Pure.
  *
- * Closed are all that are not of the public internet: the special-purpose registries of IANA (RFC
- * 6890 and its successors), multicast, and the v6 forms that carry a v4 address, if that one is
- * closed. The endpoint's own networks (`allow`) are open. */
+ * Closed are all that are not of the public internet (ip_is_public()). The endpoint's own networks
+ * (`allow`) are open. */
 #ifndef SEGQ_OUT_SSRF_H
 #define SEGQ_OUT_SSRF_H
 

@@ -102,10 +102,31 @@ static void look_at_files(struct caller *c, struct endpoint *ep)
     log_info("event=endpoint_tls_changed endpoint=%s", ep->name);
     target_retire(ep);
     ep->target = fresh;
-    ep->usable = true;
 }
 
-/* One that cannot be used is said once for each reason, and tried again; no call begins. */
+/* One that cannot be used is said once for each reason; no call begins. */
+static void set_usable(struct endpoint *ep, const char *why, const char *what_to_do)
+{
+    ep->usable = why[0] == 0;
+    if (why[0] != 0 && strcmp(ep->unusable, why) != 0)
+        log_error("event=endpoint_unusable endpoint=%s why=%s do=\"%s\"", ep->name,
+                  log_q(why, strlen(why)), what_to_do);
+    copy_text(ep->unusable, sizeof(ep->unusable), why);
+}
+
+/* Its addresses may be such that we do not call: then its tasks wait, and spend nothing. */
+static void look_at_address(struct endpoint *ep)
+{
+    struct caller_target *t = ep->target;
+    char why[ENDPOINT_WHY_MAX + 1] = "";
+
+    if (t != NULL && out_target_is_refused(t->out, why, sizeof(why)))
+        set_usable(ep, why, "add its network to `allow`, if calls may go there, or change its url");
+    else if (t != NULL)
+        set_usable(ep, "", "");
+}
+
+/* One without a target is tried again, since its files may have come. */
 static void come_into_force(struct caller *c, struct endpoint *ep)
 {
     bool known = ep->target_serial == ep->def.serial;
@@ -115,18 +136,17 @@ static void come_into_force(struct caller *c, struct endpoint *ep)
     if (known && (ep->def.serial == 0 || now < ep->again))
         return;
     ep->again = now + AGAIN_MS;
-    if (known && ep->usable) {
+    if (known && ep->target != NULL) {
         look_at_files(c, ep);
+        look_at_address(ep);
         return;
     }
     target_retire(ep);
     ep->target_serial = ep->def.serial;
     ep->target = ep->def.serial != 0 ? target_new(c, &ep->def, &e) : NULL;
+    set_usable(ep, e.text, "change its definition, or the file");
     ep->usable = ep->target != NULL;
-    if (e.text[0] != 0 && strcmp(ep->unusable, e.text) != 0)
-        log_error("event=endpoint_unusable endpoint=%s why=%s do=\"change its definition, or the file\"",
-                  ep->name, log_q(e.text, strlen(e.text)));
-    copy_text(ep->unusable, sizeof(ep->unusable), e.text);
+    look_at_address(ep);
 }
 
 /* ---- ends ---------------------------------------------------------------------------------- */
@@ -165,6 +185,8 @@ static void on_answer(void *arg, const struct call_answer *a)
     tasktab_call_answered(c->s->tab, task_service_now(c->s), g, a);
     whole_ends(g, a);
     say_end(g, a);
+    if (a->fault == CALL_REFUSED)
+        look_at_address(g->endpoint);
     settle(c, g);
 }
 

@@ -295,6 +295,17 @@ check_eq "  its tasks, too" "$(admin "$A/v1/admin/tasks/$H2" | jq -r .because)" 
     "its endpoint gen is down, or cannot be used: \`segqctl endpoint list\`"
 admin -X PATCH -d '{"sign":{"secret_file":""}}' "$E/gen" >/dev/null
 wait_for 20 "  until it can" is_done "$H2"
+"$BIN/segqctl" --dir "$C" endpoint set gen allow='[]' >/dev/null 2>"$DIR/hint"
+check "segqctl says that its address may not be called" \
+    grep -qF "gen: 127.0.0.1 is not public, and not in \`allow\`: no call is made" "$DIR/hint"
+closed() { grep -q '^gen is unusable: 127.0.0.1 is not public' <("$BIN/segqctl" --dir "$C" endpoint list); }
+wait_for 10 "  and so does the list" closed
+H2=$(submit '{"path":"/echo/closed"}' | jq -r .task)
+check_eq "  its tasks wait" "$(admin "$A/v1/admin/tasks/$H2" | jq -r .because)" \
+    "its endpoint gen is down, or cannot be used: \`segqctl endpoint list\`"
+"$BIN/segqctl" --dir "$C" endpoint set gen allow='["127.0.0.0/8"]' >/dev/null 2>"$DIR/hint"
+check_eq "  without a word where it may" "$(wc -c <"$DIR/hint")" 0
+wait_for 20 "  and its tasks go" is_done "$H2"
 check_eq "a change has its version" "$(admin_status -X PATCH -H 'If-Match: "1"' -d '{"burst":2}' "$E/gen")" 412
 check "operators' log has it" grep -q 'gen.*paused false -> true' <("$BIN/segqctl" --dir "$C" audit)
 admin -X PUT -d '{"endpoint":"gen"}' "$A/v1/admin/pools/img" >/dev/null

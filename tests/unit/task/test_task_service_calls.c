@@ -12,6 +12,7 @@
 #include "common/task/state.h"
 #include "task/bodies/answers.h"
 #include "task/service/state.h"
+#include "tests/lib/dnsrig.h"
 #include "tests/lib/targetrig.h"
 #include "tests/lib/tasknoderig.h"
 
@@ -19,13 +20,13 @@ TestSuite(task_service_calls, .init = task_node_setup, .fini = task_node_teardow
 
 static struct targetrig target;
 
-static const char *keys_file = "", *ca_file = "";
+static const char *keys_file = "", *ca_file = "", *allowed = "127.0.0.0/8", *host = NULL;
 
 static uint64_t serial = 1;
 
 static void define(const char *name, uint32_t deadline_ms)
 {
-    const char *allow[] = { "127.0.0.0/8" };
+    const char *allow[] = { allowed };
     char url[128];
     struct msg_endpoint m = { .epoch = 5, .name = name, .serial = serial, .version = 1, .url = url,
                               .n_allow = 1, .allow = allow, .rate = ENDPOINT_ANY, .burst = 1,
@@ -35,7 +36,8 @@ static void define(const char *name, uint32_t deadline_ms)
                               .cert_file = "", .key_file = "", .proxy = "", .budget = "",
                               .max_answer = 200000 };
 
-    snprintf(url, sizeof(url), "http://%s/api", target.addr);
+    snprintf(url, sizeof(url), "http://%s%s/api", host != NULL ? host : "",
+             host != NULL ? strchr(target.addr, ':') : target.addr);
     say(&mng, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m }, 0);
 }
 
@@ -356,6 +358,51 @@ Test(task_service_calls, keys_that_others_may_read_sign_nothing)
     close(fd);
     unlink(path);
     target_fini(&target);
+}
+
+/* Nothing is sent, no attempt is spent, and it says why; then it is allowed. */
+Test(task_service_calls, a_target_that_allow_refuses_is_unusable_and_its_tasks_wait)
+{
+    const struct msg_endpoint_status *s = &mng.last[MSG_ENDPOINT_STATUS].endpoint_status;
+    task_no no;
+
+    allowed = "10.0.0.0/8";
+    open_calls("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 5000);
+    WAIT(strcmp(s->v[0].unusable, "127.0.0.1 is not public, and not in `allow`") == 0);
+    no = put_call("/there");
+    cr_expect_eq(get(no)->eta, TASK_ETA_ENDPOINT);
+    allowed = "127.0.0.0/8";
+    serial++;
+    define("gen", 5000);
+    WAIT(get(no)->state == TASK_SUCCEEDED);
+    cr_expect_eq(get(no)->attempts, 1);
+    cr_expect_eq(s->v[0].failed, 0);
+    target_fini(&target);
+}
+
+/* Calls that wait for the name come back unspent; a new address of it is found without a call. */
+Test(task_service_calls, a_name_at_an_address_that_allow_refuses_is_asked_for_again)
+{
+    const struct msg_endpoint_status *s = &mng.last[MSG_ENDPOINT_STATUS].endpoint_status;
+    struct dnsrig d;
+    task_no no;
+
+    dns_init(&d, ev, 9);
+    dns_use(&d);
+    allowed = "127.0.0.1/32";
+    host = "gen.test";
+    open_calls("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 5000);
+    no = put_call("/there");
+    WAIT(strcmp(s->v[0].unusable, "gen.test is at 127.0.0.9, which is not public, and not in `allow`") == 0);
+    cr_expect_eq(target.connections, 0);
+    d.ip[3] = 1;
+    WAIT(get(no)->state == TASK_SUCCEEDED);
+    cr_expect_leq(get(no)->attempts, 2, "one may have begun before its address was known, and is spared");
+    node_end(); /* its names are asked in this loop */
+    dns_fini(&d);
+    dns_files_fini();
+    target_fini(&target);
+    node_start();
 }
 
 static bool tls_bad, tls_changed;

@@ -15,7 +15,6 @@
 #include "proto/segment_segment.pb-c.h"
 #include "proto/why.pb-c.h"
 
-#define ADDR_MAX 63         /* "host:port"; structs keep 64 bytes */
 #define URL_MAX  255        /* issuer */
 #define WHY_MAX  200        /* sentences for people: cut, not refused */
 #define KEYS_MAX 16         /* public keys of passes */
@@ -31,11 +30,9 @@ MESSAGE(load, Load, NULL, NUM(cpu_permille), NUM(rss_bytes), IN(started_ms, 0, I
 
 /* ---- router_manager.proto ------------------------------------------------------------- */
 
-MESSAGE(router_reg, RouterReg, NULL, NUM(map_version), NUM(map_epoch), TEXT(http, ADDR_MAX),
-        TEXT(admin, ADDR_MAX))
+MESSAGE(router_reg, RouterReg, NULL, NUM(map_version), NUM(map_epoch), ADDR(http), ADDR(admin))
 
-PART(map_node, struct map_node, MapNode, NULL, NUM(no), TEXT(name, NAME_MAX_LEN),
-     TEXT(addr, ADDR_MAX))
+PART(map_node, struct map_node, MapNode, NULL, NUM(no), TEXT(name, NAME_MAX_LEN), ADDR(addr))
 
 PART(map_lane, struct map_lane, MapLane, NULL, TEXT(name, NAME_MAX_LEN),
      ROWS(segs, n_segs, n_seg, 0, ANY),
@@ -149,23 +146,7 @@ MESSAGE(seen, Seen, seen_holds, IN(clock_ms, 0, INT64_MAX / 2), NUM(seq), NUM(fl
 
 /* ---- segment_manager.proto ------------------------------------------------------------- */
 
-/* An address goes into maps, answers and logs as it is: nothing but visible ASCII. */
-static bool is_visible(const char *s)
-{
-    for (; s != NULL && *s != '\0'; s++)
-        if (*s <= ' ' || *s > '~' || *s == '"' || *s == '\\')
-            return false;
-    return true;
-}
-
-static bool node_reg_holds(const void *p)
-{
-    const struct msg_node_reg *s = p;
-
-    return is_visible(s->addr) && is_visible(s->admin);
-}
-
-MESSAGE(node_reg, NodeReg, node_reg_holds, TEXT(addr, ADDR_MAX), TEXT(admin, ADDR_MAX),
+MESSAGE(node_reg, NodeReg, NULL, ADDR(addr), ADDR(admin),
         NUM(max_tickets), NUM(max_segments), NUM(epoch_seen), NUM(store), NUM(directory),
         NUM(draws), NUM(closes), NUM(credits), FIXED(pass_key),
         BYTES(other_keys.key, other_keys.n, other_keys, PASS_OTHERS_MAX))
@@ -277,7 +258,7 @@ MESSAGE(rules, Rules, NULL, NUM(epoch), NUM(queue), TEXT(name, NAME_MAX_LEN),
 MESSAGE(move_in, MoveIn, NULL, NUM(epoch), NUM(move), NUM(from), NUM(to), NUM(expect))
 
 MESSAGE(move_out, MoveOut, NULL, NUM(epoch), NUM(move), NUM(from), NUM(to),
-        TEXT(peer_name, NAME_MAX_LEN), TEXT(peer_addr, ADDR_MAX))
+        TEXT(peer_name, NAME_MAX_LEN), ADDR(peer_addr))
 
 MESSAGE(move_end, MoveEnd, NULL, NUM(epoch), NUM(move), NUM(from), NUM(to), NUM(commit))
 
@@ -364,7 +345,7 @@ MESSAGE(why_ans, WhyAns, NULL, NUM(ask), NUM(more), NUM(lines_only), NUM(state),
 
 MESSAGE(members, Members, NULL, NUM(epoch), NUM(version), NUM(self),
         ROWS(v, n, n_no, 0, MSG_MEMBERS_MAX), COL(v, no, no), COL_TEXT(v, name, name, NAME_MAX_LEN),
-        COL_TEXT(v, addr, addr, ADDR_MAX))
+        COL_ADDR(v, addr, addr))
 
 #define DIR_FIELDS(n_whats)                                                              \
     NUM(version), ROWS(v, n, what.len, 0, MSG_DIR_ROWS_MAX),                             \

@@ -12,7 +12,6 @@
 #include "proto/task_manager.pb-c.h"
 #include "proto/task_task.pb-c.h"
 
-#define ADDR_MAX 63 /* the same in codec_records.c */
 #define ANY      UINT32_MAX
 
 #define CODE        IN(code, 0, TASK_NCODES - 1)
@@ -124,7 +123,7 @@ MESSAGE(task_notice_ans, TaskNoticeAns, NULL, NUM(part), NUM(id), NUM(no), CODE)
 
 /* ---- task_manager.proto ------------------------------------------------------------------ */
 
-MESSAGE(task_reg, TaskReg, NULL, TEXT(addr, ADDR_MAX), TEXT(admin, ADDR_MAX), NUM(epoch_seen),
+MESSAGE(task_reg, TaskReg, NULL, ADDR(addr), ADDR(admin), NUM(epoch_seen),
         NUM(store), ROWS(v, n, n_part, 0, PARTS_MAX), COL(v, part, part), COL(v, epoch, part_epoch),
         COL_LIFE, NUM(shared))
 
@@ -139,7 +138,7 @@ MESSAGE(part_open, PartOpen, NULL, NUM(epoch), NUM(part), NUM(part_epoch), NAME(
 MESSAGE(part_drop, PartDrop, NULL, NUM(epoch), NUM(part), NUM(part_epoch))
 
 MESSAGE(part_out, PartOut, NULL, NUM(epoch), NUM(part), NUM(part_epoch), NUM(to_epoch),
-        TEXT(node, NAME_MAX_LEN), TEXT(addr, ADDR_MAX))
+        TEXT(node, NAME_MAX_LEN), ADDR(addr))
 
 MESSAGE(endpoint, Endpoint, NULL, NUM(epoch), NAME(name), NUM(serial), NUM(version),
         TEXT(url, ENDPOINT_URL_MAX), TEXTS(allow, n_allow, allow, 0, ENDPOINT_ALLOW_MAX, ENDPOINT_NET_MAX),
@@ -189,8 +188,7 @@ MESSAGE(task_do_ans, TaskDoAns, NULL, CODE, NUM(after), NUM(done),
         COL(keys, redriving, redriving),
         MSGS(schedules, n_schedules, schedules, schedule_row, 0, SCHEDULES_MAX))
 
-PART(map_task_node, struct map_task_node, MapTaskNode, NULL, NUM(no), TEXT(name, NAME_MAX_LEN),
-     TEXT(addr, ADDR_MAX))
+PART(map_task_node, struct map_task_node, MapTaskNode, NULL, NUM(no), TEXT(name, NAME_MAX_LEN), ADDR(addr))
 
 PART(map_pool, struct map_pool, MapPool, NULL, NAME(match), NUM(paused), NUM(max_body),
      NAME(endpoint), TEXT(url, ENDPOINT_URL_MAX), NUM(cancel_on_disconnect),

@@ -112,6 +112,14 @@ static int unfit(const struct fields *t, const struct field *f)
     return SQ_EINVAL;
 }
 
+static bool is_addr(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (s[i] <= ' ' || s[i] > '~' || s[i] == '"' || s[i] == '\\')
+            return false;
+    return true;
+}
+
 /* at: where the pointer is, or the row that has it and its length */
 static int fill_text(const struct field *f, const char *at, ProtobufCBinaryData *d)
 {
@@ -122,7 +130,9 @@ static int fill_text(const struct field *f, const char *at, ProtobufCBinaryData 
         d->len = d->data != NULL ? strlen((const char *)d->data) : 0;
     if (f->kind == F_WORDS && d->len > f->most)
         d->len = f->most;
-    return d->len <= f->most ? 0 : SQ_ETOOBIG;
+    if (d->len > f->most)
+        return SQ_ETOOBIG;
+    return !f->addr || is_addr((const char *)d->data, d->len) ? 0 : SQ_EINVAL;
 }
 
 static int fill_bytes(const struct field *f, const char *s, ProtobufCBinaryData *d)
@@ -283,7 +293,7 @@ static bool take_text(const struct field *f, char *at, const ProtobufCBinaryData
 {
     const char *text = d->len > 0 ? (const char *)d->data : "";
 
-    if (d->len > f->most)
+    if (d->len > f->most || (f->addr && !is_addr(text, d->len)))
         return false;
     if (f->n_width != 0)
         store(at + f->n, f->n_width, d->len);

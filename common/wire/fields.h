@@ -11,6 +11,8 @@
 
 #include "common/base/arena.h"
 
+#define ADDR_TEXT_MAX 63 /* "host:port"; structs keep 64 bytes */
+
 enum field_kind {
     F_NUM,
     F_TEXT,     /* const char *, NULL counts as ""; a longer one is not sent */
@@ -31,6 +33,8 @@ struct field {
     uint8_t n_width;  /* bytes of our count, at `n`; 0: always `most` */
     bool is_signed, pb_signed;
     bool in_place; /* the elements are at `off`; else a pointer to them */
+    bool addr;     /* a text that is an address: it goes into maps, records, answers and logs as it
+                    * is, so nothing but visible ASCII without quotes; "" is none */
     bool any;      /* all that our number can be fits: nothing is to be looked at */
     bool later;    /* a number above `most` is a later version's: it reads as 0. A column of bytes
                     * that older versions lack: absent if nobody has any */
@@ -102,6 +106,7 @@ bool fields_take(const struct fields *t, const void *pb, struct arena *a, void *
 #define NUM(f)             NUM_AS(f, f)
 #define TEXT_AS(f, p, max) { .kind = F_TEXT, .off = offsetof(S, f), F_PB(p), .most = (max) }
 #define TEXT(f, max)       TEXT_AS(f, f, max)
+#define ADDR(f)            { .kind = F_TEXT, .off = offsetof(S, f), F_PB(f), .most = ADDR_TEXT_MAX, .addr = true }
 #define WORDS(f, max)      { .kind = F_WORDS, .off = offsetof(S, f), F_PB(f), .most = (max) }
 /* n: the member with the count; max: elements */
 #define BYTES(f, count, p, max)                                                          \
@@ -133,6 +138,9 @@ bool fields_take(const struct fields *t, const void *pb, struct arena *a, void *
       .pb = offsetof(P, p.data), .pb_n = offsetof(P, p.len), F_BOUND(lo, hi) }
 #define COL_TEXT(rows, f, p, max)                                                        \
     { .kind = F_COL_TEXT, .off = offsetof(F_ROW(rows), f), F_PB_LIST(p), .most = (max) }
+#define COL_ADDR(rows, f, p)                                                             \
+    { .kind = F_COL_TEXT, .off = offsetof(F_ROW(rows), f), F_PB_LIST(p), .most = ADDR_TEXT_MAX, \
+      .addr = true }
 #define COL_BYTES(rows, f, len, p, max)                                                  \
     { .kind = F_COL_TEXT, .off = offsetof(F_ROW(rows), f), .n = offsetof(F_ROW(rows), len), \
       .n_width = sizeof(F_OF(S, rows)[0].len), F_PB_LIST(p), .most = (max) }

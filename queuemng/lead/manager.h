@@ -15,10 +15,11 @@
 #include "common/http/admin.h"
 #include "common/net/rpc.h"
 #include "common/ticket/keys.h"
-#include "queuemng/lead/loads.h"
 #include "queuemng/core/mng.h"
+#include "queuemng/lead/blame.h"
 #include "queuemng/lead/config.h"
 #include "queuemng/lead/lead.h"
+#include "queuemng/lead/loads.h"
 #include "queuemng/logbook/events.h"
 #include "queuemng/logbook/history.h"
 #include "queuemng/logbook/op_log.h"
@@ -28,9 +29,21 @@ struct mng_shell_counts { /* ever */
     uint64_t messages, undecodable, store_failures, steps;
 };
 
+struct mng_step_by { /* what made a step */
+    char node[NAME_MAX_LEN + 1]; /* "": the clock, a reading, or an operator */
+    enum rpc_role role;
+    uint16_t type; /* of its message; 0: the link came up */
+};
+
 struct mng_step { /* of the core: what it wants stored and sent */
     struct mng_out *out; /* owned */
     uint64_t need;       /* not before store_done() has reached it */
+    struct mng_step_by by;
+};
+
+struct mng_fault { /* the first step that the core could not note down */
+    struct mng_step_by by;
+    char why[MNG_OUT_WHY_MAX];
 };
 
 struct mng_service {
@@ -42,6 +55,8 @@ struct mng_service {
     struct store *store;   /* the lead's, or owned */
     bool leads;            /* mng is that of a term; else an empty one */
     bool broken;           /* mng could not note down a step: it ends with the turn; steps.h */
+    struct mng_fault fault; /* while broken: which */
+    struct blame blame;    /* peers whose messages did it again and again */
     struct mng *mng;
     struct monitor *monitor;
     struct ev_timer *tick;

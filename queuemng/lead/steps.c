@@ -3,6 +3,7 @@
 #include "queuemng/lead/steps.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/base/failpoint.h"
@@ -30,10 +31,22 @@ struct mng_out *mng_service_step(struct mng_service *s)
     }
     assert(s->n_out < s->cap_out && s->n_stored <= s->n_out);
     s->counts.steps++;
+    s->out[s->n_out].by = (struct mng_step_by){ 0 };
     return s->out[s->n_out++].out;
 fail:
     log_error("event=no_memory what=step");
     abort();
+}
+
+struct mng_out *mng_service_step_by(struct mng_service *s, const struct rpc_peer *peer, uint16_t type)
+{
+    struct mng_out *out = mng_service_step(s);
+    struct mng_step_by *by = &s->out[s->n_out - 1].by;
+
+    snprintf(by->node, sizeof(by->node), "%s", peer->node);
+    by->role = peer->role;
+    by->type = type;
+    return out;
 }
 
 static int put(struct mng_service *s, const struct mng_act *a)
@@ -146,12 +159,18 @@ void mng_service_drop(struct mng_service *s)
     s->n_out = s->n_stored = 0;
 }
 
-static bool is_whole(const struct mng_service *s)
+/* Sets broken and fault, if there is a step that is not whole. */
+static void look_at_steps(struct mng_service *s)
 {
-    for (size_t i = s->n_stored; i < s->n_out; i++)
-        if (s->out[i].out->box.failed)
-            return false;
-    return true;
+    for (size_t i = s->n_stored; i < s->n_out && !s->broken; i++) {
+        const struct mng_out *o = s->out[i].out;
+
+        if (!o->box.failed)
+            continue;
+        s->broken = true;
+        s->fault.by = s->out[i].by;
+        snprintf(s->fault.why, sizeof(s->fault.why), "%s", o->why[0] != 0 ? o->why : "no memory");
+    }
 }
 
 enum mng_stored mng_service_flush(struct mng_service *s, uint64_t *need)
@@ -163,7 +182,7 @@ enum mng_stored mng_service_flush(struct mng_service *s, uint64_t *need)
         mng_service_drop(s);
         return MNG_NOT_STORED;
     }
-    s->broken = s->broken || !is_whole(s);
+    look_at_steps(s);
     if (s->broken) {
         mng_service_drop(s);
         return MNG_NOT_STORED;

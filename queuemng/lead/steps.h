@@ -8,7 +8,7 @@
  *
  * A step that the core could not note down (no memory) makes the core worthless: from then on
  * nothing of it is stored or sent, and at the end of the turn another one begins from what is
- * stored (s->broken, mng_term_anew()). */
+ * stored (s->broken, mng_term_anew()). The first such step of the turn stays in s->fault. */
 #ifndef SEGQ_MNG_STEPS_H
 #define SEGQ_MNG_STEPS_H
 
@@ -16,6 +16,8 @@
 
 /* For one step of the core: an argument of mng_...(), nothing else to do. Never NULL. */
 struct mng_out *mng_service_step(struct mng_service *s);
+/* The same, by a message of this peer; type 0: its link came up. */
+struct mng_out *mng_service_step_by(struct mng_service *s, const struct rpc_peer *peer, uint16_t type);
 
 enum mng_stored { MNG_STORED, MNG_STORED_LATER, MNG_NOT_STORED };
 /* Stores what the steps so far want, and sends it when that is done. Done by itself at the end

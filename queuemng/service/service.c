@@ -43,6 +43,8 @@ static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
     peer_no p = ++s->last_peer;
 
     assert(p != 0);
+    if (mng_term_drops(s, ch, peer))
+        return;
     if (map_set_ptr(&s->peers, p, ch) < 0) {
         rpc_chan_close(ch, "out of memory");
         return;
@@ -52,7 +54,7 @@ static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
              log_q(peer->node, strlen(peer->node)), peer->addr);
     if (s->leads)
         mng_peer_up(s->mng, ev_now(s->ev), p, (int)peer->role, peer->node,
-                    peer->incarnation, mng_service_step(s));
+                    peer->incarnation, mng_service_step_by(s, peer, 0));
 }
 
 static void on_down(void *ctx, struct rpc_chan *ch, const char *why)
@@ -109,7 +111,7 @@ static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
     if (rc == 0 && is_for_operators(s, ch, &m, f->rid))
         return;
     if (rc == 0) {
-        mng_msg(s->mng, ev_now(s->ev), p, &m, mng_service_step(s));
+        mng_msg(s->mng, ev_now(s->ev), p, &m, mng_service_step_by(s, rpc_chan_peer(ch), f->type));
         return;
     }
     s->counts.undecodable++;

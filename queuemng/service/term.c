@@ -98,11 +98,26 @@ static void send_away(struct mng_service *s, const char *why)
         rpc_chan_close((struct rpc_chan *)(uintptr_t)ch, why);
 }
 
+static void tell_fault(struct mng_service *s)
+{
+    const struct mng_step_by *by = &s->fault.by;
+    bool is_peer = by->node[0] != 0;
+    unsigned times = is_peer ? blame_add(&s->blame, by->role, by->node, ev_now(s->ev)) : 0;
+
+    log_error("event=core_anew why=%s by=%s role=%s message=%s times=%u",
+              log_q(s->fault.why, strlen(s->fault.why)), is_peer ? by->node : "-",
+              is_peer ? rpc_role_name(by->role) : "-",
+              by->type != 0 ? msg_name((enum msg_type)by->type) : "-", times);
+    if (times >= BLAME_TIMES)
+        log_error("event=peer_dropped node=%s role=%s for_s=%d", by->node, rpc_role_name(by->role),
+                  BLAME_DROP_MS / 1000);
+}
+
 void mng_term_anew(struct mng_service *s)
 {
     struct err e = { 0 };
 
-    log_error("event=no_memory what=core note=\"begun anew from the store\"");
+    tell_fault(s);
     if (s->lead != NULL) {
         mng_lead_give_up(s->lead); /* on_stop() follows */
         return;
@@ -113,7 +128,16 @@ void mng_term_anew(struct mng_service *s)
         log_error("event=cannot_lead why=%s", log_q(e.text, strlen(e.text)));
         abort(); /* the supervisor starts another */
     }
-    send_away(s, "out of memory: register again");
+    send_away(s, "begun anew: register again");
+}
+
+bool mng_term_drops(struct mng_service *s, struct rpc_chan *ch, const struct rpc_peer *peer)
+{
+    msec_t left = blame_left_ms(&s->blame, peer->role, peer->node, ev_now(s->ev));
+
+    if (left > 0)
+        rpc_chan_close(ch, "dropped: its messages ended the manager's core again and again");
+    return left > 0;
 }
 
 /* ---- with a lease ---------------------------------------------------------------- */

@@ -9,9 +9,11 @@ SQ_CHECK int mng_core_new(struct mng_service *s, struct err *e);
 void mng_term_metrics(struct mng_service *s); /* the core hears which there are */
 /* From what the store has. epoch 0: without a lease. */
 SQ_CHECK int mng_term_begin(struct mng_service *s, uint64_t epoch, struct err *e);
-/* The core could not note down what it has decided (no memory): with a lease it is given up,
+/* The core could not note down what it has decided (s->fault): with a lease it is given up,
  * alone another core begins at once from what is stored. */
 void mng_term_anew(struct mng_service *s);
+/* True: its messages have ended too many cores; its new link is closed. */
+bool mng_term_drops(struct mng_service *s, struct rpc_chan *ch, const struct rpc_peer *peer);
 /* Takes part in the contest for the lease. */
 SQ_CHECK int mng_lead_start(struct mng_service *s, struct err *e);
 /* A frame that came while this manager does not lead. */

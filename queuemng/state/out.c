@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@ void mng_out_fini(struct mng_out *o)
 void mng_out_reset(struct mng_out *o)
 {
     outbox_reset(&o->box);
+    o->why[0] = 0;
     o->n = 0;
 }
 
@@ -78,10 +80,12 @@ void out_put_json(struct mng *m, const char *key, json_t *j)
 {
     char *text = j != NULL ? json_dumps(j, JSON_COMPACT) : NULL;
 
-    if (text != NULL)
+    if (text != NULL) {
         out_put(m, key, text);
-    else
+    } else {
         m->out->box.failed = true;
+        snprintf(m->out->why, sizeof(m->out->why), "the record %s cannot be written as JSON", key);
+    }
     free(text);
     json_decref(j);
 }

@@ -23,8 +23,11 @@ struct mng_act {
     const char *val;          /* MNG_PUT: JSON text */
 };
 
+#define MNG_OUT_WHY_MAX 160
+
 struct mng_out {
     struct outbox box;
+    char why[MNG_OUT_WHY_MAX]; /* box.failed is set for another reason than memory */
     struct mng_act *act;
     uint32_t n, cap;
 };
@@ -38,7 +41,7 @@ void mng_out_reset(struct mng_out *o);
 void mng_begin(struct mng *m, msec_t now_ms, struct mng_out *out);
 struct msg *mng_to(struct mng *m, peer_no p, enum msg_type t);
 void out_put(struct mng *m, const char *key, const char *json);
-/* NULL: no memory. */
+/* NULL: no memory, or it has a text that is no UTF-8. */
 void out_put_json(struct mng *m, const char *key, struct json_t *j);
 void out_del(struct mng *m, const char *key);
 void out_sends(struct mng *m);

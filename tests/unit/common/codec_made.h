@@ -116,7 +116,7 @@ static inline void gen_element(struct gen *g, const struct field *f, char *p, un
     case F_WORDS:
     case F_COL_TEXT:
         n = g_in(g, 0, u64_min(f->most, TEXT_MOST));
-        point_at(p + f->off, g_bytes(g, n, f->n_width == 0, 255));
+        point_at(p + f->off, f->addr ? g_bytes(g, n, '#', '[') : g_bytes(g, n, f->n_width == 0, 255));
         if (f->n_width != 0)
             store(p + f->n, f->n_width, n);
         break;
@@ -171,10 +171,7 @@ static inline void gen_marks(struct gen *g, struct seen_row *r)
 /* What has to hold between members; chance does not find it. */
 static inline void mend(struct gen *g, const char *name, void *s)
 {
-    if (strcmp(name, "NodeReg") == 0) {
-        ((struct msg_node_reg *)s)->addr = g_bytes(g, 20, '0', '[');
-        ((struct msg_node_reg *)s)->admin = g_bytes(g, 63, '%', '9');
-    } else if (strcmp(name, "SegOpen") == 0) {
+    if (strcmp(name, "SegOpen") == 0) {
         struct msg_seg_open *o = s;
 
         o->capacity = 1 + (uint32_t)rng_below(&g->r, INT32_MAX);

@@ -1,0 +1,178 @@
+/* test_mng_anew.c: a core that could not note down a step is begun anew; the peer whose messages do
+ * this again and again is dropped. On a real service, with real links. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "queuemng/lead/steps.h"
+#include "queuemng/service/service.h"
+#include "queuemng/service/term.h"
+#include "tests/lib/turn.h"
+
+static struct world {
+    struct ev *ev;
+    struct mng_cfg cfg;
+    struct mng_service *s;
+    struct rpc *rpc; /* of a task node */
+    struct rpc_link *link;
+    unsigned ups, downs;
+    char dir[64];
+    char logged[65536];
+} w;
+
+static void capture(void *ctx, enum log_level level, const char *line)
+{
+    size_t n = strlen(w.logged);
+
+    (void)ctx;
+    (void)level;
+    snprintf(w.logged + n, sizeof(w.logged) - n, "%s\n", line);
+}
+
+static void setup(void)
+{
+    char set[3][200];
+    const char *sets[] = { set[0], set[1], set[2], "create_keys=true", "listen=127.0.0.1:0",
+                           "admin=127.0.0.1:0" };
+    struct err e = { 0 };
+
+    log_set_sink(capture, NULL);
+    cr_assert_eq(keys_init(&e), 0);
+    snprintf(w.dir, sizeof(w.dir), "/tmp/segq-anew-XXXXXX");
+    cr_assert_not_null(mkdtemp(w.dir));
+    snprintf(set[0], sizeof(set[0]), "secret_file=%s/s", w.dir);
+    snprintf(set[1], sizeof(set[1]), "admin_token_file=%s/t", w.dir);
+    snprintf(set[2], sizeof(set[2]), "data_dir=%s/data", w.dir);
+    cr_assert_eq(cfg_load(&w.cfg, sizeof(w.cfg), mng_keys, NULL, sets, ARRAY_LEN(sets), &e), 0, "%s",
+                 e.text);
+    cr_assert_eq(ev_new(&w.ev, &e), 0);
+    cr_assert_eq(mng_service_new(&w.s, w.ev, &w.cfg, &e), 0, "%s", e.text);
+}
+
+static void teardown(void)
+{
+    char cmd[100];
+
+    if (w.rpc != NULL)
+        rpc_free(w.rpc);
+    mng_service_free(w.s);
+    ev_free(w.ev);
+    cfg_clear(&w.cfg, mng_keys);
+    snprintf(cmd, sizeof(cmd), "rm -rf %s", w.dir);
+    cr_expect_eq(system(cmd), 0);
+}
+
+TestSuite(anew, .init = setup, .fini = teardown);
+
+static struct rpc_peer peer(const char *node)
+{
+    struct rpc_peer p = { .role = RPC_TASK };
+
+    snprintf(p.node, sizeof(p.node), "%s", node);
+    return p;
+}
+
+static uint64_t epoch(void)
+{
+    struct mng_counts c;
+
+    mng_count(w.s->mng, &c);
+    return c.epoch;
+}
+
+/* A step by this peer that the core cannot note down. */
+static void fails_by(const char *node)
+{
+    struct rpc_peer p = peer(node);
+    struct mng_out *o = mng_service_step_by(w.s, &p, MSG_TASK_REG);
+    uint64_t before = epoch();
+
+    o->box.failed = true;
+    snprintf(o->why, sizeof(o->why), "the record task_node/%s cannot be written as JSON", node);
+    UNTIL(epoch() > before);
+}
+
+static bool is_logged(const char *text)
+{
+    return strstr(w.logged, text) != NULL;
+}
+
+static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *p)
+{
+    (void)ctx;
+    (void)ch;
+    (void)p;
+    w.ups++;
+}
+
+static void on_down(void *ctx, struct rpc_chan *ch, const char *why)
+{
+    (void)ctx;
+    (void)ch;
+    (void)why;
+    w.downs++;
+}
+
+static void dial_as(const char *node)
+{
+    static const struct rpc_calls calls = { .on_up = on_up, .on_down = on_down };
+    struct rpc_opts o = { .role = RPC_TASK, .node = node, .incarnation = 1,
+                          .link_key = w.s->keys.link };
+    struct err e = { 0 };
+
+    cr_assert_eq(rpc_new(&w.rpc, w.ev, &o, &e), 0, "%s", e.text);
+    w.link = rpc_dial(w.rpc, rpc_listen_addr(w.s->rpc), RPC_MANAGER, &calls, NULL);
+    cr_assert_not_null(w.link);
+}
+
+Test(anew, the_log_says_why_and_by_which_peer)
+{
+    fails_by("t0");
+    cr_expect(is_logged("event=core_anew why=\"the record task_node/t0 cannot be written as JSON\" "
+                        "by=t0 role=task message=TASK_REG times=1"), "%s", w.logged);
+    fails_by("t0");
+    cr_expect(is_logged("times=2"));
+    cr_expect_not(is_logged("event=peer_dropped"), "%s", w.logged);
+    mng_service_step(w.s)->box.failed = true;
+    UNTIL(is_logged("why=\"no memory\" by=- role=- message=- times=0"));
+}
+
+Test(anew, a_peer_that_did_it_three_times_is_dropped_and_others_are_not)
+{
+    fails_by("t0");
+    fails_by("t1");
+    fails_by("t0");
+    fails_by("t0");
+    cr_expect(is_logged("event=peer_dropped node=t0 role=task for_s=600"), "%s", w.logged);
+    dial_as("t0");
+    UNTIL(w.downs >= 2);
+    cr_expect_eq(w.s->peers.n, 0);
+    rpc_free(w.rpc);
+    w.ups = 0;
+    dial_as("t1");
+    UNTIL(w.ups == 1 && w.s->peers.n == 1);
+}
+
+Test(anew, who_is_blamed_is_forgotten_in_time)
+{
+    static struct blame b;
+    char node[NAME_MAX_LEN + 1];
+
+    cr_expect_eq(blame_add(&b, RPC_TASK, "t0", 1000), 1);
+    cr_expect_eq(blame_add(&b, RPC_TASK, "t0", 2000), 2);
+    cr_expect_eq(blame_add(&b, RPC_SEGMENT, "t0", 2000), 1, "another process");
+    cr_expect_eq(blame_add(&b, RPC_TASK, "t0", 1000 + BLAME_WITHIN_MS), 2);
+    cr_expect_eq(blame_left_ms(&b, RPC_TASK, "t0", 1000 + BLAME_WITHIN_MS), 0);
+    cr_expect_eq(blame_add(&b, RPC_TASK, "t0", 1001 + BLAME_WITHIN_MS), 3);
+    cr_expect_eq(blame_left_ms(&b, RPC_TASK, "t0", 1001 + BLAME_WITHIN_MS), BLAME_DROP_MS);
+    cr_expect_eq(blame_left_ms(&b, RPC_SEGMENT, "t0", 1001 + BLAME_WITHIN_MS), 0);
+    cr_expect_eq(blame_left_ms(&b, RPC_TASK, "t0", 1001 + BLAME_WITHIN_MS + BLAME_DROP_MS), 0);
+    for (int i = 0; i < 3 * BLAME_ROWS; i++) {
+        snprintf(node, sizeof(node), "n%d", i);
+        cr_expect_eq(blame_add(&b, RPC_ROUTER, node, 900000 + i), 1);
+    }
+    cr_expect_eq(blame_add(&b, RPC_TASK, "t0", 900100), 1, "its row was given to another");
+}

@@ -22,7 +22,7 @@ struct listening {
     uint64_t client;       /* gate_listener() */
 };
 
-static_assert(sizeof(struct listening) <= 136, "with its connection at most 512 bytes");
+static_assert(sizeof(struct listening) <= 120, "with its connection at most 512 bytes");
 
 /* ---- what is sent ----------------------------------------------------------------------- */
 

@@ -257,7 +257,7 @@ static bool is_news(const struct listen_ticket *x, const struct flow *f, uint32_
 {
     uint64_t was = x->position, is = f->position, moved = was > is ? was - is : is - was;
 
-    if (!x->told || x->words != words || now_ms - x->told_ms >= LISTEN_QUIET_MS)
+    if (!x->told || x->words != words || (uint32_t)now_ms - x->told_ms >= LISTEN_QUIET_MS)
         return true;
     return (was == 0) != (is == 0) || (moved > 0 && moved >= was / NEWS_SHARE);
 }
@@ -273,7 +273,8 @@ bool listeners_heard(struct listeners *l, struct listen_ticket *x, const struct 
         x->told = true;
         x->position = f->position;
         x->words = words;
-        x->told_ms = x->sent_ms = now_ms;
+        x->told_ms = (uint32_t)now_ms;
+        x->sent_ms = now_ms;
     }
     look_later(l, x, now_ms + (f->poll_after_ms > 0 ? f->poll_after_ms : PUT_OFF_MS));
     return tell;

@@ -41,10 +41,11 @@ struct listen_ticket {
     uint64_t position;  /* told last; 0: none */
     uint32_t words;     /* what else was told last, as the caller's hash */
     uint32_t at;        /* in its name */
-    msec_t look_ms, told_ms, sent_ms; /* next look; last event; last byte */
+    uint32_t told_ms;   /* last event, modulo 2^32: it is told every LISTEN_QUIET_MS */
     uint16_t slot;      /* while it waits; LISTEN_SLOTS: in `due` */
-    bool looking, again, told; /* again: the look that is under way came too early */
-    bool near;          /* was told a pace of at most LISTEN_NEAR_MS, once */
+    bool looking : 1, again : 1, told : 1; /* again: the look that is under way came too early */
+    bool near : 1;      /* was told a pace of at most LISTEN_NEAR_MS, once */
+    msec_t look_ms, sent_ms; /* next look; last byte */
 };
 
 struct listeners {

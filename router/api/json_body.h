@@ -14,6 +14,7 @@
 struct join_body {
     uint8_t client;                /* enum client_class */
     uint8_t subject_len, lane_len; /* 0: absent */
+    bool any_lane;                 /* whoever asks may open it without a claim */
     uint16_t claim_len;            /* 0: absent */
     uint8_t head_len;              /* what the pass will be bound to; 0: nothing */
     bool keyed;                    /* the subject stands for an Idempotency-Key */

@@ -37,6 +37,7 @@ struct api_req {
                         * API_CALL */
     const char *allow; /* API_BAD_METHOD; of an open path always; NULL: there is nothing */
     char form;         /* API_FORM: 'j', 'e', 'l' */
+    bool any_lane;     /* of a server that may open lanes without a claim */
     bool open;         /* needs no cookie: pages of other origins may ask, cors.h */
 };
 

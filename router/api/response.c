@@ -43,6 +43,7 @@ void api_ans_reset(struct api_ans *a)
 {
     a->status = 0;
     a->type = NULL;
+    a->result = (struct slice){ 0 };
     buf_reset(&a->headers);
     buf_reset(&a->body);
 }

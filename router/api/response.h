@@ -56,6 +56,7 @@ struct api_ans { /* reused from request to request */
     const char *type;   /* NULL: no body */
     struct buf headers; /* extra lines, each with CRLF */
     struct buf body;
+    struct slice result; /* bytes of a task's result, that the body tells of; borrowed until it is answered */
 };
 
 void api_ans_init(struct api_ans *a);

@@ -74,7 +74,7 @@ static void has_left(struct router *r, struct rflow *rf)
 }
 
 bool permit_join(struct router *r, struct httpd_req *req, const struct http_req *q,
-                 struct slice arg)
+                 const struct api_req *a)
 {
     struct join_body b;
     struct bound bound;
@@ -87,7 +87,8 @@ bool permit_join(struct router *r, struct httpd_req *req, const struct http_req 
         router_problem(r, req, API_BAD_REQUEST, why);
     } else if (join_read(r, req, q, &b)) {
         body_bind(&b, &bound);
-        join_ask(r, req, q, queue_of(arg), &b, joined);
+        b.any_lane = a->any_lane;
+        join_ask(r, req, q, queue_of(a->arg), &b, joined);
     }
     return true;
 }

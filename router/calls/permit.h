@@ -12,10 +12,10 @@
 /* What a call of tasks (API_TASKS, API_TASK) is: API_PERMIT (perhaps), API_PERMIT_ONE, API_BAD_METHOD
  * of such a one; else unchanged. With a server's token it is never a permit. */
 enum api_call permit_call(const struct http_req *q, const struct api_req *a);
-/* Both answer, or begin a flow that will. arg: the call's. False: it is no permit, but a task, and
+/* Both answer, or begin a flow that will. arg: of a->call. False: it is no permit, but a task, and
  * nothing is answered. */
 SQ_CHECK bool permit_join(struct router *r, struct httpd_req *req, const struct http_req *q,
-                 struct slice arg);
+                 const struct api_req *a);
 void permit_one(struct router *r, struct httpd_req *req, const struct http_req *q,
                 struct slice arg);
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/base/text.h"
+#include "common/http/problem.h"
 #include "router/tasks/json_scan.h"
 
 #define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
@@ -10,7 +12,7 @@
 /* Members of our own answers that are looked at. */
 #define OURS(X)                                                                              \
     X(kind) X(task) X(state) X(reason) X(position) X(eta_s) X(entered_at) X(started_at)      \
-    X(released_at) X(ended_at) X(result) X(pass) X(pass_expires_at) X(stopping) X(code) X(detail)
+    X(released_at) X(ended_at) X(pass) X(pass_expires_at) X(stopping) X(code) X(detail)
 
 struct ours { /* JSON, as it stands; n 0: not there */
 #define X(name) struct slice name;
@@ -62,7 +64,7 @@ static bool read_ours(struct ours *o, const struct buf *body)
     json_scan_init(&s, (struct slice){ (char *)body->data, body->len });
     if (json_scan_peek(&s) != '{' || !json_scan_enter(&s, '{'))
         return false;
-    /* A result that is nested too deeply for us ends it: nothing that we need stands behind it. */
+    /* A result that is nested too deeply for us ends it: we need nothing behind it. */
     while (json_scan_member(&s, &first, &name) && json_scan_value(&s, &value))
         for (size_t i = 0; i < ARRAY_LEN(table); i++)
             if (is(name, table[i].name))
@@ -79,32 +81,82 @@ static void add(struct buf *b, const char *name, struct slice json)
     if (json.n > 0)
         buf_append(b, json.p, json.n);
     else
-        ADD(b, "null");
+        ADD(b, "\"\"");
 }
 
-/* Those before it: our places begin with 1. */
-static void add_before(struct buf *b, struct slice position)
+/* Whole number of ours: "12.345" is 12. -1: null, or not there. */
+static int64_t whole(struct slice json)
 {
-    uint64_t v = 0;
+    int64_t v = 0;
 
-    for (size_t i = 0; i < position.n && i < 19 && position.p[i] >= '0' && position.p[i] <= '9'; i++)
-        v = v * 10 + (uint64_t)(position.p[i] - '0');
+    for (size_t i = 0; i < json.n && i < 18 && json.p[i] >= '0' && json.p[i] <= '9'; i++)
+        v = v * 10 + (json.p[i] - '0');
+    return json.n > 0 && json.p[0] >= '0' && json.p[0] <= '9' ? v : -1;
+}
+
+/* A string; "": it has not happened. */
+static void add_time(struct buf *b, const char *name, int64_t unix_s, const struct classic_clock *c)
+{
+    char text[CLASSIC_TIME_MAX];
+
+    buf_str(b, name);
+    json_utf8(b, text, unix_s < 0 ? 0 : c->tell(text, c->layout, unix_s));
+}
+
+/* Those before it: our places begin with 1. -1: not known; a number in any case. */
+static void add_before(struct buf *b, const struct ours *o)
+{
+    int64_t place = whole(o->position);
+
     buf_str(b, ",\"wait_num\":");
-    if (v > 0)
-        buf_u64(b, v - 1);
-    else
-        ADD(b, "null");
+    buf_i64(b, place > 0 ? place - 1 : -1);
+    buf_str(b, ",\"wait_time\":");
+    buf_i64(b, whole(o->eta_s));
 }
 
-static void add_result(struct buf *b, const struct ours *o)
+/* Any bytes as a JSON string: control characters are escaped, what is no UTF-8 becomes U+FFFD. */
+static void add_bytes(struct buf *b, struct slice t)
 {
-    if (o->pass.n == 0) {
-        add(b, ",\"task_result\":", o->result);
-        return;
+    static const char digits[] = "0123456789abcdef";
+    size_t n;
+
+    ADD(b, "\"");
+    for (size_t i = 0; i < t.n; i += n) {
+        uint8_t c = (uint8_t)t.p[i];
+
+        n = c < 0x80 ? 1 : (size_t)utf8_len(t.p + i, t.n - i);
+        if (c < 0x20) {
+            ADD(b, "\\u00");
+            buf_byte(b, (uint8_t)digits[c >> 4]);
+            buf_byte(b, (uint8_t)digits[c & 15]);
+        } else if (n == 0) {
+            n = 1;
+            ADD(b, "\xef\xbf\xbd");
+        } else {
+            if (c == '"' || c == '\\')
+                ADD(b, "\\");
+            buf_append(b, t.p + i, n);
+        }
     }
-    add(b, ",\"task_result\":{\"pass\":", o->pass);
-    add(b, ",\"pass_expires_at\":", o->pass_expires_at);
-    ADD(b, "}");
+    ADD(b, "\"");
+}
+
+/* A string: what the target or the worker said, as it came; or the pass, as JSON. */
+static void add_result(struct buf *b, const struct ours *o, struct slice bytes)
+{
+    struct buf text;
+
+    buf_init(&text);
+    if (o->pass.n > 0) {
+        add(&text, "{\"pass\":", o->pass);
+        add(&text, ",\"pass_expires_at\":", o->pass_expires_at);
+        ADD(&text, "}");
+        bytes = (struct slice){ (char *)text.data, text.len };
+    }
+    buf_str(b, ",\"task_result\":");
+    add_bytes(b, bytes);
+    b->failed = b->failed || text.failed;
+    buf_fini(&text);
 }
 
 static void add_error(struct buf *b, const char *code, const char *message)
@@ -116,8 +168,9 @@ static void add_error(struct buf *b, const char *code, const char *message)
     ADD(b, "\"}");
 }
 
-/* fresh: it was made just now. */
-static void task(struct buf *b, const struct ours *o, bool fresh, int64_t now_s)
+/* bytes: of its result; fresh: it was made just now. */
+static void task(struct buf *b, const struct ours *o, struct slice bytes, bool fresh,
+                 const struct classic_clock *c)
 {
     bool permit = is(o->kind, "\"permit\"");
     size_t i = 0;
@@ -130,22 +183,15 @@ static void task(struct buf *b, const struct ours *o, bool fresh, int64_t now_s)
     buf_str(b, permit ? ",\"task_type\":\"online\"" : ",\"task_type\":\"offline\"");
     buf_str(b, ",\"task_status\":\"");
     buf_str(b, words[i].status);
-    ADD(b, "\"");
-    if (permit && fresh) { /* a ticket does not keep it */
-        buf_str(b, ",\"created_at\":");
-        buf_i64(b, now_s);
-    } else {
-        add(b, ",\"created_at\":", o->entered_at);
-    }
-    if (strcmp(words[i].status, "pending") == 0) {
-        add_before(b, o->position);
-        add(b, ",\"wait_time\":", o->eta_s);
-    } else {
+    /* A ticket does not keep when it joined. */
+    add_time(b, "\",\"created_at\":", permit && fresh ? c->now_s : whole(o->entered_at), c);
+    if (strcmp(words[i].status, "pending") == 0)
+        add_before(b, o);
+    else
         ADD(b, ",\"wait_num\":0,\"wait_time\":0");
-    }
-    add_result(b, o);
-    add(b, ",\"started_at\":", o->released_at.n > 0 ? o->released_at : o->started_at);
-    add(b, ",\"ended_at\":", o->ended_at);
+    add_result(b, o, bytes);
+    add_time(b, ",\"started_at\":", whole(o->released_at.n > 0 ? o->released_at : o->started_at), c);
+    add_time(b, ",\"ended_at\":", whole(o->ended_at), c);
     if (o->stopping.n > 0)
         add(b, ",\"stopping\":", o->stopping);
     if (words[i].error != NULL)
@@ -153,13 +199,13 @@ static void task(struct buf *b, const struct ours *o, bool fresh, int64_t now_s)
     ADD(b, "}");
 }
 
-void classic_answer(struct api_ans *a, int64_t now_s)
+void classic_answer(struct api_ans *a, const struct classic_clock *c)
 {
     struct buf was = a->body;
     struct ours o;
 
     if (a->status == 204) { /* a cancel of what has gone */
-        buf_str(&a->body, "{\"task_status\":\"failed\"");
+        buf_str(&a->body, "{\"task_id\":\"\",\"task_status\":\"failed\"");
         add_error(&a->body, "task_gone", "it was over, and is not kept any more");
         ADD(&a->body, "}");
         a->status = 200;
@@ -174,7 +220,7 @@ void classic_answer(struct api_ans *a, int64_t now_s)
         add(&a->body, ",\"message\":", o.detail);
         ADD(&a->body, "}");
     } else {
-        task(&a->body, &o, a->status == 201, now_s);
+        task(&a->body, &o, a->result, a->status == 201, c);
         a->status = 200;
     }
     a->type = API_JSON;

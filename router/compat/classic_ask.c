@@ -137,6 +137,39 @@ static void add_json(struct buf *b, const char *name, struct slice json)
     buf_append(b, json.p, json.n);
 }
 
+/* Text that is JSON reaches the target as such, byte for byte, with its Content-Type. */
+static void add_body(struct buf *b, struct slice body)
+{
+    struct slice text, value;
+    struct json_scan s;
+
+    if (body.n == 0 || is(body, "null"))
+        return;
+    if (body.p[0] != '"') {
+        add_json(b, ",\"body_json\":", body);
+        return;
+    }
+    json_scan_init(&s, body);
+    if (!json_scan_text(&s, &text)) /* it is one: it was read */
+        return;
+    json_scan_init(&s, text);
+    if (json_scan_value(&s, &value) && value.n == text.n)
+        add_json(b, ",\"body_json\":", value);
+    else
+        add_text(b, ",\"body\":", text);
+}
+
+/* The lanes of their priorities: 0 ordinary, 2 VIP, 3 SVIP. A lane wants a right, join.h. False: it is
+ * none. */
+static bool add_lane(struct buf *b, struct slice priority)
+{
+    if (is(priority, "2"))
+        ADD(b, ",\"lane\":\"vip\"");
+    else if (is(priority, "3"))
+        ADD(b, ",\"lane\":\"svip\"");
+    return priority.n == 0 || is(priority, "0") || is(priority, "2") || is(priority, "3");
+}
+
 /* The queue of the endpoint: "gen/tasks". */
 static bool find_queue(struct classic_ask *c, const char *endpoint, const struct pools *pools,
                        struct classic_error *e)
@@ -162,9 +195,7 @@ static bool offline(struct classic_ask *c, const struct members *m, const struct
     ADD(&c->body, "{");
     add_text(&c->body, "\"path\":", t->path);
     add_text(&c->body, ",\"method\":", method_of(m->http_method));
-    if (!is(m->body, "null"))
-        add_json(&c->body, m->body.n > 0 && m->body.p[0] == '"' ? ",\"body\":" : ",\"body_json\":",
-                 m->body);
+    add_body(&c->body, m->body);
     add_json(&c->body, ",\"headers\":", m->headers);
     add_json(&c->body, ",\"priority\":", m->priority);
     c->q.prefers = true;
@@ -182,10 +213,9 @@ static bool online(struct classic_ask *c, const struct members *m, const struct 
     if (!bound_htu_ok(htu))
         return bad(e, "target_url: the path of an online task has 1 to 100 characters, without "
                    "escapes or dots", "");
-    if (m->priority.n > 0 && !is(m->priority, "0"))
-        return bad(e, "priority is of offline tasks: lines of people have lanes, and a claim opens "
-                   "them", "");
     ADD(&c->body, "{\"kind\":\"permit\",\"use\":\"once\"");
+    if (!add_lane(&c->body, m->priority))
+        return bad(e, "priority of an online task must be 0, 2 (the lane vip) or 3 (the lane svip)", "");
     add_text(&c->body, ",\"htm\":", method_of(m->http_method));
     add_text(&c->body, ",\"htu\":", t->whole);
     add_json(&c->body, ",\"claim\":", m->claim);

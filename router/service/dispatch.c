@@ -126,7 +126,7 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
         task_request(r->tasking, req, q, a, servers);
         return true;
     case API_PERMIT:
-        if (permit_join(r, req, q, a->arg))
+        if (permit_join(r, req, q, a))
             return true;
         if (r->tasking == NULL)
             return page_nothing(r, req, q);
@@ -213,6 +213,7 @@ static void compat(struct router *r, struct httpd_req *req, const struct http_re
     httpd_set_mark(req);
     if (classic_ask_read(&c, q, rest, &r->tasking->pools, router_wall_s(), &e) &&
         has_line(r, &c, &e)) {
+        c.a.any_lane = servers && c.queue.n > 0 && task_server_submits(r->tasking, q, c.queue);
         serve(r, req, &c.q, &c.a, servers);
     } else if (router_may_pass(r, req, LIMIT_BAD)) {
         if (e.problem == API_METHOD_NOT_ALLOWED)

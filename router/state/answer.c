@@ -13,7 +13,7 @@ void router_answer(struct router *r, struct httpd_req *req)
 
     assert(a->status >= 200 && a->status < 600); /* something has been said */
     if (SQ_UNLIKELY(httpd_is_marked(req)))
-        classic_answer(a, router_wall_s());
+        classic_answer(a, &(struct classic_clock){ router_wall_s(), r->cfg->compat_time, router_time_text });
     headers = api_headers(a);
     if (headers == NULL) /* no memory to say more */
         httpd_answer(req, 503, NULL, "Retry-After: 1\r\n", "", 0);

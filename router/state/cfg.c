@@ -1,5 +1,6 @@
 /* cfg.c: the table of a router's configuration. */
 #include "router/state/cfg.h"
+#include "router/state/pass_time.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -105,6 +106,9 @@ const struct cfg_key router_keys[] = {
     { K(compat), .type = CFG_ENUM, .def = "off", .words = compat_words,
       .help = "classic = submitTask, queryTask, cancelTask of /compat/v1, as other API queues have "
               "them" },
+    { K(compat_time), .type = CFG_STR, .def = "rfc3339", .max = 40,
+      .help = "times in answers of /compat: rfc3339, unix, or a layout of strftime "
+              "(\"%Y-%m-%d %H:%M:%S\", in the zone of TZ); always strings" },
     { K(call_wait), .type = CFG_MS, .def = "30s", .min = 0, .max = 60000,
       .help = "how long /v1/call waits for the target's answer where the request does not say "
               "(Prefer: wait=N); then it is 202" },
@@ -209,8 +213,15 @@ static int check_listen_tasks(const struct router_cfg *c, struct err *e)
 
 static int check_compat(const struct router_cfg *c, struct err *e)
 {
+    char text[ROUTER_TIME_MAX];
+
     if (c->compat != COMPAT_OFF && c->task_tokens[0] == '\0')
         return err_set(e, SQ_EINVAL, "compat needs task_tokens: there are no tasks here");
+    if (strcmp(c->compat_time, "rfc3339") == 0 || strcmp(c->compat_time, "unix") == 0)
+        return 0;
+    if (strchr(c->compat_time, '%') == NULL || router_time_text(text, c->compat_time, 0) == 0)
+        return err_set(e, SQ_EINVAL, "compat_time: \"%.40s\" must be rfc3339, unix, or a layout such "
+                       "as \"%%Y-%%m-%%d %%H:%%M:%%S\"", c->compat_time);
     return 0;
 }
 

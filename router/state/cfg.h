@@ -35,6 +35,7 @@ struct router_cfg {
     int gate_uri_header; /* enum gate_uri */
     char *task_tokens, *listen_tasks;
     int compat; /* enum compat_kind */
+    char *compat_time; /* router/compat/classic_answer.h */
     int64_t call_wait;
     char *page_dir, *page_language;
     int page_https;   /* enum page_https */

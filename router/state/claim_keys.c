@@ -108,13 +108,13 @@ static int bind(const struct claim_ring *k, struct join_body *b, const struct la
     return 0;
 }
 
-static int find(const struct route_queue *q, const char *name, unsigned *lane,
+static int find(const struct route_queue *q, const char *name, size_t n, unsigned *lane,
                 const char **why)
 {
     for (*lane = 0; *lane < q->map.n_lanes; (*lane)++)
-        if (strcmp(q->map.lanes[*lane].name, name) == 0)
+        if (is_same(q->map.lanes[*lane].name, name, n))
             return 0;
-    return refuse(why, "this queue does not have the claim's lane");
+    return refuse(why, "this queue does not have that lane");
 }
 
 int claim_lane(const struct claim_ring *k, int64_t max_ttl_s, int64_t now_s,
@@ -130,6 +130,8 @@ int claim_lane(const struct claim_ring *k, int64_t max_ttl_s, int64_t now_s,
         if (b->lane_len == 0 ||
             (q->map.n_lanes > 0 && is_same(q->map.lanes[0].name, b->lane, b->lane_len)))
             return bare_name(k, b, why);
+        if (b->any_lane)
+            return find(q, b->lane, b->lane_len, lane, why);
         return refuse(why, "this lane needs a signed claim");
     }
     rc = lane_claim_check(&c, b->claim, b->claim_len, k->key, k->n, q->map.name, max_ttl_s, now_s,
@@ -140,5 +142,5 @@ int claim_lane(const struct claim_ring *k, int64_t max_ttl_s, int64_t now_s,
         b->replaces = true;
         memcpy(b->old_text, c.old, sizeof(b->old_text));
     }
-    return rc < 0 ? rc : find(q, c.lane, lane, why);
+    return rc < 0 ? rc : find(q, c.lane, strlen(c.lane), lane, why);
 }

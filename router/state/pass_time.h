@@ -8,4 +8,9 @@ int64_t router_wall_s(void); /* Unix seconds */
 /* By no clock is it earlier: what ended by then is over. pass_clock.h. */
 int64_t router_least_s(const struct router *r);
 
+#define ROUTER_TIME_MAX 72
+/* A moment as text: "rfc3339", "unix", or a layout of strftime(), in the time zone of the process; how
+ * many bytes, no 0 behind them. 0: the layout is none. */
+size_t router_time_text(char out[ROUTER_TIME_MAX], const char *layout, int64_t unix_s);
+
 #endif

@@ -179,11 +179,14 @@ void one_look(struct tasking *t, struct httpd_req *req, const struct http_req *q
 /* That it is cancelled already is as good; that it has gone, too. */
 static bool cancelled_before(struct task_call *c, const struct ask *a)
 {
-    if (a->code == CODE_UNKNOWN && a->queue.n == 0) {
-        c->t->r->ans.status = 204;
-        return true;
-    }
-    return false;
+    struct task_name name = name_of(a, a->change.no);
+
+    if (a->code != CODE_UNKNOWN || a->queue.n > 0)
+        return false;
+    c->t->r->ans.status = 204;
+    if (c->req != NULL && httpd_is_marked(c->req)) /* callers of another API want its name */
+        task_answer_changed(&c->t->r->ans, &name, TASK_CANCELLED, false, false);
+    return true;
 }
 
 static void changed(struct task_call *c, const struct msg *m)

@@ -44,6 +44,11 @@ static const struct server_token *who_is(struct tasking *t, const struct http_re
     return server_tokens_find(&t->tokens, token);
 }
 
+bool task_server_submits(struct tasking *t, const struct http_req *q, struct slice queue)
+{
+    return server_token_may(who_is(t, q, TASK_SUBMIT), MAY_SUBMIT, queue);
+}
+
 /* Of strangers and guesses, within their address's budget. */
 static void refuse(struct tasking *t, struct httpd_req *req, enum api_problem p, const char *why)
 {

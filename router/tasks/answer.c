@@ -385,6 +385,7 @@ void task_answer_look(struct api_ans *a, const struct task_name *t, const struct
     add_until(b, m);
     if (m->n_history > 0)
         add_history(b, m);
+    a->result = (struct slice){ (char *)(uintptr_t)m->result.p, m->result.n };
     if (m->result_length > 0)
         result_add_members(b, m);
     if (!final) {

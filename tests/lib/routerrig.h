@@ -187,7 +187,7 @@ static void start_router(void)
     snprintf(mng_addr, sizeof(mng_addr), "%s:%d", inet_ntoa(a.sin_addr), ntohs(a.sin_port));
     snprintf(secret, sizeof(secret), "%s/secret", w.dir);
     w.managers[0] = mng_addr;
-    w.cfg = (struct router_cfg) { .node = "r1",
+    w.cfg = (struct router_cfg) { .node = "r1", .compat_time = (char *)(uintptr_t)"rfc3339",
                                   .listen = "127.0.0.1:0",
                                   .admin = "127.0.0.1:0",
                                   .secret_file = secret,

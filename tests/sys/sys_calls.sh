@@ -144,7 +144,7 @@ O=$(classic submitTask "{\"target_url\":\"$url/echo/classic?a=1\",\"http_method\
 asked() { http "$R/compat/v1/queryTask?task_id=$1"; }
 completed() { [ "$(asked "$O" | field task_status)" = completed ]; }
 wait_for 10 "an offline task of the classic kind is done" completed
-check_eq "  with the target's answer" "$(asked "$O" | jq -c '[.task_type, .task_result, .wait_num]')" '["offline",{"n":1},0]'
+check_eq "  with the target's answer" "$(asked "$O" | jq -c '[.task_type, .task_result, .wait_num, (.ended_at | type)]')" '["offline","{\"n\":1}",0,"string"]'
 check_eq "  to the call that it said" "$(seen '/api/echo/classic?a=1' '[.method]')" '["PUT"]'
 admin -X PUT -d '{"release_per_s":1000}' "$A/v1/admin/queues/gen" >/dev/null
 online() { N=$(classic submitTask "{\"target_url\":\"$url/img/7\",\"http_method\":\"GET\",\"task_type\":\"online\"}"); [ "$(field task_type <<<"$N")" = online ]; }
@@ -152,7 +152,7 @@ wait_for 15 "an online task stands in the line of people of that name" online
 N=$(jq -r .task_id <<<"$N")
 turn() { [ "$(asked "$N" | field task_status)" = processing ]; }
 wait_for 10 "  until its turn" turn
-pass=$(asked "$N" | jq -r .task_result.pass)
+pass=$(asked "$N" | jq -r '.task_result | fromjson.pass')
 verify() { http -o "$DIR/verify" -w "%{http_code}" "$R/v1/verify?queue=gen" -H "Authorization: Bearer $pass" -H 'X-Original-Method: GET' -H "X-Original-URI: $1"; }
 check_eq "  its pass is not good for another path" "$(verify /api/img/8)" 403
 check_eq "  it is for its own" "$(verify /api/img/7; cat "$DIR/verify")" 204

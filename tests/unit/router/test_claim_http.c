@@ -49,7 +49,7 @@ Test(claim_http, a_refused_claim_is_told_why)
         const char *lane, *more, *body, *why;
     } rows[] = {
         { "vip", "", ",\"lane\":\"default\"", "the claim is for another lane" },
-        { "gold", "", "", "this queue does not have the claim's lane" },
+        { "gold", "", "", "this queue does not have that lane" },
         { "vip", ",\"sub\":\"anna\"", ",\"subject\":\"bob\"",
           "the claim is for another subject (sub)" },
         { "vip", ",\"iat\":9999999999", "", "the claim is from the future (nbf, iat)" },

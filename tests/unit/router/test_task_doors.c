@@ -253,6 +253,31 @@ static int classic(const char *call_name, const char *body)
     return ask("POST", path, body);
 }
 
+/* ---- a client that was compiled against the contract of such queues: members and their types */
+
+static const char *const submit_members[] = { "Stask_id", "Stask_status", "Screated_at", "Iwait_num" };
+static const char *const cancel_members[] = { "Stask_id", "Stask_status" };
+static const char *const query_members[] = { "Stask_status", "Stask_result", "Iwait_num", "Iwait_time",
+                                             "Screated_at", "Sstarted_at", "Sended_at" };
+
+#define TYPED(members) typed(members, ARRAY_LEN(members), __LINE__)
+
+static void typed(const char *const *member, size_t n, int line)
+{
+    static const char *const states[] = { "pending", "processing", "completed", "failed" };
+    bool known = false;
+
+    for (size_t i = 0; i < n; i++) {
+        const json_t *v = json_object_get(js, member[i] + 1);
+
+        cr_expect(member[i][0] == 'S' ? json_is_string(v) : json_is_integer(v), "line %d: %s in %s", line,
+                  member[i] + 1, got);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(states); i++)
+        known = known || strcmp(str("task_status"), states[i]) == 0;
+    cr_expect(known, "line %d", line);
+}
+
 /* Of the task of the last answer. */
 static int query(void)
 {
@@ -294,15 +319,60 @@ Test(tasks_http, an_offline_task_of_the_classic_kind_is_a_call)
     cr_expect_eq(classic("cancelTask", body), 200);
 }
 
+Test(tasks_http, a_typed_client_of_the_classic_kind_changes_its_base_url_alone)
+{
+    static const char offline[] = "{\"target_url\":\"http://gen.example/v1/x\",\"http_method\":\"POST\",\"body\":"
+                                  "\"{\\\"a\\\": 1}\",\"priority\":2,\"timestamp\":%lld,\"task_type\":\"offline\"}";
+    static const char online[] = "{\"target_url\":\"http://login.example/img/7\",\"http_method\":\"POST\","
+                                 "\"body\":\"\",\"priority\":%d,\"timestamp\":%lld,\"task_type\":\"online\"}";
+    char body[300];
+
+    w.cfg.compat = COMPAT_CLASSIC;
+    snprintf(body, sizeof(body), offline, (long long)router_wall_s());
+    cr_assert_eq(classic("submitTask", body), 200, "%s", got);
+    TYPED(submit_members);
+    for (uint8_t state = TASK_SCHEDULED; state < TASK_NSTATES; state++) {
+        node.v[1].state = state;
+        strcpy(node.v[1].result, task_state_is_final((enum task_state)state) ? "{\"b\": [2]}" : "");
+        cr_assert_eq(query(), 200);
+        TYPED(query_members);
+        cr_expect_str_eq(str("task_result"), node.v[1].result);
+    }
+    node.v[1].state = TASK_SUCCEEDED;
+    node.as.status = 200; /* a target that speaks no JSON */
+    node.as.content_type = "text/html";
+    node.answers = "<p>\"hello\"\n";
+    cr_assert_eq(query(), 200);
+    TYPED(query_members);
+    cr_expect_str_eq(str("task_result"), node.answers);
+    node.as.status = 0;
+    node.v[1].state = TASK_WAITING;
+    snprintf(body, sizeof(body), "{\"task_id\":\"%s\"}", str("task_id"));
+    cr_assert_eq(classic("cancelTask", body), 200);
+    TYPED(cancel_members);
+    node.n = 0;
+    cr_assert_eq(classic("cancelTask", body), 200, "it has gone");
+    TYPED(cancel_members);
+    snprintf(body, sizeof(body), online, 0, (long long)router_wall_s());
+    cr_assert_eq(classic("submitTask", body), 200, "%s", got);
+    TYPED(submit_members);
+    cr_assert_eq(query(), 200);
+    TYPED(query_members);
+    snprintf(body, sizeof(body), online, 2, (long long)router_wall_s());
+    cr_expect_eq(classic("submitTask", body), 403, "%s", got);
+    cr_expect_str_eq(str("message"), "this lane needs a signed claim");
+}
+
 Test(tasks_http, an_online_task_of_the_classic_kind_is_a_permit)
 {
+    w.cfg.compat_time = (char *)(uintptr_t)"unix";
     w.cfg.compat = COMPAT_CLASSIC;
     cr_assert_eq(call("POST", "/compat/v1/submitTask", "{\"target_url\":\"http://login.example/img/7?a\","
                       "\"task_type\":\"online\"}"), 200, "%s", got);
     cr_expect_str_eq(str("task_type"), "online");
     cr_expect_str_eq(str("task_status"), "pending");
     cr_expect_eq(num("wait_num"), 0);
-    cr_expect_leq(router_wall_s() - num("created_at"), 5);
+    cr_expect_leq(router_wall_s() - atoll(str("created_at")), 5);
     cr_expect_eq(strlen(str("task_id")), TOKEN_TEXT_LEN);
     cr_expect_str_eq(w.last_subject, "\x02\x0c" "1POST /img/7", "%s", w.last_subject);
     cr_expect_eq(query(), 200);

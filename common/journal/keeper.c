@@ -59,8 +59,7 @@ static int refuse_old(const struct keeper *k, struct err *e)
     return rc;
 }
 
-/* The beginning of the kernel's name for it. 0: there is none. */
-static uint64_t this_boot(void)
+uint64_t keeper_this_boot(void)
 {
     char text[40] = "", hex[17] = "";
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -87,7 +86,7 @@ int keeper_new(struct keeper **out, const struct keeper_opts *o, struct err *e)
         return err_set(e, SQ_ENOMEM, "journal");
     k->o = *o;
     k->o.parent = k->o.node = NULL;
-    k->boot = o->disk == NULL ? this_boot() : 0;
+    k->boot = o->disk == NULL ? keeper_this_boot() : 0;
     snprintf(k->node, sizeof(k->node), "%s", o->node);
     if (snprintf(k->dir, sizeof(k->dir), "%s/%s", o->parent, o->node) >= (int)sizeof(k->dir))
         rc = err_set(e, SQ_ETOOBIG, "journal_dir: too long");

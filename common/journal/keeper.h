@@ -35,6 +35,9 @@ struct keeper_counts {
     uint64_t room_bytes; /* free on its file system; 0: not known */
 };
 
+/* Which start of the machine this is: a part of the kernel's name for it. 0: there is none. */
+uint64_t keeper_this_boot(void);
+
 /* *out = NULL if it is switched off (refused if the folder holds one). */
 SQ_CHECK int keeper_new(struct keeper **out, const struct keeper_opts *o, struct err *e);
 /* Before it is opened, for tests that bring their disk: which start of the machine this is. */

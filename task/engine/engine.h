@@ -75,7 +75,7 @@ struct engine {
     msec_t at, wall_at;  /* the moment of the commands: engine_advance() */
     msec_t logged_at;    /* what the log says of it */
     msec_t swept;        /* nothing was due at this moment: all before it has been carried out */
-    msec_t ahead_ms;      /* added to `ms` of each call: it went back over a restart */
+    msec_t ahead_ms;      /* added to `ms` of each call: the axis of the process before went on */
     uint8_t seed[NAMES_SEED];
     struct buf log; /* records since engine_log_reset, framed (trec.h) */
     struct buf freed; /* uint64_t: bodies that no task has any more; the shell empties it */

@@ -140,19 +140,18 @@ int engine_apply(struct engine *e, const struct trec *r)
     return task_apply(e, r);
 }
 
-int engine_opened(struct engine *e, msec_t now_ms)
+int engine_opened(struct engine *e, msec_t now_ms, msec_t at_ms)
 {
     msec_t last = e->logged_at;
     struct trec r = { .kind = TREC_STOOD };
 
     if (e->loading)
         return SQ_EPROTO;
-    if (last > now_ms)
-        e->ahead_ms = last - now_ms;
-    e->at = ms_max(last, now_ms);
+    e->at = ms_max(last, at_ms);
+    e->ahead_ms = e->at - now_ms;
     e->swept = last;
-    if (last != 0 && now_ms > last) {
-        r.until = (uint64_t)(now_ms - last);
+    if (last != 0 && e->at > last) {
+        r.until = (uint64_t)(e->at - last);
         task_perform_sure(e, &r);
     }
     tree_empty_buckets(&e->tree, e->at);

@@ -15,10 +15,12 @@ void engine_snapshot(const struct engine *e, struct buf *out);
 SQ_CHECK int engine_replay(struct engine *e, uint8_t kind, const uint8_t *p, size_t n);
 /* The same of one that is decoded. */
 SQ_CHECK int engine_apply(struct engine *e, const struct trec *r);
-/* All has been read; the node is in service again. Lives are longer by the time for which it
- * stood; buckets are empty; time goes on from the last record, never back. What this writes
- * down is in the log, as by a command. 0; SQ_EPROTO: a snapshot is not whole. */
-SQ_CHECK int engine_opened(struct engine *e, msec_t now_ms);
+/* All has been read; the node, whose axis shows `now_ms`, is in service again. at_ms: what the
+ * partition's own would show if it had run on meanwhile, as far as is known; time goes on from
+ * there, never from before the last record. Lives are longer by the time for which the node stood;
+ * buckets are empty. What this writes down is in the log, as by a command. 0; SQ_EPROTO: a snapshot
+ * is not whole. */
+SQ_CHECK int engine_opened(struct engine *e, msec_t now_ms, msec_t at_ms);
 /* Of all that a replay brings back: equal for equal states. */
 uint64_t engine_digest(const struct engine *e);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/base/file.h"
 #include "common/base/versions.h"
@@ -188,6 +189,17 @@ static int copy_body(void *ctx, uint64_t ref, uint64_t *to)
     return bodies_copy(ctx, ref, to);
 }
 
+/* How far the time since the machine's start, in which it may have slept, is ahead of our axis. */
+static struct tab_boot boot_of(const struct task_service *s)
+{
+    struct timespec t;
+
+    if (clock_gettime(CLOCK_BOOTTIME, &t) < 0)
+        return (struct tab_boot){ 0 };
+    return (struct tab_boot){ s->boot, (msec_t)t.tv_sec * 1000 + t.tv_nsec / 1000000 -
+                                           task_service_read_now(s).ms };
+}
+
 static struct tasktab *new_tab(struct task_service *s)
 {
     struct tasktab_opts o = {
@@ -195,6 +207,7 @@ static struct tasktab *new_tab(struct task_service *s)
         .admin = admin_addr(s->node.admin),
         .max_tasks = s->max_tasks,
         .max_keys = s->max_keys,
+        .boot = boot_of(s),
         .bodies = { put_body, get_body, drop_body, body_bytes, is_old_body, copy_body, s->bodies },
         .answers = whole_table(s),
         .record = s->keeper != NULL ? task_journal_record : NULL,
@@ -317,6 +330,7 @@ static int start(struct task_service *s, struct ev *ev, const struct task_servic
     int rc = node_open(&s->node, ev, c, &o->node, &kind, s, e);
 
     s->wall_ms = ev_wall_ms(ev);
+    s->boot = keeper_this_boot();
     if (rc == 0)
         rc = o->cfg->store == STORE_REDIS ? task_shared_new(&s->shared, s, o->cfg, e)
                                           : open_files(s, o->cfg, e);

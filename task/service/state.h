@@ -37,6 +37,7 @@ struct task_service {
     uint8_t seed[NAMES_SEED];
     uint32_t max_tasks, max_keys;
     msec_t wall_ms;            /* at the start (node.began_ms): the node's axis */
+    uint64_t boot;             /* which start of the machine it is; 0: not known */
     msec_t clock_ms;           /* when the clock is due; 0: not */
     msec_t clock_was_ms;       /* when it last was */
 };

@@ -116,6 +116,20 @@ void tasktab_keep_part(struct tasktab *t, const struct part *p)
     tasktab_keep(t, p->no, &r);
 }
 
+static struct trec clock_record(const struct part_clock *c)
+{
+    return (struct trec){ .kind = TREC_CLOCK, .lo = c->boot, .until = (uint64_t)c->axis,
+                          .entered = (uint64_t)c->boot_ms, .wall = (uint64_t)c->wall_ms };
+}
+
+void tasktab_keep_clock(struct tasktab *t, struct part *p, const struct part_clock *c)
+{
+    struct trec r = clock_record(c);
+
+    p->clock = *c;
+    tasktab_keep(t, p->no, &r);
+}
+
 static void free_later(struct tasktab *t, uint64_t body)
 {
     if (body != 0)
@@ -181,6 +195,11 @@ bool tasktab_keep_log(struct tasktab *t, struct part *p, struct outbox *out)
         buf_append(&p->out->stream, p->e.log.data, p->e.log.len);
     engine_log_reset(&p->e);
     tasktab_free_later(t, p);
+    if (tasktab_clock_is_old(t, p)) {
+        struct part_clock seen = tasktab_clock_seen(t, p);
+
+        tasktab_keep_clock(t, p, &seen);
+    }
     return true;
 }
 
@@ -223,6 +242,16 @@ static int replay_life(struct part *p, const struct trec *r)
     return 0;
 }
 
+static int replay_clock(struct part *p, const struct trec *r)
+{
+    const uint64_t most = (uint64_t)WHEEL_MAX;
+
+    if (r->until == 0 || r->until >= most || r->entered >= most || r->wall >= most)
+        return SQ_EPROTO;
+    p->clock = (struct part_clock){ (msec_t)r->until, r->lo, (msec_t)r->entered, (msec_t)r->wall };
+    return 0;
+}
+
 static int replay_own(struct tasktab *t, bool snap, part_no no, const struct trec *r)
 {
     struct part *p = tasktab_part(t, no);
@@ -238,6 +267,8 @@ static int replay_own(struct tasktab *t, bool snap, part_no no, const struct tre
     case TREC_COME:
     case TREC_FENCED:
         return p == NULL ? SQ_EPROTO : p->behind && !snap ? 0 : replay_life(p, r);
+    case TREC_CLOCK:
+        return p == NULL ? SQ_EPROTO : p->behind && !snap ? 0 : replay_clock(p, r);
     case TREC_SNAPPED:
         if (p != NULL)
             p->behind = false;
@@ -311,7 +342,7 @@ static uint64_t find_bodies(struct part *p, bool (*live)(void *ctx, uint64_t ref
 int tasktab_part_replayed(struct tasktab *t, struct part *p,
                           bool (*live)(void *ctx, uint64_t ref), void *ctx)
 {
-    int rc = engine_opened(&p->e, t->now.ms);
+    int rc = engine_opened(&p->e, t->now.ms, tasktab_clock_after(t, p));
 
     if (rc < 0)
         return rc;
@@ -357,9 +388,10 @@ int tasktab_replayed(struct tasktab *t, struct task_now now, bool cut,
 
 /* ---- snapshots --------------------------------------------------------------------- */
 
-static bool snap_part(const struct part *p, const struct writer *w)
+static bool snap_part(const struct tasktab *t, const struct part *p, const struct writer *w)
 {
-    struct trec r = part_record(p);
+    struct part_clock seen = p->life == PART_OWNED ? tasktab_clock_seen(t, p) : p->clock;
+    struct trec r = part_record(p), at = clock_record(&seen);
     struct trec life = { .kind = p->life == PART_COME ? TREC_COME : TREC_FENCED,
                          .epoch = p->life == PART_COME ? p->epoch : p->fence };
     struct buf all;
@@ -368,7 +400,7 @@ static bool snap_part(const struct part *p, const struct writer *w)
     buf_init(&all);
     tasktab_part_snapshot(p, &all);
     ok = write_one(w, p->no, &r) && (p->life == PART_OWNED || write_one(w, p->no, &life)) &&
-         write_log(w, p->no, &all);
+         (seen.axis == 0 || write_one(w, p->no, &at)) && write_log(w, p->no, &all);
     buf_fini(&all);
     return ok;
 }
@@ -380,7 +412,7 @@ bool tasktab_snapshot_part(const struct tasktab *t, part_no no,
     struct writer w = { record, ctx, NULL };
 
     assert(p->e.log.len == 0); /* between turns */
-    return snap_part(p, &w);
+    return snap_part(t, p, &w);
 }
 
 bool tasktab_snapshot(struct tasktab *t, bool begin,
@@ -399,7 +431,7 @@ bool tasktab_snapshot(struct tasktab *t, bool begin,
         struct part *p = t->part[t->snap_next++];
 
         assert(p->e.log.len == 0 || t->hold);
-        (void)!snap_part(p, &w);
+        (void)!snap_part(t, p, &w);
         /* A log that is not empty between turns: nothing can be written, and what a replay has
          * said waits for that. The snapshot has it. */
         engine_log_reset(&p->e);

@@ -156,7 +156,8 @@ static int define(struct part *p, const char *match, const struct part_rules *r)
 /* A whole copy, or one whose copy to another node is given up. */
 static int into_service(struct tasktab *t, struct part *p, uint64_t epoch)
 {
-    int rc = p->life == PART_COME ? engine_opened(&p->e, t->now.ms) : 0;
+    int rc = p->life == PART_COME ? engine_opened(&p->e, t->now.ms, tasktab_clock_after(t, p))
+                                   : 0;
 
     if (rc < 0)
         return rc;

@@ -85,6 +85,7 @@ static int take_record(struct tasktab *t, struct part *p, const struct trec_fram
 
     if (rc < 0)
         return rc;
+    p->clock_sent = r.kind == TREC_AT;
     r.body = body == TAB_BODY_LOST && r.kind == TREC_REPLY ? 0 : body;
     rc = tasktab_part_apply(p, &r);
     if (rc == 0)
@@ -116,15 +117,20 @@ static int take_chunk(struct tasktab *t, struct part *p, const struct bytes_of *
     return rc == 0 && body != 0 ? SQ_EPROTO : rc;
 }
 
-/* The source is fenced, and has no more. */
+/* The source is fenced, and has no more. Its last word is what its axis shows: ours goes on from
+ * there, whatever the wall clocks of both machines say. An older one does not say it. */
 static int whole(struct tasktab *t, struct part *p, uint32_t tasks)
 {
     struct trec r = { .kind = TREC_COME, .epoch = p->epoch };
+    struct part_clock seen = tasktab_clock_seen(t, p);
 
     if (p->e.loading || tasktab_part_tasks(p) != tasks)
         return SQ_EPROTO;
     p->life = PART_COME;
     tasktab_keep(t, p->no, &r);
+    seen.axis = p->e.logged_at;
+    if (p->clock_sent)
+        tasktab_keep_clock(t, p, &seen);
     t->say = true;
     log_info("event=partition_come part=%u epoch=%" PRIu64 " tasks=%u", p->no, p->epoch, tasks);
     return 0;

@@ -166,6 +166,7 @@ static void send_chunk(struct tasktab *t, const struct part *p, struct outbox *o
 static void fence(struct tasktab *t, struct part *p, struct outbox *out)
 {
     struct trec r = { .kind = TREC_FENCED, .epoch = p->out->to_epoch };
+    struct trec at = { .kind = TREC_AT, .until = (uint64_t)engine_now(&p->e, t->now.ms) };
 
     assert(p->life == PART_OWNED && p->e.log.len == 0);
     engine_fence(&p->e, true);
@@ -174,6 +175,7 @@ static void fence(struct tasktab *t, struct part *p, struct outbox *out)
     p->fence = p->out->to_epoch;
     p->due = MSEC_NEVER;
     tasktab_keep(t, p->no, &r);
+    trec_append(&at, &p->out->stream);
     tasktab_waits_drop(t, p, CODE_STALE, out);
     t->say = true;
     log_info("event=partition_handed_over part=%u node=%s epoch=%" PRIu64, p->no, p->out->node,

@@ -2,16 +2,23 @@
 #include "task/table/parts.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/grow.h"
+#include "common/base/log.h"
 #include "task/archive/archive_line.h"
 #include "task/calls/calls.h"
 #include "task/engine/look.h"
 #include "task/engine/replay.h"
 
+#define LOG_MODULE "table"
+
 #define TIMERS_PER_TURN 1000u
+#define CLOCK_EACH_MS   3600000 /* of a partition that is idle, too: it was alive then */
+#define CLOCK_SET_MS    1000
+#define AWAY_MOST_MS    ((msec_t)86400000) /* as far as a clock is believed after a reboot */
 
 /* It is to be told in another queue, if there is one, and it does not tell an end itself. */
 static void notice(struct part *p, const struct task_end *end)
@@ -171,6 +178,51 @@ static void set_unix(const struct tasktab *t, struct part *p)
 
     if (ahead > p->unix_ahead + 1 || ahead < p->unix_ahead - 1)
         p->unix_ahead = ahead;
+}
+
+/* ---- its axis over a restart, and to another node ------------------------------------ */
+
+struct part_clock tasktab_clock_seen(const struct tasktab *t, const struct part *p)
+{
+    return (struct part_clock){ engine_now(&p->e, t->now.ms), t->o.boot.id,
+                                t->now.ms + t->o.boot.ahead_ms, t->now.wall_ms };
+}
+
+bool tasktab_clock_is_old(const struct tasktab *t, const struct part *p)
+{
+    const struct part_clock *c = &p->clock;
+    struct part_clock now = tasktab_clock_seen(t, p);
+    msec_t set = (now.wall_ms - now.axis) - (c->wall_ms - c->axis);
+
+    return p->life == PART_OWNED &&
+           (c->axis == 0 || c->boot != now.boot || now.boot_ms - c->boot_ms >= CLOCK_EACH_MS ||
+            set > CLOCK_SET_MS || set < -CLOCK_SET_MS);
+}
+
+/* Under another start of a machine only the wall says how long it took: a day at most. */
+static msec_t by_wall(const struct part *p, msec_t at, msec_t last)
+{
+    if (at - last <= AWAY_MOST_MS)
+        return at;
+    log_warn("event=clock_leap_bounded part=%u wall_says_ms=%" PRId64 " believed_ms=%" PRId64, p->no,
+             at - last, AWAY_MOST_MS);
+    return last + AWAY_MOST_MS;
+}
+
+msec_t tasktab_clock_after(const struct tasktab *t, const struct part *p)
+{
+    const struct part_clock *c = &p->clock;
+    msec_t last = ms_max(p->e.logged_at, c->axis);
+    msec_t wall = c->axis + (t->now.wall_ms - c->wall_ms);
+    msec_t at = c->axis + (t->now.ms + t->o.boot.ahead_ms - c->boot_ms);
+
+    if (c->axis == 0) /* of an older segq */
+        return t->now.ms;
+    if (c->boot == 0 || c->boot != t->o.boot.id)
+        return ms_max(by_wall(p, wall, last), last);
+    if (wall - at > CLOCK_SET_MS || at - wall > CLOCK_SET_MS)
+        log_warn("event=clock_leap_ignored part=%u leap_ms=%" PRId64, p->no, wall - at);
+    return ms_max(at, last);
 }
 
 void tasktab_clock(struct tasktab *t, struct part *p)

@@ -11,6 +11,13 @@ struct part *tasktab_owned(struct tasktab *t, part_no no, uint64_t epoch);
 /* The partition's clock, once a turn; not while nothing can be written. */
 void tasktab_clock(struct tasktab *t, struct part *p);
 
+/* What its axis shows now, beside the clocks of the machine. */
+struct part_clock tasktab_clock_seen(const struct tasktab *t, const struct part *p);
+/* What was written of that is an hour old, or of another start, or the wall has been set since. */
+bool tasktab_clock_is_old(const struct tasktab *t, const struct part *p);
+/* It has been read, or copied to here: what its axis would show by now (PROTOCOL 26, Time). */
+msec_t tasktab_clock_after(const struct tasktab *t, const struct part *p);
+
 /* Somebody wants to know of ends of its tasks, or nobody: notify, or the archive's hook, is another. */
 void tasktab_hear_ends(struct part *p);
 

@@ -51,6 +51,12 @@ struct part_out { /* a copy on its way (part_out.h) */
     msec_t heard_ms;
 };
 
+struct part_clock { /* when its axis was seen: the record CLOCK */
+    msec_t axis; /* 0: never */
+    uint64_t boot;
+    msec_t boot_ms, wall_ms; /* since that start of the machine; of the wall */
+};
+
 struct part {
     struct tasktab *tab; /* ref */
     part_no no;
@@ -58,6 +64,8 @@ struct part {
     uint8_t life;   /* enum part_life */
     uint64_t fence; /* FENCED: the epoch under which another node is to have it */
     struct part_out *out; /* owned; NULL: none */
+    struct part_clock clock; /* as it was written */
+    bool clock_sent; /* COMING: the record at hand says what the source's axis shows */
     peer_no from;   /* COMING: the link of its source, */
     uint32_t in_seq; /* and chunks that came */
     char match[TASK_NAME_MAX + 1];

@@ -67,12 +67,20 @@ struct tab_shared {
     int (*want)(void *ctx, part_no no, uint64_t ref, uint8_t *to);
 };
 
+/* Which start of the machine it is (0: not known), and how far the time since then, which no
+ * operator sets, is ahead of the node's axis: so a restart knows how long it took. */
+struct tab_boot {
+    uint64_t id;
+    msec_t ahead_ms;
+};
+
 #define TAB_BODY_LOST ((1ull << 38) - 1) /* a reference that no put() gives: not to be read */
 
 struct tasktab_opts {
     const char *addr, *admin; /* what managers and routers are told; copied */
     uint32_t max_tasks;       /* of the node */
     uint32_t max_keys;        /* of a partition */
+    struct tab_boot boot;
     uint8_t seed[NAMES_SEED]; /* random; partitions that are opened get theirs of it */
     struct tab_bodies bodies;
     struct tab_answers answers; /* zero: none is kept whole */

@@ -36,7 +36,7 @@ bool tasktab_turn(struct tasktab *t, struct task_now now, struct outbox *out)
 
     t->now = now;
     each_part (t, p) {
-        if (p->due <= now.ms)
+        if (p->due <= now.ms || tasktab_clock_is_old(t, p))
             tasktab_clock(t, p);
         if (p->turned && p->life == PART_OWNED)
             tasktab_schedules_advance(t, p);

@@ -19,6 +19,7 @@ struct tabrig_store { /* records, each: kind, length, bytes */
 struct tabrig {
     struct tasktab *t;
     struct tabrig_store log, snap;
+    struct tab_boot boot; /* tasktab_opts.boot */
     struct calls *calls; /* ref; NULL: none are made */
     void (*ended)(void *ctx, const struct task_end *end); /* tasktab_opts.ended; ctx: the rig */
     uint64_t n_bodies, dropped, old_to; /* old_to: bodies up to this one are old */
@@ -97,7 +98,7 @@ static inline bool tabrig_live(void *ctx, uint64_t ref)
 static inline void tabrig_new(struct tabrig *r)
 {
     struct tasktab_opts o = { .addr = "127.0.0.1:1", .admin = "", .max_tasks = 1000,
-                              .max_keys = 1000, .seed = { 7 },
+                              .max_keys = 1000, .seed = { 7 }, .boot = r->boot,
                               .bodies = { tabrig_put, tabrig_get, tabrig_drop, tabrig_bytes, tabrig_is_old,
                                           tabrig_copy, r },
                               .record = tabrig_record, .record_ctx = &r->log,

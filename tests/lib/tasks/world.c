@@ -128,8 +128,8 @@ static void flush(struct world *w)
     engine_log_reset(w->e);
 }
 
-/* From the journal, as after a restart; or by the next owner. */
-static void reopen(struct world *w)
+/* From the journal, as after a restart; or by the next owner. at: what its axis would show by now. */
+static void reopen(struct world *w, msec_t at)
 {
     uniques_doubt(w);
     free_engine(w->e);
@@ -138,7 +138,7 @@ static void reopen(struct world *w)
     new_engine(w);
     if (read_journal(w, w->e) < 0)
         world_broke(w, "the journal cannot be read");
-    if (engine_opened(w->e, w->now.ms) < 0)
+    if (engine_opened(w->e, w->now.ms, at) < 0)
         world_broke(w, "the journal is not whole");
     flush(w);
     w->told = 0;
@@ -186,6 +186,7 @@ static void kill_node(struct world *w)
 {
     size_t before = w->journal.len;
     msec_t down = (msec_t)(rng_unit(&w->rng) * w->plan.down);
+    msec_t at = engine_now(w->e, w->now.ms) + down;
 
     if (w->plan.shared)
         shared_dies(&w->shared, w->e, rng_chance(&w->rng, w->plan.whole));
@@ -196,20 +197,22 @@ static void kill_node(struct world *w)
     nobody_is_answered(w);
     w->now.ms += down;
     w->now.wall_ms += down;
-    if (rng_chance(&w->rng, w->plan.jump)) { /* the axis begins at the wall, which went back */
-        w->now.ms -= (msec_t)rng_below(&w->rng, 100000);
+    if (rng_chance(&w->rng, w->plan.jump)) { /* the node's axis begins at the wall, which was set */
+        w->now.ms += (msec_t)rng_below(&w->rng, 200000) - 100000;
         w->jumps++;
     }
-    reopen(w);
+    reopen(w, at);
     w->kills++;
 }
 
 /* The disk refuses the group: the turn has not happened. */
 static void refuse(struct world *w)
 {
+    msec_t at = engine_now(w->e, w->now.ms);
+
     engine_log_reset(w->e);
     nobody_is_answered(w);
-    reopen(w);
+    reopen(w, at);
     w->refused++;
 }
 
@@ -217,6 +220,7 @@ static void refuse(struct world *w)
  * any more (J18). */
 static void move(struct world *w)
 {
+    msec_t at = engine_now(w->e, w->now.ms);
     struct engine *old;
     struct trec_text name = task_text('q', 0);
     struct taken t;
@@ -235,7 +239,7 @@ static void move(struct world *w)
         world_broke(w, "the snapshot cannot be read");
     if (engine_digest(w->e) != engine_digest(old))
         world_broke(w, "the new owner has something else");
-    if (engine_opened(w->e, w->now.ms) < 0)
+    if (engine_opened(w->e, w->now.ms, at) < 0)
         world_broke(w, "the journal is not whole");
     flush(w);
     w->told = 0;

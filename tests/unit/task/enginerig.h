@@ -117,7 +117,7 @@ static inline void rig_restart(struct enginerig *r, msec_t ms)
     r->opts.now_ms = r->now.ms;
     engine_init(&r->e, &r->opts);
     cr_assert_eq(rig_read(&r->e, r->journal.data, r->journal.len), 0);
-    cr_assert_eq(engine_opened(&r->e, r->now.ms), 0);
+    cr_assert_eq(engine_opened(&r->e, r->now.ms, r->now.ms), 0);
     rig_advance(r, 0);
 }
 

@@ -18,7 +18,13 @@ enum { MNG = 1, RTR = 2, PEER = 10 }; /* PEER: the link between them, at both en
 static struct tabrig rig[2];
 static struct outbox out[2];
 static struct task_now now;
+static msec_t b_ahead; /* clocks of B */
 static uint64_t rid;
+
+static struct task_now now_at(int i)
+{
+    return i == A ? now : (struct task_now){ now.ms + b_ahead, now.wall_ms + b_ahead };
+}
 
 static void up(int i)
 {
@@ -41,7 +47,7 @@ static void link_down(void)
 
 static void say(int i, peer_no from, const struct msg *m)
 {
-    tasktab_msg(rig[i].t, now, from, ++rid, m, &out[i]);
+    tasktab_msg(rig[i].t, now_at(i), from, ++rid, m, &out[i]);
 }
 
 /* The answer to the last question, or the last message of this type. */
@@ -57,7 +63,7 @@ static const struct msg *said(int i, enum msg_type type)
 
 static void turn(int i)
 {
-    cr_assert(tasktab_turn(rig[i].t, now, &out[i]));
+    cr_assert(tasktab_turn(rig[i].t, now_at(i), &out[i]));
     tasktab_written(rig[i].t);
 }
 
@@ -123,6 +129,7 @@ static void setup(void)
     cr_assert_geq(sodium_init(), 0);
     log_set_level(LOG_ERROR);
     now = (struct task_now){ 1700000000000, 1700000000000 };
+    b_ahead = 0;
     for (int i = A; i <= B; i++) {
         outbox_init(&out[i]);
         tabrig_new(&rig[i]);
@@ -499,4 +506,55 @@ Test(task_moves, records_behind_a_snapshot_that_lost_its_mark_are_not_left_out)
     turn(A);
     tabrig_again(&rig[A], now);
     cr_expect_eq(tasktab_part_tasks(tasktab_part(rig[A].t, 3)), 3);
+}
+
+/* The source's delays and leases go on by its own axis, also when the target is restarted. */
+static void moves_to_another_clock(msec_t ahead, bool restarted)
+{
+    struct task_put one = { .part = 3, .epoch = 8, .queue = "q", .key1 = "", .key2 = "", .name = "",
+                            .delay_ms = 60000, .digest = 1, .body = { 1, (const uint8_t *)"x" } };
+    const uint32_t *in;
+
+    b_ahead = ahead;
+    take(A, 8, 0); /* a lease of a minute */
+    say(A, RTR, &(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } });
+    turn(A);
+    now.ms += 20000; /* nothing is written for a while */
+    now.wall_ms += 20000;
+    copy_all();
+    if (restarted) {
+        outbox_reset(&out[B]);
+        tabrig_again(&rig[B], now_at(B));
+        up(B);
+        say(B, MNG, &(struct msg){ .type = MSG_TASK_OK, .task_ok = { EPOCH, 1, 77 } });
+    }
+    open_part(B, 9, true);
+    in = tasktab_part(rig[B].t, 3)->e.store.n;
+    cr_expect_eq(in[TASK_SCHEDULED], 1, "ahead %ld", (long)ahead);
+    cr_expect_eq(in[TASK_RUNNING], 1, "ahead %ld", (long)ahead);
+    now.ms += 39700;
+    now.wall_ms += 39700;
+    turn(B);
+    cr_expect_eq(in[TASK_SCHEDULED], 1, "ahead %ld", (long)ahead);
+    cr_expect_eq(in[TASK_RUNNING], 1, "ahead %ld", (long)ahead);
+    now.ms += 300;
+    now.wall_ms += 300;
+    turn(B);
+    cr_expect_eq(in[TASK_SCHEDULED], 0, "ahead %ld", (long)ahead);
+    cr_expect_eq(in[TASK_RUNNING], 0, "ahead %ld", (long)ahead);
+}
+
+Test(task_moves, a_target_whose_clock_is_ahead_starts_nothing_early)
+{
+    moves_to_another_clock(3600000, false);
+}
+
+Test(task_moves, nor_does_one_that_is_restarted_before_it_has_the_partition)
+{
+    moves_to_another_clock(3600000, true);
+}
+
+Test(task_moves, a_target_whose_clock_is_behind_holds_nothing_up)
+{
+    moves_to_another_clock(-3600000, false);
 }

@@ -88,7 +88,7 @@ Test(replay, damaged_records_are_refused_and_end_nothing)
         engine_snapshot(&r.e, &snap);
         engine_init(&e, &r.opts);
         read_damaged(&e, seed % 2 == 0 ? &snap : &r.journal, &g);
-        if (engine_opened(&e, r.now.ms) == 0) {
+        if (engine_opened(&e, r.now.ms, r.now.ms) == 0) {
             cr_assert_null(tree_check(&e.tree), "seed %lu: %s", seed, tree_check(&e.tree));
             engine_advance(&e, (struct task_now){ r.now.ms + 100000, r.now.ms }, 100000);
         }
@@ -110,7 +110,7 @@ Test(replay, a_snapshot_that_is_cut_is_refused)
     engine_snapshot(&r.e, &snap);
     engine_init(&e, &r.opts);
     cr_assert_eq(rig_read(&e, snap.data, snap.len - TREC_FRAME - 1), 0); /* SNAP_END: a byte */
-    cr_expect_eq(engine_opened(&e, r.now.ms), SQ_EPROTO);
+    cr_expect_eq(engine_opened(&e, r.now.ms, r.now.ms), SQ_EPROTO);
     engine_fini(&e);
     rig_fini(&r);
     buf_fini(&snap);
@@ -132,7 +132,7 @@ Test(replay, a_key_that_ended_before_the_snapshot_may_be_used_behind_it)
     r.now.ms += 100000;
     engine_init(&r.e, &r.opts);
     cr_assert_eq(rig_read(&r.e, r.journal.data, r.journal.len), 0);
-    cr_assert_eq(engine_opened(&r.e, r.now.ms), 0);
+    cr_assert_eq(engine_opened(&r.e, r.now.ms, r.now.ms), 0);
     rig_flush(&r);
     buf_reset(&r.journal);
     engine_snapshot(&r.e, &r.journal);

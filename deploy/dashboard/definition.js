@@ -42,17 +42,17 @@ async function askDefinition() {
   }, `The definition of ${name} changed.`);
 }
 
-const FIRST = { mode: 'rate', release_per_s: 10, pass_ttl: '5m', poll_min: '1s', poll_max: '30s' };
+const FIRST = { release_per_s: 10 };
 const OWN = ['name', 'version', 'state', 'opens_at', 'closes_at', 'message']; // a copy begins without them
 
 // A queue like another one, or like the defaults; the two that differ most have fields.
 async function askAdd() {
-  const { queues } = await get('queues');
+  const { queues, defaults } = await get('queues');
   const name = field('name', 'Name', 'lower case letters, digits, - and _', '', { required: true, pattern: '[a-z0-9][a-z0-9_\\-]*', maxlength: 64 });
   const text = area('What differs from the defaults', JSON.stringify(FIRST, null, 2));
   const like = el('label', {}, 'Like', el('select', { on: { change: () => {
     const q = queues.find(x => x.name === like.control.value);
-    text.control.value = JSON.stringify(q ? Object.fromEntries(Object.entries(q).filter(([k]) => !OWN.includes(k))) : FIRST, null, 2);
+    text.control.value = JSON.stringify(q ? Object.fromEntries(differs(defaults, q).filter(k => !OWN.includes(k)).map(k => [k, q[k]])) : FIRST, null, 2);
   } } }, el('option', { value: '' }, 'the defaults'), ...queues.map(q => el('option', { value: q.name }, q.name))));
   const rate = field('release_per_s', 'Fixed rate per second', 'empty: as below; 0: by limits', '', { inputmode: 'decimal' }), title = field('page.title', 'Title of its page', 'empty: as below', '');
   ask('Add a queue', 'Add it', [name, like, rate, title, text], async () => {

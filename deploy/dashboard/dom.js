@@ -66,6 +66,6 @@ export function span(ms) {
 
 export function clock(ms) {
   const d = new Date(ms), two = n => String(n).padStart(2, '0');
-  const day = d.toDateString() === new Date().toDateString() ? '' : two(d.getDate()) + '.' + two(d.getMonth() + 1) + '. ';
-  return day + two(d.getHours()) + ':' + two(d.getMinutes()) + ':' + two(d.getSeconds());
+  const at = two(d.getHours()) + ':' + two(d.getMinutes());
+  return d.toDateString() === new Date().toDateString() ? at + ':' + two(d.getSeconds()) : `${d.getDate()} ${d.toLocaleString('en', { month: 'short' })} ${at}`;
 }

@@ -60,8 +60,11 @@ function tiersNow(limit, value, q) {
 const short = v => String(Number(v.toPrecision(4)));
 const atMost = (tiers, k) => k < tiers.length ? `at most ${rate(tiers[k].rate_per_s)} a second` : 'nobody is let in';
 
+const isFixed = q => q.def.release_per_s > 0;
+
 function readingWords(limit, metric, q) {
   const { tiers } = limit, h = q.def.hysteresis;
+  if (isFixed(q)) return `${limit.metric}${metric && metric.ok ? ' is ' + short(metric.value) : ' is not read'}: not looked at while the rate is fixed`;
   if (!metric || !metric.ok) return `No reading of ${limit.metric}: ${metric ? metric.why : 'nobody measures it'}`;
   const [read, held] = tiersNow(limit, metric.value, q), is = `${limit.metric} is ${short(metric.value)}`;
   if (held > read)
@@ -74,9 +77,10 @@ function gauge_show(e, limit, metric, q) {
   const tiers = limit.tiers, last = tiers[tiers.length - 1].below;
   const good = metric && metric.ok;
   const end = Math.max(last * 1.25, good ? metric.value * 1.05 : 0, 1e-9);
-  const [read, inForce] = good ? tiersNow(limit, metric.value, q) : [-1, -1], held = inForce > read && q.def.hysteresis > 0;
+  const [read, inForce] = good ? tiersNow(limit, metric.value, q) : [-1, -1], held = inForce > read && q.def.hysteresis > 0 && !isFixed(q);
   const parts = [...tiers, null];
   put(name, limit.metric);
+  bar.classList.toggle('idle', isFixed(q));
   list(bar, [...parts.keys(), ...held ? ['hold'] : [], ...good ? ['now'] : []], k => k,
     k => k === 'now' ? el('i') : k === 'hold' ? el('em', {}, el('u')) : el('span', {}, el('b'), el('b')),
     (part, k) => {
@@ -96,7 +100,7 @@ function gauge_show(e, limit, metric, q) {
       const from = k ? tiers[k - 1].below : 0, to = k < tiers.length ? tiers[k].below : end;
       const [below, per] = tierWords(parts[k], k, tiers);
       part.style.width = 100 * (to - from) / end + '%';
-      part.classList.toggle('now', k === inForce);
+      part.classList.toggle('now', k === inForce && !isFixed(q));
       put(part.children[0], below);
       put(part.children[1], per);
     });

@@ -149,6 +149,28 @@ export function sentence(text) {
 
 export const isRoutine = text => ROUTINE.test(readEvent(text).event);
 
+/* ---- what is told twice ---- */
+
+const TWICE_MS = 3000, NAMES = ['queue', 'pool', 'endpoint', 'budget', 'key', 'node', 'schedule'];
+const named = e => NAMES.map(n => e[n]).filter(Boolean);
+// An order's object, by its path: /v1/admin/queues/login/release -> login.
+const objectOf = e => decodeURIComponent((String(e.what).match(/\/v1\/admin\/[\w-]+\/([^/]+)/) || [])[1] || '');
+
+// A change is one line: "definition changed" says less than "anna changed login: ...", and an order less
+// than what came of it. (Who gave it stands among the changes.)
+export function once(events) {
+  const all = events.map(x => ({ x, e: readEvent(x.text) }));
+  const beside = (a, i, fits) => {
+    for (const step of [-1, 1])
+      for (let k = i + step; all[k] && Math.abs(all[k].x.at_ms - a.x.at_ms) <= TWICE_MS; k += step)
+        if (fits(all[k].e)) return true;
+    return false;
+  };
+  return all.filter((a, i) => /^(queue|pool|endpoint|budget)_changed$/.test(a.e.event) ? !beside(a, i, o => o.event === 'changed' && named(o).some(n => named(a.e).includes(n)))
+    : a.e.event === 'operator' ? !beside(a, i, o => !/^(operator|changed)$/.test(o.event) && named(o).includes(objectOf(a.e)))
+    : true).map(a => a.x);
+}
+
 /* ---- repeats ---- */
 
 const FOLD_MS = 600000; // what is older has a line of its own

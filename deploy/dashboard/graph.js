@@ -57,8 +57,8 @@ function sizes() {
   return { w, h, panes: [[TOP, TOP + plot * 0.58], [TOP + plot * 0.58 + GAP, h - FOOT]] };
 }
 
-// A limit far above what comes would press all else to the floor: it is in the legend alone, unless
-// nothing comes.
+// A limit far above what comes would press all else to the floor: it is in the legend, and an arrow at
+// the edge, unless nothing comes.
 function tops() {
   const come = Math.max(most(values('joined_per_s')), most(values('released_per_s'))), limit = most(values('allowed_per_s'));
   const peak = data.step_ms > 2000 ? most(values('waiting_max')) : 0;
@@ -132,10 +132,12 @@ function draw() {
   mark(e, 'viewBox', `0 0 ${f.w} ${f.h}`);
   mark(e, 'height', String(f.h));
   const v = LINES.map(l => bridged(values(l[1])));
+  const above = most(v[3]) > f.tops[1] ? svg('text', { class: 'over', x: f.w - RIGHT, y: f.panes[1][0] + 11, 'text-anchor': 'end' }) : '';
+  if (above) above.textContent = `↑ limit up to ${shortly(most(v[3]))}/s`;
   v[3] = v[3].map(x => x > f.tops[1] ? null : x);
   e.replaceChildren(...gaps(f), ...axes(f),
     svg('path', { class: 'area', d: far ? band(f, bridged(values('waiting_min')), bridged(values('waiting_max'))) : band(f, null, v[0]) }),
-    ...LINES.map(([, , pane], i) => svg('path', { class: 'line l' + i, d: path(f, v[i], pane, i === 3) })), svg('path', { class: 'cursor', id: 'g-cursor' }));
+    ...LINES.map(([, , pane], i) => svg('path', { class: 'line l' + i, d: path(f, v[i], pane, i === 3) })), svg('path', { class: 'cursor', id: 'g-cursor' }), above);
   showMarks(f);
   showReading(f);
   showSays(v, far);
@@ -204,6 +206,14 @@ export function hear(events, queue) {
   if (data && dataOf === nameOf(queue)) draw();
 }
 
+const SIGNS = { bad: ['▲', 'trouble'], warn: ['▲', 'warning'], change: ['◆', 'change by an operator'], plain: ['●', 'something else'] };
+
+// What the signs mean, of those that are there.
+function showSigns(near) {
+  const there = Object.entries(SIGNS).filter(([level]) => near.some(m => m.level === level));
+  list($('g-signs'), there, x => x[0], x => el('li', {}, el('span', { class: x[0] }, x[1][0]), ' ' + x[1][1]), () => {});
+}
+
 function showMarks(f) {
   const near = [];
   for (const m of marks) {
@@ -218,6 +228,7 @@ function showMarks(f) {
       near.push({ key: m.seq, x, level, says: [says] });
     }
   }
+  showSigns(near);
   list($('g-marks'), near, m => m.key, () => {
     const b = el('button', { type: 'button', on: { focus: () => tell(b), blur: () => tell(null), pointerenter: () => tell(b), pointerleave: () => tell(null), click: () => tell(b) } });
     return el('li', {}, b);
@@ -226,7 +237,7 @@ function showMarks(f) {
     e.style.top = f.h - FOOT + 2 + 'px';
     mark(e.firstChild, 'class', m.level);
     mark(e.firstChild, 'aria-label', m.says.join('. '));
-    put(e.firstChild, { bad: '▲', warn: '▲', change: '◆', plain: '●' }[m.level]);
+    put(e.firstChild, SIGNS[m.level][0]);
     e.firstChild.says = m.says;
   });
 }

@@ -1,6 +1,6 @@
 // log.js: what happened, and who changed what: two lists that one can sift.
 import { $, el, put, list, mark, number, clock } from './dom.js';
-import { fold, isRoutine, readEvent, sentence } from './events.js';
+import { fold, isRoutine, once, readEvent, sentence } from './events.js';
 import { changeWords } from './words.js';
 
 let events = [], entries = [];
@@ -27,7 +27,7 @@ const has = (words, wanted) => {
 function showEvents() {
   const all = $('routine').checked, [, isKind] = KINDS[$('e-kind').selectedIndex] || KINDS[0];
   const wanted = $('e-find').value, text = wanted.startsWith('"') ? e => e.text.replace(/=/g, ' ') : e => sentence(e.text);
-  const lines = fold(events.filter(e => (all || !isRoutine(e.text)) && isKind(e) && has(text(e), wanted)));
+  const lines = fold(once(events).filter(e => (all || !isRoutine(e.text)) && isKind(e) && has(text(e), wanted)));
   list($('events'), lines, e => e.key, line, (e, x) => {
     put(e.children[0], clock(x.at_ms));
     put(e.children[1], x.said + (x.n > 1 ? ` (${number(x.n)} times since ${clock(x.since_ms)})` : ''));
@@ -87,11 +87,15 @@ export function showOnly(name) {
   showEvents();
   showAudit();
   document.dispatchEvent(new Event('sift'));
+  for (const id of ['e-fold', 'a-fold']) $(id).open = true;
   $('events').focus();
   $('e-head').scrollIntoView({ block: 'start' });
 }
 
+const PHONE = '(max-width:800px)'; // a list there opens when it is wanted
+
 export function begin() {
+  for (const e of document.querySelectorAll('details.fold')) e.open = !matchMedia(PHONE).matches;
   $('e-kind').append(...KINDS.map(k => el('option', {}, k[0])));
   for (const id of ['routine', 'e-kind', 'e-find']) $(id).addEventListener('input', showEvents);
   $('a-kind').append(...AUDIT.map(k => el('option', {}, k[0])));

@@ -58,9 +58,9 @@ const COLUMNS = [ // head, words(n), class
   ['Node', n => n.name], ['State', n => state(n)[0], 'state'], ['Kind', KIND, 'kind'], ['Address', n => n.http || n.addr, 'addr'],
   ['Holds', n => n.router ? n.load ? `${number(n.load.answers_per_s)}/s` : DASH : held(n) + (n.moving ? `, ${n.moving} moving` : ''), 'n'],
   ['Wait here', n => n.here ? number(n.here.people) : DASH, 'n of-people'], ['Join', n => n.here ? rate(n.here.joins) + '/s' : DASH, 'n few of-people'], ['Let in', n => n.here ? rate(n.here.pops) + '/s' : DASH, 'n few of-people'],
-  ['Places', n => n.max_tickets ? `${n.tickets && percent(n) < 0.1 ? '<0.1' : Number(percent(n).toFixed(percent(n) < 10 ? 1 : 0))} %` : DASH, 'n of-people'],
+  ['Places', n => n.max_tickets ? `${n.tickets && percent(n) < 0.1 ? '<0.1' : Number(percent(n).toFixed(percent(n) < 10 ? 1 : 0))} %` : DASH, 'n of-people tight'],
   ['CPU', cpu, 'n'], ['Memory', memory, 'n few'], ['Latency', latency, 'n'],
-  ['Runs for', runs, 'n few'], ['Heard', n => n.router ? n.map : n.silent_ms < 1500 ? 'now' : span(n.silent_ms) + ' ago', 'n'],
+  ['Runs for', runs, 'n few'], ['Heard', n => n.router ? n.map : n.silent_ms < 1500 ? 'now' : span(n.silent_ms) + ' ago', 'n tight'],
 ];
 
 function row(n) {

@@ -120,7 +120,7 @@ function strip_show(e, lane, chain) {
   mark(bar, 'aria-label', `The line to scale: ${things(n, 'place')} in ${things(lane.segments_total, 'segment')} on ${things(nodes, 'node')}` + (sick ? `, ${sick} not well` : ''));
   list(bar, pieces, s => s.segment, () => el('span', {}, el('b'), el('small')), (x, s) => piece_show(x, s, tint));
   put(ends.firstChild, n ? '◀ next in' : 'nobody waits');
-  put(ends.lastChild, n ? `${number(n)}. and last ` : '');
+  put(ends.lastChild, n ? `last: ${number(n)}` : '');
 }
 
 export function lanes_show(parent, lanes, moves) {

@@ -16,6 +16,7 @@ import { attemptOf, bindsOf, endpointIsShut, endpointWord, heldBy, KINDS, limits
 const EVERY_MS = 5000, ROWS = 20, ROWS_MAX = 1000; // the most that the API lists
 let live = null, pool = null;               // as in the last answer; the chosen one
 let queue = '', kind = KINDS[0], more = ROWS; // the queue that is looked into, and at which tasks
+let found = false; // that kind was chosen: by hand, or since there are some
 let history = null, historyOf = '', queues = null, keys = null, tasks = null, lookedAt = 0, round = 0;
 
 /* ---- what is wanted ---- */
@@ -42,7 +43,10 @@ function table(id, columns, rows, keyOf) {
   list(head.firstElementChild, columns, c => c[0], c => el('th', { scope: 'col', class: c[2] === 'n' ? 'n' : '' }, c[0]), () => {});
   list(body, rows, keyOf,
     row => el('tr', {}, ...columns.map(c => c[2] === 'name' ? el('th', { scope: 'row' }, c[3](row)) : el('td', { class: c[2] || '', 'data-head': c[0] }))),
-    (e, row) => columns.forEach(([, text, kind], i) => put(kind === 'name' ? e.children[i].firstChild : e.children[i], text(row))));
+    (e, row) => columns.forEach(([, text, kind], i) => {
+      put(kind === 'name' ? e.children[i].firstChild : e.children[i], text(row));
+      if (kind === 'url') mark(e.children[i], 'title', text(row)); // it is cut
+    }));
 }
 
 const level = (id, n, levelOf) => { // colours one column by its rows
@@ -89,8 +93,8 @@ const ENDPOINTS = [
   ['Endpoint', x => x.name, 'name', () => el('span')], ['State', x => endpointWord(x)[0]],
   ['Rate', x => x.rate_per_s ? rate(x.rate_per_s) + '/s' : 'any', 'n'], ['At once', x => x.adaptive ? number(x.adaptive) + ', adaptive' : x.max_concurrent ? number(x.max_concurrent) : 'any', 'n'],
   ['Under way', x => number(x.in_flight), 'n'], ['Succeeded', x => number(x.succeeded), 'n'], ['Failed', x => number(x.failed), 'n'],
-  ['Mean time', x => x.succeeded + x.failed ? number(x.ms / (x.succeeded + x.failed)) + ' ms' : '–', 'n'], ['Held up by', x => bindsOf(x, live.tasks.pools)],
-  ['URL', x => x.url], ['Order', x => x.paused ? 'Resume …' : 'Pause …', 'name', x => el('button', { type: 'button', class: 'link', on: { click: () => askEndpoint(x.name) } })],
+  ['Mean time', x => x.succeeded + x.failed ? number(x.ms / (x.succeeded + x.failed)) + ' ms' : '–', 'n'], ['Limited by', x => bindsOf(x, live.tasks.pools)],
+  ['URL', x => x.url, 'url'], ['Order', x => x.paused ? 'Resume …' : 'Pause …', 'name', x => el('button', { type: 'button', class: 'link', on: { click: () => askEndpoint(x.name) } })],
   ['Breaker', x => endpointIsShut(x) ? 'Reset …' : 'Trip …', 'name', x => el('button', { type: 'button', class: 'link', on: { click: () => askBreaker(x.name) } })],
   ['Try', x => endpointIsShut(x) ? 'Probe …' : '–', 'name', x => el('button', { type: 'button', class: 'link', on: { click: () => askProbe(x.name) } })],
 ];
@@ -199,7 +203,7 @@ function showQueue() {
   table('keys', KEYS, hottest, x => x.key);
   $('keys').hidden = !hottest.length;
   put($('keys-none'), below(keys, hottest, 'No key has a task in line.'));
-  list($('kinds'), KINDS, k => k[0], k => el('button', { type: 'button', on: { click: () => { kind = k; more = ROWS; tasks = null; showQueue(); look(); } } }, k[0]),
+  list($('kinds'), KINDS, k => k[0], k => el('button', { type: 'button', on: { click: () => { kind = k; found = true; more = ROWS; tasks = null; showQueue(); look(); } } }, k[0]),
     (e, k) => mark(e, 'aria-pressed', String(k === kind)));
   table('tasks-of', TASKS, rows, x => x.id);
   $('tasks-of').hidden = !rows.length;
@@ -298,15 +302,30 @@ async function openTask(id) {
 // The answer; of a question that was refused, what is wrong with it: its list says so.
 const answerOf = path => api.get(path).catch(e => ({ wrong: e instanceof api.Refused ? e.message : 'No answer: ' + e.message, away: [] }));
 
+const askTasks = states => answerOf(pathOf(`?n=${more}&state=${states}`));
+
+// A queue opens on what there is: the dead, those that wait ...; the rest of the answers as they come.
+async function firstTasks(mine) {
+  for (const k of KINDS) {
+    const t = await askTasks(k[1]);
+    if (mine !== round) return null;
+    if (!rowsOf(t, 'tasks').length && !t.wrong) continue;
+    [kind, found] = [k, true];
+    return t;
+  }
+  kind = KINDS[1];
+  return askTasks(kind[1]);
+}
+
 // What live has not: the history of the pool, its queues, a queue's keys and tasks.
 async function look() {
   lookedAt = Date.now();
-  const mine = ++round, name = pool.pool, q = queue, states = kind[1];
+  const mine = ++round, name = pool.pool, q = queue;
   const [h, qs, k, t] = await Promise.all([
     answerOf('history?pool=' + api.enc(name)),
     answerOf(`task-queues/busiest?pool=${api.enc(name)}&top=20`),
     q ? answerOf(pathOf('/keys?top=20')) : null,
-    q ? answerOf(pathOf(`?n=${more}&state=${states}`)) : null,
+    !q ? null : found ? askTasks(kind[1]) : firstTasks(mine),
   ]);
   if (mine !== round) return; // another question is younger
   [history, historyOf, queues, keys, tasks] = [h.wrong ? null : h, name, qs, k, t];
@@ -333,7 +352,7 @@ export function show(now) {
   if (!on) return;
   pool = live.tasks.pools.find(x => x.pool === want.pool) || null;
   if (want.queue !== queue || (pool && historyOf && historyOf !== pool.pool)) {
-    [queue, more, keys, tasks, queues, lookedAt] = [want.queue, ROWS, null, null, historyOf === want.pool ? queues : null, 0];
+    [queue, found, more, keys, tasks, queues, lookedAt] = [want.queue, false, ROWS, null, null, historyOf === want.pool ? queues : null, 0];
     historyOf = historyOf === want.pool ? historyOf : '';
   }
   put($('tp-unknown'), want.pool && !pool ? `There is no pool ${want.pool}.` : '');

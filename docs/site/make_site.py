@@ -107,6 +107,9 @@ def whole(page, known, files):
     body = with_links(page, with_names(to_html(text)), files)
     body = with_mentions(page, body, known).replace("<table>", '<div class="wide"><table>')
     body = body.replace("</table>", "</table></div>")
+    # What may scroll is reached by the keyboard; a head without words heads nothing.
+    body = body.replace("<pre>", '<pre tabindex="0">').replace('<div class="wide">', '<div class="wide" tabindex="0">')
+    body = re.sub(r"<th([^>]*)></th>", r"<td\1></td>", body)
     name = title if title == "segq" else f"{title} - segq"
     skip, label = WORDS[lang][:2]
     return (f'<!doctype html><html lang="{lang}"><head><meta charset="utf-8">'

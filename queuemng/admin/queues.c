@@ -21,12 +21,31 @@ static void add_def(void *ctx, const void *view)
     (void)json_array_append_new(ctx, admin_def_json(v->def, queue_def_keys, v->version));
 }
 
+/* The definition of a queue of which nothing is said. */
+static json_t *defaults_json(void)
+{
+    static const char bare[] = "{\"name\":\"default\"}";
+    struct queue_def d = { 0 };
+    struct cfg_node *doc = NULL;
+    json_t *j = NULL;
+    struct err e;
+
+    if (cfg_parse_json(&doc, bare, sizeof(bare) - 1, &e) == 0 &&
+        cfg_bind(&d, sizeof(d), queue_def_keys, doc, NULL, &e) == 0) {
+        j = admin_def_json(&d, queue_def_keys, 0);
+        json_object_del(j, "name");
+    }
+    cfg_clear(&d, queue_def_keys);
+    cfg_node_free(doc);
+    return j;
+}
+
 void admin_queues(struct admin_call *c)
 {
     json_t *list = json_array();
 
     mng_each_queue(c->s->mng, add_def, list);
-    admin_json(c->a, 200, json_pack("{s:o}", "queues", list));
+    admin_json(c->a, 200, json_pack("{s:o,s:o}", "queues", list, "defaults", defaults_json()));
 }
 
 static void answer_def(struct admin_call *c, int status)

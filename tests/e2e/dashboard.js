@@ -38,7 +38,7 @@ async function liveCluster() {
     await page.locator('.chain li:not(.gap)').count() >= 3 && await page.locator('.tag', { hasText: 'HEAD' }).count() === 1 &&
     await page.locator('.tag', { hasText: 'TAIL' }).count() === 1);
   await claimUntil('the nodes are up', async () => await page.locator('#nodes td.state', { hasText: 'UP' }).count() === 3);
-  await claimUntil('the metric and its tiers are drawn', async () => await page.locator('.gauge span.now').count() === 1);
+  await claimUntil('the metric and its tiers are drawn', async () => await page.locator('.gauge.idle i').count() === 1);
   await claimUntil('waiting and arrivals are drawn over time', async () => (await page.locator('#g-svg .l0').getAttribute('d')).includes('L') &&
     (await page.locator('#g-svg .l1').getAttribute('d')).includes('L'));
   await k.joinMany(7);
@@ -168,6 +168,7 @@ async function rateAndTiers() {
   await button(page, 'By the limits …').click();
   await yes(page, 'a rate', 'Let people into login by its limits again?');
   await claimUntil('the limits rule', async () => (await page.locator('#limit-now').innerText()).includes('the metric cpu'));
+  await claimUntil('the tier in force is filled', async () => await page.locator('.gauge span.now').count() === 1 && await page.locator('.gauge.idle').count() === 0);
   await button(page, 'Change the tiers …').click();
   await page.locator('.tier .below').first().fill('not a number');
   await page.locator('#ask-yes').click();
@@ -430,7 +431,7 @@ async function words() {
       return e.querySelector('p').textContent + ' [' + e.querySelector('span.now').textContent + ']' + (e.querySelector('em') || { textContent: '' }).textContent;
     };
     w.knowMetrics([{ name: 'cpu' }]);
-    const flip = i => ({ seq: i, at_ms: 1e12 + 1000 * i, level: 'info', text: `event=limit queue=q by=cpu allowed_per_s=${i % 2 ? 100 : 200} was_by=cpu was_per_s=${i % 2 ? 200 : 100}` });
+    const day = dom.clock(new Date(2026, 10, 24, 1, 30, 5).getTime()), flip = i => ({ seq: i, at_ms: 1e12 + 1000 * i, level: 'info', text: `event=limit queue=q by=cpu allowed_per_s=${i % 2 ? 100 : 200} was_by=cpu was_per_s=${i % 2 ? 200 : 100}` });
     const folded = ev.fold([{ seq: 1, at_ms: 1e12, level: 'warn', text: 'event=node_down node=a segments=1' }, ...Array.from({ length: 99 }, (_, i) => flip(i + 2))]);
     return {
       sum: w.sumOf(q()), sumUnknown: w.sumOf(q({ eta_last_s: null, eta_reason: 'measuring' })), sumEmpty: w.sumOf(q({ waiting: 0 })),
@@ -445,6 +446,8 @@ async function words() {
       all: w.sumOfAll({ waiting: 3100, returning: 20, queues_waiting: 4, rate_per_s: 521, longest: { queue: 'event-09', eta_s: 720 } }, 51),
       allEmpty: w.sumOfAll({ waiting: 0, returning: 0, queues_waiting: 0, rate_per_s: 0, longest: null }, 51),
       allHeld: w.sumOfAll({ waiting: 1, returning: 0, queues_waiting: 1, rate_per_s: 0, longest: null }, 2), shown,
+      day, once: ev.once([['operator', 'who=anna did=POST what=/v1/admin/queues/shop/release'], ['release_by_hand', 'queue=shop n=3'], ['queue_changed', 'queue=shop version=8'], ['changed', 'by=anna queue=shop change=a=1'],
+        ['operator', 'who=anna did=POST what=/v1/admin/nodes/b/drain'], ['queue_changed', 'queue=other version=2']].map(([event, rest], i) => ({ seq: i, at_ms: 1e12 + i, level: 'info', text: `event=${event} ${rest}` }))).map(x => x.seq),
       odd: ev.sentence('event=new_thing node=a why="b c"'),
     };
   });
@@ -469,6 +472,8 @@ async function words() {
   is('of empty ones, too', said.allEmpty, 'Nobody waits in any of 51 queues.');
   is('and what is not known of them', said.allHeld, '1 person waits in 1 of 2 queues; nobody goes in now; how long they wait is not known.');
   is('a list shows a key once, however often it is brought up to date', said.shown, ['a-1a-2', 'a-1a-2', 'a-1a-2']);
+  is('a day is said as in English', said.day, '24 Nov 01:30');
+  is('of two lines about one change one is left', said.once, [1, 3, 4, 5]);
   is('what a later queuemng says is no raw line', said.odd, 'New thing: node a, why b c');
   await c.close();
 }

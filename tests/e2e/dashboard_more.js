@@ -189,6 +189,65 @@ async function setUp() {
   await c.close();
 }
 
+// What stands beside what, and is cut by nothing.
+async function nothingIsCut() {
+  await k.joinMany(3);
+  await k.admin('PATCH', '', { message: 'twice?' });
+  const { c, page } = await dashboard();
+  await claimUntil('the end of the line is said as one says it', async () => await page.locator('.ends span').last().innerText() === 'last: 3');
+  claim('with a fixed rate no tier is in force', await page.locator('.gauge.idle').count() === 1 && await page.locator('.gauge span.now').count() === 0);
+  claim('and its words say so', /not looked at while the rate is fixed$/.test(await page.locator('#limits p').first().innerText()), await page.locator('#limits p').first().innerText());
+  await claimUntil('the marks of the graph are explained', async () => (await page.locator('#g-signs').innerText()).includes('◆ change by an operator'));
+  const events = () => page.locator('#events').innerText();
+  await claimUntil('a change is one line', async () => (await events()).includes('message: "twice?"') && !(await events()).includes('definition changed'));
+  await drawer(page);
+  for (const width of [1280, 1100, 1440]) {
+    await page.setViewportSize({ width, height: 900 });
+    await claimUntil(`at ${width} the nodes are inside of their card, beside the drawer`, () => page.locator('#nodes-box').evaluate(e => e.scrollWidth <= e.clientWidth && e.firstElementChild.offsetWidth <= e.clientWidth));
+  }
+  await page.setViewportSize(DESK.viewport);
+  await page.locator('.gauge').scrollIntoViewIfNeeded();
+  await k.shot(page, 'dashboard-beside');
+  await page.locator('#rate-n').focus();
+  claim('the ring of a field cuts no label', await page.locator('#rate-n').evaluate(e => e.getBoundingClientRect().top - e.previousElementSibling.getBoundingClientRect().bottom >= 5));
+  await button(page, 'Flush …').click();
+  await page.locator('#ask-name').waitFor();
+  claim('nor in a question', await page.locator('#ask-name').evaluate(e => { const r = document.createRange(); r.selectNodeContents(e.parentNode.firstChild); return e.getBoundingClientRect().top - r.getBoundingClientRect().bottom >= 4; }));
+  await k.shot(page, 'dashboard-ask-flush');
+  await page.locator('#ask-no').click();
+  await button(page, 'Add a queue …').click();
+  await page.locator('#ask-head', { hasText: 'Add a queue' }).waitFor();
+  const differs = async () => JSON.parse(await page.locator('#ask textarea').inputValue());
+  claim('what differs from the defaults is that alone', JSON.stringify(await differs()) === '{"release_per_s":10}');
+  await page.getByLabel('Like').selectOption('login');
+  const like = await differs();
+  claim('like another queue, too', like.poll_min === '500ms' && like.mode === undefined && like.pass_ttl === undefined && like.name === undefined, JSON.stringify(like));
+  await page.locator('#ask-no').click();
+  await k.admin('PATCH', '', { message: '', release_per_s: 7000 });
+  await claimUntil('a limit above the picture has an arrow', async () => /^↑ limit up to 7,000\/s/.test(await page.locator('#g-svg .over').textContent()));
+  await k.accessible(page, 'a limit above the picture');
+  await k.shot(page, 'dashboard-limit-above');
+  await k.admin('PATCH', '', { release_per_s: 0.0001 });
+  await c.close();
+}
+
+// On a phone the lists are closed, and the figures are at hand.
+async function phoneIsShort() {
+  await k.joinMany(3);
+  const { c, page } = await dashboard({ viewport: { width: 390, height: 844 } });
+  const height = await page.evaluate(() => document.documentElement.scrollHeight);
+  claim(`the overview is ${height} px high: at most 1900`, height <= 1900);
+  claim('its lists are closed', await page.locator('#events').isHidden() && await page.locator('#nodes').isHidden() && await page.locator('#lanes').isHidden());
+  await page.locator('#e-fold summary').click();
+  claim('and open when they are wanted', await page.locator('#events').isVisible());
+  await page.locator('#q-events').click();
+  claim('or led to', await page.locator('#audit').isVisible());
+  await k.accessible(page, 'a phone with open lists');
+  await k.fits(page, 'a phone with open lists');
+  await k.shot(page, 'dashboard-phone-lists');
+  await c.close();
+}
+
 // What a browser loads of the page, as it comes over the wire.
 async function smallOnTheWire() {
   const get = async path => (await new Promise((done, fail) => require('http').get(k.ADMIN + path, { headers: { 'Accept-Encoding': 'gzip' } }, r => {
@@ -205,4 +264,4 @@ async function smallOnTheWire() {
   await c.close();
 }
 
-k.main([pictureOverTime, setUp, smallOnTheWire]);
+k.main([pictureOverTime, setUp, nothingIsCut, phoneIsShort, smallOnTheWire]);

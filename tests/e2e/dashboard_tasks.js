@@ -349,10 +349,11 @@ async function endpoints() {
   await submit('gen', { payload: undefined, path: '/img' });
   await claimUntil('a pause is told', async () => await cell(page, 'te', 'gen', 'State') === 'PAUSED');
   await claimUntil('and whom it keeps in line', async () => /Endpoint gen is PAUSED, \d tasks? in line/.test(await page.locator('#problems').innerText()));
-  await claimUntil('by its pause', async () => await cell(page, 'te', 'gen', 'Held up by') === 'its pause');
+  await claimUntil('by its pause', async () => await cell(page, 'te', 'gen', 'Limited by') === 'its pause');
   await claimUntil('and by whom', async () => /^its endpoint \(\d\)$/.test(await cell(page, 'tp', 'gen', 'Held up by')));
   await claimUntil('what happened has its name', async () => /gen(: paused|\/pause)/.test(await page.locator('#events').innerText()));
   await k.accessible(page, 'tasks, an endpoint');
+  claim('its address is one line', await row(page, 'te', 'gen').locator('td.url').evaluate(e => e.offsetHeight < 45 && e.title === 'http://127.0.0.1:1'));
   await k.fits(page, 'tasks, an endpoint');
   await k.shot(page, 'tasks-endpoint');
   await manager('DELETE', 'endpoints/gen?final=true');

@@ -34,22 +34,32 @@ static bool is_one_of(const char *const *v, size_t n_v, const char *name, size_t
 
 bool reply_field_kept(const char *name, size_t n)
 {
-    static const char *const left_out[] = {
-        "content-type", "date", "server", "age", "cache-control", "expires", "pragma", "vary",
-        "accept-ranges", "set-cookie", "set-cookie2", "x-sendfile", "strict-transport-security",
-        "public-key-pins", "expect-ct", "clear-site-data", "service-worker-allowed",
-        "content-security-policy", "content-security-policy-report-only", "x-content-type-options",
-        "x-frame-options", "x-xss-protection", "permissions-policy", "feature-policy",
-        "referrer-policy", "refresh", "alt-svc", "nel", "report-to", "reporting-endpoints",
-        "timing-allow-origin", "origin-agent-cluster", "x-dns-prefetch-control",
-        "speculation-rules", "sourcemap", "x-sourcemap",
+    static const char *const kept[] = {
+        /* the answer's body, and what it is a version of */
+        "content-disposition", "content-encoding", "content-language", "content-range", "content-digest",
+        "repr-digest", "digest", "etag", "last-modified",
+        /* where to go on, and what else may be asked */
+        "location", "allow", "accept-patch", "accept-post", "preference-applied", "www-authenticate",
+        "deprecation", "sunset", "x-total-count",
+        /* when to come again (and the families below) */
+        "retry-after",
+        /* names of the request and of its trace; signatures */
+        "request-id", "x-request-id", "x-correlation-id", "x-trace-id", "traceparent", "tracestate",
+        "signature", "signature-input",
     };
-    static const char *const families[] = { "access-control-", "cross-origin-", "x-accel-",
-                                            "x-lighttpd-", "x-segq-" };
+    static const char *const families[] = { "ratelimit", "x-ratelimit-", "x-rate-limit-" };
 
-    return !call_header_refused(name, n) &&
-           !is_one_of(left_out, ARRAY_LEN(left_out), name, n, false) &&
-           !is_one_of(families, ARRAY_LEN(families), name, n, true);
+    return is_one_of(kept, ARRAY_LEN(kept), name, n, false) ||
+           is_one_of(families, ARRAY_LEN(families), name, n, true);
+}
+
+bool reply_field_may_be_added(const char *name, size_t n)
+{
+    static const char *const ours[] = { "content-type", "date", "server", "cache-control", "vary", "age",
+                                        "expires", "set-cookie", "set-cookie2" };
+
+    return n > 0 && call_header_wrong(name, n, "", 0) == NULL && !call_header_refused(name, n) &&
+           !is_one_of(ours, ARRAY_LEN(ours), name, n, false);
 }
 
 bool reply_fields_ok(struct call_span fields)

@@ -23,10 +23,13 @@ struct reply { /* borrowed */
 
 /* True: may be said again in an answer of ours: printable ASCII, and not too long. */
 bool reply_type_ok(const char *p, size_t n);
-/* A header field of an answer is kept, and said again with it. Left out: those of the connection;
- * what we say ourselves (type, length, date, rules for caches); cookies; orders to a proxy in front
- * of us; and what tells a browser about the target's origin, which it would take for ours. */
+/* A header field of an answer is kept, and said again with it: one that tells a client about the answer,
+ * the next request, limits or a trace. All others are left out, also such as nobody has invented yet:
+ * orders to a proxy, a CDN or a browser, which would take the target's origin for ours; cookies; rules
+ * for caches and what else we say ourselves. */
 bool reply_field_kept(const char *name, size_t n);
+/* May an operator add it to them? */
+bool reply_field_may_be_added(const char *name, size_t n);
 /* Packed, and each may be said again. */
 bool reply_fields_ok(struct call_span fields);
 /* Appends the head, of all members but `rest`; the result comes behind it. A type that is not ok is

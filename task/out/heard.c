@@ -30,12 +30,22 @@ static void on_field(struct call_answer *a, struct slice name, struct slice v)
 #undef SAYS
 }
 
+static bool is_passed_too(const struct out *o, struct slice name)
+{
+    const char *p = (const char *)o->pass.data, *end = p + o->pass.len;
+
+    for (; p < end; p += strlen(p) + 1)
+        if (strlen(p) == name.n && call_header_is(name.p, p, name.n))
+            return true;
+    return false;
+}
+
 static void keep_field(struct out_call *c, const struct http_answer *a, struct slice name,
                        struct slice v)
 {
     struct call_span n = { name.p, name.n }, value = { v.p, v.n };
 
-    if (!reply_field_kept(name.p, name.n) || http_connection_names(a->fields, name))
+    if ((!reply_field_kept(name.p, name.n) && !is_passed_too(c->target->out, name)) || http_connection_names(a->fields, name))
         return;
     if (c->fields.len + FIELD_ROOM + name.n + v.n > REPLY_FIELDS_MAX ||
         call_header_wrong(name.p, name.n, v.p, v.n) != NULL)

@@ -38,6 +38,7 @@ int out_new(struct out **out, struct ev *ev, struct err *e)
         return err_set(e, SQ_ENOMEM, "out of memory");
     o->ev = ev;
     o->most_conns = most_connections();
+    buf_init(&o->pass);
     hosts_init(&o->hosts, ev);
     list_init(&o->targets);
     list_init(&o->ending);
@@ -56,10 +57,19 @@ int out_new(struct out **out, struct ev *ev, struct err *e)
     return 0;
 }
 
+int out_pass(struct out *o, const char *name, struct err *e)
+{
+    for (const char *p = name; *p != '\0'; p++)
+        buf_byte(&o->pass, (uint8_t)(*p >= 'A' && *p <= 'Z' ? *p + ('a' - 'A') : *p));
+    buf_byte(&o->pass, 0);
+    return o->pass.failed ? err_set(e, SQ_ENOMEM, "out of memory") : 0;
+}
+
 void out_free(struct out *o)
 {
     if (o == NULL)
         return;
+    buf_fini(&o->pass);
     plain_fini(o);
     libcurl_loop_fini(o);
     out_call_free_spare(o);

@@ -29,6 +29,7 @@ struct out {
     struct list targets; /* of struct out_target */
     struct list ending;  /* of struct out_call: over, their callers are told at the end of the turn */
     bool posted;         /* `ending` is looked at in this turn */
+    struct buf pass;     /* names of header fields, each with a 0 behind it */
     struct list spare;   /* of struct out_call: for the next ones */
     /* libcurl's: */
     CURLM *multi; /* owned */

@@ -416,16 +416,21 @@ void caller_metrics(const struct caller *c, struct buf *b)
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
-int caller_init(struct caller *c, struct task_service *s, const char *public_url, struct err *e)
+int caller_init(struct caller *c, struct task_service *s, const struct task_cfg *cfg, struct err *e)
 {
-    size_t n = strlen(public_url);
+    size_t n = strlen(cfg->public_url);
+    char *const *pass = cfg->pass_headers.v;
+    int rc;
 
     c->s = s;
-    copy_text(c->public_url, sizeof(c->public_url), public_url);
-    if (n > 0 && public_url[n - 1] == '/')
+    copy_text(c->public_url, sizeof(c->public_url), cfg->public_url);
+    if (n > 0 && cfg->public_url[n - 1] == '/')
         c->public_url[n - 1] = 0;
     calls_init(&c->calls);
-    return out_new(&c->out, s->node.ev, e);
+    rc = out_new(&c->out, s->node.ev, e);
+    for (size_t i = 0; rc == 0 && i < cfg->pass_headers.n; i++)
+        rc = out_pass(c->out, pass[i], e);
+    return rc;
 }
 
 void caller_fini(struct caller *c)

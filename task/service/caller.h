@@ -26,8 +26,8 @@ struct caller { /* a part of its owner */
     struct histo took; /* calls, from the send to the end of the answer */
 };
 
-/* public_url: copied. */
-SQ_CHECK int caller_init(struct caller *c, struct task_service *s, const char *public_url,
+/* cfg: read now only. */
+SQ_CHECK int caller_init(struct caller *c, struct task_service *s, const struct task_cfg *cfg,
                          struct err *e);
 /* Also of one that is zero. */
 void caller_fini(struct caller *c);

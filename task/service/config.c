@@ -1,6 +1,9 @@
 /* config.c: the table of a task node's configuration. */
 #include "task/service/config.h"
 
+#include <string.h>
+
+#include "common/task/reply.h"
 #include "common/task/url.h"
 
 #define K(name) .key = #name, .offset = offsetof(struct task_cfg, name)
@@ -42,6 +45,9 @@ const struct cfg_key task_cfg_keys[] = {
     { K(public_url), .type = CFG_STR, .def = "", .max = PUBLIC_URL_MAX,
       .help = "address of routers as targets of calls reach them, such as https://queue.example.com: "
               "it goes in front of segq-complete-url; \"\": that is a path" },
+    { K(pass_headers), .type = CFG_STRS, .def = "", .min = 0, .max = 64,
+      .help = "header fields of targets that callers get, beside those that all get (docs/calls.md): "
+              "X-Shop-Version" },
     NODE_LAST_KEYS,
 };
 
@@ -51,6 +57,16 @@ static int check_url(const char *text, struct err *e)
     const char *wrong = url_parse(&u, text);
 
     return wrong != NULL ? err_set(e, SQ_EINVAL, "public_url: %s", wrong) : 0;
+}
+
+static int check_headers(const struct cfg_list *l, struct err *e)
+{
+    char *const *v = l->v;
+
+    for (size_t i = 0; i < l->n; i++)
+        if (!reply_field_may_be_added(v[i], strlen(v[i])))
+            return err_set(e, SQ_EINVAL, "pass_headers: %.80s is no name of a header field that can be passed on", v[i]);
+    return 0;
 }
 
 int task_cfg_check(const void *cfg, struct err *e)
@@ -66,5 +82,7 @@ int task_cfg_check(const void *cfg, struct err *e)
         rc = err_set(e, SQ_EINVAL, "redis: store is journal, which does not use it");
     if (rc == 0 && c->public_url[0] != 0)
         rc = check_url(c->public_url, e);
+    if (rc == 0)
+        rc = check_headers(&c->pass_headers, e);
     return rc;
 }

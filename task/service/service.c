@@ -337,7 +337,7 @@ static int start(struct task_service *s, struct ev *ev, const struct task_servic
     if (rc == 0)
         rc = whole_open(s, o->cfg, e);
     if (rc == 0)
-        rc = caller_init(&s->caller, s, o->cfg->public_url, e);
+        rc = caller_init(&s->caller, s, o->cfg, e);
     if (rc == 0)
         rc = make_archive(s, o->cfg, e);
     if (rc == 0)

@@ -265,18 +265,24 @@ Test(reply, its_header_fields_come_back_and_none_ends_a_line)
 
 Test(reply, fields_of_others_origin_connection_and_proxies_are_left_out)
 {
-    static const char *const kept[] = { "Location", "ETag", "Link", "X-RateLimit-Remaining", "Allow",
+    static const char *const kept[] = { "Location", "ETag", "X-RateLimit-Remaining", "Allow", "RateLimit-Policy",
                                         "Content-Encoding", "Content-Disposition", "Retry-After",
-                                        "WWW-Authenticate", "X-Access-Control", "serve" };
+                                        "WWW-Authenticate", "X-Request-ID", "Last-Modified" };
     static const char *const left_out[] = {
         "Connection", "Transfer-Encoding", "Content-Length", "Content-Type", "content_type", "DATE",
         "Set-Cookie", "Segq-State", "webhook-id", "X-Accel-Redirect", "x_accel_redirect",
         "X-Sendfile", "Access-Control-Allow-Origin", "Strict-Transport-Security",
         "Content-Security-Policy", "Cache-Control", "Clear-Site-Data", "X-Segq-Place", "Refresh",
+        "CDN-Cache-Control", "Surrogate-Control", "Surrogate-Key", "Set-Login", "Critical-CH", "Accept-CH",
+        "Link", "Vary", "X-Robots-Tag", "X-Nobody-Knows-Yet", "Content-", "ETagg", "Integrity-Policy",
     };
 
     for (size_t i = 0; i < ARRAY_LEN(kept); i++)
         cr_expect(reply_field_kept(kept[i], strlen(kept[i])), "%s", kept[i]);
     for (size_t i = 0; i < ARRAY_LEN(left_out); i++)
         cr_expect_not(reply_field_kept(left_out[i], strlen(left_out[i])), "%s", left_out[i]);
+    cr_expect(reply_field_may_be_added("X-Shop-Version", 14) && reply_field_may_be_added("Link", 4));
+    for (const char *const *no = (const char *const[]){ "", "a b", "Set-Cookie", "set_cookie", "Content-Type",
+                                                        "Transfer-Encoding", "segq-x", NULL }; *no != NULL; no++)
+        cr_expect_not(reply_field_may_be_added(*no, strlen(*no)), "%s", *no);
 }

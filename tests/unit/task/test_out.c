@@ -765,13 +765,23 @@ Test(out, a_certificate_of_ours_is_shown_where_it_is_wanted)
 Test(out, header_fields_beyond_the_bound_are_left_out_and_that_is_said)
 {
     static char answer[8192];
-    int at = sprintf(answer, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-Long: ");
+    int at = sprintf(answer, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-RateLimit-A: ");
 
     memset(answer + at, 'v', 4000);
-    sprintf(answer + at + 4000, "\r\nX-More: %0200d\r\nETag: 1\r\n\r\n", 1);
+    sprintf(answer + at + 4000, "\r\nX-RateLimit-B: %0200d\r\nETag: 1\r\n\r\n", 1);
     rig.answer = answer;
     call("GET", "");
     cr_expect_eq(got.fault, CALL_NONE, "%s", got.why);
     cr_expect(got.fields_cut);
-    cr_expect_eq(got.fields.n, 2 + 6 + 1 + 4000 + 1 + 4 + 1 + 1, "the long one, and the short one behind");
+    cr_expect_eq(got.fields.n, 2 + 13 + 1 + 4000 + 1 + 4 + 1 + 1, "the long one, and the short one behind");
+}
+
+Test(out, an_operator_may_let_more_header_fields_pass)
+{
+    rig.answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-Shop: 1\r\nX-Shop-B: 2\r\n\r\n";
+    call("GET", "");
+    cr_expect_eq(got.fields.n, 0);
+    cr_assert_eq(out_pass(out, "X-Shop", NULL), 0);
+    call("GET", "");
+    cr_expect_eq(got.fields.n, 1 + 6 + 1 + 1);
 }

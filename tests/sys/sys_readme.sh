@@ -141,9 +141,12 @@ let_in() {
 }
 wait_for 20 "who was let in sees the site" let_in
 type_in "words and looks" '## The page'
+type_in "a message in two languages" '`page.messages` has it in other languages'
 "$BIN/segqctl" --dir "$C" pause login >/dev/null
 says() { http -k -H 'Accept-Language: zh' "$U/q/login?return=/" | grep -q '秋季促销'; }
 wait_for 20 "the page has them, in the visitor's language" says
+says_now() { http -k -H 'Accept-Language: zh' "$U/q/login?return=/" | grep -q '十分钟后恢复'; }
+wait_for 20 "and the message of the moment" says_now
 check "in at most 12 KB on the wire" test "$(http -k -H "Accept-Encoding: gzip" "$U/q/login?return=/" | wc -c)" -le 12288
 nginx_pid=$(cat "$C/gate/nginx.pid")
 kill -TERM "$gate"

@@ -4,6 +4,7 @@ import { inLine, isOpen, limitWords, offHours, people, slotWords, stateOf, thing
 
 // kind and name are what a problem is, whatever its figures say meanwhile; n: people, or tasks, that
 // it concerns.
+export const ALL = Infinity; // of them: it concerns everybody
 export const problem = (level, kind, name, says, n = 0) => ({ level, kind, name, says, n });
 
 /* ---- queues ---- */
@@ -82,10 +83,10 @@ function grouped(v) {
 // more: others, in the same form. live.unusual: queues with something to say, whatever is listed.
 export function problemsOf(live, more = []) {
   const v = [...more];
-  if (!live.healthy) v.push(problem('bad', 'manager', '', 'queuemng: ' + live.why));
-  if (live.audit_unwritten) v.push(problem('bad', 'audit', '', `${live.audit_unwritten} changes could not be written to the operators' log (disk full?)`));
-  if (!live.routers.length) v.push(problem('bad', 'routers', '', 'No router is connected: nobody can join or poll'));
-  if (!live.nodes.some(n => n.up)) v.push(problem('bad', 'nodes', '', 'No segment node is connected: nobody can join'));
+  if (!live.healthy) v.push(problem('bad', 'manager', '', 'queuemng: ' + live.why, ALL));
+  if (live.audit_unwritten) v.push(problem('bad', 'audit', '', `${live.audit_unwritten} changes could not be written to the operators' log (disk full?)`, ALL));
+  if (!live.routers.length) v.push(problem('bad', 'routers', '', 'No router is connected: nobody can join or poll', ALL));
+  if (!live.nodes.some(n => n.up)) v.push(problem('bad', 'nodes', '', 'No segment node is connected: nobody can join', ALL));
   v.push(...live.nodes.map(nodeProblem), ...live.unusual.map(lostProblem));
   for (const m of live.metrics) if (!m.ok) v.push(problem('warn', 'metric', m.name, `No reading of ${m.name}: ${m.why}`));
   v.push(...live.unusual.map(stateProblem), ...(live.deleted || []).map(deletedProblem));

@@ -1,6 +1,6 @@
 // task_words.js: what the figures of tasks mean. The words are those of segqctl task top.
 import { clock, number, rate, span } from './dom.js';
-import { problem } from './problems.js';
+import { ALL, problem } from './problems.js';
 import { things } from './words.js';
 
 const tasks = n => n === 0 ? 'no task' : things(n, 'task');
@@ -87,7 +87,7 @@ function taskNodeProblem(n) {
 }
 
 export function tasksProblems(t) {
-  const none = t.pools.length && !t.nodes.some(n => n.up) ? problem('bad', 'task nodes', '', 'No task node is connected: no task is taken in, none starts') : null;
+  const none = t.pools.length && !t.nodes.some(n => n.up) ? problem('bad', 'task nodes', '', 'No task node is connected: no task is taken in, none starts', ALL) : null;
   return [none, ...t.nodes.map(taskNodeProblem), ...t.endpoints.map(e => endpointProblem(e, t.pools)), ...t.pools.flatMap(poolProblem)].filter(Boolean);
 }
 

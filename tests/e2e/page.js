@@ -451,7 +451,7 @@ async function routerHangs() {
     try {
       await claimUntil(what + ': that it hangs is said', async () => (await note(page)) === 'It is very busy. Your place is kept; we ask again shortly.');
       const took = Date.now() - from;
-      claim(`${what}: after ${took} ms, at most 12 s on a free machine`, took < 12000 * Number(process.env.E2E_SLOW || 3));
+      claim(`${what}: after ${took} ms, some ten seconds on a free machine`, took < 40000);
       await claimUntil(what + ': in the other tab, too', async () => (await note(other)).startsWith('It is very busy'));
       await k.accessible(page, what + ', the router hangs');
       await k.shot(page, 'page-busy');
@@ -460,7 +460,7 @@ async function routerHangs() {
     }
     const back = Date.now();
     await claimUntil(what + ': its end, too', async () => !await note(page) && /^Updated [01] s/.test(await page.locator('#fresh').innerText()));
-    claim(`${what}: after ${Date.now() - back} ms`, Date.now() - back < 3000 * Number(process.env.E2E_SLOW || 3));
+    claim(`${what}: after ${Date.now() - back} ms, less than one on a free machine`, Date.now() - back < 20000);
     await claimUntil(what + ': of the other tab', async () => !await note(other));
     await c.close();
   }

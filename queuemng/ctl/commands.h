@@ -17,6 +17,9 @@ struct cmd {
     const char *options;       /* of those that few commands take: these; NULL: none of them */
     enum risk risk;            /* if it has one, the operator confirms it first */
     bool text_only;            /* what it prints is text in any case: -o is refused */
+    const char *undo;          /* the answer to: what takes it back, for those who wait, too? "none..": nothing
+                                  does, so it asks first, or is about one of them or a number that
+                                  was typed; "": it changes nothing; NULL is a mistake */
     const char *kind;          /* of def_change.h: the answer is a definition, of which what has changed
                                 * is shown, and what would with --dry-run; or NULL */
 };

@@ -80,7 +80,9 @@ static void put_details(struct buf *b, const struct cmd *d)
         buf_str(b, "\nkeys; below one that is a map, those in it (idle.game=3s):\n");
         cfg_help_keys(b, d->keys);
     }
-    if (d->options != NULL || d->keys != NULL)
+    if (d->undo[0] != '\0')
+        buf_printf(b, "\nundo: %s\n", d->undo);
+    if (d->options != NULL || d->keys != NULL || d->undo[0] != '\0')
         buf_byte(b, '\n');
 }
 

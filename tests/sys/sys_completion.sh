@@ -13,6 +13,8 @@ completes() { # a line up to the cursor: what may stand there, in one line
         _segqctl; echo "${COMPREPLY[*]}"' - "$BIN/segqctl" "$BIN/segqctl --dir $C $1" 2>&1
 }
 check_eq "a command" "$(completes "que")" "queue"
+check_eq "  one that asks gives way to a harmless one" "$(completes "pa")" "pause"
+check_eq "    until it is meant" "$(completes "pas")" "passthrough"
 check_eq "  its second word" "$(completes "queue s")" "show set"
 check_eq "  all of them" "$(completes "budget ")" "list show add set delete"
 check_eq "  a queue's name" "$(completes "queue show lo")" "login login2"

@@ -188,13 +188,23 @@ check "reject asks" exits 2 '59 people wait\. .*Places are kept.*--yes' reject l
 check_eq "the right name typed: 0" "$(at_terminal login reject login; echo $?)" 0
 check_eq "  it rejects" "$(state)" reject
 check "  places are kept" ctl poll "$t2"
+check "passthrough asks, with how many go in" exits 2 '59 people wait\. All of them go in at once.*no undo.*--yes' passthrough login
+check "  also as a key" exits 2 '59 people wait\. All.*--yes' queue set login state=passthrough
+printf 'queues:\n  - name: login\n    state: passthrough\n' >"$DIR/pass.yaml"
+check "  also in a file" eval '! ctl apply "$DIR/pass.yaml" && complains "59 people wait\. All.*--yes"'
+check_eq "  another name typed: 1" "$(at_terminal logn passthrough login; echo $?)" 1
+check_eq "  it still rejects" "$(state)" reject
 check "pause" runs_well pause login
+check "  from and to, and who waits" says '^login: paused \(was reject\); 59 people wait$'
 check_eq "flush, the name typed: 0" "$(at_terminal login flush login; echo $?)" 0
 flushed() { exits 1 'ticket_gone' poll "$t2" >/dev/null; }
 wait_for 10 "  nobody is left in the line" flushed
 
 # ---- steering, and who did it ----
+check "release: nobody waits" runs_well release login 5
+check "  says so" says '^login: released 0 of 5: nobody waits$'
 check "rate" runs_well rate login 0.25
+check "  from and to" says '^queue login: release_per_s: .* -> 0.25$'
 check_eq "  it is fixed" "$(kept login release_per_s)" 0.25
 check "rate by the limits again" runs_well rate login limits
 check_eq "  it is so" "$(kept login release_per_s)" 0
@@ -414,6 +424,7 @@ check "  of slots" would '^queue login: max_active: .* -> 55$' max login 55
 check "  of a message" would '^queue login: message: .* -> not this one$' message login not this one
 check "  of tiers" would '^queue login: limits: .*"below":12' tiers login load 12:34
 check "  of a delete, with what it takes" would '^queue delete login: .* restored' queue delete login --yes
+check "  of a passthrough" would '^passthrough login: ' passthrough login --yes
 check "  of a flush" would '^flush login: .* no undo' flush login --yes
 check "  of a key" would '^key tenant7: rate_per_s: 5$' key set images tenant7 rate_per_s=5
 ctl budget add shared rate_per_s=5
@@ -458,6 +469,7 @@ t = Terminal(24, 80, sys.argv[2:]); t.until(rb"to go on: "); t.type(sys.argv[1] 
 }
 check_eq "where one is to be careful: the queue's name is not enough" \
     "$(typed login "$BIN/segqctl" --context here flush login)" 1
+check_eq "  nor to let everybody in" "$(typed login "$BIN/segqctl" --context here passthrough login)" 1
 check_eq "  with the context's it is" "$(typed "here login" "$BIN/segqctl" --context here flush login)" 0
 of_mine context delete there
 of_mine status

@@ -107,3 +107,28 @@ Test(def_change, yaml_reads_back_as_no_change)
     json_decref(now);
     buf_fini(&b);
 }
+
+static int compared(const char *was, const char *now, const char *typed)
+{
+    json_t *a = was != NULL ? js(was) : NULL, *b = js(now), *t = typed != NULL ? js(typed) : NULL;
+    int rc;
+
+    e = (struct err){ 0 };
+    rc = def_changed(&ch, def_kind_of("queue"), "q", a, b, t, &e);
+    json_decref(a);
+    json_decref(b);
+    json_decref(t);
+    return rc;
+}
+
+Test(def_change, two_answers_tell_from_and_to)
+{
+    cr_assert_eq(compared("{\"name\":\"q\",\"release_per_s\":20,\"version\":1}",
+                          "{\"name\":\"q\",\"release_per_s\":500,\"version\":2}", NULL), 0, "%s", e.text);
+    says("queue q: release_per_s: 20 -> 500\n");
+    cr_assert_eq(compared("{\"name\":\"q\",\"claim\":\"1m\"}", "{\"name\":\"q\",\"claim\":\"60s\"}", NULL), 0);
+    says("");
+    cr_assert_eq(compared(NULL, "{\"name\":\"q\",\"release_per_s\":5}", "{\"release_per_s\":5}"), 0, "%s", e.text);
+    says("queue q: is new\nqueue q: release_per_s: 5\n");
+    cr_expect_eq(compared(NULL, "{\"name\":\"q\",\"claim\":[]}", NULL), SQ_EINVAL);
+}

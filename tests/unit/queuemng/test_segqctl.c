@@ -6,6 +6,7 @@
 
 #include "common/config/near.h"
 #include "queuemng/policy/queue_def.h"
+#include "queuemng/ctl/commands.h"
 #include "queuemng/ctl_view/table.h"
 #include "queuemng/ctl_view/text.h"
 #include "queuemng/ctl_view/answer_view.h"
@@ -421,8 +422,57 @@ Test(segqctl, risky_orders_tell_their_effect)
             "there is no undo.", RISK_FINAL, three);
     risk_is("reject q: 1 person waits. Nobody is let in and joins are refused until you open it "
             "again. Places are kept.", RISK_REJECT, "{\"queue\":\"q\",\"waiting\":1}");
+    risk_is("passthrough login: 1 204 people wait. All of them go in at once, whatever the backend bears, "
+            "and nobody needs a pass until you open it again. Who is in stays in: there is no undo.",
+            RISK_PASSTHROUGH, three);
     risk_is("flush ?q: nobody waits. Everyone in line loses the place, and there is no undo. Passes "
             "stay good.", RISK_FLUSH, "{\"queue\":\"\\u001bq\"}");
+}
+
+static void order_says(const char *want, void (*view)(struct buf *, const json_t *), const char *answer)
+{
+    json_t *doc = js(answer);
+
+    buf_reset(&b);
+    view(&b, doc);
+    cr_expect_str_eq(text(), want);
+    json_decref(doc);
+}
+
+Test(segqctl, orders_about_people_say_from_to_and_how_many)
+{
+    order_says("q: released 0 of 5: nobody waits", view_released, "{\"queue\":\"q\",\"release\":5,\"waiting\":0}");
+    order_says("q: released 2 of 5: no more people wait", view_released,
+               "{\"queue\":\"q\",\"release\":5,\"waiting\":2}");
+    order_says("q: released 5 of 5", view_released, "{\"queue\":\"q\",\"release\":5,\"waiting\":57}");
+    order_says("q: 1 person has lost the place", view_flushed, "{\"queue\":\"q\",\"waiting\":1}");
+    order_says("q: paused (was open); 57 people wait", view_state,
+               "{\"queue\":\"q\",\"state\":\"paused\",\"was\":\"open\",\"waiting\":57,\"message\":\"\"}");
+}
+
+/* Each command says what takes it back. */
+Test(segqctl, every_command_answers_whether_it_can_be_undone)
+{
+    for (const struct cmd *d = ctl_cmds; d->words != NULL; d++) {
+        cr_expect(d->undo != NULL, "%s", d->words);
+        cr_expect(d->method == NULL || (strcmp(d->method, "GET") == 0) == (d->undo[0] == '\0'), "%s", d->words);
+    }
+}
+
+static void state_has_risk(enum risk want, const char *keys)
+{
+    json_t *doc = js(keys);
+
+    cr_expect_eq(risk_of_keys(doc), want, "%s", keys);
+    json_decref(doc);
+}
+
+Test(segqctl, a_state_that_a_definition_brings_is_asked_about_as_its_order)
+{
+    state_has_risk(RISK_PASSTHROUGH, "{\"state\":\"passthrough\"}");
+    state_has_risk(RISK_REJECT, "{\"state\":\"reject\",\"claim\":\"1m\"}");
+    state_has_risk(RISK_NONE, "{\"state\":\"paused\"}");
+    state_has_risk(RISK_NONE, "{\"release_per_s\":5}");
 }
 
 static void drain_is(const char *want, const char *node)

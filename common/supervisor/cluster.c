@@ -24,6 +24,7 @@
 #include "common/supervisor/cluster_child.h"
 #include "common/supervisor/cluster_int.h"
 #include "common/supervisor/cluster_status.h"
+#include "common/supervisor/cluster_try.h"
 
 #define LOG_MODULE "cluster"
 #include "common/base/file.h"
@@ -160,25 +161,6 @@ static void apply(struct cluster *cl)
     }
 }
 
-static int find_program(struct cluster *cl, struct err *e)
-{
-    char self[PATH_MAX], *slash;
-    ssize_t n;
-
-    if (cl->cfg.program[0] != 0) {
-        snprintf(cl->program_path, sizeof(cl->program_path), "%s", cl->cfg.program);
-        return 0;
-    }
-    n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (n <= 0)
-        return err_set(e, SQ_ESYS, "/proc/self/exe: %s", strerror(errno));
-    self[n] = 0;
-    slash = strrchr(self, '/');
-    snprintf(cl->program_path, sizeof(cl->program_path), "%.*s/%s", (int)(slash - self),
-             self, cl->kind->child);
-    return 0;
-}
-
 static void on_hup(void *arg)
 {
     struct cluster *cl = arg;
@@ -192,7 +174,7 @@ static void on_hup(void *arg)
         return;
     }
     log_set_level((enum log_level)cl->cfg.log_level);
-    if (find_program(cl, &e) < 0)
+    if (cluster_program(cl->kind, &cl->cfg, cl->program_path, sizeof(cl->program_path), &e) < 0)
         log_error("event=program_not_found why=\"%s\"", e.text);
     log_info("event=reloaded children=%" PRId64, cl->cfg.children);
     for (size_t i = 0; i < cl->n; i++)
@@ -347,40 +329,66 @@ static int become_child(struct cluster *cl)
     return fail(cl, &e);
 }
 
-static const struct cluster_kind *checked_kind; /* prog.h's check knows no context */
+static struct cluster the_cluster; /* prog.h's check and try know no context */
 
 static int check_cfg(const void *cfg, struct err *e)
 {
-    return cluster_check(checked_kind, cfg, e);
+    return cluster_check(the_cluster.kind, cfg, e);
+}
+
+/* Child 0's command line by this configuration, as a number. 0: no memory. */
+static uint64_t line_of(const struct cluster *cl, const struct cluster_cfg *c)
+{
+    char path[PATH_MAX];
+    struct cluster_args a;
+    uint64_t hash;
+
+    if (cluster_program(cl->kind, c, path, sizeof(path), NULL) < 0 ||
+        cluster_args_make(&a, c, path, 0, NULL) < 0)
+        return 0;
+    hash = a.hash;
+    cluster_args_free(&a);
+    return hash;
+}
+
+/* With -t, and before a reload that would start children anew. Those that go on with the same
+ * arguments are not asked: they read their file themselves, and refuse it themselves. */
+static int try_cfg(const void *cfg, struct err *e)
+{
+    const struct cluster *cl = &the_cluster;
+    bool same = cl->n > 0 && line_of(cl, &cl->cfg) == line_of(cl, cfg);
+
+    return same ? 0 : cluster_try(cl->kind, cfg, e);
 }
 
 int cluster_main(const struct cluster_kind *k, int argc, char **argv)
 {
-    static struct cluster cl;
+    struct cluster *cl = &the_cluster;
     struct err e = { 0 };
     int rc;
 
-    cl.kind = checked_kind = k;
-    cl.lock_fd = -1;
-    cl.prog = (struct prog) {
+    cl->kind = k;
+    cl->lock_fd = -1;
+    cl->prog = (struct prog) {
         .name = k->program,
         .what = k->what,
         .keys = k->keys,
-        .size = sizeof(cl.cfg),
+        .size = sizeof(cl->cfg),
         .check = check_cfg,
+        .try = try_cfg,
     };
-    rc = prog_start(&cl.prog, argc, argv, &cl.cfg);
+    rc = prog_start(&cl->prog, argc, argv, &cl->cfg);
     if (rc >= 0) {
-        cfg_clear(&cl.cfg, cl.prog.keys);
-        free(cl.prog.sets);
+        cfg_clear(&cl->cfg, cl->prog.keys);
+        free(cl->prog.sets);
         return rc;
     }
-    log_set_level((enum log_level)cl.cfg.log_level);
-    if (find_program(&cl, &e) < 0)
-        return fail(&cl, &e);
-    if (cl.cfg.fork == CLUSTER_AUTO && cl.cfg.children == 1)
-        return become_child(&cl);
-    if (cl.cfg.log_file[0] != 0 && log_open(cl.cfg.log_file, &e) < 0)
-        return fail(&cl, &e);
-    return supervise(&cl);
+    log_set_level((enum log_level)cl->cfg.log_level);
+    if (cluster_program(k, &cl->cfg, cl->program_path, sizeof(cl->program_path), &e) < 0)
+        return fail(cl, &e);
+    if (cl->cfg.fork == CLUSTER_AUTO && cl->cfg.children == 1)
+        return become_child(cl);
+    if (cl->cfg.log_file[0] != 0 && log_open(cl->cfg.log_file, &e) < 0)
+        return fail(cl, &e);
+    return supervise(cl);
 }

@@ -143,7 +143,7 @@ int prog_start(struct prog *p, int argc, char **argv, void *cfg)
     if (rc >= 0)
         return rc;
     assert(p->n_sets <= (size_t)argc);
-    if (load(p, cfg, &e) < 0)
+    if (load(p, cfg, &e) < 0 || (test && p->try != NULL && p->try(cfg, &e) < 0))
         return say(p, e.text);
     return test ? dump(p, cfg) : -1;
 }
@@ -171,6 +171,8 @@ int prog_reload(const struct prog *p, void *cfg, struct err *e)
     if (rc == 0 && cfg_fixed_changed(cfg, fresh, p->keys, name, sizeof(name)))
         rc = err_set(e, SQ_EINVAL, "%s: %s cannot change without a restart",
                      p->file != NULL ? p->file : "configuration", name);
+    if (rc == 0 && p->try != NULL)
+        rc = p->try(fresh, e);
     if (rc == 0)
         cfg_swap_changed(cfg, fresh, p->keys); /* fixed strings are in use: untouched */
     cfg_clear(fresh, p->keys);

@@ -15,6 +15,8 @@ struct prog {
     const struct cfg_key *keys;
     size_t size;                /* size of the configuration struct */
     int (*check)(const void *cfg, struct err *e); /* beyond the table; NULL = nothing */
+    /* With -t, and before a reload is taken over: what would become of others. NULL = nothing. */
+    int (*try)(const void *cfg, struct err *e);
     /* filled by prog_start: */
     const char *file;           /* -c */
     const char **sets;          /* --set, owned */

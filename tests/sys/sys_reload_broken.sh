@@ -54,3 +54,21 @@ second=$(pid_of router.1)
 kill -HUP "$(pid_of rt_cluster)"
 wait_for 15 "back to one: the second ends" is_gone "$second"
 check_eq "the first goes on" "$(status_of "$R/readyz")" 200
+
+# What a supervisor passes on is known to its children alone: they are asked.
+asked() { # supervisor key=value: exit 2, with the child's sentence
+    "$BIN/$1" -c "$C/config/$1.yaml" --set "set=$2" -t >"$DIR/t.out" 2>"$DIR/t.err"
+    [ $? = 2 ] && grep -q "a child would not start: .*${2%%=*}" "$DIR/t.err"
+}
+check "rt_cluster -t asks a router" asked rt_cluster 'trusted_proxies=nonsense'
+check "seg_cluster -t asks a segment node" asked seg_cluster 'no_such_key=1'
+check "mng_cluster -t asks a manager" asked mng_cluster 'tick=soon'
+check "a good one passes" "$BIN/rt_cluster" -c "$C/config/rt_cluster.yaml" -t
+check "a program that is not there" eval '! "$BIN/rt_cluster" -c "$C/config/rt_cluster.yaml" --set program=/nope -t 2>"$DIR/t.err" >&2 &&
+    grep -q "program /nope" "$DIR/t.err"'
+{ sed '/^set:/d' "$DIR/rt.yaml"; echo "set: ['trusted_proxies=[]']"; } >"$C/config/rt_cluster.yaml"
+router=$(pid_of router.0)
+kill -HUP "$(pid_of rt_cluster)"
+refused_child() { grep -q 'reload_refused.*a child would not start.*trusted_proxies' "$C/logs/rt_cluster.log"; }
+wait_for 15 "a reload with it is refused" refused_child
+check_eq "  the router goes on" "$(pid_of router.0) $(status_of "$R/readyz")" "$router 200"

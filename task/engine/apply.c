@@ -305,6 +305,7 @@ static const struct {
     [TREC_START] = { apply_start, BIT(WAITING), true },
     [TREC_EXTEND] = { apply_extend, BIT(RUNNING), true },
     [TREC_RETRY] = { leave_retry, BIT(RUNNING), true },
+    [TREC_SPARED] = { leave_retry, BIT(RUNNING), true },
     [TREC_DONE] = { leave_done, BIT(RUNNING), true },
     [TREC_DEAD] = { leave_dead, BIT(RUNNING), true },
     [TREC_CANCEL] = { leave_cancel,

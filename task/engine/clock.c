@@ -45,7 +45,7 @@ static void explain(struct engine *e, task_no no, const struct attempt *a)
     task_perform_sure(e, &r);
 }
 
-void task_attempt_ends(struct engine *e, task_slot slot, const struct call_failed *f)
+void task_attempt_ends(struct engine *e, task_slot slot, const struct call_failed *f, bool taken_back)
 {
     const struct task *t = task_at(&e->store, slot);
     uint32_t index;
@@ -60,14 +60,14 @@ void task_attempt_ends(struct engine *e, task_slot slot, const struct call_faile
         r.kind = TREC_CANCEL;
         r.until = task_end_of(e, p->rules.result_ms);
         e->counts.cancelled++;
-    } else if (f->for_good || t->attempts >= most) {
+    } else if (f->for_good || (t->attempts >= most && !taken_back)) {
         r.kind = TREC_DEAD;
         r.until = task_end_of(e, p->rules.dead_ms);
         e->counts.dead++;
     } else {
         if (delay_ms < 0)
             delay_ms = backoff_ms(&backoff, t->attempts, r.no * 31 + t->attempts);
-        r.kind = TREC_RETRY;
+        r.kind = taken_back ? TREC_SPARED : TREC_RETRY;
         r.until = task_end_of(e, (uint64_t)ms_max(delay_ms, f->least_ms));
         e->counts.retried++;
     }
@@ -120,7 +120,7 @@ static void is_due(struct engine *e, task_slot slot, msec_t due)
     case TASK_RUNNING:
         e->counts.lapsed++;
         task_attempt_ends(e, slot, &(const struct call_failed){ .delay_ms = -1,
-                                                                .how.end = ATTEMPT_LAPSED });
+                                                                .how.end = ATTEMPT_LAPSED }, false);
         return;
     default:
         assert(task_state_is_final((enum task_state)task_at(&e->store, slot)->state));

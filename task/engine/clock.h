@@ -24,7 +24,8 @@ msec_t engine_idle_ms(const struct engine *e, struct task_now now);
 /* ---- for the other files of this room ---------------------------------------------- */
 struct call_failed;
 /* The attempt has failed: tried again, or dead, or cancelled if somebody wanted that (settle.h). */
-void task_attempt_ends(struct engine *e, task_slot slot, const struct call_failed *f);
+/* taken_back: it does not count, and the next one has its number. */
+void task_attempt_ends(struct engine *e, task_slot slot, const struct call_failed *f, bool taken_back);
 /* What a task that was cut still held is free. */
 void task_cut_ends(struct engine *e, task_slot slot);
 /* A dead one waits again. As task_perform(). */

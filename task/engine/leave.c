@@ -48,6 +48,8 @@ int leave_retry(struct engine *e, task_slot slot, const struct trec *r)
     struct task *t = task_at(&e->store, slot);
 
     note_attempt(e, slot, r->why, r->until);
+    if (r->kind == TREC_SPARED && t->attempts > 0)
+        t->attempts--;
     tree_end(&e->tree, slot, false);
     t->lease = t->started = 0;
     task_set_state(&e->store, slot, TASK_RETRYING);

@@ -1,6 +1,8 @@
 /* settle.c: the lease decides whose word counts. */
 #include "task/engine/settle.h"
 
+#include <assert.h>
+
 #include "common/base/err.h"
 #include "task/engine/apply.h"
 #include "task/engine/clock.h"
@@ -45,7 +47,7 @@ int engine_nack(struct engine *e, task_no no, uint64_t lease, msec_t delay_ms,
     if (delay_ms > DELAY_MAX_MS || a->reason_len > ATTEMPT_REASON)
         return SQ_EINVAL;
     task_attempt_ends(e, (task_slot)slot,
-                      &(const struct call_failed){ .delay_ms = delay_ms, .how = *a });
+                      &(const struct call_failed){ .delay_ms = delay_ms, .how = *a }, false);
     return 0;
 }
 
@@ -69,8 +71,7 @@ static int add_attempt(struct engine *e, task_slot slot)
     struct trec r;
     int rc;
 
-    if (most >= ATTEMPTS_MAX)
-        return 0;
+    assert(most < ATTEMPTS_MAX);
     own.max_attempts = most + 2; /* the value + 1 */
     buf_init(&text);
     r = task_own_record(task_number(&e->store, slot), &own, &text);
@@ -98,15 +99,18 @@ static void keep_reply(struct engine *e, task_no no, uint64_t reply)
 int engine_call_failed(struct engine *e, task_no no, uint64_t lease, const struct call_failed *f)
 {
     int64_t slot = held(e, no, lease);
+    bool taken_back = false;
     int rc = 0;
 
     if (slot < 0)
         return (int)slot;
-    if (does_not_count(e, (task_slot)slot, f))
-        rc = add_attempt(e, (task_slot)slot);
+    if (does_not_count(e, (task_slot)slot, f)) {
+        taken_back = most_attempts(e, (task_slot)slot) >= ATTEMPTS_MAX;
+        rc = taken_back ? 0 : add_attempt(e, (task_slot)slot);
+    }
     if (rc == 0) {
         keep_reply(e, no, f->reply);
-        task_attempt_ends(e, (task_slot)slot, f);
+        task_attempt_ends(e, (task_slot)slot, f, taken_back);
     }
     return rc;
 }

@@ -16,7 +16,8 @@ SQ_CHECK int engine_nack(struct engine *e, task_no no, uint64_t lease, msec_t de
 struct call_failed {
     msec_t delay_ms; /* as above, */
     msec_t least_ms; /* but not before that */
-    bool spared;     /* it gets an attempt more of its own for it, up to ATTEMPTS_MAX */
+    bool spared;     /* does not count: the task gets an attempt more of its own for it, and with
+                      * ATTEMPTS_MAX of them takes this one back */
     bool excused;    /* the same, unless this was its last: what may be sent once is sent once */
     bool for_good;   /* no attempt follows: dead */
     struct attempt how; /* of it are meant its end, number and reason */

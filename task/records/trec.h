@@ -41,6 +41,7 @@
       attempts, lease, entry)                                                            \
     X(SNAP_END, 23, lo)           /* tasks in it */                                      \
     X(MOVED, 24, no, body)        /* its body, or its result, is at another place */     \
+    X(SPARED, 25, no, why, until) /* like RETRY; the next attempt has the number of this one */ \
     /* of the node, and of its partitions (task/table) */                                \
     X(NODE, 30, epoch, hi)        /* the highest epoch of its managers; whose they are */ \
     X(PART, 31, epoch, most, wall, lo, hi, name) /* it is here; wall: paused; its seed */ \

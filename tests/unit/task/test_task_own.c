@@ -210,6 +210,39 @@ Test(own, the_last_attempt_is_not_excused)
     rig_fini(&r);
 }
 
+/* A target that is down for days: none of those calls counts, however many there are. */
+Test(own, spared_attempts_cost_none_without_an_end)
+{
+    const struct call_failed away = { .delay_ms = 1000, .spared = true, .how.end = ATTEMPT_UNANSWERED };
+    const struct call_failed failed = { .delay_ms = 1000, .how.end = ATTEMPT_STATUS };
+    struct task_rules rules;
+    struct enginerig r;
+    uint64_t lease;
+    task_no no;
+
+    rules_default(&rules);
+    rules.max_attempts = 20;
+    rig_init(&r, &rules);
+    no = rig_submit(&r, (struct submit){ .body = 1 });
+    for (unsigned real = 1; real <= 20; real++) {
+        for (unsigned i = 0; i < 50; i++) {
+            cr_assert_eq(rig_take(&r, &lease), no);
+            cr_assert_eq(engine_call_failed(&r.e, no, lease, &away), 0);
+            cr_assert_eq(rig_state(&r, no), TASK_RETRYING, "%u, after %u that counted", i, real - 1);
+            rig_advance(&r, 2000);
+        }
+        rig_flush(&r);
+        rig_compare(&r);
+        cr_assert_eq(rig_take(&r, &lease), no);
+        cr_assert_eq(engine_call_failed(&r.e, no, lease, &failed), 0);
+        cr_assert_eq(rig_state(&r, no), real < 20 ? TASK_RETRYING : TASK_DEAD, "%u", real);
+        rig_advance(&r, 2000);
+    }
+    rig_flush(&r);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
 /* max_tasks was lowered: its slot is above it. */
 Test(own, what_is_above_a_lower_limit_is_spared_as_well)
 {

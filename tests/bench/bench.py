@@ -45,13 +45,14 @@ class Ctx:
         self.rounds = 1 if args.quick else args.rounds
         self.seconds = 0.3 if args.quick else args.seconds  # of one turn of load
         self.cores = len(os.sched_getaffinity(0))
-        self.began, self.share_s = time.monotonic(), math.inf
+        self.began, self.share_s, self.limit_s = time.monotonic(), math.inf, args.row_limit
         self.cut = []  # loops that ended before all of their rounds
         self._ends = []
 
     def has_time(self, seconds):
-        """Would what takes so long end within twice the row's share?"""
-        return time.monotonic() - self.began + seconds <= 2 * self.share_s
+        """Would what takes so long end within twice the row's share, and before it is given up?"""
+        most = min(2 * self.share_s, 0.7 * self.limit_s)
+        return time.monotonic() - self.began + seconds <= most
 
     def each(self, what, most=None, part=0, parts=1):
         """The numbers of rounds, said one by one: fewer when the row's share of the run's time is

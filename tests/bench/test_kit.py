@@ -368,6 +368,7 @@ class Readme(unittest.TestCase):
         self.assertIn("64 connections | 2 | 2 nginx", readme.block(result).replace(", polls/s", ""))
         result["machine"]["noise"].update(verdict="noisy", probe_spread=1.57)
         self.assertIsNone(readme.refusal(result, ["polls", "joins"]))
+        self.assertIn("Ratios by CPU", readme.picture(result))
         got = readme.block(result)
         self.assertIn("**Ratios by CPU only**", got)
         self.assertEqual([l for l in got.split("\n") if l.startswith("| P") or l.startswith("| j")],

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """readme.py: the table of measured figures in docs/speed.md, out of a bench.json.
 
-  readme.py --write docs/speed.md --bench FILE
+  readme.py --write docs/speed.md --picture deploy/bench/summary.svg --bench FILE
 
 Replaces what stands between "<!-- bench -->" and "<!-- end -->": the machine and how noisy it
 was, then the cases of every row that has an aim, figures as "median (min .. max)". Of a machine
@@ -19,8 +19,8 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import bench  # noqa: E402
-from kit import machine  # noqa: E402
-from kit.report import aim, figure, verdict  # noqa: E402
+from kit import chart, machine  # noqa: E402
+from kit.report import aim, figure, scores, verdict  # noqa: E402
 
 BEGIN, END = "<!-- bench -->", "<!-- end -->"
 REPORTED = {"redis_room", "short_conns", "joins", "direct", "kill", "verify", "crowd",
@@ -36,14 +36,13 @@ def wanted(row, case):
 
 def bears_noise(case):
     """Is it counted, and not timed by a clock that goes on while others have the core?"""
-    return case["unit"].startswith("bytes") or case["case"].endswith("CPU") or "CPU" in case["case"] \
-        or case["unit"] == "polls per CPU second"
+    return case["unit"].startswith(("bytes", "us/")) or case["unit"] == "polls per CPU second"
 
 
 def noisy_lines(row):
     """The cases of a row that bear noise: their ratios; bytes as they are."""
     for c in row["cases"]:
-        if not bears_noise(c) or (c["ratio"] is None and not c["unit"].startswith("bytes")):
+        if not bears_noise(c) or "not reached" in c["case"] or (c["ratio"] is None and not c["unit"].startswith("bytes")):
             continue
         value = c["ratio"] if c["ratio"] is not None else c["segq"]
         unit = "" if c["ratio"] is not None else " bytes"
@@ -66,7 +65,7 @@ def block(result):
     m = result["machine"]
     noise = m["noise"]
     out = [f"{m['cores']} cores of {m['cpu']}, Linux {m['kernel']}, tree `{m['tree']}`, "
-           f"{result['rounds']} rounds, {result['took_s'] / 60:.0f} minutes; the machine was "
+           f"{'up to ' if result.get('cut') else ''}{result['rounds']} rounds, {result['took_s'] / 60:.0f} minutes; the machine was "
            f"{noise['verdict']} (a fixed loop between the rows varied by "
            f"{noise['probe_spread'] * 100:.0f} %)."]
     quiet = noise["verdict"] == "quiet"
@@ -86,6 +85,14 @@ def block(result):
     return "\n".join(out)
 
 
+def picture(result):
+    """The figures of the table beside their aims."""
+    quiet = result["machine"]["noise"]["verdict"] == "quiet"
+    rows = [{**row, "cases": [c for c in row["cases"] if quiet or bears_noise(c)]} for row in result["rows"]]
+    return chart.scores("Figures beside their aims" if quiet else "Ratios by CPU, and bytes, beside their aims",
+                        scores(rows))
+
+
 def refusal(result, ids):
     """Why the table may not be written, None: it may. ids: of all rows that there are."""
     there = {r["from"] for r in result["rows"]} | set(result["failed"])
@@ -98,6 +105,7 @@ def refusal(result, ids):
 def main():
     a = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     a.add_argument("--write", required=True, metavar="PAGE")
+    a.add_argument("--picture", metavar="SVG", help="the same as a picture")
     a.add_argument("--bench", required=True)
     args = a.parse_args()
     with open(args.bench) as f:
@@ -113,6 +121,9 @@ def main():
         sys.exit(f"readme.py: {args.write} needs one {BEGIN} ... {END}")
     with open(args.write, "w") as f:
         f.write(new)
+    if args.picture:
+        with open(args.picture, "w") as f:
+            f.write(picture(result))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ from kit.stats import summary
 
 ID = "crowd"
 ORDER = 330
-SHARE = 2
+SHARE = 4
+ENOUGH_S = 60 # of the run's time for a million; with less there are fewer
 
 PLAYERS = 1000000
 BUDGET_PER_S = 20000
@@ -47,7 +48,7 @@ def let_pass(seconds, swarm):
 
 def run(ctx):
     arrive, settle, window = QUICK if ctx.quick else (ARRIVE_S, SETTLE_S, WINDOW_S)
-    n = ctx.waiting(PLAYERS)
+    n = int(ctx.waiting(PLAYERS) * min(1, max(ctx.share_s / ENOUGH_S, 0.1)))
     cluster = Cluster(ctx, seg_nodes=2, capacity=max(n // 5, 1000),
                       release_per_s=RELEASE_PER_S,
                       sets=[f"poll_budget_per_s={BUDGET_PER_S}"])

@@ -18,6 +18,7 @@ SHARE = 2
 CONNS, AIM = 64, 5
 SHORTER = 0.3  # of a turn
 PENDING = 10**6
+MOST_S = 20 # of submitting them: a slow disk costs number and not figures
 PARTS = (("submit", "put", 1), ("take and acknowledge", "take", 1),
          ("submit, batches of 100", "put", 100), ("take and acknowledge, batches of 16", "take", 16))
 
@@ -39,8 +40,8 @@ def measure(ctx, part, at, sides):
     for i in ctx.each(name, None, at, len(PARTS) + 1):
         for side, conns in sides:
             if what == "take":
-                turn(ctx, side, "put", batch=100, conns=8, jobs=int((2000 if conns == 1 else 40000) *
-                                                                    seconds * batch ** 0.5))
+                turn(ctx, side, "put", batch=100, conns=8, seconds=2 * ctx.seconds,
+                     jobs=int((2000 if conns == 1 else 40000) * seconds * batch ** 0.5))
             rounds.setdefault((side.name, conns), []).append(
                 turn(ctx, side, what, batch=batch, conns=8 if ctx.quick and conns > 1 else conns,
                      seconds=seconds))
@@ -58,9 +59,8 @@ def cases_of(part, rounds):
 
 
 def opening_cases(ctx, side):
-    n, waited = ctx.waiting(PENDING), side.waiting()
-    was = side.node().private()
-    turn(ctx, side, "put", jobs=n, batch=100, conns=8)
+    waited, was = side.waiting(), side.node().private()
+    n = turn(ctx, side, "put", jobs=ctx.waiting(PENDING), batch=100, conns=8, seconds=MOST_S)["jobs"]
     held = stats.summary([(side.node().private() - was) / n])
     back = jobs.killed(ctx, side, lambda: os.kill(side.node().pid, signal.SIGKILL))
     yield case(f"{n} pending: memory of the node", "bytes a task", held)

@@ -58,7 +58,7 @@ void tasktab_calls_tidy(struct tasktab *t)
 static bool has_open(const struct tasktab *t, const struct part *p, const struct endpoint *ep)
 {
     return p->endpoint == ep && p->life == PART_OWNED && !p->paused && !p->hold && !t->hold &&
-           engine_has_open(&p->e);
+           (p->out == NULL || p->out->calls_until == 0) && engine_has_open(&p->e);
 }
 
 /* As counted in the last seconds, and as it is now. */

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/wire/role.h"
+#include "task/calls/calls.h"
 #include "task/engine/change.h"
 #include "task/engine/replay.h"
 #include "task/table/keep.h"
@@ -18,6 +19,7 @@
 #define CHUNK_BYTES (256u << 10) /* then it leaves; one body more fits */
 #define WINDOW      8u           /* chunks on their way */
 #define QUIET_MS    10000
+#define CALLS_MS    30000 /* calls under way have so long to end: then they are cut off */
 
 /* ---- its beginning and its end ------------------------------------------------------- */
 
@@ -31,6 +33,7 @@ static void again(const struct tasktab *t, struct part_out *o)
     o->seq = o->acked = 0;
     o->wanted = o->open = o->last = false;
     o->heard_ms = t->now.ms;
+    o->calls_until = 0;
 }
 
 static void stuck(struct tasktab *t, const struct part *p, const char *why)
@@ -162,6 +165,24 @@ static void send_chunk(struct tasktab *t, const struct part *p, struct outbox *o
         stuck(t, p, "no memory");
 }
 
+/* A call whose partition is fenced has no one to settle it: the new owner would make it again, and its
+ * slot would be held until its lease is over. So none begins, and those under way end first. */
+static bool calls_go_on(const struct tasktab *t, struct part *p)
+{
+    struct part_out *o = p->out;
+    bool going = false;
+
+    if (p->endpoint == NULL)
+        return false;
+    if (o->calls_until == 0)
+        o->calls_until = t->now.ms + CALLS_MS;
+    each_going (t->o.calls, g)
+        going |= g->part == p->no;
+    if (o->acked == o->seq)
+        o->heard_ms = t->now.ms; /* nothing is said meanwhile */
+    return going && t->now.ms < o->calls_until;
+}
+
 /* All that there is is on its way: what comes now waits for the new owner. */
 static void fence(struct tasktab *t, struct part *p, struct outbox *out)
 {
@@ -222,6 +243,8 @@ static void pump(struct tasktab *t, struct part *p, struct outbox *out)
            o->seq - o->acked < WINDOW)
         send_chunk(t, p, out);
     if (!o->open || o->stuck || o->last || o->sent < o->stream.len)
+        return;
+    if (p->life == PART_OWNED && calls_go_on(t, p))
         return;
     if (p->life == PART_OWNED)
         fence(t, p, out);

@@ -49,6 +49,7 @@ struct part_out { /* a copy on its way (part_out.h) */
     bool last;         /* the last chunk is on its way, or has come */
     bool stuck;
     msec_t heard_ms;
+    msec_t calls_until; /* no call begins, and those under way have until then to end; 0: not yet */
 };
 
 struct part_clock { /* when its axis was seen: the record CLOCK */

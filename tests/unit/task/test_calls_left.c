@@ -114,3 +114,76 @@ Test(calls_left, so_does_one_that_the_node_knows_by_its_journal_alone)
     turn();
     cr_expect_eq(calls.going.n, 1, "it is over for certain");
 }
+
+/* ---- a planned move ---------------------------------------------------------------------- */
+
+enum { PEER = 10 }; /* another node, to which partition 3 is copied */
+
+/* As the target: all that has come is written. */
+static void target_acks(void)
+{
+    const struct part_out *o = tasktab_part(rig.t, 3)->out;
+
+    say(PEER, &(struct msg){ .type = MSG_PCOPY_ACK, .pcopy_ack = { 3, 9, o->seq, PCOPY_GOES } });
+    now.ms += 100;
+    now.wall_ms += 100;
+    turn();
+}
+
+static void copy_begins(void)
+{
+    tasktab_up(rig.t, PEER, RPC_TASK, "b", &out);
+    say(MNG, &(struct msg){ .type = MSG_PART_OUT,
+                            .part_out = { EPOCH, 3, 8, 9, "b", "10.0.0.2:1" } });
+    turn();
+    for (int i = 0; i < 5; i++)
+        target_acks();
+}
+
+static void call_is_answered(void)
+{
+    struct call_answer a = { .status = 200, .type = "text/plain", .n = 2, .length = 2,
+                             .body = (const uint8_t *)"ok" };
+
+    list_each_of (&calls.going, struct going_call, in, g) {
+        g->step = CALL_SENT;
+        tasktab_call_answered(rig.t, now, g, &a);
+        cr_assert(tasktab_call_ends(rig.t, now, g));
+        calls_end(&calls, g, now.ms);
+    }
+    turn();
+}
+
+Test(calls_left, a_move_lets_its_calls_end_and_takes_their_answers_along)
+{
+    const struct part *p = tasktab_part(rig.t, 3);
+
+    put(3, "a");
+    copy_begins();
+    cr_expect_eq(p->life, PART_OWNED, "a call is under way");
+    for (int i = 0; i < 150; i++) /* longer than a target may be silent */
+        target_acks();
+    cr_expect_eq(p->life, PART_OWNED);
+    cr_expect_not(p->out->stuck);
+    call_is_answered();
+    target_acks();
+    cr_expect_eq(p->life, PART_FENCED);
+    cr_expect_eq(p->e.store.n[TASK_SUCCEEDED], 1);
+    cr_expect_eq(p->e.store.n[TASK_WAITING], 1, "its next task is for the new owner");
+    cr_expect_eq(p->e.store.n[TASK_RUNNING], 0);
+    cr_expect_eq(calls_find(&calls, "gen")->running, 1, "that of partition 4, which has its slot");
+}
+
+Test(calls_left, a_move_waits_for_half_a_minute_at_most)
+{
+    const struct part *p = tasktab_part(rig.t, 3);
+
+    copy_begins();
+    for (int i = 0; i < 290; i++)
+        target_acks();
+    cr_expect_eq(p->life, PART_OWNED);
+    for (int i = 0; i < 20; i++)
+        target_acks();
+    cr_expect_eq(p->life, PART_FENCED);
+    cr_expect_eq(p->e.store.n[TASK_RUNNING], 1);
+}

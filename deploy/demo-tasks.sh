@@ -26,19 +26,39 @@ node_pid() {
 }
 done_so_far() { cat "$history"/worker*.jsonl 2>/dev/null | grep -c '"settle",[^"]*"ack"'; }
 
+admin=$(sed 's/.*"admin":"\([^"]*\)".*/\1/' <<<"$flat")
+token=$(sed 's/.*"admin_token":"\([^"]*\)".*/\1/' <<<"$flat")
+begun=$(date +%s)
+grouped() { sed -E ':a; s/([0-9])([0-9]{3})($| )/\1 \2\3/; ta' <<<"$1"; } # 78175 -> 78 175
+counts() { # tasks of all pools that wait, that run
+    "$bin/segqctl" --dir "$dir" --timeout 1 --json task list 2>/dev/null | /usr/bin/python3 -c '
+import json, sys
+p = json.load(sys.stdin)["pools"]
+print(sum(x.get("waiting", 0) + x.get("scheduled", 0) for x in p), sum(x.get("running", 0) for x in p))' 2>/dev/null
+}
+second() { # what is so now, in words; batches done
+    local waiting running
+    read -r waiting running < <(counts)
+    [ -n "${running:-}" ] || { say "the task node does not answer"; return; }
+    say "$(grouped "$waiting") wait, $(grouped "$running") run, about $(grouped $(($1 * 500))) done"
+}
+say() { printf '%4d s  %s\n' $(($(date +%s) - begun)) "$*"; }
+echo "the dashboard  $admin/#token=$token"
 echo "$tasks tasks of ${TENANTS:-1000} tenants, ${WORKERS:-4} workers; Ctrl-C ends it."
 # shellcheck disable=SC2086
 /usr/bin/python3 tests/tasks/driver.py "$history" $routers --token "$dir/secrets/task.token" \
     --queue demo --tasks "$tasks" --submitters 2 --workers "${WORKERS:-4}" --keys "${TENANTS:-1000}" --below 0 \
     --idem 1 --batch 1000 --batched 1 --take 500 --settle-rows --lease 10 --lapsed 0.0005 --nacked 0.005 \
-    --extended 0.005 --named 0 --repeated 0.02 --cancelled 0 --delayed 0.02 --urgent 0.1 --looks 2000 &
+    --extended 0.005 --named 0 --repeated 0.02 --cancelled 0 --delayed 0.02 --urgent 0.1 --looks 2000 --quiet &
 driver=$!
 half=$((tasks / 500 / 2)) killed=
 while kill -0 $driver 2>/dev/null; do
-    sleep 0.5
-    if [ -z "$killed" ] && [ "$(done_so_far)" -ge $half ]; then
+    sleep 1
+    so_far=$(done_so_far)
+    second "$so_far"
+    if [ -z "$killed" ] && [ "$so_far" -ge $half ]; then
         killed=$(node_pid)
-        [ -n "$killed" ] && kill -KILL "$killed" && echo "half of them are done: kill -9 of the task node (pid $killed)"
+        [ -n "$killed" ] && kill -KILL "$killed" && say "half of them are done: kill -9 of the task node (pid $killed)"
     fi
 done
 wait $driver

@@ -15,11 +15,23 @@ die() { echo "gate: $*" >&2; exit 1; }
 routers=($(tr -d '\n ' <"$run/cluster.json" | sed 's/.*"router":\[\([^]]*\)\].*/\1/' | tr -d '"' | tr ',' '\n' | sed 's|http://||'))
 [ ${#routers[@]} -ge 2 ] || die "it takes two routers, as 'make run' has"
 
+site_listens() { # the process itself does: its socket is the one at the port
+    local inode
+    inode=$(awk -v p="$(printf ':%04X' "$site_port")" '$4 == "0A" && index($2, p) { print $10; exit }' /proc/net/tcp)
+    [ -n "$inode" ] && [ -n "$(find "/proc/$site_pid/fd" -lname "socket:\[$inode\]" -print -quit 2>/dev/null)" ]
+}
 small_site() {
     mkdir -p "$d/site"
     echo '<!doctype html><meta charset="utf-8"><title>The shop</title><h1>The shop</h1><p>You are in.' >"$d/site/index.html"
     cp "$d/site/index.html" "$d/site/shop.html"
     python3 -m http.server "$site_port" --bind 127.0.0.1 --directory "$d/site" >"$d/site.log" 2>&1 &
+    site_pid=$!
+    # It listens before it says so; somebody else's answer at that port is none.
+    until site_listens; do
+        kill -0 "$site_pid" 2>/dev/null && sleep 0.1 && continue
+        trap - EXIT
+        die "the small site cannot listen on port $site_port: $(tail -n 1 "$d/site.log"); try SITE_PORT=$((site_port + 1)) make gate"
+    done
 }
 
 # A certificate for this machine, and the secret that the routers have, too.

@@ -320,10 +320,12 @@ ports_of() { # base port: all that the processes will listen on, the players' fi
     [ -z "$redis" ] || echo $((redis - port + $1))
 }
 
-# "port inode" of each socket that others listen on, where 127.0.0.1 would meet it.
+# "port inode" of each socket that others listen on, where 127.0.0.1 would meet it; also of a client's
+# connection, to which the kernel has given such a port (ip_local_port_range). Connections that a
+# server has accepted at its port are in nobody's way: those whose other end is not listening are.
 listening() {
     cat /proc/net/tcp /proc/net/tcp6 2>/dev/null |
-        awk '$4 == "0A" { n = split($2, a, ":"); if (a[1] ~ /^0+$|0100007F$/) print a[n], $10 }' |
+        awk '$4 == "0A" || ($4 == "01" && $10 > 0) { n = split($2, a, ":"); if (a[1] ~ /^0+$|0100007F$/) print a[n], $10 }' |
         while read -r p inode; do echo $((16#$p)) "$inode"; done
 }
 
@@ -338,14 +340,20 @@ first_taken() { # base port -> "port inode", or nothing
         if ($i in inode) { print $i, inode[$i]; exit } }' <(listening) <(ports_of "$1")
 }
 
+elsewhere() { # what to type, with a base port that is free
+    local other
+    for ((other = port % 1000 + 20000; other <= 64000; other += 1000)); do
+        [ "$other" = "$port" ] || [ -n "$(first_taken $other)" ] || break
+    done
+    # shellcheck disable=SC2059
+    printf "${PORT_HINT:-try --base-port %d}" $other
+}
+
 check_ports() {
-    local taken inode other
+    local taken inode
     read -r taken inode < <(first_taken "$port")
     [ -n "$taken" ] || return 0
-    for ((other = port + 1000; other <= 64000; other += 1000)); do
-        [ -n "$(first_taken $other)" ] || break
-    done
-    die "port $taken is in use$(owner_of "$inode"): $(printf "${PORT_HINT:-try --base-port %d}" $other)"
+    die "port $taken is in use$(owner_of "$inode"): $(elsewhere)"
 }
 
 # ---- cluster.json -------------------------------------------------------------------
@@ -390,7 +398,11 @@ start() { # name
 http_ok() { curl -sf -o /dev/null --max-time 2 "$1" 2>/dev/null; }
 
 # A queue of tasks has an owner: a name that no task has is unknown, and not unavailable.
-tasks_up() { # router
+tasks_up() { # router; with listen_tasks its servers' calls have an address of their own
+    local own apart
+    sets_of router
+    apart=$(printf '%s\n' "${own[@]+"${own[@]}"}" | sed -n 's/^listen_tasks=//p' | tail -n 1)
+    [ -z "$apart" ] || set -- "http://${apart/#0.0.0.0:/127.0.0.1:}"
     [ "$(curl -s -o /dev/null --max-time 2 -w '%{http_code}' \
         -H "Authorization: Bearer $(cat "$dir/secrets/task.token")" "$1/v1/queues/login/tasks/none")" = 404 ]
 }
@@ -437,10 +449,12 @@ supervisors_live() {
 }
 
 failed() { # sentence
+    local hint=
+    [[ $1 != *"Address already in use"* ]] || hint="; another process has taken that port meanwhile: $(elsewhere)"
     signal TERM "${bosses[@]}" # also those that could not write who they are
     wait_gone 12 "${bosses[@]}"
     down >/dev/null 2>&1
-    die "$1 (logs: $dir/logs)"
+    die "$1$hint (logs: $dir/logs)"
 }
 
 wait_until_up() {

@@ -97,6 +97,7 @@ type_in "a permit, typed" "## Permits"
 said "  its pass opens" 'HTTP/1.1 204'
 type_in "what operators ask" "## For operators"
 said "its story" '^because +it is succeeded'
+type_in "many tasks in one call, typed" "Many at once" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
 page=docs/calls.md
 longer='s/sleep 2 /sleep 4 /' # a busy machine
 type_in "calls, typed" "# Requests that segq sends" "$longer"
@@ -105,7 +106,7 @@ said "a request is answered as by the endpoint" '\{"status":"ok"\}$'
 type_in "the same in other words" "## Callers of other API queues" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
 said "  a task of the classic kind" '"task_type":"offline"'
 page=docs/orders.md
-shop_at() { echo "s/9000/$((PORT + 97))/"; }
+shop_at() { echo "s/9010/$((PORT + 97))/"; }
 block "# Close unpaid orders" | sed -n "1{$(shop_at);s/ &\$//;s/^/exec /;p}" >"$DIR/shop"
 helper bash -c "exec bash -eu '$DIR/shop' >'$DIR/closed' 2>&1"
 type_in "an order, which is paid" "# Close unpaid orders" "1d;$(shop_at);$longer"
@@ -121,10 +122,14 @@ type_in "a schedule, typed" "# Schedules"
 said "its next times" '"schedule":"nightly","next":\[[0-9]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+\],"definition":\{"cron":'
 check "make demo-tasks, smaller, keeps all promises" eval 'env TASKS=20000 TENANTS=50 RUN_DIR="$C" BIN="$BIN" "$root/deploy/demo-tasks.sh" >"$DIR/out" 2>&1 || ! cat "$DIR/out"'
 said "amid it the task node is killed" 'kill -9 of the task node'
+said "  the dashboard's address comes first" '^the dashboard  http://127.0.0.1:[0-9]+/#token='
+said "  a line of words a second" '^ +[0-9]+ s  [0-9 ]+ wait, [0-9 ]+ run, about [0-9 ]+ done$'
 said "its report" '^judge: [0-9]+ passed, 0 failed$'
 
 # ---- before a website
 page=docs/website.md
+check "a gate whose site has no port ends" eval '! env RUN_DIR="$C" TLS_PORT=$TLS HTTP_PORT=$((PORT + 91)) SITE_PORT=$((PORT + 10)) "$root/deploy/gate.sh" >"$DIR/out" 2>&1'
+said "  and says which, and what to type" "^gate: the small site cannot listen on port $((PORT + 10)): .*SITE_PORT=$((PORT + 11)) make gate"
 env RUN_DIR="$C" TLS_PORT=$TLS HTTP_PORT=$((PORT + 91)) SITE_PORT=$((PORT + 92)) "$root/deploy/gate.sh" >"$DIR/gate.log" 2>&1 &
 gate=$!
 helpers+=("$gate")
@@ -161,7 +166,7 @@ wait_for 20 "SITE=... puts another site behind it" own_site
 page=docs/launch-night.md
 type_in "at eight o'clock" '## At eight' '/ watch /d'
 check_eq "the tiers decide" "$("$BIN/segqctl" --dir "$C" queue show login | jq -c '[.state, .release_per_s]')" '["open",0]'
-said "each is done" '^ok$'
+said "each says from and to" '^queue login: release_per_s: .* -> 200$'
 "$BIN/segqctl" --dir "$C" audit >"$DIR/out"
 said "and written down" 'login: release_per_s 0 -> 200'
 

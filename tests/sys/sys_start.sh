@@ -41,6 +41,16 @@ said=$(cat "$DIR/out")
 says "  with the setting, and the port" "cannot.start.*admin: .*127.0.0.1:$taken: Address already in use"
 end_pid "$H"
 
+# ---- a port that the kernel has given to a client
+helper python3 -c "
+import socket, time
+s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen()
+c = socket.socket(); c.bind(('127.0.0.1', $taken)); c.connect(s.getsockname()); print('connected', flush=True); time.sleep(3600)"
+wait_for 10 "a client's connection has the routers' port" grep -q connected "$DIR/helper.log"
+fails_soon "make run" 2000 make_run
+says "  the same advice" "^local.sh: port $taken is in use \(by python3, pid $H\): BASE_PORT=[0-9]+ make run\$"
+end_pid "$H"
+
 # ---- a file
 fails_soon "claim above pass_ttl" 2000 local_up --set claim=10m --set pass_ttl=1m
 says "  the two settings" 'queue login: claim is longer than pass_ttl'

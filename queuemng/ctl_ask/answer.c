@@ -2,6 +2,7 @@
 #include "queuemng/ctl_ask/answer.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "queuemng/ctl_ask/meant.h"
 #include "queuemng/ctl_view/answer_view.h"
@@ -14,6 +15,23 @@ static void put_refusal(const struct ctl *c, struct buf *b, const struct ctl_ans
     view_problem(b, a->status, doc);
     if (a->name != NULL)
         ctl_put_meant(c, b, ctl_str(doc, "code"), a->name);
+}
+
+/* Unchanged; at a terminal the same JSON, without characters that would steer it. */
+static void put_as_it_came(struct buf *b, const struct ctl_answer *a)
+{
+    struct buf text;
+
+    if (isatty(STDOUT_FILENO) != 1) {
+        buf_append(b, a->body.data, a->body.len);
+        return;
+    }
+    buf_init(&text);
+    buf_append(&text, a->body.data, a->body.len);
+    buf_byte(&text, 0);
+    if (!text.failed)
+        ctl_clean_json(b, (const char *)text.data, text.len - 1);
+    buf_fini(&text);
 }
 
 int ctl_say_answer(const struct ctl *c, const struct ctl_answer *a, view_fn view)
@@ -31,7 +49,7 @@ int ctl_say_answer(const struct ctl *c, const struct ctl_answer *a, view_fn view
     else if (good && doc != NULL && view != NULL && c->form == FORM_TABLE)
         view(&b, doc);
     else if (good)
-        buf_append(&b, a->body.data, a->body.len);
+        put_as_it_came(&b, a);
     else
         put_refusal(c, &b, a, doc);
     if (good && b.len > 0 && b.data[b.len - 1] != '\n')

@@ -219,6 +219,6 @@ void view_pretty(struct buf *b, const json_t *doc)
     char *s = json_dumps(doc, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
 
     if (s != NULL)
-        buf_str(b, s); /* jansson escapes what would steer a terminal, but not C1 */
+        ctl_clean_json(b, s, strlen(s)); /* jansson escapes C0 alone */
     free(s);
 }

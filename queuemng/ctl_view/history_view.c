@@ -173,8 +173,10 @@ void view_events(struct buf *b, const json_t *doc)
     json_array_foreach(list, i, e) {
         json_int_t ago = now - json_integer_value(json_object_get(e, "at_ms"));
 
-        buf_printf(b, "%s%7lld s ago %-5s ", i > 0 ? "\n" : "", (long long)(ago / 1000),
-                   ctl_str(e, "level"));
+        buf_printf(b, "%s%7lld s ago ", i > 0 ? "\n" : "", (long long)(ago / 1000));
+        ctl_clean(b, ctl_str(e, "level"));
+        for (size_t n = strlen(ctl_str(e, "level")); n < 6; n++)
+            buf_byte(b, ' ');
         ctl_clean(b, ctl_str(e, "text"));
     }
     if (json_array_size(list) == 0)

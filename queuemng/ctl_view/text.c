@@ -120,11 +120,25 @@ double ctl_f64(const json_t *o, const char *key)
 
 /* ---- text, bars, numbers ---- */
 
-/* C0, DEL, and C1 as UTF-8 writes it (C2 80..9F): terminals obey all of them. */
+/* U+061C; U+200E, 200F; U+2028 to 202E; U+2066 to 2069: they turn the order of the text about them. */
+static bool is_bidi(const unsigned char *s)
+{
+    if (s[0] == 0xd8)
+        return s[1] == 0x9c;
+    if (s[0] != 0xe2)
+        return false;
+    return s[1] == 0x80   ? s[2] == 0x8e || s[2] == 0x8f || (s[2] >= 0xa8 && s[2] <= 0xae)
+           : s[1] == 0x81 ? s[2] >= 0xa6 && s[2] <= 0xa9
+                          : false;
+}
+
+/* C0, DEL, and C1 as UTF-8 writes it (C2 80..9F): terminals obey all of them. s ends with a zero. */
 static size_t control_len(const unsigned char *s)
 {
     if (s[0] < 0x20 || s[0] == 0x7f)
         return 1;
+    if (is_bidi(s))
+        return s[0] == 0xd8 ? 2 : 3;
     return s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0 ? 2 : 0;
 }
 
@@ -181,6 +195,27 @@ void ctl_clean(struct buf *b, const char *s)
 
         buf_byte(b, n > 0 ? '?' : *p);
         p += n > 0 ? n : 1;
+    }
+}
+
+static unsigned code_of(const unsigned char *p, size_t n)
+{
+    return n == 1 ? p[0] : n == 2 ? (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu)
+                         : (p[0] & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+}
+
+void ctl_clean_json(struct buf *b, const char *s, size_t n)
+{
+    const unsigned char *p = (const unsigned char *)s, *end = p + n;
+
+    while (p < end) {
+        size_t len = *p == '\n' || *p == '\r' || *p == '\t' ? 0 : control_len(p);
+
+        if (len > 0)
+            buf_printf(b, "\\u%04x", code_of(p, len));
+        else
+            buf_byte(b, *p);
+        p += len > 0 ? len : 1;
     }
 }
 

@@ -1,6 +1,6 @@
 /* text.h: segqctl's words as JSON, and JSON as numbers and bars. Pure.
- * Everything that came from the network is printed through here: bytes that could steer a
- * terminal become '?'. */
+ * Everything that came from the network is printed through here: characters that could steer a
+ * terminal, or turn the order of the text about them (bidi), become '?', in JSON \uXXXX. */
 #ifndef SEGQ_CTL_TEXT_H
 #define SEGQ_CTL_TEXT_H
 
@@ -30,6 +30,8 @@ double ctl_f64(const json_t *o, const char *key);
 
 /* s with control characters replaced. */
 void ctl_clean(struct buf *b, const char *s);
+/* JSON that says the same, with these characters as \uXXXX; ends of lines stay. */
+void ctl_clean_json(struct buf *b, const char *s, size_t n);
 
 /* A bar of width characters out of `of` places: '#' held, '-' used up, '.' free. A held
  * place is never rounded away, nor is a free one. of = 0: all free. */

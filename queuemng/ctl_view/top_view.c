@@ -160,8 +160,11 @@ static void eta_cell(struct table *t, struct buf *b, const json_t *q)
         buf_byte(b, '-');
     else if (json_is_number(s))
         ctl_span(b, json_number_value(s));
-    else
-        buf_printf(b, "? (%s)", ctl_str(q, "eta_reason"));
+    else {
+        buf_str(b, "? (");
+        ctl_clean(b, ctl_str(q, "eta_reason"));
+        buf_byte(b, ')');
+    }
     buf_cell(t, b);
 }
 

@@ -397,6 +397,20 @@ Test(segqctl, times_read_well)
     span_is("?", strtod("nan", NULL));
 }
 
+Test(segqctl, foreign_texts_neither_steer_a_terminal_nor_turn_its_text)
+{
+    static const char evil[] = "a\x1b[2J\xc2\x9b" "b\u202e\u2066\u200f\u061c\u2028\u05d0\u200d" "c";
+    json_t *doc = json_pack("{s:s}", "message", evil);
+
+    ctl_clean(&b, evil);
+    cr_expect_str_eq(text(), "a?[2J?b?????\u05d0\u200d" "c");
+    buf_reset(&b);
+    view_pretty(&b, doc);
+    cr_expect_str_eq(text(), "{\n  \"message\": \"a\\u001B[2J\\u009bb\\u202e\\u2066\\u200f\\u061c\\u2028"
+                             "\u05d0\u200dc\"\n}");
+    json_decref(doc);
+}
+
 /* ---- before what cannot be taken back ---- */
 
 static void risk_is(const char *want, enum risk risk, const char *queue)

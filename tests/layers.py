@@ -57,7 +57,7 @@ ROOMS = {
     "router/state": (MIXED, COMMON + ["router/gate", "router/flow", "router/api", "router/replica",
                                       "router/listen", "router/compat"]),
     "router/nodes": (MIXED, COMMON + ["router/state"]),
-    "router/tasks": (PURE, CALM + ["common/recur", "common/http", "router/gate", "router/flow", "router/api"]),
+    "router/tasks": (PURE, CALM + ["common/recur", "common/config", "common/http", "router/gate", "router/flow", "router/api"]),
     "router/tasking": (MIXED, COMMON + ["router/flow", "router/api", "router/tasks", "router/state",
                                         "router/nodes"]),
     "router/links": (MIXED, COMMON + ["router/gate", "router/flow", "router/api", "router/replica",

@@ -191,7 +191,7 @@ static bool offline(struct classic_ask *c, const struct members *m, const struct
     if (m->claim.n > 0)
         return bad(e, "claim is of online tasks: offline ones need the token of a server", "");
     if (api_bearer(&c->q).n == 0)
-        return say(e, API_UNAUTHORIZED, "offline tasks need the token of a server that may submit", "");
+        return say(e, API_UNAUTHORIZED, "offline tasks need the token of a server that may submit: `Authorization: Bearer TOKEN`", "");
     ADD(&c->body, "{");
     add_text(&c->body, "\"path\":", t->path);
     add_text(&c->body, ",\"method\":", method_of(m->http_method));

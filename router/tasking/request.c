@@ -62,6 +62,18 @@ struct refusal {
     const char *why; /* NULL: none */
 };
 
+/* Sentences by what is needed: enum server_may. */
+static const struct {
+    const char *nobody, *other;
+} rights[] = {
+#define RIGHT(what)                                                                              \
+    { "this needs the token of a server that may " what ": `Authorization: Bearer TOKEN`, a token " \
+      "of the file task_tokens of the routers",                                                  \
+      "this server's token may not " what " in this queue: see its line in task_tokens" }
+    [MAY_SUBMIT] = RIGHT("submit"), [MAY_TAKE] = RIGHT("take"), [MAY_READ] = RIGHT("read"),
+#undef RIGHT
+};
+
 static struct refusal judge(const struct server_token *who, const struct task_path *p, bool servers)
 {
     enum server_may need = (enum server_may)needs[p->op];
@@ -70,12 +82,10 @@ static struct refusal judge(const struct server_token *who, const struct task_pa
         return (struct refusal){ API_NOT_ELIGIBLE,
                                  "servers ask at another address: listen_tasks of this router" };
     if (need != 0 && who == NULL)
-        return (struct refusal){ API_UNAUTHORIZED,
-                                 "this needs the token of a server that may do it" };
+        return (struct refusal){ API_UNAUTHORIZED, rights[need].nobody };
     if (need != 0 && !(p->queue.n > 0 ? server_token_may(who, need, p->queue)
                                       : server_token_may_at_all(who, need)))
-        return (struct refusal){ API_NOT_ELIGIBLE,
-                                 "this server's token does not say that it may do this here" };
+        return (struct refusal){ API_NOT_ELIGIBLE, rights[need].other };
     return (struct refusal){ 0 };
 }
 

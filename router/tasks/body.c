@@ -380,14 +380,14 @@ struct task_own task_body_own(const struct task_body *b, const char *labels)
 
 /* ---- objects ---- */
 
-#define MUST_value   " is too large"
-#define MUST_text    " must be a string, not longer than its bound"
+#define MUST_value   " is too large: it may be"
+#define MUST_text    " must be a string"
 #define MUST_key     " must be one or two levels (a/b), each of 1 to 64 visible ASCII characters"
-#define MUST_span    " must be a time such as \"500ms\", \"2s\", \"1h\", or seconds, within its range"
+#define MUST_span    " must be a time such as \"500ms\", \"2s\", \"1h\", or seconds"
 #define MUST_moment  " must be a moment in Unix seconds"
-#define MUST_whole   " must be a whole number within its range"
+#define MUST_whole   " must be a whole number"
 #define MUST_name    " must be 1 to 64 visible ASCII characters without a slash"
-#define MUST_visible " must be a string of visible ASCII characters, not longer than its bound"
+#define MUST_visible " must be visible ASCII characters, a string"
 #define MUST_words   " must be a string of at most 200 bytes without control characters"
 #define MUST_retry   " must be an object of min, max (times up to a day), doublings (0 to 30), jitter (0 to 100)"
 #define MUST_labels  " must be a list of up to 4 strings of 1 to 32 visible ASCII characters without a comma"
@@ -403,25 +403,31 @@ static const struct rule rules[TASK_NMEMBERS] = {
 #undef X
 };
 
-bool task_body_say(struct body_error *e, const char *before, struct slice name, const char *after)
-{
-    char *w = e->text;
-
-    w = text_str(w, before);
-    for (size_t i = 0; i < name.n && i < 40; i++)
-        *w++ = (char)(name.p[i] > 0x20 && name.p[i] < 0x7f ? name.p[i] : '?');
-    w = text_str(w, after);
-    *w = '\0';
-    assert((size_t)(w - e->text) < sizeof(e->text));
-    return false;
-}
-
 static int find(struct slice name)
 {
     for (int i = 0; i < TASK_NMEMBERS; i++)
         if (strlen(rules[i].name) == name.n && memcmp(rules[i].name, name.p, name.n) == 0)
             return i;
     return -1;
+}
+
+static enum unfit_range range_of(const struct rule *m)
+{
+    return m->read == read_whole                                                      ? UNFIT_NUMBER
+           : m->read == read_span                                                      ? UNFIT_TIME
+           : m->read == read_value || m->read == read_text || m->read == read_visible ? UNFIT_BYTES
+                                                                                       : UNFIT_PLAIN;
+}
+
+static bool unknown(struct body_error *e, struct slice name, uint32_t may)
+{
+    const char *names[TASK_NMEMBERS];
+    size_t n = 0;
+
+    for (int i = 0; i < TASK_NMEMBERS; i++)
+        if ((may >> i & 1) != 0)
+            names[n++] = rules[i].name;
+    return unfit_unknown(e, name, names, n);
 }
 
 static bool read_member(struct task_body *b, struct json_scan *s, uint32_t may, struct slice name,
@@ -432,7 +438,7 @@ static bool read_member(struct task_body *b, struct json_scan *s, uint32_t may, 
 
     if (i < 0 || (may >> i & 1) == 0) {
         (void)json_scan_value(s, &value);
-        return task_body_say(e, "unknown member ", name, "");
+        return unknown(e, name, may);
     }
     if ((b->has >> i & 1) != 0) {
         (void)json_scan_value(s, &value);
@@ -442,7 +448,7 @@ static bool read_member(struct task_body *b, struct json_scan *s, uint32_t may, 
     if (rules[i].read(&rules[i], s, (char *)b + rules[i].offset))
         return true;
     e->too_large = rules[i].read == read_value;
-    return task_body_say(e, "", name, rules[i].must);
+    return unfit_member(e, name, rules[i].must, range_of(&rules[i]), rules[i].least, rules[i].most);
 }
 
 bool task_body_read(struct task_body *b, struct json_scan *s, uint32_t may, struct body_error *e)

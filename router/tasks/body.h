@@ -12,6 +12,7 @@
 #include "common/task/unique.h"
 #include "router/gate/claim.h"
 #include "router/tasks/json_scan.h"
+#include "router/tasks/unfit.h"
 
 #define TASK_WAIT_MAX_MS  60000
 #define TASK_LEASE_MAX_MS 43200000
@@ -84,11 +85,6 @@ bool task_body_keeps_or_drops(const struct task_body *b);
 /* Of a submission. labels: 0-terminated. */
 struct task_own task_body_own(const struct task_body *b, const char *labels);
 
-struct body_error {
-    char text[160]; /* "": none */
-    bool too_large; /* a payload or a result */
-};
-
 /* One object at s; `may`: the members that it may have. False: *e says why; the scan may go on
  * behind the object if it is JSON (s->why is NULL then). */
 SQ_CHECK bool task_body_read(struct task_body *b, struct json_scan *s, uint32_t may,
@@ -104,8 +100,6 @@ SQ_CHECK bool task_read_moment(struct json_scan *s, int64_t most, int64_t *ms);
 SQ_CHECK bool task_read_whole(struct json_scan *s, int64_t least, int64_t most, int64_t *v);
 /* The number of the word. */
 SQ_CHECK bool task_read_word(struct json_scan *s, const char *const *words, int64_t n, int64_t *to);
-/* Of a member, whose name may be a stranger's: "BEFORE NAME AFTER". Always false. */
-bool task_body_say(struct body_error *e, const char *before, struct slice name, const char *after);
 
 /* Visible ASCII, which answers and logs may repeat. */
 bool task_text_ok(struct slice t);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "router/tasks/unfit.h"
 
 bool schedule_name_ok(struct slice name)
 {
@@ -109,6 +110,15 @@ static bool read_member(struct schedule_body *b, struct json_scan *s, enum membe
     }
 }
 
+static bool unknown(struct body_error *e, struct slice name)
+{
+    const char *names[N_MEMBERS];
+
+    for (int i = 0; i < N_MEMBERS; i++)
+        names[i] = members[i].name;
+    return unfit_unknown(e, name, names, N_MEMBERS);
+}
+
 static bool read_object(struct schedule_body *b, struct json_scan *s, uint32_t may,
                         struct body_error *e, uint32_t *has)
 {
@@ -121,7 +131,7 @@ static bool read_object(struct schedule_body *b, struct json_scan *s, uint32_t m
         int m = find(name);
 
         if (m == N_MEMBERS)
-            return task_body_say(e, "unknown member ", name, "");
+            return unknown(e, name);
         if ((*has >> m & 1) != 0)
             return task_body_say(e, "", name, " is there twice");
         *has |= 1u << m;

@@ -59,7 +59,7 @@ static int take_priority(struct task_claim *c, const json_t *o, const char **why
     json_int_t v = json_integer_value(m);
 
     if (m != NULL && (!json_is_integer(m) || v < 0 || v >= TASK_PRIORITIES))
-        return claim_refuse(why, "the claim's priority is not a whole number within its range");
+        return claim_refuse(why, "the claim's priority is not a whole number from 0 to 7");
     c->priority = (uint8_t)v;
     return 0;
 }

@@ -91,7 +91,7 @@ Test(callback, what_is_wrong_is_named)
     static const char *const v[][2] = {
         { "{\"path\":\"a\"}", "path does not begin with a slash" },
         { "{\"path\":\"/a/%2e%2e\"}", "path has a part that is . or .." },
-        { "{\"path\":1}", "path must be a string, not longer than its bound" },
+        { "{\"path\":1}", "path must be a string of 1 to 8192 bytes" },
         { "{\"path\":\"/\",\"method\":\"get\"}",
           "method: must be capital letters, and neither CONNECT nor TRACE" },
         { "{\"path\":\"/\",\"method\":\"HEAD\",\"body\":\"a\"}", "method: a HEAD has no body" },

@@ -57,7 +57,7 @@ Test(schedule_body, what_is_wrong_is_said)
         { "{\"task\":{\"key\":\"\"},\"every\":1}",
           "key must be one or two levels (a/b), each of 1 to 64 visible ASCII characters" },
         { "{\"task\":{},\"every\":1,\"every\":2}", "every is there twice" },
-        { "{\"task\":{},\"every\":1,\"evry\":2}", "unknown member evry" },
+        { "{\"task\":{},\"every\":1,\"evry\":2}", "unknown member evry; did you mean every?" },
         { "{\"task\":{},\"every\":1,\"overlap\":\"kill\"}",
           "overlap must be \"allow\", \"skip\" or \"cancel_old\"" },
         { "{\"task\":{},\"every\":1,\"catch_up_max\":101}", "catch_up_max must be a whole number, 1 to 100" },

@@ -139,7 +139,7 @@ Test(task_claims, a_refused_claim_is_told_why)
         { "ride/5", JTI "\"key\":\"a/b/c\",", "", "", "the claim's key is not the key of a task" },
         { "ride/5", JTI "\"key\":7,", "", "", "the claim's key is not the key of a task" },
         { "ride/5", JTI "\"priority\":8,", "", "",
-          "the claim's priority is not a whole number within its range" },
+          "the claim's priority is not a whole number from 0 to 7" },
         { "ride/5", JTI, "", ",\"key\":\"a\"", "the claim is for another key (key)" },
         { "ride/5", JTI, "", ",\"priority\":1", "the claim is for another priority (priority)" },
         { "ride/5", JTI, "Idempotency-Key: other\r\n", "",
@@ -389,10 +389,11 @@ Test(tasks_http, the_compat_door_has_the_rules_of_our_own)
     w.cfg.compat = COMPAT_CLASSIC;
     cr_expect_eq(call("POST", "/compat/v1/submitTask", "{\"target_url\":\"http://gen.example/x\"}"), 401);
     cr_expect_str_eq(str("code"), "unauthorized");
-    cr_expect_str_eq(str("message"), "offline tasks need the token of a server that may submit");
+    cr_expect_str_eq(str("message"), "offline tasks need the token of a server that may submit: `Authorization: Bearer TOKEN`");
     cr_expect_eq(call_with("POST", "/compat/v1/submitTask", "Authorization: Bearer server-token-of-nobody\r\n",
                            "{\"target_url\":\"http://gen.example/x\"}"), 401);
-    cr_expect_str_eq(str("message"), "this needs the token of a server that may do it");
+    cr_expect_str_eq(str("message"), "this needs the token of a server that may submit: `Authorization: Bearer TOKEN`, a token "
+                     "of the file task_tokens of the routers");
     cr_expect(strstr(got, "Content-Type: application/json\r\n") != NULL);
     cr_expect_eq(classic("submitTask", "{\"target_url\":\"http://other/x\"}"), 404);
     cr_expect_str_eq(str("code"), "endpoint_unknown");

@@ -319,6 +319,13 @@ Test(tasks_http, what_is_unfit_is_refused_by_its_name)
         const char *body, *says;
     } bad[] = {
         { "{\"payload\":1,\"pay\":2}", "unknown member pay" },
+        { "{\"payload\":1,\"dealy\":2}", "unknown member dealy; did you mean delay?" },
+        { "{\"url\":\"/x\"}", "unknown member url; did you mean path?" },
+        { "{\"priority\":9}", "priority must be a whole number from 0 to 7" },
+        { "{\"delay\":\"2x\"}", "or seconds from 0 to 367d" },
+        { "{\"max_attempts\":0}", "max_attempts must be a whole number from 1 to 62" },
+        { "{\"order\":\"a\"}", "order must be a whole number of 64 bits" },
+        { "{\"idempotency_key\":7}", "a string of 1 to 128 bytes" },
         { "{\"payload\":1,\"payload\":2}", "payload is there twice" },
         { "{\"payload\":{\"a\":}}", "JSON" },
         { "{\"payload\":1} x", "JSON" },

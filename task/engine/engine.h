@@ -52,6 +52,14 @@ struct engine_counts { /* ever, since the start of the process */
     struct histo wait; /* attempts: from the entry into the line to the start */
 };
 
+/* The start under which a task was done: an `ack` that is repeated, since its answer was lost, is known by
+ * it. The latest ones are kept, and a replay of the journal makes them anew. */
+#define DONE_MARKS 4096 /* 64 KiB */
+struct done_mark {
+    task_no no;
+    uint64_t start;
+};
+
 struct engine {
     struct task_store store;
     struct tree tree;
@@ -72,6 +80,7 @@ struct engine {
     uint32_t n_pools, pools_cap;
     struct allowance allowance;
     uint64_t next_lease;
+    struct done_mark *done; /* owned; DONE_MARKS of them; NULL: none yet */
     msec_t at, wall_at;  /* the moment of the commands: engine_advance() */
     msec_t logged_at;    /* what the log says of it */
     msec_t swept;        /* nothing was due at this moment: all before it has been carried out */

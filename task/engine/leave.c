@@ -1,8 +1,11 @@
 /* leave.c: what a task takes up is given back first; then it is in its new state. */
 #include "task/engine/leave.h"
 
+#include <stdlib.h>
+
 #include "task/engine/arrive.h"
 #include "task/engine/dead.h"
+#include "task/engine/settle.h"
 #include "task/engine/tqueue.h"
 
 void leave_row(struct engine *e, task_slot slot)
@@ -92,8 +95,31 @@ static void finish(struct engine *e, task_slot slot, enum task_state to, uint64_
     becomes(e, slot, to);
 }
 
+static struct done_mark *done_mark(const struct engine *e, task_no no)
+{
+    return &e->done[no * 0x9e3779b97f4a7c15 >> 52]; /* 12 bits: DONE_MARKS */
+}
+
+uint64_t engine_done_start(const struct engine *e, task_no no)
+{
+    const struct done_mark *m = e->done != NULL ? done_mark(e, no) : NULL;
+
+    return m != NULL && m->no == no ? m->start : 0;
+}
+
+/* Without memory a repeated `ack` is a conflict, as of one that was long ago. */
+static void mark_done(struct engine *e, task_no no, uint64_t start)
+{
+    _Static_assert(DONE_MARKS == 1 << 12, "as done_mark() has it");
+    if (e->done == NULL)
+        e->done = calloc(DONE_MARKS, sizeof(*e->done));
+    if (e->done != NULL)
+        *done_mark(e, no) = (struct done_mark){ no, start };
+}
+
 int leave_done(struct engine *e, task_slot slot, const struct trec *r)
 {
+    mark_done(e, r->no, task_at(&e->store, slot)->lease);
     task_frees_body(e, slot);
     task_set_body(&e->store, slot, r->body);
     finish(e, slot, TASK_SUCCEEDED, r->until);

@@ -297,6 +297,14 @@ static uint64_t start_of(const struct part *p, const struct settle_row *r)
                ? k->lease : 0;
 }
 
+/* An `ack` that was carried out already: its answer was lost. */
+static bool is_repeated(const struct part *p, const struct settle_row *r)
+{
+    uint64_t start = r->verb == SETTLE_ACK ? engine_done_start(&p->e, r->no) : 0;
+
+    return start != 0 && lease_is(&p->leases, r->no, start, r->lease);
+}
+
 static int settle_one(struct tasktab *t, struct part *p, const struct settle_row *r)
 {
     struct attempt given_back = { .end = ATTEMPT_GIVEN_BACK };
@@ -333,6 +341,11 @@ void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_set
 
         if (p == NULL)
             continue;
+        if (is_repeated(p, r)) {
+            m->v[i].code = CODE_SAME;
+            m->v[i].state = TASK_SUCCEEDED;
+            continue;
+        }
         if (is_denied(p, r->no, &q->queues)) {
             m->v[i].code = CODE_DENIED;
             continue;

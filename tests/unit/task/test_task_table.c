@@ -602,6 +602,28 @@ Test(task_table, a_paused_pool_gives_nothing)
     cr_assert_eq(answer(rid)->task_take_ans.n, 1);
 }
 
+/* The answer to an `ack` was lost with the node, or its link: the same again is the same. */
+Test(task_table, a_repeated_ack_is_the_same)
+{
+    struct taken_row k, other;
+
+    open_part(3, 8);
+    put_at(3, 8, "q", "body");
+    put_at(3, 8, "q", "another");
+    k = take(RTR, "q", 1, 0)->v[0];
+    other = take(RTR, "q", 1, 0)->v[0];
+    cr_assert_eq(settle(SETTLE_ACK, &k), CODE_DONE);
+    cr_expect_eq(settle(SETTLE_ACK, &k), CODE_SAME);
+    cr_expect_eq(settle(SETTLE_NACK, &k), CODE_CONFLICT, "another outcome is none");
+    turn();
+    again();
+    tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
+    cr_expect_eq(settle(SETTLE_ACK, &k), CODE_SAME, "also behind a kill");
+    k.lease++;
+    cr_expect_eq(settle(SETTLE_ACK, &k), CODE_CONFLICT, "another lease is none");
+    cr_expect_eq(settle(SETTLE_ACK, &other), CODE_DONE);
+}
+
 /* Nobody takes them: nothing happens at the partition, and their age grows all the same. */
 Test(task_table, the_oldest_grows_older_while_no_worker_comes)
 {

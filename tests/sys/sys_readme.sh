@@ -93,6 +93,8 @@ said "its delay runs" '"state":"scheduled"'
 said "a worker has it" '"payload":{"prompt":"a cat"}'
 said "it is done" '"state":"succeeded"'
 said "its result" '\{"url":"cat.png"\}$'
+type_in "many at once, typed" "### Many at once"
+said "  each has an answer" '^\[\{"status":201,'
 type_in "a permit, typed" "## Permits"
 said "  its pass opens" 'HTTP/1.1 204'
 type_in "what operators ask" "## For operators"

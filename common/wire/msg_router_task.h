@@ -279,6 +279,7 @@ enum schedule_run { /* outcome of a run; numbers of the wire: never changed */
 };
 
 #define SCHEDULES_MAX      1000         /* for a partition */
+#define SCHEDULES_BYTES    (8u << 20)   /* bytes of their definitions, for a partition; memory is some three times that */
 #define SCHEDULE_NAME_MAX  64
 #define SCHEDULE_BODY_MAX  (16u << 10)  /* bytes of a payload, or a call */
 #define SCHEDULE_TEXT_MAX  (20u << 10)  /* bytes of a definition */

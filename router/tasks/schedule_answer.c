@@ -25,7 +25,8 @@ struct task_outcome schedule_outcome(int code, enum schedule_verb verb,
     case CODE_INVALID:
         return FAILED(BAD_REQUEST, m->why[0] != '\0' ? m->why : "it cannot be as it is defined");
     case CODE_FULL:
-        return FAILED(CONFLICT, "there are 1000 schedules in this partition: delete some");
+        return FAILED(CONFLICT, m->why[0] != '\0' ? m->why
+                                                 : "there are 1000 schedules in this partition: delete some");
     case ASK_OTHER_KIND:
         return task_put_outcome(code);
     default:

@@ -433,6 +433,29 @@ Test(schedules, a_queue_has_its_own_and_there_is_a_bound)
     cr_expect_eq(w.a.n, SCHEDULES_MAX - 1);
 }
 
+Test(schedules, their_definitions_have_a_bound_in_bytes)
+{
+    static uint8_t body[15000];
+    struct msg_task_schedule q = every("", 1000);
+    char name[16];
+    unsigned n = 0;
+
+    q.put.body = (struct bytes_of){ sizeof(body), body };
+    q.name = name;
+    do
+        snprintf(name, sizeof(name), "s%u", n++);
+    while (ask(&q) == CODE_DONE);
+    cr_expect_eq(w.a.code, CODE_FULL);
+    cr_expect_not_null(strstr(w.a.why, "8 MiB"), "%s", w.a.why);
+    cr_expect(n > SCHEDULES_BYTES / 15200 && n <= SCHEDULES_BYTES / 15000 + 1, "%u", n);
+    strcpy(name, "s1");
+    q.every_ms = 2000;
+    cr_expect_eq(ask(&q), CODE_DONE, "one that does not grow may change");
+    q.put.body.n = 100;
+    strcpy(name, "small");
+    cr_expect_eq(ask(&q), CODE_DONE, "a small one fits");
+}
+
 Test(schedules, records_that_contradict_are_refused)
 {
     struct trec bad[] = {

@@ -50,7 +50,8 @@ const struct cfg_key pool_def_keys[] = {
       "a request to /v1/call that waits in line is cancelled when its client closes the connection, "
       "unless it has an Idempotency-Key or says Prefer: respond-async", 0, 0, 0 },
     { "max_tasks", CFG_INT, AT(max_tasks), "4000000", 1, TASKS_MAX, true,
-      "most tasks of a partition, in all states", 0, 0, 0 },
+      "most tasks of a partition, in all states; those that are over give way, the oldest "
+      "first, before one is refused", 0, 0, 0 },
     { "max_bytes", CFG_BYTES, AT(max_bytes), "0", 0, BYTES_WAIT_MAX, true,
       "most bytes of payloads of a partition, of tasks that are not over; 0 = any", 0, 0, 0 },
     { "max_body", CFG_BYTES, AT(max_body), "256k", 0, TASK_BODY_MAX, true,
@@ -80,7 +81,7 @@ const struct cfg_key pool_def_keys[] = {
       "attempts after which a task is dead", 0, 0, 0 },
     { "retry", CFG_OBJ, AT(retry), "", 0, 0, true, "wait between two attempts", 0, retry_keys, 0 },
     { "max_waiting", CFG_INT, AT(max_waiting), "10000000", 1, TASKS_MAX, true,
-      "most tasks of one queue, in all states", 0, 0, 0 },
+      "most tasks of one queue that are not over", 0, 0, 0 },
     { "queue", CFG_OBJ, AT(queue), "", 0, 0, true, "limit of each queue", 0, limit_keys, 0 },
     { "key", CFG_OBJ, AT(key), "", 0, 0, true, "limit of each key of a queue", 0, limit_keys, 0 },
     { "subkey", CFG_OBJ, AT(subkey), "", 0, 0, true, "limit of each key below a key", 0,

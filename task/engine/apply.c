@@ -12,6 +12,19 @@
 
 #define BIT(S) (1u << TASK_##S)
 
+/* A shorter life of results is one of those that are there. */
+static void shorten_lives(struct engine *e, const struct pool *p)
+{
+    for (task_slot s = 0; s < e->store.n_slots; s++) {
+        const struct task *t = task_at(&e->store, s);
+        msec_t end = (msec_t)u64_min(t->ended + u64_max(p->rules.result_ms, 1), (uint64_t)WHEEL_MAX - 1);
+        uint32_t index;
+
+        if (task_is_over(t) && end < wheel_when(&e->overs, s) && tqueue_of(e, s, &index)->pool == p)
+            task_arm(e, s, (uint64_t)end);
+    }
+}
+
 static int apply_pool(struct engine *e, const struct trec *r)
 {
     struct pool *p = tqueue_pool(e, &r->name);
@@ -21,8 +34,12 @@ static int apply_pool(struct engine *e, const struct trec *r)
     if (rc < 0)
         return rc;
     if (p != NULL) {
+        bool shorter = rules.result_ms < p->rules.result_ms;
+
         rules.order = p->rules.order; /* lines stand in it */
         pool_set_rules(p, &rules);
+        if (shorter)
+            shorten_lives(e, p);
         allowance_rules(&e->allowance, &e->pool[0]->rules, e->at);
         tree_reconsider(&e->tree, e->at);
         return 0;

@@ -15,10 +15,11 @@ static bool is_time(uint64_t ms)
 void task_arm(struct engine *e, task_slot slot, uint64_t until)
 {
     const struct task *t = task_at(&e->store, slot);
+    struct wheel *w = task_is_over(t) ? &e->overs : &e->timers;
 
-    wheel_clear(t->state == TASK_SCHEDULED && t->cancel ? &e->walls : &e->timers, slot);
+    wheel_clear(t->state == TASK_SCHEDULED && t->cancel ? &e->walls : w, slot);
     if (until != 0)
-        wheel_set(&e->timers, slot, (msec_t)until);
+        wheel_set(w, slot, (msec_t)until);
 }
 
 /* The task has slot, turn and queue, and no state yet. */
@@ -160,9 +161,9 @@ int arrive_task(struct engine *e, const struct trec *r)
         return 0;
     }
     reach_state(e, slot, (enum task_state)r->state);
-    task_arm(e, slot, r->until);
     t->cancel = (r->state == TASK_RUNNING || r->state == TASK_WAITING ||
                  r->state == TASK_CANCELLED) && r->wall != 0;
+    task_arm(e, slot, r->until);
     e->cuts += task_is_cut(t);
     if (r->state == TASK_RUNNING || r->state == TASK_RETRYING || task_is_cut(t))
         tree_resume(&e->tree, slot, r->state != TASK_RETRYING);
@@ -171,7 +172,7 @@ int arrive_task(struct engine *e, const struct trec *r)
     if (r->state == TASK_RUNNING)
         t->lease = r->lease;
     else if (r->state == TASK_SUCCEEDED || r->state == TASK_CANCELLED || r->state == TASK_EXPIRED)
-        t->ended = r->lease;
+        over_begins(e, slot, r->lease);
     if (r->state == TASK_WAITING || r->state == TASK_DEAD)
         t->lease = r->entry; /* where its line will be, until arrive_end() */
     return 0;
@@ -297,10 +298,29 @@ int arrive_reply(struct engine *e, const struct trec *r)
     return rc;
 }
 
+void over_begins(struct engine *e, task_slot slot, uint64_t at)
+{
+    uint32_t index;
+
+    task_at(&e->store, slot)->ended = at;
+    tqueue_of(e, slot, &index)->over++;
+}
+
+static void over_ends(struct engine *e, task_slot slot)
+{
+    uint32_t index;
+    struct tqueue *q = tqueue_of(e, slot, &index);
+
+    assert(q->over > 0);
+    q->over--;
+}
+
 void arrive_gone(struct engine *e, task_slot slot)
 {
     if (task_at(&e->store, slot)->state == TASK_DEAD)
         dead_remove(e, slot);
+    else
+        over_ends(e, slot);
     task_frees_body(e, slot);
     task_frees_reply(e, slot);
     task_arm(e, slot, 0);

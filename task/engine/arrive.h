@@ -21,6 +21,8 @@ enum place {
 SQ_CHECK int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, enum place to);
 /* One that waits, in no line, is told to run. */
 void arrive_first(struct engine *e, task_slot slot);
+/* A task is over since `at`. */
+void over_begins(struct engine *e, task_slot slot, uint64_t at);
 /* A final task goes, and its queue with the last one. */
 void arrive_gone(struct engine *e, task_slot slot);
 /* As task_apply(), of REPLY: the reply that it had goes. */

@@ -100,6 +100,23 @@ static void enters(struct engine *e, task_slot slot, msec_t due)
     }
 }
 
+static void let_go(struct engine *e, task_slot slot)
+{
+    task_perform_sure(e, &(const struct trec){ .kind = TREC_GONE, .no = task_number(&e->store, slot) });
+    e->counts.gone++;
+}
+
+bool engine_give_way(struct engine *e)
+{
+    uint32_t slot = e->fenced ? WHEEL_NONE : wheel_first(&e->overs);
+
+    if (slot == WHEEL_NONE)
+        return false;
+    let_go(e, slot);
+    e->counts.gave_way++;
+    return true;
+}
+
 static void is_due(struct engine *e, task_slot slot, msec_t due)
 {
     struct trec r = { .no = task_number(&e->store, slot) };
@@ -124,13 +141,11 @@ static void is_due(struct engine *e, task_slot slot, msec_t due)
         return;
     default:
         assert(task_state_is_final((enum task_state)task_at(&e->store, slot)->state));
-        if (task_is_cut(task_at(&e->store, slot))) {
+        if (task_is_cut(task_at(&e->store, slot)))
             task_cut_ends(e, slot);
-            return;
-        }
-        r.kind = TREC_GONE;
-        e->counts.gone++;
-        break;
+        else
+            let_go(e, slot);
+        return;
     }
     task_perform_sure(e, &r);
 }
@@ -202,6 +217,8 @@ bool engine_advance(struct engine *e, struct task_now now, unsigned most)
         is_due(e, slot, due);
     if (most > 0)
         e->swept = e->at;
+    for (; most > 0 && (slot = wheel_due(&e->overs, e->at, &due)) != WHEEL_NONE; most--)
+        let_go(e, slot);
     while (most > 0 && (queue = wheel_pop(&e->redrives, e->at)) != WHEEL_NONE)
         most -= redrive(e, queue, most);
     tree_advance(&e->tree, e->at);
@@ -213,7 +230,8 @@ bool engine_advance(struct engine *e, struct task_now now, unsigned most)
 msec_t engine_idle_ms(const struct engine *e, struct task_now now)
 {
     msec_t at = engine_now(e, now.ms);
-    msec_t first = ms_min(ms_min(wheel_next(&e->timers), wheel_next(&e->redrives)),
+    msec_t first = ms_min(ms_min(ms_min(wheel_next(&e->timers), wheel_next(&e->overs)),
+                                 wheel_next(&e->redrives)),
                           ms_min(ms_min(tree_next(&e->tree), wheel_next(&e->names.ends)),
                                  allowance_next(&e->allowance, at)));
     msec_t wall = wheel_next(&e->walls);

@@ -21,6 +21,10 @@ bool engine_advance(struct engine *e, struct task_now now, unsigned most);
 /* How long nothing happens by itself; MSEC_NEVER. */
 msec_t engine_idle_ms(const struct engine *e, struct task_now now);
 
+/* One that is over is let go before its time: the one whose life ends first (as exactly as the wheel knows,
+ * which is the order of their ends where all live equally long). False: there is none. */
+bool engine_give_way(struct engine *e);
+
 /* ---- for the other files of this room ---------------------------------------------- */
 struct call_failed;
 /* The attempt has failed: tried again, or dead, or cancelled if somebody wanted that (settle.h). */

@@ -22,6 +22,7 @@ void engine_init(struct engine *e, const struct engine_opts *o)
     pages_init(&e->links, sizeof(struct wheel_link));
     wheel_init(&e->timers, &e->links, 1); /* so that what is read again comes in order */
     wheel_init(&e->walls, &e->links, 1);
+    wheel_init(&e->overs, &e->links, 1);
     pages_init(&e->redrive_links, sizeof(struct wheel_link));
     wheel_init(&e->redrives, &e->redrive_links, 1);
     pages_init(&e->queues, sizeof(struct tqueue));

@@ -36,6 +36,7 @@ struct tqueue { /* there while it has tasks */
     uint64_t hash;
     uint32_t len, limiter;
     uint32_t tasks;   /* in any state */
+    uint32_t over;    /* of them: succeeded, cancelled, expired */
     struct rank rank; /* entries of those that wait */
     struct starts starts;
     struct line first; /* told to run now (task.cancel): before all others */
@@ -48,6 +49,7 @@ struct tqueue { /* there while it has tasks */
 
 struct engine_counts { /* ever, since the start of the process */
     uint64_t accepted, same, started, succeeded, retried, dead, cancelled, expired, lapsed, gone;
+    uint64_t gave_way; /* of those gone: before their time, for a submission */
     struct histo late; /* delays and back-offs that ended: how late */
     struct histo wait; /* attempts: from the entry into the line to the start */
 };
@@ -67,8 +69,9 @@ struct engine {
     struct owns owns;
     struct attempts attempts;
     struct replies replies; /* of tasks that are tried again, or dead */
-    struct pages links; /* owned; of both wheels: a task is in one of them at most */
+    struct pages links; /* owned; of these wheels: a task is in one of them at most */
     struct wheel timers, walls;
+    struct wheel overs; /* ends of the lives of tasks that are over (task_is_over): who gives way first */
     struct pages redrive_links; /* owned */
     struct wheel redrives;      /* queues whose dead wait again */
     struct pages queues; /* owned; of struct tqueue, from 1 */

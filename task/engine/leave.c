@@ -68,8 +68,10 @@ static void becomes(struct engine *e, task_slot slot, enum task_state to)
     const struct tqueue *q = tqueue_of(e, slot, &index);
 
     t->ended = (uint64_t)e->at;
-    if (to != TASK_DEAD)
+    if (to != TASK_DEAD) {
+        over_begins(e, slot, (uint64_t)e->at);
         task_frees_reply(e, slot);
+    }
     t->cancel = 0;
     task_set_state(&e->store, slot, to);
     names_end(&e->names, task_number(&e->store, slot),
@@ -91,8 +93,9 @@ static void finish(struct engine *e, task_slot slot, enum task_state to, uint64_
     }
     if (t->state != TASK_RUNNING)
         t->started = 0;
-    task_arm(e, slot, until);
+    task_arm(e, slot, 0);
     becomes(e, slot, to);
+    task_arm(e, slot, until);
 }
 
 static struct done_mark *done_mark(const struct engine *e, task_no no)
@@ -156,6 +159,7 @@ int leave_cut(struct engine *e, task_slot slot, const struct trec *r)
     if (!task_is_cut(t) || r->until == 0)
         return SQ_EPROTO;
     tree_end(&e->tree, slot, true);
+    task_arm(e, slot, 0);
     t->cancel = 0;
     e->cuts--;
     task_arm(e, slot, r->until);

@@ -7,6 +7,8 @@
 #include "task/engine/clock.h"
 #include "task/engine/tqueue.h"
 
+#define GIVE_WAY 8 /* tasks for one: below a lowered max_tasks a slot that gets free may be one above it */
+
 static bool is_in_range(const struct submit *s)
 {
     return s->queue.n > 0 && s->queue.n <= TASK_NAME_MAX && s->key1.n <= TASK_NAME_MAX &&
@@ -142,6 +144,20 @@ static int accept_now(struct engine *e, const struct submit *s, const struct poo
     return perform_all(e, &s->own, name, &r);
 }
 
+/* Its queue has room for one more, and so has the partition: what is over gives way first. Before its queue
+ * is looked up: a queue goes with its last task. */
+static bool make_room(struct engine *e, const struct trec_text *queue)
+{
+    const struct tqueue *q = tqueue_find(e, queue->p, queue->n);
+
+    if (q != NULL && q->tasks - q->over >= q->pool->rules.max_waiting)
+        return false;
+    for (unsigned i = 0; i < GIVE_WAY && task_store_is_full(&e->store); i++)
+        if (!engine_give_way(e))
+            return false;
+    return !task_store_is_full(&e->store);
+}
+
 int engine_submit(struct engine *e, const struct submit *s, task_no *no)
 {
     struct name_hash h[NAMES_OF_TASK];
@@ -165,11 +181,11 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
         e->counts.same += rc == 1;
         return rc;
     }
-    rc = s->no_room ? SQ_EFULL : tqueue_get(e, &s->queue, &index);
+    rc = s->no_room || !make_room(e, &s->queue) ? SQ_EFULL : tqueue_get(e, &s->queue, &index);
     if (rc < 0)
         return rc;
     q = tqueue_at(e, index);
-    *no = q->tasks < q->pool->rules.max_waiting ? task_store_next(&e->store) : 0;
+    *no = task_store_next(&e->store);
     rc = *no == 0 ? SQ_EFULL : accept_now(e, s, q->pool, h, *no);
     if (rc < 0) {
         *no = 0;

@@ -154,6 +154,16 @@ msec_t wheel_next(const struct wheel *w)
     return find_slot(w, &level, &slot, &begin) ? begin : MSEC_NEVER;
 }
 
+uint32_t wheel_first(const struct wheel *w)
+{
+    unsigned level, slot;
+    msec_t begin;
+
+    if (w->due.first != 0)
+        return w->due.first - 1;
+    return find_slot(w, &level, &slot, &begin) ? w->slot[level][slot].first - 1 : WHEEL_NONE;
+}
+
 void wheel_rewind(struct wheel *w, msec_t now)
 {
     struct wheel old = *w;

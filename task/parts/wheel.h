@@ -64,6 +64,10 @@ msec_t wheel_next(const struct wheel *w);
 /* The clock went back: all timers are linked anew. Costs as many steps as there are timers. */
 void wheel_rewind(struct wheel *w, msec_t now);
 
+/* Find the timer that was armed first in the first slot that has any: where all are armed for the same span,
+ * the first of all. WHEEL_NONE. */
+uint32_t wheel_first(const struct wheel *w);
+
 /* When it will be due; 0: not armed (or never reached). */
 static inline msec_t wheel_when(const struct wheel *w, uint32_t id)
 {

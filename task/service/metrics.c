@@ -35,6 +35,7 @@ static const struct metric_row tab_rows[] = {
     ROW("expired_total", COUNTER, expired, "Tasks that waited for too long"),
     ROW("lapsed_total", COUNTER, lapsed, "Leases that ended without a word"),
     ROW("gone_total", COUNTER, gone, "Final tasks let go"),
+    ROW("gave_way_total", COUNTER, gave_way, "Of them: before their time, since max_tasks was reached"),
     ROW("take_answers_total", COUNTER, takes, "Takes answered with tasks"),
     ROW("looks_total", COUNTER, gets, "Questions about a task"),
     ROW("settlements_total", COUNTER, settled, "Words of workers about their tasks"),

@@ -19,9 +19,19 @@ void task_store_fini(struct task_store *s)
     pages_fini(&s->slots);
 }
 
+static task_slot next_slot(const struct task_store *s)
+{
+    return s->free != 0 ? s->free - 1 : s->n_slots;
+}
+
+bool task_store_is_full(const struct task_store *s)
+{
+    return next_slot(s) >= s->max;
+}
+
 task_no task_store_next(struct task_store *s)
 {
-    task_slot slot = s->free != 0 ? s->free - 1 : s->n_slots;
+    task_slot slot = next_slot(s);
 
     if (slot >= s->max || s->next_order > TASK_ORDER_MAX)
         return 0;

@@ -62,6 +62,8 @@ void task_store_init(struct task_store *s, uint32_t max);
 void task_store_fini(struct task_store *s);
 /* The number that the next task will have: its slot is usable. 0: full, or no memory. */
 task_no task_store_next(struct task_store *s);
+/* Every slot that it may use has a task. */
+bool task_store_is_full(const struct task_store *s);
 /* The task begins, in state FREE, zeroed but for its number. SQ_ENOMEM; SQ_EPROTO: the slot
  * has a task (only records that contradict each other say so). */
 SQ_CHECK int task_store_put(struct task_store *s, task_no no);
@@ -77,6 +79,13 @@ static inline struct task *task_at(const struct task_store *s, task_slot slot)
 static inline bool task_is_cut(const struct task *t)
 {
     return t->state == TASK_CANCELLED && t->cancel;
+}
+
+/* Nothing more becomes of it: only its result, or its end, is kept. Dead ones may be tried again. */
+static inline bool task_is_over(const struct task *t)
+{
+    return t->state == TASK_SUCCEEDED || t->state == TASK_EXPIRED ||
+           (t->state == TASK_CANCELLED && !t->cancel);
 }
 
 static inline task_slot task_slot_of(task_no no)

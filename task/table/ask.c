@@ -107,8 +107,7 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
 
         if (p == NULL)
             continue;
-        rc = t->full || tasks >= t->o.max_tasks ? SQ_EFULL
-                                                : put_one(t, p, &q->v[i], &m->v[i].no);
+        rc = tasktab_make_room(t, p, &tasks) ? put_one(t, p, &q->v[i], &m->v[i].no) : SQ_EFULL;
         m->v[i].code = rc == 1              ? CODE_SAME
                        : rc == SQ_ECONFLICT ? CODE_MISMATCH
                        : rc == SQ_EHELD     ? CODE_HELD
@@ -126,8 +125,9 @@ static int submit_tick(void *ctx, const struct task_put *put, task_no *no)
 {
     struct part *p = ctx;
     struct tasktab *t = p->tab;
+    uint64_t tasks = tasktab_tasks(t);
 
-    return t->full || tasktab_tasks(t) >= t->o.max_tasks ? SQ_EFULL : put_one(t, p, put, no);
+    return tasktab_make_room(t, p, &tasks) ? put_one(t, p, put, no) : SQ_EFULL;
 }
 
 static enum task_state state_of_tick(void *ctx, task_no no)

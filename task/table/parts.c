@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "task/archive/archive_line.h"
 #include "task/calls/calls.h"
+#include "task/engine/clock.h"
 #include "task/engine/look.h"
 #include "task/engine/replay.h"
 
@@ -260,4 +261,30 @@ uint64_t tasktab_tasks(const struct tasktab *t)
     each_part (t, p)
         n += tasktab_part_tasks(p);
     return n;
+}
+
+/* p, if it has any, else the partition that has most of them. In a shared store each partition is written, and
+ * asked for its turn, alone: p only. */
+static struct part *gives_way(struct tasktab *t, struct part *p)
+{
+    struct part *most = p;
+
+    if (p->e.overs.n > 0 || t->o.shared != NULL)
+        return p;
+    each_part (t, q)
+        if (q->life == PART_OWNED && q->e.overs.n > most->e.overs.n)
+            most = q;
+    return most;
+}
+
+bool tasktab_make_room(struct tasktab *t, struct part *p, uint64_t *tasks)
+{
+    if (t->full)
+        return false;
+    if (*tasks < t->o.max_tasks)
+        return true;
+    if (!engine_give_way(&gives_way(t, p)->e))
+        return false;
+    --*tasks;
+    return true;
 }

@@ -48,4 +48,7 @@ static inline uint32_t tasktab_part_tasks(const struct part *p)
     return p->e.store.n_slots - p->e.store.n[TASK_FREE];
 }
 
+/* The node has room for one more task of p beside `tasks`: one that is over gives way if need be. */
+bool tasktab_make_room(struct tasktab *t, struct part *p, uint64_t *tasks);
+
 #endif

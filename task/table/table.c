@@ -195,6 +195,7 @@ static void count_part(const struct part *p, struct tasktab_counts *n)
     n->expired += c->expired;
     n->lapsed += c->lapsed;
     n->gone += c->gone;
+    n->gave_way += c->gave_way;
     n->scheduled += in[TASK_SCHEDULED] + in[TASK_RETRYING];
     n->waiting += in[TASK_WAITING];
     n->running += in[TASK_RUNNING];

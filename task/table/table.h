@@ -102,6 +102,7 @@ struct tasktab_counts { /* ever, or now */
     uint64_t parts, tasks, waiting_calls;
     uint64_t puts, takes, gets, settled, changed; /* rows, questions */
     uint64_t accepted, same, started, succeeded, retried, dead, cancelled, expired, lapsed, gone;
+    uint64_t gave_way;
     uint64_t scheduled, waiting, running, finals, dead_now, queues;
     uint64_t stale, refused, busy; /* answers */
     uint64_t stale_orders, lost_bodies;

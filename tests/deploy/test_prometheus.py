@@ -201,6 +201,7 @@ CASES = {
     "SegqTasksDie": one("segq_tasks_died_total", 'pool="images",' + M, grows(1), flat(9)),
     "SegqTasksExpire": one("segq_tasks_expired_total", 'pool="images",' + M, grows(1), flat(9)),
     "SegqAnswersCut": one("segq_task_answers_cut_total", 'instance="t:7500",job="segq",role="task",why="room"', grows(1), flat(9)),
+    "SegqTasksGiveWay": one("segq_task_gave_way_total", 'instance="t:7500",job="segq",role="task"', grows(1), flat(9)),
     "SegqTicksMissed": one("segq_task_ticks_missed_total", 'instance="t:7500",job="segq",role="task"', grows(1), flat(0)),
     "SegqNoticesDropped": one("segq_task_notices_dropped_total", 'instance="t:7500",job="segq",role="task"', grows(1), flat(9)),
     "SegqTasksLate": (late_tasks(2), late_tasks(0.01)),

@@ -358,7 +358,7 @@ static void check_there(struct world *w, struct mtask *t)
         return;
     }
     if (!there) {
-        if (t->known != KNOWN_DOUBT && w->e->at < life(w, t))
+        if (t->known != KNOWN_DOUBT && !w->gave_way && w->e->at < life(w, t))
             world_broke(w, "J1: task %lx has gone before its time", t->no);
         return;
     }

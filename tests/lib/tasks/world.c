@@ -119,6 +119,7 @@ static void free_engine(struct engine *e)
 static void flush(struct world *w)
 {
     uniques_flush(w);
+    w->gave_way |= w->e->counts.gave_way > 0;
     if (w->plan.shared)
         shared_write(&w->shared, w->e);
     else if (w->e->log.len > 0)

@@ -36,6 +36,7 @@ struct world {
     struct said said[SAID_MAX]; /* of this turn: not answered yet */
     unsigned n_said;
     struct model *model;
+    bool gave_way; /* the partition was full: tasks that were over went before their time */
     msec_t due[WORLD_TASKS]; /* by slot: of those that enter in the advance that runs */
     uint64_t entries; /* by the clock */
     uint64_t kills, torn, refused, snapshots, moves, jumps, submitted, started, steps;

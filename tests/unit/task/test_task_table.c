@@ -644,6 +644,27 @@ Test(task_table, the_oldest_grows_older_while_no_worker_comes)
     cr_expect_eq(n.oldest_ms, 190000, "%llu", (unsigned long long)n.oldest_ms);
 }
 
+/* The bound of the node: what is over at any of its partitions gives way, also to another one. */
+Test(task_table, a_node_at_its_bound_lets_go_what_is_over)
+{
+    struct tasktab_counts n;
+
+    t->o.max_tasks = 20;
+    open_part(3, 8);
+    open_part(4, 8);
+    for (int i = 0; i < 20; i++)
+        cr_assert_eq(put_at(3, 8, "q", "body").code, CODE_DONE);
+    cr_expect_eq(put_at(4, 8, "q", "body").code, CODE_FULL, "all of them wait");
+    pass(1);
+    pass(3 * 3600000 + 1000); /* task_ttl: they expire */
+    for (int i = 0; i < 20; i++)
+        cr_assert_eq(put_at(4, 8, "q", "body").code, CODE_DONE, "%d", i);
+    cr_expect_eq(put_at(3, 8, "q", "body").code, CODE_FULL);
+    tasktab_count(t, &n);
+    cr_expect_eq(n.tasks, 20);
+    cr_expect_eq(n.gave_way, 20);
+}
+
 /* ---- operators --------------------------------------------------------------------- */
 
 static const struct msg_task_do_ans *operate(struct msg_task_do q)

@@ -197,6 +197,7 @@ struct msg_seg_status {
     seg_id *gone;
     uint64_t tickets; /* held by the node now */
     uint64_t max_tickets;
+    bool holds; /* the journal cannot be written: no position falls here meanwhile */
 };
 
 struct msg_rules { /* a queue's rules; sent before the first SEG_OPEN that needs them */

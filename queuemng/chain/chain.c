@@ -62,14 +62,14 @@ static void lane_sum(struct mlane *l)
         l->q->stats_dirty = true;
 }
 
-/* A node that we do not reach shows positions by the last `ahead` that it heard. Segments behind it
- * are not told less meanwhile, or their people would seem to be before those. (A silent node may
- * be cut off, or stopped, without our having seen it.) */
+/* A node that we do not reach, or that cannot write its journal, shows positions by the last `ahead`
+ * that it heard, or wrote. Segments behind it are not told less meanwhile, or their people would seem
+ * to be before those. (A silent node may be cut off, or stopped, without our having seen it.) */
 static uint64_t shown_ahead(const struct mng *m, const struct mseg *s)
 {
-    bool reached = seg_reachable(s) && node_is_reached(m, s->node);
+    bool follows = seg_reachable(s) && node_is_reached(m, s->node) && !s->node->holds;
 
-    if (reached || s->st.waiting == 0 || s->st.ahead == AHEAD_UNKNOWN)
+    if (follows || s->st.waiting == 0 || s->st.ahead == AHEAD_UNKNOWN)
         return s->ahead;
     return u64_max(s->ahead, s->st.ahead);
 }

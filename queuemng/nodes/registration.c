@@ -206,12 +206,25 @@ static void take_gone(struct mng *m, struct mnode *n, seg_id id)
     seg_removed(m, s);
 }
 
+/* A turn that it took back may have had an `ahead` in it: said again. */
+static void node_holds(struct mng *m, struct mnode *n, bool holds)
+{
+    if (n->holds == holds)
+        return;
+    n->holds = holds;
+    each_node_seg(n, s) {
+        s->ahead_sent = UINT64_MAX;
+        lane_touch(m, s->lane);
+    }
+}
+
 void on_seg_status(struct mng *m, struct mnode *n, const struct msg_seg_status *g)
 {
     if (!g->full && (g->epoch != m->epoch || !n->registered))
         return;
     n->tickets = g->tickets;
     n->max_tickets = g->max_tickets;
+    node_holds(m, n, g->holds);
     for (uint32_t i = 0; i < g->n; i++)
         take_status(m, n, &g->v[i], g->full);
     for (uint32_t i = 0; i < g->n_gone; i++)

@@ -49,6 +49,7 @@ struct mnode { /* a segment node, for ever known by its name */
     peer_no peer;       /* 0 = no link */
     bool registered;    /* link is up and its full report is complete */
     bool foreign;       /* it obeys managers that have another store */
+    bool holds;         /* its journal cannot be written: its people stand still */
     bool given_up;      /* silent for lost_after: its segments were given up */
     bool unreached;     /* node_is_reached() was false when routers were told last */
     bool draining;

@@ -11,6 +11,7 @@
 #include <assert.h>
 
 #include "segment/node/report.h"
+#include "segment/table/changed.h"
 #include "segment/table/log.h"
 
 static bool changes_something(enum msg_type t)
@@ -65,8 +66,19 @@ void segtab_set_ahead(struct segtab *t, struct seg *g, uint64_t ahead)
     segtab_log_set(t, JREC_AHEAD, g->b.id, ahead);
 }
 
+/* The manager hears at once that people here stand still, and that they go on: those behind them
+ * stand still as long (PROTOCOL section 5). */
+static void say_so(struct segtab *t)
+{
+    each_active (t, g)
+        segtab_touch(t, g);
+    t->urgent = true;
+}
+
 void segtab_hold(struct segtab *t, bool hold)
 {
+    if (t->hold != hold)
+        say_so(t);
     t->hold = hold;
     if (hold)
         return;

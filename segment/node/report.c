@@ -94,6 +94,7 @@ static struct msg_seg_status *new_frame(struct segtab *t, peer_no to, uint32_t *
     m->v = v;
     m->tickets = t->pool.n_blocks * BLOCK_SLOTS;
     m->max_tickets = t->o.max_tickets;
+    m->holds = t->hold;
     return m;
 }
 

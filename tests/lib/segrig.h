@@ -38,6 +38,7 @@ struct rig {
     bool gone[64];
     uint32_t n_status, n_full, n_frames;
     uint64_t last_epoch;
+    bool holds; /* as it said last */
     struct msg_seg_popped popped;
     uint32_t n_popped;
     uint8_t in_report, out_report;
@@ -68,6 +69,7 @@ static inline void rig_hear_status(struct rig *r, const struct msg_seg_status *s
     r->n_frames++;
     r->n_full += s->full;
     r->last_epoch = s->epoch;
+    r->holds = s->holds;
     for (uint32_t i = 0; i < s->n; i++) {
         r->n_status++;
         if (s->v[i].seg < 64) {

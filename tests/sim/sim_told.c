@@ -107,3 +107,14 @@ Test(told, while_segments_merge)
 {
     each(many_leave);
 }
+
+/* It has its links, and reports: but no position falls in it. */
+static void a_disk_fails(struct sim *s, unsigned i)
+{
+    sim_disk_full(s, i % 3, 3000 + 500 * i);
+}
+
+Test(told, while_a_disk_fails)
+{
+    each(a_disk_fails);
+}

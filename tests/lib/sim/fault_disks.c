@@ -27,6 +27,14 @@ void fault_disk_full(struct sim *s)
     faults_mend_later(s, MEND_DISK, p->idx, sim_rand(s, 200, 6000));
 }
 
+void sim_disk_full(struct sim *s, unsigned no, msec_t ms)
+{
+    struct proc *p = proc_of(s, SIM_SEG, no);
+
+    p->disk_full = true;
+    faults_mend_later(s, MEND_DISK, p->idx, (double)ms);
+}
+
 void fault_disk_mended(struct sim *s, struct proc *p)
 {
     if (!p->disk_full)

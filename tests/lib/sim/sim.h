@@ -116,6 +116,7 @@ void sim_pause(struct sim *s, enum sim_who who, unsigned no, msec_t ms);
 void sim_restart(struct sim *s, enum sim_who who, unsigned no, msec_t down_ms);
 void sim_lose(struct sim *s, unsigned seg_node, msec_t down_ms); /* memory and journal */
 void sim_clock(struct sim *s, enum sim_who who, unsigned no, int64_t off_ms); /* wall */
+void sim_disk_full(struct sim *s, unsigned no, msec_t ms); /* of a segment node */
 void sim_cut(struct sim *s, enum sim_who a, unsigned a_no, enum sim_who b, unsigned b_no,
              msec_t ms);
 

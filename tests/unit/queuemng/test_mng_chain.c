@@ -2,6 +2,7 @@
 #include "tests/lib/mngmade.h"
 
 #include "queuemng/chain/chain.h"
+#include "queuemng/nodes/registration.h"
 
 static struct made w;
 
@@ -37,6 +38,34 @@ Test(mng_chain, places_ahead_add_up_along_the_chain)
     n->n_ahead = 0;
     lane_plan(w.m, w.l);
     cr_assert_eq(n->n_ahead, 0, "what was said is not said again");
+}
+
+/* Its node has a link, and reports: but what it shows does not fall. */
+Test(mng_chain, nobody_behind_a_node_that_cannot_write_is_told_less_than_its_own_people)
+{
+    struct mnode *n = made_node(&w, "a"), *broken = made_node(&w, "b");
+    struct mseg *x = made_sealed(&w, n, 100, 50), *y = made_sealed(&w, broken, 100, 40);
+    struct mseg *z = made_open(&w, n, 10, 10);
+    struct msg_seg_status g = { .epoch = w.m->epoch, .holds = true };
+
+    n->heard_ms = broken->heard_ms = w.m->now_ms;
+    y->st.ahead = 50;
+    lane_plan(w.m, w.l);
+    cr_assert(was_told(broken, y, 50) && was_told(n, z, 90));
+    on_seg_status(w.m, broken, &g);
+    x->st.waiting = 20; /* thirty are let in */
+    n->n_ahead = broken->n_ahead = 0;
+    lane_plan(w.m, w.l);
+    cr_expect(was_told(broken, y, 20), "for when it can write again");
+    cr_expect_not(was_told(n, z, 60), "the first in z stands behind the last in y, who is shown 90");
+    cr_expect(z->ahead == 90 && z->ahead_sent == 90);
+    g.holds = false;
+    y->st.ahead = 20;
+    broken->n_ahead = 0;
+    on_seg_status(w.m, broken, &g);
+    lane_plan(w.m, w.l);
+    cr_expect(was_told(n, z, 60));
+    cr_expect(was_told(broken, y, 20), "said again: the turn that had it may have been taken back");
 }
 
 Test(mng_chain, nobody_behind_a_segment_that_is_rebuilt_is_told_a_new_place)

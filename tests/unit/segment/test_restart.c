@@ -83,6 +83,29 @@ Test(restart, a_lowered_limit_keeps_places)
     tape_fini(&tp);
 }
 
+static bool reports_at_once(struct rig *r, bool holds)
+{
+    cr_assert(segtab_urgent(r->t[0]));
+    rig_step(r, 0, (struct segtab_in) { .kind = SEGTAB_REPORT });
+    rig_pump(r, UINT32_MAX);
+    return r->holds == holds;
+}
+
+Test(restart, the_manager_hears_at_once_that_nothing_is_written_and_that_it_is_again)
+{
+    struct rig *r = rig_new(1, 1u << 20);
+
+    rig_open(r, 0, 1, OPEN_TAIL, 1000, 0);
+    rig_join(r, 0, 1, 10);
+    rig_step(r, 0, (struct segtab_in) { .kind = SEGTAB_REPORT });
+    cr_assert_not(segtab_urgent(r->t[0]));
+    segtab_hold(r->t[0], true);
+    cr_expect(reports_at_once(r, true));
+    segtab_hold(r->t[0], false);
+    cr_expect(reports_at_once(r, false));
+    rig_free(r);
+}
+
 Test(restart, new_tickets_wait_without_a_log)
 {
     struct rig *r = rig_new(1, 1u << 20);

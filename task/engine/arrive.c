@@ -94,6 +94,7 @@ int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, enum pl
 
     if (rc < 0)
         return rc;
+    starts_wait(&q->starts, e->at);
     if (t->state == TASK_DEAD)
         dead_remove(e, slot);
     task_arm(e, slot, r->until);

@@ -89,11 +89,14 @@ static void of_waiting(const struct engine *e, task_slot slot, struct task_view 
     int64_t pace = starts_ms(&q->starts, v->first ? 1 : v->position, e->at);
     int64_t rate = v->first ? 0 : rates_let(e, slot, v);
 
+    v->young = starts_are_young(&q->starts, e->at);
     if (is_paused(e, slot))
         say(v, TASK_ETA_PAUSED, -1);
     else if (e->allowance.is_on && e->allowance.none && !v->first)
         say(v, TASK_ETA_RATE, -1);
-    else if (rate > pace && (pace >= 0 || (v->limited & CLOSED_RATE) != 0))
+    else if (rate > 0 && (v->limited & CLOSED_RATE) != 0 && (pace < 0 || v->young))
+        say(v, TASK_ETA_RATE, rate); /* what binds is known, and the pace is not yet */
+    else if (rate > pace && pace >= 0)
         say(v, TASK_ETA_RATE, rate);
     else if (pace < 0)
         say(v, (v->limited & CLOSED_AT_ONCE) != 0 ? TASK_ETA_CONCURRENCY : TASK_ETA_NO_WORKER, -1);
@@ -176,6 +179,22 @@ uint64_t engine_position_cap(const struct engine *e, task_no no)
     return slot == SLOT_NONE ? 0 : tqueue_of(e, slot, &index)->pool->rules.position_cap;
 }
 
+/* Counts those that go before it: the order of entry, but for priorities: all of a more urgent one, none of
+ * a less urgent one. In a queue with keys nothing has these numbers: there the order of entry is told. */
+static uint64_t place_of(const struct engine *e, task_slot slot, const struct tqueue *q, uint64_t by_entry)
+{
+    const struct turn *own = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn);
+    const msec_t *start = q->pool->head_start;
+    uint64_t before = u32_min(own->line.n, line_ahead(&e->store, slot, AHEAD_MOST) + 1);
+
+    if (own->limiter != q->limiter || own->by_order || before > AHEAD_MOST)
+        return by_entry;
+    for (uint32_t u = tree_limiter_at(&e->tree, q->limiter)->turns; u != 0; u = tree_turn_at(&e->tree, u)->sibling)
+        if (start[tree_turn_at(&e->tree, u)->priority] > start[own->priority])
+            before += tree_turn_at(&e->tree, u)->line.n;
+    return u64_min(before, by_entry);
+}
+
 int engine_look(const struct engine *e, task_no no, struct task_view *v)
 {
     task_slot slot = task_find(&e->store, no);
@@ -189,7 +208,7 @@ int engine_look(const struct engine *e, task_no no, struct task_view *v)
     if (task_is_cut(task_at(&e->store, slot)))
         v->until_ms += (msec_t)q->pool->rules.result_ms;
     if (v->state == TASK_WAITING) {
-        v->position = rank_before(&q->rank, tqueue_entry(q, task_at(&e->store, slot))) + 1;
+        v->position = place_of(e, slot, q, rank_before(&q->rank, tqueue_entry(q, task_at(&e->store, slot))) + 1);
         if (q->pool->rules.order != ORDER_NUMBER)
             v->ahead_of_key = line_ahead(&e->store, slot, AHEAD_MOST);
         look_at_limits(e, slot, v);

@@ -28,6 +28,7 @@ struct task_view { /* texts are borrowed until the next command */
     const char *limited_by; /* the queue's or key's name, the pool's pattern */
     msec_t limited_until;   /* the rate's next; 0: not known */
     enum task_eta eta; /* by what eta_ms is reckoned */
+    bool young;        /* WAITING: the pace of its line is not known yet, but as that of a burst */
     int64_t eta_ms;    /* until it starts, or (DELAY) enters its line; -1: not known */
 };
 

@@ -37,7 +37,7 @@ static unsigned take(struct engine *e, struct tqueue *q, unsigned n, uint32_t le
             tree_pay(&e->tree, served);
         }
         start(e, slot, lease_ms != 0 ? lease_ms : (uint32_t)q->pool->rules.lease_ms, &out[taken]);
-        starts_note(&q->starts, e->at);
+        starts_note(&q->starts, e->at, q->rank.n > 0);
         allowance_pay(&e->allowance, e->at);
     }
     return taken;

@@ -97,8 +97,8 @@ static void reckon(const struct part *p, struct task_view *v)
     if (p->endpoint != NULL)
         by = endpoint_eta(p->endpoint, v->position, p->e.at, &ms);
     if (by == TASK_ETA_PAUSED || by == TASK_ETA_ENDPOINT || by == TASK_ETA_TRIPPED || v->eta == TASK_ETA_NO_WORKER ||
-        (v->eta_ms >= 0 && ms > v->eta_ms))
-        say_eta(v, by, ms);
+        (v->eta_ms >= 0 && ms > v->eta_ms) || (v->young && v->eta == TASK_ETA_PACE && ms >= 0))
+        say_eta(v, by, ms); /* of a young line the endpoint knows better how fast it goes */
     if (v->limited == 0 && (by == TASK_ETA_CONCURRENCY || (by == TASK_ETA_RATE && ms > 0)) &&
         p->endpoint->def.budget[0] != 0) {
         v->limited = CLOSED_BUDGET;

@@ -599,6 +599,58 @@ static void expect_eta(struct enginerig *r, task_no no, enum task_eta by, int64_
     cr_expect_eq(v.eta_ms, ms, "%lld", (long long)v.eta_ms);
 }
 
+/* A minute in which nobody waited is no pace, and a rate that binds says from the first second how long it is. */
+Test(engine, idle_time_is_no_pace_of_a_line)
+{
+    struct task_rules rules;
+    struct task_view v;
+    struct enginerig r;
+    uint64_t lease;
+    task_no no[28];
+
+    rules_default(&rules);
+    rules.queue_rate = 5000; /* five a second */
+    rules.queue_burst = 1;
+    rig_init(&r, &rules);
+    for (unsigned i = 0; i < 3; i++) { /* now and then one, which starts at once */
+        no[0] = rig_submit(&r, (struct submit){ 0 });
+        cr_assert_eq(rig_take(&r, &lease), no[0]);
+        cr_assert_eq(engine_ack(&r.e, no[0], lease, 0), 0);
+        rig_advance(&r, 20000);
+    }
+    for (unsigned i = 0; i < ARRAY_LEN(no); i++)
+        no[i] = rig_submit(&r, (struct submit){ 0 });
+    cr_assert_eq(rig_take(&r, NULL), no[0]);
+    cr_assert_eq(engine_look(&r.e, no[27], &v), 0);
+    cr_expect_leq(v.eta_ms, 5600, "%lld", (long long)v.eta_ms);
+    cr_expect_geq(v.eta_ms, 5000, "%lld", (long long)v.eta_ms);
+    for (unsigned i = 1; i < 15; i++) {
+        rig_advance(&r, 200);
+        cr_assert_eq(rig_take(&r, NULL), no[i]);
+        cr_assert_eq(engine_look(&r.e, no[27], &v), 0);
+        cr_expect_float_eq((double)v.eta_ms, 200.0 * (27 - i), 800, "%u: %lld", i, (long long)v.eta_ms);
+    }
+    rig_fini(&r);
+}
+
+Test(engine, a_place_counts_those_that_go_before_by_priority)
+{
+    struct task_rules rules;
+    struct task_view v;
+    struct enginerig r;
+    task_no vip;
+
+    rules_default(&rules);
+    rig_init(&r, &rules);
+    for (unsigned i = 0; i < 28; i++)
+        (void)rig_submit(&r, (struct submit){ 0 });
+    vip = rig_submit(&r, (struct submit){ .priority = 7 });
+    cr_assert_eq(engine_look(&r.e, vip, &v), 0);
+    cr_expect_eq(v.position, 1, "%llu", (unsigned long long)v.position);
+    cr_expect_eq(rig_take(&r, NULL), vip);
+    rig_fini(&r);
+}
+
 Test(engine, the_start_is_reckoned_by_delay_pace_and_rate)
 {
     struct task_rules rules;

@@ -93,13 +93,11 @@ said "its delay runs" '"state":"scheduled"'
 said "a worker has it" '"payload":{"prompt":"a cat"}'
 said "it is done" '"state":"succeeded"'
 said "its result" '\{"url":"cat.png"\}$'
-type_in "many at once, typed" "### Many at once"
-said "  each has an answer" '^\[\{"status":201,'
 type_in "a permit, typed" "## Permits"
 said "  its pass opens" 'HTTP/1.1 204'
 type_in "what operators ask" "## For operators"
 said "its story" '^because +it is succeeded'
-type_in "many tasks in one call, typed" "Many at once" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
+type_in "many tasks in one call, typed" "### Many at once" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
 page=docs/calls.md
 longer='s/sleep 2 /sleep 4 /' # a busy machine
 type_in "calls, typed" "# Requests that segq sends" "$longer"

@@ -163,7 +163,7 @@ static const char *const closed[] = {
     "168.63.129.16",   /* a cloud's own services, at a public address */
 };
 
-/* Of v6 only this is public; and in it not these. */
+/* Public addresses of v6: this net alone, without these. */
 static const char public_v6[] = "2000::/3";
 static const char *const closed_v6[] = {
     "2001::/23",     /* protocols: Teredo, benchmarks, ORCHID */

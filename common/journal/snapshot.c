@@ -45,7 +45,7 @@ static void switch_log(struct journal *j, const struct jout *fresh)
 
     assert(fresh->seq == log->seq + 1 && fresh->synced == fresh->written);
     if (!j->failed)
-        j->disk->ops->truncate(j->disk, log->h, log->written); /* its room goes back */
+        j->disk->ops->truncate(j->disk, log->h, log->written); /* gives its room back */
     jout_close(log, j->disk);
     j->older_bytes += log->written;
     j->older_logs++;
@@ -171,7 +171,7 @@ static int finish_file(struct journal *j, struct err *e)
     rc = jout_write(j, &j->snap, JG_END, e);
     if (rc < 0)
         return rc;
-    j->disk->ops->truncate(j->disk, j->snap.h, j->snap.written); /* its room goes back */
+    j->disk->ops->truncate(j->disk, j->snap.h, j->snap.written); /* gives its room back */
     FAILPOINT("snapshot.before_sync");
     return jout_sync(j, &j->snap, e);
 }

@@ -14,7 +14,7 @@
 #include "common/net/ev.h"
 
 #define LOG_MODULE "net"
-#define LAST_TURNS 8    /* one is enough for libevent 2.1 */
+#define LAST_TURNS 8    /* a single one is enough for libevent 2.1 */
 #define LOOK_MS    1000 /* the files are looked at so often at most */
 
 static const char *conf_path = "/etc/resolv.conf", *names_path = "/etc/hosts";
@@ -26,7 +26,7 @@ void hosts_from(const char *resolv_conf, const char *hosts_file)
 }
 
 struct host_question {
-    struct list_node in; /* of hosts.open, until it is answered */
+    struct list_node in; /* member of hosts.open, until answered */
     struct list *open;
     struct evdns_getaddrinfo_request *asked;
     host_fn fn; /* NULL: dropped, nobody wants to know any more */

@@ -42,7 +42,7 @@ void net_defer_accept(int listen_fd);
 SQ_CHECK int net_accept(int listen_fd, struct net_addr *peer);
 /* A descriptor whose connect is under way: writable when decided, then net_error(). */
 SQ_CHECK int net_connect(const struct net_addr *a, struct err *e);
-int net_error(int fd); /* SO_ERROR: 0 or an errno, taken */
+int net_error(int fd); /* Takes SO_ERROR: 0 or an errno */
 /* Bytes that were sent and that the other end has not acknowledged; 0 if that cannot be known. */
 size_t net_unacked(int fd);
 

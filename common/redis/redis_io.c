@@ -4,7 +4,7 @@
 
 #include "common/net/net.h"
 
-/* One of the two in a turn: either may free the connection. The other one comes again. */
+/* Handles either of the two in a turn: both may free the connection. The other one comes again. */
 static void on_io(void *arg, unsigned what)
 {
     if (what & EV_IO_WRITE)

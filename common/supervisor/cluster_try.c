@@ -68,7 +68,7 @@ static int start(pid_t *pid, char **argv, int err_fd)
     return code;
 }
 
-/* What it says until it ends, at most the first characters. False: it went silent, and lives. */
+/* Reads its words until it ends, at most the first characters. False: it went silent, and lives. */
 static bool hear(int fd, char text[TEXT_CAP])
 {
     size_t len = 0;

@@ -252,7 +252,7 @@ struct msg_task_change {
     struct task_patch patch; /* PATCH */
     bool force;   /* CANCEL: one that runs is cancelled, too, and its lease ends */
     bool unbegun; /* CANCEL: only one at which no attempt has begun: else CONFLICT */
-    struct bytes_of queues; /* as msg_task_settle has them */
+    struct bytes_of queues; /* see msg_task_settle */
 };
 
 struct msg_task_change_ans {

@@ -14,7 +14,7 @@
 
 #define PARTS_MAX      4096 /* in a cluster */
 #define POOL_RULES_MAX 64   /* numbers */
-#define ENDPOINTS_MAX  1024 /* of a cluster */
+#define ENDPOINTS_MAX  1024 /* in a cluster */
 
 #define ENDPOINT_ANY       ((uint64_t)INT64_MAX)
 #define ENDPOINT_URL_MAX   1024

@@ -50,6 +50,6 @@ void event_begin(struct buf *b, const char *name, uint64_t id, uint32_t retry_ms
 
 void event_end(struct buf *b)
 {
-    assert(b->failed || memchr(b->data, '\r', b->len) == NULL); /* it would end a line */
+    assert(b->failed || memchr(b->data, '\r', b->len) == NULL); /* would end a line */
     buf_str(b, "\n\n");
 }

@@ -27,7 +27,7 @@
 
 /* An id as it was sent; 0: it is none of ours, or of no place. */
 uint64_t event_id(struct slice v);
-/* That of Last-Event-ID; 0 also without it. */
+/* Number in Last-Event-ID; 0 also without it. */
 uint64_t event_last(const struct http_req *q);
 /* The lines before the data, which goes behind it without a line end. name NULL: a ticket.
  * retry_ms 0: it stays as it was said. */

@@ -49,7 +49,7 @@ struct text { /* a string member: of the request's bytes, or of jansson's */
     bool there, wrong; /* wrong: not a string */
 };
 
-struct word { /* of ours */
+struct word { /* a name of ours */
     const char *p;
     size_t n;
 };
@@ -86,7 +86,7 @@ static int take_subject(struct join_body *b, const struct text *t, const char **
 {
     if (t->wrong || t->n == 0 || t->n > SUBJECT_MAX_LEN)
         return refuse(why, "subject must be a string of 1 to 128 bytes");
-    for (size_t i = 0; i < t->n; i++) { /* it goes into passes, headers and logs */
+    for (size_t i = 0; i < t->n; i++) { /* text for passes, headers and logs */
         if ((uint8_t)t->p[i] < 0x20 || t->p[i] == 0x7f)
             return refuse(why, "subject must not have control characters");
     }

@@ -16,9 +16,9 @@ struct join_body {
     uint8_t subject_len, lane_len; /* 0: absent */
     bool any_lane;                 /* whoever asks may open it without a claim */
     uint16_t claim_len;            /* 0: absent */
-    uint8_t head_len;              /* what the pass will be bound to; 0: nothing */
+    uint8_t head_len;              /* bindings of the pass; 0: none */
     bool keyed;                    /* the subject stands for an Idempotency-Key */
-    bool replaces;                 /* its claim names a ticket that it replaces: */
+    bool replaces;                 /* a claim that names a ticket to replace: */
     struct token old;
     char old_text[TOKEN_TEXT_LEN];
     char subject[SUBJECT_MAX_LEN];

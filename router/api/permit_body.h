@@ -13,7 +13,7 @@
 
 /* By its bytes: nearly every body of a task is told at once. */
 bool body_may_be_permit(const char *p, size_t n);
-/* What the pass shall be bound to. 0; SQ_EUNKNOWN: it is no permit's body; SQ_EINVAL and *why: one
+/* Reads the bindings of the pass. 0; SQ_EUNKNOWN: it is no permit's body; SQ_EINVAL and *why: one
  * sentence of ours. */
 SQ_CHECK int body_permit(struct bound *b, struct slice body, const char **why);
 /* A join with that: it stands in j's head. */

@@ -58,7 +58,7 @@ static bool one_part(struct slice p)
     return p.n > 0 && memchr(p.p, '/', p.n) == NULL;
 }
 
-/* Those that read: GET and HEAD. */
+/* Methods that read: GET and HEAD. */
 static void only_read(const struct http_req *q, struct api_req *out, enum api_call call)
 {
     out->call = call;
@@ -167,7 +167,7 @@ static void page(const struct http_req *q, struct api_req *out, struct slice res
 
 #define SLASH '\1' /* an encoded one, until the parts of the path are known */
 
-/* As http_unescape(), but an encoded slash becomes SLASH: it divides no path, so a front that looks at
+/* Does what http_unescape() does, but an encoded slash becomes SLASH: it divides no path, so a front that looks at
  * the path as it comes and we see the same parts. */
 static int64_t unescape_names(char *p, size_t n)
 {
@@ -242,7 +242,7 @@ void api_route(const struct http_req *q, struct api_req *out)
         ticket(q, out, (struct slice) { p.p + p.n - TOKEN_TEXT_LEN, TOKEN_TEXT_LEN });
         return;
     }
-    if (BEGINS(&p, "/v1/call/")) { /* what follows is the target's */
+    if (BEGINS(&p, "/v1/call/")) { /* the rest is the target's */
         *out = (struct api_req) { .call = API_CALL, .arg = p };
         return;
     }

@@ -37,11 +37,11 @@ struct api_req {
                         * API_CALL */
     const char *allow; /* API_BAD_METHOD; of an open path always; NULL: there is nothing */
     char form;         /* API_FORM: 'j', 'e', 'l' */
-    bool any_lane;     /* of a server that may open lanes without a claim */
+    bool any_lane;     /* a server that may open lanes without a claim */
     bool open;         /* needs no cookie: pages of other origins may ask, cors.h */
 };
 
-/* One about tasks. */
+/* True: a call about tasks. */
 static inline bool api_is_of_tasks(enum api_call c)
 {
     return c == API_TASKS || c == API_TASK || c == API_SCHEDULES || c == API_CALL;
@@ -49,9 +49,9 @@ static inline bool api_is_of_tasks(enum api_call c)
 
 /* Exact, after one decoding (in place): no dots, no doubled slashes, no case games. */
 void api_route(const struct http_req *q, struct api_req *out);
-/* Its path, as it came, is one of API_COMPAT. */
+/* True: its path, as it came, is a path of API_COMPAT. */
 bool api_is_compat(const struct http_req *q);
-/* What the client shows as Authorization: Bearer ...; n 0: nothing. */
+/* The token in Authorization: Bearer ...; n 0: none. */
 struct slice api_bearer(const struct http_req *q);
 bool api_is_name(const char *p, size_t n); /* [a-z0-9][a-z0-9_-]{0,63} */
 

@@ -22,7 +22,7 @@
 /* A program that has no pass: it takes a visit of the room until it has one. */
 #define NO_PASS_RETRY_S 5
 
-/* Who may not listen polls for so long. */
+/* Time for which a client that may not listen polls. */
 #define NO_LISTENER_RETRY_S 30
 
 void api_ans_init(struct api_ans *a)
@@ -104,7 +104,7 @@ static void begin(struct api_ans *a, int status, const char *code, const char *d
 {
     char id[17];
 
-    assert(a->body.len == 0 && status >= 400); /* one answer at a time */
+    assert(a->body.len == 0 && status >= 400); /* a single answer at a time */
     a->status = status;
     a->type = PROBLEM_TYPE;
     problem_open(&a->body, status, code, detail, hex16(id, salt));

@@ -87,12 +87,12 @@ struct api_ticket {
     char token[TOKEN_TEXT_LEN];
     const struct route_queue *queue; /* borrowed: its record in the map, its figures */
     unsigned lane;
-    bool permit; /* it is told as a task */
+    bool permit; /* told as a task */
     bool admitted;
     uint64_t position; /* 0 while waiting: not known now (null) */
     seg_id of;       /* the ticket's own name: segment and number, as in its token */
     uint32_t number;
-    bool early;             /* it waits for the draw, when its queue opens */
+    bool early;             /* waits for the draw, when its queue opens */
     uint32_t poll_after_ms;
     seg_id segment;
     const char *pass; /* admitted */

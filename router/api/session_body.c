@@ -89,7 +89,7 @@ static int of_form(struct session_cmd *c, struct slice body, const char **why)
 
 int session_body(struct session_cmd *c, struct slice body, const char **why)
 {
-    for (size_t i = 0; i < body.n; i++) { /* of nesting there is no need */
+    for (size_t i = 0; i < body.n; i++) { /* nesting is not needed */
         if (body.p[i] == '{' || body.p[i] == ' ' || body.p[i] == '\n' || body.p[i] == '\r' ||
             body.p[i] == '\t') {
             if (body.p[i] != '{')

@@ -13,7 +13,7 @@
 #define GATE_SECRET_MAX    200
 #define SESSION_MAX_EXTEND 31536000 /* seconds of one command; more is no number but a mistake */
 
-struct gate_secret { /* of the file; n 0: there is none, and nobody knows it */
+struct gate_secret { /* token of the file; n 0: none, and nobody knows it */
     size_t n;
     char text[GATE_SECRET_MAX + 1];
 };

@@ -15,7 +15,7 @@ int waiting_texts_init(struct waiting_texts *t)
     t->v = calloc(WAITING_NAMES, sizeof(*t->v));
     if (t->v == NULL)
         return SQ_ENOMEM;
-    t->v[0].name = 1; /* of another slot: 0 would be found there */
+    t->v[0].name = 1; /* a value of another slot: 0 would be found there */
     return 0;
 }
 
@@ -27,7 +27,7 @@ void waiting_texts_fini(struct waiting_texts *t)
 
 /* ---- cutting ---- */
 
-struct cut { /* what is left of the sample */
+struct cut { /* rest of the sample */
     const char *p, *end;
 };
 
@@ -73,7 +73,7 @@ static bool cut_all(struct waiting_text *x, struct cut c)
     static const char *const label[WAITING_NPIECES - 1] = {
         [BEHIND_POSITION] = "\"eta_s\":",
         [BEHIND_ETA] = "\"poll_after_ms\":",
-        [BEHIND_POLL] = "-", /* of "ticket":"1-1" */
+        [BEHIND_POLL] = "-", /* length of "ticket":"1-1" */
     };
     const char *text;
     size_t n;
@@ -116,7 +116,7 @@ const struct waiting_text *waiting_text_make(struct waiting_texts *t, const stru
 {
     struct waiting_text *x = &t->v[name & (WAITING_NAMES - 1)];
 
-    x->name = ~name; /* of another slot: it is not found */
+    x->name = ~name; /* a value of another slot: it is not found */
     if (routes_owner(r, name, &x->owner) < 0 || x->owner.lost)
         return NULL;
     x->name = name;
@@ -159,7 +159,7 @@ char *waiting_text_put(const struct waiting_text *x, char *w, const char *token,
     w = text_u64(w, position);
     if (SQ_LIKELY(position <= x->counted))
         w = put_piece(x, w, BEHIND_POSITION);
-    else /* who comes behind all that are counted makes the total greater */
+    else /* a ticket behind all that are counted makes the total greater */
         w = PUT(text_u64(PUT(w, ",\"total\":"), position), ",\"eta_s\":");
     w = eta_s < 0 ? PUT(w, "null") : text_u64(w, (uint64_t)eta_s);
     w = put_piece(x, w, BEHIND_ETA);

@@ -24,7 +24,7 @@ enum waiting_piece { BEHIND_POSITION, BEHIND_ETA, BEHIND_POLL, BEHIND_NUMBER, WA
 
 struct waiting_text {
     seg_id name;
-    uint64_t changes; /* of the routes that it was made from */
+    uint64_t changes; /* version of the routes that it was made from */
     struct route_owner owner;
     uint64_t counted; /* how many wait, by STATS: the total in BEHIND_POSITION */
     uint64_t most;    /* greatest position that is told this way; 0: none is */
@@ -36,7 +36,7 @@ struct waiting_text {
 
 struct waiting_texts {
     struct waiting_text *v; /* owned; WAITING_NAMES */
-    struct api_ans sample;  /* what the pieces are cut out of */
+    struct api_ans sample;  /* text that the pieces are cut out of */
 };
 
 SQ_CHECK int waiting_texts_init(struct waiting_texts *t); /* 0 or SQ_ENOMEM */

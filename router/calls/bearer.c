@@ -111,9 +111,9 @@ static const struct known_pass *known_pass_of(struct router *r, struct slice pas
     r->counts.pass_checks++;
     if (pass_check(&v, pass.p, pass.n, keys, n) < 0 || !fill(&x, &v))
         return NULL;
-    if (!x.is_bound && bearer_until_s(r, &x) > router_least_s(r)) /* what is over is nobody's for long */
+    if (!x.is_bound && bearer_until_s(r, &x) > router_least_s(r)) /* an expired pass is nobody's for long */
         sigcache_put(r->sigcache, &x);
-    r->last_pass = x; /* it may not have been taken */
+    r->last_pass = x; /* perhaps not taken */
     r->last_bound = v.bound;
     return &r->last_pass;
 }

@@ -8,25 +8,25 @@
 
 enum bearer_state {
     BEARER_GOOD,
-    BEARER_NONE,        /* there is none, or none of ours */
-    BEARER_ELSEWHERE, /* it is good for another queue */
+    BEARER_NONE,        /* no pass, or none of ours */
+    BEARER_ELSEWHERE, /* good for another queue */
     BEARER_OVER,        /* or its time has not come */
     BEARER_REVOKED,
     BEARER_OTHER_METHOD, /* only verify.c finds these: it is good, and bound to another request */
     BEARER_OTHER_URL,
-    BEARER_USED, /* it is good once, and was used */
+    BEARER_USED, /* good once, and used */
 };
 
-#define PASSES_MAX 4 /* that are looked at in one request: each may cost a signature */
+#define PASSES_MAX 4 /* passes that are checked in a request: each may cost a signature */
 
-/* Of Authorization (Bearer) and the cookies segq_pass the first that is good for `queue`
+/* Finds in Authorization (Bearer) and the cookies segq_pass the first that is good for `queue`
  * (n 0: for any); an application may use Authorization itself, and a browser may have
  * cookies of that name for other paths and domains. None is good: the first that is ours,
  * and *state (NULL: not asked for) says what is wrong with it; NULL: BEARER_NONE. Borrowed
  * until the next call. */
 const struct known_pass *bearer_pass(struct router *r, const struct http_req *q,
                                 struct slice queue, enum bearer_state *state);
-/* What the good pass x is bound to; NULL: to nothing. Borrowed likewise. */
+/* Binding of the good pass x; NULL: none. Borrowed likewise. */
 const struct bound *bearer_bound(const struct router *r, const struct known_pass *x);
 /* The cookie that a browser presents it in. At least a second, so that a clock that is a
  * little off does not undo an admission. */

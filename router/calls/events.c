@@ -105,7 +105,7 @@ static void looked(struct router *r, struct rflow *rf)
     struct api_ticket t;
 
     if (x == NULL)
-        return; /* its client has gone */
+        return; /* client has gone */
     x->rf = NULL;
     rf->listening = NULL;
     if (rf->flow.result == FLOW_GONE)
@@ -201,7 +201,7 @@ static struct listening *listening_new(struct router *r, const struct rflow *rf)
     return NULL;
 }
 
-/* What it was told before is not less than what it is told now. */
+/* Keeps the smaller place: earlier words were not less than these. */
 static void open_it(struct router *r, struct rflow *rf, struct api_ticket *t)
 {
     struct listening *x = listening_new(r, rf);
@@ -212,7 +212,7 @@ static void open_it(struct router *r, struct rflow *rf, struct api_ticket *t)
     }
     httpd_open(x->req, EVENT_TYPE, EVENT_HEADERS);
     httpd_set_user(x->req, x);
-    rf->req = NULL; /* it is answered */
+    rf->req = NULL; /* answered */
     if (rf->flow.admitted) {
         tell_admitted(r, x, t);
         return;

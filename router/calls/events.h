@@ -16,7 +16,7 @@
 struct listening;
 
 SQ_CHECK int events_init(struct router *r);
-void events_fini(struct router *r); /* its connections are gone */
+void events_fini(struct router *r); /* connections are gone */
 /* Answers, or begins a flow that will. token: as it stands in the path. */
 void events_start(struct router *r, struct httpd_req *req, const struct http_req *q,
                   struct slice token);

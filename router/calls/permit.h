@@ -9,7 +9,7 @@
 #include "router/api/request.h"
 #include "router/state/router.h"
 
-/* What a call of tasks (API_TASKS, API_TASK) is: API_PERMIT (perhaps), API_PERMIT_ONE, API_BAD_METHOD
+/* The kind of a call of tasks (API_TASKS, API_TASK): API_PERMIT (perhaps), API_PERMIT_ONE, API_BAD_METHOD
  * of such a one; else unchanged. With a server's token it is never a permit. */
 enum api_call permit_call(const struct http_req *q, const struct api_req *a);
 /* Both answer, or begin a flow that will. arg: of a->call. False: it is no permit, but a task, and

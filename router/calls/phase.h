@@ -5,7 +5,7 @@
 
 #include "router/state/router.h"
 
-/* Nobody needs a pass for it. */
+/* True: no pass is needed for it. */
 bool phase_is_free(const struct route_queue *q);
 /* A join that is refused with a reason better than "closed": answered, true. */
 SQ_CHECK bool phase_refused(struct router *r, struct httpd_req *req,

@@ -60,7 +60,7 @@ void poll_start(struct router *r, struct httpd_req *req, struct slice text)
     if (rf == NULL)
         return;
     r->counts.polls++;
-    memcpy(rf->text, text.p, TOKEN_TEXT_LEN); /* there is one spelling, so also the answer's */
+    memcpy(rf->text, text.p, TOKEN_TEXT_LEN); /* a token has a single spelling, so this is also the answer's */
     flow_poll(&rf->flow, r->routes, &r->replicas, &t, ev_now(r->ev));
     rflow_begin(r, rf);
 }

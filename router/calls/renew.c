@@ -42,7 +42,7 @@ static void failed(struct router *r, const struct rflow *rf)
         return;
     }
     r->counts.renew_failed++;
-    if (f->result == FLOW_GONE) /* its node says that it is over: it stays so */
+    if (f->result == FLOW_GONE) /* over, says its node: it stays so */
         sigcache_again(r->sigcache, rf->renewal->x.hash,
                        ev_now(r->ev) + rf->renewal->idle_s * 1000ll);
 }

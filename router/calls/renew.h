@@ -11,13 +11,13 @@
 
 #include "router/state/router.h"
 
-#define RENEW_PAUSE_MS 1000 /* of one pass: between two tries; requests in it do not wait */
+#define RENEW_PAUSE_MS 1000 /* time between two tries for a pass; requests in it do not wait */
 
 struct renewal {      /* owned by its rflow */
     struct known_pass x; /* a copy: the table may forget it */
-    int64_t most_s;   /* its session's last end */
+    int64_t most_s;   /* latest end of its session */
     uint32_t idle_s;
-    bool bearer;      /* it came as a bearer's, else in the cookie */
+    bool bearer;      /* came as a bearer's, else in the cookie */
     bool https;
 };
 

@@ -83,7 +83,7 @@ static void read_proxy(struct router *r, const struct httpd_req *req, struct ask
     a->subject = once(a->q, r->gate_subject);
 }
 
-/* What is wrong with it; NULL: nothing. */
+/* Finds what is wrong with it; NULL: nothing. */
 static const char *read_asked(struct router *r, const struct httpd_req *req, struct asked *a)
 {
     struct slice v;
@@ -148,7 +148,7 @@ static const char *const visits[] = { [VISIT_PAGE] = "page",
                                       [VISIT_FORM] = "form",
                                       [VISIT_CALL] = "call" };
 
-/* Of a gate that tells the method every field of the visitor's is here, but for Traefik's,
+/* A gate that tells the method sends every field of the visitor's, but for Traefik's,
  * which tells it always. */
 static enum visit visit_by(const struct router *r, const struct asked *a)
 {
@@ -264,7 +264,7 @@ static bool renews(struct router *r, struct httpd_req *req, const struct asked *
 {
     const struct route_queue *of = a->known;
 
-    if (x->is_bound) /* it is for calls, not for a session */
+    if (x->is_bound) /* for calls, not for a session */
         return false;
     if (of == NULL)
         of = routes_queue(r->routes, x->queue, strlen(x->queue));
@@ -286,7 +286,7 @@ static struct slice queue_of(const struct known_pass *x)
     return (struct slice){ (char *)(uintptr_t)x->queue, strlen(x->queue) };
 }
 
-/* Its segment has said whether this is the first use. From now on this router knows, too. */
+/* Notes the segment's answer, whether this is the first use: from now on this router knows, too. */
 static void used(struct router *r, struct rflow *rf)
 {
     const struct pass_use *u = rf->use;
@@ -389,7 +389,7 @@ static bool judge(struct router *r, struct httpd_req *req, const struct asked *a
         own = no_room;
     }
     if (state == BEARER_GOOD && once) {
-        if (let_past(r, a)) /* who needs no pass spends none */
+        if (let_past(r, a)) /* a request that needs no pass spends none */
             return true;
         use_start(r, req, a, x);
         return false;

@@ -103,7 +103,7 @@ static void add_time(struct buf *b, const char *name, int64_t unix_s, const stru
     json_utf8(b, text, unix_s < 0 ? 0 : c->tell(text, c->layout, unix_s));
 }
 
-/* Those before it: our places begin with 1. -1: not known; a number in any case. */
+/* Number of those before it: our places begin with 1. -1: not known; a number in any case. */
 static void add_before(struct buf *b, const struct ours *o)
 {
     int64_t place = whole(o->position);

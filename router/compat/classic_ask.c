@@ -19,7 +19,7 @@ struct members { /* slices of the body; n 0: not there */
 static const struct member {
     const char *name;
     size_t offset;
-    bool text, submits; /* of submitTask; or of cancelTask */
+    bool text, submits; /* member of submitTask, or of cancelTask */
 } table[] = {
 #define M(member, text, submits) { #member, offsetof(struct members, member), text, submits }
     M(target_url, true, true), M(http_method, true, true), M(task_type, true, true),
@@ -101,7 +101,7 @@ static int64_t seconds_of(struct slice s)
     return v >= 100000000000 ? v / 1000 : v;
 }
 
-/* What was recorded is not said again later, and a caller whose clock is wrong is told so. */
+/* Refuses old times: a recorded request is not sent again later, and a wrong clock is told. */
 static bool is_now(struct slice timestamp, int64_t now_s, struct classic_error *e)
 {
     int64_t s = timestamp.n > 0 ? seconds_of(timestamp) : now_s;
@@ -150,7 +150,7 @@ static void add_body(struct buf *b, struct slice body)
         return;
     }
     json_scan_init(&s, body);
-    if (!json_scan_text(&s, &text)) /* it is one: it was read */
+    if (!json_scan_text(&s, &text)) /* a number: it was read */
         return;
     json_scan_init(&s, text);
     if (json_scan_value(&s, &value) && value.n == text.n)
@@ -269,7 +269,7 @@ static bool one(struct classic_ask *c, struct slice task_id, enum http_method me
                                                            "this is not a task of ours", "");
 }
 
-/* Of "a=1&task_id=X". */
+/* Reads "a=1&task_id=X". */
 static struct slice task_id_of(struct slice query)
 {
     static const char name[] = "task_id=";

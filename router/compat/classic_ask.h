@@ -18,9 +18,9 @@
 #define CLASSIC_CLOCK_S 900
 
 struct classic_ask {
-    struct http_req q; /* what is asked of our own API: its slices point to `arg`, to `body`, and */
+    struct http_req q; /* question to our own API: its slices point to `arg`, to `body`, and */
     struct api_req a;  /* into the request that it is made of */
-    struct slice queue; /* of an online task: the line of people; n 0: it is none */
+    struct slice queue; /* line of people of an online task; n 0: none */
     char arg[TASK_NAME_MAX + 8];
     struct buf body; /* owned */
 };

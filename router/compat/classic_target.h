@@ -9,7 +9,7 @@
 struct classic_target {
     const char *endpoint; /* borrowed from the map */
     struct slice path;    /* behind the endpoint's url, with its query; from a slash on */
-    struct slice whole;   /* of the url, without its query; likewise */
+    struct slice whole;   /* path of the url, without its query; likewise */
 };
 
 /* NULL: it is found; t points into url, which may be changed. Else what is wrong, a sentence of ours

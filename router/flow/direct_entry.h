@@ -9,9 +9,9 @@
 
 #include "router/flow/flow.h"
 
-/* It has its ticket, at a position within the entry. */
+/* Begins to wait for its turn: it has its ticket, at a position within the entry. */
 void hold_begin(struct flow *f, msec_t now_ms);
-/* Its time has come: asks for its place. */
+/* Asks for its place, when its time has come. */
 void hold_look(struct flow *f, struct routes *r, msec_t now_ms);
 void hold_ans(struct flow *f, const struct place_ans *a, msec_t now_ms);
 

@@ -166,7 +166,7 @@ void flow_let_go(struct flow *f)
 void flow_place_ans(struct flow *f, struct routes *r, const struct place_ans *a, msec_t now_ms)
 {
     if (f->todo != FLOW_ASK)
-        return; /* it came after the deadline */
+        return; /* arrival after the deadline */
     if (f->hold_ms != 0) {
         hold_ans(f, a, now_ms);
         return;

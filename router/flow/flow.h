@@ -48,7 +48,7 @@ enum flow_result {
     FLOW_CLOSED,     /* 403 queue_closed */
     FLOW_FULL,       /* 503 queue_full */
     FLOW_UNAVAIL,    /* 503 queue_unavailable */
-    /* of a replacement; the older ticket is what it was: */
+    /* a replacement failed; the older ticket is unchanged: */
     FLOW_OTHER,      /* 404 ticket_unknown: it is another queue's */
     FLOW_INSIDE,     /* 409 conflict: it was let in */
     FLOW_NAMED,      /* 403 not_eligible: it has another subject than the join */
@@ -71,7 +71,7 @@ struct flow {
     enum flow_todo todo;
     enum flow_result result;
     uint8_t tries;
-    uint8_t looks;       /* of a held join: number of its polls */
+    uint8_t looks;       /* polls of a held join */
     msec_t deadline_ms, wake_ms;
     msec_t hold_ms;      /* a held join is answered by then; 0: it is not held */
     node_no node;  /* FLOW_ASK */
@@ -79,17 +79,17 @@ struct flow {
     /* join */
     queue_id queue;
     bool keyed; /* set by the caller behind flow_join(): its subject is only a key */
-    bool bare;  /* it joins without its key, since no node knew whether that has a ticket */
+    bool bare;  /* joins without its key, since no node knew whether that has a ticket */
     uint8_t lane;
-    uint8_t join_lane, join_client; /* as asked: a found ticket has its own */
+    uint8_t join_lane, join_client; /* lane as asked: a found ticket has its own */
     /* poll, leave, session: the ticket; join: filled from the answer; REPLACE_LOOK: the older
      * ticket's place and client */
     struct token token;
-    struct token old;       /* of a replacement: the older ticket */
+    struct token old;       /* older ticket of a replacement */
     uint8_t step;           /* enum replace_step */
     bool fresh;             /* the new place did not exist before */
     bool old_gone;          /* with `reason` */
-    node_no old_node;       /* it has said that the older ticket does not wait (any more) */
+    node_no old_node;       /* node has said that the older ticket does not wait (any more) */
     uint8_t undone;         /* REPLACE_UNDO: enum flow_result: its end */
     /* session */
     uint8_t command; /* enum sess_command */

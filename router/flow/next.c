@@ -15,7 +15,7 @@ void flow_pause(struct flow *f, msec_t wake_ms, msec_t now_ms, enum flow_result 
     }
     f->todo = FLOW_WAIT_MAP;
     f->wake_ms = ms_min(wake_ms, f->deadline_ms);
-    assert(f->wake_ms <= f->deadline_ms); /* it never waits past its end */
+    assert(f->wake_ms <= f->deadline_ms); /* never waits past its end */
 }
 
 /* Another step of a flow sets f->todo to FLOW_WAIT_MAP before: it may ask without a pause. */

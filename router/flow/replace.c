@@ -81,7 +81,7 @@ void replace_gone(struct flow *f, struct routes *r, enum gone_reason why, msec_t
         flow_join_again(f, now_ms);
         break;
     case REPLACE_UNDO:
-        flow_end(f, FLOW_OK); /* that is, as it was undone */
+        flow_end(f, FLOW_OK); /* undone, so done */
         break;
     default: /* REPLACE_STAY */
         f->reason = (uint8_t)why;
@@ -141,7 +141,7 @@ void replace_dropped(struct flow *f, struct routes *r, enum drop_state state, ms
     if (f->step == REPLACE_LEAVE && state != DROP_NAMED)
         f->old_node = f->node;
     if (f->step == REPLACE_UNDO)
-        flow_end(f, FLOW_OK); /* that is, as it was undone */
+        flow_end(f, FLOW_OK); /* undone, so done */
     else if (state == DROP_INSIDE)
         undo(f, r, FLOW_INSIDE, now_ms);
     else if (state == DROP_NAMED)

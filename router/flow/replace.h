@@ -21,7 +21,7 @@ void replace_begin(struct flow *f, struct routes *r, const struct token *old, ms
  * waits nor was it let in; the answer means what it means for a poll. */
 SQ_CHECK bool replace_looked(struct flow *f, struct routes *r, const struct place_ans *a,
                              msec_t now_ms);
-/* There is a place, in f->token. */
+/* Goes on with a place, in f->token. */
 void replace_joined(struct flow *f, struct routes *r, msec_t now_ms);
 /* The ticket of flow_ticket() was dropped, or may not be. */
 void replace_dropped(struct flow *f, struct routes *r, enum drop_state state, msec_t now_ms);

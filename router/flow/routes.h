@@ -24,13 +24,13 @@ uint64_t routes_changes(const struct routes *r); /* counts maps and STATS: what 
                                                   * is good as long as it stays */
 uint64_t routes_epoch(const struct routes *r);
 uint64_t routes_store(const struct routes *r); /* whose map it is: of no others is one taken */
-void routes_disown(struct routes *r); /* it goes on being used until any other comes */
+void routes_disown(struct routes *r); /* used on until any other comes */
 size_t routes_nodes(const struct routes *r, const struct route_node **v);
 size_t routes_keys(const struct routes *r, const uint8_t (**keys)[32]);
 uint64_t routes_keys_generation(const struct routes *r); /* another number: other keys */
 
 struct route_queue { /* borrowed until the next routes_apply */
-    struct map_queue map; /* as the manager has sent it; texts are never NULL. Lanes without
+    struct map_queue map; /* the manager's map; texts are never NULL. Lanes without
                            * their segments: routes_tail(), routes_owner() */
     const char *said;     /* map.message as `,"message":"..."` of an answer; "": none */
     uint32_t page_version; /* a hash of page and message: the same at every router; 0: both "" */

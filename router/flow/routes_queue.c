@@ -139,7 +139,7 @@ static void fill_texts(struct rt_queue *q, const struct buf *said, char *at, siz
     for (uint32_t i = 0; i < m->n_lanes; i++)
         m->lanes[i].name = copy_str(&at, m->lanes[i].name);
     q->pub.said = copy_str(&at, (const char *)said->data);
-    assert(at == (char *)q + size); /* what was measured is what was written */
+    assert(at == (char *)q + size); /* written as measured */
     q->pub.page_version = page_version(m->page, m->message);
     q->hash = rt_name_hash(m->name, strlen(m->name));
 }
@@ -166,7 +166,7 @@ static struct rt_queue *record_new(const struct map_queue *from, const struct bu
         fill_lane(q, i, &from->lanes[i]);
     }
     fill_texts(q, said, at, size);
-    if (from->session_max_s == 0) /* what is not extended is not renewed */
+    if (from->session_max_s == 0) /* a queue that does not extend does not renew */
         q->pub.map.session_idle_s = 0;
     read_gate(q);
     q->pub.stats.id = from->id;
@@ -250,7 +250,7 @@ static void unlink_name(struct routes *r, struct rt_queue *q)
     while (*p != NULL && *p != q)
         p = &(*p)->same_hash;
     if (*p == NULL)
-        return; /* it was never linked: no memory */
+        return; /* never linked: no memory */
     *p = q->same_hash;
     if (first == NULL)
         (void)map_del(&r->names, q->hash);

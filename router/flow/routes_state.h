@@ -23,7 +23,7 @@ struct rt_lane {
     uint32_t tail; /* index of the first open one; n_segs: none is open */
 };
 
-struct rt_queue { /* one malloc: segments, aliases and names follow the struct */
+struct rt_queue { /* a single malloc: segments, aliases and names follow the struct */
     struct route_queue pub;
     struct rt_queue *same_hash; /* next queue whose name has the same hash */
     struct rt_queue *staged;    /* next record of a map that is not complete yet */

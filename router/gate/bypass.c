@@ -8,7 +8,7 @@
 #include "common/base/hex.h"
 
 #define PATH_MAX_BYTES 4096
-#define PARTS          10000u /* of all people: a rollout is exact to 0.01 percent */
+#define PARTS          10000u /* parts of all people: a rollout is exact to 0.01 percent */
 
 struct bypass {
     struct gate_def def; /* owned */

@@ -29,7 +29,7 @@ enum bypass_why {
 };
 
 struct bypass_ask {
-    const struct http_req *q; /* its other fields */
+    const struct http_req *q; /* other fields of it */
     const struct ip *addr;    /* the client's; NULL: not known */
     struct slice uri;         /* path and query as the client sent them; p NULL: not known */
     struct slice subject;     /* p NULL: not known */
@@ -43,7 +43,7 @@ struct bypass;
 struct bypass *bypass_new(const char *json, struct err *e);
 void bypass_free(struct bypass *b);
 enum bypass_why bypass_of(const struct bypass *b, const struct bypass_ask *a);
-extern const char *const bypass_names[BYPASS_NREASONS]; /* of BYPASS_NONE: "" */
+extern const char *const bypass_names[BYPASS_NREASONS]; /* word of a bypass; BYPASS_NONE: "" */
 
 /* Does `uri` lie under the rule's path, however a server reads it? */
 bool bypass_path(const char *rule, struct slice uri);

@@ -10,7 +10,7 @@
 #define PART_MAX  1536 /* decoded: all that CLAIM_MAX_LEN can carry */
 #define SIG_MAX   crypto_sign_BYTES
 #define TIME_MAX  1e15
-#define SPKI_LEN  12 /* what DER puts before the 32 bytes of an Ed25519 key */
+#define SPKI_LEN  12 /* DER before the 32 bytes of an Ed25519 key */
 
 _Static_assert(PART_MAX == CLAIM_MAX_LEN / 4 * 3, "a part's size");
 
@@ -22,7 +22,7 @@ int claim_refuse(const char **why, const char *text)
 
 /* ---- form --------------------------------------------------------------------------- */
 
-struct jwt { /* its parts, as they stand */
+struct jwt { /* parts of a claim, as they stand */
     const char *head, *body, *sig;
     size_t head_len, body_len, sig_len, signed_len;
 };

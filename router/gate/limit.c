@@ -28,7 +28,7 @@ struct set { /* the ids lie together: looking for one costs one line of the cach
 _Static_assert(sizeof(struct set) == 4 * LINE, "a set is four lines of the cache");
 
 struct rule {
-    uint32_t cost_us; /* of one request; 0: not limited */
+    uint32_t cost_us; /* cost of a request; 0: not limited */
     uint32_t cap_us;  /* a debt of this = empty */
 };
 
@@ -62,7 +62,7 @@ struct limit *limit_new(size_t entries, const uint8_t key[LIMIT_KEY_BYTES])
     }
     l->set = (struct set *)(((uintptr_t)l->memory + LINE - 1) & ~(uintptr_t)(LINE - 1));
     memcpy(l->key, key, sizeof(l->key));
-    map_init(&l->conns, 0); /* its keys are hashes under our key already */
+    map_init(&l->conns, 0); /* keys are hashes under our key already */
     return l;
 }
 
@@ -236,7 +236,7 @@ void limit_conn_close(struct limit *l, limit_id id)
     if (n == MAP_NONE)
         return;
     if (n > 1)
-        (void)!map_set(&l->conns, id, n - 1); /* it is there: needs no room */
+        (void)!map_set(&l->conns, id, n - 1); /* there already: needs no room */
     else
         (void)map_del(&l->conns, id);
 }

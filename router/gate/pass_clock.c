@@ -29,7 +29,7 @@ void pass_clock_told(struct pass_clock *c, msec_t now_ms, int64_t stamp_ms)
 
     if (stamp_ms <= 0)
         return;
-    if (!is_same(&was, ahead_ms)) { /* it leapt, or leapt back */
+    if (!is_same(&was, ahead_ms)) { /* leapt, or leapt back */
         c->now = is_same(&c->before, ahead_ms) ? c->before
                                                : another(c, ahead_ms, stamp_ms / 1000);
         c->before = was;

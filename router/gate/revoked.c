@@ -31,7 +31,7 @@ static struct revoked_row *entry_of(const struct revoked *r, seg_id seg, uint32_
 {
     uint32_t i = place_of(r, seg, number);
 
-    assert(r->n < r->cap); /* one is free: the search ends */
+    assert(r->n < r->cap); /* a free one: the search ends */
     while (r->v[i].seg != 0 && (r->v[i].seg != seg || r->v[i].number != number))
         i = (i + 1) & (r->cap - 1);
     return &r->v[i];

@@ -24,7 +24,7 @@ struct revoked {
     uint32_t max;
     int64_t full_s;        /* in this second it was looked through in vain */
     uint64_t lost;         /* for want of memory, or above max */
-    uint64_t seed;         /* so that nobody outside knows the places */
+    uint64_t seed;         /* to hide the places from outside */
 };
 
 void revoked_init(struct revoked *r, uint64_t seed);

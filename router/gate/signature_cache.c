@@ -10,7 +10,7 @@
 
 struct sigcache {
     uint8_t key[SIGCACHE_KEY_BYTES];
-    size_t mask; /* of sets */
+    size_t mask; /* number of sets */
     bool used; /* else nothing of it was touched */
     struct known_pass *v; /* owned; WAYS a set */
 };

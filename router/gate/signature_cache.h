@@ -18,10 +18,10 @@
 struct known_pass {
     uint64_t hash[2];           /* 0, 0: empty */
     int64_t nbf_s, exp_s;
-    msec_t again_ms;            /* it is not renewed before */
+    msec_t again_ms;            /* earliest moment of renewal */
     seg_id seg;                 /* the ticket: "jti" */
     uint32_t number;
-    uint16_t len;               /* of text */
+    uint16_t len;               /* bytes of text */
     bool is_bound;              /* then it is not kept here */
     char queue[NAME_MAX_LEN + 1];
     char text[SIGCACHE_TEXT_MAX]; /* header lines of the answer, each with CRLF */

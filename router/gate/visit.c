@@ -13,7 +13,7 @@ static bool begins(struct slice v, const char *t)
     return v.n >= strlen(t) && memcmp(v.p, t, strlen(t)) == 0;
 }
 
-/* As browsers write it; small letters do for programs, too. */
+/* The spelling of browsers; small letters do for programs, too. */
 static bool wants_html(struct slice accept)
 {
     static const char html[] = "text/html";

@@ -10,9 +10,9 @@
 #include "common/http/http.h"
 
 enum visit {
-    VISIT_PAGE, /* it may be sent elsewhere */
+    VISIT_PAGE, /* may be sent elsewhere */
     VISIT_FORM, /* likewise, but what it carried would be lost */
-    VISIT_CALL, /* it wants an answer that it can read */
+    VISIT_CALL, /* wants an answer that it can read */
 };
 
 /* method: of the request that is asked about, as a gate tells it; n 0: it does not. `whole`:
@@ -22,7 +22,7 @@ enum visit visit_of(const struct http_req *q, struct slice method, bool whole);
 /* A browser says that it goes there now, to show it: neither a preview of a link, nor a
  * crawler, nor what is fetched ahead. */
 bool visit_is_looked_at(const struct http_req *q);
-/* It is fetched ahead: nobody may ever look at it. */
+/* True: fetched ahead; nobody may ever look at it. */
 bool visit_is_ahead(const struct http_req *q);
 
 /* The page that it was sent from: path and query of a Referer of this host (with its port or

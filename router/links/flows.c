@@ -92,7 +92,7 @@ static void rflow_free(struct router *r, struct rflow *rf)
 void rflow_client_gone(struct rflow *rf)
 {
     assert(rf->req != NULL);
-    rf->req = NULL; /* what was asked is done all the same: it may change the ticket */
+    rf->req = NULL; /* asked, so done all the same: it may change the ticket */
 }
 
 /* The map says "full": no segment has room. If no node is reached, that is not the reason. */
@@ -163,7 +163,7 @@ void rflow_step(struct router *r, struct rflow *rf)
                 flow_not_understood(&rf->flow);
             else
                 flow_lost(&rf->flow, ev_now(r->ev));
-            assert(rf->flow.todo != FLOW_ASK); /* so this loop ends */
+            assert(rf->flow.todo != FLOW_ASK); /* ends this loop */
             break;
         case FLOW_WAIT_MAP:
             assert(!list_linked(&rf->in_waiting) && rf->flow.wake_ms <= rf->flow.deadline_ms);
@@ -203,7 +203,7 @@ static void retry(struct router *r, struct rflow *rf)
 
 void rflow_map_changed(struct router *r)
 {
-    size_t n = r->waiting.n; /* those that must wait again go to the end */
+    size_t n = r->waiting.n; /* flows that must wait again go to the end */
 
     for (size_t i = 0; i < n && r->waiting.n > 0; i++)
         retry(r, container_of(list_first(&r->waiting), struct rflow, in_waiting));
@@ -240,7 +240,7 @@ static msec_t deadlines_due(struct router *r, struct list *of, msec_t now)
         if (rf->flow.deadline_ms > now)
             return rf->flow.deadline_ms;
         r->counts.overdue += rf->renewal == NULL;
-        if (rf->slot != NULL) { /* its answer will find nobody */
+        if (rf->slot != NULL) { /* the answer will find nobody */
             *rf->slot = NULL;
             rf->slot = NULL;
         }

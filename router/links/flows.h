@@ -33,7 +33,7 @@ struct rflow { /* pooled: a poll allocates nothing */
     struct pass_use *use;    /* owned; NULL: it is none */
     bool looks;              /* for somebody who listens: no request */
     struct listening *listening; /* ref: who; NULL: it is no look, or its client has gone */
-    uint64_t listen_id, last_told; /* of a request to listen: gate_listener(), its Last-Event-ID */
+    uint64_t listen_id, last_told; /* for a request to listen: gate_listener(), its Last-Event-ID */
     const char *pass; /* ref, during the answer's call only */
     uint16_t pass_len;
     int64_t pass_until_s; /* FLOW_SESSION: how long the pass is good that was shown */

@@ -27,11 +27,11 @@ struct mng_link {
     char addr[256];
     char node[NAME_MAX_LEN + 1]; /* the node's name; "" = not up yet */
     bool up, failed;
-    bool stands_by; /* it has said so */
-    bool outdated;  /* its maps are of an earlier epoch, or of another store */
-    uint64_t store; /* of its last map that was taken */
+    bool stands_by; /* the manager's own word */
+    bool outdated;  /* maps of an earlier epoch, or of another store */
+    uint64_t store; /* version of its last map that was taken */
     bool asked_all; /* registered with version 0 and not answered yet */
-    bool too_new;   /* its maps are of a format that we cannot read */
+    bool too_new;   /* maps of a format that we cannot read */
 };
 
 struct mng_links {
@@ -82,7 +82,7 @@ static void on_map(struct mng_link *l, struct rpc_chan *ch, const struct msg_map
         r->counts.maps_refused++;
         if (l->asked_all && m->from_version != 0)
             return; /* on its way already */
-        /* of a former leader, or another cluster's: asking again brings the same */
+        /* map of a former leader, or another cluster's: asking again brings the same */
         if (m->epoch < epoch || (rc == SQ_ESTALE && m->from_version == 0)) {
             if (!l->outdated)
                 log_warn("event=map_refused manager=%s epoch=%" PRIu64 " here=%" PRIu64

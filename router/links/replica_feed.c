@@ -20,7 +20,7 @@ static void say(struct seg_link *l, const struct msg_seen *seen)
     struct msg m = { .type = MSG_SEEN, .seen = *seen };
 
     l->seen_rid = ++l->s->next_rid;
-    if (rpc_send(l->n.ch, &m, l->seen_rid) < 0) /* it goes out again with the next link */
+    if (rpc_send(l->n.ch, &m, l->seen_rid) < 0) /* sent again with the next link */
         rpc_chan_close(l->n.ch, "no memory to say which polls were answered");
 }
 
@@ -102,7 +102,7 @@ void replica_feed_down(struct seg_link *l)
                  (long long)stream_age_ms(st, ev_now(l->s->r->ev)));
 }
 
-/* Of all marks, and of the farewell itself. */
+/* Counts all marks, and the farewell itself. */
 static bool all_confirmed(struct seg_links *s)
 {
     struct seg_link *l;

@@ -14,7 +14,7 @@ void replica_feed_down(struct seg_link *l);
 SQ_CHECK int replica_feed_in(struct seg_link *l, const struct msg_replica *m);
 /* Was the refused frame a SEEN? Then the node is older, and gets no other one. */
 bool replica_feed_refused(struct seg_link *l, uint64_t rid);
-/* Nobody is answered any more: nodes hear of all that were, then `done`; at once, if none has to.
+/* Ends: nobody is answered any more, nodes hear of all that were, then `done`; at once, if none has to.
  * A node that does not confirm it in a moment is not waited for. */
 void replica_feed_farewell(struct seg_links *s, ev_fn done, void *arg);
 

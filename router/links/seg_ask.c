@@ -60,7 +60,7 @@ int seg_link_ask(struct seg_links *s, struct rflow *rf)
     struct seg_link *l = node_links_reach(&s->nodes, rf->flow.node);
     struct batch *b;
 
-    assert(rf->slot == NULL); /* it waits for one answer at a time */
+    assert(rf->slot == NULL); /* a flow waits for a single answer at a time */
     if (l == NULL || (l->n.ch == NULL && needs(rf) > PROTOCOL_OLDEST))
         return SQ_EUNAVAIL;
     if (l->n.ch != NULL && l->n.speaks < needs(rf))

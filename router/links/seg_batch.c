@@ -26,7 +26,7 @@ static void batch_lost(struct seg_links *s, struct batch *b)
         rf->slot = NULL;
         r->counts.lost++;
         flow_lost(&rf->flow, ev_now(r->ev));
-        assert(rf->flow.todo != FLOW_ASK); /* what was lost is not asked again at once */
+        assert(rf->flow.todo != FLOW_ASK); /* lost rows are not asked again at once */
         rflow_step(r, rf);
     }
     batch_free(s, b);

@@ -9,7 +9,7 @@
 #include "router/nodes/node_links.h"
 
 struct batch {
-    struct list_node in_list; /* of its kind's open or sent ones, or of the free ones */
+    struct list_node in_list; /* member of its kind's open or sent ones, or of the free ones */
     uint64_t rid;
     int64_t since_us; /* when the first one came */
     uint32_t n;
@@ -18,7 +18,7 @@ struct batch {
 
 #define SEG_KINDS (FLOW_SESSION + 1)
 
-struct kind {         /* one of place, append, drop, session */
+struct kind {         /* kind: place, append, drop, session */
     struct list open; /* being collected, oldest first: all but the last one are full */
     struct list sent; /* oldest first */
 };
@@ -27,7 +27,7 @@ struct seg_link {
     struct node_link n;
     struct seg_links *s; /* ref */
     struct kind kind[SEG_KINDS]; /* by enum flow_kind */
-    uint64_t seen_rid;           /* of the last MSG_SEEN */
+    uint64_t seen_rid;           /* moment of the last MSG_SEEN */
 };
 
 struct seg_links {

@@ -10,19 +10,19 @@
 
 #define NEWS_SHARE   64   /* a place that fell by one 64th is news */
 #define PUT_OFF_MS   1000 /* a look without an answer: again after one to two of these */
-#define RETURN_MS    500  /* nobody is told to come back before that */
-#define RETURN_PER_S 5000 /* so many are told to come back in a second */
+#define RETURN_MS    500  /* earliest moment to come back */
+#define RETURN_PER_S 5000 /* clients that are told to come back in a second */
 #define RETURN_MOST_MS 20000 /* but each within that: idle time-outs are longer */
 
 struct listen_bit {
     struct listen_ticket *who; /* ref */
     uint32_t number;
-    bool out; /* it does not wait any more, as far as is known here */
+    bool out; /* waits no more, as far as is known here */
 };
 
-struct listen_name { /* of a segment, as tokens name it */
+struct listen_name { /* id of a segment, as tokens name it */
     seg_id name;
-    uint64_t version; /* of the line that was looked at */
+    uint64_t version; /* version of the line that was looked at */
     struct listen_bit *bit; /* owned */
     uint32_t n, cap;
 };
@@ -129,7 +129,7 @@ bool listeners_add(struct listeners *l, struct listen_ticket *x, const struct to
     *x = (struct listen_ticket) { .token = *t, .name = n, .at = n->n, .looking = true,
                              .sent_ms = now_ms };
     n->bit[n->n++] = (struct listen_bit) { .who = x, .number = t->number };
-    n->version = 0; /* its bit has not been looked at */
+    n->version = 0; /* bit not looked at yet */
     l->changes = 0;
     l->n++;
     return true;

@@ -39,7 +39,7 @@ struct listen_ticket {
     struct list_node in_wakes;
     struct listen_name *name;
     uint64_t position;  /* told last; 0: none */
-    uint32_t words;     /* what else was told last, as the caller's hash */
+    uint32_t words;     /* hash of the rest that was told last, the caller's */
     uint32_t at;        /* in its name */
     uint32_t told_ms;   /* last event, modulo 2^32: it is told every LISTEN_QUIET_MS */
     uint16_t slot;      /* while it waits; LISTEN_SLOTS: in `due` */
@@ -54,7 +54,7 @@ struct listeners {
     struct list due; /* at once */
     struct list slot[LISTEN_SLOTS]; /* by wake */
     int64_t now_slot; /* slots before it are empty */
-    uint64_t changes; /* of the replica, that were looked at */
+    uint64_t changes; /* lines of the replica that were looked at */
 };
 
 enum listen_todo { LISTEN_LOOK, LISTEN_BEAT };

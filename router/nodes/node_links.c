@@ -49,7 +49,7 @@ static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
         return;
     }
     log_info("event=node_up node=%s addr=%s", l->name, peer->addr);
-    assert(l->ch == NULL); /* one link at a time */
+    assert(l->ch == NULL); /* a single link at a time */
     l->ch = ch;
     l->speaks = peer->speaks;
     l->failed = false;
@@ -91,7 +91,7 @@ static const struct rpc_calls calls = {
     .on_fail = on_fail,
 };
 
-/* It is in no table any more: those who are told of their loss do not find it. */
+/* Removes it from all tables first: those who are told of their loss do not find it. */
 static void link_free(struct node_link *l)
 {
     struct rpc_link *rl = l->link;

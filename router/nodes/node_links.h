@@ -24,8 +24,8 @@ struct node_link { /* begins the struct of its user */
 };
 
 struct node_links_kind {
-    enum rpc_role role; /* of the nodes */
-    size_t size;        /* of the user's struct; zeroed */
+    enum rpc_role role; /* role of the nodes */
+    size_t size;        /* bytes of the user's struct; zeroed */
     void (*init)(struct node_link *l);
     void (*up)(struct node_link *l);
     /* < 0: the link is closed. The message lives during the call. */

@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 #define READY_LEVEL 9
-#define NEW_LEVEL   4  /* of pages of some 6 KB: level 9 saves 60 bytes more */
+#define NEW_LEVEL   4  /* for pages of some 6 KB: level 9 saves 60 bytes more */
 #define NEW_WINDOW  12 /* bits: small ones are cleared quickly */
 #define NEW_MEM     5
 

@@ -25,7 +25,7 @@ struct gzip; /* used again for each document */
 SQ_CHECK int gzip_new(struct gzip **out, struct err *e);
 void gzip_free(struct gzip *g); /* NULL is fine */
 
-/* One document into b, which fails (buf.h) without memory. */
+/* Packs a document into b, which fails (buf.h) without memory. */
 void gzip_begin(struct gzip *g, struct buf *b);
 void gzip_put(struct gzip *g, const void *p, size_t n);
 void gzip_put_ready(struct gzip *g, const struct gzip_ready *r);

@@ -28,13 +28,13 @@ size_t page_language(struct slice accept, const char *const *tags, size_t n, siz
 /* The tag for one such range; n: none. */
 size_t page_language_named(struct slice range, const char *const *tags, size_t n);
 
-/* Of Accept-Encoding: may the answer be gzip? */
+/* Reads Accept-Encoding: may the answer be gzip? */
 bool page_takes_gzip(struct slice accept);
 
 /* May people be sent to `to`? A path of this site, or a place on one of the origins (each
  * page_origin_ok()). What browsers could read as another place is refused. */
 bool page_target_ok(const char *to, size_t n, char *const *origins, size_t n_origins);
-/* As it stands in a Location header: bytes that no URL has are escaped. */
+/* Writes the form for a Location header: bytes that no URL has are escaped. */
 void page_put_target(struct buf *b, const char *to, size_t n);
 /* The "https://host" part of an absolute target; 0 for a path. */
 size_t page_target_origin(const char *to);

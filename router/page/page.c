@@ -37,7 +37,7 @@ static int need(const struct page_file **out, const struct page_file *files, siz
     return 0;
 }
 
-/* What stands inside <style> or <script> must not end it. */
+/* Checks that text inside <style> or <script> does not end it. */
 static int add_inside(struct buf *b, const struct page_file *f, const char *end,
                       struct err *e)
 {
@@ -120,7 +120,7 @@ static void put_languages(struct page *p)
     }
 }
 
-/* What is the same for all readers, or for those of a language, is compressed now. */
+/* Compresses now what is the same for all readers, or for those of a language. */
 static int pack_all(struct page *p, struct err *e)
 {
     int rc = gzip_ready_pack(&p->style, e);

@@ -53,10 +53,10 @@ enum page_state {
     PAGE_UNAVAILABLE,
     PAGE_TOO_FAST,
     PAGE_NO_QUEUE,
-    PAGE_REFUSED, /* its claim is not good */
-    PAGE_START,   /* of a router that stands alone, at "/" */
-    PAGE_IN,      /* there, with a good pass */
-    PAGE_COOKIES, /* it came back without our cookie */
+    PAGE_REFUSED, /* claim is not good */
+    PAGE_START,   /* page of a router that stands alone, at "/" */
+    PAGE_IN,      /* already in, with a good pass */
+    PAGE_COOKIES, /* back without our cookie */
     PAGE_NSTATES,
 };
 
@@ -66,14 +66,14 @@ struct page_view {
     bool chosen;                /* the reader has just named it: it goes into a cookie */
     bool gzip;                  /* the browser takes it */
     const char *preview;        /* NULL; for an operator: HTML, links to other states */
-    const char *queue;          /* its name; "" if there is none */
+    const char *queue;          /* name of it; "" if there is none */
     const struct page_def *def; /* NULL: there is none */
-    const struct gzip_ready *style; /* of it, packed; NULL: none */
+    const struct gzip_ready *style; /* packed form of it; NULL: none */
     const char *message;        /* the operator's word of the moment; NULL or "": none */
-    uint32_t version;           /* of both, for the script */
+    uint32_t version;           /* data of both, for the script */
     const char *target;         /* checked: where to go afterwards */
-    const char *nonce;          /* of this answer */
-    const char *key;            /* of its form join; likewise */
+    const char *nonce;          /* token of this answer */
+    const char *key;            /* token of its form join; likewise */
     const char *token;          /* TOKEN_TEXT_LEN characters; NULL: none */
     const char *claim;          /* PAGE_DOOR: to join with; n bytes */
     size_t claim_len;
@@ -81,7 +81,7 @@ struct page_view {
     size_t n_rooms;
     int64_t good_for_s;         /* PAGE_IN: the pass */
     uint64_t position, total;   /* position 0: not known */
-    bool capped;                /* it is further back than that */
+    bool capped;                /* further back than that */
     uint64_t start;             /* the position at first; 0: not known */
     int64_t eta_s;              /* -1: not known */
     uint32_t poll_after_ms;     /* in other states: when to try again; 0: not by itself */
@@ -94,7 +94,7 @@ struct page_view {
     uint32_t kept_s; /* how long a place is kept at least while nobody asks for it; 0: not known */
 };
 
-int page_status(enum page_state s); /* of the answer */
+int page_status(enum page_state s); /* status of the answer */
 /* The document's headers, each with CRLF: policy, language. */
 void page_put_headers(const struct page *p, struct buf *b, const struct page_view *v);
 

@@ -23,7 +23,7 @@ enum page_slot_id {
 struct page {
     struct page_tmpl *tmpl;
     struct gzip_ready style, script;
-    struct gzip_ready texts[PAGE_LANGS_MAX]; /* of each language: the end of the script's data */
+    struct gzip_ready texts[PAGE_LANGS_MAX]; /* end of the script's data, for each language */
     struct buf languages; /* a button for each */
     size_t n_langs, other; /* other: for readers of none of them */
     struct page_lang lang[PAGE_LANGS_MAX];

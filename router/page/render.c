@@ -74,7 +74,7 @@ static bool is_prequeue(const struct page_view *v)
     return v->state == PAGE_WAITING && v->opens_ms != 0 && v->position == 0;
 }
 
-/* Its place is kept while nobody is let in. */
+/* True: its place is kept while nobody is let in. */
 static bool is_held(const struct page_view *v)
 {
     return v->state == PAGE_WAITING && v->paused && !is_prequeue(v);
@@ -110,7 +110,7 @@ static void put_data(const struct page *p, struct buf *b, const struct page_view
 /* Everything that is composed lies in one buffer; values point into it when it is whole. */
 struct values {
     struct buf mem;
-    size_t used; /* of mem: they are values */
+    size_t used; /* parts of mem: they are values */
     struct {
         size_t at, n;
     } made[PS_COUNT];
@@ -122,7 +122,7 @@ static struct page_str str(const char *s)
     return (struct page_str) { .p = s, .n = strlen(s) };
 }
 
-/* What was appended since the last one is the value of s. */
+/* Takes what was appended since the last one as the value of s. */
 static void made(struct values *x, enum page_slot_id s)
 {
     assert(x->made[s].n == 0);
@@ -274,7 +274,7 @@ static struct page_str draw_hex(const char *draw, const char *member)
     return (struct page_str) { .p = at, .n = strspn(at, "0123456789abcdef") };
 }
 
-/* It will draw, or has drawn: a ticket from after the opening has no draw to check. */
+/* True: it will draw, or has drawn; a ticket from after the opening has no draw to check. */
 static bool draws(const struct page_view *v)
 {
     char segment[40];
@@ -292,7 +292,7 @@ static void set_draw(struct values *x, const struct page_view *v)
     x->v[PS_seed] = draw_hex(v->draw, "\"seed\":\"");
 }
 
-/* What only the page at "/" has. */
+/* Values of the page at "/" alone. */
 static void set_front(const struct page *p, struct values *x, const struct page_view *v)
 {
     if (v->state == PAGE_IN) {
@@ -318,7 +318,7 @@ static void set_acts(const struct page *p, struct values *x, const struct page_v
     made(x, PS_path);
     if (can != 0)
         x->v[can] = str("1");
-    if (can == PS_can_leave || can == PS_can_retry) /* what one loads again, and nothing happens */
+    if (can == PS_can_leave || can == PS_can_retry) /* an address to load again without effect */
         x->v[PS_languages] = (struct page_str) { .p = (const char *)p->languages.data,
                                                  .n = p->languages.len };
 }

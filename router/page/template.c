@@ -79,7 +79,7 @@ static int open_section(struct reader *r, enum step_kind kind, size_t slot, cons
     return 0;
 }
 
-/* One tag; r->p stands behind its braces. */
+/* Reads a tag; r->p stands behind its braces. */
 static int tag(struct reader *r, bool raw, const char *name, size_t n)
 {
     char mark = n > 0 && strchr("#^/", name[0]) != NULL ? name[0] : 0;
@@ -208,7 +208,7 @@ void page_tmpl_put(const struct page_tmpl *t, struct buf *b, const struct page_s
             break;
         case STEP_IF:
         case STEP_UNLESS:
-            assert(s->end >= i && s->end <= t->n); /* it goes on behind, never back */
+            assert(s->end >= i && s->end <= t->n); /* onwards, never back */
             if ((v->n > 0) != (s->kind == STEP_IF))
                 i = s->end;
             break;

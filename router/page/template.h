@@ -18,7 +18,7 @@ struct page_slot { /* a name that a template may use */
 struct page_str { /* a value */
     const char *p; /* NULL: empty */
     size_t n;
-    const struct gzip_ready *ready; /* what lies behind it, ready made; NULL: nothing */
+    const struct gzip_ready *ready; /* packed text behind it, ready made; NULL: nothing */
     bool apart;                     /* a secret: not compressed with anything else (gzip.h) */
 };
 

@@ -38,7 +38,7 @@ struct page_lang {
 };
 
 extern const char *const page_text_names[PT_COUNT];
-extern const bool page_text_script[PT_COUNT]; /* those marked J */
+extern const bool page_text_script[PT_COUNT]; /* texts marked J */
 
 /* The text; of one with a number, its form for n. */
 const char *page_text(const struct page_lang *l, enum page_text_id id);

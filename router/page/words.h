@@ -13,7 +13,7 @@ struct page_words page_words_for(const struct page_def *d, const char *tag);
 /* The operator's text below all: the message of the moment (NULL or "": none), in the reader's
  * language if there is one, then the page's own. */
 void page_put_message(struct buf *b, const char *now, const struct page_words *w);
-/* What may change while people wait, as JSON: title and message in this language. */
+/* Writes the texts that may change while people wait, as JSON: title and message in this language. */
 void page_put_words(const struct page *p, struct buf *b, size_t lang,
                     const struct page_def *def, const char *message, uint32_t version);
 /* The texts that the script shows: the last member of its data, and the data's end. */

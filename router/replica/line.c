@@ -150,7 +150,7 @@ static bool raise(struct line *l, uint64_t from, uint64_t to)
     return true;
 }
 
-/* One block as a row says it. */
+/* Takes a block from a row. */
 static int set_block(struct line *l, uint32_t b, const uint8_t bits[sizeof(struct line_block)])
 {
     uint32_t n = l->end - (b << BITS512_SHIFT);
@@ -197,7 +197,7 @@ void line_over(struct line *l, uint32_t number)
         l->version = ++l->pool->n_changes;
 }
 
-/* What a row has said now. */
+/* Takes a row. */
 static void forget_over(struct line *l)
 {
     uint64_t number, val;

@@ -20,16 +20,16 @@ struct line_block {
 };
 
 struct line_pool {
-    struct slab_pool slabs; /* of struct line_block */
-    size_t n_bytes, max_bytes; /* of all lines, and what else their owner charges */
-    uint64_t n_changes; /* of all lines, ever */
+    struct slab_pool slabs; /* array of struct line_block */
+    size_t n_bytes, max_bytes; /* bytes of all lines, and what else their owner charges */
+    uint64_t n_changes; /* counts of all lines, ever */
 };
 
 struct line {
     struct line_pool *pool; /* ref */
     struct line_block **block; /* NULL: nobody waits there */
     uint64_t *sub;           /* sub-counts of each block */
-    uint32_t *tag;           /* who waits in the blocks before */
+    uint32_t *tag;           /* number waiting in the blocks before */
     uint32_t cap;            /* blocks that the arrays have room for */
     uint32_t end, head;      /* struct replica_row */
     uint64_t version;        /* another one when bits have changed; no two lines have the same */

@@ -109,7 +109,7 @@ static uint32_t shortest_ms(const struct known_name *n, msec_t now_ms)
     return ms < n->told_max_ms ? ms : n->told_max_ms;
 }
 
-/* Of these names bits are not known, or not all. */
+/* Names of which bits are not known, or not all. */
 #define ASKS (REPLICA_ASK | REPLICA_MORE)
 
 /* By the age of what is known. */

@@ -25,12 +25,12 @@
 
 enum replica_by { /* how a poll is answered */
     BY_REPLICA,
-    BY_LAST_KNOWN,    /* its node cannot be asked: the place as last known, */
+    BY_LAST_KNOWN,    /* node cannot be asked: the place as last known, */
     BY_NO_PLACE,      /* or none: on its way to another segment, or joined since */
     BY_ASKING_NAME,   /* nothing is known of the segment that its token names */
-    BY_ASKING_FENCED, /* it is on its way to another one */
-    BY_ASKING_TICKET, /* it does not wait there */
-    BY_ASKING_STALE,  /* what is known is too old, */
+    BY_ASKING_FENCED, /* on its way to another one */
+    BY_ASKING_TICKET, /* does not wait there */
+    BY_ASKING_STALE,  /* known, but too old, */
     BY_ASKING_PACE,   /* or too old for so short intervals */
     BY_ASKING_MARKS,  /* the node is too slow to be told of more polls */
     REPLICA_NBY
@@ -74,7 +74,7 @@ seg_id replicas_heads_for(const struct replicas *r, node_no node, const struct t
  * *node: the owner; then who told it. */
 SQ_CHECK bool replicas_place_moving(struct replicas *r, node_no *node, seg_id heir, node_no heirs,
                                    const struct token *t, msec_t now_ms, struct place_ans *a);
-/* Who waits of a name whose segment `host`, on `node`, has by the map, as far as is known, of
+/* Counts who waits under a name whose segment `host`, on `node`, has by the map, as far as is known, of
  * whatever age; NULL: nothing is known. */
 const struct line *replicas_line(const struct replicas *r, node_no node, seg_id host, seg_id name);
 /* The same, after the node was asked and has not answered. */

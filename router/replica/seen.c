@@ -10,7 +10,7 @@
 #include "common/wire/replica_bytes.h"
 
 #define GROUPS_MAX    MSG_STATUS_MAX
-#define NAMES_MAX     (4 * GROUPS_MAX) /* that are remembered, over frames */
+#define NAMES_MAX     (4 * GROUPS_MAX) /* marks remembered, over frames */
 #define FRAME_STEP    16384u
 #define SPARES_MAX    4
 #define NEAR_SHIFT    12 /* numbers that differ below this bit stay as they came */
@@ -223,7 +223,7 @@ int seen_acked(struct seen *s, uint64_t seq)
     while ((it = list_first(&s->frames)) != NULL &&
            container_of(it, struct seen_frame, in_list)->seq <= seq) {
         if (it == s->unsent)
-            return SQ_EPROTO; /* it has not been sent on this link: the node cannot know */
+            return SQ_EPROTO; /* not sent on this link: the node cannot know */
         frame_give(s, it);
     }
     return 0;

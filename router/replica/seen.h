@@ -16,8 +16,8 @@
 #include "common/base/map.h"
 #include "common/wire/msg.h"
 
-#define SEEN_MARKS_MAX  8192 /* of a frame */
-#define SEEN_FRAMES_MAX 128  /* that wait: a million marks */
+#define SEEN_MARKS_MAX  8192 /* marks of a frame */
+#define SEEN_FRAMES_MAX 128  /* marks that wait: a million */
 
 struct seen_mark {
     uint32_t number;
@@ -41,7 +41,7 @@ struct seen_frame {
 struct seen {
     struct seen_mark *mark; /* owned; NULL: none yet */
     struct seen_group *group;
-    struct map by_group;    /* of name and class -> index, which may be of an earlier frame */
+    struct map by_group;    /* map of name and class -> index, which may be of an earlier frame */
     uint32_t n_marks, n_groups, last; /* last: the group of the last mark */
     struct list frames;     /* owned; by rising seq */
     struct list spares;     /* owned: a few, for those to come */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #define OFFSET_MS 5000 /* an offset counts for one to two of these */
-#define DRIFT_MS  2    /* of two clocks in that time, at most: 200 ppm */
-#define LOW_MS    2000 /* so long the shortest interval of an earlier pace counts */
+#define DRIFT_MS  2    /* difference of two clocks in that time, at most: 200 ppm */
+#define LOW_MS    2000 /* time for which the shortest interval of an earlier pace counts */
 #define UNKNOWN   INT64_MIN
 
 /* ---- sets ------------------------------------------------------------------------------- */

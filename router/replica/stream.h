@@ -24,9 +24,9 @@
 #include "router/replica/line.h"
 #include "router/replica/seen.h"
 
-#define STREAM_SEEN_MS 100 /* so often stream_seen() is to be called */
+#define STREAM_SEEN_MS 100 /* interval of stream_seen() */
 
-struct told_pace { /* of a lane */
+struct told_pace { /* pace of a lane */
     struct pace pace; /* min_ms 0: not known yet */
     uint32_t was_min_ms; /* before low_until_ms: the shortest that was told lately */
     msec_t low_until_ms;
@@ -48,9 +48,9 @@ struct known_name {
     struct line line;
 };
 
-struct known_set { /* of one whole push, and the differences since */
+struct known_set { /* counts of a whole push, and the differences since */
     struct map names; /* seg_id -> struct known_name *, owned */
-    struct map paces; /* of queue and lane -> struct told_pace *, owned */
+    struct map paces; /* map of queue and lane -> struct told_pace *, owned */
     bool lacks;       /* an absorbed name is not here, though the node has it */
     msec_t stamp_ms;  /* the node's clock */
     msec_t as_of_ms;  /* our clock: not later than that; INT64_MIN: not known */
@@ -59,16 +59,16 @@ struct known_set { /* of one whole push, and the differences since */
 struct stream {
     struct line_pool *pool; /* ref */
     struct known_set now, next; /* next: of a whole push that is under way */
-    enum { STREAM_NOTHING, STREAM_WHOLE, STREAM_LIVE } state; /* of this link */
+    enum { STREAM_NOTHING, STREAM_WHOLE, STREAM_LIVE } state; /* number of this link */
     bool up;
     bool refused;  /* by an older node: until the next link */
     bool unreached; /* the manager did not reach the node, */
     msec_t word_ms;  /* said at this time of our clock, */
     msec_t heard_ms; /* and had heard it last at this one, or before */
     msec_t stamp_ms; /* the last one of this link */
-    msec_t clock_ms; /* of ours, as it was said last */
+    msec_t clock_ms; /* our clock as said last */
     msec_t echo_at_ms; /* when a stamp is asked for next */
-    struct { /* of echo - stamp, of the last seconds and of those before */
+    struct { /* least echo - stamp of the last seconds, and of those before */
         int64_t best, was;
         msec_t since_ms;
     } offset;

@@ -15,10 +15,10 @@
 #define LOG_MODULE "page"
 
 struct kept_def {
-    uint32_t version; /* of the text that it was read from */
+    uint32_t version; /* version of the text that it was read from */
     bool good;
     struct page_def def;
-    struct gzip_ready style; /* of it */
+    struct gzip_ready style; /* bytes of it */
 };
 
 struct page_room {
@@ -32,7 +32,7 @@ struct page_room {
 
 struct files {
     struct page_file v[PAGE_FILES_MAX];
-    char *own[PAGE_FILES_MAX]; /* what was read from a folder; owned */
+    char *own[PAGE_FILES_MAX]; /* content of a folder; owned */
     size_t n;
 };
 

@@ -14,7 +14,7 @@ void page_room_free(struct page_room *p); /* NULL is fine */
 /* The queue's page definition as the map has it; NULL: nothing is said. Borrowed until the
  * next call. */
 const struct page_def *page_room_def(struct router *r, const struct route_queue *q);
-/* Its style sheet, ready to send; NULL: none. Borrowed likewise. */
+/* Finds its style sheet, ready to send; NULL: none. Borrowed likewise. */
 const struct gzip_ready *page_room_style(struct router *r, const struct route_queue *q);
 const struct page *page_room_page(const struct router *r);
 

@@ -13,7 +13,7 @@
 #define RETRY_MS 5000
 #define FULL_MS  15000
 
-/* As long as the pass is good, or its session may be renewed: a gate that does not hand the
+/* Lasts as long as the pass is good, or its session may be renewed: a gate that does not hand the
  * renewed pass on throws nobody out by that. */
 static void pass_cookie(struct router *r, const struct page_ask *a,
                         const struct route_queue *q, const struct api_ticket *t)
@@ -103,7 +103,7 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
                            .poll_after_ms = t->poll_after_ms,
                            .opens_ms = t->early ? q->map.when.opens_ms : 0,
                            .wall_ms = ev_wall_ms(r->ev),
-                           .paused = (q->map.state == QUEUE_PAUSED && /* so is a pre-queue */
+                           .paused = (q->map.state == QUEUE_PAUSED && /* a pre-queue, too */
                                       q->map.when.phase != PHASE_PREQUEUE) ||
                                      q->map.when.phase == PHASE_REJECT };
 
@@ -140,7 +140,7 @@ static void gone(struct router *r, struct rflow *rf, const struct route_queue *q
 {
     const struct page_ask *a = rf->page;
 
-    if (rf->flow.reason == GONE_FINISHED) { /* its visit is over: this is another one */
+    if (rf->flow.reason == GONE_FINISHED) { /* visit is over: this is another one */
         page_ticket_cookie(r, a, "", 0);
         page_send_back(r, a, "");
     } else if (a->act == ACT_ENTER) {

@@ -18,15 +18,15 @@
 
 #define RETRY_MS 5000
 
-struct asked { /* what one request says */
+struct asked { /* content of a request */
     const struct http_req *q;
     struct page_ask *a;
     const struct route_queue *queue; /* NULL: there is none */
-    struct slice form;               /* of a POST */
+    struct slice form;               /* body of a POST */
     bool has_token;
     struct token token;
     char text[TOKEN_TEXT_LEN];
-    struct join_body join; /* what it joins with */
+    struct join_body join; /* token that it joins with */
     unsigned lane;
 };
 
@@ -258,7 +258,7 @@ static void get(struct router *r, struct httpd_req *req, struct asked *x)
  * another tab may have got one since. */
 static void post_join(struct router *r, struct httpd_req *req, struct asked *x)
 {
-    char key[JOIN_KEY_MAX + 1]; /* of this rendering of the page: pressed twice it is one */
+    char key[JOIN_KEY_MAX + 1]; /* key of this rendering of the page: pressed twice it is a single join */
 
     if (x->has_token && has_flag(x->form, "door")) {
         page_send_back(r, x->a, "");
@@ -332,7 +332,7 @@ static void send_back(struct router *r, struct httpd_req *req, struct asked *x)
     router_answer(r, req);
 }
 
-/* There is nothing to wait for any more. */
+/* Ends the wait: nothing is left to wait for. */
 static void send_on(struct router *r, struct httpd_req *req, struct asked *x)
 {
     page_send_to(r, x->a->target);
@@ -352,7 +352,7 @@ static void dispatch(struct router *r, struct httpd_req *req, struct asked *x,
     else if (x->queue == NULL)
         show(r, req, x, PAGE_NO_QUEUE, 0);
     else if (a->call == API_PAGE && page_preview(r, req, x->q, x->queue, x->a))
-        return; /* it has answered */
+        return; /* answered already */
     else if (phase_is_free(x->queue) && (a->call != API_FORM || a->form == 'j'))
         send_on(r, req, x);
     else if (a->call == API_FORM)

@@ -7,15 +7,15 @@
 
 enum page_act { ACT_SEE, ACT_ENTER, ACT_LEAVE };
 
-struct page_ask { /* one request of a page, while its flow is under way */
+struct page_ask { /* a request of a page, while its flow is under way */
     enum page_act act;
     size_t lang;
     bool chosen;         /* the language, by the address */
     bool gzip;           /* the browser takes it */
     bool https;
-    bool joins;          /* it has no ticket yet */
+    bool joins;          /* no ticket yet */
     bool claimed;        /* by a claim, which must not stay in the address */
-    bool had;            /* it came with a ticket, which the claim's would replace */
+    bool had;            /* came with a ticket, which the claim's would replace */
     bool other;          /* the cookie has another ticket than the form */
     bool posted;         /* by a form: a page that is loaded again must not send it again */
     uint64_t start;      /* the first position that it was told; 0: not known */

@@ -191,7 +191,7 @@ static void serve(struct router *r, struct httpd_req *req, const struct http_req
         answer(r, req, a);
 }
 
-/* There is such a line of people: an online task says only an url. */
+/* True: such a line of people exists; an online task says only an url. */
 static bool has_line(struct router *r, struct classic_ask *c, struct classic_error *e)
 {
     if (c->queue.n == 0 || routes_version(r->routes) == 0 ||
@@ -203,7 +203,7 @@ static bool has_line(struct router *r, struct classic_ask *c, struct classic_err
     return false;
 }
 
-/* One of the other calls, in other words; so is its answer. */
+/* Answers a call in other words, likewise. */
 static void compat(struct router *r, struct httpd_req *req, const struct http_req *q,
                    struct slice rest, bool servers)
 {

@@ -124,7 +124,7 @@ static const struct metric_row proxy_rows[] = {
                "Requests of trusted proxies that named no client"),
 };
 
-/* Of both listeners. */
+/* Sums both listeners. */
 static struct httpd_counts http_counts(const struct router *r)
 {
     struct httpd_counts sum = *httpd_counts(r->httpd), more = { 0 };

@@ -35,7 +35,7 @@ static bool healthy(void *ctx, struct buf *why)
 {
     (void)ctx;
     (void)why;
-    return true; /* it answers: it lives. Whether it is of use says /readyz. */
+    return true; /* an answer means alive; /readyz says whether it is of use. */
 }
 
 static int open_links(struct router *r, struct err *e)
@@ -109,7 +109,7 @@ static int open_all(struct router *r, struct err *e)
     if (rc == 0)
         rc = gate_secret_read(&r->gate_secret, c->gate_secret_file, e);
     assert(c->gate_subject_header == NULL ||
-           strlen(c->gate_subject_header) < sizeof(r->gate_subject)); /* its key says so */
+           strlen(c->gate_subject_header) < sizeof(r->gate_subject)); /* marked by its key */
     lower_copy(r->gate_subject, c->gate_subject_header);
     if (rc == 0)
         rc = page_room_new(&r->page, c, e);
@@ -201,7 +201,7 @@ void router_free(struct router *r)
     free(r);
 }
 
-/* Nobody waits for an answer. */
+/* Ends requests: nobody waits for an answer. */
 static void on_answered(void *router)
 {
     struct router *r = router;

@@ -8,7 +8,7 @@ enum gate_uri { URI_ORIGINAL, URI_FORWARDED, URI_NONE };
 enum compat_kind { COMPAT_OFF, COMPAT_CLASSIC };
 enum page_https { HTTPS_AUTO, HTTPS_ALWAYS, HTTPS_NEVER };
 
-struct cfg_claim_key { /* one key that claims may be signed with */
+struct cfg_claim_key { /* a key that claims may be signed with */
     char *kid;
     int alg;           /* enum claim_alg */
     char *secret_file; /* HS256 */
@@ -17,8 +17,8 @@ struct cfg_claim_key { /* one key that claims may be signed with */
 
 struct router_cfg {
     char *node, *listen, *admin, *secret_file, *log_file;
-    struct cfg_list managers;        /* of char * */
-    struct cfg_list trusted_proxies; /* of char *, CIDRs */
+    struct cfg_list managers;        /* list of char * */
+    struct cfg_list trusted_proxies; /* list of char *, CIDRs */
     bool create_keys;
     int64_t max_conns, max_listeners, max_pipelined, coalesce_us;
     int64_t head_timeout, body_timeout, idle_timeout, heartbeat, request_timeout, replica_fresh,
@@ -29,8 +29,8 @@ struct router_cfg {
     struct cfg_list claim_keys; /* struct cfg_claim_key */
     bool subject_needs_claim;
     int64_t claim_max_ttl;
-    struct cfg_list allow_origins; /* of char * */
-    struct cfg_list rooms;         /* of char * */
+    struct cfg_list allow_origins; /* list of char * */
+    struct cfg_list rooms;         /* list of char * */
     char *gate_secret_file, *gate_subject_header;
     int gate_uri_header; /* enum gate_uri */
     char *task_tokens, *listen_tasks;

@@ -55,7 +55,7 @@ static bool is_trusted(const struct gate *g, const struct ip *ip)
     return false;
 }
 
-/* One line a second at most: refusing must stay cheaper than connecting. */
+/* Logs a line a second at most: refusing must stay cheaper than connecting. */
 static void say_refused(struct gate *g, const struct net_addr *peer, int64_t now_ms)
 {
     char text[NET_TEXT_MAX];

@@ -21,7 +21,7 @@ struct gate {
     size_t n_proxies;
     enum forwarded_form form;
     uint32_t conns_per_addr;
-    limit_id client; /* of the request being handled; 0: not to be limited */
+    limit_id client; /* key of the request being handled; 0: not to be limited */
     int64_t said_ms; /* when a refused connection was last worth a line */
     uint64_t forwarded_bad;  /* malformed headers of trusted proxies */
     uint64_t forwarded_none; /* their requests without one, or with proxies only */
@@ -29,7 +29,7 @@ struct gate {
 
 SQ_CHECK int gate_init(struct gate *g, const struct router_cfg *c, struct err *e);
 void gate_fini(struct gate *g);
-void gate_reload(struct gate *g, const struct router_cfg *c); /* what may change */
+void gate_reload(struct gate *g, const struct router_cfg *c); /* members that may change */
 
 /* A connection: false: it must be closed. */
 SQ_CHECK bool gate_conn(struct gate *g, const struct net_addr *peer, int64_t now_ms,
@@ -38,7 +38,7 @@ void gate_conn_end(struct gate *g, uint64_t tag);
 
 /* Somebody listens, on a connection that lasts: false: that client has too many. client: of
  * gate_listener(); 0: its own connection is counted, and no other. */
-limit_id gate_listener(const struct gate *g, uint64_t tag); /* of the request at hand */
+limit_id gate_listener(const struct gate *g, uint64_t tag); /* address of the request at hand */
 SQ_CHECK bool gate_listen(struct gate *g, limit_id client);
 void gate_listen_end(struct gate *g, limit_id client);
 

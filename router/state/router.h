@@ -32,7 +32,7 @@ struct mng_links;
 struct page_room;
 struct tasking;
 
-/* What httpd's user pointer of a request points to begins with this; not that of an open answer. */
+/* First member behind httpd's user pointer of a request; not behind that of an open answer. */
 enum waiter { WAITS_FLOW, WAITS_TASK };
 
 struct router_counts {             /* ever */
@@ -63,22 +63,22 @@ struct router {
     unsigned answering;        /* while it ends: of these two */
     struct admin *admin;
     struct routes *routes;
-    struct replicas replicas; /* what answers polls without a node */
-    struct listeners listeners; /* who is told at once, events.h */
+    struct replicas replicas; /* copies that answer polls without a node */
+    struct listeners listeners; /* clients that are told at once, events.h */
     struct ev_timer *listen_timer;
     struct cluster_keys keys;
     struct seg_links *segs;
     struct mng_links *mngs;
     struct tasking *tasking; /* NULL: there are no tasks here */
-    struct arena arena; /* of the frame being handled */
-    struct api_ans ans; /* of the answer being composed */
+    struct arena arena; /* memory of the frame being handled */
+    struct api_ans ans; /* memory of the answer being composed */
     struct waiting_texts waiting_texts;
     struct gate gate;   /* the client's address and its limits */
     struct sigcache *sigcache;   /* passes that were found good */
     struct known_pass last_pass; /* the last one that was checked */
-    struct bound last_bound;     /* what that is bound to, if it is */
+    struct bound last_bound;     /* binding of that, if any */
     struct known_pass not_good;  /* the first pass of this request that is ours, but not good */
-    uint64_t keys_generation;    /* of the keys that they were found good with */
+    uint64_t keys_generation;    /* version of the keys that they were found good with */
     struct pass_clock pass_clock;
     struct revoked revoked;    /* passes that are not good any more */
     struct revoked used;       /* passes that are good once, and were used */
@@ -94,7 +94,7 @@ struct router {
     /* flows under way, flows.h */
     struct list flows;   /* oldest first = next deadline first */
     struct list renewals; /* likewise: those that renew a pass have less time */
-    struct list waiting; /* those that wait for a moment or for a map */
+    struct list waiting; /* flows that wait for a moment or for a map */
     struct list free_flows;
     struct ev_timer *flow_timer;
     msec_t flow_timer_at;

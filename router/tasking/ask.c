@@ -107,7 +107,7 @@ static void ask_begin(struct ask *a, const struct task_way *w)
         wait(a);
         return;
     }
-    if (w == NULL) { /* nobody knows the queue of a partition that is gone: the node's answer */
+    if (w == NULL) { /* unknown queue of a partition that is gone: the node's answer */
         answered(a, a->call->opens.n > 0 ? CODE_DENIED : CODE_UNKNOWN, NULL);
         return;
     }

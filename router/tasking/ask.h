@@ -18,13 +18,13 @@
 
 /* Asks all rows that are not answered. May end, and free, the call, as all of these may. */
 void call_begin(struct task_call *c);
-/* Its answer has come: *m, and of rows the i-th. */
+/* Takes its answer: *m, and of rows the i-th. */
 void ask_answered(struct ask *a, const struct msg *m, uint32_t i);
-/* Its link broke, or its frame was refused. */
+/* Ends it after a broken link, or a refused frame. */
 void ask_lost(struct ask *a);
-/* It was never sent, and its link broke. */
+/* Ends it unsent, after a broken link. */
 void ask_unsent(struct ask *a);
-/* Those that wait look again: there is a newer map, or a link. */
+/* Makes those that wait look again: a newer map, or a link, is there. */
 void asks_retry(struct tasking *t);
 /* Once a tick: the same, and time limits. */
 void asks_tick(struct tasking *t);

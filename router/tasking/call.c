@@ -145,5 +145,5 @@ void call_answered(struct ask *a, const struct msg *m)
 void call_client_gone(struct task_call *c)
 {
     assert(c->req != NULL);
-    c->req = NULL; /* what was asked is done all the same */
+    c->req = NULL; /* asked, so done all the same */
 }

@@ -10,7 +10,7 @@
 #include "router/tasks/answer.h"
 #include "router/tasks/path.h"
 
-struct task_id { /* what a task's token says; 0: there is none */
+struct task_id { /* content of a task's token; 0: none */
     part_no part;
     task_no no;
 };
@@ -20,18 +20,18 @@ enum ask_kind { ASK_PUT, ASK_SETTLE, ASK_GET, ASK_TAKE, ASK_CHANGE, ASK_SCHEDULE
 
 struct task_call;
 
-struct ask { /* one row */
+struct ask { /* a row */
     struct list_node in_list; /* in `list` */
-    struct list *list;        /* its link's, or those that wait; NULL: in none */
+    struct list *list;        /* list of its link, or of those that wait; NULL: in none */
     struct ask **slot;        /* where a frame that was sent refers to it; NULL: in none */
     struct task_call *call;   /* ref */
     uint8_t kind;             /* enum ask_kind */
-    bool repeats;             /* it may be asked again, whatever has become of it */
+    bool repeats;             /* may be asked again, whatever has become of it */
     bool answered;
     bool is_call;             /* PUT, SCHEDULE: the body is a call form */
     int16_t code;             /* enum task_code, or one of answer.h */
-    struct slice queue;       /* its way is this queue's; n 0: its partition's */
-    part_no part;             /* of a task's token; or of the way that it went */
+    struct slice queue;       /* queue that its way is of; n 0: of its partition */
+    part_no part;             /* partition in a task's token, or of the way that it went */
     struct bytes_of queues;   /* SETTLE, CHANGE: as their messages have them */
     const char *why;          /* refused here: a sentence of ours; NULL: it was asked */
     uint8_t problem;          /* enum api_problem, then */
@@ -45,7 +45,7 @@ struct ask { /* one row */
         struct msg_task_complete complete;
         struct msg_task_read read;
     };
-    task_no no; /* of the answer, as far as its rows are kept */
+    task_no no; /* number in the answer, as far as its rows are kept */
     uint8_t state;
     bool maybe_executed;
     int64_t until_ms;
@@ -71,22 +71,22 @@ struct task_call {
     msec_t deadline;
     call_done done;
     struct slice queue;     /* named in the path */
-    const struct task_way *way; /* of that, until it has begun; NULL: to be looked up */
+    const struct task_way *way; /* way of that, until it has begun; NULL: to be looked up */
     uint8_t what;           /* enum task_op */
     bool frees;             /* ?ack=1: what was read may go */
     bool reads;             /* the bytes of a result are shown */
     bool fresh;             /* a new task was submitted */
-    bool passes_on;         /* it is answered as the target answers */
-    bool looks;             /* it is looked at once it is written */
-    bool leaves;            /* its task is cancelled if the client goes before it has begun */
+    bool passes_on;         /* answered as the target answers */
+    bool looks;             /* looked at once it is written */
+    bool leaves;            /* cancelled if the client goes before it has begun */
     struct slice known;     /* If-None-Match */
     struct whole *whole;    /* ref: READ: whose piece it is */
     struct notice_of notice; /* node 0: it is none */
     struct slice opens;     /* queues_match(): of tasks that are named by their tokens; n 0: all */
-    bool silent;            /* nobody ever waited: done() composes nothing */
+    bool silent;            /* never waited for: done() composes nothing */
     uint32_t n, open;       /* rows; what has to happen yet: their answers, and its begin */
-    char *memory, *end;     /* of texts: what is left */
-    uint32_t why_room;      /* of it for what is said of unfit rows */
+    char *memory, *end;     /* rest of the memory for texts */
+    uint32_t why_room;      /* part of it for reasons of unfit rows */
     struct ask v[];
 };
 
@@ -106,17 +106,17 @@ void ask_leave(struct ask *a);
 /* Out of every list, and out of its frame. */
 void ask_forget(struct ask *a);
 
-/* What the tasks of its partition are calls to, as far as is known; "": workers take them. */
+/* Finds the endpoint of its partition's tasks, as far as is known; "": workers take them. */
 const char *ask_endpoint(const struct ask *a);
 struct passed_from ask_from(const struct ask *a);
 
 /* A row has its answer; may end and free its call. m: as in call_done. */
 void call_answered(struct ask *a, const struct msg *m);
-/* One of the things that had to happen has. Likewise. */
+/* Counts a thing that had to happen and has. Likewise. */
 void call_settled(struct task_call *c, const struct msg *m);
 /* The client has gone. */
 void call_client_gone(struct task_call *c);
-/* Nobody is answered. */
+/* Ends it without an answer. */
 void call_drop(struct task_call *c);
 
 #endif

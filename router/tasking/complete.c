@@ -11,7 +11,7 @@
 #define SAYS    (WITH(OUTCOME) | WITH(STATUS) | WITH(DELAY) | WITH(REASON) | RESULTS)
 #define ROOM    (RIGHT_MAC_BYTES + 8)
 
-/* What a target gives, and its Content-Type. NULL, or a sentence. */
+/* Reads what a target gives, and its Content-Type. NULL, or a sentence. */
 static const char *result_of(struct task_body *b, struct slice *result, const char **type)
 {
     int64_t n = (int64_t)b->body.n;

@@ -3,7 +3,7 @@
 
 #include "router/tasking/ask.h"
 
-/* What became of it matters to nobody: a lease ends by itself. */
+/* Ignores the outcome: a lease ends by itself. */
 static void done(struct task_call *c, const struct msg *m)
 {
     (void)c;

@@ -3,7 +3,7 @@
 
 #include "router/tasking/one.h"
 
-/* Its client has gone: the task that it waits for is not wanted, if nobody has begun it. What cannot
+/* Withdraws the task whose client has gone, if nobody has begun it. What cannot
  * be said now is said at the next tick. */
 static void withdraw(struct task_call *c)
 {

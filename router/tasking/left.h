@@ -8,7 +8,7 @@
 
 #include "router/tasking/call.h"
 
-/* Its task is submitted. True: its client has gone meanwhile. */
+/* Notes that its task is submitted. True: its client has gone meanwhile. */
 bool left_before(struct task_call *c);
 /* For httpd_calls.on_gone: c's connection is no more. */
 void left_now(struct task_call *c);

@@ -9,7 +9,7 @@
 struct task_link {
     struct node_link n;
     struct tasking *t;            /* ref */
-    struct list open[ASK_NKINDS]; /* of struct ask */
+    struct list open[ASK_NKINDS]; /* lists of struct ask */
     uint32_t reads;               /* pieces of long answers that are on their way */
     struct map sent;              /* request id -> struct sent (task_link.c), owned */
 };

@@ -14,7 +14,7 @@
 #define LABEL    "segq-notice"
 #define KEY_ROOM 64
 #define ROOM     (TASK_NAME_MAX + KEY_ROOM + sizeof(LABEL) + 16)
-#define MORE     (TASK_TOKEN_LEN + 200) /* of the body, than the text has */
+#define MORE     (TASK_TOKEN_LEN + 200) /* bytes of the body more than the text has */
 
 #define SPAN(text) ((struct call_span){ (text), sizeof(text) - 1 })
 
@@ -40,7 +40,7 @@ static void done(struct task_call *c, const struct msg *m)
     say(c->t, &c->notice, code);
 }
 
-/* What the receiver gets; the text is an object that begins with its ended_at. */
+/* Writes what the receiver gets; the text is an object that begins with its ended_at. */
 static bool pack(struct tasking *t, const struct msg_task_notice *m)
 {
     static const char begin[] = "{\"ended_at\":";

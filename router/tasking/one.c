@@ -1,4 +1,4 @@
-/* one.c: see one.h. */
+/* See one.h. */
 #include "router/tasking/one.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 
 #define ROOM (4 + LABELS_TEXT_MAX) /* ends of its texts; labels */
 
-/* Of a task that was named by the caller: what is not there was perhaps never there. */
+/* Answers about a task that was named by the caller: a missing one was perhaps never there. */
 static struct task_outcome outcome_of(const struct ask *a)
 {
     struct task_outcome o = task_token_outcome(a->code);
@@ -82,7 +82,7 @@ bool one_tell(struct tasking *t, part_no part, const struct msg_task_change *m)
     return true;
 }
 
-/* Its result has been read: it is kept for a shorter time. */
+/* Notes that its result has been read: it is kept for a shorter time. */
 static void mark_read(struct tasking *t, part_no part, task_no no)
 {
     struct msg_task_change m = { .verb = CHANGE_READ, .no = no };
@@ -105,7 +105,7 @@ static void nobody_cares(struct tasking *t, part_no part, task_no no)
     (void)no;
 }
 
-/* Its bytes alone, with the rest behind those that are here. */
+/* Answers with its bytes alone, with the rest behind those that are here. */
 static void give_result(struct task_call *c, const struct msg_task_get_ans *m)
 {
     struct tasking *t = c->t;
@@ -128,7 +128,7 @@ static void give_result(struct task_call *c, const struct msg_task_get_ans *m)
     task_answer_result(&t->r->ans, &g, &from, router_request_id(t->r));
     if (w != NULL)
         whole_start(c, w, read);
-    else if (!m->result_whole) /* who got a part of it may come for the rest */
+    else if (!m->result_whole) /* a reader of a part may come for the rest */
         read(t, part, g.no);
 }
 
@@ -176,7 +176,7 @@ void one_look(struct tasking *t, struct httpd_req *req, const struct http_req *q
 
 /* ---- changing ---------------------------------------------------------------------------- */
 
-/* That it is cancelled already is as good; that it has gone, too. */
+/* True: cancelled already, or gone, is as good. */
 static bool cancelled_before(struct task_call *c, const struct ask *a)
 {
     struct task_name name = name_of(a, a->change.no);
@@ -216,7 +216,7 @@ static void changed(struct task_call *c, const struct msg *m)
 
 #define PATCH_MEMBERS (WITH(ORDER) | WITH(DELAY) | WITH(AT) | WITH(PRIORITY) | WITH(LABELS))
 
-/* What the body of a PATCH wants. NULL, or a sentence: nothing that can be done. */
+/* Reads the body of a PATCH. NULL, or a sentence: nothing that can be done. */
 static const char *patch_of(struct task_patch *m, const struct task_body *b)
 {
     if (b->has == 0)
@@ -232,7 +232,7 @@ static const char *patch_of(struct task_patch *m, const struct task_body *b)
     return NULL;
 }
 
-/* What is wanted. NULL, or a sentence: nothing that can be done. */
+/* Reads the change. NULL, or a sentence: nothing that can be done. */
 static const char *change_of(struct msg_task_change *m, struct task_body *b, const struct http_req *q,
                              const struct task_path *p, struct body_error *e)
 {

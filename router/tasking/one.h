@@ -1,4 +1,4 @@
-/* one.h: one task is looked at, waited for, read, changed or cancelled; by its token, or by the
+/* Calls about a task: it is looked at, waited for, read, changed or cancelled; by its token, or by the
  * caller's own name for it. Shell. */
 #ifndef SEGQ_ROUTER_ONE_H
 #define SEGQ_ROUTER_ONE_H

@@ -15,7 +15,7 @@
 #include "router/tasking/submit.h"
 #include "router/tasking/work.h"
 
-/* What the server's token must say; 0: none is needed. */
+/* Rights that the server's token must have; 0: none is needed. */
 static const uint8_t needs[] = {
     [TASK_SUBMIT] = MAY_SUBMIT, [TASK_BATCH] = MAY_SUBMIT, [TASK_TAKE] = MAY_TAKE,
     [TASK_SETTLE] = MAY_TAKE,   [TASK_NAMED] = MAY_READ,   [TASK_UNNAME] = MAY_SUBMIT,
@@ -49,7 +49,7 @@ bool task_server_submits(struct tasking *t, const struct http_req *q, struct sli
     return server_token_may(who_is(t, q, TASK_SUBMIT), MAY_SUBMIT, queue);
 }
 
-/* Of strangers and guesses, within their address's budget. */
+/* Refuses strangers and guesses, within their address's budget. */
 static void refuse(struct tasking *t, struct httpd_req *req, enum api_problem p, const char *why)
 {
     t->counts.refused++;
@@ -126,7 +126,7 @@ static void not_ours(struct tasking *t, struct httpd_req *req, const char *why)
     refuse(t, req, API_TASK_UNKNOWN, why);
 }
 
-/* Its partition and number; false: that has been answered. */
+/* Reads its partition and number; false: that has been answered. */
 static bool read_token(struct tasking *t, struct httpd_req *req, const struct task_path *p,
                        struct task_id *id)
 {
@@ -157,7 +157,7 @@ static void complete(struct tasking *t, struct httpd_req *req, const struct http
 {
     struct attempt_right right;
 
-    /* Its MAC is the node's to look at; no attempt of ours has another number. */
+    /* The node checks its MAC; no attempt of ours has another number. */
     if (right_read(&right, p->token.p, p->token.n) && right.attempt <= ATTEMPTS_MAX)
         complete_start(t, req, q, p->op, &right);
     else
@@ -226,7 +226,7 @@ static void start(struct tasking *t, struct httpd_req *req, const struct http_re
     }
 }
 
-/* Of /v1/call: the one that segq-queue names, if it is the endpoint's; or else the endpoint's own.
+/* Finds the queue of /v1/call: the one that segq-queue names, if it is the endpoint's; or else the endpoint's own.
  * n 0: there is none. */
 static struct slice queue_of_call(const struct tasking *t, const struct http_req *q,
                                   const struct task_path *p)

@@ -9,7 +9,7 @@
 #include "router/tasks/callback.h"
 
 #define ROW_ROOM (8 + CALLBACK_MORE) /* ends of a row's texts; what a call's form has more */
-#define WHY_ROOM 4096 /* of what is said of unfit rows */
+#define WHY_ROOM 4096 /* bytes for reasons of unfit rows */
 
 /* Cuts the body into rows. How many; 0: *why. A single object that does not say that it is a line
  * (application/x-ndjson) is the natural mistake {"tasks":[...]}: as a row it would be refused within

@@ -35,7 +35,7 @@ static void answer(struct task_call *c, int code, const struct msg_task_schedule
         schedule_answer(&r->ans, verb, c->queue, a->schedule.name, m, a->part, &r->keys.token);
 }
 
-/* What all rows from this one on say of a deletion. */
+/* Joins what all rows from this one on say of a deletion. */
 static int deleted(const struct task_call *c, uint32_t i)
 {
     int code = c->v[i].code;
@@ -81,7 +81,7 @@ static struct task_call *new_call(struct tasking *t, struct httpd_req *req, stru
     return c;
 }
 
-/* It stands in the queue's pool; older ones have it no more, or that is not known. */
+/* True: it stands in the queue's pool; older ones have it no more, or that is not known. */
 static void moved(struct task_call *c, const struct msg *m)
 {
     struct msg_task_schedule_ans a = { .fresh = c->fresh, .why = "" };

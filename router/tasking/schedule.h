@@ -10,7 +10,7 @@
 
 void schedule_put(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                   const struct task_path *p);
-/* It fires now. */
+/* Fires it now. */
 void schedule_run(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                   const struct task_path *p);
 /* GET, DELETE of one; the list. */

@@ -16,7 +16,7 @@
 #include "router/tasks/result.h"
 #include "router/tasks/task_claim.h"
 
-/* What "another payload" means: every router must say the same, in every release. */
+/* The meaning of "another payload": every router must say the same, in every release. */
 static uint64_t digest_of(const void *p, size_t n)
 {
     static const uint8_t key[crypto_shorthash_siphash24_KEYBYTES] = "segq payload"; /* public */
@@ -26,7 +26,7 @@ static uint64_t digest_of(const void *p, size_t n)
     return h;
 }
 
-/* Of a call: its method, path and body. Its headers have what changes from one try to the next:
+/* The parts of a call that count: its method, path and body. Its headers have what changes from one try to the next:
  * a trace, a number of the request, the gateways on the way. */
 uint64_t submit_digest_of_call(struct slice form)
 {
@@ -148,7 +148,7 @@ static void count(struct tasking *t, const struct task_outcome *o)
     t->counts.same += o->status == 200;
 }
 
-/* As the target answers. A long answer follows piece by piece; if too many do, it is looked at
+/* Answers as the target does. A long answer follows piece by piece; if too many do, it is looked at
  * later, as one that takes long. */
 static void pass_back(struct task_call *c, const struct task_name *name, const struct msg_task_get_ans *m)
 {
@@ -172,7 +172,7 @@ static void pass_back(struct task_call *c, const struct task_name *name, const s
         whole_start(c, w, NULL);
 }
 
-/* It is written. m: how it is now; NULL: nothing newer is known. */
+/* Answers once it is written. m: how it is now; NULL: nothing newer is known. */
 static void answer(struct task_call *c, const struct msg_task_get_ans *m)
 {
     struct router *r = c->t->r;
@@ -265,7 +265,7 @@ static bool read_one(struct tasking *t, struct httpd_req *req, const struct http
     return true;
 }
 
-enum { PASSES_ON = 1, LEAVES = 2 }; /* of struct task_call */
+enum { PASSES_ON = 1, LEAVES = 2 }; /* list of struct task_call */
 
 /* w: of the queue; NULL: none is known. wait_ms -1: how it is then is not asked. */
 static void ask_one(struct tasking *t, struct httpd_req *req, const struct task_way *w,
@@ -289,7 +289,7 @@ static void ask_one(struct tasking *t, struct httpd_req *req, const struct task_
 static void submit(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                    struct slice queue, const struct task_body *b)
 {
-    /* What a claim says is shorter than the claim in the body. */
+    /* Text of a claim, shorter than the claim in the body. */
     size_t room = q->body.n + q->idempotency_key.n + CALLBACK_MORE;
     const struct task_way *w = pools_of_queue(&t->pools, queue.p, queue.n);
     struct slice bytes;

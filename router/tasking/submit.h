@@ -33,7 +33,7 @@ const char *submit_unfit(struct tasking *t, const struct task_way *w, const stru
 struct task_put submit_row(struct task_call *c, const struct task_body *b, struct slice bytes,
                            bool named);
 
-/* What "another payload" of a call means: every router says the same, in every release. */
+/* The meaning of "another payload" of a call: every router says the same, in every release. */
 uint64_t submit_digest_of_call(struct slice form);
 
 #endif

@@ -34,13 +34,13 @@ struct tasking {
     struct router *r; /* ref */
     struct pools pools;
     struct server_tokens tokens;
-    struct node_links links; /* of struct task_link */
+    struct node_links links; /* list of struct task_link */
     struct list calls;   /* struct task_call, owned */
     struct list waiting; /* struct ask: for a newer map, or a link */
     struct list wholes, taken; /* struct whole, owned; those whose clients want more */
     struct ev_timer *timer;
     uint64_t next_rid;
-    struct buf form; /* of the call being read */
+    struct buf form; /* texts of the call being read */
     union { /* rows of the request being read, of the frame being made */
         struct slice text[TASK_ROWS_MAX];
         struct task_put put[TASK_ROWS_MAX];

@@ -23,12 +23,12 @@ struct whole {
     task_no no;
     uint64_t at, length; /* bytes that were sent, of so many */
     uint8_t sha256[RESULT_SHA256];
-    crypto_hash_sha256_state hash; /* of those that were sent */
+    crypto_hash_sha256_state hash; /* bytes of those that were sent */
     msec_t deadline;
-    msec_t away; /* its node has given no piece since; 0: it does */
+    msec_t away; /* moment since when its node gives no piece; 0: it does */
     bool asks;   /* a piece is on its way */
     bool again;  /* and is asked for again with the next tick */
-    bool broken; /* its connection ends */
+    bool broken; /* connection ends */
 };
 
 static bool is_longer(const struct msg_task_get_ans *m)
@@ -92,7 +92,7 @@ void whole_start(struct task_call *c, struct whole *w, whole_done done)
     c->t->counts.wholes++;
     httpd_set_user(w->req, w);
     if (!router_answer_begin(c->t->r, w->req, w->length))
-        forget(w); /* that has been answered */
+        forget(w); /* answered already */
 }
 
 /* on_gone follows, which frees it. */

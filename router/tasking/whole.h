@@ -19,7 +19,7 @@
 
 struct whole;
 
-/* There is more of it than is here, but too many are being read: later. */
+/* True: more of it exists than is here, but too many are being read: later. */
 bool whole_is_crowded(const struct tasking *t, part_no part, const struct msg_task_get_ans *m);
 /* For the client of c, who asked for the result of m. NULL: there is not more, or it cannot have it
  * (HEAD, requests behind it, no memory): it gets what is here. */
@@ -32,7 +32,7 @@ void whole_start(struct task_call *c, struct whole *w, whole_done done);
 /* From httpd; user: struct whole. */
 void whole_taken(void *user);
 void whole_gone(void *user);
-/* Those that are too slow. */
+/* Ends those that are too slow. */
 void wholes_tick(struct tasking *t);
 void wholes_free(struct tasking *t);
 

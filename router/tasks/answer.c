@@ -24,7 +24,7 @@ static void add_state(struct buf *b, uint8_t state)
     ADD(b, "\"");
 }
 
-/* What a cancel means for an attempt: it runs out; its target may have done it. */
+/* The effect of a cancel on an attempt: it runs out; its target may have done it. */
 static void add_cancel(struct buf *b, bool stopping, bool maybe_executed)
 {
     if (stopping)
@@ -94,7 +94,7 @@ static void open_task(struct buf *b, const struct task_name *t)
 
 static void ok(struct api_ans *a, int status)
 {
-    assert(a->body.len == 0 && status < 400); /* one answer at a time */
+    assert(a->body.len == 0 && status < 400); /* a single answer at a time */
     a->status = status;
     a->type = API_JSON;
 }
@@ -142,7 +142,7 @@ void task_answer_put(struct api_ans *a, int status, const struct task_name *t, s
     ADD(&a->body, "}");
 }
 
-/* What it is now, and until when. */
+/* Writes its state now, and until when. */
 static void add_settled(struct buf *b, enum task_verb verb, const struct settled_row *row)
 {
     static const char *const until[TASK_NVERBS] = {
@@ -305,7 +305,7 @@ static void add_retry(struct buf *b, const struct task_own *o)
         ADD(b, "}");
 }
 
-/* What the task itself says, where its pool says something else. */
+/* Writes what the task itself has, where its pool has something else. */
 static void add_own(struct buf *b, const struct task_own *o)
 {
     if (o->ttl_ms != 0)

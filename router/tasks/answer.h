@@ -23,10 +23,10 @@ void task_answer_put(struct api_ans *a, int status, const struct task_name *t, s
  * it is a call to, "" none. */
 void task_answer_waited(struct api_ans *a, bool fresh, const struct task_name *t,
                         const struct msg_task_get_ans *m, const char *endpoint);
-/* One that a worker has settled. */
+/* Answers about a task that a worker has settled. */
 void task_answer_settled(struct api_ans *a, const struct task_name *t, enum task_verb verb,
                          const struct settled_row *row);
-/* One whose target has said how its attempt ended: by its id, since its token is not the target's. */
+/* Answers a target that has said how its attempt ended: by its id, since the token is not the target's. */
 void task_answer_completed(struct api_ans *a, part_no part, task_no no, uint8_t state,
                            int64_t until_ms);
 /* A task as it is. */
@@ -36,17 +36,17 @@ void task_answer_look(struct api_ans *a, const struct task_name *t, const struct
  * as is kept; 202 while the task is not final, 502 if there is no answer that can be passed on. */
 void task_answer_call(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
                       const struct passed_from *from, uint64_t salt);
-/* It has ended, and the answer cannot be read now: 202 and a look. */
+/* Answers 202 and a look: it has ended, and the answer cannot be read now. */
 void task_answer_later(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
                        const char *endpoint);
 /* The result alone, as much as is kept of it: 204 if that is nothing; 202 while the task is not
  * final, 409 task_final if it ended without one. */
 void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m,
                         const struct passed_from *from, uint64_t salt);
-/* What a worker takes. name: of row i. */
+/* Answers with what a worker takes. name: of row i. */
 void task_answer_taken(struct api_ans *a, const struct msg_task_take_ans *m, part_no part,
                        const struct token_key *k);
-/* One that was changed: its state now; 0 is not told. */
+/* Answers about a changed task: its state now; 0 is not told. */
 void task_answer_changed(struct api_ans *a, const struct task_name *t, uint8_t state, bool stopping,
                          bool maybe_executed);
 

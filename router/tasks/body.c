@@ -11,7 +11,7 @@ struct rule { /* a row of TASK_MEMBERS */
     bool (*read)(const struct rule *m, struct json_scan *s, void *to); /* false, s->why NULL: unfit */
     size_t offset;
     int64_t least, most;
-    const char *must; /* what is said of an unfit one */
+    const char *must; /* reason of an unfit one */
 };
 
 /* ---- texts ---- */
@@ -72,7 +72,7 @@ static bool read_words(const struct rule *m, struct json_scan *s, void *to)
     return good;
 }
 
-/* It must stand in a path. */
+/* Checks that it may stand in a path. */
 static bool read_name(const struct rule *m, struct json_scan *s, void *to)
 {
     struct slice *v = to;

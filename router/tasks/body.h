@@ -18,7 +18,7 @@
 #define TASK_LEASE_MAX_MS 43200000
 #define TTL_MOST          (INT64_C(400) * 86400000)
 
-enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* as enum task_settle */
+enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* see enum task_settle */
 
 /* name, member of struct task_body, how it is read (body.c), least, most */
 #define TASK_MEMBERS(X)                                                                  \
@@ -65,7 +65,7 @@ enum task_member {
 struct task_body { /* slices point into the request's bytes */
     uint32_t has; /* WITH(...) | ...: what is not there is zero */
     struct slice payload, key, name, idempotency_key, lease_id, result, reason, task, claim;
-    struct slice path, method, headers, body, body_json, body_base64; /* of a call */
+    struct slice path, method, headers, body, body_json, body_base64; /* parts of a call */
     int64_t delay, at, lease, wait; /* ms; at: Unix ms */
     int64_t priority, order, n, verb;
     int64_t outcome, status; /* outcome: enum task_complete */
@@ -80,12 +80,12 @@ struct task_body { /* slices point into the request's bytes */
     } unique;
 };
 
-/* Of a submission: its member `result` is missing, or a word that we know. */
+/* True for a submission: its member `result` is missing, or a word that we know. */
 bool task_body_keeps_or_drops(const struct task_body *b);
-/* Of a submission. labels: 0-terminated. */
+/* For a submission. labels: 0-terminated. */
 struct task_own task_body_own(const struct task_body *b, const char *labels);
 
-/* One object at s; `may`: the members that it may have. False: *e says why; the scan may go on
+/* Reads an object at s; `may`: the members that it may have. False: *e says why; the scan may go on
  * behind the object if it is JSON (s->why is NULL then). */
 SQ_CHECK bool task_body_read(struct task_body *b, struct json_scan *s, uint32_t may,
                              struct body_error *e);

@@ -24,7 +24,7 @@ static struct slice slice_of(const char *s)
     return (struct slice){ (char *)(uintptr_t)s, strlen(s) };
 }
 
-/* what: ours; name: a stranger's, "" is none. Always false. */
+/* Notes a reason. what: ours; name: a stranger's, "" is none. Always false. */
 static bool say(struct body_error *e, const char *what, struct slice name, const char *why)
 {
     char *w = text_str(e->text, what);
@@ -48,11 +48,11 @@ static bool begin(struct buf *form, struct call_span method, struct slice path, 
     return true;
 }
 
-struct head { /* of the form that is made */
+struct head { /* bytes of the form that is made */
     struct buf *form;
     unsigned n;
     size_t bytes;
-    bool typed; /* there is a Content-Type */
+    bool typed; /* a Content-Type is there */
 };
 
 static bool is_name(struct slice name, const char *lower)

@@ -17,7 +17,7 @@ int64_t callback_base64(struct slice text);
 /* Appends the form of b, whose texts change by it. False: e says why. *body_n: bytes of its body. */
 SQ_CHECK bool callback_of_body(struct buf *form, const struct task_body *b, size_t *body_n,
                                struct body_error *e);
-/* Of a request: its method, its headers but for those that are not passed on, its body. path: from a
+/* Makes the form of a request: its method, its headers but for those that are not passed on, its body. path: from a
  * slash on, with its query; ours: its Authorization is for us. */
 SQ_CHECK bool callback_of_request(struct buf *form, const struct http_req *q, struct slice path,
                                   bool ours, struct body_error *e);

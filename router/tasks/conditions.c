@@ -44,7 +44,7 @@ msec_t wait_preferred(const struct http_req *q, msec_t unsaid)
     while (q->prefers && http_next(&rest, "prefer", &list))
         while (http_item_next(&list, &item))
             if (wait_of(item) >= 0)
-                return wait_of(item); /* of two the first counts */
+                return wait_of(item); /* the first of two counts */
     return unsaid;
 }
 

@@ -152,7 +152,7 @@ static uint32_t unescape(const char **p, const char *end)
     return 0x10000 + ((uint32_t)(high - 0xd800) << 10 | (uint32_t)(low - 0xdc00));
 }
 
-/* What it means is never longer than what is written. */
+/* A text's meaning is never longer than its spelling. */
 static bool decode(struct json_scan *s, struct slice *t)
 {
     const char *p = t->p, *end = t->p + t->n;

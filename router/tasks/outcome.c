@@ -3,7 +3,7 @@
 
 #define FAILED(p, d) (struct task_outcome){ api_problem_status(API_##p), API_##p, d }
 
-/* What is said of the same codes everywhere. */
+/* Answers to codes that mean the same everywhere. */
 static struct task_outcome common(int code)
 {
     switch (code) {

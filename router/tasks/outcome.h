@@ -6,12 +6,12 @@
 #include "router/api/response.h"
 
 enum task_failure { /* beside enum task_code: what a router says of a question by itself */
-    ASK_LOST = TASK_NCODES, /* it was sent, and no answer came: it may be done */
+    ASK_LOST = TASK_NCODES, /* sent, and no answer came: it may be done */
     ASK_NOBODY,             /* no node has the partition now, or it is not reached */
     ASK_OTHER_KIND,         /* the queue's tasks are calls, and this is of workers; or vice versa */
 };
 
-/* What is said of one row of a submission. */
+/* Answer to a row of a submission. */
 struct task_outcome {
     int status;
     enum api_problem problem; /* status >= 400 */
@@ -21,9 +21,9 @@ struct task_outcome {
 /* code: enum task_code or task_failure. */
 struct task_outcome task_put_outcome(int code);
 struct task_outcome task_take_outcome(int code);
-/* Of a task that was named by its token: CODE_UNKNOWN: it has gone. */
+/* Answer about a task that was named by its token: CODE_UNKNOWN: it has gone. */
 struct task_outcome task_token_outcome(int code);
-/* Of an attempt that was named by its right. */
+/* Answer about an attempt that was named by its right. */
 struct task_outcome task_complete_outcome(int code);
 
 #endif

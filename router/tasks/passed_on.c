@@ -31,7 +31,7 @@ bool passed_on_location(const struct msg_task_get_ans *m)
 
 static const struct call_span elsewhere;
 
-/* What is behind the endpoint's own path. */
+/* Finds the part behind the endpoint's own path. */
 static struct call_span below(const struct url *own, const char *p, size_t path_n)
 {
     size_t n = strlen(own->path);

@@ -68,7 +68,7 @@ void task_path_queue(struct task_path *out, enum http_method m, struct slice res
 void task_path_schedule(struct task_path *out, enum http_method m, struct slice rest)
 {
     bool run = m == HTTP_POST && rest.n > 4 && memcmp(rest.p + rest.n - 4, "/run", 4) == 0;
-    size_t n; /* of the queue's name and the slash behind it */
+    size_t n; /* length of the queue's name and the slash behind it */
 
     *out = (struct task_path){ .op = TASK_NO_PATH };
     rest.n -= run ? 4 : 0;

@@ -36,7 +36,7 @@ struct task_path {
     struct slice endpoint, path; /* TASK_CALL; path: from its slash on, with the query */
     const char *allow; /* TASK_BAD_METHOD */
     bool ack, force; /* asked for in the query, task_path_ask() */
-    bool paid; /* what a join costs was taken: its body has the word of a permit */
+    bool paid; /* paid like a join: its body has the word of a permit */
 };
 
 /* rest: the decoded path behind /v1/queues/: a queue's name and "/tasks" somewhere in it. */

@@ -20,7 +20,7 @@ void pools_fini(struct pools *t)
     arena_fini(&t->memory);
 }
 
-/* One that the map names twice is anybody's guess. */
+/* Refuses a partition that the map names twice. */
 static int add_part(struct pools *t, const struct map_part *p, const struct map_pool *of)
 {
     struct task_way *w = arena_alloc(&t->memory, sizeof(*w));

@@ -10,20 +10,20 @@
 
 struct task_way { /* to a partition */
     part_no part;
-    uint64_t epoch;    /* of its owner */
+    uint64_t epoch;    /* node of its owner */
     node_no node;      /* 0: nobody has it now */
-    uint32_t max_body; /* of its pool, as is */
+    uint32_t max_body; /* bound of its pool, as is */
     const char *endpoint; /* "": workers take its tasks */
-    const char *url;      /* of the endpoint */
-    bool cancel_on_disconnect; /* as map_pool has it */
-    const char *match;    /* of its pool: all queues of the partition fit */
+    const char *url;      /* url of the endpoint */
+    bool cancel_on_disconnect; /* see map_pool */
+    const char *match;    /* pattern of its pool: all queues of the partition fit */
 };
 
 struct pools {
     struct arena memory;
     struct msg_task_map map; /* in it */
     struct map by_part;      /* part_no -> struct task_way * in it */
-    bool known;              /* there was one */
+    bool known;              /* a map has come */
 };
 
 void pools_init(struct pools *t);

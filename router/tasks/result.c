@@ -46,7 +46,7 @@ static bool says_json(const char *type)
            (n > 5 && strncasecmp(type + n - 5, "+json", 5) == 0);
 }
 
-/* It may stand in an answer of ours: a worker's is one JSON value, a target may say what it likes. */
+/* True: may stand in an answer of ours: a worker's is one JSON value, a target may say what it likes. */
 static bool is_json(const struct msg_task_get_ans *m)
 {
     struct json_scan s;

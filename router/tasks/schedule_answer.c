@@ -40,7 +40,7 @@ int schedule_deleted(int code, int other)
         return other;
     if (code != CODE_DONE || other == CODE_DONE || other == CODE_UNKNOWN)
         return code;
-    return ASK_LOST; /* it may go on there */
+    return ASK_LOST; /* perhaps going on there */
 }
 
 static void add_text(struct buf *b, const char *name, const char *text)

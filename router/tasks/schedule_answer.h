@@ -7,12 +7,12 @@
 /* code: enum task_code or task_failure. */
 struct task_outcome schedule_outcome(int code, enum schedule_verb verb,
                                      const struct msg_task_schedule_ans *m);
-/* Of a deletion in two pools; what one of them left undone is said. */
+/* Answers a deletion in two pools; what either of them left undone is said. */
 int schedule_deleted(int code, int other);
-/* Of a run that has an outcome. */
+/* Answers a run that has an outcome. */
 void schedule_ran(struct api_ans *a, struct slice queue, const char *name,
                   const struct msg_task_schedule_ans *m, part_no part, const struct token_key *k);
-/* Of one that succeeded. part: of the tasks that it names. */
+/* Answers a question that succeeded. part: of the tasks that it names. */
 void schedule_answer(struct api_ans *a, enum schedule_verb verb, struct slice queue, const char *name,
                      const struct msg_task_schedule_ans *m, part_no part, const struct token_key *k);
 

@@ -151,7 +151,7 @@ static bool wrong(struct body_error *e, const char *why)
     return task_body_say(e, why, (struct slice){ 0 }, "");
 }
 
-/* What only all members together say. */
+/* Checks what only all members together say. */
 static const char *whole_wrong(const struct schedule_body *b, uint32_t has, struct cron_error *ce)
 {
     struct recur r = { .every_ms = b->every, .from_ms = b->from, .until_ms = b->until };

@@ -124,7 +124,7 @@ static const struct server_token *find_hash(const struct server_tokens *t, struc
 
     _Static_assert(sizeof(hash) == sizeof(t->v->hash), "of one kind");
     crypto_hash_sha256(hash, (const uint8_t *)token.p, token.n);
-    for (size_t i = 0; i < t->n; i++) /* of a hash nobody can guess a part */
+    for (size_t i = 0; i < t->n; i++) /* no part of a hash can be guessed */
         if (memcmp(t->v[i].hash, hash, sizeof(hash)) == 0)
             return &t->v[i];
     return NULL;

@@ -30,7 +30,7 @@ struct server_token {
 struct server_tokens {
     struct server_token *v; /* owned */
     size_t n;
-    uint8_t key[16]; /* of the MACs: random, before anything is found */
+    uint8_t key[16]; /* key of the MACs: random, before anything is found */
     struct {
         uint8_t mac[16];
         const struct server_token *is; /* NULL: none yet */

@@ -17,7 +17,7 @@ struct task_end;
 struct archive_opts {
     const char *dir, *node;
     uint32_t keep_days;    /* 0: for ever */
-    uint64_t buffer_bytes; /* of lines that are not written yet */
+    uint64_t buffer_bytes; /* bytes of lines that are not written yet */
 };
 
 SQ_CHECK int archive_new(struct archive **out, const struct archive_opts *o, struct err *e);
@@ -27,7 +27,7 @@ void archive_free(struct archive *a);
 void archive_end(void *archive, const struct task_end *end);
 /* The turn was written: its lines go. */
 void archive_written(struct archive *a);
-/* It was not. */
+/* Undoes that: it was not. */
 void archive_forget(struct archive *a);
 /* The turn has lines. */
 bool archive_waits(const struct archive *a);

@@ -21,7 +21,7 @@
 #define NAME_MAX_N 160
 #define STEP_MOST  256 /* looked at in a step */
 
-struct answer { /* one that is whole */
+struct answer { /* a whole answer */
     struct list_node in;      /* answers.all: who was looked at longest ago is in front */
     struct list_node in_read; /* answers.read, if it was */
     struct answer *same;      /* another one under its key */
@@ -29,7 +29,7 @@ struct answer { /* one that is whole */
 };
 
 struct answers {
-    int dir; /* its descriptor */
+    int dir; /* descriptor of it */
     uint64_t max_bytes, last;
     struct list all, read;
     struct map by_task; /* key_of() -> struct answer: the first of those that have the key */
@@ -134,13 +134,13 @@ static void remove_one(struct answers *a, struct answer *x)
     char name[NAME_MAX_N];
 
     name_of(name, &x->id);
-    (void)unlinkat(a->dir, name, 0); /* one that stays goes at the next start, with its task */
+    (void)unlinkat(a->dir, name, 0); /* a leftover goes at the next start, with its task */
     forget(a, x);
 }
 
 /* ---- life ------------------------------------------------------------------------------- */
 
-/* What is there from before. Others' files are left alone. */
+/* Takes in what is there from before. Others' files are left alone. */
 static void take_in(struct answers *a, const char *name)
 {
     struct answer_id id;

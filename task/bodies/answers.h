@@ -16,7 +16,7 @@
 #include "common/task/bounds.h"
 
 struct answers;
-struct answer_file; /* one that is being written */
+struct answer_file; /* an answer being written */
 
 struct answer_id {
     uint32_t part;
@@ -34,10 +34,10 @@ void answers_close(struct answers *a);
 struct answer_file *answers_begin(struct answers *a);
 /* The next n bytes. False: there is no room, or the disk fails (counted): it is gone. */
 SQ_CHECK bool answers_add(struct answer_file *f, const void *p, size_t n);
-/* It has all bytes, and is this task's; *id as of what was added. It is gone if that fails. */
+/* Ends it: it has all bytes, and is this task's; *id as of what was added. On failure it is gone. */
 void answers_keep(struct answer_file *f, const struct answer_id *id);
 void answers_give_up(struct answer_file *f);
-/* What the task has, if it has one: another answer has taken its place. */
+/* Drops what the task has, if it has one: another answer has taken its place. */
 void answers_drop(struct answers *a, uint32_t part, task_no no);
 
 bool answers_have(const struct answers *a, const struct answer_id *id);
@@ -52,7 +52,7 @@ struct answers_counts {
     uint64_t files, bytes;  /* now, with those that are being written */
     uint64_t kept, read;    /* ever: files; bytes read */
     uint64_t no_room, failures; /* answers that are cut, since there was none; or the disk failed */
-    uint64_t made_room;     /* that went before their task, for newer ones */
+    uint64_t made_room;     /* answers that went before their task, for newer ones */
 };
 const struct answers_counts *answers_counts(const struct answers *a);
 

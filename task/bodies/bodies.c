@@ -22,16 +22,16 @@ struct bodies {
     struct disk *disk; /* owned if own_disk */
     bool own_disk;
     bool failed;  /* nothing is believed until bodies_again() */
-    bool redo;    /* what the journal has of bodies is to be written again */
+    bool redo;    /* the journal's records of bodies are to be written again */
     bool starved; /* room was refused; asked for again after the next flush */
     bool opened;
     char node[NAME_MAX_LEN + 1];
     uint32_t sync_ms, file_bytes;
     struct body_files files;
     struct body_file *now; /* ref: the one that is written; NULL: the next put makes one */
-    struct body_key key;   /* of now */
-    uint64_t allocated;    /* of now */
-    struct buf out;        /* what is not written, from now->end on */
+    struct body_key key;   /* current file */
+    uint64_t allocated;    /* current file */
+    struct buf out;        /* bytes not written, from now->end on */
     msec_t synced_ms;
     bool (*keep)(void *ctx, uint32_t file, uint32_t at, const uint8_t *p, uint32_t n);
     void *keep_ctx; /* both: bodies_opts; keep NULL: `os` */
@@ -147,13 +147,13 @@ void bodies_again(struct bodies *b)
     }
     buf_reset(&b->out);
     if (b->failed && b->now != NULL)
-        seal(b); /* what a failed sync left of it is not known */
+        seal(b); /* unknown after a failed sync */
     b->failed = b->opened = false;
 }
 
 /* ---- places ------------------------------------------------------------------------ */
 
-/* Of what this process may believe: a file that is there, and bytes within it. */
+/* True for what this process may believe: a file that is there, and bytes within it. */
 static struct body_file *file_of(const struct bodies *b, const struct body_place *p)
 {
     struct body_file *f = body_files_find(&b->files, p->file);

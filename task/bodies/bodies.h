@@ -37,7 +37,7 @@
 
 #define BODIES_FILE      (32u << 20) /* a file is full; one turn may go beyond it */
 #define BODIES_LINGER_MS 10000 /* `os`: the journal may have lost what it was told since */
-/* Of a turn into the journal, with heads: for more a copy costs about what a second sync does. */
+/* Bytes of a turn into the journal, with heads: for more a copy costs about what a second sync does. */
 #define BODIES_KEPT_MOST (192u << 10)
 
 struct bodies_opts {
@@ -69,7 +69,7 @@ SQ_CHECK int bodies_open(struct bodies **out, const struct bodies_opts *o, struc
 /* Neither flushes nor syncs: what was not flushed was never promised. NULL is fine. */
 void bodies_close(struct bodies *b);
 
-/* What `keep` was given, in its order, before any bodies_live(). 0; SQ_EPROTO: it cannot have been;
+/* Takes what `keep` was given, in its order, before any bodies_live(). 0; SQ_EPROTO: it cannot have been;
  * SQ_ESYS, SQ_ENOMEM: it could not be written. */
 SQ_CHECK int bodies_redo(struct bodies *b, uint64_t file, uint64_t at, const uint8_t *p, size_t n);
 /* Somebody has it. 0 is fine (no body). SQ_EGONE: it is not there (a power cut under `os`, or
@@ -92,13 +92,13 @@ SQ_CHECK bool bodies_sync(struct bodies *b);
 /* Appends the bytes; also of what is not flushed yet; 0: none. SQ_EPROTO; SQ_ENOMEM, also of
  * handles: try again. */
 SQ_CHECK int bodies_get(struct bodies *b, uint64_t ref, struct buf *out);
-/* Nobody has it any more. What was put in this turn, last, is forgotten as if it had not been. */
+/* Drops it: nobody has it any more. What was put in this turn, last, is forgotten as if it had not been. */
 void bodies_drop(struct bodies *b, uint64_t ref);
 
 /* True: some files should be emptied, see bodies_is_old. */
 bool bodies_step(struct bodies *b, msec_t now_ms);
 bool bodies_is_old(const struct bodies *b, uint64_t ref);
-/* Of one that is old: the same bytes at the end of the newest file. As bodies_put (SQ_EFULL also:
+/* Copies an old one: the same bytes at the end of the newest file. As bodies_put (SQ_EFULL also:
  * enough for this turn), or as bodies_get; SQ_EINVAL: it is not old. The old one lives until it is
  * dropped. */
 SQ_CHECK int bodies_copy(struct bodies *b, uint64_t ref, uint64_t *to);

@@ -5,7 +5,7 @@
 
 #include "task/bodies/body_files.h"
 
-#define AHEAD_BYTES (32u << 10) /* of a read */
+#define AHEAD_BYTES (32u << 10) /* bytes of a read */
 #define AHEAD_GAP   4096 /* between two bodies that follow each other: results, bodies of others */
 
 struct body_ahead {
@@ -16,7 +16,7 @@ struct body_ahead {
 
 /* All 0 is empty. */
 void body_ahead_fini(struct body_ahead *a);
-/* What the file has there, or had when it was read ahead: until the next read. NULL: it does not
+/* Finds what the file has there, or had when it was read ahead: until the next read. NULL: it does not
  * follow the body before it, or cannot be read; it is to be read alone. */
 const uint8_t *body_ahead_read(struct body_ahead *a, struct body_files *files,
                                struct body_file *f, const struct body_place *at);

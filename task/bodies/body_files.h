@@ -13,10 +13,10 @@ struct body_file {
     uint64_t end, living; /* bytes; living <= end, heads and zeros counted */
     uint64_t read_at;     /* the clock of reads: the smallest is closed first */
     msec_t dead_at;       /* seen without a living body since; 0: it has some */
-    bool is_written;      /* its handle stays, and it is left alone by tidy.h */
-    bool may_write;       /* its handle */
+    bool is_written;      /* handle stays, and tidy.h leaves it alone */
+    bool may_write;       /* handle of it */
     bool unsynced;        /* something was written since its last sync; its handle stays */
-    bool old;             /* what lives in it should move */
+    bool old;             /* live bodies in it should move */
     bool stuck;           /* something in it cannot be read: it stays */
 };
 

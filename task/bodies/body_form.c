@@ -34,7 +34,7 @@ bool body_name_parse(const char *text, uint32_t *file)
 
     if (strlen(text) != 13 || sscanf(text, "body-%8" SCNx32, file) != 1)
         return false;
-    body_name(again, *file); /* one spelling */
+    body_name(again, *file); /* a single spelling */
     return strcmp(text, again) == 0 && *file != 0 && *file <= BODY_FILE_MAX;
 }
 

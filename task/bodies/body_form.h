@@ -16,11 +16,11 @@
 #define BODY_UNIT     16u
 #define BODY_HEAD     16u
 #define BODY_FILE_MAX ((1u << 26) - 1)           /* numbers are 1 to this, then 1 again */
-#define BODY_END_MAX  ((uint64_t)BODY_UNIT << 22) /* of a file */
+#define BODY_END_MAX  ((uint64_t)BODY_UNIT << 22) /* number of a file */
 #define BODY_NAME_MAX 16
 
 struct body_place {
-    uint32_t file;   /* its number */
+    uint32_t file;   /* number of the file */
     uint32_t at, len; /* bytes; with head and zeros */
 };
 

@@ -7,7 +7,7 @@
 #define QUEUE      4    /* calls that may wait at the target */
 #define LONG_OF    600  /* windows' worth of memory of the long run, in answers */
 #define CUT        0.9
-#define FORGET     0.95 /* of the long run, where it is more than twice what is seen */
+#define FORGET     0.95 /* part of the long run, where it is more than twice what is seen */
 
 static double within(double v, const struct adaptive_rules *r)
 {

@@ -13,9 +13,9 @@
 
 struct adaptive { /* zero: nothing is known */
     double limit;     /* 0: not begun */
-    double long_ms;   /* of an answer, in the long run; 0: none yet */
-    double sum_ms;    /* of this window, */
-    uint32_t n;       /* of so many answers, */
+    double long_ms;   /* time of an answer, in the long run; 0: none yet */
+    double sum_ms;    /* begin of this window, */
+    uint32_t n;       /* number of its answers, */
     msec_t since;     /* which began then */
     msec_t cut_at;    /* when it was made less; 0: never */
 };
@@ -24,12 +24,12 @@ struct adaptive_rules {
     uint64_t min, max; /* min 1 .. max */
 };
 
-/* What it is now, between the two. */
+/* Returns the limit of now, between the two. */
 uint64_t adaptive_limit(const struct adaptive *a, const struct adaptive_rules *r);
 /* An answer that says that the target is well, after ms; in_flight: calls, with this one. */
 void adaptive_well(struct adaptive *a, const struct adaptive_rules *r, uint32_t ms, uint64_t in_flight,
                    msec_t now);
-/* It has too much to do. */
+/* Lowers it: the target has too much to do. */
 void adaptive_too_much(struct adaptive *a, const struct adaptive_rules *r, msec_t now);
 
 #endif

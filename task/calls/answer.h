@@ -10,7 +10,7 @@
 #define CALL_FAULTS(X)                                                                    \
     X(NONE, "")                                                                           \
     X(DNS, "dns")           /* the host has no address */                                 \
-    X(REFUSED, "refused")   /* its address is none that the endpoint may reach */         \
+    X(REFUSED, "refused")   /* address that the endpoint may not reach */                 \
     X(CONNECT, "connect")                                                                 \
     X(TLS, "tls")           /* or its certificate is not good */                          \
     X(TIMEOUT, "timeout")   /* no whole answer before the deadline */                     \
@@ -35,12 +35,12 @@ struct call_answer {
     /* Header fields that say what is to be done; "": none, or too long. */
     char retry_after[64], command[64], delivery[64], upstash[16];
     struct call_span fields; /* the other header fields, those that are kept, packed (reply.h); borrowed */
-    bool fields_cut;         /* there were more than there was room for */
+    bool fields_cut;         /* more than there was room for */
     const uint8_t *body; /* borrowed: the first n bytes, */
     uint32_t n;
-    uint64_t length; /* of so many */
+    uint64_t length; /* of this many bytes */
     bool goes_on;    /* behind them: what follows was not read */
-    uint8_t sha256[RESULT_SHA256]; /* of all of them; only if length > n */
+    uint8_t sha256[RESULT_SHA256]; /* hash of all of them; only if length > n */
     char why[96]; /* a fault in words */
 };
 

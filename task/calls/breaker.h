@@ -19,7 +19,7 @@
 #define BREAKER_FEW         5u   /* in a row, */
 #define BREAKER_FEW_MS      1000 /* over so long */
 #define BREAKER_OPEN_MAX_MS 60000
-#define BREAKER_SLOTS       10u /* of a second each */
+#define BREAKER_SLOTS       10u /* cells of a second each */
 #define BREAKER_PROBES_MAX  4u
 
 struct breaker_rules {

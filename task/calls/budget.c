@@ -8,7 +8,7 @@ void budget_init(struct budget *b, msec_t now)
     *b = (struct budget){ .micros = (int64_t)BUDGET_LEAST * ONE, .at = now, .began = now };
 }
 
-/* What 10 s bring at the pace of now. */
+/* Retries that 10 s bring at the pace of now. */
 static int64_t of_span(const struct budget *b)
 {
     uint64_t firsts = u64_max(b->firsts, b->before);

@@ -24,7 +24,7 @@ struct budget {
 
 void budget_init(struct budget *b, msec_t now); /* full */
 void budget_first(struct budget *b, msec_t now);
-/* One more: how long it waits, beside its back-off. */
+/* Counts another retry: how long it waits, beside its back-off. */
 msec_t budget_retry(struct budget *b, msec_t now);
 
 #endif

@@ -102,7 +102,7 @@ static struct rate rate_of(const struct endpoint *ep)
     return rate_make(per_s, (uint32_t)u64_min(u64_max(ep->def.burst, 1), RATE_BURST_MAX));
 }
 
-/* Of 1. */
+/* A part of 1. */
 static double ramp_share(const struct endpoint *ep, msec_t now)
 {
     double share = RAMP_FIRST;
@@ -112,7 +112,7 @@ static double ramp_share(const struct endpoint *ep, msec_t now)
     return ep->ramp == MSEC_NEVER || share > 1 ? 1 : share;
 }
 
-/* Its rate's interval is longer on the ramp. */
+/* Stretches the interval of its rate on the ramp. */
 static struct rate rate_now(const struct endpoint *ep, msec_t now)
 {
     struct rate r = rate_of(ep);
@@ -142,7 +142,7 @@ static bool is_good(const struct msg_endpoint *m)
            m->n_allow <= ENDPOINT_ALLOW_MAX;
 }
 
-/* Its breaker closes, and what is known of failures is forgotten, also what Retry-After said. */
+/* Closes its breaker, and forgets failures, also what Retry-After said. */
 static void reset(struct endpoint *ep, msec_t now)
 {
     ep->breaker = (struct breaker){ 0 };
@@ -150,7 +150,7 @@ static void reset(struct endpoint *ep, msec_t now)
     ep->ramp = now;
 }
 
-/* One who has just come does not probe: the order may be an old one. */
+/* A new node does not probe: the order may be an old one. */
 static void obey(struct endpoint *ep, const struct msg_endpoint *d, bool is_new, msec_t now)
 {
     if (!is_new && d->resets != 0 && d->resets != ep->resets)

@@ -40,24 +40,24 @@ struct endpoint {
     struct list_node in; /* calls.endpoints */
     char name[TASK_NAME_MAX + 1];
     struct msg_endpoint def; /* texts owned; serial 0: gone, or not told yet */
-    int64_t tat;      /* its rate's (rate_now()) */
+    int64_t tat;      /* time of its rate (rate_now()) */
     msec_t held;      /* until then by Retry-After; 0: not */
     msec_t ramp;      /* since then it rises; MSEC_NEVER: it is all there */
     struct breaker breaker;
     struct hand_probe hand;
-    uint64_t resets; /* of the definition, as obeyed last */
+    uint64_t resets; /* times of the definition, as obeyed last */
     struct budget budget;
     struct adaptive adaptive;
     uint32_t in_flight; /* calls of ours */
     uint64_t left;      /* attempts of partitions that have left, whose end nobody here hears */
     msec_t left_until;  /* the last of their leases */
     struct endpoint_counts n;
-    /* Of the taker's turn: */
+    /* In the taker's turn: */
     uint64_t running; /* tasks of its pools */
     uint64_t waiting; /* such that nothing else holds up */
     uint32_t next;    /* partition to be asked first */
-    bool wanted;      /* there is a task that could go */
-    /* Of the sender: */
+    bool wanted;      /* a task that could go is there */
+    /* For the sender: */
     void *target;           /* made for target_serial; */
     uint64_t target_serial;
     msec_t again;           /* not usable: then it is tried again, since files may have come */
@@ -68,9 +68,9 @@ struct endpoint {
 #define CALL_WHY_MAX 128 /* with a 0 */
 
 enum call_step {
-    CALL_TAKEN, /* its START is not written yet */
+    CALL_TAKEN, /* START is not written yet */
     CALL_SENT,
-    CALL_ENDED, /* its end is not written yet */
+    CALL_ENDED, /* end is not written yet */
 };
 
 struct going_call {
@@ -87,16 +87,16 @@ struct going_call {
     msec_t until;   /* the end of its lease */
     int64_t due_ms; /* Unix ms: when it began to wait */
     char queue[TASK_NAME_MAX + 1];
-    char right[RIGHT_TEXT_LEN + 1]; /* of the target, to say how it ended */
+    char right[RIGHT_TEXT_LEN + 1]; /* right of the target to say how it ended */
     struct verdict verdict; /* ENDED */
     char why[CALL_WHY_MAX]; /* ENDED: how, in words: "tls: ...", "server_error" */
     struct buf result;      /* ENDED: in the form that is kept (reply.h) */
     uint32_t max_result;    /* bytes of it that are kept with the task */
-    struct caller *sender;  /* of the sender, as is what follows */
+    struct caller *sender;  /* state of the sender, as is what follows */
     void *target, *sending;
     struct answer_file *whole; /* owned: its answer is longer; NULL: not yet, or not kept */
-    uint64_t length;           /* of it, as far as it has come */
-    bool cut;                  /* it is not kept whole */
+    uint64_t length;           /* answer, as far as it has come */
+    bool cut;                  /* not kept whole */
 };
 
 struct calls {
@@ -112,9 +112,9 @@ void calls_fini(struct calls *c);
 SQ_CHECK int calls_define(struct calls *c, const struct msg_endpoint *m, msec_t now);
 /* No call begins any more; those that go on end. */
 void calls_drop(struct calls *c, const char *name);
-/* It was dropped, has no target any more, and no call of it is on its way. */
+/* True: dropped, without a target, and no call of it is on its way. */
 bool endpoint_is_over(const struct endpoint *ep);
-/* It is freed. It is over, and nobody has it. */
+/* Frees it. It must be over, and nobody may have it. */
 void calls_forget(struct calls *c, struct endpoint *ep);
 struct endpoint *calls_find(const struct calls *c, const char *name); /* NULL */
 
@@ -142,18 +142,18 @@ uint64_t endpoint_adaptive(const struct endpoint *ep);
 /* Could more begin with a greater share? Not while it is down, or held, or at what adaptive.h allows. */
 bool endpoint_lacks_share(const struct endpoint *ep, msec_t now);
 
-/* So many attempts more that may be at the target until then, and that no other number counts. */
+/* Notes attempts that may be at the target until then, and that no other number counts. */
 void endpoint_leaves(struct endpoint *ep, uint64_t attempts, msec_t until);
 uint64_t endpoint_left(struct endpoint *ep, msec_t now);
 
 /* A call of a task that has just started; the probe by hand, if one is asked for. NULL: no memory. */
 struct going_call *calls_begin(struct calls *c, struct endpoint *ep, uint32_t attempt, msec_t now);
 struct going_call *calls_at(const struct calls *c, uint64_t id); /* NULL: it has gone */
-/* What the target answered: g->verdict, for the settlement; the endpoint learns from it. */
+/* Takes the target's answer: g->verdict, for the settlement; the endpoint learns from it. */
 void calls_answered(struct going_call *g, const struct call_answer *a, msec_t now, int64_t wall_ms);
-/* What the task has is no request that may be made: nothing was sent. */
+/* Ends a task that has no request that may be made: nothing was sent. */
 void calls_refuse(struct going_call *g);
-/* It is over: settled, or nobody cares. One without an answer tells the endpoint nothing. */
+/* Ends it: settled, or nobody cares. A call without an answer tells the endpoint nothing. */
 void calls_end(struct calls *c, struct going_call *g, msec_t now);
 
 #define each_endpoint(c, ep) list_each_of(&(c)->endpoints, struct endpoint, in, ep)

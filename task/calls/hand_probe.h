@@ -14,7 +14,7 @@
 #include "common/wire/msg_task_manager.h"
 
 struct hand_probe { /* zero: none yet */
-    uint64_t no;   /* of the order */
+    uint64_t no;   /* number of the order */
     uint8_t state; /* enum probe_state */
     uint64_t call; /* SENT: going_call.id */
     uint64_t ms;   /* ANSWERED: it took so long, */

@@ -6,13 +6,13 @@
 #include "task/calls/sign.h"
 
 struct request_facts {
-    const char *task;  /* its id, PARTITION-NUMBER: its token would be the right to read it */
+    const char *task;  /* id, PARTITION-NUMBER: a token would be the right to read it */
     const char *queue;
     unsigned attempt;  /* 1: the first; later ones may find that the target knows the task already */
     int64_t due_ms;    /* Unix ms: when it began to wait */
     int64_t now_ms;    /* Unix ms: for the signature */
     const struct sign_keys *keys; /* NULL: it is not signed */
-    const char *public_url;       /* of routers, as targets reach them; "": not known */
+    const char *public_url;       /* address of routers, as targets reach them; "": not known */
     const char *right;            /* to say how the attempt ended; RIGHT_TEXT_LEN characters and a 0 */
 };
 

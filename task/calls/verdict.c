@@ -98,7 +98,7 @@ static struct verdict dead(enum call_class class)
     return (struct verdict){ .kind = VERDICT_DEAD, .class = class };
 }
 
-/* There was no connection, so nothing was sent. */
+/* True: no connection, so nothing was sent. */
 static bool is_unsent(enum call_fault f)
 {
     return f == CALL_DNS || f == CALL_CONNECT || f == CALL_TLS;

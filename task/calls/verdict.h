@@ -40,7 +40,7 @@ enum call_class {
 };
 const char *call_class_word(enum call_class c);
 const char *call_fault_word(enum call_fault f);
-/* Nobody was asked, and the target has no part in it. */
+/* Verdict without a question: the target has no part in it. */
 static inline bool call_fault_is_ours(enum call_fault f)
 {
     return f == CALL_LOCAL || f == CALL_REFUSED;
@@ -51,7 +51,7 @@ enum verdict_kind { VERDICT_DONE, VERDICT_PENDING, VERDICT_RETRY, VERDICT_DEAD }
 struct verdict {
     enum verdict_kind kind;
     enum call_class class;
-    uint32_t status; /* of the answer; 0: none */
+    uint32_t status; /* status of the answer; 0: none */
     int64_t delay_ms; /* PENDING: for so long. RETRY: after so long; -1: as the back-off says, */
     int64_t least_ms; /* but not before that */
     bool spared; /* RETRY: the attempt does not count: the target has not looked */

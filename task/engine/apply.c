@@ -87,7 +87,7 @@ static int apply_at(struct engine *e, const struct trec *r)
     if (r->until >= (uint64_t)WHEEL_MAX)
         return SQ_EPROTO;
     e->at = e->logged_at = (msec_t)r->until;
-    names_advance(&e->names, e->at); /* as the clock did: a key may be used again */
+    names_advance(&e->names, e->at); /* like the clock: a key may be used again */
     return 0;
 }
 
@@ -111,7 +111,7 @@ static int apply_name(struct engine *e, const struct trec *r)
     const struct name *other = r->kind_of >= NAME_UNIQUE ? names_find(&e->names, h) : NULL;
     int rc;
 
-    if (other != NULL) /* it passes to this one */
+    if (other != NULL) /* passes to this one */
         names_drop(&e->names, other);
     rc = r->kind_of >= NAME_NKINDS || r->no == 0 || (r->lo | r->hi) == 0 ||
                      r->until >= (uint64_t)WHEEL_MAX
@@ -123,7 +123,7 @@ static int apply_name(struct engine *e, const struct trec *r)
     return rc;
 }
 
-/* Its task may come behind it, as that of a name. */
+/* The task may come behind it, as that of a name. */
 static int apply_own(struct engine *e, const struct trec *r)
 {
     task_slot slot = task_slot_of(r->no);
@@ -173,7 +173,7 @@ static int apply_snap_end(struct engine *e)
     if (rc < 0)
         return rc;
     e->loading = false;
-    names_advance(&e->names, e->at); /* it may be of a moment at which the clock had not run yet */
+    names_advance(&e->names, e->at); /* perhaps of a moment at which the clock had not run yet */
     return 0;
 }
 
@@ -248,7 +248,7 @@ static int apply_order(struct engine *e, task_slot slot, const struct trec *r)
     return 0;
 }
 
-/* Its entry stays: it gets in line behind those of its new priority that entered before it. */
+/* Keeps its entry: it gets in line behind those of its new priority that entered before it. */
 static int apply_priority(struct engine *e, task_slot slot, const struct trec *r)
 {
     struct task *t = task_at(&e->store, slot);
@@ -279,7 +279,7 @@ static int apply_delay(struct engine *e, task_slot slot, const struct trec *r)
     return 0;
 }
 
-/* Of one that waits: its entry stays; only its place is another. */
+/* Moves a waiting one: its entry stays; only its place is another. */
 static int apply_run(struct engine *e, task_slot slot, const struct trec *r)
 {
     uint32_t index;
@@ -312,7 +312,7 @@ static int apply_gone(struct engine *e, task_slot slot, const struct trec *r)
 
 #define FINAL (BIT(SUCCEEDED) | BIT(DEAD) | BIT(CANCELLED) | BIT(EXPIRED))
 
-/* Of a task that is there: its record, and the states in which it may come. */
+/* Records of a task that is there, and the states in which they may come. */
 static const struct {
     int (*fn)(struct engine *e, task_slot slot, const struct trec *r);
     uint16_t states;

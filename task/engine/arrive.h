@@ -5,7 +5,7 @@
 
 #include "task/engine/engine.h"
 
-/* As task_apply(). ACCEPT: scheduled, or waiting; r->until: when it is due, or expires (0:
+/* Applies ACCEPT, like task_apply(): scheduled, or waiting; r->until: when it is due, or expires (0:
  * never). */
 SQ_CHECK int arrive_accept(struct engine *e, const struct trec *r);
 /* TASK, of a snapshot: any state. Lines and rows of entries are made by arrive_end(). */
@@ -13,24 +13,24 @@ SQ_CHECK int arrive_task(struct engine *e, const struct trec *r);
 /* All tasks of the snapshot are there: those that wait get into line, by their entries. */
 SQ_CHECK int arrive_end(struct engine *e);
 enum place {
-    PLACE_END,   /* of its line */
-    PLACE_FRONT, /* of its line, with its old age: a retry of a strict one */
+    PLACE_END,   /* end of its line */
+    PLACE_FRONT, /* front of its line, with its old age: a retry of a strict one */
     PLACE_FIRST, /* before all of its queue: told to run */
 };
-/* It begins to wait: an entry in its queue's row, and a place. */
+/* Begins to wait: an entry in its queue's row, and a place. */
 SQ_CHECK int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, enum place to);
-/* One that waits, in no line, is told to run. */
+/* Tells a task that waits, in no line, to run. */
 void arrive_first(struct engine *e, task_slot slot);
 /* A task is over since `at`. */
 void over_begins(struct engine *e, task_slot slot, uint64_t at);
 /* A final task goes, and its queue with the last one. */
 void arrive_gone(struct engine *e, task_slot slot);
-/* As task_apply(), of REPLY: the reply that it had goes. */
+/* Applies REPLY, like task_apply(): the reply that it had goes. */
 SQ_CHECK int arrive_reply(struct engine *e, const struct trec *r);
-/* It has its body, its reply, no longer. */
+/* Takes its body, its reply, away. */
 void task_frees_body(struct engine *e, task_slot slot);
 void task_frees_reply(struct engine *e, task_slot slot);
-/* Its timer on the node's axis; 0: none. */
+/* Sets its timer on the node's axis; 0: none. */
 void task_arm(struct engine *e, task_slot slot, uint64_t until);
 
 #endif

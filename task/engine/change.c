@@ -8,7 +8,7 @@
 
 #define BIT(S) (1u << TASK_##S)
 
-/* Its slot, if it is in one of the states; else < 0. */
+/* Finds its slot, if it is in one of the states; else < 0. */
 static int64_t find(const struct engine *e, task_no no, unsigned states)
 {
     task_slot slot = task_find(&e->store, no);
@@ -143,7 +143,7 @@ static int patch_labels(struct engine *e, task_slot slot, const char *labels)
     return rc;
 }
 
-/* What needs memory comes first: the labels, when the turn of the new priority is there. */
+/* Does first what needs memory: the labels, when the turn of the new priority is there. */
 static int patch(struct engine *e, task_slot slot, const struct task_patch *p)
 {
     struct trec r = { .no = task_number(&e->store, slot), .priority = p->priority,
@@ -250,7 +250,7 @@ void engine_lost_reply(struct engine *e, task_no no)
 {
     struct trec r = { .kind = TREC_REPLY, .no = no };
 
-    replies_drop(&e->replies, task_slot_of(no)); /* there is nothing to be freed */
+    replies_drop(&e->replies, task_slot_of(no)); /* nothing to be freed */
     task_perform_sure(e, &r);
 }
 

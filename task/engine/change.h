@@ -17,7 +17,7 @@ SQ_CHECK int engine_cut(struct engine *e, task_no no);
  * *at on over some slots, as engine_list() goes (look.h). How many; SQ_ESTALE. */
 SQ_CHECK int engine_cancel_some(struct engine *e, const struct task_filter *f, bool force,
                                 task_slot *at, unsigned most);
-/* It goes before all others of its queue, whatever limits and delays say: the next take has
+/* Puts it before all others of its queue, whatever limits and delays say: the next take has
  * it. Where the order is strict only its delay or back-off is over. SQ_EINVAL: it waits in a
  * strict line. SQ_ENOMEM, SQ_EFULL. */
 SQ_CHECK int engine_run(struct engine *e, task_no no);
@@ -26,11 +26,11 @@ SQ_CHECK int engine_run(struct engine *e, task_no no);
 SQ_CHECK int engine_patch(struct engine *e, task_no no, const struct task_patch *p);
 /* A dead one waits again, with all of its attempts. SQ_ENOMEM, SQ_EFULL (rank.h). */
 SQ_CHECK int engine_redrive(struct engine *e, task_no no);
-/* Its result has been read: it is kept for a shorter time. Again: nothing. */
+/* Notes that its result has been read: it is kept for a shorter time. Again: nothing. */
 SQ_CHECK int engine_read(struct engine *e, task_no no);
 /* A final one goes now. */
 SQ_CHECK int engine_discard(struct engine *e, task_no no);
-/* Its body, or its result, is at another place now: the old one is freed. */
+/* Moves its body, or its result, to another place: the old one is freed. */
 SQ_CHECK int engine_moved(struct engine *e, task_no no, uint64_t body);
 /* The same of its reply. */
 SQ_CHECK int engine_moved_reply(struct engine *e, task_no no, uint64_t reply);

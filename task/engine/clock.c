@@ -21,7 +21,7 @@ uint64_t task_expiry(const struct engine *e, const struct pool *p, const struct 
     return ttl_ms == 0 ? 0 : task_end_of(e, ttl_ms);
 }
 
-/* What the pool says, or the task itself. Most have nothing of their own. */
+/* Reads the pool's rules, or the task's own. Most have nothing of their own. */
 static unsigned most_attempts(const struct engine *e, task_slot slot, const struct pool *p,
                               struct backoff *b)
 {
@@ -161,7 +161,7 @@ int task_redrive(struct engine *e, task_slot slot)
     return task_perform(e, &r);
 }
 
-/* As many of a queue's dead as its rate lets through now, at most `most`. How many. */
+/* Redrives as many of a queue's dead as its rate lets through now, at most `most`. How many. */
 static unsigned redrive(struct engine *e, uint32_t queue, unsigned most)
 {
     struct tqueue *q = tqueue_at(e, queue);

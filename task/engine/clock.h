@@ -9,7 +9,7 @@ struct task_now {
     msec_t wall_ms; /* wall clock */
 };
 
-/* It is `now`, also for the commands that follow; at most `most` timers are carried out, in
+/* Sets the clock to `now`, also for the commands that follow; at most `most` timers are carried out, in
  * the order of the moments at which they were due on the node's axis. For a moment of the
  * wall clock that is where the axis stood if the wall has run evenly with it since: moment +
  * `ms` - `wall_ms`; so what a jump of the wall makes due comes before what was due in between.
@@ -21,7 +21,7 @@ bool engine_advance(struct engine *e, struct task_now now, unsigned most);
 /* How long nothing happens by itself; MSEC_NEVER. */
 msec_t engine_idle_ms(const struct engine *e, struct task_now now);
 
-/* One that is over is let go before its time: the one whose life ends first (as exactly as the wheel knows,
+/* Lets a task that is over go before its time: the one whose life ends first (as exactly as the wheel knows,
  * which is the order of their ends where all live equally long). False: there is none. */
 bool engine_give_way(struct engine *e);
 
@@ -30,7 +30,7 @@ struct call_failed;
 /* The attempt has failed: tried again, or dead, or cancelled if somebody wanted that (settle.h). */
 /* taken_back: it does not count, and the next one has its number. */
 void task_attempt_ends(struct engine *e, task_slot slot, const struct call_failed *f, bool taken_back);
-/* What a task that was cut still held is free. */
+/* Frees what a task that was cut still held. */
 void task_cut_ends(struct engine *e, task_slot slot);
 /* A dead one waits again. As task_perform(). */
 SQ_CHECK int task_redrive(struct engine *e, task_slot slot);

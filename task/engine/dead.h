@@ -8,12 +8,12 @@
 
 #include "task/engine/engine.h"
 
-/* It is dead now: behind all others. */
+/* Adds a dead one: behind all others. */
 void dead_add(struct engine *e, task_slot slot);
 void dead_remove(struct engine *e, task_slot slot);
 /* Smaller for who died earlier; for its record. */
 uint64_t dead_place(const struct engine *e, task_slot slot);
-/* As task_apply(), of REDRIVING. */
+/* Applies REDRIVING, like task_apply(). */
 SQ_CHECK int dead_apply_redriving(struct engine *e, const struct trec *r);
 struct rate dead_rate(const struct tqueue *q);
 void dead_write_redrives(const struct engine *e, struct buf *out);

@@ -20,7 +20,7 @@ void engine_init(struct engine *e, const struct engine_opts *o)
     replies_init(&e->replies);
     names_init(&e->names, o->max_tasks * NAMES_OF_TASK, o->seed, 1);
     pages_init(&e->links, sizeof(struct wheel_link));
-    wheel_init(&e->timers, &e->links, 1); /* so that what is read again comes in order */
+    wheel_init(&e->timers, &e->links, 1); /* the order when it is read again */
     wheel_init(&e->walls, &e->links, 1);
     wheel_init(&e->overs, &e->links, 1);
     pages_init(&e->redrive_links, sizeof(struct wheel_link));

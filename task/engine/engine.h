@@ -30,13 +30,13 @@
 #include "task/store/owns.h"
 #include "task/store/replies.h"
 
-struct tqueue { /* there while it has tasks */
+struct tqueue { /* present while it has tasks */
     struct pool *pool; /* ref; NULL: the index is free */
     char *name;        /* owned */
     uint64_t hash;
     uint32_t len, limiter;
     uint32_t tasks;   /* in any state */
-    uint32_t over;    /* of them: succeeded, cancelled, expired */
+    uint32_t over;    /* number of them succeeded, cancelled, expired */
     struct rank rank; /* entries of those that wait */
     struct starts starts;
     struct line first; /* told to run now (task.cancel): before all others */
@@ -49,7 +49,7 @@ struct tqueue { /* there while it has tasks */
 
 struct engine_counts { /* ever, since the start of the process */
     uint64_t accepted, same, started, succeeded, retried, dead, cancelled, expired, lapsed, gone;
-    uint64_t gave_way; /* of those gone: before their time, for a submission */
+    uint64_t gave_way; /* part of those gone: before their time, for a submission */
     struct histo late; /* delays and back-offs that ended: how late */
     struct histo wait; /* attempts: from the entry into the line to the start */
 };
@@ -68,7 +68,7 @@ struct engine {
     struct names names;
     struct owns owns;
     struct attempts attempts;
-    struct replies replies; /* of tasks that are tried again, or dead */
+    struct replies replies; /* replies of tasks that are tried again, or dead */
     struct pages links; /* owned; of these wheels: a task is in one of them at most */
     struct wheel timers, walls;
     struct wheel overs; /* ends of the lives of tasks that are over (task_is_over): who gives way first */
@@ -85,7 +85,7 @@ struct engine {
     uint64_t next_lease;
     struct done_mark *done; /* owned; DONE_MARKS of them; NULL: none yet */
     msec_t at, wall_at;  /* the moment of the commands: engine_advance() */
-    msec_t logged_at;    /* what the log says of it */
+    msec_t logged_at;    /* moment in the log */
     msec_t swept;        /* nothing was due at this moment: all before it has been carried out */
     msec_t ahead_ms;      /* added to `ms` of each call: the axis of the process before went on */
     uint8_t seed[NAMES_SEED];
@@ -110,7 +110,7 @@ struct engine_opts {
     uint32_t max_tasks, max_keys;
     uint8_t seed[NAMES_SEED]; /* the partition's, the same for ever */
     msec_t now_ms;
-    uint32_t (*weigh)(uint64_t body); /* its bytes, for max_bytes; NULL: none */
+    uint32_t (*weigh)(uint64_t body); /* bytes of a body, for max_bytes; NULL: none */
 };
 
 void engine_init(struct engine *e, const struct engine_opts *o);
@@ -121,7 +121,7 @@ SQ_CHECK int engine_define(struct engine *e, const char *match, const struct tas
  * place of those that it had. Nothing is written where they are the same. 0, SQ_EPROTO, SQ_EUNKNOWN:
  * there is no such pool; SQ_ENOMEM. */
 SQ_CHECK int engine_define_keys(struct engine *e, const char *match, const struct buf *keys);
-/* It takes so many tasks from now on; those that are there stay. */
+/* Limits its tasks from now on; those that are there stay. */
 void engine_limit(struct engine *e, uint32_t max_tasks);
 /* The limit that a replay of what is there needs: a higher one where it was lowered. */
 uint32_t engine_limit_read(const struct engine *e);

@@ -60,7 +60,7 @@ int leave_retry(struct engine *e, task_slot slot, const struct trec *r)
     return 0;
 }
 
-/* It is final, whatever it was doing. */
+/* Makes it final, whatever it was doing. */
 static void becomes(struct engine *e, task_slot slot, enum task_state to)
 {
     struct task *t = task_at(&e->store, slot);

@@ -5,13 +5,13 @@
 
 #include "task/engine/engine.h"
 
-/* It waits no longer: its entry goes; its place goes. */
+/* Ends its wait: its entry goes; its place goes. */
 void leave_row(struct engine *e, task_slot slot);
 void leave_line(struct engine *e, task_slot slot);
-/* It is no longer one of those who were told to run. False: it was none. */
+/* Takes it from those who were told to run. False: it was not among them. */
 bool leave_first(struct engine *e, task_slot slot);
 
-/* As task_apply(), of the record of that name: its attempt has failed; it is final. */
+/* Applies the record of that name, like task_apply(): its attempt has failed; it is final. */
 int leave_retry(struct engine *e, task_slot slot, const struct trec *r);
 int leave_done(struct engine *e, task_slot slot, const struct trec *r);
 int leave_dead(struct engine *e, task_slot slot, const struct trec *r);

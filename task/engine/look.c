@@ -51,7 +51,7 @@ static void look_at_limits(const struct engine *e, task_slot slot, struct task_v
 
 /* ---- when it starts: an estimate: between keys it takes a place for a turn ---------- */
 
-/* Those before it in its key go first; in its queue, those of its place. */
+/* Reckons by rates: those before it in its key go first; in its queue, those of its place. */
 static msec_t rates_let(const struct engine *e, task_slot slot, const struct task_view *v)
 {
     uint32_t i = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn)->limiter;
@@ -95,7 +95,7 @@ static void of_waiting(const struct engine *e, task_slot slot, struct task_view 
     else if (e->allowance.is_on && e->allowance.none && !v->first)
         say(v, TASK_ETA_RATE, -1);
     else if (rate > 0 && (v->limited & CLOSED_RATE) != 0 && (pace < 0 || v->young))
-        say(v, TASK_ETA_RATE, rate); /* what binds is known, and the pace is not yet */
+        say(v, TASK_ETA_RATE, rate); /* known limit, and no pace yet */
     else if (rate > pace && pace >= 0)
         say(v, TASK_ETA_RATE, rate);
     else if (pace < 0)
@@ -144,7 +144,7 @@ unsigned look_at_history(const struct engine *e, task_slot slot, struct attempt 
                            : s == TASK_EXPIRED ? ATTEMPT_EXPIRED : ATTEMPT_CANCELLED;
 
     if (!task_state_is_final(s) || s == TASK_DEAD || (s == TASK_CANCELLED && t->started != 0))
-        return n; /* its last attempt is among them */
+        return n; /* last attempt is among them */
     v[n++] = (struct attempt){ .no = s == TASK_SUCCEEDED ? t->attempts : 0, .end = (uint8_t)end,
                                .started = s == TASK_SUCCEEDED ? (msec_t)t->started : 0,
                                .ended = (msec_t)t->ended };

@@ -17,9 +17,9 @@ struct task_view { /* texts are borrowed until the next command */
     msec_t ended_ms;   /* SUCCEEDED, CANCELLED, EXPIRED: when */
     msec_t entered_ms; /* when it began to wait; SCHEDULED: when it was accepted */
     /* When its state ends by itself; 0: never. SCHEDULED and by_wall: of the wall. */
-    msec_t until_ms; /* of one that is cut: as far as is known (engine_look) */
+    msec_t until_ms; /* for a cut one: as far as is known (engine_look) */
     bool by_wall, stopping; /* stopping: it runs, and is not tried again */
-    bool first;             /* it waits, and was told to run now */
+    bool first;             /* waits, and was told to run now */
     uint64_t position;      /* WAITING: 1 = nobody of its queue entered before it; else 0 */
     uint32_t ahead_of_key;  /* WAITING, by entry: before it in its line, at most AHEAD_MOST */
     const struct task_own *own; /* NULL: nothing */
@@ -37,7 +37,7 @@ SQ_CHECK int engine_look(const struct engine *e, task_no no, struct task_view *v
 
 /* The same of a slot that has a task, without places and limits: those cost some steps. */
 void look_at_task(const struct engine *e, task_slot slot, struct task_view *v);
-/* Its attempts that have ended, the newest behind, and how it ended without one, into
+/* Copies its ended attempts, the newest behind, and how it ended without one, into
  * v[ATTEMPTS_KEPT + 1]; how many. *earlier: those that are not kept. Texts are borrowed until the
  * next command. */
 unsigned look_at_history(const struct engine *e, task_slot slot, struct attempt *v,
@@ -56,7 +56,7 @@ struct task_filter {
     struct trec_text label;             /* n 0: any, or none */
 };
 #define LIST_STEPS 65536u /* slots that one call looks at: at most a millisecond or two */
-/* Those in the states, in the order of their slots, from *at on: at most `most`, and as far as
+/* Lists those in the states, in the order of their slots, from *at on: at most `most`, and as far as
  * LIST_STEPS go. *at: where the next call goes on; SLOT_NONE: it was the last. So a list of many
  * calls has each task once that is in one of the states all the time. How many. */
 unsigned engine_list(const struct engine *e, const struct task_filter *f, task_slot *at,
@@ -64,12 +64,12 @@ unsigned engine_list(const struct engine *e, const struct task_filter *f, task_s
 
 struct key_view { /* or a queue: key1 is its name, and all of its keys are counted */
     char key1[TASK_NAME_MAX + 1], key2[TASK_NAME_MAX + 1]; /* "": none */
-    uint32_t waiting; /* of this very key: not of those below it */
+    uint32_t waiting; /* for this very key: not for those below it */
     uint32_t running; /* and of those below it */
     uint8_t limited;  /* the key's own limiter: enum closed */
     msec_t limited_until; /* the rate's next; 0: not known */
-    uint32_t dead;        /* of a queue */
-    bool redriving;       /* of a queue; redrive.h */
+    uint32_t dead;        /* for a queue */
+    bool redriving;       /* for a queue; redrive.h */
 };
 /* The keys of a queue with the most tasks that wait, in *n rows of v, most of them first; *n
  * and *at are 0 at the first call, which goes on as engine_list() does. What changes between

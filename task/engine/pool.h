@@ -8,7 +8,7 @@
 #include "task/parts/backoff.h"
 #include "task/records/trec.h"
 
-struct key_rules { /* of single keys */
+struct key_rules { /* limits of single keys */
     struct buf bytes;      /* owned; as a record has them; empty: there is none */
     struct key_limit *v;   /* owned; texts are in `bytes` */
     struct key_rule *pin, *pattern; /* owned; of each, as limiters read it */
@@ -26,12 +26,12 @@ struct pool { /* a pattern and its rules */
 
 struct backoff pool_backoff(const struct task_rules *r);
 void pool_set_rules(struct pool *p, const struct task_rules *r);
-/* As a record has them (key_limit.h). 0, SQ_EPROTO, SQ_ENOMEM: *k is empty. */
+/* Reads the bytes of a record (key_limit.h). 0, SQ_EPROTO, SQ_ENOMEM: *k is empty. */
 SQ_CHECK int key_rules_read(struct key_rules *k, const char *p, uint32_t n);
 void key_rules_free(struct key_rules *k);
 /* The same patterns: then k takes over their rules, to which limiters point. */
 bool key_rules_take_patterns(struct key_rules *k, struct key_rules *was);
-/* Of path[level]: a queue of the pool, a key of it, a key below that. */
+/* Finds the rule of path[level]: a queue of the pool, a key of it, a key below that. */
 const struct key_rule *pool_key_rule(const struct pool *p, const struct trec_text *const *path,
                                      unsigned level);
 void engine_pool_free(struct pool *p);

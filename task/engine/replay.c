@@ -199,7 +199,7 @@ static void mix_past(uint64_t *h, const struct past *p)
         mix(h, p->earlier);
 }
 
-/* Who is before it in its line, by number: lines are the same, then. */
+/* Mixes in who is before it in its line, by number: lines are the same, then. */
 static uint64_t neighbour(const struct engine *e, const struct task *t)
 {
     return t->prev == 0 ? 0 : task_number(&e->store, t->prev - 1);

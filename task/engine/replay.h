@@ -9,7 +9,7 @@
 
 /* Appends the whole state, framed (trec.h). Without memory out->failed is set. */
 void engine_snapshot(const struct engine *e, struct buf *out);
-/* One record, in the order in which they were written. 0, SQ_ENOMEM; SQ_EPROTO,
+/* Applies a record, in the order in which they were written. 0, SQ_ENOMEM; SQ_EPROTO,
  * SQ_EUNKNOWN: it is damaged, or a newer segq wrote it. After anything but 0 the engine is
  * good for engine_fini() alone. */
 SQ_CHECK int engine_replay(struct engine *e, uint8_t kind, const uint8_t *p, size_t n);
@@ -21,7 +21,7 @@ SQ_CHECK int engine_apply(struct engine *e, const struct trec *r);
  * buckets are empty. What this writes down is in the log, as by a command. 0; SQ_EPROTO: a snapshot
  * is not whole. */
 SQ_CHECK int engine_opened(struct engine *e, msec_t now_ms, msec_t at_ms);
-/* Of all that a replay brings back: equal for equal states. */
+/* Digest of all that a replay brings back: equal for equal states. */
 uint64_t engine_digest(const struct engine *e);
 
 #endif

@@ -61,7 +61,7 @@ static uint64_t most_attempts(const struct engine *e, task_slot slot)
                ? own->max_attempts - 1 : tqueue_of(e, slot, &index)->pool->rules.max_attempts;
 }
 
-/* It may be tried once more than it could be before. */
+/* Lets it be tried once more than before. */
 static int add_attempt(struct engine *e, task_slot slot)
 {
     const struct task_own *was = owns_of(&e->owns, slot);
@@ -87,7 +87,7 @@ static bool does_not_count(const struct engine *e, task_slot slot, const struct 
     return !f->for_good && (f->spared || (f->excused && more));
 }
 
-/* It says more than it must: it is let go where there is no memory. */
+/* Keeps a reply, which is more than it must: without memory it is let go. */
 static void keep_reply(struct engine *e, task_no no, uint64_t reply)
 {
     const struct trec r = { .kind = TREC_REPLY, .no = no, .body = reply };

@@ -16,14 +16,14 @@ uint64_t engine_done_start(const struct engine *e, task_no no);
 SQ_CHECK int engine_nack(struct engine *e, task_no no, uint64_t lease, msec_t delay_ms,
                          const struct attempt *a);
 struct call_failed {
-    msec_t delay_ms; /* as above, */
+    msec_t delay_ms; /* as in engine_nack(), */
     msec_t least_ms; /* but not before that */
     bool spared;     /* does not count: the task gets an attempt more of its own for it, and with
                       * ATTEMPTS_MAX of them takes this one back */
     bool excused;    /* the same, unless this was its last: what may be sent once is sent once */
     bool for_good;   /* no attempt follows: dead */
-    struct attempt how; /* of it are meant its end, number and reason */
-    uint64_t reply;     /* what the target said, in place of what it said before; 0: nothing */
+    struct attempt how; /* end, number and reason of the attempt */
+    uint64_t reply;     /* the target's words, in place of earlier ones; 0: nothing */
 };
 /* The same of an attempt that was a call. 0: the reply is the task's; without memory for that it is
  * freed. SQ_ENOMEM: only if it is spared. */

@@ -26,7 +26,7 @@ static struct name_hash hash_of(const struct engine *e, enum name_kind kind,
     return names_hash(&e->names, kind, queue->p, queue->n, text->p, text->n);
 }
 
-/* What name and key mean already. 0: nothing; 1: the task *no; SQ_ECONFLICT. */
+/* Finds what name and key mean already. 0: nothing; 1: the task *no; SQ_ECONFLICT. */
 static int known(const struct engine *e, const struct submit *s, const struct name_hash *h,
                  task_no *no)
 {
@@ -44,7 +44,7 @@ static int known(const struct engine *e, const struct submit *s, const struct na
     return *no != 0;
 }
 
-/* What becomes of it if another task has its unique key: *other, which it replaces. 0: it goes on;
+/* Decides what becomes of it if another task has its unique key: *other, which it replaces. 0: it goes on;
  * 1: it is the task *no; SQ_EHELD. */
 static int unique(const struct engine *e, const struct submit *s, struct name_hash h,
                   struct name *other, task_no *no)
@@ -66,7 +66,7 @@ static int unique(const struct engine *e, const struct submit *s, struct name_ha
     return 0;
 }
 
-/* It did not come to it: the other one has its unique key again. */
+/* Undoes that: the other one has its unique key again. */
 static void give_back(struct engine *e, const struct name *other)
 {
     int rc = other->no == 0 || names_find(&e->names, other->hash) != NULL
@@ -74,7 +74,7 @@ static void give_back(struct engine *e, const struct name *other)
                  : names_add(&e->names, (enum name_kind)other->kind, other->hash, other->no,
                              other->digest);
 
-    assert(rc == 0); /* there is the room that it had */
+    assert(rc == 0); /* the room that it had is there */
     (void)rc;
 }
 
@@ -144,7 +144,7 @@ static int accept_now(struct engine *e, const struct submit *s, const struct poo
     return perform_all(e, &s->own, name, &r);
 }
 
-/* Its queue has room for one more, and so has the partition: what is over gives way first. Before its queue
+/* Makes room for another in its queue and in the partition: what is over gives way first. Before its queue
  * is looked up: a queue goes with its last task. */
 static bool make_room(struct engine *e, const struct trec_text *queue)
 {

@@ -11,7 +11,7 @@ struct submit { /* texts are borrowed; n 0: none */
     struct trec_text unique; /* a key that one task has at a time */
     enum unique_while unique_while;
     enum unique_conflict on_conflict;
-    uint64_t digest;       /* of the payload: what "the same again" means */
+    uint64_t digest;       /* digest of the payload: what "the same again" means */
     uint64_t body;         /* where it is; kept as it is */
     bool no_room;          /* for its body: it is not accepted, but it may be there already */
     int64_t order;

@@ -51,7 +51,7 @@ int engine_take(struct engine *e, const struct trec_text *queue, unsigned n, uin
     return e->fenced ? SQ_ESTALE : q == NULL ? 0 : (int)take(e, q, n, lease_ms, out);
 }
 
-/* One that has somebody who was told to run, whatever its limits say. */
+/* Finds a queue with a task that was told to run, whatever its limits say. */
 static struct tqueue *queue_of_first(const struct engine *e)
 {
     for (uint32_t i = 1; e->firsts > 0 && i < e->n_queues; i++)

@@ -122,7 +122,7 @@ uint32_t tqueue_turn(struct engine *e, uint32_t index, uint8_t priority,
     return turn;
 }
 
-/* Of a limiter: as it would be made now. */
+/* Rule of a limiter, as it would be made now. */
 static const struct key_rule *rule_now(const struct engine *e, uint32_t i)
 {
     struct trec_text text[TASK_KEY_LEVELS];
@@ -147,7 +147,7 @@ void tqueue_rules_anew(struct engine *e)
     tree_reconsider(&e->tree, e->at);
 }
 
-/* Of a pinned key; 0: none has it. */
+/* Limiter of a pinned key; 0: none has it. */
 static uint32_t limiter_of(const struct engine *e, const struct key_limit *l)
 {
     uint32_t i = tree_find_limiter(&e->tree, 0, hash_text(e, l->queue, (uint32_t)strlen(l->queue)));

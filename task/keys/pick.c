@@ -20,7 +20,7 @@ static bool goes_before(const struct tree *t, const msec_t *head_start, uint32_t
     return x != y ? x < y : u->priority > v->priority;
 }
 
-/* Of all priorities of the key, the turn whose first one has the smallest measure. */
+/* Finds among all priorities of the key the turn whose first one has the smallest measure. */
 static uint32_t best_of_key(struct tree *t, const msec_t *head_start, uint32_t turn)
 {
     const struct limiter *l = tree_limiter_at(t, tree_turn_at(t, turn)->limiter);

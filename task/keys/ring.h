@@ -15,7 +15,7 @@ bool ring_has_line(const struct tree *t, uint32_t turn);
 bool ring_has_turn(const struct tree *t, uint32_t turn);
 /* The turn whose line is served next, going down from `turn`, whose ring is not empty. */
 uint32_t ring_next_line(struct tree *t, uint32_t turn);
-/* Its limiter's rule has changed: it is not served for longer than its weight now says. */
+/* Bounds its turn after a change of its rule: it is not served for longer than its weight now says. */
 void ring_reweigh(struct tree *t, uint32_t turn);
 /* The queue that is served next, of all that have somebody who may start: its limiter; 0: none. It
  * has been served once. */

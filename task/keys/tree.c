@@ -197,7 +197,7 @@ void tree_wait(struct tree *t, task_slot slot, enum wait_at where)
     else
         line_add_by_entry(&u->line, t->store, slot);
     if (where == WAIT_FIRST) {
-        assert(u->busy > 0); /* it was its own retry for which the line stood */
+        assert(u->busy > 0); /* the line stood for its own retry */
         u->busy--;
     }
     ring_settle_line(t, turn);

@@ -42,7 +42,7 @@ struct key_rule { /* borrowed: it outlives the limiters that have it */
 struct limiter {
     const struct key_rule *rule; /* NULL: the index is free */
     char *text;       /* owned; its key, 0-terminated */
-    uint64_t hash;    /* of its key, below its parent */
+    uint64_t hash;    /* hash of its key, below its parent */
     int64_t tat;      /* rate.h */
     uint32_t parent;  /* the key above, or the queue's; free: the next free one */
     uint32_t turns;   /* the first one */
@@ -64,7 +64,7 @@ struct turn {
     uint32_t below; /* turns whose parent it is */
     uint32_t busy;  /* strict: tasks of it that are neither waiting nor final */
     uint8_t priority;
-    bool strict;    /* its line stands while busy */
+    bool strict;    /* line stands while busy */
     bool by_order;
 };
 
@@ -73,12 +73,12 @@ struct tree {
     struct pages limiters, turns, links; /* owned; links: of `wakes` */
     struct wheel wakes; /* limiters: their rate opens, or their bucket is full */
     struct map by_hash;
-    uint32_t ring; /* of the queues' turns: for who takes from any queue (pick.h) */
+    uint32_t ring; /* ring of the queues' turns: for who takes from any queue (pick.h) */
     uint32_t n_limiters, n_turns;       /* indices ever used */
     uint32_t free_limiter, free_turn;   /* index; 0: none */
     uint32_t limiters_now, turns_now, max_limiters;
-    msec_t now, emptied; /* of the last tree_advance, tree_empty_buckets */
-    uint64_t steps; /* of all work: what a pick costs is seen here */
+    msec_t now, emptied; /* moments of the last tree_advance, tree_empty_buckets */
+    uint64_t steps; /* steps of all work: the cost of a pick is seen here */
 };
 
 void tree_init(struct tree *t, struct task_store *s, uint32_t max_limiters, msec_t now);
@@ -111,18 +111,18 @@ enum wait_at {
     WAIT_FIRST,    /* in front: a retry of a strict line */
     WAIT_BY_ENTRY, /* behind those that entered before it: it comes from another line */
 };
-/* It begins to wait. A line by order has its own places. */
+/* Begins to wait. A line by order has its own places. */
 void tree_wait(struct tree *t, task_slot slot, enum wait_at where);
-/* It waits no longer, and does not start. */
+/* Ends its wait, without a start. */
 void tree_unwait(struct tree *t, task_slot slot);
-/* It starts: leaves its line, if it is in one, and is counted in all limiters above. */
+/* Starts it: it leaves its line, if it is in one, and is counted in all limiters above. */
 void tree_start(struct tree *t, task_slot slot, bool in_line, msec_t now);
-/* As tree_start, of a task that was running (or between two attempts) when the state was
+/* Resumes, like tree_start, a task that was running (or between two attempts) when the state was
  * written down: it is in no line, and no rate pays. */
 void tree_resume(struct tree *t, task_slot slot, bool runs);
-/* Its run is over. final: its line need not stand for it any more. */
+/* Ends its run. final: its line need not stand for it any more. */
 void tree_end(struct tree *t, task_slot slot, bool final);
-/* It will not be tried again (it does not run): its line need not stand for it any more. */
+/* Gives it up (it does not run): its line need not stand for it any more. */
 void tree_give_up(struct tree *t, task_slot slot);
 
 /* Rates that let the next one pass are opened. Then: tree_next(). */

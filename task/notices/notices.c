@@ -151,7 +151,7 @@ bool notices_add(struct notices *s, const struct notice_text *t, struct buf *log
 
 /* ---- on their way ------------------------------------------------------------------------ */
 
-/* It waits again, before all others. */
+/* Puts it back, before all others. */
 static void back(struct notices *s, struct notice *x)
 {
     list_remove(&s->sent, &x->in);
@@ -159,7 +159,7 @@ static void back(struct notices *s, struct notice *x)
     x->peer = 0;
 }
 
-/* Those that went to this router, or by then: the last one first, so the order stays. */
+/* Puts back those that went to this router, or by then: the last one first, so the order stays. */
 static void all_back(struct notices *s, peer_no peer, msec_t sent_by)
 {
     struct list_node *before;
@@ -238,7 +238,7 @@ void notices_answered(struct notices *s, const struct msg_task_notice_ans *m, ms
     bool never = m->code == CODE_MISMATCH || m->code == CODE_CONFLICT || m->code == CODE_INVALID;
 
     if (x == NULL)
-        return; /* that was said before, or to a former owner */
+        return; /* said before, or to a former owner */
     if (never)
         log_error("event=notice_refused queue=%s id=%" PRIu32 "-%" PRIu64, s->queue, m->part, m->no);
     if (never || m->code == CODE_DONE || m->code == CODE_SAME)

@@ -18,11 +18,11 @@
 #include "common/wire/outbox.h"
 #include "task/records/trec.h"
 
-/* What is told has this label, so its own end is told nowhere: two queues that tell one another would
+/* The label of what is told, so its own end is told nowhere: two queues that tell one another would
  * go on for ever. */
 #define NOTICE_LABEL "segq-notice"
 
-#define NOTICES_MAX     65536 /* of a partition */
+#define NOTICES_MAX     65536 /* notices of a partition */
 #define NOTICES_AT_ONCE 64    /* on their way to routers */
 
 struct notice {
@@ -38,7 +38,7 @@ struct notice {
 };
 
 struct notices {
-    char queue[TASK_NAME_MAX + 1]; /* that is told; "": none, and what waits goes on waiting */
+    char queue[TASK_NAME_MAX + 1]; /* queue that is told; "": none, and what waits goes on waiting */
     struct list waiting, sent; /* owned; the oldest first */
     struct map by_id;
     uint64_t next_id, bytes;
@@ -79,10 +79,10 @@ bool notices_say(struct notices *s, part_no part, peer_no peer, msec_t now, stru
 const struct notice *notices_sent(const struct notices *s, uint64_t id, task_no no);
 /* The other queue has it; or `never` will, then it is dropped, and counted. It is freed. */
 void notices_over(struct notices *s, const struct notice *x, bool never, struct buf *log);
-/* What a router answers. */
+/* Takes a router's answer. */
 void notices_answered(struct notices *s, const struct msg_task_notice_ans *m, msec_t now,
                       struct buf *log);
-/* It cannot be taken now. */
+/* Holds: it cannot be taken now. */
 void notices_refused(struct notices *s, const struct notice *x, msec_t now);
 /* The link to a router is gone: what was sent there waits again. */
 void notices_lost(struct notices *s, peer_no peer);

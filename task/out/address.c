@@ -47,7 +47,7 @@ static int parse_hop(const struct out_target *t, char *text, size_t cap, struct 
     return net_parse(a, text, NULL);
 }
 
-/* One that is asked for already is not asked for again. */
+/* A name that is asked for already is not asked for again. */
 static void ask(struct out_target *t, const char *text, host_fn fn)
 {
     if (t->question == NULL)

@@ -7,7 +7,7 @@
 enum address {
     ADDRESS_KNOWN,
     ADDRESS_ASKED,   /* fn will be called */
-    ADDRESS_REFUSED, /* there is none that may be reached */
+    ADDRESS_REFUSED, /* no address that may be reached */
     ADDRESS_NONE,    /* the name cannot be asked */
 };
 /* The address of the next connection: of the proxy, if there is one. fn: with the target. */

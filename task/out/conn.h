@@ -9,12 +9,12 @@
 
 enum conn_state {
     CONN_OPENING, /* in target.opening since `since` */
-    CONN_BUSY,    /* it has `call`'s request */
+    CONN_BUSY,    /* has `call`'s request */
     CONN_KEPT,    /* in target.kept since `since` */
 };
 
 struct conn {
-    struct list_node in;     /* of its state */
+    struct list_node in;     /* list of its state */
     struct list_node of_all; /* out.kept */
     uint8_t state;       /* enum conn_state */
     struct out_target *target; /* ref */
@@ -29,7 +29,7 @@ struct conn {
     struct buf rest;     /* bytes that came, and are not read yet */
 };
 
-/* One that was kept to that address, and is well as far as can be seen. NULL: there is none. */
+/* Finds a kept connection to that address that is well as far as can be seen. NULL: there is none. */
 struct conn *conn_kept(struct out_target *t, const struct net_addr *a);
 /* A new one: OPENING, watched by fn (its arg: the connection). 0; SQ_EINVAL: the address may not be
  * reached; SQ_EFULL: there are no descriptors or memory; SQ_ESYS: it cannot be reached, *e says why. */
@@ -37,7 +37,7 @@ SQ_CHECK int conn_open(struct conn **out, struct out_target *t, const struct net
                        ev_io_fn fn, struct err *e);
 /* The connection is made: BUSY. */
 void conn_opened(struct conn *cn);
-/* Its request is answered: KEPT; or closed, if it is too old or there are enough. */
+/* Keeps it after its answer; or closes it, if it is too old or there are enough. */
 void conn_keep(struct conn *cn);
 void conn_close(struct conn *cn);
 /* The one that has been kept longest, of all targets, is closed. False: there was none. */

@@ -59,7 +59,7 @@ void heard_head(struct out_call *c, const struct http_answer *a)
     struct slice rest = a->fields, name, value;
 
     c->answer = (struct call_answer){ .status = a->status };
-    buf_reset(&c->fields); /* of a head before it */
+    buf_reset(&c->fields); /* fields of a head before it */
     while (http_next_field(&rest, &name, &value)) {
         on_field(&c->answer, name, value);
         keep_field(c, a, name, value);

@@ -5,11 +5,11 @@
 
 #include "task/out/out_int.h"
 
-/* Its head is whole: what it says to us. */
+/* Reads a whole head: what it says to us. */
 void heard_head(struct out_call *c, const struct http_answer *a);
 /* The next bytes of its body. False: no more is wanted: c->cut, or no memory. */
 bool heard_body(struct out_call *c, const void *p, size_t n);
-/* There is no more of it; to its caller. */
+/* Ends it; to its caller. */
 void heard_all(struct out_call *c);
 
 #endif

@@ -20,7 +20,7 @@ static struct out *out_of(const struct out_call *c)
 
 /* ---- the answer ---------------------------------------------------------------------------- */
 
-/* Of HTTP/2 there is no first line: libcurl makes one up. */
+/* HTTP/2 has no first line: libcurl makes one up. */
 static size_t made_up(const char *p, size_t n)
 {
     return n > 6 && memcmp(p, "HTTP/2", 6) == 0 ? 6 : 0;
@@ -228,7 +228,7 @@ static bool add_field(struct out_call *c, const char *line, size_t n)
 
 static bool add_fields(struct out_call *c, const struct out_request *q)
 {
-    /* What libcurl would say by itself. */
+    /* Headers that libcurl would send by itself. */
     static const char *const not_said[] = { "Accept:", "Content-Type:", "Expect:" };
     bool ok = true;
 

@@ -11,10 +11,10 @@
 #include "task/out/libcurl_loop.h"
 #include "task/out/plain.h"
 
-#define DESCRIPTORS_MAX   65536u /* that are asked for */
+#define DESCRIPTORS_MAX   65536u /* names that are asked for */
 #define CONNECTIONS_LEAST 64     /* where it cannot be asked */
 
-/* Of each client. Some descriptors are left for files and links, whatever endpoints may have under
+/* Connections of each client. Some descriptors are left for files and links, whatever endpoints may have under
  * way. */
 static size_t most_connections(void)
 {

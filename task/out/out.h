@@ -32,7 +32,7 @@ struct out;
 struct out_target;
 struct out_call;
 
-struct out_rules { /* of a target; copied, but for the texts of TLS */
+struct out_rules { /* options of a target; copied, but for the texts of TLS */
     const char *url; /* "http://host:port/path" */
     unsigned n_allow;
     struct ip_net allow[OUT_ALLOW_MAX];
@@ -64,7 +64,7 @@ void out_free(struct out *o); /* no target is left; NULL is fine */
 
 SQ_CHECK int out_target_new(struct out_target **out, struct out *o, const struct out_rules *r,
                             struct err *e);
-/* Its calls are cancelled. NULL is fine. */
+/* Cancels its calls. NULL is fine. */
 void out_target_free(struct out_target *t);
 
 /* Is it known that none of its addresses may be reached? Then why, in words; calls would end REFUSED. A
@@ -73,7 +73,7 @@ bool out_target_is_refused(struct out_target *t, char *why, size_t cap);
 
 /* fn is called once, at the end of this turn or of a later one. NULL: no memory, and fn is not called. */
 struct out_call *out_send(struct out_target *t, const struct out_request *q, out_fn fn, void *arg);
-/* Its connection is closed, fn is not called. Not from inside fn. */
+/* Closes its connection; fn is not called. Not from inside fn. */
 void out_cancel(struct out_call *c);
 
 #endif

@@ -124,7 +124,7 @@ static void run_ending(void *arg)
         struct out_call *c = container_of(n, struct out_call, in);
 
         out_call_leave(c);
-        tell(c); /* its target may go */
+        tell(c); /* the target may go */
         out_call_free(o, c);
     }
 }

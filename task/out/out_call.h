@@ -9,7 +9,7 @@ struct out_call *out_call_new(struct out *o);
 void out_call_free(struct out *o, struct out_call *c);
 void out_call_enter(struct out_call *c, enum out_place place);
 void out_call_leave(struct out_call *c);
-/* It is over; it is in no list, and no client has it. Its caller is told at the end of the turn.
+/* Ends it; it is in no list, and no client has it. Its caller is told at the end of the turn.
  * why: of a fault. */
 void out_call_ends(struct out_call *c, enum call_fault fault, const char *why);
 /* Such a request says how long its body is, also that it is empty (RFC 9110 8.6). */

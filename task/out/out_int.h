@@ -26,11 +26,11 @@
 struct out {
     struct ev *ev;       /* ref */
     struct hosts hosts;
-    struct list targets; /* of struct out_target */
-    struct list ending;  /* of struct out_call: over, their callers are told at the end of the turn */
+    struct list targets; /* list of struct out_target */
+    struct list ending;  /* list of struct out_call: over, their callers are told at the end of the turn */
     bool posted;         /* `ending` is looked at in this turn */
     struct buf pass;     /* names of header fields, each with a 0 behind it */
-    struct list spare;   /* of struct out_call: for the next ones */
+    struct list spare;   /* list of struct out_call: for the next ones */
     /* libcurl's: */
     CURLM *multi; /* owned */
     struct ev_timer *timer;
@@ -55,9 +55,9 @@ struct out_target {
     struct host_answer known; /* addresses; n 0: none yet */
     msec_t asked_ms; /* when they were told */
     unsigned at;     /* the one that is used, of those that may be */
-    struct list waiting; /* of struct out_call: for an address */
-    struct list calls;   /* of struct out_call: with a client; the first that is due in front */
-    struct list opening, kept; /* of struct conn: the oldest in front */
+    struct list waiting; /* list of struct out_call: for an address */
+    struct list calls;   /* list of struct out_call: with a client; the first that is due in front */
+    struct list opening, kept; /* lists of struct conn: the oldest in front */
     struct list crowded;       /* out_call.more: there are enough connections */
     struct list_node turn;     /* out.crowded */
 };
@@ -69,7 +69,7 @@ enum out_place {
 };
 
 struct out_call {
-    struct list_node in; /* of its place */
+    struct list_node in; /* list of its place */
     uint8_t place;       /* enum out_place */
     struct out_target *target; /* ref */
     out_fn fn;
@@ -77,23 +77,23 @@ struct out_call {
     void (*long_one)(void *arg, const void *p, size_t n);
     void *arg;
     struct buf body, got; /* got: the first bytes of the answer */
-    struct buf fields;    /* of the answer, as call_answer.fields */
+    struct buf fields;    /* header fields of the answer, as call_answer.fields */
     uint32_t keep;
     msec_t began, due;
-    bool left;           /* its first byte, or is about to */
+    bool left;           /* first byte sent, or about to be */
     bool cut;            /* the answer went on behind OUT_BODY_MAX */
     crypto_hash_sha256_state hash; /* once there is more than is kept */
     struct call_answer answer;
-    /* Of our own client: */
+    /* For our own client: */
     struct buf head;
     bool to_head;
     struct net_addr addr;
     struct conn *conn;     /* NULL: none yet */
     struct list_node more; /* out_target.crowded */
-    struct libcurl_call { /* of libcurl */
+    struct libcurl_call { /* handle of libcurl */
         CURL *easy; /* owned; NULL: it is not the client */
         struct curl_slist *fields, *connect_to; /* owned */
-        struct buf head; /* of the answer, as it comes */
+        struct buf head; /* bytes of the answer, as it comes */
         struct http_answer answer;
         bool opened; /* a connection, for this call */
         bool refused, unwanted, no_room; /* no_room: no descriptor is left */

@@ -11,7 +11,7 @@
 #include "task/out/heard.h"
 
 #define READ_MAX 65536 /* bytes a turn */
-#define IN_BYTES (HTTP_MAX_ANSWER_HEAD + READ_MAX) /* what is not read yet, and the next ones */
+#define IN_BYTES (HTTP_MAX_ANSWER_HEAD + READ_MAX) /* bytes not read yet, and the next ones */
 
 static void start(struct out_call *c);
 
@@ -239,7 +239,7 @@ static ssize_t write_some(const struct conn *cn)
     return sendmsg(cn->io.fd, &m, MSG_NOSIGNAL);
 }
 
-/* What it has answered may have come, although it takes no more. */
+/* Reads what it has answered, although it takes no more. */
 static void cannot_write(struct conn *cn)
 {
     struct out_call *c = cn->call;
@@ -283,7 +283,7 @@ static void on_io(void *arg, unsigned what)
     const struct out_call *c = cn->call;
     int error = cn->state == CONN_OPENING ? net_error(cn->io.fd) : 0;
 
-    if (cn->state == CONN_KEPT) { /* it ends, or says what nobody asked for */
+    if (cn->state == CONN_KEPT) { /* an end, or words that nobody asked for */
         conn_close(cn);
         return;
     }
@@ -363,7 +363,7 @@ bool plain_prepare(struct out_call *c, const struct out_request *q)
 
     c->to_head = strcmp(q->method, "HEAD") == 0;
     if (c->to_head)
-        buf_reset(&c->body); /* nobody reads it */
+        buf_reset(&c->body); /* not read by anybody */
     buf_str(b, q->method);
     buf_byte(b, ' ');
     buf_str(b, u->path);

@@ -16,7 +16,7 @@ void plain_fini(struct out *o);          /* no target is left */
 /* False: no memory. */
 SQ_CHECK bool plain_prepare(struct out_call *c, const struct out_request *q);
 void plain_go(struct out_call *c, const struct net_addr *a);
-/* Its connection is closed; it stays in its list. */
+/* Closes its connection; it stays in its list. */
 void plain_drop(struct out_call *c);
 /* The connections that are kept for it are closed. It has no calls. */
 void plain_forget(struct out_target *t);

@@ -13,7 +13,7 @@
 #define CHUNK_MAX  64u /* blocks */
 
 struct rank_block {
-    uint64_t at; /* its numbers, divided by BLOCK_BITS */
+    uint64_t at; /* numbers of it, divided by BLOCK_BITS */
     uint64_t *bits; /* owned; WORDS */
     uint32_t n;
 };

@@ -24,7 +24,7 @@ void rank_fini(struct rank *r);
 /* number >= r->next. 0; SQ_ENOMEM; SQ_EFULL: it is RANK_SPAN or more above the smallest one
  * (so who keeps the low 32 bits of a number knows it). Nothing has changed then. */
 SQ_CHECK int rank_add(struct rank *r, uint64_t number);
-/* It must be there. */
+/* Removes a number that must be there. */
 void rank_del(struct rank *r, uint64_t number);
 bool rank_has(const struct rank *r, uint64_t number);
 /* How many smaller ones are there. */

@@ -17,7 +17,7 @@ struct rate {
     int64_t burst_ns;    /* burst * interval */
 };
 
-#define RATE_NS        1000000 /* of a millisecond */
+#define RATE_NS        1000000 /* parts of a millisecond */
 
 /* per_s: 0: no limit; else at least one in 30 days. Rounded so that it never passes more. */
 static inline struct rate rate_make(double per_s, uint32_t burst)

@@ -7,13 +7,13 @@
 #include "common/base/base.h"
 
 #define STARTS_WINDOW_MS 30000
-#define STARTS_LEAST_MS  1000 /* what began a moment ago is counted over so long */
+#define STARTS_LEAST_MS  1000 /* least time over which starts are counted */
 
 struct starts { /* zero: none so far */
     msec_t began;              /* this window */
     uint32_t n, before;        /* starts in it; in the one before it */
     uint32_t before_ms;        /* how long that one was, without its idle time */
-    uint32_t idle_ms;          /* of this window: nobody waited */
+    uint32_t idle_ms;          /* part of this window in which nobody waited */
     msec_t empty;              /* since when nobody waits; 0: somebody does */
 };
 

@@ -17,7 +17,7 @@
 
 #define WHEEL_LEVELS 7
 #define WHEEL_SLOTS  64u
-#define WHEEL_MAX    ((msec_t)1 << 42) /* of the wall clock: in the year 2109 */
+#define WHEEL_MAX    ((msec_t)1 << 42) /* end of the wall clock: in the year 2109 */
 #define WHEEL_IDS    (((uint32_t)1 << 26) - 1)
 #define WHEEL_NONE   UINT32_MAX
 

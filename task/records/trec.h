@@ -20,61 +20,61 @@
     X(AT, 2, until)               /* the moment at which what follows was decided */     \
     X(STOOD, 3, until)            /* the node stood so long: lives are longer by that */ \
     X(ACCEPT, 4, no, name, key1, key2, priority, order, state, until, entered, wall, body) \
-    X(NAME, 5, no, kind_of, lo, hi, digest, until) /* of the task accepted before it */  \
-    X(ENTER, 6, no, entered, until) /* its delay, its back-off is over */                \
+    X(NAME, 5, no, kind_of, lo, hi, digest, until) /* name of the task accepted before it */ \
+    X(ENTER, 6, no, entered, until) /* delay or back-off is over */                 \
     X(START, 7, no, lease, until)                                                        \
     X(EXTEND, 8, no, until)                                                              \
     X(RETRY, 9, no, why, until)   /* an attempt failed; the next one not before until */ \
     X(DONE, 10, no, body, until)  /* with its result; until: its life */                 \
     X(DEAD, 11, no, why, until)                                                          \
     X(CANCEL, 12, no, until)                                                             \
-    X(STOP, 13, no)               /* it runs, and is not tried again */                  \
+    X(STOP, 13, no)               /* runs, and is not tried again */                     \
     X(EXPIRE, 14, no, until)                                                             \
     X(REDRIVE, 15, no, entered, until)                                                   \
     X(ORDER, 16, no, order)                                                              \
     X(PRIORITY, 17, no, priority)                                                        \
-    X(DELAY, 18, no, until, wall) /* of one that is scheduled */                         \
-    X(READ, 19, no, until)        /* its result was read: its life is shorter */         \
+    X(DELAY, 18, no, until, wall) /* for a scheduled one */                            \
+    X(READ, 19, no, until)        /* result was read: its life is shorter */             \
     X(GONE, 20, no)                                                                      \
     X(SNAP, 21, lo, lease)        /* a snapshot: next order of acceptance, next lease */ \
     X(TASK, 22, no, name, key1, key2, priority, order, state, until, entered, wall, body, \
       attempts, lease, entry)                                                            \
     X(SNAP_END, 23, lo)           /* tasks in it */                                      \
-    X(MOVED, 24, no, body)        /* its body, or its result, is at another place */     \
+    X(MOVED, 24, no, body)        /* body, or result, is at another place */             \
     X(SPARED, 25, no, why, until) /* like RETRY; the next attempt has the number of this one */ \
-    /* of the node, and of its partitions (task/table) */                                \
+    /* records of the node, and of its partitions (task/table) */                                 \
     X(NODE, 30, epoch, hi)        /* the highest epoch of its managers; whose they are */ \
-    X(PART, 31, epoch, most, wall, lo, hi, name) /* it is here; wall: paused; its seed */ \
-    X(DROP, 32, epoch)            /* it is here no more */                               \
+    X(PART, 31, epoch, most, wall, lo, hi, name) /* here; wall: paused; its seed */ \
+    X(DROP, 32, epoch)            /* here no more */                                     \
     X(SNAPPED, 33, epoch)         /* the snapshot has all that is before this */         \
-    X(COMING, 34, epoch)          /* it is a copy that comes; what follows is of it */   \
+    X(COMING, 34, epoch)          /* a copy that comes; what follows is of it */         \
     X(COME, 35, epoch)            /* the copy is whole; PART: it is in service */        \
     X(FENCED, 36, epoch)          /* nothing changes: another is to have it under epoch */ \
     X(BODY, 37, lo, hi, name)     /* bytes of bodies: of file lo, at hi (task/bodies) */ \
-    X(CLOCK, 38, lo, until, entered, wall) /* its axis showed `until`, the time since the start \
+    X(CLOCK, 38, lo, until, entered, wall) /* axis showed `until`, the time since the start \
                                               `lo` of the machine `entered`, the wall `wall` */ \
-    /* of a partition again */                                                           \
+    /* records of a partition again */                                                            \
     X(REDRIVING, 45, name, no, most) /* dead ones up to `no` wait again; most: per 1000 s */ \
-    X(RUN, 46, no, entered, until) /* it goes before all of its queue, beyond limits */  \
-    X(OWN, 47, no, own)           /* what it has of its own (common/task/own.h); before ACCEPT */ \
-    X(KEYS, 48, name, rules)      /* of a pool: limits of keys (common/task/key_limit.h) */ \
-    X(REPLY, 49, no, body)        /* what the target said to an attempt that fails; 0: nothing */ \
+    X(RUN, 46, no, entered, until) /* goes before all of its queue, beyond limits */     \
+    X(OWN, 47, no, own)           /* things of its own (common/task/own.h); before ACCEPT */ \
+    X(KEYS, 48, name, rules)      /* limits of a pool's keys (common/task/key_limit.h) */ \
+    X(REPLY, 49, no, body)        /* the target's words to an attempt that fails; 0: nothing */ \
     X(CUT, 52, no, until)         /* cancelled while it runs, by force: until 0; its slots are free */ \
-    X(EXPLAIN, 51, no, lo, name)  /* of its newest attempt: a number, the worker's reason */ \
-    X(PAST, 53, no, most, own)    /* its attempts, and how many before them (store/attempts.h) */ \
-    /* of a partition's schedules (task/schedules) */                                    \
-    X(SCHEDULE, 54, lo, until, name) /* its definition from `until` on; "": it goes */   \
-    X(TICK, 55, lo, until, no, why) /* what came of one (enum tick_outcome); its task */ \
-    /* of its notices (task/notices) */                                                  \
+    X(EXPLAIN, 51, no, lo, name)  /* newest attempt: a number, the worker's reason */ \
+    X(PAST, 53, no, most, own)    /* attempts, and how many before them (store/attempts.h) */ \
+    /* records of a partition's schedules (task/schedules) */                                     \
+    X(SCHEDULE, 54, lo, until, name) /* definition from `until` on; "": removed */        \
+    X(TICK, 55, lo, until, no, why) /* outcome of a tick (enum tick_outcome); its task */ \
+    /* records of its notices (task/notices) */                                                   \
     X(NOTIFY, 56, name)           /* the queue that is told; "": none */                 \
-    X(NOTICE, 57, lo, no, state, until, name) /* of a task's end at `until`, in words */ \
+    X(NOTICE, 57, lo, no, state, until, name) /* words about a task's end at `until` */ \
     X(NOTICE_GONE, 58, lo)        /* the queue that it is for has it */
 
 enum trec_kind {
 #define X(NAME, number, ...) TREC_##NAME = number,
     TREC_KINDS(X)
 #undef X
-    TREC_NKINDS /* one more than the last */
+    TREC_NKINDS /* end of the kinds */
 };
 
 /* Else of one partition's engine. */
@@ -107,7 +107,7 @@ struct trec {
 
 #define TREC_FRAME 4u /* in a log: length 3, kind 1, then the bytes; as the journal has it */
 
-struct trec_frame { /* of a log: bytes are borrowed */
+struct trec_frame { /* record in a log: bytes are borrowed */
     uint8_t kind;
     const uint8_t *p;
     size_t n;
@@ -116,7 +116,7 @@ struct trec_frame { /* of a log: bytes are borrowed */
 /* The one at *at, which goes on to the next. False: it is cut short. */
 SQ_CHECK bool trec_next(const uint8_t *log, size_t len, size_t *at, struct trec_frame *f);
 void trec_frame(struct buf *log, uint8_t kind, const void *p, size_t n);
-/* Its `body` is the reference of a payload, a result or a reply that the task gets by it. */
+/* True: `body` is the reference of a payload, a result or a reply that the task gets by it. */
 static inline bool trec_has_body(uint8_t kind)
 {
     return kind == TREC_ACCEPT || kind == TREC_TASK || kind == TREC_DONE ||

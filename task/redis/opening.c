@@ -91,7 +91,7 @@ static enum opening_verdict fenced(struct opening *o, const struct redis_ans *a)
     return OPENING_MORE;
 }
 
-/* Nobody else writes: less than there were is no answer to our question. */
+/* Refuses fewer than there were: nobody else writes, so that is no answer to our question. */
 static enum opening_verdict ranged(struct opening *o, const struct redis_ans *a)
 {
     uint64_t most = o->step == OPENING_SNAP ? o->slices : o->groups;

@@ -26,10 +26,10 @@ struct redis_part {
     struct redis_link *link;
     struct opening opening;
     struct writes s;
-    bool ready;   /* it was read */
+    bool ready;   /* read already */
     bool in_air;  /* a command of it is not answered yet */
     bool held, told_held;
-    bool drop;    /* its keys go, then it */
+    bool drop;    /* keys go, then it */
     bool waits;   /* behind the command in the air there is a WAIT */
     bool waited;  /* enough replicas have it */
     enum writes_verdict verdict; /* the same: what Redis says */
@@ -41,11 +41,11 @@ struct taskredis {
     struct ev *ev; /* ref */
     struct taskredis_calls calls;
     void *ctx;
-    struct redis_opts link; /* its texts: `texts` */
+    struct redis_opts link; /* texts of it: `texts` */
     char prefix[NAME_MAX_LEN + 1];
     uint32_t wait_replicas;
     uint64_t snap_after;
-    struct list parts; /* of struct redis_part */
+    struct list parts; /* list of struct redis_part */
     struct map by_no;
     struct taskredis_counts n;
 };
@@ -273,7 +273,7 @@ void taskredis_close(struct taskredis *t, part_no no, bool for_ever)
         p->over = OVER_QUIET;
 }
 
-/* Its keys have gone, or it is said again. */
+/* Ends it when its keys have gone, or says it again. */
 static void on_dropped(void *ctx, const struct redis_ans *a)
 {
     struct redis_part *p = ctx;

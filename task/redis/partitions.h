@@ -20,7 +20,7 @@ struct taskredis;
 
 struct taskredis_opts {
     struct redis_opts link;
-    const char *prefix; /* of all keys; copied */
+    const char *prefix; /* prefix of all keys; copied */
     uint32_t wait_replicas;
     uint64_t snap_after; /* bytes of records after which a snapshot takes their place */
 };
@@ -30,7 +30,7 @@ struct taskredis_calls { /* from the loop, or from taskredis_step(): then `lost`
     int (*read)(void *ctx, part_no no, const uint8_t *p, size_t n, const struct map *bodies);
     /* Redis does not answer, or refuses: what comes cannot be kept now. */
     void (*held)(void *ctx, part_no no, bool on);
-    /* It is closed; nothing that was asked since the last taskredis_done() may be told. */
+    /* Closes it; nothing that was asked since the last taskredis_done() may be told. */
     void (*lost)(void *ctx, part_no no);
     /* All of its state, by taskredis_snap_record(). */
     void (*snap)(void *ctx, part_no no);

@@ -137,7 +137,7 @@ void writes_drop(struct writes *s, uint64_t ref)
     size_t n = b->puts.len / sizeof(struct writes_put);
     const struct writes_put *last = (struct writes_put *)(void *)b->puts.data;
 
-    if (n > 0 && last[n - 1].ref == ref) { /* as if it had not come */
+    if (n > 0 && last[n - 1].ref == ref) { /* ignored, as not come */
         b->puts.len -= sizeof(*last);
         b->bytes.len = last[n - 1].at;
         return;

@@ -17,17 +17,17 @@
 #include "common/redis/redis_ans.h"
 #include "common/redis/redis_script.h"
 
-#define WRITES_SLICE   (1u << 20) /* of a snapshot, in one command */
+#define WRITES_SLICE   (1u << 20) /* records of a snapshot, in a command */
 #define WRITES_NUMBERS 43         /* bits of a reference that count; the rest is the length */
 
-struct writes_batch { /* what one command carries */
+struct writes_batch { /* bytes of a command */
     struct buf group;       /* records, framed (task/records/trec.h) */
     struct buf bytes;       /* bodies, one after the other */
     struct buf puts;        /* struct writes_put */
     struct buf gone;        /* uint64_t: references */
     struct buf wants;       /* struct writes_want */
     bool asked;             /* an answer waits for it */
-    size_t slice_at, slice_n; /* of `snap` */
+    size_t slice_at, slice_n; /* part of `snap` */
     bool slice_first, slice_last;
     uint64_t replaces;      /* groups, with the last slice */
 };
@@ -42,11 +42,11 @@ struct writes {
     uint64_t bodies;   /* the highest number of a reference */
     uint64_t log_bytes, snap_bytes; /* since the last snapshot; its own */
     struct buf snap;   /* being written */
-    size_t snap_at;    /* so much of it is in commands */
+    size_t snap_at;    /* part of it that is in commands */
     uint64_t covers;   /* groups of the log that it replaces */
 };
 
-/* As the opening found it. */
+/* Begins with what the opening found. */
 void writes_init(struct writes *s, uint64_t epoch, const char *nonce);
 void writes_fini(struct writes *s);
 void writes_found(struct writes *s, uint64_t n, uint64_t groups, uint64_t log_bytes,
@@ -62,16 +62,16 @@ void writes_drop(struct writes *s, uint64_t ref);
 /* The body is copied to `to` (writes_ref_bytes() of them) when the command is done. SQ_ENOMEM. */
 SQ_CHECK int writes_want(struct writes *s, uint64_t ref, uint8_t *to);
 uint32_t writes_ref_bytes(uint64_t ref);
-/* It is in Redis: its number is not given again. */
+/* Notes that it is in Redis: its number is not given again. */
 void writes_saw(struct writes *s, uint64_t ref);
-/* Of the command for which an answer of this turn has to wait. */
+/* Number of the command for which an answer of this turn has to wait. */
 uint64_t writes_ask(struct writes *s);
-/* Nobody waits any more: what is wanted is not copied. */
+/* Stops: nobody waits any more, what is wanted is not copied. */
 void writes_forget(struct writes *s);
 
 /* At the end of a turn. True: a command begins: writes_args(), and send it. */
 bool writes_begin(struct writes *s);
-/* Its records are many, and no snapshot is under way: the whole state, as records, is wanted,
+/* True: its records are many, and no snapshot is under way: the whole state, as records, is wanted,
  * right after writes_begin(). */
 bool writes_wants_snap(const struct writes *s, uint64_t least);
 void *writes_snap_record(struct writes *s, uint8_t kind, size_t n);

@@ -40,7 +40,7 @@ static const char *wrong(const struct schedules *s, const struct msg_task_schedu
     return recur_wrong(&r);
 }
 
-/* What is kept: all but the way that it came. */
+/* Makes the text that is kept: all but the way that it came. */
 static int encode(const struct msg_task_schedule *q, struct buf *to)
 {
     struct msg m = { .type = MSG_TASK_SCHEDULE, .task_schedule = *q };

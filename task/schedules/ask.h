@@ -4,7 +4,7 @@
 
 #include "task/schedules/schedules.h"
 
-/* What a router asks of the partition. What *a points to is in `mem`, and in the schedules. */
+/* Answers a router's question. What *a points to is in `mem`, and in the schedules. */
 void schedules_ask(struct schedules *s, const struct schedules_host *h,
                    const struct msg_task_schedule *q, int64_t wall_ms, struct buf *log,
                    struct msg_task_schedule_ans *a, struct arena *mem);

@@ -13,7 +13,7 @@
 #include "common/wire/codec.h"
 
 #define LOG_MODULE "schedules"
-#define AGAIN_MS   1000 /* there was no room */
+#define AGAIN_MS   1000 /* no room */
 #define LOOK_MS    1000 /* a jump of the wall clock is seen so soon */
 #define ZONE_MS    60000 /* a zone that is not known is looked for again */
 #define KEY_ROOM   (TASK_NAME_MAX + 24)
@@ -325,7 +325,7 @@ static void fire_due(struct schedules *s, struct task_schedule *k, const struct 
 
     recur_due(&k->recur, &z, k->last_ms, wall_ms, (enum catch_up)k->def->catch_up,
               k->def->catch_up_max, &d);
-    if (d.n == 0 && d.missed == 0) /* its zone is not known any more */
+    if (d.n == 0 && d.missed == 0) /* zone is not known any more */
         k->next_ms = 0;
     if (d.missed > 0) {
         struct trec r = tick(k, d.newest, TICK_MISSED, 0);

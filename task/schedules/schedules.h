@@ -22,14 +22,14 @@
 #include "task/records/trec.h"
 
 struct task_schedule {
-    uint64_t id;  /* of its records, never another's */
+    uint64_t id;  /* number in its records, never another's */
     struct buf bytes;   /* owned: the definition, encoded; */
     struct arena mem;   /* owned: decoded */
     const struct msg_task_schedule *def;
     struct recur recur;
     int64_t last_ms;  /* the newest tick that was dealt with, or the moment of the definition */
     int64_t fired_ms; /* the newest that made a task; 0: none has */
-    task_no no;       /* that task */
+    task_no no;       /* the task of it */
     uint8_t outcome;  /* enum tick_outcome: of last_ms */
     int64_t next_ms;  /* RECUR_NEVER: none; 0: has to be computed */
     int64_t again_ms; /* no room for the task that is due, or an unknown zone: not before this */
@@ -37,7 +37,7 @@ struct task_schedule {
 
 struct schedules_counts { /* ever, since the start of the process */
     uint64_t fired, skipped, missed, refused;
-    struct histo late; /* of ticks that fired: how late */
+    struct histo late; /* lateness of ticks that fired */
 };
 
 struct schedules {
@@ -51,7 +51,7 @@ struct schedules {
 };
 
 struct schedules_host { /* the partition's tasks */
-    /* As engine_submit() of a row. */
+    /* Submits, like engine_submit() of a row. */
     int (*submit)(void *ctx, const struct task_put *put, task_no *no);
     enum task_state (*state)(void *ctx, task_no no); /* TASK_FREE: it has gone */
     void (*cancel)(void *ctx, task_no no);
@@ -75,10 +75,10 @@ void schedules_snapshot(const struct schedules *s, struct buf *out);
 /* Carries it out, and puts it into the log. As schedules_apply(). */
 SQ_CHECK int schedules_perform(struct schedules *s, const struct trec *r, struct buf *log);
 
-/* It is wall_ms: what is due is fired. */
+/* Fires what is due at wall_ms. */
 void schedules_advance(struct schedules *s, const struct schedules_host *h, int64_t wall_ms,
                        struct buf *log);
-/* It fires now, by hand: no tick is, and none moves; overlap holds, and its task is the newest. key:
+/* Fires it now, by hand: no tick is, and none moves; overlap holds, and its task is the newest. key:
  * once for this one; n 0: each time. The task into *no; < 0: as submit. */
 SQ_CHECK int schedules_run(struct schedules *s, struct task_schedule *k,
                            const struct schedules_host *h, struct bytes_of key, enum schedule_run *ran,

@@ -19,7 +19,7 @@
 
 /* ---- targets ------------------------------------------------------------------------------- */
 
-struct caller_target { /* of an endpoint, under one serial */
+struct caller_target { /* target of an endpoint, under one serial */
     struct out_target *out;
     bool retired;
     uint32_t uses; /* calls on their way */
@@ -104,7 +104,7 @@ static void look_at_files(struct caller *c, struct endpoint *ep)
     ep->target = fresh;
 }
 
-/* One that cannot be used is said once for each reason; no call begins. */
+/* Logs an unusable one once for each reason; no call begins. */
 static void set_usable(struct endpoint *ep, const char *why, const char *what_to_do)
 {
     ep->usable = why[0] == 0;
@@ -114,7 +114,7 @@ static void set_usable(struct endpoint *ep, const char *why, const char *what_to
     copy_text(ep->unusable, sizeof(ep->unusable), why);
 }
 
-/* Its addresses may be such that we do not call: then its tasks wait, and spend nothing. */
+/* Checks for addresses that we do not call: then its tasks wait, and spend nothing. */
 static void look_at_address(struct endpoint *ep)
 {
     struct caller_target *t = ep->target;
@@ -126,7 +126,7 @@ static void look_at_address(struct endpoint *ep)
         set_usable(ep, "", "");
 }
 
-/* One without a target is tried again, since its files may have come. */
+/* Tries an endpoint without a target again, since its files may have come. */
 static void come_into_force(struct caller *c, struct endpoint *ep)
 {
     bool known = ep->target_serial == ep->def.serial;
@@ -201,7 +201,7 @@ static void fails_here(struct going_call *g, const char *why)
     say_end(g, &a);
 }
 
-/* Its connection, if it has one, is closed, and nobody hears of it. */
+/* Closes its connection, if it has one, and nobody hears of it. */
 static void stop_sending(struct going_call *g)
 {
     if (g->sending == NULL)
@@ -237,7 +237,7 @@ static void refuse(struct going_call *g)
 
 /* ---- and begins ---------------------------------------------------------------------------- */
 
-/* Who has lost its partition sends nothing more. */
+/* A call that has lost its partition sends nothing more. */
 static bool may_send(void *arg)
 {
     const struct going_call *g = arg;

@@ -17,7 +17,7 @@ struct task_cfg {
     char *answers_dir; /* "": in bodies_dir */
     char *archive_dir; /* "": none */
     char *public_url;  /* "": not known */
-    struct cfg_list pass_headers; /* of char * */
+    struct cfg_list pass_headers; /* list of char * */
     int64_t max_tasks, max_keys, archive_keep_days, archive_buffer;
     int64_t answers_max_bytes;
 };

@@ -19,7 +19,7 @@
 #include "task/service/zones.h"
 #include "task/table/keep.h"
 
-/* What a task can still cost, as a rule among many in one group: two starts, their ends. */
+/* Bytes that a task can still cost, as a rule among many in one group: two starts, their ends. */
 #define CLOCK_EVERY_MS 5 /* at most: a delayed task may be this late */
 #define TASK_BYTES 128u
 #define TASK_WANTED_MAX 16 /* links for copies at a time */

@@ -14,7 +14,7 @@
 #include "task/service/state.h"
 #include "task/table/keep.h"
 
-struct needed { /* of a partition */
+struct needed { /* answers of a partition */
     part_no no;
     uint64_t asked; /* taskredis_ask() */
 };
@@ -35,8 +35,8 @@ struct task_shared {
     struct task_service *s; /* ref */
     struct taskredis *redis;
     char password[256];
-    struct needs needs; /* of this turn */
-    struct list turns;  /* of struct held_turn, oldest first */
+    struct needs needs; /* number of this turn */
+    struct list turns;  /* list of struct held_turn, oldest first */
     bool failed;        /* no memory: what this turn says cannot be held */
 };
 
@@ -97,7 +97,7 @@ static void turn_free(struct task_shared *h, struct held_turn *k)
     free(k);
 }
 
-/* What is in the outbox waits, and what the archive is to have. */
+/* Holds what is in the outbox, and what the archive is to have. */
 static void hold(struct task_shared *h)
 {
     struct node *n = &h->s->node;

@@ -31,7 +31,7 @@ int whole_open(struct task_service *s, const struct task_cfg *c, struct err *e)
     if (redis && c->answers_dir[0] == 0)
         return 0;
     rc = make_dir(dir, c, e);
-    if (rc == 0 && (redis || c->answers_max_bytes == 0)) /* those of before go */
+    if (rc == 0 && (redis || c->answers_max_bytes == 0)) /* earlier ones go */
         rc = answers_open(&s->answers, dir, 0, e);
     answers_close(s->answers);
     s->answers = NULL;

@@ -17,7 +17,7 @@ void whole_more(void *arg, const void *p, size_t n);
 bool whole_is_wanted(const struct going_call *g);
 /* The answer is here, and has its verdict; before its task is settled. */
 void whole_ends(struct going_call *g, const struct call_answer *a);
-/* There will be none. */
+/* Gives it up. */
 void whole_give_up(struct going_call *g);
 /* For tasktab_opts. */
 struct tab_answers whole_table(const struct task_service *s);

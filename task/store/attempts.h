@@ -8,28 +8,28 @@
 #include "common/task/attempt.h"
 #include "task/store/store.h"
 
-#define ATTEMPTS_BYTES 480u /* of a task's attempts: of long reasons there are fewer */
+#define ATTEMPTS_BYTES 480u /* bytes of a task's attempts: with long reasons there are fewer */
 
 struct attempts {
     struct map by_slot; /* -> struct past, owned */
-    uint64_t bytes;     /* of all of them */
+    uint64_t bytes;     /* bytes of all of them */
 };
 
-struct past { /* of a task */
+struct past { /* attempts of a task */
     uint32_t earlier; /* attempts that are not kept */
     uint32_t len;
-    uint8_t bytes[]; /* of attempts, the oldest first */
+    uint8_t bytes[]; /* bytes of attempts, the oldest first */
 };
 
 void attempts_init(struct attempts *h);
 void attempts_fini(struct attempts *h);
-/* One more; the oldest goes if there are too many. */
+/* Adds an attempt; the oldest goes if there are too many. */
 void attempts_add(struct attempts *h, task_slot slot, const struct attempt *a);
-/* Of the newest one: what the worker said, or the target's number. */
+/* Adds to the newest one what the worker said, or the target's number. */
 void attempts_explain(struct attempts *h, task_slot slot, uint32_t number, const char *reason,
                      uint32_t n);
 void attempts_drop(struct attempts *h, task_slot slot);
-/* As bytes of a record again. 0, SQ_ENOMEM, SQ_EPROTO: these are not attempts. */
+/* Reads the bytes of a record. 0, SQ_ENOMEM, SQ_EPROTO: these are not attempts. */
 SQ_CHECK int attempts_load(struct attempts *h, task_slot slot, uint64_t earlier, const void *p,
                           uint32_t n);
 uint64_t attempts_bytes(const struct attempts *h);

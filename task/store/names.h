@@ -19,10 +19,10 @@ enum name_kind { /* numbers are those of records: never changed */
     NAME_KEY,
     NAME_UNIQUE, /* a unique key, until its task begins; and the next two: */
     NAME_UNIQUE_RUNNING = NAME_UNIQUE + UNIQUE_RUNNING, /* until it is final */
-    NAME_UNIQUE_FINAL = NAME_UNIQUE + UNIQUE_FINAL,     /* as long as it is kept */
+    NAME_UNIQUE_FINAL = NAME_UNIQUE + UNIQUE_FINAL,     /* names of a task while it is kept */
     NAME_NKINDS
 };
-#define NAMES_OF_TASK (NAME_UNIQUE + 1) /* that a task may have */
+#define NAMES_OF_TASK (NAME_UNIQUE + 1) /* names that a task may have */
 #define NAMES_SEED 16
 
 struct name_hash {
@@ -31,7 +31,7 @@ struct name_hash {
 
 struct name {
     struct name_hash hash;
-    uint64_t digest; /* of the payload */
+    uint64_t digest; /* digest of the payload */
     task_no no;      /* 0: the entry is free, and `more` is the next free one + 1 */
     uint32_t more;   /* the task's next name, index + 1 */
     uint8_t kind;
@@ -44,7 +44,7 @@ struct names {
     struct map by_hash; /* hash.lo -> index */
     struct map by_task; /* number -> index of its first name */
     uint32_t n_slots, free, n, max;
-    uint32_t n_begin; /* of them, NAME_UNIQUE: those that go when their task begins */
+    uint32_t n_begin; /* number of NAME_UNIQUE ones that go when their task begins */
     uint8_t seed[NAMES_SEED];
 };
 
@@ -58,13 +58,13 @@ const struct name *names_find(const struct names *t, struct name_hash h);
  * half of their hash (once in some 10^6 partitions with 10^7 names). Nothing has changed then. */
 SQ_CHECK int names_add(struct names *t, enum name_kind kind, struct name_hash h, task_no no,
                        uint64_t digest);
-/* Its task has another name, or none, from now on. */
+/* Gives its task another name, or none, from now on. */
 void names_drop(struct names *t, const struct name *n);
 /* The task begins. */
 void names_begin(struct names *t, task_no no);
 /* The task is final: its keys end at `until`. */
 void names_end(struct names *t, task_no no, msec_t until);
-/* It is not, after all (redriven). */
+/* Undoes the end (redriven). */
 void names_live(struct names *t, task_no no);
 /* The task has gone: its names go, its keys stay until their end. */
 void names_gone(struct names *t, task_no no);

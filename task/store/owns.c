@@ -27,7 +27,7 @@ void owns_fini(struct owns *o)
     map_fini(&o->by_hash);
 }
 
-/* Who may submit has a server's token: nobody looks for two with the same one, and two would
+/* A hash without a key: who may submit has a server's token, nobody looks for two with the same one, and two would
  * only be kept apart. */
 static uint64_t hash_of(const struct task_own *own)
 {

@@ -9,9 +9,9 @@
 #include "task/store/store.h"
 
 struct owned_by_tasks {
-    struct task_own own; /* its labels are owned */
+    struct task_own own; /* with owned labels */
     uint64_t hash;
-    uint32_t tasks; /* that have it; 0: the index is free, */
+    uint32_t tasks; /* tasks that have it; 0: the index is free, */
     uint32_t next;  /* and this is the next free one, index + 1 */
 };
 

@@ -53,7 +53,7 @@ struct task_store {
     uint32_t free;      /* slot + 1 of the first free one; 0: none */
     uint32_t max;       /* tasks */
     uint64_t next_order;
-    uint64_t bytes; /* of the bodies of tasks that are neither free nor final */
+    uint64_t bytes; /* bytes of bodies of tasks that are neither free nor final */
     uint32_t (*weigh)(uint64_t body); /* NULL: bodies have no bytes */
     uint32_t n[TASK_NSTATES]; /* tasks in each state; of FREE: slots in the row */
 };
@@ -75,7 +75,7 @@ static inline struct task *task_at(const struct task_store *s, task_slot slot)
     return pages_at(&s->slots, slot);
 }
 
-/* It was cancelled while it ran: what an attempt takes up is held until its lease ends. */
+/* True: cancelled while it ran; what an attempt takes up is held until its lease ends. */
 static inline bool task_is_cut(const struct task *t)
 {
     return t->state == TASK_CANCELLED && t->cancel;

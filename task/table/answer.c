@@ -62,7 +62,7 @@ void tasktab_arrived(struct tasktab *t, struct msg *m, struct arena *mem)
         m->task_get_ans.code = CODE_BUSY;
 }
 
-/* Of a shared store the bytes come later: tasktab_arrived(). */
+/* Bytes of a shared store come later: tasktab_arrived(). */
 static bool load_result(struct tasktab *t, const struct part *p, uint64_t ref,
                         struct msg_task_get_ans *m, struct arena *mem)
 {
@@ -81,7 +81,7 @@ static void say_eta(struct task_view *v, enum task_eta by, int64_t ms)
     v->eta_ms = ms;
 }
 
-/* What the engine does not know: a pause of the pool, and the endpoint, whose word goes before that
+/* Adds what the engine does not know: a pause of the pool, and the endpoint, whose word goes before that
  * of the engine if it says that nothing goes, or a later time. */
 static void reckon(const struct part *p, struct task_view *v)
 {
@@ -98,7 +98,7 @@ static void reckon(const struct part *p, struct task_view *v)
         by = endpoint_eta(p->endpoint, v->position, p->e.at, &ms);
     if (by == TASK_ETA_PAUSED || by == TASK_ETA_ENDPOINT || by == TASK_ETA_TRIPPED || v->eta == TASK_ETA_NO_WORKER ||
         (v->eta_ms >= 0 && ms > v->eta_ms) || (v->young && v->eta == TASK_ETA_PACE && ms >= 0))
-        say_eta(v, by, ms); /* of a young line the endpoint knows better how fast it goes */
+        say_eta(v, by, ms); /* the endpoint knows better how fast a young line goes */
     if (v->limited == 0 && (by == TASK_ETA_CONCURRENCY || (by == TASK_ETA_RATE && ms > 0)) &&
         p->endpoint->def.budget[0] != 0) {
         v->limited = CLOSED_BUDGET;

@@ -6,10 +6,10 @@
 
 struct asker {
     struct tpeer *peer;
-    uint64_t rid; /* of the question */
+    uint64_t rid; /* id of the question */
 };
 
-/* What is known of the task now, but for its result: that has the reference that is returned, 0:
+/* Fills in what is known of the task now, but for its result: that has the reference that is returned, 0:
  * none. */
 uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans *m,
                       struct arena *mem);

@@ -137,7 +137,7 @@ static enum task_state state_of_tick(void *ctx, task_no no)
 
 static void cancel_tick(void *ctx, task_no no)
 {
-    (void)!engine_cancel(&((struct part *)ctx)->e, no); /* it may be over, or stopping */
+    (void)!engine_cancel(&((struct part *)ctx)->e, no); /* perhaps over, or stopping */
 }
 
 static task_no keyed(void *ctx, const char *queue, const char *key, uint32_t n)
@@ -234,7 +234,7 @@ void tasktab_take(struct tasktab *t, struct asker a, const struct msg_task_take 
                           .lease_ms = q->lease_ms };
 
     if (p != NULL && p->endpoint_name[0] != 0)
-        code = CODE_CONFLICT; /* its tasks are calls */
+        code = CODE_CONFLICT; /* tasks are calls */
     if (p == NULL || code != CODE_DONE) {
         tasktab_take_nothing(a, code, out);
         return;
@@ -332,7 +332,7 @@ void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_set
 
     m->v = arena_array(&out->mem, q->n, sizeof(*m->v));
     if (m->v == NULL)
-        return; /* as in tasktab_put() */
+        return; /* see tasktab_put() */
     m->n = q->n;
     for (uint32_t i = 0; i < q->n; i++) {
         const struct settle_row *r = &q->v[i];

@@ -5,7 +5,7 @@
 
 #include "task/table/answer.h"
 
-/* What the engine said, as a code. */
+/* Makes a code of what the engine said. */
 uint8_t tasktab_code(struct tasktab *t, int rc);
 /* The partition of a command; NULL: *code says why not. */
 struct part *tasktab_commanded(struct tasktab *t, part_no no, uint64_t epoch, uint8_t *code);
@@ -14,7 +14,7 @@ struct part *tasktab_commanded(struct tasktab *t, part_no no, uint64_t epoch, ui
 SQ_CHECK int tasktab_keep_done(struct tasktab *t, struct part *p, task_no no, uint64_t lease,
                                const struct bytes_of *kept);
 
-/* As engine_cancel(); force: as engine_cut(). */
+/* Cancels, as engine_cancel(); force: as engine_cut(). */
 SQ_CHECK int tasktab_cancel(struct tasktab *t, struct part *p, task_no no, bool force);
 
 void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q,
@@ -25,13 +25,13 @@ void tasktab_take(struct tasktab *t, struct asker a, const struct msg_task_take 
                   struct outbox *out);
 void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_settle *q,
                     struct outbox *out);
-/* Those of a queue. */
-/* It fires now. As enum task_code: CONFLICT: it is not made, since another one is not over, or it
+/* Lists those of a queue. */
+/* Fires it now. Returns enum task_code: CONFLICT: it is not made, since another one is not over, or it
  * cannot be. */
 uint8_t tasktab_run_schedule(struct part *p, const char *queue, const char *name, struct arena *mem);
 void tasktab_tell_schedules(struct part *p, const char *queue, struct msg_task_schedule_ans *a,
                             struct arena *mem);
-/* What is due makes its tasks; the partition's clock has run. */
+/* Makes the tasks of what is due; the partition's clock has run. */
 void tasktab_schedules_advance(struct tasktab *t, struct part *p);
 void tasktab_schedule(struct tasktab *t, struct asker a, const struct msg_task_schedule *q,
                       struct outbox *out);

@@ -14,7 +14,7 @@
 #include "task/table/shared.h"
 
 #define LOG_MODULE "calls"
-#define TURN_MOST  32 /* of an endpoint: their bodies are in memory together */
+#define TURN_MOST  32 /* calls of an endpoint: their bodies are in memory together */
 
 /* ---- endpoints ----------------------------------------------------------------------------- */
 
@@ -61,7 +61,7 @@ static bool has_open(const struct tasktab *t, const struct part *p, const struct
            (p->out == NULL || p->out->calls_until == 0) && engine_has_open(&p->e);
 }
 
-/* As counted in the last seconds, and as it is now. */
+/* Calls, as counted in the last seconds, and as of now. */
 static void count_waiting(struct tasktab *t)
 {
     each_endpoint (t->o.calls, ep)
@@ -122,7 +122,7 @@ static void right_of(const struct part *p, task_no no, uint64_t lease, uint8_t a
     text[RIGHT_TEXT_LEN] = 0;
 }
 
-/* It has started: its call, and what is sent. Without memory, or its body, it is tried again when
+/* Makes the call of a started task, and what is sent. Without memory, or its body, it is tried again when
  * its lease is over. */
 static void begin(struct tasktab *t, struct part *p, const struct taken *k, struct outbox *out)
 {
@@ -201,7 +201,7 @@ static void count_running(struct tasktab *t)
         }
 }
 
-/* What an operator has ordered, beyond its breaker; how it is goes to the manager with the report
+/* Sends what an operator has ordered, beyond its breaker; how it is goes to the manager with the report
  * that follows its end. */
 static void take_probe(struct tasktab *t, struct endpoint *ep, struct outbox *out)
 {
@@ -237,7 +237,7 @@ void tasktab_calls_take(struct tasktab *t, struct outbox *out)
 
 /* ---- and end ------------------------------------------------------------------------------- */
 
-/* What is kept of the answer: without memory nothing. */
+/* Packs what is kept of the answer: without memory nothing. */
 static void keep_reply(const struct part *p, struct going_call *g, const struct call_answer *a)
 {
     uint64_t most = u64_min(engine_max_result(&p->e, g->no), a->n);
@@ -248,7 +248,7 @@ static void keep_reply(const struct part *p, struct going_call *g, const struct 
         result_pack(a->body, a->n, most, &g->result);
     else
         result_pack_cut(a->body, (uint32_t)most, a->length, a->sha256, &g->result);
-    if (g->result.failed) { /* nobody can be told what it said */
+    if (g->result.failed) { /* not to be told to anybody */
         buf_fini(&g->result);
         buf_init(&g->result);
     }
@@ -323,7 +323,7 @@ bool tasktab_call_ends(struct tasktab *t, struct task_now now, struct going_call
 
     assert(g->step == CALL_ENDED);
     if (now.ms >= g->until || p == NULL || p->life != PART_OWNED)
-        return true; /* its lease is over, or another node has the partition: nobody is told */
+        return true; /* a lease that is over, or a partition at another node: nobody is told */
     if (t->hold || p->hold)
         return false;
     t->now = now;
@@ -357,7 +357,7 @@ static bool may_say(const struct part *p, const struct msg_task_complete *q)
     return right_is_signed(&r, p->seed);
 }
 
-/* What it said, as it is kept, in t->bytes. False: no memory. */
+/* Packs its words, as they are kept, into t->bytes. False: no memory. */
 static bool pack_said(struct tasktab *t, const struct part *p, const struct msg_task_complete *q,
                       struct bytes_of *kept)
 {
@@ -404,7 +404,7 @@ static bool ended_so(const struct part *p, const struct msg_task_complete *q)
         return k->state == TASK_SUCCEEDED && k->attempts == q->attempt;
     for (unsigned n = look_at_history(&p->e, slot, a, &earlier); n-- > 0;)
         if (a[n].no == q->attempt && a[n].number == q->status)
-            return a[n].end == ATTEMPT_CANCELLED || /* it was to stop: its end was the task's */
+            return a[n].end == ATTEMPT_CANCELLED || /* stopped on order: its end was the task's */
                    (a[n].end == ATTEMPT_STATUS &&
                     (q->verb == COMPLETE_FAILED ||
                      (k->state == TASK_DEAD && k->attempts == q->attempt)));

@@ -17,7 +17,7 @@ const char *tasktab_endpoint_order(struct tasktab *t, const struct msg *m);
 void tasktab_calls_bind(struct tasktab *t);
 /* In a turn, before the records are taken: tasks start. */
 void tasktab_calls_take(struct tasktab *t, struct outbox *out);
-/* What a target says later of an attempt that is under way, or of one that has ended so already. */
+/* Takes what a target says later of an attempt that is under way, or of one that has ended so already. */
 void tasktab_complete(struct tasktab *t, struct asker a, const struct msg_task_complete *q,
                       struct outbox *out);
 void tasktab_report_endpoints(struct tasktab *t, struct outbox *out);

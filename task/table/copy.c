@@ -17,7 +17,7 @@ static uint32_t copy_one(struct tasktab *t, struct part *p, task_slot slot, uint
         return 0;
     rc = b->copy(b->ctx, ref, &to);
     if (rc < 0)
-        return 0; /* what cannot be read stays where it is */
+        return 0; /* unreadable bodies stay where they are */
     tasktab_clock(t, p);
     rc = say(&p->e, task_number(&p->e.store, slot), to);
     if (rc < 0)

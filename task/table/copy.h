@@ -4,7 +4,7 @@
 
 #include "task/table/table.h"
 
-#define COPY_SLOTS  65536u /* of a step: looked at */
+#define COPY_SLOTS  65536u /* tasks looked at in a step */
 #define COPY_BODIES 1000u  /* copied */
 
 #endif

@@ -13,9 +13,9 @@
 #include "task/table/wait.h"
 
 #define LOG_MODULE        "table"
-#define NUMBERS_AFTER_CUT (1u << 20) /* that nobody got in the second before a power cut */
+#define NUMBERS_AFTER_CUT (1u << 20) /* bytes that nobody got in the second before a power cut */
 
-struct writer { /* of records */
+struct writer { /* bytes of records */
     void *(*record)(void *ctx, uint8_t kind, size_t n);
     void *ctx;
     const struct tasktab *shared; /* in place of `record`: by its shared store */
@@ -152,7 +152,7 @@ void tasktab_part_gone(struct tasktab *t, struct part *p)
     t->snap_spoilt = t->snapping;
 }
 
-/* Those who wait for the end of a task learn of it. */
+/* Tells those who wait for the end of a task. */
 static void tell_of_ends(struct tasktab *t, struct part *p, struct outbox *out)
 {
     const struct buf *log = &p->e.log;
@@ -305,7 +305,7 @@ int tasktab_replay(struct tasktab *t, bool snap, uint8_t kind, const uint8_t *p,
     return tasktab_part_apply(part, &r);
 }
 
-/* Its body is not there (a power cut under `os`): it cannot be done. */
+/* Ends a task whose body is not there (a power cut under `os`): it cannot be done. */
 static void lose(struct part *p, task_slot slot)
 {
     const struct task *k = task_at(&p->e.store, slot);
@@ -315,7 +315,7 @@ static void lose(struct part *p, task_slot slot)
               task_state_word((enum task_state)k->state));
     task_set_body(&p->e.store, slot, 0);
     (void)!engine_cancel(&p->e, no);
-    (void)!engine_discard(&p->e, no); /* one that runs goes when its lease has ended */
+    (void)!engine_discard(&p->e, no); /* a running one goes when its lease has ended */
 }
 
 /* Says of each body that it lives. How many are not there. */
@@ -425,7 +425,7 @@ bool tasktab_snapshot(struct tasktab *t, bool begin,
         t->snap_next = 0;
         t->snapping = true;
         t->snap_spoilt = false;
-        (void)!write_one(&w, 0, &r); /* who gives room remembers that there was none */
+        (void)!write_one(&w, 0, &r); /* the giver of room remembers that there was none */
     }
     if (t->snap_next < t->n_parts && !t->snap_spoilt) {
         struct part *p = t->part[t->snap_next++];

@@ -12,7 +12,7 @@
 struct part;
 struct part_clock;
 
-/* One record. snap: of a snapshot. 0, SQ_EPROTO, SQ_EUNKNOWN, SQ_ENOMEM; then the table is good
+/* Applies a record. snap: of a snapshot. 0, SQ_EPROTO, SQ_EUNKNOWN, SQ_ENOMEM; then the table is good
  * for tasktab_free() alone. */
 SQ_CHECK int tasktab_replay(struct tasktab *t, bool snap, uint8_t kind, const uint8_t *p,
                             size_t n);
@@ -45,9 +45,9 @@ void tasktab_free_later(struct tasktab *t, struct part *p);
 void tasktab_keep(struct tasktab *t, part_no part, const struct trec *r);
 void tasktab_keep_node(struct tasktab *t);
 void tasktab_keep_part(struct tasktab *t, const struct part *p);
-/* What its axis showed: now, in the journal. */
+/* Writes into the journal what its axis shows now. */
 void tasktab_keep_clock(struct tasktab *t, struct part *p, const struct part_clock *c);
-/* What the partition's engine has logged; those who wait for a task's end are answered. False:
+/* Records what the partition's engine has logged; those who wait for a task's end are answered. False:
  * no memory. */
 SQ_CHECK bool tasktab_keep_log(struct tasktab *t, struct part *p, struct outbox *out);
 

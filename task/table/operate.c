@@ -8,7 +8,7 @@
 #include "task/table/ask.h"
 #include "task/table/parts.h"
 
-#define ORDERS_MOST 10000u /* of one question: some milliseconds */
+#define ORDERS_MOST 10000u /* steps of a question: some milliseconds */
 
 /* Room for n rows; false: no memory. */
 static bool has_rows(struct msg_task_do_ans *m, uint32_t n, struct outbox *out)
@@ -142,13 +142,13 @@ static int order_many(struct tasktab *t, struct part *p, const struct msg_task_d
     default:
         assert(q->verb == DO_DISCARD_ALL);
         n = engine_discard_dead(&p->e, &f.queue, most);
-        *after = n == (int)most; /* it has no place to go on at: there are fewer */
+        *after = n == (int)most; /* no place to go on at: there are fewer */
         break;
     }
     return n == SQ_EUNKNOWN ? 0 : n;
 }
 
-/* One task: as it is afterwards, also if nothing came of it, since its state says why. */
+/* Answers with the task as it is afterwards, also if nothing came of it, since its state says why. */
 static void carry_out(struct tasktab *t, const struct msg_task_do *q, struct msg_task_do_ans *m,
                       struct outbox *out)
 {

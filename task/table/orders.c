@@ -134,7 +134,7 @@ static struct part *open_new(struct tasktab *t, const struct msg_part_open *m)
     struct part_seed s = { m->part, wanted_tasks(t, m), seed };
     struct part *p;
 
-    /* One node has a partition at a time: what it is made of need not be secret from it. */
+    /* A single node has a partition at a time: what it is made of need not be secret from it. */
     crypto_generichash(seed, sizeof(seed), (const uint8_t *)&m->part, sizeof(m->part),
                        t->o.seed, sizeof(t->o.seed));
     p = tasktab_part_new(t, &s);
@@ -165,7 +165,7 @@ static int into_service(struct tasktab *t, struct part *p, uint64_t epoch)
              tasktab_part_tasks(p));
     engine_fence(&p->e, false);
     p->life = PART_OWNED;
-    p->epoch = 0; /* so that it is written down */
+    p->epoch = 0; /* to be written down */
     return 0;
 }
 
@@ -224,7 +224,7 @@ static void order_part_open(struct tasktab *t, struct tpeer *from,
         buf_fini(&r.keys);
         return;
     }
-    /* What this turn accepted stands before it: read behind a lower limit it would be refused. */
+    /* Writes what this turn accepted before it: read behind a lower limit it would be refused. */
     if (p != NULL && !tasktab_keep_log(t, p, out))
         t->lost_record = true;
     rc = t->o.shared != NULL && (p == NULL || p->epoch != m->part_epoch)
@@ -352,7 +352,7 @@ static void order_part_rate(struct tasktab *t, const struct msg_part_rate *m)
     struct part *p = tasktab_part(t, m->part);
 
     if (p == NULL || p->epoch != m->part_epoch || p->life != PART_OWNED)
-        return; /* it says so in its next report */
+        return; /* said in the next report */
     tasktab_clock(t, p);
     allowance_tell(&p->e.allowance, m->rate, p->e.at);
 }

@@ -144,7 +144,7 @@ void tasktab_in_chunk(struct tasktab *t, peer_no from, const struct msg_pcopy_ch
 
     if (p == NULL || p->life != PART_COMING || p->epoch != m->part_epoch || p->from != from ||
         m->seq != p->in_seq + 1)
-        return; /* of a copy that has begun anew, or is gone */
+        return; /* a copy that has begun anew, or is gone */
     p->in_seq = m->seq;
     rc = take_chunk(t, p, &m->data);
     if (rc == 0 && m->last)

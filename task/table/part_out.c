@@ -23,7 +23,7 @@
 
 /* ---- its beginning and its end ------------------------------------------------------- */
 
-/* As if nothing had been sent. */
+/* Begins anew, with nothing sent. */
 static void again(const struct tasktab *t, struct part_out *o)
 {
     buf_fini(&o->stream);

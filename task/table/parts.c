@@ -17,11 +17,11 @@
 #define LOG_MODULE "table"
 
 #define TIMERS_PER_TURN 1000u
-#define CLOCK_EACH_MS   3600000 /* of a partition that is idle, too: it was alive then */
+#define CLOCK_EACH_MS   3600000 /* idle partitions, too: alive then */
 #define CLOCK_SET_MS    1000
-#define AWAY_MOST_MS    ((msec_t)86400000) /* as far as a clock is believed after a reboot */
+#define AWAY_MOST_MS    ((msec_t)86400000) /* leap of a clock that is believed after a reboot */
 
-/* It is to be told in another queue, if there is one, and it does not tell an end itself. */
+/* True: to be told in another queue, if there is one, and it does not tell an end itself. */
 static void notice(struct part *p, const struct task_end *end)
 {
     const struct task_own own = { .labels = end->labels };
@@ -123,7 +123,7 @@ void tasktab_part_free(struct tasktab *t, struct part *p)
     free(p);
 }
 
-/* Its attempts of which nobody here hears the end: another node settles them. */
+/* Forgets its attempts of which nobody here hears the end: another node settles them. */
 static uint64_t unheard(const struct tasktab *t, const struct part *p)
 {
     uint64_t n = p->e.store.n[TASK_RUNNING] + p->e.cuts;
@@ -217,7 +217,7 @@ msec_t tasktab_clock_after(const struct tasktab *t, const struct part *p)
     msec_t wall = c->axis + (t->now.wall_ms - c->wall_ms);
     msec_t at = c->axis + (t->now.ms + t->o.boot.ahead_ms - c->boot_ms);
 
-    if (c->axis == 0) /* of an older segq */
+    if (c->axis == 0) /* answer of an older segq */
         return t->now.ms;
     if (c->boot == 0 || c->boot != t->o.boot.id)
         return ms_max(by_wall(p, wall, last), last);

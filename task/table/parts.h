@@ -11,11 +11,11 @@ struct part *tasktab_owned(struct tasktab *t, part_no no, uint64_t epoch);
 /* The partition's clock, once a turn; not while nothing can be written. */
 void tasktab_clock(struct tasktab *t, struct part *p);
 
-/* What its axis shows now, beside the clocks of the machine. */
+/* Notes what its axis shows now, beside the clocks of the machine. */
 struct part_clock tasktab_clock_seen(const struct tasktab *t, const struct part *p);
-/* What was written of that is an hour old, or of another start, or the wall has been set since. */
+/* True: the last such note is an hour old, or of another start, or the wall has been set since. */
 bool tasktab_clock_is_old(const struct tasktab *t, const struct part *p);
-/* It has been read, or copied to here: what its axis would show by now (PROTOCOL 26, Time). */
+/* Reckons, after it has been read, or copied to here, what its axis would show by now (PROTOCOL 26, Time). */
 msec_t tasktab_clock_after(const struct tasktab *t, const struct part *p);
 
 /* Somebody wants to know of ends of its tasks, or nobody: notify, or the archive's hook, is another. */
@@ -27,7 +27,7 @@ SQ_CHECK int tasktab_part_apply(struct part *p, const struct trec *r);
 void tasktab_part_snapshot(const struct part *p, struct buf *out);
 
 #define LEASE_MORE_MS 10000u /* a call's lease ends so long behind its deadline */
-/* It is to be fenced, or goes: what runs of it may be at its target for as long as its leases last,
+/* Before it is fenced, or goes: what runs of it may be at its target for as long as its leases last,
  * and takes slots of this node until then. */
 void tasktab_calls_leave(struct tasktab *t, const struct part *p);
 
@@ -39,9 +39,9 @@ struct part_seed {
 /* An empty partition. NULL: no memory. */
 struct part *tasktab_part_new(struct tasktab *t, const struct part_seed *s);
 void tasktab_part_free(struct tasktab *t, struct part *p);
-/* It leaves the table, and is freed. */
+/* Removes it from the table, and frees it. */
 void tasktab_part_drop(struct tasktab *t, struct part *p);
-/* Its copy to another node (part_out.h) is forgotten; a fence stays. */
+/* Forgets its copy to another node (part_out.h); a fence stays. */
 void tasktab_out_end(struct part *p);
 static inline uint32_t tasktab_part_tasks(const struct part *p)
 {

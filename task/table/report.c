@@ -8,7 +8,7 @@
 #include "task/table/parts.h"
 
 #define REPORT_MS   1000
-#define LOOK_SLOTS  65536u /* of a partition, each report, in search of the oldest */
+#define LOOK_SLOTS  65536u /* slots of a partition, each report, in search of the oldest */
 #define LOOK_TURNS  8192u  /* and for what holds tasks up: a millisecond at most */
 
 static uint8_t life(const struct part *p)
@@ -51,7 +51,7 @@ static void look_for_oldest(struct part *p)
     p->looked = 0;
 }
 
-/* Those that nothing in its queues holds up. */
+/* Counts those that nothing in its queues holds up. */
 static void hold_the_rest(const struct tasktab *t, struct part *p)
 {
     uint64_t rest = p->e.store.n[TASK_WAITING];
@@ -175,7 +175,7 @@ void tasktab_notice_answered(struct tasktab *t, const struct msg_task_notice_ans
     struct part *p = tasktab_part(t, m->part);
 
     if (p == NULL || p->life != PART_OWNED || p->hold || t->hold)
-        return; /* it is said again, by whoever has the partition then */
+        return; /* said again, by whoever has the partition then */
     tasktab_clock(t, p);
     notices_answered(&p->notices, m, t->now.ms, &p->e.log);
     p->due = t->now.ms; /* others may go */

@@ -16,8 +16,8 @@
 struct result {
     const uint8_t *p; /* borrowed: the first n bytes */
     uint32_t n;
-    uint64_t length; /* that it had; > n: it was cut */
-    uint8_t sha256[RESULT_SHA256]; /* of all of it */
+    uint64_t length; /* bytes that it had; > n: it was cut */
+    uint8_t sha256[RESULT_SHA256]; /* hash of all of it */
 };
 
 /* Appends what is kept of n bytes; most: of them. */

@@ -6,21 +6,21 @@
 
 #include "task/table/state.h"
 
-/* What was ordered of a partition that is being read. */
-struct part_rules { /* what a PART_OPEN says of its pool */
+/* Orders about a partition that is being read. */
+struct part_rules { /* the pool in a PART_OPEN */
     struct task_rules rules;
     struct buf keys; /* owned; limits of keys, as a record has them */
 };
 
 struct opening_part {
     struct list_node in; /* tasktab.openings */
-    struct msg_part_open m; /* its texts and numbers: below */
+    struct msg_part_open m; /* texts and numbers: below */
     char match[TASK_NAME_MAX + 1], endpoint[TASK_NAME_MAX + 1],
         notify[TASK_NAME_MAX + 1];
     struct part_rules rules;
 };
 
-/* It is being read from now on, or is so already. Takes *r over, and leaves none of it. 0, SQ_ENOMEM,
+/* Begins to read it, or goes on. Takes *r over, and leaves none of it. 0, SQ_ENOMEM,
  * SQ_EBUSY. */
 SQ_CHECK int tasktab_shared_open(struct tasktab *t, const struct msg_part_open *m,
                                  struct part_rules *r);
@@ -29,7 +29,7 @@ void tasktab_opening_over(struct tasktab *t, struct opening_part *o);
 /* All that is being read is forgotten. */
 void tasktab_openings_free(struct tasktab *t);
 
-/* As tab_bodies has it. */
+/* See tab_bodies. */
 SQ_CHECK int tasktab_body_put(struct tasktab *t, const struct part *p, const struct bytes_of *body,
                               uint64_t *ref);
 void tasktab_body_drop(struct tasktab *t, const struct part *p, uint64_t ref);

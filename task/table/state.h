@@ -34,7 +34,7 @@ struct tpeer { /* a link */
     uint8_t role; /* enum rpc_role */
     bool refused; /* a manager: said once */
     uint64_t store; /* a manager: what its TASK_OK said */
-    struct list waits; /* of struct wait, the oldest first */
+    struct list waits; /* list of struct wait, the oldest first */
     char name[NAME_MAX_LEN + 1];
 };
 
@@ -43,7 +43,7 @@ struct part_out { /* a copy on its way (part_out.h) */
     char node[NAME_MAX_LEN + 1], addr[64];
     peer_no peer; /* 0: no link yet */
     struct buf stream; /* records that have to go */
-    size_t sent;       /* of them */
+    size_t sent;       /* number of them */
     uint32_t seq, acked; /* chunks */
     bool wanted, open; /* the target takes it; the stream has begun */
     bool last;         /* the last chunk is on its way, or has come */
@@ -65,41 +65,41 @@ struct part {
     uint8_t life;   /* enum part_life */
     uint64_t fence; /* FENCED: the epoch under which another node is to have it */
     struct part_out *out; /* owned; NULL: none */
-    struct part_clock clock; /* as it was written */
+    struct part_clock clock; /* state as written */
     bool clock_sent; /* COMING: the record at hand says what the source's axis shows */
     peer_no from;   /* COMING: the link of its source, */
     uint32_t in_seq; /* and chunks that came */
     char match[TASK_NAME_MAX + 1];
     uint8_t seed[NAMES_SEED];
-    struct lease_key leases; /* of it */
+    struct lease_key leases; /* epoch of it */
     bool paused;
-    char endpoint_name[TASK_NAME_MAX + 1]; /* its tasks are calls to it; "": workers take them */
+    char endpoint_name[TASK_NAME_MAX + 1]; /* tasks are calls to it; "": workers take them */
     struct endpoint *endpoint; /* ref; NULL: it is not known yet */
-    bool hold;   /* its shared store does not answer */
+    bool hold;   /* shared store does not answer */
     bool asked;  /* in this turn something is said of it */
     bool behind; /* replay: its snapshot has all up to the record SNAPPED */
-    bool turned; /* its clock has run in this turn: something may have changed */
+    bool turned; /* clock has run in this turn: something may have changed */
     bool more;   /* and has more to do */
     msec_t due;  /* when it has, by itself; on the node's axis */
-    msec_t unix_ahead; /* of the axis; a millisecond to and fro is rounding, and no news */
+    msec_t unix_ahead; /* offset of the axis; a millisecond to and fro is rounding, and no news */
     struct engine e;
     struct schedules schedules;
     struct notices notices;
-    struct list spots[2]; /* of struct spot: ends of tasks; doors of queues */
+    struct list spots[2]; /* maps of struct spot: ends of tasks; doors of queues */
     struct map by_key[2]; /* the same: task_no, or hash of a queue's name -> struct spot */
-    task_slot looked;  /* as far as the search for the oldest has come */
-    uint32_t held_at;  /* as far as the walk over the turns has come; 0: it begins */
-    uint64_t held_now[TASK_NHOLDS], held[TASK_NHOLDS]; /* of this round, of the one before */
+    task_slot looked;  /* position of the search for the oldest */
+    uint32_t held_at;  /* position of the walk over the turns; 0: the begin */
+    uint64_t held_now[TASK_NHOLDS], held[TASK_NHOLDS]; /* counts of this round, of the one before */
     msec_t oldest_now, oldest; /* when it entered: of this round, of the one before; 0: none */
 };
 
-struct spot { /* what is waited for: a queue's next task, or that a task becomes final */
+struct spot { /* a thing that is waited for: a queue's next task, or a task's end */
     struct list_node node; /* part.spots[door] */
     struct part *part;     /* ref */
     uint64_t key;
     bool door;
-    struct list waits; /* of struct wait, the oldest first */
-    char queue[TASK_NAME_MAX + 1]; /* of a door */
+    struct list waits; /* list of struct wait, the oldest first */
+    char queue[TASK_NAME_MAX + 1]; /* hash of a door */
 };
 
 struct wait {
@@ -107,9 +107,9 @@ struct wait {
     struct tpeer *peer; /* ref; NULL: the index is free */
     struct spot *spot;  /* ref */
     uint64_t rid;
-    uint32_t id;             /* its index; free: the next free one */
-    uint32_t most, lease_ms; /* of a TAKE */
-    bool result;             /* of a GET */
+    uint32_t id;             /* index; free: the next free one */
+    uint32_t most, lease_ms; /* members of a TAKE */
+    bool result;             /* members of a GET */
 };
 
 struct tasktab {
@@ -118,23 +118,23 @@ struct tasktab {
     struct part **part; /* owned */
     uint32_t n_parts, parts_cap;
     struct map by_no;
-    struct list peers; /* of struct tpeer */
+    struct list peers; /* list of struct tpeer */
     uint64_t epoch, store; /* the highest seen; whose managers are obeyed, 0: any */
-    node_no no;            /* as the manager calls us; 0: not registered */
-    peer_no manager;       /* that commands; 0: none */
+    node_no no;            /* number that the manager gave us; 0: not registered */
+    peer_no manager;       /* manager that commands; 0: none */
     char manager_name[NAME_MAX_LEN + 1];
     bool hold, full, stopping;
     bool say; /* the status, at the end of this turn */
     msec_t said_ms;
-    struct task_now now; /* of this turn */
+    struct task_now now; /* moment of this turn */
     struct pages waits, links; /* owned; of struct wait, of `ends` */
     struct wheel ends;
     uint32_t n_waits, free_wait;
     struct buf freed; /* uint64_t: bodies that go when this turn is written */
-    struct buf bytes; /* of the body at hand */
-    struct buf chunk; /* of the copy at hand */
-    struct taken_row rows[TASK_ROWS_MAX]; /* of the answer at hand */
-    struct list openings; /* of struct opening_part */
+    struct buf bytes; /* bytes of the body at hand */
+    struct buf chunk; /* bytes of the copy at hand */
+    struct taken_row rows[TASK_ROWS_MAX]; /* bytes of the answer at hand */
+    struct list openings; /* list of struct opening_part */
     uint32_t copy_part; /* the walk of tasktab_copy_bodies(): partition, */
     task_slot copy_slot; /* and slot in it */
     uint32_t snap_next; /* the partition that the snapshot writes next */

@@ -34,7 +34,7 @@ struct tab_bodies { /* where bodies and results are (task/bodies); ref 0: there 
     int (*get)(void *ctx, uint64_t ref, struct buf *out);               /* appends; 0 or < 0 */
     void (*drop)(void *ctx, uint64_t ref);
     uint32_t (*bytes)(uint64_t ref); /* to a few; NULL: not known */
-    /* Its file is mostly dead: the body shall be copied, to *to; the old one is dropped later. */
+    /* Copies a body whose file is mostly dead, to *to; the old one is dropped later. */
     bool (*is_old)(void *ctx, uint64_t ref);
     int (*copy)(void *ctx, uint64_t ref, uint64_t *to);
     void *ctx;
@@ -54,16 +54,16 @@ struct tab_answers {
 struct tab_shared {
     /* Is to be read: tasktab_loaded(). Again: nothing. 0, SQ_ENOMEM, SQ_EBUSY. */
     int (*open)(void *ctx, part_no no, uint64_t epoch);
-    /* It is not ours any more; for_ever: its pool is removed. */
+    /* Gives it up: it is not ours any more; for_ever: its pool is removed. */
     void (*close)(void *ctx, part_no no, bool for_ever);
-    /* What is said in this turn tells of it. */
+    /* Notes that answers of this turn tell of it. */
     void (*ask)(void *ctx, part_no no);
-    void *(*record)(void *ctx, part_no no, uint8_t kind, size_t n); /* as tasktab_opts.record */
+    void *(*record)(void *ctx, part_no no, uint8_t kind, size_t n); /* see tasktab_opts.record */
     int (*put)(void *ctx, part_no no, const uint8_t *p, uint32_t n, uint64_t *ref);
     /* With the records of this turn no task has it any more. */
     void (*drop)(void *ctx, part_no no, uint64_t ref);
     uint32_t (*bytes)(uint64_t ref);
-    /* So many bytes shall be at `to` when what is said in this turn is sent. */
+    /* Wants bytes to be at `to` when what is said in this turn is sent. */
     int (*want)(void *ctx, part_no no, uint64_t ref, uint8_t *to);
 };
 
@@ -77,9 +77,9 @@ struct tab_boot {
 #define TAB_BODY_LOST ((1ull << 38) - 1) /* a reference that no put() gives: not to be read */
 
 struct tasktab_opts {
-    const char *addr, *admin; /* what managers and routers are told; copied */
-    uint32_t max_tasks;       /* of the node */
-    uint32_t max_keys;        /* of a partition */
+    const char *addr, *admin; /* addresses for managers and routers; copied */
+    uint32_t max_tasks;       /* tasks of the node */
+    uint32_t max_keys;        /* tasks of a partition */
     struct tab_boot boot;
     uint8_t seed[NAMES_SEED]; /* random; partitions that are opened get theirs of it */
     struct tab_bodies bodies;
@@ -107,8 +107,8 @@ struct tasktab_counts { /* ever, or now */
     uint64_t stale, refused, busy; /* answers */
     uint64_t stale_orders, lost_bodies;
     uint64_t core_bytes, waiting_bytes, oldest_ms, epoch;
-    uint64_t held[TASK_NHOLDS]; /* of those that wait, as counted in the last seconds */
-    struct histo late, wait;    /* of delays and back-offs; from entry to start */
+    uint64_t held[TASK_NHOLDS]; /* numbers of those that wait, as counted in the last seconds */
+    struct histo late, wait;    /* lateness of delays and back-offs; wait from entry to start */
     uint64_t schedules;
     uint64_t notices, notices_taken, notices_dropped; /* now; ever */
     struct schedules_counts ticks;
@@ -135,33 +135,33 @@ void tasktab_copy_bodies(struct tasktab *t, struct task_now now);
 void tasktab_hold(struct tasktab *t, bool on);
 /* The process ends: calls that wait are answered with what there is, and none waits any more. */
 void tasktab_stop(struct tasktab *t, struct outbox *out);
-/* Of a shared store: what it had of a partition that was ordered, all records, framed (trec.h). 0;
+/* Takes from a shared store what it had of a partition that was ordered, all records, framed (trec.h). 0;
  * SQ_EPROTO, SQ_EUNKNOWN, SQ_ENOMEM, SQ_EGONE: it is not opened. live: as for tasktab_replayed(). */
 SQ_CHECK int tasktab_loaded(struct tasktab *t, struct task_now now, part_no no, const uint8_t *p,
                             size_t n, bool (*live)(void *ctx, uint64_t ref), void *ctx);
 /* Another node has it, or it is to be read anew: it is here no more. All links are down. */
 void tasktab_lost(struct tasktab *t, part_no no);
-/* Of a shared store: what was wanted for this answer is in its place; before it is sent. mem: of
+/* Completes an answer from a shared store: what was wanted is in its place; before it is sent. mem: of
  * its outbox. */
 void tasktab_arrived(struct tasktab *t, struct msg *m, struct arena *mem);
-/* Its store does not answer: as tasktab_hold(), and looks are not answered either. */
+/* Holds a partition whose store does not answer: as tasktab_hold(), and looks are not answered either. */
 void tasktab_part_hold(struct tasktab *t, part_no no, bool on);
-/* There is no room for submissions. */
+/* Refuses submissions: no room. */
 void tasktab_full(struct tasktab *t, bool on);
-/* What a call's target answered: its verdict, what is kept (task/calls/calls.h). */
+/* Takes a target's answer: its verdict, what is kept (task/calls/calls.h). */
 void tasktab_call_answered(struct tasktab *t, struct task_now now, struct going_call *g,
                            const struct call_answer *a);
-/* Its partition is here, and its task runs under its lease. */
+/* True: its partition is here, and its task runs under its lease. */
 bool tasktab_call_may_go(const struct tasktab *t, const struct going_call *g);
 /* Endpoints that are over, and that no partition has, are forgotten. */
 void tasktab_calls_tidy(struct tasktab *t);
 /* Tasks have been cancelled by force since this was asked last: some of these calls may be cut. */
 bool tasktab_calls_cut(struct tasktab *t);
-/* Its task does not run under its lease any more: nobody waits for its answer. */
+/* True: its task does not run under its lease any more, so nobody waits for its answer. */
 bool tasktab_call_is_cut(const struct tasktab *t, const struct going_call *g);
-/* Its task is settled by that. False: nothing can be written now: again, later. */
+/* Settles its task by that. False: nothing can be written now: again, later. */
 SQ_CHECK bool tasktab_call_ends(struct tasktab *t, struct task_now now, struct going_call *g);
-/* It is in service here, or was until its copy is. */
+/* True: in service here, or was until its copy is. */
 bool tasktab_has_part(const struct tasktab *t, part_no part);
 /* And the task is in it: what is kept for it is kept on. */
 bool tasktab_has_task(const struct tasktab *t, part_no part, task_no no);

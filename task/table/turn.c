@@ -9,7 +9,7 @@
 #include "task/table/report.h"
 #include "task/table/wait.h"
 
-/* Those of which something may be said now. */
+/* Partitions of which something may be said now. */
 static bool end_of(struct tasktab *t, struct part *p, struct outbox *out)
 {
     msec_t idle;

@@ -68,7 +68,7 @@ static struct wait *wait_new(struct tasktab *t)
     return w;
 }
 
-/* It leaves all rows; its spot may be empty then. */
+/* Removes it from all rows; its spot may be empty then. */
 static void wait_free(struct tasktab *t, struct wait *w)
 {
     uint32_t id = w->id;

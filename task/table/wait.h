@@ -6,17 +6,17 @@
 #include "task/table/answer.h"
 
 struct wait_for {
-    const char *queue; /* its next task; NULL: the end of task `no` */
+    const char *queue; /* queue whose next task; NULL: the end of task `no` */
     task_no no;
     uint32_t ms;
-    uint32_t most, lease_ms; /* of a TAKE */
-    bool result;             /* of a GET */
+    uint32_t most, lease_ms; /* members of a TAKE */
+    bool result;             /* members of a GET */
 };
 
 /* False: no memory, or the process ends: answer now. The link's oldest may be answered for it. */
 SQ_CHECK bool tasktab_wait(struct tasktab *t, struct asker a, struct part *p,
                            const struct wait_for *f, struct outbox *out);
-/* Those of the link are forgotten. */
+/* Forgets those of the link. */
 void tasktab_unwait(struct tasktab *t, struct tpeer *peer);
 /* The clock: those whose time is over are answered with what there is. */
 void tasktab_waits_end(struct tasktab *t, struct outbox *out);

@@ -73,6 +73,10 @@ void view_flushed(struct buf *b, const json_t *doc)
     uint64_t n = ctl_u64(doc, "waiting");
 
     put_name(b, doc, "queue");
+    if (json_object_get(doc, "waiting") == NULL) { /* an older manager does not say */
+        buf_str(b, "everybody in line has lost the place");
+        return;
+    }
     ctl_count(b, n);
     buf_str(b, n == 1 ? " person has lost the place" : " people have lost their places");
     if (n == 0)
@@ -84,6 +88,11 @@ void view_released(struct buf *b, const json_t *doc)
     uint64_t n = ctl_u64(doc, "release"), waiting = ctl_u64(doc, "waiting");
 
     put_name(b, doc, "queue");
+    if (json_object_get(doc, "waiting") == NULL) { /* likewise */
+        buf_str(b, "released up to ");
+        ctl_count(b, n);
+        return;
+    }
     buf_str(b, "released ");
     ctl_count(b, waiting < n ? waiting : n);
     buf_str(b, " of ");

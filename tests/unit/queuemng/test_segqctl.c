@@ -460,6 +460,8 @@ Test(segqctl, orders_about_people_say_from_to_and_how_many)
                "{\"queue\":\"q\",\"release\":5,\"waiting\":2}");
     order_says("q: released 5 of 5", view_released, "{\"queue\":\"q\",\"release\":5,\"waiting\":57}");
     order_says("q: 1 person has lost the place", view_flushed, "{\"queue\":\"q\",\"waiting\":1}");
+    order_says("q: released up to 5", view_released, "{\"queue\":\"q\",\"release\":5}"); /* of 0.3 */
+    order_says("q: everybody in line has lost the place", view_flushed, "{\"queue\":\"q\",\"state\":\"open\"}");
     order_says("q: paused (was open); 57 people wait", view_state,
                "{\"queue\":\"q\",\"state\":\"paused\",\"was\":\"open\",\"waiting\":57,\"message\":\"\"}");
 }

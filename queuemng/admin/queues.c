@@ -62,41 +62,15 @@ static void answer_def(struct admin_call *c, int status)
 
 /* ---- changes --------------------------------------------------------------------- */
 
-/* The body says what the message is in other languages. */
-static bool has_messages(const struct admin_call *c)
-{
-    struct cfg_node *doc = NULL, *page;
-    struct err e;
-    bool has = false;
-
-    if (cfg_parse_json(&doc, (const char *)c->q->body, c->q->body_len, &e) == 0) {
-        page = cfg_node_get(doc, "page");
-        has = page != NULL && cfg_node_get(page, "messages") != NULL;
-    }
-    cfg_node_free(doc);
-    return has;
-}
-
-static bool is_said(const char *a, const char *b)
-{
-    return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
-}
-
-/* Translations of another message would go on being shown beside it: a new message that comes without
- * its own takes them away. */
 static int drop_messages(const struct admin_call *c, const struct queue_def *old, struct queue_def *d,
                          struct err *e)
 {
-    static const char none[] = "{\"page\":{\"messages\":[]}}";
-    struct cfg_node *doc = NULL;
-    int rc;
+    struct cfg_node *said = NULL;
+    int rc = cfg_parse_json(&said, (const char *)c->q->body, c->q->body_len, e);
 
-    if (d->page.messages.n == 0 || is_said(old->message, d->message) || has_messages(c))
-        return 0;
-    rc = cfg_parse_json(&doc, none, sizeof(none) - 1, e);
     if (rc == 0)
-        rc = cfg_patch(d, sizeof(*d), queue_def_keys, doc, NULL, e);
-    cfg_node_free(doc);
+        rc = queue_def_drop_messages(d, old, said, e);
+    cfg_node_free(said);
     return rc;
 }
 

@@ -103,10 +103,18 @@ static json_t *differing(const json_t *was, json_t *will, const struct cfg_node 
     return keys;
 }
 
+/* Translations that the file has are said again beside a new message, which takes them away else. */
+static void say_messages(json_t *keys, const json_t *then, const struct cfg_node *def)
+{
+    if (json_object_get(keys, "message") != NULL && queue_def_says_messages(def))
+        (void)json_object_set(keys, "page", json_object_get(then, "page"));
+}
+
 static int plan(struct def_change *ch, void *was, const struct cfg_node *def, const char *file,
                 struct err *e)
 {
     const struct def_kind *k = ch->kind;
+    bool changes_queue = was != NULL && k->keys == queue_def_keys;
     void *will = calloc(1, k->size);
     json_t *then = NULL;
     int rc = will == NULL  ? err_set(e, SQ_ENOMEM, "out of memory")
@@ -116,6 +124,8 @@ static int plan(struct def_change *ch, void *was, const struct cfg_node *def, co
     if (rc == 0)
         rc = was != NULL ? cfg_patch(will, k->size, k->keys, def, file, e)
                          : cfg_bind(will, k->size, k->keys, def, file, e);
+    if (rc == 0 && changes_queue)
+        rc = queue_def_drop_messages(will, was, def, e);
     if (rc == 0 && k->check(will, e) < 0)
         rc = err_wrap(e, "%s:%d", file, def->line);
     if (rc == 0 && (then = as_json(k, will)) == NULL)
@@ -123,6 +133,8 @@ static int plan(struct def_change *ch, void *was, const struct cfg_node *def, co
     if (rc == 0) {
         ch->was = was != NULL ? as_json(k, was) : NULL;
         ch->keys = differing(ch->was, then, def);
+        if (changes_queue)
+            say_messages(ch->keys, then, def);
     }
     json_decref(then);
     def_free(k, will);

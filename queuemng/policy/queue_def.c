@@ -151,6 +151,34 @@ static int lanes_check(const struct queue_def *d, struct err *e)
     return 0;
 }
 
+bool queue_def_says_messages(const struct cfg_node *said)
+{
+    const struct cfg_node *page = cfg_node_get(said, "page");
+
+    return page != NULL && cfg_node_get(page, "messages") != NULL;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+    return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
+}
+
+int queue_def_drop_messages(struct queue_def *d, const struct queue_def *old, const struct cfg_node *said,
+                            struct err *e)
+{
+    static const char none[] = "{\"page\":{\"messages\":[]}}";
+    struct cfg_node *doc = NULL;
+    int rc;
+
+    if (d->page.messages.n == 0 || is_same(old->message, d->message) || queue_def_says_messages(said))
+        return 0;
+    rc = cfg_parse_json(&doc, none, sizeof(none) - 1, e);
+    if (rc == 0)
+        rc = cfg_patch(d, sizeof(*d), queue_def_keys, doc, NULL, e);
+    cfg_node_free(doc);
+    return rc;
+}
+
 int queue_def_check(const struct queue_def *d, struct err *e)
 {
     int rc = lanes_check(d, e);

@@ -62,6 +62,26 @@ Test(def_change, keys_that_the_file_does_not_have_stay)
     json_decref(want);
 }
 
+/* As the manager does it with a PATCH: a dry run says the same as the change, and what a file has is
+ * what there is behind it. */
+Test(def_change, a_new_message_takes_translations_away_but_those_of_the_file)
+{
+    static const char now[] = "{\"name\":\"q\",\"message\":\"a\",\"page\":{\"messages\":[{\"lang\":\"de\","
+                              "\"text\":\"A\"}]}}";
+
+    cr_assert_eq(planned("queue", now, "name: q\nmessage: b\n"), 0, "%s", e.text);
+    says("queue q: page.messages: [{\"lang\":\"de\",\"text\":\"A\"}] -> []\nqueue q: message: a -> b\n");
+    cr_assert_eq(planned("queue", now, "name: q\nmessage: \"\"\n"), 0, "%s", e.text);
+    says("queue q: page.messages: [{\"lang\":\"de\",\"text\":\"A\"}] -> []\nqueue q: message: a -> \"\"\n");
+    cr_assert_eq(planned("queue", now, "name: q\nmessage: b\npage: {messages: [{lang: de, text: A}]}\n"), 0,
+                 "%s", e.text);
+    cr_expect_eq(json_array_size(json_object_get(json_object_get(ch.keys, "page"), "messages")), 1,
+                 "or the manager takes them away");
+    says("queue q: message: a -> b\n");
+    cr_assert_eq(planned("queue", now, "name: q\nmessage: a\npage: {title: T}\n"), 0, "%s", e.text);
+    says("queue q: page.title: \"\" -> T\n");
+}
+
 Test(def_change, a_new_one_has_what_the_file_says)
 {
     cr_assert_eq(planned("endpoint", NULL, "name: gen\nurl: https://gen.example\npaused: true\n"),

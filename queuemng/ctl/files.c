@@ -137,11 +137,23 @@ static void plan_show(const struct plan *p)
     buf_fini(&b);
 }
 
-static int keys_are_sure(const struct ctl *c, const struct def_change *ch)
+/* A new queue has nobody in it yet. */
+static int change_is_sure(const struct ctl *c, const struct def_change *ch)
 {
-    enum risk risk = risk_of_keys(ch->keys);
+    bool is_queue = ch->was != NULL && strcmp(ch->kind->word, "queue") == 0;
+    enum risk risk = is_queue ? risk_of_keys(ch->keys) : RISK_NONE;
 
     return risk == RISK_NONE ? CTL_OK : ctl_is_sure(c, risk, ch->name);
+}
+
+/* Before the first change: with a "no" in their midst a half of them would be made. */
+static int plan_is_sure(const struct ctl *c, const struct plan *p)
+{
+    int rc = CTL_OK;
+
+    for (size_t i = 0; rc == CTL_OK && i < p->n; i++)
+        rc = change_is_sure(c, &p->v[i]);
+    return rc;
 }
 
 static int change_send(struct ctl *c, const struct def_change *ch)
@@ -153,9 +165,6 @@ static int change_send(struct ctl *c, const struct def_change *ch)
     struct buf b;
     int rc;
 
-    rc = ch->was != NULL && strcmp(ch->kind->word, "queue") == 0 ? keys_are_sure(c, ch) : CTL_OK;
-    if (rc != CTL_OK)
-        return rc;
     snprintf(tag, sizeof(tag), "\"%" JSON_INTEGER_FORMAT "\"", ch->version);
     if (ch->was == NULL)
         call.if_none_match = "*";
@@ -176,7 +185,7 @@ static int change_send(struct ctl *c, const struct def_change *ch)
 static int plan_carry_out(struct ctl *c, const struct plan *p)
 {
     size_t done = 0;
-    int rc = CTL_OK;
+    int rc = plan_is_sure(c, p);
 
     for (size_t i = 0; rc == CTL_OK && i < p->n; i++)
         if (p->v[i].was == NULL || json_object_size(p->v[i].keys) > 0) {

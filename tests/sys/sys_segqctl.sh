@@ -190,8 +190,9 @@ check_eq "  it rejects" "$(state)" reject
 check "  places are kept" ctl poll "$t2"
 check "passthrough asks, with how many go in" exits 2 '59 people wait\. All of them go in at once.*no undo.*--yes' passthrough login
 check "  also as a key" exits 2 '59 people wait\. All.*--yes' queue set login state=passthrough
-printf 'queues:\n  - name: login\n    state: passthrough\n' >"$DIR/pass.yaml"
+printf 'budgets:\n  - {name: night, rate_per_s: 5}\nqueues:\n  - name: login\n    state: passthrough\n' >"$DIR/pass.yaml"
 check "  also in a file" eval '! ctl apply "$DIR/pass.yaml" && complains "59 people wait\. All.*--yes"'
+check "    of which nothing is done before" exits 1 '404' budget show night
 check_eq "  another name typed: 1" "$(at_terminal logn passthrough login; echo $?)" 1
 check_eq "  it still rejects" "$(state)" reject
 check "pause" runs_well pause login

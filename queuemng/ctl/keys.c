@@ -100,7 +100,8 @@ static int would_set(struct ctl *c, char **argv, json_t *keys)
 }
 
 /* Says "key tenant7: paused: false -> true". A key that is resumed may not be pinned any more: then
- * there is no definition to compare. */
+ * there is no definition to compare. One that is not pinned is refused, by the manager: it may be a
+ * wrong name. */
 static int hold(struct ctl *c, char **argv, bool on)
 {
     char path[PATH_MAX_LEN];
@@ -109,11 +110,9 @@ static int hold(struct ctl *c, char **argv, bool on)
 
     if (rc == CTL_OK && !path_of(path, argv[0], on ? "/pause" : "/resume"))
         rc = CTL_USAGE;
-    if (rc == CTL_OK && !on && was == NULL && c->form == FORM_TABLE)
-        printf("key %s: nothing has changed: it is not paused\n", argv[1]);
-    else if (rc == CTL_OK && on && was == NULL)
+    if (rc == CTL_OK && on && was == NULL)
         rc = ask(c, "POST", argv, "/pause", view_held);
-    else if (rc == CTL_OK && !on && json_is_true(json_object_get(was, "inherit")))
+    else if (rc == CTL_OK && !on && (was == NULL || json_is_true(json_object_get(was, "inherit"))))
         rc = ask(c, "POST", argv, "/resume", view_unpinned);
     else if (rc == CTL_OK)
         rc = ctl_change(c, &key_kind, was, (struct ctl_call){ .method = "POST", .path = path, .name = argv[1] });

@@ -117,7 +117,7 @@ check "it is cancelled" says '^state +cancelled'
 check_eq "what is over is not cancelled" "$(admin POST "/v1/admin/tasks/$late/cancel" | field detail)" 'the task is cancelled: it is over'
 check "without a terminal a discard wants --yes" test "$(ctl task discard "$late"; echo $?)" = 2
 ctl task discard "$late" --yes
-check "it is discarded" says '^ok'
+check "it is discarded" says '^the task is gone, with its payload and its result$'
 check_eq "and gone" "$(why "$late" .code)" task_unknown
 check_eq "another order: 404" "$(admin POST "/v1/admin/tasks/$one/kill" | field code)" not_found
 check_eq "an order by GET: 405" "$(admin GET "/v1/admin/tasks/$one/cancel" | field code)" method_not_allowed
@@ -182,9 +182,11 @@ check_eq "and gone" "$(ids ride/8 '')" ''
 KEYS=/v1/admin/task-queues/ride/9/tasks/keys
 for k in gold gold tin; do submit "{\"key\":\"$k\",\"payload\":1}" "$R/v1/queues/ride/9/tasks" >/dev/null; done
 ctl key pause ride/9 gold
-check "a key is paused" says '^ok'
+check "a key is paused" says '^key gold: paused \(was not pinned\)$'
 first_key() { task_call -d '{"n":3}' "$R/v1/queues/ride/9/tasks/take" | jq -r '[.tasks[].key] | join(",")'; }
 check_eq "  workers get the others" "$(first_key)" tin
+check_eq "  one that is not pinned cannot go on: the name may be wrong" "$(ctl key resume ride/9 gould; echo $?)" 1
+check "    it says so" complains 'key gould of queue ride/9 is not pinned'
 ctl task keys ride/9
 check "  it is told" says '^gold +2 +0 +pause +- +pinned$'
 P=$(pid_of queuemng)
@@ -229,7 +231,7 @@ check "a typing error is told" complains 'did you mean images'
 ctl task pause ride/42
 check "a queue of a pattern: its pool is named" complains "segqctl task pause 'ride/\*'"
 ctl task pause images
-check "a pool is paused" says '^ok'
+check "a pool is paused" says '^pool images: paused: false -> true$'
 held=$(submit '{"payload":"d"}')
 check_eq "  nobody gets a task of it" "$(task_call -d '{"n":1,"wait":"1s"}' "$Q/take" | jq '.tasks | length')" 0
 check_eq "  and the task says so" "$(why "$held" .because)" 'its pool images is paused: no task of it starts'

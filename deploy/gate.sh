@@ -15,10 +15,12 @@ die() { echo "gate: $*" >&2; exit 1; }
 routers=($(tr -d '\n ' <"$run/cluster.json" | sed 's/.*"router":\[\([^]]*\)\].*/\1/' | tr -d '"' | tr ',' '\n' | sed 's|http://||'))
 [ ${#routers[@]} -ge 2 ] || die "it takes two routers, as 'make run' has"
 
-site_listens() { # the process itself does: its socket is the one at the port
+site_listens() { # the process itself does: its socket is one of those at the port, of any address
     local inode
-    inode=$(awk -v p="$(printf ':%04X' "$site_port")" '$4 == "0A" && index($2, p) { print $10; exit }' /proc/net/tcp)
-    [ -n "$inode" ] && [ -n "$(find "/proc/$site_pid/fd" -lname "socket:\[$inode\]" -print -quit 2>/dev/null)" ]
+    for inode in $(awk -v p="$(printf ':%04X' "$site_port")" '$4 == "0A" && index($2, p) { print $10 }' /proc/net/tcp); do
+        [ -z "$(find "/proc/$site_pid/fd" -lname "socket:\[$inode\]" -print -quit 2>/dev/null)" ] || return 0
+    done
+    return 1
 }
 small_site() {
     mkdir -p "$d/site"

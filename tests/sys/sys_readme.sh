@@ -130,6 +130,7 @@ said "its report" '^judge: [0-9]+ passed, 0 failed$'
 page=docs/website.md
 check "a gate whose site has no port ends" eval '! env RUN_DIR="$C" TLS_PORT=$TLS HTTP_PORT=$((PORT + 91)) SITE_PORT=$((PORT + 10)) "$root/deploy/gate.sh" >"$DIR/out" 2>&1'
 said "  and says which, and what to type" "^gate: the small site cannot listen on port $((PORT + 10)): .*SITE_PORT=$((PORT + 11)) make gate"
+helper python3 -m http.server $((PORT + 92)) --bind 127.0.0.2 # whoever has that port of another address is in nobody's way
 env RUN_DIR="$C" TLS_PORT=$TLS HTTP_PORT=$((PORT + 91)) SITE_PORT=$((PORT + 92)) "$root/deploy/gate.sh" >"$DIR/gate.log" 2>&1 &
 gate=$!
 helpers+=("$gate")

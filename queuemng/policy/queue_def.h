@@ -74,7 +74,7 @@ extern const struct cfg_key queue_def_keys[];
 /* After cfg_bind: what a table cannot say (lane names differ, tiers ascend, claim within
  * pass, ...). 0 or SQ_EINVAL with a sentence. */
 SQ_CHECK int queue_def_check(const struct queue_def *d, struct err *e);
-/* What is said of a definition has translations of the message. */
+/* Says whether `said` of a definition has translations of the message. */
 bool queue_def_says_messages(const struct cfg_node *said);
 /* Translations of another message would go on being shown beside it: a message that differs from the old
  * one takes them away, unless its own are said with it. d: old with what is said put in. */

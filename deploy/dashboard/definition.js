@@ -23,6 +23,8 @@ function parse(text) {
 
 const bare = ({ name, version, ...rest }) => rest;
 
+const differing = (old, now) => Object.fromEntries(differs(old, now).map(k => [k, now[k]]));
+
 // Only what differs is sent.
 async function askDefinition() {
   const name = queue.queue, read = await get(path(name)), shown = bare(read);
@@ -38,12 +40,16 @@ async function askDefinition() {
     const gone = keys.filter(k => !(k in now));
     if (gone.length) throw new Refused(0, `Missing: ${gone.join(', ')}. Put a key back, or give it another value.`);
     if (keys.includes('state') && DANGEROUS.has(now.state)) throw new Refused(0, `state: ${now.state} is set in the danger zone of the controls, which says what it does to those who wait.`);
+    if (keys.includes('message') && !keys.includes('page')) keys.push('page'); // a new message alone takes its translations away
     return changeFrom(read.version, path(name), Object.fromEntries(keys.map(k => [k, now[k]])));
   }, `The definition of ${name} changed.`);
 }
 
 const FIRST = { release_per_s: 10 };
 const OWN = ['name', 'version', 'state', 'opens_at', 'closes_at', 'message']; // a copy begins without them
+
+// Without translations of the message, too.
+const toCopy = q => Object.fromEntries(Object.entries(q).filter(([k]) => !OWN.includes(k)).map(([k, v]) => [k, k === 'page' ? { ...v, messages: [] } : v]));
 
 // A queue like another one, or like the defaults; the two that differ most have fields.
 async function askAdd() {
@@ -52,7 +58,7 @@ async function askAdd() {
   const text = area('What differs from the defaults', JSON.stringify(FIRST, null, 2));
   const like = el('label', {}, 'Like', el('select', { on: { change: () => {
     const q = queues.find(x => x.name === like.control.value);
-    text.control.value = JSON.stringify(q ? Object.fromEntries(differs(defaults, q).filter(k => !OWN.includes(k)).map(k => [k, q[k]])) : FIRST, null, 2);
+    text.control.value = JSON.stringify(q ? differing(toCopy(defaults), toCopy(q)) : FIRST, null, 2);
   } } }, el('option', { value: '' }, 'the defaults'), ...queues.map(q => el('option', { value: q.name }, q.name))));
   const rate = field('release_per_s', 'Fixed rate per second', 'empty: as below; 0: by limits', '', { inputmode: 'decimal' }), title = field('page.title', 'Title of its page', 'empty: as below', '');
   ask('Add a queue', 'Add it', [name, like, rate, title, text], async () => {

@@ -219,8 +219,13 @@ async function nothingIsCut() {
   await page.locator('#ask-head', { hasText: 'Add a queue' }).waitFor();
   const differs = async () => JSON.parse(await page.locator('#ask textarea').inputValue());
   claim('what differs from the defaults is that alone', JSON.stringify(await differs()) === '{"release_per_s":10}');
+  await k.admin('PATCH', '', { message: 'Not for others', page: { messages: [{ lang: 'de', text: 'Nicht für andere' }] } });
+  await page.locator('#ask-no').click();
+  await button(page, 'Add a queue …').click();
+  await page.locator('#ask-head', { hasText: 'Add a queue' }).waitFor();
   await page.getByLabel('Like').selectOption('login');
   const like = await differs();
+  claim('but for its message, in all languages', like.message === undefined && like.page === undefined, JSON.stringify(like));
   claim('like another queue, too', like.poll_min === '500ms' && like.mode === undefined && like.pass_ttl === undefined && like.name === undefined, JSON.stringify(like));
   await page.locator('#ask-no').click();
   await k.admin('PATCH', '', { message: '', release_per_s: 7000 });

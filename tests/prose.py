@@ -17,7 +17,7 @@ import sys
 import unicodedata
 
 WEAK = set("of what who its it one nobody those that there as so".split())
-MOST = 475
+MOST = 10
 TOKEN = re.compile(r"""\"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|//[^\n]*|/\*.*?\*/""", re.S)
 
 WIDTH = 100

@@ -9,11 +9,11 @@
 
 #define ADMIN_NAME_MAX KEY_TEXT_MAX /* a key's are the longest */
 
-struct admin_call { /* one request */
+struct admin_call { /* a request */
     struct mng_service *s;
     const struct admin_req *q;
     struct admin_ans *a;
-    char name[ADMIN_NAME_MAX + 1]; /* of the queue, pool, endpoint, key or node in the path */
+    char name[ADMIN_NAME_MAX + 1]; /* name of the queue, pool, endpoint, key or node in the path */
     json_t **later; /* not NULL: the answer is held back, and here goes its entry of the log */
 };
 
@@ -31,7 +31,7 @@ bool admin_is_true(const struct admin_call *c, const char *name); /* ?name=true 
  * the answer is 400. */
 uint64_t admin_number(struct admin_call *c, const char *name, uint64_t max, uint64_t absent);
 
-/* What a process uses; null: it has not said. NULL: no memory. */
+/* Writes what a process uses; null: it has not said. NULL: no memory. */
 json_t *admin_load_json(const struct mng_service *s, enum rpc_role role, const char *name);
 
 #endif

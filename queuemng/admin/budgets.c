@@ -7,7 +7,7 @@
 
 #define UNKNOWN "budget_not_found"
 
-/* As it is told: rates per second; any: null. */
+/* Writes a rate per second; any: null. */
 static json_t *bears_json(struct bears n)
 {
     json_t *rate = n.rate != ENDPOINT_ANY ? json_real((double)n.rate / 1000) : json_null();

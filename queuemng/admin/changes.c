@@ -267,7 +267,7 @@ static void note(struct mng_service *s, json_t *entry)
     op_log_add(s->op_log, entry, ev_wall_ms(s->ev));
 }
 
-/* What was refused has changed nothing. 503: it may have happened. */
+/* Leaves out refusals, which have changed nothing. 503: it may have happened. */
 static bool is_done(int status)
 {
     return status < 300 || status == 503;

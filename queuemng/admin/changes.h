@@ -9,8 +9,8 @@
 struct admin_change {
     bool watched;
     const char *kind; /* "queue", "pool", "endpoint", "key", "node", "task" or "" */
-    char name[TASK_NAME_MAX + 1 + ADMIN_NAME_MAX + 1]; /* of a key: "QUEUE KEY" */
-    struct key_path key; /* of a key */
+    char name[TASK_NAME_MAX + 1 + ADMIN_NAME_MAX + 1]; /* name of a key: "QUEUE KEY" */
+    struct key_path key; /* queue of a key */
     json_t *before;   /* owned; NULL: was not there */
 };
 /* path: behind /v1/admin/. Every begin needs its end. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What this one is; each answers for itself. */
+/* Tells the role of this manager; each answers for itself. */
 void admin_manager(struct admin_call *c)
 {
     const struct mng_service *s = c->s;

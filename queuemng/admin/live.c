@@ -14,7 +14,7 @@
 #include "queuemng/lead/health.h"
 
 #define QUEUES_MAX   200 /* shown in the list */
-#define SEGMENTS_MAX 300 /* of a lane: the first ones, where the releases are */
+#define SEGMENTS_MAX 300 /* segments of a lane: the first ones, where the releases are */
 #define EVENTS_MAX   (2 * EVENTS_KEPT)
 #define FIND_MAX     64
 
@@ -47,7 +47,7 @@ struct pick {
     const struct mng *m;
     const char *find; /* a part of the name; "" = any */
     const char *name; /* the one that is shown in full; "" = none */
-    json_t *full;     /* it; NULL: there is none; owned */
+    json_t *full;     /* queue asked for; NULL: none; owned */
     struct top busiest, unusual;
     size_t total, n_waiting;   /* queues; those in which somebody waits */
     struct mng_lane_view all;  /* sums over all queues; eta_last_s: the longest; 0: none is known */

@@ -26,7 +26,7 @@ json_t *admin_queue_json(const struct mng_queue_view *q)
                      "granted", INT(q->granted), "claim_rate", q->claim_rate, "boost", q->boost);
 }
 
-/* One decimal is enough. */
+/* Rounds to a decimal. */
 static json_t *eta_json(double s)
 {
     return s < 0 ? json_null() : json_real((double)(int64_t)(s * 10 + 0.5) / 10);

@@ -11,7 +11,7 @@ const char *queue_path_read(const char *path, char queue[TASK_NAME_MAX + 1]);
 
 struct key_path {
     char queue[TASK_NAME_MAX + 1], key[KEY_TEXT_MAX + 1];
-    char verb[8]; /* of an order: "pause", "resume"; else "" */
+    char verb[8]; /* verb of an order: "pause", "resume"; else "" */
 };
 /* Behind task-queues/: "QUEUE/tasks/keys/KEY"; of an order "QUEUE/tasks/keys/KEY/VERB". False: it is no
  * such path. */

@@ -104,7 +104,7 @@ static void time_text(int64_t ms, char out[32])
         out[0] = '\0';
 }
 
-/* What happens now, to how many, and until when it can be undone. */
+/* Says what happens now, to how many, and until when it can be undone. */
 static void deleted_text(const struct mng_deleted_view *v, char *out, size_t cap)
 {
     unsigned long long waiting = v->waiting, inside = v->inside;
@@ -157,7 +157,7 @@ void admin_queue(struct admin_call *c)
         return;
     }
     if (old == NULL && m[0] == 'D' && c->q->if_match[0] == 0) {
-        delete(c); /* of one that is deleted, for good; or it is not there */
+        delete(c); /* a deleted queue, for good; or none */
         return;
     }
     if (!admin_may_change(c, "queue", UNKNOWN, version))

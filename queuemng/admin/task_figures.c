@@ -31,7 +31,7 @@ static void add_hold(json_t *list, const char *by, const char *says, uint64_t ta
                                                         "tasks", INT(tasks)));
 }
 
-/* What keeps those in line from starting, most of them first. Counted over some seconds: together
+/* Lists what keeps those in line from starting, most of them first. Counted over some seconds: together
  * they may have been more than wait now. */
 static json_t *holds(const struct mng_pool_view *v)
 {

@@ -35,7 +35,7 @@ struct trace {
     struct mng_place_view place; /* texts are not kept: see placed */
     bool placed;
     char queue[NAME_MAX_LEN + 1], lane[NAME_MAX_LEN + 1], host[NAME_MAX_LEN + 1];
-    struct msg_why_ans now; /* of the node that has it */
+    struct msg_why_ans now; /* address of the node that has it */
     char node[NAME_MAX_LEN + 1];
     bool known;
     struct asked asked[NODES_MAX];
@@ -353,7 +353,7 @@ void mng_trace_answer(struct mng_service *s, const char *node, const struct msg_
     }
 }
 
-/* It does not say to which question: to all that it was asked. */
+/* Answers all that it was asked: it does not say to which question. */
 void mng_trace_refused(struct mng_service *s, const char *node)
 {
     list_each (&s->traces, it) {

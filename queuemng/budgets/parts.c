@@ -8,7 +8,7 @@
 #include "queuemng/state/queue.h"
 #include "queuemng/state/slots.h"
 
-#define LEAVES_MORE_MS 10000 /* as the lease of a call is longer than its deadline */
+#define LEAVES_MORE_MS 10000 /* time by which the lease of a call is longer than its deadline */
 
 static bool is_of(const struct budget_member *x, const struct mbudget *b)
 {

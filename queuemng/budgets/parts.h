@@ -22,7 +22,7 @@ double budget_rate(const struct mng *m, const struct mqueue *q);
 
 /* An endpoint's part; without a budget, any. */
 struct bears budget_part(const struct mng *m, const struct mendpoint *x);
-/* What no member of its budget holds; without one, any. */
+/* Returns what no member of its budget holds; without a budget, any. */
 struct bears budget_unheld(const struct mng *m, const struct mendpoint *x);
 
 /* The endpoint is about to go, or to have another budget: what its nodes may be using of this one's
@@ -31,7 +31,7 @@ void budget_leaves(struct mng *m, const struct mendpoint *x);
 /* The queue is about to go: people who are inside count for its budget until their passes are over. */
 void budget_outlives(struct mng *m, const struct mqueue *q);
 
-/* What of a budget cannot be given to others now: more than is used, where nodes may begin calls, are
+/* Returns what of a budget cannot be given to others now: more than is used, where nodes may begin calls, are
  * not heard, or have left calls behind. And a queue's part of that; without a budget, nothing. */
 struct bears budget_held(const struct mng *m, const struct mbudget *b);
 struct bears budget_queue_holds(const struct mng *m, const struct mqueue *q);

@@ -74,7 +74,7 @@ static uint64_t shown_ahead(const struct mng *m, const struct mseg *s)
     return u64_max(s->ahead, s->st.ahead);
 }
 
-/* Nobody is shown a position in it; in the target of a move somebody will be, at once. */
+/* True: nobody is shown a position in it; in the target of a move somebody will be, at once. */
 static bool nobody_is_shown(const struct mseg *s)
 {
     return s->st.state == SEG_SEALED && s->st.waiting == 0 && s->move == NULL;
@@ -89,7 +89,7 @@ static void lane_aheads(struct mng *m, struct mlane *l)
     each_seg(l, s) {
         assert(s->lane == l);
         s->ahead = run;
-        /* One that was rebuilt has forgotten what it was told: no bound must be too large,
+        /* A rebuilt segment has forgotten what it was told: no bound must be too large,
          * as one is by what a node shows that is not reached. */
         bounded =
             known && run != AHEAD_UNKNOWN && (sure || s->kind != OPEN_REBUILD);
@@ -116,7 +116,7 @@ static struct mseg *next_open(const struct mlane *l, const struct mseg *s)
         struct mseg *x = list_seg(it);
 
         if (x->kind == OPEN_TAIL && !seg_is_announced(x))
-            return NULL; /* its turn comes first */
+            return NULL; /* the turn of x comes first */
         if (x->state == SEG_OPEN)
             return x;
     }
@@ -134,7 +134,7 @@ static void lane_seal(struct mng *m, struct mlane *l)
             continue;
         if (down >= MNG_TAIL_AFTER_MS) {
             if (!seg_is_announced(s)) {
-                seg_lost(m, s); /* nobody knows it: it may as well not be */
+                seg_lost(m, s); /* unknown to all: as good as not there */
                 continue;
             }
             log_warn("event=tail_unreachable seg=%llu node=%s", (unsigned long long)s->id,
@@ -338,7 +338,7 @@ void lane_plan(struct mng *m, struct mlane *l)
     lane_sum(l);
     lane_seal(m, l);
     lane_rebuild(m, l);
-    lane_sum(l); /* what was sealed has no room */
+    lane_sum(l); /* sealed segments have no room */
     if (l->no < l->q->n_lanes)
         lane_open(m, l);
     lane_spare(m, l);

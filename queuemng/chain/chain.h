@@ -13,7 +13,7 @@ struct mng;
 
 /* Seals, opens, moves, removes, and tells nodes the places ahead: what is due now. */
 void lane_plan(struct mng *m, struct mlane *l);
-/* It waits for something that may come without a word about this lane: room on some node,
+/* True: the lane waits for something that may come without a word about it: room on some node,
  * time. Looked at every second. */
 bool lane_is_waiting(const struct mlane *l);
 /* Room may be on some node: lanes that wait for it are planned again. */

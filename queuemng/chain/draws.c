@@ -65,7 +65,7 @@ void draws_plan(struct mng *m, struct mlane *l)
             draw(m, s);
 }
 
-/* Its first open segment is one of the pre-queue, so people can join no other any more. */
+/* True: the first open segment is of the pre-queue, so people can join no other any more. */
 static bool lane_is_ready(const struct mlane *l)
 {
     bool any = false;

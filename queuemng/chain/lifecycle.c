@@ -143,7 +143,7 @@ static void take_unused(struct mseg *s, const struct seg_status *st, uint64_t us
     c->at = c->end;
 }
 
-/* What was let in on credit; what will not be used is given back. Of a new link's report
+/* Takes what was let in on credit; gives back what will not be used. Of a new link's report
  * nothing is known: all may have been used. */
 static void take_credit(struct mng *m, struct mseg *s, const struct seg_status *st)
 {
@@ -162,7 +162,7 @@ static void take_credit(struct mng *m, struct mseg *s, const struct seg_status *
             release_refund(&l->q->rel, c->open - left, one_tick(m, l->q));
         c->open = left;
     }
-    if (used > 0) /* as many may be given anew */
+    if (used > 0) /* room to give as many anew */
         queue_urgent(m, l->q);
     l->came += came;
     if (came > 0) {
@@ -184,7 +184,7 @@ static void take_figures(struct mseg *s, const struct seg_status *st)
     s->st.absorbed = NULL; /* absorbed.h has them */
     s->st.marks = NULL;
     s->st.n_marks = 0;
-    if (s->kind == OPEN_REBUILD) { /* it takes all its numbers for given */
+    if (s->kind == OPEN_REBUILD) { /* all its numbers count as given */
         s->st.joined = joined;
         s->st.unused = unused;
     }
@@ -200,7 +200,7 @@ static void take_phase(struct mng *m, struct mseg *s)
     if (!first)
         return;
     if (s->move != NULL)
-        s->move->sent_ms = 0; /* it waits for its target: goes on at the next tick */
+        s->move->sent_ms = 0; /* waiting for its target: goes on at the next tick */
     queue_mapped(m, s->lane->q);
 }
 
@@ -257,7 +257,7 @@ static bool seg_unused(const struct mseg *s)
     return true;
 }
 
-/* Its node came back without it, or has been silent for too long: the next plan of its
+/* Notes a loss: its node came back without it, or has been silent for too long: the next plan of its
  * lane opens it elsewhere (rebuild.c), unless the node is faster and has it after all. */
 void seg_lost(struct mng *m, struct mseg *s)
 {
@@ -279,11 +279,11 @@ void seg_lost(struct mng *m, struct mseg *s)
     m->count.lost_segments++;
     pop_seg_gone(m, s);
     slots_lost(m, s);
-    seg_credit_void(s); /* its stored releases count now */
+    seg_credit_void(s); /* stored releases count now */
     if (!seg_is_rebuilding(s)) /* else those of before are awaited still */
         s->was_waiting = s->st.waiting + s->st.returning;
     seg_set_health(s, seg_is_rebuilding(s) ? SEG_GONE_AGAIN : SEG_GONE);
-    s->state = SEG_SEALED; /* nobody joins it */
+    s->state = SEG_SEALED; /* closed to joins */
     s->lost_ms = m->now_ms;
     s->st.returning = s->st.ready = s->st.active = s->st.records = 0;
     s->st.move = 0;

@@ -20,11 +20,11 @@ struct mseg *seg_new(struct mng *m, struct mlane *l, struct mnode *n, seg_id id,
                      uint32_t capacity, uint8_t kind, struct mseg *before);
 /* Takes it out of its chain, with the aliases to it, and frees it. */
 void seg_unlink(struct mng *m, struct mseg *s);
-/* Its node's report. Of a lost segment nothing is taken. */
+/* Takes its node's report. Of a lost segment nothing is taken. */
 void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st);
-/* Its node knows nothing of credit that was given before: what it used is in its report. */
+/* Voids its credit: its node knows nothing of it, and what it used is in its report. */
 void seg_credit_void(struct mseg *s);
-/* Its node does not have it, or was silent for too long: the plan of its lane opens it
+/* Notes a loss: its node does not have it, or was silent for too long: the plan of its lane opens it
  * elsewhere. One in which certainly nobody is goes at once: s may be freed. */
 void seg_lost(struct mng *m, struct mseg *s);
 

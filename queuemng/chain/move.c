@@ -69,7 +69,7 @@ static bool worth_merging(const struct mlane *l, const struct mseg *x, const str
            (double)y->ahead + y->st.waiting > 5.0 * l->release_per_s;
 }
 
-/* One pass over neighbours; a segment takes part in one move at a time. */
+/* Passes over neighbours once; a segment takes part in a single move at a time. */
 void moves_plan(struct mng *m, struct mlane *l)
 {
     if (!l->q->def.merge)
@@ -108,7 +108,7 @@ void moves_drain(struct mng *m, struct mnode *n)
 {
     each_node_seg(n, s) {
         if (s->state == SEG_OPEN && !s->want_seal) {
-            lane_touch(m, s->lane); /* its lane opens another and seals this one */
+            lane_touch(m, s->lane); /* the lane opens another and seals this one */
         } else if (may_move(s) && !s->pre.early &&
                    s->st.waiting + s->st.returning + s->st.records != 0) {
             if (n->moves >= MNG_NODE_MOVES)
@@ -221,7 +221,7 @@ static void report_in(struct mng *m, struct mmove *v, const struct msg_move_stat
         if (v->state == MOVE_PLANNED || v->state == MOVE_COPY)
             move_abort(m, v, g->why);
         else if (v->state == MOVE_COMMITTING)
-            move_uncommit(m, v, g->why); /* it was restarted: the copy is gone */
+            move_uncommit(m, v, g->why); /* restarted: the copy is gone */
         if (v->state == MOVE_ABORTING)
             abort_over(m, v);
     }
@@ -238,7 +238,7 @@ static void report_out(struct mng *m, struct mmove *v, const struct msg_move_sta
 {
     if (g->report == MOVE_COPYING) {
         if (v->state != MOVE_COPY)
-            return; /* it has not heard how the move ended: said again when it is due */
+            return; /* unaware of how the move ended: said again when due */
         if (target_takes_part(v))
             v->progress_ms = m->now_ms;
         v->sent_ms = m->now_ms;

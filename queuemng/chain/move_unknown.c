@@ -36,7 +36,7 @@ static enum heard has_heard(const struct mng *m, const struct mlane *l, seg_id f
         return HEARD;
     if (!seg_is_reported(x) || seg_in_unknown_move(x))
         return HEARD_NOT_YET;
-    /* Its node was restarted with the copy, but before the commit: both say so. */
+    /* True: its node was restarted with the copy, but before the commit: both say so. */
     return seg_has_absorbed(x, from) ? HEARD : HEARD_NEVER;
 }
 
@@ -48,7 +48,7 @@ void move_unknown_end(struct mng *m, const struct mnode *n,
     bool commit = was_committed(l, g->from, g->to);
 
     if (commit && g->side == MOVE_SIDE_OUT && has_heard(m, l, g->from) != HEARD)
-        return; /* it will say it again */
+        return; /* said again later */
     order_end(m, n, g->move, g->from, g->to, commit);
 }
 
@@ -64,7 +64,7 @@ static void revive(struct mng *m, struct mnode *n, struct mlane *l,
 
     assert(x != NULL && x->lane == l);
     if (y == NULL)
-        return; /* it will say it again */
+        return; /* said again later */
     for (uint32_t i = 0; i < l->n_alias; i++)
         if (l->alias[i].from == y->id)
             y->mark_end = l->alias[i].mark_end;

@@ -25,12 +25,12 @@ static struct mseg *unmerge_one(struct mng *m, struct mseg *s, const struct mali
     struct mseg *y;
 
     assert(a->to == s->id && a->capacity != 0);
-    if (capacity == MNG_CAPACITY_UNKNOWN) /* of an older version's store */
+    if (capacity == MNG_CAPACITY_UNKNOWN) /* record of an older version's store */
         capacity = u64_max((uint64_t)l->q->def.segment_capacity, s->capacity);
     y = seg_new(m, l, s->node, a->from, (uint32_t)capacity, OPEN_REBUILD,
                 list_seg(list_next(&l->segs, &behind->in_lane)));
     if (y == NULL)
-        return behind; /* its alias stays, and the next plan tries again */
+        return behind; /* the alias stays, and the next plan tries again */
     y->mark_end = a->mark_end;
     seg_lost(m, y);
     if (seg_is_lost(s)) /* with it all who were inside of y were counted */
@@ -106,7 +106,7 @@ static bool find_place(struct mng *m, struct mlane *l, struct mseg *s)
     for (uint32_t i = 0; i < l->n_alias; i++)
         if (l->alias[i].to == s->id)
             return false; /* no memory */
-    if (s->kind == OPEN_TARGET) { /* nobody ever joined it: it is what it had absorbed */
+    if (s->kind == OPEN_TARGET) { /* never joined: it is what it had absorbed */
         queue_chain_changed(m, l->q);
         queue_mapped(m, l->q);
         seg_unlink(m, s);
@@ -125,7 +125,7 @@ void lane_rebuild(struct mng *m, struct mlane *l)
                                             : list_next(&l->segs, it);
 }
 
-/* Its list of absorbed segments must agree with the chain: a commit that was undone when it went
+/* Makes its list of absorbed segments agree with the chain: a commit that was undone when it went
  * is not in the chain, but its tickets would be in the segment. */
 bool seg_take_back(struct mng *m, struct mseg *s, const struct seg_status *st, bool full)
 {

@@ -124,7 +124,7 @@ static void order_remove(struct mng *m, const struct mseg *s)
     o->seg = s->id;
 }
 
-/* One order at a time; the report that shows its effect brings the next. */
+/* Gives a single order at a time; the report that shows its effect brings the next. */
 void seg_reconcile(struct mng *m, struct mseg *s)
 {
     bool next = s->want_next != 0 && s->st.next != s->want_next;

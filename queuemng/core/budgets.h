@@ -10,7 +10,7 @@
 
 struct mng_out;
 
-/* Its name is d->name. SQ_EINVAL, SQ_ECONFLICT. */
+/* Defines the budget d->name. SQ_EINVAL, SQ_ECONFLICT. */
 SQ_CHECK int mng_budget_put(struct mng *m, msec_t now_ms, const struct budget_def *d,
                             struct mng_out *out, struct err *e);
 /* NULL: there is none. version may be NULL. */
@@ -24,7 +24,7 @@ struct mng_budget_view {
     uint64_t version;
     const char *limited_by;    /* the metric; "fixed", "fallback"; "" without a rate */
     struct bears whole, used;  /* now; ENDPOINT_ANY: any. used: the sum of its members' */
-    struct bears held;         /* what cannot be given to others: budgets/parts.h */
+    struct bears held;         /* part that cannot be given to others: budgets/parts.h */
 };
 void mng_each_budget(const struct mng *m, mng_each_fn fn, void *ctx);
 

@@ -35,7 +35,7 @@ static void gone(struct mng *m, struct mqueue *q)
     queue_gone(m, q);
 }
 
-/* Nobody would miss it. */
+/* True: nobody would miss it. */
 static bool is_empty(const struct mng *m, const struct mqueue *q)
 {
     struct mng_deleted_view v = look(m, q);

@@ -34,7 +34,7 @@ SQ_CHECK int mng_queue_restore(struct mng *m, msec_t now_ms, const char *name,
                                struct mng_out *out, struct err *e);
 /* Ends those whose time is over; once a second. */
 void deletes_tick(struct mng *m);
-/* Those that can be restored. */
+/* Lists those that can be restored. */
 void mng_each_deleted(const struct mng *m, mng_each_fn fn, void *ctx);
 
 #endif

@@ -14,7 +14,7 @@
 #include "queuemng/tasks/farewell.h"
 #include "queuemng/tasks/table.h"
 
-/* Its segments are opened elsewhere as if it had been silent for lost_after; what that
+/* Opens its segments elsewhere as if it had been silent for lost_after; what that
  * leaves is waited for, and it is forgotten when nothing is left. */
 static void node_give_up(struct mng *m, struct mnode *n)
 {

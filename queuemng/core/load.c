@@ -132,7 +132,7 @@ static int load_seg(struct mng *m, struct mlane *l, json_t *j)
     s = n == NULL ? NULL : seg_new(m, l, n, v.id, v.capacity, v.kind, NULL);
     if (s == NULL)
         return SQ_ENOMEM;
-    s->state = v.state == SEG_LOST ? SEG_SEALED : v.state; /* of an older version */
+    s->state = v.state == SEG_LOST ? SEG_SEALED : v.state; /* record of an older version */
     s->mark_end = v.mark_end;
     s->moves_from = v.moves_from;
     load_prequeue(&s->pre, &v);

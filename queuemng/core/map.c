@@ -12,7 +12,7 @@
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 
-#define CHUNK_BYTES (256 * 1024) /* of one MAP frame, about */
+#define CHUNK_BYTES (256 * 1024) /* bytes of a MAP frame, about */
 #define KEYS_MAX 8
 
 /* Segments behind an unconfirmed tail are not shown: its turn comes first (I3). */
@@ -24,7 +24,7 @@ static uint32_t visible(const struct mlane *l, struct map_seg *v)
         if (!seg_is_announced(s) && s->kind == OPEN_TAIL)
             break;
         if (!seg_is_announced(s) && s->kind != OPEN_REBUILD)
-            continue; /* one that is rebuilt was shown before, and its people ask for it */
+            continue; /* a rebuilt segment was shown before, and its people ask for it */
         if (v != NULL)
             v[n] = (struct map_seg){ .id = s->id, .node = s->node->no, .state = s->state };
         n++;

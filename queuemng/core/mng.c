@@ -136,7 +136,7 @@ void mng_start(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *ou
     each_task_node(m, n)
         n->down_ms = now_ms;
     each_queue(m, q) {
-        if (q->def.name == NULL) { /* its definition was deleted, its chain record not yet */
+        if (q->def.name == NULL) { /* definition deleted, chain record not yet */
             queue_free(m, q);
             continue;
         }

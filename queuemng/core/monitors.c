@@ -98,7 +98,7 @@ static bool is_named(const struct mng *m, const char *metric)
     return false;
 }
 
-/* Nobody asks for it, and it is not measured any more: it would be stale for ever. */
+/* Drops it: nobody asks for it, and it is not measured any more, so it would be stale for ever. */
 static void forget_unused(struct mng *m)
 {
     unsigned n = 0;
@@ -110,7 +110,7 @@ static void forget_unused(struct mng *m)
     m->n_metrics = n;
 }
 
-/* what: "queue", "pool", "budget" */
+/* Reports a missing metric. what: "queue", "pool", "budget" */
 static void miss(struct mng *m, msec_t now_ms, const char *what, const char *name,
                  const struct cfg_list *limits)
 {

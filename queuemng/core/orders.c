@@ -137,7 +137,7 @@ static int queue_put(struct mng *m, const struct queue_def *d, struct err *e)
                  (unsigned long long)q->version + 1);
     }
     q->version++;
-    m->count_no++; /* it may have another budget */
+    m->count_no++; /* perhaps another budget */
     q->stats_dirty = true;
     sched_set(m, q);
     queue_def_changed(m, q);

@@ -50,7 +50,7 @@ static void node_up(struct mng *m, peer_no p, const char *name, uint64_t incarna
     if (n->peer != 0)
         map_del(&m->peer_node, n->peer); /* the older link of the two is not heard any more */
     if (n->peer != 0 && n->incarnation != incarnation)
-        moves_node_down(m, n); /* it was, though we have not heard of it */
+        moves_node_down(m, n); /* released, though we have not heard of it */
     n->peer = p;
     n->registered = false;
     if (n->incarnation != incarnation)
@@ -109,7 +109,7 @@ static void on_router_reg(struct mng *m, struct mrouter *r, const struct msg_rou
     r->registered = true;
     if (nodes_are_foreign(m))
         tell_foreign(m, r->peer);
-    if (g->map_epoch > m->epoch) /* it takes no map of ours */
+    if (g->map_epoch > m->epoch) /* refuses maps of ours */
         m->fenced_by = u64_max(m->fenced_by, g->map_epoch);
     r->sent_version = g->map_epoch == m->epoch ? g->map_version : 0;
     r->sent_tasks = 0;

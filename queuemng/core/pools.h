@@ -12,17 +12,17 @@ struct mng_out;
 struct endpoint_def;
 struct pool_def;
 
-/* Its name is d->match. SQ_EINVAL; SQ_ECONFLICT: another number of partitions, or too many. */
+/* Defines the pool d->match. SQ_EINVAL; SQ_ECONFLICT: another number of partitions, or too many. */
 SQ_CHECK int mng_pool_put(struct mng *m, msec_t now_ms, const struct pool_def *d,
                           struct mng_out *out, struct err *e);
 /* NULL: there is none. version may be NULL. */
 const struct pool_def *mng_pool_get(const struct mng *m, const char *match, uint64_t *version);
-/* Its tasks go with it. SQ_ECONFLICT, unless final: there are such that are not at their end, or
+/* Deletes it, with its tasks. SQ_ECONFLICT, unless final: there are such that are not at their end, or
  * it is not known. */
 SQ_CHECK int mng_pool_delete(struct mng *m, msec_t now_ms, const char *match, bool final,
                              struct mng_out *out, struct err *e);
 
-/* Its name is d->name. own_pool: without a pool it gets one of its name. SQ_EINVAL, SQ_ECONFLICT. */
+/* Defines the endpoint d->name. own_pool: without a pool it gets one of its name. SQ_EINVAL, SQ_ECONFLICT. */
 SQ_CHECK int mng_endpoint_put(struct mng *m, msec_t now_ms, const struct endpoint_def *d,
                               bool own_pool, struct mng_out *out, struct err *e);
 /* NULL: there is none. version may be NULL. */
@@ -41,7 +41,7 @@ bool mng_endpoint_tripped(const struct mng *m, const char *name); /* false also:
 
 struct mng_probe_view { /* the last probe by hand, at one node */
     const char *node;
-    bool there, heard;   /* it has a link; it said something of this probe */
+    bool there, heard;   /* has a link; has said something of this probe */
     uint8_t state;       /* enum probe_state: ASKED while it has not said anything */
     uint64_t ms;
     const char *said;
@@ -50,33 +50,33 @@ struct mng_probe_view { /* the last probe by hand, at one node */
 struct mng_endpoint_view {
     const struct endpoint_def *def;
     uint64_t version;
-    uint32_t nodes, open, half_open; /* that call it; of them, whose breaker is open, or tries */
+    uint32_t nodes, open, half_open; /* nodes that call it; of these, with an open breaker, or trying */
     const char *unusable; /* why a node cannot call it as it is defined; "" */
     bool tripped;
     uint64_t probe; /* the number of the last one by hand; 0: none since this manager leads */
-    struct endpoint_row sum; /* of what was reported last; its texts are not set */
+    struct endpoint_row sum; /* sum of what was reported last; texts are not set */
 };
 
 struct mng_pool_view {
     const struct pool_def *def;
-    part_no id; /* of a partition of it, which no other pool ever has */
+    part_no id; /* number of a partition of it, which no other pool ever has */
     uint64_t version;
     uint32_t partitions, away;  /* away: of them, not in service now */
     double rate_per_s;          /* by metrics; < 0: it has no such limits */
     const char *limited_by;     /* the metric; "fallback" */
-    struct part_status_row sum; /* of what was reported last */
+    struct part_status_row sum; /* sum of what was reported last */
 };
 
-/* Of those in line: what no limit, pause or endpoint holds up, so that only workers are missing. */
+/* Counts of those in line what no limit, pause or endpoint holds up: only workers are missing. */
 uint64_t mng_lacks_workers(const struct mng_pool_view *v);
 
 struct mng_part_view {
     const char *pool, *node; /* node: "" if nobody has it yet */
     const char *to;          /* the node to which it moves; "" */
     uint32_t share;
-    bool up;                 /* its node has it in service */
-    bool paused;             /* its pool: nothing is taken */
-    const char *endpoint;    /* that the pool's tasks are calls to; "": none */
+    bool up;                 /* in service at its node */
+    bool paused;             /* pause of its pool: nothing is taken */
+    const char *endpoint;    /* endpoint that the pool's tasks are calls to; "": none */
     peer_no peer;            /* the link to that node; 0: none */
     struct part_status_row st;
 };
@@ -90,7 +90,7 @@ struct mng_task_node_view {
     uint32_t partitions, moving; /* moving: of them, to another node */
 };
 
-struct mng_part_moves { /* of partitions, to other nodes; since this manager leads */
+struct mng_part_moves { /* moves of partitions to other nodes, since this manager leads */
     uint64_t running, done, aborted;
 };
 struct mng_part_moves mng_part_moves(const struct mng *m);
@@ -103,7 +103,7 @@ void mng_each_part_of(const struct mng *m, const char *queue, mng_each_fn fn, vo
 void mng_each_pool(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_part(const struct mng *m, const char *match, mng_each_fn fn, void *ctx);
 void mng_each_endpoint(const struct mng *m, mng_each_fn fn, void *ctx);
-/* Of its last probe by hand, of each node that calls it. */
+/* Lists its last probe by hand, for each node that calls it. */
 void mng_each_probe(const struct mng *m, const char *name, mng_each_fn fn, void *ctx);
 void mng_each_task_node(const struct mng *m, mng_each_fn fn, void *ctx);
 

@@ -30,7 +30,7 @@ static void queue_figures(const struct mng *m, struct arena *a, const struct mqu
     }
 }
 
-/* Who led before may have heard it until we began. */
+/* Counts from our begin: who led before may have heard it until then. */
 static uint32_t silent_ms(const struct mng *m, const struct mnode *n)
 {
     return (uint32_t)u64_min((uint64_t)(m->now_ms - ms_max(n->heard_ms, m->started_ms)),

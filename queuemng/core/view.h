@@ -12,7 +12,7 @@ struct mng_counts;
 
 struct mng_seg_view {
     seg_id id;
-    const char *node;       /* its name */
+    const char *node;       /* name of it */
     int state;              /* SEG_OPEN or SEG_SEALED */
     uint32_t capacity;
     struct seg_status st;   /* last report */
@@ -26,27 +26,27 @@ struct mng_lane_view {
     const char *queue_name, *lane;
     unsigned lane_no;
     uint64_t waiting, returning, ready, active, released, joined, left, expired, no_shows;
-    double rate_per_s;      /* what this lane gets now, smoothed */
+    double rate_per_s;      /* rate that this lane gets now, smoothed */
     double eta_per_s;
-    double eta_last_s;      /* of the last in line; 0: nobody waits; -1: not known */
+    double eta_last_s;      /* wait of the last in line; 0: nobody waits; -1: not known */
     const char *eta_reason; /* why not; or why it is not as told before; NULL: as told */
     size_t n_segs, n_aliases;
-    size_t n_away;          /* of n_segs: lost, or being rebuilt */
+    size_t n_away;          /* part of n_segs: lost, or being rebuilt */
     uint64_t missing;       /* people of those who are not back yet, at most */
 };
 
 struct mng_queue_view {
     queue_id id;
     const struct queue_def *def;
-    const char *public_state; /* what GET /v1/queues/{queue} says */
+    const char *public_state; /* state in GET /v1/queues/{queue} */
     uint64_t version;
     double allowed_per_s;
     char limited_by[NAME_MAX_LEN + 1];
     uint64_t inside;        /* people, at most */
-    uint64_t inside_flushed; /* of them, released before the last flush */
+    uint64_t inside_flushed; /* part of them released before the last flush */
     int64_t flushed_until_ms; /* wall clock: until then they count; 0: nobody does */
     uint64_t granted;       /* releases ever allowed (credits) */
-    double claim_rate, boost; /* of the released, how many come; what is made of it */
+    double claim_rate, boost; /* share of the released that come; what is made of it */
 };
 
 struct mng_node_view {
@@ -82,7 +82,7 @@ struct mng_metric_view {
 
 struct mng_place_view { /* where a token's segment is */
     const char *queue, *lane, *node;
-    seg_id segment; /* its own, or the one that has absorbed it */
+    seg_id segment; /* segment itself, or the one that has absorbed it */
     bool reachable, rebuild, moving;
 };
 
@@ -103,7 +103,7 @@ void mng_each_node(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_router(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_move(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_metric(const struct mng *m, msec_t now_ms, mng_each_fn fn, void *ctx);
-/* Of the waiting times that people were told. */
+/* Errors of the waiting times that people were told. */
 const struct eta_errors *mng_eta_errors(const struct mng *m);
 void mng_count(const struct mng *m, struct mng_counts *c);
 

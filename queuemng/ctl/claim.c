@@ -70,7 +70,7 @@ static bool is_visible(const char *text)
     return n > 0 && text[n] == '\0';
 }
 
-/* What routers would refuse is not signed. */
+/* Refuses to sign what routers would refuse. */
 static int task_said(const struct ctl *c, struct claim_said *said)
 {
     if (c->lane != NULL || c->replaces != NULL || c->subject != NULL)

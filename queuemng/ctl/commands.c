@@ -78,7 +78,7 @@ static int cmd_join(struct ctl *c, int argc, char **argv)
 
 /* ---- the table ---- */
 
-/* It changes nothing for those who wait, nor in the cluster. */
+/* A command that changes nothing for those who wait, nor in the cluster. */
 #define READS .undo = ""
 #define SENDS(a_method, a_path, a_view) .method = a_method, .path = a_path, .view = a_view
 #define DEFINES(a_keys, a_kind) .keys = a_keys, .kind = a_kind, .options = "dry-run"

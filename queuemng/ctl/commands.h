@@ -7,20 +7,20 @@
 #include "queuemng/ctl_view/risk_view.h"
 
 struct cmd {
-    const char *words, *takes; /* as typed; arguments, for the help */
+    const char *words, *takes; /* words as typed; arguments, for the help */
     int min, max;              /* how many arguments behind the words; max -1: any */
     const char *help;
     int (*run)(struct ctl *c, int argc, char **argv); /* NULL: it sends the request below */
     const char *method, *path; /* the `*` in it: the first argument */
     view_fn view;
     const struct cfg_key *keys; /* behind the name come KEY=VALUE of this table; else NULL */
-    const char *options;       /* of those that few commands take: these; NULL: none of them */
+    const char *options;       /* options that few commands take; NULL: none of them */
     enum risk risk;            /* if it has one, the operator confirms it first */
-    bool text_only;            /* what it prints is text in any case: -o is refused */
+    bool text_only;            /* text in any case: -o is refused */
     const char *undo;          /* the answer to: what takes it back, for those who wait, too? "none..": nothing
                                   does, so it asks first, or is about one of them or a number that
                                   was typed; "": it changes nothing; NULL is a mistake */
-    const char *kind;          /* of def_change.h: the answer is a definition, of which what has changed
+    const char *kind;          /* word of def_change.h: the answer is a definition, of which what has changed
                                 * is shown, and what would with --dry-run; or NULL */
 };
 

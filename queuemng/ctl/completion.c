@@ -109,7 +109,7 @@ static void put_commands(struct buf *b, const char *cur, const char *first)
             put(b, cur, others[i], strlen(others[i]), "");
 }
 
-/* Those of a list in an answer that a line of the terminal can have. */
+/* Puts those of a list in an answer that a line of the terminal can have. */
 static void put_names(struct ctl *c, struct buf *b, const char *cur, const char *path,
                       const char *list, const char *key)
 {
@@ -157,7 +157,7 @@ static int pairs_at(const struct cmd *d)
     return at;
 }
 
-/* What stands at this place of the command's arguments: "QUEUE KEY=VALUE..." */
+/* Finds what stands at this place of the command's arguments: "QUEUE KEY=VALUE..." */
 static void put_argument(struct ctl *c, struct buf *b, const char *cur, const struct cmd *d,
                          int at)
 {

@@ -11,7 +11,7 @@
 #include "queuemng/ctl_ask/meant.h"
 #include "queuemng/ctl_view/text.h"
 
-/* of: the context's name before it, or NULL. */
+/* Reads what is typed. of: the context's name before it, or NULL. */
 static bool is_typed(const char *of, const char *name)
 {
     size_t n = of != NULL ? strlen(of) : 0;
@@ -35,7 +35,7 @@ int ctl_sure(const struct ctl *c, const struct buf *what, const char *name)
     if (c->dry_run) {
         ctl_put_out(what);
         puts("");
-        return CTL_REFUSED; /* as diff has it: something would change */
+        return CTL_REFUSED; /* like diff: something would change */
     }
     if (c->yes)
         return CTL_OK;
@@ -56,7 +56,7 @@ int ctl_sure(const struct ctl *c, const struct buf *what, const char *name)
     return yes ? CTL_OK : CTL_REFUSED;
 }
 
-/* One queue with its sums; NULL: the error has been printed. New reference. */
+/* Asks for a queue with its sums; NULL: the error has been printed. New reference. */
 static json_t *queue_now(const struct ctl *c, const char *name, int *rc)
 {
     json_t *live = ctl_get(c, "/v1/admin/live?since=9223372036854775807&queue=*", name, rc);

@@ -191,7 +191,7 @@ static int check_urls(const struct context *x, struct err *e)
     return rc < 0 ? err_wrap(e, "context %s", x->name) : 0;
 }
 
-/* Its keys become those of the words. */
+/* Sets its keys to those of the words. */
 static int change(struct context *x, char **words, int n)
 {
     struct err e = { 0 };

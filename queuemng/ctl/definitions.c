@@ -112,7 +112,7 @@ int cmd_budget_delete(struct ctl *c, int argc, char **argv)
 
 /* ---- endpoints ---- */
 
-/* What is reported of it; "" of a name that has gone meanwhile. New reference. */
+/* Finds what is reported of it; "" of a name that has gone meanwhile. New reference. */
 static json_t *endpoint_now(const json_t *all, const char *name)
 {
     json_t *x;
@@ -191,9 +191,9 @@ void endpoint_hint(struct ctl *c, const char *name)
 }
 
 #define PROBE ENDPT "/probe"
-#define LOOKS 100 /* of 200 ms */
+#define LOOKS 100 /* looks of 200 ms */
 
-/* It is looked at until it has ended everywhere. */
+/* Looks at it until it has ended everywhere. */
 static bool has_ended(const json_t *doc)
 {
     const json_t *x;
@@ -217,7 +217,7 @@ int cmd_endpoint_probe(struct ctl *c, int argc, char **argv)
     int rc;
 
     (void)argc;
-    plain.form = FORM_TABLE; /* its last answer is what is wanted */
+    plain.form = FORM_TABLE; /* the last answer is wanted */
     doc = ctl_fetch(&plain, call, &rc);
     for (unsigned i = 0; i < LOOKS && doc != NULL && !has_ended(doc); i++) {
         json_decref(doc);

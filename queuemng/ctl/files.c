@@ -98,7 +98,7 @@ static int plan_list(struct plan *p, struct ctl *c, const struct def_kind *kind,
     return rc;
 }
 
-/* Of a file's kinds, in our order. */
+/* Plans a file's kinds, in our order. */
 static int plan_file(struct plan *p, struct ctl *c, const char *file)
 {
     struct cfg_node *doc = NULL;
@@ -199,7 +199,7 @@ static int plan_carry_out(struct ctl *c, const struct plan *p)
     return rc;
 }
 
-/* Of its one argument, or of -f. */
+/* Plans the file in its argument, or in -f. */
 static int plan_named(struct plan *p, struct ctl *c, int argc, char **argv, const char *command)
 {
     const char *file = argc > 0 ? argv[0] : c->file;

@@ -11,7 +11,7 @@
 int cmd_export(struct ctl *c, int argc, char **argv);
 int cmd_diff(struct ctl *c, int argc, char **argv); /* CTL_REFUSED: there are differences */
 int cmd_apply(struct ctl *c, int argc, char **argv);
-/* What `set` (or `add`: is_new) would make of these keys. CTL_REFUSED: it changes something, as diff
+/* Shows what `set` (or `add`: is_new) would make of these keys. CTL_REFUSED: it changes something, as diff
  * has it. */
 int cmd_would_change(struct ctl *c, const char *kind, const char *name, const json_t *keys, bool is_new);
 /* The same of a definition that has been looked up: now is NULL, if there is none yet. */

@@ -69,7 +69,7 @@ static void put_help(struct buf *b, const struct cmd *d)
     buf_printf(b, "  %-38s %s\n", left, d->help);
 }
 
-/* What the one that was asked for takes besides. */
+/* Prints what the command that was asked for takes besides. */
 static void put_details(struct buf *b, const struct cmd *d)
 {
     if (d->options != NULL) {
@@ -86,7 +86,7 @@ static void put_details(struct buf *b, const struct cmd *d)
         buf_byte(b, '\n');
 }
 
-/* Those that begin with these words. */
+/* Prints those that begin with these words. */
 int cmd_help_of(int argc, char **argv)
 {
     const struct cmd *last = NULL;
@@ -158,7 +158,7 @@ static const char man_end[] =
     "segqctl \\-o json status | jq \\(aq.queues[].queue\\(aq\n"
     "source <(segqctl completion bash)\n.EE\n";
 
-/* As text of roff: no control line, no escape; hyphens are those that are typed. */
+/* Writes text of roff: no control line, no escape; hyphens are those that are typed. */
 static void put_roff(struct buf *b, const char *s)
 {
     if (*s == '.' || *s == '\'')

@@ -132,7 +132,7 @@ int cmd_key_resume(struct ctl *c, int argc, char **argv)
     return hold(c, argv, false);
 }
 
-/* One that is pinned is changed, another one is pinned. */
+/* Changes a pinned key, or pins another one. */
 int cmd_key_set(struct ctl *c, int argc, char **argv)
 {
     char path[PATH_MAX_LEN];

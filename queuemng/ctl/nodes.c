@@ -73,7 +73,7 @@ int cmd_drain(struct ctl *c, int argc, char **argv)
     return rc;
 }
 
-/* It was refused: if people or tasks are concerned the operator confirms it, and then it is forced. */
+/* Handles a refusal: if people or tasks are concerned the operator confirms it, and then it is forced. */
 static int forget_by_force(struct ctl *c, const char *name, const struct ctl_answer *refusal)
 {
     struct ctl_call call = { .method = "POST", .path = NODE "/forget?force=true", .name = name };

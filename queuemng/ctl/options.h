@@ -46,7 +46,7 @@ extern const struct ctl_option ctl_options[]; /* ended by name == NULL */
 const struct option *options_for_getopt(void);
 /* Is it one of these, which have blanks between them? NULL: of none. */
 bool option_is_in(const char *list, const char *name);
-/* What they are for, a line each: of those in this list; NULL: of all. */
+/* Prints what options are for, a line each: of those in this list; NULL: of all. */
 void options_help(struct buf *b, const char *list);
 
 #endif

@@ -64,7 +64,7 @@ static int cmd_send(struct ctl *c, const struct cmd *d, int argc, char **argv)
     return rc;
 }
 
-/* What a command would ignore is refused: it would do something else than was meant. */
+/* Refuses what a command would ignore: it would do something else than was meant. */
 static bool takes_options(const struct ctl *c, const struct cmd *d)
 {
     const struct {

@@ -220,7 +220,7 @@ static int bad_option(int opt, char **argv)
     const char *word = argv[optind - 1];
 
     if (optopt > 0 && optopt < 256 && (word[0] != '-' || strchr(word, optopt) == NULL))
-        word = argv[optind]; /* there are more letters in the word */
+        word = argv[optind]; /* more letters in the word */
     if (opt == ':')
         fprintf(stderr, "segqctl: %s wants a value\n", word);
     else if (word[0] == '-' && word[1] >= '0' && word[1] <= '9')

@@ -15,7 +15,7 @@ _Static_assert(SIGNER_TEXT_MAX >= crypto_sign_SECRETKEYBYTES, "room for either k
 
 /* ---- the key ---- */
 
-/* What PKCS #8 puts before the 32 bytes of an Ed25519 seed. */
+/* PKCS #8 before the 32 bytes of an Ed25519 seed. */
 static const uint8_t pkcs8[16] = { 0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06,
                                    0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20 };
 

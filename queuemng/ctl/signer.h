@@ -12,15 +12,15 @@
 
 struct signer {
     bool ed25519;
-    size_t len;                   /* of an HS256 secret */
-    uint8_t key[SIGNER_TEXT_MAX]; /* that secret, or libsodium's secret key */
+    size_t len;                   /* length of an HS256 secret */
+    uint8_t key[SIGNER_TEXT_MAX]; /* the secret, or libsodium's secret key */
 };
 
 struct claim_said { /* refs; NULL: the claim does not say it */
     const char *queue; /* always there */
-    const char *lane, *task; /* one of them is there; task: its Idempotency-Key (jti) */
+    const char *lane, *task; /* either is there; task: its Idempotency-Key (jti) */
     const char *kid, *subject, *replaces, *task_key;
-    int priority; /* of a task */
+    int priority; /* priority of a task */
     int64_t now_s, expires_s;
 };
 

@@ -32,7 +32,7 @@ static bool in_the_clear(const char *url, const char *leader)
     return strncmp(url, "https:", 6) == 0 && strncmp(leader, "https:", 6) != 0;
 }
 
-/* One manager, then the leader that it names. SQ_EUNAVAIL: neither leads, or can be reached. */
+/* Asks a manager, then the leader that it names. SQ_EUNAVAIL: neither leads, or can be reached. */
 static int ask_one(const struct ctl *c, const char *url, const struct ctl_call *call,
                    struct ctl_answer *a, struct err *e)
 {

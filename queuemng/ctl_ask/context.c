@@ -124,7 +124,7 @@ static void make_folders(const char *file)
     snprintf(path, sizeof(path), "%s", file);
     for (char *p = strchr(path + 1, '/'); p != NULL; p = strchr(p + 1, '/')) {
         *p = '\0';
-        (void)mkdir(path, 0700); /* what fails is seen when the file is written */
+        (void)mkdir(path, 0700); /* a failure is seen when the file is written */
         *p = '/';
     }
 }
@@ -169,7 +169,7 @@ struct context *contexts_find(const struct contexts *c, const char *name)
     return NULL;
 }
 
-/* Its texts are "", as the table makes them. */
+/* Texts are "", as the table makes them. */
 static int fill(struct context *x, const char *name, struct err *e)
 {
     char text[NAME_MAX_LEN + 20];

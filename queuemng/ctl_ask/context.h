@@ -23,7 +23,7 @@
 
 struct context { /* "": not given */
     char *name;
-    struct cfg_list admin, router; /* of char *: addresses, as --admin and --router take them */
+    struct cfg_list admin, router; /* list of char *: addresses, as --admin and --router take them */
     char *dir, *token_file, *cacert, *key_file, *operator;
     bool confirm; /* where a name is to be typed before an order, that of the context is, too */
 };
@@ -31,10 +31,10 @@ struct context { /* "": not given */
 struct contexts {
     char file[PATH_MAX]; /* "": there is no place for one */
     char *current;       /* owned; "": none */
-    struct cfg_list v;   /* of struct context; owned */
+    struct cfg_list v;   /* list of struct context; owned */
 };
 
-extern const struct cfg_key context_keys[]; /* of one */
+extern const struct cfg_key context_keys[]; /* keys of one */
 
 /* A file that is not there has none. Errors name file, line and key. On error there is nothing to
  * free. */
@@ -46,7 +46,7 @@ struct context *contexts_find(const struct contexts *c, const char *name); /* or
 /* *x: another one, empty but for its name, which is one (CFG_NAME). */
 SQ_CHECK int contexts_add(struct contexts *c, const char *name, struct context **x, struct err *e);
 void contexts_remove(struct contexts *c, struct context *x);
-/* Its addresses, where it finds the cluster; what a table cannot say of it. */
+/* Checks its addresses, and where it finds the cluster: what a table cannot say of it. */
 SQ_CHECK int context_check(const struct context *x, struct err *e);
 
 #endif

@@ -13,7 +13,7 @@ enum ctl_exit { CTL_OK = 0, CTL_REFUSED = 1, CTL_USAGE = 2 };
 
 enum ctl_form {
     FORM_TABLE, /* for people */
-    FORM_JSON,  /* as it came */
+    FORM_JSON,  /* the answer as it came */
     FORM_YAML,  /* the same */
 };
 
@@ -27,18 +27,18 @@ struct ctl {
     struct urls routers;          /* asked in turn until one answers */
     char *token;                  /* owned: the admin token; never from argv */
     char *key_file;               /* owned: signs claims; NULL = not given */
-    const char *client, *subject, *claim; /* of join; NULL = not given */
-    const char *lane, *replaces, *kid;    /* of a claim; NULL = not given */
-    const char *task, *task_key, *priority; /* of a claim to submit a task; likewise */
-    unsigned ttl_s;                       /* of a claim */
-    const char *file;  /* of definitions: of apply, diff; NULL = not given */
-    const char *label; /* of tasks: those that have it; NULL = any, or none */
+    const char *client, *subject, *claim; /* for join; NULL = not given */
+    const char *lane, *replaces, *kid;    /* for a claim; NULL = not given */
+    const char *task, *task_key, *priority; /* for a claim to submit a task; likewise */
+    unsigned ttl_s;                       /* for a claim */
+    const char *file;  /* file of definitions, for apply, diff; NULL = not given */
+    const char *label; /* label of tasks: those that have it; NULL = any, or none */
     bool force;        /* cancels also what runs */
     bool dry_run;                 /* only says what it would change */
-    enum ctl_form form;           /* of answers */
+    enum ctl_form form;           /* form of answers */
     bool all;                     /* status: leave nothing out */
     bool yes;                     /* do not ask before what cannot be undone */
-    unsigned timeout_s;           /* of one request */
+    unsigned timeout_s;           /* seconds of a request */
     unsigned every_s, count;      /* watch, top: between pictures; of them; 0 = not given */
     const char *cacert;           /* authorities for https; NULL = those of the system */
     char *own_cacert;             /* owned: cacert, if it is a context's; else NULL */

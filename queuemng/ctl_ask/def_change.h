@@ -28,10 +28,10 @@ struct def_change {
     char *name;           /* owned */
     json_t *was;          /* the whole definition; NULL: it is a new one; owned */
     json_t *keys;         /* keys that get another value, whole lists and maps; owned */
-    json_int_t version;   /* of what was looked at */
+    json_int_t version;   /* version of what was looked at */
 };
 
-/* What the map `def` of a file makes of the definition `now` (an answer; NULL: there is none).
+/* Plans what the map `def` of a file makes of the definition `now` (an answer; NULL: there is none).
  * Errors name file, line and key. 0; ch->keys may be empty. */
 SQ_CHECK int def_plan(struct def_change *ch, const struct def_kind *kind, const json_t *now,
                       const struct cfg_node *def, const char *file, struct err *e);

@@ -122,7 +122,7 @@ static void options_set(struct exchange *x, const struct ctl_net *net, struct bu
         curl_easy_setopt(c, CURLOPT_CAINFO, net->cacert);
 }
 
-/* What went wrong, and whether the request may have been carried out. */
+/* Says what went wrong, and whether the request may have been carried out. */
 static int failed(struct exchange *x, CURLcode code, const char *base, unsigned timeout_s,
                   struct err *e)
 {

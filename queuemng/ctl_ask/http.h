@@ -10,7 +10,7 @@
 struct ctl_call {
     const char *method;        /* "GET", "POST", "PUT", "PATCH", "DELETE" */
     const char *path;          /* encoded, with its query */
-    const char *name;          /* of the `*` in a path, not yet encoded: ctl_ask() puts it in */
+    const char *name;          /* name for the `*` in a path, not yet encoded: ctl_ask() puts it in */
     const char *bearer;        /* NULL = none */
     const char *if_none_match, *if_match; /* NULL = none */
     const json_t *body;        /* NULL = none */
@@ -19,13 +19,13 @@ struct ctl_call {
 struct ctl_answer {
     int status;
     const char *from; /* the router that answered ctl_ask(); ref */
-    const char *name; /* of what ctl_ask() asked about; ref, or NULL */
+    const char *name; /* name of what ctl_ask() asked about; ref, or NULL */
     struct buf body; /* owned by the caller, also after a failure */
 };
 
 struct ctl_net {
-    unsigned timeout_s;  /* of the whole request */
-    const char *cacert;  /* of https: a file of authorities; NULL: those of the system */
+    unsigned timeout_s;  /* time of the whole request */
+    const char *cacert;  /* authorities for https, a file; NULL: those of the system */
     const char *operator; /* the name for the log of changes; NULL: none but the environment's */
 };
 

@@ -13,7 +13,7 @@ int ctl_say_err(const struct err *e, int code); /* code */
 /* To standard output, at once. If its reader is gone the process ends here, quietly; any other
  * failure is printed and ends the process, too. */
 void ctl_put_out(const struct buf *b);
-void ctl_put_end(void); /* what stdio still has; ends the process as ctl_put_out() does */
+void ctl_put_end(void); /* Writes what stdio still has; ends the process as ctl_put_out() does */
 void ctl_print(view_fn view, const json_t *doc);
 
 #endif

@@ -138,7 +138,7 @@ int where_dir(struct ctl *c, const char *dir, struct err *e)
         return err_set(e, SQ_EINVAL, "%s: %s", file, bad.text);
     rc = where_json(c, doc, file, e);
     json_decref(doc);
-    snprintf(file, sizeof(file), "%s/secrets/claim.key", dir); /* of `make run` */
+    snprintf(file, sizeof(file), "%s/secrets/claim.key", dir); /* files of `make run` */
     if (rc == 0 && c->key_file == NULL && access(file, F_OK) == 0)
         rc = where_key_file(c, file, e);
     return rc;

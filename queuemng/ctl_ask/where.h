@@ -12,9 +12,9 @@ SQ_CHECK int where_add(struct urls *list, const char *url, struct err *e);
 SQ_CHECK int where_add_all(struct urls *list, const char *urls, struct err *e);
 SQ_CHECK int where_token_file(struct ctl *c, const char *file, struct err *e); /* once */
 SQ_CHECK int where_key_file(struct ctl *c, const char *file, struct err *e); /* likewise */
-/* What was not given before, from DIR/cluster.json. */
+/* Fills in what was not given before, from DIR/cluster.json. */
 SQ_CHECK int where_dir(struct ctl *c, const char *dir, struct err *e);
-/* What was not given before, of a context. */
+/* Fills in what was not given before, from a context. */
 SQ_CHECK int where_context(struct ctl *c, const struct context *x, struct err *e);
 void where_fini(struct ctl *c);
 

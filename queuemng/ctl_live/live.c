@@ -107,7 +107,7 @@ int cmd_task_top(struct ctl *c, int argc, char **argv)
 
 /* ---- top ---- */
 
-#define LOOKS   8    /* that are kept */
+#define LOOKS   8    /* looks that are kept */
 #define RATE_MS 3000 /* rates are of so long, if there is as much */
 
 struct top {
@@ -115,7 +115,7 @@ struct top {
     json_t *look[LOOKS]; /* owned: the youngest first */
 };
 
-/* What rates are counted from; NULL: there was no look before. */
+/* Finds the look that rates are counted from; NULL: no look before. */
 static const json_t *then(const struct top *t, const json_t *now)
 {
     double at = ctl_f64(now, "now_ms");

@@ -19,7 +19,7 @@
 #include "queuemng/ctl_ask/ctl.h"
 #include "queuemng/ctl_ask/out.h"
 
-#define LINES_DEFAULT 24 /* of a terminal that does not say it */
+#define LINES_DEFAULT 24 /* lines of a terminal that does not say it */
 #define LINES_FREE    3  /* an error, and the end of its line */
 
 #define CURSOR_HIDE "\033[?25l"
@@ -43,7 +43,7 @@ static struct {
 static void restore(void)
 {
     if (term.drawn && write(STDOUT_FILENO, CURSOR_SHOW, strlen(CURSOR_SHOW)) < 0)
-        term.drawn = false; /* it is gone */
+        term.drawn = false; /* already gone */
     if (term.raw)
         (void)tcsetattr(STDIN_FILENO, TCSANOW, &term.was);
 }
@@ -64,7 +64,7 @@ static void on_stop(int sig)
 {
     (void)sig;
     restore();
-    _exit(CTL_OK); /* what was shown is written: every picture is flushed */
+    _exit(CTL_OK); /* pictures are written: every picture is flushed */
 }
 
 /* Ctrl-Z: the shell gets a terminal that it knows; fg draws again. */
@@ -149,7 +149,7 @@ static void draw(const struct buf *picture, size_t lines)
     buf_fini(&out);
 }
 
-/* What stderr has kept, in place of the error before it. */
+/* Shows what stderr has kept, in place of the error before it. */
 static void put_error(void)
 {
     ctl_put_out(&(const struct buf){ .data = (uint8_t *)PLACE_BACK CLEAR_BELOW,

@@ -7,7 +7,7 @@
 
 struct screen {
     unsigned every_s;   /* from one picture to the next */
-    unsigned count;     /* so many pictures; 0: until the end */
+    unsigned count;     /* number of pictures; 0: until the end */
     bool text;          /* false: show() prints documents itself, nothing is put between them */
 };
 

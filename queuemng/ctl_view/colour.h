@@ -8,7 +8,7 @@
 enum colour { COLOUR_NONE, COLOUR_BOLD, COLOUR_GOOD, COLOUR_WARN, COLOUR_BAD };
 
 void colours_on(bool on); /* at first they are off */
-/* Of the word for a state; NONE: it is none that should be seen at once. */
+/* Colour for the word of a state; NONE: not to be seen at once. */
 enum colour colour_of(const char *state);
 /* Appends the text, in its colour if there are any. */
 void colour_put(struct buf *b, enum colour colour, const char *text);

@@ -196,7 +196,7 @@ enum risk risk_of_keys(const json_t *keys)
 }
 
 #define FEW          100 /* people: a test, a group of friends */
-#define AS_MUCH_AS_S 60  /* of the rate */
+#define AS_MUCH_AS_S 60  /* seconds of the rate */
 
 bool risk_of_release(uint64_t n, const json_t *q)
 {

@@ -28,7 +28,7 @@ enum risk risk_of_keys(const json_t *keys);
 /* Is it much to let n in at once where so many go in by themselves? Cannot be undone. */
 bool risk_of_release(uint64_t n, const json_t *queue);
 void view_forget(struct buf *b, const json_t *node);
-/* What an order to drain this node will come to. */
+/* Says what an order to drain this node will come to. */
 void view_drain(struct buf *b, const json_t *node);
 
 #endif

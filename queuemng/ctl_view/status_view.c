@@ -17,8 +17,8 @@
 #include "queuemng/ctl_view/text.h"
 
 #define BAR_WIDTH      20
-#define QUEUES_SHOWN   20 /* of a cluster with many */
-#define SEGMENTS_SHOWN 12 /* of a long chain: the first and the last */
+#define QUEUES_SHOWN   20 /* queues of a cluster with many */
+#define SEGMENTS_SHOWN 12 /* segments of a long chain: the first and the last */
 
 /* ---- members ---- */
 
@@ -203,7 +203,7 @@ static void segment_row(struct table *t, const json_t *s, bool ahead_known)
     id_cell(t, s, "move");
 }
 
-/* Of a long chain the two ends: that is where things happen. */
+/* Shows the two ends of a long chain: that is where things happen. */
 static void segments(struct buf *b, const json_t *list, bool all)
 {
     size_t n = json_array_size(list), from = n, to = n;
@@ -350,7 +350,7 @@ static int busier(const void *a, const void *b)
     return x->at < y->at ? -1 : 1;
 }
 
-/* Of a cluster with many queues the busiest, those with the most people first. */
+/* Shows the busiest queues of a cluster with many, those with the most people first. */
 static void queues_busiest(struct buf *b, const json_t *list)
 {
     size_t n = json_array_size(list), i;

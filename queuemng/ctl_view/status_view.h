@@ -12,7 +12,7 @@
  * the number of those left out (all: none is); else only that one. False: it has no such
  * queue (nothing is appended). */
 bool view_cluster(struct buf *b, const json_t *cluster, const char *queue, bool all);
-/* Its lists `metrics` and `moves`, each behind a blank line; an empty one has no lines. */
+/* Print its lists `metrics` and `moves`, each behind a blank line; an empty one has no lines. */
 void view_metrics(struct buf *b, const json_t *metrics);
 void view_moves(struct buf *b, const json_t *moves);
 

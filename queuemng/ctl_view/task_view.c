@@ -248,7 +248,7 @@ void view_probe(struct buf *b, const json_t *doc)
     table_put(b, &t, "no task node calls it\n");
 }
 
-/* As routers do it; or the pattern itself. */
+/* Matches like routers; or the pattern itself. */
 bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
 {
     const json_t *pool, *found = NULL;

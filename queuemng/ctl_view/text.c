@@ -9,7 +9,7 @@
 
 /* ---- KEY=VALUE ---- */
 
-/* What a value stands for; NULL if it opens a bracket or a quote and is not JSON. */
+/* Reads a value; NULL if it opens a bracket or a quote and is not JSON. */
 static json_t *value_of(const char *s, const struct cfg_key *k)
 {
     bool text = k != NULL && (k->type == CFG_STR || k->type == CFG_NAME ||

@@ -20,9 +20,9 @@
 
 #define BAR_WIDTH  10
 #define QUEUES_MIN 3 /* shown on the smallest screen */
-#define NODES_MAX  8 /* of each kind on a screen; those in trouble first */
+#define NODES_MAX  8 /* rows of each kind on a screen; those in trouble first */
 
-/* What rates are counted between. */
+/* The two looks that rates are counted between. */
 struct span {
     const json_t *now, *then; /* lists of queues; then NULL: not known */
     double s;
@@ -151,7 +151,7 @@ static void limit_cell(struct table *t, struct buf *b, const json_t *q)
     buf_cell(t, b);
 }
 
-/* As the last person in line sees it. */
+/* Writes the wait as the last person in line sees it. */
 static void eta_cell(struct table *t, struct buf *b, const json_t *q)
 {
     const json_t *s = json_object_get(q, "eta_last_s");
@@ -273,7 +273,7 @@ static void nodes(struct buf *b, const json_t *list, size_t most)
     quieter(b, json_array_size(list) - shown);
 }
 
-/* Its map: it sends people to segments by it. */
+/* Writes its map: it sends people to segments by it. */
 static void routers(struct buf *b, const json_t *list, uint64_t map, size_t most)
 {
     size_t i, n = json_array_size(list);

@@ -6,7 +6,7 @@
 
 #include "common/base/buf.h"
 
-/* One document, its members in their order. False: no memory. */
+/* Writes a document, its members in their order. False: no memory. */
 SQ_CHECK bool yaml_put(struct buf *b, const json_t *doc);
 
 #endif

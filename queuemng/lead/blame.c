@@ -9,7 +9,7 @@ static bool is_of(const struct blamed *x, enum rpc_role role, const char *node)
     return x->at_ms[0] != 0 && x->role == role && strcmp(x->node, node) == 0;
 }
 
-/* Its row, or one that it may have. */
+/* Finds its row, or a row that it may have. */
 static struct blamed *row_for(struct blame *b, enum rpc_role role, const char *node)
 {
     struct blamed *oldest = &b->v[0];

@@ -19,7 +19,7 @@ struct blamed {
     enum rpc_role role;
     char node[NAME_MAX_LEN + 1];
     msec_t at_ms[BLAME_TIMES]; /* the newest first; 0: none */
-    msec_t until_ms;           /* it is dropped */
+    msec_t until_ms;           /* end of the time for which it is dropped */
 };
 
 struct blame { /* zero: nobody */

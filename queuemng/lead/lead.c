@@ -27,12 +27,12 @@ struct mng_lead {
     uint32_t ttl_ms;
     bool up;           /* the link to Redis */
     msec_t settled_ms; /* before that, this Redis is not asked for the lease */
-    bool exact;      /* nobody has led since us, as far as we know: our copy is exact */
+    bool exact;      /* no leader since us, as far as we know: our copy is exact */
     bool begun;        /* the term: on_lead was called */
     bool loading;
     bool fenced, unusable; /* this term must end: the timer does it */
     uint64_t fenced_by;
-    uint64_t rev;              /* as last heard */
+    uint64_t rev;              /* holder as last heard */
     msec_t loaded_ms, load_ms; /* when it was, when it will be tried again */
     char name[NAME_MAX_LEN + 1], addr[64], admin[64];
     char leader[NAME_MAX_LEN + 1], leader_addr[64], leader_admin[64];
@@ -275,7 +275,7 @@ static void on_link(void *ctx, bool up, int64_t uptime_ms)
     l->settled_ms = uptime_ms < 0 ? now : now + (msec_t)l->ttl_ms - uptime_ms;
     if (!l->exact && uptime_ms >= 0)
         l->settled_ms +=
-            l->ttl_ms / 2; /* who knows all goes first: this one may be empty */
+            l->ttl_ms / 2; /* a manager that knows all goes first: this one may be empty */
     ev_timer_at(l->timer, now);
 }
 

@@ -41,10 +41,10 @@ void mng_lead_give_up(struct mng_lead *l);
 
 struct mng_lead_view {
     bool leads, reachable; /* Redis is */
-    uint64_t epoch;        /* of the last term */
+    uint64_t epoch;        /* epoch of the last term */
     msec_t lease_age_ms;   /* since it was last asked for with success; -1 = never */
-    const char *redis;     /* its address */
-    const char *leader, *leader_addr, *leader_admin; /* who leads; "" = nobody known */
+    const char *redis;     /* address of it */
+    const char *leader, *leader_addr, *leader_admin; /* the leader; "" = not known */
     uint64_t terms, renewals, failures;
     const struct redis_counts *faults;
     const struct histo *latency;

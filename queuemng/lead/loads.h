@@ -14,7 +14,7 @@ struct load_seen {
     char name[NAME_MAX_LEN + 1];
     char version[LOAD_VERSION_MAX + 1];
     msec_t at_ms;
-    struct msg_load load; /* its `version` is the one above */
+    struct msg_load load; /* `version` of it is the one above */
 };
 
 struct loads {
@@ -29,7 +29,7 @@ void loads_note(struct loads *l, enum rpc_role role, const char *name, msec_t no
 /* NULL: it has said nothing lately. */
 const struct load_seen *loads_of(const struct loads *l, enum rpc_role role, const char *name,
                                  msec_t now_ms);
-/* Those that are stale go. */
+/* Drops stale ones. */
 void loads_tidy(struct loads *l, msec_t now_ms);
 
 #endif

@@ -29,13 +29,13 @@ struct mng_shell_counts { /* ever */
     uint64_t messages, undecodable, store_failures, steps;
 };
 
-struct mng_step_by { /* what made a step */
+struct mng_step_by { /* cause of a step */
     char node[NAME_MAX_LEN + 1]; /* "": the clock, a reading, or an operator */
     enum rpc_role role;
-    uint16_t type; /* of its message; 0: the link came up */
+    uint16_t type; /* type of its message; 0: the link came up */
 };
 
-struct mng_step { /* of the core: what it wants stored and sent */
+struct mng_step { /* output of the core: what it wants stored and sent */
     struct mng_out *out; /* owned */
     uint64_t need;       /* not before store_done() has reached it */
     struct mng_step_by by;
@@ -65,7 +65,7 @@ struct mng_service {
     char admin_token[256];
     struct map peers;     /* peer_no -> struct rpc_chan (ref) */
     peer_no last_peer;
-    struct arena arena;   /* of the frame being decoded */
+    struct arena arena;   /* memory of the frame being decoded */
     struct mng_step *out; /* in order; the rest are spares; owned */
     size_t n_out, cap_out;
     size_t n_stored;      /* the first ones are with the store already, and wait for it */
@@ -77,9 +77,9 @@ struct mng_service {
     bool store_ok;
     struct map yaml;      /* hash of a queue's name -> text applied from the YAML (owned) */
     struct mng_shell_counts counts;
-    struct loads loads;     /* of other processes; also while another manager leads */
+    struct loads loads;     /* loads of other processes; also while another manager leads */
     struct op_log *op_log;  /* owned: what operators changed */
-    struct events events;   /* what happened, and what queues did: for the dashboard */
+    struct events events;   /* events, and figures of queues: for the dashboard */
     struct history history, pool_history; /* by queue; by pool (mng_pool_view.id) */
     msec_t history_ms;      /* the next round */
     msec_t history_from_ms; /* none before it */

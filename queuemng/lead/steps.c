@@ -11,7 +11,7 @@
 
 #define LOG_MODULE "manager"
 
-/* There is always room for one more step: a manager that cannot even note down what its
+/* Keeps room for another step: a manager that cannot even note down what its
  * core has decided would be a different one from the one that others know. */
 struct mng_out *mng_service_step(struct mng_service *s)
 {

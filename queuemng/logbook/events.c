@@ -10,7 +10,7 @@ static bool begins(const char *text, const char *what)
     return strncmp(text, what, strlen(what)) == 0;
 }
 
-/* One metric goes from tier to tier: on a busy night every few seconds. */
+/* True: a metric goes from tier to tier: on a busy night every few seconds. */
 static bool is_tier_change(const char *text)
 {
     const char *by = strstr(text, " by="), *was = strstr(text, " was_by=");

@@ -8,7 +8,7 @@
 
 #include "common/base/base.h"
 
-#define EVENTS_KEPT      200 /* of each kind */
+#define EVENTS_KEPT      200 /* events of each kind */
 #define EVENT_TEXT_BYTES 240
 
 struct event {

@@ -8,7 +8,7 @@
 
 #include "common/base/err.h"
 
-#define RATES_MS (3 * HISTORY_STEP_MS) /* of a longer time between two looks no rate is made */
+#define RATES_MS (3 * HISTORY_STEP_MS) /* a longer time between two looks makes no rate */
 #define STEPS_MS 5000                  /* by so much more the wall clock has stepped, or we slept */
 #define LINE_MAX (48 * 3600000ll)      /* a longer gap is as good as this one: nothing is left */
 
@@ -100,7 +100,7 @@ static bool make_room(struct history *h)
     return true;
 }
 
-/* One that was busy once takes no other's room. */
+/* A queue that was busy once takes no other's room. */
 static struct history_queue *queue_new(struct history *h, uint32_t id,
                                        const struct history_sums *s)
 {

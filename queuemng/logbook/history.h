@@ -26,7 +26,7 @@ enum history_range { HISTORY_10M, HISTORY_1H, HISTORY_24H, HISTORY_RANGES };
 #define HISTORY_POINTS_24H 288
 #define HISTORY_POINTS     (HISTORY_POINTS_10M + HISTORY_POINTS_1H + HISTORY_POINTS_24H)
 
-/* Of one queue, now. Something happens while one of the first two levels is not 0, and when one of
+/* Figures of a queue, now. Something happens while one of the first two levels is not 0, and when one of
  * the first two counts has grown. */
 struct history_sums {
     double level[HISTORY_LEVELS];
@@ -34,18 +34,18 @@ struct history_sums {
 };
 
 struct history_point {
-    uint32_t slot;                 /* of its range, from 1 on; 0: none */
+    uint32_t slot;                 /* number of a slot of its range, from 1 on; 0: none */
     uint16_t n, n_rates;           /* looks that it is made of; of them, with rates */
     float mean[HISTORY_FIGURES];   /* levels, then counts per second; those are NAN if n_rates is 0 */
-    float least, most;             /* of the first level */
+    float least, most;             /* least and most of the first level */
     float top[HISTORY_TOPS];       /* the most of the first counts per second; or NAN */
 };
 
 struct history_queue {
     uint32_t id;
-    uint32_t first[HISTORY_RANGES]; /* its oldest slot ever */
+    uint32_t first[HISTORY_RANGES]; /* oldest slot ever */
     uint64_t seen, busy;            /* the last round in which it was there; something happened */
-    int64_t still_ms;               /* of line_ms: since then some wait and none has begun; 0: not so */
+    int64_t still_ms;               /* moment of line_ms: since then some wait and none has begun; 0: not so */
     struct history_sums before;
     struct history_point point[HISTORY_POINTS]; /* a ring for each range, one behind the other */
 };
@@ -54,12 +54,12 @@ struct history_queue {
 
 struct history {
     uint64_t round;
-    int64_t wall_ms, gap_ms; /* of the last round; since the one before, 0: not known */
+    int64_t wall_ms, gap_ms; /* moment of the last round; time since the one before, 0: not known */
     msec_t last_ms;
     int64_t line_ms;   /* the time that slots are made of: it only grows */
     struct map queue;  /* id -> struct history_queue, owned */
     struct history_queue *all; /* owned; NULL before the first round, or without memory */
-    struct history_sums sums;  /* of this round */
+    struct history_sums sums;  /* number of this round */
     size_t n_seen, n_before;   /* queues in this round, in the one before */
     uint64_t full;             /* the last round that found no quiet one */
 };

@@ -115,7 +115,7 @@ static int append(const struct op_log *l, const char *text)
     return rc;
 }
 
-/* What was written before is kept over a power cut, too. */
+/* Syncs what was written before, for a power cut, too. */
 static int sync_file(const struct op_log *l)
 {
     int fd = open(l->path, O_WRONLY | O_CLOEXEC), rc = fd < 0 ? -1 : fdatasync(fd);
@@ -137,10 +137,10 @@ static void failed(struct op_log *l, int error)
 static void flush(struct op_log *l, int64_t wall_ms)
 {
     if (l->written < l->n) {
-        (void)mkdir(l->dir, 0750); /* it is there already, or open() fails, too */
+        (void)mkdir(l->dir, 0750); /* there already, or open() fails, too */
         rotate(l, wall_ms);
     }
-    assert(l->written >= first(l)); /* what is to be written is still there */
+    assert(l->written >= first(l)); /* unwritten lines are still there */
     while (l->written < l->n) {
         char *text = json_dumps(*slot(l, l->written), JSON_COMPACT | JSON_ENSURE_ASCII);
         int rc = text != NULL ? append(l, text) : -1;

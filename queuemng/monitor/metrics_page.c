@@ -103,7 +103,7 @@ static bool labels(struct line *l, const struct mon_want *w, bool *match)
     return true;
 }
 
-/* One word of digits (or NaN, +Inf) into a number. */
+/* Reads a word of digits (or NaN, +Inf) into a number. */
 static bool number(struct line *l, double *v)
 {
     char text[64], *end;
@@ -160,7 +160,7 @@ static void take(struct mon_sample *sum, const struct mon_sample *s, bool max, s
     else if (!(s->value <= sum->value)) /* NaN wins, and is refused later */
         sum->value = s->value;
     if (s->wall_ms < sum->wall_ms)
-        sum->wall_ms = s->wall_ms; /* as old as the oldest */
+        sum->wall_ms = s->wall_ms; /* age of the oldest */
 }
 
 int mon_parse_page(struct mon_sample *out, const struct mon_want *w, const char *text,

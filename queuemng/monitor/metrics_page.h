@@ -12,7 +12,7 @@ struct mon_want { /* which samples of a page */
     const char *name;
     const struct mon_label *labels; /* all must be there; more may be */
     size_t n_labels;
-    bool max; /* of several take the greatest; else their sum */
+    bool max; /* true: the greatest of several; else their sum */
 };
 /* SQ_EUNKNOWN: no such sample; SQ_EINVAL: not a page, or the sample is not finite. */
 SQ_CHECK int mon_parse_page(struct mon_sample *out, const struct mon_want *w,

@@ -37,13 +37,13 @@ struct poller {
     struct monitor *m;           /* ref */
     const struct metric_def *d;  /* ref */
     struct ev_timer *timer;      /* next reading */
-    struct ev_timer *deadline;   /* of the one under way */
-    struct host_question *name;     /* of the one under way: asked for; NULL = no */
-    struct evhttp_connection *conn; /* of the one under way; NULL = none */
+    struct ev_timer *deadline;   /* connection of the one under way */
+    struct host_question *name;     /* name asked for by the one under way; NULL = no */
+    struct evhttp_connection *conn; /* request of the one under way; NULL = none */
     unsigned tries;                 /* another address of the name each time that one gives no answer */
     char *host, *target;         /* HTTP */
     uint16_t port;
-    char *labels_text;           /* what `labels` point into */
+    char *labels_text;           /* memory behind `labels` */
     struct mon_label labels[LABELS_MAX];
     size_t n_labels;
     struct mon_proc_state proc;

@@ -5,7 +5,7 @@
 
 #include "common/base/err.h"
 
-struct mon_cpu { /* of the whole machine, in ticks */
+struct mon_cpu { /* times of the whole machine, in ticks */
     uint64_t busy, total;
 };
 SQ_CHECK int mon_parse_stat(struct mon_cpu *out, const char *text, size_t n, struct err *e);

@@ -99,7 +99,7 @@ static int by_name(struct found *f, const char *name, struct err *e)
         return err_set(e, SQ_ESYS, "/proc: %s", strerror(errno));
     while ((de = readdir(dir)) != NULL)
         if (isdigit((unsigned char)de->d_name[0]))
-            (void)!add(f, atoi(de->d_name), name, e); /* it may be gone by now */
+            (void)!add(f, atoi(de->d_name), name, e); /* perhaps gone by now */
     closedir(dir);
     return f->n > 0 ? 0 : err_set(e, SQ_EUNKNOWN, "no process is named %s", name);
 }

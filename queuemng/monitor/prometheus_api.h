@@ -8,7 +8,7 @@
 
 struct mon_sample {
     double value;
-    int64_t wall_ms; /* of the measurement; 0 = not known */
+    int64_t wall_ms; /* moment of the measurement; 0 = not known */
 };
 
 /* Exactly one series with a finite value; else SQ_EINVAL. */

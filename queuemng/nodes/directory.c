@@ -115,7 +115,7 @@ void directory_registered(struct mng *m, struct mnode *n, bool can, bool moved)
     if (directory_look(m))
         return;
     if (moved)
-        tell_all(m); /* its address */
+        tell_all(m); /* address of it */
     else
         tell(m, n);
 }

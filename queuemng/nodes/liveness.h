@@ -7,7 +7,7 @@
 struct mng;
 struct mnode;
 
-/* Its segments are opened elsewhere from now on. */
+/* Opens its segments elsewhere from now on. */
 void node_lost(struct mng *m, struct mnode *n);
 /* Every tick, each node. */
 void nodes_tick(struct mng *m);

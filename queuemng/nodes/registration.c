@@ -76,7 +76,7 @@ void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
     n->draws = g->draws;
     n->closes = g->closes;
     n->credits = g->credits;
-    n->past_opening_ms = 0; /* its clock may have been set since */
+    n->past_opening_ms = 0; /* the clock may have been set since */
     n->registered = false;
     node_put(m, n);
     each_node_seg(n, s)

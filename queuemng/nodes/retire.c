@@ -62,7 +62,7 @@ void node_forget(struct mng *m, struct mnode *n, const char *why)
 
     assert(is_gone(n) && m->node[n->no - 1] == n);
     log_info("event=node_forgotten node=%s no=%u why=%s", n->name, n->no, why);
-    n->given_up = true; /* so it is no member of the directory */
+    n->given_up = true; /* to be no member of the directory */
     (void)directory_look(m);
     snprintf(key, sizeof(key), "node/%s", n->name);
     out_del(m, key);

@@ -6,7 +6,7 @@
 
 #include "queuemng/policy/metric_limits.h"
 
-#define BUDGETS_MAX 100 /* of a cluster */
+#define BUDGETS_MAX 100 /* budgets of a cluster */
 
 struct budget_def {
     char *name;
@@ -16,7 +16,7 @@ struct budget_def {
     int64_t max_active;     /* people inside and calls under way together; 0: any */
 };
 
-struct budget_member { /* of a queue's or an endpoint's definition */
+struct budget_member { /* part of a queue's or an endpoint's definition */
     char *name;            /* "": none */
     int64_t weight;
 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #define TURN_MS    5000
-#define LEAST_PART 16 /* of an equal part of the rate: what one has that wants none */
+#define LEAST_PART 16 /* share of an equal part of the rate for a member that wants none */
 
 void claim_says(struct claim *c, struct bears wants)
 {
@@ -31,7 +31,7 @@ static enum turn turn_of(const struct claim *c, msec_t now)
     return !has ? IS_NEXT : now - c->since_ms < TURN_MS ? HAS_IT : HAD_IT;
 }
 
-/* Of those that had it, the last one keeps it; else who waits for longer is the next. */
+/* Gives it to the last one of those that had it; else who waits for longer is the next. */
 static int compare(const void *a, const void *b)
 {
     const struct claim *x = *(struct claim *const *)a, *y = *(struct claim *const *)b;
@@ -71,7 +71,7 @@ static void rate_aims(struct claim **v, size_t n, uint64_t whole, struct fair *f
 {
     size_t can = 0;
 
-    for (size_t i = 0; i < n; i++) { /* those with a slot stand first */
+    for (size_t i = 0; i < n; i++) { /* members with a slot stand first */
         f[i] = (struct fair){ .wants = u64_min(wants(v[i]).rate, whole),
                               .least = u64_max(whole / (LEAST_PART * n), 1),
                               .weight = v[i]->weight, .has = v[i]->aim.rate, .part = whole };

@@ -12,13 +12,13 @@ struct bears { /* ENDPOINT_ANY: any */
     uint64_t slots;
 };
 
-struct claim { /* one of them */
-    struct bears wants, wanted; /* it could use: by the last second, and by the one before */
-    struct bears aim;           /* its part */
+struct claim { /* a member */
+    struct bears wants, wanted; /* usable: by the last second, and by the one before */
+    struct bears aim;           /* part that it gets */
     msec_t since_ms;            /* since when that is no slot, or some */
     uint64_t weight;            /* 1 to 1000 */
-    uint64_t no;                /* of two alike the lower goes first */
-    uint8_t turn;               /* of a division: see the source */
+    uint64_t no;                /* order among equals: the lower goes first */
+    uint8_t turn;               /* rest of a division: see the source */
 };
 
 /* Each second: what it could use. The higher one of the last two seconds counts. */

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#define CLEARLY     0.30 /* of the told rate: what the fast mean must be off by */
+#define CLEARLY     0.30 /* share of the told rate that the fast mean must be off by */
 #define A_LITTLE    0.12 /* and the slow one */
 #define LEAVE_MAX   1.0  /* giving up is not taken to be faster than the releases (below) */
 #define FIRST_SKIP  5    /* by slots the first seconds fill the house: that is no speed */
@@ -90,7 +90,7 @@ static void tell(struct eta_lane *e, const struct eta_in *in)
     if (e->told_rate > 0 && e->off_s < ETA_SURE_S)
         return;
     if (much && e->told_rate > 0)
-        rate = e->slow = e->fast; /* what was before counts no more */
+        rate = e->slow = e->fast; /* earlier seconds count no more */
     if (rate > 0)
         say(e, in, rate, fmin(leave, leave_most(in, rate)));
 }
@@ -114,7 +114,7 @@ static void allow(struct eta_lane *e, const struct eta_in *in)
     }
     if (e->told_rate <= 0) {
         e->fast = e->slow = in->allowed;
-        e->n = ETA_FAST_S; /* it counts for as much as the first seconds */
+        e->n = ETA_FAST_S; /* weight of the first seconds */
         say(e, in, in->allowed, 0);
     }
 }
@@ -192,11 +192,11 @@ void eta_probe(struct eta_lane *e, msec_t now_ms, seg_id seg, uint32_t number,
         return;
     for (unsigned i = 0; i < ETA_PROBES; i++)
         if (e->probe[i].seg == seg && e->probe[i].number == number)
-            return; /* nobody has joined since */
+            return; /* no join since */
     p = probe_free(e);
     if (p == NULL) {
         probes_thin(e);
-        return; /* its time comes again */
+        return; /* another time comes */
     }
     e->probe_ms = now_ms;
     *p = (struct eta_probe){ seg, number, s, now_ms };

@@ -49,7 +49,7 @@ struct eta_lane { /* zero = new */
     msec_t probe_ms, probe_every_ms;
 };
 
-struct eta_in { /* one second of a lane */
+struct eta_in { /* a second of a lane */
     msec_t now_ms;
     uint64_t waiting;          /* at its end */
     uint64_t released, gone;   /* in it; gone: left or timed out in line */

@@ -8,9 +8,9 @@
 
 #include "common/base/base.h"
 
-struct fair { /* one of them */
+struct fair { /* a member */
     uint64_t wants;
-    uint64_t least;  /* it gets before anybody gets more, whatever it wants */
+    uint64_t least;  /* part that it gets before anybody gets more, whatever it wants */
     uint64_t weight; /* 1 to 1000 */
     uint64_t has;    /* by the division before */
     uint64_t part;   /* by this one */

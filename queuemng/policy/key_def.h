@@ -6,13 +6,13 @@
 #include "common/config/cfg.h"
 #include "common/task/key_limit.h"
 
-struct pool_limit { /* of one queue, one key, one key below it */
+struct pool_limit { /* limits of a queue, a key, a key below it */
     double rate_per_s;      /* 0: any */
     int64_t burst;
     int64_t max_concurrent; /* 0: any */
 };
 
-struct pool_key { /* of keys that the pattern matches, in place of `key` or `subkey` */
+struct pool_key { /* limits of keys that the pattern matches, in place of `key` or `subkey` */
     char *match;
     struct pool_limit limit;
     int64_t weight;
@@ -35,6 +35,6 @@ int key_pin_compare(const struct key_pin *a, const struct key_pin *b);
 
 /* For task nodes. */
 uint64_t per_1000_s(double rate_per_s);
-struct key_limit pool_key_limit(const struct pool_key *k); /* its text is k's */
+struct key_limit pool_key_limit(const struct pool_key *k); /* text of it is k's */
 
 #endif

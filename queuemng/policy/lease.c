@@ -100,7 +100,7 @@ static void on_fenced(struct lease *l, const struct lease_in *in,
     l->patience_ms = ms_min(l->patience_ms * 2, PATIENCE_MAX_MS);
 }
 
-/* Nobody is in our way: no longer a wait each time. */
+/* Waits no longer each time: nobody is in our way. */
 static void on_unusable(struct lease *l, msec_t now_ms, struct lease_out *out)
 {
     if (l->state != LEASE_LEADING)

@@ -12,12 +12,12 @@ struct def_tier { /* while the metric is below `below`, at most rate_per_s */
     double rate_per_s;
 };
 
-struct def_limit { /* one metric and its tiers, ascending `below`; above the last: 0 */
+struct def_limit { /* a metric and its tiers, ascending `below`; above the last: 0 */
     char *metric;           /* name of a monitor in queuemng.yaml: "cpu" ... */
     struct cfg_list tiers;  /* struct def_tier */
 };
 
-extern const struct cfg_key metric_limit_keys[]; /* of one struct def_limit */
+extern const struct cfg_key metric_limit_keys[]; /* keys of a struct def_limit */
 
 /* Lists of struct def_limit. Tiers ascend, their rates do not rise, no metric is there twice: 0, or
  * SQ_EINVAL. */

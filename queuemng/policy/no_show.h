@@ -18,10 +18,10 @@
 #define NO_SHOW_MEMORY 200 /* decided tickets that the share is made of */
 #define NO_SHOW_FEW    50  /* with less evidence it is not acted on */
 
-struct no_show { /* of one queue; zero = new */
+struct no_show { /* counts of a queue; zero = new */
     uint64_t claimed, missed; /* ever, in this manager's time */
-    uint64_t seen_claimed, seen_missed; /* of them, those that the share knows */
-    double rate;              /* of the decided, those who came: 0..1 */
+    uint64_t seen_claimed, seen_missed; /* part of them that the share knows */
+    double rate;              /* share of the decided that came: 0..1 */
 };
 
 /* Tickets decided since the last call go into the share; once a second. */

@@ -9,7 +9,7 @@
 
 #define DAY_MS         86400000.0
 #define LIFE_MAX       (400 * DAY_MS)
-#define PATTERN_PARTS  16 /* of a pool that is a pattern, if the operator names no number */
+#define PATTERN_PARTS  16 /* partitions of a pool that is a pattern, if the operator names no number */
 
 static const char *const orders[] = { "start", "strict", "number", NULL };
 
@@ -197,7 +197,7 @@ void pool_def_rules(const struct pool_def *d, struct task_rules *r)
         head_start[i] = (uint64_t)p[i < d->priorities.n ? i : d->priorities.n - 1].head_start_ms;
 }
 
-/* What the pool says of a key. */
+/* Limits of a key in its pool. */
 static struct pool_key unpinned(const struct pool_def *d, char *key)
 {
     const struct pool_key *k = d->keys.v;

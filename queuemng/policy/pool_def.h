@@ -21,13 +21,13 @@ struct pool_priority { /* from priority 1 on */
 struct pool_def {
     char *match; /* a queue's name, or the beginning of names and a star */
     bool paused;
-    char *endpoint; /* of the cluster's; "": none */
+    char *endpoint; /* name of an endpoint of the cluster; "": none */
     char *notify;   /* the queue of an endpoint in which ends of tasks are told; "": none */
     bool cancel_on_disconnect; /* with an endpoint: of /v1/call */
     int64_t partitions; /* 0: pool_def_fit() chooses */
-    int64_t max_tasks;  /* of a partition */
+    int64_t max_tasks;  /* tasks of a partition */
     int64_t max_body, max_result; /* bytes */
-    int64_t max_bytes; /* of payloads of a partition; 0: any */
+    int64_t max_bytes; /* bytes of payloads of a partition; 0: any */
     int64_t position_cap; /* places further back are not told; 0: all are */
     int order;          /* enum task_order */
     int64_t task_ttl_ms, result_ttl_ms, result_ttl_read_ms, dead_ttl_ms, dedup_ms, lease_ms;

@@ -10,10 +10,10 @@
 
 enum def_state { /* words: open paused closed passthrough reject */
     DEF_OPEN,
-    DEF_PAUSED,      /* nobody is let in */
-    DEF_CLOSED,      /* nobody may join; people who wait are let in */
-    DEF_PASSTHROUGH, /* nobody needs a pass; people who wait are let in as fast as possible */
-    DEF_REJECT,      /* nobody may join, nobody is let in; places are kept */
+    DEF_PAUSED,      /* no entry */
+    DEF_CLOSED,      /* no joins; people who wait are let in */
+    DEF_PASSTHROUGH, /* no pass is needed; people who wait are let in as fast as possible */
+    DEF_REJECT,      /* no joins, no entry; places are kept */
 };
 extern const char *const def_state_names[]; /* ends with NULL */
 extern const char *const def_mode_names[];

@@ -108,7 +108,7 @@ static double rate_by_reading(struct release *r, size_t i, const struct def_limi
     return tier_rate(l, r->tier[i]);
 }
 
-/* Nobody knows how the backend is: the fallback, but for a while not more than before: a
+/* Rates without a reading: the fallback, but for a while not more than before: a
  * monitor often dies of the very load that it should report. */
 static double rate_without(struct release *r, size_t i, const struct def_limit *l,
                            const struct queue_def *d, msec_t now_ms)
@@ -138,7 +138,7 @@ static double rate_by_limits(struct release *r, const struct release_in *in)
     double least = -1;
 
     forget_other_limits(r, d);
-    if (d->limits.n == 0) { /* there is nothing to fall back from */
+    if (d->limits.n == 0) { /* nothing to fall back from */
         limited_by(r, "no_limits");
         return d->fallback_per_s;
     }
@@ -250,7 +250,7 @@ struct share {
     uint64_t left[LANES_MAX]; /* waiters not yet given anything */
     int64_t weight[LANES_MAX];
     unsigned n;
-    int64_t sum;              /* of the weights of lanes with waiters */
+    int64_t sum;              /* sum of the weights of lanes with waiters */
     uint64_t rounds;          /* how often all of them can have their full weight */
 };
 
@@ -266,7 +266,7 @@ static void share_sum(struct share *s)
     }
 }
 
-/* One ticket by smooth weighted round robin: everybody earns the weight, the richest gets
+/* Gives a ticket by smooth weighted round robin: everybody earns the weight, the richest gets
  * the ticket and pays the sum. */
 static unsigned share_one(struct share *s, int64_t *credit)
 {
@@ -355,7 +355,7 @@ static msec_t tick_ms(const struct release_in *in)
     return in->tick_ms > 0 ? in->tick_ms : 100;
 }
 
-/* What was left over less than a tick ago: a tick that is split has not less to give. */
+/* Takes what was left over less than a tick ago: a tick that is split has not less to give. */
 static uint64_t take_spare(struct release *r, const struct release_in *in)
 {
     uint64_t n = in->now_ms - r->spare_ms < tick_ms(in) && r->rate_per_s > 0 ? r->spare : 0;
@@ -364,7 +364,7 @@ static uint64_t take_spare(struct release *r, const struct release_in *in)
     return n;
 }
 
-/* One is kept: the next person to come to an empty line need not wait. */
+/* Keeps a ticket: the next person to come to an empty line need not wait. */
 static void keep_spare(struct release *r, const struct release_in *in, uint64_t n)
 {
     if (n == 0 || in->def->mode == MODE_SLOTS)

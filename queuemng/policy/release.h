@@ -60,7 +60,7 @@ struct release_in {
     unsigned n_lanes;
     const int64_t *weights;
     uint64_t waiting[LANES_MAX]; /* incl. returning: what could be released now */
-    double boost;           /* of what the rate earns; below 1 (0 = not set): 1 */
+    double boost;           /* factor on what the rate earns; below 1 (0 = not set): 1 */
     bool not_open;          /* by its schedule nobody is let in yet */
     uint64_t keep;          /* at most so many that nobody takes now stay for the rest of a tick */
     uint64_t slots;         /* mode slots or both: how many more may be inside now */
@@ -71,7 +71,7 @@ struct release_in {
 };
 struct release_out {
     uint64_t n[LANES_MAX]; /* to release now; n[i] <= waiting[i] */
-    double allowed_per_s;  /* what the limits say, before lack of waiters and boost */
+    double allowed_per_s;  /* rate of the limits, before lack of waiters and boost */
 };
 void release_tick(struct release *r, const struct release_in *in, struct release_out *out);
 /* The rate alone, of what has no lanes: in place of release_tick(), as often. */

@@ -21,15 +21,15 @@ struct schedule_def { /* a part of the queue's definition */
 
 enum schedule_phase { SCHED_PLAIN, SCHED_EARLY, SCHED_PREQUEUE, SCHED_OVER };
 
-enum draw_state { DRAW_NONE, DRAW_SECRET, DRAW_TOLD }; /* of the seed */
+enum draw_state { DRAW_NONE, DRAW_SECRET, DRAW_TOLD }; /* hash of the seed */
 
-struct schedule_draw { /* of one segment */
+struct schedule_draw { /* numbers of a segment */
     uint64_t seg;
     uint32_t count; /* numbers that drew their places */
 };
 
-struct schedule { /* of one queue; zero = new */
-    int64_t opens_ms, closes_ms; /* as defined; 0: not said */
+struct schedule { /* state of a queue; zero = new */
+    int64_t opens_ms, closes_ms; /* times as defined; 0: not said */
     uint8_t phase;               /* enum schedule_phase */
     /* stored: */
     int64_t early_for, opened_for, closed_for; /* the moments that have come */
@@ -62,8 +62,8 @@ void schedule_put_draw(const struct schedule *s, const char *queue, struct buf *
 struct wall_guard { /* zero = new */
     bool known;
     int64_t offset_ms;           /* wall - monotonic, as believed */
-    int64_t other_ms;            /* as it is said to be now */
-    msec_t since_ms;             /* of other_ms; 0: there is none */
+    int64_t other_ms;            /* phase that is said to be now */
+    msec_t since_ms;             /* state of other_ms; 0: none */
     msec_t known_ms;             /* since when there has been no leap */
 };
 int64_t wall_believed(struct wall_guard *g, msec_t now_ms, int64_t wall_ms);

@@ -71,7 +71,7 @@ static bool is_old(const struct mng *m, const struct mseg *s)
     return s->st.credit_at == s->st.credit_end || m->now_ms - s->credit.since_ms >= CREDIT_AGE_MS;
 }
 
-/* Of the numbers set aside: those below were granted. */
+/* Marks the numbers set aside: those below were granted. */
 static uint32_t first_free(const struct mseg *s)
 {
     return s->credit.end > s->st.credit_at ? s->credit.end : s->st.credit_at;
@@ -104,7 +104,7 @@ uint64_t credit_spare(const struct mng *m, const struct mqueue *q)
     return 0;
 }
 
-/* What is used in two ticks, and a bit. */
+/* Returns what is used in two ticks, and a bit. */
 static uint64_t target(const struct mng *m, const struct mseg *s)
 {
     const struct mlane *l = s->lane;
@@ -116,7 +116,7 @@ static uint64_t target(const struct mng *m, const struct mseg *s)
     return u64_min(n, most(m, l->q, given(l->q) - (is_old(m, s) ? 0 : s->credit.open)));
 }
 
-/* Of each tick, however often it is asked. */
+/* Samples each tick, however often it is asked. */
 static void take_sample(const struct mng *m, struct mlane *l)
 {
     if (m->now_ms - l->sampled_ms < m->opts.tick_ms)
@@ -190,7 +190,7 @@ void credit_give(struct mng *m, struct mlane *l, uint64_t n)
     order(m, s, c->from, c->end, (uint32_t)target(m, s));
 }
 
-/* It may be used no more: what is left of it comes back with the answer. Another order may be
+/* Recalls it: what is left of it comes back with the answer. Another order may be
  * under way: this one is obeyed after it. */
 static void call_back(struct mng *m, struct mseg *s)
 {

@@ -21,7 +21,7 @@ struct mng;
 uint64_t credit_wish(struct mng *m, struct mlane *l);
 /* n of its wish. */
 void credit_give(struct mng *m, struct mlane *l, uint64_t n);
-/* Nobody waits in the queue any more: it may be given. */
+/* True: nobody waits in the queue any more, so it may be given. */
 bool credit_is_due(const struct mqueue *q);
 /* The definition has changed: what may not be used any more is called back. */
 void credit_recall(struct mng *m, struct mqueue *q);

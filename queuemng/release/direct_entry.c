@@ -6,7 +6,7 @@
 #include "queuemng/state/slots.h"
 #include "queuemng/state/state.h"
 
-#define ENTRY_S 0.2 /* of the 0.3 s that a router holds a join for (FLOW_HOLD_MS) */
+#define ENTRY_S 0.2 /* part of the 0.3 s that a router holds a join for (FLOW_HOLD_MS) */
 
 uint64_t queue_lets_in(const struct mng *m, const struct mqueue *q)
 {

@@ -113,7 +113,7 @@ void lane_eta(const struct mng *m, struct mlane *l)
     probe(l, m->now_ms);
 }
 
-/* As a router tells it to the last one: his place is the number of those who wait. */
+/* Returns what a router tells the last one: the place is the number of those who wait. */
 double lane_eta_last(const struct mlane *l, const char **reason)
 {
     double s;

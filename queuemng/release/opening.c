@@ -16,7 +16,7 @@ static bool has_schedule(const struct mqueue *q)
     return q->sched.opens_ms != 0 || q->sched.closes_ms != 0 || q->sched.phase != SCHED_PLAIN;
 }
 
-/* Nobody knows the secret, and nobody learns it from one seed. */
+/* Makes a seed from a secret that nobody knows, and that no seed gives away. */
 static void next_seed(struct mng *m, const struct mqueue *q, uint8_t seed[DRAW_SEED])
 {
     const uint64_t what[] = { m->opts.seed, m->epoch, q->id, ++m->seeds };

@@ -8,7 +8,7 @@
 struct mng;
 struct mqueue;
 
-/* Its definition is new. */
+/* Takes its new definition. */
 void sched_set(struct mng *m, struct mqueue *q);
 /* second: look for schedules again. */
 void sched_tick(struct mng *m, bool second);

@@ -140,11 +140,11 @@ static void lane_release(struct mng *m, struct mlane *l, uint64_t by_rate)
     pop_go(m, l);
 }
 
-struct pop_in { /* what the controller is asked, and what that points to */
+struct pop_in { /* question to the controller, and what it points to */
     struct release_in in;
     const struct metric *metrics[16];
     int64_t weights[LANES_MAX];
-    char budget[NAME_MAX_LEN + 8]; /* its name is that much shorter */
+    char budget[NAME_MAX_LEN + 8]; /* the name is that much shorter */
 };
 
 static void pop_ask(const struct mng *m, const struct mqueue *q, struct pop_in *p)
@@ -213,7 +213,7 @@ double pops_peek(const struct mng *m, const struct mqueue *q, struct release *co
     return out.allowed_per_s;
 }
 
-/* One line when a limit steps to another tier, or to the fallback: not for each of thousands
+/* Logs a line when a limit steps to another tier, or to the fallback: not for each of thousands
  * of queues that go by the same metric. */
 static void note_tiers(struct mng *m, const struct mqueue *q, const struct release *was)
 {
@@ -285,7 +285,7 @@ void on_seg_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *
 
     if (s == NULL || s->node != n || g->epoch != m->epoch || g->status.seg != s->id)
         return;
-    away = g->status.away > s->st.away; /* those in front were not there: on with it */
+    away = g->status.away > s->st.away; /* absent people in front: on with it */
     seg_status(m, s, &g->status);
     l = s->lane;
     if (!l->pop.busy || l->pop.seg != g->seg || l->pop.tick != g->tick)
@@ -298,13 +298,13 @@ void on_seg_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *
     if (g->busy || left == 0 || !seg_dry(s)) {
         pop_end(m, l, left, g->busy || seg_is_rebuilding(s) || away);
     } else {
-        l->pop.busy = false; /* it ran dry: the next one, in the same tick */
+        l->pop.busy = false; /* ran dry: the next one, in the same tick */
         l->pop.left = still_allowed(m, l, left);
         pop_go(m, l);
     }
 }
 
-/* Its link is back: what was asked before is asked again, with the same tick. */
+/* Asks again after its link is back, with the same tick. */
 void pop_node_up(struct mng *m, struct mnode *n)
 {
     each_node_seg(n, s) {

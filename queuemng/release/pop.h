@@ -18,7 +18,7 @@ struct mqueue;
 struct msg_seg_popped;
 struct release;
 
-/* One tick of one queue's release. */
+/* Releases a tick's people of a queue. */
 void pops_tick(struct mng *m, struct mqueue *q);
 /* n tickets more, whatever limits say: to be given with the next tick. */
 void pops_by_hand(const struct mng *m, struct mqueue *q, uint64_t n);
@@ -28,7 +28,7 @@ void pops_look(const struct mng *m, struct mqueue *q, msec_t now_ms);
 double pops_peek(const struct mng *m, const struct mqueue *q, struct release *copy);
 /* The answer to SEG_POP. */
 void on_seg_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *g);
-/* Its link is back: orders that it may have missed are repeated with the same tick. */
+/* Repeats orders that it may have missed, with the same tick, after its link is back. */
 void pop_node_up(struct mng *m, struct mnode *n);
 
 #endif

@@ -19,9 +19,9 @@
 #define DEF_BYTES \
     (sizeof(struct queue_def) + sizeof(struct pool_def) + sizeof(struct endpoint_def))
 
-/* What the configuration lists. Its definition's first member is its name. */
+/* A kind of thing that the configuration lists. The first member of its definition is its name. */
 struct kind {
-    const char *prefix; /* of the key in the store */
+    const char *prefix; /* prefix of the key in the store */
     const char *what;
     const struct cfg_key *keys;
     size_t size;

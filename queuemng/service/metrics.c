@@ -47,7 +47,7 @@ static const struct metric_row shell_rows[] = {
 
 #define LANE(name, kind, member, help) \
     METRIC_ROW("segq_lane_" name, kind, struct mng_lane_view, member, help)
-/* One of them for all lanes at a time, as the format wants it. */
+/* Writes one of them for all lanes at a time, as the format wants it. */
 static const struct metric_row lane_columns[] = {
     LANE("waiting", GAUGE, waiting, "Tickets in line"),
     LANE("returning", GAUGE, returning, "No-shows that came back in time"),
@@ -63,7 +63,7 @@ static const struct metric_row lane_columns[] = {
 
 #define POOL(name, kind, member, help) \
     METRIC_ROW("segq_tasks_" name, kind, struct part_status_row, member, help)
-/* Of all partitions of a pool, as their task nodes reported them last. */
+/* Sums of all partitions of a pool, as their task nodes reported them last. */
 static const struct metric_row pool_columns[] = {
     POOL("scheduled", GAUGE, scheduled, "Tasks whose delay runs"),
     POOL("waiting", GAUGE, waiting, "Tasks in line"),

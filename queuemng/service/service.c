@@ -70,7 +70,7 @@ static void on_down(void *ctx, struct rpc_chan *ch, const char *why)
         mng_peer_down(s->mng, ev_now(s->ev), p, mng_service_step(s));
 }
 
-/* What operators look at, and answers to their questions: they change nothing, and do not reach the core. */
+/* Takes what operators look at, and answers to their questions: they change nothing, and do not reach the core. */
 static bool is_for_operators(struct mng_service *s, struct rpc_chan *ch, const struct msg *m,
                              uint64_t rid)
 {
@@ -319,7 +319,7 @@ void mng_service_free(struct mng_service *s)
     if (s->rpc != NULL)
         rpc_free(s->rpc);
     if (s->lead != NULL)
-        mng_lead_free(s->lead); /* its store, too */
+        mng_lead_free(s->lead); /* and its store */
     else
         store_close(s->store);
     mng_free(s->mng);

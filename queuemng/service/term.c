@@ -163,7 +163,7 @@ static void on_stop(void *ctx, const char *why)
     (void)why; /* lead.c has logged it */
     s->leads = false;
     s->broken = false;
-    s->store_ok = true; /* it is the next leader's to say */
+    s->store_ok = true; /* left to the next leader */
     mng_service_drop(s);
     mng_deferred_fail(s);
     mng_yaml_forget(s);

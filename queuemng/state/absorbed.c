@@ -30,7 +30,7 @@ void seg_add_absorbed(struct mng *m, struct mseg *s, seg_id id)
     if (seg_has_absorbed(s, id))
         return;
     v = realloc(s->absorbed, (s->n_absorbed + 1) * sizeof(*v));
-    if (v == NULL) { /* its source counts as missing, and is rebuilt one day */
+    if (v == NULL) { /* the source counts as missing, and is rebuilt one day */
         m->out->box.failed = true;
         return;
     }

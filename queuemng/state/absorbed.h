@@ -11,15 +11,15 @@ struct mng;
 struct mseg;
 struct seg_status;
 
-/* Its node has said so. */
+/* True: its node has said so. */
 bool seg_has_absorbed(const struct mseg *s, seg_id id);
 /* Brings s->missing_source up to date: after the aliases to it have changed. */
 void seg_check_absorbed(struct mseg *s);
-/* One more. Without memory the step fails, and the source keeps waiting. */
+/* Adds one. Without memory the step fails, and the source keeps waiting. */
 void seg_add_absorbed(struct mng *m, struct mseg *s, seg_id id);
 /* All of them anew, by its node's full report. */
 void seg_set_absorbed(struct mng *m, struct mseg *s, const struct seg_status *st);
-/* Its node has confirmed a commit: all that aliases lead to it is in it. */
+/* Notes that its node has confirmed a commit: all that aliases lead to it is in it. */
 void seg_set_heard(struct mng *m, struct mseg *s);
 
 #endif

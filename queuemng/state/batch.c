@@ -32,7 +32,7 @@ void batch_stored(struct mnode *n, seg_id seg, uint64_t tick)
 {
     assert(n->n_stored <= n->cap_stored);
     if (!GROW(n->stored, n->n_stored, n->cap_stored, 16))
-        return; /* it will say it again */
+        return; /* said again later */
     n->stored[n->n_stored++] = (struct kept_entry){ .seg = seg, .tick = tick };
 }
 

@@ -12,21 +12,21 @@ struct mng;
 struct mqueue;
 struct mseg;
 
-/* Its map record has changed: every router is sent it at the end of the step. */
+/* Notes a changed map record: every router is sent it at the end of the step. */
 void queue_mapped(struct mng *m, struct mqueue *q);
 /* The map's list of nodes, or of their keys, has changed. */
 void map_nodes_changed(struct mng *m);
-/* Its put_... flags say what is stored at the end of the step. */
+/* Notes what is stored at the end of the step, by its put_... flags. */
 void queue_put_later(struct mng *m, struct mqueue *q);
-/* Its definition is stored at the end of the step. */
+/* Stores its definition at the end of the step. */
 void queue_def_changed(struct mng *m, struct mqueue *q);
-/* Its chains are. */
+/* Stores its chains, likewise. */
 void queue_chain_changed(struct mng *m, struct mqueue *q);
 /* People wait in it: it has ticks from now on. */
 void queue_wake(struct mng *m, struct mqueue *q);
-/* It is released from in this step, not only at the next tick, if it has ticks. */
+/* Releases from it in this step, not only at the next tick, if it has ticks. */
 void queue_urgent(struct mng *m, struct mqueue *q);
-/* Its definition is new: it gets the lanes of that, each planned in this step. */
+/* Takes a new definition: it gets the lanes of that, each planned in this step. */
 void queue_fit_lanes(struct mng *m, struct mqueue *q);
 /* The lane is planned at the end of the step. */
 void lane_touch(struct mng *m, struct mlane *l);

@@ -21,7 +21,7 @@ enum json_row_kind {
 };
 
 struct json_row_field {
-    const char *name; /* of an array's column: for readers of the list */
+    const char *name; /* name of an array's column: for readers of the list */
     enum json_row_kind kind;
     bool optional; /* may be missing; then the struct's field stays as it is */
     size_t at, size;

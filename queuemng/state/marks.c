@@ -16,7 +16,7 @@
 
 #define SLACK_MS 60000 /* clocks of machines differ */
 
-/* As tokens name it: a segment of the chain, or one that was absorbed, or (while a commit
+/* Finds the segment that tokens name: of the chain, or an absorbed one, or (while a commit
  * is under way) both. false: neither. */
 static bool mark_raise(struct mlane *l, seg_id seg, uint32_t end, uint32_t *was)
 {
@@ -95,7 +95,7 @@ static bool row_take(struct mng *m, struct mlane *l, struct mark_row r)
     uint32_t was;
 
     if (!mark_raise(l, r.seg, 0, &was))
-        return true; /* it is over: nobody will ask */
+        return true; /* over: nobody will ask */
     if (!r.again && r.from < was)
         r.from = was;
     if (r.again ? has_again(l, &r) : r.from >= r.end)
@@ -152,7 +152,7 @@ bool marks_grant(struct mng *m, struct mlane *l, const struct mark_row *r)
     return true;
 }
 
-/* What is left of a row without these numbers; in two parts it stays as it is. */
+/* Cuts these numbers out of a row; in two parts it stays as it is. */
 static void row_cut(struct mark_row *r, uint32_t from, uint32_t end)
 {
     if (r->from >= from)
@@ -179,7 +179,7 @@ void marks_unused(struct mlane *l, seg_id seg, uint32_t from, uint32_t end)
             if (r->from == r->end)
                 memmove(r, r + 1, (--c->n - k) * sizeof(*r));
             if (is_first)
-                return; /* those before are of other numbers */
+                return; /* earlier rows are of other numbers */
         }
     }
 }

@@ -21,14 +21,14 @@ struct seg_status;
 void marks_take(struct mng *m, struct mseg *s, const struct seg_status *st);
 /* A release of numbers that are not given yet: to be stored with this step. false: no memory. */
 bool marks_grant(struct mng *m, struct mlane *l, const struct mark_row *r);
-/* Of numbers granted before: nobody got them, and nobody will. They count as released no more. */
+/* Takes back numbers granted before: nobody got them, and nobody will. They count as released no more. */
 void marks_unused(struct mlane *l, seg_id seg, uint32_t from, uint32_t end);
 /* The rows of one segment, oldest first: as many of the latest as a message takes; into mem. */
 const struct mark_row *marks_of(const struct mlane *l, seg_id seg, struct arena *mem,
                                 uint32_t *n);
 /* Stores what is new. */
 void marks_flush(struct mng *m, struct mlane *l);
-/* One stored record of at most MNG_MARK_ROWS rows. */
+/* Writes a stored record of at most MNG_MARK_ROWS rows. */
 SQ_CHECK int marks_load(struct mlane *l, uint64_t chunk, const struct mark_row *v,
                         uint32_t n);
 /* All records are loaded: segments and aliases learn how far they were released. */

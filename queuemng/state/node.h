@@ -22,9 +22,9 @@ struct mnode *node_after(const struct mng *m, node_no no);
 struct mnode *node_new(struct mng *m, node_no no, const char *name);
 /* For records of the store, which come in any order: made if need be. NULL: no memory. */
 struct mnode *node_at(struct mng *m, node_no no);
-/* Its segments are gone already. */
+/* Frees it; its segments are gone already. */
 void node_free(struct mnode *n);
-/* It has a link, has registered, and says something: what it is told it hears. */
+/* True: it has a link, has registered, and says something: what it is told it hears. */
 bool node_is_reached(const struct mng *m, const struct mnode *n);
 /* Nodes are there, and all of them obey managers of another cluster. */
 bool nodes_are_foreign(const struct mng *m);

@@ -8,7 +8,7 @@
 #define MNG_METRICS_MAX 32 /* monitors */
 
 struct mng_opts {
-    uint32_t tick_ms;        /* of the release controller; 0 = 100 */
+    uint32_t tick_ms;        /* tick of the release controller; 0 = 100 */
     uint32_t lost_after_ms;  /* a silent node's segments are given up; 0 = 30 s */
     uint32_t skip_after_ms;  /* releases skip an unreachable head; 0 = 5 s */
     uint32_t forget_after_ms; /* a drained node that is gone is forgotten; 0 = 5 min */

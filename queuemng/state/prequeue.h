@@ -14,19 +14,19 @@ struct mseg;
 
 /* Joins of the lane go to the pre-queue now. */
 bool lane_is_early(const struct mlane *l);
-/* It is joined in this phase: of the pre-queue before the opening, else not. */
+/* True: joined in this phase: of the pre-queue before the opening, else not. */
 bool prequeue_fits(const struct mseg *s);
-/* Its people have no places yet. */
+/* True: its people have no places yet. */
 bool seg_is_undrawn(const struct mseg *s);
 /* Numbers of its next tail. */
 uint64_t lane_capacity(const struct mlane *l);
 /* Wall clock of its node at which that seals it; 0: by order alone. */
 int64_t prequeue_closes_ms(const struct mseg *s);
-/* Its node has not been told that time yet. */
+/* True: its node has not been told that time yet. */
 bool prequeue_time_is_new(const struct mseg *s);
-/* Its node has not been told its draw yet. */
+/* True: its node has not been told its draw yet. */
 bool prequeue_draw_is_due(const struct mseg *s);
-/* Its node has sealed it: by a clock ahead of ours, if the queue is not open yet. */
+/* Notes that its node has sealed it: by a clock ahead of ours, if the queue is not open yet. */
 void prequeue_sealed(struct mng *m, struct mseg *s);
 
 #endif

@@ -24,9 +24,9 @@ struct mqueue *queue_deleted(const struct mng *m, const char *name);
 SQ_CHECK int queue_name(struct mng *m, const struct mqueue *q);
 /* From now on queue_find() does not find it. */
 void queue_unname(struct mng *m, const struct mqueue *q);
-/* Nobody is released before it opens. */
+/* True: nobody is released before it opens. */
 bool sched_holds(const struct mqueue *q);
-/* Its lanes need an open tail. */
+/* True: its lanes need an open tail. */
 bool queue_wants_room(const struct mqueue *q);
 /* People may join now. */
 bool queue_takes_joins(const struct mqueue *q);

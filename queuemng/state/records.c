@@ -120,7 +120,7 @@ static json_t *lane_json(const struct mlane *l)
         if (alias_of(l, s->id) != 0)
             continue; /* source of a committed move: its tickets are the target's */
         if (s->want_remove)
-            continue; /* nobody is in it any more: if it is missing, it is not lost */
+            continue; /* empty for good: if it is missing, it is not lost */
         json_array_append_new(segs, seg_json(s));
     }
     return json_pack("{s:o,s:o,s:I}", "segs", segs, "aliases",

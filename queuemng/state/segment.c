@@ -18,7 +18,7 @@ static const unsigned health_next[SEG_NHEALTHS] = {
     [SEG_GONE_AGAIN] = TO(SEG_REBUILDING),
 };
 
-/* One that was never opened has nobody to lose, unless it is opened for those of a lost one. */
+/* A segment that was never opened has nobody to lose, unless it is opened for those of a lost one. */
 static bool is_possible(const struct mseg *s)
 {
     return s->phase != SEG_OPENING || s->health != SEG_GONE;
@@ -71,9 +71,9 @@ bool seg_dry(const struct mseg *s)
 uint64_t seg_bound(const struct mseg *s)
 {
     if (seg_is_recovering(s))
-        return s->st.waiting; /* nobody is told a position by it */
+        return s->st.waiting; /* no position is told by it */
     if (s->phase == SEG_STORED || (s->phase == SEG_REPORTED && seg_is_uncertain(s)))
-        return s->capacity; /* it cannot hold more */
+        return s->capacity; /* full */
     if (s->st.state == SEG_SEALED)
         return s->st.waiting;
     return (uint64_t)s->st.waiting + s->capacity - s->st.joined;

@@ -26,19 +26,19 @@ static inline bool seg_is_announced(const struct mseg *s)
     return s->phase != SEG_OPENING;
 }
 
-/* Its node has reported it to this manager. */
+/* True: its node has reported it to this manager. */
 static inline bool seg_is_reported(const struct mseg *s)
 {
     return s->phase == SEG_REPORTED;
 }
 
-/* Its node is gone with it. */
+/* True: its node is gone with it. */
 static inline bool seg_is_lost(const struct mseg *s)
 {
     return s->health == SEG_GONE || s->health == SEG_GONE_AGAIN;
 }
 
-/* Its people are coming back, or were when it was lost again. */
+/* True: its people are coming back, or were when it was lost again. */
 static inline bool seg_is_rebuilding(const struct mseg *s)
 {
     return s->health == SEG_REBUILDING || s->health == SEG_GONE_AGAIN;
@@ -47,7 +47,7 @@ static inline bool seg_is_rebuilding(const struct mseg *s)
 bool seg_reachable(const struct mseg *s);
 /* In a move that we do not know. */
 bool seg_in_unknown_move(const struct mseg *s);
-/* Its contents are uncertain: in a move that we do not know, or with a missing source. */
+/* True: uncertain contents: in a move that we do not know, or with a missing source. */
 bool seg_is_uncertain(const struct mseg *s);
 /* Not all of its people are known to be in it: lost, or being rebuilt. */
 bool seg_is_recovering(const struct mseg *s);
@@ -55,7 +55,7 @@ bool seg_is_recovering(const struct mseg *s);
 bool seg_dry(const struct mseg *s);
 /* At most so many people stand in it: what is behind it is at least that near. */
 uint64_t seg_bound(const struct mseg *s);
-/* Its node's count of used segments follows what it is now: after each change of that. */
+/* Updates its node's count of used segments, after each change of its state. */
 void seg_used(struct mseg *s);
 /* Never given before, and never again. */
 seg_id seg_id_take(struct mng *m);

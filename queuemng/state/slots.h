@@ -41,7 +41,7 @@ bool slots_known(const struct mqueue *q);
 uint64_t slots_flushed(const struct mng *m, const struct mqueue *q);
 /* Before the segment counts as lost. */
 void slots_lost(const struct mng *m, struct mseg *s);
-/* Its node has the segment after all. */
+/* Notes that its node has the segment after all. */
 void slots_found(const struct mng *m, struct mseg *s);
 /* Before the segments of a flushed queue go. */
 void slots_flush(const struct mng *m, struct mqueue *q);

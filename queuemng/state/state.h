@@ -36,7 +36,7 @@
 #define MNG_TOMBSTONES    1024  /* deleted queues that routers are told of one by one */
 #define MNG_NODE_NO_MAX   1000000 /* in a stored record; more is nonsense */
 #define MNG_MARK_ROWS     32    /* releases in one stored record */
-#define MNG_MARK_RECORDS  256   /* of one lane; older releases count as long over */
+#define MNG_MARK_RECORDS  256   /* records of a lane; older releases count as long over */
 
 struct mqueue;
 struct mlane;
@@ -48,18 +48,18 @@ struct mnode { /* a segment node, for ever known by its name */
     uint64_t incarnation;
     peer_no peer;       /* 0 = no link */
     bool registered;    /* link is up and its full report is complete */
-    bool foreign;       /* it obeys managers that have another store */
-    bool holds;         /* its journal cannot be written: its people stand still */
+    bool foreign;       /* obeys managers that have another store */
+    bool holds;         /* journal cannot be written: its people stand still */
     bool given_up;      /* silent for lost_after: its segments were given up */
     bool unreached;     /* node_is_reached() was false when routers were told last */
     bool draining;
     bool retired;       /* drained and gone; nodes/retire.h */
-    bool can_directory; /* its release can; nodes/directory.h */
-    bool member;        /* it does */
-    bool draws;         /* it can have segments of a pre-queue */
+    bool can_directory; /* able to by its release; nodes/directory.h */
+    bool member;        /* member of the directory */
+    bool draws;         /* can have segments of a pre-queue */
     bool closes;        /* and seals them by its clock */
-    bool credits;       /* it lets joins in on credit */
-    int64_t past_opening_ms;    /* its clock was past this opening when ours was not; 0: not seen */
+    bool credits;       /* lets joins in on credit */
+    int64_t past_opening_ms;    /* opening that its clock was past when ours was not; 0: not seen */
     msec_t down_ms;     /* since when there is no link */
     msec_t heard_ms;    /* when it last said something */
     msec_t refused_ms;  /* when it refused to open a segment; 0 = does not */
@@ -68,8 +68,8 @@ struct mnode { /* a segment node, for ever known by its name */
     uint8_t pass_key[32];
     struct pass_others other_keys;
     struct list segs;   /* mseg.on_node */
-    uint32_t used;      /* of them open or with somebody in line */
-    uint32_t moves;     /* it takes part in */
+    uint32_t used;      /* number of them open or with somebody in line */
+    uint32_t moves;     /* moves that it takes part in */
     struct ahead_entry *ahead; /* to be sent at the end of this step; owned */
     uint32_t n_ahead, cap_ahead;
     struct pace_entry *pace;
@@ -83,23 +83,23 @@ struct mrouter {
     char name[NAME_MAX_LEN + 1], http[64], admin[64];
     uint64_t incarnation;
     bool registered;
-    uint64_t sent_version; /* of the map */
+    uint64_t sent_version; /* version of the map */
     uint64_t sent_tasks;   /* the version of the map of tasks */
     bool stats_all;        /* has had no figures yet */
     struct list_node in;
 };
 
-struct mprequeue { /* of a segment of the pre-queue; prequeue.h */
+struct mprequeue { /* state of a segment of the pre-queue; prequeue.h */
     bool early;
-    bool by_order; /* its node's clock is wrong: it is sealed by order alone */
+    bool by_order; /* clock of its node is wrong: it is sealed by order alone */
     uint32_t n; /* numbers that draw places; stored; 0: not counted yet */
     uint8_t seed[DRAW_SEED];
 };
 
 /* The reports that this manager has had of a segment. seg_set_phase() has the allowed steps. */
 enum seg_phase {
-    SEG_OPENING,  /* its node was told to open it, and has not said so: routers do not know it */
-    SEG_STORED,   /* of the store: routers may know it, its node has not reported it to us yet */
+    SEG_OPENING,  /* ordered at its node, which has not said so: routers do not know it */
+    SEG_STORED,   /* from the store: routers may know it, its node has not reported it to us yet */
     SEG_REPORTED, /* st is its node's report to this manager */
     SEG_NPHASES
 };
@@ -108,19 +108,19 @@ enum seg_phase {
  * since a segment is lost, and found again, in any of them. */
 enum seg_health {
     SEG_WHOLE,      /* all of them are in it */
-    SEG_REBUILDING, /* it was lost, was opened again, and they are coming back */
-    SEG_GONE,       /* its node is gone with it: to be opened elsewhere */
+    SEG_REBUILDING, /* lost, opened again, and its people are coming back */
+    SEG_GONE,       /* gone with its node: to be opened elsewhere */
     SEG_GONE_AGAIN, /* the same, while they were coming back */
     SEG_NHEALTHS
 };
 
 struct mcredit { /* release/credit.h */
-    uint64_t tick;      /* of the last order; 0: none since its node registered */
+    uint64_t tick;      /* tick of the last order; 0: none since its node registered */
     uint64_t open;      /* numbers that are not known to be used, or to be never used */
-    uint32_t from, end; /* of the present one */
-    uint32_t at;        /* of these, the first that is not known to be used */
+    uint32_t from, end; /* numbers of the present credit */
+    uint32_t at;        /* first of these that is not known to be used */
     uint32_t was_at, was_end; /* the same of the one before, until its node says that it is over */
-    int64_t at_ms;      /* its releases, wall clock */
+    int64_t at_ms;      /* releases of it, wall clock */
     msec_t since_ms, sent_ms;
     bool ended;         /* the last order called it back */
 };
@@ -141,11 +141,11 @@ struct mseg {
     bool seen;           /* in the full report being read */
     bool want_seal, want_remove;
     bool used;           /* counted in node->used */
-    bool absent;         /* its node does not have it: merged within the node, or lost */
+    bool absent;         /* missing at its node: merged within the node, or lost */
     uint32_t was_waiting; /* people in it when it was lost: at most these come back */
-    uint32_t mark_end;   /* its numbers below were released, left or timed out */
+    uint32_t mark_end;   /* numbers below were released, left or timed out */
     uint64_t moves_from; /* moves with a lower number were before it was opened again; 0: it was not */
-    uint64_t unconfirmed; /* of pops that were given up since its last report */
+    uint64_t unconfirmed; /* releases of pops that were given up since its last report */
     struct mcredit credit;
     seg_id want_next;
     struct seg_status st;
@@ -156,7 +156,7 @@ struct mseg {
     uint64_t ahead, ahead_sent;
     msec_t ordered_ms;   /* last order to reconcile; 0 = none yet */
     msec_t lost_ms;
-    uint64_t lost_inside; /* of mqueue.lost: were inside of it then */
+    uint64_t lost_inside; /* part of mqueue.lost: were inside of it then */
     struct mmove *move;  /* ref; as source or target */
     struct list_node in_lane, on_node, in_todo;
 };
@@ -173,14 +173,14 @@ struct mpop { /* the release under way in a lane: one SEG_POP at a time */
     uint64_t tick;
     uint32_t n;
     uint64_t left;      /* to give after this one, from the next segments */
-    uint64_t by_hand;   /* of that */
+    uint64_t by_hand;   /* part of that, let in by hand */
     msec_t sent_ms, since_ms;
     int64_t wall_ms;
 };
 
 struct malias { /* the tickets of `from` live in `to` now */
     seg_id from, to;
-    uint32_t capacity; /* of `from`: 0: it never gave a number; MNG_CAPACITY_UNKNOWN */
+    uint32_t capacity; /* capacity of `from`: 0: it never gave a number; MNG_CAPACITY_UNKNOWN */
     uint32_t mark_end; /* see struct mseg */
 };
 #define MNG_CAPACITY_UNKNOWN UINT32_MAX
@@ -189,7 +189,7 @@ struct mchunk { /* releases, as stored together */
     uint64_t no;
     uint32_t n;
     bool dirty;
-    msec_t since_ms; /* its last row came: wall clocks jump */
+    msec_t since_ms; /* arrival of its last row: wall clocks jump */
     struct mark_row v[MNG_MARK_ROWS];
 };
 
@@ -212,10 +212,10 @@ struct mlane {
     uint64_t waiting, returning, ready, active, room;
     uint32_t n_unused;  /* open segments that nobody has joined, beyond the first open one */
     msec_t spare_ms;    /* since when there is more of them than joins want; 0: there is not */
-    uint64_t missing;   /* of lost segments: not back yet, at most */
+    uint64_t missing;   /* people of lost segments: not back yet, at most */
     uint32_t n_away;    /* segments that are lost, or being rebuilt */
-    uint64_t joined, left, expired, no_shows; /* of segments that are there */
-    uint64_t gone_joined, gone_left, gone_expired, gone_no_shows; /* of those removed */
+    uint64_t joined, left, expired, no_shows; /* sums of segments that are there */
+    uint64_t gone_joined, gone_left, gone_expired, gone_no_shows; /* sums of those removed */
     uint64_t released;  /* ever, in this manager's time */
     /* rates */
     uint64_t joined_before, released_before;
@@ -226,7 +226,7 @@ struct mlane {
     double join_per_s, release_per_s;
     struct eta_lane eta;
     uint64_t eta_released, eta_gone; /* at its last look */
-    struct pace pace;   /* as last sent */
+    struct pace pace;   /* pace as last sent */
     msec_t told_ms;     /* until then somebody may stay away, as he was told */
     uint32_t most_ms;   /* the longest interval that some node may be telling now */
     uint64_t stored_told_ms; /* stored: not less than told_ms is away; 0: poll_max will do */
@@ -236,7 +236,7 @@ struct mlane {
 struct mqueue {
     queue_id id;
     struct queue_def def; /* owned */
-    uint64_t version;     /* of the definition */
+    uint64_t version;     /* version of the definition */
     struct release rel;
     struct no_show no_show;
     struct quiet quiet;
@@ -248,7 +248,7 @@ struct mqueue {
     bool early_ready;     /* routers may send people to the pre-queue */
     struct munreported flushed, lost; /* with the flush, with lost segments; slots.h */
     int64_t deleted_until_ms; /* wall clock; 0: it is not deleted; core/deleted.h */
-    int deleted_state;        /* its state before */
+    int deleted_state;        /* state of it before */
     bool put_def, put_chain, put_marks, put_sched; /* to be stored at the end of this step */
     bool active;          /* in mng.active: somebody waits */
     bool stats_dirty;
@@ -279,10 +279,10 @@ struct mmove {
     struct list_node in;
 };
 
-struct mbudget { /* what queues and endpoints share that name it; their parts: claim.h */
+struct mbudget { /* limits that queues and endpoints share that name it; their parts: claim.h */
     struct budget_def def;  /* owned */
-    uint64_t version;       /* of the definition */
-    struct release release; /* of its limits by metrics */
+    uint64_t version;       /* version of the definition */
+    struct release release; /* controller of its limits by metrics */
     struct bears whole;     /* now */
     uint64_t queues_slots;  /* held by its queues, when mng.count_no was counted_no; then */
     const struct mqueue *asked; /* asked, and may hold more than these: */
@@ -290,7 +290,7 @@ struct mbudget { /* what queues and endpoints share that name it; their parts: c
     struct mleft {
         uint64_t slots;
         msec_t until_ms;
-    } calls, people; /* of endpoints and queues that are gone: may go on; a manager that begins knows
+    } calls, people; /* use by endpoints and queues that are gone: may go on; a manager that begins knows
                         nothing of them */
     struct list_node in;    /* mng.budgets */
 };
@@ -313,14 +313,14 @@ struct mng {
     struct wall_guard wall_guard;
     int64_t sched_ms;     /* the wall clock as far as it is believed */
     bool schedules;       /* some queue has one */
-    uint64_t seeds;       /* of draws, ever made */
+    uint64_t seeds;       /* number of draws, ever made */
     struct rng rng;
-    uint64_t given_epoch; /* of the term to come; 0 = the one after the stored one */
+    uint64_t given_epoch; /* epoch of the term to come; 0 = the one after the stored one */
     uint64_t fenced_by; /* a higher epoch that nodes obey, or ours under another manager; 0: none */
     uint64_t cluster_id; /* random, stored; nodes of another one are foreign; 0: none yet */
     uint64_t epoch, next_seg, seg_reserved, next_move, pop_counter;
     queue_id next_queue;
-    uint32_t n_deleted;  /* of the queues */
+    uint32_t n_deleted;  /* deleted ones among the queues */
     node_no next_node;
     bool put_meta;
     struct mnode **node; /* by no - 1; owned */
@@ -351,10 +351,10 @@ struct mng {
     msec_t second_ms;        /* when the once-a-second work is due */
     struct mtasks tasks;
     struct list budgets; /* mbudget.in; owned */
-    uint64_t count_no;   /* of this step, and of the queues that there are in it: mbudget.counted_no */
+    uint64_t count_no;   /* number of this step, and of the queues in it: mbudget.counted_no */
     struct mng_counts count;
     struct eta_errors eta_errors;
-    struct mng_out *out;     /* of the step being done */
+    struct mng_out *out;     /* output of the step being done */
 };
 
 /* All of them, in order; the one at hand may be removed, or freed, in the body. node.h has

@@ -22,12 +22,12 @@ struct mtask_node { /* for ever known by its name */
     uint64_t incarnation;
     peer_no peer;     /* 0: no link */
     bool registered;
-    bool foreign;     /* it obeys managers that have another store */
+    bool foreign;     /* obeys managers that have another store */
     bool shared;      /* other nodes can open what it has; stored */
     bool silent;      /* for lost_after: it was noted */
-    bool draining;    /* its partitions go to other nodes */
+    bool draining;    /* partitions go to other nodes */
     msec_t down_ms;   /* since when there is no link */
-    uint32_t n_parts; /* that are its, */
+    uint32_t n_parts; /* partitions that are its, */
     uint32_t will_have; /* and when all moves are over: of the moment */
     struct list_node in;
 };
@@ -38,34 +38,34 @@ struct mpart {
     struct mtask_node *node; /* ref; NULL: nobody has it yet */
     uint64_t epoch;          /* the owner's; higher than any earlier owner's */
     bool opened;             /* some time its owner said that it has it; stored */
-    bool confirmed;          /* it has said so on its present link */
+    bool confirmed;          /* said so on its present link */
     msec_t told_ms;          /* PART_OPEN, as things are now; 0: not yet */
     struct mtask_node *to;   /* ref; it is on its way to this one; NULL: on none (moves.h) */
     uint64_t to_epoch;       /* which that one is to have */
     msec_t both_ms;          /* when both nodes of the move were last there */
     msec_t rest_ms;          /* no move before */
-    uint64_t rate;           /* of a pool with limits: as told last, per 1000 s, */
+    uint64_t rate;           /* rate of a pool with limits: as told last, per 1000 s, */
     msec_t rate_ms;          /* and when; 0: not its present owner */
-    struct part_status_row st; /* as reported last */
+    struct part_status_row st; /* status as reported last */
 };
 
 struct mpool {
     struct pool_def def; /* owned */
-    uint64_t version;    /* of the definition */
+    uint64_t version;    /* version of the definition */
     uint32_t n;
     struct mpart *part; /* by share; owned */
     bool put;           /* to be stored at the end of this step */
-    struct release release; /* of its limits by metrics */
+    struct release release; /* controller of its limits by metrics */
     struct list_node in;
 };
 
 struct mpin { /* a pinned key */
     struct key_pin def; /* owned */
-    uint64_t version;   /* of the definition */
+    uint64_t version;   /* version of the definition */
     struct list_node in;
 };
 
-struct mgone { /* what a node may still have of a partition, and is to drop */
+struct mgone { /* a partition that a node may still have, and is to drop */
     part_no no;
     node_no node;
     uint64_t epoch; /* under this one, or a lower one; 0: its pool is removed */
@@ -74,31 +74,31 @@ struct mgone { /* what a node may still have of a partition, and is to drop */
     struct list_node in;
 };
 
-struct mshare { /* one node's, of one endpoint */
+struct mshare { /* a node's share of an endpoint */
     struct mtask_node *node; /* ref */
-    struct bears held;    /* it may be using as much; stored */
+    struct bears held;    /* most that it may be using; stored */
     struct bears said;    /* by the last ENDPOINT */
-    struct claim claim;    /* what it should have (demand.h) */
-    uint64_t sent;         /* of `st`, a second ago */
+    struct claim claim;    /* share that it should have (demand.h) */
+    uint64_t sent;         /* counts of `st`, a second ago */
     bool heard;            /* `st` is of its present link */
-    uint64_t serial;         /* of that; 0: none on its present link */
+    uint64_t serial;         /* serial of that; 0: none on its present link */
     uint64_t version, burst; /* in it: of the definition; of the rate */
     uint64_t orders;         /* in it: mendpoint.orders */
-    bool owner;              /* it has a partition of a pool with the endpoint */
+    bool owner;              /* has a partition of a pool with the endpoint */
     bool confirmed;          /* the node has said that `serial` is in force */
     msec_t told_ms;          /* ENDPOINT, ENDPOINT_DROP */
     msec_t left_ms;          /* since when it is no owner */
-    struct endpoint_row st;  /* as reported last; its texts are not set */
-    char unusable[ENDPOINT_WHY_MAX + 1]; /* of it */
-    char probe_said[PROBE_SAID_MAX + 1]; /* of it */
+    struct endpoint_row st;  /* status as reported last; texts are not set */
+    char unusable[ENDPOINT_WHY_MAX + 1]; /* reason; "": usable */
+    char probe_said[PROBE_SAID_MAX + 1]; /* answer to the last probe by hand */
     struct list_node in;
 };
 
 struct mendpoint {
     struct endpoint_def def; /* owned */
-    uint64_t version;        /* of the definition */
+    uint64_t version;        /* version of the definition */
     struct claim claim;      /* to its budget's */
-    bool by_budget;          /* its own limits would let it have more */
+    bool by_budget;          /* own limits would let it have more */
     bool tripped;            /* by an operator, until a reset; stored */
     uint64_t resets;         /* number of the last one; 0: none; stored */
     uint64_t probe;          /* number of the last one that this manager was asked for; 0: none */
@@ -118,9 +118,9 @@ struct mtasks {
     part_no next_part;
     node_no next_node;
     bool put;             /* next_part, next_node, gone; some pool, some endpoint */
-    bool split;           /* what nodes may use of endpoints is to be looked at */
-    uint64_t serials;     /* of ENDPOINT */
-    uint64_t map_version; /* of what routers are told; 0: there was never a pool */
+    bool split;           /* shares of endpoints are to be looked at */
+    uint64_t serials;     /* given to ENDPOINT messages so far */
+    uint64_t map_version; /* version of what routers are told; 0: never a pool */
     uint64_t moves_committed, moves_aborted;
 };
 

@@ -12,8 +12,8 @@ struct kv {
     struct map by_key; /* hash of the key (probed by +1) -> index in v */
     struct kv_pair *v;
     size_t n, cap;
-    size_t live;         /* that have a value */
-    uint64_t text_bytes; /* of their keys and values */
+    size_t live;         /* keys that have a value */
+    uint64_t text_bytes; /* bytes of their keys and values */
 };
 
 void kv_init(struct kv *p);

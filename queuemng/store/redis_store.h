@@ -33,10 +33,10 @@ struct redis_store_calls { /* from the loop */
 struct redis_store_opts {
     struct redis_opts link;
     const char *prefix;
-    const char *owner; /* of this process, and of no other */
-    const char *info;  /* what a standby learns of the holder */
+    const char *owner; /* id of this process, and of no other */
+    const char *info;  /* news of the holder for a standby */
     uint32_t ttl_ms;
-    uint32_t wait_replicas; /* that must have a write before it counts */
+    uint32_t wait_replicas; /* replicas that must have a write before it counts */
 };
 
 struct redis_store;
@@ -44,12 +44,12 @@ SQ_CHECK int redis_store_new(struct redis_store **out, struct ev *ev,
                              const struct redis_store_opts *o,
                              const struct redis_store_calls *calls, void *ctx,
                              struct err *e);
-/* As a store; closed by store_close(). */
+/* Opens a store; closed by store_close(). */
 struct store *redis_store_base(struct redis_store *s);
 
 /* The pairs. A term begins: what is put from now on is written under this epoch. */
 void redis_store_begin(struct redis_store *s, uint64_t epoch);
-/* It is over: what was not acknowledged is dropped. */
+/* Ends it: what was not acknowledged is dropped. */
 void redis_store_end(struct redis_store *s);
 /* The pairs in Redis become the mirror; on_loaded follows, with SQ_ESTALE if there are none any
  * more: the mirror is kept. SQ_EUNAVAIL, SQ_ENOMEM. */

@@ -34,14 +34,14 @@ struct redis_store {
     uint64_t asked[ASKED_MAX]; /* lease questions that are open, oldest first: a ring */
     unsigned first_asked, n_asked;
     struct kv mirror;
-    uint64_t rev;        /* of the last batch known to be kept, or loaded */
+    uint64_t rev;        /* number of the last batch known to be kept, or loaded */
     bool has_rev, dirty; /* dirty: the mirror has more than was acknowledged */
     uint64_t epoch;      /* we write under; 0 = not */
     uint64_t issued, done;
     struct write next; /* being gathered */
     struct write in_flight; /* n == 0 and not whole: none */
-    uint64_t in_flight_rev;  /* that it makes */
-    bool sent;         /* it is sent, and not answered */
+    uint64_t in_flight_rev;  /* number that it makes */
+    bool sent;         /* sent, and not answered */
     unsigned n_stale; /* answers still to come that are about writes of an earlier term */
     struct store_counts count;
     struct histo latency;

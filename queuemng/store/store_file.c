@@ -19,7 +19,7 @@
 #define LOG_MODULE "store"
 
 #define KEY_BYTES     1024u        /* no key is longer, with its final 0 */
-#define PART_BYTES    (64u << 10)  /* of a value in one record */
+#define PART_BYTES    (64u << 10)  /* bytes of a value in a record */
 #define RESERVE_BYTES (64u << 10)  /* room that the log takes ahead */
 #define REWRITE_BYTES (1u << 20)   /* a smaller log is not worth a snapshot */
 
@@ -27,7 +27,7 @@ enum { PUT = 1, DEL = 2, MORE = 3 };
 
 struct store_file {
     struct store store;
-    char dir[512];     /* of the journal */
+    char dir[512];     /* format of the journal */
     struct disk *disk; /* owned; NULL: the caller's is used */
     struct journal *j; /* owned */
     struct kv kv;      /* every pair */
@@ -56,7 +56,7 @@ static msec_t clock_ms(void)
 }
 
 /* ---- records ---------------------------------------------------------------------- */
-/* One record: into the log, or as a chunk of the snapshot. key may be NULL. */
+/* Writes a record into the log, or as a chunk of the snapshot. key may be NULL. */
 typedef int (*record_fn)(struct store_file *f, uint8_t type, const char *key, const char *p,
                          size_t n, struct err *e);
 
@@ -65,7 +65,7 @@ static void record_make(struct store_file *f, const char *key, const char *p, si
     if (key != NULL)
         buf_append(&f->rec, key, strlen(key) + 1);
     buf_append(&f->rec, p, n);
-    assert(!f->rec.failed); /* there is room for the longest */
+    assert(!f->rec.failed); /* room for the longest is there */
 }
 
 static int to_log(struct store_file *f, uint8_t type, const char *key, const char *p,
@@ -286,7 +286,7 @@ static int open_journal(struct store_file *f, const char *dir, struct disk *disk
     if (snprintf(f->dir, sizeof(f->dir), "%s/store", dir) >= (int)sizeof(f->dir))
         return err_set(e, SQ_EINVAL, "store: the folder's name is too long");
     if (disk == NULL) {
-        /* Nobody else may read it: a draw's seed is a secret until the opening. */
+        /* Keeps others from reading it: a draw's seed is a secret until the opening. */
         rc = file_make_dir(dir, 0700, e);
         if (rc == 0)
             rc = file_make_dir(f->dir, 0700, e);

@@ -25,7 +25,7 @@
 
 enum { PUT = 1, DEL = 2 };
 
-struct old { /* one import */
+struct old { /* an import */
     const char *dir; /* ref */
     char path[512];
     struct buf text; /* the whole file */
@@ -66,7 +66,7 @@ static int64_t record_check(const uint8_t *p, size_t n)
         return 0;
     if (sum == sum_of(p + HEAD_BYTES, len))
         return HEAD_BYTES + (int64_t)len;
-    /* Its last blocks may not have reached the disk, if nothing comes after. */
+    /* Accepts a torn end: its last blocks may not have reached the disk, if nothing comes after. */
     return all_zero(p + HEAD_BYTES + len, n - HEAD_BYTES - len) ? 0 : SQ_EPROTO;
 }
 

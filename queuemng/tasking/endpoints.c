@@ -89,7 +89,7 @@ static void delete(struct admin_call *c)
 
 /* ---- trip, reset, probe ---------------------------------------------------------- */
 
-/* What came of a probe, in words; of one that has not, too. */
+/* Writes what came of a probe, in words; also of a pending one. */
 static const char *outcome(const struct mng_probe_view *v)
 {
     static const char *const words[PROBE_NSTATES] = {

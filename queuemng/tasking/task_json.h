@@ -16,7 +16,7 @@ json_t *task_schedule_json(const struct schedule_row *k, const struct mng_part_v
 /* A problem, for a code other than CODE_DONE. m: the task as it is; NULL: there is none. */
 void task_refused(struct admin_ans *a, enum task_do verb, uint8_t code,
                   const struct msg_task_get_ans *m, const struct mng_part_view *p);
-/* What was asked, as a word; of orders: also the last part of their path. */
+/* The word of a question; of orders: also the last part of their path. */
 const char *task_do_word(enum task_do verb);
 
 #endif

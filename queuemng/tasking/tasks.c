@@ -25,7 +25,7 @@ static bool is(const struct admin_call *c, const char *method)
 
 /* ---- one task -------------------------------------------------------------------- */
 
-/* One of from .. to; DO_NVERBS if it is none. */
+/* Finds the verb among from .. to; DO_NVERBS: none. */
 static enum task_do order_of(const char *word, enum task_do from, enum task_do to)
 {
     for (enum task_do v = from; v <= to; v++)
@@ -34,7 +34,7 @@ static enum task_do order_of(const char *word, enum task_do from, enum task_do t
     return DO_NVERBS;
 }
 
-/* What a path has no use for is refused: an order would concern more than was meant. */
+/* Refuses what a path has no use for: an order would concern more than was meant. */
 static bool takes(struct admin_call *c, const struct task_ask *q, const char *name, unsigned verbs)
 {
     if ((verbs >> q->verb & 1) != 0 || !admin_query_has(c->q->query, name))

@@ -16,7 +16,7 @@
 struct walk {
     struct list_node in; /* mng_service.walks */
     struct admin_held *answer;
-    uint64_t rid; /* of the question that is out */
+    uint64_t rid; /* id of the question that is out */
     msec_t until;
     struct task_ask q;
     part_no *part; /* owned: those to be asked */
@@ -93,7 +93,7 @@ static void fill_many(const struct walk *w, struct admin_ans *a)
     admin_json(a, 200, j);
 }
 
-/* Of one task: its node is away, or did not answer. */
+/* Answers about a task whose node is away, or did not answer. */
 static void fill_away(const struct mng *m, const struct walk *w, struct admin_ans *a)
 {
     struct mng_part_view p = { .node = "" };
@@ -195,7 +195,7 @@ static void of_one(struct mng_service *s, struct walk *w, const struct mng_part_
     finish(s, w);
 }
 
-/* Those with the most tasks that wait stay. */
+/* Keeps those with the most tasks that wait. */
 static void add_key(const struct mng *m, struct walk *w, const struct key_row *k)
 {
     size_t at = json_array_size(w->rows);
@@ -272,7 +272,7 @@ void mng_walk_answer(struct mng_service *s, uint64_t rid, const struct msg_task_
 
         if (w->rid != rid)
             continue;
-        if (!mng_part(s->mng, w->part[w->i], &p)) /* its pool has gone since it was asked */
+        if (!mng_part(s->mng, w->part[w->i], &p)) /* the pool has gone since it was asked */
             p.st.part = w->part[w->i];
         if (is_of_many(w))
             of_many(s, w, &p, m != NULL ? m : &unknown);
@@ -381,7 +381,7 @@ void task_walk(struct admin_call *c, const struct task_ask *q)
         too_many(c);
     } else if (!find_parts(c, w)) {
         walk_free(w);
-    } else if (!ask_next(c->s, w)) { /* nobody is there */
+    } else if (!ask_next(c->s, w)) { /* no node is there */
         if (is_of_many(w))
             fill_many(w, c->a);
         else

@@ -10,8 +10,8 @@
 
 struct task_ask {
     enum task_do verb;
-    part_no part; /* of one task; of many: 0, or the partition at which it goes on */
-    task_no no;   /* of one task */
+    part_no part; /* partition of a task; of many: 0, or the partition at which it goes on */
+    task_no no;   /* number of a task */
     char queue[TASK_NAME_MAX + 1], key1[TASK_NAME_MAX + 1], key2[TASK_NAME_MAX + 1];
     char label[LABEL_MAX + 1]; /* LIST, CANCEL_ALL: "": any, or none */
     char pool[TASK_NAME_MAX + 1]; /* KEYS, without a queue: the queues of this pool */

@@ -13,7 +13,7 @@ void task_node_drain(struct mng *m, struct mtask_node *n, bool on);
 /* SQ_ECONFLICT: it is up, or (not by force) it has partitions: e says what would be lost. */
 SQ_CHECK int task_node_may_forget(const struct mng *m, const struct mtask_node *n, bool force,
                                   struct err *e);
-/* Its partitions are lost: others take their shares, and begin empty. n is freed. */
+/* Gives up its partitions: others take their shares, and begin empty. n is freed. */
 void task_node_forget(struct mng *m, struct mtask_node *n, const char *why);
 /* Once a second: one that was drained and has gone is forgotten after a while. */
 void task_nodes_farewell(struct mng *m);

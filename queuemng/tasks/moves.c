@@ -22,7 +22,7 @@
 static void begin(struct mng *m, struct mpart *p, struct mtask_node *to)
 {
     assert(p->to == NULL && p->node != NULL && p->node != to);
-    if (p->node->shared && to->shared) { /* it opens it where it is, and fences the source there */
+    if (p->node->shared && to->shared) { /* opens it where it is, and fences the source there */
         part_give(m, p, to, p->epoch + 1);
         m->tasks.moves_committed++;
         return;
@@ -91,7 +91,7 @@ void part_move_forget(struct mng *m, struct mpart *p)
 
 /* ---- which ones ------------------------------------------------------------------------ */
 
-/* What nodes will have when all moves are over. */
+/* Counts what nodes will have when all moves are over. */
 static void count(struct mng *m)
 {
     each_task_node(m, n)
@@ -116,7 +116,7 @@ struct mtask_node *task_node_for_one_more(struct mng *m, const struct mtask_node
     return best;
 }
 
-/* One that may go now; NULL. */
+/* Finds a partition that may go now; NULL. */
 static struct mpart *one_of(struct mng *m, const struct mtask_node *n)
 {
     each_pool(m, pool)
@@ -146,7 +146,7 @@ static struct mpart *next(struct mng *m, const struct mtask_node *least)
     return p != NULL || most->will_have < least->will_have + 2 ? p : one_of(m, most);
 }
 
-/* Of either kind of node. False: there is none to begin. */
+/* Begins a move for either kind of node. False: none to begin. */
 static bool begin_next(struct mng *m)
 {
     each_task_node(m, n) {

@@ -22,7 +22,7 @@ struct mng;
 void part_moves_tick(struct mng *m);
 /* New ones, so that there are as many as may be at a time. */
 void part_moves_next(struct mng *m);
-/* What a node says of a partition, whosever it is. */
+/* Takes what a node says of a partition, whosever it is. */
 void part_move_heard(struct mng *m, const struct mtask_node *n, const struct part_row *r);
 /* The node's link is gone. */
 void part_moves_down(struct mng *m, const struct mtask_node *n);

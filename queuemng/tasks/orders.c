@@ -101,7 +101,7 @@ void part_drop(struct mng *m, const struct mtask_node *n, struct mgone *g)
         g->told_ms = m->now_ms;
 }
 
-/* Of its least, as much as of the whole, and at least 1. */
+/* Scales its least like the whole, and at least 1. */
 static uint64_t adaptive_part(const struct endpoint_def *d, uint64_t slots)
 {
     uint64_t whole = endpoint_slots(d);

@@ -7,7 +7,7 @@
 
 struct mng;
 
-/* It is that node's from now on, under this epoch, which is higher than any that it had. Who had it
+/* Gives it to that node from now on, under this epoch, which is higher than any that it had. Who had it
  * is to drop it, and is told when it registers. */
 void part_give(struct mng *m, struct mpart *p, struct mtask_node *n, uint64_t epoch);
 /* The node has what it is not to have, under this epoch (0: any) or a lower one: it is to drop it. */

@@ -66,13 +66,13 @@ static void listed(struct mng *m, struct mtask_node *n, const struct part_row *r
     } else if (p->to == n) {
         return; /* a copy that is not whole */
     } else if (p->node != n && r->epoch < p->epoch) {
-        part_leave(m, p->no, n, p->epoch - 1); /* it has been another's since */
+        part_leave(m, p->no, n, p->epoch - 1); /* another's since then */
     } else if (p->node != n) {
         log_error("event=partition_elsewhere part=%u node=%s owner=%s", p->no, n->name,
                   p->node != NULL ? p->node->name : "none");
     } else {
         p->confirmed = true; /* until its loss would be noted; see parts_listed() */
-        if (r->epoch > p->epoch) { /* what we kept is older */
+        if (r->epoch > p->epoch) { /* our copy is older */
             p->epoch = r->epoch;
             pool_put_later(m, p->pool);
             task_map_changed(m);
@@ -109,7 +109,7 @@ static bool has(const struct msg_part_status *s, const struct mgone *g)
     return false;
 }
 
-/* What was to be dropped, and is, or is not yet. A status that left before the order came does not
+/* Checks what was to be dropped, and is, or is not yet. A status that left before the order came does not
  * count. */
 static void gone_look(struct mng *m, const struct mtask_node *n, const struct msg_part_status *s)
 {

@@ -12,7 +12,7 @@ struct mng;
 /* Once a second: partitions without an owner get the one that has the fewest. Together with the
  * others of that second, so that nodes that come at the same time share them. */
 void parts_tick(struct mng *m);
-/* What a node that registers has, and what it should have. */
+/* Takes what a registering node has, and orders what it should have. */
 void parts_listed(struct mng *m, struct mtask_node *n, const struct msg_task_reg *g);
 void on_part_status(struct mng *m, struct mtask_node *n, const struct msg_part_status *g);
 

@@ -118,7 +118,7 @@ static int check_notify(const struct mng *m, const struct pool_def *d, struct er
 int pool_define(struct mng *m, const struct pool_def *d, struct err *e)
 {
     struct mpool *p = pool_find(m, d->match);
-    struct pool_def fit = *d; /* its texts and lists are d's */
+    struct pool_def fit = *d; /* texts and lists are d's */
     int rc = pool_def_check(d, e);
 
     if (rc < 0)

@@ -9,9 +9,9 @@ struct mng;
 
 /* A new definition, or a changed one. SQ_EINVAL, SQ_ECONFLICT, SQ_ENOMEM. */
 SQ_CHECK int pool_define(struct mng *m, const struct pool_def *d, struct err *e);
-/* Its tasks go with it. */
+/* Deletes it, with its tasks. */
 void pool_remove(struct mng *m, struct mpool *p);
-/* Its tasks are gone: the share gets another partition, which nobody has yet. */
+/* Replaces a lost partition: its tasks are gone, the share gets another one, which nobody has yet. */
 void part_renew(struct mng *m, struct mpart *p);
 
 #endif

@@ -4,7 +4,7 @@
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 
-#define HOLDS_MS 16000 /* what an owner was told holds for 15 s there; a second for the way */
+#define HOLDS_MS 16000 /* an owner's rate holds for 15 s there; a second for the way */
 
 static double rate_now(struct mng *m, struct mpool *p)
 {
@@ -31,7 +31,7 @@ static uint64_t needs(const struct mpart *x)
     return x->st.waiting + 1;
 }
 
-/* What an owner that is not heard may use. */
+/* Returns what an owner that is not heard may use. */
 static uint64_t held(const struct mng *m, const struct mpool *p, const struct mpart *x)
 {
     uint64_t fallback = pool_fallback(&p->def);

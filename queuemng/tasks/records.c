@@ -136,7 +136,7 @@ int tasks_load(struct mng *m, json_t *j)
     m->tasks.put = false;
     m->tasks.next_part = (part_no)u64_max(m->tasks.next_part, v.next_part);
     m->tasks.next_node = (node_no)u64_max(m->tasks.next_node, v.next_node);
-    m->tasks.map_version = 1; /* there was a pool once: routers are told what is left */
+    m->tasks.map_version = 1; /* a pool was there once: routers are told what is left */
     return 0;
 }
 
@@ -166,7 +166,7 @@ static int part_load(struct mng *m, struct mpool *p, uint32_t share, json_t *j)
     rc = part_set(m, p, share, v.no, n, v.epoch, v.opened);
     p->part[share].to = to;
     p->part[share].to_epoch = v.to_epoch;
-    p->part[share].both_ms = m->now_ms; /* its nodes have the time to register */
+    p->part[share].both_ms = m->now_ms; /* time for its nodes to register */
     return rc;
 }
 

@@ -56,7 +56,7 @@ static bool raise(uint64_t *held, uint64_t want, uint64_t *unheld)
     return more != 0;
 }
 
-/* Of a burst as much as of the rate, and at least 1. */
+/* Scales a burst like the rate, and at least 1. */
 static uint64_t burst_of(const struct mendpoint *x, uint64_t rate, uint64_t whole)
 {
     uint64_t burst = (uint64_t)x->def.burst;
@@ -97,7 +97,7 @@ static bool still_there(struct mng *m, struct mendpoint *x, struct mshare *s)
     return false;
 }
 
-/* Its own limits, or its part of its budget. */
+/* Returns its own limits, or its part of its budget. */
 static struct bears whole_of(const struct mng *m, struct mendpoint *x)
 {
     struct bears part = budget_part(m, x), own = { rate_of(&x->def), endpoint_slots(&x->def) };

@@ -11,7 +11,7 @@ struct mpool *pool_find(const struct mng *m, const char *match); /* NULL: there 
 /* With n shares that have no partition yet; the definition is copied. NULL: no memory. */
 struct mpool *pool_new(struct mng *m, const struct pool_def *d, uint32_t n);
 void pool_free(struct mng *m, struct mpool *p);
-/* What its partitions reported last, as a sum; the oldest of all. True: all are known. */
+/* Sums what its partitions reported last; the oldest of all. True: all are known. */
 bool pool_sum(const struct mpool *p, struct part_status_row *sum);
 
 struct mpart *part_find(const struct mng *m, part_no no); /* NULL: there is none */

@@ -71,7 +71,7 @@ void task_node_down(struct mng *m, struct mtask_node *n)
     log_warn("event=node_down node=%s partitions=%u", n->name, n->n_parts);
 }
 
-/* As for segment nodes (nodes/registration.c): its tasks belong to another store's managers. */
+/* True, as for segment nodes (nodes/registration.c): its tasks belong to another store's managers. */
 static bool is_foreign(struct mng *m, struct mtask_node *n, const struct msg_task_reg *g)
 {
     n->foreign = g->store != 0 && g->store != m->cluster_id;
@@ -83,7 +83,7 @@ static bool is_foreign(struct mng *m, struct mtask_node *n, const struct msg_tas
     return n->foreign;
 }
 
-/* Its tasks are where it does not look any more: it may not begin without them. */
+/* True: its tasks are where it does not look any more: it may not begin without them. */
 static bool has_left_store(struct mtask_node *n, const struct msg_task_reg *g)
 {
     n->foreign = n->shared && !g->shared && n->n_parts > 0;
@@ -99,7 +99,7 @@ static void on_task_reg(struct mng *m, struct mtask_node *n, const struct msg_ta
     struct msg_task_ok *ok;
 
     if (is_foreign(m, n, g) || has_left_store(n, g)) {
-        n->registered = false; /* it may have been, before it said so */
+        n->registered = false; /* perhaps since before it said so */
         unconfirm(m, n);
         return;
     }

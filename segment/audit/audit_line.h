@@ -13,7 +13,7 @@
 
 /* enum, word, and why if it is the same for all of them */
 #define AUDIT_EVENTS(X)                                                                  \
-    /* of a ticket */                                                                    \
+    /* events of a ticket */                                                                     \
     X(JOINED, "joined", NULL)                                                            \
     X(RELEASED, "released", NULL)                                                        \
     X(ADMITTED, "admitted", NULL)       /* collected its pass        */                  \
@@ -26,12 +26,12 @@
     X(REVOKED, "revoked", "backend")                                                         \
     X(FINISHED, "finished", "pass_expired")                                              \
     X(RESTORED, "restored", "polled")   /* node lost, and its owner came back     */     \
-    /* of a segment */                                                                   \
+    /* events of a segment */                                                                    \
     X(ABSORBED, "absorbed", NULL)       /* n tickets of `from` wait in it from now on */ \
     X(REMOVED, "removed", NULL)         /* with n waiting and n released in it */        \
     X(REBUILDING, "rebuilding", NULL)   /* node lost: tickets come back         */       \
     X(REBUILT, "rebuilt", NULL)         /* unpolled tickets are gone     */              \
-    /* of the trail itself */                                                            \
+    /* events of the trail itself */                                                             \
     X(STARTED, "started", NULL)                                                          \
     X(STOPPED, "stopped", NULL)                                                          \
     X(GAP, "gap", NULL)                 /* n lines are missing here */

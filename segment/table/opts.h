@@ -65,7 +65,7 @@ struct segtab_counts {
     uint64_t spared; /* routers that ended without a farewell */
     uint64_t moves_in, moves_out, moves_aborted, passes_made;
     uint64_t epoch, service_ms;
-    /* of the directory of subjects: entries of this node's share; whether every member has
+    /* counts of the directory of subjects: entries of this node's share; whether every member has
      * said what it holds; joins that had to ask again, and that found an old place */
     uint64_t dir_members, dir_entries, dir_complete, dir_busy, dir_exists;
 };

@@ -125,7 +125,7 @@ const SENTENCES = {
   op_log_not_rotated: e => `The operators' log goes on in the old file: ${e.why}`,
   op_log_written: () => 'The operators\' log is written again',
 };
-const ROUTINE = /^(move|segment_(opened|sealed|removed|dropped)|partition_(placed|removed))$/;
+const ROUTINE = /^(move|segment_(opened|unused|sealed|removed|dropped)|partition_(placed|removed))$/;
 
 // key=value, key="quoted \"value\""
 export function readEvent(text) {

@@ -97,6 +97,7 @@ static void add_sums(struct pick *p, const struct mng_queue_view *q, const struc
     if (sum->eta_last_s <= all->eta_last_s)
         return;
     all->eta_last_s = sum->eta_last_s;
+    all->eta_reason = sum->eta_reason;
     p->longest = q->def->name;
 }
 
@@ -126,8 +127,9 @@ static json_t *all_json(const struct pick *p)
     return json_pack("{s:I,s:I,s:I,s:I,s:I,s:f,s:o}", "queues_waiting", INT(p->n_waiting), "waiting",
                      INT(all->waiting), "returning", INT(all->returning), "ready", INT(all->ready),
                      "active", INT(all->active), "rate_per_s", all->rate_per_s, "longest",
-                     p->longest == NULL ? json_null() : json_pack("{s:s,s:f}", "queue", p->longest,
-                                                                  "eta_s", all->eta_last_s));
+                     p->longest == NULL ? json_null() : json_pack("{s:s,s:f,s:s?}", "queue", p->longest,
+                                                                  "eta_s", all->eta_last_s, "eta_reason",
+                                                                  all->eta_reason));
 }
 
 static json_t *top_json(const struct mng *m, const struct top *t)

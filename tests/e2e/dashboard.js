@@ -434,7 +434,8 @@ async function words() {
     const day = dom.clock(new Date(2026, 10, 24, 1, 30, 5).getTime()), flip = i => ({ seq: i, at_ms: 1e12 + 1000 * i, level: 'info', text: `event=limit queue=q by=cpu allowed_per_s=${i % 2 ? 100 : 200} was_by=cpu was_per_s=${i % 2 ? 200 : 100}` });
     const folded = ev.fold([{ seq: 1, at_ms: 1e12, level: 'warn', text: 'event=node_down node=a segments=1' }, ...Array.from({ length: 99 }, (_, i) => flip(i + 2))]);
     return {
-      sum: w.sumOf(q()), sumUnknown: w.sumOf(q({ eta_last_s: null, eta_reason: 'measuring' })), sumEmpty: w.sumOf(q({ waiting: 0 })),
+      sum: w.sumOf(q()), sumUnknown: w.sumOf(q({ eta_last_s: null, eta_reason: 'measuring' })), sumStay: [w.sumOf(q({ limited_by: 'slots', rate_per_s: 0, eta_reason: 'stay' })), w.sumOfAll({ waiting: 2, returning: 0, queues_waiting: 1, rate_per_s: 0, longest: { queue: 'q', eta_s: 240, eta_reason: 'stay' } }, 2)],
+      sumEmpty: w.sumOf(q({ waiting: 0 })),
       flushed: w.saysOf(q({ mode: 'slots', limited_by: 'flushed', inside: 5, inside_flushed: 5 })),
       flushedProblem: live(q({ mode: 'slots', limited_by: 'flushed', inside: 5, inside_flushed: 5 })),
       lost: live(q({ rebuilding: 2, missing: 12000 }), [node({ up: false, segments: 0, silent_ms: 60000 })]),
@@ -449,12 +450,14 @@ async function words() {
       allHeld: w.sumOfAll({ waiting: 1, returning: 0, queues_waiting: 1, rate_per_s: 0, longest: null }, 2), shown,
       day, once: ev.once([['operator', 'who=anna did=POST what=/v1/admin/queues/shop/release'], ['release_by_hand', 'queue=shop n=3'], ['queue_changed', 'queue=shop version=8'], ['changed', 'by=anna queue=shop change=a=1'],
         ['operator', 'who=anna did=POST what=/v1/admin/nodes/b/drain'], ['queue_changed', 'queue=other version=2']].map(([event, rest], i) => ({ seq: i, at_ms: 1e12 + i, level: 'info', text: `event=${event} ${rest}` }))).map(x => x.seq),
+      routine: ['opened', 'unused', 'sealed', 'removed', 'lost'].map(x => ev.isRoutine(`event=segment_${x} seg=1 queue=q`)),
       odd: ev.sentence('event=new_thing node=a why="b c"'),
     };
   });
   const is = (what, got, want) => claim(what, JSON.stringify(got) === JSON.stringify(want), JSON.stringify(got));
   is('the truth in one sentence', said.sum, '6 people wait in q; 98 a second go in, limited by the metric cpu; the last in line waits about 4 min.');
   is('what is not known is said', said.sumUnknown, '6 people wait in q; 98 a second go in, limited by the metric cpu; the wait of the last in line is not known.');
+  is('an upper bound is said to be one', said.sumStay.map(x => / (the last in line waits|the longest wait is) at most 4 min/.test(x)), [true, true]);
   is('an empty line', said.sumEmpty, 'Nobody waits in q.');
   is('slots after a flush', said.flushed, '5 of 5 slots taken, 5 by passes from before the flush; limited by passes from before the flush.');
   is('and why nobody goes in', said.flushedProblem, [['warn', 'q: 5 of 5 slots taken, 5 by passes from before the flush, 6 people wait']]);
@@ -476,6 +479,7 @@ async function words() {
   is('a list shows a key once, however often it is brought up to date', said.shown, ['a-1a-2', 'a-1a-2', 'a-1a-2']);
   is('a day is said as in English', said.day, '24 Nov 01:30');
   is('of two lines about one change one is left', said.once, [1, 3, 4, 5]);
+  is('a segment comes and goes without a mark, but for one that is lost', said.routine, [true, true, true, true, false]);
   is('what a later queuemng says is no raw line', said.odd, 'New thing: node a, why b c');
   await c.close();
 }

@@ -183,15 +183,10 @@ static bool find_queue(struct classic_ask *c, const char *endpoint, const struct
     return true;
 }
 
-static bool offline(struct classic_ask *c, const struct members *m, const struct classic_target *t,
-                    struct classic_error *e)
+static void offline(struct classic_ask *c, const struct members *m, const struct classic_target *t)
 {
     static char prefer[32 + HTTP_SLACK] = "Prefer: wait=0\r\n"; /* with its place */
 
-    if (m->claim.n > 0)
-        return bad(e, "claim is of online tasks: offline ones need the token of a server", "");
-    if (api_bearer(&c->q).n == 0)
-        return say(e, API_UNAUTHORIZED, "offline tasks need the token of a server that may submit: `Authorization: Bearer TOKEN`", "");
     ADD(&c->body, "{");
     add_text(&c->body, "\"path\":", t->path);
     add_text(&c->body, ",\"method\":", method_of(m->http_method));
@@ -201,7 +196,6 @@ static bool offline(struct classic_ask *c, const struct members *m, const struct
     c->q.prefers = true;
     c->q.fields = (struct slice){ prefer, strlen(prefer) };
     c->a.call = API_TASKS;
-    return true;
 }
 
 static bool online(struct classic_ask *c, const struct members *m, const struct classic_target *t,
@@ -224,6 +218,15 @@ static bool online(struct classic_ask *c, const struct members *m, const struct 
     return true;
 }
 
+/* Before its target is looked for: which addresses are endpoints is not told to strangers. */
+static bool may_be_offline(const struct http_req *q, const struct members *m, struct classic_error *e)
+{
+    if (m->claim.n > 0)
+        return bad(e, "claim is of online tasks: offline ones need the token of a server", "");
+    return api_bearer(q).n > 0 ||
+           say(e, API_UNAUTHORIZED, "offline tasks need the token of a server that may submit: `Authorization: Bearer TOKEN`", "");
+}
+
 static bool submit(struct classic_ask *c, const struct http_req *q, const struct pools *pools,
                    int64_t now_s, struct classic_error *e)
 {
@@ -240,11 +243,16 @@ static bool submit(struct classic_ask *c, const struct http_req *q, const struct
         return bad(e, "task_type must be online or offline", "");
     if (!pools->known)
         return say(e, API_QUEUE_UNAVAILABLE, "endpoints are not known yet; ask again", "");
+    if (!is(m.task_type, "online") && !may_be_offline(q, &m, e))
+        return false;
     why = classic_target_find(&t, pools, m.target_url, &unknown);
     if (why != NULL)
         return say(e, unknown ? API_ENDPOINT_UNKNOWN : API_BAD_REQUEST, "target_url ", why);
-    if (!find_queue(c, t.endpoint, pools, e) ||
-        !(is(m.task_type, "online") ? online(c, &m, &t, e) : offline(c, &m, &t, e)))
+    if (!find_queue(c, t.endpoint, pools, e))
+        return false;
+    if (!is(m.task_type, "online"))
+        offline(c, &m, &t);
+    else if (!online(c, &m, &t, e))
         return false;
     ADD(&c->body, "}");
     if (c->body.failed)

@@ -215,7 +215,8 @@ static void compat(struct router *r, struct httpd_req *req, const struct http_re
         has_line(r, &c, &e)) {
         c.a.any_lane = servers && c.queue.n > 0 && task_server_submits(r->tasking, q, c.queue);
         serve(r, req, &c.q, &c.a, servers);
-    } else if (router_may_pass(r, req, LIMIT_BAD)) {
+    } else if ((e.problem != API_ENDPOINT_UNKNOWN || !task_refuse_stranger(r->tasking, req, q, servers)) &&
+               router_may_pass(r, req, LIMIT_BAD)) {
         if (e.problem == API_METHOD_NOT_ALLOWED)
             api_bad_method(&r->ans, e.allow, router_request_id(r));
         else

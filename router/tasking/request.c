@@ -303,6 +303,15 @@ bool task_refuse_large(struct tasking *t, struct httpd_req *req, const struct ht
     return true;
 }
 
+bool task_refuse_stranger(struct tasking *t, struct httpd_req *req, const struct http_req *q, bool servers)
+{
+    struct refusal no = judge(who_is(t, q, TASK_SUBMIT), &(struct task_path){ .op = TASK_SUBMIT }, servers);
+
+    if (no.why != NULL)
+        refuse(t, req, no.problem, no.why);
+    return no.why != NULL;
+}
+
 void task_request(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                   const struct api_req *a, bool servers)
 {

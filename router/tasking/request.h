@@ -17,6 +17,10 @@ bool task_may_be_large(struct tasking *t, const struct http_req *q);
 SQ_CHECK bool task_refuse_large(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                                 bool servers);
 
+/* Refuses, as any submission, a caller without the token of a server that may submit somewhere: then an
+ * address that is an endpoint's gets the same answer as one that is not. False: it may, and is not answered. */
+bool task_refuse_stranger(struct tasking *t, struct httpd_req *req, const struct http_req *q, bool servers);
+
 /* The request shows the token of a server that may submit to the queue. */
 bool task_server_submits(struct tasking *t, const struct http_req *q, struct slice queue);
 

@@ -388,8 +388,17 @@ Test(tasks_http, the_compat_door_has_the_rules_of_our_own)
 {
     w.cfg.compat = COMPAT_CLASSIC;
     cr_expect_eq(call("POST", "/compat/v1/submitTask", "{\"target_url\":\"http://gen.example/x\"}"), 401);
+
     cr_expect_str_eq(str("code"), "unauthorized");
     cr_expect_str_eq(str("message"), "offline tasks need the token of a server that may submit: `Authorization: Bearer TOKEN`");
+    for (int i = 0; i < 2; i++) { /* which addresses are endpoints is not told to strangers */
+        static const char *const url[] = { "{\"target_url\":\"http://gen.example/x\"}", "{\"target_url\":\"http://other/x\"}" };
+
+        cr_expect_eq(call("POST", "/compat/v1/submitTask", url[i]), 401);
+        cr_expect_eq(strncmp(str("message"), "offline tasks need", 18), 0);
+        cr_expect_eq(call_with("POST", "/compat/v1/submitTask", "Authorization: Bearer server-token-of-nobody\r\n", url[i]), 401);
+        cr_expect_eq(strncmp(str("message"), "this needs the token", 20), 0);
+    }
     cr_expect_eq(call_with("POST", "/compat/v1/submitTask", "Authorization: Bearer server-token-of-nobody\r\n",
                            "{\"target_url\":\"http://gen.example/x\"}"), 401);
     cr_expect_str_eq(str("message"), "this needs the token of a server that may submit: `Authorization: Bearer TOKEN`, a token "

@@ -38,16 +38,16 @@ int ctl_say_answer(const struct ctl *c, const struct ctl_answer *a, view_fn view
 {
     json_t *doc =
         json_loadb((const char *)a->body.data, a->body.len, JSON_DECODE_ANY, NULL);
-    bool good = a->status >= 200 && a->status < 300;
+    bool good = a->status >= 200 && a->status < 300, empty = a->body.len == 0; /* 204 */
     struct buf b;
 
     buf_init(&b);
     if (good && c->form == FORM_YAML && doc != NULL)
         b.failed |= !yaml_put(&b, doc);
-    else if (good && a->body.len == 0)
-        buf_str(&b, "ok"); /* 204 */
-    else if (good && doc != NULL && view != NULL && c->form == FORM_TABLE)
+    else if (good && (doc != NULL || empty) && view != NULL && c->form == FORM_TABLE)
         view(&b, doc);
+    else if (good && empty)
+        buf_str(&b, "ok");
     else if (good)
         put_as_it_came(&b, a);
     else

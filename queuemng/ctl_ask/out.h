@@ -7,6 +7,7 @@
 #include "common/base/buf.h"
 #include "common/base/err.h"
 
+/* Prints an answer; doc is NULL if it is empty (204). */
 typedef void (*view_fn)(struct buf *b, const json_t *doc);
 
 int ctl_say_err(const struct err *e, int code); /* code */

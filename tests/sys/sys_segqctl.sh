@@ -177,6 +177,7 @@ check_eq "  it says so" "$(state)" paused
 join_many 60 "$DIR/j2"
 t2=$(tokens_of "$DIR/j2" | tail -n 1)
 check "leave" runs_well leave "$(tokens_of "$DIR/j2" | head -n 1)"
+check "  says what that means" says '^the place is given up$'
 check "leave again is no error" runs_well leave "$(tokens_of "$DIR/j2" | head -n 1)"
 asks() { exits 2 '59 people wait\. .*no undo.*--yes' flush login; }
 wait_for 5 "flush asks, with how many wait" asks

@@ -290,7 +290,7 @@ static struct slice queue_of(const struct known_pass *x)
 static void used(struct router *r, struct rflow *rf)
 {
     const struct pass_use *u = rf->use;
-    bool first = rf->flow.result == FLOW_OK;
+    bool first = rf->flow.result == FLOW_OK, is_again;
     struct pass_row row = { .seg = u->x.seg, .number = u->x.number, .until_s = rf->pass_until_s };
 
     if (!first && rf->flow.result != FLOW_GONE) {
@@ -299,8 +299,9 @@ static void used(struct router *r, struct rflow *rf)
                     router_request_id(r));
         return;
     }
+    is_again = first && revoked_has(&r->used, u->x.seg, u->x.number);
     revoked_add(&r->used, &row, router_least_s(r));
-    r->counts.used += first;
+    r->counts.used += first && !is_again;
     r->counts.use_refused += !first;
     if (first)
         bearer_let_in(r, &u->x);
@@ -317,14 +318,21 @@ static bool is_once(const struct router *r, const struct asked *a, const struct 
     return a->once || (b != NULL && b->once);
 }
 
-/* The same when the gate asks again, of whichever router: a use counts once by its number. Only the
- * gate may say so: whoever could would use a pass twice. */
+/* Does the gate name its question, so that it may ask it again? Only the gate may say so: whoever
+ * could would use a pass twice. */
+static bool is_named(const struct router *r, const struct http_req *q)
+{
+    return once(q, "x-segq-ask").n > 0 &&
+           gate_secret_is(&r->gate_secret, once(q, "x-segq-gate-secret"));
+}
+
+/* The same when the gate asks again, of whichever router: a use counts once by its number. */
 static int64_t number_of_use(const struct router *r, const struct http_req *q)
 {
-    struct slice id = once(q, "x-segq-ask"), secret = once(q, "x-segq-gate-secret");
+    struct slice id = once(q, "x-segq-ask");
     uint64_t number;
 
-    if (id.n > 0 && gate_secret_is(&r->gate_secret, secret))
+    if (is_named(r, q))
         number = token_subject_hash(&r->keys.token, 0, id.p, id.n);
     else
         randombytes_buf(&number, sizeof(number));
@@ -384,7 +392,9 @@ static bool judge(struct router *r, struct httpd_req *req, const struct asked *a
         own = queue_of(x);
     if (state == BEARER_GOOD)
         state = bound_state(bearer_bound(r, x), a);
-    if (state == BEARER_GOOD && once && revoked_has(&r->used, x->seg, x->number)) {
+    /* That it was used is known here, but not by which question: the segment knows, if it is named. */
+    if (state == BEARER_GOOD && once && !is_named(r, a->q) &&
+        revoked_has(&r->used, x->seg, x->number)) {
         state = BEARER_USED;
         own = no_room;
     }

@@ -238,6 +238,13 @@ Test(permits, a_gate_that_asks_again_asks_the_same)
     w.sess_silent = false;
     cr_expect_eq(verify_as(pass, PROOF "X-Segq-Ask: 7\r\n"), 204);
     cr_expect_eq(w.sess.until_s, number);
+    cr_expect_eq(verify_as(pass, PROOF "X-Segq-Ask: 7\r\n"), 204, "this router's answer was lost");
+    cr_expect_eq(w.sess.until_s, number);
+    cr_expect_eq(w.r->counts.used, 1, "the same use");
+    w.sess_state = SESS_GONE;
+    cr_expect_eq(verify_as(pass, PROOF "X-Segq-Ask: 8\r\n"), 403, "another request");
+    cr_expect_str_eq(str("code"), "pass_used");
+    cr_expect_eq(verify_as(pass, "X-Segq-Ask: 7\r\n"), 403, "a visitor may not choose it");
 }
 
 Test(permits, a_gate_may_let_every_pass_in_once)

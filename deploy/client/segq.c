@@ -394,7 +394,10 @@ static void on_event(struct segq *s, char *text)
     }
     if (data == NULL)
         return;
-    s->heard = s->news = 1;
+    s->heard = 1;
+    if (strcmp(name, "beat") == 0)
+        return; /* a sign of life, and no news */
+    s->news = 1;
     if (strcmp(name, "gone") == 0)
         on_problem(s, data, 410, 0);
     else if (strcmp(name, "away") == 0)

@@ -187,8 +187,8 @@ static uint64_t place_of(const struct engine *e, task_slot slot, const struct tq
     const msec_t *start = q->pool->head_start;
     uint64_t before = u32_min(own->line.n, line_ahead(&e->store, slot, AHEAD_MOST) + 1);
 
-    if (own->limiter != q->limiter || own->by_order || before > AHEAD_MOST)
-        return by_entry;
+    if (task_at(&e->store, slot)->cancel || own->limiter != q->limiter || own->by_order || before > AHEAD_MOST)
+        return by_entry; /* also of one that was told to run now: it is in another line */
     for (uint32_t u = tree_limiter_at(&e->tree, q->limiter)->turns; u != 0; u = tree_turn_at(&e->tree, u)->sibling)
         if (start[tree_turn_at(&e->tree, u)->priority] > start[own->priority])
             before += tree_turn_at(&e->tree, u)->line.n;

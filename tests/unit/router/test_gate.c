@@ -26,6 +26,7 @@ static void start(void)
     cfg = (struct router_cfg) { .node = (char *)"router.0",
                                 .listen = (char *)"127.0.0.1:8080",
                                 .admin = (char *)"127.0.0.1:9070",
+                                .compat_time = (char *)"rfc3339",
                                 .join_limit_per_s = 5,
                                 .join_burst = 2,
                                 .limit_table_entries = 1024,

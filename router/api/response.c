@@ -95,7 +95,8 @@ const char *api_problem_code(enum api_problem p)
 static void retry_after(struct api_ans *a, enum api_problem p, uint64_t salt)
 {
     if (a->status == 503 || a->status == 429)
-        put_retry_after(a, p == API_QUEUE_FULL ? 10 : 1, p == API_QUEUE_FULL ? 11 : 3, salt);
+        put_retry_after(a, p == API_QUEUE_FULL ? 10 : 1,
+                        p == API_QUEUE_FULL ? 11 : p == API_OUTCOME_UNKNOWN ? 1 : 3, salt);
 }
 
 /* Without its last brace: members may follow. */

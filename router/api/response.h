@@ -43,7 +43,8 @@
     X(TOO_MANY_IN_BATCH, 413, "too_many_in_batch")                                       \
     X(QUEUE_HAS_ENDPOINT, 409, "queue_has_endpoint")                                     \
     X(ENDPOINT_UNKNOWN, 404, "endpoint_unknown")                                         \
-    X(ENDPOINT_FAILED, 502, "endpoint_failed")
+    X(ENDPOINT_FAILED, 502, "endpoint_failed")                                           \
+    X(OUTCOME_UNKNOWN, 503, "outcome_unknown")
 
 enum api_problem {
 #define X(name, status, text) API_##name,

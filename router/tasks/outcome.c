@@ -12,11 +12,11 @@ static struct task_outcome common(int code)
     case CODE_FULL:
         return FAILED(QUEUE_FULL, "there is no room for more tasks now");
     case ASK_LOST:
-        return FAILED(QUEUE_UNAVAILABLE, "no answer came in time; it may have been done");
+        return FAILED(OUTCOME_UNKNOWN, "no answer came in time; it may have been done");
     case ASK_NOBODY:
         return FAILED(QUEUE_UNAVAILABLE, "no task node has this queue now; nothing was done");
     default:
-        return FAILED(QUEUE_UNAVAILABLE, "nothing can be written now; ask again");
+        return FAILED(QUEUE_UNAVAILABLE, "nothing can be written now; nothing was done, ask again");
     }
 }
 

@@ -69,7 +69,7 @@ wait_for 10 "without Redis nothing is taken" refused
 check "  and it is said when to ask again" grep -qi '^retry-after: *[0-9]' "$DIR/head"
 why() { jq -r '.code + ": " + .detail' "$DIR/why"; }
 # Or, in the moment in which its link to the router is closed over it, that no node has the queue.
-check "  and why" grep -xE 'queue_unavailable: (nothing can be written now; ask again|no task node has this queue now; nothing was done)' <(why)
+check "  and why" grep -xE 'queue_unavailable: (nothing can be written now; nothing was done, ask again|no task node has this queue now; nothing was done)' <(why)
 redis_start
 tasks_go_on "Redis is back"
 judge_tasks --tasks $((N * 8 / 10)) --done $((N * 6 / 10))

@@ -640,6 +640,7 @@ Test(tasks_http, a_broken_link_costs_503_but_what_may_be_repeated_is)
     UNTIL((more(), whole(got) > 0));
     cr_expect_eq(atoi(got + 9), 503);
     cr_expect(strstr(got, "it may have been done") != NULL);
+    cr_expect(strstr(got, "\"outcome_unknown\"") != NULL);
     cr_expect_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 503);
     start_node(addr);
     UNTIL(link_is_up());

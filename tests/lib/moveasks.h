@@ -146,7 +146,7 @@ static inline void mv_answer_ack(struct mv *w, struct mv_ask *k, uint8_t code)
         return;
     }
     k->kind = MV_FREE;
-    if (code == CODE_DONE)
+    if (code == CODE_DONE || (code == CODE_SAME && t->doubt)) /* one before it may have been heard */
         t->acked = true;
     else if (code != CODE_CONFLICT || (!t->doubt && mv_now(w).ms < k->until))
         MV_BAD(w, "task %u: a lease that runs for another %ld ms does not hold: %u", k->task,

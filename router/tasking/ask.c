@@ -35,7 +35,6 @@ static uint32_t wait_left(const struct task_call *c, uint32_t wait_ms)
     return left < 0 ? 0 : left < wait_ms ? (uint32_t)left : wait_ms;
 }
 
-/* Each kind has its partition and epoch in its own message. */
 /* Queues that the node compares with the task's; none if all queues of the partition fit. */
 static struct bytes_of to_compare(const struct ask *a, const struct task_way *w)
 {
@@ -108,7 +107,9 @@ static void ask_begin(struct ask *a, const struct task_way *w)
         return;
     }
     if (w == NULL) { /* unknown queue of a partition that is gone: the node's answer */
-        answered(a, a->call->opens.n > 0 ? CODE_DENIED : CODE_UNKNOWN, NULL);
+        struct slice o = a->call->opens;
+
+        answered(a, o.n > 0 && !queues_match(o.p, o.n, "*", 1) ? CODE_DENIED : CODE_UNKNOWN, NULL);
         return;
     }
     if (is_other_kind(a, w)) {

@@ -71,7 +71,7 @@ struct part {
     uint32_t in_seq; /* and chunks that came */
     char match[TASK_NAME_MAX + 1];
     uint8_t seed[NAMES_SEED];
-    struct lease_key leases; /* epoch of it */
+    struct lease_key leases; /* key of the MACs of leases */
     bool paused;
     char endpoint_name[TASK_NAME_MAX + 1]; /* tasks are calls to it; "": workers take them */
     struct endpoint *endpoint; /* ref; NULL: it is not known yet */

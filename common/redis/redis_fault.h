@@ -16,13 +16,13 @@
     X(AUTH, "auth", true, "mend redis_user, redis_password_file or the user's rights")   \
     X(LOADING, "loading", true, "nothing: Redis reads its data and will answer")         \
     X(READONLY, "readonly", true, "nothing, if it fails over; else mend redis")          \
-    /* a replica, or an unknown master               */                                 \
+    /* a replica, or an unknown master */                                                \
     X(MASTER, "not_master", true, "nothing, if it fails over; else mend redis")          \
     X(MOVED, "moved", true, "nothing: the node that it names is asked")                  \
     X(ASK, "ask", false, "nothing: it is over when its slot has moved")                  \
     /* a script runs, or the cluster is down */                                          \
     X(BUSY, "busy", false, "SCRIPT KILL if a script hangs; mend the Redis cluster")      \
-    /* unable to write its disk  */                                                       \
+    /* unable to write its disk */                                                       \
     X(MISCONF, "misconf", false, "give Redis room on its disk; its own log says why")    \
     X(OOM, "oom", false, "give Redis memory: maxmemory")                                 \
     X(NOREPLICAS, "noreplicas", false, "start replicas; or redis_wait_replicas")         \

@@ -13,25 +13,25 @@
 
 /* enum, word, and why if it is the same for all of them */
 #define AUDIT_EVENTS(X)                                                                  \
-    /* events of a ticket */                                                                     \
+    /* events of a ticket */                                                             \
     X(JOINED, "joined", NULL)                                                            \
     X(RELEASED, "released", NULL)                                                        \
-    X(ADMITTED, "admitted", NULL)       /* collected its pass        */                  \
+    X(ADMITTED, "admitted", NULL)       /* collected its pass */                         \
     X(NO_SHOW, "no_show", "pass_not_collected") /* in the claim window */                \
     X(RETURNED, "returned", NULL)       /* inside the grace: it goes first now */        \
     X(LAPSED, "lapsed", NULL)           /* a no-show that did not come back for good */  \
     X(EXPIRED, "expired", "silent")     /* in line, and did not poll */                  \
     X(LEFT, "left", "asked")                                                             \
-    X(EXTENDED, "extended", "backend")  /* a longer session         */                   \
+    X(EXTENDED, "extended", "backend")  /* a longer session */                           \
     X(REVOKED, "revoked", "backend")                                                         \
     X(FINISHED, "finished", "pass_expired")                                              \
-    X(RESTORED, "restored", "polled")   /* node lost, and its owner came back     */     \
-    /* events of a segment */                                                                    \
+    X(RESTORED, "restored", "polled")   /* node lost, and its owner came back */         \
+    /* events of a segment */                                                            \
     X(ABSORBED, "absorbed", NULL)       /* n tickets of `from` wait in it from now on */ \
     X(REMOVED, "removed", NULL)         /* with n waiting and n released in it */        \
-    X(REBUILDING, "rebuilding", NULL)   /* node lost: tickets come back         */       \
-    X(REBUILT, "rebuilt", NULL)         /* unpolled tickets are gone     */              \
-    /* events of the trail itself */                                                             \
+    X(REBUILDING, "rebuilding", NULL)   /* node lost: tickets come back */               \
+    X(REBUILT, "rebuilt", NULL)         /* unpolled tickets are gone */                  \
+    /* events of the trail itself */                                                     \
     X(STARTED, "started", NULL)                                                          \
     X(STOPPED, "stopped", NULL)                                                          \
     X(GAP, "gap", NULL)                 /* n lines are missing here */

@@ -31,25 +31,25 @@
     X(EPOCH, 1, "epoch", epoch)      /* the manager that is obeyed */                    \
     X(RULES, 2, "rules", rules)                                                          \
     X(OPEN, 3, "open", open)         /* a new segment */                                 \
-    X(UNIT, 4, "unit", set)          /* idle unit, ms      */                             \
+    X(UNIT, 4, "unit", set)          /* idle unit, ms */                                 \
     X(SEAL, 5, "seal", set)          /* by order (a full one seals itself): successor, or 0 */ \
-    X(NEXT, 6, "next", set)          /* successor      */                                 \
+    X(NEXT, 6, "next", set)          /* successor */                                     \
     X(AHEAD, 7, "ahead", set)                                                            \
     X(REMOVE, 8, "remove", set)                                                          \
     X(JOIN, 9, "join", run)          /* numbers that joined; the last may have filled it */ \
-    X(SUBJECT, 10, "subject", subject) /* a ticket that is there    */                   \
+    X(SUBJECT, 10, "subject", subject) /* a ticket that is there */                      \
     X(DROP, 11, "drop", run)         /* slots, all alive, that died of `why` */          \
     X(POP, 12, "pop", pop)                                                               \
-    X(SESSION, 13, "session", session) /* new state; FREE: forgotten      */              \
-    X(ALIAS, 14, "alias", set)       /* tickets are in segment n now      */              \
-    X(FINAL, 15, "final", move)      /* copy is complete, only MOVE_END decides      */   \
-    X(ABORTED, 16, "aborted", set)   /* the move  */                                     \
-    X(ABSORB, 17, "absorb", set)     /* from here on absorbed: tables, sessions, subjects     */ \
+    X(SESSION, 13, "session", session) /* new state; FREE: forgotten */                  \
+    X(ALIAS, 14, "alias", set)       /* tickets are in segment n now */                  \
+    X(FINAL, 15, "final", move)      /* copy is complete, only MOVE_END decides */       \
+    X(ABORTED, 16, "aborted", set)   /* the move */                                      \
+    X(ABSORB, 17, "absorb", set)     /* from here on absorbed: tables, sessions, subjects */ \
     X(RELOC, 18, "reloc", reloc)                                                         \
     X(ABSORBED, 19, "absorbed", set) /* with n tickets: from now on they are here */     \
     X(SNAP, 20, "snap", set)         /* a snapshot of n segments */                      \
     X(SEG, 21, "seg", segment)       /* instead of what is known of it */                \
-    X(FREED_BLOCKS, 22, "freed-blocks", run) /* blocks freed; why   */                    \
+    X(FREED_BLOCKS, 22, "freed-blocks", run) /* blocks freed; why */                     \
     X(BLOCK, 23, "block", block)                                                         \
     X(SEG_END, 24, "seg-end", set)                                                       \
     X(SNAP_END, 25, "snap-end", set) /* also among the changes, after the last MARK */   \
@@ -58,16 +58,16 @@
     X(RELEASED, 28, "released", released) /* before its rebuild */                       \
     X(RESTORED, 29, "restored", run) /* numbers, all unknown, that wait again */         \
     X(REBUILT, 30, "rebuilt", set)   /* the numbers still unknown are dead */            \
-    X(STORED, 31, "stored", set)     /* releases, by the manager      */                  \
+    X(STORED, 31, "stored", set)     /* releases, by the manager */                      \
     X(UNSTORED, 32, "unstored", mark) /* in snapshots only */                            \
-    X(CLUSTER, 33, "cluster", set)   /* cluster of the managers obeyed (msg_node_ok.store)   */ \
-    X(EXTEND, 34, "extend", extend)  /* a session that is there     */                    \
-    /* Records of releases up to 0.1: read, not written. 36 to 39 were never used. */            \
+    X(CLUSTER, 33, "cluster", set)   /* cluster of the managers obeyed (msg_node_ok.store) */ \
+    X(EXTEND, 34, "extend", extend)  /* a session that is there */                       \
+    /* Records of releases up to 0.1: read, not written. 36 to 39 were never used. */    \
     X(MOVED, 35, "moved", moved)                                                         \
     /* No places before the draw, and no joins from this time of the wall clock on (0:   \
      * until it is sealed by order). */                                                  \
     X(EARLY, 40, "early", set)                                                           \
-    /* The draw, n 0: as they came. In a snapshot, or under rebuild: it was before. */    \
+    /* The draw, n 0: as they came. In a snapshot, or under rebuild: it was before. */   \
     X(DRAW, 41, "draw", draw)                                                           \
     /* The next numbers, that no waiting ticket gets. n 0, in a snapshot: so many (first) of \
      * its numbers were set aside, and nobody has them. */                               \

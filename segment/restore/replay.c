@@ -253,6 +253,15 @@ int replay_snap_end(struct segtab *t)
     return set_locations(t);
 }
 
+/* Without a successor in the record, the one that was named before stays. */
+static void seal(struct seg *g, seg_id next)
+{
+    if (!g->b.q.sealed)
+        segq_seal(&g->b.q);
+    if (next != 0)
+        g->next = next;
+}
+
 /* A record about a segment that is here. */
 static int on_seg(struct segtab *t, struct seg *g, const struct jrec *r)
 {
@@ -261,10 +270,10 @@ static int on_seg(struct segtab *t, struct seg *g, const struct jrec *r)
         replay_unit(g, r->set.n);
         return 0;
     case JREC_SEAL:
+        seal(g, r->set.n);
+        return 0;
     case JREC_NEXT:
-        if (r->kind == JREC_SEAL && !g->b.q.sealed)
-            segq_seal(&g->b.q);
-        g->next = r->kind == JREC_NEXT || r->set.n != 0 ? r->set.n : g->next;
+        g->next = r->set.n;
         return 0;
     case JREC_AHEAD:
         g->ahead = r->set.n;

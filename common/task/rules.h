@@ -28,7 +28,7 @@ enum task_order {
     X(retry_max_ms, 0, BACKOFF_MAX)                                                      \
     X(retry_doublings, 0, 30)                                                            \
     X(retry_jitter, 0, 100)                 /* percent */                                \
-    X(max_waiting, 1, TASKS_MAX)            /* tasks of a queue, in all states */            \
+    X(max_waiting, 1, TASKS_MAX)            /* tasks of a queue that are not over */         \
     X(queue_rate, 0, RATE_PER_1000_S)       /* per 1000 s; 0: any */                     \
     X(queue_burst, 1, RATE_BURST_MAX)                                                    \
     X(queue_at_once, 0, TASKS_MAX)          /* 0: any */                                 \

@@ -35,7 +35,7 @@ struct trace {
     struct mng_place_view place; /* texts are not kept: see placed */
     bool placed;
     char queue[NAME_MAX_LEN + 1], lane[NAME_MAX_LEN + 1], host[NAME_MAX_LEN + 1];
-    struct msg_why_ans now; /* address of the node that has it */
+    struct msg_why_ans now; /* answer of the node that has it */
     char node[NAME_MAX_LEN + 1];
     bool known;
     struct asked asked[NODES_MAX];

@@ -32,7 +32,7 @@ struct mng_lead {
     bool loading;
     bool fenced, unusable; /* this term must end: the timer does it */
     uint64_t fenced_by;
-    uint64_t rev;              /* holder as last heard */
+    uint64_t rev;              /* revision as last heard */
     msec_t loaded_ms, load_ms; /* when it was, when it will be tried again */
     char name[NAME_MAX_LEN + 1], addr[64], admin[64];
     char leader[NAME_MAX_LEN + 1], leader_addr[64], leader_admin[64];

@@ -59,7 +59,7 @@ struct history {
     int64_t line_ms;   /* the time that slots are made of: it only grows */
     struct map queue;  /* id -> struct history_queue, owned */
     struct history_queue *all; /* owned; NULL before the first round, or without memory */
-    struct history_sums sums;  /* number of this round */
+    struct history_sums sums;  /* sums of this round */
     size_t n_seen, n_before;   /* queues in this round, in the one before */
     uint64_t full;             /* the last round that found no quiet one */
 };

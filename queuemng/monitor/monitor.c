@@ -37,9 +37,9 @@ struct poller {
     struct monitor *m;           /* ref */
     const struct metric_def *d;  /* ref */
     struct ev_timer *timer;      /* next reading */
-    struct ev_timer *deadline;   /* connection of the one under way */
-    struct host_question *name;     /* name asked for by the one under way; NULL = no */
-    struct evhttp_connection *conn; /* request of the one under way; NULL = none */
+    struct ev_timer *deadline;   /* end of the reading under way */
+    struct host_question *name;     /* name that it asks for; NULL = none */
+    struct evhttp_connection *conn; /* connection of it; NULL = none */
     unsigned tries;                 /* another address of the name each time that one gives no answer */
     char *host, *target;         /* HTTP */
     uint16_t port;

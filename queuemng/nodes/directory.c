@@ -115,7 +115,7 @@ void directory_registered(struct mng *m, struct mnode *n, bool can, bool moved)
     if (directory_look(m))
         return;
     if (moved)
-        tell_all(m); /* address of it */
+        tell_all(m); /* a member has another address */
     else
         tell(m, n);
 }

@@ -18,7 +18,7 @@ struct claim { /* a member */
     msec_t since_ms;            /* since when that is no slot, or some */
     uint64_t weight;            /* 1 to 1000 */
     uint64_t no;                /* order among equals: the lower goes first */
-    uint8_t turn;               /* rest of a division: see the source */
+    uint8_t turn;               /* turn in a division: see the source */
 };
 
 /* Each second: what it could use. The higher one of the last two seconds counts. */

@@ -38,7 +38,7 @@ enum lease_kind {
 struct lease_in {
     enum lease_kind kind;
     msec_t now_ms;
-    uint64_t serial; /* moment of the request that is answered */
+    uint64_t serial; /* number of the request that is answered */
     uint64_t epoch;  /* GRANTED, HELD (the highest given so far), OUTRANKED */
     msec_t left_ms;  /* HELD */
 };
@@ -48,7 +48,7 @@ enum lease_do {
     LEASE_RENEW,     /* ask for more time: serial */
     LEASE_FREE,      /* give it back; no answer is waited for */
     LEASE_LEAD,      /* a term begins, under `epoch` */
-    LEASE_STEP_DOWN, /* end of it; why */
+    LEASE_STEP_DOWN, /* the term is over; why */
 };
 struct lease_act {
     enum lease_do what;
@@ -67,7 +67,7 @@ struct lease {
     struct rng rng;
     enum lease_state state;
     uint64_t epoch, floor;
-    uint64_t serial; /* moment of the last request */
+    uint64_t serial; /* number of the last request */
     bool asking;     /* not answered yet */
     bool resigned;
     msec_t sent_ms;       /* when it was sent */

@@ -21,9 +21,9 @@ struct schedule_def { /* a part of the queue's definition */
 
 enum schedule_phase { SCHED_PLAIN, SCHED_EARLY, SCHED_PREQUEUE, SCHED_OVER };
 
-enum draw_state { DRAW_NONE, DRAW_SECRET, DRAW_TOLD }; /* hash of the seed */
+enum draw_state { DRAW_NONE, DRAW_SECRET, DRAW_TOLD }; /* state of the seed */
 
-struct schedule_draw { /* numbers of a segment */
+struct schedule_draw { /* draw of a segment */
     uint64_t seg;
     uint32_t count; /* numbers that drew their places */
 };
@@ -62,8 +62,8 @@ void schedule_put_draw(const struct schedule *s, const char *queue, struct buf *
 struct wall_guard { /* zero = new */
     bool known;
     int64_t offset_ms;           /* wall - monotonic, as believed */
-    int64_t other_ms;            /* phase that is said to be now */
-    msec_t since_ms;             /* state of other_ms; 0: none */
+    int64_t other_ms;            /* offset that the wall clock shows now */
+    msec_t since_ms;             /* begin of other_ms; 0: none */
     msec_t known_ms;             /* since when there has been no leap */
 };
 int64_t wall_believed(struct wall_guard *g, msec_t now_ms, int64_t wall_ms);

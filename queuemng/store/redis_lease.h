@@ -9,7 +9,7 @@ struct redis_store;
 enum redis_lease_answer { REDIS_GRANTED, REDIS_RENEWED, REDIS_HELD, REDIS_NO_ANSWER };
 struct redis_lease {
     enum redis_lease_answer is;
-    uint64_t serial; /* moment of the question */
+    uint64_t serial; /* number of the question */
     uint64_t epoch;
     uint64_t rev;
     msec_t left_ms;     /* HELD */

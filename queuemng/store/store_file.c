@@ -27,7 +27,7 @@ enum { PUT = 1, DEL = 2, MORE = 3 };
 
 struct store_file {
     struct store store;
-    char dir[512];     /* format of the journal */
+    char dir[512];     /* folder of the journal */
     struct disk *disk; /* owned; NULL: the caller's is used */
     struct journal *j; /* owned */
     struct kv kv;      /* every pair */

@@ -73,7 +73,7 @@ static bool cut_all(struct waiting_text *x, struct cut c)
     static const char *const label[WAITING_NPIECES - 1] = {
         [BEHIND_POSITION] = "\"eta_s\":",
         [BEHIND_ETA] = "\"poll_after_ms\":",
-        [BEHIND_POLL] = "-", /* length of "ticket":"1-1" */
+        [BEHIND_POLL] = "-", /* the dash in "ticket":"1-1" */
     };
     const char *text;
     size_t n;

@@ -89,7 +89,7 @@ struct flow {
     uint8_t step;           /* enum replace_step */
     bool fresh;             /* the new place did not exist before */
     bool old_gone;          /* with `reason` */
-    node_no old_node;       /* node has said that the older ticket does not wait (any more) */
+    node_no old_node;       /* node that has said that the older ticket does not wait (any more) */
     uint8_t undone;         /* REPLACE_UNDO: enum flow_result: its end */
     /* session */
     uint8_t command; /* enum sess_command */

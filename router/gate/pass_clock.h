@@ -20,7 +20,7 @@
 
 struct told_clock {
     bool known;
-    int64_t ahead_ms;      /* time of our monotonic clock */
+    int64_t ahead_ms;      /* lead over our monotonic clock */
     int64_t from_s, to_s;  /* passes that it stamped, Unix seconds of its own */
 };
 

@@ -29,7 +29,7 @@ struct mng_link {
     bool up, failed;
     bool stands_by; /* the manager's own word */
     bool outdated;  /* maps of an earlier epoch, or of another store */
-    uint64_t store; /* version of its last map that was taken */
+    uint64_t store; /* store that its last map is of */
     bool asked_all; /* registered with version 0 and not answered yet */
     bool too_new;   /* maps of a format that we cannot read */
 };

@@ -27,7 +27,7 @@ struct seg_link {
     struct node_link n;
     struct seg_links *s; /* ref */
     struct kind kind[SEG_KINDS]; /* by enum flow_kind */
-    uint64_t seen_rid;           /* moment of the last MSG_SEEN */
+    uint64_t seen_rid;           /* id of the last MSG_SEEN */
 };
 
 struct seg_links {

@@ -72,8 +72,8 @@ struct page_view {
     const char *message;        /* the operator's word of the moment; NULL or "": none */
     uint32_t version;           /* data of both, for the script */
     const char *target;         /* checked: where to go afterwards */
-    const char *nonce;          /* token of this answer */
-    const char *key;            /* token of its form join; likewise */
+    const char *nonce;          /* nonce of this answer */
+    const char *key;            /* key of its form `join`; likewise */
     const char *token;          /* TOKEN_TEXT_LEN characters; NULL: none */
     const char *claim;          /* PAGE_DOOR: to join with; n bytes */
     size_t claim_len;

@@ -20,9 +20,9 @@ struct line_block {
 };
 
 struct line_pool {
-    struct slab_pool slabs; /* array of struct line_block */
+    struct slab_pool slabs; /* pieces for struct line_block */
     size_t n_bytes, max_bytes; /* bytes of all lines, and what else their owner charges */
-    uint64_t n_changes; /* counts of all lines, ever */
+    uint64_t n_changes; /* changes of all lines, ever */
 };
 
 struct line {

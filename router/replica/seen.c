@@ -10,7 +10,7 @@
 #include "common/wire/replica_bytes.h"
 
 #define GROUPS_MAX    MSG_STATUS_MAX
-#define NAMES_MAX     (4 * GROUPS_MAX) /* marks remembered, over frames */
+#define NAMES_MAX     (4 * GROUPS_MAX) /* names that are remembered, over frames */
 #define FRAME_STEP    16384u
 #define SPARES_MAX    4
 #define NEAR_SHIFT    12 /* numbers that differ below this bit stay as they came */

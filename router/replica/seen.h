@@ -17,7 +17,7 @@
 #include "common/wire/msg.h"
 
 #define SEEN_MARKS_MAX  8192 /* marks of a frame */
-#define SEEN_FRAMES_MAX 128  /* marks that wait: a million */
+#define SEEN_FRAMES_MAX 128  /* frames that wait: a million marks */
 
 struct seen_mark {
     uint32_t number;

@@ -48,7 +48,7 @@ struct known_name {
     struct line line;
 };
 
-struct known_set { /* counts of a whole push, and the differences since */
+struct known_set { /* content of a whole push, and the differences since */
     struct map names; /* seg_id -> struct known_name *, owned */
     struct map paces; /* map of queue and lane -> struct told_pace *, owned */
     bool lacks;       /* an absorbed name is not here, though the node has it */
@@ -59,7 +59,7 @@ struct known_set { /* counts of a whole push, and the differences since */
 struct stream {
     struct line_pool *pool; /* ref */
     struct known_set now, next; /* next: of a whole push that is under way */
-    enum { STREAM_NOTHING, STREAM_WHOLE, STREAM_LIVE } state; /* number of this link */
+    enum { STREAM_NOTHING, STREAM_WHOLE, STREAM_LIVE } state; /* state of this link */
     bool up;
     bool refused;  /* by an older node: until the next link */
     bool unreached; /* the manager did not reach the node, */

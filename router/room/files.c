@@ -18,7 +18,7 @@ struct kept_def {
     uint32_t version; /* version of the text that it was read from */
     bool good;
     struct page_def def;
-    struct gzip_ready style; /* bytes of it */
+    struct gzip_ready style; /* style of it, packed */
 };
 
 struct page_room {

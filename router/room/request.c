@@ -26,7 +26,7 @@ struct asked { /* content of a request */
     bool has_token;
     struct token token;
     char text[TOKEN_TEXT_LEN];
-    struct join_body join; /* token that it joins with */
+    struct join_body join; /* body that it joins with */
     unsigned lane;
 };
 

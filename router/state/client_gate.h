@@ -38,7 +38,7 @@ void gate_conn_end(struct gate *g, uint64_t tag);
 
 /* Somebody listens, on a connection that lasts: false: that client has too many. client: of
  * gate_listener(); 0: its own connection is counted, and no other. */
-limit_id gate_listener(const struct gate *g, uint64_t tag); /* address of the request at hand */
+limit_id gate_listener(const struct gate *g, uint64_t tag); /* client of the request at hand */
 SQ_CHECK bool gate_listen(struct gate *g, limit_id client);
 void gate_listen_end(struct gate *g, limit_id client);
 

@@ -71,7 +71,7 @@ struct router {
     struct mng_links *mngs;
     struct tasking *tasking; /* NULL: there are no tasks here */
     struct arena arena; /* memory of the frame being handled */
-    struct api_ans ans; /* memory of the answer being composed */
+    struct api_ans ans; /* the answer being composed */
     struct waiting_texts waiting_texts;
     struct gate gate;   /* the client's address and its limits */
     struct sigcache *sigcache;   /* passes that were found good */

@@ -265,7 +265,7 @@ static bool read_one(struct tasking *t, struct httpd_req *req, const struct http
     return true;
 }
 
-enum { PASSES_ON = 1, LEAVES = 2 }; /* list of struct task_call */
+enum { PASSES_ON = 1, LEAVES = 2 }; /* bits: members of struct task_call */
 
 /* w: of the queue; NULL: none is known. wait_ms -1: how it is then is not asked. */
 static void ask_one(struct tasking *t, struct httpd_req *req, const struct task_way *w,

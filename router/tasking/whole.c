@@ -23,7 +23,7 @@ struct whole {
     task_no no;
     uint64_t at, length; /* bytes that were sent, of so many */
     uint8_t sha256[RESULT_SHA256];
-    crypto_hash_sha256_state hash; /* bytes of those that were sent */
+    crypto_hash_sha256_state hash; /* hash of the bytes that were sent */
     msec_t deadline;
     msec_t away; /* moment since when its node gives no piece; 0: it does */
     bool asks;   /* a piece is on its way */

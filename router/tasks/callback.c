@@ -48,7 +48,7 @@ static bool begin(struct buf *form, struct call_span method, struct slice path, 
     return true;
 }
 
-struct head { /* bytes of the form that is made */
+struct head { /* head of the form that is made */
     struct buf *form;
     unsigned n;
     size_t bytes;

@@ -16,7 +16,7 @@
 #define BODY_UNIT     16u
 #define BODY_HEAD     16u
 #define BODY_FILE_MAX ((1u << 26) - 1)           /* numbers are 1 to this, then 1 again */
-#define BODY_END_MAX  ((uint64_t)BODY_UNIT << 22) /* number of a file */
+#define BODY_END_MAX  ((uint64_t)BODY_UNIT << 22) /* end of a file, at most */
 #define BODY_NAME_MAX 16
 
 struct body_place {

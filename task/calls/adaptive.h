@@ -14,7 +14,7 @@
 struct adaptive { /* zero: nothing is known */
     double limit;     /* 0: not begun */
     double long_ms;   /* time of an answer, in the long run; 0: none yet */
-    double sum_ms;    /* begin of this window, */
+    double sum_ms;    /* sum over this window, */
     uint32_t n;       /* number of its answers, */
     msec_t since;     /* which began then */
     msec_t cut_at;    /* when it was made less; 0: never */

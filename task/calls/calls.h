@@ -45,7 +45,7 @@ struct endpoint {
     msec_t ramp;      /* since then it rises; MSEC_NEVER: it is all there */
     struct breaker breaker;
     struct hand_probe hand;
-    uint64_t resets; /* times of the definition, as obeyed last */
+    uint64_t resets; /* resets of the definition, as obeyed last */
     struct budget budget;
     struct adaptive adaptive;
     uint32_t in_flight; /* calls of ours */
@@ -95,7 +95,7 @@ struct going_call {
     struct caller *sender;  /* state of the sender, as is what follows */
     void *target, *sending;
     struct answer_file *whole; /* owned: its answer is longer; NULL: not yet, or not kept */
-    uint64_t length;           /* answer, as far as it has come */
+    uint64_t length;           /* bytes of the answer so far */
     bool cut;                  /* not kept whole */
 };
 

@@ -8,7 +8,7 @@
 #include "common/net/net.h"
 #include "task/out/address.h"
 
-#define KEPT_MAX 1024 /* list of all targets */
+#define KEPT_MAX 1024 /* connections of all targets */
 
 static void enter(struct conn *cn, enum conn_state state)
 {

@@ -11,7 +11,7 @@
 #include "task/out/libcurl_loop.h"
 #include "task/out/plain.h"
 
-#define DESCRIPTORS_MAX   65536u /* names that are asked for */
+#define DESCRIPTORS_MAX   65536u /* descriptors that are asked for */
 #define CONNECTIONS_LEAST 64     /* where it cannot be asked */
 
 /* Connections of each client. Some descriptors are left for files and links, whatever endpoints may have under

@@ -16,7 +16,7 @@ struct opening {
     uint64_t groups, slices; /* how many there are */
     uint64_t at;             /* read so far, of the step */
     struct buf records;      /* framed; of the snapshot, then of the log */
-    size_t snap_bytes;       /* number of these */
+    size_t snap_bytes;       /* bytes of the snapshot in them */
     struct map bodies;       /* their references */
 };
 

@@ -13,7 +13,7 @@
 #include "common/wire/codec.h"
 
 #define LOG_MODULE "schedules"
-#define AGAIN_MS   1000 /* no room */
+#define AGAIN_MS   1000 /* pause after a tick for which there was no room */
 #define LOOK_MS    1000 /* a jump of the wall clock is seen so soon */
 #define ZONE_MS    60000 /* a zone that is not known is looked for again */
 #define KEY_ROOM   (TASK_NAME_MAX + 24)

@@ -35,7 +35,7 @@ struct task_shared {
     struct task_service *s; /* ref */
     struct taskredis *redis;
     char password[256];
-    struct needs needs; /* number of this turn */
+    struct needs needs; /* needs of this turn */
     struct list turns;  /* list of struct held_turn, oldest first */
     bool failed;        /* no memory: what this turn says cannot be held */
 };

@@ -13,7 +13,7 @@
 #include "task/table/wait.h"
 
 #define LOG_MODULE        "table"
-#define NUMBERS_AFTER_CUT (1u << 20) /* bytes that nobody got in the second before a power cut */
+#define NUMBERS_AFTER_CUT (1u << 20) /* numbers given in the second before a power cut, at most */
 
 struct writer { /* bytes of records */
     void *(*record)(void *ctx, uint8_t kind, size_t n);

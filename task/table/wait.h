@@ -10,7 +10,7 @@ struct wait_for {
     task_no no;
     uint32_t ms;
     uint32_t most, lease_ms; /* members of a TAKE */
-    bool result;             /* members of a GET */
+    bool result;             /* member of a GET */
 };
 
 /* False: no memory, or the process ends: answer now. The link's oldest may be answered for it. */

@@ -1,5 +1,5 @@
 """Tasks in great numbers: delays that end, a hot key beside cold ones, a million that wait, 100 000
-queues, a million that are scheduled.
+queues, a million that are scheduled; a node that is full of what is over.
 """
 import os
 import signal
@@ -10,6 +10,7 @@ from kit import jobs, stats
 from kit.job_peers import Beanstalkd
 from kit.procs import Failed, Proc, wait_for
 from kit.row import case, row
+from kit.scene import metrics
 
 ID = "task_crowds"
 ORDER = 410
@@ -19,6 +20,7 @@ HOT, HOT_PER_S, HOT_BURST, COLD_KEYS, COLD_EACH = 100000, 100, 20, 1000, 10
 PENDING = 10**6
 QUEUES, EACH = 100000, 10
 SCHEDULED, IDLE_S = 10**6, 10
+FULL = 20000  # tasks of a node that is soon full
 ROUNDS = 3
 ENOUGH_S = 100  # of the run's time for all delays; with less there are fewer, in less time
 MOST_S = 10  # of submitting a great number once
@@ -126,6 +128,21 @@ def pending_cases(ctx, side, per_s, peer):
                aim_on="segq")
 
 
+def full_cases(ctx, side, per_s):
+    """Rounds of submitting and working off: first while there is room, then while each task that comes
+    takes the place of the oldest that is over. A refusal fails the round."""
+    n, rounds = FULL // ROUNDS, ([], [])
+    for full in (False, True):
+        for _ in range(ROUNDS):
+            put = jobs.run(ctx, side, "put", jobs=n, batch=100, conns=8)
+            take = jobs.run(ctx, side, "take", jobs=n, batch=16, conns=8)
+            rounds[full].append({"cpu_us": put["cpu_us"] + take["cpu_us"]})
+        if (metrics(side.cluster.port + 47)["segq_task_gave_way_total"] > 0) != full:
+            raise Failed("the node was full too soon, or not at all")
+    yield case("full of what is over, submitted and worked off beside a node with room: CPU", "us/job",
+               **jobs.compare(rounds[True], rounds[False], "with room", "cpu_us"), aim=1.2, aim_op="<=")
+
+
 def run(ctx):
     side = jobs.Tasks(ctx, pools={"hot": [f"key.rate_per_s={HOT_PER_S}", f"key.burst={HOT_BURST}"]})
     peer = Beanstalkd(ctx, "os")
@@ -137,11 +154,12 @@ def run(ctx):
     notes = ["beanstalkd delays by whole seconds, and has a tenth of the delays in a tenth of the time; "
              "its jobs are in its memory, segq's payloads on the disk.",
              "A hot key has its burst at once, then its rate; the cold ones have the same limit each."]
-    for part in (scheduled_cases, pending_cases):  # nodes that have nothing else
-        ctx.end()
+    for part, sets in ((scheduled_cases, ()), (full_cases, [f"task.max_tasks={FULL}"]), (pending_cases, ())):
+        ctx.end()  # nodes that have nothing else
         ctx.say(part.__name__.replace("_", " "))
         try:
-            cases += part(ctx, jobs.Tasks(ctx), per_s, *([Beanstalkd(ctx, "os")] if part is pending_cases else []))
+            cases += part(ctx, jobs.Tasks(ctx, sets=sets), per_s,
+                          *([Beanstalkd(ctx, "os")] if part is pending_cases else []))
         except Failed as e:  # what was measured before stands
             notes.append(f"{part.__name__.replace('_', ' ')} could not be measured: {e}")
             break

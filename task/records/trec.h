@@ -51,7 +51,7 @@
     X(COME, 35, epoch)            /* the copy is whole; PART: it is in service */        \
     X(FENCED, 36, epoch)          /* nothing changes: another is to have it under epoch */ \
     X(BODY, 37, lo, hi, name)     /* bytes of bodies: of file lo, at hi (task/bodies) */ \
-    X(CLOCK, 38, lo, until, entered, wall) /* axis showed `until`, the time since the start \
+    X(CLOCK, 38, lo, until, entered, wall) /* axis showed `until`, the time awake since the start \
                                               `lo` of the machine `entered`, the wall `wall` */ \
     /* records of a partition again */                                                            \
     X(REDRIVING, 45, name, no, most) /* dead ones up to `no` wait again; most: per 1000 s */ \

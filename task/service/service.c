@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/file.h"
 #include "common/base/versions.h"
@@ -189,15 +188,10 @@ static int copy_body(void *ctx, uint64_t ref, uint64_t *to)
     return bodies_copy(ctx, ref, to);
 }
 
-/* How far the time since the machine's start, in which it may have slept, is ahead of our axis. */
+/* CLOCK_MONOTONIC is what the axis runs on (task_service_now), so they stay as far apart as they are. */
 static struct tab_boot boot_of(const struct task_service *s)
 {
-    struct timespec t;
-
-    if (clock_gettime(CLOCK_BOOTTIME, &t) < 0)
-        return (struct tab_boot){ 0 };
-    return (struct tab_boot){ s->boot, (msec_t)t.tv_sec * 1000 + t.tv_nsec / 1000000 -
-                                           task_service_read_now(s).ms };
+    return (struct tab_boot){ s->boot, s->node.began_ms - s->wall_ms };
 }
 
 static struct tasktab *new_tab(struct task_service *s)

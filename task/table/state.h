@@ -55,7 +55,7 @@ struct part_out { /* a copy on its way (part_out.h) */
 struct part_clock { /* when its axis was seen: the record CLOCK */
     msec_t axis; /* 0: never */
     uint64_t boot;
-    msec_t boot_ms, wall_ms; /* since that start of the machine; of the wall */
+    msec_t boot_ms, wall_ms; /* awake since that start of the machine; of the wall */
 };
 
 struct part {

@@ -67,8 +67,9 @@ struct tab_shared {
     int (*want)(void *ctx, part_no no, uint64_t ref, uint8_t *to);
 };
 
-/* Which start of the machine it is (0: not known), and how far the time since then, which no
- * operator sets, is ahead of the node's axis: so a restart knows how long it took. */
+/* Which start of the machine it is (0: not known), and how far the time that it has been awake since
+ * then, which no operator sets, is ahead of the node's axis, for the life of the table: so a restart
+ * knows how long it took. Sleep counts in neither (PROTOCOL 26, Its axis over a restart). */
 struct tab_boot {
     uint64_t id;
     msec_t ahead_ms;

@@ -16,6 +16,7 @@ struct plan {
     double named, delayed, at_wall, special; /* special: with something of its own */
     double fail, vanish, late; /* workers: nack; never come back; come after the lease */
     double kill, whole, refuse, down, snapshot, move, jump; /* whole: of the last group */
+    double sleep; /* of the machine, while the node runs, and while it is down */
     double redefine, tell; /* other limits of keys; another rate of the partition */
     bool shared;           /* store: redis */
     double lost;           /* of the commands to that Redis, and their answers */

@@ -182,6 +182,16 @@ static void nobody_is_answered(struct world *w)
         model_doubts(w, &w->said[i]);
 }
 
+/* The machine's: the wall alone goes on. How long. */
+static msec_t sleep_long(struct world *w)
+{
+    msec_t ms = (msec_t)rng_below(&w->rng, 8 * 3600000);
+
+    w->now.wall_ms += ms;
+    w->sleeps++;
+    return ms;
+}
+
 /* kill -9 amid the write of the turn's group: it is torn somewhere, or whole. */
 static void kill_node(struct world *w)
 {
@@ -202,6 +212,8 @@ static void kill_node(struct world *w)
         w->now.ms += (msec_t)rng_below(&w->rng, 200000) - 100000;
         w->jumps++;
     }
+    if (rng_chance(&w->rng, 10 * w->plan.sleep)) /* as that: its partition's axis stood */
+        w->now.ms += sleep_long(w);
     reopen(w, at);
     w->kills++;
 }
@@ -255,6 +267,8 @@ static void pass_time(struct world *w)
 
     w->now.ms += ms;
     w->now.wall_ms += ms;
+    if (rng_chance(&w->rng, w->plan.sleep))
+        sleep_long(w);
     if (!rng_chance(&w->rng, w->plan.jump))
         return;
     w->now.wall_ms += (msec_t)rng_below(&w->rng, 7200001) - 3600000;

@@ -39,7 +39,7 @@ struct world {
     bool gave_way; /* the partition was full: tasks that were over went before their time */
     msec_t due[WORLD_TASKS]; /* by slot: of those that enter in the advance that runs */
     uint64_t entries; /* by the clock */
-    uint64_t kills, torn, refused, snapshots, moves, jumps, submitted, started, steps;
+    uint64_t kills, torn, refused, snapshots, moves, jumps, sleeps, submitted, started, steps;
     char why[400]; /* what broke; "" */
 };
 

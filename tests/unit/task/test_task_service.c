@@ -1,9 +1,25 @@
 /* test_task_service.c: a whole task node (tasknoderig.h): tasks that workers take. */
 #include "task/service/service.h"
 
+#include <sys/syscall.h>
+#include <time.h>
+
 #include "common/task/rules.h"
 #include "common/task/state.h"
 #include "tests/lib/tasknoderig.h"
+
+#define HOUR_S 3600
+
+static time_t asleep_s; /* time that the machine slept: CLOCK_MONOTONIC alone stood */
+
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+    int rc = (int)syscall(SYS_clock_gettime, clock, ts);
+
+    if (rc == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_BOOTTIME))
+        ts->tv_sec += asleep_s;
+    return rc;
+}
 
 TestSuite(task_service, .init = task_node_setup, .fini = task_node_teardown);
 
@@ -71,6 +87,35 @@ Test(task_service, nothing_is_lost_by_a_restart)
     cr_expect_eq(get(no[0])->state, TASK_RUNNING);
     cr_expect_eq(settle(SETTLE_ACK, &k, ""), CODE_DONE);
     cr_assert_eq(take(5, 0)->n, 2);
+}
+
+/* Its delay, and the lease of a worker that slept along, have gone on by no hour. */
+static void nothing_leapt(task_no late, task_no ran)
+{
+    cr_expect_eq(get(late)->state, TASK_SCHEDULED, "%ld h", (long)asleep_s / HOUR_S);
+    cr_expect_eq(get(ran)->state, TASK_RUNNING, "%ld h", (long)asleep_s / HOUR_S);
+}
+
+Test(task_service, a_machine_that_sleeps_starts_nothing_early)
+{
+    struct task_put one = put_of("x");
+    task_no late, ran;
+
+    open_part(3, 8);
+    one.delay_ms = 6 * HOUR_S * 1000;
+    late = ask(&(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } },
+               MSG_TASK_PUT_ANS)->task_put_ans.v[0].no;
+    ran = put("y");
+    cr_assert_eq(take(1, 0)->n, 1);
+    asleep_s += 8 * HOUR_S; /* and runs on */
+    nothing_leapt(late, ran);
+    node_end();
+    node_start(); /* under the same start of the machine */
+    nothing_leapt(late, ran);
+    node_end();
+    asleep_s += 8 * HOUR_S; /* while there is no process */
+    node_start();
+    nothing_leapt(late, ran);
 }
 
 Test(task_service, a_waiting_take_gets_what_comes)

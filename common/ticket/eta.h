@@ -31,7 +31,7 @@ enum eta_reason {
     ETA_FASTER,
     ETA_PAUSED,  /* by the operator */
     ETA_STOPPED, /* no entry now: see limited_by */
-    ETA_STAY,    /* slots are full, and nobody leaves: by the longest stay of those inside */
+    ETA_STAY,    /* slots are full, and nobody leaves: as if each stays as long as a session may last */
     ETA_NREASONS
 };
 const char *eta_reason_name(unsigned reason); /* NULL: as told, or of a later version */

@@ -70,9 +70,10 @@ const UNKNOWN = {
 };
 export const etaOf = q => !inLine(q) ? ['–', 'nobody waits']
   : q.eta_last_s === null ? ['not known', UNKNOWN[q.eta_reason] || 'not measured yet']
-    : [span(1000 * q.eta_last_s), 'for the last in line' + (q.eta_reason === 'slower' ? ', slower than told' : q.eta_reason === 'faster' ? ', faster than told' : q.eta_reason === 'stay' ? ', at most: nobody leaves' : '')];
+    : [span(1000 * q.eta_last_s), 'for the last in line' + (q.eta_reason === 'slower' ? ', slower than told' : q.eta_reason === 'faster' ? ', faster than told' : q.eta_reason === 'stay' ? ', if all stay as long as they may: nobody leaves' : '')];
 
-const about = reason => reason === 'stay' ? 'at most' : 'about';
+
+const ifAllStay = reason => reason === 'stay' ? ', if all who are inside stay as long as they may' : '';
 
 // The truth about one queue, in one sentence.
 export function sumOf(q) {
@@ -82,7 +83,7 @@ export function sumOf(q) {
   const goes = offHours(q) ? 'it is not open yet' : q.state === 'paused' || q.state === 'reject' ? `nobody is let in (${order.toLowerCase()})`
     : q.rate_per_s > 0 ? `${rate(q.rate_per_s)} a second go in, limited by ${limitWords(q.limited_by)}` : `nobody goes in now, limited by ${limitWords(q.limited_by)}`;
   return `${upper(wait(n))} in ${q.queue}; ${goes}` + (q.eta_last_s === null ? '; the wait of the last in line is not known.'
-    : `; the last in line waits ${about(q.eta_reason)} ${eta}.`);
+    : `; the last in line waits about ${eta}${ifAllStay(q.eta_reason)}.`);
 }
 
 // All of them in one sentence: `all` has their sums; one alone has more to say.
@@ -90,7 +91,7 @@ export function sumOfAll(all, total) {
   const n = inLine(all);
   if (!n) return `Nobody waits in any of ${things(total, 'queue')}.`;
   return `${upper(wait(n))} in ${all.queues_waiting} of ${things(total, 'queue')}; ` + (all.rate_per_s > 0 ? `${rate(all.rate_per_s)} a second go in` : 'nobody goes in now') +
-    (all.longest ? `; the longest wait is ${about(all.longest.eta_reason)} ${span(1000 * all.longest.eta_s)}, in ${all.longest.queue}.` : '; how long they wait is not known.');
+    (all.longest ? `; the longest wait is about ${span(1000 * all.longest.eta_s)}, in ${all.longest.queue}${ifAllStay(all.longest.eta_reason)}.` : '; how long they wait is not known.');
 }
 
 /* ---- nodes ---- */

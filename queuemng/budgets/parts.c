@@ -166,11 +166,18 @@ uint64_t budget_lets_in(const struct mng *m, const struct mqueue *q)
                                                  b->queues_slots)));
 }
 
-bool budget_is_exceeded(const struct mng *m, const struct mqueue *q)
+uint64_t budget_slots(const struct mng *m, const struct mqueue *q)
 {
     const struct mbudget *b = budget_of(m, &q->def.budget);
 
-    return b != NULL && b->whole.slots != ENDPOINT_ANY && slots_inside(m, q) > q->claim.aim.slots;
+    return b != NULL && b->whole.slots != ENDPOINT_ANY ? q->claim.aim.slots : ENDPOINT_ANY;
+}
+
+bool budget_is_exceeded(const struct mng *m, const struct mqueue *q)
+{
+    uint64_t part = budget_slots(m, q);
+
+    return part != ENDPOINT_ANY && slots_inside(m, q) > part;
 }
 
 double budget_rate(const struct mng *m, const struct mqueue *q)

@@ -15,6 +15,8 @@ void budgets_tick(struct mng *m, bool second);
 
 /* People whom the queue may let in now, by its budget; without one UINT64_MAX. */
 uint64_t budget_lets_in(const struct mng *m, const struct mqueue *q);
+/* People who may be inside by its part of its budget; without slots of one ENDPOINT_ANY. */
+uint64_t budget_slots(const struct mng *m, const struct mqueue *q);
 /* More are inside than its part: what is promised and not used is called back. */
 bool budget_is_exceeded(const struct mng *m, const struct mqueue *q);
 /* The rate that it may have, per s; < 0: any. */

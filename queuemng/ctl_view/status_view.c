@@ -234,8 +234,10 @@ static void eta(struct buf *b, const json_t *l)
         return;
     buf_str(b, "; the last in line waits ");
     if (json_is_number(s)) {
-        buf_str(b, strcmp(ctl_str(l, "eta_reason"), "stay") == 0 ? "at most " : "about ");
+        buf_str(b, "about ");
         ctl_span(b, json_number_value(s));
+        if (strcmp(ctl_str(l, "eta_reason"), "stay") == 0)
+            buf_str(b, ", if all who are inside stay as long as they may");
         return;
     }
     buf_str(b, "? (");

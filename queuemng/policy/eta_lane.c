@@ -126,7 +126,7 @@ static bool is_held(const struct eta_lane *e)
 
 static bool goes_by_stay(const struct eta_lane *e)
 {
-    return e->told_rate < e->least;
+    return e->told_rate < e->by_stay;
 }
 
 void eta_second(struct eta_lane *e, const struct eta_in *in)
@@ -134,7 +134,7 @@ void eta_second(struct eta_lane *e, const struct eta_in *in)
     if (e->last_ms != 0 && in->now_ms - e->last_ms > ETA_STALE_MS)
         memset(e, 0, offsetof(struct eta_lane, probe));
     e->last_ms = in->now_ms;
-    e->least = in->least;
+    e->by_stay = in->by_stay;
     if (in->paused || in->stopped) {
         e->reason = in->paused ? ETA_PAUSED : ETA_STOPPED;
         return;
@@ -153,7 +153,7 @@ void eta_second(struct eta_lane *e, const struct eta_in *in)
 
 double eta_told_rate(const struct eta_lane *e)
 {
-    return is_held(e) ? 0 : goes_by_stay(e) ? e->least : e->told_rate;
+    return is_held(e) ? 0 : goes_by_stay(e) ? e->by_stay : e->told_rate;
 }
 
 /* ---- probes ---------------------------------------------------------------------- */

@@ -10,7 +10,10 @@
  *   measured over ETA_FAST_S clearly off    after ETA_SURE_S seconds: what is new counts alone
  *   measured over ETA_SLOW_S a little off   after ETA_SURE_S seconds
  *   paused, or nothing is allowed           unknown at once; after it as before
- *   slots are full, and nobody leaves       as many as leave when each stays for the longest time
+ *   slots are full, and nobody leaves       as many as follow when each stays for the longest time: as
+ *                                           a rule they come sooner. It is the mean, and no bound: who
+ *                                           came in together leave together, and what others hold of a
+ *                                           budget comes to its queues when they have left
  *
  * Only a second in which more waited than were let in says how fast it goes: else the rate
  * is that of the joins. Before the first one, what is allowed is told.
@@ -42,7 +45,7 @@ struct eta_lane { /* zero = new */
     double told_rate, told_leave; /* rate 0: nothing is known yet */
     double allowed;           /* at the last look */
     uint32_t off_s;           /* seconds for which it has been something else */
-    double least;             /* at the last look */
+    double by_stay;           /* at the last look */
     uint8_t reason;           /* enum eta_reason */
     msec_t reason_until_ms, last_ms;
     struct eta_probe probe[ETA_PROBES];
@@ -54,7 +57,7 @@ struct eta_in { /* a second of a lane */
     uint64_t waiting;          /* at its end */
     uint64_t released, gone;   /* in it; gone: left or timed out in line */
     double allowed;            /* per second, for this lane; 0: only measuring tells (slots) */
-    double least;              /* by slots: as many leave a second in the long run, since no session
+    double by_stay;            /* by slots: as many follow a second in the long run, since no session
                                 * lasts for ever; 0: not known */
     bool paused, stopped;      /* by the operator; by what limits */
     msec_t told_for_ms;        /* the longest that anybody stays away as told */

@@ -346,6 +346,7 @@ static uint64_t within_slots(struct release *r, const struct release_in *in, uin
     if (in->def->mode == MODE_RATE || is_held(in) || is_free(in) ||
         (earned && in->slots > 0 && in->slots >= n))
         return n;
+    r->by_slots = true;
     limited_by(r, in->budget != NULL ? in->budget : in->flushed ? "flushed" : "slots");
     return in->slots;
 }
@@ -401,6 +402,7 @@ void release_tick(struct release *r, const struct release_in *in, struct release
     if (r->rate_per_s == 0)
         r->carry = 0;
     n = take_spare(r, in) + earn(r, fmin(before, r->rate_per_s) * boost(in), gap);
+    r->by_slots = false;
     n = within_slots(r, in, n);
     release_share(r, in, n, out->n);
     for (unsigned i = 0; i < LANES_MAX; i++) {

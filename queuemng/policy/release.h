@@ -49,6 +49,7 @@ struct release { /* the controller of one queue; zero = new */
     int64_t lane_credit[LANES_MAX];
     char limited_by[NAME_MAX_LEN + 1];
     bool fallback;          /* some limit has no usable reading */
+    bool by_slots;          /* the last tick was bound by what is free, its own or a budget's */
     uint64_t granted;       /* tickets ever granted by rate */
 };
 

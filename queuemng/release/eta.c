@@ -2,10 +2,9 @@
 #include "queuemng/release/eta.h"
 
 #include <assert.h>
-#include <string.h>
 
+#include "queuemng/budgets/parts.h"
 #include "queuemng/state/queue.h"
-#include "queuemng/state/slots.h"
 #include "queuemng/state/state.h"
 
 static uint64_t gone_of(const struct mlane *l)
@@ -47,8 +46,7 @@ static double share_of(const struct mlane *l)
 
 static bool goes_by_slots(const struct mqueue *q)
 {
-    return q->def.mode == MODE_SLOTS || strcmp(q->rel.limited_by, "slots") == 0 ||
-           strcmp(q->rel.limited_by, "flushed") == 0;
+    return q->def.mode == MODE_SLOTS || q->rel.by_slots;
 }
 
 /* The lane's share of the rate that the limits allow. 0: that says nothing about this lane. */
@@ -61,15 +59,17 @@ static double allowed_of(const struct mlane *l)
     return q->allowed_per_s * no_show_boost(&q->no_show, q->def.no_show_boost) * share_of(l);
 }
 
-/* Slots become free at this rate when everybody inside stays for as long as a session may last: with
- * slots full and nobody leaving there is nothing to measure. */
-static double least_of(const struct mng *m, const struct mlane *l)
+/* As many are let in a second in the long run if all of its places are taken, and everybody stays for as
+ * long as a session may last: with slots full and nobody leaving there is nothing to measure. Places of
+ * a budget count by the queue's part: who is inside beyond it is followed by people of another queue. */
+static double longest_stays(const struct mng *m, const struct mlane *l)
 {
     const struct mqueue *q = l->q;
+    uint64_t places = u64_min((uint64_t)q->def.max_active, budget_slots(m, q));
 
     if (!goes_by_slots(q) || !has_waiters(l))
         return 0;
-    return (double)slots_inside(m, q) * 1000 / (double)queue_session_ms(&q->def) * share_of(l);
+    return (double)places * 1000 / (double)queue_session_ms(&q->def) * share_of(l);
 }
 
 /* Sums jump while a new manager hears of its nodes: what falls or begins is nothing new. */
@@ -101,7 +101,7 @@ void lane_eta(const struct mng *m, struct mlane *l)
                          .released = growth(&l->eta_released, l->released),
                          .gone = growth(&l->eta_gone, gone_of(l)),
                          .allowed = allowed_of(l),
-                         .least = least_of(m, l),
+                         .by_stay = longest_stays(m, l),
                          .paused = q->def.state == DEF_PAUSED,
                          .told_for_ms = poll_max_longest(q) };
 

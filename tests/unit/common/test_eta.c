@@ -186,7 +186,7 @@ Test(eta, with_slots_full_and_nobody_leaving_it_goes_by_the_longest_stay)
     static struct line l;
 
     line_init(&l, 5000, 0);
-    l.in.least = 0.5; /* 1800 inside for an hour each */
+    l.in.by_stay = 0.5; /* 1800 inside for an hour each */
     second(&l);
     cr_expect_eq(told(&l), 10000, "%g", told(&l));
     cr_expect_eq(l.e.reason, ETA_STAY);

@@ -8,6 +8,8 @@
 #include "queuemng/budgets/parts.h"
 #include "queuemng/core/budgets.h"
 #include "queuemng/core/deleted.h"
+#include "queuemng/release/eta.h"
+#include "queuemng/release/pop.h"
 
 #define MOST 100
 
@@ -114,6 +116,55 @@ Test(mng_budgets, people_let_in_by_hand_are_counted_in_the_same_step)
     cr_expect_eq(budget_lets_in(w.m, by_hand), 0);
     lets_in(by_hand, 40);
     cr_expect_eq(budget_lets_in(w.m, q), MOST - 40);
+}
+
+/* Others hold all of the budget, and half of it is the queue's: with nobody inside its people are told
+ * what half of it comes to, if each stays as long as a session may last. */
+static struct mqueue *waits_for_its_half(void)
+{
+    struct mqueue *other, *q;
+
+    budget();
+    other = members(2);
+    q = queue_find(w.m, "q0");
+    lets_in(other, MOST);
+    q->claim.aim.slots = MOST / 2;
+    q->lane[0].waiting = 500;
+    return q;
+}
+
+static void told_by_stay(struct mqueue *q)
+{
+    const char *reason;
+    double stay_s = (double)queue_session_ms(&q->def) / 1000, s;
+
+    lane_eta(w.m, &q->lane[0]);
+    s = lane_eta_last(&q->lane[0], &reason);
+    cr_expect_float_eq(s, 500 * stay_s / (MOST / 2), 1, "%g", s);
+    cr_expect_str_eq(reason != NULL ? reason : "as told", "stay");
+}
+
+Test(mng_budgets, a_wait_for_slots_that_others_hold_goes_by_the_part_of_them)
+{
+    struct mqueue *q = waits_for_its_half();
+
+    told_by_stay(q);
+    lets_in(q, 1); /* and a part that is used is no less */
+    told_by_stay(q);
+}
+
+/* Its own rate says nothing while the budget has no slot for it. */
+Test(mng_budgets, a_wait_by_rate_and_slots_of_a_budget_goes_by_what_binds)
+{
+    struct mqueue *q = waits_for_its_half();
+
+    q->def.mode = MODE_BOTH;
+    q->def.release_per_s = 100;
+    pops_tick(w.m, q);
+    made_step(&w, w.m->now_ms + 1000);
+    pops_tick(w.m, q);
+    cr_expect_str_eq(q->rel.limited_by, "budget:gpu");
+    told_by_stay(q);
 }
 
 static void deleted_for_good(const char *name)

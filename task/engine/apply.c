@@ -195,7 +195,7 @@ static int apply_start(struct engine *e, task_slot slot, const struct trec *r)
     tree_start(&e->tree, slot, !leave_first(e, slot), e->at);
     task_set_state(&e->store, slot, TASK_RUNNING);
     t->lease = r->lease;
-    t->started = (uint64_t)e->at;
+    t->started = (uint64_t)e->at & (WHEEL_MAX - 1);
     names_begin(&e->names, r->no);
     t->attempts = t->attempts < ATTEMPTS_MAX ? (t->attempts + 1) & 63 : ATTEMPTS_MAX;
     e->next_lease = u64_max(e->next_lease, r->lease + 1);
@@ -301,11 +301,24 @@ static int apply_explain(struct engine *e, task_slot slot, const struct trec *r)
     return 0;
 }
 
+static int apply_done_under(struct engine *e, const struct trec *r)
+{
+    task_slot slot = task_find(&e->store, r->no);
+
+    if (!e->loading || slot == SLOT_NONE || task_at(&e->store, slot)->state != TASK_SUCCEEDED)
+        return SQ_EPROTO;
+    task_keep_start(task_at(&e->store, slot), r->lease);
+    return 0;
+}
+
 static int apply_gone(struct engine *e, task_slot slot, const struct trec *r)
 {
-    (void)r;
-    if (task_is_cut(task_at(&e->store, slot)))
+    const struct task *t = task_at(&e->store, slot);
+
+    if (task_is_cut(t))
         return SQ_EPROTO;
+    if (t->state == TASK_SUCCEEDED)
+        leave_mark(e, r->no, task_done_start(t));
     arrive_gone(e, slot);
     return 0;
 }
@@ -371,6 +384,8 @@ int task_apply(struct engine *e, const struct trec *r)
         return apply_own(e, r);
     case TREC_PAST:
         return apply_past(e, r);
+    case TREC_DONE_UNDER:
+        return apply_done_under(e, r);
     case TREC_REPLY:
         return arrive_reply(e, r);
     case TREC_NAME:

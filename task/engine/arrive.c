@@ -169,7 +169,7 @@ int arrive_task(struct engine *e, const struct trec *r)
     if (r->state == TASK_RUNNING || r->state == TASK_RETRYING || task_is_cut(t))
         tree_resume(&e->tree, slot, r->state != TASK_RETRYING);
     if (r->state == TASK_RUNNING || r->state == TASK_SUCCEEDED || r->state == TASK_CANCELLED)
-        t->started = r->entry;
+        t->started = r->entry & (WHEEL_MAX - 1);
     if (r->state == TASK_RUNNING)
         t->lease = r->lease;
     else if (r->state == TASK_SUCCEEDED || r->state == TASK_CANCELLED || r->state == TASK_EXPIRED)
@@ -303,7 +303,7 @@ void over_begins(struct engine *e, task_slot slot, uint64_t at)
 {
     uint32_t index;
 
-    task_at(&e->store, slot)->ended = at;
+    task_at(&e->store, slot)->ended = at & (WHEEL_MAX - 1);
     tqueue_of(e, slot, &index)->over++;
 }
 

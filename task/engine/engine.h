@@ -54,8 +54,8 @@ struct engine_counts { /* ever, since the start of the process */
     struct histo wait; /* attempts: from the entry into the line to the start */
 };
 
-/* The start under which a task was done: an `ack` that is repeated, since its answer was lost, is known by
- * it. The latest ones are kept, and a replay of the journal makes them anew. */
+/* The start under which a task was done that has gone (task_done_start()): the latest ones are kept, and a
+ * replay of the journal makes those anew that it has. */
 #define DONE_MARKS 4096 /* 64 KiB */
 struct done_mark {
     task_no no;

@@ -67,7 +67,7 @@ static void becomes(struct engine *e, task_slot slot, enum task_state to)
     uint32_t index;
     const struct tqueue *q = tqueue_of(e, slot, &index);
 
-    t->ended = (uint64_t)e->at;
+    t->ended = (uint64_t)e->at & (WHEEL_MAX - 1);
     if (to != TASK_DEAD) {
         over_begins(e, slot, (uint64_t)e->at);
         task_frees_reply(e, slot);
@@ -106,12 +106,16 @@ static struct done_mark *done_mark(const struct engine *e, task_no no)
 uint64_t engine_done_start(const struct engine *e, task_no no)
 {
     const struct done_mark *m = e->done != NULL ? done_mark(e, no) : NULL;
+    task_slot slot = task_find(&e->store, no);
+    const struct task *t = slot != SLOT_NONE ? task_at(&e->store, slot) : NULL;
 
+    if (t != NULL)
+        return t->state == TASK_SUCCEEDED ? task_done_start(t) : 0;
     return m != NULL && m->no == no ? m->start : 0;
 }
 
-/* Without memory a repeated `ack` is a conflict, as of one that was long ago. */
-static void mark_done(struct engine *e, task_no no, uint64_t start)
+/* Without memory it is forgotten, like one that went long ago. */
+void leave_mark(struct engine *e, task_no no, uint64_t start)
 {
     _Static_assert(DONE_MARKS == 1 << 12, "as done_mark() has it");
     if (e->done == NULL)
@@ -122,10 +126,12 @@ static void mark_done(struct engine *e, task_no no, uint64_t start)
 
 int leave_done(struct engine *e, task_slot slot, const struct trec *r)
 {
-    mark_done(e, r->no, task_at(&e->store, slot)->lease);
+    uint64_t start = task_at(&e->store, slot)->lease;
+
     task_frees_body(e, slot);
     task_set_body(&e->store, slot, r->body);
     finish(e, slot, TASK_SUCCEEDED, r->until);
+    task_keep_start(task_at(&e->store, slot), start);
     return 0;
 }
 

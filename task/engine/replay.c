@@ -65,6 +65,9 @@ static void write_task(const struct engine *e, task_slot slot, struct buf *out)
     r = (struct trec){ .kind = TREC_REPLY, .no = r.no, .body = replies_of(&e->replies, slot) };
     if (r.body != 0)
         trec_append(&r, out);
+    r = (struct trec){ .kind = TREC_DONE_UNDER, .no = r.no, .lease = task_done_start(t) };
+    if (v.state == TASK_SUCCEEDED && r.lease != 0)
+        trec_append(&r, out);
 }
 
 static void write_names(const struct engine *e, struct buf *out)
@@ -232,6 +235,8 @@ static void mix_task(const struct engine *e, task_slot slot, uint64_t *h)
     mix(h, tree_limiter_at(&e->tree, tree_turn_at(&e->tree, t->turn)->limiter)->running);
     if (v.state == TASK_RUNNING)
         mix(h, t->lease);
+    if (v.state == TASK_SUCCEEDED)
+        mix(h, task_done_start(t));
     if (v.state == TASK_DEAD)
         mix(h, neighbour(e, t) ^ (q->redrive_last == slot + 1));
     if (v.state != TASK_WAITING)

@@ -9,7 +9,7 @@
 
 /* result: where it is; kept as it is. Again with the same lease: SQ_ECONFLICT; engine_done_start() knows. */
 SQ_CHECK int engine_ack(struct engine *e, task_no no, uint64_t lease, uint64_t result);
-/* The start under which the task was done, if that is not too long ago, also if it has gone since; else 0. */
+/* The start under which the task was done, while it is kept, and of one of the latest that have gone; else 0. */
 uint64_t engine_done_start(const struct engine *e, task_no no);
 /* delay_ms: < 0 as the back-off says. Of `a` are meant its end, number and reason (SQ_EINVAL: too
  * long). 0; the task is tried again, or dead. */

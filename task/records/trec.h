@@ -42,6 +42,7 @@
     X(SNAP_END, 23, lo)           /* tasks in it */                                      \
     X(MOVED, 24, no, body)        /* body, or result, is at another place */             \
     X(SPARED, 25, no, why, until) /* like RETRY; the next attempt has the number of this one */ \
+    X(DONE_UNDER, 26, no, lease)  /* behind TASK, of one that succeeded: under this start */ \
     /* records of the node, and of its partitions (task/table) */                                 \
     X(NODE, 30, epoch, hi)        /* the highest epoch of its managers; whose they are */ \
     X(PART, 31, epoch, most, wall, lo, hi, name) /* here; wall: paused; its seed */ \

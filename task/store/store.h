@@ -23,7 +23,10 @@ struct task {
             uint32_t prev, next; /* slot + 1; 0: none */
         };
         uint64_t lease; /* RUNNING: the number of the start; no other start has it */
-        uint64_t ended; /* SUCCEEDED, CANCELLED, EXPIRED: when */
+        struct {
+            uint64_t ended : 42;     /* SUCCEEDED, CANCELLED, EXPIRED: when */
+            uint64_t start_low : 22; /* SUCCEEDED: see task_done_start() */
+        };
     };
     union {
         struct {
@@ -31,7 +34,10 @@ struct task {
             uint32_t entry; /* low bits: WAITING: its number in the row of its queue's entries;
                              * DEAD: in that of its deaths */
         };
-        uint64_t started; /* RUNNING, SUCCEEDED, CANCELLED: when its attempt began; 0: none */
+        struct {
+            uint64_t started : 42; /* RUNNING, SUCCEEDED, CANCELLED: when its attempt began; 0: none */
+            uint64_t start_high : 22;
+        };
     };
     int64_t order;       /* where its queue goes by it: smaller ones first */
     uint64_t body;       /* where its body is, or, in the end, its result: the shell's */
@@ -86,6 +92,25 @@ static inline bool task_is_over(const struct task *t)
 {
     return t->state == TASK_SUCCEEDED || t->state == TASK_EXPIRED ||
            (t->state == TASK_CANCELLED && !t->cancel);
+}
+
+#define TASK_START_HALF 22
+
+/* SUCCEEDED: the number of the start under which it was done: an `ack` that is repeated is known by it.
+ * 0: not known. */
+static inline uint64_t task_done_start(const struct task *t)
+{
+    return (uint64_t)t->start_high << TASK_START_HALF | t->start_low;
+}
+
+/* A start that has no room, behind 10^13 others, is not known. */
+static inline void task_keep_start(struct task *t, uint64_t start)
+{
+    const uint64_t half = (1 << TASK_START_HALF) - 1;
+
+    start = start >> 2 * TASK_START_HALF == 0 ? start : 0;
+    t->start_low = start & half;
+    t->start_high = start >> TASK_START_HALF & half;
 }
 
 static inline task_slot task_slot_of(task_no no)

@@ -137,6 +137,33 @@ Test(engine, a_task_is_taken_acknowledged_kept_and_gone)
     rig_fini(&r);
 }
 
+/* As long as it is kept; of those that have gone the latest are known. */
+Test(engine, the_start_of_what_was_done_is_known_however_much_was_done_since)
+{
+    struct enginerig r;
+    uint64_t first_start, start;
+    task_no first, no;
+
+    rig_init(&r, NULL);
+    rig_submit(&r, (struct submit){ .delay_ms = 0 });
+    first = rig_take(&r, &first_start);
+    cr_assert_eq(engine_ack(&r.e, first, first_start, 0), 0);
+    for (int i = 0; i < 2 * DONE_MARKS; i++) {
+        rig_submit(&r, (struct submit){ .delay_ms = 0 });
+        no = rig_take(&r, &start);
+        cr_assert_eq(engine_ack(&r.e, no, start, 0), 0);
+        cr_assert_eq(engine_discard(&r.e, no), 0);
+        rig_flush(&r);
+    }
+    cr_expect_eq(engine_done_start(&r.e, no), start);
+    cr_expect_eq(engine_done_start(&r.e, first), first_start);
+    rig_compare(&r);
+    rig_restart(&r, 1000);
+    cr_expect_eq(engine_done_start(&r.e, no), start);
+    cr_expect_eq(engine_done_start(&r.e, first), first_start);
+    rig_fini(&r);
+}
+
 Test(engine, a_delay_is_never_early_and_survives_restarts)
 {
     struct enginerig r;

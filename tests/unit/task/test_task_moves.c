@@ -202,6 +202,22 @@ Test(task_moves, what_was_there_and_what_came_meanwhile_is_at_the_target)
     }
 }
 
+Test(task_moves, an_ack_that_is_repeated_at_the_target_is_the_same)
+{
+    const struct msg_task_take_ans *a = take(A, 8, 0);
+    struct settle_row r = { 3, 8, SETTLE_ACK, a->v[0].no, a->v[0].lease, 0,
+                            { 2, (const uint8_t *)"ok" }, { 0 } };
+
+    say(A, RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &r, { 0 } } });
+    cr_assert_eq(said(A, MSG_TASK_SETTLE_ANS)->task_settle_ans.v[0].code, CODE_DONE);
+    turn(A); /* its answer is lost */
+    copy_all();
+    open_part(B, 9, true);
+    r.epoch = 9;
+    say(B, RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &r, { 0 } } });
+    cr_expect_eq(said(B, MSG_TASK_SETTLE_ANS)->task_settle_ans.v[0].code, CODE_SAME);
+}
+
 /* The number of the start, which nobody outside knows. */
 static uint64_t start_of(int i, task_no no)
 {

@@ -619,6 +619,11 @@ Test(task_table, a_repeated_ack_is_the_same)
     again();
     tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
     cr_expect_eq(settle(SETTLE_ACK, &k), CODE_SAME, "also behind a kill");
+    buf_reset(&rig.log.b);
+    cr_assert(!tasktab_snapshot(t, true, tabrig_record, &rig.snap));
+    again();
+    tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
+    cr_expect_eq(settle(SETTLE_ACK, &k), CODE_SAME, "from a snapshot, too");
     k.lease++;
     cr_expect_eq(settle(SETTLE_ACK, &k), CODE_CONFLICT, "another lease is none");
     cr_expect_eq(settle(SETTLE_ACK, &other), CODE_DONE);

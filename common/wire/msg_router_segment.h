@@ -153,7 +153,8 @@ struct sess_ans {
     uint8_t state; /* enum sess_state */
     uint16_t pass_len;
     seg_id moved_to;
-    int64_t until_s;  /* extend: how long it lasts now */
+    int64_t until_s;  /* extend: how long it lasts now; use, GONE: the number of the use that came
+                       * first, 0: none did (it is over), or an older node */
     const char *pass; /* pass_len 0: none (not asked for; an older node) */
 };
 

@@ -276,6 +276,7 @@ static bool renews(struct router *r, struct httpd_req *req, const struct asked *
 struct pass_use {
     struct known_pass x; /* a copy */
     enum visit visit;
+    int64_t number; /* the question's */
 };
 
 /* To nowhere: the ticket is still let in, so its room would send a browser back with the same pass. */
@@ -286,12 +287,31 @@ static struct slice queue_of(const struct known_pass *x)
     return (struct slice){ (char *)(uintptr_t)x->queue, strlen(x->queue) };
 }
 
-/* Notes the segment's answer, whether this is the first use: from now on this router knows, too. */
+/* Mark of the question with this number; 0: not known. A gate that asks again has the same; where
+ * another question has it by chance, the segment is asked in vain. */
+static uint32_t mark_of(int64_t number)
+{
+    return (uint32_t)number;
+}
+
+/* From now on this router knows, too, that the pass was used, and by which question. An older node
+ * does not tell whose question it was: then the mark stays as it is. */
+static void note_use(struct router *r, const struct rflow *rf)
+{
+    const struct pass_use *u = rf->use;
+    struct pass_row row = { .seg = u->x.seg, .number = u->x.number, .until_s = rf->pass_until_s };
+    uint32_t mark = mark_of(rf->flow.result == FLOW_OK ? u->number : rf->flow.until_s);
+
+    revoked_add(&r->used, &row, router_least_s(r));
+    if (mark != 0)
+        revoked_set_mark(&r->used, row.seg, row.number, mark);
+}
+
+/* Answers as the segment says whether this is the first use. */
 static void used(struct router *r, struct rflow *rf)
 {
     const struct pass_use *u = rf->use;
     bool first = rf->flow.result == FLOW_OK, is_again;
-    struct pass_row row = { .seg = u->x.seg, .number = u->x.number, .until_s = rf->pass_until_s };
 
     if (!first && rf->flow.result != FLOW_GONE) {
         api_problem(&r->ans, API_QUEUE_UNAVAILABLE,
@@ -300,7 +320,7 @@ static void used(struct router *r, struct rflow *rf)
         return;
     }
     is_again = first && revoked_has(&r->used, u->x.seg, u->x.number);
-    revoked_add(&r->used, &row, router_least_s(r));
+    note_use(r, rf);
     r->counts.used += first && !is_again;
     r->counts.use_refused += !first;
     if (first)
@@ -339,6 +359,17 @@ static int64_t number_of_use(const struct router *r, const struct http_req *q)
     return (int64_t)(number & INT64_MAX) | 1;
 }
 
+/* Is the pass known to have been used by another question? A gate that asks again under the name that
+ * used it is told so by the segment; whoever shows a used pass costs it nothing. */
+static bool is_used(const struct router *r, const struct http_req *q, const struct known_pass *x)
+{
+    uint32_t mark = revoked_mark(&r->used, x->seg, x->number);
+
+    if (!is_named(r, q))
+        return revoked_has(&r->used, x->seg, x->number);
+    return mark != 0 && mark != mark_of(number_of_use(r, q));
+}
+
 static void use_start(struct router *r, struct httpd_req *req, const struct asked *a,
                       const struct known_pass *x)
 {
@@ -350,7 +381,7 @@ static void use_start(struct router *r, struct httpd_req *req, const struct aske
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "too much to do; ask again");
         return;
     }
-    *u = (struct pass_use){ .x = *x, .visit = visit_by(r, a) };
+    *u = (struct pass_use){ .x = *x, .visit = visit_by(r, a), .number = number_of_use(r, a->q) };
     rf = rflow_call(r, req, used, "too much to do; ask again");
     if (rf == NULL) {
         free(u);
@@ -358,7 +389,7 @@ static void use_start(struct router *r, struct httpd_req *req, const struct aske
     }
     rf->use = u;
     rf->pass_until_s = bearer_until_s(r, x);
-    flow_session(&rf->flow, r->routes, &t, SESS_USE, number_of_use(r, a->q), ev_now(r->ev));
+    flow_session(&rf->flow, r->routes, &t, SESS_USE, u->number, ev_now(r->ev));
     rflow_begin(r, rf);
 }
 
@@ -392,9 +423,7 @@ static bool judge(struct router *r, struct httpd_req *req, const struct asked *a
         own = queue_of(x);
     if (state == BEARER_GOOD)
         state = bound_state(bearer_bound(r, x), a);
-    /* That it was used is known here, but not by which question: the segment knows, if it is named. */
-    if (state == BEARER_GOOD && once && !is_named(r, a->q) &&
-        revoked_has(&r->used, x->seg, x->number)) {
+    if (state == BEARER_GOOD && once && is_used(r, a->q, x)) {
         state = BEARER_USED;
         own = no_room;
     }
@@ -408,8 +437,10 @@ static bool judge(struct router *r, struct httpd_req *req, const struct asked *a
         return false;
     if (state == BEARER_GOOD)
         let_in(r, x);
-    else if (!let_past(r, a))
+    if (state != BEARER_GOOD && !let_past(r, a)) {
+        r->counts.use_refused += state == BEARER_USED;
         refuse(r, a, faults[state].problem, faults[state].why, own);
+    }
     return true;
 }
 

@@ -315,6 +315,7 @@ void flow_session_ans(struct flow *f, struct routes *r, const struct sess_ans *a
         flow_end(f, FLOW_OK);
         break;
     case SESS_GONE:
+        f->until_s = a->until_s;
         gone(f, r, GONE_FINISHED, now_ms);
         break;
     case SESS_BUSY:

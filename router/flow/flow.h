@@ -94,7 +94,7 @@ struct flow {
     /* session */
     uint8_t command; /* enum sess_command */
     int64_t until_s; /* extend: the end that is asked for; then: the end of the session. Use:
-                      * its number */
+                      * its number; FLOW_GONE: that of the use that came first, 0: not known */
     bool renews;     /* extend, with a pass in the answer; it ends where others would wait */
     /* the answer, when result is FLOW_OK or FLOW_EXISTING or FLOW_GONE */
     bool admitted;

@@ -105,7 +105,7 @@ void revoked_add(struct revoked *r, const struct pass_row *row, int64_t now_s)
     }
     r->n++;
     *entry_of(r, row->seg, row->number) =
-        (struct revoked_row){ row->seg, row->number, row->until_s };
+        (struct revoked_row){ .seg = row->seg, .number = row->number, .until_s = row->until_s };
 }
 
 bool revoked_has(const struct revoked *r, seg_id seg, uint32_t number)
@@ -116,4 +116,15 @@ bool revoked_has(const struct revoked *r, seg_id seg, uint32_t number)
 int64_t revoked_until_s(const struct revoked *r, seg_id seg, uint32_t number)
 {
     return r->n > 0 ? entry_of(r, seg, number)->until_s : 0;
+}
+
+void revoked_set_mark(struct revoked *r, seg_id seg, uint32_t number, uint32_t mark)
+{
+    if (revoked_has(r, seg, number))
+        entry_of(r, seg, number)->mark = mark;
+}
+
+uint32_t revoked_mark(const struct revoked *r, seg_id seg, uint32_t number)
+{
+    return r->n > 0 ? entry_of(r, seg, number)->mark : 0;
 }

@@ -79,6 +79,8 @@ static void use(struct segtab *t, const struct location *s, const struct sess_re
 
     if (!is_inside(t, x) || !session_has_use(x->state) || by == 0 || (x->used != 0 && x->used != by)) {
         a->state = SESS_GONE;
+        if (x != NULL && session_has_use(x->state))
+            a->until_s = (int64_t)x->used;
         return;
     }
     if (x->state == SESSION_READY)

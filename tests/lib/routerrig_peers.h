@@ -47,6 +47,7 @@ struct world {
     unsigned n_sess;
     int64_t clock_ms;        /* of releases, as the manager tells it; 0: it does not */
     uint8_t sess_state;      /* what is answered */
+    int64_t sess_used;       /* number of the use that came first, as answered; 0: the question's */
     unsigned seen;           /* frames of SEEN with polls in them */
     unsigned n_seen, seen_flags; /* all frames of SEEN; what any of them said */
     enum { SEEN_TAKEN, SEEN_REFUSED, SEEN_UNHEARD } does_with_seen;
@@ -240,7 +241,8 @@ static bool answer_session(const struct msg_session *q, struct msg *out)
     w.sess = q->req[0];
     w.n_sess += q->n;
     for (uint32_t i = 0; i < q->n; i++) {
-        a[i] = (struct sess_ans) { .state = w.sess_state, .until_s = w.sess.until_s };
+        a[i] = (struct sess_ans) { .state = w.sess_state,
+                                   .until_s = w.sess_used != 0 ? w.sess_used : w.sess.until_s };
         if (w.renewed != NULL && q->req[i].renews) {
             a[i].pass = w.renewed;
             a[i].pass_len = (uint16_t)strlen(w.renewed);

@@ -247,6 +247,73 @@ Test(permits, a_gate_that_asks_again_asks_the_same)
     cr_expect_eq(verify_as(pass, "X-Segq-Ask: 7\r\n"), 403, "a visitor may not choose it");
 }
 
+static const char *numbered_pass(char to[2000], uint32_t number)
+{
+    static const struct bound b = { .once = true };
+    int64_t now = router_wall_s();
+
+    snprintf(to, 2000, "%s", pass_of(&(struct pass_claims){ .iss = "segq", .aud = "login",
+             .lane = "default", .seg = 1, .number = number, .iat_s = now, .exp_s = now + 300,
+             .bound = &b }));
+    return to;
+}
+
+/* Gates name each question, so whoever shows a used pass again would have the segment asked each
+ * time. */
+Test(permits, a_used_pass_that_is_shown_again_costs_its_segment_nothing)
+{
+    char x[2000], y[2000];
+    const char *one = numbered_pass(x, 5), *two = numbered_pass(y, 6);
+
+    strcpy(w.r->gate_secret.text, "only the gate has it");
+    w.r->gate_secret.n = strlen(w.r->gate_secret.text);
+    cr_assert_eq(verify_as(one, PROOF "X-Segq-Ask: 7\r\n"), 204, "%s", got);
+    cr_assert_eq(verify_as(two, PROOF "X-Segq-Ask: 8\r\n"), 204, "%s", got);
+    cr_assert_eq(w.n_sess, 2);
+    for (int i = 0; i < 3; i++) {
+        cr_expect_eq(verify_as(one, PROOF "X-Segq-Ask: 8\r\n"), 403, "the other pass's name");
+        cr_expect_str_eq(str("code"), "pass_used");
+        cr_expect_eq(verify_as(two, PROOF "X-Segq-Ask: 7\r\n"), 403);
+        cr_expect_eq(verify_as(one, PROOF "X-Segq-Ask: 9\r\n"), 403);
+        cr_expect_eq(verify_as(one, PROOF), 403);
+    }
+    cr_expect_eq(w.n_sess, 2, "the segment was asked: %u", w.n_sess);
+    cr_expect_eq(w.r->counts.use_refused, 12, "the metric counts each");
+    cr_expect_eq(verify_as(one, PROOF "X-Segq-Ask: 7\r\n"), 204, "a lost answer asked again");
+    cr_expect_eq(verify_as(two, PROOF "X-Segq-Ask: 8\r\n"), 204);
+    cr_expect_eq(w.n_sess, 4);
+    cr_expect_eq(w.r->counts.used, 2);
+}
+
+/* This router did not see the use, or has forgotten it: once it is told whose question it was. */
+Test(permits, a_pass_that_was_used_elsewhere_is_asked_about_until_the_use_is_known)
+{
+    char x[2000];
+    const char *pass = numbered_pass(x, 5);
+
+    strcpy(w.r->gate_secret.text, "only the gate has it");
+    w.r->gate_secret.n = strlen(w.r->gate_secret.text);
+    cr_assert_eq(verify_as(pass, PROOF "X-Segq-Ask: 7\r\n"), 204, "%s", got);
+    w.sess_used = w.sess.until_s;
+    w.sess_state = SESS_GONE;
+    revoked_fini(&w.r->used); /* the row was evicted */
+    cr_expect_eq(verify_as(pass, PROOF "X-Segq-Ask: 8\r\n"), 403);
+    cr_expect_eq(w.n_sess, 2, "nothing is known here");
+    cr_expect_eq(verify_as(pass, PROOF "X-Segq-Ask: 8\r\n"), 403);
+    cr_expect_eq(verify_as(pass, PROOF "X-Segq-Ask: 9\r\n"), 403);
+    cr_expect_eq(verify_as(pass, ""), 403);
+    cr_expect_eq(w.n_sess, 2, "now it is known");
+    w.sess_state = SESS_OK;
+    cr_expect_eq(verify_as(pass, PROOF "X-Segq-Ask: 7\r\n"), 204, "whose answer was lost there");
+    cr_expect_eq(w.n_sess, 3);
+    w.sess_state = SESS_GONE;
+    w.sess_used = -1; /* its machine was lost: it counts as used, by no question */
+    revoked_fini(&w.r->used);
+    cr_expect_eq(verify_as(pass, PROOF "X-Segq-Ask: 7\r\n"), 403);
+    cr_expect_eq(verify_as(pass, PROOF "X-Segq-Ask: 7\r\n"), 403);
+    cr_expect_eq(w.n_sess, 4);
+}
+
 Test(permits, a_gate_may_let_every_pass_in_once)
 {
     char lines[2000];

@@ -153,6 +153,8 @@ Test(commands, a_pass_is_used_once)
     cr_assert_eq(pass_until(0, 0), t0 + 10);
     cr_expect_eq(use(0, 0, 7), SESS_OK);
     cr_expect_eq(use(0, 0, 8), SESS_GONE);
+    cr_expect_eq(rig_session(r, 0, 1, 0, SESS_USE, 8).until_s, 7, "by which use");
+    cr_expect_eq(rig_session(r, 0, 1, 50, SESS_USE, 8).until_s, 0, "it waits");
     cr_expect_eq(use(0, 0, 7), SESS_OK, "the same use, whose answer was lost");
     cr_expect_eq(pass_until(0, 0), t0 + 10, "its session goes on");
     cr_expect_eq(use(0, 1, 9), SESS_OK, "the record that it was collected may be lost");

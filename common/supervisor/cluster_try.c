@@ -15,10 +15,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/net/ev_clock.h"
 #include "common/supervisor/cluster_args.h"
 
-#define SILENCE_MS 10000
-#define TEXT_CAP   400
+#define TRY_MS   10000 /* in all: the supervisor's loop stands meanwhile */
+#define STEP_MS  10
+#define TEXT_CAP 400
 
 extern char **environ;
 
@@ -68,8 +70,8 @@ static int start(pid_t *pid, char **argv, int err_fd)
     return code;
 }
 
-/* Reads its words until it ends, at most the first characters. False: it went silent, and lives. */
-static bool hear(int fd, char text[TEXT_CAP])
+/* Reads its words until it closes them, or until then; keeps the first characters. */
+static void hear(int fd, int64_t until_us, char text[TEXT_CAP])
 {
     size_t len = 0;
     ssize_t n = 1;
@@ -78,7 +80,8 @@ static bool hear(int fd, char text[TEXT_CAP])
         struct pollfd p = { .fd = fd, .events = POLLIN };
         char more[TEXT_CAP];
         size_t room = TEXT_CAP - 1 - len;
-        int ready = poll(&p, 1, SILENCE_MS);
+        int64_t left = until_us - ev_read_mono_us();
+        int ready = left > 0 ? poll(&p, 1, (int)(left / 1000) + 1) : 0;
 
         if (ready < 0 && errno == EINTR)
             continue;
@@ -93,21 +96,32 @@ static bool hear(int fd, char text[TEXT_CAP])
     }
     text[len] = '\0';
     text[strcspn(text, "\n")] = '\0';
-    return n <= 0;
+}
+
+/* False: it lives still, then, and is killed: one that closes its words, or goes on with them. */
+static bool has_ended(pid_t pid, int64_t until_us, int *status)
+{
+    pid_t who;
+
+    while ((who = waitpid(pid, status, WNOHANG)) == 0 && ev_read_mono_us() < until_us)
+        poll(NULL, 0, STEP_MS);
+    if (who != 0)
+        return true;
+    kill(pid, SIGKILL);
+    while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+        ;
+    return false;
 }
 
 static int judge(pid_t pid, int fd, const char *program, struct err *e)
 {
+    int64_t until_us = ev_read_mono_us() + TRY_MS * 1000;
     char text[TEXT_CAP];
-    bool ended = hear(fd, text);
     int status = 0;
 
-    if (!ended)
-        kill(pid, SIGKILL);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (!ended)
-        return err_set(e, SQ_ETIMEOUT, "%s -t has said nothing for %d s", program, SILENCE_MS / 1000);
+    hear(fd, until_us, text);
+    if (!has_ended(pid, until_us, &status))
+        return err_set(e, SQ_ETIMEOUT, "%s -t has not ended within %d s", program, TRY_MS / 1000);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
     return err_set(e, SQ_EINVAL, "a child would not start: %s",

@@ -9,7 +9,7 @@
 SQ_CHECK int cluster_program(const struct cluster_kind *k, const struct cluster_cfg *c, char *path,
                              size_t cap, struct err *e);
 /* Runs `PROGRAM ... -t` as child 0 would be started (the others differ in name and ports). SQ_EINVAL
- * with the child's own sentence; SQ_ESYS: it cannot be run; SQ_ETIMEOUT: it says nothing for 10 s. */
+ * with the child's own sentence; SQ_ESYS: it cannot be run; SQ_ETIMEOUT: it has not ended within 10 s. */
 SQ_CHECK int cluster_try(const struct cluster_kind *k, const struct cluster_cfg *c, struct err *e);
 
 #endif

@@ -3,11 +3,13 @@
  * tests/sys/sys_child_restart.sh. */
 #include "common/supervisor/cluster_args.h"
 #include "common/supervisor/cluster_status.h"
+#include "common/supervisor/cluster_try.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/supervisor/cluster_keys.h"
@@ -150,4 +152,51 @@ Test(cluster, a_broken_or_foreign_status_file)
     free(s.v);
     close(fd);
     unlink(path);
+}
+
+/* ---- a program that is asked whether it would start -------------------------------------- */
+
+static int try_script(const char *lines, struct err *e)
+{
+    char path[] = "/tmp/segq_try_XXXXXX";
+    struct cluster_cfg c;
+    int fd = mkstemp(path), rc;
+
+    cr_assert_geq(fd, 0);
+    cr_assert_gt(dprintf(fd, "#!/bin/sh\n%s\n", lines), 0);
+    cr_assert_eq(fchmod(fd, 0700), 0);
+    close(fd);
+    load(&c, NULL);
+    free(c.program);
+    c.program = strdup(path);
+    rc = cluster_try(&router, &c, e);
+    cfg_clear(&c, keys);
+    unlink(path);
+    return rc;
+}
+
+Test(cluster, a_program_that_is_asked_says_yes_or_why_not)
+{
+    struct err e = { 0 };
+
+    cr_expect_eq(try_script("exit 0", &e), 0, "%s", e.text);
+    cr_expect_eq(try_script("echo words; exit 0", &e), 0, "%s", e.text);
+    cr_expect_eq(try_script("echo 'no port' >&2; echo more >&2; exit 2", &e), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "a child would not start: no port");
+}
+
+/* It said something each second, so it was waited for, for ever. */
+Test(cluster, a_program_that_goes_on_with_its_words_is_not_waited_for, .timeout = 60)
+{
+    struct err e = { 0 };
+
+    cr_expect_eq(try_script("while :; do echo words >&2; sleep 0.1; done", &e), SQ_ETIMEOUT);
+    cr_expect_not_null(strstr(e.text, " -t has not ended within 10 s"), "%s", e.text);
+}
+
+Test(cluster, nor_is_one_that_closes_them_and_lives, .timeout = 60)
+{
+    struct err e = { 0 };
+
+    cr_expect_eq(try_script("exec 2>&-; exec sleep 40", &e), SQ_ETIMEOUT);
 }

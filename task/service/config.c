@@ -65,7 +65,9 @@ static int check_headers(const struct cfg_list *l, struct err *e)
 
     for (size_t i = 0; i < l->n; i++)
         if (!reply_field_may_be_added(v[i], strlen(v[i])))
-            return err_set(e, SQ_EINVAL, "pass_headers: %.80s is no name of a header field that can be passed on", v[i]);
+            return err_set(e, SQ_EINVAL, "pass_headers: %.80s cannot be passed on: name a header field that neither segq "
+                           "nor a proxy writes or obeys (not Set-Cookie, Cache-Control, X-Segq-*, X-Accel-*, "
+                           "Access-Control-*)", v[i]);
     return 0;
 }
 

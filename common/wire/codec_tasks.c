@@ -156,7 +156,8 @@ MESSAGE(endpoint_status, EndpointStatus, NULL, NUM(epoch), ROWS(v, n, n_name, 0,
         COL(v, sent, sent), COL(v, succeeded, succeeded), COL(v, failed, failed), COL(v, ms, ms),
         COL_TEXT(v, unusable, unusable, ENDPOINT_WHY_MAX), COL(v, waiting, waiting),
         COL(v, adaptive, adaptive), COL(v, probe, probe), COL(v, probe_state, probe_state),
-        COL(v, probe_ms, probe_ms), COL_TEXT(v, probe_said, probe_said, PROBE_SAID_MAX))
+        COL(v, probe_ms, probe_ms), COL_TEXT(v, probe_said, probe_said, PROBE_SAID_MAX),
+        COL(v, held, held))
 
 MESSAGE(part_rate, PartRate, NULL, NUM(epoch), NUM(part), NUM(part_epoch),
         IN(rate, 0, RATE_PER_1000_S))

@@ -155,7 +155,8 @@ struct endpoint_row {
     const char *name;
     uint64_t serial; /* serial of the ENDPOINT in force */
     uint8_t breaker; /* enum breaker_state */
-    uint64_t in_flight; /* calls that may be at the target now */
+    uint64_t in_flight; /* calls that may be at the target now; */
+    uint64_t held;      /* of them, those that the node has no connection of, and that hold their slots */
     uint64_t sent, succeeded, failed; /* ever, since the node began */
     uint64_t ms; /* time of all ended calls, together */
     const char *unusable; /* why it cannot be called as it is defined; "": it can */

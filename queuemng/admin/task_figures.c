@@ -113,11 +113,12 @@ static void add_endpoint(void *list, const void *view)
     const struct mng_endpoint_view *v = view;
 
     (void)json_array_append_new(
-        list, json_pack("{s:s,s:s,s:b,s:b,s:I,s:f,s:I,s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I}", "name", v->def->name,
+        list, json_pack("{s:s,s:s,s:b,s:b,s:I,s:f,s:I,s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "name", v->def->name,
                         "url", v->def->url, "paused", v->def->paused, "tripped", v->tripped, "version", INT(v->version),
                         "rate_per_s", v->def->rate_per_s, "max_concurrent",
                         INT(v->def->max_concurrent), "nodes", INT(v->nodes), "open", INT(v->open),
-                        "half_open", INT(v->half_open), "unusable", v->unusable, "in_flight", INT(v->sum.in_flight), "sent", INT(v->sum.sent), "succeeded",
+                        "half_open", INT(v->half_open), "unusable", v->unusable, "in_flight", INT(v->sum.in_flight), "held", INT(v->sum.held),
+                        "sent", INT(v->sum.sent), "succeeded",
                         INT(v->sum.succeeded), "failed", INT(v->sum.failed), "ms", INT(v->sum.ms), "adaptive",
                         INT(v->sum.adaptive)));
 }

@@ -187,6 +187,7 @@ void mng_each_endpoint(const struct mng *m, mng_each_fn fn, void *ctx)
             if (s->unusable[0] != 0)
                 v.unusable = s->unusable;
             v.sum.in_flight += s->st.in_flight;
+            v.sum.held += s->st.held;
             v.sum.sent += s->st.sent;
             v.sum.succeeded += s->st.succeeded;
             v.sum.failed += s->st.failed;

@@ -5,7 +5,7 @@
 
 #include "common/base/buf.h"
 
-#define TABLE_COLS 12
+#define TABLE_COLS 13
 
 struct table {
     size_t n_cols, n_cells; /* cells of the header included */

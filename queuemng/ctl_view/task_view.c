@@ -166,13 +166,35 @@ static void most_cell(struct table *t, double most, const char *unit)
         table_cell(t, "-");
 }
 
+static void explain_unusable(struct buf *b, const json_t *x)
+{
+    if (!is_there(ctl_str(x, "unusable")))
+        return;
+    ctl_clean(b, ctl_str(x, "name"));
+    buf_str(b, " is unusable: ");
+    ctl_clean(b, ctl_str(x, "unusable"));
+    buf_byte(b, '\n');
+}
+
+static void explain_held(struct buf *b, const json_t *x)
+{
+    uint64_t n = ctl_u64(x, "held");
+
+    if (n == 0)
+        return;
+    ctl_clean(b, ctl_str(x, "name"));
+    buf_printf(b, ": %" PRIu64 " of its slots %s held until a lease ends: the target said `pending`, a task was "
+               "cancelled by force, or a restart or a move of a task node left the end of a call unknown\n",
+               n, n == 1 ? "is" : "are");
+}
+
 void view_endpoints(struct buf *b, const json_t *doc)
 {
     const json_t *x;
     struct table t;
     size_t i;
 
-    table_init(&t, "ENDPOINT STATE >RATE >MAX_CONCURRENT >LIMIT_NOW >NODES >IN_FLIGHT >SENT >SUCCEEDED >FAILED >MS URL");
+    table_init(&t, "ENDPOINT STATE >RATE >MAX_CONCURRENT >LIMIT_NOW >NODES >IN_FLIGHT >HELD >SENT >SUCCEEDED >FAILED >MS URL");
     json_array_foreach(json_object_get(doc, "endpoints"), i, x) {
         uint64_t ended = ctl_u64(x, "succeeded") + ctl_u64(x, "failed");
 
@@ -188,6 +210,7 @@ void view_endpoints(struct buf *b, const json_t *doc)
         most_cell(&t, ctl_f64(x, "adaptive"), "");
         table_u64(&t, ctl_u64(x, "nodes"));
         table_u64(&t, ctl_u64(x, "in_flight"));
+        table_u64(&t, ctl_u64(x, "held"));
         table_u64(&t, ctl_u64(x, "sent"));
         table_u64(&t, ctl_u64(x, "succeeded"));
         table_u64(&t, ctl_u64(x, "failed"));
@@ -196,12 +219,8 @@ void view_endpoints(struct buf *b, const json_t *doc)
     }
     table_put(b, &t, "no endpoints\n");
     json_array_foreach(json_object_get(doc, "endpoints"), i, x) {
-        if (!is_there(ctl_str(x, "unusable")))
-            continue;
-        ctl_clean(b, ctl_str(x, "name"));
-        buf_str(b, " is unusable: ");
-        ctl_clean(b, ctl_str(x, "unusable"));
-        buf_byte(b, '\n');
+        explain_unusable(b, x);
+        explain_held(b, x);
     }
 }
 

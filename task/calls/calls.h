@@ -145,6 +145,12 @@ bool endpoint_lacks_share(const struct endpoint *ep, msec_t now);
 /* Notes attempts that may be at the target until then, and that no other number counts. */
 void endpoint_leaves(struct endpoint *ep, uint64_t attempts, msec_t until);
 uint64_t endpoint_left(struct endpoint *ep, msec_t now);
+/* Tasks that hold slots beside our calls: their target said `pending`, their task was cancelled by force, or
+ * nobody knows how they ended (a restart, a move). */
+static inline uint64_t endpoint_held(const struct endpoint *ep)
+{
+    return ep->running > ep->in_flight ? ep->running - ep->in_flight : 0;
+}
 
 /* A call of a task that has just started; the probe by hand, if one is asked for. NULL: no memory. */
 struct going_call *calls_begin(struct calls *c, struct endpoint *ep, uint32_t attempt, msec_t now);

@@ -383,6 +383,10 @@ void caller_metrics(const struct caller *c, struct buf *b)
     metrics_head(b, "segq_task_calls_in_flight", METRIC_GAUGE, "Calls that may be at their target");
     list_each_of (all, struct endpoint, in, ep)
         by_endpoint(b, ep, "segq_task_calls_in_flight", ep->in_flight);
+    metrics_head(b, "segq_task_calls_held", METRIC_GAUGE,
+                 "Slots held without a call of this process: a pending one, or one whose end nobody knows");
+    list_each_of (all, struct endpoint, in, ep)
+        by_endpoint(b, ep, "segq_task_calls_held", endpoint_held(ep));
     metrics_head(b, "segq_task_calls_sent_total", METRIC_COUNTER, "Calls sent");
     list_each_of (all, struct endpoint, in, ep)
         by_endpoint(b, ep, "segq_task_calls_sent_total", ep->n.sent);

@@ -78,6 +78,7 @@ static struct endpoint_row endpoint_row(const struct tasktab *t, const struct en
         .serial = ep->def.serial,
         .breaker = ep->def.tripped ? BREAKER_OPEN : ep->breaker.state,
         .in_flight = u64_max(ep->in_flight, ep->running),
+        .held = endpoint_held(ep),
         .sent = ep->n.sent,
         .succeeded = ep->n.succeeded,
         .failed = ep->n.failed,

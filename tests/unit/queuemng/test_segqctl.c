@@ -181,7 +181,7 @@ Test(segqctl, endpoints_say_how_they_are)
     json_t *j = js("{\"endpoints\": [{\"name\": \"a\"}, {\"name\": \"b\", \"open\": 1, \"half_open\": 1},"
                    "{\"name\": \"c\", \"half_open\": 1}, {\"name\": \"d\", \"paused\": true},"
                    "{\"name\": \"e\", \"unusable\": \"/k: cannot be\\u001b read\"},"
-                   "{\"name\": \"f\", \"tripped\": true, \"open\": 2}]}");
+                   "{\"name\": \"f\", \"tripped\": true, \"open\": 2, \"in_flight\": 9, \"held\": 8}]}");
 
     view_endpoints(&b, j);
     cr_expect_not_null(strstr(text(), "\na         up "), "%s", text());
@@ -191,6 +191,10 @@ Test(segqctl, endpoints_say_how_they_are)
     cr_expect_not_null(strstr(text(), "\ne         unusable "));
     cr_expect_not_null(strstr(text(), "\ne is unusable: /k: cannot be? read\n"));
     cr_expect_not_null(strstr(text(), "\nf         tripped "));
+    cr_expect_not_null(strstr(text(), " NODES  IN_FLIGHT  HELD "), "%s", text());
+    cr_expect_not_null(strstr(text(), "          9     8 "), "%s", text());
+    cr_expect_not_null(strstr(text(), "\nf: 8 of its slots are held until a lease ends: the target said `pending`, "));
+    cr_expect_null(strstr(text(), "\na: "));
     json_decref(j);
 }
 

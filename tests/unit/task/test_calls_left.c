@@ -5,6 +5,7 @@
 
 #include "common/base/log.h"
 #include "task/calls/calls.h"
+#include "task/table/calls.h"
 #include "tests/lib/tabrig.h"
 
 enum { MNG = 1, RTR = 2 };
@@ -92,9 +93,26 @@ static void leave(part_no no)
     turn();
 }
 
+/* As the manager is told. */
+static uint64_t told_held(void)
+{
+    const struct msg_endpoint_status *m = NULL;
+    uint64_t held;
+
+    tasktab_report_endpoints(rig.t, &out);
+    for (uint32_t i = 0; i < out.n; i++)
+        if (out.v[i].m.type == MSG_ENDPOINT_STATUS)
+            m = &out.v[i].m.endpoint_status;
+    cr_assert_not_null(m);
+    held = m->v[0].held;
+    outbox_reset(&out);
+    return held;
+}
+
 Test(calls_left, a_call_whose_partition_has_left_holds_its_slot)
 {
     leave(3);
+    cr_expect_eq(told_held(), 0, "its connection is ours still");
     cr_expect_null(tasktab_part(rig.t, 3));
     cr_expect_eq(calls.going.n, 1, "it is still at the target");
     cr_expect_eq(calls_find(&calls, "gen")->running, 1);
@@ -109,10 +127,12 @@ Test(calls_left, so_does_one_that_the_node_knows_by_its_journal_alone)
     leave(3);
     cr_expect_eq(calls.going.n, 0);
     cr_expect_eq(ep->running, 1);
+    cr_expect_eq(told_held(), 1);
     now.ms += ep->def.deadline_ms + LEASE_MORE_MS;
     now.wall_ms += ep->def.deadline_ms + LEASE_MORE_MS;
     turn();
     cr_expect_eq(calls.going.n, 1, "it is over for certain");
+    cr_expect_eq(told_held(), 0);
 }
 
 /* ---- a planned move ---------------------------------------------------------------------- */

@@ -167,6 +167,13 @@ for p in mng_cluster queuemng rt_cluster router seg_cluster segment task_cluster
     if out=$("$bin/$p" -t -c "$tmp/$p.yaml" 2>&1); then ok; else no "$p -t -c deploy/systemd/$p.yaml: $out"; fi
 done
 rm -rf "$tmp"
+# Kept verdicts: the gates of nginx and HAProxy have the same lines.
+kept_lines() { sed -n '/^local MOST_MS/,/^-- End of kept verdicts/p' "$1"; }
+if [ -n "$(kept_lines deploy/nginx/segq_keep.lua)" ] && out=$(diff <(kept_lines deploy/nginx/segq_keep.lua) <(kept_lines deploy/haproxy/segq_gate.lua)); then
+    ok
+else
+    no "deploy/nginx/segq_keep.lua and deploy/haproxy/segq_gate.lua keep verdicts in two ways: ${out:-}"
+fi
 for s in deploy/*.sh tests/*.sh tests/sys/*.sh tests/chaos/*.sh tests/dates/*.sh .ci/run; do
     if bash -n "$s"; then ok; else no "$s does not parse"; fi
 done

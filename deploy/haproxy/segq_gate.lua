@@ -85,9 +85,7 @@ local function asked(headers)
     return ask
 end
 
-local KEEP_MOST_MS = 1000                 -- whatever a router says
-local KEEP_MOST_BYTES = 16 * 1024 * 1024  -- of cookies, that are kept in such a time
-local kept = { now = {}, before = {}, bytes = 0, turn = 0 } -- of this thread
+local s = { now = {}, before = {}, bytes = 0, turn = 0, at = 0 } -- of this thread
 
 local function now_s()
     local t = core.now()
@@ -103,34 +101,60 @@ local function question(queue, headers)
         table.concat(jars, "\n")
 end
 
--- What is older than that is forgotten, without a look at each; also when the clock was set.
-local function forget_old(at)
-    local time = KEEP_MOST_MS / 1000
-    if at >= kept.turn or at < kept.turn - time then
-        kept.before, kept.now, kept.bytes, kept.turn = kept.now, {}, 0, at + time
+-- Kept verdicts: to "End of" them the lines of deploy/nginx/segq_keep.lua (tests/check.sh
+-- compares). Not one file for both: each gate is copied alone to a machine of its own, and would
+-- need a path for modules there. Nothing here calls nginx or HAProxy: sys_gate_keep tries it alone.
+local MOST_MS = 1000                -- whatever a router says
+local MOST_BYTES = 16 * 1024 * 1024 -- of what is kept in such a time
+local ANSWER_BYTES = 1024           -- of one answer, with its table
+
+-- The answer to question q that may be given again at time at (seconds); nil: ask.
+local function find(q, at)
+    if at < s.at then -- the clock was set back: the age of these is not known
+        s.now, s.before, s.bytes, s.turn = {}, {}, 0, at
     end
+    s.at = at
+    local kept = s.now[q] or s.before[q]
+    return kept and at < kept.till and kept.answer or nil
 end
 
-local function keep(q, at, headers)
-    local ms = tonumber(first(headers, "x-segq-keep"))
-
-    if not ms or headers["set-cookie"] or headers["x-segq-pass"] then
+-- Keeps the answer to q, asked at time at, for ms. Older ones are forgotten by the table, without
+-- a look at each.
+local function keep(q, at, ms, answer)
+    if at > s.at then -- asked before the clock was set back
         return
     end
-    forget_old(at)
-    if kept.bytes < KEEP_MOST_BYTES then
-        kept.now[q] = { at = at, till = at + math.min(ms, KEEP_MOST_MS) / 1000,
-                        headers = headers }
-        kept.bytes = kept.bytes + #q
+    if at >= s.turn then
+        s.before, s.now, s.bytes, s.turn = s.now, {}, 0, at + MOST_MS / 1000
+    end
+    if s.bytes < MOST_BYTES then
+        s.now[q] = { till = at + math.min(ms, MOST_MS) / 1000, answer = answer }
+        s.bytes = s.bytes + #q + ANSWER_BYTES
+    end
+end
+-- End of kept verdicts.
+
+-- Of a router's answer: variables of the transaction by name.
+local function known(headers)
+    local answer = {}
+
+    for name, var in pairs(answers) do
+        answer[var] = first(headers, name)
+    end
+    return answer
+end
+
+local function keep_answer(q, at, headers, answer)
+    local ms = tonumber(first(headers, "x-segq-keep"))
+
+    if ms and not headers["set-cookie"] and not headers["x-segq-pass"] then
+        keep(q, at, ms, answer)
     end
 end
 
-local function let_in(txn, headers)
-    for name, var in pairs(answers) do
-        local v = first(headers, name)
-        if v then
-            txn:set_var(var, v)
-        end
+local function let_in(txn, answer)
+    for var, v in pairs(answer) do
+        txn:set_var(var, v)
     end
     txn:set_var("txn.segq", "in")
 end
@@ -156,17 +180,18 @@ local function verify(txn)
         return
     end
     local q, at = question(txn:get_var("txn.segq_queue"), headers), now_s()
-    local same = kept.now[q] or kept.before[q]
+    local kept = find(q, at)
     txn:set_priv({ question = q, headers = headers }) -- for segq_command, when the request is gone
-    if same and at < same.till and at >= same.at then
-        let_in(txn, same.headers)
+    if kept then
+        let_in(txn, kept)
         return
     end
     local r = ask_router(txn, headers)
     local status = r and r.status
     if status == 204 then
-        keep(q, at, r.headers)
-        let_in(txn, r.headers)
+        local answer = known(r.headers)
+        keep_answer(q, at, r.headers, answer)
+        let_in(txn, answer)
     elseif status == 401 or status == 403 then
         local to = first(r.headers, "x-segq-location")
         if to then
@@ -199,7 +224,7 @@ local function command(txn)
     end
     local r = core.httpclient():post{ url = base .. "/v1/session", headers = ask,
                                       body = "command=" .. v, timeout = 3000 }
-    kept.now[of.question], kept.before[of.question] = nil, nil
+    s.now[of.question], s.before[of.question] = nil, nil
     if not r or r.status ~= 204 then
         core.Warning("segq: " .. v .. " was answered " .. tostring(r and r.status))
     end

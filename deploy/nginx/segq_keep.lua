@@ -8,12 +8,9 @@
 -- passes and passes that are good once or for one path come without X-Segq-Keep. Each worker
 -- process has its own.
 
-local MOST_MS = 1000               -- whatever a router says
-local MOST_BYTES = 16 * 1024 * 1024 -- of cookies, that are kept in such a time
-
 local s = package.loaded.segq_keep -- of this worker
 if not s then
-    s = { now = {}, before = {}, bytes = 0, turn = 0 }
+    s = { now = {}, before = {}, bytes = 0, turn = 0, at = 0 }
     package.loaded.segq_keep = s
 end
 
@@ -24,19 +21,44 @@ local function question()
     return v.segq_queue .. "\n" .. (v.http_authorization or "") .. "\n" .. (v.http_cookie or "")
 end
 
--- What is older than MOST_MS is forgotten, without a look at each; also when the clock was set.
-local function forget_old(at)
-    local time = MOST_MS / 1000
-    if at >= s.turn or at < s.turn - time then
-        s.before, s.now, s.bytes, s.turn = s.now, {}, 0, at + time
+-- Kept verdicts: to "End of" them the lines of deploy/haproxy/segq_gate.lua (tests/check.sh
+-- compares). Not one file for both: each gate is copied alone to a machine of its own, and would
+-- need a path for modules there. Nothing here calls nginx or HAProxy: sys_gate_keep tries it alone.
+local MOST_MS = 1000                -- whatever a router says
+local MOST_BYTES = 16 * 1024 * 1024 -- of what is kept in such a time
+local ANSWER_BYTES = 1024           -- of one answer, with its table
+
+-- The answer to question q that may be given again at time at (seconds); nil: ask.
+local function find(q, at)
+    if at < s.at then -- the clock was set back: the age of these is not known
+        s.now, s.before, s.bytes, s.turn = {}, {}, 0, at
     end
+    s.at = at
+    local kept = s.now[q] or s.before[q]
+    return kept and at < kept.till and kept.answer or nil
 end
 
-local function answer()
-    local q, at = question(), ngx.now()
-    local kept = s.now[q] or s.before[q]
+-- Keeps the answer to q, asked at time at, for ms. Older ones are forgotten by the table, without
+-- a look at each.
+local function keep(q, at, ms, answer)
+    if at > s.at then -- asked before the clock was set back
+        return
+    end
+    if at >= s.turn then
+        s.before, s.now, s.bytes, s.turn = s.now, {}, 0, at + MOST_MS / 1000
+    end
+    if s.bytes < MOST_BYTES then
+        s.now[q] = { till = at + math.min(ms, MOST_MS) / 1000, answer = answer }
+        s.bytes = s.bytes + #q + ANSWER_BYTES
+    end
+end
+-- End of kept verdicts.
 
-    if kept and at < kept.till and at >= kept.at then
+local function answer_kept()
+    local q, at = question(), ngx.now()
+    local kept = find(q, at)
+
+    if kept then
         local header = ngx.header
         for i = 1, #lines do
             header[lines[i]] = kept[i]
@@ -46,26 +68,22 @@ local function answer()
     ngx.ctx.segq_question, ngx.ctx.segq_at = q, at
 end
 
-local function keep()
-    local ms = tonumber(ngx.var.upstream_http_x_segq_keep or "") -- no router's answer has none
+local function keep_answer()
+    local ms = tonumber(ngx.var.upstream_http_x_segq_keep or "") -- only a router's answer has it
     local header = ngx.header
 
     if not ms or ngx.status ~= 204 or header["Set-Cookie"] or header["X-Segq-Pass"] then
         return
     end
-    local q, at = ngx.ctx.segq_question, ngx.ctx.segq_at
-    forget_old(at)
-    if s.bytes < MOST_BYTES then
-        local kept = { at = at, till = at + math.min(ms, MOST_MS) / 1000 }
-        for i = 1, #lines do
-            kept[i] = header[lines[i]]
-        end
-        s.now[q], s.bytes = kept, s.bytes + #q
+    local answer = {}
+    for i = 1, #lines do
+        answer[i] = header[lines[i]]
     end
+    keep(ngx.ctx.segq_question, ngx.ctx.segq_at, ms, answer)
 end
 
 if ngx.get_phase() == "header_filter" then
-    keep()
+    keep_answer()
 else
-    answer()
+    answer_kept()
 end

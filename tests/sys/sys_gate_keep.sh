@@ -18,6 +18,51 @@ up --routers 2 --capacity 200 --set claim=10s --set pass_ttl=${TTL}s --set sessi
     --set 'bypass={headers: [{name: X-Probe, value: s3cret}]}' \
     --set router.trusted_proxies=127.0.0.1/32 --set "router.gate_secret_file=$DIR/secret"
 
+# The table of kept verdicts alone, in HAProxy's Lua: a script that fails is an error of its file.
+{
+    echo 'local s = { now = {}, before = {}, bytes = 0, turn = 0, at = 0 }'
+    sed -n '/^local MOST_MS/,/^-- End of kept verdicts/p' "$root/deploy/haproxy/segq_gate.lua"
+    cat <<'EOT'
+local function is(what, got, want)
+    assert(got == want, what .. ": " .. tostring(got) .. ", not " .. tostring(want))
+end
+is("unknown", find("a", 1000), nil)
+keep("a", 1000, 250, "A")
+is("kept", find("a", 1000.2), "A")
+is("another question", find("A", 1000.2), nil)
+is("for its time", find("a", 1000.25), nil)
+find("b", 1001)
+keep("b", 1001, 60000, "B")
+is("whatever a router says", find("b", 1001.9), "B")
+is("at most", find("b", 1002), nil)
+keep("c", 1002, 1000, "C")
+keep("d", 1001, 1000, "D")
+is("asked a while ago", find("d", 1002), nil)
+is("before", find("c", 1002.9), "C")
+find("x", 1003)
+keep("x", 1003, 1, "X")
+is("older ones are forgotten", s.now.c or s.now.b or s.before.b, nil)
+find("y", 1004)
+keep("y", 1004, 1000, "Y")
+is("the clock is set back", find("y", 900), nil)
+is("and comes to that time again", find("y", 1004), nil)
+find("z", 1005)
+find("z", 1000)
+keep("z", 1005, 1000, "Z")
+is("asked before it was set back", find("z", 1005), nil)
+find("f", 2000)
+for i = 1, 100000 do keep("f" .. i, 2000, 1000, "F") end
+is("as many as there is room for", s.bytes < MOST_BYTES + 2 * ANSWER_BYTES, true)
+is("not more", find("f100000", 2000), nil)
+is("those have their place", find("f1", 2000), "F")
+find("g", 2001)
+keep("g", 2001, 1000, "G")
+is("later there is room", find("g", 2001), "G")
+EOT
+} >"$DIR/table.lua"
+printf 'global\n    lua-load %s\nlisten nobody\n    bind 127.0.0.1:%s\n' "$DIR/table.lua" $((PORT + 89)) >"$DIR/table.cfg"
+check "the table keeps each for its time, whatever the clock does" eval 'haproxy -c -f "$DIR/table.cfg" >"$DIR/table.log" 2>&1 || ! cat "$DIR/table.log" >&2'
+
 NGINX=$((PORT + 85)) HAPROXY=$((PORT + 88)) ONCE=$((PORT + 91))
 gate_nginx() { # folder, plain, tls, more sed for segq_verify.conf
     local f

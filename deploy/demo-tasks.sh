@@ -40,7 +40,11 @@ second() { # what is so now, in words; batches done
     local waiting running
     read -r waiting running < <(counts)
     [ -n "${running:-}" ] || { say "the task node does not answer"; return; }
-    say "$(grouped "$waiting") wait, $(grouped "$running") run, about $(grouped $(($1 * 500))) done"
+    if [ $(($1 * 500)) -ge "$tasks" ] && [ "$running" = 0 ]; then
+        say "nothing runs any more: the histories are read, and some tasks are asked about"
+    else
+        say "$(grouped "$waiting") wait, $(grouped "$running") run, about $(grouped $(($1 * 500 < tasks ? $1 * 500 : tasks))) done"
+    fi
 }
 say() { printf '%4d s  %s\n' $(($(date +%s) - begun)) "$*"; }
 echo "the dashboard  $admin/#token=$token"
@@ -64,5 +68,6 @@ done
 wait $driver
 rc=$?
 driver=
+say "the judge reads the histories of $(grouped "$tasks") tasks: a minute or two, more on a busy machine"
 /usr/bin/python3 tests/tasks/judge.py "$history" --tasks "$tasks" --done $((tasks * 9 / 10)) || rc=1
 exit $rc

@@ -119,7 +119,7 @@ function askBreaker(name) {
   if (!e) return;
   const shut = endpointIsShut(e);
   ask(shut ? `Reset endpoint ${name}?` : `Trip endpoint ${name}?`, shut ? 'Reset it' : 'Trip it',
-    [p(shut ? `Its breaker closes, and failures are forgotten: a tenth of its calls goes at first. “Probe” tries it before.`
+    [p(shut ? `Its breaker closes, and failures are forgotten: it starts at 10 % of its rate. “Probe” tries it before.`
       : 'Its breaker opens until a reset, whatever the target says; submissions go on, and calls under way end.')],
     () => api.change('POST', `endpoints/${api.enc(name)}/${shut ? 'reset' : 'trip'}`), shut ? `${name} is reset.` : `${name} is tripped.`);
 }
@@ -255,6 +255,7 @@ function askCancel() {
 
 const line = (name, text) => text === null || text === undefined || text === '' ? [] : [el('dt', {}, name), el('dd', {}, String(text))];
 const moment = s => s ? clock(1000 * s) : '';
+const because = t => t.because.replace(/\b(ends_at|limited_until)\b/, key => moment(t[key]) || key);
 
 // What has been tried: of many attempts the last ones.
 const historyLines = t => [
@@ -264,7 +265,7 @@ const historyLines = t => [
 
 function taskLines(t) {
   return [
-    ...line('Because', t.because), ...line('Queue', t.queue), ...line('Key', t.key),
+    ...line('Because', because(t)), ...line('Queue', t.queue), ...line('Key', t.key),
     ...line('Place', t.position ? `${number(t.position)} in its queue, ${number(t.ahead_of_key)} before it in its key` : ''),
     ...line('Limited by', t.limited_by), ...line('Until', moment(t.limited_until)), ...line('Since', moment(t.entered_at)),
     ...line('Started', moment(t.started_at)), ...line('Ended', moment(t.ended_at)), ...line('Ends', moment(t.ends_at)),

@@ -49,7 +49,7 @@ const struct ctl_option ctl_options[] = {
     { "all", OPT_ALL, NULL,
       "status: every queue, every segment; task list: all pages" },
     { "force", OPT_FORCE, NULL,
-      "task cancel, cancel-all: also what runs; who has it may have done it" },
+      "task cancel, cancel-all: also running tasks; their work may be done already" },
     { "file", 'f', "FILE",
       "apply, diff: the same as FILE alone; - is standard input" },
     { "dry-run", OPT_DRY_RUN, NULL,

@@ -482,6 +482,29 @@ static void moment_line(struct buf *b, const char *name, const json_t *task, con
     buf_byte(b, '\n');
 }
 
+/* The reason; the fields of times that it names (ends_at) are written as these times. */
+static void because_line(struct buf *b, const json_t *task)
+{
+    static const char *const fields[] = { "ends_at", "limited_until" };
+    const char *why = ctl_str(task, "because"), *at = NULL, *key = NULL;
+    char head[300];
+
+    for (size_t i = 0; i < 2 && at == NULL; i++) {
+        key = fields[i];
+        at = strstr(why, key);
+    }
+    if (at == NULL || ctl_f64(task, key) <= 0 || (size_t)(at - why) >= sizeof(head)) {
+        text_line(b, "because", why);
+        return;
+    }
+    snprintf(head, sizeof(head), "%.*s", (int)(at - why), why);
+    begin_line(b, "because");
+    ctl_clean(b, head);
+    ctl_moment(b, ctl_f64(task, key));
+    ctl_clean(b, at + strlen(key));
+    buf_byte(b, '\n');
+}
+
 /* "attempt 2   2026-11-23 02:40:11 UTC, 350 ms: nack: no paper; again at ..." */
 static void attempt_line(struct buf *b, const json_t *h)
 {
@@ -536,7 +559,7 @@ void view_task(struct buf *b, const json_t *task)
     text_line(b, "task", ctl_str(task, "id"));
     text_line(b, "token", ctl_str(task, "task"));
     text_line(b, "state", ctl_str(task, "state"));
-    text_line(b, "because", ctl_str(task, "because"));
+    because_line(b, task);
     text_line(b, "queue", ctl_str(task, "queue"));
     text_line(b, "key", ctl_str(task, "key"));
     if (place > 0)

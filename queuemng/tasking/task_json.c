@@ -83,16 +83,14 @@ static void waits_for_call(const struct msg_task_get_ans *m, const char *endpoin
                            size_t cap)
 {
     if (m->eta == TASK_ETA_CONCURRENCY)
-        snprintf(out, cap, "as many calls of its endpoint %s are under way as may be at the same time "
-                 "(max_concurrent)", endpoint);
+        snprintf(out, cap, "endpoint %s has as many calls under way as it may have (max_concurrent)", endpoint);
     else if (m->eta == TASK_ETA_ADAPTIVE)
-        snprintf(out, cap, "as many calls of its endpoint %s are under way as its target bears now "
-                 "(adaptive)", endpoint);
+        snprintf(out, cap, "endpoint %s has as many calls under way as its target bears now (adaptive)", endpoint);
     else if (m->eta == TASK_ETA_RATE && m->eta_ms != 0)
-        snprintf(out, cap, "its endpoint %s lets it go later: by its rate, or since the target said "
-                 "so (Retry-After)", endpoint);
+        snprintf(out, cap, "endpoint %s makes its call later: by its rate, or since the target said so "
+                 "(Retry-After)", endpoint);
     else
-        snprintf(out, cap, "no limit stops it: its endpoint %s is called for it after those before it",
+        snprintf(out, cap, "no limit stops it: endpoint %s makes its call after those before it",
                  endpoint);
 }
 
@@ -104,27 +102,26 @@ static void waits_for(const struct msg_task_get_ans *m, const struct mng_part_vi
                                                            : "key";
 
     if (p->paused)
-        snprintf(out, cap, "its pool %s is paused: no task of it starts", p->pool);
+        snprintf(out, cap, "pool %s is paused: no task of it starts", p->pool);
     else if (m->eta == TASK_ETA_TRIPPED)
-        snprintf(out, cap, "an operator has tripped its endpoint %s: no call begins until `segqctl "
+        snprintf(out, cap, "endpoint %s was tripped by an operator: no call begins until `segqctl "
                  "endpoint reset %s`", p->endpoint, p->endpoint);
     else if (m->eta == TASK_ETA_ENDPOINT)
-        snprintf(out, cap, "its endpoint %s is down, or cannot be used: `segqctl endpoint list`",
+        snprintf(out, cap, "endpoint %s is down, or cannot be used: `segqctl endpoint list`",
                  p->endpoint);
     else if (m->eta == TASK_ETA_PAUSED && is_call(p) && (m->limited & CLOSED_PAUSE) == 0)
-        snprintf(out, cap, "its endpoint %s is paused: no call of it begins", p->endpoint);
+        snprintf(out, cap, "endpoint %s is paused: no call of it begins", p->endpoint);
     else if ((m->limited & CLOSED_AT_ONCE) != 0)
-        snprintf(out, cap, "as many tasks of %s %s run as may run at the same time "
-                 "(max_concurrent)", of, m->limited_by);
+        snprintf(out, cap, "%s %s has as many tasks running as it may have (max_concurrent)", of, m->limited_by);
     else if ((m->limited & CLOSED_PAUSE) != 0)
         snprintf(out, cap, "%s %s is paused", of, m->limited_by);
     else if (m->limited == CLOSED_RATE && m->limited_until_ms == 0)
-        snprintf(out, cap, "the limits of its pool %s let nothing start now", p->pool);
+        snprintf(out, cap, "the limits of pool %s let nothing start now", p->pool);
     else if ((m->limited & CLOSED_RATE) != 0)
         snprintf(out, cap, "the rate of %s %s lets the next one start at limited_until", of,
                  m->limited_by);
     else if ((m->limited & CLOSED_BUDGET) != 0)
-        snprintf(out, cap, "its endpoint %s has no more of budget %s now", p->endpoint, m->limited_by);
+        snprintf(out, cap, "endpoint %s has no more of budget %s now", p->endpoint, m->limited_by);
     else if (is_call(p))
         waits_for_call(m, p->endpoint, out, cap);
     else
@@ -144,26 +141,26 @@ static void because(const struct msg_task_get_ans *m, const struct mng_part_view
         waits_for(m, p, out, cap);
         break;
     case TASK_SCHEDULED:
-        snprintf(out, cap, "it was submitted with a delay: it waits in line from ends_at on");
+        snprintf(out, cap, "submitted with a delay: waits in line from ends_at on");
         break;
     case TASK_RETRYING:
-        snprintf(out, cap, "attempt %u failed (%s): it waits in line again from ends_at on",
+        snprintf(out, cap, "attempt %u failed (%s): waits in line again from ends_at on",
                  m->attempts, last_end(m));
         break;
     case TASK_RUNNING:
-        snprintf(out, cap, "%s: attempt %u; its lease ends at ends_at%s",
-                 is_call(p) ? "its call is under way" : "a worker has it", m->attempts,
+        snprintf(out, cap, "%s: attempt %u; the lease ends at ends_at%s",
+                 is_call(p) ? "the call is under way" : "a worker has it", m->attempts,
                  m->stopping ? "; it was cancelled: this attempt is its last" : "");
         break;
     case TASK_DEAD:
-        snprintf(out, cap, "%u attempt%s failed (the last one: %s), and it has no other: redrive or "
+        snprintf(out, cap, "%u attempt%s failed (the last one: %s), and no more are allowed: redrive or "
                  "discard it", m->attempts, m->attempts == 1 ? "" : "s", last_end(m));
         break;
     case TASK_EXPIRED:
-        snprintf(out, cap, "it waited for longer than the pool's task_ttl");
+        snprintf(out, cap, "waited for longer than its task_ttl");
         break;
     default:
-        snprintf(out, cap, "it is %s%s: kept until ends_at",
+        snprintf(out, cap, "%s%s: kept until ends_at",
                  task_state_word((enum task_state)m->state),
                  task_maybe_executed(m) ? ", but an attempt had begun, and may have done it" : "");
     }
@@ -284,7 +281,7 @@ static void conflict(struct admin_ans *a, enum task_do verb, const struct msg_ta
         return;
     }
     if (verb == DO_RUN && p->paused) {
-        admin_problem(a, 409, "conflict", "its pool %s is paused: resume it first", p->pool);
+        admin_problem(a, 409, "conflict", "pool %s is paused: resume it first", p->pool);
         return;
     }
     if (verb == DO_REDRIVE)
@@ -296,7 +293,7 @@ static void conflict(struct admin_ans *a, enum task_do verb, const struct msg_ta
     else if (task_state_is_final(s))
         hint = "it is over";
     else if (verb == DO_RUN)
-        hint = is_call(p) ? "its call is under way" : "a worker has it";
+        hint = is_call(p) ? "the call is under way" : "a worker has it";
     admin_problem(a, 409, "conflict", "the task is %s: %s", is, hint);
 }
 
@@ -304,8 +301,7 @@ void task_refused(struct admin_ans *a, enum task_do verb, uint8_t code,
                   const struct msg_task_get_ans *m, const struct mng_part_view *p)
 {
     if (code == CODE_UNKNOWN)
-        admin_problem(a, 404, "task_unknown", "it is over, and is not kept any more; or it was "
-                      "never there");
+        admin_problem(a, 404, "task_unknown", "unknown task: over and no longer kept, or never there");
     else if (code == CODE_CONFLICT)
         conflict(a, verb, m, p);
     else if (code == CODE_FULL)

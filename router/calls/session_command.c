@@ -113,7 +113,7 @@ void session_start(struct router *r, struct httpd_req *req, const struct http_re
     if (c.command != SESS_RELEASE && !ours)
         refuse(r, req, API_UNAUTHORIZED, "X-Segq-Gate-Secret is missing or wrong");
     else if (x == NULL)
-        refuse(r, req, API_PASS_INVALID, "no pass, or none of ours");
+        refuse(r, req, API_PASS_INVALID, "pass missing or invalid");
     else
         command(r, req, x, &c);
 }

@@ -235,7 +235,7 @@ static const struct {
     enum api_problem problem;
     const char *why;
 } faults[] = {
-    [BEARER_NONE] = { API_PASS_INVALID, "no pass, or none of ours" },
+    [BEARER_NONE] = { API_PASS_INVALID, "pass missing or invalid" },
     [BEARER_ELSEWHERE] = { API_NOT_ELIGIBLE, "the pass is for another queue" },
     [BEARER_OVER] = { API_PASS_INVALID, "the pass is not valid at this time" },
     [BEARER_REVOKED] = { API_PASS_REVOKED, "the pass was given back or revoked" },

@@ -274,7 +274,7 @@ static bool one(struct classic_ask *c, struct slice task_id, enum http_method me
     c->a.call = API_TASK;
     c->a.arg = task_id;
     return memchr(task_id.p, '/', task_id.n) == NULL || say(e, API_TASK_UNKNOWN,
-                                                           "this is not a task of ours", "");
+                                                           "unknown task", "");
 }
 
 /* Reads "a=1&task_id=X". */

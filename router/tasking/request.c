@@ -134,7 +134,7 @@ static bool read_token(struct tasking *t, struct httpd_req *req, const struct ta
     if (p->token.p == NULL ||
         task_token_read(&id->part, &id->no, &t->r->keys.token, p->token.p, p->token.n) == 0)
         return true;
-    not_ours(t, req, "this is not a task of ours");
+    not_ours(t, req, "unknown task");
     return false;
 }
 

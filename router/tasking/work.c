@@ -186,7 +186,7 @@ static void read_row(struct ask *a, struct slice text)
     if (!task_body_whole(&b, text, OF_A_SETTLEMENT | WITH(TASK) | WITH(VERB), &e)) {
         row_refuse(a, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
     } else if (task_token_read(&id.part, &id.no, &a->call->t->r->keys.token, b.task.p, b.task.n) < 0) {
-        row_refuse(a, API_TASK_UNKNOWN, "this is not a task of ours");
+        row_refuse(a, API_TASK_UNKNOWN, "unknown task");
     } else {
         why = settle_row(a, (enum task_verb)b.verb, &b, &id);
         if (why != NULL)

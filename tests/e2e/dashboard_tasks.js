@@ -164,7 +164,7 @@ async function whyOfOne() {
   const { c, page } = await dashboard(EU);
   await page.locator('#task-name').fill(task);
   await page.keyboard.press('Enter');
-  await claimUntil('a token finds the task', async () => (await page.locator('#task-lines').innerText()).includes('it was submitted with a delay'));
+  await claimUntil('a token finds the task', async () => (await page.locator('#task-lines').innerText()).includes('submitted with a delay: waits in line from '));
   claim('its state is a word', await page.locator('#task-state').innerText() === 'SCHEDULED');
   await k.accessible(page, 'one task');
   await k.shot(page, 'tasks-why');

@@ -227,7 +227,7 @@ check_eq "it is paused" "$("$BIN/segqctl" --dir "$C" endpoint pause gen >/dev/nu
 H1=$(submit '{"path":"/echo/later"}' | jq -r .task)
 check "the list says so" grep -q '^gen *paused' <("$BIN/segqctl" --dir "$C" endpoint list)
 check_eq "  why it waits, too" "$(admin "$A/v1/admin/tasks/$H1" | jq -r '"\(.state): \(.because)"')" \
-    "waiting: its endpoint gen is paused: no call of it begins"
+    "waiting: endpoint gen is paused: no call of it begins"
 held() { grep -q '^gen .* its endpoint ([0-9]*)$' <("$BIN/segqctl" --dir "$C" task list); }
 wait_for 10 "  and what holds up the pool" held
 check_eq "  nothing goes" "$(seen /api/echo/later .method)" ""
@@ -251,7 +251,7 @@ H3=$(submit '{"path":"/echo/tripped"}' | jq -r .task)
 says_tripped() { [ "$(http "$R/v1/tasks/$H3" | field eta_reason)" = endpoint_tripped ]; }
 wait_for 10 "  a caller hears so" says_tripped
 check_eq "  why it waits, too" "$(admin "$A/v1/admin/tasks/$H3" | jq -r .because)" \
-    "an operator has tripped its endpoint gen: no call begins until \`segqctl endpoint reset gen\`"
+    "endpoint gen was tripped by an operator: no call begins until \`segqctl endpoint reset gen\`"
 check_eq "  another definition does not end that" \
     "$(admin_status -X PATCH -d '{"burst":2}' "$E/gen") $(admin "$E/gen/probe" | jq -c '[.tripped,.probe]')" '200 [true,[]]'
 kill_one() { # NAME
@@ -292,7 +292,7 @@ unusable() { grep -q "^gen is unusable: $DIR/none: No such file" <("$BIN/segqctl
 wait_for 10 "one that cannot be used says why" unusable
 H2=$(submit '{"path":"/echo/unusable"}' | jq -r .task)
 check_eq "  its tasks, too" "$(admin "$A/v1/admin/tasks/$H2" | jq -r .because)" \
-    "its endpoint gen is down, or cannot be used: \`segqctl endpoint list\`"
+    "endpoint gen is down, or cannot be used: \`segqctl endpoint list\`"
 admin -X PATCH -d '{"sign":{"secret_file":""}}' "$E/gen" >/dev/null
 wait_for 20 "  until it can" is_done "$H2"
 "$BIN/segqctl" --dir "$C" endpoint set gen allow='[]' >/dev/null 2>"$DIR/hint"
@@ -302,7 +302,7 @@ closed() { grep -q '^gen is unusable: 127.0.0.1 is not public' <("$BIN/segqctl" 
 wait_for 10 "  and so does the list" closed
 H2=$(submit '{"path":"/echo/closed"}' | jq -r .task)
 check_eq "  its tasks wait" "$(admin "$A/v1/admin/tasks/$H2" | jq -r .because)" \
-    "its endpoint gen is down, or cannot be used: \`segqctl endpoint list\`"
+    "endpoint gen is down, or cannot be used: \`segqctl endpoint list\`"
 "$BIN/segqctl" --dir "$C" endpoint set gen allow='["127.0.0.0/8"]' >/dev/null 2>"$DIR/hint"
 check_eq "  without a word where it may" "$(wc -c <"$DIR/hint")" 0
 wait_for 20 "  and its tasks go" is_done "$H2"

@@ -39,7 +39,7 @@ check_eq "the second one waits for its key" "$(why "$two" '"\(.limited_by) \(.li
 held() { ctl task list; says '^images +open .* max_concurrent of keys \(1\)$'; }
 wait_for 10 "what holds it up is counted" held
 ctl task why "$two"
-check "segqctl says it in words" says 'as many tasks of key t1 run as may'
+check "segqctl says it in words" says 'key t1 has as many tasks running as'
 ID=$(why "$two" .id)
 check_eq "by its id, too" "$(why "$ID" .task)" "$two"
 check_eq "a delay is told" "$(why "$late" .state)" scheduled
@@ -212,7 +212,7 @@ ctl task cancel "$K"
 check_eq "one that runs is cancelled when its attempt ends" "$(why "$K" '"\(.state) \(.stopping)"')" 'running true'
 ctl task cancel "$K" --force
 check "by force at once" says '^state +cancelled'
-check "  it says that it may have been done" says '^because +it is cancelled, but an attempt had begun'
+check "  it says that it may have been done" says '^because +cancelled, but an attempt had begun'
 check_eq "  its worker is told" "$(task_call -d "{\"lease_id\":\"$LEASE\"}" -o "$DIR/body" -w '%{http_code}' "$R/v1/tasks/$K/ack")" 409
 ctl task run "$K" --force
 check "  no other order has it" complains 'task run does not take --force'
@@ -234,8 +234,8 @@ ctl task pause images
 check "a pool is paused" says '^pool images: paused: false -> true$'
 held=$(submit '{"payload":"d"}')
 check_eq "  nobody gets a task of it" "$(task_call -d '{"n":1,"wait":"1s"}' "$Q/take" | jq '.tasks | length')" 0
-check_eq "  and the task says so" "$(why "$held" .because)" 'its pool images is paused: no task of it starts'
-check_eq "  nor is it run" "$(admin POST "/v1/admin/tasks/$held/run" | field detail)" 'its pool images is paused: resume it first'
+check_eq "  and the task says so" "$(why "$held" .because)" 'pool images is paused: no task of it starts'
+check_eq "  nor is it run" "$(admin POST "/v1/admin/tasks/$held/run" | field detail)" 'pool images is paused: resume it first'
 ctl task resume images
 check_eq "it is resumed" "$(take | cut -d' ' -f1)" "$held"
 ctl task redirve

@@ -163,6 +163,21 @@ Test(segqctl, a_task_in_lines)
     json_decref(j);
 }
 
+Test(segqctl, the_reason_names_times_not_fields)
+{
+    json_t *j = js("{\"id\": \"3-77\", \"because\": \"attempt 1 failed (nack): again from ends_at on\", \"ends_at\": 1000}");
+
+    view_task(&b, j);
+    cr_expect_not_null(strstr(text(), "because    attempt 1 failed (nack): again from 1970-01-01 00:16:40 UTC on\n"),
+                       "%s", text());
+    json_decref(j);
+    buf_reset(&b);
+    j = js("{\"id\": \"3-77\", \"because\": \"kept until ends_at\", \"ends_at\": null}");
+    view_task(&b, j);
+    cr_expect_not_null(strstr(text(), "because    kept until ends_at\n"), "%s", text());
+    json_decref(j);
+}
+
 Test(segqctl, an_attempt_in_a_line)
 {
     json_t *j = js("{\"id\": \"3-77\", \"state\": \"dead\", \"earlier_attempts\": 1, \"history\": ["

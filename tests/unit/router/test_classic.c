@@ -224,7 +224,7 @@ Test(classic, a_query_is_a_look_and_a_cancel_a_delete)
     cr_expect_eq(c.q.method, HTTP_DELETE);
     cr_expect_str_eq(reads(HTTP_GET, "queryTask", "xtask_id=1", ""), "task_id is missing");
     cr_expect_str_eq(reads(HTTP_POST, "cancelTask", "", "{}"), "task_id is missing");
-    cr_expect_str_eq(reads(HTTP_GET, "queryTask", "task_id=a/result", ""), "this is not a task of ours");
+    cr_expect_str_eq(reads(HTTP_GET, "queryTask", "task_id=a/result", ""), "unknown task");
 }
 
 /* ---- answers ----------------------------------------------------------------------------- */

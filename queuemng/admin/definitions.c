@@ -55,10 +55,11 @@ bool admin_may_change(struct admin_call *c, const char *what, const char *unknow
     if (version == 0 && !is_put)
         admin_problem(c->a, 404, unknown, "no %s %s", what, c->name);
     else if (c->q->if_match[0] != 0 && (version == 0 || !matches(c->q->if_match, version)))
-        admin_problem(c->a, 412, "conflict", "the definition is at version %llu",
-                      (unsigned long long)version);
+        admin_problem(c->a, 412, "conflict", "%s %s was changed meanwhile, it is at version %llu now: "
+                      "look at it again", what, c->name, (unsigned long long)version);
     else if (is_put && version != 0 && strcmp(c->q->if_none_match, "*") == 0)
-        admin_problem(c->a, 412, "conflict", "%s %s exists already", what, c->name);
+        admin_problem(c->a, 412, "conflict", "%s %s exists already; PATCH changes it (segqctl %s set)",
+                      what, c->name, what);
     else
         return true;
     return false;

@@ -1,4 +1,5 @@
-/* answer.c: an answer, printed as its view, its bytes (-o json), YAML, or the refusal. */
+/* answer.c: an answer, printed as its view, its bytes (-o json), or YAML. A refusal is a sentence; with
+ * -o json or yaml it is the problem as the API gave it, with its code, on standard error. */
 #include "queuemng/ctl_ask/answer.h"
 
 #include <stdio.h>
@@ -12,17 +13,18 @@
 static void put_refusal(const struct ctl *c, struct buf *b, const struct ctl_answer *a,
                         const json_t *doc)
 {
+    buf_str(b, "segqctl: ");
     view_problem(b, a->status, doc);
     if (a->name != NULL)
         ctl_put_meant(c, b, ctl_str(doc, "code"), a->name);
 }
 
 /* Unchanged; at a terminal the same JSON, without characters that would steer it. */
-static void put_as_it_came(struct buf *b, const struct ctl_answer *a)
+static void put_as_it_came(struct buf *b, const struct ctl_answer *a, int fd)
 {
     struct buf text;
 
-    if (isatty(STDOUT_FILENO) != 1) {
+    if (isatty(fd) != 1) {
         buf_append(b, a->body.data, a->body.len);
         return;
     }
@@ -42,22 +44,22 @@ int ctl_say_answer(const struct ctl *c, const struct ctl_answer *a, view_fn view
     struct buf b;
 
     buf_init(&b);
-    if (good && c->form == FORM_YAML && doc != NULL)
+    if (c->form == FORM_YAML && doc != NULL)
         b.failed |= !yaml_put(&b, doc);
     else if (good && (doc != NULL || empty) && view != NULL && c->form == FORM_TABLE)
         view(&b, doc);
     else if (good && empty)
         buf_str(&b, "ok");
-    else if (good)
-        put_as_it_came(&b, a);
+    else if (good || (c->form == FORM_JSON && doc != NULL))
+        put_as_it_came(&b, a, good ? STDOUT_FILENO : STDERR_FILENO);
     else
         put_refusal(c, &b, a, doc);
-    if (good && b.len > 0 && b.data[b.len - 1] != '\n')
+    if (b.len > 0 && b.data[b.len - 1] != '\n')
         buf_byte(&b, '\n');
     if (good)
         ctl_put_out(&b);
     else
-        fprintf(stderr, "segqctl: %.*s\n", (int)b.len, (char *)b.data);
+        fwrite(b.data, 1, b.len, stderr);
     buf_fini(&b);
     json_decref(doc);
     return good ? CTL_OK : CTL_REFUSED;

@@ -198,20 +198,18 @@ void view_limits_were(struct buf *b, const json_t *def, const char *metric)
 
 void view_problem(struct buf *b, int status, const json_t *p)
 {
-    static const char *const short_ones[] = { "code", "reason" };
-    const char *title = ctl_str(p, "title"), *detail = ctl_str(p, "detail");
+    const char *detail = ctl_str(p, "detail"), *reason = ctl_str(p, "reason");
 
-    ctl_clean(b, strcmp(detail, "-") != 0 ? detail : strcmp(title, "-") != 0 ? title : "refused");
-    buf_printf(b, " (%d", status);
-    for (size_t i = 0; i < ARRAY_LEN(short_ones); i++) {
-        const char *s = ctl_str(p, short_ones[i]);
-
-        if (strcmp(s, "-") == 0)
-            continue;
-        buf_str(b, ", ");
-        ctl_clean(b, s);
+    if (strcmp(detail, "-") == 0) {
+        buf_printf(b, "status %d and no reason: is this the address of segq, or of a proxy before it? "
+                      "see --admin, --router", status);
+        return;
     }
-    buf_str(b, ")");
+    ctl_clean(b, detail);
+    if (strcmp(reason, "-") == 0)
+        return;
+    buf_str(b, ": ");
+    ctl_clean(b, reason);
 }
 
 void view_pretty(struct buf *b, const json_t *doc)

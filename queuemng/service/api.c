@@ -127,7 +127,8 @@ void admin_api(void *ctx, const struct admin_req *q, struct admin_ans *a)
         if (!admin_page(&c))
             admin_problem(a, 404, "not_found", "no such path");
     } else if (!q->authorized) {
-        admin_problem(a, 401, "unauthorized", "missing or invalid admin token");
+        admin_problem(a, 401, "unauthorized",
+                      "missing or invalid admin token: it is in the file that admin_token_file names");
     } else {
         admin_change_begin(&change, &c, q->path + sizeof(PREFIX) - 1);
         route(&c, q->path + sizeof(PREFIX) - 1);

@@ -132,19 +132,19 @@ check "the same command again tells the same place" eval \
     'ctl move-ticket "$OLD" vip "${ED[@]}" && [ "$(moved_token)" = "$NEW" ]'
 
 NAMED=$(join_queue "$R" login '{"subject":"carla"}' | token_in)
-check "a ticket with a subject wants its name" exits 1 'subject.*\(403, not_eligible\)' move-ticket "$NAMED" vip "${HS[@]}"
+check "a ticket with a subject wants its name" exits 1 'subject' move-ticket "$NAMED" vip "${HS[@]}"
 check "  given it is moved" ctl move-ticket "$NAMED" vip --subject carla "${HS[@]}"
 check_eq "  and found by that name" "$(join_queue "$R" login '{"subject":"carla"}' | token_in)" "$(moved_token)"
 
 OLD=$(join_queue "$R" login | token_in)
 check "no key" exits 2 'no key to sign with.*--key' move-ticket "$OLD" vip
 check "a public key" exits 2 'a public key verifies.*private key' move-ticket "$OLD" vip --key "$DIR/ed.pub.pem"
-check "a key that routers do not have" exits 1 'not configured \(kid\).*not_eligible' move-ticket "$OLD" vip --key "$DIR/claim.key" --kid none
+check "a key that routers do not have" exits 1 'not configured \(kid\)' move-ticket "$OLD" vip --key "$DIR/claim.key" --kid none
 check "  says with what it was signed" grep -q 'signed with .*HS256, kid none.*claim_keys' "$DIR/err"
 check "no such lane" exits 1 'does not have that lane' move-ticket "$OLD" gold "${HS[@]}"
 check "its own lane" exits 1 "in lane 'default' already" move-ticket "$OLD" default "${HS[@]}"
-check "a ticket that is inside" exits 1 'let in already.*\(409, conflict\)' move-ticket "$(token_in <"$DIR/vip.9")" default "${HS[@]}"
-check "a forged token" exits 1 'ticket_unknown' move-ticket "${OLD%??}${OLD:0:2}" vip "${HS[@]}"
+check "a ticket that is inside" exits 1 'let in already' move-ticket "$(token_in <"$DIR/vip.9")" default "${HS[@]}"
+check "a forged token" exits 1 'not a ticket of ours|not a token of this cluster' move-ticket "${OLD%??}${OLD:0:2}" vip "${HS[@]}"
 check "no token" exits 2 'is not a token' move-ticket 17-4 vip "${HS[@]}"
 check_eq "none of these took the place" "$(poll "$OLD" | field 'lane + " " + .state')" "default waiting"
 

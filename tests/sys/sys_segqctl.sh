@@ -96,25 +96,26 @@ check_eq "  bool" "$(kept fresh merge)" false
 check_eq "  list" "$(kept fresh 'lanes[0].weight')" 9
 check_eq "  dotted key" "$(kept fresh idle.game)" 7m
 wait_for 5 "it can be joined" has_status 201 -X POST "$R/v1/queues/fresh/tickets"
-check "queue add of one that is there" exits 1 'fresh.*\(412, conflict\)' queue add fresh
+check "queue add of one that is there" exits 1 'queue fresh exists already; .*segqctl queue set\)$' queue add fresh
 check_eq "  leaves it as it is" "$(kept fresh segment_capacity)" 500
-check "queue add: no such key" exits 1 'nonsense: unknown key; allowed: name, .*, rollout .*bad_request' \
+check "queue add: no such key" exits 1 'nonsense: unknown key; allowed: name, .*, rollout' \
     queue add other nonsense=1
 check "  all of them, and those that were meant" exits 1 \
     'rate, sgement_capacity, game: unknown keys; did you mean release_per_s, segment_capacity, idle.game\?' \
     queue add other rate=5 sgement_capacity=9 state=open game=3s
 check "queue add: not a queue's name" exits 1 \
     'name: .UPPER_. is.*allowed: a name \(a-z 0-9.*begins with a letter' queue add UPPER_
-check "queue add: not a name" exits 1 'bad_request' queue add 'Not A Name'
+check "queue add: not a name" exits 1 'Not A Name.*allowed: a name' queue add 'Not A Name'
 check "queue set" runs_well queue set fresh idle.game=3m release_per_s=12.5 open_next_at=0.5
 check_eq "  a time" "$(kept fresh idle.game)" 3m
 check_eq "  its neighbour stays" "$(kept fresh idle.mobile)" 2m
 check_eq "  a fraction" "$(kept fresh release_per_s)" 12.5
-check "queue set: out of range" exits 1 'open_next_at.*bad_request' queue set fresh open_next_at=7
+check "queue set: out of range" exits 1 'open_next_at.*[0-9]$' queue set fresh open_next_at=7
 check "queue set: nothing to set" exits 2 'usage: segqctl queue set' queue set fresh
 check "queue set: not KEY=VALUE" exits 2 'not KEY=VALUE' queue set fresh merge
 check "queue set: broken JSON" exits 2 'JSON' queue set fresh 'lanes=[{'
-check "queue show: no such queue" exits 1 '\(404, queue_not_found\)$' queue show nosuch
+check "queue show: no such queue" exits 1 '^segqctl: no queue nosuch$' queue show nosuch
+check "  in scripts with its code" exits 1 '"status": ?404.*"code": ?"queue_not_found"' -o json queue show nosuch
 for words in "queue show logn" "pause lgoin" "join loginn" "status logn" "flush logn" "rate logn 5"; do
     # shellcheck disable=SC2086
     check "$words: the one that was meant" exits 1 '; did you mean login\?$' $words
@@ -127,16 +128,16 @@ check "  and how to undo it" says 'segqctl queue restore fresh'
 gone() { has_status 403 -X POST "$R/v1/queues/fresh/tickets"; }
 wait_for 5 "  nobody joins it" gone
 check "queue delete again" exits 1 "no queue 'fresh'" queue delete fresh
-check "  with --yes" exits 1 '404' queue delete fresh --yes
+check "  with --yes" exits 1 'no queue fresh' queue delete fresh --yes
 check "status has it" runs_well status
 check "  as deleted" says '^queue fresh is deleted, with 1 waiting'
 check "queue restore" runs_well queue restore fresh
 check_eq "  it is as it was" "$(kept fresh segment_capacity)" 500
-check "queue restore again" exits 1 'conflict' queue restore fresh
+check "queue restore again" exits 1 'queue fresh is there: it was not deleted' queue restore fresh
 asks() { exits 2 "1 person waits\. .*no undo.*--yes" queue delete fresh final; }
 wait_for 5 "queue delete final asks" asks
 check "queue delete final" runs_well queue delete fresh final --yes
-check "  cannot be undone" exits 1 'queue_not_found' queue restore fresh
+check "  cannot be undone" exits 1 'no queue fresh was deleted' queue restore fresh
 check "queue delete: another word" exits 2 'final' queue delete login now
 
 # ---- tickets ----
@@ -145,29 +146,29 @@ t=$(awk '$1 == "token" { print $2 }' "$DIR/out")
 check "  a ticket in line" says '^position +121$'
 check "join again, same subject" runs_well join --subject ann login
 check_eq "  the same ticket" "$(awk '$1 == "token" { print $2 }' "$DIR/out")" "$t"
-check "join: client that is none" exits 1 'bad_request' join login --client toaster
+check "join: client that is none" exits 1 'client.*(game|browser)' join login --client toaster
 check "claim: no lane" exits 2 '--lane L' claim login
 check "claim: replaces no token" exits 2 'is not a token' claim login --lane vip --replaces 17-4
 check "claim: no key" exits 2 'no key to sign with' claim login --lane vip
 check "claim: a time that is none" exits 2 '--ttl takes 1 to 86400 seconds' claim login --lane vip --ttl 5m
-check "join: claim that is none" exits 1 'not_eligible' join login --claim a.b.c
+check "join: claim that is none" exits 1 'claim' join login --claim a.b.c
 check "poll" runs_well poll "$t"
 check "  waiting" says '^state +waiting$'
-check "poll of a forged one" exits 1 'ticket_unknown' poll "${t%?}x${t:0:1}"
+check "poll of a forged one" exits 1 'not a ticket of ours$' poll "${t%?}x${t:0:1}"
 
 # ---- pause, resume, release, close, open, flush ----
 check "release while paused" runs_well release login 7
 released() { ctl status login && says ', 7 released'; }
 wait_for 5 "  seven are let in" released
 check "release: not a number" exits 2 "'x' is not a number" release login x
-check "release: nobody" exits 1 'bad_request' release login 0
+check "release: nobody" exits 1 'release|count|from 1' release login 0
 check "resume" runs_well resume login
 all_in() { ctl poll "$t" && says '^state +admitted$'; }
 wait_for 30 "  everybody is let in, ann last" all_in
 check "  with a pass" says '^pass +[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$'
 check "close" runs_well close login
 check_eq "  it says so" "$(state)" closed
-closed() { exits 1 'queue_closed' join login; }
+closed() { exits 1 'the queue is closed' join login; }
 wait_for 5 "  joins are refused" closed
 check "open" runs_well open login
 opened() { ctl join login; }
@@ -193,13 +194,13 @@ check "passthrough asks, with how many go in" exits 2 '59 people wait\. All of t
 check "  also as a key" exits 2 '59 people wait\. All.*--yes' queue set login state=passthrough
 printf 'budgets:\n  - {name: night, rate_per_s: 5}\nqueues:\n  - name: login\n    state: passthrough\n' >"$DIR/pass.yaml"
 check "  also in a file" eval '! ctl apply "$DIR/pass.yaml" && complains "59 people wait\. All.*--yes"'
-check "    of which nothing is done before" exits 1 '404' budget show night
+check "    of which nothing is done before" exits 1 'no budget night' budget show night
 check_eq "  another name typed: 1" "$(at_terminal logn passthrough login; echo $?)" 1
 check_eq "  it still rejects" "$(state)" reject
 check "pause" runs_well pause login
 check "  from and to, and who waits" says '^login: paused \(was reject\); 59 people wait$'
 check_eq "flush, the name typed: 0" "$(at_terminal login flush login; echo $?)" 0
-flushed() { exits 1 'ticket_gone' poll "$t2" >/dev/null; }
+flushed() { exits 1 'this ticket is over: ' poll "$t2" >/dev/null; }
 wait_for 10 "  nobody is left in the line" flushed
 
 # ---- steering, and who did it ----
@@ -229,7 +230,7 @@ check "tiers none" runs_well tiers login load none
 check_eq "  it limits no more" "$(kept login 'limits | map(.metric) | tojson')" '["cpu"]'
 check "tiers none of one that has none" exits 1 "'load' does not limit login" tiers login load none
 check "tiers: what is none" exits 2 'is no tier' tiers login load 50
-check "tiers: no such queue" exits 1 'queue_not_found' tiers nosuch load 50:1
+check "tiers: no such queue" exits 1 '^segqctl: no queue nosuch' tiers nosuch load 50:1
 check "max" runs_well max login 70 both
 check_eq "  at most so many inside" "$(kept login max_active)/$(kept login mode)" 70/both
 check "max: the mode back" runs_well max login 0 rate
@@ -297,7 +298,7 @@ check "Ctrl-C is the editor's" edit 's/^rollout: .*/rollout: 8/' 'kill -INT "$PP
 check_eq "  what it wrote counts" "$(kept filed rollout)" 8
 edit 's/^rollout: .*/rollout: 9/' "'$BIN/segqctl' --dir '$C' queue set filed idle.game=7m >/dev/null"
 check_eq "edit of what somebody else has changed meanwhile: 1" $? 1
-check "  says so" complains '412, conflict'
+check "  says so" complains 'was changed meanwhile, it is at version'
 check_eq "  and undoes nothing of it" "$(kept filed idle.game)/$(kept filed rollout)" 7m/8
 for q in filed newer; do ctl queue delete $q final --yes; done
 check "a budget without members goes" runs_well budget delete shared
@@ -311,8 +312,8 @@ check "  says so" says '^ok: it is empty and can be stopped$'
 check "undrain" runs_well undrain segment.0
 used() { ctl status && says '^segment\.0 +up '; }
 wait_for 5 "  it may be used again" used
-check "forget: one that is up" exits 1 'is up.*conflict' forget segment.0
-check "forget: no such node" exits 1 'not_found' forget segment.9
+check "forget: one that is up" exits 1 'segment.0 is up: drain it' forget segment.0
+check "forget: no such node" exits 1 'no node segment.9' forget segment.9
 kill -STOP "$(pid_of segment.1)" # everything is there since the drain of the other one
 down() { ctl status && says '^segment\.1 +down +[1-9]'; }
 wait_for 20 "a node is down" down
@@ -325,7 +326,7 @@ wait_for 60 "  it is forgotten" forgotten
 kill -CONT "$(pid_of segment.1)"
 anew() { ctl status && says '^segment\.1 +up '; }
 wait_for 20 "  and a new one when it is back" anew
-check "drain: no such node" exits 1 'not_found' drain segment.9
+check "drain: no such node" exits 1 'no node segment.9' drain segment.9
 
 # ---- where the cluster is, and what may go wrong ----
 token=$C/secrets/admin.token
@@ -340,7 +341,7 @@ check_eq "nobody there: 1" "$(code_of --admin http://127.0.0.1:1 --token-file "$
 check "  and it says where" complains 'http://127\.0\.0\.1:1: '
 echo wrong >"$DIR/wrong"
 check_eq "a wrong token: 1" "$(code_of --admin "$A" --token-file "$DIR/wrong" status)" 1
-check "  and it says so" complains 'unauthorized'
+check "  and it says so" complains 'invalid admin token: '
 printf 'two words\n' >"$DIR/wrong"
 check_eq "a file that is no token: 2" "$(code_of --admin "$A" --token-file "$DIR/wrong" status)" 2
 check_eq "no such folder: 2" "$(code_of --dir "$DIR/nosuch" status)" 2
@@ -433,9 +434,9 @@ ctl budget add shared rate_per_s=5
 check "  of a budget" would '^budget shared: is deleted$' budget delete shared
 ctl queue add member budget=shared
 check "    not while a queue has it" exits 1 'shared has 1 member: it would not be deleted' budget delete shared --dry-run
-check "  of one that is not there" exits 1 '404' pool delete nosuch final --dry-run
+check "  of one that is not there" exits 1 'no pool nosuch' pool delete nosuch final --dry-run
 check_eq "  all of that changed nothing" "$(kept login release_per_s) $(kept login message | grep -c 'not this')" "$rate_was 0"
-check "    nor is there a pin" exits 1 404 key show images tenant7
+check "    nor is there a pin" exits 1 'key tenant7 of queue images is not pinned' key show images tenant7
 
 # ---- contexts: clusters by name ----
 export SEGQ_CONFIG=$DIR/config/of/mine.yaml

@@ -711,10 +711,11 @@ Test(segqctl, tickets_and_refusals)
                              "released_at     1.5\n");
     buf_reset(&b);
     view_problem(&b, 410, p);
-    cr_expect_str_eq(text(), "it is?[2J over (410, ticket_gone, left)");
+    cr_expect_str_eq(text(), "it is?[2J over: left");
     buf_reset(&b);
     view_problem(&b, 502, NULL);
-    cr_expect_str_eq(text(), "refused (502)");
+    cr_expect_str_eq(text(), "status 502 and no reason: is this the address of segq, or of a proxy "
+                             "before it? see --admin, --router");
     json_decref(t);
     json_decref(p);
 }

@@ -186,8 +186,21 @@ static int64_t unescape_names(char *p, size_t n)
     return http_unescape(p, n);
 }
 
+/* Length of the queue's name in the path of a schedule: what the slash before the schedule's name ends.
+ * Behind that name can be "/run", as task_path_schedule() reads it. */
+static size_t end_of_schedules(const struct http_req *q, struct slice rest)
+{
+    size_t n = rest.n;
+
+    if (q->method == HTTP_POST && n >= 4 && memcmp(rest.p + n - 4, "/run", 4) == 0)
+        n -= 4;
+    while (n > 0 && rest.p[n - 1] != '/')
+        n--;
+    return n > 0 ? n - 1 : 0;
+}
+
 /* The queue's name gets its slashes; anywhere else an encoded one is a bad escape. */
-static void put_slashes(struct api_req *out)
+static void put_slashes(const struct http_req *q, struct api_req *out)
 {
     size_t n = 0;
 
@@ -196,8 +209,7 @@ static void put_slashes(struct api_req *out)
     if (out->call == API_TASKS)
         n = end_of_name(out->arg);
     else if (out->call == API_SCHEDULES)
-        for (size_t i = 0; i < out->arg.n; i++)
-            n = out->arg.p[i] == '/' ? i : n;
+        n = end_of_schedules(q, out->arg);
     for (size_t i = 0; i < n; i++)
         out->arg.p[i] = out->arg.p[i] == SLASH ? '/' : out->arg.p[i];
     if (memchr(out->arg.p, SLASH, out->arg.n) != NULL ||
@@ -282,5 +294,5 @@ void api_route(const struct http_req *q, struct api_req *out)
     else if (IS(p, "/.well-known/jwks.json"))
         only_read(q, out, API_JWKS);
     if (named && out->arg.p != NULL)
-        put_slashes(out);
+        put_slashes(q, out);
 }

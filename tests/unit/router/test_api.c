@@ -99,6 +99,16 @@ static const struct {
     { HTTP_GET, "/v1/schedules/ride%2F7/nightly", API_SCHEDULES, "ride/7/nightly" },
     { HTTP_GET, "/v1/schedules/ride%2F7/", API_SCHEDULES, "ride/7/" },
     { HTTP_GET, "/v1/schedules/ride%2Fnightly", API_BAD_PATH, NULL },
+    { HTTP_POST, "/v1/schedules/ride%2F7/nightly/run", API_SCHEDULES, "ride/7/nightly/run" },
+    { HTTP_POST, "/v1/schedules/q/na%2Fme/run", API_BAD_PATH, NULL }, /* not `me` of `q/na` */
+    { HTTP_POST, "/v1/schedules/q/na%2Fme", API_BAD_PATH, NULL },
+    { HTTP_POST, "/v1/schedules/q/nightly%2Frun", API_BAD_PATH, NULL },
+    { HTTP_POST, "/v1/schedules/q%2Fnightly/run", API_BAD_PATH, NULL },
+    { HTTP_PUT, "/v1/schedules/q%2Fa/run", API_SCHEDULES, "q/a/run" }, /* `run` of `q/a` */
+    { HTTP_GET, "/v1/queues/q/tasks/na%2Fme", API_BAD_PATH, NULL },
+    { HTTP_POST, "/v1/queues/q/tasks/na%2Fme/pause", API_BAD_PATH, NULL },
+    { HTTP_GET, "/v1/tasks/a%2Fb/result", API_BAD_PATH, NULL },
+    { HTTP_POST, "/q/a%2Fb/join", API_BAD_PATH, NULL },
     { HTTP_GET, "/v1/tasks/a%2Fack", API_BAD_PATH, NULL },
     { HTTP_GET, "/v1/tickets/%zz", API_BAD_PATH, NULL },
     { HTTP_GET, "/v1/tickets/%00", API_BAD_PATH, NULL },

@@ -213,15 +213,14 @@ static int check_listen_tasks(const struct router_cfg *c, struct err *e)
 
 static int check_compat(const struct router_cfg *c, struct err *e)
 {
-    char text[ROUTER_TIME_MAX];
-
     if (c->compat != COMPAT_OFF && c->task_tokens[0] == '\0')
         return err_set(e, SQ_EINVAL, "compat needs task_tokens: there are no tasks here");
     if (strcmp(c->compat_time, "rfc3339") == 0 || strcmp(c->compat_time, "unix") == 0)
         return 0;
-    if (strchr(c->compat_time, '%') == NULL || router_time_text(text, c->compat_time, 0) == 0)
+    if (strchr(c->compat_time, '%') == NULL || !router_time_fits(c->compat_time))
         return err_set(e, SQ_EINVAL, "compat_time: \"%.40s\" must be rfc3339, unix, or a layout such "
-                       "as \"%%Y-%%m-%%d %%H:%%M:%%S\"", c->compat_time);
+                       "as \"%%Y-%%m-%%d %%H:%%M:%%S\", of 1 to %d bytes on each day of a year",
+                       c->compat_time, ROUTER_TIME_LONGEST);
     return 0;
 }
 

@@ -37,3 +37,14 @@ size_t router_time_text(char out[ROUTER_TIME_MAX], const char *layout, int64_t u
                               off / 3600 % 24, off / 60 % 60);
     return n;
 }
+
+bool router_time_fits(const char *layout)
+{
+    const int64_t begin_s = 1830297600 + 59 * 60 + 59, hours = 366 * 24; /* 2028 */
+    char text[ROUTER_TIME_MAX];
+
+    for (int64_t i = 0; i < hours; i++)
+        if (router_time_text(text, layout, begin_s + i * 3600) == 0)
+            return false;
+    return true;
+}

@@ -44,6 +44,33 @@ static void end(void)
 
 TestSuite(gate, .init = start, .fini = end);
 
+/* The first moment of Unix time is a Thursday in January: a Wednesday in September is longer. */
+Test(gate, a_layout_of_times_fits_on_every_day)
+{
+    static const struct {
+        const char *layout;
+        bool fits;
+    } cases[] = {
+        { "unix", true },
+        { "%Y-%m-%d %H:%M:%S", true },
+        { "%A %A %A %A %A %B", true }, /* 59 bytes at most */
+        { "%A %A %A %A %A %A %B", false }, /* 61 bytes on that Thursday */
+        { "%d %-d %A %A %A %A %A %B", false }, /* 63 bytes on a first of the month */
+        { "now", false },
+    };
+    struct err e;
+
+    cfg.compat = COMPAT_CLASSIC;
+    cfg.task_tokens = (char *)"tokens";
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        e = (struct err){ 0 };
+        cfg.compat_time = (char *)(uintptr_t)cases[i].layout;
+        cr_expect_eq(router_cfg_check(&cfg, &e), cases[i].fits ? 0 : SQ_EINVAL, "%s: %s",
+                     cases[i].layout, e.text);
+        cr_expect_eq(strstr(e.text, "of 1 to 63 bytes on each day") != NULL, !cases[i].fits, "%s", e.text);
+    }
+}
+
 static bool conn(const char *from, uint64_t *tag)
 {
     struct net_addr a;

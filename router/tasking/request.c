@@ -164,6 +164,66 @@ static void complete(struct tasking *t, struct httpd_req *req, const struct http
         not_ours(t, req, "this is not the right of an attempt of ours");
 }
 
+/* ---- starts of calls by subject; false: it is of another ---- */
+
+static bool submits(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                    const struct task_path *p)
+{
+    switch (p->op) {
+    case TASK_CALL:
+        pass_on(t, req, q, p);
+        return true;
+    case TASK_SUBMIT:
+        submit_start(t, req, q, p->queue);
+        return true;
+    case TASK_BATCH:
+        submit_batch(t, req, q, p->queue);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool works(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                  const struct task_path *p, const struct task_id *id, struct slice opens)
+{
+    switch (p->op) {
+    case TASK_TAKE:
+        work_take(t, req, q, p->queue);
+        return true;
+    case TASK_SETTLE:
+        work_settle(t, req, q, p->queue, opens);
+        return true;
+    case TASK_ACK:
+    case TASK_NACK:
+    case TASK_EXTEND:
+        work_one(t, req, q, p->op, id, opens);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool schedules(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                      struct task_path *p)
+{
+    switch (p->op) {
+    case TASK_PUT_SCHEDULE:
+        schedule_put(t, req, q, p);
+        return true;
+    case TASK_RUN_SCHEDULE:
+        schedule_run(t, req, q, p);
+        return true;
+    case TASK_GET_SCHEDULE:
+    case TASK_DELETE_SCHEDULE:
+    case TASK_LIST_SCHEDULES:
+        schedule_ask(t, req, p);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                   struct task_path *p, bool servers)
 {
@@ -181,53 +241,17 @@ static void start(struct tasking *t, struct httpd_req *req, const struct http_re
         complete(t, req, q, p);
         return;
     }
-    if (!read_token(t, req, p, &id))
+    if (!read_token(t, req, p, &id) || submits(t, req, q, p) || works(t, req, q, p, &id, opens) ||
+        schedules(t, req, q, p))
         return;
-    switch (p->op) {
-    case TASK_CALL:
-        pass_on(t, req, q, p);
-        break;
-    case TASK_SUBMIT:
-        submit_start(t, req, q, p->queue);
-        break;
-    case TASK_BATCH:
-        submit_batch(t, req, q, p->queue);
-        break;
-    case TASK_TAKE:
-        work_take(t, req, q, p->queue);
-        break;
-    case TASK_SETTLE:
-        work_settle(t, req, q, p->queue, opens);
-        break;
-    case TASK_ACK:
-    case TASK_NACK:
-    case TASK_EXTEND:
-        work_one(t, req, q, p->op, &id, opens);
-        break;
-    case TASK_PUT_SCHEDULE:
-        schedule_put(t, req, q, p);
-        break;
-    case TASK_RUN_SCHEDULE:
-        schedule_run(t, req, q, p);
-        break;
-    case TASK_GET_SCHEDULE:
-    case TASK_DELETE_SCHEDULE:
-    case TASK_LIST_SCHEDULES:
-        schedule_ask(t, req, p);
-        break;
-    case TASK_LOOK:
-    case TASK_RESULT:
-    case TASK_NAMED:
+    if (p->op == TASK_LOOK || p->op == TASK_RESULT || p->op == TASK_NAMED)
         one_look(t, req, q, p, &id);
-        break;
-    default:
+    else
         one_change(t, req, q, p, &id, opens);
-        break;
-    }
 }
 
-/* Finds the queue of /v1/call: the one that segq-queue names, if it is the endpoint's; or else the endpoint's own.
- * n 0: there is none. */
+/* Finds the queue of /v1/call: the one that segq-queue names, if it is the endpoint's; or else the
+ * endpoint's own. n 0: there is none. */
 static struct slice queue_of_call(const struct tasking *t, const struct http_req *q,
                                   const struct task_path *p)
 {

@@ -66,10 +66,10 @@ static int unique(const struct engine *e, const struct submit *s, struct name_ha
     return 0;
 }
 
-/* Undoes that: the other one has its unique key again. */
+/* Undoes that: the other one has its unique key again, unless it gave way. */
 static void give_back(struct engine *e, const struct name *other)
 {
-    int rc = other->no == 0 || names_find(&e->names, other->hash) != NULL
+    int rc = task_find(&e->store, other->no) == SLOT_NONE || names_find(&e->names, other->hash) != NULL
                  ? 0
                  : names_add(&e->names, (enum name_kind)other->kind, other->hash, other->no,
                              other->digest);
@@ -144,18 +144,18 @@ static int accept_now(struct engine *e, const struct submit *s, const struct poo
     return perform_all(e, &s->own, name, &r);
 }
 
-/* Makes room for another in its queue and in the partition: what is over gives way first. Before its queue
- * is looked up: a queue goes with its last task. */
-static bool make_room(struct engine *e, const struct trec_text *queue)
+/* Makes room for a task that is new, in the partition and beyond it: what is over gives way. Before its
+ * queue is looked up: a queue goes with its last task. */
+static bool make_room(struct engine *e, const struct submit *s)
 {
-    const struct tqueue *q = tqueue_find(e, queue->p, queue->n);
+    const struct tqueue *q = tqueue_find(e, s->queue.p, s->queue.n);
 
-    if (q != NULL && q->tasks - q->over >= q->pool->rules.max_waiting)
+    if (s->no_room || (q != NULL && q->tasks - q->over >= q->pool->rules.max_waiting))
         return false;
     for (unsigned i = 0; i < GIVE_WAY && task_store_is_full(&e->store); i++)
         if (!engine_give_way(e))
             return false;
-    return !task_store_is_full(&e->store);
+    return !task_store_is_full(&e->store) && (s->make_room == NULL || s->make_room(s->room_ctx));
 }
 
 int engine_submit(struct engine *e, const struct submit *s, task_no *no)
@@ -181,7 +181,7 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
         e->counts.same += rc == 1;
         return rc;
     }
-    rc = s->no_room || !make_room(e, &s->queue) ? SQ_EFULL : tqueue_get(e, &s->queue, &index);
+    rc = make_room(e, s) ? tqueue_get(e, &s->queue, &index) : SQ_EFULL;
     if (rc < 0)
         return rc;
     q = tqueue_at(e, index);

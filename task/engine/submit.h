@@ -14,6 +14,9 @@ struct submit { /* texts are borrowed; n 0: none */
     uint64_t digest;       /* digest of the payload: what "the same again" means */
     uint64_t body;         /* where it is; kept as it is */
     bool no_room;          /* for its body: it is not accepted, but it may be there already */
+    /* NULL, or makes room beyond the partition, for a task that is new and fits into it. False: there is none. */
+    bool (*make_room)(void *ctx);
+    void *room_ctx;
     int64_t order;
     uint8_t priority;
     struct task_own own; /* all 0: nothing */

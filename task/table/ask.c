@@ -63,8 +63,11 @@ static msec_t delay_of(const struct tasktab *t, const struct part *p, msec_t ms)
     return ms > 0 && ms < DELAY_MAX_MS - late ? ms + late : ms;
 }
 
-static int put_one(struct tasktab *t, struct part *p, const struct task_put *r, task_no *no)
+/* tasks: those of the node, before and after. */
+static int put_one(struct part *p, const struct task_put *r, uint64_t *tasks, task_no *no)
 {
+    struct tasktab *t = p->tab;
+    struct node_room room = { p, *tasks - tasktab_part_tasks(p) };
     struct submit s = { .queue = tasktab_text(r->queue),
                         .key1 = tasktab_text(r->key1),
                         .key2 = tasktab_text(r->key2),
@@ -78,16 +81,19 @@ static int put_one(struct tasktab *t, struct part *p, const struct task_put *r, 
                         .own = r->own,
                         .unique = { (const char *)r->unique.p, r->unique.n },
                         .unique_while = (enum unique_while)r->unique_while,
-                        .on_conflict = (enum unique_conflict)r->on_conflict };
+                        .on_conflict = (enum unique_conflict)r->on_conflict,
+                        .make_room = tasktab_make_room,
+                        .room_ctx = &room };
     int rc = 0;
 
-    s.no_room = !engine_has_room(&p->e, &s.queue, r->body.n);
+    s.no_room = t->full || !tasktab_has_room(&room) || !engine_has_room(&p->e, &s.queue, r->body.n);
     if (!s.no_room)
         rc = tasktab_body_put(t, p, &r->body, &s.body);
     if (rc == 0)
         rc = engine_submit(&p->e, &s, no);
     if (rc != 0)
         tasktab_body_drop(t, p, s.body);
+    *tasks = room.others + tasktab_part_tasks(p);
     return rc;
 }
 
@@ -107,14 +113,13 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
 
         if (p == NULL)
             continue;
-        rc = tasktab_make_room(t, p, &tasks) ? put_one(t, p, &q->v[i], &m->v[i].no) : SQ_EFULL;
+        rc = put_one(p, &q->v[i], &tasks, &m->v[i].no);
         m->v[i].code = rc == 1              ? CODE_SAME
                        : rc == SQ_ECONFLICT ? CODE_MISMATCH
                        : rc == SQ_EHELD     ? CODE_HELD
                                             : tasktab_code(t, rc);
         if (rc >= 0)
             m->v[i].state = (uint8_t)state_of(p, m->v[i].no);
-        tasks += rc == 0;
     }
     t->n.puts += q->n;
 }
@@ -124,10 +129,9 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
 static int submit_tick(void *ctx, const struct task_put *put, task_no *no)
 {
     struct part *p = ctx;
-    struct tasktab *t = p->tab;
-    uint64_t tasks = tasktab_tasks(t);
+    uint64_t tasks = tasktab_tasks(p->tab);
 
-    return tasktab_make_room(t, p, &tasks) ? put_one(t, p, put, no) : SQ_EFULL;
+    return put_one(p, put, &tasks, no);
 }
 
 static enum task_state state_of_tick(void *ctx, task_no no)

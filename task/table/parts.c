@@ -277,14 +277,26 @@ static struct part *gives_way(struct tasktab *t, struct part *p)
     return most;
 }
 
-bool tasktab_make_room(struct tasktab *t, struct part *p, uint64_t *tasks)
+static bool is_below_bound(const struct node_room *room)
 {
-    if (t->full)
-        return false;
-    if (*tasks < t->o.max_tasks)
+    return room->others + tasktab_part_tasks(room->p) < room->p->tab->o.max_tasks;
+}
+
+bool tasktab_has_room(const struct node_room *room)
+{
+    return is_below_bound(room) || gives_way(room->p->tab, room->p)->e.overs.n > 0;
+}
+
+bool tasktab_make_room(void *ctx)
+{
+    struct node_room *room = ctx;
+    struct part *from;
+
+    if (is_below_bound(room))
         return true;
-    if (!engine_give_way(&gives_way(t, p)->e))
+    from = gives_way(room->p->tab, room->p);
+    if (!engine_give_way(&from->e))
         return false;
-    --*tasks;
+    room->others -= from != room->p;
     return true;
 }

@@ -48,7 +48,13 @@ static inline uint32_t tasktab_part_tasks(const struct part *p)
     return p->e.store.n_slots - p->e.store.n[TASK_FREE];
 }
 
-/* The node has room for one more task of p beside `tasks`: one that is over gives way if need be. */
-bool tasktab_make_room(struct tasktab *t, struct part *p, uint64_t *tasks);
+struct node_room { /* room of the node for a task of p */
+    struct part *p;
+    uint64_t others; /* tasks of the other partitions */
+};
+/* There is room, or one that is over could give way. */
+bool tasktab_has_room(const struct node_room *room);
+/* For submit.make_room (ctx: struct node_room): one that is over gives way if need be. */
+bool tasktab_make_room(void *ctx);
 
 #endif

@@ -670,6 +670,52 @@ Test(task_table, a_node_at_its_bound_lets_go_what_is_over)
     cr_expect_eq(n.gave_way, 20);
 }
 
+/* What is no new task costs nobody a result: least of all the very one that is asked for again. */
+Test(task_table, only_a_new_task_makes_a_result_give_way)
+{
+    struct task_put done = { .part = 3, .epoch = 8, .queue = "q1", .key1 = "", .key2 = "", .name = "", .digest = 4,
+                             .key = { 1, (const uint8_t *)"k" }, .body = { 4, (const uint8_t *)"body" } };
+    struct task_put held = done, full = done, other = done;
+    struct task_rules rules;
+    struct tasktab_counts n;
+    struct taken_row k;
+    struct task_put_row first;
+
+    t->o.max_tasks = 3;
+    open_part(3, 8);
+    rules_default(&rules);
+    rules.max_waiting = 1;
+    cr_assert_eq(engine_define(&tasktab_part(t, 3)->e, "q*", &rules), 0);
+    first = put_row(&done);
+    k = take(RTR, "q1", 1, 0)->v[0];
+    cr_assert_eq(settle(SETTLE_ACK, &k), CODE_DONE);
+    held.queue = "q2";
+    held.key.n = 0;
+    held.unique = (struct bytes_of){ 1, (const uint8_t *)"u" };
+    held.on_conflict = UNIQUE_REJECT;
+    cr_assert_eq(put_row(&held).code, CODE_DONE);
+    full.queue = "q3";
+    full.key.n = 0;
+    cr_assert_eq(put_row(&full).code, CODE_DONE);
+    cr_expect_eq(put_row(&done).code, CODE_SAME);
+    other.digest++;
+    cr_expect_eq(put_row(&other).code, CODE_MISMATCH);
+    cr_expect_eq(put_row(&held).code, CODE_HELD);
+    cr_expect_eq(put_row(&full).code, CODE_FULL, "its queue is full");
+    tasktab_full(t, true);
+    cr_expect_eq(put_row(&done).code, CODE_SAME, "the disk has no room, and needs none");
+    full.queue = "q4";
+    cr_expect_eq(put_row(&full).code, CODE_FULL);
+    tasktab_full(t, false);
+    tasktab_count(t, &n);
+    cr_expect_eq(n.gave_way, 0);
+    cr_expect_eq(put_row(&done).no, first.no);
+    cr_expect_eq(put_row(&full).code, CODE_DONE);
+    tasktab_count(t, &n);
+    cr_expect_eq(n.gave_way, 1);
+    cr_expect_eq(n.tasks, 3);
+}
+
 /* ---- operators --------------------------------------------------------------------- */
 
 static const struct msg_task_do_ans *operate(struct msg_task_do q)

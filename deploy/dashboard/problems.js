@@ -80,6 +80,12 @@ function grouped(v) {
 
 /* ---- all ---- */
 
+// The answer lists those that concern most people.
+function unlistedProblem(live) {
+  const more = (live.unusual_total || 0) - live.unusual.length;
+  return more > 0 ? problem('warn', 'unlisted', '', `${things(more, 'more queue')} with fewer people ${more === 1 ? 'is' : 'are'} not open, or ${more === 1 ? 'keeps' : 'keep'} people waiting: segqctl status lists all`) : null;
+}
+
 // more: others, in the same form. live.unusual: queues with something to say, whatever is listed.
 export function problemsOf(live, more = []) {
   const v = [...more];
@@ -89,6 +95,6 @@ export function problemsOf(live, more = []) {
   if (!live.nodes.some(n => n.up)) v.push(problem('bad', 'nodes', '', 'No segment node is connected: nobody can join', ALL));
   v.push(...live.nodes.map(nodeProblem), ...live.unusual.map(lostProblem));
   for (const m of live.metrics) if (!m.ok) v.push(problem('warn', 'metric', m.name, `No reading of ${m.name}: ${m.why}`));
-  v.push(...live.unusual.map(stateProblem), ...(live.deleted || []).map(deletedProblem));
+  v.push(...live.unusual.map(stateProblem), ...(live.deleted || []).map(deletedProblem), unlistedProblem(live));
   return grouped(v.filter(Boolean));
 }

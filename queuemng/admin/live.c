@@ -40,7 +40,7 @@ struct top {
         uint64_t people;
         struct mng_queue_view v;
     } best[QUEUES_MAX];
-    size_t n;
+    size_t n, total; /* listed; of all that there are */
 };
 
 struct pick {
@@ -59,6 +59,7 @@ static void top_add(struct top *t, const struct mng_queue_view *q, uint64_t peop
 {
     size_t i;
 
+    t->total++;
     if (t->n == QUEUES_MAX && people <= t->best[QUEUES_MAX - 1].people)
         return;
     i = t->n < QUEUES_MAX ? t->n++ : QUEUES_MAX - 1;
@@ -152,10 +153,11 @@ static bool set_queues(json_t *j, const struct mng *m, const char *name, const c
     p->find = find;
     p->name = name;
     mng_each_queue(m, on_queue, p);
-    (void)json_object_update_new(j, json_pack("{s:o,s:I,s:o,s:o,s:o?}", "queues",
+    (void)json_object_update_new(j, json_pack("{s:o,s:I,s:o,s:o,s:I,s:o?}", "queues",
                                               top_json(m, &p->busiest), "queues_total",
                                               INT(p->total), "all", all_json(p), "unusual",
-                                              top_json(m, &p->unusual), "queue", p->full));
+                                              top_json(m, &p->unusual), "unusual_total",
+                                              INT(p->unusual.total), "queue", p->full));
     free(p);
     return true;
 }

@@ -444,6 +444,7 @@ async function words() {
       held: gauge(q(), 89.64), plain: gauge(q({ allowed_per_s: 200 }), 89.64), above: gauge(q({ allowed_per_s: 0 }), 93),
       folded: folded.map(x => [x.n, x.said]),
       first: pr.problemsOf({ healthy: true, routers: [], metrics: [], nodes: [node()], unusual: [q({ rebuilding: 2, missing: 12000 })] }).map(x => x.kind),
+      unlisted: pr.problemsOf({ healthy: true, routers: [1], metrics: [], nodes: [node()], unusual: paused(3), unusual_total: 5 }).map(x => x.says),
       two: of(paused(2)).map(x => x.kind + ' ' + x.name), many: of(paused(8, 100), [node({ up: false, silent_ms: 9000 })]).map(x => [x.level, x.says]),
       all: w.sumOfAll({ waiting: 3100, returning: 20, queues_waiting: 4, rate_per_s: 521, longest: { queue: 'event-09', eta_s: 720 } }, 51),
       allEmpty: w.sumOfAll({ waiting: 0, returning: 0, queues_waiting: 0, rate_per_s: 0, longest: null }, 51),
@@ -470,6 +471,7 @@ async function words() {
   is('above the last border, too', said.above, 'cpu is 93: stays at 0/s until below 90; it was above 95 (hysteresis 5) [≥ 95nobody]more below 90');
   is('a rate that goes up and down is one line', said.folded, [[99, 'q: 200 a second by cpu, was 100 by cpu'], [1, 'Segment node a is away (1 segment)']]);
   is('what concerns everybody comes first', said.first, ['routers', 'lost']);
+  is('queues beyond those that are listed are told of', said.unlisted.slice(-1), ['2 more queues with fewer people are not open, or keep people waiting: segqctl status lists all']);
   is('two that are alike have a line each', said.two, ['is paused event-0', 'is paused event-1']);
   is('more are one line, and what is worse stands above it', said.many, [['bad', 'Node a is DOWN for 9 s; 2 segments are there, whose people keep their places'],
     ['warn', '8 queues are PAUSED (people join and wait, nobody is let in): event-7, event-6, event-5, event-4, event-3, event-2 and 2 more; 2,800 people wait']]);

@@ -57,20 +57,18 @@ static bool is_same(const struct task_schedule *k, const struct buf *b)
     return k != NULL && k->bytes.len == b->len && memcmp(k->bytes.data, b->data, b->len) == 0;
 }
 
-/* Is there room for a definition of n bytes in place of k (NULL: beside all)? One that does not grow fits. */
+/* Do n bytes fit in place of k's (NULL: beside all)? A definition that does not grow fits. */
 static bool has_room(const struct schedules *s, const struct task_schedule *k, size_t n)
 {
     uint64_t all = n;
 
-    if (k == NULL && s->n >= SCHEDULES_MAX)
-        return false;
     for (uint32_t i = 0; i < s->n; i++)
         all += s->v[i] != k ? s->v[i]->bytes.len : 0;
     return all <= SCHEDULES_BYTES || (k != NULL && n <= k->bytes.len);
 }
 
 static uint8_t define(struct schedules *s, const struct msg_task_schedule *q, int64_t wall_ms,
-                      const struct buf *bytes, struct buf *log, bool *fresh)
+                      const struct buf *bytes, struct buf *log, struct msg_task_schedule_ans *a)
 {
     const struct task_schedule *k = find(s, q);
     struct trec r = { .kind = TREC_SCHEDULE, .lo = k != NULL ? k->id : s->next_id,
@@ -80,9 +78,14 @@ static uint8_t define(struct schedules *s, const struct msg_task_schedule *q, in
 
     if (is_same(k, bytes))
         return CODE_SAME;
-    if (!has_room(s, k, bytes->len))
+    if (k == NULL && s->n >= SCHEDULES_MAX)
+        return CODE_FULL; /* routers say the bound */
+    if (!has_room(s, k, bytes->len)) {
+        a->why = "the definitions of this partition's schedules have 8 MiB: delete some, or make their payloads "
+                 "shorter";
         return CODE_FULL;
-    *fresh = k == NULL;
+    }
+    a->fresh = k == NULL;
     rc = schedules_perform(s, &r, log);
     return rc == 0 ? CODE_DONE : rc == SQ_ENOMEM ? CODE_BUSY : CODE_INVALID;
 }
@@ -99,10 +102,7 @@ static void put(struct schedules *s, const struct msg_task_schedule *q, int64_t 
         return;
     }
     buf_init(&b);
-    a->code = encode(q, &b) < 0 ? CODE_BUSY : define(s, q, wall_ms, &b, log, &a->fresh);
-    if (a->code == CODE_FULL && s->n < SCHEDULES_MAX)
-        a->why = "the definitions of this partition's schedules have 8 MiB: delete some, or make their payloads "
-                 "shorter";
+    a->code = encode(q, &b) < 0 ? CODE_BUSY : define(s, q, wall_ms, &b, log, a);
     buf_fini(&b);
 }
 

@@ -456,6 +456,32 @@ Test(schedules, their_definitions_have_a_bound_in_bytes)
     cr_expect_eq(ask(&q), CODE_DONE, "a small one fits");
 }
 
+/* It has its place among the thousand: the bytes alone are in its way. */
+Test(schedules, one_of_a_thousand_that_outgrows_the_bound_is_told_of_the_bytes)
+{
+    static uint8_t body[100000];
+    struct msg_task_schedule q = every("", 1000);
+    char name[16];
+
+    q.put.body = (struct bytes_of){ SCHEDULES_BYTES / SCHEDULES_MAX - 200, body };
+    q.name = name;
+    for (unsigned i = 0; i < SCHEDULES_MAX; i++) {
+        snprintf(name, sizeof(name), "s%u", i);
+        cr_assert_eq(ask(&q), CODE_DONE);
+    }
+    q.put.body.n = sizeof(body);
+    for (unsigned i = 0; i < 9; i++) {
+        snprintf(name, sizeof(name), "s%u", i);
+        if (ask(&q) != CODE_DONE)
+            break;
+    }
+    cr_expect_eq(w.a.code, CODE_FULL);
+    cr_expect_not_null(strstr(w.a.why, "8 MiB"), "%s", w.a.why);
+    strcpy(name, "more");
+    cr_expect_eq(ask(&q), CODE_FULL);
+    cr_expect_str_eq(w.a.why, "", "routers say that there are a thousand");
+}
+
 Test(schedules, records_that_contradict_are_refused)
 {
     struct trec bad[] = {

@@ -321,11 +321,15 @@ ports_of() { # base port: all that the processes will listen on, the players' fi
 }
 
 # "port inode" of each socket that others listen on, where 127.0.0.1 would meet it; also of a client's
-# connection, to which the kernel has given such a port (ip_local_port_range). Connections that a
-# server has accepted at its port are in nobody's way: those whose other end is not listening are.
+# connection, to which the kernel has given such a port (ip_local_port_range): its other end is the
+# port of a listener. Connections that a server has accepted are in nobody's way, also when it is gone.
 listening() {
     cat /proc/net/tcp /proc/net/tcp6 2>/dev/null |
-        awk '$4 == "0A" || ($4 == "01" && $10 > 0) { n = split($2, a, ":"); if (a[1] ~ /^0+$|0100007F$/) print a[n], $10 }' |
+        awk '{ split($2, here, ":"); split($3, there, ":") }
+            $4 == "0A" { serves[here[2]] }
+            here[1] ~ /^0+$|0100007F$/ && ($4 == "0A" || ($4 == "01" && $10 > 0)) {
+                at[++n] = here[2]; inode[n] = $10; other[n] = $4 == "01" ? there[2] : here[2] }
+            END { for (i = 1; i <= n; i++) if (other[i] in serves) print at[i], inode[i] }' |
         while read -r p inode; do echo $((16#$p)) "$inode"; done
 }
 

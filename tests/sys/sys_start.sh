@@ -65,6 +65,12 @@ says "  who, and why" '^local.sh: queuemng.0: .*/proc/nowhere: .*\(logs: '
 fails_soon "no folder for the journal" 4000 local_up --set segment.journal_dir=/proc/nowhere
 says "  who, and why" '^local.sh: segment.0: .*/proc/nowhere: .*\(logs: '
 
-# ---- the same folder, all of it good
+# ---- the same folder, all of it good; and a port where a server, gone now, had accepted a connection
+helper python3 -c "
+import socket, time
+s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(('127.0.0.1', $taken)); s.listen()
+c = socket.create_connection(('127.0.0.1', $taken)); a = s.accept(); s.close(); print('accepted', flush=True); time.sleep(3600)"
+wait_for 10 "such a connection is there" grep -q accepted "$DIR/helper.log"
 up
 check "then it starts in the same folder" eval '! nothing_runs'

@@ -22,7 +22,7 @@ CFLAGS := -std=gnu11 $(WARN) $(HARDEN) $(CFLAGS.$(FLAVOUR)) $(CFLAGS.$(shell una
 LDFLAGS := -pie $(LDFLAGS.$(FLAVOUR))
 LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
 # Only the programs that call it are linked with it: it brings many others.
-CURL := -Wl,--as-needed $(shell pkg-config --libs libcurl 2>/dev/null)
+CURL := -Wl,--as-needed $(shell pkg-config --libs libcurl libssl libcrypto 2>/dev/null)
 
 # ---- sources -----------------------------------------------------------------------
 PROTOS := $(wildcard proto/*.proto)

@@ -4,7 +4,7 @@
 set -eu
 
 build="gcc make pkg-config libc6-dev protobuf-c-compiler libevent-dev libprotobuf-c-dev
-    libyaml-dev libjansson-dev libsodium-dev libhiredis-dev zlib1g-dev libcurl4-openssl-dev
+    libyaml-dev libjansson-dev libsodium-dev libhiredis-dev zlib1g-dev libcurl4-openssl-dev libssl-dev
     curl tzdata"
 tests="nodejs clang libclang-rt-14-dev llvm libcriterion-dev libhttp-parser-dev jq python3
     procps iproute2 prometheus prometheus-node-exporter redis-server valgrind

@@ -204,7 +204,7 @@ def check_rooms(files):
 def check_alone(files):
     flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I.", "-I" + gen_dir()]
     flags += subprocess.run(["pkg-config", "--cflags", "libevent", "libprotobuf-c", "yaml-0.1", "jansson",
-                             "libsodium", "hiredis", "libcurl"], capture_output=True, text=True).stdout.split()
+                             "libsodium", "hiredis", "libcurl", "libcrypto"], capture_output=True, text=True).stdout.split()
 
     def one(h):
         r = subprocess.run(["gcc", *flags, "-fsyntax-only", "-x", "c", h], capture_output=True, text=True)

@@ -11,7 +11,7 @@
 #include "task/out/out_call.h"
 #include "task/out/heard.h"
 
-#define CA_AGE_S 10L /* then a new file of the system's authorities counts */
+#define CA_AGE_S (OUT_AGE_MAX_MS / 1000L) /* then a new file of the system's authorities counts: 40 ms to parse */
 
 static struct out *out_of(const struct out_call *c)
 {
@@ -277,11 +277,24 @@ static void set_text(CURL *easy, CURLoption option, struct call_span text)
         curl_easy_setopt(easy, option, &b);
 }
 
-/* libcurl's own folder of authorities would be trusted beside them. */
-static void set_authorities(CURL *easy, struct call_span text)
+static CURLcode on_tls(CURL *easy, void *ssl_ctx, void *arg)
 {
+    (void)easy;
+    trust_give(ssl_ctx, arg);
+    return CURLE_OK;
+}
+
+/* libcurl parses one certificate, by which it knows which connections it may use again. Its own folder of
+ * authorities would be trusted beside them. */
+static void set_authorities(CURL *easy, struct trust *t, struct call_span text)
+{
+    struct call_span key = { (const char *)t->key.data, t->key.len };
+
     if (text.n == 0)
         return;
+    if (curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, on_tls) == CURLE_OK)
+        text = key;
+    curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, t);
     set_text(easy, CURLOPT_CAINFO_BLOB, text);
     curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
 }
@@ -301,7 +314,7 @@ static void set_rules(struct out_call *c)
     curl_easy_setopt(e, CURLOPT_CA_CACHE_TIMEOUT, CA_AGE_S);
     curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 1L);
     curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 2L);
-    set_authorities(e, r->ca);
+    set_authorities(e, &c->target->trust, r->ca);
     set_text(e, CURLOPT_SSLCERT_BLOB, r->cert);
     set_text(e, CURLOPT_SSLKEY_BLOB, r->key);
 }

@@ -83,6 +83,7 @@ int out_target_new(struct out_target **out, struct out *o, const struct out_rule
 {
     struct out_target *t = calloc(1, sizeof(*t));
     const char *why = t != NULL ? url_parse(&t->url, r->url) : NULL;
+    int rc;
 
     if (t == NULL)
         return err_set(e, SQ_ENOMEM, "out of memory");
@@ -90,9 +91,14 @@ int out_target_new(struct out_target **out, struct out *o, const struct out_rule
         why = url_parse(&t->proxy, r->proxy);
     if (why == NULL && t->proxy.tls)
         why = "a proxy's url begins with http://";
-    if (why != NULL) {
+    if (why == NULL && t->url.tls)
+        why = trust_pair_wrong(r->cert, r->key);
+    rc = why != NULL ? err_set(e, SQ_EINVAL, "%s", why) : 0;
+    if (rc == 0 && t->url.tls)
+        rc = trust_read(&t->trust, r->ca, ++o->n_targets, e);
+    if (rc < 0) {
         free(t);
-        return err_set(e, SQ_EINVAL, "%s", why);
+        return rc;
     }
     t->out = o;
     t->rules = *r;
@@ -124,6 +130,7 @@ void out_target_free(struct out_target *t)
     if (t->question != NULL)
         hosts_drop(t->question);
     list_remove(&t->out->targets, &t->in);
+    trust_fini(&t->trust);
     free(t);
 }
 

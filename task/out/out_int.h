@@ -19,6 +19,7 @@
 #include "common/http/http_answer.h"
 #include "common/net/hosts.h"
 #include "task/out/out.h"
+#include "task/out/trust.h"
 #include "common/task/url.h"
 
 #define OUT_AGE_MAX_MS 300000 /* age of a connection: then a name's new address is seen */
@@ -33,6 +34,7 @@ struct out {
     struct list spare;   /* list of struct out_call: for the next ones */
     /* libcurl's: */
     CURLM *multi; /* owned */
+    uint64_t n_targets; /* ever */
     struct ev_timer *timer;
     struct ev_timer *late_timer; /* for calls that libcurl does not end */
     msec_t late_due;             /* the time it is set to */
@@ -51,6 +53,7 @@ struct out_target {
     struct out_rules rules;
     struct url url, proxy; /* proxy.host "": none */
     bool plain;      /* our own client calls it */
+    struct trust trust;
     struct host_question *question; /* NULL: none is open */
     struct host_answer known; /* addresses; n 0: none yet */
     msec_t asked_ms; /* when they were told */

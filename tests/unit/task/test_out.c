@@ -742,6 +742,96 @@ Test(out, a_certificate_must_be_of_the_ca_and_of_the_host)
     tls_end();
 }
 
+/* CPU of ten calls, each over a connection of its own, with so many copies of the authority. */
+static double cost_of(unsigned copies)
+{
+    char one[4096], url[64];
+    struct call_span ca = pem(one, "ca.pem", true);
+    struct out_rules r = { .url = url, .connect_ms = 3000, .n_allow = 1, .proxy = "" };
+    struct buf all;
+    clock_t began;
+
+    buf_init(&all);
+    for (unsigned i = 0; i < copies; i++)
+        buf_append(&all, ca.p, ca.n);
+    r.ca = (struct call_span){ (const char *)all.data, all.len };
+    snprintf(url, sizeof(url), "https://localhost:%u", tls_port);
+    cr_assert(ip_net_parse(&r.allow[0], "127.0.0.0/8"));
+    out_target_free(target);
+    cr_assert_eq(out_target_new(&target, out, &r, NULL), 0);
+    call("GET", "");
+    began = clock();
+    for (unsigned i = 0; i < 10; i++) {
+        call("GET", "");
+        cr_assert_eq(got.status, 200, "%s", got.why);
+    }
+    began = clock() - began;
+    out_target_free(target);
+    target = NULL;
+    buf_fini(&all);
+    return (double)began / CLOCKS_PER_SEC;
+}
+
+/* libcurl would parse them for each connection: 40 ms of the loop, of a bundle of all public ones. */
+Test(out, many_authorities_cost_a_connection_nothing)
+{
+    double one, many;
+
+    certify("2");
+    serve("");
+    one = cost_of(1);
+    many = cost_of(300);
+    cr_expect_lt(many, 3 * one + 0.05, "%f s of CPU, not %f", many, one);
+    tls_end();
+}
+
+/* libcurl is told of the first one alone. */
+Test(out, each_authority_of_a_file_counts)
+{
+    certify("2");
+    sh("mv ca.pem right.pem && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=other"
+       " -days 2 -keyout other.key -out other.pem 2>/dev/null && cat other.pem right.pem >ca.pem");
+    serve("");
+    tls_call("localhost", true, false);
+    cr_expect_eq(got.status, 200, "%s", got.why);
+    sh("cp other.pem ca.pem");
+    tls_call("localhost", true, false);
+    cr_expect_eq(got.fault, CALL_TLS, "%s", got.why);
+    tls_end();
+}
+
+static int refused(const char *ca, const char *cert, const char *key, struct err *e)
+{
+    static char texts[3][4096];
+    struct out_rules r = { .url = "https://localhost", .proxy = "", .ca = pem(texts[0], ca, ca[0] != 0),
+                           .cert = pem(texts[1], cert, cert[0] != 0), .key = pem(texts[2], key, key[0] != 0) };
+    struct out_target *t = NULL;
+    int rc = out_target_new(&t, out, &r, e);
+
+    out_target_free(t);
+    return rc;
+}
+
+/* Files that are replaced one after the other: until both have come, what was before counts. */
+Test(out, a_certificate_and_a_key_that_do_not_belong_together_make_no_target)
+{
+    struct err e = { 0 };
+
+    certify("2");
+    cr_expect_eq(refused("", "s.pem", "s.key", &e), 0, "%s", e.text);
+    cr_expect_eq(refused("", "s.pem", "ca.key", &e), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "tls.cert_file and tls.key_file do not belong together");
+    cr_expect_eq(refused("", "s.key", "s.key", &e), SQ_EINVAL);
+    cr_expect_not_null(strstr(e.text, "tls.cert_file"), "%s", e.text);
+    cr_expect_eq(refused("", "s.pem", "s.pem", &e), SQ_EINVAL);
+    cr_expect_not_null(strstr(e.text, "tls.key_file"), "%s", e.text);
+    cr_expect_eq(refused("s.key", "", "", &e), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "tls.ca_file: no certificate is in it");
+    sh("head -c 300 ca.pem >half.pem");
+    cr_expect_eq(refused("half.pem", "", "", &e), SQ_EINVAL, "half written");
+    sh("rm -r %s", tls_dir);
+}
+
 Test(out, an_expired_certificate_is_none)
 {
     certify("-1");

@@ -3,6 +3,7 @@
  * --dry-run ends there. */
 #include "queuemng/ctl/confirm.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -69,44 +70,37 @@ static json_t *queue_now(const struct ctl *c, const char *name, int *rc)
     return q;
 }
 
-static int confirm(const struct ctl *c, enum risk risk, const json_t *q, const char *queue)
+/* risk NONE: n people are to be released. */
+static int is_sure(const struct ctl *c, enum risk risk, uint64_t n, const char *queue)
 {
     struct buf what;
+    json_t *q;
     int rc;
 
+    if (c->yes && !c->dry_run)
+        return CTL_OK;
+    q = queue_now(c, queue, &rc);
     buf_init(&what);
-    view_risk(&what, risk, q);
-    rc = ctl_sure(c, &what, queue);
+    if (q != NULL && risk != RISK_NONE)
+        view_risk(&what, risk, q);
+    else if (q != NULL && (c->dry_run || risk_of_release(n, q)))
+        view_release_risk(&what, n, q);
+    if (what.len > 0)
+        rc = ctl_sure(c, &what, queue);
     buf_fini(&what);
+    json_decref(q);
     return rc;
 }
 
 int ctl_is_sure(const struct ctl *c, enum risk risk, const char *queue)
 {
-    json_t *q;
-    int rc;
-
-    if (c->yes && !c->dry_run)
-        return CTL_OK;
-    q = queue_now(c, queue, &rc);
-    if (q != NULL)
-        rc = confirm(c, risk, q, queue);
-    json_decref(q);
-    return rc;
+    assert(risk != RISK_NONE);
+    return is_sure(c, risk, 0, queue);
 }
 
 int ctl_release_is_sure(const struct ctl *c, const char *queue, uint64_t n)
 {
-    json_t *q;
-    int rc;
-
-    if (c->yes && !c->dry_run)
-        return CTL_OK;
-    q = queue_now(c, queue, &rc);
-    if (q != NULL && (c->dry_run || risk_of_release(n, q)))
-        rc = confirm(c, RISK_RELEASE, q, queue);
-    json_decref(q);
-    return rc;
+    return is_sure(c, RISK_NONE, n, queue);
 }
 
 int cmd_queue_delete(struct ctl *c, int argc, char **argv)

@@ -157,6 +157,18 @@ void view_left(struct buf *b, const json_t *doc)
     buf_str(b, "the place is given up");
 }
 
+static uint64_t in_line(const json_t *q)
+{
+    return ctl_u64(q, "waiting") + ctl_u64(q, "returning");
+}
+
+static void put_order(struct buf *b, const char *verb, const json_t *q)
+{
+    buf_printf(b, "%s ", verb);
+    ctl_clean(b, ctl_str(q, "queue"));
+    buf_str(b, ": ");
+}
+
 void view_risk(struct buf *b, enum risk risk, const json_t *q)
 {
     static const struct {
@@ -172,17 +184,13 @@ void view_risk(struct buf *b, enum risk risk, const json_t *q)
         [RISK_PASSTHROUGH] = { "passthrough", "All of them go in at once, whatever the backend "
                                               "bears, and nobody needs a pass until you open it "
                                               "again. Who is in stays in: there is no undo." },
-        [RISK_RELEASE] = { "release", "That many go in now, beyond the rate and max_active. Who is in "
-                                      "stays in: there is no undo." },
         [RISK_FINAL] = { "queue delete", "Everyone in line loses the place at once, and there is "
                                          "no undo." },
     };
 
     assert(risk > RISK_NONE && risk < ARRAY_LEN(risks));
-    buf_printf(b, "%s ", risks[risk].verb);
-    ctl_clean(b, ctl_str(q, "queue"));
-    buf_str(b, ": ");
-    put_waiters(b, ctl_u64(q, "waiting") + ctl_u64(q, "returning"));
+    put_order(b, risks[risk].verb, q);
+    put_waiters(b, in_line(q));
     buf_printf(b, ". %s", risks[risk].what);
 }
 
@@ -198,9 +206,26 @@ enum risk risk_of_keys(const json_t *keys)
 #define FEW          100 /* people: a test, a group of friends */
 #define AS_MUCH_AS_S 60  /* seconds of the rate */
 
+static uint64_t those_who_go(uint64_t n, const json_t *q)
+{
+    return n < in_line(q) ? n : in_line(q);
+}
+
 bool risk_of_release(uint64_t n, const json_t *q)
 {
-    return n > FEW && (double)n > AS_MUCH_AS_S * ctl_f64(q, "allowed_per_s");
+    uint64_t go = those_who_go(n, q);
+
+    return go > FEW && (double)go > AS_MUCH_AS_S * ctl_f64(q, "allowed_per_s");
+}
+
+void view_release_risk(struct buf *b, uint64_t n, const json_t *q)
+{
+    put_order(b, "release", q);
+    put_waiters(b, in_line(q));
+    buf_str(b, ". ");
+    ctl_count(b, those_who_go(n, q));
+    buf_str(b, those_who_go(n, q) == 1 ? " of them goes" : " of them go");
+    buf_str(b, " in now, beyond the rate and max_active. Who is in stays in: there is no undo.");
 }
 
 /* n of a thing, of which there may be one. */

@@ -494,6 +494,34 @@ Test(segqctl, every_command_answers_whether_it_can_be_undone)
     }
 }
 
+static void release_says(const char *want, uint64_t n, const char *queue)
+{
+    json_t *q = js(queue);
+
+    buf_reset(&b);
+    view_release_risk(&b, n, q);
+    cr_expect_str_eq(text(), want);
+    json_decref(q);
+}
+
+/* The number that was typed goes in, and not all who wait. */
+Test(segqctl, release_tells_how_many_of_those_who_wait_go_in)
+{
+    static const char many[] = "{\"queue\":\"login\",\"waiting\":57000,\"returning\":376,\"allowed_per_s\":2}";
+    static const char few[] = "{\"queue\":\"login\",\"waiting\":1,\"returning\":0,\"allowed_per_s\":2}";
+    json_t *q = js(many), *calm = js(few);
+
+    release_says("release login: 57 376 people wait. 200 of them go in now, beyond the rate and max_active. Who is "
+                 "in stays in: there is no undo.", 200, many);
+    release_says("release login: 1 person waits. 1 of them goes in now, beyond the rate and max_active. Who is in "
+                 "stays in: there is no undo.", 200, few);
+    cr_expect(risk_of_release(200, q));
+    cr_expect(!risk_of_release(120, q), "a minute of the rate");
+    cr_expect(!risk_of_release(100000, calm), "one goes in");
+    json_decref(q);
+    json_decref(calm);
+}
+
 static void state_has_risk(enum risk want, const char *keys)
 {
     json_t *doc = js(keys);

@@ -37,7 +37,7 @@ bool task_journal_keep(void *keeper, uint32_t file, uint32_t at, const uint8_t *
         return false;
     journal_give_back(j, most);
     buf_init(&b);
-    buf_byte(&b, 0); /* format of the node */
+    buf_byte(&b, 0); /* no partition's: the node's */
     trec_encode(&r, &b);
     ok = !b.failed;
     if (ok)
@@ -130,7 +130,7 @@ static void *chunk_record(void *keeper, uint8_t kind, size_t n)
     struct buf *b = keeper_chunk(keeper);
     uint8_t *to;
 
-    keeper_snap_put(keeper); /* whole content */
+    keeper_snap_put(keeper); /* records that are whole */
     to = buf_reserve(b, TREC_FRAME + n);
     if (to == NULL)
         return NULL;

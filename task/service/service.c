@@ -18,8 +18,8 @@
 #include "task/service/zones.h"
 #include "task/table/keep.h"
 
-/* Bytes that a task can still cost, as a rule among many in one group: two starts, their ends. */
 #define CLOCK_EVERY_MS 5 /* at most: a delayed task may be this late */
+/* Bytes that a task can still cost, as a rule among many in one group: two starts, their ends. */
 #define TASK_BYTES 128u
 #define TASK_WANTED_MAX 16 /* links for copies at a time */
 #define LAST_CALLS_MS   3000 /* at the end, calls have so long */

@@ -14,7 +14,7 @@
 #include "task/service/state.h"
 #include "task/table/keep.h"
 
-struct needed { /* answers of a partition */
+struct needed { /* word of Redis that answers about a partition wait for */
     part_no no;
     uint64_t asked; /* taskredis_ask() */
 };

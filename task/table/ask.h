@@ -25,10 +25,10 @@ void tasktab_take(struct tasktab *t, struct asker a, const struct msg_task_take 
                   struct outbox *out);
 void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_settle *q,
                     struct outbox *out);
-/* Lists those of a queue. */
 /* Fires it now. Returns enum task_code: CONFLICT: it is not made, since another one is not over, or it
  * cannot be. */
 uint8_t tasktab_run_schedule(struct part *p, const char *queue, const char *name, struct arena *mem);
+/* Lists those of a queue. */
 void tasktab_tell_schedules(struct part *p, const char *queue, struct msg_task_schedule_ans *a,
                             struct arena *mem);
 /* Makes the tasks of what is due; the partition's clock has run. */

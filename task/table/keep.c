@@ -15,7 +15,7 @@
 #define LOG_MODULE        "table"
 #define NUMBERS_AFTER_CUT (1u << 20) /* numbers given in the second before a power cut, at most */
 
-struct writer { /* bytes of records */
+struct writer { /* place for records */
     void *(*record)(void *ctx, uint8_t kind, size_t n);
     void *ctx;
     const struct tasktab *shared; /* in place of `record`: by its shared store */

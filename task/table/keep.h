@@ -45,7 +45,7 @@ void tasktab_free_later(struct tasktab *t, struct part *p);
 void tasktab_keep(struct tasktab *t, part_no part, const struct trec *r);
 void tasktab_keep_node(struct tasktab *t);
 void tasktab_keep_part(struct tasktab *t, const struct part *p);
-/* Writes into the journal what its axis shows now. */
+/* Writes into the journal what its axis showed (tasktab_clock_seen()). */
 void tasktab_keep_clock(struct tasktab *t, struct part *p, const struct part_clock *c);
 /* Records what the partition's engine has logged; those who wait for a task's end are answered. False:
  * no memory. */

@@ -8,7 +8,7 @@
 #include "task/table/ask.h"
 #include "task/table/parts.h"
 
-#define ORDERS_MOST 10000u /* steps of a question: some milliseconds */
+#define ORDERS_MOST 10000u /* tasks of a question: some milliseconds */
 
 /* Room for n rows; false: no memory. */
 static bool has_rows(struct msg_task_do_ans *m, uint32_t n, struct outbox *out)

@@ -123,7 +123,7 @@ void tasktab_part_free(struct tasktab *t, struct part *p)
     free(p);
 }
 
-/* Forgets its attempts of which nobody here hears the end: another node settles them. */
+/* Counts its attempts of which nobody here hears the end: another node settles them. */
 static uint64_t unheard(const struct tasktab *t, const struct part *p)
 {
     uint64_t n = p->e.store.n[TASK_RUNNING] + p->e.cuts;
@@ -217,7 +217,7 @@ msec_t tasktab_clock_after(const struct tasktab *t, const struct part *p)
     msec_t wall = c->axis + (t->now.wall_ms - c->wall_ms);
     msec_t at = c->axis + (t->now.ms + t->o.boot.ahead_ms - c->boot_ms);
 
-    if (c->axis == 0) /* answer of an older segq */
+    if (c->axis == 0) /* records of an older segq have no CLOCK */
         return t->now.ms;
     if (c->boot == 0 || c->boot != t->o.boot.id)
         return ms_max(by_wall(p, wall, last), last);

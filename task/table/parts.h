@@ -11,7 +11,7 @@ struct part *tasktab_owned(struct tasktab *t, part_no no, uint64_t epoch);
 /* The partition's clock, once a turn; not while nothing can be written. */
 void tasktab_clock(struct tasktab *t, struct part *p);
 
-/* Notes what its axis shows now, beside the clocks of the machine. */
+/* Reads its axis now, beside the clocks of the machine. */
 struct part_clock tasktab_clock_seen(const struct tasktab *t, const struct part *p);
 /* True: the last such note is an hour old, or of another start, or the wall has been set since. */
 bool tasktab_clock_is_old(const struct tasktab *t, const struct part *p);

@@ -43,7 +43,7 @@ struct part_out { /* a copy on its way (part_out.h) */
     char node[NAME_MAX_LEN + 1], addr[64];
     peer_no peer; /* 0: no link yet */
     struct buf stream; /* records that have to go */
-    size_t sent;       /* number of them */
+    size_t sent;       /* bytes of them that have gone */
     uint32_t seq, acked; /* chunks */
     bool wanted, open; /* the target takes it; the stream has begun */
     bool last;         /* the last chunk is on its way, or has come */
@@ -85,8 +85,8 @@ struct part {
     struct engine e;
     struct schedules schedules;
     struct notices notices;
-    struct list spots[2]; /* maps of struct spot: ends of tasks; doors of queues */
-    struct map by_key[2]; /* the same: task_no, or hash of a queue's name -> struct spot */
+    struct list spots[2]; /* lists of struct spot: ends of tasks; doors of queues */
+    struct map by_key[2]; /* the same spots: task_no, or hash of a queue's name -> struct spot */
     task_slot looked;  /* position of the search for the oldest */
     uint32_t held_at;  /* position of the walk over the turns; 0: the begin */
     uint64_t held_now[TASK_NHOLDS], held[TASK_NHOLDS]; /* counts of this round, of the one before */
@@ -99,7 +99,7 @@ struct spot { /* a thing that is waited for: a queue's next task, or a task's en
     uint64_t key;
     bool door;
     struct list waits; /* list of struct wait, the oldest first */
-    char queue[TASK_NAME_MAX + 1]; /* hash of a door */
+    char queue[TASK_NAME_MAX + 1]; /* name of a door's queue */
 };
 
 struct wait {
@@ -109,7 +109,7 @@ struct wait {
     uint64_t rid;
     uint32_t id;             /* index; free: the next free one */
     uint32_t most, lease_ms; /* members of a TAKE */
-    bool result;             /* members of a GET */
+    bool result;             /* member of a GET */
 };
 
 struct tasktab {
@@ -133,7 +133,7 @@ struct tasktab {
     struct buf freed; /* uint64_t: bodies that go when this turn is written */
     struct buf bytes; /* bytes of the body at hand */
     struct buf chunk; /* bytes of the copy at hand */
-    struct taken_row rows[TASK_ROWS_MAX]; /* bytes of the answer at hand */
+    struct taken_row rows[TASK_ROWS_MAX]; /* rows of the answer at hand */
     struct list openings; /* list of struct opening_part */
     uint32_t copy_part; /* the walk of tasktab_copy_bodies(): partition, */
     task_slot copy_slot; /* and slot in it */

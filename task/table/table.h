@@ -80,7 +80,7 @@ struct tab_boot {
 struct tasktab_opts {
     const char *addr, *admin; /* addresses for managers and routers; copied */
     uint32_t max_tasks;       /* tasks of the node */
-    uint32_t max_keys;        /* tasks of a partition */
+    uint32_t max_keys;        /* keys of a partition */
     struct tab_boot boot;
     uint8_t seed[NAMES_SEED]; /* random; partitions that are opened get theirs of it */
     struct tab_bodies bodies;

@@ -14,7 +14,6 @@
 #include "task/service/whole.h"
 
 #define LOG_MODULE    "caller"
-#define LEASE_MORE_MS 10000 /* a task's lease ends so long behind its call's deadline */
 #define AGAIN_MS      1000
 
 /* ---- targets ------------------------------------------------------------------------------- */

@@ -26,7 +26,6 @@ SQ_CHECK int tasktab_part_apply(struct part *p, const struct trec *r);
 /* Appends its whole state, framed. Without memory out->failed is set. */
 void tasktab_part_snapshot(const struct part *p, struct buf *out);
 
-#define LEASE_MORE_MS 10000u /* a call's lease ends so long behind its deadline */
 /* Before it is fenced, or goes: what runs of it may be at its target for as long as its leases last,
  * and takes slots of this node until then. */
 void tasktab_calls_leave(struct tasktab *t, const struct part *p);

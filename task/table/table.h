@@ -75,6 +75,8 @@ struct tab_boot {
     msec_t ahead_ms;
 };
 
+#define LEASE_MORE_MS 10000u /* a call's lease ends so long behind its deadline */
+
 #define TAB_BODY_LOST ((1ull << 38) - 1) /* a reference that no put() gives: not to be read */
 
 struct tasktab_opts {

@@ -55,12 +55,12 @@ bool reply_field_kept(const char *name, size_t n)
 
 bool reply_field_may_be_added(const char *name, size_t n)
 {
-    /* What we write, or what acts on all that is under our name. */
+    /* Fields that we write, or that act on all that is under our name. */
     static const char *const ours[] = { "content-type", "date", "server", "cache-control", "vary", "age",
                                         "expires", "set-cookie", "set-cookie2", "content-security-policy",
                                         "x-content-type-options", "strict-transport-security",
                                         "clear-site-data" };
-    /* What proxies in front of us obey, the page reads, or browsers take for the router's word. */
+    /* Fields that proxies in front of us obey, the page reads, or browsers take for the router's word. */
     static const char *const families[] = { "x-segq-", "x-accel-", "x-sendfile", "access-control-" };
 
     return n > 0 && call_header_wrong(name, n, "", 0) == NULL && !call_header_refused(name, n) &&

@@ -156,7 +156,7 @@ struct endpoint_row {
     uint64_t serial; /* serial of the ENDPOINT in force */
     uint8_t breaker; /* enum breaker_state */
     uint64_t in_flight; /* calls that may be at the target now; */
-    uint64_t held;      /* of them, those that the node has no connection of, and that hold their slots */
+    uint64_t held;      /* part of them: the node has no connection of these, and they hold their slots */
     uint64_t sent, succeeded, failed; /* ever, since the node began */
     uint64_t ms; /* time of all ended calls, together */
     const char *unusable; /* why it cannot be called as it is defined; "": it can */

@@ -17,6 +17,8 @@ static struct list *list_of(struct out_call *c)
     return c->place == PLACE_CLIENT ? &t->calls : c->place == PLACE_NAME ? &t->waiting : &t->out->ending;
 }
 
+/* Keeps calls with a client in the order of their deadlines. A target's calls have one deadline, so the walk
+ * ends at once; by requests of many deadlines it is as long as the target has calls (max_concurrent). */
 void out_call_enter(struct out_call *c, enum out_place place)
 {
     struct list *l;

@@ -35,7 +35,7 @@ static bool fill(X509_STORE *store, const STACK_OF(X509_INFO) *all, const X509 *
         if (*first == NULL)
             *first = x->x509;
     }
-    X509_STORE_set_flags(store, X509_V_FLAG_TRUSTED_FIRST | X509_V_FLAG_PARTIAL_CHAIN); /* as libcurl */
+    X509_STORE_set_flags(store, X509_V_FLAG_TRUSTED_FIRST | X509_V_FLAG_PARTIAL_CHAIN); /* like libcurl */
     return ok;
 }
 

@@ -75,10 +75,11 @@ static void top_add(struct top *t, const struct mng_queue_view *q, uint64_t peop
 static bool is_unusual(const struct mng_queue_view *q, const struct mng_lane_view *sum)
 {
     static const char *const held[] = { "recovery", "flushed", "fallback" };
-    bool unusual = q->def->state != DEF_OPEN || sum->n_away > 0;
+    bool shut = q->def->state != DEF_OPEN && q->def->state != DEF_CLOSED, unusual = shut || sum->n_away > 0;
 
     if (sum->waiting == 0)
-        return unusual;
+        return unusual; /* closed on purpose, and nobody is in it */
+    unusual |= q->def->state != DEF_OPEN;
     for (size_t i = 0; i < ARRAY_LEN(held); i++)
         unusual |= strcmp(q->limited_by, held[i]) == 0;
     return unusual || (q->def->mode != MODE_SLOTS && q->allowed_per_s <= 0);

@@ -635,6 +635,7 @@ Test(dash, live_says_how_many_queues_are_unusual_beyond_those_that_it_lists)
         snprintf(name, sizeof(name), Q "event-%u", i);
         cr_assert_eq(ask(&g, "PUT", name, "{\"state\": \"paused\"}"), 201);
     }
+    cr_assert_eq(ask(&g, "PUT", Q "over", "{\"state\": \"closed\"}"), 201); /* on purpose: nobody is in it */
     cr_expect_eq(ask(&g, "GET", "/v1/admin/live", ""), 200);
     cr_expect_eq(json_array_size(json_object_get(g.j, "unusual")), 200);
     cr_expect_eq(json_integer_value(json_object_get(g.j, "unusual_total")), 203);

@@ -59,8 +59,8 @@ static double allowed_of(const struct mlane *l)
     return q->allowed_per_s * no_show_boost(&q->no_show, q->def.no_show_boost) * share_of(l);
 }
 
-/* As many are let in a second in the long run if all of its places are taken, and everybody stays for as
- * long as a session may last: with slots full and nobody leaving there is nothing to measure. Places of
+/* Entries a second in the long run if all of its places are taken, and everybody stays for as long as a
+ * session may last: with slots full and nobody leaving there is nothing to measure. Places of
  * a budget count by the queue's part: who is inside beyond it is followed by people of another queue. */
 static double longest_stays(const struct mng *m, const struct mlane *l)
 {

@@ -10,7 +10,8 @@ static struct task_outcome common(int code)
     case CODE_INVALID:
         return FAILED(BAD_REQUEST, "a number is out of its range");
     case CODE_FULL:
-        return FAILED(QUEUE_FULL, "there is no room for more tasks now");
+        return FAILED(QUEUE_FULL, "there is no room for more tasks now: max_waiting or max_bytes of the queue's "
+                      "pool, or max_tasks of the pool or of its task node, is reached; submit again later");
     case ASK_LOST:
         return FAILED(OUTCOME_UNKNOWN, "no answer came in time; it may have been done");
     case ASK_NOBODY:

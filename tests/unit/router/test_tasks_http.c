@@ -3,6 +3,7 @@
 #include "tests/lib/taskhttprig.h"
 
 #include "common/task/eta.h"
+#include "router/tasks/outcome.h"
 
 TestSuite(tasks_http, .init = set_up, .fini = tear_down, .timeout = 60);
 
@@ -614,6 +615,17 @@ Test(tasks_http, a_node_that_is_behind_is_asked_again)
     send_pools(3, 5, 9); /* of a former leader */
     cr_expect_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 201);
     cr_expect_eq(w.r->tasking->pools.map.epoch, 4);
+}
+
+/* Who submits cannot know which bound it is by "no room" alone. */
+Test(tasks_http, no_room_names_the_bounds_that_may_be_reached)
+{
+    static const char *const bounds[] = { "max_waiting", "max_bytes", "max_tasks" };
+    struct task_outcome o = task_put_outcome(CODE_FULL);
+
+    cr_expect_eq(o.status, 503);
+    for (size_t i = 0; i < ARRAY_LEN(bounds); i++)
+        cr_expect_not_null(strstr(o.detail, bounds[i]), "%s", o.detail);
 }
 
 Test(tasks_http, nobody_has_the_partition)

@@ -345,12 +345,12 @@ static void dispatch(struct router *r, struct httpd_req *req, struct asked *x,
     read_target(r, x);
     if (a->call == API_WORDS)
         words(r, req, x);
-    else if (a->call == API_UNFORM)
-        send_back(r, req, x);
     else if (routes_version(r->routes) == 0)
         show(r, req, x, PAGE_UNAVAILABLE, RETRY_MS);
     else if (x->queue == NULL)
         show(r, req, x, PAGE_NO_QUEUE, 0);
+    else if (a->call == API_UNFORM)
+        send_back(r, req, x);
     else if (a->call == API_PAGE && page_preview(r, req, x->q, x->queue, x->a))
         return; /* answered already */
     else if (phase_is_free(x->queue) && (a->call != API_FORM || a->form == 'j'))

@@ -136,6 +136,7 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
         permit_one(r, req, q, a->arg);
         return true;
     case API_NO_PATH:
+    case API_BAD_PATH:
         return page_nothing(r, req, q);
     default:
         return false;

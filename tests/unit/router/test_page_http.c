@@ -321,6 +321,24 @@ Test(page_http, a_forms_address_leads_back_to_the_page)
     cr_expect_eq(w.appends + w.drops, 0);
 }
 
+/* Whatever of its address is wrong: a page in the visitor's language, no way to nothing. */
+Test(page_http, a_queue_that_there_is_not_has_a_page_that_says_so)
+{
+    static const char *const paths[] = { "/q/BAD", "/q/BAD/join", "/q/BAD/leave", "/q/nothing/join",
+                                         "/q/nothing/enter", "/q/%20/join", "/q/log%2Fin/join",
+                                         "/q/%zz/join", "/q//join", "/q/login/jion" };
+
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        cr_expect_eq(visit("GET", paths[i], "Accept-Language: de\r\n", ""), 404, "%s: %s", paths[i], got);
+        cr_expect(strstr(header("Content-Type"), "text/html"), "%s", paths[i]);
+        cr_expect(strstr(got, "<html lang=\"de\"") != NULL, "%s", paths[i]);
+        cr_expect_str_eq(header("Location"), "", "%s", paths[i]);
+    }
+    cr_expect_eq(visit("POST", "/q/nothing/join", "", ""), 404);
+    cr_expect_eq(fetch_page("GET", "/q/%zz/join", "Accept: application/json\r\n", ""), 400, "a program");
+    cr_expect_eq(w.appends, 0);
+}
+
 /* "Back to the site", and the end of a wait without `return`, at a router that stands alone. */
 Test(page_http, a_router_alone_has_a_front_door)
 {

@@ -92,11 +92,16 @@ const char *api_problem_code(enum api_problem p)
     return problems[p].code;
 }
 
+/* A node that is awaited is back, or has an heir, within a second. What is longer is known to be: a
+ * line that is full, and a router that has too much to do, to which its clients come back spread. */
 static void retry_after(struct api_ans *a, enum api_problem p, uint64_t salt)
 {
-    if (a->status == 503 || a->status == 429)
-        put_retry_after(a, p == API_QUEUE_FULL ? 10 : 1,
-                        p == API_QUEUE_FULL ? 11 : p == API_OUTCOME_UNKNOWN ? 1 : 3, salt);
+    if (a->status != 503 && a->status != 429)
+        return;
+    if (p == API_QUEUE_FULL)
+        put_retry_after(a, 10, 11, salt);
+    else
+        put_retry_after(a, 1, p == API_QUEUE_UNAVAILABLE || p == API_OUTCOME_UNKNOWN ? 1 : 3, salt);
 }
 
 /* Without its last brace: members may follow. */
@@ -233,8 +238,8 @@ void api_failed(struct api_ans *a, const struct flow *f, uint64_t salt)
         api_problem(a, failures[f->result].problem, failures[f->result].detail, salt);
     } else {
         api_problem(a, API_QUEUE_UNAVAILABLE,
-                    f->kind == FLOW_JOIN ? "the line cannot be reached now; ask again"
-                                         : "the line cannot be reached now; the place is kept",
+                    f->kind == FLOW_POLL ? "the line cannot be reached now; the place is kept"
+                                         : "the line cannot be reached now; ask again",
                     salt);
     }
 }

@@ -44,7 +44,8 @@
     X(QUEUE_HAS_ENDPOINT, 409, "queue_has_endpoint")                                     \
     X(ENDPOINT_UNKNOWN, 404, "endpoint_unknown")                                         \
     X(ENDPOINT_FAILED, 502, "endpoint_failed")                                           \
-    X(OUTCOME_UNKNOWN, 503, "outcome_unknown")
+    X(OUTCOME_UNKNOWN, 503, "outcome_unknown")                                           \
+    X(OVERLOADED, 503, "queue_unavailable") /* this router has too much to do */
 
 enum api_problem {
 #define X(name, status, text) API_##name,

@@ -378,7 +378,7 @@ static void use_start(struct router *r, struct httpd_req *req, const struct aske
     struct rflow *rf;
 
     if (u == NULL) {
-        router_problem(r, req, API_QUEUE_UNAVAILABLE, "too much to do; ask again");
+        router_problem(r, req, API_OVERLOADED, "too much to do; ask again");
         return;
     }
     *u = (struct pass_use){ .x = *x, .visit = visit_by(r, a), .number = number_of_use(r, a->q) };

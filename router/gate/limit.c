@@ -236,7 +236,7 @@ void limit_conn_close(struct limit *l, limit_id id)
     if (n == MAP_NONE)
         return;
     if (n > 1)
-        (void)!map_set(&l->conns, id, n - 1); /* there already: needs no room */
+        (void)!map_set(&l->conns, id, n - 1); /* Entry that is known needs no room */
     else
         (void)map_del(&l->conns, id);
 }

@@ -69,7 +69,7 @@ struct rflow *rflow_call(struct router *r, struct httpd_req *req, rflow_done don
     struct rflow *rf = rflow_new(r, req, done, NULL);
 
     if (SQ_UNLIKELY(rf == NULL))
-        router_problem(r, req, API_QUEUE_UNAVAILABLE, detail);
+        router_problem(r, req, API_OVERLOADED, detail);
     return rf;
 }
 

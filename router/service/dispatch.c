@@ -303,7 +303,7 @@ static void bad(struct router *r, struct httpd_req *req, int status, const struc
     if (q != NULL && api_is_compat(q) && r->cfg->compat != COMPAT_OFF)
         httpd_set_mark(req);
     if (status == 503) {
-        router_problem(r, req, API_QUEUE_UNAVAILABLE, "too many large bodies are on their way");
+        router_problem(r, req, API_OVERLOADED, "too many large bodies are on their way");
         return;
     }
     if (q != NULL && r->tasking != NULL && task_refuse_large(r->tasking, req, q, servers))

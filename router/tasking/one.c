@@ -119,7 +119,7 @@ static void give_result(struct task_call *c, const struct msg_task_get_ans *m)
 
     if (whole_is_crowded(t, part, &g)) {
         t->counts.wholes_crowded++;
-        api_problem(&t->r->ans, API_QUEUE_UNAVAILABLE, "too many long results are being read; ask again",
+        api_problem(&t->r->ans, API_OVERLOADED, "too many long results are being read; ask again",
                     router_request_id(t->r));
         return;
     }

@@ -411,6 +411,43 @@ Test(api_ans, every_end_of_a_flow_has_status_and_code)
     }
 }
 
+static unsigned long told_to_wait(enum api_problem p, uint64_t salt)
+{
+    const char *line;
+
+    api_ans_reset(&ans);
+    api_problem(&ans, p, "d", salt);
+    line = strstr(api_headers(&ans), "Retry-After: ");
+    return line != NULL ? strtoul(line + strlen("Retry-After: "), NULL, 10) : 0;
+}
+
+/* A node that was killed is back in a third of a second: who is sent away for three has waited in vain. */
+Test(api_ans, only_what_is_known_to_last_is_waited_for)
+{
+    unsigned long least = 99, most = 0, s;
+
+    for (uint64_t salt = 0; salt < 100; salt++) {
+        cr_expect_eq(told_to_wait(API_QUEUE_UNAVAILABLE, salt), 1);
+        cr_expect_eq(told_to_wait(API_OUTCOME_UNKNOWN, salt), 1);
+        s = told_to_wait(API_QUEUE_FULL, salt);
+        cr_expect(s >= 10 && s <= 20);
+        s = told_to_wait(API_OVERLOADED, salt);
+        least = s < least ? s : least;
+        most = s > most ? s : most;
+    }
+    cr_expect(least == 1 && most == 3, "they come back spread: %lu to %lu", least, most);
+    for (int kind = FLOW_JOIN; kind <= FLOW_SESSION; kind++) {
+        struct flow f = { .kind = (enum flow_kind)kind, .result = FLOW_UNAVAIL };
+
+        api_ans_reset(&ans);
+        api_failed(&ans, &f, 7);
+        json_t *o = body();
+        cr_expect_eq(strstr(str(o, "detail"), "the place is kept") != NULL, kind == FLOW_POLL,
+                     "who leaves may have left");
+        json_decref(o);
+    }
+}
+
 Test(api_ans, all_problems_are_sound)
 {
 #define X(name, st, text)                                                                \

@@ -309,10 +309,10 @@ static bool is_repeated(const struct part *p, const struct settle_row *r)
     return start != 0 && lease_is(&p->leases, r->no, start, r->lease);
 }
 
-static int settle_one(struct tasktab *t, struct part *p, const struct settle_row *r)
+static int settle_one(struct tasktab *t, struct part *p, const struct settle_row *r,
+                      uint64_t lease)
 {
     struct attempt given_back = { .end = ATTEMPT_GIVEN_BACK };
-    uint64_t lease = start_of(p, r);
 
     switch ((enum task_settle)r->verb) {
     case SETTLE_ACK:
@@ -341,11 +341,12 @@ void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_set
     for (uint32_t i = 0; i < q->n; i++) {
         const struct settle_row *r = &q->v[i];
         struct part *p = tasktab_commanded(t, r->part, r->epoch, &m->v[i].code);
+        uint64_t lease = p != NULL ? start_of(p, r) : 0; /* 0: nobody has it, or not by this one */
         task_slot slot;
 
         if (p == NULL)
             continue;
-        if (is_repeated(p, r)) {
+        if (lease == 0 && is_repeated(p, r)) {
             m->v[i].code = CODE_SAME;
             m->v[i].state = TASK_SUCCEEDED;
             continue;
@@ -354,7 +355,7 @@ void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_set
             m->v[i].code = CODE_DENIED;
             continue;
         }
-        m->v[i].code = tasktab_code(t, settle_one(t, p, r));
+        m->v[i].code = tasktab_code(t, settle_one(t, p, r, lease));
         m->v[i].state = (uint8_t)state_of(p, r->no);
         slot = task_find(&p->e.store, r->no);
         if (slot != SLOT_NONE)

@@ -178,9 +178,8 @@ void view_limits(struct buf *b, const json_t *def, const char *metric)
         return;
     buf_str(b, "not in force while the rate is fixed at ");
     ctl_rate(b, fixed);
-    buf_str(b, ": segqctl rate ");
-    ctl_clean(b, ctl_str(def, "name"));
-    buf_str(b, " limits\n");
+    buf_str(b, ": ");
+    ctl_command(b, "rate", ctl_str(def, "name"), " limits\n");
 }
 
 void view_limits_were(struct buf *b, const json_t *def, const char *metric)

@@ -51,9 +51,8 @@ static void put_message(struct buf *b, const json_t *doc)
         return;
     buf_str(b, "\nthey read: ");
     ctl_clean(b, message);
-    buf_str(b, "\nto change it: segqctl message ");
-    ctl_clean(b, ctl_str(doc, "queue"));
-    buf_str(b, " TEXT");
+    buf_str(b, "\nto change it: ");
+    ctl_command(b, "message", ctl_str(doc, "queue"), " TEXT");
 }
 
 void view_state(struct buf *b, const json_t *doc)
@@ -288,6 +287,6 @@ void view_drain(struct buf *b, const json_t *n)
     }
     buf_str(b, " cannot move now: the node is down since ");
     ctl_count(b, ctl_u64(n, "silent_ms") / 1000);
-    buf_str(b, " s. Start it again; if it is gone for good: segqctl forget ");
-    ctl_clean(b, ctl_str(n, "name"));
+    buf_str(b, " s. Start it again; if it is gone for good: ");
+    ctl_command(b, "forget", ctl_str(n, "name"), "");
 }

@@ -30,6 +30,8 @@ double ctl_f64(const json_t *o, const char *key);
 
 /* s with control characters replaced. */
 void ctl_clean(struct buf *b, const char *s);
+/* "segqctl rate login limits": a command to type; rest: behind the name, with its space. */
+void ctl_command(struct buf *b, const char *verb, const char *name, const char *rest);
 /* JSON that says the same, with these characters as \uXXXX; ends of lines stay. */
 void ctl_clean_json(struct buf *b, const char *s, size_t n);
 

@@ -22,12 +22,12 @@ static int status_line(struct http_answer *a, struct http_cur *c)
     int rc;
 
     if (memcmp(p, begins, u64_min(n, 7)) != 0)
-        return wrong(a, "what came does not begin as HTTP/1.1 does");
+        return wrong(a, "not an HTTP/1.x answer");
     if (end == c->end)
         return http_short(c);
     if (n < 12 || (p[7] != '0' && p[7] != '1') || p[8] != ' ' || !http_digits(p + 9, 3) ||
         p[9] == '0' || (n > 12 && p[12] != ' '))
-        return wrong(a, "its first line has no status");
+        return wrong(a, "no status in the first line");
     c->p = end;
     rc = http_crlf(c);
     if (rc <= 0)
@@ -55,15 +55,15 @@ static int judge(struct http_answer *a)
     const struct http_framing *f = &a->framing;
 
     if (f->bad_length || f->big_length)
-        return wrong(a, "its length is no number");
+        return wrong(a, "Content-Length is no number");
     if (f->lengths_differ)
-        return wrong(a, "it has two lengths that differ");
+        return wrong(a, "two different Content-Lengths");
     if (f->codings > 0 && (f->codings > 1 || !f->chunked))
-        return wrong(a, "its Transfer-Encoding is not exactly chunked");
+        return wrong(a, "Transfer-Encoding is not exactly chunked");
     if (f->codings > 0 && (f->lengths > 0 || a->minor == 0))
-        return wrong(a, f->lengths > 0 ? "it has a length, and is chunked" : "it is chunked in HTTP/1.0");
+        return wrong(a, f->lengths > 0 ? "Content-Length beside chunks" : "chunks in HTTP/1.0");
     if (a->status == 101)
-        return wrong(a, "it changes to another protocol");
+        return wrong(a, "a change to another protocol");
     a->keep_alive = http_keeps_alive(f, a->minor);
     a->left = f->length;
     if (a->to_head || a->status == 204 || a->status == 304 || (f->lengths > 0 && f->length == 0))
@@ -109,7 +109,7 @@ int64_t http_answer_head(struct http_answer *a, char *buf, size_t n)
     for (;;) {
         rc = c.p < c.end ? line(a, &c, buf, &end) : http_short(&c);
         if (rc == -400 && a->wrong == NULL)
-            (void)wrong(a, "a line of its head is none");
+            (void)wrong(a, "malformed header line");
         if (rc <= 0)
             return rc;
         a->at = (size_t)(c.p - buf);
@@ -179,7 +179,7 @@ int64_t http_answer_body(struct http_answer *a, char *buf, size_t n, struct slic
 
         rc = step(a, &c, data);
         if (rc < 0)
-            return wrong(a, "its chunks are none");
+            return wrong(a, "malformed chunk");
         if (rc == 0)
             c.p = from;
     }

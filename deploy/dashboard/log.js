@@ -50,7 +50,7 @@ function fillSifts() {
   }
 }
 
-// How many of them are asked for: more while they are sifted.
+// How many of them are asked for: more while they are filtered.
 export const auditWanted = () => $('a-find').value || $('a-kind').selectedIndex > 0 || SIFTS.some(([id]) => $(id).value) ? 500 : 50;
 
 const auditWords = a => `${a.who}${a.from ? ' (' + a.from + ')' : ''}: ${changeWords(a)}`;

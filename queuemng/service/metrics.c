@@ -23,7 +23,7 @@ static const struct metric_row rows[] = {
     ROW("segments_opened_total", COUNTER, opened, "Segments opened"),
     ROW("segments_removed_total", COUNTER, removed, "Empty segments unlinked"),
     ROW("segments_lost_total", COUNTER, lost_segments, "Segments given up with their node"),
-    ROW("segments_rebuilt_total", COUNTER, rebuilt, "Lost segments whose people brought them back"),
+    ROW("segments_rebuilt_total", COUNTER, rebuilt, "Lost segments rebuilt from polls"),
     ROW("moves_started_total", COUNTER, moves_started, "Moves (merge, drain) begun"),
     ROW("moves_committed_total", COUNTER, moves_committed, "Moves committed"),
     ROW("moves_aborted_total", COUNTER, moves_aborted, "Moves aborted"),

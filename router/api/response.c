@@ -93,7 +93,7 @@ const char *api_problem_code(enum api_problem p)
 }
 
 /* A node that is awaited is back, or has an heir, within a second. What is longer is known to be: a
- * line that is full, and a router that has too much to do, to which its clients come back spread. */
+ * line that is full, and a router that is overloaded, to which its clients come back spread. */
 static void retry_after(struct api_ans *a, enum api_problem p, uint64_t salt)
 {
     if (a->status != 503 && a->status != 429)

@@ -45,7 +45,7 @@
     X(ENDPOINT_UNKNOWN, 404, "endpoint_unknown")                                         \
     X(ENDPOINT_FAILED, 502, "endpoint_failed")                                           \
     X(OUTCOME_UNKNOWN, 503, "outcome_unknown")                                           \
-    X(OVERLOADED, 503, "queue_unavailable") /* this router has too much to do */
+    X(OVERLOADED, 503, "queue_unavailable") /* this router is overloaded */
 
 enum api_problem {
 #define X(name, status, text) API_##name,

@@ -8,7 +8,7 @@
 
 enum bearer_state {
     BEARER_GOOD,
-    BEARER_NONE,        /* no pass, or none of ours */
+    BEARER_NONE,        /* no pass, or one that is not ours */
     BEARER_ELSEWHERE, /* good for another queue */
     BEARER_OVER,        /* or its time has not come */
     BEARER_REVOKED,

@@ -120,7 +120,7 @@ static void looked(struct router *r, struct rflow *rf)
         arm(r, ev_now(r->ev));
 }
 
-/* False: too much to do. */
+/* False: overloaded. */
 static bool look(struct router *r, struct listening *x)
 {
     struct rflow *rf = rflow_new(r, NULL, looked, NULL);
@@ -244,7 +244,7 @@ void events_start(struct router *r, struct httpd_req *req, const struct http_req
     struct rflow *rf;
     struct token t;
 
-    rf = ticket_call(r, req, text, first_looked, "too much to do; the place is kept", &t);
+    rf = ticket_call(r, req, text, first_looked, "the router is overloaded; your place is kept, try again", &t);
     if (rf == NULL)
         return;
     r->counts.polls++;

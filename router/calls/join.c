@@ -114,7 +114,7 @@ static void done(struct router *r, struct rflow *rf)
 static void begin(struct router *r, struct httpd_req *req, const struct route_queue *q,
                   struct join_body *b, struct slice key, unsigned lane, rflow_done end)
 {
-    struct rflow *rf = rflow_call(r, req, end, "too much to do; you have not joined: try again");
+    struct rflow *rf = rflow_call(r, req, end, "the router is overloaded; you have not joined: try again");
 
     if (rf == NULL)
         return;
@@ -136,7 +136,8 @@ void join_ask(struct router *r, struct httpd_req *req, const struct http_req *q,
         router_problem(r, req, API_BAD_REQUEST,
                        "Idempotency-Key must be 16 to 128 visible ASCII characters");
     else if (routes_version(r->routes) == 0)
-        router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
+        router_problem(r, req, API_QUEUE_UNAVAILABLE,
+                       "this router has no map of the queues yet; try again");
     else if (queue == NULL)
         router_problem(r, req, API_QUEUE_NOT_FOUND, "there is no such queue");
     else if (phase_refused(r, req, queue))
@@ -144,7 +145,7 @@ void join_ask(struct router *r, struct httpd_req *req, const struct http_req *q,
     else if ((rc = join_lane(r, queue, b, &lane, &why)) == SQ_EAUTH)
         router_problem(r, req, API_NOT_ELIGIBLE, why);
     else if (rc < 0)
-        router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "this router is out of memory; try again");
     else
         begin(r, req, queue, b, q->idempotency_key, lane, end);
 }
@@ -163,7 +164,7 @@ bool join_read(struct router *r, struct httpd_req *req, const struct http_req *q
     if (rc == SQ_EINVAL)
         router_problem(r, req, API_BAD_REQUEST, why);
     else if (rc < 0)
-        router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "this router is out of memory; try again");
     return rc == 0;
 }
 

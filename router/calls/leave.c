@@ -15,7 +15,7 @@ static void done(struct router *r, struct rflow *rf)
 void leave_start(struct router *r, struct httpd_req *req, struct slice text)
 {
     struct token t;
-    struct rflow *rf = ticket_call(r, req, text, done, "too much to do; ask again", &t);
+    struct rflow *rf = ticket_call(r, req, text, done, "the router is overloaded; try again", &t);
 
     if (rf == NULL)
         return;

@@ -99,7 +99,7 @@ void permit_one(struct router *r, struct httpd_req *req, const struct http_req *
     bool leaves = q->method == HTTP_DELETE;
     struct token t;
     struct rflow *rf = ticket_call(r, req, arg, leaves ? has_left : polled,
-                                   "too much to do; the place is kept", &t);
+                                   "the router is overloaded; your place is kept, try again", &t);
 
     if (rf == NULL)
         return;

@@ -56,7 +56,7 @@ void poll_start(struct router *r, struct httpd_req *req, struct slice text)
     }
     if (known(r, req, &t, text.p))
         return;
-    rf = rflow_call(r, req, done, "too much to do; the place is kept");
+    rf = rflow_call(r, req, done, "the router is overloaded; your place is kept, try again");
     if (rf == NULL)
         return;
     r->counts.polls++;

@@ -63,7 +63,7 @@ static void done(struct router *r, struct rflow *rf)
 static void begin(struct router *r, struct httpd_req *req, const struct known_pass *x,
                   const struct session_cmd *c, int64_t until_s)
 {
-    struct rflow *rf = rflow_call(r, req, done, "too much to do; ask again");
+    struct rflow *rf = rflow_call(r, req, done, "the router is overloaded; try again");
     struct token t = { .seg = x->seg, .number = x->number };
 
     if (rf == NULL)

@@ -6,7 +6,7 @@
 #include "router/links/flows.h"
 
 /* The flow of a call about the ticket `text`, and *t: that ticket. NULL: it has been answered:
- * the ticket is not ours, or there is too much to do (`busy`: that answer's detail). */
+ * the ticket is not ours, or the router is overloaded (`busy`: that answer's detail). */
 struct rflow *ticket_call(struct router *r, struct httpd_req *req, struct slice text,
                           rflow_done done, const char *busy, struct token *t);
 /* All but its text: a ticket that its segment says to be waiting, or the router in its place. */

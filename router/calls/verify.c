@@ -378,11 +378,11 @@ static void use_start(struct router *r, struct httpd_req *req, const struct aske
     struct rflow *rf;
 
     if (u == NULL) {
-        router_problem(r, req, API_OVERLOADED, "too much to do; ask again");
+        router_problem(r, req, API_OVERLOADED, "the router is overloaded; try again");
         return;
     }
     *u = (struct pass_use){ .x = *x, .visit = visit_by(r, a), .number = number_of_use(r, a->q) };
-    rf = rflow_call(r, req, used, "too much to do; ask again");
+    rf = rflow_call(r, req, used, "the router is overloaded; try again");
     if (rf == NULL) {
         free(u);
         return;

@@ -33,7 +33,7 @@ static const struct {
     { "\"finished\"", "\"finished\"", "completed", NULL, NULL },
     { "\"finished\"", "\"expired\"", "completed", NULL, NULL },
     { "\"finished\"", "\"left\"", "failed", "cancelled", "it was cancelled" },
-    { "\"finished\"", "\"no_show\"", "failed", "no_show", "its turn came, and nobody asked" },
+    { "\"finished\"", "\"no_show\"", "failed", "no_show", "admitted, but never polled in time" },
     { "\"finished\"", NULL, "failed", "lost", "its place is gone" },
     { "\"dead\"", NULL, "failed", "dead", "the target did not answer well in any attempt" },
     { "\"expired\"", NULL, "failed", "expired", "its time was over before it was done" },

@@ -121,7 +121,7 @@ bool page_preview(struct router *r, struct httpd_req *req, const struct http_req
     s = scene_of(name);
     put_links(&links, s, ticket, page_lang_tag(page_room_page(r), a->lang));
     if (links.failed) {
-        router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "this router is out of memory; try again");
     } else {
         show(r, queue, a, s, (const char *)links.data);
         router_answer(r, req);

@@ -374,7 +374,7 @@ void page_start(struct router *r, struct httpd_req *req, const struct http_req *
     x.join.client = CLIENT_BROWSER;
     x.a = calloc(1, sizeof(*x.a));
     if (x.a == NULL) {
-        router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "this router is out of memory; try again");
         return;
     }
     x.a->gzip = page_room_gzip(q);

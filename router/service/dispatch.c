@@ -164,7 +164,7 @@ static void answer(struct router *r, struct httpd_req *req, const struct api_req
                     router_request_id(r));
         break;
     default: /* API_NO_PATH */
-        api_problem(&r->ans, API_NOT_FOUND, "there is nothing here",
+        api_problem(&r->ans, API_NOT_FOUND, "no such path",
                     router_request_id(r));
     }
     router_answer(r, req);

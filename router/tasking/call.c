@@ -18,7 +18,7 @@ struct task_call *call_new(struct tasking *t, struct httpd_req *req, uint32_t n,
         c = malloc(rows + bytes);
     if (c == NULL) {
         if (req != NULL)
-            router_problem(t->r, req, API_OVERLOADED, "too much to do; ask again");
+            router_problem(t->r, req, API_OVERLOADED, "the router is overloaded; try again");
         return NULL;
     }
     memset(c, 0, rows);

@@ -349,7 +349,7 @@ void task_request(struct tasking *t, struct httpd_req *req, const struct http_re
         router_answer(t->r, req);
     } else if (p.op == TASK_NO_PATH) {
         if (router_may_pass(t->r, req, LIMIT_BAD))
-            router_problem(t->r, req, API_NOT_FOUND, "there is nothing here");
+            router_problem(t->r, req, API_NOT_FOUND, "no such path");
     } else {
         start(t, req, q, &p, servers);
     }

@@ -45,7 +45,7 @@ void row_refuse(struct ask *a, enum api_problem p, const char *why)
     size_t n = strlen(why);
 
     a->problem = (uint8_t)p;
-    a->why = "this row is not as it must be";
+    a->why = "invalid row (further reasons were cut)";
     if (c->why_room > n) {
         c->why_room -= (uint32_t)n + 1;
         a->why = call_text(c, (struct slice){ (char *)(uintptr_t)why, n });

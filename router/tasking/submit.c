@@ -370,7 +370,7 @@ bool submit_by_claim(struct tasking *t, struct httpd_req *req, const struct http
     r->counts.claims += rc == 0 && why == NULL;
     r->counts.claims_refused += rc != 0 || why != NULL;
     if (rc == SQ_ENOMEM)
-        router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "this router is out of memory; try again");
     else if (why != NULL)
         router_problem(r, req, API_NOT_ELIGIBLE, why);
     else

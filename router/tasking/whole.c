@@ -123,7 +123,7 @@ static void send_on(struct whole *w, const struct bytes_of *piece)
     crypto_hash_sha256_update(&w->hash, piece->p, piece->n);
     w->at += piece->n;
     if (w->at == w->length && !is_right(w)) {
-        breaks(w, "it is not as it was written");
+        breaks(w, "SHA-256 of the stored answer does not match");
         return;
     }
     httpd_send(w->req, (const char *)piece->p, piece->n);
@@ -145,7 +145,7 @@ static void put_off(struct whole *w)
     if (now - w->away < TASK_ASK_MS)
         w->again = true;
     else
-        breaks(w, "its node is away");
+        breaks(w, "the task node is away");
 }
 
 static void heard(struct task_call *c, const struct msg *m)
@@ -159,7 +159,7 @@ static void heard(struct task_call *c, const struct msg *m)
     else if (w->broken)
         return;
     else if (c->v[0].code == CODE_UNKNOWN)
-        breaks(w, "it is not kept any more");
+        breaks(w, "the answer is not kept any more");
     else if (c->v[0].code == CODE_DONE && piece != NULL && piece->n > 0 &&
              piece->n <= w->length - w->at)
         send_on(w, piece);
@@ -172,7 +172,7 @@ static void ask(struct whole *w)
     struct task_call *c = call_new(w->t, NULL, 1, 0, 0, heard);
 
     if (c == NULL) {
-        breaks(w, "too much to do");
+        breaks(w, "the router is overloaded");
         return;
     }
     w->asks = true;
@@ -230,7 +230,7 @@ void wholes_tick(struct tasking *t)
 
     list_each_of (&t->wholes, struct whole, in, w)
         if (w->req != NULL && w->deadline <= now)
-            breaks(w, "its client is too slow");
+            breaks(w, "the client is too slow");
         else if (w->again && w->req != NULL && !w->broken)
             ask(w);
 }

@@ -30,7 +30,7 @@ async function pictureOverTime() {
     if (name === '24 h') await k.shot(page, 'dashboard-24h');
   }
   await page.locator('#e-find').fill('router.0 connected');
-  await claimUntil('events are sifted by words', async () => await page.locator('#events li').count() === 1);
+  await claimUntil('events are filtered by words', async () => await page.locator('#events li').count() === 1);
   await page.locator('#e-find').fill('');
   await page.locator('#e-kind').selectOption('Changes');
   await claimUntil('and by kind', async () => !(await page.locator('#events').innerText()).includes('connected') && await page.locator('#events li').count() > 0);
@@ -53,7 +53,7 @@ async function siftedByName(page) {
   await k.admin('POST', '/release?n=1');
   await claimUntil('an order is among the changes', async () => await page.locator('#a-verb option[value=release]').count() === 1);
   await page.locator('#a-verb').selectOption('release');
-  await claimUntil('changes are sifted by what was done', async () => await audit.count() > 0 && (await audit.allInnerTexts()).every(t => /released \d+ by hand/.test(t)));
+  await claimUntil('changes are filtered by action', async () => await audit.count() > 0 && (await audit.allInnerTexts()).every(t => /released \d+ by hand/.test(t)));
   await page.locator('#a-who').selectOption('unnamed');
   claim('and by operator', await audit.count() > 0);
   await page.locator('#a-verb').selectOption('change');
@@ -83,7 +83,7 @@ async function laneForm(page) {
   await page.locator('#ask .item').last().getByLabel('Weight').fill('3');
   claim('the shares of the lanes are said', (await page.locator('#ask-body').innerText()).includes('default 25 %, V I P 75 %'), await page.locator('#ask-body').innerText());
   await page.locator('#ask-yes').click();
-  await claimUntil('what the manager refuses stands at its field', async () => (await wrong(page)).startsWith('lanes[1].name: "V I P" is not allowed') &&
+  await claimUntil('a refusal is shown beside its field', async () => (await wrong(page)).startsWith('lanes[1].name: "V I P" is not allowed') &&
     await page.locator('#ask .item').last().getByLabel('Lane').evaluate(e => e === document.activeElement && e.getAttribute('aria-invalid') === 'true'));
   await k.accessible(page, 'a field is refused');
   await page.locator('#ask .item').last().getByLabel('Lane').fill('vip');

@@ -75,7 +75,7 @@ async function yes(page, what, question, name) {
 
 // ---- scenarios ----
 
-// A pool is added by its form, and its limits changed; what is refused stands at its field.
+// A pool is added by its form, and its limits changed; a refusal is shown beside its field.
 async function poolForms() {
   const { c, page } = await dashboard('#tasks');
   await button(page, 'Add a pool …').click();

@@ -290,7 +290,7 @@ static int query(void)
 Test(tasks_http, the_compat_door_is_closed_unless_it_is_opened)
 {
     cr_expect_eq(classic("submitTask", "{\"target_url\":\"http://gen.example/x\"}"), 404);
-    cr_expect_str_eq(str("detail"), "there is nothing here");
+    cr_expect_str_eq(str("detail"), "no such path");
 }
 
 Test(tasks_http, an_offline_task_of_the_classic_kind_is_a_call)

@@ -97,15 +97,14 @@ UNIT_C := $(wildcard tests/unit/*/test_*.c)
 UNIT := $(addprefix $(B)/unit/,$(basename $(notdir $(UNIT_C))))
 SIM := $(patsubst tests/sim/%.c,$(B)/sim/%,$(wildcard tests/sim/sim_*.c))
 FUZZ := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-# Programs of their own only with FLAVOUR=fuzz; compiled with each `make tests` in rel, so that
-# a changed signature is noticed.
-FUZZ_OBJS.rel := $(FUZZ:$(B)/fuzz/%=$(B)/obj/tests/fuzz/%.o)
+# Without libFuzzer (FLAVOUR=fuzz) a target only reads its corpus.
+REPLAY := $(if $(filter-out fuzz,$(FLAVOUR)),$(B)/obj/tests/fuzz/replay.o)
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c)) $(B)/bench/load $(B)/bench/bench_jobs $(B)/bench/bench_worker
 SWARM_LIB := $(call o,$(filter-out %/main.c,$(SWARM_C)))
 LOAD_LIB := $(call o,$(filter-out %/main.c,$(LOAD_C)) tests/bench/swarm/lat.c)
 SIM_LIB := $(call o,$(wildcard tests/lib/sim/*.c))
 TASKS_LIB := $(call o,$(wildcard tests/lib/tasks/*.c))
-tests: $(UNIT) $(SIM) $(FUZZ_OBJS.$(FLAVOUR))
+tests: $(UNIT) $(SIM) $(FUZZ)
 # What a unit test is linked with, besides its own object: all cores, if not said otherwise.
 CORES := $(B)/libcores.a $(B)/libsegq.a
 # The k-th allocation, or call of the kernel, fails: our own code's, not the libraries'.
@@ -137,7 +136,7 @@ $(B)/sim/sim_tasks: $(B)/obj/tests/sim/sim_tasks.o $(TASKS_LIB) $(B)/libcores.a 
 $(B)/sim/%: $(B)/obj/tests/sim/%.o $(SIM_LIB) $(B)/libcores.a $(B)/libsegq.a
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link) -lcriterion
-$(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libcores.a $(B)/libsegq.a
+$(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(REPLAY) $(B)/libcores.a $(B)/libsegq.a
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link) -lhttp_parser
 $(B)/bench/load: $(call o,tests/bench/load/main.c) $(LOAD_LIB) $(B)/libsegq.a
@@ -194,15 +193,16 @@ demo-calls: deps
 gate: deps
 	@deploy/deps.sh gate
 	deploy/gate.sh
-## make test         install what tests need, build, run every test
+## make test         install what tests need, build, run units, simulations, checks, 14 stories (10 min)
+TIER ?= test
 test:
-	tests/all.sh rel
-## make test-asan    the same under AddressSanitizer and UBSan
-test-asan:
-	tests/all.sh asan
+	tests/run.py $(TIER)
+## make test-night   every story in both builds, chaos, dates, planted bugs, 100 000 seeds: a night
+test-night:
+	tests/run.py night
 ## make check-quick  while you work: build (fuzzers, too), unit tests, layers, 100 seeds (90 s)
 check-quick:
-	SIM_SEEDS=100 tests/run.sh unit layers seeds
+	SIM_SEEDS=100 tests/run.py unit layers seeds
 ## make check        layers, configuration samples, API description (no processes)
 check: layers
 	$(MAKE) -j$(JOBS) bins
@@ -232,19 +232,17 @@ sim:
 	SEEDS=$(SEEDS) $(B)/sim/sim_mixed
 ## make chaos        every fault of tests/chaos with real processes, 20 minutes at most
 chaos: deps-test
-	$(MAKE) -j$(JOBS) bins
-	tests/chaos/run.sh --bin $(B)/bin
+	tests/run.py chaos
 ## make dates        the tests on other dates and in other time zones, some hours
-dates: deps-test
-	tests/dates.sh
+dates:
+	tests/run.py dates
 ## make mutants      plants every bug of tests/mutants/list.txt: do the tests notice?
 mutants: deps-test
 	tests/mutants/mutants.py
 ## make fuzz         every fuzz target for FUZZ_S seconds (60)
 FUZZ_S ?= 60
 fuzz:
-	$(MAKE) -j$(JOBS) FLAVOUR=fuzz fuzz-bins
-	tests/fuzz.sh build/fuzz/fuzz $(FUZZ_S)
+	FUZZ_S=$(FUZZ_S) tests/run.py fuzz
 fuzz-bins: $(FUZZ)
 ## make bench        segq beside its peers, 15 minutes at most; ARGS="--only core", ARGS=--list
 bench: deps
@@ -261,6 +259,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: check-quick fallback docs pictures reference bins tests help run demo demo-tasks demo-calls gate test test-asan check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
+.PHONY: check-quick fallback docs pictures reference bins tests help run demo demo-tasks demo-calls gate test test-night check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
 .SECONDARY:
 .DEFAULT_GOAL := help

@@ -8,8 +8,7 @@
 #include "common/base/hex.h"
 #include "router/calls/phase.h"
 #include "router/calls/ticket.h"
-#include "router/state/answer.h"
-#include "router/state/pass_time.h"
+#include "router/state/router.h"
 
 int join_lane(struct router *r, const struct route_queue *q, struct join_body *b,
               unsigned *lane, const char **why)

@@ -2,7 +2,7 @@
 #include "router/calls/leave.h"
 
 #include "router/calls/ticket.h"
-#include "router/state/answer.h"
+#include "router/state/router.h"
 
 static void done(struct router *r, struct rflow *rf)
 {

@@ -6,7 +6,7 @@
 #include "router/api/permit_body.h"
 #include "router/calls/join.h"
 #include "router/calls/ticket.h"
-#include "router/state/answer.h"
+#include "router/state/router.h"
 
 #define TASKS "/tasks"
 

@@ -1,7 +1,7 @@
 /* phase.c: see phase.h. */
 #include "router/calls/phase.h"
 
-#include "router/state/answer.h"
+#include "router/state/router.h"
 
 bool phase_is_free(const struct route_queue *q)
 {

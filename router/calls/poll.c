@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "router/calls/ticket.h"
-#include "router/state/answer.h"
+#include "router/state/router.h"
 
 /* Answered from what its node has told, without asking it. */
 static bool known(struct router *r, struct httpd_req *req, const struct token *t,

@@ -1,7 +1,7 @@
 /* queue_get.c: see queue_get.h. */
 #include "router/calls/queue_get.h"
 
-#include "router/state/answer.h"
+#include "router/state/router.h"
 
 void queue_get(struct router *r, struct httpd_req *req, struct slice name)
 {

@@ -7,7 +7,7 @@
 
 #include "router/calls/bearer.h"
 #include "router/links/flows.h"
-#include "router/state/pass_time.h"
+#include "router/state/router.h"
 
 /* A client that sends its pass as a bearer does not keep it in a browser's cookie. */
 static bool is_bearer(const struct router *r, const struct http_req *q, const struct known_pass *x)

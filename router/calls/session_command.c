@@ -7,8 +7,7 @@
 #include "common/ticket/pass.h"
 #include "router/calls/bearer.h"
 #include "router/links/flows.h"
-#include "router/state/answer.h"
-#include "router/state/pass_time.h"
+#include "router/state/router.h"
 
 static void refuse(struct router *r, struct httpd_req *req, enum api_problem p,
                    const char *why)

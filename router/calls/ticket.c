@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "router/state/answer.h"
+#include "router/state/router.h"
 
 _Static_assert(WAITING_BODY_MAX <= HTTPD_BODY_MAX && WAITING_TOUCH <= HTTPD_BODY_TOUCH,
                "any body can be written in place");

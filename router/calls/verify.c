@@ -14,8 +14,7 @@
 #include "router/gate/signature_cache.h"
 #include "router/gate/visit.h"
 #include "router/links/flows.h"
-#include "router/state/answer.h"
-#include "router/state/pass_time.h"
+#include "router/state/router.h"
 
 #define RETURN_MAX 2000 /* bytes; a longer address is not returned to */
 

@@ -1,5 +1,5 @@
 /* next.h: what a flow does next: it asks a node, waits for a newer map, or ends. Pure.
- * The steps that all flows share; flow.c, replace.c and direct_entry.c choose among them. */
+ * The steps that all flows share; flow.c and replace.c choose among them. */
 #ifndef SEGQ_ROUTER_FLOW_NEXT_H
 #define SEGQ_ROUTER_FLOW_NEXT_H
 

@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "router/links/seg_ask.h"
-#include "router/state/answer.h"
+#include "router/links/seg_links.h"
+#include "router/state/router.h"
 
 #define FLOWS_MAX      262144 /* under way; more get 503 at once */
 #define FREE_FLOWS_MAX 65536

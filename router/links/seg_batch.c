@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "router/links/seg_ask.h"
+#include "router/links/seg_links.h"
 
 #define LOG_MODULE "seg_link"
 

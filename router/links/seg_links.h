@@ -1,12 +1,16 @@
-/* seg_links.h: the links to segment nodes and the batches on them: data only. Shell.
- * Shared by seg_ask.c (collects requests), seg_batch.c (sends them, takes answers) and
- * seg_link.c (dials); nobody else looks inside. */
+/* seg_links.h: the links to segment nodes, and the batches of requests that are collected on them.
+ * Shell. Nothing is sent from here, so nobody is called back: batches leave when the turn ends.
+ *
+ *   seg_links.c   a flow's request goes into its node's next batch
+ *   seg_batch.c   sends batches, takes answers
+ *   seg_link.c    dials; what comes in
+ * Nobody else looks inside. */
 #ifndef SEGQ_SEG_LINKS_H
 #define SEGQ_SEG_LINKS_H
 
 #include "common/wire/msg.h"
 #include "router/links/flows.h"
-#include "router/nodes/node_links.h"
+#include "router/state/node_links.h"
 
 struct batch {
     struct list_node in_list; /* member of its kind's open or sent ones, or of the free ones */
@@ -45,5 +49,15 @@ struct seg_links {
         struct sess_req session[MSG_BATCH_MAX];
     } req;
 };
+
+/* Puts rf's request into the next batch. 0; SQ_EUNAVAIL: the node cannot be asked; SQ_EUNKNOWN: it
+ * is of an older release, which would not understand it. While a link is being dialled for the
+ * first time, one batch of requests waits for it. */
+SQ_CHECK int seg_link_ask(struct seg_links *s, struct rflow *rf);
+/* Nodes that are reached, and nodes in the map. */
+void seg_links_count(const struct seg_links *s, size_t *up, size_t *of);
+
+/* Given back when a sent batch has its answers. b is in no list. */
+void batch_free(struct seg_links *s, struct batch *b);
 
 #endif

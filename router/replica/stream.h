@@ -22,7 +22,7 @@
 
 #include "common/ticket/pace.h"
 #include "router/replica/line.h"
-#include "router/replica/seen.h"
+#include "router/replica/poll_marks.h"
 
 #define STREAM_SEEN_MS 100 /* interval of stream_seen() */
 

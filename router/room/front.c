@@ -7,7 +7,7 @@
 #include "router/gate/visit.h"
 #include "router/room/files.h"
 #include "router/room/show.h"
-#include "router/state/answer.h"
+#include "router/state/router.h"
 
 static bool has_pass(struct router *r, const struct http_req *q, struct page_view *v)
 {

@@ -8,7 +8,7 @@
 #include "router/calls/ticket.h"
 #include "router/room/files.h"
 #include "router/room/show.h"
-#include "router/state/pass_time.h"
+#include "router/state/router.h"
 
 #define RETRY_MS 5000
 #define FULL_MS  15000

@@ -5,8 +5,7 @@
 
 #include "common/ticket/preview.h"
 #include "router/room/files.h"
-#include "router/state/answer.h"
-#include "router/state/pass_time.h"
+#include "router/state/router.h"
 
 #define NAME_CAP 24
 

@@ -14,7 +14,7 @@
 #include "router/room/outcome.h"
 #include "router/room/preview.h"
 #include "router/room/show.h"
-#include "router/state/answer.h"
+#include "router/state/router.h"
 
 #define RETRY_MS 5000
 

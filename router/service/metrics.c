@@ -3,7 +3,7 @@
 
 #include "common/supervisor/metrics_process.h"
 #include "router/links/mng_link.h"
-#include "router/links/seg_ask.h"
+#include "router/links/seg_links.h"
 #include "router/tasking/link_ask.h"
 
 #define ROW(name, kind, member, help) \

@@ -1,6 +1,6 @@
 /* cfg.c: the table of a router's configuration. */
 #include "router/state/cfg.h"
-#include "router/state/pass_time.h"
+#include "router/state/router.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "common/config/cfg_check.h"
 #include "common/config/cfg_type.h"
 #include "common/wire/msg_router_manager.h"
-#include "router/gate/lane_claim.h"
+#include "router/gate/claim.h"
 #include "router/api/cors.h"
 #include "router/state/client_gate.h"
 

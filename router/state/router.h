@@ -1,7 +1,7 @@
-/* router.h: what a router process has: the data that all its rooms share, no functions.
- * Shell; owned by service.c, which makes and frees it.
+/* router.h: a router process: the data that all its rooms share, the answer to the request at
+ * hand, and the time by which passes are judged. Shell; owned by service.c, which makes and frees it.
  *
- *   httpd --request--> dispatch.c --> join.c ... --> flow.c (decides) --> seg_ask.c ----> node
+ *   httpd --request--> dispatch.c --> join.c ... --> flow.c (decides) --> seg_links.c --> node
  *   httpd <--answer--- join.c ... <-- flows.c <----- flow.c <----------- seg_batch.c <-- node
  *   queuemng --MAP, STATS--> mng_link.c --> routes_apply.c (flow.c asks it through routes.c) */
 #ifndef SEGQ_ROUTER_H
@@ -17,10 +17,10 @@
 #include "router/api/response.h"
 #include "router/api/session_body.h"
 #include "router/api/waiting_text.h"
+#include "router/flow/listeners.h"
 #include "router/gate/pass_clock.h"
 #include "router/gate/revoked.h"
 #include "router/gate/signature_cache.h"
-#include "router/listen/listeners.h"
 #include "router/replica/replicas.h"
 #include "router/state/cfg.h"
 #include "router/state/claim_keys.h"
@@ -101,5 +101,40 @@ struct router {
     struct router_counts counts;
     struct histo join_us, poll_us, leave_us;
 };
+
+/* ---- the answer to the request at hand: what is in r->ans, or a refusal. Each function that answers
+ * does so once; req is the server's and is not to be used after. ---- */
+
+/* Sends r->ans and empties it. */
+void router_answer(struct router *r, struct httpd_req *req);
+/* The same of an answer of `length` bytes, of which r->ans has the first; the rest is the caller's to
+ * send (httpd_may_open_sized() has been asked). False: there is no memory; that has been answered. */
+SQ_CHECK bool router_answer_begin(struct router *r, struct httpd_req *req, uint64_t length);
+void router_problem(struct router *r, struct httpd_req *req, enum api_problem p,
+                    const char *detail);
+/* False: its address is over its budget `k`; that has been answered. */
+SQ_CHECK bool router_may_pass(struct router *r, struct httpd_req *req, enum limit_kind k);
+/* Answers a request whose token is not ours. */
+void router_forged(struct router *r, struct httpd_req *req);
+
+static inline uint64_t router_request_id(struct router *r)
+{
+    return r->request_id += 0x9e3779b97f4a7c15ull;
+}
+
+/* ---- the time that passes are judged by, from this router's clocks ---- */
+
+int64_t router_wall_s(void); /* Unix seconds */
+/* By no clock is it earlier: what ended by then is over. pass_clock.h. */
+int64_t router_least_s(const struct router *r);
+
+#define ROUTER_TIME_MAX 72
+/* A moment as text: "rfc3339", "unix", or a layout of strftime(), in the time zone of the process; how
+ * many bytes, no 0 behind them. 0: the layout is none. */
+size_t router_time_text(char out[ROUTER_TIME_MAX], const char *layout, int64_t unix_s);
+#define ROUTER_TIME_LONGEST (ROUTER_TIME_MAX - 9) /* bytes, by a layout */
+/* Is the layout one at each hour of a leap year? Names of months and weekdays differ in length, so a
+ * text that has room today may have none in a Wednesday of September. */
+bool router_time_fits(const char *layout);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "router/state/answer.h"
+#include "router/state/router.h"
 
 struct task_call *call_new(struct tasking *t, struct httpd_req *req, uint32_t n, size_t bytes,
                            msec_t wait_ms, call_done done)

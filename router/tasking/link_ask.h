@@ -3,7 +3,7 @@
 #ifndef SEGQ_ROUTER_LINK_ASK_H
 #define SEGQ_ROUTER_LINK_ASK_H
 
-#include "router/nodes/node_links.h"
+#include "router/state/node_links.h"
 #include "router/tasking/call.h"
 
 struct task_link {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/task/state.h"
-#include "router/state/answer.h"
+#include "router/state/router.h"
 #include "router/tasking/ask.h"
 #include "router/tasking/whole.h"
 #include "router/tasks/conditions.h"

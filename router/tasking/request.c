@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "router/state/answer.h"
+#include "router/state/router.h"
 #include "common/task/queue_name.h"
 #include "common/ticket/task_token.h"
 #include "router/tasking/complete.h"

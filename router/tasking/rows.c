@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "router/state/answer.h"
+#include "router/state/router.h"
 #include "router/tasking/ask.h"
 #include "router/tasks/callback.h"
 

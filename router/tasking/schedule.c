@@ -1,7 +1,7 @@
 /* schedule.c: see schedule.h. The first pool of a queue is the one that has it; the others are older. */
 #include "router/tasking/schedule.h"
 
-#include "router/state/answer.h"
+#include "router/state/router.h"
 #include "router/tasking/ask.h"
 #include "router/tasking/submit.h"
 #include "router/tasks/schedule_answer.h"

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "common/task/call.h"
-#include "router/state/answer.h"
-#include "router/state/pass_time.h"
+#include "router/state/router.h"
 #include "router/tasking/ask.h"
 #include "router/tasking/left.h"
 #include "router/tasking/rows.h"

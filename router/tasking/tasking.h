@@ -11,7 +11,7 @@
 #define SEGQ_ROUTER_TASKING_H
 
 #include "common/base/list.h"
-#include "router/nodes/node_links.h"
+#include "router/state/node_links.h"
 #include "router/state/router.h"
 #include "router/tasks/pools.h"
 #include "router/tasks/server_tokens.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "router/state/answer.h"
+#include "router/state/router.h"
 #include "router/tasking/ask.h"
 
 #define LOG_MODULE "whole"

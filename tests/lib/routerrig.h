@@ -20,7 +20,7 @@
 #include "router/service/dispatch.h"
 #include "router/service/metrics.h"
 #include "router/service/service.h"
-#include "router/state/pass_time.h"
+#include "router/state/router.h"
 #include "tests/lib/routerrig_peers.h"
 #include "tests/lib/turn.h"
 

@@ -3,9 +3,9 @@
 #ifndef SEGQ_SIM_ROUTER_STATE_H
 #define SEGQ_SIM_ROUTER_STATE_H
 
+#include "router/flow/listeners.h"
 #include "router/gate/pass_clock.h"
 #include "router/gate/revoked.h"
-#include "router/listen/listeners.h"
 #include "router/replica/replicas.h"
 #include "tests/lib/sim/router.h"
 

@@ -3,7 +3,7 @@
 #include "router/compat/classic_answer.h"
 #include "router/compat/classic_ask.h"
 #include "router/compat/classic_target.h"
-#include "router/state/pass_time.h"
+#include "router/state/router.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* test_direct_entry.c: a join whose answer waits a moment for its admission. */
-#include "router/flow/direct_entry.h"
+#include "router/flow/flow.h"
 
 #include "tests/lib/flowrig.h"
 

@@ -1,5 +1,5 @@
 /* test_listeners.c: whose ticket is looked at when, and what of a look is told. */
-#include "router/listen/listeners.h"
+#include "router/flow/listeners.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* test_node_links.c: links to the nodes of a map come and go with it. Nobody lives at the
  * addresses. */
-#include "router/nodes/node_links.h"
+#include "router/state/node_links.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* test_router_seen.c: polls that were answered here reach their node, whatever links do. */
-#include "router/replica/seen.h"
+#include "router/replica/poll_marks.h"
 
 #include <criterion/criterion.h>
 

@@ -1,5 +1,5 @@
 /* node_links.c: see node_links.h. */
-#include "router/nodes/node_links.h"
+#include "router/state/node_links.h"
 
 #include <assert.h>
 #include <stdio.h>

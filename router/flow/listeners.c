@@ -1,5 +1,5 @@
 /* listeners.c: see listeners.h. */
-#include "router/listen/listeners.h"
+#include "router/flow/listeners.h"
 
 #include <assert.h>
 #include <stdlib.h>

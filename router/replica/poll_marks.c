@@ -1,5 +1,5 @@
-/* seen.c: see seen.h. */
-#include "router/replica/seen.h"
+/* poll_marks.c: see poll_marks.h. */
+#include "router/replica/poll_marks.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* seg_ask.c: see seg_ask.h. */
-#include "router/links/seg_ask.h"
+/* seg_links.c: see seg_links.h. */
+#include "router/links/seg_links.h"
 
 #include <assert.h>
 #include <stdlib.h>

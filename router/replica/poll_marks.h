@@ -1,4 +1,4 @@
-/* seen.h: polls that this router answered by itself, until their node knows of them. Pure.
+/* poll_marks.h: polls that this router answered by itself, until their node knows of them. Pure.
  *
  *   seen_add() --> marks at hand --seen_seal()--> frames not sent --seen_next()--> sent
  *                                     ^------- link lost -------------------------'  |

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "queuemng/state/def_json.h"
+#include "queuemng/state/json_row.h"
 
 json_t *admin_def_json(const void *def, const struct cfg_key *keys, uint64_t version)
 {

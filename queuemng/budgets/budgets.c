@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "queuemng/state/def_json.h"
+#include "queuemng/state/json_row.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 

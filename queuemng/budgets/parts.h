@@ -10,6 +10,8 @@
 
 #include "queuemng/state/state.h"
 
+struct mbudget;
+
 /* Each tick; second: demand is looked at. */
 void budgets_tick(struct mng *m, bool second);
 

@@ -9,14 +9,15 @@
 #include "queuemng/chain/move.h"
 #include "queuemng/chain/rebuild.h"
 #include "queuemng/chain/reconcile.h"
-#include "queuemng/state/batch.h"
 #include "queuemng/state/changed.h"
 #include "queuemng/state/node.h"
-#include "queuemng/state/prequeue.h"
+#include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 
+#define MNG_OPEN_MAX      64    /* segments of one lane open ahead of the joins */
+#define MNG_SPARE_MS      60000 /* unused room ahead of the joins, left over for so long, goes */
 #define LOG_MODULE "chain"
 
 /* Some of them will have left or been released meanwhile: not more than this. */

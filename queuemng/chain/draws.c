@@ -5,10 +5,9 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "queuemng/chain/place.h"
 #include "queuemng/chain/reconcile.h"
 #include "queuemng/state/changed.h"
-#include "queuemng/state/prequeue.h"
+#include "queuemng/state/node.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 

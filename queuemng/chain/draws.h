@@ -1,5 +1,5 @@
 /* draws.h: the draw of a pre-queue. Whoever comes before a queue opens joins a segment of the
- * pre-queue (state/prequeue.h) and is shown no position; at the opening it is sealed, and its
+ * pre-queue and is shown no position; at the opening it is sealed, and its
  * people draw their places (common/ticket/draw.h).
  *
  *   PREQUEUE: the lane's tail is a segment of the pre-queue --opening--> sealed, as soon as a

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 
 #include "common/base/log.h"
+#include "queuemng/chain/move_state.h"
 #include "queuemng/state/alias.h"
 #include "queuemng/state/changed.h"
 #include "queuemng/state/marks.h"
-#include "queuemng/state/pop_state.h"
-#include "queuemng/state/prequeue.h"
+#include "queuemng/state/queue.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/slots.h"
 #include "queuemng/state/state.h"
@@ -181,7 +181,7 @@ static void take_figures(struct mseg *s, const struct seg_status *st)
     uint32_t joined = s->st.joined, unused = s->st.unused;
 
     s->st = *st;
-    s->st.absorbed = NULL; /* absorbed.h has them */
+    s->st.absorbed = NULL; /* alias.h has them */
     s->st.marks = NULL;
     s->st.n_marks = 0;
     if (s->kind == OPEN_REBUILD) { /* all its numbers count as given */

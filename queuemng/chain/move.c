@@ -7,17 +7,15 @@
 
 #include "common/base/log.h"
 #include "queuemng/chain/lifecycle.h"
-#include "queuemng/chain/move_unknown.h"
 #include "queuemng/chain/move_state.h"
-#include "queuemng/chain/place.h"
+#include "queuemng/state/node.h"
 #include "queuemng/chain/reconcile.h"
-#include "queuemng/state/absorbed.h"
 #include "queuemng/state/alias.h"
 #include "queuemng/state/changed.h"
-#include "queuemng/state/prequeue.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 
+#define MNG_NODE_MOVES    4     /* at one node at a time */
 #define LOG_MODULE "move"
 
 static struct mmove *move_start(struct mng *m, struct mseg *from, struct mseg *to)

@@ -10,6 +10,8 @@
 
 #include "common/base/base.h"
 
+#define MNG_MOVE_IDLE_MS  20000 /* a move without progress is aborted */
+
 struct mlane;
 struct mng;
 struct mnode;

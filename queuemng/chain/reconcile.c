@@ -4,11 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "queuemng/state/batch.h"
 #include "queuemng/state/changed.h"
 #include "queuemng/state/marks.h"
 #include "queuemng/state/out.h"
-#include "queuemng/state/prequeue.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"

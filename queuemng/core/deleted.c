@@ -8,7 +8,7 @@
 #include "queuemng/chain/queue_life.h"
 #include "queuemng/core/step.h"
 #include "queuemng/release/credit.h"
-#include "queuemng/release/figures.h"
+#include "queuemng/release/pop.h"
 #include "queuemng/state/changed.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"

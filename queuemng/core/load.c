@@ -14,7 +14,7 @@
 #include "queuemng/chain/queue_life.h"
 #include "queuemng/nodes/directory.h"
 #include "queuemng/state/alias.h"
-#include "queuemng/state/def_json.h"
+#include "queuemng/state/json_row.h"
 #include "queuemng/state/marks.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/queue.h"

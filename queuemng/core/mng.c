@@ -7,6 +7,7 @@
 
 #include "common/base/log.h"
 #include "queuemng/budgets/budgets.h"
+#include "queuemng/chain/move_state.h"
 #include "queuemng/chain/queue_life.h"
 #include "queuemng/core/step.h"
 #include "queuemng/release/opening.h"

@@ -28,7 +28,6 @@
 #include "queuemng/policy/endpoint_def.h"
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/queue_def.h"
-#include "queuemng/state/opts.h"
 #include "queuemng/state/out.h"
 
 /* Options are copied; NULL: no memory. */

@@ -13,7 +13,6 @@
 #include "queuemng/core/monitors.h"
 #include "queuemng/core/step.h"
 #include "queuemng/release/credit.h"
-#include "queuemng/release/figures.h"
 #include "queuemng/release/opening.h"
 #include "queuemng/release/pop.h"
 #include "queuemng/state/changed.h"

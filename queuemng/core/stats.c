@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "queuemng/release/direct_entry.h"
+#include "queuemng/release/credit.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"

@@ -9,7 +9,6 @@
 #include "queuemng/core/stats.h"
 #include "queuemng/release/credit.h"
 #include "queuemng/release/pop.h"
-#include "queuemng/state/batch.h"
 #include "queuemng/state/changed.h"
 #include "queuemng/state/marks.h"
 #include "queuemng/state/node.h"

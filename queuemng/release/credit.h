@@ -1,5 +1,5 @@
-/* credit.h: entry without a wait: the tail of an empty lane may let the next joins in at once
- * (SEG_CREDIT), ahead of time.
+/* credit.h: entry without a wait. Credit: the tail of an empty lane may let the next joins in at
+ * once (SEG_CREDIT), ahead of time.
  *
  *   wish --> share of the controller --> stored as released --SEG_CREDIT--> node: joins enter
  *            ^                                                                |
@@ -14,8 +14,8 @@
 #include "common/base/base.h"
 
 struct mlane;
-struct mqueue;
 struct mng;
+struct mqueue;
 
 /* Tickets beyond those that wait, which the lane could be given now; 0: it gets none. */
 uint64_t credit_wish(struct mng *m, struct mlane *l);
@@ -31,5 +31,12 @@ void credit_keep(struct mng *m, struct mlane *l);
 uint64_t credit_spare(const struct mng *m, const struct mqueue *q);
 /* The lane has credit, or may soon have: its queue has ticks. */
 bool credit_is_warm(const struct mng *m, const struct mlane *l);
+
+/* Direct entry: a join that is let in with its own answer. The manager says how near a place must be
+ * for that; routers hold such joins for a moment (router/flow/flow.h). */
+/* People who may be let in now, by the queue's slots and its budget's. */
+uint64_t queue_lets_in(const struct mng *m, const struct mqueue *q);
+/* Places from the head whose people are let in with their join; 0: nobody is. */
+uint64_t direct_entry_reach(const struct mng *m, const struct mqueue *q);
 
 #endif

@@ -5,7 +5,7 @@
 #include <sodium.h>
 
 #include "common/base/log.h"
-#include "queuemng/release/figures.h"
+#include "queuemng/release/pop.h"
 #include "queuemng/state/changed.h"
 #include "queuemng/state/state.h"
 

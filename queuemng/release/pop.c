@@ -9,11 +9,8 @@
 #include "queuemng/budgets/parts.h"
 #include "queuemng/chain/lifecycle.h"
 #include "queuemng/release/credit.h"
-#include "queuemng/release/direct_entry.h"
 #include "queuemng/state/alias.h"
 #include "queuemng/state/out.h"
-#include "queuemng/state/pop_state.h"
-#include "queuemng/state/prequeue.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/slots.h"
@@ -311,4 +308,33 @@ void pop_node_up(struct mng *m, struct mnode *n)
         if (s->lane->pop.busy && s->lane->pop.seg == s->id)
             pop_send(m, s->lane, s);
     }
+}
+
+/* ---- figures outside of ticks ---------------------------------------------------- */
+
+/* Else its page would show the rate of an hour ago. */
+void idle_figures(struct mng *m, struct mqueue *q)
+{
+    assert(!q->active);
+    struct release copy;
+    double allowed = pops_peek(m, q, &copy);
+
+    if (allowed == q->allowed_per_s && strcmp(copy.limited_by, q->rel.limited_by) == 0)
+        return;
+    q->allowed_per_s = allowed;
+    memcpy(q->rel.limited_by, copy.limited_by, sizeof(q->rel.limited_by));
+    q->stats_dirty = true;
+}
+
+void queue_figures_now(struct mng *m, struct mqueue *q)
+{
+    struct release copy;
+
+    if (!q->active) {
+        idle_figures(m, q);
+    } else {
+        (void)pops_peek(m, q, &copy);
+        memcpy(q->rel.limited_by, copy.limited_by, sizeof(q->rel.limited_by));
+    }
+    q->stats_dirty = m->stats_now = true;
 }

@@ -31,4 +31,11 @@ void on_seg_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *
 /* Repeats orders that it may have missed, with the same tick, after its link is back. */
 void pop_node_up(struct mng *m, struct mnode *n);
 
+/* The allowed rate of a queue, and what limits it, brought up to date outside of its ticks, for pages
+ * and operators: the rate that a queue without ticks would allow; routers are told only if it has changed. */
+void idle_figures(struct mng *m, struct mqueue *q);
+/* An operator or the clock has just changed the queue: routers are told with this step, and not a
+ * second later. */
+void queue_figures_now(struct mng *m, struct mqueue *q);
+
 #endif

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "common/base/grow.h"
-#include "queuemng/state/batch.h"
 #include "queuemng/state/changed.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/records.h"

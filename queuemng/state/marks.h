@@ -8,7 +8,7 @@
 #ifndef SEGQ_QUEUEMNG_STATE_MARKS_H
 #define SEGQ_QUEUEMNG_STATE_MARKS_H
 
-#include "common/base/base.h"
+#include "common/wire/msg_segment_manager.h"
 
 struct arena;
 struct mark_row;
@@ -16,6 +16,17 @@ struct mlane;
 struct mng;
 struct mseg;
 struct seg_status;
+
+#define MNG_MARK_ROWS     32    /* releases in one stored record */
+#define MNG_MARK_RECORDS  256   /* records of a lane; older releases count as long over */
+
+struct mchunk { /* releases, as stored together */
+    uint64_t no;
+    uint32_t n;
+    bool dirty;
+    msec_t since_ms; /* arrival of its last row: wall clocks jump */
+    struct mark_row v[MNG_MARK_ROWS];
+};
 
 /* From a report: stores what is new, and tells the node that it is stored. */
 void marks_take(struct mng *m, struct mseg *s, const struct seg_status *st);

@@ -1,12 +1,67 @@
-/* node.h: the table of segment nodes: found by name or number, made, freed. A number is never
- * given to another name. */
+/* node.h: segment nodes and routers. The table of segment nodes: found by name or number, made,
+ * freed, and chosen for the next segment. A number is never given to another name. */
 #ifndef SEGQ_QUEUEMNG_STATE_NODE_H
 #define SEGQ_QUEUEMNG_STATE_NODE_H
 
-#include "common/base/base.h"
+#include "common/base/list.h"
+#include "common/ticket/pass.h"
 
 struct mng;
-struct mnode;
+struct mseg;
+
+#define MNG_SILENT_MS     1500  /* a node in which somebody waits reports every second */
+#define MNG_REFUSED_MS    10000 /* a node that refused a segment is not asked again for */
+#define MNG_NODE_NO_MAX   1000000 /* in a stored record; more is nonsense */
+
+struct mnode { /* a segment node, for ever known by its name */
+    node_no no;
+    char name[NAME_MAX_LEN + 1], addr[64], admin[64];
+    uint64_t incarnation;
+    peer_no peer;       /* 0 = no link */
+    bool registered;    /* link is up and its full report is complete */
+    bool foreign;       /* obeys managers that have another store */
+    bool holds;         /* journal cannot be written: its people stand still */
+    bool given_up;      /* silent for lost_after: its segments were given up */
+    bool unreached;     /* node_is_reached() was false when routers were told last */
+    bool draining;
+    bool retired;       /* drained and gone; nodes/retire.h */
+    bool can_directory; /* able to by its release; nodes/directory.h */
+    bool member;        /* member of the directory */
+    bool draws;         /* can have segments of a pre-queue */
+    bool closes;        /* and seals them by its clock */
+    bool credits;       /* lets joins in on credit */
+    int64_t past_opening_ms;    /* opening that its clock was past when ours was not; 0: not seen */
+    msec_t down_ms;     /* since when there is no link */
+    msec_t heard_ms;    /* when it last said something */
+    msec_t refused_ms;  /* when it refused to open a segment; 0 = does not */
+    uint64_t tickets, max_tickets;
+    uint32_t max_segments;
+    uint8_t pass_key[32];
+    struct pass_others other_keys;
+    struct list segs;   /* mseg.on_node */
+    uint32_t used;      /* number of them open or with somebody in line */
+    uint32_t moves;     /* moves that it takes part in */
+    struct ahead_entry *ahead; /* to be sent at the end of this step; owned */
+    uint32_t n_ahead, cap_ahead;
+    struct pace_entry *pace;
+    uint32_t n_pace, cap_pace;
+    struct kept_entry *stored;
+    uint32_t n_stored, cap_stored;
+};
+
+struct mrouter {
+    peer_no peer;
+    char name[NAME_MAX_LEN + 1], http[64], admin[64];
+    uint64_t incarnation;
+    bool registered;
+    uint64_t sent_version; /* version of the map */
+    uint64_t sent_tasks;   /* the version of the map of tasks */
+    bool stats_all;        /* has had no figures yet */
+    struct list_node in;
+};
+
+/* All routers, in order; the one at hand may be removed, or freed, in the body. */
+#define each_router(m, r)   list_each_of(&(m)->routers, struct mrouter, in, r)
 
 /* NULL: no such node (any more). */
 struct mnode *node_by_no(const struct mng *m, node_no no);
@@ -28,5 +83,14 @@ void node_free(struct mnode *n);
 bool node_is_reached(const struct mng *m, const struct mnode *n);
 /* Nodes are there, and all of them obey managers of another cluster. */
 bool nodes_are_foreign(const struct mng *m);
+
+/* The node for a segment next to `near` (NULL ok), not `except`; draws: for a pre-queue;
+ * opens_ms: whose clock is not past this; 0: any. NULL: no room anywhere.
+ *
+ * It is the emptiest by memory, in steps of one percent; beside its neighbour in the chain only
+ * if the others are clearly fuller (a machine that goes should not take a long run of the
+ * line with it); then the one with fewest segments, so that many small queues spread. */
+struct mnode *place_pick(struct mng *m, const struct mseg *near,
+                         const struct mnode *except, bool draws, int64_t opens_ms);
 
 #endif

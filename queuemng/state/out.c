@@ -71,17 +71,12 @@ static void act_store(struct mng *m, enum mng_act_kind kind, const char *key, co
     }
 }
 
-void out_put(struct mng *m, const char *key, const char *json)
-{
-    act_store(m, MNG_PUT, key, json);
-}
-
 void out_put_json(struct mng *m, const char *key, json_t *j)
 {
     char *text = j != NULL ? json_dumps(j, JSON_COMPACT) : NULL;
 
     if (text != NULL) {
-        out_put(m, key, text);
+        act_store(m, MNG_PUT, key, text);
     } else {
         m->out->box.failed = true;
         snprintf(m->out->why, sizeof(m->out->why), "the record %s cannot be written as JSON", key);
@@ -105,4 +100,62 @@ void out_sends(struct mng *m)
         a->kind = MNG_SEND;
         a->item = i;
     }
+}
+
+/* ---- one message for each node ---------------------------------------------------- */
+
+void batch_ahead(struct mng *m, struct mnode *n, seg_id seg, uint64_t ahead)
+{
+    assert(n->n_ahead <= n->cap_ahead);
+    if (!GROW(n->ahead, n->n_ahead, n->cap_ahead, 64)) {
+        m->out->box.failed = true;
+        return;
+    }
+    n->ahead[n->n_ahead++] = (struct ahead_entry){ .seg = seg, .ahead = ahead };
+}
+
+void batch_lane_pace(struct mng *m, const struct mlane *l, struct mnode *n)
+{
+    assert(n->n_pace <= n->cap_pace);
+    if (!GROW(n->pace, n->n_pace, n->cap_pace, 16)) {
+        m->out->box.failed = true;
+        return;
+    }
+    n->pace[n->n_pace++] = (struct pace_entry){ .queue = l->q->id,
+                                                .lane = (uint8_t)l->no,
+                                                .min_ms = l->pace.min_ms,
+                                                .max_ms = l->pace.max_ms,
+                                                .us_per_place = l->pace.us_per_place };
+}
+
+void batch_stored(struct mnode *n, seg_id seg, uint64_t tick)
+{
+    assert(n->n_stored <= n->cap_stored);
+    if (!GROW(n->stored, n->n_stored, n->cap_stored, 16))
+        return; /* said again later */
+    n->stored[n->n_stored++] = (struct kept_entry){ .seg = seg, .tick = tick };
+}
+
+void batch_send(struct mng *m, struct mnode *n)
+{
+    uint32_t a = 0, p = 0, k = 0;
+
+    while (n->registered && (a < n->n_ahead || p < n->n_pace || k < n->n_stored)) {
+        struct msg_seg_ahead *g = &mng_to(m, n->peer, MSG_SEG_AHEAD)->seg_ahead;
+        uint32_t na = (uint32_t)u64_min(n->n_ahead - a, MSG_STATUS_MAX);
+        uint32_t np = (uint32_t)u64_min(n->n_pace - p, MSG_STATUS_MAX);
+        uint32_t nk = (uint32_t)u64_min(n->n_stored - k, MSG_STATUS_MAX);
+
+        g->epoch = m->epoch;
+        g->v = arena_memdup(&m->out->box.mem, n->ahead + a, na * sizeof(*n->ahead));
+        g->pace = arena_memdup(&m->out->box.mem, n->pace + p, np * sizeof(*n->pace));
+        g->kept = arena_memdup(&m->out->box.mem, n->stored + k, nk * sizeof(*n->stored));
+        g->n_kept = g->kept != NULL ? nk : 0;
+        g->n = g->v != NULL ? na : 0;
+        g->n_pace = g->pace != NULL ? np : 0;
+        a += na;
+        p += np;
+        k += nk;
+    }
+    n->n_ahead = n->n_pace = n->n_stored = 0;
 }

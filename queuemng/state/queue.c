@@ -6,6 +6,8 @@
 
 #include "queuemng/state/state.h"
 
+#define QUIET_MS 2000 /* a poll is reported at most this long after it came */
+
 static uint64_t name_key(const char *name)
 {
     uint64_t h = 0xcbf29ce484222325u; /* FNV-1a; map.h mixes it with its own seed */
@@ -90,7 +92,8 @@ bool queue_wants_room(const struct mqueue *q)
            (now || q->def.state == DEF_PASSTHROUGH);
 }
 
-bool queue_takes_joins(const struct mqueue *q)
+/* People may join now. */
+static bool queue_takes_joins(const struct mqueue *q)
 {
     return queue_wants_room(q) && (q->sched.phase != SCHED_PREQUEUE || q->early_ready);
 }
@@ -144,4 +147,37 @@ uint32_t poll_max_longest(const struct mqueue *q)
     const struct pace most = { .max_ms = (uint32_t)q->def.poll_max_ms };
 
     return pace_longest_ms(&most);
+}
+
+/* ---- the release under way ------------------------------------------------------- */
+
+double one_tick(const struct mng *m, const struct mqueue *q)
+{
+    assert(m->opts.tick_ms > 0);
+    return q->allowed_per_s * (double)m->opts.tick_ms / 1000.0;
+}
+
+void pop_end(struct mng *m, struct mlane *l, uint64_t unused, bool refund)
+{
+    l->pop.busy = false;
+    l->pop.left = 0;
+    if (unused != 0 && refund)
+        release_refund(&l->q->rel, unused, one_tick(m, l->q));
+}
+
+void pop_seg_gone(struct mng *m, struct mseg *s)
+{
+    if (s->lane->pop.busy && s->lane->pop.seg == s->id)
+        pop_end(m, s->lane, 0, false);
+}
+
+/* A gap counts as silence only above the longest told interval (a single client may poll that
+ * rarely) and above half of `away` (a person who returns in the other half is not overdue). */
+msec_t pop_quiet_ms(const struct mqueue *q)
+{
+    msec_t ms = q->def.away_ms / 2;
+
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        ms = ms_max(ms, q->lane[i].most_ms + QUIET_MS);
+    return ms;
 }

@@ -1,14 +1,109 @@
-/* queue.h: queues by name and number, their lanes' names, and the state of a queue as routers,
- * nodes and operators see it. */
+/* queue.h: a queue of people and its lanes: found by name and number, their state as routers, nodes
+ * and operators see it, and the release under way in a lane (struct mpop; release/pop.c gives the
+ * orders). */
 #ifndef SEGQ_QUEUEMNG_STATE_QUEUE_H
 #define SEGQ_QUEUEMNG_STATE_QUEUE_H
 
+#include "common/base/list.h"
+#include "common/ticket/pace.h"
 #include "common/wire/msg_router_manager.h"
+#include "queuemng/policy/claim.h"
+#include "queuemng/policy/eta_lane.h"
+#include "queuemng/policy/no_show.h"
+#include "queuemng/policy/queue_def.h"
+#include "queuemng/policy/quiet.h"
+#include "queuemng/policy/release.h"
+#include "queuemng/policy/schedule.h"
+#include "queuemng/state/slots.h"
 
 struct map_phase;
+struct mlane;
 struct mng;
 struct mqueue;
+struct mseg;
 struct queue_def;
+
+struct mpop { /* the release under way in a lane: one SEG_POP at a time */
+    bool busy;
+    seg_id seg;
+    uint64_t tick;
+    uint32_t n;
+    uint64_t left;      /* to give after this one, from the next segments */
+    uint64_t by_hand;   /* part of that, let in by hand */
+    msec_t sent_ms, since_ms;
+    int64_t wall_ms;
+};
+
+struct mlane {
+    struct mqueue *q;   /* ref */
+    unsigned no;
+    struct list segs;
+    struct malias *alias; /* owned; those of one target in the order of its line */
+    uint32_t n_alias, cap_alias;
+    struct mchunk **chunk; /* owned; the latest releases, oldest first */
+    uint32_t n_chunks, cap_chunks;
+    uint64_t next_chunk;
+    bool recovering; /* the last look for somebody to release ended at a rebuild */
+    bool has_lost;   /* some segment waits for a node */
+    bool has_missing_source;  /* or for what it absorbed */
+    struct mpop pop;
+    bool dirty;
+    struct list_node in_dirty;
+    /* sums over the chain, by lane_sum() */
+    uint64_t waiting, returning, ready, active, room;
+    uint32_t n_unused;  /* open segments that nobody has joined, beyond the first open one */
+    msec_t spare_ms;    /* since when there is more of them than joins want; 0: there is not */
+    uint64_t missing;   /* people of lost segments: not back yet, at most */
+    uint32_t n_away;    /* segments that are lost, or being rebuilt */
+    uint64_t joined, left, expired, no_shows; /* sums of segments that are there */
+    uint64_t gone_joined, gone_left, gone_expired, gone_no_shows; /* sums of those removed */
+    uint64_t released;  /* ever, in this manager's time */
+    /* rates */
+    uint64_t joined_before, released_before;
+    msec_t came_ms;   /* when somebody last joined; 0: not in this manager's time */
+    uint64_t came;    /* since sampled_ms */
+    double came_peak; /* in a tick, lately */
+    msec_t sampled_ms;
+    double join_per_s, release_per_s;
+    struct eta_lane eta;
+    uint64_t eta_released, eta_gone; /* at its last look */
+    struct pace pace;   /* pace as last sent */
+    msec_t told_ms;     /* until then somebody may stay away, as he was told */
+    uint32_t most_ms;   /* the longest interval that some node may be telling now */
+    uint64_t stored_told_ms; /* stored: not less than told_ms is away; 0: poll_max will do */
+    uint64_t manual;    /* tickets an operator has released by hand, still to go */
+};
+
+struct mqueue {
+    queue_id id;
+    struct queue_def def; /* owned */
+    uint64_t version;     /* version of the definition */
+    struct release rel;
+    struct no_show no_show;
+    struct quiet quiet;
+    unsigned n_lanes;
+    struct mlane lane[LANES_MAX];
+    bool full;            /* max_waiting reached */
+    uint64_t map_version; /* when its map record last changed */
+    struct schedule sched;
+    bool early_ready;     /* routers may send people to the pre-queue */
+    struct munreported flushed, lost; /* with the flush, with lost segments; slots.h */
+    int64_t deleted_until_ms; /* wall clock; 0: it is not deleted; core/deleted.h */
+    int deleted_state;        /* state of it before */
+    bool put_def, put_chain, put_marks, put_sched; /* to be stored at the end of this step */
+    bool active;          /* in mng.active: somebody waits */
+    bool stats_dirty;
+    double allowed_per_s;
+    struct claim claim;   /* to its budget's, */
+    uint64_t budget_rate; /* and how much of the rate it may use now */
+    struct list_node in_all, in_active, in_puts, in_urgent;
+};
+
+/* All of them, in order; the one at hand may be removed, or freed, in the body. */
+#define each_queue(m, q)    list_each_of(&(m)->queues, struct mqueue, in_all, q)
+#define each_active(m, q)   list_each_of(&(m)->active, struct mqueue, in_active, q)
+/* NULL for NULL. */
+#define list_queue(it) list_entry(it, struct mqueue, in_all)
 
 /* 1 if the definition names none. */
 unsigned def_lane_count(const struct queue_def *d);
@@ -28,8 +123,6 @@ void queue_unname(struct mng *m, const struct mqueue *q);
 bool sched_holds(const struct mqueue *q);
 /* True: its lanes need an open tail. */
 bool queue_wants_room(const struct mqueue *q);
-/* People may join now. */
-bool queue_takes_joins(const struct mqueue *q);
 /* enum queue_state: what routers are to do. */
 uint8_t queue_map_state(const struct mqueue *q);
 /* Why, and the times that people are shown. */
@@ -38,5 +131,14 @@ struct map_phase queue_map_phase(const struct mqueue *q);
 const char *queue_public_state(const struct mqueue *q);
 /* ms: the longest interval that a person is told while poll_max holds. */
 uint32_t poll_max_longest(const struct mqueue *q);
+
+/* Tickets that the allowed rate is worth in one tick. */
+double one_tick(const struct mng *m, const struct mqueue *q);
+/* The release of the lane is over; refund: the unused tickets may be given later. */
+void pop_end(struct mng *m, struct mlane *l, uint64_t unused, bool refund);
+/* A segment goes: a release from it is over. */
+void pop_seg_gone(struct mng *m, struct mseg *s);
+/* ms without a poll from which the whole queue counts as silent (policy/quiet.h). */
+msec_t pop_quiet_ms(const struct mqueue *q);
 
 #endif

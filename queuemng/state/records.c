@@ -8,7 +8,7 @@
 
 #include "common/base/versions.h"
 #include "queuemng/state/alias.h"
-#include "queuemng/state/def_json.h"
+#include "queuemng/state/json_row.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 

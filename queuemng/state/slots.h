@@ -31,6 +31,12 @@ struct mng;
 struct mqueue;
 struct mseg;
 
+struct munreported { /* people who may be inside for a while, though no node reports them */
+    uint64_t n;
+    int64_t until_ms; /* wall clock */
+    msec_t since_ms;  /* our own; 0: before our time */
+};
+
 /* People who may be inside: never less than there are. */
 uint64_t slots_inside(const struct mng *m, const struct mqueue *q);
 /* People who may be let in now; in mode `rate` UINT64_MAX. */

@@ -8,7 +8,7 @@
 
 #include "common/base/log.h"
 #include "common/task/queue_name.h"
-#include "queuemng/state/def_json.h"
+#include "queuemng/state/json_row.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/orders.h"

@@ -5,7 +5,6 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "queuemng/state/def_json.h"
 #include "queuemng/state/json_row.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"

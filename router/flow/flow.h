@@ -16,7 +16,7 @@
  *   renewal: a session that never waits: the request is let in without it, too
  *   replacement: a join that names an older ticket (replace.h)
  *   direct entry: the place of a join is within the entry of its queue (queue_stats.entry; the
- *           manager decides it: queuemng/release/direct_entry.h), so its answer is held, and it is
+ *           manager decides it: queuemng/release/credit.h), so its answer is held, and it is
  *           polled now and then, for FLOW_HOLD_MS at most. Admitted: the answer has the pass.
  *           Whatever else happens the answer is its ticket
  * A flow never hangs: at deadline_ms it ends with 503. One that cannot go on waits for a newer

@@ -6,6 +6,7 @@
 #include "queuemng/release/credit.h"
 #include "queuemng/release/pop.h"
 #include "queuemng/state/changed.h"
+#include "queuemng/state/marks.h"
 #include "queuemng/state/slots.h"
 
 #define MAX 10

@@ -3,13 +3,13 @@
 
 #include "queuemng/chain/chain.h"
 #include "queuemng/chain/move_state.h"
-#include "queuemng/chain/place.h"
 #include "queuemng/core/stats.h"
 #include "queuemng/nodes/directory.h"
 #include "queuemng/nodes/liveness.h"
 #include "queuemng/nodes/registration.h"
 #include "queuemng/nodes/retire.h"
 #include "queuemng/state/alias.h"
+#include "queuemng/state/node.h"
 
 MADE_SUITE(mng_nodes, "\"merge\": false", w.m->cluster_id = 77);
 

@@ -1,7 +1,7 @@
 /* test_mng_place.c: which node gets a segment. */
 #include "tests/lib/mngmade.h"
 
-#include "queuemng/chain/place.h"
+#include "queuemng/state/node.h"
 
 MADE_SUITE(mng_place, "\"merge\": false", );
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "queuemng/chain/move_state.h"
 #include "queuemng/core/mng.h"
 #include "tests/lib/quiet.h"
 

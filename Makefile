@@ -54,7 +54,7 @@ $(B)/obj/gen/%.o: $(B)/gen/proto/%.pb-c.c $(GEN_H)
 # The waiting page is a part of the router: its files lie in the program.
 $(B)/gen/page_blob.c: deploy/page/embed.sh deploy/page/short.awk $(PAGE_FILES) deploy/page
 	@mkdir -p $(@D)
-	@deploy/page/embed.sh page router/page/blob.h $(B)/gen/page $(PAGE_FILES) >$@
+	@deploy/page/embed.sh page router/page/page.h $(B)/gen/page $(PAGE_FILES) >$@
 # The dashboard is a part of queuemng.
 $(B)/gen/dash_blob.c: deploy/page/embed.sh deploy/page/short.awk $(DASH_FILES) deploy/dashboard
 	@mkdir -p $(@D)

@@ -7,7 +7,6 @@
 
 #include "common/http/cookie.h"
 #include "common/ticket/pass.h"
-#include "router/state/router.h"
 
 /* ---- what a pass says -------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* bearer.h: the pass that a request presents, checked once, and until when it is good. Shell:
  * the router's keys, what it remembers of passes, and what nodes have told of them. For
- * verify.c, session_command.c and the page at "/". */
+ * verify.c, session.c and the page at "/". */
 #ifndef SEGQ_ROUTER_BEARER_H
 #define SEGQ_ROUTER_BEARER_H
 

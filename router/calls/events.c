@@ -8,7 +8,6 @@
 #include "common/base/log.h"
 #include "router/api/event.h"
 #include "router/calls/ticket.h"
-#include "router/state/router.h"
 
 #define LOG_MODULE "events"
 

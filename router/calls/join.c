@@ -6,9 +6,22 @@
 #include <string.h>
 
 #include "common/base/hex.h"
-#include "router/calls/phase.h"
 #include "router/calls/ticket.h"
-#include "router/state/router.h"
+
+void queue_get(struct router *r, struct httpd_req *req, struct slice name)
+{
+    const struct route_queue *q = routes_queue(r->routes, name.p, name.n);
+
+    if (routes_version(r->routes) == 0) {
+        router_problem(r, req, API_QUEUE_UNAVAILABLE,
+                       "this router has no map of the queues yet; try again");
+    } else if (q == NULL) {
+        router_problem(r, req, API_QUEUE_NOT_FOUND, "there is no such queue");
+    } else {
+        api_queue(&r->ans, q);
+        router_answer(r, req);
+    }
+}
 
 int join_lane(struct router *r, const struct route_queue *q, struct join_body *b,
               unsigned *lane, const char **why)
@@ -121,6 +134,29 @@ static void begin(struct router *r, struct httpd_req *req, const struct route_qu
         join_by_key(r, q, b, key);
     join_flow(r, rf, q, b, lane);
     rflow_begin(r, rf);
+}
+
+static void refuse(struct router *r, struct httpd_req *req, const struct route_queue *q,
+                   const char *why)
+{
+    api_closed(&r->ans, q, why, router_request_id(r));
+    router_answer(r, req);
+}
+
+/* Its phase refuses the join, with a reason better than "closed": answered. */
+static bool phase_refused(struct router *r, struct httpd_req *req, const struct route_queue *q)
+{
+    if (q->map.state != QUEUE_CLOSED)
+        return false;
+    if (q->map.when.phase == PHASE_REJECT)
+        refuse(r, req, q, "nobody is let in at present");
+    else if (q->map.when.phase == PHASE_EARLY)
+        refuse(r, req, q, "the queue is not open yet");
+    else if (q->map.when.phase == PHASE_OVER)
+        refuse(r, req, q, "the queue has closed");
+    else
+        return false;
+    return true;
 }
 
 void join_ask(struct router *r, struct httpd_req *req, const struct http_req *q,

@@ -1,14 +1,20 @@
-/* join.h: POST /v1/queues/{queue}/tickets, and what the waiting page shares of it. Shell. */
+/* join.h: calls of a queue: its figures, and joins, with what permits and the waiting page share of
+ * them. Shell.
+ *
+ *   GET /v1/queues/{queue}           answered from memory
+ *   POST /v1/queues/{queue}/tickets  a join */
 #ifndef SEGQ_ROUTER_JOIN_H
 #define SEGQ_ROUTER_JOIN_H
 
 #include "router/api/json_body.h"
 #include "router/links/flows.h"
+#include "router/state/router.h"
 
 /* An Idempotency-Key that may be one: long enough that nobody guesses it. */
 #define JOIN_KEY_MIN 16
 #define JOIN_KEY_MAX 128
 
+void queue_get(struct router *r, struct httpd_req *req, struct slice queue);
 /* Answers, or begins a flow that will. */
 void join_start(struct router *r, struct httpd_req *req, const struct http_req *q,
                 struct slice queue);

@@ -6,7 +6,6 @@
 #include "router/api/permit_body.h"
 #include "router/calls/join.h"
 #include "router/calls/ticket.h"
-#include "router/state/router.h"
 
 #define TASKS "/tasks"
 

@@ -1,9 +1,14 @@
-/* ticket.h: the ticket of a call: read where a call names it, and for the answer of a flow that
- * ended with one, or of a ticket that waits. Shell. */
+/* ticket.h: calls of a ticket, and what others share of them: the ticket read where a call names it,
+ * and made for the answer of a flow that ended with one, or of a ticket that waits. Shell.
+ *
+ *   GET /v1/tickets/{token}      a poll. The hot path: nothing is allocated for a waiting ticket,
+ *                                and a forged token costs one MAC
+ *   DELETE /v1/tickets/{token}   a leave */
 #ifndef SEGQ_ROUTER_TICKET_H
 #define SEGQ_ROUTER_TICKET_H
 
 #include "router/links/flows.h"
+#include "router/state/router.h"
 
 /* The flow of a call about the ticket `text`, and *t: that ticket. NULL: it has been answered:
  * the ticket is not ours, or the router is overloaded (`busy`: that answer's detail). */
@@ -19,5 +24,9 @@ SQ_CHECK bool router_ticket(struct router *r, const struct rflow *rf, struct api
 /* Answers the poll or join of rf, which has ended, in place: if it found a ticket that waits, with
  * nothing special about it. rf has no request then any more. */
 SQ_CHECK bool ticket_told(struct router *r, struct rflow *rf);
+
+/* Both answer, or begin a flow that will. token: as it stands in the path. */
+void poll_start(struct router *r, struct httpd_req *req, struct slice token);
+void leave_start(struct router *r, struct httpd_req *req, struct slice token);
 
 #endif

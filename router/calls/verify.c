@@ -8,13 +8,11 @@
 
 #include "common/ticket/pass.h"
 #include "router/gate/bypass.h"
-#include "router/calls/phase.h"
 #include "router/calls/bearer.h"
-#include "router/calls/renew.h"
+#include "router/calls/session.h"
 #include "router/gate/signature_cache.h"
 #include "router/gate/visit.h"
 #include "router/links/flows.h"
-#include "router/state/router.h"
 
 #define RETURN_MAX 2000 /* bytes; a longer address is not returned to */
 
@@ -213,7 +211,7 @@ static bool let_past(struct router *r, const struct asked *a)
                               .key = &r->keys.token };
     enum bypass_why why;
 
-    if (phase_is_free(a->known)) {
+    if (route_is_free(a->known)) {
         r->counts.verified++;
         let_by(r, a->known, "passthrough");
         return true;

@@ -40,6 +40,12 @@ struct route_queue { /* borrowed until the next routes_apply */
 /* NULL: no such queue (only certain if routes_version() > 0). */
 const struct route_queue *routes_queue(const struct routes *r, const char *name, size_t n);
 
+/* Passthrough: no pass is needed for it. */
+static inline bool route_is_free(const struct route_queue *q)
+{
+    return q != NULL && q->map.when.phase == PHASE_PASSTHROUGH;
+}
+
 struct route_tail { /* where a join goes */
     seg_id seg;
     node_no node;

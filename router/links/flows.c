@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "router/links/seg_links.h"
-#include "router/state/router.h"
 
 #define FLOWS_MAX      262144 /* under way; more get 503 at once */
 #define FREE_FLOWS_MAX 65536

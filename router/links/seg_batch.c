@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "router/links/seg_links.h"
 
 #define LOG_MODULE "seg_link"
 

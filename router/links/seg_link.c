@@ -6,7 +6,6 @@
 #include "router/links/replica_feed.h"
 #include "router/links/seg_batch.h"
 #include "router/links/seg_links.h"
-#include "router/state/router.h"
 
 #define HOOK_RANK 5 /* before httpd's: what fails here is answered in this turn */
 

@@ -1,17 +1,21 @@
 /* page.h: the waiting page: files and texts, read once; a view of a moment to HTML. Pure.
  *
  *   page.html (template.h) + page.css + segq.js + segq_events.js + page.js + a file of texts for
- *   each language
- * They are a part of the program; an operator's folder may replace any of them. */
+ *   each language (texts.h)
+ * They are a part of the program; an operator's folder may replace any of them when the process
+ * starts, page.html too: so the template is read then, and not when the program is built.
+ *
+ *   page.c     the files put together; status and headers of an answer; the operator's words
+ *   render.c   the values of page.html's names, and the document */
 #ifndef SEGQ_ROUTER_PAGE_H
 #define SEGQ_ROUTER_PAGE_H
 
-#include "common/wire/msg.h"
 #include "common/config/page_def.h"
 #include "common/ticket/token.h"
+#include "common/wire/msg.h"
 #include "router/page/input.h"
-#include "router/page/texts.h"
 #include "router/page/template.h"
+#include "router/page/texts.h"
 
 #define PAGE_FILE_MAX  (64 * 1024) /* bytes of one file */
 #define PAGE_FILES_MAX (PAGE_LANGS_MAX + 8)
@@ -97,5 +101,59 @@ struct page_view {
 int page_status(enum page_state s); /* status of the answer */
 /* The document's headers, each with CRLF: policy, language. */
 void page_put_headers(const struct page *p, struct buf *b, const struct page_view *v);
+
+/* ---- texts for a reader: the operator's in place of ours ---- */
+
+struct page_words {
+    const char *title, *message; /* "": none */
+    const char *now;             /* the queue's message in this language; "": as for all */
+};
+/* The operator's, in the page's language `tag`. */
+struct page_words page_words_for(const struct page_def *d, const char *tag);
+/* The operator's text below all: the message of the moment (NULL or "": none), in the reader's
+ * language if there is one, then the page's own. */
+void page_put_message(struct buf *b, const char *now, const struct page_words *w);
+/* Writes the texts that may change while people wait, as JSON: title and message in this language. */
+void page_put_words(const struct page *p, struct buf *b, size_t lang,
+                    const struct page_def *def, const char *message, uint32_t version);
+/* ---- the files of deploy/page and the scripts in deploy/client, inside the program; the table is
+ * written by deploy/page/embed.sh when the program is built ---- */
+
+struct page_blob {
+    const char *name; /* without folders */
+    const char *begin, *end;
+};
+
+extern const struct page_blob page_blobs[];
+extern const size_t page_blobs_n;
+
+/* ---- a page that was read: its template and texts; for this room only ---- */
+
+/* Names that page.html may use. V: a value, R: raw; each text is there, too, by its name
+ * with t_ before it. */
+#define PAGE_SLOTS(V, R)                                                                 \
+    V(lang) V(tab) V(title) V(state) V(heading) V(say) V(logo) V(image) V(message) V(accent)      \
+    V(on_accent) V(nonce) R(style) R(own_style) R(script) R(data) V(refresh) V(refresh_s) V(waiting)  \
+    V(position) V(of) V(kept) V(eta) V(percent) V(opens) V(wait) V(paused) V(path) V(token)      \
+    V(target) V(can_join) V(can_retry) V(can_enter) V(can_leave) V(commitment) V(seed)   \
+    V(ticket) V(door) V(claim) V(key) V(back) V(good_for) R(rooms) \
+    R(languages) R(preview)
+
+#define PAGE_SLOT_ID(name) PS_##name,
+#define PAGE_SLOT_TEXT(name) PS_t_##name,
+enum page_slot_id {
+    PAGE_SLOTS(PAGE_SLOT_ID, PAGE_SLOT_ID) PAGE_TEXTS(PAGE_SLOT_TEXT, PAGE_SLOT_TEXT) PS_COUNT
+};
+
+struct page {
+    struct page_tmpl *tmpl;
+    struct gzip_ready style, script;
+    struct gzip_ready texts[PAGE_LANGS_MAX]; /* end of the script's data, for each language */
+    struct buf languages; /* a button for each */
+    size_t n_langs, other; /* other: for readers of none of them */
+    struct page_lang lang[PAGE_LANGS_MAX];
+    const char *tags[PAGE_LANGS_MAX];
+    struct gzip *gzip; /* owned; used by one document after the other */
+};
 
 #endif

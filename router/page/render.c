@@ -10,9 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "router/page/numbers.h"
-#include "router/page/page_state.h"
-#include "router/page/words.h"
+#include "router/page/texts.h"
 
 #define BAR_LEAST    2   /* percent: an empty bar looks like a broken one */
 

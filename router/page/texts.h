@@ -1,9 +1,10 @@
-/* texts.h: the texts of the page: a JSON file for each language, which must have all of them
- * and no others. Pure (jansson). */
+/* texts.h: the texts of the page, with their plurals, numbers and times: a JSON file for each
+ * language, which must have all of them and no others. Pure (jansson). */
 #ifndef SEGQ_ROUTER_PAGE_TEXT_H
 #define SEGQ_ROUTER_PAGE_TEXT_H
 
 #include "common/base/base.h"
+#include "common/base/buf.h"
 #include "common/base/err.h"
 
 /* {n} in a text is a number put in; a text with one may have a form for each plural of its
@@ -51,5 +52,18 @@ SQ_CHECK int page_lang_read(struct page_lang *l, const char *tag, const char *js
  * may leave its number out ("one minute"). 0 or SQ_EINVAL. */
 SQ_CHECK int page_lang_like(const struct page_lang *l, const struct page_lang *of, struct err *e);
 void page_lang_fini(struct page_lang *l);
+
+/* ---- numbers and times in the reader's language, appended to b ---- */
+
+/* 1234567 -> 1,234,567, or what this language puts between. In page.js Intl.NumberFormat does. */
+void page_put_number(const struct page_lang *l, struct buf *b, uint64_t v);
+/* The text with {n} put in. */
+void page_put_filled(const struct page_lang *l, struct buf *b, enum page_text_id id, uint64_t n);
+/* "about 5 minutes"; below 0: not known */
+void page_put_eta(const struct page_lang *l, struct buf *b, int64_t eta_s);
+/* For how long a place is kept without its page; nothing if that is less than a minute, or not known. */
+void page_put_kept(const struct page_lang *l, struct buf *b, uint32_t s);
+/* The steps of page_put_eta(), as page.js reads them: members of a list. */
+void page_put_eta_steps(struct buf *b);
 
 #endif

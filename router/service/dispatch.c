@@ -7,17 +7,13 @@
 #include "router/api/request.h"
 #include "router/calls/events.h"
 #include "router/calls/join.h"
-#include "router/calls/leave.h"
 #include "router/calls/permit.h"
-#include "router/calls/poll.h"
-#include "router/calls/queue_get.h"
-#include "router/calls/session_command.h"
+#include "router/calls/session.h"
+#include "router/calls/ticket.h"
 #include "router/calls/verify.h"
 #include "router/compat/classic_ask.h"
 #include "router/links/seg_links.h"
-#include "router/room/front.h"
-#include "router/room/request.h"
-#include "router/state/router.h"
+#include "router/page_http/page_request.h"
 #include "router/tasking/call.h"
 #include "router/tasking/left.h"
 #include "router/tasking/request.h"
@@ -44,7 +40,7 @@ static const uint8_t budget_of[] = {
     [API_EVENTS] = LIMIT_POLL,
     [API_LEAVE] = LIMIT_POLL,        [API_QUEUE] = LIMIT_POLL,
     [API_JWKS] = LIMIT_POLL,         [API_VERIFY] = LIMIT_NKINDS,
-    [API_SESSION] = LIMIT_NKINDS, /* session_command.c: by the secret */
+    [API_SESSION] = LIMIT_NKINDS, /* session.c: by the secret */
     [API_PAGE] = LIMIT_NKINDS,       [API_WORDS] = LIMIT_POLL,
     [API_FORM] = LIMIT_NKINDS,       [API_UNFORM] = LIMIT_POLL,
     [API_TASKS] = LIMIT_NKINDS,      [API_TASK] = LIMIT_NKINDS, /* tasking/request.c */

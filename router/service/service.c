@@ -14,7 +14,7 @@
 #include "router/links/mng_link.h"
 #include "router/links/replica_feed.h"
 #include "router/links/seg_link.h"
-#include "router/room/files.h"
+#include "router/page_http/files.h"
 #include "router/service/dispatch.h"
 #include "router/service/metrics.h"
 #include "router/tasking/tasking.h"

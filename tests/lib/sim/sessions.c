@@ -52,7 +52,7 @@ bool session_is_extended(struct sim *s, struct player *p)
     return true;
 }
 
-/* As router/calls/session_command.c does. */
+/* As router/calls/session.c does. */
 int64_t session_until_s(const struct sim *s, const struct route_queue *q,
                         const struct sreq *r)
 {

@@ -1,18 +1,15 @@
 /* test_page.c: the waiting page's pure parts: templates, languages, and documents that
  * hostile values cannot leave. */
 #define _GNU_SOURCE /* memmem */
-#include "router/page/numbers.h"
 #include "router/page/page.h"
 #include "router/page/render.h"
-#include "router/page/words.h"
+#include "router/page/texts.h"
 
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "router/page/blob.h"
 
 static struct slice slice(const char *s)
 {

@@ -6,7 +6,7 @@
 #include <zlib.h>
 
 #include "common/base/base.h"
-#include "router/page/blob.h"
+#include "router/page/page.h"
 #include "router/page/render.h"
 
 #define WIRE_MAX (12 * 1024) /* bytes of the page that go to a browser */

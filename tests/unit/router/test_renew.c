@@ -4,7 +4,7 @@
 
 
 #include "common/ticket/pass.h"
-#include "router/calls/renew.h"
+#include "router/calls/session.h"
 
 #define IDLE_S 300
 #define MAX_S  3600

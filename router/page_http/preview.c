@@ -1,10 +1,10 @@
 /* preview.c: see preview.h. */
-#include "router/room/preview.h"
+#include "router/page_http/preview.h"
 
 #include <string.h>
 
 #include "common/ticket/preview.h"
-#include "router/room/files.h"
+#include "router/page_http/files.h"
 #include "router/state/router.h"
 
 #define NAME_CAP 24
@@ -71,28 +71,21 @@ static void put_links(struct buf *b, const struct scene *here, const char *ticke
 static void show(struct router *r, const struct route_queue *queue, const struct page_ask *a,
                  const struct scene *s, const char *links)
 {
-    struct page_view v = { .state = s->state,
-                           .lang = a->lang,
-                           .gzip = a->gzip,
-                           .preview = links,
-                           .queue = a->name,
-                           .def = page_room_def(r, queue),
-                           .style = page_room_style(r, queue),
-                           .message = queue->map.message,
-                           .version = queue->page_version,
-                           .target = a->target,
-                           .token = s->state == PAGE_WAITING ? no_token : NULL,
-                           .position = s->position,
-                           .total = s->total,
-                           .start = s->start,
-                           .eta_s = s->eta_s,
-                           .kept_s = queue->map.kept_s,
-                           .good_for_s = 3600,
-                           .wall_ms = ev_wall_ms(r->ev),
-                           .ticket_seg = 1,
-                           .ticket_number = 42,
-                           .paused = s->paused };
+    struct page_view v = page_view_of(r, a, queue, s->state);
 
+    v.chosen = false;
+    v.preview = links;
+    v.token = s->state == PAGE_WAITING ? no_token : NULL;
+    v.position = s->position;
+    v.total = s->total;
+    v.start = s->start;
+    v.eta_s = s->eta_s;
+    v.kept_s = queue->map.kept_s;
+    v.good_for_s = 3600;
+    v.ticket_seg = 1;
+    v.ticket_number = 42;
+    v.paused = s->paused;
+    v.opens_ms = 0;
     if (s->opens_s != 0) {
         v.opens_ms = v.wall_ms + 1000ll * s->opens_s;
         v.draw = a_draw;

@@ -1,7 +1,7 @@
 /* files.h: what the waiting page is made of: its files (the program's own, or an operator's)
  * and the queues' page definitions, read when they are first wanted. Shell. */
-#ifndef SEGQ_ROUTER_ROOM_FILES_H
-#define SEGQ_ROUTER_ROOM_FILES_H
+#ifndef SEGQ_ROUTER_PAGE_FILES_H
+#define SEGQ_ROUTER_PAGE_FILES_H
 
 #include "router/page/page.h"
 #include "router/state/router.h"

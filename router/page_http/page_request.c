@@ -1,20 +1,18 @@
-/* request.c: see request.h. */
-#include "router/room/request.h"
+/* page_request.c: see page_request.h. */
+#include "router/page_http/page_request.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/http/cookie.h"
+#include "router/calls/bearer.h"
 #include "router/calls/join.h"
-#include "router/calls/phase.h"
 #include "router/gate/visit.h"
-#include "router/page/words.h"
-#include "router/room/files.h"
-#include "router/room/outcome.h"
-#include "router/room/preview.h"
-#include "router/room/show.h"
-#include "router/state/router.h"
+#include "router/page/page.h"
+#include "router/page_http/files.h"
+#include "router/page_http/page_answer.h"
+#include "router/page_http/preview.h"
 
 #define RETRY_MS 5000
 
@@ -115,24 +113,12 @@ static bool has_flag(struct slice query, const char *name)
 static void show(struct router *r, struct httpd_req *req, struct asked *x,
                  enum page_state state, uint32_t retry_ms)
 {
-    struct page_view v = { .state = state,
-                           .lang = x->a->lang,
-                           .chosen = x->a->chosen,
-                           .gzip = x->a->gzip,
-                           .queue = x->a->name,
-                           .target = x->a->target,
-                           .eta_s = -1,
-                           .poll_after_ms = retry_ms };
+    struct page_view v = page_view_of(r, x->a, x->queue, state);
 
-    if (x->queue != NULL) {
-        v.def = page_room_def(r, x->queue);
-        v.style = page_room_style(r, x->queue);
-        v.message = x->queue->map.message;
-        v.version = x->queue->page_version;
-        v.claim = state == PAGE_DOOR ? x->join.claim : NULL;
-        v.claim_len = state == PAGE_DOOR ? x->join.claim_len : 0;
-        v.opens_ms = state == PAGE_EARLY ? x->queue->map.when.opens_ms : 0;
-        v.wall_ms = ev_wall_ms(r->ev);
+    v.poll_after_ms = retry_ms;
+    if (x->queue != NULL && state == PAGE_DOOR) {
+        v.claim = x->join.claim;
+        v.claim_len = x->join.claim_len;
     }
     page_show(r, &v);
     router_answer(r, req);
@@ -353,7 +339,7 @@ static void dispatch(struct router *r, struct httpd_req *req, struct asked *x,
         send_back(r, req, x);
     else if (a->call == API_PAGE && page_preview(r, req, x->q, x->queue, x->a))
         return; /* answered already */
-    else if (phase_is_free(x->queue) && (a->call != API_FORM || a->form == 'j'))
+    else if (route_is_free(x->queue) && (a->call != API_FORM || a->form == 'j'))
         send_on(r, req, x);
     else if (a->call == API_FORM)
         post(r, req, x, a->form);
@@ -392,4 +378,57 @@ void page_start(struct router *r, struct httpd_req *req, const struct http_req *
                                &x.a->chosen);
     dispatch(r, req, &x, a);
     free(x.a);
+}
+
+/* ---- "/", and addresses where nothing is --------------------------------------------------- */
+
+static bool has_pass(struct router *r, const struct http_req *q, struct page_view *v)
+{
+    enum bearer_state state;
+    const struct known_pass *x = bearer_pass(r, q, (struct slice){ 0 }, &state);
+    const struct route_queue *queue;
+
+    if (state != BEARER_GOOD)
+        return false;
+    queue = routes_queue(r->routes, x->queue, strlen(x->queue));
+    v->state = PAGE_IN;
+    v->good_for_s = bearer_until_s(r, x) - bearer_now_s(r, x);
+    if (queue != NULL) {
+        v->def = page_room_def(r, queue);
+        v->style = page_room_style(r, queue);
+    }
+    return true;
+}
+
+static void show_alone(struct router *r, struct httpd_req *req, const struct http_req *q,
+                 struct page_view *v)
+{
+    v->lang = page_room_lang(r, q, v->def, &v->chosen);
+    v->gzip = page_room_gzip(q);
+    v->queue = "";
+    v->target = "/";
+    v->eta_s = -1;
+    page_show(r, v);
+    router_answer(r, req);
+}
+
+void page_front(struct router *r, struct httpd_req *req, const struct http_req *q)
+{
+    struct page_view v = { .state = PAGE_START };
+
+    if (!has_pass(r, q, &v)) {
+        v.rooms = r->cfg->rooms.v;
+        v.n_rooms = r->cfg->rooms.n;
+    }
+    show_alone(r, req, q, &v);
+}
+
+bool page_nothing(struct router *r, struct httpd_req *req, const struct http_req *q)
+{
+    struct page_view v = { .state = PAGE_NO_QUEUE };
+
+    if (q->method != HTTP_GET || visit_of(q, (struct slice){ 0 }, true) != VISIT_PAGE)
+        return false;
+    show_alone(r, req, q, &v);
+    return true;
 }

@@ -1,7 +1,13 @@
-/* show.h: the waiting page's answers: HTML, redirects, the ticket's cookie. Shell. */
-#ifndef SEGQ_ROUTER_ROOM_SHOW_H
-#define SEGQ_ROUTER_ROOM_SHOW_H
+/* page_answer.h: the waiting page's answers: HTML, redirects, the ticket's cookie. Shell.
+ * How a flow of the page ended:
+ *
+ *   waiting    the page; after "enter": back to it, with this ticket
+ *   admitted   the pass into its cookie, and off to the target
+ *   over       the page says why; one whose visit is finished begins anew */
+#ifndef SEGQ_ROUTER_PAGE_ANSWER_H
+#define SEGQ_ROUTER_PAGE_ANSWER_H
 
+#include "router/links/flows.h"
 #include "router/page/page.h"
 #include "router/state/router.h"
 
@@ -29,6 +35,9 @@ struct page_ask { /* a request of a page, while its flow is under way */
 size_t page_room_lang(struct router *r, const struct http_req *q, const struct page_def *def,
                       bool *chosen);
 bool page_room_gzip(const struct http_req *q);
+/* A view as far as the request, the queue (NULL: there is none) and the moment say it. */
+struct page_view page_view_of(struct router *r, const struct page_ask *a,
+                              const struct route_queue *q, enum page_state state);
 /* Into r->ans. v: all but nonce and key. */
 void page_show(struct router *r, struct page_view *v);
 /* 303. Cookies are in r->ans.headers already. */
@@ -40,5 +49,8 @@ void page_ticket_cookie(struct router *r, const struct page_ask *a, const char *
 /* The page of a queue that is closed: why, and when to look again. */
 enum page_state page_of_closed(const struct route_queue *q, int64_t wall_ms,
                                uint32_t *retry_ms);
+
+/* Composes r->ans; rf->page says what was asked for. An rflow_done. */
+void page_done(struct router *r, struct rflow *rf);
 
 #endif

@@ -3,10 +3,10 @@
  * form, and asks for nothing. Shell.
  *
  *   GET /q/login?preview=paused&ticket=1795430569.0123... */
-#ifndef SEGQ_ROUTER_ROOM_PREVIEW_H
-#define SEGQ_ROUTER_ROOM_PREVIEW_H
+#ifndef SEGQ_ROUTER_PAGE_PREVIEW_H
+#define SEGQ_ROUTER_PAGE_PREVIEW_H
 
-#include "router/room/show.h"
+#include "router/page_http/page_answer.h"
 
 /* False: no preview is asked for; else it is answered. */
 SQ_CHECK bool page_preview(struct router *r, struct httpd_req *req, const struct http_req *q,

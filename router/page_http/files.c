@@ -1,5 +1,5 @@
 /* files.c: see files.h. */
-#include "router/room/files.h"
+#include "router/page_http/files.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -10,7 +10,6 @@
 #include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/base/map.h"
-#include "router/page/blob.h"
 
 #define LOG_MODULE "page"
 

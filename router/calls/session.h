@@ -1,15 +1,32 @@
-/* renew.h: passes that are renewed while they are verified, so that no active visitor
- * is thrown out. Shell: a flow to the ticket's node, seldom; PROTOCOL.md section 20.
+/* session.h: what happens to a session while it lasts: commands of a backend, renewal by use. Shell.
+ *
+ * POST /v1/session: a backend's command about the session of the person whose request it has just
+ * answered (X-Segq-Command: release, revoke, extend).
+ *
+ *   the pass (Authorization, or the cookie) names the ticket
+ *   release      the holder of the pass may do that
+ *   the others   X-Segq-Gate-Secret too, of the file gate_secret_file
+ *   extend       to now + SECONDS (none: another pass_ttl), at most session_max after the
+ *                release; 204 and X-Segq-Expires; 410 if it was over already
+ *
+ * Revoked here at once; all other routers hear of it from the segment node, within a tick.
+ * A node of an older release does not know the question: 503 until it is upgraded.
+ *
+ * A pass is renewed while it is verified, so that no active visitor is thrown out: a flow to the
+ * ticket's node, seldom; PROTOCOL.md section 20.
  *
  *   verify: good, a third of its idle time is gone --> flow_renew() --> node: EXTEND
  *   204, and the renewed pass <-- its answer, or FLOW_RENEW_MS
  *
  * A renewal that fails turns nobody away: the pass is good until it expires, and the next
  * request after RENEW_PAUSE_MS tries again. */
-#ifndef SEGQ_RENEW_H
-#define SEGQ_RENEW_H
+#ifndef SEGQ_ROUTER_SESSION_H
+#define SEGQ_ROUTER_SESSION_H
 
 #include "router/state/router.h"
+
+/* Answers, or begins a flow that will. */
+void session_start(struct router *r, struct httpd_req *req, const struct http_req *q);
 
 #define RENEW_PAUSE_MS 1000 /* time between two tries for a pass; requests in it do not wait */
 

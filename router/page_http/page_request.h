@@ -1,4 +1,4 @@
-/* request.h: requests of the waiting page: their ticket, and what they ask for. Shell.
+/* page_request.h: requests of the waiting page: their ticket, and what they ask for. Shell.
  *
  *   GET without a ticket       joins if a browser goes there itself (visit.h); the ticket
  *                              goes into a cookie. All others (previews of links, crawlers,
@@ -11,9 +11,15 @@
  *   POST enter, leave          polls, leaves; only for requests of our own page
  *
  * The ticket is in a cookie for /q/{queue} alone; an admitted browser gets the pass in
- * another, and is sent to where it wanted to go. */
-#ifndef SEGQ_ROUTER_ROOM_REQUEST_H
-#define SEGQ_ROUTER_ROOM_REQUEST_H
+ * another, and is sent to where it wanted to go.
+ *
+ * A router that stands alone answers at other addresses, too; behind a gate "/" is the site's:
+ *
+ *   GET / with a good pass     "You are in", and for how long
+ *   GET /                      what this is; the rooms that the operator names
+ *   GET of any other address   by a browser: there is no such page */
+#ifndef SEGQ_ROUTER_PAGE_REQUEST_H
+#define SEGQ_ROUTER_PAGE_REQUEST_H
 
 #include "router/api/request.h"
 #include "router/state/router.h"
@@ -21,5 +27,10 @@
 /* API_PAGE, API_WORDS, API_FORM, API_UNFORM. Answers, or begins a flow that will. */
 void page_start(struct router *r, struct httpd_req *req, const struct http_req *q,
                 const struct api_req *a);
+
+/* API_START: the page at "/". */
+void page_front(struct router *r, struct httpd_req *req, const struct http_req *q);
+/* API_NO_PATH: a page for a browser that shows it; false: it is none, not answered. */
+SQ_CHECK bool page_nothing(struct router *r, struct httpd_req *req, const struct http_req *q);
 
 #endif

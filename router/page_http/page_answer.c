@@ -1,0 +1,321 @@
+/* page_answer.c: see page_answer.h. */
+#include "router/page_http/page_answer.h"
+
+#include <assert.h>
+#include <sodium.h>
+#include <string.h>
+
+#include "common/http/cookie.h"
+#include "router/calls/bearer.h"
+#include "router/calls/ticket.h"
+#include "router/page/render.h"
+#include "router/page_http/files.h"
+
+#define CLOSED_MS    60000
+#define EARLY_MAX    60000 /* a page that waits for the opening looks again within this time */
+#define TICKET_AGE_S 86400
+#define RANDOM_LEN   sodium_base64_ENCODED_LEN(16, sodium_base64_VARIANT_ORIGINAL)
+
+void page_ticket_cookie(struct router *r, const struct page_ask *a, const char *token,
+                        uint64_t start)
+{
+    struct buf *b = &r->ans.headers;
+
+    buf_str(b, "Set-Cookie: segq_ticket=");
+    if (token[0] != '\0') {
+        buf_append(b, token, TOKEN_TEXT_LEN);
+        if (start > 0) {
+            buf_byte(b, '.');
+            buf_u64(b, start);
+        }
+    }
+    buf_str(b, "; Max-Age=");
+    buf_u64(b, token[0] != '\0' ? TICKET_AGE_S : 0);
+    buf_str(b, "; Path=/q/");
+    buf_str(b, a->name);
+    buf_str(b, "; HttpOnly; SameSite=Lax");
+    buf_str(b, a->https ? "; Secure\r\n" : "\r\n");
+}
+
+/* ---- the reader's language ---- */
+
+size_t page_room_lang(struct router *r, const struct http_req *q, const struct page_def *def,
+                      bool *chosen)
+{
+    const struct page *p = page_room_page(r);
+    size_t lang = page_lang_for(p, q->accept_language, def != NULL ? def->lang : NULL), named;
+    struct cookies c = { 0 };
+    char asked[17];
+    struct slice v;
+    int64_t n = page_own(q->query, "lang", asked, sizeof(asked));
+
+    *chosen = n > 0 && page_lang_known(p, (struct slice) { asked, (size_t)n }, &lang);
+    if (*chosen)
+        return lang;
+    while (cookie_next(&c, q, "segq_lang", &v))
+        if (page_lang_known(p, v, &named))
+            return named;
+    return lang;
+}
+
+static void lang_cookie(struct router *r, const struct page_view *v)
+{
+    struct buf *b = &r->ans.headers;
+
+    buf_str(b, "Set-Cookie: segq_lang=");
+    buf_str(b, page_lang_tag(page_room_page(r), v->lang));
+    buf_str(b, "; Max-Age=31536000; Path=/q/; HttpOnly; SameSite=Lax\r\n");
+}
+
+/* ---- answers ---- */
+
+bool page_room_gzip(const struct http_req *q)
+{
+    struct slice v;
+
+    return http_find(q, "accept-encoding", &v) == 1 && page_takes_gzip(v);
+}
+
+static struct buf *see_other(struct router *r)
+{
+    struct api_ans *a = &r->ans;
+
+    a->status = 303;
+    a->type = NULL;
+    (void)buf_reserve(&a->body, 1); /* a body of no bytes is somewhere, too */
+    buf_str(&a->headers, "Referrer-Policy: no-referrer\r\nLocation: ");
+    return &a->headers;
+}
+
+void page_send_to(struct router *r, const char *target)
+{
+    struct buf *b = see_other(r);
+
+    page_put_target(b, target, strlen(target));
+    buf_str(b, "\r\n");
+}
+
+void page_send_back(struct router *r, const struct page_ask *a, const char *flag)
+{
+    struct buf *b = see_other(r);
+
+    page_put_path(b, a->name, flag, a->target);
+    buf_str(b, "\r\n");
+}
+
+/* 128 random bits; URL-safe for a form's member. */
+static void put_random(char out[RANDOM_LEN], int variant)
+{
+    unsigned char seed[16];
+
+    randombytes_buf(seed, sizeof(seed));
+    sodium_bin2base64(out, RANDOM_LEN, seed, sizeof(seed), variant);
+}
+
+void page_show(struct router *r, struct page_view *v)
+{
+    const struct page *p = page_room_page(r);
+    char nonce[RANDOM_LEN], key[RANDOM_LEN];
+
+    put_random(nonce, sodium_base64_VARIANT_ORIGINAL);
+    put_random(key, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    assert(r->ans.body.len == 0 && v->target != NULL && v->queue != NULL);
+    v->nonce = nonce;
+    v->key = key;
+    if (v->chosen)
+        lang_cookie(r, v);
+    r->counts.pages++;
+    r->ans.status = v->preview != NULL ? 200 : page_status(v->state);
+    r->ans.type = "text/html; charset=utf-8";
+    page_put_headers(p, &r->ans.headers, v);
+    buf_str(&r->ans.headers, "Vary: Accept-Encoding, Accept-Language, Cookie\r\n");
+    if (v->gzip) {
+        buf_str(&r->ans.headers, "Content-Encoding: gzip\r\n");
+        page_put_gzip(p, &r->ans.body, v);
+    } else {
+        page_put(p, &r->ans.body, v);
+    }
+}
+
+struct page_view page_view_of(struct router *r, const struct page_ask *a,
+                              const struct route_queue *q, enum page_state state)
+{
+    struct page_view v = { .state = state,
+                           .lang = a->lang,
+                           .chosen = a->chosen,
+                           .gzip = a->gzip,
+                           .queue = a->name,
+                           .target = a->target,
+                           .eta_s = -1,
+                           .wall_ms = ev_wall_ms(r->ev) };
+
+    if (q == NULL)
+        return v;
+    v.def = page_room_def(r, q);
+    v.style = page_room_style(r, q);
+    v.message = q->map.message;
+    v.version = q->page_version;
+    v.opens_ms = state == PAGE_EARLY ? q->map.when.opens_ms : 0;
+    return v;
+}
+
+enum page_state page_of_closed(const struct route_queue *q, int64_t wall_ms,
+                               uint32_t *retry_ms)
+{
+    int64_t left = q->map.when.opens_ms - wall_ms;
+
+    *retry_ms = CLOSED_MS;
+    if (q->map.when.phase == PHASE_REJECT)
+        return PAGE_REJECT;
+    if (q->map.when.phase != PHASE_EARLY)
+        return PAGE_CLOSED;
+    if (left < EARLY_MAX) /* people and pages spread themselves: see page.js */
+        *retry_ms = left > 2000 ? (uint32_t)left : 2000;
+    return PAGE_EARLY;
+}
+
+#define RETRY_MS 5000
+#define FULL_MS  15000
+
+/* Lasts as long as the pass is good, or its session may be renewed: a gate that does not hand the
+ * renewed pass on throws nobody out by that. */
+static void pass_cookie(struct router *r, const struct page_ask *a,
+                        const struct route_queue *q, const struct api_ticket *t)
+{
+    int64_t from_s = t->released_at_ms / 1000, end_s = t->pass_expires_s;
+    int64_t now_s = pass_clock_s(&r->pass_clock, ev_now(r->ev), router_wall_s(), from_s, end_s);
+
+    if (q->map.session_idle_s != 0 && from_s + q->map.session_max_s > end_s)
+        end_s = from_s + q->map.session_max_s;
+    bearer_put_cookie(&r->ans.headers, t->pass, t->pass_len,
+                         end_s - now_s, a->https);
+}
+
+static enum page_state state_of(const struct flow *f, const struct route_queue *q,
+                                int64_t wall_ms, uint32_t *retry_ms)
+{
+    *retry_ms = 0;
+    switch (f->result) {
+    case FLOW_GONE:
+        return f->reason == GONE_NO_SHOW ? PAGE_NO_SHOW
+               : f->reason == GONE_LEFT  ? PAGE_LEFT
+               : f->reason == GONE_LOST  ? PAGE_LOST
+                                         : PAGE_EXPIRED;
+    case FLOW_NO_QUEUE:
+        return PAGE_NO_QUEUE;
+    case FLOW_OTHER:
+    case FLOW_INSIDE:
+    case FLOW_NAMED:
+        return PAGE_REFUSED;
+    case FLOW_CLOSED:
+        return q != NULL ? page_of_closed(q, wall_ms, retry_ms) : PAGE_CLOSED;
+    case FLOW_FULL:
+        *retry_ms = FULL_MS;
+        return PAGE_FULL;
+    default:
+        *retry_ms = RETRY_MS;
+        return PAGE_UNAVAILABLE;
+    }
+}
+
+static void other(struct router *r, struct rflow *rf, const struct route_queue *q)
+{
+    uint32_t retry_ms;
+    enum page_state state = state_of(&rf->flow, q, ev_wall_ms(r->ev), &retry_ms);
+    struct page_view v = page_view_of(r, rf->page, q, state);
+
+    v.poll_after_ms = retry_ms;
+    page_show(r, &v);
+}
+
+static void waiting(struct router *r, struct rflow *rf, const struct api_ticket *t,
+                    const struct route_queue *q)
+{
+    const struct page_ask *a = rf->page;
+    bool capped = api_is_capped(t);
+    uint64_t position = api_position(t);
+    uint64_t start = position > a->start ? position : a->start;
+    struct page_view v = page_view_of(r, a, q, PAGE_WAITING);
+
+    v.token = t->token;
+    v.position = position;
+    v.total = capped ? position : u64_max(position, api_lane_stats(t)->waiting);
+    v.capped = capped;
+    v.start = start;
+    v.poll_after_ms = t->poll_after_ms;
+    v.opens_ms = t->early ? q->map.when.opens_ms : 0;
+    v.paused = (q->map.state == QUEUE_PAUSED && /* a pre-queue, too */
+                q->map.when.phase != PHASE_PREQUEUE) ||
+               q->map.when.phase == PHASE_REJECT;
+    v.kept_s = q->map.kept_s;
+    v.draw = q->map.when.draw;
+    v.ticket_seg = t->of;
+    v.ticket_number = t->number;
+    if (t->position > 0)
+        v.eta_s = api_eta_s(t->position, api_lane_stats(t));
+    if (a->act == ACT_ENTER || a->joins || start != a->start)
+        page_ticket_cookie(r, a, t->token, start);
+    if (a->act == ACT_ENTER || a->claimed || a->posted)
+        page_send_back(r, a, "?r=1");
+    else
+        page_show(r, &v);
+}
+
+static void admitted(struct router *r, struct rflow *rf, const struct route_queue *q,
+                     const struct api_ticket *t)
+{
+    const struct page_ask *a = rf->page;
+
+    assert(t->admitted && t->queue == q);
+    r->counts.page_enters++;
+    pass_cookie(r, a, q, t);
+    if (a->act == ACT_ENTER || a->joins)
+        page_ticket_cookie(r, a, t->token, a->start);
+    page_send_to(r, a->target);
+}
+
+/* After "enter" the page must be that of this ticket; but a place that another tab has taken since
+ * (by a claim, in exchange for this one) stays this browser's. */
+static void gone(struct router *r, struct rflow *rf, const struct route_queue *q)
+{
+    const struct page_ask *a = rf->page;
+
+    if (rf->flow.reason == GONE_FINISHED) { /* visit is over: this is another one */
+        page_ticket_cookie(r, a, "", 0);
+        page_send_back(r, a, "");
+    } else if (a->act == ACT_ENTER) {
+        if (!a->other)
+            page_ticket_cookie(r, a, rf->text, 0);
+        page_send_back(r, a, "?r=1");
+    } else {
+        other(r, rf, q);
+    }
+}
+
+void page_done(struct router *r, struct rflow *rf)
+{
+    const struct page_ask *a = rf->page;
+    const struct route_queue *q = routes_queue(r->routes, a->name, strlen(a->name));
+    const struct flow *f = &rf->flow;
+    bool ok = f->result == FLOW_OK || f->result == FLOW_EXISTING;
+    struct api_ticket t;
+
+    assert(a != NULL && f->todo == FLOW_DONE);
+    if (a->act == ACT_LEAVE && (ok || f->result == FLOW_GONE)) {
+        page_ticket_cookie(r, a, "", 0);
+        page_send_back(r, a, "?left=1");
+    } else if (f->result == FLOW_INSIDE && a->had) { /* then it goes in with what it has */
+        page_send_back(r, a, "?r=1");
+    } else if (f->result == FLOW_GONE) {
+        gone(r, rf, q);
+    } else if (ok && q != NULL && router_ticket(r, rf, &t)) {
+        if (t.queue != q) /* another queue's: it is none here */
+            page_send_back(r, a, "?r=1");
+        else if (t.admitted)
+            admitted(r, rf, q, &t);
+        else
+            waiting(r, rf, &t, q);
+    } else {
+        other(r, rf, q);
+    }
+}

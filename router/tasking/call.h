@@ -82,6 +82,8 @@ struct task_call {
     struct slice known;     /* If-None-Match */
     struct whole *whole;    /* ref: READ: whose piece it is */
     struct notice_of notice; /* node 0: it is none */
+    struct msg_task_take next; /* SETTLE: taken once that is done; queue NULL: nothing */
+    struct slice settled;   /* TAKE: the answer to the settlement before it; n 0: there is none */
     struct slice opens;     /* queues_match(): of tasks that are named by their tokens; n 0: all */
     bool silent;            /* never waited for: done() composes nothing */
     uint32_t n, open;       /* rows; what has to happen yet: their answers, and its begin */

@@ -2,13 +2,16 @@
 #include "router/tasking/work.h"
 
 #include <assert.h>
+#include <string.h>
 
+#include "common/task/queue_name.h"
 #include "router/state/router.h"
 #include "router/tasking/ask.h"
 #include "router/tasking/give_back.h"
 #include "router/tasking/rows.h"
 
 #define ROOM 8 /* ends of texts */
+#define OF_A_TAKE       (WITH(N) | WITH(LEASE) | WITH(WAIT))
 #define OF_A_SETTLEMENT (WITH(LEASE_ID) | WITH(RESULT) | WITH(DELAY) | WITH(REASON) | WITH(LEASE))
 
 static void problem(struct task_call *c, const struct task_outcome *o)
@@ -26,6 +29,12 @@ static void taken(struct task_call *c, const struct msg *m)
     struct task_outcome o = task_take_outcome(a->code);
     bool there; /* the worker */
 
+    if (c->settled.n > 0)
+        task_answer_resume(&r->ans, c->settled);
+    if (o.status >= 400 && c->settled.n > 0) {
+        task_answer_not_taken(&r->ans, o.problem, o.detail);
+        return;
+    }
     if (o.status >= 400) {
         problem(c, &o);
         return;
@@ -38,27 +47,41 @@ static void taken(struct task_call *c, const struct msg *m)
     task_answer_taken(&r->ans, there ? &m->task_take_ans : &none, a->part, &r->keys.token);
 }
 
+static void take_row(struct ask *a, struct slice queue, const struct msg_task_take *m)
+{
+    struct task_call *c = a->call;
+
+    c->queue = (struct slice){ call_text(c, queue), queue.n };
+    a->kind = ASK_TAKE;
+    a->queue = c->queue;
+    a->take = *m;
+    a->take.queue = c->queue.p;
+}
+
+static struct msg_task_take take_of(const struct task_body *b)
+{
+    return (struct msg_task_take){ .most = b->n > 0 ? (uint32_t)b->n : 1,
+                                   .lease_ms = (uint32_t)b->lease,
+                                   .wait_ms = (uint32_t)b->wait };
+}
+
 void work_take(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                struct slice queue)
 {
+    struct msg_task_take take;
     struct task_body b;
     struct body_error e;
     struct task_call *c;
 
-    if (!task_body_whole(&b, q->body, WITH(N) | WITH(LEASE) | WITH(WAIT), &e)) {
+    if (!task_body_whole(&b, q->body, OF_A_TAKE, &e)) {
         router_problem(t->r, req, API_BAD_REQUEST, e.text);
         return;
     }
     c = call_new(t, req, 1, queue.n + ROOM, b.wait, taken);
     if (c == NULL)
         return;
-    c->queue = (struct slice){ call_text(c, queue), queue.n };
-    c->v[0].kind = ASK_TAKE;
-    c->v[0].queue = c->queue;
-    c->v[0].take = (struct msg_task_take){ .queue = c->queue.p,
-                                           .most = b.n > 0 ? (uint32_t)b.n : 1,
-                                           .lease_ms = (uint32_t)b.lease,
-                                           .wait_ms = (uint32_t)b.wait };
+    take = take_of(&b);
+    take_row(&c->v[0], queue, &take);
     call_begin(c);
 }
 
@@ -112,6 +135,25 @@ static struct settled_row row_of(const struct ask *a)
                                  .until_ms = a->until_ms };
 }
 
+/* The client waits for a call of its own: that of the settlement may have a large result. */
+static void take_next(struct task_call *c)
+{
+    struct api_ans *ans = &c->t->r->ans;
+    struct slice said = { (char *)ans->body.data, ans->body.len };
+    struct slice queue = { (char *)(uintptr_t)c->next.queue, strlen(c->next.queue) };
+    struct task_call *n = call_new(c->t, NULL, 1, said.n + queue.n + ROOM, c->next.wait_ms, taken);
+
+    if (n == NULL) {
+        task_answer_not_taken(ans, API_OVERLOADED, "too much to do; ask again");
+        return;
+    }
+    n->settled = call_bytes(n, said);
+    api_ans_reset(ans);
+    take_row(&n->v[0], queue, &c->next);
+    call_hand_over(c, n);
+    call_begin(n);
+}
+
 static void settled(struct task_call *c, const struct msg *m)
 {
     const struct ask *a = &c->v[0];
@@ -121,10 +163,34 @@ static void settled(struct task_call *c, const struct msg *m)
 
     (void)m;
     c->t->counts.settled += o.status < 400;
-    if (o.status >= 400)
+    if (o.status >= 400) {
         problem(c, &o);
-    else
-        task_answer_settled(&c->t->r->ans, &name, (enum task_verb)a->settle.verb, &row);
+        return;
+    }
+    task_answer_settled(&c->t->r->ans, &name, (enum task_verb)a->settle.verb, &row);
+    if (c->next.queue != NULL && c->req != NULL && !httpd_is_closing(c->req))
+        take_next(c);
+}
+
+/* Reads `take`: what is taken once the task is settled. NULL, or a sentence: nothing can be. */
+static const char *read_next(struct task_call *c, const struct task_body *b, struct body_error *e,
+                             enum api_problem *p)
+{
+    struct task_body take;
+
+    *p = API_BAD_REQUEST;
+    if (b->take.p[0] != '{')
+        return "take must be an object: {\"queue\":\"images\",\"n\":1,\"lease\":\"30s\",\"wait\":\"20s\"}";
+    if (!task_body_whole(&take, b->take, OF_A_TAKE | WITH(QUEUE), e))
+        return e->text;
+    if (!queue_name_ok(take.queue.p, take.queue.n))
+        return "take: queue is missing, or no queue's name: of which the next task is taken";
+    *p = API_NOT_ELIGIBLE;
+    if (!queues_match(c->opens.p, c->opens.n, take.queue.p, take.queue.n))
+        return "take: this server's token may not take in this queue: see its line in task_tokens";
+    c->next = take_of(&take);
+    c->next.queue = call_text(c, take.queue);
+    return NULL;
 }
 
 void work_one(struct tasking *t, struct httpd_req *req, const struct http_req *q,
@@ -134,23 +200,26 @@ void work_one(struct tasking *t, struct httpd_req *req, const struct http_req *q
     struct task_body b;
     struct body_error e;
     struct task_call *c;
+    enum api_problem p = API_BAD_REQUEST;
     const char *why;
 
-    if (!task_body_whole(&b, q->body, OF_A_SETTLEMENT, &e)) {
+    if (!task_body_whole(&b, q->body, OF_A_SETTLEMENT | (verb == VERB_EXTEND ? 0 : WITH(TAKE)), &e)) {
         router_problem(t->r, req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
         return;
     }
-    c = call_new(t, req, 1, b.result.n + b.reason.n + opens.n + ROOM, 0, settled);
+    c = call_new(t, req, 1, b.result.n + b.reason.n + opens.n + TASK_NAME_MAX + ROOM, 0, settled);
     if (c == NULL)
         return;
     c->opens = call_bytes(c, opens);
     why = settle_row(&c->v[0], verb, &b, id);
+    if (why == NULL && (b.has & WITH(TAKE)) != 0)
+        why = read_next(c, &b, &e, &p);
     if (why == NULL) {
         call_begin(c);
         return;
     }
     call_drop(c);
-    router_problem(t->r, req, API_BAD_REQUEST, why);
+    router_problem(t->r, req, p, why);
 }
 
 static void all_settled(struct task_call *c, const struct msg *m)

@@ -200,17 +200,43 @@ static void add_taken(struct buf *b, const struct taken_row *row, part_no part,
     ADD(b, "}");
 }
 
+void task_answer_resume(struct api_ans *a, struct slice settled)
+{
+    ok(a, 200);
+    buf_append(&a->body, settled.p, settled.n);
+}
+
+/* Behind the members of a settlement, if the answer has them. */
+static void open_taken(struct api_ans *a)
+{
+    if (a->body.len > 0) {
+        a->body.len--; /* its brace */
+        ADD(&a->body, ",\"tasks\":[");
+    } else {
+        ok(a, 200);
+        ADD(&a->body, "{\"tasks\":[");
+    }
+}
+
 void task_answer_taken(struct api_ans *a, const struct msg_task_take_ans *m, part_no part,
                        const struct token_key *k)
 {
-    ok(a, 200);
-    ADD(&a->body, "{\"tasks\":[");
+    open_taken(a);
     for (uint32_t i = 0; i < m->n; i++) {
         if (i > 0)
             ADD(&a->body, ",");
         add_taken(&a->body, &m->v[i], part, k);
     }
     ADD(&a->body, "]}");
+}
+
+void task_answer_not_taken(struct api_ans *a, enum api_problem p, const char *detail)
+{
+    open_taken(a);
+    add_number(&a->body, "],\"take\":{\"status\":", (uint64_t)api_problem_status(p));
+    add_text(&a->body, ",\"code\":", api_problem_code(p));
+    add_text(&a->body, ",\"detail\":", detail);
+    ADD(&a->body, "}}");
 }
 
 /* ---- one task ---- */

@@ -43,9 +43,13 @@ void task_answer_later(struct api_ans *a, const struct task_name *t, const struc
  * final, 409 task_final if it ended without one. */
 void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m,
                         const struct passed_from *from, uint64_t salt);
-/* Answers with what a worker takes. name: of row i. */
+/* Answers with what a worker takes; behind its settlement, if that is what the answer has so far. */
 void task_answer_taken(struct api_ans *a, const struct msg_task_take_ans *m, part_no part,
                        const struct token_key *k);
+/* Likewise: its settlement is done, and nothing was taken. */
+void task_answer_not_taken(struct api_ans *a, enum api_problem p, const char *detail);
+/* The answer of task_answer_settled(), again. */
+void task_answer_resume(struct api_ans *a, struct slice settled);
 /* Answers about a changed task: its state now; 0 is not told. */
 void task_answer_changed(struct api_ans *a, const struct task_name *t, uint8_t state, bool stopping,
                          bool maybe_executed);

@@ -51,20 +51,24 @@ enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* see enum ta
     X(VERB, verb, verb, 0, 0)                                                            \
     X(OUTCOME, outcome, outcome, 0, 0)                                                   \
     X(STATUS, status, whole, 100, 599)                                                   \
-    X(CLAIM, claim, visible, 1, CLAIM_MAX_LEN)
+    X(CLAIM, claim, visible, 1, CLAIM_MAX_LEN)                                           \
+    X(TAKE, take, value, 1, TASK_BODY_MAX)                                               \
+    X(QUEUE, queue, visible, 1, TASK_NAME_MAX)
 
-enum task_member {
+enum task_member { /* at most 32 */
 #define X(NAME, member, how, least, most) MEMBER_##NAME,
     TASK_MEMBERS(X)
 #undef X
     TASK_NMEMBERS
 };
 
-#define WITH(NAME) (1u << MEMBER_##NAME) /* a set of members */
+#define WITH(NAME)   (1u << MEMBER_##NAME) /* a set of members */
+#define EVERY_MEMBER ((uint32_t)((UINT64_C(1) << TASK_NMEMBERS) - 1))
 
 struct task_body { /* slices point into the request's bytes */
     uint32_t has; /* WITH(...) | ...: what is not there is zero */
     struct slice payload, key, name, idempotency_key, lease_id, result, reason, task, claim;
+    struct slice queue, take; /* take: an object, to be read as a body of its own */
     struct slice path, method, headers, body, body_json, body_base64; /* parts of a call */
     int64_t delay, at, lease, wait; /* ms; at: Unix ms */
     int64_t priority, order, n, verb;

@@ -56,7 +56,7 @@ static void body(const uint8_t *data, size_t size)
     struct body_error e;
     struct task_body b;
 
-    if (task_body_whole(&b, (struct slice){ text, size }, (1u << TASK_NMEMBERS) - 1, &e)) {
+    if (task_body_whole(&b, (struct slice){ text, size }, EVERY_MEMBER, &e)) {
         must(e.text[0] == '\0' && b.payload.n <= TASK_BODY_MAX && b.name.n <= TASK_NAME_MAX);
         must(b.delay >= 0 && b.delay <= DELAY_MAX_MS && b.wait <= TASK_WAIT_MAX_MS);
         must(b.priority >= 0 && b.priority < TASK_PRIORITIES && b.n <= TASK_ROWS_MAX);
@@ -73,7 +73,7 @@ static void schedule(const uint8_t *data, size_t size)
     struct schedule_body b;
     struct body_error e;
 
-    if (schedule_body_read(&b, (struct slice){ text, size }, (1u << TASK_NMEMBERS) - 1, &e)) {
+    if (schedule_body_read(&b, (struct slice){ text, size }, EVERY_MEMBER, &e)) {
         must(e.text[0] == '\0' && (b.every != 0) != (b.cron.n != 0));
         must(b.every >= 0 && b.every <= RECUR_EVERY_MAX && b.from >= 0 && b.until >= 0);
         must(b.catch_up_max >= 1 && b.catch_up_max <= RECUR_MAKE_UP && b.zone.n <= ZONE_NAME_MAX);

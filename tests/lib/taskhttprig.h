@@ -37,6 +37,8 @@ static struct {
     uint64_t epoch; /* of the partition, at the node */
     uint64_t last_rid;
     uint32_t given_back;
+    uint32_t takes;    /* asked */
+    uint8_t take_code; /* enum task_code: the answer to each */
     uint32_t waits_ms; /* of the last look */
     uint8_t completes; /* enum task_code: the answer to a target, */
     const char *said;  /* who said this */
@@ -292,7 +294,9 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
         break;
     case MSG_TASK_TAKE:
         out.type = MSG_TASK_TAKE_ANS;
-        if (!node.silent)
+        node.takes++;
+        out.task_take_ans.code = node.take_code;
+        if (!node.silent && node.take_code == CODE_DONE)
             take(&m.task_take, &out.task_take_ans);
         break;
     case MSG_TASK_SETTLE:

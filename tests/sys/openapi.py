@@ -199,6 +199,15 @@ def tasks(a):
     server = server_token(a)
     new = json.loads(a.ask("POST", queue, {"payload": 1, "delay": "1h"}, 201, **server)[2])
     a.ask("GET", "/v1/tasks/" + new["task"], want=200)
+    for body in ({"payload": 2, "name": "second"}, {"payload": 3, "name": "third"}):
+        a.ask("POST", queue, body, 201, **server)
+    first = json.loads(a.ask("POST", queue + "/take", {"wait": "10s"}, 200, **server)[2])["tasks"][0]
+    ack = {"lease_id": first["lease_id"], "take": {"queue": "images", "wait": "10s"}}
+    a.ask("POST", f"/v1/tasks/{first['task']}/ack", ack | {"take": {}}, 400, **server)
+    second = json.loads(a.ask("POST", f"/v1/tasks/{first['task']}/ack", ack, 200, **server)[2])["tasks"][0]
+    a.ask("POST", f"/v1/tasks/{second['task']}/nack",
+          {"lease_id": second["lease_id"], "take": {"queue": "images"}}, 200, **server)
+    a.ask("DELETE", queue + "/third", want=200, **server)
     a.ask("GET", "/v1/schedules/images/", want=401)
     one = "/v1/schedules/images/nightly"
     a.ask("PUT", one, {"cron": "61 * * * *", "task": {"payload": 1}}, 400, **server)

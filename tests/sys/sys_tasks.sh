@@ -66,6 +66,26 @@ check "  and it says so" grep -qi '^segq-truncated: true' "$DIR/head"
 gone() { [ "$(status_of "$R/v1/tasks/$T2")" = 410 ]; }
 wait_for 5 "read with ack=1, it goes" gone
 
+# ---- done, and the next one
+task_call -d '[{"payload":"a"},{"payload":"b"}]' "$Q/batch" >/dev/null
+taken=$(task_call -d '{"wait":"10s"}' "$Q/take")
+done_and() { # VERB MORE: the task of $taken; its answer is the next $taken
+    local body
+    body=$(jq -c --argjson more "$2" '{lease_id: .tasks[0].lease_id} + $more' <<<"$taken")
+    taken=$(task_call -d "$body" "$R/v1/tasks/$(jq -r '.tasks[0].task' <<<"$taken")/$1")
+}
+next='{"take":{"queue":"images","lease":"30s","wait":"10s"}}'
+done_and ack "$next"
+check_eq "an ack takes the next task" "$(jq -c '[.state, .tasks[0].payload]' <<<"$taken")" '["succeeded","b"]'
+done_and nack "$(jq -c '.delay = 1' <<<"$next")"
+check_eq "a nack waits for one: here the same again" \
+    "$(jq -c '[.state, .tasks[0].payload, .tasks[0].attempt]' <<<"$taken")" '["retrying","b",2]'
+last=$(jq -r '.tasks[0].task' <<<"$taken")
+done_and ack '{"take":{"queue":"images"}}'
+check_eq "the last one is done, and there is no more" "$(jq -c '[.state, .tasks]' <<<"$taken")" '["succeeded",[]]'
+check_eq "an ack that is refused takes nothing" "$(task_call -d "$(jq -c '.lease_id = "AAAAAAAAAAA"' <<<"$next")" \
+    "$R/v1/tasks/$last/ack" | jq -c '[.code, .tasks]')" '["conflict",null]'
+
 # ---- the same again, a cancel
 same() { task_call -H 'Idempotency-Key: order-1' -d "{\"payload\":$1}" -o "$DIR/same" -w '%{http_code}' "$Q"; }
 check_eq "a new one" "$(same 1)" 201

@@ -312,6 +312,88 @@ Test(tasks_http, a_worker_settles_many_at_once)
     cr_expect_eq(node.v[2].state, TASK_RETRYING);
 }
 
+/* ---- done, and the next one --------------------------------------------------------------- */
+
+/* Acknowledges task `no` (of images, partition 1), with `more` in the body. */
+static int done_and(const char *verb, task_no no, const char *more)
+{
+    char token[TASK_TOKEN_LEN + 1] = { 0 }, lease[LEASE_TEXT_LEN + 1] = { 0 };
+    char path[200], body[300];
+
+    task_token_write(1, no, &w.r->keys.token, token);
+    lease_write(lease_of(no), lease);
+    snprintf(path, sizeof(path), "/v1/tasks/%s/%s", token, verb);
+    snprintf(body, sizeof(body), "{\"lease_id\":\"%s\"%s}", lease, more);
+    return ask("POST", path, body);
+}
+
+Test(tasks_http, an_ack_takes_the_next)
+{
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks/batch",
+                     "[{\"payload\":1},{\"payload\":2},{\"payload\":3},{\"payload\":4}]"), 207);
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks/take", "{}"), 200);
+    cr_expect_eq(done_and("ack", 1, ",\"result\":[1],\"take\":{\"queue\":\"images\",\"n\":2}"), 200);
+    cr_expect_str_eq(str("state"), "succeeded");
+    cr_expect_str_eq(node.v[1].result, "[1]");
+    cr_expect_eq(json_array_size(json_object_get(js, "tasks")), 2);
+    cr_expect_eq(json_integer_value(json_object_get(taken(1), "payload")), 3);
+    cr_expect_not_null(taken_str(0, "lease_id"));
+    cr_expect_eq(done_and("nack", 2, ",\"delay\":7,\"take\":{\"queue\":\"images\",\"lease\":\"9s\"}"), 200);
+    cr_expect_str_eq(str("state"), "retrying");
+    cr_expect_eq(json_integer_value(json_object_get(taken(0), "payload")), 4);
+    cr_expect_eq(done_and("ack", 3, ",\"take\":{\"queue\":\"images\"}"), 200);
+    cr_expect_eq(json_array_size(json_object_get(js, "tasks")), 0, "there is none");
+    cr_expect_eq(done_and("ack", 4, ",\"take\":{\"queue\":\"images\",\"wait\":\"20s\"}"), 200);
+    cr_expect_eq(w.r->tasking->counts.settled, 4);
+    cr_expect_eq(w.r->tasking->calls.n, 0);
+}
+
+Test(tasks_http, a_refused_ack_takes_nothing)
+{
+    uint32_t takes;
+
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks/batch", "[{},{}]"), 207);
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks/take", "{}"), 200);
+    takes = node.takes;
+    cr_assert_eq(done_and("ack", 1, ""), 200);
+    cr_expect_eq(done_and("ack", 1, ",\"take\":{\"queue\":\"images\"}"), 409);
+    cr_expect_eq(done_and("ack", 77, ",\"take\":{\"queue\":\"images\"}"), 410);
+    cr_expect_null(json_object_get(js, "tasks"));
+    node.v[2].state = TASK_RUNNING;
+    cr_expect_eq(done_and("ack", 2, ",\"take\":{\"queue\":\"images\",\"m\":1}"), 400);
+    cr_expect_not_null(strstr(str("detail"), "unknown member m"), "%s", str("detail"));
+    cr_expect_eq(done_and("ack", 2, ",\"take\":{\"n\":1}"), 400);
+    cr_expect_not_null(strstr(str("detail"), "take: queue is missing"), "%s", str("detail"));
+    cr_expect_eq(done_and("ack", 2, ",\"take\":{\"queue\":\"a//b\"}"), 400);
+    cr_expect_eq(done_and("ack", 2, ",\"take\":{\"queue\":\"images\",\"n\":0}"), 400);
+    cr_expect_eq(done_and("ack", 2, ",\"take\":7"), 400);
+    cr_expect_eq(done_and("ack", 2, ",\"take\":{\"queue\":\"login\"}"), 403, "not its token's");
+    cr_expect_eq(done_and("extend", 2, ",\"lease\":1,\"take\":{\"queue\":\"images\"}"), 400);
+    cr_expect_eq(node.v[2].state, TASK_RUNNING, "nothing was done");
+    cr_expect_eq(node.takes, takes);
+}
+
+Test(tasks_http, an_ack_that_is_done_says_so_whatever_becomes_of_the_take)
+{
+    const json_t *take;
+
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks/batch", "[{},{}]"), 207);
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks/take", "{\"n\":2}"), 200);
+    node.take_code = CODE_BUSY;
+    cr_expect_eq(done_and("ack", 1, ",\"take\":{\"queue\":\"images\"}"), 200);
+    cr_expect_str_eq(str("state"), "succeeded");
+    cr_expect_eq(json_array_size(json_object_get(js, "tasks")), 0);
+    cr_expect(json_is_array(json_object_get(js, "tasks")));
+    take = json_object_get(js, "take");
+    cr_expect_eq(json_integer_value(json_object_get(take, "status")), 503);
+    cr_expect_str_eq(json_string_value(json_object_get(take, "code")), "queue_unavailable");
+    node.take_code = CODE_DONE;
+    cr_expect_eq(done_and("ack", 2, ",\"take\":{\"queue\":\"gen\"}"), 200);
+    take = json_object_get(js, "take");
+    cr_expect_str_eq(json_string_value(json_object_get(take, "code")), "queue_has_endpoint");
+    cr_expect_eq(w.r->tasking->counts.settled, 2);
+}
+
 /* ---- what is refused --------------------------------------------------------------------- */
 
 Test(tasks_http, what_is_unfit_is_refused_by_its_name)
@@ -690,4 +772,29 @@ Test(tasks_http, what_was_taken_for_a_worker_that_has_gone_goes_back)
     send_msg(node.ch, &m, node.last_rid);
     UNTIL(node.given_back == 1);
     cr_expect_eq(node.v[1].state, TASK_RETRYING);
+}
+
+/* The ack is done; then, its node says that the partition moves, and the client goes. */
+Test(tasks_http, a_client_that_goes_between_its_ack_and_its_take_gets_nothing)
+{
+    char path[200], body[200], lease[LEASE_TEXT_LEN + 1] = { 0 };
+    uint64_t reads;
+
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks/batch", "[{},{}]"), 207);
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks/take", "{}"), 200);
+    lease_write(lease_of(1), lease);
+    snprintf(path, sizeof(path), "/v1/tasks/%s/ack", taken_str(0, "task"));
+    snprintf(body, sizeof(body), "{\"lease_id\":\"%s\",\"take\":{\"queue\":\"images\"}}", lease);
+    node.take_code = CODE_STALE;
+    say_with("POST", path, bearer, body);
+    UNTIL(w.r->tasking->waiting.n == 1);
+    cr_expect_eq(node.v[1].state, TASK_SUCCEEDED);
+    reads = httpd_counts(w.r->httpd)->reads;
+    close(w.fd);
+    dial();
+    UNTIL(httpd_counts(w.r->httpd)->reads > reads);
+    node.take_code = CODE_DONE;
+    UNTIL(node.given_back == 1); /* asked again at the next tick */
+    UNTIL(w.r->tasking->calls.n == 0);
+    cr_expect_eq(node.v[2].state, TASK_RETRYING);
 }

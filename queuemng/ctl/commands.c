@@ -19,7 +19,6 @@
 #include "queuemng/ctl_live/live.h"
 #include "queuemng/ctl/nodes.h"
 #include "queuemng/ctl_view/risk_view.h"
-#include "queuemng/ctl_view/budget_view.h"
 #include "queuemng/ctl_view/task_view.h"
 #include "queuemng/ctl/steer.h"
 #include "queuemng/ctl/tasks.h"

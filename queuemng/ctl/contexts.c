@@ -40,26 +40,43 @@ static json_t *as_json(const struct context *x)
     return doc;
 }
 
+static void put_current(struct buf *b, const json_t *x, const char *path)
+{
+    buf_str(b, ctl_is(x, path) ? "*" : "");
+}
+
+static void put_where(struct buf *b, const json_t *x, const char *path)
+{
+    const json_t *admin = json_object_get(x, path);
+
+    if (json_array_size(admin) == 0)
+        put_text(b, x, "dir");
+    else
+        ctl_clean(b, json_string_value(json_array_get(admin, 0)));
+    buf_str(b, json_array_size(admin) > 1 ? " ..." : "");
+}
+
 static void view_contexts(struct buf *b, const json_t *doc)
 {
-    const char *current = ctl_str(doc, "current");
+    static const struct col cols[] = {
+        { "CURRENT", "is_current", put_current }, { "NAME", "name", put_text },
+        { "WHERE", "admin", put_where }, { "TOKEN_FILE", "token_file", put_text },
+        { "OPERATOR", "operator", put_text },
+    };
     struct table t;
     json_t *x;
     size_t i;
 
-    table_init(&t, "CURRENT NAME WHERE TOKEN_FILE OPERATOR");
+    table_init(&t, cols, ARRAY_LEN(cols));
     json_array_foreach(json_object_get(doc, "contexts"), i, x) {
-        const json_t *admin = json_object_get(x, "admin");
-        const char *where = json_array_size(admin) > 0 ? json_string_value(json_array_get(admin, 0))
-                                                       : ctl_str(x, "dir");
+        json_t *row = json_copy(x);
+        bool current = ctl_equals(x, "name", ctl_str(doc, "current"));
 
-        table_cell(&t, "%s", strcmp(ctl_str(x, "name"), current) == 0 ? "*" : "");
-        table_cell(&t, "%s", ctl_str(x, "name"));
-        table_cell(&t, "%s%s", where, json_array_size(admin) > 1 ? " ..." : "");
-        table_cell(&t, "%s", ctl_str(x, "token_file"));
-        table_cell(&t, "%s", ctl_str(x, "operator"));
+        (void)json_object_set_new(row, "is_current", json_boolean(current));
+        table_row(&t, row);
+        json_decref(row);
     }
-    table_put(b, &t, "no contexts; segqctl context add NAME admin=URL token_file=F makes one\n");
+    table_put(b, &t, 0, "no contexts; segqctl context add NAME admin=URL token_file=F makes one\n");
 }
 
 int cmd_context_list(struct ctl *c, int argc, char **argv)

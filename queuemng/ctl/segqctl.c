@@ -13,7 +13,7 @@
 #include "queuemng/ctl/options.h"
 #include "queuemng/ctl/run.h"
 #include "queuemng/ctl_ask/where.h"
-#include "queuemng/ctl_view/colour.h"
+#include "queuemng/ctl_view/table.h"
 #include "version.h"
 
 #define DEFAULT_DIR "./run" /* where `make run` keeps its cluster */

@@ -1,15 +1,154 @@
 /* answer_view.c: single answers as text. Pure. */
 #include "queuemng/ctl_view/answer_view.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "queuemng/ctl_view/table.h"
-#include "queuemng/ctl_view/text.h"
 
-static void scalar(struct buf *b, const json_t *v)
+/* ---- definitions, in lists ---- */
+
+/* By slots, by a fixed rate, or by limits; "20 inside, 5/s" is by both. */
+static void put_rate_by(struct buf *b, const json_t *def, const char *path)
+{
+    bool slots = ctl_equals(def, "mode", "slots"), both = ctl_equals(def, "mode", "both");
+    const json_t *limits = json_object_get(def, "limits"), *l;
+    size_t i;
+
+    if (slots || both)
+        ctl_say(b, def, both ? "{max_active=} inside, " : "{max_active=} inside");
+    if (slots)
+        return;
+    if (ctl_f64(def, path) > 0)
+        buf_printf(b, "%g/s", ctl_f64(def, path));
+    else if (json_array_size(limits) == 0)
+        buf_str(b, "by nothing: fallback");
+    else
+        json_array_foreach(limits, i, l)
+            ctl_say(b, l, i > 0 ? ",{metric}" : "by {metric}");
+}
+
+static void put_lanes(struct buf *b, const json_t *def, const char *path)
+{
+    size_t n = json_array_size(json_object_get(def, path));
+
+    ctl_count(b, n > 0 ? n : 1); /* none is one named default */
+}
+
+static void put_integer(struct buf *b, const json_t *def, const char *path)
+{
+    buf_i64(b, json_integer_value(json_object_get(def, path)));
+}
+
+void view_queues(struct buf *b, const json_t *doc)
+{
+    static const struct col cols[] = {
+        { "QUEUE", "name", put_text }, { "STATE", "state", put_text },
+        { ">LANES", "lanes", put_lanes }, { ">CAPACITY", "segment_capacity", put_integer },
+        { "RATE", "release_per_s", put_rate_by },
+    };
+
+    TABLE_LIST(b, json_object_get(doc, "queues"), cols, "no queues\n");
+}
+
+/* "10/s, 4 at once"; "-": any. */
+static void put_limit(struct buf *b, const json_t *def, const char *path)
+{
+    const json_t *limit = json_object_get(def, path);
+    double rate = ctl_f64(limit, "rate_per_s");
+    bool at_once = ctl_u64(limit, "max_concurrent") > 0;
+
+    if (rate > 0)
+        buf_printf(b, "%g/s", rate);
+    if (at_once)
+        ctl_say(b, limit, rate > 0 ? ", {max_concurrent=} at once" : "{max_concurrent=} at once");
+    if (rate <= 0 && !at_once)
+        buf_byte(b, '-');
+}
+
+static void put_paused(struct buf *b, const json_t *def, const char *path)
+{
+    buf_str(b, ctl_is(def, path) ? "paused" : "open");
+}
+
+void view_pools(struct buf *b, const json_t *doc)
+{
+    static const struct col cols[] = {
+        { "POOL", "match", put_text }, { "STATE", "paused", put_paused },
+        { ">PARTITIONS", "partitions", put_count }, { "ORDER", "order", put_text },
+        { "QUEUE", "queue", put_limit }, { "KEY", "key", put_limit },
+        { "SUBKEY", "subkey", put_limit },
+    };
+
+    TABLE_LIST(b, json_object_get(doc, "pools"), cols, "no pools\n");
+}
+
+/* "12.5 of 300/s": of a budget, or of a member's part of one. */
+static void put_used(struct buf *b, const json_t *x, const char *path)
+{
+    const json_t *most = json_object_get(x, "whole");
+
+    most = json_object_get(most != NULL ? most : json_object_get(x, "part"), path);
+    if (json_is_number(most))
+        buf_printf(b, "%g of %g%s", ctl_f64(json_object_get(x, "used"), path),
+                   json_number_value(most), strcmp(path, "rate_per_s") == 0 ? "/s" : "");
+    else
+        buf_byte(b, '-');
+}
+
+/* A row for each budget, and below it one for each member. */
+static void put_member(struct buf *b, const json_t *x, const char *path)
+{
+    if (json_object_get(x, path) != NULL)
+        ctl_say(b, x, "{kind} {member}");
+    else
+        buf_byte(b, '-');
+}
+
+static void put_weight(struct buf *b, const json_t *x, const char *path)
+{
+    if (json_object_get(x, "member") != NULL)
+        put_count(b, x, path);
+    else
+        buf_byte(b, '-');
+}
+
+static void member_row(struct table *t, const json_t *budget, json_t *member)
+{
+    json_t *row = json_copy(member);
+
+    (void)json_object_set(row, "member", json_object_get(member, "name"));
+    (void)json_object_set(row, "name", json_object_get(budget, "name"));
+    (void)json_object_del(row, "limited_by");
+    table_row(t, row);
+    json_decref(row);
+}
+
+void view_budgets(struct buf *b, const json_t *doc)
+{
+    static const struct col cols[] = {
+        { "BUDGET", "name", put_text }, { "MEMBER", "member", put_member },
+        { ">WEIGHT", "weight", put_weight }, { ">RATE", "rate_per_s", put_used },
+        { ">ACTIVE", "active", put_used }, { "LIMITED_BY", "limited_by", put_text },
+    };
+    const json_t *x;
+    json_t *member;
+    struct table t;
+    size_t i, k;
+
+    table_init(&t, cols, ARRAY_LEN(cols));
+    json_array_foreach(json_object_get(doc, "budgets"), i, x) {
+        table_row(&t, x);
+        json_array_foreach(json_object_get(x, "members"), k, member)
+            member_row(&t, x, member);
+    }
+    table_put(b, &t, 0, "no budgets\n");
+}
+
+/* ---- tickets, limits, refusals ---- */
+
+static void put_scalar(struct buf *b, const json_t *v)
 {
     if (json_is_string(v))
         ctl_clean(b, json_string_value(v));
@@ -21,111 +160,14 @@ static void scalar(struct buf *b, const json_t *v)
         buf_str(b, json_is_true(v) ? "true" : json_is_false(v) ? "false" : "-");
 }
 
-/* By slots, by a fixed rate, or by limits; "20 inside, 5/s" is by both. */
-static void rate_cell(struct table *t, const json_t *def)
-{
-    const char *mode = ctl_str(def, "mode");
-    bool slots = strcmp(mode, "slots") == 0, both = strcmp(mode, "both") == 0;
-    const json_t *limits = json_object_get(def, "limits"), *l;
-    struct buf b;
-    size_t i;
-
-    buf_init(&b);
-    if (slots || both)
-        buf_printf(&b, "%" PRIu64 " inside%s", ctl_u64(def, "max_active"), both ? ", " : "");
-    if (!slots && ctl_f64(def, "release_per_s") > 0)
-        buf_printf(&b, "%g/s", ctl_f64(def, "release_per_s"));
-    else if (!slots && json_array_size(limits) == 0)
-        buf_str(&b, "by nothing: fallback");
-    else if (!slots)
-        json_array_foreach(limits, i, l)
-            buf_printf(&b, "%s%s", i > 0 ? "," : "by ", ctl_str(l, "metric"));
-    buf_byte(&b, 0);
-    table_cell(t, "%s", b.failed ? "?" : (const char *)b.data);
-    buf_fini(&b);
-}
-
-static void lanes_cell(struct table *t, const json_t *def)
-{
-    size_t n = json_array_size(json_object_get(def, "lanes"));
-
-    table_u64(t, n > 0 ? n : 1); /* none is one named default */
-}
-
-void view_queues(struct buf *b, const json_t *queues)
-{
-    const json_t *list = json_object_get(queues, "queues"), *q;
-    struct table t;
-    size_t i;
-
-    table_init(&t, "QUEUE STATE >LANES >CAPACITY RATE");
-    json_array_foreach(list, i, q) {
-        table_cell(&t, "%s", ctl_str(q, "name"));
-        table_cell(&t, "%s", ctl_str(q, "state"));
-        lanes_cell(&t, q);
-        table_cell(&t, "%" JSON_INTEGER_FORMAT,
-                   json_integer_value(json_object_get(q, "segment_capacity")));
-        rate_cell(&t, q);
-    }
-    if (table_rows(&t) > 0)
-        table_print(&t, b, 0);
-    else
-        buf_str(b, "no queues\n");
-    table_fini(&t);
-}
-
-/* ---- task queues ---- */
-
-/* "10/s, 4 at once"; "-": any. */
-static void limit_cell(struct table *t, const json_t *limit)
-{
-    double rate = ctl_f64(limit, "rate_per_s");
-    uint64_t at_once = ctl_u64(limit, "max_concurrent");
-    char left[32] = "", right[32] = "";
-
-    if (rate > 0)
-        snprintf(left, sizeof(left), "%g/s", rate);
-    if (at_once > 0)
-        snprintf(right, sizeof(right), "%" PRIu64 " at once", at_once);
-    table_cell(t, "%s%s%s", rate <= 0 && at_once == 0 ? "-" : left,
-               rate > 0 && at_once > 0 ? ", " : "", right);
-}
-
-void view_pools(struct buf *b, const json_t *pools)
-{
-    const json_t *p;
-    struct table t;
-    size_t i;
-
-    table_init(&t, "POOL STATE >PARTITIONS ORDER QUEUE KEY SUBKEY");
-    json_array_foreach(json_object_get(pools, "pools"), i, p) {
-        table_cell(&t, "%s", ctl_str(p, "match"));
-        table_cell(&t, "%s", json_is_true(json_object_get(p, "paused")) ? "paused" : "open");
-        table_u64(&t, ctl_u64(p, "partitions"));
-        table_cell(&t, "%s", ctl_str(p, "order"));
-        limit_cell(&t, json_object_get(p, "queue"));
-        limit_cell(&t, json_object_get(p, "key"));
-        limit_cell(&t, json_object_get(p, "subkey"));
-    }
-    if (table_rows(&t) > 0)
-        table_print(&t, b, 0);
-    else
-        buf_str(b, "no pools\n");
-    table_fini(&t);
-}
-
-/* ---- tickets, limits, refusals ---- */
-
 void view_ticket(struct buf *b, const json_t *ticket)
 {
     const char *key;
     json_t *v;
 
     json_object_foreach((json_t *)ticket, key, v) {
-        ctl_clean(b, key);
-        for (size_t n = strlen(key); n < 16; n++)
-            buf_byte(b, ' ');
-        scalar(b, v);
+        ctl_pad(b, key, 16);
+        put_scalar(b, v);
         buf_byte(b, '\n');
     }
 }
@@ -140,8 +182,7 @@ static void put_tiers(struct buf *b, const json_t *tiers)
     json_array_foreach(tiers, i, t) {
         last = ctl_f64(t, "below");
         buf_printf(b, "below %.10g: ", last);
-        ctl_rate(b, ctl_f64(t, "rate_per_s"));
-        buf_str(b, ", ");
+        ctl_say(b, t, "{rate_per_s/}, ");
     }
     if (json_array_size(tiers) > 0)
         buf_printf(b, "from %.10g on nobody", last);
@@ -154,10 +195,9 @@ static void put_limits(struct buf *b, const json_t *def, const char *metric, boo
     size_t i;
 
     json_array_foreach(json_object_get(def, "limits"), i, l) {
-        if ((strcmp(ctl_str(l, "metric"), metric) == 0) != changed)
+        if (ctl_equals(l, "metric", metric) != changed)
             continue;
-        ctl_clean(b, ctl_str(l, "metric"));
-        buf_str(b, changed ? ": " : " still limits it, too: ");
+        ctl_say(b, l, changed ? "{metric}: " : "{metric} still limits it, too: ");
         put_tiers(b, json_object_get(l, "tiers"));
         buf_byte(b, '\n');
     }
@@ -165,20 +205,13 @@ static void put_limits(struct buf *b, const json_t *def, const char *metric, boo
 
 void view_limits(struct buf *b, const json_t *def, const char *metric)
 {
-    double fixed = ctl_f64(def, "release_per_s");
-
     put_limits(b, def, metric, true);
     put_limits(b, def, metric, false);
-    if (json_array_size(json_object_get(def, "limits")) == 0) {
-        buf_str(b, "no metric limits it now: fallback_per_s does, ");
-        ctl_rate(b, ctl_f64(def, "fallback_per_s"));
-        buf_byte(b, '\n');
-    }
-    if (fixed <= 0)
+    if (json_array_size(json_object_get(def, "limits")) == 0)
+        ctl_say(b, def, "no metric limits it now: fallback_per_s does, {fallback_per_s/}\n");
+    if (ctl_f64(def, "release_per_s") <= 0)
         return;
-    buf_str(b, "not in force while the rate is fixed at ");
-    ctl_rate(b, fixed);
-    buf_str(b, ": ");
+    ctl_say(b, def, "not in force while the rate is fixed at {release_per_s/}: ");
     ctl_command(b, "rate", ctl_str(def, "name"), " limits\n");
 }
 
@@ -197,18 +230,11 @@ void view_limits_were(struct buf *b, const json_t *def, const char *metric)
 
 void view_problem(struct buf *b, int status, const json_t *p)
 {
-    const char *detail = ctl_str(p, "detail"), *reason = ctl_str(p, "reason");
-
-    if (strcmp(detail, "-") == 0) {
+    if (ctl_equals(p, "detail", "-"))
         buf_printf(b, "status %d and no reason: is this the address of segq, or of a proxy before it? "
                       "see --admin, --router", status);
-        return;
-    }
-    ctl_clean(b, detail);
-    if (strcmp(reason, "-") == 0)
-        return;
-    buf_str(b, ": ");
-    ctl_clean(b, reason);
+    else
+        ctl_say(b, p, ctl_equals(p, "reason", "-") ? "{detail}" : "{detail}: {reason}");
 }
 
 void view_pretty(struct buf *b, const json_t *doc)

@@ -6,11 +6,9 @@
 
 #include "common/base/buf.h"
 
-/* GET /v1/admin/queues */
-void view_queues(struct buf *b, const json_t *queues);
-
-/* GET /v1/admin/pools */
-void view_pools(struct buf *b, const json_t *pools);
+void view_queues(struct buf *b, const json_t *doc);  /* GET /v1/admin/queues */
+void view_pools(struct buf *b, const json_t *doc);   /* GET /v1/admin/pools */
+void view_budgets(struct buf *b, const json_t *doc); /* GET /v1/admin/budgets */
 
 /* A ticket, a line per member. */
 void view_ticket(struct buf *b, const json_t *ticket);

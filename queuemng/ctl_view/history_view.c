@@ -11,13 +11,6 @@
 
 /* ---- a ticket ---- */
 
-static void put_key(struct buf *b, const char *key)
-{
-    ctl_clean(b, key);
-    for (size_t n = strlen(key); n < KEY_WIDTH; n++)
-        buf_byte(b, ' ');
-}
-
 static void put_scalar(struct buf *b, const char *key, const json_t *v)
 {
     size_t n = strlen(key);
@@ -41,15 +34,11 @@ static bool is_told_first(const char *key)
 
 static void put_event(struct buf *b, const json_t *event)
 {
-    const char *key, *name = ctl_str(event, "event");
+    const char *key;
     json_t *v;
 
-    buf_str(b, "  ");
-    ctl_clean(b, ctl_str(event, "time"));
-    buf_str(b, "  ");
-    ctl_clean(b, name);
-    for (size_t n = strlen(name); n < 9; n++)
-        buf_byte(b, ' ');
+    ctl_say(b, event, "  {time}  ");
+    ctl_pad(b, ctl_str(event, "event"), 9);
     json_object_foreach((json_t *)event, key, v) {
         if (is_told_first(key))
             continue;
@@ -63,17 +52,10 @@ static void put_event(struct buf *b, const json_t *event)
 
 static void put_node(struct buf *b, const json_t *n)
 {
-    bool answered = json_is_true(json_object_get(n, "answered"));
-    bool trail = json_is_true(json_object_get(n, "trail"));
-
-    if (json_is_true(json_object_get(n, "whole")))
-        return;
-    buf_str(b, "  ");
-    ctl_clean(b, ctl_str(n, "node"));
-    buf_str(b, !answered ? " did not answer"
-               : !trail  ? " keeps no audit trail (audit_dir)"
-                         : " did not look through all of its trail");
-    buf_byte(b, '\n');
+    if (!ctl_is(n, "whole"))
+        ctl_say(b, n, !ctl_is(n, "answered") ? "  {node} did not answer\n"
+                      : !ctl_is(n, "trail")  ? "  {node} keeps no audit trail (audit_dir)\n"
+                                             : "  {node} did not look through all of its trail\n");
 }
 
 void view_why(struct buf *b, const json_t *doc)
@@ -86,13 +68,13 @@ void view_why(struct buf *b, const json_t *doc)
     json_object_foreach((json_t *)doc, key, v) {
         if (json_is_array(v) || strcmp(key, "trail_whole") == 0)
             continue;
-        put_key(b, key);
+        ctl_pad(b, key, KEY_WIDTH);
         put_scalar(b, key, v);
         buf_byte(b, '\n');
     }
-    put_key(b, "audit trail");
+    ctl_pad(b, "audit trail", KEY_WIDTH);
     buf_printf(b, "%zu lines", json_array_size(events));
-    buf_str(b, json_is_true(json_object_get(doc, "trail_whole")) ? "\n" : ", perhaps not all\n");
+    buf_str(b, ctl_is(doc, "trail_whole") ? "\n" : ", perhaps not all\n");
     json_array_foreach(nodes, i, v)
         put_node(b, v);
     json_array_foreach(events, i, v)
@@ -113,27 +95,16 @@ static void put_value(struct buf *b, const json_t *v)
 static void put_done(struct buf *b, const json_t *e)
 {
     const json_t *changes = json_object_get(e, "changes"), *x;
-    const char *query = ctl_str(e, "query");
     size_t i;
 
     json_array_foreach(changes, i, x) {
-        buf_str(b, i > 0 ? ", " : " ");
-        ctl_clean(b, ctl_str(x, "key"));
-        buf_byte(b, ' ');
+        ctl_say(b, x, i > 0 ? ", {key} " : " {key} ");
         put_value(b, json_object_get(x, "from"));
         buf_str(b, " -> ");
         put_value(b, json_object_get(x, "to"));
     }
-    if (json_array_size(changes) > 0)
-        return;
-    buf_byte(b, ' ');
-    ctl_clean(b, ctl_str(e, "method"));
-    buf_byte(b, ' ');
-    ctl_clean(b, ctl_str(e, "path"));
-    if (strcmp(query, "-") != 0) {
-        buf_byte(b, '?');
-        ctl_clean(b, query);
-    }
+    if (json_array_size(changes) == 0)
+        ctl_say(b, e, ctl_equals(e, "query", "-") ? " {method} {path}" : " {method} {path}?{query}");
 }
 
 void view_audit(struct buf *b, const json_t *doc)
@@ -144,14 +115,7 @@ void view_audit(struct buf *b, const json_t *doc)
     for (size_t i = json_array_size(list); i > 0; i--) { /* the youngest at the bottom */
         const json_t *e = json_array_get(list, i - 1);
 
-        ctl_clean(b, ctl_str(e, "at"));
-        buf_byte(b, ' ');
-        ctl_clean(b, ctl_str(e, "who"));
-        buf_str(b, " (");
-        ctl_clean(b, ctl_str(e, "from"));
-        buf_str(b, ") ");
-        ctl_clean(b, ctl_str(e, "name"));
-        buf_byte(b, ':');
+        ctl_say(b, e, "{at} {who} ({from}) {name}:");
         put_done(b, e);
         buf_byte(b, '\n');
     }
@@ -174,10 +138,8 @@ void view_events(struct buf *b, const json_t *doc)
         json_int_t ago = now - json_integer_value(json_object_get(e, "at_ms"));
 
         buf_printf(b, "%s%7lld s ago ", i > 0 ? "\n" : "", (long long)(ago / 1000));
-        ctl_clean(b, ctl_str(e, "level"));
-        for (size_t n = strlen(ctl_str(e, "level")); n < 6; n++)
-            buf_byte(b, ' ');
-        ctl_clean(b, ctl_str(e, "text"));
+        ctl_pad(b, ctl_str(e, "level"), 6);
+        put_text(b, e, "text");
     }
     if (json_array_size(list) == 0)
         buf_str(b, "nothing has happened");

@@ -25,12 +25,6 @@ void view_detail(struct buf *b, const json_t *doc)
     ctl_clean(b, s != NULL ? s : "");
 }
 
-static void put_name(struct buf *b, const json_t *doc, const char *kind)
-{
-    ctl_clean(b, ctl_str(doc, kind));
-    buf_str(b, ": ");
-}
-
 /* " (was open)", or " (as before)"; nothing if an older manager does not say. */
 static void put_was(struct buf *b, const char *now, const char *was)
 {
@@ -45,20 +39,15 @@ static void put_was(struct buf *b, const char *now, const char *was)
 /* The operator's message stays when a queue is paused: it may be an old one. */
 static void put_message(struct buf *b, const json_t *doc)
 {
-    const char *message = ctl_str(doc, "message");
-
     if (json_string_length(json_object_get(doc, "message")) == 0)
         return;
-    buf_str(b, "\nthey read: ");
-    ctl_clean(b, message);
-    buf_str(b, "\nto change it: ");
+    ctl_say(b, doc, "\nthey read: {message}\nto change it: ");
     ctl_command(b, "message", ctl_str(doc, "queue"), " TEXT");
 }
 
 void view_state(struct buf *b, const json_t *doc)
 {
-    put_name(b, doc, "queue");
-    ctl_clean(b, ctl_str(doc, "state"));
+    ctl_say(b, doc, "{queue}: {state}");
     put_was(b, ctl_str(doc, "state"), ctl_str(doc, "was"));
     if (json_object_get(doc, "waiting") == NULL)
         return;
@@ -71,12 +60,11 @@ void view_flushed(struct buf *b, const json_t *doc)
 {
     uint64_t n = ctl_u64(doc, "waiting");
 
-    put_name(b, doc, "queue");
     if (json_object_get(doc, "waiting") == NULL) { /* an older manager does not say */
-        buf_str(b, "everybody in line has lost the place");
+        ctl_say(b, doc, "{queue}: everybody in line has lost the place");
         return;
     }
-    ctl_count(b, n);
+    ctl_say(b, doc, "{queue}: {waiting#}");
     buf_str(b, n == 1 ? " person has lost the place" : " people have lost their places");
     if (n == 0)
         buf_str(b, ": nobody waited");
@@ -86,61 +74,49 @@ void view_released(struct buf *b, const json_t *doc)
 {
     uint64_t n = ctl_u64(doc, "release"), waiting = ctl_u64(doc, "waiting");
 
-    put_name(b, doc, "queue");
     if (json_object_get(doc, "waiting") == NULL) { /* likewise */
-        buf_str(b, "released up to ");
-        ctl_count(b, n);
+        ctl_say(b, doc, "{queue}: released up to {release#}");
         return;
     }
-    buf_str(b, "released ");
-    ctl_count(b, waiting < n ? waiting : n);
-    buf_str(b, " of ");
-    ctl_count(b, n);
+    ctl_say(b, doc, waiting < n ? "{queue}: released {waiting#} of {release#}"
+                                : "{queue}: released {release#} of {release#}");
     if (waiting < n)
         buf_str(b, waiting == 0 ? ": nobody waits" : ": no more people wait");
 }
 
 void view_tripped(struct buf *b, const json_t *doc)
 {
-    bool now = json_is_true(json_object_get(doc, "tripped"));
-    const json_t *was = json_object_get(doc, "was_tripped");
+    const char *now = ctl_is(doc, "tripped") ? "tripped" : "not tripped";
+    const char *was = ctl_is(doc, "was_tripped") ? "tripped" : "not tripped";
 
-    put_name(b, doc, "endpoint");
-    buf_str(b, now ? "tripped" : "not tripped");
-    put_was(b, now ? "tripped" : "not tripped", was == NULL            ? "-"
-                                                : json_is_true(was) ? "tripped" : "not tripped");
+    ctl_say(b, doc, "{endpoint}: ");
+    buf_str(b, now);
+    put_was(b, now, json_object_get(doc, "was_tripped") != NULL ? was : "-");
 }
 
 void view_undrained(struct buf *b, const json_t *doc)
 {
-    put_name(b, doc, "node");
-    buf_str(b, "takes segments and partitions again");
+    ctl_say(b, doc, "{node}: takes segments and partitions again");
 }
 
 void view_held(struct buf *b, const json_t *doc)
 {
-    buf_str(b, "key ");
-    put_name(b, doc, "key");
-    buf_str(b, "paused (was not pinned)");
+    ctl_say(b, doc, "key {key}: paused (was not pinned)");
 }
 
 void view_unpinned(struct buf *b, const json_t *doc)
 {
-    buf_str(b, "key ");
-    put_name(b, doc, "key");
-    buf_str(b, "not pinned any more: the limits of its pool hold");
+    ctl_say(b, doc, "key {key}: not pinned any more: the limits of its pool hold");
 }
 
 void view_deleted(struct buf *b, const json_t *doc)
 {
-    static const char *const kinds[] = { "pool", "endpoint", "budget" };
-
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        if (json_object_get(doc, kinds[i]) == NULL)
-            continue;
-        buf_printf(b, "%s ", kinds[i]);
-        put_name(b, doc, kinds[i]);
-    }
+    if (json_object_get(doc, "pool") != NULL)
+        ctl_say(b, doc, "pool {pool}: ");
+    if (json_object_get(doc, "endpoint") != NULL)
+        ctl_say(b, doc, "endpoint {endpoint}: ");
+    if (json_object_get(doc, "budget") != NULL)
+        ctl_say(b, doc, "budget {budget}: ");
     buf_str(b, "deleted");
 }
 
@@ -156,16 +132,10 @@ void view_left(struct buf *b, const json_t *doc)
     buf_str(b, "the place is given up");
 }
 
-static uint64_t in_line(const json_t *q)
-{
-    return ctl_u64(q, "waiting") + ctl_u64(q, "returning");
-}
-
 static void put_order(struct buf *b, const char *verb, const json_t *q)
 {
-    buf_printf(b, "%s ", verb);
-    ctl_clean(b, ctl_str(q, "queue"));
-    buf_str(b, ": ");
+    buf_str(b, verb);
+    ctl_say(b, q, " {queue}: ");
 }
 
 void view_risk(struct buf *b, enum risk risk, const json_t *q)
@@ -189,17 +159,15 @@ void view_risk(struct buf *b, enum risk risk, const json_t *q)
 
     assert(risk > RISK_NONE && risk < ARRAY_LEN(risks));
     put_order(b, risks[risk].verb, q);
-    put_waiters(b, in_line(q));
+    put_waiters(b, ctl_in_line(q));
     buf_printf(b, ". %s", risks[risk].what);
 }
 
 enum risk risk_of_keys(const json_t *keys)
 {
-    const char *state = ctl_str(keys, "state");
-
-    return strcmp(state, "passthrough") == 0 ? RISK_PASSTHROUGH
-           : strcmp(state, "reject") == 0    ? RISK_REJECT
-                                             : RISK_NONE;
+    return ctl_equals(keys, "state", "passthrough") ? RISK_PASSTHROUGH
+           : ctl_equals(keys, "state", "reject")    ? RISK_REJECT
+                                                    : RISK_NONE;
 }
 
 #define FEW          100 /* people: a test, a group of friends */
@@ -207,7 +175,7 @@ enum risk risk_of_keys(const json_t *keys)
 
 static uint64_t those_who_go(uint64_t n, const json_t *q)
 {
-    return n < in_line(q) ? n : in_line(q);
+    return n < ctl_in_line(q) ? n : ctl_in_line(q);
 }
 
 bool risk_of_release(uint64_t n, const json_t *q)
@@ -220,7 +188,7 @@ bool risk_of_release(uint64_t n, const json_t *q)
 void view_release_risk(struct buf *b, uint64_t n, const json_t *q)
 {
     put_order(b, "release", q);
-    put_waiters(b, in_line(q));
+    put_waiters(b, ctl_in_line(q));
     buf_str(b, ". ");
     ctl_count(b, those_who_go(n, q));
     buf_str(b, those_who_go(n, q) == 1 ? " of them goes" : " of them go");
@@ -252,9 +220,7 @@ void view_forget(struct buf *b, const json_t *n)
 {
     uint64_t segs = ctl_u64(n, "segments");
 
-    buf_str(b, "forget ");
-    ctl_clean(b, ctl_str(n, "name"));
-    buf_str(b, ": ");
+    ctl_say(b, n, "forget {name}: ");
     if (has_tasks(n)) {
         put_lost_tasks(b, n);
     } else if (segs == 0) {
@@ -280,7 +246,7 @@ void view_drain(struct buf *b, const json_t *n)
     }
     buf_str(b, "ok: ");
     put_things(b, things, has_tasks(n) ? "partition" : "segment");
-    if (json_is_true(json_object_get(n, "up"))) {
+    if (ctl_is(n, "up")) {
         buf_printf(b, " will move to other nodes; the node is empty when segqctl %s says so",
                    has_tasks(n) ? "task list" : "status");
         return;

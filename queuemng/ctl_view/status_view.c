@@ -8,56 +8,17 @@
  */
 #include "queuemng/ctl_view/status_view.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/ctl_view/task_view.h"
 #include "queuemng/ctl_view/table.h"
-#include "queuemng/ctl_view/text.h"
+#include "queuemng/ctl_view/task_view.h"
 
 #define BAR_WIDTH      20
 #define QUEUES_SHOWN   20 /* queues of a cluster with many */
 #define SEGMENTS_SHOWN 12 /* segments of a long chain: the first and the last */
 
-/* ---- members ---- */
-
-/* A name, a number, or nothing (null, 0, absent): "-". */
-static void id_cell(struct table *t, const json_t *o, const char *key)
-{
-    const json_t *v = json_object_get(o, key);
-
-    if (json_integer_value(v) != 0)
-        table_cell(t, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
-    else
-        table_cell(t, "%s", ctl_str(o, key));
-}
-
-static void count(struct buf *b, const char *before, uint64_t n, const char *after)
-{
-    buf_str(b, before);
-    ctl_count(b, n);
-    buf_str(b, after);
-}
-
-static void bar_cell(struct table *t, uint64_t held, uint64_t used, uint64_t of)
-{
-    struct buf bar;
-
-    buf_init(&bar);
-    ctl_bar(&bar, held, used, of, BAR_WIDTH);
-    table_cell(t, "%.*s", (int)bar.len, bar.data != NULL ? (const char *)bar.data : "");
-    buf_fini(&bar);
-}
-
 /* ---- nodes, routers, moves, metrics ---- */
-
-static void show(struct table *t, struct buf *b, size_t indent)
-{
-    if (table_rows(t) > 0)
-        table_print(t, b, indent);
-    table_fini(t);
-}
 
 /* People who wait or are inside, in the segments on this node. */
 static uint64_t people_in(const json_t *segments, const char *node)
@@ -67,9 +28,8 @@ static uint64_t people_in(const json_t *segments, const char *node)
     size_t i;
 
     json_array_foreach(segments, i, s) {
-        if (strcmp(ctl_str(s, "node"), node) == 0)
-            n += ctl_u64(s, "waiting") + ctl_u64(s, "returning") + ctl_u64(s, "ready") +
-                 ctl_u64(s, "active");
+        if (ctl_equals(s, "node", node))
+            n += ctl_in_line(s) + ctl_u64(s, "ready") + ctl_u64(s, "active");
     }
     return n;
 }
@@ -87,94 +47,95 @@ static uint64_t people_on(const json_t *queues, const char *node)
     return n;
 }
 
+static void put_node_state(struct buf *b, const json_t *n, const char *path)
+{
+    buf_str(b, ctl_is(n, path) ? "up" : "down");
+    buf_str(b, ctl_is(n, "draining") ? ",draining" : "");
+}
+
+static void put_places(struct buf *b, const json_t *n, const char *path)
+{
+    ctl_bar(b, ctl_u64(n, path), 0, ctl_u64(n, "max_tickets"), BAR_WIDTH);
+}
+
 /* A node takes its places by blocks: a few people hold some hundred of them. */
 static void nodes(struct buf *b, const json_t *list, const json_t *queues)
 {
+    static const struct col cols[] = {
+        { "NODE", "name", put_text }, { "STATE", "up", put_node_state },
+        { ">SEGMENTS", "segments", put_count }, { ">OF", "max_segments", put_count },
+        { ">PEOPLE", "people", put_count }, { "PLACES", "tickets", put_places },
+        { ">TAKEN", "tickets", put_count }, { ">OF", "max_tickets", put_count },
+        { "ADDRESS", "addr", put_text },
+    };
     struct table t;
-    const json_t *n;
+    json_t *n;
     size_t i;
 
-    table_init(&t, "NODE STATE >SEGMENTS >OF >PEOPLE PLACES >TAKEN >OF ADDRESS");
+    table_init(&t, cols, ARRAY_LEN(cols));
     json_array_foreach(list, i, n) {
-        bool up = json_is_true(json_object_get(n, "up"));
+        json_t *row = json_copy(n);
 
-        table_cell(&t, "%s", ctl_str(n, "name"));
-        table_cell(&t, "%s%s", up ? "up" : "down",
-                   json_is_true(json_object_get(n, "draining")) ? ",draining" : "");
-        table_u64(&t, ctl_u64(n, "segments"));
-        table_u64(&t, ctl_u64(n, "max_segments"));
-        table_u64(&t, people_on(queues, ctl_str(n, "name")));
-        bar_cell(&t, ctl_u64(n, "tickets"), 0, ctl_u64(n, "max_tickets"));
-        table_u64(&t, ctl_u64(n, "tickets"));
-        table_u64(&t, ctl_u64(n, "max_tickets"));
-        table_cell(&t, "%s", ctl_str(n, "addr"));
+        (void)json_object_set_new(row, "people",
+                                  json_integer((json_int_t)people_on(queues, ctl_str(n, "name"))));
+        table_row(&t, row);
+        json_decref(row);
     }
-    if (table_rows(&t) == 0)
-        buf_str(b, "no segment nodes\n");
-    show(&t, b, 0);
+    table_put(b, &t, 0, "no segment nodes\n");
 }
 
 static void routers(struct buf *b, const json_t *list)
 {
-    struct table t;
-    const json_t *r;
-    size_t i;
+    static const struct col cols[] = {
+        { "ROUTER", "name", put_text }, { "MAP", "map_version", put_number },
+        { "HTTP", "http", put_text },
+    };
 
-    table_init(&t, "ROUTER MAP HTTP");
-    json_array_foreach(list, i, r) {
-        table_cell(&t, "%s", ctl_str(r, "name"));
-        table_cell(&t, "%" PRIu64, ctl_u64(r, "map_version"));
-        table_cell(&t, "%s", ctl_str(r, "http"));
-    }
-    if (table_rows(&t) == 0)
-        buf_str(b, "no routers\n");
-    show(&t, b, 0);
+    TABLE_LIST(b, list, cols, "no routers\n");
 }
 
 void view_moves(struct buf *b, const json_t *list)
 {
-    struct table t;
-    const json_t *m;
-    size_t i;
+    static const struct col cols[] = {
+        { ">MOVE", "move", put_id }, { ">FROM", "from", put_id }, { ">TO", "to", put_id },
+        { "STATE", "state", put_text }, { ">TICKETS", "tickets", put_count },
+    };
 
-    table_init(&t, ">MOVE >FROM >TO STATE >TICKETS");
-    json_array_foreach(list, i, m) {
-        id_cell(&t, m, "move");
-        id_cell(&t, m, "from");
-        id_cell(&t, m, "to");
-        table_cell(&t, "%s", ctl_str(m, "state"));
-        table_u64(&t, ctl_u64(m, "tickets"));
-    }
-    if (table_rows(&t) > 0)
-        buf_byte(b, '\n');
-    show(&t, b, 0);
+    buf_str(b, json_array_size(list) > 0 ? "\n" : "");
+    TABLE_LIST(b, list, cols, "");
+}
+
+static void put_ok(struct buf *b, const json_t *m, const char *path)
+{
+    buf_str(b, ctl_is(m, path) ? "ok" : "FAILED");
+}
+
+static void put_value(struct buf *b, const json_t *m, const char *path)
+{
+    if (json_is_number(ctl_member(m, path)))
+        buf_printf(b, "%.4g", ctl_f64(m, path));
+    else
+        buf_byte(b, '-');
+}
+
+static void put_age(struct buf *b, const json_t *m, const char *path)
+{
+    if (json_is_integer(ctl_member(m, path)))
+        buf_printf(b, "%.1f s", (double)ctl_u64(m, path) / 1000);
+    else /* never read */
+        buf_byte(b, '-');
 }
 
 void view_metrics(struct buf *b, const json_t *list)
 {
-    struct table t;
-    const json_t *m;
-    size_t i;
+    static const struct col cols[] = {
+        { "METRIC", "name", put_text }, { "STATE", "ok", put_ok },
+        { ">VALUE", "value", put_value }, { ">AGE", "age_ms", put_age },
+        { "WHY", "why", put_text },
+    };
 
-    table_init(&t, "METRIC STATE >VALUE >AGE WHY");
-    json_array_foreach(list, i, m) {
-        bool ok = json_is_true(json_object_get(m, "ok"));
-
-        table_cell(&t, "%s", ctl_str(m, "name"));
-        table_cell(&t, "%s", ok ? "ok" : "FAILED");
-        if (json_is_number(json_object_get(m, "value")))
-            table_cell(&t, "%.4g", ctl_f64(m, "value"));
-        else
-            table_cell(&t, "-");
-        if (json_is_integer(json_object_get(m, "age_ms")))
-            table_cell(&t, "%.1f s", (double)ctl_u64(m, "age_ms") / 1000);
-        else /* never read */
-            table_cell(&t, "-");
-        table_cell(&t, "%s", ctl_str(m, "why"));
-    }
-    if (table_rows(&t) > 0)
-        buf_byte(b, '\n');
-    show(&t, b, 0);
+    buf_str(b, json_array_size(list) > 0 ? "\n" : "");
+    TABLE_LIST(b, list, cols, "");
 }
 
 /* ---- queues, lanes, segments ---- */
@@ -182,30 +143,41 @@ void view_metrics(struct buf *b, const json_t *list)
 /* People of it are still to come back: how many are before the next ones is not known. */
 static bool is_away(const json_t *s)
 {
-    const char *state = ctl_str(s, "state");
-
-    return strcmp(state, "lost") == 0 || strcmp(state, "rebuilding") == 0;
+    return ctl_equals(s, "state", "lost") || ctl_equals(s, "state", "rebuilding");
 }
 
-static void segment_row(struct table *t, const json_t *s, bool ahead_known)
+static void put_fill(struct buf *b, const json_t *s, const char *path)
 {
-    id_cell(t, s, "segment");
-    id_cell(t, s, "node");
-    table_cell(t, "%s", ctl_str(s, "state"));
-    bar_cell(t, ctl_u64(s, "waiting"), ctl_u64(s, "joined"), ctl_u64(s, "capacity"));
-    table_u64(t, ctl_u64(s, "waiting"));
-    table_u64(t, ctl_u64(s, "joined"));
-    table_u64(t, ctl_u64(s, "capacity"));
-    if (ahead_known)
-        table_u64(t, ctl_u64(s, "ahead"));
+    ctl_bar(b, ctl_u64(s, path), ctl_u64(s, "joined"), ctl_u64(s, "capacity"), BAR_WIDTH);
+}
+
+static void put_ahead(struct buf *b, const json_t *s, const char *path)
+{
+    if (ctl_is(s, "ahead_unknown"))
+        buf_byte(b, '?');
     else
-        table_cell(t, "?");
-    id_cell(t, s, "move");
+        put_count(b, s, path);
+}
+
+static void segment_row(struct table *t, json_t *s, bool ahead_known)
+{
+    json_t *row = json_copy(s);
+
+    (void)json_object_set_new(row, "ahead_unknown", json_boolean(!ahead_known));
+    table_row(t, row);
+    json_decref(row);
 }
 
 /* Shows the two ends of a long chain: that is where things happen. */
 static void segments(struct buf *b, const json_t *list, bool all)
 {
+    static const struct col cols[] = {
+        { ">SEGMENT", "segment", put_id }, { "NODE", "node", put_id },
+        { "STATE", "state", put_text }, { "FILL", "waiting", put_fill },
+        { ">WAITING", "waiting", put_count }, { ">JOINED", "joined", put_count },
+        { ">OF", "capacity", put_count }, { ">AHEAD", "ahead", put_ahead },
+        { "MOVE", "move", put_id },
+    };
     size_t n = json_array_size(list), from = n, to = n;
     bool ahead_known = true;
     struct table t;
@@ -214,13 +186,13 @@ static void segments(struct buf *b, const json_t *list, bool all)
         from = SEGMENTS_SHOWN / 2;
         to = n - SEGMENTS_SHOWN / 2;
     }
-    table_init(&t, ">SEGMENT NODE STATE FILL >WAITING >JOINED >OF >AHEAD MOVE");
+    table_init(&t, cols, ARRAY_LEN(cols));
     for (size_t i = 0; i < n; i++) {
         if (i < from || i >= to)
             segment_row(&t, json_array_get(list, i), ahead_known);
         ahead_known = ahead_known && !is_away(json_array_get(list, i));
     }
-    show(&t, b, 4);
+    table_put(b, &t, 4, "");
     if (from < to)
         buf_printf(b, "    (%zu more between them: --all)\n", to - from);
 }
@@ -230,33 +202,26 @@ static void eta(struct buf *b, const json_t *l)
 {
     const json_t *s = json_object_get(l, "eta_last_s");
 
-    if (s == NULL || ctl_u64(l, "waiting") + ctl_u64(l, "returning") == 0)
+    if (s == NULL || ctl_in_line(l) == 0)
         return;
     buf_str(b, "; the last in line waits ");
-    if (json_is_number(s)) {
-        buf_str(b, "about ");
-        ctl_span(b, json_number_value(s));
-        if (strcmp(ctl_str(l, "eta_reason"), "stay") == 0)
-            buf_str(b, ", if all who are inside stay as long as they may");
+    if (!json_is_number(s)) {
+        ctl_say(b, l, "? ({eta_reason})");
         return;
     }
-    buf_str(b, "? (");
-    ctl_clean(b, ctl_str(l, "eta_reason"));
-    buf_byte(b, ')');
+    buf_str(b, "about ");
+    ctl_span(b, json_number_value(s));
+    if (ctl_equals(l, "eta_reason", "stay"))
+        buf_str(b, ", if all who are inside stay as long as they may");
 }
 
 static void lane(struct buf *b, const json_t *l, bool all)
 {
-    buf_str(b, "  lane ");
-    ctl_clean(b, ctl_str(l, "lane"));
-    count(b, ": ", ctl_u64(l, "waiting"), " waiting");
-    count(b, ", ", ctl_u64(l, "returning"), " returning");
-    count(b, ", ", ctl_u64(l, "ready"), " ready");
-    count(b, ", ", ctl_u64(l, "active"), " active");
+    ctl_say(b, l, "  lane {lane}: {waiting#} waiting, {returning#} returning, {ready#} ready, "
+                  "{active#} active");
     if (ctl_u64(l, "missing") > 0)
-        count(b, ", ", ctl_u64(l, "missing"), " of lost segments not back yet");
-    count(b, ", ", ctl_u64(l, "released"), " released, now ");
-    ctl_rate(b, ctl_f64(l, "rate_per_s"));
+        ctl_say(b, l, ", {missing#} of lost segments not back yet");
+    ctl_say(b, l, ", {released#} released, now {rate_per_s/}");
     eta(b, l);
     buf_byte(b, '\n');
     segments(b, json_object_get(l, "segments"), all);
@@ -289,39 +254,27 @@ static uint64_t inside(const json_t *q)
 /* "2 000/s allowed", "40 of 40 slots taken", or both. */
 static void allowed(struct buf *b, const json_t *q)
 {
-    bool slots = strcmp(ctl_str(q, "mode"), "slots") == 0;
+    bool slots = ctl_equals(q, "mode", "slots"), both = ctl_equals(q, "mode", "both");
 
-    if (!slots) {
-        ctl_rate(b, ctl_f64(q, "allowed_per_s"));
-        buf_str(b, " allowed");
-    }
-    if (slots || strcmp(ctl_str(q, "mode"), "both") == 0) {
-        buf_str(b, slots ? "" : ", ");
-        ctl_count(b, inside(q));
-        buf_str(b, " of ");
-        ctl_count(b, ctl_u64(q, "max_active"));
-        buf_str(b, " slots taken");
-        if (ctl_u64(q, "inside_flushed") > 0)
-            count(b, " (", ctl_u64(q, "inside_flushed"), " by passes from before the flush)");
-    }
+    if (!slots)
+        ctl_say(b, q, both ? "{allowed_per_s/} allowed, " : "{allowed_per_s/} allowed");
+    if (!slots && !both)
+        return;
+    ctl_count(b, inside(q));
+    ctl_say(b, q, " of {max_active#} slots taken");
+    if (ctl_u64(q, "inside_flushed") > 0)
+        ctl_say(b, q, " ({inside_flushed#} by passes from before the flush)");
 }
 
 static void queue_view(struct buf *b, const json_t *q, bool all)
 {
-    const char *by = ctl_str(q, "limited_by");
     const json_t *l;
     size_t i;
 
-    buf_str(b, "queue ");
-    ctl_clean(b, ctl_str(q, "queue"));
-    buf_str(b, " (");
-    ctl_clean(b, ctl_str(q, "state"));
-    buf_str(b, "): ");
+    ctl_say(b, q, "queue {queue} ({state}): ");
     allowed(b, q);
-    if (strcmp(by, "-") != 0) {
-        buf_str(b, ", limited by ");
-        ctl_clean(b, by);
-    }
+    if (!ctl_equals(q, "limited_by", "-"))
+        ctl_say(b, q, ", limited by {limited_by}");
     claims(b, q);
     buf_byte(b, '\n');
     json_array_foreach(json_object_get(q, "lanes"), i, l) lane(b, l, all);
@@ -333,8 +286,7 @@ static uint64_t waiting_of(const json_t *q)
     uint64_t n = 0;
     size_t i;
 
-    json_array_foreach(json_object_get(q, "lanes"), i, l) n +=
-        ctl_u64(l, "waiting") + ctl_u64(l, "returning");
+    json_array_foreach(json_object_get(q, "lanes"), i, l) n += ctl_in_line(l);
     return n;
 }
 
@@ -372,20 +324,6 @@ static void queues_busiest(struct buf *b, const json_t *list)
     buf_printf(b, "\n(%zu quieter queues: --all, or name one)\n", n - QUEUES_SHOWN);
 }
 
-static bool queue_named(struct buf *b, const json_t *list, const char *name)
-{
-    const json_t *q;
-    size_t i;
-
-    json_array_foreach(list, i, q) {
-        if (strcmp(ctl_str(q, "queue"), name) != 0)
-            continue;
-        queue_view(b, q, true);
-        return true;
-    }
-    return false;
-}
-
 static void queues(struct buf *b, const json_t *list, bool all)
 {
     const json_t *q;
@@ -403,21 +341,7 @@ static void queues(struct buf *b, const json_t *list, bool all)
         buf_str(b, "\nno queues\n");
 }
 
-static void deleted(struct buf *b, const json_t *list)
-{
-    const json_t *q;
-    size_t i;
-
-    json_array_foreach(list, i, q) {
-        buf_str(b, "\nqueue ");
-        ctl_clean(b, ctl_str(q, "queue"));
-        count(b, " is deleted, with ", ctl_u64(q, "waiting"),
-              " waiting: segqctl queue restore brings it back\n");
-    }
-}
-
-/* A cluster without any has no lines of them. */
-static void tasks(struct buf *b, const json_t *t)
+void view_tasks_of(struct buf *b, const json_t *t)
 {
     if (json_array_size(json_object_get(t, "pools")) == 0 &&
         json_array_size(json_object_get(t, "nodes")) == 0)
@@ -428,17 +352,27 @@ static void tasks(struct buf *b, const json_t *t)
 
 bool view_cluster(struct buf *b, const json_t *c, const char *queue, bool all)
 {
+    const json_t *list = json_object_get(c, "queues"), *q;
+    size_t i;
+
+    json_array_foreach(list, i, q) {
+        if (queue == NULL || !ctl_equals(q, "queue", queue))
+            continue;
+        queue_view(b, q, true);
+        return true;
+    }
     if (queue != NULL)
-        return queue_named(b, json_object_get(c, "queues"), queue);
-    buf_printf(b, "epoch %" PRIu64 ", map %" PRIu64 "\n\n", ctl_u64(c, "epoch"),
-               ctl_u64(c, "map_version"));
-    nodes(b, json_object_get(c, "nodes"), json_object_get(c, "queues"));
+        return false;
+    ctl_say(b, c, "epoch {epoch=}, map {map_version=}\n\n");
+    nodes(b, json_object_get(c, "nodes"), list);
     buf_byte(b, '\n');
     routers(b, json_object_get(c, "routers"));
     view_metrics(b, json_object_get(c, "metrics"));
     view_moves(b, json_object_get(c, "moves"));
-    queues(b, json_object_get(c, "queues"), all);
-    deleted(b, json_object_get(c, "deleted"));
-    tasks(b, json_object_get(c, "tasks"));
+    queues(b, list, all);
+    json_array_foreach(json_object_get(c, "deleted"), i, q)
+        ctl_say(b, q, "\nqueue {queue} is deleted, with {waiting#} waiting: segqctl queue restore "
+                      "brings it back\n");
+    view_tasks_of(b, json_object_get(c, "tasks"));
     return true;
 }

@@ -1,83 +1,99 @@
-/* table.c: see the header. */
+/* table.c: see the header. Colours are the 16 that every terminal has (ECMA-48, SGR), so that the
+ * operator's own palette holds. */
 #include "queuemng/ctl_view/table.h"
 
 #include <assert.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "queuemng/ctl_view/colour.h"
-#include "queuemng/ctl_view/text.h"
+#define CELL_MAX 511
 
-static void cell_end(struct table *t, size_t from)
+/* ---- colours ---- */
+
+static bool with_colours;
+
+void colours_on(bool on)
 {
-    size_t col = t->n_cells % t->n_cols, len;
-
-    assert(from <= t->text.len);
-    buf_byte(&t->text, 0);
-    if (t->text.failed)
-        return;
-    len = t->text.len - from - 1;
-    if (len > t->width[col])
-        t->width[col] = len;
-    t->n_cells++;
+    with_colours = on;
 }
 
-void table_init(struct table *t, const char *heads)
+static bool is_in(const char *const *v, size_t n_v, const char *word, size_t n)
 {
-    memset(t, 0, sizeof(*t));
-    buf_init(&t->text);
-    for (const char *p = heads; *p != '\0'; p++)
-        t->n_cols += *p == ' ';
-    t->n_cols++;
-    assert(t->n_cols <= TABLE_COLS);
-    for (size_t i = 0; i < t->n_cols; i++) {
-        size_t len, from = t->text.len;
+    for (size_t i = 0; i < n_v; i++)
+        if (strlen(v[i]) == n && memcmp(v[i], word, n) == 0)
+            return true;
+    return false;
+}
 
-        t->right[i] = *heads == '>';
-        heads += t->right[i];
-        len = strcspn(heads, " ");
-        buf_append(&t->text, heads, len);
-        cell_end(t, from);
-        heads += len + (heads[len] == ' ');
+/* By the first word of "down (3 s)", "up, draining". */
+static enum colour colour_of(const char *state)
+{
+    static const char *const good[] = { "up", "ok", "open", "succeeded", "done", "current" };
+    static const char *const warn[] = { "paused", "closed", "draining", "moving", "retrying",
+                                        "half-open", "passthrough", "unknown", "skipped", "fenced",
+                                        "rebuilding", "opening", "tripped" };
+    static const char *const bad[] = { "down", "lost", "dead", "FAILED", "failed", "unusable",
+                                       "missed", "refused", "reject", "unowned" };
+    size_t n = strcspn(state, " ,:(");
+
+    return is_in(bad, ARRAY_LEN(bad), state, n)     ? COLOUR_BAD
+           : is_in(warn, ARRAY_LEN(warn), state, n) ? COLOUR_WARN
+           : is_in(good, ARRAY_LEN(good), state, n) ? COLOUR_GOOD
+                                                    : COLOUR_NONE;
+}
+
+void colour_put(struct buf *b, enum colour colour, const char *text)
+{
+    static const char *const sgr[] = { [COLOUR_BOLD] = "\033[1m", [COLOUR_GOOD] = "\033[32m",
+                                       [COLOUR_WARN] = "\033[33m", [COLOUR_BAD] = "\033[31m" };
+    bool coloured = with_colours && colour != COLOUR_NONE;
+
+    if (coloured)
+        buf_str(b, sgr[colour]);
+    buf_str(b, text);
+    if (coloured)
+        buf_str(b, "\033[0m");
+}
+
+/* ---- rows ---- */
+
+/* A cell has been appended from there on. */
+static void cell_end(struct table *t, size_t col, size_t from)
+{
+    if (t->text.len - from > CELL_MAX)
+        t->text.len = from + CELL_MAX;
+    if (t->text.len - from > t->width[col])
+        t->width[col] = t->text.len - from;
+    buf_byte(&t->text, 0);
+}
+
+static const char *head_of(const struct col *col)
+{
+    return col->head + (*col->head == '>');
+}
+
+void table_init(struct table *t, const struct col *cols, size_t n_cols)
+{
+    assert(n_cols <= TABLE_COLS);
+    *t = (struct table){ .cols = cols, .n_cols = n_cols };
+    buf_init(&t->text);
+    for (size_t i = 0; i < n_cols; i++) {
+        size_t from = t->text.len;
+
+        buf_str(&t->text, head_of(&cols[i]));
+        cell_end(t, i, from);
     }
 }
 
-void table_fini(struct table *t)
+void table_row(struct table *t, const json_t *row)
 {
-    buf_fini(&t->text);
-}
+    for (size_t i = 0; i < t->n_cols; i++) {
+        const struct col *col = &t->cols[i];
+        size_t from = t->text.len;
 
-void table_cell(struct table *t, const char *fmt, ...)
-{
-    char s[512];
-    size_t from = t->text.len;
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(s, sizeof(s), fmt, ap);
-    va_end(ap);
-    ctl_clean(&t->text, s);
-    cell_end(t, from);
-}
-
-void table_u64(struct table *t, uint64_t v)
-{
-    size_t from = t->text.len;
-
-    ctl_count(&t->text, v);
-    cell_end(t, from);
-}
-
-size_t table_rows(const struct table *t)
-{
-    return t->n_cells / t->n_cols - 1;
-}
-
-static void pad(struct buf *b, size_t n)
-{
-    while (n-- > 0)
-        buf_byte(b, ' ');
+        col->put(&t->text, row, col->path);
+        cell_end(t, i, from);
+    }
+    t->n_rows++;
 }
 
 /* A word of a column about states. */
@@ -91,35 +107,73 @@ static enum colour cell_colour(const char *head, const char *word)
     return COLOUR_NONE;
 }
 
-void table_print(const struct table *t, struct buf *b, size_t indent)
+static void print(const struct table *t, struct buf *b, size_t indent)
 {
-    const char *head[TABLE_COLS] = { 0 };
     const char *s = (const char *)t->text.data;
 
-    assert(t->n_cells % t->n_cols == 0 || t->text.failed); /* whole rows */
-    for (size_t i = 0; i < t->n_cells; i++) {
-        size_t col = i % t->n_cols, len = strlen(s), gap = t->width[col] - len;
-        bool last = col == t->n_cols - 1;
+    for (size_t i = 0; i < t->n_cols * (t->n_rows + 1); i++) {
+        size_t at = i % t->n_cols, len = strlen(s), gap = t->width[at] - len;
+        const struct col *col = &t->cols[at];
+        bool last = at == t->n_cols - 1, right = *col->head == '>';
 
-        if (i < t->n_cols)
-            head[col] = s;
-        pad(b, col == 0 ? indent : 2);
-        if (t->right[col])
-            pad(b, gap);
-        colour_put(b, i < t->n_cols ? COLOUR_BOLD : cell_colour(head[col], s), s);
-        if (!t->right[col] && !last)
-            pad(b, gap);
-        if (last)
-            buf_byte(b, '\n');
+        buf_printf(b, "%*s", (int)((at == 0 ? indent : 2) + (right ? gap : 0)), "");
+        colour_put(b, i < t->n_cols ? COLOUR_BOLD : cell_colour(head_of(col), s), s);
+        buf_printf(b, "%*s%s", right || last ? 0 : (int)gap, "", last ? "\n" : "");
         s += len + 1;
     }
 }
 
-void table_put(struct buf *b, struct table *t, const char *none)
+void table_put(struct buf *b, struct table *t, size_t indent, const char *none)
 {
-    if (table_rows(t) > 0)
-        table_print(t, b, 0);
-    else
+    b->failed |= t->text.failed;
+    if (t->n_rows == 0 && none != NULL)
         buf_str(b, none);
-    table_fini(t);
+    else if (!t->text.failed)
+        print(t, b, indent);
+    buf_fini(&t->text);
+}
+
+void table_list(struct buf *b, const json_t *list, const struct col *cols, size_t n_cols,
+                const char *none)
+{
+    struct table t;
+    const json_t *row;
+    size_t i;
+
+    table_init(&t, cols, n_cols);
+    json_array_foreach(list, i, row)
+        table_row(&t, row);
+    table_put(b, &t, 0, none);
+}
+
+/* ---- what a process uses ---- */
+
+void put_cpu(struct buf *b, const json_t *o, const char *path)
+{
+    if (json_is_number(ctl_member(o, path)))
+        buf_printf(b, "%.0f %%", 100 * ctl_f64(o, path));
+    else
+        buf_byte(b, '-');
+}
+
+void put_memory(struct buf *b, const json_t *o, const char *path)
+{
+    double mib = ctl_f64(o, path) / (1 << 20);
+
+    if (mib <= 0)
+        buf_byte(b, '-');
+    else if (mib < 10240)
+        buf_printf(b, "%.0f MiB", mib);
+    else
+        buf_printf(b, "%.0f GiB", mib / 1024);
+}
+
+void put_us(struct buf *b, const json_t *o, const char *path)
+{
+    double ms = ctl_f64(o, path) / 1000;
+
+    if (ms <= 0)
+        buf_byte(b, '-');
+    else
+        buf_printf(b, ms < 10 ? "%.1f ms" : "%.0f ms", ms);
 }

@@ -1,29 +1,54 @@
-/* table.h: rows in columns, as segqctl prints them. Pure. With colours (colour.h) heads are bold, and
- * the words of columns about a state have the colour of what they mean. */
+/* table.h: answers as rows in columns, and colours. Pure, but for one switch of the process: whether
+ * there are colours at all.
+ *
+ * A view is a list of columns: the head, the member of a row (a JSON object), its format (text.h):
+ *
+ *   { "NODE", "name", put_text }, { ">CPU", "load.cpu", put_cpu }
+ *
+ * What a format cannot say of a row alone, the view adds to the row as a member. With colours heads
+ * are bold, and the words of columns about a state have the colour of what they mean. */
 #ifndef SEGQ_CTL_TABLE_H
 #define SEGQ_CTL_TABLE_H
 
-#include "common/base/buf.h"
+#include "queuemng/ctl_view/text.h"
 
 #define TABLE_COLS 13
 
+struct col {
+    const char *head; /* '>' before it: the column is right-aligned */
+    const char *path; /* NULL: the format knows it */
+    put_fn put;
+};
+
 struct table {
-    size_t n_cols, n_cells; /* cells of the header included */
-    bool right[TABLE_COLS]; /* right-aligned */
-    struct buf text;        /* all cells, each ended by 0; owned */
+    const struct col *cols;
+    size_t n_cols, n_rows;
+    struct buf text; /* all cells, heads first, each ended by 0; owned */
     size_t width[TABLE_COLS];
 };
 
-/* Column heads, one blank between them; '>' before a head: its column is right-aligned.
- */
-void table_init(struct table *t, const char *heads);
-void table_fini(struct table *t);
-void table_cell(struct table *t, const char *fmt, ...) SQ_PRINTF(2, 3);
-void table_u64(struct table *t, uint64_t v);
-size_t table_rows(const struct table *t); /* without the heads */
-/* Appends all rows, heads first, each behind `indent` blanks. */
-void table_print(const struct table *t, struct buf *b, size_t indent);
-/* Printed, or `none` if it has no rows; and its end. */
-void table_put(struct buf *b, struct table *t, const char *none);
+void table_init(struct table *t, const struct col *cols, size_t n_cols);
+void table_row(struct table *t, const json_t *row);
+/* All rows, heads first, each behind `indent` blanks; or `none` (NULL: the heads), if there are none.
+ * Ends the table. */
+void table_put(struct buf *b, struct table *t, size_t indent, const char *none);
+/* The same of a list. */
+void table_list(struct buf *b, const json_t *list, const struct col *cols, size_t n_cols,
+                const char *none);
+#define TABLE_LIST(b, list, cols, none) table_list(b, list, cols, ARRAY_LEN(cols), none)
+
+/* What a process uses; `load` is absent if it has not said: "-". LATE: the longest delay of a turn of a
+ * node's loop; CPU: a share of one core: 130 % are one core and a third of another. */
+void put_cpu(struct buf *b, const json_t *o, const char *path);
+void put_memory(struct buf *b, const json_t *o, const char *path);
+void put_us(struct buf *b, const json_t *o, const char *path);
+#define LOAD_COLS { ">CPU", "load.cpu", put_cpu }, { ">MEMORY", "load.rss_bytes", put_memory }
+#define NODE_LOAD_COLS LOAD_COLS, { ">LATE", "load.late_us", put_us }
+
+enum colour { COLOUR_NONE, COLOUR_BOLD, COLOUR_GOOD, COLOUR_WARN, COLOUR_BAD };
+
+void colours_on(bool on); /* at first they are off */
+/* Appends the text, in its colour if there are any. */
+void colour_put(struct buf *b, enum colour colour, const char *text);
 
 #endif

@@ -98,24 +98,117 @@ json_t *ctl_pairs(char *const *words, size_t n, const struct cfg_key *keys, stru
 
 /* ---- members ---- */
 
-const char *ctl_str(const json_t *o, const char *key)
+const json_t *ctl_member(const json_t *o, const char *path)
 {
-    const char *s = json_string_value(json_object_get(o, key));
+    const char *dot = strchr(path, '.');
+    char first[40];
+
+    if (dot == NULL)
+        return json_object_get(o, path);
+    snprintf(first, sizeof(first), "%.*s", (int)(dot - path), path);
+    return ctl_member(json_object_get(o, first), dot + 1);
+}
+
+const char *ctl_str(const json_t *o, const char *path)
+{
+    const char *s = json_string_value(ctl_member(o, path));
 
     return s != NULL && *s != '\0' ? s : "-";
 }
 
-uint64_t ctl_u64(const json_t *o, const char *key)
+uint64_t ctl_u64(const json_t *o, const char *path)
 {
-    double v = ctl_f64(o, key);
-    json_int_t i = json_integer_value(json_object_get(o, key));
+    double v = ctl_f64(o, path);
+    json_int_t i = json_integer_value(ctl_member(o, path));
 
     return i > 0 ? (uint64_t)i : v >= 1 && v < 1e18 ? (uint64_t)v : 0;
 }
 
-double ctl_f64(const json_t *o, const char *key)
+double ctl_f64(const json_t *o, const char *path)
 {
-    return json_number_value(json_object_get(o, key));
+    return json_number_value(ctl_member(o, path));
+}
+
+bool ctl_is(const json_t *o, const char *path)
+{
+    return json_is_true(ctl_member(o, path));
+}
+
+bool ctl_equals(const json_t *o, const char *path, const char *text)
+{
+    return strcmp(ctl_str(o, path), text) == 0;
+}
+
+uint64_t ctl_in_line(const json_t *queue)
+{
+    return ctl_u64(queue, "waiting") + ctl_u64(queue, "returning");
+}
+
+void put_text(struct buf *b, const json_t *o, const char *path)
+{
+    ctl_clean(b, ctl_str(o, path));
+}
+
+void put_count(struct buf *b, const json_t *o, const char *path)
+{
+    ctl_count(b, ctl_u64(o, path));
+}
+
+void put_number(struct buf *b, const json_t *o, const char *path)
+{
+    buf_u64(b, ctl_u64(o, path));
+}
+
+void put_id(struct buf *b, const json_t *o, const char *path)
+{
+    json_int_t id = json_integer_value(ctl_member(o, path));
+
+    if (id != 0)
+        buf_i64(b, id);
+    else
+        put_text(b, o, path);
+}
+
+void put_rate(struct buf *b, const json_t *o, const char *path)
+{
+    ctl_rate(b, ctl_f64(o, path));
+}
+
+void put_ms(struct buf *b, const json_t *o, const char *path)
+{
+    ctl_span(b, ctl_f64(o, path) / 1000);
+}
+
+void put_moment(struct buf *b, const json_t *o, const char *path)
+{
+    ctl_moment(b, ctl_f64(o, path));
+}
+
+static put_fn format_of(char mark)
+{
+    return mark == '#'   ? put_count
+           : mark == '=' ? put_number
+           : mark == '/' ? put_rate
+           : mark == '~' ? put_ms
+           : mark == '@' ? put_moment
+                         : NULL;
+}
+
+void ctl_say(struct buf *b, const json_t *o, const char *sentence)
+{
+    for (const char *p = sentence; *p != '\0';) {
+        size_t n = strcspn(p, "{"), len = strcspn(p + n, "}");
+        char path[40];
+        put_fn put;
+
+        buf_append(b, p, n);
+        if (p[n] == '\0')
+            return;
+        put = format_of(p[n + len - 1]);
+        snprintf(path, sizeof(path), "%.*s", (int)(len - 1 - (put != NULL)), p + n + 1);
+        (put != NULL ? put : put_text)(b, o, path);
+        p += n + len + 1;
+    }
 }
 
 /* ---- text, bars, numbers ---- */
@@ -196,6 +289,13 @@ void ctl_clean(struct buf *b, const char *s)
         buf_byte(b, n > 0 ? '?' : *p);
         p += n > 0 ? n : 1;
     }
+}
+
+void ctl_pad(struct buf *b, const char *s, size_t width)
+{
+    ctl_clean(b, s);
+    for (size_t n = strlen(s); n < width; n++)
+        buf_byte(b, ' ');
 }
 
 void ctl_command(struct buf *b, const char *verb, const char *name, const char *rest)

@@ -22,14 +22,32 @@ json_t *ctl_pairs(char *const *words, size_t n, const struct cfg_key *keys, stru
 json_t *ctl_tiers(char *const *words, size_t n, struct err *e);
 bool ctl_number(const char *s, double *out); /* 0 or more, nothing behind it */
 
-/* Members of an answer; absent or of another type: "-", 0, so that a newer or older queuemng is
- * still shown. An empty text is "-", too; below 0 is 0. */
-const char *ctl_str(const json_t *o, const char *key);
-uint64_t ctl_u64(const json_t *o, const char *key);
-double ctl_f64(const json_t *o, const char *key);
+/* Members of an answer, `load.cpu` one of a member; absent or of another type: "-", 0, false, so that
+ * a newer or older queuemng is still shown. An empty text is "-", too; below 0 is 0. */
+const json_t *ctl_member(const json_t *o, const char *path);
+const char *ctl_str(const json_t *o, const char *path);
+uint64_t ctl_u64(const json_t *o, const char *path);
+double ctl_f64(const json_t *o, const char *path);
+bool ctl_is(const json_t *o, const char *path);
+bool ctl_equals(const json_t *o, const char *path, const char *text);
+uint64_t ctl_in_line(const json_t *queue); /* people who wait, and who come back */
+
+/* Formats of a member: cells of a table (table.h), and words of a sentence. */
+typedef void (*put_fn)(struct buf *b, const json_t *o, const char *path);
+void put_text(struct buf *b, const json_t *o, const char *path);
+void put_count(struct buf *b, const json_t *o, const char *path);  /* 1 204 */
+void put_number(struct buf *b, const json_t *o, const char *path); /* 1204 */
+void put_id(struct buf *b, const json_t *o, const char *path);     /* a name or a number; 0: "-" */
+void put_rate(struct buf *b, const json_t *o, const char *path);   /* 2 000/s */
+void put_ms(struct buf *b, const json_t *o, const char *path);     /* milliseconds as ctl_span() */
+void put_moment(struct buf *b, const json_t *o, const char *path);
+/* A sentence about o: {queue} is a member as put_text() has it; behind the path a mark says another
+ * format: # put_count, = put_number, / put_rate, ~ put_ms, @ put_moment. */
+void ctl_say(struct buf *b, const json_t *o, const char *sentence);
 
 /* s with control characters replaced. */
 void ctl_clean(struct buf *b, const char *s);
+void ctl_pad(struct buf *b, const char *s, size_t width); /* and blanks behind it */
 /* "segqctl rate login limits": a command to type; rest: behind the name, with its space. */
 void ctl_command(struct buf *b, const char *verb, const char *name, const char *rest);
 /* JSON that says the same, with these characters as \uXXXX; ends of lines stay. */

@@ -11,118 +11,106 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "queuemng/ctl_view/colour.h"
-#include "queuemng/ctl_view/load_view.h"
 #include "queuemng/ctl_view/status_view.h"
 #include "queuemng/ctl_view/table.h"
-#include "queuemng/ctl_view/task_view.h"
-#include "queuemng/ctl_view/text.h"
 
 #define BAR_WIDTH  10
 #define QUEUES_MIN 3 /* shown on the smallest screen */
 #define NODES_MAX  8 /* rows of each kind on a screen; those in trouble first */
 
-/* The two looks that rates are counted between. */
-struct span {
-    const json_t *now, *then; /* lists of queues; then NULL: not known */
-    double s;
-};
-
-static uint64_t in_line(const json_t *q)
-{
-    return ctl_u64(q, "waiting") + ctl_u64(q, "returning");
-}
-
-static uint64_t joined(const json_t *q)
-{
-    return ctl_u64(q, "joined");
-}
+/* ---- rates, between two looks ---- */
 
 /* The same queue as it was; NULL. */
-static const json_t *before(const struct span *x, const json_t *q)
+static const json_t *before(const json_t *then, const json_t *q)
 {
     uint64_t id = ctl_u64(q, "id");
     const json_t *o;
     size_t i;
 
-    json_array_foreach(x->then, i, o)
+    json_array_foreach(json_object_get(then, "queues"), i, o)
         if (ctl_u64(o, "id") == id)
             return o;
     return NULL;
 }
 
-/* A second; NAN: not known. */
-static double change(const struct span *x, const json_t *q, uint64_t (*of)(const json_t *))
+static json_t *per_s(uint64_t now, uint64_t was, double s)
 {
-    const json_t *was = before(x, q);
+    return json_real(((double)now - (double)was) / s);
+}
 
-    return was != NULL && x->s > 0 ? ((double)of(q) - (double)of(was)) / x->s : NAN;
+/* The queues, with what has changed in a second, if it is known: `change`, `arrive`. New reference. */
+static json_t *with_rates(const json_t *now, const json_t *then)
+{
+    double s = (ctl_f64(now, "now_ms") - ctl_f64(then, "now_ms")) / 1000;
+    json_t *list = json_array(), *q;
+    size_t i;
+
+    json_array_foreach(json_object_get(now, "queues"), i, q) {
+        const json_t *was = before(then, q);
+        json_t *row = json_copy(q);
+
+        (void)json_object_set_new(row, "in_line", json_integer((json_int_t)ctl_in_line(q)));
+        if (was != NULL && s > 0) {
+            (void)json_object_set_new(row, "change", per_s(ctl_in_line(q), ctl_in_line(was), s));
+            (void)json_object_set_new(row, "arrive",
+                                      per_s(ctl_u64(q, "joined"), ctl_u64(was, "joined"), s));
+        }
+        (void)json_array_append_new(list, row);
+    }
+    return list;
 }
 
 /* "+12/s", "-8/s", "0/s" */
-static void put_change(struct buf *b, double v)
+static void rate_of_change(struct buf *b, double v)
 {
     buf_str(b, v >= 0.05 ? "+" : v <= -0.05 ? "-" : "");
     ctl_rate(b, fabs(v) < 0.05 ? 0 : fabs(v));
-}
-
-static void buf_cell(struct table *t, struct buf *b)
-{
-    buf_byte(b, 0);
-    table_cell(t, "%s", b->failed ? "?" : (const char *)b->data);
-    buf_reset(b);
 }
 
 /* ---- the first lines ---- */
 
 static void head(struct buf *b, const json_t *now)
 {
-    bool well = !json_is_false(json_object_get(now, "healthy"));
     struct buf line;
 
     buf_init(&line);
     buf_str(&line, "segq at ");
     ctl_moment(&line, ctl_f64(now, "now_ms") / 1000);
-    buf_str(&line, ": ");
-    ctl_clean(&line, ctl_str(now, "manager"));
-    buf_printf(&line, " leads, epoch %" PRIu64, ctl_u64(now, "epoch"));
+    ctl_say(&line, now, ": {manager} leads, epoch {epoch=}");
     buf_byte(&line, 0);
     colour_put(b, COLOUR_BOLD, line.failed ? "segq" : (const char *)line.data);
     buf_byte(b, '\n');
     buf_reset(&line);
-    ctl_clean(&line, ctl_str(now, "why"));
-    buf_byte(&line, '\n');
+    ctl_say(&line, now, "{why}\n");
     buf_byte(&line, 0);
-    if (!well)
+    if (json_is_false(json_object_get(now, "healthy")))
         colour_put(b, COLOUR_BAD, line.failed ? "not well\n" : (const char *)line.data);
     buf_fini(&line);
 }
 
-static void totals(struct buf *b, const json_t *doc, const struct span *x)
+static void totals(struct buf *b, const json_t *doc, const json_t *queues, bool has_rates)
 {
-    uint64_t waiting = 0, inside = 0, shown = json_array_size(x->now);
+    uint64_t waiting = 0, inside = 0, shown = json_array_size(queues);
     uint64_t all = ctl_u64(doc, "queues_total");
     double more = 0, arrive = 0, let_in = 0;
     const json_t *q;
     size_t i;
 
-    json_array_foreach(x->now, i, q) {
-        double dw = change(x, q, in_line), dj = change(x, q, joined);
-
-        waiting += in_line(q);
+    json_array_foreach(queues, i, q) {
+        waiting += ctl_in_line(q);
         inside += ctl_u64(q, "inside");
         let_in += ctl_f64(q, "rate_per_s");
-        more += isnan(dw) ? 0 : dw;
-        arrive += isnan(dj) || dj < 0 ? 0 : dj;
+        more += ctl_f64(q, "change");
+        arrive += fmax(0, ctl_f64(q, "arrive"));
     }
     if (shown < all)
         buf_printf(b, "the busiest %" PRIu64 " of ", shown);
     buf_printf(b, "%" PRIu64 " queue%s: ", all, all == 1 ? "" : "s");
     ctl_count(b, waiting);
     buf_str(b, waiting == 1 ? " waits" : " wait");
-    if (x->then != NULL) {
+    if (has_rates) {
         buf_str(b, " (");
-        put_change(b, more);
+        rate_of_change(b, more);
         buf_str(b, "), ");
         ctl_rate(b, arrive);
         buf_str(b, " arrive");
@@ -137,78 +125,69 @@ static void totals(struct buf *b, const json_t *doc, const struct span *x)
 /* ---- queues ---- */
 
 /* "2 000/s", "40 slots", or both. */
-static void limit_cell(struct table *t, struct buf *b, const json_t *q)
+static void put_limit(struct buf *b, const json_t *q, const char *path)
 {
-    bool slots = strcmp(ctl_str(q, "mode"), "slots") == 0;
-
-    if (!slots)
-        ctl_rate(b, ctl_f64(q, "allowed_per_s"));
-    if (slots || strcmp(ctl_str(q, "mode"), "both") == 0) {
-        buf_str(b, slots ? "" : ", ");
-        ctl_count(b, ctl_u64(q, "max_active"));
-        buf_str(b, " slots");
-    }
-    buf_cell(t, b);
+    ctl_say(b, q, ctl_equals(q, path, "slots")  ? "{max_active#} slots"
+                  : ctl_equals(q, path, "both") ? "{allowed_per_s/}, {max_active#} slots"
+                                                : "{allowed_per_s/}");
 }
 
 /* Writes the wait as the last person in line sees it. */
-static void eta_cell(struct table *t, struct buf *b, const json_t *q)
+static void put_eta(struct buf *b, const json_t *q, const char *path)
 {
-    const json_t *s = json_object_get(q, "eta_last_s");
+    const json_t *s = json_object_get(q, path);
 
-    if (in_line(q) == 0)
+    if (ctl_in_line(q) == 0)
         buf_byte(b, '-');
     else if (json_is_number(s))
         ctl_span(b, json_number_value(s));
-    else {
-        buf_str(b, "? (");
-        ctl_clean(b, ctl_str(q, "eta_reason"));
-        buf_byte(b, ')');
-    }
-    buf_cell(t, b);
-}
-
-static void rate_cell(struct table *t, struct buf *b, double v, bool with_sign)
-{
-    if (isnan(v) || (!with_sign && v < 0))
-        buf_byte(b, '-');
-    else if (with_sign)
-        put_change(b, v);
     else
-        ctl_rate(b, v);
-    buf_cell(t, b);
+        ctl_say(b, q, "? ({eta_reason})");
 }
 
-static void queue_row(struct table *t, struct buf *b, const struct span *x, const json_t *q)
+static void put_change(struct buf *b, const json_t *q, const char *path)
 {
-    table_cell(t, "%s", ctl_str(q, "queue"));
-    table_cell(t, "%s", ctl_str(q, "state"));
-    table_u64(t, in_line(q));
-    rate_cell(t, b, change(x, q, in_line), true);
-    rate_cell(t, b, change(x, q, joined), false);
-    rate_cell(t, b, ctl_f64(q, "rate_per_s"), false);
-    limit_cell(t, b, q);
-    table_cell(t, "%s", ctl_str(q, "limited_by"));
-    table_u64(t, ctl_u64(q, "inside"));
-    eta_cell(t, b, q);
+    if (json_is_number(json_object_get(q, path)))
+        rate_of_change(b, ctl_f64(q, path));
+    else
+        buf_byte(b, '-');
+}
+
+/* A counter that began anew is no rate below 0. */
+static void put_arrive(struct buf *b, const json_t *q, const char *path)
+{
+    if (!json_is_number(json_object_get(q, path)) || ctl_f64(q, path) < 0)
+        buf_byte(b, '-');
+    else
+        put_rate(b, q, path);
+}
+
+static void put_let_in(struct buf *b, const json_t *q, const char *path)
+{
+    if (ctl_f64(q, path) < 0)
+        buf_byte(b, '-');
+    else
+        put_rate(b, q, path);
 }
 
 /* The manager has them by people, most first. */
-static void queues(struct buf *b, const struct span *x, size_t most, uint64_t all)
+static void queues(struct buf *b, const json_t *list, size_t most, uint64_t all)
 {
-    size_t n = json_array_size(x->now);
-    struct buf cell;
+    static const struct col cols[] = {
+        { "QUEUE", "queue", put_text }, { "STATE", "state", put_text },
+        { ">WAITING", "in_line", put_count }, { ">CHANGE", "change", put_change },
+        { ">ARRIVE", "arrive", put_arrive }, { ">LET_IN", "rate_per_s", put_let_in },
+        { ">LIMIT", "mode", put_limit }, { "LIMITED_BY", "limited_by", put_text },
+        { ">INSIDE", "inside", put_count }, { ">LAST_WAITS", "eta_last_s", put_eta },
+    };
+    size_t n = json_array_size(list) < most ? json_array_size(list) : most;
     struct table t;
 
-    if (n > most)
-        n = most;
-    buf_init(&cell);
-    table_init(&t, "QUEUE STATE >WAITING >CHANGE >ARRIVE >LET_IN >LIMIT LIMITED_BY >INSIDE >LAST_WAITS");
+    table_init(&t, cols, ARRAY_LEN(cols));
     for (size_t i = 0; i < n; i++)
-        queue_row(&t, &cell, x, json_array_get(x->now, i));
-    buf_fini(&cell);
+        table_row(&t, json_array_get(list, i));
     buf_byte(b, '\n');
-    table_put(b, &t, "no queues\n");
+    table_put(b, &t, 0, "no queues\n");
     if (n < all)
         buf_printf(b, "(%" PRIu64 " quieter queues)\n", all - n);
 }
@@ -217,33 +196,18 @@ static void queues(struct buf *b, const struct span *x, size_t most, uint64_t al
 
 static bool in_trouble(const json_t *n)
 {
-    return !json_is_true(json_object_get(n, "up")) || json_is_true(json_object_get(n, "draining"));
+    return !ctl_is(n, "up") || ctl_is(n, "draining");
 }
 
-static void state_cell(struct table *t, struct buf *b, const json_t *n)
+static void put_state(struct buf *b, const json_t *n, const char *path)
 {
-    bool up = json_is_true(json_object_get(n, "up"));
-
-    buf_str(b, up ? "up" : "down for ");
-    if (!up)
-        ctl_span(b, ctl_f64(n, "silent_ms") / 1000);
-    if (json_is_true(json_object_get(n, "draining")))
-        buf_str(b, ", draining");
-    buf_cell(t, b);
+    ctl_say(b, n, ctl_is(n, path) ? "up" : "down for {silent_ms~}");
+    buf_str(b, ctl_is(n, "draining") ? ", draining" : "");
 }
 
-static void node_row(struct table *t, struct buf *b, const json_t *n)
+static void put_places(struct buf *b, const json_t *n, const char *path)
 {
-    uint64_t of = ctl_u64(n, "max_tickets"), taken = ctl_u64(n, "tickets");
-
-    table_cell(t, "%s", ctl_str(n, "name"));
-    state_cell(t, b, n);
-    node_load_cells(t, n);
-    table_u64(t, ctl_u64(n, "segments"));
-    ctl_bar(b, taken, 0, of, BAR_WIDTH);
-    buf_cell(t, b);
-    table_u64(t, taken);
-    table_u64(t, of);
+    ctl_bar(b, ctl_u64(n, path), 0, ctl_u64(n, "max_tickets"), BAR_WIDTH);
 }
 
 static void quieter(struct buf *b, size_t n)
@@ -254,56 +218,67 @@ static void quieter(struct buf *b, size_t n)
 
 static void nodes(struct buf *b, const json_t *list, size_t most)
 {
+    static const struct col cols[] = {
+        { "NODE", "name", put_text }, { "STATE", "up", put_state }, NODE_LOAD_COLS,
+        { ">SEGMENTS", "segments", put_count }, { "PLACES", "tickets", put_places },
+        { ">TAKEN", "tickets", put_count }, { ">OF", "max_tickets", put_count },
+    };
     size_t i, shown = 0;
     const json_t *n;
-    struct buf cell;
     struct table t;
 
-    buf_init(&cell);
-    table_init(&t, "NODE STATE " NODE_LOAD_HEADS " >SEGMENTS PLACES >TAKEN >OF");
+    table_init(&t, cols, ARRAY_LEN(cols));
     for (unsigned well = 0; well < 2; well++)
         json_array_foreach(list, i, n)
             if (in_trouble(n) == (well == 0) && (well == 0 || shown < most)) {
-                node_row(&t, &cell, n);
+                table_row(&t, n);
                 shown++;
             }
-    buf_fini(&cell);
     buf_byte(b, '\n');
-    table_put(b, &t, "no segment nodes\n");
+    table_put(b, &t, 0, "no segment nodes\n");
     quieter(b, json_array_size(list) - shown);
 }
 
-/* Writes its map: it sends people to segments by it. */
-static void routers(struct buf *b, const json_t *list, uint64_t map, size_t most)
+static void put_answers(struct buf *b, const json_t *r, const char *path)
 {
-    size_t i, n = json_array_size(list);
-    const json_t *r;
+    if (json_is_number(ctl_member(r, path)))
+        buf_printf(b, "%.0f/s", ctl_f64(r, path));
+    else
+        buf_byte(b, '-');
+}
+
+static void put_map(struct buf *b, const json_t *r, const char *path)
+{
+    buf_str(b, ctl_is(r, path) ? "up, old map" : "up");
+}
+
+/* With its map: a router sends people to segments by it. */
+static void routers(struct buf *b, const json_t *now, size_t most)
+{
+    static const struct col cols[] = {
+        { "ROUTER", "name", put_text }, { "STATE", "map_is_old", put_map }, LOAD_COLS,
+        { ">ANSWERS", "load.answers_per_s", put_answers }, { ">P99", "load.p99_us", put_us },
+        { "HTTP", "http", put_text },
+    };
+    const json_t *list = json_object_get(now, "routers");
+    size_t n = json_array_size(list);
     struct table t;
 
-    table_init(&t, "ROUTER STATE " ROUTER_LOAD_HEADS " HTTP");
-    json_array_foreach(list, i, r) {
-        if (i >= most)
-            break;
-        table_cell(&t, "%s", ctl_str(r, "name"));
-        table_cell(&t, "%s", ctl_u64(r, "map_version") == map ? "up" : "up, old map");
-        router_load_cells(&t, r);
-        table_cell(&t, "%s", ctl_str(r, "http"));
+    table_init(&t, cols, ARRAY_LEN(cols));
+    for (size_t i = 0; i < n && i < most; i++) {
+        json_t *r = json_copy(json_array_get(list, i));
+        bool old = ctl_u64(r, "map_version") != ctl_u64(now, "map_version");
+
+        (void)json_object_set_new(r, "map_is_old", json_boolean(old));
+        table_row(&t, r);
+        json_decref(r);
     }
     buf_byte(b, '\n');
-    table_put(b, &t, "no routers\n");
+    table_put(b, &t, 0, "no routers\n");
     quieter(b, n > most ? n - most : 0);
 }
 
 /* ---- the whole ---- */
-
-static void tasks(struct buf *b, const json_t *t)
-{
-    if (json_array_size(json_object_get(t, "pools")) == 0 &&
-        json_array_size(json_object_get(t, "nodes")) == 0)
-        return;
-    buf_byte(b, '\n');
-    (void)view_task_queues(b, t, NULL);
-}
 
 static size_t lines_of(const struct buf *b)
 {
@@ -316,24 +291,24 @@ static size_t lines_of(const struct buf *b)
 
 void view_top(struct buf *b, const json_t *now, const json_t *then, size_t lines)
 {
-    const struct span x = { json_object_get(now, "queues"), json_object_get(then, "queues"),
-                            (ctl_f64(now, "now_ms") - ctl_f64(then, "now_ms")) / 1000 };
     size_t most = lines == 0 ? SIZE_MAX : NODES_MAX, taken, room = SIZE_MAX;
+    json_t *list = with_rates(now, then);
     struct buf rest;
 
     buf_init(&rest);
     nodes(&rest, json_object_get(now, "nodes"), most);
-    routers(&rest, json_object_get(now, "routers"), ctl_u64(now, "map_version"), most);
+    routers(&rest, now, most);
     view_metrics(&rest, json_object_get(now, "metrics"));
     view_moves(&rest, json_object_get(now, "moves"));
-    tasks(&rest, json_object_get(now, "tasks"));
+    view_tasks_of(&rest, json_object_get(now, "tasks"));
     head(b, now);
-    totals(b, now, &x);
+    totals(b, now, list, json_object_get(then, "queues") != NULL);
     taken = lines_of(b) + lines_of(&rest) + 3; /* a blank line, the heads, "(N quieter queues)" */
     if (lines > 0)
         room = lines > taken + QUEUES_MIN ? lines - taken : QUEUES_MIN;
-    queues(b, &x, room, ctl_u64(now, "queues_total"));
+    queues(b, list, room, ctl_u64(now, "queues_total"));
     buf_append(b, rest.data, rest.len);
     b->failed |= rest.failed;
     buf_fini(&rest);
+    json_decref(list);
 }

@@ -3,7 +3,6 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "queuemng/ctl_view/colour.h"
 #include "queuemng/ctl_view/table.h"
 #include "queuemng/ctl_view/yaml.h"
 
@@ -55,16 +54,15 @@ Test(ctl_forms, a_text_that_seems_something_else_is_quoted)
 
 Test(ctl_forms, states_have_colours_if_they_are_on)
 {
-    struct table t;
+    static const struct col cols[] = { { "NAME", "name", put_text }, { "STATE", "state", put_text } };
+    json_t *list = json_pack("[{s:s,s:s}]", "name", "down", "state", "down (3 s)");
 
     for (unsigned on = 0; on < 2; on++) {
         buf_reset(&b);
         colours_on(on);
-        table_init(&t, "NAME STATE");
-        table_cell(&t, "down");
-        table_cell(&t, "down (3 s)");
-        table_put(&b, &t, "");
+        TABLE_LIST(&b, list, cols, "");
         cr_expect_str_eq(text(), on ? "\033[1mNAME\033[0m  \033[1mSTATE\033[0m\ndown  \033[31mdown (3 s)\033[0m\n"
                                     : "NAME  STATE\ndown  down (3 s)\n");
     }
+    json_decref(list);
 }

@@ -290,22 +290,37 @@ Test(segqctl, rates_read_well)
 
 Test(segqctl, columns_align)
 {
+    static const struct col cols[] = {
+        { "NAME", "name", put_text }, { ">COUNT", "n", put_count },
+        { "STATE", "of.state", put_text },
+    };
+    json_t *rows = js("[{\"name\":\"a\",\"n\":1234567,\"of\":{\"state\":\"open\"}},"
+                      "{\"name\":\"longer\",\"n\":5,\"of\":{\"state\":\"x\\u001b[2Jy\\u009bz\"}}]");
     struct table t;
 
-    table_init(&t, "NAME >COUNT STATE");
-    cr_expect_eq(table_rows(&t), 0);
-    table_cell(&t, "a");
-    table_u64(&t, 1234567);
-    table_cell(&t, "open");
-    table_cell(&t, "longer");
-    table_u64(&t, 5);
-    table_cell(&t, "x\033[2Jy\xc2\x9bz");
-    cr_expect_eq(table_rows(&t), 2);
-    table_print(&t, &b, 2);
+    table_init(&t, cols, ARRAY_LEN(cols));
+    table_put(&b, &t, 2, "no rows\n");
+    table_init(&t, cols, ARRAY_LEN(cols));
+    table_put(&b, &t, 2, NULL);
+    cr_expect_str_eq(text(), "no rows\n  NAME  COUNT  STATE\n");
+    buf_reset(&b);
+    table_init(&t, cols, ARRAY_LEN(cols));
+    table_row(&t, json_array_get(rows, 0));
+    table_row(&t, json_array_get(rows, 1));
+    table_put(&b, &t, 2, "no rows\n");
     cr_expect_str_eq(text(), "  NAME        COUNT  STATE\n"
                              "  a       1 234 567  open\n"
                              "  longer          5  x?[2Jy?z\n");
-    table_fini(&t);
+    json_decref(rows);
+}
+
+Test(segqctl, a_sentence_has_members_in_their_formats)
+{
+    json_t *o = js("{\"a\":\"x\\u001by\",\"n\":1204,\"of\":{\"ms\":3000,\"at\":1000}}");
+
+    ctl_say(&b, o, "{a}: {n#}, {n=}, {n/}, {of.ms~}, {of.at@}; {none}, {none#}.");
+    cr_expect_str_eq(text(), "x?y: 1 204, 1204, 1 204/s, 3 s, 1970-01-01 00:16:40 UTC; -, 0.");
+    json_decref(o);
 }
 
 /* ---- views ---- */

@@ -115,6 +115,7 @@ UNIT_WITH.test_load := $(LOAD_LIB) $(B)/libsegq.a
 UNIT_WITH.test_signer := $(call o,queuemng/ctl/signer.c) $(CORES)
 UNIT_WITH.test_def_change := $(call o,$(filter-out %/segqctl.c,$(CTL_C)) $(DEF_C)) $(B)/libsegq.a
 UNIT_WITH.test_ctl_forms := $(call o,$(filter-out %/segqctl.c,$(CTL_C)) $(DEF_C)) $(B)/libsegq.a
+UNIT_WITH.test_ctl_http := $(call o,$(filter-out %/segqctl.c,$(CTL_C)) $(DEF_C)) $(B)/libsegq.a
 UNIT_WITH.test_segqctl := $(call o,$(filter-out %/segqctl.c,$(CTL_C)) $(DEF_C)) $(B)/libsegq.a
 UNIT_WITH.test_top_view := $(call o,$(wildcard queuemng/ctl_view/*.c)) $(B)/libsegq.a
 # Compiling the tests costs more than running them: they are not optimised, what they test is.

@@ -3,6 +3,7 @@
  * that the operator named, and to no other. */
 #include "queuemng/ctl_ask/http.h"
 
+#include <assert.h>
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,34 +53,38 @@ static void line_add(struct exchange *x, const char *line)
         x->headers = list;
 }
 
-static void header_add(struct exchange *x, const char *name, const char *value)
+/* name: all before the value. what: the value, for people; NULL: it is one of ours, which fits. */
+static int header_add(struct exchange *x, const char *name, const char *value, const char *what,
+                      struct err *e)
 {
     char line[600];
-    int n = snprintf(line, sizeof(line), "%s: %s", name, value);
+    size_t most = sizeof(line) - strlen(name) - 1;
 
-    if (n > 0 && (size_t)n < sizeof(line))
-        line_add(x, line);
-    else
-        x->failed = true;
+    assert(what != NULL || strlen(value) <= most);
+    if (strlen(value) > most)
+        return err_set(e, SQ_EINVAL, "%s is longer than %zu characters", what, most);
+    snprintf(line, sizeof(line), "%s%s", name, value);
+    line_add(x, line);
+    return 0;
 }
 
-static void headers_add(struct exchange *x, const struct ctl_call *call, const char *operator)
+static int headers_add(struct exchange *x, const struct ctl_call *call, const char *operator,
+                       struct err *e)
 {
-    char bearer[512];
+    int rc = header_add(x, "Connection: ", "close", NULL, e);
 
-    header_add(x, "Connection", "close");
-    if (call->bearer != NULL) {
-        snprintf(bearer, sizeof(bearer), "Bearer %s", call->bearer);
-        header_add(x, "Authorization", bearer);
-    }
-    if (call->if_none_match != NULL)
-        header_add(x, "If-None-Match", call->if_none_match);
-    if (call->if_match != NULL)
-        header_add(x, "If-Match", call->if_match);
-    if (call->bearer != NULL && strcmp(call->method, "GET") != 0)
-        header_add(x, "X-Segq-Operator", operator_name(operator));
-    if (call->body != NULL)
-        header_add(x, "Content-Type", "application/json");
+    if (call->bearer != NULL)
+        rc = header_add(x, "Authorization: Bearer ", call->bearer, "the admin token", e);
+    if (rc == 0 && call->if_none_match != NULL)
+        rc = header_add(x, "If-None-Match: ", call->if_none_match, NULL, e);
+    if (rc == 0 && call->if_match != NULL)
+        rc = header_add(x, "If-Match: ", call->if_match, NULL, e);
+    if (rc == 0 && call->bearer != NULL && strcmp(call->method, "GET") != 0)
+        rc = header_add(x, "X-Segq-Operator: ", operator_name(operator),
+                        "the operator's name (SEGQ_OPERATOR, or the context's)", e);
+    if (rc == 0 && call->body != NULL)
+        rc = header_add(x, "Content-Type: ", "application/json", NULL, e);
+    return rc;
 }
 
 /* False: no memory. An order without a body says that it has none. */
@@ -156,7 +161,8 @@ static int run(struct exchange *x, const char *base, const struct ctl_call *call
 
     snprintf(x->url, sizeof(x->url), "%.*s%s", (int)(n > 0 && base[n - 1] == '/' ? n - 1 : n), base,
              call->path);
-    headers_add(x, call, net->operator);
+    if (headers_add(x, call, net->operator, e) < 0)
+        return e->code;
     if (!body_set(x, call) || x->failed)
         return err_set(e, SQ_ENOMEM, "out of memory");
     options_set(x, net, &a->body);

@@ -129,11 +129,11 @@ ROOMS = {
                                           "queuemng/logbook", "queuemng/lead", "queuemng/admin",
                                           "queuemng/tasking"]),
     "queuemng/ctl_view": (PURE, ["common/base", "common/config", "common/task"]),
-    "queuemng/ctl_ask": (MIXED, ["common/base", "common/config", "queuemng/policy", "queuemng/ctl_view"]),
-    "queuemng/ctl_live": (MIXED, ["common/base", "queuemng/ctl_ask", "queuemng/ctl_view"]),
+    "queuemng/ctl_ask": (MIXED, ["common/base", "common/config", "common/task", "queuemng/policy",
+                                 "queuemng/ctl_view"]),
     "queuemng/ctl": (MIXED, ["common/base", "common/config", "common/ticket", "common/task",
                              "common/supervisor", "queuemng/policy", "queuemng/ctl_ask",
-                             "queuemng/ctl_live", "queuemng/ctl_view"]),
+                             "queuemng/ctl_view"]),
 }
 # Files that are not pure in a room that is.
 SHELL = {

@@ -166,7 +166,7 @@ static void say_moved(const json_t *was, const json_t *now, const char *router,
 static int say_answer(const struct ctl *c, const struct ctl_answer *a, const json_t *was,
                       const struct claim_said *said, const char *jwt, const char *alg)
 {
-    json_t *now = json_loadb((const char *)a->body.data, a->body.len, 0, NULL);
+    json_t *now = ctl_json(a);
     bool has_place = (a->status == 200 || a->status == 201) && now != NULL;
     int rc = CTL_OK;
 

@@ -1,27 +1,29 @@
-/* commands.c: the commands, in one table. */
+/* commands.c: the commands in one table; finding the one that was typed, and its request. */
 #include "queuemng/ctl/commands.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/ctl_view/answer_view.h"
-#include "queuemng/ctl_ask/answer.h"
-#include "queuemng/ctl_ask/context.h"
+#include "common/config/near.h"
 #include "queuemng/ctl/claim.h"
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl/contexts.h"
 #include "queuemng/ctl/definitions.h"
 #include "queuemng/ctl/draw.h"
 #include "queuemng/ctl/files.h"
-#include "queuemng/ctl_view/history_view.h"
-#include "queuemng/ctl/keys.h"
-#include "queuemng/ctl_live/live.h"
+#include "queuemng/ctl/live.h"
 #include "queuemng/ctl/nodes.h"
-#include "queuemng/ctl_view/risk_view.h"
-#include "queuemng/ctl_view/task_view.h"
+#include "queuemng/ctl/options.h"
 #include "queuemng/ctl/steer.h"
 #include "queuemng/ctl/tasks.h"
+#include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl_ask/context.h"
+#include "queuemng/ctl_view/answer_view.h"
+#include "queuemng/ctl_view/history_view.h"
+#include "queuemng/ctl_view/risk_view.h"
+#include "queuemng/ctl_view/task_view.h"
 #include "queuemng/ctl_view/text.h"
 #include "queuemng/policy/budget_def.h"
 #include "queuemng/policy/endpoint_def.h"
@@ -35,6 +37,7 @@
 #define ENDPT  "/v1/admin/endpoints/*"
 #define BUDGET "/v1/admin/budgets/*"
 #define TASK   "/v1/admin/tasks/*"
+#define KEY    "/v1/admin/task-queues/*/tasks/keys/*"
 #define TICKET "/v1/tickets/*"
 
 /* ---- tickets ---- */
@@ -175,7 +178,7 @@ const struct cmd ctl_cmds[] = {
     { "task why", "TASK", 1, 1, "its state, its place, and what it waits for (TASK: token or id)",
       SENDS("GET", TASK, view_task), READS },
     { "task cancel", "TASK", 1, 1, "no attempt begins any more; one that runs is its last; see --force",
-      .run = cmd_task_cancel, .options = "force",
+      SENDS("POST", TASK "/cancel", view_task), .options = "force",
       .undo = "none" },
     { "task run", "TASK", 1, 1, "the next worker gets it, beyond all limits and delays",
       SENDS("POST", TASK "/run", view_task),
@@ -184,10 +187,11 @@ const struct cmd ctl_cmds[] = {
       SENDS("POST", TASK "/redrive", view_task),
       .undo = "task cancel" },
     { "task discard", "TASK", 1, 1, "delete a finished task and its result",
-      .run = cmd_task_discard,
+      SENDS("POST", TASK "/discard", view_discarded),
+      .sure = "The task, its payload and its result are gone for good.\n",
       .undo = "none" },
     { "task busiest", "POOL", 1, 1, "its queues with the most tasks that wait or are dead",
-      .run = cmd_task_busiest, READS },
+      SENDS("GET", "/v1/admin/task-queues/busiest?pool=*", view_busiest), READS },
     { "task schedules", "QUEUE | run QUEUE SCHEDULE", 1, 3,
       "list schedules, with the next and the last tick; run: fire one now",
       .run = cmd_task_schedules,
@@ -212,13 +216,13 @@ const struct cmd ctl_cmds[] = {
     { "task resume", "POOL", 1, 1, "ends a pause", .run = cmd_task_resume,
       .undo = "task pause" },
     { "key list", "", 0, 0, "keys of task queues that are pinned: with limits of their own, or paused",
-      .run = cmd_key_list, READS },
-    { "key show", "QUEUE KEY", 2, 2, "all keys of its definition", .run = cmd_key_show, READS },
+      SENDS("GET", "/v1/admin/pinned-keys", view_pinned_keys), READS },
+    { "key show", "QUEUE KEY", 2, 2, "all keys of its definition", SENDS("GET", KEY, view_pretty), READS },
     { "key set", "QUEUE KEY NAME=VALUE...", 3, -1,
       "pins it, or changes it: images tenant7 rate_per_s=5 weight=2", .run = cmd_key_set,
       .keys = key_pin_keys, .options = "dry-run",
       .undo = "key set with the old values, which it prints; key unpin" },
-    { "key unpin", "QUEUE KEY", 2, 2, "remove the key's own limits", .run = cmd_key_unpin,
+    { "key unpin", "QUEUE KEY", 2, 2, "remove the key's own limits", SENDS("DELETE", KEY, view_unpinned),
       .undo = "key set" },
     { "key pause", "QUEUE KEY", 2, 2, "no task of it starts; submissions go on",
       .run = cmd_key_pause,
@@ -315,3 +319,146 @@ const struct cmd ctl_cmds[] = {
       .run = cmd_claim, .options = "task task-key priority", .text_only = true, READS },
     { 0 },
 };
+
+/* ---- the command that was typed ---- */
+
+const struct cmd *cmd_find(int argc, char **argv)
+{
+    char two[40];
+
+    snprintf(two, sizeof(two), "%s %s", argv[0], argc > 1 ? argv[1] : "");
+    for (const struct cmd *d = ctl_cmds; d->words != NULL; d++)
+        if (strcmp(d->words, argv[0]) == 0 || strcmp(d->words, two) == 0)
+            return d;
+    return NULL;
+}
+
+/* The command that is written almost so; NULL. */
+static const char *nearest(const char *typed)
+{
+    struct near near = near_to(typed);
+
+    for (const struct cmd *d = ctl_cmds; d->words != NULL; d++)
+        near_try(&near, d->words);
+    return near.name;
+}
+
+/* " without list, show, ...": of a first word that needs a second one. */
+static void put_second_words(struct buf *b, const char *first)
+{
+    const char *before = " without ";
+    size_t n = strlen(first);
+
+    for (const struct cmd *d = ctl_cmds; d->words != NULL; d++)
+        if (strncmp(d->words, first, n) == 0 && d->words[n] == ' ') {
+            buf_printf(b, "%s%s", before, d->words + n + 1);
+            before = ", ";
+        }
+}
+
+int cmd_unknown(int argc, char **argv)
+{
+    char one[40], two[80];
+    const char *near, *typed = one;
+    struct buf b;
+
+    buf_init(&b);
+    put_second_words(&b, argv[0]);
+    snprintf(one, sizeof(one), "%s", argv[0]);
+    snprintf(two, sizeof(two), "%s %s", one, argc > 1 ? argv[1] : "");
+    near = b.len == 0 ? nearest(one) : NULL;
+    if (near == NULL && argc > 1)
+        near = nearest(two);
+    if (argc > 1 && (b.len > 0 || (near != NULL && strchr(near, ' ') != NULL)))
+        typed = two;
+    if (near != NULL) {
+        buf_reset(&b);
+        buf_printf(&b, "; did you mean '%s'?", near);
+    } else {
+        buf_byte(&b, ';');
+    }
+    buf_byte(&b, 0);
+    fprintf(stderr, "segqctl: no command '%s'%s segqctl -h lists them\n", typed,
+            b.failed ? ";" : (const char *)b.data);
+    buf_fini(&b);
+    return CTL_USAGE;
+}
+
+/* The risk of a command, or of the keys that it sets. A new queue has nobody in it yet. */
+static enum risk risk_of(const struct cmd *d, const json_t *body)
+{
+    bool sets = d->kind != NULL && strcmp(d->kind, "queue") == 0 && strcmp(d->method, "PATCH") == 0;
+
+    return sets ? risk_of_keys(body) : d->risk;
+}
+
+/* The request of its row: the name, then KEY=VALUE if it takes them. */
+static int cmd_send(struct ctl *c, const struct cmd *d, int argc, char **argv)
+{
+    bool of_queue = d->keys == NULL && argc > 1; /* QUEUE KEY */
+    struct ctl_call call = { .method = d->method, .path = d->path, .queue = of_queue ? argv[0] : NULL,
+                             .name = argc > 0 ? argv[of_queue] : NULL };
+    struct err e = { 0 };
+    char forced[80];
+    json_t *body = NULL;
+    int rc;
+
+    assert(d->path != NULL && (d->keys != NULL || d->max <= 2));
+    if (d->keys != NULL && (body = ctl_pairs(argv + 1, (size_t)argc - 1, d->keys, &e)) == NULL)
+        return ctl_say_err(&e, CTL_USAGE);
+    if (c->dry_run && d->kind != NULL) {
+        rc = cmd_would_change(c, d->kind, argv[0], body, strcmp(d->method, "PUT") == 0);
+        json_decref(body);
+        return rc;
+    }
+    call.body = body;
+    if (strcmp(d->method, "PUT") == 0)
+        call.if_none_match = "*"; /* `add` never replaces one */
+    if (c->force) {
+        snprintf(forced, sizeof(forced), "%s?force=true", d->path);
+        call.path = forced;
+    }
+    rc = risk_of(d, body) != RISK_NONE ? ctl_is_sure(c, risk_of(d, body), call.name)
+         : d->sure != NULL             ? ctl_sure_of(c, d->sure, call.name)
+                                       : CTL_OK;
+    if (rc == CTL_OK && d->kind != NULL && strcmp(d->method, "GET") != 0)
+        rc = cmd_change(c, d->kind, call);
+    else if (rc == CTL_OK)
+        rc = ctl_do(c, call, d->view);
+    if (rc == CTL_OK && d->kind != NULL && strcmp(d->kind, "endpoint") == 0)
+        endpoint_hint(c, argv[0]);
+    json_decref(body);
+    return rc;
+}
+
+/* Refuses what a command would ignore: it would do something else than was meant. */
+static bool takes_options(const struct ctl *c, const struct cmd *d)
+{
+    const char *refused = options_refused(c, d->options);
+
+    if (d->text_only && c->form != FORM_TABLE) {
+        fprintf(stderr, "segqctl: %s prints text; it has no -o json or yaml\n", d->words);
+        return false;
+    }
+    if (refused != NULL)
+        fprintf(stderr, "segqctl: %s does not take --%s\n", d->words, refused);
+    return refused == NULL;
+}
+
+int cmd_run(struct ctl *c, int argc, char **argv)
+{
+    const struct cmd *d = cmd_find(argc, argv);
+    int words;
+
+    if (d == NULL)
+        return cmd_unknown(argc, argv);
+    words = strchr(d->words, ' ') != NULL ? 2 : 1;
+    argc -= words;
+    if (!takes_options(c, d))
+        return CTL_USAGE;
+    if (argc < d->min || (d->max >= 0 && argc > d->max)) {
+        fprintf(stderr, "usage: segqctl %s %s\n", d->words, d->takes);
+        return CTL_USAGE;
+    }
+    return d->run != NULL ? d->run(c, argc, argv + words) : cmd_send(c, d, argc, argv + words);
+}

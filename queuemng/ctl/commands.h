@@ -11,11 +11,12 @@ struct cmd {
     int min, max;              /* how many arguments behind the words; max -1: any */
     const char *help;
     int (*run)(struct ctl *c, int argc, char **argv); /* NULL: it sends the request below */
-    const char *method, *path; /* the `*` in it: the first argument */
+    const char *method, *path; /* the `*` in it: the first argument; of two: queue and key */
     view_fn view;
     const struct cfg_key *keys; /* behind the name come KEY=VALUE of this table; else NULL */
     const char *options;       /* options that few commands take; NULL: none of them */
     enum risk risk;            /* if it has one, the operator confirms it first */
+    const char *sure;          /* a sentence that the operator confirms first; or NULL */
     bool text_only;            /* text in any case: -o is refused */
     const char *undo;          /* the answer to: what takes it back, for those who wait, too? "none..": nothing
                                   does, so it asks first, or is about one of them or a number that
@@ -25,5 +26,11 @@ struct cmd {
 };
 
 extern const struct cmd ctl_cmds[]; /* ended by words == NULL */
+
+/* By the first word, or the first two; NULL: there is none. */
+const struct cmd *cmd_find(int argc, char **argv);
+int cmd_unknown(int argc, char **argv); /* says it, and what may be meant: CTL_USAGE */
+/* argv[0] is the command's first word. enum ctl_exit. */
+int cmd_run(struct ctl *c, int argc, char **argv);
 
 #endif

@@ -8,10 +8,8 @@
 #include "common/config/cfg_key.h"
 #include "queuemng/ctl/commands.h"
 #include "queuemng/ctl/options.h"
-#include "queuemng/ctl/run.h"
-#include "queuemng/ctl_ask/ask.h"
+#include "queuemng/ctl_ask/answer.h"
 #include "queuemng/ctl_ask/def_change.h"
-#include "queuemng/ctl_ask/out.h"
 #include "queuemng/ctl_view/text.h"
 
 #define ASK_S 1 /* somebody has pressed a key and waits */
@@ -120,7 +118,7 @@ static void put_names(struct ctl *c, struct buf *b, const char *cur, const char 
     c->timeout_s = ASK_S;
     if (c->token != NULL && ctl_try(c, (struct ctl_call){ .method = "GET", .path = path }, &a,
                                     NULL) == CTL_OK)
-        doc = json_loadb((const char *)a.body.data, a.body.len, 0, NULL);
+        doc = ctl_json(&a);
     json_array_foreach(json_object_get(doc, list), i, x) {
         const char *name = ctl_str(x, key);
 

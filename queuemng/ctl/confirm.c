@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "queuemng/ctl_ask/answer.h"
-#include "queuemng/ctl_ask/meant.h"
 #include "queuemng/ctl_view/text.h"
 
 /* Reads what is typed. of: the context's name before it, or NULL. */
@@ -55,6 +54,18 @@ int ctl_sure(const struct ctl *c, const struct buf *what, const char *name)
     if (!yes)
         fputs("segqctl: not confirmed: nothing was changed\n", stderr);
     return yes ? CTL_OK : CTL_REFUSED;
+}
+
+int ctl_sure_of(const struct ctl *c, const char *text, const char *name)
+{
+    struct buf what;
+    int rc;
+
+    buf_init(&what);
+    buf_str(&what, text);
+    rc = ctl_sure(c, &what, name);
+    buf_fini(&what);
+    return rc;
 }
 
 /* Asks for a queue with its sums; NULL: the error has been printed. New reference. */

@@ -9,6 +9,7 @@
 /* CTL_OK: go on; never with --dry-run, which prints the consequences. what: sentences about them;
  * name: to be typed. */
 int ctl_sure(const struct ctl *c, const struct buf *what, const char *name);
+int ctl_sure_of(const struct ctl *c, const char *text, const char *name);
 /* The same for an order about a queue, with the number of its people. */
 int ctl_is_sure(const struct ctl *c, enum risk risk, const char *queue);
 /* The same if n is more than goes in by itself in a minute. */

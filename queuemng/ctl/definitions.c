@@ -78,7 +78,6 @@ static int delete_final(struct ctl *c, const char *kind, int argc, char **argv, 
                         const char *final)
 {
     struct ctl_call call = { .method = "DELETE", .path = path, .name = argv[0] };
-    struct buf what;
     int rc = CTL_OK;
 
     if (argc > 1 && strcmp(argv[1], "final") != 0) {
@@ -89,10 +88,8 @@ static int delete_final(struct ctl *c, const char *kind, int argc, char **argv, 
         return would_delete(c, kind, argv[0], argc > 1);
     if (argc > 1) {
         call.path = final;
-        buf_init(&what);
-        buf_str(&what, "All tasks of its queues, their results, and their schedules are gone for good.\n");
-        rc = ctl_sure(c, &what, argv[0]);
-        buf_fini(&what);
+        rc = ctl_sure_of(c, "All tasks of its queues, their results, and their schedules are gone for good.\n",
+                         argv[0]);
     }
     return rc == CTL_OK ? ctl_do(c, call, view_deleted) : rc;
 }

@@ -28,15 +28,16 @@ static void plan_fini(struct plan *p)
     *p = (struct plan){ 0 };
 }
 
-/* NULL and CTL_OK: there is none of this name. */
-static json_t *definition_of(struct ctl *c, const struct def_kind *kind, const char *name, int *rc)
+json_t *ctl_definition(const struct ctl *c, const struct def_kind *kind, const char *queue,
+                       const char *name, int *rc)
 {
+    struct ctl_call call = { .method = "GET", .path = kind->one, .queue = queue, .name = name };
     struct ctl_answer a = { 0 };
     json_t *doc = NULL;
 
-    *rc = ctl_ask(c, (struct ctl_call){ .method = "GET", .path = kind->one, .name = name }, &a);
+    *rc = ctl_ask(c, call, &a);
     if (*rc == CTL_OK && a.status == 200)
-        doc = json_loadb((const char *)a.body.data, a.body.len, 0, NULL);
+        doc = ctl_json(&a);
     if (*rc == CTL_OK && a.status != 404 && doc == NULL) {
         (void)ctl_say_answer(c, &a, NULL);
         *rc = CTL_REFUSED; /* also an answer that is no JSON */
@@ -76,7 +77,7 @@ static int plan_item(struct plan *p, struct ctl *c, const struct def_kind *kind,
     int rc = CTL_OK;
 
     if (name != NULL && name->kind == CFG_NODE_SCALAR)
-        now = definition_of(c, kind, name->text, &rc);
+        now = ctl_definition(c, kind, NULL, name->text, &rc);
     if (rc == CTL_OK)
         rc = plan_add(p, kind, now, def, file);
     json_decref(now);
@@ -275,7 +276,7 @@ int cmd_would_change(struct ctl *c, const char *kind_word, const char *name, con
 {
     const struct def_kind *kind = def_kind_of(kind_word);
     int rc;
-    json_t *now = definition_of(c, kind, name, &rc);
+    json_t *now = ctl_definition(c, kind, NULL, name, &rc);
 
     if (rc == CTL_OK && is_new == (now != NULL)) {
         fprintf(stderr, "segqctl: there is %s %s '%.60s'\n", is_new ? "already a" : "no", kind->word, name);
@@ -319,7 +320,7 @@ int ctl_change(const struct ctl *c, const struct def_kind *kind, const json_t *w
         return ctl_do(c, call, view_pretty);
     rc = ctl_ask(c, call, &a);
     if (rc == CTL_OK && a.status < 300)
-        now = json_loadb((const char *)a.body.data, a.body.len, 0, NULL);
+        now = ctl_json(&a);
     if (now != NULL)
         rc = changed_show(kind, call.name, was, now, call.body);
     else if (rc == CTL_OK)
@@ -333,7 +334,7 @@ int cmd_change(struct ctl *c, const char *kind_word, struct ctl_call call)
 {
     const struct def_kind *kind = def_kind_of(kind_word);
     int rc = CTL_OK;
-    json_t *was = c->form == FORM_TABLE ? definition_of(c, kind, call.name, &rc) : NULL;
+    json_t *was = c->form == FORM_TABLE ? ctl_definition(c, kind, NULL, call.name, &rc) : NULL;
 
     if (rc == CTL_OK)
         rc = ctl_change(c, kind, was, call);
@@ -354,7 +355,7 @@ static int export_kind(struct ctl *c, const struct def_kind *kind, struct buf *b
         buf_printf(b, "%s:\n", kind->words);
     json_array_foreach(list, i, x) {
         const char *name = json_string_value(json_object_get(x, kind->name));
-        json_t *def = rc == CTL_OK && name != NULL ? definition_of(c, kind, name, &rc) : NULL;
+        json_t *def = rc == CTL_OK && name != NULL ? ctl_definition(c, kind, NULL, name, &rc) : NULL;
 
         if (def != NULL && def_yaml(b, kind, def, true, &e) < 0)
             rc = ctl_say_err(&e, CTL_REFUSED);

@@ -14,6 +14,9 @@ int cmd_apply(struct ctl *c, int argc, char **argv);
 /* Shows what `set` (or `add`: is_new) would make of these keys. CTL_REFUSED: it changes something, as diff
  * has it. */
 int cmd_would_change(struct ctl *c, const char *kind, const char *name, const json_t *keys, bool is_new);
+/* The definition; NULL and CTL_OK: there is none of this name. queue: of a key; else NULL. New reference. */
+json_t *ctl_definition(const struct ctl *c, const struct def_kind *kind, const char *queue,
+                       const char *name, int *rc);
 /* The same of a definition that has been looked up: now is NULL, if there is none yet. */
 int ctl_would_change(const struct def_kind *kind, const char *name, const json_t *now, const json_t *keys);
 /* Sends a change of a definition, whose answer is the new one; prints what has changed. */

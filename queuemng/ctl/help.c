@@ -1,65 +1,13 @@
-/* help.c: what commands there are, for those who ask, or typed one that is none. */
+/* help.c: the commands that there are, for those who ask. */
 #include "queuemng/ctl/help.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "common/config/cfg_help.h"
-#include "common/config/near.h"
 #include "queuemng/ctl/commands.h"
 #include "queuemng/ctl/options.h"
 #include "version.h"
-
-/* The command that is written almost so; NULL. */
-static const char *nearest(const char *typed)
-{
-    struct near near = near_to(typed);
-
-    for (const struct cmd *d = ctl_cmds; d->words != NULL; d++)
-        near_try(&near, d->words);
-    return near.name;
-}
-
-/* " without list, show, ...": of a first word that needs a second one. */
-static void put_second_words(struct buf *b, const char *first)
-{
-    const char *before = " without ";
-    size_t n = strlen(first);
-
-    for (const struct cmd *d = ctl_cmds; d->words != NULL; d++)
-        if (strncmp(d->words, first, n) == 0 && d->words[n] == ' ') {
-            buf_printf(b, "%s%s", before, d->words + n + 1);
-            before = ", ";
-        }
-}
-
-int cmd_unknown(int argc, char **argv)
-{
-    char one[40], two[80];
-    const char *near, *typed = one;
-    struct buf b;
-
-    buf_init(&b);
-    put_second_words(&b, argv[0]);
-    snprintf(one, sizeof(one), "%s", argv[0]);
-    snprintf(two, sizeof(two), "%s %s", one, argc > 1 ? argv[1] : "");
-    near = b.len == 0 ? nearest(one) : NULL;
-    if (near == NULL && argc > 1)
-        near = nearest(two);
-    if (argc > 1 && (b.len > 0 || (near != NULL && strchr(near, ' ') != NULL)))
-        typed = two;
-    if (near != NULL) {
-        buf_reset(&b);
-        buf_printf(&b, "; did you mean '%s'?", near);
-    } else {
-        buf_byte(&b, ';');
-    }
-    buf_byte(&b, 0);
-    fprintf(stderr, "segqctl: no command '%s'%s segqctl -h lists them\n", typed,
-            b.failed ? ";" : (const char *)b.data);
-    buf_fini(&b);
-    return CTL_USAGE;
-}
 
 static void put_help(struct buf *b, const struct cmd *d)
 {
@@ -208,8 +156,8 @@ int cmd_man(int argc)
     put_entry(&b, "man", "", "this page");
     buf_str(&b, ".SH OPTIONS\nThey may stand anywhere on the line; \\-\\- ends them.\n");
     for (const struct ctl_option *o = ctl_options; o->name != NULL; o++) {
-        if (o->opt < 256)
-            snprintf(words, sizeof(words), "-%c, --%s", o->opt, o->name);
+        if (o->letter != 0)
+            snprintf(words, sizeof(words), "-%c, --%s", o->letter, o->name);
         else
             snprintf(words, sizeof(words), "--%s", o->name);
         put_entry(&b, words, o->takes, o->help);

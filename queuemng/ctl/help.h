@@ -8,6 +8,5 @@ void cmd_help(struct buf *b); /* the list of them */
 /* Prints the help of a command, or of those with this first word; argc >= 1. enum ctl_exit. */
 int cmd_help_of(int argc, char **argv);
 int cmd_man(int argc); /* the manual page, in roff; with arguments: CTL_USAGE */
-int cmd_unknown(int argc, char **argv); /* says it, and what may be meant: CTL_USAGE */
 
 #endif

@@ -1,93 +1,91 @@
 /* options.c: see the header. */
 #include "queuemng/ctl/options.h"
 
+#include <assert.h>
+#include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl_ask/where.h"
 
 #define TEXT_AT 20  /* the column of the words about it */
 #define WIDTH   104
 
+#define SETS(a_kind, member) .kind = OPTION_##a_kind, .at = offsetof(struct ctl, member)
 const struct ctl_option ctl_options[] = {
-    { "dir", OPT_DIR, "D",
-      "the cluster that D/cluster.json describes (default: ./run, if it is there)" },
-    { "context", OPT_CONTEXT, "NAME",
-      "the cluster of this name in your file of contexts (`segqctl context list`)" },
-    { "admin", OPT_ADMIN, "URL",
-      "queuemng's admin API; may be repeated, the leader is found" },
-    { "token-file", OPT_TOKEN, "F",
-      "holds the admin token" },
-    { "cacert", OPT_CACERT, "F",
-      "authorities that sign the certificates of https:// addresses (default: the system's)" },
-    { "router", OPT_ROUTER, "URL",
-      "a router; may be repeated, any that answers is taken" },
-    { "client", OPT_CLIENT, "C",
-      "join, move-ticket: browser, mobile or game" },
-    { "subject", OPT_SUBJECT, "S",
-      "join, claim, move-ticket: the person's name; joining again gives the same ticket" },
-    { "claim", OPT_CLAIM, "JWT",
-      "join: the signed claim for a lane other than the default" },
-    { "key", OPT_KEY, "F",
-      "claim, move-ticket: file with the key that signs: a secret of claim_keys, or an "
-      "Ed25519 private key (PEM); default: DIR/secrets/claim.key" },
-    { "kid", OPT_KID, "K",
-      "claim, move-ticket: the key's name, if routers have several" },
-    { "label", OPT_LABEL, "L",
-      "task list, cancel-all: of the queue's tasks those that have this label" },
-    { "lane", OPT_LANE, "L",
-      "claim: the lane" },
-    { "replaces", OPT_REPLACES, "TOKEN",
-      "claim: the waiting ticket that its bearer gives up for the new place" },
-    { "task", OPT_TASK, "ID",
-      "claim: it submits one task, with this Idempotency-Key; QUEUE may be a pattern "
-      "(ride/*)" },
-    { "task-key", OPT_TASK_KEY, "K",
-      "claim --task: the task's key; without it the task has none" },
-    { "priority", OPT_PRIORITY, "N",
-      "claim --task: the task's priority (0 to 7, default 0)" },
-    { "ttl", OPT_TTL, "S",
-      "claim, move-ticket: it is good for this long (default 300 seconds)" },
-    { "all", OPT_ALL, NULL,
-      "status: every queue, every segment; task list: all pages" },
-    { "force", OPT_FORCE, NULL,
-      "task cancel, cancel-all: also running tasks; their work may be done already" },
-    { "file", 'f', "FILE",
-      "apply, diff: the same as FILE alone; - is standard input" },
-    { "dry-run", OPT_DRY_RUN, NULL,
-      "apply, edit, add, set, delete, rate, max, tiers, message, flush, reject, passthrough, release: "
-      "show what would change, and change nothing; exit code 1 if anything would (apply, edit: 0)" },
-    { "yes", OPT_YES, NULL,
-      "do not ask for confirmation, where an order cannot be undone" },
-    { "output", 'o', "FORM",
-      "table (default), json (the answer unchanged) or yaml" },
-    { "json", OPT_JSON, NULL,
-      "the same as -o json" },
-    { "color", OPT_COLOR, "WHEN",
-      "auto (default: at a terminal, unless NO_COLOR is set), always or never" },
-    { "interval", OPT_INTERVAL, "S",
-      "watch, top, task top: a picture each S seconds (default 1)" },
-    { "count", 'n', "N",
-      "the same: N pictures, then they end" },
-    { "timeout", OPT_TIMEOUT, "S",
-      "wait this long for an answer (default 5 seconds)" },
-    { "help", 'h', NULL,
-      "this" },
-    { "version", 'V', NULL,
-      "the release" },
+    { "dir", 0, "D", SETS(TEXT, dir),
+      .help = "the cluster that D/cluster.json describes (default: ./run, if it is there)" },
+    { "context", 0, "NAME", SETS(TEXT, use_context),
+      .help = "the cluster of this name in your file of contexts (`segqctl context list`)" },
+    { "admin", 0, "URL", SETS(URL, admins),
+      .help = "queuemng's admin API; may be repeated, the leader is found" },
+    { "token-file", 0, "F", SETS(TEXT, token_file),
+      .help = "holds the admin token" },
+    { "cacert", 0, "F", SETS(TEXT, cacert),
+      .help = "authorities that sign the certificates of https:// addresses (default: the system's)" },
+    { "router", 0, "URL", SETS(URL, routers),
+      .help = "a router; may be repeated, any that answers is taken" },
+    { "client", 0, "C", SETS(TEXT, client),
+      .help = "join, move-ticket: browser, mobile or game" },
+    { "subject", 0, "S", SETS(TEXT, subject),
+      .help = "join, claim, move-ticket: the person's name; joining again gives the same ticket" },
+    { "claim", 0, "JWT", SETS(TEXT, claim),
+      .help = "join: the signed claim for a lane other than the default" },
+    { "key", 0, "F", SETS(TEXT, sign_key),
+      .help = "claim, move-ticket: file with the key that signs: a secret of claim_keys, or an "
+              "Ed25519 private key (PEM); default: DIR/secrets/claim.key" },
+    { "kid", 0, "K", SETS(TEXT, kid),
+      .help = "claim, move-ticket: the key's name, if routers have several" },
+    { "label", 0, "L", SETS(TEXT, label), .few = true,
+      .help = "task list, cancel-all: of the queue's tasks those that have this label" },
+    { "lane", 0, "L", SETS(TEXT, lane),
+      .help = "claim: the lane" },
+    { "replaces", 0, "TOKEN", SETS(TEXT, replaces),
+      .help = "claim: the waiting ticket that its bearer gives up for the new place" },
+    { "task", 0, "ID", SETS(TEXT, task), .few = true,
+      .help = "claim: it submits one task, with this Idempotency-Key; QUEUE may be a pattern "
+              "(ride/*)" },
+    { "task-key", 0, "K", SETS(TEXT, task_key), .few = true,
+      .help = "claim --task: the task's key; without it the task has none" },
+    { "priority", 0, "N", SETS(TEXT, priority), .few = true,
+      .help = "claim --task: the task's priority (0 to 7, default 0)" },
+    { "ttl", 0, "S", SETS(NUMBER, ttl_s), .max = 86400, .of = "seconds",
+      .help = "claim, move-ticket: it is good for this long (default 300 seconds)" },
+    { "all", 0, NULL, SETS(FLAG, all),
+      .help = "status: every queue, every segment; task list: all pages" },
+    { "force", 0, NULL, SETS(FLAG, force), .few = true,
+      .help = "task cancel, cancel-all: also running tasks; their work may be done already" },
+    { "file", 'f', "FILE", SETS(TEXT, file), .few = true,
+      .help = "apply, diff: the same as FILE alone; - is standard input" },
+    { "dry-run", 0, NULL, SETS(FLAG, dry_run), .few = true,
+      .help = "apply, edit, add, set, delete, rate, max, tiers, message, flush, reject, passthrough, release: "
+              "show what would change, and change nothing; exit code 1 if anything would (apply, edit: 0)" },
+    { "yes", 0, NULL, SETS(FLAG, yes),
+      .help = "do not ask for confirmation, where an order cannot be undone" },
+    { "output", 'o', "FORM", SETS(WORD, form), .of = "table json yaml",
+      .help = "table (default), json (the answer unchanged) or yaml" },
+    { "json", 0, NULL, SETS(JSON, form),
+      .help = "the same as -o json" },
+    { "color", 0, "WHEN", SETS(WORD, colours), .of = "auto always never",
+      .help = "auto (default: at a terminal, unless NO_COLOR is set), always or never" },
+    { "interval", 0, "S", SETS(NUMBER, every_s), .few = true, .max = 3600, .of = "seconds",
+      .help = "watch, top, task top: a picture each S seconds (default 1)" },
+    { "count", 'n', "N", SETS(NUMBER, count), .few = true, .max = 1000000, .of = "pictures",
+      .help = "the same: N pictures, then they end" },
+    { "timeout", 0, "S", SETS(NUMBER, timeout_s), .max = 3600, .of = "seconds",
+      .help = "wait this long for an answer (default 5 seconds)" },
+    { "help", 'h', NULL, SETS(FLAG, help),
+      .help = "this" },
+    { "version", 'V', NULL, SETS(FLAG, version),
+      .help = "the release" },
     { 0 },
 };
+#undef SETS
 
-const struct option *options_for_getopt(void)
-{
-    static struct option v[ARRAY_LEN(ctl_options)];
-
-    for (size_t i = 0; i < ARRAY_LEN(v); i++)
-        v[i] = (struct option){ ctl_options[i].name,
-                                ctl_options[i].takes != NULL ? required_argument : no_argument, NULL,
-                                ctl_options[i].opt };
-    return v;
-}
-
-bool option_is_in(const char *list, const char *name)
+/* Is it one of these, which have blanks between them? NULL: of none. */
+static bool is_in(const char *list, const char *name)
 {
     size_t n = strlen(name);
 
@@ -100,6 +98,155 @@ bool option_is_in(const char *list, const char *name)
     }
     return false;
 }
+
+/* ---- the line ---- */
+
+static void *member(struct ctl *c, const struct ctl_option *o)
+{
+    return (char *)c + o->at;
+}
+
+/* "-n", "--ttl" */
+static const char *as_typed(const struct ctl_option *o, char to[40])
+{
+    if (o->letter != 0)
+        snprintf(to, 40, "-%c", o->letter);
+    else
+        snprintf(to, 40, "--%s", o->name);
+    return to;
+}
+
+static bool number_set(unsigned *to, const struct ctl_option *o, const char *s)
+{
+    char *end, typed[40];
+    unsigned long v = strtoul(s, &end, 10);
+
+    if (*s < '0' || *s > '9' || *end != '\0' || v < 1 || v > o->max) {
+        fprintf(stderr, "segqctl: %s takes 1 to %u %s, not '%s'\n", as_typed(o, typed), o->max, o->of, s);
+        return false;
+    }
+    *to = (unsigned)v;
+    return true;
+}
+
+static bool word_set(unsigned *to, const struct ctl_option *o, const char *s)
+{
+    const char *p = o->of, *before = " ";
+    char typed[40];
+
+    for (unsigned i = 0; *p != '\0'; i++) {
+        size_t n = strcspn(p, " ");
+
+        if (strlen(s) == n && memcmp(p, s, n) == 0) {
+            *to = i;
+            return true;
+        }
+        p += n + (p[n] == ' ');
+    }
+    fprintf(stderr, "segqctl: %s takes", as_typed(o, typed));
+    for (p = o->of; *p != '\0';) {
+        size_t n = strcspn(p, " ");
+
+        fprintf(stderr, "%s%.*s", before, (int)n, p);
+        p += n + (p[n] == ' ');
+        before = strchr(p, ' ') != NULL ? ", " : " or ";
+    }
+    fprintf(stderr, ", not '%.40s'\n", s);
+    return false;
+}
+
+static bool url_add(struct urls *list, const char *url)
+{
+    struct err e = { 0 };
+
+    return where_add(list, url, &e) == 0 || ctl_say_err(&e, CTL_USAGE) == CTL_OK;
+}
+
+_Static_assert(sizeof(enum ctl_form) == sizeof(unsigned) &&
+               sizeof(enum colours_when) == sizeof(unsigned), "words are set as numbers");
+
+/* False: the error has been printed. */
+static bool option_set(struct ctl *c, const struct ctl_option *o, const char *value)
+{
+    switch (o->kind) {
+    case OPTION_TEXT:
+        *(const char **)member(c, o) = value;
+        return true;
+    case OPTION_FLAG:
+        return *(bool *)member(c, o) = true;
+    case OPTION_NUMBER:
+        return number_set(member(c, o), o, value);
+    case OPTION_WORD:
+        return word_set(member(c, o), o, value);
+    case OPTION_JSON:
+        c->form = FORM_JSON;
+        return true;
+    default:
+        return url_add(member(c, o), value);
+    }
+}
+
+/* In its place: getopt names the letter alone, "invalid option -- '5'" for a rate of -5. */
+static int bad_option(int opt, char **argv)
+{
+    const char *word = argv[optind - 1];
+
+    if (optopt > 0 && optopt < 256 && (word[0] != '-' || strchr(word, optopt) == NULL))
+        word = argv[optind]; /* more letters in the word */
+    if (opt == ':')
+        fprintf(stderr, "segqctl: %s wants a value\n", word);
+    else if (word[0] == '-' && word[1] >= '0' && word[1] <= '9')
+        fprintf(stderr, "segqctl: '%.60s': no number here can be below 0\n", word);
+    else
+        fprintf(stderr, "segqctl: no option '%.60s'; segqctl -h lists them\n", word);
+    return CTL_USAGE;
+}
+
+#define LONG 256 /* getopt's value of the first row; of one with a letter it is that */
+
+int options_read(struct ctl *c, int argc, char **argv, int *words)
+{
+    struct option v[ARRAY_LEN(ctl_options)];
+    size_t i;
+    int opt;
+
+    for (i = 0; i < ARRAY_LEN(v); i++) {
+        const struct ctl_option *o = &ctl_options[i];
+
+        v[i] = (struct option){ o->name, o->takes != NULL ? required_argument : no_argument, NULL,
+                                o->letter != 0 ? o->letter : LONG + (int)i };
+    }
+    opterr = 0;
+    while ((opt = getopt_long(argc, argv, ":hVf:o:n:", v, NULL)) != -1) {
+        if (opt == '?' || opt == ':')
+            return bad_option(opt, argv);
+        for (i = 0; v[i].val != opt; i++)
+            assert(v[i].name != NULL);
+        if (!option_set(c, &ctl_options[i], optarg))
+            return CTL_USAGE;
+    }
+    *words = optind;
+    return CTL_OK;
+}
+
+static bool is_given(const struct ctl *c, const struct ctl_option *o)
+{
+    const void *at = (const char *)c + o->at;
+
+    return o->kind == OPTION_TEXT   ? *(const char *const *)at != NULL
+           : o->kind == OPTION_FLAG ? *(const bool *)at
+                                    : *(const unsigned *)at > 0;
+}
+
+const char *options_refused(const struct ctl *c, const char *list)
+{
+    for (const struct ctl_option *o = ctl_options; o->name != NULL; o++)
+        if (o->few && is_given(c, o) && !is_in(list, o->name))
+            return o->name;
+    return NULL;
+}
+
+/* ---- help ---- */
 
 /* A text in lines, from the second one on at this column. */
 static void put_wrapped(struct buf *b, size_t at, const char *text)
@@ -127,15 +274,14 @@ static void put_wrapped(struct buf *b, size_t at, const char *text)
 void options_help(struct buf *b, const char *list)
 {
     for (const struct ctl_option *o = ctl_options; o->name != NULL; o++) {
-        bool letter = o->opt < 256;
         char left[40];
 
-        if (list != NULL && !option_is_in(list, o->name))
+        if (list != NULL && !is_in(list, o->name))
             continue;
-        if (letter && o->takes != NULL)
-            snprintf(left, sizeof(left), "-%c %s", o->opt, o->takes);
-        else if (letter)
-            snprintf(left, sizeof(left), "-%c, --%s", o->opt, o->name);
+        if (o->letter != 0 && o->takes != NULL)
+            snprintf(left, sizeof(left), "-%c %s", o->letter, o->takes);
+        else if (o->letter != 0)
+            snprintf(left, sizeof(left), "-%c, --%s", o->letter, o->name);
         else
             snprintf(left, sizeof(left), "--%s %s", o->name, o->takes != NULL ? o->takes : "");
         buf_printf(b, "  %-17s ", left);

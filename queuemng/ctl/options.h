@@ -1,51 +1,37 @@
-/* options.h: the options of segqctl, in one table. */
+/* options.h: the options of segqctl in one table, and the line that is read by it. */
 #ifndef SEGQ_CTL_OPTIONS_H
 #define SEGQ_CTL_OPTIONS_H
 
-#include <getopt.h>
-
 #include "common/base/buf.h"
+#include "queuemng/ctl_ask/ctl.h"
 
-enum {
-    OPT_DIR = 256,
-    OPT_ADMIN,
-    OPT_TOKEN,
-    OPT_ROUTER,
-    OPT_CLIENT,
-    OPT_SUBJECT,
-    OPT_JSON,
-    OPT_ALL,
-    OPT_YES,
-    OPT_CLAIM,
-    OPT_KEY,
-    OPT_KID,
-    OPT_LABEL,
-    OPT_LANE,
-    OPT_REPLACES,
-    OPT_TASK,
-    OPT_TASK_KEY,
-    OPT_PRIORITY,
-    OPT_TTL,
-    OPT_TIMEOUT,
-    OPT_DRY_RUN,
-    OPT_FORCE,
-    OPT_CACERT,
-    OPT_CONTEXT,
-    OPT_COLOR,
-    OPT_INTERVAL
+enum option_kind {
+    OPTION_TEXT,   /* const char * */
+    OPTION_FLAG,   /* bool */
+    OPTION_NUMBER, /* unsigned, 1 to max, of that unit */
+    OPTION_WORD,   /* an enum of these words, which have blanks between them */
+    OPTION_JSON,   /* the form json */
+    OPTION_URL     /* one more of struct urls */
 };
 
 struct ctl_option {
-    const char *name; /* behind -- */
-    int opt;          /* a letter, or one of the above */
+    const char *name;         /* behind -- */
+    char letter;              /* 0: none */
     const char *takes, *help; /* takes NULL: no value */
+    enum option_kind kind;
+    size_t at;                /* in struct ctl */
+    bool few;                 /* few commands take it: it is in their `options` */
+    unsigned max;
+    const char *of;           /* the unit, or the words */
 };
 
 extern const struct ctl_option ctl_options[]; /* ended by name == NULL */
 
-const struct option *options_for_getopt(void);
-/* Is it one of these, which have blanks between them? NULL: of none. */
-bool option_is_in(const char *list, const char *name);
+/* Options of the line into c; they are permuted before the words, of which *words is the first.
+ * CTL_USAGE: the error has been printed. */
+int options_read(struct ctl *c, int argc, char **argv, int *words);
+/* The first option of c that this command (options: of struct cmd) does not take; or NULL. */
+const char *options_refused(const struct ctl *c, const char *list);
 /* Prints what options are for, a line each: of those in this list; NULL: of all. */
 void options_help(struct buf *b, const char *list);
 

@@ -6,16 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/task/own.h"
 #include "common/config/near.h"
+#include "common/task/own.h"
 #include "common/task/queue_name.h"
-#include "queuemng/ctl_ask/answer.h"
-#include "queuemng/ctl/files.h"
 #include "queuemng/ctl/confirm.h"
-#include "queuemng/ctl_live/live.h"
+#include "queuemng/ctl/files.h"
+#include "queuemng/ctl/live.h"
+#include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/risk_view.h"
 #include "queuemng/ctl_view/task_view.h"
 #include "queuemng/ctl_view/text.h"
+#include "queuemng/policy/key_def.h"
 
 #define LIST "/v1/admin/task-queues/*/tasks"
 
@@ -74,14 +76,6 @@ int cmd_task_list(struct ctl *c, int argc, char **argv)
         json_decref(doc);
     }
     return rc;
-}
-
-int cmd_task_busiest(struct ctl *c, int argc, char **argv)
-{
-    (void)argc;
-    return ctl_do(c, (struct ctl_call){ .method = "GET", .name = argv[0],
-                                        .path = "/v1/admin/task-queues/busiest?pool=*" },
-                  view_busiest);
 }
 
 /* A tick of one that comes once more, now; the others stay. */
@@ -149,18 +143,6 @@ static int order_all(struct ctl *c, const char *queue, const char *word, const c
     return rc;
 }
 
-static int sure(const struct ctl *c, const char *text, const char *queue)
-{
-    struct buf what;
-    int rc;
-
-    buf_init(&what);
-    buf_str(&what, text);
-    rc = ctl_sure(c, &what, queue);
-    buf_fini(&what);
-    return rc;
-}
-
 int cmd_task_cancel_all(struct ctl *c, int argc, char **argv)
 {
     char query[QUERY_MAX] = "", text[200];
@@ -176,7 +158,7 @@ int cmd_task_cancel_all(struct ctl *c, int argc, char **argv)
              c->label != NULL ? " with the label " : "", LABEL_MAX,
              c->label != NULL ? c->label : "",
              c->force ? ", also those that run: who has them may have done them" : "");
-    rc = sure(c, text, argv[0]);
+    rc = ctl_sure_of(c, text, argv[0]);
     return rc == CTL_OK ? order_all(c, argv[0], "cancel", query) : rc;
 }
 
@@ -197,35 +179,14 @@ int cmd_task_redrive_all(struct ctl *c, int argc, char **argv)
 
 int cmd_task_discard_all(struct ctl *c, int argc, char **argv)
 {
-    int rc = sure(c, "All dead tasks of the queue, and their payloads, are gone for good.\n",
+    int rc = ctl_sure_of(c, "All dead tasks of the queue, and their payloads, are gone for good.\n",
                   argv[0]);
 
     (void)argc;
     return rc == CTL_OK ? order_all(c, argv[0], "discard", "") : rc;
 }
 
-/* ---- orders ---- */
-
-int cmd_task_cancel(struct ctl *c, int argc, char **argv)
-{
-    struct ctl_call call = { .method = "POST", .path = "/v1/admin/tasks/*/cancel", .name = argv[0] };
-
-    (void)argc;
-    if (c->force)
-        call.path = "/v1/admin/tasks/*/cancel?force=true";
-    return ctl_do(c, call, view_task);
-}
-
-int cmd_task_discard(struct ctl *c, int argc, char **argv)
-{
-    int rc = sure(c, "The task, its payload and its result are gone for good.\n", argv[0]);
-
-    (void)argc;
-    return rc != CTL_OK ? rc
-                        : ctl_do(c, (struct ctl_call){ .method = "POST", .name = argv[0],
-                                                       .path = "/v1/admin/tasks/*/discard" },
-                                 view_discarded);
-}
+/* ---- pauses ---- */
 
 /* The pool of this name; else says which one it may be. */
 static bool is_pool(const json_t *pools, const char *name)
@@ -280,4 +241,86 @@ int cmd_task_resume(struct ctl *c, int argc, char **argv)
 {
     (void)argc;
     return set_paused(c, argv[0], false);
+}
+
+/* ---- pinned keys ---- */
+
+#define KEY "/v1/admin/task-queues/*/tasks/keys/*"
+
+static int pin_check(const void *def, struct err *e)
+{
+    return key_pin_check(def, e);
+}
+
+static const struct def_kind key_kind = { "key", "keys", NULL, KEY, "key", key_pin_keys,
+                                          sizeof(struct key_pin), pin_check };
+
+static int would_set(struct ctl *c, char **argv, json_t *keys)
+{
+    int rc;
+    json_t *now = ctl_definition(c, &key_kind, argv[0], argv[1], &rc);
+
+    if (rc == CTL_OK && json_object_set_new(keys, "queue", json_string(argv[0])) == 0)
+        rc = ctl_would_change(&key_kind, argv[1], now, keys);
+    json_decref(now);
+    return rc;
+}
+
+/* Says "key tenant7: paused: false -> true". A key that is resumed may not be pinned any more: then
+ * there is no definition to compare. One that is not pinned is refused, by the manager: it may be a
+ * wrong name. */
+static int hold(struct ctl *c, char **argv, bool on)
+{
+    struct ctl_call call = { .method = "POST", .path = on ? KEY "/pause" : KEY "/resume",
+                             .queue = argv[0], .name = argv[1] };
+    int rc;
+    json_t *was = ctl_definition(c, &key_kind, argv[0], argv[1], &rc);
+    bool ends = !on && (was == NULL || ctl_is(was, "inherit"));
+
+    if (rc == CTL_OK && (ends || was == NULL))
+        rc = ctl_do(c, call, on ? view_held : view_unpinned);
+    else if (rc == CTL_OK)
+        rc = ctl_change(c, &key_kind, was, call);
+    json_decref(was);
+    return rc;
+}
+
+int cmd_key_pause(struct ctl *c, int argc, char **argv)
+{
+    (void)argc;
+    return hold(c, argv, true);
+}
+
+int cmd_key_resume(struct ctl *c, int argc, char **argv)
+{
+    (void)argc;
+    return hold(c, argv, false);
+}
+
+/* Changes a pinned key, or pins another one. */
+int cmd_key_set(struct ctl *c, int argc, char **argv)
+{
+    struct ctl_call call = { .method = "PATCH", .path = KEY, .queue = argv[0], .name = argv[1] };
+    struct err e = { 0 };
+    json_t *doc = ctl_pairs(argv + 2, (size_t)argc - 2, key_pin_keys, &e), *was;
+    int rc;
+
+    if (doc == NULL)
+        return ctl_say_err(&e, CTL_USAGE);
+    if (c->dry_run) {
+        rc = would_set(c, argv, doc);
+        json_decref(doc);
+        return rc;
+    }
+    call.body = doc;
+    was = ctl_definition(c, &key_kind, argv[0], argv[1], &rc);
+    if (was == NULL) {
+        call.method = "PUT";
+        call.if_none_match = "*";
+    }
+    if (rc == CTL_OK)
+        rc = ctl_change(c, &key_kind, was, call);
+    json_decref(was);
+    json_decref(doc);
+    return rc;
 }

@@ -1,14 +1,291 @@
-/* answer.c: an answer, printed as its view, its bytes (-o json), or YAML. A refusal is a sentence; with
- * -o json or yaml it is the problem as the API gave it, with its code, on standard error. */
+/* answer.c: one request to the manager that leads, or to a router; its answer, printed as its view, its
+ * bytes (-o json), or YAML. A refusal is a sentence; with -o json or yaml it is the problem as the API
+ * gave it, with its code, on standard error. */
 #include "queuemng/ctl_ask/answer.h"
 
+#include <assert.h>
+#include <errno.h>
+#include <event2/http.h>
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "queuemng/ctl_ask/meant.h"
+#include "common/config/near.h"
+#include "common/task/bounds.h"
+#include "queuemng/ctl_ask/ctl.h"
+#include "queuemng/ctl_ask/def_change.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/text.h"
 #include "queuemng/ctl_view/yaml.h"
+
+#define PATH_BYTES 768 /* a queue and a key, each character encoded; and the end */
+
+/* ---- standard output and errors ---- */
+
+int ctl_say_err(const struct err *e, int code)
+{
+    struct buf b;
+
+    fflush(stdout); /* `watch` has cleared the screen for this */
+    buf_init(&b);
+    ctl_clean(&b, e->text);
+    fprintf(stderr, "segqctl: %.*s\n", (int)b.len, b.data != NULL ? (char *)b.data : "");
+    buf_fini(&b);
+    return code;
+}
+
+void ctl_put_end(void)
+{
+    if (ferror(stdout) == 0) /* else it is that of the write that failed */
+        errno = 0;
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return;
+    if (errno == EPIPE) /* `| head` has what it wanted */
+        _exit(CTL_OK);
+    fprintf(stderr, "segqctl: standard output cannot be written: %s\n",
+            errno != 0 ? strerror(errno) : "an error before");
+    fflush(stderr); /* a screen keeps errors back */
+    _exit(CTL_REFUSED);
+}
+
+void ctl_put_out(const struct buf *b)
+{
+    if (b->len > 0)
+        fwrite(b->data, 1, b->len, stdout);
+    ctl_put_end();
+}
+
+void ctl_print(view_fn view, const json_t *doc)
+{
+    struct buf b;
+
+    buf_init(&b);
+    view(&b, doc);
+    if (b.len > 0 && b.data[b.len - 1] != '\n')
+        buf_byte(&b, '\n');
+    ctl_put_out(&b);
+    buf_fini(&b);
+}
+
+/* ---- requests ---- */
+
+json_t *ctl_json(const struct ctl_answer *a)
+{
+    return json_loadb((const char *)a->body.data, a->body.len, 0, NULL);
+}
+
+/* Is this the answer of a manager that does not lead? *leader: where it sends us (owned),
+ * NULL: it knows nobody. */
+static bool does_not_lead(const struct ctl_answer *a, char **leader)
+{
+    json_t *doc = a->status == 200 ? NULL : ctl_json(a);
+    const char *code = json_string_value(json_object_get(doc, "code"));
+    const char *url = json_string_value(json_object_get(doc, "leader"));
+    bool no = code != NULL && strcmp(code, "not_leader") == 0;
+
+    *leader = no && url != NULL ? strdup(url) : NULL;
+    json_decref(doc);
+    return no;
+}
+
+/* Does the way to the leader give away what the way to this one hides? */
+static bool in_the_clear(const char *url, const char *leader)
+{
+    return strncmp(url, "https:", 6) == 0 && strncmp(leader, "https:", 6) != 0;
+}
+
+/* Asks a manager, then the leader that it names. SQ_EUNAVAIL: neither leads, or can be reached. */
+static int ask_one(const struct ctl *c, const char *url, const struct ctl_call *call,
+                   struct ctl_answer *a, struct err *e)
+{
+    const struct ctl_net net = { c->timeout_s, c->cacert, c->operator };
+    int rc = ctl_http(url, call, &net, a, e);
+    char *leader = NULL;
+
+    if (rc < 0 || !does_not_lead(a, &leader))
+        return rc;
+    if (leader == NULL)
+        return err_set(e, SQ_EUNAVAIL, "%s: no manager leads at present", url);
+    if (in_the_clear(url, leader)) {
+        err_set(e, SQ_EUNAVAIL, "%s: %s leads, and is not asked: the token would go there in the "
+                "clear; name its https address with --admin", url, leader);
+        free(leader);
+        return SQ_EUNAVAIL;
+    }
+    rc = ctl_http(leader, call, &net, a, e);
+    free(leader);
+    if (rc == 0 && does_not_lead(a, &leader)) { /* the lead has just changed hands */
+        free(leader);
+        rc = err_set(e, SQ_EUNAVAIL, "%s: does not lead any more", url);
+    }
+    return rc;
+}
+
+/* An address and a token are needed: names the one that is missing. */
+static int nobody_to_ask(const struct ctl *c)
+{
+    fputs(c->admins.n == 0 && c->token == NULL
+              ? "segqctl: no cluster is given: --dir D, or --admin URL and --token-file F\n"
+          : c->token == NULL ? "segqctl: no admin token is given: --token-file F, or --dir D\n"
+                             : "segqctl: no address of queuemng is given: --admin URL, or "
+                               "--dir D\n",
+          stderr);
+    return CTL_USAGE;
+}
+
+int ctl_try(const struct ctl *c, struct ctl_call call, struct ctl_answer *a, struct err *e)
+{
+    bool order = strcmp(call.method, "GET") != 0;
+    int rc = SQ_EUNAVAIL;
+
+    call.bearer = c->token;
+    for (size_t i = 0; i < c->admins.n; i++) {
+        rc = ask_one(c, c->admins.v[i], &call, a, e);
+        if (rc == 0)
+            return CTL_OK;
+        if (rc != SQ_EUNAVAIL && order)
+            break; /* perhaps it has been done */
+    }
+    return CTL_REFUSED;
+}
+
+static int admin_ask(const struct ctl *c, const struct ctl_call *call, struct ctl_answer *a)
+{
+    struct err e = { 0 };
+
+    if (c->admins.n == 0 || c->token == NULL)
+        return nobody_to_ask(c);
+    return ctl_try(c, *call, a, &e) == CTL_OK ? CTL_OK : ctl_say_err(&e, CTL_REFUSED);
+}
+
+/* The first router that answers. That also holds for joins: if one took it and died, nobody
+ * knows the token of that ticket, and it times out. */
+static int router_ask(const struct ctl *c, const struct ctl_call *call, struct ctl_answer *a)
+{
+    struct err e = { 0 };
+    int rc = -1;
+
+    if (c->routers.n == 0) {
+        fprintf(stderr, "segqctl: no router is given: --router URL, or --dir D\n");
+        return CTL_USAGE;
+    }
+    for (size_t i = 0; i < c->routers.n && rc < 0; i++) {
+        a->from = c->routers.v[i];
+        rc = ctl_http(a->from, call, &(const struct ctl_net){ c->timeout_s, c->cacert, c->operator }, a, &e);
+    }
+    return rc < 0 ? ctl_say_err(&e, CTL_REFUSED) : CTL_OK;
+}
+
+/* The path up to the next `*` and the name that stands for it. False: too long. */
+static bool put_name(struct buf *b, const char **path, const char *name)
+{
+    const char *star = strchr(*path, '*');
+    char *text = evhttp_uriencode(name, -1, 0);
+
+    assert(star != NULL);
+    buf_append(b, *path, (size_t)(star - *path));
+    buf_str(b, text != NULL ? text : "");
+    b->failed |= text == NULL;
+    free(text);
+    *path = star + 1;
+    return b->len < PATH_BYTES;
+}
+
+static bool put_path(struct buf *b, const struct ctl_call *call)
+{
+    const char *path = call->path;
+
+    assert((call->queue != NULL) == (strchr(path, '*') != strrchr(path, '*')));
+    if ((call->queue != NULL && !put_name(b, &path, call->queue)) ||
+        (strchr(path, '*') != NULL && !put_name(b, &path, call->name)))
+        return false;
+    buf_str(b, path);
+    buf_byte(b, 0);
+    return !b->failed && b->len <= PATH_BYTES;
+}
+
+int ctl_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a)
+{
+    bool for_manager = strncmp(call.path, "/v1/admin/", 10) == 0;
+    int rc = CTL_USAGE;
+    struct buf path;
+
+    buf_init(&path);
+    if (call.queue != NULL && strlen(call.queue) > TASK_NAME_MAX) {
+        fprintf(stderr, "segqctl: '%.60s...' is too long for a queue's name\n", call.queue);
+    } else if (!put_path(&path, &call)) {
+        fprintf(stderr, "segqctl: '%.60s...' is too long\n", call.name);
+    } else {
+        call.path = (const char *)path.data;
+        a->name = call.name;
+        rc = for_manager ? admin_ask(c, &call, a) : router_ask(c, &call, a);
+    }
+    buf_fini(&path);
+    return rc;
+}
+
+/* ---- names that the cluster does not know, and those that may be meant ---- */
+
+static const struct def_kind *kind_of(const char *code)
+{
+    for (const struct def_kind *k = def_kinds; k->word != NULL; k++) {
+        size_t n = strlen(k->word);
+
+        if (strncmp(code, k->word, n) == 0 && strcmp(code + n, "_not_found") == 0)
+            return k;
+    }
+    return NULL;
+}
+
+/* The answer; NULL: it cannot be had. An error stays unsaid: there is one already. */
+static json_t *all_of(const struct ctl *c, const struct def_kind *kind)
+{
+    struct ctl_answer a = { 0 };
+    json_t *doc = NULL;
+
+    if (c->admins.n > 0 && c->token != NULL &&
+        ctl_try(c, (struct ctl_call){ .method = "GET", .path = kind->all }, &a, NULL) == CTL_OK)
+        doc = ctl_json(&a);
+    buf_fini(&a.body);
+    return doc;
+}
+
+/* "; did you mean login?" behind a refusal with this code (queue_not_found, ...), if there is one of
+ * that kind that is written almost so. */
+static void put_suggestion(const struct ctl *c, struct buf *b, const char *code, const char *name)
+{
+    const struct def_kind *kind = kind_of(code);
+    json_t *doc = kind != NULL ? all_of(c, kind) : NULL, *x;
+    struct near near = near_to(name);
+    size_t i;
+
+    json_array_foreach(json_object_get(doc, kind != NULL ? kind->words : ""), i, x)
+        near_try(&near, ctl_str(x, kind->name));
+    if (near.name != NULL) {
+        buf_str(b, "; did you mean ");
+        ctl_clean(b, near.name);
+        buf_byte(b, '?');
+    }
+    json_decref(doc);
+}
+
+int ctl_say_no_queue(const struct ctl *c, const char *name)
+{
+    struct buf b;
+
+    buf_init(&b);
+    buf_str(&b, "segqctl: there is no queue '");
+    ctl_clean(&b, name);
+    buf_byte(&b, '\'');
+    put_suggestion(c, &b, "queue_not_found", name);
+    fprintf(stderr, "%.*s\n", (int)b.len, b.data != NULL ? (char *)b.data : "");
+    buf_fini(&b);
+    return CTL_REFUSED;
+}
+
+/* ---- answers ---- */
 
 static void put_refusal(const struct ctl *c, struct buf *b, const struct ctl_answer *a,
                         const json_t *doc)
@@ -16,7 +293,7 @@ static void put_refusal(const struct ctl *c, struct buf *b, const struct ctl_ans
     buf_str(b, "segqctl: ");
     view_problem(b, a->status, doc);
     if (a->name != NULL)
-        ctl_put_meant(c, b, ctl_str(doc, "code"), a->name);
+        put_suggestion(c, b, ctl_str(doc, "code"), a->name);
 }
 
 /* Unchanged; at a terminal the same JSON, without characters that would steer it. */
@@ -89,7 +366,7 @@ json_t *ctl_show(const struct ctl *c, struct ctl_call call, view_fn view, int *r
     if (*rc == CTL_OK)
         *rc = ctl_say_answer(c, &a, view);
     if (*rc == CTL_OK)
-        doc = json_loadb((const char *)a.body.data, a.body.len, 0, NULL);
+        doc = ctl_json(&a);
     buf_fini(&a.body);
     return doc;
 }
@@ -109,7 +386,7 @@ json_t *ctl_fetch(const struct ctl *c, struct ctl_call call, int *rc)
 
     *rc = ctl_ask(c, call, &a);
     if (*rc == CTL_OK && a.status == 200 && c->form == FORM_TABLE)
-        doc = json_loadb((const char *)a.body.data, a.body.len, 0, NULL);
+        doc = ctl_json(&a);
     if (*rc == CTL_OK && doc == NULL)
         *rc = ctl_say_answer(c, &a, NULL);
     buf_fini(&a.body);

@@ -17,6 +17,8 @@ enum ctl_form {
     FORM_YAML,  /* the same */
 };
 
+enum colours_when { COLOURS_AUTO, COLOURS_ALWAYS, COLOURS_NEVER };
+
 struct urls {
     char *v[CTL_URLS_MAX]; /* owned: "http://host:port", or https */
     size_t n;
@@ -27,6 +29,7 @@ struct ctl {
     struct urls routers;          /* asked in turn until one answers */
     char *token;                  /* owned: the admin token; never from argv */
     char *key_file;               /* owned: signs claims; NULL = not given */
+    const char *dir, *token_file, *sign_key, *use_context; /* as given, where() reads them; or NULL */
     const char *client, *subject, *claim; /* for join; NULL = not given */
     const char *lane, *replaces, *kid;    /* for a claim; NULL = not given */
     const char *task, *task_key, *priority; /* for a claim to submit a task; likewise */
@@ -36,6 +39,8 @@ struct ctl {
     bool force;        /* cancels also what runs */
     bool dry_run;                 /* only says what it would change */
     enum ctl_form form;           /* form of answers */
+    enum colours_when colours;
+    bool help, version;           /* are all that is wanted */
     bool all;                     /* status: leave nothing out */
     bool yes;                     /* do not ask before what cannot be undone */
     unsigned timeout_s;           /* seconds of a request */

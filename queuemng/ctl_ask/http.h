@@ -10,7 +10,8 @@
 struct ctl_call {
     const char *method;        /* "GET", "POST", "PUT", "PATCH", "DELETE" */
     const char *path;          /* encoded, with its query */
-    const char *name;          /* name for the `*` in a path, not yet encoded: ctl_ask() puts it in */
+    const char *name;          /* name for the last `*` in a path, not yet encoded: ctl_ask() puts it in */
+    const char *queue;         /* the same for the first of two: a queue of tasks */
     const char *bearer;        /* NULL = none */
     const char *if_none_match, *if_match; /* NULL = none */
     const json_t *body;        /* NULL = none */

@@ -4,7 +4,7 @@
  * the terminal never shows an empty screen between two pictures. Below it there is room for the error
  * of a cluster that does not answer: what was seen last stays, and so does the error, until the next
  * one. So errors are kept back while a picture is made. */
-#include "queuemng/ctl_live/screen.h"
+#include "queuemng/ctl/screen.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "queuemng/ctl_ask/answer.h"
 #include "queuemng/ctl_ask/ctl.h"
-#include "queuemng/ctl_ask/out.h"
 
 #define LINES_DEFAULT 24 /* lines of a terminal that does not say it */
 #define LINES_FREE    3  /* an error, and the end of its line */

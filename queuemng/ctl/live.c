@@ -1,12 +1,11 @@
 /* live.c: see the header. */
-#include "queuemng/ctl_live/live.h"
+#include "queuemng/ctl/live.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "queuemng/ctl/screen.h"
 #include "queuemng/ctl_ask/answer.h"
-#include "queuemng/ctl_ask/meant.h"
-#include "queuemng/ctl_live/screen.h"
 #include "queuemng/ctl_view/status_view.h"
 #include "queuemng/ctl_view/task_view.h"
 #include "queuemng/ctl_view/text.h"

@@ -11,7 +11,7 @@ enum option_kind {
     OPTION_NUMBER, /* unsigned, 1 to max, of that unit */
     OPTION_WORD,   /* an enum of these words, which have blanks between them */
     OPTION_JSON,   /* the form json */
-    OPTION_URL     /* one more of struct urls */
+    OPTION_URL     /* another address of struct urls */
 };
 
 struct ctl_option {

@@ -41,7 +41,7 @@ json_t *ctl_fetch(const struct ctl *c, struct ctl_call call, int *rc);
 json_t *ctl_show(const struct ctl *c, struct ctl_call call, view_fn view, int *rc);
 /* GET for a further step: only a refusal is printed. name: as in struct ctl_call. */
 json_t *ctl_get(const struct ctl *c, const char *path, const char *name, int *rc);
-/* There is none; the name that may be meant. CTL_REFUSED */
+/* Says that no queue has this name, and which may be meant. CTL_REFUSED */
 int ctl_say_no_queue(const struct ctl *c, const char *name);
 
 #endif

@@ -29,7 +29,7 @@ struct ctl {
     struct urls routers;          /* asked in turn until one answers */
     char *token;                  /* owned: the admin token; never from argv */
     char *key_file;               /* owned: signs claims; NULL = not given */
-    const char *dir, *token_file, *sign_key, *use_context; /* as given, where() reads them; or NULL */
+    const char *dir, *token_file, *sign_key, *use_context; /* options, which where() reads; or NULL */
     const char *client, *subject, *claim; /* for join; NULL = not given */
     const char *lane, *replaces, *kid;    /* for a claim; NULL = not given */
     const char *task, *task_key, *priority; /* for a claim to submit a task; likewise */

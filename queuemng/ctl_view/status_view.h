@@ -15,7 +15,7 @@ bool view_cluster(struct buf *b, const json_t *cluster, const char *queue, bool 
 /* Print its lists `metrics` and `moves`, each behind a blank line; an empty one has no lines. */
 void view_metrics(struct buf *b, const json_t *metrics);
 void view_moves(struct buf *b, const json_t *moves);
-/* Its member `tasks`: pools and task nodes, behind a blank line; without any no lines. */
+/* The member `tasks`: pools and task nodes, behind a blank line; without any no lines. */
 void view_tasks_of(struct buf *b, const json_t *tasks);
 
 #endif

@@ -37,7 +37,7 @@ void table_list(struct buf *b, const json_t *list, const struct col *cols, size_
                 const char *none);
 #define TABLE_LIST(b, list, cols, none) table_list(b, list, cols, ARRAY_LEN(cols), none)
 
-/* What a process uses; `load` is absent if it has not said: "-". LATE: the longest delay of a turn of a
+/* Load of a process; `load` is absent if it has not said: "-". LATE: the longest delay of a turn of a
  * node's loop; CPU: a share of one core: 130 % are one core and a third of another. */
 void put_cpu(struct buf *b, const json_t *o, const char *path);
 void put_memory(struct buf *b, const json_t *o, const char *path);

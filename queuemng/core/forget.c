@@ -6,7 +6,6 @@
 #include "queuemng/chain/chain.h"
 #include "queuemng/core/step.h"
 #include "queuemng/nodes/liveness.h"
-#include "queuemng/nodes/retire.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/records.h"

@@ -1,4 +1,4 @@
-/* forget.h: an operator's order to forget a segment node (nodes/retire.h) or a task node
+/* forget.h: an operator's order to forget a segment node (nodes/liveness.h) or a task node
  * (tasks/farewell.h) that will not come back. */
 #ifndef SEGQ_QUEUEMNG_CORE_FORGET_H
 #define SEGQ_QUEUEMNG_CORE_FORGET_H

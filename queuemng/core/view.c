@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "queuemng/chain/move_state.h"
-#include "queuemng/nodes/retire.h"
+#include "queuemng/nodes/liveness.h"
 #include "queuemng/release/eta.h"
 #include "queuemng/release/pop.h"
 #include "queuemng/state/alias.h"

@@ -25,7 +25,7 @@
 #include "common/base/log.h"
 #include "common/net/hosts.h"
 #include "queuemng/monitor/metrics_page.h"
-#include "queuemng/monitor/proc_read.h"
+#include "queuemng/monitor/proc.h"
 
 #define LOG_MODULE "monitor"
 

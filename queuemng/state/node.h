@@ -24,7 +24,7 @@ struct mnode { /* a segment node, for ever known by its name */
     bool given_up;      /* silent for lost_after: its segments were given up */
     bool unreached;     /* node_is_reached() was false when routers were told last */
     bool draining;
-    bool retired;       /* drained and gone; nodes/retire.h */
+    bool retired;       /* drained and gone; nodes/liveness.h */
     bool can_directory; /* able to by its release; nodes/directory.h */
     bool member;        /* member of the directory */
     bool draws;         /* can have segments of a pre-queue */

@@ -1,5 +1,5 @@
-/* redis_store_int.h: the data structures of the store in Redis: private to redis_store.c,
- * redis_lease.c and redis_write.c. */
+/* redis_store_int.h: the data structures of the store in Redis: private to redis_store.c
+ * and redis_lease.c. */
 #ifndef SEGQ_REDIS_STORE_INT_H
 #define SEGQ_REDIS_STORE_INT_H
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "queuemng/monitor/metrics_page.h"
-#include "queuemng/monitor/proc_parse.h"
+#include "queuemng/monitor/proc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

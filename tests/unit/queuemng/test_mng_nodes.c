@@ -7,7 +7,6 @@
 #include "queuemng/nodes/directory.h"
 #include "queuemng/nodes/liveness.h"
 #include "queuemng/nodes/registration.h"
-#include "queuemng/nodes/retire.h"
 #include "queuemng/state/alias.h"
 #include "queuemng/state/node.h"
 

@@ -299,7 +299,7 @@ static int supervise(struct cluster *cl)
         apply(cl);
         cluster_sweep(cl); /* with adopted children alone the first turn may be long in coming */
         ev_run(cl->ev);
-        log_info("event=ended");
+        log_info("event=supervisor_ended");
     }
     close_cluster(cl);
     return rc;

@@ -86,7 +86,7 @@ static void on_gone(void *arg)
     if (pid != 0)
         log_line(c->sup.state == SUP_ENDING || c->sup.state == SUP_BOUNCING ? LOG_INFO
                                                                             : LOG_WARN,
-                 LOG_MODULE, "event=ended child=%s pid=%ld how=\"%s\"", c->name, pid,
+                 LOG_MODULE, "event=child_exited child=%s pid=%ld how=\"%s\"", c->name, pid,
                  how);
     child_feed(c, SUP_EV_EXIT);
 }
@@ -219,7 +219,7 @@ static void perform(struct child *c, enum sup_act act)
         send_signal(c, SIGTERM);
         break;
     case SUP_ACT_KILL:
-        log_warn("event=kill child=%s pid=%ld why=\"did not end in time\"", c->name,
+        log_warn("event=child_killed child=%s pid=%ld why=\"did not end in time\"", c->name,
                  (long)c->proc.pid);
         send_signal(c, SIGKILL);
         break;

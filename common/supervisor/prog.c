@@ -192,6 +192,6 @@ void prog_ready(void)
         k = write(fd, "ready\n", 6);
     while (k < 0 && errno == EINTR);
     if (k != 6)
-        log_warn("event=not_written what=ready_fd fd=%d why=\"%s\"", fd, strerror(errno));
+        log_warn("event=ready_not_reported what=ready_fd fd=%d why=\"%s\"", fd, strerror(errno));
     close(fd);
 }

@@ -32,7 +32,7 @@ const SENTENCES = {
   monitor_ok: e => `Metric ${e.metric} is read again: ${e.value}`,
   poll_failed: e => `Metric ${e.metric}: the source did not answer (${e.why})`,
   no_monitor: e => `No metric can be read: ${e.why}`,
-  limit: e => `${e.queue}: ${e.allowed_per_s} a second by ${e.by}, was ${e.was_per_s} by ${e.was_by}`,
+  rate_limit_changed: e => `${e.queue}: ${e.allowed_per_s} a second by ${e.by}, was ${e.was_per_s} by ${e.was_by}`,
   queue_created: e => `Queue ${e.queue} created`,
   queue_restored: e => `Queue ${e.queue} restored`,
   queue_changed: e => `Queue ${e.queue}: definition changed (version ${e.version})`,
@@ -72,7 +72,7 @@ const SENTENCES = {
   draw_made: e => `Queue ${e.queue}: the positions of ${e.count} early people in #${e.seg} are drawn`,
   release_by_hand: e => `Queue ${e.queue}: ${e.n} released by hand`,
   drain: e => `Node ${e.node}: drain ${e.on === '1' ? 'begun' : 'ended'}`,
-  changed: e => `${e.by} changed ${e.endpoint || e.queue || e.pool || e.node}: ${String(e.change).replace(/(^| )([\w.]+)=/g, '$1$2: ')}`,
+  admin_change: e => `${e.by} changed ${e.endpoint || e.queue || e.pool || e.node}: ${String(e.change).replace(/(^| )([\w.]+)=/g, '$1$2: ')}`,
   operator: e => `${e.who}: ${taskOrder(e.what) ? taskOrder(e.what).join(': ') : e.did === 'POST' ? e.what.split('/').slice(-2).reverse().join(' ') : didWords(e.did, e.what)}`,
   segment_opened: e => `#${e.seg} opened for ${e.queue} on ${e.node}`,
   segment_unused: e => `#${e.seg} of ${e.queue} goes: opened for a rush, and not needed`,
@@ -87,7 +87,7 @@ const SENTENCES = {
   source_lost: e => `A segment of ${e.queue} was lost while it was merged into #${e.into}`,
   tail_unreachable: e => `The tail #${e.seg} cannot be reached (${e.node}); another one is opened`,
   pop_skipped: e => `Releases skip #${e.seg}: it cannot be reached`,
-  move: e => `Merge ${e.move}: #${e.from} into #${e.to}, ${e.state}`,
+  move_state: e => `Merge ${e.move}: #${e.from} into #${e.to}, ${e.state}`,
   move_aborted: e => `Merge ${e.move} given up: ${e.why}`,
   move_undone: e => `Merge ${e.move} into #${e.to} was undone`,
   term: e => `This manager leads (epoch ${e.epoch})`,
@@ -125,7 +125,7 @@ const SENTENCES = {
   op_log_not_rotated: e => `The operators' log goes on in the old file: ${e.why}`,
   op_log_written: () => 'The operators\' log is written again',
 };
-const ROUTINE = /^(move|segment_(opened|unused|sealed|removed|dropped)|partition_(placed|removed))$/;
+const ROUTINE = /^(move_state|segment_(opened|unused|sealed|removed|dropped)|partition_(placed|removed))$/;
 
 // key=value, key="quoted \"value\""
 export function readEvent(text) {
@@ -166,8 +166,8 @@ export function once(events) {
         if (fits(all[k].e)) return true;
     return false;
   };
-  return all.filter((a, i) => /^(queue|pool|endpoint|budget)_changed$/.test(a.e.event) ? !beside(a, i, o => o.event === 'changed' && named(o).some(n => named(a.e).includes(n)))
-    : a.e.event === 'operator' ? !beside(a, i, o => !/^(operator|changed)$/.test(o.event) && named(o).includes(objectOf(a.e)))
+  return all.filter((a, i) => /^(queue|pool|endpoint|budget)_changed$/.test(a.e.event) ? !beside(a, i, o => o.event === 'admin_change' && named(o).some(n => named(a.e).includes(n)))
+    : a.e.event === 'operator' ? !beside(a, i, o => !/^(operator|admin_change)$/.test(o.event) && named(o).includes(objectOf(a.e)))
     : true).map(a => a.x);
 }
 
@@ -178,7 +178,7 @@ const FOLD_MS = 600000; // what is older has a line of its own
 // A rate that goes up and down is one thing, whatever its figures.
 const foldKey = (text, said) => {
   const e = readEvent(text);
-  return e.event === 'limit' ? 'limit ' + e.queue : said;
+  return e.event === 'rate_limit_changed' ? 'limit ' + e.queue : said;
 };
 
 // The youngest first; what has happened before, and a short time ago, is counted with it:

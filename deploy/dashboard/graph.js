@@ -219,7 +219,7 @@ function showMarks(f) {
   for (const m of marks) {
     const x = f.x(m.at_ms), last = near[near.length - 1];
     if (x < LEFT || x > f.w) continue;
-    const level = LOUD.test(m.e.event) ? 'bad' : m.level === 'warn' ? 'warn' : m.e.event === 'changed' || m.e.event === 'release_by_hand' ? 'change' : 'plain';
+    const level = LOUD.test(m.e.event) ? 'bad' : m.level === 'warn' ? 'warn' : m.e.event === 'admin_change' || m.e.event === 'release_by_hand' ? 'change' : 'plain';
     const says = `${clock(m.at_ms)} ${sentence(m.text)}`;
     if (last && x - last.x < MARK) {
       last.says.push(says);

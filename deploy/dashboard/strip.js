@@ -11,7 +11,7 @@ let planned = new Map(), merged = [];
 // events: new ones. A look once a second would never see a segment move.
 export function hearMoves(events) {
   merged = merged.filter(m => Date.now() - m.at < MERGED_MS);
-  for (const m of events.map(e => readEvent(e.text)).filter(e => e.event === 'move')) {
+  for (const m of events.map(e => readEvent(e.text)).filter(e => e.event === 'move_state')) {
     if (planned.size > 1000) planned.clear(); // those that were given up
     if (m.state === 'planned') planned.set(m.move, m.tickets);
     if (!m.state.endsWith('>clearing')) continue;

@@ -258,7 +258,7 @@ static void note(struct mng_service *s, json_t *entry)
 
     changes_text(json_object_get(entry, "changes"), text, sizeof(text));
     if (text[0] != '\0')
-        log_info("event=changed %s=%s by=%s from=%s change=%s", text_of(entry, "kind"),
+        log_info("event=admin_change %s=%s by=%s from=%s change=%s", text_of(entry, "kind"),
                  text_of(entry, "name"), log_q(who, strlen(who)), text_of(entry, "from"),
                  log_q(text, strlen(text)));
     else

@@ -40,7 +40,7 @@ static struct mmove *move_start(struct mng *m, struct mseg *from, struct mseg *t
     v->progress_ms = m->now_ms;
     list_push_back(&m->moves, &v->in);
     m->count.moves_started++;
-    log_info("event=move move=%llu from=%llu to=%llu state=planned tickets=%u",
+    log_info("event=move_state move=%llu from=%llu to=%llu state=planned tickets=%u",
              (unsigned long long)v->id, (unsigned long long)v->from_id,
              (unsigned long long)v->to_id, from->st.waiting);
     move_say(m, v);

@@ -34,7 +34,7 @@ const char *move_state_name(enum move_state s)
 void move_set(struct mng *m, struct mmove *v, enum move_state to)
 {
     assert(move_next[v->state] & TO(to));
-    log_info("event=move move=%llu from=%llu to=%llu state=%s>%s",
+    log_info("event=move_state move=%llu from=%llu to=%llu state=%s>%s",
              (unsigned long long)v->id, (unsigned long long)v->from_id,
              (unsigned long long)v->to_id, move_state_name(v->state), move_state_name(to));
     v->state = to;

@@ -16,7 +16,7 @@ static bool is_tier_change(const char *text)
     const char *by = strstr(text, " by="), *was = strstr(text, " was_by=");
     size_t n;
 
-    if (!begins(text, "event=limit ") || by == NULL || was == NULL)
+    if (!begins(text, "event=rate_limit_changed ") || by == NULL || was == NULL)
         return false;
     n = strcspn(by + 4, " ");
     return strncmp(by + 4, was + 8, n + 1) == 0;
@@ -25,7 +25,7 @@ static bool is_tier_change(const char *text)
 /* Normal work: many of them, and none needs an operator. */
 static bool is_routine(const char *text)
 {
-    return is_tier_change(text) || begins(text, "event=move ") ||
+    return is_tier_change(text) || begins(text, "event=move_state ") ||
            begins(text, "event=segment_opened ") ||
            begins(text, "event=segment_unused ") || begins(text, "event=segment_sealed ") ||
            begins(text, "event=segment_removed ") || begins(text, "event=segment_dropped ");

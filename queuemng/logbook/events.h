@@ -24,7 +24,7 @@ struct events { /* zero = new */
     uint64_t n_notable, n_routine; /* ever */
 };
 
-/* line: as a sink gets it, "info move event=move ..."; what is no event is left out. */
+/* line: as a sink gets it, "info move event=move_state ..."; what is no event is left out. */
 void events_add(struct events *v, int64_t wall_ms, int level, const char *line);
 /* Younger than `since`, oldest first, the youngest `max` of them; how many. */
 size_t events_since(const struct events *v, uint64_t since, const struct event **out,

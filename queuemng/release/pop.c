@@ -221,7 +221,7 @@ static void note_tiers(struct mng *m, const struct mqueue *q, const struct relea
          memcmp(was->tier, now->tier, sizeof(was->tier)) == 0))
         return;
     m->tier_notes++;
-    log_info("event=limit queue=%s by=%s allowed_per_s=%g was_by=%s was_per_s=%g",
+    log_info("event=rate_limit_changed queue=%s by=%s allowed_per_s=%g was_by=%s was_per_s=%g",
              q->def.name, now->limited_by, q->allowed_per_s, was->limited_by,
              was->rate_per_s);
 }

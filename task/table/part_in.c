@@ -132,7 +132,7 @@ static int whole(struct tasktab *t, struct part *p, uint32_t tasks)
     if (p->clock_sent)
         tasktab_keep_clock(t, p, &seen);
     t->say = true;
-    log_info("event=partition_come part=%u epoch=%" PRIu64 " tasks=%u", p->no, p->epoch, tasks);
+    log_info("event=partition_copy_received part=%u epoch=%" PRIu64 " tasks=%u", p->no, p->epoch, tasks);
     return 0;
 }
 

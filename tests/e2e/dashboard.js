@@ -431,7 +431,7 @@ async function words() {
       return e.querySelector('p').textContent + ' [' + e.querySelector('span.now').textContent + ']' + (e.querySelector('em') || { textContent: '' }).textContent;
     };
     w.knowMetrics([{ name: 'cpu' }]);
-    const day = dom.clock(new Date(2026, 10, 24, 1, 30, 5).getTime()), flip = i => ({ seq: i, at_ms: 1e12 + 1000 * i, level: 'info', text: `event=limit queue=q by=cpu allowed_per_s=${i % 2 ? 100 : 200} was_by=cpu was_per_s=${i % 2 ? 200 : 100}` });
+    const day = dom.clock(new Date(2026, 10, 24, 1, 30, 5).getTime()), flip = i => ({ seq: i, at_ms: 1e12 + 1000 * i, level: 'info', text: `event=rate_limit_changed queue=q by=cpu allowed_per_s=${i % 2 ? 100 : 200} was_by=cpu was_per_s=${i % 2 ? 200 : 100}` });
     const folded = ev.fold([{ seq: 1, at_ms: 1e12, level: 'warn', text: 'event=node_down node=a segments=1' }, ...Array.from({ length: 99 }, (_, i) => flip(i + 2))]);
     return {
       sum: w.sumOf(q()), sumUnknown: w.sumOf(q({ eta_last_s: null, eta_reason: 'measuring' })), sumStay: [w.sumOf(q({ limited_by: 'slots', rate_per_s: 0, eta_reason: 'stay' })), w.sumOfAll({ waiting: 2, returning: 0, queues_waiting: 1, rate_per_s: 0, longest: { queue: 'q', eta_s: 240, eta_reason: 'stay' } }, 2)],
@@ -449,7 +449,7 @@ async function words() {
       all: w.sumOfAll({ waiting: 3100, returning: 20, queues_waiting: 4, rate_per_s: 521, longest: { queue: 'event-09', eta_s: 720 } }, 51),
       allEmpty: w.sumOfAll({ waiting: 0, returning: 0, queues_waiting: 0, rate_per_s: 0, longest: null }, 51),
       allHeld: w.sumOfAll({ waiting: 1, returning: 0, queues_waiting: 1, rate_per_s: 0, longest: null }, 2), shown,
-      day, once: ev.once([['operator', 'who=anna did=POST what=/v1/admin/queues/shop/release'], ['release_by_hand', 'queue=shop n=3'], ['queue_changed', 'queue=shop version=8'], ['changed', 'by=anna queue=shop change=a=1'],
+      day, once: ev.once([['operator', 'who=anna did=POST what=/v1/admin/queues/shop/release'], ['release_by_hand', 'queue=shop n=3'], ['queue_changed', 'queue=shop version=8'], ['admin_change', 'by=anna queue=shop change=a=1'],
         ['operator', 'who=anna did=POST what=/v1/admin/nodes/b/drain'], ['queue_changed', 'queue=other version=2']].map(([event, rest], i) => ({ seq: i, at_ms: 1e12 + i, level: 'info', text: `event=${event} ${rest}` }))).map(x => x.seq),
       routine: ['opened', 'unused', 'sealed', 'removed', 'lost'].map(x => ev.isRoutine(`event=segment_${x} seg=1 queue=q`)),
       odd: ev.sentence('event=new_thing node=a why="b c"'),

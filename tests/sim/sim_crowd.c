@@ -1,4 +1,4 @@
-/* sim_crowd.c: the crowd as replica: segment nodes lose memory and journal, and the people
+/* sim_crowd.c: a lost segment is rebuilt from its clients' polls: segment nodes lose memory and journal, and the people
  * who poll bring back what was there: in order, nobody admitted twice, nobody lost who
  * comes within the idle time-out. tests/lib/sim/check.c looks at every answer. */
 #include "common/wire/msg.h"

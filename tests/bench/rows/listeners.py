@@ -109,7 +109,7 @@ def run(ctx):
     def late(share):
         return stats.summary([r["late_ms"][int(share * (released - 1))] for r in rounds])
 
-    return [row(ID, "Told at once", f"{n} listen (server-sent events); {released} of them are let "
+    return [row(ID, "Events over an open connection", f"{n} listen (server-sent events); {released} of them are let "
                 "in by one order.", [
                     case("release to the listener's knowing, p99", "ms", late(0.99), aim=150,
                          aim_op="<=", aim_on="segq", p50_ms=late(0.5), last_ms=late(1)),

@@ -26,7 +26,7 @@ SAMPLE = 50000  # tokens of each segment that are polled
 PROBES = 100  # of each, whose places are compared
 RATE_PER_S = 20000
 BEFORE_S, AFTER_S = 3, 1
-MOVED = re.compile(r"(\S+)Z .*event=move .*state=(\S+)")
+MOVED = re.compile(r"(\S+)Z .*event=move_state .*state=(\S+)")
 
 
 # ---- two segments ------------------------------------------------------------------------

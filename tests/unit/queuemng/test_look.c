@@ -29,18 +29,18 @@ Test(look, events_in_their_order)
     events_add(&ev, 1, LOG_INFO, "info manager event=peer_up peer=1");
     cr_expect_eq(events_since(&ev, 0, got, ALL), 0, "these are no events");
     events_add(&ev, 10, LOG_WARN, "warn mng event=node_down node=a");
-    events_add(&ev, 20, LOG_INFO, "info move event=move move=1");
+    events_add(&ev, 20, LOG_INFO, "info move event=move_state move=1");
     events_add(&ev, 30, LOG_INFO, "info mng event=router_up router=r");
     cr_assert_eq(events_since(&ev, 0, got, ALL), 3);
     cr_expect_str_eq(got[0]->text, "event=node_down node=a");
     cr_expect_eq(got[0]->level, LOG_WARN);
     cr_expect_eq(got[0]->wall_ms, 10);
-    cr_expect_str_eq(got[1]->text, "event=move move=1");
+    cr_expect_str_eq(got[1]->text, "event=move_state move=1");
     cr_expect_str_eq(got[2]->text, "event=router_up router=r");
     cr_expect_eq(events_since(&ev, got[1]->seq, got, ALL), 1);
     cr_expect_str_eq(got[0]->text, "event=router_up router=r");
     cr_expect_eq(events_since(&ev, 0, got, 2), 2, "the youngest two");
-    cr_expect_str_eq(got[0]->text, "event=move move=1");
+    cr_expect_str_eq(got[0]->text, "event=move_state move=1");
     cr_expect_eq(events_since(&ev, 3, got, ALL), 0);
 }
 
@@ -53,13 +53,13 @@ Test(look, routine_crowds_out_nothing)
     memset(&ev, 0, sizeof(ev));
     events_add(&ev, 1, LOG_WARN, "warn mng event=node_down node=a");
     for (int i = 0; i < 3 * EVENTS_KEPT; i++) {
-        snprintf(line, sizeof(line), "info move event=move move=%d", i);
+        snprintf(line, sizeof(line), "info move event=move_state move=%d", i);
         events_add(&ev, 2, LOG_INFO, line);
     }
     n = events_since(&ev, 0, got, ALL);
     cr_assert_eq(n, EVENTS_KEPT + 1);
     cr_expect_str_eq(got[0]->text, "event=node_down node=a");
-    snprintf(line, sizeof(line), "event=move move=%d", 3 * EVENTS_KEPT - 1);
+    snprintf(line, sizeof(line), "event=move_state move=%d", 3 * EVENTS_KEPT - 1);
     cr_expect_str_eq(got[n - 1]->text, line);
     for (size_t i = 1; i < n; i++)
         cr_expect_lt(got[i - 1]->seq, got[i]->seq);
@@ -76,10 +76,10 @@ Test(look, tiers_crowd_out_nothing)
 {
     memset(&ev, 0, sizeof(ev));
     events_add(&ev, 1, LOG_WARN, "warn mng event=node_down node=a");
-    events_add(&ev, 1, LOG_INFO, "info pop event=limit queue=q by=cpu2 allowed_per_s=9 was_by=cpu was_per_s=3");
+    events_add(&ev, 1, LOG_INFO, "info pop event=rate_limit_changed queue=q by=cpu2 allowed_per_s=9 was_by=cpu was_per_s=3");
     for (int i = 0; i < 2 * EVENTS_KEPT; i++)
         events_add(&ev, 2, LOG_INFO,
-                   "info pop event=limit queue=q by=cpu allowed_per_s=9 was_by=cpu was_per_s=3");
+                   "info pop event=rate_limit_changed queue=q by=cpu allowed_per_s=9 was_by=cpu was_per_s=3");
     cr_assert_eq(events_since(&ev, 0, got, ALL), EVENTS_KEPT + 2);
     cr_expect_str_eq(got[0]->text, "event=node_down node=a");
     cr_expect(strstr(got[1]->text, "by=cpu2 ") != NULL);

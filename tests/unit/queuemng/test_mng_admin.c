@@ -674,7 +674,7 @@ Test(dash, events_since_the_last_look)
     cr_expect_gt(json_integer_value(json_object_get(g.j, "events_last")), last);
     cr_expect(strstr(member(part(&g, "events", 0), "text"), "event=queue_state queue=login") !=
               NULL, "%s", member(part(&g, "events", 0), "text"));
-    cr_expect(strstr(member(part(&g, "events", 1), "text"), "event=changed queue=login") !=
+    cr_expect(strstr(member(part(&g, "events", 1), "text"), "event=admin_change queue=login") !=
               NULL, "%s", member(part(&g, "events", 1), "text"));
     end(&g);
 }

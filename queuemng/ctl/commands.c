@@ -7,17 +7,16 @@
 #include <string.h>
 
 #include "common/config/near.h"
-#include "queuemng/ctl/claim.h"
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl/contexts.h"
 #include "queuemng/ctl/definitions.h"
-#include "queuemng/ctl/draw.h"
 #include "queuemng/ctl/files.h"
 #include "queuemng/ctl/live.h"
 #include "queuemng/ctl/nodes.h"
 #include "queuemng/ctl/options.h"
 #include "queuemng/ctl/steer.h"
 #include "queuemng/ctl/tasks.h"
+#include "queuemng/ctl/tickets.h"
 #include "queuemng/ctl_ask/answer.h"
 #include "queuemng/ctl_ask/context.h"
 #include "queuemng/ctl_view/answer_view.h"
@@ -40,8 +39,6 @@
 #define KEY    "/v1/admin/task-queues/*/tasks/keys/*"
 #define TICKET "/v1/tickets/*"
 
-/* ---- tickets ---- */
-
 static int cmd_release(struct ctl *c, int argc, char **argv)
 {
     size_t digits = strspn(argv[1], "0123456789");
@@ -60,30 +57,14 @@ static int cmd_release(struct ctl *c, int argc, char **argv)
                                  view_released);
 }
 
-static int cmd_join(struct ctl *c, int argc, char **argv)
-{
-    json_t *body = json_pack("{s:s*,s:s*,s:s*}", "client", c->client, "subject", c->subject,
-                             "claim", c->claim);
-    struct ctl_call call = { .method = "POST", .path = "/v1/queues/*/tickets", .name = argv[0],
-                             .body = body };
-    int rc;
-
-    (void)argc;
-    if (body == NULL) {
-        fputs("segqctl: --client, --subject and --claim must be UTF-8\n", stderr);
-        return CTL_USAGE;
-    }
-    rc = ctl_do(c, call, view_ticket);
-    json_decref(body);
-    return rc;
-}
-
 /* ---- the table ---- */
 
 /* A command that changes nothing for those who wait, nor in the cluster. */
 #define READS .undo = ""
 #define SENDS(a_method, a_path, a_view) .method = a_method, .path = a_path, .view = a_view
 #define DEFINES(a_keys, a_kind) .keys = a_keys, .kind = a_kind, .options = "dry-run"
+#define DELETES(a_path, a_kind) \
+    SENDS("DELETE", a_path, view_deleted), .kind = a_kind, .options = "dry-run"
 #define SETS(a_path, a_keys, a_kind) SENDS("PATCH", a_path, view_pretty), DEFINES(a_keys, a_kind)
 #define ADDS(a_path, a_keys, a_kind) SENDS("PUT", a_path, view_pretty), DEFINES(a_keys, a_kind)
 const struct cmd ctl_cmds[] = {
@@ -120,7 +101,8 @@ const struct cmd ctl_cmds[] = {
       ADDS(POOL, pool_def_keys, "pool"),
       .undo = "pool delete" },
     { "pool delete", "POOL [final]", 1, 2,
-      "deletes it; after 'final' also with tasks that are not done, and schedules", .run = cmd_pool_delete, .options = "dry-run",
+      "deletes it; after 'final' also with tasks that are not done, and schedules",
+      DELETES(POOL, "pool"),
       .undo = "pool add; tasks, results and schedules that 'final' took do not come back" },
     { "endpoint list", "", 0, 0, "where calls go: rate, calls under way, what came of them",
       SENDS("GET", "/v1/admin/task-queues", view_endpoints), READS },
@@ -152,7 +134,7 @@ const struct cmd ctl_cmds[] = {
       .undo = "none: a call that was made was made" },
     { "endpoint delete", "ENDPOINT [final]", 1, 2,
       "deletes it; after 'final' with its pools, also with calls that are not done",
-      .run = cmd_endpoint_delete, .options = "dry-run",
+      DELETES(ENDPT, "endpoint"),
       .undo = "endpoint add; tasks and results that 'final' took do not come back" },
     { "budget list", "", 0, 0, "budgets, what their members may use, and use",
       SENDS("GET", "/v1/admin/budgets", view_budgets), READS },
@@ -165,7 +147,7 @@ const struct cmd ctl_cmds[] = {
     { "budget set", "BUDGET KEY=VALUE...", 2, -1, "changes keys", SETS(BUDGET, budget_def_keys, "budget"),
       .undo = "budget set with the old values, which it prints" },
     { "budget delete", "BUDGET", 1, 1, "deletes it, if nobody has it",
-      .run = cmd_budget_delete, .options = "dry-run",
+      DELETES(BUDGET, "budget"),
       .undo = "budget add" },
     { "task list", "[QUEUE [STATE,..]]", 0, 2,
       "pools and task nodes; the tasks of a queue: images waiting,dead; see --label",
@@ -403,6 +385,8 @@ static int cmd_send(struct ctl *c, const struct cmd *d, int argc, char **argv)
     json_t *body = NULL;
     int rc;
 
+    if (d->kind != NULL && strcmp(d->method, "DELETE") == 0)
+        return definition_delete(c, d->kind, argc, argv);
     assert(d->path != NULL && (d->keys != NULL || d->max <= 2));
     if (d->keys != NULL && (body = ctl_pairs(argv + 1, (size_t)argc - 1, d->keys, &e)) == NULL)
         return ctl_say_err(&e, CTL_USAGE);

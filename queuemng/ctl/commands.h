@@ -21,8 +21,8 @@ struct cmd {
     const char *undo;          /* the answer to: what takes it back, for those who wait, too? "none..": nothing
                                   does, so it asks first, or is about one of them or a number that
                                   was typed; "": it changes nothing; NULL is a mistake */
-    const char *kind;          /* word of def_change.h: the answer is a definition, of which what has changed
-                                * is shown, and what would with --dry-run; or NULL */
+    const char *kind;          /* word of def_change.h: a delete of a definition; or the answer is one, of
+                                * which what has changed is shown, and what would with --dry-run; or NULL */
 };
 
 extern const struct cmd ctl_cmds[]; /* ended by words == NULL */

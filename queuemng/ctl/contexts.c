@@ -40,11 +40,6 @@ static json_t *as_json(const struct context *x)
     return doc;
 }
 
-static void put_current(struct buf *b, const json_t *x, const char *path)
-{
-    buf_str(b, ctl_is(x, path) ? "*" : "");
-}
-
 static void put_where(struct buf *b, const json_t *x, const char *path)
 {
     const json_t *admin = json_object_get(x, path);
@@ -59,9 +54,9 @@ static void put_where(struct buf *b, const json_t *x, const char *path)
 static void view_contexts(struct buf *b, const json_t *doc)
 {
     static const struct col cols[] = {
-        { "CURRENT", "is_current", put_current }, { "NAME", "name", put_text },
-        { "WHERE", "admin", put_where }, { "TOKEN_FILE", "token_file", put_text },
-        { "OPERATOR", "operator", put_text },
+        { "CURRENT", "is_current", EITHER("*", "") }, { "NAME", "name", .put = put_text },
+        { "WHERE", "admin", .put = put_where }, { "TOKEN_FILE", "token_file", .put = put_text },
+        { "OPERATOR", "operator", .put = put_text },
     };
     struct table t;
     json_t *x;

@@ -14,7 +14,6 @@
 #include "queuemng/ctl_view/task_view.h"
 #include "queuemng/ctl_view/text.h"
 
-#define POOL  "/v1/admin/pools/*"
 #define ENDPT "/v1/admin/endpoints/*"
 
 /* ---- a delete that is only looked at ---- */
@@ -74,37 +73,27 @@ static int would_delete(struct ctl *c, const char *kind, const char *name, bool 
 /* ---- deletes ---- */
 
 /* Without `final` queuemng removes nothing that has tasks to be done. */
-static int delete_final(struct ctl *c, const char *kind, int argc, char **argv, const char *path,
-                        const char *final)
+int definition_delete(struct ctl *c, const char *kind, int argc, char **argv)
 {
+    const char *path = def_kind_of(kind)->one;
     struct ctl_call call = { .method = "DELETE", .path = path, .name = argv[0] };
+    bool final = argc > 1;
+    char with_final[80];
     int rc = CTL_OK;
 
-    if (argc > 1 && strcmp(argv[1], "final") != 0) {
+    if (final && strcmp(argv[1], "final") != 0) {
         fprintf(stderr, "segqctl: after the name only 'final' is allowed\n");
         return CTL_USAGE;
     }
     if (c->dry_run)
-        return would_delete(c, kind, argv[0], argc > 1);
-    if (argc > 1) {
-        call.path = final;
-        rc = ctl_sure_of(c, "All tasks of its queues, their results, and their schedules are gone for good.\n",
-                         argv[0]);
+        return would_delete(c, kind, argv[0], final);
+    if (final) {
+        snprintf(with_final, sizeof(with_final), "%s?final=true", path);
+        call.path = with_final;
+        rc = ctl_sure_of(c, "All tasks of its queues, their results, and their schedules are gone for "
+                            "good.\n", argv[0]);
     }
     return rc == CTL_OK ? ctl_do(c, call, view_deleted) : rc;
-}
-
-int cmd_pool_delete(struct ctl *c, int argc, char **argv)
-{
-    return delete_final(c, "pool", argc, argv, POOL, POOL "?final=true");
-}
-
-int cmd_budget_delete(struct ctl *c, int argc, char **argv)
-{
-    struct ctl_call call = { .method = "DELETE", .path = "/v1/admin/budgets/*", .name = argv[0] };
-
-    (void)argc;
-    return c->dry_run ? would_delete(c, "budget", argv[0], false) : ctl_do(c, call, view_deleted);
 }
 
 /* ---- endpoints ---- */
@@ -136,11 +125,6 @@ int cmd_endpoint_show(struct ctl *c, int argc, char **argv)
     json_decref(all);
     json_decref(def);
     return rc;
-}
-
-int cmd_endpoint_delete(struct ctl *c, int argc, char **argv)
-{
-    return delete_final(c, "endpoint", argc, argv, ENDPT, ENDPT "?final=true");
 }
 
 static bool allows(const json_t *def, const struct ip *ip)

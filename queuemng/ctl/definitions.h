@@ -5,10 +5,9 @@
 
 #include "queuemng/ctl_ask/ctl.h"
 
-int cmd_budget_delete(struct ctl *c, int argc, char **argv);
-int cmd_pool_delete(struct ctl *c, int argc, char **argv);
+/* Deletes a pool, an endpoint or a budget: NAME [final]. */
+int definition_delete(struct ctl *c, const char *kind, int argc, char **argv);
 int cmd_endpoint_show(struct ctl *c, int argc, char **argv);
-int cmd_endpoint_delete(struct ctl *c, int argc, char **argv);
 /* Says so if calls to it are refused by its own `allow`, which is known of numbers and localhost. */
 void endpoint_hint(struct ctl *c, const char *name);
 int cmd_endpoint_probe(struct ctl *c, int argc, char **argv); /* and shows what came */

@@ -44,9 +44,10 @@ static void put_integer(struct buf *b, const json_t *def, const char *path)
 void view_queues(struct buf *b, const json_t *doc)
 {
     static const struct col cols[] = {
-        { "QUEUE", "name", put_text }, { "STATE", "state", put_text },
-        { ">LANES", "lanes", put_lanes }, { ">CAPACITY", "segment_capacity", put_integer },
-        { "RATE", "release_per_s", put_rate_by },
+        { "QUEUE", "name", .put = put_text }, { "STATE", "state", .put = put_text },
+        { ">LANES", "lanes", .put = put_lanes },
+        { ">CAPACITY", "segment_capacity", .put = put_integer },
+        { "RATE", "release_per_s", .put = put_rate_by },
     };
 
     TABLE_LIST(b, json_object_get(doc, "queues"), cols, "no queues\n");
@@ -67,18 +68,13 @@ static void put_limit(struct buf *b, const json_t *def, const char *path)
         buf_byte(b, '-');
 }
 
-static void put_paused(struct buf *b, const json_t *def, const char *path)
-{
-    buf_str(b, ctl_is(def, path) ? "paused" : "open");
-}
-
 void view_pools(struct buf *b, const json_t *doc)
 {
     static const struct col cols[] = {
-        { "POOL", "match", put_text }, { "STATE", "paused", put_paused },
-        { ">PARTITIONS", "partitions", put_count }, { "ORDER", "order", put_text },
-        { "QUEUE", "queue", put_limit }, { "KEY", "key", put_limit },
-        { "SUBKEY", "subkey", put_limit },
+        { "POOL", "match", .put = put_text }, { "STATE", "paused", EITHER("paused", "open") },
+        { ">PARTITIONS", "partitions", .put = put_count }, { "ORDER", "order", .put = put_text },
+        { "QUEUE", "queue", .put = put_limit }, { "KEY", "key", .put = put_limit },
+        { "SUBKEY", "subkey", .put = put_limit },
     };
 
     TABLE_LIST(b, json_object_get(doc, "pools"), cols, "no pools\n");
@@ -128,9 +124,9 @@ static void member_row(struct table *t, const json_t *budget, json_t *member)
 void view_budgets(struct buf *b, const json_t *doc)
 {
     static const struct col cols[] = {
-        { "BUDGET", "name", put_text }, { "MEMBER", "member", put_member },
-        { ">WEIGHT", "weight", put_weight }, { ">RATE", "rate_per_s", put_used },
-        { ">ACTIVE", "active", put_used }, { "LIMITED_BY", "limited_by", put_text },
+        { "BUDGET", "name", .put = put_text }, { "MEMBER", "member", .put = put_member },
+        { ">WEIGHT", "weight", .put = put_weight }, { ">RATE", "rate_per_s", .put = put_used },
+        { ">ACTIVE", "active", .put = put_used }, { "LIMITED_BY", "limited_by", .put = put_text },
     };
     const json_t *x;
     json_t *member;

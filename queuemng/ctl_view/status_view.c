@@ -62,11 +62,11 @@ static void put_places(struct buf *b, const json_t *n, const char *path)
 static void nodes(struct buf *b, const json_t *list, const json_t *queues)
 {
     static const struct col cols[] = {
-        { "NODE", "name", put_text }, { "STATE", "up", put_node_state },
-        { ">SEGMENTS", "segments", put_count }, { ">OF", "max_segments", put_count },
-        { ">PEOPLE", "people", put_count }, { "PLACES", "tickets", put_places },
-        { ">TAKEN", "tickets", put_count }, { ">OF", "max_tickets", put_count },
-        { "ADDRESS", "addr", put_text },
+        { "NODE", "name", .put = put_text }, { "STATE", "up", .put = put_node_state },
+        { ">SEGMENTS", "segments", .put = put_count }, { ">OF", "max_segments", .put = put_count },
+        { ">PEOPLE", "people", .put = put_count }, { "PLACES", "tickets", .put = put_places },
+        { ">TAKEN", "tickets", .put = put_count }, { ">OF", "max_tickets", .put = put_count },
+        { "ADDRESS", "addr", .put = put_text },
     };
     struct table t;
     json_t *n;
@@ -87,8 +87,8 @@ static void nodes(struct buf *b, const json_t *list, const json_t *queues)
 static void routers(struct buf *b, const json_t *list)
 {
     static const struct col cols[] = {
-        { "ROUTER", "name", put_text }, { "MAP", "map_version", put_number },
-        { "HTTP", "http", put_text },
+        { "ROUTER", "name", .put = put_text }, { "MAP", "map_version", .put = put_number },
+        { "HTTP", "http", .put = put_text },
     };
 
     TABLE_LIST(b, list, cols, "no routers\n");
@@ -97,17 +97,13 @@ static void routers(struct buf *b, const json_t *list)
 void view_moves(struct buf *b, const json_t *list)
 {
     static const struct col cols[] = {
-        { ">MOVE", "move", put_id }, { ">FROM", "from", put_id }, { ">TO", "to", put_id },
-        { "STATE", "state", put_text }, { ">TICKETS", "tickets", put_count },
+        { ">MOVE", "move", .put = put_id }, { ">FROM", "from", .put = put_id },
+        { ">TO", "to", .put = put_id }, { "STATE", "state", .put = put_text },
+        { ">TICKETS", "tickets", .put = put_count },
     };
 
     buf_str(b, json_array_size(list) > 0 ? "\n" : "");
     TABLE_LIST(b, list, cols, "");
-}
-
-static void put_ok(struct buf *b, const json_t *m, const char *path)
-{
-    buf_str(b, ctl_is(m, path) ? "ok" : "FAILED");
 }
 
 static void put_value(struct buf *b, const json_t *m, const char *path)
@@ -129,9 +125,9 @@ static void put_age(struct buf *b, const json_t *m, const char *path)
 void view_metrics(struct buf *b, const json_t *list)
 {
     static const struct col cols[] = {
-        { "METRIC", "name", put_text }, { "STATE", "ok", put_ok },
-        { ">VALUE", "value", put_value }, { ">AGE", "age_ms", put_age },
-        { "WHY", "why", put_text },
+        { "METRIC", "name", .put = put_text }, { "STATE", "ok", EITHER("ok", "FAILED") },
+        { ">VALUE", "value", .put = put_value }, { ">AGE", "age_ms", .put = put_age },
+        { "WHY", "why", .put = put_text },
     };
 
     buf_str(b, json_array_size(list) > 0 ? "\n" : "");
@@ -172,11 +168,11 @@ static void segment_row(struct table *t, json_t *s, bool ahead_known)
 static void segments(struct buf *b, const json_t *list, bool all)
 {
     static const struct col cols[] = {
-        { ">SEGMENT", "segment", put_id }, { "NODE", "node", put_id },
-        { "STATE", "state", put_text }, { "FILL", "waiting", put_fill },
-        { ">WAITING", "waiting", put_count }, { ">JOINED", "joined", put_count },
-        { ">OF", "capacity", put_count }, { ">AHEAD", "ahead", put_ahead },
-        { "MOVE", "move", put_id },
+        { ">SEGMENT", "segment", .put = put_id }, { "NODE", "node", .put = put_id },
+        { "STATE", "state", .put = put_text }, { "FILL", "waiting", .put = put_fill },
+        { ">WAITING", "waiting", .put = put_count }, { ">JOINED", "joined", .put = put_count },
+        { ">OF", "capacity", .put = put_count }, { ">AHEAD", "ahead", .put = put_ahead },
+        { "MOVE", "move", .put = put_id },
     };
     size_t n = json_array_size(list), from = n, to = n;
     bool ahead_known = true;

@@ -90,7 +90,10 @@ void table_row(struct table *t, const json_t *row)
         const struct col *col = &t->cols[i];
         size_t from = t->text.len;
 
-        col->put(&t->text, row, col->path);
+        if (col->put != NULL)
+            col->put(&t->text, row, col->path);
+        else
+            buf_str(&t->text, ctl_is(row, col->path) ? col->yes : col->no);
         cell_end(t, i, from);
     }
     t->n_rows++;

@@ -3,7 +3,8 @@
  *
  * A view is a list of columns: the head, the member of a row (a JSON object), its format (text.h):
  *
- *   { "NODE", "name", put_text }, { ">CPU", "load.cpu", put_cpu }
+ *   { "NODE", "name", .put = put_text }, { ">CPU", "load.cpu", .put = put_cpu },
+ *   { "STATE", "up", EITHER("up", "down") }
  *
  * What a format cannot say of a row alone, the view adds to the row as a member. With colours heads
  * are bold, and the words of columns about a state have the colour of what they mean. */
@@ -17,8 +18,11 @@
 struct col {
     const char *head; /* '>' before it: the column is right-aligned */
     const char *path; /* NULL: the format knows it */
-    put_fn put;
+    put_fn put;       /* NULL: the member is a truth, with these words */
+    const char *yes, *no;
 };
+
+#define EITHER(a_yes, a_no) .yes = a_yes, .no = a_no
 
 struct table {
     const struct col *cols;
@@ -42,8 +46,10 @@ void table_list(struct buf *b, const json_t *list, const struct col *cols, size_
 void put_cpu(struct buf *b, const json_t *o, const char *path);
 void put_memory(struct buf *b, const json_t *o, const char *path);
 void put_us(struct buf *b, const json_t *o, const char *path);
-#define LOAD_COLS { ">CPU", "load.cpu", put_cpu }, { ">MEMORY", "load.rss_bytes", put_memory }
-#define NODE_LOAD_COLS LOAD_COLS, { ">LATE", "load.late_us", put_us }
+#define LOAD_COLS                          \
+    { ">CPU", "load.cpu", .put = put_cpu }, \
+    { ">MEMORY", "load.rss_bytes", .put = put_memory }
+#define NODE_LOAD_COLS LOAD_COLS, { ">LATE", "load.late_us", .put = put_us }
 
 enum colour { COLOUR_NONE, COLOUR_BOLD, COLOUR_GOOD, COLOUR_WARN, COLOUR_BAD };
 

@@ -10,9 +10,9 @@
 /* ---- pools and nodes ---- */
 
 #define FIGURES_COLS                                                             \
-    { ">DELAYED", "scheduled", put_count }, { ">WAITING", "waiting", put_count }, \
-    { ">RUNNING", "running", put_count }, { ">DEAD", "dead", put_count },         \
-    { ">OLDEST", "oldest_ms", put_ms }
+    { ">DELAYED", "scheduled", .put = put_count }, { ">WAITING", "waiting", .put = put_count }, \
+    { ">RUNNING", "running", .put = put_count }, { ">DEAD", "dead", .put = put_count },         \
+    { ">OLDEST", "oldest_ms", .put = put_ms }
 
 static void put_partition_state(struct buf *b, const json_t *p, const char *path)
 {
@@ -25,8 +25,9 @@ static void put_partition_state(struct buf *b, const json_t *p, const char *path
 static void view_partitions(struct buf *b, const json_t *pool)
 {
     static const struct col cols[] = {
-        { "PARTITION", "partition", put_number }, { "NODE", "node", put_text },
-        { "STATE", "up", put_partition_state }, FIGURES_COLS, { ">BYTES", "bytes", put_count },
+        { "PARTITION", "partition", .put = put_number }, { "NODE", "node", .put = put_text },
+        { "STATE", "up", .put = put_partition_state }, FIGURES_COLS,
+        { ">BYTES", "bytes", .put = put_count },
     };
 
     buf_byte(b, '\n');
@@ -47,9 +48,9 @@ static void put_node_state(struct buf *b, const json_t *n, const char *path)
 static void view_task_nodes(struct buf *b, const json_t *doc)
 {
     static const struct col cols[] = {
-        { "TASK_NODE", "name", put_text }, { "STATE", "up", put_node_state }, NODE_LOAD_COLS,
-        { ">PARTITIONS", "partitions", put_count }, { ">MOVING", "moving", put_count },
-        { "ADDRESS", "addr", put_text },
+        { "TASK_NODE", "name", .put = put_text }, { "STATE", "up", .put = put_node_state },
+        NODE_LOAD_COLS, { ">PARTITIONS", "partitions", .put = put_count },
+        { ">MOVING", "moving", .put = put_count }, { "ADDRESS", "addr", .put = put_text },
     };
 
     buf_byte(b, '\n');
@@ -121,10 +122,12 @@ static const json_t *pool_of(const json_t *doc, const char *queue)
 bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
 {
     static const struct col cols[] = {
-        { "POOL", "pool", put_text }, { "STATE", "paused", put_pool_state },
-        { ">QUEUES", "queues", put_count }, { ">ARRIVE", "accepted_per_s", put_lately },
-        { ">START", "started_per_s", put_lately }, { ">END", "ended_per_s", put_lately },
-        FIGURES_COLS, { "HELD_UP_BY", NULL, put_held },
+        { "POOL", "pool", .put = put_text }, { "STATE", "paused", .put = put_pool_state },
+        { ">QUEUES", "queues", .put = put_count },
+        { ">ARRIVE", "accepted_per_s", .put = put_lately },
+        { ">START", "started_per_s", .put = put_lately },
+        { ">END", "ended_per_s", .put = put_lately }, FIGURES_COLS,
+        { "HELD_UP_BY", NULL, .put = put_held },
     };
     const json_t *pool = queue != NULL ? pool_of(doc, queue) : NULL;
     struct table t;
@@ -189,13 +192,14 @@ static void put_mean(struct buf *b, const json_t *x, const char *path)
 void view_endpoints(struct buf *b, const json_t *doc)
 {
     static const struct col cols[] = {
-        { "ENDPOINT", "name", put_text }, { "STATE", "paused", put_endpoint_state },
-        { ">RATE", "rate_per_s", put_most_per_s },
-        { ">MAX_CONCURRENT", "max_concurrent", put_most }, { ">LIMIT_NOW", "adaptive", put_most },
-        { ">NODES", "nodes", put_count }, { ">IN_FLIGHT", "in_flight", put_count },
-        { ">HELD", "held", put_count }, { ">SENT", "sent", put_count },
-        { ">SUCCEEDED", "succeeded", put_count }, { ">FAILED", "failed", put_count },
-        { ">MS", "ms", put_mean }, { "URL", "url", put_text },
+        { "ENDPOINT", "name", .put = put_text }, { "STATE", "paused", .put = put_endpoint_state },
+        { ">RATE", "rate_per_s", .put = put_most_per_s },
+        { ">MAX_CONCURRENT", "max_concurrent", .put = put_most },
+        { ">LIMIT_NOW", "adaptive", .put = put_most }, { ">NODES", "nodes", .put = put_count },
+        { ">IN_FLIGHT", "in_flight", .put = put_count }, { ">HELD", "held", .put = put_count },
+        { ">SENT", "sent", .put = put_count }, { ">SUCCEEDED", "succeeded", .put = put_count },
+        { ">FAILED", "failed", .put = put_count }, { ">MS", "ms", .put = put_mean },
+        { "URL", "url", .put = put_text },
     };
     const json_t *x;
     size_t i;
@@ -248,8 +252,8 @@ static void put_probe_ms(struct buf *b, const json_t *x, const char *path)
 void view_probe(struct buf *b, const json_t *doc)
 {
     static const struct col cols[] = {
-        { "NODE", "node", put_text }, { ">MS", "ms", put_probe_ms },
-        { "ANSWER", "outcome", put_probe },
+        { "NODE", "node", .put = put_text }, { ">MS", "ms", .put = put_probe_ms },
+        { "ANSWER", "outcome", .put = put_probe },
     };
 
     TABLE_LIST(b, json_object_get(doc, "probe"), cols, "no task node calls it\n");
@@ -277,9 +281,10 @@ static void put_place(struct buf *b, const json_t *k, const char *path)
 void view_tasks(struct buf *b, const json_t *doc)
 {
     static const struct col cols[] = {
-        { "TASK", "id", put_text }, { "STATE", "state", put_text }, { "KEY", "key", put_text },
-        { ">ATTEMPTS", "attempts", put_count }, { ">PLACE", "position", put_place },
-        { "SINCE", "entered_at", put_moment }, { "LIMITED_BY", "limited_by", put_text },
+        { "TASK", "id", .put = put_text }, { "STATE", "state", .put = put_text },
+        { "KEY", "key", .put = put_text }, { ">ATTEMPTS", "attempts", .put = put_count },
+        { ">PLACE", "position", .put = put_place }, { "SINCE", "entered_at", .put = put_moment },
+        { "LIMITED_BY", "limited_by", .put = put_text },
     };
 
     TABLE_LIST(b, json_object_get(doc, "tasks"), cols, "no tasks\n");
@@ -302,26 +307,17 @@ static void put_limits(struct buf *b, const json_t *k, const char *path)
     }
 }
 
-static void put_pinned(struct buf *b, const json_t *k, const char *path)
-{
-    buf_str(b, ctl_is(k, path) ? "pinned" : "-");
-}
-
 void view_task_keys(struct buf *b, const json_t *doc)
 {
     static const struct col cols[] = {
-        { "KEY", "key", put_text }, { ">WAITING", "waiting", put_count },
-        { ">RUNNING", "running", put_count }, { "STOPPED_BY", "limits", put_limits },
-        { "UNTIL", "limited_until", put_moment }, { "PINNED", "pinned", put_pinned },
+        { "KEY", "key", .put = put_text }, { ">WAITING", "waiting", .put = put_count },
+        { ">RUNNING", "running", .put = put_count }, { "STOPPED_BY", "limits", .put = put_limits },
+        { "UNTIL", "limited_until", .put = put_moment },
+        { "PINNED", "pinned", EITHER("pinned", "-") },
     };
 
     TABLE_LIST(b, json_object_get(doc, "keys"), cols, "no keys\n");
     put_away(b, doc);
-}
-
-static void put_key_state(struct buf *b, const json_t *k, const char *path)
-{
-    buf_str(b, ctl_is(k, path) ? "PAUSED" : "open");
 }
 
 static void put_key_limit(struct buf *b, const json_t *k, const char *path)
@@ -337,27 +333,24 @@ static void put_key_limit(struct buf *b, const json_t *k, const char *path)
 void view_pinned_keys(struct buf *b, const json_t *doc)
 {
     static const struct col cols[] = {
-        { "QUEUE", "queue", put_text }, { "KEY", "key", put_text },
-        { "STATE", "paused", put_key_state }, { ">RATE", "rate_per_s", put_key_limit },
-        { ">MAX_CONCURRENT", "max_concurrent", put_key_limit },
-        { ">WEIGHT", "weight", put_key_limit },
+        { "QUEUE", "queue", .put = put_text }, { "KEY", "key", .put = put_text },
+        { "STATE", "paused", EITHER("PAUSED", "open") },
+        { ">RATE", "rate_per_s", .put = put_key_limit },
+        { ">MAX_CONCURRENT", "max_concurrent", .put = put_key_limit },
+        { ">WEIGHT", "weight", .put = put_key_limit },
     };
 
     TABLE_LIST(b, json_object_get(doc, "keys"), cols, "no key is pinned\n");
 }
 
-static void put_redrive(struct buf *b, const json_t *k, const char *path)
-{
-    buf_str(b, ctl_is(k, path) ? "goes on" : "-");
-}
-
 void view_busiest(struct buf *b, const json_t *doc)
 {
     static const struct col cols[] = {
-        { "QUEUE", "queue", put_text }, { ">WAITING", "waiting", put_count },
-        { ">RUNNING", "running", put_count }, { ">DEAD", "dead", put_count },
-        { "REDRIVE", "redriving", put_redrive }, { "STOPPED_BY", "limits", put_limits },
-        { "UNTIL", "limited_until", put_moment },
+        { "QUEUE", "queue", .put = put_text }, { ">WAITING", "waiting", .put = put_count },
+        { ">RUNNING", "running", .put = put_count }, { ">DEAD", "dead", .put = put_count },
+        { "REDRIVE", "redriving", EITHER("goes on", "-") },
+        { "STOPPED_BY", "limits", .put = put_limits },
+        { "UNTIL", "limited_until", .put = put_moment },
     };
 
     TABLE_LIST(b, json_object_get(doc, "queues"), cols, "no queue has a task that waits or is dead\n");
@@ -367,9 +360,9 @@ void view_busiest(struct buf *b, const json_t *doc)
 void view_task_schedules(struct buf *b, const json_t *doc)
 {
     static const struct col cols[] = {
-        { "SCHEDULE", "schedule", put_text }, { "NEXT", "next", put_moment },
-        { "LAST", "last", put_moment }, { "OUTCOME", "outcome", put_text },
-        { "TASK", "id", put_text }, { "STATE", "state", put_text },
+        { "SCHEDULE", "schedule", .put = put_text }, { "NEXT", "next", .put = put_moment },
+        { "LAST", "last", .put = put_moment }, { "OUTCOME", "outcome", .put = put_text },
+        { "TASK", "id", .put = put_text }, { "STATE", "state", .put = put_text },
     };
 
     TABLE_LIST(b, json_object_get(doc, "schedules"), cols, "the queue has no schedule\n");

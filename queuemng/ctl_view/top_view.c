@@ -174,11 +174,11 @@ static void put_let_in(struct buf *b, const json_t *q, const char *path)
 static void queues(struct buf *b, const json_t *list, size_t most, uint64_t all)
 {
     static const struct col cols[] = {
-        { "QUEUE", "queue", put_text }, { "STATE", "state", put_text },
-        { ">WAITING", "in_line", put_count }, { ">CHANGE", "change", put_change },
-        { ">ARRIVE", "arrive", put_arrive }, { ">LET_IN", "rate_per_s", put_let_in },
-        { ">LIMIT", "mode", put_limit }, { "LIMITED_BY", "limited_by", put_text },
-        { ">INSIDE", "inside", put_count }, { ">LAST_WAITS", "eta_last_s", put_eta },
+        { "QUEUE", "queue", .put = put_text }, { "STATE", "state", .put = put_text },
+        { ">WAITING", "in_line", .put = put_count }, { ">CHANGE", "change", .put = put_change },
+        { ">ARRIVE", "arrive", .put = put_arrive }, { ">LET_IN", "rate_per_s", .put = put_let_in },
+        { ">LIMIT", "mode", .put = put_limit }, { "LIMITED_BY", "limited_by", .put = put_text },
+        { ">INSIDE", "inside", .put = put_count }, { ">LAST_WAITS", "eta_last_s", .put = put_eta },
     };
     size_t n = json_array_size(list) < most ? json_array_size(list) : most;
     struct table t;
@@ -219,9 +219,9 @@ static void quieter(struct buf *b, size_t n)
 static void nodes(struct buf *b, const json_t *list, size_t most)
 {
     static const struct col cols[] = {
-        { "NODE", "name", put_text }, { "STATE", "up", put_state }, NODE_LOAD_COLS,
-        { ">SEGMENTS", "segments", put_count }, { "PLACES", "tickets", put_places },
-        { ">TAKEN", "tickets", put_count }, { ">OF", "max_tickets", put_count },
+        { "NODE", "name", .put = put_text }, { "STATE", "up", .put = put_state }, NODE_LOAD_COLS,
+        { ">SEGMENTS", "segments", .put = put_count }, { "PLACES", "tickets", .put = put_places },
+        { ">TAKEN", "tickets", .put = put_count }, { ">OF", "max_tickets", .put = put_count },
     };
     size_t i, shown = 0;
     const json_t *n;
@@ -247,18 +247,14 @@ static void put_answers(struct buf *b, const json_t *r, const char *path)
         buf_byte(b, '-');
 }
 
-static void put_map(struct buf *b, const json_t *r, const char *path)
-{
-    buf_str(b, ctl_is(r, path) ? "up, old map" : "up");
-}
-
 /* With its map: a router sends people to segments by it. */
 static void routers(struct buf *b, const json_t *now, size_t most)
 {
     static const struct col cols[] = {
-        { "ROUTER", "name", put_text }, { "STATE", "map_is_old", put_map }, LOAD_COLS,
-        { ">ANSWERS", "load.answers_per_s", put_answers }, { ">P99", "load.p99_us", put_us },
-        { "HTTP", "http", put_text },
+        { "ROUTER", "name", .put = put_text },
+        { "STATE", "map_is_old", EITHER("up, old map", "up") }, LOAD_COLS,
+        { ">ANSWERS", "load.answers_per_s", .put = put_answers },
+        { ">P99", "load.p99_us", .put = put_us }, { "HTTP", "http", .put = put_text },
     };
     const json_t *list = json_object_get(now, "routers");
     size_t n = json_array_size(list);

@@ -54,7 +54,9 @@ Test(ctl_forms, a_text_that_seems_something_else_is_quoted)
 
 Test(ctl_forms, states_have_colours_if_they_are_on)
 {
-    static const struct col cols[] = { { "NAME", "name", put_text }, { "STATE", "state", put_text } };
+    static const struct col cols[] = {
+        { "NAME", "name", .put = put_text }, { "STATE", "state", .put = put_text },
+    };
     json_t *list = json_pack("[{s:s,s:s}]", "name", "down", "state", "down (3 s)");
 
     for (unsigned on = 0; on < 2; on++) {

@@ -291,8 +291,8 @@ Test(segqctl, rates_read_well)
 Test(segqctl, columns_align)
 {
     static const struct col cols[] = {
-        { "NAME", "name", put_text }, { ">COUNT", "n", put_count },
-        { "STATE", "of.state", put_text },
+        { "NAME", "name", .put = put_text }, { ">COUNT", "n", .put = put_count },
+        { "STATE", "of.state", .put = put_text },
     };
     json_t *rows = js("[{\"name\":\"a\",\"n\":1234567,\"of\":{\"state\":\"open\"}},"
                       "{\"name\":\"longer\",\"n\":5,\"of\":{\"state\":\"x\\u001b[2Jy\\u009bz\"}}]");

@@ -1,0 +1,13 @@
+/* tickets.h: commands about single tickets: join, claims that an operator signs, the move of a waiting
+ * ticket to another lane by one, the check of a draw. See commands.h. */
+#ifndef SEGQ_CTL_TICKETS_H
+#define SEGQ_CTL_TICKETS_H
+
+#include "queuemng/ctl_ask/ctl.h"
+
+int cmd_join(struct ctl *c, int argc, char **argv);
+int cmd_claim(struct ctl *c, int argc, char **argv);
+int cmd_move_ticket(struct ctl *c, int argc, char **argv);
+int cmd_draw(struct ctl *c, int argc, char **argv);
+
+#endif

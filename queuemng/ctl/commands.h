@@ -2,8 +2,8 @@
 #ifndef SEGQ_CTL_COMMANDS_H
 #define SEGQ_CTL_COMMANDS_H
 
-#include "queuemng/ctl_ask/answer.h"
 #include "queuemng/ctl_ask/ctl.h"
+#include "queuemng/ctl_ask/round_trip.h"
 #include "queuemng/ctl_view/risk_view.h"
 
 struct cmd {

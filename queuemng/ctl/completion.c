@@ -8,8 +8,8 @@
 #include "common/config/cfg_key.h"
 #include "queuemng/ctl/commands.h"
 #include "queuemng/ctl/options.h"
-#include "queuemng/ctl_ask/answer.h"
 #include "queuemng/ctl_ask/def_change.h"
+#include "queuemng/ctl_ask/round_trip.h"
 #include "queuemng/ctl_view/text.h"
 
 #define ASK_S 1 /* somebody has pressed a key and waits */

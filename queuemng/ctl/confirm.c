@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl_ask/round_trip.h"
 #include "queuemng/ctl_view/text.h"
 
 /* Reads what is typed. of: the context's name before it, or NULL. */

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "common/config/near.h"
-#include "queuemng/ctl_ask/answer.h"
 #include "queuemng/ctl_ask/context.h"
+#include "queuemng/ctl_ask/round_trip.h"
 #include "queuemng/ctl_ask/where.h"
 #include "queuemng/ctl_view/answer_view.h"
-#include "queuemng/ctl_view/table.h"
+#include "queuemng/ctl_view/columns.h"
 #include "queuemng/ctl_view/text.h"
 
 static int say_no_context(const struct contexts *c, const char *name)

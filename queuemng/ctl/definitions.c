@@ -7,7 +7,7 @@
 
 #include "common/base/ip.h"
 #include "common/task/url.h"
-#include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl_ask/round_trip.h"
 #include "queuemng/ctl_ask/def_change.h"
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl_view/answer_view.h"

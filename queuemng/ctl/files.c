@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "queuemng/ctl/confirm.h"
-#include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl_ask/round_trip.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/text.h"
 

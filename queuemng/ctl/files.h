@@ -4,9 +4,9 @@
 
 #include <jansson.h>
 
-#include "queuemng/ctl_ask/answer.h"
 #include "queuemng/ctl_ask/ctl.h"
 #include "queuemng/ctl_ask/def_change.h"
+#include "queuemng/ctl_ask/round_trip.h"
 
 int cmd_export(struct ctl *c, int argc, char **argv);
 int cmd_diff(struct ctl *c, int argc, char **argv); /* CTL_REFUSED: there are differences */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl_ask/round_trip.h"
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl_view/risk_view.h"
 #include "queuemng/ctl_view/text.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl_ask/round_trip.h"
 #include "queuemng/ctl_ask/where.h"
 
 #define TEXT_AT 20  /* the column of the words about it */

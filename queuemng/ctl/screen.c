@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "queuemng/ctl_ask/answer.h"
 #include "queuemng/ctl_ask/ctl.h"
+#include "queuemng/ctl_ask/round_trip.h"
 
 #define LINES_DEFAULT 24 /* lines of a terminal that does not say it */
 #define LINES_FREE    3  /* an error, and the end of its line */

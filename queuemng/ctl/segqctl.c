@@ -6,14 +6,14 @@
 #include <unistd.h>
 
 #include "common/supervisor/prog.h"
-#include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl_ask/round_trip.h"
 #include "queuemng/ctl_ask/context.h"
 #include "queuemng/ctl/completion.h"
 #include "queuemng/ctl/help.h"
 #include "queuemng/ctl/options.h"
 #include "queuemng/ctl/commands.h"
 #include "queuemng/ctl_ask/where.h"
-#include "queuemng/ctl_view/table.h"
+#include "queuemng/ctl_view/columns.h"
 #include "version.h"
 
 #define DEFAULT_DIR "./run" /* where `make run` keeps its cluster */

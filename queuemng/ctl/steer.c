@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "queuemng/ctl_view/answer_view.h"
-#include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl_ask/round_trip.h"
 #include "queuemng/ctl/files.h"
 #include "queuemng/ctl_view/history_view.h"
 #include "queuemng/ctl_view/risk_view.h"

@@ -18,7 +18,7 @@
 #include "common/ticket/draw.h"
 #include "common/ticket/token.h"
 #include "queuemng/ctl/signer.h"
-#include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl_ask/round_trip.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/text.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/ctl_view/table.h"
+#include "queuemng/ctl_view/columns.h"
 #include "queuemng/ctl_view/text.h"
 #include "queuemng/policy/budget_def.h"
 #include "queuemng/policy/endpoint_def.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/ctl_view/table.h"
+#include "queuemng/ctl_view/columns.h"
 
 /* ---- definitions, in lists ---- */
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/ctl_view/table.h"
+#include "queuemng/ctl_view/columns.h"
 #include "queuemng/ctl_view/task_view.h"
 
 #define BAR_WIDTH      20

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/task/queue_name.h"
-#include "queuemng/ctl_view/table.h"
+#include "queuemng/ctl_view/columns.h"
 
 /* ---- pools and nodes ---- */
 

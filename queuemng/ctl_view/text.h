@@ -32,7 +32,7 @@ bool ctl_is(const json_t *o, const char *path);
 bool ctl_equals(const json_t *o, const char *path, const char *text);
 uint64_t ctl_in_line(const json_t *queue); /* people who wait, and who come back */
 
-/* Formats of a member: cells of a table (table.h), and words of a sentence. */
+/* Formats of a member: cells of a table (columns.h), and words of a sentence. */
 typedef void (*put_fn)(struct buf *b, const json_t *o, const char *path);
 void put_text(struct buf *b, const json_t *o, const char *path);
 void put_count(struct buf *b, const json_t *o, const char *path);  /* 1 204 */

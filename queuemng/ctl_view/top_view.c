@@ -11,8 +11,8 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "queuemng/ctl_view/columns.h"
 #include "queuemng/ctl_view/status_view.h"
-#include "queuemng/ctl_view/table.h"
 
 #define BAR_WIDTH  10
 #define QUEUES_MIN 3 /* shown on the smallest screen */

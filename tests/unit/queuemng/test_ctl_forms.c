@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "queuemng/ctl_view/table.h"
+#include "queuemng/ctl_view/columns.h"
 #include "queuemng/ctl_view/yaml.h"
 
 static struct buf b;

@@ -7,7 +7,7 @@
 #include "common/config/near.h"
 #include "queuemng/policy/queue_def.h"
 #include "queuemng/ctl/commands.h"
-#include "queuemng/ctl_view/table.h"
+#include "queuemng/ctl_view/columns.h"
 #include "queuemng/ctl_view/text.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/history_view.h"

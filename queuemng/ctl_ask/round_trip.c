@@ -1,7 +1,7 @@
-/* answer.c: one request to the manager that leads, or to a router; its answer, printed as its view, its
- * bytes (-o json), or YAML. A refusal is a sentence; with -o json or yaml it is the problem as the API
- * gave it, with its code, on standard error. */
-#include "queuemng/ctl_ask/answer.h"
+/* round_trip.c: one request to the manager that leads, or to a router; its answer, printed as its view,
+ * its bytes (-o json), or YAML. A refusal is a sentence; with -o json or yaml it is the problem as the
+ * API gave it, with its code, on standard error. */
+#include "queuemng/ctl_ask/round_trip.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* tasks.h: the commands about tasks and their queues. See commands.h. */
-#ifndef SEGQ_CTL_TASKS_H
-#define SEGQ_CTL_TASKS_H
+/* task_commands.h: the commands about tasks and their queues. See commands.h. */
+#ifndef SEGQ_CTL_TASK_COMMANDS_H
+#define SEGQ_CTL_TASK_COMMANDS_H
 
 #include "queuemng/ctl_ask/ctl.h"
 

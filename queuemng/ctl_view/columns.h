@@ -1,4 +1,4 @@
-/* table.h: answers as rows in columns, and colours. Pure, but for one switch of the process: whether
+/* columns.h: answers as rows in columns, and colours. Pure, but for one switch of the process: whether
  * there are colours at all.
  *
  * A view is a list of columns: the head, the member of a row (a JSON object), its format (text.h):
@@ -8,8 +8,8 @@
  *
  * What a format cannot say of a row alone, the view adds to the row as a member. With colours heads
  * are bold, and the words of columns about a state have the colour of what they mean. */
-#ifndef SEGQ_CTL_TABLE_H
-#define SEGQ_CTL_TABLE_H
+#ifndef SEGQ_CTL_COLUMNS_H
+#define SEGQ_CTL_COLUMNS_H
 
 #include "queuemng/ctl_view/text.h"
 

@@ -1,7 +1,7 @@
-/* answer.h: asking, and printing the answer. All functions with an int return enum ctl_exit, and
+/* round_trip.h: asking, and printing the answer. All functions with an int return enum ctl_exit, and
  * have printed the error. */
-#ifndef SEGQ_CTL_ANSWER_H
-#define SEGQ_CTL_ANSWER_H
+#ifndef SEGQ_CTL_ROUND_TRIP_H
+#define SEGQ_CTL_ROUND_TRIP_H
 
 #include <jansson.h>
 

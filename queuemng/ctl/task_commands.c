@@ -1,5 +1,5 @@
-/* tasks.c: lists, pauses, and what is asked before something goes for good. */
-#include "queuemng/ctl/tasks.h"
+/* task_commands.c: lists, pauses, and what is asked before something goes for good. */
+#include "queuemng/ctl/task_commands.h"
 
 #include <event2/http.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl/files.h"
 #include "queuemng/ctl/live.h"
-#include "queuemng/ctl_ask/answer.h"
+#include "queuemng/ctl_ask/round_trip.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/risk_view.h"
 #include "queuemng/ctl_view/task_view.h"

@@ -1,6 +1,6 @@
-/* table.c: see the header. Colours are the 16 that every terminal has (ECMA-48, SGR), so that the
+/* columns.c: see the header. Colours are the 16 that every terminal has (ECMA-48, SGR), so that the
  * operator's own palette holds. */
-#include "queuemng/ctl_view/table.h"
+#include "queuemng/ctl_view/columns.h"
 
 #include <assert.h>
 #include <string.h>

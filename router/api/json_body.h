@@ -7,7 +7,7 @@
 #include "common/base/base.h"
 #include "common/base/err.h"
 #include "common/ticket/subject_text.h"
-#include "router/gate/claim.h"
+#include "router/gate/signed_claim.h"
 
 #define BODY_MAX_DEPTH 32
 

@@ -12,7 +12,6 @@
 #include "router/calls/events.h"
 #include "router/links/flows.h"
 #include "router/links/mng_link.h"
-#include "router/links/replica_feed.h"
 #include "router/links/seg_link.h"
 #include "router/page_http/files.h"
 #include "router/service/dispatch.h"
@@ -208,7 +207,7 @@ static void on_answered(void *router)
 
     if (--r->answering > 0)
         return;
-    replica_feed_farewell(r->segs, r->drained, r->drained_arg);
+    seg_links_farewell(r->segs, r->drained, r->drained_arg);
 }
 
 void router_drain(struct router *r, ev_fn done, void *arg)

@@ -8,7 +8,7 @@
 #include "common/config/cfg_check.h"
 #include "common/config/cfg_type.h"
 #include "common/wire/msg_router_manager.h"
-#include "router/gate/claim.h"
+#include "router/gate/signed_claim.h"
 #include "router/api/cors.h"
 #include "router/state/client_gate.h"
 

@@ -10,7 +10,7 @@
 #include "common/task/call.h"
 #include "common/task/own.h"
 #include "common/task/unique.h"
-#include "router/gate/claim.h"
+#include "router/gate/signed_claim.h"
 #include "router/tasks/json_scan.h"
 #include "router/tasks/unfit.h"
 

@@ -1,4 +1,4 @@
-/* task_claim.h: the right to submit one task without a server's token: a claim (claim.h) with
+/* task_claim.h: the right to submit one task without a server's token: a claim (signed_claim.h) with
  *
  *   queues: names and patterns, as a server's token has them; jti: the task's Idempotency-Key;
  *   key, priority: of the task; without them it has no key, and priority 0
@@ -8,7 +8,7 @@
 #ifndef SEGQ_ROUTER_TASK_CLAIM_H
 #define SEGQ_ROUTER_TASK_CLAIM_H
 
-#include "router/gate/claim.h"
+#include "router/gate/signed_claim.h"
 #include "router/tasks/body.h"
 
 struct task_claim {

@@ -3,7 +3,7 @@
  * (behind a first byte 1) a payload that the target signs itself, to get past the key. */
 #include <stdlib.h>
 
-#include "router/gate/claim.h"
+#include "router/gate/signed_claim.h"
 #include "router/tasks/task_claim.h"
 #include "tests/lib/claimrig.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "queuemng/ctl/signer.h"
-#include "router/gate/claim.h"
+#include "router/gate/signed_claim.h"
 #include "router/tasks/task_claim.h"
 
 #define NOW    1700000000

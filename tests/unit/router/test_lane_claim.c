@@ -1,7 +1,7 @@
 /* test_lane_claim.c: the right to another lane: what is taken, and every way to be refused. */
 #include <criterion/criterion.h>
 
-#include "router/gate/claim.h"
+#include "router/gate/signed_claim.h"
 #include "tests/lib/claimrig.h"
 
 #define NOW 1700000000

@@ -1,7 +1,7 @@
 /* test_replica_feed.c: the link over which a node pushes its lines: older nodes, damage, the end. */
 #include "tests/lib/routerrig.h"
 
-#include "router/links/replica_feed.h"
+#include "router/links/seg_link.h"
 
 static struct stream *stream(void)
 {
@@ -71,7 +71,7 @@ Test(replica_feed, the_farewell_waits_until_all_polls_are_confirmed, .init = set
     bool done = false;
 
     expect_asked(0);
-    replica_feed_farewell(w.r->segs, on_done, &done);
+    seg_links_farewell(w.r->segs, on_done, &done);
     cr_expect_not(done);
     UNTIL(done);
     cr_expect_eq(w.seen, 1);
@@ -84,7 +84,7 @@ Test(replica_feed, a_farewell_that_nobody_confirms_ends_soon, .init = setup_feed
     bool done = false;
 
     w.does_with_seen = SEEN_UNHEARD;
-    replica_feed_farewell(w.r->segs, on_done, &done);
+    seg_links_farewell(w.r->segs, on_done, &done);
     UNTIL(done);
     cr_expect_geq(now_ms() - from, 200);
 }
@@ -93,6 +93,6 @@ Test(replica_feed, who_hears_no_node_says_farewell_at_once, .init = setup_old_no
 {
     bool done = false;
 
-    replica_feed_farewell(w.r->segs, on_done, &done);
+    seg_links_farewell(w.r->segs, on_done, &done);
     cr_expect(done);
 }

@@ -1,12 +1,12 @@
-/* claim.h: a signed claim: a JWT of the operator's own back end. Pure (libsodium, jansson).
+/* signed_claim.h: a signed claim: a JWT of the operator's own back end. Pure (libsodium, jansson).
  *
  *   header   alg (HS256 or EdDSA), kid (may be absent if there is one key only)
  *   payload  exp: at most max_ttl_s away; nbf, iat: not in the future; the rest is for those who
  *            use it: lane_claim_check() below, router/tasks/task_claim.h
  * A key has one algorithm, which its configuration names: a header never chooses how it is
  * checked. Nothing is remembered: a claim may be used until it expires. */
-#ifndef SEGQ_ROUTER_CLAIM_H
-#define SEGQ_ROUTER_CLAIM_H
+#ifndef SEGQ_ROUTER_SIGNED_CLAIM_H
+#define SEGQ_ROUTER_SIGNED_CLAIM_H
 
 #include <jansson.h>
 

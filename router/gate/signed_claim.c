@@ -1,5 +1,5 @@
-/* claim.c: opens a claim: form, key, signature, times. */
-#include "router/gate/claim.h"
+/* signed_claim.c: opens a claim: form, key, signature, times. */
+#include "router/gate/signed_claim.h"
 
 #include <sodium.h>
 #include <string.h>

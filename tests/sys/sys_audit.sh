@@ -44,8 +44,8 @@ check_eq "  with her name" "$(lines | jq -r 'select(.event == "joined") | .subje
 check "  as text" grep -qE '^state +waiting$' "$DIR/out"
 check "  with her line" grep -qE '^  20[0-9-]+T[0-9:.]+Z  joined .*client=browser' "$DIR/out"
 forged=${ann%?????}AAAAA
-check "a forged token is nobody's" grep -q 'ticket_unknown' <("$BIN/segqctl" --dir "$C" why "$forged" 2>&1)
-check "so is nonsense" grep -q 'ticket_unknown' <("$BIN/segqctl" --dir "$C" why '17-5x' 2>&1)
+check "a forged token is nobody's" grep -q 'ticket_unknown' <("$BIN/segqctl" --dir "$C" --json why "$forged" 2>&1)
+check "so is nonsense" grep -q 'ticket_unknown' <("$BIN/segqctl" --dir "$C" --json why '17-5x' 2>&1)
 check_eq "an id that is nobody's" "$(why 999999-1 | jq -r .state)" unknown
 check_eq "without the admin token: 401" "$(status_of "$A/v1/admin/tickets/$ann")" 401
 

@@ -23,43 +23,52 @@ die_at() { # POINT [what]: armed, met, and back in service
     wait_for 40 "$1: tasks are taken in again" serves
 }
 
-# Beside the judged ones: tasks that come to every other end, by the clock and by the caller.
+# Beside the judged ones: tasks that come to every other end, by the clock, by the caller, by an
+# operator. Each loop makes its records some times a second, so no point waits long to be met.
 check "a pool of short lives" ctl pool add short max_attempts=1 task_ttl=1s dead_ttl=1s result_ttl=1s dedup=1s
-check "  and one of orders by number" ctl pool add side order=number
-others() {
+check "  one of orders by number" ctl pool add side order=number
+check "  and one whose dead ones wait again" ctl pool add again max_attempts=1
+ask() { call --max-time 2 "$@"; }
+order() { admin POST "/v1/admin/$1" >/dev/null; }
+new_task() { ask -d "$2" "$R/v1/queues/$1/tasks" | jq -r '.task // empty'; }
+lives() { # they are dead and gone by the clock; one is put off
     local t
-    while sleep 0.1; do
-        call -d '{"payload":1}' "$short" >/dev/null
-        call -d '{"n":1,"lease":"100ms"}' "$short/take" >/dev/null
-        t=$(call -d '{"payload":2,"delay":"5s"}' "$short" | jq -r '.task // empty')
-        [ -z "$t" ] || call -X PATCH -d '{"delay":"200ms"}' "$R/v1/tasks/$t" >/dev/null
-        settled
-    done
+    ask -d '{"payload":1}' "$short" >/dev/null
+    ask -d '{"n":1,"lease":"100ms"}' "$short/take" >/dev/null
+    t=$(new_task short '{"payload":2,"delay":"5s"}')
+    [ -z "$t" ] || ask -X PATCH -d '{"delay":"200ms"}' "$R/v1/tasks/$t" >/dev/null
 }
-settled() { # one that waits is changed; one that runs is stopped; one is done, and read
-    local taken t
-    t=$(call -d '{"payload":3,"max_attempts":2}' "$side" | jq -r '.task // empty')
-    [ -z "$t" ] || call -X PATCH -d '{"order":7,"priority":1}' "$R/v1/tasks/$t" >/dev/null
-    taken=$(call -d '{"n":2}' "$side/take" | jq -r '.tasks[]? | "\(.task) \(.lease_id)"')
+changes() { # one that waits is changed, and is run at once
+    local t
+    t=$(new_task side '{"payload":3,"max_attempts":2,"delay":"1m"}')
+    [ -n "$t" ] || return
+    ask -X PATCH -d '{"order":7,"priority":1}' "$R/v1/tasks/$t" >/dev/null
+    order "tasks/$t/run"
+}
+ends() { # one that runs is stopped; one is done, and read
+    local taken t lease
+    taken=$(ask -d '{"n":2}' "$side/take" | jq -r '.tasks[]? | "\(.task) \(.lease_id)"')
     while read -r t lease; do
-        [ -z "$t" ] || [ $((RANDOM % 2)) = 0 ] || call -X DELETE "$R/v1/tasks/$t" >/dev/null
-        call -d "{\"lease_id\":\"$lease\",\"result\":1}" "$R/v1/tasks/$t/ack" >/dev/null
-        call "$R/v1/tasks/$t/result" >/dev/null
+        [ -z "$t" ] || [ $((RANDOM % 2)) = 0 ] || ask -X DELETE "$R/v1/tasks/$t" >/dev/null
+        ask -d "{\"lease_id\":\"$lease\",\"result\":1}" "$R/v1/tasks/$t/ack" >/dev/null
+        ask "$R/v1/tasks/$t/result" >/dev/null
     done <<<"$taken"
 }
-orders() { # an operator's: a task goes first, dead ones wait again, a pool is paused
-    local t
-    while sleep 0.2; do
-        t=$(call -d '{"payload":4,"delay":"1m"}' "$side" | jq -r '.task // empty')
-        [ -z "$t" ] || ctl task run "$t"
-        ctl task redrive-all short
-        ctl task pause short
-        ctl task resume short
-    done
+deaths() { # all that are dead wait again
+    local t lease
+    new_task again '{"payload":4}' >/dev/null
+    while read -r t lease; do
+        ask -d "{\"lease_id\":\"$lease\"}" "$R/v1/tasks/$t/nack" >/dev/null
+    done < <(ask -d '{"n":3}' "$R/v1/queues/again/tasks/take" | jq -r '.tasks[]? | "\(.task) \(.lease_id)"')
+    order task-queues/again/tasks/redrive
 }
-helper others
-helper orders
-drive_tasks 100000 --rate 100 --lease 2 --named 0.3 --extended 0.3 --nacked 0.2 --lapsed 0.1 --patience 300 --looks 1000 --seed points
+pauses() {
+    local paused
+    for paused in true false; do admin PATCH /v1/admin/pools/short "{\"paused\":$paused}" >/dev/null; done
+}
+again() { while sleep 0.1; do "$1"; done; }
+for loop in lives changes ends deaths pauses; do helper again $loop; done
+drive_tasks 100000 --rate 25 --lease 2 --named 0.3 --extended 0.3 --nacked 0.2 --lapsed 0.1 --patience 300 --looks 1000 --seed points
 tasks_go_on "at first"
 
 for record in ACCEPT START EXTEND RETRY DONE CANCEL STOP ORDER READ RUN PART; do # that somebody waits for

@@ -32,7 +32,7 @@ ROUTER_C := $(filter-out %/main.c,$(wildcard router/*/*.c))
 SEGMENT_C := $(filter-out %/main.c,$(wildcard segment/*/*.c))
 TASK_C := $(filter-out %/main.c,$(wildcard task/*/*.c))
 CTL_C := $(wildcard queuemng/ctl/*.c queuemng/ctl_*/*.c)
-DEF_C := $(addprefix queuemng/policy/,queue_def.c budget_def.c endpoint_def.c key_def.c pool_def.c metric_limits.c schedule.c)
+DEF_C := $(addprefix queuemng/policy/,queue_def.c budget_def.c endpoint_def.c key_def.c pool_def.c schedule.c)
 QUEUEMNG_C := $(filter-out %/main.c $(CTL_C),$(wildcard queuemng/*/*.c))
 SWARM_C := $(wildcard tests/bench/swarm/*.c)
 PAGE_FILES := $(sort $(wildcard deploy/page/*.html deploy/page/*.css deploy/page/*.js deploy/page/*.json)) deploy/client/segq.js deploy/client/segq_events.js
@@ -58,7 +58,7 @@ $(B)/gen/page_blob.c: deploy/page/embed.sh deploy/page/short.awk $(PAGE_FILES) d
 # The dashboard is a part of queuemng.
 $(B)/gen/dash_blob.c: deploy/page/embed.sh deploy/page/short.awk $(DASH_FILES) deploy/dashboard
 	@mkdir -p $(@D)
-	@deploy/page/embed.sh dash queuemng/admin/dash_blob.h $(B)/gen/dash $(DASH_FILES) >$@
+	@deploy/page/embed.sh dash queuemng/admin/dashboard.h $(B)/gen/dash $(DASH_FILES) >$@
 $(B)/obj/gen/%_blob.o: $(B)/gen/%_blob.c
 	@mkdir -p $(@D)
 	@$(CC) $(CFLAGS) -c -o $@ $<

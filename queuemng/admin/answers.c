@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/lead/deferred_answers.h"
-#include "queuemng/lead/steps.h"
+#include "queuemng/process/steps.h"
 
 void admin_json(struct admin_ans *a, int status, json_t *j)
 {

@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "common/task/key_limit.h"
-#include "queuemng/lead/manager.h"
+#include "queuemng/process/manager.h"
 
 #define ADMIN_NAME_MAX KEY_TEXT_MAX /* a key's are the longest */
 

@@ -3,7 +3,7 @@
 
 #include "queuemng/admin/definitions.h"
 #include "queuemng/core/budgets.h"
-#include "queuemng/lead/steps.h"
+#include "queuemng/process/steps.h"
 
 #define UNKNOWN "budget_not_found"
 

@@ -13,7 +13,7 @@
 #include "common/base/log.h"
 #include "common/net/ev.h"
 #include "queuemng/admin/definitions.h"
-#include "queuemng/admin/token_name.h"
+#include "queuemng/admin/path_names.h"
 #include "queuemng/core/budgets.h"
 #include "queuemng/core/pins.h"
 #include "queuemng/policy/key_def.h"

@@ -4,7 +4,7 @@
 #define SEGQ_MNG_CHANGES_H
 
 #include "queuemng/admin/answers.h"
-#include "queuemng/admin/queue_path.h"
+#include "queuemng/admin/path_names.h"
 
 struct admin_change {
     bool watched;

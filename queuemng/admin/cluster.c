@@ -1,7 +1,12 @@
-/* cluster.c: GET /v1/admin/cluster and /targets. */
+/* cluster.c: GET /v1/admin/cluster, /targets and /manager; POST /v1/admin/nodes/NAME/VERB. */
 #include "queuemng/admin/cluster.h"
 
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "queuemng/admin/objects.h"
+#include "queuemng/process/steps.h"
 
 #define INT(x) ((json_int_t)(x))
 
@@ -78,4 +83,114 @@ void admin_targets(struct admin_call *c)
     mng_each_node(c->s->mng, node_target, list);
     mng_each_task_node(c->s->mng, task_target, list);
     admin_json(c->a, 200, list);
+}
+
+/* ---- several managers ------------------------------------------------------------- */
+
+/* Tells the role of this manager; each answers for itself. */
+void admin_manager(struct admin_call *c)
+{
+    const struct mng_service *s = c->s;
+    struct mng_lead_view v = { .leads = s->leads, .lease_age_ms = -1, .leader = "",
+                               .leader_admin = "" };
+    struct mng_counts n;
+    char self[80];
+
+    if (s->lead != NULL)
+        mng_lead_look(s->lead, &v);
+    mng_count(s->mng, &n);
+    snprintf(self, sizeof(self), "http://%s", v.leader_admin);
+    admin_json(c->a, 200,
+               json_pack("{s:s,s:s,s:I,s:s,s:s*,s:o,s:o,s:o}", "node", s->cfg->node, "role",
+                         s->leads ? "leader" : "standby", "epoch",
+                         (json_int_t)(s->lead != NULL ? v.epoch : n.epoch), "store",
+                         s->lead != NULL ? "redis" : "file", "redis", v.redis,
+                         "store_reachable",
+                         json_boolean(s->lead != NULL ? v.reachable : s->store_ok),
+                         "lease_age_ms",
+                         v.lease_age_ms >= 0 ? json_integer(v.lease_age_ms) : json_null(),
+                         "leader",
+                         v.leader_admin[0] == 0 ? json_null()
+                                                : json_pack("{s:s,s:s}", "node", v.leader,
+                                                            "admin", self)));
+}
+
+/* To the leader: a question by 307; an order by 409 with the address, so that the operator
+ * decides where it is given. */
+void admin_elsewhere(struct admin_call *c)
+{
+    struct mng_lead_view v;
+    bool get = strcmp(c->q->method, "GET") == 0;
+    char url[80];
+
+    assert(c->s->lead != NULL); /* without others, this one leads */
+    mng_lead_look(c->s->lead, &v);
+    if (v.leader_admin[0] == 0) {
+        admin_problem(c->a, 503, "not_leader", "no manager leads at present");
+        return;
+    }
+    snprintf(url, sizeof(url), "http://%s", v.leader_admin);
+    admin_json(c->a, get ? 307 : 409,
+               json_pack("{s:s,s:i,s:s,s:s,s:s,s:s}", "title",
+                         get ? "Temporary Redirect" : "Conflict", "status", get ? 307 : 409,
+                         "code", "not_leader", "detail", "another manager leads", "leader",
+                         url, "request_id", c->a->request_id));
+    c->a->content_type = "application/problem+json";
+    snprintf(c->a->location_buf, sizeof(c->a->location_buf), "%s%s%s%s", url, c->q->raw_path,
+             c->q->query[0] != 0 ? "?" : "", c->q->query);
+    if (get)
+        c->a->location = c->a->location_buf;
+}
+
+/* ---- nodes: drain, undrain, forget ------------------------------------------------ */
+
+static void drain(struct admin_call *c, bool on)
+{
+    struct err e = { 0 };
+
+    if (mng_drain(c->s->mng, ev_now(c->s->ev), c->name, on, mng_service_step(c->s), &e) < 0)
+        admin_err(c->a, &e, "not_found");
+    else
+        admin_changed(c, json_pack("{s:s,s:b}", "node", c->name, "draining", on));
+}
+
+static void forget_answer(struct admin_call *c, const struct mng_forget_end *end)
+{
+    char text[200];
+
+    if (end->forgotten)
+        snprintf(text, sizeof(text), "It is forgotten. Should it come back, it is a new node.");
+    else
+        snprintf(text, sizeof(text), "It is given up: %u of its segments wait for a node with "
+                 "room. It is forgotten when they have one.", end->segments);
+    admin_json(c->a, end->forgotten ? 200 : 202,
+               json_pack("{s:s,s:b,s:i,s:s}", "node", c->name, "forgotten", end->forgotten,
+                         "segments", (int)end->segments, "detail", text));
+    admin_kept(c);
+}
+
+static void forget(struct admin_call *c)
+{
+    struct mng_forget_end end;
+    struct err e = { 0 };
+
+    if (mng_forget(c->s->mng, ev_now(c->s->ev), c->name, admin_is_true(c, "force"), &end,
+                   mng_service_step(c->s), &e) == 0)
+        forget_answer(c, &end);
+    else
+        admin_err(c->a, &e, "not_found");
+}
+
+void admin_node(struct admin_call *c, const char *verb)
+{
+    bool drains = strcmp(verb, "drain") == 0, undrains = strcmp(verb, "undrain") == 0;
+
+    if (!drains && !undrains && strcmp(verb, "forget") != 0)
+        admin_problem(c->a, 404, "not_found", "no such path");
+    else if (strcmp(c->q->method, "POST") != 0)
+        admin_not_allowed(c->a, "POST");
+    else if (drains || undrains)
+        drain(c, drains);
+    else
+        forget(c);
 }

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/admin/dashboard_feed.h"
+#include "queuemng/admin/dashboard.h"
 #include "queuemng/admin/definitions.h"
 #include "queuemng/admin/objects.h"
-#include "queuemng/lead/health.h"
+#include "queuemng/process/steps.h"
 
 #define QUEUES_MAX   200 /* shown in the list */
 #define SEGMENTS_MAX 300 /* segments of a lane: the first ones, where the releases are */

@@ -9,7 +9,7 @@
 
 #include "common/ticket/preview.h"
 #include "queuemng/admin/definitions.h"
-#include "queuemng/lead/steps.h"
+#include "queuemng/process/steps.h"
 
 #define RELEASE_MAX 1000000000u
 #define UNKNOWN     "queue_not_found"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "queuemng/admin/dashboard_feed.h"
+#include "queuemng/admin/dashboard.h"
 #include "queuemng/admin/definitions.h"
 
 #define INT(x) ((json_int_t)(x))

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/admin/token_name.h"
+#include "queuemng/admin/path_names.h"
 
 #define WAIT_MS    4000 /* segqctl waits for longer */
 #define TRACES_MAX 16   /* at the same time: operators are few */

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "queuemng/budgets/budgets.h"
-#include "queuemng/budgets/parts.h"
 #include "queuemng/core/monitors.h"
 #include "queuemng/core/step.h"
+#include "queuemng/release/budget_parts.h"
+#include "queuemng/release/budgets.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/slots.h"
 

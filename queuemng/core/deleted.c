@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "common/base/log.h"
-#include "queuemng/budgets/parts.h"
+#include "queuemng/release/budget_parts.h"
 #include "queuemng/chain/queue_life.h"
 #include "queuemng/core/step.h"
 #include "queuemng/release/credit.h"

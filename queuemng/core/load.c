@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "common/base/versions.h"
-#include "queuemng/budgets/budgets.h"
 #include "queuemng/chain/lifecycle.h"
 #include "queuemng/chain/queue_life.h"
 #include "queuemng/nodes/directory.h"
+#include "queuemng/release/budgets.h"
 #include "queuemng/state/alias.h"
 #include "queuemng/state/json_row.h"
 #include "queuemng/state/marks.h"

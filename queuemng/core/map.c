@@ -1,4 +1,4 @@
-/* map.c: the chain map for routers: to each the changes since what it has. */
+/* map.c: what routers are told: maps, and figures. */
 #include "queuemng/core/map.h"
 
 #include <assert.h>
@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "common/base/versions.h"
+#include "queuemng/release/credit.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/table.h"
 
 #define CHUNK_BYTES (256 * 1024) /* bytes of a MAP frame, about */
 #define KEYS_MAX 8
@@ -260,4 +262,158 @@ void maps_flush(struct mng *m)
         r->sent_version = m->map_version;
         m->count.maps_sent++;
     }
+}
+
+/* ---- tasks ------------------------------------------------------------------------ */
+
+static bool add_task_nodes(const struct mng *m, struct arena *a, struct msg_task_map *g)
+{
+    g->nodes = arena_array(a, (uint32_t)m->tasks.nodes.n, sizeof(*g->nodes));
+    if (g->nodes == NULL)
+        return false;
+    each_task_node(m, n)
+        if (n->addr[0] != '\0')
+            g->nodes[g->n_nodes++] = (struct map_task_node){ n->no, arena_strdup(a, n->name),
+                                                             arena_strdup(a, n->addr) };
+    return !a->failed;
+}
+
+static bool add_pool(const struct mng *m, struct arena *a, const struct mpool *p,
+                     struct map_pool *r)
+{
+    const struct mendpoint *e = endpoint_find(m, p->def.endpoint);
+
+    *r = (struct map_pool){ .match = arena_strdup(a, p->def.match),
+                            .paused = p->def.paused,
+                            .endpoint = arena_strdup(a, p->def.endpoint),
+                            .url = e != NULL ? arena_strdup(a, e->def.url) : "",
+                            .cancel_on_disconnect = p->def.cancel_on_disconnect,
+                            .max_body = (uint32_t)p->def.max_body,
+                            .n = p->n,
+                            .v = arena_array(a, p->n, sizeof(*r->v)) };
+    if (r->v == NULL)
+        return false;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const struct mpart *x = &p->part[i];
+
+        r->v[i] = (struct map_part){ x->no, x->epoch, x->opened ? x->node->no : 0 };
+    }
+    return !a->failed;
+}
+
+static bool task_map_send(struct mng *m, const struct mrouter *r)
+{
+    struct arena *a = &m->out->box.mem;
+    struct msg_task_map *g = &mng_to(m, r->peer, MSG_TASK_MAP)->task_map;
+
+    g->epoch = m->epoch;
+    g->pools = arena_array(a, (uint32_t)m->tasks.pools.n, sizeof(*g->pools));
+    if (g->pools == NULL || !add_task_nodes(m, a, g))
+        return false;
+    each_pool(m, p)
+        if (!add_pool(m, a, p, &g->pools[g->n_pools++]))
+            return false;
+    return true;
+}
+
+void task_maps_flush(struct mng *m)
+{
+    bool foreign = nodes_are_foreign(m);
+
+    each_router(m, r) {
+        if (!r->registered || foreign || r->sent_tasks == m->tasks.map_version)
+            continue;
+        if (!task_map_send(m, r))
+            m->out->box.failed = true;
+        r->sent_tasks = m->tasks.map_version;
+    }
+}
+
+/* ---- figures ---------------------------------------------------------------------- */
+
+#define STATS_CHUNK 1024         /* queues in one STATS frame */
+
+static void queue_figures(const struct mng *m, struct arena *a, const struct mqueue *q,
+                          struct queue_stats *s)
+{
+    s->id = q->id;
+    s->entry = direct_entry_reach(m, q);
+    s->rate_milli_per_s = (uint64_t)(q->allowed_per_s * 1000.0 + 0.5);
+    s->limited_by = arena_strdup(a, q->rel.limited_by);
+    s->n_lanes = q->n_lanes;
+    for (unsigned i = 0; i < q->n_lanes; i++) {
+        const struct mlane *l = &q->lane[i];
+
+        s->ready += l->ready;
+        s->active += l->active;
+        s->lane[i].waiting = l->waiting;
+        s->lane[i].rate_milli_per_s = (uint64_t)(eta_told_rate(&l->eta) * 1000.0 + 0.5);
+        s->lane[i].leave_ppm = (uint32_t)(l->eta.told_leave * ETA_PPM + 0.5);
+        s->lane[i].eta_reason = l->eta.reason;
+    }
+}
+
+/* Counts from our begin: who led before may have heard it until then. */
+static uint32_t silent_ms(const struct mng *m, const struct mnode *n)
+{
+    return (uint32_t)u64_min((uint64_t)(m->now_ms - ms_max(n->heard_ms, m->started_ms)),
+                             UINT32_MAX);
+}
+
+/* Without memory nothing is said of any. */
+static void unreached(const struct mng *m, struct arena *a, struct msg_stats *g)
+{
+    uint32_t n = 0;
+
+    each_node(m, x)
+        n += x->unreached;
+    g->unreached = arena_array(a, n, sizeof(*g->unreached));
+    g->reach = n == 0 || g->unreached != NULL;
+    each_node(m, x)
+        if (g->reach && x->unreached)
+            g->unreached[g->n_unreached++] = (struct silent_node) { x->no, silent_ms(m, x) };
+}
+
+static void stats_to(struct mng *m, struct mrouter *r, bool all)
+{
+    struct arena *a = &m->out->box.mem;
+    struct msg_stats *g = &mng_to(m, r->peer, MSG_STATS)->stats; /* each second, for its clock */
+
+    g->clock_ms = m->wall_ms;
+    unreached(m, a, g);
+    each_queue(m, q) {
+        if (!all && !q->stats_dirty)
+            continue;
+        assert(g->n <= STATS_CHUNK);
+        if (g->n == STATS_CHUNK)
+            g = &mng_to(m, r->peer, MSG_STATS)->stats;
+        if (g->n == 0) {
+            g->queues = arena_array(a, STATS_CHUNK, sizeof(*g->queues));
+            if (g->queues == NULL)
+                return;
+        }
+        queue_figures(m, a, q, &g->queues[g->n++]);
+    }
+}
+
+void stats_look(struct mng *m)
+{
+    each_node(m, n) {
+        bool is = n->segs.n != 0 && !node_is_reached(m, n);
+
+        m->stats_now = m->stats_now || is != n->unreached;
+        n->unreached = is;
+    }
+}
+
+void stats_flush(struct mng *m)
+{
+    each_router(m, r) {
+        if (!r->registered)
+            continue;
+        stats_to(m, r, r->stats_all);
+        r->stats_all = false;
+    }
+    each_queue(m, q)
+        q->stats_dirty = false;
 }

@@ -1,5 +1,8 @@
-/* map.h: the chain map that routers are sent: queues, lanes, segments, aliases, nodes and
- * keys; to each router the changes since the version that it has. */
+/* map.h: what routers are told: the chain map (queues, lanes, segments, aliases, nodes and keys), to each
+ * router the changes since the version that it has; the map of tasks (pools, partitions, owners), all of
+ * it, when a router registers and at the end of a step that changed something; and once a second the
+ * figures of queues (waiting people, rates, waiting times), this manager's clock, and the nodes that it
+ * does not reach. */
 #ifndef SEGQ_QUEUEMNG_CORE_MAP_H
 #define SEGQ_QUEUEMNG_CORE_MAP_H
 
@@ -9,5 +12,13 @@ struct mng;
 
 /* To each router what has changed since its version; without memory with the next step. */
 void maps_flush(struct mng *m);
+
+/* The map of tasks, likewise. */
+void task_maps_flush(struct mng *m);
+
+/* Routers hear at the end of this step if another node is reached, or one is not any more. */
+void stats_look(struct mng *m);
+/* To all routers: queues whose figures have changed, and the clock. */
+void stats_flush(struct mng *m);
 
 #endif

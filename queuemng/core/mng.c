@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "queuemng/budgets/budgets.h"
 #include "queuemng/chain/move_state.h"
 #include "queuemng/chain/queue_life.h"
 #include "queuemng/core/step.h"
+#include "queuemng/release/budgets.h"
 #include "queuemng/release/opening.h"
 #include "queuemng/state/changed.h"
 #include "queuemng/state/marks.h"

@@ -16,7 +16,6 @@
 #define SEGQ_QUEUEMNG_CORE_MNG_H
 
 #include "queuemng/core/deleted.h"
-#include "queuemng/core/forget.h"
 #include "queuemng/core/load.h"
 #include "queuemng/core/monitors.h"
 #include "queuemng/core/orders.h"

@@ -36,4 +36,15 @@ SQ_CHECK int mng_release(struct mng *m, msec_t now_ms, const char *queue, uint64
 SQ_CHECK int mng_drain(struct mng *m, msec_t now_ms, const char *node, bool on,
                        struct mng_out *out, struct err *e);
 
+/* Forgets a segment node (nodes/liveness.h) or a task node (tasks/task_nodes.h) that will not come back.
+ * SQ_ECONFLICT: it is up, or (not by force) its segments
+ * are not opened elsewhere yet. By force they are given up at once. */
+struct mng_forget_end {
+    bool forgotten;
+    uint32_t segments; /* else: they wait for a node with room; it is forgotten after that */
+};
+
+SQ_CHECK int mng_forget(struct mng *m, msec_t now_ms, const char *node, bool force,
+                        struct mng_forget_end *end, struct mng_out *out, struct err *e);
+
 #endif

@@ -6,7 +6,6 @@
 #include "common/base/log.h"
 #include "queuemng/chain/chain.h"
 #include "queuemng/core/map.h"
-#include "queuemng/core/stats.h"
 #include "queuemng/release/credit.h"
 #include "queuemng/release/pop.h"
 #include "queuemng/state/changed.h"
@@ -17,7 +16,6 @@
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/records.h"
 #include "queuemng/tasks/shares.h"
-#include "queuemng/tasks/task_map.h"
 
 #define LOG_MODULE "mng"
 

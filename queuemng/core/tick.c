@@ -4,14 +4,14 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "queuemng/budgets/parts.h"
 #include "queuemng/chain/chain.h"
 #include "queuemng/chain/move.h"
 #include "queuemng/chain/reconcile.h"
 #include "queuemng/core/deleted.h"
-#include "queuemng/core/stats.h"
+#include "queuemng/core/map.h"
 #include "queuemng/core/step.h"
 #include "queuemng/nodes/liveness.h"
+#include "queuemng/release/budget_parts.h"
 #include "queuemng/release/credit.h"
 #include "queuemng/release/eta.h"
 #include "queuemng/release/opening.h"
@@ -21,10 +21,10 @@
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
-#include "queuemng/tasks/demand.h"
+#include "queuemng/tasks/moves.h"
 #include "queuemng/tasks/parts.h"
-#include "queuemng/tasks/rates.h"
-#include "queuemng/tasks/takeover.h"
+#include "queuemng/tasks/pools.h"
+#include "queuemng/tasks/shares.h"
 #include "queuemng/tasks/task_nodes.h"
 
 static void reconcile_all(struct mng *m)

@@ -2,7 +2,7 @@
  * the end forgotten.
  *
  * A node is known by its name for ever, since what is in its segments is there when it comes back;
- * until an operator has drained it and it is gone, or says himself that it will not come (core/forget.c).
+ * until an operator has drained it and it is gone, or says himself that it will not come (core/orders.c).
  *
  *   draining, empty, no link = retired: routers and Prometheus are not told of it any more
  *   retired for forget_after, or by order = forgotten: as if it had never been

@@ -1,9 +1,141 @@
-/* budget_def.c: the table of a budget's definition, and what a table cannot say. */
+/* budget_def.c: the tables of limits and of budgets, and what a table cannot say. */
 #include "queuemng/policy/budget_def.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/task/bounds.h"
+
+#define TIER(f) offsetof(struct def_tier, f)
+static const struct cfg_key tier_keys[] = {
+    { "below", CFG_NUM, TIER(below), NULL, 0, 1e12, true,
+      "the tier applies while the metric is below this value",
+      0, 0, 0 },
+    { "rate_per_s", CFG_NUM, TIER(rate_per_s), NULL, 0, 1e6, true,
+      "highest rate of this tier, in releases per second", 0, 0, 0 },
+    { 0 },
+};
+
+#define LIMIT(f) offsetof(struct def_limit, f)
+const struct cfg_key metric_limit_keys[] = {
+    { "metric", CFG_NAME, LIMIT(metric), NULL, 0, 0, true, "a name from `metrics`", 0, 0, 0 },
+    { "tiers", CFG_OBJS, LIMIT(tiers), NULL, 1, 32, true,
+      "in ascending order of `below`; above the last tier nobody is let in", 0, tier_keys,
+      sizeof(struct def_tier) },
+    { 0 },
+};
+
+static int tiers_check(const struct def_limit *l, struct err *e)
+{
+    const struct def_tier *t = l->tiers.v;
+
+    for (size_t i = 1; i < l->tiers.n; i++) {
+        if (!(t[i].below > t[i - 1].below))
+            return err_set(e, SQ_EINVAL, "limits: tiers of \"%s\" must ascend (below %g "
+                           "comes after %g)", l->metric, t[i].below, t[i - 1].below);
+        if (!(t[i].rate_per_s <= t[i - 1].rate_per_s))
+            return err_set(e, SQ_EINVAL, "limits: rates of \"%s\" must not rise from "
+                           "tier to tier (below %g: %g/s)",
+                           l->metric, t[i].below, t[i].rate_per_s);
+    }
+    return 0;
+}
+
+int metric_limits_check(const struct cfg_list *limits, struct err *e)
+{
+    const struct def_limit *l = limits->v;
+
+    for (size_t i = 0; i < limits->n; i++) {
+        int rc = tiers_check(&l[i], e);
+
+        if (rc < 0)
+            return rc;
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(l[i].metric, l[k].metric) == 0)
+                return err_set(e, SQ_EINVAL, "limits: \"%s\" is listed twice", l[i].metric);
+    }
+    return 0;
+}
+
+bool metric_limits_name(const struct cfg_list *limits, const char *metric)
+{
+    const struct def_limit *l = limits->v;
+
+    for (size_t i = 0; i < limits->n; i++)
+        if (strcmp(l[i].metric, metric) == 0)
+            return true;
+    return false;
+}
+
+/* FNV-1a over words in place of bytes, with a shift behind each: numbers differ in their high bits. */
+static uint64_t mix(uint64_t digest, uint64_t word)
+{
+    digest = (digest ^ word) * 0x100000001b3;
+    return digest ^ (digest >> 32);
+}
+
+static uint64_t mix_number(uint64_t digest, double v)
+{
+    uint64_t word;
+
+    memcpy(&word, &v, sizeof(word));
+    return mix(digest, word);
+}
+
+uint64_t metric_limits_digest(const struct cfg_list *limits)
+{
+    const struct def_limit *l = limits->v;
+    uint64_t digest = limits->n == 0 ? 0 : 0xcbf29ce484222325;
+
+    for (size_t i = 0; i < limits->n; i++) {
+        const struct def_tier *t = l[i].tiers.v;
+
+        for (const char *c = l[i].metric; *c != 0; c++)
+            digest = mix(digest, (uint8_t)*c);
+        digest = mix(digest, 256 + l[i].tiers.n);
+        for (size_t k = 0; k < l[i].tiers.n; k++)
+            digest = mix_number(mix_number(digest, t[k].below), t[k].rate_per_s);
+    }
+    return digest;
+}
+
+static bool is_among(const char *const *names, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* "cpu, memory", as many as there is room for. */
+static void list_names(const char *const *names, size_t n, char *out, size_t cap)
+{
+    size_t len = 0;
+
+    snprintf(out, cap, "none");
+    for (size_t i = 0; i < n && len + NAME_MAX_LEN + 3 < cap; i++)
+        len += (size_t)snprintf(out + len, cap - len, "%s%s", i > 0 ? ", " : "", names[i]);
+}
+
+int metric_limits_measured(const struct cfg_list *limits, const struct cfg_list *old,
+                           const char *const *names, size_t n, struct err *e)
+{
+    const struct def_limit *l = limits->v;
+    char there[200];
+
+    for (size_t i = 0; i < limits->n; i++) {
+        const char *metric = l[i].metric;
+
+        if (is_among(names, n, metric) || (old != NULL && metric_limits_name(old, metric)))
+            continue;
+        list_names(names, n, there, sizeof(there));
+        return err_set(e, SQ_EINVAL, "limits.%zu: no metric %s in metrics of queuemng's "
+                       "configuration; there are: %s", i, metric, there);
+    }
+    return 0;
+}
+
+/* ---- budgets ---------------------------------------------------------------------- */
 
 #define AT(f) offsetof(struct budget_def, f)
 const struct cfg_key budget_def_keys[] = {

@@ -5,8 +5,8 @@
 
 #include "common/config/cfg.h"
 #include "common/task/rules.h"
+#include "queuemng/policy/budget_def.h"
 #include "queuemng/policy/key_def.h"
-#include "queuemng/policy/metric_limits.h"
 
 #define POOL_KEYS_MAX (KEY_LIMITS_MAX - PINS_MAX) /* patterns of keys */
 

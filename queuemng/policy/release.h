@@ -7,7 +7,7 @@
  * tick is not saved up beyond one tick (I7). Lanes share by weight (smooth weighted
  * round robin over lanes that have waiters; what one lane cannot use goes to the others)
  * or strictly (the first lane first).
- * For those who will not come, more than the rate is released: release_in.boost, no_show.h.
+ * For those who will not come, more than the rate is released: release_in.boost, absence.h.
  * By slots, what may be released is what is free now: nothing is earned or carried. */
 #ifndef SEGQ_RELEASE_H
 #define SEGQ_RELEASE_H

@@ -3,8 +3,8 @@
 
 #include <assert.h>
 
-#include "queuemng/budgets/parts.h"
 #include "queuemng/policy/release.h"
+#include "queuemng/release/budget_parts.h"
 #include "queuemng/state/marks.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"

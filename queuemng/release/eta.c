@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "queuemng/budgets/parts.h"
+#include "queuemng/release/budget_parts.h"
 #include "queuemng/state/changed.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "queuemng/budgets/parts.h"
 #include "queuemng/chain/lifecycle.h"
+#include "queuemng/release/budget_parts.h"
 #include "queuemng/release/credit.h"
 #include "queuemng/state/alias.h"
 #include "queuemng/state/out.h"

@@ -12,7 +12,7 @@
 
 #include "common/base/log.h"
 #include "queuemng/core/budgets.h"
-#include "queuemng/lead/steps.h"
+#include "queuemng/process/steps.h"
 
 #define LOG_MODULE "yaml"
 

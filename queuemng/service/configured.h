@@ -4,7 +4,7 @@
 #ifndef SEGQ_MNG_CONFIGURED_H
 #define SEGQ_MNG_CONFIGURED_H
 
-#include "queuemng/lead/manager.h"
+#include "queuemng/process/manager.h"
 
 /* A pair of the store. */
 SQ_CHECK int mng_yaml_load(struct mng_service *s, const char *key, const char *val);

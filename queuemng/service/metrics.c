@@ -7,7 +7,7 @@
 #include "common/redis/redis_cfg.h"
 #include "common/supervisor/metrics_process.h"
 #include "queuemng/core/budgets.h"
-#include "queuemng/lead/manager.h"
+#include "queuemng/process/manager.h"
 
 #define ROW(name, kind, member, help) \
     METRIC_ROW("segq_manager_" name, kind, struct mng_counts, member, help)

@@ -8,17 +8,15 @@
 
 #include "common/base/log.h"
 #include "common/wire/codec.h"
-#include "queuemng/admin/dashboard_feed.h"
+#include "queuemng/admin/dashboard.h"
 #include "queuemng/admin/trace.h"
-#include "queuemng/lead/deferred_answers.h"
-#include "queuemng/lead/health.h"
-#include "queuemng/lead/steps.h"
+#include "queuemng/admin/walk.h"
+#include "queuemng/process/steps.h"
 #include "queuemng/service/api.h"
 #include "queuemng/service/configured.h"
 #include "queuemng/service/metrics.h"
 #include "queuemng/service/term.h"
 #include "queuemng/store/store_file.h"
-#include "queuemng/tasking/walk.h"
 
 #define LOG_MODULE "manager"
 

@@ -2,7 +2,7 @@
 #ifndef SEGQ_MNG_SERVICE_H
 #define SEGQ_MNG_SERVICE_H
 
-#include "queuemng/lead/manager.h"
+#include "queuemng/process/manager.h"
 
 SQ_CHECK int mng_service_new(struct mng_service **out, struct ev *ev,
                              const struct mng_cfg *cfg, struct err *e);

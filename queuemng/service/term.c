@@ -13,8 +13,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "queuemng/lead/deferred_answers.h"
-#include "queuemng/lead/steps.h"
+#include "queuemng/process/steps.h"
 #include "queuemng/service/configured.h"
 
 #define LOG_MODULE "manager"

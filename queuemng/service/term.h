@@ -2,7 +2,7 @@
 #ifndef SEGQ_MNG_TERM_H
 #define SEGQ_MNG_TERM_H
 
-#include "queuemng/lead/manager.h"
+#include "queuemng/process/manager.h"
 
 /* An empty core in place of the present one. */
 SQ_CHECK int mng_core_new(struct mng_service *s, struct err *e);

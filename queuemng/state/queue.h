@@ -7,11 +7,10 @@
 #include "common/base/list.h"
 #include "common/ticket/pace.h"
 #include "common/wire/msg_router_manager.h"
+#include "queuemng/policy/absence.h"
 #include "queuemng/policy/claim.h"
 #include "queuemng/policy/eta_lane.h"
-#include "queuemng/policy/no_show.h"
 #include "queuemng/policy/queue_def.h"
-#include "queuemng/policy/quiet.h"
 #include "queuemng/policy/release.h"
 #include "queuemng/policy/schedule.h"
 #include "queuemng/state/slots.h"
@@ -138,7 +137,7 @@ double one_tick(const struct mng *m, const struct mqueue *q);
 void pop_end(struct mng *m, struct mlane *l, uint64_t unused, bool refund);
 /* A segment goes: a release from it is over. */
 void pop_seg_gone(struct mng *m, struct mseg *s);
-/* ms without a poll from which the whole queue counts as silent (policy/quiet.h). */
+/* ms without a poll from which the whole queue counts as silent (policy/absence.h). */
 msec_t pop_quiet_ms(const struct mqueue *q);
 
 #endif

@@ -3,7 +3,7 @@
  *
  *   mng -> queues -> lanes (queue.h) -> segments in chain order (segment.h)
  *       -> nodes -> segments hosted; routers (node.h)
- *       -> moves (chain/move_state.h), budgets (budgets/budgets.h)
+ *       -> moves (chain/move_state.h), budgets (release/budgets.h)
  *       -> pools of task queues, endpoints, task nodes (tasks.h)
  *
  * Owner of every object is the mng; other pointers are refs. A segment is in its lane's

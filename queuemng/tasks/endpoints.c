@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "queuemng/budgets/budgets.h"
-#include "queuemng/budgets/parts.h"
+#include "queuemng/release/budget_parts.h"
+#include "queuemng/release/budgets.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/orders.h"

@@ -32,4 +32,9 @@ void part_move_forget(struct mng *m, struct mpart *p);
  * tasks where that one does; NULL: any. NULL: none. */
 struct mtask_node *task_node_for_one_more(struct mng *m, const struct mtask_node *like);
 
+/* Takeover: partitions of a task node that is gone, where other nodes can open them: these get them,
+ * each under an epoch above the lost node's, which is fenced when it comes back. */
+
+void takeover_tick(struct mng *m);
+
 #endif

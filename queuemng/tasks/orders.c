@@ -1,12 +1,14 @@
-/* orders.c: see the header. */
+/* orders.c: messages to task nodes; the owner of a partition changes. */
 #include "queuemng/tasks/orders.h"
 
 #include <assert.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/task/queue_name.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/table.h"
 
 static bool is_of(const struct mpart *p, const char *queue)
 {
@@ -158,4 +160,35 @@ void endpoint_drop(struct mng *m, const struct mtask_node *n, const char *name)
     g->epoch = m->epoch;
     g->name = arena_strdup(&m->out->box.mem, name);
     m->out->box.failed = m->out->box.failed || g->name == NULL;
+}
+
+#define LOG_MODULE "tasks"
+
+void part_leave(struct mng *m, part_no no, const struct mtask_node *n, uint64_t epoch)
+{
+    struct mgone *g = gone_add(m, no, n->no, epoch);
+
+    if (g != NULL)
+        part_drop(m, n, g);
+    else
+        m->out->box.failed = true;
+}
+
+void part_give(struct mng *m, struct mpart *p, struct mtask_node *n, uint64_t epoch)
+{
+    assert(p->node != n && epoch > p->epoch);
+    if (p->node != NULL) {
+        p->node->n_parts--;
+        part_leave(m, p->no, p->node, p->epoch);
+    }
+    p->node = n;
+    n->n_parts++;
+    p->epoch = epoch;
+    p->confirmed = false;
+    p->rate_ms = 0;
+    log_info("event=partition_placed part=%u pool=%s node=%s epoch=%llu", p->no,
+             p->pool->def.match, n->name, (unsigned long long)p->epoch);
+    task_map_changed(m);
+    pool_put_later(m, p->pool);
+    part_tell(m, p);
 }

@@ -1,4 +1,4 @@
-/* orders.h: what task nodes are told about partitions and endpoints. */
+/* orders.h: what task nodes are told about partitions and endpoints; a partition gets another owner. */
 #ifndef SEGQ_QUEUEMNG_TASKS_ORDERS_H
 #define SEGQ_QUEUEMNG_TASKS_ORDERS_H
 
@@ -17,5 +17,14 @@ void part_drop(struct mng *m, const struct mtask_node *n, struct mgone *g);
 void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s);
 /* ENDPOINT_DROP; a node that is away is told when it lists the endpoint. */
 void endpoint_drop(struct mng *m, const struct mtask_node *n, const char *name);
+
+/* Who had a partition may still have its files, for as long as it is away: it is noted what it is to
+ * drop, and stored. */
+
+/* Gives it to that node from now on, under this epoch, which is higher than any that it had. Who had it
+ * is to drop it, and is told when it registers. */
+void part_give(struct mng *m, struct mpart *p, struct mtask_node *n, uint64_t epoch);
+/* The node has what it is not to have, under this epoch (0: any) or a lower one: it is to drop it. */
+void part_leave(struct mng *m, part_no no, const struct mtask_node *n, uint64_t epoch);
 
 #endif

@@ -8,7 +8,6 @@
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/moves.h"
 #include "queuemng/tasks/orders.h"
-#include "queuemng/tasks/owners.h"
 #include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/table.h"
 

@@ -1,4 +1,5 @@
-/* pools.h: pools are defined, changed and removed; their shares get partitions. */
+/* pools.h: pools are defined, changed and removed; their shares get partitions, and parts of what limits
+ * by metrics let start. */
 #ifndef SEGQ_QUEUEMNG_TASKS_POOLS_H
 #define SEGQ_QUEUEMNG_TASKS_POOLS_H
 
@@ -13,5 +14,13 @@ SQ_CHECK int pool_define(struct mng *m, const struct pool_def *d, struct err *e)
 void pool_remove(struct mng *m, struct mpool *p);
 /* Replaces a lost partition: its tasks are gone, the share gets another one, which nobody has yet. */
 void part_renew(struct mng *m, struct mpart *p);
+
+/* Each tick: the rate of a pool with limits by metrics is shared out among the owners of its partitions.
+ *
+ * The shares of a pool never exceed its rate: an owner that is not heard may still use what it was
+ * told last, for as long as that holds, and its share of the fallback from then on. The others get
+ * the rest by what waits there; those where nobody waits a little, so that a task which comes need
+ * not wait for the next second. */
+void pool_rates_tick(struct mng *m);
 
 #endif

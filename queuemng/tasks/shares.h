@@ -1,5 +1,6 @@
 /* shares.h: what an endpoint bears is divided: each task node that has a partition of its pools may
- * use a part of its rate and of its calls at once, by demand (demand.h).
+ * use a part of its rate and of its calls at once, by demand: a node could use what it uses, a quarter
+ * more, and what waits there for nothing but its share; one that is not heard keeps what it holds.
  *
  * What a node may be using (`held`) is stored before it is told, and counts until the node says that
  * less is in force, and that no more calls are under way. Only what nobody holds is given to others:
@@ -20,5 +21,10 @@ void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_en
 void shares_unsaid(struct mng *m, const struct mtask_node *n);
 /* The node is forgotten. */
 void shares_forget(struct mng *m, const struct mtask_node *n);
+
+/* Each second: what the nodes have reported is looked at. */
+void demand_second(struct mng *m);
+/* Sets the aims of all shares: the whole is divided among the owners. */
+void demand_aims(struct mng *m, struct mendpoint *x, struct bears whole);
 
 #endif

@@ -1,5 +1,5 @@
 /* lead.c: one of several managers: its lease (the real core), its terms and its copy of the store:
- * queuemng/lead/lead.c without sockets. */
+ * queuemng/process/lead.c without sockets. */
 #include "tests/lib/sim/lead.h"
 
 #include "tests/lib/sim/engine.h"

@@ -16,7 +16,7 @@
 #include "common/http/httpd.h"
 #include "common/base/log.h"
 #include "common/net/rpc.h"
-#include "queuemng/lead/config.h"
+#include "queuemng/process/config.h"
 #include "router/flow/routes_apply.h"
 #include "tests/lib/failing.h"
 #include "tests/lib/quiet.h"

@@ -1,5 +1,5 @@
 /* test_fair.c: what is divided among those who want different amounts of it. */
-#include "queuemng/policy/fair.h"
+#include "queuemng/policy/claim.h"
 
 #include <criterion/criterion.h>
 

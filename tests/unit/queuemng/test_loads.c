@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/supervisor/own_load.h"
-#include "queuemng/lead/loads.h"
+#include "queuemng/process/peers_seen.h"
 
 Test(loads, are_kept_by_role_and_name_until_they_are_stale)
 {

@@ -10,7 +10,7 @@
 
 #include "common/base/log.h"
 #include "queuemng/service/api.h"
-#include "queuemng/lead/steps.h"
+#include "queuemng/process/steps.h"
 #include "queuemng/service/metrics.h"
 #include "queuemng/service/service.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
-#include "queuemng/lead/steps.h"
+#include "queuemng/process/steps.h"
 #include "queuemng/service/service.h"
 #include "queuemng/service/term.h"
 #include "tests/lib/turn.h"

@@ -4,10 +4,10 @@
 
 #include <time.h>
 
-#include "queuemng/budgets/budgets.h"
-#include "queuemng/budgets/parts.h"
 #include "queuemng/core/budgets.h"
 #include "queuemng/core/deleted.h"
+#include "queuemng/release/budget_parts.h"
+#include "queuemng/release/budgets.h"
 #include "queuemng/release/eta.h"
 #include "queuemng/release/pop.h"
 

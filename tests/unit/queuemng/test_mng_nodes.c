@@ -3,7 +3,7 @@
 
 #include "queuemng/chain/chain.h"
 #include "queuemng/chain/move_state.h"
-#include "queuemng/core/stats.h"
+#include "queuemng/core/map.h"
 #include "queuemng/nodes/directory.h"
 #include "queuemng/nodes/liveness.h"
 #include "queuemng/nodes/registration.h"

@@ -1,7 +1,6 @@
 /* test_mng_parts.c: partitions of task queues that other nodes can open, and their moves. */
 #include "tests/lib/pooltest.h"
 
-#include "queuemng/core/forget.h"
 #include "queuemng/core/orders.h"
 
 /* ---- partitions that other nodes can open ------------------------------------------- */

@@ -1,7 +1,7 @@
 /* test_monitor.c: pollers against a server in the same loop that answers, hangs, redirects,
  * talks too much. */
 #include "queuemng/monitor/monitor.h"
-#include "queuemng/lead/config.h"
+#include "queuemng/process/config.h"
 
 #include <criterion/criterion.h>
 #include <event2/buffer.h>

@@ -1,0 +1,290 @@
+/* tasks.c: paths and parameters become questions to task nodes (walk.h). */
+#include "queuemng/admin/tasks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/task/state.h"
+#include "queuemng/admin/path_names.h"
+#include "queuemng/admin/pins.h"
+#include "queuemng/admin/task_json.h"
+#include "queuemng/admin/walk.h"
+
+#define LIST_N    100 /* tasks without ?n= */
+#define KEYS_N    20  /* keys without ?top= */
+#define RATE_MOST ((int)(RATE_PER_1000_S / 1000))
+
+static bool is(const struct admin_call *c, const char *method)
+{
+    if (strcmp(c->q->method, method) == 0)
+        return true;
+    admin_not_allowed(c->a, method[0] == 'G' ? "GET, HEAD" : method);
+    return false;
+}
+
+/* ---- one task -------------------------------------------------------------------- */
+
+/* Finds the verb among from .. to; DO_NVERBS: none. */
+static enum task_do order_of(const char *word, enum task_do from, enum task_do to)
+{
+    for (enum task_do v = from; v <= to; v++)
+        if (strcmp(task_do_word(v), word) == 0)
+            return v;
+    return DO_NVERBS;
+}
+
+/* Refuses what a path has no use for: an order would concern more than was meant. */
+static bool takes(struct admin_call *c, const struct task_ask *q, const char *name, unsigned verbs)
+{
+    if ((verbs >> q->verb & 1) != 0 || !admin_query_has(c->q->query, name))
+        return true;
+    admin_problem(c->a, 400, "bad_request", "?%s= says nothing here", name);
+    return false;
+}
+
+/* ?force=true of a cancel: also of what runs. */
+static bool read_force(struct admin_call *c, struct task_ask *q)
+{
+    q->force = admin_is_true(c, "force");
+    if (!takes(c, q, "force", 1u << DO_CANCEL | 1u << DO_CANCEL_ALL))
+        return false;
+    if (q->force || !admin_query_has(c->q->query, "force"))
+        return true;
+    admin_problem(c->a, 400, "bad_request", "?force= is true, or is not there");
+    return false;
+}
+
+void admin_task(struct admin_call *c, const char *path)
+{
+    size_t n = strcspn(path, "/");
+    struct task_ask q = { .verb = path[n] == '\0' ? DO_LOOK
+                                                  : order_of(path + n + 1, DO_CANCEL, DO_DISCARD) };
+    char text[NAME_MAX_LEN + 1] = "";
+    int rc;
+
+    if (n <= NAME_MAX_LEN)
+        memcpy(text, path, n);
+    rc = task_name_read(&q.part, &q.no, &c->s->keys.token, text);
+    if (q.verb == DO_NVERBS)
+        admin_problem(c->a, 404, "not_found",
+                      "no such order: a task is told to cancel, run, redrive, discard");
+    else if (!is(c, q.verb == DO_LOOK ? "GET" : "POST"))
+        return;
+    else if (rc < 0)
+        admin_problem(c->a, 404, "task_unknown", "%s",
+                      rc == SQ_EAUTH ? "not a task of this cluster"
+                                     : "neither a task nor an id (partition-number)");
+    else if (read_force(c, &q))
+        task_walk(c, &q);
+}
+
+/* ---- the tasks of a queue -------------------------------------------------------- */
+
+/* 1: it is in text; 0: there is none; < 0: it cannot be read, and the answer says so. Else an order
+ * that names a key would concern the whole queue. */
+static int given(struct admin_call *c, const char *name, char *text, size_t cap)
+{
+    if (!admin_query_has(c->q->query, name))
+        return 0;
+    if (admin_query(c->q->query, name, text, cap))
+        return 1;
+    admin_problem(c->a, 400, "bad_request", "?%s= is too long, or badly encoded", name);
+    return -1;
+}
+
+/* "waiting,dead": bits; all of them without ?state=. False: the answer says what is wrong. */
+static bool read_states(struct admin_call *c, struct task_ask *q)
+{
+    char text[100] = "", *rest = text, *word;
+    int is_there = given(c, "state", text, sizeof(text));
+
+    q->states = ~(1u << TASK_FREE);
+    if (is_there <= 0)
+        return is_there == 0;
+    q->states = 0;
+    while ((word = strsep(&rest, ",")) != NULL) {
+        enum task_state s = TASK_SCHEDULED;
+
+        while (s < TASK_NSTATES && strcmp(task_state_word(s), word) != 0)
+            s++;
+        if (s == TASK_NSTATES) {
+            admin_problem(c->a, 400, "bad_request", "?state=: '%s' is none of scheduled, waiting, "
+                          "running, retrying, succeeded, dead, cancelled, expired", word);
+            return false;
+        }
+        q->states |= 1u << s;
+    }
+    return true;
+}
+
+/* ?key=: one or two levels. */
+static bool read_key(struct admin_call *c, struct task_ask *q)
+{
+    char text[2 * TASK_NAME_MAX + 2] = "", *slash;
+    int is_there = given(c, "key", text, sizeof(text));
+
+    if (is_there <= 0)
+        return is_there == 0;
+    slash = strchr(text, '/');
+    if (slash != NULL)
+        *slash++ = '\0';
+    if (text[0] == '\0' || strlen(text) > TASK_NAME_MAX ||
+        (slash != NULL && (slash[0] == '\0' || strlen(slash) > TASK_NAME_MAX))) {
+        admin_problem(c->a, 400, "bad_request", "?key= is a key, or a key and one below it: "
+                      "tenant7/user42, each of at most %d bytes", TASK_NAME_MAX);
+        return false;
+    }
+    strcpy(q->key1, text);
+    strcpy(q->key2, slash != NULL ? slash : "");
+    return true;
+}
+
+/* ?label=: one of up to four that a task has. */
+static bool read_label(struct admin_call *c, struct task_ask *q)
+{
+    int is_there = given(c, "label", q->label, sizeof(q->label));
+
+    if (is_there <= 0)
+        return is_there == 0;
+    if (label_ok(q->label, strlen(q->label)))
+        return true;
+    admin_problem(c->a, 400, "bad_request", "?label= is one label: visible ASCII without a comma, at "
+                  "most %d bytes", LABEL_MAX);
+    return false;
+}
+
+/* ?after=: "next" of the answer before. */
+static bool read_after(struct admin_call *c, struct task_ask *q)
+{
+    char text[40];
+    int is_there = given(c, "after", text, sizeof(text));
+    task_no after;
+
+    if (is_there <= 0)
+        return is_there == 0;
+    if (task_id_read(&q->part, &after, text) == 0 && after < TASKS_MAX) {
+        q->after = (uint32_t)after;
+        return true;
+    }
+    admin_problem(c->a, 400, "bad_request", "?after= is \"next\" of the answer before");
+    return false;
+}
+
+/* ?rate_per_s=: from 0.001 on, as pools have them. */
+static bool read_rate(struct admin_call *c, struct task_ask *q)
+{
+    char text[24], *end;
+    int is_there = given(c, "rate_per_s", text, sizeof(text));
+    double rate;
+
+    if (is_there <= 0)
+        return is_there == 0;
+    rate = strtod(text, &end);
+    if (end != text && *end == '\0' && rate >= 0.001 && rate <= RATE_MOST) {
+        q->rate = (uint64_t)(rate * 1000 + 0.5);
+        return true;
+    }
+    admin_problem(c->a, 400, "bad_request", "?rate_per_s= must be a number from 0.001 to %d",
+                  RATE_MOST);
+    return false;
+}
+
+/* ?by=waiting|limited */
+static bool read_by(struct admin_call *c, struct task_ask *q)
+{
+    char word[10] = "waiting";
+
+    if (given(c, "by", word, sizeof(word)) < 0)
+        return false;
+    q->only_limited = strcmp(word, "limited") == 0;
+    if (q->only_limited || strcmp(word, "waiting") == 0)
+        return true;
+    admin_problem(c->a, 400, "bad_request", "?by= is waiting or limited");
+    return false;
+}
+
+/* "schedules/NAME/run": the name as key1. */
+static bool is_run(const char *word, struct task_ask *q)
+{
+    size_t n = strlen(word);
+    const char *name = word + strlen("schedules/");
+
+    if (n <= strlen("schedules//run") || strncmp(word, "schedules/", strlen("schedules/")) != 0 ||
+        strcmp(word + n - 4, "/run") != 0)
+        return false;
+    n -= strlen("schedules//run");
+    if (n > TASK_NAME_MAX || memchr(name, '/', n) != NULL)
+        return false;
+    memcpy(q->key1, name, n);
+    q->key1[n] = '\0';
+    return true;
+}
+
+/* "QUEUE/tasks", "QUEUE/tasks/WORD" */
+static bool split(const char *path, struct task_ask *q)
+{
+    const char *word = queue_path_read(path, q->queue);
+
+    if (word != NULL && is_run(word, q))
+        q->verb = DO_RUN_SCHEDULE;
+    else if (word != NULL)
+        q->verb = word[0] == '\0'                   ? DO_LIST
+                  : strcmp(word, "schedules") == 0 ? DO_SCHEDULES
+                                                   : order_of(word, DO_KEYS, DO_DISCARD_ALL);
+    return q->verb != DO_NVERBS;
+}
+
+/* How many: of a list, of keys; of an order: as many as there are. */
+static bool read_most(struct admin_call *c, struct task_ask *q)
+{
+    bool keys = q->verb == DO_KEYS;
+
+    q->most = UINT32_MAX;
+    if (keys || q->verb == DO_LIST)
+        q->most = (uint32_t)admin_number(c, keys ? "top" : "n", TASK_ROWS_MAX,
+                                         keys ? KEYS_N : LIST_N);
+    return q->most > 0;
+}
+
+static bool takes_all(struct admin_call *c, struct task_ask *q)
+{
+    return takes(c, q, "state", 1u << DO_LIST) &&
+           takes(c, q, "key", 1u << DO_LIST | 1u << DO_CANCEL_ALL) &&
+           takes(c, q, "label", 1u << DO_LIST | 1u << DO_CANCEL_ALL) &&
+           takes(c, q, "rate_per_s", 1u << DO_REDRIVE_ALL) && takes(c, q, "by", 1u << DO_KEYS) && read_force(c, q);
+}
+
+static void busiest(struct admin_call *c)
+{
+    struct task_ask q = { .verb = DO_KEYS };
+    int is_there = given(c, "pool", q.pool, sizeof(q.pool));
+
+    if (is_there == 0)
+        admin_problem(c->a, 400, "bad_request", "?pool= must name a pool of task queues");
+    else if (is_there > 0 && is(c, "GET") && read_most(c, &q))
+        task_walk(c, &q);
+}
+
+void admin_task_queue(struct admin_call *c, const char *path)
+{
+    struct task_ask q = { .verb = DO_NVERBS };
+    struct key_path k;
+
+    if (strcmp(path, "busiest") == 0) {
+        busiest(c);
+        return;
+    }
+    if (key_path_read(&k, path, strcmp(c->q->method, "POST") == 0)) {
+        admin_pin(c, &k);
+        return;
+    }
+    if (!split(path, &q)) {
+        admin_problem(c->a, 404, "not_found", "no such path: task-queues/QUEUE/tasks, and behind "
+                      "it keys, schedules, schedules/NAME/run, cancel, redrive, stop, discard");
+        return;
+    }
+    if (is(c, q.verb == DO_LIST || q.verb == DO_KEYS || q.verb == DO_SCHEDULES ? "GET" : "POST") &&
+        takes_all(c, &q) && read_states(c, &q) && read_key(c, &q) && read_label(c, &q) &&
+        read_after(c, &q) && read_rate(c, &q) && read_by(c, &q) && read_most(c, &q))
+        task_walk(c, &q);
+}

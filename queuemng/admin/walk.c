@@ -1,0 +1,397 @@
+/* walk.c: one question at a time for each operator's call. */
+#include "queuemng/admin/walk.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/task/queue_name.h"
+#include "queuemng/admin/changes.h"
+#include "queuemng/admin/task_json.h"
+
+#define WAIT_MS   4000 /* segqctl waits for longer */
+#define WALKS_MAX 64   /* at the same time: operators are few */
+
+struct walk {
+    struct list_node in; /* mng_service.walks */
+    struct admin_held *answer;
+    uint64_t rid; /* id of the question that is out */
+    msec_t until;
+    struct task_ask q;
+    part_no *part; /* owned: those to be asked */
+    uint32_t n, i;
+    json_t *rows;  /* owned: tasks, or keys */
+    uint64_t done; /* orders about many: to so many */
+    json_t *away;  /* owned: partitions that did not answer */
+    json_t *entry; /* owned: of an order, for the operators' log */
+};
+
+static bool is_of_many(const struct walk *w)
+{
+    return w->q.verb == DO_LIST || w->q.verb >= DO_KEYS;
+}
+
+static bool is_order(const struct task_ask *q)
+{
+    return q->verb != DO_LOOK && q->verb != DO_LIST && q->verb != DO_KEYS &&
+           q->verb != DO_SCHEDULES;
+}
+
+/* The answer that was held back, empty. */
+static struct admin_ans *held(const struct walk *w)
+{
+    struct admin_ans *a = admin_held_ans(w->answer);
+
+    buf_reset(&a->body);
+    return a;
+}
+
+/* ---- the end --------------------------------------------------------------------- */
+
+static void walk_free(struct walk *w)
+{
+    free(w->part);
+    json_decref(w->rows);
+    json_decref(w->away);
+    json_decref(w->entry);
+    free(w);
+}
+
+/* The answer is filled in. */
+static void finish(struct mng_service *s, struct walk *w)
+{
+    struct admin_held *answer = w->answer;
+    json_t *entry = w->entry;
+
+    w->entry = NULL;
+    admin_change_done(s, entry, admin_held_ans(answer)->status);
+    list_remove(&s->walks, &w->in);
+    walk_free(w);
+    admin_send(answer);
+}
+
+/* Where the next call goes on, if there may be more. */
+static json_t *next_of(const struct walk *w)
+{
+    return w->i < w->n ? json_sprintf("%u-%u", w->part[w->i], w->q.after) : json_null();
+}
+
+static void fill_many(const struct walk *w, struct admin_ans *a)
+{
+    bool queues = w->q.pool[0] != '\0';
+    json_t *j = json_pack("{s:s,s:o,s:O}", queues ? "pool" : "queue",
+                          queues ? w->q.pool : w->q.queue, "next", next_of(w), "away", w->away);
+
+    if (j != NULL && is_order(&w->q))
+        (void)json_object_update_new(j, json_pack("{s:s,s:I}", "order", task_do_word(w->q.verb),
+                                                  "tasks", (json_int_t)w->done));
+    else if (j != NULL)
+        (void)json_object_set(j, queues                      ? "queues"
+                                 : w->q.verb == DO_LIST ? "tasks" : task_do_word(w->q.verb),
+                              w->rows);
+    admin_json(a, 200, j);
+}
+
+/* Answers about a task whose node is away, or did not answer. */
+static void fill_away(const struct mng *m, const struct walk *w, struct admin_ans *a)
+{
+    struct mng_part_view p = { .node = "" };
+
+    (void)mng_part(m, w->part[w->i], &p);
+    if (p.node == NULL || p.node[0] == '\0') {
+        admin_problem(a, 503, "queue_unavailable", "no task node has the task's partition now");
+        return;
+    }
+    admin_problem(a, 503, "queue_unavailable", "task node %s, which has the task, %s%s", p.node,
+                  p.peer != 0 ? "did not answer in time" : "is away: it keeps its tasks",
+                  p.peer != 0 && is_order(&w->q) ? "; it may have been done" : "");
+}
+
+/* ---- questions ------------------------------------------------------------------- */
+
+static uint32_t verb_of(const struct task_ask *q)
+{
+    return q->verb == DO_CANCEL_ALL && q->label[0] != '\0' ? DO_CANCEL_LABEL : q->verb;
+}
+
+static bool say(struct mng_service *s, struct walk *w, const struct mng_part_view *p)
+{
+    struct rpc_chan *ch = p->peer != 0 ? map_get_ptr(&s->peers, p->peer) : NULL;
+    struct msg m = { .type = MSG_TASK_DO };
+
+    m.task_do = (struct msg_task_do){ .part = p->st.part,
+                                      .epoch = p->st.part_epoch,
+                                      .verb = verb_of(&w->q),
+                                      .no = w->q.no,
+                                      .queue = w->q.queue,
+                                      .key1 = w->q.key1,
+                                      .key2 = w->q.key2,
+                                      .states = w->q.states,
+                                      .after = w->q.after,
+                                      .most = w->q.most,
+                                      .rate = w->q.rate,
+                                      .label = w->q.label,
+                                      .force = w->q.force };
+    if (w->q.verb == DO_LIST)
+        m.task_do.most -= (uint32_t)json_array_size(w->rows);
+    else if (w->q.only_limited)
+        m.task_do.most = TASK_ROWS_MAX; /* some of them */
+    w->rid = ++s->last_walk;
+    return ch != NULL && rpc_send(ch, &m, w->rid) == 0;
+}
+
+static void next_part(struct walk *w)
+{
+    w->i++;
+    w->q.after = 0;
+}
+
+static void skip(struct walk *w, const struct mng_part_view *p)
+{
+    (void)json_array_append_new(w->away, json_pack("{s:I,s:s}", "partition",
+                                                   (json_int_t)w->part[w->i], "node",
+                                                   p->node != NULL ? p->node : ""));
+    next_part(w);
+}
+
+static bool is_enough(const struct mng_service *s, const struct walk *w)
+{
+    return ev_now(s->ev) >= w->until ||
+           (w->q.verb == DO_LIST && json_array_size(w->rows) >= w->q.most);
+}
+
+/* Asks the next partition that can be asked. False: all have been, or it is enough. */
+static bool ask_next(struct mng_service *s, struct walk *w)
+{
+    while (w->i < w->n && !is_enough(s, w)) {
+        struct mng_part_view p = { .node = "" };
+
+        if (mng_part(s->mng, w->part[w->i], &p) && say(s, w, &p))
+            return true;
+        if (!is_of_many(w))
+            return false;
+        skip(w, &p);
+    }
+    return false;
+}
+
+/* ---- answers --------------------------------------------------------------------- */
+
+static void of_one(struct mng_service *s, struct walk *w, const struct mng_part_view *p,
+                   const struct msg_task_do_ans *m)
+{
+    struct admin_ans *a = held(w);
+    const struct msg_task_get_ans *task = m->n > 0 ? &m->v[0] : NULL;
+
+    if (m->code != CODE_DONE)
+        task_refused(a, w->q.verb, m->code, task, p);
+    else if (task != NULL)
+        admin_json(a, 200, task_json(task, p, &s->keys.token));
+    else
+        admin_json(a, 200, json_pack("{s:o,s:s}", "id", json_sprintf("%u-%llu", w->q.part,
+                                                                     (unsigned long long)w->q.no),
+                                     "state", "gone"));
+    finish(s, w);
+}
+
+/* Keeps those with the most tasks that wait. */
+static void add_key(const struct mng *m, struct walk *w, const struct key_row *k)
+{
+    size_t at = json_array_size(w->rows);
+
+    if (w->q.only_limited && k->limited == 0)
+        return;
+    while (at > 0 && task_key_has(json_array_get(w->rows, at - 1)) < k->waiting + k->dead)
+        at--;
+    if (at < w->q.most)
+        (void)json_array_insert_new(w->rows, at, w->q.pool[0] != '\0'
+                                                     ? task_queue_json(k)
+                                                     : task_key_json(k, w->q.queue, m));
+    if (json_array_size(w->rows) > w->q.most)
+        (void)json_array_remove(w->rows, w->q.most);
+}
+
+/* The first partition that has it is the one; in older pools there may be one that was forgotten. */
+static bool run_ends(struct mng_service *s, struct walk *w, const struct mng_part_view *p,
+                     const struct msg_task_do_ans *m)
+{
+    struct admin_ans *a;
+
+    if (m->code == CODE_UNKNOWN) {
+        next_part(w);
+        if (ask_next(s, w))
+            return true;
+    }
+    a = held(w);
+    w->done = m->done;
+    if (m->code == CODE_UNKNOWN && json_array_size(w->away) == 0)
+        admin_problem(a, 404, "schedule_unknown", "queue %s has no schedule %s", w->q.queue, w->q.key1);
+    else if (m->code == CODE_UNKNOWN)
+        admin_problem(a, 503, "queue_unavailable", "a task node that may have it is away");
+    else if (m->code != CODE_DONE)
+        task_refused(a, w->q.verb, m->code, NULL, p);
+    else
+        admin_json(a, 200, json_pack("{s:s,s:n,s:[],s:s,s:I}", "queue", w->q.queue, "next", "away",
+                                     "order", task_do_word(w->q.verb), "tasks", (json_int_t)m->done));
+    finish(s, w);
+    return true;
+}
+
+static void of_many(struct mng_service *s, struct walk *w, const struct mng_part_view *p,
+                    const struct msg_task_do_ans *m)
+{
+    if (w->q.verb == DO_RUN_SCHEDULE && run_ends(s, w, p, m))
+        return;
+    w->done += m->done;
+    for (uint32_t i = 0; i < m->n; i++)
+        (void)json_array_append_new(w->rows, task_json(&m->v[i], p, &s->keys.token));
+    for (uint32_t i = 0; i < m->n_keys; i++)
+        add_key(s->mng, w, &m->keys[i]);
+    for (uint32_t i = 0; i < m->n_schedules; i++)
+        (void)json_array_append_new(w->rows, task_schedule_json(&m->schedules[i], p));
+    if (m->code != CODE_DONE)
+        skip(w, p);
+    else if (m->after != 0)
+        w->q.after = m->after;
+    else
+        next_part(w);
+    if (ask_next(s, w))
+        return;
+    fill_many(w, held(w));
+    finish(s, w);
+}
+
+void mng_walk_answer(struct mng_service *s, uint64_t rid, const struct msg_task_do_ans *m)
+{
+    static const struct msg_task_do_ans unknown = { .code = CODE_INVALID };
+
+    list_each (&s->walks, it) {
+        struct walk *w = container_of(it, struct walk, in);
+        struct mng_part_view p = { .pool = "", .node = "" };
+
+        if (w->rid != rid)
+            continue;
+        if (!mng_part(s->mng, w->part[w->i], &p)) /* the pool has gone since it was asked */
+            p.st.part = w->part[w->i];
+        if (is_of_many(w))
+            of_many(s, w, &p, m != NULL ? m : &unknown);
+        else
+            of_one(s, w, &p, m != NULL ? m : &unknown);
+        return;
+    }
+}
+
+static void give_up(struct mng_service *s, struct walk *w)
+{
+    struct mng_part_view p = { .node = "" };
+
+    (void)mng_part(s->mng, w->part[w->i], &p);
+    if (is_of_many(w)) {
+        skip(w, &p);
+        fill_many(w, held(w));
+    } else {
+        fill_away(s->mng, w, held(w));
+    }
+    finish(s, w);
+}
+
+void mng_walk_tick(struct mng_service *s)
+{
+    list_each (&s->walks, it) {
+        struct walk *w = container_of(it, struct walk, in);
+
+        if (ev_now(s->ev) >= w->until)
+            give_up(s, w);
+    }
+}
+
+void mng_walk_end(struct mng_service *s)
+{
+    list_each (&s->walks, it)
+        give_up(s, container_of(it, struct walk, in));
+}
+
+/* ---- the request ----------------------------------------------------------------- */
+
+static void add_part(void *ctx, const void *view)
+{
+    const struct mng_part_view *v = view;
+    struct walk *w = ctx;
+
+    w->part[w->n++] = v->st.part;
+}
+
+/* Which partitions; a list may go on at a later one. False: the answer says why not. */
+static bool find_parts(struct admin_call *c, struct walk *w)
+{
+    struct mng_part_view p;
+
+    if (!is_of_many(w)) {
+        w->part[w->n++] = w->q.part;
+        if (mng_part(c->s->mng, w->q.part, &p))
+            return true;
+        admin_problem(c->a, 404, "task_unknown", "its partition %u is not here: its pool was "
+                      "deleted, or the tasks were lost", w->q.part);
+        return false;
+    }
+    if (w->q.pool[0] != '\0')
+        mng_each_part(c->s->mng, w->q.pool, add_part, w);
+    else
+        mng_each_part_of(c->s->mng, w->q.queue, add_part, w);
+    while (w->q.part != 0 && w->i < w->n && w->part[w->i] != w->q.part)
+        w->i++;
+    if (w->n == 0 && w->q.pool[0] != '\0')
+        admin_problem(c->a, 404, "pool_not_found", "no pool %s", w->q.pool);
+    else if (w->n == 0)
+        admin_problem(c->a, 404, "pool_not_found", "no pool has a queue %s", w->q.queue);
+    else if (w->i == w->n)
+        admin_problem(c->a, 400, "bad_request", "?after= is not of this list");
+    return w->i < w->n;
+}
+
+static struct walk *walk_new(struct mng_service *s, const struct task_ask *q)
+{
+    struct walk *w = s->walks.n < WALKS_MAX ? calloc(1, sizeof(*w)) : NULL;
+
+    if (w == NULL)
+        return NULL;
+    w->q = *q;
+    w->until = ev_now(s->ev) + WAIT_MS;
+    w->part = calloc(PARTS_MAX, sizeof(*w->part));
+    w->rows = json_array();
+    w->away = json_array();
+    if (w->part != NULL && w->rows != NULL && w->away != NULL)
+        return w;
+    walk_free(w);
+    return NULL;
+}
+
+static void too_many(struct admin_call *c)
+{
+    admin_problem(c->a, 503, "queue_unavailable",
+                  "too many questions about tasks at the same time; retry in some seconds");
+}
+
+void task_walk(struct admin_call *c, const struct task_ask *q)
+{
+    struct walk *w = walk_new(c->s, q);
+
+    if (w == NULL) {
+        too_many(c);
+    } else if (!find_parts(c, w)) {
+        walk_free(w);
+    } else if (!ask_next(c->s, w)) { /* no node is there */
+        if (is_of_many(w))
+            fill_many(w, c->a);
+        else
+            fill_away(c->s->mng, w, c->a);
+        walk_free(w);
+    } else if ((w->answer = admin_hold(c->a)) == NULL) {
+        walk_free(w);
+        too_many(c);
+    } else {
+        list_push_back(&c->s->walks, &w->in);
+        c->later = is_order(q) ? &w->entry : NULL;
+    }
+}

@@ -1,0 +1,87 @@
+/* manager.h: the state of the queuemng process around the manager's core (mng.h). Data only.
+ *
+ *   routers, segment nodes --rpc--> on_frame -> mng_msg()   -> acts
+ *   timer, every tick ------------------------> mng_tick()  -> acts
+ *   admin API --------------------------------> mng_queue_put() ... -> acts
+ *   monitor ----------------------------------> mng_reading()
+ *
+ * steps.h says how the acts are stored and sent. */
+#ifndef SEGQ_QUEUEMNG_PROCESS_MANAGER_H
+#define SEGQ_QUEUEMNG_PROCESS_MANAGER_H
+
+#include "common/base/arena.h"
+#include "common/base/list.h"
+#include "common/base/map.h"
+#include "common/http/admin.h"
+#include "common/net/rpc.h"
+#include "common/ticket/keys.h"
+#include "queuemng/core/mng.h"
+#include "queuemng/logbook/events.h"
+#include "queuemng/logbook/history.h"
+#include "queuemng/logbook/op_log.h"
+#include "queuemng/monitor/monitor.h"
+#include "queuemng/process/config.h"
+#include "queuemng/process/lead.h"
+#include "queuemng/process/peers_seen.h"
+
+struct mng_shell_counts { /* ever */
+    uint64_t messages, undecodable, store_failures, steps;
+};
+
+struct mng_step_by { /* cause of a step */
+    char node[NAME_MAX_LEN + 1]; /* "": the clock, a reading, or an operator */
+    enum rpc_role role;
+    uint16_t type; /* type of its message; 0: the link came up */
+};
+
+struct mng_step { /* output of the core: what it wants stored and sent */
+    struct mng_out *out; /* owned */
+    uint64_t need;       /* not before store_done() has reached it */
+    struct mng_step_by by;
+};
+
+struct mng_fault { /* the first step that the core could not note down */
+    struct mng_step_by by;
+    char why[MNG_OUT_WHY_MAX];
+};
+
+struct mng_service {
+    const struct mng_cfg *cfg; /* ref */
+    struct ev *ev;             /* ref */
+    struct rpc *rpc;
+    struct admin *admin;
+    struct mng_lead *lead; /* NULL: without Redis, this one leads */
+    struct store *store;   /* the lead's, or owned */
+    bool leads;            /* mng is that of a term; else an empty one */
+    bool broken;           /* mng could not note down a step: it ends with the turn; steps.h */
+    struct mng_fault fault; /* while broken: which */
+    struct blame blame;    /* peers whose messages did it again and again */
+    struct mng *mng;
+    struct monitor *monitor;
+    struct ev_timer *tick;
+    msec_t tick_ms; /* when the next one is due */
+    struct cluster_keys keys;
+    char admin_token[256];
+    struct map peers;     /* peer_no -> struct rpc_chan (ref) */
+    peer_no last_peer;
+    struct arena arena;   /* memory of the frame being decoded */
+    struct mng_step *out; /* in order; the rest are spares; owned */
+    size_t n_out, cap_out;
+    size_t n_stored;      /* the first ones are with the store already, and wait for it */
+    struct list deferred;    /* answers of the admin API that wait for the store; owned */
+    struct list traces;   /* questions about tickets that nodes are asked; admin/trace.h */
+    uint64_t last_trace;
+    struct list walks;    /* questions and orders about tasks; admin/walk.h */
+    uint64_t last_walk;
+    bool store_ok;
+    struct map yaml;      /* hash of a queue's name -> text applied from the YAML (owned) */
+    struct mng_shell_counts counts;
+    struct loads loads;     /* loads of other processes; also while another manager leads */
+    struct op_log *op_log;  /* owned: what operators changed */
+    struct events events;   /* events, and figures of queues: for the dashboard */
+    struct history history, pool_history; /* by queue; by pool (mng_pool_view.id) */
+    msec_t history_ms;      /* the next round */
+    msec_t history_from_ms; /* none before it */
+};
+
+#endif

@@ -1,0 +1,282 @@
+/* steps.c: the steps in order, in s->out: first those that wait for the store, then the new ones,
+ * then spares. With Redis the messages of later turns wait behind those of earlier ones. */
+#include "queuemng/process/steps.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/failpoint.h"
+#include "common/base/log.h"
+
+#define LOG_MODULE "manager"
+
+/* Keeps room for another step: a manager that cannot even note down what its
+ * core has decided would be a different one from the one that others know. */
+struct mng_out *mng_service_step(struct mng_service *s)
+{
+    if (s->n_out == s->cap_out) {
+        size_t cap = s->cap_out != 0 ? s->cap_out * 2 : 16;
+        struct mng_step *v = realloc(s->out, cap * sizeof(*v));
+
+        if (v == NULL)
+            goto fail;
+        s->out = v;
+        for (; s->cap_out < cap; s->cap_out++) {
+            v[s->cap_out].out = malloc(sizeof(*v->out));
+            if (v[s->cap_out].out == NULL)
+                goto fail;
+            mng_out_init(v[s->cap_out].out);
+        }
+    }
+    assert(s->n_out < s->cap_out && s->n_stored <= s->n_out);
+    s->counts.steps++;
+    s->out[s->n_out].by = (struct mng_step_by){ 0 };
+    return s->out[s->n_out++].out;
+fail:
+    log_error("event=no_memory what=step");
+    abort();
+}
+
+struct mng_out *mng_service_step_by(struct mng_service *s, const struct rpc_peer *peer, uint16_t type)
+{
+    struct mng_out *out = mng_service_step(s);
+    struct mng_step_by *by = &s->out[s->n_out - 1].by;
+
+    snprintf(by->node, sizeof(by->node), "%s", peer->node);
+    by->role = peer->role;
+    by->type = type;
+    return out;
+}
+
+static int put(struct mng_service *s, const struct mng_act *a)
+{
+    if (a->kind != MNG_SEND)
+        FAILPOINT_NOTE(a->key[0] == 'c' ? "chain" : a->key[0] == 'n' ? "node" : "meta");
+    if (a->kind == MNG_PUT)
+        return store_put(s->store, a->key, a->val);
+    return a->kind == MNG_DEL ? store_del(s->store, a->key) : 0;
+}
+
+static void store_told(struct mng_service *s, bool ok, const struct err *e)
+{
+    if (!ok)
+        s->counts.store_failures++;
+    if (!ok && s->store_ok)
+        log_error("event=store_failed why=%s", log_q(e->text, strlen(e->text)));
+    else if (ok && !s->store_ok)
+        log_info("event=store_ok");
+    s->store_ok = ok;
+}
+
+/* All puts of the new steps, then one sync. */
+static bool store_new(struct mng_service *s)
+{
+    struct err e = { 0 };
+    uint64_t need = 0;
+    int rc = 0;
+
+    for (size_t i = s->n_stored; i < s->n_out; i++)
+        for (uint32_t k = 0; k < s->out[i].out->n; k++) {
+            int r = put(s, &s->out[i].out->act[k]);
+
+            if (r < 0)
+                rc = err_set(&e, r, "%s", sq_strerror(r));
+        }
+    FAILPOINT_NOTED("before_store", 0);
+    if (rc == 0)
+        rc = store_sync(s->store, &need, &e);
+    FAILPOINT_NOTED("after_store", 1);
+    for (size_t i = s->n_stored; i < s->n_out; i++)
+        s->out[i].need = need;
+    s->n_stored = s->n_out;
+    store_told(s, rc == 0, &e);
+    return rc == 0;
+}
+
+static void send_one(struct mng_service *s, const struct out_item *it, bool stored)
+{
+    struct rpc_chan *ch = map_get_ptr(&s->peers, it->to);
+    int rc;
+
+    if (ch == NULL)
+        return; /* gone meanwhile */
+    if (!stored) {
+        rpc_chan_close(ch, "queuemng cannot store what it decided");
+        return;
+    }
+    rc = rpc_send(ch, &it->m, 0);
+    if (rc < 0) {
+        log_error("event=not_sent type=%s why=\"%s\"", msg_name(it->m.type),
+                  sq_strerror(rc));
+        rpc_chan_close(ch, "a message could not be built");
+    }
+}
+
+static void send_step(struct mng_service *s, struct mng_out *o, bool stored)
+{
+    assert(!o->box.failed); /* a step that is not whole is dropped before */
+    for (uint32_t k = 0; k < o->n; k++)
+        if (o->act[k].kind == MNG_SEND)
+            send_one(s, &o->box.v[o->act[k].item], stored);
+    mng_out_reset(o);
+}
+
+/* The first n steps are done with: they become the last spares. */
+static void steps_done(struct mng_service *s, size_t n)
+{
+    struct mng_step done;
+
+    assert(n <= s->n_stored && s->n_stored <= s->n_out && s->n_out <= s->cap_out);
+    for (; n > 0; n--) {
+        done = s->out[0];
+        memmove(s->out, s->out + 1, (s->n_out - 1) * sizeof(*s->out));
+        s->out[--s->n_out] = done;
+        s->n_stored--;
+    }
+}
+
+/* Sends what the store has. */
+static void send_ready(struct mng_service *s, bool stored)
+{
+    uint64_t done = store_done(s->store);
+    size_t n = 0;
+
+    for (; n < s->n_stored && s->out[n].need <= done; n++)
+        send_step(s, s->out[n].out, stored);
+    steps_done(s, n);
+}
+
+static bool may_order(const struct mng_service *s)
+{
+    return s->leads && (s->lead == NULL || mng_lead_may_order(s->lead));
+}
+
+void mng_service_drop(struct mng_service *s)
+{
+    for (size_t i = 0; i < s->n_out; i++)
+        mng_out_reset(s->out[i].out);
+    s->n_out = s->n_stored = 0;
+}
+
+/* Sets broken and fault, if there is a step that is not whole. */
+static void look_at_steps(struct mng_service *s)
+{
+    for (size_t i = s->n_stored; i < s->n_out && !s->broken; i++) {
+        const struct mng_out *o = s->out[i].out;
+
+        if (!o->box.failed)
+            continue;
+        s->broken = true;
+        s->fault.by = s->out[i].by;
+        snprintf(s->fault.why, sizeof(s->fault.why), "%s", o->why[0] != 0 ? o->why : "no memory");
+    }
+}
+
+enum mng_stored mng_service_flush(struct mng_service *s, uint64_t *need)
+{
+    bool ok;
+
+    *need = 0;
+    if (!may_order(s)) {
+        mng_service_drop(s);
+        return MNG_NOT_STORED;
+    }
+    look_at_steps(s);
+    if (s->broken) {
+        mng_service_drop(s);
+        return MNG_NOT_STORED;
+    }
+    ok = store_new(s);
+    if (s->n_out > 0)
+        *need = s->out[s->n_out - 1].need;
+    send_ready(s, ok);
+    return !ok ? MNG_NOT_STORED : *need <= store_done(s->store) ? MNG_STORED : MNG_STORED_LATER;
+}
+
+void mng_service_stored(struct mng_service *s)
+{
+    if (may_order(s))
+        send_ready(s, true);
+    else
+        mng_service_drop(s);
+}
+
+/* ---- deferred answers ------------------------------------------------------------- */
+
+#define DEFERRED_MAX 1000 /* operators are few */
+
+struct deferred {
+    struct list_node in; /* mng_service.deferred */
+    struct admin_held *answer;
+    uint64_t need;
+};
+
+static void not_sure(struct admin_ans *a)
+{
+    a->etag = NULL;
+    admin_problem(
+        a, 503, "queue_unavailable",
+        "the store did not confirm the change; read it back before you retry");
+}
+
+void mng_defer(struct mng_service *s, struct admin_ans *a, uint64_t need)
+{
+    struct deferred *h = s->deferred.n < DEFERRED_MAX ? calloc(1, sizeof(*h)) : NULL;
+
+    if (h == NULL || (h->answer = admin_hold(a)) == NULL) {
+        free(h);
+        not_sure(a);
+        return;
+    }
+    h->need = need;
+    list_push_back(&s->deferred, &h->in);
+}
+
+static void end(struct mng_service *s, struct deferred *h)
+{
+    struct admin_held *answer = h->answer;
+
+    assert(answer != NULL && list_linked(&h->in));
+    list_remove(&s->deferred, &h->in);
+    free(h);
+    admin_send(answer);
+}
+
+void mng_deferred_send(struct mng_service *s)
+{
+    list_each (&s->deferred, it) {
+        struct deferred *h = container_of(it, struct deferred, in);
+
+        if (h->need <= store_done(s->store))
+            end(s, h);
+    }
+}
+
+void mng_deferred_fail(struct mng_service *s)
+{
+    list_each (&s->deferred, it) {
+        struct deferred *h = container_of(it, struct deferred, in);
+
+        not_sure(admin_held_ans(h->answer));
+        end(s, h);
+    }
+}
+
+/* ---- health ----------------------------------------------------------------------- */
+
+bool mng_healthy(void *ctx, struct buf *why)
+{
+    const struct mng_service *s = ctx;
+    struct mng_lead_view v = { .reachable = true };
+
+    if (s->lead != NULL)
+        mng_lead_look(s->lead, &v);
+    if (mng_is_foreign(s->mng))
+        buf_str(why, "the segment nodes obey managers of another store");
+    else if (!v.reachable)
+        buf_str(why, "Redis cannot be reached");
+    else if (!s->store_ok)
+        buf_str(why, "the store cannot be written");
+    return v.reachable && s->store_ok && !mng_is_foreign(s->mng);
+}

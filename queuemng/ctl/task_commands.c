@@ -253,7 +253,7 @@ static int pin_check(const void *def, struct err *e)
 }
 
 static const struct def_kind key_kind = { "key", "keys", NULL, KEY, "key", key_pin_keys,
-                                          sizeof(struct key_pin), pin_check };
+                                          sizeof(struct key_pin), pin_check, 0 };
 
 static int would_set(struct ctl *c, char **argv, json_t *keys)
 {

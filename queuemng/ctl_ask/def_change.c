@@ -6,50 +6,7 @@
 
 #include "queuemng/ctl_view/columns.h"
 #include "queuemng/ctl_view/text.h"
-#include "queuemng/policy/budget_def.h"
-#include "queuemng/policy/endpoint_def.h"
-#include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/queue_def.h"
-
-static int budget_check(const void *def, struct err *e)
-{
-    return budget_def_check(def, e);
-}
-
-static int endpoint_check(const void *def, struct err *e)
-{
-    return endpoint_def_check(def, e);
-}
-
-static int pool_check(const void *def, struct err *e)
-{
-    return pool_def_check(def, e);
-}
-
-static int queue_check(const void *def, struct err *e)
-{
-    return queue_def_check(def, e);
-}
-
-const struct def_kind def_kinds[] = {
-    { "budget", "budgets", "/v1/admin/budgets", "/v1/admin/budgets/*", "name", budget_def_keys,
-      sizeof(struct budget_def), budget_check },
-    { "endpoint", "endpoints", "/v1/admin/endpoints", "/v1/admin/endpoints/*", "name",
-      endpoint_def_keys, sizeof(struct endpoint_def), endpoint_check },
-    { "pool", "pools", "/v1/admin/pools", "/v1/admin/pools/*", "match", pool_def_keys,
-      sizeof(struct pool_def), pool_check },
-    { "queue", "queues", "/v1/admin/queues", "/v1/admin/queues/*", "name", queue_def_keys,
-      sizeof(struct queue_def), queue_check },
-    { 0 },
-};
-
-const struct def_kind *def_kind_of(const char *word)
-{
-    for (const struct def_kind *k = def_kinds; k->word != NULL; k++)
-        if (strcmp(k->word, word) == 0 || strcmp(k->words, word) == 0)
-            return k;
-    return NULL;
-}
 
 /* An answer into a struct of the kind; NULL: no memory, or it is none. Keys of another release
  * are passed over. */

@@ -8,20 +8,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
-#include "common/config/cfg.h"
-
-struct def_kind {
-    const char *word, *words; /* "queue"; "queues", the key of their list in files and answers */
-    const char *all, *one;    /* paths of the admin API; `*` stands for the name */
-    const char *name;         /* the key that has the name */
-    const struct cfg_key *keys;
-    size_t size;
-    int (*check)(const void *def, struct err *e);
-};
-
-/* In the order in which they are made: endpoints name budgets, pools endpoints. Ended by word == NULL. */
-extern const struct def_kind def_kinds[];
-const struct def_kind *def_kind_of(const char *word); /* or NULL */
+#include "queuemng/policy/def_kind.h"
 
 struct def_change {
     const struct def_kind *kind;

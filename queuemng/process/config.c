@@ -6,6 +6,9 @@
 #include "common/config/cfg_check.h"
 #include "common/wire/msg_task_manager.h"
 #include "queuemng/monitor/monitor.h"
+#include "queuemng/policy/def_kind.h"
+
+#define TWICE_MAX 2000 /* in a longer list names are not compared with each other */
 
 static const char *const kinds[] = { "proc", "prometheus", "page", NULL };
 static const char *const whats[] = { "cpu", "memory", NULL };
@@ -181,48 +184,22 @@ static int limits_check(const char *what, const char *name, const struct cfg_lis
     return rc < 0 ? err_wrap(e, "%s %s", what, name) : 0;
 }
 
-static int pools_check(const struct mng_cfg *c, struct err *e)
+/* Each is in order, no name is there twice, the metrics of limits are measured. */
+static int defs_check(enum def_kind_no no, const struct cfg_list *l, const struct mng_cfg *c, struct err *e)
 {
-    const struct pool_def *p = c->pools.v;
+    const struct def_kind *k = &def_kinds[no];
+    const char *v = l->v;
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && i < c->pools.n; i++) {
-        rc = pool_def_check(&p[i], e);
-        if (rc == 0)
-            rc = limits_check("pool", p[i].match, &p[i].limits, c, e);
-        for (size_t k = 0; rc == 0 && k < i; k++)
-            if (strcmp(p[i].match, p[k].match) == 0)
-                rc = err_set(e, SQ_EINVAL, "pool %s is listed twice", p[i].match);
-    }
-    return rc;
-}
+    for (size_t i = 0; rc == 0 && i < l->n; i++) {
+        const char *d = v + i * k->size;
 
-static int endpoints_check(const struct mng_cfg *c, struct err *e)
-{
-    const struct endpoint_def *x = c->endpoints.v;
-    int rc = 0;
-
-    for (size_t i = 0; rc == 0 && i < c->endpoints.n; i++) {
-        rc = endpoint_def_check(&x[i], e);
-        for (size_t k = 0; rc == 0 && k < i; k++)
-            if (strcmp(x[i].name, x[k].name) == 0)
-                rc = err_set(e, SQ_EINVAL, "endpoint %s is listed twice", x[i].name);
-    }
-    return rc;
-}
-
-static int budgets_check(const struct mng_cfg *c, struct err *e)
-{
-    const struct budget_def *b = c->budgets.v;
-    int rc = 0;
-
-    for (size_t i = 0; rc == 0 && i < c->budgets.n; i++) {
-        rc = budget_def_check(&b[i], e);
-        if (rc == 0)
-            rc = limits_check("budget", b[i].name, &b[i].limits, c, e);
-        for (size_t k = 0; rc == 0 && k < i; k++)
-            if (strcmp(b[i].name, b[k].name) == 0)
-                rc = err_set(e, SQ_EINVAL, "budget %s is listed twice", b[i].name);
+        rc = k->check(d, e);
+        if (rc == 0 && k->limits != 0)
+            rc = limits_check(k->word, def_name(d), (const struct cfg_list *)(d + k->limits), c, e);
+        for (size_t j = 0; rc == 0 && l->n < TWICE_MAX && j < i; j++)
+            if (strcmp(def_name(d), def_name(v + j * k->size)) == 0)
+                rc = err_set(e, SQ_EINVAL, "%s %s is listed twice", k->word, def_name(d));
     }
     return rc;
 }
@@ -230,7 +207,6 @@ static int budgets_check(const struct mng_cfg *c, struct err *e)
 int mng_cfg_check(const void *cfg, struct err *e)
 {
     const struct mng_cfg *c = cfg;
-    const struct queue_def *q = c->queues.v;
     int rc = cfg_node_check(c->node, e);
 
     if (rc == 0)
@@ -239,17 +215,11 @@ int mng_cfg_check(const void *cfg, struct err *e)
         rc = redis_check(c, e);
     if (rc == 0)
         rc = metrics_check(c, e);
-    for (size_t i = 0; rc == 0 && i < c->queues.n; i++) {
-        rc = queue_def_check(&q[i], e);
-        if (rc == 0)
-            rc = limits_check("queue", q[i].name, &q[i].limits, c, e);
-        for (size_t k = 0; rc == 0 && c->queues.n < 2000 && k < i; k++)
-            if (strcmp(q[i].name, q[k].name) == 0)
-                rc = err_set(e, SQ_EINVAL, "queue %s is listed twice", q[i].name);
-    }
     if (rc == 0)
-        rc = budgets_check(c, e);
+        rc = defs_check(DEF_QUEUE, &c->queues, c, e);
     if (rc == 0)
-        rc = endpoints_check(c, e);
-    return rc == 0 ? pools_check(c, e) : rc;
+        rc = defs_check(DEF_BUDGET, &c->budgets, c, e);
+    if (rc == 0)
+        rc = defs_check(DEF_ENDPOINT, &c->endpoints, c, e);
+    return rc == 0 ? defs_check(DEF_POOL, &c->pools, c, e) : rc;
 }

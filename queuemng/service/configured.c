@@ -12,6 +12,7 @@
 
 #include "common/base/log.h"
 #include "queuemng/core/budgets.h"
+#include "queuemng/policy/def_kind.h"
 #include "queuemng/process/steps.h"
 
 #define LOG_MODULE "yaml"
@@ -19,12 +20,10 @@
 #define DEF_BYTES \
     (sizeof(struct queue_def) + sizeof(struct pool_def) + sizeof(struct endpoint_def))
 
-/* A kind of thing that the configuration lists. The first member of its definition is its name. */
+/* A kind of thing that the configuration lists. */
 struct kind {
     const char *prefix; /* prefix of the key in the store */
-    const char *what;
-    const struct cfg_key *keys;
-    size_t size;
+    const struct def_kind *def;
     bool (*exists)(const struct mng *m, const char *name);
     int (*put)(struct mng_service *s, const void *d, struct err *e);
 };
@@ -76,17 +75,11 @@ static int put_endpoint(struct mng_service *s, const void *d, struct err *e)
     return mng_endpoint_put(s->mng, ev_now(s->ev), x, own_pool, mng_service_step(s), e);
 }
 
-_Static_assert(offsetof(struct queue_def, name) == 0 && offsetof(struct pool_def, match) == 0 &&
-                   offsetof(struct endpoint_def, name) == 0 && offsetof(struct budget_def, name) == 0,
-               "the name is first");
-static const struct kind queues = { "yaml/", "queue", queue_def_keys, sizeof(struct queue_def),
-                                    queue_exists, put_queue };
-static const struct kind budgets = { "yaml_budget/", "budget", budget_def_keys,
-                                     sizeof(struct budget_def), budget_exists, put_budget };
-static const struct kind endpoints = { "yaml_endpoint/", "endpoint", endpoint_def_keys,
-                                       sizeof(struct endpoint_def), endpoint_exists, put_endpoint };
-static const struct kind pools = { "yaml_pool/", "pool", pool_def_keys, sizeof(struct pool_def),
-                                   pool_exists, put_pool };
+static const struct kind queues = { "yaml/", &def_kinds[DEF_QUEUE], queue_exists, put_queue };
+static const struct kind budgets = { "yaml_budget/", &def_kinds[DEF_BUDGET], budget_exists, put_budget };
+static const struct kind endpoints = { "yaml_endpoint/", &def_kinds[DEF_ENDPOINT], endpoint_exists,
+                                       put_endpoint };
+static const struct kind pools = { "yaml_pool/", &def_kinds[DEF_POOL], pool_exists, put_pool };
 
 static uint64_t hash_of(const char *key)
 {
@@ -128,21 +121,21 @@ static bool is_same(const struct kind *k, const char *old, const char *text)
     struct err e;
     bool same;
 
-    assert(k->size <= sizeof(a));
+    assert(k->def->size <= sizeof(a));
     same = cfg_parse_json(&x, old, strlen(old), &e) == 0 &&
            cfg_parse_json(&y, text, strlen(text), &e) == 0 &&
-           cfg_bind_stored(a, k->size, k->keys, x, NULL, &e) == 0 &&
-           cfg_bind_stored(b, k->size, k->keys, y, NULL, &e) == 0 && cfg_equal(a, b, k->keys);
+           cfg_bind_stored(a, k->def->size, k->def->keys, x, NULL, &e) == 0 &&
+           cfg_bind_stored(b, k->def->size, k->def->keys, y, NULL, &e) == 0 && cfg_equal(a, b, k->def->keys);
     cfg_node_free(x);
     cfg_node_free(y);
-    cfg_clear(a, k->keys);
-    cfg_clear(b, k->keys);
+    cfg_clear(a, k->def->keys);
+    cfg_clear(b, k->def->keys);
     return same;
 }
 
 static void apply(struct mng_service *s, const struct kind *k, const void *d, const char *text)
 {
-    const char *name = *(char *const *)d, *old;
+    const char *name = def_name(d), *old;
     bool exists = k->exists(s->mng, name);
     char key[NAME_MAX_LEN + 16];
     struct err e;
@@ -152,12 +145,12 @@ static void apply(struct mng_service *s, const struct kind *k, const void *d, co
     if (exists && old != NULL && (strcmp(old, text) == 0 || is_same(k, old, text)))
         return;
     if (k->put(s, d, &e) < 0) {
-        log_error("event=not_applied %s=%s why=%s", k->what, name, log_q(e.text, strlen(e.text)));
+        log_error("event=not_applied %s=%s why=%s", k->def->word, name, log_q(e.text, strlen(e.text)));
         return;
     }
     if (store_put(s->store, key, text) < 0 || remember(s, key, text) < 0)
-        log_error("event=no_memory what=yaml %s=%s", k->what, name);
-    log_info("event=applied %s=%s new=%d", k->what, name, !exists);
+        log_error("event=no_memory what=yaml %s=%s", k->def->word, name);
+    log_info("event=applied %s=%s new=%d", k->def->word, name, !exists);
 }
 
 static void apply_all(struct mng_service *s, const struct kind *k, const struct cfg_list *l)
@@ -166,13 +159,13 @@ static void apply_all(struct mng_service *s, const struct kind *k, const struct 
 
     buf_init(&b);
     for (size_t i = 0; i < l->n; i++) {
-        const void *d = (const char *)l->v + i * k->size;
+        const void *d = (const char *)l->v + i * k->def->size;
 
         buf_reset(&b);
-        cfg_dump_json(&b, d, k->keys);
+        cfg_dump_json(&b, d, k->def->keys);
         buf_byte(&b, 0);
         if (b.failed)
-            log_error("event=no_memory what=yaml %s=%s", k->what, *(char *const *)d);
+            log_error("event=no_memory what=yaml %s=%s", k->def->word, def_name(d));
         else
             apply(s, k, d, (const char *)b.data);
     }

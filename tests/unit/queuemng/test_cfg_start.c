@@ -146,3 +146,39 @@ Test(cfg_start, metric_definitions_are_checked)
     good("queuemng", "metrics=[{name: a, kind: page, url: 'http://[::1]:9/m?x=1', query: x, "
                      "labels: 'a=b'}]");
 }
+
+/* Says the refusal of two definitions of one kind. */
+static void twice(const char *kind, const char *def, const char *why)
+{
+    struct err e = { 0 };
+    char set[300];
+
+    snprintf(set, sizeof(set), "%s=[%s]", kind, def);
+    good("queuemng", set);
+    snprintf(set, sizeof(set), "%s=[%s, %s]", kind, def, def);
+    cr_expect_lt(load("queuemng", set, &e), 0, "%s", set);
+    cr_expect_not_null(strstr(e.text, why), "%s: %s", set, e.text);
+}
+
+Test(cfg_start, definitions_of_every_kind_are_checked)
+{
+    static const char limits[] = "limits: [{metric: cup, tiers: [{below: 1, rate_per_s: 1}]}]";
+    static const char *const heads[] = { "queues=[{name: a", "pools=[{match: a", "budgets=[{name: a" };
+
+    twice("queues", "{name: a}", "queue a is listed twice");
+    twice("pools", "{match: a}", "pool a is listed twice");
+    twice("budgets", "{name: a, max_active: 1}", "budget a is listed twice");
+    twice("endpoints", "{name: a, url: 'http://a.example'}", "endpoint a is listed twice");
+    bad("queuemng", "budgets=[{name: a}]"); /* what a table cannot say */
+    bad("queuemng", "endpoints=[{name: a, url: 'ftp://a.example'}]");
+    bad("queuemng", "pools=[{match: a, retry: {min: 2s, max: 1s}}]");
+    bad("queuemng", "queues=[{name: a, poll_min: 2s, poll_max: 1s}]");
+    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+        struct err e = { 0 };
+        char set[200];
+
+        snprintf(set, sizeof(set), "%s, %s}]", heads[i], limits);
+        cr_expect_lt(load("queuemng", set, &e), 0, "%s", set);
+        cr_expect_not_null(strstr(e.text, "no metric cup"), "%s: %s", set, e.text);
+    }
+}

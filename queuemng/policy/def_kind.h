@@ -1,0 +1,34 @@
+/* def_kind.h: the kinds of definitions that operators write, as rows of one table: queues of people,
+ * pools of task queues, endpoints, budgets. Pure.
+ *
+ * A row says what every user of a definition has to know of its kind: its words, its paths, its table of
+ * keys with the struct that they fill, the check of what a table cannot say, where its limits by metrics
+ * are. So configuration, store, admin API and segqctl walk over rows and name no kind. The first member of
+ * each struct is its name (char *). */
+#ifndef SEGQ_QUEUEMNG_POLICY_DEF_KIND_H
+#define SEGQ_QUEUEMNG_POLICY_DEF_KIND_H
+
+#include "common/config/cfg.h"
+
+struct def_kind {
+    const char *word, *words; /* "queue"; "queues", the key of their list in files and answers */
+    const char *all, *one;    /* paths of the admin API; `*` stands for the name */
+    const char *name;         /* the key that has the name */
+    const struct cfg_key *keys;
+    size_t size;
+    int (*check)(const void *def, struct err *e); /* 0 or SQ_EINVAL with a sentence */
+    size_t limits;            /* offset of its list of struct def_limit; 0: it has none */
+};
+
+/* In the order in which they are made: endpoints name budgets, pools endpoints. */
+enum def_kind_no { DEF_BUDGET, DEF_ENDPOINT, DEF_POOL, DEF_QUEUE };
+/* By enum def_kind_no, ended by word == NULL. */
+extern const struct def_kind def_kinds[];
+/* By either word; NULL: none. */
+const struct def_kind *def_kind_of(const char *word);
+static inline const char *def_name(const void *def)
+{
+    return *(char *const *)def;
+}
+
+#endif

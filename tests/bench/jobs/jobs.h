@@ -44,7 +44,7 @@ struct bench_jobs {
     unsigned conns, batch, size, queues, keys, port;
     double seconds, due_in, span;
     uint64_t jobs, asked, done, others, requests, early, disorder;
-    bool takes, waits, dry;
+    bool takes, next, waits, dry;
     int64_t start_us, *late;
     uint64_t n_late, cap_late;
     uint64_t last[KEYS_MAX];
@@ -57,6 +57,9 @@ extern const struct proto segq_proto, beanstalk_proto, stream_proto, list_proto;
 void die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 void say(struct buf *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int64_t wall_us(void);
+
+/* No job more shall be asked for. */
+bool is_over(void);
 
 /* When the job of this number is due. */
 int64_t due_us(uint64_t no);

@@ -35,6 +35,7 @@ static const char usage[] =
     "  --due-in S     put: the first one is due in S seconds (0: none is delayed),\n"
     "  --span S       the last one S seconds later (0); with --jobs\n"
     "  --wait         take: waits for jobs that are not due yet; else ends when there is none\n"
+    "  --next         take, segq, without --batch: each acknowledgement takes the next one\n"
     "  --only K       take: --jobs counts those whose key begins with K\n"
     "The report: jobs, seconds, per_s, requests, early, late_us (0.5, 0.99, 1), disorder (a job\n"
     "that came after a later one of its key), others (not counted by --only).\n"
@@ -68,6 +69,12 @@ static void send_out(struct conn *c)
     b.requests++;
 }
 
+bool is_over(void)
+{
+    return b.dry || (b.jobs != 0 && (b.takes ? b.done : b.asked) >= b.jobs) ||
+           (double)(wall_us() - b.start_us) >= b.seconds * 1e6;
+}
+
 /* The next request; false: there is none any more. */
 static bool ask(struct conn *c)
 {
@@ -76,8 +83,7 @@ static bool ask(struct conn *c)
     if (c->settles) {
         c->asked = c->n_ids;
         b.proto->settle(c);
-    } else if (b.dry || (b.jobs != 0 && (b.takes ? b.done : b.asked) >= b.jobs) ||
-               (double)(wall_us() - b.start_us) >= b.seconds * 1e6) {
+    } else if (is_over()) {
         return false;
     } else {
         c->asked = b.takes || left > b.batch ? b.batch : (unsigned)left;
@@ -102,9 +108,9 @@ static bool on_bytes(struct conn *c)
         return true;
     if (!b.takes)
         b.done += (unsigned)n;
-    else if (!c->settles && n == 0 && !b.waits)
+    else if ((!c->settles || b.next) && n == 0 && !b.waits)
         b.dry = true;
-    c->settles = b.takes && !c->settles && n > 0;
+    c->settles = b.takes && (!c->settles || b.next) && n > 0;
     return ask(c);
 }
 
@@ -178,7 +184,7 @@ static const struct option options[] = {
     { "size", 1, NULL, 'z' },   { "queue", 1, NULL, 'q' },  { "queues", 1, NULL, 'Q' },
     { "key", 1, NULL, 'k' },    { "keys", 1, NULL, 'K' },   { "due-in", 1, NULL, 'd' },
     { "span", 1, NULL, 'D' },   { "wait", 0, NULL, 'w' },   { "only", 1, NULL, 'o' },
-    { "call", 1, NULL, 'C' },
+    { "call", 1, NULL, 'C' },   { "next", 0, NULL, 'n' },
     { NULL, 0, NULL, 0 },
 };
 
@@ -202,6 +208,7 @@ static bool set(int which, char *arg)
     case 'D': return (b.span = strtod(arg, NULL)) > 0;
     case 'C': return (b.call = arg)[0] == '/';
     case 'w': return b.waits = true;
+    case 'n': return b.next = true;
     case 'o': return (b.only = arg)[0] != '\0';
     default: return false;
     }
@@ -218,14 +225,14 @@ static bool parse(int argc, char **argv)
     while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
         if (!set(c, optarg))
             return false;
-    if (argc - optind != 2 || b.port == 0 || (b.due_in > 0 && b.jobs == 0))
+    if (argc - optind != 2 || b.port == 0 || (b.due_in > 0 && b.jobs == 0) || (b.next && b.batch > 1))
         return false;
     for (size_t i = 0; i < ARRAY_LEN(protos); i++)
         if (strcmp(argv[optind], protos[i].name) == 0)
             b.proto = protos[i].proto;
     b.takes = strcmp(argv[optind + 1], "take") == 0;
     snprintf(at, sizeof(at), "127.0.0.1:%u", b.port);
-    return b.proto != NULL && (b.takes || strcmp(argv[optind + 1], "put") == 0) &&
+    return b.proto != NULL && (!b.next || b.proto == &segq_proto) && (b.takes || strcmp(argv[optind + 1], "put") == 0) &&
            net_resolve(&b.addr, at, &e) == 0;
 }
 

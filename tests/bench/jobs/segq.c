@@ -6,12 +6,21 @@
 
 #include "tests/bench/jobs/jobs.h"
 
+/* where, what: the path in two parts. */
+static void post(struct conn *c, const char *where, const char *what, const struct buf *body)
+{
+    say(&c->out, "POST /v1/%s%s HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n"
+                 "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+        where, what, b.token, body->len);
+    buf_append(&c->out, body->data, body->len);
+}
+
 static void http(struct conn *c, const char *queue, const char *path, const struct buf *body)
 {
-    say(&c->out, "POST /v1/queues/%s/tasks%s HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n"
-                 "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
-        queue, path, b.token, body->len);
-    buf_append(&c->out, body->data, body->len);
+    char where[100];
+
+    snprintf(where, sizeof(where), "queues/%s/tasks", queue);
+    post(c, where, path, body);
 }
 
 /* The body of a good answer, 0-terminated; NULL: it is not whole. */
@@ -109,12 +118,9 @@ static void copy_until_quote(char *to, size_t cap, const char *from)
     to[n] = '\0';
 }
 
-static int segq_taken(struct conn *c)
+/* The tasks of an answer. */
+static int note_tasks(struct conn *c, const char *p)
 {
-    const char *p = http_body(c);
-
-    if (p == NULL)
-        return -1;
     for (c->n_ids = 0; (p = strstr(p, "\"task\":\"")) != NULL; c->n_ids++) {
         const char *lease = strstr(p, "\"lease_id\":\""), *text = strstr(p, "\"payload\":\"");
 
@@ -128,10 +134,37 @@ static int segq_taken(struct conn *c)
     return (int)c->n_ids;
 }
 
+static int segq_taken(struct conn *c)
+{
+    const char *p = http_body(c);
+
+    return p == NULL ? -1 : note_tasks(c, p);
+}
+
+/* The job that it has, in the request that takes the next one, if there shall be any. */
+static void ack_and_take(struct conn *c)
+{
+    static struct buf body;
+    char what[80];
+
+    buf_reset(&body);
+    say(&body, "{\"lease_id\":\"%s\"", c->id[0].lease);
+    if (!is_over())
+        say(&body, ",\"take\":{\"queue\":\"%s\",\"lease\":\"60s\"%s}", b.queue,
+            b.waits ? ",\"wait\":\"1s\"" : "");
+    say(&body, "}");
+    snprintf(what, sizeof(what), "%s/ack", c->id[0].name);
+    post(c, "tasks/", what, &body);
+}
+
 static void segq_settle(struct conn *c)
 {
     static struct buf body;
 
+    if (b.next) {
+        ack_and_take(c);
+        return;
+    }
     buf_reset(&body);
     for (unsigned i = 0; i < c->n_ids; i++)
         say(&body, "%c{\"verb\":\"ack\",\"task\":\"%s\",\"lease_id\":\"%s\"}", i == 0 ? '[' : ',',
@@ -147,6 +180,10 @@ static int segq_settled(struct conn *c)
 
     if (body == NULL)
         return -1;
+    if (b.next) {
+        body = strstr(body, "\"tasks\":");
+        return c->n_ids = 0, body != NULL ? note_tasks(c, body) : 0;
+    }
     n = count(body, "\"status\":200");
     if ((unsigned)n != c->n_ids)
         die("a settlement is refused: %.400s", body);

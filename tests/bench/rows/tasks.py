@@ -1,4 +1,5 @@
 """Tasks: submitted one by one and in batches, taken and acknowledged, beside other queues of jobs.
+Where a worker's acknowledgement takes the next job (segq alone), the others do as before.
 
 Payloads of 1 KB over 64 connections, each asking again when it is answered. Beside segq, at the
 same durability: beanstalkd with its binlog, a stream and a list of Redis with its append-only file,
@@ -17,6 +18,7 @@ PARTS = (
     ("submit, synced", "fsync", "put", 1, 10.0, 10.0, None),
     ("submit, batches of 100, written", "os", "put", 100, None, None, 300000),
     ("take and acknowledge, written", "os", "take", 1, 1.0, None, None),
+    ("acknowledge and take the next, written", "os", "next", 1, 1.0, None, None),
     ("take and acknowledge, batches of 16, written", "os", "take", 16, 4.0, None, None),
 )
 CONNS = 64
@@ -48,11 +50,12 @@ def measure(ctx, part, sides):
     rounds = {side.name: [] for side in sides}
     for _ in ctx.each(name, None, PARTS.index(part), len(PARTS)):
         for side in sides:
-            if what == "take":
+            if what != "put":
                 last = max((r["jobs"] for r in rounds[side.name]), default=MOST_PER_S[batch] * seconds)
                 fill(ctx, side, int(min(last * 1.3, MOST_PER_S[batch] * seconds) * AHEAD))
-            rounds[side.name].append(jobs.run(ctx, side, what, batch=batch, seconds=seconds,
-                                                    conns=8 if ctx.quick else CONNS))
+            one = {"next": True} if what == "next" and side.name == "segq" else {}
+            rounds[side.name].append(jobs.run(ctx, side, "put" if what == "put" else "take", batch=batch,
+                                              seconds=seconds, conns=8 if ctx.quick else CONNS, **one))
     return rounds
 
 
@@ -64,6 +67,7 @@ def cases_of(part, rounds):
         figures = jobs.compare(rounds[ours], rounds[other], other, "per_s")
         yield case(f"{name}, beside {other}", "jobs/s", **figures, aim=aim)
         yield case(f"{name}, beside {other}, CPU", "us/job",
+                   aim=0.8 if part[2] == "next" and other.startswith("bean") else None, aim_op="<=",
                    **jobs.compare(rounds[ours], rounds[other], other, "cpu_us"))
     yield case(f"{name}, CPU", "us/job", stats.summary(jobs.column(rounds[ours], "cpu_us")),
                **{k: stats.summary(jobs.column(rounds[ours], k)) for k in ("router_us", "node_us")})

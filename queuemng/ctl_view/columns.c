@@ -84,16 +84,25 @@ void table_init(struct table *t, const struct col *cols, size_t n_cols)
     }
 }
 
+static void put_cell(struct buf *b, const struct col *col, const json_t *row)
+{
+    const json_t *v = col->only != ALWAYS ? ctl_member(row, col->path) : NULL;
+
+    if ((col->only == IF_NUMBER && !json_is_number(v)) ||
+        (col->only == IF_POSITIVE && json_number_value(v) <= 0))
+        buf_byte(b, '-');
+    else if (col->put != NULL)
+        col->put(b, row, col->path);
+    else
+        buf_str(b, ctl_is(row, col->path) ? col->yes : col->no);
+}
+
 void table_row(struct table *t, const json_t *row)
 {
     for (size_t i = 0; i < t->n_cols; i++) {
-        const struct col *col = &t->cols[i];
         size_t from = t->text.len;
 
-        if (col->put != NULL)
-            col->put(&t->text, row, col->path);
-        else
-            buf_str(&t->text, ctl_is(row, col->path) ? col->yes : col->no);
+        put_cell(&t->text, &t->cols[i], row);
         cell_end(t, i, from);
     }
     t->n_rows++;
@@ -153,19 +162,14 @@ void table_list(struct buf *b, const json_t *list, const struct col *cols, size_
 
 void put_cpu(struct buf *b, const json_t *o, const char *path)
 {
-    if (json_is_number(ctl_member(o, path)))
-        buf_printf(b, "%.0f %%", 100 * ctl_f64(o, path));
-    else
-        buf_byte(b, '-');
+    buf_printf(b, "%.0f %%", 100 * ctl_f64(o, path));
 }
 
 void put_memory(struct buf *b, const json_t *o, const char *path)
 {
     double mib = ctl_f64(o, path) / (1 << 20);
 
-    if (mib <= 0)
-        buf_byte(b, '-');
-    else if (mib < 10240)
+    if (mib < 10240)
         buf_printf(b, "%.0f MiB", mib);
     else
         buf_printf(b, "%.0f GiB", mib / 1024);
@@ -175,8 +179,5 @@ void put_us(struct buf *b, const json_t *o, const char *path)
 {
     double ms = ctl_f64(o, path) / 1000;
 
-    if (ms <= 0)
-        buf_byte(b, '-');
-    else
-        buf_printf(b, ms < 10 ? "%.1f ms" : "%.0f ms", ms);
+    buf_printf(b, ms < 10 ? "%.1f ms" : "%.0f ms", ms);
 }

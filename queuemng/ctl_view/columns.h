@@ -20,6 +20,7 @@ struct col {
     const char *path; /* NULL: the format knows it */
     put_fn put;       /* NULL: the member is a truth, with these words */
     const char *yes, *no;
+    enum { ALWAYS, IF_NUMBER, IF_POSITIVE } only; /* else the cell is "-" */
 };
 
 #define EITHER(a_yes, a_no) .yes = a_yes, .no = a_no
@@ -41,15 +42,14 @@ void table_list(struct buf *b, const json_t *list, const struct col *cols, size_
                 const char *none);
 #define TABLE_LIST(b, list, cols, none) table_list(b, list, cols, ARRAY_LEN(cols), none)
 
-/* Load of a process; `load` is absent if it has not said: "-". LATE: the longest delay of a turn of a
- * node's loop; CPU: a share of one core: 130 % are one core and a third of another. */
+/* Load of a process: absent if it has not said. LATE: the longest delay of a turn of a node's loop; CPU: a share of one core: 130 % are one core and a third of another. */
 void put_cpu(struct buf *b, const json_t *o, const char *path);
 void put_memory(struct buf *b, const json_t *o, const char *path);
 void put_us(struct buf *b, const json_t *o, const char *path);
-#define LOAD_COLS                          \
-    { ">CPU", "load.cpu", .put = put_cpu }, \
-    { ">MEMORY", "load.rss_bytes", .put = put_memory }
-#define NODE_LOAD_COLS LOAD_COLS, { ">LATE", "load.late_us", .put = put_us }
+#define LOAD_COLS                                           \
+    { ">CPU", "load.cpu", .put = put_cpu, .only = IF_NUMBER }, \
+    { ">MEMORY", "load.rss_bytes", .put = put_memory, .only = IF_POSITIVE }
+#define NODE_LOAD_COLS LOAD_COLS, { ">LATE", "load.late_us", .put = put_us, .only = IF_POSITIVE }
 
 enum colour { COLOUR_NONE, COLOUR_BOLD, COLOUR_GOOD, COLOUR_WARN, COLOUR_BAD };
 

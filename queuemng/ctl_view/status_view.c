@@ -108,26 +108,20 @@ void view_moves(struct buf *b, const json_t *list)
 
 static void put_value(struct buf *b, const json_t *m, const char *path)
 {
-    if (json_is_number(ctl_member(m, path)))
-        buf_printf(b, "%.4g", ctl_f64(m, path));
-    else
-        buf_byte(b, '-');
+    buf_printf(b, "%.4g", ctl_f64(m, path));
 }
 
 static void put_age(struct buf *b, const json_t *m, const char *path)
 {
-    if (json_is_integer(ctl_member(m, path)))
-        buf_printf(b, "%.1f s", (double)ctl_u64(m, path) / 1000);
-    else /* never read */
-        buf_byte(b, '-');
+    buf_printf(b, "%.1f s", (double)ctl_u64(m, path) / 1000);
 }
 
 void view_metrics(struct buf *b, const json_t *list)
 {
     static const struct col cols[] = {
         { "METRIC", "name", .put = put_text }, { "STATE", "ok", EITHER("ok", "FAILED") },
-        { ">VALUE", "value", .put = put_value }, { ">AGE", "age_ms", .put = put_age },
-        { "WHY", "why", .put = put_text },
+        { ">VALUE", "value", .put = put_value, .only = IF_NUMBER },
+        { ">AGE", "age_ms", .put = put_age, .only = IF_NUMBER }, { "WHY", "why", .put = put_text },
     };
 
     buf_str(b, json_array_size(list) > 0 ? "\n" : "");

@@ -151,19 +151,14 @@ bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
 
 /* ---- endpoints ---- */
 
-/* "300/s": of a limit; "-": none */
 static void put_most(struct buf *b, const json_t *x, const char *path)
 {
-    if (ctl_f64(x, path) > 0)
-        buf_printf(b, "%g", ctl_f64(x, path));
-    else
-        buf_byte(b, '-');
+    buf_printf(b, "%g", ctl_f64(x, path));
 }
 
 static void put_most_per_s(struct buf *b, const json_t *x, const char *path)
 {
-    put_most(b, x, path);
-    buf_str(b, ctl_f64(x, path) > 0 ? "/s" : "");
+    buf_printf(b, "%g/s", ctl_f64(x, path));
 }
 
 static bool is_unusable(const json_t *x)
@@ -193,13 +188,13 @@ void view_endpoints(struct buf *b, const json_t *doc)
 {
     static const struct col cols[] = {
         { "ENDPOINT", "name", .put = put_text }, { "STATE", "paused", .put = put_endpoint_state },
-        { ">RATE", "rate_per_s", .put = put_most_per_s },
-        { ">MAX_CONCURRENT", "max_concurrent", .put = put_most },
-        { ">LIMIT_NOW", "adaptive", .put = put_most }, { ">NODES", "nodes", .put = put_count },
-        { ">IN_FLIGHT", "in_flight", .put = put_count }, { ">HELD", "held", .put = put_count },
-        { ">SENT", "sent", .put = put_count }, { ">SUCCEEDED", "succeeded", .put = put_count },
-        { ">FAILED", "failed", .put = put_count }, { ">MS", "ms", .put = put_mean },
-        { "URL", "url", .put = put_text },
+        { ">RATE", "rate_per_s", .put = put_most_per_s, .only = IF_POSITIVE },
+        { ">MAX_CONCURRENT", "max_concurrent", .put = put_most, .only = IF_POSITIVE },
+        { ">LIMIT_NOW", "adaptive", .put = put_most, .only = IF_POSITIVE },
+        { ">NODES", "nodes", .put = put_count }, { ">IN_FLIGHT", "in_flight", .put = put_count },
+        { ">HELD", "held", .put = put_count }, { ">SENT", "sent", .put = put_count },
+        { ">SUCCEEDED", "succeeded", .put = put_count }, { ">FAILED", "failed", .put = put_count },
+        { ">MS", "ms", .put = put_mean }, { "URL", "url", .put = put_text },
     };
     const json_t *x;
     size_t i;
@@ -270,20 +265,13 @@ static void put_away(struct buf *b, const json_t *doc)
         ctl_say(b, k, "partition {partition=} did not answer: task node {node}\n");
 }
 
-static void put_place(struct buf *b, const json_t *k, const char *path)
-{
-    if (ctl_u64(k, path) > 0)
-        put_count(b, k, path);
-    else
-        buf_byte(b, '-');
-}
-
 void view_tasks(struct buf *b, const json_t *doc)
 {
     static const struct col cols[] = {
         { "TASK", "id", .put = put_text }, { "STATE", "state", .put = put_text },
         { "KEY", "key", .put = put_text }, { ">ATTEMPTS", "attempts", .put = put_count },
-        { ">PLACE", "position", .put = put_place }, { "SINCE", "entered_at", .put = put_moment },
+        { ">PLACE", "position", .put = put_count, .only = IF_POSITIVE },
+        { "SINCE", "entered_at", .put = put_moment },
         { "LIMITED_BY", "limited_by", .put = put_text },
     };
 

@@ -1,6 +1,7 @@
 /* text.c: KEY=VALUE words, bars and numbers. Pure. */
 #include "queuemng/ctl_view/text.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -204,6 +205,7 @@ void ctl_say(struct buf *b, const json_t *o, const char *sentence)
         buf_append(b, p, n);
         if (p[n] == '\0')
             return;
+        assert(p[n + len] == '}' && len > 1 && len < sizeof(path));
         put = format_of(p[n + len - 1]);
         snprintf(path, sizeof(path), "%.*s", (int)(len - 1 - (put != NULL)), p + n + 1);
         (put != NULL ? put : put_text)(b, o, path);

@@ -147,22 +147,11 @@ static void put_eta(struct buf *b, const json_t *q, const char *path)
 
 static void put_change(struct buf *b, const json_t *q, const char *path)
 {
-    if (json_is_number(json_object_get(q, path)))
-        rate_of_change(b, ctl_f64(q, path));
-    else
-        buf_byte(b, '-');
+    rate_of_change(b, ctl_f64(q, path));
 }
 
 /* A counter that began anew is no rate below 0. */
-static void put_arrive(struct buf *b, const json_t *q, const char *path)
-{
-    if (!json_is_number(json_object_get(q, path)) || ctl_f64(q, path) < 0)
-        buf_byte(b, '-');
-    else
-        put_rate(b, q, path);
-}
-
-static void put_let_in(struct buf *b, const json_t *q, const char *path)
+static void put_rate_above_0(struct buf *b, const json_t *q, const char *path)
 {
     if (ctl_f64(q, path) < 0)
         buf_byte(b, '-');
@@ -175,8 +164,10 @@ static void queues(struct buf *b, const json_t *list, size_t most, uint64_t all)
 {
     static const struct col cols[] = {
         { "QUEUE", "queue", .put = put_text }, { "STATE", "state", .put = put_text },
-        { ">WAITING", "in_line", .put = put_count }, { ">CHANGE", "change", .put = put_change },
-        { ">ARRIVE", "arrive", .put = put_arrive }, { ">LET_IN", "rate_per_s", .put = put_let_in },
+        { ">WAITING", "in_line", .put = put_count },
+        { ">CHANGE", "change", .put = put_change, .only = IF_NUMBER },
+        { ">ARRIVE", "arrive", .put = put_rate_above_0, .only = IF_NUMBER },
+        { ">LET_IN", "rate_per_s", .put = put_rate_above_0 },
         { ">LIMIT", "mode", .put = put_limit }, { "LIMITED_BY", "limited_by", .put = put_text },
         { ">INSIDE", "inside", .put = put_count }, { ">LAST_WAITS", "eta_last_s", .put = put_eta },
     };
@@ -241,10 +232,7 @@ static void nodes(struct buf *b, const json_t *list, size_t most)
 
 static void put_answers(struct buf *b, const json_t *r, const char *path)
 {
-    if (json_is_number(ctl_member(r, path)))
-        buf_printf(b, "%.0f/s", ctl_f64(r, path));
-    else
-        buf_byte(b, '-');
+    buf_printf(b, "%.0f/s", ctl_f64(r, path));
 }
 
 /* With its map: a router sends people to segments by it. */
@@ -253,8 +241,9 @@ static void routers(struct buf *b, const json_t *now, size_t most)
     static const struct col cols[] = {
         { "ROUTER", "name", .put = put_text },
         { "STATE", "map_is_old", EITHER("up, old map", "up") }, LOAD_COLS,
-        { ">ANSWERS", "load.answers_per_s", .put = put_answers },
-        { ">P99", "load.p99_us", .put = put_us }, { "HTTP", "http", .put = put_text },
+        { ">ANSWERS", "load.answers_per_s", .put = put_answers, .only = IF_NUMBER },
+        { ">P99", "load.p99_us", .put = put_us, .only = IF_POSITIVE },
+        { "HTTP", "http", .put = put_text },
     };
     const json_t *list = json_object_get(now, "routers");
     size_t n = json_array_size(list);

@@ -32,6 +32,7 @@ OBJECTS = "build/mutant"
 SEEDS = 1000  # of the simulation, for those that nothing else catches
 CHUNK = 50    # seeds at a time
 LIMIT_S = 120
+STORY_S = 600
 ENV = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k != "MFLAGS"}
 SLOW = ["test_mng_segtab", "test_redis_store", "test_rpc", "test_monitor"]
 
@@ -95,8 +96,10 @@ def check(mutants):
 
 
 def source_of(test):
-    """The C file of a test program."""
+    """The C file of a test program, or a story."""
     name = test.split(":")[0]
+    if name.startswith("sys_"):
+        return f"tests/sys/{name}.sh"
     return f"tests/sim/{name}.c" if name.startswith("sim_") else f"tests/unit/*/{name}.c"
 
 
@@ -110,6 +113,8 @@ def unit_tests(root):
 def program(test):
     """What make calls the test."""
     name = test.split(":")[0]
+    if name.startswith("sys_"):
+        return "bins"
     return f"{OBJECTS}/{'sim' if name.startswith('sim_') else 'unit'}/{name}"
 
 
@@ -126,13 +131,13 @@ class Worker:
                                   cwd=self.where, stdout=out, stderr=out, env=ENV,
                                   check=False).returncode == 0
 
-    def run(self, argv, log, env=None):
+    def run(self, argv, log, env=None, limit=LIMIT_S):
         """0, or what it ended with; "time" if it had to be ended."""
         with open(log, "a", encoding="utf-8") as out:
             p = subprocess.Popen(argv, cwd=self.where, stdout=out, stderr=out,
                                  env={**ENV, **(env or {})}, start_new_session=True)
             try:
-                return p.wait(LIMIT_S)
+                return p.wait(limit)
             except subprocess.TimeoutExpired:
                 return "time"
             finally:
@@ -141,6 +146,9 @@ class Worker:
     def test(self, test, log):
         """Runs one test program; None, or the word for how it failed."""
         name, _, seeds = test.partition(":")
+        if name.startswith("sys_"):
+            rc = self.run([source_of(name), f"{OBJECTS}/bin"], log, {"PATIENCE": "2"}, STORY_S)
+            return None if rc == 0 else name
         if name != "sim_mixed":
             rc = self.run([program(test)], log)
             return None if rc == 0 else f"{name} ({rc})" if rc == "time" else name

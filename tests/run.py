@@ -16,8 +16,8 @@ ends with what took longest, what failed by name, and "N passed, N failed".
     TEST_DATE=, TEST_ZONE=   each program begins at another date, in another zone (dates/on.sh)
 
 Two lanes. What looks at the clock, and mostly waits, begins as long as a third of the machine is
-free. What only computes (builds, simulations, checks) goes on beside it in the time that nobody
-else wants (SCHED_IDLE), and so delays nothing. tests/times.txt says what each takes, and where a
+free. What only computes (builds, simulations, checks) goes on beside it and steps back (nice), but gets
+its share on a machine that is busy with other things, too. tests/times.txt says what each takes, and where a
 story runs. The output of each: build/FLAVOUR/log/NAME.log; shown if it fails.
 """
 
@@ -86,7 +86,7 @@ class Job:
         argv = list(self.argv)
         if self.date != TODAY:
             argv = ["env", f"WALL=build/{self.flavour}/dates/wall.so", "tests/dates/on.sh", *self.date, *argv]
-        return argv if self.real else ["nice", "-n", "19", "chrt", "-i", "0", *argv]
+        return argv if self.real else ["nice", "-n", "5" if self.reads == "build" else "10", *argv]
 
     def begin(self):
         """Starts it in a group of its own."""
@@ -464,7 +464,7 @@ class Run:
                     j.begin()
                     self.running.append(j)
                     if j.reads == "build":
-                        self.say(f"---- building ({j.flavour}): {j.name[6:]}; about {minutes(self.clock.to_go())} to go")
+                        self.say(f"---- {j.name} ({j.flavour}); about {minutes(self.clock.to_go())} to go")
 
     def give_up(self, j):
         """Whatever needs it does not run."""

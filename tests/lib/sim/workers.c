@@ -16,7 +16,7 @@
 #define PROGRESS_S   5.0
 #define WORKERS_MAX  64
 
-/* A seed that goes round for ever dies. Of processor time: run.py gives us only what nobody
+/* A seed that goes round for ever dies. Of processor time: run.py gives us what nobody
  * else wants, and that may take long. */
 static void limit_cpu(void)
 {

@@ -15,9 +15,9 @@
 #include "router/links/seg_links.h"
 #include "router/page_http/page_request.h"
 #include "router/tasking/call.h"
-#include "router/tasking/left.h"
+#include "router/tasking/client_gone.h"
+#include "router/tasking/long_answer.h"
 #include "router/tasking/request.h"
-#include "router/tasking/whole.h"
 
 static bool on_conn(void *ctx, const struct net_addr *peer, uint64_t *tag)
 {

@@ -10,8 +10,8 @@
 #include "common/task/queue_name.h"
 #include "common/ticket/task_token.h"
 #include "router/tasking/complete.h"
-#include "router/tasking/one.h"
 #include "router/tasking/schedule.h"
+#include "router/tasking/single_task.h"
 #include "router/tasking/submit.h"
 #include "router/tasking/work.h"
 

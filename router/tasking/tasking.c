@@ -11,9 +11,9 @@
 #include "common/base/file.h"
 #include "common/base/log.h"
 #include "router/tasking/ask.h"
-#include "router/tasking/left.h"
+#include "router/tasking/client_gone.h"
+#include "router/tasking/long_answer.h"
 #include "router/tasking/task_link.h"
-#include "router/tasking/whole.h"
 
 #define LOG_MODULE "tasking"
 

@@ -1,12 +1,12 @@
 /* tasking.h: what a router has for tasks: the map of pools, links to task nodes, requests under
  * way: data, its beginning and end, and the maps that come. Shell.
  *
- *   call.h       an HTTP request, and its questions     submit.c, work.c, one.c make them
- *   ask.h        a question's way to a node, waits, time limits
- *   left.h       clients who go while their request waits
- *   notice.h     ends of tasks that are told in another queue
- *   whole.h      answers that are longer than a look: passed on piece by piece
- *   task_link.h  links to task nodes: frames out and in */
+ *   call.h         an HTTP request, and its questions; submit.c, work.c, single_task.c make them
+ *   ask.h          a question's way to a node, waits, time limits
+ *   client_gone.h  clients who go while their request waits
+ *   notice.h       ends of tasks that are told in another queue
+ *   long_answer.h  answers that are longer than a look: passed on piece by piece
+ *   task_link.h    links to task nodes: frames out and in */
 #ifndef SEGQ_ROUTER_TASKING_H
 #define SEGQ_ROUTER_TASKING_H
 

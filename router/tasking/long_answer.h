@@ -1,5 +1,5 @@
-/* whole.h: an answer that is longer than what a look has of it, from its task node to its client, whole:
- * piece by piece, the next one when the client has taken the last. Shell.
+/* long_answer.h: an answer that is longer than what a look has of it, from its task node to its
+ * client: piece by piece, the next one when the client has taken the last. Shell.
  *
  *   memory   a piece of each client (TASK_READ_MAX); WHOLES_MOST clients, WHOLES_OF_ONE of a task: who
  *            has its token takes none from others
@@ -7,8 +7,8 @@
  *   broken   the node goes, the answer goes, or it has another hash: the connection ends before
  *            Content-Length is reached, and the last piece is not sent before the hash is known
  *   nodes    know nothing of readers: each piece is a question of its own, asked again after a break */
-#ifndef SEGQ_ROUTER_WHOLE_H
-#define SEGQ_ROUTER_WHOLE_H
+#ifndef SEGQ_ROUTER_LONG_ANSWER_H
+#define SEGQ_ROUTER_LONG_ANSWER_H
 
 #include "router/tasking/call.h"
 

@@ -1,5 +1,5 @@
-/* See one.h. */
-#include "router/tasking/one.h"
+/* See single_task.h. */
+#include "router/tasking/single_task.h"
 
 #include <assert.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "common/task/state.h"
 #include "router/state/router.h"
 #include "router/tasking/ask.h"
-#include "router/tasking/whole.h"
+#include "router/tasking/long_answer.h"
 #include "router/tasks/conditions.h"
 #include "router/tasks/result.h"
 

@@ -1,7 +1,7 @@
 /* Calls about a task: it is looked at, waited for, read, changed or cancelled; by its token, or by the
  * caller's own name for it. Shell. */
-#ifndef SEGQ_ROUTER_ONE_H
-#define SEGQ_ROUTER_ONE_H
+#ifndef SEGQ_ROUTER_SINGLE_TASK_H
+#define SEGQ_ROUTER_SINGLE_TASK_H
 
 #include "router/tasking/call.h"
 

@@ -1,7 +1,7 @@
-/* left.c: see left.h. */
-#include "router/tasking/left.h"
+/* client_gone.c: see client_gone.h. */
+#include "router/tasking/client_gone.h"
 
-#include "router/tasking/one.h"
+#include "router/tasking/single_task.h"
 
 /* Withdraws the task whose client has gone, if nobody has begun it. What cannot
  * be said now is said at the next tick. */

@@ -1,5 +1,5 @@
-/* whole.c: see whole.h. */
-#include "router/tasking/whole.h"
+/* long_answer.c: see long_answer.h. */
+#include "router/tasking/long_answer.h"
 
 #include <assert.h>
 #include <inttypes.h>

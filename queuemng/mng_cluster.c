@@ -1,6 +1,6 @@
 /* mng_cluster.c: starts and watches a queuemng; common/supervisor/cluster.h has the whole story. */
 #include "common/supervisor/cluster.h"
-#include "common/supervisor/cluster_keys.h"
+#include "common/supervisor/cluster_args.h"
 
 static const struct cfg_key keys[] = {
     CLUSTER_KEYS("queuemng", "127.0.0.1:7070", "1", "127.0.0.1:7071", "", "always"),

@@ -1,7 +1,7 @@
 /* rt_cluster.c: starts and watches the routers of this machine: see
  * common/supervisor/cluster.h. */
 #include "common/supervisor/cluster.h"
-#include "common/supervisor/cluster_keys.h"
+#include "common/supervisor/cluster_args.h"
 
 static const struct cfg_key keys[] = {
     CLUSTER_KEYS("router", "0.0.0.0:8080", "0", "127.0.0.1:7100", "127.0.0.1:7070", "auto"),

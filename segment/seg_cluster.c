@@ -1,7 +1,7 @@
 /* seg_cluster.c: starts and watches the segment nodes of this machine
  * (common/supervisor/cluster.h). */
 #include "common/supervisor/cluster.h"
-#include "common/supervisor/cluster_keys.h"
+#include "common/supervisor/cluster_args.h"
 
 static const struct cfg_key keys[] = {
     CLUSTER_KEYS("segment", "127.0.0.1:7200", "1", "127.0.0.1:7300", "127.0.0.1:7070", "auto"),

@@ -1,7 +1,7 @@
 /* task_cluster.c: starts and watches the task nodes of this machine
  * (common/supervisor/cluster.h). */
 #include "common/supervisor/cluster.h"
-#include "common/supervisor/cluster_keys.h"
+#include "common/supervisor/cluster_args.h"
 
 static const struct cfg_key keys[] = {
     CLUSTER_KEYS("task", "127.0.0.1:7400", "1", "127.0.0.1:7500", "127.0.0.1:7070", "auto"),

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/base/hex.h"
+#include "common/base/text.h"
 
 #define NO_GAP 99u
 

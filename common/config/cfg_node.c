@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 #include "common/base/text.h"
 
 struct cfg_node *cfg_node_new(enum cfg_kind kind, int line)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/base/hex.h"
+#include "common/base/text.h"
 
 #define TEXT(f) offsetof(struct page_text, f)
 static const struct cfg_key text_keys[] = {

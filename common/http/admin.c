@@ -5,7 +5,7 @@
  * wait, further ones are answered 503: guessing gets no faster by asking in parallel. Answers
  * that are not read are bounded, too: of all connections together, as operators are few. */
 #include "common/http/admin.h"
-#include "common/http/admin_text.h"
+#include "common/http/cookie.h"
 
 #include <assert.h>
 #include <sodium.h>

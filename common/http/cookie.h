@@ -6,6 +6,7 @@
 #ifndef SEGQ_COOKIE_H
 #define SEGQ_COOKIE_H
 
+#include "common/http/admin.h"
 #include "common/http/http.h"
 
 struct cookies { /* zero it before the first call */
@@ -18,5 +19,12 @@ struct cookies { /* zero it before the first call */
  * Points into the request. */
 bool cookie_next(struct cookies *c, const struct http_req *q, const char *name,
                  struct slice *v);
+
+/* %XX undone once, in place of nothing: into out. '+' is a blank if plus. False if it is
+ * not well formed, has a control character, or does not fit. */
+bool admin_unescape(const char *s, size_t n, bool plus, char *out, size_t cap);
+
+/* An Accept-Encoding header's value. */
+bool admin_takes_gzip(const char *value);
 
 #endif

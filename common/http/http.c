@@ -7,8 +7,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/http/http_body.h"
-#include "common/http/http_framing.h"
 #include "common/http/http_line.h"
 #include "common/http/http_scan.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/http/http_body.h"
+#include "common/http/http_scan.h"
 
 #define LENGTH_MAX (((uint64_t)1 << 60) - 1)
 

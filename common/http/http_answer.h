@@ -11,7 +11,7 @@
 #ifndef SEGQ_HTTP_ANSWER_H
 #define SEGQ_HTTP_ANSWER_H
 
-#include "common/http/http_framing.h"
+#include "common/http/http_scan.h"
 
 #define HTTP_MAX_ANSWER_HEAD 65536 /* bytes, with those of the 1xx before it; trailers as many */
 

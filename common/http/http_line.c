@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "common/base/hex.h"
+#include "common/base/text.h"
 
 static enum http_method method_of(const char *p, size_t n)
 {

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/http/httpd_busy.h"
 #include "common/http/httpd_conn.h"
 #include "common/http/httpd_in.h"
 #include "common/http/httpd_out.h"
-#include "common/http/httpd_wait.h"
 #include "common/net/net.h"
 
 #define LOG_MODULE "httpd"

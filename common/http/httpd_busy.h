@@ -26,4 +26,11 @@ SQ_CHECK bool req_keep(struct httpd_req *r);
 void req_pop(struct conn *c); /* the first one has been answered */
 void req_give(struct httpd *h, struct httpd_req *r);
 
+/* ---- what a connection waits for: in which deadline list it is ---- */
+
+void httpd_arm(struct httpd *h, msec_t when); /* the timer of the deadlines goes by then */
+/* fresh: the deadline begins anew even if it waits for the same as before. */
+void conn_wait(struct conn *c, enum conn_wait w, bool fresh);
+void conn_wait_end(struct conn *c);
+
 #endif

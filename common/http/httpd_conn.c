@@ -14,12 +14,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 #include "common/base/log.h"
 #include "common/http/httpd_busy.h"
 #include "common/http/httpd_in.h"
 #include "common/http/httpd_out.h"
-#include "common/http/httpd_wait.h"
 #include "common/net/net.h"
 
 #define LOG_MODULE "httpd"

@@ -14,7 +14,6 @@
 
 #include "common/base/text.h"
 #include "common/http/httpd_busy.h"
-#include "common/http/httpd_wait.h"
 #include "common/net/net.h"
 
 void conn_dirty(struct conn *c)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/journal/dir.h"
-#include "common/journal/disk_posix.h"
+#include "common/journal/disk.h"
 #include "common/journal/reader.h"
 
 struct check {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 
 static const struct {
     const char *before, *after;

@@ -1,5 +1,5 @@
 /* disk.h: the few things the journal asks of a disk, so that tests may put a simulated one
- * in its place (tests/lib/sim/disk.h). A disk is one folder; names have no slash.
+ * in its place (tests/lib/sim/disk.h); and a folder of this machine as a disk. A disk is one folder; names have no slash.
  *
  * Everything returns >= 0, or -errno. Nothing retries: -EINTR and short reads and writes
  * are the caller's. A handle is like a descriptor: >= 0, closed by close. */
@@ -42,5 +42,10 @@ struct disk_ops {
 struct disk {
     const struct disk_ops *ops;
 };
+
+/* The folder `dir` of this machine, made (one level) if `make`. points: static, the name of
+ * its failpoints (POINTS.write, POINTS.sync). 0 or SQ_ESYS, SQ_ENOMEM. */
+SQ_CHECK int disk_posix_open(struct disk **out, const char *dir, const char *points, bool make,
+                             struct err *e);
 
 #endif

@@ -7,10 +7,9 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
-#include "common/journal/disk_posix.h"
+#include "common/journal/disk.h"
 #include "common/journal/out.h"
 #include "common/journal/recover.h"
-#include "common/journal/snapshot.h"
 #include "common/journal/turn.h"
 
 #define LOG_MODULE "journal"

@@ -3,7 +3,7 @@
  *
  * The caller knows what the records mean; here they are a type, a length and bytes.
  * A user keeps its state in memory and brings three things: a record for each change
- * (turn.h), a way to write the whole state as chunks (snapshot.h), and two callbacks that
+ * (turn.h), a way to write the whole state as chunks, and two callbacks that
  * make the state from chunks and records again (struct journal_replay). Then it
  *
  *   opens     the journal, with its own name as `node`: replay makes the state

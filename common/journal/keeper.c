@@ -11,7 +11,6 @@
 #include "common/base/failpoint.h"
 #include "common/base/file.h"
 #include "common/base/log.h"
-#include "common/journal/snapshot.h"
 #include "common/journal/turn.h"
 
 #define LOG_MODULE  "journal"

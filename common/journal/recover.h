@@ -10,11 +10,14 @@
  *   a number missing, no end mark before a log that goes on, a snapshot that is not whole,
  *   bad bytes that were synced once                   damage: refused, or skipped if allowed
  *
+ * What follows the last group of a log is torn, or damaged: a torn part is cut off and kept aside,
+ * the rest is made sure of and gets its end mark.
  * Recovery that is killed at any step may be begun again. */
 #ifndef SEGQ_JOURNAL_RECOVER_H
 #define SEGQ_JOURNAL_RECOVER_H
 
 #include "common/journal/journal.h"
+#include "common/journal/reader.h"
 
 /* Replays, closes what it read, removes what is void. *next: the log to create. */
 SQ_CHECK int journal_recover(struct journal *j, const struct journal_replay *r,

@@ -16,9 +16,7 @@
 
 #include "common/base/log.h"
 #include "common/net/rpc_chan.h"
-#include "common/net/rpc_in.h"
 #include "common/net/rpc_link.h"
-#include "common/net/rpc_listen.h"
 
 #define LOG_MODULE       "rpc"
 #define MAX_OUTPUT_BYTES (64u << 20)

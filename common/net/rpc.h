@@ -17,7 +17,7 @@
 #include "common/base/err.h"
 #include "common/net/ev.h"
 #include "common/wire/frame.h"
-#include "common/wire/role.h"
+#include "common/wire/msg.h"
 
 struct rpc;      /* all channels of a process */
 struct rpc_chan; /* a connection, after a good hello */

@@ -1,4 +1,4 @@
-/* rpc_chan.h: one connection: output, and how it ends. Shell. (Its input: rpc_in.h.) */
+/* rpc_chan.h: one connection: output, and how it ends. Shell. (Its input: rpc_link.h.) */
 #ifndef SEGQ_RPC_CHAN_H
 #define SEGQ_RPC_CHAN_H
 

@@ -1,8 +1,8 @@
 /* rpc_int.h: the data of all channels of a process. Only rpc*.c include it.
  *
  *   rpc.c         all channels: heartbeats, the end of a turn, the ends of channels
- *   rpc_listen.c  accepts          rpc_link.c  dials, waits, dials again
- *   rpc_in.c      bytes in         hosts.c     host names for rpc_link.c
+ *   rpc_link.c    dials, waits, dials again; accepts; bytes in
+ *   hosts.c       host names for rpc_link.c
  *   rpc_hello.c   who is there: the hello's bodies, MACs and steps
  *   rpc_chan.c    frames out; how a channel ends
  * Each calls only those below it.

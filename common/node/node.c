@@ -1,14 +1,16 @@
-/* node.c: life of a node: start, ready, stop, end. */
+/* node.c: a node's configuration, and its life: start, ready, stop, end. */
 #include "common/node/node.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/base/log.h"
 #include "common/base/versions.h"
 #include "common/node/node_peers.h"
+#include "common/supervisor/program.h"
 
 #define LOG_MODULE "node"
 #define READY_ANYWAY_MS 5000 /* without a manager we still serve what we have */
@@ -145,4 +147,46 @@ void node_cannot_recover(const struct err *e)
     log_error("event=cannot_recover why=%s do=\"it ends, and the supervisor starts it again\"",
               e->text[0] != 0 ? log_q(e->text, strlen(e->text)) : "\"no memory\"");
     _exit(EXIT_FAILURE);
+}
+
+const char *const node_journal_modes[] = { "off", "os", "fsync", NULL };
+
+int node_cfg_check(const void *cfg, struct err *e)
+{
+    const struct node_cfg *c = cfg;
+    int rc = cfg_node_check(c->node, e);
+
+    if (rc == 0)
+        rc = cfg_apart_check("admin", c->admin, "listen", c->listen, e);
+    if (rc == 0)
+        rc = cfg_advertise_check(c->listen, c->advertise, e);
+    return rc < 0 ? rc : cfg_dials_check("managers", &c->managers, e);
+}
+
+/* Grows from start to start, as far as the wall clock does. */
+static uint64_t incarnation(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void on_ready(void *ctx)
+{
+    (void)ctx;
+    prog_ready();
+}
+
+static void on_gone(void *ctx)
+{
+    ev_stop(ctx);
+}
+
+int node_start(struct node_opts *o, struct cluster_keys *secret, const struct node_cfg *c,
+               struct ev *ev, struct err *e)
+{
+    *o = (struct node_opts){ .secret = secret, .incarnation = incarnation(),
+                             .on_ready = on_ready, .on_gone = on_gone, .ctx = ev };
+    return keys_cluster(secret, c->secret_file, c->create_keys, e);
 }

@@ -1,10 +1,8 @@
 /* node.h: a node of the cluster: an end that routers and other nodes dial, links to all managers,
  * an admin port; what it knows of its peers, and what it wants said. Shell.
  *
- *   node.c         start, ready, stop, end
- *   node_peers.c   channels that come and go; managers, also those that others name
- *   node_frames.c  messages in
- *   node_say.c     messages out
+ *   node.c         configuration, start, ready, stop, end
+ *   node_peers.c   channels that come and go; messages in and out
  *
  * What the node holds is its kind's affair: a table behind struct node_kind.
  *
@@ -18,12 +16,64 @@
 #define SEGQ_NODE_H
 
 #include "common/base/list.h"
+#include "common/config/cfg.h"
+#include "common/config/cfg_check.h"
 #include "common/http/admin.h"
 #include "common/net/rpc.h"
-#include "common/node/node_cfg.h"
-#include "common/supervisor/own_load.h"
+#include "common/supervisor/metrics_process.h"
 #include "common/ticket/keys.h"
-#include "common/wire/outbox.h"
+#include "common/wire/msg.h"
+
+/* The part of a configuration that every node has. It is the first member of the program's struct. */
+struct node_cfg {
+    char *node, *listen, *advertise, *admin, *secret_file, *log_file;
+    struct cfg_list managers; /* a list of char * */
+    bool create_keys;
+    char *journal_dir;
+    int journal;              /* enum journal_mode */
+    int64_t journal_snapshot; /* bytes */
+    int64_t heartbeat_ms;
+    int log_level; /* enum log_level */
+};
+
+extern const char *const node_journal_modes[]; /* by enum journal_mode, NULL-ended */
+
+/* Rows of the program's table. port, admin_port: defaults, as text; peers: who dials it; changes:
+ * what is written (plural). */
+#define NODE_KEY(name) .key = #name, .offset = offsetof(struct node_cfg, name)
+#define NODE_KEYS(name, port, admin_port, peers)                                               \
+    { NODE_KEY(node), .type = CFG_STR, .def = name, .min = 1, .max = NAME_MAX_LEN,             \
+      .help = "name of this node (letters, digits, . _ -); unique, and the same after "        \
+              "each restart" },                                                                \
+    { NODE_KEY(listen), .type = CFG_ADDR, .def = "127.0.0.1:" port,                            \
+      .help = "address for " peers },                                                          \
+    { NODE_KEY(advertise), .type = CFG_ADDR, .def = "",                                        \
+      .help = "address at which they can dial this node; \"\" = listen, as bound" },           \
+    { NODE_KEY(admin), .type = CFG_ADDR, .def = "127.0.0.1:" admin_port,                       \
+      .help = "address of /metrics and /healthz, for operators" },                             \
+    CFG_MANAGERS_KEY(struct node_cfg),                                                         \
+    CFG_SECRET_KEY(struct node_cfg)
+#define NODE_JOURNAL_KEYS(changes)                                                             \
+    { NODE_KEY(journal), .type = CFG_ENUM, .def = "os", .words = node_journal_modes,           \
+      .help = "what survives a restart: off: nothing; os: " changes " are written before "     \
+              "they are answered; fsync: " changes " are on the disk before they are "         \
+              "answered" },                                                                    \
+    { NODE_KEY(journal_dir), .type = CFG_STR, .def = "journal", .min = 1, .max = 400,          \
+      .help = "folder of the journals; each node uses the subfolder of its name" },            \
+    { NODE_KEY(journal_snapshot), .type = CFG_BYTES, .def = "64m", .min = 512,                 \
+      .max = 1ll << 40,                                                                        \
+      .help = "bytes written after which the journal becomes a new snapshot; less: "           \
+              "shorter restarts, more writing" }
+#define NODE_LAST_KEYS                                                                         \
+    { .key = "heartbeat", .offset = offsetof(struct node_cfg, heartbeat_ms), .type = CFG_MS,   \
+      .def = "1s", .min = 50, .max = 60000,                                                    \
+      .help = "interval of heartbeats on internal links; a peer silent for three of them "     \
+              "is gone" },                                                                     \
+    CFG_LOG_KEYS(struct node_cfg),                                                             \
+    { .key = NULL }
+
+/* Checks between keys. cfg: it begins with struct node_cfg. */
+SQ_CHECK int node_cfg_check(const void *cfg, struct err *e);
 
 #define NODE_MANAGERS 16
 #define NODE_TICK_MS  100
@@ -113,5 +163,30 @@ bool node_stop(struct node *n);
 /* Words of a turn that could not be kept do not count: they cannot be what a restart would
  * find, either. The process ends. e: "" is a want of memory. */
 _Noreturn void node_cannot_recover(const struct err *e);
+
+/* Reads (or creates) the cluster's secret; *secret must outlive node_open(), and is wiped by the
+ * caller. The supervisor is told when the node is ready; the loop ends when it is gone. */
+SQ_CHECK int node_start(struct node_opts *o, struct cluster_keys *secret,
+                        const struct node_cfg *c, struct ev *ev, struct err *e);
+
+/* Figures of a node and of its links for Prometheus: rows of struct node_counts and
+ * struct rpc_counts for a process's own macro, which puts its name in front. */
+#define NODE_ROWS(ROW)                                                                         \
+    ROW("frames_total", COUNTER, frames, "Messages of peers"),                                 \
+    ROW("bad_frames_total", COUNTER, bad_frames, "Frames for which a link was closed"),        \
+    ROW("unknown_frames_total", COUNTER, unknown, "Frames of a type that this build lacks"),   \
+    ROW("unsent_messages_total", COUNTER, unsent, "Messages dropped: peer gone, or too large")
+
+#define RPC_ROWS(ROW)                                                                          \
+    ROW("link_frames_received_total", COUNTER, frames_in, "Frames received"),                  \
+    ROW("link_frames_sent_total", COUNTER, frames_out, "Frames sent"),                         \
+    ROW("link_received_bytes_total", COUNTER, bytes_in, "Bytes received on internal links"),   \
+    ROW("link_sent_bytes_total", COUNTER, bytes_out, "Bytes sent on internal links"),          \
+    ROW("link_writes_total", COUNTER, writes, "System calls that sent them"),                  \
+    ROW("links_accepted_total", COUNTER, accepted, "Links accepted"),                          \
+    ROW("links_dialled_total", COUNTER, dialled, "Links made by us"),                          \
+    ROW("links_refused_total", COUNTER, refused, "Connections whose hello was not good"),      \
+    ROW("links_closed_total", COUNTER, closed, "Links closed"),                                \
+    ROW("link_messages_unfit_total", COUNTER, unfit, "Messages not sent: peers would refuse them")
 
 #endif

@@ -3,6 +3,7 @@
 #include "common/recur/cron.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -361,4 +362,29 @@ int64_t cron_next(const struct cron *c, const struct zone *z, int64_t after_s)
 {
     assert(c->minutes != 0 && c->hours != 0 && c->months != 0);
     return c->fixed ? next_fixed(c, z, after_s) : next_stepping(c, z, after_s);
+}
+
+/* ---- zones ------------------------------------------------------------------------------- */
+
+bool zone_name_ok(const char *name)
+{
+    size_t n = strlen(name);
+    bool part = false; /* a part has begun */
+
+    for (size_t i = 0; i < n; i++) {
+        if (name[i] == '/' && !part)
+            return false;
+        part = name[i] != '/';
+        if (part && !isalnum((unsigned char)name[i]) && strchr("_+-", name[i]) == NULL)
+            return false;
+    }
+    return part && n <= ZONE_NAME_MAX;
+}
+
+bool zone_offset(const struct zone *z, int64_t at_s, int32_t *offset_s)
+{
+    *offset_s = 0;
+    if (z->name[0] == '\0' || strcmp(z->name, "UTC") == 0)
+        return true;
+    return z->of != NULL && z->of->offset(z->of->ctx, z->name, at_s, offset_s);
 }

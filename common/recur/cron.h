@@ -1,8 +1,8 @@
 /* cron.h: a cron expression: read, and the moment at which it comes next. Pure.
  *
  * Five fields: minute, hour, day of the month, month, day of the week (0 and 7: Sunday). A field is
- * a list of `*`, N, N-M; a star and a range may have a step behind a slash; months and days of the week have their first three letters as
- * names, too. Or a word: @hourly, @daily (@midnight), @weekly, @monthly, @yearly (@annually).
+ * a list of `*`, N, N-M; a star and a range may have a step behind a slash; months and days of the
+ * week have their first three letters as names, too. Or a word: @hourly, @daily (@midnight), @weekly, @monthly, @yearly (@annually).
  *
  * Days, as in Paul Vixie's cron: if neither field of days begins with a star, a day that fits
  * either of them counts; else it must fit both.
@@ -17,7 +17,28 @@
 #ifndef SEGQ_RECUR_CRON_H
 #define SEGQ_RECUR_CRON_H
 
-#include "common/recur/zone.h"
+#include "common/base/base.h"
+
+/* Time zones: how far their clocks are ahead of UTC at a moment. The owner chooses where that comes
+ * from (task/service/zones.c: the system's zone files). */
+#define ZONE_NAME_MAX 63 /* "America/Argentina/ComodRivadavia" has 32 */
+
+struct zones {
+    /* Seconds to be added to UTC at `at_s` (Unix), east of Greenwich positive. False: there is no
+     * such zone here. */
+    bool (*offset)(void *ctx, const char *zone, int64_t at_s, int32_t *offset_s);
+    void *ctx;
+};
+
+struct zone {
+    const struct zones *of; /* ref; NULL: only UTC is known */
+    const char *name;       /* ref; "" and "UTC": no clock of it ever changes */
+};
+
+/* True: a name to look for: parts of [A-Za-z0-9_+-] with slashes between them. */
+bool zone_name_ok(const char *name);
+/* False: it is not known here. */
+SQ_CHECK bool zone_offset(const struct zone *z, int64_t at_s, int32_t *offset_s);
 
 #define CRON_TEXT_MAX 255
 #define CRON_NEVER    INT64_MAX

@@ -1,4 +1,4 @@
-/* redis_addrs.c: whose turn it is. */
+/* redis_addrs.c: see redis_addrs.h. */
 #include "common/redis/redis_addrs.h"
 
 #include <assert.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/err.h"
+#include "common/net/net.h"
 
 static int turn_copy(struct redis_turn *t, char *const *v, size_t n)
 {
@@ -78,4 +79,126 @@ void redis_addrs_moved(struct redis_addrs *a, const char *error)
     }
     if (end != NULL)
         (void)redis_addrs_named(a, host, (size_t)(end - host), port + 1, strlen(port + 1));
+}
+
+void redis_find_init(struct redis_find *f, struct ev *ev,
+                     void (*on_found)(void *arg, const struct host_answer *a), void *arg)
+{
+    *f = (struct redis_find){ .on_found = on_found, .arg = arg };
+    hosts_init(&f->hosts, ev);
+}
+
+void redis_find_fini(struct redis_find *f)
+{
+    redis_find_forget(f);
+    hosts_fini(&f->hosts);
+}
+
+void redis_find_forget(struct redis_find *f)
+{
+    if (f->question != NULL)
+        hosts_drop(f->question);
+    f->question = NULL;
+    f->found.n = f->at = 0;
+}
+
+static void on_name(void *arg, const struct host_answer *a)
+{
+    struct redis_find *f = arg;
+
+    f->question = NULL;
+    f->found = *a;
+    f->on_found(f->arg, a);
+}
+
+int redis_find(struct redis_find *f, const char *addr, struct err *e)
+{
+    int rc;
+
+    assert(f->question == NULL);
+    redis_find_forget(f);
+    rc = net_parse(&f->found.addr[0], addr, e);
+    f->found.n = rc == 0;
+    if (rc == 0)
+        return 1;
+    if (rc != SQ_EUNKNOWN)
+        return rc;
+    f->question = hosts_ask(&f->hosts, addr, on_name, f);
+    return f->question != NULL ? 0 : err_set(e, SQ_EUNAVAIL, "the name cannot be asked for");
+}
+
+bool redis_find_has_more(const struct redis_find *f)
+{
+    return f->at < f->found.n;
+}
+
+const struct net_addr *redis_find_next(struct redis_find *f)
+{
+    return redis_find_has_more(f) ? &f->found.addr[f->at++] : NULL;
+}
+
+/* ---- what hiredis wants of an event loop: to be told when its socket can be read or written ---- */
+
+/* Handles either of the two in a turn: both may free the connection. The other one comes again. */
+static void on_io(void *arg, unsigned what)
+{
+    if (what & EV_IO_WRITE)
+        redisAsyncHandleWrite(arg);
+    else
+        redisAsyncHandleRead(arg);
+}
+
+/* A refusal of the kernel ends as an answer that did not come in time. */
+static void watch(struct ev_io *io, unsigned more, unsigned less)
+{
+    (void)!ev_io_set(io, (io->what | more) & ~less);
+}
+
+static void add_read(void *io)
+{
+    watch(io, EV_IO_READ, 0);
+}
+
+static void del_read(void *io)
+{
+    watch(io, 0, EV_IO_READ);
+}
+
+static void add_write(void *io)
+{
+    watch(io, EV_IO_WRITE, 0);
+}
+
+static void del_write(void *io)
+{
+    watch(io, 0, EV_IO_WRITE);
+}
+
+static void cleanup(void *io)
+{
+    ev_io_free(io);
+}
+
+redisAsyncContext *redis_io_connect(const struct net_addr *a)
+{
+    char ip[NET_TEXT_MAX];
+
+    net_ip_text(a, ip);
+    return redisAsyncConnect(ip, net_port(a));
+}
+
+bool redis_io_attach(redisAsyncContext *ac, struct ev *ev)
+{
+    struct ev_io *io = ev_io_new(ev, ac->c.fd, on_io, ac);
+
+    if (io == NULL)
+        return false;
+    ac->ev.data = io;
+    ac->ev.addRead = add_read;
+    ac->ev.delRead = del_read;
+    ac->ev.addWrite = add_write;
+    ac->ev.delWrite = del_write;
+    ac->ev.cleanup = cleanup;
+    watch(io, EV_IO_READ | EV_IO_WRITE, 0);
+    return true;
 }

@@ -14,8 +14,6 @@
 #include "common/base/log.h"
 #include "common/base/rng.h"
 #include "common/redis/redis_addrs.h"
-#include "common/redis/redis_find.h"
-#include "common/redis/redis_io.h"
 
 #define LOG_MODULE     "redis"
 #define BACKOFF_MIN_MS 50u

@@ -27,7 +27,6 @@
 #include "common/net/ev.h"
 #include "common/base/metrics.h"
 #include "common/redis/redis_ans.h"
-#include "common/redis/redis_args.h"
 
 struct redis_opts {
     char *const *addr; /* tried in turn; copied */

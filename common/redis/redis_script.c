@@ -2,8 +2,11 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "common/ticket/keys.h"
 
 void redis_arg_u64(struct redis_command *c, uint64_t v)
 {
@@ -66,4 +69,32 @@ bool redis_waited(struct redis_link *l, const struct redis_ans *a, uint32_t repl
     if (n < (int64_t)replicas)
         redis_link_fault(l, REDIS_NOREPLICAS, "too few replicas have the write");
     return n >= (int64_t)replicas;
+}
+
+int redis_opts_of(struct redis_opts *o, const struct cfg_redis *c, char *password, size_t cap,
+                  struct err *e)
+{
+    *o = (struct redis_opts){ .addr = c->servers.v,
+                              .n_addrs = c->servers.n,
+                              .sentinel = c->sentinels.v,
+                              .n_sentinels = c->sentinels.n,
+                              .master = c->master_name,
+                              .user = c->user,
+                              .password = password,
+                              .db = (int)c->db,
+                              .connect_ms = (uint32_t)c->timeout_ms,
+                              .answer_ms = (uint32_t)c->timeout_ms };
+    randombytes_buf(&o->seed, sizeof(o->seed));
+    password[0] = 0;
+    return c->password_file[0] != 0 ? keys_password(password, cap, c->password_file, e) : 0;
+}
+
+void redis_fault_metrics(struct buf *b, const uint64_t fault[REDIS_NFAULTS])
+{
+    metrics_head(b, "segq_redis_errors_total", METRIC_COUNTER, "Faults of Redis, by kind");
+    for (unsigned i = REDIS_NONE + 1; i < REDIS_NFAULTS; i++) {
+        const char *labels[] = { "kind", redis_fault_name((enum redis_fault)i), NULL };
+
+        metrics_u64(b, "segq_redis_errors_total", labels, fault[i]);
+    }
 }

@@ -1,7 +1,9 @@
-/* redis_script.h: one script for Redis (EVAL) put together, sent, and its answer read. */
+/* redis_script.h: what users of a link share: its options from their configuration; a script (EVAL)
+ * put together, sent, and its answer read; faults for Prometheus. Shell. */
 #ifndef SEGQ_REDIS_SCRIPT_H
 #define SEGQ_REDIS_SCRIPT_H
 
+#include "common/config/cfg_redis.h"
 #include "common/redis/redis_link.h"
 
 #define REDIS_KEY_BYTES 96
@@ -23,5 +25,11 @@ SQ_CHECK int redis_wait(struct redis_link *l, uint32_t replicas, uint32_t answer
                         void *ctx);
 /* Takes the answer; false: the server has no such script, and the link is told so. */
 bool redis_waited(struct redis_link *l, const struct redis_ans *a, uint32_t replicas);
+
+/* *o borrows the texts of c, and the password, which is read from its file. 0, or of
+ * keys_password(). */
+SQ_CHECK int redis_opts_of(struct redis_opts *o, const struct cfg_redis *c, char *password,
+                           size_t cap, struct err *e);
+void redis_fault_metrics(struct buf *b, const uint64_t fault[REDIS_NFAULTS]);
 
 #endif

@@ -22,9 +22,7 @@
 
 #include "common/supervisor/cluster_args.h"
 #include "common/supervisor/cluster_child.h"
-#include "common/supervisor/cluster_int.h"
 #include "common/supervisor/cluster_status.h"
-#include "common/supervisor/cluster_try.h"
 
 #define LOG_MODULE "cluster"
 #include "common/base/file.h"

@@ -3,14 +3,19 @@
 #include "common/supervisor/metrics_process.h"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "common/base/log.h"
 #include "common/base/metrics.h"
-#include "common/supervisor/prog.h"
+#include "common/supervisor/program.h"
 #include "version.h"
 
 /* Seconds since the epoch when the machine started; 0 if not known. */
@@ -93,4 +98,126 @@ void metrics_process(struct buf *b, const char *program)
     }
     from_stat(b);
     open_fds(b);
+}
+
+static double cpu_s(void)
+{
+    struct rusage u;
+
+    if (getrusage(RUSAGE_SELF, &u) < 0)
+        return 0;
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+static uint64_t rss_bytes(void)
+{
+    uint64_t all, resident;
+    char text[128];
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    return sscanf(text, "%" SCNu64 " %" SCNu64, &all, &resident) == 2
+               ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+struct own_figures own_load_look(struct own_load *l, msec_t now_ms, int64_t wall_ms)
+{
+    struct own_figures f = { .rss_bytes = rss_bytes(), .version = SEGQ_VERSION };
+    double cpu = cpu_s();
+
+    if (l->looked_ms != 0 && now_ms > l->looked_ms)
+        f.cpu_permille = (uint32_t)((cpu - l->cpu_s) * 1e6 / (double)(now_ms - l->looked_ms));
+    if (l->started_ms == 0)
+        l->started_ms = wall_ms;
+    l->looked_ms = now_ms;
+    l->cpu_s = cpu;
+    f.started_ms = l->started_ms;
+    return f;
+}
+
+/* ---- giving memory back ----
+ *
+ * Looks at /proc/self/statm, asks the C library for what is free. Where there is no /proc, or under a sanitizer (whose heap is not the library's), nothing happens. */
+
+#define LOG_MODULE "memory"
+
+struct giveback {
+    struct ev *ev; /* ref */
+    struct ev_timer *timer;
+    uint64_t low; /* see giveback_due() */
+    bool again;   /* the last look gave something back: the crowd may still be leaving */
+};
+
+bool giveback_due(uint64_t *low, uint64_t has)
+{
+    uint64_t step = *low / 8 > GIVEBACK_LEAST ? *low / 8 : GIVEBACK_LEAST;
+
+    if (*low == 0 || has < *low)
+        *low = has;
+    return has >= *low + step;
+}
+
+/* Bytes of its own, resident; 0: not known. */
+static uint64_t own_bytes(void)
+{
+    uint64_t all, resident, shared;
+    char text[128];
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    if (sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &all, &resident, &shared) != 3)
+        return 0;
+    return (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void look(void *arg)
+{
+    struct giveback *g = arg;
+    uint64_t has = own_bytes();
+
+    ev_timer_at(g->timer, ev_now(g->ev) + GIVEBACK_LOOK_MS);
+    if (has == 0)
+        return;
+    if (!g->again && (!giveback_due(&g->low, has) || mallinfo2().fordblks < GIVEBACK_LEAST))
+        return;
+    malloc_trim(GIVEBACK_LEAST / 8);
+    g->low = own_bytes();
+    g->again = has >= g->low + GIVEBACK_LEAST / 8;
+    if (g->again)
+        log_info("event=given_back bytes=%" PRIu64 " left=%" PRIu64, has - g->low, g->low);
+}
+
+int giveback_new(struct giveback **out, struct ev *ev, struct err *e)
+{
+    struct giveback *g = calloc(1, sizeof(*g));
+
+    if (g != NULL)
+        g->timer = ev_timer_new(ev, look, g);
+    if (g == NULL || g->timer == NULL) {
+        free(g);
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    }
+    g->ev = ev;
+    look(g);
+    *out = g;
+    return 0;
+}
+
+void giveback_free(struct giveback *g)
+{
+    if (g == NULL)
+        return;
+    ev_timer_free(g->timer);
+    free(g);
 }

@@ -1,13 +1,20 @@
 /* program.c: see program.h. */
 #include "common/supervisor/program.h"
 
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/log.h"
-#include "common/supervisor/giveback.h"
+#include "common/supervisor/metrics_process.h"
 #include "common/ticket/keys.h"
+#include "version.h"
 
 #define LOG_MODULE "program"
 
@@ -90,4 +97,187 @@ int program_main(struct program *p, int argc, char **argv)
     cfg_clear(p->cfg, p->prog.keys);
     free(p->prog.sets);
     return rc;
+}
+
+/* ---- options and configuration ---- */
+
+#define READY_ENV "SEGQ_READY_FD"
+
+static int say(const struct prog *p, const char *text)
+{
+    fprintf(stderr, "%s: %s\n", p->name, text);
+    return 2;
+}
+
+static int usage(const struct prog *p, const char *about, const char *arg)
+{
+    fprintf(stderr, "%s: %s%s%s\nusage: %s [-c FILE] [--set KEY=VALUE]... [-t] [-h] [-V]\n",
+            p->name, about, arg != NULL ? ": " : "", arg != NULL ? arg : "", p->name);
+    return 2;
+}
+
+/* Prints b and frees it. */
+static int print(const struct prog *p, struct buf *b)
+{
+    int rc = 0;
+
+    if (b->failed)
+        rc = say(p, "out of memory");
+    else if (fwrite(b->data, 1, b->len, stdout) != b->len || fflush(stdout) != 0)
+        rc = 1;
+    buf_fini(b);
+    return rc;
+}
+
+static int help(const struct prog *p)
+{
+    struct buf b;
+
+    buf_init(&b);
+    buf_printf(&b,
+               "%s: %s\n\nusage: %s [-c FILE] [--set KEY=VALUE]... [-t] [-h] [-V]\n"
+               "  -c FILE          configuration (YAML)\n"
+               "  --set KEY=VALUE  one key, over the file; a.b=v for a key in a map\n"
+               "  -t               check and print the effective configuration\n"
+               "  -h               this text\n"
+               "  -V               the version\n\nkeys (HUP = may be changed by SIGHUP):\n",
+               p->name, p->what, p->name);
+    cfg_help(&b, p->keys);
+    return print(p, &b);
+}
+
+static int dump(const struct prog *p, const void *cfg)
+{
+    struct buf b;
+
+    buf_init(&b);
+    cfg_dump_yaml(&b, cfg, p->keys);
+    return print(p, &b);
+}
+
+static int version(const struct prog *p)
+{
+    printf("%s (segq) %s\n", p->name, SEGQ_VERSION);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
+/* -1: go on; else exit code. *test is set by -t. */
+static int options(struct prog *p, int argc, char **argv, bool *test)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *a = argv[i], *next = i + 1 < argc ? argv[i + 1] : NULL;
+
+        if (strcmp(a, "-h") == 0 || strcmp(a, "--help") == 0)
+            return help(p);
+        if (strcmp(a, "-V") == 0 || strcmp(a, "--version") == 0)
+            return version(p);
+        if (strcmp(a, "-t") == 0) {
+            *test = true;
+        } else if (strncmp(a, "--set=", 6) == 0) {
+            p->sets[p->n_sets++] = a + 6;
+        } else if (strcmp(a, "-c") != 0 && strcmp(a, "--set") != 0) {
+            return usage(p, "unknown option", a);
+        } else if (next == NULL) {
+            return usage(p, "a value is missing after", a);
+        } else {
+            if (a[1] == 'c')
+                p->file = next;
+            else
+                p->sets[p->n_sets++] = next;
+            i++;
+        }
+    }
+    return -1;
+}
+
+static int load(const struct prog *p, void *cfg, struct err *e)
+{
+    int rc = cfg_load(cfg, p->size, p->keys, p->file, p->sets, p->n_sets, e);
+
+    if (rc != 0 || p->check == NULL)
+        return rc;
+    rc = p->check(cfg, e);
+    if (rc < 0)
+        cfg_where(e, p->keys, p->file, p->sets, p->n_sets);
+    return rc;
+}
+
+/* The descriptor is for us alone, not for children of ours. */
+static int ready_fd(void)
+{
+    const char *text = getenv(READY_ENV);
+    char *end;
+    long fd = text != NULL ? strtol(text, &end, 10) : -1;
+
+    return text == NULL || *end != 0 || fd < 3 || fd > 1 << 20 ? -1 : (int)fd;
+}
+
+int prog_start(struct prog *p, int argc, char **argv, void *cfg)
+{
+    struct err e = { 0 };
+    bool test = false;
+    int rc, fd = ready_fd();
+
+    if (fd >= 0)
+        (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+    p->file = NULL;
+    p->n_sets = 0;
+    p->sets = calloc((size_t)argc + 1, sizeof(*p->sets));
+    if (p->sets == NULL)
+        return say(p, "out of memory") - 1;
+    rc = options(p, argc, argv, &test);
+    if (rc >= 0)
+        return rc;
+    assert(p->n_sets <= (size_t)argc);
+    if (load(p, cfg, &e) < 0 || (test && p->try != NULL && p->try(cfg, &e) < 0))
+        return say(p, e.text);
+    return test ? dump(p, cfg) : -1;
+}
+
+/* A pipe may be read at the start, when nothing else is to be done; later it would stop the process. */
+static bool is_pipe(const char *file)
+{
+    struct stat st;
+
+    return file != NULL && stat(file, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
+int prog_reload(const struct prog *p, void *cfg, struct err *e)
+{
+    char name[100];
+    void *fresh;
+    int rc;
+
+    if (is_pipe(p->file))
+        return err_set(e, SQ_EINVAL, "%s: a pipe cannot be read again; name a file", p->file);
+    fresh = calloc(1, p->size);
+    if (fresh == NULL)
+        return err_set(e, SQ_ENOMEM, "reload");
+    rc = load(p, fresh, e);
+    if (rc == 0 && cfg_fixed_changed(cfg, fresh, p->keys, name, sizeof(name)))
+        rc = err_set(e, SQ_EINVAL, "%s: %s cannot change without a restart",
+                     p->file != NULL ? p->file : "configuration", name);
+    if (rc == 0 && p->try != NULL)
+        rc = p->try(fresh, e);
+    if (rc == 0)
+        cfg_swap_changed(cfg, fresh, p->keys); /* fixed strings are in use: untouched */
+    cfg_clear(fresh, p->keys);
+    free(fresh);
+    return rc;
+}
+
+void prog_ready(void)
+{
+    int fd = ready_fd();
+    ssize_t k;
+
+    if (fd < 0)
+        return;
+    unsetenv(READY_ENV);
+    do
+        k = write(fd, "ready\n", 6);
+    while (k < 0 && errno == EINTR);
+    if (k != 6)
+        log_warn("event=ready_not_reported what=ready_fd fd=%d why=\"%s\"", fd, strerror(errno));
+    close(fd);
 }

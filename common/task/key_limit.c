@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "common/base/varint.h"
+#include "common/base/buf.h"
 #include "common/task/queue_name.h"
 
 enum {

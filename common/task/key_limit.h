@@ -8,7 +8,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
-#include "common/task/bounds.h"
+#include "common/task/rules.h"
 
 #define KEY_TEXT_MAX   (2 * TASK_NAME_MAX + 1) /* bytes of "tenant7/user42" */
 #define PINS_MAX       1000u                   /* pinned keys of the queues of a pool */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/base/varint.h"
+#include "common/base/buf.h"
 
 static const char *text_of(const struct task_own *o)
 {

@@ -42,4 +42,35 @@ void own_encode(const struct task_own *o, struct buf *b);
 /* labels: room of LABELS_TEXT_MAX + 1 for the text of o->labels. 0 or SQ_EPROTO. */
 SQ_CHECK int own_decode(struct task_own *o, char *labels, const char *p, uint32_t n);
 
+/* ---- a key that one task of a queue has at a time (single flight, debounce) ----
+ *
+ * It is apart from names and Idempotency-Keys: those say that a request is the same again. */
+
+/* While what the task has it. Numbers are those of the wire: never changed. */
+enum unique_while {
+    UNIQUE_WAITING, /* not begun */
+    UNIQUE_RUNNING, /* not final */
+    UNIQUE_FINAL,   /* kept, also when it is final */
+    UNIQUE_NWHILES
+};
+
+enum unique_conflict { /* answer to another task's submission */
+    UNIQUE_RETURN,  /* return the task that has the key */
+    UNIQUE_REPLACE, /* cancel that task, and the new one has the key; refused while a worker has it */
+    UNIQUE_REJECT,
+    UNIQUE_NCONFLICTS
+};
+
+/* ---- what a caller changes of a task that has not begun ---- */
+
+enum patch { PATCH_ORDER = 1, PATCH_WHEN = 2, PATCH_PRIORITY = 4, PATCH_LABELS = 8 };
+
+struct task_patch {
+    uint32_t has;    /* enum patch, bits; the rest is 0 */
+    int64_t order;   /* where its queue goes by it, it goes before or behind others now */
+    int64_t delay_ms, at_ms; /* another moment, of one that is scheduled: from now, or Unix ms */
+    uint8_t priority; /* new priority; the place is that of its entry, in that line */
+    const char *labels; /* borrowed; "a,b" (own.h) */
+};
+
 #endif

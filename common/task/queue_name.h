@@ -3,7 +3,7 @@
 #ifndef SEGQ_COMMON_TASK_QUEUE_NAME_H
 #define SEGQ_COMMON_TASK_QUEUE_NAME_H
 
-#include "common/task/bounds.h"
+#include "common/task/rules.h"
 
 /* Parts with slashes between them, each of [a-z0-9][a-z0-9_.-]*, TASK_NAME_MAX in all. No part is
  * "tasks": in a path the name ends there. */

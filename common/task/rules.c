@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "common/base/buf.h"
 #include "common/base/err.h"
-#include "common/base/varint.h"
 
 #define HOUR ((uint64_t)3600 * 1000)
 

@@ -66,3 +66,16 @@ bool task_state_may_follow(enum task_state from, enum task_state to)
     assert(from < TASK_NSTATES && to < TASK_NSTATES);
     return (next_of[from] >> to & 1) != 0;
 }
+
+const char *attempt_end_word(unsigned end)
+{
+    switch (end) {
+#define X(NAME, number, word)                                                            \
+    case number:                                                                         \
+        return word;
+        ATTEMPT_ENDS(X)
+#undef X
+    default:
+        return "ended";
+    }
+}

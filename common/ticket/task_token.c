@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/err.h"
-#include "common/ticket/chars64.h"
+#include "common/ticket/token.h"
 
 #define TASK_KIND   0x20
 #define FIELD_BYTES 17

@@ -5,7 +5,6 @@
 #include <sodium.h>
 
 #include "common/base/err.h"
-#include "common/ticket/chars64.h"
 
 #define TOKEN_VERSION 1
 #define FIELD_BYTES   25

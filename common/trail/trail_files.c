@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/buf.h"
 #include "common/base/file.h"
-#include "common/base/grow.h"
 
 #define LOOK_BACK 65536u /* for the end of the last whole line: no line is longer */
 #define SUFFIX    ".jsonl"

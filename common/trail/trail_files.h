@@ -9,7 +9,7 @@
 #define SEGQ_TRAIL_FILES_H
 
 #include "common/base/err.h"
-#include "common/trail/trail_day.h"
+#include "common/trail/trail_line.h"
 
 #define TRAIL_FILE_NAME_MAX 40 /* "archive-2026-11-21.jsonl" */
 

@@ -5,12 +5,11 @@
 #include <stdalign.h>
 #include <string.h>
 
-#include "common/base/varint.h"
+#include "common/base/buf.h"
 #include "common/wire/codec_batches.h"
 #include "common/wire/codec_records.h"
 #include "common/wire/codec_tasks.h"
 #include "common/wire/columns.h"
-#include "common/wire/columns_read.h"
 #include "common/wire/frame.h"
 #include "common/wire/number.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "common/task/reply.h"
+#include "common/task/call.h"
 #include "common/task/queue_name.h"
 #include "common/task/state.h"
 #include "common/ticket/task_token.h"

@@ -1,4 +1,4 @@
-/* columns.h: rows of structs to packed protobuf columns, by hand (back: columns_read.h). Pure.
+/* columns.h: rows of structs to packed protobuf columns, and back, by hand. Pure.
  *
  * What generated code would do for a message whose fields are all repeated (or `bytes` with a
  * byte per row), ten times faster: written in one pass, into room for the longest values; read
@@ -8,6 +8,7 @@
 #ifndef SEGQ_COLUMNS_H
 #define SEGQ_COLUMNS_H
 
+#include "common/base/arena.h"
 #include "common/base/buf.h"
 #include "common/base/err.h"
 
@@ -43,5 +44,9 @@ struct columns {
  * unchanged). */
 SQ_CHECK int columns_encode(const struct columns *t, const void *rows, uint32_t n,
                             struct buf *out);
+
+/* 0, *rows (in a) and *n; SQ_EPROTO; SQ_ENOMEM. Texts point into body. */
+SQ_CHECK int columns_decode(const struct columns *t, const uint8_t *body, size_t len,
+                            struct arena *a, void **rows, uint32_t *n);
 
 #endif

@@ -11,16 +11,20 @@
 #ifndef SEGQ_MSG_H
 #define SEGQ_MSG_H
 
+#include "common/base/arena.h"
 #include "common/base/base.h"
-#include "common/wire/msg_directory.h"
 #include "common/wire/msg_router_manager.h"
 #include "common/wire/msg_router_segment.h"
+#include "common/wire/msg_router_task.h"
 #include "common/wire/msg_segment_manager.h"
 #include "common/wire/msg_segment_segment.h"
-#include "common/wire/msg_router_task.h"
 #include "common/wire/msg_task_manager.h"
 #include "common/wire/msg_task_task.h"
-#include "common/wire/role.h"
+
+/* The kinds of process that speak to one another. The numbers are those of the hello (PROTOCOL.md, section 8): never changed. */
+enum rpc_role { RPC_ROUTER = 1, RPC_SEGMENT = 2, RPC_MANAGER = 3, RPC_TASK = 4, RPC_NROLES };
+
+const char *rpc_role_name(enum rpc_role r); /* "router"; "?" for an unknown one */
 
 #define MSG_BATCH_MAX        256  /* place, append and drop requests in one frame */
 #define MSG_STATUS_MAX       2048 /* segment statuses, aheads in one frame */
@@ -217,5 +221,42 @@ struct msg {
 #undef X
     };
 };
+
+/* A node of the cluster to which a core wants a link. */
+struct node_want {
+    char name[NAME_MAX_LEN + 1], addr[64]; /* "host:port" */
+};
+
+/* ---- outbox: what a core wants to be sent, in order ----
+ *
+ * A core fills it; the shell (or the simulation) empties it after each step, so a core
+ * is never called back from inside a call. */
+
+#define PEER_SELF UINT32_MAX /* the node says it to itself */
+
+struct out_item {
+    peer_no to;
+    uint64_t rid; /* id of the question that it answers; 0: none */
+    struct msg m;
+};
+
+struct outbox {
+    struct arena mem; /* memory of the messages' members */
+    struct out_item *v;
+    uint32_t n, cap;
+    bool failed; /* something could not be noted down for lack of memory */
+    struct msg scratch; /* message that outbox_add() gives out when there is no memory */
+};
+
+void outbox_init(struct outbox *o);
+void outbox_fini(struct outbox *o);
+void outbox_reset(struct outbox *o); /* after the shell has sent everything */
+
+/* A zeroed message of that type to fill in; variable parts come from o->mem. Never NULL:
+ * without memory it is a scratch message that is not sent, and o->failed is set. Fill it
+ * in before the next outbox_add(), which may move it. */
+struct msg *outbox_add(struct outbox *o, peer_no to, enum msg_type t);
+/* The same of the answer to the question `rid`. */
+struct msg *outbox_answer(struct outbox *o, peer_no to, uint64_t rid, enum msg_type t);
 
 #endif

@@ -117,7 +117,7 @@ struct msg_map {
 
 struct lane_stats {
     uint64_t waiting;
-    uint64_t rate_milli_per_s; /* releases as people are told; 0: not known (common/ticket/eta.h) */
+    uint64_t rate_milli_per_s; /* releases as people are told; 0: not known (common/ticket/pace.h) */
     uint32_t leave_ppm;        /* share of the waiting that give up, per second, in millionths */
     uint8_t eta_reason;        /* enum eta_reason */
 };

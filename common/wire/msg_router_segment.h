@@ -7,8 +7,8 @@
 #define SEGQ_MSG_ROUTER_SEGMENT_H
 
 #include "common/base/base.h"
+#include "common/ticket/bound.h"
 #include "common/ticket/pass.h"
-#include "common/ticket/subject_text.h"
 #include "common/wire/msg_segment_manager.h"
 
 struct place_req { /* a poll: what the token says */
@@ -63,7 +63,7 @@ struct append_req { /* a join */
     uint8_t client;
     uint8_t subject_len; /* 0 = none */
     uint64_t subject_hash; /* hash of the name in it */
-    const char *subject; /* subject_text.h */
+    const char *subject; /* ticket/bound.h */
     seg_id old_seg; /* 0; else the ticket that it replaces, which may have its subject */
     uint32_t old_number;
     uint8_t enters; /* 1: the asker understands APPEND_ENTERED */

@@ -6,11 +6,8 @@
 #define SEGQ_MSG_ROUTER_TASK_H
 
 #include "common/recur/recur.h"
-#include "common/task/attempt.h"
 #include "common/task/own.h"
-#include "common/task/patch.h"
 #include "common/task/state.h"
-#include "common/task/unique.h"
 
 struct bytes_of { /* n 0: none */
     uint32_t n;
@@ -111,7 +108,7 @@ struct msg_task_get_ans {
     bool result_whole;        /* longer than `result`; TASK_READ has all of it */
     uint32_t status;          /* status of the target's answer; 0: none */
     const char *content_type; /* type of the result; "": none */
-    struct bytes_of fields;   /* header fields that are kept, packed (common/task/reply.h) */
+    struct bytes_of fields;   /* header fields that are kept, packed (common/task/call.h) */
     bool fields_cut;          /* more fields were there */
     int64_t started_ms, ended_ms; /* Unix ms: of the attempt that runs, or was the last; of the
                                    * task; 0: not known, or not yet */

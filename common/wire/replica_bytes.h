@@ -14,7 +14,7 @@
 #define SEGQ_REPLICA_BYTES_H
 
 #include "common/base/bits512.h"
-#include "common/base/varint.h"
+#include "common/base/buf.h"
 
 #define DEAD_BYTES_MAX 5 /* bytes of one */
 #define MARK_BYTES_MAX 6

@@ -5,8 +5,8 @@
 #define SEGQ_QUEUEMNG_ADMIN_PATH_NAMES_H
 
 #include "common/base/err.h"
-#include "common/task/bounds.h"
 #include "common/task/key_limit.h"
+#include "common/task/rules.h"
 #include "common/ticket/token.h"
 
 struct ticket_name {

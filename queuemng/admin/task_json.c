@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/task/eta.h"
 #include "common/task/state.h"
 #include "common/ticket/task_token.h"
 #include "queuemng/core/pins.h"

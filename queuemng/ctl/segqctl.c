@@ -5,13 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/supervisor/prog.h"
-#include "queuemng/ctl_ask/round_trip.h"
-#include "queuemng/ctl_ask/context.h"
+#include "common/supervisor/program.h"
+#include "queuemng/ctl/commands.h"
 #include "queuemng/ctl/completion.h"
 #include "queuemng/ctl/help.h"
 #include "queuemng/ctl/options.h"
-#include "queuemng/ctl/commands.h"
+#include "queuemng/ctl_ask/context.h"
+#include "queuemng/ctl_ask/round_trip.h"
 #include "queuemng/ctl_ask/where.h"
 #include "queuemng/ctl_view/columns.h"
 #include "version.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "common/config/near.h"
-#include "common/task/bounds.h"
+#include "common/task/rules.h"
 #include "queuemng/ctl_ask/ctl.h"
 #include "queuemng/ctl_ask/def_change.h"
 #include "queuemng/ctl_view/answer_view.h"

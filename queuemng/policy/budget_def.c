@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/task/bounds.h"
+#include "common/task/rules.h"
 
 #define TIER(f) offsetof(struct def_tier, f)
 static const struct cfg_key tier_keys[] = {

@@ -1,7 +1,7 @@
 /* eta_lane.h: what the people of one lane are told about their waiting time. Pure.
  *
  * Two figures are told, releases per second and the share that gives up; everybody's time
- * follows from them and the place (common/ticket/eta.h). They are measured every second and told
+ * follows from them and the place (common/ticket/pace.h). They are measured every second and told
  * like steps: what was told stays told until what is measured is clearly something else. So
  * the time of somebody who waits only falls, except when the rate really changed; then
  * everybody is told why for as long as it takes until all have polled.
@@ -23,7 +23,7 @@
 #ifndef SEGQ_ETA_LANE_H
 #define SEGQ_ETA_LANE_H
 
-#include "common/ticket/eta.h"
+#include "common/ticket/pace.h"
 
 #define ETA_FAST_S   8
 #define ETA_SLOW_S   40

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "common/base/log.h"
-#include "common/redis/redis_cfg.h"
+#include "common/redis/redis_script.h"
 
 #define LOG_MODULE    "lead"
 #define RELOAD_MS     500  /* a standby's copy is about so old, */

@@ -14,7 +14,6 @@
 
 #include "common/base/map.h"
 #include "common/wire/msg.h"
-#include "common/wire/role.h"
 
 #define LOAD_STALE_MS 10000 /* older ones are not shown */
 

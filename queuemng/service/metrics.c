@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "common/base/metrics.h"
-#include "common/redis/redis_cfg.h"
+#include "common/redis/redis_script.h"
 #include "common/supervisor/metrics_process.h"
 #include "queuemng/core/budgets.h"
 #include "queuemng/process/manager.h"

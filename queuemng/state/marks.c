@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 #include "queuemng/state/changed.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/records.h"

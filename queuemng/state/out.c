@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 #include "queuemng/state/state.h"
 
 void mng_out_init(struct mng_out *o)

@@ -9,7 +9,7 @@
 #define SEGQ_QUEUEMNG_STATE_OUT_H
 
 #include "common/ticket/draw.h"
-#include "common/wire/outbox.h"
+#include "common/wire/msg.h"
 
 struct json_t;
 struct mlane;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 #include "common/base/log.h"
 #include "queuemng/store/redis_scripts.h"
 #include "queuemng/store/redis_store_int.h"

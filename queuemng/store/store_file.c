@@ -11,8 +11,7 @@
 #include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/base/versions.h"
-#include "common/journal/disk_posix.h"
-#include "common/journal/snapshot.h"
+#include "common/journal/disk.h"
 #include "common/journal/turn.h"
 #include "queuemng/store/store_import.h"
 

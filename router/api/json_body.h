@@ -6,7 +6,7 @@
 
 #include "common/base/base.h"
 #include "common/base/err.h"
-#include "common/ticket/subject_text.h"
+#include "common/ticket/bound.h"
 #include "router/gate/signed_claim.h"
 
 #define BODY_MAX_DEPTH 32
@@ -24,7 +24,7 @@ struct join_body {
     char subject[SUBJECT_MAX_LEN];
     char lane[NAME_MAX_LEN];
     char claim[CLAIM_MAX_LEN];     /* not zeroed: only claim_len bytes are there */
-    char head[SUBJECT_HEAD_MAX];   /* likewise, head_len; subject_text.h */
+    char head[SUBJECT_HEAD_MAX];   /* likewise, head_len; ticket/bound.h */
 };
 
 /* 0, SQ_EINVAL (*why: one sentence of ours, nothing of the client's in it), SQ_ENOMEM.

@@ -1,9 +1,8 @@
 /* response.c: see response.h. Composed without printf. */
 #include "router/api/response.h"
 
-#include "common/base/hex.h"
 #include "common/base/text.h"
-#include "common/ticket/eta.h"
+#include "common/ticket/pace.h"
 #include "common/ticket/pass.h"
 #include "common/http/problem.h"
 

@@ -7,7 +7,7 @@
 
 #include "common/base/err.h"
 #include "common/base/text.h"
-#include "common/ticket/eta.h"
+#include "common/ticket/pace.h"
 
 int waiting_texts_init(struct waiting_texts *t)
 {

@@ -5,7 +5,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "common/base/hex.h"
+#include "common/base/text.h"
 #include "router/calls/ticket.h"
 
 void queue_get(struct router *r, struct httpd_req *req, struct slice name)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 #include "router/replica/replicas.h"
 
 #define NEWS_SHARE   64   /* a place that fell by one 64th is news */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/hex.h"
+#include "common/base/text.h"
 
 #define PATH_MAX_BYTES 4096
 #define PARTS          10000u /* parts of all people: a rollout is exact to 0.01 percent */

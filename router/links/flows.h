@@ -39,7 +39,7 @@ struct rflow { /* pooled: a poll allocates nothing */
     int64_t pass_until_s; /* FLOW_SESSION: how long the pass is good that was shown */
     char text[TOKEN_TEXT_LEN]; /* the token, for the answer; FLOW_POLL: as it came */
     uint8_t subject_len, head_len; /* head_len: of the subject, before its name */
-    char subject[SUBJECT_TEXT_MAX]; /* subject_text.h */
+    char subject[SUBJECT_TEXT_MAX]; /* ticket/bound.h */
 };
 
 SQ_CHECK int rflow_init(struct router *r);

@@ -10,7 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/versions.h"
 #include "common/http/admin.h"
-#include "common/supervisor/own_load.h"
+#include "common/supervisor/metrics_process.h"
 #include "common/wire/codec.h"
 #include "router/flow/routes_apply.h"
 #include "router/links/flows.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/base/hex.h"
+#include "common/base/text.h"
 
 /* ---- forms ---- */
 

@@ -6,7 +6,6 @@
 
 #include "common/base/text.h"
 #include "common/http/problem.h"
-#include "common/task/eta.h"
 #include "common/task/state.h"
 #include "router/tasks/result.h"
 

@@ -6,10 +6,9 @@
 #ifndef SEGQ_ROUTER_TASKS_BODY_H
 #define SEGQ_ROUTER_TASKS_BODY_H
 
-#include "common/task/attempt.h"
 #include "common/task/call.h"
 #include "common/task/own.h"
-#include "common/task/unique.h"
+#include "common/task/state.h"
 #include "router/gate/signed_claim.h"
 #include "router/tasks/json_scan.h"
 #include "router/tasks/unfit.h"

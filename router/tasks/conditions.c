@@ -5,8 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/base/hex.h"
-#include "common/http/http_framing.h"
+#include "common/base/text.h"
+#include "common/http/http_scan.h"
 #include "router/tasks/body.h"
 
 /* "wait=10", and parameters behind a semicolon, which mean nothing here. -1: another one. */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/task/reply.h"
+#include "common/task/call.h"
 #include "common/task/url.h"
 
 static struct call_span fields_of(const struct msg_task_get_ans *m)

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/base/hex.h"
+#include "common/base/text.h"
 #include "common/trail/trail_line.h"
 
 const char *audit_kind_name(enum audit_kind k)

@@ -13,7 +13,7 @@
 #ifndef SEGQ_XFER_H
 #define SEGQ_XFER_H
 
-#include "common/wire/outbox.h"
+#include "common/wire/msg.h"
 #include "segment/line/contents.h"
 
 #define XFER_WINDOW      8    /* messages not yet acknowledged */

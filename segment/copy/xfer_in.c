@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 
 #define MAX_RECS (1u << 24) /* a peer cannot make us hold more */
 

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 #include "segment/table/where.h"
 
 bool dirs_on(const struct dirs *d)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 
 #define GROUP 8u /* words per prefix count */
 

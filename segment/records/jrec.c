@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/base/varint.h"
+#include "common/base/buf.h"
 
 struct jio {
     struct buf *out;         /* NULL: decoding */

@@ -20,7 +20,7 @@
 #include "common/base/buf.h"
 #include "common/ticket/draw.h"
 #include "common/ticket/rules.h"
-#include "common/ticket/subject_text.h"
+#include "common/ticket/bound.h"
 #include "common/base/err.h"
 #include "segment/line/block.h"
 #include "segment/line/ticket_idx.h"

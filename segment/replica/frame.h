@@ -3,7 +3,7 @@
 #ifndef SEGQ_REPLICA_FRAME_H
 #define SEGQ_REPLICA_FRAME_H
 
-#include "common/wire/outbox.h"
+#include "common/wire/msg.h"
 #include "segment/replica/rows.h"
 
 struct build { /* a push being built */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 #include "segment/restore/apply.h"
 #include "segment/table/where.h"
 #include "segment/tickets/credit.h"

@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_CFG_H
 #define SEGQ_SEG_CFG_H
 
-#include "common/node/node_cfg.h"
+#include "common/node/node.h"
 
 struct seg_cfg {
     struct node_cfg node; /* first: node_cfg_check() */

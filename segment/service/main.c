@@ -1,5 +1,5 @@
 /* main.c: the segment process. */
-#include "common/node/node_start.h"
+#include "common/node/node.h"
 #include "common/supervisor/program.h"
 #include "segment/service/journal.h"
 #include "segment/service/service.h"

@@ -2,8 +2,8 @@
 #include "segment/service/metrics.h"
 
 #include "common/base/metrics.h"
-#include "common/journal/keeper_rows.h"
-#include "common/node/node_rows.h"
+#include "common/journal/keeper.h"
+#include "common/node/node.h"
 #include "common/supervisor/metrics_process.h"
 #include "segment/service/state.h"
 

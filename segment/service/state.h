@@ -12,7 +12,7 @@
 #define SEGQ_SEG_STATE_H
 
 #include "common/base/buf.h"
-#include "common/node/node_dials.h"
+#include "common/node/node_peers.h"
 #include "common/ticket/pass.h"
 #include "segment/audit/audit.h"
 #include "segment/node/segtab.h"

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "common/node/node_say.h"
+#include "common/node/node_peers.h"
 
 struct seg_now seg_now(const struct seg_service *s)
 {

@@ -6,7 +6,7 @@
  * A manager that is gone by then gets nothing: it does not know the question any more. */
 #include "segment/service/trace.h"
 
-#include "common/node/node_say.h"
+#include "common/node/node_peers.h"
 #include "segment/service/step.h"
 
 static void say(struct node_peer *p, const struct msg_why_ans *a)

@@ -1,7 +1,7 @@
 /* changed.c: what a change entails. */
 #include "segment/table/changed.h"
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 
 void segtab_touch(struct segtab *t, struct seg *g)
 {

@@ -10,7 +10,7 @@
 
 #include "common/base/list.h"
 #include "common/base/map.h"
-#include "common/wire/outbox.h"
+#include "common/wire/msg.h"
 #include "segment/line/directory.h"
 #include "segment/line/ticket_idx.h"
 

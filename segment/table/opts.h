@@ -3,8 +3,7 @@
 #ifndef SEGQ_SEG_TABLE_OPTS_H
 #define SEGQ_SEG_TABLE_OPTS_H
 
-#include "common/wire/outbox.h"
-#include "common/wire/want.h"
+#include "common/wire/msg.h"
 
 #define SEGTAB_MAX_STEP_MS 1000
 #define SEGTAB_REST_MS     30000 /* clients back off to that: deploy/client/segq.js */

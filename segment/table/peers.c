@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 #include "common/base/text.h"
 #include "segment/table/state.h"
 

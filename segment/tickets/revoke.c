@@ -10,7 +10,7 @@
 
 #include <assert.h>
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 #include "segment/table/changed.h"
 #include "segment/table/log.h"
 #include "segment/table/times.h"

@@ -19,7 +19,7 @@ struct task_end { /* texts are borrowed; moments: Unix ms, 0: not known */
     uint8_t priority;
     unsigned attempts;
     int64_t entered_ms, started_ms, ended_ms; /* started: of the last attempt */
-    const char *why; /* how that ended, or the task without one (common/task/attempt.h) */
+    const char *why; /* how that ended, or the task without one (common/task/state.h) */
     uint32_t status; /* status of the target's answer, if a call has ended it; 0: none */
 };
 

@@ -13,7 +13,7 @@
 #define SEGQ_TASK_ANSWERS_H
 
 #include "common/base/err.h"
-#include "common/task/bounds.h"
+#include "common/task/rules.h"
 
 struct answers;
 struct answer_file; /* an answer being written */

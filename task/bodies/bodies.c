@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/journal/disk_posix.h"
-#include "common/task/bounds.h"
+#include "common/journal/disk.h"
+#include "common/task/rules.h"
 #include "task/bodies/body_ahead.h"
 #include "task/bodies/body_files.h"
 #include "task/bodies/tidy.h"

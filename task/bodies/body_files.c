@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 
 #define OPEN_MOST 32 /* handles */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/journal/format.h"
-#include "common/task/bounds.h"
+#include "common/task/rules.h"
 
 _Static_assert(BODY_HEAD + TASK_BODY_MAX + BODY_UNIT <= 0xffffu * BODY_UNIT, "a reference has it");
 _Static_assert(crypto_shorthash_KEYBYTES == sizeof(struct body_key), "keys are 128 bits");

@@ -3,8 +3,8 @@
 #define SEGQ_CALLS_ANSWER_H
 
 #include "common/base/base.h"
-#include "common/task/bounds.h"
 #include "common/task/call.h"
+#include "common/task/rules.h"
 
 /* name, word for people */
 #define CALL_FAULTS(X)                                                                    \
@@ -34,7 +34,7 @@ struct call_answer {
     char type[ANSWER_TYPE_MAX + 1]; /* Content-Type; "": none */
     /* Header fields that say what is to be done; "": none, or too long. */
     char retry_after[64], command[64], delivery[64], upstash[16];
-    struct call_span fields; /* the other header fields, those that are kept, packed (reply.h); borrowed */
+    struct call_span fields; /* the other header fields, those that are kept, packed (common/task/call.h); borrowed */
     bool fields_cut;         /* more than there was room for */
     const uint8_t *body; /* borrowed: the first n bytes, */
     uint32_t n;

@@ -21,7 +21,7 @@
 #include "common/base/list.h"
 #include "common/base/map.h"
 #include "common/base/buf.h"
-#include "common/task/eta.h"
+#include "common/task/state.h"
 #include "common/ticket/task_token.h"
 #include "common/wire/msg_task_manager.h"
 #include "task/calls/adaptive.h"
@@ -90,7 +90,7 @@ struct going_call {
     char right[RIGHT_TEXT_LEN + 1]; /* right of the target to say how it ended */
     struct verdict verdict; /* ENDED */
     char why[CALL_WHY_MAX]; /* ENDED: how, in words: "tls: ...", "server_error" */
-    struct buf result;      /* ENDED: in the form that is kept (reply.h) */
+    struct buf result;      /* ENDED: in the form that is kept (common/task/call.h) */
     uint32_t max_result;    /* bytes of it that are kept with the task */
     struct caller *sender;  /* state of the sender, as is what follows */
     void *target, *sending;

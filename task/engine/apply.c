@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 #include "task/engine/arrive.h"
 #include "task/engine/dead.h"
 #include "task/engine/leave.h"

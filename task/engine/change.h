@@ -3,7 +3,7 @@
 #ifndef SEGQ_TASK_CHANGE_H
 #define SEGQ_TASK_CHANGE_H
 
-#include "common/task/patch.h"
+#include "common/task/own.h"
 #include "task/engine/look.h"
 
 /* 0: cancelled: no attempt begins any more. 1: it runs; this attempt is its last. */

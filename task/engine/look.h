@@ -2,7 +2,7 @@
 #ifndef SEGQ_TASK_LOOK_H
 #define SEGQ_TASK_LOOK_H
 
-#include "common/task/eta.h"
+#include "common/task/state.h"
 #include "task/engine/engine.h"
 
 

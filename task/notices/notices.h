@@ -14,8 +14,8 @@
 
 #include "common/base/list.h"
 #include "common/base/map.h"
+#include "common/wire/msg.h"
 #include "common/wire/msg_router_task.h"
-#include "common/wire/outbox.h"
 #include "task/records/trec.h"
 
 /* The label of what is told, so its own end is told nowhere: two queues that tell one another would

@@ -1,7 +1,7 @@
 /* heard.c: see the header. */
 #include "task/out/heard.h"
 
-#include "common/task/reply.h"
+#include "common/task/call.h"
 #include "task/out/out_call.h"
 
 #define FIELD_ROOM 4 /* bytes beside a field's name and value: their lengths */

@@ -5,7 +5,7 @@
 #define SEGQ_TASK_BACKOFF_H
 
 #include "common/base/base.h"
-#include "common/task/bounds.h"
+#include "common/task/rules.h"
 
 
 struct backoff {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buf.h"
 #include "common/base/err.h"
-#include "common/base/grow.h"
 
 void pages_init(struct pages *p, uint32_t size)
 {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buf.h"
 #include "common/base/err.h"
-#include "common/base/grow.h"
 
 #define BLOCK_BITS 512u
 #define WORDS      (BLOCK_BITS / 64)

@@ -10,7 +10,7 @@
 #include <assert.h>
 
 #include "common/base/base.h"
-#include "common/task/bounds.h"
+#include "common/task/rules.h"
 
 struct rate {
     int64_t interval_ns; /* between two; 0: no limit */

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "common/base/varint.h"
+#include "common/base/buf.h"
 
 enum member_type { NUMBER, SIGNED, TEXT };
 

@@ -14,7 +14,6 @@
 #define SEGQ_TASK_WRITES_H
 
 #include "common/base/buf.h"
-#include "common/redis/redis_ans.h"
 #include "common/redis/redis_script.h"
 
 #define WRITES_SLICE   (1u << 20) /* records of a snapshot, in a command */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/task/bounds.h"
+#include "common/task/rules.h"
 #include "common/task/state.h"
 #include "common/wire/codec.h"
 

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 #include "common/base/log.h"
-#include "common/task/bounds.h"
+#include "common/task/rules.h"
 #include "common/task/state.h"
 #include "common/wire/codec.h"
 

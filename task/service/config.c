@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/task/reply.h"
+#include "common/task/call.h"
 #include "common/task/url.h"
 
 #define K(name) .key = #name, .offset = offsetof(struct task_cfg, name)

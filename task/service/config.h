@@ -3,7 +3,7 @@
 #define SEGQ_TASK_CFG_H
 
 #include "common/config/cfg_redis.h"
-#include "common/node/node_cfg.h"
+#include "common/node/node.h"
 
 #define PUBLIC_URL_MAX 400
 

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/base/buf.h"
 #include "common/base/failpoint.h"
 #include "common/base/log.h"
-#include "common/base/varint.h"
 #include "common/base/versions.h"
 #include "common/journal/check.h"
 #include "common/journal/turn.h"

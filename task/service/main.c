@@ -1,5 +1,5 @@
 /* main.c: the task process. */
-#include "common/node/node_start.h"
+#include "common/node/node.h"
 #include "common/supervisor/program.h"
 #include "task/service/journal.h"
 #include "task/service/service.h"

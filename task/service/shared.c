@@ -4,12 +4,12 @@
 #include <sodium.h>
 #include <stdlib.h>
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 #include "common/base/list.h"
 #include "common/base/metrics.h"
 #include "common/node/node_peers.h"
-#include "common/node/node_say.h"
-#include "common/redis/redis_cfg.h"
+#include "common/node/node_peers.h"
+#include "common/redis/redis_script.h"
 #include "task/redis/writes.h"
 #include "task/service/state.h"
 #include "task/table/keep.h"

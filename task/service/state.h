@@ -8,7 +8,7 @@
 #ifndef SEGQ_TASK_STATE_H
 #define SEGQ_TASK_STATE_H
 
-#include "common/node/node_dials.h"
+#include "common/node/node_peers.h"
 #include "task/archive/archive.h"
 #include "task/service/caller.h"
 #include "task/service/journal.h"

@@ -1,4 +1,4 @@
-/* zones.h: the system's time zones, as common/recur/zone.h asks for them: Debian's tzdata through
+/* zones.h: the system's time zones, as common/recur/cron.h asks for them: Debian's tzdata through
  * glibc. Shell.
  *
  * The zone that is asked for becomes the process's own (TZ), and stays it until another one is asked
@@ -13,7 +13,7 @@
 #ifndef SEGQ_TASK_ZONES_H
 #define SEGQ_TASK_ZONES_H
 
-#include "common/recur/zone.h"
+#include "common/recur/cron.h"
 
 extern const struct zones system_zones;
 

@@ -6,7 +6,6 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
-#include "common/base/varint.h"
 #include "task/parts/wheel.h"
 
 void attempts_init(struct attempts *h)

@@ -5,7 +5,7 @@
 #define SEGQ_TASK_ATTEMPTS_H
 
 #include "common/base/map.h"
-#include "common/task/attempt.h"
+#include "common/task/state.h"
 #include "task/store/store.h"
 
 #define ATTEMPTS_BYTES 480u /* bytes of a task's attempts: with long reasons there are fewer */

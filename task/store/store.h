@@ -8,7 +8,7 @@
 #ifndef SEGQ_TASK_STORE_H
 #define SEGQ_TASK_STORE_H
 
-#include "common/task/bounds.h"
+#include "common/task/rules.h"
 #include "common/task/state.h"
 #include "task/parts/pages.h"
 

@@ -2,7 +2,7 @@
 #include "task/table/answer.h"
 
 #include "common/base/err.h"
-#include "common/task/reply.h"
+#include "common/task/call.h"
 #include "common/wire/frame.h"
 #include "task/engine/look.h"
 #include "task/engine/take.h"

@@ -3,7 +3,7 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
-#include "common/task/reply.h"
+#include "common/task/call.h"
 #include "task/engine/look.h"
 #include "task/engine/settle.h"
 #include "task/engine/take.h"

@@ -3,10 +3,10 @@
 
 #include <inttypes.h>
 
+#include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
-#include "common/base/varint.h"
 #include "task/engine/change.h"
 #include "task/engine/replay.h"
 #include "task/table/parts.h"

@@ -7,7 +7,7 @@
 #include "common/base/err.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
-#include "common/wire/role.h"
+#include "common/wire/msg.h"
 #include "task/engine/change.h"
 #include "task/engine/replay.h"
 #include "task/table/calls.h"

@@ -6,7 +6,7 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
-#include "common/wire/role.h"
+#include "common/wire/msg.h"
 #include "task/calls/calls.h"
 #include "task/engine/change.h"
 #include "task/engine/replay.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 #include "common/base/log.h"
 #include "task/archive/archive_line.h"
 #include "task/calls/calls.h"

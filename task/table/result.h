@@ -8,7 +8,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
-#include "common/task/bounds.h"
+#include "common/task/rules.h"
 
 #define RESULT_HEAD_WHOLE 1 /* bytes before the result's own */
 #define RESULT_HEAD_CUT   (1 + 8 + RESULT_SHA256)

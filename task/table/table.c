@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/wire/role.h"
+#include "common/wire/msg.h"
 #include "task/table/ask.h"
 #include "task/table/calls.h"
 #include "task/table/operate.h"

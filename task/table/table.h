@@ -18,8 +18,7 @@
 #ifndef SEGQ_TASKTAB_H
 #define SEGQ_TASKTAB_H
 
-#include "common/wire/outbox.h"
-#include "common/wire/want.h"
+#include "common/wire/msg.h"
 #include "task/engine/clock.h"
 #include "task/schedules/schedules.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/task/bounds.h"
+#include "common/task/rules.h"
 #include "task/bodies/bodies.h"
 #include "task/bodies/body_form.h"
 #include "tests/lib/fuzz_bytes.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/task/call.h"
-#include "common/task/reply.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,7 +12,6 @@
 #include "common/journal/check.h"
 #include "common/journal/dir.h"
 #include "common/journal/format.h"
-#include "common/journal/snapshot.h"
 #include "common/journal/turn.h"
 #include "tests/lib/sim/disk.c" /* fuzz programs link no simulation */
 #include "tests/lib/quiet.h"

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/task/reply.h"
+#include "common/task/call.h"
 #include "common/ticket/task_token.h"
 #include "common/wire/codec.h"
 #include "common/wire/frame.h"
-#include "common/wire/role.h"
+#include "common/wire/msg.h"
 #include "tests/lib/fuzz_bytes.h"
 #include "tests/lib/tabrig.h"
 

@@ -12,7 +12,7 @@
 
 #include "common/base/log.h"
 #include "common/base/rng.h"
-#include "common/task/bounds.h"
+#include "common/task/rules.h"
 #include "task/bodies/bodies.h"
 #include "task/table/table.h"
 #include "tests/lib/sim/disk.h"

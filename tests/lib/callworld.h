@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/base/rng.h"
-#include "common/wire/role.h"
+#include "common/wire/msg.h"
 #include "task/archive/archive_line.h"
 #include "task/calls/calls.h"
 #include "tests/lib/calltarget.h"

@@ -15,7 +15,6 @@
 #include "common/base/log.h"
 #include "common/base/rng.h"
 #include "common/base/versions.h"
-#include "common/journal/snapshot.h"
 #include "common/journal/turn.h"
 #include "tests/lib/sim/disk.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 #include "common/base/rng.h"
 #include "common/wire/codec.h"
 #include "queuemng/core/mng.h"

@@ -103,7 +103,7 @@ static inline void count_gone(void *ctx)
         cr_assert(cond, "waited in vain for " #cond);                                    \
     } while (0)
 
-static inline void node_start(void)
+static inline void start_node(void)
 {
     char managers[128], journal[128], bodies[128];
     const char *sets[] = { managers, journal, bodies, "listen=127.0.0.1:0",
@@ -148,7 +148,7 @@ static inline void task_node_setup(void)
     side_start(&mng, RPC_MANAGER, "m1");
     side_start(&rtr, RPC_ROUTER, "r1");
     cr_assert_eq(rpc_listen(mng.rpc, "127.0.0.1:0", 1u << RPC_TASK, &calls, &mng, &e), 0);
-    node_start();
+    start_node();
 }
 
 static inline void task_node_teardown(void)

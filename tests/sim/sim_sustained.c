@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "common/base/log.h"
-#include "common/wire/role.h"
+#include "common/wire/msg.h"
 #include "task/engine/change.h"
 #include "task/table/parts.h"
 

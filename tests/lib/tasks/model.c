@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buf.h"
 #include "common/base/err.h"
-#include "common/base/grow.h"
 #include "task/engine/look.h"
 #include "task/engine/tqueue.h"
 #include "task/keys/check.h"

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "common/base/grow.h"
+#include "common/base/buf.h"
 #include "task/engine/look.h"
 #include "task/engine/tqueue.h"
 #include "tests/lib/tasks/model.h"

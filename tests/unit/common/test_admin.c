@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/http/admin.h"
-#include "common/http/admin_text.h"
+#include "common/http/cookie.h"
 #include "common/net/net.h"
 
 static struct ev *ev;

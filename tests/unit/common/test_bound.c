@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/base/err.h"
+#include "common/ticket/bound.h"
 #include "common/ticket/pass.h"
-#include "common/ticket/subject_text.h"
 
 static void read_back(struct bound b, const char *text)
 {

@@ -3,7 +3,6 @@
  * tests/sys/sys_child_restart.sh. */
 #include "common/supervisor/cluster_args.h"
 #include "common/supervisor/cluster_status.h"
-#include "common/supervisor/cluster_try.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -11,8 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "common/supervisor/cluster_keys.h"
 
 static const struct cfg_key keys[] = {
     CLUSTER_KEYS("router", "127.0.0.1:8080", "2", "[::1]:7100", "a:1,b:2", "auto"),

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "codec_made.h"
-#include "common/base/hex.h"
+#include "common/base/text.h"
 #include "common/wire/codec.h"
 #include "common/wire/frame.h"
 #include "proto/router_segment.pb-c.h"

@@ -1,5 +1,5 @@
 /* test_giveback.c: when it is time to give memory back, and that it goes. */
-#include "common/supervisor/giveback.h"
+#include "common/supervisor/metrics_process.h"
 
 #include <criterion/criterion.h>
 

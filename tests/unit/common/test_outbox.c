@@ -1,5 +1,5 @@
 /* test_outbox.c: messages come out in order, zeroed, also after a reset. */
-#include "common/wire/outbox.h"
+#include "common/wire/msg.h"
 
 #include <criterion/criterion.h>
 

@@ -6,7 +6,6 @@
 
 #include "common/config/cfg_check.h"
 #include "common/supervisor/cluster_args.h"
-#include "common/supervisor/cluster_keys.h"
 #include "queuemng/process/config.h"
 #include "router/state/cfg.h"
 #include "segment/service/config.h"

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "common/supervisor/own_load.h"
+#include "common/supervisor/metrics_process.h"
 #include "queuemng/process/peers_seen.h"
 
 Test(loads, are_kept_by_role_and_name_until_they_are_stale)

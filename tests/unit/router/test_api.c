@@ -2,7 +2,7 @@
  * jansson); the JSON body of a join. */
 #include "router/api/request.h"
 
-#include "common/ticket/eta.h"
+#include "common/ticket/pace.h"
 #include "router/api/response.h"
 
 #include <criterion/criterion.h>

@@ -1,7 +1,7 @@
 /* test_passed_on.c: the header fields of a target's answer, in an answer of ours. */
 #include <criterion/criterion.h>
 
-#include "common/task/reply.h"
+#include "common/task/call.h"
 #include "router/tasks/passed_on.h"
 
 static struct buf fields, got;

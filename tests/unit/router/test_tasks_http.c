@@ -2,7 +2,7 @@
  * what follows when the node is behind, silent, or gone. */
 #include "tests/lib/taskhttprig.h"
 
-#include "common/task/eta.h"
+#include "common/task/state.h"
 #include "router/tasks/outcome.h"
 
 TestSuite(tasks_http, .init = set_up, .fini = tear_down, .timeout = 60);

@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 
 #include "common/base/rng.h"
-#include "common/ticket/eta.h"
+#include "common/ticket/pace.h"
 #include "tests/lib/flowrig.h"
 
 static struct waiting_texts texts;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/rng.h"
-#include "common/trail/trail_day.h"
+#include "common/trail/trail_line.h"
 #include "segment/audit/audit_find.h"
 
 #define DAY_MS 86400000ll

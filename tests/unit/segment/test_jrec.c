@@ -4,7 +4,7 @@
 #include "common/base/rng.h"
 #include "tests/lib/segtape.h"
 
-#define BOUND "\x02\x07" "1GET /a" /* subject_text.h */
+#define BOUND "\x02\x07" "1GET /a" /* ticket/bound.h */
 
 /* ---- one record ---------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include "tests/lib/segrig.h"
 #include "tests/lib/sim/disk.c" /* unit programs link no simulation */
 
-struct node {
+struct jnode {
     struct simdisk *sd;
     struct seg_cfg cfg;
     struct seg_journal *j;
@@ -14,7 +14,7 @@ struct node {
     struct rig r; /* one node of it; no wire */
 };
 
-static struct node n;
+static struct jnode n;
 
 /* What a service does whose turn was not written. */
 static void undo_turn(void)

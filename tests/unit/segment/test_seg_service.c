@@ -115,7 +115,7 @@ static void on_gone(void *ctx)
     count_one(&gones);
 }
 
-static struct seg_service *node_start(const char *name)
+static struct seg_service *start_node(const char *name)
 {
     char managers[128];
     const char *sets[] = { managers, "listen=127.0.0.1:0", "admin=127.0.0.1:0",
@@ -157,7 +157,7 @@ static void setup(void)
     side_start(&rtr, RPC_ROUTER, "router.0");
     mng.obey = true;
     cr_assert_eq(rpc_listen(mng.rpc, "127.0.0.1:0", 1u << RPC_SEGMENT, &calls, &mng, NULL), 0);
-    node[0] = node_start("seg.0");
+    node[0] = start_node("seg.0");
     rtr.link = rpc_dial(rtr.rpc, rpc_listen_addr(node[0]->node.rpc), RPC_SEGMENT, &calls, &rtr);
     WAIT(readies > 0 && rtr.ch[0] != NULL);
 }
@@ -353,7 +353,7 @@ static struct append_ans move_to_the_fence(void)
 {
     struct append_ans last = { 0 };
 
-    node[1] = node_start("seg.1");
+    node[1] = start_node("seg.1");
     WAIT(mng.ch[1] != NULL && mng.seen[MSG_NODE_REG] == 2);
     rules(0);
     rules(1);

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/task/reply.h"
-
 static struct call_span text(const char *s)
 {
     return (struct call_span){ s, strlen(s) };

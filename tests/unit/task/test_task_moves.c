@@ -4,7 +4,7 @@
 #include <sodium.h>
 
 #include "common/base/log.h"
-#include "common/task/reply.h"
+#include "common/task/call.h"
 #include "common/ticket/task_token.h"
 #include "task/engine/look.h"
 #include "task/engine/settle.h"

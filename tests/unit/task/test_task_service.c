@@ -80,7 +80,7 @@ Test(task_service, nothing_is_lost_by_a_restart)
         no[i] = put(i == 0 ? "first" : "other");
     k = take(1, 0)->v[0];
     node_end();
-    node_start();
+    start_node();
     cr_assert_eq(mng.last[MSG_TASK_REG].task_reg.n, 1);
     cr_assert_eq(mng.last[MSG_TASK_REG].task_reg.v[0].epoch, 8);
     cr_assert_eq(mng.last[MSG_TASK_REG].task_reg.epoch_seen, 5);
@@ -110,11 +110,11 @@ Test(task_service, a_machine_that_sleeps_starts_nothing_early)
     asleep_s += 8 * HOUR_S; /* and runs on */
     nothing_leapt(late, ran);
     node_end();
-    node_start(); /* under the same start of the machine */
+    start_node(); /* under the same start of the machine */
     nothing_leapt(late, ran);
     node_end();
     asleep_s += 8 * HOUR_S; /* while there is no process */
-    node_start();
+    start_node();
     nothing_leapt(late, ran);
 }
 

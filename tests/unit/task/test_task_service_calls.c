@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "common/task/call.h"
-#include "common/task/eta.h"
 #include "common/task/state.h"
 #include "task/bodies/answers.h"
 #include "task/service/state.h"
@@ -257,7 +256,7 @@ Test(task_service_calls, a_forced_cancel_closes_the_connection_of_its_call)
     WAIT(node->caller.calls.going.n == 0);
     cr_expect_eq(target.requests, 1);
     node_end();
-    node_start();
+    start_node();
     cr_expect_eq(get(q.no)->state, TASK_CANCELLED);
     cr_expect(task_maybe_executed(get(q.no)));
     target_fini(&target);
@@ -402,7 +401,7 @@ Test(task_service_calls, a_name_at_an_address_that_allow_refuses_is_asked_for_ag
     dns_fini(&d);
     dns_files_fini();
     target_fini(&target);
-    node_start();
+    start_node();
 }
 
 static bool tls_bad, tls_changed;
@@ -462,7 +461,7 @@ Test(task_service_calls, a_call_is_not_sent_again_by_a_restart)
     WAIT(target.requests == 1);
     node_end();
     target_fini(&target);
-    node_start();
+    start_node();
     open_calls("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 60000);
     cr_expect_eq(get(no)->state, TASK_RUNNING);
     no = put_call("/other");
@@ -512,7 +511,7 @@ Test(task_service_calls, at_the_end_calls_on_their_way_have_some_seconds)
             cr_assert_gt(send(target.conn[i].fd, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 38, 0), 0);
     WAIT(gones == 1);
     node_end();
-    node_start();
+    start_node();
     cr_expect_eq(get(no)->state, TASK_SUCCEEDED);
     target_fini(&target);
 }

@@ -9,7 +9,7 @@
 
 #include "common/base/log.h"
 #include "common/base/rng.h"
-#include "common/wire/role.h"
+#include "common/wire/msg.h"
 #include "task/archive/archive_line.h"
 #include "task/engine/change.h"
 #include "tests/lib/tabrig.h"

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* fallocate */
-#include "common/journal/disk_posix.h"
+#include "common/journal/disk.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -49,7 +49,7 @@ ROOMS = {
     "router": (MIXED, ["common/supervisor", "common/config"]),
     "router/gate": (PURE, CALM + ["common/config", "common/http"]),
     "router/page": (PURE, CALM + ["common/config", "common/http"]),
-    "router/replica": (PURE, CALM),
+    "router/replica": (PURE, CALM + ["router/gate"]),
     "router/flow": (PURE, CALM + ["router/gate", "router/page", "router/replica"]),
     "router/api": (PURE, CALM + ["common/http", "router/flow", "router/gate"]),
     "router/compat": (PURE, CALM + ["common/http", "router/flow", "router/gate", "router/api",

@@ -136,6 +136,18 @@ struct queue_stats {
  * last said anything: the most that `replica_keep` can be. A rebuild waits for them. */
 #define REPLICA_KEEP_MS 15000
 
+/* Tickets that have left, by the word of a node that is not reached any more: a router tells the manager, which
+ * tells the other routers. */
+#define MSG_LEFT_MAX 4096
+struct left_row {
+    seg_id seg; /* by the name in its token */
+    uint32_t number;
+};
+struct msg_left {
+    uint32_t n;
+    struct left_row *v;
+};
+
 struct silent_node { /* a segment node that the manager does not reach */
     node_no no;
     uint32_t silent_ms; /* since it said anything, as far as this manager knows */

@@ -332,6 +332,7 @@ void task_maps_flush(struct mng *m)
 /* ---- figures ---------------------------------------------------------------------- */
 
 #define STATS_CHUNK 1024         /* queues in one STATS frame */
+#define LEFT_MS     (2 * REPLICA_KEEP_MS) /* for so long a router is told who has left */
 
 static void queue_figures(const struct mng *m, struct arena *a, const struct mqueue *q,
                           struct queue_stats *s)
@@ -416,4 +417,37 @@ void stats_flush(struct mng *m)
     }
     each_queue(m, q)
         q->stats_dirty = false;
+}
+
+static void left_to(struct mng *m, const struct mrouter *r, struct msg_left g)
+{
+    if (g.n > 0)
+        mng_to(m, r->peer, MSG_LEFT)->left = g;
+}
+
+void left_pass_on(struct mng *m, const struct mrouter *from, const struct msg_left *g)
+{
+    struct msg_left out = { 0, arena_array(&m->out->box.mem, g->n, sizeof(*out.v)) };
+
+    for (uint32_t i = 0; i < g->n; i++) {
+        m->left[m->n_left % MSG_LEFT_MAX].row = g->v[i];
+        m->left[m->n_left++ % MSG_LEFT_MAX].at_ms = m->now_ms;
+        if (out.v != NULL)
+            out.v[out.n++] = g->v[i];
+    }
+    each_router(m, r)
+        if (r != from && r->registered)
+            left_to(m, r, out);
+}
+
+void left_flush(struct mng *m, const struct mrouter *to)
+{
+    struct msg_left out = { 0 };
+
+    if (m->n_left > 0)
+        out.v = arena_array(&m->out->box.mem, MSG_LEFT_MAX, sizeof(*out.v));
+    for (uint32_t i = 0; i < MSG_LEFT_MAX && out.v != NULL; i++)
+        if (m->left[i].row.seg != 0 && m->left[i].at_ms + LEFT_MS > m->now_ms)
+            out.v[out.n++] = m->left[i].row;
+    left_to(m, to, out);
 }

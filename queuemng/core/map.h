@@ -21,4 +21,11 @@ void stats_look(struct mng *m);
 /* To all routers: queues whose figures have changed, and the clock. */
 void stats_flush(struct mng *m);
 
+struct mrouter;
+struct msg_left;
+/* A router knows who has left, of a node that is not reached: all others hear of it. */
+void left_pass_on(struct mng *m, const struct mrouter *from, const struct msg_left *g);
+/* The same that was told lately, to a router that has just come. */
+void left_flush(struct mng *m, const struct mrouter *to);
+
 #endif

@@ -7,6 +7,7 @@
 
 #include "common/base/log.h"
 #include "queuemng/chain/move.h"
+#include "queuemng/core/map.h"
 #include "queuemng/core/step.h"
 #include "queuemng/nodes/registration.h"
 #include "queuemng/release/pop.h"
@@ -115,6 +116,7 @@ static void on_router_reg(struct mng *m, struct mrouter *r, const struct msg_rou
     r->sent_tasks = 0;
     r->stats_all = true;
     m->stats_now = true; /* passes of its first second are judged by our clock */
+    left_flush(m, r);
 }
 
 static void node_msg(struct mng *m, struct mnode *n, const struct msg *g)
@@ -162,6 +164,8 @@ void mng_msg(struct mng *m, msec_t now_ms, peer_no p, const struct msg *msg,
         task_node_msg(m, t, msg);
     else if (r != NULL && msg->type == MSG_ROUTER_REG)
         on_router_reg(m, r, &msg->router_reg);
+    else if (r != NULL && msg->type == MSG_LEFT)
+        left_pass_on(m, r, &msg->left);
     else
         log_debug("event=ignored peer=%u type=%s", p, msg_name(msg->type));
     mng_end(m);

@@ -79,6 +79,8 @@ struct mng {
     size_t n_known;
     bool knows;              /* them */
     bool stats_now;          /* routers get figures with this step */
+    struct { struct left_row row; msec_t at_ms; } left[MSG_LEFT_MAX]; /* the last that were told */
+    uint32_t n_left;         /* ever */
     uint32_t tier_notes;     /* logged in this second */
     msec_t second_ms;        /* when the once-a-second work is due */
     struct mtasks tasks;

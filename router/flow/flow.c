@@ -194,6 +194,31 @@ void flow_leave(struct flow *f, struct routes *r, const struct token *t, msec_t 
     next_poll(f, r, now_ms);
 }
 
+static bool hears(const struct replicas *known, node_no node)
+{
+    const struct stream *st = map_get_ptr(&known->streams, node);
+
+    return st != NULL && st->up;
+}
+
+bool flow_leave_again(struct flow *f, struct routes *r, struct replicas *known, uint32_t *i,
+                      msec_t now_ms)
+{
+    struct revoked_row *x;
+
+    while ((x = leaves_next(&known->leaves, i, now_ms)) != NULL) {
+        struct token t = { .seg = x->seg, .number = x->number };
+        struct route_owner o;
+
+        if (routes_owner(r, x->seg, &o) < 0 || o.lost || o.node == x->mark || !hears(known, o.node))
+            continue;
+        x->mark = o.node;
+        flow_leave(f, r, &t, now_ms);
+        return true;
+    }
+    return false;
+}
+
 void flow_session(struct flow *f, struct routes *r, const struct token *t,
                   enum sess_command command, int64_t until_s, msec_t now_ms)
 {

@@ -122,6 +122,10 @@ void flow_replace(struct flow *f, struct routes *r, const struct route_queue *q,
 void flow_poll(struct flow *f, struct routes *r, struct replicas *known, const struct token *t,
                msec_t now_ms);
 void flow_leave(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms);
+/* The leave of a ticket of which `known` has heard (leaves.h) begins at a node that has not heard of
+ * it since it is reached. *i: as leaves_next(). False: there is no further one. */
+bool flow_leave_again(struct flow *f, struct routes *r, struct replicas *known, uint32_t *i,
+                      msec_t now_ms);
 
 void flow_session(struct flow *f, struct routes *r, const struct token *t,
                   enum sess_command command, int64_t until_s, msec_t now_ms);
@@ -143,6 +147,16 @@ static inline const struct token *flow_saw_the_end(const struct flow *f, node_no
     }
     *node = f->node;
     return over ? &f->token : NULL;
+}
+
+/* The ticket of which `node` has just said that it has left; NULL: none. */
+static inline const struct token *flow_saw_leave(const struct flow *f, node_no *node)
+{
+    const struct token *t = flow_saw_the_end(f, node);
+    bool said = f->kind == FLOW_POLL && f->result == FLOW_GONE && f->reason == GONE_LEFT && !f->known;
+    bool left = f->kind == FLOW_JOIN ? f->result != FLOW_INSIDE : f->kind == FLOW_LEAVE || said;
+
+    return t != NULL && *node != 0 && left ? t : NULL;
 }
 
 /* The ticket that a poll, drop or session command asks for. */

@@ -128,7 +128,7 @@ static void count_end(struct router *r, const struct rflow *rf)
 
 static void finish(struct router *r, struct rflow *rf)
 {
-    const struct token *over;
+    const struct token *over, *left;
     node_no node;
 
     assert(rf->flow.todo == FLOW_DONE);
@@ -136,6 +136,9 @@ static void finish(struct router *r, struct rflow *rf)
     over = flow_saw_the_end(&rf->flow, &node);
     if (over != NULL)
         replicas_over(&r->replicas, node, over);
+    left = flow_saw_leave(&rf->flow, &node);
+    if (left != NULL)
+        leaves_note(&r->replicas.leaves, node, left, ev_now(r->ev));
     count_end(r, rf);
     rf->done(r, rf);
     if (rf->req != NULL)

@@ -63,6 +63,27 @@ static void reg(struct mng_link *l, struct rpc_chan *ch, bool all)
     }
 }
 
+/* Lost rows are told with the next link, or who has left is told that it waits, as last known. */
+static void tell_left(const struct mng_links *m, struct rpc_chan *ch)
+{
+    const struct router *r = m->r;
+    struct msg out = { .type = MSG_LEFT };
+
+    out.left.v = malloc(MSG_LEFT_MAX * sizeof(*out.left.v));
+    if (out.left.v != NULL)
+        out.left.n = leaves_rows(&r->replicas.leaves, ev_now(r->ev), out.left.v);
+    if (out.left.n > 0)
+        (void)!rpc_send(ch, &out, 0);
+    free(out.left.v);
+}
+
+static void tell_left_to_all(const struct mng_links *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (m->v[i].up)
+            tell_left(m, rpc_link_chan(m->v[i].link));
+}
+
 static void on_new_format(struct mng_link *l, const struct msg_map *m)
 {
     l->m->r->counts.maps_refused++;
@@ -180,8 +201,11 @@ static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
     } else if (rc == 0 && m.type == MSG_STATS) {
         r->counts.stats++;
         routes_stats(r->routes, &m.stats);
-        replicas_reach(&r->replicas, &m.stats, ev_now(r->ev));
+        if (replicas_reach(&r->replicas, &m.stats, ev_now(r->ev)))
+            tell_left_to_all(l->m);
         pass_clock_told(&r->pass_clock, ev_now(r->ev), m.stats.clock_ms);
+    } else if (rc == 0 && m.type == MSG_LEFT) {
+        leaves_heard(&r->replicas.leaves, &m.left, ev_now(r->ev));
     } else if (rc == 0 && m.type == MSG_TASK_MAP) {
         tasking_map(r->tasking, l->addr, &m.task_map);
     } else if (rc == 0 && m.type == MSG_ERROR) {
@@ -203,6 +227,7 @@ static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
     l->failed = l->stands_by = l->outdated = l->too_new = false;
     snprintf(l->node, sizeof(l->node), "%s", peer->node);
     reg(l, ch, false);
+    tell_left(l->m, ch);
 }
 
 static void on_down(void *ctx, struct rpc_chan *ch, const char *why)
@@ -294,6 +319,7 @@ struct mng_links *mng_links_new(struct router *r)
     if (m == NULL)
         return NULL;
     m->r = r;
+    r->tell_left = tell_left_to_all;
     m->timer = ev_timer_new(r->ev, on_load, m);
     if (m->timer == NULL) {
         mng_links_free(m);
@@ -312,6 +338,7 @@ void mng_links_free(struct mng_links *m)
 {
     if (m == NULL)
         return;
+    m->r->tell_left = NULL;
     for (size_t i = 0; i < m->n; i++)
         rpc_link_free(m->v[i].link);
     ev_timer_free(m->timer);

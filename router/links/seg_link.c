@@ -11,6 +11,7 @@
 #define LOG_MODULE "replica"
 
 #define FAREWELL_MS 250
+#define REPEATS_MAX 256 /* leaves, each time */
 #define HOOK_RANK   5 /* before httpd's: what fails here is answered in this turn */
 
 /* ---- the replica: MSG_REPLICA comes in, MSG_SEEN goes out -------------------------------- */
@@ -55,6 +56,34 @@ static void farewell_ends(struct seg_links *s)
     done(s->farewell_arg);
 }
 
+static void leave_done(struct router *r, struct rflow *rf)
+{
+    if (rf->flow.result != FLOW_OK)
+        leaves_again(&r->replicas.leaves, &rf->flow.token);
+}
+
+/* Leaves that nodes may have lost are said to them again (router/replica/leaves.h). */
+static void repeat_leaves(struct router *r)
+{
+    msec_t now_ms = ev_now(r->ev);
+    struct flow f;
+
+    for (uint32_t i = 0, n = 0; n < REPEATS_MAX; n++) {
+        struct rflow *rf;
+
+        if (!flow_leave_again(&f, r->routes, &r->replicas, &i, now_ms))
+            return;
+        rf = rflow_new(r, NULL, leave_done, NULL);
+        if (rf == NULL) {
+            leaves_again(&r->replicas.leaves, &f.token);
+            return;
+        }
+        rf->looks = true;
+        rf->flow = f;
+        rflow_begin(r, rf);
+    }
+}
+
 static void on_timer(void *arg)
 {
     struct seg_links *s = arg;
@@ -66,6 +95,7 @@ static void on_timer(void *arg)
     }
     each_node_link (&s->nodes, l)
         say_all(l);
+    repeat_leaves(s->r);
     ev_timer_at(s->seen_timer, ev_now(s->r->ev) + STREAM_SEEN_MS);
 }
 
@@ -97,6 +127,8 @@ static void feed_down(struct seg_link *l)
     if (st == NULL || !st->up)
         return;
     stream_down(st);
+    if (leaves_away(&k->leaves, l->n.no, ev_now(l->s->r->ev)) && l->s->r->tell_left != NULL)
+        l->s->r->tell_left(l->s->r->mngs);
     if (k->keep_ms > 0 && st->now.names.n > 0)
         log_warn("event=replica_kept node=%s age_ms=%lld", l->n.name,
                  (long long)stream_age_ms(st, ev_now(l->s->r->ev)));

@@ -7,14 +7,16 @@
 #define WORD_MS 2500 /* the manager says each second which nodes it does not reach */
 #define SOON_MS 1000 /* without a place: told so long, to twice that */
 
-const char *const replica_by_names[REPLICA_NBY] = { "replica", "last_known", "no_place", "name",
-                                                    "fenced", "ticket", "stale", "pace", "marks" };
+const char *const replica_by_names[REPLICA_NBY] = { "replica", "last_known", "no_place", "left",
+                                                    "name", "fenced", "ticket", "stale", "pace",
+                                                    "marks" };
 
 void replicas_init(struct replicas *r, msec_t fresh_ms, msec_t keep_ms)
 {
     memset(r, 0, sizeof(*r));
     line_pool_init(&r->pool, REPLICA_BYTES);
     map_init(&r->streams, 0);
+    leaves_init(&r->leaves);
     r->fresh_ms = fresh_ms;
     r->keep_ms = keep_ms;
 }
@@ -26,6 +28,7 @@ void replicas_fini(struct replicas *r)
     for (size_t i = 0; (i = map_next(&r->streams, i, &node, &val)) != 0; i = 0)
         replicas_forget(r, (node_no)node);
     map_fini(&r->streams);
+    leaves_fini(&r->leaves);
     line_pool_fini(&r->pool);
 }
 
@@ -77,25 +80,30 @@ msec_t replicas_oldest_ms(const struct replicas *r, msec_t now_ms)
     return oldest;
 }
 
-static void word_of(struct stream *st, node_no node, const struct msg_stats *m, msec_t now_ms)
+/* True: the manager does not reach it. */
+static bool word_of(struct stream *st, node_no node, const struct msg_stats *m, msec_t now_ms)
 {
     for (uint32_t i = 0; i < m->n_unreached; i++)
         if (m->unreached[i].no == node) {
             stream_unreached(st, m->unreached[i].silent_ms, now_ms);
-            return;
+            return true;
         }
     stream_reached(st);
+    return false;
 }
 
-void replicas_reach(struct replicas *r, const struct msg_stats *m, msec_t now_ms)
+bool replicas_reach(struct replicas *r, const struct msg_stats *m, msec_t now_ms)
 {
     uint64_t node, val;
+    bool news = false;
 
     if (!m->reach)
-        return;
+        return false;
     r->word_until_ms = now_ms + WORD_MS;
     for (size_t i = 0; (i = map_next(&r->streams, i, &node, &val)) != 0;)
-        word_of((struct stream *)(uintptr_t)val, (node_no)node, m, now_ms);
+        if (word_of((struct stream *)(uintptr_t)val, (node_no)node, m, now_ms))
+            news |= leaves_away(&r->leaves, (node_no)node, now_ms);
+    return news;
 }
 
 /* ---- how a poll is answered -------------------------------------------------------------- */
@@ -179,6 +187,15 @@ static void tell(const struct known_name *n, enum replica_by by, uint32_t number
         a->position = position;
 }
 
+/* Told to no node: there is no mark. */
+static enum replica_by answer_left(struct place_ans *a)
+{
+    memset(a, 0, sizeof(*a));
+    a->state = PLACE_GONE;
+    a->reason = GONE_LEFT;
+    return BY_LEFT;
+}
+
 /* Answers, if `by` is an answer: the node of `st` will hear of it. */
 static enum replica_by answer(struct stream *st, const struct known_name *n, enum replica_by by,
                               const struct token *t, uint32_t rank, msec_t now_ms,
@@ -202,6 +219,8 @@ static enum replica_by place(struct replicas *r, node_no node, seg_id host, cons
     struct stream *st;
     uint32_t rank = 0;
 
+    if (leaves_has(&r->leaves, t))
+        return answer_left(a);
     st = map_get_ptr(&r->streams, node);
     if (st != NULL && (n = stream_name(st, t->seg)) != NULL &&
         (n->host == host || (n->flags & REPLICA_FENCED) != 0))
@@ -212,7 +231,7 @@ static enum replica_by place(struct replicas *r, node_no node, seg_id host, cons
 static bool count(struct replicas *r, enum replica_by by)
 {
     r->polls[by]++;
-    return by <= BY_NO_PLACE;
+    return by <= BY_LEFT;
 }
 
 bool replicas_place(struct replicas *r, node_no node, seg_id host, const struct token *t,

@@ -19,6 +19,7 @@
 #define SEGQ_ROUTER_REPLICAS_H
 
 #include "common/ticket/token.h"
+#include "router/replica/leaves.h"
 #include "router/replica/stream.h"
 
 #define REPLICA_BYTES ((size_t)1 << 30)
@@ -27,6 +28,7 @@ enum replica_by { /* how a poll is answered */
     BY_REPLICA,
     BY_LAST_KNOWN,    /* node cannot be asked: the place as last known, */
     BY_NO_PLACE,      /* or none: on its way to another segment, or joined since */
+    BY_LEFT,          /* has left: the last word of a node that is away */
     BY_ASKING_NAME,   /* nothing is known of the segment that its token names */
     BY_ASKING_FENCED, /* on its way to another one */
     BY_ASKING_TICKET, /* does not wait there */
@@ -40,6 +42,7 @@ extern const char *const replica_by_names[REPLICA_NBY];
 struct replicas {
     struct line_pool pool;
     struct map streams; /* node_no -> struct stream *, owned */
+    struct leaves leaves;
     msec_t fresh_ms;    /* 0: everything is asked */
     msec_t keep_ms;     /* at most REPLICA_KEEP_MS; 0: who cannot be asked is not answered for */
     msec_t word_until_ms; /* until then counts what the manager said of nodes */
@@ -57,8 +60,9 @@ msec_t replicas_oldest_ms(const struct replicas *r, msec_t now_ms);
 /* The map does not have the node any more. */
 void replicas_forget(struct replicas *r, node_no node);
 
-/* The manager's word of the nodes that it does not reach. */
-void replicas_reach(struct replicas *r, const struct msg_stats *m, msec_t now_ms);
+/* The manager's word of the nodes that it does not reach. True: others are to hear who has left
+ * there (leaves.h). */
+bool replicas_reach(struct replicas *r, const struct msg_stats *m, msec_t now_ms);
 
 /* The place of a ticket whose segment `host`, on `node`, has by the map. False: the node is to be
  * asked. True: it waits, *a says where, and the node will hear that it was told. */

@@ -184,7 +184,7 @@ static void passes(struct buf *b, const struct router *r)
 static void polls(struct buf *b, const struct replicas *k, msec_t now_ms)
 {
     metrics_by(b, "segq_router_polls_by_total",
-               "Polls that the replica answered (replica; last_known, no_place: its node could not be "
+               "Polls that the replica answered (replica; last_known, no_place, left: its node could not be "
                "asked), or why the segment node was asked", "by",
                replica_by_names, k->polls, REPLICA_NBY);
     metrics_value(b, "segq_router_replica_bytes", METRIC_GAUGE,

@@ -69,6 +69,8 @@ struct router {
     struct cluster_keys keys;
     struct seg_links *segs;
     struct mng_links *mngs;
+    /* Managers are to hear who has left (router/replica/leaves.h); NULL: there are no links to any. */
+    void (*tell_left)(const struct mng_links *m);
     struct tasking *tasking; /* NULL: there are no tasks here */
     struct arena arena; /* memory of the frame being handled */
     struct api_ans ans; /* the answer being composed */

@@ -24,6 +24,7 @@ struct world {
     struct arena arena;
     uint16_t port;
     unsigned regs, places, place_frames, appends, append_frames, drops, busy;
+    struct left_row left; /* the last of the last LEFT */
     struct append_req last_append;
     char last_subject[SUBJECT_TEXT_MAX + 1];
     uint64_t map_epoch; /* of the maps to come; 0 = 1 */
@@ -126,7 +127,9 @@ static void mng_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
 
     (void)ctx;
     cr_assert_eq(msg_decode(f->type, f->body, f->len, &w.arena, &m), 0);
-    if (m.type == MSG_LOAD)
+    if (m.type == MSG_LEFT && m.left.n > 0)
+        w.left = m.left.v[m.left.n - 1];
+    if (m.type == MSG_LOAD || m.type == MSG_LEFT)
         return;
     cr_assert_eq(m.type, MSG_ROUTER_REG);
     w.mng_ch = ch;

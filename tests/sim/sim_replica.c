@@ -291,3 +291,98 @@ Test(replica, nodes_are_away_routers_are_cut_off_and_killed)
         play(o, kill_some);
     }
 }
+
+/* ---- who has left -------------------------------------------------------------------------- */
+
+/* A third of those who wait leaves, and has its answers. */
+static struct sim *many_leave(uint64_t seed, unsigned managers)
+{
+    struct sim_opts o = crowd(seed);
+    struct sim *s;
+
+    o.managers = managers;
+    o.leave_share = 0;
+    o.lost_after_ms = 20000;
+    o.asks_on = true;
+    s = sim_new(&o);
+    sim_join(s, 0, 0, 200, 8000);
+    sim_run(s, 15000);
+    sim_order(s, 0, MNG_PAUSE);
+    sim_run(s, 5000);
+    sim_leave_waiting(s, 0, 0.3);
+    sim_run(s, 60);
+    cr_expect_gt(sim_count(s).left, 5);
+    return s;
+}
+
+static void all_have_asked(struct sim *s)
+{
+    cr_expect_eq(sim_count(s).left_other, 0);
+    sim_order(s, 0, MNG_RESUME);
+    sim_heal(s, 50);
+    cr_expect(sim_run_until_quiet(s, 200000));
+    sim_finish(s, ME);
+}
+
+Test(replica, who_has_left_is_not_told_that_he_waits_when_his_node_dies)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim *s = many_leave(seed, 1);
+
+        for (unsigned i = 0; i < 3; i++)
+            sim_restart(s, SIM_SEG, i, 10000);
+        sim_run(s, 9000);
+        cr_expect_eq(sim_count(s).left_waits, 0);
+        all_have_asked(s);
+    }
+}
+
+/* What a router says, and what it hears, is lost at times: it is said with the next link. */
+Test(replica, who_has_left_is_told_so_once_routers_are_linked_again)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim *s = many_leave(seed, 1);
+        uint64_t was;
+
+        for (unsigned i = 0; i < 3; i++) {
+            sim_cut(s, SIM_ROUTER, i, SIM_MNG, 0, 300 + 400 * i);
+            sim_restart(s, SIM_SEG, i, 12000);
+        }
+        sim_run(s, 3000);
+        was = sim_count(s).left_waits;
+        sim_run(s, 8000);
+        cr_expect_eq(sim_count(s).left_waits, was);
+        all_have_asked(s);
+    }
+}
+
+/* A new leader has not heard the nodes: nobody is told anything as last known by its word. */
+Test(replica, who_has_left_is_not_told_that_he_waits_when_another_manager_leads)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim *s = many_leave(seed, 2);
+
+        sim_restart(s, SIM_MNG, sim_leader(s), 500);
+        for (unsigned i = 0; i < 3; i++)
+            sim_restart(s, SIM_SEG, i, 12000);
+        sim_run(s, 11000);
+        cr_expect_eq(sim_count(s).left_waits, 0);
+        all_have_asked(s);
+    }
+}
+
+/* Its nodes know it then as they did before. */
+Test(replica, a_rebuild_brings_back_nobody_who_has_left)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim *s = many_leave(seed, 1);
+
+        for (unsigned i = 0; i < 3; i++)
+            sim_lose(s, i, 1000 + 500 * i);
+        sim_run(s, 60000);
+        cr_expect_eq(sim_left_unknown(s), 0);
+        cr_expect_eq(sim_count(s).left_waits, 0);
+        cr_expect_eq(sim_count(s).left_back, 0);
+        all_have_asked(s);
+    }
+}

@@ -36,6 +36,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "segment/table/where.h"
+
 #define GIVEN_UP_US 1900000 /* just below the manager's own limit */
 #define NOBODY      UINT32_MAX
 
@@ -417,6 +419,7 @@ static void check_admitted(struct sim *s, struct ticket *t, const struct place_a
 /* It was over, and nobody knows that any more. */
 static void revive(struct sim *s, struct ticket *t)
 {
+    s->count.left_back += t->leaving;
     set_fate(s, t, T_LIVE);
     t->revived = true;
     t->given_up = t->timed_out = false;
@@ -543,6 +546,8 @@ void check_placed(struct sim *s, const struct proc *p, const struct place_req *q
     }
 }
 
+#define LEFT_US 1000000 /* by then all routers know who has left, unless links are cut */
+
 /* An answer that is older than what was told by a state of newer_at. The third gap of PROTOCOL
  * section 5: what moved in `slack_ms` before the end of a node (the router that carried a leave knows
  * of it at once); and what a node has told that goes on where neither manager nor router hear of
@@ -561,6 +566,8 @@ static void check_waiting_answer(struct sim *s, const struct player *p,
     uint64_t pos = a->flow.position;
 
     bool later = t->rebuilt && s->lane[t->lane].revived;
+
+    s->count.left_waits += p->leave_acked && s->now > p->ended_at + LEFT_US;
 
     if (p->ended_at != 0 && a->as_of <= p->ended_at &&
         (!a->kept || is_last_known(s, a, p->ended_at, s->o.poll_min_ms)))
@@ -591,6 +598,7 @@ void check_answer(struct sim *s, struct player *p, const struct sans *a)
         (!a->flow.admitted && is_given_up(s, t, &s->proc[a->node])))
         return;
     if (a->flow.result == FLOW_GONE) {
+        s->count.left_other += p->leave_acked && !p->by_pass && a->flow.reason != GONE_LEFT;
         check_gone(s, t, a->flow.reason);
     } else if (a->flow.result == FLOW_OK && !a->flow.admitted) {
         check_waiting_answer(s, p, t, a);
@@ -712,4 +720,23 @@ void check_sweep(struct sim *s)
         sim_note(s, "ticket %lu-%lu waits no more in segment %lu", t->seg, t->number,
                  t->host, 0, 0);
     }
+}
+
+uint64_t sim_left_unknown(struct sim *s)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < s->n_players; i++) {
+        const struct player *p = &s->player[i];
+        const struct ticket *t = p->leave_acked && !p->by_pass ? &s->ticket[p->ticket] : NULL;
+        const struct proc *node = t != NULL ? &s->proc[check_host(s, t->seg)->node] : NULL;
+        struct location l;
+
+        if (node != NULL && node->segtab != NULL &&
+            segtab_find(node->segtab, t->seg, t->number, &l) == FOUND_HERE &&
+            sessions_find(&l.seg->b.released, l.id) == NULL)
+            n += (l.slot != SEGQ_NONE && segq_is_alive(&l.seg->b.q, l.slot)) ||
+                 segtab_reason(&l) != GONE_LEFT;
+    }
+    return n;
 }

@@ -122,7 +122,7 @@ static void act(struct sim *s, uint32_t i)
                 leave(s, i);
             else
                 over(s, p);
-        } else if (p->leave_acked && s->ticket[p->ticket].rebuilt) {
+        } else if (p->leave_acked && s->ticket[p->ticket].rebuilt && !s->o.asks_on) {
             over(s, p); /* nobody knows that it had left: it had better not ask */
         } else if (p->leave_acked) {
             request(s, i, FLOW_POLL); /* to see that it is gone */

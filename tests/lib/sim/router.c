@@ -109,7 +109,7 @@ void srouter_free(struct sim *s, struct proc *p)
     }
     listeners_fini(&r->listeners);
     for (uint32_t i = 0; i < r->n; i++)
-        if (r->flow[i].used && r->flow[i].look == NULL)
+        if (r->flow[i].used && r->flow[i].look == NULL && !r->flow[i].repeats)
             answer(s, &r->flow[i].req, NULL, 0, of_now(s), NULL);
     for (unsigned i = 0; i < SIM_SEGS_MAX; i++)
         free(r->out[i]);
@@ -182,8 +182,8 @@ static struct known check_answered(struct sim *s, const struct proc *p, const st
     struct known known = of_now(s);
 
     known.node = node != NULL ? node->idx : 0;
-    if (!x->f.known)
-        return known; /* its node has answered, if any */
+    if (!x->f.known || x->f.result == FLOW_GONE)
+        return known; /* its node has answered, if any, or it has left: nothing is newer */
     known.as_of = ms_min(stamp_of(st), heirs_stamp(p->router, &x->f));
     known.kept = stream_age_ms(st, sim_ms(s)) > k->fresh_ms;
     known.fence_ms = fence_ms(s, node, p->router, &x->f);
@@ -270,9 +270,12 @@ void router_go(struct sim *s, struct proc *p, uint32_t i)
         over = flow_saw_the_end(&f->f, &node);
         if (over != NULL)
             replicas_over(&r->known, node, over);
+        router_note_leave(s, r, f);
         known = check_answered(s, p, f);
         f->used = false;
         f->wake_gen = 0;
+        if (f->repeats)
+            return;
         if (!f->req.listens || !looked(s, p, f, known))
             answer(s, &f->req, &f->f, f->pass, known, NULL);
         return;
@@ -334,6 +337,7 @@ static void on_request(struct sim *s, struct proc *p, const struct sreq *q)
     f->gen++;
     f->req = *q;
     f->look = NULL;
+    f->repeats = false;
     f->pass = 0;
     f->subject_hash = subject_of(q, f->subject);
     f->f = (struct flow){ .token = { .client = q->client,
@@ -368,6 +372,7 @@ static void look(struct sim *s, struct proc *p, struct slistener *x)
     f->gen++;
     f->req = x->req;
     f->look = x;
+    f->repeats = false;
     f->pass = 0;
     f->subject_hash = 0;
     poll(s, r, f);
@@ -424,12 +429,28 @@ static void reg(struct sim *s, struct proc *p, unsigned mng, bool all)
     net_send(s, p, r->mng[mng].peer, &m, 0);
 }
 
+static void repeat_leaves(struct sim *s, struct proc *p)
+{
+    struct srouter *r = p->router;
+    struct flow f;
+    uint32_t i = 0;
+
+    while (flow_leave_again(&f, r->r, &r->known, &i, sim_ms(s))) {
+        uint32_t n = flow_slot(r);
+        struct sflow *x = &r->flow[n];
+
+        *x = (struct sflow) { .used = true, .repeats = true, .gen = x->gen + 1, .f = f };
+        router_go(s, p, n);
+    }
+}
+
 void srouter_tick(struct sim *s, struct proc *p)
 {
     for (unsigned i = 0; i < s->n_procs; i++)
         if (s->proc[i].kind == SIM_SEG && p->router->seg[s->proc[i].no].peer != 0)
             router_say_seen(s, p, &s->proc[i]);
     router_listen_run(s, p);
+    repeat_leaves(s, p);
 }
 
 void srouter_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *other)
@@ -440,13 +461,14 @@ void srouter_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *
     }
     p->router->mng[other->no].peer = peer;
     reg(s, p, other->no, false);
+    router_tell_left(s, p, peer);
 }
 
 void srouter_down(struct sim *s, struct proc *p, const struct proc *other)
 {
     if (other->kind != SIM_SEG)
         return;
-    router_known_down(p->router, other);
+    router_known_down(s, p, other);
     router_asks_lost(s, p, other);
 }
 
@@ -514,9 +536,13 @@ void srouter_msg(struct sim *s, struct proc *p, const struct proc *from, peer_no
         break;
     case MSG_STATS:
         routes_stats(p->router->r, &m->stats);
-        replicas_reach(&p->router->known, &m->stats, sim_ms(s));
+        if (replicas_reach(&p->router->known, &m->stats, sim_ms(s)))
+            router_tells_left(s, p);
         pass_clock_told(&p->router->pass_clock, sim_ms(s), m->stats.clock_ms);
         p->router->clock_at = s->now;
+        break;
+    case MSG_LEFT:
+        leaves_heard(&p->router->known.leaves, &m->left, sim_ms(s));
         break;
     case MSG_PLACE_ANS:
         router_answered(s, p, node, KIND_PLACE, rid, m, m->place_ans.n);

@@ -1,6 +1,8 @@
 /* router_known.c: the real replicas and streams. */
 #include "tests/lib/sim/router_known.h"
 
+#include <stdlib.h>
+
 #include "common/base/err.h"
 #include "tests/lib/sim/engine.h"
 #include "tests/lib/sim/net.h"
@@ -47,13 +49,46 @@ void router_known_up(struct sim *s, struct proc *p, peer_no peer, const struct p
     router_say_seen(s, p, node);
 }
 
-void router_known_down(struct srouter *r, const struct proc *node)
+void router_tell_left(struct sim *s, struct proc *p, peer_no mng)
 {
+    struct msg m = { .type = MSG_LEFT };
+
+    m.left.v = sim_alloc(MSG_LEFT_MAX * sizeof(*m.left.v));
+    m.left.n = leaves_rows(&p->router->known.leaves, sim_ms(s), m.left.v);
+    if (m.left.n > 0)
+        net_send(s, p, mng, &m, 0);
+    free(m.left.v);
+}
+
+void router_tells_left(struct sim *s, struct proc *p)
+{
+    for (unsigned i = 0; i < s->o.managers; i++)
+        if (p->router->mng[i].peer != 0)
+            router_tell_left(s, p, p->router->mng[i].peer);
+}
+
+void router_note_leave(struct sim *s, struct srouter *r, const struct sflow *x)
+{
+    node_no node;
+    const struct token *left = flow_saw_leave(&x->f, &node);
+
+    if (left != NULL)
+        leaves_note(&r->known.leaves, node, left, sim_ms(s));
+    if (x->repeats && x->f.result != FLOW_OK)
+        leaves_again(&r->known.leaves, &x->f.token);
+}
+
+void router_known_down(struct sim *s, struct proc *p, const struct proc *node)
+{
+    struct srouter *r = p->router;
     struct stream *st = router_stream(r, node);
 
     r->seg[node->no].peer = 0;
-    if (st != NULL)
-        stream_down(st);
+    if (st == NULL)
+        return;
+    stream_down(st);
+    if (leaves_away(&r->known.leaves, r->seg[node->no].no, sim_ms(s)))
+        router_tells_left(s, p);
 }
 
 void router_known_forget(const struct sim *s, struct srouter *r)

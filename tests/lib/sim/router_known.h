@@ -8,7 +8,11 @@
                        * another amount on each link */
 
 void router_known_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *node);
-void router_known_down(struct srouter *r, const struct proc *node);
+void router_known_down(struct sim *s, struct proc *p, const struct proc *node);
+/* Who has left: noted when a flow ends; told to one manager, or to all. */
+void router_note_leave(struct sim *s, struct srouter *r, const struct sflow *x);
+void router_tell_left(struct sim *s, struct proc *p, peer_no mng);
+void router_tells_left(struct sim *s, struct proc *p);
 /* Nodes that the map has no more. */
 void router_known_forget(const struct sim *s, struct srouter *r);
 void router_pushed(struct sim *s, struct proc *p, const struct proc *node, peer_no peer,

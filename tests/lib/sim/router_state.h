@@ -31,6 +31,7 @@ struct slistener { /* a player whose connection stays open */
 
 struct sflow {
     struct flow f;
+    bool repeats;           /* it repeats a leave: nobody waits for it */
     struct slistener *look; /* it is the look of that one; NULL: a request */
     struct sreq req;
     uint32_t gen;      /* of the slot: counts its uses */

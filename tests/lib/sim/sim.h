@@ -47,6 +47,7 @@ struct sim_faults {
 struct sim_opts {
     uint64_t seed;
     unsigned segs, routers, queues, lanes; /* 0 = 1 */
+    bool asks_on; /* who has left asks how his place stands, behind a loss of it, too */
     unsigned managers; /* 0 = 1: alone, with a store of its own; else a lease in a shared one */
     uint32_t capacity;                     /* of a segment; 0 = 50 */
     double open_next_at;                   /* 0 = 0.8 */
@@ -131,6 +132,9 @@ struct sim_counts {
     uint64_t known; /* polls that routers answered by themselves, */
     uint64_t kept;  /* of them those whose node could not be asked, */
     uint64_t last_known; /* and of these those that were told a place */
+    uint64_t left_waits; /* who was told that he waits, a second after his leave */
+    uint64_t left_back;  /* whose place a rebuild brought back; */
+    uint64_t left_other; /* who was told another reason than that */
     uint64_t put_off; /* polls of people who wait that got 503 */
     uint64_t released, unavailable, found, links_broken, restarts, crashes, nulls, terms, jumps;
     uint64_t accepted; /* looks at passes that every router accepts */
@@ -149,6 +153,8 @@ bool sim_rebuilding(struct sim *s); /* some segment is lost, or not whole yet */
 /* Who holds a slot of the queue now, in truth. */
 uint32_t sim_inside(struct sim *s, unsigned queue);
 uint64_t sim_let_in(const struct sim *s, unsigned queue, unsigned lane); /* of it, ever */
+/* Tickets whose leave was answered, and whose node says something else of them. */
+uint64_t sim_left_unknown(struct sim *s);
 uint64_t sim_node_tickets(const struct sim *s, unsigned seg_node); /* waiting there */
 
 #endif

@@ -226,3 +226,37 @@ Test(mng_nodes, routers_hear_at_once_which_nodes_are_not_reached)
     cr_assert(s != NULL && s->n_unreached == 1);
     list_remove(&w.m->routers, &router.in);
 }
+
+/* How many rows a router is told at this moment. */
+static uint32_t told_left(struct mrouter *to, msec_t now_ms)
+{
+    const struct msg *m;
+    peer_no peer = 0;
+
+    made_step(&w, now_ms);
+    left_flush(w.m, to);
+    m = made_sent(&w, MSG_LEFT, &peer);
+    cr_assert(m == NULL || peer == to->peer);
+    return m != NULL ? m->left.n : 0;
+}
+
+Test(mng_nodes, who_has_left_is_passed_on_to_all_other_routers)
+{
+    struct mrouter from = { .peer = 8, .registered = true }, other = { .peer = 9, .registered = true };
+    struct left_row row[] = { { 11, 4 }, { 12, 5 } };
+    const struct msg *m;
+    peer_no to = 0;
+    msec_t now = MADE_NOW;
+
+    list_push_back(&w.m->routers, &from.in);
+    list_push_back(&w.m->routers, &other.in);
+    made_step(&w, now);
+    left_pass_on(w.m, &from, &(struct msg_left) { 2, row });
+    m = made_sent(&w, MSG_LEFT, &to);
+    cr_assert(m != NULL && to == 9 && w.out.box.n == 1);
+    cr_expect(m->left.n == 2 && m->left.v[1].seg == 12 && m->left.v[1].number == 5);
+    cr_expect_eq(told_left(&other, now + 2 * REPLICA_KEEP_MS - 1), 2, "it registers later");
+    cr_expect_eq(told_left(&other, now + 2 * REPLICA_KEEP_MS), 0, "too late to matter");
+    list_remove(&w.m->routers, &from.in);
+    list_remove(&w.m->routers, &other.in);
+}

@@ -96,3 +96,25 @@ Test(replica_feed, who_hears_no_node_says_farewell_at_once, .init = setup_old_no
     seg_links_farewell(w.r->segs, on_done, &done);
     cr_expect(done);
 }
+
+static bool is_told(void)
+{
+    return w.left.number == 42;
+}
+
+static bool is_repeated(void)
+{
+    return w.drops == 2;
+}
+
+Test(replica_feed, who_has_left_is_told_to_managers_and_the_node_hears_it_again, .init = setup_feed)
+{
+    cr_expect_eq(call("DELETE", ticket_path(42, 1), ""), 204);
+    cr_expect_not(is_told(), "the node tells it");
+    rpc_chan_close(w.seg_ch, "killed");
+    UNTIL(is_told());
+    cr_expect_eq(call("GET", ticket_path(42, 1), ""), 410);
+    cr_expect_str_eq(str("reason"), "left");
+    UNTIL(is_repeated());
+    cr_expect_eq(w.r->leave_us.n, 1, "its repetition is nobody's request");
+}

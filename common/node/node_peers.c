@@ -179,13 +179,17 @@ static void peer_down(struct node *n, struct rpc_chan *ch)
     free(p);
 }
 
+void node_peer_cut(struct node *n, struct node_peer *p)
+{
+    rpc_chan_drop(p->ch, "what was answered cannot be kept");
+    forget(n, p);
+    free(p);
+}
+
 void node_take_back(struct node *n)
 {
-    each_node_peer (n, p) {
-        rpc_chan_drop(p->ch, "what was answered cannot be kept");
-        forget(n, p);
-        free(p);
-    }
+    each_node_peer (n, p)
+        node_peer_cut(n, p);
     outbox_reset(&n->out);
 }
 

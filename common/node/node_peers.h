@@ -13,6 +13,8 @@ SQ_CHECK int node_dial_managers(struct node *n, const struct cfg_list *managers,
 /* At the end of a turn: dials the leader that a standby manager has named in it, if that one is
  * not among those that we know. */
 void node_follow_leader(struct node *n);
+/* An answer to it cannot be told: its link ends, and nobody calls kind.down. */
+void node_peer_cut(struct node *n, struct node_peer *p);
 /* Nothing that was said in this turn is sent: all links end, and nobody is connected. */
 void node_take_back(struct node *n);
 void node_peers_free(struct node *n);

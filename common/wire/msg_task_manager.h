@@ -30,6 +30,8 @@ enum part_life {
     PART_COME,   /* a whole copy, of a source that is fenced: waits for its PART_OPEN */
     PART_FENCED, /* nothing changes any more: another node has a copy, or is to have one */
     PART_STUCK,  /* copy to another node stands still (reports alone) */
+    PART_LEFT,   /* in a shared store: no call of it is under way, or begins; another node may open it
+                  * (reports alone) */
     PART_NLIVES
 };
 

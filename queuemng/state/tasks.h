@@ -42,6 +42,7 @@ struct mpart {
     msec_t told_ms;          /* PART_OPEN, as things are now; 0: not yet */
     struct mtask_node *to;   /* ref; it is on its way to this one; NULL: on none (moves.h) */
     uint64_t to_epoch;       /* which that one is to have */
+    msec_t begun_ms;         /* when the move began, as this manager knows */
     msec_t both_ms;          /* when both nodes of the move were last there */
     msec_t rest_ms;          /* no move before */
     uint64_t rate;           /* rate of a pool with limits: as told last, per 1000 s, */

@@ -15,20 +15,16 @@
 #define MOVES_MAX  4     /* at a time */
 #define AWAY_MS    3000  /* without one of its nodes: aborted */
 #define REST_MS    3000  /* after an abort, before another try */
+#define CALLS_MS   35000 /* calls of a source have ended by then, or it cut them off */
 
 /* ---- a move -------------------------------------------------------------------------- */
 
 static void begin(struct mng *m, struct mpart *p, struct mtask_node *to)
 {
     assert(p->to == NULL && p->node != NULL && p->node != to);
-    if (p->node->shared && to->shared) { /* opens it where it is, and fences the source there */
-        part_give(m, p, to, p->epoch + 1);
-        m->tasks.moves_committed++;
-        return;
-    }
     p->to = to;
     p->to_epoch = p->epoch + 1;
-    p->both_ms = m->now_ms;
+    p->begun_ms = p->both_ms = m->now_ms;
     log_info("event=partition_move part=%u pool=%s from=%s to=%s epoch=%" PRIu64, p->no,
              p->pool->def.match, p->node->name, to->name, p->to_epoch);
     pool_put_later(m, p->pool);
@@ -44,17 +40,29 @@ static void commit(struct mng *m, struct mpart *p)
     part_give(m, p, to, p->to_epoch);
 }
 
+/* Both keep it where the other one can open it: nothing is copied. */
+static bool is_shared(const struct mpart *p)
+{
+    return p->node->shared && p->to->shared;
+}
+
+/* A shared one has not left its source, which has it under the same epoch still. */
 static void abort_move(struct mng *m, struct mpart *p, const char *why)
 {
+    bool copied = !is_shared(p);
+
     log_warn("event=partition_move_aborted part=%u from=%s to=%s why=%s", p->no, p->node->name,
              p->to->name, log_q(why, strlen(why)));
     m->tasks.moves_aborted++;
-    part_leave(m, p->no, p->to, p->to_epoch);
-    p->epoch = u64_max(p->epoch, p->to_epoch) + 1;
+    if (copied)
+        part_leave(m, p->no, p->to, p->to_epoch);
     p->to = NULL;
     p->rest_ms = m->now_ms + REST_MS;
-    p->confirmed = false;
     pool_put_later(m, p->pool);
+    if (!copied)
+        return;
+    p->epoch = u64_max(p->epoch, p->to_epoch) + 1;
+    p->confirmed = false;
     task_map_changed(m);
     part_tell(m, p);
 }
@@ -65,7 +73,8 @@ void part_move_heard(struct mng *m, const struct mtask_node *n, const struct par
 
     if (p == NULL || p->to == NULL)
         return;
-    if (n == p->to && r->epoch == p->to_epoch && r->life == PART_COME)
+    if ((n == p->to && r->epoch == p->to_epoch && r->life == PART_COME) ||
+        (n == p->node && r->epoch == p->epoch && r->life == PART_LEFT && is_shared(p)))
         commit(m, p);
     else if (n == p->node && r->epoch == p->epoch && r->life == PART_STUCK)
         abort_move(m, p, "its copy does not go on");
@@ -83,7 +92,7 @@ void part_moves_down(struct mng *m, const struct mtask_node *n)
 
 void part_move_forget(struct mng *m, struct mpart *p)
 {
-    if (p->to != NULL)
+    if (p->to != NULL && !is_shared(p))
         part_leave(m, p->no, p->to, 0);
     p->to = NULL;
 }
@@ -177,7 +186,9 @@ void part_moves_tick(struct mng *m)
         each_mpart(pool, p) {
             if (p->to == NULL)
                 continue;
-            if (p->node->registered && p->to->registered) {
+            if (is_shared(p) && m->now_ms - p->begun_ms >= CALLS_MS) {
+                commit(m, p); /* the target's opening fences the source */
+            } else if (p->node->registered && p->to->registered) {
                 p->both_ms = m->now_ms;
                 part_out(m, p);
             } else if (m->now_ms - p->both_ms >= AWAY_MS) {
@@ -192,11 +203,13 @@ void part_moves_tick(struct mng *m)
 
 /* ---- takeover --------------------------------------------------------------------- */
 
-/* A move that was begun before its node kept tasks in Redis is over. */
+/* A move of it is over; a copy of before its node kept tasks in Redis goes, if there is one. */
 static void take(struct mng *m, struct mpart *p, struct mtask_node *to)
 {
-    if (p->to != NULL && p->to != to)
-        part_move_forget(m, p);
+    struct mtask_node *was = p->to;
+
+    if (was != NULL && was != to)
+        part_leave(m, p->no, was, p->to_epoch);
     p->to = NULL;
     part_give(m, p, to, u64_max(p->epoch, p->to_epoch) + 1);
 }

@@ -8,6 +8,10 @@
  *   aborted     target gone, source gone for 3 s, or its copy is stuck: the source goes on under an
  *               epoch above to_epoch, stored, then told; what the target has is to be dropped
  *
+ * Where both nodes keep tasks in one store (Redis) nothing is copied. PART_OUT tells the source to let
+ * its calls end; when it says that they have (PART_LEFT), or after 35 s, the target is the owner, and
+ * its opening fences the source. Until then the source has it as before, so an abort changes no epoch.
+ *
  * So whatever is lost or comes late, no epoch has two owners, and nobody serves a copy that was
  * left behind: a fence ends by an epoch above to_epoch alone, a copy opens by to_epoch alone. A
  * manager that takes over reads the move from the store, and goes on with it. */

@@ -165,7 +165,7 @@ static int part_load(struct mng *m, struct mpool *p, uint32_t share, json_t *j)
     rc = part_set(m, p, share, v.no, n, v.epoch, v.opened);
     p->part[share].to = to;
     p->part[share].to_epoch = v.to_epoch;
-    p->part[share].both_ms = m->now_ms; /* time for its nodes to register */
+    p->part[share].begun_ms = p->part[share].both_ms = m->now_ms; /* time for its nodes to register */
     return rc;
 }
 

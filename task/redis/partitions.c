@@ -414,12 +414,6 @@ bool taskredis_done(const struct taskredis *t, part_no no, uint64_t asked)
     return writes_of(t, no)->done >= asked;
 }
 
-void taskredis_forget(struct taskredis *t)
-{
-    each_redis_part (t, p)
-        writes_forget(&p->s);
-}
-
 /* ---- life ------------------------------------------------------------------------ */
 
 int taskredis_new(struct taskredis **out, struct ev *ev, const struct taskredis_opts *o,

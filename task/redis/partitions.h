@@ -61,8 +61,6 @@ void taskredis_drop(struct taskredis *t, part_no no, uint64_t ref);
 SQ_CHECK int taskredis_want(struct taskredis *t, part_no no, uint64_t ref, uint8_t *to);
 uint64_t taskredis_ask(struct taskredis *t, part_no no);
 bool taskredis_done(const struct taskredis *t, part_no no, uint64_t asked);
-/* Answers that waited are dropped. */
-void taskredis_forget(struct taskredis *t);
 /* False: there was no memory for what the turn did; it cannot go on. */
 SQ_CHECK bool taskredis_step(struct taskredis *t);
 void taskredis_count(const struct taskredis *t, struct taskredis_counts *n);

@@ -18,7 +18,7 @@ struct writes_put {
 
 struct writes_want {
     uint64_t ref;
-    uint8_t *to; /* ref; NULL: nobody wants it any more */
+    uint8_t *to; /* ref */
 };
 
 #define each_in(b, type, x)                                                              \
@@ -164,20 +164,6 @@ uint64_t writes_ask(struct writes *s)
     return s->done + s->open + 1;
 }
 
-static void forget(struct writes_batch *b)
-{
-    each_in (&b->wants, struct writes_want, w)
-        w->to = NULL;
-    b->asked = false;
-}
-
-void writes_forget(struct writes *s)
-{
-    forget(&s->next);
-    forget(&s->sent);
-    buf_reset(&s->next.wants);
-}
-
 /* ---- snapshots ------------------------------------------------------------------- */
 
 bool writes_wants_snap(const struct writes *s, uint64_t least)
@@ -294,8 +280,7 @@ static bool copy_wanted(const struct writes_batch *b, const struct redis_ans *a)
 
         if (!redis_ans_text(a, i++, &p, &n) || n != writes_ref_bytes(w->ref))
             return false;
-        if (w->to != NULL)
-            memcpy(w->to, p, n);
+        memcpy(w->to, p, n);
     }
     return true;
 }

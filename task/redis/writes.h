@@ -65,8 +65,6 @@ uint32_t writes_ref_bytes(uint64_t ref);
 void writes_saw(struct writes *s, uint64_t ref);
 /* Number of the command for which an answer of this turn has to wait. */
 uint64_t writes_ask(struct writes *s);
-/* Stops: nobody waits any more, what is wanted is not copied. */
-void writes_forget(struct writes *s);
 
 /* At the end of a turn. True: a command begins: writes_args(), and send it. */
 bool writes_begin(struct writes *s);

@@ -327,7 +327,18 @@ void caller_self(void *ctx, const struct msg *m, uint64_t rid)
         calls_end(&c->calls, g, task_service_now(c->s).ms); /* cut; or its body is lost */
 }
 
-void caller_forget_taken(struct caller *c)
+bool caller_forget_taken(struct caller *c, uint64_t id, part_no no)
+{
+    struct going_call *g = calls_at(&c->calls, id);
+
+    if (g == NULL || g->part != no)
+        return false;
+    assert(g->step == CALL_TAKEN);
+    calls_end(&c->calls, g, task_service_now(c->s).ms);
+    return true;
+}
+
+void caller_forget_all_taken(struct caller *c)
 {
     each_going (&c->calls, g) {
         if (g->step == CALL_TAKEN)

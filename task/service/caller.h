@@ -33,8 +33,10 @@ SQ_CHECK int caller_init(struct caller *c, struct task_service *s, const struct 
 void caller_fini(struct caller *c);
 /* For node_kind.self; ctx: struct task_service. */
 void caller_self(void *ctx, const struct msg *m, uint64_t rid);
-/* The turn, or those that wait for Redis, have not happened: what was taken was not. */
-void caller_forget_taken(struct caller *c);
+/* The turn has not happened: what was taken was not. */
+void caller_forget_all_taken(struct caller *c);
+/* Ends the taken call with this id, if its task is of the partition, which has left; false: of another one. */
+bool caller_forget_taken(struct caller *c, uint64_t id, part_no no);
 /* At the end of a turn: calls whose tasks were cancelled by force in it are closed. */
 void caller_cut(struct caller *c);
 /* New definitions come into force, and changed files of keys; what could not be settled is tried again. */

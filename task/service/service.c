@@ -41,7 +41,7 @@ static void undo_turn(struct task_service *s)
     struct task_journal j;
 
     node_take_back(&s->node);
-    caller_forget_taken(&s->caller);
+    caller_forget_all_taken(&s->caller);
     archive_forget(s->archive);
     s->dials.look = true;
     tasktab_free(s->tab);

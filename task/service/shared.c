@@ -177,20 +177,49 @@ static void on_held(void *ctx, part_no no, bool on)
     tasktab_part_hold(((struct task_shared *)ctx)->s->tab, no, on);
 }
 
+/* True: the turn waited for word about it. */
+static bool needs_no_more(struct needs *w, part_no no)
+{
+    uint32_t kept = 0, was = w->n;
+
+    for (uint32_t i = 0; i < was; i++)
+        if (w->v[i].no != no)
+            w->v[kept++] = w->v[i];
+    w->n = kept;
+    return kept < was;
+}
+
+/* Nobody hears what the turn says: those who were to hear it are cut off, and ask again. Only calls of other
+ * partitions stay in it, since their starts are written. */
+static void take_back(struct task_shared *h, struct held_turn *k, part_no no)
+{
+    struct task_service *s = h->s;
+    struct outbox *o = &k->out;
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < o->n; i++) {
+        struct node_peer *p = o->v[i].to != PEER_SELF ? node_peer_find(&s->node, o->v[i].to) : NULL;
+
+        if (o->v[i].to == PEER_SELF && !caller_forget_taken(&s->caller, o->v[i].rid, no))
+            o->v[kept++] = o->v[i];
+        if (p != NULL) {
+            tasktab_down(s->tab, p->no);
+            node_peer_cut(&s->node, p);
+        }
+    }
+    o->n = kept;
+    buf_reset(&k->ends);
+}
+
 static void on_lost(void *ctx, part_no no)
 {
     struct task_shared *h = ctx;
-    struct task_service *s = h->s;
 
-    each_node_peer (&s->node, p)
-        tasktab_down(s->tab, p->no);
-    node_take_back(&s->node);
     list_each_of (&h->turns, struct held_turn, in, k)
-        turn_free(h, k);
-    caller_forget_taken(&s->caller);
-    archive_forget(s->archive);
-    taskredis_forget(h->redis);
-    tasktab_lost(s->tab, no);
+        if (needs_no_more(&k->needs, no))
+            take_back(h, k, no);
+    tasktab_lost(h->s->tab, no, &h->s->node.out);
+    node_send(&h->s->node);
 }
 
 struct snap_of {

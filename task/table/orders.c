@@ -289,13 +289,14 @@ int tasktab_loaded(struct tasktab *t, struct task_now now, part_no no, const uin
     return rc;
 }
 
-void tasktab_lost(struct tasktab *t, part_no no)
+void tasktab_lost(struct tasktab *t, part_no no, struct outbox *out)
 {
     struct part *p = tasktab_part(t, no);
 
-    assert(t->peers.n == 0 || p == NULL || p->spots[0].n + p->spots[1].n == 0);
-    if (p != NULL)
+    if (p != NULL) {
+        tasktab_waits_drop(t, p, CODE_STALE, out);
         tasktab_part_drop(t, p);
+    }
     t->say = true;
 }
 

@@ -20,6 +20,7 @@
 #define WINDOW      8u           /* chunks on their way */
 #define QUIET_MS    10000
 #define CALLS_MS    30000 /* calls under way have so long to end: then they are cut off */
+#define ORDER_MS    3000  /* without its order, which comes each second, a shared partition stays */
 
 /* ---- its beginning and its end ------------------------------------------------------- */
 
@@ -48,7 +49,7 @@ static void stuck(struct tasktab *t, const struct part *p, const char *why)
 static const char *refuse_out(const struct tasktab *t, const struct msg_part_out *m,
                               const struct part *p)
 {
-    if (t->hold || t->o.shared != NULL)
+    if (t->hold)
         return "nothing can be copied from here";
     if (p == NULL || p->epoch != m->part_epoch || m->to_epoch <= m->part_epoch)
         return "it is not here under this epoch";
@@ -64,8 +65,12 @@ const char *tasktab_out_order(struct tasktab *t, const struct msg_part_out *m)
     struct part *p = tasktab_part(t, m->part);
     const char *why = refuse_out(t, m, p);
 
-    if (why != NULL || (p->out != NULL && p->out->to_epoch == m->to_epoch &&
-                        strcmp(p->out->addr, m->addr) == 0))
+    if (why == NULL && p->out != NULL && p->out->to_epoch == m->to_epoch &&
+        strcmp(p->out->addr, m->addr) == 0) {
+        p->out->heard_ms = t->o.shared != NULL ? t->now.ms : p->out->heard_ms;
+        return NULL;
+    }
+    if (why != NULL)
         return why;
     tasktab_out_end(p);
     p->out = calloc(1, sizeof(*p->out));
@@ -178,8 +183,6 @@ static bool calls_go_on(const struct tasktab *t, struct part *p)
         o->calls_until = t->now.ms + CALLS_MS;
     each_going (t->o.calls, g)
         going |= g->part == p->no;
-    if (o->acked == o->seq)
-        o->heard_ms = t->now.ms; /* nothing is said meanwhile */
     return going && t->now.ms < o->calls_until;
 }
 
@@ -244,12 +247,28 @@ static void pump(struct tasktab *t, struct part *p, struct outbox *out)
         send_chunk(t, p, out);
     if (!o->open || o->stuck || o->last || o->sent < o->stream.len)
         return;
-    if (p->life == PART_OWNED && calls_go_on(t, p))
+    if (p->life == PART_OWNED && calls_go_on(t, p)) {
+        if (o->acked == o->seq)
+            o->heard_ms = t->now.ms; /* nothing is said meanwhile */
         return;
+    }
     if (p->life == PART_OWNED)
         fence(t, p, out);
     if (o->seq - o->acked < WINDOW)
         send_chunk(t, p, out); /* the last */
+}
+
+/* A shared store: nothing is copied, and the partition is in service until another node opens it. */
+static void let_go(struct tasktab *t, struct part *p)
+{
+    struct part_out *o = p->out;
+
+    if (t->now.ms - o->heard_ms >= ORDER_MS) {
+        tasktab_out_end(p);
+    } else if (!o->last && !calls_go_on(t, p)) {
+        o->last = true;
+        t->say = true;
+    }
 }
 
 void tasktab_outs(struct tasktab *t, struct outbox *out)
@@ -259,6 +278,10 @@ void tasktab_outs(struct tasktab *t, struct outbox *out)
 
         if (o == NULL || o->stuck || t->hold)
             continue;
+        if (t->o.shared != NULL) {
+            let_go(t, p);
+            continue;
+        }
         if (o->peer == 0 && (o->peer = link_to(t, o->node)) != 0)
             begin(t, p, out);
         if (o->stream.failed)
@@ -297,7 +320,7 @@ size_t tasktab_wants(const struct tasktab *t, struct node_want *v, size_t most)
 
     each_part (t, p) {
         struct part_out *o = p->out;
-        bool there = o == NULL || o->stuck;
+        bool there = o == NULL || o->stuck || t->o.shared != NULL;
 
         for (size_t i = 0; i < n && !there; i++)
             there = strcmp(v[i].name, o->node) == 0;

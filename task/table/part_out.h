@@ -9,7 +9,11 @@
  *
  * Whatever befalls the link or the target: the copy begins anew. The order repeats itself, so
  * nothing of this but the fence is kept over a restart. A copy of which nothing is heard for 10 s,
- * or which the target refuses, is *stuck*: the manager reads that in the status. */
+ * or which the target refuses, is *stuck*: the manager reads that in the status.
+ *
+ * A partition in a shared store is not copied: from its PART_OUT on no call of it begins, and when
+ * those under way have ended the status says that another node may open it (PART_LEFT). It is in
+ * service until that node does. */
 #ifndef SEGQ_TASKTAB_PART_OUT_H
 #define SEGQ_TASKTAB_PART_OUT_H
 

@@ -11,9 +11,11 @@
 #define LOOK_SLOTS  65536u /* slots of a partition, each report, in search of the oldest */
 #define LOOK_TURNS  8192u  /* and for what holds tasks up: a millisecond at most */
 
-static uint8_t life(const struct part *p)
+static uint8_t life(const struct tasktab *t, const struct part *p)
 {
-    return p->out != NULL && p->out->stuck ? PART_STUCK : p->life;
+    if (p->out != NULL && p->out->stuck)
+        return PART_STUCK;
+    return p->out != NULL && p->out->last && t->o.shared != NULL ? PART_LEFT : p->life;
 }
 
 void tasktab_register(const struct tasktab *t, peer_no to, struct outbox *out)
@@ -29,7 +31,7 @@ void tasktab_register(const struct tasktab *t, peer_no to, struct outbox *out)
     if (m->v == NULL)
         return; /* the status names them, too */
     each_part (t, p)
-        m->v[m->n++] = (struct part_row){ p->no, p->epoch, life(p) };
+        m->v[m->n++] = (struct part_row){ p->no, p->epoch, life(t, p) };
 }
 
 /* A walk over the slots, some in each report: exact where a partition has had few of them. */
@@ -106,7 +108,7 @@ static struct part_status_row row(const struct tasktab *t, const struct part *p)
         .late_ms = c->late.sum_us / 1000,
         .bytes = p->e.store.bytes,
         .schedules = p->schedules.n,
-        .life = life(p),
+        .life = life(t, p),
     };
 
     memcpy(r.held, p->held, sizeof(r.held));
@@ -133,8 +135,10 @@ void tasktab_report(struct tasktab *t, struct outbox *out)
     m->v = arena_array(&out->mem, t->n_parts, sizeof(*m->v));
     if (m->v == NULL)
         return;
-    each_part (t, p)
+    each_part (t, p) {
         m->v[m->n++] = row(t, p);
+        p->asked |= life(t, p) == PART_LEFT; /* said when the store has the ends of its calls */
+    }
     tasktab_report_endpoints(t, out);
 }
 

@@ -46,7 +46,7 @@ struct part_out { /* a copy on its way (part_out.h) */
     size_t sent;       /* bytes of them that have gone */
     uint32_t seq, acked; /* chunks */
     bool wanted, open; /* the target takes it; the stream has begun */
-    bool last;         /* the last chunk is on its way, or has come */
+    bool last;         /* the last chunk is on its way, or has come; shared: no call is under way */
     bool stuck;
     msec_t heard_ms;
     msec_t calls_until; /* no call begins, and those under way have until then to end; 0: not yet */

@@ -141,8 +141,8 @@ void tasktab_stop(struct tasktab *t, struct outbox *out);
  * SQ_EPROTO, SQ_EUNKNOWN, SQ_ENOMEM, SQ_EGONE: it is not opened. live: as for tasktab_replayed(). */
 SQ_CHECK int tasktab_loaded(struct tasktab *t, struct task_now now, part_no no, const uint8_t *p,
                             size_t n, bool (*live)(void *ctx, uint64_t ref), void *ctx);
-/* Another node has it, or it is to be read anew: it is here no more. All links are down. */
-void tasktab_lost(struct tasktab *t, part_no no);
+/* Another node has it, or it is to be read anew: it is here no more. Who waits for it is told `stale`. */
+void tasktab_lost(struct tasktab *t, part_no no, struct outbox *out);
 /* Completes an answer from a shared store: what was wanted is in its place; before it is sent. mem: of
  * its outbox. */
 void tasktab_arrived(struct tasktab *t, struct msg *m, struct arena *mem);

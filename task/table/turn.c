@@ -47,12 +47,12 @@ bool tasktab_turn(struct tasktab *t, struct task_now now, struct outbox *out)
     tasktab_waits_end(t, out);
     if (ok)
         tasktab_outs(t, out);
+    tasktab_report(t, out);
     each_part (t, p) {
         if (t->o.shared != NULL && p->asked)
             t->o.shared->ask(t->o.shared_ctx, p->no);
         p->asked = false;
     }
-    tasktab_report(t, out);
     return ok && !t->lost_record;
 }
 

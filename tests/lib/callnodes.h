@@ -155,6 +155,18 @@ static inline void cn_dies(struct mv *w, int i)
     calls_init(&c->calls[i]);
 }
 
+/* A call of a partition that has left is not sent. */
+static inline bool cn_forget(struct mv *w, int i, const struct out_item *it)
+{
+    struct cn *c = cn_of;
+    struct going_call *g = calls_at(&c->calls[i], it->rid);
+
+    if (g == NULL || w->node[i].mine[g->part] != 0)
+        return g == NULL;
+    calls_end(&c->calls[i], g, mv_now(w).ms);
+    return true;
+}
+
 /* Before the turn's records are written, as caller_tick() and caller_cut() do it. */
 static inline void cn_before(struct mv *w, int i)
 {
@@ -302,9 +314,10 @@ static inline void cn_target(struct mv *w)
 
 /* ---- the world ----------------------------------------------------------------------- */
 
-static inline struct cn *cn_new(uint64_t seed)
+static inline struct cn *cn_new(uint64_t seed, bool shared)
 {
-    static const struct mv_sender sender = { cn_self, cn_final, cn_dies, cn_before, cn_written, cn_target };
+    static const struct mv_sender sender = { cn_self,   cn_final,   cn_dies,  cn_forget,
+                                             cn_before, cn_written, cn_target };
     struct cn *c = calloc(1, sizeof(*c));
     struct err e = { 0 };
     char json[400];
@@ -314,6 +327,7 @@ static inline struct cn *cn_new(uint64_t seed)
     cn_of = c;
     c->w = mv_world(seed);
     c->w->sender = &sender;
+    c->w->redis = shared ? calloc(1, sizeof(*c->w->redis)) : NULL;
     for (int i = 0; i < PR_NODES; i++) {
         calls_init(&c->calls[i]);
         c->w->node[i].calls = &c->calls[i];

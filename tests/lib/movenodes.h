@@ -3,116 +3,9 @@
 #ifndef SEGQ_TESTS_MOVENODES_H
 #define SEGQ_TESTS_MOVENODES_H
 
-#include "task/archive/archive_line.h"
-#include "task/table/parts.h"
-#include "tests/lib/poolrig.h"
-
-#define MV_TASKS   400
-#define MV_ASKS    64
-#define MV_BODIES  60000
-#define MV_QUEUES  6
-#define MV_BEATS   3 /* queues behind them: of schedules; nobody takes from them */
-#define MV_EVERY   2000
-#define MV_FROM    10000 /* the first tick */
-#define MV_START   ((msec_t)1800000000000)
-#define MV_LEASE   20000
-#define MV_ROUTER  PR_NODES /* an end of a link */
-
-struct mv_node {
-    struct tasktab *t; /* NULL: it does not run */
-    struct outbox out;
-    struct buf disk, snap, pend, slice; /* records: kind, length, bytes; pend, slice: not written */
-    size_t snap_from; /* of disk: what the next snapshot does not have */
-    bool snapping;
-    struct buf body[MV_BODIES]; /* by reference; as written, or as put in this turn */
-    uint32_t n_bodies, bodies_written, old_to;
-    bool fails; /* the disk: this turn */
-    struct calls *calls; /* ref; NULL: workers take its tasks */
-    struct mv *w;
-};
-
-struct mv_wire { /* a message between nodes, or of the router */
-    peer_no link;
-    int to;
-    uint64_t rid;
-    uint16_t type;
-    struct buf body;
-};
-
-struct mv_link {
-    peer_no no; /* 0: down */
-};
-
-struct mv_ask { /* of the router */
-    enum { MV_FREE, MV_PUT, MV_TAKE, MV_ACK, MV_SCHEDULE } kind;
-    unsigned task, queue;
-    bool sent;
-    peer_no link;
-    uint64_t rid;
-    msec_t until; /* TAKE: waits so long. ACK: the end of its lease */
-    uint64_t lease;
-};
-
-struct mv_task { /* as it is known outside */
-    bool put, told, acked, doubt; /* doubt: an ack may have been heard */
-    part_no part;
-    task_no no;
-    uint64_t lease;
-    msec_t lease_until; /* 0: nobody has it */
-    uint32_t attempts;
-    int64_t notice_ms; /* the end that the other queue was told; 0: none was */
-};
-
-struct mv;
-
-struct mv_sender { /* nodes that make calls (tests/lib/callnodes.h) */
-    void (*self)(struct mv *w, int i, const struct out_item *it); /* a task whose START is written */
-    void (*final)(struct mv *w, int i, const struct task_end *end);
-    void (*dies)(struct mv *w, int i);
-    void (*before)(struct mv *w, int i);  /* in a turn, before its records */
-    void (*written)(struct mv *w, int i);
-    void (*target)(struct mv *w);
-};
-
-struct mv {
-    struct pr *r;
-    const struct mv_sender *sender; /* NULL: none */
-    struct mv_node node[PR_NODES];
-    struct mv_link link[PR_NODES + 1][PR_NODES]; /* who dialled, whom */
-    peer_no last_link;
-    struct mv_wire *q;
-    uint32_t n_q, cap_q;
-    struct mv_ask ask[MV_ASKS];
-    struct mv_task task[MV_TASKS];
-    unsigned n_tasks;
-    uint64_t last_rid;
-    double kill, fail, snap; /* chances of a turn */
-    bool quiet;              /* nobody submits or takes */
-    bool asked[MV_BEATS], beats[MV_BEATS]; /* its schedule; known before its first tick */
-    int8_t owner[PR_NOS][200];
-    uint64_t kills, stale, starts, taken, again, ticks, notices;
-};
-
-#define MV_BAD(w, ...) PR_BAD((w)->r, __VA_ARGS__)
-
-static inline struct task_now mv_now(const struct mv *w)
-{
-    return (struct task_now){ MV_START + w->r->now, MV_START + w->r->now };
-}
+#include "tests/lib/moveshared.h"
 
 /* ---- disks --------------------------------------------------------------------------- */
-
-static inline void *mv_put_record(struct buf *b, uint8_t kind, size_t n)
-{
-    uint32_t len = (uint32_t)n;
-
-    buf_byte(b, kind);
-    buf_append(b, &len, sizeof(len));
-    if (buf_reserve(b, n) == NULL)
-        return NULL;
-    b->len += n;
-    return b->data + b->len - n;
-}
 
 static inline void *mv_record(void *ctx, uint8_t kind, size_t n)
 {
@@ -218,6 +111,7 @@ static inline void mv_node_end(struct mv *w, int i)
     outbox_reset(&d->out);
     buf_reset(&d->pend);
     buf_reset(&d->slice);
+    ms_dies(d);
     d->snapping = false;
     for (; d->n_bodies > d->bodies_written; d->n_bodies--)
         buf_fini(&d->body[d->n_bodies]);
@@ -233,10 +127,18 @@ static inline void mv_node_begin(struct mv *w, int i)
                                           mv_body_copy, d },
                               .record = mv_record, .record_ctx = d, .ended = mv_ended,
                               .ended_ctx = d, .calls = d->calls };
-    bool *used = calloc(MV_BODIES, sizeof(*used));
+    bool *used;
 
+    if (w->redis != NULL) {
+        o.shared = &ms_calls;
+        o.shared_ctx = d;
+    }
     snprintf(addr, sizeof(addr), "10.0.0.%d:7400", i + 1);
     d->t = tasktab_new(&o);
+    w->starts++;
+    if (w->redis != NULL)
+        return;
+    used = calloc(MV_BODIES, sizeof(*used));
     if (d->t == NULL || used == NULL)
         abort();
     if (mv_replay(d, true) == 0 && mv_replay(d, false) == 0 &&
@@ -250,7 +152,6 @@ static inline void mv_node_begin(struct mv *w, int i)
         if (!used[b])
             buf_fini(&d->body[b]);
     free(used);
-    w->starts++;
 }
 
 /* ---- links --------------------------------------------------------------------------- */
@@ -336,6 +237,8 @@ static inline void mv_node_says(struct mv *w, int i)
     for (uint32_t k = 0; k < d->out.n; k++) {
         const struct out_item *it = &d->out.v[k];
 
+        if (w->redis != NULL)
+            tasktab_arrived(d->t, &d->out.v[k].m, &d->out.mem);
         if (it->to == PEER_SELF) {
             w->sender->self(w, i, it);
             continue;

@@ -92,6 +92,8 @@ static inline void mv_turn(struct mv *w, int i)
     struct rng *g = &w->r->rng;
     bool dies = rng_chance(g, w->kill);
 
+    if (w->redis != NULL)
+        ms_before(w, i);
     if (w->sender != NULL)
         w->sender->before(w, i);
     if (!tasktab_turn(d->t, mv_now(w), &d->out))
@@ -100,9 +102,13 @@ static inline void mv_turn(struct mv *w, int i)
         mv_kill(w, i, dies);
         return;
     }
-    buf_append(&d->disk, d->pend.data, d->pend.len);
-    buf_reset(&d->pend);
-    d->bodies_written = d->n_bodies;
+    if (w->redis != NULL) {
+        ms_write(w, i);
+    } else {
+        buf_append(&d->disk, d->pend.data, d->pend.len);
+        buf_reset(&d->pend);
+        d->bodies_written = d->n_bodies;
+    }
     if (w->sender != NULL)
         w->sender->written(w, i);
     if (dies) { /* after it, before anything is said */
@@ -111,6 +117,8 @@ static inline void mv_turn(struct mv *w, int i)
     }
     mv_node_says(w, i);
     tasktab_written(d->t);
+    if (w->redis != NULL)
+        return;
     mv_snapshot(w, d);
     if (rng_chance(g, 0.003)) {
         d->old_to = d->n_bodies;
@@ -127,7 +135,7 @@ static inline void mv_check_owners(struct mv *w)
         if (w->node[i].t == NULL)
             continue;
         each_part (w->node[i].t, p) {
-            if (p->life != PART_OWNED)
+            if (p->life != PART_OWNED || (w->redis != NULL && w->node[i].mine[p->no] != w->redis->fence[p->no]))
                 continue;
             if (has[p->no] != 0)
                 MV_BAD(w, "J18: partition %u is in service at %d and at %d", p->no, has[p->no] - 1, i);
@@ -236,6 +244,7 @@ static inline void mv_free(struct mv *w)
         buf_fini(&d->snap);
         buf_fini(&d->pend);
         buf_fini(&d->slice);
+        buf_fini(&d->gone);
         for (uint32_t b = 0; b <= d->n_bodies; b++)
             buf_fini(&d->body[b]);
         d->t = NULL;
@@ -243,6 +252,11 @@ static inline void mv_free(struct mv *w)
     for (uint32_t i = 0; i < w->n_q; i++)
         buf_fini(&w->q[i].body);
     free(w->q);
+    for (uint32_t b = 0; w->redis != NULL && b < MV_BODIES; b++)
+        buf_fini(&w->redis->body[b]);
+    for (unsigned no = 0; w->redis != NULL && no < MS_PARTS; no++)
+        buf_fini(&w->redis->log[no]);
+    free(w->redis);
     pr_free(w->r);
     free(w);
 }
@@ -294,7 +308,10 @@ static inline void mv_judge(struct mv *w)
                    t->notice_ms != 0 ? "told" : "not told");
         else {
             snprintf(want, sizeof(want), v.state == TASK_SUCCEEDED ? "result of %u" : "body of %u", id);
-            (void)mv_body_get(&w->node[i], v.body, &b);
+            if (w->redis != NULL)
+                buf_append(&b, ms_body(&w->node[i], v.body)->data, ms_body(&w->node[i], v.body)->len);
+            else
+                (void)mv_body_get(&w->node[i], v.body, &b);
             /* a result is kept behind a head of its own (task/table/result.h) */
             if (b.len < strlen(want) || (v.state != TASK_SUCCEEDED && b.len != strlen(want)) ||
                 memcmp(b.data + b.len - strlen(want), want, strlen(want)) != 0)

@@ -30,6 +30,7 @@ struct pr_part {
     uint64_t tasks, schedules;
     uint8_t life;   /* enum part_life */
     uint64_t fence; /* FENCED: for this epoch */
+    bool left;      /* no call of it is under way, or begins */
     uint32_t n_keys;
     uint64_t weights; /* of limits of keys, a digit each */
     uint64_t rate;    /* as told last */
@@ -255,7 +256,7 @@ static inline void pr_status(struct pr *r, int i)
         v[k].part_epoch = n->part[k].epoch;
         v[k].waiting = n->part[k].tasks;
         v[k].schedules = n->part[k].schedules;
-        v[k].life = n->part[k].life;
+        v[k].life = n->part[k].left ? PART_LEFT : n->part[k].life;
     }
     m.part_status = (struct msg_part_status){ .epoch = n->mng_epoch, .n = n->n, .v = v };
     pr_send(r, i, true, &m);
@@ -350,10 +351,11 @@ static inline void pr_open(struct pr *r, int i, const struct msg_part_open *g)
         p->weights = (k == 0 ? 0 : p->weights) * 10 + g->keys[k].weight;
     p->endpoint = g->endpoint[0];
     p->life = PART_OWNED;
+    p->left = false;
     pr_status(r, i);
 }
 
-/* The whole copy at once. */
+/* The whole copy at once; where it is shared its calls end at once. */
 static inline void pr_out(struct pr *r, int i, const struct msg_part_out *g)
 {
     struct pr_part *p = pr_has(&r->node[i], g->part), *q;
@@ -363,6 +365,11 @@ static inline void pr_out(struct pr *r, int i, const struct msg_part_out *g)
     if (p == NULL || p->epoch != g->part_epoch || !n->runs || n->n == PR_PARTS ||
         (p->life == PART_FENCED && p->fence != g->to_epoch))
         return;
+    if (r->shared) {
+        p->left = true;
+        pr_status(r, i);
+        return;
+    }
     q = pr_has(n, g->part);
     if (q != NULL && (q->life != PART_COME || q->epoch > g->to_epoch))
         return;
@@ -375,11 +382,22 @@ static inline void pr_out(struct pr *r, int i, const struct msg_part_out *g)
     pr_status(r, to);
 }
 
+static inline bool pr_is_mapped(const struct pr *r, part_no no)
+{
+    for (uint32_t i = 0; i < r->map.n_pools; i++)
+        for (uint32_t k = 0; k < r->map.pools[i].n; k++)
+            if (r->map.pools[i].v[k].part == no)
+                return true;
+    return false;
+}
+
 static inline void pr_drop(struct pr *r, int i, const struct msg_part_drop *g)
 {
     struct pr_node *n = &r->node[i];
     struct pr_part *p = pr_has(n, g->part);
 
+    if (r->shared && g->part_epoch == 0 && pr_is_mapped(r, g->part))
+        PR_BAD(r, "partition %u is in service, and its keys are deleted", g->part);
     if (p != NULL && (g->part_epoch == 0 || p->epoch <= g->part_epoch))
         *p = n->part[--n->n];
     pr_status(r, i);
@@ -671,15 +689,6 @@ static inline void pr_free(struct pr *r)
     pr_forget(r->mem);
     pr_forget(r->disk);
     free(r);
-}
-
-static inline bool pr_is_mapped(const struct pr *r, part_no no)
-{
-    for (uint32_t i = 0; i < r->map.n_pools; i++)
-        for (uint32_t k = 0; k < r->map.pools[i].n; k++)
-            if (r->map.pools[i].v[k].part == no)
-                return true;
-    return false;
 }
 
 /* Every share of every pool: the map names a node that has it in service; and no node has more, but

@@ -40,9 +40,9 @@ static void leave(struct mv *w, int i)
         mv_kill(w, i, false);
 }
 
-static bool run(uint64_t seed, uint64_t sum[5])
+static bool run(uint64_t seed, bool shared, uint64_t sum[5])
 {
-    struct cn *c = cn_new(seed);
+    struct cn *c = cn_new(seed, shared);
     struct mv *w = c->w;
     bool good;
 
@@ -60,7 +60,8 @@ static bool run(uint64_t seed, uint64_t sum[5])
     cn_judge(c);
     good = w->r->why[0] == '\0';
     if (!good)
-        fprintf(stderr, "seed %lu: %s (SEED=%lu sim_call_nodes)\n", seed, w->r->why, seed);
+        fprintf(stderr, "seed %lu%s: %s (SEED=%lu sim_call_nodes)\n", seed, shared ? ", shared" : "",
+                w->r->why, seed);
     sum[0] += w->n_tasks;
     sum[1] += c->n_visits;
     sum[2] += w->kills;
@@ -72,6 +73,44 @@ static bool run(uint64_t seed, uint64_t sum[5])
     return good;
 }
 
+/* Only operators do something: no call is made twice, none is left over, and the endpoint never stands. */
+static bool run_calm(uint64_t seed, bool shared, uint64_t sum[5])
+{
+    struct cn *c = cn_new(seed, shared);
+    struct mv *w = c->w;
+    bool good;
+
+    c->well = true;
+    c->mood = rng_chance(&w->r->rng, 0.5) ? SLOW : WELL;
+    for (int i = 0; i < PR_NODES; i++)
+        pr_node_run(w->r, i, i < 2 || rng_chance(&w->r->rng, 0.5));
+    for (unsigned i = 0; i < STEPS && w->r->why[0] == '\0'; i++) {
+        mv_drain(w, (int)rng_below(&w->r->rng, 2), rng_chance(&w->r->rng, 0.5));
+        pr_run(w->r, 100 * (1 + rng_below(&w->r->rng, 20)));
+    }
+    mv_heal(w);
+    for (unsigned i = 0; i < 120 && w->r->why[0] == '\0' && !cn_all_final(c); i++)
+        pr_run(w->r, 1000);
+    mv_judge(w);
+    cn_judge(c);
+    for (unsigned k = 1; k < c->n_starts; k++)
+        if (c->start[k] - c->start[k - 1] > 2 * CN_DEADLINE && k < MV_TASKS / 2)
+            MV_BAD(w, "the endpoint stands for %ld ms", (long)(c->start[k] - c->start[k - 1]));
+    if (c->n_visits != w->n_tasks)
+        MV_BAD(w, "%u tasks, %u calls", w->n_tasks, c->n_visits);
+    good = w->r->why[0] == '\0';
+    if (!good)
+        fprintf(stderr, "calm seed %lu%s: %s (SEED=%lu sim_call_nodes)\n", seed, shared ? ", shared" : "",
+                w->r->why, seed);
+    for (unsigned i = 0; i < PR_NOS; i++)
+        for (unsigned k = 1; k < 200; k++)
+            sum[4] += w->owner[i][k] != 0 && k > 1;
+    sum[0] += w->n_tasks;
+    sum[1] += c->n_visits;
+    cn_free(c);
+    return good;
+}
+
 /* Seeds that found something, with what it was. */
 static const uint64_t kept[] = {
     5,   /* a call whose partition had left took no slot of its node any more */
@@ -79,38 +118,61 @@ static const uint64_t kept[] = {
     478, /* a start gave bodies of half a copy back that nobody had counted: files could go early */
 };
 
-static void shard(unsigned from)
+static void shard(unsigned from, bool shared)
 {
     uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1);
     uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS), bad = 0, sum[5] = { 0 };
 
     if (only == 0)
         quiet_log();
-    for (size_t i = from; only == 0 && i < ARRAY_LEN(kept); i += SHARDS)
-        bad += !run(kept[i], sum);
+    for (size_t i = from; only == 0 && !shared && i < ARRAY_LEN(kept); i += SHARDS)
+        bad += !run(kept[i], shared, sum);
     for (uint64_t i = from; i < n; i += SHARDS)
-        bad += !run(first + i, sum);
+        bad += !run(first + i, shared, sum);
     printf("%lu tasks, %lu calls, %lu kills, %lu answers behind a move, %lu later epochs\n", sum[0],
            sum[1], sum[2], sum[3], sum[4]);
     cr_assert_eq(bad, 0);
 }
 
+Test(sim_call_nodes, drains_make_no_call_twice)
+{
+    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), sum[5] = { 0 };
+    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS) / 4, bad = 0;
+
+    if (only == 0)
+        quiet_log();
+    for (uint64_t i = 0; i < n; i++)
+        bad += !run_calm(first + i, i % 2 == 0, sum) + !run_calm(first + i, i % 2 != 0, sum);
+    printf("%lu tasks, %lu calls, %lu later epochs\n", sum[0], sum[1], sum[4]);
+    cr_assert_eq(bad, 0);
+}
+
 Test(sim_call_nodes, seeds_1)
 {
-    shard(0);
+    shard(0, false);
 }
 
 Test(sim_call_nodes, seeds_2)
 {
-    shard(1);
+    shard(1, false);
 }
 
 Test(sim_call_nodes, seeds_3)
 {
-    shard(2);
+    shard(2, false);
 }
 
 Test(sim_call_nodes, seeds_4)
 {
-    shard(3);
+    shard(3, false);
+}
+
+Test(sim_call_nodes, shared_1)
+{
+    shard(0, true);
+}
+
+Test(sim_call_nodes, shared_2)
+{
+    shard(1, true);
 }

@@ -4,6 +4,7 @@
 # client that stops reading costs nothing but its connection; where there is no room, above max_answer,
 # and when their partition has moved, they are cut, and say so; they go with their tasks.
 . "$(dirname "$0")/lib.sh"
+. "$here/calls.sh"
 
 up --routers 1 --seg-nodes 1 --task-nodes 2 --task-store journal --set task.answers_max_bytes=20m --set router.body_timeout=5s
 T=$((PORT + 90))
@@ -121,3 +122,7 @@ check_eq "  new ones are whole there" "$(call "$CALL/bytes/70001") $(said conten
 check_eq "an endpoint without max_answer" "$(define endpoints/gen "{\"url\":\"http://127.0.0.1:$T/api\",\"allow\":[\"$E\"],\"max_answer\":0}")" 200
 off() { call "$CALL/bytes/70000" >/dev/null && [ "$(said segq-truncated)" = true ]; }
 wait_for 10 "  keeps no long answers" off
+
+# ---- a drain under calls
+admin -X POST "$A/v1/admin/nodes/task.$owner/undrain" >/dev/null
+drained_with_calls $T

@@ -4,6 +4,7 @@
 # ones are whole there; a node that starts again has none of before.
 . "$(dirname "$0")/lib.sh"
 . "$here/redis.sh"
+. "$here/calls.sh"
 
 up --routers 1 --seg-nodes 1 --task-nodes 2 --task-store redis --set "task.answers_dir=$DIR/answers"
 T=$((PORT + 90))
@@ -36,3 +37,6 @@ is_whole() { [ "$(call "$CALL/bytes/70000") $(said content-length)" = "200 70000
 wait_for 20 "new ones are whole" is_whole
 none_of_before() { ! find "$DIR/answers" -name "*-$BIG-*" | grep -q .; }
 wait_for 20 "of the one before nothing is left" none_of_before
+
+# ---- a drain under calls
+drained_with_calls $T

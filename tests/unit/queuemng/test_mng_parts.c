@@ -189,6 +189,106 @@ Test(mng_tasks, a_move_goes_on_under_another_manager)
     done(r);
 }
 
+/* ---- moves where other nodes can open them ----------------------------------------------- */
+
+/* As moving(), in a shared store: calls of `from` are under way. */
+static struct pr *leaving(int *from)
+{
+    struct pr *r = pr_new(1);
+    struct err e = { 0 };
+
+    r->shared = true;
+    for (int i = 0; i < 2; i++)
+        pr_node_run(r, i, true);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"images\", \"partitions\": 1}", &e), 0, "%s", e.text);
+    pr_run(r, 3000);
+    cr_assert(pr_submit(r, 0, 0));
+    *from = r->node[0].n == 1 ? 0 : 1;
+    r->node[*from].stands = true;
+    drain(r, *from == 0 ? "task-0" : "task-1");
+    pr_run(r, 2000);
+    return r;
+}
+
+static void check_moved(struct pr *r, int from)
+{
+    cr_expect_eq(r->node[from].n, 0);
+    cr_expect_eq(r->node[!from].n, 1);
+    cr_expect(pr_submit(r, 0, 0));
+}
+
+Test(mng_tasks, a_shared_partition_leaves_when_its_calls_have_ended)
+{
+    int from;
+    struct pr *r = leaving(&from);
+
+    cr_expect_eq(r->node[from].n, 1);
+    cr_expect(pr_submit(r, 0, 0), "it is in service until then");
+    r->node[from].stands = false;
+    pr_run(r, 2500);
+    check_moved(r, from);
+    done(r);
+}
+
+Test(mng_tasks, it_leaves_a_node_whose_calls_do_not_end)
+{
+    int from;
+    struct pr *r = leaving(&from);
+
+    pr_run(r, 31000);
+    cr_expect_eq(r->node[from].n, 1);
+    pr_run(r, 5000);
+    check_moved(r, from);
+    done(r);
+}
+
+Test(mng_tasks, it_stays_under_its_epoch_when_its_target_goes)
+{
+    int from;
+    struct pr *r = leaving(&from);
+
+    pr_node_run(r, !from, false);
+    pr_run(r, 1000);
+    cr_expect_eq(r->node[from].part[0].epoch, 1, "its calls go on");
+    cr_expect(pr_submit(r, 0, 0));
+    pr_node_run(r, !from, true);
+    r->node[from].stands = false;
+    pr_run(r, 10000);
+    check_moved(r, from);
+    done(r);
+}
+
+Test(mng_tasks, it_leaves_under_another_manager)
+{
+    int from;
+    struct pr *r = leaving(&from);
+
+    pr_manager_end(r);
+    r->node[from].stands = false;
+    pr_manager_begin(r);
+    pr_run(r, 3000);
+    check_moved(r, from);
+    done(r);
+}
+
+/* A third node is to have it instead: the target of the move drops what it has, and no keys. */
+Test(mng_tasks, a_source_that_dies_is_followed_and_its_keys_stay)
+{
+    int from;
+    struct pr *r = leaving(&from);
+    const char *other = from == 0 ? "task-1" : "task-0";
+
+    pr_node_run(r, 2, true);
+    drain(r, other);
+    pr_node_run(r, from, false);
+    pr_run(r, 3000);
+    cr_expect_eq(r->node[2].n, 1);
+    cr_expect(pr_submit(r, 0, 0));
+    done(r);
+}
+
+/* ---- forgotten --------------------------------------------------------------------------- */
+
 Test(mng_tasks, what_a_forgotten_node_had_is_lost_and_only_by_force)
 {
     struct pr *r = rig(2, "{\"match\": \"images\"}");

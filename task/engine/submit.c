@@ -123,18 +123,18 @@ static int perform_all(struct engine *e, const struct task_own *own, const struc
     return rc;
 }
 
-static int accept_now(struct engine *e, const struct submit *s, const struct pool *p,
-                      const struct name_hash *h, task_no no)
+static int accept_now(struct engine *e, const struct submit *s, const struct tqueue *q,
+                      uint64_t body, const struct name_hash *h, task_no no)
 {
     bool waits = s->delay_ms == 0 && s->at_wall_ms <= e->wall_at;
     struct trec name[NAMES_OF_TASK];
     struct trec r = { .kind = TREC_ACCEPT, .no = no, .name = s->queue, .key1 = s->key1,
                       .key2 = s->key2, .priority = s->priority, .order = s->order,
-                      .body = s->body, .entered = (uint64_t)e->at,
+                      .body = body, .entered = (uint64_t)e->at,
                       .state = waits ? TASK_WAITING : TASK_SCHEDULED,
                       .wall = !waits && s->at_wall_ms != 0 };
 
-    r.until = waits ? task_expiry(e, p, &s->own)
+    r.until = waits ? task_expiry(e, q->pool, &s->own)
               : r.wall ? (uint64_t)s->at_wall_ms
                        : task_end_of(e, (uint64_t)s->delay_ms);
     for (unsigned kind = 0; kind < NAMES_OF_TASK; kind++)
@@ -144,18 +144,25 @@ static int accept_now(struct engine *e, const struct submit *s, const struct poo
     return perform_all(e, &s->own, name, &r);
 }
 
-/* Makes room for a task that is new, in the partition and beyond it: what is over gives way. Before its
- * queue is looked up: a queue goes with its last task. */
-static bool make_room(struct engine *e, const struct submit *s)
+/* Refuses a task that is new and has no room; else what is over gives way to it, and its payload is kept:
+ * *body. Before its queue is made: a queue goes with its last task. */
+static int make_room(struct engine *e, const struct submit *s, uint64_t *body)
 {
     const struct tqueue *q = tqueue_find(e, s->queue.p, s->queue.n);
+    const struct pool *p = q != NULL ? q->pool : tqueue_pool_of(e, &s->queue);
+    int rc;
 
-    if (s->no_room || (q != NULL && q->tasks - q->over >= q->pool->rules.max_waiting))
-        return false;
-    for (unsigned i = 0; i < GIVE_WAY && task_store_is_full(&e->store); i++)
-        if (!engine_give_way(e))
-            return false;
-    return !task_store_is_full(&e->store) && (s->make_room == NULL || s->make_room(s->room_ctx));
+    *body = s->body;
+    if (p == NULL)
+        return SQ_EUNKNOWN;
+    if ((q != NULL && q->tasks - q->over >= p->rules.max_waiting) ||
+        (p->rules.max_bytes != 0 && e->store.bytes + s->bytes > p->rules.max_bytes) ||
+        (task_store_is_full(&e->store) && e->overs.n == 0))
+        return SQ_EFULL;
+    rc = s->admit != NULL ? s->admit(s->ctx, body) : 0;
+    for (unsigned i = 0; rc == 0 && i < GIVE_WAY && task_store_is_full(&e->store); i++)
+        rc = engine_give_way(e) ? 0 : SQ_EFULL;
+    return rc != 0 ? rc : task_store_is_full(&e->store) ? SQ_EFULL : 0;
 }
 
 int engine_submit(struct engine *e, const struct submit *s, task_no *no)
@@ -163,6 +170,7 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
     struct name_hash h[NAMES_OF_TASK];
     struct name other = { .no = 0 };
     const struct tqueue *q;
+    uint64_t body;
     uint32_t index;
     int rc;
 
@@ -181,12 +189,14 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
         e->counts.same += rc == 1;
         return rc;
     }
-    rc = make_room(e, s) ? tqueue_get(e, &s->queue, &index) : SQ_EFULL;
+    rc = make_room(e, s, &body);
+    if (rc == 0)
+        rc = tqueue_get(e, &s->queue, &index);
     if (rc < 0)
         return rc;
     q = tqueue_at(e, index);
     *no = task_store_next(&e->store);
-    rc = *no == 0 ? SQ_EFULL : accept_now(e, s, q->pool, h, *no);
+    rc = *no == 0 ? SQ_EFULL : accept_now(e, s, q, body, h, *no);
     if (rc < 0) {
         *no = 0;
         give_back(e, &other);
@@ -198,13 +208,6 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
         (void)!engine_cancel(e, other.no); /* unless it is final */
     e->counts.accepted++;
     return 0;
-}
-
-bool engine_has_room(const struct engine *e, const struct trec_text *queue, uint64_t bytes)
-{
-    const struct pool *p = tqueue_pool_of(e, queue);
-
-    return p == NULL || p->rules.max_bytes == 0 || e->store.bytes + bytes <= p->rules.max_bytes;
 }
 
 task_no engine_named(const struct engine *e, const struct trec_text *queue,

@@ -12,11 +12,12 @@ struct submit { /* texts are borrowed; n 0: none */
     enum unique_while unique_while;
     enum unique_conflict on_conflict;
     uint64_t digest;       /* digest of the payload: what "the same again" means */
-    uint64_t body;         /* where it is; kept as it is */
-    bool no_room;          /* for its body: it is not accepted, but it may be there already */
-    /* NULL, or makes room beyond the partition, for a task that is new and fits into it. False: there is none. */
-    bool (*make_room)(void *ctx);
-    void *room_ctx;
+    uint32_t bytes;        /* length of the payload */
+    /* Called for a task that is new, and fits into queue, pool and partition: makes room beyond them, and keeps
+     * the payload; *body is where, kept as it is. Not 0: it is refused with this code. NULL: the body is `body`. */
+    int (*admit)(void *ctx, uint64_t *body);
+    void *ctx;
+    uint64_t body;
     int64_t order;
     uint8_t priority;
     struct task_own own; /* all 0: nothing */
@@ -29,8 +30,6 @@ struct submit { /* texts are borrowed; n 0: none */
  * SQ_EHELD: another task has the unique key. SQ_EFULL: queue or partition are full. SQ_EUNKNOWN: no pool matches. SQ_EINVAL: out of
  * range. SQ_ENOMEM, SQ_ESTALE. */
 SQ_CHECK int engine_submit(struct engine *e, const struct submit *s, task_no *no);
-/* Has the pool of a queue room for so many bytes more? */
-bool engine_has_room(const struct engine *e, const struct trec_text *queue, uint64_t bytes);
 /* The task that a name means now; 0: none. */
 task_no engine_named(const struct engine *e, const struct trec_text *queue,
                      const struct trec_text *name);

@@ -63,17 +63,38 @@ static msec_t delay_of(const struct tasktab *t, const struct part *p, msec_t ms)
     return ms > 0 && ms < DELAY_MAX_MS - late ? ms + late : ms;
 }
 
+struct put { /* a submission at hand */
+    struct node_room room;
+    struct bytes_of payload;
+    uint64_t body; /* where the payload is; 0: nowhere */
+};
+
+static int admit(void *ctx, uint64_t *body)
+{
+    struct put *at = ctx;
+    struct part *p = at->room.p;
+    int rc = !p->tab->full && tasktab_make_room(&at->room)
+                 ? tasktab_body_put(p->tab, p, &at->payload, &at->body)
+                 : SQ_EFULL;
+
+    *body = at->body;
+    return rc;
+}
+
 /* tasks: those of the node, before and after. */
 static int put_one(struct part *p, const struct task_put *r, uint64_t *tasks, task_no *no)
 {
     struct tasktab *t = p->tab;
-    struct node_room room = { p, *tasks - tasktab_part_tasks(p) };
+    struct put at = { { p, *tasks - tasktab_part_tasks(p) }, r->body, 0 };
     struct submit s = { .queue = tasktab_text(r->queue),
                         .key1 = tasktab_text(r->key1),
                         .key2 = tasktab_text(r->key2),
                         .name = tasktab_text(r->name),
                         .key = { (const char *)r->key.p, r->key.n },
                         .digest = r->digest,
+                        .bytes = r->body.n,
+                        .admit = admit,
+                        .ctx = &at,
                         .order = r->order,
                         .priority = r->priority,
                         .delay_ms = delay_of(t, p, r->delay_ms),
@@ -81,19 +102,12 @@ static int put_one(struct part *p, const struct task_put *r, uint64_t *tasks, ta
                         .own = r->own,
                         .unique = { (const char *)r->unique.p, r->unique.n },
                         .unique_while = (enum unique_while)r->unique_while,
-                        .on_conflict = (enum unique_conflict)r->on_conflict,
-                        .make_room = tasktab_make_room,
-                        .room_ctx = &room };
-    int rc = 0;
+                        .on_conflict = (enum unique_conflict)r->on_conflict };
+    int rc = engine_submit(&p->e, &s, no);
 
-    s.no_room = t->full || !tasktab_has_room(&room) || !engine_has_room(&p->e, &s.queue, r->body.n);
-    if (!s.no_room)
-        rc = tasktab_body_put(t, p, &r->body, &s.body);
-    if (rc == 0)
-        rc = engine_submit(&p->e, &s, no);
     if (rc != 0)
-        tasktab_body_drop(t, p, s.body);
-    *tasks = room.others + tasktab_part_tasks(p);
+        tasktab_body_drop(t, p, at.body);
+    *tasks = at.room.others + tasktab_part_tasks(p);
     return rc;
 }
 

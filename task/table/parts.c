@@ -277,22 +277,11 @@ static struct part *gives_way(struct tasktab *t, struct part *p)
     return most;
 }
 
-static bool is_below_bound(const struct node_room *room)
+bool tasktab_make_room(struct node_room *room)
 {
-    return room->others + tasktab_part_tasks(room->p) < room->p->tab->o.max_tasks;
-}
-
-bool tasktab_has_room(const struct node_room *room)
-{
-    return is_below_bound(room) || gives_way(room->p->tab, room->p)->e.overs.n > 0;
-}
-
-bool tasktab_make_room(void *ctx)
-{
-    struct node_room *room = ctx;
     struct part *from;
 
-    if (is_below_bound(room))
+    if (room->others + tasktab_part_tasks(room->p) < room->p->tab->o.max_tasks)
         return true;
     from = gives_way(room->p->tab, room->p);
     if (!engine_give_way(&from->e))

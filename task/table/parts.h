@@ -51,9 +51,7 @@ struct node_room { /* room of the node for a task of p */
     struct part *p;
     uint64_t others; /* tasks of the other partitions */
 };
-/* There is room, or one that is over could give way. */
-bool tasktab_has_room(const struct node_room *room);
-/* For submit.make_room (ctx: struct node_room): one that is over gives way if need be. */
-bool tasktab_make_room(void *ctx);
+/* One that is over gives way if need be. */
+bool tasktab_make_room(struct node_room *room);
 
 #endif

@@ -142,6 +142,19 @@ class Exists(unittest.TestCase):
         self.assertEqual([n for n in sorted(names)
                           if "LANG" not in n and not os.path.exists(os.path.join(ROOT, n))], [])
 
+    def test_blocks_that_the_story_types(self):
+        """tests/sys/sys_readme.sh finds each block by the line before it."""
+        page, n = "", 0
+        for line in text_of("tests/sys/sys_readme.sh").splitlines():
+            m = re.match(r"page=(\S+)", line)
+            page = m[1] if m else page
+            m = re.match(r"""(?:type_in "[^"]*"| *block) (?:"([^"$]+)"|'([^']+)')""", line)
+            if m:
+                n += 1
+                found = re.search(r"(?ms)^%s.*?^```sh$" % re.escape(m[1] or m[2]), text_of(page))
+                self.assertTrue(found, f"{page} has no commands after: {m[1] or m[2]}")
+        self.assertGreater(n, 20)
+
     def test_tree(self):
         """A line for each room, and for none that is not there."""
         tree = next(b for b in blocks(text_of("docs", "internals.md"))

@@ -97,7 +97,7 @@ type_in "a permit, typed" "## Permits"
 said "  its pass opens" 'HTTP/1.1 204'
 type_in "what operators ask" "## For operators"
 said "its story" '^because +succeeded: kept until 20[0-9]{2}-'
-type_in "many tasks in one call, typed" "### Many at once" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
+type_in "many tasks in one call, typed" "### Submitting many at once" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
 page=docs/calls.md
 longer='s/sleep 2 /sleep 4 /' # a busy machine
 type_in "calls, typed" "# Requests that segq sends" "$longer"

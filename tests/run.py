@@ -39,6 +39,7 @@ OPEN = os.environ.get
 # only on the day on which it was written fails (tests/README.md, "Other dates").
 LEAP = ("2028-02-28 23:50", "NST3:30NDT,M3.2.0,M11.1.0")  # without the files of tzdata
 TODAY = ("", "")
+PLACES = ("test", "rel", "asan", "night")  # of a story: tests/times.txt
 DATES = {
     "day": ("1 day", "UTC0"), "month": ("1 month", "UTC0"), "years": ("3 years", "UTC0"),
     "leap": ("2028-02-28T23:59:00Z", "UTC0"), "leapday": ("2028-02-29T23:59:00Z", "UTC0"),
@@ -74,12 +75,13 @@ class Job:
     began: float = 0
     took: float = -1         # -1: not ended
     ok: bool = False
+    late: str = ""           # why it was ended
     process: subprocess.Popen = None
 
     def __post_init__(self):
         self.seconds = self.seconds or TIMES.get(self.name, (1, ""))[0]
         self.log = f"build/{self.flavour}/log/{self.where}{self.name}.log"
-        self.label = " ".join([self.where + self.name] + ["(asan)"] * (self.flavour == "asan"))
+        self.label = " ".join([self.where + self.name] + [f"({self.flavour})"] * (self.flavour != "rel"))
 
     def command(self):
         """With the date at which it begins, and the class of its lane."""
@@ -109,8 +111,8 @@ class Job:
         with open(self.log, encoding="utf-8", errors="replace") as f:
             text = f.read()
         if self.reads in ("status", "build"):
-            return (0, 1) if rc else (int(self.reads == "status"), 0)
-        if rc == 77:  # what it needs is not there
+            return (0, 1) if rc or self.late else (int(self.reads == "status"), 0)
+        if rc == 77 and not self.late:  # what it needs is not there
             return 0, 0
         if self.reads == "criterion":
             m = re.findall(r"Tested: *(\d+).*?Passing: *(\d+)", text)
@@ -119,13 +121,16 @@ class Job:
             last = text.rstrip().rpartition("\n")[2]
             m = re.search(r"(?:^|[: ])(\d+) [a-z ]*passed, (\d+) (?:[a-z]+ )*failed", last)
             p, n = (int(m[1]), int(m[2])) if m else (0, 1)
-        return p, n or int(rc != 0 or p == 0)
+            # A story's sum does not have the failures of its subshells.
+            n = max(n, len(re.findall(rf"^FAIL {re.escape(self.name)}: ", text, re.M)))
+        return p, n or int(rc != 0 or p == 0 or self.late != "")
 
     def failures(self, rc):
         """What it says of them, in criterion's words, in unittest's, or in ours."""
         with open(self.log, encoding="utf-8", errors="replace") as f:
             said = [line.rstrip() for line in f if re.match(r"(\[FAIL\]|FAIL|ERROR)[ :]", line)]
-        return [f"{self.label}: {s} (in {self.log})" for s in said[:40] or [f"it ended with {rc}"]]
+        said = [self.late] * (self.late != "") + said[:40] or [f"it ended with {rc}"]
+        return [f"{self.label}: {s} (in {self.log})" for s in said]
 
 
 def read_times():
@@ -227,7 +232,7 @@ class Suite:
         b, need = f"build/{fl}", [self.bins(fl)]
         for name, argv in {
                 "layers": ["tests/layers.py", f"{b}/obj"], "check": ["tests/check.sh", f"{b}/bin"],
-                "test_prometheus": ["tests/deploy/test_prometheus.py"],
+                "test_run": ["tests/test_run.py"], "test_prometheus": ["tests/deploy/test_prometheus.py"],
                 "test_grafana": ["tests/deploy/test_grafana.py"],
                 "test_containers": ["tests/deploy/test_containers.py", b],
                 "test_readme": ["tests/deploy/test_readme.py", f"{b}/bin"],
@@ -252,22 +257,25 @@ class Suite:
 
     def stories(self, fl, kind, folder, date=TODAY, where="", within=None):
         """Those of a folder that run in one of these places, or are named in KIND=."""
-        named = [n.removeprefix(f"{kind}_") for n in OPEN(kind.upper(), "").split()]
-        for f in glob.glob(f"tests/{folder}/{kind}_*.sh"):
-            name = os.path.basename(f)[:-3]
-            if name not in TIMES or not TIMES[name][1]:
-                sys.exit(f"tests/times.txt does not say where {name} runs")
-            seconds, place = TIMES[name]
-            if name.removeprefix(f"{kind}_") not in named if named else within and place not in within:
+        named = [f"{kind}_" + n.removeprefix(f"{kind}_") for n in OPEN(kind.upper(), "").split()]
+        files = {os.path.basename(f)[:-3]: f for f in glob.glob(f"tests/{folder}/{kind}_*.sh")}
+        for name in [*named, *(n for n in TIMES if n.startswith(f"{kind}_"))]:
+            if name not in files:
+                sys.exit(f"no tests/{folder}/{name}.sh")
+        for name, f in files.items():
+            seconds, place = TIMES.get(name, (0, ""))
+            if place not in PLACES:
+                sys.exit(f"tests/times.txt does not say where {name} runs: {', '.join(PLACES)}")
+            if name not in named if named else within and place not in within:
                 continue
             bench = name == "sys_bench"
             self.add(name, [f, f"build/{fl}/bin"], [self.tests(fl) if bench else self.bins(fl)], fl, real=True, busy=0.35,
-                     alone=bench, date=date, where=where, limit=1500 + 60 * named.count(name), seconds=seconds)
+                     alone=bench, date=date, where=where, limit=1500, seconds=seconds)
 
     def sys(self, fl="rel", date=TODAY, where="", within=None):
         """Stories with real processes. The bench measures: under ASan it says nothing."""
         self.stories(fl, "sys", "sys", date, where, within)
-        if fl == "asan" and "bench" not in OPEN("SYS", ""):
+        if fl == "asan" and not OPEN("SYS"):
             self.jobs = [j for j in self.jobs if j.flavour == "rel" or j.name != "sys_bench"]
 
     def e2e(self, fl="rel", date=TODAY, where="", within=None):
@@ -506,8 +514,11 @@ class Run:
         for j in list(self.running):
             rc = j.process.poll()
             late = time.monotonic() - j.began - int(OPEN("LIMIT", str(j.limit)))
-            if rc is None and late > 0:
-                j.end(signal.SIGTERM if late < 60 else signal.SIGKILL)
+            if rc is None and late > 0 and not j.late:
+                j.late = f"it hangs: ended after {time.monotonic() - j.began:.0f} s"
+                j.end(signal.SIGTERM)  # once: a second one would end a story that tidies up
+            elif rc is None and late > 60:
+                j.end(signal.SIGKILL)
             if rc is not None:
                 self.running.remove(j)
                 self.over(j, rc)
@@ -523,7 +534,9 @@ class Run:
                 self.say(f"---- {names} ...; about {minutes(self.clock.to_go())} to go")
 
     def stop(self):
-        """Ends all that runs: TERM, then KILL."""
+        """Ends all that runs: TERM, then KILL. No signal breaks this off."""
+        for sig in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(sig, signal.SIG_IGN)
         for sig in (signal.SIGTERM, signal.SIGKILL):
             for j in self.running:
                 j.end(sig)

@@ -352,6 +352,7 @@ bool taskredis_step(struct taskredis *t)
         }
         if (p->drop && p->ready) {
             p->ready = false;
+            writes_want_nothing(&p->s);
             t->calls.lost(t->ctx, p->no);
         }
         if (redis_link_up(p->link) && !p->in_air && ev_now(t->ev) >= p->again_ms) {

@@ -164,6 +164,12 @@ uint64_t writes_ask(struct writes *s)
     return s->done + s->open + 1;
 }
 
+void writes_want_nothing(struct writes *s)
+{
+    buf_reset(&s->next.wants);
+    buf_reset(&s->sent.wants);
+}
+
 /* ---- snapshots ------------------------------------------------------------------- */
 
 bool writes_wants_snap(const struct writes *s, uint64_t least)

@@ -247,6 +247,29 @@ Test(task_redis, a_body_that_is_not_there_loses_the_partition)
     rig_fini(&r);
 }
 
+/* Who waits for it is answered at once; its command is under way still. */
+Test(task_redis, a_removed_pool_copies_no_body_to_who_has_gone)
+{
+    struct rig r;
+    uint64_t ref;
+    uint8_t to[5] = "none";
+
+    rig_init(&r, 1u << 20);
+    opens(&r.a, 1);
+    cr_assert_eq(taskredis_put(r.a.t, 7, (const uint8_t *)"hello", 5, &ref), 0);
+    says_and_waits(&r.a, "accept");
+    cr_assert_eq(taskredis_want(r.a.t, 7, ref, to), 0);
+    (void)says(&r.a, "start");
+    cr_assert(taskredis_step(r.a.t)); /* sent */
+    cr_assert_eq(taskredis_want(r.a.t, 7, ref, to), 0);
+    taskredis_close(r.a.t, 7, true);
+    cr_assert(taskredis_step(r.a.t));
+    cr_assert_eq(r.a.losses, 1);
+    RIG_UNTIL(&r.g, taskredis_open(r.a.t, 7, 1) == 0);
+    cr_expect_str_eq((char *)to, "none");
+    rig_fini(&r);
+}
+
 Test(task_redis, a_snapshot_takes_the_place_of_the_records_before_it)
 {
     struct rig r;

@@ -79,9 +79,12 @@ static void tell_left(const struct mng_links *m, struct rpc_chan *ch)
 
 static void tell_left_to_all(const struct mng_links *m)
 {
-    for (size_t i = 0; i < m->n; i++)
-        if (m->v[i].up)
-            tell_left(m, rpc_link_chan(m->v[i].link));
+    for (size_t i = 0; i < m->n; i++) {
+        struct rpc_chan *ch = rpc_link_chan(m->v[i].link); /* NULL, too, while one that is up closes */
+
+        if (ch != NULL)
+            tell_left(m, ch);
+    }
 }
 
 static void on_new_format(struct mng_link *l, const struct msg_map *m)

@@ -118,3 +118,13 @@ Test(replica_feed, who_has_left_is_told_to_managers_and_the_node_hears_it_again,
     UNTIL(is_repeated());
     cr_expect_eq(w.r->leave_us.n, 1, "its repetition is nobody's request");
 }
+
+/* A router that stood still finds both links closed in the same turn. */
+Test(replica_feed, who_has_left_is_told_later_if_the_manager_goes_with_the_node, .init = setup_feed)
+{
+    cr_expect_eq(call("DELETE", ticket_path(42, 1), ""), 204);
+    rpc_chan_close(w.seg_ch, "killed");
+    rpc_chan_close(w.mng_ch, "killed");
+    UNTIL(is_told());
+    UNTIL(is_repeated());
+}

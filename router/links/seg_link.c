@@ -127,6 +127,7 @@ static void feed_down(struct seg_link *l)
     if (st == NULL || !st->up)
         return;
     stream_down(st);
+    leaves_link_lost(&k->leaves, l->n.no);
     if (leaves_away(&k->leaves, l->n.no, ev_now(l->s->r->ev)) && l->s->r->tell_left != NULL)
         l->s->r->tell_left(l->s->r->mngs);
     if (k->keep_ms > 0 && st->now.names.n > 0)

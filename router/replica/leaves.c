@@ -29,8 +29,7 @@ static void tell(struct leaves *l, seg_id seg, uint32_t number, msec_t now_ms)
                 &(struct pass_row) { .seg = seg, .number = number, .until_s = l->until_s }, now_s);
 }
 
-/* The node may have lost what was repeated there. */
-static void forget_repeated(struct leaves *l, node_no node)
+void leaves_link_lost(struct leaves *l, node_no node)
 {
     for (uint32_t i = 0; i < l->told.cap; i++)
         if (l->told.v[i].mark == node)
@@ -46,7 +45,6 @@ bool leaves_away(struct leaves *l, node_no node, msec_t now_ms)
 {
     bool news = false;
 
-    forget_repeated(l, node);
     for (uint32_t i = 0; i < LEAVES_MAX; i++) {
         struct leave *x = &l->ring[i];
 

@@ -42,6 +42,8 @@ void leaves_fini(struct leaves *l);
 void leaves_note(struct leaves *l, node_no node, const struct token *t, msec_t now_ms);
 /* The node is not reached. True: others are to hear of rows that they have not heard of. */
 bool leaves_away(struct leaves *l, node_no node, msec_t now_ms);
+/* The link to the node has ended: it may have lost leaves that were repeated there. */
+void leaves_link_lost(struct leaves *l, node_no node);
 /* Whom others are to hear of, into v: LEAVES_MAX at most. How many. */
 uint32_t leaves_rows(const struct leaves *l, msec_t now_ms, struct left_row *v);
 /* Another router's. */

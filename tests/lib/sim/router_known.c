@@ -87,6 +87,7 @@ void router_known_down(struct sim *s, struct proc *p, const struct proc *node)
     if (st == NULL)
         return;
     stream_down(st);
+    leaves_link_lost(&r->known.leaves, r->seg[node->no].no);
     if (leaves_away(&r->known.leaves, r->seg[node->no].no, sim_ms(s)))
         router_tells_left(s, p);
 }

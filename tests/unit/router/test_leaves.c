@@ -108,13 +108,28 @@ Test(leaves, are_repeated_at_each_node_that_has_their_segment)
     leaves_again(&all.leaves, &t);
     cr_expect(begins(&f, 2100), "it was not taken");
     cr_expect_not(begins(&f, 2200));
-    leaves_away(&all.leaves, NODE, 3000);
+    leaves_link_lost(&all.leaves, NODE);
     cr_expect(begins(&f, 3100), "may have lost it");
     stream_up(heirs, 4000);
     apply(r, 2, QUEUE_OPEN, &other);
     cr_expect(begins(&f, 4000) && ASKS(f, 1, 12), "another node brings it back");
     cr_expect_not(begins(&f, 1000 + LEAVES_KEEP_S * 1000));
     cr_expect_not(is_left(4), "forgotten");
+}
+
+/* As long as a router reaches it, the node has what it answered. */
+Test(leaves, are_repeated_once_where_the_manager_alone_does_not_reach_the_node)
+{
+    struct silent_node silent = { NODE, 3000 };
+    struct msg_stats m = { .reach = true, .n_unreached = 1, .unreached = &silent };
+    struct flow f;
+
+    stream_up(replicas_stream(&all, NODE), 1000);
+    note(4, 1000);
+    cr_expect(replicas_reach(&all, &m, 1500));
+    cr_expect(begins(&f, 1500));
+    cr_expect_not(replicas_reach(&all, &m, 2500));
+    cr_expect_not(begins(&f, 2500));
 }
 
 Test(leaves, a_replaced_ticket_has_left_and_one_that_is_inside_has_not)

@@ -17,7 +17,8 @@ void leaves_fini(struct leaves *l)
 
 void leaves_note(struct leaves *l, node_no node, const struct token *t, msec_t now_ms)
 {
-    l->ring[l->n++ % LEAVES_MAX] = (struct leave) { t->seg, t->number, node, false, now_ms };
+    if (!leaves_has(l, t)) /* one that is repeated */
+        l->ring[l->n++ % LEAVES_MAX] = (struct leave) { t->seg, t->number, node, false, now_ms };
 }
 
 static void tell(struct leaves *l, seg_id seg, uint32_t number, msec_t now_ms)

@@ -38,7 +38,7 @@ struct leaves {
 
 void leaves_init(struct leaves *l);
 void leaves_fini(struct leaves *l);
-/* A node has answered that the ticket has left. */
+/* A node has answered that the ticket has left; nothing, if that was told. */
 void leaves_note(struct leaves *l, node_no node, const struct token *t, msec_t now_ms);
 /* The node is not reached. True: others are to hear of rows that they have not heard of. */
 bool leaves_away(struct leaves *l, node_no node, msec_t now_ms);

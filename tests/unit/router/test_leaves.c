@@ -68,6 +68,21 @@ Test(leaves, the_last_ones_are_noted)
     cr_expect(!is_left(0) && is_left(1) && is_left(LEAVES_MAX));
 }
 
+/* The repetition of a leave ends like any leave: no router has news to tell because of it. */
+Test(leaves, that_are_told_are_not_noted_again)
+{
+    static struct left_row v[MSG_LEFT_MAX];
+    struct left_row row = { 12, 4 };
+
+    leaves_heard(&all.leaves, &(struct msg_left) { 1, &row }, 1000);
+    note(5, 1000);
+    for (unsigned i = 0; i < LEAVES_MAX; i++)
+        note(4, 2000);
+    cr_expect(leaves_away(&all.leaves, NODE, 2000), "a leave that nobody knows is kept");
+    cr_expect_eq(leaves_rows(&all.leaves, 2000, v), 1);
+    cr_expect_eq(v[0].number, 5);
+}
+
 Test(leaves, a_poll_of_who_has_left_is_answered_without_the_node)
 {
     struct left_row row = { 12, 4 };

@@ -3,10 +3,12 @@
 
 Checked: each log call's text is a literal that begins with `event=name`, where the name is in
 lower case with underscores; each name is a row of the table, with the processes and the worst
-level at which the code logs it; each row is logged somewhere; rows are in order.
+level at which the code logs it; each row is logged somewhere; rows are in order. What the dashboard
+sifts events by (`/^(ready|metric_)/`, `event === 'ready'`) are events, or how their names begin.
 --list: prints what the code logs, as rows without meaning. Ends with "events: N passed, N failed".
 """
 import collections
+import glob
 import os
 import re
 import sys
@@ -19,8 +21,11 @@ CALL = re.compile(r"\blog_(error|warn|info|debug|line)\s*\(")
 # What a process is made of, beside common/ (which the table calls `all`, or names).
 PROCESS = {"router": "router", "segment": "segment", "queuemng": "queuemng", "task": "task"}
 SUPERVISORS = "common/supervisor/"
-# Not log calls: the log itself.
-EXCEPT = {"common/base/log.c", "common/base/log.h"}
+EXCEPT = {"common/base/log.h"}  # macros, not calls
+DASHBOARD = "deploy/dashboard/"
+SIFT = re.compile(r"(?:LOUD|QUIET|ROUTINE) = /\^\((.*?)\)(\$?)/;"
+                  r"|/\^\(([^/]*)\)(\$?)/\.test\((?:readEvent\(e\.text\)|\w+)\.event\)")
+SAME = re.compile(r"\.event === '(\w+)'")
 
 
 def arguments(text, at):
@@ -60,6 +65,8 @@ def calls():
         text = without_comments(read(f))
         for m in CALL.finditer(text):
             args = arguments(text, m.end() - 1)
+            if args[0].startswith("enum "):  # the definition
+                continue
             level, fmt = [m.group(1)], args[0]
             if m.group(1) == "line":
                 level = [w.lower() for w in re.findall(r"LOG_([A-Z]+)", args[0])
@@ -93,6 +100,26 @@ def logged():
             for n, (w, worst) in seen.items()}
 
 
+def alternatives(pattern):
+    """a|b(c|d) -> a, bc, bd; where there are two groups, the others stay whole."""
+    for alt in re.findall(r"(?:\([^()]*\)|[^()|])+", pattern):
+        groups = list(re.finditer(r"\(([^()]*)\)", alt))
+        yield from [alt] if not groups else [
+            alt[:g.start()] + a + alt[g.end():] for g in groups for a in g.group(1).split("|")]
+
+
+def sifted():
+    """(file, regular expression) of each event that the dashboard looks for."""
+    for f in sorted(glob.glob(DASHBOARD + "*.js")):
+        text = read(f)
+        for m in SIFT.finditer(text):
+            end = m.group(2) or m.group(4) or ""
+            for a in alternatives(m.group(1) or m.group(3)):
+                yield f, a + end
+        for m in SAME.finditer(text):
+            yield f, m.group(1) + "$"
+
+
 def main():
     code = logged()
     if "--list" in sys.argv:
@@ -113,6 +140,8 @@ def main():
     for name in sorted(set(code) - {r[0] for r in rows}):
         claim(False, f"{TABLE} has no row for event={name}: "
                      f"| `{name}` | {code[name][0]} | {code[name][1]} | ... |")
+    for f, pattern in sifted():
+        claim(any(re.match(pattern, n) for n in code), f"{f}: no event is called {pattern}")
     finish("events")
 
 

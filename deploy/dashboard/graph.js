@@ -197,7 +197,7 @@ function onPointer(e) {
 /* ---- marks ---- */
 
 const LOUD = /^(node_(down|lost)|segment_lost|router_down|monitor_(bad|failed)|metric_missing|store_failed|journal_(failed|full)|no_memory|core_anew|peer_dropped|not_applied|step_down)$/;
-const QUIET = /^(limit|queue_changed|directory|redis_|partition_|endpoint_|pool_|key_|budget_|ready|reloaded|lease|leader)/;
+const QUIET = /^(rate_limit_changed|queue_changed|directory|redis_|partition_|endpoint_|pool_|key_|budget_|ready|reloaded|lease|leader)/;
 
 // Of this queue, or of none; changes by operators once.
 export function hear(events, queue) {

@@ -11,7 +11,7 @@ const KINDS = [ // name, of which events
   ['Trouble', e => e.level !== 'info'],
   ['Changes', e => /^(admin_change|operator|applied|not_applied|release_by_hand|drain|(queue|pool|endpoint|budget|key)_(created|changed|removed|restored|pinned|unpinned))$/.test(readEvent(e.text).event)],
   ['Nodes and routers', e => /^(node_|router_|segment_|partition|source_lost|drain|directory|foreign)/.test(readEvent(e.text).event)],
-  ['Limits and metrics', e => /^(limit|metric_|monitor_|poll_failed|no_monitor)/.test(readEvent(e.text).event)],
+  ['Limits and metrics', e => /^(rate_limit_changed|metric_|monitor_|poll_failed|no_monitor)/.test(readEvent(e.text).event)],
   ['Manager and store', e => /^(term|lease|leader|step_down|cannot_lead|ready|stopping|reload|store_|journal_|redis_|write_|load_|op_log|torn|no_memory|core_anew|peer_dropped|fenced)/.test(readEvent(e.text).event)],
 ];
 

@@ -324,6 +324,8 @@ static void order_part_drop(struct tasktab *t, struct tpeer *from,
     if (p == NULL || t->hold || (m->part_epoch != 0 && p->epoch > m->part_epoch))
         return;
     log_info("event=partition_dropped part=%u tasks=%u", p->no, tasktab_part_tasks(p));
+    if (t->o.shared != NULL && p->asked) /* answers of this turn are of what is not written */
+        t->o.shared->ask(t->o.shared_ctx, p->no);
     tasktab_waits_drop(t, p, CODE_STALE, out);
     if (t->o.shared != NULL && m->part_epoch != 0)
         t->o.shared->close(t->o.shared_ctx, p->no, false);

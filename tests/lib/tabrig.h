@@ -21,6 +21,7 @@ struct tabrig {
     struct tabrig_store log, snap;
     struct tab_boot boot; /* tasktab_opts.boot */
     struct calls *calls; /* ref; NULL: none are made */
+    const struct tab_shared *shared; /* tasktab_opts.shared; ctx: the rig */
     void (*ended)(void *ctx, const struct task_end *end); /* tasktab_opts.ended; ctx: the rig */
     uint64_t n_bodies, dropped, old_to; /* old_to: bodies up to this one are old */
     struct buf body[TABRIG_BODIES];     /* by reference */
@@ -103,6 +104,7 @@ static inline void tabrig_new(struct tabrig *r)
                                           tabrig_copy, r },
                               .record = tabrig_record, .record_ctx = &r->log,
                               .ended = r->ended, .ended_ctx = r,
+                              .shared = r->shared, .shared_ctx = r,
                               .calls = r->calls };
 
     r->t = tasktab_new(&o);

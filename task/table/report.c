@@ -11,11 +11,14 @@
 #define LOOK_SLOTS  65536u /* slots of a partition, each report, in search of the oldest */
 #define LOOK_TURNS  8192u  /* and for what holds tasks up: a millisecond at most */
 
-static uint8_t life(const struct tasktab *t, const struct part *p)
+static uint8_t life(const struct part *p)
 {
-    if (p->out != NULL && p->out->stuck)
-        return PART_STUCK;
-    return p->out != NULL && p->out->last && t->o.shared != NULL ? PART_LEFT : p->life;
+    return p->out != NULL && p->out->stuck ? PART_STUCK : p->life;
+}
+
+static bool has_left(const struct tasktab *t, const struct part *p)
+{
+    return t->o.shared != NULL && p->out != NULL && p->out->last;
 }
 
 void tasktab_register(const struct tasktab *t, peer_no to, struct outbox *out)
@@ -31,7 +34,7 @@ void tasktab_register(const struct tasktab *t, peer_no to, struct outbox *out)
     if (m->v == NULL)
         return; /* the status names them, too */
     each_part (t, p)
-        m->v[m->n++] = (struct part_row){ p->no, p->epoch, life(t, p) };
+        m->v[m->n++] = (struct part_row){ p->no, p->epoch, life(p) };
 }
 
 /* A walk over the slots, some in each report: exact where a partition has had few of them. */
@@ -108,7 +111,7 @@ static struct part_status_row row(const struct tasktab *t, const struct part *p)
         .late_ms = c->late.sum_us / 1000,
         .bytes = p->e.store.bytes,
         .schedules = p->schedules.n,
-        .life = life(t, p),
+        .life = has_left(t, p) ? PART_LEFT : life(p),
     };
 
     memcpy(r.held, p->held, sizeof(r.held));
@@ -137,7 +140,7 @@ void tasktab_report(struct tasktab *t, struct outbox *out)
         return;
     each_part (t, p) {
         m->v[m->n++] = row(t, p);
-        p->asked |= life(t, p) == PART_LEFT; /* said when the store has the ends of its calls */
+        p->asked |= has_left(t, p); /* said when the store has the ends of its calls */
     }
     tasktab_report_endpoints(t, out);
 }

@@ -1,9 +1,5 @@
 /* test_task_shared.c: the table over a shared store that keeps what it is told: which answers wait for
-<<<<<<< Updated upstream
- * its word. */
-=======
  * its word, and what a manager hears of a planned move. */
->>>>>>> Stashed changes
 #include "task/table/table.h"
 
 #include <criterion/criterion.h>
@@ -14,11 +10,7 @@
 #include "common/wire/msg.h"
 #include "tests/lib/tabrig.h"
 
-<<<<<<< Updated upstream
-enum { MNG = 1, RTR = 2 };
-=======
 enum { MNG = 1, RTR = 2, MNG2 = 3 };
->>>>>>> Stashed changes
 #define EPOCH 5
 #define NO    3
 
@@ -151,8 +143,6 @@ Test(task_shared, an_answer_waits_although_its_partition_is_dropped_in_the_same_
     cr_assert_null(tasktab_part(rig.t, NO));
     cr_expect_eq(asks, 1);
 }
-<<<<<<< Updated upstream
-=======
 
 /* A registration does not wait: the store may not have the ends of the calls yet. */
 Test(task_shared, a_status_alone_says_that_the_calls_have_ended)
@@ -169,4 +159,3 @@ Test(task_shared, a_status_alone_says_that_the_calls_have_ended)
     tasktab_up(rig.t, MNG2, RPC_MANAGER, "m2", &out);
     cr_expect_eq(said(MSG_TASK_REG)->task_reg.v[0].life, PART_OWNED);
 }
->>>>>>> Stashed changes

@@ -186,15 +186,34 @@ static bool option_set(struct ctl *c, const struct ctl_option *o, const char *va
     }
 }
 
-/* In its place: getopt names the letter alone, "invalid option -- '5'" for a rate of -5. */
+#define LONG 256 /* getopt's value of the first row; of one with a letter it is that */
+
+static int value_of(const struct ctl_option *o)
+{
+    return o->letter != 0 ? o->letter : LONG + (int)(o - ctl_options);
+}
+
+static const struct ctl_option *option_of(int opt)
+{
+    for (const struct ctl_option *o = ctl_options; o->name != NULL; o++)
+        if (value_of(o) == opt)
+            return o;
+    return NULL;
+}
+
+/* In its place: getopt names the letter alone, "invalid option -- '5'" for a rate of -5. It leaves the row
+ * in optopt if a flag has a value, or a value lacks; else a letter that is unknown, or 0. */
 static int bad_option(int opt, char **argv)
 {
+    const struct ctl_option *o = option_of(optopt);
     const char *word = argv[optind - 1];
 
-    if (optopt > 0 && optopt < 256 && (word[0] != '-' || strchr(word, optopt) == NULL))
+    if (o == NULL && optopt != 0 && (word[0] != '-' || strchr(word, optopt) == NULL))
         word = argv[optind]; /* more letters in the word */
     if (opt == ':')
         fprintf(stderr, "segqctl: %s wants a value\n", word);
+    else if (o != NULL)
+        fprintf(stderr, "segqctl: '%.60s': --%s takes no value\n", word, o->name);
     else if (word[0] == '-' && word[1] >= '0' && word[1] <= '9')
         fprintf(stderr, "segqctl: '%.60s': no number here can be below 0\n", word);
     else
@@ -202,27 +221,25 @@ static int bad_option(int opt, char **argv)
     return CTL_USAGE;
 }
 
-#define LONG 256 /* getopt's value of the first row; of one with a letter it is that */
-
 int options_read(struct ctl *c, int argc, char **argv, int *words)
 {
     struct option v[ARRAY_LEN(ctl_options)];
-    size_t i;
     int opt;
 
-    for (i = 0; i < ARRAY_LEN(v); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(v); i++) {
         const struct ctl_option *o = &ctl_options[i];
 
         v[i] = (struct option){ o->name, o->takes != NULL ? required_argument : no_argument, NULL,
-                                o->letter != 0 ? o->letter : LONG + (int)i };
+                                value_of(o) };
     }
     opterr = 0;
     while ((opt = getopt_long(argc, argv, ":hVf:o:n:", v, NULL)) != -1) {
+        const struct ctl_option *o = option_of(opt);
+
         if (opt == '?' || opt == ':')
             return bad_option(opt, argv);
-        for (i = 0; v[i].val != opt; i++)
-            assert(v[i].name != NULL);
-        if (!option_set(c, &ctl_options[i], optarg))
+        assert(o != NULL);
+        if (!option_set(c, o, optarg))
             return CTL_USAGE;
     }
     *words = optind;

@@ -1,5 +1,6 @@
 /* test_segqctl.c: KEY=VALUE words, bars, columns, and the cluster as text. */
 #include <criterion/criterion.h>
+#include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "common/config/near.h"
 #include "queuemng/policy/queue_def.h"
 #include "queuemng/ctl/commands.h"
+#include "queuemng/ctl/options.h"
 #include "queuemng/ctl_view/columns.h"
 #include "queuemng/ctl_view/text.h"
 #include "queuemng/ctl_view/answer_view.h"
@@ -97,6 +99,41 @@ Test(segqctl, brackets_are_json)
     pairs_are("{\"lanes\":[{\"name\":\"vip\"},{\"name\":\"default\",\"weight\":3}],"
               "\"idle\":{\"game\":\"9s\"}}",
               w, ARRAY_LEN(w));
+}
+
+/* ---- options ---- */
+
+static int read_line(struct ctl *c, const char *a, const char *second)
+{
+    char *argv[] = { "segqctl", "status", (char *)(uintptr_t)a, (char *)(uintptr_t)second, NULL };
+    int words;
+
+    optind = 0; /* glibc: begin anew */
+    return options_read(c, second != NULL ? 4 : 3, argv, &words);
+}
+
+Test(segqctl, bad_options_are_refused)
+{
+    static const char *const bad[] = { "--version=x", "--help=x", "--json=x", "--yes=", "--cou", "--out",
+                                       "-n", "-x", "-\xc3\xa9", "--nope", "-5" };
+    struct ctl c = { 0 };
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        cr_expect_eq(read_line(&c, bad[i], NULL), CTL_USAGE, "%s", bad[i]);
+    cr_expect(!c.version && !c.help && !c.yes && c.form == FORM_TABLE && c.count == 0);
+}
+
+Test(segqctl, values_of_options_may_begin_with_a_dash)
+{
+    struct ctl c = { 0 };
+
+    cr_expect_eq(read_line(&c, "--label=-x", NULL), CTL_OK);
+    cr_expect_str_eq(c.label, "-x");
+    cr_expect_eq(read_line(&c, "--label", "--yes"), CTL_OK);
+    cr_expect_str_eq(c.label, "--yes");
+    cr_expect(!c.yes);
+    cr_expect_eq(read_line(&c, "-n3", "--count=4"), CTL_OK);
+    cr_expect_eq(c.count, 4, "the last one holds");
 }
 
 static void refused(const char *a, const char *second, const char *why)

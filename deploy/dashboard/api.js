@@ -41,7 +41,7 @@ async function send(method, path, body, more) {
   });
   if (r.type === 'opaqueredirect') throw new Refused(307, 'another manager leads');
   if (r.status === 204) return null;
-  const j = await r.json().catch(() => ({}));
+  const j = await r.json().catch(e => method === 'GET' && r.ok ? Promise.reject(e) : {});
   if (r.status === 412 && headers['If-Match']) throw new Refused(412, STALE);
   if (!r.ok) throw new Refused(r.status, j.detail || 'answer ' + r.status);
   return j;

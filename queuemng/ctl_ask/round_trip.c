@@ -219,7 +219,7 @@ int ctl_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a)
         fprintf(stderr, "segqctl: '%.60s...' is too long\n", call.name);
     } else {
         call.path = (const char *)path.data;
-        a->name = call.name;
+        a->name = call.queue != NULL ? call.queue : call.name; /* keys have no list: their queue may be wrong */
         rc = for_manager ? admin_ask(c, &call, a) : router_ask(c, &call, a);
     }
     buf_fini(&path);

@@ -228,6 +228,8 @@ check_eq "what was refused is not" "$(audit | grep -c "$ID/run")" 1
 # ---- pause
 ctl task pause imagse
 check "a typing error is told" complains 'did you mean images'
+ctl key set imagse tenant7 weight=2
+check "  of a key's queue, too" complains 'did you mean images'
 ctl task pause ride/42
 check "a queue of a pattern: its pool is named" complains "segqctl task pause 'ride/\*'"
 ctl task pause images

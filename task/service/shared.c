@@ -8,7 +8,6 @@
 #include "common/base/list.h"
 #include "common/base/metrics.h"
 #include "common/node/node_peers.h"
-#include "common/node/node_peers.h"
 #include "common/redis/redis_script.h"
 #include "task/redis/writes.h"
 #include "task/service/state.h"
@@ -189,8 +188,14 @@ static bool needs_no_more(struct needs *w, part_no no)
     return kept < was;
 }
 
-/* Nobody hears what the turn says: those who were to hear it are cut off, and ask again. Only calls of other
- * partitions stay in it, since their starts are written. */
+/* The next report, at once, says it as it is then. */
+static bool is_report(const struct msg *m)
+{
+    return m->type == MSG_PART_STATUS || m->type == MSG_ENDPOINT_STATUS;
+}
+
+/* Nobody hears what the turn says: those who were to hear it are cut off, and ask again; a manager to whom it
+ * was but a report is not. Only calls of other partitions stay in it, since their starts are written. */
 static void take_back(struct task_shared *h, struct held_turn *k, part_no no)
 {
     struct task_service *s = h->s;
@@ -198,7 +203,9 @@ static void take_back(struct task_shared *h, struct held_turn *k, part_no no)
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < o->n; i++) {
-        struct node_peer *p = o->v[i].to != PEER_SELF ? node_peer_find(&s->node, o->v[i].to) : NULL;
+        struct node_peer *p = o->v[i].to != PEER_SELF && !is_report(&o->v[i].m)
+                                  ? node_peer_find(&s->node, o->v[i].to)
+                                  : NULL;
 
         if (o->v[i].to == PEER_SELF && !caller_forget_taken(&s->caller, o->v[i].rid, no))
             o->v[kept++] = o->v[i];

@@ -18,6 +18,8 @@ drained_with_calls() {
     pool_few() { figures ".pools[] | select(.pool == \"few\") | $1"; }
     owner_of() { pool_few '.partitions[0].node'; }
     from=$(owner_of)
+    downs() { grep -hc "event=node_down node=$from " "$C/logs/queuemng.0.log"; }
+    local before=$(downs)
     "$BIN/segqctl" --dir "$C" drain "$from" >/dev/null
     elsewhere() { [ "$(owner_of)" != "$from" ]; }
     wait_for 40 "  its node is drained" elsewhere
@@ -33,5 +35,6 @@ assert max(b - a for a, b in zip(at, at[1:])) < 15, at
 END
     free() { [ "$(figures '.endpoints[] | select(.name == "few") | .in_flight + .held')" = 0 ]; }
     wait_for 10 "  and no slot is held" free
+    check_eq "  and the node kept its link to the manager" "$(downs)" "$before"
     op POST "nodes/$from/undrain" '' >/dev/null
 }

@@ -10,6 +10,8 @@
 #include "queuemng/process/steps.h"
 #include "queuemng/service/service.h"
 #include "queuemng/service/term.h"
+#include "queuemng/state/state.h"
+#include "queuemng/store/store.h"
 #include "tests/lib/turn.h"
 
 static struct world {
@@ -175,4 +177,32 @@ Test(anew, who_is_blamed_is_forgotten_in_time)
         cr_expect_eq(blame_add(&b, RPC_ROUTER, node, 900000 + i), 1);
     }
     cr_expect_eq(blame_add(&b, RPC_TASK, "t0", 900100), 1, "its row was given to another");
+}
+
+static const struct store_ops *store_ops;
+static msec_t loaded_ms;
+
+static int each_slowly(const struct store *s, kv_fn fn, void *ctx)
+{
+    int rc = store_ops->each(s, fn, ctx);
+    int64_t end_us = ev_read_mono_us() + 50000;
+
+    while (ev_read_mono_us() < end_us)
+        ;
+    loaded_ms = end_us / 1000;
+    return rc;
+}
+
+/* Else a store that takes two seconds to read seals every tail, before any node has come back. */
+Test(anew, nodes_are_silent_only_from_the_moment_on_at_which_all_is_loaded)
+{
+    struct store_ops slow = *w.s->store->ops;
+
+    store_ops = w.s->store->ops;
+    slow.each = each_slowly;
+    w.s->store->ops = &slow;
+    fails_by("t0");
+    w.s->store->ops = store_ops;
+    cr_assert_gt(loaded_ms, 0);
+    cr_expect_geq(w.s->mng->started_ms, loaded_ms);
 }

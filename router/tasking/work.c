@@ -144,7 +144,7 @@ static void take_next(struct task_call *c)
     struct task_call *n = call_new(c->t, NULL, 1, said.n + queue.n + ROOM, c->next.wait_ms, taken);
 
     if (n == NULL) {
-        task_answer_not_taken(ans, API_OVERLOADED, "too much to do; ask again");
+        task_answer_not_taken(ans, API_OVERLOADED, "the router is overloaded; try again");
         return;
     }
     n->settled = call_bytes(n, said);
@@ -184,7 +184,7 @@ static const char *read_next(struct task_call *c, const struct task_body *b, str
     if (!task_body_whole(&take, b->take, OF_A_TAKE | WITH(QUEUE), e))
         return e->text;
     if (!queue_name_ok(take.queue.p, take.queue.n))
-        return "take: queue is missing, or no queue's name: of which the next task is taken";
+        return "take: queue is missing, or is no valid name of a queue";
     *p = API_NOT_ELIGIBLE;
     if (!queues_match(c->opens.p, c->opens.n, take.queue.p, take.queue.n))
         return "take: this server's token may not take in this queue: see its line in task_tokens";

@@ -54,13 +54,14 @@ enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* see enum ta
     X(TAKE, take, value, 1, TASK_BODY_MAX)                                               \
     X(QUEUE, queue, visible, 1, TASK_NAME_MAX)
 
-enum task_member { /* at most 32 */
+enum task_member {
 #define X(NAME, member, how, least, most) MEMBER_##NAME,
     TASK_MEMBERS(X)
 #undef X
     TASK_NMEMBERS
 };
 
+_Static_assert(TASK_NMEMBERS <= 32, "WITH() has a bit for each");
 #define WITH(NAME)   (1u << MEMBER_##NAME) /* a set of members */
 #define EVERY_MEMBER ((uint32_t)((UINT64_C(1) << TASK_NMEMBERS) - 1))
 

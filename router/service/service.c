@@ -16,6 +16,7 @@
 #include "router/page_http/files.h"
 #include "router/service/dispatch.h"
 #include "router/service/metrics.h"
+#include "router/tasking/ask.h"
 #include "router/tasking/tasking.h"
 
 #define LOG_MODULE "router"
@@ -219,4 +220,6 @@ void router_drain(struct router *r, ev_fn done, void *arg)
     httpd_drain(r->httpd, on_answered, r);
     if (r->httpd_tasks != NULL)
         httpd_drain(r->httpd_tasks, on_answered, r);
+    if (r->tasking != NULL)
+        asks_drain(r->tasking);
 }

@@ -226,6 +226,21 @@ static void overdue(struct task_call *c)
     }
 }
 
+/* What a node hands out in this very moment goes back, as to a client that has gone. */
+void asks_drain(struct tasking *t)
+{
+    static const struct msg nothing = { .type = MSG_TASK_TAKE_ANS };
+
+    list_each (&t->calls, it) {
+        struct task_call *c = container_of(it, struct task_call, in_all);
+
+        if (c->v[0].kind != ASK_TAKE || c->wait_ms == 0)
+            continue;
+        ask_forget(&c->v[0]);
+        answered(&c->v[0], CODE_DONE, &nothing);
+    }
+}
+
 void asks_tick(struct tasking *t)
 {
     msec_t now = ev_now(t->r->ev);

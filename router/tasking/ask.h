@@ -28,5 +28,7 @@ void ask_unsent(struct ask *a);
 void asks_retry(struct tasking *t);
 /* Once a tick: the same, and time limits. */
 void asks_tick(struct tasking *t);
+/* Ends waits of takes when the router drains: with nothing, as if their time were over. */
+void asks_drain(struct tasking *t);
 
 #endif

@@ -56,6 +56,8 @@ static void take_row(struct ask *a, struct slice queue, const struct msg_task_ta
     a->queue = c->queue;
     a->take = *m;
     a->take.queue = c->queue.p;
+    if (c->t->r->drained != NULL) /* see asks_drain() */
+        a->take.wait_ms = 0;
 }
 
 static struct msg_task_take take_of(const struct task_body *b)

@@ -328,7 +328,7 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
         out.type = MSG_TASK_CHANGE_ANS;
         change(&m.task_change, &out.task_change_ans);
     }
-    if (!node.silent && !(node.holds && m.type == MSG_TASK_GET) &&
+    if (!node.silent && !(node.holds && (m.type == MSG_TASK_GET || m.type == MSG_TASK_TAKE)) &&
         !(node.mute && m.type == MSG_TASK_READ))
         send_msg(ch, &out, f->rid);
     arena_reset(&w.arena);

@@ -774,6 +774,37 @@ Test(tasks_http, what_was_taken_for_a_worker_that_has_gone_goes_back)
     cr_expect_eq(node.v[1].state, TASK_RETRYING);
 }
 
+static void drained(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+/* Its client would not learn that the ack is done if the router ended under the wait. */
+Test(tasks_http, a_router_that_drains_ends_the_waits_of_takes)
+{
+    char path[200], body[200], lease[LEASE_TEXT_LEN + 1] = { 0 };
+    uint32_t takes;
+    bool done = false;
+
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 201);
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks/take", "{}"), 200);
+    lease_write(lease_of(1), lease);
+    snprintf(path, sizeof(path), "/v1/tasks/%s/ack", taken_str(0, "task"));
+    snprintf(body, sizeof(body), "{\"lease_id\":\"%s\",\"take\":{\"queue\":\"images\",\"wait\":\"20s\"}}",
+             lease);
+    node.holds = true;
+    takes = node.takes;
+    say_with("POST", path, bearer, body);
+    n_got = 0;
+    UNTIL(node.takes == takes + 1);
+    router_drain(w.r, drained, &done);
+    UNTIL((more(), whole(got) > 0));
+    cr_expect_eq(atoi(got + 9), 200);
+    cr_expect(strstr(got, "\"succeeded\"") != NULL && strstr(got, "\"tasks\":[]}") != NULL, "%s", got);
+    UNTIL(done);
+    cr_expect_eq(w.r->tasking->calls.n, 0);
+}
+
 /* The ack is done; then, its node says that the partition moves, and the client goes. */
 Test(tasks_http, a_client_that_goes_between_its_ack_and_its_take_gets_nothing)
 {

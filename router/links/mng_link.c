@@ -64,14 +64,14 @@ static void reg(struct mng_link *l, struct rpc_chan *ch, bool all)
 }
 
 /* Lost rows are told with the next link, or who has left is told that it waits, as last known. */
-static void tell_left(const struct mng_links *m, struct rpc_chan *ch)
+static void tell_left(const struct mng_links *m, struct rpc_chan *ch, enum leaves_which which)
 {
     const struct router *r = m->r;
     struct msg out = { .type = MSG_LEFT };
 
     out.left.v = malloc(MSG_LEFT_MAX * sizeof(*out.left.v));
     if (out.left.v != NULL)
-        out.left.n = leaves_rows(&r->replicas.leaves, ev_now(r->ev), out.left.v);
+        out.left.n = leaves_rows(&r->replicas.leaves, which, ev_now(r->ev), out.left.v);
     if (out.left.n > 0)
         (void)!rpc_send(ch, &out, 0);
     free(out.left.v);
@@ -83,7 +83,7 @@ static void tell_left_to_all(const struct mng_links *m)
         struct rpc_chan *ch = rpc_link_chan(m->v[i].link); /* NULL, too, while one that is up closes */
 
         if (ch != NULL)
-            tell_left(m, ch);
+            tell_left(m, ch, LEAVES_NEWS);
     }
 }
 
@@ -230,7 +230,7 @@ static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
     l->failed = l->stands_by = l->outdated = l->too_new = false;
     snprintf(l->node, sizeof(l->node), "%s", peer->node);
     reg(l, ch, false);
-    tell_left(l->m, ch);
+    tell_left(l->m, ch, LEAVES_ALL);
 }
 
 static void on_down(void *ctx, struct rpc_chan *ch, const char *why)

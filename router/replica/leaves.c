@@ -17,8 +17,8 @@ void leaves_fini(struct leaves *l)
 
 void leaves_note(struct leaves *l, node_no node, const struct token *t, msec_t now_ms)
 {
-    if (!leaves_has(l, t)) /* one that is repeated */
-        l->ring[l->n++ % LEAVES_MAX] = (struct leave) { t->seg, t->number, node, false, now_ms };
+    if (!leaves_has(l, t)) /* a repeated leave */
+        l->ring[l->n++ % LEAVES_MAX] = (struct leave) { t->seg, t->number, node, 0, now_ms };
 }
 
 static void tell(struct leaves *l, seg_id seg, uint32_t number, msec_t now_ms)
@@ -49,21 +49,28 @@ bool leaves_away(struct leaves *l, node_no node, msec_t now_ms)
     for (uint32_t i = 0; i < LEAVES_MAX; i++) {
         struct leave *x = &l->ring[i];
 
-        if (x->node != node || x->told || !is_recent(x, now_ms))
+        if (x->node != node || x->told_ms != 0 || !is_recent(x, now_ms))
             continue;
-        x->told = news = true;
+        x->told_ms = l->news_ms = now_ms;
+        news = true;
         tell(l, x->seg, x->number, now_ms);
     }
     return news;
 }
 
-uint32_t leaves_rows(const struct leaves *l, msec_t now_ms, struct left_row *v)
+uint32_t leaves_rows(const struct leaves *l, enum leaves_which which, msec_t now_ms,
+                     struct left_row *v)
 {
     uint32_t n = 0;
 
-    for (uint32_t i = 0; i < LEAVES_MAX; i++)
-        if (l->ring[i].told && is_recent(&l->ring[i], now_ms))
-            v[n++] = (struct left_row) { l->ring[i].seg, l->ring[i].number };
+    for (uint32_t i = 0; i < LEAVES_MAX; i++) {
+        const struct leave *x = &l->ring[i];
+
+        if (x->told_ms == 0 || !is_recent(x, now_ms))
+            continue;
+        if (which == LEAVES_ALL || x->told_ms == l->news_ms)
+            v[n++] = (struct left_row) { x->seg, x->number };
+    }
     return n;
 }
 

@@ -25,7 +25,7 @@ struct leave {
     seg_id seg;
     uint32_t number;
     node_no node; /* node that has answered */
-    bool told;
+    msec_t told_ms; /* 0: not told */
     msec_t at_ms;
 };
 
@@ -34,6 +34,7 @@ struct leaves {
     uint32_t n; /* ever noted */
     struct revoked told; /* owned; a row's mark: the node at which the leave has been repeated */
     int64_t until_s; /* the newest row is kept until then */
+    msec_t news_ms; /* rows of the ring that were told then are the news */
 };
 
 void leaves_init(struct leaves *l);
@@ -44,8 +45,11 @@ void leaves_note(struct leaves *l, node_no node, const struct token *t, msec_t n
 bool leaves_away(struct leaves *l, node_no node, msec_t now_ms);
 /* The link to the node has ended: it may have lost leaves that were repeated there. */
 void leaves_link_lost(struct leaves *l, node_no node);
-/* Whom others are to hear of, into v: LEAVES_MAX at most. How many. */
-uint32_t leaves_rows(const struct leaves *l, msec_t now_ms, struct left_row *v);
+/* Rows that others are to hear of, into v: LEAVES_MAX at most. How many. ALL: to a manager that may
+ * have heard of none; NEWS: those of the last leaves_away() that had some. */
+enum leaves_which { LEAVES_ALL, LEAVES_NEWS };
+uint32_t leaves_rows(const struct leaves *l, enum leaves_which which, msec_t now_ms,
+                     struct left_row *v);
 /* Another router's. */
 void leaves_heard(struct leaves *l, const struct msg_left *m, msec_t now_ms);
 /* The next row of `told`, *i = 0 before the first; NULL: that was the last. */

@@ -461,7 +461,7 @@ void srouter_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *
     }
     p->router->mng[other->no].peer = peer;
     reg(s, p, other->no, false);
-    router_tell_left(s, p, peer);
+    router_tell_left(s, p, peer, LEAVES_ALL);
 }
 
 void srouter_down(struct sim *s, struct proc *p, const struct proc *other)

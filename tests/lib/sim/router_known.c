@@ -49,12 +49,12 @@ void router_known_up(struct sim *s, struct proc *p, peer_no peer, const struct p
     router_say_seen(s, p, node);
 }
 
-void router_tell_left(struct sim *s, struct proc *p, peer_no mng)
+void router_tell_left(struct sim *s, struct proc *p, peer_no mng, enum leaves_which which)
 {
     struct msg m = { .type = MSG_LEFT };
 
     m.left.v = sim_alloc(MSG_LEFT_MAX * sizeof(*m.left.v));
-    m.left.n = leaves_rows(&p->router->known.leaves, sim_ms(s), m.left.v);
+    m.left.n = leaves_rows(&p->router->known.leaves, which, sim_ms(s), m.left.v);
     if (m.left.n > 0)
         net_send(s, p, mng, &m, 0);
     free(m.left.v);
@@ -64,7 +64,7 @@ void router_tells_left(struct sim *s, struct proc *p)
 {
     for (unsigned i = 0; i < s->o.managers; i++)
         if (p->router->mng[i].peer != 0)
-            router_tell_left(s, p, p->router->mng[i].peer);
+            router_tell_left(s, p, p->router->mng[i].peer, LEAVES_NEWS);
 }
 
 void router_note_leave(struct sim *s, struct srouter *r, const struct sflow *x)

@@ -11,7 +11,7 @@ void router_known_up(struct sim *s, struct proc *p, peer_no peer, const struct p
 void router_known_down(struct sim *s, struct proc *p, const struct proc *node);
 /* Who has left: noted when a flow ends; told to one manager, or to all. */
 void router_note_leave(struct sim *s, struct srouter *r, const struct sflow *x);
-void router_tell_left(struct sim *s, struct proc *p, peer_no mng);
+void router_tell_left(struct sim *s, struct proc *p, peer_no mng, enum leaves_which which);
 void router_tells_left(struct sim *s, struct proc *p);
 /* Nodes that the map has no more. */
 void router_known_forget(const struct sim *s, struct srouter *r);

@@ -47,14 +47,29 @@ Test(leaves, count_once_the_node_is_not_reached)
     note(3, 1000);
     note(4, 2000);
     cr_expect_not(is_left(3), "the node knows it");
-    cr_expect_eq(leaves_rows(&all.leaves, 2000, v), 0);
+    cr_expect_eq(leaves_rows(&all.leaves, LEAVES_ALL, 2000, v), 0);
     cr_expect_not(leaves_away(&all.leaves, NODE + 1, 2000), "another one");
     cr_expect(leaves_away(&all.leaves, NODE, 1000 + LEAVES_RECENT_MS));
     cr_expect(!is_left(3) && is_left(4), "too long ago, and just in time");
     cr_expect_not(leaves_away(&all.leaves, NODE, 1000 + LEAVES_RECENT_MS), "no news");
-    cr_expect_eq(leaves_rows(&all.leaves, 1000 + LEAVES_RECENT_MS, v), 1);
+    cr_expect_eq(leaves_rows(&all.leaves, LEAVES_ALL, 1000 + LEAVES_RECENT_MS, v), 1);
     cr_expect(v[0].seg == 12 && v[0].number == 4);
-    cr_expect_eq(leaves_rows(&all.leaves, 2000 + LEAVES_RECENT_MS, v), 0);
+    cr_expect_eq(leaves_rows(&all.leaves, LEAVES_ALL, 2000 + LEAVES_RECENT_MS, v), 0);
+}
+
+/* Else each leave would have a manager hear the last 4096 again, and pass them on. */
+Test(leaves, are_told_once_while_the_link_to_the_manager_lives)
+{
+    static struct left_row v[MSG_LEFT_MAX];
+
+    note(3, 1000);
+    cr_expect(leaves_away(&all.leaves, NODE, 1000));
+    cr_expect_eq(leaves_rows(&all.leaves, LEAVES_NEWS, 1000, v), 1);
+    note(4, 2000);
+    cr_expect(leaves_away(&all.leaves, NODE, 2000));
+    cr_expect_eq(leaves_rows(&all.leaves, LEAVES_NEWS, 2000, v), 1);
+    cr_expect_eq(v[0].number, 4);
+    cr_expect_eq(leaves_rows(&all.leaves, LEAVES_ALL, 2000, v), 2, "a manager that has just come");
 }
 
 Test(leaves, the_last_ones_are_noted)
@@ -64,7 +79,7 @@ Test(leaves, the_last_ones_are_noted)
     for (uint32_t i = 0; i <= LEAVES_MAX; i++)
         note(i, 1000);
     cr_expect(leaves_away(&all.leaves, NODE, 1000));
-    cr_expect_eq(leaves_rows(&all.leaves, 1000, v), LEAVES_MAX);
+    cr_expect_eq(leaves_rows(&all.leaves, LEAVES_ALL, 1000, v), LEAVES_MAX);
     cr_expect(!is_left(0) && is_left(1) && is_left(LEAVES_MAX));
 }
 
@@ -79,7 +94,7 @@ Test(leaves, that_are_told_are_not_noted_again)
     for (unsigned i = 0; i < LEAVES_MAX; i++)
         note(4, 2000);
     cr_expect(leaves_away(&all.leaves, NODE, 2000), "a leave that nobody knows is kept");
-    cr_expect_eq(leaves_rows(&all.leaves, 2000, v), 1);
+    cr_expect_eq(leaves_rows(&all.leaves, LEAVES_ALL, 2000, v), 1);
     cr_expect_eq(v[0].number, 5);
 }
 

@@ -40,7 +40,7 @@ static bool seq_parse(const char *p, uint64_t *out)
     return v > 0;
 }
 
-bool jname_parse(const char *text, struct jname *out)
+static bool jname_parse(const char *text, struct jname *out)
 {
     for (unsigned k = 0; k < ARRAY_LEN(forms); k++) {
         size_t n = strlen(forms[k].before);

@@ -17,7 +17,6 @@ struct jdir { /* sorted by kind, then seq */
     bool failed; /* no memory */
 };
 void jname_text(char out[JNAME_MAX], enum jname_kind kind, uint64_t seq);
-bool jname_parse(const char *text, struct jname *out);
 /* 0; SQ_ESYS, SQ_ENOMEM. jdir_fini() is due in any case. */
 SQ_CHECK int jdir_read(struct jdir *dir, struct disk *d, struct err *e);
 void jdir_fini(struct jdir *dir);

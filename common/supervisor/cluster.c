@@ -327,7 +327,7 @@ static int become_child(struct cluster *cl)
     return fail(cl, &e);
 }
 
-static struct cluster the_cluster; /* prog.h's check and try know no context */
+static struct cluster the_cluster; /* program.h's check and try know no context */
 
 static int check_cfg(const void *cfg, struct err *e)
 {

@@ -1,6 +1,6 @@
-/* cluster_args.c: from a cluster's configuration to one child's command line. Pure. */
-#define _GNU_SOURCE /* asprintf */
-#define _GNU_SOURCE /* pipe2 */
+/* cluster_args.c: from a cluster's configuration to one child's program and command line (pure), and
+ * a try of them: the child itself says whether it would start. */
+#define _GNU_SOURCE /* asprintf, pipe2 */
 #include "common/supervisor/cluster_args.h"
 
 #include <assert.h>

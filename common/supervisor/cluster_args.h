@@ -1,4 +1,5 @@
-/* cluster_args.h: the command line of a child. Pure. */
+/* cluster_args.h: the configuration of a cluster: its table, the command line of a child that follows
+ * (pure); and a try of that child. */
 #ifndef SEGQ_CLUSTER_ARGS_H
 #define SEGQ_CLUSTER_ARGS_H
 
@@ -73,8 +74,9 @@ static const char *const cluster_fork_words[] __attribute__((unused)) = {
 /* The path of the child program: that of the key `program`, or the one beside this program. */
 SQ_CHECK int cluster_program(const struct cluster_kind *k, const struct cluster_cfg *c, char *path,
                              size_t cap, struct err *e);
-/* Runs `PROGRAM ... -t` as child 0 would be started (the others differ in name and ports). SQ_EINVAL
- * with the child's own sentence; SQ_ESYS: it cannot be run; SQ_ETIMEOUT: it has not ended within 10 s. */
+/* Runs `PROGRAM ... -t` as child 0 would be started (the others differ in name and ports).
+ * SQ_EINVAL with the child's own sentence; SQ_ESYS: it cannot be run; SQ_ETIMEOUT: it has not ended
+ * within 10 s. */
 SQ_CHECK int cluster_try(const struct cluster_kind *k, const struct cluster_cfg *c, struct err *e);
 
 #endif

@@ -1,5 +1,5 @@
-/* metrics_process.c: what the kernel says about this process, under the names that
- * Prometheus' client libraries use. What cannot be read is left out. */
+/* metrics_process.c: what the kernel says about this process: under the names that Prometheus' client
+ * libraries use (what cannot be read is left out), as a node's own figures, and to give memory back. */
 #include "common/supervisor/metrics_process.h"
 
 #include <dirent.h>
@@ -17,6 +17,8 @@
 #include "common/base/metrics.h"
 #include "common/supervisor/program.h"
 #include "version.h"
+
+#define LOG_MODULE "memory"
 
 /* Seconds since the epoch when the machine started; 0 if not known. */
 static double boot_time_s(void)
@@ -82,53 +84,55 @@ static void open_fds(struct buf *b)
                       "Maximum number of open file descriptors.", (double)lim.rlim_cur);
 }
 
-void metrics_process(struct buf *b, const char *program)
-{
-    const char *labels[] = { "program", program, "version", SEGQ_VERSION, NULL };
-    struct rusage u;
-
-    metrics_head(b, "segq_build_info", METRIC_GAUGE, "Always 1; its labels say what runs.");
-    metrics_u64(b, "segq_build_info", labels, 1);
-    if (getrusage(RUSAGE_SELF, &u) == 0) {
-        metrics_head(b, "process_cpu_seconds_total", METRIC_COUNTER,
-                     "Total user and system CPU time spent in seconds.");
-        metrics_f64(b, "process_cpu_seconds_total", NULL,
-                    (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-                        (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6);
-    }
-    from_stat(b);
-    open_fds(b);
-}
-
+/* User and system time; < 0: not known. */
 static double cpu_s(void)
 {
     struct rusage u;
 
     if (getrusage(RUSAGE_SELF, &u) < 0)
-        return 0;
+        return -1;
     return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
            (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-static uint64_t rss_bytes(void)
+void metrics_process(struct buf *b, const char *program)
 {
-    uint64_t all, resident;
+    const char *labels[] = { "program", program, "version", SEGQ_VERSION, NULL };
+    double cpu = cpu_s();
+
+    metrics_head(b, "segq_build_info", METRIC_GAUGE, "Always 1; its labels say what runs.");
+    metrics_u64(b, "segq_build_info", labels, 1);
+    if (cpu >= 0)
+        metrics_value(b, "process_cpu_seconds_total", METRIC_COUNTER,
+                      "Total user and system CPU time spent in seconds.", cpu);
+    from_stat(b);
+    open_fds(b);
+}
+
+/* Bytes that are resident, and those of them that files share; 0: not known. */
+static uint64_t rss_bytes(uint64_t *shared)
+{
+    uint64_t all, resident, page = (uint64_t)sysconf(_SC_PAGESIZE);
     char text[128];
     int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
 
     if (fd >= 0)
         close(fd);
+    *shared = 0;
     if (n <= 0)
         return 0;
     text[n] = '\0';
-    return sscanf(text, "%" SCNu64 " %" SCNu64, &all, &resident) == 2
-               ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+    if (sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &all, &resident, shared) != 3)
+        return 0;
+    *shared *= page;
+    return resident * page;
 }
 
 struct own_figures own_load_look(struct own_load *l, msec_t now_ms, int64_t wall_ms)
 {
-    struct own_figures f = { .rss_bytes = rss_bytes(), .version = SEGQ_VERSION };
+    uint64_t shared;
+    struct own_figures f = { .rss_bytes = rss_bytes(&shared), .version = SEGQ_VERSION };
     double cpu = cpu_s();
 
     if (l->looked_ms != 0 && now_ms > l->looked_ms)
@@ -143,9 +147,8 @@ struct own_figures own_load_look(struct own_load *l, msec_t now_ms, int64_t wall
 
 /* ---- giving memory back ----
  *
- * Looks at /proc/self/statm, asks the C library for what is free. Where there is no /proc, or under a sanitizer (whose heap is not the library's), nothing happens. */
-
-#define LOG_MODULE "memory"
+ * Looks at /proc/self/statm, asks the C library for what is free. Where there is no /proc, or under
+ * a sanitizer (whose heap is not the library's), nothing happens. */
 
 struct giveback {
     struct ev *ev; /* ref */
@@ -166,19 +169,9 @@ bool giveback_due(uint64_t *low, uint64_t has)
 /* Bytes of its own, resident; 0: not known. */
 static uint64_t own_bytes(void)
 {
-    uint64_t all, resident, shared;
-    char text[128];
-    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    uint64_t shared, resident = rss_bytes(&shared);
 
-    if (fd >= 0)
-        close(fd);
-    if (n <= 0)
-        return 0;
-    text[n] = '\0';
-    if (sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &all, &resident, &shared) != 3)
-        return 0;
-    return (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
+    return resident - shared;
 }
 
 static void look(void *arg)

@@ -1,4 +1,5 @@
-/* metrics_process.h: the metrics that every process has. Shell. */
+/* metrics_process.h: what a process knows of itself: metrics that each has, figures that it tells the
+ * manager, memory that it gives back. Shell. */
 #ifndef SEGQ_METRICS_PROCESS_H
 #define SEGQ_METRICS_PROCESS_H
 

@@ -186,13 +186,7 @@ enum sup_act sup_step(struct sup_child *c, const struct sup_opts *o, enum sup_ev
     if (c->state != x->to)
         c->since_ms = now_ms;
     c->state = x->to;
-    assert(sup_has_process(c->state) || c->state == SUP_DOWN || c->state == SUP_BACKOFF);
     return x->act;
-}
-
-bool sup_has_process(enum sup_state s)
-{
-    return s != SUP_DOWN && s != SUP_BACKOFF;
 }
 
 const char *sup_state_name(enum sup_state s)

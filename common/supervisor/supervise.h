@@ -65,7 +65,6 @@ void sup_init(struct sup_child *c);
  * SUP_EV_EXIT by the caller in a later turn, never from inside. */
 SQ_CHECK enum sup_act sup_step(struct sup_child *c, const struct sup_opts *o,
                                enum sup_event ev, msec_t now_ms, struct rng *rng);
-bool sup_has_process(enum sup_state s);
 const char *sup_state_name(enum sup_state s);
 const char *sup_event_name(enum sup_event e);
 

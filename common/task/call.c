@@ -267,7 +267,8 @@ enum { REPLY_FORM = 3, REPLY_FORM_FIELDS = 4 };
 #define HEAD        (1 + 2 + 1)
 #define HEAD_FIELDS (HEAD + 2 + 1)
 
-bool reply_type_ok(const char *p, size_t n)
+/* True: may be said again in an answer of ours: printable ASCII, and not too long. */
+static bool reply_type_ok(const char *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (p[i] < 0x20 || p[i] > 0x7e)

@@ -69,8 +69,6 @@ struct reply { /* borrowed */
     size_t rest_n;
 };
 
-/* True: may be said again in an answer of ours: printable ASCII, and not too long. */
-bool reply_type_ok(const char *p, size_t n);
 /* A header field of an answer is kept, and said again with it: one that tells a client about the answer,
  * the next request, limits or a trace. All others are left out, also such as nobody has invented yet:
  * orders to a proxy, a CDN or a browser, which would take the target's origin for ours; cookies; rules

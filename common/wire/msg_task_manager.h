@@ -68,7 +68,7 @@ struct msg_part_open {
     uint64_t part_epoch;
     const char *match; /* the pool's pattern: a name, or its beginning and a star */
     uint32_t n_rules;
-    uint64_t *rules; /* in the order of TASK_RULES (task/engine/rules.h); missing: the default */
+    uint64_t *rules; /* in the order of TASK_RULES (common/task/rules.h); missing: the default */
     uint32_t max_tasks;
     bool paused; /* nothing is taken */
     bool had;

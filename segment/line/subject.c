@@ -34,7 +34,7 @@ void subjects_fini(struct subjects *s)
     free(was.v);
 }
 
-int subjects_reserve(struct subjects *s, uint32_t n)
+static int reserve(struct subjects *s, uint32_t n) /* n more records */
 {
     uint64_t want = (uint64_t)s->n + n, cap = s->cap < 16 ? 16 : s->cap * 3ull / 2;
     struct subject *v;
@@ -63,7 +63,7 @@ int subjects_add(struct subjects *s, const struct subject *x)
     uint32_t i;
     char *text;
 
-    if (subjects_reserve(s, 1) < 0)
+    if (reserve(s, 1) < 0)
         return SQ_ENOMEM;
     text = malloc(x->len > 0 ? x->len : 1);
     if (text == NULL)

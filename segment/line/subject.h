@@ -36,7 +36,6 @@ struct subjects {
 
 void subjects_init(struct subjects *s);
 void subjects_fini(struct subjects *s); /* empty, as after init; the watch stays */
-SQ_CHECK int subjects_reserve(struct subjects *s, uint32_t n); /* n more records */
 /* 0 or SQ_ENOMEM (nothing has changed). x->text is copied. */
 SQ_CHECK int subjects_add(struct subjects *s, const struct subject *x);
 bool subjects_has(const struct subjects *s, uint64_t hash);

@@ -5,8 +5,6 @@
 
 #include "segment/table/state.h"
 
-/* Life of a pass that was released then: a lowered pass_ttl is for later ones. */
-uint32_t segtab_ttl_s(const struct queue *q, int64_t released_at_ms);
 /* When the pass that was released then is over: on the monotonic clock, as are the others. */
 msec_t segtab_pass_end(const struct segtab *t, const struct seg *g, int64_t at_ms);
 /* The same as its pass says it: Unix seconds; of an extended session the later end. */

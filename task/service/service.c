@@ -9,7 +9,6 @@
 #include "common/base/file.h"
 #include "common/base/versions.h"
 #include "common/node/node_peers.h"
-#include "common/node/node_peers.h"
 #include "task/bodies/answers.h"
 #include "task/bodies/body_form.h"
 #include "task/service/metrics.h"

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/config/near.h"
 #include "common/task/own.h"
 #include "common/task/queue_name.h"
 #include "queuemng/ctl/confirm.h"
@@ -188,31 +187,17 @@ int cmd_task_discard_all(struct ctl *c, int argc, char **argv)
 
 /* ---- pauses ---- */
 
-/* The pool of this name; else says which one it may be. */
 static bool is_pool(const json_t *pools, const char *name)
 {
-    struct near near = near_to(name);
-    const char *of = NULL;
-    const json_t *p;
-    size_t i;
+    struct buf b;
+    bool is;
 
-    json_array_foreach(json_object_get(pools, "pools"), i, p) {
-        const char *match = ctl_str(p, "match");
-
-        if (strcmp(match, name) == 0)
-            return true;
-        if (of == NULL && queue_matches(match, name, strlen(name)))
-            of = match;
-        near_try(&near, match);
-    }
-    fprintf(stderr, "segqctl: there is no pool '%s'", name);
-    if (of != NULL)
-        fprintf(stderr, "; it is a queue of pool %s, which is paused as a whole: segqctl task "
-                "pause '%s'", of, of);
-    else if (near.name != NULL)
-        fprintf(stderr, "; did you mean %s?", near.name);
-    fputc('\n', stderr);
-    return false;
+    buf_init(&b);
+    is = view_is_pool(&b, pools, name);
+    if (!is)
+        fprintf(stderr, "segqctl: %.*s\n", (int)b.len, b.data != NULL ? (char *)b.data : "");
+    buf_fini(&b);
+    return is;
 }
 
 static int set_paused(struct ctl *c, const char *pool, bool paused)

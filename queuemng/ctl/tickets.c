@@ -239,6 +239,14 @@ static int join_anew(const struct ctl *c, const json_t *was, const struct claim_
     return rc;
 }
 
+static int say_over(const json_t *ticket)
+{
+    struct err e = { 0 };
+
+    (void)err_set(&e, SQ_EINVAL, "the ticket is over: %s", ctl_str(ticket, "because"));
+    return ctl_say_err(&e, CTL_REFUSED);
+}
+
 int cmd_move_ticket(struct ctl *c, int argc, char **argv)
 {
     struct claim_said said = { .lane = argv[1], .replaces = argv[0] };
@@ -254,9 +262,8 @@ int cmd_move_ticket(struct ctl *c, int argc, char **argv)
     if (was == NULL)
         return rc;
     said.queue = json_string_value(json_object_get(was, "queue"));
-    rc = CTL_REFUSED;
     if (said.queue == NULL)
-        fprintf(stderr, "segqctl: the ticket is over: %s\n", ctl_str(was, "because"));
+        rc = say_over(was);
     else
         rc = sign(c, &said, &jwt, &alg);
     if (rc == CTL_OK)
@@ -352,6 +359,16 @@ static int say_tickets(const json_t *draw, const uint8_t seed[DRAW_SEED], int n,
     return rc;
 }
 
+static void put_draw_line(const json_t *draw, const char *line)
+{
+    struct buf b;
+
+    buf_init(&b);
+    ctl_say(&b, draw, line);
+    ctl_put_out(&b);
+    buf_fini(&b);
+}
+
 /* noted: the commitment, as it was known before; NULL: nobody has noted it. */
 static int say_draw(const json_t *doc, const char *noted, int n, char **ticket)
 {
@@ -362,7 +379,7 @@ static int say_draw(const json_t *doc, const char *noted, int n, char **ticket)
         fprintf(stderr, "segqctl: this queue draws no positions\n");
         return CTL_REFUSED;
     }
-    printf("commitment %s\n", ctl_str(draw, "commitment"));
+    put_draw_line(draw, "commitment {commitment}\n");
     if (noted != NULL && strcasecmp(noted, ctl_str(draw, "commitment")) != 0) {
         fprintf(stderr, "segqctl: this is not the commitment that you noted\n");
         return CTL_REFUSED;
@@ -371,7 +388,7 @@ static int say_draw(const json_t *doc, const char *noted, int n, char **ticket)
         puts("seed       is published when the queue opens");
         return n == 0 ? CTL_OK : CTL_REFUSED;
     }
-    printf("seed       %s\n", ctl_str(draw, "seed"));
+    put_draw_line(draw, "seed       {seed}\n");
     if (!is_promised(draw, ctl_str(doc, "queue"), seed)) {
         fprintf(stderr, "segqctl: the seed does not fit this commitment\n");
         return CTL_REFUSED;

@@ -185,7 +185,9 @@ static void put_change(struct buf *b, const struct def_change *ch, const char *k
 {
     buf_printf(b, "%s ", ch->kind->word);
     ctl_clean(b, ch->name);
-    buf_printf(b, ": %s: ", key);
+    buf_str(b, ": ");
+    ctl_clean(b, key);
+    buf_str(b, ": ");
     if (ch->was != NULL) {
         put_value(b, was, COLOUR_BAD);
         buf_str(b, " -> ");

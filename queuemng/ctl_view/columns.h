@@ -42,7 +42,8 @@ void table_list(struct buf *b, const json_t *list, const struct col *cols, size_
                 const char *none);
 #define TABLE_LIST(b, list, cols, none) table_list(b, list, cols, ARRAY_LEN(cols), none)
 
-/* Load of a process: absent if it has not said. LATE: the longest delay of a turn of a node's loop; CPU: a share of one core: 130 % are one core and a third of another. */
+/* Load of a process; "-" if it has not said. CPU: a share of one core, so that 130 % are one core and a
+ * third of another; LATE: the longest delay of a turn of a node's loop. */
 void put_cpu(struct buf *b, const json_t *o, const char *path);
 void put_memory(struct buf *b, const json_t *o, const char *path);
 void put_us(struct buf *b, const json_t *o, const char *path);

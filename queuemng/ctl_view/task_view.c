@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/config/near.h"
 #include "common/task/queue_name.h"
 #include "queuemng/ctl_view/columns.h"
 
@@ -147,6 +148,35 @@ bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
         view_endpoints(b, doc);
     }
     return true;
+}
+
+bool view_is_pool(struct buf *b, const json_t *doc, const char *name)
+{
+    struct near near = near_to(name);
+    const json_t *p, *of = NULL;
+    size_t i;
+
+    json_array_foreach(json_object_get(doc, "pools"), i, p) {
+        const char *match = ctl_str(p, "match");
+
+        if (strcmp(match, name) == 0)
+            return true;
+        if (of == NULL && queue_matches(match, name, strlen(name)))
+            of = p;
+        near_try(&near, match);
+    }
+    buf_str(b, "there is no pool '");
+    ctl_clean(b, name);
+    buf_byte(b, '\'');
+    if (of != NULL) {
+        ctl_say(b, of, "; it is a queue of pool {match}, which is paused as a whole: "
+                       "segqctl task pause '{match}'");
+    } else if (near.name != NULL) {
+        buf_str(b, "; did you mean ");
+        ctl_clean(b, near.name);
+        buf_byte(b, '?');
+    }
+    return false;
 }
 
 /* ---- endpoints ---- */

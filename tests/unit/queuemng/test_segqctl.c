@@ -101,6 +101,22 @@ Test(segqctl, brackets_are_json)
               w, ARRAY_LEN(w));
 }
 
+/* ---- names ---- */
+
+Test(segqctl, a_pool_that_is_none_is_told_with_the_one_that_is_meant)
+{
+    json_t *doc = js("{\"pools\":[{\"match\":\"images\"},{\"match\":\"ride/\\u202e*\"},{\"match\":7},7]}");
+
+    cr_expect(view_is_pool(&b, doc, "images") && b.len == 0);
+    cr_expect(!view_is_pool(&b, doc, "imagse"));
+    cr_expect_str_eq(text(), "there is no pool 'imagse'; did you mean images?");
+    buf_reset(&b);
+    cr_expect(!view_is_pool(&b, doc, "ride/\xe2\x80\xae" "5"));
+    cr_expect_str_eq(text(), "there is no pool 'ride/?5'; it is a queue of pool ride/?*, which is paused as a "
+                             "whole: segqctl task pause 'ride/?*'");
+    json_decref(doc);
+}
+
 /* ---- options ---- */
 
 static int read_line(struct ctl *c, const char *a, const char *second)

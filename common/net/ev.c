@@ -281,7 +281,7 @@ static void run_timers(struct ev *ev)
 static volatile sig_atomic_t came[NSIG]; /* and not told yet */
 static volatile sig_atomic_t wake_fd = -1;
 
-static struct { /* one loop of a process has signals */
+static struct { /* signals: of one loop in a process */
     ev_fn fn;   /* NULL: nobody asked for it */
     void *arg;
     struct sigaction before; /* ev_signal() */

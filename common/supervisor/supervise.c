@@ -186,6 +186,7 @@ enum sup_act sup_step(struct sup_child *c, const struct sup_opts *o, enum sup_ev
     if (c->state != x->to)
         c->since_ms = now_ms;
     c->state = x->to;
+    assert(c->state < SUP_NSTATES);
     return x->act;
 }
 

@@ -226,7 +226,7 @@ static void overdue(struct task_call *c)
     }
 }
 
-/* What a node hands out in this very moment goes back, as to a client that has gone. */
+/* Tasks that a node hands out in this very moment go back, as if the client had gone. */
 void asks_drain(struct tasking *t)
 {
     static const struct msg nothing = { .type = MSG_TASK_TAKE_ANS };

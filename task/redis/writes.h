@@ -65,7 +65,7 @@ uint32_t writes_ref_bytes(uint64_t ref);
 void writes_saw(struct writes *s, uint64_t ref);
 /* Number of the command for which an answer of this turn has to wait. */
 uint64_t writes_ask(struct writes *s);
-/* Nobody waits any more: what a command that is under way brings is not copied. */
+/* Ends the waiting: the answer of a command that is under way is not copied. */
 void writes_want_nothing(struct writes *s);
 
 /* At the end of a turn. True: a command begins: writes_args(), and send it. */

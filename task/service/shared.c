@@ -194,8 +194,8 @@ static bool is_report(const struct msg *m)
     return m->type == MSG_PART_STATUS || m->type == MSG_ENDPOINT_STATUS;
 }
 
-/* Nobody hears what the turn says: those who were to hear it are cut off, and ask again; a manager to whom it
- * was but a report is not. Only calls of other partitions stay in it, since their starts are written. */
+/* Takes the turn's messages back: their receivers are cut off, and ask again; a manager to whom it was but a
+ * report is not. Only calls of other partitions stay in it, since their starts are written. */
 static void take_back(struct task_shared *h, struct held_turn *k, part_no no)
 {
     struct task_service *s = h->s;

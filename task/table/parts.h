@@ -51,7 +51,7 @@ struct node_room { /* room of the node for a task of p */
     struct part *p;
     uint64_t others; /* tasks of the other partitions */
 };
-/* One that is over gives way if need be. */
+/* Lets a task that is over give way if need be. False: there is none. */
 bool tasktab_make_room(struct node_room *room);
 
 #endif

@@ -29,10 +29,10 @@ static inline uint64_t fuzz_num(struct fuzz_bytes *in)
 /* A number, and so many bytes, or what is left. */
 static inline const uint8_t *fuzz_take(struct fuzz_bytes *in, uint32_t *n)
 {
-    const uint8_t *p;
+    uint64_t want = fuzz_num(in); /* before what is left is counted */
+    const uint8_t *p = in->p;
 
-    *n = (uint32_t)u64_min(fuzz_num(in), (uint64_t)(in->end - in->p));
-    p = in->p;
+    *n = (uint32_t)u64_min(want, (uint64_t)(in->end - p));
     in->p += *n;
     return p;
 }

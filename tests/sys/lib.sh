@@ -121,10 +121,11 @@ pid_of() { # router.0, segment.1, queuemng, rt_cluster ...
     jq -r ".pids[\"$1\"] // empty" "$C/cluster.json"
 }
 
-runs() { # pid: exists and is no zombie
+runs() { # pid: exists and is no zombie; while its other threads end, it still has its sockets
     local s
     s=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
-    case ${s##*) } in [ZX]*) return 1 ;; esac
+    read -ra s <<<"${s##*) }"
+    case ${s[0]} in [ZX]*) [ "${s[17]}" -gt 1 ] ;; esac
 }
 is_gone() { ! runs "$1"; }
 restarted() { # NAME OLD-PID: another process of that name runs

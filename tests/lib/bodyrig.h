@@ -6,7 +6,7 @@
 #ifndef SEGQ_TESTS_BODYRIG_H
 #define SEGQ_TESTS_BODYRIG_H
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <errno.h>
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #define SEGQ_TESTS_DNSRIG_H
 
 #include <arpa/inet.h>
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 #ifndef SEGQ_TEST_FLOWRIG_H
 #define SEGQ_TEST_FLOWRIG_H
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 
 #include "router/flow/flow.h"

@@ -7,7 +7,7 @@
 #include "tests/lib/turn.h"
 
 #include <arpa/inet.h>
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>

@@ -7,7 +7,7 @@
 #ifndef SEGQ_TESTS_JRIG_H
 #define SEGQ_TESTS_JRIG_H
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

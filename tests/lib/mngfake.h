@@ -3,7 +3,7 @@
 #ifndef SEGQ_TESTS_MNGFAKE_H
 #define SEGQ_TESTS_MNGFAKE_H
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 #include <stdio.h>
 #include <stdlib.h>

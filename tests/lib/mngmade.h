@@ -4,7 +4,7 @@
 #ifndef SEGQ_TESTS_MNGMADE_H
 #define SEGQ_TESTS_MNGMADE_H
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <string.h>
 

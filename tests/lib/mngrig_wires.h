@@ -2,7 +2,7 @@
 #ifndef SEGQ_TESTS_MNGRIG_WIRES_H
 #define SEGQ_TESTS_MNGRIG_WIRES_H
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef SEGQ_TESTS_POOLTEST_H
 #define SEGQ_TESTS_POOLTEST_H
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 #include "tests/lib/poolrig.h"
 

@@ -3,7 +3,7 @@
 #ifndef SEGQ_REDISRIG_H
 #define SEGQ_REDISRIG_H
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

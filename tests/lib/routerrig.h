@@ -4,7 +4,7 @@
 #define SEGQ_TESTS_ROUTERRIG_H
 
 #include <arpa/inet.h>
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>

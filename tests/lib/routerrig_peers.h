@@ -3,7 +3,7 @@
 #ifndef SEGQ_TESTS_ROUTERRIG_PEERS_H
 #define SEGQ_TESTS_ROUTERRIG_PEERS_H
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <string.h>
 

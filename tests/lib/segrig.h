@@ -3,7 +3,7 @@
 #ifndef SEGQ_TESTS_SEGRIG_H
 #define SEGQ_TESTS_SEGRIG_H
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef SEGQ_TESTS_TARGETRIG_H
 #define SEGQ_TESTS_TARGETRIG_H
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef SEGQ_TESTS_TASKNODERIG_H
 #define SEGQ_TESTS_TASKNODERIG_H
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>

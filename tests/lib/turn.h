@@ -4,7 +4,7 @@
 
 #include "common/net/ev.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <time.h>
 
 static inline int64_t now_ms(void)

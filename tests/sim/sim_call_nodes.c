@@ -7,7 +7,7 @@
 #include "tests/lib/callnodes.h"
 #include "tests/lib/movedays.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 #include "tests/lib/quiet.h"
 

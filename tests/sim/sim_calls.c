@@ -13,7 +13,7 @@
  *   J12  behind the answer to a forced cancel nothing is sent, and J4 holds all the same
  *   SEEDS=1000 FIRST=1 sim_calls    so many seeds, from this one
  *   SEED=n sim_calls                one */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <stdlib.h>
 

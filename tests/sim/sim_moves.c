@@ -5,7 +5,7 @@
  *   SEED=n sim_moves                one */
 #include "tests/lib/movedays.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 #include "tests/lib/quiet.h"
 

@@ -8,7 +8,7 @@
  *   SEED=n sim_pools                one */
 #include "tests/lib/poolrig.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 #include "tests/lib/quiet.h"
 

@@ -4,7 +4,7 @@
  *   no submission is refused, each task is taken
  *   tasks and bodies of the node stay below the bound
  * and at the end the newest results are there. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <sodium.h>
 #include <stdlib.h>
 

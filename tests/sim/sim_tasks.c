@@ -4,7 +4,7 @@
  *   SEED=n sim_tasks                one */
 #include "tests/lib/tasks/world.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 
 #include "tests/lib/sim/sim.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdlib.h>
 
 /* SEED=n in the environment replaces a test's own seed; FIRST=n: its seeds begin with that. */

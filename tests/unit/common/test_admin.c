@@ -1,5 +1,5 @@
 /* test_admin.c: a small client in the same loop asks; limits, tokens, late 401. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* test_arena.c: zeroed, aligned, disjoint; reset keeps one chunk. */
 #include "common/base/arena.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 
 Test(arena, gives_zeroed_aligned_disjoint_memory)

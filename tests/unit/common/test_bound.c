@@ -1,5 +1,5 @@
 /* test_bound.c: what a pass is bound to, as text and in the pass; and beside a ticket's name. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <sodium.h>
 #include <string.h>
 

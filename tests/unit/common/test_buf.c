@@ -1,7 +1,7 @@
 /* test_buf.c: appending, numbers, consuming, and the failure that sticks. */
 #include "common/base/buf.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

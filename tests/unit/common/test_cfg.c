@@ -1,7 +1,7 @@
 /* test_cfg.c: documents, tables, errors that help, and dump -> parse -> equal. */
 #include "common/config/cfg.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

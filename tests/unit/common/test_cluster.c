@@ -4,7 +4,7 @@
 #include "common/supervisor/cluster_args.h"
 #include "common/supervisor/cluster_status.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* test_codec.c: every message to bytes and back; damaged bodies; the hand-written columns
  * against generated code. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* test_cookie.c: cookies by name, in one line or in many. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <string.h>
 

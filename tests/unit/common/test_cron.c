@@ -2,7 +2,7 @@
  * Moments are UTC, but for what the zone's own clocks show. */
 #include "common/recur/cron.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* test_draw.c: lots that anybody can check: the shuffle, the commitment, and the line that
  * is put into the drawn order. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* test_err.c: codes have texts; sentences are wrapped and stay one line. */
 #include "common/base/err.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 
 Test(err, every_code_has_a_text)

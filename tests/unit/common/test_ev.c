@@ -1,5 +1,5 @@
 /* test_ev.c: order of timers, posts and hooks; freeing from inside callbacks. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <event2/event.h>
 #include <signal.h>
 #include <string.h>

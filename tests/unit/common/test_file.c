@@ -1,7 +1,7 @@
 /* test_file.c: files that an operator names: nothing waits for one, secrets are the owner's alone. */
 #include "common/base/file.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* test_frame.c: frames survive being cut anywhere; bad lengths and versions are refused
  * from the header alone. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 
 #include "common/wire/frame.h"

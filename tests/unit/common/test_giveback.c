@@ -1,7 +1,7 @@
 /* test_giveback.c: when it is time to give memory back, and that it goes. */
 #include "common/supervisor/metrics_process.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 #define MIB ((uint64_t)1 << 20)
 

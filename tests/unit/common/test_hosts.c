@@ -1,6 +1,6 @@
 /* test_hosts.c: names that are asked for, and questions that nobody waits for any more. What is not
  * freed is found by LeakSanitizer. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 
 #include "common/net/ev.h"

@@ -3,7 +3,7 @@
  * page that may not be read), and what is in the slack does not matter. */
 #include "common/http/http.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* test_http_answer.c: answers of servers: where they end, what is none; whole, and cut at every byte. */
 #include "common/http/http_answer.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * and over one request for each class of difference. */
 #include "tests/lib/http_compare.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

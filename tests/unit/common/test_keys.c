@@ -1,7 +1,7 @@
 /* test_keys.c: creation, reading back, permissions, what is refused. */
 #include "common/ticket/keys.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <pthread.h>
 #include <sodium.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* test_log.c: levels, the captured line, quoting, the file and its reopening. */
 #include "common/base/log.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* test_map.c: against a plain array as the model, with many collisions and removals. */
 #include "common/base/map.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 #include "common/base/err.h"
 #include "common/base/rng.h"

@@ -2,7 +2,7 @@
 #include "common/base/metrics.h"
 #include "common/supervisor/metrics_process.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* test_msg.c: the list of messages: names, and who may say what to whom. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 #include "common/wire/msg.h"
 

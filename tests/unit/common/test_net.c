@@ -1,6 +1,6 @@
 /* test_net.c: addresses as text and back; listening, connecting, accepting on loopback.
  */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* test_outbox.c: messages come out in order, zeroed, also after a reset. */
 #include "common/wire/msg.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 Test(outbox, keeps_order_over_growth_and_reset)
 {

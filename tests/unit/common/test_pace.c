@@ -1,7 +1,7 @@
 /* test_pace.c: the plan keeps to the budget, spends it, and favours the front. */
 #include "common/ticket/pace.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <math.h>
 
 /* The load, place by place, as it will really be told. */

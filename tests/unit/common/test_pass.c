@@ -2,7 +2,7 @@
  * what is not signed by us, or not JWT, is refused. */
 #include "common/ticket/pass.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <sodium.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* test_preview.c: the right to look at the waiting page's states. */
 #include "common/ticket/preview.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <sodium.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* test_recur.c: ticks, which of those that are due together count, and jitter. */
 #include "common/recur/recur.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 static const struct zone utc = { NULL, "UTC" };
 

@@ -1,5 +1,5 @@
 /* test_replica_bytes.c: what stands inside the rows of REPLICA and SEEN, and 512 bits. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 
 #include "common/base/rng.h"

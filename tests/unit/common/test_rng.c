@@ -1,7 +1,7 @@
 /* test_rng.c: the same seed, the same numbers; uniform; the right means. */
 #include "common/base/rng.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <math.h>
 
 Test(rng, known_answers)

@@ -1,6 +1,6 @@
 /* test_rpc_backoff.c: links whose peer is not there: the tries become rarer, and those of
  * several links fall out of step. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 
 #include "common/base/log.h"

@@ -1,5 +1,5 @@
 /* test_slab.c: pieces do not overlap, lie where they should, their memory goes back. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* test_spawn.c: real processes (/bin/sh) started, watched, signalled, adopted. */
 #include "common/supervisor/spawn.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>

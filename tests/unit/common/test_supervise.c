@@ -1,7 +1,7 @@
 /* test_supervise.c: every state x every event of the table, and its clock. */
 #include "common/supervisor/supervise.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 
 /* The table again, written independently: state, event -> state/act. */

@@ -2,7 +2,7 @@
  * accepted: of tasks' tokens and of leases. */
 #include "common/ticket/task_token.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 
 #include "common/base/err.h"

@@ -2,7 +2,7 @@
  * but the one true text is accepted. */
 #include "common/ticket/token.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <sodium.h>
 #include <string.h>
 #include <time.h>

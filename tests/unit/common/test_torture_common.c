@@ -2,7 +2,7 @@
  * map, configuration; and the two servers, also with calls of the kernel that fail. The k-th
  * fails, for every k; then it goes on as if nothing had been. */
 #include <arpa/inet.h>
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* test_cfg_start.c: what -t lets pass is what the start takes: names of nodes, addresses to
  * dial, ports that two servers of one process want, metrics. Of every program. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <string.h>
 

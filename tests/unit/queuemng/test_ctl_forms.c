@@ -1,5 +1,5 @@
 /* test_ctl_forms.c: answers as YAML, and colours. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <jansson.h>
 #include <string.h>
 

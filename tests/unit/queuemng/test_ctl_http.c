@@ -1,5 +1,5 @@
 /* test_ctl_http.c: requests that cannot be written say why, before anything is sent. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdlib.h>
 #include <string.h>
 

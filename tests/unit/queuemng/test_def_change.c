@@ -1,5 +1,5 @@
 /* test_def_change.c: what a definition in a file changes, as text and as a request. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* test_fair.c: what is divided among those who want different amounts of it. */
 #include "queuemng/policy/claim.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 #include "common/base/rng.h"
 

@@ -1,7 +1,7 @@
 /* test_json_row.c: structs as JSON and back, by one list of fields. */
 #include "queuemng/state/json_row.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

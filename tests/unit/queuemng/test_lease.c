@@ -2,7 +2,7 @@
  * measured on clocks that differ: each rule alone, then thousands of seeded worlds. */
 #include "queuemng/policy/lease.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 
 #define TTL 2000

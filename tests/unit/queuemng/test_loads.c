@@ -1,5 +1,5 @@
 /* test_loads.c: what processes say of themselves; what this process uses. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 
 #include "common/supervisor/metrics_process.h"

@@ -1,6 +1,6 @@
 /* test_look.c: what the dashboard is fed from: the ring of events, the history of figures,
  * the log of operators' changes on a disk that fails. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>

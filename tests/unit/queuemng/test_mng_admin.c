@@ -1,6 +1,6 @@
 /* test_mng_admin.c: the admin API and the life of queue definitions, on a real service
  * with a store of its own; no HTTP in between. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

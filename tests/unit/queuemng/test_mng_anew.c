@@ -1,6 +1,6 @@
 /* test_mng_anew.c: a core that could not note down a step is begun anew; the peer whose messages do
  * this again and again is dropped. On a real service, with real links. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

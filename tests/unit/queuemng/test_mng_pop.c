@@ -1,6 +1,6 @@
 /* test_mng_pop.c: whom the manager releases from, what it moves and what it keeps, message
  * by message, against two nodes that say whatever a test makes them say. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * that nodes obey somebody else. */
 #include "queuemng/core/mng.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "queuemng/monitor/metrics_page.h"
 #include "queuemng/monitor/proc.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "queuemng/monitor/monitor.h"
 #include "queuemng/process/config.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <event2/buffer.h>
 #include <event2/http.h>
 #include <signal.h>

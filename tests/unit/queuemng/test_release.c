@@ -1,7 +1,7 @@
 /* test_release.c: the controller: exact, never above what the tiers allow, fair. */
 #include "queuemng/policy/release.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* test_schedule.c: opening and closing by the wall clock, once each. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <sodium.h>
 #include <string.h>
 

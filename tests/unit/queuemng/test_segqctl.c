@@ -1,5 +1,5 @@
 /* test_segqctl.c: KEY=VALUE words, bars, columns, and the cluster as text. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>

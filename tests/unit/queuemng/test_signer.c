@@ -1,5 +1,5 @@
 /* test_signer.c: what segqctl signs, as a router checks it; and files that are no key. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* test_token_name.c: what an operator may call a ticket or a task, and nothing else. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* test_top_view.c: the cluster on one screen: rates from two looks, what is left out when the screen
  * is small. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <jansson.h>
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "common/ticket/pace.h"
 #include "router/api/response.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>

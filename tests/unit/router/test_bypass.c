@@ -1,7 +1,7 @@
 /* test_bypass.c: who is let past the room, and above all who is not. */
 #include "router/gate/bypass.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <string.h>
 

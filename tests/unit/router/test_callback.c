@@ -2,7 +2,7 @@
  * call form; what is wrong is said by its name. */
 #include "router/tasks/callback.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdlib.h>
 #include <string.h>
 

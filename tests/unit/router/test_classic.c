@@ -5,7 +5,7 @@
 #include "router/compat/classic_target.h"
 #include "router/state/router.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

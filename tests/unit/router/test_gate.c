@@ -1,5 +1,5 @@
 /* test_gate.c: connections and requests to the address whose limits they count for. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* test_lane_claim.c: the right to another lane: what is taken, and every way to be refused. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 #include "router/gate/signed_claim.h"
 #include "tests/lib/claimrig.h"

@@ -1,6 +1,6 @@
 /* test_limit.c: addresses, who is behind a proxy, and how often an address may ask. */
 #include <arpa/inet.h>
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

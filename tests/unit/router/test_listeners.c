@@ -1,7 +1,7 @@
 /* test_listeners.c: whose ticket is looked at when, and what of a look is told. */
 #include "router/flow/listeners.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 
 #include "common/wire/replica_bytes.h"

@@ -2,7 +2,7 @@
  * addresses. */
 #include "router/state/node_links.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 
 #include "common/base/log.h"

@@ -5,7 +5,7 @@
 #include "router/page/render.h"
 #include "router/page/texts.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

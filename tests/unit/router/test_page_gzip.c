@@ -1,7 +1,7 @@
 /* test_page_gzip.c: the waiting page, compressed: the same page, small, and no secret of it can be
  * guessed by its length. */
 #define _GNU_SOURCE /* memmem */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 #include <zlib.h>
 

@@ -1,7 +1,7 @@
 /* test_page_in.c: what browsers send to the waiting page, and where people may be sent. */
 #include "router/page/input.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* test_pass_clock.c: by which clock a pass is judged. */
 #include "router/gate/pass_clock.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 #define T0  1700000000ll
 #define DAY 86400ll

@@ -1,5 +1,5 @@
 /* test_passed_on.c: the header fields of a target's answer, in an answer of ours. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 #include "common/task/call.h"
 #include "router/tasks/passed_on.h"

@@ -1,7 +1,7 @@
 /* test_replica_line.c: who waits of one name, as rows of MSG_REPLICA say it. */
 #include "router/replica/line.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 
 #include "common/base/rng.h"

@@ -2,7 +2,7 @@
  * told from it. */
 #include "router/replica/replicas.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 
 #include "common/wire/replica_bytes.h"

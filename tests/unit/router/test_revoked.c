@@ -1,7 +1,7 @@
 /* test_revoked.c: the set of passes that ended early. */
 #include "router/gate/revoked.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 static struct pass_row row(seg_id seg, uint32_t number, int64_t until_s)
 {

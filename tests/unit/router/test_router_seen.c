@@ -1,7 +1,7 @@
 /* test_router_seen.c: polls that were answered here reach their node, whatever links do. */
 #include "router/replica/poll_marks.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 #include "common/base/err.h"
 #include "common/base/rng.h"

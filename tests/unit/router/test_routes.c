@@ -3,7 +3,7 @@
 
 #include "common/base/err.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

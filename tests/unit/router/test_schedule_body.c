@@ -2,7 +2,7 @@
  * said; what a task node says of them, as the API says it. */
 #include "router/tasks/schedule_body.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 
 #include "router/tasks/path.h"

@@ -1,7 +1,7 @@
 /* test_seg_ask.c: requests are collected for a segment node, and nobody is called back. */
 #include "router/links/seg_links.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdlib.h>
 
 #include "common/base/versions.h"

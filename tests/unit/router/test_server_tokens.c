@@ -1,7 +1,7 @@
 /* test_server_tokens.c: whose token it is, also when it was found before and the file has changed. */
 #include "router/tasks/server_tokens.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>

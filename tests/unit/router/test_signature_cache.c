@@ -1,7 +1,7 @@
 /* test_signature_cache.c: the table of passes that were found good. */
 #include "router/gate/signature_cache.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <string.h>
 

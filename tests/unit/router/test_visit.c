@@ -1,5 +1,5 @@
 /* test_visit.c: is it a page that somebody goes to, a form, or a program? */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* test_waiting_text.c: the answer from pieces is the answer of api_ticket(), byte for byte. */
 #include "router/api/waiting_text.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 #include "common/base/rng.h"
 #include "common/ticket/pace.h"

@@ -1,6 +1,6 @@
 /* test_audit.c: the audit trail's thread and files: midnight, old files, disks that are full,
  * half lines. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <jansson.h>

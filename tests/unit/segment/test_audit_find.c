@@ -1,5 +1,5 @@
 /* test_audit_find.c: a ticket's lines, found in files of any size, newest first. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* test_audit_line.c: each event is one line of valid JSON, whatever people call themselves. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* test_block.c: ranks, time-outs and memory of blocks. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdlib.h>
 
 #include "common/base/rng.h"

@@ -1,7 +1,7 @@
 /* test_directory.c: a share of the directory: who may have a ticket, and who has. */
 #include "segment/line/directory.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 #include "common/base/rng.h"
 

@@ -1,5 +1,5 @@
 /* test_reloc.c: relocation tables, and subjects, against plain loops. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 
 #include "common/base/rng.h"

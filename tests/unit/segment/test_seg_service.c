@@ -1,7 +1,7 @@
 /* test_seg_service.c: a whole segment node in the test's own loop, between a manager and a
  * router made here of rpc and codec; and a move between two nodes. */
 #include <arpa/inet.h>
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <errno.h>
 #include <netinet/in.h>
 #include <sodium.h>

@@ -1,5 +1,5 @@
 /* test_segq.c: the waiting line against a plain array of living numbers. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdlib.h>
 #include <string.h>
 

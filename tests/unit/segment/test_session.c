@@ -1,5 +1,5 @@
 /* test_session.c: records of the released against plain arrays. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <signal.h>
 #include <string.h>
 

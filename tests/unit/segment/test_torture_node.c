@@ -2,7 +2,7 @@
  * leave, release, a merge whose both ends are here) in which the k-th allocation fails,
  * for every k; and then all from the k-th on. What was refused is asked again when there is
  * memory; afterwards everything acknowledged must be there, once, in its order. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

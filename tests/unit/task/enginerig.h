@@ -11,7 +11,7 @@
 #include "task/engine/take.h"
 #include "task/keys/check.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 
 static const struct attempt given_back = { .end = ATTEMPT_GIVEN_BACK };

@@ -6,7 +6,7 @@
 #include "task/keys/check.h"
 #include "task/keys/pick.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 #define KEYRIG_START ((msec_t)1780000000000)
 

@@ -1,7 +1,7 @@
 /* test_answers.c: long answers in files: kept, found again, read in pieces; bounds; what goes, goes. */
 #include "task/bodies/answers.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <sodium.h>

@@ -2,7 +2,7 @@
  * old files, a full disk. */
 #include "task/archive/archive.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

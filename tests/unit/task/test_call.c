@@ -2,7 +2,7 @@
  * would be others to the target than they seem are refused, also in a form that a peer made. */
 #include "common/task/call.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdlib.h>
 #include <string.h>
 

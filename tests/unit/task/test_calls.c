@@ -2,7 +2,7 @@
 #define _GNU_SOURCE 1 /* memmem */
 #include "task/calls/calls.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <sodium.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* test_calls_left.c: calls at their target whose partition has left the node (task/table/calls.c):
  * they hold their slots of the endpoint until they are over. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <sodium.h>
 
 #include "common/base/log.h"

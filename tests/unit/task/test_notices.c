@@ -2,7 +2,7 @@
  * written makes the same list; bounds. */
 #include "task/notices/notices.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 
 #include "common/base/err.h"

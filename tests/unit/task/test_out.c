@@ -2,7 +2,7 @@
 #define _GNU_SOURCE 1 /* memmem */
 #include "task/out/out.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <errno.h>
 #include <signal.h>
 #include <sodium.h>

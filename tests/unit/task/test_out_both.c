@@ -4,7 +4,7 @@
 #define _GNU_SOURCE 1 /* memmem */
 #include "task/out/out.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <sodium.h>
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
  * release may change: they were computed by another program. */
 #include "common/task/queue_name.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdio.h>
 #include <string.h>
 

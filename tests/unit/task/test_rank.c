@@ -1,7 +1,7 @@
 /* test_rank.c: ranks against counting; memory goes back. */
 #include "task/parts/rank.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdlib.h>
 
 #include "common/base/err.h"

@@ -1,7 +1,7 @@
 /* test_rate.c: never more than burst + rate * w in any window, and not much less. */
 #include "task/parts/rate.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 #include "common/base/rng.h"
 #include "task/parts/backoff.h"

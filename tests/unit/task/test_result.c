@@ -1,7 +1,7 @@
 /* test_result.c: results are kept whole or cut, with what they were. */
 #include "task/table/result.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>

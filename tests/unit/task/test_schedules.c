@@ -2,7 +2,7 @@
  * jitter; definitions that change; what is told. The tasks are a list of the test's own. */
 #include "task/schedules/ask.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 #include "common/base/err.h"
 #include "common/base/log.h"

@@ -2,7 +2,7 @@
  * them is looked at. */
 #include "task/store/attempts.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 
 #include "common/base/err.h"

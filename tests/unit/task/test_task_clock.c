@@ -1,6 +1,6 @@
 /* test_task_clock.c: a node restarts, or a partition goes to another one, while wall clocks are
  * wrong: delays, leases and lives go on as if nobody had set a clock. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <sodium.h>
 
 #include "common/base/log.h"

@@ -1,7 +1,7 @@
 /* test_task_journal.c: a task node's table, its journal and its bodies together under `fsync`, on
  * disks that lose power and break: every task that was acknowledged has its payload, or its result,
  * byte for byte. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <errno.h>
 
 #include "task/engine/look.h"

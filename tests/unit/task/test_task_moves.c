@@ -1,6 +1,6 @@
 /* test_task_moves.c: a partition's copy between two tables (task/table/part_out.h, part_in.h): what
  * is copied, what a fence does, what survives a restart, what is refused. */
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <sodium.h>
 
 #include "common/base/log.h"

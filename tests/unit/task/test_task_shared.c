@@ -2,7 +2,7 @@
  * its word, and what a manager hears of a planned move. */
 #include "task/table/table.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <sodium.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* test_task_store.c: numbers find their slots and only their own tasks; states; names. */
 #include "task/store/store.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <stdlib.h>
 
 #include "common/base/err.h"

@@ -2,7 +2,7 @@
  * answers, who waits, which orders it obeys; and that what is written makes the same table. */
 #include "task/table/table.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * not is noticed. The same scripts over a real Redis: test_task_redis.c. */
 #include "task/redis/writes.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <hiredis/hiredis.h>
 
 #include "common/base/rng.h"

@@ -1,7 +1,7 @@
 /* test_trec.c: every kind comes back as it was written, and nothing else is taken for one. */
 #include "task/records/trec.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 
 #include "common/base/rng.h"

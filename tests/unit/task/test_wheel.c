@@ -1,7 +1,7 @@
 /* test_wheel.c: never early, in order, nothing lost: against a plain list of moments. */
 #include "task/parts/wheel.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 
 #include "common/base/rng.h"
 

@@ -2,7 +2,7 @@
  * connections to a server that this test plays itself. */
 #include "tests/bench/load/conns.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>

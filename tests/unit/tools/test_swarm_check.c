@@ -2,7 +2,7 @@
  * latency correction. A checker that cannot fail proves nothing: wrong runs are made. */
 #include "tests/bench/swarm/check.h"
 
-#include <criterion/criterion.h>
+#include "tests/lib/criterion.h"
 #include <string.h>
 
 #include "common/base/err.h"

@@ -1,6 +1,7 @@
 /* metrics.c: the text format that Prometheus scrapes. */
 #include "common/base/metrics.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,23 +102,11 @@ void metrics_by(struct buf *b, const char *name, const char *help, const char *l
         metrics_u64(b, name, (const char *const[]){ label, values[i], NULL }, v[i]);
 }
 
-void metrics_rows(struct buf *b, const struct metric_row *rows, size_t n, const void *base)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint64_t v;
-
-        memcpy(&v, (const char *)base + rows[i].offset, sizeof(v));
-        metrics_head(b, rows[i].name, rows[i].kind, rows[i].help);
-        metrics_u64(b, rows[i].name, NULL, v);
-    }
-}
-
 /* Bucket i counts times below 2^i us (they were cut to whole microseconds). */
-void metrics_histo(struct buf *b, const char *name, const char *help, const struct histo *h)
+static void histo_samples(struct buf *b, const char *name, const struct histo *h)
 {
     uint64_t below = 0;
 
-    metrics_head(b, name, METRIC_HISTOGRAM, help);
     for (unsigned i = 0; i + 1 < HISTO_BUCKETS; i++) {
         below += h->count[i];
         buf_str(b, name);
@@ -139,4 +128,73 @@ void metrics_histo(struct buf *b, const char *name, const char *help, const stru
     buf_str(b, "_count ");
     buf_u64(b, h->n);
     buf_byte(b, '\n');
+}
+
+void metrics_histo(struct buf *b, const char *name, const char *help, const struct histo *h)
+{
+    metrics_head(b, name, METRIC_HISTOGRAM, help);
+    histo_samples(b, name, h);
+}
+
+/* base: the struct that has the row's member. */
+static void row_sample(struct buf *b, const struct metric_row *r, const char *const *labels,
+                       const void *base)
+{
+    const void *p = (const char *)base + r->offset;
+
+    switch (r->form) {
+    case METRIC_U64:
+        metrics_u64(b, r->name, labels, *(const uint64_t *)p);
+        break;
+    case METRIC_U32:
+        metrics_u64(b, r->name, labels, *(const uint32_t *)p);
+        break;
+    case METRIC_BOOL:
+        metrics_u64(b, r->name, labels, *(const bool *)p);
+        break;
+    case METRIC_F64:
+        metrics_f64(b, r->name, labels, *(const double *)p);
+        break;
+    case METRIC_MS:
+        metrics_f64(b, r->name, labels, (double)*(const uint64_t *)p / 1000);
+        break;
+    case METRIC_HISTO:
+        histo_samples(b, r->name, p);
+        break;
+    }
+}
+
+void metrics_rows(struct buf *b, const struct metric_row *rows, size_t n, const void *base)
+{
+    for (size_t i = 0; i < n; i++) {
+        metrics_head(b, rows[i].name, rows[i].kind, rows[i].help);
+        row_sample(b, &rows[i], NULL, base);
+    }
+}
+
+struct each_view {
+    struct buf *b;
+    const struct metric_row *row;
+    metric_labels labels;
+};
+
+static void view_sample(void *ctx, const void *view)
+{
+    const struct each_view *x = ctx;
+    const char *label[METRIC_LABELS_MAX] = { NULL };
+
+    if (x->labels(view, label))
+        row_sample(x->b, x->row, label, view);
+}
+
+void metrics_each(struct buf *b, const struct metric_row *rows, size_t n, metric_each each,
+                  const void *of, metric_labels labels)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct each_view x = { b, &rows[i], labels };
+
+        assert(rows[i].form != METRIC_HISTO); /* buckets have no labels of others */
+        metrics_head(b, rows[i].name, rows[i].kind, rows[i].help);
+        each(of, view_sample, &x);
+    }
 }

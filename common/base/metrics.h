@@ -1,6 +1,6 @@
 /* metrics.h: Prometheus text exposition (0.0.4) from plain numbers. Pure.
  * Cores count in their own structs; a shell's table says name, kind, help and where the
- * number is; metrics_* writes the page. Label values are escaped. */
+ * number is; metrics_rows() and metrics_each() write the page. Label values are escaped. */
 #ifndef SEGQ_METRICS_H
 #define SEGQ_METRICS_H
 
@@ -21,18 +21,6 @@ void metrics_value(struct buf *b, const char *name, enum metric_kind kind, const
 /* Head of a counter, and a sample for each of n values of a label. */
 void metrics_by(struct buf *b, const char *name, const char *help, const char *label,
                 const char *const *values, const uint64_t *v, size_t n);
-
-/* A table of plain counters and gauges: one row per uint64_t inside a struct. */
-struct metric_row {
-    const char *name;
-    enum metric_kind kind;
-    const char *help;
-    size_t offset; /* offset of a uint64_t */
-};
-/* The shape of the table in all processes. help: a sentence without a full stop. */
-#define METRIC_ROW(name_, kind_, type_, member_, help_) \
-    { .name = name_, .kind = METRIC_##kind_, .help = help_, .offset = offsetof(type_, member_) }
-void metrics_rows(struct buf *b, const struct metric_row *rows, size_t n, const void *base);
 
 /* Latency histogram: powers of two of microseconds, 1 us .. 2^26 us. */
 #define HISTO_BUCKETS 28
@@ -55,5 +43,36 @@ static inline void histo_join(struct histo *h, const struct histo *more)
     h->n += more->n;
 }
 void metrics_histo(struct buf *b, const char *name, const char *help, const struct histo *h);
+
+/* A row of a table: one number inside a struct, which a process counts in or fills for the page. */
+enum metric_form { METRIC_U64, METRIC_U32, METRIC_BOOL, METRIC_F64, METRIC_MS, METRIC_HISTO };
+struct metric_row {
+    const char *name;
+    enum metric_kind kind;
+    const char *help; /* a sentence without a full stop */
+    size_t offset;
+    enum metric_form form; /* of the member: its type; METRIC_MS: uint64_t, written as seconds */
+};
+/* The shape of the table in all processes; the form follows from the member. */
+#define METRIC_ROW(name_, kind_, type_, member_, help_) \
+    METRIC_ROW_AS(name_, kind_, type_, member_, help_, METRIC_FORM(((type_ *)0)->member_))
+#define METRIC_SECONDS(name_, kind_, type_, member_, help_) /* the member is in milliseconds */ \
+    METRIC_ROW_AS(name_, kind_, type_, member_, help_, METRIC_MS)
+#define METRIC_ROW_AS(name_, kind_, type_, member_, help_, form_) \
+    { .name = name_, .kind = METRIC_##kind_, .help = help_, \
+      .offset = offsetof(type_, member_), .form = form_ }
+#define METRIC_FORM(x) \
+    _Generic((x), uint64_t: METRIC_U64, uint32_t: METRIC_U32, bool: METRIC_BOOL, \
+             double: METRIC_F64, struct histo: METRIC_HISTO)
+/* Head and sample of each row, from the struct at base. */
+void metrics_rows(struct buf *b, const struct metric_row *rows, size_t n, const void *base);
+
+/* Rows with a sample for each object: each() walks over views of them, labels() names one (key, value,
+ * ..., NULL) or says that it has no sample. */
+#define METRIC_LABELS_MAX 9
+typedef void (*metric_each)(const void *of, void (*fn)(void *ctx, const void *view), void *ctx);
+typedef bool (*metric_labels)(const void *view, const char *label[METRIC_LABELS_MAX]);
+void metrics_each(struct buf *b, const struct metric_row *rows, size_t n, metric_each each,
+                  const void *of, metric_labels labels);
 
 #endif

@@ -62,6 +62,7 @@ struct mng_pool_view {
     part_no id; /* number of a partition of it, which no other pool ever has */
     uint64_t version;
     uint32_t partitions, away;  /* away: of them, not in service now */
+    bool paused;
     double rate_per_s;          /* by metrics; < 0: it has no such limits */
     const char *limited_by;     /* the metric; "fallback" */
     struct part_status_row sum; /* sum of what was reported last */

@@ -47,8 +47,7 @@ static const struct metric_row shell_rows[] = {
 
 #define LANE(name, kind, member, help) \
     METRIC_ROW("segq_lane_" name, kind, struct mng_lane_view, member, help)
-/* Writes one of them for all lanes at a time, as the format wants it. */
-static const struct metric_row lane_columns[] = {
+static const struct metric_row lane_rows[] = {
     LANE("waiting", GAUGE, waiting, "Tickets in line"),
     LANE("returning", GAUGE, returning, "No-shows that came back in time"),
     LANE("ready", GAUGE, ready, "Released, pass not collected yet"),
@@ -59,83 +58,217 @@ static const struct metric_row lane_columns[] = {
     LANE("expired_total", COUNTER, expired, "Tickets that timed out"),
     LANE("no_shows_total", COUNTER, no_shows,
         "Released tickets that did not collect their pass in time, or were absent when released"),
+    LANE("segments", GAUGE, n_segs, "Segments in the lane's chain"),
+};
+static const struct metric_row wait_rows[] = {
+    LANE("wait_last_seconds", GAUGE, eta_last_s,
+         "Estimated wait of the last in line; absent while it is not known"),
+};
+
+#define QUEUE(name, kind, member, help) \
+    METRIC_ROW("segq_queue_" name, kind, struct mng_queue_view, member, help)
+static const struct metric_row queue_rows[] = {
+    QUEUE("inside", GAUGE, inside,
+          "Upper bound of people inside, as counted against slots; includes those from before a flush"),
+    QUEUE("granted_total", COUNTER, granted, "Tickets granted by rate"),
+    QUEUE("claim_ratio", GAUGE, claim_rate,
+          "Of the released, the share that collects the pass in time"),
+    QUEUE("no_show_boost", GAUGE, boost, "Releases per admission, to make up for no-shows"),
+};
+static const struct metric_row allowed_rows[] = {
+    QUEUE("allowed_per_second", GAUGE, allowed_per_s,
+          "What the limits allow now, and which one limits"),
 };
 
 #define POOL(name, kind, member, help) \
-    METRIC_ROW("segq_tasks_" name, kind, struct part_status_row, member, help)
+    METRIC_ROW("segq_tasks_" name, kind, struct mng_pool_view, member, help)
 /* Sums of all partitions of a pool, as their task nodes reported them last. */
-static const struct metric_row pool_columns[] = {
-    POOL("scheduled", GAUGE, scheduled, "Tasks whose delay runs"),
-    POOL("waiting", GAUGE, waiting, "Tasks in line"),
-    POOL("running", GAUGE, running, "Tasks that a worker has"),
-    POOL("dead", GAUGE, dead, "Tasks without an attempt left"),
-    POOL("bytes", GAUGE, bytes, "Bytes of payloads of tasks that are not over"),
-    POOL("queues", GAUGE, queues, "Queues that have a task"),
-    POOL("accepted_total", COUNTER, accepted, "Tasks accepted"),
-    POOL("started_total", COUNTER, started, "Attempts begun"),
-    POOL("succeeded_total", COUNTER, succeeded, "Tasks done"),
-    POOL("retried_total", COUNTER, retried, "Attempts that failed and are made again"),
-    POOL("died_total", COUNTER, died, "Tasks whose last attempt failed"),
-    POOL("expired_total", COUNTER, expired, "Tasks that waited for longer than they may"),
-    POOL("due_total", COUNTER, due, "Delays and back-offs that ended"),
+static const struct metric_row pool_rows[] = {
+    POOL("scheduled", GAUGE, sum.scheduled, "Tasks whose delay runs"),
+    POOL("waiting", GAUGE, sum.waiting, "Tasks in line"),
+    POOL("running", GAUGE, sum.running, "Tasks that a worker has"),
+    POOL("dead", GAUGE, sum.dead, "Tasks without an attempt left"),
+    POOL("bytes", GAUGE, sum.bytes, "Bytes of payloads of tasks that are not over"),
+    POOL("queues", GAUGE, sum.queues, "Queues that have a task"),
+    POOL("accepted_total", COUNTER, sum.accepted, "Tasks accepted"),
+    POOL("started_total", COUNTER, sum.started, "Attempts begun"),
+    POOL("succeeded_total", COUNTER, sum.succeeded, "Tasks done"),
+    POOL("retried_total", COUNTER, sum.retried, "Attempts that failed and are made again"),
+    POOL("died_total", COUNTER, sum.died, "Tasks whose last attempt failed"),
+    POOL("expired_total", COUNTER, sum.expired, "Tasks that waited for longer than they may"),
+    POOL("due_total", COUNTER, sum.due, "Delays and back-offs that ended"),
+    METRIC_SECONDS("segq_tasks_oldest_seconds", GAUGE, struct mng_pool_view, sum.oldest_ms,
+                   "Longest wait of a task in line"),
+    METRIC_SECONDS("segq_tasks_late_seconds_total", COUNTER, struct mng_pool_view, sum.late_ms,
+                   "How late the delays and back-offs of segq_tasks_due_total ended, together"),
+    POOL("partitions_away", GAUGE, away, "Partitions that no task node has in service"),
+    POOL("paused", GAUGE, paused, "Is the pool paused"),
 };
 
-struct page {
-    struct buf *b;
-    const struct metric_row *column;
+#define MOVES(name, kind, member, help) \
+    METRIC_ROW("segq_tasks_moves" name, kind, struct mng_part_moves, member, help)
+static const struct metric_row moves_rows[] = {
+    MOVES("", GAUGE, running, "Partitions on the way to another node"),
+    MOVES("_done_total", COUNTER, done, "Moves of partitions that came to their end"),
+    MOVES("_aborted_total", COUNTER, aborted, "Moves of partitions that were given up"),
 };
 
-static void lane_sample(void *ctx, const void *view)
+static const struct metric_row task_node_rows[] = {
+    METRIC_ROW("segq_tasks_node_up", GAUGE, struct mng_task_node_view, up,
+               "Is the task node registered"),
+};
+
+#define MONITOR(name, kind, member, help) \
+    METRIC_ROW("segq_monitor_" name, kind, struct mng_metric_view, member, help)
+static const struct metric_row reading_rows[] = {
+    MONITOR("value", GAUGE, value, "Last usable reading"),
+};
+static const struct metric_row monitor_rows[] = {
+    MONITOR("ok", GAUGE, ok, "Is there a usable reading"),
+};
+
+#define STORE(name, kind, member, help) \
+    METRIC_ROW("segq_store_" name, kind, struct store_counts, member, help)
+static const struct metric_row store_rows[] = {
+    STORE("keys", GAUGE, keys, "Records in the store"),
+    STORE("bytes", GAUGE, bytes, "Size of the store"),
+    STORE("syncs_total", COUNTER, syncs, "Syncs of the store"),
+    STORE("compactions_total", COUNTER, compactions, "Compactions of the store"),
+    STORE("failures_total", COUNTER, failures, "Writes that failed"),
+};
+
+#define LEAD(name, kind, member, help) \
+    METRIC_ROW("segq_manager_" name, kind, struct mng_lead_view, member, help)
+static const struct metric_row lead_rows[] = {
+    LEAD("leader", GAUGE, leads, "Does this manager lead"),
+    LEAD("terms_total", COUNTER, terms, "Terms of leading begun"),
+    LEAD("lease_renewals_total", COUNTER, renewals, "Renewals of the lease"),
+    LEAD("lease_failures_total", COUNTER, failures, "Lease requests without an answer"),
+};
+
+#define REDIS(name, kind, member, help) \
+    METRIC_ROW("segq_redis_" name, kind, struct redis_counts, member, help)
+static const struct metric_row redis_rows[] = {
+    REDIS("connects_total", COUNTER, connects, "Times the link to Redis came up"),
+    REDIS("commands_total", COUNTER, commands, "Commands sent to Redis"),
+};
+static const struct metric_row redis_up_rows[] = {
+    METRIC_ROW("segq_redis_up", GAUGE, struct mng_lead_view, reachable, "Is the link to Redis up"),
+};
+
+#define AUDIT(name, kind, member, help) \
+    METRIC_ROW("segq_manager_audit_" name, kind, struct op_log_counts, member, help)
+static const struct metric_row audit_rows[] = {
+    AUDIT("entries_total", COUNTER, entries, "Changes by operators"),
+    AUDIT("failures_total", COUNTER, failures,
+          "Times the log of operators' changes could not be written"),
+    AUDIT("unwritten", GAUGE, unwritten, "Changes that are not in that log yet"),
+    AUDIT("lost_total", COUNTER, lost, "Changes that never came into that log"),
+};
+
+/* ---- objects: how they are walked over, and the labels of each ------------------------------------ */
+
+static void lanes(const void *s, mng_each_fn fn, void *ctx)
 {
-    const struct page *p = ctx;
+    mng_each_lane(((const struct mng_service *)s)->mng, 0, fn, ctx);
+}
+
+static bool lane_labels(const void *view, const char **label)
+{
     const struct mng_lane_view *v = view;
-    const char *labels[] = { "queue", v->queue_name, "lane", v->lane, NULL };
-    const uint64_t *n = (const void *)((const char *)v + p->column->offset);
 
-    metrics_u64(p->b, p->column->name, labels, *n);
+    label[0] = "queue";
+    label[1] = v->queue_name;
+    label[2] = "lane";
+    label[3] = v->lane;
+    return true;
 }
 
-static void pool_sample(void *ctx, const void *view)
+static bool wait_labels(const void *view, const char **label)
 {
-    const struct page *p = ctx;
-    const struct mng_pool_view *v = view;
-    const char *labels[] = { "pool", v->def->match, NULL };
-    const uint64_t *n = (const void *)((const char *)&v->sum + p->column->offset);
-
-    metrics_u64(p->b, p->column->name, labels, *n);
+    return ((const struct mng_lane_view *)view)->eta_last_s >= 0 && lane_labels(view, label);
 }
 
-static void pool_oldest(void *ctx, const void *view)
+static void queues(const void *s, mng_each_fn fn, void *ctx)
 {
-    const struct mng_pool_view *v = view;
-    const char *labels[] = { "pool", v->def->match, NULL };
-
-    metrics_f64(ctx, "segq_tasks_oldest_seconds", labels, (double)v->sum.oldest_ms / 1000);
+    mng_each_queue(((const struct mng_service *)s)->mng, fn, ctx);
 }
 
-static void pool_late(void *ctx, const void *view)
+static bool queue_labels(const void *view, const char **label)
 {
-    const struct mng_pool_view *v = view;
-    const char *labels[] = { "pool", v->def->match, NULL };
-
-    metrics_f64(ctx, "segq_tasks_late_seconds_total", labels, (double)v->sum.late_ms / 1000);
+    label[0] = "queue";
+    label[1] = ((const struct mng_queue_view *)view)->def->name;
+    return true;
 }
 
-static void pool_away(void *ctx, const void *view)
+static bool allowed_labels(const void *view, const char **label)
 {
-    const struct mng_pool_view *v = view;
-    const char *labels[] = { "pool", v->def->match, NULL };
-
-    metrics_u64(ctx, "segq_tasks_partitions_away", labels, v->away);
+    label[2] = "limited_by";
+    label[3] = ((const struct mng_queue_view *)view)->limited_by;
+    return queue_labels(view, label);
 }
 
-static void pool_paused(void *ctx, const void *view)
+static void pools(const void *s, mng_each_fn fn, void *ctx)
 {
-    const struct mng_pool_view *v = view;
-    const char *labels[] = { "pool", v->def->match, NULL };
-
-    metrics_u64(ctx, "segq_tasks_paused", labels, v->def->paused);
+    mng_each_pool(((const struct mng_service *)s)->mng, fn, ctx);
 }
+
+static bool pool_labels(const void *view, const char **label)
+{
+    label[0] = "pool";
+    label[1] = ((const struct mng_pool_view *)view)->def->match;
+    return true;
+}
+
+static void task_nodes(const void *s, mng_each_fn fn, void *ctx)
+{
+    mng_each_task_node(((const struct mng_service *)s)->mng, fn, ctx);
+}
+
+static bool task_node_labels(const void *view, const char **label)
+{
+    label[0] = "node";
+    label[1] = ((const struct mng_task_node_view *)view)->name;
+    return true;
+}
+
+static void monitors(const void *of, mng_each_fn fn, void *ctx)
+{
+    const struct mng_service *s = of;
+
+    mng_each_metric(s->mng, ev_now(s->ev), fn, ctx);
+}
+
+static bool monitor_labels(const void *view, const char **label)
+{
+    label[0] = "metric";
+    label[1] = ((const struct mng_metric_view *)view)->name;
+    return true;
+}
+
+static bool reading_labels(const void *view, const char **label)
+{
+    return ((const struct mng_metric_view *)view)->ok && monitor_labels(view, label);
+}
+
+#define OF_EACH(rows, each, labels) { rows, ARRAY_LEN(rows), each, labels }
+static const struct {
+    const struct metric_row *rows;
+    size_t n;
+    metric_each each;
+    metric_labels labels;
+} of_each[] = {
+    OF_EACH(lane_rows, lanes, lane_labels),
+    OF_EACH(wait_rows, lanes, wait_labels),
+    OF_EACH(queue_rows, queues, queue_labels),
+    OF_EACH(allowed_rows, queues, allowed_labels),
+    OF_EACH(pool_rows, pools, pool_labels),
+    OF_EACH(task_node_rows, task_nodes, task_node_labels),
+    OF_EACH(reading_rows, monitors, reading_labels),
+    OF_EACH(monitor_rows, monitors, monitor_labels),
+};
+
+/* ---- what is no number of one struct -------------------------------------------------------------- */
 
 static void pool_held(void *ctx, const void *view)
 {
@@ -149,45 +282,11 @@ static void pool_held(void *ctx, const void *view)
                 mng_lacks_workers(v));
 }
 
-static void task_node_up(void *ctx, const void *view)
+static void held_page(struct buf *b, const struct mng *m)
 {
-    const struct mng_task_node_view *v = view;
-    const char *labels[] = { "node", v->name, NULL };
-
-    metrics_u64(ctx, "segq_tasks_node_up", labels, v->up);
-}
-
-static void task_pages(struct buf *b, const struct mng *m)
-{
-    struct mng_part_moves n = mng_part_moves(m);
-
-    for (size_t i = 0; i < ARRAY_LEN(pool_columns); i++) {
-        struct page p = { b, &pool_columns[i] };
-
-        metrics_head(b, p.column->name, p.column->kind, p.column->help);
-        mng_each_pool(m, pool_sample, &p);
-    }
-    metrics_head(b, "segq_tasks_oldest_seconds", METRIC_GAUGE, "Longest wait of a task in line");
-    mng_each_pool(m, pool_oldest, b);
-    metrics_head(b, "segq_tasks_late_seconds_total", METRIC_COUNTER,
-                 "How late the delays and back-offs of segq_tasks_due_total ended, together");
-    mng_each_pool(m, pool_late, b);
-    metrics_head(b, "segq_tasks_partitions_away", METRIC_GAUGE,
-                 "Partitions that no task node has in service");
-    mng_each_pool(m, pool_away, b);
     metrics_head(b, "segq_tasks_held", METRIC_GAUGE,
                  "Of the tasks in line, those that something holds up; the others wait for a worker");
     mng_each_pool(m, pool_held, b);
-    metrics_head(b, "segq_tasks_paused", METRIC_GAUGE, "Is the pool paused");
-    mng_each_pool(m, pool_paused, b);
-    metrics_value(b, "segq_tasks_moves", METRIC_GAUGE, "Partitions on the way to another node",
-                  (double)n.running);
-    metrics_value(b, "segq_tasks_moves_done_total", METRIC_COUNTER,
-                  "Moves of partitions that came to their end", (double)n.done);
-    metrics_value(b, "segq_tasks_moves_aborted_total", METRIC_COUNTER,
-                  "Moves of partitions that were given up", (double)n.aborted);
-    metrics_head(b, "segq_tasks_node_up", METRIC_GAUGE, "Is the task node registered");
-    mng_each_task_node(m, task_node_up, b);
 }
 
 struct member_page {
@@ -243,93 +342,6 @@ static void budget_pages(struct buf *b, const struct mng *m)
     }
 }
 
-static void lane_segments(void *ctx, const void *view)
-{
-    const struct mng_lane_view *v = view;
-    const char *labels[] = { "queue", v->queue_name, "lane", v->lane, NULL };
-
-    metrics_u64(ctx, "segq_lane_segments", labels, v->n_segs);
-}
-
-static void lane_wait(void *ctx, const void *view)
-{
-    const struct mng_lane_view *v = view;
-    const char *labels[] = { "queue", v->queue_name, "lane", v->lane, NULL };
-
-    if (v->eta_last_s >= 0)
-        metrics_f64(ctx, "segq_lane_wait_last_seconds", labels, v->eta_last_s);
-}
-
-static void queue_inside(void *ctx, const void *view)
-{
-    const struct mng_queue_view *v = view;
-    const char *labels[] = { "queue", v->def->name, NULL };
-
-    metrics_u64(ctx, "segq_queue_inside", labels, v->inside);
-}
-
-static void queue_rate(void *ctx, const void *view)
-{
-    const struct mng_queue_view *v = view;
-    const char *labels[] = { "queue", v->def->name, "limited_by", v->limited_by, NULL };
-
-    metrics_f64(ctx, "segq_queue_allowed_per_second", labels, v->allowed_per_s);
-}
-
-static void queue_granted(void *ctx, const void *view)
-{
-    const struct mng_queue_view *v = view;
-    const char *labels[] = { "queue", v->def->name, NULL };
-
-    metrics_u64(ctx, "segq_queue_granted_total", labels, v->granted);
-}
-
-static void queue_claims(void *ctx, const void *view)
-{
-    const struct mng_queue_view *v = view;
-    const char *labels[] = { "queue", v->def->name, NULL };
-
-    metrics_f64(ctx, "segq_queue_claim_ratio", labels, v->claim_rate);
-}
-
-static void queue_boost(void *ctx, const void *view)
-{
-    const struct mng_queue_view *v = view;
-    const char *labels[] = { "queue", v->def->name, NULL };
-
-    metrics_f64(ctx, "segq_queue_no_show_boost", labels, v->boost);
-}
-
-static void metric_value(void *ctx, const void *view)
-{
-    const struct mng_metric_view *v = view;
-    const char *labels[] = { "metric", v->name, NULL };
-
-    if (v->ok)
-        metrics_f64(ctx, "segq_monitor_value", labels, v->value);
-}
-
-static void metric_ok(void *ctx, const void *view)
-{
-    const struct mng_metric_view *v = view;
-    const char *labels[] = { "metric", v->name, NULL };
-
-    metrics_u64(ctx, "segq_monitor_ok", labels, v->ok);
-}
-
-static void store_page(struct buf *b, const struct store *s)
-{
-    struct store_counts c;
-
-    store_count(s, &c);
-    metrics_value(b, "segq_store_keys", METRIC_GAUGE, "Records in the store", c.keys);
-    metrics_value(b, "segq_store_bytes", METRIC_GAUGE, "Size of the store", c.bytes);
-    metrics_value(b, "segq_store_syncs_total", METRIC_COUNTER, "Syncs of the store", c.syncs);
-    metrics_value(b, "segq_store_compactions_total", METRIC_COUNTER, "Compactions of the store",
-                  c.compactions);
-    metrics_value(b, "segq_store_failures_total", METRIC_COUNTER, "Writes that failed", c.failures);
-}
-
 /* The error of the told waiting times. */
 static void eta_page(struct buf *b, const struct eta_errors *e)
 {
@@ -356,93 +368,45 @@ static void eta_page(struct buf *b, const struct eta_errors *e)
     metrics_f64(b, "segq_eta_promised_seconds_total", NULL, e->promised_s);
 }
 
-static void redis_page(struct buf *b, const struct mng_lead_view *v)
-{
-    redis_fault_metrics(b, v->faults->fault);
-    metrics_value(b, "segq_redis_up", METRIC_GAUGE, "Is the link to Redis up", v->reachable);
-    metrics_value(b, "segq_redis_connects_total", METRIC_COUNTER, "Times the link to Redis came up",
-                  v->faults->connects);
-    metrics_value(b, "segq_redis_commands_total", METRIC_COUNTER, "Commands sent to Redis",
-                  v->faults->commands);
-    metrics_histo(b, "segq_store_write_seconds", "From sending a write to its answer",
-                  v->latency);
-}
-
 static void lead_page(struct buf *b, const struct mng_service *s)
 {
     struct mng_lead_view v = { 0 };
 
     if (s->lead != NULL)
         mng_lead_look(s->lead, &v);
-    metrics_value(b, "segq_manager_leader", METRIC_GAUGE, "Does this manager lead", s->leads);
-    metrics_value(b, "segq_manager_terms_total", METRIC_COUNTER, "Terms of leading begun", v.terms);
-    metrics_value(b, "segq_manager_lease_renewals_total", METRIC_COUNTER, "Renewals of the lease",
-                  v.renewals);
-    metrics_value(b, "segq_manager_lease_failures_total", METRIC_COUNTER,
-                  "Lease requests without an answer", v.failures);
-    if (s->lead != NULL)
-        redis_page(b, &v);
-}
-
-static void audit_page(struct buf *b, const struct op_log *l)
-{
-    struct op_log_counts c;
-
-    op_log_count(l, &c);
-    metrics_value(b, "segq_manager_audit_entries_total", METRIC_COUNTER, "Changes by operators",
-                  c.entries);
-    metrics_value(b, "segq_manager_audit_failures_total", METRIC_COUNTER,
-                  "Times the log of operators' changes could not be written", c.failures);
-    metrics_value(b, "segq_manager_audit_unwritten", METRIC_GAUGE,
-                  "Changes that are not in that log yet", c.unwritten);
-    metrics_value(b, "segq_manager_audit_lost_total", METRIC_COUNTER,
-                  "Changes that never came into that log", c.lost);
+    v.leads = s->leads;
+    metrics_rows(b, lead_rows, ARRAY_LEN(lead_rows), &v);
+    if (s->lead == NULL)
+        return;
+    redis_fault_metrics(b, v.faults->fault);
+    metrics_rows(b, redis_up_rows, ARRAY_LEN(redis_up_rows), &v);
+    metrics_rows(b, redis_rows, ARRAY_LEN(redis_rows), v.faults);
+    metrics_histo(b, "segq_store_write_seconds", "From sending a write to its answer", v.latency);
 }
 
 void mng_metrics(void *ctx, struct buf *b)
 {
     struct mng_service *s = ctx;
-    struct mng_counts c;
+    struct mng_part_moves moves = mng_part_moves(s->mng);
+    struct op_log_counts audit;
+    struct store_counts store;
+    struct mng_counts n;
 
-    mng_count(s->mng, &c);
-    metrics_rows(b, rows, ARRAY_LEN(rows), &c);
+    mng_count(s->mng, &n);
+    op_log_count(s->op_log, &audit);
+    metrics_rows(b, rows, ARRAY_LEN(rows), &n);
     metrics_rows(b, shell_rows, ARRAY_LEN(shell_rows), &s->counts);
-    for (size_t i = 0; i < ARRAY_LEN(lane_columns); i++) {
-        struct page p = { b, &lane_columns[i] };
-
-        metrics_head(b, p.column->name, p.column->kind, p.column->help);
-        mng_each_lane(s->mng, 0, lane_sample, &p);
-    }
-    metrics_head(b, "segq_lane_segments", METRIC_GAUGE, "Segments in the lane's chain");
-    mng_each_lane(s->mng, 0, lane_segments, b);
-    metrics_head(b, "segq_lane_wait_last_seconds", METRIC_GAUGE,
-                 "Estimated wait of the last in line; absent while it is not known");
-    mng_each_lane(s->mng, 0, lane_wait, b);
-    metrics_head(b, "segq_queue_inside", METRIC_GAUGE,
-                 "Upper bound of people inside, as counted against slots; includes those from "
-                 "before a flush");
-    mng_each_queue(s->mng, queue_inside, b);
-    metrics_head(b, "segq_queue_allowed_per_second", METRIC_GAUGE,
-                 "What the limits allow now, and which one limits");
-    mng_each_queue(s->mng, queue_rate, b);
-    metrics_head(b, "segq_queue_granted_total", METRIC_COUNTER, "Tickets granted by rate");
-    mng_each_queue(s->mng, queue_granted, b);
-    metrics_head(b, "segq_queue_claim_ratio", METRIC_GAUGE,
-                 "Of the released, the share that collects the pass in time");
-    mng_each_queue(s->mng, queue_claims, b);
-    metrics_head(b, "segq_queue_no_show_boost", METRIC_GAUGE,
-                 "Releases per admission, to make up for no-shows");
-    mng_each_queue(s->mng, queue_boost, b);
-    task_pages(b, s->mng);
+    metrics_rows(b, moves_rows, ARRAY_LEN(moves_rows), &moves);
+    metrics_rows(b, audit_rows, ARRAY_LEN(audit_rows), &audit);
+    for (size_t i = 0; i < ARRAY_LEN(of_each); i++)
+        metrics_each(b, of_each[i].rows, of_each[i].n, of_each[i].each, s, of_each[i].labels);
+    held_page(b, s->mng);
     budget_pages(b, s->mng);
     eta_page(b, mng_eta_errors(s->mng));
-    metrics_head(b, "segq_monitor_value", METRIC_GAUGE, "Last usable reading");
-    mng_each_metric(s->mng, ev_now(s->ev), metric_value, b);
-    metrics_head(b, "segq_monitor_ok", METRIC_GAUGE, "Is there a usable reading");
-    mng_each_metric(s->mng, ev_now(s->ev), metric_ok, b);
-    if (s->store != NULL)
-        store_page(b, s->store);
+    if (s->store != NULL) {
+        store_count(s->store, &store);
+        metrics_rows(b, store_rows, ARRAY_LEN(store_rows), &store);
+    }
     lead_page(b, s);
-    audit_page(b, s->op_log);
     metrics_process(b, "queuemng");
 }

@@ -39,14 +39,75 @@ Test(metrics, rows_of_a_struct)
         uint64_t a;
         uint64_t b;
     } s = { 5, 6 };
-    const struct metric_row rows[] = { { "a_total", METRIC_COUNTER, "A.", 0 },
-                                       { "b", METRIC_GAUGE, "B.", 8 } };
+    const struct metric_row rows[] = { { "a_total", METRIC_COUNTER, "A.", 0, METRIC_U64 },
+                                       { "b", METRIC_GAUGE, "B.", 8, METRIC_U64 } };
     struct buf b;
 
     buf_init(&b);
     metrics_rows(&b, rows, 2, &s);
     expect(&b, "# HELP a_total A.\n# TYPE a_total counter\na_total 5\n"
                "# HELP b B.\n# TYPE b gauge\nb 6\n");
+    buf_fini(&b);
+}
+
+struct cow {
+    const char *name;
+    uint64_t age_ms;
+    uint32_t calves;
+    double litres;
+    bool ill;
+};
+
+static void each_cow(const void *of, void (*fn)(void *ctx, const void *view), void *ctx)
+{
+    for (const struct cow *c = of; c->name != NULL; c++)
+        fn(ctx, c);
+}
+
+static bool cow_labels(const void *view, const char **label)
+{
+    const struct cow *c = view;
+
+    label[0] = "cow";
+    label[1] = c->name;
+    return c->litres >= 0;
+}
+
+Test(metrics, a_row_prints_its_member_by_type)
+{
+    static const struct metric_row rows[] = {
+        METRIC_ROW("calves", GAUGE, struct cow, calves, "C"),
+        METRIC_ROW("litres", GAUGE, struct cow, litres, "L"),
+        METRIC_ROW("ill", GAUGE, struct cow, ill, "I"),
+        METRIC_SECONDS("age_seconds", COUNTER, struct cow, age_ms, "A"),
+    };
+    static const struct cow berta = { "berta", 1500, UINT32_MAX, 0.5, true };
+    struct buf b;
+
+    buf_init(&b);
+    metrics_rows(&b, rows, ARRAY_LEN(rows), &berta);
+    expect(&b, "# HELP calves C\n# TYPE calves gauge\ncalves 4294967295\n"
+               "# HELP litres L\n# TYPE litres gauge\nlitres 0.5\n"
+               "# HELP ill I\n# TYPE ill gauge\nill 1\n"
+               "# HELP age_seconds A\n# TYPE age_seconds counter\nage_seconds 1.5\n");
+    buf_fini(&b);
+}
+
+Test(metrics, rows_of_each_object)
+{
+    static const struct metric_row rows[] = {
+        METRIC_ROW("calves", GAUGE, struct cow, calves, "C"),
+        METRIC_ROW("ill", GAUGE, struct cow, ill, "I"),
+    };
+    static const struct cow herd[] = { { "berta", 0, 2, 1, false }, { "stray", 0, 9, -1, true },
+                                       { "alma", 0, 1, 0, true }, { .name = NULL } };
+    struct buf b;
+
+    buf_init(&b);
+    metrics_each(&b, rows, ARRAY_LEN(rows), each_cow, herd, cow_labels);
+    expect(&b, "# HELP calves C\n# TYPE calves gauge\ncalves{cow=\"berta\"} 2\n"
+               "calves{cow=\"alma\"} 1\n"
+               "# HELP ill I\n# TYPE ill gauge\nill{cow=\"berta\"} 0\nill{cow=\"alma\"} 1\n");
     buf_fini(&b);
 }
 

@@ -45,7 +45,7 @@ PROGRAMS := router segment task queuemng rt_cluster seg_cluster task_cluster mng
 o = $(patsubst %.c,$(B)/obj/%.o,$(1))
 link = $(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(CURL)
 
-bins: $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm $(B)/bench/fill $(B)/bench/load $(B)/chaos/shim.so $(B)/dates/wall.so $(B)/deploy/yaml2json $(B)/deploy/segqctl.1
+bins: $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm $(B)/bench/fill $(B)/bench/load $(B)/chaos/shim.so $(B)/dates/wall.so $(B)/deploy/yaml2json programs
 
 $(B)/gen/proto/%.pb-c.c $(B)/gen/proto/%.pb-c.h: proto/%.proto
 	@mkdir -p $(B)/gen
@@ -90,6 +90,24 @@ $(B)/bin/swarm: $(call o,$(SWARM_C)) $(B)/libsegq.a
 $(B)/deploy/segqctl.1: $(B)/bin/segqctl
 	@mkdir -p $(@D)
 	@$< man >$@
+# What `make install` needs besides: manual pages, completions, the client as a library.
+I := $(B)/install
+INSTALLED := $(patsubst %,$(I)/segq-%.8,$(filter-out segqctl,$(PROGRAMS))) $(I)/segqctl.bash $(I)/segqctl.zsh $(I)/segqctl.fish $(I)/libsegq-client.a $(I)/segq-client.pc
+$(I)/segq-%.8: $(B)/bin/%
+	@mkdir -p $(@D)
+	@$< --man >$@
+$(I)/segqctl.%: $(B)/bin/segqctl
+	@mkdir -p $(@D)
+	@$< completion $* >$@
+$(I)/segq.o: deploy/client/segq.c deploy/client/segq.h
+	@mkdir -p $(@D)
+	@$(CC) $(CFLAGS) -fPIC -c -o $@ $<
+$(I)/libsegq-client.a: $(I)/segq.o
+	@rm -f $@; ar rcs $@ $^
+$(I)/segq-client.pc: deploy/client/segq-client.pc VERSION
+	@mkdir -p $(@D)
+	@sed "s|@version@|$$(cat VERSION)|" $< >$@
+programs: $(PROGRAMS:%=$(B)/bin/%) $(B)/deploy/segqctl.1 $(INSTALLED)
 $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm:
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link)
@@ -197,6 +215,12 @@ demo-calls: deps
 gate: deps
 	@deploy/deps.sh gate
 	deploy/gate.sh
+## make install      programs, units, samples, manual pages, documents; DESTDIR= PREFIX=/usr/local
+install: programs
+	@deploy/install.sh install $(B)
+## make uninstall    removes what `make install` has put there, but no configuration and no data
+uninstall:
+	@deploy/install.sh uninstall $(B)
 ## make test         install what tests need, build, run units, simulations, checks, 14 stories (10 min)
 TIER ?= test
 test:
@@ -263,6 +287,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: check-quick fallback docs pictures reference bins tests help run demo demo-tasks demo-calls gate test test-night check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
+.PHONY: programs install uninstall check-quick fallback docs pictures reference bins tests help run demo demo-tasks demo-calls gate test test-night check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
 .SECONDARY:
 .DEFAULT_GOAL := help

@@ -150,7 +150,7 @@ tmp=$(mktemp -d)
 for u in mng rt seg task; do
     unit=deploy/systemd/segq-$u.service
     sed "s|=/usr/local/lib/segq/|=$(cd "$bin" && pwd)/|" $unit >"$tmp/segq-$u.service"
-    out=$(systemd-analyze verify "$tmp/segq-$u.service" 2>&1 | grep "segq-$u") # not: of others
+    out=$(systemd-analyze verify --man=no "$tmp/segq-$u.service" 2>&1 | grep "segq-$u") # not: of others
     if [ -z "$out" ]; then ok; else no "$unit: $out"; fi
     if systemd-analyze security --offline=true --threshold=20 "$tmp/segq-$u.service" >"$tmp/exposure"; then ok
     else no "$unit: $(tail -1 "$tmp/exposure")"; fi
@@ -161,7 +161,7 @@ done
 grep -v '^SystemCallFilter\|^CapabilityBoundingSet\|^DynamicUser\|^Restrict' deploy/systemd/segq-rt.service >"$tmp/weak.service"
 if systemd-analyze security --offline=true --threshold=20 "$tmp/weak.service" >"$tmp/exposure"; then no "a weak unit passes"; else ok; fi
 sed 's/^ProtectClock=/ProtectTime=/' deploy/systemd/segq-rt.service >"$tmp/wrong.service"
-if systemd-analyze verify "$tmp/wrong.service" 2>&1 | grep -q ProtectTime; then ok; else no "a wrong unit passes"; fi
+if systemd-analyze verify --man=no "$tmp/wrong.service" 2>&1 | grep -q ProtectTime; then ok; else no "a wrong unit passes"; fi
 for p in mng_cluster queuemng rt_cluster router seg_cluster segment task_cluster task; do
     sed 's|/etc/segq/|deploy/systemd/|' deploy/systemd/$p.yaml >"$tmp/$p.yaml" # a supervisor asks its children, too
     if out=$("$bin/$p" -t -c "$tmp/$p.yaml" 2>&1); then ok; else no "$p -t -c deploy/systemd/$p.yaml: $out"; fi

@@ -235,6 +235,7 @@ class Suite:
                 "test_run": ["tests/test_run.py"], "test_prometheus": ["tests/deploy/test_prometheus.py"],
                 "test_grafana": ["tests/deploy/test_grafana.py"],
                 "test_containers": ["tests/deploy/test_containers.py", b],
+                "test_install": ["tests/deploy/test_install.py", b],
                 "test_readme": ["tests/deploy/test_readme.py", f"{b}/bin"],
                 "test_gates": ["tests/deploy/test_gates.py", b], "test_kit": ["tests/bench/test_kit.py"],
                 "test_check_history": ["tests/chaos/test_check_history.py"],

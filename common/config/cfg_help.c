@@ -1,4 +1,4 @@
-/* cfg_help.c: a table as text for people: -h, and a sample file. Pure. */
+/* cfg_help.c: see cfg_help.h. */
 
 #include "common/config/cfg_help.h"
 
@@ -38,4 +38,65 @@ void cfg_help(struct buf *b, const struct cfg_key *keys)
 void cfg_help_keys(struct buf *b, const struct cfg_key *keys)
 {
     help_keys(b, keys, 1, false);
+}
+
+/* ---- a manual page ---- */
+
+/* Hyphens are those that are typed. */
+void man_text(struct buf *b, const char *text)
+{
+    if (*text == '.' || *text == '\'')
+        buf_str(b, "\\&");
+    for (; *text != '\0'; text++) {
+        char c = *text;
+        const char *as = c == '\\' ? "\\e" : c == '-' ? "\\-" : c == '\'' ? "\\(aq"
+                         : c == '`' ? "\\(ga" : c == '~' ? "\\(ti" : c == '^' ? "\\(ha" : NULL;
+
+        if (as != NULL)
+            buf_str(b, as);
+        else
+            buf_byte(b, (uint8_t)c);
+    }
+}
+
+static void man_words(struct buf *b, const char *bold, const char *italic)
+{
+    buf_str(b, ".TP\n\\fB");
+    man_text(b, bold);
+    buf_str(b, "\\fR");
+    if (italic != NULL && *italic != '\0') {
+        buf_str(b, " \\fI");
+        man_text(b, italic);
+        buf_str(b, "\\fR");
+    }
+    buf_byte(b, '\n');
+}
+
+void man_entry(struct buf *b, const char *bold, const char *italic, const char *text)
+{
+    man_words(b, bold, italic);
+    man_text(b, text);
+    buf_byte(b, '\n');
+}
+
+void man_keys(struct buf *b, const struct cfg_key *keys)
+{
+    for (const struct cfg_key *k = keys; !cfg_is_end(k); k++) {
+        struct buf about;
+
+        buf_init(&about);
+        buf_printf(&about, "%s (", k->help);
+        traits(&about, k, true);
+        buf_str(&about, ")");
+        buf_byte(&about, '\0');
+        b->failed |= about.failed;
+        if (!about.failed)
+            man_entry(b, k->key, NULL, (const char *)about.data);
+        buf_fini(&about);
+        if (k->sub == NULL)
+            continue;
+        buf_str(b, ".RS\n");
+        man_keys(b, k->sub);
+        buf_str(b, ".RE\n");
+    }
 }

@@ -102,6 +102,7 @@ int program_main(struct program *p, int argc, char **argv)
 /* ---- options and configuration ---- */
 
 #define READY_ENV "SEGQ_READY_FD"
+#define SYNOPSIS  "[-c FILE] [--set KEY=VALUE]... [-t] [-h] [-V]"
 
 static int say(const struct prog *p, const char *text)
 {
@@ -111,8 +112,7 @@ static int say(const struct prog *p, const char *text)
 
 static int usage(const struct prog *p, const char *about, const char *arg)
 {
-    fprintf(stderr, "%s: %s%s%s\nusage: %s [-c FILE] [--set KEY=VALUE]... [-t] [-h] [-V]\n",
-            p->name, about, arg != NULL ? ": " : "", arg != NULL ? arg : "", p->name);
+    fprintf(stderr, "%s: %s%s%s\nusage: %s " SYNOPSIS "\n", p->name, about, arg != NULL ? ": " : "", arg != NULL ? arg : "", p->name);
     return 2;
 }
 
@@ -129,20 +129,60 @@ static int print(const struct prog *p, struct buf *b)
     return rc;
 }
 
+static const struct {
+    const char *name, *takes, *help;
+} options_told[] = {
+    { "-c", "FILE", "configuration (YAML)" },
+    { "--set", "KEY=VALUE", "one key, over the file; a.b=v for a key in a map" },
+    { "-t", "", "check and print the effective configuration" },
+    { "-h", "", "list the options and the keys" },
+    { "-V", "", "the version" },
+};
+
 static int help(const struct prog *p)
+{
+    char words[40];
+    struct buf b;
+
+    buf_init(&b);
+    buf_printf(&b, "%s: %s\n\nusage: %s " SYNOPSIS "\n", p->name, p->what, p->name);
+    for (size_t i = 0; i < ARRAY_LEN(options_told); i++) {
+        snprintf(words, sizeof(words), "%s %s", options_told[i].name, options_told[i].takes);
+        buf_printf(&b, "  %-16s %s\n", words, options_told[i].help);
+    }
+    buf_str(&b, "\nkeys (HUP = may be changed by SIGHUP):\n");
+    cfg_help(&b, p->keys);
+    return print(p, &b);
+}
+
+static const char man_end[] =
+    ".SH SIGNALS\n.TP\nTERM, INT\nEnds in good order.\n"
+    ".TP\nHUP\nReads the configuration again and opens the log anew. A broken file changes nothing; "
+    "the log says why.\n"
+    ".SH EXIT STATUS\n.TP\n0\nDone.\n.TP\n1\nCannot start.\n.TP\n2\nWrong usage or configuration.\n"
+    ".SH SEE ALSO\n"
+    "segqctl(1), segq-router(8), segq-segment(8), segq-task(8), segq-queuemng(8), segq-rt_cluster(8), "
+    "segq-seg_cluster(8), segq-task_cluster(8), segq-mng_cluster(8)\n";
+
+/* For `make install`: not in -h. */
+static int man(const struct prog *p)
 {
     struct buf b;
 
     buf_init(&b);
-    buf_printf(&b,
-               "%s: %s\n\nusage: %s [-c FILE] [--set KEY=VALUE]... [-t] [-h] [-V]\n"
-               "  -c FILE          configuration (YAML)\n"
-               "  --set KEY=VALUE  one key, over the file; a.b=v for a key in a map\n"
-               "  -t               check and print the effective configuration\n"
-               "  -h               this text\n"
-               "  -V               the version\n\nkeys (HUP = may be changed by SIGHUP):\n",
-               p->name, p->what, p->name);
-    cfg_help(&b, p->keys);
+    buf_printf(&b, ".TH segq-%s 8 \"\" \"segq " SEGQ_VERSION "\" \"segq\"\n.SH NAME\nsegq-%s \\- ",
+               p->name, p->name);
+    man_text(&b, p->what);
+    buf_printf(&b, "\n.SH SYNOPSIS\n.B %s\n", p->name);
+    man_text(&b, SYNOPSIS);
+    buf_str(&b, "\n.SH DESCRIPTION\nA program of segq, a waiting room for sudden crowds. It lies in "
+                "\\fIlib/segq\\fR and stays in the foreground: a service, or its supervisor, starts "
+                "it. Its log goes to standard error, or to the key \\fBlog_file\\fR.\n.SH OPTIONS\n");
+    for (size_t i = 0; i < ARRAY_LEN(options_told); i++)
+        man_entry(&b, options_told[i].name, options_told[i].takes, options_told[i].help);
+    buf_str(&b, ".SH CONFIGURATION\nKeys of the file. HUP: may be changed by that signal.\n");
+    man_keys(&b, p->keys);
+    buf_str(&b, man_end);
     return print(p, &b);
 }
 
@@ -169,6 +209,8 @@ static int options(struct prog *p, int argc, char **argv, bool *test)
 
         if (strcmp(a, "-h") == 0 || strcmp(a, "--help") == 0)
             return help(p);
+        if (strcmp(a, "--man") == 0)
+            return man(p);
         if (strcmp(a, "-V") == 0 || strcmp(a, "--version") == 0)
             return version(p);
         if (strcmp(a, "-t") == 0) {

@@ -106,37 +106,6 @@ static const char man_end[] =
     "segqctl \\-o json status | jq \\(aq.queues[].queue\\(aq\n"
     "source <(segqctl completion bash)\n.EE\n";
 
-/* Writes text of roff: no control line, no escape; hyphens are those that are typed. */
-static void put_roff(struct buf *b, const char *s)
-{
-    if (*s == '.' || *s == '\'')
-        buf_str(b, "\\&");
-    for (; *s != '\0'; s++) {
-        const char *as = *s == '\\' ? "\\e" : *s == '-' ? "\\-" : *s == '\'' ? "\\(aq"
-                         : *s == '`' ? "\\(ga" : *s == '~' ? "\\(ti" : *s == '^' ? "\\(ha" : NULL;
-
-        if (as != NULL)
-            buf_str(b, as);
-        else
-            buf_byte(b, (uint8_t)*s);
-    }
-}
-
-static void put_entry(struct buf *b, const char *bold, const char *italic, const char *text)
-{
-    buf_str(b, ".TP\n\\fB");
-    put_roff(b, bold);
-    buf_str(b, "\\fR");
-    if (italic != NULL && *italic != '\0') {
-        buf_str(b, " \\fI");
-        put_roff(b, italic);
-        buf_str(b, "\\fR");
-    }
-    buf_byte(b, '\n');
-    put_roff(b, text);
-    buf_byte(b, '\n');
-}
-
 int cmd_man(int argc)
 {
     char words[60];
@@ -149,18 +118,18 @@ int cmd_man(int argc)
     buf_init(&b);
     buf_str(&b, man_begin);
     for (const struct cmd *d = ctl_cmds; d->words != NULL; d++)
-        put_entry(&b, d->words, d->takes, d->help);
-    put_entry(&b, "help", "COMMAND", "shows one of them");
-    put_entry(&b, "completion", "bash|zsh|fish", "what these shells need to complete commands, options, "
+        man_entry(&b, d->words, d->takes, d->help);
+    man_entry(&b, "help", "COMMAND", "shows one of them");
+    man_entry(&b, "completion", "bash|zsh|fish", "what these shells need to complete commands, options, "
               "keys, and the names that the cluster knows");
-    put_entry(&b, "man", "", "this page");
+    man_entry(&b, "man", "", "this page");
     buf_str(&b, ".SH OPTIONS\nThey may stand anywhere on the line; \\-\\- ends them.\n");
     for (const struct ctl_option *o = ctl_options; o->name != NULL; o++) {
         if (o->letter != 0)
             snprintf(words, sizeof(words), "-%c, --%s", o->letter, o->name);
         else
             snprintf(words, sizeof(words), "--%s", o->name);
-        put_entry(&b, words, o->takes, o->help);
+        man_entry(&b, words, o->takes, o->help);
     }
     buf_str(&b, man_end);
     ctl_put_out(&b);

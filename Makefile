@@ -129,15 +129,10 @@ tests: $(UNIT) $(SIM) $(FUZZ)
 CORES := $(B)/libcores.a $(B)/libsegq.a
 # The k-th allocation, or call of the kernel, fails: our own code's, not the libraries'.
 WRAP := $(foreach f,malloc calloc realloc reallocarray strdup mmap accept4 recv read send,-Wl,--wrap=$(f))
-unit_with = $(or $(UNIT_WITH.$(1)),$(if $(filter test_torture%,$(1)),$(call o,tests/lib/failing.c)) $(CORES))
+CTL_LIB := $(call o,$(filter-out %/segqctl.c,$(CTL_C)) $(DEF_C)) $(CORES)
+unit_with = $(or $(UNIT_WITH.$(1)),$(if $(filter test_ctl_%,$(1)),$(CTL_LIB)),$(if $(filter test_torture%,$(1)),$(call o,tests/lib/failing.c)) $(CORES))
 UNIT_WITH.test_swarm_check := $(SWARM_LIB) $(B)/libsegq.a
 UNIT_WITH.test_load := $(LOAD_LIB) $(B)/libsegq.a
-UNIT_WITH.test_signer := $(call o,queuemng/ctl/signer.c) $(CORES)
-UNIT_WITH.test_def_change := $(call o,$(filter-out %/segqctl.c,$(CTL_C)) $(DEF_C)) $(B)/libsegq.a
-UNIT_WITH.test_ctl_forms := $(call o,$(filter-out %/segqctl.c,$(CTL_C)) $(DEF_C)) $(B)/libsegq.a
-UNIT_WITH.test_ctl_http := $(call o,$(filter-out %/segqctl.c,$(CTL_C)) $(DEF_C)) $(B)/libsegq.a
-UNIT_WITH.test_segqctl := $(call o,$(filter-out %/segqctl.c,$(CTL_C)) $(DEF_C)) $(B)/libsegq.a
-UNIT_WITH.test_top_view := $(call o,$(wildcard queuemng/ctl_view/*.c)) $(B)/libsegq.a
 # Compiling the tests costs more than running them: they are not optimised, what they test is.
 $(B)/obj/tests/unit/%.o: CFLAGS += -O0 -U_FORTIFY_SOURCE
 $(B)/obj/tests/unit/queuemng/test_mng_segtab.o: CFLAGS += -O2 # it runs the longest

@@ -12,6 +12,7 @@
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/columns.h"
 #include "queuemng/ctl_view/text.h"
+#include "queuemng/ctl/words.h"
 
 static int say_no_context(const struct contexts *c, const char *name)
 {
@@ -54,23 +55,16 @@ static void put_where(struct buf *b, const json_t *x, const char *path)
 static void view_contexts(struct buf *b, const json_t *doc)
 {
     static const struct col cols[] = {
-        { "CURRENT", "is_current", EITHER("*", "") }, { "NAME", "name", .put = put_text },
-        { "WHERE", "admin", .put = put_where }, { "TOKEN_FILE", "token_file", .put = put_text },
-        { "OPERATOR", "operator", .put = put_text },
+        COL("CURRENT", "{?is_current:*}"), COL("NAME", "{name}"), COL("WHERE", "admin", put_where),
+        COL("TOKEN_FILE", "{token_file}"), COL("OPERATOR", "{operator}"),
     };
     struct table t;
-    json_t *x;
+    const json_t *x;
     size_t i;
 
     table_init(&t, cols, ARRAY_LEN(cols));
-    json_array_foreach(json_object_get(doc, "contexts"), i, x) {
-        json_t *row = json_copy(x);
-        bool current = ctl_equals(x, "name", ctl_str(doc, "current"));
-
-        (void)json_object_set_new(row, "is_current", json_boolean(current));
-        table_row(&t, row);
-        json_decref(row);
-    }
+    json_array_foreach(json_object_get(doc, "contexts"), i, x)
+        table_row_with(&t, x, "is_current", json_boolean(ctl_equals(x, "name", ctl_str(doc, "current"))));
     table_put(b, &t, 0, "no contexts; segqctl context add NAME admin=URL token_file=F makes one\n");
 }
 

@@ -8,9 +8,9 @@
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_ask/round_trip.h"
 #include "queuemng/ctl/files.h"
-#include "queuemng/ctl_view/history_view.h"
 #include "queuemng/ctl_view/risk_view.h"
 #include "queuemng/ctl_view/text.h"
+#include "queuemng/ctl/words.h"
 
 #define QUEUE "/v1/admin/queues/*"
 

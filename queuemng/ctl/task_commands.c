@@ -16,6 +16,7 @@
 #include "queuemng/ctl_view/risk_view.h"
 #include "queuemng/ctl_view/task_view.h"
 #include "queuemng/ctl_view/text.h"
+#include "queuemng/ctl/words.h"
 #include "queuemng/policy/key_def.h"
 
 #define LIST "/v1/admin/task-queues/*/tasks"

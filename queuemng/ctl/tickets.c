@@ -146,26 +146,7 @@ int cmd_claim(struct ctl *c, int argc, char **argv)
 
 /* ---- a move ---- */
 
-static void put_place(struct buf *b, const char *head, const json_t *t)
-{
-    const json_t *position = json_object_get(t, "position"), *eta = json_object_get(t, "eta_s");
-
-    buf_str(b, head);
-    buf_str(b, "lane ");
-    ctl_clean(b, ctl_str(t, "lane"));
-    if (json_is_integer(position)) {
-        buf_str(b, ", position ");
-        ctl_count(b, (uint64_t)json_integer_value(position));
-    }
-    if (strcmp(ctl_str(t, "state"), "waiting") != 0) {
-        buf_str(b, ", ");
-        ctl_clean(b, ctl_str(t, "state"));
-    } else if (json_is_number(eta)) {
-        buf_str(b, ", about ");
-        ctl_span(b, json_number_value(eta));
-    }
-    buf_byte(b, '\n');
-}
+#define PLACE "lane {lane}{+position:, position {position#}}{?state=waiting:{+eta_s:, about {eta_s^}}|, {state}}\n"
 
 static void say_moved(const json_t *was, const json_t *now, const char *router,
                       const struct claim_said *said, const char *jwt)
@@ -173,11 +154,9 @@ static void say_moved(const json_t *was, const json_t *now, const char *router,
     struct buf b;
 
     buf_init(&b);
-    put_place(&b, "old place       ", was);
-    put_place(&b, "new place       ", now);
-    buf_str(&b, "token           ");
-    ctl_clean(&b, ctl_str(now, "token"));
-    buf_printf(&b, "\nlink            %s%sq/%s?claim=%s\n", router,
+    ctl_say(&b, was, "old place       " PLACE);
+    ctl_say(&b, now, "new place       " PLACE "token           {token}\n");
+    buf_printf(&b, "link            %s%sq/%s?claim=%s\n", router,
                router[strlen(router) - 1] == '/' ? "" : "/", said->queue, jwt);
     buf_str(&b, "                good until ");
     ctl_moment(&b, (double)said->expires_s);

@@ -1,27 +1,27 @@
-/* answer_view.c: single answers as text. Pure. */
+/* answer_view.c: see the header. */
 #include "queuemng/ctl_view/answer_view.h"
 
-#include <stdio.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "queuemng/ctl_view/columns.h"
+
+#define KEY_WIDTH 16
 
 /* ---- definitions, in lists ---- */
 
 /* By slots, by a fixed rate, or by limits; "20 inside, 5/s" is by both. */
 static void put_rate_by(struct buf *b, const json_t *def, const char *path)
 {
-    bool slots = ctl_equals(def, "mode", "slots"), both = ctl_equals(def, "mode", "both");
     const json_t *limits = json_object_get(def, "limits"), *l;
     size_t i;
 
-    if (slots || both)
-        ctl_say(b, def, both ? "{max_active=} inside, " : "{max_active=} inside");
-    if (slots)
+    ctl_say(b, def, "{?mode=slots:{max_active=} inside}{?mode=both:{max_active=} inside, }");
+    if (ctl_equals(def, "mode", "slots"))
         return;
     if (ctl_f64(def, path) > 0)
-        buf_printf(b, "%g/s", ctl_f64(def, path));
+        ctl_say(b, def, "{release_per_s%}/s");
     else if (json_array_size(limits) == 0)
         buf_str(b, "by nothing: fallback");
     else
@@ -36,115 +36,55 @@ static void put_lanes(struct buf *b, const json_t *def, const char *path)
     ctl_count(b, n > 0 ? n : 1); /* none is one named default */
 }
 
-static void put_integer(struct buf *b, const json_t *def, const char *path)
-{
-    buf_i64(b, json_integer_value(json_object_get(def, path)));
-}
-
-void view_queues(struct buf *b, const json_t *doc)
-{
-    static const struct col cols[] = {
-        { "QUEUE", "name", .put = put_text }, { "STATE", "state", .put = put_text },
-        { ">LANES", "lanes", .put = put_lanes },
-        { ">CAPACITY", "segment_capacity", .put = put_integer },
-        { "RATE", "release_per_s", .put = put_rate_by },
-    };
-
-    TABLE_LIST(b, json_object_get(doc, "queues"), cols, "no queues\n");
-}
+LIST_VIEW(view_queues, "queues", "no queues\n", COL("QUEUE", "{name}"), COL("STATE", "{state}"),
+          COL(">LANES", "lanes", put_lanes), COL(">CAPACITY", "{segment_capacity=}"),
+          COL("RATE", "release_per_s", put_rate_by))
 
 /* "10/s, 4 at once"; "-": any. */
 static void put_limit(struct buf *b, const json_t *def, const char *path)
 {
-    const json_t *limit = json_object_get(def, path);
-    double rate = ctl_f64(limit, "rate_per_s");
-    bool at_once = ctl_u64(limit, "max_concurrent") > 0;
-
-    if (rate > 0)
-        buf_printf(b, "%g/s", rate);
-    if (at_once)
-        ctl_say(b, limit, rate > 0 ? ", {max_concurrent=} at once" : "{max_concurrent=} at once");
-    if (rate <= 0 && !at_once)
-        buf_byte(b, '-');
+    ctl_say(b, json_object_get(def, path),
+            "{?rate_per_s:{rate_per_s%}/s{?max_concurrent:, {max_concurrent=} at once}|"
+            "{?max_concurrent:{max_concurrent=} at once|-}}");
 }
 
-void view_pools(struct buf *b, const json_t *doc)
-{
-    static const struct col cols[] = {
-        { "POOL", "match", .put = put_text }, { "STATE", "paused", EITHER("paused", "open") },
-        { ">PARTITIONS", "partitions", .put = put_count }, { "ORDER", "order", .put = put_text },
-        { "QUEUE", "queue", .put = put_limit }, { "KEY", "key", .put = put_limit },
-        { "SUBKEY", "subkey", .put = put_limit },
-    };
+LIST_VIEW(view_pools, "pools", "no pools\n", COL("POOL", "{match}"), COL("STATE", "{?paused:paused|open}"),
+          COL(">PARTITIONS", "{partitions#}"), COL("ORDER", "{order}"), COL("QUEUE", "queue", put_limit),
+          COL("KEY", "key", put_limit), COL("SUBKEY", "subkey", put_limit))
 
-    TABLE_LIST(b, json_object_get(doc, "pools"), cols, "no pools\n");
-}
-
-/* "12.5 of 300/s": of a budget, or of a member's part of one. */
-static void put_used(struct buf *b, const json_t *x, const char *path)
-{
-    const json_t *most = json_object_get(x, "whole");
-
-    most = json_object_get(most != NULL ? most : json_object_get(x, "part"), path);
-    if (json_is_number(most))
-        buf_printf(b, "%g of %g%s", ctl_f64(json_object_get(x, "used"), path),
-                   json_number_value(most), strcmp(path, "rate_per_s") == 0 ? "/s" : "");
-    else
-        buf_byte(b, '-');
-}
-
-/* A row for each budget, and below it one for each member. */
-static void put_member(struct buf *b, const json_t *x, const char *path)
-{
-    if (json_object_get(x, path) != NULL)
-        ctl_say(b, x, "{kind} {member}");
-    else
-        buf_byte(b, '-');
-}
-
-static void put_weight(struct buf *b, const json_t *x, const char *path)
-{
-    if (json_object_get(x, "member") != NULL)
-        put_count(b, x, path);
-    else
-        buf_byte(b, '-');
-}
-
-static void member_row(struct table *t, const json_t *budget, json_t *member)
-{
-    json_t *row = json_copy(member);
-
-    (void)json_object_set(row, "member", json_object_get(member, "name"));
-    (void)json_object_set(row, "name", json_object_get(budget, "name"));
-    (void)json_object_del(row, "limited_by");
-    table_row(t, row);
-    json_decref(row);
-}
+/* A row for each budget (`whole`), and below it one for each member, with its `part` of it. */
+#define USED(head, path, unit)                                                   \
+    COL(head, "{+whole." path ":{used." path "%} of {whole." path "%}" unit        \
+            "|{+part." path ":{used." path "%} of {part." path "%}" unit "|-}}")
 
 void view_budgets(struct buf *b, const json_t *doc)
 {
     static const struct col cols[] = {
-        { "BUDGET", "name", .put = put_text }, { "MEMBER", "member", .put = put_member },
-        { ">WEIGHT", "weight", .put = put_weight }, { ">RATE", "rate_per_s", .put = put_used },
-        { ">ACTIVE", "active", .put = put_used }, { "LIMITED_BY", "limited_by", .put = put_text },
+        COL("BUDGET", "{name}"), COL("MEMBER", "{?member:{kind} {member}|-}"),
+        COL(">WEIGHT", "{?member:{weight#}|-}"), USED(">RATE", "rate_per_s", "/s"),
+        USED(">ACTIVE", "active", ""), COL("LIMITED_BY", "{?member:-|{limited_by}}"),
     };
-    const json_t *x;
-    json_t *member;
+    const json_t *x, *member;
     struct table t;
     size_t i, k;
 
     table_init(&t, cols, ARRAY_LEN(cols));
     json_array_foreach(json_object_get(doc, "budgets"), i, x) {
         table_row(&t, x);
-        json_array_foreach(json_object_get(x, "members"), k, member)
-            member_row(&t, x, member);
+        json_array_foreach(json_object_get(x, "members"), k, member) {
+            json_t *row = json_copy((json_t *)(uintptr_t)member);
+
+            (void)json_object_set(row, "name", json_object_get(x, "name"));
+            table_row_with(&t, row, "member", json_incref(json_object_get(member, "name")));
+            json_decref(row);
+        }
     }
     table_put(b, &t, 0, "no budgets\n");
 }
 
-/* ---- tickets, limits, refusals ---- */
+/* ---- tickets ---- */
 
-static void put_scalar(struct buf *b, const json_t *v)
+static void put_scalar(struct buf *b, const json_t *v, const char *yes, const char *no)
 {
     if (json_is_string(v))
         ctl_clean(b, json_string_value(v));
@@ -153,7 +93,7 @@ static void put_scalar(struct buf *b, const json_t *v)
     else if (json_is_real(v))
         buf_printf(b, "%.10g", json_real_value(v));
     else
-        buf_str(b, json_is_true(v) ? "true" : json_is_false(v) ? "false" : "-");
+        buf_str(b, json_is_true(v) ? yes : json_is_false(v) ? no : "-");
 }
 
 void view_ticket(struct buf *b, const json_t *ticket)
@@ -161,27 +101,76 @@ void view_ticket(struct buf *b, const json_t *ticket)
     const char *key;
     json_t *v;
 
-    json_object_foreach((json_t *)ticket, key, v) {
-        ctl_pad(b, key, 16);
-        put_scalar(b, v);
+    json_object_foreach((json_t *)(uintptr_t)ticket, key, v) {
+        ctl_pad(b, key, KEY_WIDTH);
+        put_scalar(b, v, "true", "false");
         buf_byte(b, '\n');
     }
 }
 
+static void put_event(struct buf *b, const json_t *event)
+{
+    const char *key;
+    json_t *v;
+
+    ctl_say(b, event, "  {time}  ");
+    ctl_pad(b, ctl_str(event, "event"), 9);
+    json_object_foreach((json_t *)(uintptr_t)event, key, v) {
+        if (strcmp(key, "time") == 0 || strcmp(key, "event") == 0 || strcmp(key, "ticket") == 0)
+            continue; /* told already */
+        buf_byte(b, ' ');
+        ctl_clean(b, key);
+        buf_byte(b, '=');
+        put_scalar(b, v, "yes", "no");
+    }
+    buf_byte(b, '\n');
+}
+
+/* Prints its members, moments (x_at) among them; then its audit trail, the oldest line first. */
+void view_why(struct buf *b, const json_t *doc)
+{
+    const json_t *events = json_object_get(doc, "events"), *nodes = json_object_get(doc, "nodes");
+    const char *key;
+    json_t *v;
+    size_t i;
+
+    json_object_foreach((json_t *)(uintptr_t)doc, key, v) {
+        size_t n = strlen(key);
+
+        if (json_is_array(v) || strcmp(key, "trail_whole") == 0)
+            continue;
+        ctl_pad(b, key, KEY_WIDTH);
+        if (json_is_number(v) && n > 3 && strcmp(key + n - 3, "_at") == 0)
+            ctl_moment(b, json_number_value(v));
+        else
+            put_scalar(b, v, "yes", "no");
+        buf_byte(b, '\n');
+    }
+    ctl_pad(b, "audit trail", KEY_WIDTH);
+    buf_printf(b, "%zu lines", json_array_size(events));
+    ctl_say(b, doc, "{?trail_whole:|, perhaps not all}\n");
+    json_array_foreach(nodes, i, v)
+        if (!ctl_is(v, "whole"))
+            ctl_say(b, v, "  {node} {?answered:{?trail:did not look through all of its trail|"
+                          "keeps no audit trail (audit_dir)}|did not answer}\n");
+    json_array_foreach(events, i, v)
+        put_event(b, v);
+}
+
+/* ---- limits ---- */
+
 /* "below 50: 2 000/s, below 70: 500/s, from 70 on nobody" */
 static void put_tiers(struct buf *b, const json_t *tiers)
 {
-    double last = 0;
-    const json_t *t;
+    const json_t *t, *last = NULL;
     size_t i;
 
     json_array_foreach(tiers, i, t) {
-        last = ctl_f64(t, "below");
-        buf_printf(b, "below %.10g: ", last);
-        ctl_say(b, t, "{rate_per_s/}, ");
+        ctl_say(b, t, "below {below%}: {rate_per_s/}, ");
+        last = t;
     }
-    if (json_array_size(tiers) > 0)
-        buf_printf(b, "from %.10g on nobody", last);
+    if (last != NULL)
+        ctl_say(b, last, "from {below%} on nobody");
 }
 
 /* The one that was changed first, then those that are easily forgotten. */
@@ -203,12 +192,9 @@ void view_limits(struct buf *b, const json_t *def, const char *metric)
 {
     put_limits(b, def, metric, true);
     put_limits(b, def, metric, false);
-    if (json_array_size(json_object_get(def, "limits")) == 0)
-        ctl_say(b, def, "no metric limits it now: fallback_per_s does, {fallback_per_s/}\n");
-    if (ctl_f64(def, "release_per_s") <= 0)
-        return;
-    ctl_say(b, def, "not in force while the rate is fixed at {release_per_s/}: ");
-    ctl_command(b, "rate", ctl_str(def, "name"), " limits\n");
+    ctl_say(b, def, "{?limits:|no metric limits it now: fallback_per_s does, {fallback_per_s/}\n}"
+                    "{?release_per_s:not in force while the rate is fixed at {release_per_s/}: "
+                    "segqctl rate {name} limits\n}");
 }
 
 void view_limits_were(struct buf *b, const json_t *def, const char *metric)
@@ -224,13 +210,73 @@ void view_limits_were(struct buf *b, const json_t *def, const char *metric)
     buf_str(b, " did not limit it\n");
 }
 
+/* ---- operators and the cluster: a line each ---- */
+
+static void put_value(struct buf *b, const json_t *v)
+{
+    char *s = v != NULL ? json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+
+    ctl_clean(b, s != NULL ? s : "-");
+    free(s);
+}
+
+/* "claim \"1m\" -> \"5s\"", or what was asked for if it is no change of a key. */
+static void put_done(struct buf *b, const json_t *e)
+{
+    const json_t *changes = json_object_get(e, "changes"), *x;
+    size_t i;
+
+    json_array_foreach(changes, i, x) {
+        ctl_say(b, x, i > 0 ? ", {key} " : " {key} ");
+        put_value(b, json_object_get(x, "from"));
+        buf_str(b, " -> ");
+        put_value(b, json_object_get(x, "to"));
+    }
+    if (json_array_size(changes) == 0)
+        ctl_say(b, e, " {method} {path}{?query:?{query}}");
+}
+
+void view_audit(struct buf *b, const json_t *doc)
+{
+    const json_t *list = json_object_get(doc, "entries");
+
+    for (size_t i = json_array_size(list); i > 0; i--) { /* the youngest at the bottom */
+        const json_t *e = json_array_get(list, i - 1);
+
+        ctl_say(b, e, "{at} {who} ({from}) {name}:");
+        put_done(b, e);
+        buf_byte(b, '\n');
+    }
+    ctl_say(b, doc, "{?entries:|nobody has changed anything\n}"
+                    "{?unwritten:{unwritten=} of them could NOT be written to audit.jsonl: is the disk full?\n}");
+}
+
+void view_events(struct buf *b, const json_t *doc)
+{
+    const json_t *list = json_object_get(doc, "events"), *e;
+    uint64_t now = ctl_u64(doc, "now_ms");
+    size_t i;
+
+    json_array_foreach(list, i, e) {
+        uint64_t at = ctl_u64(e, "at_ms");
+
+        buf_printf(b, "%7" PRIu64 " s ago ", at < now ? (now - at) / 1000 : 0);
+        ctl_pad(b, ctl_str(e, "level"), 6);
+        ctl_say(b, e, "{text}\n");
+    }
+    if (json_array_size(list) == 0)
+        buf_str(b, "nothing has happened\n");
+}
+
+/* ---- any answer ---- */
+
 void view_problem(struct buf *b, int status, const json_t *p)
 {
     if (ctl_equals(p, "detail", "-"))
         buf_printf(b, "status %d and no reason: is this the address of segq, or of a proxy before it? "
                       "see --admin, --router", status);
     else
-        ctl_say(b, p, ctl_equals(p, "reason", "-") ? "{detail}" : "{detail}: {reason}");
+        ctl_say(b, p, "{detail}{?reason:: {reason}}");
 }
 
 void view_pretty(struct buf *b, const json_t *doc)

@@ -1,4 +1,5 @@
-/* answer_view.h: single answers as text: definitions, tickets, limits, refusals. Pure. */
+/* answer_view.h: single answers as text: definitions, tickets, limits, refusals, and what happened: to a
+ * ticket, by operators, in the cluster. Pure. */
 #ifndef SEGQ_CTL_ANSWER_VIEW_H
 #define SEGQ_CTL_ANSWER_VIEW_H
 
@@ -12,11 +13,17 @@ void view_budgets(struct buf *b, const json_t *doc); /* GET /v1/admin/budgets */
 
 /* A ticket, a line per member. */
 void view_ticket(struct buf *b, const json_t *ticket);
+/* GET /v1/admin/tickets/{token} */
+void view_why(struct buf *b, const json_t *doc);
 
 /* The limits of a definition after the tiers of `metric` were changed. */
 void view_limits(struct buf *b, const json_t *def, const char *metric);
 /* "was: cpu: below 50: 2 000/s ...", of the definition before a change. */
 void view_limits_were(struct buf *b, const json_t *def, const char *metric);
+
+/* GET /v1/admin/audit, and the events of /v1/admin/live; the youngest last. */
+void view_audit(struct buf *b, const json_t *audit);
+void view_events(struct buf *b, const json_t *live);
 
 /* problem+json (NULL: the body was something else): what was wrong, on one line. */
 void view_problem(struct buf *b, int status, const json_t *problem);

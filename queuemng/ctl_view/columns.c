@@ -56,13 +56,21 @@ void colour_put(struct buf *b, enum colour colour, const char *text)
 
 /* ---- rows ---- */
 
-/* A cell has been appended from there on. */
+/* A cell has been appended from there on: it is cut between two characters. */
 static void cell_end(struct table *t, size_t col, size_t from)
 {
-    if (t->text.len - from > CELL_MAX)
-        t->text.len = from + CELL_MAX;
-    if (t->text.len - from > t->width[col])
-        t->width[col] = t->text.len - from;
+    const char *cell = (const char *)t->text.data + from;
+    size_t n = t->text.len - from, width;
+
+    if (t->text.failed)
+        return;
+    if (n > CELL_MAX)
+        for (n = CELL_MAX; n > 0 && (cell[n] & 0xc0) == 0x80;)
+            n--;
+    t->text.len = from + n;
+    width = ctl_width(cell, n);
+    if (width > t->width[col])
+        t->width[col] = width;
     buf_byte(&t->text, 0);
 }
 
@@ -86,15 +94,15 @@ void table_init(struct table *t, const struct col *cols, size_t n_cols)
 
 static void put_cell(struct buf *b, const struct col *col, const json_t *row)
 {
-    const json_t *v = col->only != ALWAYS ? ctl_member(row, col->path) : NULL;
+    const json_t *v = col->only != ALWAYS ? ctl_member(row, col->cell) : NULL;
 
-    if ((col->only == IF_NUMBER && !json_is_number(v)) ||
-        (col->only == IF_POSITIVE && json_number_value(v) <= 0))
+    if (col->put == NULL)
+        ctl_say(b, row, col->cell);
+    else if ((col->only == IF_NUMBER && !json_is_number(v)) ||
+             (col->only == IF_POSITIVE && json_number_value(v) <= 0))
         buf_byte(b, '-');
-    else if (col->put != NULL)
-        col->put(b, row, col->path);
     else
-        buf_str(b, ctl_is(row, col->path) ? col->yes : col->no);
+        col->put(b, row, col->cell);
 }
 
 void table_row(struct table *t, const json_t *row)
@@ -106,6 +114,15 @@ void table_row(struct table *t, const json_t *row)
         cell_end(t, i, from);
     }
     t->n_rows++;
+}
+
+void table_row_with(struct table *t, const json_t *row, const char *member, json_t *v)
+{
+    json_t *more = json_copy((json_t *)(uintptr_t)row);
+
+    (void)json_object_set_new(more, member, v);
+    table_row(t, more);
+    json_decref(more);
 }
 
 /* A word of a column about states. */
@@ -124,7 +141,7 @@ static void print(const struct table *t, struct buf *b, size_t indent)
     const char *s = (const char *)t->text.data;
 
     for (size_t i = 0; i < t->n_cols * (t->n_rows + 1); i++) {
-        size_t at = i % t->n_cols, len = strlen(s), gap = t->width[at] - len;
+        size_t at = i % t->n_cols, len = strlen(s), gap = t->width[at] - ctl_width(s, len);
         const struct col *col = &t->cols[at];
         bool last = at == t->n_cols - 1, right = *col->head == '>';
 
@@ -145,7 +162,16 @@ void table_put(struct buf *b, struct table *t, size_t indent, const char *none)
     buf_fini(&t->text);
 }
 
-void table_list(struct buf *b, const json_t *list, const struct col *cols, size_t n_cols,
+void view_away(struct buf *b, const json_t *doc)
+{
+    const json_t *k;
+    size_t i;
+
+    json_array_foreach(json_object_get(doc, "away"), i, k)
+        ctl_say(b, k, "partition {partition=} did not answer: task node {node}\n");
+}
+
+void table_list(struct buf *b, const json_t *doc, const char *list, const struct col *cols, size_t n_cols,
                 const char *none)
 {
     struct table t;
@@ -153,9 +179,10 @@ void table_list(struct buf *b, const json_t *list, const struct col *cols, size_
     size_t i;
 
     table_init(&t, cols, n_cols);
-    json_array_foreach(list, i, row)
+    json_array_foreach(json_object_get(doc, list), i, row)
         table_row(&t, row);
     table_put(b, &t, 0, none);
+    view_away(b, doc);
 }
 
 /* ---- what a process uses ---- */

@@ -1,12 +1,12 @@
 /* columns.h: answers as rows in columns, and colours. Pure, but for one switch of the process: whether
  * there are colours at all.
  *
- * A view is a list of columns: the head, the member of a row (a JSON object), its format (text.h):
+ * A view is a list of columns: the head, and a sentence about a row (a JSON object; text.h), or a member
+ * and the function that writes it:
  *
- *   { "NODE", "name", .put = put_text }, { ">CPU", "load.cpu", .put = put_cpu },
- *   { "STATE", "up", EITHER("up", "down") }
+ *   COL("NODE", "{name}"), COL("STATE", "{?up:up|down}"), COL(">CPU", "load.cpu", put_cpu)
  *
- * What a format cannot say of a row alone, the view adds to the row as a member. With colours heads
+ * What neither can say of a row alone, the view adds to the row as a member. With colours heads
  * are bold, and the words of columns about a state have the colour of what they mean. */
 #ifndef SEGQ_CTL_COLUMNS_H
 #define SEGQ_CTL_COLUMNS_H
@@ -17,13 +17,12 @@
 
 struct col {
     const char *head; /* '>' before it: the column is right-aligned */
-    const char *path; /* NULL: the format knows it */
-    put_fn put;       /* NULL: the member is a truth, with these words */
-    const char *yes, *no;
-    enum { ALWAYS, IF_NUMBER, IF_POSITIVE } only; /* else the cell is "-" */
+    const char *cell; /* a sentence; with `put`: a path */
+    put_fn put;
+    enum { ALWAYS, IF_NUMBER, IF_POSITIVE } only; /* with `put`: else the cell is "-" */
 };
 
-#define EITHER(a_yes, a_no) .yes = a_yes, .no = a_no
+#define COL(...) { .head = __VA_ARGS__ }
 
 struct table {
     const struct col *cols;
@@ -34,23 +33,38 @@ struct table {
 
 void table_init(struct table *t, const struct col *cols, size_t n_cols);
 void table_row(struct table *t, const json_t *row);
+/* A row with one member more; takes v. */
+void table_row_with(struct table *t, const json_t *row, const char *member, json_t *v);
 /* All rows, heads first, each behind `indent` blanks; or `none` (NULL: the heads), if there are none.
  * Ends the table. */
 void table_put(struct buf *b, struct table *t, size_t indent, const char *none);
-/* The same of a list. */
-void table_list(struct buf *b, const json_t *list, const struct col *cols, size_t n_cols,
+void view_away(struct buf *b, const json_t *doc); /* partitions of tasks that did not answer */
+/* The same of a list in an answer, and view_away(). */
+void table_list(struct buf *b, const json_t *doc, const char *list, const struct col *cols, size_t n_cols,
                 const char *none);
-#define TABLE_LIST(b, list, cols, none) table_list(b, list, cols, ARRAY_LEN(cols), none)
+/* Defines a view that is nothing else: LIST_VIEW(view_x, "xs", "no xs\n", columns...). */
+#define LIST_VIEW(view, list, none, ...)                         \
+    void view(struct buf *b, const json_t *doc)                  \
+    {                                                            \
+        static const struct col cols[] = { __VA_ARGS__ };        \
+                                                                 \
+        table_list(b, doc, list, cols, ARRAY_LEN(cols), none);   \
+    }
+/* The same of a sentence about the answer. */
+#define SAYS_VIEW(view, sentence)               \
+    void view(struct buf *b, const json_t *doc) \
+    {                                           \
+        ctl_say(b, doc, sentence);              \
+    }
 
 /* Load of a process; "-" if it has not said. CPU: a share of one core, so that 130 % are one core and a
  * third of another; LATE: the longest delay of a turn of a node's loop. */
 void put_cpu(struct buf *b, const json_t *o, const char *path);
 void put_memory(struct buf *b, const json_t *o, const char *path);
 void put_us(struct buf *b, const json_t *o, const char *path);
-#define LOAD_COLS                                           \
-    { ">CPU", "load.cpu", .put = put_cpu, .only = IF_NUMBER }, \
-    { ">MEMORY", "load.rss_bytes", .put = put_memory, .only = IF_POSITIVE }
-#define NODE_LOAD_COLS LOAD_COLS, { ">LATE", "load.late_us", .put = put_us, .only = IF_POSITIVE }
+#define LOAD_COLS                                                                                       \
+    COL(">CPU", "load.cpu", put_cpu, IF_NUMBER), COL(">MEMORY", "load.rss_bytes", put_memory, IF_POSITIVE)
+#define NODE_LOAD_COLS LOAD_COLS, COL(">LATE", "load.late_us", put_us, IF_POSITIVE)
 
 enum colour { COLOUR_NONE, COLOUR_BOLD, COLOUR_GOOD, COLOUR_WARN, COLOUR_BAD };
 

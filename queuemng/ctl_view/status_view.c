@@ -21,36 +21,16 @@
 /* ---- nodes, routers, moves, metrics ---- */
 
 /* People who wait or are inside, in the segments on this node. */
-static uint64_t people_in(const json_t *segments, const char *node)
-{
-    const json_t *s;
-    uint64_t n = 0;
-    size_t i;
-
-    json_array_foreach(segments, i, s) {
-        if (ctl_equals(s, "node", node))
-            n += ctl_in_line(s) + ctl_u64(s, "ready") + ctl_u64(s, "active");
-    }
-    return n;
-}
-
 static uint64_t people_on(const json_t *queues, const char *node)
 {
     const json_t *q, *l;
     uint64_t n = 0;
     size_t i, k;
 
-    json_array_foreach(queues, i, q) {
+    json_array_foreach(queues, i, q)
         json_array_foreach(json_object_get(q, "lanes"), k, l)
-            n += people_in(json_object_get(l, "segments"), node);
-    }
+            n += ctl_sum(json_object_get(l, "segments"), CTL_IN_LINE "+ready+active", "node", node);
     return n;
-}
-
-static void put_node_state(struct buf *b, const json_t *n, const char *path)
-{
-    buf_str(b, ctl_is(n, path) ? "up" : "down");
-    buf_str(b, ctl_is(n, "draining") ? ",draining" : "");
 }
 
 static void put_places(struct buf *b, const json_t *n, const char *path)
@@ -62,49 +42,23 @@ static void put_places(struct buf *b, const json_t *n, const char *path)
 static void nodes(struct buf *b, const json_t *list, const json_t *queues)
 {
     static const struct col cols[] = {
-        { "NODE", "name", .put = put_text }, { "STATE", "up", .put = put_node_state },
-        { ">SEGMENTS", "segments", .put = put_count }, { ">OF", "max_segments", .put = put_count },
-        { ">PEOPLE", "people", .put = put_count }, { "PLACES", "tickets", .put = put_places },
-        { ">TAKEN", "tickets", .put = put_count }, { ">OF", "max_tickets", .put = put_count },
-        { "ADDRESS", "addr", .put = put_text },
+        COL("NODE", "{name}"), COL("STATE", "{?up:up|down}{?draining:,draining}"),
+        COL(">SEGMENTS", "{segments#}"), COL(">OF", "{max_segments#}"), COL(">PEOPLE", "{people#}"),
+        COL("PLACES", "tickets", put_places), COL(">TAKEN", "{tickets#}"), COL(">OF", "{max_tickets#}"),
+        COL("ADDRESS", "{addr}"),
     };
     struct table t;
-    json_t *n;
+    const json_t *n;
     size_t i;
 
     table_init(&t, cols, ARRAY_LEN(cols));
-    json_array_foreach(list, i, n) {
-        json_t *row = json_copy(n);
-
-        (void)json_object_set_new(row, "people",
-                                  json_integer((json_int_t)people_on(queues, ctl_str(n, "name"))));
-        table_row(&t, row);
-        json_decref(row);
-    }
+    json_array_foreach(list, i, n)
+        table_row_with(&t, n, "people", json_integer((json_int_t)people_on(queues, ctl_str(n, "name"))));
     table_put(b, &t, 0, "no segment nodes\n");
 }
 
-static void routers(struct buf *b, const json_t *list)
-{
-    static const struct col cols[] = {
-        { "ROUTER", "name", .put = put_text }, { "MAP", "map_version", .put = put_number },
-        { "HTTP", "http", .put = put_text },
-    };
-
-    TABLE_LIST(b, list, cols, "no routers\n");
-}
-
-void view_moves(struct buf *b, const json_t *list)
-{
-    static const struct col cols[] = {
-        { ">MOVE", "move", .put = put_id }, { ">FROM", "from", .put = put_id },
-        { ">TO", "to", .put = put_id }, { "STATE", "state", .put = put_text },
-        { ">TICKETS", "tickets", .put = put_count },
-    };
-
-    buf_str(b, json_array_size(list) > 0 ? "\n" : "");
-    TABLE_LIST(b, list, cols, "");
-}
+static LIST_VIEW(routers, "routers", "no routers\n", COL("ROUTER", "{name}"), COL("MAP", "{map_version=}"),
+                 COL("HTTP", "{http}"))
 
 static void put_value(struct buf *b, const json_t *m, const char *path)
 {
@@ -116,16 +70,19 @@ static void put_age(struct buf *b, const json_t *m, const char *path)
     buf_printf(b, "%.1f s", (double)ctl_u64(m, path) / 1000);
 }
 
-void view_metrics(struct buf *b, const json_t *list)
-{
-    static const struct col cols[] = {
-        { "METRIC", "name", .put = put_text }, { "STATE", "ok", EITHER("ok", "FAILED") },
-        { ">VALUE", "value", .put = put_value, .only = IF_NUMBER },
-        { ">AGE", "age_ms", .put = put_age, .only = IF_NUMBER }, { "WHY", "why", .put = put_text },
-    };
+static LIST_VIEW(metrics, "metrics", "", COL("METRIC", "{name}"), COL("STATE", "{?ok:ok|FAILED}"),
+                 COL(">VALUE", "value", put_value, IF_NUMBER), COL(">AGE", "age_ms", put_age, IF_NUMBER),
+                 COL("WHY", "{why}"))
 
-    buf_str(b, json_array_size(list) > 0 ? "\n" : "");
-    TABLE_LIST(b, list, cols, "");
+static LIST_VIEW(moves, "moves", "", COL(">MOVE", "{move!}"), COL(">FROM", "{from!}"), COL(">TO", "{to!}"),
+                 COL("STATE", "{state}"), COL(">TICKETS", "{tickets#}"))
+
+void view_metrics_and_moves(struct buf *b, const json_t *doc)
+{
+    ctl_say(b, doc, "{?metrics:\n}");
+    metrics(b, doc);
+    ctl_say(b, doc, "{?moves:\n}");
+    moves(b, doc);
 }
 
 /* ---- queues, lanes, segments ---- */
@@ -141,32 +98,13 @@ static void put_fill(struct buf *b, const json_t *s, const char *path)
     ctl_bar(b, ctl_u64(s, path), ctl_u64(s, "joined"), ctl_u64(s, "capacity"), BAR_WIDTH);
 }
 
-static void put_ahead(struct buf *b, const json_t *s, const char *path)
-{
-    if (ctl_is(s, "ahead_unknown"))
-        buf_byte(b, '?');
-    else
-        put_count(b, s, path);
-}
-
-static void segment_row(struct table *t, json_t *s, bool ahead_known)
-{
-    json_t *row = json_copy(s);
-
-    (void)json_object_set_new(row, "ahead_unknown", json_boolean(!ahead_known));
-    table_row(t, row);
-    json_decref(row);
-}
-
 /* Shows the two ends of a long chain: that is where things happen. */
 static void segments(struct buf *b, const json_t *list, bool all)
 {
     static const struct col cols[] = {
-        { ">SEGMENT", "segment", .put = put_id }, { "NODE", "node", .put = put_id },
-        { "STATE", "state", .put = put_text }, { "FILL", "waiting", .put = put_fill },
-        { ">WAITING", "waiting", .put = put_count }, { ">JOINED", "joined", .put = put_count },
-        { ">OF", "capacity", .put = put_count }, { ">AHEAD", "ahead", .put = put_ahead },
-        { "MOVE", "move", .put = put_id },
+        COL(">SEGMENT", "{segment!}"), COL("NODE", "{node!}"), COL("STATE", "{state}"),
+        COL("FILL", "waiting", put_fill), COL(">WAITING", "{waiting#}"), COL(">JOINED", "{joined#}"),
+        COL(">OF", "{capacity#}"), COL(">AHEAD", "{?ahead_known:{ahead#}|?}"), COL("MOVE", "{move!}"),
     };
     size_t n = json_array_size(list), from = n, to = n;
     bool ahead_known = true;
@@ -179,7 +117,7 @@ static void segments(struct buf *b, const json_t *list, bool all)
     table_init(&t, cols, ARRAY_LEN(cols));
     for (size_t i = 0; i < n; i++) {
         if (i < from || i >= to)
-            segment_row(&t, json_array_get(list, i), ahead_known);
+            table_row_with(&t, json_array_get(list, i), "ahead_known", json_boolean(ahead_known));
         ahead_known = ahead_known && !is_away(json_array_get(list, i));
     }
     table_put(b, &t, 4, "");
@@ -187,73 +125,37 @@ static void segments(struct buf *b, const json_t *list, bool all)
         buf_printf(b, "    (%zu more between them: --all)\n", to - from);
 }
 
-/* The last person's estimate, as that person sees it. An older manager has none. */
-static void eta(struct buf *b, const json_t *l)
-{
-    const json_t *s = json_object_get(l, "eta_last_s");
-
-    if (s == NULL || ctl_in_line(l) == 0)
-        return;
-    buf_str(b, "; the last in line waits ");
-    if (!json_is_number(s)) {
-        ctl_say(b, l, "? ({eta_reason})");
-        return;
-    }
-    buf_str(b, "about ");
-    ctl_span(b, json_number_value(s));
-    if (ctl_equals(l, "eta_reason", "stay"))
-        buf_str(b, ", if all who are inside stay as long as they may");
-}
-
+/* At its end the last person's estimate, as that person sees it. */
 static void lane(struct buf *b, const json_t *l, bool all)
 {
-    ctl_say(b, l, "  lane {lane}: {waiting#} waiting, {returning#} returning, {ready#} ready, "
-                  "{active#} active");
-    if (ctl_u64(l, "missing") > 0)
-        ctl_say(b, l, ", {missing#} of lost segments not back yet");
-    ctl_say(b, l, ", {released#} released, now {rate_per_s/}");
-    eta(b, l);
-    buf_byte(b, '\n');
+    ctl_say(b, l, "  lane {lane}: {waiting#} waiting, {returning#} returning, {ready#} ready, {active#} active"
+                  "{?missing:, {missing#} of lost segments not back yet}, {released#} released, now {rate_per_s/}"
+                  "{?" CTL_IN_LINE ":; the last in line waits {+eta_last_s:about {eta_last_s^}{?eta_reason=stay:, if "
+                  "all who are inside stay as long as they may}|? ({eta_reason})}}\n");
     segments(b, json_object_get(l, "segments"), all);
 }
 
-/* Only with no-shows; an older manager does not have the rate. */
+/* Only with no-shows. */
 static void claims(struct buf *b, const json_t *q)
 {
     double rate = ctl_f64(q, "claim_rate");
 
-    if (json_object_get(q, "claim_rate") == NULL || rate >= 1)
-        return;
-    buf_printf(b, ", %.0f %% of those let in come, so %.2f times as many are let in", 100 * rate,
-               ctl_f64(q, "boost"));
+    if (json_object_get(q, "claim_rate") != NULL && rate < 1)
+        buf_printf(b, ", %.0f %% of those let in come, so %.2f times as many are let in", 100 * rate,
+                   ctl_f64(q, "boost"));
 }
 
-static uint64_t inside(const json_t *q)
-{
-    const json_t *l;
-    uint64_t n = 0;
-    size_t i;
-
-    if (json_is_integer(json_object_get(q, "inside")))
-        return ctl_u64(q, "inside"); /* with those of before a flush */
-    json_array_foreach(json_object_get(q, "lanes"), i, l) n +=
-        ctl_u64(l, "active") + ctl_u64(l, "ready");
-    return n;
-}
-
-/* "2 000/s allowed", "40 of 40 slots taken", or both. */
+/* "2 000/s allowed", "40 of 40 slots taken", or both; `inside` has those of before a flush, too. */
 static void allowed(struct buf *b, const json_t *q)
 {
     bool slots = ctl_equals(q, "mode", "slots"), both = ctl_equals(q, "mode", "both");
 
-    if (!slots)
-        ctl_say(b, q, both ? "{allowed_per_s/} allowed, " : "{allowed_per_s/} allowed");
+    ctl_say(b, q, "{?mode=slots:|{allowed_per_s/} allowed}{?mode=both:, }");
     if (!slots && !both)
         return;
-    ctl_count(b, inside(q));
-    ctl_say(b, q, " of {max_active#} slots taken");
-    if (ctl_u64(q, "inside_flushed") > 0)
-        ctl_say(b, q, " ({inside_flushed#} by passes from before the flush)");
+    ctl_count(b, json_is_integer(json_object_get(q, "inside"))
+                     ? ctl_u64(q, "inside") : ctl_sum(json_object_get(q, "lanes"), "active+ready", NULL, NULL));
+    ctl_say(b, q, " of {max_active#} slots taken{?inside_flushed: ({inside_flushed#} by passes from before the flush)}");
 }
 
 static void queue_view(struct buf *b, const json_t *q, bool all)
@@ -263,21 +165,11 @@ static void queue_view(struct buf *b, const json_t *q, bool all)
 
     ctl_say(b, q, "queue {queue} ({state}): ");
     allowed(b, q);
-    if (!ctl_equals(q, "limited_by", "-"))
-        ctl_say(b, q, ", limited by {limited_by}");
+    ctl_say(b, q, "{?limited_by:, limited by {limited_by}}");
     claims(b, q);
     buf_byte(b, '\n');
-    json_array_foreach(json_object_get(q, "lanes"), i, l) lane(b, l, all);
-}
-
-static uint64_t waiting_of(const json_t *q)
-{
-    const json_t *l;
-    uint64_t n = 0;
-    size_t i;
-
-    json_array_foreach(json_object_get(q, "lanes"), i, l) n += ctl_in_line(l);
-    return n;
+    json_array_foreach(json_object_get(q, "lanes"), i, l)
+        lane(b, l, all);
 }
 
 struct busy {
@@ -303,8 +195,8 @@ static void queues_busiest(struct buf *b, const json_t *list)
 
     if (v == NULL)
         return;
-    json_array_foreach(list, i, q) v[i] =
-        (struct busy) { .waiting = waiting_of(q), .at = i };
+    json_array_foreach(list, i, q)
+        v[i] = (struct busy){ ctl_sum(json_object_get(q, "lanes"), CTL_IN_LINE, NULL, NULL), i };
     qsort(v, n, sizeof(*v), busier);
     for (i = 0; i < QUEUES_SHOWN; i++) {
         buf_byte(b, '\n');
@@ -331,38 +223,35 @@ static void queues(struct buf *b, const json_t *list, bool all)
         buf_str(b, "\nno queues\n");
 }
 
-void view_tasks_of(struct buf *b, const json_t *t)
+void view_tasks_of(struct buf *b, const json_t *doc)
 {
-    if (json_array_size(json_object_get(t, "pools")) == 0 &&
-        json_array_size(json_object_get(t, "nodes")) == 0)
-        return;
-    buf_byte(b, '\n');
-    (void)view_task_queues(b, t, NULL);
+    size_t before = b->len;
+
+    ctl_say(b, doc, "{?tasks.pools:\n|{?tasks.nodes:\n}}");
+    if (b->len > before)
+        (void)view_task_queues(b, json_object_get(doc, "tasks"), NULL);
 }
 
 bool view_cluster(struct buf *b, const json_t *c, const char *queue, bool all)
 {
-    const json_t *list = json_object_get(c, "queues"), *q;
+    const json_t *list = json_object_get(c, "queues"), *q = NULL;
     size_t i;
 
-    json_array_foreach(list, i, q) {
-        if (queue == NULL || !ctl_equals(q, "queue", queue))
-            continue;
-        queue_view(b, q, true);
-        return true;
+    if (queue != NULL) {
+        q = ctl_find(c, "queues", "queue", queue);
+        if (q != NULL)
+            queue_view(b, q, true);
+        return q != NULL;
     }
-    if (queue != NULL)
-        return false;
     ctl_say(b, c, "epoch {epoch=}, map {map_version=}\n\n");
     nodes(b, json_object_get(c, "nodes"), list);
     buf_byte(b, '\n');
-    routers(b, json_object_get(c, "routers"));
-    view_metrics(b, json_object_get(c, "metrics"));
-    view_moves(b, json_object_get(c, "moves"));
+    routers(b, c);
+    view_metrics_and_moves(b, c);
     queues(b, list, all);
     json_array_foreach(json_object_get(c, "deleted"), i, q)
         ctl_say(b, q, "\nqueue {queue} is deleted, with {waiting#} waiting: segqctl queue restore "
                       "brings it back\n");
-    view_tasks_of(b, json_object_get(c, "tasks"));
+    view_tasks_of(b, c);
     return true;
 }

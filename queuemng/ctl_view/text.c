@@ -1,4 +1,4 @@
-/* text.c: KEY=VALUE words, bars and numbers. Pure. */
+/* text.c: see the header. */
 #include "queuemng/ctl_view/text.h"
 
 #include <assert.h>
@@ -8,106 +8,29 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- KEY=VALUE ---- */
-
-/* Reads a value; NULL if it opens a bracket or a quote and is not JSON. */
-static json_t *value_of(const char *s, const struct cfg_key *k)
-{
-    bool text = k != NULL && (k->type == CFG_STR || k->type == CFG_NAME ||
-                              k->type == CFG_ADDR || k->type == CFG_ENUM);
-    json_t *v = text && *s != '"'
-                    ? json_string(s)
-                    : json_loads(s, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
-
-    if (v != NULL && !json_is_null(v))
-        return v;
-    json_decref(v);
-    if (*s == '[' || *s == '{' || *s == '"')
-        return NULL;
-    return json_string(s);
-}
-
-/* The object that holds the last part of a dotted key; *last is that part. */
-static json_t *parent_of(json_t *doc, char *key, char **last)
-{
-    char *part = key, *dot;
-
-    while ((dot = strchr(part, '.')) != NULL) {
-        json_t *kid;
-
-        *dot = '\0';
-        if (*part == '\0')
-            return NULL;
-        kid = json_object_get(doc, part);
-        if (kid == NULL) {
-            kid = json_object();
-            if (json_object_set_new(doc, part, kid) < 0)
-                return NULL;
-        }
-        if (!json_is_object(kid))
-            return NULL;
-        doc = kid;
-        part = dot + 1;
-    }
-    *last = part;
-    return *part != '\0' ? doc : NULL;
-}
-
-static int pair_add(json_t *doc, const char *word, const struct cfg_key *keys, struct err *e)
-{
-    const char *eq = strchr(word, '=');
-    const struct cfg_key *k;
-    char key[256], *last;
-    json_t *parent, *v;
-
-    if (eq == NULL || eq == word || (size_t)(eq - word) >= sizeof(key))
-        return err_set(e, SQ_EINVAL, "'%.80s' is not KEY=VALUE", word);
-    memcpy(key, word, (size_t)(eq - word));
-    key[eq - word] = '\0';
-    k = cfg_find(keys, key);
-    parent = parent_of(doc, key, &last);
-    if (parent == NULL)
-        return err_set(e, SQ_EINVAL,
-                       "'%.200s': the key has an empty part, or a part of it has "
-                       "a value already",
-                       word);
-    if (json_object_get(parent, last) != NULL)
-        return err_set(e, SQ_EINVAL, "'%.200s': the key has a value already", word);
-    v = value_of(eq + 1, k);
-    if (v == NULL)
-        return err_set(e, SQ_EINVAL,
-                       "'%.200s': the value looks like JSON and is not, or is not "
-                       "UTF-8",
-                       word);
-    if (json_object_set_new(parent, last, v) < 0)
-        return err_set(e, SQ_EINVAL, "'%.200s': the key is not UTF-8", word);
-    return 0;
-}
-
-json_t *ctl_pairs(char *const *words, size_t n, const struct cfg_key *keys, struct err *e)
-{
-    json_t *doc = json_object();
-
-    for (size_t i = 0; i < n; i++) {
-        if (pair_add(doc, words[i], keys, e) < 0) {
-            json_decref(doc);
-            return NULL;
-        }
-    }
-    return doc;
-}
+#define PATH_MOST 60 /* bytes of a path in our sentences, and its end */
 
 /* ---- members ---- */
 
+/* The name up to `end`; what is behind that, or NULL. */
+static const char *part(const char *path, char end, char name[PATH_MOST])
+{
+    const char *at = strchr(path, end);
+    size_t n = at != NULL ? (size_t)(at - path) : strlen(path);
+
+    assert(n < PATH_MOST);
+    memcpy(name, path, n);
+    name[n] = '\0';
+    return at != NULL ? at + 1 : NULL;
+}
+
 const json_t *ctl_member(const json_t *o, const char *path)
 {
-    const char *dot = strchr(path, '.');
-    char first[40];
+    char name[PATH_MOST];
 
-    if (dot == NULL)
-        return json_object_get(o, path);
-    snprintf(first, sizeof(first), "%.*s", (int)(dot - path), path);
-    return ctl_member(json_object_get(o, first), dot + 1);
+    for (; path != NULL; o = json_object_get(o, name))
+        path = part(path, '.', name);
+    return o;
 }
 
 const char *ctl_str(const json_t *o, const char *path)
@@ -119,10 +42,13 @@ const char *ctl_str(const json_t *o, const char *path)
 
 uint64_t ctl_u64(const json_t *o, const char *path)
 {
-    double v = ctl_f64(o, path);
-    json_int_t i = json_integer_value(ctl_member(o, path));
+    char name[PATH_MOST];
+    const char *rest = part(path, '+', name);
+    double v = ctl_f64(o, name);
+    json_int_t i = json_integer_value(ctl_member(o, name));
+    uint64_t n = i > 0 ? (uint64_t)i : v >= 1 && v < 1e18 ? (uint64_t)v : 0;
 
-    return i > 0 ? (uint64_t)i : v >= 1 && v < 1e18 ? (uint64_t)v : 0;
+    return rest != NULL ? n + ctl_u64(o, rest) : n;
 }
 
 double ctl_f64(const json_t *o, const char *path)
@@ -140,10 +66,30 @@ bool ctl_equals(const json_t *o, const char *path, const char *text)
     return strcmp(ctl_str(o, path), text) == 0;
 }
 
-uint64_t ctl_in_line(const json_t *queue)
+json_t *ctl_find(const json_t *doc, const char *list, const char *key, const char *name)
 {
-    return ctl_u64(queue, "waiting") + ctl_u64(queue, "returning");
+    json_t *x;
+    size_t i;
+
+    json_array_foreach(json_object_get(doc, list), i, x)
+        if (ctl_equals(x, key, name))
+            return x;
+    return NULL;
 }
+
+uint64_t ctl_sum(const json_t *list, const char *path, const char *key, const char *name)
+{
+    const json_t *x;
+    uint64_t n = 0;
+    size_t i;
+
+    json_array_foreach(list, i, x)
+        if (key == NULL || ctl_equals(x, key, name))
+            n += ctl_u64(x, path);
+    return n;
+}
+
+/* ---- formats, sentences ---- */
 
 void put_text(struct buf *b, const json_t *o, const char *path)
 {
@@ -160,7 +106,12 @@ void put_number(struct buf *b, const json_t *o, const char *path)
     buf_u64(b, ctl_u64(o, path));
 }
 
-void put_id(struct buf *b, const json_t *o, const char *path)
+static void put_real(struct buf *b, const json_t *o, const char *path)
+{
+    buf_printf(b, "%.10g", ctl_f64(o, path));
+}
+
+static void put_id(struct buf *b, const json_t *o, const char *path)
 {
     json_int_t id = json_integer_value(ctl_member(o, path));
 
@@ -175,9 +126,14 @@ void put_rate(struct buf *b, const json_t *o, const char *path)
     ctl_rate(b, ctl_f64(o, path));
 }
 
-void put_ms(struct buf *b, const json_t *o, const char *path)
+static void put_ms(struct buf *b, const json_t *o, const char *path)
 {
     ctl_span(b, ctl_f64(o, path) / 1000);
+}
+
+static void put_s(struct buf *b, const json_t *o, const char *path)
+{
+    ctl_span(b, ctl_f64(o, path));
 }
 
 void put_moment(struct buf *b, const json_t *o, const char *path)
@@ -185,32 +141,91 @@ void put_moment(struct buf *b, const json_t *o, const char *path)
     ctl_moment(b, ctl_f64(o, path));
 }
 
+static void put_moment_ms(struct buf *b, const json_t *o, const char *path)
+{
+    ctl_moment(b, ctl_f64(o, path) / 1000);
+}
+
 static put_fn format_of(char mark)
 {
-    return mark == '#'   ? put_count
-           : mark == '=' ? put_number
-           : mark == '/' ? put_rate
-           : mark == '~' ? put_ms
-           : mark == '@' ? put_moment
-                         : NULL;
+    static const put_fn all[128] = {
+        ['#'] = put_count, ['='] = put_number, ['%'] = put_real, ['!'] = put_id, ['/'] = put_rate,
+        ['~'] = put_ms, ['^'] = put_s, ['@'] = put_moment, ['*'] = put_moment_ms,
+    };
+
+    return all[mark & 0x7f];
+}
+
+/* "?up", "?waiting=1", "+value" */
+static bool holds(const json_t *o, const char *test)
+{
+    char path[PATH_MOST];
+    const char *text = part(test + 1, '=', path);
+    const json_t *m = ctl_member(o, path);
+
+    if (*test == '+')
+        return json_is_number(m);
+    if (text != NULL)
+        return ctl_equals(o, path, text) || (*text == '1' && ctl_u64(o, path) == 1);
+    return json_is_true(m) || json_number_value(m) > 0 || ctl_u64(o, path) > 0 || json_string_length(m) > 0 ||
+           json_array_size(m) > 0 || json_object_size(m) > 0;
+}
+
+/* The mark, or the closing brace, behind p: braces in between are passed over in pairs. */
+static const char *mark_behind(const char *p, char mark)
+{
+    for (unsigned depth = 0; depth > 0 || (*p != mark && *p != '}'); p++) {
+        assert(*p != '\0');
+        depth += (*p == '{') - (*p == '}');
+    }
+    return p;
+}
+
+static void say(struct buf *b, const json_t *o, const char *p, const char *end);
+
+/* p is behind the brace; returns its closing one. */
+static const char *say_case(struct buf *b, const json_t *o, const char *p)
+{
+    const char *yes, *bar, *end;
+    char test[PATH_MOST];
+
+    yes = part(p, ':', test);
+    assert(yes != NULL);
+    bar = mark_behind(yes, '|');
+    end = *bar == '|' ? mark_behind(bar + 1, '}') : bar;
+    if (holds(o, test))
+        say(b, o, yes, bar);
+    else if (bar < end)
+        say(b, o, bar + 1, end);
+    return end;
+}
+
+static const char *say_member(struct buf *b, const json_t *o, const char *p)
+{
+    const char *end = mark_behind(p, '}');
+    put_fn put = format_of(end[-1]);
+    char path[PATH_MOST];
+
+    snprintf(path, sizeof(path), "%.*s", (int)(end - p - (put != NULL)), p);
+    (put != NULL ? put : put_text)(b, o, path);
+    return end;
+}
+
+static void say(struct buf *b, const json_t *o, const char *p, const char *end)
+{
+    while (p < end) {
+        const char *brace = memchr(p, '{', (size_t)(end - p));
+
+        buf_append(b, p, (size_t)((brace != NULL ? brace : end) - p));
+        if (brace == NULL)
+            return;
+        p = (brace[1] == '?' || brace[1] == '+' ? say_case : say_member)(b, o, brace + 1) + 1;
+    }
 }
 
 void ctl_say(struct buf *b, const json_t *o, const char *sentence)
 {
-    for (const char *p = sentence; *p != '\0';) {
-        size_t n = strcspn(p, "{"), len = strcspn(p + n, "}");
-        char path[40];
-        put_fn put;
-
-        buf_append(b, p, n);
-        if (p[n] == '\0')
-            return;
-        assert(p[n + len] == '}' && len > 1 && len < sizeof(path));
-        put = format_of(p[n + len - 1]);
-        snprintf(path, sizeof(path), "%.*s", (int)(len - 1 - (put != NULL)), p + n + 1);
-        (put != NULL ? put : put_text)(b, o, path);
-        p += n + len + 1;
-    }
+    say(b, o, sentence, sentence + strlen(sentence));
 }
 
 /* ---- text, bars, numbers ---- */
@@ -237,50 +252,6 @@ static size_t control_len(const unsigned char *s)
     return s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0 ? 2 : 0;
 }
 
-bool ctl_number(const char *s, double *out)
-{
-    char *end;
-
-    if (*s < '0' || *s > '9')
-        return false;
-    *out = strtod(s, &end);
-    return *end == '\0' && *out >= 0 && *out <= 1e12;
-}
-
-static json_t *one_tier(const char *word)
-{
-    const char *colon = strchr(word, ':');
-    double below, rate;
-    char left[40];
-
-    if (colon == NULL || (size_t)(colon - word) >= sizeof(left))
-        return NULL;
-    memcpy(left, word, (size_t)(colon - word));
-    left[colon - word] = '\0';
-    if (!ctl_number(left, &below) || !ctl_number(colon + 1, &rate))
-        return NULL;
-    return json_pack("{s:f,s:f}", "below", below, "rate_per_s", rate);
-}
-
-json_t *ctl_tiers(char *const *words, size_t n, struct err *e)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < n; i++) {
-        json_t *t = one_tier(words[i]);
-
-        if (t == NULL) {
-            json_decref(list);
-            (void)!err_set(e, SQ_EINVAL,
-                           "'%.60s' is no tier; a tier is BELOW:RATE, for example 50:2000",
-                           words[i]);
-            return NULL;
-        }
-        json_array_append_new(list, t);
-    }
-    return list;
-}
-
 void ctl_clean(struct buf *b, const char *s)
 {
     const unsigned char *p = (const unsigned char *)s;
@@ -293,10 +264,19 @@ void ctl_clean(struct buf *b, const char *s)
     }
 }
 
+size_t ctl_width(const char *s, size_t n)
+{
+    size_t characters = 0;
+
+    for (size_t i = 0; i < n; i++)
+        characters += ((unsigned char)s[i] & 0xc0) != 0x80;
+    return characters;
+}
+
 void ctl_pad(struct buf *b, const char *s, size_t width)
 {
     ctl_clean(b, s);
-    for (size_t n = strlen(s); n < width; n++)
+    for (size_t n = ctl_width(s, strlen(s)); n < width; n++)
         buf_byte(b, ' ');
 }
 

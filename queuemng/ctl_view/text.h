@@ -1,52 +1,50 @@
-/* text.h: segqctl's words as JSON, and JSON as numbers and bars. Pure.
+/* text.h: members of an answer as words, numbers, bars and sentences. Pure.
  * Everything that came from the network is printed through here: characters that could steer a
- * terminal, or turn the order of the text about them (bidi), become '?', in JSON \uXXXX. */
+ * terminal, or turn the order of the text about them (bidi), become '?', in JSON \uXXXX.
+ *
+ * A sentence about an object has its members in braces, each in a format that the mark behind it says:
+ *
+ *   {queue} has {waiting#} waiting      a text   # 1 204   = 1204   % 2.5   ! a number, or a text   / 2 000/s
+ *                                       ^ seconds, ~ milliseconds as "3 s"   @ seconds, * milliseconds as a date
+ *   {?up:up|down for {silent_ms~}}      up if that is true, above 0, or has something in it; else down
+ *   {?waiting=1:person|people}          is it that number, or that text?
+ *   {+value:{value%}|-}                 is it a number, if only 0?
+ *
+ * Behind `|` may be nothing, and what is said may have cases in it. `waiting+returning` is a sum. */
 #ifndef SEGQ_CTL_TEXT_H
 #define SEGQ_CTL_TEXT_H
 
 #include <jansson.h>
 
 #include "common/base/buf.h"
-#include "common/config/cfg.h"
-#include "common/base/err.h"
-
-/* KEY=VALUE words into one JSON object, dotted keys into nested ones: idle.game=3s is
- * {"idle":{"game":"3s"}}. Numbers, true, false, "..", [..] and {..} are taken as JSON,
- * everything else is a string; so is what stands for a key of `keys` that is a text
- * (message=2027). NULL and a sentence if a word is no KEY=VALUE, repeats a key, or opens a
- * bracket and is not JSON. New reference. */
-json_t *ctl_pairs(char *const *words, size_t n, const struct cfg_key *keys, struct err *e);
-
-/* "50:2000" "70:500": while below 50 at most 2000 a second ... as the JSON of tiers. NULL and
- * a sentence if a word is something else, or there is none. New reference. */
-json_t *ctl_tiers(char *const *words, size_t n, struct err *e);
-bool ctl_number(const char *s, double *out); /* 0 or more, nothing behind it */
 
 /* Members of an answer, `load.cpu` one of a member; absent or of another type: "-", 0, false, so that
  * a newer or older queuemng is still shown. An empty text is "-", too; below 0 is 0. */
 const json_t *ctl_member(const json_t *o, const char *path);
 const char *ctl_str(const json_t *o, const char *path);
-uint64_t ctl_u64(const json_t *o, const char *path);
+uint64_t ctl_u64(const json_t *o, const char *path); /* also a sum */
 double ctl_f64(const json_t *o, const char *path);
 bool ctl_is(const json_t *o, const char *path);
 bool ctl_equals(const json_t *o, const char *path, const char *text);
-uint64_t ctl_in_line(const json_t *queue); /* people who wait, and who come back */
+/* The element of doc's list that has this name in its member `key`; NULL: none. */
+json_t *ctl_find(const json_t *doc, const char *list, const char *key, const char *name);
+/* The sum of `path` over a list; key not NULL: over those that have this name. */
+uint64_t ctl_sum(const json_t *list, const char *path, const char *key, const char *name);
 
-/* Formats of a member: cells of a table (columns.h), and words of a sentence. */
+#define CTL_IN_LINE "waiting+returning" /* people who wait, and who come back */
+
+/* Formats of a member, for sentences and for cells of a table (columns.h). */
 typedef void (*put_fn)(struct buf *b, const json_t *o, const char *path);
 void put_text(struct buf *b, const json_t *o, const char *path);
-void put_count(struct buf *b, const json_t *o, const char *path);  /* 1 204 */
-void put_number(struct buf *b, const json_t *o, const char *path); /* 1204 */
-void put_id(struct buf *b, const json_t *o, const char *path);     /* a name or a number; 0: "-" */
-void put_rate(struct buf *b, const json_t *o, const char *path);   /* 2 000/s */
-void put_ms(struct buf *b, const json_t *o, const char *path);     /* milliseconds as ctl_span() */
+void put_count(struct buf *b, const json_t *o, const char *path);
+void put_number(struct buf *b, const json_t *o, const char *path);
+void put_rate(struct buf *b, const json_t *o, const char *path);
 void put_moment(struct buf *b, const json_t *o, const char *path);
-/* A sentence about o: {queue} is a member as put_text() has it; behind the path a mark says another
- * format: # put_count, = put_number, / put_rate, ~ put_ms, @ put_moment. */
 void ctl_say(struct buf *b, const json_t *o, const char *sentence);
 
 /* s with control characters replaced. */
 void ctl_clean(struct buf *b, const char *s);
+size_t ctl_width(const char *s, size_t n); /* characters of UTF-8 in n bytes */
 void ctl_pad(struct buf *b, const char *s, size_t width); /* and blanks behind it */
 /* "segqctl rate login limits": a command to type; rest: behind the name, with its space. */
 void ctl_command(struct buf *b, const char *verb, const char *name, const char *rest);

@@ -20,41 +20,25 @@
 
 /* ---- rates, between two looks ---- */
 
-/* The same queue as it was; NULL. */
-static const json_t *before(const json_t *then, const json_t *q)
-{
-    uint64_t id = ctl_u64(q, "id");
-    const json_t *o;
-    size_t i;
-
-    json_array_foreach(json_object_get(then, "queues"), i, o)
-        if (ctl_u64(o, "id") == id)
-            return o;
-    return NULL;
-}
-
-static json_t *per_s(uint64_t now, uint64_t was, double s)
-{
-    return json_real(((double)now - (double)was) / s);
-}
-
 /* The queues, with what has changed in a second, if it is known: `change`, `arrive`. New reference. */
 static json_t *with_rates(const json_t *now, const json_t *then)
 {
     double s = (ctl_f64(now, "now_ms") - ctl_f64(then, "now_ms")) / 1000;
-    json_t *list = json_array(), *q;
-    size_t i;
+    json_t *list = json_array(), *q, *old;
+    size_t i, k;
 
     json_array_foreach(json_object_get(now, "queues"), i, q) {
-        const json_t *was = before(then, q);
         json_t *row = json_copy(q);
 
-        (void)json_object_set_new(row, "in_line", json_integer((json_int_t)ctl_in_line(q)));
-        if (was != NULL && s > 0) {
-            (void)json_object_set_new(row, "change", per_s(ctl_in_line(q), ctl_in_line(was), s));
-            (void)json_object_set_new(row, "arrive",
-                                      per_s(ctl_u64(q, "joined"), ctl_u64(was, "joined"), s));
-        }
+        json_array_foreach(json_object_get(then, "queues"), k, old)
+            if (s > 0 && ctl_u64(old, "id") == ctl_u64(q, "id")) {
+                double more = (double)ctl_u64(q, CTL_IN_LINE) - (double)ctl_u64(old, CTL_IN_LINE);
+                double come = (double)ctl_u64(q, "joined") - (double)ctl_u64(old, "joined");
+
+                (void)json_object_set_new(row, "change", json_real(more / s));
+                (void)json_object_set_new(row, "arrive", json_real(come / s));
+                break;
+            }
         (void)json_array_append_new(list, row);
     }
     return list;
@@ -69,43 +53,40 @@ static void rate_of_change(struct buf *b, double v)
 
 /* ---- the first lines ---- */
 
-static void head(struct buf *b, const json_t *now)
+static void put_coloured(struct buf *b, enum colour colour, const json_t *now, const char *sentence)
 {
     struct buf line;
 
     buf_init(&line);
-    buf_str(&line, "segq at ");
-    ctl_moment(&line, ctl_f64(now, "now_ms") / 1000);
-    ctl_say(&line, now, ": {manager} leads, epoch {epoch=}");
+    ctl_say(&line, now, sentence);
     buf_byte(&line, 0);
-    colour_put(b, COLOUR_BOLD, line.failed ? "segq" : (const char *)line.data);
+    colour_put(b, colour, line.failed ? "?" : (const char *)line.data);
     buf_byte(b, '\n');
-    buf_reset(&line);
-    ctl_say(&line, now, "{why}\n");
-    buf_byte(&line, 0);
-    if (json_is_false(json_object_get(now, "healthy")))
-        colour_put(b, COLOUR_BAD, line.failed ? "not well\n" : (const char *)line.data);
     buf_fini(&line);
+}
+
+static void head(struct buf *b, const json_t *now)
+{
+    put_coloured(b, COLOUR_BOLD, now, "segq at {now_ms*}: {manager} leads, epoch {epoch=}");
+    if (json_is_false(json_object_get(now, "healthy")))
+        put_coloured(b, COLOUR_BAD, now, "{why}");
 }
 
 static void totals(struct buf *b, const json_t *doc, const json_t *queues, bool has_rates)
 {
-    uint64_t waiting = 0, inside = 0, shown = json_array_size(queues);
-    uint64_t all = ctl_u64(doc, "queues_total");
+    uint64_t waiting = ctl_sum(queues, CTL_IN_LINE, NULL, NULL), inside = ctl_sum(queues, "inside", NULL, NULL);
     double more = 0, arrive = 0, let_in = 0;
     const json_t *q;
     size_t i;
 
     json_array_foreach(queues, i, q) {
-        waiting += ctl_in_line(q);
-        inside += ctl_u64(q, "inside");
         let_in += ctl_f64(q, "rate_per_s");
         more += ctl_f64(q, "change");
         arrive += fmax(0, ctl_f64(q, "arrive"));
     }
-    if (shown < all)
-        buf_printf(b, "the busiest %" PRIu64 " of ", shown);
-    buf_printf(b, "%" PRIu64 " queue%s: ", all, all == 1 ? "" : "s");
+    if (json_array_size(queues) < ctl_u64(doc, "queues_total"))
+        buf_printf(b, "the busiest %zu of ", json_array_size(queues));
+    ctl_say(b, doc, "{queues_total=} queue{?queues_total=1:|s}: ");
     ctl_count(b, waiting);
     buf_str(b, waiting == 1 ? " waits" : " wait");
     if (has_rates) {
@@ -123,27 +104,6 @@ static void totals(struct buf *b, const json_t *doc, const json_t *queues, bool 
 }
 
 /* ---- queues ---- */
-
-/* "2 000/s", "40 slots", or both. */
-static void put_limit(struct buf *b, const json_t *q, const char *path)
-{
-    ctl_say(b, q, ctl_equals(q, path, "slots")  ? "{max_active#} slots"
-                  : ctl_equals(q, path, "both") ? "{allowed_per_s/}, {max_active#} slots"
-                                                : "{allowed_per_s/}");
-}
-
-/* Writes the wait as the last person in line sees it. */
-static void put_eta(struct buf *b, const json_t *q, const char *path)
-{
-    const json_t *s = json_object_get(q, path);
-
-    if (ctl_in_line(q) == 0)
-        buf_byte(b, '-');
-    else if (json_is_number(s))
-        ctl_span(b, json_number_value(s));
-    else
-        ctl_say(b, q, "? ({eta_reason})");
-}
 
 static void put_change(struct buf *b, const json_t *q, const char *path)
 {
@@ -163,13 +123,13 @@ static void put_rate_above_0(struct buf *b, const json_t *q, const char *path)
 static void queues(struct buf *b, const json_t *list, size_t most, uint64_t all)
 {
     static const struct col cols[] = {
-        { "QUEUE", "queue", .put = put_text }, { "STATE", "state", .put = put_text },
-        { ">WAITING", "in_line", .put = put_count },
-        { ">CHANGE", "change", .put = put_change, .only = IF_NUMBER },
-        { ">ARRIVE", "arrive", .put = put_rate_above_0, .only = IF_NUMBER },
-        { ">LET_IN", "rate_per_s", .put = put_rate_above_0 },
-        { ">LIMIT", "mode", .put = put_limit }, { "LIMITED_BY", "limited_by", .put = put_text },
-        { ">INSIDE", "inside", .put = put_count }, { ">LAST_WAITS", "eta_last_s", .put = put_eta },
+        COL("QUEUE", "{queue}"), COL("STATE", "{state}"), COL(">WAITING", "{" CTL_IN_LINE "#}"),
+        COL(">CHANGE", "change", put_change, IF_NUMBER),
+        COL(">ARRIVE", "arrive", put_rate_above_0, IF_NUMBER), COL(">LET_IN", "rate_per_s", put_rate_above_0),
+        COL(">LIMIT", "{?mode=slots:|{allowed_per_s/}}{?mode=both:, }"
+                    "{?mode=slots:{max_active#} slots}{?mode=both:{max_active#} slots}"),
+        COL("LIMITED_BY", "{limited_by}"), COL(">INSIDE", "{inside#}"),
+        COL(">LAST_WAITS", "{?" CTL_IN_LINE ":{+eta_last_s:{eta_last_s^}|? ({eta_reason})}|-}"),
     };
     size_t n = json_array_size(list) < most ? json_array_size(list) : most;
     struct table t;
@@ -190,12 +150,6 @@ static bool in_trouble(const json_t *n)
     return !ctl_is(n, "up") || ctl_is(n, "draining");
 }
 
-static void put_state(struct buf *b, const json_t *n, const char *path)
-{
-    ctl_say(b, n, ctl_is(n, path) ? "up" : "down for {silent_ms~}");
-    buf_str(b, ctl_is(n, "draining") ? ", draining" : "");
-}
-
 static void put_places(struct buf *b, const json_t *n, const char *path)
 {
     ctl_bar(b, ctl_u64(n, path), 0, ctl_u64(n, "max_tickets"), BAR_WIDTH);
@@ -210,9 +164,9 @@ static void quieter(struct buf *b, size_t n)
 static void nodes(struct buf *b, const json_t *list, size_t most)
 {
     static const struct col cols[] = {
-        { "NODE", "name", .put = put_text }, { "STATE", "up", .put = put_state }, NODE_LOAD_COLS,
-        { ">SEGMENTS", "segments", .put = put_count }, { "PLACES", "tickets", .put = put_places },
-        { ">TAKEN", "tickets", .put = put_count }, { ">OF", "max_tickets", .put = put_count },
+        COL("NODE", "{name}"), COL("STATE", "{?up:up|down for {silent_ms~}}{?draining:, draining}"),
+        NODE_LOAD_COLS, COL(">SEGMENTS", "{segments#}"), COL("PLACES", "tickets", put_places),
+        COL(">TAKEN", "{tickets#}"), COL(">OF", "{max_tickets#}"),
     };
     size_t i, shown = 0;
     const json_t *n;
@@ -239,11 +193,9 @@ static void put_answers(struct buf *b, const json_t *r, const char *path)
 static void routers(struct buf *b, const json_t *now, size_t most)
 {
     static const struct col cols[] = {
-        { "ROUTER", "name", .put = put_text },
-        { "STATE", "map_is_old", EITHER("up, old map", "up") }, LOAD_COLS,
-        { ">ANSWERS", "load.answers_per_s", .put = put_answers, .only = IF_NUMBER },
-        { ">P99", "load.p99_us", .put = put_us, .only = IF_POSITIVE },
-        { "HTTP", "http", .put = put_text },
+        COL("ROUTER", "{name}"), COL("STATE", "up{?map_is_old:, old map}"), LOAD_COLS,
+        COL(">ANSWERS", "load.answers_per_s", put_answers, IF_NUMBER),
+        COL(">P99", "load.p99_us", put_us, IF_POSITIVE), COL("HTTP", "{http}"),
     };
     const json_t *list = json_object_get(now, "routers");
     size_t n = json_array_size(list);
@@ -251,12 +203,10 @@ static void routers(struct buf *b, const json_t *now, size_t most)
 
     table_init(&t, cols, ARRAY_LEN(cols));
     for (size_t i = 0; i < n && i < most; i++) {
-        json_t *r = json_copy(json_array_get(list, i));
+        const json_t *r = json_array_get(list, i);
         bool old = ctl_u64(r, "map_version") != ctl_u64(now, "map_version");
 
-        (void)json_object_set_new(r, "map_is_old", json_boolean(old));
-        table_row(&t, r);
-        json_decref(r);
+        table_row_with(&t, r, "map_is_old", json_boolean(old));
     }
     buf_byte(b, '\n');
     table_put(b, &t, 0, "no routers\n");
@@ -283,9 +233,8 @@ void view_top(struct buf *b, const json_t *now, const json_t *then, size_t lines
     buf_init(&rest);
     nodes(&rest, json_object_get(now, "nodes"), most);
     routers(&rest, now, most);
-    view_metrics(&rest, json_object_get(now, "metrics"));
-    view_moves(&rest, json_object_get(now, "moves"));
-    view_tasks_of(&rest, json_object_get(now, "tasks"));
+    view_metrics_and_moves(&rest, now);
+    view_tasks_of(&rest, now);
     head(b, now);
     totals(b, now, list, json_object_get(then, "queues") != NULL);
     taken = lines_of(b) + lines_of(&rest) + 3; /* a blank line, the heads, "(N quieter queues)" */

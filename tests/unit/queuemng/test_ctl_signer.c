@@ -1,4 +1,4 @@
-/* test_signer.c: what segqctl signs, as a router checks it; and files that are no key. */
+/* test_ctl_signer.c: what segqctl signs, as a router checks it; and files that are no key. */
 #include "tests/lib/criterion.h"
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static void says_all(const struct lane_claim *c)
     cr_expect(c->replaces && memcmp(c->old, OLD, sizeof(c->old)) == 0);
 }
 
-Test(signer, routers_accept_what_a_secret_signs)
+Test(ctl_signer, routers_accept_what_a_secret_signs)
 {
     struct claim_key k = { .kid = "desk", .alg = CLAIM_HS256, .len = sizeof(SECRET) - 1 };
     struct claim_said bare = { .queue = "sale", .lane = "vip", .now_s = NOW, .expires_s = NOW + 1 };
@@ -61,7 +61,7 @@ Test(signer, routers_accept_what_a_secret_signs)
     cr_expect(c.sub_len == 0 && !c.replaces, "it says no more than it was told");
 }
 
-Test(signer, routers_accept_what_an_ed25519_key_signs)
+Test(ctl_signer, routers_accept_what_an_ed25519_key_signs)
 {
     struct claim_key k = { .kid = "desk", .alg = CLAIM_EDDSA };
     struct err e = { 0 };
@@ -75,7 +75,7 @@ Test(signer, routers_accept_what_an_ed25519_key_signs)
     says_all(&c);
 }
 
-Test(signer, routers_accept_a_claim_for_a_task)
+Test(ctl_signer, routers_accept_a_claim_for_a_task)
 {
     struct claim_said task = { .queue = "ride/*", .task = "order-17", .task_key = "tenant7/user42",
                                .priority = 3, .now_s = NOW, .expires_s = NOW + 300 };
@@ -98,7 +98,7 @@ Test(signer, routers_accept_a_claim_for_a_task)
     free(jwt);
 }
 
-Test(signer, files_that_are_no_key_are_refused_and_not_shown)
+Test(ctl_signer, files_that_are_no_key_are_refused_and_not_shown)
 {
     static const char *const rows[][2] = {
         { "0123456789abcdef", "a secret has 32 to 255 characters" },
@@ -121,7 +121,7 @@ Test(signer, files_that_are_no_key_are_refused_and_not_shown)
     }
 }
 
-Test(signer, names_that_are_not_utf8_sign_nothing)
+Test(ctl_signer, names_that_are_not_utf8_sign_nothing)
 {
     struct claim_said bad = said;
     struct err e = { 0 };

@@ -1,4 +1,4 @@
-/* test_top_view.c: the cluster on one screen: rates from two looks, what is left out when the screen
+/* test_ctl_top.c: the cluster on one screen: rates from two looks, what is left out when the screen
  * is small. */
 #include "tests/lib/criterion.h"
 #include <jansson.h>
@@ -18,7 +18,7 @@ static void end(void)
     buf_fini(&b);
 }
 
-TestSuite(top_view, .init = begin, .fini = end);
+TestSuite(ctl_top, .init = begin, .fini = end);
 
 /* n queues q0, q1, ... of 1000 people and fewer, of which `joined` have come. */
 static json_t *look(double at_s, unsigned n, int waiting, int joined)
@@ -69,7 +69,7 @@ static size_t lines_in(const char *s)
     return n;
 }
 
-Test(top_view, rates_are_counted_from_the_look_before)
+Test(ctl_top, rates_are_counted_from_the_look_before)
 {
     const char *s = shown(look(103, 1, 160, 400), look(100, 1, 100, 100), 0);
 
@@ -80,19 +80,19 @@ Test(top_view, rates_are_counted_from_the_look_before)
     cr_expect(has(s, "40 wait (-20/s), 0/s arrive"));
 }
 
-Test(top_view, without_a_look_before_they_are_not_known)
+Test(ctl_top, without_a_look_before_they_are_not_known)
 {
     cr_expect(has(shown(look(103, 1, 160, 400), NULL, 0), "1 queue: 160 wait, 5/s are let in"));
     cr_expect(has((const char *)b.data, "q0     open       160       -       -     5/s"));
 }
 
-Test(top_view, a_counter_that_began_anew_is_no_rate)
+Test(ctl_top, a_counter_that_began_anew_is_no_rate)
 {
     cr_expect(has(shown(look(103, 1, 160, 4), look(100, 1, 160, 400), 0),
                   "q0     open       160     0/s       -     5/s"));
 }
 
-Test(top_view, what_is_wrong_comes_first)
+Test(ctl_top, what_is_wrong_comes_first)
 {
     json_t *now = look(103, 1, 1, 1);
     const char *s;
@@ -106,7 +106,7 @@ Test(top_view, what_is_wrong_comes_first)
     cr_expect(has(s, "r.0     up, old map"));
 }
 
-Test(top_view, a_small_screen_leaves_the_quietest_queues_out)
+Test(ctl_top, a_small_screen_leaves_the_quietest_queues_out)
 {
     const char *s = shown(look(103, 40, 1, 1), NULL, 30);
 
@@ -115,7 +115,7 @@ Test(top_view, a_small_screen_leaves_the_quietest_queues_out)
     cr_expect_eq(lines_in(shown(look(103, 40, 1, 1), NULL, 0)), 30 + 22 - 1);
 }
 
-Test(top_view, of_many_nodes_those_in_trouble_are_shown)
+Test(ctl_top, of_many_nodes_those_in_trouble_are_shown)
 {
     json_t *now = look(103, 1, 1, 1), *list = json_object_get(now, "nodes");
     const char *s;
@@ -127,7 +127,7 @@ Test(top_view, of_many_nodes_those_in_trouble_are_shown)
     cr_expect(has(s, "more, which are up: segqctl status)\n"));
 }
 
-Test(top_view, processes_say_what_they_use)
+Test(ctl_top, processes_say_what_they_use)
 {
     json_t *now = look(103, 1, 1, 1);
     json_t *node = json_array_get(json_object_get(now, "nodes"), 0);
@@ -145,7 +145,7 @@ Test(top_view, processes_say_what_they_use)
     cr_expect(has(s, "r.0     up, old map  0 %  11 GiB    900/s  12 ms"));
 }
 
-Test(top_view, an_answer_of_another_release_is_shown)
+Test(ctl_top, an_answer_of_another_release_is_shown)
 {
     cr_expect(has(shown(json_object(), NULL, 10), "no queues\n"));
     cr_expect(has(shown(json_pack("{s:[s],s:i}", "queues", "x", "nodes", 7), json_object(), 1), "QUEUE"));

@@ -1,4 +1,4 @@
-/* test_def_change.c: what a definition in a file changes, as text and as a request. */
+/* test_ctl_definitions.c: what a definition in a file changes, as text and as a request. */
 #include "tests/lib/criterion.h"
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static void says(const char *want)
     def_change_fini(&ch);
 }
 
-Test(def_change, values_are_compared_as_they_are_read)
+Test(ctl_definitions, values_are_compared_as_they_are_read)
 {
     cr_assert_eq(planned("queue", "{\"name\":\"q\",\"claim\":\"1m\",\"version\":7}",
                          "name: q\nclaim: 60s\n"), 0, "%s", e.text);
@@ -51,7 +51,7 @@ Test(def_change, values_are_compared_as_they_are_read)
     says("");
 }
 
-Test(def_change, keys_that_the_file_does_not_have_stay)
+Test(ctl_definitions, keys_that_the_file_does_not_have_stay)
 {
     json_t *want = js("{\"idle\":{\"game\":\"1m\",\"mobile\":\"9m\",\"browser\":\"3m\"}}");
 
@@ -64,7 +64,7 @@ Test(def_change, keys_that_the_file_does_not_have_stay)
 
 /* As the manager does it with a PATCH: a dry run says the same as the change, and what a file has is
  * what there is behind it. */
-Test(def_change, a_new_message_takes_translations_away_but_those_of_the_file)
+Test(ctl_definitions, a_new_message_takes_translations_away_but_those_of_the_file)
 {
     static const char now[] = "{\"name\":\"q\",\"message\":\"a\",\"page\":{\"messages\":[{\"lang\":\"de\","
                               "\"text\":\"A\"}]}}";
@@ -82,7 +82,7 @@ Test(def_change, a_new_message_takes_translations_away_but_those_of_the_file)
     says("queue q: page.title: \"\" -> T\n");
 }
 
-Test(def_change, a_new_one_has_what_the_file_says)
+Test(ctl_definitions, a_new_one_has_what_the_file_says)
 {
     cr_assert_eq(planned("endpoint", NULL, "name: gen\nurl: https://gen.example\npaused: true\n"),
                  0, "%s", e.text);
@@ -91,14 +91,14 @@ Test(def_change, a_new_one_has_what_the_file_says)
          "endpoint gen: paused: true\n");
 }
 
-Test(def_change, members_of_a_newer_release_are_passed_over)
+Test(ctl_definitions, members_of_a_newer_release_are_passed_over)
 {
     cr_assert_eq(planned("pool", "{\"match\":\"a\",\"shiny\":[1]}", "match: a\npaused: true\n"), 0,
                  "%s", e.text);
     says("pool a: paused: false -> true\n");
 }
 
-Test(def_change, errors_name_file_line_and_key)
+Test(ctl_definitions, errors_name_file_line_and_key)
 {
     cr_expect_eq(planned("queue", NULL, "state: open\n"), SQ_EINVAL);
     cr_expect_str_eq(e.text, "f.yaml:1: a queue needs the key name");
@@ -110,7 +110,7 @@ Test(def_change, errors_name_file_line_and_key)
     cr_expect_null(ch.keys);
 }
 
-Test(def_change, yaml_reads_back_as_no_change)
+Test(ctl_definitions, yaml_reads_back_as_no_change)
 {
     const struct def_kind *k = def_kind_of("queues");
     json_t *now = js("{\"name\":\"q\",\"message\":\"a: \\\"b\\\"\\nc\",\"lanes\":[{\"name\":\"v\"},"
@@ -141,7 +141,7 @@ static int compared(const char *was, const char *now, const char *typed)
     return rc;
 }
 
-Test(def_change, two_answers_tell_from_and_to)
+Test(ctl_definitions, two_answers_tell_from_and_to)
 {
     cr_assert_eq(compared("{\"name\":\"q\",\"release_per_s\":20,\"version\":1}",
                           "{\"name\":\"q\",\"release_per_s\":500,\"version\":2}", NULL), 0, "%s", e.text);

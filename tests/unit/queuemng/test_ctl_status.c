@@ -1,0 +1,205 @@
+/* test_ctl_status.c: the cluster as text. */
+#include "tests/lib/criterion.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "queuemng/ctl_view/status_view.h"
+#include "tests/lib/ctl_text.h"
+
+TestSuite(ctl_status, .init = text_begin, .fini = text_end);
+
+static const char cluster[] =
+    "{\"epoch\":3,\"map_version\":41,"
+    "\"nodes\":[{\"name\":\"segment.0\",\"addr\":\"127.0.0.1:9050\",\"up\":true,"
+    "\"draining\":true,\"segments\":2,\"max_segments\":64,\"tickets\":30,"
+    "\"max_tickets\":100,\"incarnation\":1}],"
+    "\"routers\":[{\"name\":\"router.0\",\"http\":\"127.0.0.1:8080\",\"map_version\":41}]"
+    ","
+    "\"queues\":[{\"queue\":\"login\",\"id\":1,\"state\":\"open\",\"allowed_per_s\":2000,"
+    "\"limited_by\":\"cpu\",\"claim_rate\":0.8,\"boost\":1.25,"
+    "\"lanes\":[{\"lane\":\"default\",\"waiting\":30,\"ready\":2,"
+    "\"active\":3,\"returning\":1,\"released\":70,\"rate_per_s\":12.5,\"eta_last_s\":15,\"segments\":["
+    "{\"segment\":17,\"node\":\"segment.0\",\"state\":\"sealed\",\"capacity\":100,"
+    "\"joined\":100,\"waiting\":30,\"ahead\":0,\"move\":9}]}]}],"
+    "\"moves\":[{\"move\":9,\"from\":17,\"to\":18,\"state\":\"copying\",\"tickets\":12}],"
+    "\"metrics\":[{\"name\":\"cpu\",\"ok\":false,\"value\":null,\"age_ms\":1500,"
+    "\"why\":\"no answer\"}]}";
+
+Test(ctl_status, status_shows_everything)
+{
+    json_t *c = js(cluster);
+
+    cr_expect(view_cluster(&b, c, NULL, false));
+    cr_expect_str_eq(
+        text(),
+        "epoch 3, map 41\n\n"
+        "NODE       STATE        SEGMENTS  OF  PEOPLE  PLACES                  TAKEN   OF  "
+        "ADDRESS\n"
+        "segment.0  up,draining         2  64      30  [######..............]     30  100  "
+        "127.0.0.1:9050\n\n"
+        "ROUTER    MAP  HTTP\n"
+        "router.0  41   127.0.0.1:8080\n\n"
+        "METRIC  STATE   VALUE    AGE  WHY\n"
+        "cpu     FAILED      -  1.5 s  no answer\n\n"
+        "MOVE  FROM  TO  STATE    TICKETS\n"
+        "   9    17  18  copying       12\n\n"
+        "queue login (open): 2 000/s allowed, limited by cpu, 80 % of those let in come, so "
+        "1.25 times as many are let in\n"
+        "  lane default: 30 waiting, 1 returning, 2 ready, 3 active, 70 released, now "
+        "13/s; the last in line waits about 15 s\n"
+        "    SEGMENT  NODE       STATE   FILL                    WAITING  JOINED   OF  "
+        "AHEAD"
+        "  MOVE\n"
+        "         17  segment.0  sealed  [######--------------]       30     100  100    "
+        "  0"
+        "  9\n");
+    buf_reset(&b);
+    cr_expect(view_cluster(&b, c, "login", false));
+    cr_expect(strncmp(text(), "queue login", 11) == 0);
+    buf_reset(&b);
+    cr_expect_not(view_cluster(&b, c, "logi", false));
+    cr_expect_eq(b.len, 0);
+    json_decref(c);
+}
+
+/* Whoever stands behind a segment whose people are still coming back. */
+Test(ctl_status, unknown_values_are_not_zero)
+{
+    json_t *c = js("{\"queues\":[{\"queue\":\"q\",\"lanes\":[{\"eta_last_s\":null,"
+                   "\"eta_reason\":\"paused\",\"waiting\":1,\"missing\":1200,\"segments\":["
+                   "{\"segment\":1,\"state\":\"sealed\"},"
+                   "{\"segment\":2,\"state\":\"rebuilding\"},"
+                   "{\"segment\":3,\"state\":\"open\"}]}]}]}");
+
+    cr_expect(view_cluster(&b, c, "q", false));
+    cr_expect(strstr(text(), "2  -     rebuilding  [....................]        0       0   0  "
+                             "    0  -\n") != NULL, "%s", text());
+    cr_expect(strstr(text(), "3  -     open        [....................]        0       0   0  "
+                             "    ?  -\n") != NULL, "%s", text());
+    cr_expect(strstr(text(), ", 1 200 of lost segments not back yet, 0 released") != NULL, "%s",
+              text());
+    cr_expect(strstr(text(), "0/s; the last in line waits ? (paused)\n") != NULL, "%s", text());
+    json_decref(c);
+}
+
+/* Blocks of places are no people. */
+Test(ctl_status, a_node_shows_its_people)
+{
+    json_t *c = js("{\"nodes\":[{\"name\":\"a\",\"tickets\":512},{\"name\":\"b\"}],\"queues\":["
+                   "{\"lanes\":[{\"segments\":[{\"node\":\"a\",\"waiting\":1,\"active\":2},"
+                   "{\"node\":\"b\",\"ready\":4}]}]}]}");
+
+    cr_expect(view_cluster(&b, c, NULL, false));
+    cr_expect(strstr(text(), "\na     down          0   0       3  [") != NULL, "%s", text());
+    cr_expect(strstr(text(), "\nb     down          0   0       4  [") != NULL, "%s", text());
+    json_decref(c);
+}
+
+/* What a rate says nothing about, and a metric that was never read. */
+Test(ctl_status, status_by_slots)
+{
+    json_t *c = js("{\"queues\":[{\"queue\":\"shop\",\"state\":\"open\",\"mode\":\"slots\","
+                   "\"max_active\":5000,\"allowed_per_s\":0,\"limited_by\":\"slots\","
+                   "\"lanes\":[{\"ready\":1,\"active\":4998},{\"active\":1}]}],"
+                   "\"metrics\":[{\"name\":\"cpu\",\"ok\":false,\"age_ms\":null,"
+                   "\"why\":\"no answer\"}]}");
+
+    cr_expect(view_cluster(&b, c, NULL, false));
+    cr_expect(strstr(text(), "queue shop (open): 5 000 of 5 000 slots taken, limited by slots\n"),
+              "%s", text());
+    cr_expect(strstr(text(), "cpu     FAILED      -    -  no answer\n"), "%s", text());
+    buf_reset(&b);
+    json_decref(c);
+}
+
+Test(ctl_status, status_lists_restorable_queues)
+{
+    json_t *c = js("{\"deleted\":[{\"queue\":\"a\",\"waiting\":1200}]}");
+
+    cr_expect(view_cluster(&b, c, NULL, false));
+    cr_expect(strstr(text(), "\nqueue a is deleted, with 1 200 waiting: segqctl queue restore "
+                             "brings it back\n"), "%s", text());
+    json_decref(c);
+}
+
+/* Who was inside before a flush takes a slot until the pass is over. */
+Test(ctl_status, status_after_a_flush)
+{
+    json_t *c = js("{\"queues\":[{\"queue\":\"shop\",\"state\":\"open\",\"mode\":\"slots\","
+                   "\"max_active\":5,\"limited_by\":\"flushed\",\"inside\":5,\"inside_flushed\":4,"
+                   "\"lanes\":[{\"ready\":1}]}]}");
+
+    cr_expect(view_cluster(&b, c, NULL, false));
+    cr_expect(strstr(text(), "5 of 5 slots taken (4 by passes from before the flush), limited by "
+                             "flushed\n"), "%s", text());
+    json_decref(c);
+}
+
+/* A manager of another version, or something that is no manager at all. */
+Test(ctl_status, status_of_odd_answers)
+{
+    const char *odd[] = {
+        "{}", "[]", "{\"nodes\":1,\"queues\":{}}",
+        "{\"nodes\":[null,1],\"queues\":[[],{\"lanes\":[{}]}]}",
+        "{\"queues\":[{\"lanes\":[{\"segments\":[7,{\"waiting\":-1}]}]}],"
+        "\"moves\":[0],\"metrics\":[\"\"],\"routers\":[{}]}"
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
+        json_t *c = js(odd[i]);
+
+        cr_expect(view_cluster(&b, c, NULL, i % 2 == 0), "%s", odd[i]);
+        cr_expect_not(b.failed);
+        json_decref(c);
+    }
+}
+
+static json_t *many_queues(int n)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < n; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "q%d", i);
+        json_array_append_new(list, json_pack("{s:s,s:[{s:i}]}", "queue", name, "lanes",
+                                              "waiting", i == n - 1 ? 5 : 0));
+    }
+    return json_pack("{s:o}", "queues", list);
+}
+
+Test(ctl_status, of_many_queues_the_busiest_come_first)
+{
+    json_t *c = many_queues(30);
+    const char *s;
+
+    cr_expect(view_cluster(&b, c, NULL, false));
+    s = text();
+    cr_expect(strstr(s, "queue q29 ") != NULL && strstr(s, "queue q0 ") != NULL);
+    cr_expect(strstr(s, "queue q29 ") < strstr(s, "queue q0 "));
+    cr_expect_null(strstr(s, "queue q19 "));
+    cr_expect_not_null(strstr(s, "(10 quieter queues: --all, or name one)"));
+    buf_reset(&b);
+    cr_expect(view_cluster(&b, c, NULL, true));
+    cr_expect_not_null(strstr(text(), "queue q19 "));
+    json_decref(c);
+}
+
+Test(ctl_status, of_a_long_chain_the_ends)
+{
+    json_t *c = js("{\"queues\":[{\"queue\":\"q\",\"lanes\":[{\"segments\":[]}]}]}");
+    json_t *lane = json_array_get(
+        json_object_get(json_array_get(json_object_get(c, "queues"), 0), "lanes"), 0);
+
+    for (int i = 101; i <= 120; i++)
+        json_array_append_new(json_object_get(lane, "segments"),
+                              json_pack("{s:i}", "segment", i));
+    cr_expect(view_cluster(&b, c, NULL, false));
+    cr_expect(strstr(text(), " 106 ") && !strstr(text(), " 107 ") &&
+              strstr(text(), " 115 "));
+    cr_expect_not_null(strstr(text(), "(8 more between them: --all)"));
+    buf_reset(&b);
+    cr_expect(view_cluster(&b, c, "q", false)); /* named: everything */
+    cr_expect_not_null(strstr(text(), " 110 "));
+    json_decref(c);
+}

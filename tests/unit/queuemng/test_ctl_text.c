@@ -1,0 +1,203 @@
+/* test_ctl_text.c: bars, numbers, sentences, columns, colours, YAML. */
+#include "tests/lib/criterion.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "queuemng/ctl_view/answer_view.h"
+#include "queuemng/ctl_view/columns.h"
+#include "queuemng/ctl_view/yaml.h"
+#include "tests/lib/ctl_text.h"
+
+TestSuite(ctl_text, .init = text_begin, .fini = text_end);
+
+static void bar_is(const char *want, uint64_t held, uint64_t used, uint64_t of)
+{
+    buf_reset(&b);
+    ctl_bar(&b, held, used, of, 10);
+    cr_expect_str_eq(text(), want);
+}
+
+Test(ctl_text, bars_round_neither_anybody_nor_a_place_away)
+{
+    bar_is("[..........]", 0, 0, 100);
+    bar_is("[#####-----]", 50, 100, 100);
+    bar_is("[####--....]", 40, 60, 100);
+    bar_is("[#.........]", 1, 1, 1000000);
+    bar_is("[#########.]", 999999, 999999, 1000000);
+    bar_is("[##########]", 100, 100, 100);
+    bar_is("[##########]", 200, 100, 100); /* nonsense stays inside the bar */
+    bar_is("[..........]", 5, 5, 0);
+    bar_is("[##########]", UINT64_MAX, UINT64_MAX, UINT64_MAX);
+}
+
+static void rate_is(const char *want, double v)
+{
+    buf_reset(&b);
+    ctl_rate(&b, v);
+    cr_expect_str_eq(text(), want);
+}
+
+Test(ctl_text, rates_read_well)
+{
+    rate_is("0/s", 0);
+    rate_is("0.4/s", 0.4);
+    rate_is("10/s", 9.999);
+    rate_is("2 000/s", 2000);
+    rate_is("1 234 568/s", 1234567.6);
+    rate_is("?/s", -1);
+    rate_is("?/s", strtod("nan", NULL));
+    rate_is("?/s", strtod("inf", NULL));
+}
+
+static void span_is(const char *want, double s)
+{
+    buf_reset(&b);
+    ctl_span(&b, s);
+    cr_expect_str_eq(text(), want);
+}
+
+Test(ctl_text, times_read_well)
+{
+    span_is("0 s", 0);
+    span_is("119 s", 119.4);
+    span_is("2 min", 120);
+    span_is("120 min", 7199);
+    span_is("2.0 h", 7200);
+    span_is("12 days", 1e6);
+    span_is("?", -1);
+    span_is("?", strtod("nan", NULL));
+}
+
+Test(ctl_text, foreign_texts_neither_steer_a_terminal_nor_turn_its_text)
+{
+    static const char evil[] = "a\x1b[2J\xc2\x9b" "b\u202e\u2066\u200f\u061c\u2028\u05d0\u200d" "c";
+    json_t *doc = json_pack("{s:s}", "message", evil);
+
+    ctl_clean(&b, evil);
+    cr_expect_str_eq(text(), "a?[2J?b?????\u05d0\u200d" "c");
+    buf_reset(&b);
+    view_pretty(&b, doc);
+    cr_expect_str_eq(text(), "{\n  \"message\": \"a\\u001B[2J\\u009bb\\u202e\\u2066\\u200f\\u061c\\u2028"
+                             "\u05d0\u200dc\"\n}");
+    json_decref(doc);
+}
+
+Test(ctl_text, columns_align)
+{
+    static const struct col cols[] = {
+        COL("NAME", "{name}"), COL(">COUNT", "n", put_count), COL("STATE", "{of.state}"),
+    };
+    json_t *rows = js("[{\"name\":\"a\",\"n\":1234567,\"of\":{\"state\":\"open\"}},"
+                      "{\"name\":\"longer\",\"n\":5,\"of\":{\"state\":\"x\\u001b[2Jy\\u009bz\"}}]");
+    struct table t;
+
+    table_init(&t, cols, ARRAY_LEN(cols));
+    table_put(&b, &t, 2, "no rows\n");
+    table_init(&t, cols, ARRAY_LEN(cols));
+    table_put(&b, &t, 2, NULL);
+    cr_expect_str_eq(text(), "no rows\n  NAME  COUNT  STATE\n");
+    buf_reset(&b);
+    table_init(&t, cols, ARRAY_LEN(cols));
+    table_row(&t, json_array_get(rows, 0));
+    table_row(&t, json_array_get(rows, 1));
+    table_put(&b, &t, 2, "no rows\n");
+    cr_expect_str_eq(text(), "  NAME        COUNT  STATE\n"
+                             "  a       1 234 567  open\n"
+                             "  longer          5  x?[2Jy?z\n");
+    json_decref(rows);
+}
+
+/* Width is counted in characters, and none is cut in two. */
+Test(ctl_text, columns_align_by_characters)
+{
+    static const struct col cols[] = { COL("NAME", "{name}"), COL("N", "{n=}") };
+    char name[600] = "x";
+    json_t *doc;
+
+    for (unsigned i = 0; i < 299; i++)
+        memcpy(name + 1 + 2 * i, "\u00e9", 3);
+    doc = json_pack("{s:[{s:s,s:i},{s:s,s:i}]}", "list", "name", "\u00e9\u4e2d", "n", 1, "name", "abc", "n", 2);
+    table_list(&b, doc, "list", cols, ARRAY_LEN(cols), "");
+    cr_expect_str_eq(text(), "NAME  N\n\u00e9\u4e2d    1\nabc   2\n");
+    json_decref(doc);
+    buf_reset(&b);
+    doc = json_pack("{s:[{s:s,s:i}]}", "list", "name", name, "n", 7);
+    table_list(&b, doc, "list", cols, ARRAY_LEN(cols), "");
+    cr_expect_not_null(strstr(text(), "x\u00e9\u00e9"));
+    cr_expect_not_null(strstr(text(), "\u00e9  7\n"), "%s", text());
+    json_decref(doc);
+}
+
+Test(ctl_text, a_sentence_has_members_in_their_formats)
+{
+    json_t *o = js("{\"a\":\"x\\u001by\",\"n\":1204,\"of\":{\"ms\":3000,\"at\":1000}}");
+
+    ctl_say(&b, o, "{a}: {n#}, {n=}, {n/}, {n%}, {n!}, {a!}, {of.ms~}, {of.at@}, {of.at*}; {none}, {none#}.");
+    cr_expect_str_eq(text(), "x?y: 1 204, 1204, 1 204/s, 1204, 1204, x?y, 3 s, 1970-01-01 00:16:40 UTC, "
+                             "1970-01-01 00:00:01 UTC; -, 0.");
+    json_decref(o);
+}
+
+static void says(const char *want, const char *sentence)
+{
+    json_t *o = js("{\"zero\":0,\"one\":1,\"yes\":true,\"no\":false,\"word\":\"up\",\"empty\":\"\",\"list\":[7],"
+                   "\"none\":[],\"of\":{\"n\":2}}");
+
+    buf_reset(&b);
+    ctl_say(&b, o, sentence);
+    cr_expect_str_eq(text(), want, "%s", sentence);
+    json_decref(o);
+}
+
+Test(ctl_text, a_sentence_has_cases)
+{
+    says("a", "{?yes:a|b}");
+    says("bbbbbb", "{?no:a|b}{?zero:a|b}{?empty:a|b}{?none:a|b}{?nosuch:a|b}{?of.nosuch:a|b}");
+    says("aaaa", "{?one:a|b}{?word:a|b}{?list:a|b}{?of:a|b}");
+    says("", "{?no:a}{?yes:|b}");
+    says("0|-", "{+zero:{zero=}}|{+word:{word}|-}");
+    says("up, 1 thing", "{?yes:{?word=up:{word}|down}, {one=} thing{?one=1:|s}|never}");
+    says("2 things, 3", "{of.n=} thing{?of.n=1:|s}, {?one+of.n:{one+of.n=}|none}");
+}
+
+static const char *yaml(const char *json)
+{
+    json_t *doc = json_loads(json, JSON_DECODE_ANY, NULL);
+
+    buf_reset(&b);
+    cr_assert(doc != NULL && yaml_put(&b, doc));
+    json_decref(doc);
+    return text();
+}
+
+Test(ctl_text, yaml_keeps_order_and_what_is_empty)
+{
+    cr_expect_str_eq(yaml("{\"z\":1,\"a\":{},\"l\":[],\"m\":[{\"b\":true},null,-2.5]}"),
+                     "z: 1\na: {}\nl: []\nm:\n- b: true\n- null\n- -2.5\n");
+}
+
+Test(ctl_text, a_text_that_seems_something_else_is_quoted)
+{
+    cr_expect_str_eq(yaml("{\"a\":\"plain text\",\"b\":\"true\",\"c\":\"No\",\"d\":\"12\",\"e\":\"\",\"f\":\"~\"}"),
+                     "a: plain text\nb: \"true\"\nc: \"No\"\nd: \"12\"\ne: \"\"\nf: \"~\"\n");
+    cr_expect_str_eq(yaml("{\"on\":\"a: b\",\"x\":\"#c\",\"y\":\"\\u001b[2J\"}"),
+                     "\"on\": 'a: b'\nx: \"#c\"\n\"y\": \"\\e[2J\"\n");
+}
+
+Test(ctl_text, states_have_colours_if_they_are_on)
+{
+    static const struct col cols[] = {
+        COL("NAME", "{name}"), COL("STATE", "{state}"),
+    };
+    json_t *doc = json_pack("{s:[{s:s,s:s}]}", "list", "name", "down", "state", "down (3 s)");
+
+    for (unsigned on = 0; on < 2; on++) {
+        buf_reset(&b);
+        colours_on(on);
+        table_list(&b, doc, "list", cols, ARRAY_LEN(cols), "");
+        cr_expect_str_eq(text(), on ? "\033[1mNAME\033[0m  \033[1mSTATE\033[0m\ndown  \033[31mdown (3 s)\033[0m\n"
+                                    : "NAME  STATE\ndown  down (3 s)\n");
+    }
+    colours_on(false);
+    json_decref(doc);
+}

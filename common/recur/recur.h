@@ -20,7 +20,7 @@
 #define RECUR_AHEAD_MS  86400000 /* a tick that lies further ahead has not happened: a clock was wrong */
 #define RECUR_MAKE_UP   100   /* ticks, at most */
 #define RECUR_COUNTED   1000  /* missed ticks of an expression are counted so far at least */
-#define RECUR_AT_MAX    ((INT64_C(1) << 42) - 1) /* in the year 2109, as timers (task/parts/wheel.h) */
+#define RECUR_AT_MAX    ((INT64_C(1) << 42) - 1) /* in the year 2109, as timers (task/containers/wheel.h) */
 
 /* The choice among ticks that are due together. */
 enum catch_up {

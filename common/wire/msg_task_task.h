@@ -24,7 +24,7 @@ struct msg_pcopy_begin {
     uint32_t max_tasks, tasks;
 };
 
-/* Records as in a journal (task/records/trec.h), framed; kind 0: the body of the record behind it,
+/* Records as in a journal (task/store/record.h), framed; kind 0: the body of the record behind it,
  * empty: one that is lost. */
 struct msg_pcopy_chunk {
     part_no part;

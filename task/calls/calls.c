@@ -8,7 +8,7 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
-#include "task/parts/rate.h"
+#include "task/containers/rate.h"
 
 #define LOG_MODULE "calls"
 

@@ -13,7 +13,7 @@
  *                     half as much again each second, until it is all
  *
  * A probe by hand goes beyond the last three of them (hand_probe.h). Retries have a budget (budget.h). Times are on the node's axis. Who takes tasks and settles them:
- * task/table/calls.h; who sends: task/service/caller.h. */
+ * task/node/calls.h; who sends: task/service/caller.h. */
 #ifndef SEGQ_CALLS_H
 #define SEGQ_CALLS_H
 

@@ -8,7 +8,7 @@
 #define SEGQ_TASK_ALLOWANCE_H
 
 #include "common/task/rules.h"
-#include "task/parts/rate.h"
+#include "task/containers/rate.h"
 
 #define ALLOWANCE_TOLD_MS 15000
 

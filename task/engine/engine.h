@@ -19,15 +19,15 @@
 #define SEGQ_TASK_ENGINE_H
 
 #include "common/base/metrics.h"
+#include "task/containers/rank.h"
+#include "task/containers/starts.h"
 #include "task/engine/allowance.h"
 #include "task/engine/pool.h"
 #include "task/keys/tree.h"
-#include "task/parts/rank.h"
-#include "task/parts/starts.h"
-#include "task/records/trec.h"
 #include "task/store/attempts.h"
 #include "task/store/names.h"
 #include "task/store/owns.h"
+#include "task/store/record.h"
 #include "task/store/replies.h"
 
 struct tqueue { /* present while it has tasks */
@@ -89,7 +89,7 @@ struct engine {
     msec_t swept;        /* nothing was due at this moment: all before it has been carried out */
     msec_t ahead_ms;      /* added to `ms` of each call: the axis of the process before went on */
     uint8_t seed[NAMES_SEED];
-    struct buf log; /* records since engine_log_reset, framed (trec.h) */
+    struct buf log; /* records since engine_log_reset, framed (record.h) */
     struct buf freed; /* uint64_t: bodies that no task has any more; the shell empties it */
     /* NULL, or hears of each task that becomes final, at that moment; not in a replay. */
     void (*ended)(void *ctx, const struct engine *e, task_slot slot);

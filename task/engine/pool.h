@@ -4,9 +4,9 @@
 
 #include "common/task/key_limit.h"
 #include "common/task/rules.h"
+#include "task/containers/backoff.h"
 #include "task/keys/tree.h"
-#include "task/parts/backoff.h"
-#include "task/records/trec.h"
+#include "task/store/record.h"
 
 struct key_rules { /* limits of single keys */
     struct buf bytes;      /* owned; as a record has them; empty: there is none */

@@ -7,7 +7,7 @@
 
 #include "task/engine/engine.h"
 
-/* Appends the whole state, framed (trec.h). Without memory out->failed is set. */
+/* Appends the whole state, framed (record.h). Without memory out->failed is set. */
 void engine_snapshot(const struct engine *e, struct buf *out);
 /* Applies a record, in the order in which they were written. 0, SQ_ENOMEM; SQ_EPROTO,
  * SQ_EUNKNOWN: it is damaged, or a newer segq wrote it. After anything but 0 the engine is

@@ -28,9 +28,9 @@
 #define SEGQ_TASK_TREE_H
 
 #include "common/base/map.h"
+#include "task/containers/rate.h"
+#include "task/containers/wheel.h"
 #include "task/keys/line.h"
-#include "task/parts/rate.h"
-#include "task/parts/wheel.h"
 
 struct key_rule { /* borrowed: it outlives the limiters that have it */
     struct rate rate;

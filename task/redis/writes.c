@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "common/base/err.h"
-#include "task/records/trec.h"
 #include "task/redis/script.h"
+#include "task/store/record.h"
 
 #define REF_LEN_BITS (64 - WRITES_NUMBERS)
 

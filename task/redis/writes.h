@@ -20,7 +20,7 @@
 #define WRITES_NUMBERS 43         /* bits of a reference that count; the rest is the length */
 
 struct writes_batch { /* bytes of a command */
-    struct buf group;       /* records, framed (task/records/trec.h) */
+    struct buf group;       /* records, framed (task/store/record.h) */
     struct buf bytes;       /* bodies, one after the other */
     struct buf puts;        /* struct writes_put */
     struct buf gone;        /* uint64_t: references */

@@ -19,7 +19,7 @@
 #include "common/base/arena.h"
 #include "common/base/metrics.h"
 #include "common/wire/msg.h"
-#include "task/records/trec.h"
+#include "task/store/record.h"
 
 struct task_schedule {
     uint64_t id;  /* number in its records, never another's */
@@ -70,7 +70,7 @@ static inline bool schedules_has_record(unsigned kind)
 /* 0, SQ_ENOMEM: nothing has changed; SQ_EPROTO, SQ_EUNKNOWN: it contradicts the state, or a newer
  * segq wrote it. */
 SQ_CHECK int schedules_apply(struct schedules *s, const struct trec *r);
-/* Appends the whole state, framed (trec.h). Without memory out->failed is set. */
+/* Appends the whole state, framed (record.h). Without memory out->failed is set. */
 void schedules_snapshot(const struct schedules *s, struct buf *out);
 /* Carries it out, and puts it into the log. As schedules_apply(). */
 SQ_CHECK int schedules_perform(struct schedules *s, const struct trec *r, struct buf *log);

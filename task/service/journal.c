@@ -1,4 +1,4 @@
-/* journal.c: a record is one of the journal; a chunk of a snapshot has many, framed as in trec.h. */
+/* journal.c: a record is one of the journal; a chunk of a snapshot has many, framed as in record.h. */
 #include "task/service/journal.h"
 
 #include <inttypes.h>
@@ -11,8 +11,8 @@
 #include "common/journal/check.h"
 #include "common/journal/turn.h"
 #include "common/task/key_limit.h"
-#include "task/records/trec.h"
-#include "task/table/keep.h"
+#include "task/node/keep.h"
+#include "task/store/record.h"
 
 #define LOG_MODULE "journal"
 

@@ -7,7 +7,7 @@
 
 #include "common/journal/keeper.h"
 #include "task/bodies/bodies.h"
-#include "task/table/table.h"
+#include "task/node/table.h"
 
 /* For tasktab_opts.record; ctx: struct keeper. */
 void *task_journal_record(void *keeper, uint8_t kind, size_t n);

@@ -11,11 +11,11 @@
 #include "common/node/node_peers.h"
 #include "task/bodies/answers.h"
 #include "task/bodies/body_form.h"
+#include "task/node/keep.h"
 #include "task/service/metrics.h"
 #include "task/service/state.h"
 #include "task/service/whole.h"
 #include "task/service/zones.h"
-#include "task/table/keep.h"
 
 #define CLOCK_EVERY_MS 5 /* at most: a delayed task may be this late */
 /* Bytes that a task can still cost, as a rule among many in one group: two starts, their ends. */

@@ -1,4 +1,4 @@
-/* service.h: a task node: the table (task/table) between its links. Shell.
+/* service.h: a task node: the table (task/node) between its links. Shell.
  *
  *   routers --- rpc (listen) --- table --- rpc (dialled) --- queuemng, all of them
  *                                  |

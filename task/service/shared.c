@@ -9,9 +9,9 @@
 #include "common/base/metrics.h"
 #include "common/node/node_peers.h"
 #include "common/redis/redis_script.h"
+#include "task/node/keep.h"
 #include "task/redis/writes.h"
 #include "task/service/state.h"
-#include "task/table/keep.h"
 
 struct needed { /* word of Redis that answers about a partition wait for */
     part_no no;

@@ -9,7 +9,7 @@
 #define SEGQ_TASK_STATE_H
 
 #include "common/node/node_peers.h"
-#include "task/archive/archive.h"
+#include "task/service/archive.h"
 #include "task/service/caller.h"
 #include "task/service/journal.h"
 #include "task/service/shared.h"

@@ -4,8 +4,8 @@
 #define SEGQ_TASK_WHOLE_H
 
 #include "task/calls/calls.h"
+#include "task/node/table.h"
 #include "task/service/config.h"
-#include "task/table/table.h"
 
 struct buf;
 struct task_service;

@@ -6,7 +6,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
-#include "task/parts/wheel.h"
+#include "task/containers/wheel.h"
 
 void attempts_init(struct attempts *h)
 {

@@ -10,8 +10,8 @@
 
 #include "common/base/map.h"
 #include "common/task/own.h"
-#include "task/parts/pages.h"
-#include "task/parts/wheel.h"
+#include "task/containers/pages.h"
+#include "task/containers/wheel.h"
 #include "task/store/store.h"
 
 enum name_kind { /* numbers are those of records: never changed */

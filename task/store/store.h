@@ -10,7 +10,7 @@
 
 #include "common/task/rules.h"
 #include "common/task/state.h"
-#include "task/parts/pages.h"
+#include "task/containers/pages.h"
 
 #define TASK_ORDER_MAX (((uint64_t)1 << 40) - 1)
 #define SLOT_NONE      UINT32_MAX

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/wire/codec.h"
-#include "task/table/table.h"
+#include "task/node/table.h"
 
 #define WORK    16u
 #define BODY    1024

@@ -14,7 +14,7 @@
 #include "common/base/rng.h"
 #include "common/task/rules.h"
 #include "task/bodies/bodies.h"
-#include "task/table/table.h"
+#include "task/node/table.h"
 #include "tests/lib/sim/disk.h"
 
 #define BRIG_MAX 4096

@@ -22,7 +22,7 @@
 #define CN_BURST    4
 #define CN_WINDOW   10000
 #define CN_DEADLINE 3000
-#define CN_MORE     10000 /* a lease ends so long behind the deadline (task/table/calls.c) */
+#define CN_MORE     10000 /* a lease ends so long behind the deadline (task/node/calls.c) */
 #define CN_CONNECT  400   /* a request is on its way to the target, at most */
 #define CN_ATTEMPTS 60
 

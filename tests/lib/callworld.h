@@ -10,8 +10,8 @@
 
 #include "common/base/rng.h"
 #include "common/wire/msg.h"
-#include "task/archive/archive_line.h"
 #include "task/calls/calls.h"
+#include "task/node/archive_line.h"
 #include "tests/lib/calltarget.h"
 #include "tests/lib/tabrig.h"
 

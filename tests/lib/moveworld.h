@@ -3,8 +3,8 @@
 #ifndef SEGQ_TESTS_MOVEWORLD_H
 #define SEGQ_TESTS_MOVEWORLD_H
 
-#include "task/archive/archive_line.h"
-#include "task/table/parts.h"
+#include "task/node/archive_line.h"
+#include "task/node/parts.h"
 #include "tests/lib/poolrig.h"
 
 #define MV_TASKS   400

@@ -7,8 +7,8 @@
 
 #include "common/base/err.h"
 #include "task/engine/replay.h"
-#include "task/table/keep.h"
-#include "task/table/parts.h"
+#include "task/node/keep.h"
+#include "task/node/parts.h"
 
 #define TABRIG_BODIES 4000
 

@@ -11,7 +11,7 @@
 #include "common/base/log.h"
 #include "common/wire/msg.h"
 #include "task/engine/change.h"
-#include "task/table/parts.h"
+#include "task/node/parts.h"
 
 enum { MNG = 1, RTR = 2 };
 #define EPOCH   5

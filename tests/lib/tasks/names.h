@@ -2,7 +2,7 @@
 #ifndef SEGQ_TASKS_NAMES_H
 #define SEGQ_TASKS_NAMES_H
 
-#include "task/records/trec.h"
+#include "task/store/record.h"
 
 /* Number 0 of anything but a queue: no text. Lives for ever. */
 static inline struct trec_text task_text(char kind, unsigned number)

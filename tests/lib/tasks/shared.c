@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "task/engine/replay.h"
-#include "task/records/trec.h"
 #include "task/redis/script.h"
+#include "task/store/record.h"
 
 #define SNAP_AFTER 3000
 

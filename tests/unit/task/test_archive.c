@@ -1,6 +1,6 @@
 /* test_archive.c: the archive of tasks that have ended: its lines, which turns they are of, midnight,
  * old files, a full disk. */
-#include "task/archive/archive.h"
+#include "task/service/archive.h"
 
 #include "tests/lib/criterion.h"
 #include <jansson.h>
@@ -12,7 +12,7 @@
 
 #include "common/base/log.h"
 #include "common/base/rng.h"
-#include "task/archive/archive_line.h"
+#include "task/node/archive_line.h"
 
 #define DAY_MS   86400000ll
 #define NOON     (20000 * DAY_MS + DAY_MS / 2) /* 2024-10-04 */

@@ -9,7 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "task/calls/request.h"
-#include "task/parts/rate.h"
+#include "task/containers/rate.h"
 
 #define NOW  ((msec_t)1000000)
 #define WALL 784111777000 /* Sun, 06 Nov 1994 08:49:37 GMT */

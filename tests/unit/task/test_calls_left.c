@@ -1,11 +1,11 @@
-/* test_calls_left.c: calls at their target whose partition has left the node (task/table/calls.c):
+/* test_calls_left.c: calls at their target whose partition has left the node (task/node/calls.c):
  * they hold their slots of the endpoint until they are over. */
 #include "tests/lib/criterion.h"
 #include <sodium.h>
 
 #include "common/base/log.h"
 #include "task/calls/calls.h"
-#include "task/table/calls.h"
+#include "task/node/calls.h"
 #include "tests/lib/tabrig.h"
 
 enum { MNG = 1, RTR = 2 };

@@ -1,5 +1,5 @@
 /* test_rank.c: ranks against counting; memory goes back. */
-#include "task/parts/rank.h"
+#include "task/containers/rank.h"
 
 #include "tests/lib/criterion.h"
 #include <stdlib.h>

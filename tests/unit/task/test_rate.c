@@ -1,10 +1,10 @@
 /* test_rate.c: never more than burst + rate * w in any window, and not much less. */
-#include "task/parts/rate.h"
+#include "task/containers/rate.h"
 
 #include "tests/lib/criterion.h"
 
 #include "common/base/rng.h"
-#include "task/parts/backoff.h"
+#include "task/containers/backoff.h"
 
 #define START ((msec_t)1780000000000)
 

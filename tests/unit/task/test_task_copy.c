@@ -6,7 +6,7 @@
 #include "task/engine/settle.h"
 #include "task/engine/submit.h"
 #include "task/engine/take.h"
-#include "task/table/parts.h"
+#include "task/node/parts.h"
 #include "tests/lib/sim/disk.c" /* unit programs link no simulation */
 
 #define TASKS 400

@@ -5,8 +5,8 @@
 #include <errno.h>
 
 #include "task/engine/look.h"
+#include "task/node/parts.h"
 #include "task/service/journal.h"
-#include "task/table/parts.h"
 #include "tests/lib/bodyrig.h"
 #include "tests/lib/sim/disk.c" /* unit programs link no simulation */
 

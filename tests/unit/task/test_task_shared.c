@@ -1,6 +1,6 @@
 /* test_task_shared.c: the table over a shared store that keeps what it is told: which answers wait for
  * its word, and what a manager hears of a planned move. */
-#include "task/table/table.h"
+#include "task/node/table.h"
 
 #include "tests/lib/criterion.h"
 #include <sodium.h>

@@ -1,6 +1,6 @@
 /* test_task_table.c: the table between a manager, two routers and a journal in memory: what it
  * answers, who waits, which orders it obeys; and that what is written makes the same table. */
-#include "task/table/table.h"
+#include "task/node/table.h"
 
 #include "tests/lib/criterion.h"
 #include <sodium.h>
@@ -10,8 +10,8 @@
 #include "common/base/log.h"
 #include "common/base/rng.h"
 #include "common/wire/msg.h"
-#include "task/archive/archive_line.h"
 #include "task/engine/change.h"
+#include "task/node/archive_line.h"
 #include "tests/lib/tabrig.h"
 
 enum { MNG = 1, RTR = 2, RTR2 = 3, MNG2 = 4 };

@@ -1,5 +1,5 @@
 /* test_trec.c: every kind comes back as it was written, and nothing else is taken for one. */
-#include "task/records/trec.h"
+#include "task/store/record.h"
 
 #include "tests/lib/criterion.h"
 #include <string.h>

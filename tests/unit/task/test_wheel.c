@@ -1,5 +1,5 @@
 /* test_wheel.c: never early, in order, nothing lost: against a plain list of moments. */
-#include "task/parts/wheel.h"
+#include "task/containers/wheel.h"
 
 #include "tests/lib/criterion.h"
 

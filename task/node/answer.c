@@ -1,0 +1,298 @@
+/* answer.c: what a look and a take are told. */
+#include "task/node/answer.h"
+
+#include "common/base/err.h"
+#include "common/task/call.h"
+#include "common/wire/frame.h"
+#include "task/engine/look.h"
+#include "task/engine/take.h"
+#include "task/node/calls.h"
+#include "task/node/parts.h"
+#include "task/node/result.h"
+#include "task/node/shared.h"
+
+#define ROW_BYTES 64u /* beside texts and body */
+/* A row more may be as long as the longest body. */
+#define ROWS_BYTES (FRAME_MAX_BODY - TASK_BODY_MAX - 64u * 1024)
+
+static bool is_whole_here(const struct tasktab *t, const struct msg_task_get_ans *m)
+{
+    const struct tab_answers *w = &t->o.answers;
+
+    return w->have != NULL && m->result_length > m->result.n &&
+           w->have(w->ctx, m->part, m->no, m->result_length, m->result_sha256.p);
+}
+
+/* The bytes of a result are there. One without bytes was not given. False: they are not what was
+ * packed, or there is no memory; then there is none in the answer. */
+static bool unpack(struct tasktab *t, struct msg_task_get_ans *m, struct arena *mem)
+{
+    struct bytes_of kept = m->result;
+    struct reply reply;
+    struct result r;
+    uint8_t *hash;
+
+    if (kept.n == 0)
+        return true;
+    m->result = (struct bytes_of){ 0 };
+    if (reply_unpack(kept.p, kept.n, &reply) < 0 ||
+        result_unpack(reply.rest, reply.rest_n, &r) < 0) {
+        t->n.lost_bodies++;
+        return false;
+    }
+    hash = arena_memdup(mem, r.sha256, sizeof(r.sha256));
+    m->content_type = reply.type_n > 0 ? arena_strndup(mem, reply.type, reply.type_n) : "";
+    if (hash == NULL || m->content_type == NULL) {
+        m->content_type = "";
+        return false;
+    }
+    m->status = reply.status;
+    m->fields = (struct bytes_of){ (uint32_t)reply.fields.n, (const uint8_t *)reply.fields.p };
+    m->fields_cut = reply.fields_cut;
+    m->result = (struct bytes_of){ r.n, r.p };
+    m->result_length = r.length;
+    m->result_sha256 = (struct bytes_of){ RESULT_SHA256, hash };
+    m->result_whole = is_whole_here(t, m);
+    return true;
+}
+
+void tasktab_arrived(struct tasktab *t, struct msg *m, struct arena *mem)
+{
+    if (m->type == MSG_TASK_GET_ANS && !unpack(t, &m->task_get_ans, mem))
+        m->task_get_ans.code = CODE_BUSY;
+}
+
+/* Bytes of a shared store come later: tasktab_arrived(). */
+static bool load_result(struct tasktab *t, const struct part *p, uint64_t ref,
+                        struct msg_task_get_ans *m, struct arena *mem)
+{
+    return tasktab_body_load(t, p, ref, &m->result, mem) &&
+           (t->o.shared != NULL || unpack(t, m, mem));
+}
+
+/* ---- looks ------------------------------------------------------------------------- */
+
+static const struct msg_task_get_ans nothing = { .content_type = "", .queue = "", .key1 = "", .key2 = "",
+                                                 .limited_by = "" };
+
+static void say_eta(struct task_view *v, enum task_eta by, int64_t ms)
+{
+    v->eta = by;
+    v->eta_ms = ms;
+}
+
+/* Adds what the engine does not know: a pause of the pool, and the endpoint, whose word goes before that
+ * of the engine if it says that nothing goes, or a later time. */
+static void reckon(const struct part *p, struct task_view *v)
+{
+    enum task_eta by = TASK_ETA_ENDPOINT;
+    int64_t ms = -1;
+
+    if (p->paused) {
+        say_eta(v, TASK_ETA_PAUSED, -1);
+        return;
+    }
+    if (p->endpoint_name[0] == 0)
+        return;
+    if (p->endpoint != NULL)
+        by = endpoint_eta(p->endpoint, v->position, p->e.at, &ms);
+    if (by == TASK_ETA_PAUSED || by == TASK_ETA_ENDPOINT || by == TASK_ETA_TRIPPED || v->eta == TASK_ETA_NO_WORKER ||
+        (v->eta_ms >= 0 && ms > v->eta_ms) || (v->young && v->eta == TASK_ETA_PACE && ms >= 0))
+        say_eta(v, by, ms); /* the endpoint knows better how fast a young line goes */
+    if (v->limited == 0 && (by == TASK_ETA_CONCURRENCY || (by == TASK_ETA_RATE && ms > 0)) &&
+        p->endpoint->def.budget[0] != 0) {
+        v->limited = CLOSED_BUDGET;
+        v->limited_by = p->endpoint->def.budget;
+    }
+}
+
+uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans *m,
+                      struct arena *mem)
+{
+    struct task_view v;
+
+    *m = nothing;
+    if (engine_look(&p->e, no, &v) < 0) {
+        m->code = CODE_UNKNOWN;
+        return 0;
+    }
+    if (v.state == TASK_WAITING)
+        reckon(p, &v);
+    *m = (struct msg_task_get_ans){
+        .part = p->no,
+        .no = no,
+        .content_type = "",
+        .state = (uint8_t)v.state,
+        .priority = v.priority,
+        .attempts = v.attempts,
+        .stopping = v.stopping,
+        .queue = arena_strdup(mem, v.queue),
+        .key1 = arena_strdup(mem, v.key1),
+        .key2 = arena_strdup(mem, v.key2),
+        .order = v.order,
+        .entered_ms = tasktab_unix(p, v.entered_ms),
+        .started_ms = tasktab_unix(p, v.started_ms),
+        .ended_ms = tasktab_unix(p, v.ended_ms),
+        .until_ms = v.by_wall ? v.until_ms : tasktab_unix(p, v.until_ms),
+        .position = v.position,
+        .ahead_of_key = v.ahead_of_key,
+        .limited = v.limited,
+        .limited_by = arena_strdup(mem, v.limited_by != NULL ? v.limited_by : ""),
+        .limited_until_ms = tasktab_unix(p, v.limited_until),
+        .eta = (uint8_t)v.eta,
+        .eta_ms = v.eta_ms,
+    };
+    if (v.own != NULL) {
+        m->own = *v.own;
+        m->own.labels = arena_strdup(mem, v.own->labels);
+    }
+    if (mem->failed) {
+        *m = nothing;
+        m->code = CODE_BUSY;
+    }
+    return m->code != CODE_DONE           ? 0
+           : v.state == TASK_SUCCEEDED ? v.body
+           : v.state == TASK_DEAD      ? replies_of(&p->e.replies, task_slot_of(no))
+                                       : 0;
+}
+
+/* For its callers: operators are told every place. */
+static void cap_place(const struct part *p, struct msg_task_get_ans *m)
+{
+    uint64_t cap = m->position > 0 ? engine_position_cap(&p->e, m->no) : 0;
+
+    m->position_capped = cap > 0 && m->position > cap;
+    if (m->position_capped)
+        m->position = cap;
+}
+
+void tasktab_tell_history(const struct part *p, task_no no, struct msg_task_get_ans *m,
+                          struct arena *mem)
+{
+    task_slot slot = task_find(&p->e.store, no);
+    struct attempt a[ATTEMPTS_KEPT + 1];
+    unsigned n = slot != SLOT_NONE ? look_at_history(&p->e, slot, a, &m->earlier) : 0;
+
+    m->history = n > 0 ? arena_array(mem, n, sizeof(*m->history)) : NULL;
+    m->n_history = m->history != NULL ? n : 0;
+    for (unsigned i = 0; i < m->n_history; i++)
+        m->history[i] = (struct attempt_row){
+            .no = a[i].no, .end = a[i].end, .number = a[i].number,
+            .started_ms = tasktab_unix(p, a[i].started), .ended_ms = tasktab_unix(p, a[i].ended),
+            .again_ms = tasktab_unix(p, a[i].again),
+            .reason = { a[i].reason_len, arena_memdup(mem, a[i].reason, a[i].reason_len) },
+        };
+    if (mem->failed) {
+        *m = nothing;
+        m->code = CODE_BUSY;
+    }
+}
+
+void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p, task_no no,
+                        bool result, struct outbox *out)
+{
+    struct msg_task_get_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_GET_ANS)->task_get_ans;
+    uint64_t ref = tasktab_tell(p, no, m, &out->mem);
+
+    cap_place(p, m);
+    if (m->code == CODE_DONE)
+        tasktab_tell_history(p, no, m, &out->mem);
+    if (result && !load_result(t, p, ref, m, &out->mem))
+        m->code = CODE_BUSY;
+}
+
+void tasktab_get_nothing(struct asker a, uint8_t code, struct outbox *out)
+{
+    struct msg_task_get_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_GET_ANS)->task_get_ans;
+
+    *m = nothing;
+    m->code = code;
+}
+
+/* ---- answers that are kept whole --------------------------------------------------- */
+
+bool tasktab_has_part(const struct tasktab *t, part_no part)
+{
+    const struct part *p = tasktab_part(t, part);
+
+    return p != NULL && (p->life == PART_OWNED || p->life == PART_FENCED);
+}
+
+bool tasktab_has_task(const struct tasktab *t, part_no part, task_no no)
+{
+    return tasktab_has_part(t, part) &&
+           task_find(&tasktab_part(t, part)->e.store, no) != SLOT_NONE;
+}
+
+void tasktab_read(struct tasktab *t, struct asker a, const struct msg_task_read *q,
+                  struct outbox *out)
+{
+    struct msg_task_read_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_READ_ANS)->task_read_ans;
+    const struct part *p = tasktab_owned(t, q->part, q->epoch);
+    uint8_t *to;
+    int64_t n;
+
+    m->code = p == NULL ? CODE_STALE : p->hold ? CODE_BUSY : CODE_UNKNOWN;
+    if (p == NULL || p->hold || t->o.answers.read == NULL || q->sha256.n != RESULT_SHA256 ||
+        task_find(&p->e.store, q->no) == SLOT_NONE)
+        return;
+    to = arena_array(&out->mem, q->most, 1);
+    n = to != NULL ? t->o.answers.read(t->o.answers.ctx, q, to, q->most) : SQ_ENOMEM;
+    if (n >= 0) {
+        m->code = CODE_DONE;
+        m->data = (struct bytes_of){ (uint32_t)n, to };
+    } else if (n != SQ_EUNKNOWN) {
+        m->code = CODE_BUSY;
+    }
+}
+
+/* ---- takes ------------------------------------------------------------------------- */
+
+void tasktab_take_nothing(struct asker a, uint8_t code, struct outbox *out)
+{
+    outbox_answer(out, a.peer->no, a.rid, MSG_TASK_TAKE_ANS)->task_take_ans.code = code;
+}
+
+size_t tasktab_fill_row(struct tasktab *t, const struct part *p, const struct taken *k,
+                        struct taken_row *r, struct arena *mem)
+{
+    struct task_view v;
+    int rc = engine_look(&p->e, k->no, &v);
+
+    assert(rc == 0 && v.state == TASK_RUNNING);
+    (void)rc;
+    *r = (struct taken_row){ .no = k->no, .lease = lease_outside(&p->leases, k->no, k->lease),
+                             .attempt = k->attempt, .until_ms = tasktab_unix(p, k->until),
+                             .key1 = arena_strdup(mem, v.key1),
+                             .key2 = arena_strdup(mem, v.key2) };
+    if (!tasktab_body_load(t, p, k->body, &r->body, mem) || r->key1 == NULL || r->key2 == NULL)
+        return 0;
+    return ROW_BYTES + r->body.n + strlen(r->key1) + strlen(r->key2);
+}
+
+bool tasktab_take_now(struct tasktab *t, struct asker a, const struct door *d,
+                      struct outbox *out)
+{
+    struct trec_text queue = tasktab_text(d->queue);
+    struct msg_task_take_ans *m;
+    uint32_t n = 0, most = u32_min(d->most, TASK_ROWS_MAX);
+    size_t bytes = 0;
+    struct taken k;
+
+    for (uint32_t i = 0; i < most && bytes < ROWS_BYTES; i++) {
+        size_t more;
+
+        if (engine_take(&d->part->e, &queue, 1, d->lease_ms, &k) <= 0)
+            break;
+        more = tasktab_fill_row(t, d->part, &k, &t->rows[n], &out->mem);
+        bytes += more;
+        n += more > 0;
+    }
+    if (n == 0)
+        return false;
+    m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_TAKE_ANS)->task_take_ans;
+    m->v = arena_memdup(&out->mem, t->rows, n * sizeof(*m->v));
+    m->n = m->v != NULL ? n : 0;
+    t->n.takes++;
+    return true;
+}

@@ -1,0 +1,44 @@
+/* answer.h: what a look and a take are told, now. Pure. For the files of this room. */
+#ifndef SEGQ_TASKTAB_ANSWER_H
+#define SEGQ_TASKTAB_ANSWER_H
+
+#include "task/node/state.h"
+
+struct asker {
+    struct tpeer *peer;
+    uint64_t rid; /* id of the question */
+};
+
+/* Fills in what is known of the task now, but for its result: that has the reference that is returned, 0:
+ * none. */
+uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans *m,
+                      struct arena *mem);
+/* The same as an answer. */
+/* And its attempts (DONE: it has been told). */
+void tasktab_tell_history(const struct part *p, task_no no, struct msg_task_get_ans *m,
+                          struct arena *mem);
+void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p, task_no no,
+                        bool result, struct outbox *out);
+void tasktab_get_nothing(struct asker a, uint8_t code, struct outbox *out);
+
+/* A piece of an answer that is kept whole. */
+void tasktab_read(struct tasktab *t, struct asker a, const struct msg_task_read *q,
+                  struct outbox *out);
+
+struct taken;
+/* A task that has just started. Its bytes in the frame; 0: its body is lost, and it is tried again,
+ * until it is dead. */
+size_t tasktab_fill_row(struct tasktab *t, const struct part *p, const struct taken *k,
+                        struct taken_row *r, struct arena *mem);
+
+struct door {
+    struct part *part;
+    const char *queue;
+    uint32_t most, lease_ms;
+};
+/* Takes, and answers; false: there is nothing to take, and nothing is said. */
+SQ_CHECK bool tasktab_take_now(struct tasktab *t, struct asker a, const struct door *d,
+                               struct outbox *out);
+void tasktab_take_nothing(struct asker a, uint8_t code, struct outbox *out);
+
+#endif

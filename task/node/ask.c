@@ -1,0 +1,428 @@
+/* ask.c: what the engine answers, as codes. A row that fails changes nothing. */
+#include "task/node/ask.h"
+
+#include <string.h>
+
+#include "common/base/err.h"
+#include "common/task/queue_name.h"
+#include "task/engine/change.h"
+#include "task/engine/look.h"
+#include "task/engine/settle.h"
+#include "task/engine/submit.h"
+#include "task/node/parts.h"
+#include "task/node/result.h"
+#include "task/node/shared.h"
+#include "task/node/wait.h"
+#include "task/schedules/ask.h"
+
+uint8_t tasktab_code(struct tasktab *t, int rc)
+{
+    switch (rc) {
+    case SQ_EUNKNOWN:
+        return CODE_UNKNOWN;
+    case SQ_ECONFLICT:
+        return CODE_CONFLICT;
+    case SQ_EFULL:
+        return CODE_FULL;
+    case SQ_EINVAL:
+    case SQ_ETOOBIG:
+        return CODE_INVALID;
+    case SQ_ESTALE:
+        return CODE_STALE;
+    default:
+        t->n.busy += rc < 0; /* no memory, or bodies cannot be written */
+        return rc < 0 ? CODE_BUSY : CODE_DONE;
+    }
+}
+
+struct part *tasktab_commanded(struct tasktab *t, part_no no, uint64_t epoch, uint8_t *code)
+{
+    struct part *p = t->hold ? NULL : tasktab_owned(t, no, epoch);
+    bool busy = t->hold || (p != NULL && p->hold);
+
+    t->n.busy += busy;
+    *code = busy ? CODE_BUSY : p == NULL ? CODE_STALE : CODE_DONE;
+    return busy ? NULL : p;
+}
+
+static enum task_state state_of(const struct part *p, task_no no)
+{
+    task_slot slot = task_find(&p->e.store, no);
+
+    return slot == SLOT_NONE ? TASK_FREE : (enum task_state)task_at(&p->e.store, slot)->state;
+}
+
+/* ---- submissions ------------------------------------------------------------------- */
+
+/* Delays run from the end of the millisecond in which they came: a partition's clock shows the
+ * begin of its turn. 0: none. */
+static msec_t delay_of(const struct tasktab *t, const struct part *p, msec_t ms)
+{
+    msec_t late = engine_now(&p->e, t->now.ms) - p->e.at + 1;
+
+    return ms > 0 && ms < DELAY_MAX_MS - late ? ms + late : ms;
+}
+
+struct put { /* a submission at hand */
+    struct node_room room;
+    struct bytes_of payload;
+    uint64_t body; /* where the payload is; 0: nowhere */
+};
+
+static int admit(void *ctx, uint64_t *body)
+{
+    struct put *at = ctx;
+    struct part *p = at->room.p;
+    int rc = !p->tab->full && tasktab_make_room(&at->room)
+                 ? tasktab_body_put(p->tab, p, &at->payload, &at->body)
+                 : SQ_EFULL;
+
+    *body = at->body;
+    return rc;
+}
+
+/* tasks: those of the node, before and after. */
+static int put_one(struct part *p, const struct task_put *r, uint64_t *tasks, task_no *no)
+{
+    struct tasktab *t = p->tab;
+    struct put at = { { p, *tasks - tasktab_part_tasks(p) }, r->body, 0 };
+    struct submit s = { .queue = tasktab_text(r->queue),
+                        .key1 = tasktab_text(r->key1),
+                        .key2 = tasktab_text(r->key2),
+                        .name = tasktab_text(r->name),
+                        .key = { (const char *)r->key.p, r->key.n },
+                        .digest = r->digest,
+                        .bytes = r->body.n,
+                        .admit = admit,
+                        .ctx = &at,
+                        .order = r->order,
+                        .priority = r->priority,
+                        .delay_ms = delay_of(t, p, r->delay_ms),
+                        .at_wall_ms = r->at_ms,
+                        .own = r->own,
+                        .unique = { (const char *)r->unique.p, r->unique.n },
+                        .unique_while = (enum unique_while)r->unique_while,
+                        .on_conflict = (enum unique_conflict)r->on_conflict };
+    int rc = engine_submit(&p->e, &s, no);
+
+    if (rc != 0)
+        tasktab_body_drop(t, p, at.body);
+    *tasks = at.room.others + tasktab_part_tasks(p);
+    return rc;
+}
+
+void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q,
+                 struct outbox *out)
+{
+    struct msg_task_put_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_PUT_ANS)->task_put_ans;
+    uint64_t tasks = tasktab_tasks(t);
+
+    m->v = arena_array(&out->mem, q->n, sizeof(*m->v));
+    if (m->v == NULL)
+        return; /* nothing has been done: the answer without rows says so */
+    m->n = q->n;
+    for (uint32_t i = 0; i < q->n; i++) {
+        struct part *p = tasktab_commanded(t, q->v[i].part, q->v[i].epoch, &m->v[i].code);
+        int rc;
+
+        if (p == NULL)
+            continue;
+        rc = put_one(p, &q->v[i], &tasks, &m->v[i].no);
+        m->v[i].code = rc == 1              ? CODE_SAME
+                       : rc == SQ_ECONFLICT ? CODE_MISMATCH
+                       : rc == SQ_EHELD     ? CODE_HELD
+                                            : tasktab_code(t, rc);
+        if (rc >= 0)
+            m->v[i].state = (uint8_t)state_of(p, m->v[i].no);
+    }
+    t->n.puts += q->n;
+}
+
+/* ---- schedules --------------------------------------------------------------------- */
+
+static int submit_tick(void *ctx, const struct task_put *put, task_no *no)
+{
+    struct part *p = ctx;
+    uint64_t tasks = tasktab_tasks(p->tab);
+
+    return put_one(p, put, &tasks, no);
+}
+
+static enum task_state state_of_tick(void *ctx, task_no no)
+{
+    return state_of(ctx, no);
+}
+
+static void cancel_tick(void *ctx, task_no no)
+{
+    (void)!engine_cancel(&((struct part *)ctx)->e, no); /* perhaps over, or stopping */
+}
+
+static task_no keyed(void *ctx, const char *queue, const char *key, uint32_t n)
+{
+    const struct names *t = &((struct part *)ctx)->e.names;
+    const struct name *found = names_find(t, names_hash(t, NAME_KEY, queue, strlen(queue), key, n));
+
+    return found != NULL ? found->no : 0;
+}
+
+static struct schedules_host host_of(struct part *p)
+{
+    return (struct schedules_host){ submit_tick, state_of_tick, cancel_tick, keyed, p };
+}
+
+void tasktab_schedules_advance(struct tasktab *t, struct part *p)
+{
+    struct schedules_host h = host_of(p);
+
+    schedules_advance(&p->schedules, &h, t->now.wall_ms, &p->e.log);
+}
+
+void tasktab_tell_schedules(struct part *p, const char *queue, struct msg_task_schedule_ans *a,
+                            struct arena *mem)
+{
+    const struct msg_task_schedule q = { .verb = SCHEDULE_LIST, .queue = queue, .name = "" };
+    struct schedules_host h = host_of(p);
+
+    schedules_ask(&p->schedules, &h, &q, p->tab->now.wall_ms, &p->e.log, a, mem);
+}
+
+uint8_t tasktab_run_schedule(struct part *p, const char *queue, const char *name, struct arena *mem)
+{
+    const struct msg_task_schedule q = { .verb = SCHEDULE_GET, .queue = queue, .name = name, .run = true };
+    struct schedules_host h = host_of(p);
+    struct msg_task_schedule_ans a;
+
+    schedules_ask(&p->schedules, &h, &q, p->tab->now.wall_ms, &p->e.log, &a, mem);
+    if (a.ran == SCHEDULE_FIRED)
+        return CODE_DONE;
+    return a.ran == SCHEDULE_SKIPPED || a.code == CODE_INVALID ? CODE_CONFLICT : a.code;
+}
+
+void tasktab_schedule(struct tasktab *t, struct asker a, const struct msg_task_schedule *q,
+                      struct outbox *out)
+{
+    struct msg_task_schedule_ans *m =
+        &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_SCHEDULE_ANS)->task_schedule_ans;
+    struct part *p = tasktab_commanded(t, q->part, q->epoch, &m->code);
+    struct schedules_host h = host_of(p);
+
+    m->why = "";
+    if (p != NULL)
+        schedules_ask(&p->schedules, &h, q, t->now.wall_ms, &p->e.log, m, &out->mem);
+}
+
+/* ---- looks ------------------------------------------------------------------------- */
+
+static task_no number_of(const struct part *p, task_no no, const char *queue, const char *name)
+{
+    struct trec_text q = tasktab_text(queue), n = tasktab_text(name);
+
+    return no != 0 || n.n == 0 ? no : engine_named(&p->e, &q, &n);
+}
+
+void tasktab_get(struct tasktab *t, struct asker a, const struct msg_task_get *q,
+                 struct outbox *out)
+{
+    struct part *p = tasktab_owned(t, q->part, q->epoch);
+    struct wait_for f = { .ms = q->wait_ms, .result = q->result };
+    enum task_state s;
+
+    t->n.gets++;
+    if (p == NULL || p->hold) {
+        tasktab_get_nothing(a, p == NULL ? CODE_STALE : CODE_BUSY, out);
+        return;
+    }
+    f.no = number_of(p, q->no, q->queue, q->name);
+    s = state_of(p, f.no);
+    if (f.ms == 0 || s == TASK_FREE || task_state_is_final(s) ||
+        !tasktab_wait(t, a, p, &f, out))
+        tasktab_answer_get(t, a, p, f.no, q->result, out);
+}
+
+/* ---- takes ------------------------------------------------------------------------- */
+
+void tasktab_take(struct tasktab *t, struct asker a, const struct msg_task_take *q,
+                  struct outbox *out)
+{
+    uint8_t code;
+    struct part *p = tasktab_commanded(t, q->part, q->epoch, &code);
+    struct door d = { p, q->queue, q->most, q->lease_ms };
+    struct wait_for f = { .queue = q->queue, .ms = q->wait_ms, .most = q->most,
+                          .lease_ms = q->lease_ms };
+
+    if (p != NULL && p->endpoint_name[0] != 0)
+        code = CODE_CONFLICT; /* tasks are calls */
+    if (p == NULL || code != CODE_DONE) {
+        tasktab_take_nothing(a, code, out);
+        return;
+    }
+    if (!p->paused && tasktab_take_now(t, a, &d, out))
+        return;
+    if (f.ms == 0 || !tasktab_wait(t, a, p, &f, out))
+        tasktab_take_nothing(a, CODE_DONE, out);
+}
+
+/* ---- settlements ------------------------------------------------------------------- */
+
+int tasktab_keep_done(struct tasktab *t, struct part *p, task_no no, uint64_t lease,
+                      const struct bytes_of *kept)
+{
+    uint64_t ref;
+    int rc = tasktab_body_put(t, p, kept, &ref);
+
+    if (rc == 0)
+        rc = engine_ack(&p->e, no, lease, ref);
+    if (rc != 0)
+        tasktab_body_drop(t, p, ref);
+    return rc;
+}
+
+static int ack(struct tasktab *t, struct part *p, const struct settle_row *r, uint64_t lease)
+{
+    struct bytes_of kept = { 0 };
+
+    if (r->result.n > 0) {
+        buf_reset(&t->bytes);
+        result_pack(r->result.p, r->result.n, engine_max_result(&p->e, r->no),
+                    &t->bytes);
+        if (t->bytes.failed)
+            return SQ_ENOMEM;
+        kept = (struct bytes_of){ (uint32_t)t->bytes.len, t->bytes.data };
+    }
+    return tasktab_keep_done(t, p, r->no, lease, &kept);
+}
+
+/* The askers may do this in other queues alone; they do not learn whether there is such a task. */
+static bool is_denied(const struct part *p, task_no no, const struct bytes_of *queues)
+{
+    task_slot slot = queues->n > 0 ? task_find(&p->e.store, no) : SLOT_NONE;
+    struct task_view v;
+
+    if (slot == SLOT_NONE)
+        return queues->n > 0;
+    look_at_task(&p->e, slot, &v);
+    return !queues_match((const char *)queues->p, queues->n, v.queue, strlen(v.queue));
+}
+
+/* The number of the start that the worker means; 0, which no start has: of none. */
+static uint64_t start_of(const struct part *p, const struct settle_row *r)
+{
+    task_slot slot = task_find(&p->e.store, r->no);
+    const struct task *k = slot != SLOT_NONE ? task_at(&p->e.store, slot) : NULL;
+
+    return k != NULL && k->state == TASK_RUNNING && lease_is(&p->leases, r->no, k->lease, r->lease)
+               ? k->lease : 0;
+}
+
+/* An `ack` that was carried out already: its answer was lost. */
+static bool is_repeated(const struct part *p, const struct settle_row *r)
+{
+    uint64_t start = r->verb == SETTLE_ACK ? engine_done_start(&p->e, r->no) : 0;
+
+    return start != 0 && lease_is(&p->leases, r->no, start, r->lease);
+}
+
+static int settle_one(struct tasktab *t, struct part *p, const struct settle_row *r,
+                      uint64_t lease)
+{
+    struct attempt given_back = { .end = ATTEMPT_GIVEN_BACK };
+
+    switch ((enum task_settle)r->verb) {
+    case SETTLE_ACK:
+        return ack(t, p, r, lease);
+    case SETTLE_NACK:
+        given_back.reason = (const char *)r->reason.p;
+        given_back.reason_len = r->reason.n;
+        return engine_nack(&p->e, r->no, lease,
+                           r->ms == SETTLE_BY_BACKOFF ? -1 : delay_of(t, p, r->ms), &given_back);
+    case SETTLE_EXTEND:
+        return engine_extend(&p->e, r->no, lease, r->ms);
+    default:
+        return SQ_EINVAL;
+    }
+}
+
+void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_settle *q,
+                    struct outbox *out)
+{
+    struct msg_task_settle_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_SETTLE_ANS)->task_settle_ans;
+
+    m->v = arena_array(&out->mem, q->n, sizeof(*m->v));
+    if (m->v == NULL)
+        return; /* see tasktab_put() */
+    m->n = q->n;
+    for (uint32_t i = 0; i < q->n; i++) {
+        const struct settle_row *r = &q->v[i];
+        struct part *p = tasktab_commanded(t, r->part, r->epoch, &m->v[i].code);
+        uint64_t lease = p != NULL ? start_of(p, r) : 0; /* 0: nobody has it, or not by this one */
+        task_slot slot;
+
+        if (p == NULL)
+            continue;
+        if (lease == 0 && is_repeated(p, r)) {
+            m->v[i].code = CODE_SAME;
+            m->v[i].state = TASK_SUCCEEDED;
+            continue;
+        }
+        if (is_denied(p, r->no, &q->queues)) {
+            m->v[i].code = CODE_DENIED;
+            continue;
+        }
+        m->v[i].code = tasktab_code(t, settle_one(t, p, r, lease));
+        m->v[i].state = (uint8_t)state_of(p, r->no);
+        slot = task_find(&p->e.store, r->no);
+        if (slot != SLOT_NONE)
+            m->v[i].until_ms = tasktab_unix(p, wheel_when(&p->e.timers, slot));
+    }
+    t->n.settled += q->n;
+}
+
+/* ---- changes ----------------------------------------------------------------------- */
+
+int tasktab_cancel(struct tasktab *t, struct part *p, task_no no, bool force)
+{
+    int rc = force ? engine_cut(&p->e, no) : engine_cancel(&p->e, no);
+
+    t->cut |= force && rc == 0 && p->endpoint != NULL;
+    return rc;
+}
+
+static int change_one(struct tasktab *t, struct part *p, task_no no,
+                      const struct msg_task_change *q)
+{
+    struct task_patch patch = q->patch;
+
+    switch ((enum task_change)q->verb) {
+    case CHANGE_CANCEL:
+        return q->unbegun ? engine_withdraw(&p->e, no) : tasktab_cancel(t, p, no, q->force);
+    case CHANGE_PATCH:
+        patch.delay_ms = delay_of(t, p, patch.delay_ms);
+        return engine_patch(&p->e, no, &patch);
+    case CHANGE_READ:
+        return engine_read(&p->e, no);
+    case CHANGE_DISCARD:
+        return engine_discard(&p->e, no);
+    default:
+        return SQ_EINVAL;
+    }
+}
+
+void tasktab_change(struct tasktab *t, struct asker a, const struct msg_task_change *q,
+                    struct outbox *out)
+{
+    struct msg_task_change_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_CHANGE_ANS)->task_change_ans;
+    struct part *p = tasktab_commanded(t, q->part, q->epoch, &m->code);
+
+    t->n.changed++;
+    if (p == NULL)
+        return;
+    if (q->no != 0 && is_denied(p, q->no, &q->queues)) {
+        m->code = CODE_DENIED;
+        return;
+    }
+    m->no = number_of(p, q->no, q->queue, q->name);
+    m->code = tasktab_code(t, change_one(t, p, m->no, q));
+    m->state = (uint8_t)state_of(p, m->no);
+    m->maybe_executed = m->state == TASK_CANCELLED && engine_was_tried(&p->e, m->no);
+}

@@ -1,0 +1,445 @@
+/* calls.c: each turn, the partitions of an endpoint in their turn, while it lets calls go. */
+#include "task/node/calls.h"
+
+#include "common/base/log.h"
+#include "common/base/text.h"
+#include "common/task/call.h"
+#include "task/engine/look.h"
+#include "task/engine/settle.h"
+#include "task/engine/take.h"
+#include "task/node/answer.h"
+#include "task/node/ask.h"
+#include "task/node/parts.h"
+#include "task/node/result.h"
+#include "task/node/shared.h"
+
+#define LOG_MODULE "calls"
+#define TURN_MOST  32 /* calls of an endpoint: their bodies are in memory together */
+
+/* ---- endpoints ----------------------------------------------------------------------------- */
+
+void tasktab_calls_bind(struct tasktab *t)
+{
+    each_part (t, p)
+        p->endpoint = p->endpoint_name[0] != 0 && t->o.calls != NULL ? calls_find(t->o.calls, p->endpoint_name)
+                                                             : NULL;
+}
+
+const char *tasktab_endpoint_order(struct tasktab *t, const struct msg *m)
+{
+    int rc = 0;
+
+    if (t->o.calls == NULL)
+        return "this node makes no calls";
+    if (m->type == MSG_ENDPOINT)
+        rc = calls_define(t->o.calls, &m->endpoint, t->now.ms);
+    else
+        calls_drop(t->o.calls, m->endpoint_drop.name);
+    tasktab_calls_bind(t);
+    t->say = true;
+    return rc == 0 ? NULL : sq_strerror(rc);
+}
+
+static bool is_bound(const struct tasktab *t, const struct endpoint *ep)
+{
+    each_part (t, p)
+        if (p->endpoint == ep)
+            return true;
+    return false;
+}
+
+void tasktab_calls_tidy(struct tasktab *t)
+{
+    each_endpoint (t->o.calls, ep)
+        if (endpoint_is_over(ep) && !is_bound(t, ep))
+            calls_forget(t->o.calls, ep);
+}
+
+static bool has_open(const struct tasktab *t, const struct part *p, const struct endpoint *ep)
+{
+    return p->endpoint == ep && p->life == PART_OWNED && !p->paused && !p->hold && !t->hold &&
+           (p->out == NULL || p->out->calls_until == 0) && engine_has_open(&p->e);
+}
+
+/* Calls, as counted in the last seconds, and as of now. */
+static void count_waiting(struct tasktab *t)
+{
+    each_endpoint (t->o.calls, ep)
+        ep->waiting = 0;
+    each_part (t, p)
+        if (p->endpoint != NULL && has_open(t, p, p->endpoint))
+            p->endpoint->waiting += u64_max(p->held[HOLD_ENDPOINT], 1);
+}
+
+static struct endpoint_row endpoint_row(const struct tasktab *t, const struct endpoint *ep)
+{
+    return (struct endpoint_row){
+        .name = ep->name,
+        .serial = ep->def.serial,
+        .breaker = ep->def.tripped ? BREAKER_OPEN : ep->breaker.state,
+        .in_flight = u64_max(ep->in_flight, ep->running),
+        .held = endpoint_held(ep),
+        .sent = ep->n.sent,
+        .succeeded = ep->n.succeeded,
+        .failed = ep->n.failed,
+        .ms = ep->n.ms,
+        .unusable = ep->unusable,
+        .waiting = endpoint_lacks_share(ep, t->now.ms) ? ep->waiting : 0,
+        .adaptive = endpoint_adaptive(ep),
+        .probe = ep->hand.no,
+        .probe_state = ep->hand.state,
+        .probe_ms = ep->hand.ms,
+        .probe_said = ep->hand.said,
+    };
+}
+
+void tasktab_report_endpoints(struct tasktab *t, struct outbox *out)
+{
+    struct msg_endpoint_status *m;
+
+    if (t->o.calls == NULL || t->o.calls->endpoints.n == 0)
+        return;
+    m = &outbox_add(out, t->manager, MSG_ENDPOINT_STATUS)->endpoint_status;
+    m->epoch = t->epoch;
+    m->v = arena_array(&out->mem, t->o.calls->endpoints.n, sizeof(*m->v));
+    if (m->v == NULL)
+        return;
+    count_waiting(t);
+    each_endpoint (t->o.calls, ep) {
+        if (ep->def.serial != 0 && m->n < ENDPOINTS_MAX)
+            m->v[m->n++] = endpoint_row(t, ep);
+    }
+}
+
+/* ---- tasks start --------------------------------------------------------------------------- */
+
+static void right_of(const struct part *p, task_no no, uint64_t lease, uint8_t attempt,
+                     char text[RIGHT_TEXT_LEN + 1])
+{
+    struct attempt_right r = { .part = p->no, .no = no, .lease = lease, .attempt = attempt };
+
+    right_sign(&r, p->seed);
+    right_write(&r, text);
+    text[RIGHT_TEXT_LEN] = 0;
+}
+
+/* Makes the call of a started task, and what is sent. Without memory, or its body, it is tried again when
+ * its lease is over. */
+static void begin(struct tasktab *t, struct part *p, const struct taken *k, struct outbox *out)
+{
+    struct going_call *g = calls_begin(t->o.calls, p->endpoint, k->attempt, t->now.ms);
+    struct msg_task_take_ans *m;
+    struct task_view v;
+
+    if (g == NULL || engine_look(&p->e, k->no, &v) < 0)
+        return;
+    g->part = p->no;
+    g->no = k->no;
+    g->lease = k->lease;
+    g->until = k->until;
+    g->due_ms = tasktab_unix(p, v.entered_ms);
+    g->max_result = (uint32_t)u64_min(engine_max_result(&p->e, k->no), TASK_RESULT_MAX);
+    right_of(p, k->no, k->lease, (uint8_t)k->attempt, g->right);
+    copy_text(g->queue, sizeof(g->queue), v.queue);
+    m = &outbox_answer(out, PEER_SELF, g->id, MSG_TASK_TAKE_ANS)->task_take_ans;
+    m->v = arena_array(&out->mem, 1, sizeof(*m->v));
+    if (m->v != NULL && tasktab_fill_row(t, p, k, m->v, &out->mem) > 0)
+        m->n = 1;
+    p->asked = true;
+}
+
+/* The next partition's next task; false: there is none that may start. */
+static bool take_next(struct tasktab *t, struct endpoint *ep, struct outbox *out)
+{
+    for (uint32_t i = 0; i < t->n_parts; i++) {
+        uint32_t at = (ep->next + i) % t->n_parts;
+        struct part *p = t->part[at];
+        struct taken k;
+
+        if (!has_open(t, p, ep))
+            continue;
+        tasktab_clock(t, p);
+        if (engine_take_any(&p->e, ep->def.deadline_ms + LEASE_MORE_MS, &k) <= 0)
+            continue;
+        begin(t, p, &k, out);
+        ep->next = at + 1;
+        return true;
+    }
+    return false;
+}
+
+static bool is_here(const struct tasktab *t, part_no no)
+{
+    const struct part *p = tasktab_part(t, no);
+
+    return p != NULL && p->life == PART_OWNED;
+}
+
+static void count_left(struct tasktab *t)
+{
+    t->left = false;
+    each_going (t->o.calls, g) {
+        bool left = !is_here(t, g->part);
+
+        g->endpoint->running += left;
+        t->left |= left;
+    }
+}
+
+/* Tasks of its partitions, and what goes on at its target of partitions that have left. */
+static void count_running(struct tasktab *t)
+{
+    each_endpoint (t->o.calls, ep) {
+        ep->running = endpoint_left(ep, t->now.ms);
+        ep->wanted = false;
+    }
+    if (t->left)
+        count_left(t);
+    each_part (t, p)
+        if (p->endpoint != NULL && p->life == PART_OWNED) {
+            p->endpoint->running += p->e.store.n[TASK_RUNNING] + p->e.cuts;
+            p->endpoint->wanted |= has_open(t, p, p->endpoint);
+        }
+}
+
+/* Sends what an operator has ordered, beyond its breaker; how it is goes to the manager with the report
+ * that follows its end. */
+static void take_probe(struct tasktab *t, struct endpoint *ep, struct outbox *out)
+{
+    if (ep->hand.state != PROBE_ASKED)
+        return;
+    t->say = true;
+    if (!endpoint_probes(ep, ep->running, ep->wanted, t->now.ms))
+        return;
+    ep->wanted = take_next(t, ep, out);
+    ep->running += ep->wanted;
+    if (ep->hand.state == PROBE_ASKED)
+        ep->hand.state = PROBE_NO_TASK;
+}
+
+void tasktab_calls_take(struct tasktab *t, struct outbox *out)
+{
+    t->calls_due = MSEC_NEVER;
+    if (t->o.calls == NULL || t->o.calls->endpoints.n == 0 || t->hold || t->stopping)
+        return;
+    count_running(t);
+    each_endpoint (t->o.calls, ep) {
+        t->calls_due = ms_min(t->calls_due, breaker_advance(&ep->breaker, t->now.ms));
+        take_probe(t, ep, out);
+        for (unsigned n = 0; n < TURN_MOST && ep->wanted && endpoint_lets(ep, ep->running, t->now.ms);
+             n++) {
+            ep->wanted = take_next(t, ep, out);
+            ep->running += ep->wanted;
+        }
+        if (ep->wanted)
+            t->calls_due = ms_min(t->calls_due, endpoint_when(ep, ep->running, t->now.ms));
+    }
+}
+
+/* ---- and end ------------------------------------------------------------------------------- */
+
+/* Packs what is kept of the answer: without memory nothing. */
+static void keep_reply(const struct part *p, struct going_call *g, const struct call_answer *a)
+{
+    uint64_t most = u64_min(engine_max_result(&p->e, g->no), a->n);
+
+    reply_pack(&(struct reply){ .status = a->status, .type = a->type, .type_n = strlen(a->type),
+                                .fields = a->fields, .fields_cut = a->fields_cut }, &g->result);
+    if (a->length == a->n)
+        result_pack(a->body, a->n, most, &g->result);
+    else
+        result_pack_cut(a->body, (uint32_t)most, a->length, a->sha256, &g->result);
+    if (g->result.failed) { /* not to be told to anybody */
+        buf_fini(&g->result);
+        buf_init(&g->result);
+    }
+}
+
+struct attempt_at {
+    task_no no;
+    uint64_t lease;
+};
+
+/* The reply goes with the task that is tried again, or dead. */
+static int keep_failed(struct tasktab *t, struct part *p, const struct attempt_at *h,
+                       const struct bytes_of *kept, struct call_failed *f)
+{
+    int rc = tasktab_body_put(t, p, kept, &f->reply);
+
+    if (rc < 0) /* no room for what can be done without */
+        f->reply = 0;
+    rc = engine_call_failed(&p->e, h->no, h->lease, f);
+    if (rc != 0)
+        tasktab_body_drop(t, p, f->reply);
+    return rc;
+}
+
+static int settle(struct tasktab *t, struct part *p, const struct going_call *g)
+{
+    const struct verdict *v = &g->verdict;
+    const struct bytes_of kept = { (uint32_t)g->result.len, g->result.data };
+    struct call_failed f = {
+        v->delay_ms, v->least_ms, v->spared, v->excused, v->kind == VERDICT_DEAD,
+        { .end = v->status != 0 ? ATTEMPT_STATUS : ATTEMPT_UNANSWERED, .number = v->status,
+          .reason = g->why, .reason_len = (uint32_t)strlen(g->why) }, 0,
+    };
+
+    switch (v->kind) {
+    case VERDICT_DONE:
+        return tasktab_keep_done(t, p, g->no, g->lease, &kept);
+    case VERDICT_PENDING:
+        return engine_extend(&p->e, g->no, g->lease, (uint32_t)v->delay_ms);
+    default:
+        return keep_failed(t, p, &(struct attempt_at){ g->no, g->lease }, &kept, &f);
+    }
+}
+
+bool tasktab_call_may_go(const struct tasktab *t, const struct going_call *g)
+{
+    const struct part *p = tasktab_part(t, g->part);
+
+    return p != NULL && p->life == PART_OWNED && !p->hold && engine_runs(&p->e, g->no, g->lease);
+}
+
+bool tasktab_calls_cut(struct tasktab *t)
+{
+    bool cut = t->cut;
+
+    t->cut = false;
+    return cut;
+}
+
+bool tasktab_call_is_cut(const struct tasktab *t, const struct going_call *g)
+{
+    const struct part *p = tasktab_part(t, g->part);
+
+    return g->step != CALL_ENDED && p != NULL && p->life == PART_OWNED &&
+           !engine_runs(&p->e, g->no, g->lease);
+}
+
+bool tasktab_call_ends(struct tasktab *t, struct task_now now, struct going_call *g)
+{
+    struct part *p = tasktab_part(t, g->part);
+    int rc;
+
+    assert(g->step == CALL_ENDED);
+    if (now.ms >= g->until || p == NULL || p->life != PART_OWNED)
+        return true; /* a lease that is over, or a partition at another node: nobody is told */
+    if (t->hold || p->hold)
+        return false;
+    t->now = now;
+    tasktab_clock(t, p);
+    t->answered = g->verdict.status;
+    rc = settle(t, p, g);
+    t->answered = 0;
+    return rc != SQ_ENOMEM && rc != SQ_ESYS && rc != SQ_EBUSY;
+}
+
+void tasktab_call_answered(struct tasktab *t, struct task_now now, struct going_call *g,
+                           const struct call_answer *a)
+{
+    const struct part *p = tasktab_part(t, g->part);
+
+    calls_answered(g, a, now.ms, now.wall_ms);
+    if (a->fault == CALL_NONE && g->verdict.kind != VERDICT_PENDING && p != NULL)
+        keep_reply(p, g, a);
+}
+
+/* ---- and are said later how they ended ------------------------------------------------------- */
+
+static bool may_say(const struct part *p, const struct msg_task_complete *q)
+{
+    struct attempt_right r = { .part = p->no, .no = q->no, .lease = q->lease,
+                               .attempt = (uint8_t)q->attempt };
+
+    if (q->right.n != RIGHT_MAC_BYTES)
+        return false;
+    memcpy(r.mac, q->right.p, RIGHT_MAC_BYTES);
+    return right_is_signed(&r, p->seed);
+}
+
+/* Packs its words, as they are kept, into t->bytes. False: no memory. */
+static bool pack_said(struct tasktab *t, const struct part *p, const struct msg_task_complete *q,
+                      struct bytes_of *kept)
+{
+    buf_reset(&t->bytes);
+    reply_pack(&(struct reply){ .status = q->status, .type = q->content_type,
+                                .type_n = strlen(q->content_type) }, &t->bytes);
+    result_pack(q->result.p, q->result.n, engine_max_result(&p->e, q->no), &t->bytes);
+    *kept = (struct bytes_of){ (uint32_t)t->bytes.len, t->bytes.data };
+    return !t->bytes.failed;
+}
+
+static int complete(struct tasktab *t, struct part *p, const struct msg_task_complete *q)
+{
+    struct call_failed f = {
+        .delay_ms = q->ms == SETTLE_BY_BACKOFF ? -1 : (msec_t)q->ms,
+        .for_good = q->verb == COMPLETE_DEAD,
+        .how = { .end = ATTEMPT_STATUS, .number = q->status, .reason = (const char *)q->reason.p,
+                 .reason_len = q->reason.n },
+    };
+    struct bytes_of kept;
+
+    if (q->verb == COMPLETE_EXTEND)
+        return engine_extend(&p->e, q->no, q->lease, q->ms);
+    if (q->status < 100 || f.delay_ms > DELAY_MAX_MS)
+        return SQ_EINVAL;
+    if (!pack_said(t, p, q, &kept))
+        return SQ_ENOMEM;
+    return q->verb == COMPLETE_SUCCEEDED
+               ? tasktab_keep_done(t, p, q->no, q->lease, &kept)
+               : keep_failed(t, p, &(struct attempt_at){ q->no, q->lease }, &kept, &f);
+}
+
+/* The attempt is over, and ended as is said now. */
+static bool ended_so(const struct part *p, const struct msg_task_complete *q)
+{
+    task_slot slot = task_find(&p->e.store, q->no);
+    const struct task *k = slot != SLOT_NONE ? task_at(&p->e.store, slot) : NULL;
+    struct attempt a[ATTEMPTS_KEPT + 1];
+    uint32_t earlier;
+
+    if (k == NULL || q->verb == COMPLETE_EXTEND)
+        return false;
+    if (q->verb == COMPLETE_SUCCEEDED)
+        return k->state == TASK_SUCCEEDED && k->attempts == q->attempt;
+    for (unsigned n = look_at_history(&p->e, slot, a, &earlier); n-- > 0;)
+        if (a[n].no == q->attempt && a[n].number == q->status)
+            return a[n].end == ATTEMPT_CANCELLED || /* stopped on order: its end was the task's */
+                   (a[n].end == ATTEMPT_STATUS &&
+                    (q->verb == COMPLETE_FAILED ||
+                     (k->state == TASK_DEAD && k->attempts == q->attempt)));
+    return false;
+}
+
+static uint8_t try_complete(struct tasktab *t, struct part *p, const struct msg_task_complete *q)
+{
+    int rc;
+
+    if (!may_say(p, q))
+        return CODE_INVALID;
+    t->answered = q->verb != COMPLETE_EXTEND ? q->status : 0;
+    rc = complete(t, p, q);
+    t->answered = 0;
+    if (rc == SQ_ECONFLICT && q->verb != COMPLETE_EXTEND)
+        (void)!engine_cut_ends(&p->e, q->no, q->attempt); /* the target has stopped */
+    return rc == SQ_ECONFLICT && ended_so(p, q) ? CODE_SAME : tasktab_code(t, rc);
+}
+
+void tasktab_complete(struct tasktab *t, struct asker a, const struct msg_task_complete *q,
+                      struct outbox *out)
+{
+    struct msg_task_complete_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_COMPLETE_ANS)->task_complete_ans;
+    struct part *p = tasktab_commanded(t, q->part, q->epoch, &m->code);
+    task_slot slot;
+
+    t->n.settled++;
+    if (p == NULL)
+        return;
+    m->code = try_complete(t, p, q);
+    slot = task_find(&p->e.store, q->no);
+    if (slot == SLOT_NONE || m->code == CODE_INVALID)
+        return;
+    m->state = (uint8_t)task_at(&p->e.store, slot)->state;
+    m->until_ms = tasktab_unix(p, wheel_when(&p->e.timers, slot));
+}

@@ -1,0 +1,269 @@
+/* notices.c: two lists in the order of the ends: what waits, and what was sent. */
+#include "task/node/notices.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/err.h"
+#include "common/base/log.h"
+#include "common/base/text.h"
+#include "common/task/state.h"
+
+#define LOG_MODULE "notices"
+#define AGAIN_MS   1000  /* behind a refusal, or without a router */
+#define ANSWER_MS  10000 /* a router that has not answered by then is not waited for */
+
+void notices_init(struct notices *s)
+{
+    *s = (struct notices){ .next_id = 1 };
+    list_init(&s->waiting);
+    list_init(&s->sent);
+    map_init(&s->by_id, 0); /* our own numbers */
+}
+
+static void take_out(struct notices *s, struct notice *x)
+{
+    list_remove(x->peer != 0 ? &s->sent : &s->waiting, &x->in);
+    (void)map_del(&s->by_id, x->id);
+    s->bytes -= sizeof(*x) + x->n;
+    free(x);
+}
+
+void notices_fini(struct notices *s)
+{
+    list_each_of (&s->waiting, struct notice, in, x)
+        take_out(s, x);
+    list_each_of (&s->sent, struct notice, in, y)
+        take_out(s, y);
+    map_fini(&s->by_id);
+}
+
+/* ---- records ----------------------------------------------------------------------------- */
+
+static int apply_notice(struct notices *s, const struct trec *r)
+{
+    struct notice *x;
+
+    if (r->lo == 0 || r->name.n == 0 || r->name.n > NOTICE_TEXT_MAX ||
+        r->until > RECUR_AT_MAX || r->state >= TASK_NSTATES ||
+        !task_state_is_final((enum task_state)r->state) || map_get_ptr(&s->by_id, r->lo) != NULL)
+        return SQ_EPROTO;
+    x = malloc(sizeof(*x) + r->name.n);
+    if (x == NULL || map_set_ptr(&s->by_id, r->lo, x) < 0) {
+        free(x);
+        return SQ_ENOMEM;
+    }
+    *x = (struct notice){ .id = r->lo, .no = r->no, .state = (uint8_t)r->state,
+                          .ended_ms = (int64_t)r->until, .n = r->name.n };
+    memcpy(x->text, r->name.p, x->n);
+    list_push_back(&s->waiting, &x->in);
+    s->next_id = u64_max(s->next_id, r->lo + 1);
+    s->bytes += sizeof(*x) + x->n;
+    return 0;
+}
+
+static int apply_notify(struct notices *s, const struct trec *r)
+{
+    if (r->name.n > TASK_NAME_MAX)
+        return SQ_EPROTO;
+    copy_text(s->queue, r->name.n + 1, r->name.p);
+    return 0;
+}
+
+static int apply_gone(struct notices *s, const struct trec *r)
+{
+    struct notice *x = map_get_ptr(&s->by_id, r->lo);
+
+    if (x == NULL)
+        return SQ_EPROTO;
+    take_out(s, x);
+    return 0;
+}
+
+int notices_apply(struct notices *s, const struct trec *r)
+{
+    assert(notices_has_record(r->kind));
+    switch (r->kind) {
+    case TREC_NOTIFY:
+        return apply_notify(s, r);
+    case TREC_NOTICE:
+        return apply_notice(s, r);
+    default:
+        return apply_gone(s, r);
+    }
+}
+
+static int perform(struct notices *s, const struct trec *r, struct buf *log)
+{
+    int rc = notices_apply(s, r);
+
+    if (rc == 0)
+        trec_append(r, log);
+    return rc;
+}
+
+static void put(const struct notice *x, struct buf *out)
+{
+    struct trec r = { .kind = TREC_NOTICE, .lo = x->id, .no = x->no, .state = x->state,
+                      .until = (uint64_t)x->ended_ms, .name = { x->text, x->n } };
+
+    trec_append(&r, out);
+}
+
+static struct trec notify(const char *queue)
+{
+    return (struct trec){ .kind = TREC_NOTIFY, .name = { queue, (uint32_t)strlen(queue) } };
+}
+
+void notices_tell(struct notices *s, const char *queue, struct buf *log)
+{
+    struct trec r = notify(queue);
+
+    if (strcmp(s->queue, queue) != 0)
+        (void)!perform(s, &r, log); /* needs no memory but the log's */
+}
+
+void notices_snapshot(const struct notices *s, struct buf *out)
+{
+    struct trec r = notify(s->queue);
+
+    if (s->queue[0] != 0)
+        trec_append(&r, out);
+    list_each_of (&s->sent, struct notice, in, x)
+        put(x, out);
+    list_each_of (&s->waiting, struct notice, in, y)
+        put(y, out);
+}
+
+bool notices_add(struct notices *s, const struct notice_text *t, struct buf *log)
+{
+    struct trec r = { .kind = TREC_NOTICE, .lo = s->next_id, .no = t->no, .state = t->state,
+                      .until = (uint64_t)t->ended_ms, .name = { t->p, (uint32_t)t->n } };
+    bool ok = notices_n(s) < NOTICES_MAX && perform(s, &r, log) == 0;
+
+    s->dropped += !ok;
+    if (!ok && (s->dropped & (s->dropped - 1)) == 0) /* 1, 2, 4, 8 ... */
+        log_warn("event=notice_dropped queue=%s dropped=%" PRIu64, s->queue, s->dropped);
+    return ok;
+}
+
+/* ---- on their way ------------------------------------------------------------------------ */
+
+/* Puts it back, before all others. */
+static void back(struct notices *s, struct notice *x)
+{
+    list_remove(&s->sent, &x->in);
+    list_push_front(&s->waiting, &x->in);
+    x->peer = 0;
+}
+
+/* Puts back those that went to this router, or by then: the last one first, so the order stays. */
+static void all_back(struct notices *s, peer_no peer, msec_t sent_by)
+{
+    struct list_node *before;
+
+    for (struct list_node *it = list_last(&s->sent); it != NULL; it = before) {
+        struct notice *x = container_of(it, struct notice, in);
+
+        before = list_prev(&s->sent, it);
+        if (x->peer == peer || x->sent_ms <= sent_by)
+            back(s, x);
+    }
+}
+
+const struct notice *notices_send(struct notices *s, peer_no peer, msec_t now)
+{
+    struct notice *x;
+
+    assert(peer != 0);
+    all_back(s, 0, now - ANSWER_MS);
+    if (now < s->held_ms || s->waiting.n == 0 || s->sent.n >= NOTICES_AT_ONCE)
+        return NULL;
+    x = container_of(list_first(&s->waiting), struct notice, in);
+    list_remove(&s->waiting, &x->in);
+    list_push_back(&s->sent, &x->in);
+    x->peer = peer;
+    x->sent_ms = now;
+    return x;
+}
+
+bool notices_say(struct notices *s, part_no part, peer_no peer, msec_t now, struct outbox *out)
+{
+    const struct notice *x = notices_send(s, peer, now);
+    struct msg_task_notice *m;
+
+    if (x == NULL)
+        return false;
+    m = &outbox_add(out, peer, MSG_TASK_NOTICE)->task_notice;
+    *m = (struct msg_task_notice){ .part = part, .id = x->id, .no = x->no, .state = x->state,
+                                   .ended_ms = x->ended_ms };
+    m->queue = arena_strdup(&out->mem, s->queue);
+    m->text.p = arena_memdup(&out->mem, x->text, x->n);
+    m->text.n = m->text.p != NULL ? x->n : 0;
+    if (m->queue == NULL)
+        m->queue = ""; /* no router has such a queue: it is said again */
+    return true;
+}
+
+const struct notice *notices_sent(const struct notices *s, uint64_t id, task_no no)
+{
+    const struct notice *x = map_get_ptr(&s->by_id, id);
+
+    return x != NULL && x->peer != 0 && x->no == no ? x : NULL;
+}
+
+void notices_over(struct notices *s, const struct notice *x, bool never, struct buf *log)
+{
+    struct trec r = { .kind = TREC_NOTICE_GONE, .lo = x->id };
+
+    s->taken += !never;
+    s->dropped += never;
+    (void)!perform(s, &r, log); /* needs no memory but the log's */
+}
+
+void notices_refused(struct notices *s, const struct notice *x, msec_t now)
+{
+    back(s, map_get_ptr(&s->by_id, x->id));
+    notices_hold(s, now);
+}
+
+void notices_answered(struct notices *s, const struct msg_task_notice_ans *m, msec_t now,
+                      struct buf *log)
+{
+    const struct notice *x = notices_sent(s, m->id, m->no);
+    /* MISMATCH: the queue has a task under its key with another text: an earlier router's, before the
+     * tokens' key was changed, say. It would be refused until the key is forgotten. */
+    bool never = m->code == CODE_MISMATCH || m->code == CODE_CONFLICT || m->code == CODE_INVALID;
+
+    if (x == NULL)
+        return; /* said before, or to a former owner */
+    if (never)
+        log_error("event=notice_refused queue=%s id=%" PRIu32 "-%" PRIu64, s->queue, m->part, m->no);
+    if (never || m->code == CODE_DONE || m->code == CODE_SAME)
+        notices_over(s, x, never, log);
+    else
+        notices_refused(s, x, now);
+}
+
+void notices_lost(struct notices *s, peer_no peer)
+{
+    all_back(s, peer, -1);
+}
+
+void notices_hold(struct notices *s, msec_t now)
+{
+    s->held_ms = now + AGAIN_MS;
+}
+
+msec_t notices_idle_ms(const struct notices *s, msec_t now)
+{
+    msec_t late = MSEC_NEVER;
+
+    if (s->sent.n > 0)
+        late = container_of(list_first(&s->sent), struct notice, in)->sent_ms + ANSWER_MS;
+    if (s->waiting.n > 0 && s->sent.n < NOTICES_AT_ONCE)
+        late = ms_min(late, s->held_ms);
+    return late == MSEC_NEVER ? MSEC_NEVER : ms_max(late - now, 0);
+}

@@ -1,0 +1,99 @@
+/* notices.h: what is to be told of ends of tasks: of a pool that names a queue in `notify`, each task
+ * that becomes final has a notice, until a router has made a task of it in that queue. Pure.
+ *
+ * The record NOTICE stands in the same group of the journal as the end of its task, so there are both
+ * or neither, whatever is killed, moved or restarted; and NOTICE_GONE says that the other queue has
+ * it. Between the two it may be said more than once, always under the same Idempotency-Key: that makes
+ * one task. At most NOTICES_MAX wait: what is more is dropped, and counted, since a receiver that is
+ * away must not stop tasks, nor fill the memory.
+ *
+ * It is written down which queue is told, too: a node that begins anew ends tasks
+ * before its manager has told it anything. Records go through notices_apply() alone, now as in a replay. Times: ms of the node's clock. */
+#ifndef SEGQ_TASK_NOTICES_H
+#define SEGQ_TASK_NOTICES_H
+
+#include "common/base/list.h"
+#include "common/base/map.h"
+#include "common/wire/msg.h"
+#include "common/wire/msg_router_task.h"
+#include "task/store/record.h"
+
+/* The label of what is told, so its own end is told nowhere: two queues that tell one another would
+ * go on for ever. */
+#define NOTICE_LABEL "segq-notice"
+
+#define NOTICES_MAX     65536 /* notices of a partition */
+#define NOTICES_AT_ONCE 64    /* on their way to routers */
+
+struct notice {
+    struct list_node in; /* notices.waiting, or .sent */
+    uint64_t id;         /* never another's */
+    task_no no;
+    uint8_t state;       /* enum task_state: how the task ended, */
+    int64_t ended_ms;    /* and when: Unix ms */
+    peer_no peer;        /* SENT: the router; 0: it waits */
+    msec_t sent_ms;
+    uint32_t n;
+    char text[];         /* a JSON object (archive_line.h), without a newline */
+};
+
+struct notices {
+    char queue[TASK_NAME_MAX + 1]; /* queue that is told; "": none, and what waits goes on waiting */
+    struct list waiting, sent; /* owned; the oldest first */
+    struct map by_id;
+    uint64_t next_id, bytes;
+    msec_t held_ms; /* the other queue could not take one: none is sent before this */
+    uint64_t taken, dropped; /* ever */
+};
+
+void notices_init(struct notices *s);
+void notices_fini(struct notices *s);
+
+static inline bool notices_has_record(unsigned kind)
+{
+    return kind == TREC_NOTIFY || kind == TREC_NOTICE || kind == TREC_NOTICE_GONE;
+}
+/* 0, SQ_ENOMEM: nothing has changed; SQ_EPROTO: it contradicts the state. */
+SQ_CHECK int notices_apply(struct notices *s, const struct trec *r);
+/* Appends the whole state, framed (record.h). Without memory out->failed is set. */
+void notices_snapshot(const struct notices *s, struct buf *out);
+
+/* Ends are told there from now on. The same again is no record. */
+void notices_tell(struct notices *s, const char *queue, struct buf *log);
+
+struct notice_text {
+    task_no no;
+    uint8_t state;
+    int64_t ended_ms;
+    const char *p;
+    size_t n;
+};
+/* A task has ended. False: there is no room, or no memory: it is dropped, and counted. */
+bool notices_add(struct notices *s, const struct notice_text *text, struct buf *log);
+
+/* The next one that may be sent now leaves for this router; NULL: none may. */
+const struct notice *notices_send(struct notices *s, peer_no peer, msec_t now);
+/* The same, as a message of partition `part`. False: none. */
+bool notices_say(struct notices *s, part_no part, peer_no peer, msec_t now, struct outbox *out);
+/* NULL: it is not on its way. */
+const struct notice *notices_sent(const struct notices *s, uint64_t id, task_no no);
+/* The other queue has it; or `never` will, then it is dropped, and counted. It is freed. */
+void notices_over(struct notices *s, const struct notice *x, bool never, struct buf *log);
+/* Takes a router's answer. */
+void notices_answered(struct notices *s, const struct msg_task_notice_ans *m, msec_t now,
+                      struct buf *log);
+/* Holds: it cannot be taken now. */
+void notices_refused(struct notices *s, const struct notice *x, msec_t now);
+/* The link to a router is gone: what was sent there waits again. */
+void notices_lost(struct notices *s, peer_no peer);
+/* None can be sent now: no router is here. */
+void notices_hold(struct notices *s, msec_t now);
+/* Until notices_send() may have one; MSEC_NEVER. */
+msec_t notices_idle_ms(const struct notices *s, msec_t now);
+
+static inline uint32_t notices_n(const struct notices *s)
+{
+    return s->by_id.n;
+}
+
+#endif

@@ -1,0 +1,291 @@
+/* parts.c: a table of them by number. */
+#include "task/node/parts.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/buf.h"
+#include "common/base/log.h"
+#include "task/calls/calls.h"
+#include "task/engine/clock.h"
+#include "task/engine/look.h"
+#include "task/engine/replay.h"
+#include "task/node/archive_line.h"
+
+#define LOG_MODULE "table"
+
+#define TIMERS_PER_TURN 1000u
+#define CLOCK_EACH_MS   3600000 /* idle partitions, too: alive then */
+#define CLOCK_SET_MS    1000
+#define AWAY_MOST_MS    ((msec_t)86400000) /* leap of a clock that is believed after a reboot */
+
+/* True: to be told in another queue, if there is one, and it does not tell an end itself. */
+static void notice(struct part *p, const struct task_end *end)
+{
+    const struct task_own own = { .labels = end->labels };
+    char line[ARCHIVE_LINE_MAX];
+    struct notice_text text = { .no = end->no, .state = (uint8_t)end->state,
+                                .ended_ms = end->ended_ms, .p = line };
+
+    static_assert(ARCHIVE_LINE_MAX <= NOTICE_TEXT_MAX, "a line is a notice");
+    if (p->notices.queue[0] == 0 || own_has_label(&own, NOTICE_LABEL, strlen(NOTICE_LABEL)))
+        return;
+    text.n = archive_line(end, line) - 1; /* without its newline */
+    (void)notices_add(&p->notices, &text, &p->e.log);
+}
+
+/* For engine.ended. */
+static void tell_end(void *part, const struct engine *e, task_slot slot)
+{
+    struct part *p = part;
+    struct attempt past[ATTEMPTS_KEPT + 1];
+    struct task_view v;
+    uint32_t earlier;
+    unsigned n = look_at_history(e, slot, past, &earlier);
+    struct task_end end = { .part = p->no, .no = task_number(&e->store, slot),
+                            .ended_ms = tasktab_unix(p, e->at), .why = "",
+                            .status = p->tab->answered };
+
+    look_at_task(e, slot, &v);
+    end.state = v.state;
+    end.queue = v.queue;
+    end.key1 = v.key1;
+    end.key2 = v.key2;
+    end.labels = v.own != NULL && v.own->labels != NULL ? v.own->labels : "";
+    end.priority = v.priority;
+    end.attempts = v.attempts;
+    end.entered_ms = tasktab_unix(p, v.entered_ms);
+    if (n > 0) /* else there was no memory to note it */
+        end.why = attempt_end_word(past[n - 1].end);
+    while (n > 0 && end.started_ms == 0)
+        end.started_ms = tasktab_unix(p, past[--n].started);
+    if (p->tab->o.ended != NULL)
+        p->tab->o.ended(p->tab->o.ended_ctx, &end);
+    notice(p, &end);
+}
+
+void tasktab_hear_ends(struct part *p)
+{
+    p->e.ended = p->tab->o.ended != NULL || p->notices.queue[0] != 0 ? tell_end : NULL;
+}
+
+struct part *tasktab_part_new(struct tasktab *t, const struct part_seed *s)
+{
+    struct engine_opts o = { s->max_tasks, t->o.max_keys, { 0 }, ms_max(t->now.ms, 1),
+                             t->o.shared != NULL ? t->o.shared->bytes : t->o.bodies.bytes };
+    struct part *p = calloc(1, sizeof(*p));
+
+    if (p == NULL || !GROW(t->part, t->n_parts, t->parts_cap, 16) ||
+        map_set_ptr(&t->by_no, s->no, p) < 0) {
+        free(p);
+        return NULL;
+    }
+    memcpy(o.seed, s->seed, NAMES_SEED);
+    memcpy(p->seed, s->seed, NAMES_SEED);
+    lease_key_init(&p->leases, p->seed);
+    p->tab = t;
+    p->no = s->no;
+    p->due = MSEC_NEVER;
+    for (unsigned door = 0; door < 2; door++) {
+        list_init(&p->spots[door]);
+        map_init(&p->by_key[door], 0); /* hashes are keyed; numbers are our own */
+    }
+    engine_init(&p->e, &o);
+    schedules_init(&p->schedules, t->o.zones);
+    notices_init(&p->notices);
+    p->e.ended_ctx = p;
+    tasktab_hear_ends(p);
+    t->part[t->n_parts++] = p;
+    return p;
+}
+
+void tasktab_out_end(struct part *p)
+{
+    if (p->out != NULL)
+        buf_fini(&p->out->stream);
+    free(p->out);
+    p->out = NULL;
+}
+
+void tasktab_part_free(struct tasktab *t, struct part *p)
+{
+    (void)t;
+    for (unsigned door = 0; door < 2; door++) {
+        assert(p->spots[door].n == 0);
+        map_fini(&p->by_key[door]);
+    }
+    tasktab_out_end(p);
+    engine_fini(&p->e);
+    schedules_fini(&p->schedules);
+    notices_fini(&p->notices);
+    free(p);
+}
+
+/* Counts its attempts of which nobody here hears the end: another node settles them. */
+static uint64_t unheard(const struct tasktab *t, const struct part *p)
+{
+    uint64_t n = p->e.store.n[TASK_RUNNING] + p->e.cuts;
+
+    each_going (t->o.calls, g)
+        n -= g->part == p->no && n > 0;
+    return n;
+}
+
+void tasktab_calls_leave(struct tasktab *t, const struct part *p)
+{
+    if (p->endpoint == NULL || p->life != PART_OWNED)
+        return;
+    t->left = true;
+    endpoint_leaves(p->endpoint, unheard(t, p),
+                    t->now.ms + p->endpoint->def.deadline_ms + LEASE_MORE_MS);
+}
+
+void tasktab_part_drop(struct tasktab *t, struct part *p)
+{
+    uint32_t i = 0;
+
+    tasktab_calls_leave(t, p);
+    while (t->part[i] != p)
+        i++;
+    t->part[i] = t->part[--t->n_parts];
+    map_del(&t->by_no, p->no);
+    tasktab_part_free(t, p);
+}
+
+struct part *tasktab_part(const struct tasktab *t, part_no no)
+{
+    return map_get_ptr(&t->by_no, no);
+}
+
+struct part *tasktab_owned(struct tasktab *t, part_no no, uint64_t epoch)
+{
+    struct part *p = tasktab_part(t, no);
+
+    if (p == NULL || p->epoch != epoch || p->life != PART_OWNED) {
+        t->n.stale++;
+        return NULL;
+    }
+    p->asked |= !p->hold;
+    tasktab_clock(t, p);
+    return p;
+}
+
+/* Two looks at a task that has not changed tell the same moments. */
+static void set_unix(const struct tasktab *t, struct part *p)
+{
+    msec_t ahead = t->now.wall_ms - t->now.ms - p->e.ahead_ms;
+
+    if (ahead > p->unix_ahead + 1 || ahead < p->unix_ahead - 1)
+        p->unix_ahead = ahead;
+}
+
+/* ---- its axis over a restart, and to another node ------------------------------------ */
+
+struct part_clock tasktab_clock_seen(const struct tasktab *t, const struct part *p)
+{
+    return (struct part_clock){ engine_now(&p->e, t->now.ms), t->o.boot.id,
+                                t->now.ms + t->o.boot.ahead_ms, t->now.wall_ms };
+}
+
+bool tasktab_clock_is_old(const struct tasktab *t, const struct part *p)
+{
+    const struct part_clock *c = &p->clock;
+    struct part_clock now = tasktab_clock_seen(t, p);
+    msec_t set = (now.wall_ms - now.axis) - (c->wall_ms - c->axis);
+
+    return p->life == PART_OWNED &&
+           (c->axis == 0 || c->boot != now.boot || now.boot_ms - c->boot_ms >= CLOCK_EACH_MS ||
+            set > CLOCK_SET_MS || set < -CLOCK_SET_MS);
+}
+
+/* Under another start of a machine only the wall says how long it took: a day at most. */
+static msec_t by_wall(const struct part *p, msec_t at, msec_t last)
+{
+    if (at - last <= AWAY_MOST_MS)
+        return at;
+    log_warn("event=clock_leap_bounded part=%u wall_says_ms=%" PRId64 " believed_ms=%" PRId64, p->no,
+             at - last, AWAY_MOST_MS);
+    return last + AWAY_MOST_MS;
+}
+
+msec_t tasktab_clock_after(const struct tasktab *t, const struct part *p)
+{
+    const struct part_clock *c = &p->clock;
+    msec_t last = ms_max(p->e.logged_at, c->axis);
+    msec_t wall = c->axis + (t->now.wall_ms - c->wall_ms);
+    msec_t at = c->axis + (t->now.ms + t->o.boot.ahead_ms - c->boot_ms);
+
+    if (c->axis == 0) /* records of an older segq have no CLOCK */
+        return t->now.ms;
+    if (c->boot == 0 || c->boot != t->o.boot.id)
+        return ms_max(by_wall(p, wall, last), last);
+    if (wall - at > CLOCK_SET_MS || at - wall > CLOCK_SET_MS)
+        log_warn("event=clock_leap_ignored part=%u leap_ms=%" PRId64, p->no, wall - at);
+    return ms_max(at, last);
+}
+
+void tasktab_clock(struct tasktab *t, struct part *p)
+{
+    if (!p->turned)
+        set_unix(t, p);
+    if (p->turned || t->hold || p->hold || p->life != PART_OWNED)
+        return;
+    p->turned = true;
+    p->more = engine_advance(&p->e, t->now, TIMERS_PER_TURN);
+}
+
+int tasktab_part_apply(struct part *p, const struct trec *r)
+{
+    if (notices_has_record(r->kind)) {
+        int rc = notices_apply(&p->notices, r);
+
+        tasktab_hear_ends(p);
+        return rc;
+    }
+    return schedules_has_record(r->kind) ? schedules_apply(&p->schedules, r) : engine_apply(&p->e, r);
+}
+
+void tasktab_part_snapshot(const struct part *p, struct buf *out)
+{
+    engine_snapshot(&p->e, out);
+    schedules_snapshot(&p->schedules, out);
+    notices_snapshot(&p->notices, out);
+}
+
+uint64_t tasktab_tasks(const struct tasktab *t)
+{
+    uint64_t n = 0;
+
+    each_part (t, p)
+        n += tasktab_part_tasks(p);
+    return n;
+}
+
+/* p, if it has any, else the partition that has most of them. In a shared store each partition is written, and
+ * asked for its turn, alone: p only. */
+static struct part *gives_way(struct tasktab *t, struct part *p)
+{
+    struct part *most = p;
+
+    if (p->e.overs.n > 0 || t->o.shared != NULL)
+        return p;
+    each_part (t, q)
+        if (q->life == PART_OWNED && q->e.overs.n > most->e.overs.n)
+            most = q;
+    return most;
+}
+
+bool tasktab_make_room(struct node_room *room)
+{
+    struct part *from;
+
+    if (room->others + tasktab_part_tasks(room->p) < room->p->tab->o.max_tasks)
+        return true;
+    from = gives_way(room->p->tab, room->p);
+    if (!engine_give_way(&from->e))
+        return false;
+    room->others -= from != room->p;
+    return true;
+}

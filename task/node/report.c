@@ -1,0 +1,189 @@
+/* report.c: registration, and counts of partitions. */
+#include "task/node/report.h"
+
+#include <string.h>
+
+#include "task/keys/held.h"
+#include "task/node/calls.h"
+#include "task/node/parts.h"
+
+#define REPORT_MS   1000
+#define LOOK_SLOTS  65536u /* slots of a partition, each report, in search of the oldest */
+#define LOOK_TURNS  8192u  /* and for what holds tasks up: a millisecond at most */
+
+static uint8_t life(const struct part *p)
+{
+    return p->out != NULL && p->out->stuck ? PART_STUCK : p->life;
+}
+
+static bool has_left(const struct tasktab *t, const struct part *p)
+{
+    return t->o.shared != NULL && p->out != NULL && p->out->last;
+}
+
+void tasktab_register(const struct tasktab *t, peer_no to, struct outbox *out)
+{
+    struct msg_task_reg *m = &outbox_add(out, to, MSG_TASK_REG)->task_reg;
+
+    m->addr = t->addr;
+    m->admin = t->admin;
+    m->epoch_seen = t->epoch;
+    m->store = t->store;
+    m->shared = t->o.shared != NULL;
+    m->v = arena_array(&out->mem, t->n_parts, sizeof(*m->v));
+    if (m->v == NULL)
+        return; /* the status names them, too */
+    each_part (t, p)
+        m->v[m->n++] = (struct part_row){ p->no, p->epoch, life(p) };
+}
+
+/* A walk over the slots, some in each report: exact where a partition has had few of them. */
+static void look_for_oldest(struct part *p)
+{
+    task_slot end = u32_min(p->looked + LOOK_SLOTS, p->e.store.n_slots);
+
+    for (; p->looked < end; p->looked++) {
+        const struct task *k = task_at(&p->e.store, p->looked);
+        msec_t entered = (msec_t)k->entered_ms;
+
+        if (k->state == TASK_WAITING && (p->oldest_now == 0 || entered < p->oldest_now))
+            p->oldest_now = entered;
+    }
+    if (p->looked < p->e.store.n_slots)
+        return;
+    p->oldest = p->oldest_now;
+    p->oldest_now = 0;
+    p->looked = 0;
+}
+
+/* Counts those that nothing in its queues holds up. */
+static void hold_the_rest(const struct tasktab *t, struct part *p)
+{
+    uint64_t rest = p->e.store.n[TASK_WAITING];
+
+    for (unsigned h = 0; h < TASK_NHOLDS; h++)
+        rest -= u64_min(rest, p->held[h]);
+    if (!allowance_lets(&p->e.allowance, engine_now(&p->e, t->now.ms)))
+        p->held[HOLD_LIMITS] = rest;
+    else if (p->endpoint_name[0] != 0)
+        p->held[HOLD_ENDPOINT] = rest;
+}
+
+static void look_for_holds(const struct tasktab *t, struct part *p)
+{
+    p->held_at += p->held_at == 0;
+    tree_held(&p->e.tree, &p->held_at, LOOK_TURNS, p->held_now);
+    if (p->held_at != 0)
+        return;
+    memcpy(p->held, p->held_now, sizeof(p->held));
+    memset(p->held_now, 0, sizeof(p->held_now));
+    hold_the_rest(t, p);
+}
+
+uint64_t tasktab_oldest_ms(const struct tasktab *t, const struct part *p)
+{
+    if (p->oldest == 0 || p->e.store.n[TASK_WAITING] == 0)
+        return 0;
+    return (uint64_t)ms_max(engine_now(&p->e, t->now.ms) - p->oldest, 0);
+}
+
+static struct part_status_row row(const struct tasktab *t, const struct part *p)
+{
+    const uint32_t *n = p->e.store.n;
+    const struct engine_counts *c = &p->e.counts;
+    struct part_status_row r = {
+        .part = p->no,
+        .part_epoch = p->epoch,
+        .scheduled = (uint64_t)n[TASK_SCHEDULED] + n[TASK_RETRYING],
+        .waiting = n[TASK_WAITING],
+        .running = n[TASK_RUNNING],
+        .final = (uint64_t)n[TASK_SUCCEEDED] + n[TASK_CANCELLED] + n[TASK_EXPIRED],
+        .dead = n[TASK_DEAD],
+        .queues = p->e.queues_now,
+        .oldest_ms = tasktab_oldest_ms(t, p),
+        .accepted = c->accepted,
+        .started = c->started,
+        .succeeded = c->succeeded,
+        .retried = c->retried,
+        .died = c->dead,
+        .expired = c->expired,
+        .due = c->late.n,
+        .late_ms = c->late.sum_us / 1000,
+        .bytes = p->e.store.bytes,
+        .schedules = p->schedules.n,
+        .life = has_left(t, p) ? PART_LEFT : life(p),
+    };
+
+    memcpy(r.held, p->held, sizeof(r.held));
+    return r;
+}
+
+void tasktab_report(struct tasktab *t, struct outbox *out)
+{
+    bool due = t->now.ms - t->said_ms >= REPORT_MS;
+    struct msg_part_status *m;
+
+    if (!due && !t->say)
+        return;
+    t->say = false;
+    t->said_ms = t->now.ms;
+    each_part (t, p) {
+        look_for_oldest(p);
+        look_for_holds(t, p);
+    }
+    if (t->manager == 0)
+        return;
+    m = &outbox_add(out, t->manager, MSG_PART_STATUS)->part_status;
+    m->epoch = t->epoch;
+    m->v = arena_array(&out->mem, t->n_parts, sizeof(*m->v));
+    if (m->v == NULL)
+        return;
+    each_part (t, p) {
+        m->v[m->n++] = row(t, p);
+        p->asked |= has_left(t, p); /* said when the store has the ends of its calls */
+    }
+    tasktab_report_endpoints(t, out);
+}
+
+/* ---- ends of tasks, to routers ------------------------------------------------------------- */
+
+/* From one call to the next another one, if there are more. 0: there is none. */
+static peer_no next_router(struct tasktab *t)
+{
+    each_tpeer (t, p) {
+        if (p->role != RPC_ROUTER)
+            continue;
+        list_remove(&t->peers, &p->node);
+        list_push_back(&t->peers, &p->node);
+        return p->no;
+    }
+    return 0;
+}
+
+void tasktab_notices_send(struct tasktab *t, struct part *p, struct outbox *out)
+{
+    struct notices *s = &p->notices;
+    peer_no router;
+
+    if (p->life != PART_OWNED || p->hold || t->hold || s->queue[0] == 0 ||
+        notices_idle_ms(s, t->now.ms) > 0)
+        return;
+    router = next_router(t);
+    if (router == 0)
+        notices_hold(s, t->now.ms);
+    while (router != 0 && notices_say(s, p->no, router, t->now.ms, out)) {
+        p->asked = true;
+        router = next_router(t);
+    }
+}
+
+void tasktab_notice_answered(struct tasktab *t, const struct msg_task_notice_ans *m)
+{
+    struct part *p = tasktab_part(t, m->part);
+
+    if (p == NULL || p->life != PART_OWNED || p->hold || t->hold)
+        return; /* said again, by whoever has the partition then */
+    tasktab_clock(t, p);
+    notices_answered(&p->notices, m, t->now.ms, &p->e.log);
+    p->due = t->now.ms; /* others may go */
+}

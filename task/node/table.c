@@ -1,0 +1,233 @@
+/* table.c: its beginning and its end; links; which partition a message means. */
+#include "task/node/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/text.h"
+#include "common/wire/msg.h"
+#include "task/node/ask.h"
+#include "task/node/calls.h"
+#include "task/node/operate.h"
+#include "task/node/orders.h"
+#include "task/node/part_in.h"
+#include "task/node/part_out.h"
+#include "task/node/parts.h"
+#include "task/node/report.h"
+#include "task/node/shared.h"
+#include "task/node/wait.h"
+
+struct tasktab *tasktab_new(const struct tasktab_opts *o)
+{
+    struct tasktab *t = calloc(1, sizeof(*t));
+
+    if (t == NULL)
+        return NULL;
+    assert(o->max_tasks > 0 && o->bodies.put != NULL);
+    t->o = *o;
+    copy_text(t->addr, sizeof(t->addr), o->addr);
+    copy_text(t->admin, sizeof(t->admin), o->admin);
+    map_init(&t->by_no, 0);
+    list_init(&t->peers);
+    list_init(&t->openings);
+    pages_init(&t->waits, sizeof(struct wait));
+    pages_init(&t->links, sizeof(struct wheel_link));
+    wheel_init(&t->ends, &t->links, 1);
+    t->calls_due = MSEC_NEVER;
+    buf_init(&t->freed);
+    buf_init(&t->bytes);
+    buf_init(&t->chunk);
+    return t;
+}
+
+void tasktab_free(struct tasktab *t)
+{
+    if (t == NULL)
+        return;
+    each_tpeer (t, p) {
+        tasktab_unwait(t, p);
+        free(p);
+    }
+    each_part (t, p)
+        tasktab_part_free(t, p);
+    tasktab_openings_free(t);
+    map_fini(&t->by_no);
+    pages_fini(&t->waits);
+    pages_fini(&t->links);
+    buf_fini(&t->freed);
+    buf_fini(&t->bytes);
+    buf_fini(&t->chunk);
+    free(t->part);
+    free(t);
+}
+
+static struct tpeer *find(const struct tasktab *t, peer_no no)
+{
+    each_tpeer (t, p) {
+        if (p->no == no)
+            return p;
+    }
+    return NULL;
+}
+
+void tasktab_up(struct tasktab *t, peer_no no, uint8_t role, const char *name,
+                struct outbox *out)
+{
+    struct tpeer *p = calloc(1, sizeof(*p));
+
+    if (p == NULL) {
+        out->failed = true; /* the shell closes the link */
+        return;
+    }
+    p->no = no;
+    p->role = role;
+    list_init(&p->waits);
+    copy_text(p->name, sizeof(p->name), name);
+    list_push_back(&t->peers, &p->node);
+    if (role == RPC_MANAGER)
+        tasktab_register(t, no, out);
+}
+
+void tasktab_down(struct tasktab *t, peer_no no)
+{
+    struct tpeer *p = find(t, no);
+
+    if (p == NULL)
+        return;
+    if (t->manager == no)
+        t->manager = 0;
+    tasktab_unwait(t, p);
+    each_part (t, x)
+        notices_lost(&x->notices, no);
+    tasktab_outs_down(t, no);
+    list_remove(&t->peers, &p->node);
+    free(p);
+}
+
+void tasktab_msg(struct tasktab *t, struct task_now now, peer_no from, uint64_t rid,
+                 const struct msg *m, struct outbox *out)
+{
+    struct asker a = { find(t, from), rid };
+
+    if (a.peer == NULL)
+        return;
+    t->now = now;
+    switch (m->type) {
+    case MSG_TASK_PUT:
+        tasktab_put(t, a, &m->task_put, out);
+        break;
+    case MSG_TASK_GET:
+        tasktab_get(t, a, &m->task_get, out);
+        break;
+    case MSG_TASK_READ:
+        tasktab_read(t, a, &m->task_read, out);
+        break;
+    case MSG_TASK_TAKE:
+        tasktab_take(t, a, &m->task_take, out);
+        break;
+    case MSG_TASK_SETTLE:
+        tasktab_settle(t, a, &m->task_settle, out);
+        break;
+    case MSG_TASK_COMPLETE:
+        tasktab_complete(t, a, &m->task_complete, out);
+        break;
+    case MSG_TASK_CHANGE:
+        tasktab_change(t, a, &m->task_change, out);
+        break;
+    case MSG_TASK_SCHEDULE:
+        tasktab_schedule(t, a, &m->task_schedule, out);
+        break;
+    case MSG_TASK_NOTICE_ANS:
+        tasktab_notice_answered(t, &m->task_notice_ans);
+        break;
+    case MSG_TASK_DO:
+        tasktab_do(t, a, &m->task_do, out);
+        break;
+    case MSG_PCOPY_BEGIN:
+        tasktab_in_begin(t, from, &m->pcopy_begin, out);
+        break;
+    case MSG_PCOPY_CHUNK:
+        tasktab_in_chunk(t, from, &m->pcopy_chunk, out);
+        break;
+    case MSG_PCOPY_ACK:
+        tasktab_out_ack(t, from, &m->pcopy_ack);
+        break;
+    default:
+        tasktab_order(t, a.peer, m, out);
+        break;
+    }
+}
+
+void tasktab_hold(struct tasktab *t, bool on)
+{
+    t->hold = on;
+}
+
+void tasktab_stop(struct tasktab *t, struct outbox *out)
+{
+    t->stopping = true;
+    each_part (t, p)
+        tasktab_waits_drop(t, p, CODE_DONE, out);
+}
+
+void tasktab_full(struct tasktab *t, bool on)
+{
+    t->full = on;
+}
+
+bool tasktab_registered(const struct tasktab *t)
+{
+    return t->no != 0;
+}
+
+static void count_part(const struct part *p, struct tasktab_counts *n)
+{
+    const struct engine_counts *c = &p->e.counts;
+    const uint32_t *in = p->e.store.n;
+
+    n->accepted += c->accepted;
+    n->same += c->same;
+    n->started += c->started;
+    n->succeeded += c->succeeded;
+    n->retried += c->retried;
+    n->dead += c->dead;
+    n->cancelled += c->cancelled;
+    n->expired += c->expired;
+    n->lapsed += c->lapsed;
+    n->gone += c->gone;
+    n->gave_way += c->gave_way;
+    n->scheduled += in[TASK_SCHEDULED] + in[TASK_RETRYING];
+    n->waiting += in[TASK_WAITING];
+    n->running += in[TASK_RUNNING];
+    n->finals += in[TASK_SUCCEEDED] + in[TASK_CANCELLED] + in[TASK_EXPIRED] + in[TASK_DEAD];
+    n->dead_now += in[TASK_DEAD];
+    n->queues += p->e.queues_now;
+    n->waiting_bytes += p->e.store.bytes;
+    n->core_bytes += engine_bytes(&p->e) + schedules_bytes(&p->schedules) + p->notices.bytes;
+    n->schedules += p->schedules.n;
+    n->notices += notices_n(&p->notices);
+    n->notices_taken += p->notices.taken;
+    n->notices_dropped += p->notices.dropped;
+    n->ticks.fired += p->schedules.counts.fired;
+    n->ticks.skipped += p->schedules.counts.skipped;
+    n->ticks.missed += p->schedules.counts.missed;
+    n->ticks.refused += p->schedules.counts.refused;
+    histo_join(&n->ticks.late, &p->schedules.counts.late);
+    for (size_t h = 0; h < TASK_NHOLDS; h++)
+        n->held[h] += p->held[h];
+    histo_join(&n->late, &c->late);
+    histo_join(&n->wait, &c->wait);
+}
+
+void tasktab_count(const struct tasktab *t, struct tasktab_counts *n)
+{
+    *n = t->n;
+    n->parts = t->n_parts;
+    n->tasks = tasktab_tasks(t);
+    n->waiting_calls = t->ends.n;
+    n->epoch = t->epoch;
+    each_part (t, p) {
+        count_part(p, n);
+        n->oldest_ms = u64_max(n->oldest_ms, tasktab_oldest_ms(t, p));
+    }
+}

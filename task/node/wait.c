@@ -1,0 +1,202 @@
+/* wait.c: a row of waiting calls at each spot, and one on each link. */
+#include "task/node/wait.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+
+#include "common/base/text.h"
+
+#define WAIT_MAX_MS 3600000u
+
+static uint64_t door_key(const struct part *p, const char *queue)
+{
+    uint64_t h;
+
+    crypto_shorthash((uint8_t *)&h, (const uint8_t *)queue, strlen(queue), p->seed);
+    return h;
+}
+
+/* ---- spots ------------------------------------------------------------------------- */
+
+/* Made if there is none. NULL: no memory, or another name has the same hash. */
+static struct spot *spot_get(struct part *p, const struct wait_for *f)
+{
+    bool door = f->queue != NULL;
+    uint64_t key = door ? door_key(p, f->queue) : f->no;
+    struct spot *s = map_get_ptr(&p->by_key[door], key);
+
+    if (s != NULL)
+        return door && strcmp(s->queue, f->queue) != 0 ? NULL : s;
+    s = calloc(1, sizeof(*s));
+    if (s == NULL || map_set_ptr(&p->by_key[door], key, s) < 0) {
+        free(s);
+        return NULL;
+    }
+    *s = (struct spot){ .part = p, .key = key, .door = door };
+    list_init(&s->waits);
+    list_push_back(&p->spots[door], &s->node);
+    if (door)
+        copy_text(s->queue, sizeof(s->queue), f->queue);
+    return s;
+}
+
+static void spot_tidy(struct spot *s)
+{
+    if (s->waits.n > 0)
+        return;
+    map_del(&s->part->by_key[s->door], s->key);
+    list_remove(&s->part->spots[s->door], &s->node);
+    free(s);
+}
+
+/* ---- waits ------------------------------------------------------------------------- */
+
+static struct wait *wait_new(struct tasktab *t)
+{
+    uint32_t id = t->free_wait != 0 ? t->free_wait : t->n_waits + 1;
+    struct wait *w;
+
+    if (pages_reach(&t->waits, id) < 0 || pages_reach(&t->links, id) < 0)
+        return NULL;
+    w = pages_at(&t->waits, id);
+    if (t->free_wait != 0)
+        t->free_wait = w->id;
+    else
+        t->n_waits++;
+    memset(w, 0, sizeof(*w));
+    w->id = id;
+    return w;
+}
+
+/* Removes it from all rows; its spot may be empty then. */
+static void wait_free(struct tasktab *t, struct wait *w)
+{
+    uint32_t id = w->id;
+
+    wheel_clear(&t->ends, id);
+    if (w->spot != NULL)
+        list_remove(&w->spot->waits, &w->of_spot);
+    list_remove(&w->peer->waits, &w->of_peer);
+    *w = (struct wait){ .id = t->free_wait };
+    t->free_wait = id;
+}
+
+/* CODE_DONE: with what there is: no task, or the state that it has. */
+static void answer(struct tasktab *t, struct wait *w, uint8_t code, struct outbox *out)
+{
+    struct spot *s = w->spot;
+    struct asker a = { w->peer, w->rid };
+
+    if (s->door)
+        tasktab_take_nothing(a, code, out);
+    else if (code != CODE_DONE)
+        tasktab_get_nothing(a, code, out);
+    else
+        tasktab_answer_get(t, a, s->part, s->key, w->result, out);
+    s->part->asked = true;
+    wait_free(t, w);
+}
+
+bool tasktab_wait(struct tasktab *t, struct asker a, struct part *p, const struct wait_for *f,
+                  struct outbox *out)
+{
+    struct spot *s;
+    struct wait *w;
+
+    if (t->stopping)
+        return false;
+    if (a.peer->waits.n >= WAITS_PER_LINK) {
+        struct wait *oldest = list_entry(list_first(&a.peer->waits), struct wait, of_peer);
+        struct spot *left = oldest->spot;
+
+        answer(t, oldest, CODE_DONE, out);
+        spot_tidy(left);
+    }
+    s = spot_get(p, f);
+    if (s == NULL)
+        return false;
+    w = wait_new(t);
+    if (w == NULL) {
+        spot_tidy(s);
+        return false;
+    }
+    w->peer = a.peer;
+    w->rid = a.rid;
+    w->spot = s;
+    w->most = f->most;
+    w->lease_ms = f->lease_ms;
+    w->result = f->result;
+    list_push_back(&s->waits, &w->of_spot);
+    list_push_back(&a.peer->waits, &w->of_peer);
+    wheel_set(&t->ends, w->id, t->now.ms + (f->ms < WAIT_MAX_MS ? f->ms : WAIT_MAX_MS));
+    return true;
+}
+
+void tasktab_unwait(struct tasktab *t, struct tpeer *peer)
+{
+    list_each_of (&peer->waits, struct wait, of_peer, w) {
+        struct spot *s = w->spot;
+
+        wait_free(t, w);
+        spot_tidy(s);
+    }
+}
+
+void tasktab_waits_end(struct tasktab *t, struct outbox *out)
+{
+    uint32_t id;
+
+    while ((id = wheel_pop(&t->ends, t->now.ms)) != WHEEL_NONE) {
+        struct wait *w = pages_at(&t->waits, id);
+        struct spot *s = w->spot;
+
+        answer(t, w, CODE_DONE, out);
+        spot_tidy(s);
+    }
+}
+
+/* Has the queue a task that may start? The one who waits longest gets it. */
+static bool serve(struct tasktab *t, struct spot *s, struct outbox *out)
+{
+    struct wait *w = list_entry(list_first(&s->waits), struct wait, of_spot);
+    struct door d = { s->part, s->queue, w->most, w->lease_ms };
+
+    if (!tasktab_take_now(t, (struct asker){ w->peer, w->rid }, &d, out))
+        return false;
+    wait_free(t, w);
+    return true;
+}
+
+void tasktab_waits_take(struct tasktab *t, struct part *p, struct outbox *out)
+{
+    list_each_of (&p->spots[true], struct spot, node, s) {
+        while (s->waits.n > 0 && !p->paused && serve(t, s, out))
+            ;
+        spot_tidy(s);
+    }
+}
+
+static void answer_all(struct tasktab *t, struct spot *s, uint8_t code, struct outbox *out)
+{
+    while (s->waits.n > 0)
+        answer(t, list_entry(list_first(&s->waits), struct wait, of_spot), code, out);
+}
+
+void tasktab_waits_final(struct tasktab *t, struct part *p, task_no no, struct outbox *out)
+{
+    struct spot *s = map_get_ptr(&p->by_key[false], no);
+
+    if (s == NULL)
+        return;
+    answer_all(t, s, CODE_DONE, out);
+    spot_tidy(s);
+}
+
+void tasktab_waits_drop(struct tasktab *t, struct part *p, uint8_t code, struct outbox *out)
+{
+    for (unsigned door = 0; door < 2; door++)
+        list_each_of (&p->spots[door], struct spot, node, s) {
+            answer_all(t, s, code, out);
+            spot_tidy(s);
+        }
+}

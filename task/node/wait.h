@@ -1,0 +1,30 @@
+/* wait.h: TAKEs that found nothing, and GETs of what is not final, until there is something, or
+ * for as long as they said. Pure. For the files of this room. */
+#ifndef SEGQ_TASKTAB_WAIT_H
+#define SEGQ_TASKTAB_WAIT_H
+
+#include "task/node/answer.h"
+
+struct wait_for {
+    const char *queue; /* queue whose next task; NULL: the end of task `no` */
+    task_no no;
+    uint32_t ms;
+    uint32_t most, lease_ms; /* members of a TAKE */
+    bool result;             /* member of a GET */
+};
+
+/* False: no memory, or the process ends: answer now. The link's oldest may be answered for it. */
+SQ_CHECK bool tasktab_wait(struct tasktab *t, struct asker a, struct part *p,
+                           const struct wait_for *f, struct outbox *out);
+/* Forgets those of the link. */
+void tasktab_unwait(struct tasktab *t, struct tpeer *peer);
+/* The clock: those whose time is over are answered with what there is. */
+void tasktab_waits_end(struct tasktab *t, struct outbox *out);
+/* Something has changed in the partition: is there a task for those who wait at its doors? */
+void tasktab_waits_take(struct tasktab *t, struct part *p, struct outbox *out);
+/* The task is final, or gone. */
+void tasktab_waits_final(struct tasktab *t, struct part *p, task_no no, struct outbox *out);
+/* All who wait there are answered: CODE_DONE: with what there is; else with this code. */
+void tasktab_waits_drop(struct tasktab *t, struct part *p, uint8_t code, struct outbox *out);
+
+#endif

@@ -1,7 +1,7 @@
 /* audit.h: the audit trail of a segment node: what happened to which ticket, as a file per
  * day (common/trail). Shell. */
-#ifndef SEGQ_AUDIT_H
-#define SEGQ_AUDIT_H
+#ifndef SEGQ_SEG_AUDIT_AUDIT_H
+#define SEGQ_SEG_AUDIT_AUDIT_H
 
 #include "common/trail/trail.h"
 #include "segment/audit/audit_desk.h"

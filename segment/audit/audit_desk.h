@@ -4,8 +4,8 @@
  *   FREE --ask--> ASKED --work, slice by slice--> DONE --take--> FREE
  *
  * Each state is left by one thread only, so no lock is needed. */
-#ifndef SEGQ_AUDIT_DESK_H
-#define SEGQ_AUDIT_DESK_H
+#ifndef SEGQ_SEG_AUDIT_AUDIT_DESK_H
+#define SEGQ_SEG_AUDIT_AUDIT_DESK_H
 
 #include <stdatomic.h>
 

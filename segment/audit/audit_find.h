@@ -3,8 +3,8 @@
  *
  * It ends with the line that says how the ticket began (`joined`), at the oldest file, or
  * when it has read or found too much. */
-#ifndef SEGQ_AUDIT_FIND_H
-#define SEGQ_AUDIT_FIND_H
+#ifndef SEGQ_SEG_AUDIT_AUDIT_FIND_H
+#define SEGQ_SEG_AUDIT_AUDIT_FIND_H
 
 #include "common/base/buf.h"
 #include "segment/audit/audit_line.h"

@@ -4,8 +4,8 @@
  * begins with the time, so that lines can be sorted as text, and names the ticket as
  * `"ticket":"<segment>-<number>"`, which occurs nowhere else: what is escaped has no bare
  * quotes. So looking for a ticket needs no JSON parser (audit_find.h). */
-#ifndef SEGQ_AUDIT_LINE_H
-#define SEGQ_AUDIT_LINE_H
+#ifndef SEGQ_SEG_AUDIT_AUDIT_LINE_H
+#define SEGQ_SEG_AUDIT_AUDIT_LINE_H
 
 #include "common/base/base.h"
 #include "common/base/text.h"

@@ -10,8 +10,8 @@
  * sent is noted in a bitmap and sent again as a touch. From the fence on the caller lets nothing
  * in the segment change. The chunks, touches and extras carry one sequence of numbers; a gap is
  * refused, so a lost message aborts the move and never damages it. */
-#ifndef SEGQ_XFER_H
-#define SEGQ_XFER_H
+#ifndef SEGQ_SEG_COPY_XFER_H
+#define SEGQ_SEG_COPY_XFER_H
 
 #include "common/wire/msg.h"
 #include "segment/line/contents.h"

@@ -1,6 +1,6 @@
 /* xfer_in.h: the target's end of a move: what is made of the copy. Pure. */
-#ifndef SEGQ_XFER_IN_H
-#define SEGQ_XFER_IN_H
+#ifndef SEGQ_SEG_COPY_XFER_IN_H
+#define SEGQ_SEG_COPY_XFER_IN_H
 
 #include "segment/copy/xfer.h"
 

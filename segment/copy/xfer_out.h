@@ -1,6 +1,6 @@
 /* xfer_out.h: the source's end of a move: what of a segment is sent when. Pure. */
-#ifndef SEGQ_XFER_OUT_H
-#define SEGQ_XFER_OUT_H
+#ifndef SEGQ_SEG_COPY_XFER_OUT_H
+#define SEGQ_SEG_COPY_XFER_OUT_H
 
 #include "segment/copy/xfer.h"
 

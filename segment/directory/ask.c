@@ -5,10 +5,10 @@
 
 #include <assert.h>
 
+#include "segment/core/state.h"
 #include "segment/directory/permit.h"
 #include "segment/directory/rows.h"
 #include "segment/directory/say.h"
-#include "segment/table/peers.h"
 
 /* ---- an owner --------------------------------------------------------------------- */
 

@@ -8,11 +8,10 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "segment/core/state.h"
 #include "segment/directory/permit.h"
 #include "segment/directory/rows.h"
 #include "segment/directory/say.h"
-#include "segment/table/dirs.h"
-#include "segment/table/peers.h"
 
 #define LOG_MODULE "directory"
 

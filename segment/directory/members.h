@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_DIRECTORY_MEMBERS_H
 #define SEGQ_SEG_DIRECTORY_MEMBERS_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 /* Nothing is known yet. */
 void dirs_init(struct dirs *d);

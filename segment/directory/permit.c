@@ -17,8 +17,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "segment/core/state.h"
 #include "segment/directory/rows.h"
-#include "segment/table/dirs.h"
 
 static struct permit *permit_of(const struct dirs *d, uint64_t hash)
 {

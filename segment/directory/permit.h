@@ -3,7 +3,7 @@
 #ifndef SEGQ_SEG_DIRECTORY_PERMIT_H
 #define SEGQ_SEG_DIRECTORY_PERMIT_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 enum permit_word {
     PERMIT_OURS, /* give it a ticket, now, or segtab_permit_return() */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/buf.h"
-#include "segment/table/where.h"
+#include "segment/core/location.h"
 
 bool dirs_on(const struct dirs *d)
 {

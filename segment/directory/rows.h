@@ -3,7 +3,7 @@
 #ifndef SEGQ_SEG_DIRECTORY_ROWS_H
 #define SEGQ_SEG_DIRECTORY_ROWS_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 /* True: a directory exists, and we are one of its members. */
 bool dirs_on(const struct dirs *d);

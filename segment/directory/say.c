@@ -8,11 +8,10 @@
 
 #include <assert.h>
 
+#include "segment/core/location.h"
+#include "segment/core/state.h"
 #include "segment/directory/permit.h"
 #include "segment/directory/rows.h"
-#include "segment/table/dirs.h"
-#include "segment/table/state.h"
-#include "segment/table/where.h"
 
 void dir_silence(struct segtab *t, uint16_t i)
 {

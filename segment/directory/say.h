@@ -3,7 +3,7 @@
 #ifndef SEGQ_SEG_DIRECTORY_SAY_H
 #define SEGQ_SEG_DIRECTORY_SAY_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 /* Forgets a member: it knows nothing of what we hold, and its words to us are void. */
 void dir_silence(struct segtab *t, uint16_t i);

@@ -1,9 +1,9 @@
 /* count.c: figures and lists of what is here. */
 #include "segment/node/count.h"
 
+#include "segment/core/location.h"
+#include "segment/core/segment.h"
 #include "segment/node/report.h"
-#include "segment/table/seg_life.h"
-#include "segment/table/where.h"
 
 static void count_dir(const struct dirs *d, struct segtab_counts *c)
 {

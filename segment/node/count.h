@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_NODE_COUNT_H
 #define SEGQ_SEG_NODE_COUNT_H
 
-#include "segment/table/opts.h"
+#include "segment/core/opts.h"
 
 struct seg_status;
 struct segtab;

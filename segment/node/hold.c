@@ -10,9 +10,9 @@
 
 #include <assert.h>
 
+#include "segment/core/recording.h"
+#include "segment/core/segment.h"
 #include "segment/node/report.h"
-#include "segment/table/changed.h"
-#include "segment/table/log.h"
 
 static bool changes_something(enum msg_type t)
 {

@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_NODE_LINKS_H
 #define SEGQ_SEG_NODE_LINKS_H
 
-#include "segment/table/opts.h"
+#include "segment/core/opts.h"
 
 struct outbox;
 struct segtab;

@@ -5,13 +5,12 @@
 #include <stdlib.h>
 
 #include "common/base/text.h"
+#include "segment/core/rules.h"
+#include "segment/core/segment.h"
+#include "segment/core/state.h"
 #include "segment/directory/members.h"
 #include "segment/replica/push.h"
 #include "segment/restore/stage.h"
-#include "segment/table/peers.h"
-#include "segment/table/rules.h"
-#include "segment/table/seg_life.h"
-#include "segment/table/state.h"
 #include "segment/transfer/move.h"
 
 struct segtab *segtab_new(const struct segtab_opts *o)

@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_NODE_NODE_H
 #define SEGQ_SEG_NODE_NODE_H
 
-#include "segment/table/opts.h"
+#include "segment/core/opts.h"
 
 struct segtab;
 struct segtab_opts;

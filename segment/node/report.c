@@ -5,10 +5,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "segment/table/changed.h"
-#include "segment/table/peers.h"
-#include "segment/table/state.h"
-#include "segment/table/where.h"
+#include "segment/core/location.h"
+#include "segment/core/segment.h"
+#include "segment/core/state.h"
 #include "segment/tickets/credit.h"
 
 void segtab_status(const struct seg *g, struct seg_status *s)

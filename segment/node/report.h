@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_NODE_REPORT_H
 #define SEGQ_SEG_NODE_REPORT_H
 
-#include "segment/table/opts.h"
+#include "segment/core/opts.h"
 
 struct outbox;
 struct seg;

@@ -10,7 +10,7 @@
  *   segment/transfer/   a segment moves to another node
  *   segment/directory/  one place per person over all nodes
  *   segment/replica/    what routers need to answer polls of waiting tickets
- *   segment/table/      the data, and what all of them need: where a ticket is, clocks, records
+ *   segment/core/      the data, and what all of them need: where a ticket is, clocks, records
  *
  * Peers: the shell numbers its live connections (peer_no). The manager in charge is the
  * last one whose NODE_OK had the highest epoch; orders under a lower epoch are answered
@@ -25,6 +25,7 @@
 #ifndef SEGQ_SEG_NODE_SEGTAB_H
 #define SEGQ_SEG_NODE_SEGTAB_H
 
+#include "segment/core/opts.h"
 #include "segment/node/count.h"
 #include "segment/node/hold.h"
 #include "segment/node/links.h"
@@ -37,7 +38,6 @@
 #include "segment/restore/replay.h"
 #include "segment/restore/restart.h"
 #include "segment/restore/snapshot.h"
-#include "segment/table/opts.h"
 #include "segment/tickets/commands.h"
 #include "segment/tickets/join.h"
 #include "segment/tickets/leave.h"

@@ -9,6 +9,8 @@
 #include <inttypes.h>
 
 #include "common/base/log.h"
+#include "segment/core/clock.h"
+#include "segment/core/state.h"
 #include "segment/directory/ask.h"
 #include "segment/directory/members.h"
 #include "segment/node/links.h"
@@ -16,9 +18,6 @@
 #include "segment/node/report.h"
 #include "segment/replica/push.h"
 #include "segment/replica/seen.h"
-#include "segment/table/clock.h"
-#include "segment/table/peers.h"
-#include "segment/table/state.h"
 #include "segment/tickets/lapse.h"
 #include "segment/tickets/revoke.h"
 #include "segment/transfer/moves.h"

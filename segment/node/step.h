@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_NODE_STEP_H
 #define SEGQ_SEG_NODE_STEP_H
 
-#include "segment/table/opts.h"
+#include "segment/core/opts.h"
 
 struct msg;
 struct outbox;

@@ -4,11 +4,10 @@
 
 #include <string.h>
 
-#include "segment/table/clock.h"
-#include "segment/table/seg_life.h"
-#include "segment/table/times.h"
-#include "segment/table/unit.h"
-#include "segment/table/where.h"
+#include "segment/core/clock.h"
+#include "segment/core/location.h"
+#include "segment/core/rules.h"
+#include "segment/core/segment.h"
 #include "segment/tickets/waiting.h"
 
 static uint64_t at_least_0(msec_t ms)

@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_NODE_WHY_H
 #define SEGQ_SEG_NODE_WHY_H
 
-#include "segment/table/opts.h"
+#include "segment/core/opts.h"
 
 struct msg_why;
 struct msg_why_ans;

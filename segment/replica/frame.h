@@ -1,7 +1,7 @@
 /* frame.h: the frames of a push: rows are collected until a frame is full, and given to one
  * router, or the same to all that listen. Pure. */
-#ifndef SEGQ_REPLICA_FRAME_H
-#define SEGQ_REPLICA_FRAME_H
+#ifndef SEGQ_SEG_REPLICA_FRAME_H
+#define SEGQ_SEG_REPLICA_FRAME_H
 
 #include "common/wire/msg.h"
 #include "segment/replica/rows.h"

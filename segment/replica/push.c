@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "segment/core/location.h"
+#include "segment/core/segment.h"
 #include "segment/replica/frame.h"
 #include "segment/replica/rows.h"
-#include "segment/table/seg_life.h"
-#include "segment/table/where.h"
 
 #define SLOW_BYTES   (4u << 20) /* bytes unread: then a whole push later */
 #define READ_BYTES   (64u << 10) /* when no more than that waits */

@@ -7,10 +7,10 @@
  *
  * Pushes are part of a step: what the journal does not keep is taken back with the rest of the
  * turn (segment/service/journal.h), and the new table has no listeners. */
-#ifndef SEGQ_REPLICA_PUSH_H
-#define SEGQ_REPLICA_PUSH_H
+#ifndef SEGQ_SEG_REPLICA_PUSH_H
+#define SEGQ_SEG_REPLICA_PUSH_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 /* At each tick, and at the end of a step with replica.now. */
 void replica_push(struct segtab *t, struct outbox *out);

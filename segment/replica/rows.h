@@ -2,11 +2,11 @@
  *
  * A name is a segment as tokens call it: a hosted one (r NULL: slots below `joined` are its
  * numbers), or one that its host has absorbed. */
-#ifndef SEGQ_REPLICA_ROWS_H
-#define SEGQ_REPLICA_ROWS_H
+#ifndef SEGQ_SEG_REPLICA_ROWS_H
+#define SEGQ_SEG_REPLICA_ROWS_H
 
 #include "common/base/arena.h"
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 struct name_of {
     struct seg *host;

@@ -4,10 +4,10 @@
 #include <assert.h>
 
 #include "common/wire/replica_bytes.h"
-#include "segment/table/clock.h"
-#include "segment/table/peers.h"
-#include "segment/table/seg_life.h"
-#include "segment/table/where.h"
+#include "segment/core/clock.h"
+#include "segment/core/location.h"
+#include "segment/core/segment.h"
+#include "segment/core/state.h"
 #include "segment/tickets/poll.h"
 #include "segment/tickets/spare.h"
 #include "segment/tickets/waiting.h"

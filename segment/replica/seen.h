@@ -1,9 +1,9 @@
 /* seen.h: what routers say of polls that they answered themselves (MSG_SEEN), and of themselves.
  * Pure. */
-#ifndef SEGQ_REPLICA_SEEN_H
-#define SEGQ_REPLICA_SEEN_H
+#ifndef SEGQ_SEG_REPLICA_SEEN_H
+#define SEGQ_SEG_REPLICA_SEEN_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 /* The first of a router makes it a listener: its whole push begins with this step. Each mark
  * counts as a poll; of those that nobody waits for any more nothing happens. */

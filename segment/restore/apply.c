@@ -4,11 +4,10 @@
 #include <assert.h>
 #include <string.h>
 
+#include "segment/core/location.h"
+#include "segment/core/rules.h"
+#include "segment/core/segment.h"
 #include "segment/directory/rows.h"
-#include "segment/table/closing.h"
-#include "segment/table/rules.h"
-#include "segment/table/seg_life.h"
-#include "segment/table/where.h"
 #include "segment/tickets/draw.h"
 #include "segment/tickets/rebuild.h"
 #include "segment/transfer/move.h"

@@ -3,7 +3,7 @@
 #ifndef SEGQ_SEG_RESTORE_APPLY_H
 #define SEGQ_SEG_RESTORE_APPLY_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 /* Also one that was absorbed by another here and is not removed yet: its name leads to the
  * other. NULL: none. */

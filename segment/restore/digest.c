@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "segment/table/seg_life.h"
+#include "segment/core/segment.h"
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {

@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_RESTORE_DIGEST_H
 #define SEGQ_SEG_RESTORE_DIGEST_H
 
-#include "segment/table/opts.h"
+#include "segment/core/opts.h"
 
 struct segtab;
 

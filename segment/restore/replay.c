@@ -5,10 +5,10 @@
 #include <assert.h>
 #include <string.h>
 
+#include "segment/core/location.h"
+#include "segment/core/rules.h"
 #include "segment/restore/apply.h"
 #include "segment/restore/stage.h"
-#include "segment/table/rules.h"
-#include "segment/table/where.h"
 #include "segment/tickets/credit.h"
 #include "segment/tickets/rebuild.h"
 #include "segment/tickets/release.h"

@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_RESTORE_REPLAY_H
 #define SEGQ_SEG_RESTORE_REPLAY_H
 
-#include "segment/table/opts.h"
+#include "segment/core/opts.h"
 
 struct jrec;
 struct segtab;

@@ -5,18 +5,15 @@
 #include <inttypes.h>
 
 #include "common/base/log.h"
+#include "segment/core/clock.h"
+#include "segment/core/location.h"
+#include "segment/core/recording.h"
+#include "segment/core/rules.h"
+#include "segment/core/segment.h"
+#include "segment/core/state.h"
 #include "segment/restore/apply.h"
 #include "segment/restore/replay.h"
 #include "segment/restore/stage.h"
-#include "segment/table/changed.h"
-#include "segment/table/clock.h"
-#include "segment/table/log.h"
-#include "segment/table/rules.h"
-#include "segment/table/seg_life.h"
-#include "segment/table/state.h"
-#include "segment/table/times.h"
-#include "segment/table/unit.h"
-#include "segment/table/where.h"
 
 #define LOG_MODULE "replay"
 #define FULL_UNITS 120u /* idle time and told interval fit into it: segtab_fit_unit() */

@@ -7,8 +7,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "segment/table/log.h"
-#include "segment/table/state.h"
+#include "segment/core/recording.h"
+#include "segment/core/state.h"
 
 /* ---- one segment ------------------------------------------------------------------ */
 

@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_RESTORE_SNAPSHOT_H
 #define SEGQ_SEG_RESTORE_SNAPSHOT_H
 
-#include "segment/table/opts.h"
+#include "segment/core/opts.h"
 
 struct jrec;
 struct segtab;

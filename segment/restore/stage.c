@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "common/base/buf.h"
+#include "segment/core/location.h"
 #include "segment/restore/apply.h"
-#include "segment/table/where.h"
 #include "segment/tickets/credit.h"
 #include "segment/tickets/release.h"
 #include "segment/transfer/move.h"

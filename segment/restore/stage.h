@@ -3,7 +3,7 @@
 #ifndef SEGQ_SEG_RESTORE_STAGE_H
 #define SEGQ_SEG_RESTORE_STAGE_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 void segtab_stage_free(struct segtab *t);
 /* From now on records about seg wait for its last one; 0: none is waited for. */

@@ -1,6 +1,6 @@
 /* config.h: what a segment node can be told. */
-#ifndef SEGQ_SEG_CFG_H
-#define SEGQ_SEG_CFG_H
+#ifndef SEGQ_SEG_SERVICE_CONFIG_H
+#define SEGQ_SEG_SERVICE_CONFIG_H
 
 #include "common/node/node.h"
 

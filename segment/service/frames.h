@@ -1,6 +1,6 @@
 /* frames.h: incoming messages: batches of routers are answered at once, the rest is a step. */
-#ifndef SEGQ_SEG_FRAMES_H
-#define SEGQ_SEG_FRAMES_H
+#ifndef SEGQ_SEG_SERVICE_FRAMES_H
+#define SEGQ_SEG_SERVICE_FRAMES_H
 
 #include "segment/service/state.h"
 

@@ -13,7 +13,7 @@
 #include "common/base/versions.h"
 #include "common/journal/check.h"
 #include "common/journal/turn.h"
-#include "segment/records/jrec.h"
+#include "segment/core/jrec.h"
 
 #define LOG_MODULE "journal"
 /* Bytes that a live ticket can still cost: it leaves, or is admitted and forgotten; as a rule

@@ -9,8 +9,8 @@
  * what a restart would find. Then segtab holds (segment/node/hold.c): polls are answered, nothing
  * else is done. As soon as a flush works again, or a whole snapshot is on the disk, all goes
  * on as before. */
-#ifndef SEGQ_SEG_JOURNAL_H
-#define SEGQ_SEG_JOURNAL_H
+#ifndef SEGQ_SEG_SERVICE_JOURNAL_H
+#define SEGQ_SEG_SERVICE_JOURNAL_H
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* metrics.h: the node's page for Prometheus. */
-#ifndef SEGQ_SEG_METRICS_H
-#define SEGQ_SEG_METRICS_H
+#ifndef SEGQ_SEG_SERVICE_METRICS_H
+#define SEGQ_SEG_SERVICE_METRICS_H
 
 #include "common/base/buf.h"
 

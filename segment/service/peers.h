@@ -1,8 +1,8 @@
 /* peers.h: links to other segment nodes, as the table wants them; for how long the routers are
  * silent. Links are made and dropped at the end of a turn only, where no channel is inside a
  * callback of ours. */
-#ifndef SEGQ_SEG_PEERS_H
-#define SEGQ_SEG_PEERS_H
+#ifndef SEGQ_SEG_SERVICE_PEERS_H
+#define SEGQ_SEG_SERVICE_PEERS_H
 
 #include "segment/service/state.h"
 

@@ -1,6 +1,6 @@
 /* push.h: what the node pushes to all its routers is encoded once. */
-#ifndef SEGQ_SEG_PUSH_H
-#define SEGQ_SEG_PUSH_H
+#ifndef SEGQ_SEG_SERVICE_PUSH_H
+#define SEGQ_SEG_SERVICE_PUSH_H
 
 #include "segment/service/state.h"
 

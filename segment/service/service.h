@@ -11,8 +11,8 @@
  *   all managers unreachable        polls, joins and leaves go on; nothing is released
  *   what was done cannot be kept    the turn's answers are not sent; journal.h
  *   the journal cannot be read      the process does not start, and says why */
-#ifndef SEGQ_SEG_SERVICE_H
-#define SEGQ_SEG_SERVICE_H
+#ifndef SEGQ_SEG_SERVICE_SERVICE_H
+#define SEGQ_SEG_SERVICE_SERVICE_H
 
 #include "common/node/node.h"
 #include "segment/service/config.h"

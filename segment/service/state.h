@@ -8,8 +8,8 @@
  *   trace.c    an operator asks about a ticket
  *   journal.c  what must not be forgotten
  *   metrics.c  the page for Prometheus */
-#ifndef SEGQ_SEG_STATE_H
-#define SEGQ_SEG_STATE_H
+#ifndef SEGQ_SEG_SERVICE_STATE_H
+#define SEGQ_SEG_SERVICE_STATE_H
 
 #include "common/base/buf.h"
 #include "common/node/node_peers.h"

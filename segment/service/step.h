@@ -1,6 +1,6 @@
 /* step.h: one step of the node's table (segtab), and the moment at which it happens. */
-#ifndef SEGQ_SEG_STEP_H
-#define SEGQ_SEG_STEP_H
+#ifndef SEGQ_SEG_SERVICE_STEP_H
+#define SEGQ_SEG_SERVICE_STEP_H
 
 #include "segment/service/state.h"
 

@@ -1,6 +1,6 @@
 /* trace.h: an operator asks about a ticket: what the node knows, then its audit trail. */
-#ifndef SEGQ_SEG_TRACE_H
-#define SEGQ_SEG_TRACE_H
+#ifndef SEGQ_SEG_SERVICE_TRACE_H
+#define SEGQ_SEG_SERVICE_TRACE_H
 
 #include "segment/service/state.h"
 

@@ -24,10 +24,9 @@
 
 #include <assert.h>
 
-#include "segment/table/log.h"
-#include "segment/table/rules.h"
-#include "segment/table/trail.h"
-#include "segment/table/unit.h"
+#include "segment/core/auditing.h"
+#include "segment/core/recording.h"
+#include "segment/core/rules.h"
 #include "segment/tickets/spare.h"
 
 static uint32_t shortest_idle_ms(const struct segtab *t, const struct seg *g)

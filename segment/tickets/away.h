@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_TICKETS_AWAY_H
 #define SEGQ_SEG_TICKETS_AWAY_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 #define SEGTAB_AWAY_MAX 4096 /* by one pop */
 

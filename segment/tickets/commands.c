@@ -10,11 +10,10 @@
 #include <assert.h>
 #include <string.h>
 
-#include "segment/table/clock.h"
-#include "segment/table/log.h"
-#include "segment/table/seg_life.h"
-#include "segment/table/times.h"
-#include "segment/table/where.h"
+#include "segment/core/clock.h"
+#include "segment/core/location.h"
+#include "segment/core/recording.h"
+#include "segment/core/segment.h"
 #include "segment/tickets/leave.h"
 #include "segment/tickets/pass.h"
 #include "segment/tickets/revoke.h"

@@ -3,8 +3,8 @@
 
 #include <assert.h>
 
-#include "segment/table/changed.h"
-#include "segment/table/log.h"
+#include "segment/core/recording.h"
+#include "segment/core/segment.h"
 #include "segment/tickets/release.h"
 
 /* True: nobody in it would be overtaken. */

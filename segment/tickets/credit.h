@@ -10,7 +10,7 @@
 #ifndef SEGQ_SEG_TICKETS_CREDIT_H
 #define SEGQ_SEG_TICKETS_CREDIT_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 struct append_ans;
 struct append_req;

@@ -15,9 +15,9 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "segment/core/recording.h"
+#include "segment/core/segment.h"
 #include "segment/line/segq_draw.h"
-#include "segment/table/changed.h"
-#include "segment/table/log.h"
 
 #define LOG_MODULE "draw"
 

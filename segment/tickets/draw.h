@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_TICKETS_DRAW_H
 #define SEGQ_SEG_TICKETS_DRAW_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 /* Gives its people their places; why not is logged. */
 void segtab_draw(struct segtab *t, struct seg *g, const struct seg_draw *d);

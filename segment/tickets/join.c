@@ -4,16 +4,13 @@
 #include <assert.h>
 #include <string.h>
 
+#include "segment/core/auditing.h"
+#include "segment/core/clock.h"
+#include "segment/core/location.h"
+#include "segment/core/recording.h"
+#include "segment/core/segment.h"
+#include "segment/core/state.h"
 #include "segment/directory/permit.h"
-#include "segment/table/changed.h"
-#include "segment/table/clock.h"
-#include "segment/table/dirs.h"
-#include "segment/table/log.h"
-#include "segment/table/seg_life.h"
-#include "segment/table/state.h"
-#include "segment/table/times.h"
-#include "segment/table/trail.h"
-#include "segment/table/where.h"
 #include "segment/tickets/credit.h"
 #include "segment/tickets/pass.h"
 #include "segment/tickets/waiting.h"

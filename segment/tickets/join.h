@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_TICKETS_JOIN_H
 #define SEGQ_SEG_TICKETS_JOIN_H
 
-#include "segment/table/opts.h"
+#include "segment/core/opts.h"
 
 struct append_ans;
 struct append_req;

@@ -3,12 +3,11 @@
 
 #include <assert.h>
 
-#include "segment/table/changed.h"
-#include "segment/table/log.h"
-#include "segment/table/seg_life.h"
-#include "segment/table/state.h"
-#include "segment/table/trail.h"
-#include "segment/table/unit.h"
+#include "segment/core/auditing.h"
+#include "segment/core/recording.h"
+#include "segment/core/rules.h"
+#include "segment/core/segment.h"
+#include "segment/core/state.h"
 #include "segment/tickets/rebuild.h"
 #include "segment/tickets/spare.h"
 

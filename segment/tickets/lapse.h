@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_TICKETS_LAPSE_H
 #define SEGQ_SEG_TICKETS_LAPSE_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 /* A released ticket has no place any more; the reason is known for SEGTAB_OVER_MS. */
 void segtab_over(struct segtab *t, struct seg *g, struct session *x, int reason);

@@ -3,13 +3,12 @@
 
 #include <string.h>
 
-#include "segment/table/changed.h"
-#include "segment/table/clock.h"
-#include "segment/table/log.h"
-#include "segment/table/seg_life.h"
-#include "segment/table/trail.h"
+#include "segment/core/auditing.h"
+#include "segment/core/clock.h"
+#include "segment/core/location.h"
+#include "segment/core/recording.h"
+#include "segment/core/segment.h"
 #include "segment/tickets/lapse.h"
-#include "segment/tickets/look_ahead.h"
 #include "segment/tickets/rebuild.h"
 #include "segment/tickets/revoke.h"
 

@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_TICKETS_LEAVE_H
 #define SEGQ_SEG_TICKETS_LEAVE_H
 
-#include "segment/table/opts.h"
+#include "segment/core/opts.h"
 
 struct drop_ans;
 struct drop_req;

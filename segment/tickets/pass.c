@@ -1,11 +1,11 @@
 /* pass.c: the pass of a released ticket. */
 #include "segment/tickets/pass.h"
 
-#include "segment/table/changed.h"
-#include "segment/table/log.h"
-#include "segment/table/times.h"
-#include "segment/table/trail.h"
-#include "segment/table/where.h"
+#include "segment/core/auditing.h"
+#include "segment/core/clock.h"
+#include "segment/core/location.h"
+#include "segment/core/recording.h"
+#include "segment/core/segment.h"
 
 int segtab_make_pass(struct segtab *t, const struct seg *g, const struct session *x,
                      struct arena *mem, const char **out)

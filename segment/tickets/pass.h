@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_TICKETS_PASS_H
 #define SEGQ_SEG_TICKETS_PASS_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 /* Returns its length, in mem; negative: no memory, or an impossible name. */
 int segtab_make_pass(struct segtab *t, const struct seg *g, const struct session *x,

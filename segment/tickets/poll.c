@@ -4,15 +4,12 @@
 #include <assert.h>
 #include <string.h>
 
-#include "segment/table/changed.h"
-#include "segment/table/clock.h"
-#include "segment/table/log.h"
-#include "segment/table/seg_life.h"
-#include "segment/table/state.h"
-#include "segment/table/times.h"
-#include "segment/table/trail.h"
-#include "segment/table/where.h"
-#include "segment/tickets/look_ahead.h"
+#include "segment/core/auditing.h"
+#include "segment/core/clock.h"
+#include "segment/core/location.h"
+#include "segment/core/recording.h"
+#include "segment/core/segment.h"
+#include "segment/core/state.h"
 #include "segment/tickets/pass.h"
 #include "segment/tickets/rebuild.h"
 #include "segment/tickets/waiting.h"

@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_TICKETS_POLL_H
 #define SEGQ_SEG_TICKETS_POLL_H
 
-#include "segment/table/opts.h"
+#include "segment/core/opts.h"
 
 struct arena;
 struct place_ans;

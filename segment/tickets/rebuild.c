@@ -18,11 +18,11 @@
 #include <inttypes.h>
 
 #include "common/base/log.h"
-#include "segment/table/changed.h"
-#include "segment/table/log.h"
-#include "segment/table/times.h"
-#include "segment/table/trail.h"
-#include "segment/table/unit.h"
+#include "segment/core/auditing.h"
+#include "segment/core/clock.h"
+#include "segment/core/recording.h"
+#include "segment/core/rules.h"
+#include "segment/core/segment.h"
 
 #define LOG_MODULE   "rebuild"
 #define NO_MEM_TIMES 8 /* slower, while people are refused for lack of memory */

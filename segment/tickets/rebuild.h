@@ -2,8 +2,8 @@
 #ifndef SEGQ_SEG_TICKETS_REBUILD_H
 #define SEGQ_SEG_TICKETS_REBUILD_H
 
-#include "segment/table/state.h"
-#include "segment/table/where.h"
+#include "segment/core/location.h"
+#include "segment/core/state.h"
 
 #define SEGTAB_REBUILD_MAX (1u << 24) /* numbers of a segment that is to be rebuilt */
 

@@ -11,11 +11,10 @@
 #include <assert.h>
 #include <string.h>
 
-#include "segment/table/changed.h"
-#include "segment/table/log.h"
-#include "segment/table/seg_life.h"
-#include "segment/table/trail.h"
-#include "segment/table/where.h"
+#include "segment/core/auditing.h"
+#include "segment/core/location.h"
+#include "segment/core/recording.h"
+#include "segment/core/segment.h"
 #include "segment/tickets/away.h"
 #include "segment/tickets/rebuild.h"
 

@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_TICKETS_RELEASE_H
 #define SEGQ_SEG_TICKETS_RELEASE_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 #define SEGTAB_UNSTORED_MAX 1024 /* rows of one segment; a pop waits, or an old one is forgotten */
 

@@ -11,11 +11,11 @@
 #include <assert.h>
 
 #include "common/base/buf.h"
-#include "segment/table/changed.h"
-#include "segment/table/log.h"
-#include "segment/table/times.h"
-#include "segment/table/trail.h"
-#include "segment/table/where.h"
+#include "segment/core/auditing.h"
+#include "segment/core/clock.h"
+#include "segment/core/location.h"
+#include "segment/core/recording.h"
+#include "segment/core/segment.h"
 
 #define ROWS_MAX MSG_BATCH_MAX /* rows of a message */
 

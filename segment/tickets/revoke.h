@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_TICKETS_REVOKE_H
 #define SEGQ_SEG_TICKETS_REVOKE_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 /* An admitted one is over while its pass is not: routers refuse the pass. */
 void segtab_revoke(struct segtab *t, struct seg *g, struct session *x, int reason);

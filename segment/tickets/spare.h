@@ -4,7 +4,7 @@
 #ifndef SEGQ_SEG_TICKETS_SPARE_H
 #define SEGQ_SEG_TICKETS_SPARE_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 static inline bool segtab_is_spared(const struct segtab *t, const struct seg *g)
 {

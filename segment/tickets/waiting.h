@@ -3,9 +3,9 @@
 #ifndef SEGQ_SEG_TICKETS_WAITING_H
 #define SEGQ_SEG_TICKETS_WAITING_H
 
-#include "segment/table/state.h"
-#include "segment/table/unit.h"
-#include "segment/table/where.h"
+#include "segment/core/location.h"
+#include "segment/core/rules.h"
+#include "segment/core/state.h"
 
 /* An idle deadline: not before idle time and told interval are over (ms), and a router has said
  * who polled until then. */

@@ -7,11 +7,10 @@
 #include <inttypes.h>
 
 #include "common/base/log.h"
-#include "segment/table/changed.h"
-#include "segment/table/log.h"
-#include "segment/table/seg_life.h"
-#include "segment/table/trail.h"
-#include "segment/table/where.h"
+#include "segment/core/auditing.h"
+#include "segment/core/location.h"
+#include "segment/core/recording.h"
+#include "segment/core/segment.h"
 #include "segment/tickets/revoke.h"
 #include "segment/tickets/spare.h"
 #include "segment/transfer/move.h"

@@ -20,10 +20,10 @@
 #include <stdlib.h>
 
 #include "common/base/log.h"
+#include "segment/core/recording.h"
+#include "segment/core/rules.h"
+#include "segment/core/segment.h"
 #include "segment/directory/rows.h"
-#include "segment/table/changed.h"
-#include "segment/table/log.h"
-#include "segment/table/unit.h"
 #include "segment/tickets/spare.h"
 
 #define LOG_MODULE "move"

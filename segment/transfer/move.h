@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_TRANSFER_MOVE_H
 #define SEGQ_SEG_TRANSFER_MOVE_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 /* In its first stage, DIALLING or RECEIVING; the segment g has no move of this side. NULL: no
  * memory. */

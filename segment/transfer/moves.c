@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "segment/table/dirs.h"
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 #include "segment/transfer/move.h"
 #include "segment/transfer/source.h"
 #include "segment/transfer/target.h"

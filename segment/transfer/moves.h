@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_TRANSFER_MOVES_H
 #define SEGQ_SEG_TRANSFER_MOVES_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 void segtab_copy(struct segtab *t, peer_no from, const struct msg *m, struct outbox *out);
 /* Moves that do not advance are aborted, the others go on and are reported. */

@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "segment/table/log.h"
-#include "segment/table/peers.h"
-#include "segment/table/state.h"
-#include "segment/table/where.h"
+#include "segment/core/location.h"
+#include "segment/core/recording.h"
+#include "segment/core/state.h"
 #include "segment/transfer/move.h"
 
 #define LOG_MODULE "move"

@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_TRANSFER_SOURCE_H
 #define SEGQ_SEG_TRANSFER_SOURCE_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 /* MOVE_OUT: begins, or says how it stands. */
 void order_move_out(struct segtab *t, peer_no from, const struct msg_move_out *m,

@@ -1,9 +1,9 @@
 /* target.c: the target's side of a move. */
 #include "segment/transfer/target.h"
 
+#include "segment/core/location.h"
+#include "segment/core/state.h"
 #include "segment/directory/say.h"
-#include "segment/table/peers.h"
-#include "segment/table/where.h"
 #include "segment/transfer/move.h"
 
 static const char *refuse_in(const struct segtab *t, const struct msg_move_in *m)

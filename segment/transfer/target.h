@@ -2,7 +2,7 @@
 #ifndef SEGQ_SEG_TRANSFER_TARGET_H
 #define SEGQ_SEG_TRANSFER_TARGET_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 /* MOVE_IN: waits for the copy, or says how it stands. */
 void order_move_in(struct segtab *t, peer_no from, const struct msg_move_in *m,

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "segment/records/jrec.h"
+#include "segment/core/jrec.h"
 #include "segment/node/segtab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,8 +6,8 @@
 
 #include "common/base/log.h"
 #include "common/wire/codec.h"
+#include "segment/core/state.h"
 #include "segment/node/segtab.h"
-#include "segment/table/state.h"
 #include "tests/lib/fuzz_bytes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

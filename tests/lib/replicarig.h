@@ -4,8 +4,8 @@
 #define SEGQ_TESTS_REPLICARIG_H
 
 #include "common/wire/replica_bytes.h"
-#include "segment/table/state.h"
-#include "segment/table/where.h"
+#include "segment/core/location.h"
+#include "segment/core/state.h"
 #include "segment/tickets/waiting.h"
 #include "tests/lib/segrig.h"
 

@@ -3,8 +3,8 @@
 #define SEGQ_TESTS_SEGTAPE_H
 
 #include "common/base/buf.h"
-#include "segment/records/jrec.h"
-#include "segment/table/state.h"
+#include "segment/core/jrec.h"
+#include "segment/core/state.h"
 #include "tests/lib/segrig.h"
 
 struct tape {

@@ -36,7 +36,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "segment/table/where.h"
+#include "segment/core/location.h"
 
 #define GIVEN_UP_US 1900000 /* just below the manager's own limit */
 #define NOBODY      UINT32_MAX

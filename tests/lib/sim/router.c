@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "segment/table/seg_life.h"
-#include "segment/table/where.h"
+#include "segment/core/location.h"
+#include "segment/core/segment.h"
 
 struct srouter *srouter_new(const struct sim *s, const struct proc *p)
 {

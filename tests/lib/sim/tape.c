@@ -7,7 +7,7 @@
 #include "tests/lib/sim/fault_disks.h"
 #include "tests/lib/sim/faults.h"
 
-#include "segment/records/jrec.h"
+#include "segment/core/jrec.h"
 
 static void put(struct sim *s, struct buf *b, const struct jrec *r)
 {

@@ -1,9 +1,9 @@
 /* test_permit.c: joins that need another node's word: one place per person, also when
  * the word comes late or not at all. */
 #include "segment/directory/say.h"
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 #include "tests/lib/dirrig.h"
-#include "segment/table/where.h"
+#include "segment/core/location.h"
 
 static struct rig *r;
 static const char *name; /* the second node keeps its share */

@@ -2,7 +2,7 @@
  * it is stored; and the same after a restart with the journal. */
 #include "tests/lib/segrig.h"
 
-#include "segment/records/jrec.h"
+#include "segment/core/jrec.h"
 
 #define CAP 1000
 

@@ -1,10 +1,10 @@
-/* where.c: where a token's ticket is. */
-#include "segment/table/where.h"
+/* location.c: where a token's ticket is. */
+#include "segment/core/location.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 enum found segtab_find(const struct segtab *t, seg_id seg, uint32_t number,
                            struct location *s)

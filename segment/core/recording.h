@@ -1,10 +1,10 @@
-/* log.h: changes as records of the journal. All of them do nothing without a log, or
+/* recording.h: changes as records of the journal. All of them do nothing without a log, or
  * while replaying. A run of joins is held back until something else happens or the batch is
  * over. */
-#ifndef SEGQ_SEG_TABLE_LOG_H
-#define SEGQ_SEG_TABLE_LOG_H
+#ifndef SEGQ_SEG_CORE_RECORDING_H
+#define SEGQ_SEG_CORE_RECORDING_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 static inline bool segtab_logs(const struct segtab *t)
 {

@@ -1,12 +1,11 @@
-/* peers.c: links, and messages to them. */
-#include "segment/table/peers.h"
+/* state.c: peers, and messages to them. */
+#include "segment/core/state.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "common/base/buf.h"
 #include "common/base/text.h"
-#include "segment/table/state.h"
 
 struct peer *segtab_peer(struct segtab *t, peer_no no)
 {

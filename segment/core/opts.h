@@ -1,7 +1,7 @@
 /* opts.h: what a node's table of segments is given and asked for: its options, the
  * time of a call, the links that it wants, its counters. Included by segtab.h. */
-#ifndef SEGQ_SEG_TABLE_OPTS_H
-#define SEGQ_SEG_TABLE_OPTS_H
+#ifndef SEGQ_SEG_CORE_OPTS_H
+#define SEGQ_SEG_CORE_OPTS_H
 
 #include "common/wire/msg.h"
 

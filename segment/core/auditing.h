@@ -1,10 +1,10 @@
-/* trail.h: what happens to tickets, told to the audit trail. Does nothing without
+/* auditing.h: what happens to tickets, told to the audit trail. Does nothing without
  * a trail, or while replaying: that is asked inline, since a call that finds it out costs a
  * twentieth of a leave. What ends in _now is called from here alone. */
-#ifndef SEGQ_SEG_TABLE_TRAIL_H
-#define SEGQ_SEG_TABLE_TRAIL_H
+#ifndef SEGQ_SEG_CORE_AUDITING_H
+#define SEGQ_SEG_CORE_AUDITING_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 void segtab_audit_join_now(const struct segtab *t, const struct seg *g,
                            const struct append_req *r, uint32_t number);

@@ -14,8 +14,8 @@
  * Encoded: the kind (by the caller), then every number as a varint (7 bits a byte,
  * least first), every bitmap as it is in memory (little endian). Kinds and members are
  * never changed; what is new gets a new kind, and a kind that is not known is refused. */
-#ifndef SEGQ_JREC_H
-#define SEGQ_JREC_H
+#ifndef SEGQ_SEG_CORE_JREC_H
+#define SEGQ_SEG_CORE_JREC_H
 
 #include "common/base/buf.h"
 #include "common/ticket/draw.h"

@@ -1,21 +1,161 @@
-/* state.h: the data of a segment node: its segments, the rules of their queues, moves, peers,
- * and the table that has them all. Data only; segtab.h says which rooms work on it. */
-#ifndef SEGQ_SEG_TABLE_STATE_H
-#define SEGQ_SEG_TABLE_STATE_H
+/* state.h: the data of a segment node: its part in the directory of subjects, what routers were
+ * told, its segments, the rules of their queues, moves, peers, and the table that has them all.
+ * segtab.h says which rooms work on it. */
+#ifndef SEGQ_SEG_CORE_STATE_H
+#define SEGQ_SEG_CORE_STATE_H
 
 #include "common/base/list.h"
 #include "common/base/map.h"
-#include "common/ticket/pace.h"
 #include "common/ticket/draw.h"
+#include "common/ticket/pace.h"
+#include "common/wire/msg.h"
+#include "common/wire/msg_router_segment.h"
 #include "segment/audit/audit_line.h"
-#include "segment/line/contents.h"
-#include "segment/records/jrec.h"
-#include "segment/line/marks.h"
-#include "segment/table/dirs.h"
-#include "segment/table/opts.h"
-#include "segment/table/replica.h"
 #include "segment/copy/xfer_in.h"
 #include "segment/copy/xfer_out.h"
+#include "segment/core/jrec.h"
+#include "segment/core/opts.h"
+#include "segment/line/contents.h"
+#include "segment/line/directory.h"
+#include "segment/line/marks.h"
+#include "segment/line/ticket_idx.h"
+
+/* ---- the directory of subjects (PROTOCOL.md, "One place per person") ----------------
+ * The rooms segment/directory/ (what is said and asked) and segment/line/directory.h (the node's
+ * own share) have the functions.
+ *
+ * This node is a *holder*: it says to each member which subjects of that member's share it
+ * holds. And it is an *owner*: it keeps its own share, in which it is a holder like the
+ * others, without a link. */
+
+#define DIR_PERMITS_MAX 16384 /* joins that wait for another member's word */
+#define DIR_PERMIT_MS   1000  /* a word that nobody has come back for is given back */
+#define DIR_ANSWER_MS  10000 /* a claim without an answer was lost: everything is said anew */
+#define DIR_WAIT_MS    5     /* when to ask again for it */
+#define DIR_AGAIN_MS   1000  /* a member that does not answer is told everything again */
+#define DIR_CHUNK      2048  /* subjects said between two answers */
+#define DIR_CHECKS_MAX 64    /* in a step */
+#define DIR_TELL_MS    3000  /* longest wait of a move for all members to have heard of it */
+
+enum dir_mode {
+    DIR_OFF,     /* the manager keeps none: a subject has one ticket in each node */
+    DIR_UNKNOWN, /* not said yet */
+    DIR_ON,
+};
+
+enum dir_state {     /* a member's knowledge of what we hold */
+    DIR_SILENT,      /* nothing: there is no link */
+    DIR_SAYING,      /* being said */
+    DIR_KNOWN,       /* everything */
+};
+
+struct dir_member {
+    char name[NAME_MAX_LEN + 1], addr[64];
+    enum dir_state state;
+    peer_no to;      /* our link to it; 0: none */
+    peer_no from;    /* where its present word comes from; 0: it has none */
+    uint64_t echo;   /* echo to await before we go on saying; 0: none */
+    bool ending;     /* and that is the end */
+    uint64_t heard;  /* the last number that it has answered */
+    msec_t said_ms;
+    seg_id at;       /* how far we are: in this segment, */
+    uint32_t at_i;   /* at this subject */
+    struct dir_row *row; /* owned; to be sent with the next step */
+    uint32_t n, cap;
+};
+
+enum permit_state { PERMIT_ASKED, PERMIT_GRANTED, PERMIT_TAKEN };
+
+struct permit {
+    struct list_node in; /* dirs.asked or dirs.words, oldest first, or dirs.spare */
+    uint64_t hash;
+    enum permit_state state;
+    msec_t since_ms;
+    uint16_t owner;
+    struct ticket_id old; /* a join that replaces it may use this claim's word */
+    struct dir_row has;   /* PERMIT_TAKEN */
+};
+
+struct dir_check {
+    uint64_t hash;
+    uint16_t holder;
+};
+
+struct dirs {
+    enum dir_mode mode;
+    uint64_t version; /* version of the members; 0: none are known */
+    struct dir_member *m; /* owned; [self] is this node */
+    node_no *no;          /* owned; theirs */
+    uint32_t n, self;     /* self == n: we are none of them */
+    struct directory own;
+    uint64_t count;       /* count of echoes that members are asked for */
+    bool asks;            /* rows are waiting that a join waits for */
+    bool self_again;      /* our own share lacks some of ours: there was no memory */
+    struct permit *permit; /* owned; DIR_PERMITS_MAX, taken at the first need */
+    struct map by_hash;   /* -> index of permit */
+    struct list asked;     /* claims without an answer: PERMIT_ASKED */
+    struct list words;     /* the others */
+    struct list spare;
+    struct dir_check check[DIR_CHECKS_MAX]; /* entries of others that may be old */
+    unsigned n_check;
+    uint64_t n_busy, n_exists; /* ever: joins that had to wait; that found an old place */
+};
+
+/* ---- what routers have been told of this node's lines (MSG_REPLICA), and which listen --
+ * segment/replica/ works on it. */
+
+#define SEEN_LATE_MS 500  /* from a router's answer until its mark is here; a deadline has it */
+#define DIED_MAX     8192 /* slots remembered between two pushes; above: all its lines again */
+
+enum listening { /* listening of a router */
+    LISTENS_NOT,   /* not asked; not a router */
+    LISTENS_SLOW,  /* not reading: nothing until it does */
+    LISTENS_NEXT,  /* a whole push is next */
+    LISTENS_BEGUN, /* which is under way: up to the name `at`, and its block */
+    LISTENS_LIVE,  /* has all, and gets what changes */
+};
+
+struct listener { /* a router, in struct peer */
+    uint8_t state;    /* enum listening */
+    bool echo;        /* a stamp is wanted at once */
+    bool farewell;    /* said all that it told anybody */
+    uint32_t block;
+    uint64_t at;      /* said_name.no */
+    msec_t echo_ms, stamp_ms; /* the router's clock as read last; ours as said last */
+    msec_t heard_ms;  /* ours, when it said something */
+    uint64_t seen;
+    size_t pending;   /* bytes that it has not read */
+};
+
+struct said_name {
+    struct list_node node; /* in replica.names, by rising no */
+    uint64_t no;
+    uint32_t visit;
+    seg_id host;            /* where its tickets are; row.host is a move's target */
+    struct replica_row row; /* row as said last */
+};
+
+struct said_seg { /* last words about a hosted segment */
+    bool known;          /* the rest is of the last push: nothing else has to be compared */
+    bool lost;           /* died has not all of them */
+    uint8_t flags;
+    uint32_t end, waiting, n_relocs, told_max_ms;
+    uint64_t base;
+    uint32_t *died;      /* owned; slots, since the last push */
+    uint32_t n_died, cap_died;
+};
+
+struct replica {
+    struct map by_name; /* seg_id -> struct said_name * */
+    struct list names;  /* owns them */
+    uint64_t last_no;
+    uint64_t version;   /* segtab.names_version, at the last push */
+    uint32_t visit;
+    uint32_t n_listeners;
+    bool now;           /* push at the end of this step: do not wait for the tick */
+};
+
+/* ---- segments, moves, peers ------------------------------------------------------- */
 
 #define SEGTAB_UNIT_MS     100   /* the smallest idle unit */
 #define SEGTAB_MOVED_MAX   4096  /* aliases remembered after a move away */
@@ -62,7 +202,6 @@ struct seg { /* a hosted segment */
     struct segtab *tab;  /* ref */
     struct queue *queue; /* ref */
     uint8_t lane;
-    bool dirty_tags;
     uint32_t capacity;
     seg_id next;
     uint64_t ahead;
@@ -214,5 +353,18 @@ struct segtab {
 #define each_dirty(t, g)     list_each_of(&(t)->dirty, struct seg, dirty, g)
 #define each_queue_seg(q, g) list_each_of(&(q)->segs, struct seg, queued, g)
 #define each_move(t, v)      list_each_of(&(t)->moves, struct move, node, v)
+
+/* ---- peers: the processes that this node has links to ----------------------------- */
+
+struct peer *segtab_peer(struct segtab *t, peer_no no); /* or NULL */
+const struct peer *segtab_peer_named(const struct segtab *t, const char *name,
+                                     uint8_t role);
+/* A link is up. NULL: no memory. The pointer is good until the next one. */
+struct peer *peer_add(struct segtab *t, peer_no no, uint8_t role, const char *name);
+/* Where a message of this node goes: to `peer`, or round to ourselves. */
+struct outbox *segtab_to(struct segtab *t, peer_no peer, struct outbox *out);
+/* Answers that something cannot be done; about: enum msg_type. */
+void segtab_error(struct outbox *out, peer_no to, int code, uint32_t about,
+                  const char *text);
 
 #endif

@@ -1,11 +1,11 @@
-/* trail.c: what happens to tickets, told to the audit trail at the moment it does.
+/* auditing.c: what happens to tickets, told to the audit trail at the moment it does.
  * The counters of segtab_counts are raised at the same places: their sums are equal. */
-#include "segment/table/trail.h"
+#include "segment/core/auditing.h"
 
 #include <assert.h>
 
-#include "segment/table/times.h"
-#include "segment/table/where.h"
+#include "segment/core/clock.h"
+#include "segment/core/location.h"
 
 static const char *const state_name[SESSION_NSTATES] = {
     [SESSION_READY] = "ready",         [SESSION_ADMITTED] = "admitted",

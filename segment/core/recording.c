@@ -1,5 +1,5 @@
-/* log.c: changes as records. */
-#include "segment/table/log.h"
+/* recording.c: changes as records. */
+#include "segment/core/recording.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,13 +1,17 @@
-/* seg_life.c: a segment's beginning and end. */
-#include "segment/table/seg_life.h"
+/* segment.c: a segment's life. */
+#include "segment/core/segment.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
-#include "segment/table/log.h"
-#include "segment/table/rules.h"
-#include "segment/table/unit.h"
-#include "segment/table/where.h"
+#include "common/base/buf.h"
+#include "common/base/log.h"
+#include "segment/core/location.h"
+#include "segment/core/recording.h"
+#include "segment/core/rules.h"
+
+#define LOG_MODULE "draw"
 
 uint64_t segtab_max_blocks(const struct segtab_opts *o)
 {
@@ -71,5 +75,67 @@ void segtab_seg_free(struct segtab *t, struct seg *g)
     if (q->segs.n == 0 && !t->partial) { /* else: some of them are not read yet */
         map_del(&t->queues, q->id);
         segtab_queue_free(q);
+    }
+}
+
+/* ---- what a change entails -------------------------------------------------------- */
+
+void segtab_touch(struct segtab *t, struct seg *g)
+{
+    if (!list_linked(&g->dirty))
+        list_push_back(&t->dirty, &g->dirty);
+}
+
+void segtab_wake(struct segtab *t, struct seg *g)
+{
+    if (!list_linked(&g->active))
+        list_push_back(&t->active, &g->active);
+}
+
+void segtab_note_died(struct said_seg *s, uint32_t slot)
+{
+    if (s->lost)
+        return;
+    s->lost = s->n_died >= DIED_MAX || !GROW(s->died, s->n_died, s->cap_died, 64);
+    if (!s->lost)
+        s->died[s->n_died++] = slot;
+}
+
+/* ---- closing ---------------------------------------------------------------------- */
+
+static bool closes(const struct seg *g)
+{
+    return g->early && g->closes_ms != 0 && !g->b.q.sealed;
+}
+
+void segtab_close_at(struct segtab *t, struct seg *g, int64_t closes_ms)
+{
+    g->closes_ms = closes_ms;
+    if (closes(g) && (t->close_ms == 0 || closes_ms < t->close_ms))
+        t->close_ms = closes_ms;
+}
+
+static void close_now(struct segtab *t, struct seg *g)
+{
+    assert(g->early && !t->replaying);
+    segq_seal(&g->b.q);
+    g->closed = true;
+    segtab_log_set(t, JREC_SEAL, g->b.id, g->next);
+    log_info("event=segment_closed seg=%" PRIu64 " queue=%s joined=%" PRIu32, g->b.id,
+             g->queue->name, g->b.joined);
+    t->urgent = true;
+    segtab_touch(t, g);
+}
+
+void segtab_close_due(struct segtab *t)
+{
+    if (t->replaying)
+        return;
+    t->close_ms = 0;
+    each_seg (t, g) {
+        if (closes(g) && t->now.wall_ms >= g->closes_ms)
+            close_now(t, g);
+        else
+            segtab_close_at(t, g, g->closes_ms);
     }
 }

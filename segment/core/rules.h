@@ -1,8 +1,9 @@
-/* rules.h: the rules of queues: from the manager, or from the journal. */
-#ifndef SEGQ_SEG_TABLE_RULES_H
-#define SEGQ_SEG_TABLE_RULES_H
+/* rules.h: the rules of queues, from the manager or from the journal, and what follows from them
+ * for each segment: the unit of its idle deadlines, which are one byte each. */
+#ifndef SEGQ_SEG_CORE_RULES_H
+#define SEGQ_SEG_CORE_RULES_H
 
-#include "segment/table/state.h"
+#include "segment/core/state.h"
 
 static inline uint32_t queue_longest_idle_ms(const struct queue *q)
 {
@@ -20,5 +21,13 @@ int segtab_set_rules(struct segtab *t, const struct msg_rules *m, bool *changed)
 /* When a pass_ttl was lowered is not in the journal: now. */
 void segtab_rules_replayed(struct segtab *t);
 void segtab_queue_free(struct queue *q);
+
+static inline uint8_t segtab_unit(const struct segtab *t, const struct seg *g)
+{
+    return (uint8_t)(uint64_t)((double)t->service_ms * g->per_unit);
+}
+
+/* After rules or pace changed: idle time and told interval must fit into a byte of units. */
+void segtab_fit_unit(struct segtab *t, struct seg *g);
 
 #endif

@@ -1,6 +1,6 @@
 /* jrec.c: records as bytes. One walk over the members does both directions, so that they
  * cannot disagree. */
-#include "segment/records/jrec.h"
+#include "segment/core/jrec.h"
 
 #include <assert.h>
 #include <string.h>

@@ -36,7 +36,7 @@ double no_show_boost(const struct no_show *c, double most);
  *   polls:    | | |  | |       silence        | || | | | |
  *   people:   judged          nobody is judged             judged again after `away`
  *
- * A person who is called and has not polled for `away` is skipped (segment/tickets/away.c).
+ * A person who is called and has not polled for `away` is skipped (segment/tickets/release.c).
  * But when a load balancer restarts, an uplink is cut, or all routers are away, the whole line
  * falls silent, and everybody would lose the turn to the first to be back. So nobody
  * is skipped while no poll comes at all, nor after that until everybody has had the time to come

@@ -68,7 +68,7 @@ void segtab_seg_free(struct segtab *t, struct seg *g)
     if (list_linked(&g->active))
         list_remove(&t->active, &g->active);
     contents_fini(&g->b);
-    marks_fini(&g->unstored);
+    marks_clear(&g->unstored);
     draw_free(g->draw);
     free(g->said.died);
     free(g);

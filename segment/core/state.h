@@ -17,7 +17,7 @@
 #include "segment/core/opts.h"
 #include "segment/line/contents.h"
 #include "segment/line/directory.h"
-#include "segment/line/marks.h"
+#include "segment/line/session.h"
 #include "segment/line/ticket_idx.h"
 
 /* ---- the directory of subjects (PROTOCOL.md, "One place per person") ----------------
@@ -222,7 +222,7 @@ struct seg { /* a hosted segment */
     uint64_t popped, no_shows, expired, left;
     uint64_t away, polls; /* since the node started: skipped tickets; polls of waiting ones */
     uint8_t classes;  /* classes of clients that were seen in it, a bit each; 0: any */
-    msec_t spared_until_ms; /* service clock: nobody in it times out before; tickets/spare.h */
+    msec_t spared_until_ms; /* service clock: nobody in it times out before; tickets/timeouts.h */
     struct said_seg said;   /* to routers */
     uint64_t claimed; /* since the node started: for the claim rate, which looks at growth */
     struct credit credit;

@@ -1,6 +1,7 @@
 /* subject.h: the subjects of one segment's live tickets. Pure.
  * A name has one ticket: a second join finds the first. The name itself, and what the pass is
- * bound to (common/ticket/bound.h), is kept for the pass. A segment whose tickets have no subjects pays nothing.
+ * bound to (common/ticket/bound.h), is kept for the pass. A segment whose tickets have no subjects
+ * pays nothing.
  *
  * Memory: owns copies of the names; freed with the last one. A pointer to a subject is
  * good until the next change. */

@@ -11,7 +11,7 @@
 #include "segment/node/report.h"
 #include "segment/node/step.h"
 #include "segment/replica/seen.h"
-#include "segment/tickets/revoke.h"
+#include "segment/tickets/passes.h"
 #include "segment/transfer/moves.h"
 
 #define LOG_MODULE "segtab"

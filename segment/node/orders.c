@@ -136,8 +136,8 @@ static const char *refuse_open(struct segtab *t, const struct msg_seg_open *m)
     return NULL;
 }
 
-/* Clears what a committed move has left here, whose commit we have not heard of: its target was lost since
- * (a move of one that is opened comes after its opening). NULL: nothing. */
+/* Remains of a committed move here, whose commit we have not heard of: its target was lost
+ * since (a move of one that is opened comes after its opening). NULL: nothing. */
 static struct seg *left_over(const struct segtab *t, const struct msg_seg_open *m)
 {
     struct seg *g = m->kind == OPEN_REBUILD ? segtab_seg(t, m->seg) : NULL;

@@ -40,7 +40,6 @@
 #include "segment/restore/snapshot.h"
 #include "segment/tickets/commands.h"
 #include "segment/tickets/join.h"
-#include "segment/tickets/leave.h"
 #include "segment/tickets/poll.h"
 
 #endif

@@ -18,8 +18,8 @@
 #include "segment/node/report.h"
 #include "segment/replica/push.h"
 #include "segment/replica/seen.h"
-#include "segment/tickets/lapse.h"
-#include "segment/tickets/revoke.h"
+#include "segment/tickets/passes.h"
+#include "segment/tickets/timeouts.h"
 #include "segment/transfer/moves.h"
 #include "segment/transfer/target.h"
 

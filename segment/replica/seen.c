@@ -9,7 +9,7 @@
 #include "segment/core/segment.h"
 #include "segment/core/state.h"
 #include "segment/tickets/poll.h"
-#include "segment/tickets/spare.h"
+#include "segment/tickets/timeouts.h"
 #include "segment/tickets/waiting.h"
 
 #define SILENT_MS (2 * SEEN_EVERY_MS) /* then a router is not heard, or does not run */

@@ -14,7 +14,7 @@ void segtab_pending(struct segtab *t, peer_no router, size_t bytes);
  * people may be told to come again meanwhile, and their marks be late, or lost with the link. */
 void replica_spare(struct segtab *t);
 /* The link of a router has ended: without its farewell it may have told people what nobody will
- * say any more (tickets/spare.h). */
+ * say any more (tickets/timeouts.h). */
 void replica_gone(struct segtab *t, const struct listener *l);
 
 #endif

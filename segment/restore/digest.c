@@ -49,7 +49,8 @@ static uint64_t digest_people(const struct seg *g)
          x = sessions_next_returning(&g->b.released, x))
         h = mix(mix(h, x->id.seg), x->id.number);
     for (uint32_t i = 0; (u = subjects_next(&g->b.subjects, &i)) != NULL;)
-        if (!subject_is_key(u->text, u->len) || subject_head(u->text, u->len) > 0) /* no record says that a poll forgot one */
+        /* no record says that a poll forgot a key */
+        if (!subject_is_key(u->text, u->len) || subject_head(u->text, u->len) > 0)
             sum += mix_text(mix(mix(mix(u->id.seg, u->id.number), u->hash),
                                 u->issued_s * 4ull + u->client),
                             u->text, u->len);

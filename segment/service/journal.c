@@ -35,7 +35,8 @@ struct seg_journal {
 int seg_journal_new(struct seg_journal **out, const struct seg_cfg *c, struct disk *disk,
                     struct err *e)
 {
-    struct keeper_opts o = { .parent = c->node.journal_dir != NULL ? c->node.journal_dir : "journal",
+    const char *parent = c->node.journal_dir != NULL ? c->node.journal_dir : "journal";
+    struct keeper_opts o = { .parent = parent,
                              .node = c->node.node,
                              .mode = (enum journal_mode)c->node.journal,
                              .format = JOURNAL_FORMAT,

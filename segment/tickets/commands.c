@@ -1,5 +1,5 @@
-/* commands.c: a backend's session commands: end it now (release, revoke), or extend it; and the use
- * of a pass that is good once.
+/* commands.c: leaves, and a backend's commands: end a session now (release, revoke), or extend it;
+ * and the use of a pass that is good once.
  *
  * The backend shows a pass: it was collected, even if its record says otherwise (the record
  * that it was admitted may be lost in a crash). So it is revoked from every state in which
@@ -10,13 +10,101 @@
 #include <assert.h>
 #include <string.h>
 
+#include "segment/core/auditing.h"
 #include "segment/core/clock.h"
 #include "segment/core/location.h"
 #include "segment/core/recording.h"
 #include "segment/core/segment.h"
-#include "segment/tickets/leave.h"
-#include "segment/tickets/pass.h"
-#include "segment/tickets/revoke.h"
+#include "segment/tickets/passes.h"
+#include "segment/tickets/rebuild.h"
+#include "segment/tickets/timeouts.h"
+
+/* ---- leaves ------------------------------------------------------------------------ */
+
+/* Ends the ticket's place, its session, or its return to a segment under rebuild. */
+static inline __attribute__((always_inline)) void drop_here(struct segtab *t,
+                            const struct location *s)
+{
+    struct seg *g = s->seg;
+    struct session *x;
+
+    if (s->slot != SEGQ_NONE && segq_drop(&g->b.q, s->slot, DEAD_LEFT)) {
+        segtab_audit_ticket(t, g, s->id, AUDIT_LEFT);
+        subjects_del(&g->b.subjects, s->id);
+        segtab_died(g, s->slot);
+        g->left++;
+        t->n.left++;
+        if (segtab_logs(t)) /* asked here: a record costs as much as a leave */
+            segtab_log_drops(t, g, &s->slot, 1, DEAD_LEFT);
+        segtab_touch(t, g);
+        return;
+    }
+    x = sessions_find(&g->b.released, s->id);
+    if (x != NULL && x->state == SESSION_ADMITTED && x->expires_ms > t->now.now_ms)
+        segtab_revoke(t, g, x, GONE_LEFT);
+    else if (x != NULL && x->state != SESSION_OVER && x->state != SESSION_REVOKED)
+        segtab_over(t, g, x, GONE_LEFT);
+    else if (x == NULL && g->b.q.rebuilding)
+        segtab_rebuild_leave(t, s);
+}
+
+/* May it be replaced by a ticket with this subject? */
+static enum drop_state may_replace(const struct location *s, uint64_t heir_hash)
+{
+    const struct contents *b = &s->seg->b;
+    const struct subject *own = subjects_by_ticket(&b->subjects, s->id);
+    const struct session *x;
+
+    if (s->slot == SEGQ_NONE || !segq_is_alive(&b->q, s->slot)) {
+        x = sessions_find(&b->released, s->id);
+        if (x != NULL && x->state != SESSION_OVER && x->state != SESSION_REVOKED)
+            return DROP_INSIDE;
+        return x == NULL && b->q.rebuilding ? DROP_BUSY : DROP_GONE;
+    }
+    return own == NULL || subject_is_key(own->text, own->len) ||
+                   !subject_has_name(own->text, own->len) || own->hash == heir_hash
+               ? DROP_OK
+               : DROP_NAMED;
+}
+
+static void drop_one(struct segtab *t, enum found k, const struct location *s,
+                     uint64_t heir_hash, struct drop_ans *a)
+{
+    memset(a, 0, sizeof(*a));
+    if (k == FOUND_NOWHERE) {
+        a->state = DROP_UNKNOWN;
+        t->n.unknown++;
+    } else if (k == FOUND_MOVED) {
+        a->state = DROP_MOVED;
+        a->moved_to = s->moved_to;
+        t->n.moved++;
+    } else if (t->hold || seg_is_fenced(s->seg)) {
+        a->state = DROP_BUSY;
+        t->n.busy++;
+    } else {
+        a->state = SQ_UNLIKELY(heir_hash != 0) ? may_replace(s, heir_hash) : DROP_OK;
+        if (SQ_LIKELY(a->state == DROP_OK))
+            drop_here(t, s);
+    }
+}
+
+void segtab_drop(struct segtab *t, struct seg_now now, const struct drop_req *req,
+                 uint32_t n, struct drop_ans *ans)
+{
+    struct ahead h;
+
+    segtab_heard(t, now);
+    for (uint32_t from = 0, k; from < n; from += k) {
+        k = n - from < LOOK_AHEAD ? n - from : LOOK_AHEAD;
+        for (uint32_t i = 0; i < k; i++)
+            look_ahead(t, &h, i, req[from + i].seg, req[from + i].number);
+        for (uint32_t i = 0; i < k; i++)
+            drop_one(t, h.kind[i], &h.at[i], req[from + i].heir_hash, &ans[from + i]);
+    }
+    t->n.drops += n;
+}
+
+/* ---- commands ---------------------------------------------------------------------- */
 
 static bool is_inside(const struct segtab *t, const struct session *x)
 {
@@ -32,7 +120,7 @@ static void end(struct segtab *t, const struct location *s, const struct sess_re
     if (is_inside(t, x))
         segtab_revoke(t, s->seg, x, r->command == SESS_REVOKE ? GONE_FINISHED : GONE_LEFT);
     else
-        segtab_leave(t, s);
+        drop_here(t, s);
 }
 
 /* Not beyond what a manager counts with that gives us up: its word is not older than ours. */
@@ -76,7 +164,8 @@ static void use(struct segtab *t, const struct location *s, const struct sess_re
     struct session *x = sessions_find(&s->seg->b.released, s->id);
     uint64_t by = (uint64_t)r->until_s;
 
-    if (!is_inside(t, x) || !session_has_use(x->state) || by == 0 || (x->used != 0 && x->used != by)) {
+    if (!is_inside(t, x) || !session_has_use(x->state) || by == 0 ||
+        (x->used != 0 && x->used != by)) {
         a->state = SESS_GONE;
         if (x != NULL && session_has_use(x->state))
             a->until_s = (int64_t)x->used;
@@ -90,8 +179,8 @@ static void use(struct segtab *t, const struct location *s, const struct sess_re
     }
 }
 
-static void one(struct segtab *t, const struct sess_req *r, struct sess_ans *a,
-                struct arena *mem)
+static void run_command(struct segtab *t, const struct sess_req *r, struct sess_ans *a,
+                        struct arena *mem)
 {
     struct location s = { 0 };
     enum found k = segtab_find(t, r->seg, r->number, &s);
@@ -122,6 +211,6 @@ void segtab_session(struct segtab *t, struct seg_now now, const struct sess_req 
 {
     segtab_heard(t, now);
     for (uint32_t i = 0; i < n; i++)
-        one(t, &req[i], &ans[i], mem);
+        run_command(t, &req[i], &ans[i], mem);
     t->n.sessions += n;
 }

@@ -10,4 +10,8 @@ void segtab_draw(struct segtab *t, struct seg *g, const struct seg_draw *d);
 SQ_CHECK int segtab_draw_was(struct segtab *t, struct seg *g, const struct seg_draw *d);
 SQ_CHECK int segtab_draw_now(struct seg *g, const struct seg_draw *d);
 
+/* Slot p of a line gets the contents of slot number[p], for all slots and those that are added to
+ * make n > 0. The line is sealed and not under rebuild. Or SQ_ENOMEM, and nothing has changed. */
+SQ_CHECK int segq_permute(struct segq *q, uint32_t n, const uint32_t *number);
+
 #endif

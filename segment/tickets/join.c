@@ -12,7 +12,7 @@
 #include "segment/core/state.h"
 #include "segment/directory/permit.h"
 #include "segment/tickets/credit.h"
-#include "segment/tickets/pass.h"
+#include "segment/tickets/passes.h"
 #include "segment/tickets/waiting.h"
 
 /* Only one ticket may have its name, and may be found by it. */

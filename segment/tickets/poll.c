@@ -10,7 +10,7 @@
 #include "segment/core/recording.h"
 #include "segment/core/segment.h"
 #include "segment/core/state.h"
-#include "segment/tickets/pass.h"
+#include "segment/tickets/passes.h"
 #include "segment/tickets/rebuild.h"
 #include "segment/tickets/waiting.h"
 
@@ -110,8 +110,8 @@ void segtab_forget_key(struct segtab *t, struct seg *g, uint32_t slot)
     struct ticket_id id = contents_ticket(&g->b, slot);
     const struct subject *x = subjects_by_ticket(&g->b.subjects, id);
 
-    if (x != NULL && subject_is_key(x->text, x->len) && subject_head(x->text, x->len) == 0 && g->out == NULL &&
-        t->now.wall_ms / 1000 - x->issued_s >= SEGTAB_KEY_S)
+    if (x != NULL && subject_is_key(x->text, x->len) && subject_head(x->text, x->len) == 0 &&
+        g->out == NULL && t->now.wall_ms / 1000 - x->issued_s >= SEGTAB_KEY_S)
         subjects_del(&g->b.subjects, id);
 }
 

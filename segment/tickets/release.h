@@ -1,4 +1,5 @@
-/* release.h: releases: SEG_POP, and which of them may be told. */
+/* release.h: releases: SEG_POP, which skips tickets whose poll is overdue, and which releases may
+ * be told. */
 #ifndef SEGQ_SEG_TICKETS_RELEASE_H
 #define SEGQ_SEG_TICKETS_RELEASE_H
 

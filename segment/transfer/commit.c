@@ -11,8 +11,8 @@
 #include "segment/core/location.h"
 #include "segment/core/recording.h"
 #include "segment/core/segment.h"
-#include "segment/tickets/revoke.h"
-#include "segment/tickets/spare.h"
+#include "segment/tickets/passes.h"
+#include "segment/tickets/timeouts.h"
 #include "segment/transfer/move.h"
 
 #define LOG_MODULE "move"
@@ -174,8 +174,8 @@ static void move_commit(struct segtab *t, const struct msg_move_end *m,
         segtab_move_tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_COMMITTED, 0, "",
                          out);
     } else if (in == NULL) {
-        /* The map is the truth: what was committed to somewhere else is not served here. But one that
-         * is being rebuilt came later. */
+        /* The map is the truth: what was committed to somewhere else is not served here. But one
+         * that is being rebuilt came later. */
         if (left != NULL && !left->b.q.rebuilding && segtab_seg(t, m->to) == NULL) {
             segtab_moves_drop(t, left, "it was moved away", out);
             drop_source(t, left, m->to);

@@ -24,7 +24,7 @@
 #include "segment/core/rules.h"
 #include "segment/core/segment.h"
 #include "segment/directory/rows.h"
-#include "segment/tickets/spare.h"
+#include "segment/tickets/timeouts.h"
 
 #define LOG_MODULE "move"
 

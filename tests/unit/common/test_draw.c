@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/ticket/draw.h"
-#include "segment/line/segq_draw.h"
+#include "segment/tickets/draw.h"
 
 static const uint8_t seed[DRAW_SEED] = "an answer is worth a good seed!";
 

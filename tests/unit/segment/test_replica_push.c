@@ -1,7 +1,7 @@
 /* test_replica_push.c: what routers are told of lines is what the node has, whatever happens to
  * tickets, segments and links; and no more is told than has changed. */
 #include "common/base/rng.h"
-#include "segment/tickets/spare.h"
+#include "segment/tickets/timeouts.h"
 #include "tests/lib/replicarig.h"
 
 static struct rig *r;

@@ -1,9 +1,16 @@
-/* revoke.h: passes that end before, or last longer than, what they say; routers are told. */
-#ifndef SEGQ_SEG_TICKETS_REVOKE_H
-#define SEGQ_SEG_TICKETS_REVOKE_H
+/* passes.h: the pass of a released ticket; passes that end before, or last longer than, what they
+ * say; routers are told. */
+#ifndef SEGQ_SEG_TICKETS_PASSES_H
+#define SEGQ_SEG_TICKETS_PASSES_H
 
 #include "segment/core/state.h"
 
+/* Makes the pass of a released ticket in mem, and returns its length; negative: no memory, or an
+ * impossible name. */
+int segtab_make_pass(struct segtab *t, const struct seg *g, const struct session *x,
+                     struct arena *mem, const char **out);
+/* A ready ticket is told its pass: it is inside. */
+void segtab_admit(struct segtab *t, struct seg *g, struct session *x);
 /* An admitted one is over while its pass is not: routers refuse the pass. */
 void segtab_revoke(struct segtab *t, struct seg *g, struct session *x, int reason);
 /* Extends the session until then, if that is later. told: also in the audit trail (a renewal is

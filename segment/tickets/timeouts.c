@@ -1,5 +1,5 @@
-/* lapse.c: time-outs of places, claim windows, passes and records. */
-#include "segment/tickets/lapse.h"
+/* timeouts.c: time-outs of places, claim windows, passes and records. */
+#include "segment/tickets/timeouts.h"
 
 #include <assert.h>
 
@@ -9,7 +9,6 @@
 #include "segment/core/segment.h"
 #include "segment/core/state.h"
 #include "segment/tickets/rebuild.h"
-#include "segment/tickets/spare.h"
 
 void segtab_over(struct segtab *t, struct seg *g, struct session *x, int reason)
 {

@@ -1,12 +1,13 @@
-/* revoke.c: passes that are not what they say. A leave while the pass is good leaves a record
- * (SESSION_REVOKED) until the pass would have expired, and routers are told, so that they
- * refuse it (GET /v1/verify); likewise of sessions that last longer than their pass says.
+/* passes.c: the passes of released tickets, and those that are not what they say. A leave while
+ * the pass is good leaves a record (SESSION_REVOKED) until the pass would have expired, and
+ * routers are told, so that they refuse it (GET /v1/verify); likewise of sessions that last
+ * longer than their pass says.
  *
  *   leave, extend --> record, `changed` --next tick--> all routers
  *   a router's link is up       --all records--> that router
  *   a segment is absorbed here --its records--> all routers, for a router may have had no
  *                               link to the node that they came from */
-#include "segment/tickets/revoke.h"
+#include "segment/tickets/passes.h"
 
 #include <assert.h>
 
@@ -18,6 +19,46 @@
 #include "segment/core/segment.h"
 
 #define ROWS_MAX MSG_BATCH_MAX /* rows of a message */
+
+int segtab_make_pass(struct segtab *t, const struct seg *g, const struct session *x,
+                     struct arena *mem, const char **out)
+{
+    const struct subject *sub = subjects_by_ticket(&g->b.subjects, x->id);
+    size_t head = sub != NULL ? subject_head(sub->text, sub->len) : 0;
+    bool named = sub != NULL && sub->len > head && !subject_is_key(sub->text, sub->len);
+    struct ticket_id id = segtab_outside(t, x->id);
+    struct seg_pass p = {
+        .queue = g->queue->name,
+        .lane = g->queue->lanes[g->lane],
+        .issuer = g->queue->issuer,
+        .subject = named ? sub->text + head : NULL,
+        .subject_len = named ? sub->len - head : 0,
+        .bound = head > 0 ? sub->text + 2 : NULL,
+        .bound_len = head > 0 ? head - 2 : 0,
+        .seg = id.seg,
+        .number = id.number,
+        .released_at_ms = x->released_at_ms,
+        .expires_s = segtab_until_s(g, x),
+    };
+    char *text = arena_alloc(mem, MSG_PASS_MAX);
+    int n = text != NULL ? t->o.make_pass(t->o.ctx, &p, text) : -1;
+
+    *out = text;
+    t->n.passes_made += n >= 0;
+    return n;
+}
+
+void segtab_admit(struct segtab *t, struct seg *g, struct session *x)
+{
+    segtab_audit_session(t, g, x, AUDIT_ADMITTED, NULL);
+    session_set(&g->b.released, x, SESSION_ADMITTED, x->expires_ms);
+    segtab_log_session(t, g, x);
+    t->n.admitted++;
+    g->claimed++;
+    segtab_touch(t, g);
+}
+
+/* ---- passes that are not what they say ---------------------------------------------- */
 
 /* Is its pass not what it says? */
 static bool is_changed(const struct session *x)

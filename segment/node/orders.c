@@ -15,7 +15,6 @@
 #include "segment/core/state.h"
 #include "segment/directory/members.h"
 #include "segment/directory/rows.h"
-#include "segment/node/hold.h"
 #include "segment/node/report.h"
 #include "segment/tickets/credit.h"
 #include "segment/tickets/draw.h"
@@ -89,6 +88,81 @@ static bool obey(struct segtab *t, peer_no from, uint64_t epoch, uint32_t about,
     if (epoch > t->epoch || t->manager != from || (t->store == 0 && p->store != 0))
         adopt(t, p, epoch, out);
     return true;
+}
+
+/* ---- the journal cannot write --------------------------------------------------------
+ * What the table says now is written down; from here
+ * on nothing changes in it that somebody is told of, for a kill would undo it: nobody joins,
+ * leaves, times out, is released or moved, and no position falls. Polls are answered.
+ *
+ *   joins, leaves, sessions   BUSY: the router asks again, and then says 503
+ *   time-outs                 the service clock stands still
+ *   orders                    answered with the status as it is; the manager gives them again
+ *   what is ahead             kept apart until it can be written: it comes only once */
+
+/* The order would change what cannot be written now: true, and it is answered. */
+static bool puts_off(struct segtab *t, peer_no from, const struct msg *m, struct outbox *out)
+{
+    if (!t->hold)
+        return false;
+    switch (m->type) {
+    case MSG_SEG_SEAL:
+        segtab_report_one(t, m->seg_seal.seg, from, out);
+        return true;
+    case MSG_SEG_NEXT:
+        segtab_report_one(t, m->seg_next.seg, from, out);
+        return true;
+    case MSG_SEG_REMOVE:
+        segtab_report_one(t, m->seg_remove.seg, from, out);
+        return true;
+    case MSG_MOVE_IN:
+    case MSG_MOVE_OUT:
+    case MSG_MOVE_END:
+        return true;
+    default: /* the others look themselves: a pop is answered, positions are kept apart */
+        return false;
+    }
+}
+
+/* Lowers it; at once, or when it can be written down. */
+static void set_ahead(struct segtab *t, struct seg *g, uint64_t ahead)
+{
+    if (t->hold) {
+        g->ahead_due = u64_min(g->ahead_due, ahead);
+        return;
+    }
+    if (g->ahead <= ahead)
+        return;
+    assert(!t->replaying);
+    g->ahead = ahead;
+    segtab_log_set(t, JREC_AHEAD, g->b.id, ahead);
+}
+
+/* The manager hears at once that people here stand still, and that they go on: those behind them
+ * stand still as long (PROTOCOL section 5). */
+static void say_so(struct segtab *t)
+{
+    each_active (t, g)
+        segtab_touch(t, g);
+    t->urgent = true;
+}
+
+void segtab_hold(struct segtab *t, bool hold)
+{
+    if (t->hold != hold)
+        say_so(t);
+    t->hold = hold;
+    if (hold)
+        return;
+    each_seg (t, g) {
+        set_ahead(t, g, g->ahead_due);
+        g->ahead_due = AHEAD_UNKNOWN;
+    }
+}
+
+void segtab_full(struct segtab *t, bool full)
+{
+    t->full = full;
 }
 
 /* ---- rules ------------------------------------------------------------------------ */
@@ -254,7 +328,7 @@ static void order_seg_ahead(struct segtab *t, peer_no from, const struct msg_seg
         struct seg *g = segtab_seg(t, m->v[i].seg);
 
         if (g != NULL)
-            segtab_set_ahead(t, g, m->v[i].ahead);
+            set_ahead(t, g, m->v[i].ahead);
     }
     for (uint32_t i = 0; i < m->n_kept; i++)
         segtab_stored(t, &m->kept[i]);
@@ -361,6 +435,6 @@ void segtab_order(struct segtab *t, peer_no from, const struct msg *m, struct ou
     }
     if (m->type == MSG_NODE_OK)
         segtab_peer(t, from)->store = m->node_ok.store;
-    if (obey(t, from, m->epoch, m->type, out) && !segtab_puts_off(t, from, m, out))
+    if (obey(t, from, m->epoch, m->type, out) && !puts_off(t, from, m, out))
         order(t, from, m, out);
 }

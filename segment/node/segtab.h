@@ -10,7 +10,7 @@
  *   segment/transfer/   a segment moves to another node
  *   segment/directory/  one place per person over all nodes
  *   segment/replica/    what routers need to answer polls of waiting tickets
- *   segment/core/      the data, and what all of them need: where a ticket is, clocks, records
+ *   segment/core/       the data, and what all of them need: where a ticket is, clocks, records
  *
  * Peers: the shell numbers its live connections (peer_no). The manager in charge is the
  * last one whose NODE_OK had the highest epoch; orders under a lower epoch are answered
@@ -26,13 +26,8 @@
 #define SEGQ_SEG_NODE_SEGTAB_H
 
 #include "segment/core/opts.h"
-#include "segment/node/count.h"
-#include "segment/node/hold.h"
-#include "segment/node/links.h"
-#include "segment/node/node.h"
+#include "segment/node/orders.h"
 #include "segment/node/report.h"
-#include "segment/node/step.h"
-#include "segment/node/why.h"
 #include "segment/replica/seen.h"
 #include "segment/restore/digest.h"
 #include "segment/restore/replay.h"
@@ -41,5 +36,43 @@
 #include "segment/tickets/commands.h"
 #include "segment/tickets/join.h"
 #include "segment/tickets/poll.h"
+
+struct msg;
+struct outbox;
+struct segtab;
+
+struct segtab *segtab_new(const struct segtab_opts *o); /* NULL: no memory */
+void segtab_free(struct segtab *t);
+
+enum segtab_kind {
+    SEGTAB_TICK,      /* at least every 100 ms: sweep, claim windows, reports, move progress */
+    SEGTAB_REPORT,    /* report now what has changed; see segtab_urgent() */
+    SEGTAB_ASK,       /* send what joins wait for; see segtab_asks() */
+    SEGTAB_UP,        /* peer connected: role, name */
+    SEGTAB_DOWN,      /* peer gone */
+    SEGTAB_MSG,       /* from peer */
+    SEGTAB_DIAL_FAIL, /* the peer asked for by want_peer could not be reached: name */
+};
+
+struct segtab_in {
+    struct seg_now now;
+    enum segtab_kind kind;
+    peer_no peer;
+    uint8_t role;     /* UP, DOWN: enum rpc_role */
+    const char *name; /* UP: node name of the peer; DIAL_FAIL */
+    bool older;       /* UP: it speaks a protocol before PROTOCOL_BOUND */
+    const struct msg *msg;
+    msec_t silent_ms; /* TICK: so long ago a router was heard last; 0: now */
+};
+
+/* Fills `out` with messages. When a move needs a link to another segment node, it is
+ * named in segtab_wanted() until the move is over; the shell dials and reports UP. */
+void segtab_step(struct segtab *t, const struct segtab_in *in, struct outbox *out);
+/* A join waits for another node's word, which has not been asked for yet (SEGTAB_ASK; every
+ * other step does it, too). */
+bool segtab_asks(const struct segtab *t);
+
+/* Links to other segment nodes that are wanted now; returns how many (at most cap). */
+size_t segtab_wanted(const struct segtab *t, struct node_want *v, size_t cap);
 
 #endif

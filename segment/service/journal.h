@@ -6,7 +6,7 @@
  *
  * When a flush fails, what was said in that turn is taken back (the links are closed, the
  * peers ask again), and the table is made anew of what the journal has, so that it is again
- * what a restart would find. Then segtab holds (segment/node/hold.c): polls are answered, nothing
+ * what a restart would find. Then segtab holds (segment/node/orders.c): polls are answered, nothing
  * else is done. As soon as a flush works again, or a whole snapshot is on the disk, all goes
  * on as before. */
 #ifndef SEGQ_SEG_SERVICE_JOURNAL_H

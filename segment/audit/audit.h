@@ -4,7 +4,7 @@
 #define SEGQ_SEG_AUDIT_AUDIT_H
 
 #include "common/trail/trail.h"
-#include "segment/audit/audit_desk.h"
+#include "segment/audit/audit_find.h"
 #include "segment/audit/audit_line.h"
 
 struct audit;

@@ -9,9 +9,9 @@
 
 #include "common/base/log.h"
 #include "segment/core/state.h"
+#include "segment/directory/exchange.h"
+#include "segment/directory/holdings.h"
 #include "segment/directory/permit.h"
-#include "segment/directory/rows.h"
-#include "segment/directory/say.h"
 
 #define LOG_MODULE "directory"
 

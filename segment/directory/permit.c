@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 #include "segment/core/state.h"
-#include "segment/directory/rows.h"
+#include "segment/directory/holdings.h"
 
 static struct permit *permit_of(const struct dirs *d, uint64_t hash)
 {

@@ -89,8 +89,8 @@ bool subjects_has(const struct subjects *s, uint64_t hash)
     return s->n > 0 && map_get(&s->by_hash, hash) != MAP_NONE;
 }
 
-/* By the names, whatever their passes are bound to. Two names with one hash: the later one hides the
- * earlier, and neither gets the other's ticket. */
+/* By the names, whatever their passes are bound to. Two names with one hash: the later one hides
+ * the earlier, and neither gets the other's ticket. */
 const struct subject *subjects_by_name(const struct subjects *s, uint64_t hash,
                                        const char *text, size_t len)
 {

@@ -7,7 +7,6 @@
 
 #include "segment/core/location.h"
 #include "segment/core/segment.h"
-#include "segment/replica/frame.h"
 #include "segment/replica/rows.h"
 
 #define SLOW_BYTES   (4u << 20) /* bytes unread: then a whole push later */

@@ -7,11 +7,14 @@
 struct jrec;
 struct segtab;
 
-/* Into a new table, record by record, and then the end of it: deadlines begin anew, and
- * the table may be used. 0, SQ_ENOMEM, or SQ_EPROTO: this record cannot follow those
+/* Into a new table, record by record. 0, SQ_ENOMEM, or SQ_EPROTO: this record cannot follow those
  * before it; then the table is good for segtab_free() only. */
 SQ_CHECK int segtab_replay(struct segtab *t, const struct jrec *r);
-/* The first one ends the snapshot itself, the second what was said while it was taken. */
-int replay_snap_end(struct segtab *t);
+/* After the last record: the clocks begin anew, and what was half done ends; the table may be
+ * used. */
+SQ_CHECK int segtab_replayed(struct segtab *t, struct seg_now now);
+/* After that: the last joins may be missing. Nobody joins what is open any more, or a number
+ * that was given once would be given again, and two people had one place. */
+void segtab_seal_all(struct segtab *t);
 
 #endif

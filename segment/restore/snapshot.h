@@ -1,4 +1,4 @@
-/* snapshot.h: the whole state as records, a few segments at a time. */
+/* snapshot.h: the whole state as records, a few segments at a time, and as one number. */
 #ifndef SEGQ_SEG_RESTORE_SNAPSHOT_H
 #define SEGQ_SEG_RESTORE_SNAPSHOT_H
 
@@ -13,5 +13,8 @@ struct segtab;
  * if one is under way. true: there is more. */
 bool segtab_snapshot(struct segtab *t, bool begin, uint64_t n_blocks,
                      void (*put)(void *ctx, const struct jrec *r), void *ctx);
+
+/* A number over all that a replay restores: equal tables, equal digests. */
+uint64_t segtab_digest(const struct segtab *t);
 
 #endif

@@ -20,10 +20,13 @@
 #include <stdlib.h>
 
 #include "common/base/log.h"
+#include "segment/core/auditing.h"
+#include "segment/core/location.h"
 #include "segment/core/recording.h"
 #include "segment/core/rules.h"
 #include "segment/core/segment.h"
-#include "segment/directory/rows.h"
+#include "segment/directory/holdings.h"
+#include "segment/tickets/passes.h"
 #include "segment/tickets/timeouts.h"
 
 #define LOG_MODULE "move"
@@ -214,4 +217,206 @@ int segtab_move_recover(struct segtab *t, struct seg *g, uint64_t id, seg_id to)
     move_step(v, STAGE_COPYING);
     v->out.phase = XFER_SENT;
     return 0;
+}
+
+/* ---- the end: MOVE_END, commit or abort, on either side -----------------------------------
+ * The commit of a target either happens whole or, without memory, not at all: then nothing is
+ * reported, and the manager gives MOVE_END again. */
+
+/* Names of the absorbed must be in `locations` before anything is changed; those of a move
+ * within this node are there already. */
+static int reserve_homes(struct segtab *t, const struct xfer_in *x)
+{
+    for (uint32_t i = 0; i < x->relocs.n; i++) {
+        struct reloc *r = x->relocs.v[i];
+
+        if (map_get(&t->locations, r->seg) == MAP_NONE &&
+            segtab_location_set(t, r->seg, AT_RELOC, r) < 0)
+            return SQ_ENOMEM;
+    }
+    return 0;
+}
+
+static void unreserve_homes(struct segtab *t, const struct xfer_in *x)
+{
+    for (uint32_t i = 0; i < x->relocs.n; i++)
+        if (map_get(&t->locations, x->relocs.v[i]->seg) ==
+            ((uint64_t)(uintptr_t)x->relocs.v[i] | AT_RELOC))
+            map_del(&t->locations, x->relocs.v[i]->seg); /* not a name yet */
+}
+
+static void adopt_relocs(struct segtab *t, struct seg *g)
+{
+    for (uint32_t i = 0; i < g->b.relocs.n; i++) {
+        struct reloc *r = g->b.relocs.v[i];
+
+        if (r->host != NULL)
+            continue;
+        r->host = g;
+        if (segtab_location_set(t, r->seg, AT_RELOC, r) < 0)
+            log_error("event=segment_name_lost seg=%" PRIu64, r->seg); /* cannot be: reserved */
+    }
+}
+
+/* false: no memory now; MOVE_END will come again. */
+static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
+{
+    struct seg *g = v->seg;
+    struct xfer_time tm = segtab_move_time(t, g);
+    uint32_t waiting = v->in.waiting;
+    uint64_t before = g->b.q.waiting;
+
+    assert(v->stage == STAGE_READY && g->in == v);
+    if (t->hold)
+        return false;
+    if (reserve_homes(t, &v->in) < 0 ||
+        xfer_in_commit(&v->in, &g->b, &tm, g->queue->pass_ttl_s) < 0) {
+        unreserve_homes(t, &v->in);
+        log_warn("event=no_memory what=commit move=%" PRIu64, v->id);
+        return false;
+    }
+    segtab_log_absorbed(t, g, &v->in);
+    adopt_relocs(t, g);
+    segtab_passes_moved(t, g, &v->in);
+    /* The source's tickets must not be shown a larger position than before. (Of one whose
+     * own is not known it would be too large for the target's.) */
+    if (v->in.ahead != AHEAD_UNKNOWN && g->ahead != AHEAD_UNKNOWN)
+        g->ahead = u64_min(g->ahead, v->in.ahead > before ? v->in.ahead - before : 0);
+    else if (before == 0) /* the same people in a new place: they keep what they were told */
+        g->ahead = u64_min(g->ahead, v->in.ahead);
+    segtab_log_set(t, JREC_AHEAD, g->b.id, g->ahead);
+    log_info("event=move_committed move=%" PRIu64 " from=%" PRIu64 " to=%" PRIu64
+             " side=in tickets=%" PRIu32,
+             v->id, v->from, v->to, waiting);
+    t->n.moves_in++;
+    segtab_audit_seg(t, g, AUDIT_ABSORBED, v->from, waiting);
+    if (t->replica.n_listeners > 0)
+        segtab_spare(t, g, 0); /* for the absorbed: their marks go to nobody during the fence */
+    segtab_wake(t, g);
+    segtab_move_tell(t, v->id, v->from, v->to, MOVE_SIDE_IN, MOVE_COMMITTED, waiting, "",
+                     out);
+    segtab_move_free(t, v);
+    return true;
+}
+
+static void move_home(struct segtab *t, seg_id id, seg_id to)
+{
+    segtab_location_moved(t, id, to);
+    segtab_log_set(t, JREC_ALIAS, id, to);
+}
+
+/* Drops the source and remembers where its tickets, and those it had absorbed, are. */
+static void drop_source(struct segtab *t, struct seg *g, seg_id to)
+{
+    uint32_t n = g->b.relocs.n;
+
+    segtab_log_set(t, JREC_REMOVE, g->b.id, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        struct reloc *r = g->b.relocs.v[i];
+
+        if (map_get(&t->locations, r->seg) == ((uint64_t)(uintptr_t)r | AT_RELOC))
+            move_home(t, r->seg, to);
+    }
+    if (segtab_seg(t, g->b.id) == g)
+        move_home(t, g->b.id, to);
+    segtab_seg_free(t, g);
+}
+
+static void commit_out(struct segtab *t, struct move *v)
+{
+    struct seg *g = v->seg;
+    seg_id to = v->to;
+
+    assert(v->side == MOVE_SIDE_OUT && g->out == v);
+    log_info("event=move_committed move=%" PRIu64 " from=%" PRIu64 " to=%" PRIu64
+             " side=out",
+             v->id, v->from, to);
+    t->n.moves_out++;
+    segtab_move_free(t, v);
+    drop_source(t, g, to);
+}
+
+/* The commit of a move of which we know nothing (any more). */
+static void end_unknown(struct segtab *t, const struct msg_move_end *m,
+                        struct outbox *out)
+{
+    if (segtab_has_absorbed(t, m->from, m->to))
+        segtab_move_tell(t, m->move, m->from, m->to, MOVE_SIDE_IN, MOVE_COMMITTED, 0, "",
+                         out);
+    if (segtab_seg(t, m->to) == NULL || segtab_has_absorbed(t, m->from, m->to))
+        segtab_move_tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_COMMITTED, 0, "",
+                         out);
+}
+
+/* We were restarted before the commit: the target is here and has nothing, so the source,
+ * which may be here, too, must not go. */
+static bool is_copy_lost(const struct segtab *t, const struct move *in,
+                         const struct msg_move_end *m)
+{
+    return in == NULL && segtab_seg(t, m->to) != NULL &&
+           !segtab_has_absorbed(t, m->from, m->to);
+}
+
+static void move_commit(struct segtab *t, const struct msg_move_end *m,
+                        struct outbox *out)
+{
+    struct move *in = segtab_move_find(t, m->move, MOVE_SIDE_IN);
+    struct move *v = segtab_move_find(t, m->move, MOVE_SIDE_OUT);
+    struct seg *left = segtab_seg(t, m->from);
+
+    if (in != NULL && in->stage != STAGE_READY) {
+        segtab_move_abort(t, in, "committed, but the copy is not complete", out);
+        return;
+    }
+    if (in != NULL && !commit_in(t, in, out))
+        return;
+    if (is_copy_lost(t, in, m)) {
+        segtab_move_tell(t, m->move, m->from, m->to, MOVE_SIDE_IN, MOVE_ABORTED, 0,
+                         "unknown move", out);
+        return;
+    }
+    if (v != NULL) {
+        commit_out(t, v);
+        segtab_move_tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_COMMITTED, 0, "",
+                         out);
+    } else if (in == NULL) {
+        /* The map is the truth: what was committed to somewhere else is not served here. But one
+         * that is being rebuilt came later. */
+        if (left != NULL && !left->b.q.rebuilding && segtab_seg(t, m->to) == NULL) {
+            segtab_moves_drop(t, left, "it was moved away", out);
+            drop_source(t, left, m->to);
+        }
+        end_unknown(t, m, out);
+    }
+}
+
+/* An order that names other ends is not about this move, whatever its number. */
+static bool is_meant(const struct move *v, const struct msg_move_end *m)
+{
+    return v == NULL || v->from == m->from;
+}
+
+void order_move_end(struct segtab *t, peer_no from, const struct msg_move_end *m,
+                    struct outbox *out)
+{
+    struct move *in = segtab_move_find(t, m->move, MOVE_SIDE_IN);
+    struct move *v = segtab_move_find(t, m->move, MOVE_SIDE_OUT);
+
+    (void)from;
+    if (m->commit) {
+        if (is_meant(in, m) && is_meant(v, m))
+            move_commit(t, m, out);
+        return;
+    }
+    if (in != NULL)
+        segtab_move_abort(t, in, "ordered", out);
+    if (v != NULL)
+        segtab_move_abort(t, v, "ordered", out);
+    if (in == NULL && segtab_seg(t, m->to) != NULL)
+        segtab_move_tell(t, m->move, m->from, m->to, MOVE_SIDE_IN, MOVE_ABORTED, 0,
+                         "ordered", out);
+    /* A node that is both target and source answers for both. */
+    if (v == NULL && (segtab_seg(t, m->to) == NULL || segtab_seg(t, m->from) != NULL))
+        segtab_move_tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_ABORTED, 0,
+                         "ordered", out);
 }

@@ -1,4 +1,4 @@
-/* move.h: a move under way, on either side: its life, and its reports to the manager. */
+/* move.h: a move under way, on either side: its life, its reports to the manager, and its end. */
 #ifndef SEGQ_SEG_TRANSFER_MOVE_H
 #define SEGQ_SEG_TRANSFER_MOVE_H
 
@@ -29,5 +29,9 @@ void segtab_move_tell(struct segtab *t, uint64_t move, seg_id from, seg_id to,
 void segtab_move_report(struct segtab *t, struct move *v, struct outbox *out);
 void segtab_moves_tell(struct segtab *t, struct outbox *out); /* all, to a new manager */
 struct xfer_time segtab_move_time(const struct segtab *t, const struct seg *g);
+
+/* MOVE_END; of a move that is not known it says what is known of its segments. */
+void order_move_end(struct segtab *t, peer_no from, const struct msg_move_end *m,
+                    struct outbox *out);
 
 #endif

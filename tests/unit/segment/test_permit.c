@@ -1,6 +1,6 @@
 /* test_permit.c: joins that need another node's word: one place per person, also when
  * the word comes late or not at all. */
-#include "segment/directory/say.h"
+#include "segment/directory/exchange.h"
 #include "segment/core/state.h"
 #include "tests/lib/dirrig.h"
 #include "segment/core/location.h"

@@ -1,7 +1,7 @@
-/* seen.h: what routers say of polls that they answered themselves (MSG_SEEN), and of themselves.
- * Pure. */
-#ifndef SEGQ_SEG_REPLICA_SEEN_H
-#define SEGQ_SEG_REPLICA_SEEN_H
+/* poll_marks.h: what routers say of polls that they answered themselves (MSG_SEEN), and of
+ * themselves. Pure. */
+#ifndef SEGQ_SEG_REPLICA_POLL_MARKS_H
+#define SEGQ_SEG_REPLICA_POLL_MARKS_H
 
 #include "segment/core/state.h"
 

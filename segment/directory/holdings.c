@@ -1,5 +1,5 @@
-/* rows.c: rows to the members of the directory, and what this node holds. */
-#include "segment/directory/rows.h"
+/* holdings.c: rows to the members of the directory, and what this node holds. */
+#include "segment/directory/holdings.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* rows.h: what this node says to each member of the directory, row by row, and what it
+/* holdings.h: what this node says to each member of the directory, row by row, and what it
  * holds itself. */
-#ifndef SEGQ_SEG_DIRECTORY_ROWS_H
-#define SEGQ_SEG_DIRECTORY_ROWS_H
+#ifndef SEGQ_SEG_DIRECTORY_HOLDINGS_H
+#define SEGQ_SEG_DIRECTORY_HOLDINGS_H
 
 #include "segment/core/state.h"
 

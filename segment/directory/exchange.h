@@ -1,18 +1,19 @@
-/* say.h: saying everything that this node holds: to a member of the directory, from the
- * beginning, or to its own share. */
-#ifndef SEGQ_SEG_DIRECTORY_SAY_H
-#define SEGQ_SEG_DIRECTORY_SAY_H
+/* exchange.h: what members of the directory say to each other: MSG_DIR and MSG_DIR_ANS, and all
+ * that this node holds, told from the beginning to a member or to its own share. */
+#ifndef SEGQ_SEG_DIRECTORY_EXCHANGE_H
+#define SEGQ_SEG_DIRECTORY_EXCHANGE_H
 
 #include "segment/core/state.h"
 
+/* MSG_DIR: a holder speaks to us as an owner. MSG_DIR_ANS: an owner to us as a holder. */
+void segtab_dir_msg(struct segtab *t, peer_no from, const struct msg *m, struct outbox *out);
+
 /* Forgets a member: it knows nothing of what we hold, and its words to us are void. */
 void dir_silence(struct segtab *t, uint16_t i);
-/* From the beginning. */
+/* Says everything to a member, from the beginning; */
 void dir_say_begin(struct segtab *t, uint16_t i);
-/* To our own share. */
+/* to our own share. */
 void dir_say_self_all(struct segtab *t);
-/* The answer to an echo. */
-void dir_heard(struct segtab *t, uint16_t i, uint64_t number);
 /* Tells the members of the subjects of a move whose copy is whole. They must have heard of them
  * before the commit: each subject is known to be here before it has left the source. False:
  * some member has no link. */

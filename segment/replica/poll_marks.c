@@ -1,5 +1,5 @@
-/* seen.c: marks in; the beginning and the end of a listener. */
-#include "segment/replica/seen.h"
+/* poll_marks.c: marks in; the beginning and the end of a listener. */
+#include "segment/replica/poll_marks.h"
 
 #include <assert.h>
 

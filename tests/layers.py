@@ -84,7 +84,7 @@ ROOMS = {
                                       "segment/transfer"]),
     "segment/node": (PURE, CALM + ["segment/line", "segment/core", "segment/directory",
                                    "segment/tickets", "segment/replica", "segment/transfer", "segment/restore"]),
-    "segment/service": (MIXED, COMMON + ["common/journal", "common/node", "common/trail", "segment/audit", "segment/node",
+    "segment/service": (MIXED, COMMON + ["common/journal", "common/node", "common/trail", "segment/audit", "segment/core", "segment/node",
                                      "segment/tickets", "segment/replica", "segment/restore"]),
     "task/containers": (PURE, ["common/base", "common/task"]),
     "task/store": (PURE, ["common/base", "common/task", "task/containers"]),

@@ -32,15 +32,15 @@ struct seg_journal {
 
 /* ---- life ------------------------------------------------------------------------ */
 
-int seg_journal_new(struct seg_journal **out, const struct seg_cfg *c, struct disk *disk,
+int seg_journal_new(struct seg_journal **out, const struct node_cfg *c, struct disk *disk,
                     struct err *e)
 {
-    const char *parent = c->node.journal_dir != NULL ? c->node.journal_dir : "journal";
+    const char *parent = c->journal_dir != NULL ? c->journal_dir : "journal";
     struct keeper_opts o = { .parent = parent,
-                             .node = c->node.node,
-                             .mode = (enum journal_mode)c->node.journal,
+                             .node = c->node,
+                             .mode = (enum journal_mode)c->journal,
                              .format = JOURNAL_FORMAT,
-                             .snap_after = (uint64_t)c->node.journal_snapshot,
+                             .snap_after = (uint64_t)c->journal_snapshot,
                              .disk = disk,
                              .thing_bytes = TICKET_BYTES };
     struct seg_journal *j = calloc(1, sizeof(*j));

@@ -15,14 +15,14 @@
 #include <stdio.h>
 
 #include "common/journal/keeper.h"
-#include "segment/service/config.h"
+#include "common/node/node.h"
 #include "segment/node/segtab.h"
 
 struct seg_journal;
 
 /* *out = NULL if it is switched off (refused if the folder holds one). c: read during
  * the call only. disk: ref, for tests; NULL: the folder of this machine. */
-SQ_CHECK int seg_journal_new(struct seg_journal **out, const struct seg_cfg *c,
+SQ_CHECK int seg_journal_new(struct seg_journal **out, const struct node_cfg *c,
                              struct disk *disk, struct err *e);
 /* Before the recovery, for tests that bring their disk: which start of the machine this is.
  * After another one the last joins may be missing: segments that were open are sealed. */

@@ -8,11 +8,49 @@
 #include "common/node/node_peers.h"
 #include "segment/service/frames.h"
 #include "segment/service/metrics.h"
-#include "segment/service/peers.h"
-#include "segment/service/push.h"
-#include "segment/service/state.h"
-#include "segment/service/step.h"
-#include "segment/service/trace.h"
+
+#define K(name) .key = #name, .offset = offsetof(struct seg_cfg, name)
+
+static const char *const audit_subjects[] = { "none", "hash", "plain", NULL };
+
+const struct cfg_key seg_cfg_keys[] = {
+    NODE_KEYS("segment", "7200", "7300", "routers and other segment nodes"),
+    { K(pass_key_file), .type = CFG_STR, .def = "pass.key", .min = 1, .max = 4000,
+      .help = "file with the key that signs passes, the same on every segment machine" },
+    { NODE_KEY(create_keys), .type = CFG_BOOL, .def = "false",
+      .help = "create secret_file and pass_key_file if they are missing" },
+    { K(max_tickets), .type = CFG_INT, .def = "10000000", .min = 512, .max = 4000000000,
+      .help = "highest number of places held at the same time, about 1.2 bytes each" },
+    { K(max_segments), .type = CFG_INT, .def = "20000", .min = 1, .max = 1000000,
+      .help = "highest number of segments held at the same time" },
+    NODE_JOURNAL_KEYS("changes"),
+    { K(audit_dir), .type = CFG_STR, .def = "", .max = 400,
+      .help = "folder of the audit trail, one file per day in the subfolder of the "
+              "node's name; \"\" = no trail" },
+    { K(audit_keep_days), .type = CFG_INT, .def = "30", .min = 0, .max = 36500,
+      .help = "days after which a file of the trail is removed; 0 = never" },
+    { K(audit_subject), .type = CFG_ENUM, .def = "hash", .words = audit_subjects,
+      .help = "how the trail names people: none: not at all; hash: by a keyed hash; "
+              "plain: as the join named them" },
+    { K(audit_buffer), .type = CFG_BYTES, .def = "16m", .min = 256 << 10, .max = 1ll << 34,
+      .help = "memory for lines that wait for a slow disk; further lines are dropped and "
+              "counted" },
+    NODE_LAST_KEYS,
+};
+
+/* ---- turns ------------------------------------------------------------------------------- */
+
+/* For how long no router was heard; now_ms: there is none. */
+static msec_t silent_ms(const struct seg_service *s, msec_t now_ms)
+{
+    msec_t least = now_ms;
+
+    each_node_peer (&s->node, p) {
+        if (p->role == RPC_ROUTER)
+            least = ms_min(least, now_ms - rpc_chan_heard_ms(p->ch));
+    }
+    return least > 0 ? least : 0;
+}
 
 static void on_tick(void *arg)
 {
@@ -27,7 +65,7 @@ static void on_tick(void *arg)
             segtab_pending(s->tab, p->no, rpc_chan_pending(p->ch));
     }
     seg_step(s, (struct segtab_in){ .kind = SEGTAB_TICK,
-                                    .silent_ms = seg_peers_silent_ms(s, now) });
+                                    .silent_ms = silent_ms(s, now) });
     seg_journal_tick(s->journal, now);
     audit_tick(s->audit, ev_wall_ms(s->node.ev));
     seg_trace_tick(s);
@@ -47,7 +85,8 @@ static void on_turn_end(void *arg)
         seg_step(s, (struct segtab_in){ .kind = SEGTAB_ASK });
     for (int i = 0; i < 2 && s->look_at_wanted; i++) {
         s->look_at_wanted = false;
-        seg_peers_look(s);
+        node_dials_look(&s->dials, s->wanted,
+                        segtab_wanted(s->tab, s->wanted, SEG_WANTED_MAX));
     }
     node_follow_leader(&s->node);
 }
@@ -96,6 +135,11 @@ static void on_flush(void *arg)
 }
 
 /* ---- peers ------------------------------------------------------------------------- */
+
+static void dial_failed(void *service, const char *name)
+{
+    seg_step(service, (struct segtab_in){ .kind = SEGTAB_DIAL_FAIL, .name = name });
+}
 
 static void on_up(void *service, struct node_peer *p, const char *name)
 {
@@ -157,7 +201,7 @@ static int start(struct seg_service *s, struct ev *ev, const struct seg_service_
     int rc = node_open(&s->node, ev, c, &o->node, &kind, s, e);
 
     if (rc == 0)
-        rc = seg_journal_new(&s->journal, o->cfg, NULL, e);
+        rc = seg_journal_new(&s->journal, c, NULL, e);
     if (rc == 0)
         rc = make_audit(s, o->cfg, e);
     if (rc == 0)
@@ -181,7 +225,7 @@ int seg_service_new(struct seg_service **out, struct ev *ev, const struct seg_se
 
     if (s == NULL)
         return err_set(e, SQ_ENOMEM, "segment node");
-    seg_peers_init(s);
+    node_dials_init(&s->dials, &s->node, dial_failed, s);
     buf_init(&s->body);
     rc = start(s, ev, o, e);
     if (rc < 0)

@@ -8,7 +8,7 @@
 #include "common/supervisor/cluster_args.h"
 #include "queuemng/process/config.h"
 #include "router/state/cfg.h"
-#include "segment/service/config.h"
+#include "segment/service/service.h"
 
 static const struct cfg_key rt_keys[] = {
     CLUSTER_KEYS("router", "0.0.0.0:8080", "0", "127.0.0.1:7100", "127.0.0.1:7070", "auto")

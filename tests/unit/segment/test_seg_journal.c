@@ -8,7 +8,7 @@
 
 struct jnode {
     struct simdisk *sd;
-    struct seg_cfg cfg;
+    struct node_cfg cfg;
     struct seg_journal *j;
     uint64_t boot; /* of the machine */
     struct rig r; /* one node of it; no wire */
@@ -76,8 +76,8 @@ static void setup(void)
     memset(&n, 0, sizeof(n));
     log_set_level(LOG_ERROR);
     n.sd = simdisk_new(3);
-    n.cfg.node.node = strdup("seg.0");
-    n.cfg.node.journal = JOURNAL_OS;
+    n.cfg.node = strdup("seg.0");
+    n.cfg.journal = JOURNAL_OS;
     n.r.n = 1;
     n.r.epoch = 1;
     n.boot = 1;
@@ -95,7 +95,7 @@ static void teardown(void)
     segtab_free(n.r.t[0]);
     seg_journal_free(n.j);
     simdisk_free(n.sd);
-    free(n.cfg.node.node);
+    free(n.cfg.node);
     arena_fini(&n.r.mem);
 }
 
@@ -263,7 +263,7 @@ Test(seg_journal, what_was_used_stays_used)
 /* What was written and not synced is there for the kernel only. */
 Test(seg_journal, an_unsynced_leave_is_undone)
 {
-    n.cfg.node.journal = JOURNAL_FSYNC;
+    n.cfg.journal = JOURNAL_FSYNC;
     restart();
     rig_join(&n.r, 0, 1, 100);
     cr_assert(turn());
@@ -441,8 +441,8 @@ Test(seg_journal, answers_survive_a_kill_with_a_failing_disk)
     for (; at < end; at++) {
         teardown();
         setup();
-        n.cfg.node.journal_snapshot = at % 2 == 0 ? 8192 : 0;
-        n.cfg.node.journal = at % 5 == 0 ? JOURNAL_FSYNC : JOURNAL_OS;
+        n.cfg.journal_snapshot = at % 2 == 0 ? 8192 : 0;
+        n.cfg.journal = at % 5 == 0 ? JOURNAL_FSYNC : JOURNAL_OS;
         restart();
         live(at);
     }
@@ -474,7 +474,7 @@ Test(seg_journal, off_refuses_an_existing_journal)
 {
     struct seg_journal *j;
 
-    n.cfg.node.journal = JOURNAL_OFF;
+    n.cfg.journal = JOURNAL_OFF;
     segtab_free(n.r.t[0]);
     seg_journal_free(n.j);
     n.r.t[0] = NULL;

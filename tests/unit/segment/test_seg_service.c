@@ -14,9 +14,9 @@
 #include "common/wire/codec.h"
 #include "common/base/log.h"
 #include "common/net/rpc.h"
-#include "segment/service/passes.h"
+#include "segment/service/pass_cache.h"
 #include "segment/service/service.h"
-#include "segment/service/state.h"
+#include "segment/service/frames.h"
 
 /* The other side of the node's links. */
 struct side {

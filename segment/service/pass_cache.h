@@ -1,8 +1,8 @@
-/* passes.h: passes for segtab, with a small memory of the last ones. Pure (crypto only).
+/* pass_cache.h: passes for segtab, with a small memory of the last ones. Pure (crypto only).
  * A client polls its admitted ticket several times; a signature costs 30 us. The memory
  * changes no answer, since a pass is a pure function of its arguments. */
-#ifndef SEGQ_SEG_SERVICE_PASSES_H
-#define SEGQ_SEG_SERVICE_PASSES_H
+#ifndef SEGQ_SEG_SERVICE_PASS_CACHE_H
+#define SEGQ_SEG_SERVICE_PASS_CACHE_H
 
 #include "common/ticket/pass.h"
 #include "segment/node/segtab.h"

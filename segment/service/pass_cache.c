@@ -1,5 +1,5 @@
-/* passes.c: one entry per slot, the newest wins. */
-#include "segment/service/passes.h"
+/* pass_cache.c: one entry per slot, the newest wins. */
+#include "segment/service/pass_cache.h"
 
 #include <assert.h>
 #include <stdlib.h>

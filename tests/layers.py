@@ -134,7 +134,7 @@ SHELL = {
     "common/base/file", "common/base/log", "common/base/failpoint", "common/base/rng",
     "common/base/slab",
     "common/ticket/keys", "queuemng/ctl_view/text",
-    "common/config/cfg_load", "common/config/cfg_node", "common/config/cfg_own", "common/config/cfg_yaml",
+    "common/config/cfg_load", "common/config/cfg_yaml",
 }
 # Headers of libraries, and who may include them.
 FOREIGN = {

@@ -1,6 +1,6 @@
 /* cfg.h: configuration, from YAML text or from JSON, through one kind of table: all of it,
- * for those that have a configuration. Pure, but
- * for cfg_parse_file(), cfg_load() and cfg_where(), which read a file.
+ * for those that have a configuration. Pure, but for cfg_parse_file(), cfg_load() and cfg_where(),
+ * which read a file.
  *
  * A table says key, type, default, bounds, whether HUP may change it, and one line of
  * help. From it come: reading with errors that name file, line, key and what is allowed;
@@ -14,13 +14,10 @@
 #include "common/config/cfg_bind.h"
 #include "common/config/cfg_dump.h"
 #include "common/config/cfg_help.h"
-#include "common/config/cfg_json.h"
 #include "common/config/cfg_key.h"
 #include "common/config/cfg_load.h"
 #include "common/config/cfg_node.h"
 #include "common/config/cfg_own.h"
-#include "common/config/cfg_type.h"
-#include "common/config/cfg_where.h"
 #include "common/config/cfg_yaml.h"
 
 #endif

@@ -1,4 +1,4 @@
-/* cfg_bind.h: a tree to a struct, by a table. Pure. */
+/* cfg_bind.h: a tree to a struct, by a table; a struct to another one. Pure. */
 #ifndef SEGQ_CFG_BIND_H
 #define SEGQ_CFG_BIND_H
 
@@ -16,5 +16,7 @@ SQ_CHECK int cfg_bind_stored(void *dst, size_t dst_size, const struct cfg_key *k
 /* Like cfg_bind, but what is absent keeps its value in dst (PATCH). */
 SQ_CHECK int cfg_patch(void *dst, size_t dst_size, const struct cfg_key *keys,
                        const struct cfg_node *doc, const char *file, struct err *e);
+/* dst becomes as src. */
+SQ_CHECK int cfg_copy(void *dst, size_t size, const struct cfg_key *keys, const void *src);
 
 #endif

@@ -1,20 +1,10 @@
-/* cfg_dump.c: a struct as YAML or JSON, by its table. Pure. What is dumped reads back as
- * an equal struct. */
-
+/* cfg_dump.c: a struct as YAML or JSON, by its table. Pure. */
 #include "common/config/cfg_dump.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "common/config/cfg_node.h"
-#include "common/config/cfg_type.h"
-
-static void indent(struct buf *b, unsigned depth)
-{
-    assert(depth <= CFG_MAX_DEPTH); /* tables contain no circle */
-    for (unsigned i = 0; i < depth; i++)
-        buf_str(b, "  ");
-}
 
 /* Reads one character; the text is valid UTF-8. */
 static uint32_t utf8_next(const char **s)
@@ -36,7 +26,8 @@ static bool must_escape(uint32_t cp)
            cp == 0xfeff || cp == 0xfffe || cp == 0xffff;
 }
 
-void cfg_quote(struct buf *b, const char *s)
+/* Valid in YAML and JSON alike. */
+static void quote(struct buf *b, const char *s)
 {
     buf_byte(b, '"');
     while (*s != 0) {
@@ -57,7 +48,7 @@ static void put_scalar(struct buf *b, const struct cfg_key *k, const void *field
 {
     struct buf text;
 
-    if (!cfg_is_text_type(k->type)) {
+    if (k->type == CFG_BOOL || k->type == CFG_INT || k->type == CFG_NUM) {
         cfg_text_get(b, k, field);
         return;
     }
@@ -67,7 +58,7 @@ static void put_scalar(struct buf *b, const struct cfg_key *k, const void *field
     if (text.failed)
         b->failed = true;
     else
-        cfg_quote(b, (char *)text.data);
+        quote(b, (char *)text.data);
     buf_fini(&text);
 }
 
@@ -76,83 +67,93 @@ static void put_strings(struct buf *b, const struct cfg_list *l)
     buf_byte(b, '[');
     for (size_t i = 0; i < l->n; i++) {
         buf_str(b, i > 0 ? ", " : "");
-        cfg_quote(b, ((char **)l->v)[i]);
+        quote(b, ((char **)l->v)[i]);
     }
     buf_byte(b, ']');
 }
 
-static void yaml_keys(struct buf *b, const void *src, const struct cfg_key *keys,
-                      unsigned depth, bool in_item);
+/* A walk over a table: JSON on one line, or a line of YAML for each key. */
+struct dump {
+    struct buf *b;
+    bool json;
+    unsigned depth; /* indents of a line of YAML */
+};
 
-static void yaml_objs(struct buf *b, const struct cfg_list *l, const struct cfg_key *k,
-                      unsigned depth)
+static void put_keys(struct dump *d, const void *src, const struct cfg_key *keys, bool in_item);
+
+static void indent(struct dump *d)
 {
-    if (l->n == 0) {
-        buf_str(b, " []\n");
-        return;
-    }
-    buf_byte(b, '\n');
+    assert(d->depth <= CFG_MAX_DEPTH); /* tables contain no circle */
+    buf_printf(d->b, "%*s", 2 * (int)d->depth, "");
+}
+
+static void put_map(struct dump *d, const void *src, const struct cfg_key *keys)
+{
+    buf_byte(d->b, d->json ? '{' : '\n');
+    d->depth++;
+    put_keys(d, src, keys, false);
+    d->depth--;
+    buf_str(d->b, d->json ? "}" : "");
+}
+
+/* An entry of a list of YAML. */
+static void put_item(struct dump *d, const void *src, const struct cfg_key *keys)
+{
+    d->depth++;
+    indent(d);
+    buf_str(d->b, "- ");
+    d->depth++;
+    put_keys(d, src, keys, true);
+    d->depth -= 2;
+}
+
+static void put_maps(struct dump *d, const struct cfg_list *l, const struct cfg_key *k)
+{
+    buf_str(d->b, d->json ? "[" : l->n == 0 ? " []\n" : "\n");
     for (size_t i = 0; i < l->n; i++) {
-        indent(b, depth + 1);
-        buf_str(b, "- ");
-        yaml_keys(b, (char *)l->v + i * k->size, k->sub, depth + 2, true);
+        buf_str(d->b, d->json && i > 0 ? "," : "");
+        (d->json ? put_map : put_item)(d, (char *)l->v + i * k->size, k->sub);
     }
+    buf_str(d->b, d->json ? "]" : "");
 }
 
 /* in_item: the first key stands behind its "- " */
-static void yaml_keys(struct buf *b, const void *src, const struct cfg_key *keys,
-                      unsigned depth, bool in_item)
+static void put_keys(struct dump *d, const void *src, const struct cfg_key *keys, bool in_item)
 {
-    for (const struct cfg_key *k = keys; !cfg_is_end(k); k++) {
+    cfg_each_key(k, keys) {
         const void *field = cfg_at(src, k);
 
-        if (!in_item || k != keys)
-            indent(b, depth);
-        buf_str(b, k->key);
-        buf_byte(b, ':');
+        if (d->json)
+            buf_printf(d->b, "%s\"%s\":", k == keys ? "" : ",", k->key);
+        else if (!in_item || k != keys)
+            indent(d);
+        if (!d->json)
+            buf_printf(d->b, "%s:", k->key);
         if (k->type == CFG_OBJ) {
-            buf_byte(b, '\n');
-            yaml_keys(b, field, k->sub, depth + 1, false);
+            put_map(d, field, k->sub);
         } else if (k->type == CFG_OBJS) {
-            yaml_objs(b, field, k, depth);
+            put_maps(d, field, k);
         } else {
-            buf_byte(b, ' ');
+            buf_str(d->b, d->json ? "" : " ");
             if (k->type == CFG_STRS)
-                put_strings(b, field);
+                put_strings(d->b, field);
             else
-                put_scalar(b, k, field);
-            buf_byte(b, '\n');
+                put_scalar(d->b, k, field);
+            buf_str(d->b, d->json ? "" : "\n");
         }
     }
 }
 
 void cfg_dump_yaml(struct buf *b, const void *src, const struct cfg_key *keys)
 {
-    yaml_keys(b, src, keys, 0, false);
+    struct dump d = { .b = b };
+
+    put_keys(&d, src, keys, false);
 }
 
 void cfg_dump_json(struct buf *b, const void *src, const struct cfg_key *keys)
 {
-    buf_byte(b, '{');
-    for (const struct cfg_key *k = keys; !cfg_is_end(k); k++) {
-        const void *field = cfg_at(src, k);
-        const struct cfg_list *l = field;
+    struct dump d = { .b = b, .json = true };
 
-        buf_printf(b, "%s\"%s\":", k == keys ? "" : ",", k->key);
-        if (k->type == CFG_OBJ) {
-            cfg_dump_json(b, field, k->sub);
-        } else if (k->type == CFG_STRS) {
-            put_strings(b, field);
-        } else if (k->type == CFG_OBJS) {
-            buf_byte(b, '[');
-            for (size_t i = 0; i < l->n; i++) {
-                buf_str(b, i > 0 ? "," : "");
-                cfg_dump_json(b, (char *)l->v + i * k->size, k->sub);
-            }
-            buf_byte(b, ']');
-        } else {
-            put_scalar(b, k, field);
-        }
-    }
-    buf_byte(b, '}');
+    put_map(&d, src, keys);
 }

@@ -5,8 +5,8 @@
 #include "common/base/buf.h"
 #include "common/config/cfg_key.h"
 
+/* The text reads back as an equal struct. */
 void cfg_dump_yaml(struct buf *b, const void *src, const struct cfg_key *keys);
 void cfg_dump_json(struct buf *b, const void *src, const struct cfg_key *keys);
-void cfg_quote(struct buf *b, const char *s); /* valid in YAML and JSON alike */
 
 #endif

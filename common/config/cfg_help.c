@@ -1,11 +1,5 @@
-/* cfg_help.c: see cfg_help.h. */
-
+/* cfg_help.c: a table as text for people. Pure. */
 #include "common/config/cfg_help.h"
-
-#include <string.h>
-
-#include "common/config/cfg_dump.h"
-#include "common/config/cfg_type.h"
 
 static void traits(struct buf *b, const struct cfg_key *k, bool hup)
 {
@@ -18,11 +12,10 @@ static void traits(struct buf *b, const struct cfg_key *k, bool hup)
         buf_str(b, "; HUP");
 }
 
-static void help_keys(struct buf *b, const struct cfg_key *keys, unsigned depth, bool hup)
+static void help_keys(struct buf *b, const struct cfg_key *keys, int depth, bool hup)
 {
-    for (const struct cfg_key *k = keys; !cfg_is_end(k); k++) {
-        buf_printf(b, "%*s%-*s %s (", (int)(2 * depth), "", (int)(22 - 2 * depth), k->key,
-                   k->help);
+    cfg_each_key(k, keys) {
+        buf_printf(b, "%*s%-*s %s (", 2 * depth, "", 22 - 2 * depth, k->key, k->help);
         traits(b, k, hup);
         buf_str(b, ")\n");
         if (k->sub != NULL)
@@ -30,14 +23,9 @@ static void help_keys(struct buf *b, const struct cfg_key *keys, unsigned depth,
     }
 }
 
-void cfg_help(struct buf *b, const struct cfg_key *keys)
+void cfg_help(struct buf *b, const struct cfg_key *keys, bool hup)
 {
-    help_keys(b, keys, 1, true);
-}
-
-void cfg_help_keys(struct buf *b, const struct cfg_key *keys)
-{
-    help_keys(b, keys, 1, false);
+    help_keys(b, keys, 1, hup);
 }
 
 /* ---- a manual page ---- */
@@ -59,7 +47,7 @@ void man_text(struct buf *b, const char *text)
     }
 }
 
-static void man_words(struct buf *b, const char *bold, const char *italic)
+void man_entry(struct buf *b, const char *bold, const char *italic, const char *text)
 {
     buf_str(b, ".TP\n\\fB");
     man_text(b, bold);
@@ -70,18 +58,13 @@ static void man_words(struct buf *b, const char *bold, const char *italic)
         buf_str(b, "\\fR");
     }
     buf_byte(b, '\n');
-}
-
-void man_entry(struct buf *b, const char *bold, const char *italic, const char *text)
-{
-    man_words(b, bold, italic);
     man_text(b, text);
     buf_byte(b, '\n');
 }
 
 void man_keys(struct buf *b, const struct cfg_key *keys)
 {
-    for (const struct cfg_key *k = keys; !cfg_is_end(k); k++) {
+    cfg_each_key(k, keys) {
         struct buf about;
 
         buf_init(&about);

@@ -5,9 +5,8 @@
 #include "common/base/buf.h"
 #include "common/config/cfg_key.h"
 
-void cfg_help(struct buf *b, const struct cfg_key *keys);   /* for -h */
-/* The same of keys that no process has in its file: what SIGHUP changes is not told. */
-void cfg_help_keys(struct buf *b, const struct cfg_key *keys);
+/* For -h. hup: also what SIGHUP may change; false for keys that no process has in its file. */
+void cfg_help(struct buf *b, const struct cfg_key *keys, bool hup);
 
 /* For a manual page, in roff. An entry: `bold italic`, and below it the text; italic may be NULL.
  * Texts are plain ones: what roff would take for its own is escaped. */

@@ -1,8 +1,10 @@
-/* cfg_key.h: one row of a configuration table: key, type, default, bounds, help. Pure. */
+/* cfg_key.h: one row of a configuration table (key, type, default, bounds, help), and one value of
+ * it: text to member, member to text. Pure. */
 #ifndef SEGQ_CFG_KEY_H
 #define SEGQ_CFG_KEY_H
 
-#include "common/base/base.h"
+#include "common/base/buf.h"
+#include "common/base/err.h"
 
 enum cfg_type {
     CFG_BOOL,   /* bool */
@@ -37,15 +39,37 @@ struct cfg_key {
     size_t size;                /* CFG_OBJS: of one element */
 };
 
-/* Is the i-th key of a table its last? */
-static inline bool cfg_is_end(const struct cfg_key *k)
-{
-    return k->key == NULL;
-}
+/* Rows of a table, up to its end. */
+#define cfg_each_key(k, keys) for (const struct cfg_key *k = (keys); k->key != NULL; k++)
 
 static inline void *cfg_at(const void *base, const struct cfg_key *k)
 {
     return (char *)(uintptr_t)base + k->offset;
 }
+
+static inline bool cfg_is_string(const struct cfg_key *k) /* a char * */
+{
+    return k->type == CFG_STR || k->type == CFG_NAME || k->type == CFG_ADDR;
+}
+
+static inline bool cfg_is_list(const struct cfg_key *k) /* a struct cfg_list */
+{
+    return k->type == CFG_STRS || k->type == CFG_OBJS;
+}
+
+/* The key that a dotted name stands for ("idle.game"), through maps, not lists; or NULL. */
+const struct cfg_key *cfg_find(const struct cfg_key *keys, const char *dotted);
+/* The row of the n bytes at name; or NULL. */
+const struct cfg_key *cfg_find_name(const struct cfg_key *keys, const char *name, size_t n);
+
+bool cfg_addr_ok(const char *s); /* True: CFG_ADDR takes it */
+bool cfg_size_ok(const struct cfg_key *k, size_t n); /* a list may have n entries */
+/* Scalars (and CFG_STRS from a comma separated text). The field is replaced.
+ * 0, SQ_EINVAL, SQ_ENOMEM. */
+SQ_CHECK int cfg_text_set(void *field, const struct cfg_key *k, const char *text, bool quoted);
+/* "a whole number from 1 to 9": for errors and help. */
+void cfg_allowed(struct buf *b, const struct cfg_key *k);
+/* The value as one writes it, without quotes. Scalars only. */
+void cfg_text_get(struct buf *b, const struct cfg_key *k, const void *field);
 
 #endif

@@ -1,12 +1,11 @@
-/* cfg_load.h: the usual start: a file, `--set`s, a table. It reads the file. Shell. */
+/* cfg_load.h: the usual start: a file, `--set`s, a table; and the line that a wrong value came from.
+ * It reads the file. Shell. */
 #ifndef SEGQ_CFG_LOAD_H
 #define SEGQ_CFG_LOAD_H
 
 #include "common/config/cfg_key.h"
 #include "common/config/cfg_node.h"
 
-/* The key that a dotted name stands for ("idle.game"), through maps, not lists; or NULL. */
-const struct cfg_key *cfg_find(const struct cfg_key *keys, const char *dotted);
 /* Puts KEY=VALUE into a parsed document (a map): a.b=v; lists of texts as v,w; entries of
  * lists of maps by number or name (queues.login.merge=false); maps as YAML. */
 SQ_CHECK int cfg_set(struct cfg_node *doc, const struct cfg_key *keys, const char *set,
@@ -15,5 +14,9 @@ SQ_CHECK int cfg_set(struct cfg_node *doc, const struct cfg_key *keys, const cha
  * bind. */
 SQ_CHECK int cfg_load(void *dst, size_t size, const struct cfg_key *keys, const char *file,
                       const char *const *sets, size_t n_sets, struct err *e);
+/* Reports an error in a loaded file that a table cannot find: puts file and line in front of
+ * the sentence, if the keys that it begins with are found there. */
+void cfg_where(struct err *e, const struct cfg_key *keys, const char *file,
+               const char *const *sets, size_t n_sets);
 
 #endif

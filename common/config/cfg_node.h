@@ -1,4 +1,4 @@
-/* cfg_node.h: a parsed document, as a tree of texts, lists and maps. Pure. */
+/* cfg_node.h: a parsed document, as a tree of texts, lists and maps; JSON to such a tree. Pure. */
 #ifndef SEGQ_CFG_NODE_H
 #define SEGQ_CFG_NODE_H
 
@@ -27,11 +27,16 @@ struct cfg_node { /* a parsed document */
 void cfg_node_free(struct cfg_node *n);
 struct cfg_node *cfg_node_get(const struct cfg_node *map, const char *key); /* or NULL */
 
-/* ---- for those that build one: cfg_yaml.c, cfg_json.c, cfg_load.c ---- */
+/* Through jansson. Refused: duplicate members, null, depth over 16, more than 1 MiB. */
+SQ_CHECK int cfg_parse_json(struct cfg_node **out, const char *text, size_t n,
+                            struct err *e);
+
+/* ---- for those that build one: cfg_yaml.c, cfg_load.c ---- */
 struct cfg_node *cfg_node_new(enum cfg_kind kind, int line); /* NULL: no memory */
 /* Scalar; refuses what is not UTF-8 or has a NUL inside by returning NULL with *bad. */
 struct cfg_node *cfg_node_text(const char *text, size_t n, int line, bool *bad);
-/* Takes kid (frees it on failure). SQ_ENOMEM, SQ_ETOOBIG. */
-SQ_CHECK int cfg_node_add(struct cfg_node *parent, struct cfg_node *kid);
+/* Takes kid (frees it on failure; NULL is SQ_ENOMEM). key: in a map, copied; NULL in a list.
+ * SQ_ENOMEM, SQ_ETOOBIG. */
+SQ_CHECK int cfg_node_add(struct cfg_node *parent, struct cfg_node *kid, const char *key);
 
 #endif

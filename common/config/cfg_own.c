@@ -1,12 +1,25 @@
-/* cfg_own.c: what a table owns in a struct: free, copy, compare. Pure. */
-
+/* cfg_own.c: what a table owns in a struct: one walk over its members, embedded structs among
+ * them, with what is done to each. Pure. */
 #include "common/config/cfg_own.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-static size_t field_size(const struct cfg_key *k)
+/* Goes on while it is 0. a, b: the same member of two structs. */
+typedef int on_member(void *a, void *b, const struct cfg_key *k);
+
+static int walk(void *a, void *b, const struct cfg_key *keys, on_member *f)
+{
+    int rc = 0;
+
+    for (const struct cfg_key *k = keys; rc == 0 && k->key != NULL; k++)
+        rc = k->type == CFG_OBJ ? walk(cfg_at(a, k), cfg_at(b, k), k->sub, f)
+                                : f(cfg_at(a, k), cfg_at(b, k), k);
+    return rc;
+}
+
+static size_t size_of(const struct cfg_key *k)
 {
     switch (k->type) {
     case CFG_BOOL:
@@ -27,50 +40,60 @@ static size_t field_size(const struct cfg_key *k)
     }
 }
 
+/* A list of texts is one of structs with a text and nothing else. */
+static const struct cfg_key *item_keys(const struct cfg_key *list)
+{
+    static const struct cfg_key text[] = { { .key = "", .type = CFG_STR }, { 0 } };
+
+    assert(cfg_is_list(list));
+    return list->type == CFG_STRS ? text : list->sub;
+}
+
+static size_t item_size(const struct cfg_key *list)
+{
+    assert(list->type == CFG_STRS || list->size > 0);
+    return list->type == CFG_STRS ? sizeof(char *) : list->size;
+}
+
 static void *item(const struct cfg_list *l, const struct cfg_key *k, size_t i)
 {
-    assert(k->type == CFG_OBJS && k->size > 0 && l->v != NULL);
-    return (char *)l->v + i * k->size;
+    return (char *)l->v + i * item_size(k);
 }
 
-static void list_clear(struct cfg_list *l, const struct cfg_key *k)
+static int forget(void *a, void *b, const struct cfg_key *k)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        if (k->type == CFG_STRS)
-            free(((char **)l->v)[i]);
-        else
-            cfg_clear(item(l, k, i), k->sub);
-    }
-    free(l->v);
-}
-
-void cfg_field_clear(void *field, const struct cfg_key *k)
-{
-    if (k->type == CFG_OBJ) {
-        cfg_clear(field, k->sub);
-        return;
-    }
-    if (k->type == CFG_STR || k->type == CFG_NAME || k->type == CFG_ADDR)
-        free(*(char **)field);
-    else if (k->type == CFG_STRS || k->type == CFG_OBJS)
-        list_clear(field, k);
-    memset(field, 0, field_size(k));
-}
-
-void cfg_clear(void *dst, const struct cfg_key *keys)
-{
-    for (const struct cfg_key *k = keys; !cfg_is_end(k); k++)
-        cfg_field_clear(cfg_at(dst, k), k);
+    assert(a == b);
+    memset(a, 0, size_of(k));
+    return 0;
 }
 
 void cfg_forget(void *dst, const struct cfg_key *keys)
 {
-    for (const struct cfg_key *k = keys; !cfg_is_end(k); k++) {
-        if (k->type == CFG_OBJ)
-            cfg_forget(cfg_at(dst, k), k->sub);
-        else
-            memset(cfg_at(dst, k), 0, field_size(k));
+    (void)walk(dst, dst, keys, forget);
+}
+
+static int clear(void *a, void *b, const struct cfg_key *k)
+{
+    struct cfg_list *l = a;
+
+    if (cfg_is_string(k))
+        free(*(char **)a);
+    if (cfg_is_list(k)) {
+        for (size_t i = 0; i < l->n; i++)
+            cfg_clear(item(l, k, i), item_keys(k));
+        free(l->v);
     }
+    return forget(a, b, k);
+}
+
+void cfg_clear(void *dst, const struct cfg_key *keys)
+{
+    (void)walk(dst, dst, keys, clear);
+}
+
+void cfg_field_clear(void *field, const struct cfg_key *k)
+{
+    (void)clear(field, field, k);
 }
 
 int cfg_strs_add(struct cfg_list *l, const char *s, size_t n)
@@ -87,162 +110,95 @@ int cfg_strs_add(struct cfg_list *l, const char *s, size_t n)
     return 0;
 }
 
-static int copy_keys(void *dst, const struct cfg_key *keys, const void *src);
-
-static int copy_list(struct cfg_list *dst, const struct cfg_list *src,
-                     const struct cfg_key *k)
+static int copy_list(struct cfg_list *to, const struct cfg_list *from, const struct cfg_key *k)
 {
     int rc = 0;
 
-    assert(dst->v == NULL && dst->n == 0);
-    if (src->n == 0)
-        return 0;
-    if (k->type == CFG_OBJS) {
-        dst->v = calloc(src->n, k->size);
-        if (dst->v == NULL)
-            return SQ_ENOMEM;
-    }
-    for (size_t i = 0; rc == 0 && i < src->n; i++) {
-        if (k->type == CFG_STRS) {
-            const char *s = ((char **)src->v)[i];
-
-            rc = cfg_strs_add(dst, s, strlen(s));
-        } else {
-            rc = copy_keys(item(dst, k, i), k->sub, item(src, k, i));
-            dst->n++;
-        }
-    }
-    return rc;
-}
-
-static int copy_string(char **dst, char *const *src)
-{
-    if (*src == NULL)
-        return 0;
-    *dst = strdup(*src);
-    return *dst != NULL ? 0 : SQ_ENOMEM;
-}
-
-/* dst's fields own nothing yet. */
-static int copy_keys(void *dst, const struct cfg_key *keys, const void *src)
-{
-    int rc = 0;
-
-    for (const struct cfg_key *k = keys; rc == 0 && !cfg_is_end(k); k++) {
-        void *to = cfg_at(dst, k);
-        const void *from = cfg_at(src, k);
-
-        if (k->type == CFG_OBJ)
-            rc = copy_keys(to, k->sub, from);
-        else if (k->type == CFG_STR || k->type == CFG_NAME || k->type == CFG_ADDR)
-            rc = copy_string(to, from);
-        else if (k->type == CFG_STRS || k->type == CFG_OBJS)
-            rc = copy_list(to, from, k);
-        else
-            memcpy(to, from, field_size(k));
-    }
-    return rc;
-}
-
-int cfg_copy(void *dst, size_t size, const struct cfg_key *keys, const void *src)
-{
-    void *tmp = malloc(size);
-    int rc;
-
-    if (tmp == NULL)
+    assert(to->v == NULL && to->n == 0);
+    to->v = from->n > 0 ? calloc(from->n, item_size(k)) : NULL;
+    if (from->n > 0 && to->v == NULL)
         return SQ_ENOMEM;
-    memcpy(tmp, src, size);
-    cfg_forget(tmp, keys);
-    rc = copy_keys(tmp, keys, src);
-    if (rc == 0) {
-        cfg_clear(dst, keys);
-        memcpy(dst, tmp, size);
-    } else {
-        cfg_clear(tmp, keys);
+    for (size_t i = 0; rc == 0 && i < from->n; i++) {
+        to->n++;
+        rc = cfg_copy_keys(item(to, k, i), item_keys(k), item(from, k, i));
     }
-    free(tmp);
     return rc;
 }
 
-static bool list_equal(const struct cfg_list *a, const struct cfg_list *b,
-                       const struct cfg_key *k)
+static int copy(void *to, void *from, const struct cfg_key *k)
 {
-    if (a->n != b->n)
-        return false;
-    for (size_t i = 0; i < a->n; i++) {
-        if (k->type == CFG_STRS) {
-            if (strcmp(((char **)a->v)[i], ((char **)b->v)[i]) != 0)
-                return false;
-        } else if (!cfg_equal(item(a, k, i), item(b, k, i), k->sub)) {
-            return false;
-        }
+    if (cfg_is_list(k))
+        return copy_list(to, from, k);
+    if (!cfg_is_string(k))
+        memcpy(to, from, size_of(k));
+    else if (*(char **)from != NULL && (*(char **)to = strdup(*(char **)from)) == NULL)
+        return SQ_ENOMEM;
+    return 0;
+}
+
+int cfg_copy_keys(void *dst, const struct cfg_key *keys, const void *src)
+{
+    return walk(dst, (void *)(uintptr_t)src, keys, copy);
+}
+
+static int differs(void *a, void *b, const struct cfg_key *k)
+{
+    const struct cfg_list *l = a, *m = b;
+    const char *s, *t;
+
+    if (cfg_is_string(k)) {
+        s = *(char **)a != NULL ? *(char **)a : "";
+        t = *(char **)b != NULL ? *(char **)b : "";
+        return strcmp(s, t) != 0;
     }
-    return true;
-}
-
-static bool string_equal(const char *a, const char *b)
-{
-    return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
-}
-
-static bool field_equal(const void *a, const void *b, const struct cfg_key *k)
-{
-    if (k->type == CFG_OBJ)
-        return cfg_equal(a, b, k->sub);
-    if (k->type == CFG_STR || k->type == CFG_NAME || k->type == CFG_ADDR)
-        return string_equal(*(char *const *)a, *(char *const *)b);
-    if (k->type == CFG_STRS || k->type == CFG_OBJS)
-        return list_equal(a, b, k);
-    return memcmp(a, b, field_size(k)) == 0;
+    if (!cfg_is_list(k))
+        return memcmp(a, b, size_of(k)) != 0;
+    if (l->n != m->n)
+        return 1;
+    for (size_t i = 0; i < l->n; i++)
+        if (!cfg_equal(item(l, k, i), item(m, k, i), item_keys(k)))
+            return 1;
+    return 0;
 }
 
 bool cfg_equal(const void *a, const void *b, const struct cfg_key *keys)
 {
-    for (const struct cfg_key *k = keys; !cfg_is_end(k); k++)
-        if (!field_equal(cfg_at(a, k), cfg_at(b, k), k))
-            return false;
-    return true;
+    return walk((void *)(uintptr_t)a, (void *)(uintptr_t)b, keys, differs) == 0;
+}
+
+static int swap(void *a, void *b, const struct cfg_key *k)
+{
+    char tmp[sizeof(struct cfg_list)];
+
+    assert(size_of(k) <= sizeof(tmp));
+    if (differs(a, b, k)) {
+        memcpy(tmp, a, size_of(k));
+        memcpy(a, b, size_of(k));
+        memcpy(b, tmp, size_of(k));
+    }
+    return 0;
 }
 
 void cfg_swap_changed(void *dst, void *src, const struct cfg_key *keys)
 {
-    for (const struct cfg_key *k = keys; !cfg_is_end(k); k++) {
-        void *a = cfg_at(dst, k), *b = cfg_at(src, k);
-        char tmp[sizeof(struct cfg_list)];
-
-        assert(k->type == CFG_OBJ || field_size(k) <= sizeof(tmp));
-        if (k->type == CFG_OBJ) {
-            cfg_swap_changed(a, b, k->sub);
-        } else if (!field_equal(a, b, k)) {
-            memcpy(tmp, a, field_size(k));
-            memcpy(a, b, field_size(k));
-            memcpy(b, tmp, field_size(k));
-        }
-    }
+    (void)walk(dst, src, keys, swap);
 }
 
 bool cfg_fixed_changed(const void *a, const void *b, const struct cfg_key *keys, char *name,
                        size_t cap)
 {
-    for (const struct cfg_key *k = keys; !cfg_is_end(k); k++) {
+    cfg_each_key(k, keys) {
         size_t n = strlen(k->key);
 
-        if (k->type == CFG_OBJ && n + 1 < cap) { /* members speak for themselves */
-            memcpy(name, k->key, n);
+        assert(n + 1 < cap);
+        memcpy(name, k->key, n + 1);
+        if (k->type == CFG_OBJ) { /* members speak for themselves */
             name[n] = '.';
-            if (cfg_fixed_changed(cfg_at(a, k), cfg_at(b, k), k->sub, name + n + 1,
-                                  cap - n - 1))
+            if (cfg_fixed_changed(cfg_at(a, k), cfg_at(b, k), k->sub, name + n + 1, cap - n - 1))
                 return true;
-            continue;
+        } else if (!k->reload && differs(cfg_at(a, k), cfg_at(b, k), k)) {
+            return true;
         }
-        if (k->reload || field_equal(cfg_at(a, k), cfg_at(b, k), k))
-            continue;
-        if (cap > 0) {
-            n = n < cap ? n : cap - 1;
-            memcpy(name, k->key, n);
-            name[n] = 0;
-        }
-        return true;
     }
     return false;
 }

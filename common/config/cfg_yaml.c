@@ -59,9 +59,9 @@ static int scalar(struct reader *r, const yaml_event_t *ev, struct cfg_node **ou
 
 static int value(struct reader *r, yaml_event_t *ev, unsigned depth, struct cfg_node **out);
 
-static int add(struct reader *r, struct cfg_node *parent, struct cfg_node *kid)
+static int add(struct reader *r, struct cfg_node *parent, struct cfg_node *kid, const char *key)
 {
-    int line = kid->line, rc = cfg_node_add(parent, kid);
+    int line = kid->line, rc = cfg_node_add(parent, kid, key);
 
     if (rc == SQ_ETOOBIG)
         return refuse(r, line, "too many members");
@@ -83,7 +83,7 @@ static int sequence(struct reader *r, unsigned depth, struct cfg_node *list)
         }
         rc = value(r, &ev, depth, &kid);
         if (rc == 0)
-            rc = add(r, list, kid);
+            rc = add(r, list, kid, NULL);
         if (rc < 0)
             return rc;
     }
@@ -113,11 +113,8 @@ static int member(struct reader *r, unsigned depth, struct cfg_node *map, bool *
         rc = next(r, &ev);
     if (rc == 0)
         rc = value(r, &ev, depth, &kid);
-    if (rc == 0) {
-        kid->key = key->text;
-        key->text = NULL;
-        rc = add(r, map, kid);
-    }
+    if (rc == 0)
+        rc = add(r, map, kid, key->text);
     cfg_node_free(key);
     return rc;
 }

@@ -3,7 +3,7 @@
 #ifndef SEGQ_REDIS_SCRIPT_H
 #define SEGQ_REDIS_SCRIPT_H
 
-#include "common/config/cfg_redis.h"
+#include "common/config/cfg_check.h"
 #include "common/redis/redis_link.h"
 
 #define REDIS_KEY_BYTES 96

@@ -112,7 +112,8 @@ static int say(const struct prog *p, const char *text)
 
 static int usage(const struct prog *p, const char *about, const char *arg)
 {
-    fprintf(stderr, "%s: %s%s%s\nusage: %s " SYNOPSIS "\n", p->name, about, arg != NULL ? ": " : "", arg != NULL ? arg : "", p->name);
+    fprintf(stderr, "%s: %s%s%s\nusage: %s " SYNOPSIS "\n", p->name, about,
+            arg != NULL ? ": " : "", arg != NULL ? arg : "", p->name);
     return 2;
 }
 
@@ -151,7 +152,7 @@ static int help(const struct prog *p)
         buf_printf(&b, "  %-16s %s\n", words, options_told[i].help);
     }
     buf_str(&b, "\nkeys (HUP = may be changed by SIGHUP):\n");
-    cfg_help(&b, p->keys);
+    cfg_help(&b, p->keys, true);
     return print(p, &b);
 }
 

@@ -133,7 +133,7 @@ static void put_keys(struct buf *b, const char *cur, const struct cfg_key *keys,
 {
     char key[80];
 
-    for (const struct cfg_key *k = keys; !cfg_is_end(k); k++) {
+    cfg_each_key(k, keys) {
         snprintf(key, sizeof(key), "%s%s", of, k->key);
         if (k->type != CFG_OBJ) {
             put(b, cur, key, strlen(key), "=");

@@ -26,7 +26,7 @@ static void put_details(struct buf *b, const struct cmd *d)
     }
     if (d->keys != NULL) {
         buf_str(b, "\nkeys; below one that is a map, those in it (idle.game=3s):\n");
-        cfg_help_keys(b, d->keys);
+        cfg_help(b, d->keys, false);
     }
     if (d->undo[0] != '\0')
         buf_printf(b, "\nundo: %s\n", d->undo);

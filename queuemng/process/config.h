@@ -2,7 +2,7 @@
 #ifndef SEGQ_QUEUEMNG_PROCESS_CONFIG_H
 #define SEGQ_QUEUEMNG_PROCESS_CONFIG_H
 
-#include "common/config/cfg_redis.h"
+#include "common/config/cfg_check.h"
 #include "queuemng/monitor/metric_def.h"
 #include "queuemng/policy/endpoint_def.h"
 #include "queuemng/policy/pool_def.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/config/cfg_check.h"
-#include "common/config/cfg_type.h"
+#include "common/config/cfg_key.h"
 #include "common/wire/msg_router_manager.h"
 #include "router/gate/signed_claim.h"
 #include "router/api/cors.h"

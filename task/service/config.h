@@ -2,7 +2,7 @@
 #ifndef SEGQ_TASK_CFG_H
 #define SEGQ_TASK_CFG_H
 
-#include "common/config/cfg_redis.h"
+#include "common/config/cfg_check.h"
 #include "common/node/node.h"
 
 #define PUBLIC_URL_MAX 400

@@ -345,7 +345,7 @@ Test(cfg, help_names_every_key)
     struct buf b;
 
     buf_init(&b);
-    cfg_help(&b, keys);
+    cfg_help(&b, keys, true);
     buf_byte(&b, 0);
     cr_assert(!b.failed);
     for (const struct cfg_key *k = keys; k->key != NULL; k++)

@@ -29,7 +29,7 @@ if ls tests/unit/*.[ch] >/dev/null 2>&1; then no "$(ls tests/unit/*.[ch] | tr '\
 # One number of the release: VERSION, the newest entry of CHANGELOG.md, images, programs.
 v=$(cat VERSION)
 if [ "$(sed -nE 's/^## ([0-9][0-9.]*).*/\1/p' CHANGELOG.md | head -1)" = "$v" ]; then ok; else no "CHANGELOG.md does not begin with $v"; fi
-if grep -o 'newTag: [^}]*' deploy/kubernetes/kustomization.yaml | grep -qvx "newTag: $v"; then no "kustomization.yaml: images of another release than $v"; else ok; fi
+if grep -o 'newTag: [^}]*' deploy/kubernetes/base/kustomization.yaml | grep -qvx "newTag: $v"; then no "kustomization.yaml: images of another release than $v"; else ok; fi
 for p in router segment task queuemng rt_cluster seg_cluster task_cluster mng_cluster segqctl; do
     if "$bin/$p" --version | grep -qF " $v"; then ok; else no "$p --version does not say $v"; fi
 done

@@ -9,6 +9,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,7 @@ API = {  # what a kind belongs to; a typo there is refused only by a cluster
     "PodDisruptionBudget": "policy/v1", "HorizontalPodAutoscaler": "autoscaling/v2",
     "NetworkPolicy": "networking.k8s.io/v1", "Ingress": "networking.k8s.io/v1",
 }
-PROGRAMS = ("queuemng", "router", "segment")
+PROGRAMS = ("queuemng", "router", "segment", "task")
 
 
 def text_of(path):
@@ -40,9 +41,10 @@ def yaml_of(path):
     return json.loads(subprocess.run([tool, path], check=True, capture_output=True).stdout)
 
 
-def accepted(command, conf_dir):
+def accepted(command, conf_dir, **names):
     """The program's verdict (-t) on this command line, with its file from another folder."""
-    argv = [a.replace("$(POD_NAME)", "pod-0").replace("$(POD_IP)", "10.1.2.3") for a in command]
+    names = {"POD_NAME": "pod-0", "POD_IP": "10.1.2.3", **names}
+    argv = [re.sub(r"\$\((\w+)\)", lambda m: names[m[1]], a) for a in command]
     argv = [re.sub(r"^/etc/segq/", conf_dir + "/", a) for a in argv]
     got = subprocess.run([os.path.join(BUILD, "bin", argv[0]), "-t", *argv[1:]],
                          capture_output=True, text=True)
@@ -81,7 +83,7 @@ class Compose(unittest.TestCase):
                              (["ALL"], ["no-new-privileges:true"]), name)
 
     def test_programs_accept_their_command_lines(self):
-        asked = [s["command"] for s in self.services.values() if s["image"] == "segq"]
+        asked = [s["command"] for name, s in self.services.items() if s["image"] == "segq" and name != "keys"]
         self.assertEqual({c[0] for c in asked}, set(PROGRAMS))
         for command in asked:
             code, said = accepted(command, os.path.join(CONTAINER, "conf"))
@@ -94,7 +96,7 @@ class Compose(unittest.TestCase):
 
     def test_names_are_services(self):
         """In command lines, in what is asked for health, and in the configuration."""
-        said = json.dumps([[s.get("command"), s["healthcheck"]] for s in self.services.values()])
+        said = json.dumps([[s.get("command"), s.get("healthcheck")] for s in self.services.values()])
         for path in glob.glob(os.path.join(CONTAINER, "conf", "*")):
             said += text_of(path)
         names = set(re.findall(r"\b([a-z]+[0-9]*):(?:6379|7\d\d\d|8080)\b", said))
@@ -122,14 +124,36 @@ class Compose(unittest.TestCase):
         self.assertEqual(got.returncode, 0, got.stderr)
 
 
+def rendered(folder):
+    """What kubectl makes of a folder, as documents; without it: SkipTest."""
+    if not shutil.which("kubectl"):
+        raise unittest.SkipTest("kubectl is not installed")
+    got = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True)
+    if got.returncode != 0:
+        raise AssertionError(got.stderr)
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+        f.write(got.stdout)
+        f.flush()
+        return yaml_of(f.name)
+
+
 class Kubernetes(unittest.TestCase):
-    """The manifests."""
+    """The manifests of base/, which need no kubectl; each overlay has the same tests below."""
 
     @classmethod
     def setUpClass(cls):
-        cls.kustom = yaml_of(os.path.join(KUBE, "kustomization.yaml"))[0]
-        cls.docs = [d for f in cls.kustom["resources"] for d in yaml_of(os.path.join(KUBE, f))]
+        cls.kustom = yaml_of(os.path.join(KUBE, "base", "kustomization.yaml"))[0]
+        cls.docs = cls.made()
         cls.work = [d for d in cls.docs if d["kind"] in ("StatefulSet", "Deployment")]
+
+    @classmethod
+    def made(cls):
+        return [d for f in cls.kustom["resources"] for d in yaml_of(os.path.join(KUBE, "base", f))]
+
+    @staticmethod
+    def image(name):
+        """As base/ calls it."""
+        return re.sub(r"^registry.example.org/(.*):.*", r"\1", name)
 
     def of(self, kind):
         return {d["metadata"]["name"]: d for d in self.docs if d["kind"] == kind}
@@ -144,7 +168,7 @@ class Kubernetes(unittest.TestCase):
                 yield w, c
 
     def test_every_file_is_applied(self):
-        have = {os.path.basename(f) for f in glob.glob(os.path.join(KUBE, "*.yaml"))}
+        have = {os.path.basename(f) for f in glob.glob(os.path.join(KUBE, "base", "*.yaml"))}
         self.assertEqual(have - {"kustomization.yaml"}, set(self.kustom["resources"]))
 
     def test_kinds_and_places(self):
@@ -195,6 +219,30 @@ class Kubernetes(unittest.TestCase):
                 self.assertIn(w["spec"]["serviceName"], self.of("Service"))
         for h in self.of("HorizontalPodAutoscaler").values():
             self.assertIn(h["spec"]["scaleTargetRef"]["name"], self.of("Deployment"))
+            self.assertLessEqual(h["spec"]["minReplicas"], h["spec"]["maxReplicas"])
+
+    def test_who_keeps_something_has_a_disk_a_budget_and_probes(self):
+        for name in ("queuemng", "segment", "task"):
+            w = self.of("StatefulSet")[name]
+            self.assertEqual([c["metadata"]["name"] for c in w["spec"]["volumeClaimTemplates"]], ["data"])
+        for name in ("queuemng", "segment", "task", "router"):
+            self.assertIn(name, self.of("PodDisruptionBudget"))
+        for _, c in self.containers():
+            self.assertEqual({"readinessProbe", "livenessProbe"} - set(c), set()
+                             if c["name"] != "keys" else {"readinessProbe", "livenessProbe"})
+
+    def test_links_are_those_of_the_protocol(self):
+        """Of each policy: who may reach a port that is for processes of ours."""
+        may = {}
+        for name, n in self.of("NetworkPolicy").items():
+            for rule in n["spec"].get("ingress", []):
+                who = {v for f in rule.get("from", []) for s in [f.get("podSelector", {})]
+                       for v in [*s.get("matchLabels", {}).values(),
+                                 *(x for e in s.get("matchExpressions", []) for x in e["values"])]}
+                if who:
+                    may[name] = who
+        self.assertEqual(may, {"redis": {"queuemng"}, "queuemng": {"router", "segment", "task"},
+                               "segment": {"router", "segment"}, "task": {"router", "task"}})
 
     def test_secrets_are_those_of_the_page(self):
         named = {s["secret"]["name"] for w in self.work for v in self.pod(w).get("volumes", [])
@@ -204,7 +252,7 @@ class Kubernetes(unittest.TestCase):
         self.assertEqual(named, set(made))
         copied = {os.path.basename(a) for _, c in self.containers() for a in c["command"]
                   if a.startswith("/secrets/")}
-        self.assertEqual(copied, set(made.values()))
+        self.assertEqual(copied, {os.path.basename(f) for f in made.values()})
 
     def test_nobody_has_rights(self):
         for w, c in self.containers():
@@ -217,7 +265,8 @@ class Kubernetes(unittest.TestCase):
             self.assertIn("memory", c["resources"]["limits"])
 
     def test_programs_accept_their_command_lines(self):
-        data = self.of("ConfigMap")["segq"]["data"]
+        data = dict(self.of("ConfigMap")["segq"]["data"])
+        managers = data.pop("managers")
         asked = [c["command"] for _, c in self.containers() if c["command"][0] in PROGRAMS]
         self.assertEqual({c[0] for c in asked}, set(PROGRAMS))
         with tempfile.TemporaryDirectory() as folder:
@@ -225,28 +274,93 @@ class Kubernetes(unittest.TestCase):
                 with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
                     f.write(text)
             for command in asked:
-                code, said = accepted(command, folder)
+                code, said = accepted(command, folder, MANAGERS=managers)
                 self.assertEqual(code, 0, said)
 
     def test_images_are_built(self):
-        used = {c["image"] for _, c in self.containers()}
+        used = {self.image(c["image"]) for _, c in self.containers()}
         self.assertEqual(used, {i["name"] for i in self.kustom["images"]})
         built = yaml_of(os.path.join(CONTAINER, "compose.yaml"))[0]["services"].values()
         self.assertLessEqual(used, {s["image"] for s in built})
 
     def test_managers_are_the_replicas(self):
         n = self.of("StatefulSet")["queuemng"]["spec"]["replicas"]
-        want = [f"queuemng-{i}.queuemng:7070" for i in range(n)]
-        for name in ("router.yaml", "segment.yaml"):
-            text = self.of("ConfigMap")["segq"]["data"][name]
-            self.assertIn("managers: [%s]" % ", ".join(f"'{w}'" for w in want), text)
+        want = ",".join(f"queuemng-{i}.queuemng:7070" for i in range(n))
+        self.assertEqual(self.of("ConfigMap")["segq"]["data"]["managers"], want)
+        for name in ("router", "segment", "task"):
+            command = next(c["command"] for _, c in self.containers() if c["name"] == name)
+            self.assertIn("managers=$(MANAGERS)", command)
+
+
+class Small(Kubernetes):
+    """One of each."""
+
+    @classmethod
+    def made(cls):
+        return rendered(os.path.join(KUBE, "small"))
+
+    def test_one_of_each(self):
+        self.assertEqual({w["metadata"]["name"]: w["spec"].get("replicas") for w in self.work},
+                         dict.fromkeys(("redis", "queuemng", "segment", "task", "router"), 1))
+        self.assertEqual(self.of("HorizontalPodAutoscaler"), {})
+
+    def test_images_have_the_release(self):
+        self.assertEqual({c["image"] for w, c in self.containers() if w["metadata"]["name"] != "redis"},
+                         {"registry.example.org/segq:" + text_of(os.path.join(ROOT, "VERSION")).strip()})
+
+
+class Large(Kubernetes):
+    """Many."""
+
+    @classmethod
+    def made(cls):
+        return rendered(os.path.join(KUBE, "large"))
+
+    def test_more_of_each_and_two_managers(self):
+        many = {w["metadata"]["name"]: w["spec"].get("replicas") for w in self.work}
+        self.assertEqual(many["queuemng"], 2)
+        self.assertGreater(min(many["segment"], many["task"]), 3)
+        self.assertGreater(self.of("HorizontalPodAutoscaler")["router"]["spec"]["minReplicas"], 3)
+
+
+class Autoscale(Kubernetes):
+    """The sample on our own metrics: what it names, programs have."""
+
+    @classmethod
+    def made(cls):
+        with tempfile.TemporaryDirectory(dir=KUBE) as folder:  # kustomize takes no base by an absolute path
+            with open(os.path.join(folder, "kustomization.yaml"), "w", encoding="utf-8") as f:
+                f.write("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
+                        "resources: [../base]\ncomponents: [../autoscale]\n")
+            return rendered(folder)
+
+    def test_metrics_are_ours_and_the_rules_make_them(self):
+        rules = yaml_of(os.path.join(KUBE, "autoscale", "adapter.yaml"))[0]
+        made = {"Pods": [r["name"]["as"] for r in rules["rules"]],
+                "External": [r["name"]["as"] for r in rules["externalRules"]]}
+        scaled = [*self.of("HorizontalPodAutoscaler").values(),
+                  *yaml_of(os.path.join(KUBE, "autoscale", "workers.yaml"))]
+        for h in scaled:
+            for m in h["spec"]["metrics"]:
+                self.assertIn(m[m["type"].lower()]["metric"]["name"], made[m["type"]])
+        source = "".join(text_of(f) for room in ("router", "queuemng")
+                         for f in glob.glob(os.path.join(ROOT, room, "service", "metrics.c")))
+        for r in rules["rules"] + rules["externalRules"]:
+            series = re.match(r"(segq_(?:router_http|tasks)_)(\w+)", r["seriesQuery"])
+            self.assertRegex(source, f'"{series[1]}" name')
+            self.assertRegex(source, f'"{series[2]}"')
+
+    def test_prometheus_accepts_the_scrape(self):
+        got = subprocess.run(["promtool", "check", "config", "--syntax-only",
+                              os.path.join(KUBE, "autoscale", "prometheus.yml")], capture_output=True, text=True)
+        self.assertEqual(got.returncode, 0, got.stderr)
 
 
 def main():
     suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules[__name__])
     got = unittest.TextTestRunner(stream=sys.stdout, verbosity=1).run(suite)
     bad = len(got.failures) + len(got.errors)
-    print(f"test_containers: {got.testsRun - bad} passed, {bad} failed")
+    print(f"test_containers: {got.testsRun - bad - len(got.skipped)} passed, {bad} failed")
     return 1 if bad else 0
 
 

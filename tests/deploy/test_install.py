@@ -4,6 +4,7 @@
 BUILD is the folder with bin/ and install/. The last line is "test_install: N passed, M failed".
 """
 import glob
+import hashlib
 import os
 import re
 import shutil
@@ -136,7 +137,9 @@ class Install(unittest.TestCase):
             make = [self.at("/usr/lib/segq/secrets"), where]
             subprocess.run(make, check=True)
             kept = {f: open(f, "rb").read() for f in glob.glob(where + "/*")}
-            self.assertEqual({os.path.basename(f) for f in kept}, {"cluster.secret", "pass.key", "admin.token"})
+            self.assertEqual({os.path.basename(f) for f in kept}, {"cluster.secret", "pass.key", "admin.token", "task.token", "task_tokens"})
+            digest = hashlib.sha256(kept[where + "/task.token"].strip()).hexdigest()
+            self.assertEqual(kept[where + "/task_tokens"].decode(), digest + " submit,take,read *\n")
             for f in kept:
                 self.assertEqual(os.stat(f).st_mode & 0o777, 0o600)
             os.unlink(where + "/pass.key")

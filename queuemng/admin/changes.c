@@ -14,9 +14,6 @@
 #include "common/net/ev.h"
 #include "queuemng/admin/definitions.h"
 #include "queuemng/admin/path_names.h"
-#include "queuemng/core/budgets.h"
-#include "queuemng/core/pins.h"
-#include "queuemng/policy/key_def.h"
 
 #define LOG_MODULE "audit"
 #define WHO_MAX      64
@@ -64,45 +61,38 @@ static bool name_in(const char *path, const char *prefix, const char *end,
     return true;
 }
 
-/* NULL: about nothing that is there. */
-static json_t *subject(struct admin_change *x, struct mng_service *s)
+static json_t *node_subject(const struct mng *m, const char *name)
 {
-    if (strcmp(x->kind, "queue") == 0) {
-        const struct queue_def *d = mng_queue_get(s->mng, x->name, NULL);
+    struct node_ask a = { name, NULL };
 
-        return d != NULL ? admin_def_json(d, queue_def_keys, 0) : NULL;
-    } else if (strcmp(x->kind, "pool") == 0) {
-        const struct pool_def *d = mng_pool_get(s->mng, x->name, NULL);
-
-        return d != NULL ? admin_def_json(d, pool_def_keys, 0) : NULL;
-    } else if (strcmp(x->kind, "endpoint") == 0) {
-        const struct endpoint_def *d = mng_endpoint_get(s->mng, x->name, NULL);
-        json_t *j = d != NULL ? admin_def_json(d, endpoint_def_keys, 0) : NULL;
-
-        if (j != NULL)
-            (void)json_object_set_new(j, "tripped", json_boolean(mng_endpoint_tripped(s->mng, x->name)));
-        return j;
-    } else if (strcmp(x->kind, "budget") == 0) {
-        const struct budget_def *d = mng_budget_get(s->mng, x->name, NULL);
-
-        return d != NULL ? admin_def_json(d, budget_def_keys, 0) : NULL;
-    } else if (strcmp(x->kind, "key") == 0) {
-        const struct key_pin *d = mng_pin_get(s->mng, x->key.queue, x->key.key, NULL);
-
-        return d != NULL ? admin_def_json(d, key_pin_keys, 0) : NULL;
-    } else if (strcmp(x->kind, "node") == 0) {
-        struct node_ask a = { x->name, NULL };
-
-        mng_each_node(s->mng, on_node, &a);
-        mng_each_task_node(s->mng, on_task_node, &a);
-        return a.j;
-    }
-    return NULL;
+    mng_each_node(m, on_node, &a);
+    mng_each_task_node(m, on_task_node, &a);
+    return a.j;
 }
 
-static void name_key(struct admin_change *x)
+static json_t *def_subject(const struct mng *m, enum def_kind_no kind, const char *name)
 {
-    snprintf(x->name, sizeof(x->name), "%s %s", x->key.queue, x->key.key);
+    const void *d = mng_defined(m, kind, name, NULL);
+    json_t *j = d != NULL ? admin_def_json(d, def_kinds[kind].keys, 0) : NULL;
+
+    if (j != NULL && kind == DEF_ENDPOINT)
+        (void)json_object_set_new(j, "tripped", json_boolean(mng_endpoint_tripped(m, name)));
+    return j;
+}
+
+/* NULL: about nothing that is there. */
+static json_t *subject(const struct admin_change *x, const struct mng *m)
+{
+    for (enum def_kind_no k = 0; k < DEF_NKINDS; k++)
+        if (def_kinds[k].word != NULL && strcmp(def_kinds[k].word, x->kind) == 0)
+            return def_subject(m, k, k == DEF_PIN ? x->pin : x->name);
+    return strcmp(x->kind, "node") == 0 ? node_subject(m, x->name) : NULL;
+}
+
+static void name_key(struct admin_change *x, const struct key_path *k)
+{
+    snprintf(x->name, sizeof(x->name), "%s %s", k->queue, k->key);
+    snprintf(x->pin, sizeof(x->pin), "%s:%s", k->queue, k->key);
     x->kind = "key";
 }
 
@@ -116,28 +106,38 @@ static void name_task(struct admin_change *x, struct mng_service *s)
     x->kind = "task";
 }
 
+/* True: the path is about a definition that a file may list. */
+static bool name_definition(struct admin_change *x, const char *path)
+{
+    for (enum def_kind_no k = 0; k < DEF_FILE_END; k++) {
+        const char *end = k == DEF_POOL ? "" : "/"; /* a pool's name has slashes */
+        char prefix[32];
+
+        snprintf(prefix, sizeof(prefix), "%s/", def_kinds[k].words);
+        if (name_in(path, prefix, end, x->name)) {
+            x->kind = def_kinds[k].word;
+            return true;
+        }
+    }
+    return false;
+}
+
 void admin_change_begin(struct admin_change *x, struct admin_call *c, const char *path)
 {
+    struct key_path key;
+
     *x = (struct admin_change){ .kind = "" };
     if (strcmp(c->q->method, "GET") == 0)
         return;
     x->watched = true;
-    if (name_in(path, "queues/", "/", x->name))
-        x->kind = "queue";
-    else if (name_in(path, "pools/", "", x->name))
-        x->kind = "pool";
-    else if (name_in(path, "endpoints/", "/", x->name))
-        x->kind = "endpoint";
-    else if (name_in(path, "budgets/", "", x->name))
-        x->kind = "budget";
-    else if (name_in(path, "nodes/", "/", x->name))
+    if (name_in(path, "nodes/", "/", x->name))
         x->kind = "node";
     else if (name_in(path, "tasks/", "/", x->name))
         name_task(x, c->s);
-    else if (strncmp(path, QUEUES, strlen(QUEUES)) == 0 &&
-             key_path_read(&x->key, path + strlen(QUEUES), strcmp(c->q->method, "POST") == 0))
-        name_key(x);
-    x->before = subject(x, c->s);
+    else if (!name_definition(x, path) && strncmp(path, QUEUES, strlen(QUEUES)) == 0 &&
+             key_path_read(&key, path + strlen(QUEUES), strcmp(c->q->method, "POST") == 0))
+        name_key(x, &key);
+    x->before = subject(x, c->s->mng);
 }
 
 /* ---- the difference -------------------------------------------------------------- */
@@ -276,7 +276,7 @@ static bool is_done(int status)
 void admin_change_end(struct admin_change *x, struct admin_call *c)
 {
     if (x->watched && (is_done(c->a->status) || c->later != NULL)) {
-        json_t *after = subject(x, c->s), *changes = json_array(), *entry;
+        json_t *after = subject(x, c->s->mng), *changes = json_array(), *entry;
 
         if (x->before != NULL && after != NULL)
             diff(changes, "", x->before, after);

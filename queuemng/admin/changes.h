@@ -4,13 +4,12 @@
 #define SEGQ_MNG_CHANGES_H
 
 #include "queuemng/admin/answers.h"
-#include "queuemng/admin/path_names.h"
 
 struct admin_change {
     bool watched;
-    const char *kind; /* "queue", "pool", "endpoint", "key", "node", "task" or "" */
+    const char *kind; /* word of a definition's kind, "node", "task" or "" */
     char name[TASK_NAME_MAX + 1 + ADMIN_NAME_MAX + 1]; /* name of a key: "QUEUE KEY" */
-    struct key_path key; /* queue of a key */
+    char pin[DEF_NAME_MAX + 1]; /* full name of a key */
     json_t *before;   /* owned; NULL: was not there */
 };
 /* path: behind /v1/admin/. Every begin needs its end. */

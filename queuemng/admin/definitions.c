@@ -1,10 +1,10 @@
 /* definitions.c: see the header. */
 #include "queuemng/admin/definitions.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "queuemng/process/steps.h"
 #include "queuemng/state/json_row.h"
 
 json_t *admin_def_json(const void *def, const struct cfg_key *keys, uint64_t version)
@@ -19,13 +19,69 @@ json_t *admin_def_json(const void *def, const struct cfg_key *keys, uint64_t ver
     return j;
 }
 
-void admin_answer_def(struct admin_call *c, int status, const void *def,
-                      const struct cfg_key *keys, uint64_t version)
+static void add_def(void *list, const void *view)
 {
-    admin_json(c->a, status, admin_def_json(def, keys, version));
+    const struct mng_def_view *v = view;
+
+    (void)json_array_append_new(list, admin_def_json(v->def, v->keys, v->version));
+}
+
+json_t *admin_defs_json(const struct mng *m, enum def_kind_no kind)
+{
+    json_t *list = json_array();
+
+    mng_each_defined(m, kind, add_def, list);
+    return list;
+}
+
+void admin_definitions(struct admin_call *c, enum def_kind_no kind)
+{
+    admin_json(c->a, 200, json_pack("{s:o}", def_kinds[kind].words, admin_defs_json(c->s->mng, kind)));
+}
+
+/* ---- kinds -------------------------------------------------------------------------------------- */
+
+#define ALLOW "GET, HEAD, PUT, PATCH, DELETE"
+static const struct {
+    const char *unknown; /* code of the 404 */
+    const char *refers;  /* and of what a new one names */
+    const char *allow;
+} kinds[DEF_NKINDS] = {
+    [DEF_BUDGET] = { "budget_not_found", "budget_not_found", ALLOW },
+    [DEF_ENDPOINT] = { "endpoint_not_found", "endpoint_not_found", ALLOW },
+    [DEF_POOL] = { "pool_not_found", "pool_not_found", ALLOW },
+    [DEF_QUEUE] = { "queue_not_found", "queue_not_found", ALLOW },
+    [DEF_PIN] = { "key_not_found", "pool_not_found", ALLOW ", POST" },
+};
+
+void admin_def_err(struct admin_call *c, enum def_kind_no kind, const struct err *e)
+{
+    admin_err(c->a, e, kinds[kind].unknown);
+}
+
+static void not_found(struct admin_call *c, enum def_kind_no kind, const char *name)
+{
+    struct err e = { 0 };
+
+    mng_not_defined(kind, name, &e);
+    admin_def_err(c, kind, &e);
+}
+
+void admin_answer_def(struct admin_call *c, enum def_kind_no kind, const char *name, int status)
+{
+    uint64_t version = 0;
+    const void *d = mng_defined(c->s->mng, kind, name, &version);
+
+    if (d == NULL) {
+        not_found(c, kind, name);
+        return;
+    }
+    admin_json(c->a, status, admin_def_json(d, def_kinds[kind].keys, version));
     snprintf(c->a->etag_buf, sizeof(c->a->etag_buf), "\"%llu\"", (unsigned long long)version);
     c->a->etag = c->a->etag_buf;
 }
+
+/* ---- conditions, bodies --------------------------------------------------------------------------- */
 
 /* If-Match: * or a list of tags; true if the present version is in it. */
 static bool matches(const char *if_match, uint64_t version)
@@ -47,13 +103,14 @@ static bool matches(const char *if_match, uint64_t version)
     return false;
 }
 
-bool admin_may_change(struct admin_call *c, const char *what, const char *unknown,
-                      uint64_t version)
+/* May PUT, PATCH, DELETE go on? False: the answer says why not. version 0: it is not there. */
+static bool may_change(struct admin_call *c, enum def_kind_no kind, const char *name, uint64_t version)
 {
+    const char *what = def_kinds[kind].word;
     bool is_put = strcmp(c->q->method, "PUT") == 0;
 
     if (version == 0 && !is_put)
-        admin_problem(c->a, 404, unknown, "no %s %s", what, c->name);
+        not_found(c, kind, name);
     else if (c->q->if_match[0] != 0 && (version == 0 || !matches(c->q->if_match, version)))
         admin_problem(c->a, 412, "conflict", "%s %s was changed meanwhile, it is at version %llu now: "
                       "look at it again", what, c->name, (unsigned long long)version);
@@ -86,32 +143,106 @@ static int fit_body(struct cfg_node *doc, const char *key, const char *name, str
     return 0;
 }
 
-int admin_read_def(struct admin_call *c, void *def, size_t size, const struct cfg_key *keys,
-                   const void *old, struct err *e)
+/* A new one: the name is the path's. */
+static int bind_named(const struct def_kind *k, const char *name, struct cfg_node *doc, void *def,
+                      struct err *e)
 {
     char set[ADMIN_NAME_MAX + 16];
+    struct cfg_node *n;
+    int rc;
+
+    snprintf(set, sizeof(set), "%s=%s", k->name, name);
+    rc = cfg_set(doc, k->keys, set, e);
+    if (rc < 0)
+        return rc;
+    n = cfg_node_get(doc, k->name);
+    n->line = CFG_LINE_JSON; /* for errors: it came in the path, not by --set */
+    n->quoted = true;
+    return cfg_bind(def, k->size, k->keys, doc, NULL, e);
+}
+
+/* The body into *def, zeroed memory. old: PATCH changes this one. */
+static int read_def(const struct admin_call *c, const struct def_kind *k, const void *old, void *def,
+                    struct err *e)
+{
     struct cfg_node *doc = NULL;
     int rc = cfg_parse_json(&doc, (const char *)c->q->body, c->q->body_len, e);
 
-    assert(keys[0].type == CFG_NAME || keys[0].type == CFG_STR);
     if (rc == 0)
-        rc = fit_body(doc, keys[0].key, c->name, e);
-    if (rc == 0 && old != NULL) {
-        if (cfg_copy(def, size, keys, old) < 0)
-            rc = err_set(e, SQ_ENOMEM, "out of memory");
-        else
-            rc = cfg_patch(def, size, keys, doc, NULL, e);
-    } else if (rc == 0) {
-        snprintf(set, sizeof(set), "%s=%s", keys[0].key, c->name);
-        rc = cfg_set(doc, keys, set, e);
-        if (rc == 0) {
-            struct cfg_node *name = cfg_node_get(doc, keys[0].key);
-
-            name->line = CFG_LINE_JSON; /* for errors: it came in the path, not by --set */
-            name->quoted = true;
-            rc = cfg_bind(def, size, keys, doc, NULL, e);
-        }
-    }
+        rc = fit_body(doc, k->name, c->name, e);
+    if (rc == 0 && old == NULL)
+        rc = bind_named(k, c->name, doc, def, e);
+    else if (rc == 0 && cfg_copy(def, k->size, k->keys, old) < 0)
+        rc = err_set(e, SQ_ENOMEM, "out of memory");
+    else if (rc == 0)
+        rc = cfg_patch(def, k->size, k->keys, doc, NULL, e);
     cfg_node_free(doc);
     return rc;
+}
+
+/* ---- changes -------------------------------------------------------------------------------------- */
+
+void admin_define(struct admin_call *c, enum def_kind_no kind, const char *name, void *def, int rc,
+                  struct err *e, int status)
+{
+    if (rc == 0)
+        rc = mng_define(c->s->mng, kind, ev_now(c->s->ev), def, mng_service_step(c->s), e);
+    cfg_clear(def, def_kinds[kind].keys);
+    if (rc < 0) {
+        e->code = rc;
+        admin_err(c->a, e, kinds[kind].refers);
+        return;
+    }
+    admin_answer_def(c, kind, name, status);
+    admin_kept(c);
+}
+
+static void put(struct admin_call *c, enum def_kind_no kind, const char *name,
+                const struct admin_special *x, const void *old)
+{
+    const void *base = strcmp(c->q->method, "PATCH") == 0 ? old : NULL;
+    _Alignas(16) char def[DEF_SIZE_MAX] = { 0 };
+    struct err e = { 0 };
+    int rc = read_def(c, &def_kinds[kind], base, def, &e);
+
+    if (rc == 0 && x != NULL && x->fit != NULL)
+        rc = x->fit(c, name, base, def, &e);
+    admin_define(c, kind, name, def, rc, &e, old == NULL ? 201 : 200);
+}
+
+void admin_undefine(struct admin_call *c, enum def_kind_no kind, const char *name)
+{
+    struct err e = { 0 };
+    json_t *j;
+
+    if (mng_undefine(c->s->mng, kind, ev_now(c->s->ev), name, admin_is_true(c, "final"),
+                     mng_service_step(c->s), &e) < 0) {
+        admin_def_err(c, kind, &e);
+        return;
+    }
+    j = json_pack("{s:s}", def_kinds[kind].word, c->name);
+    if (def_kinds[kind].scope != 0)
+        (void)json_object_set_new(j, "queue", json_stringn(name, strcspn(name, ":")));
+    admin_changed(c, j);
+}
+
+void admin_definition(struct admin_call *c, enum def_kind_no kind, const char *name,
+                      const struct admin_special *x)
+{
+    uint64_t version = 0;
+    const void *old = mng_defined(c->s->mng, kind, name, &version);
+    const char *m = c->q->method;
+
+    if (strcmp(m, "GET") == 0)
+        admin_answer_def(c, kind, name, 200);
+    else if (strcmp(m, "PUT") != 0 && strcmp(m, "PATCH") != 0 && strcmp(m, "DELETE") != 0)
+        admin_not_allowed(c->a, kinds[kind].allow);
+    else if (!may_change(c, kind, name, version))
+        return;
+    else if (m[0] != 'D')
+        put(c, kind, name, x, old);
+    else if (x != NULL && x->delete != NULL)
+        x->delete(c);
+    else
+        admin_undefine(c, kind, name);
 }

@@ -1,5 +1,7 @@
-/* definitions.h: what definitions of queues and of pools have in common: as JSON with a version,
- * read from a body, changed under the conditions of If-Match and If-None-Match. */
+/* definitions.h: definitions of all kinds (policy/def_kind.h) over HTTP: the list of a kind; GET, PUT,
+ * PATCH and DELETE of one, as JSON with a version, under the conditions of If-Match and If-None-Match.
+ *
+ * A kind's own file has its orders (pause, trip), and what is special in its bodies. */
 #ifndef SEGQ_MNG_DEFINITIONS_H
 #define SEGQ_MNG_DEFINITIONS_H
 
@@ -7,16 +9,26 @@
 
 /* version 0: without one. NULL: no memory. */
 json_t *admin_def_json(const void *def, const struct cfg_key *keys, uint64_t version);
-/* The answer that shows it, with its ETag. */
-void admin_answer_def(struct admin_call *c, int status, const void *def,
-                      const struct cfg_key *keys, uint64_t version);
-/* May PUT, PATCH, DELETE go on? False: the answer says why not. version 0: it is not there; the
- * present one otherwise. what: "queue". */
-bool admin_may_change(struct admin_call *c, const char *what, const char *unknown,
-                      uint64_t version);
-/* The body into *def, zeroed memory, and the caller's to clear, whatever comes. old: PATCH changes
- * this one. The table's first key is the name, which the path has: the body may leave it out. */
-SQ_CHECK int admin_read_def(struct admin_call *c, void *def, size_t size,
-                            const struct cfg_key *keys, const void *old, struct err *e);
+/* All of a kind, an array. NULL: no memory. */
+json_t *admin_defs_json(const struct mng *m, enum def_kind_no kind);
+/* GET: {"pools": [...]} */
+void admin_definitions(struct admin_call *c, enum def_kind_no kind);
+struct admin_special { /* NULL: nothing is */
+    /* Changes what was read of a body; old: of PATCH, what it changes, else NULL. */
+    int (*fit)(struct admin_call *c, const char *name, const void *old, void *def, struct err *e);
+    void (*delete)(struct admin_call *c);
+};
+/* GET, PUT, PATCH, DELETE. name: the full name (def_full_name()); c->name: as the body has it. */
+void admin_definition(struct admin_call *c, enum def_kind_no kind, const char *name,
+                      const struct admin_special *x);
+
+/* Answers with the definition and its ETag, or 404. */
+void admin_answer_def(struct admin_call *c, enum def_kind_no kind, const char *name, int status);
+/* Defines *def, which it clears, and answers with it, or with the error: of rc, or of that. */
+void admin_define(struct admin_call *c, enum def_kind_no kind, const char *name, void *def, int rc,
+                  struct err *e, int status);
+void admin_undefine(struct admin_call *c, enum def_kind_no kind, const char *name);
+/* 404 with the kind's own code, and what e says. */
+void admin_def_err(struct admin_call *c, enum def_kind_no kind, const struct err *e);
 
 #endif

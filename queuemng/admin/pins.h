@@ -1,4 +1,4 @@
-/* pins.h: pinned keys: their definitions, and their orders. */
+/* pins.h: pinned keys: paths of their definitions, and orders about them. */
 #ifndef SEGQ_QUEUEMNG_ADMIN_PINS_H
 #define SEGQ_QUEUEMNG_ADMIN_PINS_H
 
@@ -6,7 +6,6 @@
 
 struct key_path;
 
-void admin_pins(struct admin_call *c); /* GET /v1/admin/pinned-keys */
 /* /v1/admin/task-queues/QUEUE/tasks/keys/KEY[/ORDER] */
 void admin_pin(struct admin_call *c, const struct key_path *k);
 

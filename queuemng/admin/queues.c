@@ -1,5 +1,4 @@
-/* queues.c: queue definitions, and orders about queues. Every definition goes through the same
- * table as queuemng.yaml. */
+/* queues.c: see the header. */
 #include "queuemng/admin/queues.h"
 
 #include <assert.h>
@@ -12,14 +11,6 @@
 #include "queuemng/process/steps.h"
 
 #define RELEASE_MAX 1000000000u
-#define UNKNOWN     "queue_not_found"
-
-static void add_def(void *ctx, const void *view)
-{
-    const struct mng_queue_view *v = view;
-
-    (void)json_array_append_new(ctx, admin_def_json(v->def, queue_def_keys, v->version));
-}
 
 /* The definition of a queue of which nothing is said. */
 static json_t *defaults_json(void)
@@ -42,56 +33,25 @@ static json_t *defaults_json(void)
 
 void admin_queues(struct admin_call *c)
 {
-    json_t *list = json_array();
-
-    mng_each_queue(c->s->mng, add_def, list);
-    admin_json(c->a, 200, json_pack("{s:o,s:o}", "queues", list, "defaults", defaults_json()));
-}
-
-static void answer_def(struct admin_call *c, int status)
-{
-    uint64_t version = 0;
-    const struct queue_def *d = mng_queue_get(c->s->mng, c->name, &version);
-
-    if (d == NULL) {
-        admin_problem(c->a, 404, UNKNOWN, "no queue %s", c->name);
-        return;
-    }
-    admin_answer_def(c, status, d, queue_def_keys, version);
+    admin_json(c->a, 200, json_pack("{s:o,s:o}", "queues", admin_defs_json(c->s->mng, DEF_QUEUE),
+                                    "defaults", defaults_json()));
 }
 
 /* ---- changes --------------------------------------------------------------------- */
 
-static int drop_messages(const struct admin_call *c, const struct queue_def *old, struct queue_def *d,
-                         struct err *e)
+static int fit(struct admin_call *c, const char *name, const void *old, void *def, struct err *e)
 {
     struct cfg_node *said = NULL;
-    int rc = cfg_parse_json(&said, (const char *)c->q->body, c->q->body_len, e);
+    int rc;
 
+    (void)name;
+    if (old == NULL)
+        return 0;
+    rc = cfg_parse_json(&said, (const char *)c->q->body, c->q->body_len, e);
     if (rc == 0)
-        rc = queue_def_drop_messages(d, old, said, e);
+        rc = queue_def_drop_messages(def, old, said, e);
     cfg_node_free(said);
     return rc;
-}
-
-static void put(struct admin_call *c, const struct queue_def *old, bool patch)
-{
-    struct queue_def d = { 0 };
-    struct err e = { 0 };
-    int rc = admin_read_def(c, &d, sizeof(d), queue_def_keys, patch ? old : NULL, &e);
-
-    if (rc == 0 && patch)
-        rc = drop_messages(c, old, &d, &e);
-    if (rc == 0)
-        rc = mng_queue_put(c->s->mng, ev_now(c->s->ev), &d, mng_service_step(c->s), &e);
-    cfg_clear(&d, queue_def_keys);
-    if (rc < 0) {
-        e.code = rc;
-        admin_err(c->a, &e, UNKNOWN);
-        return;
-    }
-    answer_def(c, old != NULL ? 200 : 201);
-    admin_kept(c);
 }
 
 /* "2026-11-22T03:10:00Z" */
@@ -131,7 +91,7 @@ static void delete(struct admin_call *c)
 
     if (mng_queue_delete(c->s->mng, ev_now(c->s->ev), c->name, final, &v,
                          mng_service_step(c->s), &e) < 0) {
-        admin_err(c->a, &e, UNKNOWN);
+        admin_def_err(c, DEF_QUEUE, &e);
         return;
     }
     deleted_text(&v, text, sizeof(text));
@@ -143,29 +103,13 @@ static void delete(struct admin_call *c)
 
 void admin_queue(struct admin_call *c)
 {
-    uint64_t version = 0;
-    const struct queue_def *old = mng_queue_get(c->s->mng, c->name, &version);
-    const char *m = c->q->method;
-    bool is_put = strcmp(m, "PUT") == 0;
+    static const struct admin_special x = { fit, delete };
+    bool is_there = mng_defined(c->s->mng, DEF_QUEUE, c->name, NULL) != NULL;
 
-    if (strcmp(m, "GET") == 0) {
-        answer_def(c, 200);
-        return;
-    }
-    if (!is_put && strcmp(m, "PATCH") != 0 && strcmp(m, "DELETE") != 0) {
-        admin_not_allowed(c->a, "GET, HEAD, PUT, PATCH, DELETE");
-        return;
-    }
-    if (old == NULL && m[0] == 'D' && c->q->if_match[0] == 0) {
+    if (!is_there && strcmp(c->q->method, "DELETE") == 0 && c->q->if_match[0] == 0)
         delete(c); /* a deleted queue, for good; or none */
-        return;
-    }
-    if (!admin_may_change(c, "queue", UNKNOWN, version))
-        return;
-    if (m[0] == 'D')
-        delete(c);
     else
-        put(c, old, !is_put);
+        admin_definition(c, DEF_QUEUE, c->name, &x);
 }
 
 /* ---- its waiting page ---- */
@@ -179,8 +123,8 @@ void admin_preview(struct admin_call *c)
         admin_not_allowed(c->a, "GET, HEAD");
         return;
     }
-    if (mng_queue_get(c->s->mng, c->name, NULL) == NULL) {
-        admin_problem(c->a, 404, UNKNOWN, "no queue %s", c->name);
+    if (mng_defined(c->s->mng, DEF_QUEUE, c->name, NULL) == NULL) {
+        admin_answer_def(c, DEF_QUEUE, c->name, 404);
         return;
     }
     preview_write(ticket, &c->s->keys, c->name, until_s);
@@ -205,7 +149,7 @@ static void release(struct admin_call *c)
     if (n == 0)
         return;
     if (mng_release(c->s->mng, ev_now(c->s->ev), c->name, n, mng_service_step(c->s), &e) < 0)
-        admin_err(c->a, &e, UNKNOWN);
+        admin_def_err(c, DEF_QUEUE, &e);
     else
         admin_changed(c, json_pack("{s:s,s:I,s:I}", "queue", c->name, "release", (json_int_t)n,
                                    "waiting", waiting));
@@ -214,7 +158,7 @@ static void release(struct admin_call *c)
 /* restore, or one of enum mng_order. */
 static void order(struct admin_call *c, bool is_restore, enum mng_order o)
 {
-    const struct queue_def *d = mng_queue_get(c->s->mng, c->name, NULL);
+    const struct queue_def *d = mng_defined(c->s->mng, DEF_QUEUE, c->name, NULL);
     const char *was = is_restore || d == NULL ? "deleted" : def_state_names[d->state];
     json_int_t waiting = waiting_now(c);
     msec_t now = ev_now(c->s->ev);
@@ -224,10 +168,10 @@ static void order(struct admin_call *c, bool is_restore, enum mng_order o)
                         : mng_order(c->s->mng, now, c->name, o, step, &e);
 
     if (rc < 0) {
-        admin_err(c->a, &e, UNKNOWN);
+        admin_def_err(c, DEF_QUEUE, &e);
         return;
     }
-    d = mng_queue_get(c->s->mng, c->name, NULL);
+    d = mng_defined(c->s->mng, DEF_QUEUE, c->name, NULL);
     assert(d != NULL); /* the order was about it */
     admin_changed(c, json_pack("{s:s,s:s,s:s,s:I,s:s}", "queue", c->name, "state",
                                def_state_names[d->state], "was", was, "waiting",

@@ -1,4 +1,4 @@
-/* queues.h: queue definitions, and orders about queues. */
+/* queues.h: paths of queues: their definitions, orders about them, a link to their page. */
 #ifndef SEGQ_MNG_QUEUES_H
 #define SEGQ_MNG_QUEUES_H
 

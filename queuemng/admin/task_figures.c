@@ -156,3 +156,56 @@ json_t *admin_task_figures(const struct mng_service *s, const char *pool)
     return json_pack("{s:o,s:o,s:o,s:{s:I,s:I,s:I}}", "pools", x.list, "nodes", nodes,
                      "endpoints", endpoints, "moves", "running", INT(n.running), "done", INT(n.done), "aborted", INT(n.aborted));
 }
+
+void admin_task_queues(struct admin_call *c)
+{
+    admin_json(c->a, 200, admin_task_figures(c->s, NULL));
+}
+
+/* ---- budgets ------------------------------------------------------------------------------------- */
+
+/* Writes a rate per second; any: null. */
+static json_t *bears_json(struct bears n)
+{
+    json_t *rate = n.rate != ENDPOINT_ANY ? json_real((double)n.rate / 1000) : json_null();
+    json_t *slots = n.slots != ENDPOINT_ANY ? json_integer((json_int_t)n.slots) : json_null();
+
+    return json_pack("{s:o,s:o}", "rate_per_s", rate, "active", slots);
+}
+
+static void add_member(void *list, const void *view)
+{
+    const struct mng_member_view *v = view;
+
+    (void)json_array_append_new(list, json_pack("{s:s,s:s,s:I,s:o,s:o,s:o}", "kind", v->kind, "name",
+                                                v->name, "weight", (json_int_t)v->weight, "part",
+                                                bears_json(v->part), "used", bears_json(v->used),
+                                                "held", bears_json(v->held)));
+}
+
+struct listing {
+    const struct mng *m;
+    json_t *list;
+};
+
+static void add_budget(void *ctx, const void *view)
+{
+    const struct mng_budget_view *v = view;
+    struct listing *l = ctx;
+    json_t *members = json_array();
+
+    mng_each_member(l->m, v->def->name, add_member, members);
+    (void)json_array_append_new(
+        l->list, json_pack("{s:s,s:I,s:s,s:o,s:o,s:o,s:o}", "name", v->def->name, "version",
+                           (json_int_t)v->version, "limited_by", v->limited_by, "whole",
+                           bears_json(v->whole), "used", bears_json(v->used), "held",
+                           bears_json(v->held), "members", members));
+}
+
+void admin_budgets(struct admin_call *c)
+{
+    struct listing l = { c->s->mng, json_array() };
+
+    mng_each_budget(l.m, add_budget, &l);
+    admin_json(c->a, 200, json_pack("{s:o}", "budgets", l.list));
+}

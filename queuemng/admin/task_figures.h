@@ -1,4 +1,4 @@
-/* task_figures.h: figures of pools of task queues, and the task nodes, as JSON. */
+/* task_figures.h: figures of pools of task queues, of task nodes and of budgets, as JSON. */
 #ifndef SEGQ_MNG_TASK_FIGURES_H
 #define SEGQ_MNG_TASK_FIGURES_H
 
@@ -7,5 +7,8 @@
 /* pool: this one with its partitions and its definition; "": none; NULL: all with their partitions.
  * NULL: no memory. */
 json_t *admin_task_figures(const struct mng_service *s, const char *pool);
+
+void admin_task_queues(struct admin_call *c); /* GET /v1/admin/task-queues */
+void admin_budgets(struct admin_call *c);     /* GET /v1/admin/budgets: definitions' names, and figures */
 
 #endif

@@ -6,7 +6,6 @@
 
 #include "common/task/state.h"
 #include "common/ticket/task_token.h"
-#include "queuemng/core/pins.h"
 
 /* ---- a task ---------------------------------------------------------------------- */
 
@@ -213,9 +212,12 @@ json_t *task_key_json(const struct key_row *k, const char *queue, const struct m
 {
     json_t *key = key_text(k->key1, k->key2);
     const char *text = json_string_value(key);
-    bool pinned = text != NULL && mng_pin_get(m, queue, text, NULL) != NULL;
     json_t *j = row_json("key", key, k);
+    char name[DEF_NAME_MAX + 1];
+    bool pinned;
 
+    snprintf(name, sizeof(name), "%s:%s", queue, text != NULL ? text : "");
+    pinned = mng_defined(m, DEF_PIN, name, NULL) != NULL;
     (void)json_object_set_new(j, "pinned", json_boolean(pinned));
     return j;
 }

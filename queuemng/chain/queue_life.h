@@ -1,5 +1,5 @@
 /* queue_life.h: the life of a queue: made, emptied, gone for good. The operators' orders about
- * queues are core/orders.c and core/deleted.c. */
+ * queues are core/queues.c. */
 #ifndef SEGQ_QUEUEMNG_CHAIN_QUEUE_LIFE_H
 #define SEGQ_QUEUEMNG_CHAIN_QUEUE_LIFE_H
 

@@ -12,8 +12,8 @@
 #include "queuemng/chain/lifecycle.h"
 #include "queuemng/chain/queue_life.h"
 #include "queuemng/nodes/directory.h"
-#include "queuemng/release/budgets.h"
 #include "queuemng/state/alias.h"
+#include "queuemng/state/defined.h"
 #include "queuemng/state/json_row.h"
 #include "queuemng/state/marks.h"
 #include "queuemng/state/node.h"
@@ -264,6 +264,13 @@ static int load_tasks(struct mng *m, const char *key, json_t *j, struct err *e)
     return said(tasks_load(m, j), key, e);
 }
 
+static int load_budget(struct mng *m, const char *key, json_t *j, struct err *e)
+{
+    void *x;
+
+    return defined_load(m, DEF_BUDGET, key, j, &x, e);
+}
+
 static int load_sched(struct mng *m, const char *key, json_t *j, struct err *e)
 {
     struct mqueue *q = queue_at(m, (queue_id)strtoul(key + strlen("sched/"), NULL, 10));
@@ -296,7 +303,7 @@ static load_fn loader_of(const char *key)
         { "chain/", load_chain }, { "mark/", load_marks },
         { "sched/", load_sched }, { "pool/", pool_load },
         { "task_node/", load_task_node }, { "endpoint/", endpoint_load },
-        { "pin/", pin_load },      { "budget/", budget_load },
+        { "pin/", pin_load },      { "budget/", load_budget },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(v); i++)

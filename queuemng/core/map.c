@@ -281,7 +281,7 @@ static bool add_task_nodes(const struct mng *m, struct arena *a, struct msg_task
 static bool add_pool(const struct mng *m, struct arena *a, const struct mpool *p,
                      struct map_pool *r)
 {
-    const struct mendpoint *e = endpoint_find(m, p->def.endpoint);
+    const struct mendpoint *e = defined_find(m, DEF_ENDPOINT, p->def.endpoint);
 
     *r = (struct map_pool){ .match = arena_strdup(a, p->def.match),
                             .paused = p->def.paused,

@@ -85,9 +85,9 @@ void mng_free(struct mng *m)
     each_endpoint(m, x)
         endpoint_free(m, x);
     each_pin(m, x)
-        pin_free(m, x);
+        defined_free(m, DEF_PIN, x);
     each_budget(m, b)
-        budget_free(m, b);
+        defined_free(m, DEF_BUDGET, b);
     each_task_node(m, n)
         free(n);
     each_gone(m, g)

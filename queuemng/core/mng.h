@@ -15,12 +15,13 @@
 #ifndef SEGQ_QUEUEMNG_CORE_MNG_H
 #define SEGQ_QUEUEMNG_CORE_MNG_H
 
-#include "queuemng/core/deleted.h"
+#include "queuemng/core/definitions.h"
 #include "queuemng/core/load.h"
 #include "queuemng/core/monitors.h"
 #include "queuemng/core/orders.h"
 #include "queuemng/core/peers.h"
-#include "queuemng/core/pools.h"
+#include "queuemng/core/queues.h"
+#include "queuemng/core/task_view.h"
 #include "queuemng/core/tick.h"
 #include "queuemng/core/view.h"
 #include "queuemng/policy/eta_lane.h"

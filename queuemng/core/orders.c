@@ -1,4 +1,4 @@
-/* orders.c: orders of operators about queues and nodes. */
+/* orders.c: see the header. */
 #include "queuemng/core/orders.h"
 
 #include <assert.h>
@@ -8,8 +8,8 @@
 #include "queuemng/chain/chain.h"
 #include "queuemng/chain/queue_life.h"
 #include "queuemng/chain/reconcile.h"
-#include "queuemng/core/deleted.h"
 #include "queuemng/core/monitors.h"
+#include "queuemng/core/queues.h"
 #include "queuemng/core/step.h"
 #include "queuemng/nodes/liveness.h"
 #include "queuemng/release/budgets.h"
@@ -28,153 +28,6 @@
 #include "queuemng/tasks/task_nodes.h"
 
 #define LOG_MODULE "queue"
-
-static bool hosts(const struct mnode *n, const struct mqueue *q)
-{
-    each_node_seg(n, s)
-        if (s->lane->q == q)
-            return true;
-    return false;
-}
-
-static void rules_everywhere(struct mng *m, const struct mqueue *q)
-{
-    each_node(m, n)
-        if (n->registered && hosts(n, q))
-            queue_rules_to(m, q, n);
-}
-
-/* Certainly nobody is in it: nobody loses a place, or a slot that he has. */
-static bool lane_is_empty(const struct mlane *l)
-{
-    if (l->waiting + l->returning + l->ready + l->active != 0 || l->pop.busy)
-        return false;
-    each_seg(l, s) {
-        if (!seg_is_reported(s) || seg_is_lost(s) || s->move != NULL || !seg_reachable(s))
-            return false;
-    }
-    return true;
-}
-
-static int lanes_may_go(const struct mqueue *q, unsigned from, struct err *e)
-{
-    for (unsigned i = from; i < q->n_lanes; i++) {
-        const struct mlane *l = &q->lane[i];
-
-        if (!lane_is_empty(l))
-            return err_set(e, SQ_ECONFLICT,
-                           "queue %s: lane %s is removed when nobody is in it: %llu wait, "
-                           "%llu are inside. Give no more claims for it; a waiting ticket "
-                           "moves by segqctl move-ticket, and flush ends all of them",
-                           q->def.name, def_lane_name(&q->def, i),
-                           (unsigned long long)(l->waiting + l->returning),
-                           (unsigned long long)(l->ready + l->active));
-    }
-    return 0;
-}
-
-/* Lanes keep their numbers for ever: some may be added or removed at the end, none renamed
- * (but the first, when the queue is made plain: it is "default" then). */
-static int lanes_fit(const struct mqueue *q, const struct queue_def *d, struct err *e)
-{
-    unsigned n = def_lane_count(d);
-
-    for (unsigned i = 0; i < q->n_lanes && i < n && d->lanes.n != 0; i++)
-        if (strcmp(def_lane_name(d, i), def_lane_name(&q->def, i)) != 0)
-            return err_set(e, SQ_ECONFLICT,
-                           "queue %s: lane %s cannot be renamed or moved; lanes are added and "
-                           "removed at the end", d->name, def_lane_name(&q->def, i));
-    return lanes_may_go(q, n, e);
-}
-
-static int queue_create(struct mng *m, const struct queue_def *d, struct mqueue **out,
-                        struct err *e)
-{
-    struct mqueue *q = queue_new(m, m->next_queue);
-
-    if (q == NULL)
-        return err_set(e, SQ_ENOMEM, "queue %s: out of memory", d->name);
-    if (cfg_copy(&q->def, sizeof(q->def), queue_def_keys, d) < 0 ||
-        queue_name(m, q) < 0) {
-        queue_free(m, q);
-        return err_set(e, SQ_ENOMEM, "queue %s: out of memory", d->name);
-    }
-    m->next_queue++;
-    m->put_meta = true;
-    *out = q;
-    return 0;
-}
-
-static int queue_put(struct mng *m, const struct queue_def *d, struct err *e)
-{
-    struct mqueue *q = queue_find(m, d->name);
-    int rc = queue_def_check(d, e);
-
-    if (rc < 0)
-        return rc;
-    if (budget_takes_queue(m, d, e) < 0 ||
-        metrics_check(m, &d->limits, q != NULL ? &q->def.limits : NULL, e) < 0)
-        return err_wrap(e, "queue %s", d->name);
-    if (q == NULL) {
-        rc = queue_make_way(m, d->name, e);
-        if (rc == 0)
-            rc = queue_create(m, d, &q, e);
-        if (rc < 0)
-            return rc;
-        log_info("event=queue_created queue=%s id=%u", d->name, q->id);
-    } else {
-        rc = lanes_fit(q, d, e);
-        if (rc < 0)
-            return rc;
-        if (cfg_equal(&q->def, d, queue_def_keys))
-            return 0;
-        rc = cfg_copy(&q->def, sizeof(q->def), queue_def_keys, d);
-        if (rc < 0)
-            return err_set(e, rc, "queue %s: %s", d->name, sq_strerror(rc));
-        for (unsigned i = def_lane_count(d); i < q->n_lanes; i++)
-            segs_forget(m, &q->lane[i]);
-        log_info("event=queue_changed queue=%s version=%llu", d->name,
-                 (unsigned long long)q->version + 1);
-    }
-    q->version++;
-    m->count_no++; /* perhaps another budget */
-    q->stats_dirty = true;
-    sched_set(m, q);
-    queue_def_changed(m, q);
-    credit_recall(m, q);
-    if (def_lane_count(d) < q->n_lanes)
-        queue_chain_changed(m, q);
-    queue_fit_lanes(m, q);
-    assert(queue_find(m, d->name) == q && q->n_lanes == def_lane_count(d));
-    rules_everywhere(m, q);
-    queue_mapped(m, q);
-    if (q->version > 1)
-        queue_figures_now(m, q);
-    return 0;
-}
-
-int mng_queue_put(struct mng *m, msec_t now_ms, const struct queue_def *d,
-                  struct mng_out *out, struct err *e)
-{
-    int rc;
-
-    mng_begin(m, now_ms, out);
-    rc = queue_put(m, d, e);
-    mng_end(m);
-    return rc;
-}
-
-const struct queue_def *mng_queue_get(const struct mng *m, const char *name,
-                                      uint64_t *version)
-{
-    const struct mqueue *q = queue_find(m, name);
-
-    if (q == NULL)
-        return NULL;
-    if (version != NULL)
-        *version = q->version;
-    return &q->def;
-}
 
 static void queue_flush(struct mng *m, struct mqueue *q)
 {
@@ -356,4 +209,19 @@ int mng_forget(struct mng *m, msec_t now_ms, const char *node, bool force,
     }
     mng_end(m);
     return rc;
+}
+
+/* ---- endpoints ------------------------------------------------------------------------------------- */
+
+bool mng_endpoint_order(struct mng *m, msec_t now_ms, const char *name, enum endpoint_order o,
+                        struct mng_out *out)
+{
+    struct mendpoint *x = defined_find(m, DEF_ENDPOINT, name);
+
+    if (x == NULL)
+        return false;
+    mng_begin(m, now_ms, out);
+    endpoint_order(m, x, o);
+    mng_end(m);
+    return true;
 }

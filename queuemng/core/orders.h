@@ -1,14 +1,13 @@
-/* orders.h: orders of operators about queues and nodes. They return 0, or SQ_EUNKNOWN,
+/* orders.h: orders of operators about queues, nodes and endpoints. They return 0, or SQ_EUNKNOWN,
  * SQ_ECONFLICT or SQ_EINVAL with a sentence for the operator. */
 #ifndef SEGQ_QUEUEMNG_CORE_ORDERS_H
 #define SEGQ_QUEUEMNG_CORE_ORDERS_H
 
-#include "common/base/base.h"
+#include "queuemng/tasks/endpoints.h"
 
 struct err;
 struct mng;
 struct mng_out;
-struct queue_def;
 
 enum mng_order {
     MNG_PAUSE,
@@ -20,12 +19,6 @@ enum mng_order {
     MNG_FLUSH
 };
 
-/* Create or replace. */
-SQ_CHECK int mng_queue_put(struct mng *m, msec_t now_ms, const struct queue_def *d,
-                           struct mng_out *out, struct err *e);
-/* NULL: unknown. version: of the definition, for ETags. */
-const struct queue_def *mng_queue_get(const struct mng *m, const char *name,
-                                      uint64_t *version);
 /* A new state, or a flush. */
 SQ_CHECK int mng_order(struct mng *m, msec_t now_ms, const char *queue, enum mng_order o,
                        struct mng_out *out, struct err *e);
@@ -46,5 +39,9 @@ struct mng_forget_end {
 
 SQ_CHECK int mng_forget(struct mng *m, msec_t now_ms, const char *node, bool force,
                         struct mng_forget_end *end, struct mng_out *out, struct err *e);
+
+/* False: there is no such endpoint. */
+bool mng_endpoint_order(struct mng *m, msec_t now_ms, const char *name, enum endpoint_order o,
+                        struct mng_out *out);
 
 #endif

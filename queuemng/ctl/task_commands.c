@@ -233,21 +233,13 @@ int cmd_task_resume(struct ctl *c, int argc, char **argv)
 
 #define KEY "/v1/admin/task-queues/*/tasks/keys/*"
 
-static int pin_check(const void *def, struct err *e)
-{
-    return key_pin_check(def, e);
-}
-
-static const struct def_kind key_kind = { "key", "keys", NULL, KEY, "key", key_pin_keys,
-                                          sizeof(struct key_pin), pin_check, 0 };
-
 static int would_set(struct ctl *c, char **argv, json_t *keys)
 {
     int rc;
-    json_t *now = ctl_definition(c, &key_kind, argv[0], argv[1], &rc);
+    json_t *now = ctl_definition(c, &def_kinds[DEF_PIN], argv[0], argv[1], &rc);
 
     if (rc == CTL_OK && json_object_set_new(keys, "queue", json_string(argv[0])) == 0)
-        rc = ctl_would_change(&key_kind, argv[1], now, keys);
+        rc = ctl_would_change(&def_kinds[DEF_PIN], argv[1], now, keys);
     json_decref(now);
     return rc;
 }
@@ -260,13 +252,13 @@ static int hold(struct ctl *c, char **argv, bool on)
     struct ctl_call call = { .method = "POST", .path = on ? KEY "/pause" : KEY "/resume",
                              .queue = argv[0], .name = argv[1] };
     int rc;
-    json_t *was = ctl_definition(c, &key_kind, argv[0], argv[1], &rc);
+    json_t *was = ctl_definition(c, &def_kinds[DEF_PIN], argv[0], argv[1], &rc);
     bool ends = !on && (was == NULL || ctl_is(was, "inherit"));
 
     if (rc == CTL_OK && (ends || was == NULL))
         rc = ctl_do(c, call, on ? view_held : view_unpinned);
     else if (rc == CTL_OK)
-        rc = ctl_change(c, &key_kind, was, call);
+        rc = ctl_change(c, &def_kinds[DEF_PIN], was, call);
     json_decref(was);
     return rc;
 }
@@ -299,13 +291,13 @@ int cmd_key_set(struct ctl *c, int argc, char **argv)
         return rc;
     }
     call.body = doc;
-    was = ctl_definition(c, &key_kind, argv[0], argv[1], &rc);
+    was = ctl_definition(c, &def_kinds[DEF_PIN], argv[0], argv[1], &rc);
     if (was == NULL) {
         call.method = "PUT";
         call.if_none_match = "*";
     }
     if (rc == CTL_OK)
-        rc = ctl_change(c, &key_kind, was, call);
+        rc = ctl_change(c, &def_kinds[DEF_PIN], was, call);
     json_decref(was);
     json_decref(doc);
     return rc;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "queuemng/release/budgets.h"
+#include "queuemng/state/defined.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/slots.h"
@@ -24,7 +25,7 @@ static bool is_of(const struct budget_member *x, const struct mbudget *b)
 
 static struct mbudget *budget_of(const struct mng *m, const struct budget_member *x)
 {
-    return x->name[0] != 0 ? budget_find(m, x->name) : NULL;
+    return x->name[0] != 0 ? defined_find(m, DEF_BUDGET, x->name) : NULL;
 }
 
 static uint64_t sum(uint64_t a, uint64_t b)

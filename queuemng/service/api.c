@@ -3,15 +3,14 @@
 
 #include <string.h>
 
-#include "queuemng/admin/budgets.h"
 #include "queuemng/admin/changes.h"
 #include "queuemng/admin/cluster.h"
 #include "queuemng/admin/dashboard.h"
+#include "queuemng/admin/definitions.h"
 #include "queuemng/admin/endpoints.h"
 #include "queuemng/admin/live.h"
-#include "queuemng/admin/pins.h"
-#include "queuemng/admin/pools.h"
 #include "queuemng/admin/queues.h"
+#include "queuemng/admin/task_figures.h"
 #include "queuemng/admin/tasks.h"
 #include "queuemng/admin/trace.h"
 
@@ -44,19 +43,22 @@ static bool pool_name(struct admin_call *c, const char *path)
 
 struct read { /* answered to GET */
     const char *path;
-    void (*answer)(struct admin_call *c);
+    void (*answer)(struct admin_call *c); /* NULL: with the definitions of this kind */
+    enum def_kind_no kind;
 };
-static const struct read of_each[] = { { "manager", admin_manager }, { "audit", admin_changes } };
-static const struct read of_leader[] = { { "cluster", admin_cluster }, { "live", admin_live },
-                                         { "history", admin_history },
-                                         { "cluster/history", admin_cluster_history },
-                                         { "targets", admin_targets },
-                                         { "queues", admin_queues },
-                                         { "pools", admin_pools },
-                                         { "endpoints", admin_endpoints },
-                                         { "budgets", admin_budgets },
-                                         { "pinned-keys", admin_pins },
-                                         { "task-queues", admin_task_queues } };
+static const struct read of_each[] = { { "manager", admin_manager, 0 },
+                                       { "audit", admin_changes, 0 } };
+static const struct read of_leader[] = { { "cluster", admin_cluster, 0 },
+                                         { "live", admin_live, 0 },
+                                         { "history", admin_history, 0 },
+                                         { "cluster/history", admin_cluster_history, 0 },
+                                         { "targets", admin_targets, 0 },
+                                         { "queues", admin_queues, 0 },
+                                         { "pools", NULL, DEF_POOL },
+                                         { "endpoints", NULL, DEF_ENDPOINT },
+                                         { "budgets", admin_budgets, 0 },
+                                         { "pinned-keys", NULL, DEF_PIN },
+                                         { "task-queues", admin_task_queues, 0 } };
 
 /* True: it is one of them, and answered. */
 static bool read(struct admin_call *c, const char *path, const struct read *v, size_t n)
@@ -65,10 +67,12 @@ static bool read(struct admin_call *c, const char *path, const struct read *v, s
         v++;
         n--;
     }
-    if (n > 0 && strcmp(c->q->method, "GET") == 0)
+    if (n > 0 && strcmp(c->q->method, "GET") != 0)
+        admin_not_allowed(c->a, "GET, HEAD");
+    else if (n > 0 && v->answer != NULL)
         v->answer(c);
     else if (n > 0)
-        admin_not_allowed(c->a, "GET, HEAD");
+        admin_definitions(c, v->kind);
     return n > 0;
 }
 
@@ -97,11 +101,11 @@ static void route(struct admin_call *c, const char *path)
     else if (strncmp(path, "queues/", 7) == 0 && (verb = split(c, path + 7)) != NULL)
         of_queue(c, verb);
     else if (strncmp(path, "pools/", 6) == 0 && pool_name(c, path + 6))
-        admin_pool(c);
+        admin_definition(c, DEF_POOL, c->name, NULL);
     else if (strncmp(path, "endpoints/", 10) == 0 && (verb = split(c, path + 10)) != NULL)
         admin_endpoint(c, verb);
     else if (strncmp(path, "budgets/", 8) == 0 && (verb = split(c, path + 8)) != NULL && verb[0] == '\0')
-        admin_budget(c);
+        admin_definition(c, DEF_BUDGET, c->name, NULL);
     else if (strncmp(path, "tasks/", 6) == 0)
         admin_task(c, path + 6);
     else if (strncmp(path, "task-queues/", 12) == 0)

@@ -11,75 +11,16 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "queuemng/core/budgets.h"
 #include "queuemng/policy/def_kind.h"
 #include "queuemng/process/steps.h"
 
 #define LOG_MODULE "yaml"
 
-#define DEF_BYTES \
-    (sizeof(struct queue_def) + sizeof(struct pool_def) + sizeof(struct endpoint_def))
-
-/* A kind of thing that the configuration lists. */
-struct kind {
-    const char *prefix; /* prefix of the key in the store */
-    const struct def_kind *def;
-    bool (*exists)(const struct mng *m, const char *name);
-    int (*put)(struct mng_service *s, const void *d, struct err *e);
-};
-
-static bool queue_exists(const struct mng *m, const char *name)
-{
-    return mng_queue_get(m, name, NULL) != NULL;
-}
-
-static int put_queue(struct mng_service *s, const void *d, struct err *e)
-{
-    return mng_queue_put(s->mng, ev_now(s->ev), d, mng_service_step(s), e);
-}
-
-static bool pool_exists(const struct mng *m, const char *name)
-{
-    return mng_pool_get(m, name, NULL) != NULL;
-}
-
-static int put_pool(struct mng_service *s, const void *d, struct err *e)
-{
-    return mng_pool_put(s->mng, ev_now(s->ev), d, mng_service_step(s), e);
-}
-
-static bool budget_exists(const struct mng *m, const char *name)
-{
-    return mng_budget_get(m, name, NULL) != NULL;
-}
-
-static int put_budget(struct mng_service *s, const void *d, struct err *e)
-{
-    return mng_budget_put(s->mng, ev_now(s->ev), d, mng_service_step(s), e);
-}
-
-static bool endpoint_exists(const struct mng *m, const char *name)
-{
-    return mng_endpoint_get(m, name, NULL) != NULL;
-}
-
-/* A pool that the configuration has for it is not there yet. */
-static int put_endpoint(struct mng_service *s, const void *d, struct err *e)
-{
-    const struct pool_def *p = s->cfg->pools.v;
-    const struct endpoint_def *x = d;
-    bool own_pool = true;
-
-    for (size_t i = 0; i < s->cfg->pools.n; i++)
-        own_pool = own_pool && strcmp(p[i].endpoint, x->name) != 0;
-    return mng_endpoint_put(s->mng, ev_now(s->ev), x, own_pool, mng_service_step(s), e);
-}
-
-static const struct kind queues = { "yaml/", &def_kinds[DEF_QUEUE], queue_exists, put_queue };
-static const struct kind budgets = { "yaml_budget/", &def_kinds[DEF_BUDGET], budget_exists, put_budget };
-static const struct kind endpoints = { "yaml_endpoint/", &def_kinds[DEF_ENDPOINT], endpoint_exists,
-                                       put_endpoint };
-static const struct kind pools = { "yaml_pool/", &def_kinds[DEF_POOL], pool_exists, put_pool };
+/* Prefixes of the keys in the store, by kind. */
+static const char *const prefixes[DEF_FILE_END] = { [DEF_BUDGET] = "yaml_budget/",
+                                                    [DEF_ENDPOINT] = "yaml_endpoint/",
+                                                    [DEF_POOL] = "yaml_pool/",
+                                                    [DEF_QUEUE] = "yaml/" };
 
 static uint64_t hash_of(const char *key)
 {
@@ -104,70 +45,87 @@ static int remember(struct mng_service *s, const char *key, const char *text)
 
 int mng_yaml_load(struct mng_service *s, const char *key, const char *val)
 {
-    static const struct kind *const each[] = { &budgets, &queues, &endpoints, &pools };
-
-    for (size_t i = 0; i < ARRAY_LEN(each); i++)
-        if (strncmp(key, each[i]->prefix, strlen(each[i]->prefix)) == 0)
+    for (enum def_kind_no k = 0; k < DEF_FILE_END; k++)
+        if (strncmp(key, prefixes[k], strlen(prefixes[k])) == 0)
             return remember(s, key, val);
     return 0;
 }
 
 /* The same entry? A key that is new in this version is not in the old text, and one of a
  * newer version not here: neither is a change that somebody has made. */
-static bool is_same(const struct kind *k, const char *old, const char *text)
+static bool is_same(const struct def_kind *k, const char *old, const char *text)
 {
-    _Alignas(16) char a[DEF_BYTES] = { 0 }, b[DEF_BYTES] = { 0 };
+    _Alignas(16) char a[DEF_SIZE_MAX] = { 0 }, b[DEF_SIZE_MAX] = { 0 };
     struct cfg_node *x = NULL, *y = NULL;
     struct err e;
     bool same;
 
-    assert(k->def->size <= sizeof(a));
     same = cfg_parse_json(&x, old, strlen(old), &e) == 0 &&
            cfg_parse_json(&y, text, strlen(text), &e) == 0 &&
-           cfg_bind_stored(a, k->def->size, k->def->keys, x, NULL, &e) == 0 &&
-           cfg_bind_stored(b, k->def->size, k->def->keys, y, NULL, &e) == 0 && cfg_equal(a, b, k->def->keys);
+           cfg_bind_stored(a, k->size, k->keys, x, NULL, &e) == 0 &&
+           cfg_bind_stored(b, k->size, k->keys, y, NULL, &e) == 0 && cfg_equal(a, b, k->keys);
     cfg_node_free(x);
     cfg_node_free(y);
-    cfg_clear(a, k->def->keys);
-    cfg_clear(b, k->def->keys);
+    cfg_clear(a, k->keys);
+    cfg_clear(b, k->keys);
     return same;
 }
 
-static void apply(struct mng_service *s, const struct kind *k, const void *d, const char *text)
+/* Does the configuration have a pool for it, that is not there yet? */
+static bool gets_pool(const struct mng_cfg *cfg, const char *endpoint)
 {
-    const char *name = def_name(d), *old;
-    bool exists = k->exists(s->mng, name);
+    const struct pool_def *p = cfg->pools.v;
+
+    for (size_t i = 0; i < cfg->pools.n; i++)
+        if (strcmp(p[i].endpoint, endpoint) == 0)
+            return true;
+    return false;
+}
+
+static int define(struct mng_service *s, enum def_kind_no kind, const void *d, struct err *e)
+{
+    return kind == DEF_ENDPOINT && gets_pool(s->cfg, def_name(d))
+               ? mng_define_endpoint_alone(s->mng, ev_now(s->ev), d, mng_service_step(s), e)
+               : mng_define(s->mng, kind, ev_now(s->ev), d, mng_service_step(s), e);
+}
+
+static void apply(struct mng_service *s, enum def_kind_no kind, const void *d, const char *text)
+{
+    const char *word = def_kinds[kind].word, *name = def_name(d), *old;
+    bool exists = mng_defined(s->mng, kind, name, NULL) != NULL;
     char key[NAME_MAX_LEN + 16];
     struct err e;
 
-    snprintf(key, sizeof(key), "%s%s", k->prefix, name);
+    snprintf(key, sizeof(key), "%s%s", prefixes[kind], name);
     old = map_get_ptr(&s->yaml, hash_of(key));
-    if (exists && old != NULL && (strcmp(old, text) == 0 || is_same(k, old, text)))
+    if (exists && old != NULL &&
+        (strcmp(old, text) == 0 || is_same(&def_kinds[kind], old, text)))
         return;
-    if (k->put(s, d, &e) < 0) {
-        log_error("event=not_applied %s=%s why=%s", k->def->word, name, log_q(e.text, strlen(e.text)));
+    if (define(s, kind, d, &e) < 0) {
+        log_error("event=not_applied %s=%s why=%s", word, name, log_q(e.text, strlen(e.text)));
         return;
     }
     if (store_put(s->store, key, text) < 0 || remember(s, key, text) < 0)
-        log_error("event=no_memory what=yaml %s=%s", k->def->word, name);
-    log_info("event=applied %s=%s new=%d", k->def->word, name, !exists);
+        log_error("event=no_memory what=yaml %s=%s", word, name);
+    log_info("event=applied %s=%s new=%d", word, name, !exists);
 }
 
-static void apply_all(struct mng_service *s, const struct kind *k, const struct cfg_list *l)
+static void apply_all(struct mng_service *s, enum def_kind_no kind, const struct cfg_list *l)
 {
+    const struct def_kind *k = &def_kinds[kind];
     struct buf b;
 
     buf_init(&b);
     for (size_t i = 0; i < l->n; i++) {
-        const void *d = (const char *)l->v + i * k->def->size;
+        const void *d = (const char *)l->v + i * k->size;
 
         buf_reset(&b);
-        cfg_dump_json(&b, d, k->def->keys);
+        cfg_dump_json(&b, d, k->keys);
         buf_byte(&b, 0);
         if (b.failed)
-            log_error("event=no_memory what=yaml %s=%s", k->def->word, def_name(d));
+            log_error("event=no_memory what=yaml %s=%s", k->word, def_name(d));
         else
-            apply(s, k, d, (const char *)b.data);
+            apply(s, kind, d, (const char *)b.data);
     }
     buf_fini(&b);
 }
@@ -175,10 +133,10 @@ static void apply_all(struct mng_service *s, const struct kind *k, const struct 
 void mng_yaml_apply(struct mng_service *s)
 {
     assert(s->leads);
-    apply_all(s, &budgets, &s->cfg->budgets); /* queues and endpoints name them */
-    apply_all(s, &queues, &s->cfg->queues);
-    apply_all(s, &endpoints, &s->cfg->endpoints); /* pools name them */
-    apply_all(s, &pools, &s->cfg->pools);
+    apply_all(s, DEF_BUDGET, &s->cfg->budgets); /* queues and endpoints name them */
+    apply_all(s, DEF_QUEUE, &s->cfg->queues);
+    apply_all(s, DEF_ENDPOINT, &s->cfg->endpoints); /* pools name them */
+    apply_all(s, DEF_POOL, &s->cfg->pools);
 }
 
 void mng_yaml_forget(struct mng_service *s)

@@ -6,7 +6,6 @@
 #include "common/base/metrics.h"
 #include "common/redis/redis_script.h"
 #include "common/supervisor/metrics_process.h"
-#include "queuemng/core/budgets.h"
 #include "queuemng/process/manager.h"
 
 #define ROW(name, kind, member, help) \

@@ -87,7 +87,7 @@ struct mqueue {
     struct schedule sched;
     bool early_ready;     /* routers may send people to the pre-queue */
     struct munreported flushed, lost; /* with the flush, with lost segments; slots.h */
-    int64_t deleted_until_ms; /* wall clock; 0: it is not deleted; core/deleted.h */
+    int64_t deleted_until_ms; /* wall clock; 0: it is not deleted; core/queues.h */
     int deleted_state;        /* state of it before */
     bool put_def, put_chain, put_marks, put_sched; /* to be stored at the end of this step */
     bool active;          /* in mng.active: somebody waits */

@@ -3,7 +3,7 @@
  *
  *   mng -> queues -> lanes (queue.h) -> segments in chain order (segment.h)
  *       -> nodes -> segments hosted; routers (node.h)
- *       -> moves (chain/move_state.h), budgets (release/budgets.h)
+ *       -> moves (chain/move_state.h), budgets
  *       -> pools of task queues, endpoints, task nodes (tasks.h)
  *
  * Owner of every object is the mng; other pointers are refs. A segment is in its lane's
@@ -14,6 +14,8 @@
 #include "common/base/list.h"
 #include "common/base/map.h"
 #include "common/base/rng.h"
+#include "queuemng/policy/budget_def.h"
+#include "queuemng/policy/claim.h"
 #include "queuemng/policy/eta_lane.h"
 #include "queuemng/policy/release.h"
 #include "queuemng/policy/schedule.h"
@@ -26,6 +28,23 @@
 
 #define MNG_AGAIN_MS      1000  /* an order without visible effect is given again */
 #define MNG_TOMBSTONES    1024  /* deleted queues that routers are told of one by one */
+
+struct mbudget { /* limits that queues and endpoints share that name it; their parts: claim.h */
+    struct budget_def def;  /* owned */
+    uint64_t version;       /* version of the definition */
+    struct release release; /* controller of its limits by metrics */
+    struct bears whole;     /* now */
+    uint64_t queues_slots;  /* held by its queues, when mng.count_no was counted_no; then */
+    const struct mqueue *asked; /* asked, and may hold more than these: */
+    uint64_t asked_slots, counted_no;
+    struct mleft {
+        uint64_t slots;
+        msec_t until_ms;
+    } calls, people; /* use by endpoints and queues that are gone: may go on; a manager that begins knows
+                        nothing of them */
+    struct list_node in;    /* mng.budgets */
+};
+#define each_budget(m, b) list_each_of(&(m)->budgets, struct mbudget, in, b)
 
 struct tombstone {
     queue_id id;

@@ -35,7 +35,9 @@ static int make_pool(struct mng *m, const char *name, struct err *e)
     if (rc == 0)
         rc = cfg_bind(&d, sizeof(d), pool_def_keys, doc, NULL, e);
     if (rc == 0)
-        rc = pool_define(m, &d, e);
+        rc = pool_def_check(&d, e);
+    if (rc == 0)
+        rc = pool_define(m, NULL, &d, e);
     cfg_clear(&d, pool_def_keys);
     cfg_node_free(doc);
     return rc;
@@ -49,12 +51,13 @@ static int endpoint_make(struct mng *m, const struct endpoint_def *d, bool own_p
     if (m->tasks.endpoints.n >= ENDPOINTS_MAX)
         return err_set(e, SQ_ECONFLICT, "endpoint %s: a cluster has at most %d", d->name,
                        ENDPOINTS_MAX);
-    if (own_pool && pool_find(m, d->name) != NULL)
+    if (own_pool && defined_find(m, DEF_POOL, d->name) != NULL)
         return err_set(e, SQ_ECONFLICT, "endpoint %s: there is a pool of this name whose tasks "
                        "workers take: delete it, or give the endpoint another name", d->name);
-    x = endpoint_new(m, d);
+    x = defined_new(m, DEF_ENDPOINT, d);
     if (x == NULL)
         return err_set(e, SQ_ENOMEM, "endpoint %s: out of memory", d->name);
+    list_init(&x->shares);
     if (own_pool)
         rc = make_pool(m, d->name, e);
     if (rc < 0) {
@@ -71,33 +74,38 @@ static int endpoint_change(struct mng *m, struct mendpoint *x, const struct endp
 {
     int rc;
 
-    if (cfg_equal(&x->def, d, endpoint_def_keys))
+    if (defined_equals(DEF_ENDPOINT, x, d))
         return 0;
     if (strcmp(x->def.url, d->url) != 0)
         task_map_changed(m);
     if (strcmp(x->def.budget.name, d->budget.name) != 0)
         budget_leaves(m, x);
-    rc = cfg_copy(&x->def, sizeof(x->def), endpoint_def_keys, d);
+    rc = defined_change(DEF_ENDPOINT, x, d, e);
     if (rc < 0)
-        return err_set(e, rc, "endpoint %s: %s", d->name, sq_strerror(rc));
-    x->version++;
+        return rc;
     endpoint_put_later(m, x);
     log_info("event=endpoint_changed endpoint=%s version=%llu", d->name,
              (unsigned long long)x->version);
     return 0;
 }
 
-int endpoint_define(struct mng *m, const struct endpoint_def *d, bool own_pool, struct err *e)
+static int define(struct mng *m, struct mendpoint *x, const struct endpoint_def *d, bool own_pool,
+                  struct err *e)
 {
-    struct mendpoint *x = endpoint_find(m, d->name);
-    int rc = endpoint_def_check(d, e);
-
-    if (rc < 0)
-        return rc;
     if (budget_named(m, &d->budget, e) < 0)
         return err_wrap(e, "endpoint %s", d->name);
     return x == NULL ? endpoint_make(m, d, own_pool && !has_pool(m, d->name), e)
                      : endpoint_change(m, x, d, e);
+}
+
+int endpoint_define(struct mng *m, void *x, const void *def, struct err *e)
+{
+    return define(m, x, def, true, e);
+}
+
+int endpoint_define_alone(struct mng *m, void *x, const void *def, struct err *e)
+{
+    return define(m, x, def, false, e);
 }
 
 static uint64_t next_number(struct mng *m)
@@ -125,9 +133,31 @@ void endpoint_order(struct mng *m, struct mendpoint *x, enum endpoint_order o)
         log_info("event=endpoint_reset endpoint=%s", x->def.name);
 }
 
-void endpoint_remove(struct mng *m, struct mendpoint *x)
+int endpoint_may_remove(const struct mng *m, const void *endpoint, bool final, struct err *e)
 {
-    char key[TASK_NAME_MAX + 16];
+    const struct mendpoint *x = endpoint;
+
+    if (final)
+        return 0;
+    each_pool(m, p) {
+        int rc = 0;
+
+        if (strcmp(p->def.endpoint, x->def.name) != 0)
+            continue;
+        if (strcmp(p->def.match, x->def.name) == 0)
+            rc = pool_may_remove(m, p, false, e);
+        else
+            rc = err_set(e, SQ_ECONFLICT, "endpoint %s: the tasks of pool %s are calls to it. With "
+                         "final=true the pools go with it", x->def.name, p->def.match);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+void endpoint_remove(struct mng *m, void *endpoint)
+{
+    struct mendpoint *x = endpoint;
 
     log_warn("event=endpoint_removed endpoint=%s", x->def.name);
     budget_leaves(m, x);
@@ -136,7 +166,6 @@ void endpoint_remove(struct mng *m, struct mendpoint *x)
             pool_remove(m, p);
     each_share(x, s)
         endpoint_drop(m, s->node, x->def.name);
-    snprintf(key, sizeof(key), "endpoint/%s", x->def.name);
-    out_del(m, key);
+    defined_del(m, DEF_ENDPOINT, x);
     endpoint_free(m, x);
 }

@@ -10,11 +10,10 @@
 struct json_t;
 struct mng;
 
-struct mpin *pin_find(const struct mng *m, const char *queue, const char *key); /* NULL: none */
-/* A new definition, or a changed one. SQ_EINVAL, SQ_EUNKNOWN (no pool has the queue), SQ_ECONFLICT,
- * SQ_ENOMEM. */
-SQ_CHECK int pin_define(struct mng *m, const struct key_pin *d, struct err *e);
-void pin_remove(struct mng *m, struct mpin *x);
+/* A new definition (pin: NULL), or a changed one, that key_pin_check() has passed. SQ_EUNKNOWN (no pool
+ * has the queue), SQ_ECONFLICT, SQ_ENOMEM. */
+SQ_CHECK int pin_define(struct mng *m, void *pin, const void *def, struct err *e);
+void pin_remove(struct mng *m, void *pin);
 /* A new pool of this name: has it a partition's room for them all? 0 or SQ_ECONFLICT. */
 SQ_CHECK int pins_fit(const struct mng *m, const char *match, struct err *e);
 /* A pool has gone: those of queues that no pool has any more go, too. */
@@ -22,7 +21,5 @@ void pins_tidy(struct mng *m);
 
 /* pin/QUEUE:KEY, as stored. 0, SQ_EPROTO, SQ_ENOMEM. */
 SQ_CHECK int pin_load(struct mng *m, const char *key, struct json_t *j, struct err *e);
-/* At the end: memory alone. */
-void pin_free(struct mng *m, struct mpin *x);
 
 #endif

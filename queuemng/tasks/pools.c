@@ -1,7 +1,6 @@
 /* pools.c: see the header. */
 #include "queuemng/tasks/pools.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "common/base/log.h"
@@ -53,13 +52,14 @@ static int pool_make(struct mng *m, const struct pool_def *d, struct err *e)
                        "%zu", d->match, PARTS_MAX, parts);
     if (rc < 0)
         return rc;
-    p = pool_new(m, d, (uint32_t)d->partitions);
+    p = defined_new(m, DEF_POOL, d);
+    if (p != NULL)
+        p = pool_fill(m, p, (uint32_t)d->partitions);
     if (p == NULL || !fill(m, p)) {
         if (p != NULL)
             pool_free(m, p);
         return err_set(e, SQ_ENOMEM, "pool %s: out of memory", d->match);
     }
-    p->version = 1;
     log_info("event=pool_created pool=%s partitions=%u", d->match, p->n);
     return 0;
 }
@@ -77,12 +77,11 @@ static int pool_change(struct mng *m, struct mpool *p, const struct pool_def *d,
     if ((d->endpoint[0] == 0) != (p->def.endpoint[0] == 0))
         return err_set(e, SQ_ECONFLICT, "pool %s: whether it has an endpoint stays what it was when "
                        "it was made: its tasks are for workers, or are calls", d->match);
-    if (cfg_equal(&p->def, d, pool_def_keys))
+    if (defined_equals(DEF_POOL, p, d))
         return 0;
-    rc = cfg_copy(&p->def, sizeof(p->def), pool_def_keys, d);
+    rc = defined_change(DEF_POOL, p, d, e);
     if (rc < 0)
-        return err_set(e, rc, "pool %s: %s", d->match, sq_strerror(rc));
-    p->version++;
+        return rc;
     pool_put_later(m, p);
     task_map_changed(m);
     for (uint32_t i = 0; i < p->n; i++)
@@ -114,17 +113,15 @@ static int check_notify(const struct mng *m, const struct pool_def *d, struct er
                    d->match, d->notify);
 }
 
-int pool_define(struct mng *m, const struct pool_def *d, struct err *e)
+int pool_define(struct mng *m, void *pool, const void *def, struct err *e)
 {
-    struct mpool *p = pool_find(m, d->match);
+    const struct pool_def *d = def;
+    struct mpool *p = pool;
     struct pool_def fit = *d; /* texts and lists are d's */
-    int rc = pool_def_check(d, e);
+    int rc = check_notify(m, d, e);
 
-    if (rc < 0)
-        return rc;
-    if (d->endpoint[0] != 0 && endpoint_find(m, d->endpoint) == NULL)
+    if (d->endpoint[0] != 0 && defined_find(m, DEF_ENDPOINT, d->endpoint) == NULL)
         return err_set(e, SQ_EINVAL, "pool %s: there is no endpoint %s", d->match, d->endpoint);
-    rc = check_notify(m, d, e);
     if (rc < 0)
         return rc;
     if (p != NULL && fit.partitions == 0)
@@ -143,16 +140,34 @@ static void remove_part(struct mng *m, struct mpart *x)
     part_leave(m, no, n, 0);
 }
 
-void pool_remove(struct mng *m, struct mpool *p)
+int pool_may_remove(const struct mng *m, const void *pool, bool final, struct err *e)
 {
-    char key[96];
+    const struct mpool *p = pool;
+    struct part_status_row sum;
+    bool known = pool_sum(p, &sum);
+
+    (void)m;
+    if (final)
+        return 0;
+    if (known && sum.scheduled + sum.waiting + sum.running + sum.schedules == 0)
+        return 0;
+    return err_set(e, SQ_ECONFLICT, "pool %s: its tasks and schedules would go with it: %llu wait, "
+                   "%llu are scheduled, %llu run; %llu schedules%s. With final=true it is removed all "
+                   "the same", p->def.match, (unsigned long long)sum.waiting,
+                   (unsigned long long)sum.scheduled, (unsigned long long)sum.running,
+                   (unsigned long long)sum.schedules,
+                   known ? "" : ", and some partitions are away");
+}
+
+void pool_remove(struct mng *m, void *pool)
+{
+    struct mpool *p = pool;
 
     log_warn("event=pool_removed pool=%s partitions=%u", p->def.match, p->n);
     for (uint32_t i = 0; i < p->n; i++)
         if (p->part[i].node != NULL)
             remove_part(m, &p->part[i]);
-    snprintf(key, sizeof(key), "pool/%s", p->def.match);
-    out_del(m, key);
+    defined_del(m, DEF_POOL, p);
     pool_free(m, p);
     pins_tidy(m);
     task_map_changed(m);

@@ -8,10 +8,14 @@
 
 struct mng;
 
-/* A new definition, or a changed one. SQ_EINVAL, SQ_ECONFLICT, SQ_ENOMEM. */
-SQ_CHECK int pool_define(struct mng *m, const struct pool_def *d, struct err *e);
-/* Deletes it, with its tasks. */
-void pool_remove(struct mng *m, struct mpool *p);
+/* A new definition (pool: NULL), or a changed one, that pool_def_check() has passed. SQ_EINVAL,
+ * SQ_ECONFLICT, SQ_ENOMEM. */
+SQ_CHECK int pool_define(struct mng *m, void *pool, const void *def, struct err *e);
+/* SQ_ECONFLICT, unless final: there are tasks that are not at their end, or schedules, or it is not
+ * known. */
+SQ_CHECK int pool_may_remove(const struct mng *m, const void *pool, bool final, struct err *e);
+/* Removes it, with its tasks. */
+void pool_remove(struct mng *m, void *pool);
 /* Replaces a lost partition: its tasks are gone, the share gets another one, which nobody has yet. */
 void part_renew(struct mng *m, struct mpart *p);
 

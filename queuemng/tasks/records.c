@@ -56,8 +56,7 @@ void task_node_put(struct mng *m, const struct mtask_node *n)
 
 static void pool_put(struct mng *m, const struct mpool *p)
 {
-    json_t *parts = json_array();
-    char key[96];
+    json_t *parts = json_array(), *j = defined_json(DEF_POOL, p);
 
     for (uint32_t i = 0; i < p->n; i++) {
         const struct mpart *x = &p->part[i];
@@ -67,25 +66,29 @@ static void pool_put(struct mng *m, const struct mpool *p)
         json_array_append_new(parts, json_row_write(&part_row, &v));
     }
     assert(p->def.match != NULL && json_array_size(parts) == p->n);
-    snprintf(key, sizeof(key), "pool/%s", p->def.match);
-    out_put_json(m, key, json_pack("{s:I,s:o,s:o}", "version", (json_int_t)p->version, "def",
-                                   def_json(&p->def, pool_def_keys), "parts", parts));
+    if (json_object_set_new(j, "parts", parts) < 0) {
+        json_decref(j);
+        j = NULL;
+    }
+    defined_put(m, DEF_POOL, p, j);
 }
 
 static void endpoint_put(struct mng *m, const struct mendpoint *x)
 {
-    json_t *shares = json_array();
-    char key[TASK_NAME_MAX + 16];
+    json_t *shares = json_array(), *j = defined_json(DEF_ENDPOINT, x);
 
     each_share(x, s) {
         const struct stored_share v = { s->node->no, s->held.rate, s->held.slots };
 
         json_array_append_new(shares, json_row_write(&bears_row, &v));
     }
-    snprintf(key, sizeof(key), "endpoint/%s", x->def.name);
-    out_put_json(m, key, json_pack("{s:I,s:o,s:o,s:b,s:I}", "version", (json_int_t)x->version, "def",
-                                   def_json(&x->def, endpoint_def_keys), "shares", shares, "tripped",
-                                   x->tripped, "resets", (json_int_t)x->resets));
+    if (json_object_set_new(j, "shares", shares) < 0 ||
+        json_object_set_new(j, "tripped", json_boolean(x->tripped)) < 0 ||
+        json_object_set_new(j, "resets", json_integer((json_int_t)x->resets)) < 0) {
+        json_decref(j);
+        j = NULL;
+    }
+    defined_put(m, DEF_ENDPOINT, x, j);
 }
 
 void tasks_put(struct mng *m)
@@ -171,22 +174,24 @@ static int part_load(struct mng *m, struct mpool *p, uint32_t share, json_t *j)
 
 int pool_load(struct mng *m, const char *key, json_t *j, struct err *e)
 {
-    json_t *d = json_object_get(j, "def"), *parts = json_object_get(j, "parts"), *x;
-    uint32_t n = (uint32_t)json_array_size(parts);
-    struct pool_def def = { 0 };
-    struct mpool *p = NULL;
-    size_t i;
-    int rc = def_from_json(&def, sizeof(def), pool_def_keys, d, key, e);
+    json_t *parts = json_object_get(j, "parts"), *x;
+    size_t n = json_array_size(parts), i;
+    struct mpool *p;
+    void *made;
+    int rc = defined_load(m, DEF_POOL, key, j, &made, e);
 
-    if (rc == 0 && (n == 0 || n > PARTS_MAX || pool_find(m, def.match) != NULL))
-        rc = SQ_EPROTO;
-    if (rc == 0 && (p = pool_new(m, &def, n)) == NULL)
-        rc = SQ_ENOMEM;
-    cfg_clear(&def, pool_def_keys);
-    if (p != NULL)
-        p->version = (uint64_t)json_integer_value(json_object_get(j, "version"));
-    for (i = 0; rc == 0 && (x = json_array_get(parts, i)) != NULL; i++)
-        rc = part_load(m, p, (uint32_t)i, x);
+    if (rc < 0)
+        return rc;
+    p = made;
+    if (n == 0 || n > PARTS_MAX) {
+        pool_free(m, p);
+        return err_set(e, SQ_EPROTO, "stored record %s: %zu partitions", key, n);
+    }
+    if (pool_fill(m, p, (uint32_t)n) == NULL)
+        return err_set(e, SQ_ENOMEM, "stored record %s: out of memory", key);
+    json_array_foreach(parts, i, x)
+        if (rc == 0)
+            rc = part_load(m, p, (uint32_t)i, x);
     return rc == 0 ? 0 : err_set(e, rc, "stored record %s: %s", key, sq_strerror(rc));
 }
 
@@ -212,22 +217,18 @@ static int share_load(struct mng *m, struct mendpoint *x, json_t *j)
 
 int endpoint_load(struct mng *m, const char *key, json_t *j, struct err *e)
 {
-    json_t *d = json_object_get(j, "def"), *x;
-    struct endpoint_def def = { 0 };
-    struct mendpoint *p = NULL;
+    struct mendpoint *p;
+    json_t *x;
+    void *made;
     size_t i;
-    int rc = def_from_json(&def, sizeof(def), endpoint_def_keys, d, key, e);
+    int rc = defined_load(m, DEF_ENDPOINT, key, j, &made, e);
 
-    if (rc == 0 && endpoint_find(m, def.name) != NULL)
-        rc = SQ_EPROTO;
-    if (rc == 0 && (p = endpoint_new(m, &def)) == NULL)
-        rc = SQ_ENOMEM;
-    cfg_clear(&def, endpoint_def_keys);
-    if (p != NULL) {
-        p->version = (uint64_t)json_integer_value(json_object_get(j, "version"));
-        p->tripped = json_is_true(json_object_get(j, "tripped"));
-        p->resets = (uint64_t)json_integer_value(json_object_get(j, "resets"));
-    }
+    if (rc < 0)
+        return rc;
+    p = made;
+    list_init(&p->shares);
+    p->tripped = json_is_true(json_object_get(j, "tripped"));
+    p->resets = (uint64_t)json_integer_value(json_object_get(j, "resets"));
     json_array_foreach(json_object_get(j, "shares"), i, x)
         if (rc == 0)
             rc = share_load(m, p, x);

@@ -135,7 +135,7 @@ static void find_owners(struct mng *m)
             s->owner = false;
         }
     each_pool(m, p) {
-        struct mendpoint *x = p->def.endpoint[0] != 0 ? endpoint_find(m, p->def.endpoint) : NULL;
+        struct mendpoint *x = p->def.endpoint[0] != 0 ? defined_find(m, DEF_ENDPOINT, p->def.endpoint) : NULL;
 
         if (x == NULL)
             continue;
@@ -179,7 +179,7 @@ void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_en
     if (g->epoch != m->epoch || !n->registered)
         return;
     for (uint32_t i = 0; i < g->n; i++) {
-        struct mendpoint *x = endpoint_find(m, g->v[i].name);
+        struct mendpoint *x = defined_find(m, DEF_ENDPOINT, g->v[i].name);
         struct mshare *found = x != NULL ? share_find(x, n) : NULL;
 
         if (found == NULL) {

@@ -9,43 +9,20 @@
 
 /* ---- pools and partitions -------------------------------------------------------- */
 
-struct mpool *pool_find(const struct mng *m, const char *match)
-{
-    each_pool(m, p)
-        if (strcmp(p->def.match, match) == 0)
-            return p;
-    return NULL;
-}
-
 struct mpart *part_find(const struct mng *m, part_no no)
 {
     return map_get_ptr(&m->tasks.part_by_no, no);
 }
 
-static void pool_link(struct mng *m, struct mpool *p)
+struct mpool *pool_fill(struct mng *m, struct mpool *p, uint32_t n)
 {
-    each_pool(m, x)
-        if (pool_def_compare(&p->def, &x->def) < 0) {
-            list_insert_after(&m->tasks.pools, x->in.prev, &p->in);
-            return;
-        }
-    list_push_back(&m->tasks.pools, &p->in);
-}
-
-struct mpool *pool_new(struct mng *m, const struct pool_def *d, uint32_t n)
-{
-    struct mpool *p = calloc(1, sizeof(*p));
-    struct mpart *v = calloc(n, sizeof(*v));
-
-    assert(n > 0 && n <= PARTS_MAX && pool_find(m, d->match) == NULL);
-    if (p == NULL || v == NULL || cfg_copy(&p->def, sizeof(p->def), pool_def_keys, d) < 0) {
-        free(p);
-        free(v);
+    assert(n > 0 && n <= PARTS_MAX && p->part == NULL);
+    p->part = calloc(n, sizeof(*p->part));
+    if (p->part == NULL) {
+        defined_free(m, DEF_POOL, p);
         return NULL;
     }
     p->n = n;
-    p->part = v;
-    pool_link(m, p);
     return p;
 }
 
@@ -76,10 +53,8 @@ void pool_free(struct mng *m, struct mpool *p)
 {
     for (uint32_t i = 0; i < p->n; i++)
         part_unset(m, &p->part[i]);
-    list_remove(&m->tasks.pools, &p->in);
-    cfg_clear(&p->def, pool_def_keys);
     free(p->part);
-    free(p);
+    defined_free(m, DEF_POOL, p);
 }
 
 bool pool_sum(const struct mpool *p, struct part_status_row *sum)
@@ -148,46 +123,11 @@ void share_free(struct mendpoint *x, struct mshare *s)
     free(s);
 }
 
-struct mendpoint *endpoint_find(const struct mng *m, const char *name)
-{
-    each_endpoint(m, x)
-        if (strcmp(x->def.name, name) == 0)
-            return x;
-    return NULL;
-}
-
-static void endpoint_link(struct mng *m, struct mendpoint *x)
-{
-    each_endpoint(m, y)
-        if (strcmp(x->def.name, y->def.name) < 0) {
-            list_insert_after(&m->tasks.endpoints, y->in.prev, &x->in);
-            return;
-        }
-    list_push_back(&m->tasks.endpoints, &x->in);
-}
-
-struct mendpoint *endpoint_new(struct mng *m, const struct endpoint_def *d)
-{
-    struct mendpoint *x = calloc(1, sizeof(*x));
-
-    assert(endpoint_find(m, d->name) == NULL);
-    if (x == NULL || cfg_copy(&x->def, sizeof(x->def), endpoint_def_keys, d) < 0) {
-        free(x);
-        return NULL;
-    }
-    x->version = 1;
-    list_init(&x->shares);
-    endpoint_link(m, x);
-    return x;
-}
-
 void endpoint_free(struct mng *m, struct mendpoint *x)
 {
     each_share(x, s)
         share_free(x, s);
-    list_remove(&m->tasks.endpoints, &x->in);
-    cfg_clear(&x->def, endpoint_def_keys);
-    free(x);
+    defined_free(m, DEF_ENDPOINT, x);
 }
 
 struct mgone *gone_find(const struct mng *m, part_no no, node_no node)

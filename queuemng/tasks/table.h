@@ -3,13 +3,13 @@
 #ifndef SEGQ_QUEUEMNG_TASKS_TABLE_H
 #define SEGQ_QUEUEMNG_TASKS_TABLE_H
 
+#include "queuemng/state/defined.h"
 #include "queuemng/state/tasks.h"
 
 struct mng;
 
-struct mpool *pool_find(const struct mng *m, const char *match); /* NULL: there is none */
-/* With n shares that have no partition yet; the definition is copied. NULL: no memory. */
-struct mpool *pool_new(struct mng *m, const struct pool_def *d, uint32_t n);
+/* Gives a new pool n shares that have no partition yet. NULL: no memory, and it is freed. */
+struct mpool *pool_fill(struct mng *m, struct mpool *p, uint32_t n);
 void pool_free(struct mng *m, struct mpool *p);
 /* Sums what its partitions reported last; the oldest of all. True: all are known. */
 bool pool_sum(const struct mpool *p, struct part_status_row *sum);
@@ -20,9 +20,6 @@ SQ_CHECK int part_set(struct mng *m, struct mpool *p, uint32_t share, part_no no
                       struct mtask_node *owner, uint64_t epoch, bool opened);
 void part_unset(struct mng *m, struct mpart *x);
 
-struct mendpoint *endpoint_find(const struct mng *m, const char *name); /* NULL: there is none */
-/* The definition is copied. NULL: no memory. */
-struct mendpoint *endpoint_new(struct mng *m, const struct endpoint_def *d);
 void endpoint_free(struct mng *m, struct mendpoint *x);
 struct mshare *share_find(const struct mendpoint *x, const struct mtask_node *n); /* or NULL */
 /* Made if it is not there. NULL: no memory. */

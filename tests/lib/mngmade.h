@@ -51,7 +51,7 @@ static inline void made_new(struct made *w, const char *keys)
     snprintf(json, sizeof(json), "{\"name\": \"q\", \"release_per_s\": 0.001, %s}", keys);
     cr_assert_eq(cfg_parse_json(&doc, json, strlen(json), &e), 0, "%s", e.text);
     cr_assert_eq(cfg_bind(&d, sizeof(d), queue_def_keys, doc, "test", &e), 0, "%s", e.text);
-    cr_assert_eq(mng_queue_put(w->m, MADE_NOW, &d, &w->out, &e), 0, "%s", e.text);
+    cr_assert_eq(mng_define(w->m, DEF_QUEUE, MADE_NOW, &d, &w->out, &e), 0, "%s", e.text);
     cfg_clear(&d, queue_def_keys);
     cfg_node_free(doc);
     w->q = queue_find(w->m, "q");

@@ -159,7 +159,7 @@ static inline void mr_put_queue(struct mr *r, const char *json)
     cr_assert_eq(cfg_parse_json(&doc, json, strlen(json), &e), 0, "%s", e.text);
     cr_assert_eq(cfg_bind(&d, sizeof(d), queue_def_keys, doc, "test", &e), 0, "%s",
                  e.text);
-    cr_assert_eq(mng_queue_put(r->m, r->now, &d, &r->out, &e), 0, "%s", e.text);
+    cr_assert_eq(mng_define(r->m, DEF_QUEUE, r->now, &d, &r->out, &e), 0, "%s", e.text);
     mr_flush_mng(r);
     cfg_clear(&d, queue_def_keys);
     cfg_node_free(doc);

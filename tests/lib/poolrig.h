@@ -633,7 +633,7 @@ static inline int pr_pool(struct pr *r, const char *json, struct err *e)
     if (rc == 0)
         rc = cfg_bind(&d, sizeof(d), pool_def_keys, doc, NULL, e);
     if (rc == 0) {
-        rc = mng_pool_put(r->m, r->now, &d, &r->out, e);
+        rc = mng_define(r->m, DEF_POOL, r->now, &d, &r->out, e);
         pr_flush(r);
     }
     cfg_clear(&d, pool_def_keys);
@@ -650,7 +650,7 @@ static inline int pr_endpoint(struct pr *r, const char *json, struct err *e)
     if (rc == 0)
         rc = cfg_bind(&d, sizeof(d), endpoint_def_keys, doc, NULL, e);
     if (rc == 0) {
-        rc = mng_endpoint_put(r->m, r->now, &d, true, &r->out, e);
+        rc = mng_define(r->m, DEF_ENDPOINT, r->now, &d, &r->out, e);
         pr_flush(r);
     }
     cfg_clear(&d, endpoint_def_keys);

@@ -43,7 +43,7 @@ static void endpoint(struct pr *r)
     struct err e = { 0 };
     char json[200];
 
-    if (k == 0 && mng_endpoint_delete(r->m, r->now, &"e\0f"[2 * i], rng_below(&r->rng, 2) == 0,
+    if (k == 0 && mng_undefine(r->m, DEF_ENDPOINT, r->now, &"e\0f"[2 * i], rng_below(&r->rng, 2) == 0,
                                       &r->out, &e) == 0) {
         pr_flush(r);
         while (pr_deliver(r))
@@ -74,7 +74,7 @@ static void define(struct pr *r)
         endpoint(r);
         return;
     }
-    if (k == 0 && mng_pool_delete(r->m, r->now, match[i], rng_below(&r->rng, 2) == 0, &r->out,
+    if (k == 0 && mng_undefine(r->m, DEF_POOL, r->now, match[i], rng_below(&r->rng, 2) == 0, &r->out,
                                   &e) == 0) {
         pr_flush(r);
         return;

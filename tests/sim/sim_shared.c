@@ -11,7 +11,8 @@
 #include "tests/lib/mngrig.h"
 
 #include "common/base/rng.h"
-#include "queuemng/core/budgets.h"
+#include "queuemng/core/definitions.h"
+#include "queuemng/core/task_view.h"
 #include "tests/lib/poolcalls.h"
 #include "tests/lib/quiet.h"
 
@@ -337,7 +338,7 @@ static void happen(void)
 
 static void budget(const char *json)
 {
-    DEFINE(budget_def, budget_def_keys, json, mng_budget_put(w.r->m, w.r->now, &d, &w.r->out, &e));
+    DEFINE(budget_def, budget_def_keys, json, mng_define(w.r->m, DEF_BUDGET, w.r->now, &d, &w.r->out, &e));
 }
 
 static void endpoint(const char *name, unsigned weight)
@@ -347,9 +348,9 @@ static void endpoint(const char *name, unsigned weight)
     snprintf(json, sizeof(json), "{\"name\":\"%s\",\"url\":\"http://a/\",\"budget\":\"gpu\","
              "\"budget_weight\":%u}", name, weight);
     DEFINE(endpoint_def, endpoint_def_keys, json,
-        mng_endpoint_put(w.r->m, w.r->now, &d, true, &w.r->out, &e));
+        mng_define(w.r->m, DEF_ENDPOINT, w.r->now, &d, &w.r->out, &e));
     snprintf(json, sizeof(json), "{\"match\":\"%s/*\",\"endpoint\":\"%s\",\"partitions\":4}", name, name);
-    DEFINE(pool_def, pool_def_keys, json, mng_pool_put(w.r->m, w.r->now, &d, &w.r->out, &e));
+    DEFINE(pool_def, pool_def_keys, json, mng_define(w.r->m, DEF_POOL, w.r->now, &d, &w.r->out, &e));
 }
 
 static void begin(uint64_t seed)

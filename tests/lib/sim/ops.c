@@ -173,7 +173,7 @@ void ops_side_queue(struct sim *s)
     if (cfg_parse_json(&doc, text, strlen(text), &e) < 0 ||
         cfg_bind(&def, sizeof(def), queue_def_keys, doc, "sim", &e) < 0)
         sim_fail(s, "%s: %s", SIDE, e.text);
-    rc = mng_queue_put(m, sim_ms(s), &def, p->mng->out, &e);
+    rc = mng_define(m, DEF_QUEUE, sim_ms(s), &def, p->mng->out, &e);
     if (rc == SQ_ECONFLICT) /* its leader died before it could be restored */
         rc = mng_queue_restore(m, sim_ms(s), SIDE, p->mng->out, &e);
     if (rc < 0)
@@ -200,7 +200,7 @@ void ops_queue_put(struct sim *s, unsigned q)
     def_json(s, q, text, sizeof(text));
     if (cfg_parse_json(&doc, text, strlen(text), &e) < 0 ||
         cfg_bind(&def, sizeof(def), queue_def_keys, doc, "sim", &e) < 0 ||
-        mng_queue_put(m, sim_ms(s), &def, p->mng->out, &e) < 0)
+        mng_define(m, DEF_QUEUE, sim_ms(s), &def, p->mng->out, &e) < 0)
         sim_fail(s, "queue %s is refused: %s", s->queue[q].name, e.text);
     cfg_node_free(doc);
     cfg_clear(&def, queue_def_keys);

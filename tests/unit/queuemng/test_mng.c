@@ -303,7 +303,7 @@ Test(mng, delete_pause_close_full)
     cr_assert_eq(mng_queue_delete(w->m, w->now, "q", true, &gone, &w->out, &e), SQ_EUNKNOWN);
     mng_free(w->m);
     manager_start(w);
-    cr_assert_null(mng_queue_get(w->m, "q", NULL));
+    cr_assert_null(mng_defined(w->m, DEF_QUEUE, "q", NULL));
     world_free(w);
 }
 

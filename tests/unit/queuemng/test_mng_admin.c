@@ -118,7 +118,7 @@ Test(admin, nothing_without_the_token)
     cr_expect_eq(ask_as(&g, false, "POST", Q "login/pause", "", "", ""), 401);
     cr_expect_eq(ask_as(&g, false, "GET", "/", "", "", ""), 200);
     cr_expect_eq(ask_as(&g, false, "GET", "/x", "", "", ""), 404);
-    cr_expect_str_eq(mng_queue_get(g.s->mng, "login", NULL)->state == DEF_OPEN ? "open" : "",
+    cr_expect_str_eq(((const struct queue_def *)mng_defined(g.s->mng, DEF_QUEUE, "login", NULL))->state == DEF_OPEN ? "open" : "",
                      "open");
     end(&g);
 }
@@ -484,15 +484,15 @@ Test(admin, a_core_without_memory_is_begun_anew)
     mng_service_step(g.s)->box.failed = true;
     cr_expect_eq(ask(&g, "PUT", Q "other", "{}"), 503);
     ev_turn(g.ev, false); /* its end replaces the core */
-    cr_expect_null(mng_queue_get(g.s->mng, "other", NULL), "it was not kept");
-    cr_expect_not_null(mng_queue_get(g.s->mng, "login", NULL));
+    cr_expect_null(mng_defined(g.s->mng, DEF_QUEUE, "other", NULL), "it was not kept");
+    cr_expect_not_null(mng_defined(g.s->mng, DEF_QUEUE, "login", NULL));
     mng_count(g.s->mng, &after);
     cr_expect_eq(after.epoch, before.epoch + 1);
     cr_expect_eq(ask(&g, "PUT", Q "other", "{}"), 201);
-    cr_expect_not_null(mng_queue_get(g.s->mng, "other", NULL));
+    cr_expect_not_null(mng_defined(g.s->mng, DEF_QUEUE, "other", NULL));
     stop(&g);
     start(&g, "[{name: login}]");
-    cr_expect_not_null(mng_queue_get(g.s->mng, "other", NULL), "now it is kept");
+    cr_expect_not_null(mng_defined(g.s->mng, DEF_QUEUE, "other", NULL), "now it is kept");
     end(&g);
 }
 
@@ -821,7 +821,7 @@ Test(audit, a_full_disk_takes_no_button_away)
     cr_assert_eq(mkdir(path, 0700), 0); /* what cannot be opened for writing */
     log_set_level(LOG_ERROR);
     cr_expect_eq(ask(&g, "POST", Q "login/pause", ""), 200);
-    cr_expect_eq(mng_queue_get(g.s->mng, "login", NULL)->state, DEF_PAUSED);
+    cr_expect_eq(((const struct queue_def *)mng_defined(g.s->mng, DEF_QUEUE, "login", NULL))->state, DEF_PAUSED);
     cr_expect_eq(ask(&g, "GET", "/v1/admin/audit", ""), 200);
     cr_expect_eq(json_integer_value(json_object_get(g.j, "unwritten")), 1);
     cr_expect_eq(json_array_size(json_object_get(g.j, "entries")), 1);

@@ -4,10 +4,11 @@
 
 #include <time.h>
 
-#include "queuemng/core/budgets.h"
-#include "queuemng/core/deleted.h"
+#include "queuemng/core/definitions.h"
+#include "queuemng/core/task_view.h"
+#include "queuemng/core/queues.h"
 #include "queuemng/release/budget_parts.h"
-#include "queuemng/release/budgets.h"
+#include "queuemng/state/defined.h"
 #include "queuemng/release/eta.h"
 #include "queuemng/release/pop.h"
 
@@ -24,7 +25,7 @@ static void budget(void)
 
     cr_assert_eq(cfg_parse_json(&doc, json, strlen(json), &e), 0, "%s", e.text);
     cr_assert_eq(cfg_bind(&d, sizeof(d), budget_def_keys, doc, NULL, &e), 0, "%s", e.text);
-    cr_assert_eq(mng_budget_put(w.m, w.m->now_ms, &d, &w.out, &e), 0, "%s", e.text);
+    cr_assert_eq(mng_define(w.m, DEF_BUDGET, w.m->now_ms, &d, &w.out, &e), 0, "%s", e.text);
     cfg_clear(&d, budget_def_keys);
     cfg_node_free(doc);
     made_step(&w, w.m->now_ms);
@@ -43,7 +44,7 @@ static void member(unsigned i)
              "\"budget\": \"gpu\"}", i);
     cr_assert_eq(cfg_parse_json(&doc, json, strlen(json), &e), 0, "%s", e.text);
     cr_assert_eq(cfg_bind(&d, sizeof(d), queue_def_keys, doc, "test", &e), 0, "%s", e.text);
-    cr_assert_eq(mng_queue_put(w.m, w.m->now_ms, &d, &w.out, &e), 0, "%s", e.text);
+    cr_assert_eq(mng_define(w.m, DEF_QUEUE, w.m->now_ms, &d, &w.out, &e), 0, "%s", e.text);
     cfg_clear(&d, queue_def_keys);
     cfg_node_free(doc);
 }
@@ -205,10 +206,10 @@ Test(mng_budgets, a_deleted_queue_that_may_be_restored_keeps_its_budget_and_is_n
     members(1);
     mng_out_reset(&w.out);
     cr_assert_eq(mng_queue_delete(w.m, w.m->now_ms, "q0", false, &v, &w.out, &e), 0, "%s", e.text);
-    cr_expect_eq(mng_budget_delete(w.m, w.m->now_ms, "gpu", &w.out, &e), SQ_ECONFLICT);
+    cr_expect_eq(mng_undefine(w.m, DEF_BUDGET, w.m->now_ms, "gpu", false, &w.out, &e), SQ_ECONFLICT);
     cr_expect_not_null(strstr(e.text, "deleted"), "%s", e.text);
     deleted_for_good("q0");
-    cr_expect_eq(mng_budget_delete(w.m, w.m->now_ms, "gpu", &w.out, &e), 0, "%s", e.text);
+    cr_expect_eq(mng_undefine(w.m, DEF_BUDGET, w.m->now_ms, "gpu", false, &w.out, &e), 0, "%s", e.text);
 }
 
 static double cpu_ms(void)
@@ -228,7 +229,7 @@ Test(mng_budgets, a_step_in_which_all_queues_ask_counts_them_once, .timeout = 60
 
     budget();
     members(4000);
-    gpu = budget_find(w.m, "gpu");
+    gpu = defined_find(w.m, DEF_BUDGET, "gpu");
     begun = cpu_ms();
     for (unsigned i = 0; i < counts; i++)
         cr_assert_eq(budget_held(w.m, gpu).slots, 0);

@@ -1,7 +1,8 @@
 /* test_mng_endpoints.c: endpoints, their budgets, and what each task node may call of them. */
 #include "tests/lib/pooltest.h"
 
-#include "queuemng/core/budgets.h"
+#include "queuemng/core/definitions.h"
+#include "queuemng/core/task_view.h"
 
 #define E(more) "{\"name\": \"e\", \"url\": \"http://a/\"" more "}"
 
@@ -31,9 +32,9 @@ Test(mng_tasks, an_endpoint_without_a_pool_gets_one_of_its_name)
     cr_expect_eq(pr_pool(r, "{\"match\": \"e\"}", &e), SQ_ECONFLICT, "its tasks are calls");
     cr_expect_eq(pr_pool(r, "{\"match\": \"*\", \"endpoint\": \"e\"}", &e), SQ_ECONFLICT);
     cr_expect_eq(pr_pool(r, "{\"match\": \"a\", \"endpoint\": \"e\"}", &e), 0);
-    cr_expect_eq(mng_endpoint_delete(r->m, r->now, "e", false, &r->out, &e), SQ_ECONFLICT);
-    cr_expect_eq(mng_endpoint_delete(r->m, r->now, "none", true, &r->out, &e), SQ_EUNKNOWN);
-    cr_assert_eq(mng_endpoint_delete(r->m, r->now, "e", true, &r->out, &e), 0);
+    cr_expect_eq(mng_undefine(r->m, DEF_ENDPOINT, r->now, "e", false, &r->out, &e), SQ_ECONFLICT);
+    cr_expect_eq(mng_undefine(r->m, DEF_ENDPOINT, r->now, "none", true, &r->out, &e), SQ_EUNKNOWN);
+    cr_assert_eq(mng_undefine(r->m, DEF_ENDPOINT, r->now, "e", true, &r->out, &e), 0);
     pr_flush(r);
     pr_run(r, 3000);
     cr_expect_eq(r->map.n_pools, 1);
@@ -63,7 +64,7 @@ Test(mng_tasks, a_name_that_a_pool_of_workers_has_is_refused)
     struct err e = { 0 };
 
     cr_expect_eq(pr_endpoint(r, E(""), &e), SQ_ECONFLICT);
-    cr_expect_null(mng_endpoint_get(r->m, "e", NULL));
+    cr_expect_null(mng_defined(r->m, DEF_ENDPOINT, "e", NULL));
     done(r);
 }
 
@@ -257,7 +258,7 @@ static void budget(struct pr *r, const char *json)
 
     cr_assert_eq(cfg_parse_json(&doc, json, strlen(json), &e), 0, "%s", e.text);
     cr_assert_eq(cfg_bind(&d, sizeof(d), budget_def_keys, doc, NULL, &e), 0, "%s", e.text);
-    cr_assert_eq(mng_budget_put(r->m, r->now, &d, &r->out, &e), 0, "%s", e.text);
+    cr_assert_eq(mng_define(r->m, DEF_BUDGET, r->now, &d, &r->out, &e), 0, "%s", e.text);
     pr_flush(r);
     cfg_clear(&d, budget_def_keys);
     cfg_node_free(doc);
@@ -285,7 +286,7 @@ Test(mng_tasks, what_an_endpoint_that_leaves_has_at_its_target_is_still_its_budg
     r->node[0].wants[1] = 0;
     together(r, 5000, 6);
     cr_expect_gt(x[0].n, 3, "there is nobody else");
-    cr_assert_eq(mng_endpoint_delete(r->m, r->now, "e", true, &r->out, &e), 0);
+    cr_assert_eq(mng_undefine(r->m, DEF_ENDPOINT, r->now, "e", true, &r->out, &e), 0);
     pr_flush(r);
     r->node[0].wants[1] = 16;
     cr_assert_eq(pr_endpoint(r, "{\"name\": \"f\", \"url\": \"http://b/\", \"budget\": \"gpu\"}", &e), 0);

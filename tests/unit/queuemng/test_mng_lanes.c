@@ -17,7 +17,7 @@ static int put(struct mr *r, const char *json, struct err *e)
 
     cr_assert_eq(cfg_parse_json(&doc, json, strlen(json), e), 0);
     cr_assert_eq(cfg_bind(&d, sizeof(d), queue_def_keys, doc, "test", e), 0, "%s", e->text);
-    rc = mng_queue_put(r->m, r->now, &d, &r->out, e);
+    rc = mng_define(r->m, DEF_QUEUE, r->now, &d, &r->out, e);
     mr_flush_mng(r);
     cfg_clear(&d, queue_def_keys);
     cfg_node_free(doc);

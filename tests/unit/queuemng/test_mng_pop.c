@@ -179,7 +179,7 @@ static void put_queue(const char *json)
 
     cr_assert_eq(cfg_parse_json(&doc, json, strlen(json), &e), 0, "%s", e.text);
     cr_assert_eq(cfg_bind(&d, sizeof(d), queue_def_keys, doc, "test", &e), 0, "%s", e.text);
-    cr_assert_eq(mng_queue_put(w.m, w.now, &d, &w.out, &e), 0, "%s", e.text);
+    cr_assert_eq(mng_define(w.m, DEF_QUEUE, w.now, &d, &w.out, &e), 0, "%s", e.text);
     take();
     cfg_clear(&d, queue_def_keys);
     cfg_node_free(doc);

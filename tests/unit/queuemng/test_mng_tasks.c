@@ -3,7 +3,6 @@
 
 #include "common/task/queue_name.h"
 #include "queuemng/core/orders.h"
-#include "queuemng/core/pins.h"
 
 Test(mng_tasks, a_pool_gets_its_partitions_and_routers_the_map)
 {
@@ -162,7 +161,7 @@ static int pin(struct pr *r, const char *key, int64_t weight, struct err *e)
 {
     struct key_pin d = { .queue = "ride/7", .key = (char *)key, .limit.burst = 1, .weight = weight };
 
-    return mng_pin_put(r->m, r->now, &d, &r->out, e);
+    return mng_define(r->m, DEF_PIN, r->now, &d, &r->out, e);
 }
 
 /* Of the partition that has ride/7, wherever it is. */
@@ -212,11 +211,11 @@ Test(mng_tasks, a_pinned_key_is_told_to_the_owner_of_its_queue_before_all_patter
     pr_run(r, 30000);
     cr_expect_eq(r->node[0].n, 0);
     cr_expect_eq(weights(r), 1237, "they go along");
-    cr_assert_eq(mng_pin_delete(r->m, r->now, "ride/7", "b", &r->out, &e), 0);
+    cr_assert_eq(mng_undefine(r->m, DEF_PIN, r->now, "ride/7:b", false, &r->out, &e), 0);
     pr_flush(r);
     pr_run(r, 1000);
     cr_expect_eq(weights(r), 137);
-    cr_expect_eq(mng_pin_delete(r->m, r->now, "ride/7", "b", &r->out, &e), SQ_EUNKNOWN);
+    cr_expect_eq(mng_undefine(r->m, DEF_PIN, r->now, "ride/7:b", false, &r->out, &e), SQ_EUNKNOWN);
     done(r);
 }
 
@@ -234,12 +233,12 @@ Test(mng_tasks, pinned_keys_of_a_pool_are_bounded_and_go_with_the_last_pool_of_t
     }
     cr_expect_eq(pin(r, "one-more", 1, &e), SQ_ECONFLICT);
     cr_expect_eq(pin(r, "k7", 9, &e), 0, "one that is there is changed");
-    cr_assert_eq(mng_pool_delete(r->m, r->now, "ride/7", true, &r->out, &e), 0);
+    cr_assert_eq(mng_undefine(r->m, DEF_POOL, r->now, "ride/7", true, &r->out, &e), 0);
     mng_out_reset(&r->out);
-    cr_expect_not_null(mng_pin_get(r->m, "ride/7", "k7", NULL), "the other pool has the queue");
-    cr_assert_eq(mng_pool_delete(r->m, r->now, "ride/*", true, &r->out, &e), 0);
+    cr_expect_not_null(mng_defined(r->m, DEF_PIN, "ride/7:k7", NULL), "the other pool has the queue");
+    cr_assert_eq(mng_undefine(r->m, DEF_POOL, r->now, "ride/*", true, &r->out, &e), 0);
     mng_out_reset(&r->out);
-    cr_expect_null(mng_pin_get(r->m, "ride/7", "k7", NULL));
+    cr_expect_null(mng_defined(r->m, DEF_PIN, "ride/7:k7", NULL));
     cr_expect_eq(pin(r, "k7", 1, &e), SQ_EUNKNOWN, "no pool has it");
     done(r);
 }
@@ -322,7 +321,7 @@ Test(mng_tasks, the_number_of_partitions_stays)
 
     cr_expect_eq(pr_pool(r, "{\"match\": \"ride/*\", \"partitions\": 5}", &e), SQ_ECONFLICT);
     cr_expect_eq(pr_pool(r, "{\"match\": \"ride/*\", \"lease\": \"1m\"}", &e), 0, "%s", e.text);
-    cr_expect_eq(mng_pool_get(r->m, "ride/*", NULL)->partitions, 4);
+    cr_expect_eq(((const struct pool_def *)mng_defined(r->m, DEF_POOL, "ride/*", NULL))->partitions, 4);
     cr_expect_eq(pr_pool(r, "{\"match\": \"big\", \"partitions\": 4096}", &e), SQ_ECONFLICT);
     done(r);
 }
@@ -335,8 +334,8 @@ Test(mng_tasks, a_pool_with_tasks_is_removed_by_force_alone)
     pr_run(r, 3000);
     cr_assert(pr_submit(r, 0, 0));
     pr_run(r, 2000);
-    cr_expect_eq(mng_pool_delete(r->m, r->now, "images", false, &r->out, &e), SQ_ECONFLICT);
-    cr_assert_eq(mng_pool_delete(r->m, r->now, "images", true, &r->out, &e), 0);
+    cr_expect_eq(mng_undefine(r->m, DEF_POOL, r->now, "images", false, &r->out, &e), SQ_ECONFLICT);
+    cr_assert_eq(mng_undefine(r->m, DEF_POOL, r->now, "images", true, &r->out, &e), 0);
     pr_flush(r);
     pr_run(r, 1000);
     cr_expect_eq(r->node[0].n, 0, "the node is told to drop it");
@@ -355,11 +354,11 @@ Test(mng_tasks, a_pool_with_schedules_is_removed_by_force_alone)
     pr_run(r, 3000);
     r->node[0].part[0].schedules = 2;
     pr_run(r, 2000);
-    cr_expect_eq(mng_pool_delete(r->m, r->now, "images", false, &r->out, &e), SQ_ECONFLICT);
+    cr_expect_eq(mng_undefine(r->m, DEF_POOL, r->now, "images", false, &r->out, &e), SQ_ECONFLICT);
     cr_expect(strstr(e.text, "2 schedules"), "%s", e.text);
     r->node[0].part[0].schedules = 0;
     pr_run(r, 2000);
-    cr_assert_eq(mng_pool_delete(r->m, r->now, "images", false, &r->out, &e), 0, "%s", e.text);
+    cr_assert_eq(mng_undefine(r->m, DEF_POOL, r->now, "images", false, &r->out, &e), 0, "%s", e.text);
     pr_flush(r);
     done(r);
 }
@@ -371,9 +370,9 @@ Test(mng_tasks, a_node_that_was_away_drops_what_a_removed_pool_left_there)
 
     pr_run(r, 3000);
     pr_node_run(r, 0, false);
-    cr_expect_eq(mng_pool_delete(r->m, r->now, "images", false, &r->out, &e), SQ_ECONFLICT,
+    cr_expect_eq(mng_undefine(r->m, DEF_POOL, r->now, "images", false, &r->out, &e), SQ_ECONFLICT,
                  "nobody knows what is there");
-    cr_assert_eq(mng_pool_delete(r->m, r->now, "images", true, &r->out, &e), 0);
+    cr_assert_eq(mng_undefine(r->m, DEF_POOL, r->now, "images", true, &r->out, &e), 0);
     pr_flush(r);
     pr_node_run(r, 0, true);
     pr_run(r, 1000);

@@ -153,8 +153,8 @@ Test(mng_term, unknown_keys_and_records_are_passed_over)
         cr_assert_eq(mng_load(r.m, stored[i][0], stored[i][1], &e), 0, "%s", e.text);
     mng_start(r.m, 1000, 1000, &r.out);
     cr_expect_eq(epoch_of(&r), 7);
-    cr_assert_not_null(mng_queue_get(r.m, "q", NULL));
-    cr_expect_eq(mng_queue_get(r.m, "q", NULL)->release_per_s, 7);
+    cr_assert_not_null(mng_defined(r.m, DEF_QUEUE, "q", NULL));
+    cr_expect_eq(((const struct queue_def *)mng_defined(r.m, DEF_QUEUE, "q", NULL))->release_per_s, 7);
     rig_fini(&r);
 }
 

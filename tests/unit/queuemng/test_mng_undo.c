@@ -36,7 +36,7 @@ static int create(struct mr *r, const char *name)
     snprintf(json, sizeof(json), "{\"name\": \"%s\"}", name);
     cr_assert_eq(cfg_parse_json(&doc, json, strlen(json), &e), 0);
     cr_assert_eq(cfg_bind(&d, sizeof(d), queue_def_keys, doc, "test", &e), 0);
-    rc = mng_queue_put(r->m, r->now, &d, &r->out, &e);
+    rc = mng_define(r->m, DEF_QUEUE, r->now, &d, &r->out, &e);
     mr_flush_mng(r);
     cfg_clear(&d, queue_def_keys);
     cfg_node_free(doc);
@@ -78,13 +78,13 @@ Test(mng_undo, nobody_loses_a_place_and_all_goes_on)
         cr_expect_leq(100 - v.waiting, in);
         cr_expect_geq(v.inside + v.waiting, 100 - 1);
         cr_expect_geq(v.until_ms, r->wall + 590000);
-        cr_expect_null(mng_queue_get(r->m, "q", NULL));
+        cr_expect_null(mng_defined(r->m, DEF_QUEUE, "q", NULL));
         if (restart)
             mr_restart_manager(r);
         mr_play(r, 120000);
         cr_expect_eq(admitted(r), in, "nobody is let in meanwhile");
         cr_expect_eq(restore(r), 0);
-        cr_expect_eq(mng_queue_get(r->m, "q", NULL)->state, DEF_OPEN);
+        cr_expect_eq(((const struct queue_def *)mng_defined(r->m, DEF_QUEUE, "q", NULL))->state, DEF_OPEN);
         mr_play(r, 3000);
         cr_expect_gt(admitted(r), in);
         mr_join(r, 1);

@@ -1,43 +1,15 @@
-/* pools.h: orders of operators about pools of task queues, and views of them. A view is good
- * until the manager takes its next step. */
-#ifndef SEGQ_QUEUEMNG_CORE_POOLS_H
-#define SEGQ_QUEUEMNG_CORE_POOLS_H
+/* task_view.h: views of task queues' pools, partitions, endpoints and nodes, and of budgets: for the admin
+ * API, metrics, the simulation. Good as those of view.h are. */
+#ifndef SEGQ_QUEUEMNG_CORE_TASK_VIEW_H
+#define SEGQ_QUEUEMNG_CORE_TASK_VIEW_H
 
-#include "common/base/err.h"
 #include "common/wire/msg_task_manager.h"
 #include "queuemng/core/view.h"
-#include "queuemng/tasks/endpoints.h"
+#include "queuemng/policy/claim.h"
 
-struct mng_out;
+struct budget_def;
 struct endpoint_def;
 struct pool_def;
-
-/* Defines the pool d->match. SQ_EINVAL; SQ_ECONFLICT: another number of partitions, or too many. */
-SQ_CHECK int mng_pool_put(struct mng *m, msec_t now_ms, const struct pool_def *d,
-                          struct mng_out *out, struct err *e);
-/* NULL: there is none. version may be NULL. */
-const struct pool_def *mng_pool_get(const struct mng *m, const char *match, uint64_t *version);
-/* Deletes it, with its tasks. SQ_ECONFLICT, unless final: there are such that are not at their end, or
- * it is not known. */
-SQ_CHECK int mng_pool_delete(struct mng *m, msec_t now_ms, const char *match, bool final,
-                             struct mng_out *out, struct err *e);
-
-/* Defines the endpoint d->name. own_pool: without a pool it gets one of its name. SQ_EINVAL, SQ_ECONFLICT. */
-SQ_CHECK int mng_endpoint_put(struct mng *m, msec_t now_ms, const struct endpoint_def *d,
-                              bool own_pool, struct mng_out *out, struct err *e);
-/* NULL: there is none. version may be NULL. */
-const struct endpoint_def *mng_endpoint_get(const struct mng *m, const char *name,
-                                            uint64_t *version);
-/* The pools that have it go with it. SQ_ECONFLICT, unless final: there are such, beside one of its
- * own name whose tasks are all at their end. */
-SQ_CHECK int mng_endpoint_delete(struct mng *m, msec_t now_ms, const char *name, bool final,
-                                 struct mng_out *out, struct err *e);
-
-/* False: there is none. */
-bool mng_endpoint_order(struct mng *m, msec_t now_ms, const char *name, enum endpoint_order o,
-                        struct mng_out *out);
-
-bool mng_endpoint_tripped(const struct mng *m, const char *name); /* false also: there is none */
 
 struct mng_probe_view { /* the last probe by hand, at one node */
     const char *node;
@@ -56,6 +28,8 @@ struct mng_endpoint_view {
     uint64_t probe; /* the number of the last one by hand; 0: none since this manager leads */
     struct endpoint_row sum; /* sum of what was reported last; texts are not set */
 };
+
+bool mng_endpoint_tripped(const struct mng *m, const char *name); /* false also: there is none */
 
 struct mng_pool_view {
     const struct pool_def *def;
@@ -107,5 +81,21 @@ void mng_each_endpoint(const struct mng *m, mng_each_fn fn, void *ctx);
 /* Lists its last probe by hand, for each node that calls it. */
 void mng_each_probe(const struct mng *m, const char *name, mng_each_fn fn, void *ctx);
 void mng_each_task_node(const struct mng *m, mng_each_fn fn, void *ctx);
+
+struct mng_budget_view {
+    const struct budget_def *def;
+    uint64_t version;
+    const char *limited_by;    /* the metric; "fixed", "fallback"; "" without a rate */
+    struct bears whole, used;  /* now; ENDPOINT_ANY: any. used: the sum of its members' */
+    struct bears held;         /* part that cannot be given to others: release/budget_parts.h */
+};
+void mng_each_budget(const struct mng *m, mng_each_fn fn, void *ctx);
+
+struct mng_member_view {
+    const char *kind, *name; /* "queue", "endpoint" */
+    int64_t weight;
+    struct bears part, used, held;
+};
+void mng_each_member(const struct mng *m, const char *budget, mng_each_fn fn, void *ctx);
 
 #endif

@@ -1,4 +1,4 @@
-/* deleted.h: a queue is deleted in two steps, since a slip must lose nobody.
+/* queues.h: queues are defined, and deleted in two steps, since a slip must lose nobody.
  *
  *   DELETE --> deleted: nobody joins, nobody is let in, places and passes are kept, and its
  *   name is nobody's --time is over, or told so--> gone: whoever waits is told 410
@@ -7,8 +7,8 @@
  * While it is deleted its state is `reject`, which means the same to nodes, routers and older
  * managers; the state that it had is stored beside its definition. The time goes by the wall
  * clock as far as that is believed, so it survives restarts. */
-#ifndef SEGQ_QUEUEMNG_CORE_DELETED_H
-#define SEGQ_QUEUEMNG_CORE_DELETED_H
+#ifndef SEGQ_QUEUEMNG_CORE_QUEUES_H
+#define SEGQ_QUEUEMNG_CORE_QUEUES_H
 
 #include "queuemng/core/view.h"
 
@@ -22,8 +22,9 @@ struct mng_deleted_view {
     uint64_t waiting, inside; /* people */
 };
 
-/* A new queue gets this name: SQ_ECONFLICT if a deleted one has people in it. */
-SQ_CHECK int queue_make_way(struct mng *m, const char *name, struct err *e);
+/* A new definition (queue: NULL), or a changed one, that queue_def_check() has passed. SQ_EINVAL, SQ_ENOMEM;
+ * SQ_ECONFLICT: lanes that may not go; people in a deleted queue of this name. */
+SQ_CHECK int queue_define(struct mng *m, void *queue, const void *def, struct err *e);
 /* Not final: nobody joins or is let in, everybody keeps what he has, and it can be restored
  * for undo_ms. Final: everybody is gone, also of one that was deleted before. */
 SQ_CHECK int mng_queue_delete(struct mng *m, msec_t now_ms, const char *name, bool final,

@@ -1,152 +1,22 @@
-/* pools.c: see the header. */
-#include "queuemng/core/pools.h"
+/* task_view.c: fills the views. */
+#include "queuemng/core/task_view.h"
 
 #include <string.h>
 
 #include "common/task/queue_name.h"
-#include "queuemng/core/monitors.h"
-#include "queuemng/core/step.h"
+#include "queuemng/release/budget_parts.h"
+#include "queuemng/state/defined.h"
 #include "queuemng/state/out.h"
+#include "queuemng/state/slots.h"
 #include "queuemng/state/state.h"
-#include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/table.h"
-
-int mng_pool_put(struct mng *m, msec_t now_ms, const struct pool_def *d, struct mng_out *out,
-                 struct err *e)
-{
-    const struct mpool *p = pool_find(m, d->match);
-    int rc = metrics_check(m, &d->limits, p != NULL ? &p->def.limits : NULL, e);
-
-    if (rc < 0)
-        return err_wrap(e, "pool %s", d->match);
-    mng_begin(m, now_ms, out);
-    rc = pool_define(m, d, e);
-    mng_end(m);
-    return rc;
-}
-
-const struct pool_def *mng_pool_get(const struct mng *m, const char *match, uint64_t *version)
-{
-    const struct mpool *p = pool_find(m, match);
-
-    if (p != NULL && version != NULL)
-        *version = p->version;
-    return p != NULL ? &p->def : NULL;
-}
-
-static int pool_may_delete(const struct mpool *p, struct err *e)
-{
-    struct part_status_row sum;
-    bool known = pool_sum(p, &sum);
-
-    if (known && sum.scheduled + sum.waiting + sum.running + sum.schedules == 0)
-        return 0;
-    return err_set(e, SQ_ECONFLICT, "pool %s: its tasks and schedules would go with it: %llu wait, "
-                   "%llu are scheduled, %llu run; %llu schedules%s. With final=true it is removed all "
-                   "the same", p->def.match, (unsigned long long)sum.waiting,
-                   (unsigned long long)sum.scheduled, (unsigned long long)sum.running,
-                   (unsigned long long)sum.schedules,
-                   known ? "" : ", and some partitions are away");
-}
-
-int mng_pool_delete(struct mng *m, msec_t now_ms, const char *match, bool final,
-                    struct mng_out *out, struct err *e)
-{
-    struct mpool *p = pool_find(m, match);
-    int rc = 0;
-
-    if (p == NULL)
-        return err_set(e, SQ_EUNKNOWN, "no pool %s", match);
-    if (!final)
-        rc = pool_may_delete(p, e);
-    if (rc < 0)
-        return rc;
-    mng_begin(m, now_ms, out);
-    pool_remove(m, p);
-    mng_end(m);
-    return 0;
-}
-
-/* ---- endpoints ------------------------------------------------------------------- */
-
-int mng_endpoint_put(struct mng *m, msec_t now_ms, const struct endpoint_def *d, bool own_pool,
-                     struct mng_out *out, struct err *e)
-{
-    int rc;
-
-    mng_begin(m, now_ms, out);
-    rc = endpoint_define(m, d, own_pool, e);
-    mng_end(m);
-    return rc;
-}
-
-const struct endpoint_def *mng_endpoint_get(const struct mng *m, const char *name,
-                                            uint64_t *version)
-{
-    const struct mendpoint *x = endpoint_find(m, name);
-
-    if (x != NULL && version != NULL)
-        *version = x->version;
-    return x != NULL ? &x->def : NULL;
-}
-
-bool mng_endpoint_order(struct mng *m, msec_t now_ms, const char *name, enum endpoint_order o,
-                        struct mng_out *out)
-{
-    struct mendpoint *x = endpoint_find(m, name);
-
-    if (x == NULL)
-        return false;
-    mng_begin(m, now_ms, out);
-    endpoint_order(m, x, o);
-    mng_end(m);
-    return true;
-}
 
 bool mng_endpoint_tripped(const struct mng *m, const char *name)
 {
-    const struct mendpoint *x = endpoint_find(m, name);
+    const struct mendpoint *x = defined_find(m, DEF_ENDPOINT, name);
 
     return x != NULL && x->tripped;
 }
-
-static int may_delete(const struct mng *m, const char *name, struct err *e)
-{
-    each_pool(m, p) {
-        int rc = 0;
-
-        if (strcmp(p->def.endpoint, name) != 0)
-            continue;
-        if (strcmp(p->def.match, name) == 0)
-            rc = pool_may_delete(p, e);
-        else
-            rc = err_set(e, SQ_ECONFLICT, "endpoint %s: the tasks of pool %s are calls to it. With "
-                         "final=true the pools go with it", name, p->def.match);
-        if (rc < 0)
-            return rc;
-    }
-    return 0;
-}
-
-int mng_endpoint_delete(struct mng *m, msec_t now_ms, const char *name, bool final,
-                        struct mng_out *out, struct err *e)
-{
-    struct mendpoint *x = endpoint_find(m, name);
-    int rc = 0;
-
-    if (x == NULL)
-        return err_set(e, SQ_EUNKNOWN, "no endpoint %s", name);
-    if (!final)
-        rc = may_delete(m, name, e);
-    if (rc < 0)
-        return rc;
-    mng_begin(m, now_ms, out);
-    endpoint_remove(m, x);
-    mng_end(m);
-    return 0;
-}
-
-/* ---- views ----------------------------------------------------------------------- */
 
 void mng_each_pool(const struct mng *m, mng_each_fn fn, void *ctx)
 {
@@ -200,7 +70,7 @@ void mng_each_endpoint(const struct mng *m, mng_each_fn fn, void *ctx)
 
 void mng_each_probe(const struct mng *m, const char *name, mng_each_fn fn, void *ctx)
 {
-    const struct mendpoint *x = endpoint_find(m, name);
+    const struct mendpoint *x = defined_find(m, DEF_ENDPOINT, name);
 
     if (x == NULL || x->probe == 0)
         return;
@@ -238,7 +108,7 @@ static struct mng_part_view part_view(const struct mpool *p, uint32_t share)
 
 void mng_each_part(const struct mng *m, const char *match, mng_each_fn fn, void *ctx)
 {
-    const struct mpool *p = pool_find(m, match);
+    const struct mpool *p = defined_find(m, DEF_POOL, match);
 
     for (uint32_t i = 0; p != NULL && i < p->n; i++) {
         struct mng_part_view v = part_view(p, i);
@@ -297,4 +167,60 @@ uint64_t mng_lacks_workers(const struct mng_pool_view *v)
     for (enum task_hold h = 0; h < TASK_NHOLDS; h++)
         left -= u64_min(left, v->sum.held[h]);
     return left;
+}
+
+/* ---- budgets --------------------------------------------------------------------------------------- */
+
+static struct bears both(struct bears a, struct bears b)
+{
+    return (struct bears){ u64_min(a.rate + b.rate, ENDPOINT_ANY), u64_min(a.slots + b.slots, ENDPOINT_ANY) };
+}
+
+static struct mng_member_view endpoint_view(struct mendpoint *x)
+{
+    struct mng_member_view v = { .kind = "endpoint", .name = x->def.name,
+                                 .weight = x->def.budget.weight, .part = x->claim.aim };
+
+    each_share(x, s) {
+        v.used = both(v.used, (struct bears){ s->held.rate, s->st.in_flight });
+        v.held = both(v.held, s->held);
+    }
+    return v;
+}
+
+void mng_each_member(const struct mng *m, const char *budget, mng_each_fn fn, void *ctx)
+{
+    each_queue(m, q)
+        if (strcmp(q->def.budget.name, budget) == 0) {
+            struct mng_member_view v = { "queue", q->def.name, q->def.budget.weight, q->claim.aim,
+                                         { q->budget_rate, slots_inside(m, q) },
+                                         budget_queue_holds(m, q) };
+
+            fn(ctx, &v);
+        }
+    each_endpoint(m, x)
+        if (strcmp(x->def.budget.name, budget) == 0) {
+            struct mng_member_view v = endpoint_view(x);
+
+            fn(ctx, &v);
+        }
+}
+
+static void add_used(void *ctx, const void *view)
+{
+    struct bears *n = ctx;
+
+    *n = both(*n, ((const struct mng_member_view *)view)->used);
+}
+
+void mng_each_budget(const struct mng *m, mng_each_fn fn, void *ctx)
+{
+    each_budget(m, b) {
+        struct mng_budget_view v = { .def = &b->def, .version = b->version,
+                                     .limited_by = b->release.limited_by, .whole = b->whole,
+                                     .held = budget_held(m, b) };
+
+        mng_each_member(m, b->def.name, add_used, &v.used);
+        fn(ctx, &v);
+    }
 }

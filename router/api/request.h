@@ -18,7 +18,7 @@ enum api_call {
     API_FORM,  /* POST /q/{queue}/join, enter, leave */
     API_UNFORM, /* GET of these: a form's address was typed in, or loaded again */
     API_START, /* GET / */
-    API_TASKS, /* /v1/queues/{queue}/tasks..., router/tasks/path.h */
+    API_TASKS, /* /v1/queues/{queue}/tasks..., router/task_api/path.h */
     API_TASK,  /* /v1/tasks/... */
     API_PERMIT, API_PERMIT_ONE, /* some of these two: router/calls/permit.h */
     API_SCHEDULES, /* /v1/schedules/{queue}/..., likewise */

@@ -5,7 +5,7 @@
 
 #include "common/base/text.h"
 #include "common/http/problem.h"
-#include "router/tasks/json_scan.h"
+#include "router/task_api/json_scan.h"
 
 #define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
 

@@ -7,7 +7,7 @@
 #include "common/http/problem.h"
 #include "common/ticket/bound.h"
 #include "router/compat/classic_target.h"
-#include "router/tasks/json_scan.h"
+#include "router/task_api/json_scan.h"
 
 #define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
 

@@ -12,7 +12,7 @@
 
 #include "router/api/request.h"
 #include "router/api/response.h"
-#include "router/tasks/pools.h"
+#include "router/task_api/pools.h"
 
 /* How far the clock of who submits may be from ours. */
 #define CLASSIC_CLOCK_S 900

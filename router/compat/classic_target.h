@@ -4,7 +4,7 @@
 #define SEGQ_ROUTER_CLASSIC_TARGET_H
 
 #include "common/http/http.h"
-#include "router/tasks/pools.h"
+#include "router/task_api/pools.h"
 
 struct classic_target {
     const char *endpoint; /* borrowed from the map */

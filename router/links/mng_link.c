@@ -15,7 +15,7 @@
 #include "router/flow/routes_apply.h"
 #include "router/links/flows.h"
 #include "router/links/seg_link.h"
-#include "router/tasking/tasking.h"
+#include "router/task_requests/tasking.h"
 
 #define LOG_MODULE "mng_link"
 

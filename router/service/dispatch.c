@@ -14,10 +14,10 @@
 #include "router/compat/classic_ask.h"
 #include "router/links/seg_links.h"
 #include "router/page_http/page_request.h"
-#include "router/tasking/call.h"
-#include "router/tasking/client_gone.h"
-#include "router/tasking/long_answer.h"
-#include "router/tasking/request.h"
+#include "router/task_requests/call.h"
+#include "router/task_requests/client_gone.h"
+#include "router/task_requests/long_answer.h"
+#include "router/task_requests/request.h"
 
 static bool on_conn(void *ctx, const struct net_addr *peer, uint64_t *tag)
 {

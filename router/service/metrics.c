@@ -4,7 +4,7 @@
 #include "common/supervisor/metrics_process.h"
 #include "router/links/mng_link.h"
 #include "router/links/seg_links.h"
-#include "router/tasking/link_ask.h"
+#include "router/task_requests/link_ask.h"
 
 #define ROW(name, kind, member, help) \
     METRIC_ROW("segq_router_" name, kind, struct router_counts, member, help)

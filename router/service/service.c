@@ -16,8 +16,8 @@
 #include "router/page_http/files.h"
 #include "router/service/dispatch.h"
 #include "router/service/metrics.h"
-#include "router/tasking/ask.h"
-#include "router/tasking/tasking.h"
+#include "router/task_requests/ask.h"
+#include "router/task_requests/tasking.h"
 
 #define LOG_MODULE "router"
 

@@ -6,7 +6,7 @@
 #include "router/compat/classic_answer.h"
 #include "router/compat/classic_ask.h"
 #include "router/compat/classic_target.h"
-#include "router/tasks/json_scan.h"
+#include "router/task_api/json_scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "common/ticket/task_token.h"
-#include "router/tasks/body.h"
-#include "router/tasks/conditions.h"
-#include "router/tasks/path.h"
-#include "router/tasks/schedule_body.h"
-#include "router/tasks/server_tokens.h"
+#include "router/task_api/body.h"
+#include "router/task_api/conditions.h"
+#include "router/task_api/path.h"
+#include "router/task_api/schedule_body.h"
+#include "router/task_api/server_tokens.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -28,7 +28,7 @@
 #include "router/links/seg_link.h"
 #include "router/service/dispatch.h"
 #include "router/service/service.h"
-#include "router/tasking/link_ask.h"
+#include "router/task_requests/link_ask.h"
 
 #define WAITING 1000000u
 #define SEG     1

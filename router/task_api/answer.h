@@ -1,0 +1,65 @@
+/* answer.h: what task nodes say, as the API's answers: statuses, problems and JSON. Pure.
+ * Composed without printf, into the answer at hand (router/api/response.h). Keys and names are
+ * visible ASCII; payloads and results are JSON already, and go in byte for byte. */
+#ifndef SEGQ_TASK_API_ANSWER_H
+#define SEGQ_TASK_API_ANSWER_H
+
+#include "common/ticket/task_token.h"
+#include "common/wire/msg.h"
+#include "router/api/response.h"
+#include "router/task_api/passed_on.h"
+#include "router/task_api/body.h"
+#include "router/task_api/outcome.h"
+
+struct task_name { /* a task's public name */
+    char text[TASK_TOKEN_LEN];
+};
+
+/* The answer to one submission that was taken: 201; 200: the same again; 202: it is a request that was
+ * passed on, and nobody waits for its end. */
+void task_answer_put(struct api_ans *a, int status, const struct task_name *t, struct slice queue,
+                     uint8_t state);
+/* Likewise, after a wait for its end; fresh: it is a new task. 200 if it is final. endpoint: that
+ * it is a call to, "" none. */
+void task_answer_waited(struct api_ans *a, bool fresh, const struct task_name *t,
+                        const struct msg_task_get_ans *m, const char *endpoint);
+/* Answers about a task that a worker has settled. */
+void task_answer_settled(struct api_ans *a, const struct task_name *t, enum task_verb verb,
+                         const struct settled_row *row);
+/* Answers a target that has said how its attempt ended: by its id, since the token is not the target's. */
+void task_answer_completed(struct api_ans *a, part_no part, task_no no, uint8_t state,
+                           int64_t until_ms);
+/* A task as it is. */
+void task_answer_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
+                      const char *endpoint);
+/* A request that was passed on: what the target answered, with its status and header fields, as much
+ * as is kept; 202 while the task is not final, 502 if there is no answer that can be passed on. */
+void task_answer_call(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
+                      const struct passed_from *from, uint64_t salt);
+/* Answers 202 and a look: it has ended, and the answer cannot be read now. */
+void task_answer_later(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
+                       const char *endpoint);
+/* The result alone, as much as is kept of it: 204 if that is nothing; 202 while the task is not
+ * final, 409 task_final if it ended without one. */
+void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m,
+                        const struct passed_from *from, uint64_t salt);
+/* Answers with what a worker takes; behind its settlement, if that is what the answer has so far. */
+void task_answer_taken(struct api_ans *a, const struct msg_task_take_ans *m, part_no part,
+                       const struct token_key *k);
+/* Likewise: its settlement is done, and nothing was taken. */
+void task_answer_not_taken(struct api_ans *a, enum api_problem p, const char *detail);
+/* The answer of task_answer_settled(), again. */
+void task_answer_resume(struct api_ans *a, struct slice settled);
+/* Answers about a changed task: its state now; 0 is not told. */
+void task_answer_changed(struct api_ans *a, const struct task_name *t, uint8_t state, bool stopping,
+                         bool maybe_executed);
+
+/* A list of rows (207): begin, then for each row one of the others, then end. */
+void task_list_begin(struct api_ans *a);
+void task_list_put(struct api_ans *a, int status, const struct task_name *t, uint8_t state);
+void task_list_settled(struct api_ans *a, const struct task_name *t, enum task_verb verb,
+                       const struct settled_row *row);
+void task_list_problem(struct api_ans *a, enum api_problem p, const char *detail);
+void task_list_end(struct api_ans *a);
+
+#endif

@@ -1,0 +1,113 @@
+/* body.h: the bodies of requests about tasks: JSON objects whose members stand in one table. Pure.
+ * Strict: a member that is unknown, unfit for the request, or there twice is refused by its name.
+ * A payload and a result are any JSON value, and are kept byte for byte.
+ * Times are "500ms", "2s", "30m", "1h", "7d", or a number of seconds; a moment is a number of Unix
+ * seconds. Parts of a millisecond are rounded up: nothing is early. */
+#ifndef SEGQ_TASK_API_BODY_H
+#define SEGQ_TASK_API_BODY_H
+
+#include "common/task/call.h"
+#include "common/task/own.h"
+#include "common/task/state.h"
+#include "router/gate/signed_claim.h"
+#include "router/task_api/json_scan.h"
+#include "router/task_api/unfit.h"
+
+#define TASK_WAIT_MAX_MS  60000
+#define TASK_LEASE_MAX_MS 43200000
+#define TTL_MOST          (INT64_C(400) * 86400000)
+
+enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* see enum task_settle */
+
+/* name, member of struct task_body, how it is read (body.c), least, most */
+#define TASK_MEMBERS(X)                                                                  \
+    X(PAYLOAD, payload, value, 1, TASK_BODY_MAX)                                         \
+    X(PATH, path, text, 1, CALL_PATH_MAX)                                                \
+    X(METHOD, method, text, 1, CALL_METHOD_MAX)                                          \
+    X(HEADERS, headers, value, 2, TASK_BODY_MAX)                                         \
+    X(BODY, body, text, 0, TASK_BODY_MAX)                                                \
+    X(BODY_JSON, body_json, value, 1, TASK_BODY_MAX)                                     \
+    X(BODY_BASE64, body_base64, text, 0, 2 * TASK_BODY_MAX)                              \
+    X(KEY, key, key, 1, 2 * TASK_NAME_MAX + 1)                                           \
+    X(DELAY, delay, span, 0, DELAY_MAX_MS)                                               \
+    X(AT, at, moment, 1, INT64_C(253402300799000))                                       \
+    X(PRIORITY, priority, whole, 0, TASK_PRIORITIES - 1)                                 \
+    X(ORDER, order, whole, INT64_MIN, INT64_MAX)                                         \
+    X(NAME, name, name, 1, TASK_NAME_MAX)                                                \
+    X(IDEMPOTENCY_KEY, idempotency_key, visible, 1, TASK_IDEM_MAX)                       \
+    X(TTL, ttl, span, 1, TTL_MOST)                                                       \
+    X(MAX_ATTEMPTS, max_attempts, whole, 1, ATTEMPTS_MAX)                                \
+    X(RETRY, retry, retry, 0, 0)                                                         \
+    X(LABELS, labels, labels, 0, LABELS_MAX)                                             \
+    X(UNIQUE, unique, unique, 1, TASK_IDEM_MAX)                                          \
+    X(N, n, whole, 1, TASK_ROWS_MAX)                                                     \
+    X(LEASE, lease, span, 1, TASK_LEASE_MAX_MS)                                          \
+    X(WAIT, wait, span, 0, TASK_WAIT_MAX_MS)                                             \
+    X(LEASE_ID, lease_id, visible, 1, 64)                                                \
+    X(RESULT, result, value, 1, TASK_BODY_MAX)                                           \
+    X(REASON, reason, words, 1, ATTEMPT_REASON)                                          \
+    X(TASK, task, visible, 1, 64)                                                        \
+    X(VERB, verb, verb, 0, 0)                                                            \
+    X(OUTCOME, outcome, outcome, 0, 0)                                                   \
+    X(STATUS, status, whole, 100, 599)                                                   \
+    X(CLAIM, claim, visible, 1, CLAIM_MAX_LEN)                                           \
+    X(TAKE, take, value, 1, TASK_BODY_MAX)                                               \
+    X(QUEUE, queue, visible, 1, TASK_NAME_MAX)
+
+enum task_member {
+#define X(NAME, member, how, least, most) MEMBER_##NAME,
+    TASK_MEMBERS(X)
+#undef X
+    TASK_NMEMBERS
+};
+
+_Static_assert(TASK_NMEMBERS <= 32, "WITH() has a bit for each");
+#define WITH(NAME)   (1u << MEMBER_##NAME) /* a set of members */
+#define EVERY_MEMBER ((uint32_t)((UINT64_C(1) << TASK_NMEMBERS) - 1))
+
+struct task_body { /* slices point into the request's bytes */
+    uint32_t has; /* WITH(...) | ...: what is not there is zero */
+    struct slice payload, key, name, idempotency_key, lease_id, result, reason, task, claim;
+    struct slice queue, take; /* take: an object, to be read as a body of its own */
+    struct slice path, method, headers, body, body_json, body_base64; /* parts of a call */
+    int64_t delay, at, lease, wait; /* ms; at: Unix ms */
+    int64_t priority, order, n, verb;
+    int64_t outcome, status; /* outcome: enum task_complete */
+    int64_t ttl, max_attempts;
+    struct task_retry {
+        int64_t min, max, doublings, jitter; /* the value + 1; 0: not there */
+    } retry;
+    struct slice labels; /* "a,b" */
+    struct task_unique {
+        struct slice key;
+        int64_t lasts, on_conflict; /* enum unique_while, unique_conflict */
+    } unique;
+};
+
+/* True for a submission: its member `result` is missing, or a word that we know. */
+bool task_body_keeps_or_drops(const struct task_body *b);
+/* For a submission. labels: 0-terminated. */
+struct task_own task_body_own(const struct task_body *b, const char *labels);
+
+/* Reads an object at s; `may`: the members that it may have. False: *e says why; the scan may go on
+ * behind the object if it is JSON (s->why is NULL then). */
+SQ_CHECK bool task_body_read(struct task_body *b, struct json_scan *s, uint32_t may,
+                             struct body_error *e);
+/* The whole body: one object, or nothing at all. */
+SQ_CHECK bool task_body_whole(struct task_body *b, struct slice text, uint32_t may,
+                              struct body_error *e);
+
+/* ---- for other bodies of this room: one value each; false, s->why NULL: it is unfit ---- */
+SQ_CHECK bool task_read_text(struct json_scan *s, size_t most, struct slice *to);
+SQ_CHECK bool task_read_span(struct json_scan *s, int64_t least, int64_t most, int64_t *ms);
+SQ_CHECK bool task_read_moment(struct json_scan *s, int64_t most, int64_t *ms);
+SQ_CHECK bool task_read_whole(struct json_scan *s, int64_t least, int64_t most, int64_t *v);
+/* The number of the word. */
+SQ_CHECK bool task_read_word(struct json_scan *s, const char *const *words, int64_t n, int64_t *to);
+
+/* Visible ASCII, which answers and logs may repeat. */
+bool task_text_ok(struct slice t);
+/* A key of one or two levels: "tenant7" or "tenant7/user42". */
+bool task_key_ok(struct slice key);
+
+#endif

@@ -1,0 +1,25 @@
+/* callback.h: tasks that are calls to an endpoint: the call form (common/task/call.h) of what a
+ * caller says in JSON, or of a request that is to be passed on as it is. Pure. */
+#ifndef SEGQ_TASK_API_CALLBACK_H
+#define SEGQ_TASK_API_CALLBACK_H
+
+#include "common/base/buf.h"
+#include "router/task_api/body.h"
+
+/* Members of a submission that say a call; PATH is always among them. */
+#define CALL_MEMBERS                                                                     \
+    (WITH(PATH) | WITH(METHOD) | WITH(HEADERS) | WITH(BODY) | WITH(BODY_JSON) | WITH(BODY_BASE64))
+/* A form is at most so much longer than the JSON, or the request, that it is made of. */
+#define CALLBACK_MORE 64
+
+/* Decoded where it lies: how many bytes; -1: it is no base64 with padding. */
+int64_t callback_base64(struct slice text);
+/* Appends the form of b, whose texts change by it. False: e says why. *body_n: bytes of its body. */
+SQ_CHECK bool callback_of_body(struct buf *form, const struct task_body *b, size_t *body_n,
+                               struct body_error *e);
+/* Makes the form of a request: its method, its headers but for those that are not passed on, its body. path: from a
+ * slash on, with its query; ours: its Authorization is for us. */
+SQ_CHECK bool callback_of_request(struct buf *form, const struct http_req *q, struct slice path,
+                                  bool ours, struct body_error *e);
+
+#endif

@@ -1,0 +1,171 @@
+/* path.c: see path.h. */
+#include "router/task_api/path.h"
+
+#include <string.h>
+
+#include "common/task/queue_name.h"
+#include "common/ticket/task_token.h"
+#include "router/task_api/schedule_body.h"
+
+#define M(m) (1u << (m))
+#define READ (M(HTTP_GET) | M(HTTP_HEAD))
+
+static bool is(struct slice p, const char *t)
+{
+    return p.n == strlen(t) && memcmp(p.p, t, p.n) == 0;
+}
+
+static void only_post(struct task_path *out, enum http_method m, enum task_op op)
+{
+    out->op = m == HTTP_POST ? op : TASK_BAD_METHOD;
+    out->allow = "POST";
+}
+
+/* Two calls of one path: GET, and DELETE. */
+static void get_delete(struct task_path *out, enum http_method m, enum task_op get,
+                       enum task_op del)
+{
+    out->allow = "GET, HEAD, DELETE";
+    out->op = M(m) & READ ? get : m == HTTP_DELETE ? del : TASK_BAD_METHOD;
+}
+
+/* Where "/tasks" ends the queue's name: no part of a name is "tasks". NULL: nowhere. */
+static char *end_of_queue(struct slice rest)
+{
+    for (char *p = rest.p, *end = rest.p + rest.n; (p = memchr(p, '/', (size_t)(end - p))); p++)
+        if (end - p >= 6 && memcmp(p, "/tasks", 6) == 0 && (end - p == 6 || p[6] == '/'))
+            return p;
+    return NULL;
+}
+
+void task_path_queue(struct task_path *out, enum http_method m, struct slice rest)
+{
+    char *at = end_of_queue(rest), *end = rest.p + rest.n;
+
+    *out = (struct task_path){ .op = TASK_NO_PATH };
+    if (at == NULL || !queue_name_ok(rest.p, (size_t)(at - rest.p)))
+        return;
+    out->queue = (struct slice){ rest.p, (size_t)(at - rest.p) };
+    if (end - at == 6) {
+        only_post(out, m, TASK_SUBMIT);
+        return;
+    }
+    out->name = (struct slice){ at + 7, (size_t)(end - at - 7) };
+    if (out->name.n > TASK_NAME_MAX || !task_text_ok(out->name) ||
+        memchr(out->name.p, '/', out->name.n) != NULL)
+        return;
+    if (m == HTTP_POST)
+        out->op = is(out->name, "batch")    ? TASK_BATCH
+                    : is(out->name, "take")   ? TASK_TAKE
+                    : is(out->name, "settle") ? TASK_SETTLE
+                                              : TASK_BAD_METHOD;
+    else
+        get_delete(out, m, TASK_NAMED, TASK_UNNAME);
+    if (out->op == TASK_BAD_METHOD)
+        out->allow = "GET, HEAD, DELETE";
+}
+
+void task_path_schedule(struct task_path *out, enum http_method m, struct slice rest)
+{
+    bool run = m == HTTP_POST && rest.n > 4 && memcmp(rest.p + rest.n - 4, "/run", 4) == 0;
+    size_t n; /* length of the queue's name and the slash behind it */
+
+    *out = (struct task_path){ .op = TASK_NO_PATH };
+    rest.n -= run ? 4 : 0;
+    n = rest.n;
+    while (n > 0 && rest.p[n - 1] != '/')
+        n--;
+    if (n == 0 || !queue_name_ok(rest.p, n - 1))
+        return;
+    out->queue = (struct slice){ rest.p, n - 1 };
+    out->name = (struct slice){ rest.p + n, rest.n - n };
+    if (out->name.n == 0) {
+        out->allow = "GET, HEAD";
+        out->op = M(m) & READ ? TASK_LIST_SCHEDULES : TASK_BAD_METHOD;
+    } else if (schedule_name_ok(out->name)) {
+        get_delete(out, m, TASK_GET_SCHEDULE, TASK_DELETE_SCHEDULE);
+        out->allow = "GET, HEAD, PUT, DELETE";
+        if (m == HTTP_PUT)
+            out->op = TASK_PUT_SCHEDULE;
+        if (run)
+            out->op = TASK_RUN_SCHEDULE;
+    }
+}
+
+void task_path_task(struct task_path *out, enum http_method m, struct slice rest)
+{
+    char *slash = memchr(rest.p, '/', rest.n);
+    struct slice verb = { NULL, 0 };
+
+    *out = (struct task_path){ .op = TASK_NO_PATH, .token = rest };
+    if (slash == NULL) {
+        out->allow = "GET, HEAD, DELETE, PATCH";
+        out->op = m == HTTP_PATCH    ? TASK_PATCH
+                    : m == HTTP_DELETE ? TASK_CANCEL
+                    : M(m) & READ      ? TASK_LOOK
+                                       : TASK_BAD_METHOD;
+        return;
+    }
+    out->token.n = (size_t)(slash - rest.p);
+    verb = (struct slice){ slash + 1, rest.n - out->token.n - 1 };
+    if (is(verb, "ack"))
+        only_post(out, m, TASK_ACK);
+    else if (is(verb, "nack"))
+        only_post(out, m, TASK_NACK);
+    else if (is(verb, "extend"))
+        only_post(out, m, out->token.n == RIGHT_TEXT_LEN ? TASK_PROLONG : TASK_EXTEND);
+    else if (is(verb, "complete"))
+        only_post(out, m, TASK_COMPLETE);
+    else if (is(verb, "result")) {
+        out->allow = "GET, HEAD";
+        out->op = M(m) & READ ? TASK_RESULT : TASK_BAD_METHOD;
+    }
+}
+
+static bool *member_of(struct task_path *p, struct slice name)
+{
+    if (p->op == TASK_RESULT && is(name, "ack"))
+        return &p->ack;
+    return (p->op == TASK_CANCEL || p->op == TASK_UNNAME) && is(name, "force") ? &p->force : NULL;
+}
+
+static const char *refused(enum task_op op)
+{
+    return op == TASK_RESULT                         ? "the query may have ack=1, once, and nothing else"
+           : op == TASK_CANCEL || op == TASK_UNNAME ? "the query may have force=1, once, and nothing else"
+                                                     : "this call has no query";
+}
+
+const char *task_path_ask(struct task_path *p, struct slice query)
+{
+    bool *seen = NULL;
+
+    while (query.n > 0) {
+        const char *end = memchr(query.p, '&', query.n);
+        struct slice item = { query.p, end != NULL ? (size_t)(end - query.p) : query.n };
+        bool *to = item.n < 2 ? NULL : member_of(p, (struct slice){ item.p, item.n - 2 });
+
+        if (to == NULL || to == seen || item.p[item.n - 2] != '=' ||
+            (item.p[item.n - 1] != '0' && item.p[item.n - 1] != '1'))
+            return refused(p->op);
+        *to = item.p[item.n - 1] == '1';
+        seen = to;
+        query.p += item.n + (end != NULL);
+        query.n -= item.n + (end != NULL);
+    }
+    return NULL;
+}
+
+void task_path_call(struct task_path *out, struct slice rest, struct slice query)
+{
+    char *slash = memchr(rest.p, '/', rest.n), *end = rest.p + rest.n;
+
+    *out = (struct task_path){ .op = TASK_NO_PATH };
+    if (slash == NULL || !queue_name_ok(rest.p, (size_t)(slash - rest.p)))
+        return;
+    if (query.p == end + 1)
+        end += 1 + query.n;
+    *out = (struct task_path){ .op = TASK_CALL,
+                               .endpoint = { rest.p, (size_t)(slash - rest.p) },
+                               .path = { slash, (size_t)(end - slash) } };
+}

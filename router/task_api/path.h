@@ -1,0 +1,56 @@
+/* path.h: methods and paths of the API of tasks: what is wanted, of which queue or task. Pure. */
+#ifndef SEGQ_TASK_API_PATH_H
+#define SEGQ_TASK_API_PATH_H
+
+#include "common/http/http.h"
+
+enum task_op {
+    TASK_SUBMIT,  /* POST /v1/queues/{queue}/tasks */
+    TASK_BATCH,   /* POST /v1/queues/{queue}/tasks/batch */
+    TASK_TAKE,    /* POST /v1/queues/{queue}/tasks/take */
+    TASK_SETTLE,  /* POST /v1/queues/{queue}/tasks/settle */
+    TASK_NAMED,   /* GET /v1/queues/{queue}/tasks/{name} */
+    TASK_UNNAME,  /* DELETE of it */
+    TASK_LOOK,    /* GET /v1/tasks/{task} */
+    TASK_RESULT,  /* GET /v1/tasks/{task}/result */
+    TASK_CANCEL,  /* DELETE /v1/tasks/{task} */
+    TASK_PATCH,   /* PATCH /v1/tasks/{task} */
+    TASK_ACK,     /* POST /v1/tasks/{task}/ack */
+    TASK_NACK,    /* POST /v1/tasks/{task}/nack */
+    TASK_EXTEND,  /* POST /v1/tasks/{task}/extend */
+    TASK_PUT_SCHEDULE,    /* PUT /v1/schedules/{queue}/{name} */
+    TASK_GET_SCHEDULE,    /* GET of it */
+    TASK_DELETE_SCHEDULE, /* DELETE of it */
+    TASK_RUN_SCHEDULE,    /* POST /v1/schedules/{queue}/{name}/run */
+    TASK_LIST_SCHEDULES,  /* GET /v1/schedules/{queue}/ */
+    TASK_COMPLETE, /* POST /v1/tasks/{right}/complete: a target's */
+    TASK_PROLONG,  /* POST /v1/tasks/{right}/extend: likewise */
+    TASK_CALL,    /* any method of /v1/call/{endpoint}/{path} */
+    TASK_BAD_METHOD, /* 405 and `allow` */
+    TASK_NO_PATH,    /* 404 */
+};
+
+struct task_path {
+    enum task_op op;
+    struct slice queue, name, token; /* token: or the right of an attempt */
+    struct slice endpoint, path; /* TASK_CALL; path: from its slash on, with the query */
+    const char *allow; /* TASK_BAD_METHOD */
+    bool ack, force; /* asked for in the query, task_path_ask() */
+    bool paid; /* paid like a join: its body has the word of a permit */
+};
+
+/* rest: the decoded path behind /v1/queues/: a queue's name and "/tasks" somewhere in it. */
+void task_path_queue(struct task_path *out, enum http_method m, struct slice rest);
+/* Reads the query of any op but TASK_CALL, whose query is its target's: `ack` of TASK_RESULT, `force` of
+ * TASK_CANCEL and TASK_UNNAME, once, 0 or 1. NULL, or a sentence: nothing else means anything, and a
+ * caller who thinks it does must hear so. */
+const char *task_path_ask(struct task_path *p, struct slice query);
+/* rest: the path behind /v1/call/, as it came; query: likewise, right behind it. The queue is not in
+ * the path: it stays empty. */
+void task_path_call(struct task_path *out, struct slice rest, struct slice query);
+/* rest: the decoded path behind /v1/schedules/. */
+void task_path_schedule(struct task_path *out, enum http_method m, struct slice rest);
+/* rest: the decoded path behind /v1/tasks/. */
+void task_path_task(struct task_path *out, enum http_method m, struct slice rest);
+
+#endif

@@ -1,0 +1,142 @@
+/* pools.c: see pools.h. */
+#include "router/task_api/pools.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "common/base/err.h"
+#include "common/task/queue_name.h"
+
+void pools_init(struct pools *t)
+{
+    *t = (struct pools){ 0 };
+    arena_init(&t->memory);
+    map_init(&t->by_part, 0);
+}
+
+void pools_fini(struct pools *t)
+{
+    map_fini(&t->by_part);
+    arena_fini(&t->memory);
+}
+
+/* Refuses a partition that the map names twice. */
+static int add_part(struct pools *t, const struct map_part *p, const struct map_pool *of)
+{
+    struct task_way *w = arena_alloc(&t->memory, sizeof(*w));
+
+    if (w == NULL)
+        return SQ_ENOMEM;
+    if (p->part == 0 || map_get_ptr(&t->by_part, p->part) != NULL)
+        return SQ_EPROTO;
+    *w = (struct task_way){ p->part, p->epoch, p->node, of->max_body, of->endpoint, of->url,
+                             of->cancel_on_disconnect, of->match };
+    return map_set_ptr(&t->by_part, p->part, w);
+}
+
+static int add_pool(struct pools *t, struct map_pool *to, const struct map_pool *from)
+{
+    int rc = 0;
+
+    *to = *from;
+    to->match = arena_strdup(&t->memory, from->match);
+    to->endpoint = arena_strdup(&t->memory, from->endpoint);
+    to->url = arena_strdup(&t->memory, from->url);
+    to->v = arena_memdup(&t->memory, from->v, from->n * sizeof(*from->v));
+    if (to->match == NULL || to->endpoint == NULL || to->url == NULL || to->v == NULL)
+        return SQ_ENOMEM;
+    if (from->n == 0 || !queue_match_ok(from->match))
+        return SQ_EPROTO;
+    for (uint32_t i = 0; rc == 0 && i < from->n; i++)
+        rc = add_part(t, &from->v[i], to);
+    return rc;
+}
+
+static int copy(struct pools *t, const struct msg_task_map *m)
+{
+    int rc = 0;
+
+    t->known = true;
+    t->map = *m;
+    t->map.nodes = arena_array(&t->memory, m->n_nodes, sizeof(*m->nodes));
+    t->map.pools = arena_array(&t->memory, m->n_pools, sizeof(*m->pools));
+    if (t->map.nodes == NULL || t->map.pools == NULL)
+        return SQ_ENOMEM;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        struct map_task_node *n = &t->map.nodes[i];
+
+        *n = (struct map_task_node){ m->nodes[i].no, arena_strdup(&t->memory, m->nodes[i].name),
+                                     arena_strdup(&t->memory, m->nodes[i].addr) };
+        if (n->name == NULL || n->addr == NULL)
+            return SQ_ENOMEM;
+    }
+    for (uint32_t i = 0; rc == 0 && i < m->n_pools; i++)
+        rc = add_pool(t, &t->map.pools[i], &m->pools[i]);
+    return rc;
+}
+
+int pools_apply(struct pools *t, const struct msg_task_map *m)
+{
+    struct pools fresh;
+    int rc;
+
+    if (m->epoch < t->map.epoch)
+        return SQ_ESTALE;
+    pools_init(&fresh);
+    rc = copy(&fresh, m);
+    if (rc < 0) {
+        pools_fini(&fresh);
+        return rc;
+    }
+    pools_fini(t);
+    *t = fresh;
+    return 0;
+}
+
+const struct task_way *pools_of_queue(const struct pools *t, const char *name, size_t n)
+{
+    return pools_of_queue_at(t, name, n, 0);
+}
+
+const struct task_way *pools_of_queue_at(const struct pools *t, const char *name, size_t n,
+                                         uint32_t place)
+{
+    for (uint32_t i = 0; i < t->map.n_pools; i++) {
+        const struct map_pool *p = &t->map.pools[i];
+
+        if (queue_matches(p->match, name, n) && place-- == 0) {
+            assert(p->n > 0); /* add_pool() has seen to it */
+            return pools_of_part(t, p->v[part_share(name, n, p->n)].part);
+        }
+    }
+    return NULL;
+}
+
+static bool is(const char *name, const char *p, size_t n)
+{
+    return strlen(name) == n && memcmp(name, p, n) == 0;
+}
+
+const char *pools_queue_of(const struct pools *t, const char *endpoint, size_t n)
+{
+    const struct task_way *own = pools_of_queue(t, endpoint, n);
+    const char *found = NULL;
+
+    if (own != NULL && is(own->endpoint, endpoint, n))
+        return own->endpoint;
+    for (uint32_t i = 0; i < t->map.n_pools; i++) {
+        const struct map_pool *p = &t->map.pools[i];
+
+        if (!is(p->endpoint, endpoint, n))
+            continue;
+        if (found != NULL)
+            return NULL;
+        found = p->match;
+    }
+    return found != NULL && queue_name_ok(found, strlen(found)) ? found : NULL;
+}
+
+const struct task_way *pools_of_part(const struct pools *t, part_no part)
+{
+    return map_get_ptr(&t->by_part, part);
+}

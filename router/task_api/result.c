@@ -1,0 +1,138 @@
+/* result.c: see result.h. */
+#include "router/task_api/result.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "common/http/problem.h"
+#include "common/task/state.h"
+#include "router/task_api/json_scan.h"
+#include "router/task_api/passed_on.h"
+
+#define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
+
+static void add_number(struct buf *b, const char *name, uint64_t v)
+{
+    buf_str(b, name);
+    buf_u64(b, v);
+}
+
+static bool is_longer(const struct msg_task_get_ans *m)
+{
+    return m->result_length > m->result.n;
+}
+
+static bool is_cut(const struct msg_task_get_ans *m)
+{
+    return is_longer(m) && !m->result_whole;
+}
+
+static void add_sha256(struct buf *b, const struct msg_task_get_ans *m)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (uint32_t i = 0; i < m->result_sha256.n; i++) {
+        buf_byte(b, (uint8_t)digits[m->result_sha256.p[i] >> 4]);
+        buf_byte(b, (uint8_t)digits[m->result_sha256.p[i] & 15]);
+    }
+}
+
+/* "application/json; charset=utf-8", "application/problem+json" */
+static bool says_json(const char *type)
+{
+    size_t n = strcspn(type, "; ");
+
+    return (n == 16 && strncasecmp(type, "application/json", n) == 0) ||
+           (n > 5 && strncasecmp(type + n - 5, "+json", 5) == 0);
+}
+
+/* True: may stand in an answer of ours: a worker's is one JSON value, a target may say what it likes. */
+static bool is_json(const struct msg_task_get_ans *m)
+{
+    struct json_scan s;
+    struct slice raw;
+
+    if (is_longer(m) || m->status == 0)
+        return !is_longer(m);
+    json_scan_init(&s, (struct slice){ (char *)(uintptr_t)m->result.p, m->result.n });
+    return says_json(m->content_type) && json_scan_value(&s, &raw) && json_scan_ends(&s);
+}
+
+void result_add_members(struct buf *b, const struct msg_task_get_ans *m)
+{
+    if (is_json(m)) {
+        ADD(b, ",\"result\":");
+        buf_append(b, m->result.p, m->result.n);
+    }
+    add_number(b, ",\"result_length\":", m->result_length);
+    ADD(b, ",\"result_sha256\":\"");
+    add_sha256(b, m);
+    buf_str(b, is_cut(m) ? "\",\"result_truncated\":true" : "\",\"result_truncated\":false");
+}
+
+void result_add_endpoint(struct buf *b, const struct msg_task_get_ans *m, const char *endpoint)
+{
+    if (endpoint[0] == '\0')
+        return;
+    ADD(b, ",\"kind\":\"callback\",\"endpoint\":");
+    json_ascii(b, endpoint, strlen(endpoint));
+    if (m->status != 0)
+        add_number(b, ",\"status\":", m->status);
+    if (m->content_type[0] == '\0')
+        return;
+    ADD(b, ",\"content_type\":");
+    json_ascii(b, m->content_type, strlen(m->content_type));
+}
+
+/* ---- the bytes alone ---- */
+
+static void result_headers(struct buf *b, const struct msg_task_get_ans *m)
+{
+    ADD(b, "segq-state: ");
+    buf_str(b, task_state_word((enum task_state)m->state));
+    add_number(b, "\r\nsegq-status: ", m->status != 0 ? m->status : 200);
+    ADD(b, "\r\n");
+    if (m->result_length == 0)
+        return;
+    add_number(b, "segq-length: ", m->result_length);
+    ADD(b, "\r\nsegq-sha256: ");
+    add_sha256(b, m);
+    buf_str(b, is_cut(m) ? "\r\nsegq-truncated: true\r\n" : "\r\n");
+}
+
+bool result_is_harmless(const struct msg_task_get_ans *m)
+{
+    const char *type = m->content_type;
+    size_t n = strcspn(type, "; ");
+
+    return says_json(type) || (n == 10 && strncasecmp(type, "text/plain", n) == 0);
+}
+
+void result_put(struct api_ans *a, const struct msg_task_get_ans *m)
+{
+    const char *type = m->status == 0 ? API_JSON : m->content_type;
+
+    a->type = m->result.n == 0                     ? NULL
+              : is_cut(m) || type[0] == '\0' ? "application/octet-stream"
+                                                    : type;
+    result_headers(&a->headers, m);
+    if (m->status != 0)
+        ADD(&a->headers, "Content-Security-Policy: sandbox; default-src 'none'\r\n");
+    buf_append(&a->body, m->result.p, m->result.n);
+}
+
+bool result_is_there(const struct msg_task_get_ans *m)
+{
+    return m->state == TASK_SUCCEEDED || m->status != 0;
+}
+
+const char *result_not_passed_on(const struct msg_task_get_ans *m)
+{
+    if (m->state == TASK_CANCELLED || m->state == TASK_EXPIRED)
+        return "the call was cancelled, or has waited for longer than it may; its task says more";
+    if (m->status == 0)
+        return "the endpoint has not answered; its task says more";
+    if (m->status < 200 || m->status > 599 || (m->status / 100 == 3 && !passed_on_location(m)))
+        return "the endpoint's answer is none that is passed on; its task says more";
+    return NULL;
+}

@@ -1,0 +1,25 @@
+/* result.h: what came of a task, in answers: a worker's result, or what the target of a call said,
+ * byte for byte: as much as is kept of it. Of a dead call it is what the target said last. Pure. */
+#ifndef SEGQ_TASK_API_RESULT_H
+#define SEGQ_TASK_API_RESULT_H
+
+#include "common/wire/msg.h"
+#include "router/api/response.h"
+
+/* Members of a look: "result" (if it is whole, and JSON), and what is known of it. */
+void result_add_members(struct buf *b, const struct msg_task_get_ans *m);
+/* Writes that it is a call, and what its target answered with; endpoint "": nothing. */
+void result_add_endpoint(struct buf *b, const struct msg_task_get_ans *m, const char *endpoint);
+
+/* True for a final one: it succeeded, or its target has said something. */
+bool result_is_there(const struct msg_task_get_ans *m);
+/* For a final one: NULL, or why its answer cannot be that to a request that was passed on: there is
+ * none, or it is a redirect that does not say where to. */
+const char *result_not_passed_on(const struct msg_task_get_ans *m);
+/* A browser shows it, and runs nothing of it. */
+bool result_is_harmless(const struct msg_task_get_ans *m);
+/* Writes its bytes, their type, and lines of the head. Bytes of a stranger's server come under our name: they
+ * may be no page of ours. */
+void result_put(struct api_ans *a, const struct msg_task_get_ans *m);
+
+#endif

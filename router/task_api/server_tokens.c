@@ -1,0 +1,164 @@
+/* server_tokens.c: see server_tokens.h. */
+#include "router/task_api/server_tokens.h"
+
+#include <assert.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool read_hash(struct server_token *t, const char *word)
+{
+    size_t n;
+
+    return word != NULL && strlen(word) == 2 * sizeof(t->hash) &&
+           sodium_hex2bin(t->hash, sizeof(t->hash), word, strlen(word), NULL, &n, NULL) == 0 &&
+           n == sizeof(t->hash);
+}
+
+static bool read_may(struct server_token *t, char *word)
+{
+    static const char *const words[] = { "submit", "take", "read" };
+    char *rest = NULL;
+
+    for (char *w = word != NULL ? strtok_r(word, ",", &rest) : NULL; w != NULL;
+         w = strtok_r(NULL, ",", &rest)) {
+        size_t i = 0;
+
+        while (i < ARRAY_LEN(words) && strcmp(words[i], w) != 0)
+            i++;
+        if (i == ARRAY_LEN(words))
+            return false;
+        t->may |= (uint8_t)(1u << i);
+    }
+    return t->may != 0;
+}
+
+static bool read_queues(struct server_token *t, char *word)
+{
+    unsigned n = 0;
+    char *rest = NULL;
+
+    for (char *w = word != NULL ? strtok_r(word, ",", &rest) : NULL; w != NULL;
+         w = strtok_r(NULL, ",", &rest)) {
+        size_t len = strlen(w); /* at most TASK_NAME_MAX, says queue_match_ok() */
+
+        if (n++ == QUEUES_MAX || !queue_match_ok(w))
+            return false;
+        if (t->queues_n > 0)
+            t->queues[t->queues_n++] = ',';
+        memcpy(t->queues + t->queues_n, w, len);
+        t->queues_n += (uint16_t)len;
+    }
+    return n > 0;
+}
+
+/* NULL: it is sound. */
+static const char *read_line(struct server_token *t, char *line)
+{
+    char *rest = NULL;
+
+    *t = (struct server_token){ 0 };
+    if (!read_hash(t, strtok_r(line, " \t\r", &rest)))
+        return "the SHA-256 of a token, 64 hexadecimal digits, is expected first";
+    if (!read_may(t, strtok_r(NULL, " \t\r", &rest)))
+        return "\"submit\", \"take\" or \"read\", with commas between, are expected second";
+    if (!read_queues(t, strtok_r(NULL, " \t\r", &rest)))
+        return "1 to 16 queues or patterns (ride/*), with commas between, are expected third";
+    return strtok_r(NULL, " \t\r", &rest) == NULL ? NULL : "nothing is expected behind the queues";
+}
+
+static int add(struct server_tokens *t, const struct server_token *one)
+{
+    struct server_token *v = reallocarray(t->v, t->n + 1, sizeof(*v));
+
+    if (v == NULL)
+        return SQ_ENOMEM;
+    v[t->n++] = *one;
+    t->v = v;
+    return 0;
+}
+
+int server_tokens_read(struct server_tokens *t, char *text, struct err *e)
+{
+    struct server_tokens fresh = { 0 };
+    struct server_token one;
+    const char *why = NULL;
+    unsigned no = 0;
+    int rc = 0;
+
+    for (char *line = text, *next; rc == 0 && why == NULL && line != NULL; line = next) {
+        next = strchr(line, '\n');
+        if (next != NULL)
+            *next++ = '\0';
+        no++;
+        line += strspn(line, " \t\r");
+        if (*line == '\0' || *line == '#')
+            continue;
+        why = fresh.n == SERVER_TOKENS_MAX ? "there are more than 1000 tokens"
+                                           : read_line(&one, line);
+        rc = why == NULL ? add(&fresh, &one) : 0;
+    }
+    if (why != NULL)
+        rc = err_set(e, SQ_EINVAL, "line %u: %s", no, why);
+    else if (rc < 0)
+        (void)err_set(e, rc, "out of memory");
+    if (rc < 0) {
+        server_tokens_free(&fresh);
+        return rc;
+    }
+    memcpy(fresh.key, t->key, sizeof(fresh.key));
+    server_tokens_free(t);
+    *t = fresh;
+    return 0;
+}
+
+void server_tokens_free(struct server_tokens *t)
+{
+    free(t->v);
+    *t = (struct server_tokens){ 0 };
+}
+
+static const struct server_token *find_hash(const struct server_tokens *t, struct slice token)
+{
+    uint8_t hash[crypto_hash_sha256_BYTES];
+
+    _Static_assert(sizeof(hash) == sizeof(t->v->hash), "of one kind");
+    crypto_hash_sha256(hash, (const uint8_t *)token.p, token.n);
+    for (size_t i = 0; i < t->n; i++) /* no part of a hash can be guessed */
+        if (memcmp(t->v[i].hash, hash, sizeof(hash)) == 0)
+            return &t->v[i];
+    return NULL;
+}
+
+const struct server_token *server_tokens_find(struct server_tokens *t, struct slice token)
+{
+    uint8_t mac[crypto_shorthash_siphashx24_BYTES];
+    const struct server_token *is;
+    size_t at;
+
+    _Static_assert(sizeof(mac) == sizeof(t->seen->mac), "MACs are 128 bits");
+    _Static_assert(crypto_shorthash_siphashx24_KEYBYTES == sizeof(t->key), "so are keys");
+    if (token.n < SERVER_TOKEN_MIN)
+        return NULL;
+    crypto_shorthash_siphashx24(mac, (const uint8_t *)token.p, token.n, t->key);
+    at = mac[0] % SERVER_TOKENS_SEEN;
+    if (t->seen[at].is != NULL && memcmp(t->seen[at].mac, mac, sizeof(mac)) == 0)
+        return t->seen[at].is;
+    is = find_hash(t, token);
+    if (is != NULL) {
+        memcpy(t->seen[at].mac, mac, sizeof(mac));
+        t->seen[at].is = is;
+    }
+    return is;
+}
+
+bool server_token_may(const struct server_token *t, enum server_may what, struct slice queue)
+{
+    return server_token_may_at_all(t, what) &&
+           queues_match(t->queues, t->queues_n, queue.p, queue.n);
+}
+
+bool server_token_may_at_all(const struct server_token *t, enum server_may what)
+{
+    return t != NULL && (t->may & what) != 0;
+}

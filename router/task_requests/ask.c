@@ -1,0 +1,255 @@
+/* ask.c: see ask.h. */
+#include "router/task_requests/ask.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "common/task/queue_name.h"
+#include "router/task_requests/link_ask.h"
+
+static void answered(struct ask *a, int code, const struct msg *m)
+{
+    a->code = (int16_t)code;
+    call_answered(a, m);
+}
+
+static void wait(struct ask *a)
+{
+    struct tasking *t = a->call->t;
+
+    ask_join(a, &t->waiting);
+}
+
+static const struct task_way *way_of(const struct ask *a)
+{
+    const struct pools *p = &a->call->t->pools;
+
+    return a->queue.n > 0 ? pools_of_queue(p, a->queue.p, a->queue.n) : pools_of_part(p, a->part);
+}
+
+/* Asked again, it waits for what is left of the time for which its caller waits. */
+static uint32_t wait_left(const struct task_call *c, uint32_t wait_ms)
+{
+    msec_t left = c->deadline - TASK_ASK_MS - ev_now(c->t->r->ev);
+
+    return left < 0 ? 0 : left < wait_ms ? (uint32_t)left : wait_ms;
+}
+
+/* Queues that the node compares with the task's; none if all queues of the partition fit. */
+static struct bytes_of to_compare(const struct ask *a, const struct task_way *w)
+{
+    struct slice o = a->call->opens;
+
+    if (o.n == 0 || queues_match(o.p, o.n, w->match, strlen(w->match)))
+        return (struct bytes_of){ 0 };
+    return (struct bytes_of){ (uint32_t)o.n, (const uint8_t *)o.p };
+}
+
+static void name_part(struct ask *a, const struct task_way *w)
+{
+    a->part = w->part;
+    switch ((enum ask_kind)a->kind) {
+    case ASK_PUT:
+        a->put.part = w->part;
+        a->put.epoch = w->epoch;
+        break;
+    case ASK_SETTLE:
+        a->settle.part = w->part;
+        a->settle.epoch = w->epoch;
+        a->queues = to_compare(a, w);
+        break;
+    case ASK_GET:
+        a->get.part = w->part;
+        a->get.epoch = w->epoch;
+        a->get.wait_ms = wait_left(a->call, a->get.wait_ms);
+        break;
+    case ASK_TAKE:
+        a->take.part = w->part;
+        a->take.epoch = w->epoch;
+        a->take.wait_ms = wait_left(a->call, a->take.wait_ms);
+        break;
+    case ASK_SCHEDULE:
+        a->schedule.part = w->part;
+        a->schedule.epoch = w->epoch;
+        break;
+    case ASK_COMPLETE:
+        a->complete.part = w->part;
+        a->complete.epoch = w->epoch;
+        break;
+    case ASK_READ:
+        a->read.part = w->part;
+        a->read.epoch = w->epoch;
+        break;
+    default:
+        assert(a->kind == ASK_CHANGE);
+        a->change.part = w->part;
+        a->change.epoch = w->epoch;
+        a->change.queues = to_compare(a, w);
+        break;
+    }
+}
+
+static bool is_other_kind(const struct ask *a, const struct task_way *w)
+{
+    bool calls = w->endpoint[0] != '\0';
+    bool makes = a->kind == ASK_PUT ||
+                 (a->kind == ASK_SCHEDULE && a->schedule.verb == SCHEDULE_PUT);
+
+    return (makes && a->is_call != calls) || (a->kind == ASK_TAKE && calls);
+}
+
+static void ask_begin(struct ask *a, const struct task_way *w)
+{
+    struct tasking *t = a->call->t;
+
+    if (!t->pools.known) {
+        wait(a);
+        return;
+    }
+    if (w == NULL) { /* unknown queue of a partition that is gone: the node's answer */
+        struct slice o = a->call->opens;
+
+        answered(a, o.n > 0 && !queues_match(o.p, o.n, "*", 1) ? CODE_DENIED : CODE_UNKNOWN, NULL);
+        return;
+    }
+    if (is_other_kind(a, w)) {
+        answered(a, ASK_OTHER_KIND, NULL);
+        return;
+    }
+    name_part(a, w);
+    if (w->node == 0 || !task_link_ask(t, w->node, a))
+        answered(a, ASK_NOBODY, NULL);
+}
+
+void call_begin(struct task_call *c)
+{
+    for (uint32_t i = 0; i < c->n; i++) {
+        struct ask *a = &c->v[i];
+
+        if (!a->answered)
+            ask_begin(a, a->queue.n > 0 && c->way != NULL ? c->way : way_of(a));
+    }
+    c->way = NULL;
+    call_settled(c, NULL); /* the begin itself: until here it could not end */
+}
+
+/* Keeps the i-th row's answer until all of a call's rows have theirs. */
+static int keep(struct ask *a, const struct msg *m, uint32_t i)
+{
+    switch ((enum ask_kind)a->kind) {
+    case ASK_PUT:
+        a->no = m->task_put_ans.v[i].no;
+        a->state = m->task_put_ans.v[i].state;
+        return m->task_put_ans.v[i].code;
+    case ASK_SETTLE:
+        a->state = m->task_settle_ans.v[i].state;
+        a->until_ms = m->task_settle_ans.v[i].until_ms;
+        return m->task_settle_ans.v[i].code;
+    case ASK_GET:
+        return m->task_get_ans.code;
+    case ASK_TAKE:
+        return m->task_take_ans.code;
+    case ASK_READ:
+        return m->task_read_ans.code;
+    case ASK_SCHEDULE:
+        return m->task_schedule_ans.code;
+    case ASK_COMPLETE:
+        a->state = m->task_complete_ans.state;
+        a->until_ms = m->task_complete_ans.until_ms;
+        return m->task_complete_ans.code;
+    default:
+        assert(a->kind == ASK_CHANGE);
+        a->no = m->task_change_ans.no;
+        a->state = m->task_change_ans.state;
+        a->maybe_executed = m->task_change_ans.maybe_executed;
+        return m->task_change_ans.code;
+    }
+}
+
+void ask_answered(struct ask *a, const struct msg *m, uint32_t i)
+{
+    int code = keep(a, m, i);
+
+    if (code == CODE_STALE) {
+        a->call->t->counts.stale++;
+        wait(a);
+    } else {
+        answered(a, code, m);
+    }
+}
+
+void ask_lost(struct ask *a)
+{
+    a->call->t->counts.lost++;
+    if (a->repeats)
+        wait(a);
+    else
+        answered(a, ASK_LOST, NULL);
+}
+
+void ask_unsent(struct ask *a)
+{
+    answered(a, ASK_NOBODY, NULL);
+}
+
+void asks_retry(struct tasking *t)
+{
+    size_t n = t->waiting.n; /* asks that wait again go to the end */
+
+    for (size_t i = 0; i < n && t->waiting.n > 0; i++) {
+        struct ask *a = container_of(list_first(&t->waiting), struct ask, in_list);
+        const struct task_way *w = t->pools.known ? way_of(a) : NULL;
+
+        ask_leave(a);
+        if (w == NULL || (w->node != 0 && task_link_is_up(t, w->node)))
+            ask_begin(a, w);
+        else
+            wait(a);
+    }
+}
+
+/* All of its rows that have no answer. */
+static void overdue(struct task_call *c)
+{
+    uint32_t open = c->open;
+
+    c->t->counts.overdue++;
+    for (uint32_t i = 0; open > 0; i++) { /* with the last answer c has gone */
+        struct ask *a = &c->v[i];
+        bool sent = a->slot != NULL;
+
+        if (a->answered)
+            continue;
+        open--;
+        ask_forget(a);
+        answered(a, sent ? ASK_LOST : ASK_NOBODY, NULL);
+    }
+}
+
+/* Tasks that a node hands out in this very moment go back, as if the client had gone. */
+void asks_drain(struct tasking *t)
+{
+    static const struct msg nothing = { .type = MSG_TASK_TAKE_ANS };
+
+    list_each (&t->calls, it) {
+        struct task_call *c = container_of(it, struct task_call, in_all);
+
+        if (c->v[0].kind != ASK_TAKE || c->wait_ms == 0)
+            continue;
+        ask_forget(&c->v[0]);
+        answered(&c->v[0], CODE_DONE, &nothing);
+    }
+}
+
+void asks_tick(struct tasking *t)
+{
+    msec_t now = ev_now(t->r->ev);
+
+    asks_retry(t);
+    list_each (&t->calls, it) {
+        struct task_call *c = container_of(it, struct task_call, in_all);
+
+        if (c->deadline <= now)
+            overdue(c);
+    }
+}

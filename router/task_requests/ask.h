@@ -1,0 +1,34 @@
+/* ask.h: a question's way to the node that has its partition, its waits, and how it ends. Shell.
+ *
+ *   what happens                        what follows
+ *   no pool, no such partition          answered: CODE_UNKNOWN
+ *   nobody has the partition, or the    answered at once: ASK_NOBODY
+ *     link to its node is down
+ *   there is no map yet                 waits for it
+ *   CODE_STALE: the node has it no      waits for a newer map, and asks again; each tick, too: the
+ *     more, or not yet                  node may be the one that was behind
+ *   the link breaks under it            asked again if it `repeats`; else ASK_LOST: it may be done
+ *   its time is over                    ASK_LOST if it was sent, else ASK_NOBODY */
+#ifndef SEGQ_ROUTER_ASK_H
+#define SEGQ_ROUTER_ASK_H
+
+#include "router/task_requests/call.h"
+
+#define TASK_TICK_MS 200
+
+/* Asks all rows that are not answered. May end, and free, the call, as all of these may. */
+void call_begin(struct task_call *c);
+/* Takes its answer: *m, and of rows the i-th. */
+void ask_answered(struct ask *a, const struct msg *m, uint32_t i);
+/* Ends it after a broken link, or a refused frame. */
+void ask_lost(struct ask *a);
+/* Ends it unsent, after a broken link. */
+void ask_unsent(struct ask *a);
+/* Makes those that wait look again: a newer map, or a link, is there. */
+void asks_retry(struct tasking *t);
+/* Once a tick: the same, and time limits. */
+void asks_tick(struct tasking *t);
+/* Ends waits of takes when the router drains: with nothing, as if their time were over. */
+void asks_drain(struct tasking *t);
+
+#endif

@@ -1,0 +1,149 @@
+/* call.c: see call.h. */
+#include "router/task_requests/call.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "router/state/router.h"
+
+struct task_call *call_new(struct tasking *t, struct httpd_req *req, uint32_t n, size_t bytes,
+                           msec_t wait_ms, call_done done)
+{
+    struct task_call *c = NULL;
+    size_t rows = sizeof(*c) + n * sizeof(c->v[0]);
+
+    assert(n > 0 && n <= TASK_ROWS_MAX && done != NULL);
+    if (t->calls.n < TASK_CALLS)
+        c = malloc(rows + bytes);
+    if (c == NULL) {
+        if (req != NULL)
+            router_problem(t->r, req, API_OVERLOADED, "the router is overloaded; try again");
+        return NULL;
+    }
+    memset(c, 0, rows);
+    c->waits = WAITS_TASK;
+    c->t = t;
+    c->req = req;
+    c->silent = req == NULL;
+    c->done = done;
+    c->n = n;
+    c->open = n + 1;
+    c->memory = (char *)c + rows;
+    c->end = c->memory + bytes;
+    c->wait_ms = wait_ms;
+    c->deadline = ev_now(t->r->ev) + wait_ms + TASK_ASK_MS;
+    for (uint32_t i = 0; i < n; i++)
+        c->v[i].call = c;
+    list_push_back(&t->calls, &c->in_all);
+    if (req != NULL)
+        httpd_set_user(req, c);
+    return c;
+}
+
+void call_hand_over(struct task_call *c, struct task_call *next)
+{
+    assert(c->req != NULL && next->req == NULL);
+    next->req = c->req;
+    next->silent = false;
+    httpd_set_user(next->req, next);
+    c->req = NULL;
+    c->silent = true;
+}
+
+struct slice call_bytes(struct task_call *c, struct slice bytes)
+{
+    struct slice out = { c->memory, bytes.n };
+
+    assert(bytes.n <= (size_t)(c->end - c->memory));
+    if (bytes.n > 0)
+        memcpy(c->memory, bytes.p, bytes.n);
+    c->memory += bytes.n;
+    return out;
+}
+
+char *call_text(struct task_call *c, struct slice text)
+{
+    char *out = call_bytes(c, text).p;
+
+    assert(c->memory < c->end);
+    *c->memory++ = '\0';
+    return out;
+}
+
+void ask_join(struct ask *a, struct list *list)
+{
+    assert(a->slot == NULL && a->list == NULL);
+    a->list = list;
+    list_push_back(list, &a->in_list);
+}
+
+void ask_leave(struct ask *a)
+{
+    list_remove(a->list, &a->in_list);
+    a->list = NULL;
+}
+
+void ask_forget(struct ask *a)
+{
+    if (a->slot != NULL)
+        *a->slot = NULL;
+    a->slot = NULL;
+    if (a->list != NULL)
+        ask_leave(a);
+}
+
+const char *ask_endpoint(const struct ask *a)
+{
+    const struct task_way *w = pools_of_part(&a->call->t->pools, a->part);
+
+    return w != NULL ? w->endpoint : "";
+}
+
+struct passed_from ask_from(const struct ask *a)
+{
+    const struct task_way *w = pools_of_part(&a->call->t->pools, a->part);
+
+    return w != NULL ? (struct passed_from){ w->endpoint, w->url } : (struct passed_from){ "", "" };
+}
+
+void call_drop(struct task_call *c)
+{
+    for (uint32_t i = 0; i < c->n; i++)
+        ask_forget(&c->v[i]);
+    list_remove(&c->t->calls, &c->in_all);
+    free(c);
+}
+
+static void finish(struct task_call *c, const struct msg *m)
+{
+    struct router *r = c->t->r;
+
+    assert(c->open == 0);
+    c->done(c, m);
+    if (c->req != NULL)
+        router_answer(r, c->req);
+    else if (!c->silent)
+        api_ans_reset(&r->ans);
+    call_drop(c);
+}
+
+void call_settled(struct task_call *c, const struct msg *m)
+{
+    assert(c->open > 0);
+    if (--c->open == 0)
+        finish(c, m);
+}
+
+void call_answered(struct ask *a, const struct msg *m)
+{
+    assert(!a->answered && a->slot == NULL && a->list == NULL);
+    a->answered = true;
+    call_settled(a->call, m);
+}
+
+void call_client_gone(struct task_call *c)
+{
+    assert(c->req != NULL);
+    c->req = NULL; /* asked, so done all the same */
+}

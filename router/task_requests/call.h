@@ -1,0 +1,124 @@
+/* call.h: an HTTP request about tasks while it is answered, and the questions (rows) that it asks
+ * of task nodes: their memory, and its end. Shell.
+ * A call has one piece of memory: the rows, and behind them copies of the texts they refer to. It
+ * ends, and is freed, when each row has an answer. */
+#ifndef SEGQ_ROUTER_CALL_H
+#define SEGQ_ROUTER_CALL_H
+
+#include "router/api/response.h"
+#include "router/task_api/answer.h"
+#include "router/task_api/path.h"
+#include "router/task_requests/tasking.h"
+
+struct task_id { /* content of a task's token; 0: none */
+    part_no part;
+    task_no no;
+};
+
+enum ask_kind { ASK_PUT, ASK_SETTLE, ASK_GET, ASK_TAKE, ASK_CHANGE, ASK_SCHEDULE, ASK_COMPLETE,
+                ASK_READ, ASK_NKINDS };
+
+struct task_call;
+
+struct ask { /* a row */
+    struct list_node in_list; /* in `list` */
+    struct list *list;        /* list of its link, or of those that wait; NULL: in none */
+    struct ask **slot;        /* where a frame that was sent refers to it; NULL: in none */
+    struct task_call *call;   /* ref */
+    uint8_t kind;             /* enum ask_kind */
+    bool repeats;             /* may be asked again, whatever has become of it */
+    bool answered;
+    bool is_call;             /* PUT, SCHEDULE: the body is a call form */
+    int16_t code;             /* enum task_code, or one of answer.h */
+    struct slice queue;       /* queue that its way is of; n 0: of its partition */
+    part_no part;             /* partition in a task's token, or of the way that it went */
+    struct bytes_of queues;   /* SETTLE, CHANGE: as their messages have them */
+    const char *why;          /* refused here: a sentence of ours; NULL: it was asked */
+    uint8_t problem;          /* enum api_problem, then */
+    union {
+        struct task_put put;
+        struct settle_row settle;
+        struct msg_task_get get;
+        struct msg_task_take take;
+        struct msg_task_change change;
+        struct msg_task_schedule schedule;
+        struct msg_task_complete complete;
+        struct msg_task_read read;
+    };
+    task_no no; /* number in the answer, as far as its rows are kept */
+    uint8_t state;
+    bool maybe_executed;
+    int64_t until_ms;
+};
+
+/* All rows are answered: composes into r->ans. m: the answer to a call's only row; NULL: to that of
+ * code >= TASK_NCODES, or to one that was one of many. */
+typedef void (*call_done)(struct task_call *c, const struct msg *m);
+
+struct notice_of { /* a task's end that is told in another queue: whose */
+    node_no node;
+    part_no part;
+    uint64_t id;
+    task_no no;
+};
+
+struct task_call {
+    enum waiter waits;      /* WAITS_TASK; httpd's user pointer, dispatch.c */
+    struct tasking *t;      /* ref */
+    struct list_node in_all;
+    struct httpd_req *req;  /* ref; NULL: nobody waits for the answer */
+    msec_t wait_ms;         /* Prefer: wait */
+    msec_t deadline;
+    call_done done;
+    struct slice queue;     /* named in the path */
+    const struct task_way *way; /* way of that, until it has begun; NULL: to be looked up */
+    uint8_t what;           /* enum task_op */
+    bool frees;             /* ?ack=1: what was read may go */
+    bool reads;             /* the bytes of a result are shown */
+    bool fresh;             /* a new task was submitted */
+    bool passes_on;         /* answered as the target answers */
+    bool looks;             /* looked at once it is written */
+    bool leaves;            /* cancelled if the client goes before it has begun */
+    struct slice known;     /* If-None-Match */
+    struct whole *whole;    /* ref: READ: whose piece it is */
+    struct notice_of notice; /* node 0: it is none */
+    struct msg_task_take next; /* SETTLE: taken once that is done; queue NULL: nothing */
+    struct slice settled;   /* TAKE: the answer to the settlement before it; n 0: there is none */
+    struct slice opens;     /* queues_match(): of tasks that are named by their tokens; n 0: all */
+    bool silent;            /* never waited for: done() composes nothing */
+    uint32_t n, open;       /* rows; what has to happen yet: their answers, and its begin */
+    char *memory, *end;     /* rest of the memory for texts */
+    uint32_t why_room;      /* part of it for reasons of unfit rows */
+    struct ask v[];
+};
+
+/* With room for n rows and `bytes` of texts; req NULL: nobody waits. wait_ms: how long the caller
+ * waits besides. NULL: that has been answered (503). */
+struct task_call *call_new(struct tasking *t, struct httpd_req *req, uint32_t n, size_t bytes,
+                           msec_t wait_ms, call_done done);
+/* The client of c waits for `next` from now on; nobody does for c. */
+void call_hand_over(struct task_call *c, struct task_call *next);
+/* Copies; the text gets a 0 behind it. There must be room. */
+char *call_text(struct task_call *c, struct slice text);
+struct slice call_bytes(struct task_call *c, struct slice bytes);
+
+/* A row into a list, and out of the one that it is in. */
+void ask_join(struct ask *a, struct list *list);
+void ask_leave(struct ask *a);
+/* Out of every list, and out of its frame. */
+void ask_forget(struct ask *a);
+
+/* Finds the endpoint of its partition's tasks, as far as is known; "": workers take them. */
+const char *ask_endpoint(const struct ask *a);
+struct passed_from ask_from(const struct ask *a);
+
+/* A row has its answer; may end and free its call. m: as in call_done. */
+void call_answered(struct ask *a, const struct msg *m);
+/* Counts a thing that had to happen and has. Likewise. */
+void call_settled(struct task_call *c, const struct msg *m);
+/* The client has gone. */
+void call_client_gone(struct task_call *c);
+/* Ends it without an answer. */
+void call_drop(struct task_call *c);
+
+#endif

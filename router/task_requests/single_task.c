@@ -1,0 +1,275 @@
+/* See single_task.h. */
+#include "router/task_requests/single_task.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "common/task/state.h"
+#include "router/state/router.h"
+#include "router/task_api/conditions.h"
+#include "router/task_api/result.h"
+#include "router/task_requests/ask.h"
+#include "router/task_requests/long_answer.h"
+
+#define ROOM (4 + LABELS_TEXT_MAX) /* ends of its texts; labels */
+
+/* Answers about a task that was named by the caller: a missing one was perhaps never there. */
+static struct task_outcome outcome_of(const struct ask *a)
+{
+    struct task_outcome o = task_token_outcome(a->code);
+
+    if (a->code == CODE_UNKNOWN && a->queue.n > 0) {
+        o.problem = API_TASK_UNKNOWN;
+        o.status = api_problem_status(o.problem);
+        o.detail = "no task of this name is in the queue";
+    }
+    return o;
+}
+
+static bool failed(struct task_call *c, const struct task_outcome *o)
+{
+    if (o->status >= 400)
+        api_problem(&c->t->r->ans, o->problem, o->detail, router_request_id(c->t->r));
+    return o->status >= 400;
+}
+
+static struct task_name name_of(const struct ask *a, task_no no)
+{
+    struct task_name name;
+
+    task_token_write(a->part, no, &a->call->t->r->keys.token, name.text);
+    return name;
+}
+
+/* By its token, or by queue and name; the partition's number is found then. */
+static struct task_call *new_call(struct tasking *t, struct httpd_req *req,
+                                  const struct task_path *p, const struct task_id *id,
+                                  size_t bytes, msec_t wait_ms, call_done done)
+{
+    struct task_call *c = call_new(t, req, 1, p->queue.n + p->name.n + ROOM + bytes, wait_ms, done);
+
+    if (c == NULL)
+        return NULL;
+    c->what = (uint8_t)p->op;
+    c->v[0].part = id->part;
+    c->v[0].repeats = true;
+    if (p->queue.n > 0)
+        c->queue = (struct slice){ call_text(c, p->queue), p->queue.n };
+    c->v[0].queue = c->queue;
+    return c;
+}
+
+/* ---- looking ----------------------------------------------------------------------------- */
+
+static void nothing(struct task_call *c, const struct msg *m)
+{
+    (void)c;
+    (void)m;
+}
+
+bool one_tell(struct tasking *t, part_no part, const struct msg_task_change *m)
+{
+    struct task_call *c = call_new(t, NULL, 1, 0, 0, nothing);
+
+    if (c == NULL)
+        return false;
+    c->v[0].kind = ASK_CHANGE;
+    c->v[0].repeats = true;
+    c->v[0].part = part;
+    c->v[0].change = *m;
+    c->v[0].change.queue = c->v[0].change.name = "";
+    call_begin(c);
+    return true;
+}
+
+/* Notes that its result has been read: it is kept for a shorter time. */
+static void mark_read(struct tasking *t, part_no part, task_no no)
+{
+    struct msg_task_change m = { .verb = CHANGE_READ, .no = no };
+
+    (void)one_tell(t, part, &m); /* else it is kept for as long as the others */
+}
+
+/* Or no more. */
+static void discard(struct tasking *t, part_no part, task_no no)
+{
+    struct msg_task_change m = { .verb = CHANGE_DISCARD, .no = no };
+
+    (void)one_tell(t, part, &m);
+}
+
+static void nobody_cares(struct tasking *t, part_no part, task_no no)
+{
+    (void)t;
+    (void)part;
+    (void)no;
+}
+
+/* Answers with its bytes alone, with the rest behind those that are here. */
+static void give_result(struct task_call *c, const struct msg_task_get_ans *m)
+{
+    struct tasking *t = c->t;
+    part_no part = c->v[0].part;
+    struct passed_from from = ask_from(&c->v[0]);
+    struct msg_task_get_ans g = *m;
+    whole_done read = g.state != TASK_SUCCEEDED || c->req == NULL || !c->reads ? nobody_cares
+                      : c->frees                                  ? discard
+                                                                  : mark_read;
+    struct whole *w;
+
+    if (whole_is_crowded(t, part, &g)) {
+        t->counts.wholes_crowded++;
+        api_problem(&t->r->ans, API_OVERLOADED, "too many long results are being read; ask again",
+                    router_request_id(t->r));
+        return;
+    }
+    w = whole_new(c, part, &g);
+    g.result_whole = w != NULL;
+    task_answer_result(&t->r->ans, &g, &from, router_request_id(t->r));
+    if (w != NULL)
+        whole_start(c, w, read);
+    else if (!m->result_whole) /* a reader of a part may come for the rest */
+        read(t, part, g.no);
+}
+
+static void looked(struct task_call *c, const struct msg *m)
+{
+    struct router *r = c->t->r;
+    struct task_outcome o = outcome_of(&c->v[0]);
+    const struct msg_task_get_ans *g;
+    struct task_name name;
+
+    if (failed(c, &o))
+        return;
+    assert(m != NULL && m->type == MSG_TASK_GET_ANS);
+    g = &m->task_get_ans;
+    c->t->counts.looked++;
+    if (c->what == TASK_RESULT) {
+        give_result(c, g);
+        return;
+    }
+    name = name_of(&c->v[0], g->no);
+    task_answer_look(&r->ans, &name, g, ask_endpoint(&c->v[0]));
+    wait_applied(&r->ans, c->wait_ms);
+    answer_tag(&r->ans, c->known);
+}
+
+void one_look(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+              const struct task_path *p, const struct task_id *id)
+{
+    struct task_call *c = new_call(t, req, p, id, q->if_none_match.n, wait_preferred(q, 0), looked);
+
+    if (c == NULL)
+        return;
+    c->known = call_bytes(c, q->if_none_match);
+    c->frees = p->ack && q->method == HTTP_GET;
+    c->reads = q->method == HTTP_GET; /* a HEAD shows no byte of it */
+    c->v[0].kind = ASK_GET;
+    c->v[0].get = (struct msg_task_get){ .no = id->no, .queue = "", .name = "",
+                                         .wait_ms = (uint32_t)c->wait_ms, .result = true };
+    if (p->op == TASK_NAMED) {
+        c->v[0].get.queue = c->queue.p;
+        c->v[0].get.name = call_text(c, p->name);
+    }
+    call_begin(c);
+}
+
+/* ---- changing ---------------------------------------------------------------------------- */
+
+/* True: cancelled already, or gone, is as good. */
+static bool cancelled_before(struct task_call *c, const struct ask *a)
+{
+    struct task_name name = name_of(a, a->change.no);
+
+    if (a->code != CODE_UNKNOWN || a->queue.n > 0)
+        return false;
+    c->t->r->ans.status = 204;
+    if (c->req != NULL && httpd_is_marked(c->req)) /* callers of another API want its name */
+        task_answer_changed(&c->t->r->ans, &name, TASK_CANCELLED, false, false);
+    return true;
+}
+
+static void changed(struct task_call *c, const struct msg *m)
+{
+    struct router *r = c->t->r;
+    const struct ask *a = &c->v[0];
+    bool cancels = c->what != TASK_PATCH;
+    struct task_outcome o = outcome_of(a);
+    struct task_name name;
+
+    (void)m;
+    if (cancels && cancelled_before(c, a))
+        return;
+    if (cancels && a->code == CODE_CONFLICT) {
+        o = (struct task_outcome){ .status = 200 };
+        if (a->state != TASK_CANCELLED)
+            o = (struct task_outcome){ api_problem_status(API_TASK_FINAL), API_TASK_FINAL,
+                                       "the task is over already" };
+    }
+    if (failed(c, &o))
+        return;
+    c->t->counts.changed++;
+    name = name_of(a, a->no != 0 ? a->no : a->change.no);
+    task_answer_changed(&r->ans, &name, a->state, cancels && a->state == TASK_RUNNING,
+                        a->maybe_executed);
+}
+
+#define PATCH_MEMBERS (WITH(ORDER) | WITH(DELAY) | WITH(AT) | WITH(PRIORITY) | WITH(LABELS))
+
+/* Reads the body of a PATCH. NULL, or a sentence: nothing that can be done. */
+static const char *patch_of(struct task_patch *m, const struct task_body *b)
+{
+    if (b->has == 0)
+        return "one of order, delay, at, priority and labels must be there";
+    if ((b->has & WITH(DELAY)) != 0 && (b->has & WITH(AT)) != 0)
+        return "delay and at exclude each other";
+    *m = (struct task_patch){ .order = b->order, .delay_ms = b->delay, .at_ms = b->at,
+                              .priority = (uint8_t)b->priority };
+    m->has = ((b->has & WITH(ORDER)) != 0 ? PATCH_ORDER : 0) |
+             ((b->has & (WITH(DELAY) | WITH(AT))) != 0 ? PATCH_WHEN : 0) |
+             ((b->has & WITH(PRIORITY)) != 0 ? PATCH_PRIORITY : 0) |
+             ((b->has & WITH(LABELS)) != 0 ? PATCH_LABELS : 0);
+    return NULL;
+}
+
+/* Reads the change. NULL, or a sentence: nothing that can be done. */
+static const char *change_of(struct msg_task_change *m, struct task_body *b, const struct http_req *q,
+                             const struct task_path *p, struct body_error *e)
+{
+    struct slice match;
+
+    if (http_find(q, "if-match", &match) > 0 && !(match.n == 1 && match.p[0] == '*'))
+        return "If-Match must be *: a task's ETag changes with its place, without anybody's doing";
+    m->force = p->force;
+    if (p->op != TASK_PATCH)
+        return NULL;
+    return task_body_whole(b, q->body, PATCH_MEMBERS, e) ? patch_of(&m->patch, b) : e->text;
+}
+
+void one_change(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                const struct task_path *p, const struct task_id *id, struct slice opens)
+{
+    struct msg_task_change m = { .verb = p->op == TASK_PATCH ? CHANGE_PATCH : CHANGE_CANCEL,
+                                 .no = id->no, .queue = "", .name = "" };
+    struct task_body b = { 0 };
+    struct body_error e = { 0 };
+    const char *why = change_of(&m, &b, q, p, &e);
+    struct task_call *c;
+
+    if (why != NULL) {
+        router_problem(t->r, req, API_BAD_REQUEST, why);
+        return;
+    }
+    c = new_call(t, req, p, id, opens.n, 0, changed);
+    if (c == NULL)
+        return;
+    c->opens = call_bytes(c, opens);
+    c->v[0].kind = ASK_CHANGE;
+    c->v[0].change = m;
+    c->v[0].change.patch.labels = call_text(c, b.labels);
+    if (p->op == TASK_UNNAME) {
+        c->v[0].change.queue = c->queue.p;
+        c->v[0].change.name = call_text(c, p->name);
+    }
+    call_begin(c);
+}

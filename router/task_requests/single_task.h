@@ -1,0 +1,18 @@
+/* Calls about a task: it is looked at, waited for, read, changed or cancelled; by its token, or by the
+ * caller's own name for it. Shell. */
+#ifndef SEGQ_ROUTER_SINGLE_TASK_H
+#define SEGQ_ROUTER_SINGLE_TASK_H
+
+#include "router/task_requests/call.h"
+
+/* TASK_LOOK, TASK_RESULT, TASK_NAMED. */
+void one_look(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+              const struct task_path *p, const struct task_id *id);
+/* TASK_CANCEL, TASK_UNNAME, TASK_PATCH. opens: a task of these queues alone (call.h). */
+void one_change(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                const struct task_path *p, const struct task_id *id, struct slice opens);
+
+/* The task's partition is told; nobody waits for the answer. False: the router is overloaded. */
+bool one_tell(struct tasking *t, part_no part, const struct msg_task_change *m);
+
+#endif

@@ -1,0 +1,432 @@
+/* submit.c: see submit.h. */
+#include "router/task_requests/submit.h"
+
+#include <assert.h>
+#include <sodium.h>
+#include <string.h>
+
+#include "common/task/call.h"
+#include "router/state/router.h"
+#include "router/task_api/conditions.h"
+#include "router/task_api/result.h"
+#include "router/task_api/task_claim.h"
+#include "router/task_requests/ask.h"
+#include "router/task_requests/client_gone.h"
+#include "router/task_requests/long_answer.h"
+#include "router/task_requests/rows.h"
+
+/* The meaning of "another payload": every router must say the same, in every release. */
+static uint64_t digest_of(const void *p, size_t n)
+{
+    static const uint8_t key[crypto_shorthash_siphash24_KEYBYTES] = "segq payload"; /* public */
+    uint64_t h;
+
+    crypto_shorthash_siphash24((uint8_t *)&h, p, n, key);
+    return h;
+}
+
+/* The parts of a call that count: its method, path and body. Its headers have what changes from one try to the next:
+ * a trace, a number of the request, the gateways on the way. */
+uint64_t submit_digest_of_call(struct slice form)
+{
+    struct call c;
+    uint64_t h[3];
+
+    if (call_unpack((const uint8_t *)form.p, form.n, &c) < 0)
+        return digest_of(form.p, form.n);
+    h[0] = digest_of(c.method.p, c.method.n);
+    h[1] = digest_of(c.path.p, c.path.n);
+    h[2] = digest_of(c.body.p, c.body.n);
+    return digest_of(h, sizeof(h));
+}
+
+/* "tenant7/user42" as two texts; "" for what is not there. */
+static void put_key(struct task_call *c, struct task_put *put, struct slice key)
+{
+    char *text = call_text(c, key), *slash = strchr(text, '/');
+
+    put->key1 = text;
+    put->key2 = "";
+    if (slash != NULL) {
+        *slash = '\0';
+        put->key2 = slash + 1;
+    }
+}
+
+struct task_put submit_row(struct task_call *c, const struct task_body *b, struct slice bytes,
+                           bool named)
+{
+    struct slice payload = call_bytes(c, bytes), idem = call_bytes(c, b->idempotency_key);
+    struct slice unique = call_bytes(c, b->unique.key);
+    struct task_put put = {
+        .queue = c->queue.p,
+        .name = call_text(c, b->name),
+        .key = { (uint32_t)idem.n, (const uint8_t *)idem.p },
+        .digest = !named ? 0 : bytes.p != b->payload.p ? submit_digest_of_call(payload)
+                                                       : digest_of(payload.p, payload.n),
+        .priority = (uint8_t)b->priority,
+        .order = b->order,
+        .delay_ms = b->delay,
+        .at_ms = b->at,
+        .own = task_body_own(b, call_text(c, b->labels)),
+        .body = { (uint32_t)payload.n, (const uint8_t *)payload.p },
+        .unique = { (uint32_t)unique.n, (const uint8_t *)unique.p },
+        .unique_while = (uint8_t)b->unique.lasts,
+        .on_conflict = (uint8_t)b->unique.on_conflict,
+    };
+
+    put_key(c, &put, b->key);
+    return put;
+}
+
+/* The row as it is asked. */
+static void put_row(struct ask *a, const struct task_body *b, struct slice bytes)
+{
+    a->kind = ASK_PUT;
+    a->queue = a->call->queue;
+    a->repeats = b->name.n > 0 || b->idempotency_key.n > 0;
+    a->is_call = bytes.p != b->payload.p;
+    a->put = submit_row(a->call, b, bytes, a->repeats);
+}
+
+/* NULL: what it carries is of its queue's kind; else a sentence of ours. */
+static const char *kind_wrong(const struct task_way *w, const struct task_body *b)
+{
+    bool call = (b->has & CALL_MEMBERS) != 0;
+
+    if (call && (b->has & WITH(PAYLOAD)) != 0)
+        return "payload, and a call (path, method, headers, body), exclude each other";
+    if (call && w != NULL && w->endpoint[0] == '\0')
+        return "path, method, headers and body are for queues with an endpoint; this one has none: "
+               "payload";
+    if ((call || (w != NULL && w->endpoint[0] != '\0')) && (b->has & WITH(PATH)) == 0)
+        return "path is missing: the tasks of this queue are calls to its endpoint";
+    return NULL;
+}
+
+/* NULL: there is room for what it carries, of which body_n bytes are somebody's. */
+static const char *size_wrong(const struct tasking *t, const struct task_way *w, size_t body_n,
+                              size_t n, enum api_problem *p)
+{
+    *p = t->form.failed ? API_QUEUE_UNAVAILABLE : API_PAYLOAD_TOO_LARGE;
+    if (t->form.failed)
+        return "out of memory; ask again";
+    if (w != NULL && w->max_body != 0 && body_n > w->max_body)
+        return "the payload is larger than its pool allows";
+    return n > TASK_BODY_MAX ? "the call is too large" : NULL;
+}
+
+const char *submit_unfit(struct tasking *t, const struct task_way *w, const struct task_body *b,
+                         struct slice *bytes, enum api_problem *p, struct body_error *e)
+{
+    const char *why = kind_wrong(w, b);
+    size_t body_n = b->payload.n;
+
+    *p = API_BAD_REQUEST;
+    *bytes = b->payload;
+    if (why != NULL)
+        return why;
+    if ((b->has & WITH(DELAY)) != 0 && (b->has & WITH(AT)) != 0)
+        return "delay and at exclude each other";
+    if (!task_body_keeps_or_drops(b))
+        return "result must be \"keep\" or \"drop\"";
+    buf_reset(&t->form);
+    if ((b->has & CALL_MEMBERS) != 0) {
+        if (!callback_of_body(&t->form, b, &body_n, e))
+            return e->text;
+        *bytes = (struct slice){ (char *)t->form.data, t->form.len };
+    }
+    return size_wrong(t, w, body_n, bytes->n, p);
+}
+
+/* ---- one --------------------------------------------------------------------------------- */
+
+static void count(struct tasking *t, const struct task_outcome *o)
+{
+    t->counts.submitted += o->status == 201;
+    t->counts.same += o->status == 200;
+}
+
+/* Answers as the target does. A long answer follows piece by piece; if too many do, it is looked at
+ * later, as one that takes long. */
+static void pass_back(struct task_call *c, const struct task_name *name, const struct msg_task_get_ans *m)
+{
+    struct router *r = c->t->r;
+    const struct ask *a = &c->v[0];
+    struct passed_from from = ask_from(a);
+    bool passes = task_state_is_final((enum task_state)m->state) && result_not_passed_on(m) == NULL;
+    struct msg_task_get_ans g = *m;
+    struct whole *w;
+
+    if (passes && whole_is_crowded(c->t, a->part, m)) {
+        c->t->counts.wholes_crowded++;
+        task_answer_later(&r->ans, name, m, from.endpoint);
+        return;
+    }
+    w = passes ? whole_new(c, a->part, m) : NULL;
+    g.result_whole = w != NULL;
+    task_answer_call(&r->ans, name, &g, &from, router_request_id(r));
+    wait_applied(&r->ans, c->wait_ms);
+    if (w != NULL)
+        whole_start(c, w, NULL);
+}
+
+/* Answers once it is written. m: how it is now; NULL: nothing newer is known. */
+static void answer(struct task_call *c, const struct msg_task_get_ans *m)
+{
+    struct router *r = c->t->r;
+    const struct ask *a = &c->v[0];
+    struct task_name name;
+
+    task_token_write(a->part, a->no, &r->keys.token, name.text);
+    if (m != NULL && c->passes_on) {
+        pass_back(c, &name, m);
+        return;
+    }
+    if (m != NULL)
+        task_answer_waited(&r->ans, c->fresh, &name, m, ask_endpoint(a));
+    else if (c->passes_on)
+        task_answer_put(&r->ans, 202, &name, c->queue, a->state);
+    else
+        task_answer_put(&r->ans, c->fresh ? 201 : 200, &name, c->queue, a->state);
+    wait_applied(&r->ans, c->wait_ms);
+}
+
+static void waited(struct task_call *c, const struct msg *m)
+{
+    bool seen = c->v[0].code == CODE_DONE;
+
+    assert(!seen || (m != NULL && m->type == MSG_TASK_GET_ANS));
+    answer(c, seen ? &m->task_get_ans : NULL);
+}
+
+/* How it is when it has ended, or after wait_ms. False: no memory. */
+static bool look(struct task_call *c)
+{
+    const struct ask *was = &c->v[0];
+    struct task_call *next = call_new(c->t, NULL, 1, c->queue.n + 1, c->wait_ms, waited);
+
+    if (next == NULL)
+        return false;
+    call_hand_over(c, next);
+    next->queue = (struct slice){ call_text(next, c->queue), c->queue.n };
+    next->fresh = c->fresh;
+    next->passes_on = c->passes_on;
+    next->leaves = c->leaves;
+    next->v[0].kind = ASK_GET;
+    next->v[0].repeats = true;
+    next->v[0].part = was->part;
+    next->v[0].no = was->no;
+    next->v[0].state = was->state;
+    next->v[0].get = (struct msg_task_get){ .no = was->no, .queue = "", .name = "",
+                                            .wait_ms = (uint32_t)c->wait_ms, .result = true };
+    call_begin(next);
+    return true;
+}
+
+static void submitted(struct task_call *c, const struct msg *m)
+{
+    struct router *r = c->t->r;
+    struct task_outcome o = task_put_outcome(c->v[0].code);
+
+    (void)m;
+    count(c->t, &o);
+    c->fresh = o.status == 201;
+    if (o.status >= 400)
+        api_problem(&r->ans, o.problem, o.detail, router_request_id(r));
+    else if (left_before(c) || !c->looks || c->req == NULL || !look(c))
+        answer(c, NULL);
+}
+
+/* The body and the Idempotency-Key of one. False: that has been answered. */
+static bool read_one(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                     uint32_t members, struct task_body *b)
+{
+    struct body_error e;
+
+    if (q->has_body && !q->json) {
+        router_problem(t->r, req, API_UNSUPPORTED_MEDIA_TYPE, "the body must be JSON");
+        return false;
+    }
+    if (!task_body_whole(b, q->body, members, &e)) {
+        router_problem(t->r, req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
+        return false;
+    }
+    if (q->idempotency_key.p == NULL)
+        return true;
+    if (q->idempotency_key.n > TASK_IDEM_MAX || !task_text_ok(q->idempotency_key) ||
+        b->idempotency_key.n > 0) {
+        router_problem(t->r, req, API_BAD_REQUEST,
+                       "Idempotency-Key must be 1 to 128 visible ASCII characters, once");
+        return false;
+    }
+    b->idempotency_key = q->idempotency_key;
+    return true;
+}
+
+enum { PASSES_ON = 1, LEAVES = 2 }; /* bits: members of struct task_call */
+
+/* w: of the queue; NULL: none is known. wait_ms -1: how it is then is not asked. */
+static void ask_one(struct tasking *t, struct httpd_req *req, const struct task_way *w,
+                    struct slice queue, const struct task_body *b, struct slice bytes, size_t room,
+                    msec_t wait_ms, unsigned how)
+{
+    struct task_call *c = call_new(t, req, 1, room + queue.n + SUBMIT_ROOM, 0, submitted);
+
+    if (c == NULL)
+        return;
+    c->wait_ms = ms_max(wait_ms, 0); /* once it is written */
+    c->passes_on = (how & PASSES_ON) != 0;
+    c->leaves = (how & LEAVES) != 0;
+    c->looks = wait_ms > 0 || (wait_ms == 0 && !c->passes_on);
+    c->queue = (struct slice){ call_text(c, queue), queue.n };
+    c->way = w;
+    put_row(&c->v[0], b, bytes);
+    call_begin(c);
+}
+
+static void submit(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                   struct slice queue, const struct task_body *b)
+{
+    /* Text of a claim, shorter than the claim in the body. */
+    size_t room = q->body.n + q->idempotency_key.n + CALLBACK_MORE;
+    const struct task_way *w = pools_of_queue(&t->pools, queue.p, queue.n);
+    struct slice bytes;
+    enum api_problem p;
+    struct body_error e;
+    const char *why = submit_unfit(t, w, b, &bytes, &p, &e);
+
+    if (why != NULL)
+        router_problem(t->r, req, p, why);
+    else
+        ask_one(t, req, w, queue, b, bytes, room, wait_preferred(q, -1), 0);
+}
+
+/* A caller who has a name for it, or said that he asks later, comes back. */
+static bool will_come_back(const struct http_req *q)
+{
+    return q->idempotency_key.n > 0 || prefers_async(q);
+}
+
+void submit_request(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                    struct slice queue, struct slice path, bool ours)
+{
+    const struct task_way *w = pools_of_queue(&t->pools, queue.p, queue.n);
+    struct task_body b = { 0 };
+    enum api_problem p = API_BAD_REQUEST;
+    msec_t wait_ms = wait_preferred(q, t->r->cfg->call_wait);
+    struct body_error e;
+    unsigned how = PASSES_ON;
+    const char *why;
+
+    buf_reset(&t->form);
+    if (w != NULL && w->cancel_on_disconnect && wait_ms > 0 && !will_come_back(q))
+        how |= LEAVES;
+    if (q->idempotency_key.n > TASK_IDEM_MAX ||
+        (q->idempotency_key.n > 0 && !task_text_ok(q->idempotency_key)))
+        why = "Idempotency-Key must be 1 to 128 visible ASCII characters";
+    else
+        why = callback_of_request(&t->form, q, path, ours, &e)
+                  ? size_wrong(t, w, q->body.n, t->form.len, &p) : e.text;
+    if (why != NULL) {
+        router_problem(t->r, req, p, why);
+        return;
+    }
+    b.idempotency_key = q->idempotency_key;
+    ask_one(t, req, w, queue, &b, (struct slice){ (char *)t->form.data, t->form.len },
+            t->form.len + b.idempotency_key.n, wait_ms, how);
+}
+
+void submit_start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                  struct slice queue)
+{
+    struct task_body b;
+
+    if (q->body.n == 0)
+        router_problem(t->r, req, API_BAD_REQUEST,
+                       "the body is missing: a JSON object, {} for a task without a payload");
+    else if (read_one(t, req, q, SUBMIT_MEMBERS, &b))
+        submit(t, req, q, queue, &b);
+}
+
+bool submit_by_claim(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                     struct slice queue)
+{
+    struct router *r = t->r;
+    struct task_claim c;
+    struct task_body b;
+    const char *why;
+    int rc;
+
+    if (!read_one(t, req, q, (SUBMIT_MEMBERS & ~CALL_MEMBERS) | WITH(CLAIM), &b))
+        return true;
+    if ((b.has & WITH(CLAIM)) == 0)
+        return false;
+    rc = task_claim_check(&c, b.claim, r->claims.key, r->claims.n, queue,
+                          r->cfg->claim_max_ttl / 1000, router_wall_s(), &why);
+    if (rc == 0)
+        why = task_claim_bind(&c, &b);
+    r->counts.claims += rc == 0 && why == NULL;
+    r->counts.claims_refused += rc != 0 || why != NULL;
+    if (rc == SQ_ENOMEM)
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "this router is out of memory; try again");
+    else if (why != NULL)
+        router_problem(r, req, API_NOT_ELIGIBLE, why);
+    else
+        submit(t, req, q, queue, &b);
+    return true;
+}
+
+/* ---- many -------------------------------------------------------------------------------- */
+
+static void all_submitted(struct task_call *c, const struct msg *m)
+{
+    struct router *r = c->t->r;
+
+    (void)m;
+    task_list_begin(&r->ans);
+    for (uint32_t i = 0; i < c->n; i++) {
+        const struct ask *a = &c->v[i];
+        struct task_outcome o = task_put_outcome(a->code);
+        struct task_name name;
+
+        if (a->why != NULL) {
+            task_list_problem(&r->ans, (enum api_problem)a->problem, a->why);
+            continue;
+        }
+        count(c->t, &o);
+        if (o.status >= 400) {
+            task_list_problem(&r->ans, o.problem, o.detail);
+            continue;
+        }
+        task_token_write(a->part, a->no, &r->keys.token, name.text);
+        task_list_put(&r->ans, o.status, &name, a->state);
+    }
+    task_list_end(&r->ans);
+}
+
+static void read_row(struct ask *a, struct slice text)
+{
+    struct task_call *c = a->call;
+    struct slice bytes;
+    enum api_problem p;
+    struct task_body b;
+    struct body_error e;
+    const char *why;
+
+    if (!task_body_whole(&b, text, SUBMIT_MEMBERS, &e)) {
+        row_refuse(a, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
+        return;
+    }
+    why = submit_unfit(c->t, c->way, &b, &bytes, &p, &e);
+    if (why != NULL)
+        row_refuse(a, p, why);
+    else
+        put_row(a, &b, bytes);
+}
+
+void submit_batch(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                  struct slice queue)
+{
+    rows_start(t, req, q, queue, (struct slice){ 0 }, read_row, all_submitted);
+}

@@ -1,0 +1,131 @@
+/* tasking.c: see tasking.h. */
+#include "router/task_requests/tasking.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/file.h"
+#include "common/base/log.h"
+#include "router/task_requests/ask.h"
+#include "router/task_requests/client_gone.h"
+#include "router/task_requests/long_answer.h"
+#include "router/task_requests/task_link.h"
+
+#define LOG_MODULE "tasking"
+
+#define HOOK_RANK  5 /* before httpd's: what fails here is answered in this turn */
+#define TOKENS_MAX (256u << 10) /* bytes of the file */
+
+static int read_tokens(struct server_tokens *to, const char *path, struct err *e)
+{
+    char *text = malloc(TOKENS_MAX + 1);
+    int64_t n = text != NULL ? file_read(path, FILE_ANY, text, TOKENS_MAX, NULL, e)
+                             : err_set(e, SQ_ENOMEM, "%s: out of memory", path);
+    int rc = n < 0 ? (int)n : 0;
+
+    if (rc == 0) {
+        text[n] = '\0';
+        rc = server_tokens_read(to, text, e);
+        if (rc < 0)
+            rc = err_wrap(e, "%s", path);
+    }
+    free(text);
+    return rc < 0 ? err_wrap(e, "task_tokens") : 0;
+}
+
+void tasking_reload(struct tasking *t)
+{
+    struct err e = { 0 };
+
+    if (t != NULL && read_tokens(&t->tokens, t->r->cfg->task_tokens, &e) < 0)
+        log_error("event=reload_refused key=task_tokens why=%s", log_q(e.text, strlen(e.text)));
+}
+
+void tasking_map(struct tasking *t, const char *manager, const struct msg_task_map *m)
+{
+    uint64_t here = t != NULL ? t->pools.map.epoch : 0;
+    bool first = t != NULL && !t->pools.known;
+    int rc;
+
+    if (t == NULL)
+        return;
+    rc = pools_apply(&t->pools, m);
+    if (rc < 0) {
+        log_warn("event=task_map_refused manager=%s epoch=%" PRIu64 " here=%" PRIu64 " why=\"%s\"",
+                 manager, m->epoch, here, sq_strerror(rc));
+        return;
+    }
+    t->counts.maps++;
+    if (first)
+        log_info("event=first_task_map epoch=%" PRIu64 " pools=%" PRIu32, m->epoch, m->n_pools);
+    tasking_links_sync(t);
+    asks_retry(t);
+}
+
+static void on_turn_end(void *arg)
+{
+    tasking_links_send(arg);
+}
+
+static void on_tick(void *arg)
+{
+    struct tasking *t = arg;
+
+    left_look(t);
+    asks_tick(t);
+    wholes_tick(t);
+    ev_timer_at(t->timer, ev_now(t->r->ev) + TASK_TICK_MS);
+}
+
+int tasking_new(struct tasking **out, struct router *r, struct err *e)
+{
+    struct tasking *t;
+    int rc;
+
+    *out = NULL;
+    if (r->cfg->task_tokens == NULL || r->cfg->task_tokens[0] == '\0')
+        return 0;
+    t = calloc(1, sizeof(*t));
+    if (t == NULL)
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    t->r = r;
+    randombytes_buf(t->tokens.key, sizeof(t->tokens.key));
+    pools_init(&t->pools);
+    tasking_links_init(t);
+    list_init(&t->calls);
+    list_init(&t->waiting);
+    list_init(&t->wholes);
+    list_init(&t->taken);
+    rc = read_tokens(&t->tokens, r->cfg->task_tokens, e);
+    if (rc == 0 && ((t->timer = ev_timer_new(r->ev, on_tick, t)) == NULL ||
+                    ev_hook(r->ev, HOOK_RANK, on_turn_end, t) < 0))
+        rc = err_set(e, SQ_ENOMEM, "out of memory");
+    if (rc < 0) {
+        tasking_free(t);
+        return rc;
+    }
+    ev_timer_at(t->timer, ev_now(r->ev) + TASK_TICK_MS);
+    *out = t;
+    return 0;
+}
+
+void tasking_free(struct tasking *t)
+{
+    if (t == NULL)
+        return;
+    ev_unhook(t->r->ev, on_turn_end, t);
+    node_links_free(&t->links);
+    list_each (&t->calls, it)
+        call_drop(container_of(it, struct task_call, in_all));
+    wholes_free(t);
+    if (t->timer != NULL)
+        ev_timer_free(t->timer);
+    server_tokens_free(&t->tokens);
+    pools_fini(&t->pools);
+    buf_fini(&t->form);
+    free(t);
+}

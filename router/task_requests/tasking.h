@@ -1,0 +1,60 @@
+/* tasking.h: what a router has for tasks: the map of pools, links to task nodes, requests under
+ * way: data, its beginning and end, and the maps that come. Shell.
+ *
+ *   call.h         an HTTP request, and its questions; submit.c, work.c, single_task.c make them
+ *   ask.h          a question's way to a node, waits, time limits
+ *   client_gone.h  clients who go while their request waits
+ *   notice.h       ends of tasks that are told in another queue
+ *   long_answer.h  answers that are longer than a look: passed on piece by piece
+ *   task_link.h    links to task nodes: frames out and in */
+#ifndef SEGQ_ROUTER_TASKING_H
+#define SEGQ_ROUTER_TASKING_H
+
+#include "common/base/list.h"
+#include "router/state/node_links.h"
+#include "router/state/router.h"
+#include "router/task_api/pools.h"
+#include "router/task_api/server_tokens.h"
+
+#define TASK_ASK_MS   5000   /* beyond what the caller waits for, a request takes no longer */
+#define TASK_CALLS    65536  /* under way; more get 503 at once */
+#define TASK_LARGEST  (2u << 20) /* bytes of a request's body: of a batch */
+
+struct tasking_counts { /* ever */
+    uint64_t submitted, same, taken, settled, looked, changed; /* tasks */
+    uint64_t refused;                                          /* without a token that may */
+    uint64_t lost, overdue, stale, given_back;
+    uint64_t notices; /* ends of tasks that another queue has taken */
+    uint64_t left; /* calls whose clients went before they were answered */
+    uint64_t wholes, wholes_broken, wholes_crowded; /* answers longer than a look */
+    uint64_t maps, frames, rows;
+};
+
+struct tasking {
+    struct router *r; /* ref */
+    struct pools pools;
+    struct server_tokens tokens;
+    struct node_links links; /* list of struct task_link */
+    struct list calls;   /* struct task_call, owned */
+    struct list waiting; /* struct ask: for a newer map, or a link */
+    struct list wholes, taken; /* struct whole, owned; those whose clients want more */
+    struct ev_timer *timer;
+    uint64_t next_rid;
+    struct buf form; /* texts of the call being read */
+    union { /* rows of the request being read, of the frame being made */
+        struct slice text[TASK_ROWS_MAX];
+        struct task_put put[TASK_ROWS_MAX];
+        struct settle_row settle[TASK_ROWS_MAX];
+    } rows;
+    struct tasking_counts counts;
+};
+
+/* Reads the tokens' file; *out NULL: the configuration names none. */
+SQ_CHECK int tasking_new(struct tasking **out, struct router *r, struct err *e);
+void tasking_free(struct tasking *t);
+/* HUP: the tokens' file again. */
+void tasking_reload(struct tasking *t);
+/* From a manager. t may be NULL. */
+void tasking_map(struct tasking *t, const char *manager, const struct msg_task_map *m);
+
+#endif

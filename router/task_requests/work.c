@@ -1,0 +1,272 @@
+/* work.c: see work.h. */
+#include "router/task_requests/work.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "common/task/queue_name.h"
+#include "router/state/router.h"
+#include "router/task_requests/ask.h"
+#include "router/task_requests/give_back.h"
+#include "router/task_requests/rows.h"
+
+#define ROOM 8 /* ends of texts */
+#define OF_A_TAKE       (WITH(N) | WITH(LEASE) | WITH(WAIT))
+#define OF_A_SETTLEMENT (WITH(LEASE_ID) | WITH(RESULT) | WITH(DELAY) | WITH(REASON) | WITH(LEASE))
+
+static void problem(struct task_call *c, const struct task_outcome *o)
+{
+    api_problem(&c->t->r->ans, o->problem, o->detail, router_request_id(c->t->r));
+}
+
+/* ---- take -------------------------------------------------------------------------------- */
+
+static void taken(struct task_call *c, const struct msg *m)
+{
+    static const struct msg_task_take_ans none;
+    struct router *r = c->t->r;
+    const struct ask *a = &c->v[0];
+    struct task_outcome o = task_take_outcome(a->code);
+    bool there; /* the worker */
+
+    if (c->settled.n > 0)
+        task_answer_resume(&r->ans, c->settled);
+    if (o.status >= 400 && c->settled.n > 0) {
+        task_answer_not_taken(&r->ans, o.problem, o.detail);
+        return;
+    }
+    if (o.status >= 400) {
+        problem(c, &o);
+        return;
+    }
+    assert(m != NULL && m->type == MSG_TASK_TAKE_ANS);
+    there = c->req != NULL && !httpd_is_closing(c->req);
+    if (!there)
+        give_back(c->t, a->part, &m->task_take_ans);
+    c->t->counts.taken += there ? m->task_take_ans.n : 0;
+    task_answer_taken(&r->ans, there ? &m->task_take_ans : &none, a->part, &r->keys.token);
+}
+
+static void take_row(struct ask *a, struct slice queue, const struct msg_task_take *m)
+{
+    struct task_call *c = a->call;
+
+    c->queue = (struct slice){ call_text(c, queue), queue.n };
+    a->kind = ASK_TAKE;
+    a->queue = c->queue;
+    a->take = *m;
+    a->take.queue = c->queue.p;
+    if (c->t->r->drained != NULL) /* see asks_drain() */
+        a->take.wait_ms = 0;
+}
+
+static struct msg_task_take take_of(const struct task_body *b)
+{
+    return (struct msg_task_take){ .most = b->n > 0 ? (uint32_t)b->n : 1,
+                                   .lease_ms = (uint32_t)b->lease,
+                                   .wait_ms = (uint32_t)b->wait };
+}
+
+void work_take(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+               struct slice queue)
+{
+    struct msg_task_take take;
+    struct task_body b;
+    struct body_error e;
+    struct task_call *c;
+
+    if (!task_body_whole(&b, q->body, OF_A_TAKE, &e)) {
+        router_problem(t->r, req, API_BAD_REQUEST, e.text);
+        return;
+    }
+    c = call_new(t, req, 1, queue.n + ROOM, b.wait, taken);
+    if (c == NULL)
+        return;
+    take = take_of(&b);
+    take_row(&c->v[0], queue, &take);
+    call_begin(c);
+}
+
+/* ---- settle ------------------------------------------------------------------------------ */
+
+/* The row as it is asked; NULL, or a sentence: it is unfit. */
+static const char *settle_row(struct ask *a, enum task_verb verb, const struct task_body *b,
+                              const struct task_id *id)
+{
+    struct slice result, reason;
+    uint64_t lease;
+
+    _Static_assert((int)VERB_ACK == SETTLE_ACK && (int)VERB_NACK == SETTLE_NACK &&
+                       (int)VERB_EXTEND == SETTLE_EXTEND, "one order");
+    if (!lease_read(&lease, b->lease_id.p, b->lease_id.n))
+        return "lease_id must be as it was taken with";
+    if (verb == VERB_EXTEND && (b->has & WITH(LEASE)) == 0)
+        return "lease is missing: how long from now";
+    if ((verb != VERB_ACK && (b->has & WITH(RESULT)) != 0) ||
+        (verb != VERB_NACK && (b->has & (WITH(DELAY) | WITH(REASON))) != 0) ||
+        (verb != VERB_EXTEND && (b->has & WITH(LEASE)) != 0))
+        return "result is for ack, delay and reason for nack, lease for extend";
+    if (b->delay >= SETTLE_BY_BACKOFF)
+        return "delay must be less than 49 days";
+    result = call_bytes(a->call, b->result);
+    reason = call_bytes(a->call, b->reason);
+    a->kind = ASK_SETTLE;
+    a->part = id->part;
+    a->no = id->no;
+    a->repeats = verb == VERB_EXTEND;
+    a->settle = (struct settle_row){ .verb = (uint8_t)verb, .no = id->no, .lease = lease,
+                                     .ms = verb == VERB_EXTEND          ? (uint32_t)b->lease
+                                           : (b->has & WITH(DELAY)) != 0 ? (uint32_t)b->delay
+                                                                         : SETTLE_BY_BACKOFF,
+                                     .result = { (uint32_t)result.n, (const uint8_t *)result.p },
+                                     .reason = { (uint32_t)reason.n, (const uint8_t *)reason.p } };
+    return NULL;
+}
+
+static struct task_name name_of(const struct ask *a)
+{
+    struct task_name name;
+
+    task_token_write(a->part, a->no, &a->call->t->r->keys.token, name.text);
+    return name;
+}
+
+static struct settled_row row_of(const struct ask *a)
+{
+    return (struct settled_row){ .code = (uint8_t)a->code, .state = a->state,
+                                 .until_ms = a->until_ms };
+}
+
+/* The client waits for a call of its own: that of the settlement may have a large result. */
+static void take_next(struct task_call *c)
+{
+    struct api_ans *ans = &c->t->r->ans;
+    struct slice said = { (char *)ans->body.data, ans->body.len };
+    struct slice queue = { (char *)(uintptr_t)c->next.queue, strlen(c->next.queue) };
+    struct task_call *n = call_new(c->t, NULL, 1, said.n + queue.n + ROOM, c->next.wait_ms, taken);
+
+    if (n == NULL) {
+        task_answer_not_taken(ans, API_OVERLOADED, "the router is overloaded; try again");
+        return;
+    }
+    n->settled = call_bytes(n, said);
+    api_ans_reset(ans);
+    take_row(&n->v[0], queue, &c->next);
+    call_hand_over(c, n);
+    call_begin(n);
+}
+
+static void settled(struct task_call *c, const struct msg *m)
+{
+    const struct ask *a = &c->v[0];
+    struct task_outcome o = task_token_outcome(a->code);
+    struct task_name name = name_of(a);
+    struct settled_row row = row_of(a);
+
+    (void)m;
+    c->t->counts.settled += o.status < 400;
+    if (o.status >= 400) {
+        problem(c, &o);
+        return;
+    }
+    task_answer_settled(&c->t->r->ans, &name, (enum task_verb)a->settle.verb, &row);
+    if (c->next.queue != NULL && c->req != NULL && !httpd_is_closing(c->req))
+        take_next(c);
+}
+
+/* Reads `take`: what is taken once the task is settled. NULL, or a sentence: nothing can be. */
+static const char *read_next(struct task_call *c, const struct task_body *b, struct body_error *e,
+                             enum api_problem *p)
+{
+    struct task_body take;
+
+    *p = API_BAD_REQUEST;
+    if (b->take.p[0] != '{')
+        return "take must be an object: {\"queue\":\"images\",\"n\":1,\"lease\":\"30s\",\"wait\":\"20s\"}";
+    if (!task_body_whole(&take, b->take, OF_A_TAKE | WITH(QUEUE), e))
+        return e->text;
+    if (!queue_name_ok(take.queue.p, take.queue.n))
+        return "take: queue is missing, or is no valid name of a queue";
+    *p = API_NOT_ELIGIBLE;
+    if (!queues_match(c->opens.p, c->opens.n, take.queue.p, take.queue.n))
+        return "take: this server's token may not take in this queue: see its line in task_tokens";
+    c->next = take_of(&take);
+    c->next.queue = call_text(c, take.queue);
+    return NULL;
+}
+
+void work_one(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+              enum task_op op, const struct task_id *id, struct slice opens)
+{
+    enum task_verb verb = op == TASK_ACK ? VERB_ACK : op == TASK_NACK ? VERB_NACK : VERB_EXTEND;
+    struct task_body b;
+    struct body_error e;
+    struct task_call *c;
+    enum api_problem p = API_BAD_REQUEST;
+    const char *why;
+
+    if (!task_body_whole(&b, q->body, OF_A_SETTLEMENT | (verb == VERB_EXTEND ? 0 : WITH(TAKE)), &e)) {
+        router_problem(t->r, req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
+        return;
+    }
+    c = call_new(t, req, 1, b.result.n + b.reason.n + opens.n + TASK_NAME_MAX + ROOM, 0, settled);
+    if (c == NULL)
+        return;
+    c->opens = call_bytes(c, opens);
+    why = settle_row(&c->v[0], verb, &b, id);
+    if (why == NULL && (b.has & WITH(TAKE)) != 0)
+        why = read_next(c, &b, &e, &p);
+    if (why == NULL) {
+        call_begin(c);
+        return;
+    }
+    call_drop(c);
+    router_problem(t->r, req, p, why);
+}
+
+static void all_settled(struct task_call *c, const struct msg *m)
+{
+    struct api_ans *ans = &c->t->r->ans;
+
+    (void)m;
+    task_list_begin(ans);
+    for (uint32_t i = 0; i < c->n; i++) {
+        const struct ask *a = &c->v[i];
+        struct task_outcome o = task_token_outcome(a->code);
+        struct task_name name = name_of(a);
+        struct settled_row row = row_of(a);
+
+        c->t->counts.settled += a->why == NULL && o.status < 400;
+        if (a->why != NULL)
+            task_list_problem(ans, (enum api_problem)a->problem, a->why);
+        else if (o.status >= 400)
+            task_list_problem(ans, o.problem, o.detail);
+        else
+            task_list_settled(ans, &name, (enum task_verb)a->settle.verb, &row);
+    }
+    task_list_end(ans);
+}
+
+static void read_row(struct ask *a, struct slice text)
+{
+    struct task_id id;
+    struct task_body b;
+    struct body_error e;
+    const char *why;
+
+    if (!task_body_whole(&b, text, OF_A_SETTLEMENT | WITH(TASK) | WITH(VERB), &e)) {
+        row_refuse(a, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
+    } else if (task_token_read(&id.part, &id.no, &a->call->t->r->keys.token, b.task.p, b.task.n) < 0) {
+        row_refuse(a, API_TASK_UNKNOWN, "unknown task");
+    } else {
+        why = settle_row(a, (enum task_verb)b.verb, &b, &id);
+        if (why != NULL)
+            row_refuse(a, API_BAD_REQUEST, why);
+    }
+}
+
+void work_settle(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                 struct slice queue, struct slice opens)
+{
+    rows_start(t, req, q, queue, opens, read_row, all_settled);
+}

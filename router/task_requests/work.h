@@ -1,0 +1,17 @@
+/* work.h: workers take tasks, and say what became of them: done, given back, still at it; one at a
+ * time, or many rows. Shell.
+ * What was taken for a worker that has gone meanwhile goes back at once (give_back.h). */
+#ifndef SEGQ_ROUTER_WORK_H
+#define SEGQ_ROUTER_WORK_H
+
+#include "router/task_requests/call.h"
+
+void work_take(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+               struct slice queue);
+/* op: TASK_ACK, TASK_NACK, TASK_EXTEND. opens: of tasks of these queues alone (call.h). */
+void work_one(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+              enum task_op op, const struct task_id *id, struct slice opens);
+void work_settle(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                 struct slice queue, struct slice opens);
+
+#endif

@@ -33,7 +33,7 @@ const struct bound *bearer_bound(const struct router *r, const struct known_pass
 void bearer_put_cookie(struct buf *b, const char *pass, size_t n, int64_t age_s, bool https);
 /* When it is over: as it says, or later if its session was extended. */
 int64_t bearer_until_s(const struct router *r, const struct known_pass *x);
-/* The time by its clock: pass_clock.h. */
+/* The time by its clock: passes.h. */
 int64_t bearer_now_s(const struct router *r, const struct known_pass *x);
 
 /* The header line that tells a gate the end of a session, in Unix seconds. */

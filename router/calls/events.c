@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "router/api/event.h"
 #include "router/calls/ticket.h"
 
 #define LOG_MODULE "events"
@@ -22,6 +21,64 @@ struct listening {
 };
 
 static_assert(sizeof(struct listening) <= 120, "with its connection at most 512 bytes");
+
+/* ---- how it is said --------------------------------------------------------------------- */
+
+#define EVENT_ID_DIGITS 18 /* more than any place has */
+#define EVENT_TYPE    "text/event-stream"
+#define EVENT_HEADERS "X-Accel-Buffering: no\r\n" /* nginx */
+#define EVENT_BEAT(ms) "event: beat\ndata: " #ms "\n\n" /* scripts hear no comments */
+
+uint64_t event_id(struct slice v)
+{
+    uint64_t id = 0;
+
+    if (v.n > EVENT_ID_DIGITS)
+        return 0;
+    for (size_t i = 0; i < v.n; i++) {
+        if (v.p[i] < '0' || v.p[i] > '9')
+            return 0;
+        id = id * 10 + (uint64_t)(v.p[i] - '0');
+    }
+    return id;
+}
+
+/* Number in Last-Event-ID; 0 also without it. */
+static uint64_t event_last(const struct http_req *q)
+{
+    struct slice v;
+
+    return http_find(q, "last-event-id", &v) == 1 ? event_id(v) : 0;
+}
+
+static void field(struct buf *b, const char *name, uint64_t v)
+{
+    buf_str(b, name);
+    buf_u64(b, v);
+    buf_byte(b, '\n');
+}
+
+/* The lines before the data, which goes behind it without a line end. name NULL: a ticket.
+ * retry_ms 0: it stays as it was said. */
+static void event_begin(struct buf *b, const char *name, uint64_t id, uint32_t retry_ms)
+{
+    if (retry_ms != 0)
+        field(b, "retry: ", retry_ms);
+    if (name != NULL) {
+        buf_str(b, "event: ");
+        buf_str(b, name);
+        buf_byte(b, '\n');
+    } else {
+        field(b, "id: ", id);
+    }
+    buf_str(b, "data: ");
+}
+
+static void event_end(struct buf *b)
+{
+    assert(b->failed || memchr(b->data, '\r', b->len) == NULL); /* would end a line */
+    buf_str(b, "\n\n");
+}
 
 /* ---- what is sent ----------------------------------------------------------------------- */
 
@@ -298,3 +355,4 @@ void events_fini(struct router *r)
     listeners_fini(&r->listeners);
     ev_timer_free(r->listen_timer);
 }
+

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "router/api/permit_body.h"
+#include "common/base/json_in.h"
+#include "common/ticket/bound.h"
 #include "router/calls/join.h"
 #include "router/calls/ticket.h"
 
@@ -17,6 +18,43 @@ static struct slice queue_of(struct slice arg)
     if (arg.n <= tail || memcmp(arg.p + arg.n - tail, TASKS, tail) != 0)
         return (struct slice){ 0 };
     return (struct slice){ arg.p, arg.n - tail };
+}
+
+/* By its bytes: nearly every body of a task is told at once. */
+static bool body_may_be_permit(const char *p, size_t n)
+{
+    static const char word[] = "\"permit\"";
+
+    for (size_t i = 0; i + sizeof(word) - 1 <= n; i++)
+        if (p[i] == '"' && memcmp(p + i, word, sizeof(word) - 1) == 0)
+            return true;
+    return false;
+}
+
+/* Reads the bindings of the pass. 0; SQ_EUNKNOWN: it is no permit's body; SQ_EINVAL and *why: one
+ * sentence of ours. */
+static int body_permit(struct bound *b, struct slice body, const char **why)
+{
+    json_t *o = body_too_deep(body.p, body.n) ? NULL : json_in(body.p, body.n, NULL);
+    const char *kind = json_string_value(json_object_get(o, "kind"));
+    int rc = SQ_EUNKNOWN;
+
+    if (kind != NULL && strcmp(kind, "permit") == 0) {
+        *why = bound_take(b, o);
+        rc = *why == NULL ? 0 : SQ_EINVAL;
+    }
+    json_decref(o);
+    return rc;
+}
+
+/* A join with that: it stands in j's head. */
+static void body_bind(struct join_body *j, const struct bound *b)
+{
+    size_t n = bound_write(b, j->head + 2);
+
+    j->head[0] = SUBJECT_BOUND_MARK;
+    j->head[1] = (char)n;
+    j->head_len = (uint8_t)(n > 0 ? n + 2 : 0);
 }
 
 enum api_call permit_call(const struct http_req *q, const struct api_req *a)

@@ -2,6 +2,10 @@
  *
  *   POST /v1/queues/{queue}/tasks  with "kind":"permit": a join
  *   GET, DELETE /v1/tasks/{task}   of a ticket's token: a poll, a leave
+ * The body has what a join's has (json_body.h), and
+ *   kind  "permit"; without it the body is a task's
+ *   htm, htu  method and path that the pass shall be good for (common/ticket/bound.h)
+ *   use   "once": it is good once
  * All rules of joins hold (claims, lanes, limits, phases); no task node has a part in it. */
 #ifndef SEGQ_ROUTER_PERMIT_H
 #define SEGQ_ROUTER_PERMIT_H

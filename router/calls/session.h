@@ -3,6 +3,8 @@
  * POST /v1/session: a backend's command about the session of the person whose request it has just
  * answered (X-Segq-Command: release, revoke, extend).
  *
+ *   the body     {"command": "release"}, or a form's command=revoke: the value of the header as it
+ *                came, so that a gate in front need not understand it
  *   the pass (Authorization, or the cookie) names the ticket
  *   release      the holder of the pass may do that
  *   the others   X-Segq-Gate-Secret too, of the file gate_secret_file
@@ -23,6 +25,9 @@
 #ifndef SEGQ_ROUTER_SESSION_H
 #define SEGQ_ROUTER_SESSION_H
 
+#include "common/base/err.h"
+#include "common/http/http.h"
+#include "common/wire/msg_router_segment.h"
 #include "router/state/router.h"
 
 /* Answers, or begins a flow that will. */
@@ -55,5 +60,15 @@ static inline int64_t renew_until_s(int64_t nbf_s, int64_t exp_s, uint32_t idle_
 /* x is good; q: its queue. True: it is being renewed, and answered then. */
 bool renew_start(struct router *r, struct httpd_req *req, const struct http_req *q,
                  const struct route_queue *of, const struct known_pass *x);
+
+#define SESSION_MAX_EXTEND 31536000 /* seconds of one command; more is no number but a mistake */
+
+struct session_cmd {
+    enum sess_command command;
+    uint32_t seconds; /* EXTEND: 0: not said */
+};
+
+/* Out of a request's body, JSON or form. 0, or SQ_EINVAL and *why: a sentence of ours. */
+SQ_CHECK int session_body(struct session_cmd *c, struct slice body, const char **why);
 
 #endif

@@ -24,7 +24,8 @@ static bool draws(unsigned no_place, const struct route_queue *q)
                                        : no_place == NO_PLACE_EARLY;
 }
 
-void ticket_waiting(struct api_ticket *t, const struct route_owner *o, const struct token *of,
+/* All but its text: a ticket that its segment says to be waiting, or the router in its place. */
+static void ticket_waiting(struct api_ticket *t, const struct route_owner *o, const struct token *of,
                     const struct place_ans *a)
 {
     assert(a->state == PLACE_WAITING && o->lane < o->queue->map.n_lanes);

@@ -14,9 +14,6 @@
  * the ticket is not ours, or the router is overloaded (`busy`: that answer's detail). */
 struct rflow *ticket_call(struct router *r, struct httpd_req *req, struct slice text,
                           rflow_done done, const char *busy, struct token *t);
-/* All but its text: a ticket that its segment says to be waiting, or the router in its place. */
-void ticket_waiting(struct api_ticket *t, const struct route_owner *o, const struct token *of,
-                    const struct place_ans *a);
 /* rf ended with FLOW_OK or FLOW_EXISTING. False: its queue went away in this moment. The pointers
  * of t are borrowed from the map and from rf. */
 SQ_CHECK bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *t);

@@ -10,7 +10,7 @@
 #include "router/gate/bypass.h"
 #include "router/calls/bearer.h"
 #include "router/calls/session.h"
-#include "router/gate/signature_cache.h"
+#include "router/gate/passes.h"
 #include "router/gate/visit.h"
 #include "router/links/flows.h"
 

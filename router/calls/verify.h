@@ -1,7 +1,7 @@
 /* verify.h: GET /v1/verify: may the bearer of this pass come in? For the gateway in front
  * of the protected service (nginx auth_request and its like). Answered from memory: the
- * keys are in the map, good signatures are remembered (signature_cache.h), revoked passes and
- * extended sessions are known (revoked.h), so are the rules by which people need no pass
+ * keys are in the map, good signatures are remembered (passes.h), revoked passes and
+ * extended sessions are known, so are the rules by which people need no pass
  * (bypass.h). Nobody is asked, but now and then to renew a good pass (session.h), and the segment
  * of a pass that is good once (its own `use`, or use=once of the gate): it writes the first use
  * down, and knows it when it is asked again.

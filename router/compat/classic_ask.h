@@ -6,10 +6,12 @@
  *                    once, for http_method and the path of target_url
  *   GET  queryTask   ?task_id=...: a look, or a poll
  *   POST cancelTask  {"task_id"}: a cancel, or a leave
- * A member that is unknown, unfit, or there twice is refused by its name. */
+ * An url is of the endpoint whose own url is its longest beginning, part by part: /api has /api/x,
+ * and not /apix. A member that is unknown, unfit, or there twice is refused by its name. */
 #ifndef SEGQ_ROUTER_CLASSIC_ASK_H
 #define SEGQ_ROUTER_CLASSIC_ASK_H
 
+#include "common/http/http.h"
 #include "router/api/request.h"
 #include "router/api/response.h"
 #include "router/task_api/pools.h"
@@ -36,5 +38,16 @@ struct classic_error {
 SQ_CHECK bool classic_ask_read(struct classic_ask *c, const struct http_req *q, struct slice rest,
                                const struct pools *pools, int64_t now_s, struct classic_error *e);
 void classic_ask_free(struct classic_ask *c);
+
+struct classic_target {
+    const char *endpoint; /* borrowed from the map */
+    struct slice path;    /* behind the endpoint's url, with its query; from a slash on */
+    struct slice whole;   /* path of the url, without its query; likewise */
+};
+
+/* NULL: it is found; t points into url, which may be changed. Else what is wrong, a sentence of ours
+ * without its subject. *unknown: it is an url, but no endpoint has it. */
+const char *classic_target_find(struct classic_target *t, const struct pools *pools,
+                                struct slice url, bool *unknown);
 
 #endif

@@ -3,8 +3,8 @@
 #ifndef SEGQ_ROUTES_H
 #define SEGQ_ROUTES_H
 
-#include "common/wire/msg.h"
 #include "common/base/map.h"
+#include "common/wire/msg.h"
 #include "router/gate/bypass.h"
 
 struct routes;
@@ -71,5 +71,16 @@ struct route_owner {
 /* 0; SQ_EGONE: was unlinked (all its tickets are over), or its queue was deleted;
  * SQ_ESTALE: newer than the map here. */
 SQ_CHECK int routes_owner(const struct routes *r, seg_id token_seg, struct route_owner *o);
+
+/* ---- a new map, frame by frame ----
+ * Frames with `more` are staged; the last one makes all of it valid at once. Without memory the
+ * router forgets everything and asks anew: it never goes on with half a map. */
+
+/* 0 applied; SQ_ESTALE: does not follow what is here (ask for everything again: register
+ * with version 0); SQ_ENOMEM (same cure), SQ_EPROTO. A frame with `more` is kept aside until
+ * the last one. */
+SQ_CHECK int routes_apply(struct routes *r, const struct msg_map *m);
+/* Everything, staged frames too; the epoch stays: an older manager is still refused. */
+void routes_forget(struct routes *r);
 
 #endif

@@ -1,6 +1,6 @@
 /* routes_queue.h: inside of routes: one record per queue, in one piece of memory, and the tables that
  * find it. A record is built from the map, put into the tables, taken out; replacing one queue
- * touches only its own segments and aliases. Pure; for routes.c and routes_apply.c only. */
+ * touches only its own segments and aliases. Pure; for routes.c only. */
 #ifndef SEGQ_ROUTES_QUEUE_H
 #define SEGQ_ROUTES_QUEUE_H
 

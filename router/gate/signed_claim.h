@@ -2,7 +2,7 @@
  *
  *   header   alg (HS256 or EdDSA), kid (may be absent if there is one key only)
  *   payload  exp: at most max_ttl_s away; nbf, iat: not in the future; the rest is for those who
- *            use it: lane_claim_check() below, router/task_api/task_claim.h
+ *            use it: lane_claim_check() below, router/task_api/rights.h
  * A key has one algorithm, which its configuration names: a header never chooses how it is
  * checked. Nothing is remembered: a claim may be used until it expires. */
 #ifndef SEGQ_ROUTER_SIGNED_CLAIM_H

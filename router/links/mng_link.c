@@ -12,7 +12,7 @@
 #include "common/http/admin.h"
 #include "common/supervisor/metrics_process.h"
 #include "common/wire/codec.h"
-#include "router/flow/routes_apply.h"
+#include "router/flow/routes.h"
 #include "router/links/flows.h"
 #include "router/links/seg_link.h"
 #include "router/task_requests/tasking.h"

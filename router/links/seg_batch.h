@@ -17,7 +17,7 @@
 #ifndef SEGQ_SEG_BATCH_H
 #define SEGQ_SEG_BATCH_H
 
-#include "router/links/seg_links.h"
+#include "router/links/flows.h"
 
 void seg_batches_send(struct seg_links *s); /* at the end of a turn */
 /* Everything asked on this link is lost: its flows are told. */

@@ -7,7 +7,7 @@
 #ifndef SEGQ_SEG_LINK_H
 #define SEGQ_SEG_LINK_H
 
-#include "router/links/seg_links.h"
+#include "router/links/flows.h"
 #include "router/state/router.h"
 
 struct seg_links *seg_links_new(struct router *r); /* NULL: no memory */

@@ -194,7 +194,7 @@ const char *page_text(const struct page_lang *l, enum page_text_id id)
     return l->text[id][PLURAL_OTHER];
 }
 
-const char *page_text_for(const struct page_lang *l, enum page_text_id id, uint64_t n)
+static const char *page_text_for(const struct page_lang *l, enum page_text_id id, uint64_t n)
 {
     const char *form = l->text[id][l->plural(n)];
 

@@ -43,7 +43,6 @@ extern const bool page_text_script[PT_COUNT]; /* texts marked J */
 
 /* The text; of one with a number, its form for n. */
 const char *page_text(const struct page_lang *l, enum page_text_id id);
-const char *page_text_for(const struct page_lang *l, enum page_text_id id, uint64_t n);
 
 /* tag: as in the file's name. 0; SQ_EINVAL with a sentence; SQ_ENOMEM. */
 SQ_CHECK int page_lang_read(struct page_lang *l, const char *tag, const char *json, size_t n,

@@ -43,14 +43,17 @@ void page_show(struct router *r, struct page_view *v);
 /* 303. Cookies are in r->ans.headers already. */
 void page_send_to(struct router *r, const char *target);
 void page_send_back(struct router *r, const struct page_ask *a, const char *flag);
-/* Sets the ticket's cookie; token "": deletes it. */
-void page_ticket_cookie(struct router *r, const struct page_ask *a, const char *token,
-                        uint64_t start);
 /* The page of a queue that is closed: why, and when to look again. */
 enum page_state page_of_closed(const struct route_queue *q, int64_t wall_ms,
                                uint32_t *retry_ms);
 
 /* Composes r->ans; rf->page says what was asked for. An rflow_done. */
 void page_done(struct router *r, struct rflow *rf);
+
+/* The waiting page's states as an operator may look at them, with a ticket of queuemng's
+ * (common/ticket/preview.h): GET /q/login?preview=paused&ticket=1795430569.0123... Nobody takes a
+ * place by it: the document is in a sandbox that sends no form, and asks for nothing. False: no preview is asked for; else it is answered. */
+SQ_CHECK bool page_preview(struct router *r, struct httpd_req *req, const struct http_req *q,
+                           const struct route_queue *queue, const struct page_ask *a);
 
 #endif

@@ -12,7 +12,6 @@
 #include "router/page/page.h"
 #include "router/page_http/files.h"
 #include "router/page_http/page_answer.h"
-#include "router/page_http/preview.h"
 
 #define RETRY_MS 5000
 

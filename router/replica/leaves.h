@@ -14,7 +14,7 @@
 
 #include "common/ticket/token.h"
 #include "common/wire/msg.h"
-#include "router/gate/revoked.h"
+#include "router/gate/passes.h"
 
 #define LEAVES_MAX      MSG_LEFT_MAX
 #define LEAVES_RECENT_MS (2 * REPLICA_KEEP_MS) /* a leave of before then is not told */

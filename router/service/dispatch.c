@@ -12,10 +12,10 @@
 #include "router/calls/ticket.h"
 #include "router/calls/verify.h"
 #include "router/compat/classic_ask.h"
-#include "router/links/seg_links.h"
+#include "router/links/flows.h"
 #include "router/page_http/page_request.h"
+#include "router/task_requests/ask.h"
 #include "router/task_requests/call.h"
-#include "router/task_requests/client_gone.h"
 #include "router/task_requests/long_answer.h"
 #include "router/task_requests/request.h"
 

@@ -2,9 +2,9 @@
 #include "router/service/metrics.h"
 
 #include "common/supervisor/metrics_process.h"
+#include "router/links/flows.h"
 #include "router/links/mng_link.h"
-#include "router/links/seg_links.h"
-#include "router/task_requests/link_ask.h"
+#include "router/task_requests/ask.h"
 
 #define ROW(name, kind, member, help) \
     METRIC_ROW("segq_router_" name, kind, struct router_counts, member, help)

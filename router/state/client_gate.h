@@ -1,5 +1,11 @@
 /* client_gate.h: the client's address of a request, and the room in that address's limits. Shell
- * around limit.c and forwarded.c: knows the configuration, the connections and the clock.
+ * around limit.c: knows the configuration, the connections and the clock.
+ *
+ * The client may be one that a trusted proxy says it asks for. Proxies append: the rightmost
+ * address was written by the one that is connected to us, the one before it by the proxy that was
+ * connected to that one, and so on. So we read from the right, past our own proxies, to the first
+ * address that is not one of them: what stands further left was told by that client and is worth
+ * nothing.
  *
  * A connection's tag is the limit_id of its other end; the lowest bit says that a trusted
  * proxy is there, so that each request has to be looked at. The limits hold for each
@@ -7,11 +13,24 @@
 #ifndef SEGQ_GATE_H
 #define SEGQ_GATE_H
 
+#include "common/base/ip.h"
 #include "common/http/http.h"
 #include "common/net/net.h"
-#include "router/api/forwarded.h"
 #include "router/gate/limit.h"
 #include "router/state/cfg.h"
+
+#define FORWARDED_MAX 16 /* addresses that are looked at, from the right */
+
+enum forwarded_form {
+    FORWARDED_X,       /* X-Forwarded-For: a, b, c */
+    FORWARDED_RFC_7239 /* Forwarded: for=a;proto=http, for="[b]:1" */
+};
+
+/* lines: the field's lines in their order. 1: *out is the client; 0: there is none to be
+ * had (no line, or only proxies); SQ_EINVAL: malformed before a client was found. */
+SQ_CHECK int forwarded_client(struct ip *out, enum forwarded_form form,
+                              const struct slice *lines, size_t n_lines,
+                              const struct ip_net *proxies, size_t n_proxies);
 
 #define GATE_MAX_PROXIES 64
 
@@ -48,8 +67,6 @@ void gate_request(struct gate *g, uint64_t tag, const struct http_req *q);
 bool gate_is_trusted(uint64_t tag);
 /* The client for which a proxy asks. False: it names none, or malformed. */
 bool gate_client(const struct gate *g, const struct http_req *q, struct ip *out);
-/* Did the browser come by https? As a trusted proxy says (X-Forwarded-Proto). */
-bool gate_is_https(uint64_t tag, const struct http_req *q);
 /* The same, unless the configuration says it (page_https): cookies are for https only. */
 bool gate_is_secure(const struct router_cfg *c, uint64_t tag, const struct http_req *q);
 /* 0: go on; else 429: the ms after which it may come again. */

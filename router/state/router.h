@@ -1,9 +1,9 @@
 /* router.h: a router process: the data that all its rooms share, the answer to the request at
  * hand, and the time by which passes are judged. Shell; owned by service.c, which makes and frees it.
  *
- *   httpd --request--> dispatch.c --> join.c ... --> flow.c (decides) --> seg_links.c --> node
+ *   httpd --request--> dispatch.c --> join.c ... --> flow.c (decides) --> flows.c --> node
  *   httpd <--answer--- join.c ... <-- flows.c <----- flow.c <----------- seg_batch.c <-- node
- *   queuemng --MAP, STATS--> mng_link.c --> routes_apply.c (flow.c asks it through routes.c) */
+ *   queuemng --MAP, STATS--> mng_link.c --> routes.c (flow.c asks it) */
 #ifndef SEGQ_ROUTER_H
 #define SEGQ_ROUTER_H
 
@@ -15,16 +15,13 @@
 #include "common/ticket/keys.h"
 #include "router/api/cors.h"
 #include "router/api/response.h"
-#include "router/api/session_body.h"
 #include "router/api/waiting_text.h"
 #include "router/flow/listeners.h"
-#include "router/gate/pass_clock.h"
-#include "router/gate/revoked.h"
-#include "router/gate/signature_cache.h"
+#include "router/gate/passes.h"
 #include "router/replica/replicas.h"
 #include "router/state/cfg.h"
-#include "router/state/claim_keys.h"
 #include "router/state/client_gate.h"
+#include "router/state/secrets.h"
 
 struct admin;
 struct seg_links;
@@ -127,7 +124,7 @@ static inline uint64_t router_request_id(struct router *r)
 /* ---- the time that passes are judged by, from this router's clocks ---- */
 
 int64_t router_wall_s(void); /* Unix seconds */
-/* By no clock is it earlier: what ended by then is over. pass_clock.h. */
+/* By no clock is it earlier: what ended by then is over. passes.h. */
 int64_t router_least_s(const struct router *r);
 
 #define ROUTER_TIME_MAX 72

@@ -7,7 +7,7 @@
 #include "common/ticket/task_token.h"
 #include "common/wire/msg.h"
 #include "router/api/response.h"
-#include "router/task_api/passed_on.h"
+#include "router/task_api/result.h"
 #include "router/task_api/body.h"
 #include "router/task_api/outcome.h"
 

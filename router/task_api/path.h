@@ -1,8 +1,11 @@
-/* path.h: methods and paths of the API of tasks: what is wanted, of which queue or task. Pure. */
+/* path.h: what a request about tasks wants: by its method and path, of which queue or task; by its
+ * fields, how long it waits (Prefer, RFC 7240), and whether it has the answer already
+ * (If-None-Match, RFC 9110). Pure. */
 #ifndef SEGQ_TASK_API_PATH_H
 #define SEGQ_TASK_API_PATH_H
 
 #include "common/http/http.h"
+#include "router/api/response.h"
 
 enum task_op {
     TASK_SUBMIT,  /* POST /v1/queues/{queue}/tasks */
@@ -52,5 +55,18 @@ void task_path_call(struct task_path *out, struct slice rest, struct slice query
 void task_path_schedule(struct task_path *out, enum http_method m, struct slice rest);
 /* rest: the decoded path behind /v1/tasks/. */
 void task_path_task(struct task_path *out, enum http_method m, struct slice rest);
+
+/* ---- fields ---- */
+
+/* Prefer: respond-async */
+bool prefers_async(const struct http_req *q);
+/* The seconds of "Prefer: wait=N", as ms, at most TASK_WAIT_MAX_MS; unsaid: there is none. */
+msec_t wait_preferred(const struct http_req *q, msec_t unsaid);
+/* Says that it was waited for: Preference-Applied. Nothing for 0. */
+void wait_applied(struct api_ans *a, msec_t wait_ms);
+
+/* The answer gets an ETag, made of its body: all routers say the same. If `known` (the value of
+ * If-None-Match) has it, the answer becomes 304. */
+void answer_tag(struct api_ans *a, struct slice known);
 
 #endif

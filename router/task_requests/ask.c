@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/task/queue_name.h"
-#include "router/task_requests/link_ask.h"
 
 static void answered(struct ask *a, int code, const struct msg *m)
 {
@@ -98,6 +97,22 @@ static bool is_other_kind(const struct ask *a, const struct task_way *w)
     return (makes && a->is_call != calls) || (a->kind == ASK_TAKE && calls);
 }
 
+static bool link_ask(struct tasking *t, node_no node, struct ask *a)
+{
+    struct task_link *l = node_links_reach(&t->links, node);
+
+    if (l != NULL)
+        ask_join(a, &l->open[a->kind]);
+    return l != NULL;
+}
+
+bool task_link_is_up(const struct tasking *t, node_no node)
+{
+    const struct task_link *l = node_links_reach(&t->links, node);
+
+    return l != NULL && l->n.ch != NULL;
+}
+
 static void ask_begin(struct ask *a, const struct task_way *w)
 {
     struct tasking *t = a->call->t;
@@ -117,7 +132,7 @@ static void ask_begin(struct ask *a, const struct task_way *w)
         return;
     }
     name_part(a, w);
-    if (w->node == 0 || !task_link_ask(t, w->node, a))
+    if (w->node == 0 || !link_ask(t, w->node, a))
         answered(a, ASK_NOBODY, NULL);
 }
 
@@ -251,5 +266,77 @@ void asks_tick(struct tasking *t)
 
         if (c->deadline <= now)
             overdue(c);
+    }
+}
+
+/* ---- what is told to a partition, and clients who go ---- */
+
+static void nothing(struct task_call *c, const struct msg *m)
+{
+    (void)c;
+    (void)m;
+}
+
+bool ask_change(struct tasking *t, part_no part, const struct msg_task_change *m)
+{
+    struct task_call *c = call_new(t, NULL, 1, 0, 0, nothing);
+
+    if (c == NULL)
+        return false;
+    c->v[0].kind = ASK_CHANGE;
+    c->v[0].repeats = true;
+    c->v[0].part = part;
+    c->v[0].change = *m;
+    c->v[0].change.queue = c->v[0].change.name = "";
+    call_begin(c);
+    return true;
+}
+
+/* Withdraws the task whose client has gone, if nobody has begun it. What cannot
+ * be said now is said at the next tick. */
+static void withdraw(struct task_call *c)
+{
+    struct msg_task_change m = { .verb = CHANGE_CANCEL, .no = c->v[0].no, .unbegun = true };
+
+    if (!ask_change(c->t, c->v[0].part, &m))
+        return;
+    c->leaves = false;
+    c->t->counts.left++;
+}
+
+static bool has_gone(const struct task_call *c)
+{
+    return c->leaves && (c->req == NULL || httpd_is_closing(c->req));
+}
+
+/* Until it is submitted nobody knows its number. */
+static bool waits_for_end(const struct task_call *c)
+{
+    return c->v[0].kind == ASK_GET;
+}
+
+bool left_before(struct task_call *c)
+{
+    bool gone = has_gone(c);
+
+    if (gone)
+        withdraw(c);
+    return gone;
+}
+
+void left_now(struct task_call *c)
+{
+    if (waits_for_end(c) && has_gone(c))
+        withdraw(c);
+    call_client_gone(c);
+}
+
+void left_look(struct tasking *t)
+{
+    list_each (&t->calls, it) {
+        struct task_call *c = container_of(it, struct task_call, in_all);
+
+        if (waits_for_end(c) && has_gone(c))
+            withdraw(c);
     }
 }

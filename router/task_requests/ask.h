@@ -12,9 +12,18 @@
 #ifndef SEGQ_ROUTER_ASK_H
 #define SEGQ_ROUTER_ASK_H
 
+#include "router/state/node_links.h"
 #include "router/task_requests/call.h"
 
 #define TASK_TICK_MS 200
+
+struct task_link { /* questions that leave with this turn, or when the link, never up yet, is */
+    struct node_link n;
+    struct tasking *t;            /* ref */
+    struct list open[ASK_NKINDS]; /* lists of struct ask */
+    uint32_t reads;               /* pieces of long answers that are on their way */
+    struct map sent;              /* request id -> struct sent (task_link.c), owned */
+};
 
 /* Asks all rows that are not answered. May end, and free, the call, as all of these may. */
 void call_begin(struct task_call *c);
@@ -30,5 +39,22 @@ void asks_retry(struct tasking *t);
 void asks_tick(struct tasking *t);
 /* Ends waits of takes when the router drains: with nothing, as if their time were over. */
 void asks_drain(struct tasking *t);
+
+/* The link to the node is there. */
+bool task_link_is_up(const struct tasking *t, node_no node);
+/* The partition is told; nobody waits for the answer. False: the router is overloaded. */
+bool ask_change(struct tasking *t, part_no part, const struct msg_task_change *m);
+
+/* ---- clients of /v1/call who close their connection while their request waits in line ----
+ * It is cancelled, unless it has begun (task_call.leaves). A closed connection is seen at the next
+ * tick, one that broke at once. A client that closes its side and goes on reading counts as gone,
+ * and is answered all the same. A router that stops tells nobody: it is the router that goes. */
+
+/* Notes that its task is submitted. True: its client has gone meanwhile. */
+bool left_before(struct task_call *c);
+/* For httpd_calls.on_gone: c's connection is no more. */
+void left_now(struct task_call *c);
+/* Each tick: whose clients have gone? */
+void left_look(struct tasking *t);
 
 #endif

@@ -121,4 +121,18 @@ void call_client_gone(struct task_call *c);
 /* Ends it without an answer. */
 void call_drop(struct task_call *c);
 
+/* ---- requests whose body has many rows: a JSON list, or lines of JSON (NDJSON) ----
+ * A body that is no JSON is refused as a whole; a row that is unfit is refused alone. */
+
+/* Reads a row: fills *a, or calls row_refuse(). */
+typedef void (*row_read)(struct ask *a, struct slice text);
+
+/* A call with all rows of the body, read by `read`, to be begun. NULL: it was answered already.
+ * opens: as a call has it. */
+struct task_call *call_of_rows(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                               struct slice queue, struct slice opens, row_read read,
+                               call_done done);
+/* The row is not asked: why is copied, as far as there is room. */
+void row_refuse(struct ask *a, enum api_problem p, const char *why);
+
 #endif

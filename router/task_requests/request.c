@@ -9,7 +9,6 @@
 #include "router/state/router.h"
 #include "common/task/queue_name.h"
 #include "common/ticket/task_token.h"
-#include "router/task_requests/complete.h"
 #include "router/task_requests/schedule.h"
 #include "router/task_requests/single_task.h"
 #include "router/task_requests/submit.h"

@@ -2,8 +2,7 @@
 #include "router/task_requests/schedule.h"
 
 #include "router/state/router.h"
-#include "router/task_api/schedule_answer.h"
-#include "router/task_api/schedule_body.h"
+#include "router/task_api/schedule_json.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/submit.h"
 

@@ -6,7 +6,7 @@
 
 #include "common/task/state.h"
 #include "router/state/router.h"
-#include "router/task_api/conditions.h"
+#include "router/task_api/path.h"
 #include "router/task_api/result.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/long_answer.h"
@@ -61,33 +61,12 @@ static struct task_call *new_call(struct tasking *t, struct httpd_req *req,
 
 /* ---- looking ----------------------------------------------------------------------------- */
 
-static void nothing(struct task_call *c, const struct msg *m)
-{
-    (void)c;
-    (void)m;
-}
-
-bool one_tell(struct tasking *t, part_no part, const struct msg_task_change *m)
-{
-    struct task_call *c = call_new(t, NULL, 1, 0, 0, nothing);
-
-    if (c == NULL)
-        return false;
-    c->v[0].kind = ASK_CHANGE;
-    c->v[0].repeats = true;
-    c->v[0].part = part;
-    c->v[0].change = *m;
-    c->v[0].change.queue = c->v[0].change.name = "";
-    call_begin(c);
-    return true;
-}
-
 /* Notes that its result has been read: it is kept for a shorter time. */
 static void mark_read(struct tasking *t, part_no part, task_no no)
 {
     struct msg_task_change m = { .verb = CHANGE_READ, .no = no };
 
-    (void)one_tell(t, part, &m); /* else it is kept for as long as the others */
+    (void)ask_change(t, part, &m); /* else it is kept for as long as the others */
 }
 
 /* Or no more. */
@@ -95,7 +74,7 @@ static void discard(struct tasking *t, part_no part, task_no no)
 {
     struct msg_task_change m = { .verb = CHANGE_DISCARD, .no = no };
 
-    (void)one_tell(t, part, &m);
+    (void)ask_change(t, part, &m);
 }
 
 static void nobody_cares(struct tasking *t, part_no part, task_no no)

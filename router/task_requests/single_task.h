@@ -12,7 +12,4 @@ void one_look(struct tasking *t, struct httpd_req *req, const struct http_req *q
 void one_change(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                 const struct task_path *p, const struct task_id *id, struct slice opens);
 
-/* The task's partition is told; nobody waits for the answer. False: the router is overloaded. */
-bool one_tell(struct tasking *t, part_no part, const struct msg_task_change *m);
-
 #endif

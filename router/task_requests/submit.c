@@ -7,13 +7,12 @@
 
 #include "common/task/call.h"
 #include "router/state/router.h"
-#include "router/task_api/conditions.h"
+#include "router/task_api/path.h"
 #include "router/task_api/result.h"
-#include "router/task_api/task_claim.h"
+#include "router/task_api/rights.h"
 #include "router/task_requests/ask.h"
-#include "router/task_requests/client_gone.h"
+#include "router/task_requests/call.h"
 #include "router/task_requests/long_answer.h"
-#include "router/task_requests/rows.h"
 
 /* The meaning of "another payload": every router must say the same, in every release. */
 static uint64_t digest_of(const void *p, size_t n)
@@ -428,5 +427,8 @@ static void read_row(struct ask *a, struct slice text)
 void submit_batch(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                   struct slice queue)
 {
-    rows_start(t, req, q, queue, (struct slice){ 0 }, read_row, all_submitted);
+    struct task_call *c = call_of_rows(t, req, q, queue, (struct slice){ 0 }, read_row, all_submitted);
+
+    if (c != NULL)
+        call_begin(c);
 }

@@ -1,11 +1,16 @@
 /* task_link.h: a link to each task node of the map: questions that were collected leave when the
  * turn ends, those of one kind that have rows in one frame, the others in one each. Shell.
  * A frame that was sent keeps, in the order of its rows, pointers to them; the answer has its
- * request id and a row for each. What a TAKE hands out that nobody waits for any more goes back. */
+ * request id and a row for each. What a TAKE hands out that nobody waits for any more goes back.
+ *
+ * Notices come in, too: a task has ended, of a pool with `notify`; its end becomes a call in the
+ * queue that this names: POST /notices with {"type":"task.STATE","timestamp":..,"data":{"task":
+ * TOKEN,..}}, the form that Standard Webhooks (standardwebhooks.com) recommends. The node says it
+ * again until it is answered; the Idempotency-Key makes one task of that. */
 #ifndef SEGQ_ROUTER_TASK_LINK_H
 #define SEGQ_ROUTER_TASK_LINK_H
 
-#include "router/task_requests/link_ask.h"
+#include "router/task_requests/tasking.h"
 
 void tasking_links_init(struct tasking *t);
 /* Dials and drops as the map says. */

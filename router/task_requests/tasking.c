@@ -11,7 +11,6 @@
 #include "common/base/file.h"
 #include "common/base/log.h"
 #include "router/task_requests/ask.h"
-#include "router/task_requests/client_gone.h"
 #include "router/task_requests/long_answer.h"
 #include "router/task_requests/task_link.h"
 

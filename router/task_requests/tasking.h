@@ -1,12 +1,12 @@
 /* tasking.h: what a router has for tasks: the map of pools, links to task nodes, requests under
  * way: data, its beginning and end, and the maps that come. Shell.
  *
- *   call.h         an HTTP request, and its questions; submit.c, work.c, single_task.c make them
- *   ask.h          a question's way to a node, waits, time limits
- *   client_gone.h  clients who go while their request waits
- *   notice.h       ends of tasks that are told in another queue
+ *   request.h      who may ask, and the file that does it: submit.c, work.c, single_task.c,
+ *                  schedule.c
+ *   call.h         an HTTP request, and its questions
+ *   ask.h          a question's way to a node, waits, time limits; clients who go meanwhile
  *   long_answer.h  answers that are longer than a look: passed on piece by piece
- *   task_link.h    links to task nodes: frames out and in */
+ *   task_link.h    links to task nodes: frames out and in, notices of ends */
 #ifndef SEGQ_ROUTER_TASKING_H
 #define SEGQ_ROUTER_TASKING_H
 
@@ -14,7 +14,7 @@
 #include "router/state/node_links.h"
 #include "router/state/router.h"
 #include "router/task_api/pools.h"
-#include "router/task_api/server_tokens.h"
+#include "router/task_api/rights.h"
 
 #define TASK_ASK_MS   5000   /* beyond what the caller waits for, a request takes no longer */
 #define TASK_CALLS    65536  /* under way; more get 503 at once */

@@ -14,4 +14,12 @@ void work_one(struct tasking *t, struct httpd_req *req, const struct http_req *q
 void work_settle(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                  struct slice queue, struct slice opens);
 
+/* A target says later how the attempt ended that it answered with "pending", or that it
+ * needs more time. What it may say so by is the right of that attempt, in the path; whether it is
+ * good, only the node knows that has the task. Shell. */
+
+/* op: TASK_COMPLETE, TASK_PROLONG. */
+void complete_start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                    enum task_op op, const struct attempt_right *right);
+
 #endif

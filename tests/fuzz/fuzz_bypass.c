@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "router/gate/bypass.h"
-#include "router/api/session_body.h"
+#include "router/calls/session.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "router/gate/signed_claim.h"
-#include "router/task_api/task_claim.h"
+#include "router/task_api/rights.h"
 #include "tests/lib/claimrig.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,7 +5,6 @@
 
 #include "router/compat/classic_answer.h"
 #include "router/compat/classic_ask.h"
-#include "router/compat/classic_target.h"
 #include "router/task_api/json_scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

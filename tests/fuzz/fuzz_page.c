@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "router/api/event.h"
+#include "router/calls/events.h"
 #include "router/page/input.h"
 #include "router/page/template.h"
 

@@ -7,10 +7,9 @@
 
 #include "common/ticket/task_token.h"
 #include "router/task_api/body.h"
-#include "router/task_api/conditions.h"
 #include "router/task_api/path.h"
-#include "router/task_api/schedule_body.h"
-#include "router/task_api/server_tokens.h"
+#include "router/task_api/rights.h"
+#include "router/task_api/schedule_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -24,11 +24,10 @@
 #include "common/wire/codec.h"
 #include "common/wire/replica_bytes.h"
 #include "router/flow/routes.h"
-#include "router/flow/routes_apply.h"
 #include "router/links/seg_link.h"
 #include "router/service/dispatch.h"
 #include "router/service/service.h"
-#include "router/task_requests/link_ask.h"
+#include "router/task_requests/ask.h"
 
 #define WAITING 1000000u
 #define SEG     1

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "router/flow/flow.h"
-#include "router/flow/routes_apply.h"
+#include "router/flow/routes.h"
 
 /* Queue 7: 11 sealed on node 1, 12 and 13 open on nodes 2 and 1, 14 lost; 9 lives in 11. */
 static struct map_node nodes[] = { { 1, "a", "h:1" }, { 2, "b", "h:2" } };

@@ -10,7 +10,7 @@
 #include "common/wire/codec.h"
 #include "common/base/log.h"
 #include "queuemng/core/mng.h"
-#include "router/flow/routes_apply.h"
+#include "router/flow/routes.h"
 #include "segment/node/segtab.h"
 
 #define MR_NODES   3

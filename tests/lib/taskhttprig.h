@@ -8,7 +8,7 @@
 #include "common/task/call.h"
 #include "common/task/queue_name.h"
 #include "common/task/state.h"
-#include "router/task_requests/link_ask.h"
+#include "router/task_requests/ask.h"
 #include "tests/lib/routerrig.h"
 
 #define TOKEN "server-token-of-the-tests"

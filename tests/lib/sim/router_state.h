@@ -4,8 +4,7 @@
 #define SEGQ_SIM_ROUTER_STATE_H
 
 #include "router/flow/listeners.h"
-#include "router/gate/pass_clock.h"
-#include "router/gate/revoked.h"
+#include "router/gate/passes.h"
 #include "router/replica/replicas.h"
 #include "tests/lib/sim/router.h"
 

@@ -24,8 +24,7 @@
 #include "tests/lib/sim/proc.h"
 #include "tests/lib/sim/router.h"
 
-#include "router/gate/pass_clock.h"
-#include "router/gate/revoked.h"
+#include "router/gate/passes.h"
 
 #define VERIFY_MS 1500 /* a tick, and what a message takes; a stopped process has to wake up */
 #define EVERY_MS  500

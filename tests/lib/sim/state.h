@@ -8,7 +8,7 @@
 #include "common/base/rng.h"
 #include "queuemng/store/kv.h"
 #include "router/flow/flow.h"
-#include "router/flow/routes_apply.h"
+#include "router/flow/routes.h"
 #include "segment/node/segtab.h"
 #include "tests/lib/sim/sim.h"
 

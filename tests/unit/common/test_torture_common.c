@@ -17,7 +17,7 @@
 #include "common/base/log.h"
 #include "common/net/rpc.h"
 #include "queuemng/process/config.h"
-#include "router/flow/routes_apply.h"
+#include "router/flow/routes.h"
 #include "tests/lib/failing.h"
 #include "tests/lib/quiet.h"
 

@@ -5,7 +5,7 @@
 
 #include "queuemng/ctl/signer.h"
 #include "router/gate/signed_claim.h"
-#include "router/task_api/task_claim.h"
+#include "router/task_api/rights.h"
 
 #define NOW    1700000000
 #define SECRET "0123456789abcdef0123456789ABCDEF"

@@ -2,7 +2,6 @@
  * to these become theirs; which endpoint an url is of; what is unfit is refused by its name. */
 #include "router/compat/classic_answer.h"
 #include "router/compat/classic_ask.h"
-#include "router/compat/classic_target.h"
 #include "router/state/router.h"
 
 #include "tests/lib/criterion.h"

@@ -7,8 +7,8 @@
 
 #include "common/base/err.h"
 #include "common/base/rng.h"
-#include "router/api/forwarded.h"
 #include "router/gate/limit.h"
+#include "router/state/client_gate.h"
 
 #define S(us) ((int64_t)(us)*1000000)
 

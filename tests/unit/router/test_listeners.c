@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/wire/replica_bytes.h"
-#include "router/flow/routes_apply.h"
+#include "router/flow/routes.h"
 #include "router/replica/replicas.h"
 
 #define NODE 1

@@ -1,5 +1,5 @@
 /* test_pass_clock.c: by which clock a pass is judged. */
-#include "router/gate/pass_clock.h"
+#include "router/gate/passes.h"
 
 #include "tests/lib/criterion.h"
 

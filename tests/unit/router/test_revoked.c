@@ -1,5 +1,5 @@
 /* test_revoked.c: the set of passes that ended early. */
-#include "router/gate/revoked.h"
+#include "router/gate/passes.h"
 
 #include "tests/lib/criterion.h"
 

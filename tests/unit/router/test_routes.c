@@ -1,5 +1,5 @@
 /* test_routes.c: the router's chain map: whole maps, changes, chunks, look-ups. */
-#include "router/flow/routes_apply.h"
+#include "router/flow/routes.h"
 
 #include "common/base/err.h"
 

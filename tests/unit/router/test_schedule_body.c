@@ -1,12 +1,11 @@
 /* test_schedule_body.c: paths and bodies of schedules: what is read, what is refused and how it is
  * said; what a task node says of them, as the API says it. */
-#include "router/task_api/schedule_body.h"
+#include "router/task_api/schedule_json.h"
 
 #include "tests/lib/criterion.h"
 #include <string.h>
 
 #include "router/task_api/path.h"
-#include "router/task_api/schedule_answer.h"
 
 #define MAY (WITH(PAYLOAD) | WITH(KEY) | WITH(PATH) | WITH(LABELS))
 

@@ -1,5 +1,5 @@
 /* test_seg_ask.c: requests are collected for a segment node, and nobody is called back. */
-#include "router/links/seg_links.h"
+#include "router/links/flows.h"
 
 #include "tests/lib/criterion.h"
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* test_server_tokens.c: whose token it is, also when it was found before and the file has changed. */
-#include "router/task_api/server_tokens.h"
+#include "router/task_api/rights.h"
 
 #include "tests/lib/criterion.h"
 #include <sodium.h>

@@ -1,5 +1,5 @@
 /* test_signature_cache.c: the table of passes that were found good. */
-#include "router/gate/signature_cache.h"
+#include "router/gate/passes.h"
 
 #include "tests/lib/criterion.h"
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "common/ticket/token.h"
 #include "queuemng/policy/release.h"
-#include "router/flow/routes_apply.h"
+#include "router/flow/routes.h"
 #include "segment/line/segq.h"
 #include "tests/lib/segrig.h"
 

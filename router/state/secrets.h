@@ -1,5 +1,5 @@
-/* claim_keys.h: the keys of claims, from the configuration and its files; and the lane of
- * one join. Shell (it reads files). */
+/* secrets.h: what is read of files at the start and at HUP: keys of claims, and the secret that
+ * only gates know; and the lane that a join's claim opens. Shell (it reads files). */
 #ifndef SEGQ_ROUTER_CLAIM_KEYS_H
 #define SEGQ_ROUTER_CLAIM_KEYS_H
 
@@ -23,5 +23,17 @@ void claim_ring_fini(struct claim_ring *k);
 SQ_CHECK int claim_lane(const struct claim_ring *k, int64_t max_ttl_s, int64_t now_s,
                         const struct route_queue *q, struct join_body *b, unsigned *lane,
                         const char **why);
+
+#define GATE_SECRET_MAX 200
+
+struct gate_secret { /* token of the file; n 0: none, and nobody knows it */
+    size_t n;
+    char text[GATE_SECRET_MAX + 1];
+};
+
+/* path "": none. */
+SQ_CHECK int gate_secret_read(struct gate_secret *s, const char *path, struct err *e);
+/* Takes the same time wherever they differ. */
+bool gate_secret_is(const struct gate_secret *s, struct slice said);
 
 #endif

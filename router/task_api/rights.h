@@ -1,15 +1,18 @@
-/* server_tokens.h: the tokens of servers that may submit, take and read tasks. Pure.
+/* rights.h: who may: tokens of servers that submit, take and read tasks, and claims, each good
+ * for the submission of one task without such a token. Pure.
  *
- * A file of lines; of a token it has the hash only:
+ * Tokens are of a file of lines; of a token it has the hash only:
  *   SHA-256 in hexadecimal   what it may           queues: names and patterns
  *   9f86d081884c7d65...      submit,take,read      images,ride/x
  * Empty lines, and lines that begin with a #, are nothing. */
-#ifndef SEGQ_ROUTER_SERVER_TOKENS_H
-#define SEGQ_ROUTER_SERVER_TOKENS_H
+#ifndef SEGQ_TASK_API_RIGHTS_H
+#define SEGQ_TASK_API_RIGHTS_H
 
 #include "common/base/err.h"
 #include "common/http/http.h"
 #include "common/task/queue_name.h"
+#include "router/gate/signed_claim.h"
+#include "router/task_api/body.h"
 
 #define SERVER_TOKEN_MIN  16 /* characters */
 #define SERVER_TOKENS_MAX 1000
@@ -46,5 +49,25 @@ const struct server_token *server_tokens_find(struct server_tokens *t, struct sl
 bool server_token_may(const struct server_token *t, enum server_may what, struct slice queue);
 /* The right in some queue or other: the queue itself is looked at where it is known. */
 bool server_token_may_at_all(const struct server_token *t, enum server_may what);
+
+/* ---- claims (signed_claim.h) ----
+ *   queues: names and patterns, as a server's token has them; jti: the task's Idempotency-Key;
+ *   key, priority: of the task; without them it has no key, and priority 0
+ * One claim is one task in each of its queues: used again there it finds the same one, and no
+ * router has to remember it. */
+
+struct task_claim {
+    char jti[TASK_IDEM_MAX + 1];
+    char key[2 * TASK_NAME_MAX + 2]; /* "": none */
+    uint8_t priority;
+};
+
+/* 0; SQ_EAUTH and *why, SQ_ENOMEM: as claim_open(). */
+SQ_CHECK int task_claim_check(struct task_claim *c, struct slice jwt, const struct claim_key *keys,
+                              size_t n_keys, struct slice queue, int64_t max_ttl_s, int64_t now_s,
+                              const char **why);
+/* The body of its submission, which gets what the claim says (c must last as long). NULL, or what
+ * the body says beside it: one sentence. */
+const char *task_claim_bind(const struct task_claim *c, struct task_body *b);
 
 #endif

@@ -1,6 +1,6 @@
-/* claim_keys.c: keys of claims are read at the start and at HUP. A secret is the line of
+/* secrets.c: keys of claims are read at the start and at HUP. A secret is the line of
  * its file as it stands: what JWT libraries take when they are given a string. */
-#include "router/state/claim_keys.h"
+#include "router/state/secrets.h"
 
 #include <assert.h>
 #include <sodium.h>
@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "common/ticket/keys.h"
+
+#define SECRET_MIN 16 /* of the gates */
 
 static int read_secret(struct claim_key *to, const struct cfg_claim_key *k, struct err *e)
 {
@@ -143,4 +145,35 @@ int claim_lane(const struct claim_ring *k, int64_t max_ttl_s, int64_t now_s,
         memcpy(b->old_text, c.old, sizeof(b->old_text));
     }
     return rc < 0 ? rc : find(q, c.lane, strlen(c.lane), lane, why);
+}
+
+/* ---- the gates' secret ---- */
+
+int gate_secret_read(struct gate_secret *s, const char *path, struct err *e)
+{
+    int rc;
+
+    *s = (struct gate_secret) { 0 };
+    if (path == NULL || *path == '\0')
+        return 0;
+    rc = keys_password(s->text, sizeof(s->text), path, e);
+    if (rc < 0)
+        return rc;
+    s->n = strlen(s->text);
+    assert(s->n < sizeof(s->text));
+    if (s->n < SECRET_MIN)
+        return err_set(e, SQ_EINVAL, "%s: a secret of %d characters at least", path,
+                       SECRET_MIN);
+    return 0;
+}
+
+bool gate_secret_is(const struct gate_secret *s, struct slice said)
+{
+    uint8_t a[32], b[32];
+
+    if (s->n == 0 || said.p == NULL)
+        return false;
+    crypto_generichash(a, sizeof(a), (const uint8_t *)s->text, s->n, NULL, 0);
+    crypto_generichash(b, sizeof(b), (const uint8_t *)said.p, said.n, NULL, 0);
+    return sodium_memcmp(a, b, sizeof(a)) == 0;
 }

@@ -260,7 +260,7 @@ bool call_header_next(struct call_span *rest, struct call_span *name, struct cal
  *
  * Form 3 | status, 2 bytes, the low one first | length of the type | type. With header
  * fields: form 4 | status | length of the type | length of the fields, 2 bytes | 1: they were cut |
- * type | fields. The forms of a result without it are 1 and 2 (task/node/result.c). */
+ * type | fields. The forms of a result without it are 1 and 2 (task/node/body.c). */
 
 enum { REPLY_FORM = 3, REPLY_FORM_FIELDS = 4 };
 

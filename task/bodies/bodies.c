@@ -9,9 +9,7 @@
 #include "common/base/log.h"
 #include "common/journal/disk.h"
 #include "common/task/rules.h"
-#include "task/bodies/body_ahead.h"
 #include "task/bodies/body_files.h"
-#include "task/bodies/tidy.h"
 
 #define LOG_MODULE "bodies"
 #define ROOM_STEP  (1u << 20)

@@ -1,12 +1,77 @@
+/* body_files.c: sums, names and handles of files; walks over all of them. */
 #include "task/bodies/body_files.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/buf.h"
+#include "common/journal/format.h"
+#include "common/task/rules.h"
 
 #define OPEN_MOST 32 /* handles */
+
+/* ---- the form of a file -------------------------------------------------------------- */
+
+_Static_assert(BODY_HEAD + TASK_BODY_MAX + BODY_UNIT <= 0xffffu * BODY_UNIT, "a reference has it");
+_Static_assert(crypto_shorthash_KEYBYTES == sizeof(struct body_key), "keys are 128 bits");
+
+/* Public: sums guard against accidents only. */
+static const uint8_t fixed_key[16] = "segq bodies v1*";
+
+static uint64_t sum_of(const void *p, size_t n, const uint8_t key[16])
+{
+    uint8_t out[crypto_shorthash_BYTES];
+
+    crypto_shorthash(out, p, n, key);
+    return le64_get(out);
+}
+
+void body_name(char out[BODY_NAME_MAX], uint32_t file)
+{
+    snprintf(out, BODY_NAME_MAX, "body-%08" PRIx32, file);
+}
+
+bool body_name_parse(const char *text, uint32_t *file)
+{
+    char again[BODY_NAME_MAX];
+
+    if (strlen(text) != 13 || sscanf(text, "body-%8" SCNx32, file) != 1)
+        return false;
+    body_name(again, *file); /* a single spelling */
+    return strcmp(text, again) == 0 && *file != 0 && *file <= BODY_FILE_MAX;
+}
+
+void body_key_make(struct body_key *k, const char *node, uint32_t file)
+{
+    le64_put(k->k, sum_of(node, strlen(node), fixed_key));
+    le64_put(k->k + 8, file);
+}
+
+void body_seal(uint8_t *out, const struct body_key *k, uint32_t at, const uint8_t *p, uint32_t n)
+{
+    assert(at % BODY_UNIT == 0 && n <= TASK_BODY_MAX);
+    le32_put(out + 8, n);
+    le32_put(out + 12, at / BODY_UNIT);
+    memcpy(out + BODY_HEAD, p, n);
+    memset(out + BODY_HEAD + n, 0, body_len(n) - BODY_HEAD - n);
+    le64_put(out, sum_of(out + 8, BODY_HEAD - 8 + n, k->k));
+}
+
+bool body_is_whole(const uint8_t *bytes, const struct body_key *k, const struct body_place *p,
+                   uint32_t *n)
+{
+    *n = le32_get(bytes + 8);
+    return *n <= TASK_BODY_MAX && body_len(*n) == p->len &&
+           le32_get(bytes + 12) == p->at / BODY_UNIT &&
+           le64_get(bytes) == sum_of(bytes + 8, BODY_HEAD - 8 + *n, k->k);
+}
+
+/* ---- handles ------------------------------------------------------------------------- */
 
 static void close_one(struct body_files *f, struct body_file *one)
 {
@@ -228,4 +293,102 @@ int body_files_remove(struct body_files *f, struct body_file *one)
         return rc;
     forget(f, one);
     return 0;
+}
+
+/* ---- which files go ------------------------------------------------------------------ */
+
+#define LIVES_PART 3 /* old: less than 1 / so much of it lives */
+#define SMALL_PART 8 /* small: shorter than 1 / so much of a full one */
+#define SMALL_MOST 8
+
+uint32_t tidy_remove(struct body_files *f, msec_t now_ms, msec_t linger_ms)
+{
+    uint32_t removed = 0;
+
+    for (uint32_t i = f->n; i-- > 0;) {
+        struct body_file *one = f->v[i];
+
+        if (one->is_written || one->living != 0) {
+            one->dead_at = 0;
+            continue;
+        }
+        if (one->dead_at == 0)
+            one->dead_at = now_ms;
+        if (now_ms - one->dead_at >= linger_ms)
+            removed += body_files_remove(f, one) == 0;
+    }
+    return removed;
+}
+
+bool tidy_mark(struct body_files *f, uint32_t file_bytes)
+{
+    uint64_t taken = 0, living = 0;
+    uint32_t small = 0, old = 0;
+    bool due;
+
+    for (uint32_t i = 0; i < f->n; i++) {
+        const struct body_file *one = f->v[i];
+
+        old += one->old && one->living != 0;
+        if (one->is_written || one->old || one->stuck)
+            continue;
+        taken += one->end;
+        living += one->living;
+        small += one->end < file_bytes / SMALL_PART;
+    }
+    due = taken > living * LIVES_PART + file_bytes;
+    for (uint32_t i = 0; i < f->n && (due || small > SMALL_MOST); i++) {
+        struct body_file *one = f->v[i];
+
+        if (one->is_written || one->old || one->stuck || one->living == 0)
+            continue;
+        one->old = (due && one->living < one->end / LIVES_PART) ||
+                   (small > SMALL_MOST && one->end < file_bytes / SMALL_PART);
+        old += one->old;
+    }
+    return old != 0;
+}
+
+void tidy_stuck(struct body_file *one)
+{
+    one->stuck = true;
+    one->old = false;
+}
+
+/* ---- ahead ---------------------------------------------------------------------------- */
+
+void body_ahead_fini(struct body_ahead *a)
+{
+    free(a->bytes);
+    *a = (struct body_ahead){ 0 };
+}
+
+static bool is_in(const struct body_place *at, const struct body_place *in)
+{
+    return at->file == in->file && at->at >= in->at && at->at + at->len <= in->at + in->len;
+}
+
+static bool fill(struct body_ahead *a, struct body_files *files, struct body_file *f,
+                 const struct body_place *at)
+{
+    if (a->bytes == NULL && (a->bytes = malloc(AHEAD_BYTES)) == NULL)
+        return false;
+    a->at = (struct body_place){ at->file, at->at,
+                                 (uint32_t)u64_min(AHEAD_BYTES, f->end - at->at) };
+    if (body_files_read(files, f, &a->at, a->bytes) == 0)
+        return true;
+    a->at.len = 0;
+    return false;
+}
+
+const uint8_t *body_ahead_read(struct body_ahead *a, struct body_files *files,
+                               struct body_file *f, const struct body_place *at)
+{
+    bool follows = a->file == at->file && at->at >= a->end && at->at - a->end <= AHEAD_GAP;
+
+    a->file = at->file;
+    a->end = at->at + at->len;
+    if (is_in(at, &a->at) || (follows && at->len <= AHEAD_BYTES / 2 && fill(a, files, f, at)))
+        return a->bytes + (at->at - a->at.at);
+    return NULL;
 }

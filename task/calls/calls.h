@@ -6,14 +6,14 @@
  *   its slots         tasks of its pools that run, also those of which nobody knows whether the
  *                     target still has them (a restart, a move), and calls whose partition has
  *                     left: less than this node's share; a thousand if there is no bound; and less
- *                     than adaptive.h allows, if it is on
+ *                     than the adaptive limit allows (throttle.h), if it is on
  *   the target        Retry-After of a 429 or 503 is over
- *   its breaker       breaker.h
+ *   its breaker       throttle.h
  *   its ramp          behind a start, a pause and an open breaker a tenth of rate and slots, and
  *                     half as much again each second, until it is all
  *
- * A probe by hand goes beyond the last three of them (hand_probe.h). Retries have a budget (budget.h). Times are on the node's axis. Who takes tasks and settles them:
- * task/node/calls.h; who sends: task/service/caller.h. */
+ * A probe by hand goes beyond the last three of them. Retries have a budget (throttle.h). Times are
+ * on the node's axis. Who takes tasks and settles them: task/node/calls.h; who sends: task/service/caller.h. */
 #ifndef SEGQ_CALLS_H
 #define SEGQ_CALLS_H
 
@@ -24,10 +24,7 @@
 #include "common/task/state.h"
 #include "common/ticket/task_token.h"
 #include "common/wire/msg_task_manager.h"
-#include "task/calls/adaptive.h"
-#include "task/calls/breaker.h"
-#include "task/calls/budget.h"
-#include "task/calls/hand_probe.h"
+#include "task/calls/throttle.h"
 #include "task/calls/verdict.h"
 
 struct endpoint_counts { /* ever */
@@ -136,10 +133,10 @@ static inline bool endpoint_is_down(const struct endpoint *ep)
  * can. */
 bool endpoint_probes(struct endpoint *ep, uint64_t running, bool waits, msec_t now);
 
-/* Calls at once that it lets pass now, as far as adaptive.h says; 0: it is off. */
+/* Calls at once that it lets pass now, as far as the adaptive limit says; 0: it is off. */
 uint64_t endpoint_adaptive(const struct endpoint *ep);
 
-/* Could more begin with a greater share? Not while it is down, or held, or at what adaptive.h allows. */
+/* Could more begin with a greater share? Not while it is down, or held, or at what the adaptive limit allows. */
 bool endpoint_lacks_share(const struct endpoint *ep, msec_t now);
 
 /* Notes attempts that may be at the target until then, and that no other number counts. */

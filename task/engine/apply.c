@@ -6,7 +6,6 @@
 
 #include "common/base/buf.h"
 #include "task/engine/arrive.h"
-#include "task/engine/dead.h"
 #include "task/engine/leave.h"
 #include "task/engine/tqueue.h"
 
@@ -18,9 +17,8 @@ static void shorten_lives(struct engine *e, const struct pool *p)
     for (task_slot s = 0; s < e->store.n_slots; s++) {
         const struct task *t = task_at(&e->store, s);
         msec_t end = (msec_t)u64_min(t->ended + u64_max(p->rules.result_ms, 1), (uint64_t)WHEEL_MAX - 1);
-        uint32_t index;
 
-        if (task_is_over(t) && end < wheel_when(&e->overs, s) && tqueue_of(e, s, &index)->pool == p)
+        if (task_is_over(t) && end < wheel_when(&e->overs, s) && tqueue_of(e, s)->pool == p)
             task_arm(e, s, (uint64_t)end);
     }
 }
@@ -180,10 +178,9 @@ static int apply_snap_end(struct engine *e)
 static int apply_enter(struct engine *e, task_slot slot, const struct trec *r)
 {
     const struct task *t = task_at(&e->store, slot);
-    uint32_t index;
 
     return arrive_enter(e, slot, r, t->state == TASK_RETRYING &&
-                        tqueue_of(e, slot, &index)->pool->rules.order == ORDER_STRICT
+                        tqueue_rules(e, slot)->order == ORDER_STRICT
                         ? PLACE_FRONT : PLACE_END);
 }
 
@@ -253,10 +250,10 @@ static int apply_priority(struct engine *e, task_slot slot, const struct trec *r
 {
     struct task *t = task_at(&e->store, slot);
     bool in_line = t->state == TASK_WAITING && !t->cancel;
-    uint32_t index, turn;
+    uint32_t turn;
 
     if (r->priority >= TASK_PRIORITIES || r->priority == t->priority ||
-        tqueue_of(e, slot, &index)->pool->rules.order == ORDER_STRICT)
+        tqueue_rules(e, slot)->order == ORDER_STRICT)
         return SQ_EPROTO;
     turn = tqueue_other_turn(e, slot, (uint8_t)r->priority);
     if (turn == 0)
@@ -282,9 +279,8 @@ static int apply_delay(struct engine *e, task_slot slot, const struct trec *r)
 /* Moves a waiting one: its entry stays; only its place is another. */
 static int apply_run(struct engine *e, task_slot slot, const struct trec *r)
 {
-    uint32_t index;
 
-    if (tqueue_of(e, slot, &index)->pool->rules.order == ORDER_STRICT)
+    if (tqueue_rules(e, slot)->order == ORDER_STRICT)
         return SQ_EPROTO;
     if (task_at(&e->store, slot)->state != TASK_WAITING)
         return arrive_enter(e, slot, r, PLACE_FIRST);
@@ -420,6 +416,19 @@ int task_perform(struct engine *e, const struct trec *r)
     if (e->ended != NULL && trec_is_end(r))
         e->ended(e->ended_ctx, e, task_slot_of(r->no));
     return 0;
+}
+
+int task_perform_own(struct engine *e, task_no no, const struct task_own *own)
+{
+    struct trec r;
+    struct buf b;
+    int rc;
+
+    buf_init(&b);
+    r = task_own_record(no, own, &b);
+    rc = b.failed ? SQ_ENOMEM : task_perform(e, &r);
+    buf_fini(&b);
+    return rc;
 }
 
 void task_perform_sure(struct engine *e, const struct trec *r)

@@ -12,6 +12,8 @@ SQ_CHECK int task_apply(struct engine *e, const struct trec *r);
 struct trec task_own_record(task_no no, const struct task_own *own, struct buf *b);
 /* Carries it out, and puts it into the log. */
 SQ_CHECK int task_perform(struct engine *e, const struct trec *r);
+/* The task has this of its own from now on. */
+SQ_CHECK int task_perform_own(struct engine *e, task_no no, const struct task_own *own);
 /* The same of a record that needs no memory and fits: asserted. */
 void task_perform_sure(struct engine *e, const struct trec *r);
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "task/engine/dead.h"
 #include "task/engine/tqueue.h"
 
 static bool is_time(uint64_t ms)
@@ -56,15 +55,14 @@ static int begin(struct engine *e, const struct trec *r)
 
 static void end(struct engine *e, task_slot slot)
 {
-    uint32_t index;
-    struct tqueue *q = tqueue_of(e, slot, &index);
+    uint32_t index = tqueue_index(e, slot);
 
-    assert(q->tasks > 0);
+    assert(tqueue_at(e, index)->tasks > 0);
     tree_leave(&e->tree, slot, e->at);
     owns_drop(&e->owns, slot);
     attempts_drop(&e->attempts, slot);
     task_store_give(&e->store, slot);
-    q->tasks--;
+    tqueue_at(e, index)->tasks--;
     tqueue_tidy(e, index);
 }
 
@@ -77,18 +75,16 @@ static void schedule(struct engine *e, task_slot slot, const struct trec *r)
 
 void arrive_first(struct engine *e, task_slot slot)
 {
-    uint32_t index;
 
     task_at(&e->store, slot)->cancel = 1;
-    line_add(&tqueue_of(e, slot, &index)->first, &e->store, slot, false);
+    line_add(&tqueue_of(e, slot)->first, &e->store, slot, false);
     e->firsts++;
 }
 
 int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, enum place to)
 {
     struct task *t = task_at(&e->store, slot);
-    uint32_t index;
-    struct tqueue *q = tqueue_of(e, slot, &index);
+    struct tqueue *q = tqueue_of(e, slot);
     uint64_t entry = q->rank.next;
     int rc = is_time(r->entered) && is_time(r->until) ? rank_add(&q->rank, entry) : SQ_EPROTO;
 
@@ -216,8 +212,8 @@ static size_t collect(struct engine *e, struct listed *v)
         if (t->state != TASK_WAITING && t->state != TASK_DEAD)
             continue;
         *l = (struct listed){ .entry = t->lease, .slot = s };
-        l->behind = tqueue_of(e, s, &l->queue)->pool->rules.order != ORDER_STRICT ||
-                    t->attempts == 0;
+        l->queue = tqueue_index(e, s);
+        l->behind = tqueue_rules(e, s)->order != ORDER_STRICT || t->attempts == 0;
         t->lease = 0;
         n++;
     }
@@ -301,16 +297,14 @@ int arrive_reply(struct engine *e, const struct trec *r)
 
 void over_begins(struct engine *e, task_slot slot, uint64_t at)
 {
-    uint32_t index;
 
     task_at(&e->store, slot)->ended = at & (WHEEL_MAX - 1);
-    tqueue_of(e, slot, &index)->over++;
+    tqueue_of(e, slot)->over++;
 }
 
 static void over_ends(struct engine *e, task_slot slot)
 {
-    uint32_t index;
-    struct tqueue *q = tqueue_of(e, slot, &index);
+    struct tqueue *q = tqueue_of(e, slot);
 
     assert(q->over > 0);
     q->over--;

@@ -22,13 +22,6 @@ static int64_t find(const struct engine *e, task_no no, unsigned states)
     return slot;
 }
 
-static const struct task_rules *rules_of(const struct engine *e, int64_t slot)
-{
-    uint32_t index;
-
-    return &tqueue_of(e, (task_slot)slot, &index)->pool->rules;
-}
-
 int engine_cancel(struct engine *e, task_no no)
 {
     int64_t slot = find(e, no, BIT(SCHEDULED) | BIT(WAITING) | BIT(RETRYING) | BIT(RUNNING));
@@ -40,7 +33,7 @@ int engine_cancel(struct engine *e, task_no no)
     if (runs) {
         r.kind = TREC_STOP;
     } else {
-        r.until = task_end_of(e, rules_of(e, slot)->result_ms);
+        r.until = task_end_of(e, tqueue_rules(e, (task_slot)slot)->result_ms);
         e->counts.cancelled++;
     }
     task_perform_sure(e, &r);
@@ -91,19 +84,18 @@ int engine_run(struct engine *e, task_no no)
     int64_t slot = find(e, no, BIT(SCHEDULED) | BIT(WAITING) | BIT(RETRYING));
     struct trec r = { .kind = TREC_RUN, .no = no, .entered = (uint64_t)e->at };
     const struct task *t;
-    uint32_t index;
 
     if (slot < 0)
         return (int)slot;
     t = task_at(&e->store, (task_slot)slot);
     if (t->state == TASK_WAITING && t->cancel)
         return 0;
-    if (rules_of(e, slot)->order == ORDER_STRICT) {
+    if (tqueue_rules(e, (task_slot)slot)->order == ORDER_STRICT) {
         if (t->state == TASK_WAITING)
             return SQ_EINVAL;
         r.kind = TREC_ENTER;
     }
-    r.until = task_expiry(e, tqueue_of(e, (task_slot)slot, &index)->pool,
+    r.until = task_expiry(e, tqueue_of(e, (task_slot)slot)->pool,
                           owns_of(&e->owns, (task_slot)slot));
     return task_perform(e, &r);
 }
@@ -112,7 +104,7 @@ int engine_run(struct engine *e, task_no no)
 
 static bool may_be_patched(const struct engine *e, task_slot slot, const struct task_patch *p)
 {
-    enum task_order order = (enum task_order)rules_of(e, slot)->order;
+    enum task_order order = (enum task_order)tqueue_rules(e, (task_slot)slot)->order;
     struct task_own own = { .labels = p->labels };
 
     if ((p->has & PATCH_ORDER) != 0 && order != ORDER_NUMBER)
@@ -131,16 +123,9 @@ static int patch_labels(struct engine *e, task_slot slot, const char *labels)
 {
     const struct task_own *now = owns_of(&e->owns, slot);
     struct task_own own = now != NULL ? *now : (struct task_own){ 0 };
-    struct trec r;
-    struct buf b;
-    int rc;
 
     own.labels = labels;
-    buf_init(&b);
-    r = task_own_record(task_number(&e->store, slot), &own, &b);
-    rc = b.failed ? SQ_ENOMEM : task_perform(e, &r);
-    buf_fini(&b);
-    return rc;
+    return task_perform_own(e, task_number(&e->store, slot), &own);
 }
 
 /* Does first what needs memory: the labels, when the turn of the new priority is there. */
@@ -204,7 +189,7 @@ int engine_read(struct engine *e, task_no no)
 
     if (slot < 0)
         return (int)slot;
-    r.until = task_end_of(e, rules_of(e, slot)->read_ms);
+    r.until = task_end_of(e, tqueue_rules(e, (task_slot)slot)->read_ms);
     if ((msec_t)r.until < wheel_when(&e->timers, (task_slot)slot))
         task_perform_sure(e, &r);
     return 0;
@@ -257,4 +242,57 @@ void engine_lost_reply(struct engine *e, task_no no)
 void engine_fence(struct engine *e, bool on)
 {
     e->fenced = on;
+}
+
+/* ---- redrives: how far and how fast is said here; the clock does it ---------------- */
+
+static int say_redriving(struct engine *e, const struct tqueue *q, struct trec *r)
+{
+    r->kind = TREC_REDRIVING;
+    r->name = (struct trec_text){ q->name, q->len };
+    return task_perform(e, r);
+}
+
+int engine_redrive_all(struct engine *e, const struct trec_text *queue, uint64_t per_1000_s)
+{
+    const struct tqueue *q = tqueue_find(e, queue->p, queue->n);
+    struct trec r = { .most = per_1000_s };
+    int rc;
+
+    if (e->fenced)
+        return SQ_ESTALE;
+    if (per_1000_s > RATE_PER_1000_S)
+        return SQ_EINVAL;
+    if (q == NULL)
+        return SQ_EUNKNOWN;
+    if (q->dead.n == 0)
+        return 0;
+    r.no = task_number(&e->store, q->dead.tail - 1);
+    rc = say_redriving(e, q, &r);
+    return rc < 0 ? rc : (int)q->dead.n;
+}
+
+int engine_redrive_stop(struct engine *e, const struct trec_text *queue)
+{
+    const struct tqueue *q = tqueue_find(e, queue->p, queue->n);
+    struct trec r = { 0 };
+
+    if (e->fenced)
+        return SQ_ESTALE;
+    if (q == NULL)
+        return SQ_EUNKNOWN;
+    return q->redrive_last == 0 ? 0 : say_redriving(e, q, &r);
+}
+
+int engine_discard_dead(struct engine *e, const struct trec_text *queue, unsigned most)
+{
+    const struct tqueue *q;
+    unsigned n = 0;
+
+    if (e->fenced)
+        return SQ_ESTALE;
+    for (; n < most && (q = tqueue_find(e, queue->p, queue->n)) != NULL && q->dead.n > 0; n++)
+        if (engine_discard(e, task_number(&e->store, line_head(&q->dead))) < 0)
+            break;
+    return (int)n;
 }

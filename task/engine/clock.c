@@ -3,9 +3,8 @@
 
 #include "common/base/err.h"
 #include "task/engine/apply.h"
-#include "task/engine/settle.h"
-#include "task/engine/dead.h"
 #include "task/engine/tqueue.h"
+#include "task/engine/worker.h"
 
 #define NO_MEMORY_MS 100
 
@@ -21,10 +20,10 @@ uint64_t task_expiry(const struct engine *e, const struct pool *p, const struct 
     return ttl_ms == 0 ? 0 : task_end_of(e, ttl_ms);
 }
 
-/* Reads the pool's rules, or the task's own. Most have nothing of their own. */
-static unsigned most_attempts(const struct engine *e, task_slot slot, const struct pool *p,
-                              struct backoff *b)
+/* Most have nothing of their own. */
+unsigned task_most_attempts(const struct engine *e, task_slot slot, struct backoff *b)
 {
+    const struct pool *p = tqueue_of(e, slot)->pool;
     const struct task_own *own = owns_of(&e->owns, slot);
     struct task_rules r;
 
@@ -48,21 +47,20 @@ static void explain(struct engine *e, task_no no, const struct attempt *a)
 void task_attempt_ends(struct engine *e, task_slot slot, const struct call_failed *f, bool taken_back)
 {
     const struct task *t = task_at(&e->store, slot);
-    uint32_t index;
-    const struct pool *p = tqueue_of(e, slot, &index)->pool;
+    const struct task_rules *rules = tqueue_rules(e, slot);
     struct trec r = { .no = task_number(&e->store, slot), .why = f->how.end };
     struct backoff backoff;
-    unsigned most = most_attempts(e, slot, p, &backoff);
+    unsigned most = task_most_attempts(e, slot, &backoff);
     msec_t delay_ms = f->delay_ms;
 
     assert(t->state == TASK_RUNNING && t->attempts > 0);
     if (t->cancel) {
         r.kind = TREC_CANCEL;
-        r.until = task_end_of(e, p->rules.result_ms);
+        r.until = task_end_of(e, rules->result_ms);
         e->counts.cancelled++;
     } else if (f->for_good || (t->attempts >= most && !taken_back)) {
         r.kind = TREC_DEAD;
-        r.until = task_end_of(e, p->rules.dead_ms);
+        r.until = task_end_of(e, rules->dead_ms);
         e->counts.dead++;
     } else {
         if (delay_ms < 0)
@@ -79,21 +77,19 @@ void task_attempt_ends(struct engine *e, task_slot slot, const struct call_faile
 void task_cut_ends(struct engine *e, task_slot slot)
 {
     struct trec r = { .kind = TREC_CUT, .no = task_number(&e->store, slot) };
-    uint32_t index;
 
-    r.until = task_end_of(e, tqueue_of(e, slot, &index)->pool->rules.result_ms);
+    r.until = task_end_of(e, tqueue_rules(e, slot)->result_ms);
     task_perform_sure(e, &r);
 }
 
 /* due: when its delay was over; in the line it has the place of that moment. */
 static void enters(struct engine *e, task_slot slot, msec_t due)
 {
-    uint32_t index;
     struct trec r = { .kind = TREC_ENTER, .no = task_number(&e->store, slot),
                       .entered = (uint64_t)due };
 
     assert(due >= 0 && due <= e->at);
-    r.until = task_expiry(e, tqueue_of(e, slot, &index)->pool, owns_of(&e->owns, slot));
+    r.until = task_expiry(e, tqueue_of(e, slot)->pool, owns_of(&e->owns, slot));
     if (task_perform(e, &r) < 0) {
         task_at(&e->store, slot)->cancel = 0;
         wheel_set(&e->timers, slot, e->at + NO_MEMORY_MS);
@@ -120,8 +116,6 @@ bool engine_give_way(struct engine *e)
 static void is_due(struct engine *e, task_slot slot, msec_t due)
 {
     struct trec r = { .no = task_number(&e->store, slot) };
-    uint32_t index;
-    const struct pool *p = tqueue_of(e, slot, &index)->pool;
 
     switch ((enum task_state)task_at(&e->store, slot)->state) {
     case TASK_SCHEDULED:
@@ -131,7 +125,7 @@ static void is_due(struct engine *e, task_slot slot, msec_t due)
         return;
     case TASK_WAITING:
         r.kind = TREC_EXPIRE;
-        r.until = task_end_of(e, p->rules.result_ms);
+        r.until = task_end_of(e, tqueue_rules(e, slot)->result_ms);
         e->counts.expired++;
         break;
     case TASK_RUNNING:
@@ -152,10 +146,9 @@ static void is_due(struct engine *e, task_slot slot, msec_t due)
 
 int task_redrive(struct engine *e, task_slot slot)
 {
-    uint32_t index;
     struct trec r = { .kind = TREC_REDRIVE, .no = task_number(&e->store, slot),
                       .entered = (uint64_t)e->at,
-                      .until = task_expiry(e, tqueue_of(e, slot, &index)->pool,
+                      .until = task_expiry(e, tqueue_of(e, slot)->pool,
                                            owns_of(&e->owns, slot)) };
 
     return task_perform(e, &r);

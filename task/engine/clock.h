@@ -27,13 +27,15 @@ bool engine_give_way(struct engine *e);
 
 /* ---- for the other files of this room ---------------------------------------------- */
 struct call_failed;
-/* The attempt has failed: tried again, or dead, or cancelled if somebody wanted that (settle.h). */
-/* taken_back: it does not count, and the next one has its number. */
+/* The attempt has failed: tried again, or dead, or cancelled if somebody wanted that (worker.h).
+ * taken_back: it does not count, and the next one has its number. */
 void task_attempt_ends(struct engine *e, task_slot slot, const struct call_failed *f, bool taken_back);
 /* Frees what a task that was cut still held. */
 void task_cut_ends(struct engine *e, task_slot slot);
 /* A dead one waits again. As task_perform(). */
 SQ_CHECK int task_redrive(struct engine *e, task_slot slot);
+/* How often it may be tried, and in *b how long it waits in between: by its pool's rules, or its own. */
+unsigned task_most_attempts(const struct engine *e, task_slot slot, struct backoff *b);
 /* When a task that begins to wait now expires, for its record; 0: never. own: NULL: nothing. */
 uint64_t task_expiry(const struct engine *e, const struct pool *p, const struct task_own *own);
 /* The end of something that lasts so long; at least a millisecond, within what timers can. */

@@ -2,8 +2,7 @@
  *
  * A turn of the process: engine_advance() (clock.h) with the time, commands, then the log
  * (`log`) goes to the journal as one group, then the answers leave. Commands are in submit.h,
- * take.h, settle.h, change.h, redrive.h; what is asked in look.h; snapshots and the journal read again
- * in replay.h.
+ * worker.h, change.h; what is asked in look.h; snapshots and the journal read again in replay.h.
  *
  * Every change is a record, carried out by apply.c alone, now as in a replay. Not in
  * records: levels of buckets, shares of the running round. After a replay buckets are empty.
@@ -20,15 +19,13 @@
 
 #include "common/base/metrics.h"
 #include "task/containers/rank.h"
-#include "task/containers/starts.h"
-#include "task/engine/allowance.h"
+#include "task/containers/rate.h"
 #include "task/engine/pool.h"
 #include "task/keys/tree.h"
 #include "task/store/attempts.h"
 #include "task/store/names.h"
 #include "task/store/owns.h"
 #include "task/store/record.h"
-#include "task/store/replies.h"
 
 struct tqueue { /* present while it has tasks */
     struct pool *pool; /* ref; NULL: the index is free */

@@ -4,14 +4,12 @@
 #include <stdlib.h>
 
 #include "task/engine/arrive.h"
-#include "task/engine/dead.h"
-#include "task/engine/settle.h"
 #include "task/engine/tqueue.h"
+#include "task/engine/worker.h"
 
 void leave_row(struct engine *e, task_slot slot)
 {
-    uint32_t index;
-    struct tqueue *q = tqueue_of(e, slot, &index);
+    struct tqueue *q = tqueue_of(e, slot);
 
     rank_del(&q->rank, tqueue_entry(q, task_at(&e->store, slot)));
 }
@@ -19,11 +17,10 @@ void leave_row(struct engine *e, task_slot slot)
 bool leave_first(struct engine *e, task_slot slot)
 {
     struct task *t = task_at(&e->store, slot);
-    uint32_t index;
 
     if (!t->cancel)
         return false;
-    line_remove(&tqueue_of(e, slot, &index)->first, &e->store, slot, false);
+    line_remove(&tqueue_of(e, slot)->first, &e->store, slot, false);
     e->firsts--;
     t->cancel = 0;
     return true;
@@ -64,8 +61,7 @@ int leave_retry(struct engine *e, task_slot slot, const struct trec *r)
 static void becomes(struct engine *e, task_slot slot, enum task_state to)
 {
     struct task *t = task_at(&e->store, slot);
-    uint32_t index;
-    const struct tqueue *q = tqueue_of(e, slot, &index);
+    const struct tqueue *q = tqueue_of(e, slot);
 
     t->ended = (uint64_t)e->at & (WHEEL_MAX - 1);
     if (to != TASK_DEAD) {

@@ -84,8 +84,7 @@ static void say(struct task_view *v, enum task_eta by, int64_t ms)
 
 static void of_waiting(const struct engine *e, task_slot slot, struct task_view *v)
 {
-    uint32_t index;
-    const struct tqueue *q = tqueue_of(e, slot, &index);
+    const struct tqueue *q = tqueue_of(e, slot);
     int64_t pace = starts_ms(&q->starts, v->first ? 1 : v->position, e->at);
     int64_t rate = v->first ? 0 : rates_let(e, slot, v);
 
@@ -155,12 +154,11 @@ uint64_t engine_max_result(const struct engine *e, task_no no)
 {
     task_slot slot = task_find(&e->store, no);
     const struct task_own *own = slot != SLOT_NONE ? owns_of(&e->owns, slot) : NULL;
-    uint32_t index;
 
     if (slot == SLOT_NONE)
         return 0;
     return own != NULL && own->max_result != 0 ? own->max_result - 1
-                                               : tqueue_of(e, slot, &index)->pool->rules.max_result;
+                                               : tqueue_rules(e, slot)->max_result;
 }
 
 bool engine_was_tried(const struct engine *e, task_no no)
@@ -174,9 +172,8 @@ bool engine_was_tried(const struct engine *e, task_no no)
 uint64_t engine_position_cap(const struct engine *e, task_no no)
 {
     task_slot slot = task_find(&e->store, no);
-    uint32_t index;
 
-    return slot == SLOT_NONE ? 0 : tqueue_of(e, slot, &index)->pool->rules.position_cap;
+    return slot == SLOT_NONE ? 0 : tqueue_rules(e, slot)->position_cap;
 }
 
 /* Counts those that go before it: the order of entry, but for priorities: all of a more urgent one, none of
@@ -199,12 +196,11 @@ int engine_look(const struct engine *e, task_no no, struct task_view *v)
 {
     task_slot slot = task_find(&e->store, no);
     const struct tqueue *q;
-    uint32_t index;
 
     if (slot == SLOT_NONE)
         return SQ_EUNKNOWN;
     look_at_task(e, slot, v);
-    q = tqueue_of(e, slot, &index);
+    q = tqueue_of(e, slot);
     if (task_is_cut(task_at(&e->store, slot)))
         v->until_ms += (msec_t)q->pool->rules.result_ms;
     if (v->state == TASK_WAITING) {

@@ -69,7 +69,7 @@ struct key_view { /* or a queue: key1 is its name, and all of its keys are count
     uint8_t limited;  /* the key's own limiter: enum closed */
     msec_t limited_until; /* the rate's next; 0: not known */
     uint32_t dead;        /* for a queue */
-    bool redriving;       /* for a queue; redrive.h */
+    bool redriving;       /* for a queue */
 };
 /* The keys of a queue with the most tasks that wait, in *n rows of v, most of them first; *n
  * and *at are 0 at the first call, which goes on as engine_list() does. What changes between
@@ -86,7 +86,7 @@ struct queue_view {
     uint32_t running;
     uint8_t limited;  /* the queue's own limiter: enum closed */
     uint32_t dead;
-    bool redriving;   /* redrive.h */
+    bool redriving;   /* change.h */
 };
 /* 0; SQ_EUNKNOWN: it has no task. */
 SQ_CHECK int engine_look_queue(const struct engine *e, const struct trec_text *queue,

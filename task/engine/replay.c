@@ -7,7 +7,6 @@
 #include "common/base/err.h"
 #include "task/engine/apply.h"
 #include "task/engine/clock.h"
-#include "task/engine/dead.h"
 #include "task/engine/look.h"
 #include "task/engine/tqueue.h"
 
@@ -34,7 +33,6 @@ static void write_task(const struct engine *e, task_slot slot, struct buf *out)
     const struct past *past = attempts_past(&e->attempts, slot);
     struct trec r = { .kind = TREC_TASK, .no = task_number(&e->store, slot) };
     struct task_view v;
-    uint32_t index;
 
     look_at_task(e, slot, &v);
     r.name = text_of(v.queue);
@@ -51,7 +49,7 @@ static void write_task(const struct engine *e, task_slot slot, struct buf *out)
     r.lease = v.state == TASK_RUNNING ? t->lease : (uint64_t)v.ended_ms;
     r.entry = (uint64_t)v.started_ms;
     if (v.state == TASK_WAITING)
-        r.entry = tqueue_entry(tqueue_of(e, slot, &index), t);
+        r.entry = tqueue_entry(tqueue_of(e, slot), t);
     if (v.state == TASK_DEAD)
         r.entry = dead_place(e, slot);
     trec_append(&r, out);
@@ -211,8 +209,7 @@ static uint64_t neighbour(const struct engine *e, const struct task *t)
 static void mix_task(const struct engine *e, task_slot slot, uint64_t *h)
 {
     const struct task *t = task_at(&e->store, slot);
-    uint32_t index;
-    const struct tqueue *q = tqueue_of(e, slot, &index);
+    const struct tqueue *q = tqueue_of(e, slot);
     struct task_view v;
 
     look_at_task(e, slot, &v);

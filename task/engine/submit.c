@@ -85,21 +85,6 @@ static void forget_names(struct engine *e, task_no no)
     names_advance(&e->names, e->at);
 }
 
-static int perform_own(struct engine *e, const struct task_own *own, task_no no)
-{
-    struct trec r;
-    struct buf b;
-    int rc;
-
-    if (own_is_none(own))
-        return 0;
-    buf_init(&b);
-    r = task_own_record(no, own, &b);
-    rc = b.failed ? SQ_ENOMEM : task_perform(e, &r);
-    buf_fini(&b);
-    return rc;
-}
-
 /* Carries out names and what it has of its own, then the task; all of it goes into the log, or
  * nothing. */
 static int perform_all(struct engine *e, const struct task_own *own, const struct trec *name,
@@ -107,7 +92,7 @@ static int perform_all(struct engine *e, const struct task_own *own, const struc
 {
     size_t len = e->log.len;
     msec_t logged_at = e->logged_at;
-    int rc = perform_own(e, own, accept->no);
+    int rc = own_is_none(own) ? 0 : task_perform_own(e, accept->no, own);
 
     for (unsigned kind = 0; rc == 0 && kind < NAMES_OF_TASK; kind++)
         if ((name[kind].lo | name[kind].hi) != 0)

@@ -1,5 +1,9 @@
-/* tqueue.h: queues come with their first task and go with their last. Pure.
- * For the files of this room. */
+/* tqueue.h: queues come with their first task and go with their last; their dead. Pure.
+ * For the files of this room.
+ *
+ * A queue has a list of its dead (tasks without an attempt left), the one that died first in front:
+ * O(1) to add and to remove. While it is redriven, it has a rate, and the last one that is meant;
+ * what operators say of that is in change.h. */
 #ifndef SEGQ_TASK_TQUEUE_H
 #define SEGQ_TASK_TQUEUE_H
 
@@ -28,8 +32,8 @@ uint32_t tqueue_turn(struct engine *e, uint32_t index, uint8_t priority,
 uint32_t tqueue_other_turn(struct engine *e, task_slot slot, uint8_t priority);
 /* The limiter of a key below another one; 0: there is none. */
 uint32_t tqueue_key(const struct engine *e, uint32_t parent, const struct trec_text *key);
-/* The queue of a task, and its index. */
-struct tqueue *tqueue_of(const struct engine *e, task_slot slot, uint32_t *index);
+/* The index of a task's queue. */
+uint32_t tqueue_index(const struct engine *e, task_slot slot);
 /* The whole number of its entry, of which the task has the low bits. */
 uint64_t tqueue_entry(const struct tqueue *q, const struct task *t);
 
@@ -37,5 +41,28 @@ static inline struct tqueue *tqueue_at(const struct engine *e, uint32_t index)
 {
     return pages_at(&e->queues, index);
 }
+
+/* The queue of a task. */
+static inline struct tqueue *tqueue_of(const struct engine *e, task_slot slot)
+{
+    return tqueue_at(e, tqueue_index(e, slot));
+}
+
+static inline const struct task_rules *tqueue_rules(const struct engine *e, task_slot slot)
+{
+    return &tqueue_of(e, slot)->pool->rules;
+}
+
+/* Adds a dead one: behind all others. */
+void dead_add(struct engine *e, task_slot slot);
+void dead_remove(struct engine *e, task_slot slot);
+/* Smaller for who died earlier; for its record. */
+uint64_t dead_place(const struct engine *e, task_slot slot);
+/* Applies REDRIVING, like task_apply(). */
+SQ_CHECK int dead_apply_redriving(struct engine *e, const struct trec *r);
+struct rate dead_rate(const struct tqueue *q);
+void dead_write_redrives(const struct engine *e, struct buf *out);
+/* After a replay: no redrive begins with a full bucket. */
+void dead_empty_buckets(struct engine *e);
 
 #endif

@@ -1,11 +1,21 @@
-/* ring.h: the rings of turns: what can be served now, and who of them is next. Pure.
- * For the files of this room. An item is a turn in its parent's ring (2 * turn) or a turn's
- * line in its own (2 * turn + 1). */
+/* ring.h: the rings of turns: what can be served now, and who in a queue is next. Pure. The rules:
+ * tree.h. An item is a turn in its parent's ring (2 * turn) or a turn's line in its own
+ * (2 * turn + 1). */
 #ifndef SEGQ_TASK_RING_H
 #define SEGQ_TASK_RING_H
 
 #include "task/keys/tree.h"
 
+/* queue: its limiter. head_start: of TASK_PRIORITIES. SLOT_NONE: nobody may start now.
+ * served: the turn whose share pays. Changes nothing. */
+task_slot tree_pick(struct tree *t, uint32_t queue, const msec_t *head_start, uint32_t *served);
+/* The limiter of a queue in which somebody may start now, each in its turn: it has been served once;
+ * 0: there is none. */
+uint32_t tree_next_queue(struct tree *t);
+/* The share of the turn, and of those above it, pays for one. Before tree_start. */
+void tree_pay(struct tree *t, uint32_t served);
+
+/* ---- for the files of this room ---------------------------------------------------- */
 /* Puts the turn where it now belongs: into its parent's ring if it can be served, out of it
  * if not; and so on upwards. */
 void ring_settle(struct tree *t, uint32_t turn);
@@ -13,14 +23,7 @@ void ring_settle(struct tree *t, uint32_t turn);
 void ring_settle_line(struct tree *t, uint32_t turn);
 bool ring_has_line(const struct tree *t, uint32_t turn);
 bool ring_has_turn(const struct tree *t, uint32_t turn);
-/* The turn whose line is served next, going down from `turn`, whose ring is not empty. */
-uint32_t ring_next_line(struct tree *t, uint32_t turn);
 /* Bounds its turn after a change of its rule: it is not served for longer than its weight now says. */
 void ring_reweigh(struct tree *t, uint32_t turn);
-/* The queue that is served next, of all that have somebody who may start: its limiter; 0: none. It
- * has been served once. */
-uint32_t ring_next_queue(struct tree *t);
-/* The item has been served once. */
-void ring_serve(struct tree *t, uint32_t turn, bool line);
 
 #endif

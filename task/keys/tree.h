@@ -28,6 +28,7 @@
 #define SEGQ_TASK_TREE_H
 
 #include "common/base/map.h"
+#include "common/task/state.h"
 #include "task/containers/rate.h"
 #include "task/containers/wheel.h"
 #include "task/keys/line.h"
@@ -73,7 +74,7 @@ struct tree {
     struct pages limiters, turns, links; /* owned; links: of `wakes` */
     struct wheel wakes; /* limiters: their rate opens, or their bucket is full */
     struct map by_hash;
-    uint32_t ring; /* ring of the queues' turns: for who takes from any queue (pick.h) */
+    uint32_t ring; /* ring of the queues' turns: for who takes from any queue (ring.h) */
     uint32_t n_limiters, n_turns;       /* indices ever used */
     uint32_t free_limiter, free_turn;   /* index; 0: none */
     uint32_t limiters_now, turns_now, max_limiters;
@@ -145,5 +146,13 @@ static inline struct limiter *tree_limiter_at(const struct tree *t, uint32_t lim
 {
     return pages_at(&t->limiters, limiter);
 }
+
+/* Counts how many of those that wait are held up, and by what: adds the tasks of some turns, from
+ * *at on (1: the first): a step per turn, not per task. A task counts once: for the lowest level
+ * that is closed. *at: where the next call goes on; 0: it was the last. */
+void tree_held(const struct tree *t, uint32_t *at, uint32_t steps, uint64_t held[TASK_NHOLDS]);
+/* Checks what must hold between rings, lines and limiters: slow, for tests. NULL, or what does not
+ * hold. */
+const char *tree_check(const struct tree *t);
 
 #endif

@@ -5,11 +5,10 @@
 #include "common/task/call.h"
 #include "common/wire/frame.h"
 #include "task/engine/look.h"
-#include "task/engine/take.h"
+#include "task/engine/worker.h"
+#include "task/node/body.h"
 #include "task/node/calls.h"
 #include "task/node/parts.h"
-#include "task/node/result.h"
-#include "task/node/shared.h"
 
 #define ROW_BYTES 64u /* beside texts and body */
 /* A row more may be as long as the longest body. */

@@ -5,13 +5,11 @@
 #include "common/base/text.h"
 #include "common/task/call.h"
 #include "task/engine/look.h"
-#include "task/engine/settle.h"
-#include "task/engine/take.h"
+#include "task/engine/worker.h"
 #include "task/node/answer.h"
-#include "task/node/ask.h"
+#include "task/node/body.h"
+#include "task/node/commands.h"
 #include "task/node/parts.h"
-#include "task/node/result.h"
-#include "task/node/shared.h"
 
 #define LOG_MODULE "calls"
 #define TURN_MOST  32 /* calls of an endpoint: their bodies are in memory together */

@@ -4,8 +4,7 @@
 #include "common/base/err.h"
 #include "task/engine/change.h"
 #include "task/engine/look.h"
-#include "task/engine/redrive.h"
-#include "task/node/ask.h"
+#include "task/node/commands.h"
 #include "task/node/parts.h"
 
 #define ORDERS_MOST 10000u /* tasks of a question: some milliseconds */

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <sodium.h>
+#include <stdlib.h>
 
 #include "common/base/err.h"
 #include "common/base/log.h"
@@ -12,10 +13,9 @@
 #include "task/engine/replay.h"
 #include "task/node/calls.h"
 #include "task/node/keep.h"
-#include "task/node/part_out.h"
+#include "task/node/part_copy.h"
 #include "task/node/parts.h"
 #include "task/node/report.h"
-#include "task/node/shared.h"
 #include "task/node/wait.h"
 
 #define LOG_MODULE "table"
@@ -82,6 +82,71 @@ static bool obey(struct tasktab *t, struct tpeer *p, uint64_t epoch, uint32_t ab
     if (epoch > t->epoch || t->manager != p->no || (t->store == 0 && p->store != 0))
         adopt(t, p, epoch);
     return true;
+}
+
+/* ---- openings ---------------------------------------------------------------------- */
+
+struct part_rules { /* the pool in a PART_OPEN */
+    struct task_rules rules;
+    struct buf keys; /* owned; limits of keys, as a record has them */
+};
+
+struct opening_part { /* orders about a partition that is being read */
+    struct list_node in; /* tasktab.openings */
+    struct msg_part_open m; /* texts and numbers: below */
+    char match[TASK_NAME_MAX + 1], endpoint[TASK_NAME_MAX + 1],
+        notify[TASK_NAME_MAX + 1];
+    struct part_rules rules;
+};
+
+/* NULL: none. */
+static struct opening_part *opening_of(const struct tasktab *t, part_no no)
+{
+    list_each_of (&t->openings, struct opening_part, in, o) {
+        if (o->m.part == no)
+            return o;
+    }
+    return NULL;
+}
+
+/* Begins to read it, or goes on. Takes *r over, and leaves none of it. 0, SQ_ENOMEM, SQ_EBUSY. */
+static int read_shared(struct tasktab *t, const struct msg_part_open *m, struct part_rules *r)
+{
+    struct opening_part *o = opening_of(t, m->part);
+
+    if (o == NULL) {
+        o = calloc(1, sizeof(*o));
+        if (o == NULL)
+            return SQ_ENOMEM;
+        list_push_back(&t->openings, &o->in);
+    }
+    o->m = *m;
+    o->m.match = o->match;
+    o->m.endpoint = o->endpoint;
+    o->m.notify = o->notify;
+    o->m.rules = NULL;
+    o->m.keys = NULL;
+    o->m.n_rules = o->m.n_keys = 0;
+    buf_fini(&o->rules.keys);
+    o->rules = *r;
+    buf_init(&r->keys);
+    copy_text(o->match, sizeof(o->match), m->match);
+    copy_text(o->endpoint, sizeof(o->endpoint), m->endpoint);
+    copy_text(o->notify, sizeof(o->notify), m->notify);
+    return t->o.shared->open(t->o.shared_ctx, m->part, m->part_epoch);
+}
+
+static void opening_over(struct tasktab *t, struct opening_part *o)
+{
+    list_remove(&t->openings, &o->in);
+    buf_fini(&o->rules.keys);
+    free(o);
+}
+
+void tasktab_openings_free(struct tasktab *t)
+{
+    list_each_of (&t->openings, struct opening_part, in, o)
+        opening_over(t, o);
 }
 
 /* ---- partitions -------------------------------------------------------------------- */
@@ -228,7 +293,7 @@ static void order_part_open(struct tasktab *t, struct tpeer *from,
     if (p != NULL && !tasktab_keep_log(t, p, out))
         t->lost_record = true;
     rc = t->o.shared != NULL && (p == NULL || p->epoch != m->part_epoch)
-             ? tasktab_shared_open(t, m, &r)
+             ? read_shared(t, m, &r)
              : open_part(t, m, &r);
     buf_fini(&r.keys);
     if (rc < 0)
@@ -267,7 +332,7 @@ static int load(struct tasktab *t, const struct opening_part *o, const uint8_t *
 int tasktab_loaded(struct tasktab *t, struct task_now now, part_no no, const uint8_t *p, size_t n,
                    bool (*live)(void *ctx, uint64_t ref), void *ctx)
 {
-    struct opening_part *o = tasktab_opening(t, no);
+    struct opening_part *o = opening_of(t, no);
     struct part *half;
     int rc;
 
@@ -285,7 +350,7 @@ int tasktab_loaded(struct tasktab *t, struct task_now now, part_no no, const uin
                   o->m.part_epoch, sq_strerror(rc),
                   rc == SQ_EGONE ? "Redis has lost it: restore Redis, or remove the pool"
                                  : "see what else writes to these keys, or remove the pool");
-    tasktab_opening_over(t, o);
+    opening_over(t, o);
     return rc;
 }
 
@@ -312,11 +377,11 @@ static void order_part_drop(struct tasktab *t, struct tpeer *from,
                             const struct msg_part_drop *m, struct outbox *out)
 {
     struct part *p = tasktab_part(t, m->part);
-    struct opening_part *o = tasktab_opening(t, m->part);
+    struct opening_part *o = opening_of(t, m->part);
 
     t->say = true;
     if (o != NULL && (m->part_epoch == 0 || o->m.part_epoch <= m->part_epoch))
-        tasktab_opening_over(t, o);
+        opening_over(t, o);
     if (t->o.shared != NULL && m->part_epoch == 0)
         t->o.shared->close(t->o.shared_ctx, m->part, true);
     if (t->hold)

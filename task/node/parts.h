@@ -40,7 +40,7 @@ struct part *tasktab_part_new(struct tasktab *t, const struct part_seed *s);
 void tasktab_part_free(struct tasktab *t, struct part *p);
 /* Removes it from the table, and frees it. */
 void tasktab_part_drop(struct tasktab *t, struct part *p);
-/* Forgets its copy to another node (part_out.h); a fence stays. */
+/* Forgets its copy to another node (part_copy.h); a fence stays. */
 void tasktab_out_end(struct part *p);
 static inline uint32_t tasktab_part_tasks(const struct part *p)
 {

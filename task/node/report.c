@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "task/keys/held.h"
+#include "task/keys/tree.h"
 #include "task/node/calls.h"
 #include "task/node/parts.h"
 

@@ -1,21 +1,20 @@
 /* state.h: the partitions of a node, the links' ends, and who waits for an answer. Data only.
  * For the files of this room.
  *
- *   table.c    life; links; what a message means
- *   parts.c    partitions: found, made, dropped; their clocks
- *   orders.c   which manager is obeyed; partitions come and go
- *   ask.c      submissions, looks, takes, changes, settlements
- *   calls.c    tasks that the node takes itself, since they are calls to an endpoint
- *   operate.c  what operators ask and order
- *   answer.c   what a look and a take are told
- *   wait.c     who waits for a task, and until when
- *   turn.c     the end of a turn
- *   part_out.c a partition's copy to another node
- *   part_in.c  one that comes from another node
- *   keep.c     records into the journal, and out of it
- *   copy.c     bodies out of files that are mostly dead
- *   report.c   what managers are told; ends of tasks, to routers
- *   shared.c   partitions in a store that other nodes can open, too; bodies */
+ *   table.c      life; links; what a message means; the end of a turn
+ *   parts.c      partitions: found, made, dropped; their clocks
+ *   orders.c     which manager is obeyed; partitions come and go
+ *   commands.c   submissions, looks, takes, changes, settlements
+ *   calls.c      tasks that the node takes itself, since they are calls to an endpoint
+ *   operate.c    what operators ask and order
+ *   answer.c     what a look and a take are told
+ *   wait.c       who waits for a task, and until when
+ *   part_copy.c  a partition's copy to another node, and from there
+ *   keep.c       records into the journal, and out of it
+ *   body.c       payloads and results: put, read, copied
+ *   notices.c    ends of tasks that are told in another queue
+ *   archive_line.c  a task that has ended, as a line of JSON
+ *   report.c     what managers are told; ends of tasks, to routers */
 #ifndef SEGQ_TASKTAB_STATE_H
 #define SEGQ_TASKTAB_STATE_H
 
@@ -38,7 +37,7 @@ struct tpeer { /* a link */
     char name[NAME_MAX_LEN + 1];
 };
 
-struct part_out { /* a copy on its way (part_out.h) */
+struct part_out { /* a copy on its way (part_copy.h) */
     uint64_t to_epoch;
     char node[NAME_MAX_LEN + 1], addr[64];
     peer_no peer; /* 0: no link yet */

@@ -174,4 +174,7 @@ void tasktab_count(const struct tasktab *t, struct tasktab_counts *n);
 /* Live tasks: for promises of room. */
 uint64_t tasktab_tasks(const struct tasktab *t);
 
+/* The end of a turn: tasktab_turn(), tasktab_written(), tasktab_idle_ms(). Pure. */
+
+
 #endif

@@ -1,8 +1,8 @@
-/* address.h: where a target is. Shell. For the files of this room. */
+/* address.h: where a target is, and whether it may be reached. Shell. For the files of this room. */
 #ifndef SEGQ_OUT_ADDRESS_H
 #define SEGQ_OUT_ADDRESS_H
 
-#include "task/out/out_int.h"
+#include "task/out/out_call.h"
 
 enum address {
     ADDRESS_KNOWN,
@@ -20,5 +20,10 @@ void address_told(struct out_target *t, const struct host_answer *a);
 /* A connection to it could not be made: the next one is tried. */
 void address_failed(struct out_target *t);
 bool address_may(const struct out_target *t, const struct net_addr *a);
+
+/* May an endpoint reach it? (Server-side request forgery: a target's name that means a machine of
+ * ours.) Closed are all that are not of the public internet (ip_is_public()); the endpoint's own
+ * networks (`allow`) are open. */
+bool ssrf_lets(const struct ip *ip, const struct ip_net *allow, unsigned n);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef SEGQ_OUT_CONN_H
 #define SEGQ_OUT_CONN_H
 
-#include "task/out/out_int.h"
+#include "task/out/out_call.h"
 
 #define CONN_KEPT_MS 60000 /* time that one is kept without a request */
 

@@ -1,4 +1,4 @@
-/* libcurl.c: options of libcurl, and what it tells. */
+/* libcurl.c: options of libcurl, what it tells, its sockets and timers on our loop. */
 #include "task/out/libcurl.h"
 
 #include <errno.h>
@@ -9,8 +9,10 @@
 
 #include "task/out/address.h"
 #include "task/out/out_call.h"
-#include "task/out/heard.h"
 
+/* libcurl keeps deadlines, but not while a call waits for one of its connections: so much later a
+ * call is ended without it. */
+#define LATE_MS  100
 #define CA_AGE_S (OUT_AGE_MAX_MS / 1000L) /* then a new file of the system's authorities counts: 40 ms to parse */
 
 static struct out *out_of(const struct out_call *c)
@@ -43,7 +45,7 @@ static size_t on_line(char *p, size_t size, size_t count, void *arg)
         return 0;
     rc = http_answer_head(&u->answer, (char *)u->head.data, u->head.len);
     if (rc > 0)
-        heard_head(c, &u->answer);
+        answer_head(c, &u->answer);
     if (rc < 0)
         u->wrong = rc == -431 ? CALL_TOO_LONG : CALL_RESET;
     return rc < 0 ? 0 : n;
@@ -51,7 +53,7 @@ static size_t on_line(char *p, size_t size, size_t count, void *arg)
 
 static size_t on_body(char *p, size_t size, size_t count, void *arg)
 {
-    return heard_body(arg, p, size * count) ? size * count : 0;
+    return answer_body(arg, p, size * count) ? size * count : 0;
 }
 
 static bool is_tls(CURLcode rc)
@@ -105,7 +107,8 @@ static const char *why_of(const struct libcurl_call *u, CURLcode rc, enum call_f
     return u->error[0] != 0 ? u->error : curl_easy_strerror(rc);
 }
 
-void libcurl_ended(struct out_call *c, CURLcode rc)
+/* libcurl is done with it. */
+static void ended(struct out_call *c, CURLcode rc)
 {
     enum call_fault fault = fault_of(c, rc);
     struct libcurl_call *u = &c->curl;
@@ -113,7 +116,7 @@ void libcurl_ended(struct out_call *c, CURLcode rc)
     curl_multi_remove_handle(out_of(c)->multi, u->easy);
     out_call_leave(c);
     if (fault == CALL_NONE)
-        heard_all(c);
+        answer_ends(c);
     else
         out_call_ends(c, fault, why_of(u, rc, fault));
 }
@@ -178,6 +181,14 @@ static void set_way(struct out_call *c, const struct net_addr *a)
     curl_easy_setopt(c->curl.easy, CURLOPT_CONNECT_TO, c->curl.connect_to);
 }
 
+static void late_by(struct out *o, msec_t when)
+{
+    if (when >= o->late_due)
+        return;
+    o->late_due = when;
+    ev_timer_at(o->late_timer, when);
+}
+
 void libcurl_go(struct out_call *c, const struct net_addr *a)
 {
     struct out *o = out_of(c);
@@ -188,23 +199,16 @@ void libcurl_go(struct out_call *c, const struct net_addr *a)
         out_call_ends(c, CALL_LOCAL, "libcurl: no memory");
     else
         out_call_enter(c, PLACE_CLIENT);
-    libcurl_late_by(o, c->due + LIBCURL_LATE_MS);
+    late_by(o, c->due + LATE_MS);
 }
 
-void libcurl_late_by(struct out *o, msec_t when)
-{
-    if (when >= o->late_due)
-        return;
-    o->late_due = when;
-    ev_timer_at(o->late_timer, when);
-}
-
-msec_t libcurl_late(struct out_target *t, msec_t now)
+/* Ends the calls of a target that are late; returns when the next one will be. */
+static msec_t end_late(struct out_target *t, msec_t now)
 {
     list_each_of (&t->calls, struct out_call, in, c) {
-        if (c->due + LIBCURL_LATE_MS > now)
-            return c->due + LIBCURL_LATE_MS;
-        libcurl_ended(c, CURLE_OPERATION_TIMEDOUT);
+        if (c->due + LATE_MS > now)
+            return c->due + LATE_MS;
+        ended(c, CURLE_OPERATION_TIMEDOUT);
     }
     return MSEC_NEVER;
 }
@@ -347,4 +351,134 @@ bool libcurl_prepare(struct out_call *c, const struct out_request *q)
     set_method(c, q->method);
     set_calls(c);
     return true;
+}
+
+/* ---- on our loop: the multi interface (libcurl's "hiperfifo" example, with our watchers) ------ */
+
+#define KEPT_MAX 1024L /* idle connections, of all targets */
+
+static void look(struct out *o)
+{
+    const CURLMsg *m;
+    int left;
+
+    while ((m = curl_multi_info_read(o->multi, &left)) != NULL) {
+        CURLcode rc = m->data.result;
+        char *c;
+
+        if (m->msg != CURLMSG_DONE)
+            continue;
+        curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &c);
+        ended((struct out_call *)(void *)c, rc);
+    }
+}
+
+static void act(struct out *o, curl_socket_t fd, int what)
+{
+    int running;
+
+    curl_multi_socket_action(o->multi, fd, what, &running);
+    look(o);
+}
+
+struct watch {
+    struct ev_io io;
+    struct out *out; /* ref */
+};
+
+static void on_io(void *arg, unsigned what)
+{
+    const struct watch *w = arg;
+
+    act(w->out, w->io.fd, (what & EV_IO_READ ? CURL_CSELECT_IN : 0) |
+                              (what & EV_IO_WRITE ? CURL_CSELECT_OUT : 0)); /* may free w */
+}
+
+static struct watch *watch_new(struct out *o, curl_socket_t fd)
+{
+    struct watch *w = calloc(1, sizeof(*w));
+
+    if (w == NULL)
+        return NULL;
+    w->out = o;
+    ev_io_init(&w->io, o->ev, fd, on_io, w);
+    curl_multi_assign(o->multi, fd, w);
+    return w;
+}
+
+/* Without memory the call's deadline ends it. */
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *of_socket)
+{
+    struct watch *w = of_socket;
+
+    (void)easy;
+    if (what == CURL_POLL_REMOVE) {
+        if (w != NULL)
+            ev_io_end(&w->io);
+        free(w);
+        return 0;
+    }
+    if (w == NULL)
+        w = watch_new(arg, fd);
+    if (w != NULL)
+        (void)!ev_io_set(&w->io, (what & CURL_POLL_IN ? EV_IO_READ : 0) |
+                                     (what & CURL_POLL_OUT ? EV_IO_WRITE : 0));
+    return 0;
+}
+
+static int on_timeout(CURLM *multi, long ms, void *arg)
+{
+    struct out *o = arg;
+
+    (void)multi;
+    ev_timer_at(o->timer, ms < 0 ? MSEC_NEVER : ev_now(o->ev) + ms + (ms > 0));
+    return 0;
+}
+
+static void on_timer(void *arg)
+{
+    act(arg, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static void on_late(void *arg)
+{
+    struct out *o = arg;
+    msec_t now = ev_now(o->ev);
+
+    o->late_due = MSEC_NEVER;
+    list_each_of (&o->targets, struct out_target, in, t) {
+        if (!t->plain)
+            late_by(o, end_late(t, now));
+    }
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+bool libcurl_loop_init(struct out *o)
+{
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        return false;
+    o->multi = curl_multi_init();
+    o->timer = ev_timer_new(o->ev, on_timer, o);
+    o->late_timer = ev_timer_new(o->ev, on_late, o);
+    o->late_due = MSEC_NEVER;
+    if (o->multi == NULL || o->timer == NULL || o->late_timer == NULL) {
+        libcurl_loop_fini(o);
+        return false;
+    }
+    curl_multi_setopt(o->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+    curl_multi_setopt(o->multi, CURLMOPT_SOCKETDATA, o);
+    curl_multi_setopt(o->multi, CURLMOPT_TIMERFUNCTION, on_timeout);
+    curl_multi_setopt(o->multi, CURLMOPT_TIMERDATA, o);
+    curl_multi_setopt(o->multi, CURLMOPT_MAXCONNECTS, KEPT_MAX);
+    curl_multi_setopt(o->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)o->most_conns);
+    return true;
+}
+
+void libcurl_loop_fini(struct out *o)
+{
+    curl_multi_cleanup(o->multi); /* closes what is kept, through on_socket() */
+    ev_timer_free(o->timer);
+    ev_timer_free(o->late_timer);
+    curl_global_cleanup();
 }

@@ -8,7 +8,6 @@
 #include "task/out/address.h"
 #include "task/out/out_call.h"
 #include "task/out/libcurl.h"
-#include "task/out/libcurl_loop.h"
 #include "task/out/plain.h"
 
 #define DESCRIPTORS_MAX   65536u /* descriptors that are asked for */

@@ -1,8 +1,108 @@
-/* out_call.h: a request's life: where it is, how it ends. Shell. For the files of this room. */
+/* out_call.h: the data of requests on their way; a request's life, its answer, its end. Shell. Only
+ * files of this room include it.
+ *
+ *   out.c       life; targets; a request, from its target's name to one of the two clients
+ *   plain.c     our own client: requests and answers over its connections
+ *   conn.c      those connections: opened, kept, closed
+ *   libcurl.c   libcurl: sockets, timers, a request's options, its answer
+ *   address.c   where a target is: names asked, addresses checked
+ *   out_call.c  a request's life; an answer, by either client; the end
+ * Each calls only those below it. */
 #ifndef SEGQ_OUT_CALL_H
 #define SEGQ_OUT_CALL_H
 
-#include "task/out/out_int.h"
+#include <curl/curl.h>
+#include <sodium.h>
+
+#include "common/base/list.h"
+#include "common/http/http_answer.h"
+#include "common/net/hosts.h"
+#include "common/task/url.h"
+#include "task/out/out.h"
+#include "task/out/trust.h"
+
+#define OUT_AGE_MAX_MS 300000 /* age of a connection: then a name's new address is seen */
+
+struct out {
+    struct ev *ev;       /* ref */
+    struct hosts hosts;
+    struct list targets; /* list of struct out_target */
+    struct list ending;  /* list of struct out_call: over, their callers are told at the end of the turn */
+    bool posted;         /* `ending` is looked at in this turn */
+    struct buf pass;     /* names of header fields, each with a 0 behind it */
+    struct list spare;   /* list of struct out_call: for the next ones */
+    /* libcurl's: */
+    CURLM *multi; /* owned */
+    uint64_t n_targets; /* ever */
+    struct ev_timer *timer;
+    struct ev_timer *late_timer; /* for calls that libcurl does not end */
+    msec_t late_due;             /* the time it is set to */
+    /* Our own client's: */
+    struct ev_timer *due_timer;
+    msec_t due;             /* the time it is set to */
+    size_t n_conns, most_conns;
+    struct list kept;       /* conn.of_all, of all targets, the oldest in front */
+    struct list crowded;    /* out_target.turn: targets whose calls wait for a connection */
+    char *in;               /* owned: where answers are read */
+};
+
+struct out_target {
+    struct list_node in;
+    struct out *out; /* ref */
+    struct out_rules rules;
+    struct url url, proxy; /* proxy.host "": none */
+    bool plain;      /* our own client calls it */
+    struct trust trust;
+    struct host_question *question; /* NULL: none is open */
+    struct host_answer known; /* addresses; n 0: none yet */
+    msec_t asked_ms; /* when they were told */
+    unsigned at;     /* the one that is used, of those that may be */
+    struct list waiting; /* list of struct out_call: for an address */
+    struct list calls;   /* list of struct out_call: with a client; the first that is due in front */
+    struct list opening, kept; /* lists of struct conn: the oldest in front */
+    struct list crowded;       /* out_call.more: there are enough connections */
+    struct list_node turn;     /* out.crowded */
+};
+
+enum out_place {
+    PLACE_NAME,   /* out_target.waiting */
+    PLACE_CLIENT, /* out_target.calls */
+    PLACE_ENDING, /* out.ending */
+};
+
+struct out_call {
+    struct list_node in; /* list of its place */
+    uint8_t place;       /* enum out_place */
+    struct out_target *target; /* ref */
+    out_fn fn;
+    bool (*may)(void *arg);
+    void (*long_one)(void *arg, const void *p, size_t n);
+    void *arg;
+    struct buf body, got; /* got: the first bytes of the answer */
+    struct buf fields;    /* header fields of the answer, as call_answer.fields */
+    uint32_t keep;
+    msec_t began, due;
+    bool left;           /* first byte sent, or about to be */
+    bool cut;            /* the answer went on behind OUT_BODY_MAX */
+    crypto_hash_sha256_state hash; /* once there is more than is kept */
+    struct call_answer answer;
+    /* For our own client: */
+    struct buf head;
+    bool to_head;
+    struct net_addr addr;
+    struct conn *conn;     /* NULL: none yet */
+    struct list_node more; /* out_target.crowded */
+    struct libcurl_call { /* handle of libcurl */
+        CURL *easy; /* owned; NULL: it is not the client */
+        struct curl_slist *fields, *connect_to; /* owned */
+        struct buf head; /* bytes of the answer, as it comes */
+        struct http_answer answer;
+        bool opened; /* a connection, for this call */
+        bool refused, unwanted, no_room; /* no_room: no descriptor is left */
+        enum call_fault wrong; /* the head of the answer is none */
+        char error[CURL_ERROR_SIZE];
+    } curl;
+};
 
 /* An empty one, in no list. NULL: no memory. */
 struct out_call *out_call_new(struct out *o);
@@ -16,5 +116,14 @@ void out_call_ends(struct out_call *c, enum call_fault fault, const char *why);
 bool out_call_has_body(const struct out_call *c, const char *method);
 /* Spare ones go. */
 void out_call_free_spare(struct out *o);
+
+/* ---- an answer, whoever the client is ---------------------------------------------- */
+
+/* Reads a whole head: what it says to us. */
+void answer_head(struct out_call *c, const struct http_answer *a);
+/* The next bytes of its body. False: no more is wanted: c->cut, or no memory. */
+bool answer_body(struct out_call *c, const void *p, size_t n);
+/* Ends it; to its caller. */
+void answer_ends(struct out_call *c);
 
 #endif

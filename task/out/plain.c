@@ -8,7 +8,6 @@
 
 #include "task/out/out_call.h"
 #include "task/out/conn.h"
-#include "task/out/heard.h"
 
 #define READ_MAX 65536 /* bytes a turn */
 #define IN_BYTES (HTTP_MAX_ANSWER_HEAD + READ_MAX) /* bytes not read yet, and the next ones */
@@ -104,7 +103,7 @@ static void done(struct conn *cn, bool keep)
     due_by(o, ev_now(o->ev) + CONN_KEPT_MS);
     room_made(o);
     out_call_leave(c);
-    heard_all(c);
+    answer_ends(c);
 }
 
 /* ---- deadlines ----------------------------------------------------------------------------- */
@@ -172,11 +171,11 @@ static int64_t read_step(struct conn *cn, char *p, size_t n, bool *last)
     if (a->part == HTTP_ANSWER_HEAD) {
         took = http_answer_head(a, p, n);
         if (took > 0)
-            heard_head(cn->call, a);
+            answer_head(cn->call, a);
     } else {
         took = http_answer_body(a, p, n, &data);
     }
-    *last = (data.n > 0 && !heard_body(cn->call, data.p, data.n)) || a->part == HTTP_ANSWER_DONE;
+    *last = (data.n > 0 && !answer_body(cn->call, data.p, data.n)) || a->part == HTTP_ANSWER_DONE;
     return took;
 }
 

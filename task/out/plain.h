@@ -8,7 +8,7 @@
 #ifndef SEGQ_OUT_PLAIN_H
 #define SEGQ_OUT_PLAIN_H
 
-#include "task/out/out_int.h"
+#include "task/out/out_call.h"
 
 SQ_CHECK bool plain_init(struct out *o); /* false: no memory */
 void plain_fini(struct out *o);          /* no target is left */

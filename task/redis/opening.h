@@ -6,7 +6,7 @@
 #include "common/base/map.h"
 #include "task/redis/writes.h"
 
-#define TASK_REDIS_KEYS 5 /* script.h: epoch, log, snap, body, next */
+#define TASK_REDIS_KEYS 5 /* writes.h: epoch, log, snap, body, next */
 
 enum opening_step { OPENING_FENCE, OPENING_SNAP, OPENING_LOG, OPENING_BODIES, OPENING_READ };
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "common/base/err.h"
-#include "task/redis/script.h"
 #include "task/store/record.h"
 
 #define REF_LEN_BITS (64 - WRITES_NUMBERS)

@@ -10,8 +10,8 @@
 #include "common/base/text.h"
 #include "task/calls/request.h"
 #include "task/service/endpoint_files.h"
+#include "task/service/long_answers.h"
 #include "task/service/state.h"
-#include "task/service/whole.h"
 
 #define LOG_MODULE    "caller"
 #define AGAIN_MS      1000

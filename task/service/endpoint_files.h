@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "common/wire/msg_task_manager.h"
-#include "task/calls/sign.h"
+#include "task/calls/request.h"
 #include "task/out/out.h"
 
 enum tls_file { TLS_CA, TLS_CERT, TLS_KEY, TLS_NFILES };

@@ -5,8 +5,8 @@
 #include "common/journal/keeper.h"
 #include "common/node/node.h"
 #include "common/supervisor/metrics_process.h"
+#include "task/service/long_answers.h"
 #include "task/service/state.h"
-#include "task/service/whole.h"
 
 #define ROW(name, kind, member, help) METRIC_ROW("segq_task_" name, kind, ROW_OF, member, help)
 

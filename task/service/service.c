@@ -10,11 +10,11 @@
 #include "common/base/versions.h"
 #include "common/node/node_peers.h"
 #include "task/bodies/answers.h"
-#include "task/bodies/body_form.h"
+#include "task/bodies/body_files.h"
 #include "task/node/keep.h"
+#include "task/service/long_answers.h"
 #include "task/service/metrics.h"
 #include "task/service/state.h"
-#include "task/service/whole.h"
 #include "task/service/zones.h"
 
 #define CLOCK_EVERY_MS 5 /* at most: a delayed task may be this late */

@@ -1,6 +1,7 @@
 /* attempts.h: the attempts at tasks that failed: the newest of each, and how many there were before
  * them. Pure. A task without a failed attempt costs nothing; one with some, 40 bytes and 15 for
- * each, and what workers said: at most ATTEMPTS_BYTES. What finds no memory is not kept. */
+ * each, and what workers said: at most ATTEMPTS_BYTES. What finds no memory is not kept.
+ * Beside them: the reply of the target to the newest attempt that failed with an answer. */
 #ifndef SEGQ_TASK_ATTEMPTS_H
 #define SEGQ_TASK_ATTEMPTS_H
 
@@ -40,6 +41,28 @@ unsigned attempts_of(const struct attempts *h, task_slot slot, struct attempt *v
 static inline const struct past *attempts_past(const struct attempts *h, task_slot slot)
 {
     return h->by_slot.n > 0 ? map_get_ptr(&h->by_slot, slot) : NULL;
+}
+
+/* Which tasks have a reply, and where it is: what the target said to the newest attempt
+ * that failed with an answer. Pure. A task without one costs nothing; one with it, 16 to 32 bytes. */
+
+struct replies {
+    struct map by_slot; /* -> its reference: the shell's, as that of a body */
+};
+
+void replies_init(struct replies *r);
+void replies_fini(struct replies *r);
+/* ref: neither 0 nor MAP_NONE. 0 or SQ_ENOMEM: nothing has changed. */
+SQ_CHECK int replies_set(struct replies *r, task_slot slot, uint64_t ref);
+void replies_drop(struct replies *r, task_slot slot);
+uint64_t replies_bytes(const struct replies *r);
+
+/* 0: none. */
+static inline uint64_t replies_of(const struct replies *r, task_slot slot)
+{
+    uint64_t ref = r->by_slot.n > 0 ? map_get(&r->by_slot, slot) : MAP_NONE;
+
+    return ref != MAP_NONE ? ref : 0;
 }
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "common/task/rules.h"
 #include "task/bodies/bodies.h"
-#include "task/bodies/body_form.h"
+#include "task/bodies/body_files.h"
 #include "tests/lib/fuzz_bytes.h"
 #include "tests/lib/quiet.h"
 #include "tests/lib/sim/disk.c" /* fuzz programs link no simulation */

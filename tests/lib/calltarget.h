@@ -9,7 +9,7 @@
 
 #include "common/base/rng.h"
 #include "common/ticket/task_token.h"
-#include "task/calls/answer.h"
+#include "task/calls/verdict.h"
 #include "task/store/store.h"
 
 enum mood {

@@ -8,7 +8,7 @@
 #include "common/base/err.h"
 #include "task/engine/look.h"
 #include "task/engine/tqueue.h"
-#include "task/keys/check.h"
+#include "task/keys/tree.h"
 #include "tests/lib/tasks/names.h"
 #include "tests/lib/tasks/order.h"
 
@@ -193,7 +193,7 @@ static void check_dead(struct world *w, unsigned queue)
     struct task_filter f = { .queue = name, .states = 1u << TASK_DEAD };
     static task_no no[WORLD_TASKS];
     task_slot at = 0;
-    uint32_t n = 0, index = 0;
+    uint32_t n = 0;
     bool last = q == NULL || q->redrive_last == 0;
 
     if (engine_list(w->e, &f, &at, no, WORLD_TASKS) != (q != NULL ? q->dead.n : 0))
@@ -201,7 +201,7 @@ static void check_dead(struct world *w, unsigned queue)
     for (uint32_t i = q != NULL ? q->dead.head : 0; i != 0; i = task_at(&w->e->store, i - 1)->next) {
         const struct task *t = task_at(&w->e->store, i - 1);
 
-        if (t->state != TASK_DEAD || tqueue_of(w->e, i - 1, &index) != q ||
+        if (t->state != TASK_DEAD || tqueue_of(w->e, i - 1) != q ||
             (t->next != 0 && task_at(&w->e->store, t->next - 1)->entry <= t->entry))
             world_broke(w, "queue %u: its list of the dead has no order", queue);
         last |= i == q->redrive_last;
@@ -209,7 +209,8 @@ static void check_dead(struct world *w, unsigned queue)
     }
     if (q != NULL && (n != q->dead.n || !last))
         world_broke(w, "queue %u: its list of the dead is not whole", queue);
-    if (q != NULL && q->redrive_last != 0 && wheel_when(&w->e->redrives, index) == 0)
+    if (q != NULL && q->redrive_last != 0 &&
+        wheel_when(&w->e->redrives, tqueue_index(w->e, q->redrive_last - 1)) == 0)
         world_broke(w, "queue %u: nobody goes on with its redrive", queue);
 }
 

@@ -2,7 +2,6 @@
 #include "tests/lib/tasks/operators.h"
 
 #include "task/engine/change.h"
-#include "task/engine/redrive.h"
 #include "tests/lib/tasks/actors.h"
 #include "tests/lib/tasks/model.h"
 #include "tests/lib/tasks/names.h"

@@ -2,9 +2,8 @@
 #ifndef SEGQ_TASKS_SAID_H
 #define SEGQ_TASKS_SAID_H
 
-#include "task/engine/settle.h"
 #include "task/engine/submit.h"
-#include "task/engine/take.h"
+#include "task/engine/worker.h"
 
 #define SAID_MAX 64
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "task/engine/replay.h"
-#include "task/redis/script.h"
+#include "task/redis/writes.h"
 #include "task/store/record.h"
 
 #define SNAP_AFTER 3000

@@ -1,6 +1,6 @@
 /* shared.h: the partition's records in a Redis (task/redis/writes.h) that loses commands and answers,
  * gets commands twice or late, and fails over to its replica. The replica has what was acknowledged
- * (WAIT), and perhaps no more. Redis itself is a model of task/redis/script.h, without bodies. */
+ * (WAIT), and perhaps no more. Redis itself is a model of task/redis/writes.h, without bodies. */
 #ifndef SEGQ_TASKS_SHARED_H
 #define SEGQ_TASKS_SHARED_H
 

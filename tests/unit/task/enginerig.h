@@ -6,10 +6,9 @@
 #include "task/engine/clock.h"
 #include "task/engine/look.h"
 #include "task/engine/replay.h"
-#include "task/engine/settle.h"
 #include "task/engine/submit.h"
-#include "task/engine/take.h"
-#include "task/keys/check.h"
+#include "task/engine/worker.h"
+#include "task/keys/tree.h"
 
 #include "tests/lib/criterion.h"
 #include <string.h>

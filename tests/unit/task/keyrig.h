@@ -3,8 +3,8 @@
 #ifndef SEGQ_TEST_KEYRIG_H
 #define SEGQ_TEST_KEYRIG_H
 
-#include "task/keys/check.h"
-#include "task/keys/pick.h"
+#include "task/keys/ring.h"
+#include "task/keys/tree.h"
 
 #include "tests/lib/criterion.h"
 

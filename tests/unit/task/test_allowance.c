@@ -1,5 +1,5 @@
 /* test_allowance.c: what a partition may start as a whole, by a rate that the manager says. */
-#include "task/engine/allowance.h"
+#include "task/engine/pool.h"
 
 #include "tests/unit/task/enginerig.h"
 

@@ -1,7 +1,7 @@
 /* test_bodies_faults.c: disks that are full, fail, forget; files that somebody changed. */
 #include "tests/lib/bodyrig.h"
 
-#include "task/bodies/body_form.h"
+#include "task/bodies/body_files.h"
 #include "tests/lib/sim/disk.c" /* unit programs link no simulation */
 
 /* Whatever fails, and whenever: what was flushed is there, what was not is nobody's. */

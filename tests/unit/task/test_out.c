@@ -14,7 +14,7 @@
 
 #include "common/base/file.h"
 #include "task/calls/verdict.h"
-#include "task/out/ssrf.h"
+#include "task/out/address.h"
 #include "common/task/url.h"
 #include "tests/lib/targetrig.h"
 

@@ -4,7 +4,7 @@
 #include "tests/lib/criterion.h"
 
 #include "common/base/rng.h"
-#include "task/containers/backoff.h"
+#include "task/engine/pool.h"
 
 #define START ((msec_t)1780000000000)
 

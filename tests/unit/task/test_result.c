@@ -1,5 +1,5 @@
 /* test_result.c: results are kept whole or cut, with what they were. */
-#include "task/node/result.h"
+#include "task/node/body.h"
 
 #include "tests/lib/criterion.h"
 #include <sodium.h>

@@ -1,6 +1,6 @@
 /* test_schedules.c: what is due is fired once, whatever clocks and restarts do; overlap, catch_up,
  * jitter; definitions that change; what is told. The tasks are a list of the test's own. */
-#include "task/schedules/ask.h"
+#include "task/schedules/schedule_requests.h"
 
 #include "tests/lib/criterion.h"
 

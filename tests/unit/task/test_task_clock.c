@@ -6,7 +6,7 @@
 #include "common/base/log.h"
 #include "task/engine/look.h"
 #include "task/engine/submit.h"
-#include "task/engine/take.h"
+#include "task/engine/worker.h"
 #include "tests/lib/tabrig.h"
 
 enum { MNG = 1 };

@@ -3,9 +3,8 @@
 
 #include "task/engine/change.h"
 #include "task/engine/look.h"
-#include "task/engine/settle.h"
 #include "task/engine/submit.h"
-#include "task/engine/take.h"
+#include "task/engine/worker.h"
 #include "task/node/parts.h"
 #include "tests/lib/sim/disk.c" /* unit programs link no simulation */
 

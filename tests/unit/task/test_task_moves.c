@@ -1,4 +1,4 @@
-/* test_task_moves.c: a partition's copy between two tables (task/node/part_out.h, part_in.h): what
+/* test_task_moves.c: a partition's copy between two tables (task/node/part_copy.h): what
  * is copied, what a fence does, what survives a restart, what is refused. */
 #include "tests/lib/criterion.h"
 #include <sodium.h>
@@ -7,8 +7,8 @@
 #include "common/task/call.h"
 #include "common/ticket/task_token.h"
 #include "task/engine/look.h"
-#include "task/engine/settle.h"
-#include "task/node/result.h"
+#include "task/engine/worker.h"
+#include "task/node/body.h"
 #include "tests/lib/tabrig.h"
 
 enum { A, B };                       /* source, target */

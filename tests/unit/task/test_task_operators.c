@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "task/engine/redrive.h"
-#include "task/keys/held.h"
+#include "task/engine/change.h"
+#include "task/keys/tree.h"
 
 /* Tasks that have died, in this order; each has one attempt. */
 static void kill_some(struct enginerig *r, task_no *no, unsigned n)

@@ -3,7 +3,7 @@
 #include "tests/unit/task/enginerig.h"
 
 #include "common/base/rng.h"
-#include "task/engine/redrive.h"
+#include "task/engine/change.h"
 
 /* A life with everything in it. */
 static void live(struct enginerig *r, struct rng *g)

@@ -8,7 +8,6 @@
 
 #include "common/base/rng.h"
 #include "task/redis/opening.h"
-#include "task/redis/script.h"
 
 #define GROUPS 4096
 #define KIND   4

@@ -1,5 +1,5 @@
-/* whole.c: see whole.h. */
-#include "task/service/whole.h"
+/* long_answers.c: see long_answers.h. */
+#include "task/service/long_answers.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* ask.c: see ask.h. */
-#include "task/schedules/ask.h"
+/* schedule_requests.c: see schedule_requests.h. */
+#include "task/schedules/schedule_requests.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,34 @@
-/* settle.h: what a worker says of a task that it has: done, not done, still at it. Pure.
+/* worker.h: workers take tasks, each with a lease, and say of those that they have: done, not done,
+ * still at it. Pure.
  *
- * The lease must be the one that the task has now: else SQ_ECONFLICT (it lapsed, and the task
+ * The lease must be the one that the task has now, else SQ_ECONFLICT (it lapsed, and the task
  * is another's, or final), or SQ_EUNKNOWN: there is no such task. SQ_ESTALE: not the owner. */
-#ifndef SEGQ_TASK_SETTLE_H
-#define SEGQ_TASK_SETTLE_H
+#ifndef SEGQ_TASK_WORKER_H
+#define SEGQ_TASK_WORKER_H
 
 #include "task/engine/engine.h"
+
+struct taken {
+    task_no no;
+    uint64_t lease; /* the number of the start: what is said of it needs that */
+    msec_t until;   /* the end of the lease, on the node's axis */
+    uint64_t body;
+    unsigned attempt; /* 1: the first */
+};
+
+/* At most n of the queue's tasks start, as limits and turns allow. lease_ms: 0 = the pool's.
+ * How many; 0 also if nobody knows the queue. SQ_ESTALE: not the owner any more.
+ * They are the worker's only when the turn's records are written. */
+int engine_take(struct engine *e, const struct trec_text *queue, unsigned n, uint32_t lease_ms,
+                struct taken *out);
+/* The same of one task of any queue: of each that has one, in its turn. */
+int engine_take_any(struct engine *e, uint32_t lease_ms, struct taken *out);
+/* Is there one? */
+static inline bool engine_has_open(const struct engine *e)
+{
+    return !e->fenced &&
+           (e->firsts > 0 || (e->tree.ring != 0 && allowance_lets(&e->allowance, e->at)));
+}
 
 /* result: where it is; kept as it is. Again with the same lease: SQ_ECONFLICT; engine_done_start() knows. */
 SQ_CHECK int engine_ack(struct engine *e, task_no no, uint64_t lease, uint64_t result);

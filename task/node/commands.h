@@ -1,7 +1,7 @@
-/* ask.h: routers' questions: one partition each, or rows of several.
+/* commands.h: routers' questions: one partition each, or rows of several.
  * Pure. For the files of this room. */
-#ifndef SEGQ_TASKTAB_ASK_H
-#define SEGQ_TASKTAB_ASK_H
+#ifndef SEGQ_TASKTAB_COMMANDS_H
+#define SEGQ_TASKTAB_COMMANDS_H
 
 #include "task/node/answer.h"
 

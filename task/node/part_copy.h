@@ -1,4 +1,4 @@
-/* part_out.h: a partition's copy on its way to another node. Pure. For the files of this room.
+/* part_copy.h: a partition's copy from one node to another. Pure. For the files of this room.
  *
  *   PART_OUT   a link to the target is wanted; over it PCOPY_BEGIN
  *   its ACK    the whole state as records, then what each turn adds, in chunks, of which so many may
@@ -13,9 +13,14 @@
  *
  * A partition in a shared store is not copied: from its PART_OUT on no call of it begins, and when
  * those under way have ended the status says that another node may open it (PART_LEFT). It is in
- * service until that node does. */
-#ifndef SEGQ_TASKTAB_PART_OUT_H
-#define SEGQ_TASKTAB_PART_OUT_H
+ * service until that node does.
+ *
+ * At the other node everything is written as it comes, so an ACK, which leaves behind the turn's
+ * write, says what is on the disk. A copy that is not whole (COMING) does not outlive the process; a
+ * whole one (COME) does, and waits for PART_OPEN with its epoch, or PART_DROP. Neither is in service:
+ * routers get `stale`, its clock stands. */
+#ifndef SEGQ_TASKTAB_PART_COPY_H
+#define SEGQ_TASKTAB_PART_COPY_H
 
 #include "task/node/state.h"
 
@@ -25,5 +30,10 @@ void tasktab_out_ack(struct tasktab *t, peer_no from, const struct msg_pcopy_ack
 /* At the end of a turn, behind all logs: chunks, fences. */
 void tasktab_outs(struct tasktab *t, struct outbox *out);
 void tasktab_outs_down(struct tasktab *t, peer_no no);
+
+void tasktab_in_begin(struct tasktab *t, peer_no from, const struct msg_pcopy_begin *m,
+                      struct outbox *out);
+void tasktab_in_chunk(struct tasktab *t, peer_no from, const struct msg_pcopy_chunk *m,
+                      struct outbox *out);
 
 #endif

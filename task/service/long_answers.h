@@ -1,7 +1,7 @@
-/* whole.h: answers of calls that are longer than what is kept of a result, up to max_answer of their
+/* long_answers.h: answers of calls that are longer than what is kept of a result, up to max_answer of their
  * endpoint: into files (task/bodies/answers.h) as they come, and out of them. Shell. */
-#ifndef SEGQ_TASK_WHOLE_H
-#define SEGQ_TASK_WHOLE_H
+#ifndef SEGQ_TASK_LONG_ANSWERS_H
+#define SEGQ_TASK_LONG_ANSWERS_H
 
 #include "task/calls/calls.h"
 #include "task/node/table.h"

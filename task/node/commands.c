@@ -1,5 +1,5 @@
-/* ask.c: what the engine answers, as codes. A row that fails changes nothing. */
-#include "task/node/ask.h"
+/* commands.c: what the engine answers, as codes. A row that fails changes nothing. */
+#include "task/node/commands.h"
 
 #include <string.h>
 
@@ -7,13 +7,12 @@
 #include "common/task/queue_name.h"
 #include "task/engine/change.h"
 #include "task/engine/look.h"
-#include "task/engine/settle.h"
 #include "task/engine/submit.h"
+#include "task/engine/worker.h"
+#include "task/node/body.h"
 #include "task/node/parts.h"
-#include "task/node/result.h"
-#include "task/node/shared.h"
 #include "task/node/wait.h"
-#include "task/schedules/ask.h"
+#include "task/schedules/schedule_requests.h"
 
 uint8_t tasktab_code(struct tasktab *t, int rc)
 {

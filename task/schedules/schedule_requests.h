@@ -1,6 +1,6 @@
-/* ask.h: schedules are defined, looked at, listed, deleted. Pure. */
-#ifndef SEGQ_TASK_SCHEDULES_ASK_H
-#define SEGQ_TASK_SCHEDULES_ASK_H
+/* schedule_requests.h: schedules are defined, looked at, listed, deleted. Pure. */
+#ifndef SEGQ_TASK_SCHEDULE_REQUESTS_H
+#define SEGQ_TASK_SCHEDULE_REQUESTS_H
 
 #include "task/schedules/schedules.h"
 

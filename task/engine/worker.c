@@ -1,0 +1,189 @@
+/* worker.c: a task starts, and its attempt ends. */
+#include "task/engine/worker.h"
+
+#include <assert.h>
+
+#include "common/base/err.h"
+#include "task/engine/apply.h"
+#include "task/engine/clock.h"
+#include "task/engine/tqueue.h"
+#include "task/keys/ring.h"
+
+/* ---- takes: the next one by the tree's rules, again and again ----------------------- */
+
+static void start(struct engine *e, task_slot slot, uint32_t lease_ms, struct taken *out)
+{
+    const struct task *t = task_at(&e->store, slot);
+    struct trec r = { .kind = TREC_START, .no = task_number(&e->store, slot),
+                      .lease = e->next_lease, .until = task_end_of(e, lease_ms) };
+
+    task_perform_sure(e, &r);
+    assert(t->state == TASK_RUNNING && t->lease == r.lease);
+    *out = (struct taken){ r.no, r.lease, (msec_t)r.until, t->body, t->attempts };
+    e->counts.started++;
+    histo_add(&e->counts.wait, (uint64_t)ms_max(e->at - (msec_t)t->entered_ms, 0) * 1000);
+}
+
+static unsigned take(struct engine *e, struct tqueue *q, unsigned n, uint32_t lease_ms,
+                     struct taken *out)
+{
+    unsigned taken = 0;
+
+    for (; taken < n; taken++) {
+        uint32_t served;
+        task_slot slot = line_head(&q->first);
+
+        if (slot == SLOT_NONE) {
+            if (allowance_lets(&e->allowance, e->at))
+                slot = tree_pick(&e->tree, q->limiter, q->pool->head_start, &served);
+            if (slot == SLOT_NONE)
+                break;
+            tree_pay(&e->tree, served);
+        }
+        start(e, slot, lease_ms != 0 ? lease_ms : (uint32_t)q->pool->rules.lease_ms, &out[taken]);
+        starts_note(&q->starts, e->at, q->rank.n > 0);
+        allowance_pay(&e->allowance, e->at);
+    }
+    return taken;
+}
+
+int engine_take(struct engine *e, const struct trec_text *queue, unsigned n, uint32_t lease_ms,
+                struct taken *out)
+{
+    struct tqueue *q = e->fenced ? NULL : tqueue_find(e, queue->p, queue->n);
+
+    return e->fenced ? SQ_ESTALE : q == NULL ? 0 : (int)take(e, q, n, lease_ms, out);
+}
+
+/* Finds a queue with a task that was told to run, whatever its limits say. */
+static struct tqueue *queue_of_first(const struct engine *e)
+{
+    for (uint32_t i = 1; e->firsts > 0 && i < e->n_queues; i++)
+        if (tqueue_at(e, i)->pool != NULL && line_head(&tqueue_at(e, i)->first) != SLOT_NONE)
+            return tqueue_at(e, i);
+    return NULL;
+}
+
+int engine_take_any(struct engine *e, uint32_t lease_ms, struct taken *out)
+{
+    struct tqueue *q = e->fenced ? NULL : queue_of_first(e);
+    uint32_t limiter = q != NULL || !engine_has_open(e) ? 0 : tree_next_queue(&e->tree);
+
+    if (limiter != 0)
+        q = tqueue_at(e, tree_limiter_at(&e->tree, limiter)->queue);
+    return e->fenced ? SQ_ESTALE : q == NULL ? 0 : (int)take(e, q, 1, lease_ms, out);
+}
+
+/* ---- what is said of it: the lease decides whose word counts ----------------------- */
+
+/* The slot of the task if it runs under this lease; else < 0. */
+static int64_t held(const struct engine *e, task_no no, uint64_t lease)
+{
+    task_slot slot = task_find(&e->store, no);
+
+    if (e->fenced)
+        return SQ_ESTALE;
+    if (slot == SLOT_NONE)
+        return SQ_EUNKNOWN;
+    if (task_at(&e->store, slot)->state != TASK_RUNNING ||
+        task_at(&e->store, slot)->lease != lease)
+        return SQ_ECONFLICT;
+    return slot;
+}
+
+int engine_ack(struct engine *e, task_no no, uint64_t lease, uint64_t result)
+{
+    int64_t slot = held(e, no, lease);
+    struct trec r = { .kind = TREC_DONE, .no = no, .body = result };
+
+    if (slot < 0)
+        return (int)slot;
+    r.until = task_end_of(e, tqueue_rules(e, (task_slot)slot)->result_ms);
+    task_perform_sure(e, &r);
+    e->counts.succeeded++;
+    return 0;
+}
+
+int engine_nack(struct engine *e, task_no no, uint64_t lease, msec_t delay_ms,
+                const struct attempt *a)
+{
+    int64_t slot = held(e, no, lease);
+
+    if (slot < 0)
+        return (int)slot;
+    if (delay_ms > DELAY_MAX_MS || a->reason_len > ATTEMPT_REASON)
+        return SQ_EINVAL;
+    task_attempt_ends(e, (task_slot)slot,
+                      &(const struct call_failed){ .delay_ms = delay_ms, .how = *a }, false);
+    return 0;
+}
+
+/* Lets it be tried once more than `most` times. */
+static int add_attempt(struct engine *e, task_slot slot, unsigned most)
+{
+    const struct task_own *was = owns_of(&e->owns, slot);
+    struct task_own own = was != NULL ? *was : (struct task_own){ 0 };
+
+    assert(most < ATTEMPTS_MAX);
+    own.max_attempts = (uint64_t)most + 2; /* the value + 1 */
+    return task_perform_own(e, task_number(&e->store, slot), &own);
+}
+
+/* Keeps a reply, which is more than it must: without memory it is let go. */
+static void keep_reply(struct engine *e, task_no no, uint64_t reply)
+{
+    const struct trec r = { .kind = TREC_REPLY, .no = no, .body = reply };
+
+    if (reply != 0 && task_perform(e, &r) < 0)
+        buf_append(&e->freed, &reply, sizeof(reply));
+}
+
+int engine_call_failed(struct engine *e, task_no no, uint64_t lease, const struct call_failed *f)
+{
+    int64_t slot = held(e, no, lease);
+    bool taken_back = false;
+    struct backoff b;
+    unsigned most;
+    int rc = 0;
+
+    if (slot < 0)
+        return (int)slot;
+    most = task_most_attempts(e, (task_slot)slot, &b);
+    if (!f->for_good &&
+        (f->spared || (f->excused && task_at(&e->store, (task_slot)slot)->attempts < most))) {
+        taken_back = most >= ATTEMPTS_MAX;
+        rc = taken_back ? 0 : add_attempt(e, (task_slot)slot, most);
+    }
+    if (rc == 0) {
+        keep_reply(e, no, f->reply);
+        task_attempt_ends(e, (task_slot)slot, f, taken_back);
+    }
+    return rc;
+}
+
+int engine_cut_ends(struct engine *e, task_no no, uint32_t attempt)
+{
+    task_slot slot = task_find(&e->store, no);
+
+    if (e->fenced || slot == SLOT_NONE || !task_is_cut(task_at(&e->store, slot)) ||
+        task_at(&e->store, slot)->attempts != attempt)
+        return SQ_ECONFLICT;
+    task_cut_ends(e, slot);
+    return 0;
+}
+
+bool engine_runs(const struct engine *e, task_no no, uint64_t lease)
+{
+    return held(e, no, lease) >= 0;
+}
+
+int engine_extend(struct engine *e, task_no no, uint64_t lease, uint32_t lease_ms)
+{
+    int64_t slot = held(e, no, lease);
+    struct trec r = { .kind = TREC_EXTEND, .no = no, .until = task_end_of(e, lease_ms) };
+
+    if (slot < 0)
+        return (int)slot;
+    task_perform_sure(e, &r);
+    return 0;
+}

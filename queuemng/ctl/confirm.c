@@ -8,10 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "queuemng/ctl_ask/round_trip.h"
 #include "queuemng/ctl_view/text.h"
 
-/* Reads what is typed. of: the context's name before it, or NULL. */
+#define NODE "/v1/admin/nodes/*"
+#define LIVE "/v1/admin/live?since=9223372036854775807" /* without events */
+
+/* ---- what is typed ---- */
+
+/* Reads it. of: the context's name before it, or NULL. */
 static bool is_typed(const char *of, const char *name)
 {
     size_t n = of != NULL ? strlen(of) : 0;
@@ -25,12 +29,11 @@ static bool is_typed(const char *of, const char *name)
     return strcmp(line + n + (of != NULL), name) == 0;
 }
 
-int ctl_sure(const struct ctl *c, const struct buf *what, const char *name)
+static int is_sure(const struct ctl *c, const struct buf *what, const char *name)
 {
     int len = (int)what->len;
     const char *text = what->data != NULL ? (const char *)what->data : "";
     struct buf clean;
-    bool yes;
 
     if (c->dry_run) {
         ctl_put_out(what);
@@ -40,38 +43,35 @@ int ctl_sure(const struct ctl *c, const struct buf *what, const char *name)
     if (c->yes)
         return CTL_OK;
     if (isatty(STDIN_FILENO) != 1) {
-        fprintf(stderr, "segqctl: %.*s There is no terminal to confirm on; repeat with --yes.\n",
-                len, text);
+        fprintf(stderr, "segqctl: %.*s There is no terminal to confirm on; repeat with --yes.\n", len, text);
         return CTL_USAGE;
     }
     buf_init(&clean);
     ctl_clean(&clean, name);
-    buf_byte(&clean, 0);
-    fprintf(stderr, "%.*s\nType %s%s%s to go on: ", len, text, c->context != NULL ? c->context : "",
-            c->context != NULL ? " " : "", clean.failed ? "" : (const char *)clean.data);
+    fprintf(stderr, "%.*s\nType %s%s%.*s to go on: ", len, text, c->context != NULL ? c->context : "",
+            c->context != NULL ? " " : "", (int)clean.len, (const char *)clean.data);
     buf_fini(&clean);
-    yes = is_typed(c->context, name);
-    if (!yes)
-        fputs("segqctl: not confirmed: nothing was changed\n", stderr);
-    return yes ? CTL_OK : CTL_REFUSED;
+    return is_typed(c->context, name) ? CTL_OK : ctl_fail(CTL_REFUSED, "not confirmed: nothing was changed");
 }
 
-int ctl_sure_of(const struct ctl *c, const char *text, const char *name)
+int ctl_sure(const struct ctl *c, const json_t *o, const char *sentence, const char *name)
 {
     struct buf what;
     int rc;
 
     buf_init(&what);
-    buf_str(&what, text);
-    rc = ctl_sure(c, &what, name);
+    ctl_say(&what, o, sentence);
+    rc = is_sure(c, &what, name);
     buf_fini(&what);
     return rc;
 }
 
+/* ---- queues ---- */
+
 /* Asks for a queue with its sums; NULL: the error has been printed. New reference. */
 static json_t *queue_now(const struct ctl *c, const char *name, int *rc)
 {
-    json_t *live = ctl_get(c, "/v1/admin/live?since=9223372036854775807&queue=*", name, rc);
+    json_t *live = ctl_get(c, LIVE "&queue=*", name, rc);
     json_t *q = json_object_get(live, "queue");
 
     q = json_is_object(q) ? json_incref(q) : NULL;
@@ -82,7 +82,7 @@ static json_t *queue_now(const struct ctl *c, const char *name, int *rc)
 }
 
 /* risk NONE: n people are to be released. */
-static int is_sure(const struct ctl *c, enum risk risk, uint64_t n, const char *queue)
+static int queue_is_sure(const struct ctl *c, enum risk risk, uint64_t n, const char *queue)
 {
     struct buf what;
     json_t *q;
@@ -97,7 +97,7 @@ static int is_sure(const struct ctl *c, enum risk risk, uint64_t n, const char *
     else if (q != NULL && (c->dry_run || risk_of_release(n, q)))
         view_release_risk(&what, n, q);
     if (what.len > 0)
-        rc = ctl_sure(c, &what, queue);
+        rc = is_sure(c, &what, queue);
     buf_fini(&what);
     json_decref(q);
     return rc;
@@ -106,29 +106,83 @@ static int is_sure(const struct ctl *c, enum risk risk, uint64_t n, const char *
 int ctl_is_sure(const struct ctl *c, enum risk risk, const char *queue)
 {
     assert(risk != RISK_NONE);
-    return is_sure(c, risk, 0, queue);
+    return queue_is_sure(c, risk, 0, queue);
 }
 
 int ctl_release_is_sure(const struct ctl *c, const char *queue, uint64_t n)
 {
-    return is_sure(c, RISK_NONE, n, queue);
+    return queue_is_sure(c, RISK_NONE, n, queue);
 }
 
-int cmd_queue_delete(struct ctl *c, int argc, char **argv)
-{
-    bool final = argc > 1;
-    struct ctl_call call = { .method = "DELETE", .name = argv[0] };
-    int rc;
+/* ---- nodes ---- */
 
-    if (final && strcmp(argv[1], "final") != 0) {
-        fprintf(stderr, "segqctl: after the queue's name only 'final' is allowed\n");
-        return CTL_USAGE;
-    }
-    call.path = final ? "/v1/admin/queues/*?final=true" : "/v1/admin/queues/*";
-    rc = ctl_is_sure(c, final ? RISK_FINAL : RISK_DELETE, argv[0]);
+/* A segment node, or a task node (which has `partitions`, and `tasks` to be done, as it reported last). New
+ * reference; NULL: not known (*rc CTL_OK), or not answered. */
+static json_t *node_now(const struct ctl *c, const char *name, int *rc)
+{
+    json_t *doc = ctl_get(c, LIVE, NULL, rc), *n = json_incref(ctl_find(doc, "nodes", "name", name)), *pool;
+    uint64_t tasks = 0;
+    size_t i;
+
+    json_decref(doc);
+    if (n != NULL || *rc != CTL_OK)
+        return n;
+    doc = ctl_get(c, "/v1/admin/task-queues", NULL, rc);
+    n = json_incref(ctl_find(doc, "nodes", "name", name));
+    json_array_foreach(json_object_get(doc, "pools"), i, pool)
+        tasks += ctl_sum(json_object_get(pool, "partitions"), "scheduled+waiting+running", "node", name);
+    if (n != NULL)
+        (void)json_object_set_new(n, "tasks", json_integer((json_int_t)tasks));
+    json_decref(doc);
+    return n;
+}
+
+int cmd_drain(struct ctl *c, char **argv)
+{
+    struct ctl_call call = { .method = "POST", .path = NODE "/drain", .name = argv[0] };
+    int rc;
+    json_t *done = ctl_fetch(c, call, &rc), *n;
+
+    if (done == NULL)
+        return rc;
+    json_decref(done);
+    n = node_now(c, argv[0], &rc);
     if (rc == CTL_OK)
-        rc = ctl_do(c, call, view_detail);
-    if (rc == CTL_OK && !final && c->form == FORM_TABLE)
-        printf("to undo it: segqctl queue restore %s\n", argv[0]);
+        ctl_print(view_drain, n);
+    json_decref(n);
+    return rc;
+}
+
+/* Handles a refusal: if people or tasks are concerned the operator confirms it, and then it is forced. */
+static int forget_by_force(struct ctl *c, const char *name, const struct ctl_answer *refusal)
+{
+    struct ctl_call call = { .method = "POST", .path = NODE "/forget?force=true", .name = name };
+    int rc;
+    json_t *n = node_now(c, name, &rc);
+    struct buf what;
+
+    buf_init(&what);
+    if (n != NULL && !ctl_is(n, "up")) {
+        view_forget(&what, n);
+        rc = is_sure(c, &what, name);
+        if (rc == CTL_OK)
+            rc = ctl_do(c, call, view_detail);
+    } else if (rc == CTL_OK) {
+        rc = ctl_say_answer(c, refusal, NULL);
+    }
+    buf_fini(&what);
+    json_decref(n);
+    return rc;
+}
+
+int cmd_forget(struct ctl *c, char **argv)
+{
+    struct ctl_call call = { .method = "POST", .path = NODE "/forget", .name = argv[0] };
+    struct ctl_answer a = { 0 };
+    int rc = ctl_ask(c, call, &a);
+
+    if (rc == CTL_OK)
+        rc = a.status == 409 ? forget_by_force(c, argv[0], &a) : ctl_say_answer(c, &a, view_detail);
+    buf_fini(&a.body);
     return rc;
 }

@@ -6,13 +6,10 @@
 #include <string.h>
 
 #include "common/config/near.h"
-#include "queuemng/ctl_ask/context.h"
-#include "queuemng/ctl_ask/round_trip.h"
-#include "queuemng/ctl_ask/where.h"
+#include "queuemng/ctl/options.h"
+#include "queuemng/ctl/where.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/columns.h"
-#include "queuemng/ctl_view/text.h"
-#include "queuemng/ctl/words.h"
 
 static int say_no_context(const struct contexts *c, const char *name)
 {
@@ -20,11 +17,9 @@ static int say_no_context(const struct contexts *c, const char *name)
 
     for (size_t i = 0; i < c->v.n; i++)
         near_try(&near, ((struct context *)c->v.v)[i].name);
-    if (near.name != NULL)
-        fprintf(stderr, "segqctl: no context '%s'; did you mean %s?\n", name, near.name);
-    else
-        fprintf(stderr, "segqctl: no context '%s'; segqctl context list shows them\n", name);
-    return CTL_USAGE;
+    return near.name != NULL
+               ? ctl_fail(CTL_USAGE, "no context '%s'; did you mean %s?", name, near.name)
+               : ctl_fail(CTL_USAGE, "no context '%s'; segqctl context list shows them", name);
 }
 
 /* NULL: no memory. New reference. */
@@ -68,18 +63,16 @@ static void view_contexts(struct buf *b, const json_t *doc)
     table_put(b, &t, 0, "no contexts; segqctl context add NAME admin=URL token_file=F makes one\n");
 }
 
-int cmd_context_list(struct ctl *c, int argc, char **argv)
+int cmd_context_list(struct ctl *c, char **argv)
 {
-    json_t *doc, *list = json_array();
+    json_t *doc, *list;
     struct contexts all;
     struct err e = { 0 };
 
-    (void)argc;
     (void)argv;
-    if (contexts_load(&all, &e) < 0) {
-        json_decref(list);
+    if (contexts_load(&all, &e) < 0)
         return ctl_say_err(&e, CTL_USAGE);
-    }
+    list = json_array();
     for (size_t i = 0; i < all.v.n; i++)
         (void)json_array_append_new(list, as_json(&((struct context *)all.v.v)[i]));
     doc = json_pack("{s:s,s:s,s:o}", "file", all.file, "current", all.current, "contexts", list);
@@ -89,27 +82,25 @@ int cmd_context_list(struct ctl *c, int argc, char **argv)
     return CTL_OK;
 }
 
-int cmd_context_show(struct ctl *c, int argc, char **argv)
+int cmd_context_show(struct ctl *c, char **argv)
 {
     struct contexts all;
     struct err e = { 0 };
     const struct context *x;
-    const char *name;
     int rc = CTL_OK;
     json_t *doc;
 
     if (contexts_load(&all, &e) < 0)
         return ctl_say_err(&e, CTL_USAGE);
-    name = argc > 0 ? argv[0] : all.current;
-    x = contexts_find(&all, name);
-    if (x == NULL && argc == 0)
-        fputs("segqctl: no context is in use; segqctl context list shows them\n", stderr);
-    if (x == NULL) {
-        rc = argc == 0 ? CTL_REFUSED : say_no_context(&all, name);
-    } else {
+    x = contexts_find(&all, argv[0] != NULL ? argv[0] : all.current);
+    if (x != NULL) {
         doc = as_json(x);
         (void)ctl_say_doc(c, doc, view_pretty);
         json_decref(doc);
+    } else if (argv[0] == NULL) {
+        rc = ctl_fail(CTL_REFUSED, "no context is in use; segqctl context list shows them");
+    } else {
+        rc = say_no_context(&all, argv[0]);
     }
     contexts_free(&all);
     return rc;
@@ -117,40 +108,15 @@ int cmd_context_show(struct ctl *c, int argc, char **argv)
 
 /* ---- changes ---- */
 
-static int save(struct contexts *all, int rc)
-{
-    struct err e = { 0 };
-
-    if (rc == CTL_OK && contexts_save(all, &e) < 0)
-        rc = ctl_say_err(&e, CTL_REFUSED);
-    if (rc == CTL_OK)
-        puts("ok");
-    contexts_free(all);
-    return rc;
-}
-
 static int use(struct contexts *all, const char *name)
 {
     char *copy = strdup(name);
 
     if (copy == NULL)
-        return ctl_say_err(&(struct err){ .text = "out of memory" }, CTL_REFUSED);
+        return ctl_fail(CTL_REFUSED, "out of memory");
     free(all->current);
     all->current = copy;
     return CTL_OK;
-}
-
-int cmd_context_use(struct ctl *c, int argc, char **argv)
-{
-    struct contexts all;
-    struct err e = { 0 };
-
-    (void)c;
-    (void)argc;
-    if (contexts_load(&all, &e) < 0)
-        return ctl_say_err(&e, CTL_USAGE);
-    return save(&all, contexts_find(&all, argv[0]) == NULL ? say_no_context(&all, argv[0])
-                                                           : use(&all, argv[0]));
 }
 
 /* "a,b" of a list, and the whole path of a file, which holds in any folder. */
@@ -198,10 +164,10 @@ static int check_urls(const struct context *x, struct err *e)
 }
 
 /* Sets its keys to those of the words. */
-static int change(struct context *x, char **words, int n)
+static int change(struct context *x, char **words)
 {
     struct err e = { 0 };
-    json_t *doc = ctl_pairs(words, (size_t)n, context_keys, &e);
+    json_t *doc = ctl_pairs(words, context_keys, &e);
     char *text = doc != NULL && tidy(doc, &e) == 0 ? json_dumps(doc, 0) : NULL;
     struct cfg_node *node = NULL;
     int rc = text == NULL ? -1 : cfg_parse_json(&node, text, strlen(text), &e);
@@ -226,62 +192,85 @@ static bool is_name(const char *name)
 }
 
 /* The first one is in use at once. */
-int cmd_context_add(struct ctl *c, int argc, char **argv)
+static int add(struct contexts *all, char **argv)
+{
+    struct context *x;
+    struct err e = { 0 };
+    int rc;
+
+    if (contexts_add(all, argv[0], &x, &e) < 0)
+        return ctl_say_err(&e, CTL_REFUSED);
+    rc = change(x, argv + 1);
+    return rc == CTL_OK && all->v.n == 1 ? use(all, argv[0]) : rc;
+}
+
+/* order: of the context that argv[0] names, whose file then becomes what it made of it. */
+static int edit(char **argv, int (*order)(struct contexts *all, struct context *x, char **argv))
 {
     struct contexts all;
     struct context *x;
     struct err e = { 0 };
     int rc;
 
-    (void)c;
-    if (contexts_load(&all, &e) < 0)
-        return ctl_say_err(&e, CTL_USAGE);
-    if (!is_name(argv[0])) {
-        fprintf(stderr, "segqctl: a context's name has small letters, digits, '-' and '_', not '%.60s'\n", argv[0]);
-        contexts_free(&all);
-        return CTL_USAGE;
-    }
-    if (contexts_find(&all, argv[0]) != NULL) {
-        fprintf(stderr, "segqctl: there is a context '%s' already; segqctl context set changes it\n", argv[0]);
-        contexts_free(&all);
-        return CTL_REFUSED;
-    }
-    rc = contexts_add(&all, argv[0], &x, &e) < 0 ? ctl_say_err(&e, CTL_REFUSED)
-                                                 : change(x, argv + 1, argc - 1);
-    if (rc == CTL_OK && all.v.n == 1)
-        rc = use(&all, argv[0]);
-    return save(&all, rc);
-}
-
-int cmd_context_set(struct ctl *c, int argc, char **argv)
-{
-    struct contexts all;
-    struct context *x;
-    struct err e = { 0 };
-
-    (void)c;
     if (contexts_load(&all, &e) < 0)
         return ctl_say_err(&e, CTL_USAGE);
     x = contexts_find(&all, argv[0]);
-    return save(&all, x == NULL ? say_no_context(&all, argv[0]) : change(x, argv + 1, argc - 1));
+    if (order == NULL && !is_name(argv[0]))
+        rc = ctl_fail(CTL_USAGE, "a context's name has small letters, digits, '-' and '_', not '%.60s'", argv[0]);
+    else if (order == NULL && x != NULL)
+        rc = ctl_fail(CTL_REFUSED, "there is a context '%s' already; segqctl context set changes it", argv[0]);
+    else if (order == NULL)
+        rc = add(&all, argv);
+    else
+        rc = x != NULL ? order(&all, x, argv) : say_no_context(&all, argv[0]);
+    if (rc == CTL_OK && contexts_save(&all, &e) < 0)
+        rc = ctl_say_err(&e, CTL_REFUSED);
+    if (rc == CTL_OK)
+        puts("ok");
+    contexts_free(&all);
+    return rc;
 }
 
-int cmd_context_delete(struct ctl *c, int argc, char **argv)
+int cmd_context_add(struct ctl *c, char **argv)
 {
-    struct contexts all;
-    struct context *x;
-    struct err e = { 0 };
-    int rc = CTL_OK;
-
     (void)c;
-    (void)argc;
-    if (contexts_load(&all, &e) < 0)
-        return ctl_say_err(&e, CTL_USAGE);
-    x = contexts_find(&all, argv[0]);
-    if (x == NULL)
-        return save(&all, say_no_context(&all, argv[0]));
-    if (strcmp(all.current, argv[0]) == 0)
-        rc = use(&all, "");
-    contexts_remove(&all, x);
-    return save(&all, rc);
+    return edit(argv, NULL);
+}
+
+static int order_use(struct contexts *all, struct context *x, char **argv)
+{
+    (void)x;
+    return use(all, argv[0]);
+}
+
+int cmd_context_use(struct ctl *c, char **argv)
+{
+    (void)c;
+    return edit(argv, order_use);
+}
+
+static int order_set(struct contexts *all, struct context *x, char **argv)
+{
+    (void)all;
+    return change(x, argv + 1);
+}
+
+int cmd_context_set(struct ctl *c, char **argv)
+{
+    (void)c;
+    return edit(argv, order_set);
+}
+
+static int order_delete(struct contexts *all, struct context *x, char **argv)
+{
+    int rc = strcmp(all->current, argv[0]) == 0 ? use(all, "") : CTL_OK;
+
+    contexts_remove(all, x);
+    return rc;
+}
+
+int cmd_context_delete(struct ctl *c, char **argv)
+{
+    (void)c;
+    return edit(argv, order_delete);
 }

@@ -11,6 +11,8 @@
 #include "queuemng/ctl_view/text.h"
 #include "queuemng/ctl_view/top_view.h"
 
+#define TASKS "/v1/admin/task-queues"
+
 struct live {
     struct ctl *c;
     const char *queue; /* NULL: all */
@@ -38,42 +40,33 @@ static int again(screen_fn show, struct ctl *c, void *arg)
 
 /* ---- status, watch ---- */
 
-/* The trouble with tasks, below the rest. */
-static int add_tasks(struct ctl *c, struct buf *b)
-{
-    int rc;
-    json_t *doc = ctl_get(c, "/v1/admin/task-queues", NULL, &rc);
-
-    if (doc != NULL)
-        view_lacks_workers(b, doc);
-    json_decref(doc);
-    return rc;
-}
-
 static int show_status(void *arg, struct buf *b, size_t lines)
 {
     const struct live *l = arg;
     int rc;
-    json_t *doc = ctl_fetch(l->c, (struct ctl_call){ .method = "GET", .path = "/v1/admin/cluster" },
-                            &rc);
+    json_t *doc = ctl_fetch(l->c, (struct ctl_call){ .method = "GET", .path = "/v1/admin/cluster" }, &rc);
+    json_t *tasks = NULL;
 
     (void)lines;
     if (doc != NULL && !view_cluster(b, doc, l->queue, l->c->all))
         rc = ctl_say_no_queue(l->c, l->queue);
     if (doc != NULL && rc == CTL_OK && l->queue == NULL)
-        rc = add_tasks(l->c, b);
+        tasks = ctl_get(l->c, TASKS, NULL, &rc);
+    if (tasks != NULL)
+        view_lacks_workers(b, tasks); /* the trouble with tasks, below the rest */
+    json_decref(tasks);
     json_decref(doc);
     return rc;
 }
 
-int cmd_status(struct ctl *c, int argc, char **argv)
+int cmd_status(struct ctl *c, char **argv)
 {
-    return once(show_status, c, argc > 0 ? argv[0] : NULL);
+    return once(show_status, c, argv[0]);
 }
 
-int cmd_watch(struct ctl *c, int argc, char **argv)
+int cmd_watch(struct ctl *c, char **argv)
 {
-    return again(show_status, c, &(struct live){ c, argc > 0 ? argv[0] : NULL });
+    return again(show_status, c, &(struct live){ c, argv[0] });
 }
 
 /* ---- task queues ---- */
@@ -82,26 +75,23 @@ static int show_task_queues(void *arg, struct buf *b, size_t lines)
 {
     const struct live *l = arg;
     int rc;
-    json_t *doc = ctl_fetch(l->c, (struct ctl_call){ .method = "GET", .path = "/v1/admin/task-queues" },
-                            &rc);
+    json_t *doc = ctl_fetch(l->c, (struct ctl_call){ .method = "GET", .path = TASKS }, &rc);
 
     (void)lines;
-    if (doc != NULL && !view_task_queues(b, doc, l->queue)) {
-        fprintf(stderr, "segqctl: no pool takes a queue '%s'\n", l->queue);
-        rc = CTL_REFUSED;
-    }
+    if (doc != NULL && !view_task_queues(b, doc, l->queue))
+        rc = ctl_fail(CTL_REFUSED, "no pool takes a queue '%s'", l->queue);
     json_decref(doc);
     return rc;
 }
 
-int cmd_task_queues(struct ctl *c, int argc, char **argv)
+int cmd_task_queues(struct ctl *c)
 {
-    return once(show_task_queues, c, argc > 0 ? argv[0] : NULL);
+    return once(show_task_queues, c, NULL);
 }
 
-int cmd_task_top(struct ctl *c, int argc, char **argv)
+int cmd_task_top(struct ctl *c, char **argv)
 {
-    return again(show_task_queues, c, &(struct live){ c, argc > 0 ? argv[0] : NULL });
+    return again(show_task_queues, c, &(struct live){ c, argv[0] });
 }
 
 /* ---- top ---- */
@@ -147,12 +137,11 @@ static int show_top(void *arg, struct buf *b, size_t lines)
     return CTL_OK;
 }
 
-int cmd_top(struct ctl *c, int argc, char **argv)
+int cmd_top(struct ctl *c, char **argv)
 {
     struct top t = { .c = c };
     int rc = again(show_top, c, &t);
 
-    (void)argc;
     (void)argv;
     for (size_t i = 0; i < LOOKS; i++)
         json_decref(t.look[i]);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/ctl_ask/round_trip.h"
-#include "queuemng/ctl_ask/where.h"
+#include "common/config/near.h"
+#include "queuemng/ctl/where.h"
 
 #define TEXT_AT 20  /* the column of the words about it */
 #define WIDTH   104
@@ -121,37 +121,42 @@ static bool number_set(unsigned *to, const struct ctl_option *o, const char *s)
     char *end, typed[40];
     unsigned long v = strtoul(s, &end, 10);
 
-    if (*s < '0' || *s > '9' || *end != '\0' || v < 1 || v > o->max) {
-        fprintf(stderr, "segqctl: %s takes 1 to %u %s, not '%s'\n", as_typed(o, typed), o->max, o->of, s);
-        return false;
-    }
+    if (*s < '0' || *s > '9' || *end != '\0' || v < 1 || v > o->max)
+        return ctl_fail(CTL_USAGE, "%s takes 1 to %u %s, not '%s'", as_typed(o, typed), o->max, o->of, s) == CTL_OK;
     *to = (unsigned)v;
     return true;
 }
 
+/* "auto, always or never" of "auto always never" */
+static void list_words(struct buf *b, const char *words)
+{
+    for (const char *p = words; *p != '\0'; p++)
+        if (*p == ' ')
+            buf_str(b, strchr(p + 1, ' ') != NULL ? ", " : " or ");
+        else
+            buf_byte(b, (uint8_t)*p);
+    buf_byte(b, 0);
+}
+
 static bool word_set(unsigned *to, const struct ctl_option *o, const char *s)
 {
-    const char *p = o->of, *before = " ";
+    unsigned no = 0;
     char typed[40];
+    struct buf b;
 
-    for (unsigned i = 0; *p != '\0'; i++) {
+    for (const char *p = o->of; *p != '\0'; no++) {
         size_t n = strcspn(p, " ");
 
         if (strlen(s) == n && memcmp(p, s, n) == 0) {
-            *to = i;
+            *to = no;
             return true;
         }
         p += n + (p[n] == ' ');
     }
-    fprintf(stderr, "segqctl: %s takes", as_typed(o, typed));
-    for (p = o->of; *p != '\0';) {
-        size_t n = strcspn(p, " ");
-
-        fprintf(stderr, "%s%.*s", before, (int)n, p);
-        p += n + (p[n] == ' ');
-        before = strchr(p, ' ') != NULL ? ", " : " or ";
-    }
-    fprintf(stderr, ", not '%.40s'\n", s);
+    buf_init(&b);
+    list_words(&b, o->of);
+    (void)ctl_fail(CTL_USAGE, "%s takes %s, not '%.40s'", as_typed(o, typed), (const char *)b.data, s);
+    buf_fini(&b);
     return false;
 }
 
@@ -170,6 +175,8 @@ static bool option_set(struct ctl *c, const struct ctl_option *o, const char *va
 {
     switch (o->kind) {
     case OPTION_TEXT:
+        if (o->few && *(const char **)member(c, o) != NULL) /* which of them is meant? */
+            return ctl_fail(CTL_USAGE, "--%s can be given once", o->name) == CTL_OK;
         *(const char **)member(c, o) = value;
         return true;
     case OPTION_FLAG:
@@ -201,24 +208,41 @@ static const struct ctl_option *option_of(int opt)
     return NULL;
 }
 
-/* In its place: getopt names the letter alone, "invalid option -- '5'" for a rate of -5. It leaves the row
- * in optopt if a flag has a value, or a value lacks; else a letter that is unknown, or 0. */
+/* The option that is written almost so, with its dashes; NULL. */
+static const char *nearest(const char *word, char to[40])
+{
+    char typed[40];
+    struct near near;
+
+    snprintf(typed, sizeof(typed), "%.*s", (int)strcspn(word, "="), word);
+    near = near_to(typed + strspn(typed, "-"));
+    for (const struct ctl_option *o = ctl_options; o->name != NULL; o++)
+        near_try(&near, o->name);
+    if (near.name == NULL || strncmp(word, "--", 2) != 0)
+        return NULL;
+    snprintf(to, 40, "--%s", near.name);
+    return to;
+}
+
+/* Says it in place of getopt, which names the letter alone, "invalid option -- '5'" for a rate of -5. It leaves
+ * the row in optopt if a flag has a value, or a value lacks; else a letter that is unknown, or 0. */
 static int bad_option(int opt, char **argv)
 {
     const struct ctl_option *o = option_of(optopt);
-    const char *word = argv[optind - 1];
+    const char *word = argv[optind - 1], *near;
+    char name[40];
 
     if (o == NULL && optopt != 0 && (word[0] != '-' || strchr(word, optopt) == NULL))
         word = argv[optind]; /* more letters in the word */
     if (opt == ':')
-        fprintf(stderr, "segqctl: %s wants a value\n", word);
-    else if (o != NULL)
-        fprintf(stderr, "segqctl: '%.60s': --%s takes no value\n", word, o->name);
-    else if (word[0] == '-' && word[1] >= '0' && word[1] <= '9')
-        fprintf(stderr, "segqctl: '%.60s': no number here can be below 0\n", word);
-    else
-        fprintf(stderr, "segqctl: no option '%.60s'; segqctl -h lists them\n", word);
-    return CTL_USAGE;
+        return ctl_fail(CTL_USAGE, "%s wants a value", word);
+    if (o != NULL)
+        return ctl_fail(CTL_USAGE, "'%.60s': --%s takes no value", word, o->name);
+    if (word[0] == '-' && word[1] >= '0' && word[1] <= '9')
+        return ctl_fail(CTL_USAGE, "'%.60s': no number here can be below 0", word);
+    near = nearest(word, name);
+    return near != NULL ? ctl_fail(CTL_USAGE, "no option '%.60s'; did you mean %s?", word, near)
+                        : ctl_fail(CTL_USAGE, "no option '%.60s'; segqctl -h lists them", word);
 }
 
 int options_read(struct ctl *c, int argc, char **argv, int *words)
@@ -304,4 +328,129 @@ void options_help(struct buf *b, const char *list)
         buf_printf(b, "  %-17s ", left);
         put_wrapped(b, TEXT_AT, o->help);
     }
+}
+
+/* ---- KEY=VALUE ---- */
+
+/* Reads a value; NULL if it opens a bracket or a quote and is not JSON. */
+static json_t *json_of(const char *s, const struct cfg_key *k)
+{
+    bool text = k != NULL && (k->type == CFG_STR || k->type == CFG_NAME ||
+                              k->type == CFG_ADDR || k->type == CFG_ENUM);
+    json_t *v = text && *s != '"'
+                    ? json_string(s)
+                    : json_loads(s, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+
+    if (v != NULL && !json_is_null(v))
+        return v;
+    json_decref(v);
+    if (*s == '[' || *s == '{' || *s == '"')
+        return NULL;
+    return json_string(s);
+}
+
+/* The object that holds the last part of a dotted key; *last is that part. */
+static json_t *parent_of(json_t *doc, char *key, char **last)
+{
+    char *part = key, *dot;
+
+    while ((dot = strchr(part, '.')) != NULL) {
+        json_t *kid;
+
+        *dot = '\0';
+        if (*part == '\0')
+            return NULL;
+        kid = json_object_get(doc, part);
+        if (kid == NULL) {
+            kid = json_object();
+            if (json_object_set_new(doc, part, kid) < 0)
+                return NULL;
+        }
+        if (!json_is_object(kid))
+            return NULL;
+        doc = kid;
+        part = dot + 1;
+    }
+    *last = part;
+    return *part != '\0' ? doc : NULL;
+}
+
+static int pair_add(json_t *doc, const char *word, const struct cfg_key *keys, struct err *e)
+{
+    const char *eq = strchr(word, '=');
+    const struct cfg_key *k;
+    char key[256], *last;
+    json_t *parent, *v;
+
+    if (eq == NULL || eq == word || (size_t)(eq - word) >= sizeof(key))
+        return err_set(e, SQ_EINVAL, "'%.80s' is not KEY=VALUE", word);
+    memcpy(key, word, (size_t)(eq - word));
+    key[eq - word] = '\0';
+    k = cfg_find(keys, key);
+    parent = parent_of(doc, key, &last);
+    if (parent == NULL)
+        return err_set(e, SQ_EINVAL, "'%.200s': the key has an empty part, or a part of it has a value already",
+                       word);
+    if (json_object_get(parent, last) != NULL)
+        return err_set(e, SQ_EINVAL, "'%.200s': the key has a value already", word);
+    v = json_of(eq + 1, k);
+    if (v == NULL)
+        return err_set(e, SQ_EINVAL, "'%.200s': the value looks like JSON and is not, or is not UTF-8", word);
+    if (json_object_set_new(parent, last, v) < 0)
+        return err_set(e, SQ_EINVAL, "'%.200s': the key is not UTF-8", word);
+    return 0;
+}
+
+json_t *ctl_pairs(char *const *words, const struct cfg_key *keys, struct err *e)
+{
+    json_t *doc = json_object();
+
+    for (; *words != NULL; words++)
+        if (pair_add(doc, *words, keys, e) < 0) {
+            json_decref(doc);
+            return NULL;
+        }
+    return doc;
+}
+
+bool ctl_number(const char *s, double *out)
+{
+    char *end;
+
+    if (*s < '0' || *s > '9')
+        return false;
+    *out = strtod(s, &end);
+    return *end == '\0' && *out >= 0 && *out <= 1e12;
+}
+
+static json_t *one_tier(const char *word)
+{
+    const char *colon = strchr(word, ':');
+    double below, rate;
+    char left[40];
+
+    if (colon == NULL || (size_t)(colon - word) >= sizeof(left))
+        return NULL;
+    memcpy(left, word, (size_t)(colon - word));
+    left[colon - word] = '\0';
+    if (!ctl_number(left, &below) || !ctl_number(colon + 1, &rate))
+        return NULL;
+    return json_pack("{s:f,s:f}", "below", below, "rate_per_s", rate);
+}
+
+json_t *ctl_tiers(char *const *words, struct err *e)
+{
+    json_t *list = json_array();
+
+    for (; *words != NULL; words++) {
+        json_t *t = one_tier(*words);
+
+        if (t == NULL) {
+            json_decref(list);
+            (void)err_set(e, SQ_EINVAL, "'%.60s' is no tier; a tier is BELOW:RATE, for example 50:2000", *words);
+            return NULL;
+        }
+        json_array_append_new(list, t);
+    }
+    return list;
 }

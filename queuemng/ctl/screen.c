@@ -16,7 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "queuemng/ctl_ask/ctl.h"
 #include "queuemng/ctl_ask/round_trip.h"
 
 #define LINES_DEFAULT 24 /* lines of a terminal that does not say it */

@@ -1,4 +1,4 @@
-/* tickets.c: join, claims, moves, draws. The key of a claim is read from a file, never from the command
+/* tickets.c: claims, moves, draws. The key of a claim is read from a file, never from the command
  * line, where every user of the machine could see it.
  *
  *   move-ticket:  queuemng: the ticket's queue, lane and client (no poll: it keeps no place)
@@ -19,28 +19,7 @@
 #include "common/ticket/token.h"
 #include "queuemng/ctl/signer.h"
 #include "queuemng/ctl_ask/round_trip.h"
-#include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/text.h"
-
-/* ---- joins ---- */
-
-int cmd_join(struct ctl *c, int argc, char **argv)
-{
-    json_t *body = json_pack("{s:s*,s:s*,s:s*}", "client", c->client, "subject", c->subject,
-                             "claim", c->claim);
-    struct ctl_call call = { .method = "POST", .path = "/v1/queues/*/tickets", .name = argv[0],
-                             .body = body };
-    int rc;
-
-    (void)argc;
-    if (body == NULL) {
-        fputs("segqctl: --client, --subject and --claim must be UTF-8\n", stderr);
-        return CTL_USAGE;
-    }
-    rc = ctl_do(c, call, view_ticket);
-    json_decref(body);
-    return rc;
-}
 
 /* ---- claims ---- */
 
@@ -50,11 +29,9 @@ static int sign(const struct ctl *c, struct claim_said *said, char **jwt, const 
     struct signer s;
     struct err e = { 0 };
 
-    if (c->key_file == NULL) {
-        fputs("segqctl: no key to sign with is given: --key FILE, with the secret of claim_keys "
-              "(router.yaml), or the private key of its public_key\n", stderr);
-        return CTL_USAGE;
-    }
+    if (c->key_file == NULL)
+        return ctl_fail(CTL_USAGE, "no key to sign with is given: --key FILE, with the secret of claim_keys "
+                                   "(router.yaml), or the private key of its public_key");
     if (signer_load(&s, c->key_file, &e) < 0)
         return ctl_say_err(&e, CTL_USAGE);
     said->kid = c->kid;
@@ -66,23 +43,14 @@ static int sign(const struct ctl *c, struct claim_said *said, char **jwt, const 
     sodium_memzero(&s, sizeof(s));
     if (*jwt != NULL)
         return CTL_OK;
-    fputs("segqctl: no claim can be made of these names: they must be UTF-8\n", stderr);
-    return CTL_USAGE;
+    return ctl_fail(CTL_USAGE, "no claim can be made of these names: they must be UTF-8");
 }
 
 static bool is_token(const char *text)
 {
-    if (strlen(text) == TOKEN_TEXT_LEN)
-        return true;
-    fprintf(stderr, "segqctl: '%.60s' is not a token: the text of %d characters that the person's "
-                    "client has\n", text, TOKEN_TEXT_LEN);
-    return false;
-}
-
-static int usage(const char *text)
-{
-    fprintf(stderr, "segqctl: %s\n", text);
-    return CTL_USAGE;
+    return strlen(text) == TOKEN_TEXT_LEN ||
+           ctl_fail(CTL_USAGE, "'%.60s' is not a token: the text of %d characters that the person's client has", text,
+                    TOKEN_TEXT_LEN) == CTL_OK;
 }
 
 /* ASCII without blanks. */
@@ -99,16 +67,16 @@ static bool is_visible(const char *text)
 static int task_said(const struct ctl *c, struct claim_said *said)
 {
     if (c->lane != NULL || c->replaces != NULL || c->subject != NULL)
-        return usage("a claim is for a lane (--lane, --subject, --replaces) or for a task (--task), "
+        return ctl_fail(CTL_USAGE, "a claim is for a lane (--lane, --subject, --replaces) or for a task (--task), "
                      "not for both");
     if (!queue_match_ok(said->queue))
-        return usage("a task's queue is a name, or the beginning of one and a star (ride/*)");
+        return ctl_fail(CTL_USAGE, "a task's queue is a name, or the beginning of one and a star (ride/*)");
     if (c->priority != NULL && (c->priority[0] < '0' || c->priority[0] > '7' || c->priority[1] != '\0'))
-        return usage("--priority takes 0 to 7");
+        return ctl_fail(CTL_USAGE, "--priority takes 0 to 7");
     if (!is_visible(c->task) || strlen(c->task) > TASK_IDEM_MAX)
-        return usage("--task takes 1 to 128 visible ASCII characters");
+        return ctl_fail(CTL_USAGE, "--task takes 1 to 128 visible ASCII characters");
     if (c->task_key != NULL && !key_text_ok(c->task_key))
-        return usage("--task-key takes a key, or a key and one below it: tenant7/user42, each of at "
+        return ctl_fail(CTL_USAGE, "--task-key takes a key, or a key and one below it: tenant7/user42, each of at "
                      "most 64 visible ASCII characters");
     said->task = c->task;
     said->task_key = c->task_key;
@@ -119,22 +87,21 @@ static int task_said(const struct ctl *c, struct claim_said *said)
 static int lane_said(const struct ctl *c, struct claim_said *said)
 {
     if (c->task_key != NULL || c->priority != NULL)
-        return usage("--task-key and --priority belong to a claim for a task (--task)");
+        return ctl_fail(CTL_USAGE, "--task-key and --priority belong to a claim for a task (--task)");
     if (c->lane == NULL)
-        return usage("--lane L says for which lane the claim is (--task ID: that it is for a task)");
+        return ctl_fail(CTL_USAGE, "--lane L says for which lane the claim is (--task ID: that it is for a task)");
     said->lane = c->lane;
     said->replaces = c->replaces;
     return c->replaces == NULL || is_token(c->replaces) ? CTL_OK : CTL_USAGE;
 }
 
-int cmd_claim(struct ctl *c, int argc, char **argv)
+int cmd_claim(struct ctl *c, char **argv)
 {
     struct claim_said said = { .queue = argv[0] };
     const char *alg;
     char *jwt = NULL;
     int rc = c->task != NULL ? task_said(c, &said) : lane_said(c, &said);
 
-    (void)argc;
     if (rc != CTL_OK)
         return rc;
     rc = sign(c, &said, &jwt, &alg);
@@ -175,19 +142,16 @@ static int say_answer(const struct ctl *c, const struct ctl_answer *a, const jso
     int rc = CTL_OK;
 
     if (has_place && strcmp(ctl_str(now, "token"), said->replaces) == 0) {
-        fprintf(stderr, "segqctl: the ticket is in lane '%s' already; nothing was done\n",
-                said->lane);
-        rc = CTL_REFUSED;
+        rc = ctl_fail(CTL_REFUSED, "the ticket is in lane '%s' already; nothing was done", said->lane);
     } else if (has_place && c->form == FORM_TABLE) {
         say_moved(was, now, a->from, said, jwt);
     } else {
         rc = ctl_say_answer(c, a, NULL);
     }
     if (a->status == 403)
-        fprintf(stderr, "segqctl: the claim was for lane '%s', signed with %s (%s, %s%s); compare "
-                        "the queue's lanes, and claim_keys (router.yaml)\n", said->lane,
-                c->key_file, alg, said->kid != NULL ? "kid " : "no kid",
-                said->kid != NULL ? said->kid : "");
+        (void)ctl_fail(rc, "the claim was for lane '%s', signed with %s (%s, %s%s); compare the queue's lanes, and "
+                           "claim_keys (router.yaml)", said->lane, c->key_file, alg,
+                       said->kid != NULL ? "kid " : "no kid", said->kid != NULL ? said->kid : "");
     json_decref(now);
     return rc;
 }
@@ -203,30 +167,20 @@ static int join_anew(const struct ctl *c, const json_t *was, const struct claim_
     struct ctl_answer a = { 0 };
     int rc;
 
-    if (body == NULL) {
-        fputs("segqctl: --client must be UTF-8\n", stderr);
-        return CTL_USAGE;
-    }
+    if (body == NULL)
+        return ctl_fail(CTL_USAGE, "--client must be UTF-8");
     rc = ctl_ask(c, call, &a);
     if (rc == CTL_OK)
         rc = say_answer(c, &a, was, said, jwt, alg);
     if (rc == CTL_REFUSED && (a.status == 0 || a.status == 503))
-        fputs("segqctl: the old place is kept until there is a new one; the same command again "
-              "finishes what this one began\n", stderr);
+        (void)ctl_fail(rc, "the old place is kept until there is a new one; the same command again finishes what this "
+                           "one began");
     json_decref(body);
     buf_fini(&a.body);
     return rc;
 }
 
-static int say_over(const json_t *ticket)
-{
-    struct err e = { 0 };
-
-    (void)err_set(&e, SQ_EINVAL, "the ticket is over: %s", ctl_str(ticket, "because"));
-    return ctl_say_err(&e, CTL_REFUSED);
-}
-
-int cmd_move_ticket(struct ctl *c, int argc, char **argv)
+int cmd_move_ticket(struct ctl *c, char **argv)
 {
     struct claim_said said = { .lane = argv[1], .replaces = argv[0] };
     const char *alg;
@@ -234,7 +188,6 @@ int cmd_move_ticket(struct ctl *c, int argc, char **argv)
     json_t *was;
     int rc;
 
-    (void)argc;
     if (!is_token(argv[0]))
         return CTL_USAGE;
     was = ctl_get(c, "/v1/admin/tickets/*", argv[0], &rc);
@@ -242,7 +195,7 @@ int cmd_move_ticket(struct ctl *c, int argc, char **argv)
         return rc;
     said.queue = json_string_value(json_object_get(was, "queue"));
     if (said.queue == NULL)
-        rc = say_over(was);
+        rc = ctl_fail(CTL_REFUSED, "the ticket is over: %s", ctl_str(was, "because"));
     else
         rc = sign(c, &said, &jwt, &alg);
     if (rc == CTL_OK)
@@ -321,73 +274,56 @@ static int64_t place_of(const json_t *draw, const char *ticket, const uint8_t se
     return 0;
 }
 
-static int say_tickets(const json_t *draw, const uint8_t seed[DRAW_SEED], int n, char **ticket)
+static int say_tickets(const json_t *draw, const uint8_t seed[DRAW_SEED], char **ticket)
 {
     int rc = CTL_OK;
 
-    for (int i = 0; i < n; i++) {
+    for (size_t i = 0; ticket[i] != NULL; i++) {
         int64_t place = place_of(draw, ticket[i], seed);
 
         if (place > 0)
             printf("%s: place %lld of the draw\n", ticket[i], (long long)place);
         else
-            fprintf(stderr, "segqctl: %.60s: %s\n", ticket[i],
-                    place == 0 ? "was not in the draw" : "is no ticket like 17-123");
-        rc = place > 0 ? rc : CTL_REFUSED;
+            rc = ctl_fail(CTL_REFUSED, "%.60s: %s", ticket[i],
+                          place == 0 ? "was not in the draw" : "is no ticket like 17-123");
     }
     return rc;
 }
 
-static void put_draw_line(const json_t *draw, const char *line)
-{
-    struct buf b;
-
-    buf_init(&b);
-    ctl_say(&b, draw, line);
-    ctl_put_out(&b);
-    buf_fini(&b);
-}
-
 /* noted: the commitment, as it was known before; NULL: nobody has noted it. */
-static int say_draw(const json_t *doc, const char *noted, int n, char **ticket)
+static int say_draw(const json_t *doc, const char *noted, char **ticket)
 {
     const json_t *draw = json_object_get(doc, "draw");
     uint8_t seed[DRAW_SEED];
 
-    if (draw == NULL) {
-        fprintf(stderr, "segqctl: this queue draws no positions\n");
-        return CTL_REFUSED;
-    }
-    put_draw_line(draw, "commitment {commitment}\n");
-    if (noted != NULL && strcasecmp(noted, ctl_str(draw, "commitment")) != 0) {
-        fprintf(stderr, "segqctl: this is not the commitment that you noted\n");
-        return CTL_REFUSED;
-    }
+    if (draw == NULL)
+        return ctl_fail(CTL_REFUSED, "this queue draws no positions");
+    ctl_tell(draw, "commitment {commitment}\n");
+    if (noted != NULL && strcasecmp(noted, ctl_str(draw, "commitment")) != 0)
+        return ctl_fail(CTL_REFUSED, "this is not the commitment that you noted");
     if (!read_seed(draw, seed)) {
         puts("seed       is published when the queue opens");
-        return n == 0 ? CTL_OK : CTL_REFUSED;
+        return ticket[0] == NULL ? CTL_OK : CTL_REFUSED;
     }
-    put_draw_line(draw, "seed       {seed}\n");
-    if (!is_promised(draw, ctl_str(doc, "queue"), seed)) {
-        fprintf(stderr, "segqctl: the seed does not fit this commitment\n");
-        return CTL_REFUSED;
-    }
+    ctl_tell(draw, "seed       {seed}\n");
+    if (!is_promised(draw, ctl_str(doc, "queue"), seed))
+        return ctl_fail(CTL_REFUSED, "the seed does not fit this commitment");
     puts(noted != NULL ? "           as promised"
                        : "           fits the commitment that is shown now. To prove the draw, "
                          "give the one that you noted before the opening: segqctl draw QUEUE "
                          "COMMITMENT");
-    return say_tickets(draw, seed, n, ticket);
+    return say_tickets(draw, seed, ticket);
 }
 
-int cmd_draw(struct ctl *c, int argc, char **argv)
+int cmd_draw(struct ctl *c, char **argv)
 {
     struct ctl_call call = { .method = "GET", .path = "/v1/queues/*", .name = argv[0] };
-    const char *noted = argc > 1 && is_commitment(argv[1]) ? argv[1] : NULL;
-    int first = noted != NULL ? 2 : 1, rc;
+    const char *noted = argv[1] != NULL && is_commitment(argv[1]) ? argv[1] : NULL;
+    int rc;
     json_t *doc = ctl_fetch(c, call, &rc);
 
     if (doc != NULL)
-        rc = say_draw(doc, noted, argc - first, argv + first);
+        rc = say_draw(doc, noted, argv + (noted != NULL ? 2 : 1));
     json_decref(doc);
     return rc;
 }

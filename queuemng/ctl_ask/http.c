@@ -71,14 +71,16 @@ static int header_add(struct exchange *x, const char *name, const char *value, c
 static int headers_add(struct exchange *x, const struct ctl_call *call, const char *operator,
                        struct err *e)
 {
+    char tag[40];
     int rc = header_add(x, "Connection: ", "close", NULL, e);
 
+    snprintf(tag, sizeof(tag), "\"%" JSON_INTEGER_FORMAT "\"", call->version);
     if (call->bearer != NULL)
         rc = header_add(x, "Authorization: Bearer ", call->bearer, "the admin token", e);
-    if (rc == 0 && call->if_none_match != NULL)
-        rc = header_add(x, "If-None-Match: ", call->if_none_match, NULL, e);
-    if (rc == 0 && call->if_match != NULL)
-        rc = header_add(x, "If-Match: ", call->if_match, NULL, e);
+    if (rc == 0 && call->is_new)
+        rc = header_add(x, "If-None-Match: ", "*", NULL, e);
+    if (rc == 0 && call->version != 0)
+        rc = header_add(x, "If-Match: ", tag, NULL, e);
     if (rc == 0 && call->bearer != NULL && strcmp(call->method, "GET") != 0)
         rc = header_add(x, "X-Segq-Operator: ", operator_name(operator),
                         "the operator's name (SEGQ_OPERATOR, or the context's)", e);

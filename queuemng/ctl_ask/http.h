@@ -13,7 +13,8 @@ struct ctl_call {
     const char *name;          /* name for the last `*` in a path, not yet encoded: ctl_ask() puts it in */
     const char *queue;         /* the same for the first of two: a queue of tasks */
     const char *bearer;        /* NULL = none */
-    const char *if_none_match, *if_match; /* NULL = none */
+    bool is_new;               /* If-None-Match: it must not be there yet */
+    json_int_t version;        /* If-Match: nobody has changed it since; 0: whatever there is */
     const json_t *body;        /* NULL = none */
 };
 

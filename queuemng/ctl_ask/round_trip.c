@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <event2/http.h>
-#include <jansson.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,6 @@
 
 #include "common/config/near.h"
 #include "common/task/rules.h"
-#include "queuemng/ctl_ask/ctl.h"
 #include "queuemng/ctl_ask/def_change.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/text.h"
@@ -24,16 +23,32 @@
 
 /* ---- standard output and errors ---- */
 
-int ctl_say_err(const struct err *e, int code)
+int ctl_fail(int code, const char *fmt, ...)
 {
+    char text[2048];
     struct buf b;
+    va_list ap;
 
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
     fflush(stdout); /* `watch` has cleared the screen for this */
     buf_init(&b);
-    ctl_clean(&b, e->text);
+    ctl_clean(&b, text);
     fprintf(stderr, "segqctl: %.*s\n", (int)b.len, b.data != NULL ? (char *)b.data : "");
     buf_fini(&b);
     return code;
+}
+
+int ctl_say_err(const struct err *e, int code)
+{
+    return ctl_fail(code, "%s", e->text);
+}
+
+int ctl_usage(const char *words, const char *takes)
+{
+    fprintf(stderr, "usage: segqctl %s%s%s\n", words, *takes != '\0' ? " " : "", takes);
+    return CTL_USAGE;
 }
 
 void ctl_put_end(void)
@@ -65,6 +80,16 @@ void ctl_print(view_fn view, const json_t *doc)
     view(&b, doc);
     if (b.len > 0 && b.data[b.len - 1] != '\n')
         buf_byte(&b, '\n');
+    ctl_put_out(&b);
+    buf_fini(&b);
+}
+
+void ctl_tell(const json_t *doc, const char *sentence)
+{
+    struct buf b;
+
+    buf_init(&b);
+    ctl_say(&b, doc, sentence);
     ctl_put_out(&b);
     buf_fini(&b);
 }
@@ -123,19 +148,8 @@ static int ask_one(const struct ctl *c, const char *url, const struct ctl_call *
     return rc;
 }
 
-/* An address and a token are needed: names the one that is missing. */
-static int nobody_to_ask(const struct ctl *c)
-{
-    fputs(c->admins.n == 0 && c->token == NULL
-              ? "segqctl: no cluster is given: --dir D, or --admin URL and --token-file F\n"
-          : c->token == NULL ? "segqctl: no admin token is given: --token-file F, or --dir D\n"
-                             : "segqctl: no address of queuemng is given: --admin URL, or "
-                               "--dir D\n",
-          stderr);
-    return CTL_USAGE;
-}
-
-int ctl_try(const struct ctl *c, struct ctl_call call, struct ctl_answer *a, struct err *e)
+/* Asks each manager until one leads. An order that may have been done is not sent again. */
+static int try_all(const struct ctl *c, struct ctl_call call, struct ctl_answer *a, struct err *e)
 {
     bool order = strcmp(call.method, "GET") != 0;
     int rc = SQ_EUNAVAIL;
@@ -143,21 +157,34 @@ int ctl_try(const struct ctl *c, struct ctl_call call, struct ctl_answer *a, str
     call.bearer = c->token;
     for (size_t i = 0; i < c->admins.n; i++) {
         rc = ask_one(c, c->admins.v[i], &call, a, e);
-        if (rc == 0)
-            return CTL_OK;
-        if (rc != SQ_EUNAVAIL && order)
-            break; /* perhaps it has been done */
+        if (rc == 0 || (rc != SQ_EUNAVAIL && order))
+            break;
     }
-    return CTL_REFUSED;
+    return rc;
+}
+
+json_t *ctl_look(const struct ctl *c, const char *path)
+{
+    struct ctl_answer a = { 0 };
+    json_t *doc = NULL;
+
+    if (c->token != NULL && try_all(c, (struct ctl_call){ .method = "GET", .path = path }, &a, NULL) == 0)
+        doc = ctl_json(&a);
+    buf_fini(&a.body);
+    return doc;
 }
 
 static int admin_ask(const struct ctl *c, const struct ctl_call *call, struct ctl_answer *a)
 {
     struct err e = { 0 };
 
-    if (c->admins.n == 0 || c->token == NULL)
-        return nobody_to_ask(c);
-    return ctl_try(c, *call, a, &e) == CTL_OK ? CTL_OK : ctl_say_err(&e, CTL_REFUSED);
+    if (c->admins.n == 0 && c->token == NULL)
+        return ctl_fail(CTL_USAGE, "no cluster is given: --dir D, or --admin URL and --token-file F");
+    if (c->token == NULL)
+        return ctl_fail(CTL_USAGE, "no admin token is given: --token-file F, or --dir D");
+    if (c->admins.n == 0)
+        return ctl_fail(CTL_USAGE, "no address of queuemng is given: --admin URL, or --dir D");
+    return try_all(c, *call, a, &e) == 0 ? CTL_OK : ctl_say_err(&e, CTL_REFUSED);
 }
 
 /* The first router that answers. That also holds for joins: if one took it and died, nobody
@@ -167,10 +194,8 @@ static int router_ask(const struct ctl *c, const struct ctl_call *call, struct c
     struct err e = { 0 };
     int rc = -1;
 
-    if (c->routers.n == 0) {
-        fprintf(stderr, "segqctl: no router is given: --router URL, or --dir D\n");
-        return CTL_USAGE;
-    }
+    if (c->routers.n == 0)
+        return ctl_fail(CTL_USAGE, "no router is given: --router URL, or --dir D");
     for (size_t i = 0; i < c->routers.n && rc < 0; i++) {
         a->from = c->routers.v[i];
         rc = ctl_http(a->from, call, &(const struct ctl_net){ c->timeout_s, c->cacert, c->operator }, a, &e);
@@ -214,9 +239,9 @@ int ctl_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a)
 
     buf_init(&path);
     if (call.queue != NULL && strlen(call.queue) > TASK_NAME_MAX) {
-        fprintf(stderr, "segqctl: '%.60s...' is too long for a queue's name\n", call.queue);
+        (void)ctl_fail(rc, "'%.60s...' is too long for a queue's name", call.queue);
     } else if (!put_path(&path, &call)) {
-        fprintf(stderr, "segqctl: '%.60s...' is too long\n", call.name);
+        (void)ctl_fail(rc, "'%.60s...' is too long", call.name);
     } else {
         call.path = (const char *)path.data;
         a->name = call.queue != NULL ? call.queue : call.name; /* keys have no list: their queue may be wrong */
@@ -239,25 +264,12 @@ static const struct def_kind *kind_of(const char *code)
     return NULL;
 }
 
-/* The answer; NULL: it cannot be had. An error stays unsaid: there is one already. */
-static json_t *all_of(const struct ctl *c, const struct def_kind *kind)
-{
-    struct ctl_answer a = { 0 };
-    json_t *doc = NULL;
-
-    if (c->admins.n > 0 && c->token != NULL &&
-        ctl_try(c, (struct ctl_call){ .method = "GET", .path = kind->all }, &a, NULL) == CTL_OK)
-        doc = ctl_json(&a);
-    buf_fini(&a.body);
-    return doc;
-}
-
 /* "; did you mean login?" behind a refusal with this code (queue_not_found, ...), if there is one of
  * that kind that is written almost so. */
 static void put_suggestion(const struct ctl *c, struct buf *b, const char *code, const char *name)
 {
     const struct def_kind *kind = kind_of(code);
-    json_t *doc = kind != NULL ? all_of(c, kind) : NULL, *x;
+    json_t *doc = kind != NULL ? ctl_look(c, kind->all) : NULL, *x;
     struct near near = near_to(name);
     size_t i;
 

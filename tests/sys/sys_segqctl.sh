@@ -435,6 +435,7 @@ check "  of a budget" would '^budget shared: is deleted$' budget delete shared
 ctl queue add member budget=shared
 check "    not while a queue has it" exits 1 'shared has 1 member: it would not be deleted' budget delete shared --dry-run
 check "  of one that is not there" exits 1 'no pool nosuch' pool delete nosuch final --dry-run
+check "    which is not asked about, either" exits 1 'no pool nosuch' pool delete nosuch final
 check_eq "  all of that changed nothing" "$(kept login release_per_s) $(kept login message | grep -c 'not this')" "$rate_was 0"
 check "    nor is there a pin" exits 1 'key tenant7 of queue images is not pinned' key show images tenant7
 

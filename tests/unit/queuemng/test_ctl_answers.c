@@ -106,6 +106,12 @@ Test(ctl_answers, events_are_shown_as_sentences)
     view_events(&b, j);
     cr_expect_str_eq(text(), "nothing has happened\n");
     json_decref(j);
+    buf_reset(&b);
+    j = js("{\"now_ms\":5000,\"events\":[{\"at_ms\":-9223372036854775808,\"text\":\"a\"},"
+           "{\"at_ms\":9223372036854775807,\"text\":\"b\"}]}");
+    view_events(&b, j);
+    cr_expect_str_eq(text(), "      5 s ago -     a\n      0 s ago -     b\n", "no number overflows");
+    json_decref(j);
 }
 
 static void risk_is(const char *want, enum risk risk, const char *queue)

@@ -8,16 +8,16 @@
 #include "common/config/near.h"
 #include "queuemng/ctl/commands.h"
 #include "queuemng/ctl/options.h"
-#include "queuemng/ctl/words.h"
+#include "queuemng/ctl/request.h"
 #include "queuemng/policy/queue_def.h"
 #include "tests/lib/ctl_text.h"
 
 TestSuite(ctl_line, .init = text_begin, .fini = text_end);
 
-static void pairs_are(const char *want, char *const *words, size_t n)
+static void pairs_are(const char *want, char *const *words)
 {
     struct err e = { 0 };
-    json_t *got = ctl_pairs(words, n, queue_def_keys, &e), *exp = js(want);
+    json_t *got = ctl_pairs(words, queue_def_keys, &e), *exp = js(want);
 
     cr_assert_not_null(got, "%s", e.text);
     cr_expect(json_equal(got, exp), "not %s", want);
@@ -28,50 +28,50 @@ static void pairs_are(const char *want, char *const *words, size_t n)
 Test(ctl_line, words_become_json)
 {
     char *w[] = { "a=1", "b=1.5", "c=true",   "d=open", "e=3s",
-                  "f=",  "g=x=y", "h=\"12\"", "i=null" };
+                  "f=",  "g=x=y", "h=\"12\"", "i=null", NULL };
 
-    pairs_are("{}", NULL, 0);
+    pairs_are("{}", (char *[]){ NULL });
     pairs_are("{\"a\":1,\"b\":1.5,\"c\":true,\"d\":\"open\",\"e\":\"3s\",\"f\":\"\","
               "\"g\":\"x=y\",\"h\":\"12\",\"i\":\"null\"}",
-              w, ARRAY_LEN(w));
+              w);
 }
 
 /* What is a text stays one: the manager takes no number for it. */
 Test(ctl_line, texts_may_look_like_numbers)
 {
     char *w[] = { "message=2027", "page.title=true", "state=null", "max_active=5",
-                  "page.accent=\"#fff\"", "idle.game=3000" };
+                  "page.accent=\"#fff\"", "idle.game=3000", NULL };
 
     pairs_are("{\"message\":\"2027\",\"page\":{\"title\":\"true\",\"accent\":\"#fff\"},"
               "\"state\":\"null\",\"max_active\":5,\"idle\":{\"game\":3000}}",
-              w, ARRAY_LEN(w));
+              w);
 }
 
 Test(ctl_line, dotted_keys_nest)
 {
-    char *w[] = { "idle.game=3s", "merge=false", "idle.mobile=5s", "x.y.z=-2" };
+    char *w[] = { "idle.game=3s", "merge=false", "idle.mobile=5s", "x.y.z=-2", NULL };
 
     pairs_are("{\"idle\":{\"game\":\"3s\",\"mobile\":\"5s\"},\"merge\":false,"
               "\"x\":{\"y\":{\"z\":-2}}}",
-              w, ARRAY_LEN(w));
+              w);
 }
 
 Test(ctl_line, brackets_are_json)
 {
     char *w[] = { "lanes=[{\"name\":\"vip\"}, {\"name\":\"default\",\"weight\":3}]",
-                  "idle={\"game\":\"9s\"}" };
+                  "idle={\"game\":\"9s\"}", NULL };
 
     pairs_are("{\"lanes\":[{\"name\":\"vip\"},{\"name\":\"default\",\"weight\":3}],"
               "\"idle\":{\"game\":\"9s\"}}",
-              w, ARRAY_LEN(w));
+              w);
 }
 
 static void refused(const char *a, const char *second, const char *why)
 {
-    char *w[2] = { (char *)(uintptr_t)a, (char *)(uintptr_t)second };
+    char *w[3] = { (char *)(uintptr_t)a, (char *)(uintptr_t)second, NULL };
     struct err e = { 0 };
 
-    cr_expect_null(ctl_pairs(w, second != NULL ? 2 : 1, queue_def_keys, &e), "%s", a);
+    cr_expect_null(ctl_pairs(w, queue_def_keys, &e), "%s", a);
     cr_expect_not_null(strstr(e.text, why), "%s: %s", a, e.text);
 }
 
@@ -98,19 +98,19 @@ Test(ctl_line, bad_words_are_named)
 
 Test(ctl_line, tiers_of_words)
 {
-    char *good[] = { "50:2000", "70.5:0.5" };
+    char *good[] = { "50:2000", "70.5:0.5", NULL };
     static char *const bad[] = { "50", ":5", "50:", "a:1", "1:-1", "1:2x", "-1:2", "nan:1" };
     struct err e = { 0 };
-    json_t *v = ctl_tiers(good, 2, &e), *want = js("[{\"below\":50.0,\"rate_per_s\":2000.0},"
+    json_t *v = ctl_tiers(good, &e), *want = js("[{\"below\":50.0,\"rate_per_s\":2000.0},"
                                                    "{\"below\":70.5,\"rate_per_s\":0.5}]");
 
     cr_expect(json_equal(v, want));
     json_decref(v);
     json_decref(want);
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        char *w[] = { "50:2000", bad[i] };
+        char *w[] = { "50:2000", bad[i], NULL };
 
-        cr_expect_null(ctl_tiers(w, 2, &e), "%s", bad[i]);
+        cr_expect_null(ctl_tiers(w, &e), "%s", bad[i]);
         cr_expect(strstr(e.text, "is no tier") != NULL, "%s", e.text);
     }
 }
@@ -141,6 +141,7 @@ Test(ctl_line, values_of_options_may_begin_with_a_dash)
 
     cr_expect_eq(read_line(&c, "--label=-x", NULL), CTL_OK);
     cr_expect_str_eq(c.label, "-x");
+    c.label = NULL;
     cr_expect_eq(read_line(&c, "--label", "--yes"), CTL_OK);
     cr_expect_str_eq(c.label, "--yes");
     cr_expect(!c.yes);
@@ -157,6 +158,65 @@ Test(ctl_line, typing_errors_are_near)
     cr_expect_eq(near_distance("name", "rate"), 2);
     cr_expect_eq(near_distance("", "abc"), 3);
     cr_expect_eq(near_distance("a", "0123456789012345678901234567890123456789"), UINT_MAX);
+}
+
+/* Runs what prints to standard error; its text. */
+static const char *said(int (*run)(void))
+{
+    static char line[400];
+    FILE *was = stderr;
+    size_t n;
+
+    stderr = tmpfile();
+    cr_expect_eq(run(), CTL_USAGE);
+    rewind(stderr);
+    n = fread(line, 1, sizeof(line) - 1, stderr);
+    line[n] = '\0';
+    fclose(stderr);
+    stderr = was;
+    return line;
+}
+
+static int misspelt(void)
+{
+    return read_line(&(struct ctl){ 0 }, "--lable=x", NULL);
+}
+
+static int unknown(void)
+{
+    return read_line(&(struct ctl){ 0 }, "--bogus", NULL);
+}
+
+static int twice(void)
+{
+    return read_line(&(struct ctl){ 0 }, "--label=a", "--label=b");
+}
+
+Test(ctl_line, an_option_that_is_none_is_told_with_the_one_that_is_meant)
+{
+    cr_expect_str_eq(said(misspelt), "segqctl: no option '--lable=x'; did you mean --label?\n");
+    cr_expect_str_eq(said(unknown), "segqctl: no option '--bogus'; segqctl -h lists them\n");
+}
+
+/* Of two labels one alone would count. */
+Test(ctl_line, a_value_that_few_commands_take_is_given_once)
+{
+    cr_expect_str_eq(said(twice), "segqctl: --label can be given once\n");
+}
+
+Test(ctl_line, a_query_is_encoded_and_never_cut)
+{
+    char path[QUERY_MAX] = "/x?", value[QUERY_MAX];
+
+    cr_expect(query_add(path, "n", "5") && query_add(path, "after", "3-77+/=&"));
+    cr_expect_str_eq(path, "/x?n=5&after=3-77%2B%2F%3D%26");
+    strcpy(path, "/x");
+    cr_expect(query_add(path, "key", "a b"));
+    cr_expect_str_eq(path, "/x?key=a%20b");
+    memset(value, 'v', 391);
+    value[391] = '\0';
+    cr_expect(!query_add(path, "label", value));
+    cr_expect_str_eq(path, "/x?key=a%20b");
 }
 
 static const char *meant(const char *typed)

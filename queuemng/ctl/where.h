@@ -1,4 +1,6 @@
-/* context.h: the clusters that an operator has names for, in a file:
+/* where.h: where the cluster is, the admin token, the key for claims: from options, the environment, a
+ * folder (D/cluster.json, which deploy/local.sh writes), or a context: a cluster that the operator has a name
+ * for, in a file:
  *
  *   current: prod
  *   contexts:
@@ -10,14 +12,18 @@
  *       confirm: true
  *
  * SEGQ_CONFIG names the file; else it is segq/contexts.yaml in XDG_CONFIG_HOME, or in ~/.config. It
- * has no secrets, only names of files that have. */
-#ifndef SEGQ_CTL_CONTEXT_H
-#define SEGQ_CTL_CONTEXT_H
+ * has no secrets, only names of files that have. A token is read from a file and never from the command
+ * line, where every user of the machine could see it.
+ *
+ * All functions with an int return 0, or a negative sq_err with a sentence. */
+#ifndef SEGQ_CTL_WHERE_H
+#define SEGQ_CTL_WHERE_H
 
 #include <limits.h>
 
 #include "common/base/err.h"
 #include "common/config/cfg.h"
+#include "queuemng/ctl_ask/round_trip.h"
 
 #define CONTEXTS_MAX 100
 
@@ -48,5 +54,13 @@ SQ_CHECK int contexts_add(struct contexts *c, const char *name, struct context *
 void contexts_remove(struct contexts *c, struct context *x);
 /* Checks its addresses, and where it finds the cluster: what a table cannot say of it. */
 SQ_CHECK int context_check(const struct context *x, struct err *e);
+
+SQ_CHECK int where_add(struct urls *list, const char *url, struct err *e);
+/* Fills in what was not given before, from a context. */
+SQ_CHECK int where_context(struct ctl *c, const struct context *x, struct err *e);
+/* Finds the cluster: by options, the environment, the context in use, ./run. Of tokens and keys one
+ * that is given on its own goes before that of a folder or context. */
+SQ_CHECK int where_find(struct ctl *c, struct err *e);
+void where_fini(struct ctl *c);
 
 #endif

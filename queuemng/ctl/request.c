@@ -1,0 +1,308 @@
+/* request.c: see the header. */
+#include "queuemng/ctl/request.h"
+
+#include <event2/http.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "queuemng/ctl/commands.h"
+#include "queuemng/ctl/confirm.h"
+#include "queuemng/ctl/definitions.h"
+#include "queuemng/ctl/live.h"
+#include "queuemng/ctl/options.h"
+#include "queuemng/ctl_view/answer_view.h"
+#include "queuemng/ctl_view/task_view.h"
+#include "queuemng/ctl_view/text.h"
+
+#define TASKS     "/v1/admin/task-queues/*/tasks"
+#define VALUE_MAX 390 /* bytes of a value in it, encoded */
+
+/* ---- members ---- */
+
+static json_t *joined(char **words)
+{
+    json_t *text = NULL;
+    struct buf b;
+
+    buf_init(&b);
+    for (char **w = words; *w != NULL; w++)
+        buf_printf(&b, "%s%s", w > words ? " " : "", *w);
+    buf_byte(&b, 0);
+    if (!b.failed)
+        text = json_string((const char *)b.data);
+    buf_fini(&b);
+    if (text == NULL)
+        (void)ctl_fail(CTL_REFUSED, "out of memory, or a text that is not UTF-8");
+    return text;
+}
+
+/* An integer of at most 12 digits; NULL: the error has been printed. */
+static json_t *count_of(const char *word, const char *what)
+{
+    size_t digits = strspn(word, "0123456789");
+
+    if (digits > 0 && digits <= 12 && word[digits] == '\0')
+        return json_integer(atoll(word));
+    (void)ctl_fail(CTL_USAGE, "'%.60s' is not a number%s", word, what);
+    return NULL;
+}
+
+/* 0 is "by the limits" in the definition; an operator may mean a stop. */
+static json_t *rate_of(const char *word, const char *queue)
+{
+    double rate;
+
+    if (strcmp(word, "limits") == 0)
+        return json_real(0);
+    if (!ctl_number(word, &rate))
+        (void)ctl_fail(CTL_USAGE, "'%.60s' is not a number", word);
+    else if (rate > 0)
+        return json_real(rate);
+    else
+        (void)ctl_fail(CTL_USAGE, "a rate of 0 can mean two things: 'segqctl pause %.80s' lets nobody in, "
+                                  "'segqctl rate %.80s limits' goes by the metrics again", queue, queue);
+    return NULL;
+}
+
+static json_t *text_of(const char *text, const char *name)
+{
+    json_t *v = json_string(text);
+
+    if (v == NULL)
+        (void)ctl_fail(CTL_USAGE, "%s must be UTF-8", name);
+    return v;
+}
+
+/* Reads a member off the words and options: NULL and CTL_OK, if they do not say it. argv: the words left. */
+static json_t *value_of(const struct ctl *c, const struct cmd_param *p, char **argv, const char *name, int *rc)
+{
+    const char *word = argv[0] != NULL ? argv[0] : p->word;
+    const void *option = (const char *)c + p->option;
+    double number;
+    json_t *v = NULL;
+
+    switch (p->kind) {
+    case PARAM_TRUE:
+    case PARAM_FALSE:
+        return json_boolean(p->kind == PARAM_TRUE);
+    case PARAM_PAGE:
+        return json_integer(c->all ? 1000 : 100);
+    case PARAM_FLAG:
+        return *(const bool *)option ? json_true() : NULL;
+    case PARAM_OPTION:
+        word = *(const char *const *)option;
+        break;
+    case PARAM_WORDS:
+        v = joined(argv);
+        *rc = v != NULL ? CTL_OK : CTL_REFUSED;
+        return v;
+    default:
+        break;
+    }
+    if (word == NULL)
+        return NULL;
+    if (p->kind == PARAM_COUNT || p->kind == PARAM_PEOPLE)
+        v = count_of(word, p->kind == PARAM_PEOPLE ? " of people" : "");
+    else if (p->kind == PARAM_RATE)
+        v = rate_of(word, name);
+    else if (p->kind == PARAM_NUMBER && !ctl_number(word, &number))
+        (void)ctl_fail(CTL_USAGE, "'%s' is no rate per second, nor 'stop'", word);
+    else
+        v = text_of(word, p->name);
+    *rc = v != NULL ? CTL_OK : CTL_USAGE;
+    return v;
+}
+
+/* The members that the row has, as an object; NULL: the error has been printed. argv: behind the names. */
+static json_t *members(const struct ctl *c, char **argv, const char *name, int *rc)
+{
+    const struct cfg_key *keys = cmd_keys(c->cmd);
+    json_t *doc, *v;
+    struct err e = { 0 };
+
+    *rc = CTL_OK;
+    if (keys != NULL) {
+        doc = ctl_pairs(argv, keys, &e);
+        *rc = doc != NULL ? CTL_OK : ctl_say_err(&e, CTL_USAGE);
+        return doc;
+    }
+    doc = json_object();
+    for (const struct cmd_param *p = c->cmd->params; p != NULL && p->name != NULL && *rc == CTL_OK; p++) {
+        bool is_word = p->kind <= PARAM_NUMBER;
+
+        v = value_of(c, p, argv, name, rc);
+        if (v != NULL)
+            (void)json_object_set_new(doc, p->name, v);
+        argv += is_word && argv[0] != NULL;
+    }
+    if (*rc == CTL_OK)
+        return doc;
+    json_decref(doc);
+    return NULL;
+}
+
+/* ---- the path ---- */
+
+bool query_add(char path[QUERY_MAX], const char *name, const char *value)
+{
+    char *text = evhttp_encode_uri(value);
+    size_t n = strlen(path);
+    const char *before = path[n - 1] == '?' ? "" : strchr(path, '?') != NULL ? "&" : "?";
+    bool fits = text != NULL && strlen(text) <= VALUE_MAX && n + strlen(name) + strlen(text) + 3 <= QUERY_MAX;
+
+    if (fits)
+        sprintf(path + n, "%s%s=%s", before, name, text);
+    else
+        (void)ctl_fail(CTL_USAGE, "that is no %s: it is too long", name);
+    free(text);
+    return fits;
+}
+
+static bool add_members(char path[QUERY_MAX], const json_t *doc)
+{
+    const char *name;
+    json_t *v;
+    bool ok = true;
+
+    json_object_foreach((json_t *)(uintptr_t)doc, name, v) {
+        char number[24];
+
+        snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(v));
+        ok = ok && query_add(path, name, json_is_string(v) ? json_string_value(v)
+                                         : json_is_true(v) ? "true" : number);
+    }
+    if (path[strlen(path) - 1] == '?')
+        path[strlen(path) - 1] = '\0';
+    return ok;
+}
+
+/* ---- the request ---- */
+
+/* Asks the operator, if the row, or a state that it sets, takes something from people or for good. A new queue has
+ * nobody in it yet. */
+static int is_sure(const struct ctl *c, const char *name, const json_t *said)
+{
+    const struct cmd *d = c->cmd;
+    bool sets = d->kind == &def_kinds[DEF_QUEUE] && strcmp(d->method, "PATCH") == 0;
+    enum risk risk = sets ? risk_of_keys(said) : d->risk;
+
+    for (const struct cmd_param *p = d->params; p != NULL && p->name != NULL; p++)
+        if (p->kind == PARAM_PEOPLE)
+            return ctl_release_is_sure(c, name, ctl_u64(said, p->name));
+    return risk != RISK_NONE ? ctl_is_sure(c, risk, name) : d->sure != NULL ? ctl_sure(c, said, d->sure, name) : CTL_OK;
+}
+
+/* Sends it; if the answer goes on (`next`), again from there. */
+static int send_pages(const struct ctl *c, struct ctl_call call)
+{
+    char path[QUERY_MAX];
+    const char *first = call.path, *next;
+    bool goes_on;
+    json_t *doc;
+    int rc;
+
+    do {
+        doc = ctl_show(c, call, c->cmd->view, &rc);
+        next = rc == CTL_OK ? json_string_value(json_object_get(doc, "next")) : NULL;
+        goes_on = next != NULL && (c->cmd->pages == ALL_PAGES || (c->cmd->pages == PAGES_IF_ALL && c->all));
+        if (next != NULL && c->cmd->pages == PAGES_IF_ALL && !c->all && c->form == FORM_TABLE)
+            puts("there are more: --all shows them");
+        snprintf(path, sizeof(path), "%s", first);
+        if (goes_on && !query_add(path, "after", next))
+            rc = CTL_REFUSED;
+        call.path = path;
+        json_decref(doc);
+    } while (goes_on && rc == CTL_OK);
+    return rc;
+}
+
+int cmd_request(struct ctl *c, char **argv)
+{
+    const struct cmd *d = c->cmd;
+    const char *of = d->path != NULL ? d->path : d->kind->one, *star = strchr(of, '*');
+    bool two = star != strrchr(of, '*'), in_query = strchr(of, '?') != NULL, adds = strcmp(d->method, "PUT") == 0;
+    struct ctl_call call = { .method = d->method, .queue = two ? argv[0] : NULL, .is_new = adds,
+                             .name = star != NULL ? argv[two] : NULL };
+    char path[QUERY_MAX];
+    int rc;
+    json_t *said = members(c, argv + (star != NULL) + two, call.name, &rc);
+
+    if (said == NULL)
+        return rc;
+    call.body = !in_query && (d->params != NULL || cmd_keys(d) != NULL) ? said : NULL;
+    snprintf(path, sizeof(path), "%s", of);
+    call.path = path;
+    if (in_query && !add_members(path, said))
+        rc = CTL_USAGE;
+    else if (c->dry_run && d->kind != NULL)
+        rc = definition_would_change(c, d->kind, call);
+    else
+        rc = is_sure(c, call.name, said);
+    if (rc != CTL_OK || (c->dry_run && d->kind != NULL))
+        ; /* said already */
+    else if (d->kind != NULL && strcmp(d->method, "GET") != 0)
+        rc = definition_change(c, d->kind, call);
+    else
+        rc = send_pages(c, call);
+    json_decref(said);
+    return rc;
+}
+
+/* ---- tasks: a row and a word more ---- */
+
+int cmd_task_list(struct ctl *c, char **argv)
+{
+    return argv[0] == NULL ? cmd_task_queues(c) : cmd_request(c, argv);
+}
+
+/* "run QUEUE SCHEDULE": a tick of one that comes once more, now; the others stay. */
+int cmd_task_schedules(struct ctl *c, char **argv)
+{
+    struct ctl_call list = { .method = "GET", .path = TASKS "/schedules", .name = argv[0] };
+
+    if (argv[1] == NULL)
+        return ctl_do(c, list, view_task_schedules);
+    if (argv[2] != NULL && strcmp(argv[0], "run") == 0)
+        return ctl_do(c, (struct ctl_call){ .method = "POST", .path = TASKS "/schedules/*/run", .queue = argv[1],
+                                            .name = argv[2] }, view_task_order);
+    return ctl_fail(CTL_USAGE, "task schedules QUEUE, or task schedules run QUEUE SCHEDULE");
+}
+
+int cmd_task_keys(struct ctl *c, char **argv)
+{
+    bool limited = argv[1] != NULL && strcmp(argv[1], "limited") == 0;
+
+    if (argv[1] != NULL && !limited && strcmp(argv[1], "waiting") != 0)
+        return ctl_fail(CTL_USAGE, "keys are listed by waiting or limited, not '%s'", argv[1]);
+    return ctl_do(c, (struct ctl_call){ .method = "GET", .name = argv[0],
+                                        .path = limited ? TASKS "/keys?by=limited" : TASKS "/keys" },
+                  view_task_keys);
+}
+
+int cmd_task_redrive_all(struct ctl *c, char **argv)
+{
+    struct cmd stop = *c->cmd;
+
+    if (argv[1] != NULL && strcmp(argv[1], "stop") == 0) {
+        stop.path = TASKS "/stop";
+        stop.params = NULL;
+        c->cmd = &stop;
+    }
+    return cmd_request(c, argv);
+}
+
+/* Pauses a pool, or ends that: a queue's name is none of a pool. */
+int cmd_pool_hold(struct ctl *c, char **argv)
+{
+    int rc;
+    json_t *pools = ctl_get(c, "/v1/admin/pools", NULL, &rc);
+    struct buf b;
+
+    buf_init(&b);
+    if (pools != NULL && !view_is_pool(&b, pools, argv[0]))
+        rc = ctl_fail(CTL_REFUSED, "%.*s", (int)b.len, (const char *)b.data);
+    buf_fini(&b);
+    json_decref(pools);
+    return rc == CTL_OK ? cmd_request(c, argv) : rc;
+}

@@ -31,8 +31,9 @@
 #define GETS(a_path, a_view) SENDS("GET", a_path, a_view), READS
 #define PARAMS(...) .params = (const struct cmd_param[]){ __VA_ARGS__, { 0 } }
 #define ARG(a_name, a_kind) { .name = a_name, .kind = PARAM_##a_kind }
-#define OPTION(a_name, member) { .name = a_name, .kind = PARAM_OPTION, .option = offsetof(struct ctl, member) }
-#define FORCE { .name = "force", .kind = PARAM_FLAG, .option = offsetof(struct ctl, force) }
+#define GIVEN(a_name, a_kind, member) \
+    { .name = a_name, .kind = PARAM_##a_kind, .option = offsetof(struct ctl, member) }
+#define FORCE GIVEN("force", FLAG, force)
 /* Sets these keys of a queue. */
 #define TURNS(...) .method = "PATCH", KIND(QUEUE), .options = "dry-run", PARAMS(__VA_ARGS__)
 
@@ -41,15 +42,15 @@
 #define KIND(no) .kind = &def_kinds[DEF_##no], .view = view_pretty
 #define SHOW(word, NAME) \
     { word " show", #NAME, 1, 1, "all keys of its definition", .method = "GET", KIND(NAME), READS }
-#define SET(word, NAME, a_help)                                                                             \
-    { word " set", #NAME " KEY=VALUE...", 2, -1, a_help, .method = "PATCH", KIND(NAME), .options = "dry-run", \
-      .undo = word " set with the old values, which it prints" }
-#define ADD(word, NAME, a_takes, a_min, a_help)                                                                \
-    { word " add", #NAME " " a_takes, a_min, -1, a_help, .method = "PUT", KIND(NAME), .options = "dry-run", \
-      .undo = word " delete" }
-#define DELETE(word, NAME, a_takes, a_max, a_help, a_undo)                                               \
-    { word " delete", #NAME a_takes, 1, a_max, a_help, .run = cmd_delete, .method = "DELETE", KIND(NAME), \
-      .options = "dry-run", .undo = a_undo }
+#define SET(word, NAME, a_help)                                                         \
+    { word " set", #NAME " KEY=VALUE...", 2, -1, a_help, .method = "PATCH", KIND(NAME), \
+      .options = "dry-run", .undo = word " set with the old values, which it prints" }
+#define ADD(word, NAME, a_takes, a_min, a_help)                                         \
+    { word " add", #NAME " " a_takes, a_min, -1, a_help, .method = "PUT", KIND(NAME),   \
+      .options = "dry-run", .undo = word " delete" }
+#define DELETE(word, NAME, a_takes, a_max, a_help, a_undo)                              \
+    { word " delete", #NAME a_takes, 1, a_max, a_help, .run = cmd_delete,               \
+      .method = "DELETE", KIND(NAME), .options = "dry-run", .undo = a_undo }
 
 /* ---- the table ---- */
 
@@ -58,13 +59,15 @@ const struct cmd ctl_cmds[] = {
       "nodes, routers, metrics, chains, rates and what limits them", .run = cmd_status, READS },
     { "watch", "[QUEUE]", 0, 1, "status every second, until q or Ctrl-C", .run = cmd_watch,
       .options = "interval count", READS },
-    { "top", "", 0, 0, "the busiest queues, nodes, routers, tasks on one screen, with rates of change",
+    { "top", "", 0, 0, "the busiest queues, nodes, routers, tasks on one screen, with rates of "
+                       "change",
       .run = cmd_top, .options = "interval count", READS },
     { "queue list", "", 0, 0, "all queues", GETS("/v1/admin/queues", view_queues) },
     SHOW("queue", QUEUE),
     SET("queue", QUEUE, "changes keys: release_per_s=500 idle.game=3s limits='[..]'"),
     ADD("queue", QUEUE, "[KEY=VALUE]...", 1, "a new queue"),
-    DELETE("queue", QUEUE, " [final]", 2, "deletes it; it can be restored for ten minutes, but not after 'final'",
+    DELETE("queue", QUEUE, " [final]", 2,
+           "deletes it; it can be restored for ten minutes, but not after 'final'",
            "queue restore, for ten minutes; none after 'final'"),
     { "queue restore", "QUEUE", 1, 1, "undoes a delete; all places are kept",
       SENDS("POST", QUEUES "/restore", view_state), .undo = "queue delete" },
@@ -72,7 +75,8 @@ const struct cmd ctl_cmds[] = {
     SHOW("pool", POOL),
     SET("pool", POOL, "changes keys: paused=true key.rate_per_s=10 retry.max=1m"),
     ADD("pool", POOL, "[KEY=VALUE]...", 1, "a new pool: images, or 'ride/*'"),
-    DELETE("pool", POOL, " [final]", 2, "deletes it; after 'final' also with tasks that are not done, and schedules",
+    DELETE("pool", POOL, " [final]", 2,
+           "deletes it; after 'final' also with tasks that are not done, and schedules",
            "pool add; tasks, results and schedules that 'final' took do not come back"),
     { "endpoint list", "", 0, 0, "where calls go: rate, calls under way, what came of them",
       GETS("/v1/admin/task-queues", view_endpoints) },
@@ -83,9 +87,11 @@ const struct cmd ctl_cmds[] = {
     SET("endpoint", ENDPOINT, "changes keys: rate_per_s=300 max_concurrent=64 breaker.ratio=0.5"),
     { "endpoint pause", "ENDPOINT", 1, 1, "no call begins; submissions go on", .method = "POST",
       .path = ENDPT "/pause", KIND(ENDPOINT), .undo = "endpoint resume" },
-    { "endpoint resume", "ENDPOINT", 1, 1, "ends a pause", .method = "POST", .path = ENDPT "/resume", KIND(ENDPOINT),
+    { "endpoint resume", "ENDPOINT", 1, 1, "ends a pause", .method = "POST",
+      .path = ENDPT "/resume", KIND(ENDPOINT),
       .undo = "endpoint pause" },
-    { "endpoint trip", "ENDPOINT", 1, 1, "opens its breaker until a reset: no call begins, tasks wait",
+    { "endpoint trip", "ENDPOINT", 1, 1,
+      "opens its breaker until a reset: no call begins, tasks wait",
       SENDS("POST", ENDPT "/trip", view_tripped), .undo = "endpoint reset" },
     { "endpoint reset", "ENDPOINT", 1, 1,
       "closes its breaker, forgets failures: starts at 10 % of its rate",
@@ -106,15 +112,18 @@ const struct cmd ctl_cmds[] = {
     { "task list", "[QUEUE [STATE,..]]", 0, 2,
       "pools and task nodes; the tasks of a queue: images waiting,dead; see --label",
       .run = cmd_task_list, GETS(TASKS "?", view_tasks), .pages = PAGES_IF_ALL,
-      PARAMS(ARG("n", PAGE), ARG("state", TEXT), OPTION("label", label)), .options = "label" },
+      PARAMS(ARG("n", PAGE), ARG("state", TEXT), GIVEN("label", OPTION, label)),
+      .options = "label" },
     { "task top", "[QUEUE]", 0, 1,
       "pools and task nodes every second, until q or Ctrl-C; of a queue's pool: by partition",
       .run = cmd_task_top, .options = "interval count", READS },
     { "task show", "TOKEN", 1, 1, "a task as its owner sees it", GETS("/v1/tasks/*", view_pretty) },
     { "task why", "TASK", 1, 1, "its state, its place, and what it waits for (TASK: token or id)",
       GETS(TASK, view_task) },
-    { "task cancel", "TASK", 1, 1, "no attempt begins any more; one that runs is its last; see --force",
-      SENDS("POST", TASK "/cancel?", view_task), PARAMS(FORCE), .options = "force", .undo = "none" },
+    { "task cancel", "TASK", 1, 1,
+      "no attempt begins any more; one that runs is its last; see --force",
+      SENDS("POST", TASK "/cancel?", view_task), PARAMS(FORCE), .options = "force",
+      .undo = "none" },
     { "task run", "TASK", 1, 1, "the next worker gets it, beyond all limits and delays",
       SENDS("POST", TASK "/run", view_task), .undo = "none; task cancel, while it has not begun" },
     { "task redrive", "TASK", 1, 1, "make a dead task wait again, with all of its attempts",
@@ -133,24 +142,31 @@ const struct cmd ctl_cmds[] = {
     { "task cancel-all", "QUEUE [KEY]", 1, 2,
       "cancels all its tasks, or those of a key, or with a --label; see --force",
       SENDS("POST", TASKS "/cancel?", view_task_order), .pages = ALL_PAGES,
-      PARAMS(ARG("key", TEXT), OPTION("label", label), FORCE), .options = "label force",
-      .sure = "All tasks of {?key:this key of the queue|the queue}{?label: with the label {label}} are cancelled"
-              "{?force:, also those that run: who has them may have done them}.\n",
+      PARAMS(ARG("key", TEXT), GIVEN("label", OPTION, label), FORCE), .options = "label force",
+      .sure = "All tasks of {?key:this key of the queue|the queue}{?label: with the label {label}} "
+              "are cancelled{?force:, also those that run: who has them may have done them}.\n",
       .undo = "none" },
     { "task redrive-all", "QUEUE [RATE|stop]", 1, 2,
       "redrive all dead tasks, at most RATE a second; stop: end a running redrive",
-      .run = cmd_task_redrive_all, SENDS("POST", TASKS "/redrive?", view_task_order), .pages = ALL_PAGES,
-      PARAMS(ARG("rate_per_s", NUMBER)), .undo = "task redrive-all QUEUE stop, for those that still are dead" },
+      .run = cmd_task_redrive_all, SENDS("POST", TASKS "/redrive?", view_task_order),
+      .pages = ALL_PAGES,
+      PARAMS(ARG("rate_per_s", NUMBER)), .undo = "task redrive-all QUEUE stop, for those that "
+                                                 "still are dead" },
     { "task discard-all", "QUEUE", 1, 1, "delete all dead tasks for good",
       SENDS("POST", TASKS "/discard?", view_task_order), .pages = ALL_PAGES,
-      .sure = "All dead tasks of the queue, and their payloads, are gone for good.\n", .undo = "none" },
-    { "task pause", "POOL", 1, 1, "workers get no task of it; submissions go on", .run = cmd_pool_hold,
+      .sure = "All dead tasks of the queue, and their payloads, are gone for good.\n",
+      .undo = "none" },
+    { "task pause", "POOL", 1, 1, "workers get no task of it; submissions go on",
+      .run = cmd_pool_hold,
       .method = "PATCH", KIND(POOL), PARAMS(ARG("paused", TRUE)), .undo = "task resume" },
-    { "task resume", "POOL", 1, 1, "ends a pause", .run = cmd_pool_hold, .method = "PATCH", KIND(POOL),
+    { "task resume", "POOL", 1, 1, "ends a pause", .run = cmd_pool_hold, .method = "PATCH",
+      KIND(POOL),
       PARAMS(ARG("paused", FALSE)), .undo = "task pause" },
-    { "key list", "", 0, 0, "keys of task queues that are pinned: with limits of their own, or paused",
+    { "key list", "", 0, 0, "keys of task queues that are pinned: with limits of their own, or "
+                            "paused",
       GETS("/v1/admin/pinned-keys", view_pinned_keys) },
-    { "key show", "QUEUE KEY", 2, 2, "all keys of its definition", GETS(TASKS "/keys/*", view_pretty) },
+    { "key show", "QUEUE KEY", 2, 2, "all keys of its definition",
+      GETS(TASKS "/keys/*", view_pretty) },
     { "key set", "QUEUE KEY NAME=VALUE...", 3, -1,
       "pins it, or changes it: images tenant7 rate_per_s=5 weight=2", .run = cmd_key_set,
       .keys = key_pin_keys, .options = "dry-run",
@@ -160,14 +176,18 @@ const struct cmd ctl_cmds[] = {
     { "key pause", "QUEUE KEY", 2, 2, "no task of it starts; submissions go on",
       .run = cmd_key_hold, SENDS("POST", TASKS "/keys/*/pause", view_held), .undo = "key resume" },
     { "key resume", "QUEUE KEY", 2, 2, "ends a pause",
-      .run = cmd_key_hold, SENDS("POST", TASKS "/keys/*/resume", view_unpinned), .undo = "key pause" },
-    { "context list", "", 0, 0, "your clusters by name, of ~/.config/segq/contexts.yaml (SEGQ_CONFIG)",
+      .run = cmd_key_hold, SENDS("POST", TASKS "/keys/*/resume", view_unpinned),
+      .undo = "key pause" },
+    { "context list", "", 0, 0,
+      "your clusters by name, of ~/.config/segq/contexts.yaml (SEGQ_CONFIG)",
       .run = cmd_context_list, READS },
-    { "context show", "[NAME]", 0, 1, "all keys of one, or of the one in use", .run = cmd_context_show, READS },
+    { "context show", "[NAME]", 0, 1, "all keys of one, or of the one in use",
+      .run = cmd_context_show, READS },
     { "context use", "NAME", 1, 1, "commands without --context go there", .run = cmd_context_use,
       .text_only = true, READS },
     { "context add", "NAME KEY=VALUE...", 2, -1,
-      "prod admin=https://mng1:8071,https://mng2:8071 token_file=F [cacert=F] [operator=anna]; or dir=D",
+      "prod admin=https://mng1:8071,https://mng2:8071 token_file=F [cacert=F] [operator=anna]; or "
+      "dir=D",
       .run = cmd_context_add, .keys = context_keys, .text_only = true, READS },
     { "context set", "NAME KEY=VALUE...", 2, -1, "changes keys", .run = cmd_context_set,
       .keys = context_keys, .text_only = true, READS },
@@ -175,14 +195,16 @@ const struct cmd ctl_cmds[] = {
       .run = cmd_context_delete, .text_only = true, READS },
     { "export", "", 0, 0, "all budgets, endpoints, pools and queues as YAML, for diff and apply",
       .run = cmd_export, .text_only = true, READS },
-    { "diff", "FILE", 0, 1, "show what apply would change; exit code 1 if anything would", .run = cmd_diff,
+    { "diff", "FILE", 0, 1, "show what apply would change; exit code 1 if anything would",
+      .run = cmd_diff,
       .options = "file", .text_only = true, READS },
     { "apply", "FILE [--dry-run]", 0, 1,
       "makes and changes what FILE says (budgets, endpoints, pools, queues); other keys stay",
       .run = cmd_apply, .options = "dry-run file", .text_only = true,
       .undo = "apply of what export printed before" },
     { "edit", "queue|pool|endpoint|budget NAME", 2, 2, "its definition in $EDITOR; then as apply",
-      .run = cmd_edit, .options = "dry-run", .text_only = true, .undo = "edit; it prints the old values" },
+      .run = cmd_edit, .options = "dry-run", .text_only = true,
+      .undo = "edit; it prints the old values" },
     { "pause", "QUEUE", 1, 1, "nobody is let in; joins and polls go on",
       SENDS("POST", QUEUES "/pause", view_state), .undo = "resume" },
     { "resume", "QUEUE", 1, 1, "ends a pause", SENDS("POST", QUEUES "/resume", view_state),
@@ -190,16 +212,22 @@ const struct cmd ctl_cmds[] = {
     { "close", "QUEUE", 1, 1, "stops new joins; people in line are still admitted",
       SENDS("POST", QUEUES "/close", view_state), .undo = "open" },
     { "open", "QUEUE", 1, 1, "ends a close, a reject, a passthrough",
-      SENDS("POST", QUEUES "/open", view_state), .undo = "close; those who went in meanwhile are in" },
-    { "passthrough", "QUEUE", 1, 1, "nobody needs a pass; all waiting people go in at once, and stay in",
-      SENDS("POST", QUEUES "/passthrough", view_state), .risk = RISK_PASSTHROUGH, .options = "dry-run",
+      SENDS("POST", QUEUES "/open", view_state), .undo = "close; those who went in meanwhile are "
+                                                         "in" },
+    { "passthrough", "QUEUE", 1, 1,
+      "nobody needs a pass; all waiting people go in at once, and stay in",
+      SENDS("POST", QUEUES "/passthrough", view_state), .risk = RISK_PASSTHROUGH,
+      .options = "dry-run",
       .undo = "none: those who wait are in at once; open ends it for those who come later" },
     { "reject", "QUEUE", 1, 1, "refuses joins and lets nobody in; waiting people keep their places",
-      SENDS("POST", QUEUES "/reject", view_state), .risk = RISK_REJECT, .options = "dry-run", .undo = "open" },
+      SENDS("POST", QUEUES "/reject", view_state), .risk = RISK_REJECT, .options = "dry-run",
+      .undo = "open" },
     { "flush", "QUEUE", 1, 1, "ends all waiting tickets; passes stay valid",
-      SENDS("POST", QUEUES "/flush", view_flushed), .risk = RISK_FLUSH, .options = "dry-run", .undo = "none" },
+      SENDS("POST", QUEUES "/flush", view_flushed), .risk = RISK_FLUSH, .options = "dry-run",
+      .undo = "none" },
     { "release", "QUEUE N", 2, 2, "lets N in now, beyond the rate",
-      SENDS("POST", QUEUES "/release?", view_released), PARAMS(ARG("n", PEOPLE)), .options = "dry-run",
+      SENDS("POST", QUEUES "/release?", view_released), PARAMS(ARG("n", PEOPLE)),
+      .options = "dry-run",
       .undo = "none" },
     { "rate", "QUEUE N|limits", 2, 2, "a fixed rate per second; or by the limits again",
       TURNS(ARG("release_per_s", RATE)), .undo = "rate with the old value, which it prints" },
@@ -207,11 +235,13 @@ const struct cmd ctl_cmds[] = {
       "replaces the tiers of a metric: cpu 50:2000 70:500; none: it no longer limits",
       .run = cmd_tiers, .options = "dry-run", .undo = "tiers with the old ones, which it prints" },
     { "max", "QUEUE N [rate|slots|both]", 2, 3, "at most N inside at once",
-      TURNS(ARG("max_active", COUNT), ARG("mode", TEXT)), .undo = "max with the old value, which it prints" },
+      TURNS(ARG("max_active", COUNT), ARG("mode", TEXT)),
+      .undo = "max with the old value, which it prints" },
     { "message", "QUEUE [TEXT]", 1, -1, "shows TEXT to all waiting people; without TEXT: none",
       TURNS(ARG("message", WORDS)), .undo = "message with the old text, which it prints" },
     { "audit", "[N]", 0, 1, "the last N (30) changes by operators",
-      GETS("/v1/admin/audit?", view_audit), PARAMS({ .name = "n", .kind = PARAM_COUNT, .word = "30" }) },
+      GETS("/v1/admin/audit?", view_audit), PARAMS({ .name = "n", .kind = PARAM_COUNT,
+                                                     .word = "30" }) },
     { "events", "", 0, 0, "the latest events of the cluster", GETS("/v1/admin/live", view_events) },
     { "drain", "NODE", 1, 1, "moves all that a segment node or a task node has to other nodes",
       .run = cmd_drain, .undo = "undrain" },
@@ -225,11 +255,14 @@ const struct cmd ctl_cmds[] = {
       .run = cmd_draw, .text_only = true, READS },
     { "join", "QUEUE", 1, 1, "takes a place; see --client, --subject, --claim",
       SENDS("POST", "/v1/queues/*/tickets", view_ticket),
-      PARAMS(OPTION("client", client), OPTION("subject", subject), OPTION("claim", claim)), .undo = "leave" },
-    { "poll", "TOKEN", 1, 1, "the position of the ticket; its pass once admitted", GETS(TICKET, view_ticket) },
+      PARAMS(GIVEN("client", OPTION, client), GIVEN("subject", OPTION, subject),
+             GIVEN("claim", OPTION, claim)), .undo = "leave" },
+    { "poll", "TOKEN", 1, 1, "the position of the ticket; its pass once admitted",
+      GETS(TICKET, view_ticket) },
     { "why", "TOKEN|SEGMENT-NUMBER", 1, 1, "a ticket's state now, and what happened to it",
       GETS("/v1/admin/tickets/*", view_why) },
-    { "leave", "TOKEN", 1, 1, "leaves the queue: the place is given up", SENDS("DELETE", TICKET, view_left),
+    { "leave", "TOKEN", 1, 1, "leaves the queue: the place is given up",
+      SENDS("DELETE", TICKET, view_left),
       .undo = "none" },
     { "move-ticket", "TOKEN LANE", 2, 2,
       "gives a waiting ticket the last place of another lane; prints the link for the person",
@@ -261,7 +294,8 @@ const struct cmd *cmd_find(char **argv)
     for (const struct cmd *d = ctl_cmds; d->words != NULL; d++) {
         const char *second = cmd_second(d);
 
-        if (cmd_is_first(d, argv[0]) && (second == NULL || (argv[1] != NULL && strcmp(second, argv[1]) == 0)))
+        if (cmd_is_first(d, argv[0]) && (second == NULL ||
+                                         (argv[1] != NULL && strcmp(second, argv[1]) == 0)))
             return d;
     }
     return NULL;
@@ -292,7 +326,7 @@ static void put_second_words(struct buf *b, const char *first)
 int cmd_unknown(char **argv)
 {
     char one[40], two[80];
-    const char *near;
+    const char *near, *typed = one;
     struct buf b;
     bool group;
 
@@ -311,8 +345,9 @@ int cmd_unknown(char **argv)
         buf_byte(&b, ';');
     }
     buf_byte(&b, 0);
-    (void)ctl_fail(CTL_USAGE, "no command '%s'%s segqctl -h lists them",
-                   argv[1] != NULL && (group || (near != NULL && strchr(near, ' ') != NULL)) ? two : one,
+    if (argv[1] != NULL && (group || (near != NULL && strchr(near, ' ') != NULL)))
+        typed = two;
+    (void)ctl_fail(CTL_USAGE, "no command '%s'%s segqctl -h lists them", typed,
                    b.failed ? ";" : (const char *)b.data);
     buf_fini(&b);
     return CTL_USAGE;
@@ -330,7 +365,8 @@ int cmd_run(struct ctl *c, char **argv)
     while (argv[n] != NULL)
         n++;
     refused = options_refused(c, d->options);
-    if (d->text_only && c->form != FORM_TABLE) /* to ignore it would do something else than was meant */
+    /* to ignore it would do something else than was meant */
+    if (d->text_only && c->form != FORM_TABLE)
         return ctl_fail(CTL_USAGE, "%s prints text; it has no -o json or yaml", d->words);
     if (refused != NULL)
         return ctl_fail(CTL_USAGE, "%s does not take --%s", d->words, refused);

@@ -1,5 +1,6 @@
-/* commands.h: the commands in one table: words, arguments, the request, the view of its answer. Most are nothing
- * but their row: cmd_request() makes the request of it (path, query or body, confirmation). */
+/* commands.h: the commands in one table: words, arguments, the request, the view of its answer.
+ * Most are nothing but their row: cmd_request() makes the request of it (path, query or body,
+ * confirmation). */
 #ifndef SEGQ_CTL_COMMANDS_H
 #define SEGQ_CTL_COMMANDS_H
 
@@ -9,14 +10,15 @@
 #include "queuemng/ctl_view/risk_view.h"
 #include "queuemng/policy/def_kind.h"
 
-/* A member of the request, made of the words behind the names in the path, one after the other, or of options. */
+/* A member of the request, made of the words behind the names in the path, one after the other,
+ * or of options. */
 struct cmd_param {
     const char *name;
     enum {
         PARAM_TEXT,   /* the next word; without it: none */
         PARAM_WORDS,  /* all words from here on, with blanks between them */
         PARAM_COUNT,  /* the next word, an integer */
-        PARAM_PEOPLE, /* a number of people who are let in, at once: if it is large the operator confirms it */
+        PARAM_PEOPLE, /* people who are let in at once: of a large number the operator is asked */
         PARAM_RATE,   /* a number per second, not 0; `limits` is 0 */
         PARAM_NUMBER, /* a number, as it was typed */
         PARAM_TRUE,
@@ -33,23 +35,26 @@ struct cmd {
     const char *words, *takes; /* words as typed; arguments, for the help */
     int min, max;              /* how many arguments behind the words; max -1: any */
     const char *help;
-    int (*run)(struct ctl *c, char **argv); /* arguments, NULL behind them; NULL: cmd_request() */
+    int (*run)(struct ctl *c, char **argv); /* NULL behind them; NULL: cmd_request() */
     const char *method;
-    const char *path;          /* `*`: the first argument; of two: queue and key. With a ? the params are its query,
-                                * else the body. NULL: that of the kind */
+    /* `*`: the first argument; of two: queue and key. With a ? the params are its query, else the
+     * body. NULL: that of the kind. */
+    const char *path;
     view_fn view;
-    const struct def_kind *kind; /* the request changes a definition: says what has changed, or with --dry-run
-                                  * would; or NULL */
-    const struct cfg_key *keys;  /* behind the name come KEY=VALUE of this table; NULL: of the kind, if it is set */
+    /* The request changes a definition: it says what has changed, or with --dry-run would; or
+     * NULL. */
+    const struct def_kind *kind;
+    const struct cfg_key *keys; /* of KEY=VALUE behind the name; NULL: of the kind, if it is set */
     const struct cmd_param *params; /* ended by name == NULL; or NULL */
     enum { ONE_PAGE, PAGES_IF_ALL, ALL_PAGES } pages; /* an answer with `next` goes on there */
     const char *options;       /* options that few commands take; NULL: none of them */
     enum risk risk;            /* if it has one, the operator confirms it first */
-    const char *sure;          /* a sentence about the params that the operator confirms first; or NULL */
+    const char *sure;          /* a sentence about the params that is confirmed first; or NULL */
     bool text_only;            /* text in any case: -o is refused */
-    const char *undo;          /* the answer to: what takes it back, for those who wait, too? "none..": nothing
-                                  does, so it asks first, or is about one of them or a number that
-                                  was typed; "": it changes nothing; NULL is a mistake */
+    /* Answers: what takes it back, for those who wait, too? "none..": nothing does, so it asks
+     * first, or is about one of them or a number that was typed; "": it changes nothing; NULL is a
+     * mistake. */
+    const char *undo;
 };
 
 extern const struct cmd ctl_cmds[]; /* ended by words == NULL */
@@ -57,7 +62,8 @@ extern const struct cmd ctl_cmds[]; /* ended by words == NULL */
 /* The table of the KEY=VALUE behind its names; NULL: it takes none. */
 static inline const struct cfg_key *cmd_keys(const struct cmd *d)
 {
-    return d->keys != NULL || d->kind == NULL || strchr(d->takes, '=') == NULL ? d->keys : d->kind->keys;
+    return d->keys != NULL || d->kind == NULL || strchr(d->takes, '=') == NULL ? d->keys
+        : d->kind->keys;
 }
 
 /* By the first word, or the first two; NULL: there is none. */

@@ -3,7 +3,6 @@
  * --dry-run ends there. */
 #include "queuemng/ctl/confirm.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,15 +42,19 @@ static int is_sure(const struct ctl *c, const struct buf *what, const char *name
     if (c->yes)
         return CTL_OK;
     if (isatty(STDIN_FILENO) != 1) {
-        fprintf(stderr, "segqctl: %.*s There is no terminal to confirm on; repeat with --yes.\n", len, text);
+        fprintf(stderr, "segqctl: %.*s There is no terminal to confirm on; repeat with --yes.\n",
+                len, text);
         return CTL_USAGE;
     }
     buf_init(&clean);
     ctl_clean(&clean, name);
-    fprintf(stderr, "%.*s\nType %s%s%.*s to go on: ", len, text, c->context != NULL ? c->context : "",
-            c->context != NULL ? " " : "", (int)clean.len, (const char *)clean.data);
+    fprintf(stderr, "%.*s\nType %s%s%.*s to go on: ", len, text,
+            c->context != NULL ? c->context : "", c->context != NULL ? " " : "", (int)clean.len,
+            (const char *)clean.data);
     buf_fini(&clean);
-    return is_typed(c->context, name) ? CTL_OK : ctl_fail(CTL_REFUSED, "not confirmed: nothing was changed");
+    if (is_typed(c->context, name))
+        return CTL_OK;
+    return ctl_fail(CTL_REFUSED, "not confirmed: nothing was changed");
 }
 
 int ctl_sure(const struct ctl *c, const json_t *o, const char *sentence, const char *name)
@@ -81,8 +84,7 @@ static json_t *queue_now(const struct ctl *c, const char *name, int *rc)
     return q;
 }
 
-/* risk NONE: n people are to be released. */
-static int queue_is_sure(const struct ctl *c, enum risk risk, uint64_t n, const char *queue)
+int ctl_queue_is_sure(const struct ctl *c, enum risk risk, uint64_t n, const char *queue)
 {
     struct buf what;
     json_t *q;
@@ -103,24 +105,14 @@ static int queue_is_sure(const struct ctl *c, enum risk risk, uint64_t n, const 
     return rc;
 }
 
-int ctl_is_sure(const struct ctl *c, enum risk risk, const char *queue)
-{
-    assert(risk != RISK_NONE);
-    return queue_is_sure(c, risk, 0, queue);
-}
-
-int ctl_release_is_sure(const struct ctl *c, const char *queue, uint64_t n)
-{
-    return queue_is_sure(c, RISK_NONE, n, queue);
-}
-
 /* ---- nodes ---- */
 
-/* A segment node, or a task node (which has `partitions`, and `tasks` to be done, as it reported last). New
- * reference; NULL: not known (*rc CTL_OK), or not answered. */
+/* A segment node, or a task node (which has `partitions`, and `tasks` to be done, as it reported
+ * last). New reference; NULL: not known (*rc CTL_OK), or not answered. */
 static json_t *node_now(const struct ctl *c, const char *name, int *rc)
 {
-    json_t *doc = ctl_get(c, LIVE, NULL, rc), *n = json_incref(ctl_find(doc, "nodes", "name", name)), *pool;
+    json_t *doc = ctl_get(c, LIVE, NULL, rc);
+    json_t *n = json_incref(ctl_find(doc, "nodes", "name", name)), *pool;
     uint64_t tasks = 0;
     size_t i;
 
@@ -130,7 +122,8 @@ static json_t *node_now(const struct ctl *c, const char *name, int *rc)
     doc = ctl_get(c, "/v1/admin/task-queues", NULL, rc);
     n = json_incref(ctl_find(doc, "nodes", "name", name));
     json_array_foreach(json_object_get(doc, "pools"), i, pool)
-        tasks += ctl_sum(json_object_get(pool, "partitions"), "scheduled+waiting+running", "node", name);
+        tasks += ctl_sum(json_object_get(pool, "partitions"), "scheduled+waiting+running", "node",
+                         name);
     if (n != NULL)
         (void)json_object_set_new(n, "tasks", json_integer((json_int_t)tasks));
     json_decref(doc);
@@ -153,7 +146,8 @@ int cmd_drain(struct ctl *c, char **argv)
     return rc;
 }
 
-/* Handles a refusal: if people or tasks are concerned the operator confirms it, and then it is forced. */
+/* Handles a refusal: if people or tasks are concerned the operator confirms it, and then it is
+ * forced. */
 static int forget_by_force(struct ctl *c, const char *name, const struct ctl_answer *refusal)
 {
     struct ctl_call call = { .method = "POST", .path = NODE "/forget?force=true", .name = name };

@@ -8,6 +8,7 @@
 #include "common/config/near.h"
 #include "queuemng/ctl/options.h"
 #include "queuemng/ctl/where.h"
+#include "queuemng/ctl_ask/def_change.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/columns.h"
 
@@ -22,26 +23,12 @@ static int say_no_context(const struct contexts *c, const char *name)
                : ctl_fail(CTL_USAGE, "no context '%s'; segqctl context list shows them", name);
 }
 
-/* NULL: no memory. New reference. */
-static json_t *as_json(const struct context *x)
-{
-    json_t *doc = NULL;
-    struct buf b;
-
-    buf_init(&b);
-    cfg_dump_json(&b, x, context_keys);
-    if (!b.failed)
-        doc = json_loadb((const char *)b.data, b.len, 0, NULL);
-    buf_fini(&b);
-    return doc;
-}
-
 static void put_where(struct buf *b, const json_t *x, const char *path)
 {
     const json_t *admin = json_object_get(x, path);
 
     if (json_array_size(admin) == 0)
-        put_text(b, x, "dir");
+        ctl_say(b, x, "{dir}");
     else
         ctl_clean(b, json_string_value(json_array_get(admin, 0)));
     buf_str(b, json_array_size(admin) > 1 ? " ..." : "");
@@ -59,7 +46,8 @@ static void view_contexts(struct buf *b, const json_t *doc)
 
     table_init(&t, cols, ARRAY_LEN(cols));
     json_array_foreach(json_object_get(doc, "contexts"), i, x)
-        table_row_with(&t, x, "is_current", json_boolean(ctl_equals(x, "name", ctl_str(doc, "current"))));
+        table_row_with(&t, x, "is_current",
+                       json_boolean(ctl_equals(x, "name", ctl_str(doc, "current"))));
     table_put(b, &t, 0, "no contexts; segqctl context add NAME admin=URL token_file=F makes one\n");
 }
 
@@ -74,7 +62,7 @@ int cmd_context_list(struct ctl *c, char **argv)
         return ctl_say_err(&e, CTL_USAGE);
     list = json_array();
     for (size_t i = 0; i < all.v.n; i++)
-        (void)json_array_append_new(list, as_json(&((struct context *)all.v.v)[i]));
+        (void)json_array_append_new(list, def_json(&((struct context *)all.v.v)[i], context_keys));
     doc = json_pack("{s:s,s:s,s:o}", "file", all.file, "current", all.current, "contexts", list);
     (void)ctl_say_doc(c, doc, view_contexts);
     json_decref(doc);
@@ -94,7 +82,7 @@ int cmd_context_show(struct ctl *c, char **argv)
         return ctl_say_err(&e, CTL_USAGE);
     x = contexts_find(&all, argv[0] != NULL ? argv[0] : all.current);
     if (x != NULL) {
-        doc = as_json(x);
+        doc = def_json(x, context_keys);
         (void)ctl_say_doc(c, doc, view_pretty);
         json_decref(doc);
     } else if (argv[0] == NULL) {
@@ -168,18 +156,14 @@ static int change(struct context *x, char **words)
 {
     struct err e = { 0 };
     json_t *doc = ctl_pairs(words, context_keys, &e);
-    char *text = doc != NULL && tidy(doc, &e) == 0 ? json_dumps(doc, 0) : NULL;
-    struct cfg_node *node = NULL;
-    int rc = text == NULL ? -1 : cfg_parse_json(&node, text, strlen(text), &e);
+    struct cfg_node *node = doc != NULL && tidy(doc, &e) == 0 ? def_node(doc, &e) : NULL;
+    int rc = node != NULL ? cfg_patch(x, sizeof(*x), context_keys, node, NULL, &e) : -1;
 
-    if (rc == 0)
-        rc = cfg_patch(x, sizeof(*x), context_keys, node, NULL, &e);
     if (rc == 0)
         rc = context_check(x, &e);
     if (rc == 0)
         rc = check_urls(x, &e);
     cfg_node_free(node);
-    free(text);
     json_decref(doc);
     return rc == 0 ? CTL_OK : ctl_say_err(&e, CTL_USAGE);
 }
@@ -216,9 +200,12 @@ static int edit(char **argv, int (*order)(struct contexts *all, struct context *
         return ctl_say_err(&e, CTL_USAGE);
     x = contexts_find(&all, argv[0]);
     if (order == NULL && !is_name(argv[0]))
-        rc = ctl_fail(CTL_USAGE, "a context's name has small letters, digits, '-' and '_', not '%.60s'", argv[0]);
+        rc = ctl_fail(CTL_USAGE,
+                      "a context's name has small letters, digits, '-' and '_', not '%.60s'",
+                      argv[0]);
     else if (order == NULL && x != NULL)
-        rc = ctl_fail(CTL_REFUSED, "there is a context '%s' already; segqctl context set changes it", argv[0]);
+        rc = ctl_fail(CTL_REFUSED,
+                      "there is a context '%s' already; segqctl context set changes it", argv[0]);
     else if (order == NULL)
         rc = add(&all, argv);
     else

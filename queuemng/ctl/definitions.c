@@ -19,7 +19,8 @@
 #define TASKS "/v1/admin/task-queues"
 #define PIN   (&def_kinds[DEF_PIN])
 
-json_t *definition_get(const struct ctl *c, const struct def_kind *kind, const char *queue, const char *name,
+json_t *definition_get(const struct ctl *c, const struct def_kind *kind, const char *queue,
+                       const char *name,
                        int *rc)
 {
     struct ctl_call call = { .method = "GET", .path = kind->one, .queue = queue, .name = name };
@@ -61,11 +62,14 @@ static bool calls_nobody(const json_t *def, struct url *u)
 {
     struct ip ip;
 
-    return json_string_length(json_object_get(def, "proxy")) == 0 && url_parse(u, ctl_str(def, "url")) == NULL &&
-           ip_parse(&ip, address_of(u), strlen(address_of(u))) && !allows(def, &ip);
+    if (json_string_length(json_object_get(def, "proxy")) > 0 ||
+        url_parse(u, ctl_str(def, "url")) != NULL)
+        return false;
+    return ip_parse(&ip, address_of(u), strlen(address_of(u))) && !allows(def, &ip);
 }
 
-/* Says so if calls to it are refused by its own `allow`, which is known of numbers and localhost. */
+/* Says so if calls to it are refused by its own `allow`, which is known of numbers and
+ * localhost. */
 static void endpoint_hint(const struct ctl *c, const char *name)
 {
     struct url u;
@@ -73,8 +77,9 @@ static void endpoint_hint(const struct ctl *c, const char *name)
     json_t *def = ctl_get(c, def_kinds[DEF_ENDPOINT].one, name, &rc);
 
     if (def != NULL && calls_nobody(def, &u))
-        (void)ctl_fail(rc, "endpoint %.80s: %s is not public, and not in `allow`: no call is made, and its tasks wait; "
-                           "to let calls go there: segqctl endpoint set %.80s allow='[\"%s\"]'", name, u.host, name,
+        (void)ctl_fail(rc, "endpoint %.80s: %s is not public, and not in `allow`: no call is made, "
+                           "and its tasks wait; to let calls go there: segqctl endpoint set %.80s "
+                           "allow='[\"%s\"]'", name, u.host, name,
                        address_of(&u));
     json_decref(def);
 }
@@ -96,7 +101,8 @@ static void show(const struct def_change *ch, const char *none)
     buf_fini(&b);
 }
 
-static int changed_show(const struct def_kind *kind, const char *name, const json_t *was, const json_t *now,
+static int changed_show(const struct def_kind *kind, const char *name, const json_t *was,
+                        const json_t *now,
                         const json_t *given)
 {
     struct def_change ch;
@@ -105,14 +111,16 @@ static int changed_show(const struct def_kind *kind, const char *name, const jso
 
     if (def_changed(&ch, kind, name, was, now, given, &e) < 0)
         return ctl_say_err(&e, CTL_REFUSED);
-    snprintf(none, sizeof(none), "%s %.120s: nothing has changed: it is so already", kind->word, name);
+    snprintf(none, sizeof(none), "%s %.120s: nothing has changed: it is so already", kind->word,
+             name);
     show(&ch, none);
     def_change_fini(&ch);
     return CTL_OK;
 }
 
 /* was: before it; NULL: there was none. */
-static int change(const struct ctl *c, const struct def_kind *kind, const json_t *was, struct ctl_call call)
+static int change(const struct ctl *c, const struct def_kind *kind, const json_t *was,
+                  struct ctl_call call)
 {
     struct ctl_answer a = { 0 };
     json_t *now = NULL;
@@ -132,8 +140,10 @@ static int change(const struct ctl *c, const struct def_kind *kind, const json_t
 int definition_change(struct ctl *c, const struct def_kind *kind, struct ctl_call call)
 {
     int rc = CTL_OK;
-    json_t *was = c->form == FORM_TABLE ? definition_get(c, kind, call.queue, call.name, &rc) : NULL;
+    json_t *was = NULL;
 
+    if (c->form == FORM_TABLE)
+        was = definition_get(c, kind, call.queue, call.name, &rc);
     if (rc == CTL_OK)
         rc = change(c, kind, was, call);
     if (rc == CTL_OK && kind == &def_kinds[DEF_ENDPOINT])
@@ -143,19 +153,17 @@ int definition_change(struct ctl *c, const struct def_kind *kind, struct ctl_cal
 }
 
 /* The keys as a file would have them, with the names. */
-static struct cfg_node *as_node(const struct def_kind *kind, const struct ctl_call *call, struct err *e)
+static struct cfg_node *as_node(const struct def_kind *kind, const struct ctl_call *call,
+                                struct err *e)
 {
     json_t *doc = json_deep_copy(call->body);
     bool named = json_object_set_new(doc, kind->name, json_string(call->name)) == 0 &&
-                 (call->queue == NULL || json_object_set_new(doc, "queue", json_string(call->queue)) == 0);
-    char *text = named ? json_dumps(doc, 0) : NULL;
-    struct cfg_node *node = NULL;
+                 (call->queue == NULL || json_object_set_new(doc, "queue",
+                                                             json_string(call->queue)) == 0);
+    struct cfg_node *node = named ? def_node(doc, e) : NULL;
 
-    if (text == NULL)
+    if (!named)
         (void)err_set(e, SQ_ENOMEM, "out of memory, or '%.60s' is not UTF-8", call->name);
-    else if (cfg_parse_json(&node, text, strlen(text), e) < 0)
-        node = NULL;
-    free(text);
     json_decref(doc);
     return node;
 }
@@ -196,8 +204,8 @@ int definition_would_change(struct ctl *c, const struct def_kind *kind, struct c
 
 /* ---- deletes ---- */
 
-/* CTL_REFUSED: as diff has it, something would change; or the manager would refuse it: a pool or an endpoint
- * with tasks to be done, a budget with members. */
+/* CTL_REFUSED: as diff has it, something would change; or the manager would refuse it: a pool or
+ * an endpoint with tasks to be done, a budget with members. */
 static int would_delete(struct ctl *c, const struct def_kind *kind, const char *name, bool final)
 {
     bool budget = kind == &def_kinds[DEF_BUDGET];
@@ -208,9 +216,11 @@ static int would_delete(struct ctl *c, const struct def_kind *kind, const char *
     if (def != NULL)
         all = ctl_get(c, budget ? kind->all : TASKS, NULL, &rc);
     n = budget ? json_array_size(json_object_get(ctl_find(all, "budgets", "name", name), "members"))
-               : ctl_sum(json_object_get(all, "pools"), "scheduled+waiting+running", kind->word, name);
+               : ctl_sum(json_object_get(all, "pools"), "scheduled+waiting+running", kind->word,
+                         name);
     if (n > 0 && !final)
-        rc = ctl_fail(CTL_REFUSED, "%s %.80s has %llu %s%s: it would not be deleted%s", kind->word, name,
+        rc = ctl_fail(CTL_REFUSED, "%s %.80s has %llu %s%s: it would not be deleted%s", kind->word,
+                      name,
                       (unsigned long long)n, budget ? "member" : "task", n == 1 ? "" : "s",
                       budget ? "" : " without 'final'");
     else if (all != NULL) {
@@ -229,13 +239,13 @@ static int delete_is_sure(struct ctl *c, const struct def_kind *kind, const char
     int rc = CTL_OK;
 
     if (kind == &def_kinds[DEF_QUEUE])
-        return ctl_is_sure(c, final ? RISK_FINAL : RISK_DELETE, name);
+        return ctl_queue_is_sure(c, final ? RISK_FINAL : RISK_DELETE, 0, name);
     if (!final || c->yes)
         return CTL_OK;
     json_decref(ctl_get(c, kind->one, name, &rc)); /* a name that is none is not asked about */
     return rc != CTL_OK ? rc
-                        : ctl_sure(c, NULL, "All tasks of its queues, their results, and their schedules are gone "
-                                            "for good.\n", name);
+                        : ctl_sure(c, NULL, "All tasks of its queues, their results, and their "
+                                            "schedules are gone for good.\n", name);
 }
 
 int cmd_delete(struct ctl *c, char **argv)
@@ -324,7 +334,8 @@ int cmd_tiers(struct ctl *c, char **argv)
     if (def != NULL && body == NULL)
         rc = ctl_fail(CTL_REFUSED, "'%.80s' does not limit %.80s", argv[1], argv[0]);
     else if (def != NULL)
-        rc = c->dry_run ? definition_would_change(c, queue, call) : tiers_send(c, call, def, argv[1]);
+        rc = c->dry_run ? definition_would_change(c, queue, call)
+            : tiers_send(c, call, def, argv[1]);
     json_decref(body);
     json_decref(def);
     json_decref(tiers);
@@ -362,7 +373,8 @@ int cmd_endpoint_probe(struct ctl *c, char **argv)
     int rc;
 
     plain.form = FORM_TABLE; /* the last answer is wanted */
-    doc = ctl_fetch(&plain, (struct ctl_call){ .method = "POST", .path = PROBE, .name = argv[0] }, &rc);
+    doc = ctl_fetch(&plain, (struct ctl_call){ .method = "POST", .path = PROBE, .name = argv[0] },
+                    &rc);
     for (unsigned i = 0; i < LOOKS && (ctl_find(doc, "probe", "outcome", "asked") != NULL ||
                                        ctl_find(doc, "probe", "outcome", "sent") != NULL); i++) {
         json_decref(doc);
@@ -382,7 +394,8 @@ int cmd_endpoint_probe(struct ctl *c, char **argv)
  * wrong name. */
 int cmd_key_hold(struct ctl *c, char **argv)
 {
-    struct ctl_call call = { .method = "POST", .path = c->cmd->path, .queue = argv[0], .name = argv[1] };
+    struct ctl_call call = { .method = "POST", .path = c->cmd->path, .queue = argv[0],
+                             .name = argv[1] };
     bool resume = c->cmd->view == view_unpinned;
     int rc;
     json_t *was = definition_get(c, PIN, argv[0], argv[1], &rc);
@@ -400,7 +413,8 @@ int cmd_key_set(struct ctl *c, char **argv)
 {
     struct err e = { 0 };
     json_t *doc = ctl_pairs(argv + 2, PIN->keys, &e), *was;
-    struct ctl_call call = { .method = "PATCH", .path = PIN->one, .queue = argv[0], .name = argv[1], .body = doc };
+    struct ctl_call call = { .method = "PATCH", .path = PIN->one, .queue = argv[0], .name = argv[1],
+                             .body = doc };
     int rc;
 
     if (doc == NULL)

@@ -1,13 +1,16 @@
-/* definitions.h: one definition that a command changes: what it has changed, what it would, what is beside it; and
- * the commands about definitions that are more than a row. All with an int return enum ctl_exit. */
+/* definitions.h: one definition that a command changes: what it has changed, what it would, what
+ * is beside it; and the commands about definitions that are more than a row. All with an int
+ * return enum ctl_exit. */
 #ifndef SEGQ_CTL_DEFINITIONS_H
 #define SEGQ_CTL_DEFINITIONS_H
 
 #include "queuemng/ctl_ask/round_trip.h"
 #include "queuemng/policy/def_kind.h"
 
-/* The definition; NULL and CTL_OK: there is none of this name. queue: of a key; else NULL. New reference. */
-json_t *definition_get(const struct ctl *c, const struct def_kind *kind, const char *queue, const char *name,
+/* The definition; NULL and CTL_OK: there is none of this name. queue: of a key; else NULL. New
+ * reference. */
+json_t *definition_get(const struct ctl *c, const struct def_kind *kind, const char *queue,
+                       const char *name,
                        int *rc);
 /* Sends a change of a definition, whose answer is the new one; prints what has changed. */
 int definition_change(struct ctl *c, const struct def_kind *kind, struct ctl_call call);

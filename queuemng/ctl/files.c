@@ -45,23 +45,9 @@ static int plan_add(struct plan *p, const struct def_kind *kind, const json_t *n
     p->changes += v->was == NULL || json_object_size(v->keys) > 0;
     for (const struct def_change *o = p->v; o < v; o++)
         if (o->kind == kind && strcmp(o->name, v->name) == 0)
-            return ctl_fail(CTL_USAGE, "%s:%d: %s '%.80s' is there twice", file, def->line, kind->word, v->name);
+            return ctl_fail(CTL_USAGE, "%s:%d: %s '%.80s' is there twice", file, def->line,
+                            kind->word, v->name);
     return CTL_OK;
-}
-
-static int plan_item(struct plan *p, struct ctl *c, const struct def_kind *kind,
-                     const struct cfg_node *def, const char *file)
-{
-    const struct cfg_node *name = cfg_node_get(def, kind->name);
-    json_t *now = NULL;
-    int rc = CTL_OK;
-
-    if (name != NULL && name->kind == CFG_NODE_SCALAR)
-        now = definition_get(c, kind, NULL, name->text, &rc);
-    if (rc == CTL_OK)
-        rc = plan_add(p, kind, now, def, file);
-    json_decref(now);
-    return rc;
 }
 
 static int plan_list(struct plan *p, struct ctl *c, const struct def_kind *kind,
@@ -71,8 +57,16 @@ static int plan_list(struct plan *p, struct ctl *c, const struct def_kind *kind,
 
     if (list->kind != CFG_NODE_LIST)
         return ctl_fail(CTL_USAGE, "%s:%d: %s is a list", file, list->line, kind->words);
-    for (size_t i = 0; rc == CTL_OK && i < list->n_kids; i++)
-        rc = plan_item(p, c, kind, list->kid[i], file);
+    for (size_t i = 0; rc == CTL_OK && i < list->n_kids; i++) {
+        const struct cfg_node *name = cfg_node_get(list->kid[i], kind->name);
+        json_t *now = NULL;
+
+        if (name != NULL && name->kind == CFG_NODE_SCALAR)
+            now = definition_get(c, kind, NULL, name->text, &rc);
+        if (rc == CTL_OK)
+            rc = plan_add(p, kind, now, list->kid[i], file);
+        json_decref(now);
+    }
     return rc;
 }
 
@@ -88,7 +82,8 @@ static int plan_file(struct plan *p, struct ctl *c, const char *file)
     for (size_t i = 0; rc == CTL_OK && i < doc->n_kids; i++)
         if (doc->kid[i]->key == NULL || def_kind_of(doc->kid[i]->key) == NULL ||
             strcmp(def_kind_of(doc->kid[i]->key)->words, doc->kid[i]->key) != 0)
-            rc = ctl_fail(CTL_USAGE, "%s:%d: '%.60s' is not budgets, endpoints, pools or queues", file,
+            rc = ctl_fail(CTL_USAGE, "%s:%d: '%.60s' is not budgets, endpoints, pools or queues",
+                          file,
                           doc->kid[i]->line, doc->kid[i]->key != NULL ? doc->kid[i]->key : "");
     for (const struct def_kind *k = def_kinds; rc == CTL_OK && k->word != NULL; k++) {
         const struct cfg_node *list = cfg_node_get(doc, k->words);
@@ -113,28 +108,23 @@ static void plan_show(const struct plan *p)
     buf_fini(&b);
 }
 
-/* A new queue has nobody in it yet. */
-static int change_is_sure(const struct ctl *c, const struct def_change *ch)
-{
-    bool is_queue = ch->was != NULL && ch->kind == &def_kinds[DEF_QUEUE];
-    enum risk risk = is_queue ? risk_of_keys(ch->keys) : RISK_NONE;
-
-    return risk == RISK_NONE ? CTL_OK : ctl_is_sure(c, risk, ch->name);
-}
-
-/* Before the first change: with a "no" in their midst a half of them would be made. */
+/* Before the first change: with a "no" in their midst a half of them would be made. A new queue
+ * has nobody in it yet. */
 static int plan_is_sure(const struct ctl *c, const struct plan *p)
 {
     int rc = CTL_OK;
 
-    for (size_t i = 0; rc == CTL_OK && i < p->n; i++)
-        rc = change_is_sure(c, &p->v[i]);
+    for (const struct def_change *ch = p->v; rc == CTL_OK && ch < p->v + p->n; ch++)
+        if (ch->was != NULL && ch->kind == &def_kinds[DEF_QUEUE] &&
+            risk_of_keys(ch->keys) != RISK_NONE)
+            rc = ctl_queue_is_sure(c, risk_of_keys(ch->keys), 0, ch->name);
     return rc;
 }
 
 static int change_send(struct ctl *c, const struct def_change *ch)
 {
-    struct ctl_call call = { .method = ch->was != NULL ? "PATCH" : "PUT", .path = ch->kind->one, .name = ch->name,
+    struct ctl_call call = { .method = ch->was != NULL ? "PATCH" : "PUT", .path = ch->kind->one,
+                             .name = ch->name,
                              .body = ch->keys, .is_new = ch->was == NULL, .version = ch->version };
     struct ctl_answer a = { 0 };
     struct buf b;
@@ -221,8 +211,10 @@ static int export_kind(struct ctl *c, const struct def_kind *kind, struct buf *b
         buf_printf(b, "%s:\n", kind->words);
     json_array_foreach(list, i, x) {
         const char *name = json_string_value(json_object_get(x, kind->name));
-        json_t *def = rc == CTL_OK && name != NULL ? definition_get(c, kind, NULL, name, &rc) : NULL;
+        json_t *def = NULL;
 
+        if (rc == CTL_OK && name != NULL)
+            def = definition_get(c, kind, NULL, name, &rc);
         if (def != NULL && def_yaml(b, kind, def, true, &e) < 0)
             rc = ctl_say_err(&e, CTL_REFUSED);
         json_decref(def);
@@ -302,8 +294,10 @@ static int edited(struct ctl *c, const struct def_kind *kind, const json_t *was,
     int rc = cfg_parse_file(&doc, file, &e) < 0 ? ctl_say_err(&e, CTL_USAGE) : CTL_OK;
 
     now = rc == CTL_OK ? cfg_node_get(doc, kind->name) : NULL;
-    if (rc == CTL_OK && (now == NULL || now->kind != CFG_NODE_SCALAR || strcmp(now->text, name) != 0))
-        rc = ctl_fail(CTL_USAGE, "%s: the %s of a %s stays as it is ('%.80s')", file, kind->name, kind->word, name);
+    if (rc == CTL_OK && (now == NULL || now->kind != CFG_NODE_SCALAR ||
+                         strcmp(now->text, name) != 0))
+        rc = ctl_fail(CTL_USAGE, "%s: the %s of a %s stays as it is ('%.80s')", file, kind->name,
+                      kind->word, name);
     if (rc == CTL_OK)
         rc = plan_add(&p, kind, was, doc, file);
     if (rc == CTL_OK)

@@ -51,7 +51,8 @@ int cmd_help_of(char **argv)
     for (const struct cmd *d = ctl_cmds; d->words != NULL; d++) {
         const char *second = cmd_second(d);
 
-        if (cmd_is_first(d, argv[0]) && (argv[1] == NULL || second == NULL || strcmp(second, argv[1]) == 0)) {
+        if (cmd_is_first(d, argv[0]) && (argv[1] == NULL || second == NULL ||
+                                         strcmp(second, argv[1]) == 0)) {
             put_help(&b, d);
             last = d;
             n_found++;
@@ -75,37 +76,29 @@ void cmd_help(struct buf *b)
 /* ---- the manual page ---- */
 
 static const char man_begin[] =
-    ".TH SEGQCTL 1 \"\" \"segq " SEGQ_VERSION "\" \"segq\"\n"
-    ".SH NAME\nsegqctl \\- the operators' command of segq, a waiting room\n"
-    ".SH SYNOPSIS\n.B segqctl\n[\\fIOPTION\\fR]... \\fICOMMAND\\fR [\\fIARGUMENT\\fR]...\n"
-    ".SH DESCRIPTION\n"
-    "It asks queuemng, the manager that leads, and routers for the commands about single tickets. It "
-    "prints what it did in a line, and asks first where a command takes places or tasks away.\n"
-    ".SH COMMANDS\n";
+    ".TH SEGQCTL 1 \"\" \"segq " SEGQ_VERSION "\" \"segq\"\n.SH NAME\nsegqctl \\- the operators' "
+                                              "command of segq, a waiting room\n.SH SYNOPSIS\n.B "
+                                              "segqctl\n[\\fIOPTION\\fR]... \\fICOMMAND\\fR "
+                                              "[\\fIARGUMENT\\fR]...\n.SH DESCRIPTION\nIt asks "
+                                              "queuemng, the manager that leads, and routers for "
+                                              "the commands about single tickets. It prints what "
+                                              "it did in a line, and asks first where a command "
+                                              "takes places or tasks away.\n.SH COMMANDS\n";
 
 static const char man_end[] =
-    ".SH ENVIRONMENT\nIn place of options, if they are not given.\n"
-    ".TP\n\\fBSEGQ_DIR\\fR, \\fBSEGQ_CONTEXT\\fR, \\fBSEGQ_TOKEN_FILE\\fR, \\fBSEGQ_CACERT\\fR\n"
-    "As the options of these names.\n"
-    ".TP\n\\fBSEGQ_ADMIN\\fR, \\fBSEGQ_ROUTER\\fR\nAddresses, with blanks between them.\n"
-    ".TP\n\\fBSEGQ_CONFIG\\fR\nThe file of contexts.\n"
-    ".TP\n\\fBSEGQ_OPERATOR\\fR\nYour name in the log of changes; else the context's, else the login name.\n"
-    ".TP\n\\fBNO_COLOR\\fR\nNot empty: no colours.\n"
-    ".TP\n\\fBVISUAL\\fR, \\fBEDITOR\\fR\nWhat \\fBedit\\fR runs.\n"
-    ".SH FILES\n"
-    ".TP\n\\fI~/.config/segq/contexts.yaml\\fR\nClusters by name.\n"
-    ".TP\n\\fI./run\\fR\nThe cluster of \\fBmake run\\fR, if nothing else is given.\n"
-    ".SH EXIT STATUS\n"
-    ".TP\n0\nDone.\n"
-    ".TP\n1\nThe cluster refused or does not answer; \\fBdiff\\fR, \\fB\\-\\-dry\\-run\\fR: something "
-    "would change.\n"
-    ".TP\n2\nWrong usage.\n"
-    ".SH EXAMPLES\n.EX\n"
-    "segqctl context add prod admin=https://mng1:8071 token_file=admin.token\n"
-    "segqctl top\n"
-    "segqctl rate login 500 \\-\\-dry\\-run\n"
-    "segqctl \\-o json status | jq \\(aq.queues[].queue\\(aq\n"
-    "source <(segqctl completion bash)\n.EE\n";
+    ".SH ENVIRONMENT\nIn place of options, if they are not given.\n.TP\n\\fBSEGQ_DIR\\fR, "
+    "\\fBSEGQ_CONTEXT\\fR, \\fBSEGQ_TOKEN_FILE\\fR, \\fBSEGQ_CACERT\\fR\nAs the options of these "
+    "names.\n.TP\n\\fBSEGQ_ADMIN\\fR, \\fBSEGQ_ROUTER\\fR\nAddresses, with blanks between "
+    "them.\n.TP\n\\fBSEGQ_CONFIG\\fR\nThe file of contexts.\n.TP\n\\fBSEGQ_OPERATOR\\fR\nYour name "
+    "in the log of changes; else the context's, else the login name.\n.TP\n\\fBNO_COLOR\\fR\nNot "
+    "empty: no colours.\n.TP\n\\fBVISUAL\\fR, \\fBEDITOR\\fR\nWhat \\fBedit\\fR runs.\n.SH "
+    "FILES\n.TP\n\\fI~/.config/segq/contexts.yaml\\fR\nClusters by name.\n.TP\n\\fI./run\\fR\nThe "
+    "cluster of \\fBmake run\\fR, if nothing else is given.\n.SH EXIT "
+    "STATUS\n.TP\n0\nDone.\n.TP\n1\nThe cluster refused or does not answer; \\fBdiff\\fR, "
+    "\\fB\\-\\-dry\\-run\\fR: something would change.\n.TP\n2\nWrong usage.\n.SH "
+    "EXAMPLES\n.EX\nsegqctl context add prod admin=https://mng1:8071 "
+    "token_file=admin.token\nsegqctl top\nsegqctl rate login 500 \\-\\-dry\\-run\nsegqctl \\-o "
+    "json status | jq \\(aq.queues[].queue\\(aq\nsource <(segqctl completion bash)\n.EE\n";
 
 int cmd_man(int argc)
 {
@@ -119,8 +112,9 @@ int cmd_man(int argc)
     for (const struct cmd *d = ctl_cmds; d->words != NULL; d++)
         man_entry(&b, d->words, d->takes, d->help);
     man_entry(&b, "help", "COMMAND", "shows one of them");
-    man_entry(&b, "completion", "bash|zsh|fish", "what these shells need to complete commands, options, "
-              "keys, and the names that the cluster knows");
+    man_entry(&b, "completion", "bash|zsh|fish", "what these shells need to complete commands, "
+                                                 "options, keys, and the names that the cluster "
+                                                 "knows");
     man_entry(&b, "man", "", "this page");
     buf_str(&b, ".SH OPTIONS\nThey may stand anywhere on the line; \\-\\- ends them.\n");
     for (const struct ctl_option *o = ctl_options; o->name != NULL; o++) {
@@ -201,8 +195,8 @@ static void put_options(struct buf *b, const char *cur)
     }
 }
 
-/* A command that takes something from people is not offered beside harmless ones: who types pa<Tab> for
- * `pause` does not get `passthrough`. Alone it is. */
+/* A command that takes something from people is not offered beside harmless ones: who types
+ * pa<Tab> for `pause` does not get `passthrough`. Alone it is. */
 static bool is_beside_harmless(const struct cmd *risky, const char *cur)
 {
     for (const struct cmd *d = ctl_cmds; d->words != NULL; d++)
@@ -218,7 +212,8 @@ static void put_commands(struct buf *b, const char *cur, const char *first)
 
     for (const struct cmd *d = ctl_cmds; first == NULL && d->words != NULL; d++) {
         size_t n = strcspn(d->words, " ");
-        bool same = d > ctl_cmds && strncmp(d[-1].words, d->words, n) == 0 && strcspn(d[-1].words, " ") == n;
+        bool same = d > ctl_cmds && strncmp(d[-1].words, d->words, n) == 0 && strcspn(d[-1].words,
+                                                                                      " ") == n;
 
         if (!same && (*cur == '\0' || !is_beside_harmless(d, cur)))
             put(b, cur, d->words, n, "");

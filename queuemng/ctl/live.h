@@ -8,6 +8,7 @@ int cmd_status(struct ctl *c, char **argv);
 int cmd_watch(struct ctl *c, char **argv); /* status every second */
 int cmd_top(struct ctl *c, char **argv);
 int cmd_task_queues(struct ctl *c); /* pools and task nodes */
-int cmd_task_top(struct ctl *c, char **argv); /* the same every second; of a queue: its pool, by partition */
+/* the same every second; of a queue: its pool, by partition */
+int cmd_task_top(struct ctl *c, char **argv);
 
 #endif

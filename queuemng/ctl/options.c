@@ -24,7 +24,8 @@ const struct ctl_option ctl_options[] = {
     { "token-file", 0, "F", SETS(TEXT, token_file),
       .help = "holds the admin token" },
     { "cacert", 0, "F", SETS(TEXT, cacert),
-      .help = "authorities that sign the certificates of https:// addresses (default: the system's)" },
+      .help = "authorities that sign the certificates of https:// addresses (default: the "
+              "system's)" },
     { "router", 0, "URL", SETS(URL, routers),
       .help = "a router; may be repeated, any that answers is taken" },
     { "client", 0, "C", SETS(TEXT, client),
@@ -60,8 +61,9 @@ const struct ctl_option ctl_options[] = {
     { "file", 'f', "FILE", SETS(TEXT, file), .few = true,
       .help = "apply, diff: the same as FILE alone; - is standard input" },
     { "dry-run", 0, NULL, SETS(FLAG, dry_run), .few = true,
-      .help = "apply, edit, add, set, delete, rate, max, tiers, message, flush, reject, passthrough, release: "
-              "show what would change, and change nothing; exit code 1 if anything would (apply, edit: 0)" },
+      .help = "apply, edit, add, set, delete, rate, max, tiers, message, flush, reject, "
+              "passthrough, release: show what would change, and change nothing; exit code 1 if "
+              "anything would (apply, edit: 0)" },
     { "yes", 0, NULL, SETS(FLAG, yes),
       .help = "do not ask for confirmation, where an order cannot be undone" },
     { "output", 'o', "FORM", SETS(WORD, form), .of = "table json yaml",
@@ -122,7 +124,8 @@ static bool number_set(unsigned *to, const struct ctl_option *o, const char *s)
     unsigned long v = strtoul(s, &end, 10);
 
     if (*s < '0' || *s > '9' || *end != '\0' || v < 1 || v > o->max)
-        return ctl_fail(CTL_USAGE, "%s takes 1 to %u %s, not '%s'", as_typed(o, typed), o->max, o->of, s) == CTL_OK;
+        return ctl_fail(CTL_USAGE, "%s takes 1 to %u %s, not '%s'", as_typed(o, typed), o->max,
+                        o->of, s) == CTL_OK;
     *to = (unsigned)v;
     return true;
 }
@@ -155,7 +158,8 @@ static bool word_set(unsigned *to, const struct ctl_option *o, const char *s)
     }
     buf_init(&b);
     list_words(&b, o->of);
-    (void)ctl_fail(CTL_USAGE, "%s takes %s, not '%.40s'", as_typed(o, typed), (const char *)b.data, s);
+    (void)ctl_fail(CTL_USAGE, "%s takes %s, not '%.40s'", as_typed(o, typed), (const char *)b.data,
+                   s);
     buf_fini(&b);
     return false;
 }
@@ -224,8 +228,9 @@ static const char *nearest(const char *word, char to[40])
     return to;
 }
 
-/* Says it in place of getopt, which names the letter alone, "invalid option -- '5'" for a rate of -5. It leaves
- * the row in optopt if a flag has a value, or a value lacks; else a letter that is unknown, or 0. */
+/* Says it in place of getopt, which names the letter alone, "invalid option -- '5'" for a rate
+ * of -5. It leaves the row in optopt if a flag has a value, or a value lacks; else a letter that
+ * is unknown, or 0. */
 static int bad_option(int opt, char **argv)
 {
     const struct ctl_option *o = option_of(optopt);
@@ -311,7 +316,8 @@ static void put_wrapped(struct buf *b, size_t at, const char *text)
     buf_byte(b, '\n');
 }
 
-/* "-o FORM", "-h, --help", "--dir D": where there is a letter with a value, its word has no room. */
+/* "-o FORM", "-h, --help", "--dir D": where there is a letter with a value, its word has no
+ * room. */
 void options_help(struct buf *b, const char *list)
 {
     for (const struct ctl_option *o = ctl_options; o->name != NULL; o++) {
@@ -389,13 +395,15 @@ static int pair_add(json_t *doc, const char *word, const struct cfg_key *keys, s
     k = cfg_find(keys, key);
     parent = parent_of(doc, key, &last);
     if (parent == NULL)
-        return err_set(e, SQ_EINVAL, "'%.200s': the key has an empty part, or a part of it has a value already",
+        return err_set(e, SQ_EINVAL,
+                       "'%.200s': the key has an empty part, or a part of it has a value already",
                        word);
     if (json_object_get(parent, last) != NULL)
         return err_set(e, SQ_EINVAL, "'%.200s': the key has a value already", word);
     v = json_of(eq + 1, k);
     if (v == NULL)
-        return err_set(e, SQ_EINVAL, "'%.200s': the value looks like JSON and is not, or is not UTF-8", word);
+        return err_set(e, SQ_EINVAL,
+                       "'%.200s': the value looks like JSON and is not, or is not UTF-8", word);
     if (json_object_set_new(parent, last, v) < 0)
         return err_set(e, SQ_EINVAL, "'%.200s': the key is not UTF-8", word);
     return 0;
@@ -447,7 +455,8 @@ json_t *ctl_tiers(char *const *words, struct err *e)
 
         if (t == NULL) {
             json_decref(list);
-            (void)err_set(e, SQ_EINVAL, "'%.60s' is no tier; a tier is BELOW:RATE, for example 50:2000", *words);
+            (void)err_set(e, SQ_EINVAL,
+                          "'%.60s' is no tier; a tier is BELOW:RATE, for example 50:2000", *words);
             return NULL;
         }
         json_array_append_new(list, t);

@@ -1,4 +1,5 @@
-/* options.h: the line that was typed: the options of segqctl in one table, and words as numbers and as JSON. */
+/* options.h: the line that was typed: the options of segqctl in one table, and words as numbers
+ * and as JSON. */
 #ifndef SEGQ_CTL_OPTIONS_H
 #define SEGQ_CTL_OPTIONS_H
 

@@ -60,8 +60,9 @@ static json_t *rate_of(const char *word, const char *queue)
     else if (rate > 0)
         return json_real(rate);
     else
-        (void)ctl_fail(CTL_USAGE, "a rate of 0 can mean two things: 'segqctl pause %.80s' lets nobody in, "
-                                  "'segqctl rate %.80s limits' goes by the metrics again", queue, queue);
+        (void)ctl_fail(CTL_USAGE, "a rate of 0 can mean two things: 'segqctl pause %.80s' lets "
+                                  "nobody in, 'segqctl rate %.80s limits' goes by the metrics "
+                                  "again", queue, queue);
     return NULL;
 }
 
@@ -74,8 +75,10 @@ static json_t *text_of(const char *text, const char *name)
     return v;
 }
 
-/* Reads a member off the words and options: NULL and CTL_OK, if they do not say it. argv: the words left. */
-static json_t *value_of(const struct ctl *c, const struct cmd_param *p, char **argv, const char *name, int *rc)
+/* Reads a member off the words and options: NULL and CTL_OK, if they do not say it. argv: the
+ * words left. */
+static json_t *value_of(const struct ctl *c, const struct cmd_param *p, char **argv,
+                        const char *name, int *rc)
 {
     const char *word = argv[0] != NULL ? argv[0] : p->word;
     const void *option = (const char *)c + p->option;
@@ -114,7 +117,8 @@ static json_t *value_of(const struct ctl *c, const struct cmd_param *p, char **a
     return v;
 }
 
-/* The members that the row has, as an object; NULL: the error has been printed. argv: behind the names. */
+/* The members that the row has, as an object; NULL: the error has been printed. argv: behind the
+ * names. */
 static json_t *members(const struct ctl *c, char **argv, const char *name, int *rc)
 {
     const struct cfg_key *keys = cmd_keys(c->cmd);
@@ -128,18 +132,19 @@ static json_t *members(const struct ctl *c, char **argv, const char *name, int *
         return doc;
     }
     doc = json_object();
-    for (const struct cmd_param *p = c->cmd->params; p != NULL && p->name != NULL && *rc == CTL_OK; p++) {
+    for (const struct cmd_param *p = c->cmd->params; p != NULL && p->name != NULL; p++) {
         bool is_word = p->kind <= PARAM_NUMBER;
 
         v = value_of(c, p, argv, name, rc);
+        if (*rc != CTL_OK) {
+            json_decref(doc);
+            return NULL;
+        }
         if (v != NULL)
             (void)json_object_set_new(doc, p->name, v);
         argv += is_word && argv[0] != NULL;
     }
-    if (*rc == CTL_OK)
-        return doc;
-    json_decref(doc);
-    return NULL;
+    return doc;
 }
 
 /* ---- the path ---- */
@@ -149,7 +154,8 @@ bool query_add(char path[QUERY_MAX], const char *name, const char *value)
     char *text = evhttp_encode_uri(value);
     size_t n = strlen(path);
     const char *before = path[n - 1] == '?' ? "" : strchr(path, '?') != NULL ? "&" : "?";
-    bool fits = text != NULL && strlen(text) <= VALUE_MAX && n + strlen(name) + strlen(text) + 3 <= QUERY_MAX;
+    bool fits = text != NULL && strlen(text) <= VALUE_MAX &&
+        n + strlen(name) + strlen(text) + 3 <= QUERY_MAX;
 
     if (fits)
         sprintf(path + n, "%s%s=%s", before, name, text);
@@ -179,8 +185,8 @@ static bool add_members(char path[QUERY_MAX], const json_t *doc)
 
 /* ---- the request ---- */
 
-/* Asks the operator, if the row, or a state that it sets, takes something from people or for good. A new queue has
- * nobody in it yet. */
+/* Asks the operator, if the row, or a state that it sets, takes something from people or for
+ * good. A new queue has nobody in it yet. */
 static int is_sure(const struct ctl *c, const char *name, const json_t *said)
 {
     const struct cmd *d = c->cmd;
@@ -189,8 +195,10 @@ static int is_sure(const struct ctl *c, const char *name, const json_t *said)
 
     for (const struct cmd_param *p = d->params; p != NULL && p->name != NULL; p++)
         if (p->kind == PARAM_PEOPLE)
-            return ctl_release_is_sure(c, name, ctl_u64(said, p->name));
-    return risk != RISK_NONE ? ctl_is_sure(c, risk, name) : d->sure != NULL ? ctl_sure(c, said, d->sure, name) : CTL_OK;
+            return ctl_queue_is_sure(c, RISK_NONE, ctl_u64(said, p->name), name);
+    if (risk != RISK_NONE)
+        return ctl_queue_is_sure(c, risk, 0, name);
+    return d->sure != NULL ? ctl_sure(c, said, d->sure, name) : CTL_OK;
 }
 
 /* Sends it; if the answer goes on (`next`), again from there. */
@@ -205,7 +213,8 @@ static int send_pages(const struct ctl *c, struct ctl_call call)
     do {
         doc = ctl_show(c, call, c->cmd->view, &rc);
         next = rc == CTL_OK ? json_string_value(json_object_get(doc, "next")) : NULL;
-        goes_on = next != NULL && (c->cmd->pages == ALL_PAGES || (c->cmd->pages == PAGES_IF_ALL && c->all));
+        goes_on = next != NULL && (c->cmd->pages == ALL_PAGES ||
+                                   (c->cmd->pages == PAGES_IF_ALL && c->all));
         if (next != NULL && c->cmd->pages == PAGES_IF_ALL && !c->all && c->form == FORM_TABLE)
             puts("there are more: --all shows them");
         snprintf(path, sizeof(path), "%s", first);
@@ -221,7 +230,8 @@ int cmd_request(struct ctl *c, char **argv)
 {
     const struct cmd *d = c->cmd;
     const char *of = d->path != NULL ? d->path : d->kind->one, *star = strchr(of, '*');
-    bool two = star != strrchr(of, '*'), in_query = strchr(of, '?') != NULL, adds = strcmp(d->method, "PUT") == 0;
+    bool two = star != strrchr(of, '*'), in_query = strchr(of, '?') != NULL,
+        adds = strcmp(d->method, "PUT") == 0;
     struct ctl_call call = { .method = d->method, .queue = two ? argv[0] : NULL, .is_new = adds,
                              .name = star != NULL ? argv[two] : NULL };
     char path[QUERY_MAX];
@@ -264,7 +274,8 @@ int cmd_task_schedules(struct ctl *c, char **argv)
     if (argv[1] == NULL)
         return ctl_do(c, list, view_task_schedules);
     if (argv[2] != NULL && strcmp(argv[0], "run") == 0)
-        return ctl_do(c, (struct ctl_call){ .method = "POST", .path = TASKS "/schedules/*/run", .queue = argv[1],
+        return ctl_do(c, (struct ctl_call){ .method = "POST", .path = TASKS "/schedules/*/run",
+                                            .queue = argv[1],
                                             .name = argv[2] }, view_task_order);
     return ctl_fail(CTL_USAGE, "task schedules QUEUE, or task schedules run QUEUE SCHEDULE");
 }

@@ -24,13 +24,13 @@ static int help(void)
     options_help(&b, NULL);
     buf_str(
         &b,
-        "\nhelp COMMAND, or COMMAND --help, shows one of them, with its options and keys. For your ~/.bashrc,\n"
-        "completion of commands, keys and names: source <(segqctl completion bash); also zsh, fish. As a\n"
-        "manual page: segqctl man | man -l -\n\n"
-        "In place of options, if they are not given: SEGQ_DIR, SEGQ_ADMIN and SEGQ_ROUTER (blanks between\n"
-        "addresses), SEGQ_CONTEXT, SEGQ_TOKEN_FILE, SEGQ_CACERT; SEGQ_OPERATOR is your name in the log of\n"
-        "changes. Without any of them: the context in use, or ./run\n"
-        "\nexit: 0 done, 1 the cluster refused or does not answer, 2 wrong usage\n");
+        "\nhelp COMMAND, or COMMAND --help, shows one of them, with its options and keys. For your "
+        "~/.bashrc,\ncompletion of commands, keys and names: source <(segqctl completion bash); "
+        "also zsh, fish. As a\nmanual page: segqctl man | man -l -\n\nIn place of options, if they "
+        "are not given: SEGQ_DIR, SEGQ_ADMIN and SEGQ_ROUTER (blanks between\naddresses), "
+        "SEGQ_CONTEXT, SEGQ_TOKEN_FILE, SEGQ_CACERT; SEGQ_OPERATOR is your name in the log "
+        "of\nchanges. Without any of them: the context in use, or ./run\n\nexit: 0 done, 1 the "
+        "cluster refused or does not answer, 2 wrong usage\n");
     if (!b.failed)
         ctl_put_out(&b);
     buf_fini(&b);
@@ -75,7 +75,8 @@ static int run(struct ctl *c, int argc, char **argv)
     if (c->version)
         return version();
     if (argc == 0) {
-        fputs("usage: segqctl [OPTION]... COMMAND [ARGUMENT]...; segqctl -h shows everything\n", stderr);
+        fputs("usage: segqctl [OPTION]... COMMAND [ARGUMENT]...; segqctl -h shows everything\n",
+              stderr);
         return CTL_USAGE;
     }
     if (c->use_context != NULL && (c->dir != NULL || c->admins.n > 0 || c->routers.n > 0))

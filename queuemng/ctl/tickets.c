@@ -30,8 +30,9 @@ static int sign(const struct ctl *c, struct claim_said *said, char **jwt, const 
     struct err e = { 0 };
 
     if (c->key_file == NULL)
-        return ctl_fail(CTL_USAGE, "no key to sign with is given: --key FILE, with the secret of claim_keys "
-                                   "(router.yaml), or the private key of its public_key");
+        return ctl_fail(CTL_USAGE,
+                        "no key to sign with is given: --key FILE, with the secret of claim_keys "
+                        "(router.yaml), or the private key of its public_key");
     if (signer_load(&s, c->key_file, &e) < 0)
         return ctl_say_err(&e, CTL_USAGE);
     said->kid = c->kid;
@@ -49,7 +50,8 @@ static int sign(const struct ctl *c, struct claim_said *said, char **jwt, const 
 static bool is_token(const char *text)
 {
     return strlen(text) == TOKEN_TEXT_LEN ||
-           ctl_fail(CTL_USAGE, "'%.60s' is not a token: the text of %d characters that the person's client has", text,
+           ctl_fail(CTL_USAGE, "'%.60s' is not a token: the text of %d characters that the "
+                               "person's client has", text,
                     TOKEN_TEXT_LEN) == CTL_OK;
 }
 
@@ -67,17 +69,19 @@ static bool is_visible(const char *text)
 static int task_said(const struct ctl *c, struct claim_said *said)
 {
     if (c->lane != NULL || c->replaces != NULL || c->subject != NULL)
-        return ctl_fail(CTL_USAGE, "a claim is for a lane (--lane, --subject, --replaces) or for a task (--task), "
-                     "not for both");
+        return ctl_fail(CTL_USAGE, "a claim is for a lane (--lane, --subject, --replaces) or for a "
+                                   "task (--task), not for both");
     if (!queue_match_ok(said->queue))
-        return ctl_fail(CTL_USAGE, "a task's queue is a name, or the beginning of one and a star (ride/*)");
-    if (c->priority != NULL && (c->priority[0] < '0' || c->priority[0] > '7' || c->priority[1] != '\0'))
+        return ctl_fail(CTL_USAGE,
+                        "a task's queue is a name, or the beginning of one and a star (ride/*)");
+    if (c->priority != NULL && (c->priority[0] < '0' || c->priority[0] > '7' ||
+                                c->priority[1] != '\0'))
         return ctl_fail(CTL_USAGE, "--priority takes 0 to 7");
     if (!is_visible(c->task) || strlen(c->task) > TASK_IDEM_MAX)
         return ctl_fail(CTL_USAGE, "--task takes 1 to 128 visible ASCII characters");
     if (c->task_key != NULL && !key_text_ok(c->task_key))
-        return ctl_fail(CTL_USAGE, "--task-key takes a key, or a key and one below it: tenant7/user42, each of at "
-                     "most 64 visible ASCII characters");
+        return ctl_fail(CTL_USAGE, "--task-key takes a key, or a key and one below it: "
+                                   "tenant7/user42, each of at most 64 visible ASCII characters");
     said->task = c->task;
     said->task_key = c->task_key;
     said->priority = c->priority != NULL ? c->priority[0] - '0' : 0;
@@ -87,9 +91,11 @@ static int task_said(const struct ctl *c, struct claim_said *said)
 static int lane_said(const struct ctl *c, struct claim_said *said)
 {
     if (c->task_key != NULL || c->priority != NULL)
-        return ctl_fail(CTL_USAGE, "--task-key and --priority belong to a claim for a task (--task)");
+        return ctl_fail(CTL_USAGE,
+                        "--task-key and --priority belong to a claim for a task (--task)");
     if (c->lane == NULL)
-        return ctl_fail(CTL_USAGE, "--lane L says for which lane the claim is (--task ID: that it is for a task)");
+        return ctl_fail(CTL_USAGE, "--lane L says for which lane the claim is (--task ID: that it "
+                                   "is for a task)");
     said->lane = c->lane;
     said->replaces = c->replaces;
     return c->replaces == NULL || is_token(c->replaces) ? CTL_OK : CTL_USAGE;
@@ -113,7 +119,9 @@ int cmd_claim(struct ctl *c, char **argv)
 
 /* ---- a move ---- */
 
-#define PLACE "lane {lane}{+position:, position {position#}}{?state=waiting:{+eta_s:, about {eta_s^}}|, {state}}\n"
+#define PLACE                                       \
+    "lane {lane}{+position:, position {position#}}" \
+    "{?state=waiting:{+eta_s:, about {eta_s^}}|, {state}}\n"
 
 static void say_moved(const json_t *was, const json_t *now, const char *router,
                       const struct claim_said *said, const char *jwt)
@@ -142,15 +150,17 @@ static int say_answer(const struct ctl *c, const struct ctl_answer *a, const jso
     int rc = CTL_OK;
 
     if (has_place && strcmp(ctl_str(now, "token"), said->replaces) == 0) {
-        rc = ctl_fail(CTL_REFUSED, "the ticket is in lane '%s' already; nothing was done", said->lane);
+        rc = ctl_fail(CTL_REFUSED, "the ticket is in lane '%s' already; nothing was done",
+                      said->lane);
     } else if (has_place && c->form == FORM_TABLE) {
         say_moved(was, now, a->from, said, jwt);
     } else {
         rc = ctl_say_answer(c, a, NULL);
     }
     if (a->status == 403)
-        (void)ctl_fail(rc, "the claim was for lane '%s', signed with %s (%s, %s%s); compare the queue's lanes, and "
-                           "claim_keys (router.yaml)", said->lane, c->key_file, alg,
+        (void)ctl_fail(rc, "the claim was for lane '%s', signed with %s (%s, %s%s); compare the "
+                           "queue's lanes, and claim_keys (router.yaml)", said->lane, c->key_file,
+                           alg,
                        said->kid != NULL ? "kid " : "no kid", said->kid != NULL ? said->kid : "");
     json_decref(now);
     return rc;
@@ -173,8 +183,8 @@ static int join_anew(const struct ctl *c, const json_t *was, const struct claim_
     if (rc == CTL_OK)
         rc = say_answer(c, &a, was, said, jwt, alg);
     if (rc == CTL_REFUSED && (a.status == 0 || a.status == 503))
-        (void)ctl_fail(rc, "the old place is kept until there is a new one; the same command again finishes what this "
-                           "one began");
+        (void)ctl_fail(rc, "the old place is kept until there is a new one; the same command again "
+                           "finishes what this one began");
     json_decref(body);
     buf_fini(&a.body);
     return rc;

@@ -46,7 +46,8 @@ static const struct cfg_key file_keys[] = {
 
 static void find_file(char *to, size_t cap)
 {
-    const char *own = getenv("SEGQ_CONFIG"), *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    const char *own = getenv("SEGQ_CONFIG"), *config = getenv("XDG_CONFIG_HOME"),
+        *home = getenv("HOME");
     int n = 0;
 
     *to = '\0';
@@ -148,7 +149,8 @@ int contexts_save(const struct contexts *c, struct err *e)
     int rc = 0;
 
     if (c->file[0] == '\0')
-        return err_set(e, SQ_EINVAL, "there is no place for a file of contexts: set SEGQ_CONFIG or HOME");
+        return err_set(e, SQ_EINVAL,
+                       "there is no place for a file of contexts: set SEGQ_CONFIG or HOME");
     buf_init(&b);
     cfg_dump_yaml(&b, c, file_keys);
     make_folders(c->file);
@@ -220,7 +222,8 @@ static bool is_url(const char *url)
     const char *scheme = u != NULL ? evhttp_uri_get_scheme(u) : NULL;
     const char *host = u != NULL ? evhttp_uri_get_host(u) : NULL;
     const char *path = u != NULL ? evhttp_uri_get_path(u) : NULL;
-    bool ok = scheme != NULL && (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0) && host != NULL &&
+    bool ok = scheme != NULL && (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0) &&
+        host != NULL &&
               *host != '\0' && (*path == '\0' || strcmp(path, "/") == 0);
 
     if (u != NULL)
@@ -413,7 +416,8 @@ int where_find(struct ctl *c, struct err *e)
         rc = add_words(&c->routers, from_env("SEGQ_ROUTER"), e);
     if (rc == 0)
         rc = keep(&c->key_file, c->sign_key, e);
-    if (rc == 0 && (context != NULL || (none && dir == NULL && c->admins.n == 0 && c->routers.n == 0)))
+    if (rc == 0 && (context != NULL || (none && dir == NULL && c->admins.n == 0 &&
+                                        c->routers.n == 0)))
         rc = where_named(c, context, e);
     if (rc == 0 && dir == NULL && c->admins.n == 0 && c->routers.n == 0 &&
         access(DEFAULT_DIR "/cluster.json", F_OK) == 0)

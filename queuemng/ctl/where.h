@@ -1,6 +1,6 @@
-/* where.h: where the cluster is, the admin token, the key for claims: from options, the environment, a
- * folder (D/cluster.json, which deploy/local.sh writes), or a context: a cluster that the operator has a name
- * for, in a file:
+/* where.h: where the cluster is, the admin token, the key for claims: from options, the
+ * environment, a folder (D/cluster.json, which deploy/local.sh writes), or a context: a cluster
+ * that the operator has a name for, in a file:
  *
  *   current: prod
  *   contexts:
@@ -11,9 +11,9 @@
  *       operator: anna
  *       confirm: true
  *
- * SEGQ_CONFIG names the file; else it is segq/contexts.yaml in XDG_CONFIG_HOME, or in ~/.config. It
- * has no secrets, only names of files that have. A token is read from a file and never from the command
- * line, where every user of the machine could see it.
+ * SEGQ_CONFIG names the file; else it is segq/contexts.yaml in XDG_CONFIG_HOME, or in ~/.config.
+ * It has no secrets, only names of files that have. A token is read from a file and never from
+ * the command line, where every user of the machine could see it.
  *
  * All functions with an int return 0, or a negative sq_err with a sentence. */
 #ifndef SEGQ_CTL_WHERE_H
@@ -29,7 +29,8 @@
 
 struct context { /* "": not given */
     char *name;
-    struct cfg_list admin, router; /* list of char *: addresses, as --admin and --router take them */
+    /* list of char *: addresses, as --admin and --router take them */
+    struct cfg_list admin, router;
     char *dir, *token_file, *cacert, *key_file, *operator;
     bool confirm; /* where a name is to be typed before an order, that of the context is, too */
 };

@@ -8,20 +8,30 @@
 #include "queuemng/ctl_view/text.h"
 #include "queuemng/policy/queue_def.h"
 
+struct cfg_node *def_node(const json_t *doc, struct err *e)
+{
+    char *text = json_dumps(doc, JSON_COMPACT);
+    struct cfg_node *node = NULL;
+
+    if (text == NULL)
+        (void)err_set(e, SQ_ENOMEM, "out of memory, or a text that is not UTF-8");
+    else if (cfg_parse_json(&node, text, strlen(text), e) < 0)
+        node = NULL;
+    free(text);
+    return node;
+}
+
 /* An answer into a struct of the kind; NULL: no memory, or it is none. Keys of another release
  * are passed over. */
 static void *bound(const struct def_kind *kind, const json_t *now, struct err *e)
 {
-    char *text = json_dumps(now, JSON_COMPACT);
+    struct cfg_node *doc = def_node(now, e);
     void *def = calloc(1, kind->size);
-    struct cfg_node *doc = NULL;
-    int rc = text != NULL && def != NULL ? cfg_parse_json(&doc, text, strlen(text), e)
-                                         : err_set(e, SQ_ENOMEM, "out of memory");
+    int rc = doc == NULL   ? e->code
+             : def == NULL ? err_set(e, SQ_ENOMEM, "out of memory")
+                           : cfg_bind_stored(def, kind->size, kind->keys, doc, "the answer", e);
 
-    if (rc == 0)
-        rc = cfg_bind_stored(def, kind->size, kind->keys, doc, "the answer", e);
     cfg_node_free(doc);
-    free(text);
     if (rc == 0)
         return def;
     free(def);
@@ -35,13 +45,13 @@ static void def_free(const struct def_kind *kind, void *def)
     free(def);
 }
 
-static json_t *as_json(const struct def_kind *kind, const void *def)
+json_t *def_json(const void *obj, const struct cfg_key *keys)
 {
     json_t *doc = NULL;
     struct buf b;
 
     buf_init(&b);
-    cfg_dump_json(&b, def, kind->keys);
+    cfg_dump_json(&b, obj, keys);
     if (!b.failed)
         doc = json_loadb((const char *)b.data, b.len, 0, NULL);
     buf_fini(&b);
@@ -60,7 +70,8 @@ static json_t *differing(const json_t *was, json_t *will, const struct cfg_node 
     return keys;
 }
 
-/* Translations that the file has are said again beside a new message, which takes them away else. */
+/* Translations that the file has are said again beside a new message, which takes them away
+ * else. */
 static void say_messages(json_t *keys, const json_t *then, const struct cfg_node *def)
 {
     if (json_object_get(keys, "message") != NULL && queue_def_says_messages(def))
@@ -85,10 +96,10 @@ static int plan(struct def_change *ch, void *was, const struct cfg_node *def, co
         rc = queue_def_drop_messages(will, was, def, e);
     if (rc == 0 && k->check(will, e) < 0)
         rc = err_wrap(e, "%s:%d", file, def->line);
-    if (rc == 0 && (then = as_json(k, will)) == NULL)
+    if (rc == 0 && (then = def_json(will, k->keys)) == NULL)
         rc = err_set(e, SQ_ENOMEM, "out of memory");
     if (rc == 0) {
-        ch->was = was != NULL ? as_json(k, was) : NULL;
+        ch->was = was != NULL ? def_json(was, k->keys) : NULL;
         ch->keys = differing(ch->was, then, def);
         if (changes_queue)
             say_messages(ch->keys, then, def);
@@ -124,7 +135,7 @@ int def_plan(struct def_change *ch, const struct def_kind *kind, const json_t *n
 static json_t *read_answer(const struct def_kind *kind, const json_t *answer, struct err *e)
 {
     void *def = bound(kind, answer, e);
-    json_t *doc = def != NULL ? as_json(kind, def) : NULL;
+    json_t *doc = def != NULL ? def_json(def, kind->keys) : NULL;
 
     if (def != NULL && doc == NULL)
         (void)err_set(e, SQ_ENOMEM, "out of memory");
@@ -148,7 +159,8 @@ int def_changed(struct def_change *ch, const struct def_kind *kind, const char *
         return e->code;
     }
     json_object_foreach(then, k, v)
-        if (was == NULL ? json_object_get(given, k) != NULL : !json_equal(json_object_get(ch->was, k), v))
+        if (was == NULL ? json_object_get(given, k) != NULL
+            : !json_equal(json_object_get(ch->was, k), v))
             (void)json_object_set(ch->keys, k, v);
     json_decref(then);
     return 0;

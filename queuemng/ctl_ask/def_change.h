@@ -10,6 +10,11 @@
 #include "common/base/err.h"
 #include "queuemng/policy/def_kind.h"
 
+/* What a table writes, as JSON; NULL: no memory. New reference. */
+json_t *def_json(const void *obj, const struct cfg_key *keys);
+/* JSON as a table reads it; NULL: e says why. cfg_node_free() it. */
+struct cfg_node *def_node(const json_t *doc, struct err *e);
+
 struct def_change {
     const struct def_kind *kind;
     char *name;           /* owned */
@@ -18,8 +23,8 @@ struct def_change {
     json_int_t version;   /* version of what was looked at */
 };
 
-/* Plans what the map `def` of a file makes of the definition `now` (an answer; NULL: there is none).
- * Errors name file, line and key. 0; ch->keys may be empty. */
+/* Plans what the map `def` of a file makes of the definition `now` (an answer; NULL: there is
+ * none). Errors name file, line and key. 0; ch->keys may be empty. */
 SQ_CHECK int def_plan(struct def_change *ch, const struct def_kind *kind, const json_t *now,
                       const struct cfg_node *def, const char *file, struct err *e);
 /* Compares two answers; was NULL: it is new, and of `now` the keys count that were given.

@@ -30,8 +30,8 @@ static size_t on_bytes(char *p, size_t size, size_t n, void *arg)
     return body->failed ? 0 : n;
 }
 
-/* For the log of changes: SEGQ_OPERATOR, else the context's, else the login name. It is no proof of anything, and
- * a name that would end the header's line is none. */
+/* For the log of changes: SEGQ_OPERATOR, else the context's, else the login name. It is no proof
+ * of anything, and a name that would end the header's line is none. */
 static const char *operator_name(const char *of_context)
 {
     const char *v[] = { getenv("SEGQ_OPERATOR"), of_context, getenv("SUDO_USER"), getenv("USER"),

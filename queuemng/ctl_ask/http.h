@@ -10,7 +10,8 @@
 struct ctl_call {
     const char *method;        /* "GET", "POST", "PUT", "PATCH", "DELETE" */
     const char *path;          /* encoded, with its query */
-    const char *name;          /* name for the last `*` in a path, not yet encoded: ctl_ask() puts it in */
+    /* name for the last `*` in a path, not yet encoded: ctl_ask() puts it in */
+    const char *name;
     const char *queue;         /* the same for the first of two: a queue of tasks */
     const char *bearer;        /* NULL = none */
     bool is_new;               /* If-None-Match: it must not be there yet */

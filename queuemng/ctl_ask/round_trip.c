@@ -1,6 +1,6 @@
-/* round_trip.c: one request to the manager that leads, or to a router; its answer, printed as its view,
- * its bytes (-o json), or YAML. A refusal is a sentence; with -o json or yaml it is the problem as the
- * API gave it, with its code, on standard error. */
+/* round_trip.c: one request to the manager that leads, or to a router; its answer, printed as
+ * its view, its bytes (-o json), or YAML. A refusal is a sentence; with -o json or yaml it is
+ * the problem as the API gave it, with its code, on standard error. */
 #include "queuemng/ctl_ask/round_trip.h"
 
 #include <assert.h>
@@ -168,7 +168,8 @@ json_t *ctl_look(const struct ctl *c, const char *path)
     struct ctl_answer a = { 0 };
     json_t *doc = NULL;
 
-    if (c->token != NULL && try_all(c, (struct ctl_call){ .method = "GET", .path = path }, &a, NULL) == 0)
+    if (c->token != NULL && try_all(c, (struct ctl_call){ .method = "GET", .path = path }, &a,
+                                    NULL) == 0)
         doc = ctl_json(&a);
     buf_fini(&a.body);
     return doc;
@@ -179,7 +180,8 @@ static int admin_ask(const struct ctl *c, const struct ctl_call *call, struct ct
     struct err e = { 0 };
 
     if (c->admins.n == 0 && c->token == NULL)
-        return ctl_fail(CTL_USAGE, "no cluster is given: --dir D, or --admin URL and --token-file F");
+        return ctl_fail(CTL_USAGE,
+                        "no cluster is given: --dir D, or --admin URL and --token-file F");
     if (c->token == NULL)
         return ctl_fail(CTL_USAGE, "no admin token is given: --token-file F, or --dir D");
     if (c->admins.n == 0)
@@ -198,7 +200,8 @@ static int router_ask(const struct ctl *c, const struct ctl_call *call, struct c
         return ctl_fail(CTL_USAGE, "no router is given: --router URL, or --dir D");
     for (size_t i = 0; i < c->routers.n && rc < 0; i++) {
         a->from = c->routers.v[i];
-        rc = ctl_http(a->from, call, &(const struct ctl_net){ c->timeout_s, c->cacert, c->operator }, a, &e);
+        rc = ctl_http(a->from, call, &(const struct ctl_net){ c->timeout_s, c->cacert,
+                                                              c->operator }, a, &e);
     }
     return rc < 0 ? ctl_say_err(&e, CTL_REFUSED) : CTL_OK;
 }
@@ -244,7 +247,8 @@ int ctl_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a)
         (void)ctl_fail(rc, "'%.60s...' is too long", call.name);
     } else {
         call.path = (const char *)path.data;
-        a->name = call.queue != NULL ? call.queue : call.name; /* keys have no list: their queue may be wrong */
+        /* keys have no list: their queue may be wrong */
+        a->name = call.queue != NULL ? call.queue : call.name;
         rc = for_manager ? admin_ask(c, &call, a) : router_ask(c, &call, a);
     }
     buf_fini(&path);
@@ -264,8 +268,8 @@ static const struct def_kind *kind_of(const char *code)
     return NULL;
 }
 
-/* "; did you mean login?" behind a refusal with this code (queue_not_found, ...), if there is one of
- * that kind that is written almost so. */
+/* "; did you mean login?" behind a refusal with this code (queue_not_found, ...), if there is
+ * one of that kind that is written almost so. */
 static void put_suggestion(const struct ctl *c, struct buf *b, const char *code, const char *name)
 {
     const struct def_kind *kind = kind_of(code);

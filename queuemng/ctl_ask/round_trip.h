@@ -1,8 +1,8 @@
 /* round_trip.h: one run of segqctl, asking, and printing the answer.
  *
- * A run is one command: one HTTP request (or a few), one answer printed. Everything blocks, with a limit on
- * the time of each request; the process then ends. All functions with an int return enum ctl_exit, and have
- * printed the error. */
+ * A run is one command: one HTTP request (or a few), one answer printed. Everything blocks, with
+ * a limit on the time of each request; the process then ends. All functions with an int return
+ * enum ctl_exit, and have printed the error. */
 #ifndef SEGQ_CTL_ROUND_TRIP_H
 #define SEGQ_CTL_ROUND_TRIP_H
 
@@ -35,7 +35,8 @@ struct ctl {
     struct urls routers;          /* asked in turn until one answers */
     char *token;                  /* owned: the admin token; never from argv */
     char *key_file;               /* owned: signs claims; NULL = not given */
-    const char *dir, *token_file, *sign_key, *use_context; /* options, which where() reads; or NULL */
+    /* options, which where() reads; or NULL */
+    const char *dir, *token_file, *sign_key, *use_context;
     const char *client, *subject, *claim; /* for join; NULL = not given */
     const char *lane, *replaces, *kid;    /* for a claim; NULL = not given */
     const char *task, *task_key, *priority; /* for a claim to submit a task; likewise */
@@ -53,7 +54,8 @@ struct ctl {
     unsigned every_s, count;      /* watch, top: between pictures; of them; 0 = not given */
     const char *cacert;           /* authorities for https; NULL = those of the system */
     char *own_cacert;             /* owned: cacert, if it is a context's; else NULL */
-    char *context;                /* owned: the context's name, if it is one to be careful in; else NULL */
+    /* owned: the context's name, if it is one to be careful in; else NULL */
+    char *context;
     char *operator;               /* owned: the operator's name, of a context; NULL = none */
 };
 
@@ -61,8 +63,8 @@ struct ctl {
  * answers. CTL_OK: it answered, with whatever status; the caller frees a->body. Else the error has
  * been printed. */
 int ctl_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a);
-/* The answer of the leading manager to a GET of a path without `*`, if an address and a token are given;
- * says nothing. New reference; NULL: it cannot be had. */
+/* The answer of the leading manager to a GET of a path without `*`, if an address and a token
+ * are given; says nothing. New reference; NULL: it cannot be had. */
 json_t *ctl_look(const struct ctl *c, const char *path);
 
 json_t *ctl_json(const struct ctl_answer *a); /* new reference; NULL: it is none */

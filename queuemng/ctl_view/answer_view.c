@@ -48,9 +48,10 @@ static void put_limit(struct buf *b, const json_t *def, const char *path)
             "{?max_concurrent:{max_concurrent=} at once|-}}");
 }
 
-LIST_VIEW(view_pools, "pools", "no pools\n", COL("POOL", "{match}"), COL("STATE", "{?paused:paused|open}"),
-          COL(">PARTITIONS", "{partitions#}"), COL("ORDER", "{order}"), COL("QUEUE", "queue", put_limit),
-          COL("KEY", "key", put_limit), COL("SUBKEY", "subkey", put_limit))
+LIST_VIEW(view_pools, "pools", "no pools\n", COL("POOL", "{match}"),
+          COL("STATE", "{?paused:paused|open}"), COL(">PARTITIONS", "{partitions#}"),
+          COL("ORDER", "{order}"), COL("QUEUE", "queue", put_limit), COL("KEY", "key", put_limit),
+          COL("SUBKEY", "subkey", put_limit))
 
 /* A row for each budget (`whole`), and below it one for each member, with its `part` of it. */
 #define USED(head, path, unit)                                                   \
@@ -247,8 +248,8 @@ void view_audit(struct buf *b, const json_t *doc)
         put_done(b, e);
         buf_byte(b, '\n');
     }
-    ctl_say(b, doc, "{?entries:|nobody has changed anything\n}"
-                    "{?unwritten:{unwritten=} of them could NOT be written to audit.jsonl: is the disk full?\n}");
+    ctl_say(b, doc, "{?entries:|nobody has changed anything\n}{?unwritten:{unwritten=} of them "
+                    "could NOT be written to audit.jsonl: is the disk full?\n}");
 }
 
 void view_events(struct buf *b, const json_t *doc)
@@ -273,8 +274,8 @@ void view_events(struct buf *b, const json_t *doc)
 void view_problem(struct buf *b, int status, const json_t *p)
 {
     if (ctl_equals(p, "detail", "-"))
-        buf_printf(b, "status %d and no reason: is this the address of segq, or of a proxy before it? "
-                      "see --admin, --router", status);
+        buf_printf(b, "status %d and no reason: is this the address of segq, or of a proxy before "
+                      "it? see --admin, --router", status);
     else
         ctl_say(b, p, "{detail}{?reason:: {reason}}");
 }

@@ -1,5 +1,5 @@
-/* answer_view.h: single answers as text: definitions, tickets, limits, refusals, and what happened: to a
- * ticket, by operators, in the cluster. Pure. */
+/* answer_view.h: single answers as text: definitions, tickets, limits, refusals, and what
+ * happened: to a ticket, by operators, in the cluster. Pure. */
 #ifndef SEGQ_CTL_ANSWER_VIEW_H
 #define SEGQ_CTL_ANSWER_VIEW_H
 

@@ -171,7 +171,8 @@ void view_away(struct buf *b, const json_t *doc)
         ctl_say(b, k, "partition {partition=} did not answer: task node {node}\n");
 }
 
-void table_list(struct buf *b, const json_t *doc, const char *list, const struct col *cols, size_t n_cols,
+void table_list(struct buf *b, const json_t *doc, const char *list, const struct col *cols,
+                size_t n_cols,
                 const char *none)
 {
     struct table t;

@@ -1,8 +1,8 @@
-/* columns.h: answers as rows in columns, and colours. Pure, but for one switch of the process: whether
- * there are colours at all.
+/* columns.h: answers as rows in columns, and colours. Pure, but for one switch of the process:
+ * whether there are colours at all.
  *
- * A view is a list of columns: the head, and a sentence about a row (a JSON object; text.h), or a member
- * and the function that writes it:
+ * A view is a list of columns: the head, and a sentence about a row (a JSON object; text.h), or
+ * a member and the function that writes it:
  *
  *   COL("NODE", "{name}"), COL("STATE", "{?up:up|down}"), COL(">CPU", "load.cpu", put_cpu)
  *
@@ -14,6 +14,8 @@
 #include "queuemng/ctl_view/text.h"
 
 #define TABLE_COLS 13
+
+typedef void (*put_fn)(struct buf *b, const json_t *row, const char *path);
 
 struct col {
     const char *head; /* '>' before it: the column is right-aligned */
@@ -35,12 +37,13 @@ void table_init(struct table *t, const struct col *cols, size_t n_cols);
 void table_row(struct table *t, const json_t *row);
 /* A row with one member more; takes v. */
 void table_row_with(struct table *t, const json_t *row, const char *member, json_t *v);
-/* All rows, heads first, each behind `indent` blanks; or `none` (NULL: the heads), if there are none.
- * Ends the table. */
+/* All rows, heads first, each behind `indent` blanks; or `none` (NULL: the heads), if there are
+ * none. Ends the table. */
 void table_put(struct buf *b, struct table *t, size_t indent, const char *none);
 void view_away(struct buf *b, const json_t *doc); /* partitions of tasks that did not answer */
 /* The same of a list in an answer, and view_away(). */
-void table_list(struct buf *b, const json_t *doc, const char *list, const struct col *cols, size_t n_cols,
+void table_list(struct buf *b, const json_t *doc, const char *list, const struct col *cols,
+                size_t n_cols,
                 const char *none);
 /* Defines a view that is nothing else: LIST_VIEW(view_x, "xs", "no xs\n", columns...). */
 #define LIST_VIEW(view, list, none, ...)                         \
@@ -57,13 +60,14 @@ void table_list(struct buf *b, const json_t *doc, const char *list, const struct
         ctl_say(b, doc, sentence);              \
     }
 
-/* Load of a process; "-" if it has not said. CPU: a share of one core, so that 130 % are one core and a
- * third of another; LATE: the longest delay of a turn of a node's loop. */
+/* Load of a process; "-" if it has not said. CPU: a share of one core, so that 130 % are one
+ * core and a third of another; LATE: the longest delay of a turn of a node's loop. */
 void put_cpu(struct buf *b, const json_t *o, const char *path);
 void put_memory(struct buf *b, const json_t *o, const char *path);
 void put_us(struct buf *b, const json_t *o, const char *path);
-#define LOAD_COLS                                                                                       \
-    COL(">CPU", "load.cpu", put_cpu, IF_NUMBER), COL(">MEMORY", "load.rss_bytes", put_memory, IF_POSITIVE)
+#define LOAD_COLS                                \
+    COL(">CPU", "load.cpu", put_cpu, IF_NUMBER), \
+    COL(">MEMORY", "load.rss_bytes", put_memory, IF_POSITIVE)
 #define NODE_LOAD_COLS LOAD_COLS, COL(">LATE", "load.late_us", put_us, IF_POSITIVE)
 
 enum colour { COLOUR_NONE, COLOUR_BOLD, COLOUR_GOOD, COLOUR_WARN, COLOUR_BAD };

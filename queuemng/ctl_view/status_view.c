@@ -44,8 +44,8 @@ static void nodes(struct buf *b, const json_t *list, const json_t *queues)
     static const struct col cols[] = {
         COL("NODE", "{name}"), COL("STATE", "{?up:up|down}{?draining:,draining}"),
         COL(">SEGMENTS", "{segments#}"), COL(">OF", "{max_segments#}"), COL(">PEOPLE", "{people#}"),
-        COL("PLACES", "tickets", put_places), COL(">TAKEN", "{tickets#}"), COL(">OF", "{max_tickets#}"),
-        COL("ADDRESS", "{addr}"),
+        COL("PLACES", "tickets", put_places), COL(">TAKEN", "{tickets#}"),
+        COL(">OF", "{max_tickets#}"), COL("ADDRESS", "{addr}"),
     };
     struct table t;
     const json_t *n;
@@ -53,12 +53,13 @@ static void nodes(struct buf *b, const json_t *list, const json_t *queues)
 
     table_init(&t, cols, ARRAY_LEN(cols));
     json_array_foreach(list, i, n)
-        table_row_with(&t, n, "people", json_integer((json_int_t)people_on(queues, ctl_str(n, "name"))));
+        table_row_with(&t, n, "people",
+                       json_integer((json_int_t)people_on(queues, ctl_str(n, "name"))));
     table_put(b, &t, 0, "no segment nodes\n");
 }
 
-static LIST_VIEW(routers, "routers", "no routers\n", COL("ROUTER", "{name}"), COL("MAP", "{map_version=}"),
-                 COL("HTTP", "{http}"))
+static LIST_VIEW(routers, "routers", "no routers\n", COL("ROUTER", "{name}"),
+                 COL("MAP", "{map_version=}"), COL("HTTP", "{http}"))
 
 static void put_value(struct buf *b, const json_t *m, const char *path)
 {
@@ -71,11 +72,11 @@ static void put_age(struct buf *b, const json_t *m, const char *path)
 }
 
 static LIST_VIEW(metrics, "metrics", "", COL("METRIC", "{name}"), COL("STATE", "{?ok:ok|FAILED}"),
-                 COL(">VALUE", "value", put_value, IF_NUMBER), COL(">AGE", "age_ms", put_age, IF_NUMBER),
-                 COL("WHY", "{why}"))
+                 COL(">VALUE", "value", put_value, IF_NUMBER),
+                 COL(">AGE", "age_ms", put_age, IF_NUMBER), COL("WHY", "{why}"))
 
-static LIST_VIEW(moves, "moves", "", COL(">MOVE", "{move!}"), COL(">FROM", "{from!}"), COL(">TO", "{to!}"),
-                 COL("STATE", "{state}"), COL(">TICKETS", "{tickets#}"))
+static LIST_VIEW(moves, "moves", "", COL(">MOVE", "{move!}"), COL(">FROM", "{from!}"),
+                 COL(">TO", "{to!}"), COL("STATE", "{state}"), COL(">TICKETS", "{tickets#}"))
 
 void view_metrics_and_moves(struct buf *b, const json_t *doc)
 {
@@ -103,8 +104,9 @@ static void segments(struct buf *b, const json_t *list, bool all)
 {
     static const struct col cols[] = {
         COL(">SEGMENT", "{segment!}"), COL("NODE", "{node!}"), COL("STATE", "{state}"),
-        COL("FILL", "waiting", put_fill), COL(">WAITING", "{waiting#}"), COL(">JOINED", "{joined#}"),
-        COL(">OF", "{capacity#}"), COL(">AHEAD", "{?ahead_known:{ahead#}|?}"), COL("MOVE", "{move!}"),
+        COL("FILL", "waiting", put_fill), COL(">WAITING", "{waiting#}"),
+        COL(">JOINED", "{joined#}"), COL(">OF", "{capacity#}"),
+        COL(">AHEAD", "{?ahead_known:{ahead#}|?}"), COL("MOVE", "{move!}"),
     };
     size_t n = json_array_size(list), from = n, to = n;
     bool ahead_known = true;
@@ -128,10 +130,12 @@ static void segments(struct buf *b, const json_t *list, bool all)
 /* At its end the last person's estimate, as that person sees it. */
 static void lane(struct buf *b, const json_t *l, bool all)
 {
-    ctl_say(b, l, "  lane {lane}: {waiting#} waiting, {returning#} returning, {ready#} ready, {active#} active"
-                  "{?missing:, {missing#} of lost segments not back yet}, {released#} released, now {rate_per_s/}"
-                  "{?" CTL_IN_LINE ":; the last in line waits {+eta_last_s:about {eta_last_s^}{?eta_reason=stay:, if "
-                  "all who are inside stay as long as they may}|? ({eta_reason})}}\n");
+    ctl_say(b, l, "  lane {lane}: {waiting#} waiting, {returning#} returning, {ready#} ready, "
+                  "{active#} active{?missing:, {missing#} of lost segments not back yet}, "
+                  "{released#} released, now {rate_per_s/}"
+                  "{?" CTL_IN_LINE ":; the last in line waits {+eta_last_s:about "
+                                   "{eta_last_s^}{?eta_reason=stay:, if all who are inside stay as "
+                                   "long as they may}|? ({eta_reason})}}\n");
     segments(b, json_object_get(l, "segments"), all);
 }
 
@@ -141,7 +145,8 @@ static void claims(struct buf *b, const json_t *q)
     double rate = ctl_f64(q, "claim_rate");
 
     if (json_object_get(q, "claim_rate") != NULL && rate < 1)
-        buf_printf(b, ", %.0f %% of those let in come, so %.2f times as many are let in", 100 * rate,
+        buf_printf(b, ", %.0f %% of those let in come, so %.2f times as many are let in",
+                   100 * rate,
                    ctl_f64(q, "boost"));
 }
 
@@ -154,8 +159,10 @@ static void allowed(struct buf *b, const json_t *q)
     if (!slots && !both)
         return;
     ctl_count(b, json_is_integer(json_object_get(q, "inside"))
-                     ? ctl_u64(q, "inside") : ctl_sum(json_object_get(q, "lanes"), "active+ready", NULL, NULL));
-    ctl_say(b, q, " of {max_active#} slots taken{?inside_flushed: ({inside_flushed#} by passes from before the flush)}");
+                     ? ctl_u64(q, "inside") : ctl_sum(json_object_get(q, "lanes"), "active+ready",
+                                                      NULL, NULL));
+    ctl_say(b, q, " of {max_active#} slots taken{?inside_flushed: ({inside_flushed#} by passes "
+                  "from before the flush)}");
 }
 
 static void queue_view(struct buf *b, const json_t *q, bool all)

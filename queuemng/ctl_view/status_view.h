@@ -12,8 +12,8 @@
  * the number of those left out (all: none is); else only that one. False: it has no such
  * queue (nothing is appended). */
 bool view_cluster(struct buf *b, const json_t *cluster, const char *queue, bool all);
-/* Parts of that, or of GET /v1/admin/live: metrics and moves; pools and task nodes. Each list is behind a blank
- * line; an empty one has no lines. */
+/* Parts of that, or of GET /v1/admin/live: metrics and moves; pools and task nodes. Each list is
+ * behind a blank line; an empty one has no lines. */
 void view_metrics_and_moves(struct buf *b, const json_t *doc);
 void view_tasks_of(struct buf *b, const json_t *doc);
 

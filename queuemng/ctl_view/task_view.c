@@ -10,17 +10,19 @@
 
 /* ---- pools and nodes ---- */
 
-#define FIGURES_COLS                                                                                              \
-    COL(">DELAYED", "{scheduled#}"), COL(">WAITING", "{waiting#}"), COL(">RUNNING", "{running#}"),                   \
-    COL(">DEAD", "{dead#}"), COL(">OLDEST", "{oldest_ms~}")
+#define FIGURES_COLS                                                                       \
+    COL(">DELAYED", "{scheduled#}"), COL(">WAITING", "{waiting#}"),                        \
+    COL(">RUNNING", "{running#}"), COL(">DEAD", "{dead#}"), COL(">OLDEST", "{oldest_ms~}")
 
-static LIST_VIEW(partitions, "partitions", NULL, COL("PARTITION", "{partition=}"), COL("NODE", "{node}"),
+static LIST_VIEW(partitions, "partitions", NULL, COL("PARTITION", "{partition=}"),
+                 COL("NODE", "{node}"),
                  COL("STATE", "{?moves_to:moves|{?up:up|{?node:away|no node yet}}}"), FIGURES_COLS,
                  COL(">BYTES", "{bytes#}"))
 
 /* "away for 12 s": its tasks wait for it */
 static LIST_VIEW(task_nodes, "nodes", "no task nodes\n", COL("TASK_NODE", "{name}"),
-                 COL("STATE", "{?up:{?draining:{?partitions:draining|empty}|up}|away for {silent_ms~}}"),
+                 COL("STATE", "{?up:{?draining:{?partitions:draining|empty}|up}|away for "
+                              "{silent_ms~}}"),
                  NODE_LOAD_COLS, COL(">PARTITIONS", "{partitions#}"), COL(">MOVING", "{moving#}"),
                  COL("ADDRESS", "{addr}"))
 
@@ -86,9 +88,10 @@ static const json_t *pool_of(const json_t *doc, const char *queue)
 bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
 {
     static const struct col cols[] = {
-        COL("POOL", "{pool}"), COL("STATE", "{?away:away|{?paused:paused|open}}"), COL(">QUEUES", "{queues#}"),
-        COL(">ARRIVE", "accepted_per_s", put_lately), COL(">START", "started_per_s", put_lately),
-        COL(">END", "ended_per_s", put_lately), FIGURES_COLS, COL("HELD_UP_BY", "", put_held),
+        COL("POOL", "{pool}"), COL("STATE", "{?away:away|{?paused:paused|open}}"),
+        COL(">QUEUES", "{queues#}"), COL(">ARRIVE", "accepted_per_s", put_lately),
+        COL(">START", "started_per_s", put_lately), COL(">END", "ended_per_s", put_lately),
+        FIGURES_COLS, COL("HELD_UP_BY", "", put_held),
     };
     const json_t *pool = queue != NULL ? pool_of(doc, queue) : NULL;
     struct table t;
@@ -105,8 +108,9 @@ bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
     table_list(b, doc, "pools", cols, ARRAY_LEN(cols), "no pools\n");
     buf_byte(b, '\n');
     task_nodes(b, doc);
-    ctl_say(b, doc, "{?moves.running+moves.done+moves.aborted:\nmoves of partitions: {moves.running=} running, "
-                    "{moves.done=} done, {moves.aborted=} aborted\n}{?endpoints:\n}");
+    ctl_say(b, doc, "{?moves.running+moves.done+moves.aborted:\nmoves of partitions: "
+                    "{moves.running=} running, {moves.done=} done, {moves.aborted=} "
+                    "aborted\n}{?endpoints:\n}");
     if (json_array_size(json_object_get(doc, "endpoints")) > 0)
         view_endpoints(b, doc);
     return true;
@@ -150,14 +154,14 @@ static void put_mean(struct buf *b, const json_t *x, const char *path)
 }
 
 static LIST_VIEW(endpoints, "endpoints", "no endpoints\n", COL("ENDPOINT", "{name}"),
-                 COL("STATE", "{?paused:paused|{?tripped:tripped|{?unusable:unusable|{?open:down|{?half_open:half-open|"
-                            "up}}}}}"),
+                 COL("STATE", "{?paused:paused|{?tripped:tripped|{?unusable:unusable|"
+                              "{?open:down|{?half_open:half-open|up}}}}}"),
                  COL(">RATE", "{?rate_per_s:{rate_per_s%}/s|-}"),
                  COL(">MAX_CONCURRENT", "{?max_concurrent:{max_concurrent%}|-}"),
                  COL(">LIMIT_NOW", "{?adaptive:{adaptive%}|-}"), COL(">NODES", "{nodes#}"),
-                 COL(">IN_FLIGHT", "{in_flight#}"), COL(">HELD", "{held#}"), COL(">SENT", "{sent#}"),
-                 COL(">SUCCEEDED", "{succeeded#}"), COL(">FAILED", "{failed#}"), COL(">MS", "ms", put_mean),
-                 COL("URL", "{url}"))
+                 COL(">IN_FLIGHT", "{in_flight#}"), COL(">HELD", "{held#}"),
+                 COL(">SENT", "{sent#}"), COL(">SUCCEEDED", "{succeeded#}"),
+                 COL(">FAILED", "{failed#}"), COL(">MS", "ms", put_mean), COL("URL", "{url}"))
 
 void view_endpoints(struct buf *b, const json_t *doc)
 {
@@ -166,9 +170,10 @@ void view_endpoints(struct buf *b, const json_t *doc)
 
     endpoints(b, doc);
     json_array_foreach(json_object_get(doc, "endpoints"), i, x)
-        ctl_say(b, x, "{?unusable:{name} is unusable: {unusable}\n}{?held:{name}: {held=} of its slots {?held=1:is|are} "
-                      "held until a lease ends: the target said `pending`, a task was cancelled by force, "
-                      "or a restart or a move of a task node left the end of a call unknown\n}");
+        ctl_say(b, x, "{?unusable:{name} is unusable: {unusable}\n}{?held:{name}: {held=} of its "
+                      "slots {?held=1:is|are} held until a lease ends: the target said `pending`, "
+                      "a task was cancelled by force, or a restart or a move of a task node left "
+                      "the end of a call unknown\n}");
 }
 
 /* How a probe by hand ended, in place of its word. */
@@ -200,8 +205,9 @@ LIST_VIEW(view_probe, "probe", "no task node calls it\n", COL("NODE", "{node}"),
 
 /* ---- tasks ---- */
 
-LIST_VIEW(view_tasks, "tasks", "no tasks\n", COL("TASK", "{id}"), COL("STATE", "{state}"), COL("KEY", "{key}"),
-          COL(">ATTEMPTS", "{attempts#}"), COL(">PLACE", "{?position:{position#}|-}"), COL("SINCE", "{entered_at@}"),
+LIST_VIEW(view_tasks, "tasks", "no tasks\n", COL("TASK", "{id}"), COL("STATE", "{state}"),
+          COL("KEY", "{key}"), COL(">ATTEMPTS", "{attempts#}"),
+          COL(">PLACE", "{?position:{position#}|-}"), COL("SINCE", "{entered_at@}"),
           COL("LIMITED_BY", "{limited_by}"))
 
 /* "rate, max_concurrent"; "-": none */
@@ -219,22 +225,23 @@ static void put_limits(struct buf *b, const json_t *k, const char *path)
 }
 
 LIST_VIEW(view_task_keys, "keys", "no keys\n", COL("KEY", "{key}"), COL(">WAITING", "{waiting#}"),
-          COL(">RUNNING", "{running#}"), COL("STOPPED_BY", "limits", put_limits), COL("UNTIL", "{limited_until@}"),
-          COL("PINNED", "{?pinned:pinned|-}"))
+          COL(">RUNNING", "{running#}"), COL("STOPPED_BY", "limits", put_limits),
+          COL("UNTIL", "{limited_until@}"), COL("PINNED", "{?pinned:pinned|-}"))
 
 #define KEY_LIMIT(path) "{?inherit:pool's|{?" path ":{" path "%}|any}}"
-LIST_VIEW(view_pinned_keys, "keys", "no key is pinned\n", COL("QUEUE", "{queue}"), COL("KEY", "{key}"),
-          COL("STATE", "{?paused:PAUSED|open}"), COL(">RATE", KEY_LIMIT("rate_per_s")),
+LIST_VIEW(view_pinned_keys, "keys", "no key is pinned\n", COL("QUEUE", "{queue}"),
+          COL("KEY", "{key}"), COL("STATE", "{?paused:PAUSED|open}"),
+          COL(">RATE", KEY_LIMIT("rate_per_s")),
           COL(">MAX_CONCURRENT", KEY_LIMIT("max_concurrent")), COL(">WEIGHT", KEY_LIMIT("weight")))
 
-LIST_VIEW(view_busiest, "queues", "no queue has a task that waits or is dead\n", COL("QUEUE", "{queue}"),
-          COL(">WAITING", "{waiting#}"), COL(">RUNNING", "{running#}"), COL(">DEAD", "{dead#}"),
-          COL("REDRIVE", "{?redriving:goes on|-}"), COL("STOPPED_BY", "limits", put_limits),
-          COL("UNTIL", "{limited_until@}"))
+LIST_VIEW(view_busiest, "queues", "no queue has a task that waits or is dead\n",
+          COL("QUEUE", "{queue}"), COL(">WAITING", "{waiting#}"), COL(">RUNNING", "{running#}"),
+          COL(">DEAD", "{dead#}"), COL("REDRIVE", "{?redriving:goes on|-}"),
+          COL("STOPPED_BY", "limits", put_limits), COL("UNTIL", "{limited_until@}"))
 
-LIST_VIEW(view_task_schedules, "schedules", "the queue has no schedule\n", COL("SCHEDULE", "{schedule}"),
-          COL("NEXT", "{next@}"), COL("LAST", "{last@}"), COL("OUTCOME", "{outcome}"), COL("TASK", "{id}"),
-          COL("STATE", "{state}"))
+LIST_VIEW(view_task_schedules, "schedules", "the queue has no schedule\n",
+          COL("SCHEDULE", "{schedule}"), COL("NEXT", "{next@}"), COL("LAST", "{last@}"),
+          COL("OUTCOME", "{outcome}"), COL("TASK", "{id}"), COL("STATE", "{state}"))
 
 void view_task_order(struct buf *b, const json_t *doc)
 {
@@ -247,24 +254,23 @@ void view_task_order(struct buf *b, const json_t *doc)
 /* The reason; the fields of times that it names (ends_at) are written as these times. */
 static void put_because(struct buf *b, const json_t *task, const char *path)
 {
-    static const char *const fields[] = { "ends_at", "limited_until" };
-    const char *why = json_string_value(ctl_member(task, path)), *at = NULL, *key = NULL;
+    static const char *const fields[][2] = { { "ends_at", "{ends_at@}" },
+                                             { "limited_until", "{limited_until@}" } };
+    const char *why = json_string_value(ctl_member(task, path));
     char head[300];
 
-    if (why == NULL)
-        return;
-    for (size_t i = 0; i < ARRAY_LEN(fields) && at == NULL; i++) {
-        key = fields[i];
-        at = strstr(why, key);
+    for (size_t i = 0; why != NULL && i < ARRAY_LEN(fields); i++) {
+        const char *key = fields[i][0], *at = strstr(why, key);
+
+        if (at == NULL || ctl_f64(task, key) <= 0 || (size_t)(at - why) >= sizeof(head))
+            continue;
+        snprintf(head, sizeof(head), "%.*s", (int)(at - why), why);
+        ctl_clean(b, head);
+        ctl_say(b, task, fields[i][1]);
+        why = at + strlen(key);
+        break;
     }
-    if (at == NULL || ctl_f64(task, key) <= 0 || (size_t)(at - why) >= sizeof(head)) {
-        ctl_clean(b, why);
-        return;
-    }
-    snprintf(head, sizeof(head), "%.*s", (int)(at - why), why);
-    ctl_clean(b, head);
-    put_moment(b, task, key);
-    ctl_clean(b, at + strlen(key));
+    ctl_clean(b, why != NULL ? why : "");
 }
 
 static void put_task_place(struct buf *b, const json_t *task, const char *path)
@@ -290,24 +296,23 @@ static void attempt_line(struct buf *b, const json_t *h)
         buf_printf(b, "%.0f ms", 1000 * took);
     else if (ctl_f64(h, "started_at") > 0)
         ctl_span(b, took);
-    ctl_say(b, h, ": {end}{?status: {status=}}{?reason:: {reason}}{?retry_at:; again from {retry_at@}}\n");
+    ctl_say(b, h, ": {end}{?status: {status=}}{?reason:: {reason}}{?retry_at:; again from "
+                  "{retry_at@}}\n");
 }
 
 /* A line for each of these that has something to say; then the history. */
 void view_task(struct buf *b, const json_t *task)
 {
-    static const struct {
-        const char *name, *cell;
-        put_fn put; /* NULL: the cell is a sentence */
-    } lines[] = {
-        { "task", "{?id:{id}}", NULL }, { "token", "{?task:{task}}", NULL }, { "state", "{?state:{state}}", NULL },
-        { "because", "because", put_because }, { "queue", "{?queue:{queue}}", NULL },
-        { "key", "{?key:{key}}", NULL }, { "place", "position", put_task_place },
-        { "limited by", "{?limited_by:{limited_by}}", NULL }, { "  until", "{?limited_until:{limited_until@}}", NULL },
-        { "since", "{?entered_at:{entered_at@}}", NULL }, { "started", "{?started_at:{started_at@}}", NULL },
-        { "ended", "{?ended_at:{ended_at@}}", NULL }, { "ends", "{?ends_at:{ends_at@}}", NULL },
-        { "attempts", "{?queue:{attempts=}}", NULL }, { "priority", "{?queue:{priority=}}", NULL },
-        { "pool", "{?pool:{pool}}", NULL }, { "node", "{?node:{node}}", NULL },
+    static const struct col lines[] = {
+        COL("task", "{?id:{id}}"), COL("token", "{?task:{task}}"), COL("state", "{?state:{state}}"),
+        COL("because", "because", put_because), COL("queue", "{?queue:{queue}}"),
+        COL("key", "{?key:{key}}"), COL("place", "position", put_task_place),
+        COL("limited by", "{?limited_by:{limited_by}}"),
+        COL("  until", "{?limited_until:{limited_until@}}"),
+        COL("since", "{?entered_at:{entered_at@}}"), COL("started", "{?started_at:{started_at@}}"),
+        COL("ended", "{?ended_at:{ended_at@}}"), COL("ends", "{?ends_at:{ends_at@}}"),
+        COL("attempts", "{?queue:{attempts=}}"), COL("priority", "{?queue:{priority=}}"),
+        COL("pool", "{?pool:{pool}}"), COL("node", "{?node:{node}}"),
     };
     const json_t *h;
     size_t k;
@@ -315,7 +320,7 @@ void view_task(struct buf *b, const json_t *task)
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         size_t line = b->len, from;
 
-        buf_printf(b, "%-10s ", lines[i].name);
+        buf_printf(b, "%-10s ", lines[i].head);
         from = b->len;
         (lines[i].put != NULL ? lines[i].put : ctl_say)(b, task, lines[i].cell);
         if (b->len == from)
@@ -323,8 +328,8 @@ void view_task(struct buf *b, const json_t *task)
         else
             buf_byte(b, '\n');
     }
-    ctl_say(b, task, "{?history:history\n}{?earlier_attempts:  {earlier_attempts=} attempt{?earlier_attempts=1:|s} "
-                     "before these\n}");
+    ctl_say(b, task, "{?history:history\n}{?earlier_attempts:  {earlier_attempts=} "
+                     "attempt{?earlier_attempts=1:|s} before these\n}");
     json_array_foreach(json_object_get(task, "history"), k, h)
         attempt_line(b, h);
 }

@@ -9,8 +9,8 @@
 /* GET /v1/admin/task-queues: pools and task nodes. queue not NULL: the pool that takes a queue of
  * this name (or is called so), and its partitions. False: there is none. */
 bool view_task_queues(struct buf *b, const json_t *doc, const char *queue);
-/* GET /v1/admin/pools: is there one of this name? If not, writes a sentence with the one that may be
- * meant. */
+/* GET /v1/admin/pools: is there one of this name? If not, writes a sentence with the one that
+ * may be meant. */
 bool view_is_pool(struct buf *b, const json_t *doc, const char *name);
 
 /* The endpoints of the same answer. */

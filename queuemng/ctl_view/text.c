@@ -89,71 +89,30 @@ uint64_t ctl_sum(const json_t *list, const char *path, const char *key, const ch
     return n;
 }
 
-/* ---- formats, sentences ---- */
+/* ---- sentences ---- */
 
-void put_text(struct buf *b, const json_t *o, const char *path)
-{
-    ctl_clean(b, ctl_str(o, path));
-}
-
-void put_count(struct buf *b, const json_t *o, const char *path)
-{
-    ctl_count(b, ctl_u64(o, path));
-}
-
-void put_number(struct buf *b, const json_t *o, const char *path)
-{
-    buf_u64(b, ctl_u64(o, path));
-}
-
-static void put_real(struct buf *b, const json_t *o, const char *path)
-{
-    buf_printf(b, "%.10g", ctl_f64(o, path));
-}
-
-static void put_id(struct buf *b, const json_t *o, const char *path)
+/* Writes a member in the format of its mark; another character is none: a text. */
+static void put_as(struct buf *b, const json_t *o, const char *path, char mark)
 {
     json_int_t id = json_integer_value(ctl_member(o, path));
+    double v = ctl_f64(o, path);
 
-    if (id != 0)
+    if (mark == '#')
+        ctl_count(b, ctl_u64(o, path));
+    else if (mark == '=')
+        buf_u64(b, ctl_u64(o, path));
+    else if (mark == '%')
+        buf_printf(b, "%.10g", v);
+    else if (mark == '/')
+        ctl_rate(b, v);
+    else if (mark == '~' || mark == '^')
+        ctl_span(b, mark == '~' ? v / 1000 : v);
+    else if (mark == '@' || mark == '*')
+        ctl_moment(b, mark == '*' ? v / 1000 : v);
+    else if (mark == '!' && id != 0)
         buf_i64(b, id);
     else
-        put_text(b, o, path);
-}
-
-void put_rate(struct buf *b, const json_t *o, const char *path)
-{
-    ctl_rate(b, ctl_f64(o, path));
-}
-
-static void put_ms(struct buf *b, const json_t *o, const char *path)
-{
-    ctl_span(b, ctl_f64(o, path) / 1000);
-}
-
-static void put_s(struct buf *b, const json_t *o, const char *path)
-{
-    ctl_span(b, ctl_f64(o, path));
-}
-
-void put_moment(struct buf *b, const json_t *o, const char *path)
-{
-    ctl_moment(b, ctl_f64(o, path));
-}
-
-static void put_moment_ms(struct buf *b, const json_t *o, const char *path)
-{
-    ctl_moment(b, ctl_f64(o, path) / 1000);
-}
-
-static put_fn format_of(char mark)
-{
-    static const put_fn all[128] = {
-        ['#'] = put_count, ['='] = put_number, ['%'] = put_real, ['!'] = put_id, ['/'] = put_rate,
-        ['~'] = put_ms, ['^'] = put_s, ['@'] = put_moment, ['*'] = put_moment_ms,
-    };
-
-    return all[mark & 0x7f];
+        ctl_clean(b, ctl_str(o, path));
 }
 
 /* "?up", "?waiting=1", "+value" */
@@ -167,7 +126,8 @@ static bool holds(const json_t *o, const char *test)
         return json_is_number(m);
     if (text != NULL)
         return ctl_equals(o, path, text) || (*text == '1' && ctl_u64(o, path) == 1);
-    return json_is_true(m) || json_number_value(m) > 0 || ctl_u64(o, path) > 0 || json_string_length(m) > 0 ||
+    return json_is_true(m) || json_number_value(m) > 0 || ctl_u64(o, path) > 0 ||
+        json_string_length(m) > 0 ||
            json_array_size(m) > 0 || json_object_size(m) > 0;
 }
 
@@ -203,11 +163,11 @@ static const char *say_case(struct buf *b, const json_t *o, const char *p)
 static const char *say_member(struct buf *b, const json_t *o, const char *p)
 {
     const char *end = mark_behind(p, '}');
-    put_fn put = format_of(end[-1]);
+    bool marked = strchr("#=%/~^@*!", end[-1]) != NULL;
     char path[PATH_MOST];
 
-    snprintf(path, sizeof(path), "%.*s", (int)(end - p - (put != NULL)), p);
-    (put != NULL ? put : put_text)(b, o, path);
+    snprintf(path, sizeof(path), "%.*s", (int)(end - p - marked), p);
+    put_as(b, o, path, end[-1]);
     return end;
 }
 
@@ -230,7 +190,8 @@ void ctl_say(struct buf *b, const json_t *o, const char *sentence)
 
 /* ---- text, bars, numbers ---- */
 
-/* U+061C; U+200E, 200F; U+2028 to 202E; U+2066 to 2069: they turn the order of the text about them. */
+/* U+061C; U+200E, 200F; U+2028 to 202E; U+2066 to 2069: they turn the order of the text about
+ * them. */
 static bool is_bidi(const unsigned char *s)
 {
     if (s[0] == 0xd8)
@@ -242,7 +203,8 @@ static bool is_bidi(const unsigned char *s)
                           : false;
 }
 
-/* C0, DEL, and C1 as UTF-8 writes it (C2 80..9F): terminals obey all of them. s ends with a zero. */
+/* C0, DEL, and C1 as UTF-8 writes it (C2 80..9F): terminals obey all of them. s ends with a
+ * zero. */
 static size_t control_len(const unsigned char *s)
 {
     if (s[0] < 0x20 || s[0] == 0x7f)

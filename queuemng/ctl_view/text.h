@@ -1,16 +1,19 @@
-/* text.h: members of an answer as words, numbers, bars and sentences. Pure.
- * Everything that came from the network is printed through here: characters that could steer a
- * terminal, or turn the order of the text about them (bidi), become '?', in JSON \uXXXX.
+/* text.h: members of an answer as words, numbers, bars and sentences. Pure. Everything that came
+ * from the network is printed through here: characters that could steer a terminal, or turn the
+ * order of the text about them (bidi), become '?', in JSON \uXXXX.
  *
- * A sentence about an object has its members in braces, each in a format that the mark behind it says:
+ * A sentence about an object has its members in braces, each in a format that the mark behind it
+ * says:
  *
- *   {queue} has {waiting#} waiting      a text   # 1 204   = 1204   % 2.5   ! a number, or a text   / 2 000/s
- *                                       ^ seconds, ~ milliseconds as "3 s"   @ seconds, * milliseconds as a date
- *   {?up:up|down for {silent_ms~}}      up if that is true, above 0, or has something in it; else down
+ *   {queue} has {waiting#} waiting     a text   # 1 204   = 1204   % 2.5   / 2 000/s
+ *                                      ! a number, or a text   ^ seconds, ~ milliseconds as "3 s"
+ *                                      @ seconds, * milliseconds as a date
+ *   {?up:up|down for {silent_ms~}}     up if that is true, above 0, not empty; else down
  *   {?waiting=1:person|people}          is it that number, or that text?
  *   {+value:{value%}|-}                 is it a number, if only 0?
  *
- * Behind `|` may be nothing, and what is said may have cases in it. `waiting+returning` is a sum. */
+ * Behind `|` may be nothing, and what is said may have cases in it. `waiting+returning` is a
+ * sum. */
 #ifndef SEGQ_CTL_TEXT_H
 #define SEGQ_CTL_TEXT_H
 
@@ -18,8 +21,8 @@
 
 #include "common/base/buf.h"
 
-/* Members of an answer, `load.cpu` one of a member; absent or of another type: "-", 0, false, so that
- * a newer or older queuemng is still shown. An empty text is "-", too; below 0 is 0. */
+/* Members of an answer, `load.cpu` one of a member; absent or of another type: "-", 0, false, so
+ * that a newer or older queuemng is still shown. An empty text is "-", too; below 0 is 0. */
 const json_t *ctl_member(const json_t *o, const char *path);
 const char *ctl_str(const json_t *o, const char *path);
 uint64_t ctl_u64(const json_t *o, const char *path); /* also a sum */
@@ -33,13 +36,6 @@ uint64_t ctl_sum(const json_t *list, const char *path, const char *key, const ch
 
 #define CTL_IN_LINE "waiting+returning" /* people who wait, and who come back */
 
-/* Formats of a member, for sentences and for cells of a table (columns.h). */
-typedef void (*put_fn)(struct buf *b, const json_t *o, const char *path);
-void put_text(struct buf *b, const json_t *o, const char *path);
-void put_count(struct buf *b, const json_t *o, const char *path);
-void put_number(struct buf *b, const json_t *o, const char *path);
-void put_rate(struct buf *b, const json_t *o, const char *path);
-void put_moment(struct buf *b, const json_t *o, const char *path);
 void ctl_say(struct buf *b, const json_t *o, const char *sentence);
 
 /* s with control characters replaced. */

@@ -20,7 +20,8 @@
 
 /* ---- rates, between two looks ---- */
 
-/* The queues, with what has changed in a second, if it is known: `change`, `arrive`. New reference. */
+/* The queues, with what has changed in a second, if it is known: `change`, `arrive`. New
+ * reference. */
 static json_t *with_rates(const json_t *now, const json_t *then)
 {
     double s = (ctl_f64(now, "now_ms") - ctl_f64(then, "now_ms")) / 1000;
@@ -74,7 +75,8 @@ static void head(struct buf *b, const json_t *now)
 
 static void totals(struct buf *b, const json_t *doc, const json_t *queues, bool has_rates)
 {
-    uint64_t waiting = ctl_sum(queues, CTL_IN_LINE, NULL, NULL), inside = ctl_sum(queues, "inside", NULL, NULL);
+    uint64_t waiting = ctl_sum(queues, CTL_IN_LINE, NULL, NULL),
+        inside = ctl_sum(queues, "inside", NULL, NULL);
     double more = 0, arrive = 0, let_in = 0;
     const json_t *q;
     size_t i;
@@ -116,7 +118,7 @@ static void put_rate_above_0(struct buf *b, const json_t *q, const char *path)
     if (ctl_f64(q, path) < 0)
         buf_byte(b, '-');
     else
-        put_rate(b, q, path);
+        ctl_rate(b, ctl_f64(q, path));
 }
 
 /* The manager has them by people, most first. */
@@ -125,9 +127,10 @@ static void queues(struct buf *b, const json_t *list, size_t most, uint64_t all)
     static const struct col cols[] = {
         COL("QUEUE", "{queue}"), COL("STATE", "{state}"), COL(">WAITING", "{" CTL_IN_LINE "#}"),
         COL(">CHANGE", "change", put_change, IF_NUMBER),
-        COL(">ARRIVE", "arrive", put_rate_above_0, IF_NUMBER), COL(">LET_IN", "rate_per_s", put_rate_above_0),
-        COL(">LIMIT", "{?mode=slots:|{allowed_per_s/}}{?mode=both:, }"
-                    "{?mode=slots:{max_active#} slots}{?mode=both:{max_active#} slots}"),
+        COL(">ARRIVE", "arrive", put_rate_above_0, IF_NUMBER),
+        COL(">LET_IN", "rate_per_s", put_rate_above_0),
+        COL(">LIMIT", "{?mode=slots:|{allowed_per_s/}}{?mode=both:, }{?mode=slots:{max_active#} "
+                      "slots}{?mode=both:{max_active#} slots}"),
         COL("LIMITED_BY", "{limited_by}"), COL(">INSIDE", "{inside#}"),
         COL(">LAST_WAITS", "{?" CTL_IN_LINE ":{+eta_last_s:{eta_last_s^}|? ({eta_reason})}|-}"),
     };

@@ -7,9 +7,9 @@
 
 #include "common/base/buf.h"
 
-/* now: GET /v1/admin/live; then: an earlier one, which rates of change are counted from (NULL: there
- * is none, they are "-"). lines: there is room for so many, the quietest queues are left out (0: any
- * number). */
+/* now: GET /v1/admin/live; then: an earlier one, which rates of change are counted from (NULL:
+ * there is none, they are "-"). lines: there is room for so many, the quietest queues are left
+ * out (0: any number). */
 void view_top(struct buf *b, const json_t *now, const json_t *then, size_t lines);
 
 #endif

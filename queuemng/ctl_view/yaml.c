@@ -25,7 +25,8 @@ static bool emit(yaml_emitter_t *y, int made, yaml_event_t *e)
 /* A reader would take it for a number, a truth, nothing or a date. */
 static bool seems_other(const char *s)
 {
-    static const char *const words[] = { "y", "n", "yes", "no", "on", "off", "true", "false", "null" };
+    static const char *const words[] = { "y", "n", "yes", "no", "on", "off", "true", "false",
+                                         "null" };
 
     for (size_t i = 0; i < ARRAY_LEN(words); i++)
         if (strcasecmp(s, words[i]) == 0)
@@ -72,7 +73,8 @@ static bool put_list(yaml_emitter_t *y, const json_t *list)
     const json_t *v;
     size_t i;
 
-    if (!emit(y, yaml_sequence_start_event_initialize(&e, NULL, NULL, true, json_array_size(list) > 0
+    if (!emit(y, yaml_sequence_start_event_initialize(&e, NULL, NULL, true,
+                                                      json_array_size(list) > 0
                                                       ? YAML_BLOCK_SEQUENCE_STYLE
                                                       : YAML_FLOW_SEQUENCE_STYLE), &e))
         return false;

@@ -77,7 +77,8 @@ Test(ctl_text, foreign_texts_neither_steer_a_terminal_nor_turn_its_text)
     cr_expect_str_eq(text(), "a?[2J?b?????\u05d0\u200d" "c");
     buf_reset(&b);
     view_pretty(&b, doc);
-    cr_expect_str_eq(text(), "{\n  \"message\": \"a\\u001B[2J\\u009bb\\u202e\\u2066\\u200f\\u061c\\u2028"
+    cr_expect_str_eq(text(), "{\n  \"message\": "
+                             "\"a\\u001B[2J\\u009bb\\u202e\\u2066\\u200f\\u061c\\u2028"
                              "\u05d0\u200dc\"\n}");
     json_decref(doc);
 }
@@ -85,7 +86,7 @@ Test(ctl_text, foreign_texts_neither_steer_a_terminal_nor_turn_its_text)
 Test(ctl_text, columns_align)
 {
     static const struct col cols[] = {
-        COL("NAME", "{name}"), COL(">COUNT", "n", put_count), COL("STATE", "{of.state}"),
+        COL("NAME", "{name}"), COL(">COUNT", "{n#}"), COL("STATE", "{of.state}"),
     };
     json_t *rows = js("[{\"name\":\"a\",\"n\":1234567,\"of\":{\"state\":\"open\"}},"
                       "{\"name\":\"longer\",\"n\":5,\"of\":{\"state\":\"x\\u001b[2Jy\\u009bz\"}}]");
@@ -116,7 +117,8 @@ Test(ctl_text, columns_align_by_characters)
 
     for (unsigned i = 0; i < 299; i++)
         memcpy(name + 1 + 2 * i, "\u00e9", 3);
-    doc = json_pack("{s:[{s:s,s:i},{s:s,s:i}]}", "list", "name", "\u00e9\u4e2d", "n", 1, "name", "abc", "n", 2);
+    doc = json_pack("{s:[{s:s,s:i},{s:s,s:i}]}", "list", "name", "\u00e9\u4e2d", "n", 1, "name",
+                    "abc", "n", 2);
     table_list(&b, doc, "list", cols, ARRAY_LEN(cols), "");
     cr_expect_str_eq(text(), "NAME  N\n\u00e9\u4e2d    1\nabc   2\n");
     json_decref(doc);
@@ -132,8 +134,10 @@ Test(ctl_text, a_sentence_has_members_in_their_formats)
 {
     json_t *o = js("{\"a\":\"x\\u001by\",\"n\":1204,\"of\":{\"ms\":3000,\"at\":1000}}");
 
-    ctl_say(&b, o, "{a}: {n#}, {n=}, {n/}, {n%}, {n!}, {a!}, {of.ms~}, {of.at@}, {of.at*}; {none}, {none#}.");
-    cr_expect_str_eq(text(), "x?y: 1 204, 1204, 1 204/s, 1204, 1204, x?y, 3 s, 1970-01-01 00:16:40 UTC, "
+    ctl_say(&b, o, "{a}: {n#}, {n=}, {n/}, {n%}, {n!}, {a!}, {of.ms~}, {of.at@}, {of.at*}; "
+                   "{none}, {none#}.");
+    cr_expect_str_eq(text(), "x?y: 1 204, 1204, 1 204/s, 1204, 1204, x?y, 3 s, 1970-01-01 "
+                             "00:16:40 UTC, "
                              "1970-01-01 00:00:01 UTC; -, 0.");
     json_decref(o);
 }
@@ -178,7 +182,8 @@ Test(ctl_text, yaml_keeps_order_and_what_is_empty)
 
 Test(ctl_text, a_text_that_seems_something_else_is_quoted)
 {
-    cr_expect_str_eq(yaml("{\"a\":\"plain text\",\"b\":\"true\",\"c\":\"No\",\"d\":\"12\",\"e\":\"\",\"f\":\"~\"}"),
+    cr_expect_str_eq(yaml("{\"a\":\"plain "
+                          "text\",\"b\":\"true\",\"c\":\"No\",\"d\":\"12\",\"e\":\"\",\"f\":\"~\"}"),
                      "a: plain text\nb: \"true\"\nc: \"No\"\nd: \"12\"\ne: \"\"\nf: \"~\"\n");
     cr_expect_str_eq(yaml("{\"on\":\"a: b\",\"x\":\"#c\",\"y\":\"\\u001b[2J\"}"),
                      "\"on\": 'a: b'\nx: \"#c\"\n\"y\": \"\\e[2J\"\n");
@@ -195,7 +200,8 @@ Test(ctl_text, states_have_colours_if_they_are_on)
         buf_reset(&b);
         colours_on(on);
         table_list(&b, doc, "list", cols, ARRAY_LEN(cols), "");
-        cr_expect_str_eq(text(), on ? "\033[1mNAME\033[0m  \033[1mSTATE\033[0m\ndown  \033[31mdown (3 s)\033[0m\n"
+        cr_expect_str_eq(text(), on ? "\033[1mNAME\033[0m  \033[1mSTATE\033[0m\ndown  "
+                                      "\033[31mdown (3 s)\033[0m\n"
                                     : "NAME  STATE\ndown  down (3 s)\n");
     }
     colours_on(false);

@@ -44,7 +44,7 @@ struct cmd {
     /* The request changes a definition: it says what has changed, or with --dry-run would; or
      * NULL. */
     const struct def_kind *kind;
-    const struct cfg_key *keys; /* of KEY=VALUE behind the name; NULL: of the kind, if it is set */
+    const struct cfg_key *keys; /* KEY=VALUE behind the name; NULL: those of the kind */
     const struct cmd_param *params; /* ended by name == NULL; or NULL */
     enum { ONE_PAGE, PAGES_IF_ALL, ALL_PAGES } pages; /* an answer with `next` goes on there */
     const char *options;       /* options that few commands take; NULL: none of them */

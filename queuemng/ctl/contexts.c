@@ -62,7 +62,8 @@ int cmd_context_list(struct ctl *c, char **argv)
         return ctl_say_err(&e, CTL_USAGE);
     list = json_array();
     for (size_t i = 0; i < all.v.n; i++)
-        (void)json_array_append_new(list, def_json(&((struct context *)all.v.v)[i], context_keys));
+        (void)json_array_append_new(
+            list, ctl_keys_json(&((struct context *)all.v.v)[i], context_keys));
     doc = json_pack("{s:s,s:s,s:o}", "file", all.file, "current", all.current, "contexts", list);
     (void)ctl_say_doc(c, doc, view_contexts);
     json_decref(doc);
@@ -82,7 +83,7 @@ int cmd_context_show(struct ctl *c, char **argv)
         return ctl_say_err(&e, CTL_USAGE);
     x = contexts_find(&all, argv[0] != NULL ? argv[0] : all.current);
     if (x != NULL) {
-        doc = def_json(x, context_keys);
+        doc = ctl_keys_json(x, context_keys);
         (void)ctl_say_doc(c, doc, view_pretty);
         json_decref(doc);
     } else if (argv[0] == NULL) {
@@ -156,7 +157,7 @@ static int change(struct context *x, char **words)
 {
     struct err e = { 0 };
     json_t *doc = ctl_pairs(words, context_keys, &e);
-    struct cfg_node *node = doc != NULL && tidy(doc, &e) == 0 ? def_node(doc, &e) : NULL;
+    struct cfg_node *node = doc != NULL && tidy(doc, &e) == 0 ? ctl_node(doc, &e) : NULL;
     int rc = node != NULL ? cfg_patch(x, sizeof(*x), context_keys, node, NULL, &e) : -1;
 
     if (rc == 0)

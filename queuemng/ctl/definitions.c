@@ -160,7 +160,7 @@ static struct cfg_node *as_node(const struct def_kind *kind, const struct ctl_ca
     bool named = json_object_set_new(doc, kind->name, json_string(call->name)) == 0 &&
                  (call->queue == NULL || json_object_set_new(doc, "queue",
                                                              json_string(call->queue)) == 0);
-    struct cfg_node *node = named ? def_node(doc, e) : NULL;
+    struct cfg_node *node = named ? ctl_node(doc, e) : NULL;
 
     if (!named)
         (void)err_set(e, SQ_ENOMEM, "out of memory, or '%.60s' is not UTF-8", call->name);

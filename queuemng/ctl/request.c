@@ -282,13 +282,13 @@ int cmd_task_schedules(struct ctl *c, char **argv)
 
 int cmd_task_keys(struct ctl *c, char **argv)
 {
-    bool limited = argv[1] != NULL && strcmp(argv[1], "limited") == 0;
+    struct ctl_call call = { .method = "GET", .path = TASKS "/keys", .name = argv[0] };
 
-    if (argv[1] != NULL && !limited && strcmp(argv[1], "waiting") != 0)
+    if (argv[1] != NULL && strcmp(argv[1], "limited") == 0)
+        call.path = TASKS "/keys?by=limited";
+    else if (argv[1] != NULL && strcmp(argv[1], "waiting") != 0)
         return ctl_fail(CTL_USAGE, "keys are listed by waiting or limited, not '%s'", argv[1]);
-    return ctl_do(c, (struct ctl_call){ .method = "GET", .name = argv[0],
-                                        .path = limited ? TASKS "/keys?by=limited" : TASKS "/keys" },
-                  view_task_keys);
+    return ctl_do(c, call, view_task_keys);
 }
 
 int cmd_task_redrive_all(struct ctl *c, char **argv)

@@ -8,7 +8,7 @@
 #include "queuemng/ctl_view/text.h"
 #include "queuemng/policy/queue_def.h"
 
-struct cfg_node *def_node(const json_t *doc, struct err *e)
+struct cfg_node *ctl_node(const json_t *doc, struct err *e)
 {
     char *text = json_dumps(doc, JSON_COMPACT);
     struct cfg_node *node = NULL;
@@ -25,7 +25,7 @@ struct cfg_node *def_node(const json_t *doc, struct err *e)
  * are passed over. */
 static void *bound(const struct def_kind *kind, const json_t *now, struct err *e)
 {
-    struct cfg_node *doc = def_node(now, e);
+    struct cfg_node *doc = ctl_node(now, e);
     void *def = calloc(1, kind->size);
     int rc = doc == NULL   ? e->code
              : def == NULL ? err_set(e, SQ_ENOMEM, "out of memory")
@@ -45,7 +45,7 @@ static void def_free(const struct def_kind *kind, void *def)
     free(def);
 }
 
-json_t *def_json(const void *obj, const struct cfg_key *keys)
+json_t *ctl_keys_json(const void *obj, const struct cfg_key *keys)
 {
     json_t *doc = NULL;
     struct buf b;
@@ -96,10 +96,10 @@ static int plan(struct def_change *ch, void *was, const struct cfg_node *def, co
         rc = queue_def_drop_messages(will, was, def, e);
     if (rc == 0 && k->check(will, e) < 0)
         rc = err_wrap(e, "%s:%d", file, def->line);
-    if (rc == 0 && (then = def_json(will, k->keys)) == NULL)
+    if (rc == 0 && (then = ctl_keys_json(will, k->keys)) == NULL)
         rc = err_set(e, SQ_ENOMEM, "out of memory");
     if (rc == 0) {
-        ch->was = was != NULL ? def_json(was, k->keys) : NULL;
+        ch->was = was != NULL ? ctl_keys_json(was, k->keys) : NULL;
         ch->keys = differing(ch->was, then, def);
         if (changes_queue)
             say_messages(ch->keys, then, def);
@@ -135,7 +135,7 @@ int def_plan(struct def_change *ch, const struct def_kind *kind, const json_t *n
 static json_t *read_answer(const struct def_kind *kind, const json_t *answer, struct err *e)
 {
     void *def = bound(kind, answer, e);
-    json_t *doc = def != NULL ? def_json(def, kind->keys) : NULL;
+    json_t *doc = def != NULL ? ctl_keys_json(def, kind->keys) : NULL;
 
     if (def != NULL && doc == NULL)
         (void)err_set(e, SQ_ENOMEM, "out of memory");

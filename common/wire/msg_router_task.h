@@ -152,6 +152,9 @@ enum task_settle {
     SETTLE_ACK,    /* done: with a result */
     SETTLE_NACK,   /* not done: tried again, or dead */
     SETTLE_EXTEND, /* still at it */
+    SETTLE_UNSEEN, /* no worker has seen it: it waits again, and the attempt does not count */
+    SETTLE_UNHEARD, /* the same of all that a TAKE was given whose answer the router has not heard:
+                     * `lease` is its request id; 0: the router's takes that wait in the partition end */
     SETTLE_NVERBS
 };
 

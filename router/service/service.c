@@ -17,7 +17,7 @@
 #include "router/service/dispatch.h"
 #include "router/service/metrics.h"
 #include "router/task_requests/ask.h"
-#include "router/task_requests/tasking.h"
+#include "router/task_requests/task_link.h"
 
 #define LOG_MODULE "router"
 
@@ -201,6 +201,13 @@ void router_free(struct router *r)
     free(r);
 }
 
+static void say_farewell(void *router)
+{
+    struct router *r = router;
+
+    seg_links_farewell(r->segs, r->drained, r->drained_arg);
+}
+
 /* Ends requests: nobody waits for an answer. */
 static void on_answered(void *router)
 {
@@ -208,7 +215,10 @@ static void on_answered(void *router)
 
     if (--r->answering > 0)
         return;
-    seg_links_farewell(r->segs, r->drained, r->drained_arg);
+    if (r->tasking != NULL)
+        tasking_farewell(r->tasking, say_farewell, r);
+    else
+        say_farewell(r);
 }
 
 void router_drain(struct router *r, ev_fn done, void *arg)

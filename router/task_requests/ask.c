@@ -148,6 +148,13 @@ void call_begin(struct task_call *c)
     call_settled(c, NULL); /* the begin itself: until here it could not end */
 }
 
+void call_begin_later(struct task_call *c)
+{
+    for (uint32_t i = 0; i < c->n; i++)
+        wait(&c->v[i]);
+    call_settled(c, NULL);
+}
+
 /* Keeps the i-th row's answer until all of a call's rows have theirs. */
 static int keep(struct ask *a, const struct msg *m, uint32_t i)
 {
@@ -207,6 +214,16 @@ void ask_unsent(struct ask *a)
     answered(a, ASK_NOBODY, NULL);
 }
 
+static const struct msg no_tasks = { .type = MSG_TASK_TAKE_ANS };
+
+/* It would be given tasks that nobody gets. */
+static bool is_for_nobody(const struct ask *a)
+{
+    const struct task_call *c = a->call;
+
+    return a->kind == ASK_TAKE && (c->req == NULL || httpd_is_closing(c->req));
+}
+
 void asks_retry(struct tasking *t)
 {
     size_t n = t->waiting.n; /* asks that wait again go to the end */
@@ -216,7 +233,9 @@ void asks_retry(struct tasking *t)
         const struct task_way *w = t->pools.known ? way_of(a) : NULL;
 
         ask_leave(a);
-        if (w == NULL || (w->node != 0 && task_link_is_up(t, w->node)))
+        if (is_for_nobody(a))
+            answered(a, CODE_DONE, &no_tasks);
+        else if (w == NULL || (w->node != 0 && task_link_is_up(t, w->node)))
             ask_begin(a, w);
         else
             wait(a);
@@ -241,18 +260,15 @@ static void overdue(struct task_call *c)
     }
 }
 
-/* Tasks that a node hands out in this very moment go back, as if the client had gone. */
 void asks_drain(struct tasking *t)
 {
-    static const struct msg nothing = { .type = MSG_TASK_TAKE_ANS };
-
     list_each (&t->calls, it) {
         struct task_call *c = container_of(it, struct task_call, in_all);
 
         if (c->v[0].kind != ASK_TAKE || c->wait_ms == 0)
             continue;
         ask_forget(&c->v[0]);
-        answered(&c->v[0], CODE_DONE, &nothing);
+        answered(&c->v[0], CODE_DONE, &no_tasks);
     }
 }
 

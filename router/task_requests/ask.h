@@ -6,7 +6,8 @@
  *     link to its node is down
  *   there is no map yet                 waits for it
  *   CODE_STALE: the node has it no      waits for a newer map, and asks again; each tick, too: the
- *     more, or not yet                  node may be the one that was behind
+ *     more, or not yet                  node may be the one that was behind; a
+ *                                       TAKE whose client has gone is not asked again
  *   the link breaks under it            asked again if it `repeats`; else ASK_LOST: it may be done
  *   its time is over                    ASK_LOST if it was sent, else ASK_NOBODY */
 #ifndef SEGQ_ROUTER_ASK_H
@@ -27,6 +28,8 @@ struct task_link { /* questions that leave with this turn, or when the link, nev
 
 /* Asks all rows that are not answered. May end, and free, the call, as all of these may. */
 void call_begin(struct task_call *c);
+/* Asks its rows when their links are up. */
+void call_begin_later(struct task_call *c);
 /* Takes its answer: *m, and of rows the i-th. */
 void ask_answered(struct ask *a, const struct msg *m, uint32_t i);
 /* Ends it after a broken link, or a refused frame. */
@@ -37,7 +40,8 @@ void ask_unsent(struct ask *a);
 void asks_retry(struct tasking *t);
 /* Once a tick: the same, and time limits. */
 void asks_tick(struct tasking *t);
-/* Ends waits of takes when the router drains: with nothing, as if their time were over. */
+/* Ends waits of takes when the router drains: with nothing, as if their time were over. Tasks that a node
+ * hands out in this very moment go back. */
 void asks_drain(struct tasking *t);
 
 /* The link to the node is there. */

@@ -3,6 +3,8 @@
 
 #include "router/task_requests/ask.h"
 
+#define UNHEARD_MS 60000 /* for so long a link may be down: leases are mostly over then */
+
 /* Ignores the outcome: a lease ends by itself. */
 static void done(struct task_call *c, const struct msg *m)
 {
@@ -10,6 +12,14 @@ static void done(struct task_call *c, const struct msg *m)
     (void)m;
 }
 
+static void say(struct ask *a, part_no part, enum task_settle verb, uint64_t lease)
+{
+    a->kind = ASK_SETTLE;
+    a->part = part;
+    a->settle = (struct settle_row){ .verb = (uint8_t)verb, .lease = lease };
+}
+
+/* The last one first: each gets in front. */
 void give_back(struct tasking *t, part_no part, const struct msg_task_take_ans *m)
 {
     struct task_call *c = m->n > 0 ? call_new(t, NULL, m->n, 0, 0, done) : NULL;
@@ -18,10 +28,32 @@ void give_back(struct tasking *t, part_no part, const struct msg_task_take_ans *
         return;
     t->counts.given_back += m->n;
     for (uint32_t i = 0; i < m->n; i++) {
-        c->v[i].kind = ASK_SETTLE;
-        c->v[i].part = part;
-        c->v[i].settle = (struct settle_row){ .verb = SETTLE_NACK, .no = m->v[i].no,
-                                              .lease = m->v[i].lease };
+        const struct taken_row *k = &m->v[m->n - 1 - i];
+
+        say(&c->v[i], part, SETTLE_UNSEEN, k->lease);
+        c->v[i].settle.no = k->no;
     }
+    call_begin(c);
+}
+
+void give_back_unheard(struct tasking *t, part_no part, uint64_t rid)
+{
+    struct task_call *c = call_new(t, NULL, 1, 0, UNHEARD_MS, done);
+
+    if (c == NULL)
+        return;
+    t->counts.unheard++;
+    say(&c->v[0], part, SETTLE_UNHEARD, rid);
+    c->v[0].repeats = true;
+    call_begin_later(c);
+}
+
+void give_back_waits(struct tasking *t, part_no part)
+{
+    struct task_call *c = call_new(t, NULL, 1, 0, 0, done);
+
+    if (c == NULL)
+        return;
+    say(&c->v[0], part, SETTLE_UNHEARD, 0);
     call_begin(c);
 }

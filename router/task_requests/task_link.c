@@ -16,6 +16,7 @@
 #include "router/task_requests/submit.h"
 
 #define LOG_MODULE "task_link"
+#define FAREWELL_MS 1000
 #define READS_MOST 16 /* pieces on their way on one link: 2 MiB */
 
 struct sent { /* a frame that has no answer yet */
@@ -37,6 +38,17 @@ static void sent_lost(struct sent *s)
         ask_lost(a);
     }
     free(s);
+}
+
+/* With the link. */
+static void sent_unheard(struct tasking *t, struct sent *s)
+{
+    part_no part = s->part;
+    uint64_t rid = s->kind == ASK_TAKE ? s->rid : 0;
+
+    sent_lost(s);
+    if (rid != 0)
+        give_back_unheard(t, part, rid);
 }
 
 /* ---- out --------------------------------------------------------------------------------- */
@@ -350,6 +362,64 @@ static bool on_refused(struct node_link *n, const struct msg_error *m, uint64_t 
     return false;
 }
 
+/* ---- takes that are under way when the router ends ---------------------------------------- */
+
+static bool next_take(const struct task_link *l, size_t *i, const struct sent **s)
+{
+    uint64_t rid, val;
+
+    while ((*i = map_next(&l->sent, *i, &rid, &val)) != 0) {
+        *s = (const struct sent *)(uintptr_t)val;
+        if ((*s)->kind == ASK_TAKE)
+            return true;
+    }
+    return false;
+}
+
+static bool have_takes(const struct tasking *t)
+{
+    const struct task_link *l;
+    const struct sent *s;
+
+    each_node_link (&t->links, l)
+        if (next_take(l, &(size_t){ 0 }, &s))
+            return true;
+    return false;
+}
+
+static void end_takes(struct tasking *t)
+{
+    const struct task_link *l;
+    const struct sent *s;
+    struct map said; /* part_no -> 1 */
+
+    map_init(&said, 0);
+    each_node_link (&t->links, l)
+        for (size_t i = 0; next_take(l, &i, &s);)
+            if (map_get(&said, s->part) == MAP_NONE && map_set(&said, s->part, 1) == 0)
+                give_back_waits(t, s->part);
+    map_fini(&said);
+}
+
+void tasking_farewell(struct tasking *t, ev_fn done, void *arg)
+{
+    t->farewell = done;
+    t->farewell_arg = arg;
+    t->farewell_limit = ev_now(t->r->ev) + FAREWELL_MS;
+    end_takes(t);
+}
+
+void tasking_farewell_look(struct tasking *t)
+{
+    ev_fn done = t->farewell;
+
+    if (done == NULL ||
+        ((t->calls.n > 0 || have_takes(t)) && ev_now(t->r->ev) < t->farewell_limit))
+        return;
+    t->farewell = NULL;
+    done(t->farewell_arg);
+}
+
 /* ---- the links --------------------------------------------------------------------------- */
 
 /* Everything asked on this link is lost; what has not left may be asked again. */
@@ -363,7 +433,7 @@ static void on_lost(struct node_link *n, bool was_up)
     l->reads = 0;
     map_init(&l->sent, 0); /* first out of reach, then told: they may ask again */
     for (size_t i = 0; (i = map_next(&sent, i, &rid, &val)) != 0;)
-        sent_lost((struct sent *)(uintptr_t)val);
+        sent_unheard(l->t, (struct sent *)(uintptr_t)val);
     map_fini(&sent);
     for (int k = 0; k < ASK_NKINDS; k++) {
         while (l->open[k].n > 0) {

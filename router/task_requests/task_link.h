@@ -17,5 +17,9 @@ void tasking_links_init(struct tasking *t);
 void tasking_links_sync(struct tasking *t);
 /* At the end of a turn. */
 void tasking_links_send(struct tasking *t);
+/* The router ends: `done`, once what was taken and not heard has been given back, or a second is over. */
+void tasking_farewell(struct tasking *t, ev_fn done, void *arg);
+/* At the end of a turn: has it? */
+void tasking_farewell_look(struct tasking *t);
 
 #endif

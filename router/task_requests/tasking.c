@@ -68,6 +68,7 @@ void tasking_map(struct tasking *t, const char *manager, const struct msg_task_m
 static void on_turn_end(void *arg)
 {
     tasking_links_send(arg);
+    tasking_farewell_look(arg);
 }
 
 static void on_tick(void *arg)
@@ -93,6 +94,8 @@ int tasking_new(struct tasking **out, struct router *r, struct err *e)
         return err_set(e, SQ_ENOMEM, "out of memory");
     t->r = r;
     randombytes_buf(t->tokens.key, sizeof(t->tokens.key));
+    randombytes_buf(&t->next_rid, sizeof(t->next_rid)); /* a node tells takes of all routers apart */
+    t->next_rid >>= 1;
     pools_init(&t->pools);
     tasking_links_init(t);
     list_init(&t->calls);

@@ -23,7 +23,7 @@
 struct tasking_counts { /* ever */
     uint64_t submitted, same, taken, settled, looked, changed; /* tasks */
     uint64_t refused;                                          /* without a token that may */
-    uint64_t lost, overdue, stale, given_back;
+    uint64_t lost, overdue, stale, given_back, unheard;
     uint64_t notices; /* ends of tasks that another queue has taken */
     uint64_t left; /* calls whose clients went before they were answered */
     uint64_t wholes, wholes_broken, wholes_crowded; /* answers longer than a look */
@@ -39,6 +39,9 @@ struct tasking {
     struct list waiting; /* struct ask: for a newer map, or a link */
     struct list wholes, taken; /* struct whole, owned; those whose clients want more */
     struct ev_timer *timer;
+    ev_fn farewell; /* NULL: the process does not end */
+    void *farewell_arg;
+    msec_t farewell_limit;
     uint64_t next_rid;
     struct buf form; /* texts of the call being read */
     union { /* rows of the request being read, of the frame being made */

@@ -27,6 +27,7 @@ struct rank_chunk {
 void rank_init(struct rank *r)
 {
     memset(r, 0, sizeof(*r));
+    r->next = RANK_FIRST;
 }
 
 void rank_fini(struct rank *r)
@@ -40,50 +41,98 @@ void rank_fini(struct rank *r)
     rank_init(r);
 }
 
-/* A new block behind all. NULL: no memory. */
-static struct rank_block *new_block(struct rank *r, uint64_t at)
+/* The chunk for a new block, with room for it: the one at that end, or a new one. NULL: no memory. */
+static struct rank_chunk *room(struct rank *r, bool in_front)
 {
-    struct rank_chunk *c = r->n_chunks > 0 ? &r->chunk[r->n_chunks - 1] : NULL;
-    uint64_t *bits = calloc(WORDS, sizeof(*bits));
+    struct rank_chunk *c = r->n_chunks == 0 ? NULL : &r->chunk[in_front ? 0 : r->n_chunks - 1];
+    struct rank_chunk fresh = { 0 };
 
-    if (bits == NULL)
+    if (c != NULL && c->n_blocks < CHUNK_MAX)
+        return GROW(c->v, c->n_blocks, c->cap, 2) ? c : NULL;
+    if (!GROW(r->chunk, r->n_chunks, r->cap, 1) || !GROW(fresh.v, 0, fresh.cap, 1))
         return NULL;
-    if (c == NULL || c->n_blocks == CHUNK_MAX) {
-        if (!GROW(r->chunk, r->n_chunks, r->cap, 1))
-            goto fail;
-        c = &r->chunk[r->n_chunks];
-        memset(c, 0, sizeof(*c));
-        if (!GROW(c->v, c->n_blocks, c->cap, 1))
-            goto fail;
-        r->n_chunks++;
-    } else if (!GROW(c->v, c->n_blocks, c->cap, 2)) {
-        goto fail;
+    c = &r->chunk[in_front ? 0 : r->n_chunks];
+    memmove(c + 1, c, (size_t)(r->chunk + r->n_chunks - c) * sizeof(*c));
+    *c = fresh;
+    r->n_chunks++;
+    return c;
+}
+
+/* A new block behind all, or in front. NULL: no memory. */
+static struct rank_block *new_block(struct rank *r, uint64_t at, bool in_front, uint32_t **sum)
+{
+    uint64_t *bits = calloc(WORDS, sizeof(*bits));
+    struct rank_chunk *c = bits != NULL ? room(r, in_front) : NULL;
+    struct rank_block *b;
+
+    if (c == NULL) {
+        free(bits);
+        return NULL;
     }
-    c->v[c->n_blocks] = (struct rank_block){ at, bits, 0 };
-    return &c->v[c->n_blocks++];
-fail:
-    free(bits);
-    return NULL;
+    b = &c->v[in_front ? 0 : c->n_blocks];
+    memmove(b + 1, b, (size_t)(c->v + c->n_blocks - b) * sizeof(*b));
+    *b = (struct rank_block){ at, bits, 0 };
+    c->n_blocks++;
+    *sum = &c->n;
+    return b;
+}
+
+static void put(struct rank *r, struct rank_block *b, uint32_t *sum, uint64_t number)
+{
+    uint32_t bit = (uint32_t)(number % BLOCK_BITS);
+
+    b->bits[bit / 64] |= 1ull << bit % 64;
+    b->n++;
+    ++*sum;
+    r->n++;
+}
+
+/* The smallest number; there is one. */
+static uint64_t smallest(const struct rank *r)
+{
+    const struct rank_block *b = &r->chunk[0].v[0];
+    uint32_t w = 0;
+
+    while (b->bits[w] == 0)
+        w++;
+    return b->at * BLOCK_BITS + w * 64 + (unsigned)__builtin_ctzll(b->bits[w]);
+}
+
+int rank_add_first(struct rank *r, uint64_t *number)
+{
+    struct rank_block *b = r->n > 0 ? &r->chunk[0].v[0] : NULL;
+    uint32_t *sum = b != NULL ? &r->chunk[0].n : NULL;
+
+    if (b == NULL) {
+        *number = r->next;
+        return rank_add(r, *number);
+    }
+    *number = smallest(r) - 1;
+    if (*number == 0 || r->next - *number / BLOCK_BITS * BLOCK_BITS > RANK_SPAN)
+        return SQ_EFULL;
+    if (b->at != *number / BLOCK_BITS)
+        b = new_block(r, *number / BLOCK_BITS, true, &sum);
+    if (b == NULL)
+        return SQ_ENOMEM;
+    put(r, b, sum, *number);
+    return 0;
 }
 
 int rank_add(struct rank *r, uint64_t number)
 {
     struct rank_chunk *c = r->n_chunks > 0 ? &r->chunk[r->n_chunks - 1] : NULL;
     struct rank_block *b = c != NULL ? &c->v[c->n_blocks - 1] : NULL;
-    uint32_t bit = (uint32_t)(number % BLOCK_BITS);
+    uint32_t *sum = c != NULL ? &c->n : NULL;
 
     assert(number >= r->next);
     if (b != NULL && number - r->chunk[0].v[0].at * BLOCK_BITS >= RANK_SPAN)
         return SQ_EFULL;
     if (b == NULL || b->at != number / BLOCK_BITS) {
-        b = new_block(r, number / BLOCK_BITS);
+        b = new_block(r, number / BLOCK_BITS, false, &sum);
         if (b == NULL)
             return SQ_ENOMEM;
     }
-    b->bits[bit / 64] |= 1ull << bit % 64;
-    b->n++;
-    r->chunk[r->n_chunks - 1].n++;
-    r->n++;
+    put(r, b, sum, number);
     r->next = number + 1;
     return 0;
 }

@@ -1,6 +1,6 @@
 /* rank.h: how many of a growing row of numbers are smaller than one of them. Pure.
  *
- * Numbers come in rising order and go in any. 512 of them are a block: a bitmap; up to 64
+ * Numbers come in rising order, a few in front of all, and go in any. 512 of them are a block: a bitmap; up to 64
  * blocks are a chunk, which knows their sum. A rank adds up chunks, blocks and words before
  * it: among ten million, some hundred additions. A block whose last number has gone is given
  * back, so numbers that go in order cost a bit each, and a row of ten 170 bytes. */
@@ -16,14 +16,17 @@ struct rank {
     struct rank_chunk *chunk; /* owned */
     uint32_t n_chunks, cap;
     uint64_t n;    /* numbers in it */
-    uint64_t next; /* the smallest that may still come */
+    uint64_t next; /* the smallest that may still come, behind all */
 };
+#define RANK_FIRST ((uint64_t)1 << 40) /* the first number: there is room in front of it */
 
 void rank_init(struct rank *r);
 void rank_fini(struct rank *r);
 /* number >= r->next. 0; SQ_ENOMEM; SQ_EFULL: it is RANK_SPAN or more above the smallest one
  * (so who keeps the low 32 bits of a number knows it). Nothing has changed then. */
 SQ_CHECK int rank_add(struct rank *r, uint64_t number);
+/* In front of all: the number before the smallest one, into *number. As rank_add(). */
+SQ_CHECK int rank_add_first(struct rank *r, uint64_t *number);
 /* Removes a number that must be there. */
 void rank_del(struct rank *r, uint64_t number);
 bool rank_has(const struct rank *r, uint64_t number);

@@ -180,7 +180,7 @@ static int apply_enter(struct engine *e, task_slot slot, const struct trec *r)
     const struct task *t = task_at(&e->store, slot);
 
     return arrive_enter(e, slot, r, t->state == TASK_RETRYING &&
-                        tqueue_rules(e, slot)->order == ORDER_STRICT
+                        (t->cancel || tqueue_rules(e, slot)->order == ORDER_STRICT)
                         ? PLACE_FRONT : PLACE_END);
 }
 
@@ -314,7 +314,7 @@ static int apply_gone(struct engine *e, task_slot slot, const struct trec *r)
     if (task_is_cut(t))
         return SQ_EPROTO;
     if (t->state == TASK_SUCCEEDED)
-        leave_mark(e, r->no, task_done_start(t));
+        leave_mark(e, r->no, task_done_start(t), false);
     arrive_gone(e, slot);
     return 0;
 }

@@ -86,7 +86,9 @@ int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, enum pl
     struct task *t = task_at(&e->store, slot);
     struct tqueue *q = tqueue_of(e, slot);
     uint64_t entry = q->rank.next;
-    int rc = is_time(r->entered) && is_time(r->until) ? rank_add(&q->rank, entry) : SQ_EPROTO;
+    int rc = !is_time(r->entered) || !is_time(r->until) ? SQ_EPROTO
+             : to == PLACE_FRONT                        ? rank_add_first(&q->rank, &entry)
+                                                        : rank_add(&q->rank, entry);
 
     if (rc < 0)
         return rc;
@@ -177,7 +179,6 @@ int arrive_task(struct engine *e, const struct trec *r)
 
 struct listed { /* waits, or is dead */
     uint32_t queue;
-    bool behind; /* strict: a retry is in front */
     uint64_t entry;
     task_slot slot;
 };
@@ -193,13 +194,6 @@ static int compare(const void *pa, const void *pb)
     return a->slot < b->slot ? -1 : 1;
 }
 
-static int compare_lines(const void *pa, const void *pb)
-{
-    const struct listed *a = pa, *b = pb;
-
-    return a->behind != b->behind ? (a->behind ? 1 : -1) : compare(pa, pb);
-}
-
 /* All that wait or are dead; how many. */
 static size_t collect(struct engine *e, struct listed *v)
 {
@@ -213,7 +207,6 @@ static size_t collect(struct engine *e, struct listed *v)
             continue;
         *l = (struct listed){ .entry = t->lease, .slot = s };
         l->queue = tqueue_index(e, s);
-        l->behind = tqueue_rules(e, s)->order != ORDER_STRICT || t->attempts == 0;
         t->lease = 0;
         n++;
     }
@@ -248,11 +241,10 @@ int arrive_end(struct engine *e)
 
         if (t->state == TASK_DEAD)
             continue;
+        row->next = row->n == 0 ? v[i].entry : row->next;
         rc = v[i].entry < row->next ? SQ_EPROTO : rank_add(row, v[i].entry);
         t->entry = (uint32_t)v[i].entry;
     }
-    if (rc == 0)
-        qsort(v, n, sizeof(*v), compare_lines);
     for (size_t i = 0; rc == 0 && i < n; i++)
         get_in_line(e, v[i].slot);
     free(v);

@@ -14,7 +14,7 @@ SQ_CHECK int arrive_task(struct engine *e, const struct trec *r);
 SQ_CHECK int arrive_end(struct engine *e);
 enum place {
     PLACE_END,   /* end of its line */
-    PLACE_FRONT, /* front of its line, with its old age: a retry of a strict one */
+    PLACE_FRONT, /* front of its queue and line, with its old age: a strict retry, one that nobody saw */
     PLACE_FIRST, /* before all of its queue: told to run */
 };
 /* Begins to wait: an entry in its queue's row, and a place. */

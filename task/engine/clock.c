@@ -96,6 +96,23 @@ static void enters(struct engine *e, task_slot slot, msec_t due)
     }
 }
 
+void task_attempt_unseen(struct engine *e, task_slot slot)
+{
+    bool stops = task_at(&e->store, slot)->cancel;
+    struct trec r = { .kind = TREC_SPARED, .no = task_number(&e->store, slot),
+                      .until = task_end_of(e, 1) };
+
+    task_perform_sure(e, &r);
+    if (stops) {
+        r.kind = TREC_CANCEL;
+        r.until = task_end_of(e, tqueue_rules(e, slot)->result_ms);
+        e->counts.cancelled++;
+        task_perform_sure(e, &r);
+    } else {
+        enters(e, slot, e->at);
+    }
+}
+
 static void let_go(struct engine *e, task_slot slot)
 {
     task_perform_sure(e, &(const struct trec){ .kind = TREC_GONE, .no = task_number(&e->store, slot) });

@@ -30,6 +30,8 @@ struct call_failed;
 /* The attempt has failed: tried again, or dead, or cancelled if somebody wanted that (worker.h).
  * taken_back: it does not count, and the next one has its number. */
 void task_attempt_ends(struct engine *e, task_slot slot, const struct call_failed *f, bool taken_back);
+/* No worker has seen the attempt: it does not count, and the task has its place in line as before. */
+void task_attempt_unseen(struct engine *e, task_slot slot);
 /* Frees what a task that was cut still held. */
 void task_cut_ends(struct engine *e, task_slot slot);
 /* A dead one waits again. As task_perform(). */

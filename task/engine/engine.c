@@ -46,7 +46,7 @@ void engine_fini(struct engine *e)
     for (uint32_t i = 0; i < e->n_pools; i++)
         engine_pool_free(e->pool[i]);
     free(e->pool);
-    free(e->done);
+    free(e->ends);
     map_fini(&e->queue_by_hash);
     pages_fini(&e->queues);
     pages_fini(&e->links);
@@ -121,7 +121,7 @@ uint64_t engine_bytes(const struct engine *e)
                      pages_bytes(&e->queues) + pages_bytes(&e->redrive_links) + owns_bytes(&e->owns) +
                      attempts_bytes(&e->attempts) + replies_bytes(&e->replies) +
                      (e->names.by_hash.cap + e->names.by_task.cap) * sizeof(struct map_slot) +
-                     (e->done != NULL ? DONE_MARKS * sizeof(*e->done) : 0);
+                     (e->ends != NULL ? END_MARKS * sizeof(*e->ends) : 0);
 
     for (uint32_t i = 1; i < e->n_queues; i++)
         if (tqueue_at(e, i)->pool != NULL)

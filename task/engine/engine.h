@@ -51,12 +51,13 @@ struct engine_counts { /* ever, since the start of the process */
     struct histo wait; /* attempts: from the entry into the line to the start */
 };
 
-/* The start under which a task was done that has gone (task_done_start()): the latest ones are kept, and a
- * replay of the journal makes those anew that it has. */
-#define DONE_MARKS 4096 /* 64 KiB */
-struct done_mark {
+/* A start that has ended: that under which a task was done that has gone (task_done_start()), or one that
+ * was given back. The latest ones are kept, and a replay of the journal makes those anew that it has. */
+#define END_MARKS 4096 /* 64 KiB */
+struct end_mark {
     task_no no;
-    uint64_t start;
+    uint64_t start : 63;
+    uint64_t given_back : 1;
 };
 
 struct engine {
@@ -80,7 +81,7 @@ struct engine {
     uint32_t n_pools, pools_cap;
     struct allowance allowance;
     uint64_t next_lease;
-    struct done_mark *done; /* owned; DONE_MARKS of them; NULL: none yet */
+    struct end_mark *ends; /* owned; END_MARKS of them; NULL: none yet */
     msec_t at, wall_at;  /* the moment of the commands: engine_advance() */
     msec_t logged_at;    /* moment in the log */
     msec_t swept;        /* nothing was due at this moment: all before it has been carried out */

@@ -32,6 +32,43 @@ void leave_line(struct engine *e, task_slot slot)
         tree_unwait(&e->tree, slot);
 }
 
+static struct end_mark *end_mark(const struct engine *e, task_no no)
+{
+    return &e->ends[no * 0x9e3779b97f4a7c15 >> 52]; /* 12 bits: END_MARKS */
+}
+
+static uint64_t marked(const struct engine *e, task_no no, bool given_back)
+{
+    const struct end_mark *m = e->ends != NULL ? end_mark(e, no) : NULL;
+
+    return m != NULL && m->no == no && m->given_back == given_back ? m->start : 0;
+}
+
+uint64_t engine_done_start(const struct engine *e, task_no no)
+{
+    task_slot slot = task_find(&e->store, no);
+    const struct task *t = slot != SLOT_NONE ? task_at(&e->store, slot) : NULL;
+
+    if (t != NULL)
+        return t->state == TASK_SUCCEEDED ? task_done_start(t) : 0;
+    return marked(e, no, false);
+}
+
+uint64_t engine_given_back_start(const struct engine *e, task_no no)
+{
+    return marked(e, no, true);
+}
+
+/* Without memory it is forgotten, like one that went long ago. */
+void leave_mark(struct engine *e, task_no no, uint64_t start, bool given_back)
+{
+    _Static_assert(END_MARKS == 1 << 12, "as end_mark() has it");
+    if (e->ends == NULL)
+        e->ends = calloc(END_MARKS, sizeof(*e->ends));
+    if (e->ends != NULL)
+        *end_mark(e, no) = (struct end_mark){ no, start & (UINT64_MAX >> 1), given_back };
+}
+
 /* The attempt that runs has failed. again: when the next one may begin; 0: there is none. */
 static void note_attempt(struct engine *e, task_slot slot, uint64_t end, uint64_t again)
 {
@@ -41,17 +78,23 @@ static void note_attempt(struct engine *e, task_slot slot, uint64_t end, uint64_
                          .started = (msec_t)t->started, .ended = e->at, .again = (msec_t)again };
 
     attempts_add(&e->attempts, slot, &a);
+    if (end == ATTEMPT_GIVEN_BACK)
+        leave_mark(e, task_number(&e->store, slot), t->lease, true);
 }
 
 int leave_retry(struct engine *e, task_slot slot, const struct trec *r)
 {
     struct task *t = task_at(&e->store, slot);
 
-    note_attempt(e, slot, r->why, r->until);
+    bool unseen = r->kind == TREC_SPARED && r->why == 0;
+
+    if (!unseen)
+        note_attempt(e, slot, r->why, r->until);
     if (r->kind == TREC_SPARED && t->attempts > 0)
         t->attempts--;
     tree_end(&e->tree, slot, false);
     t->lease = t->started = 0;
+    t->cancel = unseen;
     task_set_state(&e->store, slot, TASK_RETRYING);
     task_arm(e, slot, r->until);
     return 0;
@@ -92,32 +135,6 @@ static void finish(struct engine *e, task_slot slot, enum task_state to, uint64_
     task_arm(e, slot, 0);
     becomes(e, slot, to);
     task_arm(e, slot, until);
-}
-
-static struct done_mark *done_mark(const struct engine *e, task_no no)
-{
-    return &e->done[no * 0x9e3779b97f4a7c15 >> 52]; /* 12 bits: DONE_MARKS */
-}
-
-uint64_t engine_done_start(const struct engine *e, task_no no)
-{
-    const struct done_mark *m = e->done != NULL ? done_mark(e, no) : NULL;
-    task_slot slot = task_find(&e->store, no);
-    const struct task *t = slot != SLOT_NONE ? task_at(&e->store, slot) : NULL;
-
-    if (t != NULL)
-        return t->state == TASK_SUCCEEDED ? task_done_start(t) : 0;
-    return m != NULL && m->no == no ? m->start : 0;
-}
-
-/* Without memory it is forgotten, like one that went long ago. */
-void leave_mark(struct engine *e, task_no no, uint64_t start)
-{
-    _Static_assert(DONE_MARKS == 1 << 12, "as done_mark() has it");
-    if (e->done == NULL)
-        e->done = calloc(DONE_MARKS, sizeof(*e->done));
-    if (e->done != NULL)
-        *done_mark(e, no) = (struct done_mark){ no, start };
 }
 
 int leave_done(struct engine *e, task_slot slot, const struct trec *r)

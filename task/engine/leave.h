@@ -11,8 +11,8 @@ void leave_line(struct engine *e, task_slot slot);
 /* Takes it from those who were told to run. False: it was not among them. */
 bool leave_first(struct engine *e, task_slot slot);
 
-/* Remembers the start under which a task was done that goes now. */
-void leave_mark(struct engine *e, task_no no, uint64_t start);
+/* Remembers the start under which a task was done that goes now, or was given back. */
+void leave_mark(struct engine *e, task_no no, uint64_t start, bool given_back);
 
 /* Applies the record of that name, like task_apply(): its attempt has failed; it is final. */
 int leave_retry(struct engine *e, task_slot slot, const struct trec *r);

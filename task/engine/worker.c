@@ -6,6 +6,7 @@
 #include "common/base/err.h"
 #include "task/engine/apply.h"
 #include "task/engine/clock.h"
+#include "task/engine/leave.h"
 #include "task/engine/tqueue.h"
 #include "task/keys/ring.h"
 
@@ -115,6 +116,17 @@ int engine_nack(struct engine *e, task_no no, uint64_t lease, msec_t delay_ms,
         return SQ_EINVAL;
     task_attempt_ends(e, (task_slot)slot,
                       &(const struct call_failed){ .delay_ms = delay_ms, .how = *a }, false);
+    leave_mark(e, no, lease, true); /* also where it was to stop, whose record does not say why it ended */
+    return 0;
+}
+
+int engine_unseen(struct engine *e, task_no no, uint64_t lease)
+{
+    int64_t slot = held(e, no, lease);
+
+    if (slot < 0)
+        return (int)slot;
+    task_attempt_unseen(e, (task_slot)slot);
     return 0;
 }
 

@@ -34,10 +34,15 @@ static inline bool engine_has_open(const struct engine *e)
 SQ_CHECK int engine_ack(struct engine *e, task_no no, uint64_t lease, uint64_t result);
 /* The start under which the task was done, while it is kept, and of one of the latest that have gone; else 0. */
 uint64_t engine_done_start(const struct engine *e, task_no no);
+/* The start of one of the latest attempts that were given back; else 0. */
+uint64_t engine_given_back_start(const struct engine *e, task_no no);
 /* delay_ms: < 0 as the back-off says. Of `a` are meant its end, number and reason (SQ_EINVAL: too
  * long). 0; the task is tried again, or dead. */
 SQ_CHECK int engine_nack(struct engine *e, task_no no, uint64_t lease, msec_t delay_ms,
                          const struct attempt *a);
+/* No worker has seen it: the attempt does not count, and it has its place in line again. A rate has been
+ * paid all the same. */
+SQ_CHECK int engine_unseen(struct engine *e, task_no no, uint64_t lease);
 struct call_failed {
     msec_t delay_ms; /* as in engine_nack(), */
     msec_t least_ms; /* but not before that */

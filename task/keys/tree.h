@@ -109,7 +109,7 @@ void tree_join(struct tree *t, task_slot slot, uint32_t turn);
 void tree_leave(struct tree *t, task_slot slot, msec_t now);
 enum wait_at {
     WAIT_LAST,     /* at the end of its line */
-    WAIT_FIRST,    /* in front: a retry of a strict line */
+    WAIT_FIRST,    /* in front: it was there before: a retry of a strict line, or taken by nobody */
     WAIT_BY_ENTRY, /* behind those that entered before it: it comes from another line */
 };
 /* Begins to wait. A line by order has its own places. */

@@ -269,6 +269,23 @@ size_t tasktab_fill_row(struct tasktab *t, const struct part *p, const struct ta
     return ROW_BYTES + r->body.n + strlen(r->key1) + strlen(r->key2);
 }
 
+static void note_given(struct tasktab *t, uint64_t rid, const struct part *p, const struct taken *k)
+{
+    t->given[t->next_given++ % GIVEN_KEPT] = (struct given){ rid, k->lease, k->no, p->no };
+}
+
+void tasktab_unheard(struct tasktab *t, struct part *p, uint64_t rid)
+{
+    for (uint32_t i = 1; rid != 0 && i <= GIVEN_KEPT; i++) { /* the newest first: each gets in front */
+        struct given *g = &t->given[(t->next_given - i) % GIVEN_KEPT];
+
+        if (g->rid != rid || g->part != p->no)
+            continue;
+        (void)!engine_unseen(&p->e, g->no, g->start); /* its lease may be over */
+        *g = (struct given){ 0 };
+    }
+}
+
 bool tasktab_take_now(struct tasktab *t, struct asker a, const struct door *d,
                       struct outbox *out)
 {
@@ -283,6 +300,7 @@ bool tasktab_take_now(struct tasktab *t, struct asker a, const struct door *d,
 
         if (engine_take(&d->part->e, &queue, 1, d->lease_ms, &k) <= 0)
             break;
+        note_given(t, a.rid, d->part, &k);
         more = tasktab_fill_row(t, d->part, &k, &t->rows[n], &out->mem);
         bytes += more;
         n += more > 0;

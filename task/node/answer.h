@@ -39,6 +39,8 @@ struct door {
 /* Takes, and answers; false: there is nothing to take, and nothing is said. */
 SQ_CHECK bool tasktab_take_now(struct tasktab *t, struct asker a, const struct door *d,
                                struct outbox *out);
+/* The TAKE of this request id was not heard: what it was given waits again, as nobody has seen it. */
+void tasktab_unheard(struct tasktab *t, struct part *p, uint64_t rid);
 void tasktab_take_nothing(struct asker a, uint8_t code, struct outbox *out);
 
 #endif

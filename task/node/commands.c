@@ -314,10 +314,12 @@ static uint64_t start_of(const struct part *p, const struct settle_row *r)
                ? k->lease : 0;
 }
 
-/* An `ack` that was carried out already: its answer was lost. */
+/* An `ack`, a `nack`, that was carried out already: its answer was lost. */
 static bool is_repeated(const struct part *p, const struct settle_row *r)
 {
-    uint64_t start = r->verb == SETTLE_ACK ? engine_done_start(&p->e, r->no) : 0;
+    uint64_t start = r->verb == SETTLE_ACK    ? engine_done_start(&p->e, r->no)
+                     : r->verb == SETTLE_NACK ? engine_given_back_start(&p->e, r->no)
+                                              : 0;
 
     return start != 0 && lease_is(&p->leases, r->no, start, r->lease);
 }
@@ -337,9 +339,43 @@ static int settle_one(struct tasktab *t, struct part *p, const struct settle_row
                            r->ms == SETTLE_BY_BACKOFF ? -1 : delay_of(t, p, r->ms), &given_back);
     case SETTLE_EXTEND:
         return engine_extend(&p->e, r->no, lease, r->ms);
+    case SETTLE_UNSEEN:
+        return engine_unseen(&p->e, r->no, lease);
     default:
         return SQ_EINVAL;
     }
+}
+
+static void settle_row(struct tasktab *t, struct asker a, const struct msg_task_settle *q, uint32_t i,
+                       struct settled_row *m, struct outbox *out)
+{
+    const struct settle_row *r = &q->v[i];
+    struct part *p = tasktab_commanded(t, r->part, r->epoch, &m->code);
+    uint64_t lease = p != NULL ? start_of(p, r) : 0; /* 0: nobody has it, or not by this one */
+    task_slot slot;
+
+    if (p == NULL)
+        return;
+    if (r->verb == SETTLE_UNHEARD) {
+        tasktab_unheard(t, p, r->lease);
+        if (r->lease == 0)
+            tasktab_untake(t, p, a.peer, out);
+        return;
+    }
+    if (lease == 0 && is_repeated(p, r)) {
+        m->code = CODE_SAME;
+    } else if (is_denied(p, r->no, &q->queues)) {
+        m->code = CODE_DENIED;
+        return;
+    } else {
+        m->code = tasktab_code(t, settle_one(t, p, r, lease));
+    }
+    m->state = (uint8_t)state_of(p, r->no);
+    slot = task_find(&p->e.store, r->no);
+    if (slot != SLOT_NONE)
+        m->until_ms = tasktab_unix(p, wheel_when(&p->e.timers, slot));
+    else if (m->code == CODE_SAME && r->verb == SETTLE_ACK)
+        m->state = TASK_SUCCEEDED; /* it has gone */
 }
 
 void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_settle *q,
@@ -351,29 +387,8 @@ void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_set
     if (m->v == NULL)
         return; /* see tasktab_put() */
     m->n = q->n;
-    for (uint32_t i = 0; i < q->n; i++) {
-        const struct settle_row *r = &q->v[i];
-        struct part *p = tasktab_commanded(t, r->part, r->epoch, &m->v[i].code);
-        uint64_t lease = p != NULL ? start_of(p, r) : 0; /* 0: nobody has it, or not by this one */
-        task_slot slot;
-
-        if (p == NULL)
-            continue;
-        if (lease == 0 && is_repeated(p, r)) {
-            m->v[i].code = CODE_SAME;
-            m->v[i].state = TASK_SUCCEEDED;
-            continue;
-        }
-        if (is_denied(p, r->no, &q->queues)) {
-            m->v[i].code = CODE_DENIED;
-            continue;
-        }
-        m->v[i].code = tasktab_code(t, settle_one(t, p, r, lease));
-        m->v[i].state = (uint8_t)state_of(p, r->no);
-        slot = task_find(&p->e.store, r->no);
-        if (slot != SLOT_NONE)
-            m->v[i].until_ms = tasktab_unix(p, wheel_when(&p->e.timers, slot));
-    }
+    for (uint32_t i = 0; i < q->n; i++)
+        settle_row(t, a, q, i, &m->v[i], out);
     t->n.settled += q->n;
 }
 

@@ -111,6 +111,14 @@ struct wait {
     bool result;             /* member of a GET */
 };
 
+#define GIVEN_KEPT 8192u /* 256 KiB */
+
+struct given { /* a task that a TAKE was given */
+    uint64_t rid, start; /* request id, unique over routers; number of its start */
+    task_no no;
+    part_no part;
+};
+
 struct tasktab {
     struct tasktab_opts o;
     char addr[64], admin[64];
@@ -129,6 +137,8 @@ struct tasktab {
     struct pages waits, links; /* owned; of struct wait, of `ends` */
     struct wheel ends;
     uint32_t n_waits, free_wait;
+    struct given given[GIVEN_KEPT]; /* the newest, going round */
+    uint32_t next_given;
     struct buf freed; /* uint64_t: bodies that go when this turn is written */
     struct buf bytes; /* bytes of the body at hand */
     struct buf chunk; /* bytes of the copy at hand */

@@ -142,6 +142,18 @@ void tasktab_unwait(struct tasktab *t, struct tpeer *peer)
     }
 }
 
+void tasktab_untake(struct tasktab *t, const struct part *p, struct tpeer *peer, struct outbox *out)
+{
+    list_each_of (&peer->waits, struct wait, of_peer, w) {
+        struct spot *s = w->spot;
+
+        if (s->part != p || !s->door)
+            continue;
+        answer(t, w, CODE_DONE, out);
+        spot_tidy(s);
+    }
+}
+
 void tasktab_waits_end(struct tasktab *t, struct outbox *out)
 {
     uint32_t id;

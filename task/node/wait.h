@@ -18,6 +18,8 @@ SQ_CHECK bool tasktab_wait(struct tasktab *t, struct asker a, struct part *p,
                            const struct wait_for *f, struct outbox *out);
 /* Forgets those of the link. */
 void tasktab_unwait(struct tasktab *t, struct tpeer *peer);
+/* Ends the link's TAKEs that wait in the partition: with nothing. */
+void tasktab_untake(struct tasktab *t, const struct part *p, struct tpeer *peer, struct outbox *out);
 /* The clock: those whose time is over are answered with what there is. */
 void tasktab_waits_end(struct tasktab *t, struct outbox *out);
 /* Something has changed in the partition: is there a task for those who wait at its doors? */

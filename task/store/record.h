@@ -41,7 +41,8 @@
       attempts, lease, entry)                                                            \
     X(SNAP_END, 23, lo)           /* tasks in it */                                      \
     X(MOVED, 24, no, body)        /* body, or result, is at another place */             \
-    X(SPARED, 25, no, why, until) /* like RETRY; the next attempt has the number of this one */ \
+    X(SPARED, 25, no, why, until) /* like RETRY; the next attempt has the number of this one; why 0: \
+                                     nobody saw it */ \
     X(DONE_UNDER, 26, no, lease)  /* behind TASK, of one that succeeded: under this start */ \
     /* records of the node, and of its partitions (task/node) */                                 \
     X(NODE, 30, epoch, hi)        /* the highest epoch of its managers; whose they are */ \

@@ -49,7 +49,8 @@ struct task {
     uint64_t priority : 3;
     uint64_t attempts : 6;    /* begun, since acceptance or redrive */
     uint64_t cancel : 1;      /* RUNNING: it is not tried again; SCHEDULED: `at` of the wall;
-                               * WAITING: told to run now; CANCELLED: task_is_cut() */
+                               * WAITING: told to run now; RETRYING: nobody saw its attempt;
+                               * CANCELLED: task_is_cut() */
 };
 _Static_assert(sizeof(struct task) == 48, "with its timer's link a task has 60 bytes");
 

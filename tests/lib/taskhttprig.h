@@ -35,8 +35,10 @@ static struct {
     uint32_t n, frames, stale; /* stale: so many answers more say that the map is old */
     bool silent;
     uint64_t epoch; /* of the partition, at the node */
-    uint64_t last_rid;
-    uint32_t given_back;
+    uint64_t last_rid, held_rid; /* held: of the last take */
+    uint32_t given_back; /* unseen */
+    uint64_t unheard;    /* request id of a take, */
+    bool ends_takes;     /* and those that wait end */
     uint32_t takes;    /* asked */
     uint8_t take_code; /* enum task_code: the answer to each */
     uint32_t waits_ms; /* of the last look */
@@ -161,6 +163,15 @@ static inline void settle(const struct settle_row *q, const struct bytes_of *que
     struct kept *k = &node.v[q->no <= node.n ? q->no : 0];
 
     *a = (struct settled_row){ .code = CODE_UNKNOWN };
+    if (q->verb == SETTLE_UNHEARD) {
+        node.unheard = q->lease;
+        if (q->lease == 0) {
+            node.ends_takes = true;
+            send_msg(node.ch, &(struct msg){ .type = MSG_TASK_TAKE_ANS }, node.held_rid);
+        }
+        a->code = CODE_DONE;
+        return;
+    }
     if (is_denied(k, queues))
         a->code = CODE_DENIED;
     if (k == node.v || a->code == CODE_DENIED)
@@ -170,8 +181,10 @@ static inline void settle(const struct settle_row *q, const struct bytes_of *que
         copy(k->result, sizeof(k->result), q->result.p, q->result.n);
         k->state = TASK_SUCCEEDED;
     } else if (a->code == CODE_DONE && q->verb == SETTLE_NACK) {
-        node.given_back += q->ms == 0;
         k->state = TASK_RETRYING;
+    } else if (a->code == CODE_DONE && q->verb == SETTLE_UNSEEN) {
+        node.given_back++;
+        k->state = TASK_WAITING;
     }
     a->state = k->state;
     a->until_ms = 1780000005000;
@@ -295,6 +308,7 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
     case MSG_TASK_TAKE:
         out.type = MSG_TASK_TAKE_ANS;
         node.takes++;
+        node.held_rid = f->rid;
         out.task_take_ans.code = node.take_code;
         if (!node.silent && node.take_code == CODE_DONE)
             take(&m.task_take, &out.task_take_ans);

@@ -130,6 +130,11 @@ static void settle(struct world *w)
         s = actors_say(w, SAID_EXTEND, t->no);
         s->ms = 1 + (msec_t)rng_below(&w->rng, w->plan.lease_ms);
         s->rc = engine_extend(w->e, t->no, t->lease, (uint32_t)s->ms);
+    } else if (t->held && rng_chance(&w->rng, w->plan.unseen)) {
+        s = actors_say(w, SAID_UNSEEN, t->no);
+        s->rc = engine_unseen(w->e, t->no, t->lease);
+        t->unseen |= s->rc == 0;
+        w->model->jumbled |= s->rc == 0 && t->moved;
     } else if (rng_chance(&w->rng, w->plan.fail)) {
         s = actors_say(w, SAID_NACK, t->no);
         s->ms = (msec_t)rng_below(&w->rng, 5000) - 1000;
@@ -181,6 +186,8 @@ static void change(struct world *w)
     } else if (verb == SAID_PRIORITY) {
         s->priority = (unsigned)rng_below(&w->rng, w->plan.priorities);
         s->rc = patch(w, s, PATCH_PRIORITY);
+        if (s->rc == 0)
+            model_find(m, no)->moved = true;
     } else if (verb == SAID_RUN) {
         s->rc = engine_run(w->e, no);
         if (s->rc == 0)

@@ -134,7 +134,7 @@ static void hears_end(const struct world *w, const struct said *s, struct mtask 
 
 void model_runs(struct mtask *t, msec_t at)
 {
-    t->first = t->delayed = true;
+    t->first = t->delayed = t->moved = true;
     t->due = ms_min(t->due, at);
     t->wall = t->retry_at = 0;
 }
@@ -233,12 +233,17 @@ void model_hears(struct world *w, const struct said *s)
     if (s->rc != 0)
         return;
     if (s->verb == SAID_TAKE) {
+        t->tried_before = t->tried;
         t->attempts = s->taken.attempt;
         t->lease = s->taken.lease;
         t->began = s->at;
         t->lease_until = s->taken.until;
         t->held = t->tried = true;
         t->first = engine_look(w->e, t->no, &v) == 0 && v.first; /* said after the take? */
+    } else if (s->verb == SAID_UNSEEN) { /* as if it had never been taken */
+        t->held = false;
+        t->tried = t->tried_before;
+        t->attempts--;
     } else if (s->verb == SAID_EXTEND) {
         t->lease_until = s->at + s->ms;
     } else if (s->verb == SAID_DELAY) {
@@ -354,7 +359,7 @@ static void check_there(struct world *w, struct mtask *t)
 
     if (!there && t->known == KNOWN_OPEN && t->ended == 0) {
         /* Only what is final may go, and only after its life: dead, expired are not told. */
-        if (r.ttl_ms == 0 && r.max_attempts > 1 && !t->tried)
+        if (r.ttl_ms == 0 && r.max_attempts > 1 && !t->tried && !t->unseen)
             world_broke(w, "J1: task %lx has gone, and nobody ever had it", t->no);
         return;
     }

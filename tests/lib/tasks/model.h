@@ -26,6 +26,9 @@ struct mtask {
     bool wall_seen;  /* the wall showed it once */
     struct task_own own;
     bool delayed, tried, redriven;
+    bool tried_before; /* tried, before the newest lease */
+    bool unseen; /* some attempt was; of two such ones either may go before the other */
+    bool moved;  /* told to run, or of another priority now: so it may have been in front */
     uint64_t seq;    /* of its acceptance */
     msec_t retry_at; /* the next attempt not before */
     msec_t ended;    /* when the end was answered */
@@ -63,6 +66,7 @@ struct model {
     uint64_t seq;
     task_no named[3][MODEL_NAMES]; /* by queue and name: the task that was answered; 0 */
     struct redriving redriving[3]; /* by queue */
+    bool jumbled; /* what an operator put in front was unseen: it is in front again */
     struct shares shares;
     struct uniques uniques;
 };

@@ -95,4 +95,5 @@ void plan_draw_tasks(struct plan *p, uint64_t seed)
     p->redefine = some(&g, 0.01);
     p->tell = some(&g, 0.05);
     p->sleep = some(&g, 0.03);
+    p->unseen = some(&g, 0.3);
 }

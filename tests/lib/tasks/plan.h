@@ -15,6 +15,7 @@ struct plan {
     double unique;       /* with a unique key */
     double named, delayed, at_wall, special; /* special: with something of its own */
     double fail, vanish, late; /* workers: nack; never come back; come after the lease */
+    double unseen;             /* routers: nobody was there to get it */
     double kill, whole, refuse, down, snapshot, move, jump; /* whole: of the last group */
     double sleep; /* of the machine, while the node runs, and while it is down */
     double redefine, tell; /* other limits of keys; another rate of the partition */

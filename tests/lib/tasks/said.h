@@ -9,7 +9,7 @@
 
 enum verb { SAID_SUBMIT, SAID_TAKE, SAID_ACK, SAID_NACK, SAID_EXTEND, SAID_CANCEL, SAID_ORDER,
             SAID_DELAY, SAID_REDRIVE, SAID_READ, SAID_DISCARD, SAID_MOVED, SAID_RUN,
-            SAID_PRIORITY,            SAID_REDRIVE_ALL };
+            SAID_PRIORITY, SAID_REDRIVE_ALL, SAID_UNSEEN };
 
 /* The rest says where a body is: it changes when the body moves. */
 #define BODY_ITSELF (UINT64_MAX >> 8)

@@ -771,7 +771,26 @@ Test(tasks_http, what_was_taken_for_a_worker_that_has_gone_goes_back)
     row.lease = lease_of(1);
     send_msg(node.ch, &m, node.last_rid);
     UNTIL(node.given_back == 1);
-    cr_expect_eq(node.v[1].state, TASK_RETRYING);
+    cr_expect_eq(node.v[1].state, TASK_WAITING, "with no attempt spent");
+}
+
+/* Whether the node gave it something nobody knows: it is told that nothing was heard. */
+Test(tasks_http, a_take_whose_link_broke_is_told_as_unheard_when_it_is_up_again)
+{
+    uint32_t takes = node.takes;
+    uint64_t rid;
+
+    node.holds = true;
+    say_with("POST", "/v1/queues/images/tasks/take", bearer, "{\"wait\":30}");
+    n_got = 0;
+    UNTIL(node.takes == takes + 1);
+    rid = node.held_rid;
+    rpc_chan_close(node.ch, "as the test wants");
+    UNTIL((more(), whole(got) > 0));
+    cr_expect_eq(atoi(got + 9), 503);
+    UNTIL(node.unheard == rid);
+    UNTIL(w.r->tasking->calls.n == 0);
+    cr_expect_eq(w.r->tasking->counts.unheard, 1);
 }
 
 static void drained(void *arg)
@@ -803,6 +822,33 @@ Test(tasks_http, a_router_that_drains_ends_the_waits_of_takes)
     cr_expect(strstr(got, "\"succeeded\"") != NULL && strstr(got, "\"tasks\":[]}") != NULL, "%s", got);
     UNTIL(done);
     cr_expect_eq(w.r->tasking->calls.n, 0);
+    cr_expect(node.ends_takes, "the node does not hand out a task to a router that ends");
+}
+
+/* Its node hands out a task in this very moment: the router ends when that has gone back. */
+Test(tasks_http, a_router_that_drains_gives_back_what_comes_late)
+{
+    struct taken_row row = { .no = 1, .key1 = "", .key2 = "" };
+    struct msg m = { .type = MSG_TASK_TAKE_ANS, .task_take_ans = { .n = 1, .v = &row } };
+    uint32_t takes = node.takes;
+    bool done = false;
+    uint64_t rid;
+
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 201);
+    node.silent = true;
+    say_with("POST", "/v1/queues/images/tasks/take", bearer, "{\"wait\":30}");
+    UNTIL(node.takes == takes + 1);
+    rid = node.held_rid;
+    router_drain(w.r, drained, &done);
+    UNTIL((more(), whole(got) > 0));
+    node.v[1].state = TASK_RUNNING;
+    row.lease = lease_of(1);
+    node.held_rid = 0;
+    send_msg(node.ch, &m, rid);
+    node.silent = false;
+    UNTIL(node.given_back == 1);
+    cr_expect_eq(node.v[1].state, TASK_WAITING);
+    UNTIL(done);
 }
 
 /* The ack is done; then, its node says that the partition moves, and the client goes. */
@@ -810,6 +856,7 @@ Test(tasks_http, a_client_that_goes_between_its_ack_and_its_take_gets_nothing)
 {
     char path[200], body[200], lease[LEASE_TEXT_LEN + 1] = { 0 };
     uint64_t reads;
+    uint32_t takes;
 
     cr_assert_eq(ask("POST", "/v1/queues/images/tasks/batch", "[{},{}]"), 207);
     cr_assert_eq(ask("POST", "/v1/queues/images/tasks/take", "{}"), 200);
@@ -817,6 +864,7 @@ Test(tasks_http, a_client_that_goes_between_its_ack_and_its_take_gets_nothing)
     snprintf(path, sizeof(path), "/v1/tasks/%s/ack", taken_str(0, "task"));
     snprintf(body, sizeof(body), "{\"lease_id\":\"%s\",\"take\":{\"queue\":\"images\"}}", lease);
     node.take_code = CODE_STALE;
+    takes = node.takes;
     say_with("POST", path, bearer, body);
     UNTIL(w.r->tasking->waiting.n == 1);
     cr_expect_eq(node.v[1].state, TASK_SUCCEEDED);
@@ -825,7 +873,7 @@ Test(tasks_http, a_client_that_goes_between_its_ack_and_its_take_gets_nothing)
     dial();
     UNTIL(httpd_counts(w.r->httpd)->reads > reads);
     node.take_code = CODE_DONE;
-    UNTIL(node.given_back == 1); /* asked again at the next tick */
-    UNTIL(w.r->tasking->calls.n == 0);
-    cr_expect_eq(node.v[2].state, TASK_RETRYING);
+    UNTIL(w.r->tasking->calls.n == 0); /* at the next tick */
+    cr_expect_eq(node.v[2].state, TASK_WAITING);
+    cr_expect_eq(node.takes, takes + 1, "not asked again: nobody would get it");
 }

@@ -28,7 +28,7 @@ Test(rank, agrees_with_counting_while_numbers_come_and_go)
         bool *there = calloc(N, 1);
         struct rank r;
         struct rng g;
-        uint64_t base = seed * 12345678901u;
+        uint64_t base = RANK_FIRST + seed * 12345678901u;
         uint32_t n = 0;
 
         rng_seed(&g, seed);
@@ -59,15 +59,15 @@ Test(rank, memory_follows_what_is_there)
 
     rank_init(&r);
     for (uint64_t i = 0; i < 10; i++)
-        cr_assert_eq(rank_add(&r, i), 0);
+        cr_assert_eq(rank_add(&r, RANK_FIRST + i), 0);
     cr_expect_leq(rank_bytes(&r), 200);
     for (uint64_t i = 10; i < 1000000; i++)
-        cr_assert_eq(rank_add(&r, i), 0);
+        cr_assert_eq(rank_add(&r, RANK_FIRST + i), 0);
     cr_expect_leq(rank_bytes(&r), 1000000 / 8 * 2);
     for (uint64_t i = 1; i < 999999; i++)
-        rank_del(&r, i);
+        rank_del(&r, RANK_FIRST + i);
     cr_expect_leq(rank_bytes(&r), 60000);
-    cr_expect_eq(rank_before(&r, 999999), 1);
+    cr_expect_eq(rank_before(&r, RANK_FIRST + 999999), 1);
     rank_fini(&r);
 }
 
@@ -76,11 +76,45 @@ Test(rank, the_low_half_of_a_number_is_enough)
     struct rank r;
 
     rank_init(&r);
-    cr_assert_eq(rank_add(&r, 7), 0);
-    cr_assert_eq(rank_add(&r, RANK_SPAN - 1), 0);
-    cr_expect_eq(rank_add(&r, RANK_SPAN), SQ_EFULL);
-    rank_del(&r, 7);
-    cr_assert_eq(rank_add(&r, RANK_SPAN), 0);
-    cr_expect_eq(rank_before(&r, RANK_SPAN), 1);
+    cr_assert_eq(rank_add(&r, RANK_FIRST + 7), 0);
+    cr_assert_eq(rank_add(&r, RANK_FIRST + RANK_SPAN - 1), 0);
+    cr_expect_eq(rank_add(&r, RANK_FIRST + RANK_SPAN), SQ_EFULL);
+    rank_del(&r, RANK_FIRST + 7);
+    cr_assert_eq(rank_add(&r, RANK_FIRST + RANK_SPAN), 0);
+    cr_expect_eq(rank_before(&r, RANK_FIRST + RANK_SPAN), 1);
+    rank_fini(&r);
+}
+
+Test(rank, a_few_come_in_front_of_all)
+{
+    enum { MANY = 40000 };
+    uint64_t number = 0, last = RANK_FIRST;
+    struct rank r;
+    struct rng g;
+
+    rng_seed(&g, 1);
+    rank_init(&r);
+    cr_assert_eq(rank_add_first(&r, &number), 0);
+    cr_expect_eq(number, RANK_FIRST, "the first of all");
+    for (unsigned i = 1; i < MANY; i++) {
+        cr_assert_eq(rank_add_first(&r, &number), 0);
+        cr_assert_eq(number, last - 1);
+        last = number;
+        if (rng_chance(&g, 0.1))
+            cr_assert_eq(rank_add(&r, r.next), 0);
+        cr_assert_eq(rank_before(&r, number), 0);
+        cr_assert_eq(rank_before(&r, RANK_FIRST), i);
+    }
+    for (uint64_t n = last; n < r.next; n++)
+        rank_del(&r, n);
+    cr_expect_eq(r.n, 0);
+    cr_assert_eq(rank_add_first(&r, &number), 0);
+    cr_expect_eq(number, r.next - 1);
+    rank_fini(&r);
+    rank_init(&r);
+    cr_assert_eq(rank_add(&r, RANK_FIRST), 0);
+    cr_assert_eq(rank_add(&r, RANK_FIRST + RANK_SPAN - 100), 0);
+    cr_expect_eq(rank_add_first(&r, &number), SQ_EFULL, "its block would begin too far from the last");
+    cr_expect_eq(r.n, 2);
     rank_fini(&r);
 }

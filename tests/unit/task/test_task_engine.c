@@ -148,7 +148,7 @@ Test(engine, the_start_of_what_was_done_is_known_however_much_was_done_since)
     rig_submit(&r, (struct submit){ .delay_ms = 0 });
     first = rig_take(&r, &first_start);
     cr_assert_eq(engine_ack(&r.e, first, first_start, 0), 0);
-    for (int i = 0; i < 2 * DONE_MARKS; i++) {
+    for (int i = 0; i < 2 * END_MARKS; i++) {
         rig_submit(&r, (struct submit){ .delay_ms = 0 });
         no = rig_take(&r, &start);
         cr_assert_eq(engine_ack(&r.e, no, start, 0), 0);
@@ -306,6 +306,50 @@ Test(engine, a_lease_that_lapses_is_a_failed_attempt_and_the_last_one_is_the_end
     cr_expect_eq(engine_ack(&r.e, no, lease, 1), 0);
     cr_expect_eq(engine_redrive(&r.e, no), SQ_ECONFLICT);
     rig_flush(&r);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
+/* A router took it for a worker who had gone: as if nobody had taken it, also on its last attempt. */
+Test(engine, what_nobody_saw_waits_where_it_was_and_spends_no_attempt)
+{
+    struct task_rules rules;
+    struct task_view v;
+    struct enginerig r;
+    uint64_t lease, other;
+    task_no first, second, third;
+
+    rules_default(&rules);
+    rules.max_attempts = 1;
+    rig_init(&r, &rules);
+    first = rig_submit(&r, plain);
+    second = rig_submit(&r, plain);
+    third = rig_submit(&r, plain);
+    rig_advance(&r, 10);
+    cr_assert_eq(rig_take(&r, &lease), first);
+    cr_assert_eq(rig_take(&r, &other), second);
+    rig_advance(&r, 10);
+    cr_expect_eq(engine_unseen(&r.e, first, lease + 100), SQ_ECONFLICT);
+    cr_assert_eq(engine_unseen(&r.e, second, other), 0);
+    cr_assert_eq(engine_unseen(&r.e, first, lease), 0);
+    cr_expect_eq(engine_unseen(&r.e, first, lease), SQ_ECONFLICT, "once");
+    rig_flush(&r);
+    rig_compare(&r);
+    cr_assert_eq(engine_look(&r.e, first, &v), 0);
+    cr_expect(v.state == TASK_WAITING && v.attempts == 0 && v.position == 1);
+    cr_expect_eq(v.entered_ms, RIG_START, "as old as it was");
+    cr_assert_eq(engine_look(&r.e, third, &v), 0);
+    cr_expect_eq(v.position, 3);
+    cr_assert_eq(rig_take(&r, &lease), first);
+    cr_assert_eq(rig_take(&r, &other), second);
+    cr_expect_eq(engine_nack(&r.e, first, lease, 0, &given_back), 0);
+    rig_flush(&r);
+    cr_expect_eq(rig_state(&r, first), TASK_DEAD, "somebody saw it");
+    cr_assert_eq(engine_cancel(&r.e, second), 1);
+    cr_assert_eq(engine_unseen(&r.e, second, other), 0);
+    rig_flush(&r);
+    cr_expect_eq(rig_state(&r, second), TASK_CANCELLED, "it was to stop");
+    cr_expect(!engine_was_tried(&r.e, second), "nobody can have done it");
     rig_compare(&r);
     rig_fini(&r);
 }

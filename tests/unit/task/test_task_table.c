@@ -629,6 +629,107 @@ Test(task_table, a_repeated_ack_is_the_same)
     cr_expect_eq(settle(SETTLE_ACK, &other), CODE_DONE);
 }
 
+static const struct settled_row *say_settle(struct settle_row r)
+{
+    r.part = 3;
+    r.epoch = 8;
+    send(RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &r, { 0 } } });
+    return &answer(next_rid)->task_settle_ans.v[0];
+}
+
+Test(task_table, a_repeated_nack_is_the_same)
+{
+    const struct settled_row *a;
+    struct taken_row k, again_row;
+    int64_t until;
+
+    open_part(3, 8);
+    put_at(3, 8, "q", "body");
+    k = take(RTR, "q", 1, 0)->v[0];
+    a = say_settle((struct settle_row){ .verb = SETTLE_NACK, .no = k.no, .lease = k.lease, .ms = 5000 });
+    cr_assert_eq(a->code, CODE_DONE);
+    until = a->until_ms;
+    a = say_settle((struct settle_row){ .verb = SETTLE_NACK, .no = k.no, .lease = k.lease, .ms = 5000 });
+    cr_expect(a->code == CODE_SAME && a->state == TASK_RETRYING && a->until_ms == until);
+    cr_expect_eq(settle(SETTLE_ACK, &k), CODE_CONFLICT, "another outcome is none");
+    turn();
+    again();
+    tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
+    cr_expect_eq(settle(SETTLE_NACK, &k), CODE_SAME, "also behind a kill");
+    pass(5001);
+    again_row = take(RTR, "q", 1, 0)->v[0];
+    cr_expect_eq(settle(SETTLE_NACK, &k), CODE_SAME, "another worker has it by now");
+    cr_assert_eq(engine_cancel(&tasktab_part(t, 3)->e, k.no), 1);
+    cr_expect_eq(settle(SETTLE_NACK, &again_row), CODE_DONE, "and is stopped");
+    cr_expect_eq(settle(SETTLE_NACK, &again_row), CODE_SAME);
+    cr_expect_eq(settle(SETTLE_NACK, &k), CODE_CONFLICT, "long ago");
+}
+
+Test(task_table, a_nack_whose_lease_was_over_is_a_conflict)
+{
+    struct taken_row k;
+
+    open_part(3, 8);
+    put_at(3, 8, "q", "body");
+    k = take(RTR, "q", 1, 0)->v[0];
+    pass(60001);
+    cr_expect_eq(settle(SETTLE_NACK, &k), CODE_CONFLICT);
+    cr_expect_eq(settle(SETTLE_NACK, &k), CODE_CONFLICT);
+}
+
+/* The link broke under the answer: its router says so when it is up again. */
+Test(task_table, what_a_take_was_given_that_was_not_heard_waits_again)
+{
+    const struct msg_task_take_ans *k;
+    struct taken_row first;
+    uint64_t rid;
+
+    open_part(3, 8);
+    put_at(3, 8, "q", "one");
+    put_at(3, 8, "q", "two");
+    put_at(3, 8, "q", "three");
+    k = take(RTR, "q", 2, 0);
+    cr_assert_eq(k->n, 2);
+    first = k->v[0];
+    rid = next_rid;
+    turn();
+    tasktab_down(t, RTR);
+    tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
+    cr_expect_eq(say_settle((struct settle_row){ .verb = SETTLE_UNHEARD, .lease = rid + 100 })->code, CODE_DONE);
+    cr_expect_eq(tasktab_part(t, 3)->e.store.n[TASK_RUNNING], 2, "another take");
+    cr_expect_eq(say_settle((struct settle_row){ .verb = SETTLE_UNHEARD, .lease = rid })->code, CODE_DONE);
+    cr_expect_eq(tasktab_part(t, 3)->e.store.n[TASK_RUNNING], 0);
+    cr_expect_eq(settle(SETTLE_ACK, &first), CODE_CONFLICT);
+    k = take(RTR, "q", 3, 0);
+    cr_assert_eq(k->n, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        cr_expect(k->v[i].body.n == (i == 2 ? 5 : 3) && k->v[i].attempt == 1, "in their order");
+    cr_expect_eq(k->v[0].no, first.no);
+    cr_expect_eq(say_settle((struct settle_row){ .verb = SETTLE_UNHEARD, .lease = rid })->code, CODE_DONE);
+    cr_expect_eq(tasktab_part(t, 3)->e.store.n[TASK_RUNNING], 3, "once");
+}
+
+Test(task_table, a_router_that_stops_ends_its_takes_and_no_others)
+{
+    uint64_t his, others, looks;
+    task_no no;
+
+    open_part(3, 8);
+    no = put_at(3, 8, "p", "body").no;
+    cr_assert_null(take(RTR, "q", 1, 5000));
+    his = next_rid;
+    send(RTR, &(struct msg){ .type = MSG_TASK_GET, .task_get = { .part = 3, .epoch = 8, .no = no, .wait_ms = 5000,
+                                                                 .queue = "", .name = "" } });
+    looks = next_rid;
+    cr_assert_null(take(RTR2, "q", 1, 5000));
+    others = next_rid;
+    cr_expect_eq(say_settle((struct settle_row){ .verb = SETTLE_UNHEARD })->code, CODE_DONE);
+    cr_assert_not_null(answer(his));
+    cr_expect(answer(his)->task_take_ans.n == 0 && answer(his)->task_take_ans.code == CODE_DONE);
+    cr_expect_null(answer(looks));
+    cr_expect_null(answer(others));
+}
+
 /* Nobody takes them: nothing happens at the partition, and their age grows all the same. */
 Test(task_table, the_oldest_grows_older_while_no_worker_comes)
 {

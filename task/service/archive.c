@@ -15,13 +15,14 @@ struct archive {
 
 struct head {
     int64_t wall_ms;
+    part_no part;
     size_t len;
 };
 
 void archive_end(void *archive, const struct task_end *end)
 {
     struct archive *a = archive;
-    struct head h = { .wall_ms = end->ended_ms };
+    struct head h = { .wall_ms = end->ended_ms, .part = end->part };
     uint8_t *to = buf_room(&a->turn, sizeof(h) + ARCHIVE_LINE_MAX);
 
     if (to == NULL) {
@@ -50,6 +51,23 @@ void archive_put(struct archive *a, struct buf *lines)
         trail_put(a->trail, h.len);
     }
     buf_reset(lines);
+}
+
+void archive_drop_part(struct buf *lines, part_no part)
+{
+    size_t kept = 0, all;
+    struct head h;
+
+    for (size_t at = 0; at < lines->len; at += all) {
+        memcpy(&h, lines->data + at, sizeof(h));
+        all = sizeof(h) + h.len;
+        assert(all <= lines->len - at);
+        if (h.part == part)
+            continue;
+        memmove(lines->data + kept, lines->data + at, all);
+        kept += all;
+    }
+    lines->len = kept;
 }
 
 void archive_written(struct archive *a)

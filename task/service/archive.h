@@ -9,6 +9,7 @@
 #define SEGQ_TASK_ARCHIVE_H
 
 #include "common/base/buf.h"
+#include "common/task/rules.h"
 #include "common/trail/trail.h"
 
 struct archive;
@@ -34,6 +35,8 @@ bool archive_waits(const struct archive *a);
 /* They are the caller's, who puts them back when the turn is written. lines: empty. */
 void archive_take(struct archive *a, struct buf *lines);
 void archive_put(struct archive *a, struct buf *lines);
+/* Drops lines of tasks of that partition: their ends were not written. */
+void archive_drop_part(struct buf *lines, part_no part);
 void archive_tick(struct archive *a, int64_t wall_ms);
 void archive_count(const struct archive *a, struct trail_counts *n);
 

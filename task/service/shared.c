@@ -195,7 +195,7 @@ static bool is_report(const struct msg *m)
 }
 
 /* Takes the turn's messages back: their receivers are cut off, and ask again; a manager to whom it was but a
- * report is not. Only calls of other partitions stay in it, since their starts are written. */
+ * report is not. What other partitions have done is written: their calls stay in it, and lines of the archive. */
 static void take_back(struct task_shared *h, struct held_turn *k, part_no no)
 {
     struct task_service *s = h->s;
@@ -215,7 +215,7 @@ static void take_back(struct task_shared *h, struct held_turn *k, part_no no)
         }
     }
     o->n = kept;
-    buf_reset(&k->ends);
+    archive_drop_part(&k->ends, no);
 }
 
 static void on_lost(void *ctx, part_no no)

@@ -256,6 +256,29 @@ Test(archive, only_turns_that_were_written_have_lines)
     cr_expect_eq(lines("2024-10-04", &lost), 2);
 }
 
+/* A turn ended tasks of three partitions, of which another node has one by now. */
+Test(archive, lines_of_a_partition_that_is_lost_are_dropped_and_no_others)
+{
+    struct task_end end = some_end(NOON, 1);
+    struct buf held;
+    uint64_t lost;
+
+    begin(30, 1 << 20);
+    for (part_no part = 3; part <= 5; part++)
+        for (task_no no = 1; no <= 10 + part; no++) {
+            end.part = part;
+            end.no = no;
+            archive_end(a, &end);
+        }
+    archive_take(a, &held);
+    archive_drop_part(&held, 4);
+    archive_put(a, &held);
+    buf_fini(&held);
+    end_all();
+    cr_expect_eq(lines("2024-10-04", &lost), 13 + 15);
+    cr_expect_eq(lost, 0);
+}
+
 Test(archive, a_line_is_in_the_file_of_its_day)
 {
     uint64_t lost;

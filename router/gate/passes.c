@@ -79,14 +79,14 @@ static bool room(struct revoked *r, int64_t now_s)
 {
     uint32_t cap = MIN_CAP, n;
 
-    if (r->n < r->cap / 2)
+    if (r->n < r->cap / 2 && r->n < r->max)
         return true;
     if (r->full_s == now_s)
         return false;
     n = living(r, now_s) + 1;
     while (cap / 4 < n) /* a quarter full: not at once again */
         cap *= 2;
-    if (cap / 4 <= r->max && anew(r, cap, now_s))
+    if (n <= r->max && anew(r, cap, now_s))
         return true;
     r->full_s = now_s;
     return false;

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-void leaves_init(struct leaves *l)
+void leaves_init(struct leaves *l, uint32_t seed)
 {
     memset(l, 0, sizeof(*l));
-    revoked_init(&l->told, 0);
+    revoked_init(&l->told, seed);
     l->told.max = LEAVES_TOLD_MAX;
 }
 

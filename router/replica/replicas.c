@@ -11,12 +11,12 @@ const char *const replica_by_names[REPLICA_NBY] = { "replica", "last_known", "no
                                                     "name", "fenced", "ticket", "stale", "pace",
                                                     "marks" };
 
-void replicas_init(struct replicas *r, msec_t fresh_ms, msec_t keep_ms)
+void replicas_init(struct replicas *r, msec_t fresh_ms, msec_t keep_ms, uint32_t seed)
 {
     memset(r, 0, sizeof(*r));
     line_pool_init(&r->pool, REPLICA_BYTES);
     map_init(&r->streams, 0);
-    leaves_init(&r->leaves);
+    leaves_init(&r->leaves, seed);
     r->fresh_ms = fresh_ms;
     r->keep_ms = keep_ms;
 }

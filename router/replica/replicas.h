@@ -49,7 +49,7 @@ struct replicas {
     uint64_t polls[REPLICA_NBY];
 };
 
-void replicas_init(struct replicas *r, msec_t fresh_ms, msec_t keep_ms);
+void replicas_init(struct replicas *r, msec_t fresh_ms, msec_t keep_ms, uint32_t seed);
 void replicas_fini(struct replicas *r);
 /* NULL: no memory. */
 struct stream *replicas_stream(struct replicas *r, node_no node);

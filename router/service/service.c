@@ -154,7 +154,7 @@ int router_new(struct router **out, struct ev *ev, const struct router_cfg *cfg,
     revoked_init(&r->used, randombytes_random());
     arena_init(&r->arena);
     api_ans_init(&r->ans);
-    replicas_init(&r->replicas, cfg->replica_fresh, cfg->replica_keep);
+    replicas_init(&r->replicas, cfg->replica_fresh, cfg->replica_keep, randombytes_random());
     rc = waiting_texts_init(&r->waiting_texts);
     rc = rc < 0 ? err_set(e, rc, "out of memory") : open_all(r, e);
     if (rc < 0) {

@@ -212,7 +212,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 4096)
         return 0;
     arena_init(&w.mem);
-    replicas_init(&w.r, 250, 15000);
+    replicas_init(&w.r, 250, 15000, 7);
     w.r.pool.max_bytes = BYTES_MAX;
     w.st = replicas_stream(&w.r, NODE);
     must(w.st != NULL);

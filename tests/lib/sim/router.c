@@ -26,7 +26,7 @@ struct srouter *srouter_new(const struct sim *s, const struct proc *p)
     msec_t fresh_ms = proc_is_older(p) ? 0 : ms_max(s->o.fresh_ms, 0);
 
     r->r = routes_new();
-    replicas_init(&r->known, fresh_ms, ms_max(s->o.keep_ms, 0));
+    replicas_init(&r->known, fresh_ms, ms_max(s->o.keep_ms, 0), 7);
     listeners_init(&r->listeners);
     revoked_init(&r->revoked, 7);
     revoked_init(&r->extended, 11);

@@ -10,7 +10,7 @@ static struct replicas all;
 static void begin(void)
 {
     setup();
-    replicas_init(&all, 250, 15000);
+    replicas_init(&all, 250, 15000, 7);
 }
 
 static void end(void)
@@ -81,6 +81,22 @@ Test(leaves, the_last_ones_are_noted)
     cr_expect(leaves_away(&all.leaves, NODE, 1000));
     cr_expect_eq(leaves_rows(&all.leaves, LEAVES_ALL, 1000, v), LEAVES_MAX);
     cr_expect(!is_left(0) && is_left(1) && is_left(LEAVES_MAX));
+}
+
+/* Routers tell what they like: the bound is one of all together. */
+Test(leaves, that_others_tell_are_so_many_at_most)
+{
+    static struct left_row v[MSG_LEFT_MAX];
+    struct left_row more = { 13, 1 };
+
+    for (uint32_t k = 0; k < 12; k++) {
+        for (uint32_t i = 0; i < MSG_LEFT_MAX; i++)
+            v[i] = (struct left_row) { 12, k * MSG_LEFT_MAX + i };
+        leaves_heard(&all.leaves, &(struct msg_left) { MSG_LEFT_MAX, v }, 1000);
+    }
+    cr_expect_eq(all.leaves.told.n, LEAVES_TOLD_MAX);
+    leaves_heard(&all.leaves, &(struct msg_left) { 1, &more }, 1000 + (LEAVES_KEEP_S + 1) * 1000);
+    cr_expect(leaves_has(&all.leaves, &(struct token) { .seg = 13, .number = 1 }), "when others are over");
 }
 
 /* The repetition of a leave ends like any leave: no router has news to tell because of it. */

@@ -29,7 +29,7 @@ static void begin(void)
 
     map = routes_new();
     cr_assert_eq(routes_apply(map, &m), 0);
-    replicas_init(&known, 250, REPLICA_KEEP_MS);
+    replicas_init(&known, 250, REPLICA_KEEP_MS, 7);
     st = replicas_stream(&known, NODE);
     stream_up(st, T0);
     listeners_init(&all);

@@ -26,7 +26,7 @@ static void begin(void)
 {
     uint32_t next = 0;
 
-    replicas_init(&all, FRESH, KEEP);
+    replicas_init(&all, FRESH, KEEP, 7);
     st = replicas_stream(&all, NODE);
     row = (struct replica_row) { .name = 7, .host = 7, .queue = 2, .lane = 1, .flags = REPLICA_NEW,
                                  .end = 100, .told_max_ms = 60000, .before = 50, .lines = full };

@@ -20,7 +20,7 @@ LDFLAGS.fuzz := -fsanitize=fuzzer,address,undefined
 ifeq ($(FLAVOUR),fuzz)
 CC := clang
 endif
-CFLAGS := -std=gnu11 $(WARN) $(HARDEN) $(CFLAGS.$(FLAVOUR)) $(CFLAGS.$(shell uname -m)) -I. -I$(B)/gen $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+CFLAGS := -std=gnu11 $(WARN) $(HARDEN) $(CFLAGS.$(FLAVOUR)) $(CFLAGS.$(shell uname -m)) $(PREFIX_MAP) -I. -I$(B)/gen $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 LDFLAGS := -pie $(LDFLAGS.$(FLAVOUR))
 LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
 # Only the programs that call it are linked with it: it brings many others.
@@ -216,6 +216,15 @@ install: programs
 ## make uninstall    removes what `make install` has put there, but no configuration and no data
 uninstall:
 	@deploy/install.sh uninstall $(B)
+## make dist         build/dist: the tarball, what it is linked with (SPDX), sums
+dist: programs
+	@deploy/dist.sh build/dist
+	@SOURCE_DATE_EPOCH=$$(deploy/dist.sh --epoch) deploy/sbom.py $(B)/bin >build/dist/segq-$$(cat VERSION).spdx.json
+	@cd build/dist && sha256sum segq-$$(cat $(CURDIR)/VERSION).* >SHA256SUMS && cat SHA256SUMS
+## make deb          build/deb: Debian packages segq, segq-client-dev, segq-doc (DEB_REVISION=1)
+deb: deps
+	@deploy/deps.sh deb
+	deploy/deb.sh build/deb
 ## make test         install what tests need, build, run units, simulations, checks, 14 stories (10 min)
 TIER ?= test
 test:
@@ -282,6 +291,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: programs install uninstall check-quick fallback docs pictures reference bins tests help run demo demo-tasks demo-calls gate test test-night check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
+.PHONY: programs install uninstall dist deb check-quick fallback docs pictures reference bins tests help run demo demo-tasks demo-calls gate test test-night check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
 .SECONDARY:
 .DEFAULT_GOAL := help

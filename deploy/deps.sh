@@ -1,5 +1,6 @@
 #!/bin/sh
-# deps.sh build [test] [bench] [e2e] [gate] [tasks] [docs]: installs the Debian packages that are missing, and says which.
+# deps.sh build [test] [bench] [e2e] [gate] [tasks] [docs] [deb] [night]: installs the Debian
+# packages that are missing, and says which.
 # Nothing is asked of apt when everything is there.
 set -eu
 
@@ -16,6 +17,8 @@ bench="nginx libnginx-mod-http-lua lua-nginx-redis lua-resty-core lua-cjson redi
 gate="nginx openssl python3"
 tasks="python3"
 docs="cmark-gfm python3"
+deb="debhelper dpkg-dev lintian cmark-gfm python3"
+night="$deb mmdebstrap devscripts python3-pip"
 
 want=""
 # Playwright and axe-core come from npm (tests/e2e/package-lock.json). npm: Debian's, unless
@@ -32,7 +35,9 @@ for group in "$@"; do
     gate) want="$want $gate" ;;
     tasks) want="$want $tasks" ;;
     docs) want="$want $docs" ;;
-    *) echo "usage: $0 build [test] [bench] [e2e] [gate] [tasks] [docs]" >&2; exit 2 ;;
+    deb) want="$want $deb" ;;
+    night) want="$want $night" ;;
+    *) echo "usage: $0 build [test] [bench] [e2e] [gate] [tasks] [docs] [deb] [night]" >&2; exit 2 ;;
     esac
 done
 missing=""

@@ -39,7 +39,7 @@ files() {
     echo "644 deploy/client/segq.h $prefix/include/segq.h"
     echo "644 $made/libsegq-client.a $libdir/libsegq-client.a"
     echo "644 $made/segq-client.pc $libdir/pkgconfig/segq-client.pc"
-    for f in README.md README.zh-CN.md CHANGELOG.md CONTRIBUTING.md docs/*.md docs/zh/*.md docs/pictures/* \
+    for f in README.md README.zh-CN.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs/*.md docs/zh/*.md docs/pictures/* \
         proto/*.md proto/openapi.yaml tests/README.md conf/*.yaml deploy/*.md deploy/*/README.md \
         deploy/nginx/* deploy/haproxy/* deploy/envoy/* deploy/traefik/* deploy/prometheus/* \
         deploy/grafana/* deploy/client/* deploy/bench/*; do

@@ -235,6 +235,7 @@ class Suite:
                 "test_run": ["tests/test_run.py"], "test_prometheus": ["tests/deploy/test_prometheus.py"],
                 "test_grafana": ["tests/deploy/test_grafana.py"],
                 "test_containers": ["tests/deploy/test_containers.py", b],
+                "test_dist": ["tests/deploy/test_dist.py", b],
                 "test_install": ["tests/deploy/test_install.py", b],
                 "test_readme": ["tests/deploy/test_readme.py", f"{b}/bin"],
                 "test_gates": ["tests/deploy/test_gates.py", b], "test_kit": ["tests/bench/test_kit.py"],
@@ -336,6 +337,7 @@ def tier_night(s):
     for name, date in DATES.items():
         s.unit(date=date, where=name + "/")
         s.check(date=date, where=name + "/")
+    s.add("test_deb", ["tests/deploy/test_deb.sh"], cores=CORES, busy=CORES, limit=7200, seconds=400)
     s.add("mutants", ["tests/mutants/mutants.py"], [s.tests("rel")], cores=CORES, busy=CORES, limit=12 * 3600)
 
 
@@ -347,7 +349,7 @@ def tier_dates(s):
 
 
 TIERS = {"test": (tier_test, "test"), "ci": (tier_ci, "test e2e"),
-         "night": (tier_night, "test bench e2e"), "dates": (tier_dates, "test bench e2e")}
+         "night": (tier_night, "test bench e2e night"), "dates": (tier_dates, "test bench e2e")}
 PARTS = ["unit", "sim", "seeds", "fuzz", "layers", "check", "guard", "instructions", "hot", "sys", "e2e", "chaos", "bins", "tests"]
 
 

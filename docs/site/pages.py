@@ -31,7 +31,7 @@ def pairs():
 
 def documents():
     """All Markdown that people read: those pages, and what lies beside files in other folders."""
-    out = [p for pair in pairs() for p in pair] + ["CHANGELOG.md", "CONTRIBUTING.md"]
+    out = [p for pair in pairs() for p in pair] + ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
     for folder in ("proto", "tests", "deploy"):
         out += names(folder)
     for d in sorted(os.listdir(os.path.join(ROOT, "deploy"))):

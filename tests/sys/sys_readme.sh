@@ -197,10 +197,13 @@ wait_for 30 "growing: the new router knows the queue" has_status 200 "http://127
 has_node() { "$BIN/segqctl" --dir "$C" status | grep -q 'grown_seg_cluster'; }
 wait_for 30 "  the new segment node is there" has_node
 
-# ---- as a service: what stands at the end of the install
-typed=$(grep '^segqctl ' "$root/deploy/systemd/README.md" | sed "s|http://127.0.0.1:7071|$A|; s|/etc/segq/|$C/|")
-check "systemd: ${typed%% /*} ..." eval "(cd '$DIR' && '$BIN'/$typed >out 2>&1)"
-said "  says who is there" 'router\.0'
+# ---- as a service, and as a package: what stands at the end of the install (the rest: test_deb.sh)
+page=README.md
+for typed in "$(grep '^segqctl ' "$root/deploy/systemd/README.md")" "$(block '## Install' | grep '^segqctl ')"; do
+    typed=$(sed "s|http://127.0.0.1:7071|$A|; s|/etc/segq/|$C/|" <<<"$typed")
+    check "installed: ${typed%% /*} ..." eval "(cd '$DIR' && '$BIN'/$typed >out 2>&1)"
+    said "  says who is there" 'router\.0'
+done
 
 # ---- what the texts call metrics (cookies and functions are none; Redis' are there with Redis only)
 for p in 1 30 47 70; do http "http://127.0.0.1:$((PORT + p))/metrics"; done | sed -n 's/^# HELP \([a-z_]*\) .*/\1/p' >"$DIR/metrics"

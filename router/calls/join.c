@@ -143,7 +143,7 @@ static void refuse(struct router *r, struct httpd_req *req, const struct route_q
     router_answer(r, req);
 }
 
-/* Its phase refuses the join, with a reason better than "closed": answered. */
+/* True: its phase refuses the join, with a reason better than "closed"; that is answered. */
 static bool phase_refused(struct router *r, struct httpd_req *req, const struct route_queue *q)
 {
     if (q->map.state != QUEUE_CLOSED)

@@ -9,7 +9,7 @@
 
 #include "common/ticket/keys.h"
 
-#define SECRET_MIN 16 /* of the gates */
+#define SECRET_MIN 16 /* characters of the gates' secret */
 
 static int read_secret(struct claim_key *to, const struct cfg_claim_key *k, struct err *e)
 {

@@ -209,7 +209,7 @@ void task_answer_resume(struct api_ans *a, struct slice settled)
 static void open_taken(struct api_ans *a)
 {
     if (a->body.len > 0) {
-        a->body.len--; /* its brace */
+        a->body.len--; /* brace at the end */
         ADD(&a->body, ",\"tasks\":[");
     } else {
         ok(a, 200);

@@ -1,8 +1,5 @@
-/* body.h: the bodies of requests about tasks: JSON objects whose members stand in one table. Pure.
- * Strict: a member that is unknown, unfit for the request, or there twice is refused by its name.
- * A payload and a result are any JSON value, and are kept byte for byte.
- * Times are "500ms", "2s", "30m", "1h", "7d", or a number of seconds; a moment is a number of Unix
- * seconds. Parts of a millisecond are rounded up: nothing is early. */
+/* body.h: the bodies of requests about tasks: JSON objects whose members stand in one table
+ * (json_members.h). Pure. A payload and a result are any JSON value, and are kept byte for byte. */
 #ifndef SEGQ_TASK_API_BODY_H
 #define SEGQ_TASK_API_BODY_H
 
@@ -10,8 +7,7 @@
 #include "common/task/own.h"
 #include "common/task/state.h"
 #include "router/gate/signed_claim.h"
-#include "router/task_api/json_scan.h"
-#include "router/task_api/unfit.h"
+#include "router/task_api/json_members.h"
 
 #define TASK_WAIT_MAX_MS  60000
 #define TASK_LEASE_MAX_MS 43200000
@@ -47,8 +43,8 @@ enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* see enum ta
     X(RESULT, result, value, 1, TASK_BODY_MAX)                                           \
     X(REASON, reason, words, 1, ATTEMPT_REASON)                                          \
     X(TASK, task, visible, 1, 64)                                                        \
-    X(VERB, verb, verb, 0, 0)                                                            \
-    X(OUTCOME, outcome, outcome, 0, 0)                                                   \
+    X(VERB, verb, verb, 0, TASK_NVERBS)                                                            \
+    X(OUTCOME, outcome, outcome, 0, 3)                                                   \
     X(STATUS, status, whole, 100, 599)                                                   \
     X(CLAIM, claim, visible, 1, CLAIM_MAX_LEN)                                           \
     X(TAKE, take, value, 1, TASK_BODY_MAX)                                               \
@@ -61,7 +57,7 @@ enum task_member {
     TASK_NMEMBERS
 };
 
-_Static_assert(TASK_NMEMBERS <= 32, "WITH() has a bit for each");
+_Static_assert(TASK_NMEMBERS <= JSON_MEMBERS_MAX, "WITH() has a bit for each");
 #define WITH(NAME)   (1u << MEMBER_##NAME) /* a set of members */
 #define EVERY_MEMBER ((uint32_t)((UINT64_C(1) << TASK_NMEMBERS) - 1))
 
@@ -97,16 +93,6 @@ SQ_CHECK bool task_body_read(struct task_body *b, struct json_scan *s, uint32_t 
 SQ_CHECK bool task_body_whole(struct task_body *b, struct slice text, uint32_t may,
                               struct body_error *e);
 
-/* ---- for other bodies of this room: one value each; false, s->why NULL: it is unfit ---- */
-SQ_CHECK bool task_read_text(struct json_scan *s, size_t most, struct slice *to);
-SQ_CHECK bool task_read_span(struct json_scan *s, int64_t least, int64_t most, int64_t *ms);
-SQ_CHECK bool task_read_moment(struct json_scan *s, int64_t most, int64_t *ms);
-SQ_CHECK bool task_read_whole(struct json_scan *s, int64_t least, int64_t most, int64_t *v);
-/* The number of the word. */
-SQ_CHECK bool task_read_word(struct json_scan *s, const char *const *words, int64_t n, int64_t *to);
-
-/* Visible ASCII, which answers and logs may repeat. */
-bool task_text_ok(struct slice t);
 /* A key of one or two levels: "tenant7" or "tenant7/user42". */
 bool task_key_ok(struct slice key);
 

@@ -24,26 +24,15 @@ static struct slice slice_of(const char *s)
     return (struct slice){ (char *)(uintptr_t)s, strlen(s) };
 }
 
-/* Notes a reason. what: ours; name: a stranger's, "" is none. Always false. */
-static bool say(struct body_error *e, const char *what, struct slice name, const char *why)
-{
-    char *w = text_str(e->text, what);
-
-    for (size_t i = 0; i < name.n && i < 40; i++)
-        *w++ = (char)(name.p[i] > 0x20 && name.p[i] < 0x7f ? name.p[i] : '?');
-    *text_str(w, why) = '\0';
-    return false;
-}
-
 static bool begin(struct buf *form, struct call_span method, struct slice path, struct body_error *e)
 {
     const struct slice none = { 0 };
     const char *wrong = call_path_wrong(path.p, path.n);
 
     if (!call_method_ok(method.p, method.n))
-        return say(e, "method: must be capital letters, and neither CONNECT nor TRACE", none, "");
+        return json_say(e, "method: must be capital letters, and neither CONNECT nor TRACE", none, "");
     if (wrong != NULL)
-        return say(e, "path ", none, wrong);
+        return json_say(e, "path ", none, wrong);
     call_pack_begin(form, method, span(path));
     return true;
 }
@@ -65,13 +54,13 @@ static bool add(struct head *h, struct slice name, struct slice value, struct bo
     const char *wrong = call_header_wrong(name.p, name.n, value.p, value.n);
 
     if (wrong != NULL) {
-        say(e, "headers: ", name, " ");
+        json_say(e, "headers: ", name, " ");
         *text_str(e->text + strlen(e->text), wrong) = '\0';
         return false;
     }
     h->bytes += name.n + value.n;
     if (++h->n > CALL_HEADERS_MAX || h->bytes > CALL_HEAD_MAX)
-        return say(e, "headers: there are too many", (struct slice){ 0 }, "");
+        return json_say(e, "headers: there are too many", (struct slice){ 0 }, "");
     h->typed = h->typed || is_name(name, "content-type");
     call_pack_header(h->form, span(name), span(value));
     return true;
@@ -88,14 +77,14 @@ static bool add_all(struct head *h, struct slice json, struct body_error *e)
 
     json_scan_init(&s, json);
     if (json_scan_peek(&s) != '{' || !json_scan_enter(&s, '{'))
-        return say(e, "headers must be an object of strings", none, "");
+        return json_say(e, "headers must be an object of strings", none, "");
     while (json_scan_member(&s, &first, &name)) {
         if (json_scan_peek(&s) != '"' || !json_scan_text(&s, &value))
-            return say(e, "headers: ", name, " must be a string");
+            return json_say(e, "headers: ", name, " must be a string");
         if (!add(h, name, value, e))
             return false;
     }
-    return s.why == NULL || say(e, s.why, none, "");
+    return s.why == NULL || json_say(e, s.why, none, "");
 }
 
 int64_t callback_base64(struct slice text)
@@ -126,7 +115,7 @@ bool callback_of_body(struct buf *form, const struct task_body *b, size_t *body_
 
     *e = (struct body_error){ 0 };
     if (bodies(b) > 1)
-        return say(e, "body, body_json and body_base64 exclude each other", none, "");
+        return json_say(e, "body, body_json and body_base64 exclude each other", none, "");
     if (!begin(form, b->method.n > 0 ? span(b->method) : literal("POST"), b->path, e) ||
         (b->headers.n > 0 && !add_all(&h, b->headers, e)))
         return false;
@@ -136,11 +125,11 @@ bool callback_of_body(struct buf *form, const struct task_body *b, size_t *body_
     if ((b->has & WITH(BODY_BASE64)) != 0) {
         n = callback_base64(b->body_base64);
         if (n < 0)
-            return say(e, "body_base64 must be base64, with padding", none, "");
+            return json_say(e, "body_base64 must be base64, with padding", none, "");
         body = (struct slice){ b->body_base64.p, (size_t)n };
     }
     if (body.n > 0 && is_name(b->method, "head"))
-        return say(e, "method: a HEAD has no body", none, "");
+        return json_say(e, "method: a HEAD has no body", none, "");
     *body_n = body.n;
     call_pack_body(form, span(body));
     return true;

@@ -7,7 +7,6 @@
 #include "common/base/text.h"
 #include "common/http/problem.h"
 #include "common/task/state.h"
-#include "router/task_api/unfit.h"
 
 bool schedule_name_ok(struct slice name)
 {
@@ -17,131 +16,46 @@ bool schedule_name_ok(struct slice name)
     return name.n > 0 && name.n <= SCHEDULE_NAME_MAX;
 }
 
-enum member {
-    CRON, EVERY, ZONE, JITTER, OVERLAP, CATCH_UP, CATCH_UP_MOST, FROM, UNTIL, PAUSED, TASK,
-    N_MEMBERS
-};
+enum { CRON, EVERY, ZONE, JITTER, OVERLAP, CATCH_UP, CATCH_UP_MOST, FROM, UNTIL, PAUSED, TASK };
 
-static const struct {
-    const char *name, *must;
-} members[N_MEMBERS] = {
-    [CRON] = { "cron", " must be a string of five fields, or @daily and its like" },
-    [EVERY] = { "every", " must be a time such as \"15m\", of 1 second to 400 days" },
-    [ZONE] = { "zone", " must be a time zone's name, such as \"Europe/Berlin\"" },
-    [JITTER] = { "jitter", " must be a time such as \"30s\", of a day at most" },
-    [OVERLAP] = { "overlap", " must be \"allow\", \"skip\" or \"cancel_old\"" },
-    [CATCH_UP] = { "catch_up", " must be \"none\", \"last\" or \"all\"" },
-    [CATCH_UP_MOST] = { "catch_up_max", " must be a whole number, 1 to 100" },
-    [FROM] = { "from", " must be a moment in Unix seconds" },
-    [UNTIL] = { "until", " must be a moment in Unix seconds" },
-    [PAUSED] = { "paused", " must be true or false" },
-    [TASK] = { "task", " must be an object" },
-};
-
-static int find(struct slice name)
+/* Reads with the bound that schedule_body_read() has noted. */
+static bool read_task(const struct json_member *m, struct json_scan *s, void *to)
 {
-    int i = 0;
+    struct schedule_body *b = container_of(to, struct schedule_body, task);
 
-    while (i < N_MEMBERS &&
-           (strlen(members[i].name) != name.n || memcmp(members[i].name, name.p, name.n) != 0))
-        i++;
-    return i;
-}
-
-/* A cron expression has blanks. */
-static bool read_words(struct json_scan *s, size_t most, struct slice *to)
-{
-    struct slice other;
-
-    if (json_scan_peek(s) == '"')
-        return json_scan_text(s, to) && to->n > 0 && to->n <= most;
-    (void)json_scan_value(s, &other);
-    return false;
-}
-
-static bool read_truth(struct json_scan *s, bool *to)
-{
-    struct slice raw;
-
-    if (!json_scan_value(s, &raw))
-        return false;
-    *to = raw.n == 4 && memcmp(raw.p, "true", 4) == 0;
-    return *to || (raw.n == 5 && memcmp(raw.p, "false", 5) == 0);
-}
-
-/* e->text: more than the member's own sentence. */
-static bool read_task(struct json_scan *s, uint32_t may, struct task_body *to, struct body_error *e)
-{
-    struct slice raw;
-
+    (void)m;
     if (json_scan_peek(s) == '{')
-        return task_body_read(to, s, may, e);
-    (void)json_scan_value(s, &raw);
+        return task_body_read(&b->task, s, b->may, b->e);
+    (void)json_scan_value(s, &(struct slice){ 0 });
     return false;
 }
 
-static bool read_member(struct schedule_body *b, struct json_scan *s, enum member m, uint32_t may,
-                        struct body_error *e)
-{
-    static const char *const overlaps[OVERLAP_NKINDS] = { "allow", "skip", "cancel_old" };
-    static const char *const catch_ups[CATCH_UP_NKINDS] = { "none", "last", "all" };
+static const char *const overlaps[OVERLAP_NKINDS] = { "allow", "skip", "cancel_old" };
+static const char *const catch_ups[CATCH_UP_NKINDS] = { "none", "last", "all" };
 
-    switch (m) {
-    case CRON:
-        return read_words(s, CRON_TEXT_MAX, &b->cron);
-    case EVERY:
-        return task_read_span(s, RECUR_EVERY_MIN, RECUR_EVERY_MAX, &b->every);
-    case ZONE:
-        return task_read_text(s, ZONE_NAME_MAX, &b->zone);
-    case JITTER:
-        return task_read_span(s, 0, 86400000, &b->jitter);
-    case OVERLAP:
-        return task_read_word(s, overlaps, OVERLAP_NKINDS, &b->overlap);
-    case CATCH_UP:
-        return task_read_word(s, catch_ups, CATCH_UP_NKINDS, &b->catch_up);
-    case CATCH_UP_MOST:
-        return task_read_whole(s, 1, RECUR_MAKE_UP, &b->catch_up_max);
-    case FROM:
-        return task_read_moment(s, RECUR_AT_MAX, &b->from);
-    case UNTIL:
-        return task_read_moment(s, RECUR_AT_MAX, &b->until);
-    case PAUSED:
-        return read_truth(s, &b->paused);
-    default:
-        return read_task(s, may, &b->task, e);
-    }
-}
+#define M(name, member, least, most, how, words, must) \
+    { name, offsetof(struct schedule_body, member), least, most, how, RANGE_UNSAID, words, must }
 
-static bool unknown(struct body_error *e, struct slice name)
-{
-    const char *names[N_MEMBERS];
-
-    for (int i = 0; i < N_MEMBERS; i++)
-        names[i] = members[i].name;
-    return unfit_unknown(e, name, names, N_MEMBERS);
-}
-
-static bool read_object(struct schedule_body *b, struct json_scan *s, uint32_t may,
-                        struct body_error *e, uint32_t *has)
-{
-    bool first = true;
-    struct slice name;
-
-    if (!json_scan_enter(s, '{'))
-        return false;
-    while (json_scan_member(s, &first, &name)) {
-        int m = find(name);
-
-        if (m == N_MEMBERS)
-            return unknown(e, name);
-        if ((*has >> m & 1) != 0)
-            return task_body_say(e, "", name, " is there twice");
-        *has |= 1u << m;
-        if (!read_member(b, s, (enum member)m, may, e) && s->why == NULL)
-            return e->text[0] != '\0' ? false : task_body_say(e, "", name, members[m].must);
-    }
-    return json_scan_ends(s);
-}
+static const struct json_member members[] = {
+    [CRON] = M("cron", cron, 1, CRON_TEXT_MAX, json_text, NULL,
+               " must be a string of five fields, or @daily and its like"),
+    [EVERY] = M("every", every, RECUR_EVERY_MIN, RECUR_EVERY_MAX, json_span, NULL,
+                " must be a time such as \"15m\", of 1 second to 400 days"),
+    [ZONE] = M("zone", zone, 1, ZONE_NAME_MAX, json_visible, NULL,
+               " must be a time zone's name, such as \"Europe/Berlin\""),
+    [JITTER] = M("jitter", jitter, 0, 86400000, json_span, NULL,
+                 " must be a time such as \"30s\", of a day at most"),
+    [OVERLAP] = M("overlap", overlap, 0, OVERLAP_NKINDS, json_word, overlaps,
+                  " must be \"allow\", \"skip\" or \"cancel_old\""),
+    [CATCH_UP] = M("catch_up", catch_up, 0, CATCH_UP_NKINDS, json_word, catch_ups,
+                   " must be \"none\", \"last\" or \"all\""),
+    [CATCH_UP_MOST] = M("catch_up_max", catch_up_max, 1, RECUR_MAKE_UP, json_whole, NULL,
+                        " must be a whole number, 1 to 100"),
+    [FROM] = M("from", from, 1, RECUR_AT_MAX, json_moment, NULL, " must be a moment in Unix seconds"),
+    [UNTIL] = M("until", until, 1, RECUR_AT_MAX, json_moment, NULL, " must be a moment in Unix seconds"),
+    [PAUSED] = M("paused", paused, 0, 0, json_truth, NULL, " must be true or false"),
+    [TASK] = M("task", task, 0, 0, read_task, NULL, " must be an object"),
+};
 
 static void copy_slice(char *to, struct slice from)
 {
@@ -150,7 +64,7 @@ static void copy_slice(char *to, struct slice from)
 
 static bool wrong(struct body_error *e, const char *why)
 {
-    return task_body_say(e, why, (struct slice){ 0 }, "");
+    return json_say(e, why, (struct slice){ 0 }, "");
 }
 
 /* Checks what only all members together say. */
@@ -180,14 +94,12 @@ bool schedule_body_read(struct schedule_body *b, struct slice text, uint32_t may
     uint32_t has = 0;
     const char *why;
 
-    *b = (struct schedule_body){ .catch_up_max = SCHEDULE_CATCH_UP_MAX };
-    *e = (struct body_error){ 0 };
+    *b = (struct schedule_body){ .catch_up_max = SCHEDULE_CATCH_UP_MAX, .may = may, .e = e };
     json_scan_init(&s, text);
-    if (!read_object(b, &s, may, e, &has)) {
-        if (s.why != NULL || e->text[0] == '\0')
-            return wrong(e, s.why != NULL ? s.why : "the body must be one JSON object in UTF-8");
+    if (!json_members(members, ARRAY_LEN(members), UINT32_MAX, &s, b, &has, e))
         return false;
-    }
+    if (!json_scan_ends(&s))
+        return wrong(e, "the body must be one JSON object in UTF-8");
     why = whole_wrong(b, has, &ce);
     return why == NULL || wrong(e, why);
 }

@@ -22,6 +22,8 @@ struct schedule_body {
     int64_t overlap, catch_up, catch_up_max;
     bool paused;
     struct task_body task;
+    uint32_t may; /* while it is read: the members that its task may have, and */
+    struct body_error *e; /* where a reason goes */
 };
 
 /* Letters, digits, '_', '-', '.' of a path's part, 64 at most. */

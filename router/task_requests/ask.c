@@ -44,48 +44,55 @@ static struct bytes_of to_compare(const struct ask *a, const struct task_way *w)
     return (struct bytes_of){ (uint32_t)o.n, (const uint8_t *)o.p };
 }
 
+/* ---- kinds ------------------------------------------------------------------------------- */
+
+#define AT(type, member) offsetof(struct type, member)
+#define ASKS(NAME, type) MSG_TASK_##NAME, MSG_TASK_##NAME##_ANS, sizeof(struct type)
+
+const struct ask_form ask_forms[ASK_NKINDS] = {
+    [ASK_PUT] = { ASKS(PUT, task_put), .row = sizeof(struct task_put_row),
+                  .no = AT(task_put_row, no), .state = AT(task_put_row, state) },
+    [ASK_SETTLE] = { ASKS(SETTLE, settle_row), .row = sizeof(struct settled_row),
+                     .state = AT(settled_row, state), .until_ms = AT(settled_row, until_ms),
+                     .compares = true },
+    [ASK_GET] = { ASKS(GET, msg_task_get), .wait_ms = AT(msg_task_get, wait_ms) },
+    [ASK_TAKE] = { ASKS(TAKE, msg_task_take), .wait_ms = AT(msg_task_take, wait_ms) },
+    [ASK_CHANGE] = { ASKS(CHANGE, msg_task_change), .no = AT(msg_task_change_ans, no),
+                     .state = AT(msg_task_change_ans, state),
+                     .maybe_executed = AT(msg_task_change_ans, maybe_executed), .compares = true },
+    [ASK_SCHEDULE] = { ASKS(SCHEDULE, msg_task_schedule) },
+    [ASK_COMPLETE] = { ASKS(COMPLETE, msg_task_complete), .state = AT(msg_task_complete_ans, state),
+                       .until_ms = AT(msg_task_complete_ans, until_ms) },
+    [ASK_READ] = { ASKS(READ, msg_task_read) },
+};
+
+/* All questions begin alike, and so do all answers: with their code. */
+#define ALIKE(type) \
+    _Static_assert(AT(type, part) == AT(msg_task_get, part) && AT(type, epoch) == AT(msg_task_get, epoch), #type)
+ALIKE(task_put);
+ALIKE(settle_row);
+ALIKE(msg_task_take);
+ALIKE(msg_task_change);
+ALIKE(msg_task_schedule);
+ALIKE(msg_task_complete);
+ALIKE(msg_task_read);
+_Static_assert(AT(task_put_row, code) + AT(settled_row, code) + AT(msg_task_get_ans, code) +
+               AT(msg_task_take_ans, code) + AT(msg_task_change_ans, code) +
+               AT(msg_task_schedule_ans, code) + AT(msg_task_complete_ans, code) +
+               AT(msg_task_read_ans, code) == 0, "codes come first");
+
 static void name_part(struct ask *a, const struct task_way *w)
 {
+    const struct ask_form *f = &ask_forms[a->kind];
+    uint32_t *wait_ms = (uint32_t *)(void *)((char *)&a->get + f->wait_ms);
+
     a->part = w->part;
-    switch ((enum ask_kind)a->kind) {
-    case ASK_PUT:
-        a->put.part = w->part;
-        a->put.epoch = w->epoch;
-        break;
-    case ASK_SETTLE:
-        a->settle.part = w->part;
-        a->settle.epoch = w->epoch;
+    a->get.part = w->part;
+    a->get.epoch = w->epoch;
+    if (f->wait_ms != 0)
+        *wait_ms = wait_left(a->call, *wait_ms);
+    if (f->compares)
         a->queues = to_compare(a, w);
-        break;
-    case ASK_GET:
-        a->get.part = w->part;
-        a->get.epoch = w->epoch;
-        a->get.wait_ms = wait_left(a->call, a->get.wait_ms);
-        break;
-    case ASK_TAKE:
-        a->take.part = w->part;
-        a->take.epoch = w->epoch;
-        a->take.wait_ms = wait_left(a->call, a->take.wait_ms);
-        break;
-    case ASK_SCHEDULE:
-        a->schedule.part = w->part;
-        a->schedule.epoch = w->epoch;
-        break;
-    case ASK_COMPLETE:
-        a->complete.part = w->part;
-        a->complete.epoch = w->epoch;
-        break;
-    case ASK_READ:
-        a->read.part = w->part;
-        a->read.epoch = w->epoch;
-        break;
-    default:
-        assert(a->kind == ASK_CHANGE);
-        a->change.part = w->part;
-        a->change.epoch = w->epoch;
-        a->change.queues = to_compare(a, w);
-        break;
-    }
 }
 
 static bool is_other_kind(const struct ask *a, const struct task_way *w)
@@ -158,34 +165,19 @@ void call_begin_later(struct task_call *c)
 /* Keeps the i-th row's answer until all of a call's rows have theirs. */
 static int keep(struct ask *a, const struct msg *m, uint32_t i)
 {
-    switch ((enum ask_kind)a->kind) {
-    case ASK_PUT:
-        a->no = m->task_put_ans.v[i].no;
-        a->state = m->task_put_ans.v[i].state;
-        return m->task_put_ans.v[i].code;
-    case ASK_SETTLE:
-        a->state = m->task_settle_ans.v[i].state;
-        a->until_ms = m->task_settle_ans.v[i].until_ms;
-        return m->task_settle_ans.v[i].code;
-    case ASK_GET:
-        return m->task_get_ans.code;
-    case ASK_TAKE:
-        return m->task_take_ans.code;
-    case ASK_READ:
-        return m->task_read_ans.code;
-    case ASK_SCHEDULE:
-        return m->task_schedule_ans.code;
-    case ASK_COMPLETE:
-        a->state = m->task_complete_ans.state;
-        a->until_ms = m->task_complete_ans.until_ms;
-        return m->task_complete_ans.code;
-    default:
-        assert(a->kind == ASK_CHANGE);
-        a->no = m->task_change_ans.no;
-        a->state = m->task_change_ans.state;
-        a->maybe_executed = m->task_change_ans.maybe_executed;
-        return m->task_change_ans.code;
-    }
+    const struct ask_form *f = &ask_forms[a->kind];
+    const void *rows = a->kind == ASK_PUT ? (const void *)m->task_put_ans.v : m->task_settle_ans.v;
+    const char *ans = f->row == 0 ? (const char *)&m->task_get_ans : (const char *)rows + i * f->row;
+
+    if (f->no != 0)
+        memcpy(&a->no, ans + f->no, sizeof(a->no));
+    if (f->state != 0)
+        a->state = *(const uint8_t *)(ans + f->state);
+    if (f->until_ms != 0)
+        memcpy(&a->until_ms, ans + f->until_ms, sizeof(a->until_ms));
+    if (f->maybe_executed != 0)
+        a->maybe_executed = *(const bool *)(ans + f->maybe_executed);
+    return *(const uint8_t *)ans;
 }
 
 void ask_answered(struct ask *a, const struct msg *m, uint32_t i)

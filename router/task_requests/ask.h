@@ -18,6 +18,18 @@
 
 #define TASK_TICK_MS 200
 
+/* A kind of question: its message, and what is kept of the answer until all rows of a call have
+ * theirs: offsets, 0 means that it is not there. */
+struct ask_form {
+    enum msg_type asks, answers;
+    uint16_t size; /* bytes of the question, or of its row */
+    uint8_t row;   /* size of an answer's row; 0: a frame has one question */
+    uint8_t no, state, until_ms, maybe_executed; /* in the answer, or its row */
+    uint8_t wait_ms; /* in the question */
+    bool compares;   /* the node compares the task's queue with those that the caller may */
+};
+extern const struct ask_form ask_forms[ASK_NKINDS]; /* by enum ask_kind */
+
 struct task_link { /* questions that leave with this turn, or when the link, never up yet, is */
     struct node_link n;
     struct tasking *t;            /* ref */

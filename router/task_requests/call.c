@@ -196,26 +196,25 @@ void row_refuse(struct ask *a, enum api_problem p, const char *why)
     call_answered(a, NULL);
 }
 
-struct task_call *call_of_rows(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                               struct slice queue, struct slice opens, row_read read,
-                               call_done done)
+struct task_call *call_of_rows(struct tasking *t, const struct task_asked *x, struct slice opens,
+                               row_read read, call_done done)
 {
     enum api_problem p;
     const char *why;
-    uint32_t n = cut(t->rows.text, q, &p, &why);
+    uint32_t n = cut(t->rows.text, x->q, &p, &why);
     struct task_call *c;
 
     if (n == 0) {
-        router_problem(t->r, req, p, why);
+        router_problem(t->r, x->req, p, why);
         return NULL;
     }
-    c = call_new(t, req, n, q->body.n + n * ROW_ROOM + queue.n + 1 + opens.n + WHY_ROOM, 0, done);
+    c = call_new(t, x->req, n, x->q->body.n + n * ROW_ROOM + x->path.queue.n + 1 + opens.n + WHY_ROOM, 0, done);
     if (c == NULL)
         return NULL;
     c->why_room = WHY_ROOM;
     c->opens = call_bytes(c, opens);
-    c->queue = (struct slice){ call_text(c, queue), queue.n };
-    c->way = queue.n > 0 ? pools_of_queue(&t->pools, queue.p, queue.n) : NULL;
+    c->queue = (struct slice){ call_text(c, x->path.queue), x->path.queue.n };
+    c->way = x->path.queue.n > 0 ? pools_of_queue(&t->pools, x->path.queue.p, x->path.queue.n) : NULL;
     for (uint32_t i = 0; i < n; i++)
         read(&c->v[i], t->rows.text[i]);
     return c;

@@ -15,6 +15,14 @@ struct task_id { /* content of a task's token; 0: none */
     task_no no;
 };
 
+struct task_asked { /* a request about tasks, let in */
+    struct httpd_req *req;
+    const struct http_req *q;
+    struct task_path path;
+    struct task_id id;  /* in path.token */
+    struct slice opens; /* as a call has it, if the path names no queue */
+};
+
 enum ask_kind { ASK_PUT, ASK_SETTLE, ASK_GET, ASK_TAKE, ASK_CHANGE, ASK_SCHEDULE, ASK_COMPLETE,
                 ASK_READ, ASK_NKINDS };
 
@@ -129,9 +137,8 @@ typedef void (*row_read)(struct ask *a, struct slice text);
 
 /* A call with all rows of the body, read by `read`, to be begun. NULL: it was answered already.
  * opens: as a call has it. */
-struct task_call *call_of_rows(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                               struct slice queue, struct slice opens, row_read read,
-                               call_done done);
+struct task_call *call_of_rows(struct tasking *t, const struct task_asked *x, struct slice opens,
+                               row_read read, call_done done);
 /* The row is not asked: why is copied, as far as there is room. */
 void row_refuse(struct ask *a, enum api_problem p, const char *why);
 

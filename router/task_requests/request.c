@@ -14,24 +14,76 @@
 #include "router/task_requests/submit.h"
 #include "router/task_requests/work.h"
 
-/* Rights that the server's token must have; 0: none is needed. */
-static const uint8_t needs[] = {
-    [TASK_SUBMIT] = MAY_SUBMIT, [TASK_BATCH] = MAY_SUBMIT, [TASK_TAKE] = MAY_TAKE,
-    [TASK_SETTLE] = MAY_TAKE,   [TASK_NAMED] = MAY_READ,   [TASK_UNNAME] = MAY_SUBMIT,
-    [TASK_LOOK] = 0,            [TASK_RESULT] = 0,         [TASK_CANCEL] = 0,
-    [TASK_PATCH] = MAY_SUBMIT,  [TASK_ACK] = MAY_TAKE,     [TASK_NACK] = MAY_TAKE,
-    [TASK_EXTEND] = MAY_TAKE,   [TASK_CALL] = MAY_SUBMIT,
-    [TASK_PUT_SCHEDULE] = MAY_SUBMIT,    [TASK_GET_SCHEDULE] = MAY_READ,
-    [TASK_DELETE_SCHEDULE] = MAY_SUBMIT, [TASK_LIST_SCHEDULES] = MAY_READ,
-    [TASK_RUN_SCHEDULE] = MAY_SUBMIT,
-    [TASK_COMPLETE] = 0,        [TASK_PROLONG] = 0,
-};
-
 /* A header of ours, so that Authorization may be for the target. False: there is none. */
 static bool has_own_token(const struct http_req *q, struct slice *token)
 {
     return http_find(q, "segq-token", token) > 0;
 }
+
+/* Refuses strangers and guesses, within their address's budget. */
+static void refuse(struct tasking *t, struct httpd_req *req, enum api_problem p, const char *why)
+{
+    t->counts.refused++;
+    if (router_may_pass(t->r, req, LIMIT_BAD))
+        router_problem(t->r, req, p, why);
+}
+
+static void not_ours(struct tasking *t, struct httpd_req *req, const char *why)
+{
+    t->r->counts.forged++;
+    refuse(t, req, API_TASK_UNKNOWN, why);
+}
+
+static void pass_on(struct tasking *t, const struct task_asked *x)
+{
+    struct slice token;
+
+    if (!t->pools.known)
+        router_problem(t->r, x->req, API_QUEUE_UNAVAILABLE, "endpoints are not known yet; ask again");
+    else if (x->path.queue.n == 0)
+        router_problem(t->r, x->req, API_ENDPOINT_UNKNOWN,
+                       "there is no such endpoint, or segq-queue must name one of its queues");
+    else
+        submit_request(t, x, !has_own_token(x->q, &token));
+}
+
+static void complete(struct tasking *t, const struct task_asked *x)
+{
+    struct attempt_right right;
+
+    /* The node checks its MAC; no attempt of ours has another number. */
+    if (right_read(&right, x->path.token.p, x->path.token.n) && right.attempt <= ATTEMPTS_MAX)
+        complete_start(t, x, &right);
+    else
+        not_ours(t, x->req, "this is not the right of an attempt of ours");
+}
+
+static const struct {
+    uint8_t needs; /* rights that the server's token must have; 0: none is needed */
+    void (*start)(struct tasking *t, const struct task_asked *x); /* answers, or begins a call */
+} ops[] = {
+    [TASK_SUBMIT] = { MAY_SUBMIT, submit_start },
+    [TASK_BATCH] = { MAY_SUBMIT, submit_batch },
+    [TASK_TAKE] = { MAY_TAKE, work_take },
+    [TASK_SETTLE] = { MAY_TAKE, work_settle },
+    [TASK_NAMED] = { MAY_READ, one_look },
+    [TASK_UNNAME] = { MAY_SUBMIT, one_change },
+    [TASK_LOOK] = { 0, one_look },
+    [TASK_RESULT] = { 0, one_look },
+    [TASK_CANCEL] = { 0, one_change },
+    [TASK_PATCH] = { MAY_SUBMIT, one_change },
+    [TASK_ACK] = { MAY_TAKE, work_one },
+    [TASK_NACK] = { MAY_TAKE, work_one },
+    [TASK_EXTEND] = { MAY_TAKE, work_one },
+    [TASK_CALL] = { MAY_SUBMIT, pass_on },
+    [TASK_PUT_SCHEDULE] = { MAY_SUBMIT, schedule_put },
+    [TASK_GET_SCHEDULE] = { MAY_READ, schedule_ask },
+    [TASK_DELETE_SCHEDULE] = { MAY_SUBMIT, schedule_ask },
+    [TASK_LIST_SCHEDULES] = { MAY_READ, schedule_ask },
+    [TASK_RUN_SCHEDULE] = { MAY_SUBMIT, schedule_run },
+    [TASK_COMPLETE] = { 0, complete },
+    [TASK_PROLONG] = { 0, complete },
+};
 
 static const struct server_token *who_is(struct tasking *t, const struct http_req *q,
                                          enum task_op op)
@@ -46,14 +98,6 @@ static const struct server_token *who_is(struct tasking *t, const struct http_re
 bool task_server_submits(struct tasking *t, const struct http_req *q, struct slice queue)
 {
     return server_token_may(who_is(t, q, TASK_SUBMIT), MAY_SUBMIT, queue);
-}
-
-/* Refuses strangers and guesses, within their address's budget. */
-static void refuse(struct tasking *t, struct httpd_req *req, enum api_problem p, const char *why)
-{
-    t->counts.refused++;
-    if (router_may_pass(t->r, req, LIMIT_BAD))
-        router_problem(t->r, req, p, why);
 }
 
 struct refusal {
@@ -75,7 +119,7 @@ static const struct {
 
 static struct refusal judge(const struct server_token *who, const struct task_path *p, bool servers)
 {
-    enum server_may need = (enum server_may)needs[p->op];
+    enum server_may need = (enum server_may)ops[p->op].needs;
 
     if (need != 0 && !servers)
         return (struct refusal){ API_NOT_ELIGIBLE,
@@ -89,164 +133,52 @@ static struct refusal judge(const struct server_token *who, const struct task_pa
 }
 
 /* A submission without any token may have a claim. True: that has been answered. */
-static bool is_claimed(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                       const struct task_path *p)
+static bool is_claimed(struct tasking *t, const struct task_asked *x)
 {
-    if (p->op != TASK_SUBMIT || api_bearer(q).n > 0)
+    if (x->path.op != TASK_SUBMIT || api_bearer(x->q).n > 0)
         return false;
-    return (!p->paid && !router_may_pass(t->r, req, LIMIT_JOIN)) ||
-           submit_by_claim(t, req, q, p->queue);
+    return (!x->path.paid && !router_may_pass(t->r, x->req, LIMIT_JOIN)) || submit_by_claim(t, x);
 }
 
-/* False: that has been answered. The operator's own servers are not limited. *opens: the queues of
- * the server's token, which the node compares with the task's, if the path has the task alone. */
-static bool may(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                const struct task_path *p, bool servers, struct slice *opens)
+/* False: that has been answered. The operator's own servers are not limited. Of a path that has the
+ * task alone, the node compares the task's queue with those of the server's token. */
+static bool may(struct tasking *t, struct task_asked *x, bool servers)
 {
-    const struct server_token *who = who_is(t, q, p->op);
+    const struct task_path *p = &x->path;
+    const struct server_token *who = who_is(t, x->q, p->op);
     struct refusal no = judge(who, p, servers);
 
-    *opens = needs[p->op] != 0 && who != NULL && (p->queue.n == 0 || p->op == TASK_SETTLE)
-                 ? (struct slice){ (char *)(uintptr_t)who->queues, who->queues_n }
-                 : (struct slice){ 0 };
-
-    if (no.why != NULL && is_claimed(t, req, q, p))
-        return false;
-    if (no.why != NULL) {
-        refuse(t, req, no.problem, no.why);
-        return false;
-    }
-    return who != NULL || router_may_pass(t->r, req, LIMIT_POLL);
-}
-
-static void not_ours(struct tasking *t, struct httpd_req *req, const char *why)
-{
-    t->r->counts.forged++;
-    refuse(t, req, API_TASK_UNKNOWN, why);
-}
-
-/* Reads its partition and number; false: that has been answered. */
-static bool read_token(struct tasking *t, struct httpd_req *req, const struct task_path *p,
-                       struct task_id *id)
-{
-    *id = (struct task_id){ 0 };
-    if (p->token.p == NULL ||
-        task_token_read(&id->part, &id->no, &t->r->keys.token, p->token.p, p->token.n) == 0)
-        return true;
-    not_ours(t, req, "unknown task");
+    if (ops[p->op].needs != 0 && who != NULL && (p->queue.n == 0 || p->op == TASK_SETTLE))
+        x->opens = (struct slice){ (char *)(uintptr_t)who->queues, who->queues_n };
+    if (no.why == NULL)
+        return who != NULL || router_may_pass(t->r, x->req, LIMIT_POLL);
+    if (!is_claimed(t, x))
+        refuse(t, x->req, no.problem, no.why);
     return false;
 }
 
-static void pass_on(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                    const struct task_path *p)
+/* Reads its partition and number, if it has one; false: that has been answered. */
+static bool read_token(struct tasking *t, struct task_asked *x)
 {
-    struct slice token;
+    const struct slice *text = &x->path.token;
 
-    if (!t->pools.known)
-        router_problem(t->r, req, API_QUEUE_UNAVAILABLE, "endpoints are not known yet; ask again");
-    else if (p->queue.n == 0)
-        router_problem(t->r, req, API_ENDPOINT_UNKNOWN,
-                       "there is no such endpoint, or segq-queue must name one of its queues");
-    else
-        submit_request(t, req, q, p->queue, p->path, !has_own_token(q, &token));
+    if (text->p == NULL || x->path.op == TASK_COMPLETE || x->path.op == TASK_PROLONG ||
+        task_token_read(&x->id.part, &x->id.no, &t->r->keys.token, text->p, text->n) == 0)
+        return true;
+    not_ours(t, x->req, "unknown task");
+    return false;
 }
 
-static void complete(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                     const struct task_path *p)
+static void start(struct tasking *t, struct task_asked *x, bool servers)
 {
-    struct attempt_right right;
+    const char *why = x->path.op == TASK_CALL ? NULL : task_path_ask(&x->path, x->q->query);
 
-    /* The node checks its MAC; no attempt of ours has another number. */
-    if (right_read(&right, p->token.p, p->token.n) && right.attempt <= ATTEMPTS_MAX)
-        complete_start(t, req, q, p->op, &right);
-    else
-        not_ours(t, req, "this is not the right of an attempt of ours");
-}
-
-/* ---- starts of calls by subject; false: it is of another ---- */
-
-static bool submits(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                    const struct task_path *p)
-{
-    switch (p->op) {
-    case TASK_CALL:
-        pass_on(t, req, q, p);
-        return true;
-    case TASK_SUBMIT:
-        submit_start(t, req, q, p->queue);
-        return true;
-    case TASK_BATCH:
-        submit_batch(t, req, q, p->queue);
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool works(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                  const struct task_path *p, const struct task_id *id, struct slice opens)
-{
-    switch (p->op) {
-    case TASK_TAKE:
-        work_take(t, req, q, p->queue);
-        return true;
-    case TASK_SETTLE:
-        work_settle(t, req, q, p->queue, opens);
-        return true;
-    case TASK_ACK:
-    case TASK_NACK:
-    case TASK_EXTEND:
-        work_one(t, req, q, p->op, id, opens);
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool schedules(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                      struct task_path *p)
-{
-    switch (p->op) {
-    case TASK_PUT_SCHEDULE:
-        schedule_put(t, req, q, p);
-        return true;
-    case TASK_RUN_SCHEDULE:
-        schedule_run(t, req, q, p);
-        return true;
-    case TASK_GET_SCHEDULE:
-    case TASK_DELETE_SCHEDULE:
-    case TASK_LIST_SCHEDULES:
-        schedule_ask(t, req, p);
-        return true;
-    default:
-        return false;
-    }
-}
-
-static void start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                  struct task_path *p, bool servers)
-{
-    const char *why = p->op == TASK_CALL ? NULL : task_path_ask(p, q->query);
-    struct slice opens;
-    struct task_id id;
-
-    if (!may(t, req, q, p, servers, &opens))
+    if (!may(t, x, servers))
         return;
-    if (why != NULL) {
-        router_problem(t->r, req, API_BAD_REQUEST, why);
-        return;
-    }
-    if (p->op == TASK_COMPLETE || p->op == TASK_PROLONG) {
-        complete(t, req, q, p);
-        return;
-    }
-    if (!read_token(t, req, p, &id) || submits(t, req, q, p) || works(t, req, q, p, &id, opens) ||
-        schedules(t, req, q, p))
-        return;
-    if (p->op == TASK_LOOK || p->op == TASK_RESULT || p->op == TASK_NAMED)
-        one_look(t, req, q, p, &id);
-    else
-        one_change(t, req, q, p, &id, opens);
+    if (why != NULL)
+        router_problem(t->r, x->req, API_BAD_REQUEST, why);
+    else if (read_token(t, x))
+        ops[x->path.op].start(t, x);
 }
 
 /* Finds the queue of /v1/call: the one that segq-queue names, if it is the endpoint's; or else the
@@ -304,7 +236,7 @@ static struct refusal judge_large(struct tasking *t, const struct http_req *q,
         read_path(t, &p, &copy, &a);
         if (p.op == TASK_COMPLETE) /* a right can be checked by its node alone: as of a worker */
             p.op = TASK_ACK;
-        if (p.op < ARRAY_LEN(needs) && needs[p.op] != 0)
+        if (p.op < ARRAY_LEN(ops) && ops[p.op].needs != 0)
             return judge(who_is(t, q, p.op), &p, servers);
     }
     return (struct refusal){ API_PAYLOAD_TOO_LARGE, "the body is too large" };
@@ -338,18 +270,18 @@ bool task_refuse_stranger(struct tasking *t, struct httpd_req *req, const struct
 void task_request(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                   const struct api_req *a, bool servers)
 {
-    struct task_path p;
+    struct task_asked x = { .req = req, .q = q };
 
-    read_path(t, &p, q, a);
-    if (p.op == TASK_BAD_METHOD) {
+    read_path(t, &x.path, q, a);
+    if (x.path.op == TASK_BAD_METHOD) {
         if (!router_may_pass(t->r, req, LIMIT_BAD))
             return;
-        api_bad_method(&t->r->ans, p.allow, router_request_id(t->r));
+        api_bad_method(&t->r->ans, x.path.allow, router_request_id(t->r));
         router_answer(t->r, req);
-    } else if (p.op == TASK_NO_PATH) {
+    } else if (x.path.op == TASK_NO_PATH) {
         if (router_may_pass(t->r, req, LIMIT_BAD))
             router_problem(t->r, req, API_NOT_FOUND, "no such path");
     } else {
-        start(t, req, q, &p, servers);
+        start(t, &x, servers);
     }
 }

@@ -140,40 +140,39 @@ static void fill(struct task_call *c, const struct schedule_body *b, struct slic
     a->is_call = bytes.p != b->task.payload.p;
 }
 
-void schedule_put(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                  const struct task_path *p)
+void schedule_put(struct tasking *t, const struct task_asked *x)
 {
-    const struct task_way *w = pools_of_queue(&t->pools, p->queue.p, p->queue.n);
+    const struct task_way *w = pools_of_queue(&t->pools, x->path.queue.p, x->path.queue.n);
     enum api_problem problem = API_BAD_REQUEST;
-    struct slice text = q->body, bytes = { 0 };
+    struct slice text = x->q->body, bytes = { 0 };
     char copy[SCHEDULE_TEXT_MAX];
     struct schedule_body b;
     struct body_error e;
     struct task_call *c;
     const char *why;
 
-    if (q->has_body && !q->json) {
-        router_problem(t->r, req, API_UNSUPPORTED_MEDIA_TYPE, "the body must be JSON");
+    if (x->q->has_body && !x->q->json) {
+        router_problem(t->r, x->req, API_UNSUPPORTED_MEDIA_TYPE, "the body must be JSON");
         return;
     }
-    if (q->body.n > SCHEDULE_TEXT_MAX) {
-        router_problem(t->r, req, API_PAYLOAD_TOO_LARGE, "a schedule has at most 20 KiB");
+    if (x->q->body.n > SCHEDULE_TEXT_MAX) {
+        router_problem(t->r, x->req, API_PAYLOAD_TOO_LARGE, "a schedule has at most 20 KiB");
         return;
     }
-    if (q->body.n > 0)
-        text.p = memcpy(copy, q->body.p, q->body.n); /* reading changes what is read */
-    why = schedule_body_read(&b, q->body, MEMBERS, &e)
+    if (x->q->body.n > 0)
+        text.p = memcpy(copy, x->q->body.p, x->q->body.n); /* reading changes what is read */
+    why = schedule_body_read(&b, x->q->body, MEMBERS, &e)
               ? submit_unfit(t, w, &b.task, &bytes, &problem, &e) : e.text;
     if (why == NULL && bytes.n > SCHEDULE_BODY_MAX) {
         problem = API_PAYLOAD_TOO_LARGE;
         why = "the task of a schedule has at most 16 KiB";
     }
     if (why != NULL) {
-        router_problem(t->r, req, problem, why);
+        router_problem(t->r, x->req, problem, why);
         return;
     }
-    c = new_call(t, req, p->queue, p->name, SCHEDULE_PUT, 0, 1,
-                 2 * q->body.n + bytes.n + 2 + SUBMIT_ROOM, written);
+    c = new_call(t, x->req, x->path.queue, x->path.name, SCHEDULE_PUT, 0, 1,
+                 2 * x->q->body.n + bytes.n + 2 + SUBMIT_ROOM, written);
     if (c == NULL)
         return;
     fill(c, &b, call_bytes(c, text), bytes);
@@ -196,18 +195,17 @@ static void has_run(struct task_call *c, const struct msg *m)
 }
 
 /* Without an Idempotency-Key it is not asked again: it may have been done. */
-void schedule_run(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                  const struct task_path *p)
+void schedule_run(struct tasking *t, const struct task_asked *x)
 {
-    struct slice key = q->idempotency_key;
+    struct slice key = x->q->idempotency_key;
     struct task_call *c;
 
     if (key.n > TASK_IDEM_MAX || (key.p != NULL && !task_text_ok(key))) {
-        router_problem(t->r, req, API_BAD_REQUEST,
+        router_problem(t->r, x->req, API_BAD_REQUEST,
                        "Idempotency-Key must be 1 to 128 visible ASCII characters");
         return;
     }
-    c = new_call(t, req, p->queue, p->name, SCHEDULE_GET, 0, 1, key.n + 1, has_run);
+    c = new_call(t, x->req, x->path.queue, x->path.name, SCHEDULE_GET, 0, 1, key.n + 1, has_run);
     if (c == NULL)
         return;
     c->v[0].repeats = key.n > 0;
@@ -217,13 +215,13 @@ void schedule_run(struct tasking *t, struct httpd_req *req, const struct http_re
     call_begin(c);
 }
 
-void schedule_ask(struct tasking *t, struct httpd_req *req, const struct task_path *p)
+void schedule_ask(struct tasking *t, const struct task_asked *x)
 {
-    enum schedule_verb verb = p->op == TASK_GET_SCHEDULE    ? SCHEDULE_GET
-                              : p->op == TASK_LIST_SCHEDULES ? SCHEDULE_LIST
+    enum schedule_verb verb = x->path.op == TASK_GET_SCHEDULE    ? SCHEDULE_GET
+                              : x->path.op == TASK_LIST_SCHEDULES ? SCHEDULE_LIST
                                                              : SCHEDULE_DELETE;
-    uint32_t n = verb == SCHEDULE_DELETE ? count_pools(t, p->queue) : 1;
-    struct task_call *c = new_call(t, req, p->queue, p->name, verb, 0, n, 0, answered);
+    uint32_t n = verb == SCHEDULE_DELETE ? count_pools(t, x->path.queue) : 1;
+    struct task_call *c = new_call(t, x->req, x->path.queue, x->path.name, verb, 0, n, 0, answered);
 
     if (c != NULL)
         call_begin(c);

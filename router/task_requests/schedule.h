@@ -5,15 +5,12 @@
 #ifndef SEGQ_ROUTER_SCHEDULE_H
 #define SEGQ_ROUTER_SCHEDULE_H
 
-#include "router/task_api/path.h"
-#include "router/task_requests/tasking.h"
+#include "router/task_requests/call.h"
 
-void schedule_put(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                  const struct task_path *p);
+void schedule_put(struct tasking *t, const struct task_asked *x);
 /* Fires it now. */
-void schedule_run(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                  const struct task_path *p);
+void schedule_run(struct tasking *t, const struct task_asked *x);
 /* GET, DELETE of one; the list. */
-void schedule_ask(struct tasking *t, struct httpd_req *req, const struct task_path *p);
+void schedule_ask(struct tasking *t, const struct task_asked *x);
 
 #endif

@@ -42,19 +42,18 @@ static struct task_name name_of(const struct ask *a, task_no no)
 }
 
 /* By its token, or by queue and name; the partition's number is found then. */
-static struct task_call *new_call(struct tasking *t, struct httpd_req *req,
-                                  const struct task_path *p, const struct task_id *id,
-                                  size_t bytes, msec_t wait_ms, call_done done)
+static struct task_call *new_call(struct tasking *t, const struct task_asked *x, size_t bytes,
+                                  msec_t wait_ms, call_done done)
 {
-    struct task_call *c = call_new(t, req, 1, p->queue.n + p->name.n + ROOM + bytes, wait_ms, done);
+    struct task_call *c = call_new(t, x->req, 1, x->path.queue.n + x->path.name.n + ROOM + bytes, wait_ms, done);
 
     if (c == NULL)
         return NULL;
-    c->what = (uint8_t)p->op;
-    c->v[0].part = id->part;
+    c->what = (uint8_t)x->path.op;
+    c->v[0].part = x->id.part;
     c->v[0].repeats = true;
-    if (p->queue.n > 0)
-        c->queue = (struct slice){ call_text(c, p->queue), p->queue.n };
+    if (x->path.queue.n > 0)
+        c->queue = (struct slice){ call_text(c, x->path.queue), x->path.queue.n };
     c->v[0].queue = c->queue;
     return c;
 }
@@ -133,22 +132,21 @@ static void looked(struct task_call *c, const struct msg *m)
     answer_tag(&r->ans, c->known);
 }
 
-void one_look(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-              const struct task_path *p, const struct task_id *id)
+void one_look(struct tasking *t, const struct task_asked *x)
 {
-    struct task_call *c = new_call(t, req, p, id, q->if_none_match.n, wait_preferred(q, 0), looked);
+    struct task_call *c = new_call(t, x, x->q->if_none_match.n, wait_preferred(x->q, 0), looked);
 
     if (c == NULL)
         return;
-    c->known = call_bytes(c, q->if_none_match);
-    c->frees = p->ack && q->method == HTTP_GET;
-    c->reads = q->method == HTTP_GET; /* a HEAD shows no byte of it */
+    c->known = call_bytes(c, x->q->if_none_match);
+    c->frees = x->path.ack && x->q->method == HTTP_GET;
+    c->reads = x->q->method == HTTP_GET; /* a HEAD shows no byte of it */
     c->v[0].kind = ASK_GET;
-    c->v[0].get = (struct msg_task_get){ .no = id->no, .queue = "", .name = "",
+    c->v[0].get = (struct msg_task_get){ .no = x->id.no, .queue = "", .name = "",
                                          .wait_ms = (uint32_t)c->wait_ms, .result = true };
-    if (p->op == TASK_NAMED) {
+    if (x->path.op == TASK_NAMED) {
         c->v[0].get.queue = c->queue.p;
-        c->v[0].get.name = call_text(c, p->name);
+        c->v[0].get.name = call_text(c, x->path.name);
     }
     call_begin(c);
 }
@@ -212,43 +210,42 @@ static const char *patch_of(struct task_patch *m, const struct task_body *b)
 }
 
 /* Reads the change. NULL, or a sentence: nothing that can be done. */
-static const char *change_of(struct msg_task_change *m, struct task_body *b, const struct http_req *q,
-                             const struct task_path *p, struct body_error *e)
+static const char *change_of(struct msg_task_change *m, struct task_body *b,
+                             const struct task_asked *x, struct body_error *e)
 {
     struct slice match;
 
-    if (http_find(q, "if-match", &match) > 0 && !(match.n == 1 && match.p[0] == '*'))
+    if (http_find(x->q, "if-match", &match) > 0 && !(match.n == 1 && match.p[0] == '*'))
         return "If-Match must be *: a task's ETag changes with its place, without anybody's doing";
-    m->force = p->force;
-    if (p->op != TASK_PATCH)
+    m->force = x->path.force;
+    if (x->path.op != TASK_PATCH)
         return NULL;
-    return task_body_whole(b, q->body, PATCH_MEMBERS, e) ? patch_of(&m->patch, b) : e->text;
+    return task_body_whole(b, x->q->body, PATCH_MEMBERS, e) ? patch_of(&m->patch, b) : e->text;
 }
 
-void one_change(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                const struct task_path *p, const struct task_id *id, struct slice opens)
+void one_change(struct tasking *t, const struct task_asked *x)
 {
-    struct msg_task_change m = { .verb = p->op == TASK_PATCH ? CHANGE_PATCH : CHANGE_CANCEL,
-                                 .no = id->no, .queue = "", .name = "" };
+    struct msg_task_change m = { .verb = x->path.op == TASK_PATCH ? CHANGE_PATCH : CHANGE_CANCEL,
+                                 .no = x->id.no, .queue = "", .name = "" };
     struct task_body b = { 0 };
     struct body_error e = { 0 };
-    const char *why = change_of(&m, &b, q, p, &e);
+    const char *why = change_of(&m, &b, x, &e);
     struct task_call *c;
 
     if (why != NULL) {
-        router_problem(t->r, req, API_BAD_REQUEST, why);
+        router_problem(t->r, x->req, API_BAD_REQUEST, why);
         return;
     }
-    c = new_call(t, req, p, id, opens.n, 0, changed);
+    c = new_call(t, x, x->opens.n, 0, changed);
     if (c == NULL)
         return;
-    c->opens = call_bytes(c, opens);
+    c->opens = call_bytes(c, x->opens);
     c->v[0].kind = ASK_CHANGE;
     c->v[0].change = m;
     c->v[0].change.patch.labels = call_text(c, b.labels);
-    if (p->op == TASK_UNNAME) {
+    if (x->path.op == TASK_UNNAME) {
         c->v[0].change.queue = c->queue.p;
-        c->v[0].change.name = call_text(c, p->name);
+        c->v[0].change.name = call_text(c, x->path.name);
     }
     call_begin(c);
 }

@@ -6,10 +6,8 @@
 #include "router/task_requests/call.h"
 
 /* TASK_LOOK, TASK_RESULT, TASK_NAMED. */
-void one_look(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-              const struct task_path *p, const struct task_id *id);
-/* TASK_CANCEL, TASK_UNNAME, TASK_PATCH. opens: a task of these queues alone (call.h). */
-void one_change(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                const struct task_path *p, const struct task_id *id, struct slice opens);
+void one_look(struct tasking *t, const struct task_asked *x);
+/* TASK_CANCEL, TASK_UNNAME, TASK_PATCH. */
+void one_change(struct tasking *t, const struct task_asked *x);
 
 #endif

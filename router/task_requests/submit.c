@@ -238,28 +238,28 @@ static void submitted(struct task_call *c, const struct msg *m)
 }
 
 /* The body and the Idempotency-Key of one. False: that has been answered. */
-static bool read_one(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                     uint32_t members, struct task_body *b)
+static bool read_one(struct tasking *t, const struct task_asked *x, uint32_t members,
+                     struct task_body *b)
 {
     struct body_error e;
 
-    if (q->has_body && !q->json) {
-        router_problem(t->r, req, API_UNSUPPORTED_MEDIA_TYPE, "the body must be JSON");
+    if (x->q->has_body && !x->q->json) {
+        router_problem(t->r, x->req, API_UNSUPPORTED_MEDIA_TYPE, "the body must be JSON");
         return false;
     }
-    if (!task_body_whole(b, q->body, members, &e)) {
-        router_problem(t->r, req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
+    if (!task_body_whole(b, x->q->body, members, &e)) {
+        router_problem(t->r, x->req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
         return false;
     }
-    if (q->idempotency_key.p == NULL)
+    if (x->q->idempotency_key.p == NULL)
         return true;
-    if (q->idempotency_key.n > TASK_IDEM_MAX || !task_text_ok(q->idempotency_key) ||
+    if (x->q->idempotency_key.n > TASK_IDEM_MAX || !task_text_ok(x->q->idempotency_key) ||
         b->idempotency_key.n > 0) {
-        router_problem(t->r, req, API_BAD_REQUEST,
+        router_problem(t->r, x->req, API_BAD_REQUEST,
                        "Idempotency-Key must be 1 to 128 visible ASCII characters, once");
         return false;
     }
-    b->idempotency_key = q->idempotency_key;
+    b->idempotency_key = x->q->idempotency_key;
     return true;
 }
 
@@ -284,21 +284,20 @@ static void ask_one(struct tasking *t, struct httpd_req *req, const struct task_
     call_begin(c);
 }
 
-static void submit(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                   struct slice queue, const struct task_body *b)
+static void submit(struct tasking *t, const struct task_asked *x, const struct task_body *b)
 {
     /* Text of a claim, shorter than the claim in the body. */
-    size_t room = q->body.n + q->idempotency_key.n + CALLBACK_MORE;
-    const struct task_way *w = pools_of_queue(&t->pools, queue.p, queue.n);
+    size_t room = x->q->body.n + x->q->idempotency_key.n + CALLBACK_MORE;
+    const struct task_way *w = pools_of_queue(&t->pools, x->path.queue.p, x->path.queue.n);
     struct slice bytes;
     enum api_problem p;
     struct body_error e;
     const char *why = submit_unfit(t, w, b, &bytes, &p, &e);
 
     if (why != NULL)
-        router_problem(t->r, req, p, why);
+        router_problem(t->r, x->req, p, why);
     else
-        ask_one(t, req, w, queue, b, bytes, room, wait_preferred(q, -1), 0);
+        ask_one(t, x->req, w, x->path.queue, b, bytes, room, wait_preferred(x->q, -1), 0);
 }
 
 /* A caller who has a name for it, or said that he asks later, comes back. */
@@ -307,49 +306,46 @@ static bool will_come_back(const struct http_req *q)
     return q->idempotency_key.n > 0 || prefers_async(q);
 }
 
-void submit_request(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                    struct slice queue, struct slice path, bool ours)
+void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
 {
-    const struct task_way *w = pools_of_queue(&t->pools, queue.p, queue.n);
+    const struct task_way *w = pools_of_queue(&t->pools, x->path.queue.p, x->path.queue.n);
     struct task_body b = { 0 };
     enum api_problem p = API_BAD_REQUEST;
-    msec_t wait_ms = wait_preferred(q, t->r->cfg->call_wait);
+    msec_t wait_ms = wait_preferred(x->q, t->r->cfg->call_wait);
     struct body_error e;
     unsigned how = PASSES_ON;
     const char *why;
 
     buf_reset(&t->form);
-    if (w != NULL && w->cancel_on_disconnect && wait_ms > 0 && !will_come_back(q))
+    if (w != NULL && w->cancel_on_disconnect && wait_ms > 0 && !will_come_back(x->q))
         how |= LEAVES;
-    if (q->idempotency_key.n > TASK_IDEM_MAX ||
-        (q->idempotency_key.n > 0 && !task_text_ok(q->idempotency_key)))
+    if (x->q->idempotency_key.n > TASK_IDEM_MAX ||
+        (x->q->idempotency_key.n > 0 && !task_text_ok(x->q->idempotency_key)))
         why = "Idempotency-Key must be 1 to 128 visible ASCII characters";
     else
-        why = callback_of_request(&t->form, q, path, ours, &e)
-                  ? size_wrong(t, w, q->body.n, t->form.len, &p) : e.text;
+        why = callback_of_request(&t->form, x->q, x->path.path, ours, &e)
+                  ? size_wrong(t, w, x->q->body.n, t->form.len, &p) : e.text;
     if (why != NULL) {
-        router_problem(t->r, req, p, why);
+        router_problem(t->r, x->req, p, why);
         return;
     }
-    b.idempotency_key = q->idempotency_key;
-    ask_one(t, req, w, queue, &b, (struct slice){ (char *)t->form.data, t->form.len },
+    b.idempotency_key = x->q->idempotency_key;
+    ask_one(t, x->req, w, x->path.queue, &b, (struct slice){ (char *)t->form.data, t->form.len },
             t->form.len + b.idempotency_key.n, wait_ms, how);
 }
 
-void submit_start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                  struct slice queue)
+void submit_start(struct tasking *t, const struct task_asked *x)
 {
     struct task_body b;
 
-    if (q->body.n == 0)
-        router_problem(t->r, req, API_BAD_REQUEST,
+    if (x->q->body.n == 0)
+        router_problem(t->r, x->req, API_BAD_REQUEST,
                        "the body is missing: a JSON object, {} for a task without a payload");
-    else if (read_one(t, req, q, SUBMIT_MEMBERS, &b))
-        submit(t, req, q, queue, &b);
+    else if (read_one(t, x, SUBMIT_MEMBERS, &b))
+        submit(t, x, &b);
 }
 
-bool submit_by_claim(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                     struct slice queue)
+bool submit_by_claim(struct tasking *t, const struct task_asked *x)
 {
     struct router *r = t->r;
     struct task_claim c;
@@ -357,22 +353,22 @@ bool submit_by_claim(struct tasking *t, struct httpd_req *req, const struct http
     const char *why;
     int rc;
 
-    if (!read_one(t, req, q, (SUBMIT_MEMBERS & ~CALL_MEMBERS) | WITH(CLAIM), &b))
+    if (!read_one(t, x, (SUBMIT_MEMBERS & ~CALL_MEMBERS) | WITH(CLAIM), &b))
         return true;
     if ((b.has & WITH(CLAIM)) == 0)
         return false;
-    rc = task_claim_check(&c, b.claim, r->claims.key, r->claims.n, queue,
+    rc = task_claim_check(&c, b.claim, r->claims.key, r->claims.n, x->path.queue,
                           r->cfg->claim_max_ttl / 1000, router_wall_s(), &why);
     if (rc == 0)
         why = task_claim_bind(&c, &b);
     r->counts.claims += rc == 0 && why == NULL;
     r->counts.claims_refused += rc != 0 || why != NULL;
     if (rc == SQ_ENOMEM)
-        router_problem(r, req, API_QUEUE_UNAVAILABLE, "this router is out of memory; try again");
+        router_problem(r, x->req, API_QUEUE_UNAVAILABLE, "this router is out of memory; try again");
     else if (why != NULL)
-        router_problem(r, req, API_NOT_ELIGIBLE, why);
+        router_problem(r, x->req, API_NOT_ELIGIBLE, why);
     else
-        submit(t, req, q, queue, &b);
+        submit(t, x, &b);
     return true;
 }
 
@@ -424,10 +420,9 @@ static void read_row(struct ask *a, struct slice text)
         put_row(a, &b, bytes);
 }
 
-void submit_batch(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                  struct slice queue)
+void submit_batch(struct tasking *t, const struct task_asked *x)
 {
-    struct task_call *c = call_of_rows(t, req, q, queue, (struct slice){ 0 }, read_row, all_submitted);
+    struct task_call *c = call_of_rows(t, x, (struct slice){ 0 }, read_row, all_submitted);
 
     if (c != NULL)
         call_begin(c);

@@ -7,17 +7,13 @@
 #include "router/task_api/callback.h"
 #include "router/task_requests/call.h"
 
-void submit_start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                  struct slice queue);
+void submit_start(struct tasking *t, const struct task_asked *x);
 /* By a claim in its body. False: there is none; nothing is answered. */
-SQ_CHECK bool submit_by_claim(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                              struct slice queue);
-/* The request itself is a call, to be passed on and answered as the target answers it. path: from a
- * slash on, with the query; ours: its Authorization is for us. */
-void submit_request(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                    struct slice queue, struct slice path, bool ours);
-void submit_batch(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                  struct slice queue);
+SQ_CHECK bool submit_by_claim(struct tasking *t, const struct task_asked *x);
+/* The request itself is a call, to be passed on and answered as the target answers it. ours: its
+ * Authorization is for us. */
+void submit_request(struct tasking *t, const struct task_asked *x, bool ours);
+void submit_batch(struct tasking *t, const struct task_asked *x);
 
 /* ---- for what makes tasks otherwise (schedule.c) ---- */
 #define SUBMIT_MEMBERS                                                                       \

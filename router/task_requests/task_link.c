@@ -53,11 +53,6 @@ static void sent_unheard(struct tasking *t, struct sent *s)
 
 /* ---- out --------------------------------------------------------------------------------- */
 
-static bool has_rows(enum ask_kind kind)
-{
-    return kind == ASK_PUT || kind == ASK_SETTLE;
-}
-
 /* A frame says once which queues its rows may be of. */
 static bool of_same(const struct ask *a, const struct ask *b)
 {
@@ -72,7 +67,7 @@ static uint32_t frame_rows(const struct list *open, enum ask_kind kind)
     size_t bytes = 0;
     uint32_t n = 0;
 
-    if (!has_rows(kind))
+    if (ask_forms[kind].row == 0)
         return 1;
     list_each (open, it) {
         const struct ask *a = container_of(it, struct ask, in_list);
@@ -88,47 +83,20 @@ static uint32_t frame_rows(const struct list *open, enum ask_kind kind)
 
 static void fill(struct tasking *t, const struct sent *s, struct msg *m)
 {
+    const struct ask_form *f = &ask_forms[s->kind];
     const struct ask *a = s->v[0];
 
-    switch ((enum ask_kind)s->kind) {
-    case ASK_PUT:
-        m->type = MSG_TASK_PUT;
+    m->type = f->asks;
+    for (uint32_t i = 0; f->row != 0 && i < s->n; i++)
+        memcpy((char *)&t->rows + i * f->size, &s->v[i]->put, f->size);
+    if (s->kind == ASK_PUT)
         m->task_put = (struct msg_task_put){ s->n, t->rows.put };
-        for (uint32_t i = 0; i < s->n; i++)
-            t->rows.put[i] = s->v[i]->put;
-        break;
-    case ASK_SETTLE:
-        m->type = MSG_TASK_SETTLE;
+    else if (s->kind == ASK_SETTLE)
         m->task_settle = (struct msg_task_settle){ s->n, t->rows.settle, a->queues };
-        for (uint32_t i = 0; i < s->n; i++)
-            t->rows.settle[i] = s->v[i]->settle;
-        break;
-    case ASK_GET:
-        m->type = MSG_TASK_GET;
-        m->task_get = a->get;
-        break;
-    case ASK_TAKE:
-        m->type = MSG_TASK_TAKE;
-        m->task_take = a->take;
-        break;
-    case ASK_SCHEDULE:
-        m->type = MSG_TASK_SCHEDULE;
-        m->task_schedule = a->schedule;
-        break;
-    case ASK_COMPLETE:
-        m->type = MSG_TASK_COMPLETE;
-        m->task_complete = a->complete;
-        break;
-    case ASK_READ:
-        m->type = MSG_TASK_READ;
-        m->task_read = a->read;
-        break;
-    default:
-        assert(s->kind == ASK_CHANGE);
-        m->type = MSG_TASK_CHANGE;
-        m->task_change = a->change;
-        break;
-    }
+    else
+        memcpy(&m->task_get, &a->get, f->size);
+    if (s->kind == ASK_CHANGE)
+        m->task_change.queues = a->queues;
 }
 
 /* False: no memory; the questions stay where they are. */
@@ -297,24 +265,9 @@ static struct sent *take_sent(struct task_link *l, uint64_t rid)
 /* Does the answer fit to the question? */
 static bool fits(const struct sent *s, const struct msg *m)
 {
-    switch (m->type) {
-    case MSG_TASK_PUT_ANS:
-        return s->kind == ASK_PUT && s->n == m->task_put_ans.n;
-    case MSG_TASK_SETTLE_ANS:
-        return s->kind == ASK_SETTLE && s->n == m->task_settle_ans.n;
-    case MSG_TASK_GET_ANS:
-        return s->kind == ASK_GET;
-    case MSG_TASK_TAKE_ANS:
-        return s->kind == ASK_TAKE;
-    case MSG_TASK_SCHEDULE_ANS:
-        return s->kind == ASK_SCHEDULE;
-    case MSG_TASK_COMPLETE_ANS:
-        return s->kind == ASK_COMPLETE;
-    case MSG_TASK_READ_ANS:
-        return s->kind == ASK_READ;
-    default:
-        return m->type == MSG_TASK_CHANGE_ANS && s->kind == ASK_CHANGE;
-    }
+    uint32_t rows = s->kind == ASK_PUT ? m->task_put_ans.n : m->task_settle_ans.n;
+
+    return m->type == ask_forms[s->kind].answers && (ask_forms[s->kind].row == 0 || rows == s->n);
 }
 
 static int on_answer(struct task_link *l, const struct msg *m, uint64_t rid)

@@ -68,23 +68,22 @@ static struct msg_task_take take_of(const struct task_body *b)
                                    .wait_ms = (uint32_t)b->wait };
 }
 
-void work_take(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-               struct slice queue)
+void work_take(struct tasking *t, const struct task_asked *x)
 {
     struct msg_task_take take;
     struct task_body b;
     struct body_error e;
     struct task_call *c;
 
-    if (!task_body_whole(&b, q->body, OF_A_TAKE, &e)) {
-        router_problem(t->r, req, API_BAD_REQUEST, e.text);
+    if (!task_body_whole(&b, x->q->body, OF_A_TAKE, &e)) {
+        router_problem(t->r, x->req, API_BAD_REQUEST, e.text);
         return;
     }
-    c = call_new(t, req, 1, queue.n + ROOM, b.wait, taken);
+    c = call_new(t, x->req, 1, x->path.queue.n + ROOM, b.wait, taken);
     if (c == NULL)
         return;
     take = take_of(&b);
-    take_row(&c->v[0], queue, &take);
+    take_row(&c->v[0], x->path.queue, &take);
     call_begin(c);
 }
 
@@ -196,25 +195,24 @@ static const char *read_next(struct task_call *c, const struct task_body *b, str
     return NULL;
 }
 
-void work_one(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-              enum task_op op, const struct task_id *id, struct slice opens)
+void work_one(struct tasking *t, const struct task_asked *x)
 {
-    enum task_verb verb = op == TASK_ACK ? VERB_ACK : op == TASK_NACK ? VERB_NACK : VERB_EXTEND;
+    enum task_verb verb = x->path.op == TASK_ACK ? VERB_ACK : x->path.op == TASK_NACK ? VERB_NACK : VERB_EXTEND;
     struct task_body b;
     struct body_error e;
     struct task_call *c;
     enum api_problem p = API_BAD_REQUEST;
     const char *why;
 
-    if (!task_body_whole(&b, q->body, OF_A_SETTLEMENT | (verb == VERB_EXTEND ? 0 : WITH(TAKE)), &e)) {
-        router_problem(t->r, req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
+    if (!task_body_whole(&b, x->q->body, OF_A_SETTLEMENT | (verb == VERB_EXTEND ? 0 : WITH(TAKE)), &e)) {
+        router_problem(t->r, x->req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
         return;
     }
-    c = call_new(t, req, 1, b.result.n + b.reason.n + opens.n + TASK_NAME_MAX + ROOM, 0, settled);
+    c = call_new(t, x->req, 1, b.result.n + b.reason.n + x->opens.n + TASK_NAME_MAX + ROOM, 0, settled);
     if (c == NULL)
         return;
-    c->opens = call_bytes(c, opens);
-    why = settle_row(&c->v[0], verb, &b, id);
+    c->opens = call_bytes(c, x->opens);
+    why = settle_row(&c->v[0], verb, &b, &x->id);
     if (why == NULL && (b.has & WITH(TAKE)) != 0)
         why = read_next(c, &b, &e, &p);
     if (why == NULL) {
@@ -222,7 +220,7 @@ void work_one(struct tasking *t, struct httpd_req *req, const struct http_req *q
         return;
     }
     call_drop(c);
-    router_problem(t->r, req, p, why);
+    router_problem(t->r, x->req, p, why);
 }
 
 static void all_settled(struct task_call *c, const struct msg *m)
@@ -266,10 +264,9 @@ static void read_row(struct ask *a, struct slice text)
     }
 }
 
-void work_settle(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                 struct slice queue, struct slice opens)
+void work_settle(struct tasking *t, const struct task_asked *x)
 {
-    struct task_call *c = call_of_rows(t, req, q, queue, opens, read_row, all_settled);
+    struct task_call *c = call_of_rows(t, x, x->opens, read_row, all_settled);
 
     if (c != NULL)
         call_begin(c);
@@ -350,8 +347,7 @@ static void told(struct task_call *c, const struct msg *m)
         task_answer_completed(&r->ans, a->part, a->complete.no, a->state, a->until_ms);
 }
 
-void complete_start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                    enum task_op op, const struct attempt_right *right)
+void complete_start(struct tasking *t, const struct task_asked *x, const struct attempt_right *right)
 {
     struct slice mac = { (char *)(uintptr_t)right->mac, RIGHT_MAC_BYTES };
     struct task_body b;
@@ -360,11 +356,11 @@ void complete_start(struct tasking *t, struct httpd_req *req, const struct http_
     const char *why;
     struct ask *a;
 
-    if (!task_body_whole(&b, q->body, op == TASK_COMPLETE ? SAYS : WITH(LEASE), &e)) {
-        router_problem(t->r, req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
+    if (!task_body_whole(&b, x->q->body, x->path.op == TASK_COMPLETE ? SAYS : WITH(LEASE), &e)) {
+        router_problem(t->r, x->req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
         return;
     }
-    c = call_new(t, req, 1, q->body.n + RIGHT_ROOM, 0, told);
+    c = call_new(t, x->req, 1, x->q->body.n + RIGHT_ROOM, 0, told);
     if (c == NULL)
         return;
     a = &c->v[0];
@@ -375,11 +371,11 @@ void complete_start(struct tasking *t, struct httpd_req *req, const struct http_
         .no = right->no, .lease = right->lease, .attempt = right->attempt,
         .right = { RIGHT_MAC_BYTES, (const uint8_t *)call_bytes(c, mac).p },
     };
-    why = fill(a, op, &b);
+    why = fill(a, x->path.op, &b);
     if (why == NULL) {
         call_begin(c);
         return;
     }
     call_drop(c);
-    router_problem(t->r, req, API_BAD_REQUEST, why);
+    router_problem(t->r, x->req, API_BAD_REQUEST, why);
 }

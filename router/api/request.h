@@ -20,7 +20,7 @@ enum api_call {
     API_START, /* GET / */
     API_TASKS, /* /v1/queues/{queue}/tasks..., router/task_api/path.h */
     API_TASK,  /* /v1/tasks/... */
-    API_PERMIT, API_PERMIT_ONE, /* some of these two: router/calls/permit.h */
+    API_PERMIT, API_PERMIT_ONE, /* some of these two: router/calls/join.h */
     API_SCHEDULES, /* /v1/schedules/{queue}/..., likewise */
     API_CALL,  /* /v1/call/{endpoint}/... */
     API_COMPAT, /* /compat/v1/..., router/compat: one of the others, in other words */

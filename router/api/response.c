@@ -1,15 +1,14 @@
 /* response.c: see response.h. Composed without printf. */
 #include "router/api/response.h"
 
-#include "common/base/text.h"
-#include "common/ticket/pace.h"
-#include "common/ticket/pass.h"
-#include "common/http/problem.h"
-
 #include <assert.h>
 #include <sodium.h>
 
-#define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
+#include "common/base/text.h"
+#include "common/http/problem.h"
+#include "common/ticket/pace.h"
+#include "common/ticket/pass.h"
+#include "router/api/json_out.h"
 
 /* After admission no poll is needed; clients that poll all the same do it seldom. */
 #define POLL_ADMITTED_MS 30000
@@ -47,6 +46,13 @@ void api_ans_reset(struct api_ans *a)
     buf_reset(&a->body);
 }
 
+void api_ok(struct api_ans *a, int status)
+{
+    assert(a->body.len == 0 && status < 400); /* a single answer at a time */
+    a->status = status;
+    a->type = API_JSON;
+}
+
 const char *api_headers(struct api_ans *a)
 {
     if (a->headers.len == 0 && !a->headers.failed)
@@ -76,8 +82,7 @@ static const char *hex16(char t[17], uint64_t v)
 /* Spread, so that clients that were sent away together do not come back together. */
 static void put_retry_after(struct api_ans *a, uint64_t base, uint64_t spread, uint64_t salt)
 {
-    ADD(&a->headers, "Retry-After: ");
-    buf_u64(&a->headers, base + (salt ^ salt >> 17) % spread);
+    out_u64(&a->headers, "Retry-After: ", base + (salt ^ salt >> 17) % spread);
     ADD(&a->headers, "\r\n");
 }
 
@@ -139,11 +144,9 @@ void api_too_fast(struct api_ans *a, uint32_t wait_ms, bool place, uint64_t salt
           place ? "too many requests from this address; the place is kept"
                 : "too many requests from this address",
           salt);
-    ADD(&a->body, ",\"poll_after_ms\":");
-    buf_u64(&a->body, wait_ms > 1000 ? wait_ms : 1000);
+    out_u64(&a->body, ",\"poll_after_ms\":", wait_ms > 1000 ? wait_ms : 1000);
     ADD(&a->body, "}");
-    ADD(&a->headers, "Retry-After: ");
-    buf_u64(&a->headers, wait_s);
+    out_u64(&a->headers, "Retry-After: ", wait_s);
     ADD(&a->headers, "\r\n");
 }
 
@@ -158,10 +161,8 @@ static void put_moment(struct buf *b, const char *name, int64_t ms)
 {
     if (ms == 0)
         return;
-    ADD(b, ",\"");
-    buf_str(b, name);
-    ADD(b, "\":");
-    buf_i64(b, ms / 1000);
+    out_word(b, ",", name);
+    out_seconds(b, ":", ms);
 }
 
 void api_closed(struct api_ans *a, const struct route_queue *q, const char *detail,
@@ -253,13 +254,6 @@ int64_t api_eta_s(uint64_t position, const struct lane_stats *s)
 static char *or_null(char *w, int64_t v)
 {
     return v < 0 ? PUT(w, "null") : text_u64(w, (uint64_t)v);
-}
-
-static void add_or_null(struct buf *b, int64_t v)
-{
-    char t[DECIMAL_ROOM];
-
-    buf_append(b, t, (size_t)(or_null(t, v) - t));
 }
 
 /* Where the place is not told, neither is how many there are. */
@@ -389,8 +383,7 @@ void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool 
 
 void api_permit_over(struct api_ans *a, const char *token, enum gone_reason why)
 {
-    a->status = 200;
-    a->type = API_JSON;
+    api_ok(a, 200);
     ADD(&a->body, "{\"kind\":\"permit\",\"task\":\"");
     buf_append(&a->body, token, TOKEN_TEXT_LEN);
     ADD(&a->body, "\",\"state\":\"finished\",\"reason\":\"");
@@ -412,12 +405,9 @@ static int64_t join_eta_s(const struct queue_stats *q, const struct lane_stats *
 static void one_lane(struct buf *b, const char *name, const struct queue_stats *q,
                      const struct lane_stats *s)
 {
-    ADD(b, "{\"name\":\"");
-    buf_str(b, name);
-    ADD(b, "\",\"waiting\":");
-    buf_u64(b, s->waiting);
-    ADD(b, ",\"eta_s\":");
-    add_or_null(b, join_eta_s(q, s));
+    out_word(b, "{\"name\":", name);
+    out_u64(b, ",\"waiting\":", s->waiting);
+    out_or_null(b, ",\"eta_s\":", join_eta_s(q, s));
     ADD(b, "}");
 }
 
@@ -435,40 +425,28 @@ void api_queue(struct api_ans *a, const struct route_queue *q)
 {
     const struct queue_stats *s = &q->stats;
     struct buf *b = &a->body;
-    char rate[DECIMAL_ROOM + 4];
     uint64_t n = 0;
 
-    a->status = 200;
-    a->type = API_JSON;
+    api_ok(a, 200);
     for (uint32_t i = 0; i < q->map.n_lanes; i++)
         n += s->lane[i].waiting;
-    ADD(b, "{\"queue\":\"");
-    buf_str(b, q->map.name);
-    ADD(b, "\",\"state\":\"");
-    buf_str(b, queue_state_name((enum queue_phase)q->map.when.phase,
-                                (enum queue_state)q->map.state));
-    ADD(b, "\"");
+    out_word(b, "{\"queue\":", q->map.name);
+    out_word(b, ",\"state\":", queue_state_name((enum queue_phase)q->map.when.phase,
+                                                (enum queue_state)q->map.state));
     schedule(b, &q->map.when);
-    ADD(b, ",\"waiting\":");
-    buf_u64(b, n);
-    ADD(b, ",\"ready\":");
-    buf_u64(b, s->ready);
-    ADD(b, ",\"active\":");
-    buf_u64(b, s->active);
-    ADD(b, ",\"release_per_s\":");
-    buf_append(b, rate, (size_t)(text_millis(rate, s->rate_milli_per_s) - rate));
-    ADD(b, ",\"limited_by\":\"");
-    buf_str(b, s->limited_by != NULL ? s->limited_by : "");
-    ADD(b, "\",\"eta_s\":");
-    add_or_null(b, join_eta_s(s, &s->lane[0]));
+    out_u64(b, ",\"waiting\":", n);
+    out_u64(b, ",\"ready\":", s->ready);
+    out_u64(b, ",\"active\":", s->active);
+    out_millis(b, ",\"release_per_s\":", s->rate_milli_per_s);
+    out_word(b, ",\"limited_by\":", s->limited_by != NULL ? s->limited_by : "");
+    out_or_null(b, ",\"eta_s\":", join_eta_s(s, &s->lane[0]));
     ADD(b, ",\"lanes\":[");
     for (uint32_t i = 0; i < q->map.n_lanes; i++) {
         if (i > 0)
             ADD(b, ",");
         one_lane(b, q->map.lanes[i].name, s, &s->lane[i]);
     }
-    ADD(b, "],\"page\":");
-    buf_u64(b, q->page_version);
+    out_u64(b, "],\"page\":", q->page_version);
     buf_str(b, q->said);
     ADD(b, "}");
     ADD(&a->headers, "Cache-Control: public, max-age=1\r\n");
@@ -478,8 +456,7 @@ void api_jwks(struct api_ans *a, const uint8_t (*keys)[32], size_t n)
 {
     struct buf *b = &a->body;
 
-    a->status = 200;
-    a->type = API_JSON;
+    api_ok(a, 200);
     ADD(b, "{\"keys\":[");
     for (size_t i = 0; i < n; i++) {
         char kid[12], x[48];
@@ -501,8 +478,7 @@ void api_jwks(struct api_ans *a, const uint8_t (*keys)[32], size_t n)
 
 void api_health(struct api_ans *a)
 {
-    a->status = 200;
-    a->type = API_JSON;
+    api_ok(a, 200);
     ADD(&a->body, "{\"status\":\"ok\"}");
 }
 
@@ -516,11 +492,8 @@ void api_ready(struct api_ans *a, bool ready, uint64_t map_version, size_t up, s
     if (!ready)
         ADD(&a->headers, "Retry-After: 1\r\n");
     buf_str(b, ready ? "{\"ready\":true" : "{\"ready\":false");
-    ADD(b, ",\"map_version\":");
-    buf_u64(b, map_version);
-    ADD(b, ",\"segment_nodes_up\":");
-    buf_u64(b, up);
-    ADD(b, ",\"segment_nodes\":");
-    buf_u64(b, of);
+    out_u64(b, ",\"map_version\":", map_version);
+    out_u64(b, ",\"segment_nodes_up\":", up);
+    out_u64(b, ",\"segment_nodes\":", of);
     ADD(b, "}");
 }

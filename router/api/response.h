@@ -64,6 +64,8 @@ struct api_ans { /* reused from request to request */
 void api_ans_init(struct api_ans *a);
 void api_ans_fini(struct api_ans *a);
 void api_ans_reset(struct api_ans *a);
+/* Begins an answer with JSON. */
+void api_ok(struct api_ans *a, int status);
 /* For what is given to the server: "" or the lines, 0-terminated; NULL: no memory. */
 const char *api_headers(struct api_ans *a);
 

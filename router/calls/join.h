@@ -1,5 +1,5 @@
-/* join.h: calls of a queue: its figures, and joins, with what permits and the waiting page share of
- * them. Shell.
+/* join.h: calls of a queue: its figures, and joins, with what the waiting page shares of them;
+ * permits, which are joins and tickets in the words of tasks. Shell.
  *
  *   GET /v1/queues/{queue}           answered from memory
  *   POST /v1/queues/{queue}/tickets  a join */
@@ -7,6 +7,7 @@
 #define SEGQ_ROUTER_JOIN_H
 
 #include "router/api/json_body.h"
+#include "router/api/request.h"
 #include "router/links/flows.h"
 #include "router/state/router.h"
 
@@ -36,5 +37,24 @@ void join_by_key(struct router *r, const struct route_queue *q, struct join_body
 /* claim_lane() with this router's keys and clock. */
 SQ_CHECK int join_lane(struct router *r, const struct route_queue *q, struct join_body *b,
                        unsigned *lane, const char **why);
+
+/* ---- permits: tickets of a line of people, in the words of tasks ----
+ *   POST /v1/queues/{queue}/tasks  with "kind":"permit": a join
+ *   GET, DELETE /v1/tasks/{task}   of a ticket's token: a poll, a leave
+ * The body has what a join's has (json_body.h), and
+ *   kind  "permit"; without it the body is a task's
+ *   htm, htu  method and path that the pass shall be good for (common/ticket/bound.h)
+ *   use   "once": it is good once
+ * All rules of joins hold (claims, lanes, limits, phases); no task node has a part in it. */
+
+/* The kind of a call of tasks (API_TASKS, API_TASK): API_PERMIT (perhaps), API_PERMIT_ONE, API_BAD_METHOD
+ * of such a one; else unchanged. With a server's token it is never a permit. */
+enum api_call permit_call(const struct http_req *q, const struct api_req *a);
+/* Both answer, or begin a flow that will. arg: of a->call. False: it is no permit, but a task, and
+ * nothing is answered. */
+SQ_CHECK bool permit_join(struct router *r, struct httpd_req *req, const struct http_req *q,
+                 const struct api_req *a);
+void permit_one(struct router *r, struct httpd_req *req, const struct http_req *q,
+                struct slice arg);
 
 #endif

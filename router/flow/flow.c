@@ -28,8 +28,7 @@
 #include <string.h>
 
 #include "common/base/err.h"
-#include "router/flow/next.h"
-#include "router/flow/replace.h"
+#include "router/flow/steps.h"
 #include "router/replica/replicas.h"
 
 /* ---- a join whose answer is held: direct entry ------------------------------------------ */

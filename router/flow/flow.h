@@ -14,7 +14,7 @@
  *                                                          a newer map, ask again
  *   leave, session: like poll
  *   renewal: a session that never waits: the request is let in without it, too
- *   replacement: a join that names an older ticket (replace.h)
+ *   replacement: a join that names an older ticket (steps.h)
  *   direct entry: the place of a join is within the entry of its queue (queue_stats.entry; the
  *           manager decides it: queuemng/release/credit.h), so its answer is held, and it is
  *           polled now and then, for FLOW_HOLD_MS at most. Admitted: the answer has the pass.
@@ -57,7 +57,7 @@ enum flow_result {
     FLOW_NAMED,      /* 403 not_eligible: it has another subject than the join */
 };
 
-enum replace_step { /* replace.h draws them */
+enum replace_step { /* steps.h draws them */
     REPLACE_NONE,
     REPLACE_STAY,
     REPLACE_LOOK,

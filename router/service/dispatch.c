@@ -7,7 +7,6 @@
 #include "router/api/request.h"
 #include "router/calls/events.h"
 #include "router/calls/join.h"
-#include "router/calls/permit.h"
 #include "router/calls/session.h"
 #include "router/calls/ticket.h"
 #include "router/calls/verify.h"

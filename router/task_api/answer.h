@@ -7,13 +7,33 @@
 #include "common/ticket/task_token.h"
 #include "common/wire/msg.h"
 #include "router/api/response.h"
-#include "router/task_api/result.h"
 #include "router/task_api/body.h"
-#include "router/task_api/outcome.h"
+#include "router/task_api/look.h"
 
-struct task_name { /* a task's public name */
-    char text[TASK_TOKEN_LEN];
+/* ---- a question's end, as a status, or as a problem in words ---- */
+
+enum task_failure { /* beside enum task_code: what a router says of a question by itself */
+    ASK_LOST = TASK_NCODES, /* sent, and no answer came: it may be done */
+    ASK_NOBODY,             /* no node has the partition now, or it is not reached */
+    ASK_OTHER_KIND,         /* the queue's tasks are calls, and this is of workers; or vice versa */
 };
+
+/* Answer to a row of a submission. */
+struct task_outcome {
+    int status;
+    enum api_problem problem; /* status >= 400 */
+    const char *detail;
+};
+
+/* code: enum task_code or task_failure. */
+struct task_outcome task_put_outcome(int code);
+struct task_outcome task_take_outcome(int code);
+/* Answer about a task that was named by its token: CODE_UNKNOWN: it has gone. */
+struct task_outcome task_token_outcome(int code);
+/* Answer about an attempt that was named by its right. */
+struct task_outcome task_complete_outcome(int code);
+
+/* ---- answers ---- */
 
 /* The answer to one submission that was taken: 201; 200: the same again; 202: it is a request that was
  * passed on, and nobody waits for its end. */
@@ -29,9 +49,6 @@ void task_answer_settled(struct api_ans *a, const struct task_name *t, enum task
 /* Answers a target that has said how its attempt ended: by its id, since the token is not the target's. */
 void task_answer_completed(struct api_ans *a, part_no part, task_no no, uint8_t state,
                            int64_t until_ms);
-/* A task as it is. */
-void task_answer_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
-                      const char *endpoint);
 /* A request that was passed on: what the target answered, with its status and header fields, as much
  * as is kept; 202 while the task is not final, 502 if there is no answer that can be passed on. */
 void task_answer_call(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,

@@ -47,7 +47,7 @@ bool json_value(const struct json_member *m, struct json_scan *s, void *to); /* 
 bool json_text(const struct json_member *m, struct json_scan *s, void *to);
 bool json_visible(const struct json_member *m, struct json_scan *s, void *to); /* task_text_ok() */
 bool json_words(const struct json_member *m, struct json_scan *s, void *to); /* no controls */
-bool json_word(const struct json_member *m, struct json_scan *s, void *to);  /* its number */
+bool json_word(const struct json_member *m, struct json_scan *s, void *to);  /* number of the word */
 bool json_whole(const struct json_member *m, struct json_scan *s, void *to);
 bool json_moment(const struct json_member *m, struct json_scan *s, void *to);
 bool json_span(const struct json_member *m, struct json_scan *s, void *to);

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/http/problem.h"
 #include "common/task/state.h"
+#include "router/api/json_out.h"
 
 bool schedule_name_ok(struct slice name)
 {
@@ -140,18 +140,6 @@ int schedule_deleted(int code, int other)
     return ASK_LOST; /* perhaps going on there */
 }
 
-static void add_text(struct buf *b, const char *name, const char *text)
-{
-    buf_str(b, name);
-    json_ascii(b, text, strlen(text));
-}
-
-static void add_seconds(struct buf *b, const char *name, int64_t ms)
-{
-    buf_str(b, name);
-    buf_i64(b, ms / 1000);
-}
-
 /* The newest task that it made. */
 static void add_task(struct buf *b, const struct schedule_row *row, part_no part,
                      const struct token_key *k)
@@ -160,12 +148,12 @@ static void add_task(struct buf *b, const struct schedule_row *row, part_no part
 
     if (row->fired_ms == 0)
         return;
-    add_seconds(b, ",\"task\":{\"tick\":", row->fired_ms);
+    out_seconds(b, ",\"task\":{\"tick\":", row->fired_ms);
     if (row->state != TASK_FREE) {
         task_token_write(part, row->no, k, token);
         buf_str(b, ",\"task\":\"");
         buf_append(b, token, sizeof(token));
-        add_text(b, "\",\"state\":", task_state_word((enum task_state)row->state));
+        out_text(b, "\",\"state\":", task_state_word((enum task_state)row->state));
     }
     buf_str(b, "}");
 }
@@ -173,19 +161,19 @@ static void add_task(struct buf *b, const struct schedule_row *row, part_no part
 static void add_row(struct buf *b, const struct schedule_row *row, part_no part,
                     const struct token_key *k)
 {
-    add_text(b, "{\"schedule\":", row->name);
+    out_text(b, "{\"schedule\":", row->name);
     buf_str(b, ",\"next\":[");
     for (uint32_t i = 0; i < row->n_next; i++)
-        add_seconds(b, i > 0 ? "," : "", row->next_ms[i]);
+        out_seconds(b, i > 0 ? "," : "", row->next_ms[i]);
     buf_str(b, "]");
     if (row->outcome != TICK_NONE) {
-        add_seconds(b, ",\"last\":{\"tick\":", row->last_ms);
-        add_text(b, ",\"outcome\":", tick_outcome_word(row->outcome));
+        out_seconds(b, ",\"last\":{\"tick\":", row->last_ms);
+        out_text(b, ",\"outcome\":", tick_outcome_word(row->outcome));
         buf_str(b, "}");
     }
     add_task(b, row, part, k);
     if (row->why[0] != '\0')
-        add_text(b, ",\"why\":", row->why);
+        out_text(b, ",\"why\":", row->why);
     if (row->text.n > 0) {
         buf_str(b, ",\"definition\":");
         buf_append(b, row->text.p, row->text.n);
@@ -199,12 +187,11 @@ void schedule_ran(struct api_ans *a, struct slice queue, const char *name,
     static const char *const words[SCHEDULE_NRUNS] = { "", "fired", "same", "skipped" };
     char token[TASK_TOKEN_LEN];
 
-    a->status = 200;
-    a->type = API_JSON;
+    api_ok(a, 200);
     buf_str(&a->body, "{\"queue\":\"");
     buf_append(&a->body, queue.p, queue.n);
-    add_text(&a->body, "\",\"schedule\":", name);
-    add_text(&a->body, ",\"outcome\":", words[m->ran < SCHEDULE_NRUNS ? m->ran : 0]);
+    out_text(&a->body, "\",\"schedule\":", name);
+    out_text(&a->body, ",\"outcome\":", words[m->ran < SCHEDULE_NRUNS ? m->ran : 0]);
     task_token_write(part, m->ran_no, k, token);
     buf_str(&a->body, ",\"task\":\"");
     buf_append(&a->body, token, sizeof(token));
@@ -225,7 +212,7 @@ void schedule_answer(struct api_ans *a, enum schedule_verb verb, struct slice qu
     buf_str(&a->body, "{\"queue\":\"");
     buf_append(&a->body, queue.p, queue.n);
     if (verb == SCHEDULE_PUT) {
-        add_text(&a->body, "\",\"schedule\":", name);
+        out_text(&a->body, "\",\"schedule\":", name);
         buf_str(&a->body, "}");
         return;
     }

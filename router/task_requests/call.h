@@ -20,7 +20,7 @@ struct task_asked { /* a request about tasks, let in */
     const struct http_req *q;
     struct task_path path;
     struct task_id id;  /* in path.token */
-    struct slice opens; /* as a call has it, if the path names no queue */
+    struct slice opens; /* see task_call; n 0: the path names the queue */
 };
 
 enum ask_kind { ASK_PUT, ASK_SETTLE, ASK_GET, ASK_TAKE, ASK_CHANGE, ASK_SCHEDULE, ASK_COMPLETE,

@@ -6,8 +6,8 @@
 
 #include "common/task/state.h"
 #include "router/state/router.h"
+#include "router/task_api/look.h"
 #include "router/task_api/path.h"
-#include "router/task_api/result.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/long_answer.h"
 

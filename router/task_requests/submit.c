@@ -7,8 +7,8 @@
 
 #include "common/task/call.h"
 #include "router/state/router.h"
+#include "router/task_api/look.h"
 #include "router/task_api/path.h"
-#include "router/task_api/result.h"
 #include "router/task_api/rights.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/call.h"

@@ -1,5 +1,5 @@
 /* test_replace.c: a join that replaces an older ticket. */
-#include "router/flow/replace.h"
+#include "router/flow/steps.h"
 
 #include "tests/lib/flowrig.h"
 

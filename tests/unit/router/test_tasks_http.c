@@ -3,7 +3,7 @@
 #include "tests/lib/taskhttprig.h"
 
 #include "common/task/state.h"
-#include "router/task_api/outcome.h"
+#include "router/task_api/answer.h"
 
 TestSuite(tasks_http, .init = set_up, .fini = tear_down, .timeout = 60);
 

@@ -1,15 +1,33 @@
-/* result.h: what came of a task, in answers: a worker's result, or what the target of a call said,
- * byte for byte: as much as is kept of it. Of a dead call it is what the target said last. Pure. */
-#ifndef SEGQ_TASK_API_RESULT_H
-#define SEGQ_TASK_API_RESULT_H
+/* look.h: a task as it is, in answers, and what came of it: a worker's result, or what the target
+ * of a call said, byte for byte: as much as is kept of it. Of a dead call it is what the target
+ * said last. Pure. */
+#ifndef SEGQ_TASK_API_LOOK_H
+#define SEGQ_TASK_API_LOOK_H
 
+#include "common/ticket/task_token.h"
 #include "common/wire/msg.h"
 #include "router/api/response.h"
 
-/* Members of a look: "result" (if it is whole, and JSON), and what is known of it. */
-void result_add_members(struct buf *b, const struct msg_task_get_ans *m);
-/* Writes that it is a call, and what its target answered with; endpoint "": nothing. */
-void result_add_endpoint(struct buf *b, const struct msg_task_get_ans *m, const char *endpoint);
+struct task_name { /* a task's public name */
+    char text[TASK_TOKEN_LEN];
+};
+
+/* A task as it is. endpoint: it is a call to that; "": it is none. */
+void task_answer_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
+                      const char *endpoint);
+/* When to look again: Retry-After, in whole seconds, rounded up. */
+void task_retry_after(struct api_ans *a, const struct msg_task_get_ans *m);
+
+/* ---- members of other answers, too ---- */
+
+/* before: up to the name's quote. */
+void task_add_name(struct buf *b, const char *before, const struct task_name *t);
+void task_add_state(struct buf *b, uint8_t state); /* TASK_FREE: nothing */
+/* The effect of a cancel on an attempt: it runs out; its target may have done it. */
+void task_add_cancel(struct buf *b, bool stopping, bool maybe_executed);
+void task_add_key(struct buf *b, const char *key1, const char *key2); /* "": nothing */
+
+/* ---- results ---- */
 
 /* True for a final one: it succeeded, or its target has said something. */
 bool result_is_there(const struct msg_task_get_ans *m);

@@ -1,0 +1,444 @@
+/* look.c: see look.h. */
+#include "router/task_api/look.h"
+
+#include <assert.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/text.h"
+#include "common/http/problem.h"
+#include "common/task/call.h"
+#include "common/task/state.h"
+#include "common/task/url.h"
+#include "router/api/json_out.h"
+#include "router/task_api/json_scan.h"
+
+/* ---- members ---- */
+
+void task_add_state(struct buf *b, uint8_t state)
+{
+    if (state == TASK_FREE)
+        return;
+    assert(state < TASK_NSTATES);
+    out_word(b, ",\"state\":", task_state_word((enum task_state)state));
+}
+
+void task_add_cancel(struct buf *b, bool stopping, bool maybe_executed)
+{
+    if (stopping)
+        ADD(b, ",\"stopping\":true");
+    if (maybe_executed)
+        ADD(b, ",\"maybe_executed\":true");
+}
+
+void task_add_key(struct buf *b, const char *key1, const char *key2)
+{
+    char text[2 * TASK_NAME_MAX + 2], *w = text;
+    size_t n1 = strlen(key1), n2 = strlen(key2);
+
+    if (n1 == 0 || n1 > TASK_NAME_MAX || n2 > TASK_NAME_MAX)
+        return;
+    w = text_put(w, key1, n1);
+    if (n2 > 0) {
+        *w++ = '/';
+        w = text_put(w, key2, n2);
+    }
+    *w = '\0';
+    out_text(b, ",\"key\":", text);
+}
+
+void task_add_name(struct buf *b, const char *before, const struct task_name *t)
+{
+    out_bytes(b, before, t->text, TASK_TOKEN_LEN);
+    ADD(b, "\"");
+}
+
+/* ---- a result ---- */
+
+static bool is_longer(const struct msg_task_get_ans *m)
+{
+    return m->result_length > m->result.n;
+}
+
+static bool is_cut(const struct msg_task_get_ans *m)
+{
+    return is_longer(m) && !m->result_whole;
+}
+
+/* "application/json; charset=utf-8", "application/problem+json" */
+static bool says_json(const char *type)
+{
+    size_t n = strcspn(type, "; ");
+
+    return (n == 16 && strncasecmp(type, "application/json", n) == 0) ||
+           (n > 5 && strncasecmp(type + n - 5, "+json", 5) == 0);
+}
+
+/* True: may stand in an answer of ours: a worker's is one JSON value, a target may say what it likes. */
+static bool is_json(const struct msg_task_get_ans *m)
+{
+    struct json_scan s;
+    struct slice raw;
+
+    if (is_longer(m) || m->status == 0)
+        return !is_longer(m);
+    json_scan_init(&s, (struct slice){ (char *)(uintptr_t)m->result.p, m->result.n });
+    return says_json(m->content_type) && json_scan_value(&s, &raw) && json_scan_ends(&s);
+}
+
+static void add_result(struct buf *b, const struct msg_task_get_ans *m)
+{
+    if (is_json(m)) {
+        ADD(b, ",\"result\":");
+        buf_append(b, m->result.p, m->result.n);
+    }
+    out_u64(b, ",\"result_length\":", m->result_length);
+    ADD(b, ",\"result_sha256\":\"");
+    out_hex(b, m->result_sha256.p, m->result_sha256.n);
+    buf_str(b, is_cut(m) ? "\",\"result_truncated\":true" : "\",\"result_truncated\":false");
+}
+
+static void add_endpoint(struct buf *b, const struct msg_task_get_ans *m, const char *endpoint)
+{
+    if (endpoint[0] == '\0')
+        return;
+    ADD(b, ",\"kind\":\"callback\",\"endpoint\":");
+    json_ascii(b, endpoint, strlen(endpoint));
+    if (m->status != 0)
+        out_u64(b, ",\"status\":", m->status);
+    if (m->content_type[0] == '\0')
+        return;
+    ADD(b, ",\"content_type\":");
+    json_ascii(b, m->content_type, strlen(m->content_type));
+}
+
+/* ---- a task as it is ---- */
+
+/* When to look at it again: what is far away is looked at rarely, what is near or not known soon. */
+static uint32_t poll_after_ms(const struct msg_task_get_ans *m)
+{
+    int64_t ms = m->eta == TASK_ETA_UNSAID ? 0 : m->eta_ms < 0 ? 5000 : m->eta_ms;
+
+    if (m->eta == TASK_ETA_PACE || m->eta == TASK_ETA_RATE)
+        ms /= 4; /* an estimate */
+    return (uint32_t)ms_min(ms_max(ms, 1000), 60000);
+}
+
+void task_retry_after(struct api_ans *a, const struct msg_task_get_ans *m)
+{
+    out_u64(&a->headers, "Retry-After: ", (poll_after_ms(m) + 999) / 1000);
+    ADD(&a->headers, "\r\n");
+}
+
+/* When its state ends by itself. */
+static void add_until(struct buf *b, const struct msg_task_get_ans *m)
+{
+    static const char *const names[TASK_NSTATES] = {
+        [TASK_SCHEDULED] = ",\"due_at\":",        [TASK_WAITING] = ",\"expires_at\":",
+        [TASK_RUNNING] = ",\"lease_expires_at\":", [TASK_RETRYING] = ",\"retry_at\":",
+        [TASK_SUCCEEDED] = ",\"expires_at\":",    [TASK_DEAD] = ",\"expires_at\":",
+        [TASK_CANCELLED] = ",\"expires_at\":",    [TASK_EXPIRED] = ",\"expires_at\":",
+    };
+
+    if (names[m->state] != NULL)
+        out_moment(b, names[m->state], m->until_ms);
+}
+
+/* "rate:tenant7": which limit of which key or queue. */
+static void add_limit(struct buf *b, const struct msg_task_get_ans *m)
+{
+    char text[TASK_NAME_MAX + 20], *w = text;
+    unsigned i = 0;
+
+    while (i + 1 < CLOSED_BITS && (m->limited >> (i + 1)) != 0)
+        i++; /* the one that lasts longest */
+    w = text_str(w, closed_word(i));
+    *w++ = ':';
+    *text_str(w, m->limited_by) = '\0';
+    out_text(b, ",\"limited_by\":", text);
+}
+
+/* ,"eta_s":12,"eta_reason":"pace" */
+static void add_eta(struct buf *b, const struct msg_task_get_ans *m)
+{
+    static const char *const words[TASK_NETAS] = {
+#define X(NAME, word) word,
+        TASK_ETAS(X)
+#undef X
+    };
+
+    if (m->eta == TASK_ETA_UNSAID || m->eta >= TASK_NETAS)
+        return;
+    out_or_null(b, ",\"eta_s\":", m->eta_ms < 0 ? -1 : (m->eta_ms + 999) / 1000);
+    out_text(b, ",\"eta_reason\":", words[m->eta]);
+}
+
+/* Where it stands, and what it waits for. */
+static void add_place(struct buf *b, const struct msg_task_get_ans *m)
+{
+    if (m->position > 0)
+        out_u64(b, ",\"position\":", m->position);
+    if (m->position_capped)
+        ADD(b, ",\"position_capped\":true");
+    if (m->state == TASK_WAITING)
+        out_u64(b, ",\"ahead_of_key\":", m->ahead_of_key);
+    if (m->limited != 0) {
+        add_limit(b, m);
+        out_moment(b, ",\"limited_until\":", m->limited_until_ms);
+    }
+    add_eta(b, m);
+}
+
+/* ,"retry":{"min":1.000,"jitter":20}: of its back-off what it has of its own. */
+static void add_retry(struct buf *b, const struct task_own *o)
+{
+    const struct {
+        const char *name;
+        uint64_t v;
+        bool ms;
+    } row[] = { { "\"min\":", o->retry_min_ms, true }, { "\"max\":", o->retry_max_ms, true },
+                { "\"doublings\":", o->retry_doublings, false },
+                { "\"jitter\":", o->retry_jitter, false } };
+    const char *before = ",\"retry\":{";
+
+    for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+        if (row[i].v == 0)
+            continue;
+        buf_str(b, before);
+        if (row[i].ms)
+            out_millis(b, row[i].name, row[i].v - 1);
+        else
+            out_u64(b, row[i].name, row[i].v - 1);
+        before = ",";
+    }
+    if (before[1] == '\0')
+        ADD(b, "}");
+}
+
+/* Writes what the task itself has, where its pool has something else. */
+static void add_own(struct buf *b, const struct task_own *o)
+{
+    if (o->ttl_ms != 0)
+        out_moment(b, ",\"ttl\":", (int64_t)o->ttl_ms - 1);
+    if (o->max_attempts != 0)
+        out_u64(b, ",\"max_attempts\":", o->max_attempts - 1);
+    add_retry(b, o);
+    if (o->labels == NULL || o->labels[0] == 0)
+        return;
+    ADD(b, ",\"labels\":[");
+    for (const char *p = o->labels; *p != 0; p += *p == ',') {
+        size_t n = strcspn(p, ",");
+
+        if (p != o->labels)
+            ADD(b, ",");
+        json_ascii(b, p, n);
+        p += n;
+    }
+    ADD(b, "]");
+}
+
+/* ,"history":[{"attempt":1,"started_at":...,"ms":120,"end":"nack","reason":"...","retry_at":...}] */
+static void add_attempt(struct buf *b, const struct attempt_row *h)
+{
+    out_text(b, "{\"end\":", attempt_end_word(h->end));
+    if (h->no != 0)
+        out_u64(b, ",\"attempt\":", h->no);
+    out_moment(b, ",\"started_at\":", h->started_ms);
+    out_moment(b, ",\"ended_at\":", h->ended_ms);
+    if (h->started_ms != 0)
+        out_u64(b, ",\"ms\":", (uint64_t)(h->ended_ms - h->started_ms));
+    if (h->number != 0)
+        out_u64(b, ",\"status\":", h->number);
+    if (h->reason.n > 0) {
+        ADD(b, ",\"reason\":");
+        json_utf8(b, (const char *)h->reason.p, h->reason.n);
+    }
+    out_moment(b, ",\"retry_at\":", h->again_ms);
+    ADD(b, "}");
+}
+
+static void add_history(struct buf *b, const struct msg_task_get_ans *m)
+{
+    ADD(b, ",\"history\":[");
+    for (uint32_t i = 0; i < m->n_history; i++) {
+        if (i > 0)
+            ADD(b, ",");
+        add_attempt(b, &m->history[i]);
+    }
+    ADD(b, "]");
+    if (m->earlier > 0)
+        out_u64(b, ",\"earlier_attempts\":", m->earlier);
+}
+
+void task_answer_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
+                      const char *endpoint)
+{
+    struct buf *b = &a->body;
+    bool final = task_state_is_final((enum task_state)m->state);
+
+    api_ok(a, 200);
+    task_add_name(b, "{\"task\":\"", t);
+    out_text(b, ",\"queue\":", m->queue);
+    task_add_state(b, m->state);
+    add_endpoint(b, m, endpoint);
+    task_add_key(b, m->key1, m->key2);
+    out_u64(b, ",\"priority\":", m->priority);
+    ADD(b, ",\"order\":");
+    buf_i64(b, m->order);
+    add_place(b, m);
+    add_own(b, &m->own);
+    out_u64(b, ",\"attempts\":", m->attempts);
+    task_add_cancel(b, m->stopping, task_maybe_executed(m));
+    out_moment(b, ",\"entered_at\":", m->entered_ms);
+    out_moment(b, ",\"started_at\":", m->started_ms);
+    out_moment(b, ",\"ended_at\":", m->ended_ms);
+    add_until(b, m);
+    if (m->n_history > 0)
+        add_history(b, m);
+    a->result = (struct slice){ (char *)(uintptr_t)m->result.p, m->result.n };
+    if (m->result_length > 0)
+        add_result(b, m);
+    if (!final) {
+        out_u64(b, ",\"poll_after_ms\":", poll_after_ms(m));
+        task_retry_after(a, m);
+    }
+    ADD(b, "}");
+}
+
+/* ---- header fields of a target ---- */
+
+static struct call_span fields_of(const struct msg_task_get_ans *m)
+{
+    struct call_span all = { (const char *)m->fields.p, m->fields.n };
+
+    return reply_fields_ok(all) ? all : (struct call_span){ 0 };
+}
+
+static bool is(struct call_span name, const char *lower)
+{
+    return name.n == strlen(lower) && strncasecmp(name.p, lower, name.n) == 0;
+}
+
+bool passed_on_location(const struct msg_task_get_ans *m)
+{
+    struct call_span rest = fields_of(m), name, value;
+
+    while (call_header_next(&rest, &name, &value))
+        if (is(name, "location"))
+            return true;
+    return false;
+}
+
+static const struct call_span elsewhere;
+
+/* Finds the part behind the endpoint's own path. */
+static struct call_span below(const struct url *own, const char *p, size_t path_n)
+{
+    size_t n = strlen(own->path);
+
+    if (path_n < n || memcmp(p, own->path, n) != 0 || (path_n > n && strchr("/?#", p[n]) == NULL))
+        return elsewhere;
+    return (struct call_span){ p + n, path_n - n };
+}
+
+static struct call_span behind_endpoint(const char *url, struct call_span v)
+{
+    struct url own, u;
+    size_t used;
+
+    if (url[0] == '\0' || url_parse(&own, url) != NULL)
+        return elsewhere;
+    if (v.n > 0 && v.p[0] == '/' && (v.n == 1 || v.p[1] != '/'))
+        return below(&own, v.p, v.n);
+    if (url_authority(&u, v.p, v.n, &used) != NULL || !url_same_host(&own, &u))
+        return elsewhere;
+    return below(&own, v.p + used, v.n - used);
+}
+
+static void put_location(struct buf *b, const struct passed_from *from, struct call_span value)
+{
+    struct call_span tail = behind_endpoint(from->url, value);
+
+    if (tail.p == NULL) {
+        buf_append(b, value.p, value.n);
+        return;
+    }
+    buf_str(b, "/v1/call/");
+    buf_str(b, from->endpoint);
+    if (tail.n == 0 || tail.p[0] != '/')
+        buf_byte(b, '/');
+    buf_append(b, tail.p, tail.n);
+}
+
+void passed_on_fields(struct buf *headers, const struct msg_task_get_ans *m,
+                      const struct passed_from *from, bool of_file)
+{
+    struct call_span rest = fields_of(m), name, value;
+
+    while (call_header_next(&rest, &name, &value)) {
+        if (of_file && is(name, "content-disposition"))
+            continue;
+        buf_append(headers, name.p, name.n);
+        buf_str(headers, ": ");
+        if (is(name, "location"))
+            put_location(headers, from, value);
+        else
+            buf_append(headers, value.p, value.n);
+        buf_str(headers, "\r\n");
+    }
+    if (m->fields_cut)
+        buf_str(headers, "segq-headers-truncated: true\r\n");
+}
+
+/* ---- the bytes alone ---- */
+
+static void result_headers(struct buf *b, const struct msg_task_get_ans *m)
+{
+    ADD(b, "segq-state: ");
+    buf_str(b, task_state_word((enum task_state)m->state));
+    out_u64(b, "\r\nsegq-status: ", m->status != 0 ? m->status : 200);
+    ADD(b, "\r\n");
+    if (m->result_length == 0)
+        return;
+    out_u64(b, "segq-length: ", m->result_length);
+    ADD(b, "\r\nsegq-sha256: ");
+    out_hex(b, m->result_sha256.p, m->result_sha256.n);
+    buf_str(b, is_cut(m) ? "\r\nsegq-truncated: true\r\n" : "\r\n");
+}
+
+bool result_is_harmless(const struct msg_task_get_ans *m)
+{
+    const char *type = m->content_type;
+    size_t n = strcspn(type, "; ");
+
+    return says_json(type) || (n == 10 && strncasecmp(type, "text/plain", n) == 0);
+}
+
+void result_put(struct api_ans *a, const struct msg_task_get_ans *m)
+{
+    const char *type = m->status == 0 ? API_JSON : m->content_type;
+
+    a->type = m->result.n == 0                     ? NULL
+              : is_cut(m) || type[0] == '\0' ? "application/octet-stream"
+                                                    : type;
+    result_headers(&a->headers, m);
+    if (m->status != 0)
+        ADD(&a->headers, "Content-Security-Policy: sandbox; default-src 'none'\r\n");
+    buf_append(&a->body, m->result.p, m->result.n);
+}
+
+bool result_is_there(const struct msg_task_get_ans *m)
+{
+    return m->state == TASK_SUCCEEDED || m->status != 0;
+}
+
+const char *result_not_passed_on(const struct msg_task_get_ans *m)
+{
+    if (m->state == TASK_CANCELLED || m->state == TASK_EXPIRED)
+        return "the call was cancelled, or has waited for longer than it may; its task says more";
+    if (m->status == 0)
+        return "the endpoint has not answered; its task says more";
+    if (m->status < 200 || m->status > 599 || (m->status / 100 == 3 && !passed_on_location(m)))
+        return "the endpoint's answer is none that is passed on; its task says more";
+    return NULL;
+}

@@ -26,39 +26,41 @@ void calls_init(struct calls *c)
     map_init(&c->by_id, 0); /* our own numbers */
 }
 
+/* Texts of a definition that a copy of it owns. */
+static const size_t def_texts[] = {
+    offsetof(struct msg_endpoint, url),       offsetof(struct msg_endpoint, secret_file),
+    offsetof(struct msg_endpoint, ca_file),   offsetof(struct msg_endpoint, cert_file),
+    offsetof(struct msg_endpoint, key_file),  offsetof(struct msg_endpoint, proxy),
+    offsetof(struct msg_endpoint, budget),
+};
+
+static char **def_text(const struct msg_endpoint *d, size_t i)
+{
+    return (char **)(uintptr_t)((const char *)d + def_texts[i]);
+}
+
 static void def_free(struct msg_endpoint *d)
 {
     for (uint32_t i = 0; i < d->n_allow; i++)
         free((char *)d->allow[i]);
     free(d->allow);
-    free((char *)d->url);
-    free((char *)d->secret_file);
-    free((char *)d->ca_file);
-    free((char *)d->cert_file);
-    free((char *)d->key_file);
-    free((char *)d->proxy);
-    free((char *)d->budget);
+    for (size_t i = 0; i < ARRAY_LEN(def_texts); i++)
+        free(*def_text(d, i));
     *d = (struct msg_endpoint){ 0 };
 }
 
 /* A copy that owns its texts. False: no memory; def_free(). */
 static bool def_copy(struct msg_endpoint *d, const struct msg_endpoint *m)
 {
-    bool ok;
+    bool ok = true;
 
     *d = *m;
     d->name = NULL;
-    d->url = strdup(m->url);
-    d->secret_file = strdup(m->secret_file);
-    d->ca_file = strdup(m->ca_file);
-    d->cert_file = strdup(m->cert_file);
-    d->key_file = strdup(m->key_file);
-    d->proxy = strdup(m->proxy);
-    d->budget = strdup(m->budget);
+    for (size_t i = 0; i < ARRAY_LEN(def_texts); i++)
+        ok &= (*def_text(d, i) = strdup(*def_text(m, i))) != NULL;
     d->allow = calloc(m->n_allow + 1, sizeof(*d->allow));
     d->n_allow = d->allow != NULL ? m->n_allow : 0;
-    ok = d->url != NULL && d->secret_file != NULL && d->ca_file != NULL && d->cert_file != NULL &&
-         d->key_file != NULL && d->proxy != NULL && d->budget != NULL && d->allow != NULL;
+    ok &= d->allow != NULL;
     for (uint32_t i = 0; i < d->n_allow; i++)
         ok &= (d->allow[i] = strdup(m->allow[i])) != NULL;
     return ok;

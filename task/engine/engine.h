@@ -44,9 +44,15 @@ struct tqueue { /* present while it has tasks */
     int64_t redrive_tat;   /* rate.h */
 };
 
+/* gave_way: part of those gone: before their time, for a submission */
+#define ENGINE_COUNTS(X) \
+    X(accepted) X(same) X(started) X(succeeded) X(retried) X(dead) X(cancelled) X(expired) X(lapsed) \
+    X(gone) X(gave_way)
+
 struct engine_counts { /* ever, since the start of the process */
-    uint64_t accepted, same, started, succeeded, retried, dead, cancelled, expired, lapsed, gone;
-    uint64_t gave_way; /* part of those gone: before their time, for a submission */
+#define X(m) uint64_t m;
+    ENGINE_COUNTS(X)
+#undef X
     struct histo late; /* delays and back-offs that ended: how late */
     struct histo wait; /* attempts: from the entry into the line to the start */
 };

@@ -335,17 +335,3 @@ void engine_top_queues(const struct engine *e, uint32_t *at, struct key_view *v,
     if (*at >= e->n_queues)
         *at = SLOT_NONE;
 }
-
-int engine_look_queue(const struct engine *e, const struct trec_text *queue,
-                      struct queue_view *v)
-{
-    const struct tqueue *q = tqueue_find(e, queue->p, queue->n);
-    const struct limiter *l;
-
-    if (q == NULL)
-        return SQ_EUNKNOWN;
-    l = tree_limiter_at(&e->tree, q->limiter);
-    *v = (struct queue_view){ q->tasks, q->rank.n, l->running, l->closed, q->dead.n,
-                              q->redrive_last != 0 };
-    return 0;
-}

@@ -80,16 +80,4 @@ void engine_top_keys(const struct engine *e, const struct trec_text *queue, uint
 void engine_top_queues(const struct engine *e, uint32_t *at, struct key_view *v, unsigned *n,
                        unsigned most);
 
-struct queue_view {
-    uint32_t tasks;   /* in any state */
-    uint64_t waiting;
-    uint32_t running;
-    uint8_t limited;  /* the queue's own limiter: enum closed */
-    uint32_t dead;
-    bool redriving;   /* change.h */
-};
-/* 0; SQ_EUNKNOWN: it has no task. */
-SQ_CHECK int engine_look_queue(const struct engine *e, const struct trec_text *queue,
-                               struct queue_view *v);
-
 #endif

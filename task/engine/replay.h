@@ -9,11 +9,8 @@
 
 /* Appends the whole state, framed (record.h). Without memory out->failed is set. */
 void engine_snapshot(const struct engine *e, struct buf *out);
-/* Applies a record, in the order in which they were written. 0, SQ_ENOMEM; SQ_EPROTO,
- * SQ_EUNKNOWN: it is damaged, or a newer segq wrote it. After anything but 0 the engine is
- * good for engine_fini() alone. */
-SQ_CHECK int engine_replay(struct engine *e, uint8_t kind, const uint8_t *p, size_t n);
-/* The same of one that is decoded. */
+/* Applies a record, in the order in which they were written. 0, SQ_ENOMEM; SQ_EPROTO: it is damaged,
+ * or a newer segq wrote it. After anything but 0 the engine is good for engine_fini() alone. */
 SQ_CHECK int engine_apply(struct engine *e, const struct trec *r);
 /* All has been read; the node, whose axis shows `now_ms`, is in service again. at_ms: what the
  * partition's own would show if it had run on meanwhile, as far as is known; time goes on from
@@ -21,7 +18,5 @@ SQ_CHECK int engine_apply(struct engine *e, const struct trec *r);
  * buckets are empty. What this writes down is in the log, as by a command. 0; SQ_EPROTO: a snapshot
  * is not whole. */
 SQ_CHECK int engine_opened(struct engine *e, msec_t now_ms, msec_t at_ms);
-/* Digest of all that a replay brings back: equal for equal states. */
-uint64_t engine_digest(const struct engine *e);
 
 #endif

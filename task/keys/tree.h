@@ -151,8 +151,5 @@ static inline struct limiter *tree_limiter_at(const struct tree *t, uint32_t lim
  * *at on (1: the first): a step per turn, not per task. A task counts once: for the lowest level
  * that is closed. *at: where the next call goes on; 0: it was the last. */
 void tree_held(const struct tree *t, uint32_t *at, uint32_t steps, uint64_t held[TASK_NHOLDS]);
-/* Checks what must hold between rings, lines and limiters: slow, for tests. NULL, or what does not
- * hold. */
-const char *tree_check(const struct tree *t);
 
 #endif

@@ -10,9 +10,8 @@
 #include "common/base/log.h"
 #include "task/calls/calls.h"
 #include "task/engine/clock.h"
-#include "task/engine/look.h"
 #include "task/engine/replay.h"
-#include "task/node/archive_line.h"
+#include "task/node/ends.h"
 
 #define LOG_MODULE "table"
 
@@ -20,56 +19,6 @@
 #define CLOCK_EACH_MS   3600000 /* idle partitions, too: alive then */
 #define CLOCK_SET_MS    1000
 #define AWAY_MOST_MS    ((msec_t)86400000) /* leap of a clock that is believed after a reboot */
-
-/* True: to be told in another queue, if there is one, and it does not tell an end itself. */
-static void notice(struct part *p, const struct task_end *end)
-{
-    const struct task_own own = { .labels = end->labels };
-    char line[ARCHIVE_LINE_MAX];
-    struct notice_text text = { .no = end->no, .state = (uint8_t)end->state,
-                                .ended_ms = end->ended_ms, .p = line };
-
-    static_assert(ARCHIVE_LINE_MAX <= NOTICE_TEXT_MAX, "a line is a notice");
-    if (p->notices.queue[0] == 0 || own_has_label(&own, NOTICE_LABEL, strlen(NOTICE_LABEL)))
-        return;
-    text.n = archive_line(end, line) - 1; /* without its newline */
-    (void)notices_add(&p->notices, &text, &p->e.log);
-}
-
-/* For engine.ended. */
-static void tell_end(void *part, const struct engine *e, task_slot slot)
-{
-    struct part *p = part;
-    struct attempt past[ATTEMPTS_KEPT + 1];
-    struct task_view v;
-    uint32_t earlier;
-    unsigned n = look_at_history(e, slot, past, &earlier);
-    struct task_end end = { .part = p->no, .no = task_number(&e->store, slot),
-                            .ended_ms = tasktab_unix(p, e->at), .why = "",
-                            .status = p->tab->answered };
-
-    look_at_task(e, slot, &v);
-    end.state = v.state;
-    end.queue = v.queue;
-    end.key1 = v.key1;
-    end.key2 = v.key2;
-    end.labels = v.own != NULL && v.own->labels != NULL ? v.own->labels : "";
-    end.priority = v.priority;
-    end.attempts = v.attempts;
-    end.entered_ms = tasktab_unix(p, v.entered_ms);
-    if (n > 0) /* else there was no memory to note it */
-        end.why = attempt_end_word(past[n - 1].end);
-    while (n > 0 && end.started_ms == 0)
-        end.started_ms = tasktab_unix(p, past[--n].started);
-    if (p->tab->o.ended != NULL)
-        p->tab->o.ended(p->tab->o.ended_ctx, &end);
-    notice(p, &end);
-}
-
-void tasktab_hear_ends(struct part *p)
-{
-    p->e.ended = p->tab->o.ended != NULL || p->notices.queue[0] != 0 ? tell_end : NULL;
-}
 
 struct part *tasktab_part_new(struct tasktab *t, const struct part_seed *s)
 {

@@ -18,9 +18,6 @@ bool tasktab_clock_is_old(const struct tasktab *t, const struct part *p);
 /* Reckons, after it has been read, or copied to here, what its axis would show by now (PROTOCOL 26, Time). */
 msec_t tasktab_clock_after(const struct tasktab *t, const struct part *p);
 
-/* Somebody wants to know of ends of its tasks, or nobody: notify, or the archive's hook, is another. */
-void tasktab_hear_ends(struct part *p);
-
 /* A record of its tasks, its schedules, its notices. As engine_apply(). */
 SQ_CHECK int tasktab_part_apply(struct part *p, const struct trec *r);
 /* Appends its whole state, framed. Without memory out->failed is set. */

@@ -12,8 +12,7 @@
  *   part_copy.c  a partition's copy to another node, and from there
  *   keep.c       records into the journal, and out of it
  *   body.c       payloads and results: put, read, copied
- *   notices.c    ends of tasks that are told in another queue
- *   archive_line.c  a task that has ended, as a line of JSON
+ *   ends.c       tasks that have ended: as lines of JSON, told in another queue
  *   report.c     what managers are told; ends of tasks, to routers */
 #ifndef SEGQ_TASKTAB_STATE_H
 #define SEGQ_TASKTAB_STATE_H
@@ -21,7 +20,7 @@
 #include "common/base/list.h"
 #include "common/ticket/task_token.h"
 #include "task/engine/engine.h"
-#include "task/node/notices.h"
+#include "task/node/ends.h"
 #include "task/node/table.h"
 #include "task/schedules/schedules.h"
 

@@ -185,17 +185,11 @@ static void count_part(const struct part *p, struct tasktab_counts *n)
     const struct engine_counts *c = &p->e.counts;
     const uint32_t *in = p->e.store.n;
 
-    n->accepted += c->accepted;
-    n->same += c->same;
-    n->started += c->started;
-    n->succeeded += c->succeeded;
-    n->retried += c->retried;
-    n->dead += c->dead;
-    n->cancelled += c->cancelled;
-    n->expired += c->expired;
-    n->lapsed += c->lapsed;
-    n->gone += c->gone;
-    n->gave_way += c->gave_way;
+#define X(m) n->engine.m += c->m;
+    ENGINE_COUNTS(X)
+#undef X
+    histo_join(&n->engine.late, &c->late);
+    histo_join(&n->engine.wait, &c->wait);
     n->scheduled += in[TASK_SCHEDULED] + in[TASK_RETRYING];
     n->waiting += in[TASK_WAITING];
     n->running += in[TASK_RUNNING];
@@ -215,8 +209,6 @@ static void count_part(const struct part *p, struct tasktab_counts *n)
     histo_join(&n->ticks.late, &p->schedules.counts.late);
     for (size_t h = 0; h < TASK_NHOLDS; h++)
         n->held[h] += p->held[h];
-    histo_join(&n->late, &c->late);
-    histo_join(&n->wait, &c->wait);
 }
 
 void tasktab_count(const struct tasktab *t, struct tasktab_counts *n)

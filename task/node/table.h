@@ -93,7 +93,7 @@ struct tasktab_opts {
     const struct tab_shared *shared; /* ref; NULL: `bodies` and `record` */
     void *shared_ctx;
     /* NULL, or hears of each task that becomes final, before the turn in which it does is written
-     * (task/node/archive_line.h); not in a replay. */
+     * (task/node/ends.h); not in a replay. */
     void (*ended)(void *ctx, const struct task_end *end);
     void *ended_ctx;
     const struct zones *zones; /* ref; NULL: schedules know only UTC */
@@ -103,14 +103,12 @@ struct tasktab_opts {
 struct tasktab_counts { /* ever, or now */
     uint64_t parts, tasks, waiting_calls;
     uint64_t puts, takes, gets, settled, changed; /* rows, questions */
-    uint64_t accepted, same, started, succeeded, retried, dead, cancelled, expired, lapsed, gone;
-    uint64_t gave_way;
+    struct engine_counts engine;
     uint64_t scheduled, waiting, running, finals, dead_now, queues;
     uint64_t stale, refused, busy; /* answers */
     uint64_t stale_orders, lost_bodies;
     uint64_t core_bytes, waiting_bytes, oldest_ms, epoch;
     uint64_t held[TASK_NHOLDS]; /* numbers of those that wait, as counted in the last seconds */
-    struct histo late, wait;    /* lateness of delays and back-offs; wait from entry to start */
     uint64_t schedules;
     uint64_t notices, notices_taken, notices_dropped; /* now; ever */
     struct schedules_counts ticks;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/trail/trail_line.h"
-#include "task/node/archive_line.h"
+#include "task/node/ends.h"
 
 struct archive {
     struct trail *trail; /* owned */

@@ -25,17 +25,17 @@ static const struct metric_row tab_rows[] = {
     ROW("core_bytes", GAUGE, core_bytes, "Memory of tasks, timers, names and queues"),
     ROW("epoch", GAUGE, epoch, "Highest manager epoch seen"),
     ROW("submitted_total", COUNTER, puts, "Submissions received"),
-    ROW("accepted_total", COUNTER, accepted, "Tasks accepted"),
-    ROW("same_total", COUNTER, same, "Submissions that were there already"),
-    ROW("started_total", COUNTER, started, "Attempts begun"),
-    ROW("succeeded_total", COUNTER, succeeded, "Tasks done"),
-    ROW("retried_total", COUNTER, retried, "Attempts that failed, and are followed by another"),
-    ROW("died_total", COUNTER, dead, "Tasks whose last attempt failed"),
-    ROW("cancelled_total", COUNTER, cancelled, "Tasks cancelled"),
-    ROW("expired_total", COUNTER, expired, "Tasks that waited for too long"),
-    ROW("lapsed_total", COUNTER, lapsed, "Leases that expired"),
-    ROW("gone_total", COUNTER, gone, "Final tasks let go"),
-    ROW("gave_way_total", COUNTER, gave_way, "Of them: before their time, since max_tasks was reached"),
+    ROW("accepted_total", COUNTER, engine.accepted, "Tasks accepted"),
+    ROW("same_total", COUNTER, engine.same, "Submissions that were there already"),
+    ROW("started_total", COUNTER, engine.started, "Attempts begun"),
+    ROW("succeeded_total", COUNTER, engine.succeeded, "Tasks done"),
+    ROW("retried_total", COUNTER, engine.retried, "Attempts that failed, and are followed by another"),
+    ROW("died_total", COUNTER, engine.dead, "Tasks whose last attempt failed"),
+    ROW("cancelled_total", COUNTER, engine.cancelled, "Tasks cancelled"),
+    ROW("expired_total", COUNTER, engine.expired, "Tasks that waited for too long"),
+    ROW("lapsed_total", COUNTER, engine.lapsed, "Leases that expired"),
+    ROW("gone_total", COUNTER, engine.gone, "Final tasks let go"),
+    ROW("gave_way_total", COUNTER, engine.gave_way, "Of them: before their time, since max_tasks was reached"),
     ROW("take_answers_total", COUNTER, takes, "Takes answered with tasks"),
     ROW("looks_total", COUNTER, gets, "Questions about a task"),
     ROW("settlements_total", COUNTER, settled, "Acks, nacks and other settlements by workers"),
@@ -143,9 +143,9 @@ void task_metrics(void *ctx, struct buf *b)
                   "How long the first of those in line has waited", (double)tab.oldest_ms / 1000);
     held_page(b, &tab);
     metrics_histo(b, "segq_task_wait_seconds", "From a task's entry into its line to its start",
-                  &tab.wait);
+                  &tab.engine.wait);
     metrics_histo(b, "segq_task_lateness_seconds", "How late delays and back-offs ended",
-                  &tab.late);
+                  &tab.engine.late);
     metrics_histo(b, "segq_task_tick_lateness_seconds", "How late ticks of schedules fired",
                   &tab.ticks.late);
     metrics_process(b, "task");

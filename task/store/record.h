@@ -67,7 +67,7 @@
     /* records of a partition's schedules (task/schedules) */                                     \
     X(SCHEDULE, 54, lo, until, name) /* definition from `until` on; "": removed */        \
     X(TICK, 55, lo, until, no, why) /* outcome of a tick (enum tick_outcome); its task */ \
-    /* records of its notices (task/node/notices.h) */                                                   \
+    /* records of its notices (task/node/ends.h) */                                                   \
     X(NOTIFY, 56, name)           /* the queue that is told; "": none */                 \
     X(NOTICE, 57, lo, no, state, until, name) /* words about a task's end at `until` */ \
     X(NOTICE_GONE, 58, lo)        /* the queue that it is for has it */

@@ -11,7 +11,7 @@
 #include "common/base/rng.h"
 #include "common/wire/msg.h"
 #include "task/calls/calls.h"
-#include "task/node/archive_line.h"
+#include "task/node/ends.h"
 #include "tests/lib/calltarget.h"
 #include "tests/lib/tabrig.h"
 

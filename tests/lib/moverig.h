@@ -11,8 +11,8 @@
 #ifndef SEGQ_TESTS_MOVERIG_H
 #define SEGQ_TESTS_MOVERIG_H
 
-#include "task/engine/look.h"
 #include "task/node/keep.h"
+#include "tests/lib/engine_state.h"
 #include "tests/lib/moveasks.h"
 
 /* ---- a step -------------------------------------------------------------------------- */

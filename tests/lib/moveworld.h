@@ -3,7 +3,7 @@
 #ifndef SEGQ_TESTS_MOVEWORLD_H
 #define SEGQ_TESTS_MOVEWORLD_H
 
-#include "task/node/archive_line.h"
+#include "task/node/ends.h"
 #include "task/node/parts.h"
 #include "tests/lib/poolrig.h"
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "common/base/err.h"
-#include "task/engine/replay.h"
 #include "task/node/keep.h"
 #include "task/node/parts.h"
+#include "tests/lib/engine_state.h"
 
 #define TABRIG_BODIES 4000
 

@@ -183,7 +183,7 @@ static void hour(void)
         cr_assert_leq(n.tasks, MOST);
     }
     cr_expect_eq(h.done, (uint64_t)HOUR * EACH * PARTS);
-    cr_expect_eq(n.gave_way, h.done - MOST);
+    cr_expect_eq(n.engine.gave_way, h.done - MOST);
     cr_expect_leq(h.body_most, MOST + 2 * EACH * PARTS);
 }
 

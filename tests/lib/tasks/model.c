@@ -6,9 +6,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
-#include "task/engine/look.h"
-#include "task/engine/tqueue.h"
-#include "task/keys/tree.h"
+#include "tests/lib/engine_state.h"
 #include "tests/lib/tasks/names.h"
 #include "tests/lib/tasks/order.h"
 

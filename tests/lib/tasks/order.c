@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/buf.h"
-#include "task/engine/look.h"
-#include "task/engine/tqueue.h"
+#include "tests/lib/engine_state.h"
 #include "tests/lib/tasks/model.h"
 #include "tests/lib/tasks/names.h"
 

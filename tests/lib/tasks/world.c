@@ -8,8 +8,7 @@
 
 #include "common/base/err.h"
 #include "task/engine/change.h"
-#include "task/engine/look.h"
-#include "task/engine/replay.h"
+#include "tests/lib/engine_state.h"
 #include "tests/lib/tasks/actors.h"
 #include "tests/lib/tasks/model.h"
 #include "tests/lib/tasks/names.h"

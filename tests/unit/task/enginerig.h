@@ -4,18 +4,15 @@
 
 #include "task/engine/change.h"
 #include "task/engine/clock.h"
-#include "task/engine/look.h"
-#include "task/engine/replay.h"
 #include "task/engine/submit.h"
 #include "task/engine/worker.h"
-#include "task/keys/tree.h"
 
 #include "tests/lib/criterion.h"
 #include <string.h>
 
-static const struct attempt given_back = { .end = ATTEMPT_GIVEN_BACK };
+#include "tests/lib/engine_state.h"
 
-#include "common/base/err.h"
+static const struct attempt given_back = { .end = ATTEMPT_GIVEN_BACK };
 
 #define RIG_START ((msec_t)1780000000000)
 

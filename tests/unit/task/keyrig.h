@@ -3,10 +3,10 @@
 #ifndef SEGQ_TEST_KEYRIG_H
 #define SEGQ_TEST_KEYRIG_H
 
-#include "task/keys/ring.h"
-#include "task/keys/tree.h"
 
 #include "tests/lib/criterion.h"
+
+#include "tests/lib/engine_state.h"
 
 #define KEYRIG_START ((msec_t)1780000000000)
 

@@ -12,7 +12,7 @@
 
 #include "common/base/log.h"
 #include "common/base/rng.h"
-#include "task/node/archive_line.h"
+#include "task/node/ends.h"
 
 #define DAY_MS   86400000ll
 #define NOON     (20000 * DAY_MS + DAY_MS / 2) /* 2024-10-04 */

@@ -1,6 +1,6 @@
 /* test_notices.c: an end is told until the other queue has it, whatever is lost on the way; what is
  * written makes the same list; bounds. */
-#include "task/node/notices.h"
+#include "task/node/ends.h"
 
 #include "tests/lib/criterion.h"
 #include <string.h>

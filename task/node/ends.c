@@ -1,5 +1,5 @@
-/* notices.c: two lists in the order of the ends: what waits, and what was sent. */
-#include "task/node/notices.h"
+/* ends.c: a line for each; two lists in the order of the ends: what waits, and what was sent. */
+#include "task/node/ends.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -9,11 +9,87 @@
 #include "common/base/err.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
-#include "common/task/state.h"
+#include "common/trail/trail_line.h"
+#include "task/engine/look.h"
+#include "task/node/state.h"
 
 #define LOG_MODULE "notices"
 #define AGAIN_MS   1000  /* behind a refusal, or without a router */
 #define ANSWER_MS  10000 /* a router that has not answered by then is not waited for */
+
+/* ---- lines: their members, one after another ---------------------------------------- */
+
+static void put_id(struct jline *o, const struct task_end *end)
+{
+    jline_name(o, "id");
+    *o->p++ = '"';
+    o->p = text_u64(o->p, end->part);
+    *o->p++ = '-';
+    o->p = text_u64(o->p, end->no);
+    *o->p++ = '"';
+}
+
+static void put_key(struct jline *o, const struct task_end *end)
+{
+    char key[KEY_TEXT_MAX + 1];
+    size_t n = strnlen(end->key1, TASK_NAME_MAX), below = strnlen(end->key2, TASK_NAME_MAX);
+
+    if (n == 0)
+        return;
+    memcpy(key, end->key1, n);
+    if (below > 0) {
+        key[n++] = '/';
+        memcpy(key + n, end->key2, below);
+    }
+    jline_text(o, "key", key, n + below);
+}
+
+static void put_labels(struct jline *o, const char *labels)
+{
+    if (*labels == 0)
+        return;
+    jline_name(o, "labels");
+    for (const char *p = labels; *p != 0; p += *p == ',') {
+        size_t n = strcspn(p, ",");
+
+        *o->p++ = p == labels ? '[' : ',';
+        jline_quoted(o, p, n);
+        p += n;
+    }
+    *o->p++ = ']';
+}
+
+static void put_known(struct jline *o, const char *name, int64_t wall_ms)
+{
+    if (wall_ms > 0)
+        jline_moment(o, name, wall_ms);
+}
+
+size_t archive_line(const struct task_end *end, char *out)
+{
+    const char *state = task_state_word(end->state);
+    struct jline o = { .p = out };
+
+    jline_moment(&o, "ended_at", end->ended_ms);
+    put_id(&o, end);
+    jline_text(&o, "queue", end->queue, strnlen(end->queue, TASK_NAME_MAX));
+    put_key(&o, end);
+    put_labels(&o, end->labels);
+    jline_u64(&o, "priority", end->priority);
+    jline_text(&o, "state", state, strlen(state));
+    jline_u64(&o, "attempts", end->attempts);
+    put_known(&o, "entered_at", end->entered_ms);
+    put_known(&o, "started_at", end->started_ms);
+    if (end->why[0] != 0)
+        jline_text(&o, "why", end->why, strlen(end->why));
+    if (end->status != 0)
+        jline_u64(&o, "http_status", end->status);
+    jline_end(&o);
+    assert(o.p - out <= ARCHIVE_LINE_MAX);
+    return (size_t)(o.p - out);
+}
+
+/* ---- notices ----------------------------------------------------------------------- */
 
 void notices_init(struct notices *s)
 {
@@ -39,8 +115,6 @@ void notices_fini(struct notices *s)
         take_out(s, y);
     map_fini(&s->by_id);
 }
-
-/* ---- records ----------------------------------------------------------------------------- */
 
 static int apply_notice(struct notices *s, const struct trec *r)
 {
@@ -149,7 +223,7 @@ bool notices_add(struct notices *s, const struct notice_text *t, struct buf *log
     return ok;
 }
 
-/* ---- on their way ------------------------------------------------------------------------ */
+/* ---- on their way ------------------------------------------------------------------ */
 
 /* Puts it back, before all others. */
 static void back(struct notices *s, struct notice *x)
@@ -266,4 +340,56 @@ msec_t notices_idle_ms(const struct notices *s, msec_t now)
     if (s->waiting.n > 0 && s->sent.n < NOTICES_AT_ONCE)
         late = ms_min(late, s->held_ms);
     return late == MSEC_NEVER ? MSEC_NEVER : ms_max(late - now, 0);
+}
+
+/* ---- heard of the engine ------------------------------------------------------------ */
+
+/* True: to be told in another queue, if there is one, and it does not tell an end itself. */
+static void notice(struct part *p, const struct task_end *end)
+{
+    const struct task_own own = { .labels = end->labels };
+    char line[ARCHIVE_LINE_MAX];
+    struct notice_text text = { .no = end->no, .state = (uint8_t)end->state,
+                                .ended_ms = end->ended_ms, .p = line };
+
+    static_assert(ARCHIVE_LINE_MAX <= NOTICE_TEXT_MAX, "a line is a notice");
+    if (p->notices.queue[0] == 0 || own_has_label(&own, NOTICE_LABEL, strlen(NOTICE_LABEL)))
+        return;
+    text.n = archive_line(end, line) - 1; /* without its newline */
+    (void)notices_add(&p->notices, &text, &p->e.log);
+}
+
+/* For engine.ended. */
+static void tell_end(void *part, const struct engine *e, task_slot slot)
+{
+    struct part *p = part;
+    struct attempt past[ATTEMPTS_KEPT + 1];
+    struct task_view v;
+    uint32_t earlier;
+    unsigned n = look_at_history(e, slot, past, &earlier);
+    struct task_end end = { .part = p->no, .no = task_number(&e->store, slot),
+                            .ended_ms = tasktab_unix(p, e->at), .why = "",
+                            .status = p->tab->answered };
+
+    look_at_task(e, slot, &v);
+    end.state = v.state;
+    end.queue = v.queue;
+    end.key1 = v.key1;
+    end.key2 = v.key2;
+    end.labels = v.own != NULL && v.own->labels != NULL ? v.own->labels : "";
+    end.priority = v.priority;
+    end.attempts = v.attempts;
+    end.entered_ms = tasktab_unix(p, v.entered_ms);
+    if (n > 0) /* else there was no memory to note it */
+        end.why = attempt_end_word(past[n - 1].end);
+    while (n > 0 && end.started_ms == 0)
+        end.started_ms = tasktab_unix(p, past[--n].started);
+    if (p->tab->o.ended != NULL)
+        p->tab->o.ended(p->tab->o.ended_ctx, &end);
+    notice(p, &end);
+}
+
+void tasktab_hear_ends(struct part *p)
+{
+    p->e.ended = p->tab->o.ended != NULL || p->notices.queue[0] != 0 ? tell_end : NULL;
 }

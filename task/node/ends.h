@@ -1,5 +1,6 @@
-/* notices.h: what is to be told of ends of tasks: of a pool that names a queue in `notify`, each task
- * that becomes final has a notice, until a router has made a task of it in that queue. Pure.
+/* ends.h: tasks that have ended: each as a line of JSON, for the archive; and what is to be told of
+ * them: of a pool that names a queue in `notify`, each task that becomes final has a notice, until a
+ * router has made a task of it in that queue. Pure.
  *
  * The record NOTICE stands in the same group of the journal as the end of its task, so there are both
  * or neither, whatever is killed, moved or restarted; and NOTICE_GONE says that the other queue has
@@ -7,16 +8,50 @@
  * one task. At most NOTICES_MAX wait: what is more is dropped, and counted, since a receiver that is
  * away must not stop tasks, nor fill the memory.
  *
- * It is written down which queue is told, too: a node that begins anew ends tasks
- * before its manager has told it anything. Records go through notices_apply() alone, now as in a replay. Times: ms of the node's clock. */
-#ifndef SEGQ_TASK_NOTICES_H
-#define SEGQ_TASK_NOTICES_H
+ * It is written down which queue is told, too: a node that begins anew ends tasks before its manager
+ * has told it anything. Records go through notices_apply() alone, now as in a replay. Times: ms of the
+ * node's clock.
+ *
+ * A line is one JSON object; proto/PROTOCOL.md section 26 says what its members mean. It begins with
+ * the time of the end, so that lines can be sorted as text. Nothing of a body, a result or a token is
+ * in it. */
+#ifndef SEGQ_TASK_ENDS_H
+#define SEGQ_TASK_ENDS_H
 
 #include "common/base/list.h"
 #include "common/base/map.h"
+#include "common/base/text.h"
+#include "common/task/key_limit.h"
+#include "common/task/own.h"
+#include "common/task/state.h"
 #include "common/wire/msg.h"
 #include "common/wire/msg_router_task.h"
 #include "task/store/record.h"
+
+/* ---- lines ------------------------------------------------------------------------- */
+
+struct task_end { /* texts are borrowed; moments: Unix ms, 0: not known */
+    part_no part;
+    task_no no;
+    enum task_state state;
+    const char *queue, *key1, *key2; /* keys: "": none */
+    const char *labels;              /* "a,b"; "": none */
+    uint8_t priority;
+    unsigned attempts;
+    int64_t entered_ms, started_ms, ended_ms; /* started: of the last attempt */
+    const char *why; /* how that ended, or the task without one (common/task/state.h) */
+    uint32_t status; /* status of the target's answer, if a call has ended it; 0: none */
+};
+
+/* Six characters for each byte of a queue's name, a key and labels, quotes and commas; names of
+ * members, numbers and moments; the last number may touch DECIMAL_ROOM bytes. */
+#define ARCHIVE_LINE_MAX                                                                 \
+    (6 * (TASK_NAME_MAX + KEY_TEXT_MAX + LABELS_TEXT_MAX) + 3 * LABELS_MAX + 500 + DECIMAL_ROOM)
+
+/* Into out[ARCHIVE_LINE_MAX], with its newline; the length. */
+SQ_CHECK size_t archive_line(const struct task_end *end, char *out);
+
+/* ---- notices ----------------------------------------------------------------------- */
 
 /* The label of what is told, so its own end is told nowhere: two queues that tell one another would
  * go on for ever. */
@@ -34,7 +69,7 @@ struct notice {
     peer_no peer;        /* SENT: the router; 0: it waits */
     msec_t sent_ms;
     uint32_t n;
-    char text[];         /* a JSON object (archive_line.h), without a newline */
+    char text[];         /* a JSON object (archive_line()), without a newline */
 };
 
 struct notices {
@@ -95,5 +130,9 @@ static inline uint32_t notices_n(const struct notices *s)
 {
     return s->by_id.n;
 }
+
+struct part;
+/* Somebody wants to know of ends of its tasks, or nobody: notify, or the archive's hook, is another. */
+void tasktab_hear_ends(struct part *p);
 
 #endif

@@ -1,0 +1,255 @@
+/* test_task_looks.c: what callers and operators are told of tasks, and who may order what. */
+#include "tests/unit/task/tablerig.h"
+
+TestSuite(task_looks, .init = setup, .fini = teardown);
+
+/* ---- operators --------------------------------------------------------------------- */
+
+static const struct msg_task_do_ans *operate(struct msg_task_do q)
+{
+    q.part = q.part != 0 ? q.part : 3;
+    q.epoch = q.epoch != 0 ? q.epoch : 8;
+    q.queue = q.queue != NULL ? q.queue : "";
+    q.key1 = q.key2 = "";
+    q.label = q.label != NULL ? q.label : "";
+    send(MNG, &(struct msg){ .type = MSG_TASK_DO, .task_do = q });
+    cr_assert_not_null(answer(next_rid));
+    return &answer(next_rid)->task_do_ans;
+}
+
+static const struct msg_task_do_ans *order(enum task_do verb, task_no no)
+{
+    return operate((struct msg_task_do){ .verb = verb, .no = no });
+}
+
+Test(task_looks, callers_are_told_no_place_beyond_the_cap_and_operators_are)
+{
+    struct task_rules rules;
+    const struct msg_task_get_ans *m;
+    task_no last = 0;
+
+    ok(EPOCH, 77);
+    rules_default(&rules);
+    rules.position_cap = 2;
+    send(MNG, &(struct msg){ .type = MSG_PART_OPEN,
+                             .part_open = { EPOCH, 3, 8, "q*", sizeof(rules) / sizeof(uint64_t),
+                                            (uint64_t *)&rules, 100, false } });
+    turn();
+    for (uint64_t i = 1; i <= 3; i++) {
+        last = put_at(3, 8, "q", "x").no;
+        send(RTR, &(struct msg){ .type = MSG_TASK_GET, .task_get = { 3, 8, last, "", "", 0, false } });
+        m = &answer(next_rid)->task_get_ans;
+        cr_expect(m->position == (i < 2 ? i : 2) && m->position_capped == (i > 2));
+    }
+    cr_expect_eq(order(DO_LOOK, last)->v[0].position, 3);
+}
+
+Test(task_looks, an_operator_is_told_of_a_task_and_steers_it)
+{
+    const struct msg_task_do_ans *m;
+    task_no first, second;
+
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    first = put_at(3, 8, "q", "one").no;
+    second = put_at(3, 8, "q", "two").no;
+    m = order(DO_LOOK, second);
+    cr_assert(m->code == CODE_DONE && m->n == 1);
+    cr_expect_eq(m->v[0].position, 2);
+    cr_expect_eq(order(DO_RUN, second)->code, CODE_DONE);
+    cr_expect_eq(take(RTR, "q", 1, 0)->v[0].no, second, "before the first one");
+    m = order(DO_REDRIVE, first);
+    cr_assert(m->code == CODE_CONFLICT && m->n == 1, "refused, with its state");
+    cr_expect_eq(m->v[0].state, TASK_WAITING);
+    m = order(DO_CANCEL, first);
+    cr_assert(m->code == CODE_DONE && m->v[0].state == TASK_CANCELLED);
+    m = order(DO_DISCARD, first);
+    cr_expect(m->code == CODE_DONE && m->n == 0, "nothing is left to be told");
+    cr_expect_eq(order(DO_LOOK, first)->code, CODE_UNKNOWN);
+    cr_expect_eq(order(DO_NVERBS + 5, second)->code, CODE_INVALID, "of a newer manager");
+    cr_expect_eq(operate((struct msg_task_do){ .verb = DO_LOOK, .no = second, .epoch = 7 })->code,
+                 CODE_STALE);
+    turn();
+}
+
+Test(task_looks, a_list_goes_on_where_it_was)
+{
+    struct msg_task_do q = { .verb = DO_LIST, .queue = "q", .states = 1u << TASK_WAITING,
+                             .most = 2 };
+    const struct msg_task_do_ans *m;
+    unsigned seen = 0;
+
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    for (unsigned i = 0; i < 5; i++)
+        put_at(3, 8, i == 3 ? "qq" : "q", "x");
+    do {
+        m = operate(q);
+        cr_assert_eq(m->code, CODE_DONE);
+        for (uint32_t i = 0; i < m->n; i++)
+            cr_expect_str_eq(m->v[i].queue, "q");
+        seen += m->n;
+        q.after = m->after;
+    } while (q.after != 0);
+    cr_expect_eq(seen, 4);
+    q.queue = "nothing";
+    cr_expect_eq(operate(q)->n, 0);
+    tasktab_hold(t, true);
+    q.queue = "q";
+    cr_expect_eq(operate(q)->n, 2, "also while nothing can be written");
+    cr_expect_eq(order(DO_CANCEL, m->v[0].no)->code, CODE_BUSY);
+    tasktab_hold(t, false);
+}
+
+Test(task_looks, a_list_and_a_cancel_know_labels)
+{
+    struct task_put one = { .part = 3, .epoch = 8, .queue = "q", .key1 = "", .key2 = "",
+                            .name = "", .own = { .labels = "red,blue" } };
+    struct msg_task_do q = { .verb = DO_LIST, .queue = "q", .states = UINT32_MAX, .most = 9,
+                             .label = "blue" };
+
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    put_at(3, 8, "q", "x");
+    send(RTR, &(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } });
+    cr_expect_eq(operate(q)->n, 1);
+    q.label = "blu";
+    cr_expect_eq(operate(q)->n, 0);
+    q.verb = DO_CANCEL_LABEL;
+    q.label = "";
+    cr_expect_eq(operate(q)->code, CODE_INVALID, "it would be all of them");
+    q.label = "red";
+    cr_expect_eq(operate(q)->done, 1);
+    q = (struct msg_task_do){ .verb = DO_LIST, .queue = "q", .states = 1u << TASK_WAITING, .most = 9 };
+    cr_expect_eq(operate(q)->n, 1, "the one without a label");
+    turn();
+}
+
+Test(task_looks, two_looks_tell_the_same_moment_however_two_clocks_are_rounded)
+{
+    task_no no;
+    int64_t first;
+
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    no = put_at(3, 8, "q", "one").no;
+    first = order(DO_LOOK, no)->v[0].entered_ms;
+    now.ms += 10;
+    now.wall_ms += 11;
+    turn();
+    cr_expect_eq(order(DO_LOOK, no)->v[0].entered_ms, first);
+    now.ms += 10;
+    now.wall_ms += 9;
+    turn();
+    cr_expect_eq(order(DO_LOOK, no)->v[0].entered_ms, first);
+    now.wall_ms += 3000;
+    turn();
+    cr_expect_eq(order(DO_LOOK, no)->v[0].entered_ms, first + 3000, "the wall was set");
+}
+
+Test(task_looks, a_look_tells_attempts_a_list_does_not)
+{
+    const struct msg_task_take_ans *k;
+    const struct msg_task_do_ans *m;
+    struct settle_row r;
+    task_no no;
+
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    no = put_at(3, 8, "q", "one").no;
+    k = take(RTR, "q", 1, 0);
+    r = (struct settle_row){ .part = 3, .epoch = 8, .verb = SETTLE_NACK, .no = no,
+                             .lease = k->v[0].lease, .ms = 5000,
+                             .reason = { 3, (const uint8_t *)"why" } };
+    now.ms += 250;
+    now.wall_ms += 250;
+    turn();
+    send(RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &r, { 0 } } });
+    cr_assert_eq(answer(next_rid)->task_settle_ans.v[0].code, CODE_DONE);
+    turn();
+    again();
+    tasktab_up(t, MNG, RPC_MANAGER, "m1", &out);
+    tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
+    ok(EPOCH, 77);
+    m = order(DO_LOOK, no);
+    cr_assert_eq(m->v[0].n_history, 1, "also after a restart");
+    cr_expect_eq(m->v[0].history[0].no, 1);
+    cr_expect_eq(m->v[0].history[0].end, ATTEMPT_GIVEN_BACK);
+    cr_expect_eq(m->v[0].history[0].ended_ms - m->v[0].history[0].started_ms, 250);
+    cr_expect_geq(m->v[0].history[0].again_ms - m->v[0].history[0].ended_ms, 5000);
+    cr_expect_eq(m->v[0].history[0].reason.n, 3);
+    m = operate((struct msg_task_do){ .verb = DO_LIST, .queue = "q", .states = UINT32_MAX, .most = 9 });
+    cr_expect(m->n == 1 && m->v[0].n_history == 0, "a thousand of them would be a long frame");
+    cr_assert_eq(order(DO_CANCEL, no)->code, CODE_DONE);
+    cr_assert_eq(order(DO_DISCARD, no)->code, CODE_DONE);
+    r.no = put_at(3, 8, "q", "next").no;
+    cr_assert_eq(r.no & (TASKS_MAX - 1), no & (TASKS_MAX - 1), "in its slot");
+    cr_expect_eq(order(DO_LOOK, r.no)->v[0].n_history, 0, "nothing of the one before it");
+    turn();
+}
+
+Test(task_looks, a_paused_pool_runs_nothing_by_order)
+{
+    task_no no;
+
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    no = put_at(3, 8, "q", "x").no;
+    send(MNG, &(struct msg){ .type = MSG_PART_OPEN,
+                             .part_open = { EPOCH, 3, 8, "q*", 0, NULL, 100, true } });
+    cr_expect_eq(order(DO_RUN, no)->code, CODE_CONFLICT);
+}
+
+Test(task_looks, a_lease_cannot_be_guessed)
+{
+    struct taken_row k[20];
+    uint64_t seen;
+
+    open_part(3, 8);
+    for (unsigned i = 0; i < ARRAY_LEN(k); i++)
+        put_at(3, 8, "q", "x");
+    for (unsigned i = 0; i < ARRAY_LEN(k); i++)
+        k[i] = take(RTR, "q", 1, 0)->v[0];
+    for (uint64_t i = 0; i < 100; i++) /* as a count from 1, or near that of another one */
+        for (unsigned j = 0; j < ARRAY_LEN(k); j++) {
+            cr_expect_eq(settle(SETTLE_EXTEND, &(struct taken_row){ .no = k[j].no, .lease = i }),
+                         CODE_CONFLICT);
+            seen = k[(j + 1) % ARRAY_LEN(k)].lease + i;
+            cr_expect_eq(settle(SETTLE_EXTEND, &(struct taken_row){ .no = k[j].no, .lease = seen }),
+                         CODE_CONFLICT);
+        }
+    cr_expect_eq(settle(SETTLE_EXTEND, &k[1]), CODE_DONE);
+    turn();
+    again(); /* it is the same after a restart */
+    tasktab_up(t, MNG, RPC_MANAGER, "m1", &out);
+    tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
+    ok(EPOCH, 77);
+    cr_expect_eq(settle(SETTLE_ACK, &k[0]), CODE_DONE);
+    cr_expect_eq(settle(SETTLE_NACK, &k[1]), CODE_DONE);
+}
+
+Test(task_looks, who_may_not_in_its_queue_does_not_learn_whether_there_is_a_task)
+{
+    struct msg_task_change c = { .part = 3, .epoch = 8, .verb = CHANGE_PATCH, .queue = "", .name = "",
+                                 .patch = { .has = PATCH_PRIORITY, .priority = 3, .labels = "" } };
+    struct taken_row k;
+
+    open_part(3, 8);
+    put_at(3, 8, "q/a", "x");
+    k = take(RTR, "q/a", 1, 0)->v[0];
+    for (unsigned i = 0; i < 2; i++) {
+        const struct taken_row row = { .no = i == 0 ? k.no : 99, .lease = k.lease };
+
+        cr_expect_eq(settle_in("q/b,other,q/a/*", SETTLE_ACK, &row), CODE_DENIED);
+        cr_expect_eq(answer(next_rid)->task_settle_ans.v[0].state, 0);
+        cr_expect_eq(settle_in("q/b", SETTLE_NACK, &row), CODE_DENIED);
+        cr_expect_eq(settle_in("q/", SETTLE_EXTEND, &row), CODE_DENIED);
+        c.no = row.no;
+        c.queues = (struct bytes_of){ 3, (const uint8_t *)"q/b" };
+        send(RTR, &(struct msg){ .type = MSG_TASK_CHANGE, .task_change = c });
+        cr_expect_eq(answer(next_rid)->task_change_ans.code, CODE_DENIED);
+        cr_expect_eq(answer(next_rid)->task_change_ans.state, 0);
+    }
+    cr_expect_eq(settle_in("q/b,q/*", SETTLE_EXTEND, &k), CODE_DONE);
+    cr_expect_eq(settle_in("q/b,q/a", SETTLE_ACK, &k), CODE_DONE);
+}

@@ -10,7 +10,6 @@
 #include "common/base/list.h"
 #include "common/base/log.h"
 #include "task/redis/opening.h"
-#include "task/redis/writes.h"
 
 #define LOG_MODULE "redis"
 #define AGAIN_MS   100 /* a command that failed is sent again */
@@ -372,47 +371,12 @@ bool taskredis_step(struct taskredis *t)
 
 /* ---- what a turn says ------------------------------------------------------------- */
 
-static struct writes *writes_of(const struct taskredis *t, part_no no)
+struct writes *taskredis_writes(const struct taskredis *t, part_no no)
 {
     struct redis_part *p = find(t, no);
 
     assert(p != NULL && p->ready);
     return &p->s;
-}
-
-void *taskredis_record(struct taskredis *t, part_no no, uint8_t kind, size_t n)
-{
-    return writes_record(writes_of(t, no), kind, n);
-}
-
-void *taskredis_snap_record(struct taskredis *t, part_no no, uint8_t kind, size_t n)
-{
-    return writes_snap_record(writes_of(t, no), kind, n);
-}
-
-int taskredis_put(struct taskredis *t, part_no no, const uint8_t *p, uint32_t n, uint64_t *ref)
-{
-    return writes_put(writes_of(t, no), p, n, ref);
-}
-
-void taskredis_drop(struct taskredis *t, part_no no, uint64_t ref)
-{
-    writes_drop(writes_of(t, no), ref);
-}
-
-int taskredis_want(struct taskredis *t, part_no no, uint64_t ref, uint8_t *to)
-{
-    return writes_want(writes_of(t, no), ref, to);
-}
-
-uint64_t taskredis_ask(struct taskredis *t, part_no no)
-{
-    return writes_ask(writes_of(t, no));
-}
-
-bool taskredis_done(const struct taskredis *t, part_no no, uint64_t asked)
-{
-    return writes_of(t, no)->done >= asked;
 }
 
 /* ---- life ------------------------------------------------------------------------ */

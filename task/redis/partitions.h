@@ -5,16 +5,17 @@
  * connection. redis_link.h says what goes wrong with it; meanwhile the partition is `held`.
  *
  *   taskredis_open      OPEN -> its snapshot, its log, names of its bodies -> calls.read
- *   by turns            taskredis_record, _put, _drop, _want as the table says it;
- *                       taskredis_ask: of a partition for which an answer of this turn speaks
+ *   by turns            taskredis_writes: records, bodies and wants, as the table says them;
+ *                       writes_ask: of a partition for which an answer of this turn speaks
  *   taskredis_step      the end of a turn: sends; calls.lost of those that are ours no more
- *   taskredis_done      may that answer leave? */
+ *   writes.done         as far as was asked: that answer may leave */
 #ifndef SEGQ_TASK_PARTITIONS_H
 #define SEGQ_TASK_PARTITIONS_H
 
 #include "common/base/map.h"
 #include "common/redis/redis_link.h"
 #include "common/wire/msg.h"
+#include "task/redis/writes.h"
 
 struct taskredis;
 
@@ -30,9 +31,9 @@ struct taskredis_calls { /* from the loop, or from taskredis_step(): then `lost`
     int (*read)(void *ctx, part_no no, const uint8_t *p, size_t n, const struct map *bodies);
     /* Redis does not answer, or refuses: what comes cannot be kept now. */
     void (*held)(void *ctx, part_no no, bool on);
-    /* Closes it; nothing that was asked since the last taskredis_done() may be told. */
+    /* Closes it; nothing that was asked and is not done may be told. */
     void (*lost)(void *ctx, part_no no);
-    /* All of its state, by taskredis_snap_record(). */
+    /* All of its state, by writes_snap_record(). */
     void (*snap)(void *ctx, part_no no);
 };
 
@@ -52,15 +53,8 @@ SQ_CHECK int taskredis_open(struct taskredis *t, part_no no, uint64_t epoch);
 /* Not ours any more; `lost` follows. for_ever: its keys go. */
 void taskredis_close(struct taskredis *t, part_no no, bool for_ever);
 
-/* writes.h; of a partition that was read. */
-void *taskredis_record(struct taskredis *t, part_no no, uint8_t kind, size_t n);
-void *taskredis_snap_record(struct taskredis *t, part_no no, uint8_t kind, size_t n);
-SQ_CHECK int taskredis_put(struct taskredis *t, part_no no, const uint8_t *p, uint32_t n,
-                           uint64_t *ref);
-void taskredis_drop(struct taskredis *t, part_no no, uint64_t ref);
-SQ_CHECK int taskredis_want(struct taskredis *t, part_no no, uint64_t ref, uint8_t *to);
-uint64_t taskredis_ask(struct taskredis *t, part_no no);
-bool taskredis_done(const struct taskredis *t, part_no no, uint64_t asked);
+/* What a turn says of a partition that was read: its records, bodies, wants. */
+struct writes *taskredis_writes(const struct taskredis *t, part_no no);
 /* False: there was no memory for what the turn did; it cannot go on. */
 SQ_CHECK bool taskredis_step(struct taskredis *t);
 void taskredis_count(const struct taskredis *t, struct taskredis_counts *n);

@@ -89,24 +89,9 @@ bool writes_failed(const struct writes *s)
 
 /* ---- what is gathered ------------------------------------------------------------ */
 
-static void *frame(struct buf *b, uint8_t kind, size_t n)
-{
-    uint8_t *to = buf_reserve(b, TREC_FRAME + n);
-
-    if (to == NULL)
-        return NULL;
-    assert(n < 1u << 24);
-    to[0] = (uint8_t)n;
-    to[1] = (uint8_t)(n >> 8);
-    to[2] = (uint8_t)(n >> 16);
-    to[3] = kind;
-    b->len += TREC_FRAME + n;
-    return to + TREC_FRAME;
-}
-
 void *writes_record(struct writes *s, uint8_t kind, size_t n)
 {
-    return frame(&s->next.group, kind, n);
+    return trec_room(&s->next.group, kind, n);
 }
 
 uint32_t writes_ref_bytes(uint64_t ref)
@@ -178,7 +163,7 @@ bool writes_wants_snap(const struct writes *s, uint64_t least)
 
 void *writes_snap_record(struct writes *s, uint8_t kind, size_t n)
 {
-    return frame(&s->snap, kind, n);
+    return trec_room(&s->snap, kind, n);
 }
 
 void writes_snap_whole(struct writes *s)
@@ -192,11 +177,11 @@ void writes_snap_whole(struct writes *s)
 /* Slices end where a record does: each can be read alone. */
 static size_t slice_end(const struct writes *s)
 {
-    const uint8_t *d = s->snap.data;
     size_t at = s->snap_at;
+    struct trec_frame f;
 
-    while (at < s->snap.len && at - s->snap_at < WRITES_SLICE)
-        at += TREC_FRAME + (d[at] | (size_t)d[at + 1] << 8 | (size_t)d[at + 2] << 16);
+    while (at - s->snap_at < WRITES_SLICE && trec_next(s->snap.data, s->snap.len, &at, &f))
+        ;
     return at;
 }
 

@@ -80,14 +80,12 @@ static int on_chunk(void *ctx, const uint8_t *p, size_t n, struct err *e)
     const struct task_journal *j = ctx;
     int rc = 0;
 
-    while (rc == 0 && n > 0) {
-        size_t len = n < TREC_FRAME ? n : p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16;
+    for (size_t at = 0; rc == 0 && at < n;) {
+        struct trec_frame f;
 
-        if (len > n - TREC_FRAME || n < TREC_FRAME)
+        if (!trec_next(p, n, &at, &f))
             return err_set(e, SQ_EPROTO, "a chunk of a snapshot is cut short");
-        rc = replay(j->tab, true, p[3], p + TREC_FRAME, len, e);
-        p += TREC_FRAME + len;
-        n -= TREC_FRAME + len;
+        rc = replay(j->tab, true, f.kind, f.p, f.n, e);
     }
     return rc;
 }
@@ -128,18 +126,9 @@ int task_journal_read(const struct task_journal *j, struct task_now now, bool ag
 static void *chunk_record(void *keeper, uint8_t kind, size_t n)
 {
     struct buf *b = keeper_chunk(keeper);
-    uint8_t *to;
 
     keeper_snap_put(keeper); /* records that are whole */
-    to = buf_reserve(b, TREC_FRAME + n);
-    if (to == NULL)
-        return NULL;
-    to[0] = (uint8_t)n;
-    to[1] = (uint8_t)(n >> 8);
-    to[2] = (uint8_t)(n >> 16);
-    to[3] = kind;
-    b->len += TREC_FRAME + n;
-    return to + TREC_FRAME;
+    return trec_room(b, kind, n);
 }
 
 void task_journal_snapshot(const struct task_journal *j)

@@ -10,12 +10,11 @@
 #include "common/node/node_peers.h"
 #include "common/redis/redis_script.h"
 #include "task/node/keep.h"
-#include "task/redis/writes.h"
 #include "task/service/state.h"
 
 struct needed { /* word of Redis that answers about a partition wait for */
     part_no no;
-    uint64_t asked; /* taskredis_ask() */
+    uint64_t asked; /* writes_ask() */
 };
 
 struct needs {
@@ -57,29 +56,34 @@ static void tab_ask(void *ctx, part_no no)
     struct needs *w = &h->needs;
 
     if (GROW(w->v, w->n, w->cap, 16))
-        w->v[w->n++] = (struct needed){ no, taskredis_ask(h->redis, no) };
+        w->v[w->n++] = (struct needed){ no, writes_ask(taskredis_writes(h->redis, no)) };
     else
         h->failed = true;
 }
 
+static struct writes *writes_of(struct task_shared *h, part_no no)
+{
+    return taskredis_writes(h->redis, no);
+}
+
 static void *tab_record(void *ctx, part_no no, uint8_t kind, size_t n)
 {
-    return taskredis_record(((struct task_shared *)ctx)->redis, no, kind, n);
+    return writes_record(writes_of(ctx, no), kind, n);
 }
 
 static int tab_put(void *ctx, part_no no, const uint8_t *p, uint32_t n, uint64_t *ref)
 {
-    return taskredis_put(((struct task_shared *)ctx)->redis, no, p, n, ref);
+    return writes_put(writes_of(ctx, no), p, n, ref);
 }
 
 static void tab_drop(void *ctx, part_no no, uint64_t ref)
 {
-    taskredis_drop(((struct task_shared *)ctx)->redis, no, ref);
+    writes_drop(writes_of(ctx, no), ref);
 }
 
 static int tab_want(void *ctx, part_no no, uint64_t ref, uint8_t *to)
 {
-    return taskredis_want(((struct task_shared *)ctx)->redis, no, ref, to);
+    return writes_want(writes_of(ctx, no), ref, to);
 }
 
 const struct tab_shared task_shared_table = { tab_open, tab_close, tab_ask, tab_record,
@@ -117,7 +121,7 @@ static void hold(struct task_shared *h)
 static bool may_leave(const struct task_shared *h, const struct held_turn *k)
 {
     for (uint32_t i = 0; i < k->needs.n; i++)
-        if (!taskredis_done(h->redis, k->needs.v[i].no, k->needs.v[i].asked))
+        if (taskredis_writes(h->redis, k->needs.v[i].no)->done < k->needs.v[i].asked)
             return false;
     return true;
 }
@@ -238,7 +242,7 @@ static void *snap_record(void *ctx, uint8_t kind, size_t n)
 {
     const struct snap_of *o = ctx;
 
-    return taskredis_snap_record(o->redis, o->no, kind, n);
+    return writes_snap_record(taskredis_writes(o->redis, o->no), kind, n);
 }
 
 static void on_snap(void *ctx, part_no no)

@@ -94,13 +94,27 @@ void trec_append(const struct trec *r, struct buf *log)
         log->data[from + i] = (uint8_t)(n >> 8 * i);
 }
 
-void trec_frame(struct buf *log, uint8_t kind, const void *p, size_t n)
+void *trec_room(struct buf *log, uint8_t kind, size_t n)
 {
-    const uint8_t head[TREC_FRAME] = { (uint8_t)n, (uint8_t)(n >> 8), (uint8_t)(n >> 16), kind };
+    uint8_t *to = buf_reserve(log, TREC_FRAME + n);
 
     assert(n < 1u << 24);
-    buf_append(log, head, sizeof(head));
-    buf_append(log, p, n);
+    if (to == NULL)
+        return NULL;
+    to[0] = (uint8_t)n;
+    to[1] = (uint8_t)(n >> 8);
+    to[2] = (uint8_t)(n >> 16);
+    to[3] = kind;
+    log->len += TREC_FRAME + n;
+    return to + TREC_FRAME;
+}
+
+void trec_frame(struct buf *log, uint8_t kind, const void *p, size_t n)
+{
+    void *to = trec_room(log, kind, n);
+
+    if (to != NULL && n > 0)
+        memcpy(to, p, n);
 }
 
 bool trec_next(const uint8_t *log, size_t len, size_t *at, struct trec_frame *f)

@@ -117,6 +117,8 @@ struct trec_frame { /* record in a log: bytes are borrowed */
 
 /* The one at *at, which goes on to the next. False: it is cut short. */
 SQ_CHECK bool trec_next(const uint8_t *log, size_t len, size_t *at, struct trec_frame *f);
+/* Room for a record of n bytes, filled before the next call. NULL: no memory. */
+void *trec_room(struct buf *log, uint8_t kind, size_t n);
 void trec_frame(struct buf *log, uint8_t kind, const void *p, size_t n);
 /* True: `body` is the reference of a payload, a result or a reply that the task gets by it. */
 static inline bool trec_has_body(uint8_t kind)

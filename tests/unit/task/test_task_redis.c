@@ -65,7 +65,7 @@ static void on_snap(void *ctx, part_no no)
 {
     struct node *x = ctx;
 
-    memcpy(taskredis_snap_record(x->t, no, 4, strlen(x->snap)), x->snap, strlen(x->snap));
+    memcpy(writes_snap_record(taskredis_writes(x->t, no), 4, strlen(x->snap)), x->snap, strlen(x->snap));
 }
 
 static void on_turn(void *arg)
@@ -125,17 +125,17 @@ static void opens(struct node *x, uint64_t epoch)
 /* One turn, whose answer waits. */
 static uint64_t says(struct node *x, const char *text)
 {
-    void *to = taskredis_record(x->t, 7, 4, strlen(text));
+    void *to = writes_record(taskredis_writes(x->t, 7), 4, strlen(text));
 
     memcpy(to, text, strlen(text));
-    return taskredis_ask(x->t, 7);
+    return writes_ask(taskredis_writes(x->t, 7));
 }
 
 static void says_and_waits(struct node *x, const char *text)
 {
     uint64_t asked = says(x, text);
 
-    RIG_UNTIL(&x->r->g, taskredis_done(x->t, 7, asked));
+    RIG_UNTIL(&x->r->g, taskredis_writes(x->t, 7)->done >= asked);
 }
 
 Test(task_redis, the_next_owner_reads_what_was_acknowledged)
@@ -175,7 +175,7 @@ Test(task_redis, who_only_looks_learns_that_it_was_replaced)
     rig_init(&r, 1u << 20);
     opens(&r.a, 1);
     opens(&r.b, 2);
-    (void)taskredis_ask(r.a.t, 7);
+    (void)writes_ask(taskredis_writes(r.a.t, 7));
     RIG_UNTIL(&r.g, r.a.losses == 1);
     rig_fini(&r);
 }
@@ -218,18 +218,18 @@ Test(task_redis, bodies_come_with_the_answer_and_go_with_their_tasks)
 
     rig_init(&r, 1u << 20);
     opens(&r.a, 1);
-    cr_assert_eq(taskredis_put(r.a.t, 7, (const uint8_t *)"hello", 5, &ref[0]), 0);
-    cr_assert_eq(taskredis_put(r.a.t, 7, (const uint8_t *)"bye", 3, &ref[1]), 0);
+    cr_assert_eq(writes_put(taskredis_writes(r.a.t, 7), (const uint8_t *)"hello", 5, &ref[0]), 0);
+    cr_assert_eq(writes_put(taskredis_writes(r.a.t, 7), (const uint8_t *)"bye", 3, &ref[1]), 0);
     says_and_waits(&r.a, "accept");
-    cr_assert_eq(taskredis_want(r.a.t, 7, ref[0], to), 0);
+    cr_assert_eq(writes_want(taskredis_writes(r.a.t, 7), ref[0], to), 0);
     says_and_waits(&r.a, "start");
     cr_expect_eq(memcmp(to, "hello", 5), 0);
-    taskredis_drop(r.a.t, 7, ref[0]);
+    writes_drop(taskredis_writes(r.a.t, 7), ref[0]);
     says_and_waits(&r.a, "gone");
     opens(&r.b, 2);
     cr_expect_eq(r.b.bodies, 1);
     cr_expect_eq(r.b.ref, ref[1]);
-    cr_assert_eq(taskredis_put(r.b.t, 7, (const uint8_t *)"new", 3, &ref[0]), 0);
+    cr_assert_eq(writes_put(taskredis_writes(r.b.t, 7), (const uint8_t *)"new", 3, &ref[0]), 0);
     cr_expect_neq(ref[0], ref[1]);
     rig_fini(&r);
 }
@@ -241,8 +241,8 @@ Test(task_redis, a_body_that_is_not_there_loses_the_partition)
 
     rig_init(&r, 1u << 20);
     opens(&r.a, 1);
-    cr_assert_eq(taskredis_want(r.a.t, 7, 1u << 21 | 9, to), 0);
-    (void)taskredis_ask(r.a.t, 7);
+    cr_assert_eq(writes_want(taskredis_writes(r.a.t, 7), 1u << 21 | 9, to), 0);
+    (void)writes_ask(taskredis_writes(r.a.t, 7));
     RIG_UNTIL(&r.g, r.a.losses == 1);
     rig_fini(&r);
 }
@@ -256,12 +256,12 @@ Test(task_redis, a_removed_pool_copies_no_body_to_who_has_gone)
 
     rig_init(&r, 1u << 20);
     opens(&r.a, 1);
-    cr_assert_eq(taskredis_put(r.a.t, 7, (const uint8_t *)"hello", 5, &ref), 0);
+    cr_assert_eq(writes_put(taskredis_writes(r.a.t, 7), (const uint8_t *)"hello", 5, &ref), 0);
     says_and_waits(&r.a, "accept");
-    cr_assert_eq(taskredis_want(r.a.t, 7, ref, to), 0);
+    cr_assert_eq(writes_want(taskredis_writes(r.a.t, 7), ref, to), 0);
     (void)says(&r.a, "start");
     cr_assert(taskredis_step(r.a.t)); /* sent */
-    cr_assert_eq(taskredis_want(r.a.t, 7, ref, to), 0);
+    cr_assert_eq(writes_want(taskredis_writes(r.a.t, 7), ref, to), 0);
     taskredis_close(r.a.t, 7, true);
     cr_assert(taskredis_step(r.a.t));
     cr_assert_eq(r.a.losses, 1);

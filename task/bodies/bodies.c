@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/journal/disk.h"
 #include "common/task/rules.h"
 #include "task/bodies/body_files.h"
 

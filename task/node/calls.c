@@ -6,7 +6,6 @@
 #include "common/task/call.h"
 #include "task/engine/look.h"
 #include "task/engine/worker.h"
-#include "task/node/answer.h"
 #include "task/node/body.h"
 #include "task/node/commands.h"
 #include "task/node/parts.h"

@@ -8,7 +8,6 @@
 
 #include "common/base/err.h"
 #include "common/base/log.h"
-#include "common/base/text.h"
 #include "common/trail/trail_line.h"
 #include "task/engine/look.h"
 #include "task/node/state.h"

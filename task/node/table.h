@@ -22,6 +22,7 @@
 #include "task/engine/clock.h"
 #include "task/schedules/schedules.h"
 
+struct bodies;
 struct calls;
 struct call_answer;
 struct going_call;
@@ -29,14 +30,14 @@ struct task_end;
 struct tasktab;
 
 struct tab_bodies { /* where bodies and results are (task/bodies); ref 0: there is none */
-    int (*put)(void *ctx, const uint8_t *p, uint32_t n, uint64_t *ref); /* 0 or < 0 */
-    int (*get)(void *ctx, uint64_t ref, struct buf *out);               /* appends; 0 or < 0 */
-    void (*drop)(void *ctx, uint64_t ref);
+    int (*put)(struct bodies *b, const uint8_t *p, uint32_t n, uint64_t *ref); /* 0 or < 0 */
+    int (*get)(struct bodies *b, uint64_t ref, struct buf *out);               /* appends; 0 or < 0 */
+    void (*drop)(struct bodies *b, uint64_t ref);
     uint32_t (*bytes)(uint64_t ref); /* to a few; NULL: not known */
     /* Copies a body whose file is mostly dead, to *to; the old one is dropped later. */
-    bool (*is_old)(void *ctx, uint64_t ref);
-    int (*copy)(void *ctx, uint64_t ref, uint64_t *to);
-    void *ctx;
+    bool (*is_old)(const struct bodies *b, uint64_t ref);
+    int (*copy)(struct bodies *b, uint64_t ref, uint64_t *to);
+    struct bodies *ctx; /* ref; whose they are says the shell */
 };
 
 /* Answers of calls that are longer than what is kept of a result (task/bodies/answers.h). */

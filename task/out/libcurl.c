@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "task/out/address.h"
-#include "task/out/out_call.h"
 
 /* libcurl keeps deadlines, but not while a call waits for one of its connections: so much later a
  * call is ended without it. */

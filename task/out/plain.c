@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "task/out/out_call.h"
 #include "task/out/conn.h"
 
 #define READ_MAX 65536 /* bytes a turn */

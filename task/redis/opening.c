@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "common/base/err.h"
-#include "task/redis/writes.h"
 
 #define ITEMS_AT_ONCE 256         /* slices, groups */
 #define BYTES_AT_ONCE (32u << 20) /* about: such an answer gets more time */

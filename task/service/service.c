@@ -155,36 +155,11 @@ static void on_tick(void *arg)
 
 /* ---- the table ---------------------------------------------------------------------- */
 
-static int put_body(void *ctx, const uint8_t *p, uint32_t n, uint64_t *ref)
-{
-    return bodies_put(ctx, p, n, ref);
-}
-
-static int get_body(void *ctx, uint64_t ref, struct buf *out)
-{
-    return bodies_get(ctx, ref, out);
-}
-
-static void drop_body(void *ctx, uint64_t ref)
-{
-    bodies_drop(ctx, ref);
-}
-
 static uint32_t body_bytes(uint64_t ref)
 {
     uint32_t n = body_place_of(ref).len;
 
     return n > BODY_HEAD ? n - BODY_HEAD : 0;
-}
-
-static bool is_old_body(void *ctx, uint64_t ref)
-{
-    return bodies_is_old(ctx, ref);
-}
-
-static int copy_body(void *ctx, uint64_t ref, uint64_t *to)
-{
-    return bodies_copy(ctx, ref, to);
 }
 
 /* CLOCK_MONOTONIC is what the axis runs on (task_service_now), so they stay as far apart as they are. */
@@ -201,7 +176,7 @@ static struct tasktab *new_tab(struct task_service *s)
         .max_tasks = s->max_tasks,
         .max_keys = s->max_keys,
         .boot = boot_of(s),
-        .bodies = { put_body, get_body, drop_body, body_bytes, is_old_body, copy_body, s->bodies },
+        .bodies = { bodies_put, bodies_get, bodies_drop, body_bytes, bodies_is_old, bodies_copy, s->bodies },
         .answers = whole_table(s),
         .record = s->keeper != NULL ? task_journal_record : NULL,
         .record_ctx = s->keeper,

@@ -5,8 +5,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "common/base/buf.h"
-
 enum member_type { NUMBER, SIGNED, TEXT };
 
 enum member {

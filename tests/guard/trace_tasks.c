@@ -31,7 +31,7 @@ static struct {
 
 static const uint8_t body[BODY] = { '"', [1 ... BODY - 2] = 'x', '"' };
 
-static int put_body(void *ctx, const uint8_t *p, uint32_t n, uint64_t *ref)
+static int put_body(struct bodies *ctx, const uint8_t *p, uint32_t n, uint64_t *ref)
 {
     (void)ctx;
     (void)p;
@@ -39,7 +39,7 @@ static int put_body(void *ctx, const uint8_t *p, uint32_t n, uint64_t *ref)
     return 0;
 }
 
-static int get_body(void *ctx, uint64_t ref, struct buf *out)
+static int get_body(struct bodies *ctx, uint64_t ref, struct buf *out)
 {
     (void)ctx;
     (void)ref;
@@ -47,20 +47,20 @@ static int get_body(void *ctx, uint64_t ref, struct buf *out)
     return 0;
 }
 
-static void drop_body(void *ctx, uint64_t ref)
+static void drop_body(struct bodies *ctx, uint64_t ref)
 {
     (void)ctx;
     (void)ref;
 }
 
-static bool is_old(void *ctx, uint64_t ref)
+static bool is_old(const struct bodies *ctx, uint64_t ref)
 {
     (void)ctx;
     (void)ref;
     return false;
 }
 
-static int copy_body(void *ctx, uint64_t ref, uint64_t *to)
+static int copy_body(struct bodies *ctx, uint64_t ref, uint64_t *to)
 {
     (void)ctx;
     *to = ref;

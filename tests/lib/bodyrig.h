@@ -260,35 +260,10 @@ static inline void brig_step(struct brig *r, msec_t ms)
 
 /* ---- for a table: struct tab_bodies ---- */
 
-static inline int brig_table_put(void *ctx, const uint8_t *p, uint32_t n, uint64_t *ref)
-{
-    return bodies_put(ctx, p, n, ref);
-}
-
-static inline int brig_table_get(void *ctx, uint64_t ref, struct buf *out)
-{
-    return bodies_get(ctx, ref, out);
-}
-
-static inline void brig_table_drop(void *ctx, uint64_t ref)
-{
-    bodies_drop(ctx, ref);
-}
-
-static inline bool brig_table_is_old(void *ctx, uint64_t ref)
-{
-    return bodies_is_old(ctx, ref);
-}
-
-static inline int brig_table_copy(void *ctx, uint64_t ref, uint64_t *to)
-{
-    return bodies_copy(ctx, ref, to);
-}
-
 static inline struct tab_bodies brig_of_table(struct bodies *b)
 {
-    return (struct tab_bodies){ .put = brig_table_put, .get = brig_table_get, .drop = brig_table_drop,
-                                .is_old = brig_table_is_old, .copy = brig_table_copy, .ctx = b };
+    return (struct tab_bodies){ .put = bodies_put, .get = bodies_get, .drop = bodies_drop,
+                                .is_old = bodies_is_old, .copy = bodies_copy, .ctx = b };
 }
 
 #endif

@@ -17,9 +17,9 @@ static inline void *mv_slice(void *ctx, uint8_t kind, size_t n)
     return mv_put_record(&((struct mv_node *)ctx)->slice, kind, n);
 }
 
-static inline int mv_body_put(void *ctx, const uint8_t *p, uint32_t n, uint64_t *ref)
+static inline int mv_body_put(struct bodies *ctx, const uint8_t *p, uint32_t n, uint64_t *ref)
 {
-    struct mv_node *d = ctx;
+    struct mv_node *d = (void *)ctx;
 
     if (d->n_bodies + 1 >= MV_BODIES)
         return SQ_EFULL;
@@ -28,9 +28,9 @@ static inline int mv_body_put(void *ctx, const uint8_t *p, uint32_t n, uint64_t 
     return 0;
 }
 
-static inline int mv_body_get(void *ctx, uint64_t ref, struct buf *out)
+static inline int mv_body_get(struct bodies *ctx, uint64_t ref, struct buf *out)
 {
-    struct mv_node *d = ctx;
+    struct mv_node *d = (void *)ctx;
 
     if (ref > d->n_bodies || d->body[ref].len == 0) {
         MV_BAD(d->w, "a body that is gone is asked for");
@@ -40,9 +40,9 @@ static inline int mv_body_get(void *ctx, uint64_t ref, struct buf *out)
     return 0;
 }
 
-static inline void mv_body_drop(void *ctx, uint64_t ref)
+static inline void mv_body_drop(struct bodies *ctx, uint64_t ref)
 {
-    struct mv_node *d = ctx;
+    struct mv_node *d = (void *)ctx;
 
     if (ref > d->n_bodies || d->body[ref].len == 0)
         MV_BAD(d->w, "a body goes twice");
@@ -50,12 +50,12 @@ static inline void mv_body_drop(void *ctx, uint64_t ref)
         buf_fini(&d->body[ref]);
 }
 
-static inline bool mv_body_is_old(void *ctx, uint64_t ref)
+static inline bool mv_body_is_old(const struct bodies *ctx, uint64_t ref)
 {
-    return ref <= ((struct mv_node *)ctx)->old_to;
+    return ref <= ((const struct mv_node *)(const void *)ctx)->old_to;
 }
 
-static inline int mv_body_copy(void *ctx, uint64_t ref, uint64_t *to)
+static inline int mv_body_copy(struct bodies *ctx, uint64_t ref, uint64_t *to)
 {
     struct buf b = { 0 };
     int rc = mv_body_get(ctx, ref, &b);
@@ -124,7 +124,7 @@ static inline void mv_node_begin(struct mv *w, int i)
     struct tasktab_opts o = { .addr = addr, .admin = "", .max_tasks = 10000, .max_keys = 1000,
                               .seed = { (uint8_t)(i + 1) },
                               .bodies = { mv_body_put, mv_body_get, mv_body_drop, NULL, mv_body_is_old,
-                                          mv_body_copy, d },
+                                          mv_body_copy, (void *)d },
                               .record = mv_record, .record_ctx = d, .ended = mv_ended,
                               .ended_ctx = d, .calls = d->calls };
     bool *used;

@@ -311,7 +311,7 @@ static inline void mv_judge(struct mv *w)
             if (w->redis != NULL)
                 buf_append(&b, ms_body(&w->node[i], v.body)->data, ms_body(&w->node[i], v.body)->len);
             else
-                (void)mv_body_get(&w->node[i], v.body, &b);
+                (void)mv_body_get((void *)&w->node[i], v.body, &b);
             /* a result is kept behind a head of its own (task/node/body.h) */
             if (b.len < strlen(want) || (v.state != TASK_SUCCEEDED && b.len != strlen(want)) ||
                 memcmp(b.data + b.len - strlen(want), want, strlen(want)) != 0)

@@ -40,9 +40,9 @@ static inline void *tabrig_record(void *ctx, uint8_t kind, size_t n)
     return b->data + b->len - n;
 }
 
-static inline int tabrig_put(void *ctx, const uint8_t *p, uint32_t n, uint64_t *ref)
+static inline int tabrig_put(struct bodies *ctx, const uint8_t *p, uint32_t n, uint64_t *ref)
 {
-    struct tabrig *r = ctx;
+    struct tabrig *r = (void *)ctx;
 
     if (r->n_bodies + 1 >= TABRIG_BODIES)
         return SQ_EFULL;
@@ -51,9 +51,9 @@ static inline int tabrig_put(void *ctx, const uint8_t *p, uint32_t n, uint64_t *
     return 0;
 }
 
-static inline int tabrig_get(void *ctx, uint64_t ref, struct buf *to)
+static inline int tabrig_get(struct bodies *ctx, uint64_t ref, struct buf *to)
 {
-    const struct buf *b = &((struct tabrig *)ctx)->body[ref];
+    const struct buf *b = &((struct tabrig *)(void *)ctx)->body[ref];
 
     if (b->len == 0)
         return SQ_EPROTO;
@@ -66,21 +66,21 @@ static inline uint32_t tabrig_bytes(uint64_t ref)
     return ref != 0; /* of any */
 }
 
-static inline void tabrig_drop(void *ctx, uint64_t ref)
+static inline void tabrig_drop(struct bodies *ctx, uint64_t ref)
 {
-    struct tabrig *r = ctx;
+    struct tabrig *r = (void *)ctx;
 
     assert(r->body[ref].len > 0);
     buf_fini(&r->body[ref]);
     r->dropped++;
 }
 
-static inline bool tabrig_is_old(void *ctx, uint64_t ref)
+static inline bool tabrig_is_old(const struct bodies *ctx, uint64_t ref)
 {
-    return ref <= ((struct tabrig *)ctx)->old_to;
+    return ref <= ((const struct tabrig *)(const void *)ctx)->old_to;
 }
 
-static inline int tabrig_copy(void *ctx, uint64_t ref, uint64_t *to)
+static inline int tabrig_copy(struct bodies *ctx, uint64_t ref, uint64_t *to)
 {
     struct buf b = { 0 };
     int rc = tabrig_get(ctx, ref, &b);
@@ -101,7 +101,7 @@ static inline void tabrig_new(struct tabrig *r)
     struct tasktab_opts o = { .addr = "127.0.0.1:1", .admin = "", .max_tasks = 1000,
                               .max_keys = 1000, .seed = { 7 }, .boot = r->boot,
                               .bodies = { tabrig_put, tabrig_get, tabrig_drop, tabrig_bytes, tabrig_is_old,
-                                          tabrig_copy, r },
+                                          tabrig_copy, (void *)r },
                               .record = tabrig_record, .record_ctx = &r->log,
                               .ended = r->ended, .ended_ctx = r,
                               .shared = r->shared, .shared_ctx = r,

@@ -38,7 +38,7 @@ static void *forget(void *ctx, uint8_t kind, size_t n)
     return buf_reserve(&h.record, n);
 }
 
-static int put(void *ctx, const uint8_t *p, uint32_t n, uint64_t *ref)
+static int put(struct bodies *ctx, const uint8_t *p, uint32_t n, uint64_t *ref)
 {
     (void)ctx, (void)p, (void)n;
     *ref = ++h.made;
@@ -48,14 +48,14 @@ static int put(void *ctx, const uint8_t *p, uint32_t n, uint64_t *ref)
     return 0;
 }
 
-static int get(void *ctx, uint64_t ref, struct buf *to)
+static int get(struct bodies *ctx, uint64_t ref, struct buf *to)
 {
     (void)ctx;
     buf_append(to, &ref, sizeof(ref));
     return 0;
 }
 
-static void drop(void *ctx, uint64_t ref)
+static void drop(struct bodies *ctx, uint64_t ref)
 {
     (void)ctx, (void)ref;
     h.bodies--;
@@ -66,13 +66,13 @@ static uint32_t bytes(uint64_t ref)
     return ref != 0 ? sizeof(ref) : 0;
 }
 
-static bool is_old(void *ctx, uint64_t ref)
+static bool is_old(const struct bodies *ctx, uint64_t ref)
 {
     (void)ctx, (void)ref;
     return false;
 }
 
-static int copy(void *ctx, uint64_t ref, uint64_t *to)
+static int copy(struct bodies *ctx, uint64_t ref, uint64_t *to)
 {
     (void)ref;
     return put(ctx, NULL, 0, to);

@@ -237,7 +237,7 @@ static task_no die(const char *reply)
     buf_init(&b);
     reply_pack(&(struct reply){ .status = 404, .type = "text/plain", .type_n = 10 }, &b);
     result_pack((const uint8_t *)reply, (uint32_t)strlen(reply), 100, &b);
-    cr_assert_eq(tabrig_put(&rig[A], b.data, (uint32_t)b.len, &f.reply), 0);
+    cr_assert_eq(tabrig_put((void *)&rig[A], b.data, (uint32_t)b.len, &f.reply), 0);
     buf_fini(&b);
     cr_assert_eq(engine_call_failed(&p->e, a->v[0].no, start_of(A, a->v[0].no), &f), 0);
     return a->v[0].no;

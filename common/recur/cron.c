@@ -10,6 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/recur/date.h"
+
 #define DAY_S      86400
 #define DAYS_AHEAD 16000 /* 29 February is a Sunday within 40 years */
 #define OFFSET_MAX DAY_S
@@ -183,20 +185,6 @@ bool cron_read(struct cron *c, const char *text, struct cron_error *e)
 
 /* ---- the calendar ------------------------------------------------------------------------ */
 
-/* Days since 1970-01-01 as a date (H. Hinnant, "chrono-Compatible Low-Level Date Algorithms",
- * civil_from_days). */
-static void date_of(int64_t day, int *month, int *mday)
-{
-    int64_t z = day + 719468, era = (z >= 0 ? z : z - 146096) / 146097;
-    int64_t doe = z - era * 146097;
-    int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
-    int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    int64_t mp = (5 * doy + 2) / 153;
-
-    *mday = (int)(doy - (153 * mp + 2) / 5 + 1);
-    *month = (int)(mp < 10 ? mp + 3 : mp - 9);
-}
-
 static int64_t floor_div(int64_t a, int64_t b)
 {
     return a / b - (a % b < 0);
@@ -205,10 +193,10 @@ static int64_t floor_div(int64_t a, int64_t b)
 static bool fits_day(const struct cron *c, int64_t day)
 {
     int64_t since = day + 4; /* 1970-01-01 was a Thursday */
-    int weekday = (int)(since - 7 * floor_div(since, 7)), month, mday;
+    int weekday = (int)(since - 7 * floor_div(since, 7)), year, month, mday;
     bool of_month, of_week = (c->weekdays >> weekday & 1) != 0;
 
-    date_of(day, &month, &mday);
+    date_of_day(day, &year, &month, &mday);
     of_month = (c->days >> mday & 1) != 0;
     return (c->months >> month & 1) != 0 &&
            (c->either_day ? of_month || of_week : of_month && of_week);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "common/base/text.h"
+#include "common/recur/date.h"
 
 static bool is_plain(unsigned char c)
 {
@@ -60,32 +60,11 @@ void jline_moment(struct jline *o, const char *key, int64_t wall_ms)
 
 /* ---- days ---- */
 
-/* Proleptic Gregorian calendar; years count from March, so that a leap day is their last. */
-static void civil(int64_t days, int *y, int *m, int *d)
-{
-    int64_t z = days + 719468, era = (z >= 0 ? z : z - 146096) / 146097;
-    int64_t doe = z - era * 146097;
-    int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
-    int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100), mp = (5 * doy + 2) / 153;
-
-    *d = (int)(doy - (153 * mp + 2) / 5 + 1);
-    *m = (int)(mp < 10 ? mp + 3 : mp - 9);
-    *y = (int)(yoe + era * 400 + (*m <= 2));
-}
-
-static int64_t days_of(int64_t y, int64_t m, int64_t d)
-{
-    int64_t yy = m <= 2 ? y - 1 : y, era = (yy >= 0 ? yy : yy - 399) / 400;
-    int64_t yoe = yy - era * 400, doy = (153 * (m > 2 ? m - 3 : m + 9) + 2) / 5 + d - 1;
-
-    return era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
-}
-
 static char *put_day(char *p, int64_t days)
 {
     int y, m, d;
 
-    civil(days, &y, &m, &d);
+    date_of_day(days, &y, &m, &d);
     p = text_padded(p, 4, (unsigned)(y < 0 ? 0 : y > 9999 ? 9999 : y));
     *p++ = '-';
     p = text_padded(p, 2, (unsigned)m);
@@ -119,7 +98,7 @@ int64_t trail_day_parse(const char *text, size_t len)
         !number(text, 4, &y) || !number(text + 5, 2, &m) || !number(text + 8, 2, &d) ||
         y < 1970 || m < 1 || m > 12 || d < 1)
         return -1;
-    days = days_of(y, m, d);
+    days = day_of_date(y, m, d);
     put_day(again, days);
     return memcmp(again, text, TRAIL_DAY_LEN) == 0 ? days : -1; /* 30 February is none */
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/recur/date.h"
+
 const char *call_class_word(enum call_class c)
 {
     static const char *const words[] = {
@@ -44,19 +46,6 @@ static int64_t seconds(const char *p)
     return *p == 0 ? v * 1000 : -1;
 }
 
-/* Days since 1970-01-01 in the Gregorian calendar (H. Hinnant, "days_from_civil"). */
-static int64_t days(int64_t y, unsigned m, unsigned d)
-{
-    int64_t era;
-    unsigned of_era, of_year;
-
-    y -= m <= 2;
-    era = y / 400;
-    of_era = (unsigned)(y - era * 400);
-    of_year = (153 * (m > 2 ? m - 3 : m + 9) + 2) / 5 + d - 1;
-    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
 /* RFC 9110 5.6.7, IMF-fixdate: "Sun, 06 Nov 1994 08:49:37 GMT", as Unix ms. -1: it is none. */
 static int64_t date(const char *p)
 {
@@ -72,7 +61,7 @@ static int64_t date(const char *p)
     if (at == NULL || (at - months) % 3 != 0 || strcmp(zone, "GMT") != 0 || y < 1970 || d < 1 ||
         d > 31 || h > 23 || min > 59 || s > 60)
         return -1;
-    return ((days(y, (unsigned)(at - months) / 3 + 1, d) * 24 + h) * 60 + min) * 60000 + s * 1000;
+    return ((day_of_date(y, (at - months) / 3 + 1, d) * 24 + h) * 60 + min) * 60000 + s * 1000;
 }
 
 /* -1: it says nothing. */

@@ -1,5 +1,6 @@
-/* date.h: days since 1970-01-01, and dates of the proleptic Gregorian calendar. Pure. Years count from
- * March, so that a leap day is their last (H. Hinnant, "chrono-Compatible Low-Level Date Algorithms"). */
+/* date.h: days since 1970-01-01, and dates of the proleptic Gregorian calendar. Pure. Years count
+ * from March, so that a leap day is their last (H. Hinnant, "chrono-Compatible Low-Level Date
+ * Algorithms"). */
 #ifndef SEGQ_DATE_H
 #define SEGQ_DATE_H
 

@@ -124,8 +124,8 @@ struct body_ahead {
 
 /* All 0 is empty. */
 void body_ahead_fini(struct body_ahead *a);
-/* Finds what the file has there, or had when it was read ahead: until the next read. NULL: it does not
- * follow the body before it, or cannot be read; it is to be read alone. */
+/* Finds what the file has there, or had when it was read ahead: until the next read. NULL: it does
+ * not follow the body before it, or cannot be read; it is to be read alone. */
 const uint8_t *body_ahead_read(struct body_ahead *a, struct body_files *files,
                                struct body_file *f, const struct body_place *at);
 

@@ -13,7 +13,8 @@
  *                     half as much again each second, until it is all
  *
  * A probe by hand goes beyond the last three of them. Retries have a budget (throttle.h). Times are
- * on the node's axis. Who takes tasks and settles them: task/node/calls.h; who sends: task/service/caller.h. */
+ * on the node's axis. Who takes tasks and settles them: task/node/calls.h; who sends:
+ * task/service/caller.h. */
 #ifndef SEGQ_CALLS_H
 #define SEGQ_CALLS_H
 
@@ -119,8 +120,8 @@ struct endpoint *calls_find(const struct calls *c, const char *name); /* NULL */
 bool endpoint_lets(struct endpoint *ep, uint64_t running, msec_t now);
 /* When it may let one pass by itself; MSEC_NEVER: when a call ends, or it is told so. */
 msec_t endpoint_when(const struct endpoint *ep, uint64_t running, msec_t now);
-/* When the nth task in line may go, as far as the endpoint says: in *ms, -1: not known; and by what:
- * PAUSED, ENDPOINT (it is down), RATE (also Retry-After), CONCURRENCY. */
+/* When the nth task in line may go, as far as the endpoint says: in *ms, -1: not known; and by
+ * what: PAUSED, ENDPOINT (it is down), RATE (also Retry-After), CONCURRENCY. */
 enum task_eta endpoint_eta(const struct endpoint *ep, uint64_t nth, msec_t now, int64_t *ms);
 /* Is it known that nothing goes until the target is well again, or an operator says so? */
 static inline bool endpoint_is_down(const struct endpoint *ep)
@@ -136,20 +137,22 @@ bool endpoint_probes(struct endpoint *ep, uint64_t running, bool waits, msec_t n
 /* Calls at once that it lets pass now, as far as the adaptive limit says; 0: it is off. */
 uint64_t endpoint_adaptive(const struct endpoint *ep);
 
-/* Could more begin with a greater share? Not while it is down, or held, or at what the adaptive limit allows. */
+/* Could more begin with a greater share? Not while it is down, or held, or at what the adaptive
+ * limit allows. */
 bool endpoint_lacks_share(const struct endpoint *ep, msec_t now);
 
 /* Notes attempts that may be at the target until then, and that no other number counts. */
 void endpoint_leaves(struct endpoint *ep, uint64_t attempts, msec_t until);
 uint64_t endpoint_left(struct endpoint *ep, msec_t now);
-/* Tasks that hold slots beside our calls: their target said `pending`, their task was cancelled by force, or
- * nobody knows how they ended (a restart, a move). */
+/* Tasks that hold slots beside our calls: their target said `pending`, their task was cancelled by
+ * force, or nobody knows how they ended (a restart, a move). */
 static inline uint64_t endpoint_held(const struct endpoint *ep)
 {
     return ep->running > ep->in_flight ? ep->running - ep->in_flight : 0;
 }
 
-/* A call of a task that has just started; the probe by hand, if one is asked for. NULL: no memory. */
+/* A call of a task that has just started; the probe by hand, if one is asked for. NULL: no
+ * memory. */
 struct going_call *calls_begin(struct calls *c, struct endpoint *ep, uint32_t attempt, msec_t now);
 struct going_call *calls_at(const struct calls *c, uint64_t id); /* NULL: it has gone */
 /* Takes the target's answer: g->verdict, for the settlement; the endpoint learns from it. */

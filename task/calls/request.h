@@ -2,9 +2,10 @@
  *
  * Signatures are those of Standard Webhooks, by which a target knows that a call is ours:
  * https://github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md
- * A key is a line of text: "whsec_" and base64 of 24 to 64 bytes (HMAC-SHA256, "v1"), or "whsk_" and
- * base64 of an Ed25519 seed of 32 bytes, or of seed and public key ("v1a"). While keys are changed
- * there are two of a kind, and each call has a signature of every key. */
+ *
+ * A key is a line of text: "whsec_" and base64 of 24 to 64 bytes (HMAC-SHA256, "v1"), or "whsk_"
+ * and base64 of an Ed25519 seed of 32 bytes, or of seed and public key ("v1a"). While keys are
+ * changed there are two of a kind, and each call has a signature of every key. */
 #ifndef SEGQ_CALLS_REQUEST_H
 #define SEGQ_CALLS_REQUEST_H
 

@@ -1,5 +1,5 @@
-/* throttle.h: how much an endpoint bears: a breaker, a limit of calls at once that learns, a budget of
- * retries. Pure.
+/* throttle.h: how much an endpoint bears: a breaker, a limit of calls at once that learns, a budget
+ * of retries. Pure.
  *
  * The breaker says whether the target is well enough to be called:
  *
@@ -10,8 +10,8 @@
  *            minute; then PROBES
  *   PROBES   one goes; if it is well, two; then four; then CLOSED. One that fails: OPEN
  *
- * (M. Nygard, "Release It!", 2007; the figures are those of Convoy and Finagle.) A call says when it
- * ends whether it was a probe, since those that began before it opened end while it is open. */
+ * (M. Nygard, "Release It!", 2007; the figures are those of Convoy and Finagle.) A call says when
+ * it ends whether it was a probe, since those that began before it opened end while it is open. */
 #ifndef SEGQ_CALLS_THROTTLE_H
 #define SEGQ_CALLS_THROTTLE_H
 
@@ -110,11 +110,11 @@ struct hand_probe { /* zero: none yet */
 
 /* How many calls to an endpoint may be retries.
  *
- * Each first attempt adds a fifth of a retry, and time adds three in 10 s; a bucket holds as many as
- * 10 s bring, three at least. A retry is paid for when its attempt has failed: what is not there is
- * owed, and the retry waits for as long as the bucket needs, at the pace of the last 10 s, to pay it
- * back. So what exceeds the budget waits in its back-off and stops nobody else, and no attempt is
- * lost. (The shape of Finagle's RetryBudget.) */
+ * Each first attempt adds a fifth of a retry, and time adds three in 10 s; a bucket holds as many
+ * as 10 s bring, three at least. A retry is paid for when its attempt has failed: what is not there
+ * is owed, and the retry waits for as long as the bucket needs, at the pace of the last 10 s, to
+ * pay it back. So what exceeds the budget waits in its back-off and stops nobody else, and no
+ * attempt is lost. (The shape of Finagle's RetryBudget.) */
 #define BUDGET_LEAST   3 /* retries, in */
 #define BUDGET_SPAN_MS 10000
 #define BUDGET_PER     5 /* first attempts are worth one retry */

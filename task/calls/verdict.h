@@ -1,5 +1,5 @@
-/* verdict.h: what came of a request to a target, and what follows: done, tried again, dead. Pure: the
- * whole table.
+/* verdict.h: what came of a request to a target, and what follows: done, tried again, dead. Pure:
+ * the whole table.
  *
  *   segq-command: abort, or webhook-delivery: abort-message,
  *   or 489 with upstash-nonretryable-error: true          dead
@@ -48,7 +48,7 @@ struct call_answer {
     bool fields_cut;         /* more than there was room for */
     const uint8_t *body; /* borrowed: the first n bytes, */
     uint32_t n;
-    uint64_t length; /* of this many bytes */
+    uint64_t length; /* number of all its bytes */
     bool goes_on;    /* behind them: what follows was not read */
     uint8_t sha256[RESULT_SHA256]; /* hash of all of them; only if length > n */
     char why[96]; /* a fault in words */

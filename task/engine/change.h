@@ -1,5 +1,5 @@
-/* change.h: callers and operators change tasks; the dead of a queue wait again at a rate, or go. Pure.
- * Of all: SQ_EUNKNOWN: there is no such task; SQ_ECONFLICT: it is past that; SQ_ESTALE. */
+/* change.h: callers and operators change tasks; the dead of a queue wait again at a rate, or go.
+ * Pure. Of all: SQ_EUNKNOWN: there is no such task; SQ_ECONFLICT: it is past that; SQ_ESTALE. */
 #ifndef SEGQ_TASK_CHANGE_H
 #define SEGQ_TASK_CHANGE_H
 
@@ -11,11 +11,11 @@
 SQ_CHECK int engine_cancel(struct engine *e, task_no no);
 /* The same, unless an attempt has ever begun: SQ_ECONFLICT. */
 SQ_CHECK int engine_withdraw(struct engine *e, task_no no);
-/* The same by force: one that runs is cancelled, too, and its lease ends. What it takes up of limits
- * is held until then: what was begun may go on at its target. 0. */
+/* The same by force: one that runs is cancelled, too, and its lease ends. What it takes up of
+ * limits is held until then: what was begun may go on at its target. 0. */
 SQ_CHECK int engine_cut(struct engine *e, task_no no);
-/* At most `most` tasks of those that `f` means are cancelled (force: cut), or told to stop, from slot
- * *at on over some slots, as engine_list() goes (look.h). How many; SQ_ESTALE. */
+/* At most `most` tasks of those that `f` means are cancelled (force: cut), or told to stop, from
+ * slot *at on over some slots, as engine_list() goes (look.h). How many; SQ_ESTALE. */
 SQ_CHECK int engine_cancel_some(struct engine *e, const struct task_filter *f, bool force,
                                 task_slot *at, unsigned most);
 /* Puts it before all others of its queue, whatever limits and delays say: the next take has

@@ -52,8 +52,8 @@ void engine_pool_free(struct pool *p);
 /* ---- what the partition as a whole may start --------------------------------------- */
 
 /* A rate that was said holds for ALLOWANCE_TOLD_MS; without another one the partition has what its
- * pool's rules say for that case (`until_told`). A pool without limits by metrics has no allowance. It
- * is in no record: after a replay the bucket is empty, and nothing has been said. */
+ * pool's rules say for that case (`until_told`). A pool without limits by metrics has no allowance.
+ * It is in no record: after a replay the bucket is empty, and nothing has been said. */
 #define ALLOWANCE_TOLD_MS 15000
 
 struct allowance {

@@ -9,8 +9,9 @@
 
 /* Appends the whole state, framed (record.h). Without memory out->failed is set. */
 void engine_snapshot(const struct engine *e, struct buf *out);
-/* Applies a record, in the order in which they were written. 0, SQ_ENOMEM; SQ_EPROTO: it is damaged,
- * or a newer segq wrote it. After anything but 0 the engine is good for engine_fini() alone. */
+/* Applies a record, in the order in which they were written. 0, SQ_ENOMEM; SQ_EPROTO: it is
+ * damaged, or a newer segq wrote it. After anything but 0 the engine is good for engine_fini()
+ * alone. */
 SQ_CHECK int engine_apply(struct engine *e, const struct trec *r);
 /* All has been read; the node, whose axis shows `now_ms`, is in service again. at_ms: what the
  * partition's own would show if it had run on meanwhile, as far as is known; time goes on from

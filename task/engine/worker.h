@@ -30,9 +30,11 @@ static inline bool engine_has_open(const struct engine *e)
            (e->firsts > 0 || (e->tree.ring != 0 && allowance_lets(&e->allowance, e->at)));
 }
 
-/* result: where it is; kept as it is. Again with the same lease: SQ_ECONFLICT; engine_done_start() knows. */
+/* result: where it is; kept as it is. Again with the same lease: SQ_ECONFLICT; engine_done_start()
+ * knows. */
 SQ_CHECK int engine_ack(struct engine *e, task_no no, uint64_t lease, uint64_t result);
-/* The start under which the task was done, while it is kept, and of one of the latest that have gone; else 0. */
+/* The start under which the task was done, while it is kept, and of one of the latest that have
+ * gone; else 0. */
 uint64_t engine_done_start(const struct engine *e, task_no no);
 /* The start of one of the latest attempts that were given back; else 0. */
 uint64_t engine_given_back_start(const struct engine *e, task_no no);
@@ -44,7 +46,7 @@ SQ_CHECK int engine_nack(struct engine *e, task_no no, uint64_t lease, msec_t de
  * paid all the same. */
 SQ_CHECK int engine_unseen(struct engine *e, task_no no, uint64_t lease);
 struct call_failed {
-    msec_t delay_ms; /* as in engine_nack(), */
+    msec_t delay_ms; /* delay as in engine_nack(), */
     msec_t least_ms; /* but not before that */
     bool spared;     /* does not count: the task gets an attempt more of its own for it, and with
                       * ATTEMPTS_MAX of them takes this one back */

@@ -9,8 +9,8 @@
 /* queue: its limiter. head_start: of TASK_PRIORITIES. SLOT_NONE: nobody may start now.
  * served: the turn whose share pays. Changes nothing. */
 task_slot tree_pick(struct tree *t, uint32_t queue, const msec_t *head_start, uint32_t *served);
-/* The limiter of a queue in which somebody may start now, each in its turn: it has been served once;
- * 0: there is none. */
+/* The limiter of a queue in which somebody may start now, each in its turn: it has been served
+ * once; 0: there is none. */
 uint32_t tree_next_queue(struct tree *t);
 /* The share of the turn, and of those above it, pays for one. Before tree_start. */
 void tree_pay(struct tree *t, uint32_t served);
@@ -23,7 +23,8 @@ void ring_settle(struct tree *t, uint32_t turn);
 void ring_settle_line(struct tree *t, uint32_t turn);
 bool ring_has_line(const struct tree *t, uint32_t turn);
 bool ring_has_turn(const struct tree *t, uint32_t turn);
-/* Bounds its turn after a change of its rule: it is not served for longer than its weight now says. */
+/* Bounds its turn after a change of its rule: it is not served for longer than its weight now
+ * says. */
 void ring_reweigh(struct tree *t, uint32_t turn);
 
 #endif

@@ -6,12 +6,11 @@
  * once, pause; for all priorities together. It is closed while one of these stops it. A task
  * that starts is counted in the limiters of its key, of the key above, and of the queue.
  *
- * A *turn* belongs to a limiter and a priority: the line of its own tasks, and the turns
- * below it. Its *ring* has what can be served now: the turns below it that are open (limiter
- * not closed, ring not empty), and its own line if somebody is in it; the tree's ring has the turns of
- * queues. A ring is gone round
- * by deficit round robin (M. Shreedhar, G. Varghese, 1996; every task costs one, so an item is
- * served `weight` times, then the next).
+ * A *turn* belongs to a limiter and a priority: the line of its own tasks, and the turns below it.
+ * Its *ring* has what can be served now: the turns below it that are open (limiter not closed, ring
+ * not empty), and its own line if somebody is in it; the tree's ring has the turns of queues. A
+ * ring is gone round by deficit round robin (M. Shreedhar, G. Varghese, 1996; every task costs one,
+ * so an item is served `weight` times, then the next).
  *
  * A limiter that closes takes its turns out of their rings; one that opens puts them back;
  * upwards as far as a ring becomes empty, or is no longer. So to find the next task costs a

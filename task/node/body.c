@@ -1,4 +1,5 @@
-/* body.c: the shell keeps bytes by a reference; forms of results; bodies leave files that are mostly dead. */
+/* body.c: the shell keeps bytes by a reference; forms of results; bodies leave files that are
+ * mostly dead. */
 #include "task/node/body.h"
 
 #include <sodium.h>

@@ -2,8 +2,8 @@
  * For the files of this room.
  *
  * A worker's result is kept whole, or as its length, its SHA-256 and as many of its first bytes as
- * the pool keeps. Most results are short and never read, and their hash would be a fifth of a task's
- * life: so that of a whole one is made of its bytes when it is read. */
+ * the pool keeps. Most results are short and never read, and their hash would be a fifth of a
+ * task's life: so that of a whole one is made of its bytes when it is read. */
 #ifndef SEGQ_TASKTAB_BODY_H
 #define SEGQ_TASKTAB_BODY_H
 
@@ -32,7 +32,8 @@ struct result {
 
 /* Appends what is kept of n bytes; most: of them. */
 void result_pack(const uint8_t *p, uint32_t n, uint64_t most, struct buf *out);
-/* The same of one that was longer than the n bytes that are here: length and hash are those of all. */
+/* The same of one that was longer than the n bytes that are here: length and hash are those of
+ * all. */
 void result_pack_cut(const uint8_t *p, uint32_t n, uint64_t length,
                      const uint8_t sha256[RESULT_SHA256], struct buf *out);
 /* 0; SQ_EPROTO: it was not packed. */

@@ -1,20 +1,20 @@
 /* ends.h: tasks that have ended: each as a line of JSON, for the archive; and what is to be told of
- * them: of a pool that names a queue in `notify`, each task that becomes final has a notice, until a
- * router has made a task of it in that queue. Pure.
+ * them: of a pool that names a queue in `notify`, each task that becomes final has a notice, until
+ * a router has made a task of it in that queue. Pure.
  *
- * The record NOTICE stands in the same group of the journal as the end of its task, so there are both
- * or neither, whatever is killed, moved or restarted; and NOTICE_GONE says that the other queue has
- * it. Between the two it may be said more than once, always under the same Idempotency-Key: that makes
- * one task. At most NOTICES_MAX wait: what is more is dropped, and counted, since a receiver that is
- * away must not stop tasks, nor fill the memory.
+ * The record NOTICE stands in the same group of the journal as the end of its task, so there are
+ * both or neither, whatever is killed, moved or restarted; and NOTICE_GONE says that the other
+ * queue has it. Between the two it may be said more than once, always under the same
+ * Idempotency-Key: that makes one task. At most NOTICES_MAX wait: what is more is dropped, and
+ * counted, since a receiver that is away must not stop tasks, nor fill the memory.
  *
- * It is written down which queue is told, too: a node that begins anew ends tasks before its manager
- * has told it anything. Records go through notices_apply() alone, now as in a replay. Times: ms of the
- * node's clock.
+ * It is written down which queue is told, too: a node that begins anew ends tasks before its
+ * manager has told it anything. Records go through notices_apply() alone, now as in a replay.
+ * Times: ms of the node's clock.
  *
- * A line is one JSON object; proto/PROTOCOL.md section 26 says what its members mean. It begins with
- * the time of the end, so that lines can be sorted as text. Nothing of a body, a result or a token is
- * in it. */
+ * A line is one JSON object; proto/PROTOCOL.md section 26 says what its members mean. It begins
+ * with the time of the end, so that lines can be sorted as text. Nothing of a body, a result or a
+ * token is in it. */
 #ifndef SEGQ_TASK_ENDS_H
 #define SEGQ_TASK_ENDS_H
 
@@ -132,7 +132,8 @@ static inline uint32_t notices_n(const struct notices *s)
 }
 
 struct part;
-/* Somebody wants to know of ends of its tasks, or nobody: notify, or the archive's hook, is another. */
+/* Somebody wants to know of ends of its tasks, or nobody: notify, or the archive's hook, is
+ * another. */
 void tasktab_hear_ends(struct part *p);
 
 #endif

@@ -3,8 +3,8 @@
  * The manager with the highest epoch is obeyed; of two under one epoch only the first; and none
  * of another store, whatever its epoch. A partition has an epoch of its own, which only rises.
  *
- * A partition in a store that other nodes can open, too (tasktab_opts.shared), is opened by reading it
- * there, and lost when another node has it. */
+ * A partition in a store that other nodes can open, too (tasktab_opts.shared), is opened by reading
+ * it there, and lost when another node has it. */
 #ifndef SEGQ_TASKTAB_ORDERS_H
 #define SEGQ_TASKTAB_ORDERS_H
 

@@ -1,4 +1,5 @@
-/* part_copy.c: chunks of records leave with each turn; at the target they are applied, and written. */
+/* part_copy.c: chunks of records leave with each turn; at the target they are applied, and
+ * written. */
 #include "task/node/part_copy.h"
 
 #include <inttypes.h>
@@ -170,8 +171,8 @@ static void send_chunk(struct tasktab *t, const struct part *p, struct outbox *o
         stuck(t, p, "no memory");
 }
 
-/* A call whose partition is fenced has no one to settle it: the new owner would make it again, and its
- * slot would be held until its lease is over. So none begins, and those under way end first. */
+/* A call whose partition is fenced has no one to settle it: the new owner would make it again, and
+ * its slot would be held until its lease is over. So none begins, and those under way end first. */
 static bool calls_go_on(const struct tasktab *t, struct part *p)
 {
     struct part_out *o = p->out;
@@ -258,7 +259,8 @@ static void pump(struct tasktab *t, struct part *p, struct outbox *out)
         send_chunk(t, p, out); /* the last */
 }
 
-/* A shared store: nothing is copied, and the partition is in service until another node opens it. */
+/* A shared store: nothing is copied, and the partition is in service until another node opens
+ * it. */
 static void let_go(struct tasktab *t, struct part *p)
 {
     struct part_out *o = p->out;

@@ -16,9 +16,9 @@
  * service until that node does.
  *
  * At the other node everything is written as it comes, so an ACK, which leaves behind the turn's
- * write, says what is on the disk. A copy that is not whole (COMING) does not outlive the process; a
- * whole one (COME) does, and waits for PART_OPEN with its epoch, or PART_DROP. Neither is in service:
- * routers get `stale`, its clock stands. */
+ * write, says what is on the disk. A copy that is not whole (COMING) does not outlive the process;
+ * a whole one (COME) does, and waits for PART_OPEN with its epoch, or PART_DROP. Neither is in
+ * service: routers get `stale`, its clock stands. */
 #ifndef SEGQ_TASKTAB_PART_COPY_H
 #define SEGQ_TASKTAB_PART_COPY_H
 

@@ -1,4 +1,5 @@
-/* address.h: where a target is, and whether it may be reached. Shell. For the files of this room. */
+/* address.h: where a target is, and whether it may be reached. Shell. For the files of this
+ * room. */
 #ifndef SEGQ_OUT_ADDRESS_H
 #define SEGQ_OUT_ADDRESS_H
 

@@ -1,5 +1,5 @@
-/* libcurl.h: requests with libcurl on our loop: no thread, nothing blocks. Shell. For the files of this
- * room. */
+/* libcurl.h: requests with libcurl on our loop: no thread, nothing blocks. Shell. For the files of
+ * this room. */
 #ifndef SEGQ_OUT_LIBCURL_H
 #define SEGQ_OUT_LIBCURL_H
 

@@ -53,7 +53,7 @@ SQ_CHECK int taskredis_open(struct taskredis *t, part_no no, uint64_t epoch);
 /* Not ours any more; `lost` follows. for_ever: its keys go. */
 void taskredis_close(struct taskredis *t, part_no no, bool for_ever);
 
-/* What a turn says of a partition that was read: its records, bodies, wants. */
+/* Takes what a turn says of a partition that was read: its records, bodies, wants. */
 struct writes *taskredis_writes(const struct taskredis *t, part_no no);
 /* False: there was no memory for what the turn did; it cannot go on. */
 SQ_CHECK bool taskredis_step(struct taskredis *t);

@@ -16,7 +16,7 @@
 #include "common/base/buf.h"
 #include "common/redis/redis_script.h"
 
-/* What runs inside Redis for one partition; each script is atomic.
+/* Scripts that run inside Redis for one partition; each is atomic.
  *
  * KEYS, with the partition's number in braces, so that a cluster keeps them on one node:
  *   segq:{P}:epoch  hash: epoch; fence: "epoch nonce" of the one who may write; n: number of the

@@ -1,5 +1,5 @@
-/* long_answers.h: answers of calls that are longer than what is kept of a result, up to max_answer of their
- * endpoint: into files (task/bodies/answers.h) as they come, and out of them. Shell. */
+/* long_answers.h: answers of calls that are longer than what is kept of a result, up to max_answer
+ * of their endpoint: into files (task/bodies/answers.h) as they come, and out of them. Shell. */
 #ifndef SEGQ_TASK_LONG_ANSWERS_H
 #define SEGQ_TASK_LONG_ANSWERS_H
 

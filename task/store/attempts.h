@@ -43,8 +43,8 @@ static inline const struct past *attempts_past(const struct attempts *h, task_sl
     return h->by_slot.n > 0 ? map_get_ptr(&h->by_slot, slot) : NULL;
 }
 
-/* Which tasks have a reply, and where it is: what the target said to the newest attempt
- * that failed with an answer. Pure. A task without one costs nothing; one with it, 16 to 32 bytes. */
+/* Which tasks have a reply, and where it is: what the target said to the newest attempt that failed
+ * with an answer. Pure. A task without one costs nothing; one with it, 16 to 32 bytes. */
 
 struct replies {
     struct map by_slot; /* -> its reference: the shell's, as that of a body */

@@ -1,4 +1,5 @@
-/* engine_state.h: the whole state of a partition, for tests: its digest, what must hold in it, a queue. */
+/* engine_state.h: the whole state of a partition, for tests: its digest, what must hold in it, a
+ * queue. */
 #ifndef SEGQ_TESTS_ENGINE_STATE_H
 #define SEGQ_TESTS_ENGINE_STATE_H
 

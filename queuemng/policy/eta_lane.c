@@ -129,6 +129,11 @@ static bool goes_by_stay(const struct eta_lane *e)
     return e->told_rate < e->by_stay;
 }
 
+void eta_hold(struct eta_lane *e, bool paused)
+{
+    e->reason = paused ? ETA_PAUSED : ETA_STOPPED;
+}
+
 void eta_second(struct eta_lane *e, const struct eta_in *in)
 {
     if (e->last_ms != 0 && in->now_ms - e->last_ms > ETA_STALE_MS)
@@ -136,7 +141,7 @@ void eta_second(struct eta_lane *e, const struct eta_in *in)
     e->last_ms = in->now_ms;
     e->by_stay = in->by_stay;
     if (in->paused || in->stopped) {
-        e->reason = in->paused ? ETA_PAUSED : ETA_STOPPED;
+        eta_hold(e, in->paused);
         return;
     }
     if (is_held(e) || e->reason == ETA_STAY ||

@@ -63,6 +63,8 @@ struct eta_in { /* a second of a lane */
     msec_t told_for_ms;        /* the longest that anybody stays away as told */
 };
 void eta_second(struct eta_lane *e, const struct eta_in *in);
+/* Nothing is known from now on, until a second that is neither. */
+void eta_hold(struct eta_lane *e, bool paused);
 /* The rate that is told now; 0: unknown. */
 double eta_told_rate(const struct eta_lane *e);
 

@@ -330,6 +330,9 @@ void queue_figures_now(struct mng *m, struct mqueue *q)
 {
     struct release copy;
 
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        if (q->def.state == DEF_PAUSED || q->def.state == DEF_REJECT) /* now, not with the next second */
+            eta_hold(&q->lane[i].eta, q->def.state == DEF_PAUSED);
     if (!q->active) {
         idle_figures(m, q);
     } else {

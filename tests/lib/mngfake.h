@@ -41,6 +41,7 @@ struct world {
     uint64_t map_version, last_from;
     uint32_t map_segs, map_open, map_aliases;
     uint8_t queue_state, queue_phase;
+    struct lane_stats told; /* figures of the newest STATS: of the default lane */
     char page[300]; /* what the map says of it */
     char message[QUEUE_MESSAGE_MAX + 1];
     unsigned removed;
@@ -249,6 +250,8 @@ static void node_does(struct world *w, struct fake *f, const struct msg *m)
 
 static void router_hears(struct world *w, const struct msg *m)
 {
+    if (m->type == MSG_STATS && m->stats.n > 0)
+        w->told = m->stats.queues[0].lane[0];
     if (m->type != MSG_MAP)
         return;
     cr_assert_geq(m->map.version, w->map_version, "the map version only grows");

@@ -261,6 +261,29 @@ Test(mng, words_of_the_page_are_told_and_kept)
     world_free(w);
 }
 
+/* Else who polls in the second after a pause is told that it is his turn in a second. */
+Test(mng, a_pause_is_told_with_its_step)
+{
+    struct world *w = world_new(1);
+    struct err e = { 0 };
+
+    router_join(w);
+    put_queue(w, "{\"name\":\"q\",\"release_per_s\":1,\"max_waiting\":600," SMALL "}");
+    run(w);
+    join(w, 50);
+    tick(w, 30);
+    cr_assert_gt(w->told.rate_milli_per_s, 0);
+    cr_assert_eq(mng_order(w->m, w->now, "q", MNG_PAUSE, &w->out, &e), 0);
+    run(w);
+    cr_expect_eq(w->told.rate_milli_per_s, 0);
+    cr_expect_eq(w->told.eta_reason, ETA_PAUSED);
+    cr_assert_eq(mng_order(w->m, w->now, "q", MNG_RESUME, &w->out, &e), 0);
+    run(w);
+    tick(w, 20);
+    cr_expect_gt(w->told.rate_milli_per_s, 0);
+    world_free(w);
+}
+
 Test(mng, delete_pause_close_full)
 {
     struct world *w = world_new(1);

@@ -242,13 +242,6 @@ void ctl_pad(struct buf *b, const char *s, size_t width)
         buf_byte(b, ' ');
 }
 
-void ctl_command(struct buf *b, const char *verb, const char *name, const char *rest)
-{
-    buf_printf(b, "segqctl %s ", verb);
-    ctl_clean(b, name);
-    buf_str(b, rest);
-}
-
 static unsigned code_of(const unsigned char *p, size_t n)
 {
     return n == 1 ? p[0] : n == 2 ? (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu)

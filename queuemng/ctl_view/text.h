@@ -42,8 +42,6 @@ void ctl_say(struct buf *b, const json_t *o, const char *sentence);
 void ctl_clean(struct buf *b, const char *s);
 size_t ctl_width(const char *s, size_t n); /* characters of UTF-8 in n bytes */
 void ctl_pad(struct buf *b, const char *s, size_t width); /* and blanks behind it */
-/* "segqctl rate login limits": a command to type; rest: behind the name, with its space. */
-void ctl_command(struct buf *b, const char *verb, const char *name, const char *rest);
 /* JSON that says the same, with these characters as \uXXXX; ends of lines stay. */
 void ctl_clean_json(struct buf *b, const char *s, size_t n);
 

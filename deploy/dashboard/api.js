@@ -51,7 +51,7 @@ async function send(method, path, body, more) {
 const plain256 = s => s.replace(/[^\x21-\x7e]/g, '?').slice(0, 256);
 
 export const get = path => send('GET', path);
-export const change = (method, path, body, headers) => send(method, path, body, headers);
+export { send as change };
 const STALE = 'Somebody has changed it since you opened this, nothing is changed now. Cancel, look, and try again.';
 
 // The picture of the cluster is up to a second old. What it does not show yet may be a change of our
@@ -78,3 +78,4 @@ export async function changeNow(version, path, body) {
 }
 
 export const enc = encodeURIComponent;
+export const queuePath = name => 'queues/' + enc(name);

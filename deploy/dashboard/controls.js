@@ -3,7 +3,7 @@
 // What cannot be undone, or stops a line, is in the danger zone, and wants the queue's name: who has
 // gone in is in. Numbers that let the whole line in want it, too.
 import { $, el, list, number, rate, span } from './dom.js';
-import { change, changeFrom, changeNow, enc, Refused } from './api.js';
+import { change, changeFrom, changeNow, queuePath, Refused } from './api.js';
 import { ask, p, say } from './ask.js';
 import * as definition from './definition.js';
 import { area, field, rows, rowsOf, valueOf } from './forms.js';
@@ -41,11 +41,10 @@ const ordered = fn => e => {
   if (queue) fn();
 };
 
-const path = q => 'queues/' + enc(q);
 // From what is said to be so, not from what somebody else has set meanwhile; a state is set in any case.
 const patch = (q, what, question, yes, body, done, name) => {
   const { version } = queue.def;
-  ask(question, yes, body, () => 'state' in what ? changeNow(version, path(q), what) : changeFrom(version, path(q), what), done, name);
+  ask(question, yes, body, () => 'state' in what ? changeNow(version, queuePath(q), what) : changeFrom(version, queuePath(q), what), done, name);
 };
 
 /* ---- queues ---- */
@@ -60,7 +59,7 @@ function askRelease() {
   if (!Number.isInteger(n) || n < 1) return say('Release how many? A whole number, please.');
   ask(`Release ${number(n)} people from ${q} now?`, `Release ${number(n)}`,
     [p(n >= inLine(queue) && inLine(queue) ? `${inLineGoIn()} at once, whatever the backend bears. ${GONE_IN}` : `They go in beyond the rate. ${number(inLine(queue))} are waiting. ${GONE_IN}`)],
-    () => change('POST', `${path(q)}/release?n=${n}`), `${number(n)} released from ${q}.`, typedIf(n >= inLine(queue)));
+    () => change('POST', `${queuePath(q)}/release?n=${n}`), `${number(n)} released from ${q}.`, typedIf(n >= inLine(queue)));
 }
 
 const inLineGoIn = () => `${people(inLine(queue))} ${inLine(queue) === 1 ? 'goes' : 'go'} in`;
@@ -117,7 +116,7 @@ function askMessage() {
   delete $('message').dataset.touched;
   const { fields, read } = messageFields(message), { version } = queue.def;
   ask(`Publish this message to the ${number(queue.waiting)} people waiting in ${q}?`, 'Publish', [...fields, standing()],
-    () => changeFrom(version, path(q), read()), 'The message is published.');
+    () => changeFrom(version, queuePath(q), read()), 'The message is published.');
 }
 
 function askNoMessage() {
@@ -130,7 +129,7 @@ function askPause() {
   const q = queue.queue, n = inLine(queue), [word, , means] = stateOf('paused'), { version } = queue.def;
   const { fields, read } = messageFields(queue.message), was = JSON.stringify(read());
   ask(`Pause: ${q}?`, 'Pause', [p(`${stateOf(queue.state)[0]} → ${word}: ${means}. ${n ? `${people(n)} in line.` : 'Nobody is in line.'} Their page says, in their language, that the line is paused and their places are kept.`), standing(), ...fields],
-    () => changeNow(version, path(q), { state: 'paused', ...JSON.stringify(read()) === was ? {} : read() }), `${q} is ${word}.`);
+    () => changeNow(version, queuePath(q), { state: 'paused', ...JSON.stringify(read()) === was ? {} : read() }), `${q} is ${word}.`);
 }
 
 // Everybody in line goes in: as hard as a flush.
@@ -188,7 +187,7 @@ function askTiers() {
   const q = queue.queue, { version } = queue.def, fields = queue.def.limits.map(limitField);
   if (!fields.length) return say(`${q} has no limits by metrics.`);
   ask(`Change the tiers of ${q}?`, 'Change the tiers', fields,
-    () => changeFrom(version, path(q), { limits: fields.map(readLimit) }), `Tiers of ${q} changed.`);
+    () => changeFrom(version, queuePath(q), { limits: fields.map(readLimit) }), `Tiers of ${q} changed.`);
 }
 
 /* ---- keeping the fields up to date ---- */

@@ -1,13 +1,12 @@
 // definition.js: the whole definition of a queue; a new queue; and what has no way back.
 import { $, el, number } from './dom.js';
-import { change, changeFrom, enc, get, Refused } from './api.js';
+import { change, changeFrom, get, queuePath, Refused } from './api.js';
 import { ask, p, say } from './ask.js';
 import { differs, field } from './forms.js';
 import { askHours, askLanes, askPage } from './setup.js';
 import { DANGEROUS, inLine, people } from './words.js';
 
 let queue = null, routers = [], begun = () => {};
-const path = name => 'queues/' + enc(name);
 
 /* ---- definitions ---- */
 
@@ -27,7 +26,7 @@ const differing = (old, now) => Object.fromEntries(differs(old, now).map(k => [k
 
 // Only what differs is sent.
 async function askDefinition() {
-  const name = queue.queue, read = await get(path(name)), shown = bare(read);
+  const name = queue.queue, read = await get(queuePath(name)), shown = bare(read);
   const text = area('JSON; what each key means: conf/queuemng.yaml', JSON.stringify(shown, null, 2)), says = p('Nothing is changed yet.');
   text.lastChild.addEventListener('input', () => {
     let now = null;
@@ -41,7 +40,7 @@ async function askDefinition() {
     if (gone.length) throw new Refused(0, `Missing: ${gone.join(', ')}. Put a key back, or give it another value.`);
     if (keys.includes('state') && DANGEROUS.has(now.state)) throw new Refused(0, `state: ${now.state} is set in the danger zone of the controls, which says what it does to those who wait.`);
     if (keys.includes('message') && !keys.includes('page')) keys.push('page'); // a new message alone takes its translations away
-    return changeFrom(read.version, path(name), Object.fromEntries(keys.map(k => [k, now[k]])));
+    return changeFrom(read.version, queuePath(name), Object.fromEntries(keys.map(k => [k, now[k]])));
   }, `The definition of ${name} changed.`);
 }
 
@@ -66,7 +65,7 @@ async function askAdd() {
     if (!q) throw new Refused(0, 'A queue needs a name.');
     if (rate.control.value.trim()) def.release_per_s = Number(rate.control.value);
     if (title.control.value.trim()) def.page = { ...def.page, title: title.control.value.trim() };
-    await change('PUT', path(q), def, { 'If-None-Match': '*' });
+    await change('PUT', queuePath(q), def, { 'If-None-Match': '*' });
     begun(q);
   }, () => `${name.control.value.trim()} is there.`);
 }
@@ -76,13 +75,13 @@ async function askAdd() {
 function askFlush() {
   const { queue: name } = queue, n = inLine(queue);
   ask(`Flush ${name}?`, `Send ${n ? number(n) : 'everybody'} away`, [p(`${people(n)} in line lose the place for good, and are told so. Passes that are out stay good until they end.`)],
-    () => change('POST', path(name) + '/flush'), `${name} is flushed.`, name);
+    () => change('POST', queuePath(name) + '/flush'), `${name} is flushed.`, name);
 }
 
 function askDelete() {
   const { queue: name } = queue;
   ask(`Delete ${name}?`, 'Delete it', [p(`Nobody joins and nobody is let in any more. ${people(inLine(queue))} in line, ${people(queue.inside)} inside. For ten minutes segqctl queue restore ${name} brings it back.`)],
-    () => change('DELETE', path(name)), got => got && got.detail || `${name} is deleted.`, name);
+    () => change('DELETE', queuePath(name)), got => got && got.detail || `${name} is deleted.`, name);
 }
 
 /* ---- start ---- */

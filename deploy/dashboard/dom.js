@@ -52,6 +52,23 @@ export function list(parent, items, keyOf, make, show) {
   for (const e of [...parent.children]) if (used.get(e.dataset.key) !== e) e.remove();
 }
 
+// A table. columns: [head, text(row), kind, make(row)]: 'n' a number; 'url' is cut, the whole is its title;
+// 'name': make() makes the element that has the text.
+export function table(id, columns, rows, keyOf) {
+  const [head, body] = $(id).children;
+  list(head.firstElementChild, columns, c => c[0], c => el('th', { scope: 'col', class: c[2] === 'n' ? 'n' : '' }, c[0]), () => {});
+  list(body, rows, keyOf,
+    row => el('tr', {}, ...columns.map(c => c[2] === 'name' ? el('th', { scope: 'row' }, c[3](row)) : el('td', { class: c[2] || '', 'data-head': c[0] }))),
+    (e, row) => columns.forEach(([, text, kind], i) => {
+      put(kind === 'name' ? e.children[i].firstChild : e.children[i], text(row));
+      if (kind === 'url') mark(e.children[i], 'title', text(row));
+    }));
+}
+
+export const level = (id, n, levelOf) => { // colours one column by its rows
+  for (const [i, e] of [...$(id).tBodies[0].rows].entries()) mark(e.children[n], 'class', levelOf(i));
+};
+
 // 1234567 -> 1,234,567
 export const number = n => Math.round(n).toLocaleString('en');
 export const rate = n => n >= 100 || n === Math.round(n) ? number(n) : n >= 1 ? n.toFixed(1)

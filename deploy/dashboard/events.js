@@ -1,7 +1,7 @@
 // events.js: queuemng's events (lines of its log with event=NAME) as sentences.
 // tests/check.sh looks whether each event that queuemng logs has its sentence here.
 import { number } from './dom.js';
-import { didWords, taskOrder } from './words.js';
+import { didWords, taskOrder, upper } from './words.js';
 
 const s = (n, one, many) => `${number(Number(n) || 0)} ${Number(n) === 1 ? one : many}`;
 const segments = n => s(n, 'segment', 'segments');
@@ -139,7 +139,7 @@ export function readEvent(text) {
 function unknown(e) {
   const rest = Object.entries(e).filter(([k]) => k !== 'event').map(([k, v]) => `${k} ${v}`).join(', ');
   const name = String(e.event).replace(/[_-]/g, ' ');
-  return name.charAt(0).toUpperCase() + name.slice(1) + (rest ? ': ' + rest : '');
+  return upper(name) + (rest ? ': ' + rest : '');
 }
 
 export function sentence(text) {

@@ -1,7 +1,7 @@
 // log.js: what happened, and who changed what: two lists that one can sift.
 import { $, el, put, list, mark, number, clock } from './dom.js';
 import { fold, isRoutine, once, readEvent, sentence } from './events.js';
-import { changeWords } from './words.js';
+import { changeWords, VERBS } from './words.js';
 
 let events = [], entries = [];
 const line = () => el('li', {}, el('time'), el('span'));
@@ -37,7 +37,6 @@ function showEvents() {
 }
 
 // What has been done, in one word.
-const VERBS = { PUT: 'define', PATCH: 'change', DELETE: 'remove' };
 const verbOf = a => VERBS[a.method] || a.path.split('/').pop();
 // Beside the words and the kind: who, of what, what was done; each has those that occur.
 const SIFTS = [['a-who', 'All operators', a => a.who], ['a-name', 'All names', a => a.name], ['a-verb', 'All verbs', verbOf]];

@@ -1,11 +1,10 @@
 // setup.js: the forms of what is set once for a queue of people: its hours, its lanes, its page.
 import { el, number, span } from './dom.js';
-import { enc, get } from './api.js';
+import { get, queuePath } from './api.js';
 import { p } from './ask.js';
 import { area, askForm, choice, field, numberOf, rows, rowsOf, valueOf } from './forms.js';
 import { inLine, people } from './words.js';
 
-const path = name => 'queues/' + enc(name);
 const two = n => String(n).padStart(2, '0');
 
 /* ---- hours ---- */
@@ -29,11 +28,11 @@ function hoursSay(now, inLine) {
 }
 
 export async function askHours(queue) {
-  const name = queue.queue, old = await get(path(name)), time = { type: 'datetime-local' };
+  const name = queue.queue, old = await get(queuePath(name)), time = { type: 'datetime-local' };
   const from = field('opens_at', 'Opens at', 'empty: it is open now', shown(old.opens_at), time), to = field('closes_at', 'Closes at', 'empty: never', shown(old.closes_at), time);
   const early = field('prequeue', 'People may come early by', 'for example 30m; their places are drawn at the opening; 0: not at all', old.prequeue);
   const size = field('prequeue_capacity', 'People in one draw', 'later ones form the next draw, behind it', old.prequeue_capacity, { inputmode: 'numeric' });
-  askForm(`When is ${name} open?`, 'Set the hours', { path: path(name), old, done: `Hours of ${name} set.`, says: now => hoursSay(now, inLine(queue)),
+  askForm(`When is ${name} open?`, 'Set the hours', { path: queuePath(name), old, done: `Hours of ${name} set.`, says: now => hoursSay(now, inLine(queue)),
     body: [p(`Times are those of this browser: ${Intl.DateTimeFormat().resolvedOptions().timeZone}, UTC${shift(Date.now())}.`), from, to, early, size],
     read: () => ({ opens_at: moment(from, old.opens_at), closes_at: moment(to, old.closes_at), prequeue: valueOf(early) || '0ms', prequeue_capacity: numberOf(size) }) });
 }
@@ -53,14 +52,14 @@ function lanesSay(queue, now) {
 }
 
 export async function askLanes(queue) {
-  const name = queue.queue, old = await get(path(name)), plain = !old.lanes.length;
+  const name = queue.queue, old = await get(queuePath(name)), plain = !old.lanes.length;
   const box = rows('lanes', 'Lanes, the first is for those without a claim', plain ? [{ name: 'default', weight: 1 }] : old.lanes,
     (l, isNew) => [field('name', 'Lane', '', l.name, { readonly: !isNew, maxlength: 64 }), field('weight', 'Weight', '', l.weight, { inputmode: 'numeric' })],
     { name: '', weight: 1 }, 'Add a lane', true);
   const sharing = choice('sharing', 'Sharing', 'weight: by the weights; strict: the first lane first', old.sharing, ['weight', 'strict']);
   const lanes = () => rowsOf(box, of => ({ name: valueOf(of('name')), weight: numberOf(of('weight')) }));
   const isPlain = v => plain && v.length === 1 && v[0].weight === 1;
-  askForm(`Lanes of ${name}`, 'Change the lanes', { path: path(name), old, done: `Lanes of ${name} changed.`, body: [box, sharing], says: now => lanesSay(queue, now),
+  askForm(`Lanes of ${name}`, 'Change the lanes', { path: queuePath(name), old, done: `Lanes of ${name} changed.`, body: [box, sharing], says: now => lanesSay(queue, now),
     read: () => ({ lanes: isPlain(lanes()) ? [] : lanes(), sharing: valueOf(sharing) }) });
 }
 
@@ -68,7 +67,7 @@ export async function askLanes(queue) {
 
 // All states of the waiting page, at a router; the link is good for an hour.
 async function preview(name, routers) {
-  const at = await get(path(name) + '/preview'), router = routers.find(r => r.http);
+  const at = await get(queuePath(name) + '/preview'), router = routers.find(r => r.http);
   const link = router ? el('a', { href: `http://${router.http}${at.path}`, target: '_blank', rel: 'noopener noreferrer' }, 'Preview of all states of the page') : 'No router is connected: no preview.';
   return el('p', {}, link, ' ', el('small', {}, 'as it is now, with figures that are made up; nobody takes a place'));
 }
@@ -81,12 +80,12 @@ const PAGE = [ // key, label, hint, attributes
 const TEXT = [['lang', 'Language', 'zh, pt-br'], ['title', 'Title', ''], ['message', 'Notice', '']];
 
 export async function askPage({ queue: name }, routers) {
-  const [old, link] = await Promise.all([get(path(name)), preview(name, routers).catch(e => p('No preview: ' + e.message))]), page = old.page;
+  const [old, link] = await Promise.all([get(queuePath(name)), preview(name, routers).catch(e => p('No preview: ' + e.message))]), page = old.page;
   const plain = PAGE.map(([k, text, hint]) => [k, field('page.' + k, text, hint, page[k])]);
   const texts = rows('page.texts', 'In other languages', page.texts, t => TEXT.map(([k, text, hint]) => field(k, text, hint, t[k])), { lang: '', title: '', message: '' }, 'Add a language');
   const back = field('page.return', 'Origins to return to', 'besides this site, like https://shop.example; spaces between them', page.return.join(' '));
   const style = area('page.style', 'Style sheet', 'CSS behind the built-in one, up to 8000 bytes', page.style, { class: 'code', spellcheck: 'false' });
-  askForm(`Page and texts of ${name}`, 'Change the page', { path: path(name), old, done: `Page of ${name} changed: people see it within seconds.`, body: [link, ...plain.map(x => x[1]), texts, back, style],
+  askForm(`Page and texts of ${name}`, 'Change the page', { path: queuePath(name), old, done: `Page of ${name} changed: people see it within seconds.`, body: [link, ...plain.map(x => x[1]), texts, back, style],
     read: () => ({ page: { ...page, ...Object.fromEntries(plain.map(([k, e]) => [k, valueOf(e)])), texts: rowsOf(texts, of => Object.fromEntries(TEXT.map(([k]) => [k, valueOf(of(k))]))),
       return: valueOf(back).split(/[\s,]+/).filter(Boolean), style: valueOf(style) } }) });
 }

@@ -66,10 +66,13 @@ function chainOf(lane, moves) {
     tag: [i === 0 ? 'HEAD' : '', s.segment === tailOf(lane) ? 'TAIL' : isSpare(s) && i > end ? 'NEXT' : ''].filter(Boolean).join(' '),
     moves: movesOf(s, moves),
   }));
-  const missing = lane.segments_total - v.length;
-  if (!missing) return fold(v);
+  return lane.segments_total === v.length ? fold(v) : endsOf(v, lane.segments_total);
+}
+
+// The head and the tail of so many.
+function endsOf(v, total) {
   const head = v.slice(0, SHOWN / 2), tail = v.slice(-SHOWN / 2);
-  return [...head, { segment: 'gap', gap: lane.segments_total - head.length - tail.length }, ...tail];
+  return [...head, { segment: 'gap', gap: total - head.length - tail.length }, ...tail];
 }
 
 // Opened for a crowd that has not come: of many, the first is enough.
@@ -80,9 +83,7 @@ function fold(v) {
   const more = first < 0 ? [] : v.slice(first + 1);
   if (more.length > 1 && more.every(s => s.tag === 'NEXT' && !s.moves))
     v = [...v.slice(0, first + 1), { segment: 'spare', gap: more.length, spare: true }];
-  if (v.length <= SHOWN) return v;
-  const head = v.slice(0, SHOWN / 2), tail = v.slice(-SHOWN / 2);
-  return [...head, { segment: 'gap', gap: v.length - SHOWN }, ...tail];
+  return v.length <= SHOWN ? v : endsOf(v, v.length);
 }
 
 // Joins go to the first open segment.

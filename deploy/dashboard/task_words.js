@@ -1,10 +1,9 @@
 // task_words.js: what the figures of tasks mean. The words are those of segqctl task top.
 import { clock, number, rate, span } from './dom.js';
 import { ALL, problem } from './problems.js';
-import { things } from './words.js';
+import { things, upper } from './words.js';
 
 const tasks = n => n === 0 ? 'no task' : things(n, 'task');
-const upper = s => s.charAt(0).toUpperCase() + s.slice(1);
 
 /* ---- pools ---- */
 

@@ -5,7 +5,7 @@
 // Taken from Grafana: figures in tables, right-aligned, in digits of one width, a sparkline where
 // the course matters, and no more colour than there is trouble. From Linear: rows of one line, a
 // click opens the details at the side and the list stays; an empty list says what to do next.
-import { $, el, put, list, mark, number, rate, span, clock } from './dom.js';
+import { $, el, put, level, list, mark, number, rate, span, table, clock } from './dom.js';
 import * as api from './api.js';
 import { ask, p, say } from './ask.js';
 import { tiles_show } from './draw.js';
@@ -35,29 +35,13 @@ export function lookAnew() {
   lookedAt = 0;
 }
 
-/* ---- tables ---- */
-
-// columns: [head, text(row), kind]: 'n' a number; head(row) -> element for the row's name.
-function table(id, columns, rows, keyOf) {
-  const [head, body] = $(id).children;
-  list(head.firstElementChild, columns, c => c[0], c => el('th', { scope: 'col', class: c[2] === 'n' ? 'n' : '' }, c[0]), () => {});
-  list(body, rows, keyOf,
-    row => el('tr', {}, ...columns.map(c => c[2] === 'name' ? el('th', { scope: 'row' }, c[3](row)) : el('td', { class: c[2] || '', 'data-head': c[0] }))),
-    (e, row) => columns.forEach(([, text, kind], i) => {
-      put(kind === 'name' ? e.children[i].firstChild : e.children[i], text(row));
-      if (kind === 'url') mark(e.children[i], 'title', text(row)); // it is cut
-    }));
-}
-
-const level = (id, n, levelOf) => { // colours one column by its rows
-  for (const [i, e] of [...$(id).tBodies[0].rows].entries()) mark(e.children[n], 'class', levelOf(i));
-};
+/* ---- lists ---- */
 
 // Of an answer that is not there yet, or was refused: none.
-const rowsOf = (answer, name) => (answer && answer[name]) || [];
+export const rowsOf = (answer, name) => (answer && answer[name]) || [];
 
 // Below a list: nothing, or why it is empty; and what is not known.
-const below = (answer, rows, none) => !answer ? 'asking …'
+export const below = (answer, rows, none) => !answer ? 'asking …'
   : answer.wrong ? answer.wrong
   : answer.away.length ? `${things(answer.away.length, 'partition')} did not answer: what ${answer.away.length === 1 ? 'it has' : 'they have'} is not known.`
   : rows.length ? '' : none;
@@ -301,7 +285,7 @@ async function openTask(id) {
 /* ---- asking ---- */
 
 // The answer; of a question that was refused, what is wrong with it: its list says so.
-const answerOf = path => api.get(path).catch(e => ({ wrong: e instanceof api.Refused ? e.message : 'No answer: ' + e.message, away: [] }));
+export const answerOf = path => api.get(path).catch(e => ({ wrong: e instanceof api.Refused ? e.message : 'No answer: ' + e.message, away: [] }));
 
 const askTasks = states => answerOf(pathOf(`?n=${more}&state=${states}`));
 

@@ -119,7 +119,7 @@ export function taskOrder(path) {
 }
 
 // An order by its path: /v1/admin/budgets/gpu -> "define budget gpu".
-const VERBS = { PUT: 'define', PATCH: 'change', DELETE: 'remove' };
+export const VERBS = { PUT: 'define', PATCH: 'change', DELETE: 'remove' };
 export function didWords(method, path) {
   const [kind, ...name] = path.replace(/^\/v1\/admin\//, '').split('/');
   return `${VERBS[method] || method} ${kind.replace(/s$/, '')} ${name.join('/')}`;

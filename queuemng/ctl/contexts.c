@@ -152,21 +152,32 @@ static int check_urls(const struct context *x, struct err *e)
     return rc < 0 ? err_wrap(e, "context %s", x->name) : 0;
 }
 
-/* Sets its keys to those of the words. */
-static int change(struct context *x, char **words)
+/* NAME KEY=VALUE...: sets these keys; x NULL: of another one, which is in use at once if it is
+ * the first. */
+static int set(struct contexts *all, struct context *x, char **argv)
 {
     struct err e = { 0 };
-    json_t *doc = ctl_pairs(words, context_keys, &e);
-    struct cfg_node *node = doc != NULL && tidy(doc, &e) == 0 ? ctl_node(doc, &e) : NULL;
-    int rc = node != NULL ? cfg_patch(x, sizeof(*x), context_keys, node, NULL, &e) : -1;
+    bool first = x == NULL && all->v.n == 0;
+    json_t *doc = ctl_pairs(argv + 1, context_keys, &e);
+    struct cfg_node *node = NULL;
+    int rc = doc != NULL ? tidy(doc, &e) : -1;
 
+    if (rc == 0 && x == NULL)
+        (void)json_object_set_new(doc, "name", json_string(argv[0]));
+    if (rc == 0 && (node = ctl_node(doc, &e)) == NULL)
+        rc = -1;
+    if (rc == 0)
+        rc = x != NULL ? cfg_patch(x, sizeof(*x), context_keys, node, NULL, &e)
+                       : contexts_add(all, node, &x, &e);
     if (rc == 0)
         rc = context_check(x, &e);
     if (rc == 0)
         rc = check_urls(x, &e);
     cfg_node_free(node);
     json_decref(doc);
-    return rc == 0 ? CTL_OK : ctl_say_err(&e, CTL_USAGE);
+    if (rc < 0)
+        return ctl_say_err(&e, CTL_USAGE);
+    return first ? use(all, argv[0]) : CTL_OK;
 }
 
 static bool is_name(const char *name)
@@ -174,19 +185,6 @@ static bool is_name(const char *name)
     size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-");
 
     return n > 0 && n <= NAME_MAX_LEN && name[n] == '\0' && name[0] != '_' && name[0] != '-';
-}
-
-/* The first one is in use at once. */
-static int add(struct contexts *all, char **argv)
-{
-    struct context *x;
-    struct err e = { 0 };
-    int rc;
-
-    if (contexts_add(all, argv[0], &x, &e) < 0)
-        return ctl_say_err(&e, CTL_REFUSED);
-    rc = change(x, argv + 1);
-    return rc == CTL_OK && all->v.n == 1 ? use(all, argv[0]) : rc;
 }
 
 /* order: of the context that argv[0] names, whose file then becomes what it made of it. */
@@ -208,7 +206,7 @@ static int edit(char **argv, int (*order)(struct contexts *all, struct context *
         rc = ctl_fail(CTL_REFUSED,
                       "there is a context '%s' already; segqctl context set changes it", argv[0]);
     else if (order == NULL)
-        rc = add(&all, argv);
+        rc = set(&all, NULL, argv);
     else
         rc = x != NULL ? order(&all, x, argv) : say_no_context(&all, argv[0]);
     if (rc == CTL_OK && contexts_save(&all, &e) < 0)
@@ -237,16 +235,10 @@ int cmd_context_use(struct ctl *c, char **argv)
     return edit(argv, order_use);
 }
 
-static int order_set(struct contexts *all, struct context *x, char **argv)
-{
-    (void)all;
-    return change(x, argv + 1);
-}
-
 int cmd_context_set(struct ctl *c, char **argv)
 {
     (void)c;
-    return edit(argv, order_set);
+    return edit(argv, set);
 }
 
 static int order_delete(struct contexts *all, struct context *x, char **argv)

@@ -173,22 +173,7 @@ struct context *contexts_find(const struct contexts *c, const char *name)
     return NULL;
 }
 
-/* Texts are "", as the table makes them. */
-static int fill(struct context *x, const char *name, struct err *e)
-{
-    char text[NAME_MAX_LEN + 20];
-    struct cfg_node *doc = NULL;
-    int rc;
-
-    snprintf(text, sizeof(text), "{\"name\":\"%.*s\"}", NAME_MAX_LEN, name);
-    rc = cfg_parse_json(&doc, text, strlen(text), e);
-    if (rc == 0)
-        rc = cfg_bind(x, sizeof(*x), context_keys, doc, NULL, e);
-    cfg_node_free(doc);
-    return rc;
-}
-
-int contexts_add(struct contexts *c, const char *name, struct context **x, struct err *e)
+int contexts_add(struct contexts *c, const struct cfg_node *doc, struct context **x, struct err *e)
 {
     struct context *v = realloc(c->v.v, (c->v.n + 1) * sizeof(*v));
     int rc;
@@ -199,7 +184,7 @@ int contexts_add(struct contexts *c, const char *name, struct context **x, struc
     if (c->v.n == CONTEXTS_MAX)
         return err_set(e, SQ_EFULL, "%s has %d contexts already", c->file, CONTEXTS_MAX);
     v[c->v.n] = (struct context){ 0 };
-    rc = fill(&v[c->v.n], name, e);
+    rc = cfg_bind(&v[c->v.n], sizeof(*v), context_keys, doc, NULL, e);
     if (rc == 0)
         *x = &v[c->v.n++];
     return rc;

@@ -50,8 +50,9 @@ void contexts_free(struct contexts *c);
 /* The file becomes this, whole or not at all; only its owner may read it. */
 SQ_CHECK int contexts_save(const struct contexts *c, struct err *e);
 struct context *contexts_find(const struct contexts *c, const char *name); /* or NULL */
-/* *x: another one, empty but for its name, which is one (CFG_NAME). */
-SQ_CHECK int contexts_add(struct contexts *c, const char *name, struct context **x, struct err *e);
+/* *x: another one, as doc has it. */
+SQ_CHECK int contexts_add(struct contexts *c, const struct cfg_node *doc, struct context **x,
+                          struct err *e);
 void contexts_remove(struct contexts *c, struct context *x);
 /* Checks its addresses, and where it finds the cluster: what a table cannot say of it. */
 SQ_CHECK int context_check(const struct context *x, struct err *e);

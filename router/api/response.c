@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <sodium.h>
+#include <string.h>
 
 #include "common/base/text.h"
 #include "common/http/problem.h"
@@ -23,10 +24,14 @@
 /* Time for which a client that may not listen polls. */
 #define NO_LISTENER_RETRY_S 30
 
+static const struct api_told nothing = { .position = -1, .eta_s = -1, .entered_s = -1,
+                                         .started_s = -1, .ended_s = -1 };
+
 void api_ans_init(struct api_ans *a)
 {
     a->status = 0;
     a->type = NULL;
+    a->told = nothing;
     buf_init(&a->headers);
     buf_init(&a->body);
 }
@@ -41,7 +46,7 @@ void api_ans_reset(struct api_ans *a)
 {
     a->status = 0;
     a->type = NULL;
-    a->result = (struct slice){ 0 };
+    a->told = nothing;
     buf_reset(&a->headers);
     buf_reset(&a->body);
 }
@@ -117,6 +122,8 @@ static void begin(struct api_ans *a, int status, const char *code, const char *d
     assert(a->body.len == 0 && status >= 400); /* a single answer at a time */
     a->status = status;
     a->type = PROBLEM_TYPE;
+    a->told.code = code;
+    a->told.detail = detail;
     problem_open(&a->body, status, code, detail, hex16(id, salt));
     if (status == 401)
         ADD(&a->headers, "WWW-Authenticate: Bearer realm=\"segq\"\r\n");
@@ -353,6 +360,22 @@ void api_location(char line[API_LOCATION_LEN], const char *token)
     assert(w == line + API_LOCATION_LEN);
 }
 
+static void note_ticket(struct api_told *x, const struct api_ticket *t)
+{
+    x->permit = t->permit;
+    memcpy(x->task, t->token, TOKEN_TEXT_LEN);
+    x->state = t->admitted ? "admitted" : "waiting";
+    if (t->admitted) {
+        x->pass = t->pass;
+        x->pass_len = t->pass_len;
+        x->pass_expires_s = t->pass_expires_s;
+        x->started_s = t->released_at_ms > 0 ? t->released_at_ms / 1000 : 0;
+    } else if (t->position != 0) {
+        x->position = (int64_t)api_position(t);
+        x->eta_s = api_eta_s(t->position, api_lane_stats(t));
+    }
+}
+
 void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool location)
 {
     struct buf *b = &a->body;
@@ -371,6 +394,8 @@ void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool 
     if (t->queue->said[0] != '\0') /* seldom: a poll need not measure it */
         buf_str(b, t->queue->said);
     ADD(b, "}");
+    if (SQ_UNLIKELY(t->permit))
+        note_ticket(&a->told, t);
     if (location && t->permit) {
         buf_str(&a->headers, "Location: /v1/tasks/");
         buf_append(&a->headers, t->token, TOKEN_TEXT_LEN);
@@ -386,6 +411,10 @@ void api_permit_over(struct api_ans *a, const char *token, enum gone_reason why)
     api_ok(a, 200);
     ADD(&a->body, "{\"kind\":\"permit\",\"task\":\"");
     buf_append(&a->body, token, TOKEN_TEXT_LEN);
+    a->told.permit = true;
+    memcpy(a->told.task, token, TOKEN_TEXT_LEN);
+    a->told.state = "finished";
+    a->told.reason = gone_word(why);
     ADD(&a->body, "\",\"state\":\"finished\",\"reason\":\"");
     buf_str(&a->body, gone_word(why));
     ADD(&a->body, "\"}");

@@ -53,12 +53,24 @@ enum api_problem {
 #undef X
 };
 
+struct api_told { /* facts of an answer about a task or a ticket, for the words of other APIs */
+    char task[TOKEN_TEXT_LEN + 1]; /* "": nothing */
+    bool permit, stopping;
+    const char *state, *reason; /* words; NULL: not told */
+    int64_t position, eta_s, entered_s, started_s, ended_s; /* Unix seconds; -1: not told */
+    struct slice result;    /* any bytes; borrowed until it is answered */
+    const char *pass;       /* likewise; NULL: none */
+    size_t pass_len;
+    int64_t pass_expires_s;
+    const char *code, *detail; /* a problem's */
+};
+
 struct api_ans { /* reused from request to request */
     int status;
     const char *type;   /* NULL: no body */
     struct buf headers; /* extra lines, each with CRLF */
     struct buf body;
-    struct slice result; /* bytes of a task's result, that the body tells of; borrowed until it is answered */
+    struct api_told told;
 };
 
 void api_ans_init(struct api_ans *a);

@@ -26,7 +26,7 @@ struct classic_clock {
     size_t (*tell)(char out[CLASSIC_TIME_MAX], const char *layout, int64_t unix_s);
 };
 
-/* a: an answer to what classic_ask.h made; what is no object of JSON stays as it is. */
+/* a: an answer to what classic_ask.h made; what tells of no task and no problem stays as it is. */
 void classic_answer(struct api_ans *a, const struct classic_clock *c);
 
 #endif

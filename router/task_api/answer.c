@@ -23,6 +23,7 @@ void task_answer_put(struct api_ans *a, int status, const struct task_name *t, s
                      uint8_t state)
 {
     api_ok(a, status);
+    task_note(a, t, state);
     location(a, t, "Location");
     if (status == 202)
         ADD(&a->headers, "Retry-After: 1\r\n");
@@ -195,6 +196,8 @@ void task_answer_changed(struct api_ans *a, const struct task_name *t, uint8_t s
                          bool maybe_executed)
 {
     api_ok(a, 200);
+    task_note(a, t, state);
+    a->told.stopping = stopping;
     task_add_name(&a->body, "{\"task\":\"", t);
     task_add_state(&a->body, state);
     task_add_cancel(&a->body, stopping, maybe_executed);

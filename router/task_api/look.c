@@ -15,6 +15,12 @@
 
 /* ---- members ---- */
 
+void task_note(struct api_ans *a, const struct task_name *t, uint8_t state)
+{
+    memcpy(a->told.task, t->text, TASK_TOKEN_LEN);
+    a->told.state = state != TASK_FREE ? task_state_word((enum task_state)state) : NULL;
+}
+
 void task_add_state(struct buf *b, uint8_t state)
 {
     if (state == TASK_FREE)
@@ -158,6 +164,14 @@ static void add_limit(struct buf *b, const struct msg_task_get_ans *m)
     out_text(b, ",\"limited_by\":", text);
 }
 
+/* In whole seconds, rounded up; -1: not known, or not said. */
+static int64_t eta_s(const struct msg_task_get_ans *m)
+{
+    bool said = m->eta != TASK_ETA_UNSAID && m->eta < TASK_NETAS;
+
+    return !said || m->eta_ms < 0 ? -1 : (m->eta_ms + 999) / 1000;
+}
+
 /* ,"eta_s":12,"eta_reason":"pace" */
 static void add_eta(struct buf *b, const struct msg_task_get_ans *m)
 {
@@ -169,7 +183,7 @@ static void add_eta(struct buf *b, const struct msg_task_get_ans *m)
 
     if (m->eta == TASK_ETA_UNSAID || m->eta >= TASK_NETAS)
         return;
-    out_or_null(b, ",\"eta_s\":", m->eta_ms < 0 ? -1 : (m->eta_ms + 999) / 1000);
+    out_or_null(b, ",\"eta_s\":", eta_s(m));
     out_text(b, ",\"eta_reason\":", words[m->eta]);
 }
 
@@ -270,6 +284,25 @@ static void add_history(struct buf *b, const struct msg_task_get_ans *m)
         out_u64(b, ",\"earlier_attempts\":", m->earlier);
 }
 
+static int64_t seconds_or_none(int64_t ms)
+{
+    return ms > 0 ? ms / 1000 : -1;
+}
+
+static void note_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m)
+{
+    struct api_told *x = &a->told;
+
+    task_note(a, t, m->state);
+    x->position = m->position > 0 ? (int64_t)m->position : -1;
+    x->eta_s = eta_s(m);
+    x->entered_s = seconds_or_none(m->entered_ms);
+    x->started_s = seconds_or_none(m->started_ms);
+    x->ended_s = seconds_or_none(m->ended_ms);
+    x->stopping = m->stopping;
+    x->result = (struct slice){ (char *)(uintptr_t)m->result.p, m->result.n };
+}
+
 void task_answer_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
                       const char *endpoint)
 {
@@ -295,7 +328,7 @@ void task_answer_look(struct api_ans *a, const struct task_name *t, const struct
     add_until(b, m);
     if (m->n_history > 0)
         add_history(b, m);
-    a->result = (struct slice){ (char *)(uintptr_t)m->result.p, m->result.n };
+    note_look(a, t, m);
     if (m->result_length > 0)
         add_result(b, m);
     if (!final) {

@@ -20,6 +20,8 @@ void task_retry_after(struct api_ans *a, const struct msg_task_get_ans *m);
 
 /* ---- members of other answers, too ---- */
 
+/* Notes what the answer tells (struct api_told). */
+void task_note(struct api_ans *a, const struct task_name *t, uint8_t state);
 /* before: up to the name's quote. */
 void task_add_name(struct buf *b, const char *before, const struct task_name *t);
 void task_add_state(struct buf *b, uint8_t state); /* TASK_FREE: nothing */

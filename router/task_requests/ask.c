@@ -208,7 +208,7 @@ void ask_unsent(struct ask *a)
 
 static const struct msg no_tasks = { .type = MSG_TASK_TAKE_ANS };
 
-/* It would be given tasks that nobody gets. */
+/* True: its tasks would be taken by nobody. */
 static bool is_for_nobody(const struct ask *a)
 {
     const struct task_call *c = a->call;

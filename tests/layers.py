@@ -38,8 +38,8 @@ ROOMS = {
     "common/task": (PURE, ["common/base"]),
     "common/recur": (PURE, ["common/base"]),
     "common/wire": (PURE, ["common/base", "common/ticket", "common/config", "common/recur", "common/task"]),
-    "common/net": (MIXED, ["common/base", "common/wire"]),
-    "common/http": (MIXED, ["common/base", "common/net"]),
+    "common/net": (MIXED, ["common/base", "common/config", "common/wire"]),
+    "common/http": (MIXED, ["common/base", "common/config", "common/net"]),
     "common/journal": (MIXED, ["common/base"]),
     "common/trail": (MIXED, ["common/base", "common/recur"]),
     "common/redis": (MIXED, ["common/base", "common/config", "common/net", "common/ticket"]),
@@ -143,6 +143,7 @@ FOREIGN = {
     r"event2/": r"common/net/\w+\.[ch]|queuemng/(monitor|ctl|ctl_ask)/\w+\.[ch]",
     r"hiredis": r"common/redis/redis_(link|ans|addrs)\.[ch]",
     r"curl/": r"task/out/\w+\.[ch]|queuemng/ctl_ask/http\.c",
+    r"openssl/": r"common/net/tls\.c|task/out/trust\.c",
     r"<zlib\.h": r"router/page/gzip\.c",
 }
 BAN_INCLUDE = re.compile(

@@ -106,3 +106,21 @@ int cfg_redis_check(const struct cfg_redis *c, struct err *e)
         rc = err_set(e, SQ_EINVAL, "redis_user: redis_password_file is missing");
     return rc;
 }
+
+const char *const cfg_tls_modes[] = { "off", "accept", "require", NULL };
+
+int cfg_tls_check(const struct cfg_tls *c, struct err *e)
+{
+    bool cert = c->cert[0] != '\0', key = c->key[0] != '\0', ca = c->ca[0] != '\0';
+    const char *lacks = !cert ? "tls_cert" : !key ? "tls_key" : "tls_ca";
+
+    if ((cert || key || ca) && !(cert && key && ca))
+        return err_set(e, SQ_EINVAL, "%s: missing; tls_cert, tls_key and tls_ca belong together",
+                       lacks);
+    if (c->name[0] != '\0' && !cert)
+        return err_set(e, SQ_EINVAL, "tls_peer_name: only certificates have names; set tls_cert, "
+                                     "tls_key and tls_ca, too");
+    if (cert && c->mode == TLS_OFF)
+        return err_set(e, SQ_EINVAL, "tls_cert: without use, since tls is off");
+    return 0;
+}

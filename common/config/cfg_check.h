@@ -82,4 +82,43 @@ static inline bool cfg_has_redis(const struct cfg_redis *c)
 /* 0, or SQ_EINVAL and a sentence that begins with the key. */
 SQ_CHECK int cfg_redis_check(const struct cfg_redis *c, struct err *e);
 
+/* ---- encryption of internal links (common/net/tls.h) ---- */
+
+enum tls_mode {
+    TLS_OFF,    /* plain TCP alone */
+    TLS_ACCEPT, /* either: dials with TLS first, and without if that is not understood */
+    TLS_REQUIRE
+};
+
+struct cfg_tls {
+    int mode; /* enum tls_mode */
+    char *cert, *key, *ca, *name;
+};
+
+extern const char *const cfg_tls_modes[]; /* by enum tls_mode, NULL-ended */
+
+/* T: the program's struct, with a member `tls`. */
+#define CFG_TLS_AT(T, member) .offset = offsetof(T, tls.member)
+#define CFG_TLS_KEYS(T)                                                                        \
+    { .key = "tls", CFG_TLS_AT(T, mode), .type = CFG_ENUM, .def = "require",                   \
+      .words = cfg_tls_modes,                                                                  \
+      .help = "encryption of internal links (TLS 1.3): require; accept: also peers without, "  \
+              "while a cluster is changed; off" },                                             \
+    { .key = "tls_cert", CFG_TLS_AT(T, cert), .type = CFG_STR, .def = "", .max = 4000,         \
+      .reload = true,                                                                          \
+      .help = "file with this process's certificate and those between it and tls_ca, in PEM "  \
+              "form; \"\" = a key that comes from the cluster's secret" },                     \
+    { .key = "tls_key", CFG_TLS_AT(T, key), .type = CFG_STR, .def = "", .max = 4000,           \
+      .reload = true, .help = "file (mode 0600) with its private key, in PEM form" },          \
+    { .key = "tls_ca", CFG_TLS_AT(T, ca), .type = CFG_STR, .def = "", .max = 4000,             \
+      .reload = true,                                                                          \
+      .help = "file with the certificates of the authorities that sign those of peers" },      \
+    { .key = "tls_peer_name", CFG_TLS_AT(T, name), .type = CFG_STR, .def = "", .max = 253,     \
+      .reload = true,                                                                          \
+      .help = "DNS name that must be in the certificate of who dials this process; \"\" = "    \
+              "any that tls_ca has signed" }
+
+/* 0, or SQ_EINVAL and a sentence that begins with the key: the files belong together. */
+SQ_CHECK int cfg_tls_check(const struct cfg_tls *c, struct err *e);
+
 #endif

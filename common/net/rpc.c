@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "common/base/log.h"
 #include "common/net/rpc_chan.h"
@@ -33,7 +32,7 @@ static void resume_backlog(void *arg)
 
         list_remove(&r->backlog, &ch->backlog);
         if (ch->state != CHAN_CLOSING)
-            chan_frames(ch);
+            chan_resume(ch);
     }
 }
 
@@ -63,8 +62,7 @@ static void chan_reap(struct rpc_chan *ch)
 
     assert(ch->state == CHAN_CLOSING && (ch->link == NULL || ch->link->chan == ch));
     if (ch->flush && !ch->blocked && ch->out.len > ch->out_done)
-        (void)!send(ch->fd, ch->out.data + ch->out_done, ch->out.len - ch->out_done,
-                    MSG_NOSIGNAL);
+        (void)!chan_put(ch);
     say_closed(ch);
     if (ch->told_up && ch->calls.on_down != NULL)
         ch->calls.on_down(ch->ctx, ch, ch->why);
@@ -94,8 +92,10 @@ static void beat_chan(struct rpc_chan *ch, msec_t now)
 {
     if (ch->state != CHAN_UP) {
         if (now >= ch->deadline)
-            chan_fail(ch, ch->state == CHAN_CONNECTING ? "connect timed out"
-                                                       : "hello timed out");
+            chan_fail(ch, "%s timed out",
+                      ch->state == CHAN_CONNECTING ? "connect"
+                      : ch->state == CHAN_TLS      ? "TLS handshake"
+                                                   : "hello");
         return;
     }
     if (now - ch->last_in > ch->silence_ms) {
@@ -130,6 +130,7 @@ static void on_beat(void *arg)
     if (now - r->last_beat > r->heartbeat_ms)
         forgive(r, now);
     r->last_beat = now;
+    r->n_accepted = 0;
     list_each(&r->chans, it)
         beat_chan(container_of(it, struct rpc_chan, node), now);
     if (r->accept_paused)
@@ -153,6 +154,7 @@ static void fill(struct rpc *r, struct ev *ev, const struct rpc_opts *o)
     r->heartbeat_ms = o->heartbeat_ms != 0 ? o->heartbeat_ms : 1000;
     r->max_output_bytes =
         o->max_output_bytes != 0 ? o->max_output_bytes : MAX_OUTPUT_BYTES;
+    r->tls = o->tls == NULL ? TLS_OFF : (enum tls_mode)o->tls->mode;
     rng_seed(&r->rng, o->seed);
     list_init(&r->chans);
     list_init(&r->closing);
@@ -166,6 +168,7 @@ int rpc_new(struct rpc **out, struct ev *ev, const struct rpc_opts *o, struct er
 {
     size_t len = strlen(o->node);
     struct rpc *r;
+    int rc;
 
     if (len == 0 || len > NAME_MAX_LEN)
         return err_set(e, SQ_EINVAL, "node name of %zu characters", len);
@@ -173,6 +176,15 @@ int rpc_new(struct rpc **out, struct ev *ev, const struct rpc_opts *o, struct er
     if (r == NULL)
         return err_set(e, SQ_ENOMEM, "rpc: out of memory");
     fill(r, ev, o);
+    if (r->tls != TLS_OFF) {
+        rc = tls_ctx_keys(&r->by_key, o->link_key, o->other_link_key, e);
+        if (rc == 0)
+            rc = rpc_reload(r, o->tls, e);
+        if (rc < 0) {
+            rpc_free(r);
+            return rc;
+        }
+    }
     r->beat = ev_timer_new(ev, on_beat, r);
     if (r->beat == NULL || ev_hook(ev, RPC_HOOK_FIRST, resume_backlog, r) < 0 ||
         ev_hook(ev, RPC_HOOK_LAST, turn_end, r) < 0) {
@@ -182,6 +194,18 @@ int rpc_new(struct rpc **out, struct ev *ev, const struct rpc_opts *o, struct er
     r->last_beat = ev_now(ev);
     ev_timer_at(r->beat, r->last_beat + ms_max(r->heartbeat_ms / 4, 5));
     *out = r;
+    return 0;
+}
+
+int rpc_reload(struct rpc *r, const struct cfg_tls *c, struct err *e)
+{
+    struct tls_ctx *fresh;
+    int rc = tls_ctx_files(&fresh, c, e);
+
+    if (rc < 0)
+        return rc;
+    tls_ctx_free(r->by_certificate);
+    r->by_certificate = fresh;
     return 0;
 }
 
@@ -203,6 +227,8 @@ void rpc_free(struct rpc *r)
         chan_reap(ch);
     }
     hosts_fini(&r->hosts);
+    tls_ctx_free(r->by_key);
+    tls_ctx_free(r->by_certificate);
     ev_timer_free(r->beat);
     sodium_memzero(r->link_key, sizeof(r->link_key));
     sodium_memzero(r->other_link_key, sizeof(r->other_link_key));

@@ -1,6 +1,10 @@
-/* rpc.h: authenticated channels between our own processes. Shell over frame.h.
+/* rpc.h: authenticated, encrypted channels between our own processes. Shell over frame.h, tls.h.
  *
- * Hello (both sides prove that they know the link key; nothing else is spoken before):
+ * TLS first, if it is not off: with a key that comes from the link key, or with certificates. The
+ * first byte of a connection says whether it is TLS (a plain hello never begins with 0x16), so one
+ * port takes both while a cluster is brought from one to the other (TLS_ACCEPT).
+ * Hello inside it, as without it: it says who is there, in which role and version, and with
+ * certificates the link key is still to be known (both sides prove that they know the link key; nothing else is spoken before):
  *   dialler  -> HELLO     versions, role, node, incarnation, nonce_a
  *   acceptor -> CHALLENGE versions, role, node, incarnation, nonce_b, MAC("acceptor", all)
  *   dialler  -> PROOF     MAC("dialler", all)
@@ -23,6 +27,7 @@ struct rpc;      /* all channels of a process */
 struct rpc_chan; /* a connection, after a good hello */
 struct rpc_link; /* a dialled peer: reconnects */
 struct msg;
+struct cfg_tls;
 
 struct rpc_peer { /* the other end, as proved in the hello */
     enum rpc_role role;
@@ -42,6 +47,7 @@ struct rpc_opts {
     uint32_t heartbeat_ms;   /* 0 = 1000 */
     size_t max_output_bytes; /* per channel; 0 = 64 MiB */
     uint64_t seed;           /* seed of the jitter */
+    const struct cfg_tls *tls; /* NULL: off; read during rpc_new() only */
 };
 
 /* Called from the loop, never from inside rpc_end() or rpc_chan_close(): down is posted.
@@ -64,6 +70,8 @@ struct rpc_calls {
 
 SQ_CHECK int rpc_new(struct rpc **out, struct ev *ev, const struct rpc_opts *o,
                      struct err *e);
+/* Reads certificates again, for links to come: those that are there stay. A reason: nothing changed. */
+SQ_CHECK int rpc_reload(struct rpc *r, const struct cfg_tls *c, struct err *e);
 /* Closes everything without calling on_down; what is waiting is still written if it goes
  * at once. Not from inside a callback. */
 void rpc_free(struct rpc *r);
@@ -108,6 +116,7 @@ struct rpc_counts { /* ever, for metrics */
     uint64_t frames_in, frames_out, bytes_in, bytes_out, writes;
     uint64_t accepted, dialled; /* good hellos */
     uint64_t refused;           /* closed before the hello was complete */
+    uint64_t plain;             /* good hellos without TLS */
     uint64_t closed;            /* after it */
     uint64_t unfit;             /* messages that were not sent: the peer would refuse them */
 };

@@ -49,6 +49,7 @@ void chan_free(struct rpc_chan *ch)
         list_remove(&r->backlog, &ch->backlog);
     list_remove(ch->state == CHAN_CLOSING ? &r->closing : &r->chans, &ch->node);
     ev_io_free(ch->io);
+    tls_free(ch->tls);
     close(ch->fd);
     buf_fini(&ch->in);
     buf_fini(&ch->out);
@@ -71,6 +72,8 @@ void chan_fail(struct rpc_chan *ch, const char *fmt, ...)
         r->n_hello--;
         r->counts.refused++;
     }
+    if (ch->link != NULL && (ch->state == CHAN_TLS || ch->state == CHAN_CHALLENGE))
+        ch->link->turn++;
     (void)!ev_io_set(ch->io, 0); /* cannot fail: it only takes away */
     ch->state = CHAN_CLOSING;
     list_remove(&r->chans, &ch->node);
@@ -86,15 +89,20 @@ void chan_up(struct rpc_chan *ch)
     r->n_hello -= ch->accepted;
     r->counts.accepted += ch->accepted;
     r->counts.dialled += !ch->accepted;
+    r->counts.plain += ch->tls == NULL;
     ch->state = CHAN_UP;
     ch->told_up = true;
     ch->next_ping = ev_now(r->ev) + r->heartbeat_ms;
-    if (ch->link != NULL)
+    if (ch->link != NULL) {
         ch->link->up_since = ev_now(r->ev);
-    log_info("event=link_up peer=%s role=%s addr=%s dir=%s incarnation=%llu version=%u speaks=%u",
+        if (ch->tls == NULL)
+            ch->link->turn = 0; /* the peer may know TLS when it is back */
+    }
+    log_info("event=link_up peer=%s role=%s addr=%s dir=%s incarnation=%llu version=%u speaks=%u "
+             "tls=%s",
              ch->peer.node, rpc_role_name(ch->peer.role), ch->peer.addr,
              ch->accepted ? "in" : "out", (unsigned long long)ch->peer.incarnation,
-             ch->peer.version, ch->peer.speaks);
+             ch->peer.version, ch->peer.speaks, ch->tls != NULL ? "1.3" : "off");
     if (ch->calls.on_up != NULL)
         ch->calls.on_up(ch->ctx, ch, &ch->peer);
 }
@@ -127,14 +135,27 @@ static void forget_written(struct rpc_chan *ch)
     }
 }
 
+ssize_t chan_put(struct rpc_chan *ch)
+{
+    const uint8_t *p = ch->out.data + ch->out_done;
+    size_t n = ch->out.len - ch->out_done;
+
+    return ch->tls != NULL ? tls_send(ch->tls, p, n) : send(ch->fd, p, n, MSG_NOSIGNAL);
+}
+
+static bool is_sealed_left(const struct rpc_chan *ch)
+{
+    return ch->tls != NULL && tls_unsent(ch->tls) > 0;
+}
+
 void chan_write(struct rpc_chan *ch)
 {
     size_t todo = ch->out.len - ch->out_done;
     ssize_t n;
 
-    if (todo == 0 || ch->blocked || ch->state == CHAN_CLOSING)
+    if ((todo == 0 && !is_sealed_left(ch)) || ch->blocked || ch->state == CHAN_CLOSING)
         return;
-    n = send(ch->fd, ch->out.data + ch->out_done, todo, MSG_NOSIGNAL);
+    n = chan_put(ch);
     if (n < 0 && errno != EAGAIN && errno != EINTR) {
         chan_fail(ch, "write failed: %s", strerror(errno));
         return;
@@ -145,7 +166,7 @@ void chan_write(struct rpc_chan *ch)
         ch->bytes_out += (uint64_t)n;
         ch->rpc->counts.bytes_out += (uint64_t)n;
     }
-    ch->blocked = n < (ssize_t)todo;
+    ch->blocked = n < (ssize_t)todo || is_sealed_left(ch);
     forget_written(ch);
     if (ev_io_set(ch->io, EV_IO_READ | (ch->blocked ? EV_IO_WRITE : 0)) < 0)
         chan_fail(ch, "event loop refused the descriptor");

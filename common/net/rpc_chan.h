@@ -12,6 +12,7 @@ void chan_free(struct rpc_chan *ch);  /* at once, silently */
 void chan_up(struct rpc_chan *ch);    /* the hello is complete */
 void chan_dirty(struct rpc_chan *ch); /* has output: written at the end of the turn */
 void chan_write(struct rpc_chan *ch);
+ssize_t chan_put(struct rpc_chan *ch); /* hands what is waiting to the kernel, once: as send(2) */
 /* A whole frame of ours (hello, ping). */
 void chan_send(struct rpc_chan *ch, enum msg_type type, const void *body, size_t n);
 

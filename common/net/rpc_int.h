@@ -3,12 +3,13 @@
  *   rpc.c         all channels: heartbeats, the end of a turn, the ends of channels
  *   rpc_link.c    dials, waits, dials again; accepts; bytes in
  *   hosts.c       host names for rpc_link.c
+ *   tls.c         the socket, sealed
  *   rpc_hello.c   who is there: the hello's bodies, MACs and steps
  *   rpc_chan.c    frames out; how a channel ends
  * Each calls only those below it.
  *
- * dialled:  CONNECTING -> CHALLENGE -> WELCOME -> UP -> CLOSING
- * accepted: HELLO -> PROOF -> UP -> CLOSING;  everything may go to CLOSING
+ * dialled:  CONNECTING [-> TLS] -> CHALLENGE -> WELCOME -> UP -> CLOSING
+ * accepted: HELLO [-> TLS -> HELLO] -> PROOF -> UP -> CLOSING;  everything may go to CLOSING
  */
 #ifndef SEGQ_RPC_INT_H
 #define SEGQ_RPC_INT_H
@@ -19,6 +20,7 @@
 #include "common/net/net.h"
 #include "common/base/rng.h"
 #include "common/net/rpc.h"
+#include "common/net/tls.h"
 
 #define HELLO_NONCE_BYTES 32
 #define HELLO_MAC_BYTES   32
@@ -26,6 +28,7 @@
 #define HELLO_CARD_MAX    256 /* with it, and with what newer versions add behind it */
 #define HELLO_TIMEOUT_MS  3000
 #define HELLO_AT_ONCE     256 /* strangers whose hello is not complete */
+#define HANDSHAKES_PER_BEAT 64 /* connections that are accepted between two beats, with TLS */
 #define FRAMES_PER_TURN   256 /* frames of a channel */
 #define SILENT_INTERVALS  3
 #define HEARTBEAT_MAX_MS  60000 /* longest that a peer may announce */
@@ -34,6 +37,7 @@
 
 enum chan_state {
     CHAN_CONNECTING, /* dialled: TCP is on its way */
+    CHAN_TLS,        /* the handshake is under way */
     CHAN_CHALLENGE,  /* dialled: HELLO is sent, CHALLENGE is awaited */
     CHAN_WELCOME,    /* dialled: PROOF is sent, WELCOME is awaited */
     CHAN_HELLO,      /* accepted: HELLO is awaited */
@@ -77,9 +81,11 @@ struct rpc_chan {
     bool blocked;   /* the kernel takes no more: waiting until it does */
     bool flush;     /* our own close: send what is waiting, if it goes at once */
     bool accepted;  /* not dialled */
+    bool looked;    /* accepted: the first byte was plain, or the handshake is over */
     unsigned roles; /* whom we may talk to here, a bit set */
     int fd;
     struct ev_io *io;
+    struct tls *tls; /* owned; NULL: plain */
     struct buf in, out;
     size_t in_done;  /* bytes of `in` that are handled */
     size_t out_done; /* bytes of `out` that are written */
@@ -106,6 +112,7 @@ struct rpc_link {
     msec_t up_since;
     uint32_t backoff_ms;
     unsigned failures; /* in a row */
+    unsigned turn; /* handshakes that failed: which key is tried next, or none (TLS_ACCEPT) */
     char addr[256];
 };
 
@@ -116,6 +123,9 @@ struct rpc {
     uint64_t incarnation;
     uint8_t link_key[32], other_link_key[32];
     bool has_other_key;
+    enum tls_mode tls;
+    struct tls_ctx *by_key, *by_certificate; /* owned; NULL: there is none */
+    unsigned n_accepted; /* since the last beat */
     uint32_t heartbeat_ms;
     size_t max_output_bytes;
     struct rng rng;

@@ -156,7 +156,79 @@ void rpc_link_free(struct rpc_link *l)
     free(l);
 }
 
-/* ---- listening: without descriptors it pauses until the next heartbeat ---- */
+/* ---- TLS: before the hello, if it is wanted ---- */
+
+static struct tls_ctx *credentials(const struct rpc *r)
+{
+    return r->by_certificate != NULL ? r->by_certificate : r->by_key;
+}
+
+static void chan_read(struct rpc_chan *ch);
+
+static void shake(struct rpc_chan *ch)
+{
+    struct err e = { 0 };
+    int rc = tls_handshake(ch->tls, &e);
+    bool more_out = tls_unsent(ch->tls) > 0;
+
+    if (rc < 0) {
+        chan_fail(ch, "%s", e.text);
+    } else if (ev_io_set(ch->io, EV_IO_READ | (more_out ? EV_IO_WRITE : 0)) < 0) {
+        chan_fail(ch, "event loop refused the descriptor");
+    } else if (rc > 0) {
+        ch->blocked = more_out;
+        if (ch->accepted) {
+            ch->state = CHAN_HELLO;
+            chan_read(ch); /* the hello may have come with the last of the handshake */
+        } else {
+            hello_start(ch);
+        }
+    }
+}
+
+static void tls_start(struct rpc_chan *ch, const char *host, unsigned turn)
+{
+    ch->tls = tls_new(credentials(ch->rpc), ch->fd, host, turn);
+    if (ch->tls == NULL) {
+        chan_fail(ch, "TLS: out of memory");
+        return;
+    }
+    ch->state = CHAN_TLS;
+    shake(ch);
+}
+
+/* Each key in turn while handshakes fail, and none at last if a plain peer will do. */
+static bool is_plain_turn(const struct rpc_link *l)
+{
+    const struct rpc *r = l->rpc;
+    unsigned tries;
+
+    if (r->tls != TLS_ACCEPT)
+        return r->tls == TLS_OFF;
+    tries = tls_ctx_tries(credentials(r));
+    return l->turn % (tries + 1) == tries;
+}
+
+/* The first byte of an accepted connection says what it is. False: it is no hello's. */
+static bool look(struct rpc_chan *ch)
+{
+    enum tls_mode mode = ch->rpc->tls;
+    uint8_t first;
+
+    if (recv(ch->fd, &first, 1, MSG_PEEK) != 1)
+        return true; /* nothing, an end, an error: as for any read */
+    ch->looked = true;
+    if (tls_begins(first) && mode == TLS_OFF)
+        chan_fail(ch, "it speaks TLS, and here it is off (key tls)");
+    else if (tls_begins(first))
+        tls_start(ch, NULL, 0);
+    else if (mode == TLS_REQUIRE)
+        chan_fail(ch, "it speaks without TLS, which is required (key tls)");
+    return ch->state == CHAN_HELLO && ch->tls == NULL;
+}
+
+/* ---- listening: without descriptors, and after so many handshakes as a processor should bear, it
+ * pauses until the next heartbeat ---- */
 
 #define BACKLOG          512
 #define ACCEPTS_PER_TURN 64
@@ -192,6 +264,13 @@ static void accepted(struct rpc_listener *ls, int fd, const struct net_addr *fro
     }
     ch->roles = ls->roles;
     memcpy(ch->peer.addr, text, sizeof(text));
+    r->n_accepted++;
+}
+
+static void pause_accepting(struct rpc_listener *ls)
+{
+    (void)!ev_io_set(ls->io, 0);
+    ls->rpc->accept_paused = true;
 }
 
 static void on_accept(void *arg, unsigned what)
@@ -201,7 +280,13 @@ static void on_accept(void *arg, unsigned what)
     (void)what;
     for (unsigned n = 0; n < ACCEPTS_PER_TURN; n++) {
         struct net_addr from;
-        int fd = net_accept(ls->fd, &from);
+        int fd;
+
+        if (ls->rpc->tls != TLS_OFF && ls->rpc->n_accepted >= HANDSHAKES_PER_BEAT) {
+            pause_accepting(ls);
+            return;
+        }
+        fd = net_accept(ls->fd, &from);
 
         if (fd == SQ_EBUSY)
             return;
@@ -209,8 +294,7 @@ static void on_accept(void *arg, unsigned what)
             if (!ls->starved)
                 log_warn("event=accept_paused addr=%s errno=%d", ls->addr, errno);
             ls->starved = true;
-            (void)!ev_io_set(ls->io, 0);
-            ls->rpc->accept_paused = true;
+            pause_accepting(ls);
             return;
         }
         ls->starved = false;
@@ -309,7 +393,7 @@ static void forget_handled(struct rpc_chan *ch)
         buf_fini(&ch->in);
 }
 
-void chan_frames(struct rpc_chan *ch)
+static void chan_frames(struct rpc_chan *ch)
 {
     for (unsigned n = 0; n < FRAMES_PER_TURN; n++) {
         size_t most = ch->state == CHAN_UP ? FRAME_MAX_BODY : FRAME_MAX_BODY_HELLO;
@@ -348,17 +432,35 @@ static size_t room_wanted(const struct rpc_chan *ch)
     return need > ch->chunk ? need : ch->chunk;
 }
 
+/* OpenSSL may hold bytes for which the socket is not readable any more. */
+static bool has_unread(const struct rpc_chan *ch)
+{
+    return ch->tls != NULL && tls_more(ch->tls) && ch->state != CHAN_CLOSING &&
+           !list_linked(&ch->backlog);
+}
+
+static void read_on_later(struct rpc_chan *ch)
+{
+    if (!has_unread(ch))
+        return;
+    list_push_back(&ch->rpc->backlog, &ch->backlog);
+    rpc_again(ch->rpc);
+}
+
 static void chan_read(struct rpc_chan *ch)
 {
     size_t room = room_wanted(ch);
-    uint8_t *p = buf_reserve(&ch->in, room);
+    uint8_t *p;
     ssize_t n;
 
+    if (ch->state == CHAN_HELLO && !ch->looked && !look(ch))
+        return;
+    p = buf_reserve(&ch->in, room);
     if (p == NULL) {
         chan_fail(ch, "no memory for %zu bytes of input", room);
         return;
     }
-    n = read(ch->fd, p, room);
+    n = ch->tls != NULL ? tls_recv(ch->tls, p, room) : read(ch->fd, p, room);
     if (n <= 0) {
         if (n == 0)
             chan_fail(ch, "closed by the peer%s", ch->told_up ? "" : " in the hello");
@@ -374,18 +476,32 @@ static void chan_read(struct rpc_chan *ch)
     if ((size_t)n == room && ch->chunk < READ_MOST && ch->state == CHAN_UP)
         ch->chunk *= 2;
     chan_frames(ch);
+    read_on_later(ch);
+}
+
+void chan_resume(struct rpc_chan *ch)
+{
+    chan_frames(ch);
+    if (has_unread(ch))
+        chan_read(ch);
 }
 
 static void connected(struct rpc_chan *ch)
 {
     int err = net_error(ch->fd);
+    char host[256] = "";
+    uint16_t port;
 
     if (err != 0)
         chan_fail(ch, "connect: %s", strerror(err));
     else if (ev_io_set(ch->io, EV_IO_READ) < 0)
         chan_fail(ch, "event loop refused the descriptor");
-    else
+    else if (ch->link == NULL || is_plain_turn(ch->link))
         hello_start(ch);
+    else if (net_split(ch->link->addr, host, sizeof(host), &port, NULL) < 0)
+        chan_fail(ch, "bad address");
+    else
+        tls_start(ch, host, ch->link->turn);
 }
 
 static void on_io(void *arg, unsigned what)
@@ -394,6 +510,10 @@ static void on_io(void *arg, unsigned what)
 
     if (ch->state == CHAN_CONNECTING) {
         connected(ch);
+        return;
+    }
+    if (ch->state == CHAN_TLS) {
+        shake(ch);
         return;
     }
     if (what & EV_IO_WRITE) {

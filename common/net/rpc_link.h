@@ -15,6 +15,6 @@ void listen_resume(struct rpc *r);
 /* Takes fd (also on failure). NULL: no memory. */
 struct rpc_chan *chan_new(struct rpc *r, int fd, enum chan_state state,
                           const struct rpc_calls *calls, void *ctx);
-void chan_frames(struct rpc_chan *ch); /* handles what is in `in` */
+void chan_resume(struct rpc_chan *ch); /* handles what is here already */
 
 #endif

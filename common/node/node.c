@@ -9,6 +9,7 @@
 
 #include "common/base/log.h"
 #include "common/base/versions.h"
+#include "common/net/tls.h"
 #include "common/node/node_peers.h"
 #include "common/supervisor/program.h"
 
@@ -51,6 +52,7 @@ int node_open(struct node *n, struct ev *ev, const struct node_cfg *c, const str
         .other_link_key = cluster_keys_other_link(o->secret),
         .heartbeat_ms = (uint32_t)c->heartbeat_ms,
         .seed = o->incarnation,
+        .tls = &c->tls,
     };
     struct admin_opts ao = { .addr = c->admin, .metrics = on_metrics, .healthy = is_healthy,
                              .ctx = n };
@@ -103,6 +105,14 @@ void node_become_ready(struct node *n)
     n->ready = true;
     if (n->opts.on_ready != NULL)
         n->opts.on_ready(n->opts.ctx);
+}
+
+void node_reload(struct node *n, const struct node_cfg *c)
+{
+    struct err e = { 0 };
+
+    if (rpc_reload(n->rpc, &c->tls, &e) < 0)
+        log_error("event=reload_refused why=%s", log_q(e.text, strlen(e.text)));
 }
 
 /* A standby manager passes over it. */
@@ -160,7 +170,14 @@ int node_cfg_check(const void *cfg, struct err *e)
         rc = cfg_apart_check("admin", c->admin, "listen", c->listen, e);
     if (rc == 0)
         rc = cfg_advertise_check(c->listen, c->advertise, e);
+    if (rc == 0)
+        rc = cfg_tls_check(&c->tls, e);
     return rc < 0 ? rc : cfg_dials_check("managers", &c->managers, e);
+}
+
+int node_cfg_try(const void *cfg, struct err *e)
+{
+    return tls_check_files(&((const struct node_cfg *)cfg)->tls, e);
 }
 
 /* Grows from start to start, as far as the wall clock does. */

@@ -34,6 +34,7 @@ struct node_cfg {
     int64_t journal_snapshot; /* bytes */
     int64_t heartbeat_ms;
     int log_level; /* enum log_level */
+    struct cfg_tls tls;
 };
 
 extern const char *const node_journal_modes[]; /* by enum journal_mode, NULL-ended */
@@ -52,7 +53,8 @@ extern const char *const node_journal_modes[]; /* by enum journal_mode, NULL-end
     { NODE_KEY(admin), .type = CFG_ADDR, .def = "127.0.0.1:" admin_port,                       \
       .help = "address of /metrics and /healthz, for operators" },                             \
     CFG_MANAGERS_KEY(struct node_cfg),                                                         \
-    CFG_SECRET_KEY(struct node_cfg)
+    CFG_SECRET_KEY(struct node_cfg),                                                           \
+    CFG_TLS_KEYS(struct node_cfg)
 #define NODE_JOURNAL_KEYS(changes)                                                             \
     { NODE_KEY(journal), .type = CFG_ENUM, .def = "os", .words = node_journal_modes,           \
       .help = "what survives a restart: off: nothing; os: " changes " are written before "     \
@@ -74,6 +76,7 @@ extern const char *const node_journal_modes[]; /* by enum journal_mode, NULL-end
 
 /* Checks between keys. cfg: it begins with struct node_cfg. */
 SQ_CHECK int node_cfg_check(const void *cfg, struct err *e);
+SQ_CHECK int node_cfg_try(const void *cfg, struct err *e); /* for struct prog */
 
 #define NODE_MANAGERS 16
 #define NODE_TICK_MS  100
@@ -156,6 +159,7 @@ SQ_CHECK int node_begin(struct node *n, const struct node_cfg *c, struct err *e)
 void node_close(struct node *n);
 
 void node_become_ready(struct node *n);
+void node_reload(struct node *n, const struct node_cfg *c);
 /* Every NODE_TICK_MS: without a manager it is ready after a while, too. Tells managers its load. */
 void node_tick(struct node *n, msec_t now_ms);
 /* Accepts nobody new; what is on its way is still answered. False: it stops already. */
@@ -185,6 +189,7 @@ SQ_CHECK int node_start(struct node_opts *o, struct cluster_keys *secret,
     ROW("link_writes_total", COUNTER, writes, "System calls that sent them"),                  \
     ROW("links_accepted_total", COUNTER, accepted, "Links accepted"),                          \
     ROW("links_dialled_total", COUNTER, dialled, "Links made by us"),                          \
+    ROW("links_plain_total", COUNTER, plain, "Links without TLS, of both kinds"),              \
     ROW("links_refused_total", COUNTER, refused, "Connections whose hello was not good"),      \
     ROW("links_closed_total", COUNTER, closed, "Links closed"),                                \
     ROW("link_messages_unfit_total", COUNTER, unfit, "Messages not sent: peers would refuse them")

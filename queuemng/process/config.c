@@ -63,6 +63,7 @@ const struct cfg_key mng_keys[] = {
       .help = "host:port of this manager's admin API, for operators who reach a standby; "
               "\"\" = admin" },
     CFG_SECRET_KEY(struct mng_cfg),
+    CFG_TLS_KEYS(struct mng_cfg),
     { K(admin_token_file, admin_token_file), .type = CFG_STR, .def = "admin.token", .min = 1,
       .max = 4000, .help = "file with the bearer token of operators" },
     { K(create_keys, create_keys), .type = CFG_BOOL, .def = "false",
@@ -211,6 +212,8 @@ int mng_cfg_check(const void *cfg, struct err *e)
 
     if (rc == 0)
         rc = cfg_apart_check("admin", c->admin, "listen", c->listen, e);
+    if (rc == 0)
+        rc = cfg_tls_check(&c->tls, e);
     if (rc == 0)
         rc = redis_check(c, e);
     if (rc == 0)

@@ -24,6 +24,7 @@ struct mng_cfg {
     struct cfg_list pools;   /* struct pool_def */
     int log_level;           /* enum log_level */
     char *log_file;
+    struct cfg_tls tls;
 };
 
 extern const struct cfg_key mng_keys[];

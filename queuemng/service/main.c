@@ -1,5 +1,6 @@
 /* main.c: queuemng: keeps the chains, releases, answers operators. */
 #include "common/base/log.h"
+#include "common/net/tls.h"
 #include "common/supervisor/program.h"
 #include "queuemng/service/service.h"
 
@@ -39,6 +40,11 @@ static void stop(void)
         ev_stop(loop);
 }
 
+static int try(const void *c, struct err *e)
+{
+    return tls_check_files(&((const struct mng_cfg *)c)->tls, e);
+}
+
 static void reload(void)
 {
     mng_service_reload(service);
@@ -57,7 +63,8 @@ int main(int argc, char **argv)
                   .what = "keeps the chains, releases, answers operators",
                   .keys = mng_keys,
                   .size = sizeof(struct mng_cfg),
-                  .check = mng_cfg_check },
+                  .check = mng_cfg_check,
+                  .try = try },
         .cfg = &cfg,
         .log_level = &cfg.log_level,
         .log_file = &cfg.log_file,

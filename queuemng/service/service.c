@@ -188,7 +188,8 @@ static int start_rpc(struct mng_service *s, struct err *e)
                           .node = s->cfg->node,
                           .link_key = s->keys.link,
                           .other_link_key = cluster_keys_other_link(&s->keys),
-                          .heartbeat_ms = (uint32_t)s->cfg->heartbeat_ms };
+                          .heartbeat_ms = (uint32_t)s->cfg->heartbeat_ms,
+                          .tls = &s->cfg->tls };
     int rc;
 
     o.incarnation = (uint64_t)ev_wall_ms(s->ev);
@@ -281,6 +282,8 @@ void mng_service_reload(struct mng_service *s)
 {
     struct err e = { 0 };
 
+    if (rpc_reload(s->rpc, &s->cfg->tls, &e) < 0)
+        log_error("event=reload_refused why=%s", log_q(e.text, strlen(e.text)));
     monitor_free(s->monitor);
     s->monitor = NULL;
     if (start_monitor(s, &e) < 0)

@@ -1,5 +1,6 @@
 /* main.c: the router process: start, ready, end. */
 #include "common/base/log.h"
+#include "common/net/tls.h"
 #include "common/supervisor/program.h"
 #include "router/service/dispatch.h"
 #include "router/service/service.h"
@@ -69,6 +70,11 @@ static int start(struct ev *ev, struct err *e)
     return 0;
 }
 
+static int try(const void *c, struct err *e)
+{
+    return tls_check_files(&((const struct router_cfg *)c)->tls, e);
+}
+
 static void reload(void)
 {
     router_reload(router);
@@ -88,7 +94,8 @@ int main(int argc, char **argv)
                   .what = "answers the players: join, poll, leave",
                   .keys = router_keys,
                   .size = sizeof(struct router_cfg),
-                  .check = router_cfg_check },
+                  .check = router_cfg_check,
+                  .try = try },
         .cfg = &cfg,
         .log_level = &cfg.log_level,
         .log_file = &cfg.log_file,

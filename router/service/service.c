@@ -28,6 +28,8 @@ void router_reload(struct router *r)
     gate_reload(&r->gate, r->cfg);
     if (claim_ring_load(&r->claims, r->cfg, &e) < 0)
         log_error("event=reload_refused key=claim_keys why=%s", log_q(e.text, strlen(e.text)));
+    if (rpc_reload(r->rpc, &r->cfg->tls, &e) < 0)
+        log_error("event=reload_refused key=tls_cert why=%s", log_q(e.text, strlen(e.text)));
     tasking_reload(r->tasking);
 }
 
@@ -47,6 +49,7 @@ static int open_links(struct router *r, struct err *e)
         .link_key = r->keys.link,
         .other_link_key = cluster_keys_other_link(&r->keys),
         .heartbeat_ms = (uint32_t)r->cfg->heartbeat,
+        .tls = &r->cfg->tls,
     };
 
     clock_gettime(CLOCK_REALTIME, &t);

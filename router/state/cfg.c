@@ -46,6 +46,7 @@ const struct cfg_key router_keys[] = {
       .help = "address of /metrics and /healthz, for operators" },
     CFG_MANAGERS_KEY(struct router_cfg),
     CFG_SECRET_KEY(struct router_cfg),
+    CFG_TLS_KEYS(struct router_cfg),
     { K(create_keys), .type = CFG_BOOL, .def = "false",
       .help = "create secret_file if it is missing" },
     { K(max_conns), .type = CFG_INT, .def = "65536", .min = 1, .max = 1000000,
@@ -249,6 +250,8 @@ int router_cfg_check(const void *cfg, struct err *e)
         rc = check_compat(c, e);
     if (rc == 0)
         rc = cfg_dials_check("managers", &c->managers, e);
+    if (rc == 0)
+        rc = cfg_tls_check(&c->tls, e);
     if (rc == 0)
         rc = check_refill("join", c->join_limit_per_s, c->join_burst, e);
     if (rc == 0)

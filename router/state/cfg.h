@@ -3,6 +3,7 @@
 #define SEGQ_ROUTER_CFG_H
 
 #include "common/config/cfg.h"
+#include "common/config/cfg_check.h"
 
 enum gate_uri { URI_ORIGINAL, URI_FORWARDED, URI_NONE };
 enum compat_kind { COMPAT_OFF, COMPAT_CLASSIC };
@@ -41,6 +42,7 @@ struct router_cfg {
     int page_https;   /* enum page_https */
     int proxy_header; /* enum forwarded_form */
     int log_level;    /* enum log_level */
+    struct cfg_tls tls;
 };
 
 extern const struct cfg_key router_keys[];

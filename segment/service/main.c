@@ -24,6 +24,11 @@ static void stop(void)
     seg_service_stop(service);
 }
 
+static void reload(void)
+{
+    seg_service_reload(service, &cfg);
+}
+
 static void end(void)
 {
     seg_service_free(service);
@@ -39,12 +44,14 @@ int main(int argc, char **argv)
                           "(segment --check-journal DIR: reads and explains a journal)",
                   .keys = seg_cfg_keys,
                   .size = sizeof(struct seg_cfg),
-                  .check = node_cfg_check },
+                  .check = node_cfg_check,
+                  .try = node_cfg_try },
         .cfg = &cfg,
         .log_level = &cfg.node.log_level,
         .log_file = &cfg.node.log_file,
         .start = start,
         .stop = stop,
+        .reload = reload,
         .end = end,
         .check_journal = seg_journal_check,
     };

@@ -254,6 +254,11 @@ void seg_service_free(struct seg_service *s)
     free(s);
 }
 
+void seg_service_reload(struct seg_service *s, const struct seg_cfg *c)
+{
+    node_reload(&s->node, &c->node);
+}
+
 void seg_service_stop(struct seg_service *s)
 {
     (void)node_stop(&s->node);

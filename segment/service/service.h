@@ -42,5 +42,6 @@ SQ_CHECK int seg_service_new(struct seg_service **out, struct ev *ev,
 void seg_service_free(struct seg_service *s);
 /* Accepts nobody new, answers what is on its way, then calls node_opts.on_gone. */
 void seg_service_stop(struct seg_service *s);
+void seg_service_reload(struct seg_service *s, const struct seg_cfg *c);
 
 #endif

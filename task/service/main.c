@@ -21,6 +21,11 @@ static void stop(void)
     task_service_stop(service);
 }
 
+static void reload(void)
+{
+    task_service_reload(service, &cfg);
+}
+
 static void end(void)
 {
     task_service_free(service);
@@ -35,12 +40,14 @@ int main(int argc, char **argv)
                           "(task --check-journal DIR: reads and explains a journal)",
                   .keys = task_cfg_keys,
                   .size = sizeof(struct task_cfg),
-                  .check = task_cfg_check },
+                  .check = task_cfg_check,
+                  .try = node_cfg_try },
         .cfg = &cfg,
         .log_level = &cfg.node.log_level,
         .log_file = &cfg.node.log_file,
         .start = start,
         .stop = stop,
+        .reload = reload,
         .end = end,
         .check_journal = task_journal_check,
     };

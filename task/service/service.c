@@ -358,6 +358,11 @@ void task_service_free(struct task_service *s)
     free(s);
 }
 
+void task_service_reload(struct task_service *s, const struct task_cfg *c)
+{
+    node_reload(&s->node, &c->node);
+}
+
 void task_service_stop(struct task_service *s)
 {
     msec_t now = ev_now(s->node.ev);

@@ -31,5 +31,6 @@ SQ_CHECK int task_service_new(struct task_service **out, struct ev *ev,
 void task_service_free(struct task_service *s);
 /* Accepts nobody new, answers what is on its way, then calls node_opts.on_gone. */
 void task_service_stop(struct task_service *s);
+void task_service_reload(struct task_service *s, const struct task_cfg *c);
 
 #endif

@@ -216,12 +216,14 @@ static void on_fail(void *ctx, const char *why)
     die(why);
 }
 
+static struct cfg_tls tls = { TLS_REQUIRE, "", "", "", "" };
+
 static void dial(const char *addr, const uint8_t *link_key, uint32_t i)
 {
     static const struct rpc_calls calls = { on_up, on_frame, on_down, on_fail };
     char name[24];
     struct rpc_opts o = { .role = RPC_ROUTER, .node = name, .incarnation = 1,
-                          .link_key = link_key, .seed = 1 };
+                          .link_key = link_key, .seed = 1, .tls = &tls };
     struct err e = { 0 };
 
     snprintf(name, sizeof(name), "bench.%" PRIu32, i);

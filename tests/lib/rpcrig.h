@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/wire/msg.h"
 #include "common/net/net.h"
+#include "common/config/cfg_check.h"
 #include "common/net/rpc.h"
 
 #define BEAT_MS 60
@@ -102,7 +103,8 @@ static inline void on_fail(void *ctx, const char *why)
 
 static const struct rpc_calls calls = { on_up, on_frame, on_down, on_fail };
 
-static const uint8_t *other_key; /* of the side that is started next */
+static const uint8_t *other_key;         /* of the side that is started next */
+static struct cfg_tls tls = { TLS_REQUIRE, "", "", "", "" }; /* the same */
 
 static inline void start(struct side *s, enum rpc_role role, const char *node, const uint8_t *k,
                   size_t max_out)
@@ -114,6 +116,7 @@ static inline void start(struct side *s, enum rpc_role role, const char *node, c
                           .other_link_key = other_key,
                           .heartbeat_ms = BEAT_MS,
                           .max_output_bytes = max_out,
+                          .tls = &tls,
                           .seed = 1 };
 
     cr_assert_eq(rpc_new(&s->rpc, ev, &o, NULL), 0);

@@ -4,7 +4,7 @@
 # no text of theirs becomes a log line, a label or markup (T15).
 . "$(dirname "$0")/lib.sh"
 
-up --release-per-s 10
+up --release-per-s 10 --set router.tls=accept --set segment.tls=accept --set queuemng.tls=accept # peer.py is plain
 peer() { timeout 200 python3 "$here/peer.py" "$@" 2>>"$DIR/peer.err"; }
 M=127.0.0.1:$PORT G=127.0.0.1:$((PORT + 50)) K=$C/secrets/cluster.secret
 

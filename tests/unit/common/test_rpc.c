@@ -32,15 +32,77 @@ Test(rpc, heartbeats_keep_a_quiet_link)
     cr_expect_geq(rpc_counts(srv.rpc)->frames_in, 4u);
 }
 
-Test(rpc, wrong_key_is_refused_by_both)
+static void wrong_key(enum tls_mode mode, const char *why)
 {
     uint8_t other[32] = { 9 };
 
+    tls.mode = mode;
     serve(1u << RPC_ROUTER);
     dial(RPC_ROUTER, "router-1", other);
     TURN_UNTIL(cli.fails > 0 && rpc_counts(srv.rpc)->refused > 0);
     cr_expect_eq(srv.ups + cli.ups, 0u);
-    cr_expect_str_eq(cli.why, "it does not know the link key");
+    cr_expect_eq(strncmp(cli.why, why, strlen(why)), 0, "%s", cli.why);
+}
+
+Test(rpc, wrong_key_is_refused_by_both)
+{
+    wrong_key(TLS_OFF, "it does not know the link key");
+}
+
+Test(rpc, wrong_key_is_refused_by_both_in_the_handshake)
+{
+    wrong_key(TLS_REQUIRE, "TLS: no handshake with our link key");
+}
+
+/* From plain to encrypted: each process first accepts both, then requires it. */
+static void modes_meet(enum tls_mode server, enum tls_mode client, bool well, unsigned plain)
+{
+    setup();
+    tls.mode = server;
+    serve(1u << RPC_ROUTER);
+    tls.mode = client;
+    dial(RPC_ROUTER, "router-1", key);
+    TURN_UNTIL(cli.fails > 3 || (cli.ups > 0 && srv.ups > 0));
+    cr_expect_eq(cli.ups == 1 && srv.ups == 1, well, "%d, %d: %s", server, client, cli.why);
+    cr_expect_eq(rpc_counts(cli.rpc)->plain, plain, "%d, %d", server, client);
+    cr_expect_eq(rpc_counts(srv.rpc)->plain, plain, "%d, %d", server, client);
+    teardown();
+    memset(&cli, 0, sizeof(cli));
+    memset(&srv, 0, sizeof(srv));
+}
+
+Test(rpc_tls, neighbours_in_time_understand_each_other)
+{
+    modes_meet(TLS_OFF, TLS_OFF, true, 1);
+    modes_meet(TLS_OFF, TLS_ACCEPT, true, 1);
+    modes_meet(TLS_ACCEPT, TLS_OFF, true, 1);
+    modes_meet(TLS_ACCEPT, TLS_ACCEPT, true, 0);
+    modes_meet(TLS_ACCEPT, TLS_REQUIRE, true, 0);
+    modes_meet(TLS_REQUIRE, TLS_ACCEPT, true, 0);
+    modes_meet(TLS_REQUIRE, TLS_REQUIRE, true, 0);
+    modes_meet(TLS_OFF, TLS_REQUIRE, false, 0);
+    modes_meet(TLS_REQUIRE, TLS_OFF, false, 0);
+}
+
+/* A peer that was away is dialled with TLS again, though the last link was plain. */
+Test(rpc, tls_is_tried_again_after_a_plain_link)
+{
+    char addr[NET_TEXT_MAX];
+
+    tls.mode = TLS_OFF;
+    serve(1u << RPC_ROUTER);
+    snprintf(addr, sizeof(addr), "%s", rpc_listen_addr(srv.rpc));
+    tls.mode = TLS_ACCEPT;
+    dial(RPC_ROUTER, "router-1", key);
+    TURN_UNTIL(cli.ups == 1);
+    rpc_free(srv.rpc);
+    srv.rpc = NULL;
+    TURN_UNTIL(cli.downs == 1);
+    tls.mode = TLS_REQUIRE;
+    start(&srv, RPC_MANAGER, "mng-1", key, 0);
+    cr_assert_eq(rpc_listen(srv.rpc, addr, 1u << RPC_ROUTER, &calls, &srv, NULL), 0);
+    TURN_UNTIL(cli.ups == 2);
+    cr_expect_eq(rpc_counts(srv.rpc)->plain, 0u);
 }
 
 /* While the secret is changed everybody has old (a), old and new (ab), new and old (ba),

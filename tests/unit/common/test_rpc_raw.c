@@ -10,7 +10,13 @@
 #include "common/base/versions.h"
 #include "tests/lib/rpcrig.h"
 
-TestSuite(rpc_raw, .init = setup, .fini = teardown, .timeout = 200);
+static void plain_setup(void)
+{
+    tls.mode = TLS_OFF;
+    setup();
+}
+
+TestSuite(rpc_raw, .init = plain_setup, .fini = teardown, .timeout = 200);
 
 static int raw_connect(void)
 {
@@ -202,6 +208,59 @@ static void expect_refused(const void *bytes, size_t n, const char *why)
 Test(rpc_raw, garbage_closes)
 {
     expect_refused("GET / HTTP/1.1\r\n\r\n", 18, "not our frames");
+}
+
+Test(rpc_raw, a_handshake_where_tls_is_off_closes)
+{
+    expect_refused("\x16\x03\x01\x02\x00\x01", 6, "it speaks TLS, and here it is off (key tls)");
+}
+
+Test(rpc_raw, a_plain_hello_where_tls_is_required_closes)
+{
+    uint8_t frame[FRAME_HEADER_BYTES + 52 + NAME_MAX_LEN];
+    size_t n = raw_hello(frame + FRAME_HEADER_BYTES, RPC_ROUTER, "raw");
+
+    tls.mode = TLS_REQUIRE;
+    frame_header(frame, MSG_HELLO, 0, 0, (uint32_t)n);
+    expect_refused(frame, FRAME_HEADER_BYTES + n, "it speaks without TLS, which is required (key tls)");
+}
+
+Test(rpc_raw, garbage_in_a_handshake_closes)
+{
+    tls.mode = TLS_REQUIRE;
+    expect_refused("\x16\x03\x01\x00\x05hello", 10, "TLS: no handshake with our link key");
+}
+
+Test(rpc_raw, a_handshake_that_stops_is_given_up)
+{
+    int fd;
+
+    tls.mode = TLS_REQUIRE;
+    serve(1u << RPC_ROUTER);
+    fd = raw_connect();
+    cr_assert_eq(write(fd, "\x16\x03\x01\x02\x00", 5), 5);
+    TURN_UNTIL(raw_eof(fd));
+    cr_expect(strstr(logged, "TLS handshake timed out") != NULL, "%s", logged);
+    close(fd);
+}
+
+/* More at once than a processor should bear: they are taken, beat by beat. */
+Test(rpc_raw, a_flood_of_handshakes_is_taken_in_pieces)
+{
+    int fd[3 * 64];
+
+    tls.mode = TLS_REQUIRE;
+    serve(1u << RPC_ROUTER);
+    for (unsigned i = 0; i < ARRAY_LEN(fd); i++) {
+        fd[i] = raw_connect();
+        cr_assert_eq(write(fd[i], "\x16\x03\x01\x00\x01\x00", 6), 6);
+    }
+    ev_turn(ev, true);
+    ev_turn(ev, true);
+    cr_expect_leq(rpc_counts(srv.rpc)->refused, 64u);
+    TURN_UNTIL(rpc_counts(srv.rpc)->refused == ARRAY_LEN(fd));
+    for (unsigned i = 0; i < ARRAY_LEN(fd); i++)
+        close(fd[i]);
 }
 
 Test(rpc_raw, other_frame_version_closes)

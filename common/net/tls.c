@@ -1,0 +1,467 @@
+/* tls.c: see tls.h. OpenSSL sees the socket through a BIO of our own: it reads by recv(), and
+ * writes into the buffer that flush() sends. */
+#include "common/net/tls.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/buf.h"
+#include "common/base/file.h"
+
+#define PSK_BYTES  32
+#define SEAL_AHEAD (256u << 10) /* bytes that are sealed before the kernel has taken them */
+#define KEEP_BYTES (1u << 20)   /* an empty buffer above this is given back */
+
+struct psk {
+    uint8_t key[PSK_BYTES];
+    char identity[48];
+};
+
+struct tls_ctx {
+    SSL_CTX *ssl; /* owned; connections hold it, too */
+    struct psk psk[2];
+    unsigned n_psk; /* 0: certificates */
+};
+
+struct tls {
+    SSL *ssl;
+    int fd;            /* ref */
+    struct buf sealed; /* on its way out */
+    size_t sealed_done;
+    unsigned turn; /* the key that is tried */
+    int read_errno; /* after the last recv(); 0: none */
+    bool more, ended, by_key;
+};
+
+/* ---- the socket, as OpenSSL sees it ---- */
+
+static int bio_read(BIO *b, char *p, int n)
+{
+    struct tls *t = BIO_get_data(b);
+    ssize_t got = recv(t->fd, p, (size_t)n, 0);
+
+    t->read_errno = got < 0 ? errno : 0;
+    t->ended = got == 0;
+    BIO_clear_retry_flags(b);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        BIO_set_retry_read(b);
+    return (int)got;
+}
+
+static int bio_write(BIO *b, const char *p, int n)
+{
+    struct tls *t = BIO_get_data(b);
+
+    buf_append(&t->sealed, p, (size_t)n);
+    return t->sealed.failed ? -1 : n;
+}
+
+static long bio_ctrl(BIO *b, int cmd, long n, void *p)
+{
+    const struct tls *t = BIO_get_data(b);
+
+    (void)n;
+    (void)p;
+    return cmd == BIO_CTRL_EOF ? t->ended : cmd == BIO_CTRL_FLUSH;
+}
+
+static BIO *bio_new(struct tls *t)
+{
+    static BIO_METHOD *kind; /* made once a process */
+    BIO *b;
+
+    if (kind == NULL) {
+        BIO_METHOD *m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "segq");
+
+        if (m == NULL)
+            return NULL;
+        BIO_meth_set_read(m, bio_read);
+        BIO_meth_set_write(m, bio_write);
+        BIO_meth_set_ctrl(m, bio_ctrl);
+        kind = m;
+    }
+    b = BIO_new(kind);
+    if (b != NULL) {
+        BIO_set_data(b, t);
+        BIO_set_init(b, 1);
+    }
+    return b;
+}
+
+/* ---- what went wrong ---- */
+
+/* OpenSSL's own reason, in its words; the queue of errors is empty afterwards. */
+static const char *reason(const char *otherwise)
+{
+    unsigned long code = ERR_peek_last_error();
+    const char *text = code == 0 ? NULL : ERR_reason_error_string(code);
+
+    ERR_clear_error();
+    return text != NULL ? text : otherwise;
+}
+
+static int bad_file(struct err *e, const char *key, const char *path, const char *what)
+{
+    return err_set(e, SQ_EINVAL, "%s: %s: %s (%s)", key, path, what, reason("cannot be read"));
+}
+
+/* ---- keys ---- */
+
+/* Derives the key for TLS from the link key, and a name that tells nothing about either. */
+static void psk_make(struct psk *p, const uint8_t *link_key)
+{
+    static const char for_key[] = "segq-link-tls", for_name[] = "segq-link-tls-name";
+    uint8_t id[16];
+    char hex[2 * sizeof(id) + 1];
+
+    crypto_generichash(p->key, sizeof(p->key), (const uint8_t *)for_key, sizeof(for_key) - 1,
+                       link_key, 32);
+    crypto_generichash(id, sizeof(id), (const uint8_t *)for_name, sizeof(for_name) - 1, p->key,
+                       sizeof(p->key));
+    snprintf(p->identity, sizeof(p->identity), "segq-%s",
+             sodium_bin2hex(hex, sizeof(hex), id, sizeof(id)));
+}
+
+/* A session that was never there: OpenSSL's form of an external key (SSL_CTX_set_psk_*). */
+static SSL_SESSION *psk_session(SSL *ssl, const struct psk *p)
+{
+    static const uint8_t aes_128_gcm_sha256[] = { 0x13, 0x01 };
+    const SSL_CIPHER *c = SSL_CIPHER_find(ssl, aes_128_gcm_sha256);
+    SSL_SESSION *s = SSL_SESSION_new();
+
+    if (s == NULL || c == NULL || !SSL_SESSION_set1_master_key(s, p->key, sizeof(p->key)) ||
+        !SSL_SESSION_set_cipher(s, c) || !SSL_SESSION_set_protocol_version(s, TLS1_3_VERSION)) {
+        SSL_SESSION_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+static int on_psk_find(SSL *ssl, const unsigned char *id, size_t len, SSL_SESSION **out)
+{
+    const struct tls_ctx *c = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+
+    *out = NULL; /* unknown: the handshake fails for want of a certificate */
+    for (unsigned i = 0; c != NULL && i < c->n_psk; i++)
+        if (strlen(c->psk[i].identity) == len && memcmp(c->psk[i].identity, id, len) == 0) {
+            *out = psk_session(ssl, &c->psk[i]);
+            return *out != NULL;
+        }
+    return 1;
+}
+
+static int on_psk_use(SSL *ssl, const EVP_MD *md, const unsigned char **id, size_t *len,
+                      SSL_SESSION **out)
+{
+    const struct tls_ctx *c = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+    const struct tls *t = SSL_get_app_data(ssl);
+    const struct psk *p;
+
+    *out = NULL;
+    *id = NULL;
+    *len = 0;
+    if (c == NULL || (md != NULL && EVP_MD_get_type(md) != NID_sha256))
+        return 1; /* without a key, and so in vain */
+    p = &c->psk[t->turn % c->n_psk];
+    *out = psk_session(ssl, p);
+    *id = (const unsigned char *)p->identity;
+    *len = strlen(p->identity);
+    return *out != NULL;
+}
+
+/* ---- contexts ---- */
+
+static int ctx_new(struct tls_ctx **out, struct err *e)
+{
+    struct tls_ctx *c = calloc(1, sizeof(*c));
+
+    *out = c;
+    if (c == NULL)
+        return err_set(e, SQ_ENOMEM, "tls: out of memory");
+    c->ssl = SSL_CTX_new(TLS_method());
+    if (c->ssl == NULL || !SSL_CTX_set_min_proto_version(c->ssl, TLS1_3_VERSION) ||
+        !SSL_CTX_set_ciphersuites(c->ssl,
+                                  "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256")) {
+        tls_ctx_free(c);
+        *out = NULL;
+        return err_set(e, SQ_ENOMEM, "tls: %s", reason("out of memory"));
+    }
+    SSL_CTX_set_app_data(c->ssl, c);
+    SSL_CTX_set_options(c->ssl, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION |
+                                    SSL_OP_IGNORE_UNEXPECTED_EOF);
+    SSL_CTX_set_num_tickets(c->ssl, 0);
+    SSL_CTX_set_session_cache_mode(c->ssl, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_mode(c->ssl, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_read_ahead(c->ssl, 1);
+    SSL_CTX_set_default_read_buffer_len(c->ssl, TLS_READ);
+    return 0;
+}
+
+int tls_ctx_keys(struct tls_ctx **out, const uint8_t *key, const uint8_t *other, struct err *e)
+{
+    int rc = ctx_new(out, e);
+    struct tls_ctx *c = *out;
+
+    if (rc < 0)
+        return rc;
+    psk_make(&c->psk[c->n_psk++], key);
+    if (other != NULL)
+        psk_make(&c->psk[c->n_psk++], other);
+    SSL_CTX_set_psk_find_session_callback(c->ssl, on_psk_find);
+    SSL_CTX_set_psk_use_session_callback(c->ssl, on_psk_use);
+    return 0;
+}
+
+/* OpenSSL would wait at a FIFO for ever. */
+static int check_file(const char *key, const char *path, enum file_kind kind, struct err *e)
+{
+    struct stat st;
+    int fd = file_open(path, &st, e), rc = fd < 0 ? fd : 0;
+
+    if (fd >= 0)
+        close(fd);
+    if (rc == 0 && kind == FILE_SECRET)
+        rc = file_check_secret(path, &st, e);
+    return rc < 0 ? err_wrap(e, "%s", key) : 0;
+}
+
+/* Peers would refuse it: better to say so here. */
+static int check_own(SSL_CTX *ssl, const struct cfg_tls *f, struct err *e)
+{
+    X509_STORE_CTX *s = X509_STORE_CTX_new();
+    STACK_OF(X509) *chain = NULL;
+    int why = X509_V_ERR_OUT_OF_MEM;
+
+    if (s != NULL && SSL_CTX_get0_chain_certs(ssl, &chain) &&
+        X509_STORE_CTX_init(s, SSL_CTX_get_cert_store(ssl), SSL_CTX_get0_certificate(ssl), chain))
+        why = X509_verify_cert(s) == 1 ? X509_V_OK : X509_STORE_CTX_get_error(s);
+    X509_STORE_CTX_free(s);
+    ERR_clear_error();
+    return why == X509_V_OK ? 0
+                            : err_set(e, SQ_EINVAL, "tls_cert: %s: %s, by the authorities of %s", f->cert,
+                                      X509_verify_cert_error_string(why), f->ca);
+}
+
+static int load_files(struct tls_ctx *c, const struct cfg_tls *f, struct err *e)
+{
+    X509_VERIFY_PARAM *names = SSL_CTX_get0_param(c->ssl);
+    int rc = check_file("tls_cert", f->cert, FILE_ANY, e);
+
+    if (rc == 0)
+        rc = check_file("tls_key", f->key, FILE_SECRET, e);
+    if (rc == 0)
+        rc = check_file("tls_ca", f->ca, FILE_ANY, e);
+    if (rc < 0)
+        return rc;
+    ERR_clear_error();
+    if (SSL_CTX_use_certificate_chain_file(c->ssl, f->cert) != 1)
+        return bad_file(e, "tls_cert", f->cert, "not a certificate in PEM form");
+    if (SSL_CTX_use_PrivateKey_file(c->ssl, f->key, SSL_FILETYPE_PEM) != 1)
+        return bad_file(e, "tls_key", f->key, "not the private key of the certificate, in PEM form");
+    if (SSL_CTX_load_verify_locations(c->ssl, f->ca, NULL) != 1)
+        return bad_file(e, "tls_ca", f->ca, "not certificates of an authority, in PEM form");
+    rc = check_own(c->ssl, f, e);
+    if (rc < 0)
+        return rc;
+    if (f->name[0] != '\0' && !X509_VERIFY_PARAM_set1_host(names, f->name, 0))
+        return err_set(e, SQ_ENOMEM, "tls: out of memory");
+    SSL_CTX_set_verify(c->ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    return 0;
+}
+
+int tls_ctx_files(struct tls_ctx **out, const struct cfg_tls *f, struct err *e)
+{
+    int rc;
+
+    *out = NULL;
+    if (f->cert[0] == '\0')
+        return 0;
+    rc = ctx_new(out, e);
+    if (rc == 0)
+        rc = load_files(*out, f, e);
+    if (rc < 0) {
+        tls_ctx_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+int tls_check_files(const struct cfg_tls *f, struct err *e)
+{
+    struct tls_ctx *c;
+    int rc = tls_ctx_files(&c, f, e);
+
+    tls_ctx_free(c);
+    return rc;
+}
+
+void tls_ctx_free(struct tls_ctx *c)
+{
+    if (c == NULL)
+        return;
+    if (c->ssl != NULL)
+        SSL_CTX_set_app_data(c->ssl, NULL); /* connections in their handshake hold it */
+    SSL_CTX_free(c->ssl);
+    sodium_memzero(c->psk, sizeof(c->psk));
+    free(c);
+}
+
+unsigned tls_ctx_tries(const struct tls_ctx *c)
+{
+    return c->n_psk > 1 ? c->n_psk : 1;
+}
+
+/* ---- connections ---- */
+
+/* The name that was dialled is the one in the certificate: a number, or a host's name. */
+static bool check_host(struct tls *t, const char *host)
+{
+    X509_VERIFY_PARAM *p = SSL_get0_param(t->ssl);
+
+    X509_VERIFY_PARAM_set1_host(p, NULL, 0); /* the context's name is that of who dials us */
+    return X509_VERIFY_PARAM_set1_ip_asc(p, host) ||
+           (X509_VERIFY_PARAM_set1_host(p, host, 0) && SSL_set_tlsext_host_name(t->ssl, host));
+}
+
+struct tls *tls_new(struct tls_ctx *c, int fd, const char *host, unsigned turn)
+{
+    struct tls *t = calloc(1, sizeof(*t));
+    BIO *b;
+
+    if (t == NULL)
+        return NULL;
+    *t = (struct tls){ .fd = fd, .turn = turn, .by_key = c->n_psk > 0 };
+    buf_init(&t->sealed);
+    t->ssl = SSL_new(c->ssl);
+    b = t->ssl == NULL ? NULL : bio_new(t);
+    if (b == NULL) {
+        tls_free(t);
+        return NULL;
+    }
+    SSL_set_app_data(t->ssl, t);
+    SSL_set_bio(t->ssl, b, b);
+    if (host == NULL)
+        SSL_set_accept_state(t->ssl);
+    else
+        SSL_set_connect_state(t->ssl);
+    if (host != NULL && c->n_psk == 0 && !check_host(t, host)) {
+        tls_free(t);
+        return NULL;
+    }
+    ERR_clear_error();
+    return t;
+}
+
+void tls_free(struct tls *t)
+{
+    if (t == NULL)
+        return;
+    SSL_free(t->ssl);
+    buf_fini(&t->sealed);
+    free(t);
+}
+
+size_t tls_unsent(const struct tls *t)
+{
+    return t->sealed.len - t->sealed_done;
+}
+
+bool tls_more(const struct tls *t)
+{
+    return t->more;
+}
+
+/* 0, or -1 and errno; what does not go stays. */
+static int flush(struct tls *t)
+{
+    ssize_t n;
+
+    if (tls_unsent(t) == 0)
+        return 0;
+    n = send(t->fd, t->sealed.data + t->sealed_done, tls_unsent(t), MSG_NOSIGNAL);
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR ? 0 : -1;
+    t->sealed_done += (size_t)n;
+    if (tls_unsent(t) == 0) {
+        t->sealed_done = 0;
+        buf_reset(&t->sealed);
+        if (t->sealed.cap > KEEP_BYTES)
+            buf_fini(&t->sealed);
+    }
+    return 0;
+}
+
+int tls_handshake(struct tls *t, struct err *e)
+{
+    int rc = SSL_do_handshake(t->ssl);
+    int why = SSL_get_error(t->ssl, rc);
+    int sent = flush(t); /* an alert, too */
+
+    if (rc == 1 && sent == 0)
+        return 1;
+    if (rc != 1 && (t->ended || why == SSL_ERROR_SYSCALL || why == SSL_ERROR_ZERO_RETURN))
+        return err_set(e, SQ_EAUTH, "TLS: the peer ended the handshake");
+    if (rc != 1 && why != SSL_ERROR_WANT_READ) {
+        long cert = SSL_get_verify_result(t->ssl);
+
+        if (cert != X509_V_OK) {
+            ERR_clear_error();
+            return err_set(e, SQ_EAUTH, "TLS: the peer's certificate: %s",
+                           X509_verify_cert_error_string(cert));
+        }
+        return err_set(e, SQ_EAUTH, "TLS: no handshake with our %s (%s)",
+                       t->by_key ? "link key" : "certificate", reason("bad handshake"));
+    }
+    return sent == 0 ? 0 : err_set(e, SQ_EAUTH, "TLS: %s", strerror(errno));
+}
+
+ssize_t tls_recv(struct tls *t, void *p, size_t n)
+{
+    size_t done = 0, got = 0;
+    int why = SSL_ERROR_NONE;
+
+    for (; done < n && why == SSL_ERROR_NONE; done += got)
+        if (SSL_read_ex(t->ssl, (uint8_t *)p + done, n - done, &got) != 1) {
+            got = 0;
+            why = SSL_get_error(t->ssl, 0);
+        }
+    t->more = why == SSL_ERROR_NONE;
+    (void)flush(t); /* the answer to a change of keys; an error is told by the next write */
+    if (done > 0)
+        return (ssize_t)done; /* an end, or an error, is told again */
+    ERR_clear_error();
+    errno = why == SSL_ERROR_WANT_READ ? EAGAIN : why == SSL_ERROR_SSL ? EPROTO : t->read_errno;
+    return why == SSL_ERROR_ZERO_RETURN ? 0 : -1;
+}
+
+ssize_t tls_send(struct tls *t, const void *p, size_t n)
+{
+    size_t done = 0;
+
+    if (flush(t) < 0)
+        return -1;
+    if (tls_unsent(t) > 0 && n > 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    n = n < SEAL_AHEAD ? n : SEAL_AHEAD;
+    if (n == 0)
+        return 0;
+    if (SSL_write_ex(t->ssl, p, n, &done) != 1) {
+        ERR_clear_error();
+        errno = t->sealed.failed ? ENOMEM : EPROTO;
+        return -1;
+    }
+    assert(done == n); /* the buffer takes all */
+    return flush(t) < 0 ? -1 : (ssize_t)done;
+}

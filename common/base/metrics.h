@@ -51,7 +51,7 @@ struct metric_row {
     enum metric_kind kind;
     const char *help; /* a sentence without a full stop */
     size_t offset;
-    enum metric_form form; /* of the member: its type; METRIC_MS: uint64_t, written as seconds */
+    enum metric_form form; /* type of the member; METRIC_MS: uint64_t, written as seconds */
 };
 /* The shape of the table in all processes; the form follows from the member. */
 #define METRIC_ROW(name_, kind_, type_, member_, help_) \

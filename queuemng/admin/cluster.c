@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "queuemng/admin/objects.h"
+#include "queuemng/admin/task_figures.h"
 #include "queuemng/process/steps.h"
 
 #define INT(x) ((json_int_t)(x))
@@ -193,4 +193,170 @@ void admin_node(struct admin_call *c, const char *verb)
         drain(c, drains);
     else
         forget(c);
+}
+
+/* The cluster's objects as JSON. */
+
+static void add(json_t *list, json_t *j)
+{
+    (void)json_array_append_new(list, j); /* NULL (no memory) is not added */
+}
+
+/* ---- queues, lanes, segments ----------------------------------------------------- */
+
+json_t *admin_queue_json(const struct mng_queue_view *q)
+{
+    return json_pack("{s:s,s:I,s:s,s:s,s:I,s:I,s:f,s:s,s:s,s:I,s:I,s:I,s:I,s:f,s:f}", "queue",
+                     q->def->name, "id", INT(q->id), "state", def_state_names[q->def->state],
+                     "mode", def_mode_names[q->def->mode], "max_active",
+                     INT(q->def->max_active), "version", INT(q->version), "allowed_per_s",
+                     q->allowed_per_s, "limited_by", q->limited_by, "public_state",
+                     q->public_state, "inside", INT(q->inside), "inside_flushed",
+                     INT(q->inside_flushed), "flushed_until_ms", INT(q->flushed_until_ms),
+                     "granted", INT(q->granted), "claim_rate", q->claim_rate, "boost", q->boost);
+}
+
+/* Rounds to a decimal. */
+static json_t *eta_json(double s)
+{
+    return s < 0 ? json_null() : json_real((double)(int64_t)(s * 10 + 0.5) / 10);
+}
+
+json_t *admin_figures_json(const struct mng_lane_view *l)
+{
+    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:o,s:s?,s:I,s:I}", "waiting",
+                     INT(l->waiting), "returning", INT(l->returning), "ready", INT(l->ready),
+                     "active", INT(l->active), "joined", INT(l->joined), "released",
+                     INT(l->released), "left", INT(l->left), "expired", INT(l->expired),
+                     "no_shows", INT(l->no_shows), "rate_per_s", l->rate_per_s, "eta_last_s",
+                     eta_json(l->eta_last_s), "eta_reason", l->eta_reason, "rebuilding",
+                     INT(l->n_away), "missing", INT(l->missing));
+}
+
+static const char *seg_state(const struct mng_seg_view *g)
+{
+    return g->lost ? "lost" : g->rebuild ? "rebuilding" : g->state == SEG_OPEN ? "open" : "sealed";
+}
+
+struct lanes {
+    const struct mng *m;
+    json_t *lanes, *segments; /* refs */
+    size_t segments_max;
+};
+
+static void add_seg(void *ctx, const void *view)
+{
+    const struct mng_seg_view *g = view;
+    struct lanes *x = ctx;
+
+    if (json_array_size(x->segments) == x->segments_max)
+        return;
+    add(x->segments, json_pack("{s:I,s:s,s:s,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}",
+                               "segment", INT(g->id), "node", g->node, "state", seg_state(g),
+                               "reachable", g->reachable, "capacity", INT(g->capacity), "joined",
+                               INT(g->st.joined), "waiting", INT(g->st.waiting), "returning",
+                               INT(g->st.returning), "ready", INT(g->st.ready), "active",
+                               INT(g->st.active), "ahead", INT(g->ahead), "popped",
+                               INT(g->st.popped), "move", INT(g->move)));
+}
+
+static void add_lane(void *ctx, const void *view)
+{
+    const struct mng_lane_view *l = view;
+    struct lanes *x = ctx;
+    json_t *j = admin_figures_json(l);
+
+    x->segments = json_array();
+    mng_each_seg(x->m, l->queue, l->lane_no, add_seg, x);
+    (void)json_object_update_new(j, json_pack("{s:s,s:I,s:I,s:o}", "lane", l->lane, "aliases",
+                                              INT(l->n_aliases), "segments_total",
+                                              INT(l->n_segs), "segments", x->segments));
+    add(x->lanes, j);
+}
+
+json_t *admin_lanes_json(const struct mng *m, queue_id q, size_t segments_max)
+{
+    struct lanes x = { .m = m, .lanes = json_array(), .segments_max = segments_max };
+
+    assert(q != 0); /* 0 would be the lanes of all queues */
+    mng_each_lane(m, q, add_lane, &x);
+    return x.lanes;
+}
+
+/* ---- lists of the cluster -------------------------------------------------------- */
+
+struct lists {
+    const struct mng_service *s;
+    json_t *nodes, *routers;
+};
+
+static void add_node(void *ctx, const void *view)
+{
+    const struct lists *x = ctx;
+    const struct mng_node_view *n = view;
+
+    add(x->nodes, json_pack("{s:s,s:I,s:s,s:s,s:b,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:b,s:o,s:o}", "name",
+                        n->name, "no", INT(n->no), "addr", n->addr, "admin", n->admin, "up",
+                        n->up, "draining", n->draining, "silent_ms", INT(n->silent_ms),
+                        "segments", INT(n->segments), "max_segments", INT(n->max_segments),
+                        "tickets", INT(n->tickets), "max_tickets", INT(n->max_tickets),
+                        "incarnation", INT(n->incarnation), "retired", n->retired,
+                        "forget_in_ms", n->forget_in_ms >= 0 ? json_integer(n->forget_in_ms)
+                                                             : json_null(),
+                        "load", admin_load_json(x->s, RPC_SEGMENT, n->name)));
+}
+
+static void add_router(void *ctx, const void *view)
+{
+    const struct lists *x = ctx;
+    const struct mng_router_view *r = view;
+
+    add(x->routers, json_pack("{s:s,s:s,s:s,s:I,s:I,s:o}", "name", r->name, "http", r->http, "admin",
+                              r->admin, "incarnation", INT(r->incarnation), "map_version",
+                              INT(r->map_version), "load",
+                              admin_load_json(x->s, RPC_ROUTER, r->name)));
+}
+
+static void add_move(void *list, const void *view)
+{
+    const struct mng_move_view *m = view;
+
+    add(list, json_pack("{s:I,s:I,s:I,s:s,s:I}", "move", INT(m->id), "from", INT(m->from), "to",
+                        INT(m->to), "state", m->state, "tickets", INT(m->tickets)));
+}
+
+static void add_metric(void *list, const void *view)
+{
+    const struct mng_metric_view *m = view;
+
+    /* an unusable reading may be NaN, which JSON has no word for */
+    add(list, json_pack("{s:s,s:b,s:o,s:o,s:s}", "name", m->name, "ok", m->ok, "value",
+                        m->ok ? json_real(m->value) : json_null(), "age_ms",
+                        m->age_ms >= 0 ? json_integer(m->age_ms) : json_null(), "why", m->why));
+}
+
+static void add_deleted(void *list, const void *view)
+{
+    const struct mng_deleted_view *d = view;
+
+    add(list, json_pack("{s:s,s:I,s:I,s:I}", "queue", d->name, "restore_until_ms",
+                        INT(d->until_ms), "waiting", INT(d->waiting), "inside",
+                        INT(d->inside)));
+}
+
+void admin_set_lists(json_t *j, const struct mng_service *s, const char *pool)
+{
+    const struct mng *m = s->mng;
+    struct lists x = { s, json_array(), json_array() };
+    json_t *moves = json_array(), *metrics = json_array(), *deleted = json_array();
+
+    mng_each_node(m, add_node, &x);
+    mng_each_router(m, add_router, &x);
+    mng_each_move(m, add_move, moves);
+    mng_each_metric(m, ev_now(s->ev), add_metric, metrics);
+    mng_each_deleted(m, add_deleted, deleted);
+    (void)json_object_update_new(j, json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "nodes", x.nodes, "routers",
+                                              x.routers, "moves", moves, "metrics", metrics,
+                                              "deleted", deleted, "tasks",
+                                              admin_task_figures(s, pool)));
 }

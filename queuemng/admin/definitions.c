@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "queuemng/process/steps.h"
-#include "queuemng/state/json_row.h"
+#include "queuemng/state/records.h"
 
 json_t *admin_def_json(const void *def, const struct cfg_key *keys, uint64_t version)
 {

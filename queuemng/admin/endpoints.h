@@ -1,10 +1,15 @@
-/* endpoints.h: paths of endpoints: their definitions, and orders about them. */
+/* endpoints.h: paths of endpoints and of pinned keys: their definitions, and orders about them. */
 #ifndef SEGQ_QUEUEMNG_ADMIN_ENDPOINTS_H
 #define SEGQ_QUEUEMNG_ADMIN_ENDPOINTS_H
 
 #include "queuemng/admin/answers.h"
 
+struct key_path;
+
 /* /v1/admin/endpoints/NAME[/VERB]; verb: "" or what stands behind the name */
 void admin_endpoint(struct admin_call *c, const char *verb);
+
+/* /v1/admin/task-queues/QUEUE/tasks/keys/KEY[/ORDER] */
+void admin_pin(struct admin_call *c, const struct key_path *k);
 
 #endif

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "queuemng/admin/cluster.h"
 #include "queuemng/admin/dashboard.h"
 #include "queuemng/admin/definitions.h"
-#include "queuemng/admin/objects.h"
 #include "queuemng/process/steps.h"
 
 #define QUEUES_MAX   200 /* shown in the list */

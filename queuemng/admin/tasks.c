@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "common/task/state.h"
+#include "queuemng/admin/endpoints.h"
 #include "queuemng/admin/path_names.h"
-#include "queuemng/admin/pins.h"
 #include "queuemng/admin/task_json.h"
 #include "queuemng/admin/walk.h"
 

@@ -1,7 +1,7 @@
 /* lifecycle.h: the life of one segment in its lane's chain: made, reported by its node, lost
- * with it, removed.
+ * with it, removed; and of a queue: made, emptied, gone for good.
  *
- * Nothing here waits for an answer: what its node should do about it is noted (changed.h) and
+ * Nothing here waits for an answer: what its node should do about it is noted (state/queue.h) and
  * ordered by chain/reconcile.c until a report shows it. */
 #ifndef SEGQ_QUEUEMNG_CHAIN_LIFECYCLE_H
 #define SEGQ_QUEUEMNG_CHAIN_LIFECYCLE_H
@@ -27,5 +27,19 @@ void seg_credit_void(struct mseg *s);
 /* Notes a loss: its node does not have it, or was silent for too long: the plan of its lane opens it
  * elsewhere. One in which certainly nobody is goes at once: s may be freed. */
 void seg_lost(struct mng *m, struct mseg *s);
+
+/* Queues: operators' orders about them are core/queues.c. */
+
+struct mqueue;
+
+/* Without name and definition. NULL: no memory. */
+struct mqueue *queue_new(struct mng *m, queue_id id);
+/* Nodes and the store were told already. */
+void queue_free(struct mng *m, struct mqueue *q);
+/* Everybody in the lane is sent away; nodes that cannot be reached are told when they
+ * report the segments. */
+void segs_forget(struct mng *m, struct mlane *l);
+/* For good: nodes, store and routers are told, and it is freed. */
+void queue_gone(struct mng *m, struct mqueue *q);
 
 #endif

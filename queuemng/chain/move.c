@@ -10,8 +10,7 @@
 #include "queuemng/chain/move_state.h"
 #include "queuemng/state/node.h"
 #include "queuemng/chain/reconcile.h"
-#include "queuemng/state/alias.h"
-#include "queuemng/state/changed.h"
+#include "queuemng/state/queue.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 

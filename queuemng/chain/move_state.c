@@ -6,8 +6,6 @@
 
 #include "common/base/log.h"
 #include "queuemng/chain/lifecycle.h"
-#include "queuemng/state/alias.h"
-#include "queuemng/state/changed.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/segment.h"

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "queuemng/state/changed.h"
 #include "queuemng/state/marks.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"

@@ -6,14 +6,13 @@
 
 #include "queuemng/core/monitors.h"
 #include "queuemng/core/queues.h"
-#include "queuemng/core/step.h"
+#include "queuemng/core/mng.h"
 #include "queuemng/release/budgets.h"
 #include "queuemng/state/defined.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/endpoints.h"
-#include "queuemng/tasks/pins.h"
 #include "queuemng/tasks/pools.h"
 
 /* x: the object that has the definition */

@@ -1,6 +1,6 @@
 /* definitions.h: definitions of all kinds (policy/def_kind.h), as operators give them: defined, changed,
  * removed, read. What is special of a kind is in its own file: queues.c here, release/budgets.c,
- * tasks/{pools,endpoints,pins}.c; a table says which functions those are.
+ * tasks/endpoints.c, tasks/pools.c; a table says which functions those are.
  *
  * A name is a definition's full name (def_full_name()). Calls return 0, or SQ_EUNKNOWN, SQ_ECONFLICT,
  * SQ_EINVAL or SQ_ENOMEM with a sentence for the operator. */

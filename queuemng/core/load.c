@@ -10,18 +10,15 @@
 
 #include "common/base/versions.h"
 #include "queuemng/chain/lifecycle.h"
-#include "queuemng/chain/queue_life.h"
 #include "queuemng/nodes/directory.h"
-#include "queuemng/state/alias.h"
 #include "queuemng/state/defined.h"
-#include "queuemng/state/json_row.h"
 #include "queuemng/state/marks.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/records.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
-#include "queuemng/tasks/pins.h"
+#include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/records.h"
 
 static int bad(const char *key, struct err *e)

@@ -44,4 +44,9 @@ uint64_t mng_fenced_by(const struct mng *m);
 /* Nodes are there, and all of them obey managers that have another store. */
 bool mng_is_foreign(const struct mng *m);
 
+/* The end of a step, the last call of each entrance: chains are planned first, then releases that wait
+ * for nothing, then what is to be stored, then what routers and nodes are told. Within a step all stores
+ * precede all sends. */
+void mng_end(struct mng *m);
+
 #endif

@@ -8,7 +8,7 @@
 #include "common/base/log.h"
 #include "queuemng/chain/move.h"
 #include "queuemng/core/map.h"
-#include "queuemng/core/step.h"
+#include "queuemng/core/mng.h"
 #include "queuemng/nodes/registration.h"
 #include "queuemng/release/pop.h"
 #include "queuemng/state/node.h"

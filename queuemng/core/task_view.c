@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/task/queue_name.h"
-#include "queuemng/release/budget_parts.h"
+#include "queuemng/release/budgets.h"
 #include "queuemng/state/defined.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/slots.h"

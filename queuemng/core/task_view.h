@@ -87,7 +87,7 @@ struct mng_budget_view {
     uint64_t version;
     const char *limited_by;    /* the metric; "fixed", "fallback"; "" without a rate */
     struct bears whole, used;  /* now; ENDPOINT_ANY: any. used: the sum of its members' */
-    struct bears held;         /* part that cannot be given to others: release/budget_parts.h */
+    struct bears held;         /* part that cannot be given to others: release/budgets.h */
 };
 void mng_each_budget(const struct mng *m, mng_each_fn fn, void *ctx);
 

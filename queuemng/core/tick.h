@@ -1,5 +1,4 @@
-/* tick.h: the manager's time: each tick releases, each second renews rates, intervals and
- * figures. */
+/* tick.h: the manager's time: each tick releases, each second renews rates, intervals and figures. */
 #ifndef SEGQ_QUEUEMNG_CORE_TICK_H
 #define SEGQ_QUEUEMNG_CORE_TICK_H
 

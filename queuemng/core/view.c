@@ -8,7 +8,6 @@
 #include "queuemng/nodes/liveness.h"
 #include "queuemng/release/eta.h"
 #include "queuemng/release/pop.h"
-#include "queuemng/state/alias.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/segment.h"

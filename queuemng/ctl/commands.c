@@ -16,7 +16,7 @@
 #include "queuemng/ctl/where.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/task_view.h"
-#include "queuemng/policy/key_def.h"
+#include "queuemng/policy/pool_def.h"
 
 #define QUEUES "/v1/admin/queues/*"
 #define ENDPT  "/v1/admin/endpoints/*"

@@ -24,8 +24,8 @@
 
 #include "common/base/log.h"
 #include "common/net/hosts.h"
-#include "queuemng/monitor/metrics_page.h"
 #include "queuemng/monitor/proc.h"
+#include "queuemng/monitor/readings.h"
 
 #define LOG_MODULE "monitor"
 

@@ -3,7 +3,7 @@
 #define SEGQ_PROC_READ_H
 
 #include "common/base/err.h"
-#include "queuemng/monitor/metric_def.h"
+#include "queuemng/monitor/monitor.h"
 
 /* /proc/stat, /proc/meminfo and /proc/<pid>/stat as numbers. Pure: text in,
  * numbers out. Each failure is a sentence in *e: it is shown to operators. */

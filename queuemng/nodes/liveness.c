@@ -10,9 +10,9 @@
 #include "queuemng/chain/lifecycle.h"
 #include "queuemng/chain/move.h"
 #include "queuemng/nodes/directory.h"
-#include "queuemng/state/changed.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
+#include "queuemng/state/queue.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 

@@ -7,7 +7,6 @@
 
 #include "queuemng/policy/budget_def.h"
 #include "queuemng/policy/endpoint_def.h"
-#include "queuemng/policy/key_def.h"
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/queue_def.h"
 

@@ -3,7 +3,7 @@
 #define SEGQ_QUEUEMNG_PROCESS_CONFIG_H
 
 #include "common/config/cfg_check.h"
-#include "queuemng/monitor/metric_def.h"
+#include "queuemng/monitor/monitor.h"
 #include "queuemng/policy/endpoint_def.h"
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/queue_def.h"

@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "queuemng/policy/release.h"
-#include "queuemng/release/budget_parts.h"
+#include "queuemng/release/budgets.h"
 #include "queuemng/state/marks.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"

@@ -3,8 +3,7 @@
 
 #include <assert.h>
 
-#include "queuemng/release/budget_parts.h"
-#include "queuemng/state/changed.h"
+#include "queuemng/release/budgets.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"

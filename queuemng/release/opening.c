@@ -6,7 +6,7 @@
 
 #include "common/base/log.h"
 #include "queuemng/release/pop.h"
-#include "queuemng/state/changed.h"
+#include "queuemng/state/queue.h"
 #include "queuemng/state/state.h"
 
 #define LOG_MODULE "schedule"

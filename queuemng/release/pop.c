@@ -7,9 +7,8 @@
 
 #include "common/base/log.h"
 #include "queuemng/chain/lifecycle.h"
-#include "queuemng/release/budget_parts.h"
+#include "queuemng/release/budgets.h"
 #include "queuemng/release/credit.h"
-#include "queuemng/state/alias.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/segment.h"

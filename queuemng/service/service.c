@@ -13,7 +13,6 @@
 #include "queuemng/admin/walk.h"
 #include "queuemng/process/steps.h"
 #include "queuemng/service/api.h"
-#include "queuemng/service/configured.h"
 #include "queuemng/service/metrics.h"
 #include "queuemng/service/term.h"
 #include "queuemng/store/store_file.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "queuemng/state/json_row.h"
+#include "queuemng/state/records.h"
 #include "queuemng/state/state.h"
 
 static int by_name(const void *a, const void *b)

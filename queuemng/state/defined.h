@@ -30,7 +30,7 @@ SQ_CHECK int defined_change(enum def_kind_no kind, void *x, const void *def, str
 bool defined_equals(enum def_kind_no kind, const void *x, const void *def);
 void defined_free(struct mng *m, enum def_kind_no kind, void *x);
 
-/* Its record: {version, def}, to which members may be added. NULL: no memory. */
+/* Writes its record: {version, def}, to which members may be added. NULL: no memory. */
 struct json_t *defined_json(enum def_kind_no kind, const void *x);
 /* Stores it (takes j, or writes it) or its end with this step. */
 void defined_put(struct mng *m, enum def_kind_no kind, const void *x, struct json_t *j);

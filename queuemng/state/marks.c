@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "common/base/buf.h"
-#include "queuemng/state/changed.h"
 #include "queuemng/state/out.h"
+#include "queuemng/state/queue.h"
 #include "queuemng/state/records.h"
 #include "queuemng/state/state.h"
 

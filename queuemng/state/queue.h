@@ -4,10 +4,10 @@
 #ifndef SEGQ_QUEUEMNG_STATE_QUEUE_H
 #define SEGQ_QUEUEMNG_STATE_QUEUE_H
 
+#include "common/base/base.h"
 #include "common/base/list.h"
 #include "common/ticket/pace.h"
 #include "common/wire/msg_router_manager.h"
-#include "queuemng/policy/absence.h"
 #include "queuemng/policy/claim.h"
 #include "queuemng/policy/eta_lane.h"
 #include "queuemng/policy/queue_def.h"
@@ -137,7 +137,33 @@ double one_tick(const struct mng *m, const struct mqueue *q);
 void pop_end(struct mng *m, struct mlane *l, uint64_t unused, bool refund);
 /* A segment goes: a release from it is over. */
 void pop_seg_gone(struct mng *m, struct mseg *s);
-/* ms without a poll from which the whole queue counts as silent (policy/absence.h). */
+/* ms without a poll from which the whole queue counts as silent (policy/release.h). */
 msec_t pop_quiet_ms(const struct mqueue *q);
+
+/* Notes what has changed, so that the end of the step (core/tick.c) or the next
+ * tick acts on it.
+ *
+ * Each call is cheap and may be repeated: what is noted already stays noted once. */
+
+/* Notes a changed map record: every router is sent it at the end of the step. */
+void queue_mapped(struct mng *m, struct mqueue *q);
+/* The map's list of nodes, or of their keys, has changed. */
+void map_nodes_changed(struct mng *m);
+/* Notes what is stored at the end of the step, by its put_... flags. */
+void queue_put_later(struct mng *m, struct mqueue *q);
+/* Stores its definition at the end of the step. */
+void queue_def_changed(struct mng *m, struct mqueue *q);
+/* Stores its chains, likewise. */
+void queue_chain_changed(struct mng *m, struct mqueue *q);
+/* People wait in it: it has ticks from now on. */
+void queue_wake(struct mng *m, struct mqueue *q);
+/* Releases from it in this step, not only at the next tick, if it has ticks. */
+void queue_urgent(struct mng *m, struct mqueue *q);
+/* Takes a new definition: it gets the lanes of that, each planned in this step. */
+void queue_fit_lanes(struct mng *m, struct mqueue *q);
+/* The lane is planned at the end of the step. */
+void lane_touch(struct mng *m, struct mlane *l);
+/* The segment is to be reconciled with the next tick (chain/reconcile.h). */
+void seg_todo(struct mng *m, struct mseg *s);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 
-#include "queuemng/state/alias.h"
 #include "queuemng/state/marks.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"

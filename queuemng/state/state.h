@@ -19,7 +19,6 @@
 #include "queuemng/policy/eta_lane.h"
 #include "queuemng/policy/release.h"
 #include "queuemng/policy/schedule.h"
-#include "queuemng/state/alias.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"

@@ -79,7 +79,7 @@ struct mshare { /* a node's share of an endpoint */
     struct mtask_node *node; /* ref */
     struct bears held;    /* most that it may be using; stored */
     struct bears said;    /* by the last ENDPOINT */
-    struct claim claim;    /* share that it should have (shares.h) */
+    struct claim claim;    /* share that it should have (tasks/endpoints.h) */
     uint64_t sent;         /* counts of `st`, a second ago */
     bool heard;            /* `st` is of its present link */
     uint64_t serial;         /* serial of that; 0: none on its present link */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "queuemng/store/redis_store_int.h"
-#include "queuemng/store/redis_scripts.h"
 
 static void lease_answer(struct redis_store *s, const struct redis_ans *a,
                          enum redis_lease_answer good)

@@ -10,7 +10,6 @@
 
 #include "common/base/buf.h"
 #include "common/base/log.h"
-#include "queuemng/store/redis_scripts.h"
 #include "queuemng/store/redis_store_int.h"
 
 #define LOG_MODULE "redis"

@@ -1,17 +1,263 @@
 /* endpoints.c: see the header. */
 #include "queuemng/tasks/endpoints.h"
 
+#include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"
-#include "queuemng/release/budget_parts.h"
+#include "common/base/text.h"
 #include "queuemng/release/budgets.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
-#include "queuemng/tasks/orders.h"
+#include "queuemng/tasks/parts.h"
 #include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/table.h"
+
+#define LEASE_OVER_MS 10000 /* a call's lease ends so long after its deadline */
+
+void shares_forget(struct mng *m, const struct mtask_node *n)
+{
+    each_endpoint(m, x)
+        each_share(x, s)
+            if (s->node == n) {
+                share_free(x, s);
+                endpoint_put_later(m, x);
+            }
+}
+
+void shares_unsaid(struct mng *m, const struct mtask_node *n)
+{
+    each_endpoint(m, x)
+        each_share(x, s)
+            if (s->node == n) {
+                s->serial = 0;
+                s->confirmed = s->heard = false;
+            }
+    m->tasks.split = true;
+}
+
+/* ---- divided --------------------------------------------------------------------- */
+
+static uint64_t rate_of(const struct endpoint_def *d)
+{
+    return d->rate_per_s != 0 ? u64_max(1, (uint64_t)(d->rate_per_s * 1000 + 0.5)) : ENDPOINT_ANY;
+}
+
+static uint64_t less(uint64_t whole, uint64_t n)
+{
+    return whole == ENDPOINT_ANY ? whole : whole > n ? whole - n : 0;
+}
+
+/* Towards what it should be, out of what nobody holds; true: it has changed. */
+static bool raise(uint64_t *held, uint64_t want, uint64_t *unheld)
+{
+    uint64_t more = want > *held ? u64_min(want - *held, *unheld) : 0;
+
+    *held += more;
+    *unheld = less(*unheld, more);
+    return more != 0;
+}
+
+/* Scales a burst like the rate, and at least 1. */
+static uint64_t burst_of(const struct mendpoint *x, uint64_t rate, uint64_t whole)
+{
+    uint64_t burst = (uint64_t)x->def.burst;
+
+    return whole == ENDPOINT_ANY || whole == 0 ? burst : u64_max(1, burst * rate / whole);
+}
+
+static void say(struct mng *m, const struct mendpoint *x, struct mshare *s, uint64_t whole_rate)
+{
+    struct bears v = { u64_min(s->held.rate, s->claim.aim.rate), u64_min(s->held.slots, s->claim.aim.slots) };
+    bool same = s->serial != 0 && s->version == x->version && s->orders == x->orders &&
+                s->said.rate == v.rate && s->said.slots == v.slots;
+
+    if (!s->node->registered || (same && (s->confirmed || m->now_ms - s->told_ms < MNG_AGAIN_MS)))
+        return;
+    if (!same) {
+        s->serial = (m->epoch << 32) + ++m->tasks.serials;
+        s->version = x->version;
+        s->orders = x->orders;
+        s->said = v;
+        s->burst = burst_of(x, v.rate, whole_rate);
+        s->confirmed = false;
+    }
+    endpoint_tell(m, x, s);
+}
+
+/* False: it is gone. */
+static bool still_there(struct mng *m, struct mendpoint *x, struct mshare *s)
+{
+    bool over = s->node->peer == 0 &&
+                m->now_ms - s->left_ms >= x->def.deadline_ms + LEASE_OVER_MS;
+
+    if (s->owner || (!over && s->held.rate + s->held.slots != 0))
+        return true;
+    endpoint_drop(m, s->node, x->def.name);
+    share_free(x, s);
+    endpoint_put_later(m, x);
+    return false;
+}
+
+/* Returns its own limits, or its part of its budget. */
+static struct bears whole_of(const struct mng *m, struct mendpoint *x)
+{
+    struct bears part = budget_part(m, x), own = { rate_of(&x->def), endpoint_slots(&x->def) };
+
+    x->by_budget = part.rate < own.rate || part.slots < own.slots;
+    return (struct bears){ u64_min(own.rate, part.rate), u64_min(own.slots, part.slots) };
+}
+
+static void divide(struct mng *m, struct mendpoint *x)
+{
+    struct bears whole = whole_of(m, x), unheld = whole, left;
+
+    each_share(x, s)
+        if (still_there(m, x, s))
+            unheld = (struct bears){ less(unheld.rate, s->held.rate),
+                                      less(unheld.slots, s->held.slots) };
+    left = budget_unheld(m, x);
+    unheld = (struct bears){ u64_min(unheld.rate, left.rate), u64_min(unheld.slots, left.slots) };
+    demand_aims(m, x, whole);
+    each_share(x, s) {
+        bool more = raise(&s->held.rate, s->claim.aim.rate, &unheld.rate);
+
+        more |= raise(&s->held.slots, s->claim.aim.slots, &unheld.slots);
+        if (more)
+            endpoint_put_later(m, x);
+        say(m, x, s, whole.rate);
+    }
+}
+
+static void find_owners(struct mng *m)
+{
+    each_endpoint(m, x)
+        each_share(x, s) {
+            if (s->owner)
+                s->left_ms = m->now_ms;
+            s->owner = false;
+        }
+    each_pool(m, p) {
+        struct mendpoint *x = p->def.endpoint[0] != 0 ? defined_find(m, DEF_ENDPOINT, p->def.endpoint) : NULL;
+
+        if (x == NULL)
+            continue;
+        each_mpart(p, part) {
+            struct mshare *s = part->node != NULL ? share_at(x, part->node) : NULL;
+
+            if (s != NULL)
+                s->owner = true;
+            else if (part->node != NULL)
+                m->out->box.failed = true;
+        }
+    }
+}
+
+void shares_flush(struct mng *m)
+{
+    if (!m->tasks.split || !m->started)
+        return;
+    find_owners(m);
+    each_endpoint(m, x)
+        divide(m, x);
+    m->tasks.split = false;
+}
+
+/* ---- heard ----------------------------------------------------------------------- */
+
+/* Only ever less than was thought. */
+static void in_force(struct mng *m, struct mendpoint *x, struct mshare *s)
+{
+    uint64_t rate = u64_min(s->held.rate, s->said.rate);
+    uint64_t slots = u64_min(s->held.slots, u64_max(s->said.slots, s->st.in_flight));
+
+    if (rate == s->held.rate && slots == s->held.slots)
+        return;
+    s->held = (struct bears){ rate, slots };
+    endpoint_put_later(m, x);
+}
+
+void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_endpoint_status *g)
+{
+    if (g->epoch != m->epoch || !n->registered)
+        return;
+    for (uint32_t i = 0; i < g->n; i++) {
+        struct mendpoint *x = defined_find(m, DEF_ENDPOINT, g->v[i].name);
+        struct mshare *found = x != NULL ? share_find(x, n) : NULL;
+
+        if (found == NULL) {
+            endpoint_drop(m, n, g->v[i].name);
+            continue;
+        }
+        found->st = g->v[i];
+        found->heard = true;
+        found->st.name = found->st.unusable = found->st.probe_said = NULL;
+        copy_text(found->probe_said, sizeof(found->probe_said), g->v[i].probe_said);
+        copy_text(found->unusable, sizeof(found->unusable), g->v[i].unusable);
+        found->confirmed = found->serial != 0 && g->v[i].serial == found->serial;
+        if (found->confirmed)
+            in_force(m, x, found);
+    }
+}
+
+static uint64_t and_more(uint64_t n)
+{
+    return n + (n + 3) / 4;
+}
+
+static struct bears could_use(const struct mshare *s)
+{
+    uint64_t began = s->st.sent - (s->st.sent >= s->sent ? s->sent : 0); /* else it is started anew */
+
+    if (!s->heard)
+        return s->held;
+    return (struct bears){ 1000 * (and_more(began) + s->st.waiting),
+                           and_more(s->st.in_flight) + s->st.waiting };
+}
+
+static void add(uint64_t *sum, uint64_t n)
+{
+    *sum = u64_min(*sum + u64_min(n, ENDPOINT_ANY), ENDPOINT_ANY);
+}
+
+void demand_second(struct mng *m)
+{
+    each_endpoint(m, x) {
+        struct bears all = { 0 };
+
+        each_share(x, s) {
+            claim_says(&s->claim, could_use(s));
+            s->sent = s->st.sent;
+            add(&all.rate, s->claim.wants.rate);
+            add(&all.slots, s->claim.wants.slots);
+        }
+        claim_says(&x->claim, all);
+        m->tasks.split = true;
+    }
+}
+
+void demand_aims(struct mng *m, struct mendpoint *x, struct bears whole)
+{
+    struct claim **v = arena_array(&m->out->box.mem, x->shares.n, sizeof(struct claim *));
+    struct fair *f = arena_array(&m->out->box.mem, x->shares.n, sizeof(*f));
+    size_t n = 0;
+
+    if (v == NULL || f == NULL) {
+        m->out->box.failed = true;
+        return;
+    }
+    each_share(x, s) {
+        s->claim.no = s->node->no;
+        s->claim.weight = 1;
+        if (s->owner)
+            v[n++] = &s->claim;
+        else
+            s->claim.aim = (struct bears){ 0 };
+    }
+    claims_divide(v, n, whole, m->now_ms, f);
+}
 
 #define LOG_MODULE "tasks"
 

@@ -7,7 +7,7 @@
 #include "common/base/log.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
-#include "queuemng/tasks/orders.h"
+#include "queuemng/tasks/parts.h"
 #include "queuemng/tasks/table.h"
 
 #define LOG_MODULE "tasks"

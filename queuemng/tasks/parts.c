@@ -3,11 +3,13 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/log.h"
+#include "common/task/queue_name.h"
+#include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/moves.h"
-#include "queuemng/tasks/orders.h"
 #include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/table.h"
 

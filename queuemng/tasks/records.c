@@ -5,8 +5,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "queuemng/state/json_row.h"
 #include "queuemng/state/out.h"
+#include "queuemng/state/records.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/table.h"
 

@@ -4,7 +4,7 @@
  *                   drop [number, node, up to which epoch]
  *   task_node/NAME  number and addresses, for routers that come before the node; draining
  *   endpoint/NAME   version, definition; what nodes may be using of it [node, rate, slots]
- *   pin/QUEUE:KEY   version, definition of a pinned key (pins.h)
+ *   pin/QUEUE:KEY   version, definition of a pinned key (pools.h)
  *   pool/MATCH      version, definition; its partitions by share [number, owner, epoch, opened,
  *                   move: target, its epoch]
  *

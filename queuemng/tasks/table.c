@@ -5,7 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/log.h"
+#include "common/task/queue_name.h"
+#include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
+
+#define LOG_MODULE "tasks"
 
 /* ---- pools and partitions -------------------------------------------------------- */
 
@@ -203,4 +208,187 @@ void task_map_changed(struct mng *m)
 {
     m->tasks.map_version++;
     m->tasks.split = true;
+}
+
+/* ---- what nodes are told; a partition gets another owner ----------------------------------------- */
+
+static bool is_of(const struct mpart *p, const char *queue)
+{
+    size_t n = strlen(queue);
+
+    return queue_matches(p->pool->def.match, queue, n) &&
+           part_share(queue, n, p->pool->n) == (uint32_t)(p - p->pool->part);
+}
+
+static void put_key(struct mng *m, struct msg_part_open *g, struct key_limit l)
+{
+    l.queue = arena_strdup(&m->out->box.mem, l.queue);
+    l.key = arena_strdup(&m->out->box.mem, l.key);
+    g->keys[g->n_keys++] = l;
+}
+
+/* Limits of keys: pinned ones of its queues, then the patterns of its pool. */
+static void put_keys(struct mng *m, const struct mpart *p, struct msg_part_open *g)
+{
+    const struct pool_def *d = &p->pool->def;
+    const struct pool_key *k = d->keys.v;
+    uint32_t n = (uint32_t)d->keys.n;
+
+    each_pin(m, x)
+        n += is_of(p, x->def.queue);
+    g->keys = arena_array(&m->out->box.mem, n, sizeof(*g->keys));
+    if (g->keys == NULL)
+        return;
+    each_pin(m, x)
+        if (is_of(p, x->def.queue) && g->n_keys < PINS_MAX) /* the store may have more */
+            put_key(m, g, pool_pin_limit(d, &x->def));
+    for (uint32_t i = 0; i < d->keys.n; i++)
+        put_key(m, g, pool_key_limit(&k[i]));
+}
+
+void part_tell(struct mng *m, struct mpart *p)
+{
+    const struct pool_def *d = &p->pool->def;
+    struct task_rules rules;
+    struct msg_part_open *g;
+
+    if (p->node == NULL || !p->node->registered)
+        return;
+    assert(p->epoch != 0 && p->node->peer != 0);
+    pool_def_rules(d, &rules);
+    g = &mng_to(m, p->node->peer, MSG_PART_OPEN)->part_open;
+    g->epoch = m->epoch;
+    g->part = p->no;
+    g->part_epoch = p->epoch;
+    g->match = arena_strdup(&m->out->box.mem, d->match);
+    g->rules = arena_memdup(&m->out->box.mem, &rules, sizeof(rules));
+    g->n_rules = g->rules != NULL ? sizeof(rules) / sizeof(uint64_t) : 0;
+    g->max_tasks = (uint32_t)d->max_tasks;
+    g->paused = d->paused;
+    g->had = p->opened;
+    put_keys(m, p, g);
+    g->endpoint = arena_strdup(&m->out->box.mem, d->endpoint);
+    g->notify = arena_strdup(&m->out->box.mem, d->notify);
+    m->out->box.failed |= m->out->box.mem.failed;
+    p->told_ms = m->now_ms;
+}
+
+void part_out(struct mng *m, const struct mpart *p)
+{
+    struct msg_part_out *g;
+
+    if (!p->node->registered || p->to->addr[0] == '\0')
+        return;
+    g = &mng_to(m, p->node->peer, MSG_PART_OUT)->part_out;
+    g->epoch = m->epoch;
+    g->part = p->no;
+    g->part_epoch = p->epoch;
+    g->to_epoch = p->to_epoch;
+    g->node = arena_strdup(&m->out->box.mem, p->to->name);
+    g->addr = arena_strdup(&m->out->box.mem, p->to->addr);
+    m->out->box.failed = m->out->box.failed || g->node == NULL || g->addr == NULL;
+}
+
+void part_drop(struct mng *m, const struct mtask_node *n, struct mgone *g)
+{
+    struct msg_part_drop *d;
+
+    assert(g->node == n->no);
+    if (!n->registered)
+        return;
+    d = &mng_to(m, n->peer, MSG_PART_DROP)->part_drop;
+    d->epoch = m->epoch;
+    d->part = g->no;
+    d->part_epoch = g->epoch;
+    g->said_ms = m->now_ms;
+    if (g->told_ms == 0)
+        g->told_ms = m->now_ms;
+}
+
+/* Scales its least like the whole, and at least 1. */
+static uint64_t adaptive_part(const struct endpoint_def *d, uint64_t slots)
+{
+    uint64_t whole = endpoint_slots(d);
+
+    return d->adaptive.max == 0 ? 0 : u64_max(1, (uint64_t)d->adaptive.min * slots / whole);
+}
+
+void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
+{
+    struct arena *a = &m->out->box.mem;
+    const struct endpoint_def *d = &x->def;
+    struct msg_endpoint *g = &mng_to(m, s->node->peer, MSG_ENDPOINT)->endpoint;
+
+    *g = (struct msg_endpoint){ .epoch = m->epoch,
+                                .name = arena_strdup(a, d->name),
+                                .serial = s->serial,
+                                .version = x->version,
+                                .url = arena_strdup(a, d->url),
+                                .n_allow = (uint32_t)d->allow.n,
+                                .allow = arena_array(a, (uint32_t)d->allow.n, sizeof(*g->allow)),
+                                .rate = s->said.rate,
+                                .burst = s->burst,
+                                .max_concurrent = s->said.slots,
+                                .deadline_ms = (uint32_t)d->deadline_ms,
+                                .connect_timeout_ms = (uint32_t)d->connect_timeout_ms,
+                                .paused = d->paused,
+                                .breaker_ratio = (uint32_t)(d->breaker.ratio * 100 + 0.5),
+                                .breaker_min = (uint32_t)d->breaker.min,
+                                .breaker_open_ms = (uint32_t)d->breaker.open_ms,
+                                .secret_file = arena_strdup(a, d->sign.secret_file),
+                                .ca_file = arena_strdup(a, d->tls.ca_file),
+                                .cert_file = arena_strdup(a, d->tls.cert_file),
+                                .key_file = arena_strdup(a, d->tls.key_file),
+                                .proxy = arena_strdup(a, d->proxy),
+                                .adaptive_min = adaptive_part(d, s->said.slots),
+                                .budget = arena_strdup(a, x->by_budget ? d->budget.name : ""),
+                                .tripped = x->tripped,
+                                .resets = x->resets,
+                                .probe = x->probe,
+                                .max_answer = (uint64_t)d->max_answer };
+    for (uint32_t i = 0; g->allow != NULL && i < g->n_allow; i++)
+        g->allow[i] = arena_strdup(a, ((char *const *)d->allow.v)[i]);
+    m->out->box.failed = m->out->box.failed || a->failed;
+    s->told_ms = m->now_ms;
+}
+
+void endpoint_drop(struct mng *m, const struct mtask_node *n, const char *name)
+{
+    struct msg_endpoint_drop *g;
+
+    if (!n->registered)
+        return;
+    g = &mng_to(m, n->peer, MSG_ENDPOINT_DROP)->endpoint_drop;
+    g->epoch = m->epoch;
+    g->name = arena_strdup(&m->out->box.mem, name);
+    m->out->box.failed = m->out->box.failed || g->name == NULL;
+}
+
+void part_leave(struct mng *m, part_no no, const struct mtask_node *n, uint64_t epoch)
+{
+    struct mgone *g = gone_add(m, no, n->no, epoch);
+
+    if (g != NULL)
+        part_drop(m, n, g);
+    else
+        m->out->box.failed = true;
+}
+
+void part_give(struct mng *m, struct mpart *p, struct mtask_node *n, uint64_t epoch)
+{
+    assert(p->node != n && epoch > p->epoch);
+    if (p->node != NULL) {
+        p->node->n_parts--;
+        part_leave(m, p->no, p->node, p->epoch);
+    }
+    p->node = n;
+    n->n_parts++;
+    p->epoch = epoch;
+    p->confirmed = false;
+    p->rate_ms = 0;
+    log_info("event=partition_placed part=%u pool=%s node=%s epoch=%llu", p->no,
+             p->pool->def.match, n->name, (unsigned long long)p->epoch);
+    task_map_changed(m);
+    pool_put_later(m, p->pool);
+    part_tell(m, p);
 }

@@ -1,5 +1,6 @@
 /* table.h: the tables of pools, of their partitions, of endpoints, and of task nodes: made, found,
- * freed; and what of them has changed, for the end of the step. A partition's number is never used again. */
+ * freed; what of them has changed, for the end of the step; what task nodes are told of them, and owners of
+ * partitions. A partition's number is never used again. */
 #ifndef SEGQ_QUEUEMNG_TASKS_TABLE_H
 #define SEGQ_QUEUEMNG_TASKS_TABLE_H
 
@@ -41,5 +42,26 @@ void pool_put_later(struct mng *m, struct mpool *p);
 void endpoint_put_later(struct mng *m, struct mendpoint *x);
 /* Told to routers with the end of this step; what nodes may use of endpoints is looked at. */
 void task_map_changed(struct mng *m);
+
+/* PART_OPEN to its owner, if it is there: its epoch, its pool's rules. */
+void part_tell(struct mng *m, struct mpart *p);
+/* PART_OUT to its owner: the move that is stored. */
+void part_out(struct mng *m, const struct mpart *p);
+/* PART_DROP: what it has goes. A node that is away is told when it registers with it. */
+void part_drop(struct mng *m, const struct mtask_node *n, struct mgone *g);
+/* ENDPOINT: the definition, and what the node may use of it (said, burst, serial). The node is
+ * registered. */
+void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s);
+/* ENDPOINT_DROP; a node that is away is told when it lists the endpoint. */
+void endpoint_drop(struct mng *m, const struct mtask_node *n, const char *name);
+
+/* A former owner may still have its files, for as long as it is away: it is noted what it is to
+ * drop, and stored. */
+
+/* Gives it to that node from now on, under this epoch, which is higher than any that it had. Who had it
+ * is to drop it, and is told when it registers. */
+void part_give(struct mng *m, struct mpart *p, struct mtask_node *n, uint64_t epoch);
+/* The node has what it is not to have, under this epoch (0: any) or a lower one: it is to drop it. */
+void part_leave(struct mng *m, part_no no, const struct mtask_node *n, uint64_t epoch);
 
 #endif

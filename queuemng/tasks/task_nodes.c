@@ -9,11 +9,11 @@
 #include "common/base/log.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/endpoints.h"
 #include "queuemng/tasks/moves.h"
 #include "queuemng/tasks/parts.h"
 #include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/records.h"
-#include "queuemng/tasks/shares.h"
 #include "queuemng/tasks/table.h"
 
 #define LOG_MODULE "tasks"

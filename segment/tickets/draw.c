@@ -1,4 +1,4 @@
-/* draw.c: the draw of a segment of early ones (common/ticket/draw.h, queuemng/chain/draws.h).
+/* draw.c: the draw of a segment of early ones (common/ticket/draw.h, queuemng/chain/chain.h).
  *
  *   number   in tokens, passes, and whatever else leaves this node: the order of arrival
  *   place    the slot, and the number in everything that is in here (sessions, subjects,

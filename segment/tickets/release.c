@@ -96,7 +96,7 @@ uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t
  * grace, as an ordinary no-show has, and never less than the idle time in line.
  *
  * The order gives the limit, or forbids to skip anybody: it may be this node that cannot be
- * reached (queuemng/policy/absence.h).
+ * reached (queuemng/policy/release.h).
  *
  * Overdue: later than the told interval by that limit, and by SEEN_LATE_MS: who polled at a router
  * in time has been heard of by then. A slot keeps when it times out, and not

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "queuemng/monitor/metrics_page.h"
 #include "queuemng/monitor/proc.h"
+#include "queuemng/monitor/readings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

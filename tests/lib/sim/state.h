@@ -303,7 +303,7 @@ struct trace {
 /* ---- the store of several managers ---------------------------------------------------- */
 
 enum store_ask { ASK_TAKE, ASK_RENEW, ASK_FREE, ASK_WRITE, ASK_LOAD };
-enum { STORE_STALE, STORE_DONE, STORE_GAP }; /* of a write, as in redis_scripts.h */
+enum { STORE_STALE, STORE_DONE, STORE_GAP }; /* of a write, as in redis_store_int.h */
 
 struct store_msg { /* a question, or its answer */
     uint8_t ask, proc; /* enum store_ask; who asks */

@@ -1,5 +1,5 @@
 /* store.c: the store that several managers share: one lease, one epoch, pairs with a
- * revision: what the scripts of queuemng/store/redis_scripts.h do, without Redis. It may be away,
+ * revision: what the scripts of queuemng/store/redis_store_int.h do, without Redis. It may be away,
  * slow, forget (come back empty, or from an old snapshot), and fail over to a replica that
  * has all that was waited for, but not the latest of the lease. */
 #include "tests/lib/sim/store.h"

@@ -1,6 +1,6 @@
 /* test_away.c: a line whose people have gone stalls nobody: with the manager core and three
  * node cores (mngrig.h). */
-#include "queuemng/policy/absence.h"
+#include "queuemng/policy/release.h"
 
 #define MR_TICKETS 100100
 #include "tests/lib/mngrig.h"

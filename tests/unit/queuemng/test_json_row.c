@@ -1,5 +1,5 @@
 /* test_json_row.c: structs as JSON and back, by one list of fields. */
-#include "queuemng/state/json_row.h"
+#include "queuemng/state/records.h"
 
 #include "tests/lib/criterion.h"
 #include <jansson.h>

@@ -7,7 +7,7 @@
 #include "queuemng/core/definitions.h"
 #include "queuemng/core/task_view.h"
 #include "queuemng/core/queues.h"
-#include "queuemng/release/budget_parts.h"
+#include "queuemng/release/budgets.h"
 #include "queuemng/state/defined.h"
 #include "queuemng/release/eta.h"
 #include "queuemng/release/pop.h"

@@ -2,11 +2,11 @@
  * inside, and what comes back. */
 #include "tests/lib/mngmade.h"
 
-#include "queuemng/core/step.h"
+#include "queuemng/core/tick.h"
 #include "queuemng/release/credit.h"
 #include "queuemng/release/pop.h"
-#include "queuemng/state/changed.h"
 #include "queuemng/state/marks.h"
+#include "queuemng/state/queue.h"
 #include "queuemng/state/slots.h"
 
 #define MAX 10

@@ -4,7 +4,7 @@
 #include "queuemng/chain/chain.h"
 #include "queuemng/chain/move.h"
 #include "queuemng/chain/move_state.h"
-#include "queuemng/state/alias.h"
+#include "queuemng/state/segment.h"
 
 static struct mseg *x, *y; /* y is behind x, and may be merged into it */
 MADE_SUITE(mng_move, "\"merge\": true",

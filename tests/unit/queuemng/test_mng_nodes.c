@@ -7,8 +7,8 @@
 #include "queuemng/nodes/directory.h"
 #include "queuemng/nodes/liveness.h"
 #include "queuemng/nodes/registration.h"
-#include "queuemng/state/alias.h"
 #include "queuemng/state/node.h"
+#include "queuemng/state/segment.h"
 
 MADE_SUITE(mng_nodes, "\"merge\": false", w.m->cluster_id = 77);
 

@@ -3,7 +3,7 @@
 
 #include "queuemng/chain/move_state.h"
 #include "queuemng/chain/rebuild.h"
-#include "queuemng/state/alias.h"
+#include "queuemng/state/segment.h"
 
 static struct mseg *x;
 MADE_SUITE(mng_reopen, "\"merge\": false",

@@ -4,7 +4,7 @@
 #define MR_TICKETS 4000
 #include "tests/lib/mngrig.h"
 
-#include "queuemng/policy/absence.h"
+#include "queuemng/policy/release.h"
 
 static void decided(struct no_show *c, unsigned claimed, unsigned missed)
 {

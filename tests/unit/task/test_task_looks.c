@@ -3,6 +3,51 @@
 
 TestSuite(task_looks, .init = setup, .fini = teardown);
 
+Test(task_looks, a_look_waits_for_the_end)
+{
+    struct taken_row k;
+    uint64_t rid;
+
+    open_part(3, 8);
+    k.no = put_at(3, 8, "q", "body").no;
+    turn();
+    send(RTR2, &(struct msg){ .type = MSG_TASK_GET,
+                              .task_get = { 3, 8, k.no, "", "", 60000, true } });
+    rid = next_rid;
+    cr_assert_null(answer(rid));
+    k = take(RTR, "q", 1, 0)->v[0];
+    turn();
+    cr_assert_null(answer(rid));
+    cr_assert_eq(settle(SETTLE_ACK, &k), CODE_DONE);
+    turn();
+    cr_assert_eq(answer(rid)->task_get_ans.state, TASK_SUCCEEDED);
+    cr_assert_eq(answer(rid)->task_get_ans.result.n, 2);
+    cr_assert_eq(answer(rid)->task_get_ans.result_length, 2);
+    cr_assert_eq(answer(rid)->task_get_ans.result_sha256.n, RESULT_SHA256);
+}
+
+Test(task_looks, of_a_result_that_is_dropped_length_and_hash_stay)
+{
+    struct task_put one = { .part = 3, .epoch = 8, .queue = "q", .key1 = "", .key2 = "",
+                            .name = "", .own = { .max_result = 0 + 1 } };
+    const struct msg_task_get_ans *m;
+    struct taken_row k;
+
+    open_part(3, 8);
+    send(RTR, &(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } });
+    k = take(RTR, "q", 1, 0)->v[0];
+    cr_assert_eq(settle(SETTLE_ACK, &k), CODE_DONE);
+    turn();
+    again();
+    tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
+    send(RTR, &(struct msg){ .type = MSG_TASK_GET, .task_get = { 3, 8, k.no, "", "", 0, true } });
+    m = &answer(next_rid)->task_get_ans;
+    cr_expect_eq(m->state, TASK_SUCCEEDED);
+    cr_expect_eq(m->result.n, 0);
+    cr_expect_eq(m->result_length, 2);
+    cr_expect_eq(m->own.max_result, 0 + 1);
+}
+
 /* ---- operators --------------------------------------------------------------------- */
 
 static const struct msg_task_do_ans *operate(struct msg_task_do q)

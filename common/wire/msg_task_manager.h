@@ -250,6 +250,7 @@ struct part_status_row {
     uint64_t bytes; /* bytes of payloads of tasks that are not over */
     uint64_t schedules; /* schedules of its queues; 0 also from an older node */
     uint8_t life; /* enum part_life */
+    uint64_t to_epoch; /* PART_LEFT: epoch of the PART_OUT that it has left for */
 };
 
 struct msg_part_status { /* once a second, and at once when a partition was opened */

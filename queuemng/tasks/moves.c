@@ -23,7 +23,7 @@ static void begin(struct mng *m, struct mpart *p, struct mtask_node *to)
 {
     assert(p->to == NULL && p->node != NULL && p->node != to);
     p->to = to;
-    p->to_epoch = p->epoch + 1;
+    p->to_epoch = u64_max(p->epoch, p->to_epoch) + 1; /* another one than an aborted move had */
     p->begun_ms = p->both_ms = m->now_ms;
     log_info("event=partition_move part=%u pool=%s from=%s to=%s epoch=%" PRIu64, p->no,
              p->pool->def.match, p->node->name, to->name, p->to_epoch);
@@ -67,14 +67,16 @@ static void abort_move(struct mng *m, struct mpart *p, const char *why)
     part_tell(m, p);
 }
 
-void part_move_heard(struct mng *m, const struct mtask_node *n, const struct part_row *r)
+void part_move_heard(struct mng *m, const struct mtask_node *n, const struct part_row *r,
+                     uint64_t left_for)
 {
     struct mpart *p = part_find(m, r->part);
 
     if (p == NULL || p->to == NULL)
         return;
     if ((n == p->to && r->epoch == p->to_epoch && r->life == PART_COME) ||
-        (n == p->node && r->epoch == p->epoch && r->life == PART_LEFT && is_shared(p)))
+        (n == p->node && r->epoch == p->epoch && r->life == PART_LEFT &&
+         left_for == p->to_epoch && is_shared(p)))
         commit(m, p);
     else if (n == p->node && r->epoch == p->epoch && r->life == PART_STUCK)
         abort_move(m, p, "its copy does not go on");

@@ -26,8 +26,9 @@ struct mng;
 void part_moves_tick(struct mng *m);
 /* New ones, so that there are as many as may be at a time. */
 void part_moves_next(struct mng *m);
-/* Takes what a node says of a partition, whosever it is. */
-void part_move_heard(struct mng *m, const struct mtask_node *n, const struct part_row *r);
+/* Takes what a node says of a partition, whosever it is. left_for: PART_LEFT: epoch of its move. */
+void part_move_heard(struct mng *m, const struct mtask_node *n, const struct part_row *r,
+                     uint64_t left_for);
 /* The node's link is gone. */
 void part_moves_down(struct mng *m, const struct mtask_node *n);
 /* The partition is lost, or its pool goes: the target drops what it has. */

@@ -61,7 +61,7 @@ static void listed(struct mng *m, struct mtask_node *n, const struct part_row *r
 {
     struct mpart *p = part_find(m, r->part);
 
-    part_move_heard(m, n, r);
+    part_move_heard(m, n, r, 0);
     if (p == NULL) {
         unknown(m, n, r->part);
     } else if (p->to == n) {
@@ -140,7 +140,7 @@ void on_part_status(struct mng *m, struct mtask_node *n, const struct msg_part_s
         const struct part_row row = { g->v[i].part, g->v[i].part_epoch, g->v[i].life };
         struct mpart *p = part_find(m, row.part);
 
-        part_move_heard(m, n, &row);
+        part_move_heard(m, n, &row, g->v[i].to_epoch);
         if (p == NULL || p->node != n || p->epoch != row.epoch || row.life == PART_COME)
             continue;
         p->st = g->v[i];

@@ -112,6 +112,7 @@ static struct part_status_row row(const struct tasktab *t, const struct part *p)
         .bytes = p->e.store.bytes,
         .schedules = p->schedules.n,
         .life = has_left(t, p) ? PART_LEFT : life(p),
+        .to_epoch = has_left(t, p) ? p->out->to_epoch : 0,
     };
 
     memcpy(r.held, p->held, sizeof(r.held));

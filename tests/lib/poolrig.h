@@ -30,7 +30,7 @@ struct pr_part {
     uint64_t tasks, schedules;
     uint8_t life;   /* enum part_life */
     uint64_t fence; /* FENCED: for this epoch */
-    bool left;      /* no call of it is under way, or begins */
+    uint64_t left_for; /* no call of it is under way, or begins: for this epoch; 0: not so */
     uint32_t n_keys;
     uint64_t weights; /* of limits of keys, a digit each */
     uint64_t rate;    /* as told last */
@@ -256,7 +256,8 @@ static inline void pr_status(struct pr *r, int i)
         v[k].part_epoch = n->part[k].epoch;
         v[k].waiting = n->part[k].tasks;
         v[k].schedules = n->part[k].schedules;
-        v[k].life = n->part[k].left ? PART_LEFT : n->part[k].life;
+        v[k].life = n->part[k].left_for != 0 ? PART_LEFT : n->part[k].life;
+        v[k].to_epoch = n->part[k].left_for;
     }
     m.part_status = (struct msg_part_status){ .epoch = n->mng_epoch, .n = n->n, .v = v };
     pr_send(r, i, true, &m);
@@ -351,7 +352,7 @@ static inline void pr_open(struct pr *r, int i, const struct msg_part_open *g)
         p->weights = (k == 0 ? 0 : p->weights) * 10 + g->keys[k].weight;
     p->endpoint = g->endpoint[0];
     p->life = PART_OWNED;
-    p->left = false;
+    p->left_for = 0;
     pr_status(r, i);
 }
 
@@ -366,7 +367,7 @@ static inline void pr_out(struct pr *r, int i, const struct msg_part_out *g)
         (p->life == PART_FENCED && p->fence != g->to_epoch))
         return;
     if (r->shared) {
-        p->left = true;
+        p->left_for = g->to_epoch;
         pr_status(r, i);
         return;
     }

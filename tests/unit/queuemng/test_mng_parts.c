@@ -258,6 +258,27 @@ Test(mng_tasks, it_stays_under_its_epoch_when_its_target_goes)
     done(r);
 }
 
+/* Redis held up what the source said of a move that was aborted: calls may have begun since. */
+Test(mng_tasks, a_late_word_of_an_aborted_move_ends_no_later_one)
+{
+    int from;
+    struct pr *r = leaving(&from);
+
+    pr_node_run(r, !from, false);
+    pr_run(r, 1000);
+    pr_node_run(r, !from, true);
+    pr_run(r, 6000);
+    cr_assert_eq(r->node[from].n, 1, "the second move, of which the source has not heard");
+    r->node[from].part[0].left_for = 2;
+    pr_status(r, from);
+    pr_run(r, 1000);
+    cr_expect_eq(r->node[from].n, 1);
+    r->node[from].stands = false;
+    pr_run(r, 10000);
+    check_moved(r, from);
+    done(r);
+}
+
 Test(mng_tasks, it_leaves_under_another_manager)
 {
     int from;

@@ -155,6 +155,7 @@ Test(task_shared, a_status_alone_says_that_the_calls_have_ended)
     now.ms += 1000;
     turn();
     cr_expect_eq(said(MSG_PART_STATUS)->part_status.v[0].life, PART_LEFT);
+    cr_expect_eq(said(MSG_PART_STATUS)->part_status.v[0].to_epoch, 2, "for which move");
     cr_expect_eq(asks, 1);
     tasktab_up(rig.t, MNG2, RPC_MANAGER, "m2", &out);
     cr_expect_eq(said(MSG_TASK_REG)->task_reg.v[0].life, PART_OWNED);

@@ -161,7 +161,7 @@ static bool phase_refused(struct router *r, struct httpd_req *req, const struct 
     return true;
 }
 
-void join_ask(struct router *r, struct httpd_req *req, const struct http_req *q,
+static void join_ask(struct router *r, struct httpd_req *req, const struct http_req *q,
               struct slice name, struct join_body *b, rflow_done end)
 {
     const struct route_queue *queue = routes_queue(r->routes, name.p, name.n);
@@ -187,7 +187,9 @@ void join_ask(struct router *r, struct httpd_req *req, const struct http_req *q,
         begin(r, req, queue, b, q->idempotency_key, lane, end);
 }
 
-bool join_read(struct router *r, struct httpd_req *req, const struct http_req *q,
+/* The same in two steps: a join's body; false: that has been answered. Then the rest, with an answer
+ * of one's own; b may have a head. */
+static bool join_read(struct router *r, struct httpd_req *req, const struct http_req *q,
                struct join_body *b)
 {
     const char *why;

@@ -19,12 +19,6 @@ void queue_get(struct router *r, struct httpd_req *req, struct slice queue);
 /* Answers, or begins a flow that will. */
 void join_start(struct router *r, struct httpd_req *req, const struct http_req *q,
                 struct slice queue);
-/* The same in two steps: a join's body; false: that has been answered. Then the rest, with an answer
- * of one's own; b may have a head. */
-SQ_CHECK bool join_read(struct router *r, struct httpd_req *req, const struct http_req *q,
-                        struct join_body *b);
-void join_ask(struct router *r, struct httpd_req *req, const struct http_req *q,
-              struct slice queue, struct join_body *b, rflow_done done);
 /* The first step of a join whose rules are kept: counts it and fills rf->flow. A join that
  * replaces a ticket and has no subject gets a key in b. */
 void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,

@@ -192,6 +192,8 @@ static void start_router(void)
                                   .admin = "127.0.0.1:0",
                                   .secret_file = secret,
                                   .log_file = "",
+                                  .tls = { .cert = (char *)"", .key = (char *)"",
+                                           .ca = (char *)"", .name = (char *)"" },
                                   .gate_secret_file = (char *)"",
                                   .gate_subject_header = (char *)"",
                                   .task_tokens = task_tokens,

@@ -136,12 +136,8 @@ static void node_msg(struct mng *m, struct mnode *n, const struct msg *g)
         MSG_REPORTS(X)
 #undef X
     case MSG_ERROR:
-        log_warn("event=refused node=%s code=%d about=%s text=%s", n->name, g->error.code,
-                 msg_name((enum msg_type)g->error.about),
-                 log_q(g->error.text, strnlen(g->error.text, 200)));
-        if (g->error.code == SQ_ESTALE)
-            m->fenced_by = u64_max(m->fenced_by, m->epoch);
-        else if (g->error.about == MSG_SEG_OPEN)
+        note_refusal(m, n->name, &g->error);
+        if (g->error.code != SQ_ESTALE && g->error.about == MSG_SEG_OPEN)
             on_open_refused(m, n);
         break;
     default:

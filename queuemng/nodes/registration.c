@@ -55,12 +55,7 @@ void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
 
     if (is_foreign(m, n, g))
         return;
-    if (g->epoch_seen > m->epoch) {
-        m->fenced_by = u64_max(m->fenced_by, g->epoch_seen);
-        log_error("event=fenced node=%s seen=%llu epoch=%llu "
-                  "note=\"another manager commands this node\"",
-                  n->name, (unsigned long long)g->epoch_seen, (unsigned long long)m->epoch);
-    }
+    note_epoch(m, n->name, g->epoch_seen);
     if (moved || memcmp(n->pass_key, g->pass_key, 32) != 0 ||
         n->other_keys.n != g->other_keys.n ||
         memcmp(n->other_keys.key, g->other_keys.key, g->other_keys.n * 32) != 0)

@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/log.h"
+#include "common/wire/msg.h"
 #include "queuemng/state/state.h"
+
+#define LOG_MODULE "node"
 
 #define NEIGHBOUR_PERCENT 5
 #define FULL_PERCENT 97
@@ -125,4 +129,23 @@ struct mnode *place_pick(struct mng *m, const struct mseg *near, const struct mn
     }
     assert(best == NULL || (best != except && best->registered));
     return best;
+}
+
+/* ---- what a node of either kind says of this manager ---------------------------------------------- */
+
+void note_epoch(struct mng *m, const char *node, uint64_t seen)
+{
+    if (seen <= m->epoch)
+        return;
+    m->fenced_by = u64_max(m->fenced_by, seen);
+    log_error("event=fenced node=%s seen=%llu epoch=%llu note=\"another manager commands this node\"",
+              node, (unsigned long long)seen, (unsigned long long)m->epoch);
+}
+
+void note_refusal(struct mng *m, const char *node, const struct msg_error *g)
+{
+    log_warn("event=refused node=%s code=%d about=%s text=%s", node, g->code,
+             msg_name((enum msg_type)g->about), log_q(g->text, strnlen(g->text, 200)));
+    if (g->code == SQ_ESTALE)
+        m->fenced_by = u64_max(m->fenced_by, m->epoch);
 }

@@ -6,6 +6,7 @@
 #include "common/base/list.h"
 #include "common/ticket/pass.h"
 
+struct msg_error;
 struct mng;
 struct mseg;
 
@@ -83,6 +84,10 @@ void node_free(struct mnode *n);
 bool node_is_reached(const struct mng *m, const struct mnode *n);
 /* Nodes are there, and all of them obey managers of another cluster. */
 bool nodes_are_foreign(const struct mng *m);
+/* Either kind of node: an epoch that it has seen, above ours, fences this manager; */
+void note_epoch(struct mng *m, const char *node, uint64_t seen);
+/* a refusal is logged; that of a stale epoch fences it, too. */
+void note_refusal(struct mng *m, const char *node, const struct msg_error *g);
 
 /* The node for a segment next to `near` (NULL ok), not `except`; draws: for a pre-queue;
  * opens_ms: whose clock is not past this; 0: any. NULL: no room anywhere.

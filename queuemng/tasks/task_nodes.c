@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/endpoints.h"
@@ -106,12 +107,7 @@ static void on_task_reg(struct mng *m, struct mtask_node *n, const struct msg_ta
         return;
     }
     n->shared = g->shared;
-    if (g->epoch_seen > m->epoch) {
-        m->fenced_by = u64_max(m->fenced_by, g->epoch_seen);
-        log_error("event=fenced node=%s seen=%llu epoch=%llu "
-                  "note=\"another manager commands this node\"",
-                  n->name, (unsigned long long)g->epoch_seen, (unsigned long long)m->epoch);
-    }
+    note_epoch(m, n->name, g->epoch_seen);
     if (strcmp(n->addr, g->addr) != 0)
         task_map_changed(m);
     strncpy(n->addr, g->addr, sizeof(n->addr) - 1);
@@ -144,11 +140,7 @@ void task_node_msg(struct mng *m, struct mtask_node *n, const struct msg *g)
         MSG_TASK_REPORTS(X)
 #undef X
     case MSG_ERROR:
-        log_warn("event=refused node=%s code=%d about=%s text=%s", n->name, g->error.code,
-                 msg_name((enum msg_type)g->error.about),
-                 log_q(g->error.text, strnlen(g->error.text, 200)));
-        if (g->error.code == SQ_ESTALE)
-            m->fenced_by = u64_max(m->fenced_by, m->epoch);
+        note_refusal(m, n->name, &g->error);
         break;
     default:
         log_warn("event=unexpected node=%s type=%s", n->name, msg_name(g->type));

@@ -87,6 +87,14 @@ static inline const uint8_t *varint_get(const uint8_t *p, const uint8_t *end, ui
     return NULL;
 }
 
+/* The same; NULL also if it has more than 64 bits: for records, which only we have written. */
+static inline const uint8_t *varint_get_own(const uint8_t *p, const uint8_t *end, uint64_t *v)
+{
+    const uint8_t *at = varint_get(p, end, v);
+
+    return at != NULL && at - p == VARINT_MAX && at[-1] > 1 ? NULL : at;
+}
+
 /* ---- arrays that grow by doubling ---- */
 
 static inline void *grow_to(void *v, size_t cap, size_t size)

@@ -6,17 +6,10 @@
 
 #include "common/base/err.h"
 #include "common/base/log.h"
+#include "common/wire/frame.h"
 #include "common/wire/number.h"
 
 #define LOG_MODULE "wire"
-
-/* Where a walk is: the rows are those of the last F_ROWS. */
-struct walk {
-    struct arena *a;
-    char *rows;
-    size_t n;
-    uint32_t step;
-};
 
 static uint64_t number(const char *p, unsigned width, bool is_signed)
 {
@@ -39,11 +32,6 @@ static void point(char *p, const void *to)
     memcpy(p, &to, sizeof(to));
 }
 
-static size_t *count_of(const struct field *f, const char *pb)
-{
-    return (size_t *)(void *)(uintptr_t)(pb + f->pb_n);
-}
-
 /* Our array: its elements, and how many they are. */
 static char *array_of(const struct field *f, const char *s)
 {
@@ -55,61 +43,9 @@ static size_t elements(const struct field *f, const char *s)
     return f->n_width != 0 ? load(s + f->n, f->n_width) : f->most;
 }
 
-static char *row(const struct walk *w, size_t i)
-{
-    assert(i < w->n);
-    return w->rows + i * w->step;
-}
-
-/* n initialised messages, for a repeated member; NULL: no memory. */
-static ProtobufCMessage **messages(const ProtobufCMessageDescriptor *desc, size_t n,
-                                   struct arena *a)
-{
-    ProtobufCMessage **v = arena_array(a, n, sizeof(*v));
-    size_t step = (desc->sizeof_message + 15) & ~(size_t)15;
-    char *mem = arena_array(a, n, step);
-
-    assert(step >= desc->sizeof_message);
-    if (v == NULL || mem == NULL)
-        return NULL;
-    for (size_t i = 0; i < n; i++) {
-        v[i] = (ProtobufCMessage *)(mem + i * step);
-        protobuf_c_message_init(desc, v[i]);
-    }
-    return v;
-}
-
-/* True: the receiver would take this value: take_number(). */
-static bool is_fit(const struct field *f, const char *pb)
-{
-    uint64_t v = number(pb, f->pb_width, f->pb_signed);
-    char ours[8];
-
-    if (v == 0 || (f->later && v > f->most))
-        return f->least == 0;
-    store(ours, f->width, v);
-    return v >= f->least && v <= f->most && number(ours, f->width, f->is_signed) == v;
-}
-
 static uint64_t least_of(const struct field *f)
 {
     return f->n_width != 0 ? f->least : f->most;
-}
-
-/* ---- from a struct ------------------------------------------------------------------------
- * 0, SQ_ETOOBIG, SQ_EINVAL (a number that no receiver would take), SQ_ENOMEM. */
-
-/* A bad value would end the link: our own log says which message it is. */
-static int unfit(const struct fields *t, const struct field *f)
-{
-    const size_t bytes = offsetof(ProtobufCBinaryData, data); /* offset of the bytes of a column */
-    const char *name = "";
-
-    for (unsigned i = 0; f != NULL && i < t->desc->n_fields; i++)
-        if (t->desc->fields[i].offset == f->pb - (f->pb_width == 1 ? bytes : 0))
-            name = t->desc->fields[i].name;
-    log_error("event=unfit_message message=%s field=%s", t->desc->short_name, name);
-    return SQ_EINVAL;
 }
 
 static bool is_addr(const char *s, size_t n)
@@ -120,22 +56,144 @@ static bool is_addr(const char *s, size_t n)
     return true;
 }
 
-/* at: where the pointer is, or the row that has it and its length */
-static int fill_text(const struct field *f, const char *at, ProtobufCBinaryData *d)
+/* ---- from a struct ------------------------------------------------------------------------
+ * What protobuf_c_message_pack() writes of the same message, byte for byte, in one walk that asks
+ * for no size first: by rising field numbers, and nothing for what is 0 or empty. Our texts are
+ * `bytes`, and there are no unknown fields.
+ * 0, SQ_ETOOBIG, SQ_EINVAL (a number that no receiver would take). */
+
+typedef ProtobufCFieldDescriptor desc;
+
+enum { VARINT = 0, EIGHT = 1, LENGTH = 2 }; /* wire types */
+
+#define LENGTH_ROOM 2 /* bytes of most lengths */
+
+static uint8_t *put_tag(uint8_t *to, const desc *d, unsigned wire)
 {
-    d->data = pointer(at + f->off); /* protobuf-c only reads it */
-    if (f->n_width != 0)
-        d->len = load(at + f->n, f->n_width);
-    else
-        d->len = d->data != NULL ? strlen((const char *)d->data) : 0;
-    if (f->kind == F_WORDS && d->len > f->most)
-        d->len = f->most;
-    if (d->len > f->most)
-        return SQ_ETOOBIG;
-    return !f->addr || is_addr((const char *)d->data, d->len) ? 0 : SQ_EINVAL;
+    return varint_put(to, (uint64_t)d->id << 3 | wire);
 }
 
-static int fill_bytes(const struct field *f, const char *s, ProtobufCBinaryData *d)
+/* A number as the wire has it, which the receiver takes as v. */
+INLINE uint64_t wire_value(ProtobufCType type, uint64_t v)
+{
+    switch (type) {
+    case PROTOBUF_C_TYPE_SINT32:
+        return (uint32_t)(v << 1) ^ (0 - ((uint32_t)v >> 31));
+    case PROTOBUF_C_TYPE_SINT64:
+        return v << 1 ^ (0 - (v >> 63));
+    case PROTOBUF_C_TYPE_BOOL:
+        return (uint32_t)v != 0;
+    case PROTOBUF_C_TYPE_UINT32:
+        return (uint32_t)v;
+    default:
+        assert(type == PROTOBUF_C_TYPE_UINT64 || type == PROTOBUF_C_TYPE_INT64 ||
+               type == PROTOBUF_C_TYPE_FIXED64);
+        return v;
+    }
+}
+
+/* True: the receiver would take this value: take_number(). */
+static bool is_fit(const struct field *f, uint64_t v)
+{
+    char ours[8];
+
+    if (f->pb_width == 4)
+        v = f->pb_signed ? (uint64_t)(int64_t)(int32_t)v : (uint32_t)v;
+    if (v == 0 || (f->later && v > f->most))
+        return f->least == 0;
+    store(ours, f->width, v);
+    return v >= f->least && v <= f->most && number(ours, f->width, f->is_signed) == v;
+}
+
+/* Not what was copied as it is, nor what surely fits. */
+static int look_at(const struct field *f, uint64_t v)
+{
+    bool surely = v >= f->least && v <= f->most &&
+                  v <= (f->pb_width == 8 ? INT64_MAX : INT32_MAX);
+
+    return surely || is_fit(f, v) ? 0 : SQ_EINVAL;
+}
+
+INLINE int read_number(const struct field *f, const char *from, uint64_t *v)
+{
+    *v = number(from, f->width, f->is_signed);
+    return f->any || *v == f->least ? 0 : look_at(f, *v); /* most are 0 */
+}
+
+static int write_number(const struct field *f, const desc *d, const char *from, struct buf *b)
+{
+    uint64_t v;
+    int rc = read_number(f, from, &v);
+    uint8_t *to;
+
+    v = wire_value(d->type, v);
+    if (rc < 0 || v == 0 || (to = buf_room(b, 2 * VARINT_MAX)) == NULL)
+        return rc;
+    if (d->type == PROTOBUF_C_TYPE_FIXED64) {
+        to = put_tag(to, d, EIGHT);
+        memcpy(to, &v, 8); /* the lowest byte first */
+        to += 8;
+    } else {
+        to = varint_put(put_tag(to, d, VARINT), v);
+    }
+    b->len = (size_t)(to - b->data);
+    return 0;
+}
+
+static void put_bytes(const desc *d, const void *p, size_t n, struct buf *b)
+{
+    uint8_t *to = buf_room(b, 2 * VARINT_MAX);
+
+    if (to == NULL)
+        return;
+    b->len = (size_t)(varint_put(put_tag(to, d, LENGTH), n) - b->data);
+    buf_append(b, p, n);
+}
+
+/* A part whose length is known behind it: where the length will be. */
+static size_t begin(const desc *d, struct buf *b)
+{
+    uint8_t *to = buf_room(b, VARINT_MAX + LENGTH_ROOM);
+
+    if (to == NULL)
+        return 0;
+    b->len = (size_t)(put_tag(to, d, LENGTH) + LENGTH_ROOM - b->data);
+    return b->len - LENGTH_ROOM;
+}
+
+static void end(size_t at, struct buf *b)
+{
+    uint8_t text[VARINT_MAX], *p = buf_room(b, VARINT_MAX);
+    size_t n = b->len - at - LENGTH_ROOM, room;
+
+    if (p == NULL)
+        return;
+    p = b->data + at;
+    room = (size_t)(varint_put(text, n) - text);
+    if (room != LENGTH_ROOM)
+        memmove(p + room, p + LENGTH_ROOM, n);
+    memcpy(p, text, room);
+    b->len = at + room + n;
+}
+
+/* at: where the pointer is, or the row that has it and its length */
+static int write_text(const struct field *f, const desc *d, const char *at, struct buf *b)
+{
+    const char *text = pointer(at + f->off);
+    size_t n = f->n_width != 0 ? load(at + f->n, f->n_width) : text != NULL ? strlen(text) : 0;
+
+    if (f->kind == F_WORDS && n > f->most)
+        n = f->most;
+    if (n > f->most)
+        return SQ_ETOOBIG;
+    if (f->addr && !is_addr(text, n))
+        return SQ_EINVAL;
+    if (n > 0 || f->kind == F_COL_TEXT)
+        put_bytes(d, text, n, b);
+    return 0;
+}
+
+static int write_bytes(const struct field *f, const desc *d, const char *s, struct buf *b)
 {
     size_t n = elements(f, s);
 
@@ -143,137 +201,172 @@ static int fill_bytes(const struct field *f, const char *s, ProtobufCBinaryData 
         n = n != 0;
     else if (n > f->most)
         return SQ_ETOOBIG;
-    d->len = n * f->step;
-    d->data = d->len > 0 ? (uint8_t *)array_of(f, s) : NULL;
+    if (n * f->step > 0)
+        put_bytes(d, array_of(f, s), n * f->step, b);
     return 0;
 }
 
-static int fill_messages(const struct field *f, const char *s, char *pb, struct arena *a)
+static int write_struct(const struct fields *t, const char *s, struct buf *b);
+
+static int write_structs(const struct field *f, const desc *d, const char *s, struct buf *b)
 {
-    const struct fields *sub = f->sub();
     size_t n = f->kind == F_MSG ? 1 : elements(f, s);
     const char *from = f->kind == F_MSG ? s + f->off : array_of(f, s);
-    ProtobufCMessage **v;
+    int rc = f->kind == F_MSG ? 0 : n > f->most ? SQ_ETOOBIG : n < least_of(f) ? SQ_EINVAL : 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++, from += f->step) {
+        size_t at = begin(d, b);
+
+        rc = write_struct(f->sub(), from, b);
+        end(at, b);
+    }
+    return rc;
+}
+
+static bool any_has(const struct field *f, const struct field *rows, const char *row, size_t n)
+{
+    for (; n > 0 && number(row + f->n, f->n_width, false) == 0; n--)
+        row += rows->step;
+    return n > 0;
+}
+
+/* Numbers of all rows, in one field. */
+static int write_numbers(const struct field *f, const desc *d, const struct field *rows,
+                         const char *row, size_t n, struct buf *b)
+{
+    size_t at = begin(d, b);
     int rc = 0;
 
-    if (f->kind == F_MSGS && n > f->most)
-        return SQ_ETOOBIG;
-    if (f->kind == F_MSGS && n < least_of(f))
-        return SQ_EINVAL;
-    v = messages(sub->desc, n, a);
-    if (v == NULL)
-        return SQ_ENOMEM;
-    point(pb + f->pb, f->kind == F_MSG ? (void *)v[0] : v);
-    if (f->kind == F_MSGS)
-        *count_of(f, pb) = n;
-    for (size_t i = 0; i < n && rc == 0; i++, from += f->step)
-        rc = fields_fill(sub, from, v[i], a);
+    for (; n > 0 && rc == 0; n--, row += rows->step) {
+        uint64_t v;
+
+        rc = read_number(f, row + f->off, &v);
+        if (f->pb_width == 1)
+            buf_byte(b, (uint8_t)v);
+        else if (d->type == PROTOBUF_C_TYPE_FIXED64)
+            buf_append(b, &v, 8);
+        else
+            buf_varint(b, wire_value(d->type, v));
+    }
+    end(at, b);
     return rc;
 }
 
-/* Not what was copied as it is, nor what surely fits. */
-static int look_at(const struct field *f, uint64_t v, const char *pb)
+static int write_column(const struct field *f, const desc *d, const char *s, struct buf *b)
 {
-    bool surely = v >= f->least && v <= f->most &&
-                  v <= (f->pb_width == 8 ? INT64_MAX : INT32_MAX);
-
-    return surely || is_fit(f, pb) ? 0 : SQ_EINVAL;
-}
-
-INLINE int fill_number(const struct field *f, const char *from, char *pb)
-{
-    uint64_t v = number(from, f->width, f->is_signed);
-
-    store(pb, f->pb_width, v);
-    return f->any || v == f->least ? 0 : look_at(f, v, pb); /* most are 0 */
-}
-
-static int fill_column(const struct field *f, const struct walk *w, char *pb)
-{
-    char *v = arena_array(w->a, w->n, f->pb_width);
-    int rc = v != NULL ? 0 : SQ_ENOMEM;
-
-    point(pb + f->pb, v);
-    *count_of(f, pb) = w->n;
-    for (size_t i = 0; rc == 0 && i < w->n; i++)
-        rc = fill_number(f, row(w, i) + f->off, v + i * f->pb_width);
-    return rc;
-}
-
-static bool any_has(const struct field *f, const struct walk *w)
-{
-    size_t i = 0;
-
-    while (i < w->n && number(row(w, i) + f->n, f->n_width, false) == 0)
-        i++;
-    return i < w->n;
-}
-
-static int fill_texts(const struct field *f, const struct walk *w, char *pb)
-{
-    ProtobufCBinaryData *d;
+    const struct field *rows = f;
+    const char *row;
+    size_t n;
     int rc;
 
-    if (f->later && !any_has(f, w))
-        return 0;
-    d = arena_array(w->a, w->n, sizeof(*d));
-    rc = d != NULL ? 0 : SQ_ENOMEM;
-    point(pb + f->pb, d);
-    *count_of(f, pb) = w->n;
-    for (size_t i = 0; rc == 0 && i < w->n; i++)
-        rc = fill_text(f, row(w, i), &d[i]);
+    while (rows->kind != F_ROWS)
+        rows--;
+    row = array_of(rows, s);
+    n = elements(rows, s);
+    assert(n == 0 || row != NULL);
+    rc = n > rows->most ? SQ_ETOOBIG : n < least_of(rows) ? SQ_EINVAL : 0;
+    if (rc < 0 || n == 0 || (f->later && !any_has(f, rows, row, n)))
+        return rc;
+    if (f->kind == F_COL)
+        return write_numbers(f, d, rows, row, n, b);
+    for (; n > 0 && rc == 0; n--, row += rows->step)
+        rc = write_text(f, d, row, b); /* in a field each */
     return rc;
 }
 
-static int fill_rows(const struct field *f, const char *s, struct walk *w)
-{
-    w->rows = array_of(f, s);
-    w->n = elements(f, s);
-    w->step = f->step;
-    assert(w->n == 0 || w->rows != NULL);
-    return w->n > f->most ? SQ_ETOOBIG : w->n < least_of(f) ? SQ_EINVAL : 0;
-}
-
-static int fill(const struct field *f, const char *s, char *pb, struct walk *w)
+static int write_field(const struct field *f, const desc *d, const char *s, struct buf *b)
 {
     switch (f->kind) {
     case F_NUM:
-        return fill_number(f, s + f->off, pb + f->pb);
+        return write_number(f, d, s + f->off, b);
     case F_TEXT:
     case F_WORDS:
-        return fill_text(f, s, (ProtobufCBinaryData *)(void *)(pb + f->pb));
+        return write_text(f, d, s, b);
     case F_BYTES:
     case F_SEED:
-        return fill_bytes(f, s, (ProtobufCBinaryData *)(void *)(pb + f->pb));
+        return write_bytes(f, d, s, b);
     case F_MSG:
     case F_MSGS:
-        return fill_messages(f, s, pb, w->a);
-    case F_ROWS:
-        return fill_rows(f, s, w);
+        return write_structs(f, d, s, b);
     case F_COL:
-        return fill_column(f, w, pb);
     case F_COL_TEXT:
-        return fill_texts(f, w, pb);
+        return write_column(f, d, s, b);
+    case F_ROWS:
+        break;
     }
     assert(!"a kind of field");
     return SQ_EINVAL;
 }
 
-int fields_fill(const struct fields *t, const void *s, void *pb, struct arena *a)
+/* The row of the table for a field: the one behind the last, in most. */
+static const struct field *row_of(const struct fields *t, const desc *d, unsigned *at)
 {
-    struct walk w = { .a = a };
+    const size_t bytes = offsetof(ProtobufCBinaryData, data); /* offset of the bytes of a column */
 
-    assert(((const ProtobufCMessage *)pb)->descriptor == t->desc);
     for (unsigned i = 0; i < t->n; i++) {
-        int rc = fill(&t->v[i], s, pb, &w);
+        const struct field *f = &t->v[*at];
+
+        *at = *at + 1 < t->n ? *at + 1 : 0;
+        if (f->kind != F_ROWS && f->pb - (f->pb_width == 1 ? bytes : 0) == d->offset)
+            return f;
+    }
+    assert(!"a row for each field"); /* test_codec looks */
+    return NULL;
+}
+
+/* A bad value would end the link: our own log says which message it is. */
+static int unfit(const struct fields *t, const char *field)
+{
+    log_error("event=unfit_message message=%s field=%s", t->desc->short_name, field);
+    return SQ_EINVAL;
+}
+
+static int write_struct(const struct fields *t, const char *s, struct buf *b)
+{
+    unsigned at = 0;
+
+    for (unsigned i = 0; i < t->desc->n_fields; i++) {
+        const desc *d = &t->desc->fields[i];
+        int rc = write_field(row_of(t, d, &at), d, s, b);
 
         if (SQ_UNLIKELY(rc < 0))
-            return rc == SQ_EINVAL ? unfit(t, &t->v[i]) : rc;
+            return rc == SQ_EINVAL ? unfit(t, d->name) : rc;
     }
-    return t->holds == NULL || t->holds(s) ? 0 : unfit(t, NULL);
+    return t->holds == NULL || t->holds(s) ? 0 : unfit(t, "");
+}
+
+int fields_write(const struct fields *t, const void *s, struct buf *b)
+{
+    size_t from = b->len;
+    int rc = write_struct(t, s, b);
+
+    if (rc == 0)
+        rc = b->failed ? SQ_ENOMEM : b->len - from > FRAME_MAX_BODY ? SQ_ETOOBIG : 0;
+    if (rc < 0)
+        b->len = from;
+    return rc;
 }
 
 /* ---- and to it ---------------------------------------------------------------------------- */
+
+/* Where a walk is: the rows are those of the last F_ROWS. */
+struct walk {
+    struct arena *a;
+    char *rows;
+    size_t n;
+    uint32_t step;
+};
+
+static char *row(const struct walk *w, size_t i)
+{
+    assert(i < w->n);
+    return w->rows + i * w->step;
+}
+
+static size_t count_of(const struct field *f, const char *pb)
+{
+    return load(pb + f->pb_n, sizeof(size_t));
+}
 
 /* Wire numbers are wider than ours: false also if it does not survive. Most are 0, as *to is. */
 static bool take_number(const struct field *f, char *to, const char *from)
@@ -345,7 +438,7 @@ static bool take_messages(const struct field *f, const char *pb, struct arena *a
 
     if (f->kind == F_MSG)
         return v != NULL && fields_take(sub, v, a, s + f->off);
-    n = *count_of(f, pb);
+    n = count_of(f, pb);
     if (!take_array(f, n, s, a))
         return false;
     to = array_of(f, s);
@@ -358,7 +451,7 @@ static bool take_messages(const struct field *f, const char *pb, struct arena *a
 static bool take_column(const struct field *f, const char *pb, const struct walk *w)
 {
     const char *v = pointer(pb + f->pb);
-    size_t n = *count_of(f, pb);
+    size_t n = count_of(f, pb);
 
     if (n != w->n && (n != 0 || f->least > 0))
         return false;
@@ -372,9 +465,9 @@ static bool take_texts(const struct field *f, const char *pb, const struct walk 
 {
     const ProtobufCBinaryData *d = pointer(pb + f->pb);
 
-    if (f->later && *count_of(f, pb) == 0)
+    if (f->later && count_of(f, pb) == 0)
         return true;
-    if (*count_of(f, pb) != w->n)
+    if (count_of(f, pb) != w->n)
         return false;
     for (size_t i = 0; i < w->n; i++)
         if (!take_text(f, row(w, i), &d[i], w->a))
@@ -397,7 +490,7 @@ static bool take(const struct field *f, const char *pb, char *s, struct walk *w)
     case F_MSGS:
         return take_messages(f, pb, w->a, s);
     case F_ROWS:
-        w->n = *count_of(f, pb);
+        w->n = count_of(f, pb);
         w->step = f->step;
         if (!take_array(f, w->n, s, w->a))
             return false;

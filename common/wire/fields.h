@@ -1,7 +1,7 @@
-/* fields.h: our structs to the ones that protobuf-c generates, and back, both ways by one table.
- * Pure.
+/* fields.h: our structs to bytes of protobuf, and back from the structs that protobuf-c reads, both
+ * ways by one table. Pure.
  *
- * A table names each member once, with its range: fields_fill() and fields_take() walk it, and
+ * A table names each member once, with its range: fields_write() and fields_take() walk it, and
  * the tests' generator and comparison, so none of them can forget what the others know. What
  * the .proto lacks does not compile; what only the .proto has fails test_codec. */
 #ifndef SEGQ_FIELDS_H
@@ -10,6 +10,7 @@
 #include <protobuf-c/protobuf-c.h>
 
 #include "common/base/arena.h"
+#include "common/base/buf.h"
 
 #define ADDR_TEXT_MAX 63 /* "host:port"; structs keep 64 bytes */
 
@@ -54,10 +55,9 @@ struct fields {
     void (*finish)(void *s);      /* NULL, or: sets what has no field of its own */
 };
 
-/* pb is an initialised message of t->desc; its parts come from `a`, or are borrowed from s.
- * 0; SQ_ETOOBIG: a part is too long; SQ_EINVAL: fields_take() would refuse it (logged, with the
- * field's name); SQ_ENOMEM. */
-SQ_CHECK int fields_fill(const struct fields *t, const void *s, void *pb, struct arena *a);
+/* Appends the bytes of a message. 0; SQ_ETOOBIG: a part is too long; SQ_EINVAL: fields_take() would
+ * refuse it (logged, with the field's name); SQ_ENOMEM. After an error b is as it was. */
+SQ_CHECK int fields_write(const struct fields *t, const void *s, struct buf *b);
 /* *s is zeroed. False: not valid, or no memory (a->failed). What *s points to is in `a`, or is
  * pb's. */
 bool fields_take(const struct fields *t, const void *pb, struct arena *a, void *s);

@@ -15,26 +15,18 @@ struct jio {
 
 /* ---- members --------------------------------------------------------------------- */
 
-static uint64_t get_num(struct jio *io)
-{
-    uint64_t v = 0;
-
-    for (unsigned shift = 0; shift < 64 && io->p < io->end; shift += 7) {
-        uint8_t c = *io->p++;
-
-        v |= (uint64_t)(c & 0x7f) << shift;
-        if (c < 0x80)
-            return shift < 63 || c <= 1 ? v : (io->bad = true, 0);
-    }
-    io->bad = true;
-    return 0;
-}
-
 static uint64_t num(struct jio *io, uint64_t v)
 {
-    if (io->out == NULL)
-        return get_num(io);
-    buf_varint(io->out, v);
+    const uint8_t *p;
+
+    if (io->out != NULL) {
+        buf_varint(io->out, v);
+        return v;
+    }
+    v = 0;
+    p = varint_get_own(io->p, io->end, &v);
+    io->bad |= p == NULL;
+    io->p = p != NULL ? p : io->end;
     return v;
 }
 

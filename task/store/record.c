@@ -128,18 +128,6 @@ bool trec_next(const uint8_t *log, size_t len, size_t *at, struct trec_frame *f)
     return f->n <= left - TREC_FRAME;
 }
 
-/* The end of the number; NULL: there is none. */
-static const uint8_t *get_number(const uint8_t *p, const uint8_t *end, uint64_t *v)
-{
-    *v = 0;
-    for (unsigned shift = 0; p < end && shift < 64; shift += 7) {
-        *v |= (uint64_t)(*p & 0x7f) << shift;
-        if (*p++ < 0x80)
-            return shift == 63 && p[-1] > 1 ? NULL : p;
-    }
-    return NULL;
-}
-
 int trec_decode(uint8_t kind, const uint8_t *p, size_t n, struct trec *r)
 {
     const uint8_t *end = p + n;
@@ -152,7 +140,7 @@ int trec_decode(uint8_t kind, const uint8_t *p, size_t n, struct trec *r)
         void *at = (char *)r + members[*m - 1].at;
         uint64_t v;
 
-        p = get_number(p, end, &v);
+        p = varint_get_own(p, end, &v);
         if (p == NULL)
             return SQ_EPROTO;
         if (members[*m - 1].type == TEXT) {

@@ -54,11 +54,11 @@ $(B)/obj/gen/%.o: $(B)/gen/proto/%.pb-c.c $(GEN_H)
 	@mkdir -p $(@D)
 	@$(CC) $(CFLAGS) -w -c -o $@ $<
 # The waiting page is a part of the router: its files lie in the program.
-$(B)/gen/page_blob.c: deploy/page/embed.sh deploy/page/short.awk $(PAGE_FILES) deploy/page
+$(B)/gen/page_blob.c: deploy/page/embed.sh deploy/page/short.awk $(PAGE_FILES) deploy/page router/page/page.h Makefile
 	@mkdir -p $(@D)
 	@deploy/page/embed.sh page router/page/page.h $(B)/gen/page $(PAGE_FILES) >$@
 # The dashboard is a part of queuemng.
-$(B)/gen/dash_blob.c: deploy/page/embed.sh deploy/page/short.awk $(DASH_FILES) deploy/dashboard
+$(B)/gen/dash_blob.c: deploy/page/embed.sh deploy/page/short.awk $(DASH_FILES) deploy/dashboard queuemng/admin/dashboard.h Makefile
 	@mkdir -p $(@D)
 	@deploy/page/embed.sh dash queuemng/admin/dashboard.h $(B)/gen/dash $(DASH_FILES) >$@
 $(B)/obj/gen/%_blob.o: $(B)/gen/%_blob.c

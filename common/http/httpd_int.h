@@ -1,5 +1,5 @@
 /* httpd_int.h: the data of the HTTP server. Only httpd*.c include it; each calls only those
- * below it: httpd.c, httpd_conn.c, httpd_in.c, httpd_out.c, httpd_busy.c.
+ * below it: httpd.c, httpd_conn.c, httpd_in.c, httpd_out.c, httpd_busy.c, httpd_compose.c.
  *
  * An idle connection is one struct conn. Everything else hangs on its struct busy, which
  * comes from a pool with the first byte and goes back with the last answer, so memory

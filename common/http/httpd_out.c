@@ -1,5 +1,5 @@
-/* httpd_out.c: answers: composed by hand into the connection's output, one write a turn; one that
- * is all that is under way is written at once. An answer whose turn has not come is kept with its
+/* httpd_out.c: answers: composed into the connection's output (httpd_compose.c), one write a turn;
+ * one that is all that is under way is written at once. An answer whose turn has not come is kept with its
  * request until those before it are out (the order of answers is the order of requests: RFC 9112
  * 9.3.2). */
 #include "common/http/httpd_out.h"
@@ -8,12 +8,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "common/base/text.h"
 #include "common/http/httpd_busy.h"
+#include "common/http/httpd_compose.h"
 #include "common/net/net.h"
 
 void conn_dirty(struct conn *c)
@@ -103,111 +102,7 @@ void out_flush(struct conn *c)
         c->end = END_SLOW_READER;
 }
 
-/* ---- composing ---- */
-
-#define OK_LINE "HTTP/1.1 200 OK\r\n"
-
-/* IMF-fixdate; the C library's names depend on the locale. */
-static void make_common(struct httpd *h, int64_t now_s)
-{
-    static const char days[] = "SunMonTueWedThuFriSat";
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    time_t t = (time_t)now_s;
-    struct tm tm;
-    char *w = h->common_head;
-
-    gmtime_r(&t, &tm);
-    w = PUT(w, OK_LINE "X-Content-Type-Options: nosniff\r\nDate: ");
-    w = text_put(w, days + 3 * tm.tm_wday, 3);
-    w += strftime(w, 16, ", %d ", &tm);
-    w = text_put(w, months + 3 * tm.tm_mon, 3);
-    w += strftime(w, 32, " %Y %H:%M:%S GMT\r\n", &tm);
-    if (h->server[0] != '\0') {
-        w = PUT(w, "Server: ");
-        w = text_str(w, h->server);
-        w = PUT(w, "\r\n");
-    }
-    h->common_len = (size_t)(w - h->common_head);
-    assert(h->common_len <= sizeof(h->common_head));
-    h->date_s = now_s;
-}
-
-static bool brings_cache_control(const char *p, size_t n)
-{
-    const char *end = p + n, *lf;
-
-    for (; p < end; p = lf != NULL ? lf + 1 : end) {
-        if ((*p | 0x20) == 'c' && strncasecmp(p, "cache-control:", 14) == 0)
-            return true;
-        lf = memchr(p, '\n', (size_t)(end - p));
-    }
-    return false;
-}
-
-struct answer {
-    int status;
-    const char *type, *headers, *lines, *body;
-    size_t type_len, headers_len, lines_len;
-    uint64_t body_len;
-    bool close, keep_header, head, open, sized;
-};
-
-#define ANSWER_HEAD_MAX 512 /* all but type, headers and body */
-#define BODY_MIN        100 /* least bytes for httpd_body() */
-
-static char *other_head(const struct httpd *h, int status, char *w)
-{
-    const size_t ok = sizeof(OK_LINE) - 1;
-
-    w = text_u64(PUT(w, "HTTP/1.1 "), (unsigned)status);
-    *w++ = ' ';
-    w = PUT(text_str(w, http_reason(status)), "\r\n");
-    return text_put(w, h->common_head + ok, h->common_len - ok);
-}
-
-static size_t compose(struct httpd *h, const struct answer *a, char *out)
-{
-    bool sized = a->status >= 200 && a->status != 204 && a->status != 304;
-    char *w;
-
-    if (SQ_LIKELY(a->status == 200))
-        w = text_put(out, h->common_head, h->common_len);
-    else
-        w = other_head(h, a->status, out);
-    if (a->type != NULL) {
-        w = PUT(w, "Content-Type: ");
-        w = text_put(w, a->type, a->type_len);
-        w = PUT(w, "\r\n");
-    }
-    if (a->open && !a->sized) {
-        w = PUT(w, "Transfer-Encoding: chunked\r\n");
-    } else if (sized) {
-        w = PUT(w, "Content-Length: ");
-        w = text_u64(w, a->body_len);
-        w = PUT(w, "\r\n");
-    }
-    if (!brings_cache_control(a->headers, a->headers_len))
-        w = PUT(w, "Cache-Control: no-store\r\n");
-    w = text_put(w, a->headers, a->headers_len);
-    w = text_put(w, a->lines, a->lines_len);
-    if (a->close)
-        w = PUT(w, "Connection: close\r\n");
-    else if (a->keep_header)
-        w = PUT(w, "Connection: keep-alive\r\n");
-    w = PUT(w, "\r\n");
-    if (sized && !a->head && !a->open)
-        w = text_put(w, a->body, a->body_len);
-    return (size_t)(w - out);
-}
-
-static void count_answer(struct httpd *h, int status)
-{
-    h->counts.answers++;
-    h->counts.status_2xx += status / 100 == 2;
-    h->counts.status_3xx += status / 100 == 3;
-    h->counts.status_4xx += status / 100 == 4;
-    h->counts.status_5xx += status / 100 == 5;
-}
+/* ---- answers, in the order of their requests ---- */
 
 /* The first one is out: those behind it that have been answered already follow. */
 static void release_answered(struct conn *c)
@@ -310,15 +205,6 @@ static void answer_later(struct httpd_req *r, const struct answer *a, size_t max
     assert(r->ans_len <= r->ans_cap);
 }
 
-/* The head of this second. */
-static inline void look_at_date(struct httpd *h)
-{
-    int64_t now_s = ev_wall_ms(h->ev) / 1000;
-
-    if (SQ_UNLIKELY(now_s != h->date_s))
-        make_common(h, now_s);
-}
-
 /* No request that is here already follows. */
 static bool is_last(const struct httpd_req *r)
 {
@@ -331,8 +217,8 @@ static inline size_t prepare(struct httpd_req *r, struct answer *a)
     struct conn *c = r->conn;
 
     assert(!r->answered && !r->open);
-    look_at_date(c->h);
-    count_answer(c->h, a->status);
+    compose_date(c->h);
+    compose_count(c->h, a->status);
     a->lines = r->lines;
     a->head = r->head;
     a->type_len = a->type != NULL ? strlen(a->type) : 0;
@@ -371,23 +257,6 @@ void httpd_answer(struct httpd_req *r, int status, const char *content_type,
 
 /* ---- a body in place ---- */
 
-/* The body's length is three digits, at size_at. */
-static __attribute__((noinline)) void make_body_head(struct httpd *h, struct body_head *x,
-                                                     int status, const char *type)
-{
-    static const char size[] = "\r\nContent-Length: ";
-    const struct answer a = { .status = status, .type = type, .type_len = strlen(type),
-                              .headers = "", .body_len = BODY_MIN, .head = true };
-
-    assert(a.type_len <= sizeof(x->text) - sizeof(h->common_head) - 128);
-    x->type = type;
-    x->date_s = h->date_s;
-    x->len = compose(h, &a, x->text);
-    assert(x->len < sizeof(x->text));
-    x->text[x->len] = '\0';
-    x->size_at = (size_t)(strstr(x->text, size) - x->text) + sizeof(size) - 1;
-}
-
 char *httpd_body(struct httpd_req *r, int status, const char *type, const char *headers,
                  size_t n)
 {
@@ -401,9 +270,9 @@ char *httpd_body(struct httpd_req *r, int status, const char *type, const char *
     assert(!r->answered && (status == 200 || status == 201));
     if (!r->keep_alive || h->draining || r->head || r->http10 || (!now && c->busy->first != r))
         return NULL;
-    look_at_date(h);
+    compose_date(h);
     if (SQ_UNLIKELY(x->type != type || x->date_s != h->date_s))
-        make_body_head(h, x, status, type);
+        compose_body_head(h, x, status, type);
     room = x->len + n + n_lines + HTTPD_BODY_MAX + HTTPD_BODY_TOUCH;
     if (SQ_UNLIKELY(room > HTTPD_HAND_ROOM) || (!now && (w = out_room(c, room)) == NULL))
         return NULL;

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "common/journal/dir.h"
 #include "common/journal/disk.h"
 #include "common/journal/reader.h"
 

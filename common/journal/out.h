@@ -4,7 +4,7 @@
 #ifndef SEGQ_JOURNAL_OUT_H
 #define SEGQ_JOURNAL_OUT_H
 
-#include "common/journal/dir.h"
+#include "common/journal/disk.h"
 #include "common/journal/format.h"
 #include "common/journal/journal.h"
 

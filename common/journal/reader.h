@@ -4,7 +4,6 @@
 #ifndef SEGQ_JOURNAL_READER_H
 #define SEGQ_JOURNAL_READER_H
 
-#include "common/journal/dir.h"
 #include "common/journal/disk.h"
 #include "common/journal/format.h"
 #include "common/journal/out.h"

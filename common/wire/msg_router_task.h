@@ -6,7 +6,7 @@
 #define SEGQ_MSG_ROUTER_TASK_H
 
 #include "common/recur/recur.h"
-#include "common/task/own.h"
+#include "common/task/rules.h"
 #include "common/task/state.h"
 
 struct bytes_of { /* n 0: none */
@@ -103,7 +103,7 @@ struct msg_task_get_ans {
     uint8_t eta;    /* enum task_eta */
     int64_t eta_ms; /* until it starts; -1: not known */
     struct bytes_of result;   /* the part that is kept, */
-    uint64_t result_length;   /* of this many bytes; 0: no result */
+    uint64_t result_length;   /* length in bytes; 0: no result */
     struct bytes_of result_sha256; /* hash of all of them */
     bool result_whole;        /* longer than `result`; TASK_READ has all of it */
     uint32_t status;          /* status of the target's answer; 0: none */

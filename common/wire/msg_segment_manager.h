@@ -4,10 +4,23 @@
 #ifndef SEGQ_MSG_SEGMENT_MANAGER_H
 #define SEGQ_MSG_SEGMENT_MANAGER_H
 
+#include "common/base/base.h"
 #include "common/ticket/draw.h"
-#include "common/wire/msg_router_manager.h"
 #include "common/ticket/pass.h"
-#include "common/ticket/rules.h"
+#include "common/wire/msg_router_manager.h"
+
+/* The numbers of a queue that segment nodes need, named once. Of this list are made:
+ * message RULES (struct, codec, and their test), the node's queue (struct, comparison with what
+ * comes, digest), and its record in the journal, which has them in this order.
+ *
+ * A new one: a line at the end of the list, and JOURNAL_FORMAT + 1 (PROTOCOL.md, section 17);
+ * its field in proto/segment_manager.proto; its value in queuemng/chain/reconcile.c; its use. */
+#define NODE_RULES(X)                                                                    \
+    X(claim_ms)   /* from release until a ready ticket is a no-show */                   \
+    X(grace_ms)   /* after that: may still come back, to the front */                    \
+    X(pass_ttl_s)
+
+#define NODE_RULES_MEMBER(f) uint32_t f; /* a member of the structs that have them all */
 
 struct seg_draw { /* common/ticket/draw.h; n 0: there is none */
     uint32_t n;

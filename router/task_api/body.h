@@ -4,7 +4,7 @@
 #define SEGQ_TASK_API_BODY_H
 
 #include "common/task/call.h"
-#include "common/task/own.h"
+#include "common/task/rules.h"
 #include "common/task/state.h"
 #include "router/gate/signed_claim.h"
 #include "router/task_api/json_members.h"

@@ -19,7 +19,7 @@
 
 #include "common/base/buf.h"
 #include "common/ticket/draw.h"
-#include "common/ticket/rules.h"
+#include "common/wire/msg_segment_manager.h"
 #include "common/ticket/bound.h"
 #include "common/base/err.h"
 #include "segment/line/block.h"

@@ -3,7 +3,7 @@
 #ifndef SEGQ_TASK_CHANGE_H
 #define SEGQ_TASK_CHANGE_H
 
-#include "common/task/own.h"
+#include "common/task/rules.h"
 #include "task/engine/engine.h"
 #include "task/engine/look.h"
 

@@ -22,7 +22,7 @@
 #include "common/base/map.h"
 #include "common/base/text.h"
 #include "common/task/key_limit.h"
-#include "common/task/own.h"
+#include "common/task/rules.h"
 #include "common/task/state.h"
 #include "common/wire/msg.h"
 #include "common/wire/msg_router_task.h"

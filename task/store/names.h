@@ -4,12 +4,12 @@
  * One entry per name: a keyed hash of 128 bits over (queue, kind, text) stands for the
  * text; the digest of the payload tells "the same again" from a mistake. A name lives as
  * long as its task; a key also for a while after its task's end, and then means a task that
- * may have gone. A unique key (common/task/own.h) is one more name; it may pass to another task. */
+ * may have gone. A unique key (common/task/rules.h) is one more name; it may pass to another task. */
 #ifndef SEGQ_TASK_NAMES_H
 #define SEGQ_TASK_NAMES_H
 
 #include "common/base/map.h"
-#include "common/task/own.h"
+#include "common/task/rules.h"
 #include "task/containers/pages.h"
 #include "task/containers/wheel.h"
 #include "task/store/store.h"

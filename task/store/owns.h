@@ -5,7 +5,7 @@
 #define SEGQ_TASK_OWNS_H
 
 #include "common/base/map.h"
-#include "common/task/own.h"
+#include "common/task/rules.h"
 #include "task/store/store.h"
 
 struct owned_by_tasks {

@@ -10,7 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/versions.h"
 #include "common/journal/check.h"
-#include "common/journal/dir.h"
+#include "common/journal/disk.h"
 #include "common/journal/format.h"
 #include "common/journal/turn.h"
 #include "tests/lib/sim/disk.c" /* fuzz programs link no simulation */

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "common/journal/check.h"
-#include "common/journal/dir.h"
+#include "common/journal/disk.h"
 #include "common/journal/format.h"
 #include "tests/lib/sim/disk.c" /* unit programs link no simulation */
 

@@ -6,13 +6,11 @@
 #define SEGQ_VERSIONS_H
 
 /* The protocol on the links: the newest version, and the oldest that is still understood. */
-#define PROTOCOL_VERSION 2
+#define PROTOCOL_VERSION 1
 #define PROTOCOL_OLDEST  1
-#define PROTOCOL_LOAD    2 /* from it on: LOAD */
-#define PROTOCOL_BOUND   2 /* from it on: what a pass is bound to (texts of subjects), SESS_USE */
 
 #define MAP_FORMAT     1 /* format of the chain map for routers */
-#define JOURNAL_FORMAT 3 /* a segment node's journal; all older formats are read, too */
+#define JOURNAL_FORMAT 1 /* a segment node's journal; all older formats are read, too */
 #define TASK_FORMAT    1 /* a task node's journal; likewise */
 #define STORE_FORMAT   1 /* queuemng's store; likewise */
 

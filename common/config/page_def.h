@@ -44,8 +44,8 @@ bool page_accent_ok(const char *s); /* #rrggbb */
 bool page_text_ok(const char *s);   /* lines, without other control characters; or NULL */
 bool page_style_ok(const char *s);  /* True: stays inside of <style>; or NULL */
 
-/* The JSON to send; "" if empty. Routers of 0.1 know no image, style, lang and messages, and refuse a key that
- * they do not know: without a value these are left out. False: no memory, or above PAGE_JSON_MAX. */
+/* The JSON to send; "" if empty. Image, style, lang and messages are left out if they have no value.
+ * False: no memory, or above PAGE_JSON_MAX. */
 SQ_CHECK bool page_def_write(struct buf *b, const struct page_def *d);
 /* Back; d zeroed or set before. Also runs page_def_check(). */
 SQ_CHECK int page_def_read(struct page_def *d, const char *json, size_t n, struct err *e);

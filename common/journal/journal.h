@@ -101,7 +101,7 @@ void journal_close(struct journal *j);
 SQ_CHECK int journal_again(struct journal *j, const struct journal_replay *r, struct err *e);
 /* The machine was restarted since the journal was last written: what was acknowledged after the
  * last sync may be missing at its end. True after each opening until something has been
- * flushed. Never if `boot` is 0; a journal of an older segq, which kept none, counts as cut. */
+ * flushed. Never if `boot` is 0; a journal without one counts as cut. */
 bool journal_was_cut(const struct journal *j);
 void journal_counts(const struct journal *j, struct journal_counts *out);
 

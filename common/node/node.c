@@ -126,7 +126,7 @@ static void tell_load(struct node *n, msec_t now_ms)
 
     n->late_ms = 0;
     each_node_peer (n, p)
-        if (p->role == RPC_MANAGER && p->speaks >= PROTOCOL_LOAD && rpc_send(p->ch, &m, 0) < 0)
+        if (p->role == RPC_MANAGER && rpc_send(p->ch, &m, 0) < 0)
             n->n.unsent++;
 }
 

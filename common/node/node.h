@@ -87,7 +87,6 @@ struct node_peer { /* a live channel; its data */
     peer_no no;
     struct rpc_chan *ch; /* ref */
     enum rpc_role role;
-    uint32_t speaks; /* protocol version */
 };
 
 struct node_kind {

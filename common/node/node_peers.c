@@ -153,7 +153,6 @@ static void peer_up(struct node *n, struct rpc_chan *ch, const struct rpc_peer *
     p->no = ++n->last_peer;
     p->ch = ch;
     p->role = peer->role;
-    p->speaks = peer->speaks;
     list_push_back(&n->peers, &p->in_peers);
     rpc_chan_set_data(ch, p);
     log_debug("event=peer_up peer=%u role=%s node=%s addr=%s", p->no, rpc_role_name(p->role),

@@ -102,7 +102,7 @@ const char *attempt_end_word(unsigned end);
 
 /* name, word for people */
 #define TASK_ETAS(X)                                                                     \
-    X(UNSAID, "")                  /* does not wait, or its node is older */          \
+    X(UNSAID, "")                  /* does not wait */                                \
     X(DELAY, "delay")              /* until then its delay or back-off runs; then its line */ \
     X(PACE, "pace")                /* pace of its queue in the last minute */       \
     X(RATE, "rate")                /* a rate lets it start no earlier */                 \

@@ -39,10 +39,10 @@ SQ_CHECK bool bound_read(struct bound *b, const char *p, size_t n);
 
 /* A subject that begins with this byte, which no name has, is no name: it stands for the
  * Idempotency-Key of a join, is in no pass, and is forgotten once its ticket is polled a
- * while later. A node of an older release keeps it like a name, and passes say it. */
+ * while later. */
 #define SUBJECT_KEY_MARK '\x01'
 /* A subject that begins with this byte has a head before its name (which may be empty): this byte, a
- * length, and so many bytes as above. Nodes up to 0.1 do not know it. */
+ * length, and so many bytes as above. */
 #define SUBJECT_BOUND_MARK '\x02'
 #define SUBJECT_HEAD_MAX   (2 + BOUND_MAX)
 #define SUBJECT_TEXT_MAX   (SUBJECT_HEAD_MAX + SUBJECT_MAX_LEN)

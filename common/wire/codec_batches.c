@@ -48,7 +48,6 @@ static const struct column append_cols[] = {
       .max = SUBJECT_TEXT_MAX },
     NUM(append_req, old_seg, UINT64_MAX),
     NUM(append_req, old_number, UINT32_MAX),
-    BYTE(append_req, enters, 2),
 };
 
 static const struct column append_ans_cols[] = {

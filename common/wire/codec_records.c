@@ -149,11 +149,10 @@ MESSAGE(seen, Seen, seen_holds, IN(clock_ms, 0, INT64_MAX / 2), NUM(seq), NUM(fl
 /* ---- segment_manager.proto ------------------------------------------------------------- */
 
 MESSAGE(node_reg, NodeReg, NULL, ADDR(addr), ADDR(admin),
-        NUM(max_tickets), NUM(max_segments), NUM(epoch_seen), NUM(store), NUM(directory),
-        NUM(draws), NUM(closes), NUM(credits), FIXED(pass_key),
+        NUM(max_tickets), NUM(max_segments), NUM(epoch_seen), NUM(store), FIXED(pass_key),
         BYTES(other_keys.key, other_keys.n, other_keys, PASS_OTHERS_MAX))
 
-MESSAGE(node_ok, NodeOk, NULL, NUM(epoch), NUM(no), NUM(store), NUM(directory))
+MESSAGE(node_ok, NodeOk, NULL, NUM(epoch), NUM(no), NUM(store))
 
 /* Releases: rows of the member `marks`. */
 #define MARKS                                                                            \
@@ -203,7 +202,7 @@ MESSAGE(seg_ahead, SegAhead, NULL, NUM(epoch),
         COL(kept, tick, kept_tick))
 
 MESSAGE(seg_pop, SegPop, NULL, NUM(epoch), NUM(seg), NUM(tick), NUM(n), NUM(released_at_ms),
-        NUM(keeps), NUM(away_ms))
+        NUM(away_ms))
 
 static bool seg_credit_holds(const void *p)
 {

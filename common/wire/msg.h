@@ -76,8 +76,7 @@ enum msg_ways {
     X(SESSION, 23, session, R2S | S2R)   /* a backend's commands; and see the struct */  \
     X(SESSION_ANS, 24, session_ans, S2R)
 
-/* Orders: from a manager to a segment node. The first member is the manager's epoch.
- * 63 was TICKET up to release 0.1: no other message gets that number. */
+/* Orders: from a manager to a segment node. The first member is the manager's epoch. */
 #define MSG_ORDERS(X)                                                                    \
     X(NODE_OK, 49, node_ok, M2S)         /* registered under this epoch */               \
     X(SEG_OPEN, 50, seg_open, M2S)                                                       \

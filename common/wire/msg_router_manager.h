@@ -73,8 +73,7 @@ struct map_phase {
 const char *queue_state_name(enum queue_phase phase, enum queue_state state);
 
 /* Numbers of a queue's definition that routers need. A new one is listed here and in
- * router_manager.proto: the message, its codec and the codec's tests have it then. 0 is what an
- * older manager tells. */
+ * router_manager.proto: the message, its codec and the codec's tests have it then. */
 #define MAP_QUEUE_NUMBERS(X)                                                               \
     X(uint32_t, pass_ttl_s)     /* 0: not told */                                          \
     X(uint32_t, session_max_s)  /* 0: sessions are not extended */                         \
@@ -156,7 +155,7 @@ struct silent_node { /* a segment node that the manager does not reach */
 struct msg_stats {
     uint32_t n;
     struct queue_stats *queues; /* only those that changed since the last STATS */
-    int64_t clock_ms;           /* the clock of releases, Unix ms; 0: not told (an older manager) */
+    int64_t clock_ms;           /* the clock of releases, Unix ms; 0: not told */
     bool reach;                 /* the first of a flush: `unreached` is all of them */
     uint32_t n_unreached;
     struct silent_node *unreached;

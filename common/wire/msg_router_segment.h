@@ -37,7 +37,7 @@ enum gone_reason {
 };
 
 enum no_place {     /* why a waiting ticket has no position */
-    NO_PLACE_UNSAID, /* an older node */
+    NO_PLACE_NONE,   /* has a place */
     NO_PLACE_EARLY,  /* a line to be drawn: the ticket draws, too */
     NO_PLACE_NOW,    /* for any other reason */
     NO_PLACE_N
@@ -66,7 +66,6 @@ struct append_req { /* a join */
     const char *subject; /* ticket/bound.h */
     seg_id old_seg; /* 0; else the ticket that it replaces, which may have its subject */
     uint32_t old_number;
-    uint8_t enters; /* 1: the asker understands APPEND_ENTERED */
 };
 
 enum append_state {
@@ -154,8 +153,8 @@ struct sess_ans {
     uint16_t pass_len;
     seg_id moved_to;
     int64_t until_s;  /* extend: how long it lasts now; use, GONE: the number of the use that came
-                       * first, 0: none did (it is over), or an older node */
-    const char *pass; /* pass_len 0: none (not asked for; an older node) */
+                       * first, 0: none did (it is over) */
+    const char *pass; /* pass_len 0: none was asked for */
 };
 
 struct msg_place {
@@ -258,8 +257,8 @@ struct msg_replica {
 
 #define SEEN_EVERY_MS 500 /* interval of SEEN from a router, at most */
 
-/* Polls that a router has answered from its replica. The first on a link asks for pushes; an
- * older node answers ERROR SQ_EUNKNOWN, and gets no second one. */
+/* Polls that a router has answered from its replica. The first on a link asks for
+ * pushes. */
 struct seen_row {
     seg_id name;
     uint8_t client;   /* enum client_class */

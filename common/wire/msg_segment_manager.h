@@ -36,17 +36,12 @@ struct msg_node_reg { /* followed by SEG_STATUS frames with `full`, the last wit
     uint64_t store;        /* whose managers it obeys (msg_node_ok); 0 = nobody's yet */
     uint8_t pass_key[32];  /* public Ed25519 key of the passes it makes */
     struct pass_others other_keys; /* also to be published */
-    bool directory; /* can keep a share of the directory of subjects */
-    bool draws;            /* knows early tickets and draws */
-    bool closes;           /* and seals their segments by its clock */
-    bool credits;          /* lets joins in on credit (SEG_CREDIT) */
 };
 
 struct msg_node_ok {
     uint64_t epoch;
     node_no no;
     uint64_t store; /* random, kept with the chains: managers that share them share it */
-    bool directory; /* MEMBERS will follow; false: an older manager */
 };
 
 enum open_kind {
@@ -129,7 +124,6 @@ struct msg_seg_pop {
     uint64_t tick; /* grows per segment; repeating the last one repeats its answer */
     uint32_t n;
     int64_t released_at_ms; /* wall clock: what the pass will say */
-    bool keeps; /* not told to anybody before a kept_entry says that it is stored */
     uint32_t away_ms; /* a ticket whose told poll is later than this is skipped; 0: none */
 };
 

@@ -248,7 +248,7 @@ struct part_status_row {
     uint64_t held[TASK_NHOLDS]; /* tasks that wait, as counted in the last seconds: by what holds them */
     uint64_t due, late_ms; /* ever: delays and back-offs that ended, and how late, together */
     uint64_t bytes; /* bytes of payloads of tasks that are not over */
-    uint64_t schedules; /* schedules of its queues; 0 also from an older node */
+    uint64_t schedules; /* schedules of its queues */
     uint8_t life; /* enum part_life */
     uint64_t to_epoch; /* PART_LEFT: epoch of the PART_OUT that it has left for */
 };
@@ -275,7 +275,7 @@ struct map_pool {
     bool paused;
     uint32_t max_body; /* bytes */
     const char *endpoint; /* tasks are calls; "": workers take them */
-    const char *url;      /* url of the endpoint; "": none, or an older manager */
+    const char *url;      /* url of the endpoint; "": none */
     bool cancel_on_disconnect; /* a call whose client goes is cancelled, unless it has begun */
     uint32_t n;
     struct map_part *v; /* by share */

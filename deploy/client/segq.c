@@ -458,8 +458,8 @@ static void cut(struct segq *s)
     s->busy = 0;
 }
 
-/* What a poll would be told, too, the next poll is told: an older router answers 404 to /events,
- * and that says nothing of the ticket. */
+/* What a poll would be told, too, the next poll is told: a 404 from /events says nothing of the
+ * ticket. */
 static int is_deaf(CURLcode rc, long status)
 {
     return rc != CURLE_OK || (status < 500 && status != 429);

@@ -107,7 +107,6 @@ const SENTENCES = {
   store_not_understood: e => `A record of the store is unreadable (${e.key}): ${e.why}`,
   store_rewritten: e => `The store was compacted: ${e.dir}`,
   store_not_rewritten: e => `The store's old files stay for now: ${e.why}`,
-  store_imported: e => `The store of an older release was imported: ${e.file}`,
   store_went_back: () => 'Redis went BACK to older data: it has lost confirmed writes',
   torn_tail: e => `The end of ${e.file} was torn: ${e.cut_bytes} bytes were cut off`,
   journal_failed: e => `${e.dir} CANNOT BE WRITTEN: ${e.why}`,

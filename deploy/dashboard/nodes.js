@@ -46,7 +46,7 @@ const DASH = '–';
 // An incarnation is the moment of its start, in ns.
 const runs = n => { const ms = Date.now() - n.incarnation / 1e6; return n.up && ms >= 0 && ms < 1e11 ? span(ms) : DASH; };
 
-// What the process uses; null: it is of an older release, or has said nothing lately.
+// What the process uses; null: it has said nothing lately.
 const ms = us => us < 10000 ? (us / 1000).toFixed(1) : number(us / 1000);
 const load = words => n => n.load ? words(n.load) : DASH;
 const cpu = load(x => number(100 * x.cpu) + ' %');

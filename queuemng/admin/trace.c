@@ -353,20 +353,6 @@ void mng_trace_answer(struct mng_service *s, const char *node, const struct msg_
     }
 }
 
-/* Answers all that it was asked: it does not say to which question. */
-void mng_trace_refused(struct mng_service *s, const char *node)
-{
-    list_each (&s->traces, it) {
-        struct trace *w = container_of(it, struct trace, in);
-        struct asked *n = asked_of(w, node);
-
-        if (n != NULL)
-            n->over = true;
-        if (is_over(w))
-            finish(s, w);
-    }
-}
-
 void mng_trace_tick(struct mng_service *s)
 {
     list_each (&s->traces, it) {

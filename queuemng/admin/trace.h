@@ -9,7 +9,6 @@
 void admin_trace(struct admin_call *c, const char *text);
 /* A node's answer. */
 void mng_trace_answer(struct mng_service *s, const char *node, const struct msg_why_ans *a);
-void mng_trace_refused(struct mng_service *s, const char *node); /* an older node */
 void mng_trace_tick(struct mng_service *s); /* answers what has waited for too long */
 void mng_trace_end(struct mng_service *s);  /* answers all, with what is known */
 

@@ -370,12 +370,11 @@ void lanes_look(struct mng *m)
 struct mnode *draws_place(struct mng *m, const struct mlane *l, const struct mseg *near,
                          bool *by_order)
 {
-    bool early = lane_is_early(l);
-    int64_t opens_ms = early ? l->q->sched.opens_ms : 0;
-    struct mnode *n = place_pick(m, near, NULL, early, opens_ms);
+    int64_t opens_ms = lane_is_early(l) ? l->q->sched.opens_ms : 0;
+    struct mnode *n = place_pick(m, near, NULL, opens_ms);
 
     *by_order = n == NULL && opens_ms - m->sched_ms > SKEW_MS;
-    return *by_order ? place_pick(m, near, NULL, early, 0) : n;
+    return *by_order ? place_pick(m, near, NULL, 0) : n;
 }
 
 /* Everybody who is in it is known, and nobody comes any more. */

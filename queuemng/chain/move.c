@@ -83,7 +83,7 @@ void moves_plan(struct mng *m, struct mlane *l)
 /* A fresh target directly before y, on another node. */
 static void migrate(struct mng *m, struct mseg *y)
 {
-    struct mnode *n = place_pick(m, y, y->node, false, 0);
+    struct mnode *n = place_pick(m, y, y->node, 0);
     struct mseg *x;
 
     if (n == NULL || n->moves >= MNG_NODE_MOVES)

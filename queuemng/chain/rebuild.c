@@ -96,8 +96,7 @@ static bool find_place(struct mng *m, struct mlane *l, struct mseg *s)
 
     if (!seg_is_lost(s) || s->move != NULL)
         return false;
-    n = place_pick(m, list_seg(list_prev(&l->segs, &s->in_lane)), NULL, s->pre.early,
-                   0);
+    n = place_pick(m, list_seg(list_prev(&l->segs, &s->in_lane)), NULL, 0);
     if (n == NULL)
         return false;
     seg_unmerge(m, s, false);

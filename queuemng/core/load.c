@@ -122,14 +122,14 @@ static int load_seg(struct mng *m, struct mlane *l, json_t *j)
     struct mseg *s;
 
     if (json_row_read(&seg_row, j, &v) < 0 || v.id == 0 || v.node == 0 ||
-        v.node > MNG_NODE_NO_MAX || v.state < SEG_OPEN || v.state > SEG_LOST ||
+        v.node > MNG_NODE_NO_MAX || v.state < SEG_OPEN || v.state > SEG_SEALED ||
         v.kind < OPEN_TAIL || v.kind > OPEN_REBUILD || seg_find(m, v.id) != NULL)
         return SQ_EPROTO;
     n = node_at(m, v.node);
     s = n == NULL ? NULL : seg_new(m, l, n, v.id, v.capacity, v.kind, NULL);
     if (s == NULL)
         return SQ_ENOMEM;
-    s->state = v.state == SEG_LOST ? SEG_SEALED : v.state; /* record of an older version */
+    s->state = v.state;
     s->mark_end = v.mark_end;
     s->moves_from = v.moves_from;
     load_prequeue(&s->pre, &v);

@@ -9,7 +9,7 @@
     "{?" CTL_IN_LINE ":{" CTL_IN_LINE "#} {?" CTL_IN_LINE "=1:person waits|people wait}" \
     "|nobody waits}"
 
-/* ---- answers to orders; an older manager does not say how many wait, or what was before ---- */
+/* ---- answers to orders ---- */
 
 SAYS_VIEW(view_undrained, "{node}: takes segments and partitions again")
 SAYS_VIEW(view_held, "key {key}: paused (was not pinned)")

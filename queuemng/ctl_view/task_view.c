@@ -182,7 +182,7 @@ static void put_probe(struct buf *b, const json_t *x, const char *path)
     static const char *const says[][2] = {
         { "ended", "{answer}" },
         { "not_asked", "came later: it was not asked" },
-        { "asked", "has not said anything (an older release does not know probes)" },
+        { "asked", "has not said anything" },
         { "sent", "has no answer yet" },
         { "no_task", "no task waits that may start: nothing was sent" },
         { "not_down", "is not down: calls go, nothing more was sent" },

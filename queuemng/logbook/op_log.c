@@ -137,7 +137,7 @@ static void failed(struct op_log *l, int error)
 static void flush(struct op_log *l, int64_t wall_ms)
 {
     if (l->written < l->n) {
-        (void)mkdir(l->dir, 0750); /* there already, or open() fails, too */
+        (void)mkdir(l->dir, 0750); /* exists already, or open() fails, too */
         rotate(l, wall_ms);
     }
     assert(l->written >= first(l)); /* unwritten lines are still there */

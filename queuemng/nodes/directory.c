@@ -22,7 +22,7 @@ static void put(struct mng *m)
                                            (json_int_t)m->members_version, "members", v));
 }
 
-/* Members can keep the directory: else they would be none. */
+/* Members have registered: else they would be none. */
 int directory_load(struct mng *m, json_t *j)
 {
     json_int_t version;
@@ -38,7 +38,7 @@ int directory_load(struct mng *m, json_t *j)
 
         if (x == NULL)
             return n > 0 && n <= MNG_NODE_NO_MAX ? SQ_ENOMEM : SQ_EPROTO;
-        x->member = x->can_directory = true;
+        x->member = x->came = true;
     }
     return 0;
 }
@@ -59,7 +59,7 @@ static void tell(struct mng *m, const struct mnode *to)
     struct member_row *v;
     struct msg_members *g;
 
-    if (m->members_version == 0 || to->peer == 0 || to->foreign || !to->can_directory)
+    if (m->members_version == 0 || to->peer == 0 || to->foreign || !to->came)
         return;
     v = arena_array(a, n, sizeof(*v));
     g = &mng_to(m, to->peer, MSG_MEMBERS)->members;
@@ -82,7 +82,7 @@ static void tell_all(struct mng *m)
 /* Until a segment of one that is given up is opened elsewhere, it may come back with its tickets. */
 static bool is_wanted(const struct mnode *n)
 {
-    return n->can_directory && !((n->given_up || n->draining) && n->segs.n == 0);
+    return n->came && !((n->given_up || n->draining) && n->segs.n == 0);
 }
 
 bool directory_look(struct mng *m)
@@ -109,9 +109,9 @@ bool directory_look(struct mng *m)
 
 /* After its NODE_OK. One that was given up becomes a member again when its report is whole:
  * with the next tick. */
-void directory_registered(struct mng *m, struct mnode *n, bool can, bool moved)
+void directory_registered(struct mng *m, struct mnode *n, bool moved)
 {
-    n->can_directory = can;
+    n->came = true;
     if (directory_look(m))
         return;
     if (moved)

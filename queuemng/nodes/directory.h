@@ -16,8 +16,8 @@ struct mnode;
 
 /* true: the members have changed, and all of them were told. */
 bool directory_look(struct mng *m);
-/* After its NODE_OK; can: its release knows the directory; moved: its address is new. */
-void directory_registered(struct mng *m, struct mnode *n, bool can, bool moved);
+/* After its NODE_OK; moved: its address is new. */
+void directory_registered(struct mng *m, struct mnode *n, bool moved);
 /* The stored record. SQ_EPROTO, SQ_ENOMEM. */
 SQ_CHECK int directory_load(struct mng *m, struct json_t *j);
 

@@ -66,9 +66,6 @@ void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
     n->other_keys = g->other_keys;
     n->max_tickets = g->max_tickets;
     n->max_segments = g->max_segments;
-    n->draws = g->draws;
-    n->closes = g->closes;
-    n->credits = g->credits;
     n->past_opening_ms = 0; /* the clock may have been set since */
     n->registered = false;
     node_put(m, n);
@@ -78,8 +75,7 @@ void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
     ok->epoch = m->epoch;
     ok->no = n->no;
     ok->store = m->cluster_id;
-    ok->directory = true;
-    directory_registered(m, n, g->directory, moved);
+    directory_registered(m, n, moved);
 }
 
 static void order_forget(struct mng *m, struct mnode *n, seg_id id)

@@ -72,7 +72,6 @@ static void pop_send(struct mng *m, struct mlane *l, const struct mseg *s)
     p->tick = l->pop.tick;
     p->n = l->pop.n;
     p->released_at_ms = l->pop.wall_ms;
-    p->keeps = true;
     p->away_ms = quiet_away_ms(&l->q->quiet, m->now_ms, pop_quiet_ms(l->q),
                                l->q->def.away_ms);
     l->pop.sent_ms = m->now_ms;

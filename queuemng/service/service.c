@@ -78,8 +78,6 @@ static bool is_for_operators(struct mng_service *s, struct rpc_chan *ch, const s
         loads_note(&s->loads, rpc_chan_peer(ch)->role, node, ev_now(s->ev), &m->load);
     else if (m->type == MSG_WHY_ANS && rpc_chan_peer(ch)->role == RPC_SEGMENT)
         mng_trace_answer(s, node, &m->why_ans);
-    else if (m->type == MSG_ERROR && m->error.about == MSG_WHY)
-        mng_trace_refused(s, node);
     else if (m->type == MSG_TASK_DO_ANS && is_task)
         mng_walk_answer(s, rid, &m->task_do_ans);
     else if (m->type == MSG_ERROR && m->error.about == MSG_TASK_DO && is_task)

@@ -18,7 +18,7 @@ struct mseg;
 struct seg_status;
 
 #define MNG_MARK_ROWS     32    /* releases in one stored record */
-#define MNG_MARK_RECORDS  256   /* records of a lane; older releases count as long over */
+#define MNG_MARK_RECORDS  256   /* records of a lane; earlier ones count as long over */
 
 struct mchunk { /* releases, as stored together */
     uint64_t no;

@@ -116,13 +116,12 @@ static bool may_host(const struct mnode *n)
 }
 
 struct mnode *place_pick(struct mng *m, const struct mseg *near, const struct mnode *except,
-                         bool draws, int64_t opens_ms)
+                         int64_t opens_ms)
 {
     struct mnode *best = NULL;
 
     each_node(m, n) {
-        if (n == except || !may_host(n) || (draws && !n->draws) ||
-            (opens_ms != 0 && n->past_opening_ms >= opens_ms))
+        if (n == except || !may_host(n) || (opens_ms != 0 && n->past_opening_ms >= opens_ms))
             continue;
         if (best == NULL || score(n, near) < score(best, near))
             best = n;

@@ -26,11 +26,8 @@ struct mnode { /* a segment node, for ever known by its name */
     bool unreached;     /* node_is_reached() was false when routers were told last */
     bool draining;
     bool retired;       /* drained and gone; nodes/liveness.h */
-    bool can_directory; /* able to by its release; nodes/directory.h */
+    bool came;          /* has registered, since this manager leads or before; nodes/directory.h */
     bool member;        /* member of the directory */
-    bool draws;         /* can have segments of a pre-queue */
-    bool closes;        /* and seals them by its clock */
-    bool credits;       /* lets joins in on credit */
     int64_t past_opening_ms;    /* opening that its clock was past when ours was not; 0: not seen */
     msec_t down_ms;     /* since when there is no link */
     msec_t heard_ms;    /* when it last said something */
@@ -89,13 +86,12 @@ void note_epoch(struct mng *m, const char *node, uint64_t seen);
 /* a refusal is logged; that of a stale epoch fences it, too. */
 void note_refusal(struct mng *m, const char *node, const struct msg_error *g);
 
-/* The node for a segment next to `near` (NULL ok), not `except`; draws: for a pre-queue;
- * opens_ms: whose clock is not past this; 0: any. NULL: no room anywhere.
+/* The node for a segment next to `near` (NULL ok), not `except`; opens_ms: whose clock is not past this; 0: any. NULL: no room anywhere.
  *
  * It is the emptiest by memory, in steps of one percent; beside its neighbour in the chain only
  * if the others are clearly fuller (a machine that goes should not take a long run of the
  * line with it); then the one with fewest segments, so that many small queues spread. */
 struct mnode *place_pick(struct mng *m, const struct mseg *near,
-                         const struct mnode *except, bool draws, int64_t opens_ms);
+                         const struct mnode *except, int64_t opens_ms);
 
 #endif

@@ -146,7 +146,7 @@ bool prequeue_time_is_new(const struct mseg *s)
 {
     int64_t at_ms = prequeue_closes_ms(s);
 
-    return at_ms != 0 && s->node->closes && seg_is_reported(s) && !s->want_seal &&
+    return at_ms != 0 && seg_is_reported(s) && !s->want_seal &&
            s->st.state == SEG_OPEN && s->st.closes_ms != at_ms;
 }
 

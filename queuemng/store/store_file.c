@@ -13,7 +13,6 @@
 #include "common/base/versions.h"
 #include "common/journal/disk.h"
 #include "common/journal/turn.h"
-#include "queuemng/store/store_import.h"
 
 #define LOG_MODULE "store"
 
@@ -300,18 +299,6 @@ static int open_journal(struct store_file *f, const char *dir, struct disk *disk
                           : rc;
 }
 
-/* An import that was cut short has left something in the journal: it is begun again, and
- * takes its place. */
-static int take_over(void *ctx, struct kv *kv, struct err *e)
-{
-    struct store_file *f = ctx;
-    struct kv mine = f->kv;
-
-    f->kv = *kv;
-    *kv = mine;
-    return rewrite(f, e);
-}
-
 static const struct store_ops file_ops = { file_put,  file_del,   file_sync, file_done,
                                            file_each, file_count, file_close };
 
@@ -329,8 +316,6 @@ int store_file_open(struct store **out, const char *dir, struct disk *disk, stru
     rc = buf_reserve(&f->rec, 1 + KEY_BYTES + PART_BYTES) == NULL
              ? err_set(e, SQ_ENOMEM, "store %s: %s", dir, sq_strerror(SQ_ENOMEM))
              : open_journal(f, dir, disk, e);
-    if (rc == 0)
-        rc = store_import(dir, take_over, f, e);
     if (rc < 0) {
         file_close(&f->store);
         return rc;

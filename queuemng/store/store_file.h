@@ -15,10 +15,7 @@
  * works; meanwhile store_sync() fails, and nothing that depends on it may be sent. A torn
  * tail (power cut while writing) is cut off and logged: it was never acknowledged. Damage
  * before it is refused, naming file and offset. `segment --check-journal DIR/store`
- * explains the files.
- *
- * The one file in which releases up to 0.1 kept all this is taken over when it is found
- * (store_import.h). */
+ * explains the files. */
 #ifndef SEGQ_STORE_FILE_H
 #define SEGQ_STORE_FILE_H
 

@@ -12,7 +12,6 @@
  *                release; 204 and X-Segq-Expires; 410 if it was over already
  *
  * Revoked here at once; all other routers hear of it from the segment node, within a tick.
- * A node of an older release does not know the question: 503 until it is upgraded.
  *
  * A pass is renewed while it is verified, so that no active visitor is thrown out: a flow to the
  * ticket's node, seldom; PROTOCOL.md section 20.

@@ -16,15 +16,8 @@ struct rflow *ticket_call(struct router *r, struct httpd_req *req, struct slice 
     return NULL;
 }
 
-/* Without a place; its node says whether it takes part in the draw: our map and clock may be
- * behind. */
-static bool draws(unsigned no_place, const struct route_queue *q)
-{
-    return no_place == NO_PLACE_UNSAID ? q->map.when.phase == PHASE_PREQUEUE
-                                       : no_place == NO_PLACE_EARLY;
-}
-
-/* All but its text: a ticket that its segment says to be waiting, or the router in its place. */
+/* All but its text: a ticket that its segment says to be waiting, or the router in its place. Without
+ * a place the node says whether it takes part in the draw: our map and clock may be behind. */
 static void ticket_waiting(struct api_ticket *t, const struct route_owner *o, const struct token *of,
                     const struct place_ans *a)
 {
@@ -34,7 +27,7 @@ static void ticket_waiting(struct api_ticket *t, const struct route_owner *o, co
                                .position = a->position,
                                .of = of->seg,
                                .number = of->number,
-                               .early = a->position == 0 && draws(a->reason, o->queue),
+                               .early = a->position == 0 && a->reason == NO_PLACE_EARLY,
                                .poll_after_ms = a->poll_after_ms,
                                .segment = o->seg };
 }
@@ -61,7 +54,7 @@ bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *
     t->segment = f->serving;
     t->of = f->token.seg;
     t->number = f->token.number;
-    t->early = !f->admitted && f->position == 0 && draws(f->no_place, o.queue);
+    t->early = !f->admitted && f->position == 0 && f->no_place == NO_PLACE_EARLY;
     t->pass = rf->pass;
     t->pass_len = rf->pass_len;
     t->released_at_ms = f->released_at_ms;

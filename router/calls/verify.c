@@ -291,8 +291,7 @@ static uint32_t mark_of(int64_t number)
     return (uint32_t)number;
 }
 
-/* From now on this router knows, too, that the pass was used, and by which question. An older node
- * does not tell whose question it was: then the mark stays as it is. */
+/* From now on this router knows, too, that the pass was used, and by which question. */
 static void note_use(struct router *r, const struct rflow *rf)
 {
     const struct pass_use *u = rf->use;

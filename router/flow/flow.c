@@ -422,12 +422,6 @@ void flow_lost(struct flow *f, msec_t now_ms)
         flow_wait_map(f, now_ms);
 }
 
-void flow_not_understood(struct flow *f)
-{
-    assert(f->todo == FLOW_ASK);
-    flow_end(f, FLOW_UNAVAIL);
-}
-
 /* Did a join come to nothing because the lane has no room? */
 static bool is_full(const struct flow *f, const struct routes *r)
 {

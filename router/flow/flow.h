@@ -180,8 +180,6 @@ void flow_session_ans(struct flow *f, struct routes *r, const struct sess_ans *a
  * been recorded is not sent again: 503. Polls and leaves try again until the deadline. Never
  * leaves FLOW_ASK behind. */
 void flow_lost(struct flow *f, msec_t now_ms);
-/* The node is of a release that does not know what is asked: 503. */
-void flow_not_understood(struct flow *f);
 /* The client has gone: a held join does not wait for a pass that nobody would take. */
 void flow_let_go(struct flow *f);
 void flow_retry(struct flow *f, struct routes *r, msec_t now_ms);

@@ -195,11 +195,6 @@ bool replace_looked(struct flow *f, struct routes *r, const struct place_ans *a,
     return is_there;
 }
 
-static bool is_old(const struct flow *f)
-{
-    return f->token.seg == f->old.seg && f->token.number == f->old.number;
-}
-
 /* A place that was found is asked first if it is still there: the old one is kept until then. */
 static void found_or_given(struct flow *f, struct routes *r, msec_t now_ms)
 {
@@ -212,9 +207,7 @@ static void found_or_given(struct flow *f, struct routes *r, msec_t now_ms)
 void replace_joined(struct flow *f, struct routes *r, msec_t now_ms)
 {
     assert(f->step == REPLACE_JOIN);
-    if (is_old(f)) /* found by a node of an older release, which knows no replacements */
-        flow_wait_map(f, now_ms);
-    else if (!f->old_gone)
+    if (!f->old_gone)
         found_or_given(f, r, now_ms);
     else if (f->fresh)
         undo(f, r, FLOW_GONE, now_ms);

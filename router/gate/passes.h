@@ -52,8 +52,7 @@ uint32_t revoked_mark(const struct revoked *r, seg_id seg, uint32_t number);
  *
  *   the clock that is told    passes that were stamped since it is told
  *   the one told before it    passes that were stamped by then: a pass outlives a leap
- *   the wall clock            a pass that is good by it; all that counts when no clock is told
- *                             (an older manager, none yet)
+ *   the wall clock            a pass that is good by it; all that counts while no clock is told
  *
  * So a pass is good for its life as its holder sees it, whatever clock is wrong. Where all
  * clocks agree to d seconds, a pass that is over is refused d + PASS_CLOCK_SLACK_MS later at

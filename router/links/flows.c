@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "common/base/versions.h"
 
 #define FLOWS_MAX      262144 /* under way; more get 503 at once */
 #define FREE_FLOWS_MAX 65536
@@ -150,21 +149,15 @@ static void finish(struct router *r, struct rflow *rf)
 
 void rflow_step(struct router *r, struct rflow *rf)
 {
-    int rc;
-
     for (;;) {
         switch (rf->flow.todo) {
         case FLOW_ASK:
-            rc = seg_link_ask(r->segs, rf);
-            if (rc == 0) {
+            if (seg_link_ask(r->segs, rf) == 0) {
                 arm(r, rf->flow.deadline_ms);
                 return;
             }
             r->counts.lost++;
-            if (rc == SQ_EUNKNOWN)
-                flow_not_understood(&rf->flow);
-            else
-                flow_lost(&rf->flow, ev_now(r->ev));
+            flow_lost(&rf->flow, ev_now(r->ev));
             assert(rf->flow.todo != FLOW_ASK); /* ends this loop */
             break;
         case FLOW_WAIT_MAP:
@@ -341,25 +334,13 @@ static struct batch *open_batch(struct seg_links *s, struct seg_link *l, struct 
     return b;
 }
 
-/* Which version of the protocol has words for it. */
-static uint32_t needs(const struct rflow *rf)
-{
-    bool use = rf->flow.asks == FLOW_SESSION && rf->flow.command == SESS_USE;
-
-    return use || (rf->flow.asks == FLOW_JOIN && rf->head_len > 0) ? PROTOCOL_BOUND : PROTOCOL_OLDEST;
-}
-
 int seg_link_ask(struct seg_links *s, struct rflow *rf)
 {
     struct seg_link *l = node_links_reach(&s->nodes, rf->flow.node);
     struct batch *b;
 
     assert(rf->slot == NULL); /* a flow waits for a single answer at a time */
-    if (l == NULL || (l->n.ch == NULL && needs(rf) > PROTOCOL_OLDEST))
-        return SQ_EUNAVAIL;
-    if (l->n.ch != NULL && l->n.speaks < needs(rf))
-        return SQ_EUNKNOWN;
-    b = open_batch(s, l, &l->kind[rf->flow.asks]);
+    b = l != NULL ? open_batch(s, l, &l->kind[rf->flow.asks]) : NULL;
     if (b == NULL)
         return SQ_EUNAVAIL;
     rf->slot = &b->v[b->n++];

@@ -88,7 +88,6 @@ struct seg_link {
     struct node_link n;
     struct seg_links *s; /* ref */
     struct kind kind[SEG_KINDS]; /* by enum flow_kind */
-    uint64_t seen_rid;           /* id of the last MSG_SEEN */
 };
 
 struct seg_links {
@@ -107,9 +106,8 @@ struct seg_links {
     } req;
 };
 
-/* Puts rf's request into the next batch. 0; SQ_EUNAVAIL: the node cannot be asked; SQ_EUNKNOWN: it
- * is of an older release, which would not understand it. While a link is being dialled for the
- * first time, one batch of requests waits for it. */
+/* Puts rf's request into the next batch. 0, or SQ_EUNAVAIL: the node cannot be asked. While a link is
+ * being dialled for the first time, one batch of requests waits for it. */
 SQ_CHECK int seg_link_ask(struct seg_links *s, struct rflow *rf);
 /* Nodes that are reached, and nodes in the map. */
 void seg_links_count(const struct seg_links *s, size_t *up, size_t *of);

@@ -308,7 +308,7 @@ static void on_load(void *arg)
     for (size_t i = 0; i < m->n; i++) {
         struct rpc_chan *ch = rpc_link_chan(m->v[i].link);
 
-        if (ch != NULL && rpc_chan_peer(ch)->speaks >= PROTOCOL_LOAD)
+        if (ch != NULL)
             (void)!rpc_send(ch, &out, 0); /* for people alone, and the next one comes soon */
     }
     ev_timer_at(m->timer, now + LOAD_EVERY_MS);

@@ -79,7 +79,6 @@ static void put_appends(struct seg_links *s, const struct batch *b)
             .subject = rf->subject,
             .old_seg = rf->flow.old.seg,
             .old_number = rf->flow.old.number,
-            .enters = rf->flow.step == REPLACE_NONE,
         };
     }
 }

@@ -25,8 +25,7 @@ static void say(struct seg_link *l, const struct msg_seen *seen)
 {
     struct msg m = { .type = MSG_SEEN, .seen = *seen };
 
-    l->seen_rid = ++l->s->next_rid;
-    if (rpc_send(l->n.ch, &m, l->seen_rid) < 0) /* sent again with the next link */
+    if (rpc_send(l->n.ch, &m, 0) < 0) /* sent again with the next link */
         rpc_chan_close(l->n.ch, "no memory to say which polls were answered");
 }
 
@@ -35,7 +34,7 @@ static struct stream *listener(struct seg_link *l)
 {
     struct stream *st = replicas_stream(known(l->s), l->n.no);
 
-    return st != NULL && st->up && !st->refused ? st : NULL;
+    return st != NULL && st->up ? st : NULL;
 }
 
 static void say_all(struct seg_link *l)
@@ -166,19 +165,6 @@ static int feed_in(struct seg_link *l, const struct msg_replica *m)
     return rc;
 }
 
-/* Was the refused frame a SEEN? Then the node is older, and gets no other one. */
-static bool feed_refused(struct seg_link *l, uint64_t rid)
-{
-    struct stream *st = listener(l);
-
-    if (st == NULL || rid == 0 || rid != l->seen_rid)
-        return false;
-    log_info("event=replica_unknown node=%s do=\"upgrade it; its polls are asked until then\"",
-             l->n.name);
-    stream_refused(st);
-    return true;
-}
-
 /* ---- the link ---------------------------------------------------------------------------- */
 
 static int on_passes(struct router *r, const struct msg_passes *m)
@@ -228,11 +214,8 @@ static int on_msg(struct node_link *n, const struct msg *m, uint64_t rid)
 
 static bool on_refused(struct node_link *n, const struct msg_error *m, uint64_t rid)
 {
-    struct seg_link *l = container_of(n, struct seg_link, n);
-
-    if (m->code == SQ_EUNKNOWN && feed_refused(l, rid))
-        return true;
-    seg_batch_refused(l, rid);
+    (void)m;
+    seg_batch_refused(container_of(n, struct seg_link, n), rid);
     return false;
 }
 

@@ -83,7 +83,6 @@ void stream_up(struct stream *st, msec_t now_ms)
 {
     assert(!st->up);
     st->up = true;
-    st->refused = false;
     st->state = STREAM_NOTHING;
     st->stamp_ms = 0;
     st->clock_ms = 0;
@@ -111,11 +110,6 @@ void stream_unreached(struct stream *st, msec_t silent_ms, msec_t now_ms)
     st->unreached = true;
 }
 
-void stream_refused(struct stream *st)
-{
-    st->refused = true;
-}
-
 static void fill(struct stream *st, msec_t now_ms, struct msg_seen *m,
                  const struct seen_frame *f)
 {
@@ -135,7 +129,7 @@ bool stream_seen(struct stream *st, msec_t now_ms, struct msg_seen *m)
     bool echo = now_ms >= st->echo_at_ms;
     const struct seen_frame *f;
 
-    if (!st->up || st->refused)
+    if (!st->up)
         return false;
     (void)seen_seal(&st->seen); /* without memory they wait */
     f = seen_next(&st->seen);

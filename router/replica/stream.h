@@ -61,7 +61,6 @@ struct stream {
     struct known_set now, next; /* next: of a whole push that is under way */
     enum { STREAM_NOTHING, STREAM_WHOLE, STREAM_LIVE } state; /* state of this link */
     bool up;
-    bool refused;  /* by an older node: until the next link */
     bool unreached; /* the manager did not reach the node, */
     msec_t word_ms;  /* said at this time of our clock, */
     msec_t heard_ms; /* and had heard it last at this one, or before */
@@ -82,8 +81,6 @@ void stream_down(struct stream *st);
 /* The manager reaches the node, or has not heard it for so long. */
 void stream_reached(struct stream *st);
 void stream_unreached(struct stream *st, msec_t silent_ms, msec_t now_ms);
-/* The node does not know what our SEEN is. */
-void stream_refused(struct stream *st);
 SQ_CHECK int stream_apply(struct stream *st, const struct msg_replica *m, msec_t now_ms);
 /* The next message to the node; false: no more for now. It refers to st->seen. */
 bool stream_seen(struct stream *st, msec_t now_ms, struct msg_seen *m);

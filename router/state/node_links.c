@@ -51,7 +51,6 @@ static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
     log_info("event=node_up node=%s addr=%s", l->name, peer->addr);
     assert(l->ch == NULL); /* a single link at a time */
     l->ch = ch;
-    l->speaks = peer->speaks;
     l->failed = false;
     l->of->kind->up(l);
 }

@@ -17,7 +17,6 @@ struct node_link { /* begins the struct of its user */
     struct rpc_link *link;
     struct rpc_chan *ch; /* NULL: down */
     node_no no;
-    uint32_t speaks; /* protocol version on `ch` */
     bool failed; /* since it was last up: do not let anybody wait for it */
     bool stays;  /* in the newest map */
     char name[NAME_MAX_LEN + 1], addr[64];

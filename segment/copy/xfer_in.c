@@ -96,16 +96,12 @@ static const char *take_sessions(struct xfer_in *x, const struct msg_copy_extra 
         return "out of memory";
     for (uint32_t i = 0; i < m->n_sessions; i++) {
         if (m->sessions[i].state < SESSION_READY ||
-            m->sessions[i].state == SESSION_OVER ||
-            (m->sessions[i].state >= SESSION_NSTATES &&
-             m->sessions[i].state != SESSION_WAS_MOVED) ||
+            m->sessions[i].state == SESSION_OVER || m->sessions[i].state >= SESSION_NSTATES ||
             m->sessions[i].reason >= GONE_NREASONS ||
+            (m->sessions[i].state == SESSION_REVOKED && m->sessions[i].reason == 0) ||
             (m->sessions[i].used != 0 && !session_has_use(m->sessions[i].state)))
             return "record damaged";
-        x->rec[x->n_recs] = m->sessions[i];
-        if (x->rec[x->n_recs].state == SESSION_REVOKED && x->rec[x->n_recs].reason == 0)
-            x->rec[x->n_recs].reason = GONE_LEFT; /* an older node does not say it */
-        x->n_recs++;
+        x->rec[x->n_recs++] = m->sessions[i];
     }
     return NULL;
 }
@@ -257,21 +253,6 @@ const char *xfer_in_msg(struct xfer_in *x, const struct msg *m, struct contents 
 
 /* ---- commit ---------------------------------------------------------------------- */
 
-/* Tickets that an older release moved to another lane have left: they need no record. */
-static void forget_moved(struct xfer_in *x)
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < x->n_recs; i++) {
-        if (x->rec[i].state == SESSION_WAS_MOVED)
-            subjects_del(&x->subjects,
-                         (struct ticket_id) { x->rec[i].seg, x->rec[i].number });
-        else
-            x->rec[n++] = x->rec[i];
-    }
-    x->n_recs = n;
-}
-
 static int reserve(struct xfer_in *x, struct contents *b)
 {
     uint32_t i = 0;
@@ -351,7 +332,6 @@ int xfer_in_commit(struct xfer_in *x, struct contents *b, const struct xfer_time
 {
     uint32_t base;
 
-    forget_moved(x);
     assert(x->complete && b->q.sealed && !b->q.rebuilding);
     if (reserve(x, b) < 0 || segq_reserve(&b->q, x->waiting) < 0)
         return SQ_ENOMEM;

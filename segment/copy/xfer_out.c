@@ -26,20 +26,6 @@ void xfer_out_fini(struct xfer_out *x)
     x->frozen = NULL;
 }
 
-const char *xfer_out_loses(const struct xfer_out *x, const struct contents *b)
-{
-    const struct subject *s;
-    const struct session *p;
-
-    for (uint32_t i = 0; x->older && (s = subjects_next(&b->subjects, &i)) != NULL;)
-        if (subject_head(s->text, s->len) > 0)
-            return "the target's release does not know what passes are bound to";
-    for (uint32_t i = 0; x->older && (p = sessions_next(&b->released, &i)) != NULL;)
-        if (session_has_use(p->state) && p->used != 0)
-            return "the target's release does not know which passes were used";
-    return NULL;
-}
-
 void xfer_out_begin(const struct xfer_out *x, const struct contents *b,
                     const struct xfer_time *tm, struct outbox *out, peer_no peer)
 {
@@ -301,10 +287,6 @@ static bool may_fence(const struct xfer_out *x)
 
 static const char *fence(struct xfer_out *x, const struct contents *b)
 {
-    const char *why = xfer_out_loses(x, b);
-
-    if (why != NULL)
-        return why;
     x->frozen = reloc_freeze(&b->q, b->id, b->q.end);
     if (x->frozen == NULL)
         return "out of memory";

@@ -29,7 +29,6 @@ struct xfer_out {
     const struct session *returning; /* ref: next to be sent */
     uint32_t cursor;                 /* in the list of the present phase */
     bool waits; /* no fence now */
-    bool older; /* the target knows neither bounds nor uses of passes */
     uint64_t ahead;                  /* `ahead` of the source, kept up to date; said at the end */
 };
 
@@ -37,8 +36,6 @@ struct xfer_out {
 SQ_CHECK int xfer_out_init(struct xfer_out *x, const struct contents *b, uint64_t move,
                            seg_id to, uint64_t ahead);
 void xfer_out_fini(struct xfer_out *x);
-/* NULL, or what an older target would not take over. Asked again at the fence. */
-const char *xfer_out_loses(const struct xfer_out *x, const struct contents *b);
 void xfer_out_begin(const struct xfer_out *x, const struct contents *b,
                     const struct xfer_time *tm, struct outbox *out, peer_no peer);
 /* The ticket at this slot was polled, popped, dropped or timed out. */

@@ -88,7 +88,6 @@ WALK(pop, N(tick) N(n) N(returning) N(waiting) N(at_ms))
 WALK(session, N(id.seg) N(id.number) N(state) N(reason) N(at_ms))
 WALK(extend, N(id.seg) N(id.number) N(until_s))
 WALK(used, N(id.seg) N(id.number) N(used))
-WALK(moved, N(id.seg) N(id.number) N(to.seg) N(to.number) N(slot))
 WALK(move, N(move) N(to))
 WALK(rebuild, N(mark_end) N(for_ms))
 WALK(released, N(first) N(n) N(at_ms))
@@ -182,7 +181,7 @@ static void members(struct jio *io, struct jrec *r)
     }
 }
 
-/* NULL: no release has used this number. */
+/* NULL: no kind has this number. */
 static const char *word_of(unsigned kind)
 {
     static const char *const word[JREC_NKINDS] = {

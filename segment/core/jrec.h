@@ -62,8 +62,6 @@
     X(UNSTORED, 32, "unstored", mark) /* in snapshots only */                            \
     X(CLUSTER, 33, "cluster", set)   /* cluster of the managers obeyed (msg_node_ok.store) */ \
     X(EXTEND, 34, "extend", extend)  /* a session that is there */                       \
-    /* Records of releases up to 0.1: read, not written. 36 to 39 were never used. */    \
-    X(MOVED, 35, "moved", moved)                                                         \
     /* No places before the draw, and no joins from this time of the wall clock on (0:   \
      * until it is sealed by order). */                                                  \
     X(EARLY, 40, "early", set)                                                           \
@@ -146,11 +144,6 @@ struct jrec_used {
     uint64_t used; /* struct session */
 };
 
-struct jrec_moved { /* to another lane */
-    struct ticket_id id, to;
-    uint32_t slot; /* where it waited */
-};
-
 struct jrec_rebuild {
     uint32_t mark_end, for_ms;
 };
@@ -213,7 +206,6 @@ struct jrec {
         struct jrec_session session;
         struct jrec_extend extend;
         struct jrec_used used;
-        struct jrec_moved moved;
         struct jrec_move move;
         struct jrec_reloc reloc;
         struct jrec_segment segment;

@@ -38,6 +38,6 @@ static inline void segtab_died(struct seg *g, uint32_t slot)
 
 /* Closes an early one at this time of our wall clock; 0: by order alone. */
 void segtab_close_at(struct segtab *t, struct seg *g, int64_t closes_ms);
-void segtab_close_due(struct segtab *t); /* those whose time has come: nobody joins any more */
+void segtab_close_due(struct segtab *t); /* closes those that are due */
 
 #endif

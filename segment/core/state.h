@@ -279,7 +279,6 @@ struct peer {
     peer_no no;
     uint8_t role;
     bool refused;   /* a manager: it has been logged */
-    bool older;     /* knows neither bounds nor uses of passes (PROTOCOL_BOUND) */
     uint64_t store; /* a manager: what its NODE_OK said */
     char name[NAME_MAX_LEN + 1];
     struct listener listener;

@@ -36,10 +36,6 @@ enum session_state {
     SESSION_NSTATES
 };
 
-/* The state of a ticket that was moved to another lane, in journals and copies up to 0.1:
- * read as one that has left. Never given to another state. */
-#define SESSION_WAS_MOVED 7
-
 struct session {
     struct ticket_id id;
     uint8_t state;          /* enum session_state */

@@ -393,13 +393,14 @@ static void order_seg_remove(struct segtab *t, peer_no from,
 
 /* ---- dispatch --------------------------------------------------------------------- */
 
-/* The rest of a registration was done by obey(). */
+/* A registration was done by obey(). */
 static void order_node_ok(struct segtab *t, peer_no from, const struct msg_node_ok *m,
                           struct outbox *out)
 {
+    (void)t;
     (void)from;
+    (void)m;
     (void)out;
-    segtab_dir_mode(t, m->directory);
 }
 
 static void order_members(struct segtab *t, peer_no from, const struct msg_members *m,

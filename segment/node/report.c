@@ -134,12 +134,10 @@ void segtab_register(struct segtab *t, peer_no manager, struct outbox *out)
     r->admin = arena_strdup(&out->mem, t->admin);
     r->max_tickets = t->o.max_tickets;
     r->max_segments = t->o.max_segments;
-    r->directory = true;
     r->epoch_seen = t->epoch;
     r->store = t->store;
     memcpy(r->pass_key, t->o.pass_pub, sizeof(r->pass_key));
     r->other_keys = t->o.pass_others;
-    r->draws = r->closes = r->credits = true;
     if (r->addr == NULL || r->admin == NULL)
         out->failed = true;
     segtab_report_all(t, manager, out);

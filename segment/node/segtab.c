@@ -113,7 +113,6 @@ static void peer_up(struct segtab *t, const struct segtab_in *in, struct outbox 
         log_error("event=no_memory what=peer peer=%" PRIu32, in->peer); /* the peer comes again */
         return;
     }
-    p->older = in->older;
     if (p->role == RPC_ROUTER) {
         segtab_rest(t);
         t->clock_runs = ++t->n_routers > 0;

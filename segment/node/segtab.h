@@ -58,7 +58,6 @@ struct segtab_in {
     peer_no peer;
     uint8_t role;     /* UP, DOWN: enum rpc_role */
     const char *name; /* UP: node name of the peer; DIAL_FAIL */
-    bool older;       /* UP: it speaks a protocol before PROTOCOL_BOUND */
     const struct msg *msg;
     msec_t silent_ms; /* TICK: so long ago a router was heard last; 0: now */
 };

@@ -58,29 +58,17 @@ static int drop(struct seg *g, const struct jrec_run *r)
     return 0;
 }
 
-/* An old journal does not say what was stored: the latest ones will do. */
-static void forget_marks(struct seg *g)
-{
-    if (g->unstored.n < SEGTAB_UNSTORED_MAX)
-        return;
-    g->unstored.held = 0;
-    g->unstored.n -= SEGTAB_UNSTORED_MAX / 2;
-    memmove(g->unstored.v, g->unstored.v + SEGTAB_UNSTORED_MAX / 2,
-            g->unstored.n * sizeof(*g->unstored.v));
-}
-
 static int pop(struct segtab *t, struct seg *g, const struct jrec_pop *p)
 {
     uint32_t n, more;
 
     if (p->tick <= g->last_tick || p->waiting > g->b.q.waiting ||
-        p->returning > g->b.released.n[SESSION_RETURNING])
+        p->returning > g->b.released.n[SESSION_RETURNING] ||
+        g->unstored.n >= SEGTAB_UNSTORED_MAX)
         return SQ_EPROTO;
-    forget_marks(g);
-    n = segtab_pop_returning(t, g, p->returning, p->at_ms, true);
+    n = segtab_pop_returning(t, g, p->returning, p->at_ms);
     do {
-        more = segtab_pop_waiting(t, g, p->returning + p->waiting - n, p->at_ms, true,
-                                  false);
+        more = segtab_pop_waiting(t, g, p->returning + p->waiting - n, p->at_ms, false);
         n += more;
     } while (more > 0);
     assert(n <= p->returning + p->waiting);
@@ -127,8 +115,6 @@ static int session(struct seg *g, const struct jrec_session *s)
 {
     struct session *x = sessions_find(&g->b.released, s->id);
 
-    if (x != NULL && s->state == SESSION_WAS_MOVED) /* moved() did it */
-        return 0;
     if (x == NULL || s->state >= SESSION_NSTATES)
         return SQ_EPROTO;
     if (x->state == SESSION_READY &&
@@ -163,23 +149,6 @@ static int used(struct seg *g, const struct jrec_used *u)
     if (x == NULL || !session_has_use(x->state))
         return SQ_EPROTO;
     x->used = u->used;
-    return 0;
-}
-
-/* An older release moved it to another lane: here it has left. */
-static int moved(struct seg *g, const struct jrec_moved *v)
-{
-    struct session *x;
-
-    if (!segq_is_alive(&g->b.q, v->slot) || sessions_find(&g->b.released, v->id) != NULL)
-        return SQ_EPROTO;
-    if (sessions_reserve(&g->b.released, 1) < 0)
-        return SQ_ENOMEM;
-    segq_drop(&g->b.q, v->slot, DEAD_LEFT);
-    subjects_del(&g->b.subjects, v->id);
-    x = sessions_add(&g->b.released, v->id, SESSION_OVER, 0);
-    x->reason = GONE_LEFT;
-    g->left++;
     return 0;
 }
 
@@ -317,8 +286,6 @@ static int on_seg(struct segtab *t, struct seg *g, const struct jrec *r)
         return extend(g, &r->extend);
     case JREC_USED:
         return used(g, &r->used);
-    case JREC_MOVED:
-        return moved(g, &r->moved);
     case JREC_SUBJECT:
         return subject(g, &r->subject);
     case JREC_FINAL:

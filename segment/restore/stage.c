@@ -255,10 +255,6 @@ static int take_sessions(struct seg *g, struct stage *s)
         const struct jrec_session *v = &s->v[i].s;
         struct session *x;
 
-        if (v->state == SESSION_WAS_MOVED) {
-            subjects_del(&s->subjects, v->id); /* here it has left */
-            continue;
-        }
         if (v->state >= SESSION_NSTATES)
             return SQ_EPROTO;
         if (sessions_find(&g->b.released, v->id) != NULL)

@@ -138,8 +138,6 @@ void seg_msg(void *service, struct node_peer *p, const struct msg *m, uint64_t r
         node_become_ready(&s->node);
 }
 
-/* One step of the table; what it wants said is sent before anything else happens. */
-
 /* ---- pushes ----------------------------------------------------------------------------- */
 
 /* Called once for each router, in sequence. */

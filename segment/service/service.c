@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/versions.h"
 #include "common/node/node_peers.h"
 #include "segment/service/frames.h"
 #include "segment/service/metrics.h"
@@ -144,8 +143,7 @@ static void dial_failed(void *service, const char *name)
 static void on_up(void *service, struct node_peer *p, const char *name)
 {
     seg_step(service, (struct segtab_in){ .kind = SEGTAB_UP, .peer = p->no,
-                                          .role = (uint8_t)p->role, .name = name,
-                                          .older = p->speaks < PROTOCOL_BOUND });
+                                          .role = (uint8_t)p->role, .name = name });
 }
 
 static void on_down(void *service, const struct node_peer *p)

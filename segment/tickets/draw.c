@@ -159,7 +159,7 @@ int segtab_draw_was(struct segtab *t, struct seg *g, const struct seg_draw *d)
     return 0;
 }
 
-/* An older manager, which knows of no draws, has let some of them in already. */
+/* Some of them are in already: no manager that draws lets them in. */
 static bool has_begun(const struct seg *g)
 {
     return g->b.q.popped_end > 0 || g->b.released.idx.n > 0 || g->b.relocs.n > 0;

@@ -144,7 +144,7 @@ static bool append_entered(struct segtab *t, struct seg *g, const struct append_
 {
     struct session *x;
 
-    if (!r->enters || !credit_admits(t, g))
+    if (r->old_seg != 0 || !credit_admits(t, g)) /* gives back another place */
         return false;
     a->seg = g->b.id;
     a->number = g->credit.at;
@@ -238,8 +238,6 @@ static bool may_append(struct segtab *t, const struct append_req *r, struct appe
     if (is_named(r))
         w = segtab_permit(t, r->subject_hash,
                          (struct ticket_id) { r->old_seg, r->old_number }, &has);
-    if (w == PERMIT_HAS && is_replaced(r, (struct ticket_id) { has.seg, has.number }))
-        w = PERMIT_WAIT; /* the owner is of an older release */
     if (w == PERMIT_WAIT)
         append_wait(a);
     else if (w == PERMIT_HAS)

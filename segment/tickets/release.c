@@ -30,29 +30,27 @@ void segtab_released(const struct segtab *t, const struct seg *g, struct session
     x->expires_ms = t->now.now_ms + g->queue->pass_ttl_s * 1000ll;
 }
 
-uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms,
-                              bool keeps)
+uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms)
 {
     struct session *x;
     uint32_t got = 0;
 
     n = n < POP_CHUNK ? n : POP_CHUNK;
     n = n < g->b.released.n[SESSION_RETURNING] ? n : g->b.released.n[SESSION_RETURNING];
-    if (keeps && n > 0 && marks_reserve(&g->unstored, n) < 0)
+    if (n > 0 && marks_reserve(&g->unstored, n) < 0)
         return 0;
     for (; got < n && (x = sessions_first_returning(&g->b.released)) != NULL; got++) {
         session_set(&g->b.released, x, SESSION_READY, t->service_ms + g->queue->claim_ms);
         segtab_released(t, g, x, at_ms);
         segtab_audit_released(t, g, x, true);
-        if (keeps)
-            marks_add(&g->unstored, x->id, at_ms, true);
+        marks_add(&g->unstored, x->id, at_ms, true);
     }
     return got;
 }
 
 /* Room for the records is taken first: every release can be told. */
 uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms,
-                            bool keeps, bool away)
+                            bool away)
 {
     uint32_t slot[POP_CHUNK], got, most = g->b.q.waiting;
 
@@ -62,7 +60,7 @@ uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t
     n = n < most ? n : most;
     if (n == 0 || sessions_reserve(&g->b.released, n) < 0)
         return 0;
-    if (keeps && marks_reserve(&g->unstored, g->b.relocs.n + 1) < 0)
+    if (marks_reserve(&g->unstored, g->b.relocs.n + 1) < 0)
         return 0;
     got = segq_pop(&g->b.q, n, slot);
     assert(got <= n);
@@ -74,8 +72,7 @@ uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t
         segtab_released(t, g, x, at_ms);
         if (!away)
             segtab_audit_released(t, g, x, false);
-        if (keeps)
-            marks_add(&g->unstored, x->id, at_ms, false);
+        marks_add(&g->unstored, x->id, at_ms, false);
         segtab_died(g, slot[i]);
     }
     return got;
@@ -183,14 +180,14 @@ static uint32_t pop_run(struct segtab *t, struct seg *g, const struct msg_seg_po
     bool away;
 
     if (m->away_ms == 0 || g->b.q.rebuilding) { /* rebuilding: known ones have just polled */
-        got = segtab_pop_waiting(t, g, m->n - x->got, m->released_at_ms, m->keeps, false);
+        got = segtab_pop_waiting(t, g, m->n - x->got, m->released_at_ms, false);
         x->got += got;
         return got;
     }
     n = away_run(t, g, m->away_ms, POP_CHUNK, &away, ids);
     n = away ? (uint32_t)u64_min(n, AWAY_MAX - x->n_away)
              : (uint32_t)u64_min(n, m->n - x->got);
-    got = segtab_pop_waiting(t, g, n, m->released_at_ms, m->keeps, away);
+    got = segtab_pop_waiting(t, g, n, m->released_at_ms, away);
     if (away) {
         memcpy(x->away + x->n_away, ids, got * sizeof(*ids));
         x->n_away += got;
@@ -208,14 +205,14 @@ static void pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m)
     uint32_t back, got;
 
     t->popping = m->tick;
-    back = segtab_pop_returning(t, g, m->n, m->released_at_ms, m->keeps);
+    back = segtab_pop_returning(t, g, m->n, m->released_at_ms);
     x.got = back;
     x.n_away = 0;
     while (x.got < m->n && pop_run(t, g, m, &x) > 0)
         ;
     got = x.got;
     assert(back <= got && got <= m->n && x.n_away <= AWAY_MAX);
-    if (m->keeps && got + x.n_away > back)
+    if (got + x.n_away > back)
         segq_settle(&g->b.q); /* now: else those held count twice before the other blocks */
     t->popping = 0;
     g->popped += got + x.n_away;
@@ -227,10 +224,6 @@ static void pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m)
                                 m->released_at_ms };
     segtab_log(t, &r);
     skip(t, g, x.away, x.n_away);
-    if (!m->keeps) {
-        segtab_log_set(t, JREC_STORED, g->b.id, m->tick); /* no manager will say so */
-        t->replica.now = true;
-    }
     if (got + x.n_away > 0) {
         segtab_wake(t, g);
         segtab_touch(t, g);

@@ -43,15 +43,7 @@ static void source_pump(struct segtab *t, struct move *v, struct outbox *out)
 static void source_run(struct segtab *t, struct move *v, peer_no peer, struct outbox *out)
 {
     struct xfer_time tm = segtab_move_time(t, v->seg);
-    const struct peer *to = segtab_peer(t, peer); /* NULL: ourselves */
-    const char *why;
 
-    v->out.older = to != NULL && to->older;
-    why = xfer_out_loses(&v->out, &v->seg->b);
-    if (why != NULL) {
-        segtab_move_abort(t, v, why, out);
-        return;
-    }
     move_step(v, STAGE_COPYING);
     v->peer = peer;
     v->progress_ms = t->now.now_ms;

@@ -443,7 +443,7 @@ static int take_chunk(struct tasktab *t, struct part *p, const struct bytes_of *
 }
 
 /* The source is fenced, and has no more. Its last word is what its axis shows: ours goes on from
- * there, whatever the wall clocks of both machines say. An older one does not say it. */
+ * there, whatever the wall clocks of both machines say. */
 static int whole(struct tasktab *t, struct part *p, uint32_t tasks)
 {
     struct trec r = { .kind = TREC_COME, .epoch = p->epoch };

@@ -166,7 +166,7 @@ msec_t tasktab_clock_after(const struct tasktab *t, const struct part *p)
     msec_t wall = c->axis + (t->now.wall_ms - c->wall_ms);
     msec_t at = c->axis + (t->now.ms + t->o.boot.ahead_ms - c->boot_ms);
 
-    if (c->axis == 0) /* records of an older segq have no CLOCK */
+    if (c->axis == 0) /* no CLOCK was written yet */
         return t->now.ms;
     if (c->boot == 0 || c->boot != t->o.boot.id)
         return ms_max(by_wall(p, wall, last), last);

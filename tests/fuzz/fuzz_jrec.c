@@ -95,7 +95,7 @@ static void use(struct segtab *t)
     arena_init(&mem);
     for (seg_id seg = 1; seg < 6; seg++) {
         struct place_req q = { .seg = seg, .number = (uint32_t)seg };
-        struct append_req join = { .seg = seg, .enters = 1 };
+        struct append_req join = { .seg = seg };
         struct drop_req drop = { .seg = seg, .number = 0 };
         struct place_ans a;
         struct append_ans b;

@@ -197,9 +197,6 @@ static void step(struct world *w)
     case 'w':
         manager_says(w);
         break;
-    case 'x':
-        stream_refused(w->st);
-        break;
     default:
         break;
     }

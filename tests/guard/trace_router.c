@@ -129,8 +129,8 @@ static void answer_appends(const struct msg *q, struct msg *a)
     for (uint32_t i = 0; i < q->append.n && w.kind == TRACE_ENTRY; i++) {
         struct append_ans *x = &w.ans.append[i];
 
-        if (!q->append.req[i].enters)
-            trace_die("the join does not ask for entry");
+        if (q->append.req[i].old_seg != 0)
+            trace_die("the join gives back a place");
         x->state = APPEND_ENTERED;
         x->position = x->poll_after_ms = 0;
         x->released_at_ms = 1700000000000;

@@ -73,7 +73,7 @@ static inline struct mnode *made_node(struct made *w, const char *name)
 
     cr_assert_not_null(n);
     n->peer = n->no;
-    n->registered = n->draws = n->closes = true;
+    n->registered = true;
     n->heard_ms = w->m->now_ms;
     n->max_tickets = 1000000;
     n->max_segments = 1000;

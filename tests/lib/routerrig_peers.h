@@ -51,7 +51,7 @@ struct world {
     int64_t sess_used;       /* number of the use that came first, as answered; 0: the question's */
     unsigned seen;           /* frames of SEEN with polls in them */
     unsigned n_seen, seen_flags; /* all frames of SEEN; what any of them said */
-    enum { SEEN_TAKEN, SEEN_REFUSED, SEEN_UNHEARD } does_with_seen;
+    enum { SEEN_TAKEN, SEEN_UNHEARD } does_with_seen;
     int fd;
 };
 
@@ -146,7 +146,7 @@ static void place(const struct place_req *q, struct place_ans *a)
 {
     w.places++;
     a->state = PLACE_WAITING;
-    a->position = w.no_place == NO_PLACE_UNSAID ? q->number - w.moved : 0;
+    a->position = w.no_place == NO_PLACE_NONE ? q->number - w.moved : 0;
     a->reason = (uint8_t)w.no_place;
     a->poll_after_ms = w.poll_ms != 0 ? w.poll_ms : 3000;
     if (q->number == N_GONE || w.ends != 0) {
@@ -174,7 +174,7 @@ static void append(const struct append_req *q, struct append_ans *a)
                                .issued_s = 1700000000,
                                .poll_after_ms = 1000,
                                .no_place = (uint8_t)w.no_place,
-                               .position = w.no_place == NO_PLACE_UNSAID ? w.appends + 1 : 0 };
+                               .position = w.no_place == NO_PLACE_NONE ? w.appends + 1 : 0 };
     w.appends++;
     w.last_append = *q;
     snprintf(w.last_subject, sizeof(w.last_subject), "%.*s", (int)q->subject_len,
@@ -266,15 +266,12 @@ static bool answer_drop(const struct msg_drop *q, struct msg *out)
     return true;
 }
 
-static void hear_seen(struct rpc_chan *ch, const struct msg_seen *q, uint64_t rid)
+static void hear_seen(struct rpc_chan *ch, const struct msg_seen *q)
 {
     w.n_seen++;
     w.seen_flags |= q->flags;
     if (w.does_with_seen == SEEN_TAKEN)
         push(ch, q);
-    if (w.does_with_seen == SEEN_REFUSED)
-        send_msg(ch, &(struct msg) { .type = MSG_ERROR, .error = { SQ_EUNKNOWN, MSG_SEEN, "" } },
-                 rid);
 }
 
 static bool answer(const struct msg *m, struct msg *out)
@@ -300,7 +297,7 @@ static void seg_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
     w.seg_ch = ch;
     cr_assert_eq(msg_decode(f->type, f->body, f->len, &w.arena, &m), 0);
     if (m.type == MSG_SEEN)
-        hear_seen(ch, &m.seen, f->rid);
+        hear_seen(ch, &m.seen);
     else if (answer(&m, &out))
         send_msg(ch, &out, f->rid);
     arena_reset(&w.arena);

@@ -342,6 +342,15 @@ static inline void rig_seal(struct rig *r, int node, seg_id seg, seg_id next)
               (struct msg) { .type = MSG_SEG_SEAL, .seg_seal = { r->epoch, seg, next } });
 }
 
+/* The manager has stored the releases of this pop: they may be told. */
+static inline void rig_stored(struct rig *r, int node, seg_id seg, uint64_t tick)
+{
+    struct kept_entry k = { seg, tick };
+
+    rig_order(r, node, (struct msg) { .type = MSG_SEG_AHEAD,
+                                      .seg_ahead = { .epoch = r->epoch, .n_kept = 1, .kept = &k } });
+}
+
 static inline uint32_t rig_pop(struct rig *r, int node, seg_id seg, uint64_t tick,
                                uint32_t n)
 {
@@ -349,6 +358,7 @@ static inline uint32_t rig_pop(struct rig *r, int node, seg_id seg, uint64_t tic
               (struct msg) { .type = MSG_SEG_POP,
                              .seg_pop = { .epoch = r->epoch, .seg = seg, .tick = tick,
                                           .n = n, .released_at_ms = r->now.wall_ms } });
+    rig_stored(r, node, seg, tick);
     return r->popped.n;
 }
 

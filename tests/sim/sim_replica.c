@@ -73,22 +73,6 @@ Test(replica, nodes_come_back_with_another_clock)
     each(restart_a_node);
 }
 
-static void upgrade(struct sim *s, unsigned i)
-{
-    sim_restart(s, i % 2 == 0 ? SIM_SEG : SIM_ROUTER, i / 2, 200);
-}
-
-/* Turn by turn nodes and routers that know nothing of it give way to those that do. */
-Test(replica, the_release_before_is_beside_it)
-{
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct sim_opts o = crowd(seed);
-
-        o.older = 3;
-        cr_expect_gt(play(o, upgrade), 100);
-    }
-}
-
 static void empty_node(struct sim *s, unsigned i)
 {
     sim_drain(s, (i + 2) % 3, false);

@@ -102,11 +102,6 @@ static void start_segtab(struct sim *s, struct proc *p)
     tape_flush(p);
 }
 
-bool proc_is_older(const struct proc *p)
-{
-    return p->no < p->sim->o.older && p->incarnation == 1;
-}
-
 static void tick_later(struct sim *s, const struct proc *p, double ms)
 {
     struct event e = { .kind = E_TICK, .proc = p->idx, .incarnation = p->incarnation };
@@ -125,7 +120,7 @@ void proc_start(struct sim *s, struct proc *p)
     else if (p->kind == SIM_SEG)
         start_segtab(s, p);
     else
-        p->router = srouter_new(s, p);
+        p->router = srouter_new(s);
     if (p->alive)
         tick_later(s, p, sim_rand(s, 0, TICK_MS));
     for (unsigned i = 0; p->kind != SIM_MNG && i < s->o.managers; i++)
@@ -385,8 +380,6 @@ static void seg_msg(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
                     const struct msg *m)
 {
     struct segtab_in in = { .kind = SEGTAB_MSG, .peer = peer, .msg = m };
-    struct msg unknown = { .type = MSG_ERROR,
-                           .error = { .code = SQ_EUNKNOWN, .about = m->type, .text = "" } };
 
     if (m->type == MSG_PLACE) {
         on_place(s, p, peer, rid, &m->place);
@@ -396,8 +389,6 @@ static void seg_msg(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
         on_drop(s, p, peer, rid, &m->drop);
     } else if (m->type == MSG_SESSION) {
         on_session(s, p, peer, rid, &m->session);
-    } else if (m->type == MSG_SEEN && proc_is_older(p)) {
-        net_send(s, p, peer, &unknown, 0);
     } else if (m->type == MSG_ERROR && m->error.code == SQ_ENOTLEADER) {
         return; /* a standby: the leader has a link of its own */
     } else {

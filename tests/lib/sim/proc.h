@@ -13,8 +13,6 @@ void proc_msg(struct sim *s, struct proc *p, const struct conn *c, peer_no peer,
               uint64_t rid, const struct msg *m);
 void proc_tick(struct sim *s, struct proc *p);
 bool proc_wants(const struct proc *from, const struct proc *to);
-/* It was started as one of the release before. */
-bool proc_is_older(const struct proc *p);
 struct proc *proc_named(struct sim *s, const char *name);
 struct proc *proc_of(struct sim *s, enum sim_who who, unsigned no);
 struct proc *proc_add(struct sim *s, enum sim_who who, unsigned no);

@@ -20,10 +20,10 @@
 #include "segment/core/location.h"
 #include "segment/core/segment.h"
 
-struct srouter *srouter_new(const struct sim *s, const struct proc *p)
+struct srouter *srouter_new(const struct sim *s)
 {
     struct srouter *r = sim_alloc(sizeof(*r));
-    msec_t fresh_ms = proc_is_older(p) ? 0 : ms_max(s->o.fresh_ms, 0);
+    msec_t fresh_ms = ms_max(s->o.fresh_ms, 0);
 
     r->r = routes_new();
     replicas_init(&r->known, fresh_ms, ms_max(s->o.keep_ms, 0), 7);
@@ -529,9 +529,7 @@ void srouter_msg(struct sim *s, struct proc *p, const struct proc *from, peer_no
             on_map(s, p, from->no, &m->map);
         break;
     case MSG_ERROR:
-        if (m->error.code == SQ_EUNKNOWN && m->error.about == MSG_SEEN)
-            stream_refused(router_stream(p->router, node));
-        else if (m->error.code != SQ_ENOTLEADER)
+        if (m->error.code != SQ_ENOTLEADER)
             sim_fail(s, "%s is refused: %d", p->name, m->error.code);
         break;
     case MSG_STATS:

@@ -4,7 +4,7 @@
 
 #include "tests/lib/sim/state.h"
 
-struct srouter *srouter_new(const struct sim *s, const struct proc *p);
+struct srouter *srouter_new(const struct sim *s);
 void srouter_free(struct sim *s, struct proc *p); /* requests under way: reset */
 void srouter_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *other);
 void srouter_down(struct sim *s, struct proc *p, const struct proc *other);

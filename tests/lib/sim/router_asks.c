@@ -42,7 +42,6 @@ static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct s
             .subject = x->subject,
             .old_seg = f->old.seg,
             .old_number = f->old.number,
-            .enters = f->step == REPLACE_NONE,
         };
     else if (kind == KIND_SESSION)
         m->session.req[i] = (struct sess_req){ .seg = f->seg,

@@ -76,7 +76,6 @@ struct sim_opts {
     msec_t session_max_ms; /* 0: they are not extended */
     msec_t fresh_ms;       /* of routers: replica_fresh; 0 = 250; below 0: they ask always */
     msec_t keep_ms;        /* of routers: replica_keep; 0 = 15 s; below 0: none */
-    unsigned older; /* so many nodes, and routers, know no replica until they restart */
     double listen_share;   /* polls in whose place players listen, and are told at once */
     bool told;             /* positions that two people are told are compared; told.c */
     struct sim_faults faults;

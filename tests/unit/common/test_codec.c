@@ -137,10 +137,10 @@ static size_t unhex(const char *hex, uint8_t *to)
     return n;
 }
 
-/* codec_golden.txt: a message of each type, as the codec of release 0.2 wrote it, which had other
- * code. A line changes only if its message gets a new column (zeros of that are written, too), or a
- * narrower range (addresses). */
-Test(codec, bytes_are_those_of_release_0_2)
+/* codec_golden.txt: a message of each type, as an earlier codec wrote it, which had other code. A line
+ * changes only if its message gets a new column (zeros of that are written, too), or a narrower range
+ * (addresses). */
+Test(codec, bytes_are_those_of_another_codec)
 {
     FILE *f = fopen("tests/unit/common/codec_golden.txt", "r");
     char name[32], hex[2000];

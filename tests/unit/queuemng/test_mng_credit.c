@@ -14,7 +14,7 @@
 static struct mseg *s; /* the open tail of an empty lane, which somebody has just joined */
 
 MADE_SUITE(mng_credit, "\"mode\": \"slots\", \"max_active\": 10, \"merge\": false",
-           w.q->def.state = DEF_OPEN, a->credits = true, s = made_open(&w, a, 5, 0),
+           w.q->def.state = DEF_OPEN, s = made_open(&w, a, 5, 0),
            w.l->came_ms = MADE_NOW);
 
 /* A tick later; NULL: no order. */
@@ -278,9 +278,6 @@ static void expect_none(const char *why)
 
 Test(mng_credit, only_a_tail_that_nobody_can_be_overtaken_in_gets_any)
 {
-    a->credits = false;
-    expect_none("an older node");
-    a->credits = true;
     w.q->def.direct_entry = false;
     expect_none("turned off");
     w.q->def.direct_entry = true;

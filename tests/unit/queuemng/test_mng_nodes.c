@@ -16,7 +16,7 @@ static void say_hello(struct mnode *n, uint64_t store, uint64_t epoch)
 {
     struct msg_node_reg g = { .addr = "1.2.3.4:5", .admin = "", .store = store,
                               .epoch_seen = epoch, .max_tickets = 1000,
-                              .max_segments = 10, .directory = true };
+                              .max_segments = 10 };
 
     on_node_reg(w.m, n, &g);
 }
@@ -94,10 +94,10 @@ Test(mng_nodes, a_refusal_drops_what_is_not_open_yet_and_spares_the_node_for_a_w
     b->tickets = 900000;
     on_open_refused(w.m, a);
     cr_assert_null(seg_find(w.m, id));
-    cr_assert_eq(place_pick(w.m, NULL, NULL, false, 0), b);
+    cr_assert_eq(place_pick(w.m, NULL, NULL, 0), b);
     made_step(&w, MADE_NOW + MNG_REFUSED_MS);
     nodes_tick(w.m);
-    cr_assert_eq(place_pick(w.m, NULL, NULL, false, 0), a);
+    cr_assert_eq(place_pick(w.m, NULL, NULL, 0), a);
 }
 
 Test(mng_nodes, a_silent_node_is_given_up_after_lost_after)
@@ -117,7 +117,7 @@ Test(mng_nodes, one_that_is_given_up_leaves_the_directory_when_its_segments_are_
 {
     struct mseg *s = made_sealed(&w, a, 100, 10);
 
-    a->can_directory = true;
+    a->came = true;
     (void)directory_look(w.m);
     b->draining = true; /* no room for it */
     made_node_down(&w, a, MADE_NOW);
@@ -152,7 +152,7 @@ Test(mng_nodes, a_drained_node_is_forgotten_when_its_passes_are_over)
 
 Test(mng_nodes, a_change_of_the_directory_is_stored_and_told_to_all)
 {
-    a->can_directory = b->can_directory = true;
+    a->came = b->came = true;
     cr_assert(directory_look(w.m));
     cr_assert_eq(made_sent(&w, MSG_MEMBERS, NULL)->members.n, 2);
     cr_assert_eq(w.m->members_version, ((uint64_t)1 << 24) + 1);

@@ -7,7 +7,7 @@ MADE_SUITE(mng_place, "\"merge\": false", );
 
 static const struct mnode *pick(const struct mseg *near)
 {
-    return place_pick(w.m, near, NULL, false, 0);
+    return place_pick(w.m, near, NULL, 0);
 }
 
 Test(mng_place, the_emptiest_node_by_memory)
@@ -67,16 +67,13 @@ Test(mng_place, nowhere_when_all_are_nearly_full)
 Test(mng_place, not_where_it_comes_from)
 {
     b->tickets = 900000;
-    cr_assert_eq(place_pick(w.m, NULL, a, false, 0), b);
+    cr_assert_eq(place_pick(w.m, NULL, a, 0), b);
 }
 
-Test(mng_place, a_pre_queue_only_where_nodes_can_draw_and_whose_clock_is_not_past_the_opening)
+Test(mng_place, a_pre_queue_only_where_the_clock_is_not_past_the_opening)
 {
     b->tickets = 900000;
-    a->draws = false;
-    cr_assert_eq(place_pick(w.m, NULL, NULL, true, 0), b);
-    a->draws = true;
     a->past_opening_ms = 5000;
-    cr_assert_eq(place_pick(w.m, NULL, NULL, true, 5000), b);
-    cr_assert_eq(place_pick(w.m, NULL, NULL, true, 5001), a);
+    cr_assert_eq(place_pick(w.m, NULL, NULL, 5000), b);
+    cr_assert_eq(place_pick(w.m, NULL, NULL, 5001), a);
 }

@@ -540,7 +540,7 @@ Test(page, definitions_travel_whole)
     cr_expect(page_def_write(&b, &d));
     cr_assert_eq(def_of(text_of(&b), &back, &e), 0, "%s", e.text);
     cr_expect(cfg_equal(&d, &back, page_def_keys));
-    cr_expect(strstr(text_of(&b), "\"style\"") == NULL, "routers of 0.1 do not know it");
+    cr_expect(strstr(text_of(&b), "\"style\"") == NULL, "nothing without a value");
     cr_assert_eq(def_of("{\"style\":\"b{}\\n\\ta{}\",\"image\":\"/x.jpg\"}", &back, &e), 0);
     buf_reset(&b);
     cr_expect(page_def_write(&b, &back));

@@ -486,6 +486,7 @@ Test(page_http, early_visitors_see_the_opening_time)
     w.when = (struct map_phase){ .phase = PHASE_PREQUEUE,
                                  .opens_ms = (router_wall_s() + 7200) * 1000,
                                  .draw = "{\"commitment\":\"ab\"}" };
+    w.no_place = NO_PLACE_EARLY;
     send_map(5, 6, QUEUE_PAUSED, false);
     UNTIL(routes_version(w.r->routes) == 6);
     cr_expect_eq(visit("GET", "/q/login", ticket(0, ""), ""), 200);

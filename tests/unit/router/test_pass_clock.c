@@ -18,7 +18,7 @@ Test(pass_clock, the_wall_clock_counts_where_none_is_told)
 {
     struct pass_clock c = { 0 };
 
-    pass_clock_told(&c, 1000, 0); /* an older manager */
+    pass_clock_told(&c, 1000, 0); /* not told */
     cr_expect(good(&c, 5000, T0, T0 + PASS_CLOCK_NBF_S));
     cr_expect_not(good(&c, 5000, T0, T0 + PASS_CLOCK_NBF_S + 1));
     cr_expect(good(&c, 5000, T0, T0 - TTL + 1));

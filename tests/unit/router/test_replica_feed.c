@@ -1,4 +1,4 @@
-/* test_replica_feed.c: the link over which a node pushes its lines: older nodes, damage, the end. */
+/* test_replica_feed.c: the link over which a node pushes its lines: damage, the end. */
 #include "tests/lib/routerrig.h"
 
 #include "router/links/seg_link.h"
@@ -20,16 +20,6 @@ static void setup_feed(void)
     UNTIL(has_replica());
 }
 
-static void setup_old_node(void)
-{
-    replica_fresh = 60000;
-    setup();
-    w.does_with_seen = SEEN_REFUSED;
-    start_segment("127.0.0.1:0");
-    start_manager();
-    UNTIL(stream()->refused);
-}
-
 static void expect_asked(unsigned n)
 {
     w.places = 0;
@@ -38,17 +28,6 @@ static void expect_asked(unsigned n)
 }
 
 TestSuite(replica_feed, .fini = teardown, .timeout = 200);
-
-Test(replica_feed, an_older_node_is_told_once_and_asked_and_comes_back_as_a_newer_one,
-     .init = setup_old_node)
-{
-    expect_asked(1);
-    cr_expect_eq(w.n_seen, 1);
-    w.does_with_seen = SEEN_TAKEN;
-    rpc_chan_close(w.seg_ch, "upgraded");
-    UNTIL(has_replica());
-    expect_asked(0);
-}
 
 Test(replica_feed, damage_closes_the_link_and_the_next_one_begins_anew, .init = setup_feed)
 {
@@ -89,7 +68,15 @@ Test(replica_feed, a_farewell_that_nobody_confirms_ends_soon, .init = setup_feed
     cr_expect_geq(now_ms() - from, 200);
 }
 
-Test(replica_feed, who_hears_no_node_says_farewell_at_once, .init = setup_old_node)
+/* Waits for nothing: the link is down, or was never up. */
+static void setup_alone(void)
+{
+    replica_fresh = 60000;
+    setup();
+    start_manager();
+}
+
+Test(replica_feed, who_hears_no_node_says_farewell_at_once, .init = setup_alone)
 {
     bool done = false;
 

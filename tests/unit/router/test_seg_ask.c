@@ -4,8 +4,6 @@
 #include "tests/lib/criterion.h"
 #include <stdlib.h>
 
-#include "common/base/versions.h"
-
 #define N (2 * MSG_BATCH_MAX + 1)
 
 static struct router r;
@@ -46,7 +44,6 @@ Test(seg_ask, full_batches_wait_for_the_end_of_the_turn)
     const struct list *open = &link.kind[FLOW_POLL].open;
 
     link.n.ch = (struct rpc_chan *)&link;
-    link.n.speaks = PROTOCOL_OLDEST;
     for (int i = 0; i < N; i++)
         cr_assert_eq(seg_link_ask(&s, &rf[i]), 0, "%d", i);
     cr_expect_eq(open->n, 3);
@@ -66,29 +63,6 @@ Test(seg_ask, a_node_that_is_dialled_has_one_batch_waiting)
         cr_assert_eq(seg_link_ask(&s, &rf[i]), 0, "%d", i);
     cr_expect_eq(seg_link_ask(&s, &rf[MSG_BATCH_MAX]), SQ_EUNAVAIL);
     cr_expect_eq(link.kind[FLOW_POLL].open.n, 1);
-}
-
-Test(seg_ask, an_older_node_is_asked_nothing_that_it_does_not_know)
-{
-    struct batch *b;
-
-    rf[0].flow.asks = FLOW_SESSION;
-    rf[0].flow.command = SESS_USE;
-    rf[1].flow.asks = FLOW_JOIN;
-    rf[1].head_len = 4;
-    for (int i = 0; i < 2; i++)
-        cr_expect_eq(seg_link_ask(&s, &rf[i]), SQ_EUNAVAIL, "while nobody knows what it speaks");
-    link.n.ch = (struct rpc_chan *)&link;
-    link.n.speaks = PROTOCOL_BOUND - 1;
-    for (int i = 0; i < 2; i++)
-        cr_expect_eq(seg_link_ask(&s, &rf[i]), SQ_EUNKNOWN);
-    link.n.speaks = PROTOCOL_BOUND;
-    for (int i = 0; i < 2; i++) {
-        cr_expect_eq(seg_link_ask(&s, &rf[i]), 0);
-        b = container_of(list_first(&link.kind[rf[i].flow.asks].open), struct batch, in_list);
-        list_remove(&link.kind[rf[i].flow.asks].open, &b->in_list);
-        free(b);
-    }
 }
 
 Test(seg_ask, a_node_that_failed_or_is_unknown_is_not_asked)

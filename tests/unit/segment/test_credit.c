@@ -34,13 +34,17 @@ static void order(uint32_t from, uint32_t end, uint32_t aside)
                                              .aside = aside } });
 }
 
-static struct append_ans join(void)
+static struct append_ans join_with(struct append_req q)
 {
-    struct append_req q = { .seg = 1, .enters = 1 };
     struct append_ans a;
 
     segtab_append(r->t[0], r->now, &q, 1, &a, &r->mem);
     return a;
+}
+
+static struct append_ans join(void)
+{
+    return join_with((struct append_req) { .seg = 1 });
 }
 
 static void expect_credit(uint32_t at, uint32_t end, uint32_t aside_end)
@@ -74,11 +78,13 @@ Test(credit, a_join_into_an_empty_line_gets_its_pass_with_its_answer)
     cr_expect(r->status[1].active == 2 && r->status[1].entered == 2 && r->status[1].unused == 9);
 }
 
-Test(credit, a_router_that_does_not_ask_for_it_gets_a_place)
+Test(credit, a_join_that_gives_back_a_place_gets_a_place)
 {
+    struct append_req q = { .seg = 1, .old_seg = 9, .old_number = 1 };
+
     order(0, 0, 8);
     order(0, 8, 0);
-    cr_expect_eq(rig_join_as(r, 0, 1, NULL).state, APPEND_OK);
+    cr_expect_eq(join_with(q).state, APPEND_OK);
     cr_expect_eq(join().state, APPEND_OK, "somebody waits");
     cr_expect_eq(rig_pop(r, 0, 1, 1, 2), 2);
     rig_run(r, 100);

@@ -613,7 +613,7 @@ Test(node, nobody_is_told_a_larger_place_by_a_release)
     rig_run(r, 100);
     cr_assert_eq(rig_poll(r, 0, 1, 700).position, 701);
     pop.seg_pop = (struct msg_seg_pop){ .epoch = r->epoch, .seg = 1, .tick = 1, .n = 7,
-                                        .released_at_ms = r->now.wall_ms, .keeps = true };
+                                        .released_at_ms = r->now.wall_ms };
     rig_order(r, 0, pop);
     cr_assert_eq(r->popped.n, 7);
     cr_expect_eq(rig_poll(r, 0, 1, 700).position, 701);

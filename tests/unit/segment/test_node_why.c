@@ -84,8 +84,7 @@ Test(node_why, released_but_not_stored)
     rig_order(r, 0,
               (struct msg) { .type = MSG_SEG_POP,
                              .seg_pop = { .epoch = r->epoch, .seg = 1, .tick = 1, .n = 1,
-                                          .released_at_ms = r->now.wall_ms,
-                                          .keeps = true } });
+                                          .released_at_ms = r->now.wall_ms } });
     cr_assert_eq(ask(1, 0), WHY_READY);
     cr_expect(a.unstored);
 }

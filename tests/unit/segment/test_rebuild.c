@@ -66,8 +66,7 @@ static uint32_t pop_keeping(seg_id seg, uint32_t n)
     rig_order(r, 0,
               (struct msg) { .type = MSG_SEG_POP,
                              .seg_pop = { .epoch = r->epoch, .seg = seg, .tick = ++tick,
-                                          .n = n, .released_at_ms = r->now.wall_ms,
-                                          .keeps = true } });
+                                          .n = n, .released_at_ms = r->now.wall_ms } });
     return r->popped.n;
 }
 

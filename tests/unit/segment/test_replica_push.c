@@ -87,7 +87,7 @@ Test(replica_push, what_is_released_and_not_stored_counts_until_it_is)
     asks(0, RIG_ROUTER);
     rig_order(r, 0, (struct msg) { .type = MSG_SEG_POP,
                                    .seg_pop = { .epoch = 1, .seg = 1, .tick = 1, .n = 5,
-                                                .released_at_ms = 1, .keeps = true } });
+                                                .released_at_ms = 1 } });
     rig_run(r, 100);
     cr_expect_eq(same(0, 1), 45);
     cr_expect_eq(x.m[0][0]->name[1].row.before, 15);

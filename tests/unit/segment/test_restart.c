@@ -163,46 +163,6 @@ Test(restart, a_lowered_pass_ttl_keeps_issued_passes)
     tape_fini(&tp);
 }
 
-/* ---- what releases up to 0.1 have left behind ----------------------------------------------- */
-
-/* A ticket that was moved to another lane has left here; its subject may join anew. */
-static void expect_left(struct rig *r, uint32_t number)
-{
-    struct place_ans a = rig_poll(r, 0, 1, number);
-
-    cr_expect_eq(a.state, PLACE_GONE);
-    cr_expect_eq(a.reason, GONE_LEFT);
-}
-
-Test(restart, tickets_that_an_older_release_moved_have_left)
-{
-    struct tape tp = { 0 };
-    void *ctx[] = { &tp };
-    struct rig *r = rig_new_logged(1, 1u << 20, on_log, ctx);
-    struct jrec moved = { .kind = JREC_MOVED, .seg = 1 };
-    struct jrec after = { .kind = JREC_SESSION, .seg = 1 };
-
-    rig_open(r, 0, 1, OPEN_TAIL, 1000, 0);
-    (void)rig_join_as(r, 0, 1, "ann");
-    (void)rig_join_as(r, 0, 1, "bob");
-    rig_join(r, 0, 1, 1);
-    for (uint32_t i = 0; i < 2; i++) {
-        moved.moved = (struct jrec_moved) { { 1, i }, { 2, 40 + i }, i };
-        on_log(&tp, &moved);
-    }
-    after.session = (struct jrec_session) { .id = { 1, 0 }, .state = SESSION_WAS_MOVED };
-    on_log(&tp, &after); /* its subject was known in the other lane */
-    after.session = (struct jrec_session) { .id = { 1, 1 }, .state = SESSION_FREE };
-    on_log(&tp, &after); /* nobody had asked for it any more */
-    restart(r, &tp);
-    expect_left(r, 0);
-    expect_left(r, 1);
-    cr_expect_eq(rig_poll(r, 0, 1, 2).position, 1);
-    cr_expect_eq(rig_join_as(r, 0, 1, "ann").state, APPEND_OK);
-    rig_free(r);
-    tape_fini(&tp);
-}
-
 /* A damaged journal calls it a segment of early arrivals again; the order to draw comes again. */
 Test(restart, a_drawn_segment_is_not_drawn_again)
 {
@@ -230,48 +190,6 @@ Test(restart, a_drawn_segment_is_not_drawn_again)
     rig_run(r, 200);
     for (uint32_t i = 0; i < 5; i++)
         cr_expect_eq(rig_poll(r, 0, 1, i).position, position[i], "number %u", i);
-    rig_free(r);
-    tape_fini(&tp);
-}
-
-/* Sessions that have ended become what an older release's snapshot has of moved tickets. */
-static void make_older(struct buf *b)
-{
-    struct buf out;
-
-    buf_init(&out);
-    for (size_t at = 0; at < b->len;) {
-        struct jrec r;
-        int64_t n = jrec_decode(b->data[at], b->data + at + 1, b->len - at - 1, &r);
-
-        cr_assert_geq(n, 0);
-        if (r.kind == JREC_SESSION)
-            r.session.state = SESSION_WAS_MOVED;
-        put(&out, &r);
-        at += 1 + (size_t)n;
-    }
-    buf_reset(b);
-    buf_append(b, out.data, out.len);
-    buf_fini(&out);
-}
-
-Test(restart, moved_tickets_of_an_older_snapshot_are_gone)
-{
-    struct tape tp = { 0 };
-    void *ctx[] = { &tp };
-    struct rig *r = rig_new_logged(1, 1u << 20, on_log, ctx);
-
-    rig_open(r, 0, 1, OPEN_TAIL, 1000, 0);
-    (void)rig_join_as(r, 0, 1, "ann");
-    rig_join(r, 0, 1, 1);
-    rig_pop(r, 0, 1, 1, 1);
-    tape_snap(&tp, r->t[0], 1000);
-    cr_assert_not(tp.snapping);
-    make_older(&tp.base);
-    restart(r, &tp);
-    cr_expect_eq(rig_poll(r, 0, 1, 0).state, PLACE_GONE);
-    cr_expect_eq(rig_poll(r, 0, 1, 1).position, 1);
-    cr_expect_eq(rig_join_as(r, 0, 1, "ann").state, APPEND_OK);
     rig_free(r);
     tape_fini(&tp);
 }

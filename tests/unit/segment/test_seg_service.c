@@ -256,6 +256,9 @@ Test(seg_service, join_poll_release_pass_leave)
                                         .released_at_ms = 1700000000123 } });
     WAIT(mng.seen[MSG_SEG_POPPED] == 1);
     cr_assert_eq(mng.last[MSG_SEG_POPPED].seg_popped.n, 1);
+    order(0, (struct msg){ .type = MSG_SEG_AHEAD,
+                           .seg_ahead = { .epoch = 5, .n_kept = 1,
+                                          .kept = &(struct kept_entry){ 42, 1 } } });
     p = poll_one(rtr.ch[0], 42, a.number);
     cr_assert_eq(p.state, PLACE_ADMITTED);
     cr_assert_eq(p.released_at_ms, 1700000000123);

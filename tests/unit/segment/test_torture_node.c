@@ -183,6 +183,9 @@ static void release(struct world *w, seg_id seg, uint32_t n)
     cr_assert(w->answered, "k %llu: no answer", (unsigned long long)w->k);
     if (w->popped.tick == w->tick)
         w->released += w->popped.n;
+    order(w, (struct msg) { .type = MSG_SEG_AHEAD, /* they are stored, and may be told */
+                            .seg_ahead = { .epoch = 1, .n_kept = 1,
+                                           .kept = &(struct kept_entry) { seg, w->tick } } });
 }
 
 static void seal(struct world *w, seg_id seg)

@@ -252,6 +252,7 @@ static void pop(uint64_t tick, uint32_t n, uint32_t away_ms)
                              .seg_pop = { .epoch = r->epoch, .seg = 1, .tick = tick, .n = n,
                                           .released_at_ms = r->now.wall_ms,
                                           .away_ms = away_ms } });
+    rig_stored(r, 0, 1, tick);
 }
 
 static void a_turn(struct rng *g, uint32_t *joined, uint64_t *tick)

@@ -197,27 +197,6 @@ Test(xfer, the_passes_are_the_same_bytes_after_the_move)
     cr_assert_str_eq(after + strlen(after) - 2, "1 ", "and with what it is bound to");
 }
 
-static void rig_link_older(void)
-{
-    r->linked = true;
-    rig_up(r, 0, RIG_PEER, RPC_SEGMENT, "node1");
-    rig_step(r, 1, (struct segtab_in){ .kind = SEGTAB_UP, .peer = RIG_PEER, .role = RPC_SEGMENT,
-                                       .name = "node0", .older = true });
-    rig_pump(r, UINT32_MAX);
-}
-
-Test(xfer, an_older_node_gets_nothing_that_it_would_forget)
-{
-    scene(2);
-    rig_cut(r);
-    rig_link_older();
-    order_in();
-    rig_order(r, 1, out_msg());
-    cr_assert_eq(r->out_report, MOVE_ABORTED);
-    cr_expect_not_null(strstr(r->why, "bound"), "%s", r->why);
-    check_line(1, false);
-}
-
 Test(xfer, merge_within_a_node)
 {
     struct segtab_counts c;

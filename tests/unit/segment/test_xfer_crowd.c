@@ -112,31 +112,6 @@ Test(xfer_crowd, last_seen_times_are_copied)
     rig_free(r);
 }
 
-/* It would be found out at once; a pass that is used during the copy, at the fence. */
-Test(xfer_crowd, a_use_that_an_older_target_would_forget_ends_the_move)
-{
-    r = rig_new(2, 1u << 20);
-    rig_open(r, 0, 1, OPEN_TARGET, N, 0);
-    rig_open(r, 1, 2, OPEN_TAIL, N, 0);
-    join_many(2, N);
-    rig_pop(r, 1, 2, 1, 1);
-    cr_assert_eq(rig_poll(r, 1, 2, 0).state, PLACE_ADMITTED);
-    rig_seal(r, 1, 2, 0);
-    rig_up(r, 0, RIG_PEER, RPC_SEGMENT, "node1");
-    rig_step(r, 1, (struct segtab_in){ .kind = SEGTAB_UP, .peer = RIG_PEER, .role = RPC_SEGMENT,
-                                       .name = "node0", .older = true });
-    r->linked = true;
-    order_move();
-    until_copying();
-    cr_assert_eq(rig_session(r, 1, 2, 0, SESS_USE, 7).state, SESS_OK);
-    for (unsigned i = 0; i < 100 && r->out_report != MOVE_ABORTED; i++)
-        rig_run(r, 100);
-    cr_assert_eq(r->out_report, MOVE_ABORTED);
-    cr_expect_not_null(strstr(r->why, "used"), "%s", r->why);
-    cr_expect_eq(rig_session(r, 1, 2, 0, SESS_USE, 8).state, SESS_GONE, "it was used");
-    rig_free(r);
-}
-
 Test(xfer_crowd, commit_of_half_a_copy_is_an_abort)
 {
     struct segtab_counts c;

@@ -409,8 +409,10 @@ int tls_handshake(struct tls *t, struct err *e)
 
     if (rc == 1 && sent == 0)
         return 1;
-    if (rc != 1 && (t->ended || why == SSL_ERROR_SYSCALL || why == SSL_ERROR_ZERO_RETURN))
+    if (rc != 1 && (t->ended || why == SSL_ERROR_SYSCALL || why == SSL_ERROR_ZERO_RETURN)) {
+        ERR_clear_error();
         return err_set(e, SQ_EAUTH, "TLS: the peer ended the handshake");
+    }
     if (rc != 1 && why != SSL_ERROR_WANT_READ) {
         long cert = SSL_get_verify_result(t->ssl);
 
@@ -430,6 +432,8 @@ ssize_t tls_recv(struct tls *t, void *p, size_t n)
     size_t done = 0, got = 0;
     int why = SSL_ERROR_NONE;
 
+    if (ERR_peek_error() != 0)
+        ERR_clear_error(); /* libcurl leaves some; SSL_get_error() would take them for ours */
     for (; done < n && why == SSL_ERROR_NONE; done += got)
         if (SSL_read_ex(t->ssl, (uint8_t *)p + done, n - done, &got) != 1) {
             got = 0;

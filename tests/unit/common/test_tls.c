@@ -161,6 +161,21 @@ Test(tls, a_changed_byte_is_found)
     cr_expect_eq(errno, EPROTO);
 }
 
+/* libcurl shares the thread's queue of errors, and leaves some there. */
+Test(tls, an_error_of_somebody_else_breaks_no_link)
+{
+    char b[16];
+
+    met();
+    ERR_raise(ERR_LIB_USER, ERR_R_INTERNAL_ERROR);
+    cr_expect_eq(tls_recv(end[0], b, sizeof(b)), -1);
+    cr_expect_eq(errno, EAGAIN);
+    ERR_raise(ERR_LIB_USER, ERR_R_INTERNAL_ERROR);
+    cr_expect_eq(tls_send(end[0], "hello", 5), 5);
+    cr_expect_eq(tls_recv(end[1], b, sizeof(b)), 5);
+    cr_expect_eq(ERR_peek_error(), 0ul);
+}
+
 /* ---- peers that are not ours ---- */
 
 static int speak(SSL_CTX *c, struct tls_ctx *acceptor)
@@ -229,6 +244,7 @@ Test(tls, random_bytes_end_a_handshake)
             said = tls_handshake(t, NULL);
         }
         cr_expect_eq(said, SQ_EAUTH);
+        cr_expect_eq(ERR_peek_error(), 0ul, "libcurl would take it for its own");
         tls_free(t);
         tls_ctx_free(c);
     }

@@ -143,19 +143,14 @@ ssize_t chan_put(struct rpc_chan *ch)
     return ch->tls != NULL ? tls_send(ch->tls, p, n) : send(ch->fd, p, n, MSG_NOSIGNAL);
 }
 
-static bool is_sealed_left(const struct rpc_chan *ch)
-{
-    return ch->tls != NULL && tls_unsent(ch->tls) > 0;
-}
-
 void chan_write(struct rpc_chan *ch)
 {
-    size_t todo = ch->out.len - ch->out_done;
     ssize_t n;
 
-    if ((todo == 0 && !is_sealed_left(ch)) || ch->blocked || ch->state == CHAN_CLOSING)
+    if (ch->blocked || ch->state == CHAN_CLOSING)
         return;
-    n = chan_put(ch);
+    /* nothing is left if a read has sent what was sealed: the interest in writing is */
+    n = rpc_chan_pending(ch) > 0 ? chan_put(ch) : 0;
     if (n < 0 && errno != EAGAIN && errno != EINTR) {
         chan_fail(ch, "write failed: %s", strerror(errno));
         return;
@@ -166,7 +161,7 @@ void chan_write(struct rpc_chan *ch)
         ch->bytes_out += (uint64_t)n;
         ch->rpc->counts.bytes_out += (uint64_t)n;
     }
-    ch->blocked = n < (ssize_t)todo || is_sealed_left(ch);
+    ch->blocked = rpc_chan_pending(ch) > 0;
     forget_written(ch);
     if (ev_io_set(ch->io, EV_IO_READ | (ch->blocked ? EV_IO_WRITE : 0)) < 0)
         chan_fail(ch, "event loop refused the descriptor");
@@ -266,5 +261,5 @@ msec_t rpc_chan_heard_ms(const struct rpc_chan *ch)
 
 size_t rpc_chan_pending(const struct rpc_chan *ch)
 {
-    return ch->out.len - ch->out_done;
+    return ch->out.len - ch->out_done + (ch->tls != NULL ? tls_unsent(ch->tls) : 0);
 }

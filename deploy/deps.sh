@@ -18,7 +18,7 @@ gate="nginx openssl python3"
 tasks="python3"
 docs="cmark-gfm python3"
 deb="debhelper dpkg-dev lintian cmark-gfm python3"
-night="$deb mmdebstrap devscripts python3-pip"
+night="$deb mmdebstrap devscripts"
 
 want=""
 # Playwright and axe-core come from npm (tests/e2e/package-lock.json). npm: Debian's, unless

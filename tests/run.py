@@ -338,7 +338,6 @@ def tier_night(s):
         s.unit(date=date, where=name + "/")
         s.check(date=date, where=name + "/")
     s.add("test_deb", ["tests/deploy/test_deb.sh"], cores=CORES, busy=CORES, limit=7200)
-    s.add("test_schemas", ["tests/deploy/test_schemas.py", "build/rel"], [s.bins("rel")], limit=1800)
     s.add("mutants", ["tests/mutants/mutants.py"], [s.tests("rel")], cores=CORES, busy=CORES, limit=12 * 3600)
 
 

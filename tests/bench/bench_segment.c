@@ -31,6 +31,7 @@
 #include "common/ticket/keys.h"
 #include "common/base/log.h"
 #include "common/base/rng.h"
+#include "common/config/cfg_check.h"
 #include "common/net/rpc.h"
 
 #define BATCH_MAX   256u

@@ -19,6 +19,7 @@
 
 #define LOG_MODULE       "rpc"
 #define MAX_OUTPUT_BYTES (64u << 20)
+#define BEAT_MAX_MS      250
 
 /* ---- the turn's end ---- */
 
@@ -122,6 +123,14 @@ static void forgive(struct rpc *r, msec_t now)
     }
 }
 
+/* A long heartbeat makes nobody wait for a place, or for the end of a hello. */
+static void beat_later(struct rpc *r)
+{
+    msec_t quarter = (msec_t)r->heartbeat_ms / 4;
+
+    ev_timer_at(r->beat, r->last_beat + ms_min(ms_max(quarter, 5), BEAT_MAX_MS));
+}
+
 static void on_beat(void *arg)
 {
     struct rpc *r = arg;
@@ -135,7 +144,7 @@ static void on_beat(void *arg)
         beat_chan(container_of(it, struct rpc_chan, node), now);
     if (r->accept_paused)
         listen_resume(r);
-    ev_timer_at(r->beat, now + ms_max(r->heartbeat_ms / 4, 5));
+    beat_later(r);
 }
 
 /* ---- life ---- */
@@ -192,7 +201,7 @@ int rpc_new(struct rpc **out, struct ev *ev, const struct rpc_opts *o, struct er
         return err_set(e, SQ_ENOMEM, "rpc: out of memory");
     }
     r->last_beat = ev_now(ev);
-    ev_timer_at(r->beat, r->last_beat + ms_max(r->heartbeat_ms / 4, 5));
+    beat_later(r);
     *out = r;
     return 0;
 }

@@ -3,8 +3,8 @@
  * TLS first, if it is not off: with a key that comes from the link key, or with certificates. The
  * first byte of a connection says whether it is TLS (a plain hello never begins with 0x16), so one
  * port takes both while a cluster is brought from one to the other (TLS_ACCEPT).
- * Hello inside it, as without it: it says who is there, in which role and version, and with
- * certificates the link key is still to be known (both sides prove that they know the link key; nothing else is spoken before):
+ * Hello inside it, as without it: it says who is there, in which role and version. Both sides
+ * prove that they know the link key, with certificates, too; nothing else is spoken before:
  *   dialler  -> HELLO     versions, role, node, incarnation, nonce_a
  *   acceptor -> CHALLENGE versions, role, node, incarnation, nonce_b, MAC("acceptor", all)
  *   dialler  -> PROOF     MAC("dialler", all)

@@ -131,7 +131,7 @@ struct rpc {
     struct rng rng;
     struct ev_timer *beat;
     msec_t last_beat;
-    bool accept_paused; /* no descriptors were left; tried again at the next beat */
+    bool accept_paused; /* no descriptors, or enough handshakes: until the next beat */
     struct list chans, closing, dirty, backlog, links, listeners;
     unsigned n_hello; /* accepted, not yet up */
     struct rpc_counts counts;

@@ -104,6 +104,7 @@ static inline void on_fail(void *ctx, const char *why)
 static const struct rpc_calls calls = { on_up, on_frame, on_down, on_fail };
 
 static const uint8_t *other_key;         /* of the side that is started next */
+static uint32_t beat_ms = BEAT_MS;       /* the same */
 static struct cfg_tls tls = { TLS_REQUIRE, "", "", "", "" }; /* the same */
 
 static inline void start(struct side *s, enum rpc_role role, const char *node, const uint8_t *k,
@@ -114,7 +115,7 @@ static inline void start(struct side *s, enum rpc_role role, const char *node, c
                           .incarnation = 7,
                           .link_key = k,
                           .other_link_key = other_key,
-                          .heartbeat_ms = BEAT_MS,
+                          .heartbeat_ms = beat_ms,
                           .max_output_bytes = max_out,
                           .tls = &tls,
                           .seed = 1 };

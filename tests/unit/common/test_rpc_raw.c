@@ -281,6 +281,26 @@ Test(rpc_raw, a_flood_of_handshakes_is_taken_in_pieces)
         close(fd[i]);
 }
 
+/* A long heartbeat is no reason to let peers wait until they give up. */
+Test(rpc_raw, peers_are_taken_at_the_same_rate_with_a_long_heartbeat)
+{
+    int fd[3 * 64];
+    msec_t since;
+
+    tls.mode = TLS_REQUIRE;
+    beat_ms = 60000;
+    serve(1u << RPC_ROUTER);
+    since = ev_now(ev);
+    for (unsigned i = 0; i < ARRAY_LEN(fd); i++) {
+        fd[i] = raw_connect();
+        cr_assert_eq(write(fd[i], "\x16\x03\x01\x00\x01\x00", 6), 6);
+    }
+    TURN_UNTIL(rpc_counts(srv.rpc)->refused == ARRAY_LEN(fd));
+    cr_expect_lt(ev_now(ev) - since, 15000);
+    for (unsigned i = 0; i < ARRAY_LEN(fd); i++)
+        close(fd[i]);
+}
+
 Test(rpc_raw, other_frame_version_closes)
 {
     expect_refused("\4\0\0\0\2", 5, "not our frames (version byte 2)");

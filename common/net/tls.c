@@ -222,6 +222,33 @@ int tls_ctx_keys(struct tls_ctx **out, const uint8_t *key, const uint8_t *other,
     return 0;
 }
 
+/* OpenSSL would ask the terminal for it, and wait. */
+static int no_passphrase(char *buf, int size, int writing, void *asked)
+{
+    (void)buf;
+    (void)size;
+    (void)writing;
+    *(bool *)asked = true;
+    return -1;
+}
+
+static int load_key(SSL_CTX *ssl, const char *path, struct err *e)
+{
+    bool asked = false;
+    int ok;
+
+    SSL_CTX_set_default_passwd_cb(ssl, no_passphrase);
+    SSL_CTX_set_default_passwd_cb_userdata(ssl, &asked);
+    ok = SSL_CTX_use_PrivateKey_file(ssl, path, SSL_FILETYPE_PEM);
+    SSL_CTX_set_default_passwd_cb(ssl, NULL);
+    SSL_CTX_set_default_passwd_cb_userdata(ssl, NULL);
+    if (ok == 1)
+        return 0;
+    return bad_file(e, "tls_key", path,
+                    asked ? "a passphrase protects it; keep it without one, in mode 0600"
+                          : "not the private key of the certificate, in PEM form");
+}
+
 /* OpenSSL would wait at a FIFO for ever. */
 static int check_file(const char *key, const char *path, enum file_kind kind, struct err *e)
 {
@@ -266,8 +293,9 @@ static int load_files(struct tls_ctx *c, const struct cfg_tls *f, struct err *e)
     ERR_clear_error();
     if (SSL_CTX_use_certificate_chain_file(c->ssl, f->cert) != 1)
         return bad_file(e, "tls_cert", f->cert, "not a certificate in PEM form");
-    if (SSL_CTX_use_PrivateKey_file(c->ssl, f->key, SSL_FILETYPE_PEM) != 1)
-        return bad_file(e, "tls_key", f->key, "not the private key of the certificate, in PEM form");
+    rc = load_key(c->ssl, f->key, e);
+    if (rc < 0)
+        return rc;
     if (SSL_CTX_load_verify_locations(c->ssl, f->ca, NULL) != 1)
         return bad_file(e, "tls_ca", f->ca, "not certificates of an authority, in PEM form");
     rc = check_own(c->ssl, f, e);

@@ -348,6 +348,18 @@ static void refused(struct cfg_tls f, const char *path, const char *said)
     cr_expect(strstr(e.text, path) != NULL && strstr(e.text, said) != NULL, "%s", e.text);
 }
 
+static void lock_key(const char *name)
+{
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    FILE *f = fopen(cert_path(name, ".key"), "w");
+
+    cr_assert_not_null(f);
+    cr_assert_eq(fchmod(fileno(f), 0600), 0);
+    PEM_write_PrivateKey(f, key, EVP_aes_128_cbc(), (const uint8_t *)"word", 4, NULL, NULL);
+    fclose(f);
+    EVP_PKEY_free(key);
+}
+
 Test(tls_certs, bad_files_are_named)
 {
     struct cfg_tls f = cert_files("seg1", "ca", "");
@@ -364,6 +376,8 @@ Test(tls_certs, bad_files_are_named)
     refused(cert_files("old", "ca", ""), "old.crt", "expired");
     cr_assert_eq(chmod(cert_path("seg1", ".key"), 0644), 0);
     refused(cert_files("seg1", "ca", ""), "seg1.key", "others");
+    lock_key("seg1");
+    refused(cert_files("seg1", "ca", ""), "seg1.key", "passphrase");
     cr_assert_eq(unlink(cert_path("seg1", ".key")), 0);
     cr_assert_eq(mkfifo(cert_path("seg1", ".key"), 0600), 0);
     refused(cert_files("seg1", "ca", ""), "seg1.key", "regular");

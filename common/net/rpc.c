@@ -56,14 +56,23 @@ static void say_closed(const struct rpc_chan *ch)
         (unsigned long long)ch->bytes_in, (unsigned long long)ch->bytes_out);
 }
 
+/* What goes at once; TLS seals it piece by piece. */
+static void write_last(struct rpc_chan *ch)
+{
+    ssize_t n = 1;
+
+    for (; n > 0 && ch->out.len > ch->out_done; ch->out_done += n > 0 ? (size_t)n : 0)
+        n = chan_put(ch);
+}
+
 /* Says why, tells the user, frees. */
 static void chan_reap(struct rpc_chan *ch)
 {
     bool was_up = ch->told_up;
 
     assert(ch->state == CHAN_CLOSING && (ch->link == NULL || ch->link->chan == ch));
-    if (ch->flush && !ch->blocked && ch->out.len > ch->out_done)
-        (void)!chan_put(ch);
+    if (ch->flush && !ch->blocked)
+        write_last(ch);
     say_closed(ch);
     if (ch->told_up && ch->calls.on_down != NULL)
         ch->calls.on_down(ch->ctx, ch, ch->why);

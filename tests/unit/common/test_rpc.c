@@ -21,6 +21,15 @@ Test(rpc, good_hello)
     cr_expect_eq(rpc_counts(cli.rpc)->dialled, 1u);
 }
 
+Test(rpc, a_close_writes_what_the_kernel_takes)
+{
+    both_up();
+    send_n(cli.ch, 1, 3, 200 << 10);
+    rpc_chan_close(cli.ch, "enough");
+    TURN_UNTIL(srv.downs == 1);
+    cr_expect_eq(srv.frames, 3u);
+}
+
 Test(rpc, heartbeats_keep_a_quiet_link)
 {
     msec_t end;

@@ -111,6 +111,16 @@ static void read_clock(struct mng *m, int64_t wall_ms)
         m->stats_now = true;
 }
 
+void mng_forgive(struct mng *m, msec_t now_ms, msec_t ms)
+{
+    each_node (m, n) {
+        n->heard_ms = n->heard_ms + ms < now_ms ? n->heard_ms + ms : now_ms;
+        n->down_ms = n->down_ms + ms < now_ms ? n->down_ms + ms : now_ms;
+    }
+    each_task_node (m, n)
+        n->down_ms = n->down_ms + ms < now_ms ? n->down_ms + ms : now_ms;
+}
+
 void mng_tick(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out)
 {
     assert(m->started);

@@ -10,6 +10,8 @@
 #include "queuemng/process/steps.h"
 #include "queuemng/service/service.h"
 #include "queuemng/service/term.h"
+#include "queuemng/state/node.h"
+#include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 #include "queuemng/store/store.h"
 #include "tests/lib/turn.h"
@@ -122,7 +124,7 @@ static void dial_as(const char *node)
 {
     static const struct rpc_calls calls = { .on_up = on_up, .on_down = on_down };
     struct rpc_opts o = { .role = RPC_TASK, .node = node, .incarnation = 1,
-                          .link_key = w.s->keys.link };
+                          .link_key = w.s->keys.link, .tls = &w.cfg.tls };
     struct err e = { 0 };
 
     cr_assert_eq(rpc_new(&w.rpc, w.ev, &o, &e), 0, "%s", e.text);
@@ -181,6 +183,22 @@ Test(anew, who_is_blamed_is_forgotten_in_time)
 
 static const struct store_ops *store_ops;
 static msec_t loaded_ms;
+
+/* A tick is late by five seconds: the first step after it, whichever it is, does not find nodes silent. */
+Test(anew, who_was_not_heard_while_the_manager_stood_still_is_not_silent)
+{
+    struct mnode *n = node_at(w.s->mng, 1);
+    msec_t now = ev_now(w.ev);
+
+    n->heard_ms = now - 5100;
+    n->registered = true;
+    w.s->tick_ms = now - 5000;
+    mng_out_reset(mng_service_step(w.s));
+    cr_expect_eq(n->heard_ms, now - 100);
+    mng_out_reset(mng_service_step(w.s));
+    cr_expect_eq(n->heard_ms, now - 100, "once for each time");
+    cr_expect(is_logged("event=stood_still ms=5000"), "%s", w.logged);
+}
 
 static int each_slowly(const struct store *s, kv_fn fn, void *ctx)
 {

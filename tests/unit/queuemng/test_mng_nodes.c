@@ -227,6 +227,17 @@ Test(mng_nodes, routers_hear_at_once_which_nodes_are_not_reached)
     list_remove(&w.m->routers, &router.in);
 }
 
+Test(mng_nodes, a_time_in_which_the_manager_stood_still_is_no_silence_of_theirs)
+{
+    a->heard_ms = w.m->now_ms;
+    b->down_ms = w.m->now_ms - 100;
+    mng_forgive(w.m, w.m->now_ms + 5000, 4900);
+    cr_expect_eq(a->heard_ms, w.m->now_ms + 4900);
+    cr_expect_eq(b->down_ms, w.m->now_ms + 4800);
+    mng_forgive(w.m, w.m->now_ms + 5000, 4900);
+    cr_expect_eq(a->heard_ms, w.m->now_ms + 5000, "nobody is heard in time to come");
+}
+
 /* How many rows a router is told at this moment. */
 static uint32_t told_left(struct mrouter *to, msec_t now_ms)
 {

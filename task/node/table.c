@@ -215,6 +215,7 @@ void tasktab_count(const struct tasktab *t, struct tasktab_counts *n)
     *n = t->n;
     n->parts = t->n_parts;
     n->tasks = tasktab_tasks(t);
+    n->max_tasks = t->o.max_tasks;
     n->waiting_calls = t->ends.n;
     n->epoch = t->epoch;
     each_part (t, p) {

@@ -102,7 +102,7 @@ struct tasktab_opts {
 };
 
 struct tasktab_counts { /* ever, or now */
-    uint64_t parts, tasks, waiting_calls;
+    uint64_t parts, tasks, max_tasks, waiting_calls;
     uint64_t puts, takes, gets, settled, changed; /* rows, questions */
     struct engine_counts engine;
     uint64_t scheduled, waiting, running, finals, dead_now, queues;

@@ -21,6 +21,8 @@
 #define PSK_BYTES  32
 #define SEAL_AHEAD (256u << 10) /* bytes that are sealed before the kernel has taken them */
 #define KEEP_BYTES (1u << 20)   /* an empty buffer above this is given back */
+#define RECORD     (16u << 10)  /* bytes of a whole one */
+#define RECORDS_PER_KEY (1u << 17) /* AES-GCM bears 2^24 (RFC 8446, 5.5): a link lives for months */
 
 struct psk {
     uint8_t key[PSK_BYTES];
@@ -39,6 +41,7 @@ struct tls {
     struct buf sealed; /* on its way out */
     size_t sealed_done;
     unsigned turn; /* the key that is tried */
+    unsigned n_records; /* sealed by the key of now */
     int read_errno; /* after the last recv(); 0: none */
     bool more, ended, by_key;
 };
@@ -476,6 +479,16 @@ ssize_t tls_recv(struct tls *t, void *p, size_t n)
     return why == SSL_ERROR_ZERO_RETURN ? 0 : -1;
 }
 
+/* The next record brings the new key. */
+static bool change_key(struct tls *t, size_t bytes)
+{
+    t->n_records += 1 + (unsigned)(bytes / RECORD);
+    if (t->n_records < RECORDS_PER_KEY)
+        return true;
+    t->n_records = 0;
+    return SSL_key_update(t->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1;
+}
+
 ssize_t tls_send(struct tls *t, const void *p, size_t n)
 {
     size_t done = 0;
@@ -489,7 +502,7 @@ ssize_t tls_send(struct tls *t, const void *p, size_t n)
     n = n < SEAL_AHEAD ? n : SEAL_AHEAD;
     if (n == 0)
         return 0;
-    if (SSL_write_ex(t->ssl, p, n, &done) != 1) {
+    if (!change_key(t, n) || SSL_write_ex(t->ssl, p, n, &done) != 1) {
         ERR_clear_error();
         errno = t->sealed.failed ? ENOMEM : EPROTO;
         return -1;

@@ -7,7 +7,8 @@
  *                                 the secret is changed) knows which one is meant
  *   with certificates             on both sides, of one authority; the dialler checks the name that
  *                                 it dials, the acceptor a name if one is configured
- * There are no tickets, no early data, no renegotiation, no older version.
+ * Each end changes the key of what it sends after many records. There are no tickets, no early
+ * data, no renegotiation, no older version.
  *
  * Out: what is written in one turn is sealed into one buffer and leaves in one send(). What the
  * kernel does not take stays sealed, and nothing more is taken until it has left.

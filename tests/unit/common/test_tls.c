@@ -5,6 +5,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "common/base/rng.h"
@@ -131,6 +132,26 @@ Test(tls, megabytes_go_through_a_small_socket_both_ways)
     cr_expect_eq(memcmp(sent[0], got[1], BYTES), 0);
     cr_expect_eq(memcmp(sent[1], got[0], BYTES), 0);
     cr_expect(was_unsent && was_more);
+}
+
+/* A record of a byte has 23, a change of keys 27. */
+Test(tls, keys_are_changed_after_many_records)
+{
+    enum { RECORDS = 150000 };
+    size_t on_the_way = 0;
+
+    met();
+    for (unsigned i = 0; i < RECORDS; i++) {
+        uint8_t c = (uint8_t)i, got;
+        int n = 0;
+
+        cr_assert_eq(tls_send(end[0], &c, 1), 1);
+        cr_assert_eq(ioctl(fd[1], FIONREAD, &n), 0);
+        on_the_way += (size_t)n;
+        cr_assert(tls_recv(end[1], &got, 1) == 1 && got == c);
+        cr_assert(tls_recv(end[1], &got, 1) == -1 && errno == EAGAIN);
+    }
+    cr_expect_eq(on_the_way, (size_t)RECORDS * 23 + 27);
 }
 
 Test(tls, nothing_of_it_is_readable_on_the_way)

@@ -214,9 +214,10 @@ static bool look(struct rpc_chan *ch)
 {
     enum tls_mode mode = ch->rpc->tls;
     uint8_t first;
+    ssize_t n = recv(ch->fd, &first, 1, MSG_PEEK);
 
-    if (recv(ch->fd, &first, 1, MSG_PEEK) != 1)
-        return true; /* nothing, an end, an error: as for any read */
+    if (n != 1) /* an end, an error: as for any read; nothing yet: no read may come between */
+        return n == 0 || (errno != EAGAIN && errno != EINTR);
     ch->looked = true;
     if (tls_begins(first) && mode == TLS_OFF)
         chan_fail(ch, "it speaks TLS, and here it is off (key tls)");

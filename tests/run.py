@@ -90,13 +90,18 @@ class Job:
             argv = ["env", f"WALL=build/{self.flavour}/dates/wall.so", "tests/dates/on.sh", *self.date, *argv]
         return argv if self.real else ["nice", "-n", "5" if self.reads == "build" else "10", *argv]
 
+    def start(self, argv, out):
+        return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                                env={**ENV, **self.env}, start_new_session=True)
+
     def begin(self):
         """Starts it in a group of its own."""
         os.makedirs(os.path.dirname(self.log), exist_ok=True)
         with open(self.log, "wb") as out:
-            self.process = subprocess.Popen(
-                self.command(), stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                env={**ENV, **self.env}, start_new_session=True)
+            try:
+                self.process = self.start(self.command(), out)
+            except OSError as e:  # a story that is no program fails, and the others go on
+                self.process = self.start(["sh", "-c", 'echo "FAIL $1"; exit 126', "sh", str(e)], out)
         self.began = time.monotonic()
 
     def end(self, sig):

@@ -122,10 +122,13 @@ INLINE int read_number(const struct field *f, const char *from, uint64_t *v)
 
 static int write_number(const struct field *f, const desc *d, const char *from, struct buf *b)
 {
-    uint64_t v;
-    int rc = read_number(f, from, &v);
+    uint64_t v = number(from, f->width, f->is_signed);
     uint8_t *to;
+    int rc;
 
+    if (v == 0 && f->least == 0) /* most are */
+        return 0;
+    rc = read_number(f, from, &v);
     v = wire_value(d->type, v);
     if (rc < 0 || v == 0 || (to = buf_room(b, 2 * VARINT_MAX)) == NULL)
         return rc;

@@ -107,7 +107,7 @@ static inline void start_node(void)
 {
     char managers[128], journal[128], bodies[128];
     const char *sets[] = { managers, journal, bodies, "listen=127.0.0.1:0",
-                           "admin=127.0.0.1:0", "node=t1", "journal_snapshot=512" };
+                           "admin=127.0.0.1:0", "node=t1", "journal_snapshot=512", "tls=off" };
     struct task_cfg cfg = { 0 };
     struct err e = { 0 };
     struct task_service_opts o = { .cfg = &cfg,

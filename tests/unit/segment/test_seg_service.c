@@ -119,7 +119,7 @@ static struct seg_service *start_node(const char *name)
 {
     char managers[128];
     const char *sets[] = { managers, "listen=127.0.0.1:0", "admin=127.0.0.1:0",
-                           "journal=off" };
+                           "journal=off", "tls=off" };
     struct seg_cfg cfg = { 0 };
     struct seg_service *s = NULL;
     struct err e = { 0 };

@@ -91,8 +91,9 @@ awk '{ print $1, $2, $3 }' "$DIR/busy0.counts" | while read -r pid name call; do
     n=$(since "$pid" "$call")
     [ "$n" = 0 ] || printf '     %-8s %-16s %9d  %s per poll\n' "$name" "$call" "$n" "$(per_poll "$n")"
 done
-at_most "router: allocations per poll" "$(per_poll "$(since "$router" memory)")" 0.001
-at_most "segment: allocations per poll" "$(per_poll "$(since "$segment" memory)")" 0.001
+at_most "router: allocations per poll" "$(per_poll "$(since "$router" memory)")" 0.01
+# Polls allocate nothing; OpenSSL does, for records of the link, of which hundreds of polls share one.
+at_most "segment: allocations per poll" "$(per_poll "$(since "$segment" memory)")" 0.01
 # An answer is one read and one write. All else is per turn: epoll_wait, a read and a write
 # of the segment node's link.
 others=$(($(since "$router" system) - 2 * done))

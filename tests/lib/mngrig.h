@@ -287,11 +287,14 @@ static inline void mr_join(struct mr *r, uint32_t n)
         struct append_req req = { .client = CLIENT_GAME };
         struct append_ans a;
         struct route_tail tail;
+        struct arena mem; /* of the pass of who is let in at once */
 
+        arena_init(&mem);
         cr_assert_eq(routes_tail(r->routes, mr_queue(r), r->lane, &tail), 0);
         req.seg = tail.seg;
         segtab_append(r->t[mr_node_no(r, tail.node)],
-                      (struct seg_now) { r->now, r->wall }, &req, 1, &a, NULL);
+                      (struct seg_now) { r->now, r->wall }, &req, 1, &a, &mem);
+        arena_fini(&mem);
         if (a.state == APPEND_SEALED) {
             routes_sealed(r->routes, tail.seg);
             mr_run(r, 300);

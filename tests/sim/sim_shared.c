@@ -364,7 +364,7 @@ static void begin(uint64_t seed)
     for (int i = 0; i < NODES; i++)
         w.node[i].runs = true;
     budget("{\"name\":\"gpu\",\"rate_per_s\":40,\"max_active\":12}");
-    mr_put_queue(w.r, "{\"name\":\"q\",\"mode\":\"both\",\"max_active\":100,\"release_per_s\":1000,"
+    mr_put_queue(w.r, "{\"name\":\"q\",\"mode\":\"both\",\"direct_entry\":false,\"max_active\":100,\"release_per_s\":1000,"
                       "\"budget\":\"gpu\",\"budget_weight\":2,\"no_show_boost\":1,\"pass_ttl\":\"1h\","
                       "\"away\":\"0s\"}");
     endpoint("e", 1);

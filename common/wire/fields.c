@@ -301,20 +301,27 @@ static int write_field(const struct field *f, const desc *d, const char *s, stru
     return SQ_EINVAL;
 }
 
-/* The row of the table for a field: the one behind the last, in most. */
-static const struct field *row_of(const struct fields *t, const desc *d, unsigned *at)
+static unsigned find_row(const struct fields *t, const desc *d)
 {
     const size_t bytes = offsetof(ProtobufCBinaryData, data); /* offset of the bytes of a column */
 
     for (unsigned i = 0; i < t->n; i++) {
-        const struct field *f = &t->v[*at];
+        const struct field *f = &t->v[i];
 
-        *at = *at + 1 < t->n ? *at + 1 : 0;
         if (f->kind != F_ROWS && f->pb - (f->pb_width == 1 ? bytes : 0) == d->offset)
-            return f;
+            return i;
     }
     assert(!"a row for each field"); /* test_codec looks */
-    return NULL;
+    return 0;
+}
+
+/* The row of the table for the i-th field, which is looked for once in the life of a process. */
+static const struct field *row_of(const struct fields *t, unsigned i)
+{
+    assert(i < t->n && t->n < UINT8_MAX);
+    if (SQ_UNLIKELY(t->order[i] == 0))
+        t->order[i] = (uint8_t)(1 + find_row(t, &t->desc->fields[i]));
+    return &t->v[t->order[i] - 1];
 }
 
 /* A bad value would end the link: our own log says which message it is. */
@@ -326,11 +333,9 @@ static int unfit(const struct fields *t, const char *field)
 
 static int write_struct(const struct fields *t, const char *s, struct buf *b)
 {
-    unsigned at = 0;
-
     for (unsigned i = 0; i < t->desc->n_fields; i++) {
         const desc *d = &t->desc->fields[i];
-        int rc = write_field(row_of(t, d, &at), d, s, b);
+        int rc = write_field(row_of(t, i), d, s, b);
 
         if (SQ_UNLIKELY(rc < 0))
             return rc == SQ_EINVAL ? unfit(t, d->name) : rc;

@@ -50,6 +50,7 @@ struct field {
 struct fields {
     const struct field *v;
     unsigned n;
+    uint8_t *order; /* of each field, by its place in desc: 1 + its row in v; 0: not looked for yet */
     const ProtobufCMessageDescriptor *desc;
     bool (*holds)(const void *s); /* NULL, or: what is true beyond ranges; false: refused */
     void (*finish)(void *s);      /* NULL, or: sets what has no field of its own */
@@ -71,8 +72,9 @@ bool fields_take(const struct fields *t, const void *pb, struct arena *a, void *
         typedef Struct S;                                                                \
         typedef Segq__##Pb P;                                                            \
         static const struct field v[] = { __VA_ARGS__ };                                 \
-        static const struct fields t = { v, ARRAY_LEN(v), &segq__##name##__descriptor,   \
-                                         hold, end };                                        \
+        static uint8_t order[ARRAY_LEN(v)];                                              \
+        static const struct fields t = { v, ARRAY_LEN(v), order,                         \
+                                         &segq__##name##__descriptor, hold, end };       \
                                                                                          \
         return &t;                                                                       \
     }

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
@@ -33,6 +34,35 @@ void *__libc_memalign(size_t align, size_t n);
 void __libc_free(void *p);
 
 static struct count_proc nobody, *mine = &nobody;
+
+/* Where the code of libssl and libcrypto is. */
+static struct range {
+    uintptr_t from, to;
+} openssl[2];
+static int n_openssl;
+
+static int note_openssl(struct dl_phdr_info *o, size_t size, void *ctx)
+{
+    (void)size;
+    (void)ctx;
+    if (strstr(o->dlpi_name, "/libssl.") == NULL && strstr(o->dlpi_name, "/libcrypto.") == NULL)
+        return 0;
+    for (int i = 0; i < o->dlpi_phnum && n_openssl < 2; i++)
+        if (o->dlpi_phdr[i].p_type == PT_LOAD && (o->dlpi_phdr[i].p_flags & PF_X) != 0) {
+            uintptr_t from = o->dlpi_addr + o->dlpi_phdr[i].p_vaddr;
+
+            openssl[n_openssl++] = (struct range) { from, from + o->dlpi_phdr[i].p_memsz };
+        }
+    return 0;
+}
+
+static inline enum count_call by(const void *caller, enum count_call c)
+{
+    for (int i = 0; i < n_openssl; i++)
+        if ((uintptr_t)caller >= openssl[i].from && (uintptr_t)caller < openssl[i].to)
+            return COUNT_openssl;
+    return c;
+}
 
 static inline void count(enum count_call c)
 {
@@ -67,6 +97,7 @@ __attribute__((constructor)) static void start(void)
         return;
     p = mmap(NULL, sizeof(struct count_file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     syscall(SYS_close, fd);
+    dl_iterate_phdr(note_openssl, NULL);
     if (p != MAP_FAILED)
         claim(p);
 }
@@ -75,19 +106,19 @@ __attribute__((constructor)) static void start(void)
 
 void *malloc(size_t n)
 {
-    count(COUNT_malloc);
+    count(by(__builtin_return_address(0), COUNT_malloc));
     return __libc_malloc(n);
 }
 
 void *calloc(size_t n, size_t size)
 {
-    count(COUNT_calloc);
+    count(by(__builtin_return_address(0), COUNT_calloc));
     return __libc_calloc(n, size);
 }
 
 void *realloc(void *p, size_t n)
 {
-    count(COUNT_realloc);
+    count(by(__builtin_return_address(0), COUNT_realloc));
     return __libc_realloc(p, n);
 }
 
@@ -105,7 +136,7 @@ void *reallocarray(void *p, size_t n, size_t size)
 void free(void *p)
 {
     if (p != NULL) /* free(NULL) costs nothing and says nothing */
-        count(COUNT_free);
+        count(by(__builtin_return_address(0), COUNT_free));
     __libc_free(p);
 }
 

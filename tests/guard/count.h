@@ -7,7 +7,8 @@
 #define COUNT_ENV   "SEGQ_COUNT_FILE"
 #define COUNT_PROCS 64
 
-/* Memory, then system calls: counts prints a sum of each. memory ends with memalign. */
+/* Memory, then system calls: counts prints a sum of each. memory ends with memalign. openssl: calls
+ * of both kinds by libssl and libcrypto, which are in no other count. */
 #define COUNT_MEMORY(X)                                                                  \
     X(malloc) X(calloc) X(realloc) X(free) X(memalign)
 #define COUNT_SYSTEM(X)                                                                  \
@@ -19,6 +20,7 @@ enum count_call {
 #define X(name) COUNT_##name,
     COUNT_MEMORY(X) COUNT_SYSTEM(X)
 #undef X
+    COUNT_openssl,
     COUNT_NCALLS
 };
 

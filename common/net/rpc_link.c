@@ -190,7 +190,7 @@ static void tls_start(struct rpc_chan *ch, const char *host, unsigned turn)
 {
     ch->tls = tls_new(credentials(ch->rpc), ch->fd, host, turn);
     if (ch->tls == NULL) {
-        chan_fail(ch, "TLS: out of memory");
+        chan_fail(ch, "TLS: no memory, or a host that no certificate can name");
         return;
     }
     ch->state = CHAN_TLS;

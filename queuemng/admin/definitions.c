@@ -103,6 +103,15 @@ static bool matches(const char *if_match, uint64_t version)
     return false;
 }
 
+/* PUT with If-Match of what is not there: it never was, or was removed meanwhile. */
+static void not_there(struct admin_call *c, enum def_kind_no kind, const char *name)
+{
+    struct err e = { 0 };
+
+    mng_not_defined(kind, name, &e);
+    admin_problem(c->a, 412, "conflict", "%s; without If-Match, PUT makes it", e.text);
+}
+
 /* May PUT, PATCH, DELETE go on? False: the answer says why not. version 0: it is not there. */
 static bool may_change(struct admin_call *c, enum def_kind_no kind, const char *name, uint64_t version)
 {
@@ -111,7 +120,9 @@ static bool may_change(struct admin_call *c, enum def_kind_no kind, const char *
 
     if (version == 0 && !is_put)
         not_found(c, kind, name);
-    else if (c->q->if_match[0] != 0 && (version == 0 || !matches(c->q->if_match, version)))
+    else if (version == 0 && c->q->if_match[0] != 0)
+        not_there(c, kind, name);
+    else if (version != 0 && !matches(c->q->if_match, version))
         admin_problem(c->a, 412, "conflict", "%s %s was changed meanwhile, it is at version %llu now: "
                       "look at it again", what, c->name, (unsigned long long)version);
     else if (is_put && version != 0 && strcmp(c->q->if_none_match, "*") == 0)

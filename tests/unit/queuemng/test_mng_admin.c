@@ -142,6 +142,7 @@ Test(admin, definitions)
     cr_expect_str_eq(text(&g, "code"), "conflict");
     cr_expect_eq(ask_as(&g, true, "PATCH", Q "login", "", "\"7\", \"2\"", "{}"), 200);
     cr_expect_eq(ask_as(&g, true, "PUT", Q "new", "", "*", "{}"), 412);
+    cr_expect_str_eq(text(&g, "detail"), "no queue new; without If-Match, PUT makes it");
     cr_expect_eq(ask(&g, "PUT", Q "new", "{\"release_per_s\":5}"), 201);
     cr_expect_eq(ask(&g, "PUT", Q "new", "{\"release_per_s\":6,\"name\":\"new\",\"version\":1}"),
                  200);

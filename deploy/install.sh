@@ -11,6 +11,7 @@ what=${1:-}
 build=${2:-}
 case $what in install | uninstall) ;; *) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" | head -n -1 >&2; exit 2 ;; esac
 
+umask 022 # services are of another user: what a careful root keeps from others, they could not read
 root=${DESTDIR:-}
 prefix=${PREFIX:-/usr/local}
 lib=$prefix/lib/segq # the programs that services start: `router`, `task` are no names for everybody
@@ -20,6 +21,13 @@ libdir=${LIBDIR:-$prefix/lib}
 doc=${DOCDIR:-$prefix/share/doc/segq}
 man=$prefix/share/man
 made=$build/install # what `make` made for it
+die() { echo "$what: $*" >&2; exit 2; }
+for place in "PREFIX=$prefix" "UNITDIR=$units" "SYSUSERSDIR=$sysusers" "LIBDIR=$libdir" "DOCDIR=$doc" \
+    "BASHDIR=${BASHDIR:-/}" "ZSHDIR=${ZSHDIR:-/}" "FISHDIR=${FISHDIR:-/}"; do
+    case ${place#*=} in # units and pkg-config name it
+    [!/]* | *[!A-Za-z0-9/._+~-]*) die "$place: give an absolute path of letters, digits and /._+~-" ;;
+    esac
+done
 
 # MODE SOURCE TARGET, a line each. Documents keep their places, so that their links lead somewhere.
 files() {
@@ -63,14 +71,21 @@ if [ "$what" = install ]; then
     settings | while read -r from to; do
         if [ -e "$root$to" ]; then echo "install: $to stays as it is"; else put 644 "$from" "$to"; fi
     done
+    unknown=
+    case $units in
+    /etc/systemd/system | /usr/local/lib/systemd/system | /usr/lib/systemd/system | /lib/systemd/system) ;;
+    *) unknown="  systemctl link $units/segq-*.service   # systemd does not look there by itself
+" ;;
+    esac
     [ -n "$root" ] || cat <<EOT
 segq is installed. Next, as root:
   systemd-sysusers $sysusers/segq.conf        # the user segq
   $lib/secrets /etc/segq/secrets        # makes them, if they are missing
-  systemctl daemon-reload && systemctl start segq-mng segq-seg segq-rt   # and segq-task
+$unknown  systemctl daemon-reload && systemctl start segq-mng segq-seg segq-rt   # and segq-task
 EOT
     exit 0
 fi
+[ -e "$root$prefix/bin/segqctl" ] || [ -d "$root$lib" ] || die "no segq in $root$prefix: was PREFIX or DESTDIR another one?"
 files | while read -r _ _ to; do rm -f "$root$to"; done
 for own in "$lib" "$prefix/share/segq" "$doc"; do
     [ ! -d "$root$own" ] || find "$root$own" -depth -type d -empty -delete

@@ -22,9 +22,14 @@ BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.join(ROOT
 PROGRAMS = ("router", "segment", "task", "queuemng", "rt_cluster", "seg_cluster", "task_cluster", "mng_cluster")
 
 
+def tried(what, root, **places):
+    """What install.sh says to it."""
+    return subprocess.run([os.path.join(ROOT, "deploy", "install.sh"), what, BUILD], capture_output=True,
+                          text=True, env={**os.environ, "DESTDIR": root, "PREFIX": "/usr", **places})
+
+
 def install(what, root, **places):
-    got = subprocess.run([os.path.join(ROOT, "deploy", "install.sh"), what, BUILD], capture_output=True,
-                         text=True, env={**os.environ, "DESTDIR": root, "PREFIX": "/usr", **places})
+    got = tried(what, root, **places)
     assert got.returncode == 0, got.stderr
     return got.stdout
 
@@ -117,6 +122,37 @@ class Install(unittest.TestCase):
                 self.assertRegex(f.read(), "(?s)prefix=/opt/segq\nlibdir=/opt/lib\n.*Version: %s\n"
                                  % re.escape(text_of("VERSION").strip()))
 
+    def test_a_careful_root_installs_for_everybody(self):
+        """Services are of another user: with umask 077 they could not read their programs."""
+        with tempfile.TemporaryDirectory() as root:
+            before = os.umask(0o077)
+            try:
+                install("install", root + "/of")
+            finally:
+                os.umask(before)
+            for at, _, files in os.walk(root + "/of"):
+                self.assertEqual(os.stat(at).st_mode & 0o777, 0o755, at)
+                for f in files:
+                    self.assertEqual(os.stat(os.path.join(at, f)).st_mode & 0o444, 0o444, f)
+
+    def test_a_mistyped_place_is_refused_and_nothing_is_put_there(self):
+        with tempfile.TemporaryDirectory() as root:
+            for places in ({"PREFIX": "usr/local"}, {"PREFIX": "~/segq"}, {"PREFIX": "/opt/my segq"}, {"PREFIX": "/opt/a|b"},
+                           {"UNITDIR": "lib/systemd/system"}, {"ZSHDIR": "share/zsh"}):
+                for what in ("install", "uninstall"):
+                    got = tried(what, root, **places)
+                    name, place = next(iter(places.items()))
+                    self.assertEqual((got.returncode, got.stderr.split(": give")[0]), (2, f"{what}: {name}={place}"))
+            self.assertEqual(tree(root), set())
+
+    def test_uninstall_of_another_place_says_that_nothing_is_there(self):
+        with tempfile.TemporaryDirectory() as root:
+            install("install", root)
+            got = tried("uninstall", root, PREFIX="/usr/locla")
+            self.assertEqual(got.returncode, 2)
+            self.assertIn("no segq in " + root + "/usr/locla", got.stderr)
+            self.assertTrue(os.path.exists(root + "/usr/bin/segqctl"))
+
     def test_what_the_operator_wrote_stays(self):
         with tempfile.TemporaryDirectory() as root:
             install("install", root)
@@ -146,6 +182,18 @@ class Install(unittest.TestCase):
             subprocess.run(make, check=True)
             for f, was in kept.items():
                 self.assertEqual(open(f, "rb").read() == was, not f.endswith("pass.key"))
+
+
+    def test_secrets_need_what_they_are_made_of(self):
+        """The hash of a token that is not there would be that of the empty one."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, why in (("task_tokens", "task.token"), ("pass.kye", "no secret pass.kye")):
+                got = subprocess.run([self.at("/usr/lib/segq/secrets"), folder + "/a/secrets", name], capture_output=True,
+                                     text=True, umask=0o077)
+                self.assertEqual(got.returncode, 2)
+                self.assertIn(why, got.stderr)
+            self.assertEqual(tree(folder), set())
+            self.assertEqual([os.stat(folder + d).st_mode & 0o777 for d in ("/a", "/a/secrets")], [0o755, 0o700])
 
 
 def main():

@@ -232,7 +232,8 @@ class Kubernetes(unittest.TestCase):
                              if c["name"] != "keys" else {"readinessProbe", "livenessProbe"})
 
     def test_links_are_those_of_the_protocol(self):
-        """Of each policy: who may reach a port that is for processes of ours."""
+        """Of each policy: who may reach a port that is for processes of ours. segqctl in a manager's pod
+        (README.md) is sent to the one that leads."""
         may = {}
         for name, n in self.of("NetworkPolicy").items():
             for rule in n["spec"].get("ingress", []):
@@ -240,9 +241,10 @@ class Kubernetes(unittest.TestCase):
                        for v in [*s.get("matchLabels", {}).values(),
                                  *(x for e in s.get("matchExpressions", []) for x in e["values"])]}
                 if who:
-                    may[name] = who
-        self.assertEqual(may, {"redis": {"queuemng"}, "queuemng": {"router", "segment", "task"},
-                               "segment": {"router", "segment"}, "task": {"router", "task"}})
+                    may.update({(name, p["port"]): who for p in rule["ports"]})
+        self.assertEqual(may, {("redis", "redis"): {"queuemng"}, ("queuemng", "nodes"): {"router", "segment", "task"},
+                               ("queuemng", "admin"): {"queuemng"}, ("segment", "segments"): {"router", "segment"},
+                               ("task", "tasks"): {"router", "task"}})
 
     def test_secrets_are_those_of_the_page(self):
         named = {s["secret"]["name"] for w in self.work for v in self.pod(w).get("volumes", [])

@@ -121,5 +121,18 @@ struct rpc_counts { /* ever, for metrics */
     uint64_t unfit;             /* messages that were not sent: the peer would refuse them */
 };
 const struct rpc_counts *rpc_counts(const struct rpc *r);
+/* Their rows on a page of metrics, for a process's own macro, which puts its name in front. */
+#define RPC_ROWS(ROW)                                                                          \
+    ROW("link_frames_received_total", COUNTER, frames_in, "Frames received"),                  \
+    ROW("link_frames_sent_total", COUNTER, frames_out, "Frames sent"),                         \
+    ROW("link_received_bytes_total", COUNTER, bytes_in, "Bytes received on internal links"),   \
+    ROW("link_sent_bytes_total", COUNTER, bytes_out, "Bytes sent on internal links"),          \
+    ROW("link_writes_total", COUNTER, writes, "System calls that sent them"),                  \
+    ROW("links_accepted_total", COUNTER, accepted, "Links accepted"),                          \
+    ROW("links_dialled_total", COUNTER, dialled, "Links made by us"),                          \
+    ROW("links_plain_total", COUNTER, plain, "Links without TLS, of both kinds"),              \
+    ROW("links_refused_total", COUNTER, refused, "Connections whose hello was not good"),      \
+    ROW("links_closed_total", COUNTER, closed, "Links closed"),                                \
+    ROW("link_messages_unfit_total", COUNTER, unfit, "Messages not sent: peers would refuse them")
 
 #endif

@@ -44,6 +44,10 @@ static const struct metric_row shell_rows[] = {
     SHELL("steps_total", COUNTER, steps, "Steps of the core"),
 };
 
+#define LINKS(name, kind, member, help) \
+    METRIC_ROW("segq_manager_" name, kind, struct rpc_counts, member, help)
+static const struct metric_row link_rows[] = { RPC_ROWS(LINKS) };
+
 #define LANE(name, kind, member, help) \
     METRIC_ROW("segq_lane_" name, kind, struct mng_lane_view, member, help)
 static const struct metric_row lane_rows[] = {
@@ -395,6 +399,7 @@ void mng_metrics(void *ctx, struct buf *b)
     op_log_count(s->op_log, &audit);
     metrics_rows(b, rows, ARRAY_LEN(rows), &n);
     metrics_rows(b, shell_rows, ARRAY_LEN(shell_rows), &s->counts);
+    metrics_rows(b, link_rows, ARRAY_LEN(link_rows), rpc_counts(s->rpc));
     metrics_rows(b, moves_rows, ARRAY_LEN(moves_rows), &moves);
     metrics_rows(b, audit_rows, ARRAY_LEN(audit_rows), &audit);
     for (size_t i = 0; i < ARRAY_LEN(of_each); i++)

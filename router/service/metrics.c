@@ -54,6 +54,11 @@ static const struct metric_row own[] = {
     ROW("stats_total", COUNTER, stats, "Messages with figures of the queues"),
 };
 
+#define LINKS(name, kind, member, help) \
+    METRIC_ROW("segq_router_" name, kind, struct rpc_counts, member, help)
+
+static const struct metric_row link_rows[] = { RPC_ROWS(LINKS) };
+
 #define TASKS(name, kind, member, help) \
     METRIC_ROW("segq_router_task_" name, kind, struct tasking_counts, member, help)
 
@@ -222,6 +227,7 @@ void router_metrics(void *router, struct buf *b)
     size_t up, of;
 
     metrics_rows(b, own, ARRAY_LEN(own), &r->counts);
+    metrics_rows(b, link_rows, ARRAY_LEN(link_rows), rpc_counts(r->rpc));
     metrics_rows(b, http, ARRAY_LEN(http), &all);
     by_class(b, &all);
     bypassed(b, &r->counts);

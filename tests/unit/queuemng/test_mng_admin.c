@@ -466,6 +466,7 @@ Test(admin, metrics_page)
     buf_byte(&b, 0);
     cr_assert(!b.failed);
     cr_expect(strstr((char *)b.data, "segq_manager_epoch 1\n") != NULL);
+    cr_expect(strstr((char *)b.data, "\nsegq_manager_links_plain_total 0\n") != NULL);
     cr_expect(strstr((char *)b.data, "segq_lane_waiting{queue=\"login\",lane=\"default\"} 0\n"));
     cr_expect(strstr((char *)b.data, "segq_queue_allowed_per_second{queue=\"login\","
                                      "limited_by=\"fixed\"} 12\n") != NULL);

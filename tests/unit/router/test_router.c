@@ -229,6 +229,8 @@ Test(router, the_other_paths_answer)
     buf_byte(&b, 0);
     cr_expect(strstr((char *)b.data, "segq_router_http_requests_total"));
     cr_expect(strstr((char *)b.data, "segq_router_passes_forgotten_total{what=\"ended\"} 0"));
+    cr_expect(strstr((char *)b.data, "\nsegq_router_links_dialled_total 2\n"));
+    cr_expect(strstr((char *)b.data, "\nsegq_router_links_plain_total 2\n"));
     buf_fini(&b);
 }
 

@@ -265,21 +265,36 @@ static int check_file(const char *key, const char *path, enum file_kind kind, st
     return rc < 0 ? err_wrap(e, "%s", key) : 0;
 }
 
-/* Peers would refuse it: better to say so here. */
-static int check_own(SSL_CTX *ssl, const struct cfg_tls *f, struct err *e)
+/* Does it lead to our authorities, as one of a server's or a client's? X509_V_OK: yes. */
+static int verify_own(SSL_CTX *ssl, int purpose)
 {
     X509_STORE_CTX *s = X509_STORE_CTX_new();
     STACK_OF(X509) *chain = NULL;
     int why = X509_V_ERR_OUT_OF_MEM;
 
     if (s != NULL && SSL_CTX_get0_chain_certs(ssl, &chain) &&
-        X509_STORE_CTX_init(s, SSL_CTX_get_cert_store(ssl), SSL_CTX_get0_certificate(ssl), chain))
+        X509_STORE_CTX_init(s, SSL_CTX_get_cert_store(ssl), SSL_CTX_get0_certificate(ssl), chain) &&
+        X509_STORE_CTX_set_purpose(s, purpose))
         why = X509_verify_cert(s) == 1 ? X509_V_OK : X509_STORE_CTX_get_error(s);
     X509_STORE_CTX_free(s);
     ERR_clear_error();
-    return why == X509_V_OK ? 0
-                            : err_set(e, SQ_EINVAL, "tls_cert: %s: %s, by the authorities of %s", f->cert,
-                                      X509_verify_cert_error_string(why), f->ca);
+    return why;
+}
+
+/* Peers would refuse it, whom we dial or who dial us: better to say so here. */
+static int check_own(SSL_CTX *ssl, const struct cfg_tls *f, struct err *e)
+{
+    int as_client = verify_own(ssl, X509_PURPOSE_SSL_CLIENT);
+    int why = as_client != X509_V_OK ? as_client : verify_own(ssl, X509_PURPOSE_SSL_SERVER);
+
+    if (why == X509_V_OK)
+        return 0;
+    if (why == X509_V_ERR_INVALID_PURPOSE)
+        return err_set(e, SQ_EINVAL,
+                       "tls_cert: %s: its key usage is not for %s; links need serverAuth and clientAuth",
+                       f->cert, as_client != X509_V_OK ? "clientAuth" : "serverAuth");
+    return err_set(e, SQ_EINVAL, "tls_cert: %s: %s, by the authorities of %s", f->cert,
+                   X509_verify_cert_error_string(why), f->ca);
 }
 
 static int load_files(struct tls_ctx *c, const struct cfg_tls *f, struct err *e)

@@ -55,9 +55,10 @@ static inline void cert_extend(X509 *x, X509 *issuer, int nid, const char *value
     X509_EXTENSION_free(ext);
 }
 
-/* days: until it lapses; names: "DNS:a,IP:127.0.0.1", or NULL for an authority. */
-static inline X509 *cert_make(EVP_PKEY *key, const char *subject, const char *names, long days,
-                              const struct authority *by)
+/* days: until it lapses; names: "DNS:a,IP:127.0.0.1", or NULL for an authority; usage: "serverAuth", or
+   NULL: for everything. */
+static inline X509 *cert_make(EVP_PKEY *key, const char *subject, const char *names, const char *usage,
+                              long days, const struct authority *by)
 {
     X509 *x = X509_new();
     X509_NAME *n = X509_get_subject_name(x);
@@ -74,6 +75,8 @@ static inline X509 *cert_make(EVP_PKEY *key, const char *subject, const char *na
                 by == NULL ? "critical,CA:TRUE" : "CA:FALSE");
     if (names != NULL)
         cert_extend(x, by->cert, NID_subject_alt_name, names);
+    if (usage != NULL)
+        cert_extend(x, by->cert, NID_ext_key_usage, usage);
     cr_assert_gt(X509_sign(x, by == NULL ? key : by->key, EVP_sha256()), 0);
     return x;
 }
@@ -96,7 +99,7 @@ static inline struct authority authority_make(const char *name)
 {
     struct authority a = { .key = EVP_EC_gen("P-256") };
 
-    a.cert = cert_make(a.key, name, NULL, 30, NULL);
+    a.cert = cert_make(a.key, name, NULL, NULL, 30, NULL);
     cert_write(name, a.key, a.cert);
     return a;
 }
@@ -107,15 +110,21 @@ static inline void authority_free(struct authority *a)
     EVP_PKEY_free(a->key);
 }
 
-static inline void cert_issue(const struct authority *by, const char *name, const char *names,
-                              long days)
+static inline void cert_issue_for(const struct authority *by, const char *name, const char *names,
+                                  const char *usage, long days)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256");
-    X509 *x = cert_make(key, name, names, days, by);
+    X509 *x = cert_make(key, name, names, usage, days, by);
 
     cert_write(name, key, x);
     X509_free(x);
     EVP_PKEY_free(key);
+}
+
+static inline void cert_issue(const struct authority *by, const char *name, const char *names,
+                              long days)
+{
+    cert_issue_for(by, name, names, NULL, days);
 }
 
 /* What the process `name` has; ca: of whom it believes; peer: "" or the name of who dials. */

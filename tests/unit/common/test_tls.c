@@ -403,3 +403,13 @@ Test(tls_certs, bad_files_are_named)
     cr_assert_eq(mkfifo(cert_path("seg1", ".key"), 0600), 0);
     refused(cert_files("seg1", "ca", ""), "seg1.key", "regular");
 }
+
+Test(tls_certs, of_one_direction_alone_is_refused_beforehand)
+{
+    cert_issue_for(&ours, "server", "DNS:routers.segq", "serverAuth", 30);
+    cert_issue_for(&ours, "client", "DNS:routers.segq", "clientAuth", 30);
+    cert_issue_for(&ours, "both", "DNS:routers.segq", "serverAuth,clientAuth", 30);
+    refused(cert_files("server", "ca", ""), "server.crt", "clientAuth");
+    refused(cert_files("client", "ca", ""), "client.crt", "serverAuth");
+    tls_ctx_free(cert_ctx("both", "ca", ""));
+}

@@ -277,6 +277,7 @@ void segtab_append(struct segtab *t, struct seg_now now, const struct append_req
 {
     uint64_t entry = MAP_NONE;
 
+    assert(mem != NULL);
     segtab_heard(t, now);
     for (uint32_t i = 0; i < n; i++) {
         if (i == 0 || req[i].seg != req[i - 1].seg) /* mostly one lane's tail */

@@ -238,17 +238,20 @@ static double node_fill(struct segtab *t, uint32_t n)
     struct append_req req[BATCH] = { { 0 } };
     struct append_ans ans[BATCH];
     double began = now_ns();
+    struct arena mem;
 
+    arena_init(&mem);
     for (uint32_t i = 0; i < BATCH; i++)
         req[i].seg = SEG;
     for (uint32_t i = 0, k; i < n; i += k) {
         if (i <= n - timed)
             began = now_ns();
         k = n - i < BATCH ? n - i : BATCH;
-        segtab_append(t, NOW, req, k, ans, NULL);
+        segtab_append(t, NOW, req, k, ans, &mem);
         if (ans[k - 1].state != APPEND_OK)
             die("a join was refused");
     }
+    arena_fini(&mem);
     return (now_ns() - began) / timed;
 }
 

@@ -86,7 +86,7 @@ static void do_frame(struct work *w, const struct buf *in, enum msg_type type)
     } else if (type == MSG_APPEND) {
         a.type = MSG_APPEND_ANS;
         a.append_ans = (struct msg_append_ans) { q.append.n, w->ans.append };
-        segtab_append(w->t, now, q.append.req, q.append.n, w->ans.append, NULL);
+        segtab_append(w->t, now, q.append.req, q.append.n, w->ans.append, &w->mem);
         w->sink += w->ans.append[0].state == APPEND_OK;
     } else {
         a.type = MSG_DROP_ANS;
@@ -206,14 +206,18 @@ static struct segtab *node(void)
 
 static void fill(struct segtab *t, uint32_t n)
 {
+    struct arena mem;
+
+    arena_init(&mem);
     for (uint32_t i = 0; i < n; i++) {
         struct append_req q = { .seg = SEG };
         struct append_ans a;
 
-        segtab_append(t, (struct seg_now) { 1000, 1700000000000 }, &q, 1, &a, NULL);
+        segtab_append(t, (struct seg_now) { 1000, 1700000000000 }, &q, 1, &a, &mem);
         if (a.state != APPEND_OK)
             trace_die("a join is refused");
     }
+    arena_fini(&mem);
 }
 
 static void frame(struct buf *out, enum msg_type type, uint32_t first)

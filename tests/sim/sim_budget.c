@@ -126,7 +126,7 @@ static bool join(struct crowd *c, msec_t now)
     if (routes_tail(c->r->routes, mr_queue(c->r), 0, &tail) < 0)
         return false;
     q.seg = tail.seg;
-    segtab_append(c->r->t[mr_node_no(c->r, tail.node)], at(c, now), &q, 1, &a, NULL);
+    segtab_append(c->r->t[mr_node_no(c->r, tail.node)], at(c, now), &q, 1, &a, &c->mem);
     if (a.state == APPEND_SEALED) {
         routes_sealed(c->r->routes, tail.seg);
         return false;

@@ -49,7 +49,7 @@ static void join(struct mr *r, uint32_t n)
         }
         q.seg = t.seg;
         segtab_append(r->t[mr_node_no(r, t.node)], (struct seg_now) { r->now, r->wall }, &q,
-                      1, &a, NULL);
+                      1, &a, &r->mem);
         if (a.state == APPEND_SEALED)
             routes_sealed(r->routes, t.seg);
         if (a.state == APPEND_OK)

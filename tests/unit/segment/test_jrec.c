@@ -72,7 +72,7 @@ Test(jrec, a_batch_of_joins_is_a_few_bytes)
     for (unsigned i = 0; i < ARRAY_LEN(q); i++)
         q[i].seg = 1;
     for (unsigned i = 0; i < 1000; i++)
-        segtab_append(r->t[0], r->now, q, ARRAY_LEN(q), a, NULL);
+        segtab_append(r->t[0], r->now, q, ARRAY_LEN(q), a, &r->mem);
     cr_assert_leq(tp.log.len - before, 9 * 1000);
     rig_free(r);
     tape_fini(&tp);
@@ -137,7 +137,7 @@ static void op_join(struct fuzz *f)
             (uint8_t)snprintf(name[i], sizeof(name[i]), "%su%u", below(f, 3) == 0 ? BOUND : "",
                               (unsigned)q[i].subject_hash);
     }
-    segtab_append(f->r->t[f->at[id]], f->r->now, q, n, a, NULL);
+    segtab_append(f->r->t[f->at[id]], f->r->now, q, n, a, &f->r->mem);
     for (uint32_t i = 0; i < n; i++)
         f->joined[id] += a[i].state == APPEND_OK;
 }

@@ -532,7 +532,7 @@ Test(node, each_class_has_its_own_patience)
 
     for (unsigned i = 0; i < 3; i++) {
         q.client = client[i];
-        segtab_append(r->t[0], r->now, &q, 1, &a[i], NULL);
+        segtab_append(r->t[0], r->now, &q, 1, &a[i], &r->mem);
         cr_assert_eq(a[i].state, APPEND_OK);
     }
     for (unsigned i = 0; i < 3; i++) { /* each alone is still there just before its time */

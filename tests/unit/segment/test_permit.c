@@ -126,7 +126,7 @@ static struct append_ans replace(int node, seg_id seg, seg_id old_seg, uint32_t 
     struct append_ans a;
 
     q.subject_hash = hash_of(name);
-    segtab_append(r->t[node], r->now, &q, 1, &a, NULL);
+    segtab_append(r->t[node], r->now, &q, 1, &a, &r->mem);
     return a;
 }
 

@@ -124,13 +124,16 @@ static bool join(struct world *w, seg_id seg, bool named)
     int n = snprintf(name, sizeof(name), "player-%u", w->n_tickets);
     struct append_req q = { .seg = seg };
     struct append_ans a;
+    struct arena mem;
 
     if (named) {
         q.subject = name;
         q.subject_len = (uint8_t)n;
         q.subject_hash = 1000003u * (w->n_tickets + 1);
     }
-    segtab_append(w->t, w->now, &q, 1, &a, NULL);
+    arena_init(&mem);
+    segtab_append(w->t, w->now, &q, 1, &a, &mem);
+    arena_fini(&mem);
     if (a.state != APPEND_OK)
         return false;
     cr_assert_lt(w->n_tickets, TICKETS);

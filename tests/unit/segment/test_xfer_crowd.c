@@ -18,7 +18,7 @@ static void join_many(seg_id seg, uint32_t n)
     for (unsigned i = 0; i < ARRAY_LEN(q); i++)
         q[i] = (struct append_req) { .seg = seg };
     for (uint32_t i = 0; i < n; i += ARRAY_LEN(q))
-        segtab_append(r->t[1], r->now, q, ARRAY_LEN(q), a, NULL);
+        segtab_append(r->t[1], r->now, q, ARRAY_LEN(q), a, &r->mem);
     cr_assert_eq(a[ARRAY_LEN(a) - 1].state, APPEND_OK);
 }
 

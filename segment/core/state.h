@@ -37,12 +37,6 @@
 #define DIR_CHECKS_MAX 64    /* in a step */
 #define DIR_TELL_MS    3000  /* longest wait of a move for all members to have heard of it */
 
-enum dir_mode {
-    DIR_OFF,     /* the manager keeps none: a subject has one ticket in each node */
-    DIR_UNKNOWN, /* not said yet */
-    DIR_ON,
-};
-
 enum dir_state {     /* a member's knowledge of what we hold */
     DIR_SILENT,      /* nothing: there is no link */
     DIR_SAYING,      /* being said */
@@ -82,8 +76,7 @@ struct dir_check {
 };
 
 struct dirs {
-    enum dir_mode mode;
-    uint64_t version; /* version of the members; 0: none are known */
+    uint64_t version; /* version of the members; 0: none are known, and joins with a subject wait */
     struct dir_member *m; /* owned; [self] is this node */
     node_no *no;          /* owned; theirs */
     uint32_t n, self;     /* self == n: we are none of them */

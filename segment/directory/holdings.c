@@ -9,7 +9,7 @@
 
 bool dirs_on(const struct dirs *d)
 {
-    return d->mode == DIR_ON && d->version != 0 && d->self < d->n;
+    return d->version != 0 && d->self < d->n;
 }
 
 uint16_t dir_owner(const struct dirs *d, uint64_t hash)

@@ -96,25 +96,10 @@ static void drop_permits(struct segtab *t)
         permits_drop(t, (uint16_t)i);
 }
 
-void segtab_dir_mode(struct segtab *t, bool on)
-{
-    struct dirs *d = &t->dir;
-
-    if (on && d->mode != DIR_ON) {
-        d->mode = DIR_ON;
-    } else if (!on && d->mode != DIR_OFF) {
-        drop_permits(t);
-        forget_members(d);
-        directory_fini(&d->own);
-        d->mode = DIR_OFF;
-    }
-}
-
 void segtab_dir_members(struct segtab *t, const struct msg_members *m)
 {
     struct dirs *d = &t->dir;
 
-    segtab_dir_mode(t, true);
     if (m->version == d->version) {
         take_addresses(d, m);
         return;

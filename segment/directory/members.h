@@ -7,8 +7,6 @@
 /* Nothing is known yet. */
 void dirs_init(struct dirs *d);
 void dirs_fini(struct dirs *d);
-/* on: the manager keeps a directory. */
-void segtab_dir_mode(struct segtab *t, bool on);
 /* Sets the members, from the manager; others than before: everything is said anew. */
 void segtab_dir_members(struct segtab *t, const struct msg_members *m);
 /* A link to a node is up. */

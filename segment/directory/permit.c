@@ -114,9 +114,7 @@ enum permit_word segtab_permit(struct segtab *t, uint64_t hash, struct ticket_id
     enum permit_word w = PERMIT_WAIT;
     uint16_t owner;
 
-    if (d->mode == DIR_OFF)
-        return PERMIT_OURS;
-    if (d->mode == DIR_ON && d->version != 0 && d->self < d->n) {
+    if (dirs_on(d)) {
         owner = dir_owner(d, hash);
         w = owner == d->self ? ask_self(t, hash, old, has)
                              : ask_other(t, owner, hash, old, has);
@@ -132,7 +130,7 @@ void segtab_permit_return(struct segtab *t, uint64_t hash)
     struct permit *c = permit_of(d, hash);
     struct dir_row r = { .hash = hash };
 
-    if (d->mode != DIR_ON || d->version == 0 || d->self == d->n)
+    if (!dirs_on(d))
         return;
     if (c != NULL && c->state == PERMIT_ASKED)
         return; /* given back when the word comes and nobody asks for it */

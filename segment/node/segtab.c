@@ -68,7 +68,7 @@ void segtab_free(struct segtab *t)
     if (t == NULL)
         return;
     assert(t->snap == NULL);
-    segtab_dir_mode(t, false); /* tell nobody of what ends now */
+    dirs_fini(&t->dir); /* tells nobody of what ends now */
     each_move (t, v)
         segtab_move_free(t, v);
     replica_fini(t);
@@ -76,7 +76,6 @@ void segtab_free(struct segtab *t)
         segtab_seg_free(t, g);
     for (size_t i = 0; (i = map_next(&t->queues, i, &key, &val)) != 0;)
         segtab_queue_free((struct queue *)(uintptr_t)val);
-    dirs_fini(&t->dir);
     map_fini(&t->locations);
     map_fini(&t->queues);
     outbox_fini(&t->loop[0]);

@@ -451,8 +451,6 @@ int segtab_replayed(struct segtab *t, struct seg_now now)
         segtab_log_set(t, JREC_REMOVE, g->b.id, 0);
         replay_remove(t, g);
     }
-    if (t->segs.n > 0) /* joins may come before the manager does */
-        t->dir.mode = DIR_UNKNOWN;
     return 0;
 }
 

@@ -277,6 +277,17 @@ static inline struct segtab_opts rig_opts(uint64_t max_tickets)
                                   .make_pass = rig_pass };
 }
 
+/* The node alone keeps the directory of subjects; dirrig.h: both do. */
+static inline void rig_member(struct rig *r, int node)
+{
+    struct member_row v = { .no = 1, .name = node == 0 ? "node0" : "node1", .addr = "127.0.0.1:1" };
+
+    rig_order(r, node,
+              (struct msg) { .type = MSG_MEMBERS,
+                             .members = { .epoch = r->epoch, .version = 1, .self = 1, .n = 1,
+                                          .v = &v } });
+}
+
 /* The manager and a router are there. */
 static inline void rig_start(struct rig *r, int node)
 {
@@ -284,6 +295,7 @@ static inline void rig_start(struct rig *r, int node)
     rig_up(r, node, RIG_ROUTER, RPC_ROUTER, "rt");
     rig_order(r, node,
               (struct msg) { .type = MSG_NODE_OK, .node_ok = { r->epoch, 1 } });
+    rig_member(r, node);
     rig_order(r, node, (struct msg) { .type = MSG_RULES, .rules = rig_rules(r) });
 }
 

@@ -52,6 +52,23 @@ Test(permit, a_join_gets_its_place_when_the_word_is_here)
     cr_assert_eq(join(1, 4), APPEND_EXISTING);
 }
 
+/* Obeys its manager, which has not said yet who keeps the directory: to take that for "nobody
+ * does" would give a person two places. */
+Test(permit, a_join_waits_until_the_members_are_known)
+{
+    struct segtab_opts o = rig_opts(1000);
+
+    segtab_free(r->t[0]);
+    r->t[0] = segtab_new(&o);
+    rig_up(r, 0, RIG_MNG, RPC_MANAGER, "mng");
+    rig_order(r, 0, (struct msg) { .type = MSG_NODE_OK, .node_ok = { 1, 1 } });
+    rig_open(r, 0, 6, OPEN_TAIL, 100, 0);
+    cr_expect_eq(join(0, 6), APPEND_BUSY);
+    cr_expect_eq(rig_join_as(r, 0, 6, NULL).state, APPEND_OK);
+    rig_member(r, 0);
+    cr_expect_eq(join(0, 6), APPEND_OK);
+}
+
 /* What its pass is bound to is kept as a name is, and is none. */
 Test(permit, a_join_without_a_name_asks_nobody)
 {

@@ -271,18 +271,29 @@ size_t tasktab_fill_row(struct tasktab *t, const struct part *p, const struct ta
 
 static void note_given(struct tasktab *t, uint64_t rid, const struct part *p, const struct taken *k)
 {
-    t->given[t->next_given++ % GIVEN_KEPT] = (struct given){ rid, k->lease, k->no, p->no };
+    uint64_t *newest = &t->given_by_rid[rid % GIVEN_KEPT], at = ++t->n_given, back = at - *newest;
+
+    t->given[at % GIVEN_KEPT] = (struct given){ rid, k->lease, k->no, p->no,
+                                                back < GIVEN_KEPT ? (uint32_t)back : 0 };
+    *newest = at;
+}
+
+bool tasktab_is_unheard(const struct tasktab *t, uint64_t rid)
+{
+    return t->unheard[rid % UNHEARD_KEPT] == rid && rid != 0;
 }
 
 void tasktab_unheard(struct tasktab *t, struct part *p, uint64_t rid)
 {
-    for (uint32_t i = 1; rid != 0 && i <= GIVEN_KEPT; i++) { /* the newest first: each gets in front */
-        struct given *g = &t->given[(t->next_given - i) % GIVEN_KEPT];
+    t->unheard[rid % UNHEARD_KEPT] = rid;
+    for (uint64_t at = t->given_by_rid[rid % GIVEN_KEPT]; at != 0 && at + GIVEN_KEPT > t->n_given;) {
+        struct given *g = &t->given[at % GIVEN_KEPT]; /* the newest first: each gets in front */
 
-        if (g->rid != rid || g->part != p->no)
-            continue;
-        (void)!engine_unseen(&p->e, g->no, g->start); /* its lease may be over */
-        *g = (struct given){ 0 };
+        if (g->rid == rid && g->part == p->no) {
+            (void)!engine_unseen(&p->e, g->no, g->start); /* its lease may be over */
+            g->rid = 0;
+        }
+        at = g->back != 0 ? at - g->back : 0;
     }
 }
 

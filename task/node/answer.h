@@ -41,6 +41,8 @@ SQ_CHECK bool tasktab_take_now(struct tasktab *t, struct asker a, const struct d
                                struct outbox *out);
 /* The TAKE of this request id was not heard: what it was given waits again, as nobody has seen it. */
 void tasktab_unheard(struct tasktab *t, struct part *p, uint64_t rid);
+/* Has that been said of it? The link on which it came may still be up here: it is given nothing more. */
+bool tasktab_is_unheard(const struct tasktab *t, uint64_t rid);
 void tasktab_take_nothing(struct asker a, uint8_t code, struct outbox *out);
 
 #endif

@@ -252,7 +252,7 @@ void tasktab_take(struct tasktab *t, struct asker a, const struct msg_task_take 
 
     if (p != NULL && p->endpoint_name[0] != 0)
         code = CODE_CONFLICT; /* tasks are calls */
-    if (p == NULL || code != CODE_DONE) {
+    if (p == NULL || code != CODE_DONE || tasktab_is_unheard(t, a.rid)) {
         tasktab_take_nothing(a, code, out);
         return;
     }
@@ -357,8 +357,9 @@ static void settle_row(struct tasktab *t, struct asker a, const struct msg_task_
     if (p == NULL)
         return;
     if (r->verb == SETTLE_UNHEARD) {
-        tasktab_unheard(t, p, r->lease);
-        if (r->lease == 0)
+        if (r->lease != 0)
+            tasktab_unheard(t, p, r->lease);
+        else
             tasktab_untake(t, p, a.peer, out);
         return;
     }

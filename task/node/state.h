@@ -110,13 +110,16 @@ struct wait {
     bool result;             /* member of a GET */
 };
 
-#define GIVEN_KEPT 8192u /* 256 KiB */
+#define GIVEN_KEPT 8192u /* 256 KiB, and 64 for their index */
 
 struct given { /* a task that a TAKE was given */
     uint64_t rid, start; /* request id, unique over routers; number of its start */
     task_no no;
     part_no part;
+    uint32_t back; /* so many before it is the one whose request id has the same place in the index; 0: none */
 };
+
+#define UNHEARD_KEPT 8192u /* 64 KiB */
 
 struct tasktab {
     struct tasktab_opts o;
@@ -136,8 +139,10 @@ struct tasktab {
     struct pages waits, links; /* owned; of struct wait, of `ends` */
     struct wheel ends;
     uint32_t n_waits, free_wait;
-    struct given given[GIVEN_KEPT]; /* the newest, going round */
-    uint32_t next_given;
+    struct given given[GIVEN_KEPT]; /* the newest, going round; numbers of all count from 1 */
+    uint64_t given_by_rid[GIVEN_KEPT]; /* number of the newest; 0: none */
+    uint64_t n_given;
+    uint64_t unheard[UNHEARD_KEPT]; /* request ids, each at its own place: they count up */
     struct buf freed; /* uint64_t: bodies that go when this turn is written */
     struct buf bytes; /* bytes of the body at hand */
     struct buf chunk; /* bytes of the copy at hand */

@@ -173,7 +173,7 @@ static bool serve(struct tasktab *t, struct spot *s, struct outbox *out)
     struct wait *w = list_entry(list_first(&s->waits), struct wait, of_spot);
     struct door d = { s->part, s->queue, w->most, w->lease_ms };
 
-    if (!tasktab_take_now(t, (struct asker){ w->peer, w->rid }, &d, out))
+    if (!tasktab_is_unheard(t, w->rid) && !tasktab_take_now(t, (struct asker){ w->peer, w->rid }, &d, out))
         return false;
     wait_free(t, w);
     return true;

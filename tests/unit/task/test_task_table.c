@@ -359,6 +359,60 @@ Test(task_table, what_a_take_was_given_that_was_not_heard_waits_again)
     cr_expect_eq(tasktab_part(t, 3)->e.store.n[TASK_RUNNING], 3, "once");
 }
 
+/* Its router has a new link, and says what it did not hear on the one before, which is still up here. */
+Test(task_table, a_take_that_waits_on_a_link_which_its_router_has_given_up_gets_nothing)
+{
+    uint64_t rid;
+
+    open_part(3, 8);
+    cr_assert_null(take(RTR, "q", 1, 5000));
+    rid = next_rid;
+    cr_assert_null(take(RTR, "q", 1, 5000));
+    tasktab_up(t, RTR2 + 10, RPC_ROUTER, "r1", &out);
+    cr_expect_eq(say_settle((struct settle_row){ .verb = SETTLE_UNHEARD, .lease = rid })->code, CODE_DONE);
+    put_at(3, 8, "q", "body");
+    turn();
+    cr_expect_null(answer(rid));
+    cr_assert_not_null(answer(rid + 1), "others have their turn");
+    cr_expect_eq(answer(rid + 1)->task_take_ans.n, 1);
+    put_at(3, 8, "q", "body");
+    rid = next_rid + 2; /* bytes of that link which are read only now */
+    cr_expect_eq(say_settle((struct settle_row){ .verb = SETTLE_UNHEARD, .lease = rid })->code, CODE_DONE);
+    cr_expect_eq(take(RTR, "q", 1, 5000)->n, 0);
+    cr_expect_eq(tasktab_part(t, 3)->e.store.n[TASK_WAITING], 1);
+}
+
+/* The newest GIVEN_KEPT starts are known, each by its take; the index has one place for all that go on. */
+Test(task_table, takes_that_were_not_heard_are_known_among_the_newest_starts)
+{
+    enum { ALL = 5 * GIVEN_KEPT / 2, EACH = 300 };
+    const struct engine *e;
+    uint64_t rid[ALL / EACH];
+    uint32_t n = 0;
+
+    open_part(3, 8);
+    e = &tasktab_part(t, 3)->e;
+    for (uint32_t i = 0; i < ALL; i++) {
+        struct taken_row k;
+
+        if (i % EACH == 0)
+            put_at(3, 8, "q", "");
+        next_rid += i % EACH == EACH - 1 ? GIVEN_KEPT - next_rid % GIVEN_KEPT : 0;
+        k = take(RTR, "q", 1, 0)->v[0];
+        if (i % EACH == EACH - 1)
+            rid[n++] = next_rid;
+        else
+            cr_assert_eq(settle(SETTLE_UNSEEN, &k), CODE_DONE);
+    }
+    cr_assert_eq(e->store.n[TASK_RUNNING], n);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t runs = e->store.n[TASK_RUNNING];
+
+        say_settle((struct settle_row){ .verb = SETTLE_UNHEARD, .lease = rid[i] });
+        cr_expect_eq(e->store.n[TASK_RUNNING], runs - (ALL - i * EACH - EACH < GIVEN_KEPT), "%u of %u", i, n);
+    }
+}
+
 Test(task_table, a_router_that_stops_ends_its_takes_and_no_others)
 {
     uint64_t his, others, looks;

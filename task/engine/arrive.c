@@ -161,7 +161,7 @@ int arrive_task(struct engine *e, const struct trec *r)
     }
     reach_state(e, slot, (enum task_state)r->state);
     t->cancel = (r->state == TASK_RUNNING || r->state == TASK_WAITING ||
-                 r->state == TASK_CANCELLED) && r->wall != 0;
+                 r->state == TASK_RETRYING || r->state == TASK_CANCELLED) && r->wall != 0;
     task_arm(e, slot, r->until);
     e->cuts += task_is_cut(t);
     if (r->state == TASK_RUNNING || r->state == TASK_RETRYING || task_is_cut(t))

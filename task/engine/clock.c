@@ -91,7 +91,8 @@ static void enters(struct engine *e, task_slot slot, msec_t due)
     assert(due >= 0 && due <= e->at);
     r.until = task_expiry(e, tqueue_of(e, slot)->pool, owns_of(&e->owns, slot));
     if (task_perform(e, &r) < 0) {
-        task_at(&e->store, slot)->cancel = 0;
+        if (task_at(&e->store, slot)->state == TASK_SCHEDULED)
+            task_at(&e->store, slot)->cancel = 0; /* among the other timers from now on */
         wheel_set(&e->timers, slot, e->at + NO_MEMORY_MS);
     }
 }

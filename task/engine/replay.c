@@ -43,7 +43,7 @@ static void write_task(const struct engine *e, task_slot slot, struct buf *out)
     r.state = (uint64_t)v.state;
     r.until = (uint64_t)v.until_ms;
     r.entered = (uint64_t)v.entered_ms;
-    r.wall = v.by_wall || v.stopping || v.first || task_is_cut(t);
+    r.wall = t->cancel;
     r.body = v.body;
     r.attempts = v.attempts;
     r.lease = v.state == TASK_RUNNING ? t->lease : (uint64_t)v.ended_ms;

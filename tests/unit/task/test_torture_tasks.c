@@ -2,6 +2,7 @@
  * A command that finds none has changed nothing; then it is said again, and all comes to the
  * same end. A log without memory is cured as the process does it: made anew from the journal. */
 #include "tests/lib/failing.h"
+#include "task/engine/look.h"
 #include "tests/unit/task/enginerig.h"
 
 #include <stdio.h>
@@ -120,4 +121,42 @@ Test(torture_tasks, any_allocation_may_fail)
         if (!failed)
             cr_assert_gt(k, 30, "it has allocated");
     }
+}
+
+/* It gets in line again when there is memory: in front of who came meanwhile, also by the journal. */
+Test(torture_tasks, what_nobody_saw_keeps_its_place_while_there_is_no_memory)
+{
+    unsigned put_off = 0;
+    bool failed = true;
+
+    for (uint64_t k = 1; failed; k++) {
+        struct submit s = { .digest = k };
+        struct enginerig r;
+        task_no first, second;
+        struct task_view v;
+        uint64_t lease;
+
+        failing_pause(true);
+        rig_init(&r, NULL);
+        first = rig_submit(&r, s);
+        cr_assert_eq(rig_take(&r, &lease), first);
+        failing_pause(false);
+        failing_arm(k, 1);
+        cr_assert_eq(engine_unseen(&r.e, first, lease), 0);
+        failed = failing_disarm();
+        if (!flush(&r)) {
+            rig_fini(&r);
+            continue;
+        }
+        put_off += rig_state(&r, first) == TASK_RETRYING;
+        second = rig_submit(&r, s);
+        rig_advance(&r, 200);
+        rig_compare(&r);
+        cr_assert_eq(engine_look(&r.e, first, &v), 0);
+        cr_expect(v.state == TASK_WAITING && v.position == 1 && v.entered_ms == RIG_START, "k %lu", k);
+        cr_assert_eq(engine_look(&r.e, second, &v), 0);
+        cr_expect_eq(v.position, 2, "k %lu", k);
+        rig_fini(&r);
+    }
+    cr_expect_gt(put_off, 0);
 }

@@ -19,6 +19,7 @@
 #include "common/ticket/token.h"
 #include "queuemng/ctl/signer.h"
 #include "queuemng/ctl_ask/round_trip.h"
+#include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/text.h"
 
 /* ---- claims ---- */
@@ -119,18 +120,17 @@ int cmd_claim(struct ctl *c, char **argv)
 
 /* ---- a move ---- */
 
-#define PLACE                                       \
-    "lane {lane}{+position:, position {position#}}" \
-    "{?state=waiting:{+eta_s:, about {eta_s^}}|, {state}}\n"
-
 static void say_moved(const json_t *was, const json_t *now, const char *router,
                       const struct claim_said *said, const char *jwt)
 {
     struct buf b;
 
     buf_init(&b);
-    ctl_say(&b, was, "old place       " PLACE);
-    ctl_say(&b, now, "new place       " PLACE "token           {token}\n");
+    buf_str(&b, "old place       ");
+    view_place(&b, was);
+    buf_str(&b, "new place       ");
+    view_place(&b, now);
+    ctl_say(&b, now, "token           {token}\n");
     buf_printf(&b, "link            %s%sq/%s?claim=%s\n", router,
                router[strlen(router) - 1] == '/' ? "" : "/", said->queue, jwt);
     buf_str(&b, "                good until ");

@@ -109,6 +109,9 @@ void view_ticket(struct buf *b, const json_t *ticket)
     }
 }
 
+SAYS_VIEW(view_place, "lane {lane}{+position:, position {position#}}"
+                      "{?state=waiting:{+eta_s:, about {eta_s^}}|, {state}}\n")
+
 static void put_event(struct buf *b, const json_t *event)
 {
     const char *key;

@@ -13,6 +13,7 @@ void view_budgets(struct buf *b, const json_t *doc); /* GET /v1/admin/budgets */
 
 /* A ticket, a line per member. */
 void view_ticket(struct buf *b, const json_t *ticket);
+void view_place(struct buf *b, const json_t *ticket); /* "lane vip, position 12, about 3 min" */
 /* GET /v1/admin/tickets/{token} */
 void view_why(struct buf *b, const json_t *doc);
 

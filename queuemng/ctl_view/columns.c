@@ -89,6 +89,8 @@ void table_init(struct table *t, const struct col *cols, size_t n_cols)
 
         buf_str(&t->text, head_of(&cols[i]));
         cell_end(t, i, from);
+        if (cols[i].put == NULL)
+            ctl_say(NULL, NULL, cols[i].cell); /* right, even if there are no rows */
     }
 }
 

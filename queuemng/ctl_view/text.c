@@ -141,6 +141,17 @@ static const char *mark_behind(const char *p, char mark)
     return p;
 }
 
+/* Is it a member's name, or a sum of them? Another character is a mark that is none. */
+static bool is_path(const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strchr("abcdefghijklmnopqrstuvwxyz0123456789_.+", p[i]) == NULL)
+            return false;
+    return n > 0 && n < PATH_MOST;
+}
+
+/* b NULL: it is only read. The case that is not said is read, too, so that a wrong sentence is found
+ * whatever it is about. */
 static void say(struct buf *b, const json_t *o, const char *p, const char *end);
 
 /* p is behind the brace; returns its closing one. */
@@ -148,26 +159,31 @@ static const char *say_case(struct buf *b, const json_t *o, const char *p)
 {
     const char *yes, *bar, *end;
     char test[PATH_MOST];
+    bool is;
 
     yes = part(p, ':', test);
-    assert(yes != NULL);
+    assert(yes != NULL && is_path(test + 1, strcspn(test + 1, "=")));
     bar = mark_behind(yes, '|');
     end = *bar == '|' ? mark_behind(bar + 1, '}') : bar;
-    if (holds(o, test))
-        say(b, o, yes, bar);
-    else if (bar < end)
-        say(b, o, bar + 1, end);
+    assert(*end == '}');
+    is = holds(o, test);
+    say(is ? b : NULL, o, yes, bar);
+    if (bar < end)
+        say(is ? NULL : b, o, bar + 1, end);
     return end;
 }
 
 static const char *say_member(struct buf *b, const json_t *o, const char *p)
 {
     const char *end = mark_behind(p, '}');
-    bool marked = strchr("#=%/~^@*!", end[-1]) != NULL;
+    size_t n = (size_t)(end - p) - (strchr("#=%/~^@*!", end[-1]) != NULL);
     char path[PATH_MOST];
 
-    snprintf(path, sizeof(path), "%.*s", (int)(end - p - marked), p);
-    put_as(b, o, path, end[-1]);
+    assert(*end == '}' && is_path(p, n));
+    memcpy(path, p, n);
+    path[n] = '\0';
+    if (b != NULL)
+        put_as(b, o, path, end[-1]);
     return end;
 }
 
@@ -175,8 +191,11 @@ static void say(struct buf *b, const json_t *o, const char *p, const char *end)
 {
     while (p < end) {
         const char *brace = memchr(p, '{', (size_t)(end - p));
+        size_t n = (size_t)((brace != NULL ? brace : end) - p);
 
-        buf_append(b, p, (size_t)((brace != NULL ? brace : end) - p));
+        assert(memchr(p, '}', n) == NULL);
+        if (b != NULL)
+            buf_append(b, p, n);
         if (brace == NULL)
             return;
         p = (brace[1] == '?' || brace[1] == '+' ? say_case : say_member)(b, o, brace + 1) + 1;

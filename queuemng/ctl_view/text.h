@@ -36,6 +36,8 @@ uint64_t ctl_sum(const json_t *list, const char *path, const char *key, const ch
 
 #define CTL_IN_LINE "waiting+returning" /* people who wait, and who come back */
 
+/* All of the sentence is read each time, and asserted to be one, with the cases that are not said;
+ * test_ctl_text says them all. b NULL: it is only read. */
 void ctl_say(struct buf *b, const json_t *o, const char *sentence);
 
 /* s with control characters replaced. */

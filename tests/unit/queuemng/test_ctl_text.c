@@ -1,10 +1,17 @@
 /* test_ctl_text.c: bars, numbers, sentences, columns, colours, YAML. */
 #include "tests/lib/criterion.h"
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "queuemng/ctl/commands.h"
+#include "queuemng/ctl/contexts.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/columns.h"
+#include "queuemng/ctl_view/risk_view.h"
+#include "queuemng/ctl_view/status_view.h"
+#include "queuemng/ctl_view/task_view.h"
+#include "queuemng/ctl_view/top_view.h"
 #include "queuemng/ctl_view/yaml.h"
 #include "tests/lib/ctl_text.h"
 
@@ -162,6 +169,99 @@ Test(ctl_text, a_sentence_has_cases)
     says("0|-", "{+zero:{zero=}}|{+word:{word}|-}");
     says("up, 1 thing", "{?yes:{?word=up:{word}|down}, {one=} thing{?one=1:|s}|never}");
     says("2 things, 3", "{of.n=} thing{?of.n=1:|s}, {?one+of.n:{one+of.n=}|none}");
+}
+
+static void nothing(struct buf *to, const char *sentence)
+{
+    json_t *o = js("{}");
+
+    ctl_say(to, o, sentence);
+    json_decref(o);
+}
+
+/* ---- wrong sentences end the program: in a test, not at an operator's terminal ---- */
+
+#define IS_NONE(name, sentence) \
+    Test(ctl_text, name, .signal = SIGABRT) { nothing(&b, sentence); }
+IS_NONE(a_brace_that_is_not_closed_is_no_sentence, "{?up:up")
+IS_NONE(a_brace_that_is_not_opened_is_no_sentence, "up} or down")
+IS_NONE(an_unknown_mark_is_no_sentence, "{waiting&}")
+IS_NONE(a_member_without_a_name_is_no_sentence, "{#}")
+IS_NONE(a_case_without_its_text_is_no_sentence, "{?up}")
+IS_NONE(a_case_that_is_not_said_is_read_too, "{?up:{up&}|down}")
+IS_NONE(nor_may_the_other_one_be_wrong, "{?up|up}")
+
+/* A head without rows. */
+Test(ctl_text, a_wrong_cell_is_found_without_rows, .signal = SIGABRT)
+{
+    static const struct col cols[] = { COL("STATE", "{?up:up|down") };
+    struct table t;
+
+    table_init(&t, cols, ARRAY_LEN(cols));
+}
+
+/* An answer that has all lists that views walk over, one element in each, with the same lists in it. */
+static json_t *everything(unsigned depth)
+{
+    static const char *const lists[] = {
+        "queues", "lanes", "segments", "nodes", "routers", "metrics", "moves", "deleted", "pools",
+        "partitions", "endpoints", "held", "probe", "tasks", "keys", "limits", "schedules", "away",
+        "history", "budgets", "members", "tiers", "entries", "changes", "events", "contexts",
+    };
+    json_t *o = json_pack("{s:s,s:s,s:s,s:s,s:s,s:f,s:i,s:i,s:b,s:i,s:i}", "name", "a", "queue", "a",
+                          "mode", "both", "metric", "cpu", "because", "ends_at, as it is", "ends_at",
+                          2.5, "waiting", 1, "position", 1, "trail_whole", 0, "now_ms", 2000,
+                          "queues_total", 9);
+
+    for (size_t i = 0; depth > 0 && i < ARRAY_LEN(lists); i++)
+        json_object_set_new(o, lists[i], json_pack("[o]", everything(depth - 1)));
+    return o;
+}
+
+static void say_all(const json_t *doc)
+{
+    static const view_fn others[] = { view_place, view_forget, view_drain,
+                                      view_metrics_and_moves, view_tasks_of, view_lacks_workers,
+                                      view_endpoints, view_probe, view_away, view_detail,
+                                      view_deleted, view_held, view_left };
+
+    for (const struct cmd *d = ctl_cmds; d->words != NULL; d++) {
+        if (d->view != NULL)
+            d->view(&b, doc);
+        if (d->sure != NULL)
+            ctl_say(&b, doc, d->sure);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        others[i](&b, doc);
+    for (enum risk r = RISK_NONE + 1; r <= RISK_PASSTHROUGH; r++)
+        view_risk(&b, r, doc);
+    view_release_risk(&b, 2, doc);
+    (void)view_cluster(&b, doc, NULL, true);
+    (void)view_cluster(&b, doc, "a", false);
+    (void)view_task_queues(&b, doc, NULL);
+    (void)view_task_queues(&b, doc, "a");
+    (void)view_is_pool(&b, doc, "b");
+    view_top(&b, doc, NULL, 0);
+    view_top(&b, doc, doc, 24);
+    view_limits(&b, doc, "cpu");
+    view_limits(&b, doc, "mem");
+    view_limits_were(&b, doc, "cpu");
+    view_problem(&b, 500, doc);
+}
+
+Test(ctl_text, every_sentence_is_one)
+{
+    json_t *full = everything(3), *none = js("{}");
+    struct ctl c = { 0 };
+
+    say_all(full);
+    say_all(none);
+    cr_expect(!b.failed);
+    cr_expect_geq(b.len, 20000);
+    setenv("SEGQ_CONFIG", "/nowhere/contexts.yaml", 1);
+    cr_expect_eq(cmd_context_list(&c, (char *[]){ NULL }), CTL_OK); /* its table */
+    json_decref(full);
+    json_decref(none);
 }
 
 static const char *yaml(const char *json)

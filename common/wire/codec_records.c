@@ -1,4 +1,4 @@
-/* codec_records.c: the members of each message that goes through protobuf-c, with their ranges,
+/* codec_records.c: the members of each message about tickets that is no batch, with their ranges,
  * and what has to hold between them. By the order of the .proto files. */
 #include "common/wire/codec_records.h"
 

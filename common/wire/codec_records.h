@@ -1,4 +1,4 @@
-/* codec_records.h: the table of each message about tickets that goes through protobuf-c. Pure. */
+/* codec_records.h: the table of each message about tickets that is no batch. Pure. */
 #ifndef SEGQ_CODEC_RECORDS_H
 #define SEGQ_CODEC_RECORDS_H
 

@@ -51,7 +51,7 @@ enum queue_state {
 
 #define QUEUE_MESSAGE_MAX 1000 /* bytes */
 /* Why `state` is what it is: for people. What is to be done is in `state` alone, so a
- * router that is too old to know of phases does it, too. */
+ * router that does not know the phase does it, too. */
 enum queue_phase {
     PHASE_PLAIN = 0,
     PHASE_EARLY = 1,       /* CLOSED: opens at opens_ms */

@@ -6,7 +6,7 @@
 
 N=60
 machines "m0 s0 s1 r0 r1"
-cluster_up --capacity 100 --release-per-s 12
+cluster_up --capacity 100 --release-per-s 12 --set queuemng.tls=accept # its reader of frames meets them, too
 observe
 wait_for 60 "people are answered" answered poll 200 300
 mng=$(pid_of m0.0) seg=$(pid_of s0.0)
@@ -23,6 +23,8 @@ check_eq "all were closed" "$(grep -c "^closed $N" "$DIR/helper.log")" 2
 wait_for 30 "the manager has a line for each" lines m0.0
 wait_for 30 "so has the segment node" lines s0.0
 check "not more than one each" test "$(closed m0.0)" -le $N -a "$(closed s0.0)" -le $N
+frames() { grep -c 'why=.*\(not our frames\|above the limit\|in the hello\)' "$C/logs/$1.log"; }
+check "the manager's reader of frames refused some" test "$(frames m0.0)" -gt 0
 check_eq "the manager is the same process" "$(pid_of m0.0)" "$mng"
 check_eq "the segment node is the same process" "$(pid_of s0.0)" "$seg"
 check "routers reach all segment nodes" ready r0 r1

@@ -2,7 +2,7 @@
 when all of them are made, then stays until it is ended (garbage: ends by itself, with a line).
   idle     connects and says nothing more than half a request
   greedy   asks for PATH again and again and never reads an answer
-  garbage  at an internal port: noise, half frames, HTTP, frames that claim 4 GiB; each until the
+  garbage  at an internal port: noise, half frames and handshakes, HTTP, frames that claim 4 GiB; each until the
            other end closes"""
 import os
 import random
@@ -69,6 +69,7 @@ def rubbish(dice):
     return dice.choice([
         noise,
         b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"\x16\x03\x01\x02\x00" + noise,  # a handshake of TLS that is none, or never ends
         struct.pack("<IBBHQ", 0xffffffff, 1, 0, 0, 0),
         struct.pack("<IBBHQ", 60, 1, 0, 1, 0) + noise[:30],  # a hello that never ends
         struct.pack("<IBBHQ", len(noise[:900]), 1, 0, 1, 0) + noise[:900],

@@ -3,7 +3,7 @@
 
 #include "router/task_requests/ask.h"
 
-#define UNHEARD_MS 60000 /* for so long a link may be down: leases are mostly over then */
+#define DOWN_MS 60000 /* for so long a link may be down: leases are mostly over then */
 
 /* Ignores the outcome: a lease ends by itself. */
 static void done(struct task_call *c, const struct msg *m)
@@ -16,13 +16,14 @@ static void say(struct ask *a, part_no part, enum task_settle verb, uint64_t lea
 {
     a->kind = ASK_SETTLE;
     a->part = part;
+    a->repeats = true; /* a start that was given back has no lease any more */
     a->settle = (struct settle_row){ .verb = (uint8_t)verb, .lease = lease };
 }
 
 /* The last one first: each gets in front. */
 void give_back(struct tasking *t, part_no part, const struct msg_task_take_ans *m)
 {
-    struct task_call *c = m->n > 0 ? call_new(t, NULL, m->n, 0, 0, done) : NULL;
+    struct task_call *c = m->n > 0 ? call_new(t, NULL, m->n, 0, DOWN_MS, done) : NULL;
 
     if (c == NULL)
         return;
@@ -38,13 +39,12 @@ void give_back(struct tasking *t, part_no part, const struct msg_task_take_ans *
 
 void give_back_unheard(struct tasking *t, part_no part, uint64_t rid)
 {
-    struct task_call *c = call_new(t, NULL, 1, 0, UNHEARD_MS, done);
+    struct task_call *c = call_new(t, NULL, 1, 0, DOWN_MS, done);
 
     if (c == NULL)
         return;
     t->counts.unheard++;
     say(&c->v[0], part, SETTLE_UNHEARD, rid);
-    c->v[0].repeats = true;
     call_begin_later(c);
 }
 

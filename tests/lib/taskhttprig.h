@@ -36,7 +36,9 @@ static struct {
     bool silent;
     uint64_t epoch; /* of the partition, at the node */
     uint64_t last_rid, held_rid; /* held: of the last take */
-    uint32_t given_back; /* unseen */
+    uint32_t given_back; /* unseen: */
+    task_no back[2];     /* the first ones, in their order */
+    bool breaks;         /* the link, when something is settled; once */
     uint64_t unheard;    /* request id of a take, */
     bool ends_takes;     /* and those that wait end */
     uint32_t takes;    /* asked */
@@ -183,6 +185,8 @@ static inline void settle(const struct settle_row *q, const struct bytes_of *que
     } else if (a->code == CODE_DONE && q->verb == SETTLE_NACK) {
         k->state = TASK_RETRYING;
     } else if (a->code == CODE_DONE && q->verb == SETTLE_UNSEEN) {
+        if (node.given_back < ARRAY_LEN(node.back))
+            node.back[node.given_back] = q->no;
         node.given_back++;
         k->state = TASK_WAITING;
     }
@@ -314,6 +318,12 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
             take(&m.task_take, &out.task_take_ans);
         break;
     case MSG_TASK_SETTLE:
+        if (node.breaks) {
+            node.breaks = false;
+            arena_reset(&w.arena);
+            rpc_chan_close(ch, "as the test wants");
+            return;
+        }
         for (uint32_t i = 0; i < m.task_settle.n; i++)
             settle(&m.task_settle.v[i], &m.task_settle.queues, &rows[i]);
         out = (struct msg){ .type = MSG_TASK_SETTLE_ANS,

@@ -774,6 +774,34 @@ Test(tasks_http, what_was_taken_for_a_worker_that_has_gone_goes_back)
     cr_expect_eq(node.v[1].state, TASK_WAITING, "with no attempt spent");
 }
 
+/* The link breaks under the word: it is said again, the last task first, which gets in front first. */
+Test(tasks_http, what_goes_back_is_said_again_when_the_link_broke_under_it)
+{
+    struct taken_row rows[2] = { { .no = 1, .key1 = "", .key2 = "" }, { .no = 2, .key1 = "", .key2 = "" } };
+    struct msg m = { .type = MSG_TASK_TAKE_ANS, .task_take_ans = { .n = 2, .v = rows } };
+    uint32_t takes = node.takes;
+    uint64_t reads;
+
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks/batch", "[{},{}]"), 207);
+    node.holds = true;
+    node.take_code = CODE_BUSY;
+    say_with("POST", "/v1/queues/images/tasks/take", bearer, "{\"n\":2,\"wait\":30}");
+    UNTIL(node.takes == takes + 1);
+    reads = httpd_counts(w.r->httpd)->reads;
+    close(w.fd);
+    dial();
+    UNTIL(httpd_counts(w.r->httpd)->reads > reads);
+    for (uint32_t i = 0; i < 2; i++) {
+        node.v[i + 1].state = TASK_RUNNING;
+        rows[i].lease = lease_of(i + 1);
+    }
+    node.breaks = true;
+    send_msg(node.ch, &m, node.held_rid);
+    UNTIL(node.given_back == 2);
+    cr_expect(!node.breaks && node.back[0] == 2 && node.back[1] == 1);
+    UNTIL(w.r->tasking->calls.n == 0);
+}
+
 /* Whether the node gave it something nobody knows: it is told that nothing was heard. */
 Test(tasks_http, a_take_whose_link_broke_is_told_as_unheard_when_it_is_up_again)
 {

@@ -155,13 +155,6 @@ void call_begin(struct task_call *c)
     call_settled(c, NULL); /* the begin itself: until here it could not end */
 }
 
-void call_begin_later(struct task_call *c)
-{
-    for (uint32_t i = 0; i < c->n; i++)
-        wait(&c->v[i]);
-    call_settled(c, NULL);
-}
-
 /* Keeps the i-th row's answer until all of a call's rows have theirs. */
 static int keep(struct ask *a, const struct msg *m, uint32_t i)
 {
@@ -277,7 +270,9 @@ void asks_tick(struct tasking *t)
     }
 }
 
-/* ---- what is told to a partition, and clients who go ---- */
+/* ---- what is told to a partition: nobody waits for an answer ----------------------------- */
+
+#define GIVE_BACK_MS 60000 /* for so long a link may be down: leases are mostly over then */
 
 static void nothing(struct task_call *c, const struct msg *m)
 {
@@ -285,20 +280,71 @@ static void nothing(struct task_call *c, const struct msg *m)
     (void)m;
 }
 
+/* NULL: the router is overloaded. */
+static struct task_call *tell(struct tasking *t, part_no part, enum ask_kind kind, uint32_t n,
+                              msec_t wait_ms)
+{
+    struct task_call *c = call_new(t, NULL, n, 0, wait_ms, nothing);
+
+    for (uint32_t i = 0; c != NULL && i < n; i++) {
+        c->v[i].kind = (uint8_t)kind;
+        c->v[i].repeats = true;
+        c->v[i].part = part;
+    }
+    return c;
+}
+
 bool ask_change(struct tasking *t, part_no part, const struct msg_task_change *m)
 {
-    struct task_call *c = call_new(t, NULL, 1, 0, 0, nothing);
+    struct task_call *c = tell(t, part, ASK_CHANGE, 1, 0);
 
     if (c == NULL)
         return false;
-    c->v[0].kind = ASK_CHANGE;
-    c->v[0].repeats = true;
-    c->v[0].part = part;
     c->v[0].change = *m;
     c->v[0].change.queue = c->v[0].change.name = "";
     call_begin(c);
     return true;
 }
+
+/* The last one first: each gets in front. Said twice, it finds no lease. */
+void give_back(struct tasking *t, part_no part, const struct msg_task_take_ans *m)
+{
+    struct task_call *c = m->n > 0 ? tell(t, part, ASK_SETTLE, m->n, GIVE_BACK_MS) : NULL;
+
+    if (c == NULL)
+        return;
+    t->counts.given_back += m->n;
+    for (uint32_t i = 0; i < m->n; i++) {
+        const struct taken_row *k = &m->v[m->n - 1 - i];
+
+        c->v[i].settle = (struct settle_row){ .verb = SETTLE_UNSEEN, .no = k->no, .lease = k->lease };
+    }
+    call_begin(c);
+}
+
+void give_back_unheard(struct tasking *t, part_no part, uint64_t rid)
+{
+    struct task_call *c = tell(t, part, ASK_SETTLE, 1, GIVE_BACK_MS);
+
+    if (c == NULL)
+        return;
+    t->counts.unheard++;
+    c->v[0].settle = (struct settle_row){ .verb = SETTLE_UNHEARD, .lease = rid };
+    wait(&c->v[0]);
+    call_settled(c, NULL); /* its begin */
+}
+
+void give_back_waits(struct tasking *t, part_no part)
+{
+    struct task_call *c = tell(t, part, ASK_SETTLE, 1, 0);
+
+    if (c == NULL)
+        return;
+    c->v[0].settle = (struct settle_row){ .verb = SETTLE_UNHEARD };
+    call_begin(c);
+}
+
+/* ---- clients who go ---------------------------------------------------------------------- */
 
 /* Withdraws the task whose client has gone, if nobody has begun it. What cannot
  * be said now is said at the next tick. */

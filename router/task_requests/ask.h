@@ -40,8 +40,6 @@ struct task_link { /* questions that leave with this turn, or when the link, nev
 
 /* Asks all rows that are not answered. May end, and free, the call, as all of these may. */
 void call_begin(struct task_call *c);
-/* Asks its rows when their links are up. */
-void call_begin_later(struct task_call *c);
 /* Takes its answer: *m, and of rows the i-th. */
 void ask_answered(struct ask *a, const struct msg *m, uint32_t i);
 /* Ends it after a broken link, or a refused frame. */
@@ -58,8 +56,27 @@ void asks_drain(struct tasking *t);
 
 /* The link to the node is there. */
 bool task_link_is_up(const struct tasking *t, node_no node);
-/* The partition is told; nobody waits for the answer. False: the router is overloaded. */
+
+/* ---- what is told to a partition: nobody waits for an answer ----
+ * Tasks that were taken for a worker that never saw them wait again at once, with no attempt spent,
+ * instead of when their leases end.
+ *
+ *   what happens                            what is said
+ *   a worker goes while its take waits      SETTLE_UNSEEN of each task that it is given then
+ *   the link breaks under a take            SETTLE_UNHEARD of its request id, when the link is up again
+ *   the router stops                        SETTLE_UNHEARD 0: the node ends its takes; those that it
+ *                                           had answered by then are UNSEEN. The router ends when all
+ *                                           have been answered, or after a second
+ *   the router is killed, the node begins   nothing: leases end by themselves; each was an attempt,
+ *     anew, the partition moves meanwhile   since nobody knows that no worker began */
+
+/* False: the router is overloaded. */
 bool ask_change(struct tasking *t, part_no part, const struct msg_task_change *m);
+void give_back(struct tasking *t, part_no part, const struct msg_task_take_ans *m);
+/* The link is down: what the take of this request id was given goes back when it is up. */
+void give_back_unheard(struct tasking *t, part_no part, uint64_t rid);
+/* Ends our takes that wait at the node of the partition. */
+void give_back_waits(struct tasking *t, part_no part);
 
 /* ---- clients of /v1/call who close their connection while their request waits in line ----
  * It is cancelled, unless it has begun (task_call.leaves). A closed connection is seen at the next

@@ -12,7 +12,6 @@
 #include "common/task/state.h"
 #include "common/ticket/task_token.h"
 #include "router/task_requests/ask.h"
-#include "router/task_requests/give_back.h"
 #include "router/task_requests/submit.h"
 
 #define LOG_MODULE "task_link"

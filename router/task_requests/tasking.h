@@ -4,7 +4,8 @@
  *   request.h      who may ask, and the file that does it: submit.c, work.c, single_task.c,
  *                  schedule.c
  *   call.h         an HTTP request, and its questions
- *   ask.h          a question's way to a node, waits, time limits; clients who go meanwhile
+ *   ask.h          a question's way to a node, waits, time limits; what nobody waits for; clients
+ *                  who go meanwhile
  *   long_answer.h  answers that are longer than a look: passed on piece by piece
  *   task_link.h    links to task nodes: frames out and in, notices of ends */
 #ifndef SEGQ_ROUTER_TASKING_H

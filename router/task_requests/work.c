@@ -9,7 +9,6 @@
 #include "router/task_api/callback.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/call.h"
-#include "router/task_requests/give_back.h"
 
 #define ROOM 8 /* ends of texts */
 #define OF_A_TAKE       (WITH(N) | WITH(LEASE) | WITH(WAIT))

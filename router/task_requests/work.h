@@ -1,6 +1,6 @@
 /* work.h: workers take tasks, and say what became of them: done, given back, still at it; one at a
  * time, or many rows. Shell.
- * What was taken for a worker that has gone meanwhile goes back at once (give_back.h).
+ * What was taken for a worker that has gone meanwhile goes back at once (ask.h).
  *
  * A target, too, says later how the attempt ended that it answered with "pending", or that it needs
  * more time. What it may say so by is the right of that attempt, in the path; whether it is good,

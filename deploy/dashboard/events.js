@@ -102,7 +102,7 @@ const SENTENCES = {
   core_anew: e => `queuemng's core has BEGUN ANEW${e.by === '-' ? '' : `, by a message of ${e.by}`}: ${e.why}`,
   peer_dropped: e => `${e.node} is DROPPED for ${Math.round(e.for_s / 60)} minutes: its messages ended queuemng's core again and again`,
   no_memory: e => `queuemng has NO MEMORY for ${e.what}`,
-  stood_still: e => `queuemng itself stood still for ${s(Math.round(e.ms / 1000), 'second', 'seconds')}; its nodes are not blamed`,
+  stood_still: e => `queuemng itself stood still for ${s(Math.round(e.ms / 1000), 'second', 'seconds')}; nodes that were away are not blamed for it`,
   store_failed: e => `The store CANNOT BE WRITTEN: ${e.why}`,
   store_ok: () => 'The store can be written again',
   store_not_understood: e => `A record of the store is unreadable (${e.key}): ${e.why}`,

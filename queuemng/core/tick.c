@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "common/base/log.h"
 #include "queuemng/chain/chain.h"
 #include "queuemng/chain/move.h"
 #include "queuemng/chain/reconcile.h"
@@ -26,6 +27,9 @@
 #include "queuemng/tasks/parts.h"
 #include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/task_nodes.h"
+
+#define LOG_MODULE     "manager"
+#define STOOD_STILL_MS 1000 /* a tick so late: this process was stopped, or did something long */
 
 static void reconcile_all(struct mng *m)
 {
@@ -111,14 +115,18 @@ static void read_clock(struct mng *m, int64_t wall_ms)
         m->stats_now = true;
 }
 
-void mng_forgive(struct mng *m, msec_t now_ms, msec_t ms)
+void mng_forgive(struct mng *m, msec_t now_ms)
 {
-    each_node (m, n) {
-        n->heard_ms = n->heard_ms + ms < now_ms ? n->heard_ms + ms : now_ms;
-        n->down_ms = n->down_ms + ms < now_ms ? n->down_ms + ms : now_ms;
-    }
+    msec_t late = now_ms - m->tick_due_ms;
+
+    if (m->tick_due_ms == 0 || late < STOOD_STILL_MS)
+        return;
+    log_warn("event=stood_still ms=%lld", (long long)late);
+    m->tick_due_ms = now_ms; /* once for each time */
+    each_node (m, n)
+        n->down_ms = ms_min(n->down_ms + late, now_ms);
     each_task_node (m, n)
-        n->down_ms = n->down_ms + ms < now_ms ? n->down_ms + ms : now_ms;
+        n->down_ms = ms_min(n->down_ms + late, now_ms);
 }
 
 void mng_tick(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out)
@@ -144,5 +152,6 @@ void mng_tick(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out
         each_active(m, q)
             queue_idle(m, q);
     }
+    m->tick_due_ms = now_ms + m->opts.tick_ms;
     mng_end(m);
 }

@@ -10,8 +10,9 @@ struct mng_out;
 /* Every tick_ms. */
 void mng_tick(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out);
 
-/* Before the step that follows `ms` in which this process itself stood still: no node could be heard,
- * and none of them is silent for it, as with the heartbeats of links (common/net/rpc.h). */
-void mng_forgive(struct mng *m, msec_t now_ms, msec_t ms);
+/* Before each step. If the tick is late by a second or more, this process was stopped or busy, and
+ * no node could come back: that time does not count for one that has no link. When a node was heard
+ * last stays true: routers go by it (STATS), and so does what those behind it are told. */
+void mng_forgive(struct mng *m, msec_t now_ms);
 
 #endif

@@ -60,7 +60,6 @@ struct mng_service {
     struct monitor *monitor;
     struct ev_timer *tick;
     msec_t tick_ms; /* when the next one is due */
-    msec_t forgiven_ms; /* when it was last so late that nodes were forgiven their silence */
     struct cluster_keys keys;
     char admin_token[256];
     struct map peers;     /* peer_no -> struct rpc_chan (ref) */

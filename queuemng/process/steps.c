@@ -12,20 +12,6 @@
 
 #define LOG_MODULE "manager"
 
-#define STOOD_STILL_MS 1000 /* a tick that is so late: this process was stopped, or did something long */
-
-/* Nodes whose words lie unread in our sockets are not silent: without this, each tail would be sealed. */
-static void forgive_silence(struct mng_service *s)
-{
-    msec_t now = ev_now(s->ev), late = now - s->tick_ms;
-
-    if (s->tick_ms == 0 || late < STOOD_STILL_MS || s->forgiven_ms >= s->tick_ms)
-        return;
-    s->forgiven_ms = now;
-    log_warn("event=stood_still ms=%lld", (long long)late);
-    mng_forgive(s->mng, now, late);
-}
-
 /* Keeps room for another step: a manager that cannot even note down what its
  * core has decided would be a different one from the one that others know. */
 struct mng_out *mng_service_step(struct mng_service *s)
@@ -45,8 +31,8 @@ struct mng_out *mng_service_step(struct mng_service *s)
         }
     }
     assert(s->n_out < s->cap_out && s->n_stored <= s->n_out);
-    if (s->mng != NULL)
-        forgive_silence(s);
+    if (s->leads)
+        mng_forgive(s->mng, ev_now(s->ev));
     s->counts.steps++;
     s->out[s->n_out].by = (struct mng_step_by){ 0 };
     return s->out[s->n_out++].out;

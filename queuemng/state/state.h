@@ -100,6 +100,7 @@ struct mng {
     struct { struct left_row row; msec_t at_ms; } left[MSG_LEFT_MAX]; /* the last that were told */
     uint32_t n_left;         /* ever */
     uint32_t tier_notes;     /* logged in this second */
+    msec_t tick_due_ms;      /* when the next tick is due; 0: none was yet */
     msec_t second_ms;        /* when the once-a-second work is due */
     struct mtasks tasks;
     struct list budgets; /* mbudget.in; owned */

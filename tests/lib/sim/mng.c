@@ -13,6 +13,7 @@
 #include "tests/lib/sim/room.h"
 
 #include "common/base/err.h"
+#include "queuemng/core/tick.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -223,6 +224,13 @@ static bool is_known(struct sim *s, const struct proc *p, peer_no peer)
            (lead_begun(p) && c != NULL && c->term[(peer - 1) % 2] == p->mng->term);
 }
 
+/* The core, before its next step; as queuemng/process/steps.c does. */
+static struct mng *awake(struct sim *s, struct proc *p)
+{
+    mng_forgive(p->mng->core, sim_ms(s));
+    return p->mng->core;
+}
+
 void smng_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *other)
 {
     struct conn *c = net_conn(s, p, peer);
@@ -235,7 +243,7 @@ void smng_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *oth
         p->mng->seg_peer[other->no] = peer;
         p->mng->lost_seg[other->no] = 0;
     }
-    mng_peer_up(p->mng->core, sim_ms(s), peer, seg ? RPC_SEGMENT : RPC_ROUTER,
+    mng_peer_up(awake(s, p), sim_ms(s), peer, seg ? RPC_SEGMENT : RPC_ROUTER,
                 other->name, other->incarnation, p->mng->out);
     smng_done(s, p);
 }
@@ -248,7 +256,7 @@ void smng_down(struct sim *s, struct proc *p, peer_no peer, const struct proc *o
         p->mng->seg_peer[other->no] = 0;
         p->mng->lost_seg[other->no] = s->now;
     }
-    mng_peer_down(p->mng->core, sim_ms(s), peer, p->mng->out);
+    mng_peer_down(awake(s, p), sim_ms(s), peer, p->mng->out);
     smng_done(s, p);
 }
 
@@ -272,7 +280,7 @@ void smng_msg(struct sim *s, struct proc *p, peer_no peer, const struct msg *m)
     }
     if (!is_known(s, p, peer))
         return; /* sent away when the term began: it will be back */
-    mng_msg(p->mng->core, sim_ms(s), peer, m, p->mng->out);
+    mng_msg(awake(s, p), sim_ms(s), peer, m, p->mng->out);
     smng_done(s, p);
 }
 
@@ -281,7 +289,7 @@ void smng_tick(struct sim *s, struct proc *p)
     if (p->mng->lead != NULL && !lead_begun(p))
         return;
     check_given_up(s, p);
-    mng_tick(p->mng->core, sim_ms(s), clock_wall(p), p->mng->out);
+    mng_tick(awake(s, p), sim_ms(s), clock_wall(p), p->mng->out);
     check_room(s, p);
     smng_done(s, p);
 }

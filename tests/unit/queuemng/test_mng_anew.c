@@ -184,19 +184,18 @@ Test(anew, who_is_blamed_is_forgotten_in_time)
 static const struct store_ops *store_ops;
 static msec_t loaded_ms;
 
-/* A tick is late by five seconds: the first step after it, whichever it is, does not find nodes silent. */
+/* A tick is late by five seconds: the first step after it, whichever it is, does not find nodes away. */
 Test(anew, who_was_not_heard_while_the_manager_stood_still_is_not_silent)
 {
     struct mnode *n = node_at(w.s->mng, 1);
     msec_t now = ev_now(w.ev);
 
-    n->heard_ms = now - 5100;
-    n->registered = true;
-    w.s->tick_ms = now - 5000;
+    n->down_ms = now - 5100;
+    w.s->mng->tick_due_ms = now - 5000;
     mng_out_reset(mng_service_step(w.s));
-    cr_expect_eq(n->heard_ms, now - 100);
+    cr_expect_eq(n->down_ms, now - 100);
     mng_out_reset(mng_service_step(w.s));
-    cr_expect_eq(n->heard_ms, now - 100, "once for each time");
+    cr_expect_eq(n->down_ms, now - 100, "once for each time");
     cr_expect(is_logged("event=stood_still ms=5000"), "%s", w.logged);
 }
 

@@ -227,15 +227,59 @@ Test(mng_nodes, routers_hear_at_once_which_nodes_are_not_reached)
     list_remove(&w.m->routers, &router.in);
 }
 
-Test(mng_nodes, a_time_in_which_the_manager_stood_still_is_no_silence_of_theirs)
+/* A tick is late by `late_ms`; the next one is due at once. */
+static void stand_still(msec_t late_ms)
 {
+    w.m->tick_due_ms = w.m->now_ms;
+    made_step(&w, w.m->now_ms + late_ms);
+    mng_forgive(w.m, w.m->now_ms);
+}
+
+Test(mng_nodes, a_time_in_which_the_manager_stood_still_gives_no_node_up)
+{
+    msec_t down_ms = w.m->now_ms - 100;
+
+    made_node_down(&w, b, down_ms);
+    stand_still(5000);
+    cr_expect_eq(b->down_ms, down_ms + 5000);
+    mng_forgive(w.m, w.m->now_ms);
+    cr_expect_eq(b->down_ms, down_ms + 5000, "once for each time");
+    stand_still(900);
+    cr_expect_eq(b->down_ms, down_ms + 5000, "a tick may be a little late");
+}
+
+/* Routers show places as last known of a node that nobody has heard since, so that is told as it was;
+ * and nobody behind it is told less until it is heard again. */
+Test(mng_nodes, the_manager_stood_still_and_no_node_was_heard_meanwhile)
+{
+    struct mrouter router = { .peer = 9, .registered = true };
+    const struct msg_stats *s;
+
+    list_push_back(&w.m->routers, &router.in);
+    made_sealed(&w, a, 100, 10);
     a->heard_ms = w.m->now_ms;
-    b->down_ms = w.m->now_ms - 100;
-    mng_forgive(w.m, w.m->now_ms + 5000, 4900);
-    cr_expect_eq(a->heard_ms, w.m->now_ms + 4900);
-    cr_expect_eq(b->down_ms, w.m->now_ms + 4800);
-    mng_forgive(w.m, w.m->now_ms + 5000, 4900);
-    cr_expect_eq(a->heard_ms, w.m->now_ms + 5000, "nobody is heard in time to come");
+    stand_still(5000);
+    cr_expect_not(node_is_reached(w.m, a));
+    s = said_of_nodes(w.m->now_ms);
+    cr_assert(s != NULL && s->n_unreached == 1);
+    cr_expect_eq(s->unreached[0].silent_ms, 5000);
+    list_remove(&w.m->routers, &router.in);
+}
+
+/* Its tick is late by a second, every three seconds, for as long as it takes. */
+Test(mng_nodes, a_dead_node_is_given_up_also_by_a_manager_that_stumbles)
+{
+    msec_t from = w.m->now_ms;
+
+    made_node_down(&w, b, from);
+    while (!b->given_up && w.m->now_ms - from < 60000) {
+        for (int i = 0; i < 20; i++) {
+            made_step(&w, w.m->now_ms + 100);
+            nodes_tick(w.m);
+        }
+        stand_still(1000);
+    }
+    cr_expect_leq(w.m->now_ms - from, w.m->opts.lost_after_ms * 3 / 2 + 3000);
 }
 
 /* How many rows a router is told at this moment. */

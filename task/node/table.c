@@ -210,8 +210,18 @@ static void count_part(const struct part *p, struct tasktab_counts *n)
         n->held[h] += p->held[h];
 }
 
+/* tasks, of which `over` give way. */
+static void count_full(struct tasktab_counts *n, uint64_t tasks, uint64_t over, uint64_t max_tasks)
+{
+    double full = (double)(tasks - over) / (double)max_tasks;
+
+    n->full = full > n->full ? full : n->full;
+}
+
 void tasktab_count(const struct tasktab *t, struct tasktab_counts *n)
 {
+    uint64_t over = 0;
+
     *n = t->n;
     n->parts = t->n_parts;
     n->tasks = tasktab_tasks(t);
@@ -220,8 +230,11 @@ void tasktab_count(const struct tasktab *t, struct tasktab_counts *n)
     n->epoch = t->epoch;
     each_part (t, p) {
         count_part(p, n);
+        count_full(n, tasktab_part_tasks(p), p->e.overs.n, p->e.store.max);
+        over += p->e.overs.n;
         n->oldest_ms = u64_max(n->oldest_ms, tasktab_oldest_ms(t, p));
     }
+    count_full(n, n->tasks, over, n->max_tasks);
 }
 
 /* ---- the end of a turn: clocks, those who wait, reports, records ------------------- */

@@ -109,6 +109,7 @@ struct tasktab_counts { /* ever, or now */
     uint64_t stale, refused, busy; /* answers */
     uint64_t stale_orders, lost_bodies;
     uint64_t core_bytes, waiting_bytes, oldest_ms, epoch;
+    double full; /* part of max_tasks, of the node or of a partition, that does not give way: the largest */
     uint64_t held[TASK_NHOLDS]; /* numbers of those that wait, as counted in the last seconds */
     uint64_t schedules;
     uint64_t notices, notices_taken, notices_dropped; /* now; ever */

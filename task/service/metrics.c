@@ -15,6 +15,8 @@ static const struct metric_row tab_rows[] = {
     ROW("partitions", GAUGE, parts, "Partitions here"),
     ROW("tasks", GAUGE, tasks, "Tasks in any state"),
     ROW("max_tasks", GAUGE, max_tasks, "Tasks that it takes at most (max_tasks)"),
+    ROW("full_ratio", GAUGE, full,
+        "Tasks that wait, run or are dead, by max_tasks of the node, or of the partition that is nearest to its own"),
     ROW("scheduled", GAUGE, scheduled, "Tasks whose delay or back-off runs"),
     ROW("waiting", GAUGE, waiting, "Tasks in line"),
     ROW("waiting_bytes", GAUGE, waiting_bytes, "Bytes of payloads of tasks that are not over"),

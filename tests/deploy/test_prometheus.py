@@ -66,13 +66,6 @@ def one(name, labels, bad, good):
     return {series: bad}, {series: good}
 
 
-def crowded(**n):
-    """A task node with 100 tasks, which are all that it takes."""
-    labels = '{instance="t:7500",job="segq",role="task"}'
-    n = dict(n, tasks=100, max_tasks=100)
-    return {"segq_task_" + k + labels: flat(v) for k, v in n.items()}
-
-
 def end_of(name, gone, released):
     """People who went in one way, beside those who were let in, and nobody who expired."""
     return {"segq_lane_expired_total" + LANE: flat(0), name + LANE: grows(gone),
@@ -209,7 +202,7 @@ CASES = {
     "SegqTasksExpire": one("segq_tasks_expired_total", 'pool="images",' + M, grows(1), flat(9)),
     "SegqAnswersCut": one("segq_task_answers_cut_total", 'instance="t:7500",job="segq",role="task",why="room"', grows(1), flat(9)),
     "SegqTasksGiveWay": one("segq_task_gave_way_total", 'instance="t:7500",job="segq",role="task"', grows(1), flat(9)),
-    "SegqTasksFull": (crowded(final=20, dead=10), crowded(final=20, dead=3)),
+    "SegqTasksFull": one("segq_task_full_ratio", 'instance="t:7500",job="segq",role="task"', flat(0.9), flat(0.8)),
     "SegqTicksMissed": one("segq_task_ticks_missed_total", 'instance="t:7500",job="segq",role="task"', grows(1), flat(0)),
     "SegqNoticesDropped": one("segq_task_notices_dropped_total", 'instance="t:7500",job="segq",role="task"', grows(1), flat(9)),
     "SegqTasksLate": (late_tasks(2), late_tasks(0.01)),

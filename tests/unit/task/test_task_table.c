@@ -475,6 +475,37 @@ Test(task_table, a_node_at_its_bound_lets_go_what_is_over)
     cr_expect_eq(n.engine.gave_way, 20);
 }
 
+static double full(void)
+{
+    struct tasktab_counts n;
+
+    tasktab_count(t, &n);
+    return n.full;
+}
+
+/* The nearest bound counts: a partition has 100, the node more at first. */
+Test(task_table, how_full_it_is_says_its_nearest_bound_without_what_gives_way)
+{
+    struct taken_row k;
+
+    t->o.max_tasks = 1000;
+    open_part(3, 8);
+    open_part(4, 8);
+    cr_expect_eq(full(), 0);
+    for (int i = 0; i < 80; i++)
+        cr_assert_eq(put_at(3, 8, "q", "body").code, CODE_DONE);
+    for (int i = 0; i < 20; i++)
+        cr_assert_eq(put_at(4, 8, "q", "body").code, CODE_DONE);
+    cr_expect_float_eq(full(), 0.8, 1e-9);
+    for (int i = 0; i < 40; i++) {
+        k = take(RTR, "q", 1, 0)->v[0];
+        cr_assert_eq(settle(SETTLE_ACK, &k), CODE_DONE);
+    }
+    cr_expect_float_eq(full(), 0.4, 1e-9, "what is over gives way");
+    t->o.max_tasks = 100;
+    cr_expect_float_eq(full(), 0.6, 1e-9, "both partitions");
+}
+
 /* What is no new task costs nobody a result: least of all the very one that is asked for again. */
 Test(task_table, only_a_new_task_makes_a_result_give_way)
 {

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/net/rpc_accept.h"
 #include "common/net/rpc_chan.h"
 #include "common/net/rpc_link.h"
 
@@ -37,12 +38,14 @@ static void resume_backlog(void *arg)
     }
 }
 
-/* A try to dial that failed like the one before it is not news. */
+/* A try to dial that failed like the one before it is not news; strangers that gave way are told in
+ * one line. */
 static void say_closed(const struct rpc_chan *ch)
 {
     enum log_level level = ch->told_up ? LOG_INFO : LOG_WARN;
 
-    if (!ch->told_up && ch->link != NULL && !link_is_news(ch->link))
+    if (!ch->told_up && (ch->link != NULL ? !link_is_news(ch->link)
+                                          : strcmp(ch->why, STRANGER_GAVE_WAY) == 0))
         level = LOG_DEBUG;
     if (log_level_now() < level)
         return;
@@ -85,7 +88,7 @@ static void turn_end(void *arg)
 {
     struct rpc *r = arg;
 
-    assert(r->n_hello <= r->chans.n);
+    assert(r->strangers.all.n <= r->chans.n);
     for (size_t n = r->closing.n; n > 0; n--)
         chan_reap(container_of(list_first(&r->closing), struct rpc_chan, node));
     while (r->dirty.n > 0) {
@@ -148,11 +151,9 @@ static void on_beat(void *arg)
     if (now - r->last_beat > r->heartbeat_ms)
         forgive(r, now);
     r->last_beat = now;
-    r->n_accepted = 0;
     list_each(&r->chans, it)
         beat_chan(container_of(it, struct rpc_chan, node), now);
-    if (r->accept_paused)
-        listen_resume(r);
+    accept_beat(r);
     beat_later(r);
 }
 
@@ -174,6 +175,8 @@ static void fill(struct rpc *r, struct ev *ev, const struct rpc_opts *o)
         o->max_output_bytes != 0 ? o->max_output_bytes : MAX_OUTPUT_BYTES;
     r->tls = o->tls == NULL ? TLS_OFF : (enum tls_mode)o->tls->mode;
     rng_seed(&r->rng, o->seed);
+    strangers_init(&r->strangers);
+    crypto_shorthash_keygen(r->crowd_key);
     list_init(&r->chans);
     list_init(&r->closing);
     list_init(&r->dirty);

@@ -40,9 +40,7 @@ void chan_free(struct rpc_chan *ch)
 {
     struct rpc *r = ch->rpc;
 
-    assert(r->n_hello > 0 || !ch->accepted || !in_hello(ch));
-    if (ch->accepted && in_hello(ch))
-        r->n_hello--;
+    strangers_leave(&r->strangers, &ch->stranger);
     if (list_linked(&ch->dirty))
         list_remove(&r->dirty, &ch->dirty);
     if (list_linked(&ch->backlog))
@@ -69,9 +67,9 @@ void chan_fail(struct rpc_chan *ch, const char *fmt, ...)
     if (!in_hello(ch)) {
         r->counts.closed++;
     } else if (ch->accepted) {
-        r->n_hello--;
         r->counts.refused++;
     }
+    strangers_leave(&r->strangers, &ch->stranger);
     if (ch->link != NULL && (ch->state == CHAN_TLS || ch->state == CHAN_CHALLENGE))
         ch->link->turn++;
     (void)!ev_io_set(ch->io, 0); /* cannot fail: it only takes away */
@@ -85,8 +83,8 @@ void chan_up(struct rpc_chan *ch)
 {
     struct rpc *r = ch->rpc;
 
-    assert(in_hello(ch) && (!ch->accepted || r->n_hello > 0));
-    r->n_hello -= ch->accepted;
+    assert(in_hello(ch));
+    strangers_leave(&r->strangers, &ch->stranger);
     r->counts.accepted += ch->accepted;
     r->counts.dialled += !ch->accepted;
     r->counts.plain += ch->tls == NULL;

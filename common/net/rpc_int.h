@@ -1,11 +1,13 @@
 /* rpc_int.h: the data of all channels of a process. Only rpc*.c include it.
  *
  *   rpc.c         all channels: heartbeats, the end of a turn, the ends of channels
- *   rpc_link.c    dials, waits, dials again; accepts; bytes in
+ *   rpc_accept.c  listens
+ *   rpc_link.c    dials, waits, dials again; bytes in
  *   hosts.c       host names for rpc_link.c
  *   tls.c         the socket, sealed
  *   rpc_hello.c   who is there: the hello's bodies, MACs and steps
  *   rpc_chan.c    frames out; how a channel ends
+ *   strangers.c   who has proved nothing yet
  * Each calls only those below it.
  *
  * dialled:  CONNECTING [-> TLS] -> CHALLENGE -> WELCOME -> UP -> CLOSING
@@ -14,12 +16,15 @@
 #ifndef SEGQ_RPC_INT_H
 #define SEGQ_RPC_INT_H
 
+#include <sodium.h>
+
 #include "common/base/list.h"
 #include "common/wire/msg.h"
 #include "common/net/hosts.h"
 #include "common/net/net.h"
 #include "common/base/rng.h"
 #include "common/net/rpc.h"
+#include "common/net/strangers.h"
 #include "common/net/tls.h"
 
 #define HELLO_NONCE_BYTES 32
@@ -27,8 +32,7 @@
 #define HELLO_CARD_BYTES  52  /* bytes of a card, without the name */
 #define HELLO_CARD_MAX    256 /* with it, and with what newer versions add behind it */
 #define HELLO_TIMEOUT_MS  3000
-#define HELLO_AT_ONCE     256 /* strangers whose hello is not complete */
-#define HANDSHAKES_PER_BEAT 64 /* connections that are accepted between two beats, with TLS */
+#define STRANGER_GAVE_WAY "too many strangers, most of them from its address: the oldest gave way"
 #define FRAMES_PER_TURN   256 /* frames of a channel */
 #define SILENT_INTERVALS  3
 #define HEARTBEAT_MAX_MS  60000 /* longest that a peer may announce */
@@ -81,7 +85,8 @@ struct rpc_chan {
     bool blocked;   /* the kernel takes no more: waiting until it does */
     bool flush;     /* our own close: send what is waiting, if it goes at once */
     bool accepted;  /* not dialled */
-    bool looked;    /* accepted: the first byte was plain, or the handshake is over */
+    bool looked;    /* accepted: its first byte was seen */
+    struct stranger stranger; /* accepted: until it has proved itself */
     unsigned roles; /* whom we may talk to here, a bit set */
     int fd;
     struct ev_io *io;
@@ -125,15 +130,16 @@ struct rpc {
     bool has_other_key;
     enum tls_mode tls;
     struct tls_ctx *by_key, *by_certificate; /* owned; NULL: there is none */
-    unsigned n_accepted; /* since the last beat */
+    unsigned n_accepted, n_displaced; /* since the last beat */
+    struct strangers strangers;
+    uint8_t crowd_key[crypto_shorthash_KEYBYTES];
     uint32_t heartbeat_ms;
     size_t max_output_bytes;
     struct rng rng;
     struct ev_timer *beat;
     msec_t last_beat;
-    bool accept_paused; /* no descriptors, or enough handshakes: until the next beat */
+    bool accept_paused; /* no descriptors, or enough of them: until the next beat */
     struct list chans, closing, dirty, backlog, links, listeners;
-    unsigned n_hello; /* accepted, not yet up */
     struct rpc_counts counts;
     struct hosts hosts;
 };

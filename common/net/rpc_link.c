@@ -1,5 +1,5 @@
-/* rpc_link.c: dials until it is freed. A failed try, or a link that broke soon after it
- * came up, doubles the wait (50 ms .. 2 s); a random part of it keeps a crowd of
+/* rpc_link.c: dials until it is freed; and what comes in. A failed try, or a link that broke soon
+ * after it came up, doubles the wait (50 ms .. 2 s); a random part of it keeps a crowd of
  * processes from dialling in step after a power cut. */
 #include "common/net/rpc_link.h"
 
@@ -178,6 +178,7 @@ static void shake(struct rpc_chan *ch)
     } else if (rc > 0) {
         ch->blocked = more_out;
         if (ch->accepted) {
+            strangers_leave(&ch->rpc->strangers, &ch->stranger); /* it has proved itself */
             ch->state = CHAN_HELLO;
             chan_read(ch); /* the hello may have come with the last of the handshake */
         } else {
@@ -209,6 +210,23 @@ static bool is_plain_turn(const struct rpc_link *l)
     return l->turn % (tries + 1) == tries;
 }
 
+void chan_begin(struct rpc_chan *ch)
+{
+    if (!strangers_may_begin(&ch->rpc->strangers, &ch->stranger))
+        return;
+    ch->stranger.waits = false;
+    tls_start(ch, NULL, 0); /* which watches the descriptor again */
+}
+
+/* As many handshakes as a processor should bear; the others' turn comes with the next beat. */
+static void begin_or_wait(struct rpc_chan *ch)
+{
+    ch->stranger.waits = true;
+    chan_begin(ch);
+    if (ch->stranger.waits)
+        (void)!ev_io_set(ch->io, 0); /* cannot fail: it only takes away */
+}
+
 /* The first byte of an accepted connection says what it is. False: it is no hello's. */
 static bool look(struct rpc_chan *ch)
 {
@@ -222,135 +240,10 @@ static bool look(struct rpc_chan *ch)
     if (tls_begins(first) && mode == TLS_OFF)
         chan_fail(ch, "it speaks TLS, and here it is off (key tls)");
     else if (tls_begins(first))
-        tls_start(ch, NULL, 0);
+        begin_or_wait(ch);
     else if (mode == TLS_REQUIRE)
         chan_fail(ch, "it speaks without TLS, which is required (key tls)");
     return ch->state == CHAN_HELLO && ch->tls == NULL;
-}
-
-/* ---- listening: without descriptors, and after so many handshakes as a processor should bear, it
- * pauses until the next heartbeat ---- */
-
-#define BACKLOG          512
-#define ACCEPTS_PER_TURN 64
-
-void listen_resume(struct rpc *r)
-{
-    r->accept_paused = false;
-    list_each(&r->listeners, it) {
-        struct rpc_listener *ls = container_of(it, struct rpc_listener, node);
-
-        if (ev_io_set(ls->io, EV_IO_READ) < 0)
-            r->accept_paused = true;
-    }
-}
-
-static void accepted(struct rpc_listener *ls, int fd, const struct net_addr *from)
-{
-    struct rpc *r = ls->rpc;
-    char text[NET_TEXT_MAX];
-    struct rpc_chan *ch;
-
-    net_text(from, text);
-    if (r->n_hello >= HELLO_AT_ONCE) {
-        log_warn("event=link_refused addr=%s why=\"%u hellos are open\"", text, r->n_hello);
-        r->counts.refused++;
-        close(fd);
-        return;
-    }
-    ch = chan_new(r, fd, CHAN_HELLO, &ls->calls, ls->ctx);
-    if (ch == NULL) {
-        log_warn("event=link_refused addr=%s why=\"out of memory\"", text);
-        return;
-    }
-    ch->roles = ls->roles;
-    memcpy(ch->peer.addr, text, sizeof(text));
-    r->n_accepted++;
-}
-
-static void pause_accepting(struct rpc_listener *ls)
-{
-    (void)!ev_io_set(ls->io, 0);
-    ls->rpc->accept_paused = true;
-}
-
-static void on_accept(void *arg, unsigned what)
-{
-    struct rpc_listener *ls = arg;
-
-    (void)what;
-    for (unsigned n = 0; n < ACCEPTS_PER_TURN; n++) {
-        struct net_addr from;
-        int fd;
-
-        if (ls->rpc->tls != TLS_OFF && ls->rpc->n_accepted >= HANDSHAKES_PER_BEAT) {
-            pause_accepting(ls);
-            return;
-        }
-        fd = net_accept(ls->fd, &from);
-
-        if (fd == SQ_EBUSY)
-            return;
-        if (fd < 0) {
-            if (!ls->starved)
-                log_warn("event=accept_paused addr=%s errno=%d", ls->addr, errno);
-            ls->starved = true;
-            pause_accepting(ls);
-            return;
-        }
-        ls->starved = false;
-        accepted(ls, fd, &from);
-    }
-}
-
-static void listener_free(struct rpc_listener *ls)
-{
-    if (list_linked(&ls->node))
-        list_remove(&ls->rpc->listeners, &ls->node);
-    ev_io_free(ls->io);
-    if (ls->fd >= 0)
-        close(ls->fd);
-    free(ls);
-}
-
-int rpc_listen(struct rpc *r, const char *addr, unsigned roles,
-               const struct rpc_calls *calls, void *ctx, struct err *e)
-{
-    struct rpc_listener *ls = calloc(1, sizeof(*ls));
-    int fd;
-
-    if (ls == NULL)
-        return err_set(e, SQ_ENOMEM, "listen %s: out of memory", addr);
-    *ls = (struct rpc_listener){
-        .rpc = r, .fd = -1, .roles = roles, .calls = *calls, .ctx = ctx
-    };
-    fd = net_listen(addr, false, BACKLOG, e);
-    if (fd < 0) {
-        listener_free(ls);
-        return fd;
-    }
-    ls->fd = fd;
-    net_local_text(fd, ls->addr);
-    ls->io = ev_io_new(r->ev, fd, on_accept, ls);
-    if (ls->io == NULL || ev_io_set(ls->io, EV_IO_READ) < 0) {
-        listener_free(ls);
-        return err_set(e, SQ_ENOMEM, "listen %s: event loop", addr);
-    }
-    list_push_back(&r->listeners, &ls->node);
-    return 0;
-}
-
-const char *rpc_listen_addr(const struct rpc *r)
-{
-    struct list_node *last = list_last(&r->listeners);
-
-    return last == NULL ? "" : container_of(last, struct rpc_listener, node)->addr;
-}
-
-void rpc_unlisten(struct rpc *r)
-{
-    list_each(&r->listeners, it)
-        listener_free(container_of(it, struct rpc_listener, node));
 }
 
 /* ---- input: connected, bytes, frames ----
@@ -544,7 +437,6 @@ struct rpc_chan *chan_new(struct rpc *r, int fd, enum chan_state state,
     ch->last_in = ev_now(r->ev);
     ch->deadline = ch->last_in + HELLO_TIMEOUT_MS;
     ch->accepted = state == CHAN_HELLO;
-    r->n_hello += ch->accepted;
     list_push_back(&r->chans, &ch->node);
     ch->io = ev_io_new(r->ev, fd, on_io, ch);
     if (ch->io == NULL ||

@@ -1,5 +1,4 @@
-/* rpc_link.h: how connections come to be: rpc_dial(), which dials again, rpc_listen(); and their
- * input. Shell. */
+/* rpc_link.h: how connections come to be: rpc_dial(), which dials again; and their input. Shell. */
 #ifndef SEGQ_RPC_LINK_H
 #define SEGQ_RPC_LINK_H
 
@@ -9,12 +8,10 @@
 void link_down(struct rpc_link *l, bool was_up, const char *why);
 bool link_is_news(const struct rpc_link *l); /* worth a line, not only a debug one */
 
-/* Accepting was paused (r->accept_paused): watches the sockets again. */
-void listen_resume(struct rpc *r);
-
 /* Takes fd (also on failure). NULL: no memory. */
 struct rpc_chan *chan_new(struct rpc *r, int fd, enum chan_state state,
                           const struct rpc_calls *calls, void *ctx);
+void chan_begin(struct rpc_chan *ch);  /* a stranger's handshake, if it may */
 void chan_resume(struct rpc_chan *ch); /* handles what is here already */
 
 #endif

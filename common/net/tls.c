@@ -23,6 +23,10 @@
 #define KEEP_BYTES (1u << 20)   /* an empty buffer above this is given back */
 #define RECORD     (16u << 10)  /* bytes of a whole one */
 #define RECORDS_PER_KEY (1u << 17) /* AES-GCM bears 2^24 (RFC 8446, 5.5): a link lives for months */
+#define CONTROLS_FREE   32         /* messages of TLS itself that a peer may send: a handshake's */
+#define BYTES_PER_CONTROL (1u << 20) /* and one more each so many bytes: a record has at least 22 */
+/* Who says hello chooses among them before it is known: a key of ffdhe8192 costs 100 times more. */
+#define GROUPS "X25519:P-256"
 
 struct psk {
     uint8_t key[PSK_BYTES];
@@ -43,19 +47,45 @@ struct tls {
     unsigned turn; /* the key that is tried */
     unsigned n_records; /* sealed by the key of now */
     int read_errno; /* after the last recv(); 0: none */
+    uint64_t bytes_in;
+    unsigned n_controls; /* messages of TLS itself that came */
     bool more, ended, by_key;
 };
 
 /* ---- the socket, as OpenSSL sees it ---- */
 
+/* A change of keys costs 27 bytes of a peer, and of us an answer and two derivations. */
+static bool has_too_many_controls(const struct tls *t)
+{
+    return t->n_controls > CONTROLS_FREE + t->bytes_in / BYTES_PER_CONTROL;
+}
+
+static void on_message(int is_ours, int version, int type, const void *p, size_t n, SSL *ssl,
+                       void *arg)
+{
+    struct tls *t = SSL_get_app_data(ssl);
+
+    (void)version;
+    (void)p;
+    (void)n;
+    (void)arg;
+    t->n_controls += !is_ours && type == SSL3_RT_HANDSHAKE;
+}
+
 static int bio_read(BIO *b, char *p, int n)
 {
     struct tls *t = BIO_get_data(b);
-    ssize_t got = recv(t->fd, p, (size_t)n, 0);
+    ssize_t got;
 
+    BIO_clear_retry_flags(b);
+    if (has_too_many_controls(t)) {
+        t->read_errno = EPROTO;
+        return -1;
+    }
+    got = recv(t->fd, p, (size_t)n, 0);
     t->read_errno = got < 0 ? errno : 0;
     t->ended = got == 0;
-    BIO_clear_retry_flags(b);
+    t->bytes_in += got > 0 ? (uint64_t)got : 0;
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         BIO_set_retry_read(b);
     return (int)got;
@@ -193,6 +223,7 @@ static int ctx_new(struct tls_ctx **out, struct err *e)
         return err_set(e, SQ_ENOMEM, "tls: out of memory");
     c->ssl = SSL_CTX_new(TLS_method());
     if (c->ssl == NULL || !SSL_CTX_set_min_proto_version(c->ssl, TLS1_3_VERSION) ||
+        !SSL_CTX_set1_groups_list(c->ssl, GROUPS) ||
         !SSL_CTX_set_ciphersuites(c->ssl,
                                   "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256")) {
         tls_ctx_free(c);
@@ -204,7 +235,8 @@ static int ctx_new(struct tls_ctx **out, struct err *e)
                                     SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_num_tickets(c->ssl, 0);
     SSL_CTX_set_session_cache_mode(c->ssl, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_mode(c->ssl, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_mode(c->ssl, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_msg_callback(c->ssl, on_message);
     SSL_CTX_set_read_ahead(c->ssl, 1);
     SSL_CTX_set_default_read_buffer_len(c->ssl, TLS_READ);
     return 0;

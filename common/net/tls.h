@@ -7,12 +7,12 @@
  *                                 the secret is changed) knows which one is meant
  *   with certificates             on both sides, of one authority; the dialler checks the name that
  *                                 it dials, the acceptor a name if one is configured
- * Each end changes the key of what it sends after many records. There are no tickets, no early
- * data, no renegotiation, no older version.
+ * Each end changes the key of what it sends after many records; a peer that does so without sending
+ * much is given up. There are no tickets, no early data, no renegotiation, no older version.
  *
  * Out: what is written in one turn is sealed into one buffer and leaves in one send(). What the
  * kernel does not take stays sealed, and nothing more is taken until it has left.
- * In: OpenSSL reads up to TLS_READ bytes ahead. So a socket that is not readable may still have
+ * In: OpenSSL reads up to TLS_READ bytes ahead, into room that a quiet link has not. So a socket that is not readable may still have
  * bytes for us: tls_more() says so.
  * A close is not announced (close_notify): who uses it knows lengths, and takes an end for a loss. */
 #ifndef SEGQ_TLS_H

@@ -2,12 +2,15 @@
 when all of them are made, then stays until it is ended (garbage: ends by itself, with a line).
   idle     connects and says nothing more than half a request
   greedy   asks for PATH again and again and never reads an answer
-  garbage  at an internal port: noise, half frames and handshakes, HTTP, frames that claim 4 GiB; each until the
-           other end closes"""
+  garbage  at an internal port: noise, half frames and handshakes, HTTP, frames that claim 4 GiB; each
+           until the other end closes
+  strangers  at an internal port: N a second, from the address PATH; they say nothing, or begin a
+           handshake of TLS by turns, and stay until the other end closes, or 400 others came"""
 import os
 import random
 import select
 import socket
+import ssl
 import struct
 import sys
 import time
@@ -97,6 +100,38 @@ def garbage(host, port, n, _path):
     say("closed %d" % closed)
 
 
+def client_hello():
+    """A good one, of somebody who knows no key."""
+    out = ssl.MemoryBIO()
+    try:
+        ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), out, server_hostname="a").do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    return out.read()
+
+
+def strangers(host, port, n, address):
+    """As fast as the machine lets us, up to n a second: nothing is waited for."""
+    said, held, made, since = [b"", client_hello()], [], 0, time.monotonic()
+    while True:
+        for _ in range(min(n // 10, int((time.monotonic() - since) * n) - made)):
+            s = socket.socket()
+            s.setblocking(False)
+            s.bind((address, 0))
+            s.connect_ex((host, port))
+            try:
+                s.send(said[made % 2])
+            except OSError:
+                pass
+            held.append(s)
+            made += 1
+            if made == n:
+                say("here")
+        while len(held) > 400:
+            held.pop(0).close()
+        time.sleep(0.01)
+
+
 if __name__ == "__main__":
-    {"idle": idle, "greedy": greedy, "garbage": garbage}[sys.argv[1]](
+    {"idle": idle, "greedy": greedy, "garbage": garbage, "strangers": strangers}[sys.argv[1]](
         sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), (sys.argv + ["/"])[5])

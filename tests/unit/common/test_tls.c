@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -152,6 +153,35 @@ Test(tls, keys_are_changed_after_many_records)
         cr_assert(tls_recv(end[1], &got, 1) == -1 && errno == EAGAIN);
     }
     cr_expect_eq(on_the_way, (size_t)RECORDS * 23 + 27);
+}
+
+/* A manager may have a thousand links. */
+Test(tls, a_quiet_link_holds_no_room_for_records)
+{
+    enum { PAIRS = 20 };
+    static struct tls *kept[2 * PAIRS];
+    static int fds[2 * PAIRS];
+    struct tls_ctx *c = with_keys(key_a, NULL);
+    size_t before = mallinfo2().uordblks;
+
+    for (unsigned i = 0; i < PAIRS; i++) {
+        char b[16];
+
+        cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds + 2 * i), 0);
+        kept[2 * i] = tls_new(c, fds[2 * i], "host", 0);
+        kept[2 * i + 1] = tls_new(c, fds[2 * i + 1], NULL, 0);
+        for (unsigned k = 0; k < 8; k++)
+            cr_assert_geq(tls_handshake(kept[2 * i + k % 2], NULL), 0);
+        cr_assert_eq(tls_send(kept[2 * i], "hello", 5), 5);
+        cr_assert_eq(tls_recv(kept[2 * i + 1], b, sizeof(b)), 5);
+        cr_assert_eq(tls_recv(kept[2 * i], b, sizeof(b)), -1);
+    }
+    cr_expect_lt((mallinfo2().uordblks - before) / (2 * PAIRS), (size_t)(24 << 10));
+    for (unsigned i = 0; i < 2 * PAIRS; i++) {
+        tls_free(kept[i]);
+        close(fds[i]);
+    }
+    tls_ctx_free(c);
 }
 
 Test(tls, nothing_of_it_is_readable_on_the_way)
@@ -412,4 +442,90 @@ Test(tls_certs, of_one_direction_alone_is_refused_beforehand)
     refused(cert_files("server", "ca", ""), "server.crt", "clientAuth");
     refused(cert_files("client", "ca", ""), "client.crt", "serverAuth");
     tls_ctx_free(cert_ctx("both", "ca", ""));
+}
+
+/* ---- peers that have a certificate, and misbehave ---- */
+
+static SSL *stranger; /* a client of OpenSSL's own, at fd[0] */
+
+static int speak_with_certificate(const char *groups)
+{
+    SSL_CTX *c = SSL_CTX_new(TLS_client_method());
+    struct tls_ctx *acceptor = cert_ctx("seg1", "ca", "");
+    int done = 0;
+
+    cr_assert_eq(SSL_CTX_use_certificate_file(c, cert_path("r1", ".crt"), SSL_FILETYPE_PEM), 1);
+    cr_assert_eq(SSL_CTX_use_PrivateKey_file(c, cert_path("r1", ".key"), SSL_FILETYPE_PEM), 1);
+    cr_assert(groups == NULL || SSL_CTX_set1_groups_list(c, groups));
+    stranger = SSL_new(c);
+    SSL_set_fd(stranger, fd[0]);
+    end[1] = tls_new(acceptor, fd[1], NULL, 0);
+    for (unsigned i = 0; i < 20 && done == 0; i++) {
+        (void)SSL_connect(stranger);
+        done = tls_handshake(end[1], &why[1]);
+    }
+    SSL_CTX_free(c);
+    tls_ctx_free(acceptor);
+    ERR_clear_error();
+    return done;
+}
+
+/* A key of ffdhe8192 takes tens of milliseconds, and whoever says hello would choose it. */
+Test(tls_certs, a_group_that_costs_much_is_refused)
+{
+    static const char *const groups[] = { "ffdhe8192", "P-521" };
+
+    for (unsigned i = 0; i < ARRAY_LEN(groups); i++) {
+        cr_expect_eq(speak_with_certificate(groups[i]), SQ_EAUTH, "%s", groups[i]);
+        SSL_free(stranger);
+        tls_free(end[1]);
+        close(fd[0]);
+        close(fd[1]);
+        cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+    }
+    cr_expect_eq(speak_with_certificate("P-256"), 1, "%s", why[1].text);
+    SSL_free(stranger);
+}
+
+/* Each is answered, if that is asked for, and costs two derivations of keys. */
+static void flood_with_key_updates(int kind)
+{
+    char b[64];
+    ssize_t n = -1;
+
+    cr_assert_eq(speak_with_certificate(NULL), 1, "%s", why[1].text);
+    for (unsigned i = 0; i < 200 && n < 0; i++) {
+        errno = 0;
+        (void)(SSL_key_update(stranger, kind) && SSL_do_handshake(stranger));
+        n = tls_recv(end[1], b, sizeof(b));
+        if (errno != EAGAIN)
+            break;
+    }
+    cr_expect_eq(n, -1);
+    cr_expect_eq(errno, EPROTO);
+    cr_expect_lt(tls_unsent(end[1]), (size_t)4096);
+    SSL_free(stranger);
+}
+
+Test(tls_certs, changes_of_keys_without_data_end_a_link)
+{
+    flood_with_key_updates(SSL_KEY_UPDATE_NOT_REQUESTED);
+}
+
+Test(tls_certs, answers_to_changes_of_keys_are_bounded)
+{
+    flood_with_key_updates(SSL_KEY_UPDATE_REQUESTED);
+}
+
+/* What comes in one piece is looked at in one go: it ends there. */
+Test(tls_certs, a_turn_ends_whatever_a_peer_sends)
+{
+    char b[64];
+
+    cr_assert_eq(speak_with_certificate(NULL), 1, "%s", why[1].text);
+    for (unsigned i = 0; i < 1000; i++)
+        (void)(SSL_key_update(stranger, SSL_KEY_UPDATE_NOT_REQUESTED) && SSL_do_handshake(stranger));
+    cr_expect_eq(tls_recv(end[1], b, sizeof(b)), -1);
+    cr_expect_eq(errno, EPROTO);
+    SSL_free(stranger);
 }

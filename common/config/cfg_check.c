@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/ip.h"
 
 const char *const cfg_log_levels[] = { "error", "warn", "info", "debug", NULL };
 

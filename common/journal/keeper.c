@@ -1,7 +1,6 @@
 /* keeper.c: holds after a failed write; promises; chunks of snapshots. */
 #include "common/journal/keeper.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

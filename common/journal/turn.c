@@ -1,7 +1,6 @@
 #include "common/journal/turn.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
-#include "common/base/versions.h"
 #include "common/net/tls.h"
 #include "common/node/node_peers.h"
 #include "common/supervisor/program.h"

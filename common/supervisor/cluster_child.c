@@ -8,7 +8,6 @@
 #include "common/supervisor/cluster_child.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,10 +1,8 @@
 /* load.c: reads the stored records (state/records.h). */
 #include "queuemng/core/load.h"
 
-#include <assert.h>
 #include <jansson.h>
 #include <sodium.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -10,7 +10,6 @@
 #include "queuemng/chain/lifecycle.h"
 #include "queuemng/chain/move_state.h"
 #include "queuemng/core/map.h"
-#include "queuemng/release/budgets.h"
 #include "queuemng/release/credit.h"
 #include "queuemng/release/opening.h"
 #include "queuemng/release/pop.h"
@@ -20,7 +19,6 @@
 #include "queuemng/state/records.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/endpoints.h"
-#include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/records.h"
 #include "queuemng/tasks/table.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "queuemng/release/budgets.h"
 #include "queuemng/release/pop.h"
 #include "queuemng/state/state.h"
 

@@ -6,7 +6,6 @@
 
 #include "common/base/log.h"
 #include "queuemng/release/budgets.h"
-#include "queuemng/chain/chain.h"
 #include "queuemng/chain/lifecycle.h"
 #include "queuemng/chain/reconcile.h"
 #include "queuemng/core/mng.h"

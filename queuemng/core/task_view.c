@@ -6,7 +6,6 @@
 #include "common/task/queue_name.h"
 #include "queuemng/release/budgets.h"
 #include "queuemng/state/defined.h"
-#include "queuemng/state/out.h"
 #include "queuemng/state/slots.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/table.h"

@@ -2,7 +2,6 @@
 #include "queuemng/ctl/definitions.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

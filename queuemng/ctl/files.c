@@ -14,7 +14,6 @@
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl/definitions.h"
 #include "queuemng/ctl_ask/def_change.h"
-#include "queuemng/ctl_view/text.h"
 
 struct plan {
     struct def_change *v; /* owned */

@@ -11,7 +11,6 @@
 #include "queuemng/ctl/definitions.h"
 #include "queuemng/ctl/live.h"
 #include "queuemng/ctl/options.h"
-#include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/task_view.h"
 #include "queuemng/ctl_view/text.h"
 

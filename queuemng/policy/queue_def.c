@@ -1,7 +1,6 @@
 /* queue_def.c: the table of a queue's definition, and what a table cannot say. Pure. */
 #include "queuemng/policy/queue_def.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "common/wire/msg_router_manager.h"

@@ -5,7 +5,6 @@
 
 #include "common/base/log.h"
 #include "queuemng/state/defined.h"
-#include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/slots.h"
 #include "queuemng/state/state.h"

@@ -1,7 +1,6 @@
 #include "queuemng/store/store_file.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,17 +1,13 @@
 /* endpoints.c: see the header. */
 #include "queuemng/tasks/endpoints.h"
 
-#include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "queuemng/release/budgets.h"
-#include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
-#include "queuemng/tasks/parts.h"
 #include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/table.h"
 

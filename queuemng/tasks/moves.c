@@ -5,9 +5,7 @@
 #include <inttypes.h>
 
 #include "common/base/log.h"
-#include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
-#include "queuemng/tasks/parts.h"
 #include "queuemng/tasks/table.h"
 
 #define LOG_MODULE "tasks"

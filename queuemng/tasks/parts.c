@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/task/queue_name.h"
-#include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/moves.h"
 #include "queuemng/tasks/pools.h"

@@ -9,7 +9,6 @@
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/moves.h"
-#include "queuemng/tasks/parts.h"
 #include "queuemng/tasks/table.h"
 
 #define LOG_MODULE "tasks"

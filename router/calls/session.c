@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/base/json_in.h"
-#include "common/ticket/pass.h"
 #include "router/calls/bearer.h"
 #include "router/links/flows.h"
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "common/base/log.h"
-#include "common/wire/codec.h"
 #include "router/links/seg_batch.h"
 
 #define LOG_MODULE "replica"

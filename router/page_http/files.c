@@ -2,7 +2,6 @@
 #include "router/page_http/files.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,6 @@
 #include "router/links/flows.h"
 #include "router/page_http/page_request.h"
 #include "router/task_requests/ask.h"
-#include "router/task_requests/call.h"
 #include "router/task_requests/long_answer.h"
 #include "router/task_requests/request.h"
 

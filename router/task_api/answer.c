@@ -1,11 +1,8 @@
 /* answer.c: see answer.h. */
 #include "router/task_api/answer.h"
 
-#include <assert.h>
 #include <string.h>
 
-#include "common/base/text.h"
-#include "common/http/problem.h"
 #include "common/task/state.h"
 #include "router/api/json_out.h"
 

@@ -7,7 +7,6 @@
 
 #include "common/base/text.h"
 #include "common/task/call.h"
-#include "router/task_api/path.h"
 
 static struct call_span span(struct slice s)
 {

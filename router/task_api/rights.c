@@ -1,7 +1,6 @@
 /* rights.c: see rights.h. */
 #include "router/task_api/rights.h"
 
-#include <assert.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* ask.c: see ask.h. */
 #include "router/task_requests/ask.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "common/task/queue_name.h"

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/task/state.h"
 #include "router/state/router.h"
 #include "router/task_api/look.h"
 #include "router/task_api/path.h"

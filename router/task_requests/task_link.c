@@ -1,7 +1,6 @@
 /* task_link.c: see task_link.h. */
 #include "router/task_requests/task_link.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,8 @@
 /* tasking.c: see tasking.h. */
 #include "router/task_requests/tasking.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <sodium.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

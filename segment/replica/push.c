@@ -1,7 +1,6 @@
 /* push.c: differences to all, whole pushes to those that need them. */
 #include "segment/replica/push.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -11,7 +11,6 @@
 #include "segment/core/rules.h"
 #include "segment/core/segment.h"
 #include "segment/directory/holdings.h"
-#include "segment/tickets/credit.h"
 #include "segment/tickets/draw.h"
 #include "segment/tickets/rebuild.h"
 #include "segment/tickets/release.h"

@@ -1,12 +1,10 @@
 /* replay.c: walks slots, names and pools; what is read goes through apply.c. */
 #include "task/engine/replay.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/err.h"
 #include "task/engine/apply.h"
-#include "task/engine/clock.h"
 #include "task/engine/look.h"
 #include "task/engine/tqueue.h"
 

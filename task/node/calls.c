@@ -1,7 +1,6 @@
 /* calls.c: each turn, the partitions of an endpoint in their turn, while it lets calls go. */
 #include "task/node/calls.h"
 
-#include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/task/call.h"
 #include "task/engine/look.h"

@@ -15,7 +15,6 @@
 #include "task/node/keep.h"
 #include "task/node/part_copy.h"
 #include "task/node/parts.h"
-#include "task/node/report.h"
 #include "task/node/wait.h"
 
 #define LOG_MODULE "table"

@@ -10,7 +10,6 @@
 #include "common/wire/msg.h"
 #include "task/calls/calls.h"
 #include "task/engine/change.h"
-#include "task/engine/replay.h"
 #include "task/node/keep.h"
 #include "task/node/parts.h"
 #include "task/node/wait.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "task/node/body.h"
 #include "task/node/calls.h"
 #include "task/node/commands.h"
 #include "task/node/keep.h"

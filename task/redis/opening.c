@@ -2,7 +2,6 @@
 #include "task/redis/opening.h"
 
 #include <assert.h>
-#include <stdio.h>
 
 #include "common/base/err.h"
 

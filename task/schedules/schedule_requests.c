@@ -1,11 +1,9 @@
 /* schedule_requests.c: see schedule_requests.h. */
 #include "task/schedules/schedule_requests.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "common/task/rules.h"
-#include "common/task/state.h"
 #include "common/wire/codec.h"
 
 static struct task_schedule *find(const struct schedules *s, const struct msg_task_schedule *q)

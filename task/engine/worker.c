@@ -199,3 +199,16 @@ int engine_extend(struct engine *e, task_no no, uint64_t lease, uint32_t lease_m
     task_perform_sure(e, &r);
     return 0;
 }
+
+void engine_shorten(struct engine *e, uint32_t ms)
+{
+    for (task_slot s = 0; s < e->store.n_slots; s++) {
+        const struct task *t = task_at(&e->store, s);
+        struct trec r = { .kind = TREC_EXTEND, .no = task_number(&e->store, s) };
+
+        if (t->state != TASK_RUNNING || !t->as_started)
+            continue;
+        r.until = (uint64_t)ms_max(wheel_when(&e->timers, s) - ms, e->at + 1);
+        task_perform_sure(e, &r);
+    }
+}

@@ -347,6 +347,7 @@ int tasktab_part_replayed(struct tasktab *t, struct part *p,
     if (rc < 0)
         return rc;
     p->behind = false;
+    p->restarted = t->o.shared == NULL && p->clock.boot != 0 && p->clock.boot == t->o.boot.id;
     p->due = p->life == PART_OWNED ? t->now.ms : MSEC_NEVER;
     t->n.lost_bodies += find_bodies(p, live, ctx);
     engine_fence(&p->e, p->life == PART_FENCED);

@@ -11,6 +11,7 @@
 #include "common/wire/msg.h"
 #include "task/engine/change.h"
 #include "task/engine/replay.h"
+#include "task/engine/worker.h"
 #include "task/node/calls.h"
 #include "task/node/keep.h"
 #include "task/node/part_copy.h"
@@ -217,6 +218,14 @@ static int define(struct part *p, const char *match, const struct part_rules *r)
     return rc < 0 ? rc : engine_define_keys(&p->e, match, &r->keys);
 }
 
+/* Who called is gone, and so are its connections: no answer to be written down can come any more. */
+static void free_unknown_calls(struct part *p)
+{
+    if (p->restarted && p->endpoint_name[0] != 0)
+        engine_shorten(&p->e, LEASE_MORE_MS);
+    p->restarted = false;
+}
+
 /* A whole copy, or one whose copy to another node is given up. */
 static int into_service(struct tasktab *t, struct part *p, uint64_t epoch)
 {
@@ -263,6 +272,7 @@ static int open_part(struct tasktab *t, const struct msg_part_open *m,
     if (changed)
         tasktab_keep_part(t, p);
     tasktab_clock(t, p);
+    free_unknown_calls(p);
     notices_tell(&p->notices, m->notify != NULL ? m->notify : "", &p->e.log);
     tasktab_hear_ends(p);
     rc = define(p, m->match, r);

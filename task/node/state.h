@@ -76,6 +76,7 @@ struct part {
     bool hold;   /* shared store does not answer */
     bool asked;  /* in this turn something is said of it */
     bool behind; /* replay: its snapshot has all up to the record SNAPPED */
+    bool restarted; /* read from a journal, by the clock that wrote it; not opened since */
     bool turned; /* clock has run in this turn: something may have changed */
     bool more;   /* and has more to do */
     msec_t due;  /* when it has, by itself; on the node's axis */

@@ -36,7 +36,11 @@ struct task {
         };
         struct {
             uint64_t started : 42; /* RUNNING, SUCCEEDED, CANCELLED: when its attempt began; 0: none */
-            uint64_t start_high : 22;
+            uint64_t start_high : 22; /* SUCCEEDED: see task_done_start() */
+        };
+        struct {
+            uint64_t : 42;
+            uint64_t as_started : 1; /* RUNNING: its lease ends as its START said */
         };
     };
     int64_t order;       /* where its queue goes by it: smaller ones first */

@@ -122,7 +122,7 @@ static inline void mv_node_begin(struct mv *w, int i)
     struct mv_node *d = &w->node[i];
     char addr[32];
     struct tasktab_opts o = { .addr = addr, .admin = "", .max_tasks = 10000, .max_keys = 1000,
-                              .seed = { (uint8_t)(i + 1) },
+                              .seed = { (uint8_t)(i + 1) }, .boot = { (uint64_t)i + 1, 0 },
                               .bodies = { mv_body_put, mv_body_get, mv_body_drop, NULL, mv_body_is_old,
                                           mv_body_copy, (void *)d },
                               .record = mv_record, .record_ctx = d, .ended = mv_ended,

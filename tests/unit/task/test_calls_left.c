@@ -5,6 +5,7 @@
 
 #include "common/base/log.h"
 #include "task/calls/calls.h"
+#include "task/engine/worker.h"
 #include "task/node/calls.h"
 #include "tests/lib/tabrig.h"
 
@@ -28,13 +29,18 @@ static void turn(void)
     outbox_reset(&out);
 }
 
-static void open_part(part_no no, const char *match)
+static void open_as(part_no no, const char *match, const char *endpoint)
 {
     say(MNG, &(struct msg){ .type = MSG_PART_OPEN,
                             .part_open = { .epoch = EPOCH, .part = no, .part_epoch = 8,
-                                           .match = match, .max_tasks = 100, .endpoint = "gen",
-                                           .notify = "" } });
+                                           .match = match, .max_tasks = 100,
+                                           .endpoint = endpoint, .notify = "" } });
     turn();
+}
+
+static void open_part(part_no no, const char *match)
+{
+    open_as(no, match, "gen");
 }
 
 static void put(part_no no, const char *queue)
@@ -47,8 +53,8 @@ static void put(part_no no, const char *queue)
     turn();
 }
 
-/* A node that has partitions 3 and 4, and one slot. */
-static void setup(void)
+/* The node's links, an endpoint with one slot, and partitions 3 and 4. */
+static void join(void)
 {
     struct msg_endpoint m = { .epoch = EPOCH, .name = "gen", .serial = 1, .url = "http://gen",
                               .rate = ENDPOINT_ANY, .burst = 1, .max_concurrent = 1,
@@ -57,13 +63,6 @@ static void setup(void)
                               .secret_file = "", .ca_file = "", .cert_file = "", .key_file = "",
                               .proxy = "", .budget = "" };
 
-    cr_assert_geq(sodium_init(), 0);
-    log_set_level(LOG_ERROR);
-    now = (struct task_now){ 1700000000000, 1700000000000 };
-    outbox_init(&out);
-    calls_init(&calls);
-    rig.calls = &calls;
-    tabrig_new(&rig);
     tasktab_up(rig.t, MNG, RPC_MANAGER, "m", &out);
     tasktab_up(rig.t, RTR, RPC_ROUTER, "r", &out);
     say(MNG, &(struct msg){ .type = MSG_TASK_OK, .task_ok = { EPOCH, 1, 77 } });
@@ -71,6 +70,19 @@ static void setup(void)
     calls_find(&calls, "gen")->usable = true;
     open_part(3, "a");
     open_part(4, "b");
+}
+
+static void setup(void)
+{
+    cr_assert_geq(sodium_init(), 0);
+    log_set_level(LOG_ERROR);
+    now = (struct task_now){ 1700000000000, 1700000000000 };
+    outbox_init(&out);
+    calls_init(&calls);
+    rig.calls = &calls;
+    rig.boot = (struct tab_boot){ 1, 0 };
+    tabrig_new(&rig);
+    join();
     put(3, "a");
     cr_assert_eq(calls.going.n, 1);
     put(4, "b");
@@ -133,6 +145,90 @@ Test(calls_left, so_does_one_that_the_node_knows_by_its_journal_alone)
     turn();
     cr_expect_eq(calls.going.n, 1, "it is over for certain");
     cr_expect_eq(told_held(), 0);
+}
+
+/* ---- a kill: who called is gone, and nobody will hear an answer --------------------------- */
+
+static void go_on(msec_t ms)
+{
+    now.ms += ms;
+    now.wall_ms += ms;
+    turn();
+}
+
+/* Back after five seconds; boot: the start of the machine. */
+static void restart(uint64_t boot)
+{
+    calls_fini(&calls);
+    calls_init(&calls);
+    outbox_reset(&out);
+    now.ms += 5000;
+    now.wall_ms += 5000;
+    rig.boot.id = boot;
+    tabrig_again(&rig, now);
+    join();
+    cr_expect_eq(told_held(), 1);
+}
+
+Test(calls_left, an_unknown_call_holds_its_slot_up_to_its_deadline)
+{
+    restart(1);
+    go_on(24900);
+    cr_expect_eq(calls.going.n, 0, "its target may be at it for 30 s");
+    go_on(101);
+    cr_expect_eq(calls.going.n, 1);
+    cr_expect_eq(told_held(), 0);
+}
+
+Test(calls_left, its_slot_comes_back_no_sooner_if_the_node_is_killed_twice)
+{
+    restart(1);
+    restart(1);
+    go_on(19900);
+    cr_expect_eq(calls.going.n, 0);
+    go_on(101);
+    cr_expect_eq(calls.going.n, 1);
+}
+
+Test(calls_left, a_pending_one_has_all_of_its_time)
+{
+    list_each_of (&calls.going, struct going_call, in, g) {
+        cr_assert_not_null(tasktab_owned(rig.t, 3, 8));
+        cr_assert_eq(engine_extend(&tasktab_part(rig.t, 3)->e, g->no, g->lease, 35000), 0);
+    }
+    turn();
+    restart(1);
+    go_on(29900);
+    cr_expect_eq(calls.going.n, 0);
+    go_on(101);
+    cr_expect_eq(calls.going.n, 1);
+}
+
+Test(calls_left, over_a_reboot_the_clock_may_be_off_and_the_slot_is_held_longer)
+{
+    restart(2);
+    go_on(34900);
+    cr_expect_eq(calls.going.n, 0);
+    go_on(101);
+    cr_expect_eq(calls.going.n, 1);
+}
+
+Test(calls_left, a_worker_has_its_lease_over_a_restart)
+{
+    struct trec_text q = { "w", 1 };
+    struct taken k;
+
+    open_as(5, "w", "");
+    put(5, "w");
+    cr_assert_not_null(tasktab_owned(rig.t, 5, 8));
+    cr_assert_eq(engine_take(&tasktab_part(rig.t, 5)->e, &q, 1, 12000, &k), 1);
+    turn();
+    restart(1);
+    open_as(5, "w", "");
+    go_on(6900);
+    cr_expect(engine_runs(&tasktab_part(rig.t, 5)->e, k.no, k.lease));
+    go_on(101);
+    cr_expect_not(engine_runs(&tasktab_part(rig.t, 5)->e, k.no, k.lease));
 }
 
 /* ---- a planned move ---------------------------------------------------------------------- */

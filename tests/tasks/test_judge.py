@@ -22,7 +22,8 @@ PLANTED = {"lost": {"J1"}, "ack_lost": {"J1"}, "done_by_nobody": {"J2"}, "attemp
 # What cannot be planted alone.
 BESIDE = {"lost": {"J13", "J3"}, "ack_lost": {"J3", "a"},
           "attempt_twice": {"a", "J6"}, "lease_ignored": {"J3", "J1", "J12"}, "stale_ack": {"J1", "J14", "J12"},
-          "early": {"J6"}, "key_forgotten": {"J3", "J14"}}
+          # A submission that made two tasks is judged by one of them: the order, too.
+          "early": {"J6"}, "key_forgotten": {"J3", "J14", "J6"}}
 
 
 def verdict(fault, *more):

@@ -59,7 +59,7 @@ static void say_closed(const struct rpc_chan *ch)
         (unsigned long long)ch->bytes_in, (unsigned long long)ch->bytes_out);
 }
 
-/* What goes at once; TLS seals it piece by piece. */
+/* Writes what goes at once; TLS seals it piece by piece. */
 static void write_last(struct rpc_chan *ch)
 {
     ssize_t n = 1;

@@ -178,7 +178,7 @@ static void shake(struct rpc_chan *ch)
     } else if (rc > 0) {
         ch->blocked = more_out;
         if (ch->accepted) {
-            strangers_leave(&ch->rpc->strangers, &ch->stranger); /* it has proved itself */
+            strangers_leave(&ch->rpc->strangers, &ch->stranger); /* identity is proved */
             ch->state = CHAN_HELLO;
             chan_read(ch); /* the hello may have come with the last of the handshake */
         } else {
@@ -218,7 +218,7 @@ void chan_begin(struct rpc_chan *ch)
     tls_start(ch, NULL, 0); /* which watches the descriptor again */
 }
 
-/* As many handshakes as a processor should bear; the others' turn comes with the next beat. */
+/* Begins as many handshakes as a processor should bear; the others' turn comes with the next beat. */
 static void begin_or_wait(struct rpc_chan *ch)
 {
     ch->stranger.waits = true;

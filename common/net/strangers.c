@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define FOR_ALL (HANDSHAKES_PER_BEAT * 3 / 4) /* handshakes that a crowd may begin in a beat */
-#define FEW     4                             /* of the others: so many each */
+#define FEW     4                             /* for each of the others */
 
 void strangers_init(struct strangers *s)
 {

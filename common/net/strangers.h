@@ -31,7 +31,7 @@ struct strangers {
 void strangers_init(struct strangers *s);
 void strangers_enter(struct strangers *s, struct stranger *x, uint8_t crowd);
 void strangers_leave(struct strangers *s, struct stranger *x); /* also of one that is none */
-/* Who must give way before another one may enter. NULL: nobody. */
+/* Finds the one that must give way before another one may enter. NULL: nobody. */
 struct stranger *strangers_surplus(const struct strangers *s);
 /* May it begin a handshake in this beat? If so, it is counted. */
 bool strangers_may_begin(struct strangers *s, const struct stranger *x);

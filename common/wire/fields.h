@@ -50,7 +50,7 @@ struct field {
 struct fields {
     const struct field *v;
     unsigned n;
-    uint8_t *order; /* of each field, by its place in desc: 1 + its row in v; 0: not looked for yet */
+    uint8_t *order; /* per field, by its place in desc: 1 + its row in v; 0: not looked for yet */
     const ProtobufCMessageDescriptor *desc;
     bool (*holds)(const void *s); /* NULL, or: what is true beyond ranges; false: refused */
     void (*finish)(void *s);      /* NULL, or: sets what has no field of its own */

@@ -218,7 +218,7 @@ void chan_begin(struct rpc_chan *ch)
     tls_start(ch, NULL, 0); /* which watches the descriptor again */
 }
 
-/* Begins as many handshakes as a processor should bear; the others' turn comes with the next beat. */
+/* Begins as many handshakes as a processor should bear; the others come with the next beat. */
 static void begin_or_wait(struct rpc_chan *ch)
 {
     ch->stranger.waits = true;

@@ -25,7 +25,7 @@
 #define RECORDS_PER_KEY (1u << 17) /* AES-GCM bears 2^24 (RFC 8446, 5.5): a link lives for months */
 #define CONTROLS_FREE   32         /* messages of TLS itself that a peer may send: a handshake's */
 #define BYTES_PER_CONTROL (1u << 20) /* and one more each so many bytes: a record has at least 22 */
-/* The dialling side chooses among them before it is known: a key of ffdhe8192 costs 100 times more. */
+/* The dialling side chooses before it is known: a key of ffdhe8192 costs 100 times more. */
 #define GROUPS "X25519:P-256"
 
 struct psk {

@@ -117,7 +117,7 @@ struct given { /* a task that a TAKE was given */
     uint64_t rid, start; /* request id, unique over routers; number of its start */
     task_no no;
     part_no part;
-    uint32_t back; /* distance back to the one whose request id has the same place in the index; 0: none */
+    uint32_t back; /* distance to the one before it at the same place of the index; 0: none */
 };
 
 #define UNHEARD_KEPT 8192u /* 64 KiB */

@@ -12,8 +12,8 @@
  *
  * Out: what is written in one turn is sealed into one buffer and leaves in one send(). What the
  * kernel does not take stays sealed, and nothing more is taken until it has left.
- * In: OpenSSL reads up to TLS_READ bytes ahead, into room that a quiet link has not. So a socket that is not readable may still have
- * bytes for us: tls_more() says so.
+ * In: OpenSSL reads up to TLS_READ bytes ahead, into room that a quiet link has not. So a socket
+ * that is not readable may still have bytes for us: tls_more() says so.
  * A close is not announced (close_notify): who uses it knows lengths, and takes an end for a loss. */
 #ifndef SEGQ_TLS_H
 #define SEGQ_TLS_H

@@ -49,12 +49,7 @@ rm -r "$fresh"
 for path in $(sed -nE 's/.*(IS|BEGINS)\(.*"(\/[^"]*)".*/\2/p' router/api/request.c); do
     if grep -qE "^  ${path//./\\.}[^ ]*:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe $path"; fi
 done
-for path in $(sed -nE 's/.*strn?cmp\(path, "([a-z]+\/?)".*/\1/p' queuemng/service/api.c); do
-    if grep -qE "^  /v1/admin/$path[^ ]*:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe /v1/admin/$path"; fi
-done
-for verb in release $(sed -n '/verbs\[\] = {/,/};/p' queuemng/admin/queues.c | grep -oE '"[a-z]+"' | tr -d '"'); do
-    if grep -qF "/v1/admin/queues/{queue}/$verb:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe $verb"; fi
-done
+if out=$(tests/routes.py); then ok; else no "$out"; fi
 for code in $(sed -nE 's/^ +X\([A-Z_]+, [0-9]+, "([a-z_]+)"\).*/\1/p' router/api/response.h); do
     if grep -qE "^ +- $code\$" proto/openapi.yaml; then ok; else no "openapi.yaml does not name code $code"; fi
 done

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -40,6 +42,42 @@ int file_sync_dir(const char *dir)
     if (fd >= 0)
         close(fd);
     return rc;
+}
+
+/* All of it is on disk, or SQ_ESYS with errno. */
+static int write_draft(const char *draft, const void *p, size_t n)
+{
+    int fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int rc = fd < 0 ? SQ_ESYS : 0;
+
+    if (rc == 0 && fchmod(fd, 0600) < 0)
+        rc = SQ_ESYS;
+    if (rc == 0)
+        rc = file_write_all(fd, p, n);
+    if (rc == 0 && fsync(fd) < 0)
+        rc = SQ_ESYS;
+    if (fd >= 0 && close(fd) < 0)
+        rc = SQ_ESYS;
+    return rc;
+}
+
+int file_replace(const char *path, const void *p, size_t n, struct err *e)
+{
+    char draft[PATH_MAX], *slash;
+
+    if ((size_t)snprintf(draft, sizeof(draft), "%s.new", path) >= sizeof(draft))
+        return err_set(e, SQ_ETOOBIG, "%s: path too long", path);
+    if (write_draft(draft, p, n) < 0 || rename(draft, path) < 0) {
+        int rc = err_set(e, SQ_ESYS, "%s: %s", path, strerror(errno));
+
+        (void)unlink(draft);
+        return rc;
+    }
+    slash = strrchr(draft, '/');
+    if (slash != NULL)
+        slash[slash == draft ? 1 : 0] = '\0';
+    (void)!file_sync_dir(slash != NULL ? draft : "."); /* else the old one is there after a crash */
+    return 0;
 }
 
 int file_open(const char *path, struct stat *st, struct err *e)

@@ -12,6 +12,9 @@ SQ_CHECK int file_make_dir(const char *path, unsigned mode, struct err *e);
 /* A renamed file is only there for good once its folder is synced; 0 or SQ_ESYS. */
 SQ_CHECK int file_sync_dir(const char *dir);
 
+/* The file has these bytes, mode 0600, and us as its owner: at once, by a rename. */
+SQ_CHECK int file_replace(const char *path, const void *p, size_t n, struct err *e);
+
 struct stat;
 
 /* Opens it to read: a regular file only, since a FIFO or a device may keep the process for ever. The

@@ -41,8 +41,6 @@
 struct admin {
     struct ev *ev; /* ref */
     struct httpd *http;
-    bool guarded;       /* a token is wanted */
-    uint8_t bearer[32]; /* hash of it */
     admin_metrics metrics;
     admin_handler handler;
     bool (*healthy)(void *ctx, struct buf *why);
@@ -72,22 +70,13 @@ struct asker { /* a connection's tag */
 
 /* ---- the operator ---- */
 
-/* Hashes are compared, so that the time says nothing of the token's length either. */
-static void hash(uint8_t out[32], const char *s, size_t n)
+/* The token, if the header has one. */
+static void read_token(struct admin_req *q, struct slice said)
 {
-    crypto_generichash(out, 32, (const uint8_t *)s, n, NULL, 0);
-}
-
-static bool authorized(const struct admin *a, struct slice said)
-{
-    uint8_t theirs[32];
-
-    if (!a->guarded)
-        return true;
     if (said.n < 7 || strncasecmp(said.p, "Bearer ", 7) != 0)
-        return false;
-    hash(theirs, said.p + 7, said.n - 7);
-    return sodium_memcmp(theirs, a->bearer, sizeof(theirs)) == 0;
+        return;
+    q->token = said.p + 7;
+    q->token_len = said.n - 7;
 }
 
 static bool on_conn(void *ctx, const struct net_addr *peer, uint64_t *tag)
@@ -283,7 +272,12 @@ static void answer_health(struct admin *a, struct admin_ans *ans)
     if (a->healthy == NULL || a->healthy(a->ctx, &why)) {
         ans->status = 200;
         ans->content_type = "application/json";
-        buf_str(&ans->body, "{\"status\":\"ok\"}\n");
+        buf_str(&ans->body, "{\"status\":\"ok\"");
+        if (why.len > 0) {
+            buf_str(&ans->body, ",\"warning\":");
+            json_ascii(&ans->body, (const char *)why.data, why.len);
+        }
+        buf_str(&ans->body, "}\n");
     } else {
         admin_problem(ans, 503, "queue_unavailable", "%.*s", (int)why.len,
                       why.len != 0 ? (const char *)why.data : "");
@@ -384,11 +378,12 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
                            .path = path,
                            .query = "",
                            .from = k->addr,
-                           .authorized = authorized(a, h->authorization),
+                           .token = "",
                            .body = (const uint8_t *)h->body.p,
                            .body_len = h->body.n };
 
     new_id(&ans);
+    read_token(&q, h->authorization);
     if (httpd_counts(a->http)->out_now > UNREAD_BYTES)
         admin_problem(&ans, 503, "queue_unavailable", "too many answers are not read");
     else if (read_head(h, &q, path, &ans))
@@ -455,12 +450,9 @@ int admin_new(struct admin **out, struct ev *ev, const struct admin_opts *o,
     a->handler = o->handler;
     a->healthy = o->healthy;
     a->ctx = o->ctx;
-    a->guarded = o->bearer != NULL;
     list_init(&a->penalties);
     list_init(&a->held);
     buf_init(&a->headers);
-    if (a->guarded)
-        hash(a->bearer, o->bearer, strlen(o->bearer));
     rc = open_http(a, o->addr, e);
     if (rc < 0) {
         admin_free(a);
@@ -478,6 +470,5 @@ void admin_free(struct admin *a)
     list_each(&a->held, it)
         held_free(container_of(it, struct admin_held, node));
     buf_fini(&a->headers);
-    sodium_memzero(a->bearer, sizeof(a->bearer));
     free(a);
 }

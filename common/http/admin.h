@@ -17,7 +17,8 @@ struct admin_req {
     const char *if_none_match; /* header, "" if none */
     const char *operator_name; /* header X-Segq-Operator, unproved; "" if none */
     const char *from;          /* the address that asks, "" if not known */
-    bool authorized; /* the bearer token was right (compared in constant time) */
+    const char *token;         /* Authorization: Bearer, not ended by 0; "" if none */
+    size_t token_len;
     bool gzip;       /* the asker takes a body in gzip */
     const uint8_t *body;
     size_t body_len; /* at most 1 MiB */
@@ -40,18 +41,18 @@ struct admin_ans {
 /* HEAD comes as GET; the body is dropped. Security headers are added to every answer (CSP
  * that allows our own scripts and styles, none inline), Retry-After to 429 and 503, and a 401
  * leaves 200 ms late. An answer is Cache-Control: no-store.
- * Called for everything but /metrics and /healthz. Unauthorized requests reach it too
- * (static pages may be public): it must look at `authorized`. Fills *a; a status that
+ * Called for everything but /metrics and /healthz; it has to look at the token itself (static
+ * pages may be public). Fills *a; a status that
  * stays 0 is 404. */
 typedef void (*admin_handler)(void *ctx, const struct admin_req *q, struct admin_ans *a);
 typedef void (*admin_metrics)(void *ctx, struct buf *b);
 
 struct admin_opts {
     const char *addr;   /* "127.0.0.1:9070"; port 0 picks one */
-    const char *bearer; /* NULL: no token wanted for handler routes */
     admin_metrics metrics;
     admin_handler handler;                       /* may be NULL */
-    bool (*healthy)(void *ctx, struct buf *why); /* NULL: always */
+    /* NULL: always. True with words: it is well, but for what they say. */
+    bool (*healthy)(void *ctx, struct buf *why);
     void *ctx;
 };
 

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "common/task/key_limit.h"
+#include "queuemng/access/bearer.h"
 #include "queuemng/process/manager.h"
 
 #define ADMIN_NAME_MAX KEY_TEXT_MAX /* a key's are the longest */
@@ -13,7 +14,10 @@ struct admin_call { /* a request */
     struct mng_service *s;
     const struct admin_req *q;
     struct admin_ans *a;
+    const struct bearer *who;
     char name[ADMIN_NAME_MAX + 1]; /* name of the queue, pool, endpoint, key or node in the path */
+    const char *rest, *verb; /* rest of the path behind its first word, behind its first name; or "" */
+    enum def_kind_no kind;   /* kind of the definition that the call is about */
     json_t **later; /* not NULL: the answer is held back, and here goes its entry of the log */
 };
 

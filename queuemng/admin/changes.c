@@ -2,8 +2,9 @@
  * subject (a queue's definition, a node's drain) is read before and after it, and the difference
  * is logged. So a new kind of order is logged, too.
  *
- * All operators have one token. The name (X-Segq-Operator) is the request's own word: it helps
- * colleagues to find each other, and proves nothing. */
+ * A token with a name says who it was. With the one of admin_token_file, which many may have, the name
+ * is the request's own word (X-Segq-Operator): it helps colleagues to find each other, and proves
+ * nothing. */
 #include "queuemng/admin/changes.h"
 
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "common/net/ev.h"
 #include "queuemng/admin/definitions.h"
 #include "queuemng/admin/path_names.h"
@@ -193,6 +195,11 @@ static void who_of(const struct admin_call *c, char who[WHO_MAX + 1])
 {
     size_t n = 0;
 
+    if (strcmp(c->who->name, TOKEN_ROOT) != 0) {
+        copy_text(who, WHO_MAX + 1, c->who->name);
+        return;
+    }
+
     for (const char *p = c->q->operator_name; p != NULL && *p != '\0' && n < WHO_MAX; p++)
         who[n++] = *p >= 0x20 && *p < 0x7f ? *p : '?';
     who[n] = '\0';
@@ -237,7 +244,8 @@ static json_t *entry_of(const struct admin_change *x, const struct admin_call *c
 
     who_of(c, who);
     path_of(x, c, path, sizeof(path));
-    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:i,s:O,s:s}", "who", who, "from",
+    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:i,s:O,s:s}", "who", who, "token", c->who->name,
+                     "role", role_word(c->who->role), "from",
                      c->q->from != NULL ? c->q->from : "", "method", c->q->method, "path", path,
                      "query", c->q->query, "kind", x->kind, "name", x->name, "status",
                      c->a->status, "changes", changes, "request_id", c->a->request_id);
@@ -258,12 +266,13 @@ static void note(struct mng_service *s, json_t *entry)
 
     changes_text(json_object_get(entry, "changes"), text, sizeof(text));
     if (text[0] != '\0')
-        log_info("event=admin_change %s=%s by=%s from=%s change=%s", text_of(entry, "kind"),
-                 text_of(entry, "name"), log_q(who, strlen(who)), text_of(entry, "from"),
+        log_info("event=admin_change %s=%s by=%s role=%s from=%s change=%s", text_of(entry, "kind"),
+                 text_of(entry, "name"), log_q(who, strlen(who)), text_of(entry, "role"),
+                 text_of(entry, "from"),
                  log_q(text, strlen(text)));
     else
-        log_info("event=operator who=%s from=%s did=%s what=%s", log_q(who, strlen(who)),
-                 text_of(entry, "from"), text_of(entry, "method"), log_q(path, strlen(path)));
+        log_info("event=operator who=%s role=%s from=%s did=%s what=%s", log_q(who, strlen(who)),
+                 text_of(entry, "role"), text_of(entry, "from"), text_of(entry, "method"), log_q(path, strlen(path)));
     op_log_add(s->op_log, entry, ev_wall_ms(s->ev));
 }
 
@@ -303,15 +312,38 @@ void admin_change_done(struct mng_service *s, json_t *entry, int status)
 
 /* ---- GET /v1/admin/audit?n= ------------------------------------------------------ */
 
+/* Is the entry about a queue or pool that the bearer may see? A key's name begins with its queue. */
+static bool is_seen(const struct bearer *who, const json_t *entry)
+{
+    const char *kind = text_of(entry, "kind");
+    char name[sizeof(((struct admin_change *)0)->name)];
+
+    if (bearer_has_all(who))
+        return true;
+    copy_text(name, sizeof(name), text_of(entry, "name"));
+    name[strcspn(name, " ")] = '\0';
+    if (strcmp(kind, "queue") == 0)
+        return bearer_has_queue(who, name);
+    return (strcmp(kind, "pool") == 0 || strcmp(kind, "endpoint") == 0 || strcmp(kind, "key") == 0) &&
+           bearer_has_pool(who, name);
+}
+
 void admin_changes(struct admin_call *c)
 {
     size_t n = admin_number(c, "n", OP_LOG_KEPT, AUDIT_N);
     struct op_log_counts k;
+    json_t *all, *seen, *x;
+    size_t i;
 
     if (n == 0)
         return;
     op_log_count(c->s->op_log, &k);
-    admin_json(c->a, 200,
-               json_pack("{s:o,s:I}", "entries", op_log_last(c->s->op_log, n), "unwritten",
-                         (json_int_t)k.unwritten));
+    all = op_log_last(c->s->op_log, OP_LOG_KEPT);
+    seen = json_array();
+    json_array_foreach(all, i, x)
+        if (json_array_size(seen) < n && is_seen(c->who, x))
+            (void)json_array_append(seen, x);
+    json_decref(all);
+    admin_json(c->a, 200, json_pack("{s:o,s:I}", "entries", seen, "unwritten",
+                                    (json_int_t)k.unwritten));
 }

@@ -11,7 +11,7 @@
 #define INT(x) ((json_int_t)(x))
 
 struct queues {
-    const struct mng *m;
+    const struct admin_call *c;
     json_t *list;
 };
 
@@ -19,27 +19,30 @@ static void add_queue(void *ctx, const void *view)
 {
     const struct mng_queue_view *q = view;
     struct queues *x = ctx;
-    json_t *j = admin_queue_json(q);
+    json_t *j;
 
-    (void)json_object_set_new(j, "lanes", admin_lanes_json(x->m, q->id, SIZE_MAX));
+    if (!bearer_has_queue(x->c->who, q->def->name))
+        return;
+    j = admin_queue_json(q);
+    (void)json_object_set_new(j, "lanes", admin_lanes_json(x->c->s->mng, q->id, SIZE_MAX));
     (void)json_array_append_new(x->list, j);
 }
 
 void admin_cluster(struct admin_call *c)
 {
-    struct queues x = { .m = c->s->mng, .list = json_array() };
+    struct queues x = { .c = c, .list = json_array() };
     struct mng_counts n;
     json_t *j;
 
-    mng_count(x.m, &n);
-    mng_each_queue(x.m, add_queue, &x);
+    mng_count(c->s->mng, &n);
+    mng_each_queue(c->s->mng, add_queue, &x);
     j = json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "manager", c->s->cfg->node,
                   "epoch", INT(n.epoch), "map_version", INT(n.map_version), "released",
                   INT(n.released), "moves_started", INT(n.moves_started), "moves_committed",
                   INT(n.moves_committed), "moves_aborted", INT(n.moves_aborted),
                   "lost_segments", INT(n.lost_segments), "rebuilt_segments", INT(n.rebuilt),
                   "queues", x.list);
-    admin_set_lists(j, c->s, "");
+    admin_set_lists(j, c, "");
     admin_json(c->a, 200, j);
 }
 
@@ -181,18 +184,12 @@ static void forget(struct admin_call *c)
         admin_err(c->a, &e, "not_found");
 }
 
-void admin_node(struct admin_call *c, const char *verb)
+void admin_node(struct admin_call *c)
 {
-    bool drains = strcmp(verb, "drain") == 0, undrains = strcmp(verb, "undrain") == 0;
-
-    if (!drains && !undrains && strcmp(verb, "forget") != 0)
-        admin_problem(c->a, 404, "not_found", "no such path");
-    else if (strcmp(c->q->method, "POST") != 0)
-        admin_not_allowed(c->a, "POST");
-    else if (drains || undrains)
-        drain(c, drains);
-    else
+    if (strcmp(c->verb, "forget") == 0)
         forget(c);
+    else
+        drain(c, strcmp(c->verb, "drain") == 0);
 }
 
 /* The cluster's objects as JSON. */
@@ -335,28 +332,33 @@ static void add_metric(void *list, const void *view)
                         m->age_ms >= 0 ? json_integer(m->age_ms) : json_null(), "why", m->why));
 }
 
-static void add_deleted(void *list, const void *view)
+static void add_deleted(void *ctx, const void *view)
 {
     const struct mng_deleted_view *d = view;
+    const struct queues *x = ctx;
 
-    add(list, json_pack("{s:s,s:I,s:I,s:I}", "queue", d->name, "restore_until_ms",
+    if (!bearer_has_queue(x->c->who, d->name))
+        return;
+    add(x->list, json_pack("{s:s,s:I,s:I,s:I}", "queue", d->name, "restore_until_ms",
                         INT(d->until_ms), "waiting", INT(d->waiting), "inside",
                         INT(d->inside)));
 }
 
-void admin_set_lists(json_t *j, const struct mng_service *s, const char *pool)
+void admin_set_lists(json_t *j, const struct admin_call *c, const char *pool)
 {
+    const struct mng_service *s = c->s;
     const struct mng *m = s->mng;
     struct lists x = { s, json_array(), json_array() };
-    json_t *moves = json_array(), *metrics = json_array(), *deleted = json_array();
+    json_t *moves = json_array(), *metrics = json_array();
+    struct queues deleted = { c, json_array() };
 
     mng_each_node(m, add_node, &x);
     mng_each_router(m, add_router, &x);
     mng_each_move(m, add_move, moves);
     mng_each_metric(m, ev_now(s->ev), add_metric, metrics);
-    mng_each_deleted(m, add_deleted, deleted);
+    mng_each_deleted(m, add_deleted, &deleted);
     (void)json_object_update_new(j, json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "nodes", x.nodes, "routers",
                                               x.routers, "moves", moves, "metrics", metrics,
-                                              "deleted", deleted, "tasks",
-                                              admin_task_figures(s, pool)));
+                                              "deleted", deleted.list, "tasks",
+                                              admin_task_figures(c, pool)));
 }

@@ -14,7 +14,7 @@ void admin_manager(struct admin_call *c);
 void admin_elsewhere(struct admin_call *c);
 
 /* POST /v1/admin/nodes/NAME/VERB; the name is in c->name. */
-void admin_node(struct admin_call *c, const char *verb);
+void admin_node(struct admin_call *c);
 
 /* The cluster's objects as JSON, for every answer that shows them. What a view has no
  * value for is null. NULL: no memory. */
@@ -26,6 +26,6 @@ json_t *admin_lanes_json(const struct mng *m, queue_id q, size_t segments_max);
 /* The figures of a lane; or those of a queue, if `l` is the sum of its lanes. */
 json_t *admin_figures_json(const struct mng_lane_view *l);
 /* Sets nodes, routers, moves, metrics, deleted, tasks. */
-void admin_set_lists(json_t *j, const struct mng_service *s, const char *pool);
+void admin_set_lists(json_t *j, const struct admin_call *c, const char *pool);
 
 #endif

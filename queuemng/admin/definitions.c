@@ -19,39 +19,73 @@ json_t *admin_def_json(const void *def, const struct cfg_key *keys, uint64_t ver
     return j;
 }
 
-static void add_def(void *list, const void *view)
+/* Headers that let a visitor pass: without their values they are refused if they are written back,
+ * so that none is replaced by what was shown. */
+json_t *admin_def_shown(const struct admin_call *c, const void *def, const struct cfg_key *keys,
+                        uint64_t version)
 {
-    const struct mng_def_view *v = view;
+    json_t *j = admin_def_json(def, keys, version), *h;
+    size_t i;
 
-    (void)json_array_append_new(list, admin_def_json(v->def, v->keys, v->version));
+    if (c->who->role < ROLE_ADMIN)
+        json_array_foreach(json_object_get(json_object_get(j, "bypass"), "headers"), i, h)
+            (void)json_object_del(h, "value");
+    return j;
 }
 
-json_t *admin_defs_json(const struct mng *m, enum def_kind_no kind)
-{
-    json_t *list = json_array();
+struct defs {
+    const struct admin_call *c;
+    enum def_kind_no kind;
+    json_t *list;
+};
 
-    mng_each_defined(m, kind, add_def, list);
-    return list;
+static bool is_seen(const struct defs *x, const void *def)
+{
+    switch (x->kind) {
+    case DEF_QUEUE:
+        return bearer_has_queue(x->c->who, def_name(def));
+    case DEF_PIN:
+        return bearer_has_pool(x->c->who, ((const struct key_pin *)def)->queue);
+    case DEF_BUDGET:
+        return bearer_has_all(x->c->who);
+    default:
+        return bearer_has_pool(x->c->who, def_name(def));
+    }
+}
+
+static void add_def(void *ctx, const void *view)
+{
+    const struct mng_def_view *v = view;
+    const struct defs *x = ctx;
+
+    if (is_seen(x, v->def))
+        (void)json_array_append_new(x->list, admin_def_shown(x->c, v->def, v->keys, v->version));
+}
+
+json_t *admin_defs_json(const struct admin_call *c, enum def_kind_no kind)
+{
+    struct defs x = { c, kind, json_array() };
+
+    mng_each_defined(c->s->mng, kind, add_def, &x);
+    return x.list;
 }
 
 void admin_definitions(struct admin_call *c, enum def_kind_no kind)
 {
-    admin_json(c->a, 200, json_pack("{s:o}", def_kinds[kind].words, admin_defs_json(c->s->mng, kind)));
+    admin_json(c->a, 200, json_pack("{s:o}", def_kinds[kind].words, admin_defs_json(c, kind)));
 }
 
 /* ---- kinds -------------------------------------------------------------------------------------- */
 
-#define ALLOW "GET, HEAD, PUT, PATCH, DELETE"
 static const struct {
     const char *unknown; /* code of the 404 */
     const char *refers;  /* and of what a new one names */
-    const char *allow;
 } kinds[DEF_NKINDS] = {
-    [DEF_BUDGET] = { "budget_not_found", "budget_not_found", ALLOW },
-    [DEF_ENDPOINT] = { "endpoint_not_found", "endpoint_not_found", ALLOW },
-    [DEF_POOL] = { "pool_not_found", "pool_not_found", ALLOW },
-    [DEF_QUEUE] = { "queue_not_found", "queue_not_found", ALLOW },
-    [DEF_PIN] = { "key_not_found", "pool_not_found", ALLOW ", POST" },
+    [DEF_BUDGET] = { "budget_not_found", "budget_not_found" },
+    [DEF_ENDPOINT] = { "endpoint_not_found", "endpoint_not_found" },
+    [DEF_POOL] = { "pool_not_found", "pool_not_found" },
+    [DEF_QUEUE] = { "queue_not_found", "queue_not_found" },
+    [DEF_PIN] = { "key_not_found", "pool_not_found" },
 };
 
 void admin_def_err(struct admin_call *c, enum def_kind_no kind, const struct err *e)
@@ -76,7 +110,7 @@ void admin_answer_def(struct admin_call *c, enum def_kind_no kind, const char *n
         not_found(c, kind, name);
         return;
     }
-    admin_json(c->a, status, admin_def_json(d, def_kinds[kind].keys, version));
+    admin_json(c->a, status, admin_def_shown(c, d, def_kinds[kind].keys, version));
     snprintf(c->a->etag_buf, sizeof(c->a->etag_buf), "\"%llu\"", (unsigned long long)version);
     c->a->etag = c->a->etag_buf;
 }
@@ -246,8 +280,6 @@ void admin_definition(struct admin_call *c, enum def_kind_no kind, const char *n
 
     if (strcmp(m, "GET") == 0)
         admin_answer_def(c, kind, name, 200);
-    else if (strcmp(m, "PUT") != 0 && strcmp(m, "PATCH") != 0 && strcmp(m, "DELETE") != 0)
-        admin_not_allowed(c->a, kinds[kind].allow);
     else if (!may_change(c, kind, name, version))
         return;
     else if (m[0] != 'D')

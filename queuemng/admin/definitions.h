@@ -9,8 +9,11 @@
 
 /* version 0: without one. NULL: no memory. */
 json_t *admin_def_json(const void *def, const struct cfg_key *keys, uint64_t version);
-/* All of a kind, an array. NULL: no memory. */
-json_t *admin_defs_json(const struct mng *m, enum def_kind_no kind);
+/* The same, without what the bearer may not see: secrets are an admin's. */
+json_t *admin_def_shown(const struct admin_call *c, const void *def, const struct cfg_key *keys,
+                        uint64_t version);
+/* All of a kind that the bearer may see, an array. NULL: no memory. */
+json_t *admin_defs_json(const struct admin_call *c, enum def_kind_no kind);
 /* GET: {"pools": [...]} */
 void admin_definitions(struct admin_call *c, enum def_kind_no kind);
 struct admin_special { /* NULL: nothing is */

@@ -80,12 +80,7 @@ static void order(struct admin_call *c, const struct endpoint_def *old, const ch
     enum endpoint_order o = order_of(verb);
     bool on = strcmp(verb, "pause") == 0, get = strcmp(c->q->method, "GET") == 0;
 
-    if (!on && strcmp(verb, "resume") != 0 && o == ENDPOINT_NORDERS)
-        admin_problem(c->a, 404, "not_found", "no such order: an endpoint is told to pause, resume, "
-                      "trip, reset, probe");
-    else if (strcmp(c->q->method, "POST") != 0 && !(get && o == ENDPOINT_PROBE))
-        admin_not_allowed(c->a, o == ENDPOINT_PROBE ? "GET, HEAD, POST" : "POST");
-    else if (old == NULL)
+    if (old == NULL)
         admin_answer_def(c, DEF_ENDPOINT, c->name, 404);
     else if (get)
         admin_json(c->a, 200, state_json(c));
@@ -95,10 +90,10 @@ static void order(struct admin_call *c, const struct endpoint_def *old, const ch
         pause(c, old, on);
 }
 
-void admin_endpoint(struct admin_call *c, const char *verb)
+void admin_endpoint(struct admin_call *c)
 {
-    if (verb[0] != 0)
-        order(c, mng_defined(c->s->mng, DEF_ENDPOINT, c->name, NULL), verb);
+    if (c->verb[0] != 0)
+        order(c, mng_defined(c->s->mng, DEF_ENDPOINT, c->name, NULL), c->verb);
     else
         admin_definition(c, DEF_ENDPOINT, c->name, NULL);
 }
@@ -152,9 +147,7 @@ static void order_key(struct admin_call *c, const char *name, const char *verb)
     const struct key_pin *old = mng_defined(c->s->mng, DEF_PIN, name, NULL);
     bool on = strcmp(verb, "pause") == 0;
 
-    if (!on && strcmp(verb, "resume") != 0)
-        admin_problem(c->a, 404, "not_found", "no such order: a key is told to pause, resume");
-    else if (!on && old == NULL)
+    if (!on && old == NULL)
         admin_answer_def(c, DEF_PIN, name, 200);
     else
         pause_key(c, name, old, on);

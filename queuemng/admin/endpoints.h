@@ -7,7 +7,7 @@
 struct key_path;
 
 /* /v1/admin/endpoints/NAME[/VERB]; verb: "" or what stands behind the name */
-void admin_endpoint(struct admin_call *c, const char *verb);
+void admin_endpoint(struct admin_call *c);
 
 /* /v1/admin/task-queues/QUEUE/tasks/keys/KEY[/ORDER] */
 void admin_pin(struct admin_call *c, const struct key_path *k);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "queuemng/admin/cluster.h"
 #include "queuemng/admin/dashboard.h"
 #include "queuemng/admin/definitions.h"
@@ -45,6 +46,7 @@ struct top {
 
 struct pick {
     const struct mng *m;
+    const struct admin_call *c;
     const char *find; /* a part of the name; "" = any */
     const char *name; /* the one that is shown in full; "" = none */
     json_t *full;     /* queue asked for; NULL: none; owned */
@@ -107,14 +109,18 @@ static void on_queue(void *ctx, const void *view)
 {
     const struct mng_queue_view *q = view;
     struct pick *p = ctx;
-    struct mng_lane_view sum = mng_queue_sum(p->m, q->id);
-    uint64_t in_line = sum.waiting + sum.returning;
+    struct mng_lane_view sum;
+    uint64_t in_line;
 
+    if (!bearer_has_queue(p->c->who, q->def->name))
+        return;
+    sum = mng_queue_sum(p->m, q->id);
+    in_line = sum.waiting + sum.returning;
     add_sums(p, q, &sum);
     if (strcmp(q->def->name, p->name) == 0) {
         p->full = queue_json(p->m, q);
         (void)json_object_set_new(p->full, "lanes", admin_lanes_json(p->m, q->id, SEGMENTS_MAX));
-        (void)json_object_set_new(p->full, "def", admin_def_json(q->def, queue_def_keys, q->version));
+        (void)json_object_set_new(p->full, "def", admin_def_shown(p->c, q->def, queue_def_keys, q->version));
     }
     if (is_unusual(q, &sum))
         top_add(&p->unusual, q, in_line);
@@ -144,13 +150,15 @@ static json_t *top_json(const struct mng *m, const struct top *t)
 }
 
 /* Sets queues, queues_total, all, unusual, queue. False: no memory. */
-static bool set_queues(json_t *j, const struct mng *m, const char *name, const char *find)
+static bool set_queues(json_t *j, const struct admin_call *c, const char *name, const char *find)
 {
+    const struct mng *m = c->s->mng;
     struct pick *p = calloc(1, sizeof(*p));
 
     if (p == NULL)
         return false;
     p->m = m;
+    p->c = c;
     p->find = find;
     p->name = name;
     mng_each_queue(m, on_queue, p);
@@ -165,7 +173,37 @@ static bool set_queues(json_t *j, const struct mng *m, const char *name, const c
 
 /* ---- events ---------------------------------------------------------------------- */
 
-static json_t *events_json(const struct events *v, uint64_t since)
+/* The value of key= in a line of the log, as far as it has no blank. */
+static bool value_of(const char *line, const char *key, char *out, size_t cap)
+{
+    const char *at = strstr(line, key);
+    size_t n;
+
+    while (at != NULL && at != line && at[-1] != ' ')
+        at = strstr(at + 1, key);
+    if (at == NULL)
+        return false;
+    at += strlen(key);
+    at += *at == '"';
+    n = strcspn(at, " \"");
+    copy_text(out, n < cap ? n + 1 : cap, at);
+    return true;
+}
+
+/* A bearer for a part of the cluster sees events that name a queue or pool of that part, and no other. */
+static bool is_seen(const struct bearer *who, const char *line)
+{
+    char name[TASK_NAME_MAX + 1];
+
+    if (bearer_has_all(who))
+        return true;
+    if (value_of(line, "queue=", name, sizeof(name)))
+        return bearer_has_queue(who, name);
+    return (value_of(line, "pool=", name, sizeof(name)) || value_of(line, "endpoint=", name, sizeof(name))) &&
+           bearer_has_pool(who, name);
+}
+
+static json_t *events_json(const struct bearer *who, const struct events *v, uint64_t since)
 {
     static const char *const level[] = { "error", "warn", "info", "debug" };
     const struct event *e[EVENTS_MAX];
@@ -173,7 +211,8 @@ static json_t *events_json(const struct events *v, uint64_t since)
     json_t *list = json_array();
 
     for (size_t i = 0; i < n; i++)
-        (void)json_array_append_new(
+        if (is_seen(who, e[i]->text))
+            (void)json_array_append_new(
             list, json_pack("{s:I,s:I,s:s,s:s}", "seq", INT(e[i]->seq), "at_ms",
                             INT(e[i]->wall_ms), "level", level[e[i]->level & 3], "text",
                             e[i]->text));
@@ -196,10 +235,11 @@ static json_t *head(struct admin_call *c)
     buf_byte(&why, 0);
     op_log_count(s->op_log, &k);
     mng_count(s->mng, &n);
-    j = json_pack("{s:s,s:I,s:I,s:I,s:b,s:s,s:I,s:I}", "manager", s->cfg->node, "now_ms",
+    j = json_pack("{s:s,s:I,s:I,s:I,s:b,s:s,s:s,s:I,s:I}", "manager", s->cfg->node, "now_ms",
                   INT(ev_wall_ms(s->ev)), "epoch", INT(n.epoch), "map_version",
                   INT(n.map_version), "healthy", well, "why",
-                  why.failed ? "" : (const char *)why.data, "audit_unwritten",
+                  why.failed ? "" : (const char *)why.data, "tokens_wrong",
+                  s->tokens_wrong, "audit_unwritten",
                   INT(k.unwritten), "lost_segments", INT(n.lost_segments));
     buf_fini(&why);
     return j;
@@ -225,12 +265,12 @@ void admin_live(struct admin_call *c)
     (void)admin_query(c->q->query, "pool", pool, sizeof(pool));
     (void)admin_query(c->q->query, "find", find, sizeof(find));
     (void)admin_query(c->q->query, "since", since, sizeof(since));
-    admin_set_lists(j, c->s, pool);
+    admin_set_lists(j, c, pool);
     (void)json_object_update_new(
         j, json_pack("{s:o,s:o,s:I,s:o}", "states", words_json(def_state_names), "modes",
                      words_json(def_mode_names), "events_last", INT(events->last), "events",
-                     events_json(events, strtoull(since, NULL, 10))));
-    if (!set_queues(j, c->s->mng, name, find)) {
+                     events_json(c->who, events, strtoull(since, NULL, 10))));
+    if (!set_queues(j, c, name, find)) {
         json_decref(j);
         j = NULL;
     }
@@ -384,8 +424,5 @@ void admin_cluster_history(struct admin_call *c)
 
 void admin_queue_history(struct admin_call *c)
 {
-    if (strcmp(c->q->method, "GET") != 0)
-        admin_not_allowed(c->a, "GET, HEAD");
-    else
-        of_queue(c, c->name);
+    of_queue(c, c->name);
 }

@@ -33,7 +33,7 @@ static json_t *defaults_json(void)
 
 void admin_queues(struct admin_call *c)
 {
-    admin_json(c->a, 200, json_pack("{s:o,s:o}", "queues", admin_defs_json(c->s->mng, DEF_QUEUE),
+    admin_json(c->a, 200, json_pack("{s:o,s:o}", "queues", admin_defs_json(c, DEF_QUEUE),
                                     "defaults", defaults_json()));
 }
 
@@ -119,10 +119,6 @@ void admin_preview(struct admin_call *c)
     int64_t until_s = ev_wall_ms(c->s->ev) / 1000 + PREVIEW_TTL_S;
     char ticket[PREVIEW_TEXT_CAP], path[ADMIN_NAME_MAX + PREVIEW_TEXT_CAP + 40];
 
-    if (strcmp(c->q->method, "GET") != 0) {
-        admin_not_allowed(c->a, "GET, HEAD");
-        return;
-    }
     if (mng_defined(c->s->mng, DEF_QUEUE, c->name, NULL) == NULL) {
         admin_answer_def(c, DEF_QUEUE, c->name, 404);
         return;
@@ -179,22 +175,19 @@ static void order(struct admin_call *c, bool is_restore, enum mng_order o)
                                d->message != NULL ? d->message : ""));
 }
 
-void admin_order(struct admin_call *c, const char *verb)
+void admin_order(struct admin_call *c)
 {
     static const char *const verbs[] = { [MNG_PAUSE] = "pause", [MNG_RESUME] = "resume",
                                          [MNG_CLOSE] = "close", [MNG_OPEN] = "open",
                                          [MNG_PASSTHROUGH] = "passthrough",
                                          [MNG_REJECT] = "reject", [MNG_FLUSH] = "flush" };
-    bool is_release = strcmp(verb, "release") == 0, is_restore = strcmp(verb, "restore") == 0;
+    bool is_release = strcmp(c->verb, "release") == 0, is_restore = strcmp(c->verb, "restore") == 0;
     size_t o = 0;
 
-    while (o < ARRAY_LEN(verbs) && strcmp(verbs[o], verb) != 0)
+    while (o < ARRAY_LEN(verbs) && strcmp(verbs[o], c->verb) != 0)
         o++;
-    if (o == ARRAY_LEN(verbs) && !is_release && !is_restore)
-        admin_problem(c->a, 404, "not_found", "no such path");
-    else if (strcmp(c->q->method, "POST") != 0)
-        admin_not_allowed(c->a, "POST");
-    else if (is_release)
+    assert(o < ARRAY_LEN(verbs) || is_release || is_restore);
+    if (is_release)
         release(c);
     else
         order(c, is_restore, (enum mng_order)o);

@@ -67,6 +67,7 @@ static void add_part(void *list, const void *view)
 
 struct pools {
     const struct mng_service *s;
+    const struct bearer *who;
     json_t *list;
     const char *full; /* pool; NULL: all */
 };
@@ -91,8 +92,12 @@ static void add_pool(void *ctx, const void *view)
     const struct mng_pool_view *v = view;
     const struct pools *x = ctx;
     bool full = x->full == NULL || strcmp(x->full, v->def->match) == 0;
-    json_t *j = figures(&v->sum), *parts = full ? json_array() : NULL;
+    json_t *j, *parts;
 
+    if (!bearer_has_pool(x->who, v->def->match))
+        return;
+    j = figures(&v->sum);
+    parts = full ? json_array() : NULL;
     if (full)
         mng_each_part(x->s->mng, v->def->match, add_part, parts);
     add_rates(j, &x->s->pool_history, v->id);
@@ -108,12 +113,15 @@ static void add_pool(void *ctx, const void *view)
     (void)json_array_append_new(x->list, j);
 }
 
-static void add_endpoint(void *list, const void *view)
+static void add_endpoint(void *ctx, const void *view)
 {
     const struct mng_endpoint_view *v = view;
+    const struct pools *x = ctx;
 
+    if (!bearer_has_pool(x->who, v->def->name))
+        return;
     (void)json_array_append_new(
-        list, json_pack("{s:s,s:s,s:b,s:b,s:I,s:f,s:I,s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "name", v->def->name,
+        x->list, json_pack("{s:s,s:s,s:b,s:b,s:I,s:f,s:I,s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "name", v->def->name,
                         "url", v->def->url, "paused", v->def->paused, "tripped", v->tripped, "version", INT(v->version),
                         "rate_per_s", v->def->rate_per_s, "max_concurrent",
                         INT(v->def->max_concurrent), "nodes", INT(v->nodes), "open", INT(v->open),
@@ -143,23 +151,24 @@ static void add_node(void *ctx, const void *view)
                                                 admin_load_json(x->s, RPC_TASK, n->name)));
 }
 
-json_t *admin_task_figures(const struct mng_service *s, const char *pool)
+json_t *admin_task_figures(const struct admin_call *c, const char *pool)
 {
+    const struct mng_service *s = c->s;
     struct mng_part_moves n = mng_part_moves(s->mng);
-    struct pools x = { s, json_array(), pool };
-    json_t *nodes = json_array(), *endpoints = json_array();
+    struct pools x = { s, c->who, json_array(), pool }, endpoints = { s, c->who, json_array(), NULL };
+    json_t *nodes = json_array();
     struct nodes y = { s, nodes };
 
     mng_each_pool(s->mng, add_pool, &x);
     mng_each_task_node(s->mng, add_node, &y);
-    mng_each_endpoint(s->mng, add_endpoint, endpoints);
+    mng_each_endpoint(s->mng, add_endpoint, &endpoints);
     return json_pack("{s:o,s:o,s:o,s:{s:I,s:I,s:I}}", "pools", x.list, "nodes", nodes,
-                     "endpoints", endpoints, "moves", "running", INT(n.running), "done", INT(n.done), "aborted", INT(n.aborted));
+                     "endpoints", endpoints.list, "moves", "running", INT(n.running), "done", INT(n.done), "aborted", INT(n.aborted));
 }
 
 void admin_task_queues(struct admin_call *c)
 {
-    admin_json(c->a, 200, admin_task_figures(c->s, NULL));
+    admin_json(c->a, 200, admin_task_figures(c, NULL));
 }
 
 /* ---- budgets ------------------------------------------------------------------------------------- */
@@ -173,38 +182,46 @@ static json_t *bears_json(struct bears n)
     return json_pack("{s:o,s:o}", "rate_per_s", rate, "active", slots);
 }
 
-static void add_member(void *list, const void *view)
+struct listing {
+    const struct mng *m;
+    const struct bearer *who;
+    json_t *list;
+};
+
+static void add_member(void *ctx, const void *view)
 {
     const struct mng_member_view *v = view;
+    const struct listing *l = ctx;
+    bool is_queue = strcmp(v->kind, "queue") == 0;
 
-    (void)json_array_append_new(list, json_pack("{s:s,s:s,s:I,s:o,s:o,s:o}", "kind", v->kind, "name",
+    if (!(is_queue ? bearer_has_queue : bearer_has_pool)(l->who, v->name))
+        return;
+    (void)json_array_append_new(l->list, json_pack("{s:s,s:s,s:I,s:o,s:o,s:o}", "kind", v->kind, "name",
                                                 v->name, "weight", (json_int_t)v->weight, "part",
                                                 bears_json(v->part), "used", bears_json(v->used),
                                                 "held", bears_json(v->held)));
 }
 
-struct listing {
-    const struct mng *m;
-    json_t *list;
-};
-
 static void add_budget(void *ctx, const void *view)
 {
     const struct mng_budget_view *v = view;
-    struct listing *l = ctx;
-    json_t *members = json_array();
+    struct listing *l = ctx, members = { l->m, l->who, json_array() };
 
-    mng_each_member(l->m, v->def->name, add_member, members);
+    mng_each_member(l->m, v->def->name, add_member, &members);
+    if (json_array_size(members.list) == 0 && !bearer_has_all(l->who)) {
+        json_decref(members.list);
+        return;
+    }
     (void)json_array_append_new(
         l->list, json_pack("{s:s,s:I,s:s,s:o,s:o,s:o,s:o}", "name", v->def->name, "version",
                            (json_int_t)v->version, "limited_by", v->limited_by, "whole",
                            bears_json(v->whole), "used", bears_json(v->used), "held",
-                           bears_json(v->held), "members", members));
+                           bears_json(v->held), "members", members.list));
 }
 
 void admin_budgets(struct admin_call *c)
 {
-    struct listing l = { c->s->mng, json_array() };
+    struct listing l = { c->s->mng, c->who, json_array() };
 
     mng_each_budget(l.m, add_budget, &l);
     admin_json(c->a, 200, json_pack("{s:o}", "budgets", l.list));

@@ -6,7 +6,7 @@
 
 /* pool: this one with its partitions and its definition; "": none; NULL: all with their partitions.
  * NULL: no memory. */
-json_t *admin_task_figures(const struct mng_service *s, const char *pool);
+json_t *admin_task_figures(const struct admin_call *c, const char *pool);
 
 void admin_task_queues(struct admin_call *c); /* GET /v1/admin/task-queues */
 void admin_budgets(struct admin_call *c);     /* GET /v1/admin/budgets: definitions' names, and figures */

@@ -170,10 +170,11 @@ json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *
     char token[TASK_TOKEN_LEN + 1] = "", id[40], why[300];
     json_t *j;
 
-    task_token_write(p->st.part, m->no, k, token);
+    if (k != NULL)
+        task_token_write(p->st.part, m->no, k, token);
     snprintf(id, sizeof(id), "%u-%llu", p->st.part, (unsigned long long)m->no);
     because(m, p, why, sizeof(why));
-    j = json_pack("{s:s,s:s,s:s,s:s,s:s,s:i,s:i,s:I,s:b}", "id", id, "task", token, "queue",
+    j = json_pack("{s:s,s:s*,s:s,s:s,s:s,s:i,s:i,s:I,s:b}", "id", id, "task", k != NULL ? token : NULL, "queue",
                   m->queue, "state", task_state_word((enum task_state)m->state), "because", why,
                   "priority", m->priority, "attempts", (int)m->attempts, "order",
                   (json_int_t)m->order, "stopping", m->stopping);

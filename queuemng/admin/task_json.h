@@ -4,7 +4,7 @@
 
 #include "queuemng/admin/answers.h"
 
-/* With a sentence on what it waits for. NULL: no memory. */
+/* With a sentence on what it waits for; with its token, if there is a key for it. NULL: no memory. */
 json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *p,
                   const struct token_key *k);
 /* A key with tasks that wait; a queue with tasks that wait or are dead; how many these are. */

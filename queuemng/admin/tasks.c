@@ -1,6 +1,7 @@
 /* tasks.c: paths and parameters become questions to task nodes (walk.h). */
 #include "queuemng/admin/tasks.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,14 +14,6 @@
 #define LIST_N    100 /* tasks without ?n= */
 #define KEYS_N    20  /* keys without ?top= */
 #define RATE_MOST ((int)(RATE_PER_1000_S / 1000))
-
-static bool is(const struct admin_call *c, const char *method)
-{
-    if (strcmp(c->q->method, method) == 0)
-        return true;
-    admin_not_allowed(c->a, method[0] == 'G' ? "GET, HEAD" : method);
-    return false;
-}
 
 /* ---- one task -------------------------------------------------------------------- */
 
@@ -54,8 +47,9 @@ static bool read_force(struct admin_call *c, struct task_ask *q)
     return false;
 }
 
-void admin_task(struct admin_call *c, const char *path)
+void admin_task(struct admin_call *c)
 {
+    const char *path = c->rest;
     size_t n = strcspn(path, "/");
     struct task_ask q = { .verb = path[n] == '\0' ? DO_LOOK
                                                   : order_of(path + n + 1, DO_CANCEL, DO_DISCARD) };
@@ -65,12 +59,8 @@ void admin_task(struct admin_call *c, const char *path)
     if (n <= NAME_MAX_LEN)
         memcpy(text, path, n);
     rc = task_name_read(&q.part, &q.no, &c->s->keys.token, text);
-    if (q.verb == DO_NVERBS)
-        admin_problem(c->a, 404, "not_found",
-                      "no such order: a task is told to cancel, run, redrive, discard");
-    else if (!is(c, q.verb == DO_LOOK ? "GET" : "POST"))
-        return;
-    else if (rc < 0)
+    assert(q.verb != DO_NVERBS); /* the table of routes has them */
+    if (rc < 0)
         admin_problem(c->a, 404, "task_unknown", "%s",
                       rc == SQ_EAUTH ? "not a task of this cluster"
                                      : "neither a task nor an id (partition-number)");
@@ -261,12 +251,13 @@ static void busiest(struct admin_call *c)
 
     if (is_there == 0)
         admin_problem(c->a, 400, "bad_request", "?pool= must name a pool of task queues");
-    else if (is_there > 0 && is(c, "GET") && read_most(c, &q))
+    else if (is_there > 0 && read_most(c, &q))
         task_walk(c, &q);
 }
 
-void admin_task_queue(struct admin_call *c, const char *path)
+void admin_task_queue(struct admin_call *c)
 {
+    const char *path = c->rest;
     struct task_ask q = { .verb = DO_NVERBS };
     struct key_path k;
 
@@ -278,13 +269,9 @@ void admin_task_queue(struct admin_call *c, const char *path)
         admin_pin(c, &k);
         return;
     }
-    if (!split(path, &q)) {
-        admin_problem(c->a, 404, "not_found", "no such path: task-queues/QUEUE/tasks, and behind "
-                      "it keys, schedules, schedules/NAME/run, cancel, redrive, stop, discard");
-        return;
-    }
-    if (is(c, q.verb == DO_LIST || q.verb == DO_KEYS || q.verb == DO_SCHEDULES ? "GET" : "POST") &&
-        takes_all(c, &q) && read_states(c, &q) && read_key(c, &q) && read_label(c, &q) &&
+    if (!split(path, &q)) /* a schedule's name that is too long */
+        admin_problem(c->a, 404, "not_found", "no such path");
+    else if (takes_all(c, &q) && read_states(c, &q) && read_key(c, &q) && read_label(c, &q) &&
         read_after(c, &q) && read_rate(c, &q) && read_by(c, &q) && read_most(c, &q))
         task_walk(c, &q);
 }

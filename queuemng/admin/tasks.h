@@ -4,7 +4,7 @@
 
 #include "queuemng/admin/answers.h"
 
-void admin_task(struct admin_call *c, const char *path);       /* /v1/admin/tasks/TASK[/ORDER] */
-void admin_task_queue(struct admin_call *c, const char *path); /* .../task-queues/QUEUE/tasks, /busiest */
+void admin_task(struct admin_call *c);       /* /v1/admin/tasks/TASK[/ORDER] */
+void admin_task_queue(struct admin_call *c); /* .../task-queues/QUEUE/tasks, /busiest */
 
 #endif

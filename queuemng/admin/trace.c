@@ -391,11 +391,11 @@ static struct trace *trace_new(struct mng_service *s, const struct ticket_name *
     return w;
 }
 
-void admin_trace(struct admin_call *c, const char *text)
+void admin_trace(struct admin_call *c)
 {
     struct ticket_name name;
     struct trace *w;
-    int rc = ticket_name_read(&name, &c->s->keys.token, text);
+    int rc = ticket_name_read(&name, &c->s->keys.token, c->rest);
 
     if (rc < 0) {
         admin_problem(c->a, 404, "ticket_unknown", "%s",

@@ -6,7 +6,7 @@
 #include "queuemng/admin/answers.h"
 
 /* text: a token, or "<segment>-<number>" */
-void admin_trace(struct admin_call *c, const char *text);
+void admin_trace(struct admin_call *c);
 /* A node's answer. */
 void mng_trace_answer(struct mng_service *s, const char *node, const struct msg_why_ans *a);
 void mng_trace_tick(struct mng_service *s); /* answers what has waited for too long */

@@ -32,6 +32,12 @@ static bool is_of_many(const struct walk *w)
     return w->q.verb == DO_LIST || w->q.verb >= DO_KEYS;
 }
 
+/* Token of a task: the right to read it. */
+static const struct token_key *shown(const struct mng_service *s, const struct walk *w)
+{
+    return w->q.tokens ? &s->keys.token : NULL;
+}
+
 static bool is_order(const struct task_ask *q)
 {
     return q->verb != DO_LOOK && q->verb != DO_LIST && q->verb != DO_KEYS &&
@@ -187,7 +193,7 @@ static void of_one(struct mng_service *s, struct walk *w, const struct mng_part_
     if (m->code != CODE_DONE)
         task_refused(a, w->q.verb, m->code, task, p);
     else if (task != NULL)
-        admin_json(a, 200, task_json(task, p, &s->keys.token));
+        admin_json(a, 200, task_json(task, p, shown(s, w)));
     else
         admin_json(a, 200, json_pack("{s:o,s:s}", "id", json_sprintf("%u-%llu", w->q.part,
                                                                      (unsigned long long)w->q.no),
@@ -245,7 +251,7 @@ static void of_many(struct mng_service *s, struct walk *w, const struct mng_part
         return;
     w->done += m->done;
     for (uint32_t i = 0; i < m->n; i++)
-        (void)json_array_append_new(w->rows, task_json(&m->v[i], p, &s->keys.token));
+        (void)json_array_append_new(w->rows, task_json(&m->v[i], p, shown(s, w)));
     for (uint32_t i = 0; i < m->n_keys; i++)
         add_key(s->mng, w, &m->keys[i]);
     for (uint32_t i = 0; i < m->n_schedules; i++)
@@ -377,6 +383,8 @@ void task_walk(struct admin_call *c, const struct task_ask *q)
 {
     struct walk *w = walk_new(c->s, q);
 
+    if (w != NULL)
+        w->q.tokens = c->who->role > ROLE_VIEWER;
     if (w == NULL) {
         too_many(c);
     } else if (!find_parts(c, w)) {

@@ -19,6 +19,7 @@ struct task_ask {
     uint32_t after, most;
     uint64_t rate;     /* REDRIVE_ALL: per 1000 s; 0: any */
     bool only_limited; /* KEYS: that a limit of theirs stops */
+    bool tokens;       /* task_walk() sets it: the asker may see tokens of tasks */
     bool force;        /* CANCEL, CANCEL_ALL: those that run, too */
 };
 

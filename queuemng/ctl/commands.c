@@ -13,6 +13,7 @@
 #include "queuemng/ctl/options.h"
 #include "queuemng/ctl/request.h"
 #include "queuemng/ctl/tickets.h"
+#include "queuemng/ctl/token_file.h"
 #include "queuemng/ctl/where.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl_view/task_view.h"
@@ -193,6 +194,19 @@ const struct cmd ctl_cmds[] = {
       .keys = context_keys, .text_only = true, READS },
     { "context delete", "NAME", 1, 1, "forgets it; nothing happens to the cluster",
       .run = cmd_context_delete, .text_only = true, READS },
+    { "whoami", "", 0, 0, "name and role of your token, and what it is for",
+      GETS("/v1/admin/whoami", view_pretty) },
+    { "token add", "FILE NAME --role ROLE", 2, 2,
+      "makes a token for NAME, prints it once, and writes its hash to FILE (admin_tokens_file)",
+      .run = cmd_token_add, .options = "role queues pools until", .text_only = true,
+      .undo = "token revoke" },
+    { "token list", "FILE", 1, 1, "names, roles and ends of its tokens", .run = cmd_token_list,
+      READS },
+    { "token revoke", "FILE NAME", 2, 2, "removes the token of NAME; it ends when FILE is read again",
+      .run = cmd_token_revoke, .text_only = true, .undo = "none: token add makes another one" },
+    { "token reload", "", 0, 0, "has the leading manager read its file again, as HUP does",
+      SENDS("POST", "/v1/admin/tokens/reload", view_tokens_read),
+      .undo = "token reload, of the file as it was" },
     { "export", "", 0, 0, "all budgets, endpoints, pools and queues as YAML, for diff and apply",
       .run = cmd_export, .text_only = true, READS },
     { "diff", "FILE", 0, 1, "show what apply would change; exit code 1 if anything would",

@@ -54,6 +54,16 @@ const struct ctl_option ctl_options[] = {
       .help = "claim --task: the task's priority (0 to 7, default 0)" },
     { "ttl", 0, "S", SETS(NUMBER, ttl_s), .max = 86400, .of = "seconds",
       .help = "claim, move-ticket: it is good for this long (default 300 seconds)" },
+    { "role", 0, "ROLE", SETS(TEXT, role), .few = true,
+      .help = "token add: viewer, operator or admin" },
+    { "queues", 0, "LIST", SETS(TEXT, queues), .few = true,
+      .help = "token add: queues of people that it is for, as patterns: shop,login-* (default: all; "
+              "none, if there are --pools)" },
+    { "pools", 0, "LIST", SETS(TEXT, pools), .few = true,
+      .help = "token add: the same of pools, task queues and endpoints (default: all; none, if there "
+              "are --queues)" },
+    { "until", 0, "TIME", SETS(TEXT, until), .few = true,
+      .help = "token add: its end, 12h or 30d from now, or 2027-01-31T20:00:00Z (default: none)" },
     { "all", 0, NULL, SETS(FLAG, all),
       .help = "status: every queue, every segment; task list: all pages" },
     { "force", 0, NULL, SETS(FLAG, force), .few = true,

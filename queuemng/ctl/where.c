@@ -132,21 +132,10 @@ static void make_folders(const char *file)
     }
 }
 
-static int write_file(const char *name, const struct buf *b)
-{
-    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    int rc = fd < 0 ? -1 : file_write_all(fd, b->data, b->len);
-
-    if (fd >= 0 && (fsync(fd) < 0 || close(fd) < 0))
-        rc = -1;
-    return rc;
-}
-
 int contexts_save(const struct contexts *c, struct err *e)
 {
-    char draft[PATH_MAX + 8];
     struct buf b;
-    int rc = 0;
+    int rc;
 
     if (c->file[0] == '\0')
         return err_set(e, SQ_EINVAL,
@@ -154,11 +143,8 @@ int contexts_save(const struct contexts *c, struct err *e)
     buf_init(&b);
     cfg_dump_yaml(&b, c, file_keys);
     make_folders(c->file);
-    snprintf(draft, sizeof(draft), "%s.new", c->file);
-    if (b.failed)
-        rc = err_set(e, SQ_ENOMEM, "out of memory");
-    else if (write_file(draft, &b) < 0 || rename(draft, c->file) < 0)
-        rc = err_set(e, SQ_ESYS, "%s: %s", c->file, strerror(errno));
+    rc = b.failed ? err_set(e, SQ_ENOMEM, "out of memory")
+                  : file_replace(c->file, b.data, b.len, e);
     buf_fini(&b);
     return rc;
 }

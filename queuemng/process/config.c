@@ -65,7 +65,10 @@ const struct cfg_key mng_keys[] = {
     CFG_SECRET_KEY(struct mng_cfg),
     CFG_TLS_KEYS(struct mng_cfg),
     { K(admin_token_file, admin_token_file), .type = CFG_STR, .def = "admin.token", .min = 1,
-      .max = 4000, .help = "file with the bearer token of operators" },
+      .max = 4000, .help = "file with a bearer token that may do everything (its name is root)" },
+    { K(admin_tokens_file, admin_tokens_file), .type = CFG_STR, .def = "", .max = 4000,
+      .reload = true, .help = "file of further tokens, with names, roles and ends (segqctl token add); "
+                              "\"\": none" },
     { K(create_keys, create_keys), .type = CFG_BOOL, .def = "false",
       .help = "create secret_file and admin_token_file if they are missing" },
     { K(data_dir, data_dir), .type = CFG_STR, .def = "data", .min = 1, .max = 400,

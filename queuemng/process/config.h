@@ -11,7 +11,7 @@
 struct mng_cfg {
     char *node, *listen, *admin;
     char *advertise, *advertise_admin; /* "" = as bound */
-    char *secret_file, *admin_token_file, *data_dir;
+    char *secret_file, *admin_token_file, *admin_tokens_file, *data_dir;
     bool create_keys;
     char *issuer;
     int64_t tick_ms, lost_after_ms, forget_after_ms, skip_after_ms, heartbeat_ms;

@@ -15,6 +15,7 @@
 #include "common/http/admin.h"
 #include "common/net/rpc.h"
 #include "common/ticket/keys.h"
+#include "queuemng/access/tokens.h"
 #include "queuemng/core/mng.h"
 #include "queuemng/logbook/events.h"
 #include "queuemng/logbook/history.h"
@@ -62,6 +63,8 @@ struct mng_service {
     msec_t tick_ms; /* when the next one is due */
     struct cluster_keys keys;
     char admin_token[256];
+    struct access_file root, tokens; /* a row of admin_token; those of admin_tokens_file */
+    char tokens_wrong[300];          /* why the file was refused when it was read again; "": it was not */
     struct map peers;     /* peer_no -> struct rpc_chan (ref) */
     peer_no last_peer;
     struct arena arena;   /* memory of the frame being decoded */

@@ -281,5 +281,8 @@ bool mng_healthy(void *ctx, struct buf *why)
         buf_str(why, "Redis cannot be reached");
     else if (!s->store_ok)
         buf_str(why, "the store cannot be written");
+    else if (s->tokens_wrong[0] != '\0') /* no reason for a restart, which would fail by it */
+        buf_printf(why, "admin_tokens_file was refused, the tokens from before are used: %s",
+                   s->tokens_wrong);
     return v.reachable && s->store_ok && !mng_is_foreign(s->mng);
 }

@@ -40,9 +40,17 @@ static void stop(void)
         ev_stop(loop);
 }
 
+/* At HUP a bad file of tokens refuses itself alone, and is told (mng_tokens_reload()). */
 static int try(const void *c, struct err *e)
 {
-    return tls_check_files(&((const struct mng_cfg *)c)->tls, e);
+    const struct mng_cfg *m = c;
+    struct access_file f = { 0 };
+    int rc = tls_check_files(&m->tls, e);
+
+    if (rc == 0 && service == NULL && m->admin_tokens_file[0] != '\0')
+        rc = access_read(&f, m->admin_tokens_file, e);
+    access_clear(&f);
+    return rc;
 }
 
 static void reload(void)

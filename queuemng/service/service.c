@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/wire/codec.h"
 #include "queuemng/admin/dashboard.h"
+#include "queuemng/admin/tokens.h"
 #include "queuemng/admin/trace.h"
 #include "queuemng/admin/walk.h"
 #include "queuemng/process/steps.h"
@@ -201,7 +202,6 @@ static int start_rpc(struct mng_service *s, struct err *e)
 static int start_admin(struct mng_service *s, struct err *e)
 {
     struct admin_opts o = { .addr = s->cfg->admin,
-                            .bearer = s->admin_token,
                             .metrics = mng_metrics,
                             .handler = admin_api,
                             .healthy = mng_healthy,
@@ -219,6 +219,8 @@ static int start(struct mng_service *s, struct err *e)
     if (rc == 0)
         rc = keys_admin_token(s->admin_token, sizeof(s->admin_token), c->admin_token_file,
                               c->create_keys, e);
+    if (rc >= 0)
+        rc = mng_tokens_start(s, e);
     if (rc >= 0)
         rc = dashboard_feed_start(s, e);
     if (rc == 0)
@@ -281,6 +283,7 @@ void mng_service_reload(struct mng_service *s)
 
     if (rpc_reload(s->rpc, &s->cfg->tls, &e) < 0)
         log_error("event=reload_refused why=%s", log_q(e.text, strlen(e.text)));
+    (void)!mng_tokens_reload(s, &e); /* a refusal is logged there */
     monitor_free(s->monitor);
     s->monitor = NULL;
     if (start_monitor(s, &e) < 0)
@@ -333,6 +336,7 @@ void mng_service_free(struct mng_service *s)
     map_fini(&s->peers);
     arena_fini(&s->arena);
     sodium_memzero(&s->keys, sizeof(s->keys));
+    mng_tokens_end(s);
     sodium_memzero(s->admin_token, sizeof(s->admin_token));
     free(s);
 }

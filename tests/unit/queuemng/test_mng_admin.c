@@ -81,7 +81,8 @@ static int ask_as(struct rig *g, bool authorized, const char *method, const char
     struct admin_req q = { .method = method, .path = path, .raw_path = path, .query = query,
                            .if_match = if_match,
                            .if_none_match = g->if_none_match != NULL ? g->if_none_match : "",
-                           .authorized = authorized,
+                           .token = authorized ? g->s->admin_token : "",
+                           .token_len = authorized ? strlen(g->s->admin_token) : 0,
                            .operator_name = g->operator_name,
                            .from = "192.0.2.7",
                            .body = (const uint8_t *)body, .body_len = strlen(body) };
@@ -413,7 +414,7 @@ Test(admin, a_key_is_paused_whether_it_is_pinned_or_not)
     cr_expect(json_is_false(json_object_get(g.j, "inherit")));
     cr_expect_eq(ask(&g, "POST", K "a/pause/resume", ""), 200);
     cr_expect_eq(number(&g, NULL, "max_concurrent"), 3);
-    cr_expect_eq(ask(&g, "POST", K "a/pause/stop", ""), 404);
+    cr_expect_eq(ask(&g, "POST", K "a/pause/stop", ""), 405, "it is a key's name");
     end(&g);
 }
 

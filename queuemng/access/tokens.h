@@ -1,0 +1,89 @@
+/* tokens.h: who may do what with the admin API: a file of tokens, each with a name, a role, an end,
+ * and the queues and pools that it is good for. Shell: it reads and writes that file.
+ *
+ *   tokens:
+ *     - name: anna
+ *       role: operator
+ *       hash: sha256:5f0c...
+ *       until: 2027-02-01T00:00:00Z
+ *       queues: [shop, "login-*"]
+ *       pools: []
+ *
+ * The file has hashes only. A token is 256 random bits, so that SHA-256 is enough: there is nothing to
+ * guess, which is what a slow hash makes dear, and each call of the API is hashed. The hash is compared
+ * with those of all rows, in constant time each.
+ *
+ * In a pattern `*` stands for any text, of any length; nothing else does. A pool's name may be a
+ * pattern itself ("ride/" and a star): it is covered if its text is, and then all of its task queues are. */
+#ifndef SEGQ_QUEUEMNG_ACCESS_TOKENS_H
+#define SEGQ_QUEUEMNG_ACCESS_TOKENS_H
+
+#include "common/base/err.h"
+#include "common/config/cfg.h"
+
+/* Each may do what those before it may. */
+enum role {
+    ROLE_NONE,
+    ROLE_VIEWER,   /* looks; sees no token of a visitor, and no secret */
+    ROLE_OPERATOR, /* does what a launch night needs: pause, rate, message, redrive, drain */
+    ROLE_ADMIN,    /* definitions, keys, flush, delete, forget */
+};
+
+#define TOKENS_MAX     1000
+#define TOKEN_NAME_MAX 64
+#define TOKEN_ROOT     "root" /* name of the one in admin_token_file: an admin for everything */
+#define TOKEN_PREFIX   "segq_" /* begins new ones, so that a scanner finds any that leak */
+#define TOKEN_CAP      64      /* a new one, with its 0 */
+#define TOKEN_HASH     "sha256:"
+
+struct access_token { /* a row */
+    char *name;
+    int role_no; /* in role_words */
+    char *hash;
+    char *until; /* RFC 3339; "": no end */
+    struct cfg_list queues, pools; /* char *: patterns */
+};
+
+struct access_file {
+    struct cfg_list v; /* struct access_token */
+};
+
+extern const char *const role_words[]; /* role - 1 */
+extern const struct cfg_key access_keys[]; /* table of struct access_token */
+
+const char *role_word(enum role r);
+enum role role_of_word(const char *word); /* ROLE_NONE: there is none */
+
+static inline enum role access_role(const struct access_token *t)
+{
+    return (enum role)(t->role_no + 1);
+}
+
+/* The struct is filled, or as it was. SQ_EGONE: there is no file; SQ_EAUTH: others may read it; else
+ * the sentence has file, line and key. access_clear() frees it. */
+SQ_CHECK int access_read(struct access_file *f, const char *path, struct err *e);
+/* In place of the old file, at once, mode 0600. */
+SQ_CHECK int access_write(const struct access_file *f, const char *path, struct err *e);
+void access_clear(struct access_file *f);
+
+/* NULL: none of this name; of this token, which may have ended. */
+struct access_token *access_named(const struct access_file *f, const char *name);
+const struct access_token *access_find(const struct access_file *f, const char *token, size_t n);
+bool access_is_over(const struct access_token *t, int64_t wall_ms);
+
+/* A row more; its hash is that of a new token, which is written to `token`. Lists: patterns with commas
+ * between them. */
+SQ_CHECK int access_add(struct access_file *f, const char *name, enum role role, const char *until,
+                        const char *queues, const char *pools, char token[TOKEN_CAP], struct err *e);
+void access_remove(struct access_file *f, struct access_token *t);
+
+/* "sha256:" and 64 digits, of a token. */
+#define TOKEN_HASH_CAP (sizeof(TOKEN_HASH) + 64)
+void access_hash(const char *token, size_t n, char hash[TOKEN_HASH_CAP]);
+
+bool pattern_ok(const char *pattern);
+bool pattern_matches(const char *pattern, const char *text);
+bool patterns_match(const struct cfg_list *patterns, const char *text); /* any of them does */
+bool patterns_match_all(const struct cfg_list *patterns); /* any is a star alone */
+
+#endif

@@ -1,0 +1,101 @@
+/* tokens.c: see the header. */
+#include "queuemng/admin/tokens.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/text.h"
+
+#define LOG_MODULE "manager"
+
+/* The token of admin_token_file is a row, too. */
+static int root_row(struct access_file *f, const char *token, struct err *e)
+{
+    struct access_token *t = calloc(1, sizeof(*t));
+    char hash[TOKEN_HASH_CAP];
+
+    if (t == NULL)
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    access_hash(token, strlen(token), hash);
+    f->v.v = t;
+    f->v.n = 1;
+    t->role_no = ROLE_ADMIN - 1;
+    t->name = strdup(TOKEN_ROOT);
+    t->hash = strdup(hash);
+    t->until = strdup("");
+    if (t->name == NULL || t->hash == NULL || t->until == NULL ||
+        cfg_strs_add(&t->queues, "*", 1) < 0 || cfg_strs_add(&t->pools, "*", 1) < 0)
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    return 0;
+}
+
+static int read_file(struct mng_service *s, struct err *e)
+{
+    int rc = access_read(&s->tokens, s->cfg->admin_tokens_file, e);
+
+    return rc < 0 ? err_wrap(e, "admin_tokens_file") : 0;
+}
+
+int mng_tokens_start(struct mng_service *s, struct err *e)
+{
+    int rc = root_row(&s->root, s->admin_token, e);
+
+    return rc < 0 || s->cfg->admin_tokens_file[0] == '\0' ? rc : read_file(s, e);
+}
+
+int mng_tokens_reload(struct mng_service *s, struct err *e)
+{
+    int rc = 0;
+
+    if (s->cfg->admin_tokens_file[0] != '\0')
+        rc = read_file(s, e);
+    else
+        access_clear(&s->tokens);
+    copy_text(s->tokens_wrong, sizeof(s->tokens_wrong), rc < 0 ? e->text : "");
+    if (rc < 0)
+        log_error("event=tokens_refused why=%s", log_q(e->text, strlen(e->text)));
+    else if (s->cfg->admin_tokens_file[0] != '\0')
+        log_info("event=tokens_read tokens=%zu", s->tokens.v.n);
+    return rc;
+}
+
+void mng_tokens_end(struct mng_service *s)
+{
+    access_clear(&s->root);
+    access_clear(&s->tokens);
+}
+
+/* ---- calls ---- */
+
+void admin_tokens_reload(struct admin_call *c)
+{
+    struct err e = { 0 };
+
+    if (c->s->cfg->admin_tokens_file[0] == '\0')
+        admin_problem(c->a, 409, "conflict", "queuemng.yaml has no admin_tokens_file");
+    else if (mng_tokens_reload(c->s, &e) < 0)
+        admin_problem(c->a, 409, "conflict", "%s; the tokens from before stay", e.text);
+    else
+        admin_json(c->a, 200, json_pack("{s:s,s:I}", "node", c->s->cfg->node, "tokens",
+                                        (json_int_t)c->s->tokens.v.n));
+}
+
+static json_t *texts_json(const struct cfg_list *l)
+{
+    json_t *j = json_array();
+
+    for (size_t i = 0; i < l->n; i++)
+        (void)json_array_append_new(j, json_string(((char **)l->v)[i]));
+    return j;
+}
+
+void admin_whoami(struct admin_call *c)
+{
+    const struct bearer *w = c->who;
+
+    admin_json(c->a, 200, json_pack("{s:s,s:s,s:o,s:o,s:b,s:s}", "name", w->name, "role",
+                                    role_word(w->role), "queues", texts_json(w->queues), "pools",
+                                    texts_json(w->pools), "all", bearer_has_all(w), "node",
+                                    c->s->cfg->node));
+}

@@ -1,0 +1,325 @@
+/* routes.c: the table, and the check. */
+#include "queuemng/service/routes.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "queuemng/admin/changes.h"
+#include "queuemng/admin/cluster.h"
+#include "queuemng/admin/definitions.h"
+#include "queuemng/admin/endpoints.h"
+#include "queuemng/admin/live.h"
+#include "queuemng/admin/path_names.h"
+#include "queuemng/admin/queues.h"
+#include "queuemng/admin/task_figures.h"
+#include "queuemng/admin/tasks.h"
+#include "queuemng/admin/tokens.h"
+#include "queuemng/admin/trace.h"
+
+#define LOG_MODULE "manager"
+
+static void definitions(struct admin_call *c)
+{
+    admin_definitions(c, c->kind);
+}
+
+static void definition(struct admin_call *c)
+{
+    admin_definition(c, c->kind, c->name, NULL);
+}
+
+/* ---- the table ---- */
+
+/* Without a role or what it is about a row does not compile. */
+#define R(method_, path_, role_, about_, answer_, ...)                                       \
+    { .method = method_, .path = path_, .role = ROLE_##role_, .about = ABOUT_##about_,         \
+      .answer = answer_, ##__VA_ARGS__ }
+/* A definition of a kind: whoever sees it; the whole of it is an admin's, some keys an operator's. */
+#define DEFINED(path, about, answer, no, operator_keys)                                   \
+    R("GET", path, VIEWER, about, answer, .kind = no),                                    \
+        R("PUT", path, ADMIN, about, answer, .kind = no),                                 \
+        R("PATCH", path, OPERATOR, about, answer, .kind = no, .keys = operator_keys),     \
+        R("DELETE", path, ADMIN, about, answer, .kind = no)
+#define A_QUEUE "queues/{queue}"
+#define ENDPT   "endpoints/{endpoint}"
+#define TASKS   "task-queues/{taskQueue}/tasks"
+
+/* Rows for an operator: what a launch night needs, also if it cannot be taken back (release,
+ * passthrough: then the room itself is the trouble). For an admin: what takes away places, tasks or
+ * definitions of all (flush, cancel and discard of a whole queue, delete, forget). */
+const struct route routes[] = {
+    R("GET", "whoami", VIEWER, NOTHING, admin_whoami, .each = true),
+    R("POST", "tokens/reload", ADMIN, ALL, admin_tokens_reload, .each = true),
+    R("GET", "manager", VIEWER, NOTHING, admin_manager, .each = true),
+    R("GET", "audit", VIEWER, NOTHING, admin_changes, .each = true),
+    R("GET", "cluster", VIEWER, NOTHING, admin_cluster),
+    R("GET", "live", VIEWER, NOTHING, admin_live),
+    R("GET", "history", VIEWER, QUERY, admin_history),
+    R("GET", "cluster/history", VIEWER, ALL, admin_cluster_history),
+    R("GET", "targets", VIEWER, NOTHING, admin_targets),
+    R("GET", "queues", VIEWER, NOTHING, admin_queues),
+    DEFINED(A_QUEUE, QUEUE, admin_queue, DEF_QUEUE,
+            "state mode max_active release_per_s limits fallback_per_s max_rise_per_s message"),
+    R("GET", A_QUEUE "/history", VIEWER, QUEUE, admin_queue_history),
+    R("GET", A_QUEUE "/preview", VIEWER, QUEUE, admin_preview),
+    R("POST", A_QUEUE "/pause", OPERATOR, QUEUE, admin_order),
+    R("POST", A_QUEUE "/resume", OPERATOR, QUEUE, admin_order),
+    R("POST", A_QUEUE "/close", OPERATOR, QUEUE, admin_order),
+    R("POST", A_QUEUE "/open", OPERATOR, QUEUE, admin_order),
+    R("POST", A_QUEUE "/passthrough", OPERATOR, QUEUE, admin_order),
+    R("POST", A_QUEUE "/reject", OPERATOR, QUEUE, admin_order),
+    R("POST", A_QUEUE "/release", OPERATOR, QUEUE, admin_order),
+    R("POST", A_QUEUE "/flush", ADMIN, QUEUE, admin_order),
+    R("POST", A_QUEUE "/restore", ADMIN, QUEUE, admin_order),
+    R("GET", "pools", VIEWER, NOTHING, definitions, .kind = DEF_POOL),
+    DEFINED("pools/{match}", POOL, definition, DEF_POOL,
+            "paused queue key subkey limits fallback_per_s"),
+    R("GET", "endpoints", VIEWER, NOTHING, definitions, .kind = DEF_ENDPOINT),
+    DEFINED(ENDPT, POOL, admin_endpoint, DEF_ENDPOINT, "paused rate_per_s burst max_concurrent"),
+    R("POST", ENDPT "/pause", OPERATOR, POOL, admin_endpoint),
+    R("POST", ENDPT "/resume", OPERATOR, POOL, admin_endpoint),
+    R("POST", ENDPT "/trip", OPERATOR, POOL, admin_endpoint),
+    R("POST", ENDPT "/reset", OPERATOR, POOL, admin_endpoint),
+    R("GET", ENDPT "/probe", VIEWER, POOL, admin_endpoint),
+    R("POST", ENDPT "/probe", OPERATOR, POOL, admin_endpoint),
+    R("GET", "budgets", VIEWER, NOTHING, admin_budgets),
+    DEFINED("budgets/{budget}", ALL, definition, DEF_BUDGET, "rate_per_s max_active"),
+    R("GET", "pinned-keys", VIEWER, NOTHING, definitions, .kind = DEF_PIN),
+    R("GET", "task-queues", VIEWER, NOTHING, admin_task_queues),
+    R("GET", "task-queues/busiest", VIEWER, QUERY, admin_task_queue),
+    R("GET", TASKS, VIEWER, POOL, admin_task_queue),
+    R("GET", TASKS "/schedules", VIEWER, POOL, admin_task_queue),
+    R("POST", TASKS "/schedules/{schedule}/run", OPERATOR, POOL, admin_task_queue),
+    R("GET", TASKS "/keys", VIEWER, POOL, admin_task_queue),
+    DEFINED(TASKS "/keys/{taskKey}", POOL, admin_task_queue, DEF_PIN, "paused"),
+    R("POST", TASKS "/keys/{taskKey}/pause", OPERATOR, POOL, admin_task_queue),
+    R("POST", TASKS "/keys/{taskKey}/resume", OPERATOR, POOL, admin_task_queue),
+    R("POST", TASKS "/cancel", ADMIN, POOL, admin_task_queue),
+    R("POST", TASKS "/redrive", OPERATOR, POOL, admin_task_queue),
+    R("POST", TASKS "/stop", OPERATOR, POOL, admin_task_queue),
+    R("POST", TASKS "/discard", ADMIN, POOL, admin_task_queue),
+    R("GET", "tasks/{task}", VIEWER, TASK, admin_task),
+    R("POST", "tasks/{task}/cancel", OPERATOR, TASK, admin_task),
+    R("POST", "tasks/{task}/run", OPERATOR, TASK, admin_task),
+    R("POST", "tasks/{task}/redrive", OPERATOR, TASK, admin_task),
+    R("POST", "tasks/{task}/discard", ADMIN, TASK, admin_task),
+    R("GET", "tickets/{ticket}", VIEWER, TICKET, admin_trace),
+    R("POST", "nodes/{node}/drain", OPERATOR, ALL, admin_node),
+    R("POST", "nodes/{node}/undrain", OPERATOR, ALL, admin_node),
+    R("POST", "nodes/{node}/forget", ADMIN, ALL, admin_node),
+};
+const size_t n_routes = ARRAY_LEN(routes);
+
+/* ---- paths ---- */
+
+/* Is the path one of this form? A name has no slash; that of a task queue ends at its "/tasks", a
+ * pool's and a key's is as long as what follows lets it be. */
+static bool matches(const char *form, const char *path)
+{
+    char queue[TASK_NAME_MAX + 1];
+    bool long_name = strncmp(form, "{match}", 7) == 0 || strncmp(form, "{taskKey}", 9) == 0;
+    const char *behind = form[0] == '{' ? strchr(form, '}') + 1 : NULL;
+
+    if (form[0] != '{')
+        return form[0] == path[0] && (form[0] == '\0' || matches(form + 1, path + 1));
+    if (strncmp(form, "{taskQueue}", 11) == 0)
+        return queue_path_read(path, queue) != NULL && matches(behind, path + strlen(queue));
+    for (size_t n = 0; path[n] != '\0' && (long_name || path[n] != '/'); n++)
+        if (matches(behind, path + n + 1))
+            return n < ADMIN_NAME_MAX;
+    return false;
+}
+
+/* The first name of the path into c->name; what follows it, and what follows the first word. */
+static void take_names(struct admin_call *c, const char *form, const char *path)
+{
+    size_t at = strcspn(form, "{"), n;
+    const char *slash = strchr(path, '/');
+
+    c->rest = slash != NULL ? slash + 1 : "";
+    c->verb = "";
+    c->name[0] = '\0';
+    if (form[at] == '\0')
+        return;
+    if (strncmp(form + at, "{taskQueue}", 11) == 0)
+        (void)queue_path_read(path + at, c->name);
+    else {
+        n = strchr(form + at, '}')[1] == '\0' ? strlen(path + at) : strcspn(path + at, "/");
+        assert(n <= ADMIN_NAME_MAX);
+        memcpy(c->name, path + at, n);
+        c->name[n] = '\0';
+    }
+    n = at + strlen(c->name);
+    if (path[n] == '/')
+        c->verb = path + n + 1;
+}
+
+static const struct route *find(const char *method, const char *path)
+{
+    for (size_t i = 0; i < n_routes; i++)
+        if (strcmp(routes[i].method, method) == 0 && matches(routes[i].path, path))
+            return &routes[i];
+    return NULL;
+}
+
+/* 405 with what the path takes, or 404. */
+static void no_route(struct admin_call *c, const char *path)
+{
+    static const char *const methods[] = { "GET", "PUT", "PATCH", "DELETE", "POST" };
+    char *allow = c->a->location_buf; /* room that lives as long as the answer */
+    size_t n = 0, cap = sizeof(c->a->location_buf);
+
+    for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+        if (find(methods[i], path) != NULL)
+            n += (size_t)snprintf(allow + n, cap - n, "%s%s", n > 0 ? ", " : "",
+                                  i == 0 ? "GET, HEAD" : methods[i]);
+    if (n > 0)
+        admin_not_allowed(c->a, allow);
+    else
+        admin_problem(c->a, 404, "not_found", "no such path");
+}
+
+/* ---- the check ---- */
+
+static bool has_word(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (const char *p = list; n > 0 && (p = strstr(p, word)) != NULL; p += n)
+        if ((p == list || p[-1] == ' ') && (p[n] == ' ' || p[n] == '\0'))
+            return true;
+    return false;
+}
+
+/* The role that this call needs; *key: the key of a definition because of which. What cannot be read
+ * is refused by its handler, which reads it in the same way. */
+static enum role role_needed(const struct route *r, const struct admin_call *c, char key[64])
+{
+    struct cfg_node *doc = NULL;
+    struct err e = { 0 };
+    enum role role = r->role;
+
+    key[0] = '\0';
+    if (r->keys == NULL || c->who->role != ROLE_OPERATOR ||
+        cfg_parse_json(&doc, (const char *)c->q->body, c->q->body_len, &e) < 0)
+        return role;
+    for (size_t i = 0; doc->kind == CFG_NODE_MAP && i < doc->n_kids; i++) {
+        const char *k = doc->kid[i]->key;
+
+        if (has_word(r->keys, k) || strcmp(k, "version") == 0)
+            continue;
+        role = ROLE_ADMIN;
+        snprintf(key, 64, "%.63s", k);
+        break;
+    }
+    cfg_node_free(doc);
+    return role;
+}
+
+static bool has_query(const struct admin_call *c)
+{
+    bool is_pool = admin_query_has(c->q->query, "pool");
+    char name[TASK_NAME_MAX + 1];
+
+    if (!admin_query(c->q->query, is_pool ? "pool" : "queue", name, sizeof(name)))
+        return true; /* the handler asks for a name */
+    return is_pool ? bearer_has_pool(c->who, name) : bearer_has_queue(c->who, name);
+}
+
+static bool has_ticket(const struct admin_call *c)
+{
+    struct mng_place_view place;
+    struct ticket_name n;
+
+    return ticket_name_read(&n, &c->s->keys.token, c->name) == 0 &&
+           mng_place(c->s->mng, n.seg, &place) && bearer_has_queue(c->who, place.queue);
+}
+
+static bool has_task(const struct admin_call *c)
+{
+    struct mng_part_view p;
+    part_no part;
+    task_no no;
+
+    return task_name_read(&part, &no, &c->s->keys.token, c->name) == 0 &&
+           mng_part(c->s->mng, part, &p) && bearer_has_pool(c->who, p.pool);
+}
+
+/* Is the bearer for what the call is about? Whether it exists makes no difference. A standby does not
+ * know tickets and tasks; its answer sends to the leader, which looks again. */
+static bool is_for(const struct route *r, const struct admin_call *c)
+{
+    if (r->about == ABOUT_NOTHING || bearer_has_all(c->who))
+        return true;
+    switch (r->about) {
+    case ABOUT_QUEUE:
+        return bearer_has_queue(c->who, c->name);
+    case ABOUT_POOL:
+        return bearer_has_pool(c->who, c->name);
+    case ABOUT_QUERY:
+        return has_query(c);
+    case ABOUT_TICKET:
+        return !c->s->leads || has_ticket(c);
+    case ABOUT_TASK:
+        return !c->s->leads || has_task(c);
+    default:
+        return false;
+    }
+}
+
+static const char *about_words(const struct route *r)
+{
+    static const char *const words[] = { [ABOUT_ALL] = "all queues and pools",
+                                         [ABOUT_QUEUE] = "this queue",
+                                         [ABOUT_POOL] = "this pool, task queue or endpoint",
+                                         [ABOUT_QUERY] = "this queue or pool",
+                                         [ABOUT_TICKET] = "the queue of this ticket",
+                                         [ABOUT_TASK] = "the pool of this task" };
+
+    return words[r->about];
+}
+
+static bool may(const struct route *r, struct admin_call *c)
+{
+    char key[64];
+    enum role needed = role_needed(r, c, key);
+    bool is_role = c->who->role >= needed;
+
+    if (is_role && is_for(r, c))
+        return true;
+    if (!is_role)
+        admin_problem(c->a, 403, "forbidden", "the role %s is needed%s%s; the token %s is of role %s",
+                      role_word(needed), key[0] != '\0' ? " to change " : "", key, c->who->name,
+                      role_word(c->who->role));
+    else
+        admin_problem(c->a, 403, "forbidden", "the role %s for %s is needed; the token %s is not for "
+                      "that", role_word(needed), about_words(r), c->who->name);
+    log_warn("event=admin_refused token=%s role=%s needs=%s from=%s did=%s what=%s", c->who->name,
+             role_word(c->who->role), role_word(needed), c->q->from != NULL ? c->q->from : "",
+             c->q->method, r->path);
+    return false;
+}
+
+void route_call(struct admin_call *c, const char *path)
+{
+    const struct route *r = find(c->q->method, path);
+    struct admin_change change;
+
+    if (r != NULL) {
+        take_names(c, r->path, path);
+        c->kind = r->kind;
+        if (!may(r, c))
+            return;
+    }
+    if (!c->s->leads && (r == NULL || !r->each)) {
+        admin_elsewhere(c);
+    } else if (r == NULL) {
+        no_route(c, path);
+    } else {
+        admin_change_begin(&change, c, path);
+        r->answer(c);
+        admin_change_end(&change, c);
+    }
+}

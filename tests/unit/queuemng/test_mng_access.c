@@ -1,0 +1,352 @@
+/* test_mng_access.c: who may do what: the whole table of routes with each role and each part of the
+ * cluster; lists show what their bearer may see; tokens that end, and a file that is refused. */
+#include "tests/lib/criterion.h"
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "queuemng/admin/tokens.h"
+#include "queuemng/process/steps.h"
+#include "queuemng/service/api.h"
+#include "queuemng/service/routes.h"
+#include "queuemng/service/service.h"
+
+enum who { ROOT, ADMIN, OPERATOR, VIEWER, SHOP, RIDES, NOBODY, N_WHO };
+
+static struct {
+    char dir[64], file[80];
+    struct ev *ev;
+    struct mng_cfg cfg;
+    struct mng_service *s;
+    struct admin_ans a;
+    json_t *j;
+    struct access_file tokens;
+    char token[N_WHO][TOKEN_CAP];
+} g;
+
+static void add(enum who w, const char *name, enum role role, const char *queues, const char *pools)
+{
+    struct err e = { 0 };
+
+    cr_assert_eq(access_add(&g.tokens, name, role, "", queues, pools, g.token[w], &e), 0, "%s", e.text);
+}
+
+static void setup(void)
+{
+    char set[4][200];
+    const char *sets[] = { set[0], set[1], set[2], set[3], "create_keys=true", "listen=127.0.0.1:0",
+                           "admin=127.0.0.1:0", "queues=[{name: shop}, {name: login}]",
+                           "pools=[{match: images}, {match: ride/*}]",
+                           "endpoints=[{name: bank, url: 'http://127.0.0.1:9/'}]" };
+    struct err e = { 0 };
+
+    log_set_level(LOG_ERROR);
+    cr_assert_eq(keys_init(&e), 0);
+    memset(&g, 0, sizeof(g));
+    strcpy(g.dir, "/tmp/segq-access-XXXXXX");
+    cr_assert_not_null(mkdtemp(g.dir));
+    snprintf(g.file, sizeof(g.file), "%s/tokens.yaml", g.dir);
+    add(ADMIN, "ada", ROLE_ADMIN, "*", "*");
+    add(OPERATOR, "otto", ROLE_OPERATOR, "*", "*");
+    add(VIEWER, "vera", ROLE_VIEWER, "*", "*");
+    add(SHOP, "sam", ROLE_ADMIN, "shop", "");
+    add(RIDES, "rita", ROLE_ADMIN, "", "ride/*");
+    add(NOBODY, "nina", ROLE_ADMIN, "", "");
+    cr_assert_eq(access_write(&g.tokens, g.file, &e), 0, "%s", e.text);
+    snprintf(set[0], sizeof(set[0]), "secret_file=%s/s", g.dir);
+    snprintf(set[1], sizeof(set[1]), "admin_token_file=%s/t", g.dir);
+    snprintf(set[2], sizeof(set[2]), "data_dir=%s/data", g.dir);
+    snprintf(set[3], sizeof(set[3]), "admin_tokens_file=%s", g.file);
+    cr_assert_eq(cfg_load(&g.cfg, sizeof(g.cfg), mng_keys, NULL, sets, ARRAY_LEN(sets), &e), 0, "%s",
+                 e.text);
+    cr_assert_eq(ev_new(&g.ev, &e), 0);
+    cr_assert_eq(mng_service_new(&g.s, g.ev, &g.cfg, &e), 0, "%s", e.text);
+    strcpy(g.token[ROOT], g.s->admin_token);
+}
+
+static void teardown(void)
+{
+    char cmd[100];
+
+    mng_service_free(g.s);
+    ev_free(g.ev);
+    cfg_clear(&g.cfg, mng_keys);
+    access_clear(&g.tokens);
+    json_decref(g.j);
+    buf_fini(&g.a.body);
+    snprintf(cmd, sizeof(cmd), "rm -rf %s", g.dir);
+    cr_expect_eq(system(cmd), 0);
+}
+
+TestSuite(access_api, .init = setup, .fini = teardown);
+
+static int ask(enum who w, const char *method, const char *path, const char *query, const char *body)
+{
+    char full[400];
+    struct admin_req q = { .method = method, .path = full, .raw_path = full, .query = query,
+                           .if_match = "", .if_none_match = "", .token = g.token[w],
+                           .token_len = strlen(g.token[w]), .from = "192.0.2.7",
+                           .operator_name = "boss", .body = (const uint8_t *)body,
+                           .body_len = strlen(body) };
+
+    snprintf(full, sizeof(full), "/v1/admin/%s", path);
+    buf_fini(&g.a.body);
+    memset(&g.a, 0, sizeof(g.a));
+    buf_init(&g.a.body);
+    admin_api(g.s, &q, &g.a);
+    json_decref(g.j);
+    g.j = json_loadb((const char *)g.a.body.data, g.a.body.len, 0, NULL);
+    return g.a.status;
+}
+
+static const char *text(const char *key)
+{
+    const char *s = json_string_value(json_object_get(g.j, key));
+
+    return s != NULL ? s : "";
+}
+
+static size_t rows(const char *list)
+{
+    return json_array_size(json_object_get(g.j, list));
+}
+
+/* The path of a route, with names that nobody has. */
+static void path_of(const struct route *r, char *out)
+{
+    for (const char *p = r->path; *p != '\0';) {
+        if (*p == '{') {
+            out = stpcpy(out, "none");
+            p = strchr(p, '}') + 1;
+        } else {
+            *out++ = *p++;
+        }
+    }
+    *out = '\0';
+}
+
+/* Each row with each role: whoever is below it gets 403 and nothing else, whoever is not never does;
+ * a name that does not exist makes no difference. */
+Test(access_api, each_route_needs_its_role)
+{
+    static const enum role has[] = { [ROOT] = ROLE_ADMIN, [ADMIN] = ROLE_ADMIN,
+                                     [OPERATOR] = ROLE_OPERATOR, [VIEWER] = ROLE_VIEWER };
+
+    for (size_t i = 0; i < n_routes; i++) {
+        const struct route *r = &routes[i];
+        char path[300];
+
+        cr_assert(r->role >= ROLE_VIEWER && r->role <= ROLE_ADMIN, "%s %s has no role", r->method, r->path);
+        cr_assert(r->about >= ABOUT_NOTHING && r->about <= ABOUT_TASK && r->answer != NULL, "%s", r->path);
+        cr_expect(strcmp(r->method, "GET") == 0 ? r->role == ROLE_VIEWER : r->role > ROLE_VIEWER, "%s %s",
+                  r->method, r->path);
+        path_of(r, path);
+        for (enum who w = ROOT; w <= VIEWER; w++) {
+            int status;
+
+            /* a restored or created one, and a body that is none, would change what is there */
+            status = ask(w, r->method, path, "", "[]");
+            if (has[w] < r->role) {
+                cr_expect_eq(status, 403, "%s %s as %d: %d", r->method, path, w, status);
+                cr_expect_str_eq(text("code"), "forbidden");
+                cr_expect_not_null(strstr(text("detail"), role_word(r->role)), "%s", text("detail"));
+            } else {
+                cr_expect(status != 403 && status != 401 && status != 405 && status != 0,
+                          "%s %s as %d: %d %s", r->method, path, w, status, text("detail"));
+            }
+        }
+    }
+}
+
+/* Who is for one queue, or one kind of pools, or nothing, gets only that; the names in the path do not
+ * exist, and the answer is the same for those that do. */
+Test(access_api, each_route_looks_at_what_it_is_about)
+{
+    for (size_t i = 0; i < n_routes; i++) {
+        const struct route *r = &routes[i];
+        bool for_all = r->about != ABOUT_NOTHING && r->about != ABOUT_QUERY;
+        char path[300];
+
+        path_of(r, path);
+        for (enum who w = SHOP; w <= NOBODY; w++) {
+            int status = ask(w, r->method, path, "", "[]");
+
+            cr_expect_eq(status == 403, for_all, "%s %s as %d: %d %s", r->method, path, w, status, text("detail"));
+            cr_expect(strstr((const char *)g.a.body.data, "none") == NULL || !for_all, "no hint: %s",
+                      text("detail"));
+        }
+    }
+}
+
+Test(access_api, a_queue_or_pool_of_ones_own)
+{
+    static const char *const mine[] = { "queues/shop/pause", "queues/shop/resume" };
+    static const char *const others[] = { "queues/login/pause", "endpoints/bank/pause", "nodes/n1/drain",
+                                          "task-queues/images/tasks/cancel", "queues/shopx/pause" };
+
+    for (size_t i = 0; i < ARRAY_LEN(mine); i++)
+        cr_expect_eq(ask(SHOP, "POST", mine[i], "", ""), 200, "%s", mine[i]);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        cr_expect_eq(ask(SHOP, "POST", others[i], "", ""), 403, "%s", others[i]);
+        cr_expect_not_null(strstr(text("detail"), "the token sam is not for that"), "%s", text("detail"));
+    }
+    cr_expect_eq(ask(SHOP, "GET", "history", "queue=shop", ""), 200);
+    cr_expect_eq(ask(SHOP, "GET", "history", "queue=login", ""), 403);
+    cr_expect_eq(ask(SHOP, "GET", "history", "pool=shop", ""), 403);
+    cr_expect_eq(ask(SHOP, "GET", "cluster/history", "", ""), 403);
+    cr_expect_eq(ask(RIDES, "GET", "pools/ride/*", "", ""), 200);
+    cr_expect_eq(ask(RIDES, "GET", "pools/images", "", ""), 403);
+    cr_expect_eq(ask(RIDES, "PUT", "task-queues/ride/7/tasks/keys/a/b", "", "{\"max_concurrent\": 3}"), 201);
+    cr_expect_eq(ask(RIDES, "PUT", "task-queues/images/tasks/keys/a", "", "{\"max_concurrent\": 3}"), 403);
+    cr_expect_eq(ask(RIDES, "GET", "task-queues/busiest", "pool=ride/*", ""), 200);
+    cr_expect_eq(ask(RIDES, "GET", "task-queues/busiest", "pool=images", ""), 403);
+}
+
+/* An operator changes what a launch night needs; a key more, and it is an admin's. */
+Test(access_api, some_keys_of_a_definition_are_an_operators)
+{
+    static const struct {
+        const char *path, *body;
+        int status;
+    } v[] = {
+        { "queues/shop", "{\"release_per_s\": 5, \"message\": \"soon\", \"max_active\": 9}", 200 },
+        { "queues/shop", "{\"limits\": [], \"version\": 2}", 200 },
+        { "queues/shop", "{\"lanes\": []}", 403 },
+        { "queues/shop", "{\"message\": \"x\", \"bypass\": {\"headers\": []}}", 403 },
+        { "queues/shop", "{\"message\": \"x\", \"messag\": \"y\"}", 403 },
+        { "queues/shop", "{\"\": 1}", 403 },
+        { "queues/shop", "{", 400 },
+        { "queues/shop", "{\"message\": \"x\", \"message\": \"y\"}", 400 },
+        { "pools/images", "{\"paused\": true}", 200 },
+        { "pools/images", "{\"partitions\": 4}", 403 },
+        { "endpoints/bank", "{\"rate_per_s\": 5}", 200 },
+        { "endpoints/bank", "{\"url\": \"http://127.0.0.1:8/\"}", 403 },
+        { "queues/none", "{\"message\": \"x\"}", 404 },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(v); i++)
+        cr_expect_eq(ask(OPERATOR, "PATCH", v[i].path, "", v[i].body), v[i].status, "%zu: %d %s", i,
+                     g.a.status, text("detail"));
+    cr_expect_eq(ask(OPERATOR, "PATCH", "queues/shop", "", "{\"lanes\": []}"), 403);
+    cr_expect_str_eq(text("detail"), "the role admin is needed to change lanes; the token otto is of role "
+                     "operator");
+    cr_expect_eq(ask(ADMIN, "PATCH", "queues/shop", "", "{\"lanes\": []}"), 200);
+}
+
+Test(access_api, lists_have_what_the_bearer_may_see)
+{
+    cr_expect_eq(ask(VIEWER, "GET", "queues", "", ""), 200);
+    cr_expect_eq(rows("queues"), 2);
+    cr_expect_eq(ask(SHOP, "GET", "queues", "", ""), 200);
+    cr_expect_eq(rows("queues"), 1);
+    cr_expect_eq(ask(SHOP, "GET", "live", "queue=login", ""), 200);
+    cr_expect_eq(rows("queues"), 1);
+    cr_expect(json_is_null(json_object_get(g.j, "queue")));
+    cr_expect_eq(json_integer_value(json_object_get(g.j, "queues_total")), 1);
+    cr_expect_eq(json_array_size(json_object_get(json_object_get(g.j, "tasks"), "pools")), 0);
+    cr_expect_eq(ask(RIDES, "GET", "cluster", "", ""), 200);
+    cr_expect_eq(rows("queues"), 0);
+    cr_expect_eq(json_array_size(json_object_get(json_object_get(g.j, "tasks"), "pools")), 1);
+    cr_expect_eq(json_array_size(json_object_get(json_object_get(g.j, "tasks"), "endpoints")), 0);
+    cr_expect_eq(ask(RIDES, "GET", "pools", "", ""), 200);
+    cr_expect_eq(rows("pools"), 1);
+    cr_expect_eq(ask(NOBODY, "GET", "endpoints", "", ""), 200);
+    cr_expect_eq(rows("endpoints"), 0);
+    cr_expect_eq(ask(ADMIN, "DELETE", "queues/login", "", ""), 200);
+    cr_expect_eq(ask(SHOP, "GET", "cluster", "", ""), 200);
+    cr_expect_eq(rows("deleted"), 0);
+    cr_expect_eq(ask(ADMIN, "GET", "cluster", "", ""), 200);
+    cr_expect_eq(rows("deleted"), 1);
+    cr_expect_eq(ask(SHOP, "GET", "audit", "", ""), 200);
+    cr_expect_eq(rows("entries"), 0);
+}
+
+/* A header that lets visitors pass is for admins alone; nor can what was shown be written back. */
+Test(access_api, secrets_of_a_definition_are_an_admins)
+{
+    static const char with[] = "{\"bypass\": {\"headers\": [{\"name\": \"X-Pass\", \"value\": \"s3cretvalue99\"}]}}";
+
+    cr_assert_eq(ask(ADMIN, "PATCH", "queues/shop", "", with), 200, "%s", text("detail"));
+    cr_expect_not_null(strstr((const char *)g.a.body.data, "s3cretvalue99"));
+    for (enum who w = OPERATOR; w <= VIEWER; w++) {
+        static const char *const paths[] = { "queues/shop", "queues", "live" };
+
+        for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+            cr_expect_eq(ask(w, "GET", paths[i], i == 2 ? "queue=shop" : "", ""), 200);
+            buf_byte(&g.a.body, '\0');
+            cr_expect_null(strstr((const char *)g.a.body.data, "s3cretvalue99"), "%s", paths[i]);
+            cr_expect_not_null(strstr((const char *)g.a.body.data, "X-Pass"), "%s", paths[i]);
+        }
+    }
+}
+
+Test(access_api, the_log_of_changes_names_person_role_and_address)
+{
+    const json_t *x;
+
+    cr_expect_eq(ask(OPERATOR, "POST", "queues/shop/pause", "", ""), 200);
+    cr_expect_eq(ask(ROOT, "POST", "queues/shop/resume", "", ""), 200);
+    cr_expect_eq(ask(VIEWER, "POST", "queues/shop/pause", "", ""), 403);
+    cr_expect_eq(ask(VIEWER, "GET", "audit", "", ""), 200);
+    cr_assert_eq(rows("entries"), 2, "what was refused has changed nothing");
+    x = json_array_get(json_object_get(g.j, "entries"), 1);
+    cr_expect_str_eq(json_string_value(json_object_get(x, "who")), "otto", "not what the request says");
+    cr_expect_str_eq(json_string_value(json_object_get(x, "role")), "operator");
+    cr_expect_str_eq(json_string_value(json_object_get(x, "from")), "192.0.2.7");
+    x = json_array_get(json_object_get(g.j, "entries"), 0);
+    cr_expect_str_eq(json_string_value(json_object_get(x, "who")), "boss");
+    cr_expect_str_eq(json_string_value(json_object_get(x, "token")), "root");
+}
+
+Test(access_api, whoami)
+{
+    cr_expect_eq(ask(SHOP, "GET", "whoami", "", ""), 200);
+    cr_expect_str_eq(text("name"), "sam");
+    cr_expect_str_eq(text("role"), "admin");
+    cr_expect(json_is_false(json_object_get(g.j, "all")));
+    cr_expect_eq(rows("queues"), 1);
+    cr_expect_eq(ask(ROOT, "GET", "whoami", "", ""), 200);
+    cr_expect_str_eq(text("name"), "root");
+    cr_expect(json_is_true(json_object_get(g.j, "all")));
+}
+
+Test(access_api, a_file_is_read_again_and_a_refused_one_changes_nothing)
+{
+    struct err e = { 0 };
+    struct buf why;
+
+    access_remove(&g.tokens, access_named(&g.tokens, "otto"));
+    cr_assert_eq(access_write(&g.tokens, g.file, &e), 0);
+    cr_expect_eq(ask(OPERATOR, "GET", "whoami", "", ""), 200, "not yet");
+    cr_expect_eq(ask(ADMIN, "POST", "tokens/reload", "", ""), 200);
+    cr_expect_eq(json_integer_value(json_object_get(g.j, "tokens")), 5);
+    cr_expect_eq(ask(OPERATOR, "GET", "whoami", "", ""), 401);
+    cr_assert_eq(chmod(g.file, 0644), 0);
+    cr_expect_eq(ask(ADMIN, "POST", "tokens/reload", "", ""), 409);
+    cr_expect_not_null(strstr(text("detail"), "chmod 600"));
+    cr_expect_eq(ask(VIEWER, "GET", "live", "", ""), 200, "the tokens from before");
+    cr_expect_not_null(strstr(text("tokens_wrong"), "chmod 600"));
+    buf_init(&why);
+    cr_expect(mng_healthy(g.s, &why), "no reason to have it restarted");
+    cr_expect_gt(why.len, 0);
+    buf_fini(&why);
+    cr_assert_eq(chmod(g.file, 0600), 0);
+    mng_service_reload(g.s);
+    cr_expect_eq(ask(VIEWER, "GET", "live", "", ""), 200);
+    cr_expect_str_eq(text("tokens_wrong"), "");
+}
+
+Test(access_api, a_token_that_ends_ends_while_it_is_used)
+{
+    struct access_token *t = access_named(&g.s->tokens, "vera");
+
+    cr_expect_eq(ask(VIEWER, "GET", "live", "", ""), 200);
+    free(t->until);
+    t->until = strdup("2020-01-01T00:00:00Z");
+    cr_expect_eq(ask(VIEWER, "GET", "live", "", ""), 401);
+    cr_expect_str_eq(text("detail"), "the token vera has ended, at 2020-01-01T00:00:00Z");
+}

@@ -26,14 +26,27 @@ function askToken(why) {
   $('sign').hidden = false;
   $('out').hidden = true;
   put($('refused'), why);
+  put($('me'), '');
   $('who').value = api.who();
   $('token').focus();
   answeredAt = 0;
   stale();
 }
 
+const WITHOUT = { viewer: 'orders are not shown', operator: 'definitions, flush, delete and forget are not shown' };
+const LISTS = { queues: 'queues', pools: 'pools' };
+
+// Who the token belongs to: what it is not for is not offered, and this line says so.
+function showMe(me) {
+  const lists = Object.entries(LISTS).map(([k, word]) => `${word} ${me[k].join(', ') || 'none'}`).join('; ');
+  document.body.dataset.role = me.role;
+  document.body.toggleAttribute('data-part', !me.all);
+  put($('me'), `${me.name}, ${me.role}` + (WITHOUT[me.role] ? `: ${WITHOUT[me.role]}` : '') + (me.all ? '' : ` (for ${lists}; orders to nodes, and the graph of all queues, need a token for all)`));
+}
+
 function begin() {
   wrong = '';
+  api.get('whoami').then(showMe).catch(() => {}); // look() says what is wrong
   $('sign').hidden = true;
   $('all').hidden = false;
   $('out').hidden = false;

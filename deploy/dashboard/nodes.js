@@ -65,8 +65,8 @@ const COLUMNS = [ // head, words(n), class
 
 function row(n) {
   const key = keyOf(n);
-  const orders = el('td', { class: 'orders' }, ...n.router ? [] : [el('button', { type: 'button', on: { click: () => askDrain(find(key)) } }),
-    el('button', { type: 'button', on: { click: () => askForget(find(key)) } }, 'Forget …')]);
+  const orders = el('td', { class: 'orders' }, ...n.router ? [] : [el('button', { type: 'button', 'data-needs': 'operator all', on: { click: () => askDrain(find(key)) } }),
+    el('button', { type: 'button', 'data-needs': 'admin all', on: { click: () => askForget(find(key)) } }, 'Forget …')]);
   return el('tr', {}, ...COLUMNS.map((c, i) => i ? el('td', { class: c[2] || '', 'data-head': c[0] }) : el('th', { scope: 'row' }, el('button', { type: 'button', class: 'link', title: 'Its events', on: { click: () => showOnly(n.name) } }))), orders);
 }
 

@@ -37,7 +37,7 @@ const moment = s => s ? clock(1000 * s) : '–';
 const SCHEDULES = [
   ['Schedule', s => s.schedule, 'name', () => el('span')], ['Next', s => moment(s.next), 'n'], ['Last', s => moment(s.last), 'n'],
   ['Outcome', s => s.outcome || '–'], ['Its task', s => s.state ? `${s.state} (${s.id})` : '–'], ['Blocked by', s => s.why || '–'],
-  ['Order', () => 'Run now …', 'name', s => el('button', { type: 'button', class: 'link', on: { click: () => askRun(s.schedule) } })],
+  ['Order', () => 'Run now …', 'name', s => el('button', { type: 'button', class: 'link', 'data-needs': 'operator', on: { click: () => askRun(s.schedule) } })],
 ];
 
 // One task, beside those of the ticks. That the newest task is not over is refused, and said.

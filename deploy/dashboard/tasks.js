@@ -78,9 +78,9 @@ const ENDPOINTS = [
   ['Rate', x => x.rate_per_s ? rate(x.rate_per_s) + '/s' : 'any', 'n'], ['At once', x => x.adaptive ? number(x.adaptive) + ', adaptive' : x.max_concurrent ? number(x.max_concurrent) : 'any', 'n'],
   ['Under way', x => number(x.in_flight) + (x.held ? `, ${number(x.held)} held` : ''), 'n'], ['Succeeded', x => number(x.succeeded), 'n'], ['Failed', x => number(x.failed), 'n'],
   ['Mean time', x => x.succeeded + x.failed ? number(x.ms / (x.succeeded + x.failed)) + ' ms' : '–', 'n'], ['Limited by', x => bindsOf(x, live.tasks.pools)],
-  ['URL', x => x.url, 'url'], ['Order', x => x.paused ? 'Resume …' : 'Pause …', 'name', x => el('button', { type: 'button', class: 'link', on: { click: () => askEndpoint(x.name) } })],
-  ['Breaker', x => endpointIsShut(x) ? 'Reset …' : 'Trip …', 'name', x => el('button', { type: 'button', class: 'link', on: { click: () => askBreaker(x.name) } })],
-  ['Try', x => endpointIsShut(x) ? 'Probe …' : '–', 'name', x => el('button', { type: 'button', class: 'link', on: { click: () => askProbe(x.name) } })],
+  ['URL', x => x.url, 'url'], ['Order', x => x.paused ? 'Resume …' : 'Pause …', 'name', x => el('button', { type: 'button', class: 'link', 'data-needs': 'operator', on: { click: () => askEndpoint(x.name) } })],
+  ['Breaker', x => endpointIsShut(x) ? 'Reset …' : 'Trip …', 'name', x => el('button', { type: 'button', class: 'link', 'data-needs': 'operator', on: { click: () => askBreaker(x.name) } })],
+  ['Try', x => endpointIsShut(x) ? 'Probe …' : '–', 'name', x => el('button', { type: 'button', class: 'link', 'data-needs': 'operator', on: { click: () => askProbe(x.name) } })],
 ];
 
 function showEndpoints(endpoints) {
@@ -274,7 +274,7 @@ async function openTask(id) {
     mark($('task-state'), 'class', 'word ' + (t.state === 'dead' ? 'bad' : t.state === 'succeeded' ? 'good' : 'plain'));
     $('task-lines').replaceChildren(...taskLines(t));
     $('task-orders').replaceChildren(...Object.keys(orderOf).filter(v => orderOf[v][4].test(t.state)).map(v =>
-      el('button', { type: 'button', class: v === 'discard' || v === 'cancel' ? 'danger' : '', on: { click: () => orderOne(t, v) } }, orderOf[v][0])));
+      el('button', { type: 'button', class: v === 'discard' || v === 'cancel' ? 'danger' : '', 'data-needs': v === 'discard' ? 'admin' : 'operator', on: { click: () => orderOne(t, v) } }, orderOf[v][0])));
     $('task').showModal();
     $('task-close').focus();
   } catch (e) {

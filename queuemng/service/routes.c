@@ -61,7 +61,7 @@ const struct route routes[] = {
     R("GET", "targets", VIEWER, NOTHING, admin_targets),
     R("GET", "queues", VIEWER, NOTHING, admin_queues),
     DEFINED(A_QUEUE, QUEUE, admin_queue, DEF_QUEUE,
-            "state mode max_active release_per_s limits fallback_per_s max_rise_per_s message"),
+            "state mode max_active release_per_s limits fallback_per_s max_rise_per_s message page.messages"),
     R("GET", A_QUEUE "/history", VIEWER, QUEUE, admin_queue_history),
     R("GET", A_QUEUE "/preview", VIEWER, QUEUE, admin_preview),
     R("POST", A_QUEUE "/pause", OPERATOR, QUEUE, admin_order),
@@ -193,6 +193,21 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
+/* May an operator change this key? "page.messages" in the list: that member of the map alone. */
+static bool is_operators(const char *keys, const struct cfg_node *n)
+{
+    char name[80];
+
+    if (has_word(keys, n->key) || strcmp(n->key, "version") == 0)
+        return true;
+    for (size_t i = 0; n->kind == CFG_NODE_MAP && i < n->n_kids; i++) {
+        snprintf(name, sizeof(name), "%.30s.%.40s", n->key, n->kid[i]->key);
+        if (!has_word(keys, name))
+            return false;
+    }
+    return n->kind == CFG_NODE_MAP && n->n_kids > 0;
+}
+
 /* The role that this call needs; *key: the key of a definition because of which. What cannot be read
  * is refused by its handler, which reads it in the same way. */
 static enum role role_needed(const struct route *r, const struct admin_call *c, char key[64])
@@ -206,12 +221,10 @@ static enum role role_needed(const struct route *r, const struct admin_call *c, 
         cfg_parse_json(&doc, (const char *)c->q->body, c->q->body_len, &e) < 0)
         return role;
     for (size_t i = 0; doc->kind == CFG_NODE_MAP && i < doc->n_kids; i++) {
-        const char *k = doc->kid[i]->key;
-
-        if (has_word(r->keys, k) || strcmp(k, "version") == 0)
+        if (is_operators(r->keys, doc->kid[i]))
             continue;
         role = ROLE_ADMIN;
-        snprintf(key, 64, "%.63s", k);
+        snprintf(key, 64, "%.63s", doc->kid[i]->key);
         break;
     }
     cfg_node_free(doc);

@@ -269,4 +269,36 @@ async function smallOnTheWire() {
   await c.close();
 }
 
-k.main([pictureOverTime, setUp, nothingIsCut, phoneIsShort, smallOnTheWire]);
+// Who may do less is offered less, and is told so.
+async function withLess() {
+  const as = async token => {
+    const c = await k.visitor(DESK), page = await c.newPage();
+    await page.goto(k.ADMIN + '/#token=' + encodeURIComponent(token));
+    await page.locator('#q-name', { hasText: 'login' }).waitFor();
+    await page.locator('#me', { hasText: 'the-' }).waitFor();
+    return { c, page };
+  };
+  const shown = async (page, ids) => (await Promise.all(ids.map(async id => await page.locator(id).filter({ visible: true }).count() ? id : ''))).filter(Boolean).join(' ');
+  let { c, page } = await as(process.env.TOKEN_VIEWER);
+  claim('a viewer is told what is missing', await page.locator('#me').innerText() === 'the-viewer, viewer: orders are not shown', await page.locator('#me').innerText());
+  claim('and is offered no order', await shown(page, ['#add-queue', '#open-drawer', '#edit-tiers', '#nodes td.orders button']) === '');
+  await k.accessible(page, 'a viewer looks');
+  await k.shot(page, 'dashboard-viewer');
+  await c.close();
+  ({ c, page } = await as(process.env.TOKEN_OPERATOR));
+  claim('an operator of one queue is told so', /the-operator, operator: definitions, .*\(for queues login; pools none;/.test(await page.locator('#me').innerText()), await page.locator('#me').innerText());
+  claim('and is offered no definition, and no order to nodes', await shown(page, ['#add-queue', '#nodes td.orders button']) === '');
+  await drawer(page);
+  await page.locator('#drawer').waitFor();
+  const offered = await shown(page, ['#f-rate', '#f-message', '#d-hours', '#d-flush', '#d-delete']);
+  claim('the drawer has what is theirs alone', offered === '#f-rate #f-message', offered);
+  await page.locator('#message').fill('Soon it begins');
+  await page.locator('#f-message button').click();
+  await yes(page, 'a message', 'login');
+  await claimUntil('an operator publishes a message', async () => (await k.queue()).message === 'Soon it begins' || (await page.locator('#audit').innerText()).includes('the-operator'));
+  await k.shot(page, 'dashboard-operator');
+  await k.admin('PATCH', '', { message: '' });
+  await c.close();
+}
+
+k.main([pictureOverTime, withLess, setUp, nothingIsCut, phoneIsShort, smallOnTheWire]);

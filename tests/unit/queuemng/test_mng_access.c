@@ -215,6 +215,9 @@ Test(access_api, some_keys_of_a_definition_are_an_operators)
     } v[] = {
         { "queues/shop", "{\"release_per_s\": 5, \"message\": \"soon\", \"max_active\": 9}", 200 },
         { "queues/shop", "{\"limits\": [], \"version\": 2}", 200 },
+        { "queues/shop", "{\"message\": \"x\", \"page\": {\"messages\": []}}", 200 },
+        { "queues/shop", "{\"page\": {\"messages\": [], \"style\": \"\"}}", 403 },
+        { "queues/shop", "{\"page\": {}}", 403 },
         { "queues/shop", "{\"lanes\": []}", 403 },
         { "queues/shop", "{\"message\": \"x\", \"bypass\": {\"headers\": []}}", 403 },
         { "queues/shop", "{\"message\": \"x\", \"messag\": \"y\"}", 403 },

@@ -142,7 +142,7 @@ FOREIGN = {
     r"\.pb-c\.h": r"common/wire/codec_\w+\.[ch]",
     r"<yaml\.h": r"(common/config/cfg_yaml|queuemng/ctl_view/yaml)\.c",
     r"event2/": r"common/net/\w+\.[ch]|queuemng/(monitor|ctl|ctl_ask)/\w+\.[ch]",
-    r"hiredis": r"common/redis/redis_(link|ans|addrs)\.[ch]",
+    r"hiredis": r"common/redis/redis_(conn|ans)\.[ch]",
     r"curl/": r"task/out/\w+\.[ch]|queuemng/ctl_ask/http\.c",
     r"openssl/": r"common/net/tls\.c|task/out/trust\.c",
     r"<zlib\.h": r"router/page/gzip\.c",

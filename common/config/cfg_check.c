@@ -90,6 +90,29 @@ int cfg_advertise_check(const char *listen, const char *advertise, struct err *e
     return 0;
 }
 
+static int redis_tls_check(const struct cfg_redis *c, struct err *e)
+{
+    const struct cfg_tls *f = &c->files;
+    char *const *addr = c->servers.v;
+    const char *idle = f->ca[0] != 0     ? "redis_tls_ca"
+                       : f->cert[0] != 0 ? "redis_tls_cert"
+                       : f->key[0] != 0  ? "redis_tls_key"
+                       : f->name[0] != 0 ? "redis_tls_name"
+                                         : NULL;
+
+    if (!c->tls && idle != NULL)
+        return err_set(e, SQ_EINVAL, "%s: without use, since redis_tls is false", idle);
+    if ((f->cert[0] != 0) != (f->key[0] != 0))
+        return err_set(e, SQ_EINVAL, "%s: missing; redis_tls_cert and redis_tls_key belong together",
+                       f->cert[0] != 0 ? "redis_tls_key" : "redis_tls_cert");
+    for (size_t i = 0; c->tls && i < c->servers.n; i++)
+        if (addr[i][0] == '/')
+            return err_set(e, SQ_EINVAL, "redis: %.80s: a local socket has no TLS; name host:port, "
+                                         "or leave redis_tls out",
+                           addr[i]);
+    return 0;
+}
+
 int cfg_redis_check(const struct cfg_redis *c, struct err *e)
 {
     char *const *addr = c->servers.v;
@@ -103,7 +126,7 @@ int cfg_redis_check(const struct cfg_redis *c, struct err *e)
         rc = cfg_dials_check("redis_sentinels", &c->sentinels, e);
     if (rc == 0 && c->user[0] != 0 && c->password_file[0] == 0)
         rc = err_set(e, SQ_EINVAL, "redis_user: redis_password_file is missing");
-    return rc;
+    return rc < 0 ? rc : redis_tls_check(c, e);
 }
 
 const char *const cfg_tls_modes[] = { "off", "accept", "require", NULL };

@@ -37,6 +37,7 @@ struct tls_ctx {
     SSL_CTX *ssl; /* owned; connections hold it, too */
     struct psk psk[2];
     unsigned n_psk; /* 0: certificates */
+    char name[256]; /* name in the certificate of a server of others; "": the host that is dialled */
 };
 
 struct tls {
@@ -49,6 +50,7 @@ struct tls {
     int read_errno; /* after the last recv(); 0: none */
     uint64_t bytes_in;
     unsigned n_controls; /* messages of TLS itself that came */
+    const char *why; /* OpenSSL's; NULL: nothing went wrong */
     bool more, ended, by_key;
 };
 
@@ -374,6 +376,96 @@ int tls_ctx_files(struct tls_ctx **out, const struct cfg_tls *f, struct err *e)
     return rc;
 }
 
+/* ---- servers of others ---- */
+
+static const char *lapsed(const X509 *x)
+{
+    if (X509_cmp_current_time(X509_get0_notAfter(x)) < 0)
+        return X509_verify_cert_error_string(X509_V_ERR_CERT_HAS_EXPIRED);
+    if (X509_cmp_current_time(X509_get0_notBefore(x)) > 0)
+        return X509_verify_cert_error_string(X509_V_ERR_CERT_NOT_YET_VALID);
+    return NULL;
+}
+
+/* Whoever is dialled may trust another authority than we do: only what shows by itself. */
+static int load_client(SSL_CTX *ssl, const struct cfg_tls *f, struct err *e)
+{
+    int rc = check_file("tls_cert", f->cert, FILE_ANY, e);
+    const char *why;
+    X509 *x;
+
+    if (rc == 0)
+        rc = check_file("tls_key", f->key, FILE_SECRET, e);
+    if (rc < 0)
+        return rc;
+    ERR_clear_error();
+    if (SSL_CTX_use_certificate_chain_file(ssl, f->cert) != 1)
+        return bad_file(e, "tls_cert", f->cert, "not a certificate in PEM form");
+    rc = load_key(ssl, f->key, e);
+    if (rc < 0)
+        return rc;
+    x = SSL_CTX_get0_certificate(ssl);
+    why = lapsed(x);
+    if (why == NULL && X509_check_purpose(x, X509_PURPOSE_SSL_CLIENT, 0) != 1)
+        why = "its key usage is not for clientAuth";
+    return why == NULL ? 0 : err_set(e, SQ_EINVAL, "tls_cert: %s: %s", f->cert, why);
+}
+
+static int load_authorities(SSL_CTX *ssl, const char *path, struct err *e)
+{
+    int rc = check_file("tls_ca", path, FILE_ANY, e);
+    const STACK_OF(X509_OBJECT) *all;
+    const char *why = NULL;
+
+    if (rc < 0)
+        return rc;
+    ERR_clear_error();
+    if (SSL_CTX_load_verify_locations(ssl, path, NULL) != 1)
+        return bad_file(e, "tls_ca", path, "not certificates of an authority, in PEM form");
+    all = X509_STORE_get0_objects(SSL_CTX_get_cert_store(ssl));
+    for (int i = 0; i < sk_X509_OBJECT_num(all); i++) {
+        const X509 *x = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(all, i));
+
+        why = x == NULL ? why : lapsed(x);
+        if (x != NULL && why == NULL)
+            return 0; /* a good one is enough */
+    }
+    return err_set(e, SQ_EINVAL, "tls_ca: %s: %s", path, why != NULL ? why : "no certificate");
+}
+
+static int load_foreign(struct tls_ctx *c, const struct cfg_tls *f, struct err *e)
+{
+    SSL_CTX *ssl = c->ssl;
+    int rc = f->cert[0] == '\0' ? 0 : load_client(ssl, f, e);
+
+    if (rc == 0 && f->ca[0] != '\0')
+        rc = load_authorities(ssl, f->ca, e);
+    if (rc < 0)
+        return rc;
+    if ((f->ca[0] == '\0' && !SSL_CTX_set_default_verify_paths(ssl)) ||
+        !SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION) ||
+        !SSL_CTX_set_cipher_list(ssl, "ECDHE+AESGCM:ECDHE+CHACHA20") ||
+        !SSL_CTX_set1_groups_list(ssl, GROUPS ":P-384:P-521") ||
+        !SSL_CTX_set_ciphersuites(ssl, TLS_DEFAULT_CIPHERSUITES))
+        return err_set(e, SQ_ENOMEM, "tls: %s", reason("out of memory"));
+    SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER, NULL);
+    snprintf(c->name, sizeof(c->name), "%s", f->name);
+    return 0;
+}
+
+int tls_ctx_foreign(struct tls_ctx **out, const struct cfg_tls *f, struct err *e)
+{
+    int rc = ctx_new(out, e);
+
+    if (rc == 0)
+        rc = load_foreign(*out, f, e);
+    if (rc < 0) {
+        tls_ctx_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
 int tls_check_files(const struct cfg_tls *f, struct err *e)
 {
     struct tls_ctx *c;
@@ -432,7 +524,7 @@ struct tls *tls_new(struct tls_ctx *c, int fd, const char *host, unsigned turn)
         SSL_set_accept_state(t->ssl);
     else
         SSL_set_connect_state(t->ssl);
-    if (host != NULL && c->n_psk == 0 && !check_host(t, host)) {
+    if (host != NULL && c->n_psk == 0 && !check_host(t, c->name[0] != '\0' ? c->name : host)) {
         tls_free(t);
         return NULL;
     }
@@ -479,6 +571,21 @@ static int flush(struct tls *t)
     return 0;
 }
 
+static int bad_certificate(const struct tls *t, long why, struct err *e)
+{
+    X509_VERIFY_PARAM *p = SSL_get0_param(t->ssl);
+    bool by_name = why == X509_V_ERR_HOSTNAME_MISMATCH || why == X509_V_ERR_IP_ADDRESS_MISMATCH;
+    const char *host = X509_VERIFY_PARAM_get0_host(p, 0);
+    char *ip = X509_VERIFY_PARAM_get1_ip_asc(p);
+    const char *name = host != NULL ? host : ip != NULL ? ip : "";
+
+    err_set(e, SQ_EAUTH, "TLS: the peer's certificate: %s%s%s", X509_verify_cert_error_string(why),
+            by_name ? ": it is not for " : "", by_name ? name : "");
+    OPENSSL_free(ip);
+    ERR_clear_error();
+    return SQ_EAUTH;
+}
+
 int tls_handshake(struct tls *t, struct err *e)
 {
     int rc = SSL_do_handshake(t->ssl);
@@ -494,13 +601,13 @@ int tls_handshake(struct tls *t, struct err *e)
     if (rc != 1 && why != SSL_ERROR_WANT_READ) {
         long cert = SSL_get_verify_result(t->ssl);
 
-        if (cert != X509_V_OK) {
-            ERR_clear_error();
-            return err_set(e, SQ_EAUTH, "TLS: the peer's certificate: %s",
-                           X509_verify_cert_error_string(cert));
-        }
-        return err_set(e, SQ_EAUTH, "TLS: no handshake with our %s (%s)",
-                       t->by_key ? "link key" : "certificate", reason("bad handshake"));
+        if (cert != X509_V_OK)
+            return bad_certificate(t, cert, e);
+        return err_set(e, SQ_EAUTH, "TLS: no handshake with%s (%s)",
+                       t->by_key                              ? " our link key"
+                       : SSL_get_certificate(t->ssl) != NULL ? " our certificate"
+                                                             : "out a certificate",
+                       reason("bad handshake"));
     }
     return sent == 0 ? 0 : err_set(e, SQ_EAUTH, "TLS: %s", strerror(errno));
 }
@@ -521,14 +628,23 @@ ssize_t tls_recv(struct tls *t, void *p, size_t n)
     (void)flush(t); /* the answer to a change of keys; an error is told by the next write */
     if (done > 0)
         return (ssize_t)done; /* an end, or an error, is told again */
+    if (why == SSL_ERROR_SSL)
+        t->why = reason("damaged");
     ERR_clear_error();
     errno = why == SSL_ERROR_WANT_READ ? EAGAIN : why == SSL_ERROR_SSL ? EPROTO : t->read_errno;
     return why == SSL_ERROR_ZERO_RETURN ? 0 : -1;
 }
 
-/* The next record brings the new key. */
+const char *tls_why(const struct tls *t)
+{
+    return t->why != NULL ? t->why : "damaged";
+}
+
+/* The next record brings the new key. TLS 1.2 has no such thing, and needs none: its nonces count. */
 static bool change_key(struct tls *t, size_t bytes)
 {
+    if (SSL_version(t->ssl) < TLS1_3_VERSION)
+        return true;
     t->n_records += 1 + (unsigned)(bytes / RECORD);
     if (t->n_records < RECORDS_PER_KEY)
         return true;

@@ -34,6 +34,10 @@ SQ_CHECK int tls_ctx_keys(struct tls_ctx **out, const uint8_t *key, const uint8_
 /* With the certificates that the configuration names; *out = NULL if it names none. SQ_EINVAL with
  * the key, the file, and what is wrong with it. */
 SQ_CHECK int tls_ctx_files(struct tls_ctx **out, const struct cfg_tls *f, struct err *e);
+/* For servers of others: TLS 1.2, too, with forward secrecy. ca "": the system's authorities; cert
+ * "": no certificate of ours; name: in theirs, in place of the host that is dialled. The sentence of *e
+ * begins with tls_cert, tls_key or tls_ca. */
+SQ_CHECK int tls_ctx_foreign(struct tls_ctx **out, const struct cfg_tls *f, struct err *e);
 /* Whether that would work: for -t, and before a reload is taken over. */
 SQ_CHECK int tls_check_files(const struct cfg_tls *f, struct err *e);
 /* Connections that are there go on. NULL is fine. */
@@ -58,6 +62,7 @@ SQ_CHECK int tls_handshake(struct tls *t, struct err *e);
  * tls_send() with n = 0 only sends what is sealed. */
 ssize_t tls_recv(struct tls *t, void *p, size_t n);
 ssize_t tls_send(struct tls *t, const void *p, size_t n);
+const char *tls_why(const struct tls *t); /* after EPROTO: OpenSSL's word for it */
 bool tls_more(const struct tls *t);     /* the last tls_recv() stopped because its room was full */
 size_t tls_unsent(const struct tls *t); /* sealed bytes that the kernel has not taken yet */
 

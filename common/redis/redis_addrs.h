@@ -1,12 +1,10 @@
 /* redis_addrs.h: the address to dial next: the servers of the configuration in turn; or its
  * sentinels in turn, and the master that one of them names; or the node that MOVED names. Then the
- * numbers of that address, and hiredis' connection to it on our loop. Shell.
+ * numbers of that address. Shell.
  *
  * "host:port", or "/path" of a local socket. */
 #ifndef SEGQ_REDIS_ADDRS_H
 #define SEGQ_REDIS_ADDRS_H
-
-#include <hiredis/async.h>
 
 #include "common/base/base.h"
 #include "common/base/err.h"
@@ -61,14 +59,5 @@ void redis_find_forget(struct redis_find *f);
 /* NULL: there is no further one. */
 const struct net_addr *redis_find_next(struct redis_find *f);
 bool redis_find_has_more(const struct redis_find *f);
-
-/* ---- hiredis' connections on our loop ---- */
-
-struct net_addr;
-
-/* Begins to connect. NULL: no memory; ac->err says what else went wrong. */
-redisAsyncContext *redis_io_connect(const struct net_addr *a);
-/* From now on the loop reads and writes for it, until hiredis frees it. False: no memory. */
-bool redis_io_attach(redisAsyncContext *ac, struct ev *ev);
 
 #endif

@@ -12,6 +12,8 @@
     X(GONE, "gone", true, "nothing, if it was restarted: it is dialled again")           \
     X(CONNECT, "connect", true, "start Redis, or mend redis (redis_sentinels)")          \
     X(TIMEOUT, "timeout", true, "look what keeps Redis busy: SLOWLOG, its disk, memory") \
+    /* no handshake, or a certificate that one end does not take */                      \
+    X(TLS, "tls", true, "mend redis_tls_* or the certificate of Redis")                   \
     /* NOAUTH, WRONGPASS, NOPERM */                                                      \
     X(AUTH, "auth", true, "mend redis_user, redis_password_file or the user's rights")   \
     X(LOADING, "loading", true, "nothing: Redis reads its data and will answer")         \
@@ -30,7 +32,7 @@
     /* WRONGTYPE, or an answer of another shape */                                       \
     X(TYPE, "type", false, "somebody else uses these keys: another redis_prefix")        \
     /* not an answer of Redis at all */                                                  \
-    X(PROTOCOL, "protocol", true, "mend redis: this is no Redis, or it wants TLS")       \
+    X(PROTOCOL, "protocol", true, "mend redis: this is no Redis, or set redis_tls")      \
     X(OTHER, "other", false, "see what it says")
 enum redis_fault {
 #define X(name, text, fatal, hint) REDIS_##name,

@@ -1,10 +1,7 @@
-/* redis_link.c: dials, greets, asks. hiredis frees a connection by itself when it breaks, and then
- * calls back everybody who waits: the first such call ends our side of it (lost()), later ones find
- * that nobody wants their answer any more. */
+/* redis_link.c: dials, greets, asks. */
 #include "common/redis/redis_link.h"
 
 #include <assert.h>
-#include <hiredis/hiredis.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +10,9 @@
 #include "common/base/list.h"
 #include "common/base/log.h"
 #include "common/base/rng.h"
+#include "common/net/tls.h"
 #include "common/redis/redis_addrs.h"
+#include "common/redis/redis_conn.h"
 
 #define LOG_MODULE     "redis"
 #define BACKOFF_MIN_MS 50u
@@ -29,8 +28,7 @@ enum state {
     FAILING /* up, found to be of no use: ends with the timer, at once */
 };
 
-struct call {             /* a command; freed by hiredis' callback */
-    struct redis_link *l; /* ref; NULL: nobody wants the answer */
+struct call { /* a command */
     redis_fn fn;
     void *ctx;
     msec_t deadline_ms;
@@ -49,7 +47,8 @@ struct redis_link {
     uint32_t connect_ms, answer_ms;
     struct rng rng;
     enum state state;
-    redisAsyncContext *ac; /* hiredis'; NULL in WAIT */
+    struct redis_conn *conn; /* owned; NULL in WAIT, and while a name is asked for */
+    struct tls_ctx *const *tls; /* ref; NULL: without */
     struct ev_timer *timer;
     struct list open; /* call.in, oldest first */
     uint32_t backoff_ms;
@@ -101,6 +100,15 @@ void redis_link_fault(struct redis_link *l, enum redis_fault f, const char *text
         end_soon(l, f, text);
 }
 
+static struct call call_take(struct redis_link *l, struct list_node *it)
+{
+    struct call *c = container_of(it, struct call, in), taken = *c;
+
+    list_remove(&l->open, it);
+    free(c);
+    return taken;
+}
+
 /* Everybody who waits is told, then the user. */
 static void answer_gone(struct redis_link *l)
 {
@@ -109,11 +117,9 @@ static void answer_gone(struct redis_link *l)
     struct list_node *it;
 
     while ((it = list_first(&l->open)) != NULL) {
-        struct call *c = container_of(it, struct call, in);
+        struct call c = call_take(l, it);
 
-        list_remove(&l->open, it);
-        c->l = NULL;
-        c->fn(c->ctx, &gone);
+        c.fn(c.ctx, &gone);
     }
 }
 
@@ -121,7 +127,7 @@ static void wait_and_dial(struct redis_link *l, enum redis_fault f)
 {
     uint32_t half;
 
-    if (f == REDIS_AUTH)
+    if (f == REDIS_AUTH || f == REDIS_TLS)
         l->backoff_ms = BACKOFF_MAX_MS;
     assert(l->state == WAIT);
     half = l->backoff_ms / 2;
@@ -145,37 +151,24 @@ static void move_on(struct redis_link *l, bool was_up)
         l->backoff_ms = BACKOFF_MIN_MS;
 }
 
-/* The connection is over; by_us: hiredis does not know yet. */
-static void lost(struct redis_link *l, enum redis_fault f, const char *text, bool by_us)
+/* The connection is over, or there is none. */
+static void fail(struct redis_link *l, enum redis_fault f, const char *text)
 {
-    redisAsyncContext *ac = l->ac;
+    struct redis_conn *conn = l->conn;
     bool was_up = l->state == UP || l->state == FAILING;
 
     if (note(l, f))
         log_warn("event=redis_down addr=%s kind=%s why=%s do=\"%s\"",
                  log_q(l->addrs.now, strlen(l->addrs.now)), redis_fault_name(f),
-                 log_q(text, strnlen(text, 200)), redis_fault_hint(f));
-    l->ac = NULL;
-    if (ac != NULL)
-        ac->data = NULL;
+                 log_q(text, strnlen(text, 400)), redis_fault_hint(f));
+    l->conn = NULL;
+    redis_conn_free(conn);
     move_on(l, was_up);
     l->state = WAIT;
     wait_and_dial(l, f);
     answer_gone(l);
-    if (ac != NULL && by_us)
-        redisAsyncFree(ac);
     if (was_up)
         l->calls.on_down(l->ctx);
-}
-
-static void fail(struct redis_link *l, enum redis_fault f, const char *text)
-{
-    lost(l, f, text, true);
-}
-
-static enum redis_fault fault_of_break(const redisAsyncContext *ac)
-{
-    return ac->err == REDIS_ERR_PROTOCOL ? REDIS_PROTOCOL : REDIS_GONE;
 }
 
 /* ---- commands -------------------------------------------------------------------- */
@@ -211,21 +204,20 @@ static uint64_t bytes_of(const struct redis_args *a)
     return n;
 }
 
-static void on_reply(redisAsyncContext *ac, void *reply, void *arg)
+static void on_reply(void *ctx, const struct redis_ans *a)
 {
-    struct call *c = arg;
-    struct redis_link *l = c->l;
-    struct redis_ans a;
+    struct redis_link *l = ctx;
+    struct list_node *it = list_first(&l->open);
+    struct call c;
 
-    if (l != NULL && reply == NULL) {
-        lost(l, fault_of_break(ac), ac->errstr != NULL ? ac->errstr : "closed", false);
-    } else if (l != NULL) {
-        list_remove(&l->open, &c->in);
-        next_has_time(l);
-        a = redis_ans_of(reply);
-        c->fn(c->ctx, &a);
+    if (it == NULL) {
+        fail(l, a->fault != REDIS_NONE ? a->fault : REDIS_PROTOCOL,
+             a->fault != REDIS_NONE ? a->text : "an answer that was not asked for");
+        return;
     }
-    free(c);
+    c = call_take(l, it);
+    next_has_time(l);
+    c.fn(c.ctx, a);
 }
 
 static int put(struct redis_link *l, const struct redis_args *a, redis_fn fn, void *ctx)
@@ -234,14 +226,13 @@ static int put(struct redis_link *l, const struct redis_args *a, redis_fn fn, vo
 
     if (c == NULL)
         return SQ_ENOMEM;
-    *c = (struct call) { .l = l, .fn = fn, .ctx = ctx };
+    *c = (struct call){ .fn = fn, .ctx = ctx };
     c->deadline_ms = ev_now(l->ev) + l->answer_ms + (msec_t)(bytes_of(a) / BYTES_PER_MS);
-    list_push_back(&l->open, &c->in);
-    if (redisAsyncCommandArgv(l->ac, on_reply, c, (int)a->n, a->v, a->len) != REDIS_OK) {
-        list_remove(&l->open, &c->in);
+    if (redis_conn_send(l->conn, a) < 0) {
         free(c);
-        return SQ_EUNAVAIL;
+        return SQ_ENOMEM;
     }
+    list_push_back(&l->open, &c->in);
     l->count.commands++;
     arm(l);
     return 0;
@@ -320,6 +311,7 @@ static void on_ping(void *ctx, const struct redis_ans *a)
         return;
     l->state = UP;
     l->up_ms = ev_now(l->ev);
+    redis_conn_allow(l->conn, REDIS_REPLY_MOST);
     (void)redis_faults_over(&l->faults, true);
     l->faults.logged_ms[REDIS_AUTH] = 0;
     l->count.connects++;
@@ -352,7 +344,6 @@ static void hello(struct redis_link *l)
 static void on_master(void *ctx, const struct redis_ans *a)
 {
     struct redis_link *l = ctx;
-    redisAsyncContext *ac = l->ac;
     const char *ip, *port;
     size_t n, m;
 
@@ -367,72 +358,52 @@ static void on_master(void *ctx, const struct redis_ans *a)
         fail(l, REDIS_MASTER, "this sentinel does not know the master");
         return;
     }
-    l->ac = NULL;
-    ac->data = NULL;
-    redisAsyncFree(ac);
+    redis_conn_free(l->conn);
+    l->conn = NULL;
     redis_find_forget(&l->find);
     dial(l);
 }
 
 /* ---- connections ----------------------------------------------------------------- */
 
-static void on_connect(const redisAsyncContext *ac, int status)
+static void on_open(void *ctx)
 {
-    struct redis_link *l = ac->data;
+    struct redis_link *l = ctx;
 
-    if (l == NULL)
-        return;
-    if (status != REDIS_OK)
-        lost(l, REDIS_CONNECT, ac->errstr != NULL ? ac->errstr : "refused", false);
-    else if (l->state == SENTINEL)
+    if (l->state == SENTINEL)
         say(l, on_master,
             (const char *[]) { "SENTINEL", "get-master-addr-by-name", l->master, NULL });
     else
         hello(l);
 }
 
-static void on_disconnect(const redisAsyncContext *ac, int status)
+static void on_end(void *ctx, enum redis_fault f, const char *why)
 {
-    struct redis_link *l = ac->data;
-
-    (void)status;
-    if (l != NULL)
-        lost(l, fault_of_break(ac), ac->errstr != NULL ? ac->errstr : "closed", false);
+    fail(ctx, f, why);
 }
 
-/* l->ac connects now. */
-static void watch(struct redis_link *l)
+/* addr NULL: addrs.now is a local socket. */
+static void connect_to(struct redis_link *l, const struct net_addr *addr)
 {
+    static const struct redis_conn_calls calls = { on_open, on_reply, on_end };
+    struct redis_conn_opts o = { .addr = addr,
+                                 .name = l->addrs.now,
+                                 .tls = l->tls != NULL ? *l->tls : NULL };
+    struct err e = { 0 };
+
     ev_timer_at(l->timer, ev_now(l->ev) + l->connect_ms);
-    if (l->ac == NULL) {
-        fail(l, REDIS_CONNECT, "out of memory");
-        return;
-    }
-    if (l->ac->err != 0) {
-        fail(l, REDIS_CONNECT, l->ac->errstr);
-        return;
-    }
-    l->ac->data = l;
-    if (!redis_io_attach(l->ac, l->ev)) {
-        fail(l, REDIS_CONNECT, "out of memory");
-        return;
-    }
-    redisAsyncSetConnectCallback(l->ac, on_connect);
-    redisAsyncSetDisconnectCallback(l->ac, on_disconnect);
-}
-
-static void connect_next(struct redis_link *l)
-{
-    l->ac = redis_io_connect(redis_find_next(&l->find));
-    watch(l);
+    if (redis_conn_new(&l->conn, l->ev, &o, &calls, l, &e) < 0)
+        fail(l, REDIS_CONNECT, e.text);
 }
 
 static void on_found(void *arg, const struct host_answer *a)
 {
+    struct redis_link *l = arg;
+
     if (a->n > 0)
-        connect_next(arg);
+        connect_to(l, redis_find_next(&l->find));
     else
-        fail(arg, REDIS_CONNECT, a->why);
+        fail(l, REDIS_CONNECT, a->why);
 }
 
 static void dial_now(struct redis_link *l)
@@ -441,13 +412,12 @@ static void dial_now(struct redis_link *l)
     int rc;
 
     if (l->addrs.now[0] == '/') {
-        l->ac = redisAsyncConnectUnix(l->addrs.now);
-        watch(l);
+        connect_to(l, NULL);
         return;
     }
     rc = redis_find(&l->find, l->addrs.now, &e);
     if (rc > 0)
-        connect_next(l);
+        connect_to(l, redis_find_next(&l->find));
     else if (rc < 0)
         fail(l, REDIS_CONNECT, e.text);
 }
@@ -457,13 +427,13 @@ static void dial(struct redis_link *l)
 {
     bool more = redis_find_has_more(&l->find);
 
-    assert(l->ac == NULL && l->find.question == NULL);
+    assert(l->conn == NULL && l->find.question == NULL);
     if (!more)
         l->to_sentinel = redis_addrs_dial(&l->addrs);
     l->state = l->to_sentinel ? SENTINEL : HELLO;
     ev_timer_at(l->timer, ev_now(l->ev) + l->connect_ms);
     if (more)
-        connect_next(l);
+        connect_to(l, redis_find_next(&l->find));
     else
         dial_now(l);
 }
@@ -472,7 +442,9 @@ static const char *late(const struct redis_link *l)
 {
     return l->state == UP              ? "no answer in time"
            : l->find.question != NULL ? "no name server answered in time"
-                                       : "no hello in time";
+           : l->conn != NULL && redis_conn_is_shaking(l->conn)
+               ? "no TLS handshake in time; it may be a port without TLS"
+               : "no hello in time";
 }
 
 static void on_timer(void *arg)
@@ -504,6 +476,7 @@ static int take_opts(struct redis_link *l, const struct redis_opts *o)
     snprintf(l->user, sizeof(l->user), "%s", o->user != NULL ? o->user : "");
     snprintf(l->password, sizeof(l->password), "%s",
              o->password != NULL ? o->password : "");
+    l->tls = o->tls;
     return redis_addrs_init(&l->addrs, o->addr, o->n_addrs, o->sentinel, o->n_sentinels);
 }
 
@@ -534,17 +507,13 @@ int redis_link_new(struct redis_link **out, struct ev *ev, const struct redis_op
 
 void redis_link_free(struct redis_link *l)
 {
-    redisAsyncContext *ac;
+    struct list_node *it;
 
     if (l == NULL)
         return;
-    ac = l->ac;
-    list_each (&l->open, it)
-        container_of(it, struct call, in)->l = NULL;
-    if (ac != NULL) {
-        ac->data = NULL;
-        redisAsyncFree(ac); /* frees the calls */
-    }
+    redis_conn_free(l->conn);
+    while ((it = list_first(&l->open)) != NULL)
+        (void)call_take(l, it);
     redis_find_fini(&l->find);
     ev_timer_free(l->timer);
     redis_addrs_free(&l->addrs);

@@ -1,5 +1,4 @@
-/* redis_link.h: one connection to the Redis that leads, kept up over hiredis on our loop.
- * Shell.
+/* redis_link.h: one connection (redis_conn.h) to the Redis that leads, kept up. Shell.
  *
  *   WAIT --> [SENTINEL: who is master?] --> [NAME] --> CONNECT --> HELLO --> UP
  *     ^      one sentinel after the other                          AUTH, SELECT, ROLE, INFO, PING
@@ -9,7 +8,8 @@
  *   nobody there, connect or answer takes too long   next address; back-off
  *   LOADING, BUSY, not the master, MASTERDOWN        the same; it will be over
  *   READONLY, MOVED (it was the master until now)    next address, or the one it names
- *   wrong password, no permission                    the same, at the slowest back-off
+ *   wrong password, no permission; no TLS, or a      the same, at the slowest back-off
+ *   certificate that one end does not take
  *   OOM, MISCONF, WRONGTYPE, other errors            the command has failed
  *   what is not Redis' protocol                      the link is closed
  *
@@ -18,7 +18,7 @@
  *
  * Addresses: "host:port", or "/path" of a local socket. A name is asked for when it is dialled
  * (common/net/hosts.h: nothing blocks); if it has several addresses, one is tried after the other.
- * No TLS: over a network that is not one's own, use a tunnel.
+ * With TLS all of them have it, sentinels, too.
  * Callbacks come from the loop, never from inside a call of ours. */
 #ifndef SEGQ_REDIS_LINK_H
 #define SEGQ_REDIS_LINK_H
@@ -28,6 +28,8 @@
 #include "common/base/metrics.h"
 #include "common/redis/redis_ans.h"
 
+struct tls_ctx;
+
 struct redis_opts {
     char *const *addr; /* tried in turn; copied */
     size_t n_addrs;
@@ -35,6 +37,8 @@ struct redis_opts {
     size_t n_sentinels;
     const char *master;          /* name of the master there; copied, like all below */
     const char *user, *password; /* NULL or "": none */
+    struct tls_ctx *const *tls;  /* looked at when it dials, so that it may change; NULL, or one to
+                                    NULL: without */
     int db;
     uint32_t connect_ms, answer_ms;
     uint64_t seed;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/net/tls.h"
 #include "common/ticket/keys.h"
 
 void redis_arg_u64(struct redis_command *c, uint64_t v)
@@ -72,8 +73,10 @@ bool redis_waited(struct redis_link *l, const struct redis_ans *a, uint32_t repl
 }
 
 int redis_opts_of(struct redis_opts *o, const struct cfg_redis *c, char *password, size_t cap,
-                  struct err *e)
+                  struct tls_ctx **tls, struct err *e)
 {
+    int rc = redis_tls_load(tls, c, e);
+
     *o = (struct redis_opts){ .addr = c->servers.v,
                               .n_addrs = c->servers.n,
                               .sentinel = c->sentinels.v,
@@ -81,12 +84,36 @@ int redis_opts_of(struct redis_opts *o, const struct cfg_redis *c, char *passwor
                               .master = c->master_name,
                               .user = c->user,
                               .password = password,
+                              .tls = tls,
                               .db = (int)c->db,
                               .connect_ms = (uint32_t)c->timeout_ms,
                               .answer_ms = (uint32_t)c->timeout_ms };
     randombytes_buf(&o->seed, sizeof(o->seed));
     password[0] = 0;
-    return c->password_file[0] != 0 ? keys_password(password, cap, c->password_file, e) : 0;
+    return rc < 0 || c->password_file[0] == 0 ? rc
+                                              : keys_password(password, cap, c->password_file, e);
+}
+
+int redis_tls_load(struct tls_ctx **tls, const struct cfg_redis *c, struct err *e)
+{
+    struct tls_ctx *fresh = NULL;
+    struct err why = { 0 };
+    int rc = c->tls ? tls_ctx_foreign(&fresh, &c->files, &why) : 0;
+
+    if (rc < 0)
+        return err_set(e, rc, "redis_%s", why.text);
+    tls_ctx_free(*tls);
+    *tls = fresh;
+    return 0;
+}
+
+int redis_tls_try(const struct cfg_redis *c, struct err *e)
+{
+    struct tls_ctx *tls = NULL;
+    int rc = redis_tls_load(&tls, c, e);
+
+    tls_ctx_free(tls);
+    return rc;
 }
 
 void redis_fault_metrics(struct buf *b, const uint64_t fault[REDIS_NFAULTS])

@@ -26,10 +26,15 @@ SQ_CHECK int redis_wait(struct redis_link *l, uint32_t replicas, uint32_t answer
 /* Takes the answer; false: the server has no such script, and the link is told so. */
 bool redis_waited(struct redis_link *l, const struct redis_ans *a, uint32_t replicas);
 
-/* *o borrows the texts of c, and the password, which is read from its file. 0, or of
- * keys_password(). */
+/* *o borrows the texts of c, the password, which is read from its file, and *tls, which must live
+ * as long as the links: redis_tls_load(). 0, or of both. */
 SQ_CHECK int redis_opts_of(struct redis_opts *o, const struct cfg_redis *c, char *password,
-                           size_t cap, struct err *e);
+                           size_t cap, struct tls_ctx **tls, struct err *e);
+/* Reads the files of c, for links that are dialled from now on; NULL without redis_tls. SQ_EINVAL, with
+ * the key, the file, and what is wrong with it: *tls is as it was. */
+SQ_CHECK int redis_tls_load(struct tls_ctx **tls, const struct cfg_redis *c, struct err *e);
+/* The same, for -t, and before a reload is taken over. */
+SQ_CHECK int redis_tls_try(const struct cfg_redis *c, struct err *e);
 void redis_fault_metrics(struct buf *b, const uint64_t fault[REDIS_NFAULTS]);
 
 #endif

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "common/base/log.h"
+#include "common/net/tls.h"
 #include "common/redis/redis_script.h"
 
 #define LOG_MODULE    "lead"
@@ -22,6 +23,7 @@ struct mng_lead {
     struct mng_lead_calls calls;
     void *ctx;
     struct lease lease;
+    struct tls_ctx *tls;       /* owned; NULL: without */
     struct redis_store *store; /* owned */
     struct ev_timer *timer;
     uint32_t ttl_ms;
@@ -347,7 +349,7 @@ static int open_store(struct mng_lead *l, const struct mng_cfg *c, struct err *e
         .ttl_ms = (uint32_t)c->lease_ms,
         .wait_replicas = (uint32_t)c->redis.wait_replicas,
     };
-    int rc = redis_opts_of(&o.link, &c->redis, password, sizeof(password), e);
+    int rc = redis_opts_of(&o.link, &c->redis, password, sizeof(password), &l->tls, e);
 
     randombytes_buf(nonce, sizeof(nonce));
     sodium_bin2hex(owner, sizeof(owner), nonce, sizeof(nonce));
@@ -389,6 +391,11 @@ int mng_lead_new(struct mng_lead **out, struct ev *ev, const struct mng_cfg *cfg
     return 0;
 }
 
+int mng_lead_reload(struct mng_lead *l, const struct mng_cfg *cfg, struct err *e)
+{
+    return redis_tls_load(&l->tls, &cfg->redis, e);
+}
+
 void mng_lead_resign(struct mng_lead *l)
 {
     feed(l, (struct lease_in) { .kind = LEASE_RESIGN });
@@ -400,6 +407,7 @@ void mng_lead_free(struct mng_lead *l)
         return;
     if (l->store != NULL)
         store_close(redis_store_base(l->store));
+    tls_ctx_free(l->tls);
     if (l->timer != NULL)
         ev_timer_free(l->timer);
     free(l);

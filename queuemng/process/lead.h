@@ -26,6 +26,8 @@ struct mng_lead_calls { /* from the loop, never from inside a call of ours */
 SQ_CHECK int mng_lead_new(struct mng_lead **out, struct ev *ev, const struct mng_cfg *cfg,
                           const char *addr, const char *admin,
                           const struct mng_lead_calls *calls, void *ctx, struct err *e);
+/* Reads certificates for the way to Redis anew; the link that is there goes on. Refused: as before. */
+SQ_CHECK int mng_lead_reload(struct mng_lead *l, const struct mng_cfg *cfg, struct err *e);
 /* We are about to stop: on_stop follows if we lead, and the lease is given back, so that
  * a standby need not wait for its end. It leaves in one of the next turns. */
 void mng_lead_resign(struct mng_lead *l);

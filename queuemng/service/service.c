@@ -283,6 +283,8 @@ void mng_service_reload(struct mng_service *s)
 
     if (rpc_reload(s->rpc, &s->cfg->tls, &e) < 0)
         log_error("event=reload_refused why=%s", log_q(e.text, strlen(e.text)));
+    if (s->lead != NULL && mng_lead_reload(s->lead, s->cfg, &e) < 0)
+        log_error("event=reload_refused why=%s", log_q(e.text, strlen(e.text)));
     (void)!mng_tokens_reload(s, &e); /* a refusal is logged there */
     monitor_free(s->monitor);
     s->monitor = NULL;

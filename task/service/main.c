@@ -1,5 +1,6 @@
 /* main.c: the task process. */
 #include "common/node/node.h"
+#include "common/redis/redis_script.h"
 #include "common/supervisor/program.h"
 #include "task/service/journal.h"
 #include "task/service/service.h"
@@ -19,6 +20,13 @@ static int start(struct ev *ev, struct err *e)
 static void stop(void)
 {
     task_service_stop(service);
+}
+
+static int try(const void *c, struct err *e)
+{
+    int rc = node_cfg_try(c, e);
+
+    return rc < 0 ? rc : redis_tls_try(&((const struct task_cfg *)c)->redis, e);
 }
 
 static void reload(void)
@@ -41,7 +49,7 @@ int main(int argc, char **argv)
                   .keys = task_cfg_keys,
                   .size = sizeof(struct task_cfg),
                   .check = task_cfg_check,
-                  .try = node_cfg_try },
+                  .try = try },
         .cfg = &cfg,
         .log_level = &cfg.node.log_level,
         .log_file = &cfg.node.log_file,

@@ -361,6 +361,8 @@ void task_service_free(struct task_service *s)
 void task_service_reload(struct task_service *s, const struct task_cfg *c)
 {
     node_reload(&s->node, &c->node);
+    if (s->shared != NULL)
+        task_shared_reload(s->shared, c);
 }
 
 void task_service_stop(struct task_service *s)

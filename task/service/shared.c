@@ -6,11 +6,15 @@
 
 #include "common/base/buf.h"
 #include "common/base/list.h"
+#include "common/base/log.h"
 #include "common/base/metrics.h"
+#include "common/net/tls.h"
 #include "common/node/node_peers.h"
 #include "common/redis/redis_script.h"
 #include "task/node/keep.h"
 #include "task/service/state.h"
+
+#define LOG_MODULE "redis"
 
 struct needed { /* word of Redis that answers about a partition wait for */
     part_no no;
@@ -32,6 +36,7 @@ struct held_turn {
 struct task_shared {
     struct task_service *s; /* ref */
     struct taskredis *redis;
+    struct tls_ctx *tls; /* owned; NULL: without */
     char password[256];
     struct needs needs; /* needs of this turn */
     struct list turns;  /* list of struct held_turn, oldest first */
@@ -269,7 +274,7 @@ int task_shared_new(struct task_shared **out, struct task_service *s, const stru
         return err_set(e, SQ_ENOMEM, "redis: out of memory");
     h->s = s;
     list_init(&h->turns);
-    rc = redis_opts_of(&o.link, &c->redis, h->password, sizeof(h->password), e);
+    rc = redis_opts_of(&o.link, &c->redis, h->password, sizeof(h->password), &h->tls, e);
     if (rc == 0)
         rc = taskredis_new(&h->redis, s->node.ev, &o, &calls, h, e);
     if (rc < 0)
@@ -287,8 +292,17 @@ void task_shared_free(struct task_shared *h)
         turn_free(h, k);
     free(h->needs.v);
     taskredis_free(h->redis);
+    tls_ctx_free(h->tls);
     sodium_memzero(h->password, sizeof(h->password));
     free(h);
+}
+
+void task_shared_reload(struct task_shared *h, const struct task_cfg *c)
+{
+    struct err e = { 0 };
+
+    if (redis_tls_load(&h->tls, &c->redis, &e) < 0)
+        log_error("event=reload_refused why=%s", log_q(e.text, strlen(e.text)));
 }
 
 /* ---- figures ----------------------------------------------------------------------- */

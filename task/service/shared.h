@@ -15,6 +15,8 @@ struct task_shared;
 
 SQ_CHECK int task_shared_new(struct task_shared **out, struct task_service *s,
                              const struct task_cfg *c, struct err *e);
+/* Links that are there go on. */
+void task_shared_reload(struct task_shared *h, const struct task_cfg *c);
 void task_shared_free(struct task_shared *h); /* NULL is fine */
 extern const struct tab_shared task_shared_table; /* for tasktab_opts; ctx: struct task_shared */
 /* After tasktab_turn(). whole: what it answered. */

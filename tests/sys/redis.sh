@@ -3,9 +3,31 @@
 
 command -v redis-server >/dev/null || give_up "redis-server is not installed"
 
+# REDIS_TLS=1: the story's own ones, with their sentinels, speak TLS alone, and want certificates of who
+# comes.
+redis_cli=(redis-cli)
+redis_ca=redis_ca # the authority, or several, whose certificates the next ones take
+redis_port() { echo "port $1"; } # PORT: lines of a configuration
+redis_tls_keys() { :; }
+if [ "${REDIS_TLS:-}" = 1 ]; then
+    . "$here/certs.sh"
+    authority redis_ca
+    issue redis redis_ca 2 IP:127.0.0.1,DNS:redis.segq
+    issue segq redis_ca 2 DNS:segq
+    redis_cli=(redis-cli --tls --cacert "$CERTS/redis_ca.crt" --cert "$CERTS/segq.crt" --key "$CERTS/segq.key")
+    redis_port() {
+        printf '%s\n' 'port 0' "tls-port $1" "tls-cert-file $CERTS/redis.crt" "tls-key-file $CERTS/redis.key" \
+            "tls-ca-cert-file $CERTS/$redis_ca.crt" 'tls-replication yes' 'tls-cluster yes'
+    }
+    redis_tls_keys() { # PROGRAM: what `up` is told
+        printf '%s\n' --set "$1.redis_tls=true" --set "$1.redis_tls_ca=$CERTS/redis_ca.crt" \
+            --set "$1.redis_tls_cert=$CERTS/segq.crt" --set "$1.redis_tls_key=$CERTS/segq.key"
+    }
+fi
+
 redis_password() { cat "$C/secrets/redis.password"; }
 rcli() { # to the cluster's Redis; what it says
-    REDISCLI_AUTH=${PW:-$(redis_password)} redis-cli -p "${RPORT:-$((PORT + 6))}" "$@" 2>/dev/null
+    REDISCLI_AUTH=${PW:-$(redis_password)} "${redis_cli[@]}" -p "${RPORT:-$((PORT + 6))}" "$@" 2>/dev/null
 }
 redis_answers() { [ "$(rcli PING)" = PONG ]; }
 redis_start() { redis-server "$C/secrets/redis.conf" "$@" || give_up "redis-server does not start"; }
@@ -19,7 +41,7 @@ redis_kill() {
 # A Redis of the story's own: redis_node NAME PORT 'more configuration'; its pid in $H.
 redis_node() {
     mkdir -p "$DIR/$1"
-    (umask 077 && printf '%s\n' "port $2" 'bind 127.0.0.1' "dir $DIR/$1" \
+    (umask 077 && printf '%s\n' "$(redis_port "$2")" 'bind 127.0.0.1' "dir $DIR/$1" \
         "logfile $DIR/$1/log" "requirepass $PW" "masterauth $PW" 'save ""' \
         'repl-diskless-sync-delay 0' "$3" >"$DIR/$1/conf")
     helper redis-server "$DIR/$1/conf"
@@ -41,14 +63,14 @@ follows() { # PORT: a replica, with all that its master has
 
 # A sentinel: redis_sentinel PORT OF-MASTER DOWN-AFTER-MS; its pid in $H.
 redis_sentinel() {
-    (umask 077 && printf '%s\n' "port $1" 'bind 127.0.0.1' "dir $DIR" "logfile $DIR/sentinel.log" \
+    (umask 077 && printf '%s\n' "$(redis_port "$1")" 'bind 127.0.0.1' "dir $DIR" "logfile $DIR/sentinel.log" \
         "sentinel monitor mymaster 127.0.0.1 $2 1" "sentinel auth-pass mymaster $PW" \
         "sentinel down-after-milliseconds mymaster $3" \
         "sentinel failover-timeout mymaster $((2 * $3))" >"$DIR/sentinel.conf")
     helper redis-server "$DIR/sentinel.conf" --sentinel
     sentinel_port=$1
 }
-sentinel() { redis-cli -p "$sentinel_port" SENTINEL "$@" 2>/dev/null; }
+sentinel() { "${redis_cli[@]}" -p "$sentinel_port" SENTINEL "$@" 2>/dev/null; }
 sentinel_knows() { sentinel replicas mymaster | grep -q "^$1$"; } # PORT of a replica
 
 # A node of a Redis cluster: redis_cluster_node NAME PORT BUS-PORT NODE-TIMEOUT-MS

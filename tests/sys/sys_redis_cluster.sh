@@ -6,6 +6,7 @@
 . "$here/managers.sh"
 
 choose_password
+mapfile -t tls < <(redis_tls_keys queuemng)
 P1=$((PORT + 7)) P2=$((PORT + 8))
 redis_cluster_node one $P1 $((PORT + 9)) 5000
 redis_cluster_node two $P2 $((PORT + 12)) 5000
@@ -17,7 +18,8 @@ slot=$(at $P1 CLUSTER KEYSLOT '{segq}:lease')
 if [ "$slot" -le 8191 ]; then has=$P1 other=$P2; else has=$P2 other=$P1; fi
 
 up --set away=0 --managers 2 --routers 1 --seg-nodes 1 --capacity 2000 --release-per-s 10 \
-    --set "queuemng.redis=127.0.0.1:$other" --set idle.game=15m --set claim=15m --set pass_ttl=20m --set grace=77s
+    --set "queuemng.redis=127.0.0.1:$other" --set idle.game=15m --set claim=15m --set pass_ttl=20m --set grace=77s \
+    "${tls[@]}"
 wait_for 60 "sent to the node that has their keys, one leads" redis_is "$has"
 check "the log says that it was sent" grep -q 'kind=moved' "$C"/logs/queuemng*.log
 check "and it is counted" test "$(redis_errors moved)" -gt 0

@@ -81,19 +81,8 @@ check "nor does one with another key" refused -tls1_3 -psk_identity segq-0 -psk 
 wait_for 10 "the first one still waits" still_waits
 
 # ---- certificates
-D=$DIR/certs
-mkdir -p "$D"
-authority() { # NAME
-    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$1" \
-        -keyout "$D/$1.key" -out "$D/$1.crt" 2>/dev/null
-}
-issue() { # NAME CA DAYS NAMES
-    openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=$1" -keyout "$D/$1.key" \
-        -out "$D/$1.csr" 2>/dev/null
-    openssl x509 -req -in "$D/$1.csr" -CA "$D/$2.crt" -CAkey "$D/$2.key" -CAcreateserial -days "$3" \
-        -extfile <(echo "subjectAltName=$4") -out "$D/$1.crt" 2>/dev/null
-    chmod 600 "$D/$1.key"
-}
+. "$here/certs.sh"
+D=$CERTS
 authority ca
 authority other
 issue node ca 2 IP:127.0.0.1,DNS:nodes.segq

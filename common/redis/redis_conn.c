@@ -1,0 +1,320 @@
+/* redis_conn.c: see redis_conn.h. */
+#include "common/redis/redis_conn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/base/buf.h"
+#include "common/net/tls.h"
+
+#define READ_BYTES (16u << 10) /* bytes of one read; as large as a record of TLS */
+#define READS      16          /* reads of a turn; then others have theirs */
+#define KEEP_BYTES (1u << 20)  /* an empty buffer above this is given back */
+
+struct redis_conn {
+    struct ev_io io;
+    int fd;
+    enum { CONNECTING, SHAKING, OPEN, ENDED } state;
+    const struct redis_conn_calls *calls; /* ref, like the two below */
+    void *ctx;
+    struct tls *tls; /* owned; NULL: without */
+    redisReader *reader; /* owned */
+    size_t unread, most; /* bytes since the last whole reply; largest reply */
+    struct buf out;
+    size_t out_done;
+    bool inside, freed; /* a turn of it runs; it ends at the end of that */
+};
+
+/* ---- life ------------------------------------------------------------------------ */
+
+static int connect_local(const char *path, struct err *e)
+{
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
+    int fd;
+
+    if (strlen(path) >= sizeof(a.sun_path))
+        return err_set(e, SQ_EINVAL, "the path of the socket is too long");
+    strcpy(a.sun_path, path);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&a, sizeof(a)) == 0)
+        return fd;
+    err_set(e, SQ_ESYS, "%s", strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return SQ_ESYS;
+}
+
+static void on_io(void *arg, unsigned what);
+
+int redis_conn_new(struct redis_conn **out, struct ev *ev, const struct redis_conn_opts *o,
+                   const struct redis_conn_calls *calls, void *ctx, struct err *e)
+{
+    struct redis_conn *c;
+    char host[256];
+    uint16_t port;
+    int fd = o->addr != NULL ? net_connect(o->addr, e) : connect_local(o->name, e);
+
+    *out = NULL;
+    if (fd < 0)
+        return fd;
+    c = calloc(1, sizeof(*c));
+    if (c == NULL) {
+        close(fd);
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    }
+    *c = (struct redis_conn){ .fd = fd, .calls = calls, .ctx = ctx, .most = REDIS_HELLO_MOST };
+    buf_init(&c->out);
+    ev_io_init(&c->io, ev, fd, on_io, c);
+    c->reader = redisReaderCreate();
+    if (o->tls != NULL && net_split(o->name, host, sizeof(host), &port, e) == 0)
+        c->tls = tls_new(o->tls, fd, host, 0);
+    if (c->reader == NULL || (o->tls != NULL && c->tls == NULL) ||
+        ev_io_set(&c->io, EV_IO_WRITE) < 0) {
+        redis_conn_free(c);
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    }
+    *out = c;
+    return 0;
+}
+
+static void close_now(struct redis_conn *c)
+{
+    if (c->fd < 0)
+        return;
+    ev_io_end(&c->io);
+    tls_free(c->tls);
+    c->tls = NULL;
+    close(c->fd);
+    c->fd = -1;
+    c->state = ENDED;
+}
+
+void redis_conn_free(struct redis_conn *c)
+{
+    if (c == NULL)
+        return;
+    close_now(c);
+    c->freed = true;
+    if (c->inside)
+        return;
+    if (c->reader != NULL)
+        redisReaderFree(c->reader);
+    buf_fini(&c->out);
+    free(c);
+}
+
+static void end(struct redis_conn *c, enum redis_fault f, const char *why)
+{
+    if (c->state == ENDED)
+        return;
+    close_now(c);
+    c->calls->on_end(c->ctx, f, why);
+}
+
+/* ---- out ------------------------------------------------------------------------- */
+
+static size_t unsent(const struct redis_conn *c)
+{
+    return c->out.len - c->out_done + (c->tls != NULL ? tls_unsent(c->tls) : 0);
+}
+
+/* False: the socket takes nothing any more. */
+static bool flush(struct redis_conn *c)
+{
+    while (unsent(c) > 0) {
+        const uint8_t *p = c->out.data + c->out_done;
+        size_t len = c->out.len - c->out_done;
+        ssize_t n = c->tls != NULL ? tls_send(c->tls, p, len) : send(c->fd, p, len, MSG_NOSIGNAL);
+
+        if (n < 0)
+            return errno == EAGAIN || errno == EINTR;
+        c->out_done += (size_t)n;
+        if (c->out_done == c->out.len) {
+            c->out_done = 0;
+            buf_reset(&c->out);
+            if (c->out.cap > KEEP_BYTES)
+                buf_fini(&c->out);
+            if (c->tls != NULL && tls_unsent(c->tls) > 0)
+                return true; /* the kernel is full */
+        }
+    }
+    return true;
+}
+
+/* Bytes that have been read ahead: the kernel will not tell of them. */
+static bool has_more(const struct redis_conn *c)
+{
+    return c->tls != NULL && tls_more(c->tls);
+}
+
+/* With bytes read ahead it waits until it can write, which is soon. A refusal of the kernel ends as
+ * an answer that did not come in time. */
+static void watch(struct redis_conn *c)
+{
+    bool write = unsent(c) > 0 || has_more(c);
+
+    (void)!ev_io_set(&c->io, EV_IO_READ | (write ? EV_IO_WRITE : 0));
+}
+
+int redis_conn_send(struct redis_conn *c, const struct redis_args *a)
+{
+    char *text;
+    int n = redisFormatCommandArgv(&text, (int)a->n, (const char **)a->v, a->len);
+
+    assert(c->state == OPEN);
+    if (n < 0)
+        return SQ_ENOMEM;
+    buf_append(&c->out, text, (size_t)n);
+    free(text);
+    if (c->out.failed) {
+        c->out.failed = false;
+        return SQ_ENOMEM;
+    }
+    if (!c->inside) /* else at the end of its turn */
+        watch(c);
+    return 0;
+}
+
+void redis_conn_allow(struct redis_conn *c, size_t most)
+{
+    c->most = most;
+}
+
+bool redis_conn_is_shaking(const struct redis_conn *c)
+{
+    return c->state == SHAKING;
+}
+
+/* ---- in -------------------------------------------------------------------------- */
+
+/* Gives the whole replies away that the reader has. */
+static void give(struct redis_conn *c)
+{
+    void *reply = NULL;
+
+    while (c->state == OPEN) {
+        struct redis_ans a;
+
+        if (redisReaderGetReply(c->reader, &reply) != REDIS_OK) {
+            end(c, c->reader->err == REDIS_ERR_PROTOCOL ? REDIS_PROTOCOL : REDIS_GONE,
+                c->reader->errstr);
+            return;
+        }
+        if (reply == NULL)
+            break;
+        c->unread = c->reader->len - c->reader->pos;
+        a = redis_ans_of(reply);
+        c->calls->on_reply(c->ctx, &a);
+        freeReplyObject(reply);
+    }
+    if (c->state == OPEN && c->unread > c->most)
+        end(c, REDIS_PROTOCOL, "a reply that is too large");
+}
+
+static void broken(struct redis_conn *c, int error)
+{
+    char text[200];
+
+    if (error != EPROTO || c->tls == NULL) {
+        end(c, REDIS_GONE, strerror(error));
+        return;
+    }
+    snprintf(text, sizeof(text), "TLS: %s", tls_why(c->tls));
+    end(c, REDIS_TLS, text);
+}
+
+static void read_some(struct redis_conn *c)
+{
+    char bytes[READ_BYTES];
+    bool full = true;
+
+    for (unsigned i = 0; i < READS && full && c->state == OPEN; i++) {
+        ssize_t n = c->tls != NULL ? tls_recv(c->tls, bytes, sizeof(bytes))
+                                   : recv(c->fd, bytes, sizeof(bytes), 0);
+
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (n < 0) {
+            broken(c, errno);
+        } else if (n == 0) {
+            end(c, REDIS_GONE, "Server closed the connection");
+        } else {
+            full = (size_t)n == sizeof(bytes);
+            c->unread += (size_t)n;
+            (void)redisReaderFeed(c->reader, bytes, (size_t)n); /* an error is told by give() */
+            give(c);
+        }
+    }
+}
+
+/* ---- turns ----------------------------------------------------------------------- */
+
+static void opened(struct redis_conn *c)
+{
+    c->state = OPEN;
+    c->calls->on_open(c->ctx);
+}
+
+static void shake(struct redis_conn *c)
+{
+    struct err e = { 0 };
+    int rc = tls_handshake(c->tls, &e);
+
+    if (rc < 0)
+        end(c, REDIS_TLS, e.text);
+    else if (rc > 0)
+        opened(c);
+}
+
+static void connected(struct redis_conn *c)
+{
+    int error = net_error(c->fd);
+
+    if (error != 0) {
+        end(c, REDIS_CONNECT, strerror(error));
+    } else if (c->tls != NULL) {
+        c->state = SHAKING;
+        shake(c);
+    } else {
+        opened(c);
+    }
+}
+
+/* Commands of callbacks leave in the same turn. A server that closes says why before. */
+static void exchange(struct redis_conn *c, unsigned what)
+{
+    int error;
+
+    if ((what & EV_IO_READ) != 0 || has_more(c))
+        read_some(c);
+    if (c->state != OPEN || flush(c))
+        return;
+    error = errno;
+    read_some(c);
+    if (c->state == OPEN)
+        broken(c, error);
+}
+
+static void on_io(void *arg, unsigned what)
+{
+    struct redis_conn *c = arg;
+
+    c->inside = true;
+    if (c->state == CONNECTING)
+        connected(c);
+    else if (c->state == SHAKING)
+        shake(c);
+    if (c->state == OPEN)
+        exchange(c, what);
+    if (c->state != ENDED)
+        watch(c);
+    c->inside = false;
+    if (c->freed)
+        redis_conn_free(c);
+}

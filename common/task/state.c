@@ -53,6 +53,30 @@ const char *task_hold_says(enum task_hold h)
     return words[h];
 }
 
+const char *task_full_word(enum task_full f)
+{
+    static const char *const words[] = {
+#define X(NAME, word, says) word,
+        TASK_FULLS(X)
+#undef X
+    };
+
+    assert(f < TASK_NFULLS);
+    return words[f];
+}
+
+const char *task_full_says(enum task_full f)
+{
+    static const char *const words[] = {
+#define X(NAME, word, says) says,
+        TASK_FULLS(X)
+#undef X
+    };
+
+    assert(f < TASK_NFULLS);
+    return words[f];
+}
+
 const char *closed_word(unsigned bit)
 {
     static const char *const words[CLOSED_BITS] = { "rate", "max_concurrent", "pause", "budget" };

@@ -56,6 +56,25 @@ enum task_hold {
 const char *task_hold_word(enum task_hold h);
 const char *task_hold_says(enum task_hold h);
 
+/* The bound that has no room for another task: name, word, words for people. */
+#define TASK_FULLS(X)                                                                    \
+    X(NONE, "", "")                                                                      \
+    X(WAITING, "max_waiting", "the queue has max_waiting tasks that are not over")       \
+    X(BYTES, "max_bytes", "payloads in the pool's partition have max_bytes")             \
+    X(PART, "max_tasks", "the pool's partition has max_tasks tasks")                     \
+    X(NAMES, "names", "the pool's partition remembers as many names and keys as it can") \
+    X(NODE, "node_max_tasks", "the task node has max_tasks tasks")                       \
+    X(DISK, "disk", "the task node's disk has no room")
+
+enum task_full {
+#define X(NAME, word, says) FULL_##NAME,
+    TASK_FULLS(X)
+#undef X
+    TASK_NFULLS
+};
+const char *task_full_word(enum task_full f);
+const char *task_full_says(enum task_full f);
+
 const char *task_state_word(enum task_state s);
 bool task_state_may_follow(enum task_state from, enum task_state to);
 

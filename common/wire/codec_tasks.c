@@ -174,7 +174,7 @@ MESSAGE(part_status, PartStatus, NULL, NUM(epoch), ROWS(v, n, n_part, 0, PARTS_M
         COL(v, held[HOLD_QUEUE_AT_ONCE], held_queue_at_once), COL(v, held[HOLD_PAUSE], held_pause),
         COL(v, held[HOLD_ORDER], held_order), COL(v, held[HOLD_LIMITS], held_limits),
         COL(v, held[HOLD_ENDPOINT], held_endpoint), COL(v, bytes, bytes),
-        COL(v, schedules, schedules), COL(v, to_epoch, to_epoch))
+        COL(v, schedules, schedules), COL(v, to_epoch, to_epoch), COL_BYTE(v, full, full, 0, TASK_NFULLS - 1))
 
 MESSAGE(task_do, TaskDo, NULL, NUM(part), NUM(epoch), NUM(verb), NUM(no), NAME(queue), NAME(key1),
         NAME(key2), NUM(states), NUM(after), NUM(most), NUM(rate), TEXT(label, LABEL_MAX),

@@ -20,13 +20,13 @@ enum task_code { /* outcome of a question */
     CODE_MISMATCH, /* submission: the same key or name, another payload */
     CODE_UNKNOWN,  /* no such task or queue */
     CODE_CONFLICT, /* not in this state, or not with this lease */
-    CODE_FULL,     /* queue or partition: later */
     CODE_INVALID,  /* a number out of its range */
     CODE_STALE,    /* the asker's map is old */
     CODE_BUSY,     /* no memory, or nothing can be written: later */
     CODE_HELD,     /* submission: another task has its unique key */
     CODE_DENIED,   /* the asker may not do this in the task's queue; or there is no such task */
-    TASK_NCODES
+    CODE_FULL,     /* no room for more: later; of a submission + enum task_full */
+    TASK_NCODES = CODE_FULL + TASK_NFULLS
 };
 
 struct task_put {

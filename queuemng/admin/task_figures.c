@@ -10,13 +10,15 @@
 
 static json_t *figures(const struct part_status_row *st)
 {
-    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "scheduled",
+    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:s}", "scheduled",
                      INT(st->scheduled), "waiting", INT(st->waiting), "running", INT(st->running),
                      "final", INT(st->final), "dead", INT(st->dead), "queues", INT(st->queues),
                      "oldest_ms", INT(st->oldest_ms), "accepted", INT(st->accepted), "started",
                      INT(st->started), "succeeded", INT(st->succeeded), "retried",
                      INT(st->retried), "died", INT(st->died), "expired", INT(st->expired),
-                     "bytes", INT(st->bytes), "schedules", INT(st->schedules));
+                     "bytes", INT(st->bytes), "schedules", INT(st->schedules), "full",
+                     task_full_word((enum task_full)st->full), "full_says",
+                     task_full_says((enum task_full)st->full));
 }
 
 static void add_hold(json_t *list, const char *by, const char *says, uint64_t tasks)

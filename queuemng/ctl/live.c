@@ -286,7 +286,7 @@ static int show_status(void *arg, struct buf *b, size_t lines)
     if (doc != NULL && rc == CTL_OK && l->queue == NULL)
         tasks = ctl_get(l->c, TASKS, NULL, &rc);
     if (tasks != NULL)
-        view_lacks_workers(b, tasks); /* the trouble with tasks, below the rest */
+        view_task_trouble(b, tasks); /* the trouble with tasks, below the rest */
     json_decref(tasks);
     json_decref(doc);
     return rc;

@@ -16,7 +16,7 @@
 
 static LIST_VIEW(partitions, "partitions", NULL, COL("PARTITION", "{partition=}"),
                  COL("NODE", "{node}"),
-                 COL("STATE", "{?moves_to:moves|{?up:up|{?node:away|no node yet}}}"), FIGURES_COLS,
+                 COL("STATE", "{?moves_to:moves|{?up:{?full:full|up}|{?node:away|no node yet}}}"), FIGURES_COLS,
                  COL(">BYTES", "{bytes#}"))
 
 /* "away for 12 s": its tasks wait for it */
@@ -40,11 +40,21 @@ static bool lacks_workers(const json_t *pool)
            ctl_u64(pool, "stalled_ms") >= NO_WORKER_MS;
 }
 
-void view_lacks_workers(struct buf *b, const json_t *doc)
+static void says_full(struct buf *b, const json_t *doc)
 {
     const json_t *p;
     size_t i;
 
+    json_array_foreach(json_object_get(doc, "pools"), i, p)
+        ctl_say(b, p, "{?full:tasks of {pool}: new ones are refused, {full_says}\n}");
+}
+
+void view_task_trouble(struct buf *b, const json_t *doc)
+{
+    const json_t *p;
+    size_t i;
+
+    says_full(b, doc);
     json_array_foreach(json_object_get(doc, "pools"), i, p)
         if (lacks_workers(p))
             ctl_say(b, p, "tasks of {pool}: {waiting=} wait, no worker for {stalled_ms~}\n");
@@ -88,7 +98,7 @@ static const json_t *pool_of(const json_t *doc, const char *queue)
 bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
 {
     static const struct col cols[] = {
-        COL("POOL", "{pool}"), COL("STATE", "{?away:away|{?paused:paused|open}}"),
+        COL("POOL", "{pool}"), COL("STATE", "{?away:away|{?paused:paused|{?full:full|open}}}"),
         COL(">QUEUES", "{queues#}"), COL(">ARRIVE", "accepted_per_s", put_lately),
         COL(">START", "started_per_s", put_lately), COL(">END", "ended_per_s", put_lately),
         FIGURES_COLS, COL("HELD_UP_BY", "", put_held),
@@ -106,6 +116,7 @@ bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
     if (queue != NULL)
         return pool != NULL;
     table_list(b, doc, "pools", cols, ARRAY_LEN(cols), "no pools\n");
+    says_full(b, doc);
     buf_byte(b, '\n');
     task_nodes(b, doc);
     ctl_say(b, doc, "{?moves.running+moves.done+moves.aborted:\nmoves of partitions: "

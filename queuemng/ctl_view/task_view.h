@@ -15,8 +15,8 @@ bool view_is_pool(struct buf *b, const json_t *doc, const char *name);
 
 /* The endpoints of the same answer. */
 void view_endpoints(struct buf *b, const json_t *doc);
-/* A line for each pool whose tasks no worker takes: GET /v1/admin/task-queues. */
-void view_lacks_workers(struct buf *b, const json_t *doc);
+/* A line for each pool that refuses tasks, or whose tasks no worker takes: GET /v1/admin/task-queues. */
+void view_task_trouble(struct buf *b, const json_t *doc);
 void view_probe(struct buf *b, const json_t *doc);
 
 /* GET /v1/admin/task-queues/QUEUE/tasks */

@@ -88,6 +88,8 @@ bool pool_sum(const struct mpool *p, struct part_status_row *sum)
         sum->expired += st->expired;
         sum->due += st->due;
         sum->late_ms += st->late_ms;
+        if (sum->full == FULL_NONE)
+            sum->full = st->full;
         for (size_t h = 0; h < TASK_NHOLDS; h++)
             sum->held[h] += st->held[h];
     }

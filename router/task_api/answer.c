@@ -246,15 +246,26 @@ void task_list_end(struct api_ans *a)
 
 #define FAILED(p, d) (struct task_outcome){ api_problem_status(API_##p), API_##p, d }
 
+/* Which bound it is that is reached. */
+static struct task_outcome no_room(enum task_full f)
+{
+    static const char *const details[] = {
+#define X(NAME, word, says) "there is no room for more tasks now: " says "; submit again later",
+        TASK_FULLS(X)
+#undef X
+    };
+
+    return FAILED(QUEUE_FULL, f != FULL_NONE ? details[f] : "there is no room now; ask again later");
+}
+
 /* Answers to codes that mean the same everywhere. */
 static struct task_outcome common(int code)
 {
+    if (code >= CODE_FULL && code < TASK_NCODES)
+        return no_room((enum task_full)(code - CODE_FULL));
     switch (code) {
     case CODE_INVALID:
         return FAILED(BAD_REQUEST, "a number is out of its range");
-    case CODE_FULL:
-        return FAILED(QUEUE_FULL, "there is no room for more tasks now: max_waiting or max_bytes of the queue's "
-                      "pool, or max_tasks of the pool or of its task node, is reached; submit again later");
     case ASK_LOST:
         return FAILED(OUTCOME_UNKNOWN, "no answer came in time; it may have been done");
     case ASK_NOBODY:

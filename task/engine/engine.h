@@ -100,6 +100,7 @@ struct engine {
     void *ended_ctx;
     bool loading;   /* between SNAP and SNAP_END of a replay */
     bool fenced;    /* another owner has the partition: every command answers SQ_ESTALE */
+    uint8_t full;   /* enum task_full: the bound that the newest SQ_EFULL met */
     struct engine_counts counts;
 };
 

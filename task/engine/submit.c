@@ -85,6 +85,12 @@ static void forget_names(struct engine *e, task_no no)
     names_advance(&e->names, e->at);
 }
 
+static int is_full(struct engine *e, enum task_full by)
+{
+    e->full = (uint8_t)by;
+    return SQ_EFULL;
+}
+
 /* Carries out names and what it has of its own, then the task; all of it goes into the log, or
  * nothing. */
 static int perform_all(struct engine *e, const struct task_own *own, const struct trec *name,
@@ -105,7 +111,7 @@ static int perform_all(struct engine *e, const struct task_own *own, const struc
         e->log.len = len;
         e->logged_at = logged_at;
     }
-    return rc;
+    return rc == SQ_EFULL ? is_full(e, FULL_NAMES) : rc;
 }
 
 static int accept_now(struct engine *e, const struct submit *s, const struct tqueue *q,
@@ -140,14 +146,16 @@ static int make_room(struct engine *e, const struct submit *s, uint64_t *body)
     *body = s->body;
     if (p == NULL)
         return SQ_EUNKNOWN;
-    if ((q != NULL && q->tasks - q->over >= p->rules.max_waiting) ||
-        (p->rules.max_bytes != 0 && e->store.bytes + s->bytes > p->rules.max_bytes) ||
-        (task_store_is_full(&e->store) && e->overs.n == 0))
-        return SQ_EFULL;
+    if (q != NULL && q->tasks - q->over >= p->rules.max_waiting)
+        return is_full(e, FULL_WAITING);
+    if (p->rules.max_bytes != 0 && e->store.bytes + s->bytes > p->rules.max_bytes)
+        return is_full(e, FULL_BYTES);
+    if (task_store_is_full(&e->store) && e->overs.n == 0)
+        return is_full(e, FULL_PART);
     rc = s->admit != NULL ? s->admit(s->ctx, body) : 0;
     for (unsigned i = 0; rc == 0 && i < GIVE_WAY && task_store_is_full(&e->store); i++)
-        rc = engine_give_way(e) ? 0 : SQ_EFULL;
-    return rc != 0 ? rc : task_store_is_full(&e->store) ? SQ_EFULL : 0;
+        rc = engine_give_way(e) ? 0 : is_full(e, FULL_PART);
+    return rc != 0 ? rc : task_store_is_full(&e->store) ? is_full(e, FULL_PART) : 0;
 }
 
 int engine_submit(struct engine *e, const struct submit *s, task_no *no)
@@ -181,7 +189,7 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
         return rc;
     q = tqueue_at(e, index);
     *no = task_store_next(&e->store);
-    rc = *no == 0 ? SQ_EFULL : accept_now(e, s, q, body, h, *no);
+    rc = *no == 0 ? is_full(e, FULL_PART) : accept_now(e, s, q, body, h, *no);
     if (rc < 0) {
         *no = 0;
         give_back(e, &other);

@@ -72,10 +72,12 @@ static int admit(void *ctx, uint64_t *body)
 {
     struct put *at = ctx;
     struct part *p = at->room.p;
-    int rc = !p->tab->full && tasktab_make_room(&at->room)
-                 ? tasktab_body_put(p->tab, p, &at->payload, &at->body)
-                 : SQ_EFULL;
+    bool node = !p->tab->full && !tasktab_make_room(&at->room);
+    int rc = node || p->tab->full ? SQ_EFULL
+                                  : tasktab_body_put(p->tab, p, &at->payload, &at->body);
 
+    if (rc == SQ_EFULL)
+        p->e.full = node ? FULL_NODE : FULL_DISK;
     *body = at->body;
     return rc;
 }
@@ -106,6 +108,8 @@ static int put_one(struct part *p, const struct task_put *r, uint64_t *tasks, ta
 
     if (rc != 0)
         tasktab_body_drop(t, p, at.body);
+    if (rc == SQ_EFULL)
+        p->full_ms = t->now.ms;
     *tasks = at.room.others + tasktab_part_tasks(p);
     return rc;
 }
@@ -130,6 +134,7 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
         m->v[i].code = rc == 1              ? CODE_SAME
                        : rc == SQ_ECONFLICT ? CODE_MISMATCH
                        : rc == SQ_EHELD     ? CODE_HELD
+                       : rc == SQ_EFULL     ? (uint8_t)(CODE_FULL + p->e.full)
                                             : tasktab_code(t, rc);
         if (rc >= 0)
             m->v[i].state = (uint8_t)state_of(p, m->v[i].no);

@@ -9,6 +9,7 @@
 
 #define REPORT_MS   1000
 #define LOOK_SLOTS  65536u /* slots of a partition, each report, in search of the oldest */
+#define FULL_MS     10000  /* a partition that refused a task is full for so long */
 #define LOOK_TURNS  8192u  /* and for what holds tasks up: a millisecond at most */
 
 static uint8_t life(const struct part *p)
@@ -111,6 +112,7 @@ static struct part_status_row row(const struct tasktab *t, const struct part *p)
         .late_ms = c->late.sum_us / 1000,
         .bytes = p->e.store.bytes,
         .schedules = p->schedules.n,
+        .full = p->full_ms != 0 && t->now.ms - p->full_ms < FULL_MS ? p->e.full : FULL_NONE,
         .life = has_left(t, p) ? PART_LEFT : life(p),
         .to_epoch = has_left(t, p) ? p->out->to_epoch : 0,
     };

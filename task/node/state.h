@@ -80,6 +80,7 @@ struct part {
     bool turned; /* clock has run in this turn: something may have changed */
     bool more;   /* and has more to do */
     msec_t due;  /* when it has, by itself; on the node's axis */
+    msec_t full_ms; /* when it last refused a task, since engine.full was reached; 0: never */
     msec_t unix_ahead; /* offset of the axis; a millisecond to and fro is rounding, and no news */
     struct engine e;
     struct schedules schedules;

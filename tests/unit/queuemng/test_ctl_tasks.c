@@ -35,9 +35,9 @@ Test(ctl_tasks, status_tells_of_a_task_node_that_is_away)
     json_decref(j);
 }
 
-/* A crowd of tasks that nobody takes is trouble; those of a worker that came a moment ago, and those that a
+/* Tasks that are refused are trouble. So is a crowd of them that nobody takes; those of a worker that came a moment ago, and those that a
  * limit holds up, are not. */
-Test(ctl_tasks, status_names_pools_whose_tasks_no_worker_takes)
+Test(ctl_tasks, status_names_pools_that_are_full_and_those_whose_tasks_no_worker_takes)
 {
     static const char answer[] =
         "{\"pools\":[{\"pool\":\"img*\",\"waiting\":501,\"running\":0,\"stalled_ms\":180000,"
@@ -45,11 +45,13 @@ Test(ctl_tasks, status_names_pools_whose_tasks_no_worker_takes)
         "{\"pool\":\"b\",\"waiting\":9,\"running\":0,\"stalled_ms\":5000,"
         "\"held\":[{\"by\":\"workers\",\"says\":\"workers\",\"tasks\":9}]},"
         "{\"pool\":\"c\",\"waiting\":9,\"running\":0,\"stalled_ms\":500000,"
-        "\"held\":[{\"by\":\"rate\",\"says\":\"the rate\",\"tasks\":9}]}]}";
+        "\"held\":[{\"by\":\"rate\",\"says\":\"the rate\",\"tasks\":9}]},"
+        "{\"pool\":\"d\",\"waiting\":7,\"full\":\"max_bytes\",\"full_says\":\"payloads have max_bytes\"}]}";
     json_t *doc = js(answer);
 
-    view_lacks_workers(&b, doc);
-    cr_expect_str_eq(text(), "tasks of img*: 501 wait, no worker for 3 min\n");
+    view_task_trouble(&b, doc);
+    cr_expect_str_eq(text(), "tasks of d: new ones are refused, payloads have max_bytes\n"
+                             "tasks of img*: 501 wait, no worker for 3 min\n");
     json_decref(doc);
 }
 

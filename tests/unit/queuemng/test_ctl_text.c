@@ -221,7 +221,7 @@ static json_t *everything(unsigned depth)
 static void say_all(const json_t *doc)
 {
     static const view_fn others[] = { view_place, view_forget, view_drain,
-                                      view_metrics_and_moves, view_tasks_of, view_lacks_workers,
+                                      view_metrics_and_moves, view_tasks_of, view_task_trouble,
                                       view_endpoints, view_probe, view_away, view_detail,
                                       view_deleted, view_held, view_left };
 

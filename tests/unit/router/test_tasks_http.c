@@ -700,14 +700,14 @@ Test(tasks_http, a_node_that_is_behind_is_asked_again)
 }
 
 /* Who submits cannot know which bound it is by "no room" alone. */
-Test(tasks_http, no_room_names_the_bounds_that_may_be_reached)
+Test(tasks_http, no_room_names_the_bound_that_is_reached)
 {
-    static const char *const bounds[] = { "max_waiting", "max_bytes", "max_tasks" };
-    struct task_outcome o = task_put_outcome(CODE_FULL);
+    for (enum task_full f = FULL_NONE; f < TASK_NFULLS; f++) {
+        struct task_outcome o = task_put_outcome(CODE_FULL + f);
 
-    cr_expect_eq(o.status, 503);
-    for (size_t i = 0; i < ARRAY_LEN(bounds); i++)
-        cr_expect_not_null(strstr(o.detail, bounds[i]), "%s", o.detail);
+        cr_expect_eq(o.status, 503);
+        cr_expect_not_null(strstr(o.detail, task_full_says(f)), "%s", o.detail);
+    }
 }
 
 Test(tasks_http, nobody_has_the_partition)

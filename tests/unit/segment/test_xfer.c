@@ -197,6 +197,23 @@ Test(xfer, the_passes_are_the_same_bytes_after_the_move)
     cr_assert_str_eq(after + strlen(after) - 2, "1 ", "and with what it is bound to");
 }
 
+/* A target that forgets the subjects would give one of them a second ticket. */
+Test(xfer, who_joins_again_after_the_move_has_his_ticket)
+{
+    struct append_ans a;
+
+    scene(2);
+    a = rig_join_as(r, 1, 2, "\2\2" "1 uoaa");
+    cr_assert(a.state == APPEND_EXISTING && a.number == 14);
+    order_in();
+    rig_order(r, 1, out_msg());
+    rig_order(r, 0, end_msg(true));
+    rig_order(r, 1, end_msg(true));
+    a = rig_join_as(r, 0, 1, "\2\2" "1 uoaa");
+    cr_expect_eq(a.state, APPEND_EXISTING);
+    cr_expect(a.seg == 2 && a.number == 14);
+}
+
 Test(xfer, merge_within_a_node)
 {
     struct segtab_counts c;

@@ -292,7 +292,7 @@ Test(task_kept, a_limit_falls_behind_what_its_turn_accepted)
     send(MNG, &(struct msg){ .type = MSG_PART_OPEN,
                              .part_open = { EPOCH, 3, 8, "q*", 0, NULL, 1, false } });
     turn();
-    cr_expect_eq(put_at(3, 8, "q", "a").code, CODE_FULL);
+    cr_expect_eq(put_at(3, 8, "q", "a").code, CODE_FULL + FULL_PART);
     turn();
     before = tabrig_digest(&rig);
     cr_expect_eq(again(), before, "what is above it is read again");

@@ -110,14 +110,14 @@ Test(task_table, payloads_have_a_bound_and_what_is_there_already_is_still_known)
     first.digest = 1;
     cr_assert_eq(put_row(&first).code, CODE_DONE);
     cr_assert_eq(put_at(3, 8, "q", "y").code, CODE_DONE);
-    cr_expect_eq(put_at(3, 8, "q", "z").code, CODE_FULL);
+    cr_expect_eq(put_at(3, 8, "q", "z").code, CODE_FULL + FULL_BYTES);
     cr_expect_eq(put_row(&first).code, CODE_SAME);
     turn();
     again();
     tasktab_up(t, MNG, RPC_MANAGER, "m1", &out);
     tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
     ok(EPOCH, 77);
-    cr_expect_eq(put_at(3, 8, "q", "z").code, CODE_FULL, "a replay counts them, too");
+    cr_expect_eq(put_at(3, 8, "q", "z").code, CODE_FULL + FULL_BYTES, "a replay counts them, too");
     tasktab_count(t, &n);
     cr_expect_eq(n.waiting_bytes, 2);
     a = take(RTR, "q", 1, 0);
@@ -464,12 +464,12 @@ Test(task_table, a_node_at_its_bound_lets_go_what_is_over)
     open_part(4, 8);
     for (int i = 0; i < 20; i++)
         cr_assert_eq(put_at(3, 8, "q", "body").code, CODE_DONE);
-    cr_expect_eq(put_at(4, 8, "q", "body").code, CODE_FULL, "all of them wait");
+    cr_expect_eq(put_at(4, 8, "q", "body").code, CODE_FULL + FULL_NODE, "all of them wait");
     pass(1);
     pass(3 * 3600000 + 1000); /* task_ttl: they expire */
     for (int i = 0; i < 20; i++)
         cr_assert_eq(put_at(4, 8, "q", "body").code, CODE_DONE, "%d", i);
-    cr_expect_eq(put_at(3, 8, "q", "body").code, CODE_FULL);
+    cr_expect_eq(put_at(3, 8, "q", "body").code, CODE_FULL + FULL_NODE);
     tasktab_count(t, &n);
     cr_expect_eq(n.tasks, 20);
     cr_expect_eq(n.engine.gave_way, 20);
@@ -506,6 +506,31 @@ Test(task_table, how_full_it_is_says_its_nearest_bound_without_what_gives_way)
     cr_expect_float_eq(full(), 0.6, 1e-9, "both partitions");
 }
 
+/* The bound that the manager hears of. */
+static enum task_full told_full(void)
+{
+    enum task_full f = TASK_NFULLS;
+
+    pass(1000);
+    for (uint32_t i = 0; i < out.n; i++)
+        if (out.v[i].m.type == MSG_PART_STATUS)
+            f = (enum task_full)out.v[i].m.part_status.v[0].full;
+    return f;
+}
+
+Test(task_table, the_manager_hears_which_bound_refuses_tasks_while_it_does)
+{
+    open_part(3, 8);
+    t->o.max_tasks = 1;
+    cr_assert_eq(put_at(3, 8, "q", "x").code, CODE_DONE);
+    cr_expect_eq(told_full(), FULL_NONE, "nobody was refused");
+    cr_assert_eq(put_at(3, 8, "q", "y").code, CODE_FULL + FULL_NODE);
+    cr_expect_eq(told_full(), FULL_NODE);
+    for (int i = 0; i < 10; i++)
+        (void)told_full();
+    cr_expect_eq(told_full(), FULL_NONE);
+}
+
 /* What is no new task costs nobody a result: least of all the very one that is asked for again. */
 Test(task_table, only_a_new_task_makes_a_result_give_way)
 {
@@ -539,11 +564,11 @@ Test(task_table, only_a_new_task_makes_a_result_give_way)
     other.digest++;
     cr_expect_eq(put_row(&other).code, CODE_MISMATCH);
     cr_expect_eq(put_row(&held).code, CODE_HELD);
-    cr_expect_eq(put_row(&full).code, CODE_FULL, "its queue is full");
+    cr_expect_eq(put_row(&full).code, CODE_FULL + FULL_WAITING, "its queue is full");
     tasktab_full(t, true);
     cr_expect_eq(put_row(&done).code, CODE_SAME, "the disk has no room, and needs none");
     full.queue = "q4";
-    cr_expect_eq(put_row(&full).code, CODE_FULL);
+    cr_expect_eq(put_row(&full).code, CODE_FULL + FULL_DISK);
     tasktab_full(t, false);
     tasktab_count(t, &n);
     cr_expect_eq(n.engine.gave_way, 0);

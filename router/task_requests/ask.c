@@ -330,7 +330,7 @@ void give_back_unheard(struct tasking *t, part_no part, uint64_t rid)
     t->counts.unheard++;
     c->v[0].settle = (struct settle_row){ .verb = SETTLE_UNHEARD, .lease = rid };
     wait(&c->v[0]);
-    call_settled(c, NULL); /* its begin */
+    call_settled(c, NULL); /* the begin */
 }
 
 void give_back_waits(struct tasking *t, part_no part)

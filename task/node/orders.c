@@ -218,7 +218,8 @@ static int define(struct part *p, const char *match, const struct part_rules *r)
     return rc < 0 ? rc : engine_define_keys(&p->e, match, &r->keys);
 }
 
-/* Who called is gone, and so are its connections: no answer to be written down can come any more. */
+/* Frees what calls of a process that is gone hold beyond their deadlines: no answer to be written down can
+ * come any more. */
 static void free_unknown_calls(struct part *p)
 {
     if (p->restarted && p->endpoint_name[0] != 0)

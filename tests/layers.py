@@ -51,7 +51,7 @@ ROOMS = {
     "router/page": (PURE, CALM + ["common/config", "common/http"]),
     "router/replica": (PURE, CALM + ["router/gate"]),
     "router/flow": (PURE, CALM + ["router/gate", "router/page", "router/replica"]),
-    "router/api": (PURE, CALM + ["common/http", "router/flow", "router/gate"]),
+    "router/api": (PURE, CALM + ["common/config", "common/http", "router/flow", "router/gate"]),
     "router/compat": (PURE, CALM + ["common/http", "router/flow", "router/gate", "router/api",
                                     "router/task_api"]),
     "router/state": (MIXED, COMMON + ["router/gate", "router/flow", "router/api", "router/replica",

@@ -1,15 +1,12 @@
-/* json_body.h: the JSON body of a join. Pure (jansson).
- * Unknown members are ignored; duplicate members, wrong types, nesting over 32 and
+/* json_body.h: the JSON body of a join, by a table of its members (json_members.h). Pure.
+ * Unknown members are passed over; members that are there twice, wrong types, nesting over 32 and
  * anything that is not one JSON object in UTF-8 are refused. */
-#ifndef SEGQ_ROUTER_BODY_H
-#define SEGQ_ROUTER_BODY_H
+#ifndef SEGQ_ROUTER_API_JSON_BODY_H
+#define SEGQ_ROUTER_API_JSON_BODY_H
 
-#include "common/base/base.h"
-#include "common/base/err.h"
 #include "common/ticket/bound.h"
+#include "router/api/json_members.h"
 #include "router/gate/signed_claim.h"
-
-#define BODY_MAX_DEPTH 32
 
 struct join_body {
     uint8_t client;                /* enum client_class */
@@ -27,12 +24,7 @@ struct join_body {
     char head[SUBJECT_HEAD_MAX];   /* likewise, head_len; ticket/bound.h */
 };
 
-/* 0, SQ_EINVAL (*why: one sentence of ours, nothing of the client's in it), SQ_ENOMEM.
- * n == 0: an empty body, all defaults. */
-SQ_CHECK int body_join(struct join_body *b, const char *p, size_t n, const char **why);
-/* Nested deeper than BODY_MAX_DEPTH: jansson, which recurs, must not see it. */
-bool body_too_deep(const char *p, size_t n);
-/* The same by jansson alone; n > 0. For tests. */
-SQ_CHECK int body_join_any(struct join_body *b, const char *p, size_t n, const char **why);
+/* False: *e says why. An empty text: all defaults. It is read where it lies, and changed by that. */
+SQ_CHECK bool body_join(struct join_body *b, struct slice text, struct body_error *e);
 
 #endif

@@ -192,19 +192,15 @@ static void join_ask(struct router *r, struct httpd_req *req, const struct http_
 static bool join_read(struct router *r, struct httpd_req *req, const struct http_req *q,
                struct join_body *b)
 {
-    const char *why;
-    int rc;
+    struct body_error e;
 
-    if (q->has_body && !q->json) {
+    if (q->has_body && !q->json)
         router_problem(r, req, API_UNSUPPORTED_MEDIA_TYPE, "the body must be JSON");
-        return false;
-    }
-    rc = body_join(b, q->body.p, q->body.n, &why);
-    if (rc == SQ_EINVAL)
-        router_problem(r, req, API_BAD_REQUEST, why);
-    else if (rc < 0)
-        router_problem(r, req, API_QUEUE_UNAVAILABLE, "this router is out of memory; try again");
-    return rc == 0;
+    else if (body_join(b, q->body, &e))
+        return true;
+    else
+        router_problem(r, req, API_BAD_REQUEST, e.text);
+    return false;
 }
 
 void join_start(struct router *r, struct httpd_req *req, const struct http_req *q,
@@ -241,11 +237,11 @@ static bool body_may_be_permit(const char *p, size_t n)
     return false;
 }
 
-/* Reads the bindings of the pass. 0; SQ_EUNKNOWN: it is no permit's body; SQ_EINVAL and *why: one
- * sentence of ours. */
+/* Reads the bindings of the pass, and leaves the bytes as they are: another call may be meant. 0;
+ * SQ_EUNKNOWN: it is no permit's body; SQ_EINVAL and *why: one sentence of ours. */
 static int body_permit(struct bound *b, struct slice body, const char **why)
 {
-    json_t *o = body_too_deep(body.p, body.n) ? NULL : json_in(body.p, body.n, NULL);
+    json_t *o = json_scan_is_whole(body) ? json_in(body.p, body.n, NULL) : NULL;
     const char *kind = json_string_value(json_object_get(o, "kind"));
     int rc = SQ_EUNKNOWN;
 

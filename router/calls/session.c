@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json_in.h"
 #include "router/calls/bearer.h"
 #include "router/links/flows.h"
 
@@ -46,29 +45,34 @@ static bool read_cmd(struct session_cmd *c, const char *p, size_t n)
     return c->command == SESS_RELEASE || is(p, n, "revoke");
 }
 
-static int unfit(const char **why, const char *text)
+#define CMD_MUST " must be release, revoke, extend or extend=SECONDS"
+
+static bool unfit(struct body_error *e, const char *why)
 {
-    *why = text;
-    return SQ_EINVAL;
+    return json_say(e, why, (struct slice){ 0 }, "");
 }
 
-static int of_json(struct session_cmd *c, struct slice body, const char **why)
+static bool json_cmd(const struct json_member *m, struct json_scan *s, void *to)
 {
-    json_t *js = json_in(body.p, body.n, NULL);
-    const json_t *v = json_object_get(js, "command");
-    bool ok = json_is_string(v) &&
-              read_cmd(c, json_string_value(v), json_string_length(v));
-    bool object = json_is_object(js);
+    struct slice v;
 
-    json_decref(js);
-    if (!object)
-        return unfit(why, "the body is not a JSON object");
-    return ok ? 0
-              : unfit(why, "command must be release, revoke, extend or extend=SECONDS");
+    (void)m;
+    return json_string_or_skip(s, &v) && read_cmd(to, v.p, v.n);
+}
+
+static bool of_json(struct session_cmd *c, struct slice body, struct body_error *e)
+{
+    static const struct json_member members[] = {
+        { "command", 0, .read = json_cmd, .must = CMD_MUST }, JSON_OTHERS,
+    };
+    uint32_t has;
+
+    return json_members_whole(members, ARRAY_LEN(members), UINT32_MAX, body, c, &has, e) &&
+           (has != 0 || unfit(e, "command" CMD_MUST));
 }
 
 /* "command=VALUE": only what such a value can be is unescaped. */
-static int of_form(struct session_cmd *c, struct slice body, const char **why)
+static bool of_form(struct session_cmd *c, struct slice body, struct body_error *e)
 {
     static const char key[] = "command=";
     size_t n = sizeof(key) - 1;
@@ -77,33 +81,22 @@ static int of_form(struct session_cmd *c, struct slice body, const char **why)
     size_t k = 0;
 
     if (body.n < n || memcmp(body.p, key, n) != 0)
-        return unfit(why, "the body must be {\"command\": ...} or command=...");
+        return unfit(e, "the body must be {\"command\": ...} or command=...");
     for (; p < end && k < sizeof(v); k++) {
         bool equals = end - p >= 3 && p[0] == '%' && p[1] == '3' && (p[2] | 0x20) == 'd';
 
         v[k] = equals ? '=' : *p;
         p += equals ? 3 : 1;
     }
-    if (p == end && read_cmd(c, v, k))
-        return 0;
-    return unfit(why, "command must be release, revoke, extend or extend=SECONDS");
+    return (p == end && read_cmd(c, v, k)) || unfit(e, "command" CMD_MUST);
 }
 
-int session_body(struct session_cmd *c, struct slice body, const char **why)
+bool session_body(struct session_cmd *c, struct slice body, struct body_error *e)
 {
-    for (size_t i = 0; i < body.n; i++) { /* nesting is not needed */
-        if (body.p[i] == '{' || body.p[i] == ' ' || body.p[i] == '\n' || body.p[i] == '\r' ||
-            body.p[i] == '\t') {
-            if (body.p[i] != '{')
-                continue;
-            if (memchr(body.p + i + 1, '[', body.n - i - 1) != NULL ||
-                memchr(body.p + i + 1, '{', body.n - i - 1) != NULL)
-                return unfit(why, "the body must be an object without others in it");
-            return of_json(c, body, why);
-        }
-        break;
-    }
-    return of_form(c, body, why);
+    struct json_scan s;
+
+    json_scan_init(&s, body);
+    return json_scan_peek(&s) == '{' ? of_json(c, body, e) : of_form(c, body, e);
 }
 
 /* ---- commands ---- */
@@ -194,7 +187,7 @@ void session_start(struct router *r, struct httpd_req *req, const struct http_re
                 gate_secret_is(&r->gate_secret, said);
     const struct known_pass *x;
     struct session_cmd c;
-    const char *why;
+    struct body_error e;
 
     /* The operator's own machines are not limited; a wrong secret is a guess. */
     if (!ours && !router_may_pass(r, req, said.p != NULL ? LIMIT_BAD : LIMIT_POLL))
@@ -203,8 +196,8 @@ void session_start(struct router *r, struct httpd_req *req, const struct http_re
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "keys are not known yet");
         return;
     }
-    if (session_body(&c, q->body, &why) < 0) {
-        refuse(r, req, API_BAD_REQUEST, why);
+    if (!session_body(&c, q->body, &e)) {
+        refuse(r, req, API_BAD_REQUEST, e.text);
         return;
     }
     x = bearer_pass(r, q, (struct slice){ 0 }, NULL);

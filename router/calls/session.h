@@ -24,9 +24,9 @@
 #ifndef SEGQ_ROUTER_SESSION_H
 #define SEGQ_ROUTER_SESSION_H
 
-#include "common/base/err.h"
 #include "common/http/http.h"
 #include "common/wire/msg_router_segment.h"
+#include "router/api/json_members.h"
 #include "router/state/router.h"
 
 /* Answers, or begins a flow that will. */
@@ -67,7 +67,7 @@ struct session_cmd {
     uint32_t seconds; /* EXTEND: 0: not said */
 };
 
-/* Out of a request's body, JSON or form. 0, or SQ_EINVAL and *why: a sentence of ours. */
-SQ_CHECK int session_body(struct session_cmd *c, struct slice body, const char **why);
+/* Reads a request's body, JSON or form, where it lies. False: *e says why. */
+SQ_CHECK bool session_body(struct session_cmd *c, struct slice body, struct body_error *e);
 
 #endif

@@ -8,7 +8,7 @@
 #include "common/http/problem.h"
 #include "common/task/url.h"
 #include "common/ticket/bound.h"
-#include "router/task_api/json_scan.h"
+#include "router/api/json_members.h"
 
 #define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
 
@@ -17,17 +17,16 @@ struct members { /* slices of the body; n 0: not there */
     struct slice body, headers, priority, timestamp, claim;   /* JSON, as it stands */
 };
 
-static const struct member {
-    const char *name;
-    size_t offset;
-    bool text, submits; /* member of submitTask, or of cancelTask */
-} table[] = {
-#define M(member, text, submits) { #member, offsetof(struct members, member), text, submits }
-    M(target_url, true, true), M(http_method, true, true), M(task_type, true, true),
-    M(body, false, true),      M(headers, false, true),    M(priority, false, true),
-    M(timestamp, false, true), M(claim, false, true),      M(task_id, true, false),
-#undef M
+#define M(member, how, must)                                                             \
+    { #member, offsetof(struct members, member), 1, INT64_MAX, how, RANGE_UNSAID, NULL, must }
+#define TEXT(member) M(member, json_text, " must be a string, and not empty")
+#define ANY(member)  M(member, json_value, NULL)
+static const struct json_member table[] = {
+    TEXT(task_id), TEXT(target_url), TEXT(http_method), TEXT(task_type), ANY(body),
+    ANY(headers),  ANY(priority),    ANY(timestamp),    ANY(claim),
 };
+
+enum { CANCELS = 1, SUBMITS = ~CANCELS }; /* members of cancelTask, a bit for each; of submitTask */
 
 static bool say(struct classic_error *e, enum api_problem p, const char *what, const char *why)
 {
@@ -48,41 +47,15 @@ static bool is(struct slice s, const char *word)
 
 /* ---- the body ---------------------------------------------------------------------------- */
 
-static bool read_member(struct members *m, struct json_scan *s, struct slice name, bool submits,
-                        struct classic_error *e)
-{
-    char shown[41] = "";
-    struct slice *to;
-    size_t i = 0;
-
-    while (i < ARRAY_LEN(table) && (table[i].submits != submits || !is(name, table[i].name)))
-        i++;
-    memcpy(shown, name.p, name.n < 40 ? name.n : 40);
-    if (i == ARRAY_LEN(table))
-        return bad(e, "unknown member ", shown);
-    to = (struct slice *)(void *)((char *)m + table[i].offset);
-    if (to->n > 0)
-        return bad(e, shown, " is there twice");
-    if (table[i].text && json_scan_peek(s) == '"')
-        return json_scan_text(s, to) && (to->n > 0 || bad(e, shown, " is empty"));
-    return json_scan_value(s, to) && (!table[i].text || bad(e, shown, " must be a string"));
-}
-
-static bool read_members(struct members *m, struct slice body, bool submits,
+static bool read_members(struct members *m, struct slice body, uint32_t may,
                          struct classic_error *e)
 {
-    struct slice name;
-    struct json_scan s;
-    bool first = true;
+    struct body_error why;
+    uint32_t has;
 
     *m = (struct members){ 0 };
-    json_scan_init(&s, body);
-    if (json_scan_peek(&s) != '{' || !json_scan_enter(&s, '{'))
-        return bad(e, "the body must be one JSON object in UTF-8", "");
-    while (json_scan_member(&s, &first, &name))
-        if (!read_member(m, &s, name, submits, e))
-            return s.why == NULL ? false : bad(e, s.why, "");
-    return json_scan_ends(&s) || bad(e, "the body must be one JSON object in UTF-8", "");
+    return json_members_whole(table, ARRAY_LEN(table), may, body, m, &has, &why) ||
+           bad(e, why.text, "");
 }
 
 static bool is_visible(struct slice s)
@@ -293,7 +266,7 @@ static bool submit(struct classic_ask *c, const struct http_req *q, const struct
     const char *why;
     bool unknown;
 
-    if (!read_members(&m, q->body, true, e) || !is_now(m.timestamp, now_s, e))
+    if (!read_members(&m, q->body, (uint32_t)SUBMITS, e) || !is_now(m.timestamp, now_s, e))
         return false;
     if (m.target_url.n == 0)
         return bad(e, "target_url is missing", "");
@@ -357,7 +330,7 @@ static bool cancel(struct classic_ask *c, const struct http_req *q, struct class
 {
     struct members m;
 
-    return read_members(&m, q->body, false, e) && one(c, m.task_id, HTTP_DELETE, e);
+    return read_members(&m, q->body, CANCELS, e) && one(c, m.task_id, HTTP_DELETE, e);
 }
 
 /* ---- the three --------------------------------------------------------------------------- */

@@ -163,15 +163,7 @@ bool task_body_read(struct task_body *b, struct json_scan *s, uint32_t may, stru
 
 bool task_body_whole(struct task_body *b, struct slice text, uint32_t may, struct body_error *e)
 {
-    struct json_scan s;
-
     *b = (struct task_body){ 0 };
     *e = (struct body_error){ 0 };
-    if (text.n == 0)
-        return true;
-    json_scan_init(&s, text);
-    if (!task_body_read(b, &s, may, e))
-        return false;
-    return json_scan_ends(&s) ||
-           json_say(e, "the body must be one JSON object in UTF-8", (struct slice){ 0 }, "");
+    return text.n == 0 || json_members_whole(members, TASK_NMEMBERS, may, text, b, &b->has, e);
 }

@@ -6,8 +6,8 @@
 #include "common/task/call.h"
 #include "common/task/rules.h"
 #include "common/task/state.h"
+#include "router/api/json_members.h"
 #include "router/gate/signed_claim.h"
-#include "router/task_api/json_members.h"
 
 #define TASK_WAIT_MAX_MS  60000
 #define TASK_LEASE_MAX_MS 43200000

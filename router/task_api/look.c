@@ -11,7 +11,7 @@
 #include "common/task/state.h"
 #include "common/task/url.h"
 #include "router/api/json_out.h"
-#include "router/task_api/json_scan.h"
+#include "router/api/json_scan.h"
 
 /* ---- members ---- */
 

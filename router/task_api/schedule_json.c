@@ -90,16 +90,12 @@ bool schedule_body_read(struct schedule_body *b, struct slice text, uint32_t may
                         struct body_error *e)
 {
     struct cron_error ce;
-    struct json_scan s;
     uint32_t has = 0;
     const char *why;
 
     *b = (struct schedule_body){ .catch_up_max = SCHEDULE_CATCH_UP_MAX, .may = may, .e = e };
-    json_scan_init(&s, text);
-    if (!json_members(members, ARRAY_LEN(members), UINT32_MAX, &s, b, &has, e))
+    if (!json_members_whole(members, ARRAY_LEN(members), UINT32_MAX, text, b, &has, e))
         return false;
-    if (!json_scan_ends(&s))
-        return wrong(e, "the body must be one JSON object in UTF-8");
     why = whole_wrong(b, has, &ce);
     return why == NULL || wrong(e, why);
 }

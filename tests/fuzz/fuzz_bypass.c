@@ -133,7 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint8_t *end = memchr(data, '\n', size), *end2;
     size_t n = end != NULL ? (size_t)(end - data) : size, left, k;
     struct session_cmd c;
-    const char *why;
+    struct body_error e;
     char *json, *uri, *body;
 
     json = copy(data, n);
@@ -145,7 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     body = copy(data + k + (end2 != NULL), left - k - (end2 != NULL));
     rules(json, uri, k);
     paths(uri, strlen(uri));
-    if (session_body(&c, (struct slice) { body, strlen(body) }, &why) == 0)
+    if (session_body(&c, (struct slice) { body, strlen(body) }, &e))
         must(c.command < SESS_NCOMMANDS && c.seconds <= SESSION_MAX_EXTEND);
     free(json);
     free(uri);

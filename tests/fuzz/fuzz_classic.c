@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "router/api/json_scan.h"
 #include "router/compat/classic_answer.h"
 #include "router/compat/classic_ask.h"
-#include "router/task_api/json_scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

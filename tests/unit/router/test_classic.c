@@ -173,7 +173,7 @@ Test(classic, what_is_unfit_is_refused_by_its_name)
         { "{} {}", "JSON object", API_BAD_REQUEST },
         { "{}", "target_url is missing", API_BAD_REQUEST },
         { "{\"target_url\":7}", "target_url must be a string", API_BAD_REQUEST },
-        { "{\"target_url\":\"\"}", "target_url is empty", API_BAD_REQUEST },
+        { "{\"target_url\":\"\"}", "target_url must be a string, and not empty", API_BAD_REQUEST },
         { "{\"target_url\":\"http://x/\",\"target_url\":\"http://y/\"}", "target_url is there twice", API_BAD_REQUEST },
         { "{\"target_url\":\"http://x/\",\"color\":1}", "unknown member color", API_BAD_REQUEST },
         { "{\"target_url\":\"http://x/\",\"task_id\":\"a\"}", "unknown member task_id", API_BAD_REQUEST },

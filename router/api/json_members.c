@@ -1,5 +1,5 @@
 /* json_members.c: see json_members.h. */
-#include "router/task_api/json_members.h"
+#include "router/api/json_members.h"
 
 #include <assert.h>
 #include <string.h>
@@ -17,6 +17,15 @@ bool task_text_ok(struct slice t)
         if (t.p[i] <= 0x20 || t.p[i] >= 0x7f)
             return false;
     return t.n > 0;
+}
+
+static bool is(struct slice t, const char *word)
+{
+    size_t i = 0;
+
+    while (i < t.n && t.p[i] == word[i])
+        i++;
+    return i == t.n && word[i] == '\0';
 }
 
 static bool fits(const struct json_member *m, size_t n)
@@ -73,7 +82,7 @@ bool json_word(const struct json_member *m, struct json_scan *s, void *to)
     if (!json_string_or_skip(s, &t))
         return false;
     for (int64_t i = 0; i < m->most; i++) {
-        if (t.n == strlen(m->words[i]) && memcmp(t.p, m->words[i], t.n) == 0) {
+        if (is(t, m->words[i])) {
             *(int64_t *)to = i;
             return true;
         }
@@ -281,20 +290,38 @@ static bool unknown(struct body_error *e, struct slice name, const struct json_m
 static int find(const struct json_member *v, int n, struct slice name)
 {
     for (int i = 0; i < n; i++)
-        if (strlen(v[i].name) == name.n && memcmp(v[i].name, name.p, name.n) == 0)
+        if (is(name, v[i].name))
             return i;
     return -1;
 }
 
+struct others { /* members that were passed over */
+    unsigned n;
+    struct slice v[JSON_MEMBERS_MAX];
+};
+
+static bool pass_over(struct others *o, struct slice name, struct body_error *e)
+{
+    for (unsigned i = 0; i < o->n; i++)
+        if (o->v[i].n == name.n && memcmp(o->v[i].p, name.p, name.n) == 0)
+            return json_say(e, "", name, " is there twice");
+    if (o->n == JSON_MEMBERS_MAX)
+        return json_say(e, "too many unknown members; the first beyond them is ", name, "");
+    o->v[o->n++] = name;
+    return true;
+}
+
+/* others: NULL if an unknown one is refused. */
 static bool read_member(const struct json_member *v, int n, uint32_t may, struct slice name,
-                        struct json_scan *s, void *to, uint32_t *has, struct body_error *e)
+                        struct json_scan *s, struct others *others, void *to, uint32_t *has,
+                        struct body_error *e)
 {
     struct slice value;
     int i = find(v, n, name);
 
     if (i < 0 || (may >> i & 1) == 0) {
         (void)json_scan_value(s, &value);
-        return unknown(e, name, v, n, may);
+        return others != NULL ? pass_over(others, name, e) : unknown(e, name, v, n, may);
     }
     if ((*has >> i & 1) != 0) {
         (void)json_scan_value(s, &value);
@@ -308,24 +335,39 @@ static bool read_member(const struct json_member *v, int n, uint32_t may, struct
 bool json_members(const struct json_member *v, int n, uint32_t may, struct json_scan *s, void *to,
                   uint32_t *has, struct body_error *e)
 {
-    bool first = true, good = true;
+    bool first = true, good = true, open = v[n - 1].name == NULL;
+    struct others others;
     struct slice name;
 
+    n -= open;
+    others.n = 0;
     assert(n <= JSON_MEMBERS_MAX);
     *has = 0;
-    *e = (struct body_error){ 0 };
+    e->too_large = false;
+    e->text[0] = '\0';
     if (json_scan_enter(s, '{')) {
         while (json_scan_member(s, &first, &name)) { /* to its end: others may follow */
             if (good)
-                good = read_member(v, n, may, name, s, to, has, e);
+                good = read_member(v, n, may, name, s, open ? &others : NULL, to, has, e);
             else
                 (void)json_scan_value(s, &name);
         }
     }
     if (s->why == NULL)
         return good;
-    *e = (struct body_error){ 0 };
+    e->too_large = false;
     return json_say(e, s->why, (struct slice){ 0 }, "");
+}
+
+bool json_members_whole(const struct json_member *v, int n, uint32_t may, struct slice text,
+                        void *to, uint32_t *has, struct body_error *e)
+{
+    struct json_scan s;
+
+    json_scan_init(&s, text);
+    return json_members(v, n, may, &s, to, has, e) &&
+           (json_scan_ends(&s) ||
+            json_say(e, "the body must be one JSON object in UTF-8", (struct slice){ 0 }, ""));
 }
 
 bool json_members_within(const struct json_member *v, int n, struct json_scan *s, void *to,

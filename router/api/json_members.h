@@ -1,13 +1,14 @@
 /* json_members.h: an object of a stranger's JSON, read by a table: of each member its name, how it
  * is read, where it goes, its range, and a sentence for one that is unfit. Pure.
  * Strict: a member that is unknown, unfit for the request, or there twice is refused by its name,
- * with the range that it has, or the name that was perhaps meant. Times are "500ms", "2s", "30m",
- * "1h", "7d", or a number of seconds; a moment is a number of Unix seconds. Parts of a millisecond
- * are rounded up: nothing is early. */
-#ifndef SEGQ_TASK_API_JSON_MEMBERS_H
-#define SEGQ_TASK_API_JSON_MEMBERS_H
+ * with the range that it has, or the name that was perhaps meant; where JSON_OTHERS is the last
+ * row, unknown ones are passed over (at most JSON_MEMBERS_MAX, each once). Times are "500ms",
+ * "2s", "30m", "1h", "7d", or a number of seconds; a moment is a number of Unix seconds. Parts of a
+ * millisecond are rounded up: nothing is early. */
+#ifndef SEGQ_ROUTER_API_JSON_MEMBERS_H
+#define SEGQ_ROUTER_API_JSON_MEMBERS_H
 
-#include "router/task_api/json_scan.h"
+#include "router/api/json_scan.h"
 
 #define JSON_MEMBERS_MAX 32 /* a bit for each */
 
@@ -32,6 +33,8 @@ struct json_member {
     const char *must; /* " must be ..."; the range may follow. NULL: within another, which says it */
 };
 
+#define JSON_OTHERS { .name = NULL }
+
 /* Reads an object at s; may: a bit for each of the n members. *has: what was there; what was not is
  * as it was. False: *e says why; the scan may go on behind the object if it is JSON (s->why NULL). */
 SQ_CHECK bool json_members(const struct json_member *v, int n, uint32_t may, struct json_scan *s,
@@ -39,6 +42,9 @@ SQ_CHECK bool json_members(const struct json_member *v, int n, uint32_t may, str
 /* The same of an object that is a value: what is wrong within it says its own member's sentence. */
 SQ_CHECK bool json_members_within(const struct json_member *v, int n, struct json_scan *s, void *to,
                                   uint32_t *has);
+/* The same of a whole text, which is one object. */
+SQ_CHECK bool json_members_whole(const struct json_member *v, int n, uint32_t may,
+                                 struct slice text, void *to, uint32_t *has, struct body_error *e);
 /* Notes "BEFORE NAME AFTER"; the name may be a stranger's. Always false. */
 bool json_say(struct body_error *e, const char *before, struct slice name, const char *after);
 

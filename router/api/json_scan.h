@@ -2,24 +2,42 @@
  * decoded in place, objects and lists member by member. Pure.
  * RFC 8259, strictly: UTF-8, no NUL, no trailing commas, nested at most JSON_SCAN_DEPTH deep. What
  * is wrong is said once, in `why`, and every call after it returns false. */
-#ifndef SEGQ_ROUTER_JSON_SCAN_H
-#define SEGQ_ROUTER_JSON_SCAN_H
+#ifndef SEGQ_ROUTER_API_JSON_SCAN_H
+#define SEGQ_ROUTER_API_JSON_SCAN_H
 
 #include "common/http/http.h"
 
-#define JSON_SCAN_DEPTH 32
+#define JSON_SCAN_DEPTH 32 /* with what was entered */
 
 struct json_scan {
     char *p, *end;   /* borrowed */
+    unsigned depth;  /* objects and lists that were entered */
     const char *why; /* NULL: nothing is wrong so far */
 };
 
-void json_scan_init(struct json_scan *s, struct slice text);
-/* Only blanks are left. */
-bool json_scan_ends(struct json_scan *s);
-/* The next byte that is no blank; '\0': the end. */
-char json_scan_peek(struct json_scan *s);
+static inline void json_scan_init(struct json_scan *s, struct slice text)
+{
+    *s = (struct json_scan){ .p = text.p, .end = text.p + text.n };
+}
 
+/* The next byte that is no blank; '\0': the end. */
+static inline char json_scan_peek(struct json_scan *s)
+{
+    while (s->p < s->end && (*s->p == ' ' || *s->p == '\t' || *s->p == '\n' || *s->p == '\r'))
+        s->p++;
+    return (char)(s->p < s->end ? *s->p : '\0');
+}
+
+/* Only blanks are left. */
+static inline bool json_scan_ends(struct json_scan *s)
+{
+    (void)json_scan_peek(s);
+    return s->why == NULL && s->p == s->end;
+}
+
+
+/* A text of one value, which is not nested too deeply. */
+bool json_scan_is_whole(struct slice text);
 /* Any value; raw: its bytes, as they stand. */
 bool json_scan_value(struct json_scan *s, struct slice *raw);
 /* A string; text: what it means, UTF-8 without NUL. */

@@ -1,5 +1,5 @@
 /* json_scan.c: see json_scan.h. */
-#include "router/task_api/json_scan.h"
+#include "router/api/json_scan.h"
 
 #include <assert.h>
 #include <string.h>
@@ -20,24 +20,6 @@ static bool no_json(struct json_scan *s)
     return wrong(s, "the body must be JSON in UTF-8");
 }
 
-void json_scan_init(struct json_scan *s, struct slice text)
-{
-    *s = (struct json_scan){ .p = text.p, .end = text.p + text.n };
-}
-
-char json_scan_peek(struct json_scan *s)
-{
-    while (s->p < s->end && (*s->p == ' ' || *s->p == '\t' || *s->p == '\n' || *s->p == '\r'))
-        s->p++;
-    return (char)(s->p < s->end ? *s->p : '\0');
-}
-
-bool json_scan_ends(struct json_scan *s)
-{
-    (void)json_scan_peek(s);
-    return s->why == NULL && s->p == s->end;
-}
-
 /* ---- strings ---- */
 
 /* A bit for each of the sixteen that is not plain ASCII within a string. */
@@ -48,6 +30,9 @@ static unsigned not_plain(const char *p)
     return chars16_mask(chars16_below(c, 0x20) | (chars16)(c == '"') | (chars16)(c == '\\'));
 }
 
+static const bool plain[256] = { [' ' ... '!'] = true, ['#' ... '['] = true,
+                                 [']' ... 0x7f] = true };
+
 /* To the first byte that is not plain ASCII within a string. */
 static char *skip_plain(char *p, const char *end)
 {
@@ -57,7 +42,14 @@ static char *skip_plain(char *p, const char *end)
         if (odd != 0)
             return p + __builtin_ctz(odd);
     }
-    while (p < end && *p >= 0x20 && *p != '"' && *p != '\\') /* char has a sign: ASCII only */
+    if (end - p >= 16) {
+        unsigned odd = not_plain(p);
+
+        if (odd != 0)
+            return p + __builtin_ctz(odd);
+        p += 16;
+    }
+    while (p < end && plain[(uint8_t)*p])
         p++;
     return p;
 }
@@ -175,18 +167,31 @@ static bool decode(struct json_scan *s, struct slice *t)
     return true;
 }
 
-bool json_scan_text(struct json_scan *s, struct slice *text)
+/* Reads a string with escapes, or characters beyond ASCII. */
+static __attribute__((noinline)) bool odd_text(struct json_scan *s, struct slice *text)
 {
     bool escaped = false;
-    char *from;
+    char *from = s->p + 1;
 
-    if (json_scan_peek(s) != '"')
-        return wrong(s, s->p == s->end ? "the body must be JSON in UTF-8" : "a string is expected");
-    from = s->p + 1;
     if (!skip_string(s, &escaped))
         return false;
     *text = (struct slice){ from, (size_t)(s->p - 1 - from) };
     return !escaped || decode(s, text);
+}
+
+bool json_scan_text(struct json_scan *s, struct slice *text)
+{
+    char *from, *to;
+
+    if (json_scan_peek(s) != '"')
+        return wrong(s, s->p == s->end ? "the body must be JSON in UTF-8" : "a string is expected");
+    from = s->p + 1;
+    to = skip_plain(from, s->end);
+    if (to == s->end || *to != '"')
+        return odd_text(s, text);
+    s->p = to + 1;
+    *text = (struct slice){ from, (size_t)(to - from) };
+    return true;
 }
 
 /* ---- values ---- */
@@ -294,7 +299,7 @@ bool json_scan_value(struct json_scan *s, struct slice *raw)
         char c = json_scan_peek(s);
 
         if (c == '{' || c == '[') {
-            if (++depth > JSON_SCAN_DEPTH)
+            if (s->depth + ++depth > JSON_SCAN_DEPTH)
                 return wrong(s, "the JSON is nested too deeply");
             objects = objects << 1 | (c == '{');
             s->p++;
@@ -316,6 +321,14 @@ bool json_scan_value(struct json_scan *s, struct slice *raw)
     return true;
 }
 
+bool json_scan_is_whole(struct slice text)
+{
+    struct json_scan s;
+
+    json_scan_init(&s, text);
+    return json_scan_value(&s, &text) && json_scan_ends(&s);
+}
+
 /* ---- objects and lists ---- */
 
 bool json_scan_enter(struct json_scan *s, char bracket)
@@ -324,6 +337,7 @@ bool json_scan_enter(struct json_scan *s, char bracket)
         return wrong(s, bracket == '{' ? "the body must be one JSON object in UTF-8"
                                        : "the body must be a JSON list in UTF-8");
     s->p++;
+    s->depth++;
     return true;
 }
 
@@ -336,6 +350,7 @@ static bool another(struct json_scan *s, bool *first, char closing)
         return false;
     if (c == closing) {
         s->p++;
+        s->depth--;
         return false;
     }
     if (!*first && c != ',')

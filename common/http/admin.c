@@ -114,6 +114,7 @@ static const char *headers(struct admin *a, const struct admin_ans *ans)
     line(b, "ETag", ans->etag);
     line(b, "Allow", ans->allow);
     line(b, "Location", ans->location);
+    line(b, "Set-Cookie", ans->set_cookie[0] != '\0' ? ans->set_cookie : NULL);
     line(b, "WWW-Authenticate", ans->status == 401 ? "Bearer" : NULL);
     line(b, "Retry-After", ans->status == 429 || ans->status == 503 ? "1" : NULL);
     line(b, "Content-Encoding", ans->gzip ? "gzip" : NULL);
@@ -312,14 +313,15 @@ static void route(struct admin *a, const struct admin_req *q, struct admin_ans *
     }
 }
 
-enum { IF_MATCH, IF_NONE_MATCH, OPERATOR, ENCODINGS, N_FIELDS };
+enum { IF_MATCH, IF_NONE_MATCH, OPERATOR, ENCODINGS, DASHBOARD, PROTO, N_FIELDS };
 
 /* The value of each, "" if it does not come; true: one that may come once comes twice. All are looked
  * for before the first is ended in place: that would end the search, too. */
 static bool fields(const struct http_req *q, const char *value[N_FIELDS])
 {
     static const char *const lower[N_FIELDS] = { "if-match", "if-none-match", "x-segq-operator",
-                                                 "accept-encoding" };
+                                                 "accept-encoding", "x-segq-dashboard",
+                                                 "x-forwarded-proto" };
     struct slice v[N_FIELDS] = { { 0 } };
     unsigned n[N_FIELDS];
 
@@ -339,7 +341,14 @@ static bool read_head(const struct http_req *h, struct admin_req *q, char path[P
                       struct admin_ans *ans)
 {
     const char *value[N_FIELDS];
-    bool twice = fields(h, value);
+    struct cookies cookies = { 0 };
+    struct slice session = { 0 };
+    bool has_session = cookie_next(&cookies, h, ADMIN_COOKIE, &session), twice = fields(h, value);
+
+    q->session = has_session ? session.p : "";
+    q->session_len = session.n;
+    q->dashboard = value[DASHBOARD][0] != '\0';
+    q->https = strcmp(value[PROTO], "https") == 0;
 
     q->if_match = value[IF_MATCH];
     q->if_none_match = value[IF_NONE_MATCH];
@@ -379,6 +388,7 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
                            .query = "",
                            .from = k->addr,
                            .token = "",
+                           .session = "",
                            .body = (const uint8_t *)h->body.p,
                            .body_len = h->body.n };
 

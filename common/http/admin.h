@@ -8,6 +8,8 @@
 
 struct admin;
 
+#define ADMIN_COOKIE "segq_admin"
+
 struct admin_req {
     const char *method;        /* "GET" ... */
     const char *path;          /* decoded once, without the query; starts with '/' */
@@ -19,6 +21,10 @@ struct admin_req {
     const char *from;          /* the address that asks, "" if not known */
     const char *token;         /* Authorization: Bearer, not ended by 0; "" if none */
     size_t token_len;
+    const char *session;       /* cookie ADMIN_COOKIE, likewise */
+    size_t session_len;
+    bool dashboard;            /* X-Segq-Dashboard is there: no page of another site can set it */
+    bool https;                /* the browser came by https, to us or a proxy (X-Forwarded-Proto) */
     bool gzip;       /* the asker takes a body in gzip */
     const uint8_t *body;
     size_t body_len; /* at most 1 MiB */
@@ -33,6 +39,7 @@ struct admin_ans {
     const char *allow;   /* with 405 */
     const char *location; /* with 307; static, or in location_buf */
     char location_buf[400];
+    char set_cookie[400]; /* "": none */
     struct buf body;     /* owned by the caller of the handler */
     char request_id[20]; /* set before the handler is called; for admin_problem */
     struct admin_asked *asked; /* admin.c's own */

@@ -1,6 +1,6 @@
-// api.js: asking queuemng. The token comes from the form, or from the link's #token=, which
-// no server and no log sees; it is kept in this tab only.
-const TOKEN = 'segq.token', WHO = 'segq.who';
+// api.js: asking queuemng. The token comes from the form, or from the link's #token=, which no server and
+// no log sees; it is exchanged at once for a session, whose cookie no script can read.
+const WHO = 'segq.who', RENEW_MS = 60000;
 export const LIMIT_MS = 10000; // for an answer
 
 export class Refused extends Error {
@@ -10,30 +10,48 @@ export class Refused extends Error {
   }
 }
 
-export const token = () => sessionStorage.getItem(TOKEN) || '';
 export const who = () => sessionStorage.getItem(WHO) || '';
 
-export function sign(t, name) {
-  sessionStorage.setItem(TOKEN, t.trim());
+// True: signed in, as far as this page knows.
+let signed = true;
+export const isIn = () => signed;
+
+export async function sign(token, name) {
   sessionStorage.setItem(WHO, name.trim());
+  await send('POST', 'session', undefined, { Authorization: 'Bearer ' + plain256(token.trim()) });
+  signed = true;
 }
 
 export function forget() {
-  sessionStorage.removeItem(TOKEN);
+  signed = false;
 }
 
-export function takeFragment() {
+export async function signOut() {
+  forget();
+  await send('DELETE', 'session').catch(() => {}); // it has ended already, or will
+}
+
+export async function takeFragment() {
   const at = new URLSearchParams(location.hash.slice(1));
   if (!at.get('token')) return;
-  sign(at.get('token'), at.get('who') || who());
   history.replaceState(null, '', location.pathname);
+  await sign(at.get('token'), at.get('who') || who());
 }
+
+// The session goes on while somebody is there; the questions of the page alone let it end.
+let renewedAt = Date.now();
+function renew() {
+  if (!signed || Date.now() - renewedAt < RENEW_MS) return;
+  renewedAt = Date.now();
+  send('POST', 'session').catch(() => {});
+}
+for (const event of ['pointerdown', 'keydown']) addEventListener(event, renew, { passive: true });
 
 // What a header can carry.
 const plain = s => s.replace(/[^\x20-\x7e]/g, '?').slice(0, 64);
 
 async function send(method, path, body, more) {
-  const headers = { ...more, Authorization: 'Bearer ' + plain256(token()), 'X-Segq-Operator': plain(who()) };
+  const headers = { ...more, 'X-Segq-Dashboard': '1', 'X-Segq-Operator': plain(who()) };
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   const r = await fetch('/v1/admin/' + path, {
     method, headers, redirect: 'manual', cache: 'no-store', signal: AbortSignal.timeout(LIMIT_MS),

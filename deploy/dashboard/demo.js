@@ -120,7 +120,5 @@ async function look() {
   setTimeout(look, EVERY_MS);
 }
 
-api.takeFragment();
 picture.begin($('picture'));
-if (api.token()) look();
-else nothing('Open the address that make demo-calls prints: it has the token in it.');
+api.takeFragment().then(() => api.get('whoami')).then(look, () => nothing('Open the address that make demo-calls prints: it has the token in it.'));

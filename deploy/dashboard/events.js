@@ -74,6 +74,7 @@ const SENTENCES = {
   drain: e => `Node ${e.node}: drain ${e.on === '1' ? 'begun' : 'ended'}`,
   admin_change: e => `${e.by} changed ${e.endpoint || e.queue || e.pool || e.node}: ${String(e.change).replace(/(^| )([\w.]+)=/g, '$1$2: ')}`,
   admin_refused: e => `${e.token} (${e.role}) was refused ${e.did} ${e.what}: it needs the role ${e.needs} for that`,
+  session_begun: e => `${e.token} (${e.role}) signed in from ${e.from}`,
   tokens_read: e => `The file of tokens was read again: ${e.tokens}`,
   tokens_refused: e => `The file of tokens is NOT read, the tokens from before stay: ${e.why}`,
   operator: e => `${e.who}: ${taskOrder(e.what) ? taskOrder(e.what).join(': ') : e.did === 'POST' ? e.what.split('/').slice(-2).reverse().join(' ') : didWords(e.did, e.what)}`,

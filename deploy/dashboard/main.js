@@ -16,7 +16,7 @@ import { bySlots, etaOf, inLine, knowMetrics, limitWords, saysOf, slotWords, sta
 
 const EVERY_MS = 1000, OLD_MS = 4000, KEPT_EVENTS = 400;
 let chosen = location.hash.startsWith('#queue=') ? decodeURIComponent(location.hash.slice(7)) : '';
-let timer, looking = false, answeredAt = 0, wrong = '', events = [], since = 0, live = null, auditAt = 0;
+let timer, first = true, looking = false, answeredAt = 0, wrong = '', events = [], since = 0, live = null, auditAt = 0;
 
 /* ---- signing in ---- */
 
@@ -33,15 +33,26 @@ function askToken(why) {
   stale();
 }
 
+// Whoever has a session already is asked for nothing.
+async function signIn(how) {
+  try {
+    await how();
+    put($('refused'), '');
+    begin();
+  } catch (e) {
+    api.forget();
+    askToken(e.status === 401 ? 'queuemng does not know this token.' : e.message);
+  }
+}
+
 const WITHOUT = { viewer: 'orders are not shown', operator: 'definitions, flush, delete and forget are not shown' };
-const LISTS = { queues: 'queues', pools: 'pools' };
 
 // Who the token belongs to: what it is not for is not offered, and this line says so.
 function showMe(me) {
-  const lists = Object.entries(LISTS).map(([k, word]) => `${word} ${me[k].join(', ') || 'none'}`).join('; ');
+  const part = ['queues', 'pools'].map(k => `${k} ${me[k].join(', ') || 'none'}`).join('; ');
   document.body.dataset.role = me.role;
   document.body.toggleAttribute('data-part', !me.all);
-  put($('me'), `${me.name}, ${me.role}` + (WITHOUT[me.role] ? `: ${WITHOUT[me.role]}` : '') + (me.all ? '' : ` (for ${lists}; orders to nodes, and the graph of all queues, need a token for all)`));
+  put($('me'), `${me.name}, ${me.role}` + (WITHOUT[me.role] ? `: ${WITHOUT[me.role]}` : '') + (me.all ? '' : ` (for ${part}; orders to nodes need a token for all)`));
 }
 
 function begin() {
@@ -57,12 +68,13 @@ function begin() {
 
 async function look() {
   clearTimeout(timer);
-  if (looking || !api.token()) return;
+  if (looking || !api.isIn()) return;
   looking = true;
   try {
     const q = chosen ? '&queue=' + api.enc(chosen) : '';
     live = await api.get(`live?since=${since}&find=${api.enc($('find').value)}${q}&pool=${api.enc(tasks.wanted().pool)}`);
     answeredAt = Date.now();
+    first = false;
     if (!chosen || !live.queue) choose((live.queues[0] || {}).queue || '');
     knowMetrics(live.metrics);
     take(live.events);
@@ -74,14 +86,14 @@ async function look() {
   }
   looking = false;
   stale();
-  if (api.token() && !document.hidden && $('sign').hidden) timer = setTimeout(look, EVERY_MS);
+  if (api.isIn() && !document.hidden && $('sign').hidden) timer = setTimeout(look, EVERY_MS);
 }
 
 async function noAnswer(e) {
   wrong = e.message;
   if (e.status === 401) {
     api.forget();
-    askToken('queuemng does not know this token.');
+    askToken(first ? '' : e.message);
   } else if (e.status === 307) {
     await showLeader().catch(() => {});
   }
@@ -95,7 +107,7 @@ async function showLeader() {
   put($('sum'), '');
   const to = m.leader ? m.leader.admin : '';
   list($('problems'), [to], x => x, () => el('li', {}, to
-    ? el('a', { href: to + '/#token=' + api.enc(api.token()) + '&who=' + api.enc(api.who()) }, 'The leader’s dashboard: ' + to)
+    ? el('a', { href: to + '/' }, 'The leader’s dashboard: ' + to)
     : 'No manager leads at present.'), () => {});
   $('columns').hidden = true;
 }
@@ -230,15 +242,13 @@ function showTiles() {
 
 $('in').addEventListener('submit', e => {
   e.preventDefault();
-  api.sign($('token').value, $('who').value);
+  signIn(() => api.sign($('token').value, $('who').value));
   $('token').value = '';
-  put($('refused'), '');
-  begin();
 });
-$('out').addEventListener('click', () => { api.forget(); askToken(''); });
+$('out').addEventListener('click', () => { api.signOut(); askToken(''); });
 $('find').addEventListener('input', () => look());
 document.addEventListener('visibilitychange', () => document.hidden || look());
-addEventListener('hashchange', () => { api.takeFragment(); if (live && $('sign').hidden) show(); if (api.token()) begin(); });
+addEventListener('hashchange', () => { if (live && $('sign').hidden) show(); if (location.hash.startsWith('#token=')) signIn(api.takeFragment); else if (api.isIn()) begin(); });
 setInterval(stale, EVERY_MS);
 document.addEventListener('look', look);
 document.addEventListener('sift', () => { auditAt = 0; });
@@ -248,6 +258,4 @@ controls.begin(choose);
 graph.begin();
 log.begin();
 tasks.begin();
-api.takeFragment();
-if (api.token()) begin();
-else askToken('');
+signIn(api.takeFragment);

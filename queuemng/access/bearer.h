@@ -2,17 +2,19 @@
 #ifndef SEGQ_QUEUEMNG_ACCESS_BEARER_H
 #define SEGQ_QUEUEMNG_ACCESS_BEARER_H
 
+#include <string.h>
+
 #include "queuemng/access/tokens.h"
 
 struct bearer {
-    const char *name; /* ref */
+    const char *name, *print; /* refs; the digits of its hash */
     enum role role;
     const struct cfg_list *queues, *pools; /* refs: patterns */
 };
 
 static inline struct bearer bearer_of(const struct access_token *t)
 {
-    return (struct bearer){ t->name, access_role(t), &t->queues, &t->pools };
+    return (struct bearer){ t->name, t->hash + strlen(TOKEN_HASH), access_role(t), &t->queues, &t->pools };
 }
 
 static inline bool bearer_has_queue(const struct bearer *b, const char *queue)

@@ -69,6 +69,8 @@ const struct cfg_key mng_keys[] = {
     { K(admin_tokens_file, admin_tokens_file), .type = CFG_STR, .def = "", .max = 4000,
       .reload = true, .help = "file of further tokens, with names, roles and ends (segqctl token add); "
                               "\"\": none" },
+    { K(admin_session_idle, session_idle_ms), .type = CFG_MS, .def = "30m", .min = 60000, .max = 4.32e7,
+      .reload = true, .help = "time without a key or a click after which the dashboard signs out" },
     { K(create_keys, create_keys), .type = CFG_BOOL, .def = "false",
       .help = "create secret_file and admin_token_file if they are missing" },
     { K(data_dir, data_dir), .type = CFG_STR, .def = "data", .min = 1, .max = 400,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "queuemng/admin/dashboard.h"
+#include "queuemng/admin/sign_in.h"
 #include "queuemng/service/routes.h"
 
 #define PREFIX "/v1/admin/"
@@ -12,11 +13,19 @@
 static const struct access_token *token_of(struct admin_call *c)
 {
     const struct admin_req *q = c->q;
-    const struct access_token *t = access_find(&c->s->root, q->token, q->token_len);
+    bool in_session = q->token_len == 0 && q->session_len > 0;
+    const struct access_token *t = in_session ? sign_in_token(c)
+                                              : access_find(&c->s->root, q->token, q->token_len);
 
-    if (t == NULL)
+    if (t == NULL && !in_session)
         t = access_find(&c->s->tokens, q->token, q->token_len);
-    if (t == NULL)
+    if (t == NULL && in_session)
+        admin_problem(c->a, 401, "unauthorized", "the session has ended, or its token was revoked: sign "
+                      "in again");
+    else if (in_session && !q->dashboard && strcmp(q->method, "GET") != 0)
+        admin_problem(c->a, 403, "forbidden", "a session is for the dashboard: with the cookie alone, "
+                      "without X-Segq-Dashboard, another site may have made the browser ask");
+    else if (t == NULL)
         admin_problem(c->a, 401, "unauthorized",
                       "missing or invalid admin token: it is in the file that admin_token_file names, "
                       "or was made by segqctl token add");

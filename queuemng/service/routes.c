@@ -13,6 +13,7 @@
 #include "queuemng/admin/live.h"
 #include "queuemng/admin/path_names.h"
 #include "queuemng/admin/queues.h"
+#include "queuemng/admin/sign_in.h"
 #include "queuemng/admin/task_figures.h"
 #include "queuemng/admin/tasks.h"
 #include "queuemng/admin/tokens.h"
@@ -51,6 +52,8 @@ static void definition(struct admin_call *c)
  * definitions of all (flush, cancel and discard of a whole queue, delete, forget). */
 const struct route routes[] = {
     R("GET", "whoami", VIEWER, NOTHING, admin_whoami, .each = true),
+    R("POST", "session", VIEWER, NOTHING, admin_sign_in, .each = true),
+    R("DELETE", "session", VIEWER, NOTHING, admin_sign_out, .each = true),
     R("POST", "tokens/reload", ADMIN, ALL, admin_tokens_reload, .each = true),
     R("GET", "manager", VIEWER, NOTHING, admin_manager, .each = true),
     R("GET", "audit", VIEWER, NOTHING, admin_changes, .each = true),
@@ -330,6 +333,8 @@ void route_call(struct admin_call *c, const char *path)
         admin_elsewhere(c);
     } else if (r == NULL) {
         no_route(c, path);
+    } else if (r->role == ROLE_VIEWER) { /* changes nothing of the cluster */
+        r->answer(c);
     } else {
         admin_change_begin(&change, c, path);
         r->answer(c);

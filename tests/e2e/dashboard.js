@@ -22,10 +22,19 @@ async function wrongToken() {
   await page.locator('#q-name', { hasText: 'login' }).waitFor();
   claim('the right one is let in', await page.locator('#all').isVisible());
   const kept = await page.evaluate(() => [localStorage.length, location.href, document.cookie]);
-  claim('the token is kept in the tab alone', kept[0] === 0 && !kept[1].includes('token') && kept[2] === '', String(kept));
+  claim('the token is kept nowhere, and no script sees the session', kept[0] === 0 && !kept[1].includes('token') && kept[2] === '' &&
+    !await page.evaluate(t => JSON.stringify(Object.entries(sessionStorage)).includes(t), process.env.ADMIN_TOKEN), String(kept));
+  const [cookie] = await c.cookies();
+  claim('it is a cookie that stays here', cookie.httpOnly && cookie.sameSite === 'Strict' && cookie.expires === -1 && !cookie.value.includes(process.env.ADMIN_TOKEN), JSON.stringify(cookie));
+  await page.reload();
+  await page.locator('#q-name', { hasText: 'login' }).waitFor();
+  claim('a reload asks for no token', await page.locator('#sign').isHidden());
   await button(page, 'Sign out').click();
-  claim('and forgotten when told', await page.locator('#sign').isVisible() &&
-    await page.evaluate(() => sessionStorage.getItem('segq.token')) === null);
+  claim('a sign-out asks for a token', await page.locator('#sign').isVisible());
+  await claimUntil('and takes the cookie away', async () => (await c.cookies()).length === 0);
+  await page.reload();
+  await page.locator('#token').waitFor();
+  claim('also after a reload', await page.locator('#all').isHidden());
   await c.close();
 }
 

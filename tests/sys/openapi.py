@@ -269,6 +269,8 @@ def looks(a):
         a.ask("GET", "/v1/admin/" + path, want=want)
     a.ask("GET", "/v1/admin/whoami", want=200)
     a.ask("POST", "/v1/admin/tokens/reload", want=409)  # no file
+    a.ask("POST", "/v1/admin/session", want=200)
+    a.ask("DELETE", "/v1/admin/session", want=200)
     a.ask("POST", "/v1/admin/queues/login/history", "{}", 405)
     a.ask("GET", "/metrics", want=200)
     a.ask("GET", "/", want=200)

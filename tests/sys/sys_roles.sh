@@ -55,7 +55,11 @@ check "an operator of its queue, too" as_is 200 otto GET "tickets/$token"
 
 # ---- tokens that end, files that are refused ----------------------------------------------
 
-hup_all() { kill -HUP "$(pid_of queuemng)" "$(pid_of queuemng2)"; }
+hup_all() { # one may have been killed a moment ago
+    local p
+    for p in queuemng queuemng2; do kill -HUP "$(pid_of $p)" 2>/dev/null; done
+    true
+}
 make_token cleo --role viewer --until "$(date -u -d '+12 seconds' +%FT%TZ)"
 hup_all
 wait_for 10 "a new token is good after HUP" as_is 200 cleo GET live
@@ -84,11 +88,25 @@ check "queuemng -t finds a bad file" eval '"$BIN/queuemng" -t -c "$C/config/queu
 # ---- the leader dies ---------------------------------------------------------------------
 
 hup_all
+# A session of the dashboard: a cookie in exchange for the token, which the next leader knows, too.
+jar=$DIR/cookies
+session() { # METHOD PATH [curl options]
+    http -o "$DIR/answer" -w '%{http_code}' -b "$jar" -c "$jar" -X "$1" "${@:3}" "http://127.0.0.1:$((PORT + L))/v1/admin/$2"
+}
+check_eq "a token is exchanged for a session" "$(session POST session -H "Authorization: Bearer $(cat "$DIR/ada.token")")" 200
+check_eq "the cookie alone is who it was" "$(session GET whoami >/dev/null; told .name)" ada
+check_eq "a call that another site may have sent is refused" "$(session POST queues/login/pause)" 403
+check_eq "one of the dashboard is not" "$(session POST queues/login/resume -H 'X-Segq-Dashboard: 1')" 200
 before=$(epoch) was=$L
 kill -9 "$(pid_of "$LNAME")"
 next_leads() { find_leader && [ "$(epoch)" -gt "$before" ]; }
 wait_for 30 "another term begins" next_leads
 wait_for 10 "the people are the same: an admin" as_is 200 ada POST queues/login/pause
+check_eq "the session goes on" "$(session GET whoami >/dev/null; told .name)" ada
+ctl token revoke "$F" ada >/dev/null
+hup_all
+session_is() { [ "$(session GET whoami)" = "$1" ]; }
+wait_for 10 "and ends when its token is revoked" session_is 401
 check "a viewer" as_is 403 vera POST queues/login/resume
 check "one who was revoked" as_is 401 otto GET live
 standby_knows() {

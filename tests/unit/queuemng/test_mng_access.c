@@ -15,7 +15,7 @@
 #include "queuemng/service/routes.h"
 #include "queuemng/service/service.h"
 
-enum who { ROOT, ADMIN, OPERATOR, VIEWER, SHOP, RIDES, NOBODY, N_WHO };
+enum who { ROOT, ADMIN, OPERATOR, VIEWER, SHOP, RIDES, NOBODY, STRANGER, N_WHO };
 
 static struct {
     char dir[64], file[80];
@@ -26,6 +26,8 @@ static struct {
     json_t *j;
     struct access_file tokens;
     char token[N_WHO][TOKEN_CAP];
+    char session[400]; /* cookie of the requests */
+    bool dashboard;
 } g;
 
 static void add(enum who w, const char *name, enum role role, const char *queues, const char *pools)
@@ -89,7 +91,8 @@ static int ask(enum who w, const char *method, const char *path, const char *que
     char full[400];
     struct admin_req q = { .method = method, .path = full, .raw_path = full, .query = query,
                            .if_match = "", .if_none_match = "", .token = g.token[w],
-                           .token_len = strlen(g.token[w]), .from = "192.0.2.7",
+                           .token_len = strlen(g.token[w]), .session = g.session,
+                           .session_len = strlen(g.session), .dashboard = g.dashboard, .from = "192.0.2.7",
                            .operator_name = "boss", .body = (const uint8_t *)body,
                            .body_len = strlen(body) };
 
@@ -142,7 +145,8 @@ Test(access_api, each_route_needs_its_role)
 
         cr_assert(r->role >= ROLE_VIEWER && r->role <= ROLE_ADMIN, "%s %s has no role", r->method, r->path);
         cr_assert(r->about >= ABOUT_NOTHING && r->about <= ABOUT_TASK && r->answer != NULL, "%s", r->path);
-        cr_expect(strcmp(r->method, "GET") == 0 ? r->role == ROLE_VIEWER : r->role > ROLE_VIEWER, "%s %s",
+        cr_expect(strcmp(r->method, "GET") == 0 || strcmp(r->path, "session") == 0
+                      ? r->role == ROLE_VIEWER : r->role > ROLE_VIEWER, "%s %s",
                   r->method, r->path);
         path_of(r, path);
         for (enum who w = ROOT; w <= VIEWER; w++) {
@@ -352,4 +356,76 @@ Test(access_api, a_token_that_ends_ends_while_it_is_used)
     t->until = strdup("2020-01-01T00:00:00Z");
     cr_expect_eq(ask(VIEWER, "GET", "live", "", ""), 401);
     cr_expect_str_eq(text("detail"), "the token vera has ended, at 2020-01-01T00:00:00Z");
+}
+
+/* The cookie in the last answer goes with the next requests. */
+static void keep_cookie(void)
+{
+    const char *from = strchr(g.a.set_cookie, '=');
+
+    cr_assert_not_null(from, "no cookie");
+    snprintf(g.session, sizeof(g.session), "%.*s", (int)strcspn(from + 1, ";"), from + 1);
+}
+
+Test(access_api, a_session_is_as_good_as_its_token_until_that_goes)
+{
+    char kept[400];
+    size_t n;
+
+    cr_expect_eq(ask(STRANGER, "POST", "session", "", ""), 401);
+    cr_expect_eq(ask(OPERATOR, "POST", "session", "", ""), 200);
+    cr_expect_str_eq(text("name"), "otto");
+    cr_expect_not_null(strstr(g.a.set_cookie, "; HttpOnly; SameSite=Strict"));
+    cr_expect_null(strstr(g.a.set_cookie, "Secure"), "it came by http");
+    cr_expect_null(strstr(g.a.set_cookie, g.token[OPERATOR]));
+    keep_cookie();
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 200);
+    cr_expect_str_eq(text("name"), "otto");
+    cr_expect_eq(ask(STRANGER, "POST", "queues/shop/pause", "", ""), 403, "another site may ask so");
+    cr_expect_not_null(strstr(text("detail"), "X-Segq-Dashboard"));
+    g.dashboard = true;
+    cr_expect_eq(ask(STRANGER, "POST", "queues/shop/pause", "", ""), 200);
+    cr_expect_eq(ask(STRANGER, "POST", "queues/shop/flush", "", ""), 403, "no more than its token");
+    cr_expect_eq(ask(STRANGER, "POST", "session", "", ""), 200, "its end moves");
+    keep_cookie();
+    cr_expect_eq(ask(VIEWER, "GET", "whoami", "", ""), 200);
+    cr_expect_str_eq(text("name"), "vera", "a token goes before a session");
+    cr_expect_eq(ask(STRANGER, "GET", "audit", "", ""), 200);
+    cr_expect_eq(rows("entries"), 1, "a sign-in changes nothing");
+    strcpy(kept, g.session);
+    for (size_t i = 0; (n = strlen(kept)) > i; i++) { /* each character counts */
+        strcpy(g.session, kept);
+        g.session[i] ^= 1;
+        cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 401, "%s", g.session);
+        snprintf(g.session, sizeof(g.session), "%.*s", (int)i + 1, kept);
+        cr_expect(i + 1 == n || i == 0 || ask(STRANGER, "GET", "whoami", "", "") == 401, "%s", g.session);
+    }
+    strcpy(g.session, kept);
+    cr_expect_eq(ask(STRANGER, "DELETE", "session", "", ""), 200);
+    cr_expect_not_null(strstr(g.a.set_cookie, "Max-Age=0"));
+    access_remove(&g.s->tokens, access_named(&g.s->tokens, "otto"));
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 401, "revoked");
+    access_clear(&g.s->tokens);
+    cr_assert_eq(access_add(&g.s->tokens, "otto", ROLE_ADMIN, "", "*", "*", g.token[NOBODY], NULL), 0);
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 401, "another token of the same name");
+}
+
+Test(access_api, a_session_ends_and_another_manager_knows_it)
+{
+    g.dashboard = true;
+    cr_expect_eq(ask(ROOT, "POST", "session", "", ""), 200);
+    keep_cookie();
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 200);
+    g.s->keys.has_other_link = true; /* the secret is replaced: the old one is still accepted */
+    memcpy(g.s->keys.other_link, g.s->keys.link, LINK_KEY_BYTES);
+    g.s->keys.link[0] ^= 1;
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 200);
+    g.s->keys.has_other_link = false;
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 401, "another cluster's");
+    g.s->keys.link[0] ^= 1;
+    g.cfg.session_idle_ms = 0; /* over at once */
+    cr_expect_eq(ask(STRANGER, "POST", "session", "", ""), 200);
+    keep_cookie();
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 401);
+    cr_expect_not_null(strstr(text("detail"), "sign in again"));
 }

@@ -1,0 +1,118 @@
+/* sign_in.c: see the header. */
+#include "queuemng/admin/sign_in.h"
+
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "queuemng/admin/tokens.h"
+
+#define LOG_MODULE "manager"
+#define MAC_BYTES  32
+#define PRINT_LEN  16
+#define TEXT_MAX   200 /* of a session, without its MAC */
+
+struct session {
+    char name[TOKEN_NAME_MAX + 1], print[PRINT_LEN + 1];
+    int64_t began_s, end_s;
+};
+
+static void mac_of(char out[2 * MAC_BYTES + 1], const uint8_t link[LINK_KEY_BYTES], const char *text,
+                   size_t n)
+{
+    static const char label[] = "segq admin session 1";
+    uint8_t key[32], mac[MAC_BYTES];
+
+    crypto_generichash(key, sizeof(key), (const uint8_t *)label, strlen(label), link, LINK_KEY_BYTES);
+    crypto_generichash(mac, sizeof(mac), (const uint8_t *)text, n, key, sizeof(key));
+    sodium_bin2hex(out, 2 * MAC_BYTES + 1, mac, sizeof(mac));
+    sodium_memzero(key, sizeof(key));
+}
+
+static bool is_ours(const struct cluster_keys *k, const char *text, size_t n, const char *mac)
+{
+    char want[2 * MAC_BYTES + 1];
+    bool good;
+
+    mac_of(want, k->link, text, n);
+    good = sodium_memcmp(want, mac, 2 * MAC_BYTES) == 0;
+    if (!good && k->has_other_link) {
+        mac_of(want, k->other_link, text, n);
+        good = sodium_memcmp(want, mac, 2 * MAC_BYTES) == 0;
+    }
+    return good;
+}
+
+static bool read_session(struct session *x, const struct cluster_keys *k, const char *p, size_t n)
+{
+    char text[TEXT_MAX + 1];
+    size_t len = n > 2 * MAC_BYTES + 1 ? n - 2 * MAC_BYTES - 1 : 0;
+    int end = 0;
+
+    if (len == 0 || len > TEXT_MAX || p[len] != '.' || !is_ours(k, p, len, p + len + 1))
+        return false;
+    memcpy(text, p, len);
+    text[len] = '\0';
+    return sscanf(text, "%64[a-z0-9_-].%16[0-9a-f].%" SCNd64 ".%" SCNd64 "%n", x->name, x->print,
+                  &x->began_s, &x->end_s, &end) == 4 &&
+           (size_t)end == len;
+}
+
+static const char *print_of(const struct access_token *t)
+{
+    return t->hash + strlen(TOKEN_HASH);
+}
+
+const struct access_token *sign_in_token(struct admin_call *c)
+{
+    const struct mng_service *s = c->s;
+    int64_t now_s = ev_wall_ms(s->ev) / 1000;
+    const struct access_token *t;
+    struct session x;
+
+    if (!read_session(&x, &s->keys, c->q->session, c->q->session_len) || x.end_s <= now_s)
+        return NULL;
+    t = access_named(&s->root, x.name);
+    if (t == NULL)
+        t = access_named(&s->tokens, x.name);
+    if (t == NULL || strncmp(print_of(t), x.print, PRINT_LEN) != 0)
+        return NULL;
+    c->began_s = x.began_s;
+    return t;
+}
+
+/* ---- calls ---- */
+
+static void put_cookie(struct admin_call *c, const char *value, int64_t age_s)
+{
+    snprintf(c->a->set_cookie, sizeof(c->a->set_cookie),
+             ADMIN_COOKIE "=%s; Path=/; HttpOnly; SameSite=Strict%s%s", value,
+             age_s == 0 ? "; Max-Age=0" : "", c->q->https ? "; Secure" : "");
+}
+
+void admin_sign_in(struct admin_call *c)
+{
+    const struct mng_service *s = c->s;
+    int64_t now_s = ev_wall_ms(s->ev) / 1000, began_s = c->began_s != 0 ? c->began_s : now_s;
+    int64_t idle_s = now_s + s->cfg->session_idle_ms / 1000, most_s = began_s + SIGN_IN_MOST_S;
+    int64_t end_s = idle_s < most_s ? idle_s : most_s;
+    char text[TEXT_MAX + 2 * MAC_BYTES + 2];
+    int n = snprintf(text, TEXT_MAX, "%s.%.*s.%" PRId64 ".%" PRId64, c->who->name, PRINT_LEN,
+                     c->who->print, began_s, end_s);
+
+    text[n++] = '.';
+    mac_of(text + n, s->keys.link, text, (size_t)n - 1);
+    put_cookie(c, text, end_s - now_s);
+    if (c->began_s == 0)
+        log_info("event=session_begun token=%s role=%s from=%s", c->who->name, role_word(c->who->role),
+                 c->q->from != NULL ? c->q->from : "");
+    admin_whoami(c);
+}
+
+void admin_sign_out(struct admin_call *c)
+{
+    put_cookie(c, "", 0);
+    admin_json(c->a, 200, json_pack("{s:b}", "signed_out", 1));
+}

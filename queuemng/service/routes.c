@@ -181,7 +181,8 @@ static void no_route(struct admin_call *c, const char *path)
     if (n > 0)
         admin_not_allowed(c->a, allow);
     else
-        admin_problem(c->a, 404, "not_found", "no such path");
+        admin_problem(c->a, 404, "not_found", "no such path, or a name in it that no queue, pool, key or "
+                      "node can have");
 }
 
 /* ---- the check ---- */

@@ -247,6 +247,11 @@ check "a verb with a typing error" complains "did you mean 'task redrive'"
 ctl pool set images max_bytes=10
 refused() { [ "$(task_call -d '{"payload":"as long as it may not be"}' "$Q" | field code)" = queue_full ]; }
 wait_for 10 "payloads have a bound" refused
+check_eq "  whoever submits hears which" "$(task_call -d '{"payload":"as long as it may not be"}' "$Q" | jq '.detail | contains("max_bytes")')" true
+full() { ctl task list; says '^images +full ' && says '^tasks of images: new ones are refused, payloads .* have max_bytes$'; }
+wait_for 10 "  and so does segqctl task list" full
+ctl status
+check "  and status" says '^tasks of images: new ones are refused'
 ctl pool set images max_bytes=0
 accepted() { ! refused; }
 wait_for 10 "without it they have none" accepted

@@ -3,7 +3,7 @@
 
 #include "common/base/err.h"
 #include "task/engine/apply.h"
-#include "task/engine/clock.h"
+#include "task/engine/engine.h"
 #include "task/engine/tqueue.h"
 
 #define BIT(S) (1u << TASK_##S)

@@ -4,7 +4,7 @@
 #include "common/base/err.h"
 #include "task/engine/apply.h"
 #include "task/engine/change.h"
-#include "task/engine/clock.h"
+#include "task/engine/engine.h"
 #include "task/engine/tqueue.h"
 
 #define GIVE_WAY 8 /* tasks for one: below a lowered max_tasks a slot that gets free may be one above it */

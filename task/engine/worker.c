@@ -5,7 +5,7 @@
 
 #include "common/base/err.h"
 #include "task/engine/apply.h"
-#include "task/engine/clock.h"
+#include "task/engine/engine.h"
 #include "task/engine/leave.h"
 #include "task/engine/tqueue.h"
 #include "task/keys/ring.h"

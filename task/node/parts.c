@@ -9,7 +9,7 @@
 #include "common/base/buf.h"
 #include "common/base/log.h"
 #include "task/calls/calls.h"
-#include "task/engine/clock.h"
+#include "task/engine/engine.h"
 #include "task/engine/replay.h"
 #include "task/node/ends.h"
 

@@ -19,7 +19,7 @@
 #define SEGQ_TASKTAB_H
 
 #include "common/wire/msg.h"
-#include "task/engine/clock.h"
+#include "task/engine/engine.h"
 #include "task/schedules/schedules.h"
 
 struct bodies;
@@ -119,7 +119,7 @@ struct tasktab_counts { /* ever, or now */
 struct tasktab *tasktab_new(const struct tasktab_opts *o); /* NULL: no memory */
 void tasktab_free(struct tasktab *t); /* NULL is fine */
 
-/* now.ms: the node's axis (clock.h), which never goes back. */
+/* now.ms: the node's axis (engine.h), which never goes back. */
 void tasktab_up(struct tasktab *t, peer_no no, uint8_t role, const char *name,
                 struct outbox *out);
 void tasktab_down(struct tasktab *t, peer_no no);

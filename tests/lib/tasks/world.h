@@ -16,7 +16,7 @@
 #include "tests/lib/tasks/said.h"
 #include "tests/lib/tasks/shared.h"
 
-#include "task/engine/clock.h"
+#include "task/engine/engine.h"
 
 #define WORLD_TASKS 2000u
 

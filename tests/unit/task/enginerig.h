@@ -3,7 +3,7 @@
 #define SEGQ_TEST_ENGINERIG_H
 
 #include "task/engine/change.h"
-#include "task/engine/clock.h"
+#include "task/engine/engine.h"
 #include "task/engine/submit.h"
 #include "task/engine/worker.h"
 

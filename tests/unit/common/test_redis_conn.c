@@ -427,6 +427,31 @@ Test(redis_conn_tls, bytes_are_those_without_it)
     speaks(TLS1_3_VERSION);
 }
 
+/* A turn reads 256 KiB, and OpenSSL some more: the socket is empty then, and stays so. */
+Test(redis_conn_tls, bytes_that_were_read_ahead_are_not_forgotten)
+{
+    struct rig r;
+    int room = 1 << 20;
+
+    server(&r, "redis", TLS1_3_VERSION, TLS1_3_VERSION);
+    use(&r, NULL, "ca", "");
+    dial(&r);
+    UNTIL(&r, r.shaken);
+    (void)setsockopt(r.fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+    for (unsigned i = 1; i <= 8; i++) {
+        size_t n = (256u << 10) + 5000 * i;
+        char *reply = calloc(1, n + 40);
+        int head = snprintf(reply, 40, "$%zu\r\n", n);
+
+        memcpy(reply + head + n, "\r\n", 2);
+        put(&r, reply, (size_t)head + n + 2);
+        UNTIL(&r, r.answers == i);
+        cr_expect_eq(r.bytes, n);
+        free(reply);
+    }
+    rig_fini(&r);
+}
+
 /* The server has heard nothing but a handshake. */
 static void refused_by_us(struct rig *r, const char *host, const char *why)
 {

@@ -146,3 +146,11 @@ int cfg_tls_check(const struct cfg_tls *c, struct err *e)
         return err_set(e, SQ_EINVAL, "tls_cert: without use, since tls is off");
     return 0;
 }
+
+int cfg_admin_tls_check(const struct cfg_cert *c, struct err *e)
+{
+    if ((c->cert[0] != '\0') == (c->key[0] != '\0'))
+        return 0;
+    return err_set(e, SQ_EINVAL, "%s: missing; admin_cert and admin_key belong together",
+                   c->cert[0] == '\0' ? "admin_cert" : "admin_key");
+}

@@ -78,6 +78,30 @@ extern const char *const cfg_tls_modes[]; /* by enum tls_mode, NULL-ended */
 /* 0, or SQ_EINVAL and a sentence that begins with the key: the files belong together. */
 SQ_CHECK int cfg_tls_check(const struct cfg_tls *c, struct err *e);
 
+/* ---- certificates of ports that speak HTTP (common/net/tls_server.h) ---- */
+
+struct cfg_cert {
+    char *cert, *key; /* files */
+};
+
+static inline bool cfg_has_cert(const struct cfg_cert *c)
+{
+    return c->cert[0] != '\0';
+}
+
+/* T: the program's struct, with a member `admin_tls`. */
+#define CFG_ADMIN_TLS_KEYS(T)                                                                  \
+    { .key = "admin_cert", .offset = offsetof(T, admin_tls.cert), .type = CFG_STR, .def = "",  \
+      .max = 4000, .reload = true,                                                             \
+      .help = "file with the certificate of the admin port and those between it and its "      \
+              "authority, in PEM form: the port speaks https alone; \"\" = http" },            \
+    { .key = "admin_key", .offset = offsetof(T, admin_tls.key), .type = CFG_STR, .def = "",    \
+      .max = 4000, .reload = true,                                                             \
+      .help = "file (mode 0600) with its private key, in PEM form" }
+
+/* The same: both or neither. */
+SQ_CHECK int cfg_admin_tls_check(const struct cfg_cert *c, struct err *e);
+
 /* ---- where a Redis is, and how it is asked ---- */
 
 struct cfg_redis {

@@ -18,6 +18,7 @@
 #include "common/base/list.h"
 #include "common/base/log.h"
 #include "common/net/net.h"
+#include "common/net/tls_server.h"
 #include "common/http/problem.h"
 
 #define LOG_MODULE     "admin"
@@ -41,6 +42,8 @@
 struct admin {
     struct ev *ev; /* ref */
     struct httpd *http;
+    struct tls_server *tls; /* owned */
+    const char *(*refused)(void);
     admin_metrics metrics;
     admin_handler handler;
     bool (*healthy)(void *ctx, struct buf *why);
@@ -263,6 +266,7 @@ static void answer_metrics(struct admin *a, struct admin_ans *ans)
     ans->content_type = "text/plain; version=0.0.4; charset=utf-8";
     if (a->metrics != NULL)
         a->metrics(a->ctx, &ans->body);
+    httpd_tls_metrics(&ans->body, "segq_admin_", httpd_counts(a->http), tls_server_lapses_s(a->tls));
 }
 
 static void answer_health(struct admin *a, struct admin_ans *ans)
@@ -271,6 +275,8 @@ static void answer_health(struct admin *a, struct admin_ans *ans)
 
     buf_init(&why);
     if (a->healthy == NULL || a->healthy(a->ctx, &why)) {
+        if (a->refused != NULL && why.len == 0) /* the old one serves as well; the operator has to know */
+            buf_str(&why, a->refused());
         ans->status = 200;
         ans->content_type = "application/json";
         buf_str(&ans->body, "{\"status\":\"ok\"");
@@ -348,7 +354,7 @@ static bool read_head(const struct http_req *h, struct admin_req *q, char path[P
     q->session = has_session ? session.p : "";
     q->session_len = session.n;
     q->dashboard = value[DASHBOARD][0] != '\0';
-    q->https = strcmp(value[PROTO], "https") == 0;
+    q->https = q->https || strcmp(value[PROTO], "https") == 0;
 
     q->if_match = value[IF_MATCH];
     q->if_none_match = value[IF_NONE_MATCH];
@@ -387,6 +393,7 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
                            .path = path,
                            .query = "",
                            .from = k->addr,
+                           .https = httpd_is_sealed(req),
                            .token = "",
                            .session = "",
                            .body = (const uint8_t *)h->body.p,
@@ -427,6 +434,25 @@ const char *admin_addr(const struct admin *a)
     return httpd_addr(a->http);
 }
 
+bool admin_is_sealed(const struct admin *a)
+{
+    return tls_server_is_on(a->tls);
+}
+
+int admin_reload(struct admin *a, const struct cfg_cert *cert, struct err *e)
+{
+    return tls_server_load(a->tls, NULL, cert, cfg_has_cert(cert), e);
+}
+
+/* No tickets: operators are few, and their connections stay. */
+static int open_tls(struct admin *a, const struct cfg_cert *cert, struct err *e)
+{
+    a->tls = tls_server_new(&(const struct tls_server_opts){ 0 });
+    if (a->tls == NULL)
+        return err_set(e, SQ_ENOMEM, "admin: out of memory");
+    return cert == NULL ? 0 : admin_reload(a, cert, e);
+}
+
 static int open_http(struct admin *a, const char *addr, struct err *e)
 {
     static const struct httpd_calls calls = { .on_request = on_request,
@@ -441,7 +467,8 @@ static int open_http(struct admin *a, const char *addr, struct err *e)
                             .max_pipelined = PIPELINED,
                             .max_body = BODY_BYTES,
                             .max_input_bytes = INPUT_BYTES,
-                            .max_output_bytes = ANSWER_BYTES + (1u << 20) };
+                            .max_output_bytes = ANSWER_BYTES + (1u << 20),
+                            .tls = a->tls };
     int rc = httpd_new(&a->http, a->ev, &o, &calls, a, e);
 
     return rc < 0 ? err_wrap(e, "admin") : 0;
@@ -463,7 +490,10 @@ int admin_new(struct admin **out, struct ev *ev, const struct admin_opts *o,
     list_init(&a->penalties);
     list_init(&a->held);
     buf_init(&a->headers);
-    rc = open_http(a, o->addr, e);
+    a->refused = o->refused;
+    rc = open_tls(a, o->cert, e);
+    if (rc == 0)
+        rc = open_http(a, o->addr, e);
     if (rc < 0) {
         admin_free(a);
         return rc;
@@ -477,6 +507,7 @@ void admin_free(struct admin *a)
     if (a == NULL)
         return;
     httpd_free(a->http); /* requests that wait for a late 401 go with it */
+    tls_server_free(a->tls);
     list_each(&a->held, it)
         held_free(container_of(it, struct admin_held, node));
     buf_fini(&a->headers);

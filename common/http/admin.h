@@ -7,6 +7,7 @@
 #include "common/net/ev.h"
 
 struct admin;
+struct cfg_cert;
 
 #define ADMIN_COOKIE "segq_admin"
 
@@ -56,6 +57,8 @@ typedef void (*admin_metrics)(void *ctx, struct buf *b);
 
 struct admin_opts {
     const char *addr;   /* "127.0.0.1:9070"; port 0 picks one */
+    const struct cfg_cert *cert; /* read during admin_new() only; NULL, or without a name: http */
+    const char *(*refused)(void); /* why the last reload was refused: a warning; NULL: nothing */
     admin_metrics metrics;
     admin_handler handler;                       /* may be NULL */
     /* NULL: always. True with words: it is well, but for what they say. */
@@ -67,6 +70,9 @@ SQ_CHECK int admin_new(struct admin **out, struct ev *ev, const struct admin_opt
                        struct err *e);
 void admin_free(struct admin *a);
 const char *admin_addr(const struct admin *a); /* "host:port" actually bound */
+bool admin_is_sealed(const struct admin *a);   /* True: speaks https. */
+/* Reads the certificate again; an error: that of before stays. */
+SQ_CHECK int admin_reload(struct admin *a, const struct cfg_cert *cert, struct err *e);
 
 /* problem+json: {"title","status","code","detail","request_id"}; replaces the body */
 void admin_problem(struct admin_ans *a, int status, const char *code, const char *fmt,

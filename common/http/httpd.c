@@ -18,6 +18,7 @@
 #include "common/http/httpd_conn.h"
 #include "common/http/httpd_in.h"
 #include "common/http/httpd_out.h"
+#include "common/http/httpd_tls.h"
 #include "common/net/net.h"
 
 #define LOG_MODULE "httpd"
@@ -79,6 +80,14 @@ static void on_acceptable(void *arg, unsigned what)
             h->accept_full = true;
             accept_pause(h, true);
             return;
+        }
+        if (SQ_UNLIKELY(h->opts.tls != NULL)) {
+            if (!handshakes_due(h))
+                return; /* the next turn goes on */
+            if (!handshakes_fit(h)) {
+                accept_starved(h, SQ_EFULL);
+                return;
+            }
         }
         fd = net_accept(h->listen_fd, &peer);
         if (fd == SQ_EBUSY)
@@ -215,6 +224,7 @@ static void set_opts(struct httpd *h, const struct httpd_opts *o)
     h->opts.body_ms = or_default(o->body_ms, 10000);
     h->opts.idle_ms = or_default(o->idle_ms, 75000);
     h->opts.max_pipelined = or_default(o->max_pipelined, 64);
+    h->opts.max_handshakes = or_default(o->max_handshakes, HTTPD_HANDSHAKES);
     h->opts.max_conns = conns_possible(or_default(o->max_conns, 65536));
     if (o->max_input_bytes == 0)
         h->opts.max_input_bytes = 256u << 20;
@@ -270,6 +280,7 @@ int httpd_new(struct httpd **out, struct ev *ev, const struct httpd_opts *o,
     for (int i = 0; i < WAIT_NLISTS; i++)
         list_init(&h->wait[i]);
     list_init(&h->waiting_us);
+    list_init(&h->handshakes);
     set_opts(h, o);
     rc = start(h, o->addr, e);
     if (rc < 0) {

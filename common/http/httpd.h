@@ -9,6 +9,9 @@
  * on connections (accepting pauses, no busy loop) and on unsent output (slow readers are
  * dropped alone), pipelined requests in flight per connection, a budget of requests per
  * connection and turn. Every closed connection has a reason (counted; logged at debug).
+ *
+ * With certificates (tls_server.h) the port speaks TLS alone. A handshake has the time of a head;
+ * they are bounded in number, and in time of a turn.
  */
 #ifndef SEGQ_HTTPD_H
 #define SEGQ_HTTPD_H
@@ -18,7 +21,9 @@
 #include "common/http/http.h"
 
 struct net_addr;
+struct buf;
 struct httpd;
+struct tls_server;
 struct httpd_req; /* a request being answered; owned by the server */
 
 struct httpd_opts {
@@ -32,6 +37,8 @@ struct httpd_opts {
     size_t max_input_bytes;  /* bytes that wait to be parsed, of all connections; 0 = 256 MiB */
     size_t max_output_bytes; /* bytes that a client leaves unread; 0 = 256 KiB */
     const char *server;                 /* Server header; NULL = none */
+    struct tls_server *tls; /* ref: with certificates in it, the port speaks TLS alone; NULL: never */
+    uint32_t max_handshakes; /* under way; 0 = 4096 */
 };
 
 /* Exactly one httpd_answer(), or httpd_open(), must follow for each on_request, at once or later.
@@ -74,6 +81,7 @@ void httpd_set_lines(struct httpd_req *req, const char *lines);
 /* The user's own mark; a request begins without. */
 void httpd_set_mark(struct httpd_req *req);
 bool httpd_is_marked(const struct httpd_req *req);
+bool httpd_is_sealed(const struct httpd_req *req); /* True: came by TLS. */
 /* The client has closed its side: mostly it has gone; one that only says no more reads answers. */
 bool httpd_is_closing(const struct httpd_req *req);
 uint64_t httpd_tag(const struct httpd_req *req); /* tag of its connection; 0 without on_conn */
@@ -122,9 +130,13 @@ struct httpd_counts {
     uint64_t accepted, refused, requests, answers, bad_requests, aborted;
     uint64_t closed_idle, closed_head_deadline, closed_body_deadline, closed_slow_reader,
         closed_peer, closed_error, accept_paused;
+    uint64_t tls_now, tls_done, tls_resumed, tls_failed, tls_plain; /* handshakes; tls_plain: HTTP in
+                                                                       its place */
     uint64_t status_2xx, status_3xx, status_4xx, status_5xx;
     uint64_t bytes_in, bytes_out, reads, writes;
 };
 const struct httpd_counts *httpd_counts(const struct httpd *h);
+/* Handshakes, and the time when the first certificate lapses. prefix: "segq_admin_". */
+void httpd_tls_metrics(struct buf *b, const char *prefix, const struct httpd_counts *n, int64_t lapses_s);
 
 #endif

@@ -19,6 +19,7 @@
 #include "common/http/httpd_busy.h"
 #include "common/http/httpd_in.h"
 #include "common/http/httpd_out.h"
+#include "common/http/httpd_tls.h"
 #include "common/net/net.h"
 
 #define LOG_MODULE "httpd"
@@ -131,6 +132,8 @@ static void finish(struct conn *c)
         c->end = c->no_more || c->h->draining ? END_DONE : END_PEER;
         return;
     }
+    if (c->sealed)
+        tls_sock_bye(conn_sock(c));
     shutdown(c->io.fd, SHUT_WR);
     c->lingering = true;
     conn_wait(c, WAIT_LINGER, true);
@@ -173,6 +176,8 @@ static void watch(struct conn *c)
         want |= EV_IO_READ;
     if (ev_io_set(&c->io, want) < 0)
         c->end = END_ERROR;
+    else if (SQ_UNLIKELY(c->sealed) && conn_has_more(c))
+        want_again(c);
 }
 
 bool conn_settle(struct conn *c)
@@ -190,15 +195,31 @@ bool conn_settle(struct conn *c)
 
 /* ---- beginning and end ---- */
 
+static void on_handshake(void *arg, unsigned what)
+{
+    struct conn *c = arg;
+
+    (void)what;
+    if (c->end != END_NOT || !conn_handshake(c))
+        return;
+    c->io.fn = on_event;
+    conn_wait(c, WAIT_HEAD, true);
+    conn_dirty(c);
+    if (!c->no_more)
+        conn_read(c);
+}
+
 /* The first request is here already (TCP_DEFER_ACCEPT), so it is read at once; a
  * connection for one request is then never watched at all: four system calls in its life.
  */
 struct conn *conn_new(struct httpd *h, int fd, uint64_t tag)
 {
-    struct conn *c = calloc(1, sizeof(*c));
+    bool sealed = tls_server_is_on(h->opts.tls);
+    struct conn *c = calloc(1, sealed ? sizeof(struct tls_conn) : sizeof(*c));
 
-    if (c == NULL) {
+    if (c == NULL || (sealed && !conn_seal(c, h, fd))) {
         close(fd);
+        free(c);
         return NULL;
     }
     c->h = h;
@@ -207,6 +228,11 @@ struct conn *conn_new(struct httpd *h, int fd, uint64_t tag)
     h->counts.accepted++;
     h->counts.conns_now++;
     conn_wait(c, WAIT_HEAD, true);
+    if (sealed) {
+        c->io.fn = on_handshake;
+        on_handshake(c, EV_IO_READ);
+        return c;
+    }
     conn_dirty(c);
     conn_read(c);
     return c;
@@ -254,6 +280,8 @@ void conn_free(struct conn *c)
             h->again[i--] = h->again[--h->n_again];
     }
     ev_io_end(&c->io);
+    if (c->sealed)
+        conn_unseal(c, true);
     close(c->io.fd);
     conn_wait_end(c);
     busy_give(c);

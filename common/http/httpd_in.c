@@ -178,12 +178,6 @@ static void take_more(struct conn *c, char *p, size_t n)
     take(c, p, n, &q, NOT_PARSED);
 }
 
-void conn_go_on(struct conn *c)
-{
-    if (c->end == END_NOT && c->busy != NULL && c->busy->in_len > 0)
-        take_more(c, c->busy->in, c->busy->in_len);
-}
-
 /* ---- reading ---- */
 
 static void on_read_end(struct conn *c, ssize_t n)
@@ -236,7 +230,7 @@ void conn_read(struct conn *c)
         p = b->in + b->in_len;
         room = b->in_cap - b->in_len;
     }
-    n = recv(c->io.fd, p, room, 0);
+    n = SQ_UNLIKELY(c->sealed) ? tls_sock_recv(conn_sock(c), p, room) : recv(c->io.fd, p, room, 0);
     h->counts.reads++;
     if (n <= 0) {
         on_read_end(c, n);
@@ -251,4 +245,12 @@ void conn_read(struct conn *c)
     } else {
         take_more(c, p, (size_t)n);
     }
+}
+
+void conn_go_on(struct conn *c)
+{
+    if (c->end == END_NOT && c->busy != NULL && c->busy->in_len > 0)
+        take_more(c, c->busy->in, c->busy->in_len);
+    if (SQ_UNLIKELY(c->sealed) && c->end == END_NOT && conn_has_more(c))
+        conn_read(c);
 }

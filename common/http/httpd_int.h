@@ -1,5 +1,5 @@
 /* httpd_int.h: the data of the HTTP server. Only httpd*.c include it; each calls only those
- * below it: httpd.c, httpd_conn.c, httpd_in.c, httpd_out.c, httpd_busy.c, httpd_compose.c.
+ * below it: httpd.c, httpd_conn.c, httpd_tls.c, httpd_in.c, httpd_out.c, httpd_busy.c, httpd_compose.c.
  *
  * An idle connection is one struct conn. Everything else hangs on its struct busy, which
  * comes from a pool with the first byte and goes back with the last answer, so memory
@@ -18,6 +18,7 @@
 
 #include "common/http/httpd.h"
 #include "common/base/list.h"
+#include "common/net/tls_server.h"
 
 #define HTTPD_SCRATCH         65536 /* most bytes of a read */
 #define HTTPD_IN_START        4096
@@ -32,6 +33,9 @@
 #define HTTPD_LINGER_MS       2000
 #define HTTPD_LINGER_BYTES    (256 * 1024)
 #define HTTPD_RETRY_ACCEPT_MS 100
+#define HTTPD_HANDSHAKES      4096
+#define HTTPD_HANDSHAKE_US    2000 /* a turn spends at most so long on them, and one more step */
+#define HTTPD_HANDSHAKE_MS    2000 /* age at which one gives way, if there are too many */
 
 /* The wait of a connection = the deadline list it is in. Every list has one
  * duration, so it is ordered by itself and its first one is due first. */
@@ -111,7 +115,26 @@ struct conn {
     bool no_more; /* requests are taken from it */
     bool used;    /* had a request */
     bool dirty, eof, lingering;
+    bool sealed; /* a part of struct tls_conn */
 };
+
+struct tls_conn {
+    struct conn conn; /* first */
+    struct tls_sock sock;
+    struct list_node in_handshake; /* httpd.handshakes, until it is over */
+    msec_t began;
+};
+
+static inline struct tls_sock *conn_sock(struct conn *c) /* c is sealed */
+{
+    return &((struct tls_conn *)c)->sock;
+}
+
+/* Bytes of a sealed one are here already, and it is read at present. */
+static inline bool conn_has_more(struct conn *c)
+{
+    return (c->io.what & EV_IO_READ) != 0 && !c->lingering && conn_sock(c)->more;
+}
 
 struct body_head { /* head of answers of one status and type, in the second date_s */
     const char *type; /* ref, and compared as such */
@@ -133,6 +156,12 @@ struct httpd {
     struct list wait[WAIT_NLISTS];
     struct list waiting_us; /* connections in WAIT_US */
     msec_t wait_ms[WAIT_NLISTS];
+    struct list handshakes; /* struct tls_conn, the longest under way first */
+    int64_t handshake_turn_us, handshake_us; /* the turn, and time that it spent on them */
+    struct { /* lines about those that failed */
+        msec_t said_ms;
+        uint64_t unsaid;
+    } tls_log[2]; /* plain HTTP; others */
     struct conn *dirty;
     struct conn **again; /* stalled connections to go on with next turn */
     size_t n_again, cap_again;

@@ -57,6 +57,11 @@ bool httpd_is_closing(const struct httpd_req *req)
     return req->conn->eof || req->conn->end != END_NOT;
 }
 
+bool httpd_is_sealed(const struct httpd_req *req)
+{
+    return req->conn->sealed;
+}
+
 uint64_t httpd_tag(const struct httpd_req *req)
 {
     return req->conn->tag;
@@ -73,7 +78,8 @@ bool out_pending(const struct conn *c)
 static size_t put_out(struct conn *c, const char *p, size_t len)
 {
     struct httpd *h = c->h;
-    ssize_t n = send(c->io.fd, p, len, MSG_NOSIGNAL);
+    ssize_t n = SQ_UNLIKELY(c->sealed) ? tls_sock_send(conn_sock(c), p, len)
+                                       : send(c->io.fd, p, len, MSG_NOSIGNAL);
 
     h->counts.writes++;
     if (SQ_UNLIKELY(n < 0)) {

@@ -12,11 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/base/buf.h"
-#include "common/base/file.h"
+#include "common/net/tls_files.h"
 
 #define PSK_BYTES  32
 #define SEAL_AHEAD (256u << 10) /* bytes that are sealed before the kernel has taken them */
@@ -133,23 +131,6 @@ static BIO *bio_new(struct tls *t)
     return b;
 }
 
-/* ---- what went wrong ---- */
-
-/* OpenSSL's own reason, in its words; the queue of errors is empty afterwards. */
-static const char *reason(const char *otherwise)
-{
-    unsigned long code = ERR_peek_last_error();
-    const char *text = code == 0 ? NULL : ERR_reason_error_string(code);
-
-    ERR_clear_error();
-    return text != NULL ? text : otherwise;
-}
-
-static int bad_file(struct err *e, const char *key, const char *path, const char *what)
-{
-    return err_set(e, SQ_EINVAL, "%s: %s: %s (%s)", key, path, what, reason("cannot be read"));
-}
-
 /* ---- keys ---- */
 
 /* Derives the key for TLS from the link key, and a name that tells nothing about either. */
@@ -230,7 +211,7 @@ static int ctx_new(struct tls_ctx **out, struct err *e)
                                   "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256")) {
         tls_ctx_free(c);
         *out = NULL;
-        return err_set(e, SQ_ENOMEM, "tls: %s", reason("out of memory"));
+        return err_set(e, SQ_ENOMEM, "tls: %s", tls_reason("out of memory"));
     }
     SSL_CTX_set_app_data(c->ssl, c);
     SSL_CTX_set_options(c->ssl, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION |
@@ -257,46 +238,6 @@ int tls_ctx_keys(struct tls_ctx **out, const uint8_t *key, const uint8_t *other,
     SSL_CTX_set_psk_find_session_callback(c->ssl, on_psk_find);
     SSL_CTX_set_psk_use_session_callback(c->ssl, on_psk_use);
     return 0;
-}
-
-/* OpenSSL would ask the terminal for it, and wait. */
-static int no_passphrase(char *buf, int size, int writing, void *asked)
-{
-    (void)buf;
-    (void)size;
-    (void)writing;
-    *(bool *)asked = true;
-    return -1;
-}
-
-static int load_key(SSL_CTX *ssl, const char *path, struct err *e)
-{
-    bool asked = false;
-    int ok;
-
-    SSL_CTX_set_default_passwd_cb(ssl, no_passphrase);
-    SSL_CTX_set_default_passwd_cb_userdata(ssl, &asked);
-    ok = SSL_CTX_use_PrivateKey_file(ssl, path, SSL_FILETYPE_PEM);
-    SSL_CTX_set_default_passwd_cb(ssl, NULL);
-    SSL_CTX_set_default_passwd_cb_userdata(ssl, NULL);
-    if (ok == 1)
-        return 0;
-    return bad_file(e, "tls_key", path,
-                    asked ? "a passphrase protects it; keep it without one, in mode 0600"
-                          : "not the private key of the certificate, in PEM form");
-}
-
-/* OpenSSL would wait at a FIFO for ever. */
-static int check_file(const char *key, const char *path, enum file_kind kind, struct err *e)
-{
-    struct stat st;
-    int fd = file_open(path, &st, e), rc = fd < 0 ? fd : 0;
-
-    if (fd >= 0)
-        close(fd);
-    if (rc == 0 && kind == FILE_SECRET)
-        rc = file_check_secret(path, &st, e);
-    return rc < 0 ? err_wrap(e, "%s", key) : 0;
 }
 
 /* Does it lead to our authorities, as one of a server's or a client's? X509_V_OK: yes. */
@@ -334,22 +275,15 @@ static int check_own(SSL_CTX *ssl, const struct cfg_tls *f, struct err *e)
 static int load_files(struct tls_ctx *c, const struct cfg_tls *f, struct err *e)
 {
     X509_VERIFY_PARAM *names = SSL_CTX_get0_param(c->ssl);
-    int rc = check_file("tls_cert", f->cert, FILE_ANY, e);
+    struct tls_pair own = { "tls_cert", f->cert, "tls_key", f->key };
+    int rc = tls_check_file("tls_ca", f->ca, FILE_ANY, e);
 
     if (rc == 0)
-        rc = check_file("tls_key", f->key, FILE_SECRET, e);
-    if (rc == 0)
-        rc = check_file("tls_ca", f->ca, FILE_ANY, e);
-    if (rc < 0)
-        return rc;
-    ERR_clear_error();
-    if (SSL_CTX_use_certificate_chain_file(c->ssl, f->cert) != 1)
-        return bad_file(e, "tls_cert", f->cert, "not a certificate in PEM form");
-    rc = load_key(c->ssl, f->key, e);
+        rc = tls_load_pair(c->ssl, &own, e);
     if (rc < 0)
         return rc;
     if (SSL_CTX_load_verify_locations(c->ssl, f->ca, NULL) != 1)
-        return bad_file(e, "tls_ca", f->ca, "not certificates of an authority, in PEM form");
+        return tls_bad_file(e, "tls_ca", f->ca, "not certificates of an authority, in PEM form");
     rc = check_own(c->ssl, f, e);
     if (rc < 0)
         return rc;
@@ -390,18 +324,11 @@ static const char *lapsed(const X509 *x)
 /* Whoever is dialled may trust another authority than we do: only what shows by itself. */
 static int load_client(SSL_CTX *ssl, const struct cfg_tls *f, struct err *e)
 {
-    int rc = check_file("tls_cert", f->cert, FILE_ANY, e);
+    struct tls_pair own = { "tls_cert", f->cert, "tls_key", f->key };
+    int rc = tls_load_pair(ssl, &own, e);
     const char *why;
     X509 *x;
 
-    if (rc == 0)
-        rc = check_file("tls_key", f->key, FILE_SECRET, e);
-    if (rc < 0)
-        return rc;
-    ERR_clear_error();
-    if (SSL_CTX_use_certificate_chain_file(ssl, f->cert) != 1)
-        return bad_file(e, "tls_cert", f->cert, "not a certificate in PEM form");
-    rc = load_key(ssl, f->key, e);
     if (rc < 0)
         return rc;
     x = SSL_CTX_get0_certificate(ssl);
@@ -413,7 +340,7 @@ static int load_client(SSL_CTX *ssl, const struct cfg_tls *f, struct err *e)
 
 static int load_authorities(SSL_CTX *ssl, const char *path, struct err *e)
 {
-    int rc = check_file("tls_ca", path, FILE_ANY, e);
+    int rc = tls_check_file("tls_ca", path, FILE_ANY, e);
     const STACK_OF(X509_OBJECT) *all;
     const char *why = NULL;
 
@@ -421,7 +348,7 @@ static int load_authorities(SSL_CTX *ssl, const char *path, struct err *e)
         return rc;
     ERR_clear_error();
     if (SSL_CTX_load_verify_locations(ssl, path, NULL) != 1)
-        return bad_file(e, "tls_ca", path, "not certificates of an authority, in PEM form");
+        return tls_bad_file(e, "tls_ca", path, "not certificates of an authority, in PEM form");
     all = X509_STORE_get0_objects(SSL_CTX_get_cert_store(ssl));
     for (int i = 0; i < sk_X509_OBJECT_num(all); i++) {
         const X509 *x = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(all, i));
@@ -447,7 +374,7 @@ static int load_foreign(struct tls_ctx *c, const struct cfg_tls *f, struct err *
         !SSL_CTX_set_cipher_list(ssl, "ECDHE+AESGCM:ECDHE+CHACHA20") ||
         !SSL_CTX_set1_groups_list(ssl, GROUPS ":P-384:P-521") ||
         !SSL_CTX_set_ciphersuites(ssl, TLS_DEFAULT_CIPHERSUITES))
-        return err_set(e, SQ_ENOMEM, "tls: %s", reason("out of memory"));
+        return err_set(e, SQ_ENOMEM, "tls: %s", tls_reason("out of memory"));
     SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER, NULL);
     snprintf(c->name, sizeof(c->name), "%s", f->name);
     return 0;
@@ -607,7 +534,7 @@ int tls_handshake(struct tls *t, struct err *e)
                        t->by_key                              ? " our link key"
                        : SSL_get_certificate(t->ssl) != NULL ? " our certificate"
                                                              : "out a certificate",
-                       reason("bad handshake"));
+                       tls_reason("bad handshake"));
     }
     return sent == 0 ? 0 : err_set(e, SQ_EAUTH, "TLS: %s", strerror(errno));
 }
@@ -629,7 +556,7 @@ ssize_t tls_recv(struct tls *t, void *p, size_t n)
     if (done > 0)
         return (ssize_t)done; /* an end, or an error, is told again */
     if (why == SSL_ERROR_SSL)
-        t->why = reason("damaged");
+        t->why = tls_reason("damaged");
     ERR_clear_error();
     errno = why == SSL_ERROR_WANT_READ ? EAGAIN : why == SSL_ERROR_SSL ? EPROTO : t->read_errno;
     return why == SSL_ERROR_ZERO_RETURN ? 0 : -1;

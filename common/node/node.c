@@ -9,6 +9,7 @@
 
 #include "common/base/log.h"
 #include "common/net/tls.h"
+#include "common/net/tls_server.h"
 #include "common/node/node_peers.h"
 #include "common/supervisor/program.h"
 
@@ -54,7 +55,7 @@ int node_open(struct node *n, struct ev *ev, const struct node_cfg *c, const str
         .tls = &c->tls,
     };
     struct admin_opts ao = { .addr = c->admin, .metrics = on_metrics, .healthy = is_healthy,
-                             .ctx = n };
+                             .cert = &c->admin_tls, .refused = prog_refused, .ctx = n };
     int rc;
 
     *n = (struct node){ .ev = ev, .kind = kind, .ctx = ctx, .opts = *o, .began_ms = ev_now(ev) };
@@ -110,8 +111,8 @@ void node_reload(struct node *n, const struct node_cfg *c)
 {
     struct err e = { 0 };
 
-    if (rpc_reload(n->rpc, &c->tls, &e) < 0)
-        log_error("event=reload_refused why=%s", log_q(e.text, strlen(e.text)));
+    if (rpc_reload(n->rpc, &c->tls, &e) < 0 || admin_reload(n->admin, &c->admin_tls, &e) < 0)
+        prog_refuse(&e);
 }
 
 /* A standby manager passes over it. */
@@ -171,12 +172,17 @@ int node_cfg_check(const void *cfg, struct err *e)
         rc = cfg_advertise_check(c->listen, c->advertise, e);
     if (rc == 0)
         rc = cfg_tls_check(&c->tls, e);
+    if (rc == 0)
+        rc = cfg_admin_tls_check(&c->admin_tls, e);
     return rc < 0 ? rc : cfg_dials_check("managers", &c->managers, e);
 }
 
 int node_cfg_try(const void *cfg, struct err *e)
 {
-    return tls_check_files(&((const struct node_cfg *)cfg)->tls, e);
+    const struct node_cfg *c = cfg;
+    int rc = tls_check_files(&c->tls, e);
+
+    return rc < 0 ? rc : tls_server_check(NULL, &c->admin_tls, cfg_has_cert(&c->admin_tls), e);
 }
 
 /* Grows from start to start, as far as the wall clock does. */

@@ -35,6 +35,7 @@ struct node_cfg {
     int64_t heartbeat_ms;
     int log_level; /* enum log_level */
     struct cfg_tls tls;
+    struct cfg_cert admin_tls;
 };
 
 extern const char *const node_journal_modes[]; /* by enum journal_mode, NULL-ended */
@@ -54,6 +55,7 @@ extern const char *const node_journal_modes[]; /* by enum journal_mode, NULL-end
       .help = "address of /metrics and /healthz, for operators" },                             \
     CFG_MANAGERS_KEY(struct node_cfg),                                                         \
     CFG_SECRET_KEY(struct node_cfg),                                                           \
+    CFG_ADMIN_TLS_KEYS(struct node_cfg),                                                       \
     CFG_TLS_KEYS(struct node_cfg)
 #define NODE_JOURNAL_KEYS(changes)                                                             \
     { NODE_KEY(journal), .type = CFG_ENUM, .def = "os", .words = node_journal_modes,           \

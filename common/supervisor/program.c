@@ -23,6 +23,19 @@ static void on_term(void *arg)
     ((struct program *)arg)->stop();
 }
 
+static char refused[sizeof(((struct err *)0)->text)];
+
+const char *prog_refused(void)
+{
+    return refused;
+}
+
+void prog_refuse(const struct err *e)
+{
+    log_error("event=reload_refused why=%s", log_q(e->text, strlen(e->text)));
+    snprintf(refused, sizeof(refused), "%s", e->text);
+}
+
 static void on_hup(void *arg)
 {
     struct program *p = arg;
@@ -30,9 +43,10 @@ static void on_hup(void *arg)
 
     log_reopen();
     if (prog_reload(&p->prog, p->cfg, &e) < 0) {
-        log_error("event=reload_refused why=%s", log_q(e.text, strlen(e.text)));
+        prog_refuse(&e);
         return;
     }
+    refused[0] = '\0';
     log_set_level((enum log_level)*p->log_level);
     if (p->reload != NULL)
         p->reload();
@@ -245,6 +259,15 @@ static int load(const struct prog *p, void *cfg, struct err *e)
     return rc;
 }
 
+static int try_out(const struct prog *p, const void *cfg, struct err *e)
+{
+    int rc = p->try != NULL ? p->try(cfg, e) : 0;
+
+    if (rc < 0)
+        cfg_where(e, p->keys, p->file, p->sets, p->n_sets);
+    return rc;
+}
+
 /* The descriptor is for us alone, not for children of ours. */
 static int ready_fd(void)
 {
@@ -272,7 +295,7 @@ int prog_start(struct prog *p, int argc, char **argv, void *cfg)
     if (rc >= 0)
         return rc;
     assert(p->n_sets <= (size_t)argc);
-    if (load(p, cfg, &e) < 0 || (test && p->try != NULL && p->try(cfg, &e) < 0))
+    if (load(p, cfg, &e) < 0 || (test && try_out(p, cfg, &e) < 0))
         return say(p, e.text);
     return test ? dump(p, cfg) : -1;
 }
@@ -300,8 +323,8 @@ int prog_reload(const struct prog *p, void *cfg, struct err *e)
     if (rc == 0 && cfg_fixed_changed(cfg, fresh, p->keys, name, sizeof(name)))
         rc = err_set(e, SQ_EINVAL, "%s: %s cannot change without a restart",
                      p->file != NULL ? p->file : "configuration", name);
-    if (rc == 0 && p->try != NULL)
-        rc = p->try(fresh, e);
+    if (rc == 0)
+        rc = try_out(p, fresh, e);
     if (rc == 0)
         cfg_swap_changed(cfg, fresh, p->keys); /* fixed strings are in use: untouched */
     cfg_clear(fresh, p->keys);

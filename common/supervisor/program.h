@@ -40,6 +40,11 @@ SQ_CHECK int prog_reload(const struct prog *p, void *cfg, struct err *e);
  * without one. */
 void prog_ready(void);
 
+/* Why the last HUP was refused, until one is taken over; "": none was. For /healthz. */
+const char *prog_refused(void);
+/* The same of a part that a reload() could not take over. Logs it. */
+void prog_refuse(const struct err *e);
+
 struct program {
     struct prog prog;
     void *cfg;             /* prog.size bytes of zeros */

@@ -63,6 +63,7 @@ const struct cfg_key mng_keys[] = {
       .help = "host:port of this manager's admin API, for operators who reach a standby; "
               "\"\" = admin" },
     CFG_SECRET_KEY(struct mng_cfg),
+    CFG_ADMIN_TLS_KEYS(struct mng_cfg),
     CFG_TLS_KEYS(struct mng_cfg),
     { K(admin_token_file, admin_token_file), .type = CFG_STR, .def = "admin.token", .min = 1,
       .max = 4000, .help = "file with a bearer token that may do everything (its name is root)" },
@@ -219,6 +220,8 @@ int mng_cfg_check(const void *cfg, struct err *e)
         rc = cfg_apart_check("admin", c->admin, "listen", c->listen, e);
     if (rc == 0)
         rc = cfg_tls_check(&c->tls, e);
+    if (rc == 0)
+        rc = cfg_admin_tls_check(&c->admin_tls, e);
     if (rc == 0)
         rc = redis_check(c, e);
     if (rc == 0)

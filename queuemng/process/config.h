@@ -25,6 +25,7 @@ struct mng_cfg {
     int log_level;           /* enum log_level */
     char *log_file;
     struct cfg_tls tls;
+    struct cfg_cert admin_tls;
 };
 
 extern const struct cfg_key mng_keys[];

@@ -1,6 +1,7 @@
 /* main.c: queuemng: keeps the chains, releases, answers operators. */
 #include "common/base/log.h"
 #include "common/net/tls.h"
+#include "common/net/tls_server.h"
 #include "common/redis/redis_script.h"
 #include "common/supervisor/program.h"
 #include "queuemng/service/service.h"
@@ -48,6 +49,8 @@ static int try(const void *c, struct err *e)
     struct access_file f = { 0 };
     int rc = tls_check_files(&m->tls, e);
 
+    if (rc == 0)
+        rc = tls_server_check(NULL, &m->admin_tls, cfg_has_cert(&m->admin_tls), e);
     if (rc == 0)
         rc = redis_tls_try(&m->redis, e);
     if (rc == 0 && service == NULL && m->admin_tokens_file[0] != '\0')

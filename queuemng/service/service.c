@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/supervisor/program.h"
 #include "common/wire/codec.h"
 #include "queuemng/admin/dashboard.h"
 #include "queuemng/admin/tokens.h"
@@ -205,6 +206,8 @@ static int start_admin(struct mng_service *s, struct err *e)
                             .metrics = mng_metrics,
                             .handler = admin_api,
                             .healthy = mng_healthy,
+                            .cert = &s->cfg->admin_tls,
+                            .refused = prog_refused,
                             .ctx = s };
 
     return admin_new(&s->admin, s->ev, &o, e);
@@ -281,10 +284,10 @@ void mng_service_reload(struct mng_service *s)
 {
     struct err e = { 0 };
 
-    if (rpc_reload(s->rpc, &s->cfg->tls, &e) < 0)
-        log_error("event=reload_refused why=%s", log_q(e.text, strlen(e.text)));
+    if (rpc_reload(s->rpc, &s->cfg->tls, &e) < 0 || admin_reload(s->admin, &s->cfg->admin_tls, &e) < 0)
+        prog_refuse(&e);
     if (s->lead != NULL && mng_lead_reload(s->lead, s->cfg, &e) < 0)
-        log_error("event=reload_refused why=%s", log_q(e.text, strlen(e.text)));
+        prog_refuse(&e);
     (void)!mng_tokens_reload(s, &e); /* a refusal is logged there */
     monitor_free(s->monitor);
     s->monitor = NULL;

@@ -292,7 +292,7 @@ bool renew_start(struct router *r, struct httpd_req *req, const struct http_req 
                            .most_s = x->nbf_s + of->map.session_max_s,
                            .idle_s = of->map.session_idle_s,
                            .bearer = is_bearer(r, q, x),
-                           .https = gate_is_secure(r->cfg, httpd_tag(req), q) };
+                           .https = gate_is_secure(r->cfg, httpd_is_sealed(req), httpd_tag(req), q) };
     rf = rflow_new(r, req, renewal_done, n);
     if (rf == NULL) {
         free(n);

@@ -363,7 +363,7 @@ void page_start(struct router *r, struct httpd_req *req, const struct http_req *
         return;
     }
     x.a->gzip = page_room_gzip(q);
-    x.a->https = gate_is_secure(r->cfg, httpd_tag(req), q);
+    x.a->https = gate_is_secure(r->cfg, httpd_is_sealed(req), httpd_tag(req), q);
     if (a->call == API_FORM)
         x.form = q->body.p != NULL ? q->body : (struct slice) { (char *)"", 0 };
     x.queue = routes_queue(r->routes, a->arg.p, a->arg.n);

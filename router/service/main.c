@@ -1,6 +1,7 @@
 /* main.c: the router process: start, ready, end. */
 #include "common/base/log.h"
 #include "common/net/tls.h"
+#include "common/net/tls_server.h"
 #include "common/supervisor/program.h"
 #include "router/service/dispatch.h"
 #include "router/service/service.h"
@@ -72,7 +73,12 @@ static int start(struct ev *ev, struct err *e)
 
 static int try(const void *c, struct err *e)
 {
-    return tls_check_files(&((const struct router_cfg *)c)->tls, e);
+    const struct router_cfg *r = c;
+    int rc = tls_check_files(&r->tls, e);
+
+    if (rc == 0)
+        rc = tls_server_check(NULL, &r->admin_tls, cfg_has_cert(&r->admin_tls), e);
+    return rc < 0 ? rc : tls_server_check("listen_certs", r->listen_certs.v, r->listen_certs.n, e);
 }
 
 static void reload(void)

@@ -1,6 +1,7 @@
 /* metrics.c: see metrics.h. */
 #include "router/service/metrics.h"
 
+#include "common/net/tls_server.h"
 #include "common/supervisor/metrics_process.h"
 #include "router/links/flows.h"
 #include "router/links/mng_link.h"
@@ -230,6 +231,7 @@ void router_metrics(void *router, struct buf *b)
     metrics_rows(b, link_rows, ARRAY_LEN(link_rows), rpc_counts(r->rpc));
     metrics_rows(b, http, ARRAY_LEN(http), &all);
     by_class(b, &all);
+    httpd_tls_metrics(b, "segq_router_http_", &all, tls_server_lapses_s(r->tls));
     bypassed(b, &r->counts);
     limits(b, &r->gate);
     passes(b, r);

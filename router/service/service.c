@@ -9,6 +9,8 @@
 
 #include "common/base/log.h"
 #include "common/http/admin.h"
+#include "common/net/tls_server.h"
+#include "common/supervisor/program.h"
 #include "router/calls/events.h"
 #include "router/links/flows.h"
 #include "router/links/mng_link.h"
@@ -21,15 +23,23 @@
 
 #define LOG_MODULE "router"
 
+static int load_certs(struct router *r, struct err *e)
+{
+    const struct cfg_list *l = &r->cfg->listen_certs;
+
+    return tls_server_load(r->tls, "listen_certs", l->v, l->n, e);
+}
+
 void router_reload(struct router *r)
 {
     struct err e = { 0 };
 
     gate_reload(&r->gate, r->cfg);
     if (claim_ring_load(&r->claims, r->cfg, &e) < 0)
-        log_error("event=reload_refused key=claim_keys why=%s", log_q(e.text, strlen(e.text)));
-    if (rpc_reload(r->rpc, &r->cfg->tls, &e) < 0)
-        log_error("event=reload_refused key=tls_cert why=%s", log_q(e.text, strlen(e.text)));
+        prog_refuse(&e);
+    if (rpc_reload(r->rpc, &r->cfg->tls, &e) < 0 || admin_reload(r->admin, &r->cfg->admin_tls, &e) < 0 ||
+        load_certs(r, &e) < 0)
+        prog_refuse(&e);
     tasking_reload(r->tasking);
 }
 
@@ -71,15 +81,20 @@ static int open_http(struct router *r, struct err *e)
         .max_pipelined = (uint32_t)c->max_pipelined,
         .max_large = r->tasking != NULL ? TASK_LARGEST : 0,
         .max_output_bytes = r->tasking != NULL ? 2 * TASK_LARGEST : 0,
+        .tls = r->tls,
     };
     struct admin_opts ao = {
         .addr = c->admin,
         .metrics = router_metrics,
         .healthy = healthy,
+        .cert = &c->admin_tls,
+        .refused = prog_refused,
         .ctx = r,
     };
     int rc = admin_new(&r->admin, r->ev, &ao, e);
 
+    if (rc == 0)
+        rc = load_certs(r, e);
     if (rc == 0 && router_tasks_apart(c)) {
         ho.addr = c->listen_tasks;
         rc = httpd_new(&r->httpd_tasks, r->ev, &ho, &dispatch_task_calls, r, e);
@@ -124,7 +139,9 @@ static int open_all(struct router *r, struct err *e)
     if (r->routes == NULL || r->sigcache == NULL || rflow_init(r) < 0 ||
         events_init(r) < 0)
         return err_set(e, SQ_ENOMEM, "out of memory");
-    rc = open_links(r, e);
+    r->tls = tls_server_new(&(const struct tls_server_opts){
+        .key = r->keys.link, .other = cluster_keys_other_link(&r->keys) });
+    rc = r->tls == NULL ? err_set(e, SQ_ENOMEM, "out of memory") : open_links(r, e);
     if (rc == 0)
         rc = tasking_new(&r->tasking, r, e);
     if (rc == 0)
@@ -176,6 +193,7 @@ void router_free(struct router *r)
     httpd_free(r->httpd);
     httpd_free(r->httpd_tasks);
     r->httpd = r->httpd_tasks = NULL;
+    tls_server_free(r->tls);
     mng_links_free(r->mngs);
     tasking_free(r->tasking);
     seg_links_free(r->segs);

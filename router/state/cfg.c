@@ -37,6 +37,15 @@ static const struct cfg_key claim_key_keys[] = {
     { .key = NULL },
 };
 
+#define CERT(name) .key = #name, .offset = offsetof(struct cfg_cert, name)
+static const struct cfg_key listen_cert_keys[] = {
+    { CERT(cert), .type = CFG_STR, .min = 1, .max = 4000, .reload = true,
+      .help = "file with the certificate and those between it and its authority, in PEM form" },
+    { CERT(key), .type = CFG_STR, .min = 1, .max = 4000, .reload = true,
+      .help = "file (mode 0600) with its private key, in PEM form" },
+    { .key = NULL },
+};
+
 const struct cfg_key router_keys[] = {
     { K(node), .type = CFG_STR, .def = "router", .min = 1, .max = NAME_MAX_LEN,
       .help = "name of this router (letters, digits, . _ -); each one has its own" },
@@ -46,6 +55,11 @@ const struct cfg_key router_keys[] = {
       .help = "address of /metrics and /healthz, for operators" },
     CFG_MANAGERS_KEY(struct router_cfg),
     CFG_SECRET_KEY(struct router_cfg),
+    { K(listen_certs), .type = CFG_OBJS, .def = "", .max = 64, .reload = true,
+      .help = "certificates of the public port (and of listen_tasks), chosen by the name that a "
+              "client asks for; the first for whom asks for none: the port speaks https alone; "
+              "empty = http", .sub = listen_cert_keys, .size = sizeof(struct cfg_cert) },
+    CFG_ADMIN_TLS_KEYS(struct router_cfg),
     CFG_TLS_KEYS(struct router_cfg),
     { K(create_keys), .type = CFG_BOOL, .def = "false",
       .help = "create secret_file if it is missing" },
@@ -121,8 +135,8 @@ const struct cfg_key router_keys[] = {
     { K(rooms), .type = CFG_STRS, .def = "", .min = 0, .max = 64,
       .help = "queues to which the public page at / links" },
     { K(page_https), .type = CFG_ENUM, .def = "auto", .words = https_words,
-      .help = "restrict cookies to https; auto = when a trusted proxy says that the "
-              "browser uses it" },
+      .help = "restrict cookies to https; auto = when the browser uses it, as this port or a "
+              "trusted proxy sees" },
     { K(max_pipelined), .type = CFG_INT, .def = "64", .min = 1, .max = 10000,
       .help = "requests of one connection in progress at the same time" },
     { K(head_timeout), .type = CFG_MS, .def = "10s", .min = 10, .max = 600000,
@@ -252,6 +266,8 @@ int router_cfg_check(const void *cfg, struct err *e)
         rc = cfg_dials_check("managers", &c->managers, e);
     if (rc == 0)
         rc = cfg_tls_check(&c->tls, e);
+    if (rc == 0)
+        rc = cfg_admin_tls_check(&c->admin_tls, e);
     if (rc == 0)
         rc = check_refill("join", c->join_limit_per_s, c->join_burst, e);
     if (rc == 0)

@@ -43,6 +43,8 @@ struct router_cfg {
     int proxy_header; /* enum forwarded_form */
     int log_level;    /* enum log_level */
     struct cfg_tls tls;
+    struct cfg_cert admin_tls;
+    struct cfg_list listen_certs; /* struct cfg_cert */
 };
 
 extern const struct cfg_key router_keys[];

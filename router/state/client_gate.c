@@ -159,10 +159,10 @@ static bool gate_is_https(uint64_t tag, const struct http_req *q)
            (v.n == 5 || v.p[v.n - 6] == ' ' || v.p[v.n - 6] == ',');
 }
 
-bool gate_is_secure(const struct router_cfg *c, uint64_t tag, const struct http_req *q)
+bool gate_is_secure(const struct router_cfg *c, bool sealed, uint64_t tag, const struct http_req *q)
 {
     return c->page_https == HTTPS_ALWAYS ||
-           (c->page_https == HTTPS_AUTO && gate_is_https(tag, q));
+           (c->page_https == HTTPS_AUTO && (sealed || gate_is_https(tag, q)));
 }
 
 /* ---- proxies' lines: cut at commas outside quotes; the last pieces are walked from the right ---- */

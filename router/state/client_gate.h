@@ -67,8 +67,9 @@ void gate_request(struct gate *g, uint64_t tag, const struct http_req *q);
 bool gate_is_trusted(uint64_t tag);
 /* The client for which a proxy asks. False: it names none, or malformed. */
 bool gate_client(const struct gate *g, const struct http_req *q, struct ip *out);
-/* The same, unless the configuration says it (page_https): cookies are for https only. */
-bool gate_is_secure(const struct router_cfg *c, uint64_t tag, const struct http_req *q);
+/* Did the browser come by https? Here, or as a trusted proxy or the configuration (page_https) says:
+ * cookies are for https only, then. */
+bool gate_is_secure(const struct router_cfg *c, bool sealed, uint64_t tag, const struct http_req *q);
 /* 0: go on; else 429: the ms after which it may come again. */
 static inline SQ_CHECK uint32_t gate_take(struct gate *g, enum limit_kind k,
                                           int64_t now_us)

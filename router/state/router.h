@@ -56,6 +56,7 @@ struct router {
     struct ev *ev;                /* ref */
     struct rpc *rpc;
     struct httpd *httpd;
+    struct tls_server *tls;    /* owned: certificates of httpd and httpd_tasks */
     struct httpd *httpd_tasks; /* at listen_tasks; NULL: not configured */
     unsigned answering;        /* while it ends: of these two */
     struct admin *admin;

@@ -8,6 +8,7 @@
 
 #include "common/base/file.h"
 #include "common/base/log.h"
+#include "common/supervisor/program.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/long_answer.h"
 #include "router/task_requests/task_link.h"
@@ -39,7 +40,7 @@ void tasking_reload(struct tasking *t)
     struct err e = { 0 };
 
     if (t != NULL && read_tokens(&t->tokens, t->r->cfg->task_tokens, &e) < 0)
-        log_error("event=reload_refused key=task_tokens why=%s", log_q(e.text, strlen(e.text)));
+        prog_refuse(&e);
 }
 
 void tasking_map(struct tasking *t, const char *manager, const struct msg_task_map *m)

@@ -274,7 +274,8 @@ static void start_router(void)
     snprintf(secret, sizeof(secret), "%s/secret", dir);
     snprintf(tokens, sizeof(tokens), "%s/tokens", dir);
     write_tokens(tokens);
-    w.cfg = (struct router_cfg) { .node = "router",
+    w.cfg = (struct router_cfg) { .admin_tls = { "", "" },
+                                  .node = "router",
                                   .listen = "127.0.0.1:0",
                                   .admin = "127.0.0.1:0",
                                   .secret_file = secret,

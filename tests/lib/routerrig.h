@@ -192,6 +192,7 @@ static void start_router(void)
                                   .admin = "127.0.0.1:0",
                                   .secret_file = secret,
                                   .log_file = "",
+                                  .admin_tls = { (char *)"", (char *)"" },
                                   .tls = { .cert = (char *)"", .key = (char *)"",
                                            .ca = (char *)"", .name = (char *)"" },
                                   .gate_secret_file = (char *)"",

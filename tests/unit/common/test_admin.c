@@ -218,7 +218,7 @@ Test(admin, head_has_no_body)
 {
     ask("HEAD /metrics" TAIL "\r\n");
     HAS(" 200 ");
-    HAS("Content-Length: 12\r\n");
+    HAS_NOT("Content-Length: 0\r\n");
     HAS_NOT("segq_test");
 }
 
@@ -405,8 +405,8 @@ Test(admin, requests_of_a_connection_are_answered_in_order)
     admin_send(held);
     turn_until_closed(fd);
     cr_expect_eq(count("HTTP/1.1 200 "), 3, "%s", answer);
-    cr_expect_lt(strstr(answer, "hello"), strstr(answer, "Content-Length: 12\r\n"));
-    cr_expect_lt(strstr(answer, "Content-Length: 12\r\n"), strstr(answer, "\"status\":\"ok\""));
+    cr_expect_lt(strstr(answer, "hello"), strstr(answer, "version=0.0.4"));
+    cr_expect_lt(strstr(answer, "version=0.0.4"), strstr(answer, "\"status\":\"ok\""));
 }
 
 /* What one server could take for the end of a request, and another one not. */

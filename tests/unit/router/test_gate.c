@@ -23,7 +23,8 @@ static void start(void)
 {
     struct err e = { 0 };
 
-    cfg = (struct router_cfg) { .tls = { TLS_REQUIRE, (char *)"", (char *)"", (char *)"", (char *)"" },
+    cfg = (struct router_cfg) { .admin_tls = { (char *)"", (char *)"" },
+                                .tls = { TLS_REQUIRE, (char *)"", (char *)"", (char *)"", (char *)"" },
                                 .node = (char *)"router.0",
                                 .listen = (char *)"127.0.0.1:8080",
                                 .admin = (char *)"127.0.0.1:9070",

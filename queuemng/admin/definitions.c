@@ -9,7 +9,7 @@
 
 json_t *admin_def_json(const void *def, const struct cfg_key *keys, uint64_t version)
 {
-    json_t *j = def_json(def, keys);
+    json_t *j = def_keys_json(def, keys);
 
     if (j != NULL && version != 0 &&
         json_object_set_new(j, "version", json_integer((json_int_t)version)) < 0) {

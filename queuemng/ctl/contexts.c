@@ -63,7 +63,7 @@ int cmd_context_list(struct ctl *c, char **argv)
     list = json_array();
     for (size_t i = 0; i < all.v.n; i++)
         (void)json_array_append_new(
-            list, ctl_keys_json(&((struct context *)all.v.v)[i], context_keys));
+            list, def_keys_json(&((struct context *)all.v.v)[i], context_keys));
     doc = json_pack("{s:s,s:s,s:o}", "file", all.file, "current", all.current, "contexts", list);
     (void)ctl_say_doc(c, doc, view_contexts);
     json_decref(doc);
@@ -83,7 +83,7 @@ int cmd_context_show(struct ctl *c, char **argv)
         return ctl_say_err(&e, CTL_USAGE);
     x = contexts_find(&all, argv[0] != NULL ? argv[0] : all.current);
     if (x != NULL) {
-        doc = ctl_keys_json(x, context_keys);
+        doc = def_keys_json(x, context_keys);
         (void)ctl_say_doc(c, doc, view_pretty);
         json_decref(doc);
     } else if (argv[0] == NULL) {

@@ -89,7 +89,7 @@ int cmd_token_list(struct ctl *c, char **argv)
     list = json_array();
     for (size_t i = 0; i < f.v.n; i++) {
         const struct access_token *t = &((struct access_token *)f.v.v)[i];
-        json_t *row = ctl_keys_json(t, access_keys);
+        json_t *row = def_keys_json(t, access_keys);
 
         (void)json_object_del(row, "hash");
         (void)json_object_set_new(row, "ended",

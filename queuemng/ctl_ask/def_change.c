@@ -45,19 +45,6 @@ static void def_free(const struct def_kind *kind, void *def)
     free(def);
 }
 
-json_t *ctl_keys_json(const void *obj, const struct cfg_key *keys)
-{
-    json_t *doc = NULL;
-    struct buf b;
-
-    buf_init(&b);
-    cfg_dump_json(&b, obj, keys);
-    if (!b.failed)
-        doc = json_loadb((const char *)b.data, b.len, 0, NULL);
-    buf_fini(&b);
-    return doc;
-}
-
 /* The keys whose values differ; of a new definition those that the file has. */
 static json_t *differing(const json_t *was, json_t *will, const struct cfg_node *def)
 {
@@ -96,10 +83,10 @@ static int plan(struct def_change *ch, void *was, const struct cfg_node *def, co
         rc = queue_def_drop_messages(will, was, def, e);
     if (rc == 0 && k->check(will, e) < 0)
         rc = err_wrap(e, "%s:%d", file, def->line);
-    if (rc == 0 && (then = ctl_keys_json(will, k->keys)) == NULL)
+    if (rc == 0 && (then = def_keys_json(will, k->keys)) == NULL)
         rc = err_set(e, SQ_ENOMEM, "out of memory");
     if (rc == 0) {
-        ch->was = was != NULL ? ctl_keys_json(was, k->keys) : NULL;
+        ch->was = was != NULL ? def_keys_json(was, k->keys) : NULL;
         ch->keys = differing(ch->was, then, def);
         if (changes_queue)
             say_messages(ch->keys, then, def);
@@ -135,7 +122,7 @@ int def_plan(struct def_change *ch, const struct def_kind *kind, const json_t *n
 static json_t *read_answer(const struct def_kind *kind, const json_t *answer, struct err *e)
 {
     void *def = bound(kind, answer, e);
-    json_t *doc = def != NULL ? ctl_keys_json(def, kind->keys) : NULL;
+    json_t *doc = def != NULL ? def_keys_json(def, kind->keys) : NULL;
 
     if (def != NULL && doc == NULL)
         (void)err_set(e, SQ_ENOMEM, "out of memory");

@@ -10,8 +10,6 @@
 #include "common/base/err.h"
 #include "queuemng/policy/def_kind.h"
 
-/* JSON that a table writes; NULL: no memory. New reference. */
-json_t *ctl_keys_json(const void *obj, const struct cfg_key *keys);
 /* JSON as a table reads it; NULL: e says why. cfg_node_free() it. */
 struct cfg_node *ctl_node(const json_t *doc, struct err *e);
 

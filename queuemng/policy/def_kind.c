@@ -2,6 +2,7 @@
 #include "queuemng/policy/def_kind.h"
 
 #include <assert.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -88,4 +89,17 @@ bool def_is_named(const struct def_kind *k, const void *def, const char *full_na
         return strcmp(def_name(def), full_name) == 0;
     return strncmp(scope(k, def), full_name, n) == 0 && full_name[n] == ':' &&
            strcmp(def_name(def), full_name + n + 1) == 0;
+}
+
+struct json_t *def_keys_json(const void *def, const struct cfg_key *keys)
+{
+    json_t *j = NULL;
+    struct buf b;
+
+    buf_init(&b);
+    cfg_dump_json(&b, def, keys);
+    if (!b.failed)
+        j = json_loadb((const char *)b.data, b.len, 0, NULL);
+    buf_fini(&b);
+    return j;
 }

@@ -152,7 +152,7 @@ static void record_key(enum def_kind_no kind, const void *x, char out[DEF_NAME_M
 json_t *defined_json(enum def_kind_no kind, const void *x)
 {
     return json_pack("{s:I,s:o}", "version", (json_int_t)*version(kind, x), "def",
-                     def_json(defined_def(kind, x), def_kinds[kind].keys));
+                     def_keys_json(defined_def(kind, x), def_kinds[kind].keys));
 }
 
 void defined_put(struct mng *m, enum def_kind_no kind, const void *x, json_t *j)

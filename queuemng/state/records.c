@@ -11,6 +11,7 @@
 #include "common/base/err.h"
 #include "common/base/versions.h"
 #include "common/ticket/pass.h"
+#include "queuemng/policy/def_kind.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
@@ -89,7 +90,7 @@ void def_put(struct mng *m, const struct mqueue *q)
     char key[96];
 
     snprintf(key, sizeof(key), "queue/%s", q->def.name);
-    if (json_object_set_new(j, "def", def_json(&q->def, queue_def_keys)) < 0 ||
+    if (json_object_set_new(j, "def", def_keys_json(&q->def, queue_def_keys)) < 0 ||
         (v.deleted_until_ms != 0 &&
          json_object_set_new(j, "deleted", json_row_write(&deleted_row, &v)) < 0)) {
         json_decref(j);
@@ -304,19 +305,6 @@ int json_row_read(const struct json_row *r, const json_t *j, void *data)
             return SQ_EPROTO;
     }
     return 0;
-}
-
-json_t *def_json(const void *def, const struct cfg_key *keys)
-{
-    json_t *j = NULL;
-    struct buf b;
-
-    buf_init(&b);
-    cfg_dump_json(&b, def, keys);
-    if (!b.failed)
-        j = json_loadb((const char *)b.data, b.len, 0, NULL);
-    buf_fini(&b);
-    return j;
 }
 
 int def_from_json(void *def, size_t size, const struct cfg_key *keys, const json_t *j,

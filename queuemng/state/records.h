@@ -70,11 +70,8 @@ struct json_t *json_rows_write(const struct json_row *r, const void *v, size_t n
 /* SQ_EPROTO: j (NULL ok) is no such row; the struct may be half filled. */
 SQ_CHECK int json_row_read(const struct json_row *r, const struct json_t *j, void *data);
 
-/* An operator's definition (a table of cfg_key.h) as JSON, for the store and for the admin API.
- * NULL: no memory. */
-struct json_t *def_json(const void *def, const struct cfg_key *keys);
-/* Reads what is stored under `key`; def is zeroed memory, and the caller's to clear, whatever comes. A
- * key of a newer version is passed over. */
+/* Reads what is stored of a definition (def_keys_json()) under `key`; def is zeroed memory, and the
+ * caller's to clear, whatever comes. A key of a newer version is passed over. */
 SQ_CHECK int def_from_json(void *def, size_t size, const struct cfg_key *keys,
                            const struct json_t *j, const char *key, struct err *e);
 

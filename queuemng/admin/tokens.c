@@ -30,29 +30,32 @@ static int root_row(struct access_file *f, const char *token, struct err *e)
     return 0;
 }
 
+/* The rows from before stay until the next reload: the call that asks for this one is by one of them. */
 static int read_file(struct mng_service *s, struct err *e)
 {
-    int rc = access_read(&s->tokens, s->cfg->admin_tokens_file, e);
+    struct access_file fresh = { 0 };
+    const char *path = s->cfg->admin_tokens_file;
 
-    return rc < 0 ? err_wrap(e, "admin_tokens_file") : 0;
+    if (path[0] != '\0' && access_read(&fresh, path, e) < 0)
+        return err_wrap(e, "admin_tokens_file");
+    access_clear(&s->tokens_before);
+    s->tokens_before = s->tokens;
+    s->tokens = fresh;
+    return 0;
 }
 
 int mng_tokens_start(struct mng_service *s, struct err *e)
 {
     int rc = root_row(&s->root, s->admin_token, e);
 
-    return rc < 0 || s->cfg->admin_tokens_file[0] == '\0' ? rc : read_file(s, e);
+    return rc < 0 ? rc : read_file(s, e);
 }
 
 int mng_tokens_reload(struct mng_service *s, struct err *e)
 {
-    int rc = 0;
+    int rc = read_file(s, e);
 
-    if (s->cfg->admin_tokens_file[0] != '\0')
-        rc = read_file(s, e);
-    else
-        access_clear(&s->tokens);
-    copy_text(s->tokens_wrong, sizeof(s->tokens_wrong), rc < 0 ? e->text : "");
+    copy_text(s->tokens_wrong, sizeof(s->tokens_wrong), rc < 0 ? e->text : NULL);
     if (rc < 0)
         log_error("event=tokens_refused why=%s", log_q(e->text, strlen(e->text)));
     else if (s->cfg->admin_tokens_file[0] != '\0')
@@ -64,6 +67,7 @@ void mng_tokens_end(struct mng_service *s)
 {
     access_clear(&s->root);
     access_clear(&s->tokens);
+    access_clear(&s->tokens_before);
 }
 
 /* ---- calls ---- */

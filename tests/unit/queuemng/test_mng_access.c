@@ -103,6 +103,7 @@ static int ask(enum who w, const char *method, const char *path, const char *que
     admin_api(g.s, &q, &g.a);
     json_decref(g.j);
     g.j = json_loadb((const char *)g.a.body.data, g.a.body.len, 0, NULL);
+    buf_byte(&g.a.body, '\0'); /* as a text */
     return g.a.status;
 }
 
@@ -116,6 +117,15 @@ static const char *text(const char *key)
 static size_t rows(const char *list)
 {
     return json_array_size(json_object_get(g.j, list));
+}
+
+/* Of the newest entry of the log of changes. */
+static const char *first_entry(const char *key)
+{
+    const json_t *x = json_array_get(json_object_get(g.j, "entries"), 0);
+    const char *s = json_string_value(json_object_get(x, key));
+
+    return s != NULL ? s : "";
 }
 
 /* The path of a route, with names that nobody has. */
@@ -284,7 +294,6 @@ Test(access_api, secrets_of_a_definition_are_an_admins)
 
         for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
             cr_expect_eq(ask(w, "GET", paths[i], i == 2 ? "queue=shop" : "", ""), 200);
-            buf_byte(&g.a.body, '\0');
             cr_expect_null(strstr((const char *)g.a.body.data, "s3cretvalue99"), "%s", paths[i]);
             cr_expect_not_null(strstr((const char *)g.a.body.data, "X-Pass"), "%s", paths[i]);
         }
@@ -332,6 +341,8 @@ Test(access_api, a_file_is_read_again_and_a_refused_one_changes_nothing)
     cr_expect_eq(ask(ADMIN, "POST", "tokens/reload", "", ""), 200);
     cr_expect_eq(json_integer_value(json_object_get(g.j, "tokens")), 5);
     cr_expect_eq(ask(OPERATOR, "GET", "whoami", "", ""), 401);
+    cr_expect_eq(ask(ADMIN, "GET", "audit", "", ""), 200);
+    cr_expect_str_eq(first_entry("who"), "ada", "whose own row was read again meanwhile");
     cr_assert_eq(chmod(g.file, 0644), 0);
     cr_expect_eq(ask(ADMIN, "POST", "tokens/reload", "", ""), 409);
     cr_expect_not_null(strstr(text("detail"), "chmod 600"));

@@ -275,8 +275,8 @@ static void answer_health(struct admin *a, struct admin_ans *ans)
 
     buf_init(&why);
     if (a->healthy == NULL || a->healthy(a->ctx, &why)) {
-        if (a->refused != NULL && why.len == 0) /* the old one serves as well; the operator has to know */
-            buf_str(&why, a->refused());
+        if (a->refused != NULL && a->refused()[0] != '\0') /* the old one serves as well */
+            buf_printf(&why, "%s%s", why.len > 0 ? "; " : "", a->refused());
         ans->status = 200;
         ans->content_type = "application/json";
         buf_str(&ans->body, "{\"status\":\"ok\"");

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/base/log.h"
 #include "common/net/rpc_accept.h"
@@ -135,6 +136,36 @@ static void forgive(struct rpc *r, msec_t now)
     }
 }
 
+void rpc_warn(const struct rpc *r, struct buf *b)
+{
+    time_t end = (time_t)r->counts.cert_ends_s, left = end - ev_wall_ms(r->ev) / 1000;
+    char day[16];
+    struct tm tm;
+
+    if (r->counts.cert_ends_s == 0 || left >= CERT_SOON_S)
+        return;
+    (void)!strftime(day, sizeof(day), "%Y-%m-%d", gmtime_r(&end, &tm));
+    buf_printf(b, "the certificate of tls_cert %s on %s%s", left < 0 ? "has ended" : "ends", day,
+               left < 0 ? ": peers refuse new links" : "");
+}
+
+/* Once a day. */
+static void say_cert_end(struct rpc *r)
+{
+    struct buf b;
+
+    if (r->counts.cert_ends_s == 0 ||
+        (r->said_end_ms != 0 && ev_now(r->ev) - r->said_end_ms < 86400000))
+        return;
+    buf_init(&b);
+    rpc_warn(r, &b);
+    if (b.len > 0) {
+        r->said_end_ms = ev_now(r->ev);
+        log_warn("event=cert_ends why=\"%.*s\"", (int)b.len, (const char *)b.data);
+    }
+    buf_fini(&b);
+}
+
 /* A long heartbeat makes nobody wait for a place, or for the end of a hello. */
 static void beat_later(struct rpc *r)
 {
@@ -154,6 +185,7 @@ static void on_beat(void *arg)
     list_each(&r->chans, it)
         beat_chan(container_of(it, struct rpc_chan, node), now);
     accept_beat(r);
+    say_cert_end(r);
     beat_later(r);
 }
 
@@ -227,6 +259,8 @@ int rpc_reload(struct rpc *r, const struct cfg_tls *c, struct err *e)
         return rc;
     tls_ctx_free(r->by_certificate);
     r->by_certificate = fresh;
+    r->counts.cert_ends_s = (uint64_t)tls_ctx_ends_s(fresh);
+    r->said_end_ms = 0;
     return 0;
 }
 

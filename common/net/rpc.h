@@ -119,6 +119,7 @@ struct rpc_counts { /* ever, for metrics */
     uint64_t plain;             /* good hellos without TLS */
     uint64_t closed;            /* after it */
     uint64_t unfit;             /* messages that were not sent: the peer would refuse them */
+    uint64_t cert_ends_s;       /* Unix seconds when our certificate ends; 0: none */
 };
 const struct rpc_counts *rpc_counts(const struct rpc *r);
 /* Their rows on a page of metrics, for a process's own macro, which puts its name in front. */
@@ -133,6 +134,13 @@ const struct rpc_counts *rpc_counts(const struct rpc *r);
     ROW("links_plain_total", COUNTER, plain, "Links without TLS, of both kinds"),              \
     ROW("links_refused_total", COUNTER, refused, "Connections whose hello was not good"),      \
     ROW("links_closed_total", COUNTER, closed, "Links closed"),                                \
-    ROW("link_messages_unfit_total", COUNTER, unfit, "Messages not sent: peers would refuse them")
+    ROW("link_messages_unfit_total", COUNTER, unfit,                                           \
+        "Messages not sent: peers would refuse them"),                                         \
+    ROW("link_cert_expires_timestamp_seconds", GAUGE, cert_ends_s,                             \
+        "Unix time when the certificate of internal links ends; 0 = there is none")
+
+/* A certificate that ends soon, or has ended, in a sentence for /healthz; nothing if there is none. */
+#define CERT_SOON_S (14 * 86400)
+void rpc_warn(const struct rpc *r, struct buf *b);
 
 #endif

@@ -138,6 +138,7 @@ struct rpc {
     struct rng rng;
     struct ev_timer *beat;
     msec_t last_beat;
+    msec_t said_end_ms; /* last word about its end; 0: none yet */
     bool accept_paused; /* no descriptors, or enough of them: until the next beat */
     struct list chans, closing, dirty, backlog, links, listeners;
     struct rpc_counts counts;

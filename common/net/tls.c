@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "common/base/buf.h"
 #include "common/net/tls_files.h"
@@ -36,6 +37,7 @@ struct tls_ctx {
     struct psk psk[2];
     unsigned n_psk; /* 0: certificates */
     char name[256]; /* name in the certificate of a server of others; "": the host that is dialled */
+    int64_t ends_s; /* first end of the certificates */
 };
 
 struct tls {
@@ -240,8 +242,21 @@ int tls_ctx_keys(struct tls_ctx **out, const uint8_t *key, const uint8_t *other,
     return 0;
 }
 
+/* The first end of those in the chain, Unix seconds. */
+static int64_t first_end_s(STACK_OF(X509) *chain)
+{
+    int64_t first = INT64_MAX;
+    struct tm tm;
+
+    for (int i = 0; i < sk_X509_num(chain); i++)
+        if (ASN1_TIME_to_tm(X509_get0_notAfter(sk_X509_value(chain, i)), &tm) == 1 &&
+            timegm(&tm) < first)
+            first = timegm(&tm);
+    return first;
+}
+
 /* Does it lead to our authorities, as one of a server's or a client's? X509_V_OK: yes. */
-static int verify_own(SSL_CTX *ssl, int purpose)
+static int verify_own(SSL_CTX *ssl, int purpose, int64_t *ends_s)
 {
     X509_STORE_CTX *s = X509_STORE_CTX_new();
     STACK_OF(X509) *chain = NULL;
@@ -251,16 +266,20 @@ static int verify_own(SSL_CTX *ssl, int purpose)
         X509_STORE_CTX_init(s, SSL_CTX_get_cert_store(ssl), SSL_CTX_get0_certificate(ssl), chain) &&
         X509_STORE_CTX_set_purpose(s, purpose))
         why = X509_verify_cert(s) == 1 ? X509_V_OK : X509_STORE_CTX_get_error(s);
+    if (why == X509_V_OK)
+        *ends_s = first_end_s(X509_STORE_CTX_get0_chain(s));
     X509_STORE_CTX_free(s);
     ERR_clear_error();
     return why;
 }
 
 /* Peers would refuse it, whom we dial or who dial us: better to say so here. */
-static int check_own(SSL_CTX *ssl, const struct cfg_tls *f, struct err *e)
+static int check_own(struct tls_ctx *c, const struct cfg_tls *f, struct err *e)
 {
-    int as_client = verify_own(ssl, X509_PURPOSE_SSL_CLIENT);
-    int why = as_client != X509_V_OK ? as_client : verify_own(ssl, X509_PURPOSE_SSL_SERVER);
+    int as_client = verify_own(c->ssl, X509_PURPOSE_SSL_CLIENT, &c->ends_s), why = as_client;
+
+    if (why == X509_V_OK)
+        why = verify_own(c->ssl, X509_PURPOSE_SSL_SERVER, &c->ends_s);
 
     if (why == X509_V_OK)
         return 0;
@@ -284,7 +303,7 @@ static int load_files(struct tls_ctx *c, const struct cfg_tls *f, struct err *e)
         return rc;
     if (SSL_CTX_load_verify_locations(c->ssl, f->ca, NULL) != 1)
         return tls_bad_file(e, "tls_ca", f->ca, "not certificates of an authority, in PEM form");
-    rc = check_own(c->ssl, f, e);
+    rc = check_own(c, f, e);
     if (rc < 0)
         return rc;
     if (f->name[0] != '\0' && !X509_VERIFY_PARAM_set1_host(names, f->name, 0))
@@ -411,6 +430,11 @@ void tls_ctx_free(struct tls_ctx *c)
     SSL_CTX_free(c->ssl);
     sodium_memzero(c->psk, sizeof(c->psk));
     free(c);
+}
+
+int64_t tls_ctx_ends_s(const struct tls_ctx *c)
+{
+    return c == NULL ? 0 : c->ends_s;
 }
 
 unsigned tls_ctx_tries(const struct tls_ctx *c)

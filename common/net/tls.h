@@ -42,6 +42,8 @@ SQ_CHECK int tls_ctx_foreign(struct tls_ctx **out, const struct cfg_tls *f, stru
 SQ_CHECK int tls_check_files(const struct cfg_tls *f, struct err *e);
 /* Connections that are there go on. NULL is fine. */
 void tls_ctx_free(struct tls_ctx *c);
+/* When the first certificate of its own chain ends, Unix seconds; 0: it has none. */
+int64_t tls_ctx_ends_s(const struct tls_ctx *c);
 /* Keys that a dialler may try in turn, at least 1: a peer may know but one. */
 unsigned tls_ctx_tries(const struct tls_ctx *c);
 

@@ -17,12 +17,22 @@
 #define READY_ANYWAY_MS 5000 /* without a manager we still serve what we have */
 #define LAST_WORDS_MS   200  /* at stop: what is on its way to us is still answered */
 
+/* Warnings for the manager: they end nothing. */
+static void warn(const struct node *n, struct buf *b)
+{
+    rpc_warn(n->rpc, b);
+    if (prog_refused()[0] != '\0')
+        buf_printf(b, "%sthe last reload was refused: %s", (b)->len > 0 ? "; " : "", prog_refused());
+}
+
 static bool is_healthy(void *ctx, struct buf *why)
 {
     struct node *n = ctx;
 
     if (n->stopping)
         buf_str(why, "stopping");
+    else
+        rpc_warn(n->rpc, why);
     return !n->stopping;
 }
 
@@ -119,15 +129,21 @@ void node_reload(struct node *n, const struct node_cfg *c)
 static void tell_load(struct node *n, msec_t now_ms)
 {
     struct own_figures f = own_load_look(&n->load, now_ms, ev_wall_ms(n->ev));
+    struct buf warning;
     struct msg m = { .type = MSG_LOAD,
                      .load = { .cpu_permille = f.cpu_permille, .rss_bytes = f.rss_bytes,
                                .started_ms = f.started_ms, .version = f.version,
                                .late_us = (uint32_t)n->late_ms * 1000 } };
 
     n->late_ms = 0;
+    buf_init(&warning);
+    warn(n, &warning);
+    buf_byte(&warning, 0);
+    m.load.warning = warning.failed ? "" : (const char *)warning.data;
     each_node_peer (n, p)
         if (p->role == RPC_MANAGER && rpc_send(p->ch, &m, 0) < 0)
             n->n.unsent++;
+    buf_fini(&warning);
 }
 
 void node_tick(struct node *n, msec_t now_ms)

@@ -202,8 +202,10 @@ struct msg_load {
     bool answers;           /* routers: what follows is set */
     uint32_t answers_per_s; /* to joins, polls and leaves */
     uint32_t p99_us;        /* 99 of 100 of these took at most so long; 0: there was none */
+    const char *warning;    /* warning of its /healthz; "": none */
 };
 #define LOAD_VERSION_MAX 32
+#define LOAD_WARNING_MAX 250
 
 struct msg_batch { /* common members of the messages of MSG_BATCHES */
     uint32_t n;

@@ -52,7 +52,7 @@ const GROUPS = { // of which kinds: how many of what, and how they are
   flushed: ['queue', 'have their slots taken by passes from before a flush'], shut: ['queue', 'let NOBODY in'],
   fallback: ['queue', 'use their FALLBACK rates: metrics are missing'], deleted: ['queue', 'are DELETED: segqctl queue restore NAME brings them back'],
   'node down': ['segment node', 'are DOWN; people there keep their places'], 'node gone': ['segment node', 'are GONE, and nobody is on them: start them again, or forget them'],
-  'node drained': ['segment node', 'are being DRAINED'], metric: ['metric', 'are not read'],
+  'node drained': ['segment node', 'are being DRAINED'], warned: ['process', 'say that something is wrong (/healthz)'], metric: ['metric', 'are not read'],
   'task node down': ['task node', 'are DOWN; tasks there wait for them'], 'task node gone': ['task node', 'are GONE, and have nothing: start them again, or forget them'],
   'task node drained': ['task node', 'are being DRAINED'],
   'endpoint paused': ['endpoint', 'are PAUSED'], 'endpoint tripped': ['endpoint', 'are TRIPPED by an operator'], 'endpoint unusable': ['endpoint', 'are UNUSABLE'], 'endpoint down': ['endpoint', 'are DOWN: their calls fail, only probes are sent'],
@@ -91,9 +91,11 @@ export function problemsOf(live, more = []) {
   const v = [...more];
   if (!live.healthy) v.push(problem('bad', 'manager', '', 'queuemng: ' + live.why, ALL));
   if (live.tokens_wrong) v.push(problem('warn', 'tokens', '', `The file of tokens was refused, those from before are used: ${live.tokens_wrong}`, ALL));
+  else if (live.healthy && live.why) v.push(problem('warn', 'manager', '', 'queuemng: ' + live.why));
   if (live.audit_unwritten) v.push(problem('bad', 'audit', '', `${live.audit_unwritten} changes could not be written to the operators' log (disk full?)`, ALL));
   if (!live.routers.length) v.push(problem('bad', 'routers', '', 'No router is connected: nobody can join or poll', ALL));
   if (!live.nodes.some(n => n.up)) v.push(problem('bad', 'nodes', '', 'No segment node is connected: nobody can join', ALL));
+  for (const x of [...live.nodes, ...(live.tasks ? live.tasks.nodes : []), ...live.routers]) if (x.load && x.load.warning) v.push(problem('warn', 'warned', x.name, `${x.name}: ${x.load.warning}`));
   v.push(...live.nodes.map(nodeProblem), ...live.unusual.map(lostProblem));
   for (const m of live.metrics) if (!m.ok) v.push(problem('warn', 'metric', m.name, `No reading of ${m.name}: ${m.why}`));
   v.push(...live.unusual.map(stateProblem), ...(live.deleted || []).map(deletedProblem), unlistedProblem(live));

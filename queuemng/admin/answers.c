@@ -107,6 +107,8 @@ json_t *admin_load_json(const struct mng_service *s, enum rpc_role role, const c
     j = json_pack("{s:f,s:I,s:f,s:s}", "cpu", (double)x->load.cpu_permille / 1000, "rss_bytes",
                   (json_int_t)(x->load.rss_bytes), "started_at", (double)x->load.started_ms / 1000, "version",
                   x->version);
+    if (x->warning[0] != '\0')
+        (void)json_object_set_new(j, "warning", json_string(x->warning));
     if (x->load.answers)
         (void)json_object_update_new(j, json_pack("{s:I,s:I}", "answers_per_s",
                                                   (json_int_t)(x->load.answers_per_s), "p99_us",

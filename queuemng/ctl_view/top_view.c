@@ -71,6 +71,8 @@ static void head(struct buf *b, const json_t *now)
     put_coloured(b, COLOUR_BOLD, now, "segq at {now_ms*}: {manager} leads, epoch {epoch=}");
     if (json_is_false(json_object_get(now, "healthy")))
         put_coloured(b, COLOUR_BAD, now, "{why}");
+    else if (json_string_length(json_object_get(now, "why")) > 0)
+        put_coloured(b, COLOUR_WARN, now, "{why}");
 }
 
 static void totals(struct buf *b, const json_t *doc, const json_t *queues, bool has_rates)

@@ -47,9 +47,11 @@ void loads_note(struct loads *l, enum rpc_role role, const char *name, msec_t no
     x->role = role;
     snprintf(x->name, sizeof(x->name), "%s", name);
     snprintf(x->version, sizeof(x->version), "%s", m->version != NULL ? m->version : "");
+    snprintf(x->warning, sizeof(x->warning), "%s", m->warning != NULL ? m->warning : "");
     x->at_ms = now_ms;
     x->load = *m;
     x->load.version = x->version;
+    x->load.warning = x->warning;
 }
 
 const struct load_seen *loads_of(const struct loads *l, enum rpc_role role, const char *name,

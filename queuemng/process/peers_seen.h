@@ -20,9 +20,9 @@
 struct load_seen {
     enum rpc_role role;
     char name[NAME_MAX_LEN + 1];
-    char version[LOAD_VERSION_MAX + 1];
+    char version[LOAD_VERSION_MAX + 1], warning[LOAD_WARNING_MAX + 1];
     msec_t at_ms;
-    struct msg_load load; /* `version` of it is the one above */
+    struct msg_load load; /* texts of it are those above */
 };
 
 struct loads {

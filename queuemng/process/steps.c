@@ -284,5 +284,7 @@ bool mng_healthy(void *ctx, struct buf *why)
     else if (s->tokens_wrong[0] != '\0') /* no reason for a restart, which would fail by it */
         buf_printf(why, "admin_tokens_file was refused, the tokens from before are used: %s",
                    s->tokens_wrong);
+    else
+        rpc_warn(s->rpc, why);
     return v.reachable && s->store_ok && !mng_is_foreign(s->mng);
 }

@@ -11,6 +11,7 @@
 #include "common/base/versions.h"
 #include "common/http/admin.h"
 #include "common/supervisor/metrics_process.h"
+#include "common/supervisor/program.h"
 #include "common/wire/codec.h"
 #include "router/flow/routes.h"
 #include "router/links/flows.h"
@@ -295,12 +296,19 @@ static void on_load(void *arg)
     msec_t now = ev_now(r->ev), since = now - m->load.looked_ms;
     struct own_figures f = own_load_look(&m->load, now, ev_wall_ms(r->ev));
     struct histo all = r->join_us;
+    struct buf warning;
     struct msg out = { .type = MSG_LOAD,
                        .load = { .cpu_permille = f.cpu_permille, .rss_bytes = f.rss_bytes,
                                  .started_ms = f.started_ms, .version = f.version } };
 
     histo_join(&all, &r->poll_us);
     histo_join(&all, &r->leave_us);
+    buf_init(&warning);
+    rpc_warn(r->rpc, &warning);
+    if (prog_refused()[0] != '\0')
+        buf_printf(&warning, "%sthe last reload was refused: %s", (&warning)->len > 0 ? "; " : "", prog_refused());
+    buf_byte(&warning, 0);
+    out.load.warning = warning.failed ? "" : (const char *)warning.data;
     out.load.answers = true;
     out.load.answers_per_s = since > 0 ? (uint32_t)((all.n - m->before.n) * 1000 / (uint64_t)since) : 0;
     out.load.p99_us = p99_us(&m->before, &all);
@@ -311,6 +319,7 @@ static void on_load(void *arg)
         if (ch != NULL)
             (void)!rpc_send(ch, &out, 0); /* for people alone, and the next one comes soon */
     }
+    buf_fini(&warning);
     ev_timer_at(m->timer, now + LOAD_EVERY_MS);
 }
 

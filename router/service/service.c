@@ -45,8 +45,9 @@ void router_reload(struct router *r)
 
 static bool healthy(void *ctx, struct buf *why)
 {
-    (void)ctx;
-    (void)why;
+    const struct router *r = ctx;
+
+    rpc_warn(r->rpc, why);
     return true; /* an answer means alive; /readyz says whether it is of use. */
 }
 

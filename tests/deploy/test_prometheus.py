@@ -208,6 +208,8 @@ CASES = {
     "SegqTicksMissed": one("segq_task_ticks_missed_total", 'instance="t:7500",job="segq",role="task"', grows(1), flat(0)),
     "SegqNoticesDropped": one("segq_task_notices_dropped_total", 'instance="t:7500",job="segq",role="task"', grows(1), flat(9)),
     "SegqTasksLate": (late_tasks(2), late_tasks(0.01)),
+    "SegqCertificateEnds": one("segq_segment_link_cert_expires_timestamp_seconds", S,
+                               flat(13 * 86400), flat(15 * 86400)),
     "SegqVersionsDiffer": (releases("0.1.0", "0.2.0"), releases("0.1.0", "0.1.0")),
 }
 

@@ -125,6 +125,15 @@ check_eq "-t refuses a key that others may read" "$?" 2
 check "and names it" grep -q 'tls_key: .*node.key' "$DIR/t"
 hup router.0
 wait_for 10 "HUP refuses it, too" says 'event=reload_refused.*tls_key' router.0.log
+R_ADMIN=http://127.0.0.1:$((PORT + 30))
+warned() { http "$R_ADMIN/healthz" | jq -re .warning | grep -q "$1"; }
+wait_for 10 "/healthz says so" warned 'tls_key'
+check "and that the certificate ends soon" warned "tls_cert ends on $(date -u -d '+2 days' +%Y-%m)"
+check "nor does it call itself ill for that" has_status 200 "$R_ADMIN/healthz"
+metric() { http "$R_ADMIN/metrics" | grep -q "^$1"; }
+check "the metrics have the day" metric 'segq_router_link_cert_expires_timestamp_seconds 1\.\?[0-9]'
+manager_knows() { admin GET /v1/admin/cluster | jq -re '.routers[0].load.warning' | grep -q tls_key; }
+wait_for 10 "the manager knows it" manager_knows
 chmod 600 "$D/node.key"
 cp "$D/stranger.crt" "$D/node.crt"
 hup router.0
@@ -132,6 +141,8 @@ wait_for 10 "and a certificate of another key" says 'event=reload_refused.*tls_k
 wait_for 10 "the first one still waits" still_waits
 issue node ca 2 IP:127.0.0.1,DNS:nodes.segq
 read_anew
+not_refused() { ! warned 'refused'; }
+check "a good reload ends that" not_refused
 p=$(pid_of router.0)
 kill -TERM "$p"
 wait_for 20 "a router is started anew" restarted router.0 "$p"

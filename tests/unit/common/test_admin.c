@@ -13,7 +13,7 @@
 
 static struct ev *ev;
 static struct admin *adm;
-static bool sick;
+static bool sick, uneasy;
 static char answer[1 << 16];
 static char seen[2048];
 static char seen_more[200]; /* what the handler was asked */
@@ -30,7 +30,7 @@ static void on_metrics(void *ctx, struct buf *b)
 static bool healthy(void *ctx, struct buf *why)
 {
     (void)ctx;
-    if (sick)
+    if (sick || uneasy)
         buf_str(why, "no \"manager\"");
     return !sick;
 }
@@ -207,6 +207,10 @@ Test(admin, health)
     ask("GET /healthz" TAIL "\r\n");
     HAS(" 200 ");
     HAS("{\"status\":\"ok\"}");
+    uneasy = true;
+    ask("GET /healthz" TAIL "\r\n");
+    HAS(" 200 ");
+    HAS("{\"status\":\"ok\",\"warning\":\"no \\\"manager\\\"\"}");
     sick = true;
     ask("GET /healthz" TAIL "\r\n");
     HAS(" 503 ");

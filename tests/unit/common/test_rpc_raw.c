@@ -10,6 +10,7 @@
 
 #include "common/base/versions.h"
 #include "common/net/tls.h"
+#include "tests/lib/certrig.h"
 #include "tests/lib/rpcrig.h"
 
 static void plain_setup(void)
@@ -545,6 +546,38 @@ Test(rpc_raw, a_slow_reader_that_reads_on_costs_no_turns)
     cr_expect_lt(turns, 100u);
     tls_free(raw_tls);
     close(fd);
+}
+
+static bool warns_of(const char *text)
+{
+    struct buf b;
+    bool has;
+
+    buf_init(&b);
+    rpc_warn(srv.rpc, &b);
+    buf_byte(&b, 0);
+    has = text == NULL ? b.len == 1 : strstr((const char *)b.data, text) != NULL;
+    buf_fini(&b);
+    return has;
+}
+
+Test(rpc_raw, a_certificate_that_ends_soon_is_said_until_a_new_one_is_read)
+{
+    struct authority ca;
+
+    certs_begin();
+    ca = authority_make("ca");
+    cert_issue(&ca, "seg1", "IP:127.0.0.1", 10);
+    tls = cert_files("seg1", "ca", "");
+    serve(1u << RPC_ROUTER);
+    cr_expect(warns_of("the certificate of tls_cert ends on 20"));
+    TURN_UNTIL(strstr(logged, "event=cert_ends why=\"the certificate of tls_cert ends on 20") != NULL);
+    cert_issue(&ca, "seg1", "IP:127.0.0.1", 20);
+    cr_assert_eq(rpc_reload(srv.rpc, &tls, NULL), 0);
+    cr_expect(warns_of(NULL));
+    cr_expect_gt(rpc_counts(srv.rpc)->cert_ends_s, (uint64_t)(ev_wall_ms(ev) / 1000 + 19 * 86400));
+    authority_free(&ca);
+    certs_end();
 }
 
 Test(rpc_raw, strangers_are_counted)

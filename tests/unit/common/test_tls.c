@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "common/base/rng.h"
 #include "tests/lib/certrig.h"
@@ -432,6 +433,23 @@ Test(tls_certs, bad_files_are_named)
     cr_assert_eq(unlink(cert_path("seg1", ".key")), 0);
     cr_assert_eq(mkfifo(cert_path("seg1", ".key"), 0600), 0);
     refused(cert_files("seg1", "ca", ""), "seg1.key", "regular");
+}
+
+/* A chain is as good as its first end: the authority's is sooner than that of "late". */
+Test(tls_certs, the_first_end_of_the_chain_is_known)
+{
+    struct tls_ctx *soon = cert_ctx("seg1", "ca", ""), *late, *none = with_keys(key_a, NULL);
+    int64_t when = time(NULL) + 30 * 86400;
+
+    cert_issue(&ours, "late", "DNS:seg1.segq", 90);
+    late = cert_ctx("late", "ca", "");
+    cr_expect(llabs(tls_ctx_ends_s(soon) - when) < 200);
+    cr_expect(llabs(tls_ctx_ends_s(late) - when) < 200);
+    cr_expect_eq(tls_ctx_ends_s(none), 0);
+    cr_expect_eq(tls_ctx_ends_s(NULL), 0);
+    tls_ctx_free(soon);
+    tls_ctx_free(late);
+    tls_ctx_free(none);
 }
 
 Test(tls_certs, of_one_direction_alone_is_refused_beforehand)

@@ -7,15 +7,17 @@
 
 Test(loads, are_kept_by_role_and_name_until_they_are_stale)
 {
-    struct msg_load m = { .cpu_permille = 370, .rss_bytes = 5 << 20, .version = "0.2.0", .late_us = 9 };
+    struct msg_load m = { .cpu_permille = 370, .rss_bytes = 5 << 20, .version = "0.2.0", .late_us = 9,
+                          .warning = "a certificate ends" };
     struct loads l;
 
     loads_init(&l);
     loads_note(&l, RPC_SEGMENT, "a", 1000, &m);
-    m.version = "gone";
+    m.version = m.warning = "gone";
     cr_assert_not_null(loads_of(&l, RPC_SEGMENT, "a", 1000));
     cr_expect_eq(loads_of(&l, RPC_SEGMENT, "a", 1000)->load.cpu_permille, 370);
     cr_expect_str_eq(loads_of(&l, RPC_SEGMENT, "a", 1000)->load.version, "0.2.0", "copied");
+    cr_expect_str_eq(loads_of(&l, RPC_SEGMENT, "a", 1000)->load.warning, "a certificate ends", "copied");
     cr_expect_null(loads_of(&l, RPC_ROUTER, "a", 1000));
     cr_expect_null(loads_of(&l, RPC_SEGMENT, "b", 1000));
     m.cpu_permille = 5;

@@ -7,7 +7,7 @@ import * as tasks from './tasks.js';
 import * as taskMore from './task_more.js';
 import { gauges_show, tiles_show } from './draw.js';
 import * as graph from './graph.js';
-import * as log from './log.js';
+import * as log from './events.js';
 import { nodes_show } from './nodes.js';
 import { problem, problemsOf } from './problems.js';
 import { hearMoves, lanes_show } from './strip.js';

@@ -2,7 +2,7 @@
 import { $, el, put, list, mark, number, rate, span } from './dom.js';
 import { change, enc } from './api.js';
 import { ask, p } from './ask.js';
-import { showOnly } from './log.js';
+import { showOnly } from './events.js';
 import { nodeWord, things } from './words.js';
 
 let known = [];

@@ -16,6 +16,7 @@
 #define READ_BYTES (16u << 10) /* bytes of one read; as large as a record of TLS */
 #define READS      16          /* reads of a turn; then others have theirs */
 #define KEEP_BYTES (1u << 20)  /* an empty buffer above this is given back */
+#define BYTES_PER_ELEMENT 16   /* bytes of the largest reply for each element that it may have */
 
 struct redis_conn {
     struct ev_io io;
@@ -25,7 +26,9 @@ struct redis_conn {
     void *ctx;
     struct tls *tls; /* owned; NULL: without */
     redisReader *reader; /* owned */
+    redisReplyObjectFunctions *plain, bounded; /* ref: hiredis'; the same, with make_array() */
     size_t unread, most; /* bytes since the last whole reply; largest reply */
+    size_t elements;     /* elements that arrays have announced since then */
     struct buf out;
     size_t out_done;
     bool inside, freed; /* a turn of it runs; it ends at the end of that */
@@ -48,6 +51,36 @@ static int connect_local(const char *path, struct err *e)
     if (fd >= 0)
         close(fd);
     return SQ_ESYS;
+}
+
+#if HIREDIS_MAJOR >= 1
+typedef size_t element_count;
+#else
+typedef int element_count;
+#endif
+
+static bool is_too_large(const struct redis_conn *c)
+{
+    return c->unread > c->most || c->elements > c->most / BYTES_PER_ELEMENT;
+}
+
+/* A few bytes announce an array of any length: hiredis makes room for it at once, and looks through
+ * all of that in the end. */
+static void *make_array(const redisReadTask *task, element_count n)
+{
+    struct redis_conn *c = task->privdata;
+
+    c->elements += (size_t)n;
+    return is_too_large(c) ? NULL : c->plain->createArray(task, n);
+}
+
+static void bound_arrays(struct redis_conn *c)
+{
+    c->plain = c->reader->fn;
+    c->bounded = *c->plain;
+    c->bounded.createArray = make_array;
+    c->reader->fn = &c->bounded;
+    c->reader->privdata = c;
 }
 
 static void on_io(void *arg, unsigned what);
@@ -79,6 +112,7 @@ int redis_conn_new(struct redis_conn **out, struct ev *ev, const struct redis_co
         redis_conn_free(c);
         return err_set(e, SQ_ENOMEM, "out of memory");
     }
+    bound_arrays(c);
     *out = c;
     return 0;
 }
@@ -202,6 +236,8 @@ static void give(struct redis_conn *c)
         struct redis_ans a;
 
         if (redisReaderGetReply(c->reader, &reply) != REDIS_OK) {
+            if (is_too_large(c))
+                break;
             end(c, c->reader->err == REDIS_ERR_PROTOCOL ? REDIS_PROTOCOL : REDIS_GONE,
                 c->reader->errstr);
             return;
@@ -209,11 +245,12 @@ static void give(struct redis_conn *c)
         if (reply == NULL)
             break;
         c->unread = c->reader->len - c->reader->pos;
+        c->elements = 0;
         a = redis_ans_of(reply);
         c->calls->on_reply(c->ctx, &a);
         freeReplyObject(reply);
     }
-    if (c->state == OPEN && c->unread > c->most)
+    if (c->state == OPEN && is_too_large(c))
         end(c, REDIS_PROTOCOL, "a reply that is too large");
 }
 

@@ -9,8 +9,9 @@
  * time limits of our sockets nor a bound on what a server may send.
  *
  * With TLS no byte leaves before the server's certificate has been checked, so neither does a
- * password. Commands leave together at the next turn. A reply may have redis_conn.most bytes.
- * Replies come in the order of the commands; who asked what is the caller's business. */
+ * password. Commands leave together at the next turn. A reply may have redis_conn.most bytes,
+ * and its arrays an element for every 16 of them. Replies come in the order of the commands; who
+ * asked what is the caller's business. */
 #ifndef SEGQ_REDIS_CONN_H
 #define SEGQ_REDIS_CONN_H
 

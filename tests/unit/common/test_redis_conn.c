@@ -305,6 +305,34 @@ Test(redis_conn, a_reply_is_bounded)
     rig_fini(&r);
 }
 
+/* A few bytes: room for what they announce would be gigabytes, which are looked through in the end. */
+static void announces(const char *bytes, size_t most)
+{
+    static const char fits[] = "*3\r\n:1\r\n*1\r\n:2\r\n:3\r\n";
+    struct rig r;
+
+    rig_init(&r);
+    dial(&r);
+    redis_conn_allow(r.conn, most);
+    for (unsigned i = 0; i < 3; i++)
+        put(&r, fits, strlen(fits));
+    UNTIL(&r, r.answers == 3);
+    put(&r, bytes, strlen(bytes));
+    UNTIL(&r, r.ended);
+    cr_expect_eq(r.fault, REDIS_PROTOCOL);
+    cr_expect(strstr(r.why, "too large") != NULL, "%s: %s", bytes, r.why);
+    rig_fini(&r);
+}
+
+Test(redis_conn, an_array_is_bounded_before_it_comes)
+{
+    announces("*7\r\n", 100);
+    announces("*300000\r\n", REDIS_HELLO_MOST);
+    announces("*200000000\r\n", REDIS_REPLY_MOST);
+    announces("*3\r\n*30000\r\n:1\r\n", 400000);
+    announces("*30000\r\n*30000\r\n:1\r\n", 800000);
+}
+
 Test(redis_conn, may_be_freed_by_each_callback)
 {
     struct rig r;

@@ -269,9 +269,17 @@ static bool hello_ok(struct redis_link *l, const struct redis_ans *a)
     return false;
 }
 
+/* AUTH or SELECT. A server that does not know AUTH repeats what it was told, perhaps cut off. */
 static void on_auth(void *ctx, const struct redis_ans *a)
 {
-    (void)hello_ok(ctx, a);
+    const struct redis_link *l = ctx;
+    struct redis_ans said = *a;
+    char head[33];
+
+    snprintf(head, sizeof(head), "%.32s", l->password);
+    if (head[0] != 0 && strstr(a->text, head) != NULL)
+        said.text = "its refusal repeats the password, and is not shown";
+    (void)hello_ok(ctx, &said);
 }
 
 static void on_role(void *ctx, const struct redis_ans *a)

@@ -2,6 +2,7 @@
  * sentinels and silence; every fault is told apart and counted. */
 #include "common/redis/redis_link.h"
 
+#include "common/base/log.h"
 #include "tests/lib/dnsrig.h"
 #include "tests/lib/redisrig.h"
 
@@ -163,6 +164,41 @@ Test(redis_link, a_wrong_password_is_reported)
 }
 
 /* ---- a server that says what we want ----------------------------------------------- */
+
+static char logged[4000];
+
+static void keep_line(void *ctx, enum log_level level, const char *line)
+{
+    size_t n = strlen(logged);
+
+    (void)ctx;
+    (void)level;
+    snprintf(logged + n, sizeof(logged) - n, "%s\n", line);
+}
+
+/* As Redis itself does where AUTH has another name. */
+Test(redis_link, a_password_that_is_repeated_is_not_logged)
+{
+    static const struct rig_rule rules[] = {
+        { "AUTH", "-ERR unknown command `AUTH`, with args beginning with: `sesame`, \r\n" },
+        HELLO,
+        { 0 },
+    };
+    struct rig_fake f;
+    struct rig r;
+
+    log_set_sink(keep_line, NULL);
+    rig_init(&r);
+    rig_fake_init(&f, &r.g, rules);
+    dial(&r, (struct redis_opts) {
+                 .addr = (char *[]) { f.addr }, .n_addrs = 1, .password = "sesame" });
+    RIG_UNTIL(&r.g, faults(&r, REDIS_OTHER) >= 1);
+    cr_expect_not_null(strstr(logged, "event=redis_down"), "%s", logged);
+    cr_expect_null(strstr(logged, "sesame"), "%s", logged);
+    log_set_sink(NULL, NULL);
+    rig_fake_fini(&f);
+    rig_fini(&r);
+}
 
 Test(redis_link, a_replica_is_skipped)
 {

@@ -22,7 +22,7 @@ const struct cfg_key access_keys[] = {
     { K(name, name), .type = CFG_NAME, .help = "who has the token; the log of changes names it" },
     { K(role, role_no), .type = CFG_ENUM, .words = role_words,
       .help = "viewer: looks; operator: pause, rate, message, redrive, drain; admin: all" },
-    { K(hash, hash), .type = CFG_STR, .min = 1, .max = 100,
+    { K(hash, hash), .type = CFG_STR, .min = 1, .max = 4000, /* refused without being told */
       .help = "sha256: and the SHA-256 of the token, in hexadecimal; segqctl token add writes it" },
     { K(until, until), .type = CFG_STR, .def = "", .max = 40,
       .help = "its end, like 2027-01-31T20:00:00+01:00; \"\": none" },
@@ -156,14 +156,19 @@ struct row_check {
     struct err *e;
 };
 
+/* value: NULL is not told. A hash never is: a token that stands in its place would be in the log, and
+ * in /healthz. */
 static int refuse(const struct row_check *x, const char *key, const char *why, const char *value)
 {
     const struct cfg_node *at = x->row != NULL ? cfg_node_get(x->row, key) : NULL;
+    char said[70] = "";
 
+    if (value != NULL)
+        snprintf(said, sizeof(said), "'%.60s' ", value);
     if (x->row == NULL)
-        return err_set(x->e, SQ_EINVAL, "%s: '%.60s' %s", key, value, why);
-    return err_set(x->e, SQ_EINVAL, "%.200s:%d: tokens[%zu].%s: '%.60s' %s", x->path,
-                   at != NULL ? at->line : x->row->line, x->i, key, value, why);
+        return err_set(x->e, SQ_EINVAL, "%s: %s%s", key, said, why);
+    return err_set(x->e, SQ_EINVAL, "%.200s:%d: tokens[%zu].%s: %s%s", x->path,
+                   at != NULL ? at->line : x->row->line, x->i, key, said, why);
 }
 
 static int check_patterns(const struct row_check *x, const char *key, const struct cfg_list *l)
@@ -179,14 +184,18 @@ static int check_patterns(const struct row_check *x, const char *key, const stru
 static int check_row(const struct row_check *x, const struct access_file *f)
 {
     const struct access_token *v = f->v.v, *t = &v[x->i];
+    char empty[TOKEN_HASH_CAP];
     int64_t until;
     int rc;
 
     if (strcmp(t->name, TOKEN_ROOT) == 0)
         return refuse(x, "name", "is that of the token in admin_token_file", t->name);
     if (!hash_ok(t->hash))
-        return refuse(x, "hash", "is not sha256: and 64 digits of 0-9a-f; segqctl token add writes it",
-                      t->hash);
+        return refuse(x, "hash", "must be sha256: and 64 digits of 0-9a-f; segqctl token add writes it",
+                      NULL);
+    access_hash("", 0, empty);
+    if (strcmp(t->hash, empty) == 0)
+        return refuse(x, "hash", "is that of an empty text; segqctl token add makes a token", NULL);
     if (t->until[0] != '\0' && schedule_parse(t->until, &until) < 0)
         return refuse(x, "until", "is no date and time with a zone, like 2027-01-31T20:00:00+01:00",
                       t->until);
@@ -194,7 +203,7 @@ static int check_row(const struct row_check *x, const struct access_file *f)
         if (strcmp(v[i].name, t->name) == 0)
             return refuse(x, "name", "is there twice: a name has one token", t->name);
         else if (strcmp(v[i].hash, t->hash) == 0)
-            return refuse(x, "hash", "is there twice: each name needs a token of its own", t->hash);
+            return refuse(x, "hash", "is there twice: each name needs a token of its own", NULL);
     rc = check_patterns(x, "queues", &t->queues);
     return rc < 0 ? rc : check_patterns(x, "pools", &t->pools);
 }

@@ -53,6 +53,13 @@ Test(access, what_is_wrong_is_told_with_file_line_and_key)
         { "tokens:\n" ROW("Anna", "viewer", H1, ""), ":2: tokens[0].name", "allowed" },
         { "tokens:\n" ROW("anna", "viewer", "md5:1234", ""), ":2: tokens[0].hash", "64 digits" },
         { "tokens:\n" ROW("anna", "viewer", H1 "a", ""), ":2: tokens[0].hash", "64 digits" },
+        { "tokens:\n" ROW("anna", "viewer", "segq_s3cret", ""), ":2: tokens[0].hash", "64 digits" },
+        { "tokens:\n" ROW("anna", "viewer", "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b"
+                         "7852b855", ""), ":2: tokens[0].hash", "empty" },
+        { "tokens:\n" ROW("anna", "viewer", "segq_s3cretsegq_s3cretsegq_s3cretsegq_s3cretsegq_s3cretsegq_s3cret"
+                         "segq_s3cretsegq_s3cretsegq_s3cretsegq_s3cret", ""), ":2: tokens[0].hash", "" },
+        { "tokens:\n  - {name: a, role: viewer, token: segq_s3cret, queues: [], pools: []}\n",
+          ":2: tokens[0].token", "" },
         { "tokens:\n" ROW("anna", "viewer", H1, ", until: tomorrow"), ":2: tokens[0].until",
           "with a zone" },
         { "tokens:\n" ROW("anna", "viewer", H1, ", pool: [a]"), ":2: tokens[0].pool", "pools" },
@@ -76,6 +83,7 @@ Test(access, what_is_wrong_is_told_with_file_line_and_key)
         cr_expect_not_null(strstr(e.text, file), "%zu: %s", i, e.text);
         cr_expect_not_null(strstr(e.text, bad[i].at), "%zu: %s", i, e.text);
         cr_expect_not_null(strstr(e.text, bad[i].says), "%zu: %s", i, e.text);
+        cr_expect_null(strstr(e.text, "s3cret"), "a token in place of its hash: %s", e.text);
         cr_expect_not_null(access_named(&f, "old"), "the old ones stay");
     }
     access_clear(&f);

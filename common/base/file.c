@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,13 +45,18 @@ int file_sync_dir(const char *dir)
     return rc;
 }
 
-/* All of it is on disk, or SQ_ESYS with errno. */
-static int write_draft(const char *draft, const void *p, size_t n)
+/* All of it is on disk, or SQ_ESYS with errno. It belongs to whom `path` belongs: root may write the
+ * file of a service, which has to read it. */
+static int write_draft(const char *draft, const char *path, const void *p, size_t n)
 {
     int fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     int rc = fd < 0 ? SQ_ESYS : 0;
+    struct stat was;
 
     if (rc == 0 && fchmod(fd, 0600) < 0)
+        rc = SQ_ESYS;
+    if (rc == 0 && stat(path, &was) == 0 && was.st_uid != geteuid() &&
+        fchown(fd, was.st_uid, was.st_gid) < 0)
         rc = SQ_ESYS;
     if (rc == 0)
         rc = file_write_all(fd, p, n);
@@ -61,23 +67,51 @@ static int write_draft(const char *draft, const void *p, size_t n)
     return rc;
 }
 
+/* Ends the path behind its folder. */
+static const char *folder_of(char *path)
+{
+    char *slash = strrchr(path, '/');
+
+    if (slash == NULL)
+        return ".";
+    slash[slash == path ? 1 : 0] = '\0';
+    return path;
+}
+
 int file_replace(const char *path, const void *p, size_t n, struct err *e)
 {
-    char draft[PATH_MAX], *slash;
+    char draft[PATH_MAX];
 
     if ((size_t)snprintf(draft, sizeof(draft), "%s.new", path) >= sizeof(draft))
         return err_set(e, SQ_ETOOBIG, "%s: path too long", path);
-    if (write_draft(draft, p, n) < 0 || rename(draft, path) < 0) {
+    if (write_draft(draft, path, p, n) < 0 || rename(draft, path) < 0) {
         int rc = err_set(e, SQ_ESYS, "%s: %s", path, strerror(errno));
 
         (void)unlink(draft);
         return rc;
     }
-    slash = strrchr(draft, '/');
-    if (slash != NULL)
-        slash[slash == draft ? 1 : 0] = '\0';
-    (void)!file_sync_dir(slash != NULL ? draft : "."); /* else the old one is there after a crash */
+    (void)!file_sync_dir(folder_of(draft)); /* else the old one is there after a crash */
     return 0;
+}
+
+int file_take_turn(const char *path, struct err *e)
+{
+    char text[PATH_MAX];
+    const char *folder;
+    int fd;
+
+    if ((size_t)snprintf(text, sizeof(text), "%s", path) >= sizeof(text))
+        return err_set(e, SQ_ETOOBIG, "%s: path too long", path);
+    folder = folder_of(text);
+    fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || flock(fd, LOCK_EX) < 0) {
+        int rc = err_set(e, SQ_ESYS, "%s: %s", folder, strerror(errno));
+
+        if (fd >= 0)
+            close(fd);
+        return rc;
+    }
+    return fd;
 }
 
 int file_open(const char *path, struct stat *st, struct err *e)

@@ -12,8 +12,11 @@ SQ_CHECK int file_make_dir(const char *path, unsigned mode, struct err *e);
 /* A renamed file is only there for good once its folder is synced; 0 or SQ_ESYS. */
 SQ_CHECK int file_sync_dir(const char *dir);
 
-/* The file has these bytes, mode 0600, and us as its owner: at once, by a rename. */
+/* The file has these bytes, mode 0600, and the owner of before, or us: at once, by a rename. */
 SQ_CHECK int file_replace(const char *path, const void *p, size_t n, struct err *e);
+/* Whoever reads a file and replaces it waits for its turn first: else one change undoes another. The
+ * turn is a lock of the folder, until the descriptor is closed. Its number, or an error. */
+SQ_CHECK int file_take_turn(const char *path, struct err *e);
 
 struct stat;
 

@@ -197,8 +197,10 @@ static int check_row(const struct row_check *x, const struct access_file *f)
     if (strcmp(t->hash, empty) == 0)
         return refuse(x, "hash", "is that of an empty text; segqctl token add makes a token", NULL);
     if (t->until[0] != '\0' && schedule_parse(t->until, &until) < 0)
-        return refuse(x, "until", "is no date and time with a zone, like 2027-01-31T20:00:00+01:00",
-                      t->until);
+        return refuse(x, "until", x->row != NULL
+                                      ? "is no date and time with a zone, like 2027-01-31T20:00:00+01:00"
+                                      : "is neither like 12h or 30d, nor a date and time with a zone, like "
+                                        "2027-01-31T20:00:00+01:00", t->until);
     for (size_t i = 0; i < x->i; i++)
         if (strcmp(v[i].name, t->name) == 0)
             return refuse(x, "name", "is there twice: a name has one token", t->name);

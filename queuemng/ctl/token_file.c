@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/file.h"
 #include "common/config/near.h"
 #include "queuemng/access/tokens.h"
 #include "queuemng/ctl_ask/def_change.h"
@@ -28,6 +29,20 @@ static void until_text(const char *said, char *out, size_t cap)
         snprintf(out, cap, "%s", said);
 }
 
+/* Reads the file, which nobody else changes until the descriptor is closed. Its number, or an error. */
+static int begin_change(struct access_file *f, const char *file, bool may_be_new, struct err *e)
+{
+    int turn = file_take_turn(file, e), rc = turn;
+
+    if (rc >= 0)
+        rc = access_read(f, file, e);
+    if (rc == 0 || (rc == SQ_EGONE && may_be_new && turn >= 0))
+        return turn;
+    if (turn >= 0)
+        close(turn);
+    return rc;
+}
+
 int cmd_token_add(struct ctl *c, char **argv)
 {
     enum role role = c->role != NULL ? role_of_word(c->role) : ROLE_NONE;
@@ -35,7 +50,7 @@ int cmd_token_add(struct ctl *c, char **argv)
     struct access_file f = { 0 };
     char until[64], token[TOKEN_CAP];
     struct err e = { 0 };
-    int rc;
+    int turn, rc;
 
     if (sodium_init() < 0)
         return ctl_fail(CTL_REFUSED, "libsodium found no source of random numbers");
@@ -43,13 +58,17 @@ int cmd_token_add(struct ctl *c, char **argv)
         return ctl_fail(CTL_USAGE, "--role %s: it is viewer, operator or admin",
                         c->role != NULL ? c->role : "is missing");
     until_text(c->until != NULL ? c->until : "", until, sizeof(until));
-    rc = access(argv[0], F_OK) == 0 ? access_read(&f, argv[0], &e) : 0;
-    if (rc == 0)
+    turn = rc = begin_change(&f, argv[0], true, &e);
+    if (rc >= 0)
         rc = access_add(&f, argv[1], role, until, c->queues != NULL ? c->queues : rest,
                         c->pools != NULL ? c->pools : rest, token, &e);
+    if (rc == 0 && access_is_over(access_named(&f, argv[1]), (int64_t)time(NULL) * 1000))
+        rc = err_set(&e, SQ_EINVAL, "--until %s: over already", until);
     if (rc == 0)
         rc = access_write(&f, argv[0], &e);
     access_clear(&f);
+    if (turn >= 0)
+        close(turn);
     if (rc < 0)
         return ctl_say_err(&e, rc == SQ_EINVAL ? CTL_USAGE : CTL_REFUSED);
     puts(token);
@@ -121,10 +140,10 @@ int cmd_token_revoke(struct ctl *c, char **argv)
     struct access_file f = { 0 };
     struct access_token *t;
     struct err e = { 0 };
-    int rc = CTL_OK;
+    int rc = CTL_OK, turn = begin_change(&f, argv[0], false, &e);
 
     (void)c;
-    if (access_read(&f, argv[0], &e) < 0)
+    if (turn < 0)
         return ctl_say_err(&e, CTL_REFUSED);
     t = access_named(&f, argv[1]);
     if (t == NULL)
@@ -137,6 +156,7 @@ int cmd_token_revoke(struct ctl *c, char **argv)
             printf("%s is revoked; " READ_AGAIN "\n", argv[1]);
     }
     access_clear(&f);
+    close(turn);
     return rc;
 }
 

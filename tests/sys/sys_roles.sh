@@ -14,6 +14,10 @@ make_token() { # NAME options...
 make_token vera --role viewer
 make_token otto --role operator --queues login
 make_token ada --role admin
+for n in a1 a2 a3 a4 a5 a6 a7 a8; do make_token $n --role viewer & adding="${adding-} $!"; done
+wait $adding
+check_eq "tokens that are added at the same time are all there" "$(ctl --json token list "$F" | jq '.tokens | length')" 11
+check "an end that is over is none" eval '! ctl token add "$F" late --role viewer --until 2020-01-01T00:00:00Z 2>"$DIR/out" && grep -q "over already" "$DIR/out"'
 check "the file is its owner's alone" test "$(stat -c %a "$F")" = 600
 check "and has no token in it" eval '! grep -qF -f <(cat "$DIR"/*.token) "$F"'
 

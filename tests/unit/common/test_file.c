@@ -2,10 +2,12 @@
 #include "common/base/file.h"
 
 #include "tests/lib/criterion.h"
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char dir[64], path[96];
@@ -91,4 +93,43 @@ Test(file, a_changed_file_is_not_the_same)
     cr_expect_not(file_is_same(path, &was));
     unlink(path);
     cr_expect_not(file_is_same(path, &was));
+}
+
+/* A file of a service, which root writes. */
+Test(file, a_replaced_file_keeps_its_owner)
+{
+    struct stat st;
+
+    cr_assert_eq(file_replace(path, "a", 1, &e), 0, "%s", e.text);
+    cr_assert_eq(stat(path, &st), 0);
+    cr_expect_eq(st.st_uid, geteuid());
+    cr_expect_eq(st.st_mode & 0777, 0600);
+    if (geteuid() != 0)
+        return; /* nobody else can give a file away */
+    cr_assert_eq(chown(path, 12345, 23456), 0);
+    cr_assert_eq(file_replace(path, "b", 1, &e), 0, "%s", e.text);
+    cr_assert_eq(stat(path, &st), 0);
+    cr_expect(st.st_uid == 12345 && st.st_gid == 23456, "%u %u", st.st_uid, st.st_gid);
+    cr_expect_eq(st.st_mode & 0777, 0600);
+}
+
+Test(file, one_turn_after_the_other)
+{
+    int turn = file_take_turn(path, &e), status;
+    pid_t child;
+
+    cr_assert_geq(turn, 0, "%s", e.text);
+    child = fork();
+    if (child == 0) {
+        alarm(1); /* ends it while it waits */
+        _exit(file_take_turn(path, &e) < 0);
+    }
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM, "two had their turn");
+    close(turn);
+    turn = file_take_turn(path, &e);
+    cr_expect_geq(turn, 0, "%s", e.text);
+    close(turn);
+    snprintf(path, sizeof(path), "%s/none/f", dir);
+    cr_expect_lt(file_take_turn(path, &e), 0);
 }

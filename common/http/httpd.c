@@ -38,15 +38,20 @@ static void accept_pause(struct httpd *h, bool on)
         log_error("event=not_watched what=listener");
 }
 
-/* No descriptors or no memory: for a while. */
+/* No descriptors, no memory, or too many handshakes: for a while. At the limit each connection that
+ * ends begins it anew: not a line for each. */
 static void accept_starved(struct httpd *h, int why)
 {
-    if (!h->accept_warned)
+    msec_t now = ev_now(h->ev);
+
+    if (!h->accept_warned && now >= h->accept_quiet_ms) {
         log_warn("event=accept_paused why=\"%s\" conns=%" PRIu64, sq_strerror(why),
                  h->counts.conns_now);
+        h->accept_quiet_ms = now + HTTPD_SAID_MS;
+    }
     h->accept_warned = true;
     accept_pause(h, true);
-    h->accept_retry = ev_now(h->ev) + HTTPD_RETRY_ACCEPT_MS;
+    h->accept_retry = now + HTTPD_RETRY_ACCEPT_MS;
     httpd_arm(h, h->accept_retry);
 }
 

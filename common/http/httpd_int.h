@@ -33,6 +33,7 @@
 #define HTTPD_LINGER_MS       2000
 #define HTTPD_LINGER_BYTES    (256 * 1024)
 #define HTTPD_RETRY_ACCEPT_MS 100
+#define HTTPD_SAID_MS         1000 /* between two lines of the log that strangers can cause */
 #define HTTPD_HANDSHAKES      4096
 #define HTTPD_HANDSHAKE_US    2000 /* a turn spends at most so long on them, and one more step */
 #define HTTPD_HANDSHAKE_MS    2000 /* age at which one gives way, if there are too many */
@@ -173,7 +174,7 @@ struct httpd {
     size_t n_free_busy, n_free_req, n_free_out;
     char *scratch;
     bool paused, accept_full, accept_warned, draining, again_posted;
-    msec_t accept_retry;
+    msec_t accept_retry, accept_quiet_ms; /* quiet: no line about it before */
     ev_fn drained;
     void *drained_arg;
     int64_t date_s;

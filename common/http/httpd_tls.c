@@ -25,7 +25,6 @@
 #include "common/net/net.h"
 
 #define LOG_MODULE "httpd"
-#define SAID_MS    1000
 
 static const char plain_answer[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n"
                                    "Content-Length: 45\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n"
@@ -42,32 +41,15 @@ bool handshakes_due(struct httpd *h)
     return h->handshake_us < HTTPD_HANDSHAKE_US;
 }
 
-bool handshakes_fit(struct httpd *h)
+static struct tls_conn *oldest(const struct httpd *h)
 {
-    struct tls_conn *oldest = list_entry(list_first(&h->handshakes), struct tls_conn, in_handshake);
-
-    if (h->handshakes.n < h->opts.max_handshakes)
-        return true;
-    if (oldest->conn.end == END_NOT && ev_now(h->ev) - oldest->began < HTTPD_HANDSHAKE_MS)
-        return false;
-    conn_end(&oldest->conn, END_HEAD);
-    list_remove(&h->handshakes, &oldest->in_handshake); /* freed at the end of the turn */
-    h->counts.tls_now--;
-    h->counts.tls_failed++;
-    return true;
+    return list_entry(list_first(&h->handshakes), struct tls_conn, in_handshake);
 }
 
-bool conn_seal(struct conn *c, struct httpd *h, int fd)
+bool handshakes_fit(const struct httpd *h)
 {
-    struct tls_conn *t = (struct tls_conn *)c;
-
-    if (!tls_sock_open(&t->sock, h->opts.tls, fd))
-        return false;
-    c->sealed = true;
-    t->began = ev_now(h->ev);
-    list_push_back(&h->handshakes, &t->in_handshake);
-    h->counts.tls_now++;
-    return true;
+    return h->handshakes.n < h->opts.max_handshakes || oldest(h)->conn.end != END_NOT ||
+           ev_now(h->ev) - oldest(h)->began >= HTTPD_HANDSHAKE_MS;
 }
 
 static void leave_handshakes(struct tls_conn *t)
@@ -77,6 +59,30 @@ static void leave_handshakes(struct tls_conn *t)
     list_remove(&t->conn.h->handshakes, &t->in_handshake);
     t->conn.h->counts.tls_now--;
     t->conn.h->counts.tls_failed += !t->sock.done && !t->sock.plain;
+}
+
+static void make_room(struct httpd *h)
+{
+    struct tls_conn *t = oldest(h);
+
+    if (h->handshakes.n < h->opts.max_handshakes)
+        return;
+    conn_end(&t->conn, END_HEAD); /* freed at the end of the turn */
+    leave_handshakes(t);
+}
+
+bool conn_seal(struct conn *c, struct httpd *h, int fd)
+{
+    struct tls_conn *t = (struct tls_conn *)c;
+
+    if (!tls_sock_open(&t->sock, h->opts.tls, fd))
+        return false;
+    make_room(h);
+    c->sealed = true;
+    t->began = ev_now(h->ev);
+    list_push_back(&h->handshakes, &t->in_handshake);
+    h->counts.tls_now++;
+    return true;
 }
 
 void conn_unseal(struct conn *c, bool bye)
@@ -95,7 +101,7 @@ static void say(struct conn *c, bool plain, const char *why)
     struct net_addr peer = { .len = sizeof(peer.in6) };
     char text[NET_TEXT_MAX] = "?";
 
-    if (h->tls_log[plain].said_ms != 0 && now - h->tls_log[plain].said_ms < SAID_MS) {
+    if (h->tls_log[plain].said_ms != 0 && now - h->tls_log[plain].said_ms < HTTPD_SAID_MS) {
         h->tls_log[plain].unsaid++;
         return;
     }

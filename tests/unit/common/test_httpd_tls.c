@@ -1,5 +1,6 @@
 /* The HTTP server over TLS: handshakes whole, cut and in pieces, names, tickets, bounds, large bodies,
  * certificates that change and that are bad. */
+#include "common/base/log.h"
 #include "common/net/tls_server.h"
 #include "tests/lib/certrig.h"
 #include "tests/lib/httpdrig.h"
@@ -433,10 +434,43 @@ Test(httpd_tls, handshakes_are_bounded_in_number)
     cr_assert_leq(httpd_counts(w.h)->tls_now, 3);
     UNTIL(ended(fd[0], &g));
     one_request(&c);
+    cr_assert_eq(httpd_counts(w.h)->tls_failed, 1, "one came, and one made room");
     client_close(&c);
     for (int i = 0; i < 3; i++)
         close(fd[i]);
     end();
+}
+
+static unsigned n_paused;
+
+static void count_paused(void *ctx, enum log_level level, const char *line)
+{
+    (void)ctx;
+    (void)level;
+    n_paused += strstr(line, "event=accept_paused") != NULL;
+}
+
+/* Each one that ends lets one in, and is the last one that fits: not a line for each. */
+Test(httpd_tls, strangers_who_come_and_go_do_not_fill_the_log)
+{
+    int fd[60];
+    int64_t t0 = now_ms();
+
+    log_set_sink(count_paused, NULL);
+    begin((struct httpd_opts){ .max_handshakes = 2 });
+    for (size_t i = 0; i < ARRAY_LEN(fd); i++) {
+        fd[i] = dial();
+        cr_assert_eq(send(fd[i], "\x16\x03\x01\x02", 4, 0), 4);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(fd); i++) {
+        UNTIL(httpd_counts(w.h)->accepted >= u64_min(i + 2, ARRAY_LEN(fd)));
+        close(fd[i]);
+    }
+    UNTIL(httpd_counts(w.h)->conns_now == 0);
+    cr_assert_gt(httpd_counts(w.h)->accept_paused, 10);
+    cr_assert(n_paused >= 1 && n_paused <= 1 + (now_ms() - t0) / 1000, "%u lines", n_paused);
+    end();
+    log_set_sink(NULL, NULL);
 }
 
 /* What comes all at once is spread over turns, and ends all the same. */

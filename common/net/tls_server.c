@@ -40,7 +40,10 @@ struct tls_server {
     uint8_t key[2][KEY_BYTES];
     unsigned n_keys;
     int64_t (*now_s)(void);
+    struct tls_server *next; /* ref */
 };
+
+static struct tls_server *servers; /* refs: of this process */
 
 static int64_t wall_s(void)
 {
@@ -203,7 +206,18 @@ static int64_t unix_s(const ASN1_TIME *t)
     return ASN1_TIME_to_tm(t, &tm) == 1 ? timegm(&tm) : 0;
 }
 
-/* strict: one that clients would refuse because of its time is refused here. */
+/* By a port of this process, at present. */
+static bool is_served(const X509 *x)
+{
+    for (const struct tls_server *s = servers; s != NULL; s = s->next)
+        for (size_t i = 0; i < s->n; i++)
+            if (X509_cmp(x, SSL_CTX_get0_certificate(s->v[i].ssl)) == 0)
+                return true;
+    return false;
+}
+
+/* strict: one that clients would refuse because of its time is refused here, unless that changes
+ * nothing: one that has lapsed in its place must not keep out a new one of another name or port. */
 static int check_cert(struct cert *c, const struct tls_pair *p, bool strict, int64_t now, struct err *e)
 {
     X509 *x = SSL_CTX_get0_certificate(c->ssl);
@@ -217,9 +231,9 @@ static int check_cert(struct cert *c, const struct tls_pair *p, bool strict, int
         why = "the certificate has lapsed: put a new one in its place";
     else if (unix_s(X509_get0_notBefore(x)) > now)
         why = "the certificate is not valid yet: is the clock right?";
-    if (why != NULL && strict)
+    if (why != NULL && strict && !is_served(x))
         return err_set(e, SQ_EINVAL, "%s: %s: %s", p->cert_key, p->cert, why);
-    if (why != NULL)
+    if (why != NULL && !strict)
         log_error("event=bad_certificate file=%s why=\"%s\"", log_q(p->cert, strlen(p->cert)), why);
     return 0;
 }
@@ -300,13 +314,20 @@ struct tls_server *tls_server_new(const struct tls_server_opts *o)
         memcpy(s->key[s->n_keys++], o->key, KEY_BYTES);
     if (o->key != NULL && o->other != NULL)
         memcpy(s->key[s->n_keys++], o->other, KEY_BYTES);
+    s->next = servers;
+    servers = s;
     return s;
 }
 
 void tls_server_free(struct tls_server *s)
 {
+    struct tls_server **at = &servers;
+
     if (s == NULL)
         return;
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
     certs_free(s->v, s->n);
     sodium_memzero(s->key, sizeof(s->key));
     free(s);

@@ -40,7 +40,8 @@ void tls_server_free(struct tls_server *s); /* after its connections; NULL is fi
  * admin_key. One that has lapsed is taken, and logged: a process must start with it. */
 SQ_CHECK int tls_server_load(struct tls_server *s, const char *list, const struct cfg_cert *v, size_t n,
                              struct err *e);
-/* Whether they are good, for -t and before a reload: one that has lapsed is not. */
+/* Whether they are good, for -t and before a reload: one that has lapsed is not, unless a port of
+ * this process has it already. */
 SQ_CHECK int tls_server_check(const char *list, const struct cfg_cert *v, size_t n, struct err *e);
 bool tls_server_is_on(const struct tls_server *s); /* NULL: it is not */
 int64_t tls_server_lapses_s(const struct tls_server *s); /* the first of them; Unix time; 0: none */

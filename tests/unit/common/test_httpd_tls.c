@@ -731,5 +731,10 @@ Test(httpd_tls, bad_files_are_named)
     cr_assert_eq(tls_server_lapses_s(s), lapses, "those of before stay");
     use(s, "old", NULL); /* a process begins with it: better than no manager */
     cr_assert(tls_server_is_on(s));
+    f = files("old");
+    cr_assert_eq(tls_server_check("listen_certs", &f, 1, &e), 0, "served already: others can be renewed");
+    cert_issue(&ca, "older", "DNS:old.example", -1);
+    is_refused("listen_certs", files("older"), "listen_certs.2: cert: ");
     tls_server_free(s);
+    is_refused(NULL, f, "has lapsed");
 }

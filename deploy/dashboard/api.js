@@ -28,6 +28,7 @@ export function forget() {
 
 export async function signOut() {
   forget();
+  await renewing; // its answer brings a cookie
   await send('DELETE', 'session').catch(() => {}); // it has ended already, or will
 }
 
@@ -39,11 +40,11 @@ export async function takeFragment() {
 }
 
 // The session goes on while somebody is there; the questions of the page alone let it end.
-let renewedAt = Date.now();
+let renewedAt = 0, renewing;
 function renew() {
   if (!signed || Date.now() - renewedAt < RENEW_MS) return;
   renewedAt = Date.now();
-  send('POST', 'session').catch(() => {});
+  renewing = send('POST', 'session').catch(() => {});
 }
 for (const event of ['pointerdown', 'keydown']) addEventListener(event, renew, { passive: true });
 

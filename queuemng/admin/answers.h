@@ -16,6 +16,7 @@ struct admin_call { /* a request */
     struct admin_ans *a;
     const struct bearer *who;
     int64_t began_s; /* Unix time of the sign-in; 0: the request has a token, no session */
+    uint64_t session; /* id of that; 0: likewise */
     char name[ADMIN_NAME_MAX + 1]; /* name of the queue, pool, endpoint, key or node in the path */
     const char *rest, *verb; /* rest of the path behind its first word, behind its first name; or "" */
     enum def_kind_no kind;   /* kind of the definition that the call is about */

@@ -16,6 +16,7 @@
 
 struct session {
     char name[TOKEN_NAME_MAX + 1], print[PRINT_LEN + 1];
+    uint64_t id; /* stays when the end moves */
     int64_t began_s, end_s;
 };
 
@@ -55,14 +56,30 @@ static bool read_session(struct session *x, const struct cluster_keys *k, const 
         return false;
     memcpy(text, p, len);
     text[len] = '\0';
-    return sscanf(text, "%64[a-z0-9_-].%16[0-9a-f].%" SCNd64 ".%" SCNd64 "%n", x->name, x->print,
-                  &x->began_s, &x->end_s, &end) == 4 &&
+    return sscanf(text, "%64[a-z0-9_-].%16[0-9a-f].%" SCNx64 ".%" SCNd64 ".%" SCNd64 "%n", x->name,
+                  x->print, &x->id, &x->began_s, &x->end_s, &end) == 5 &&
            (size_t)end == len;
 }
 
 static const char *print_of(const struct access_token *t)
 {
     return t->hash + strlen(TOKEN_HASH);
+}
+
+static bool is_signed_out(const struct mng_service *s, uint64_t id)
+{
+    for (size_t i = 0; i < ARRAY_LEN(s->signed_out); i++)
+        if (s->signed_out[i] == id)
+            return true;
+    return false;
+}
+
+static uint64_t new_id(void)
+{
+    uint64_t id;
+
+    randombytes_buf(&id, sizeof(id));
+    return id != 0 ? id : 1;
 }
 
 const struct access_token *sign_in_token(struct admin_call *c)
@@ -72,7 +89,8 @@ const struct access_token *sign_in_token(struct admin_call *c)
     const struct access_token *t;
     struct session x;
 
-    if (!read_session(&x, &s->keys, c->q->session, c->q->session_len) || x.end_s <= now_s)
+    if (!read_session(&x, &s->keys, c->q->session, c->q->session_len) || x.end_s <= now_s ||
+        is_signed_out(s, x.id))
         return NULL;
     t = access_named(&s->root, x.name);
     if (t == NULL)
@@ -80,6 +98,7 @@ const struct access_token *sign_in_token(struct admin_call *c)
     if (t == NULL || strncmp(print_of(t), x.print, PRINT_LEN) != 0)
         return NULL;
     c->began_s = x.began_s;
+    c->session = x.id;
     return t;
 }
 
@@ -99,13 +118,13 @@ void admin_sign_in(struct admin_call *c)
     int64_t idle_s = now_s + s->cfg->session_idle_ms / 1000, most_s = began_s + SIGN_IN_MOST_S;
     int64_t end_s = idle_s < most_s ? idle_s : most_s;
     char text[TEXT_MAX + 2 * MAC_BYTES + 2];
-    int n = snprintf(text, TEXT_MAX, "%s.%.*s.%" PRId64 ".%" PRId64, c->who->name, PRINT_LEN,
-                     c->who->print, began_s, end_s);
+    int n = snprintf(text, TEXT_MAX, "%s.%.*s.%" PRIx64 ".%" PRId64 ".%" PRId64, c->who->name, PRINT_LEN,
+                     c->who->print, c->session != 0 ? c->session : new_id(), began_s, end_s);
 
     text[n++] = '.';
     mac_of(text + n, s->keys.link, text, (size_t)n - 1);
     put_cookie(c, text, end_s - now_s);
-    if (c->began_s == 0)
+    if (c->session == 0)
         log_info("event=session_begun token=%s role=%s from=%s", c->who->name, role_word(c->who->role),
                  c->q->from != NULL ? c->q->from : "");
     admin_whoami(c);
@@ -113,6 +132,10 @@ void admin_sign_in(struct admin_call *c)
 
 void admin_sign_out(struct admin_call *c)
 {
+    struct mng_service *s = c->s;
+
+    if (c->session != 0)
+        s->signed_out[s->n_signed_out++ % ARRAY_LEN(s->signed_out)] = c->session;
     put_cookie(c, "", 0);
     admin_json(c->a, 200, json_pack("{s:b}", "signed_out", 1));
 }

@@ -65,6 +65,8 @@ struct mng_service {
     char admin_token[256];
     struct access_file root, tokens; /* a row of admin_token; those of admin_tokens_file */
     struct access_file tokens_before; /* rows of a call may be those of before a reload */
+    uint64_t signed_out[1024];       /* ids of sessions of the dashboard: the last ones; 0: none */
+    size_t n_signed_out;             /* ever */
     char tokens_wrong[300];          /* why the file was refused when it was read again; "": it was not */
     struct map peers;     /* peer_no -> struct rpc_chan (ref) */
     peer_no last_peer;

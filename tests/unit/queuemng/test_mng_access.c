@@ -380,7 +380,7 @@ static void keep_cookie(void)
 
 Test(access_api, a_session_is_as_good_as_its_token_until_that_goes)
 {
-    char kept[400];
+    char kept[400], older[400], other[400];
     size_t n;
 
     cr_expect_eq(ask(STRANGER, "POST", "session", "", ""), 401);
@@ -397,6 +397,11 @@ Test(access_api, a_session_is_as_good_as_its_token_until_that_goes)
     g.dashboard = true;
     cr_expect_eq(ask(STRANGER, "POST", "queues/shop/pause", "", ""), 200);
     cr_expect_eq(ask(STRANGER, "POST", "queues/shop/flush", "", ""), 403, "no more than its token");
+    strcpy(older, g.session);
+    cr_expect_eq(ask(OPERATOR, "POST", "session", "", ""), 200);
+    keep_cookie();
+    strcpy(other, g.session);
+    strcpy(g.session, older);
     cr_expect_eq(ask(STRANGER, "POST", "session", "", ""), 200, "its end moves");
     keep_cookie();
     cr_expect_eq(ask(VIEWER, "GET", "whoami", "", ""), 200);
@@ -414,6 +419,12 @@ Test(access_api, a_session_is_as_good_as_its_token_until_that_goes)
     strcpy(g.session, kept);
     cr_expect_eq(ask(STRANGER, "DELETE", "session", "", ""), 200);
     cr_expect_not_null(strstr(g.a.set_cookie, "Max-Age=0"));
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 401, "a copy of the cookie ends with a sign-out");
+    cr_expect_eq(ask(STRANGER, "POST", "session", "", ""), 401, "nor does its end move");
+    strcpy(g.session, older);
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 401, "that of before its end moved, too");
+    strcpy(g.session, other);
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 200, "another browser's stays");
     access_remove(&g.s->tokens, access_named(&g.s->tokens, "otto"));
     cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 401, "revoked");
     access_clear(&g.s->tokens);

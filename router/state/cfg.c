@@ -135,8 +135,8 @@ const struct cfg_key router_keys[] = {
     { K(rooms), .type = CFG_STRS, .def = "", .min = 0, .max = 64,
       .help = "queues to which the public page at / links" },
     { K(page_https), .type = CFG_ENUM, .def = "auto", .words = https_words,
-      .help = "restrict cookies to https; auto = when the browser uses it, as this port or a "
-              "trusted proxy sees" },
+      .help = "restrict cookies to https; auto = when the browser uses it, as a trusted proxy "
+              "says or, without its word, this port sees" },
     { K(max_pipelined), .type = CFG_INT, .def = "64", .min = 1, .max = 10000,
       .help = "requests of one connection in progress at the same time" },
     { K(head_timeout), .type = CFG_MS, .def = "10s", .min = 10, .max = 600000,

@@ -148,13 +148,13 @@ void gate_request(struct gate *g, uint64_t tag, const struct http_req *q)
         g->client = q == NULL ? 0 : behind_proxy(g, tag & ~(uint64_t)BEHIND, q);
 }
 
-/* Did the browser come by https? As a trusted proxy says (X-Forwarded-Proto). */
-static bool gate_is_https(uint64_t tag, const struct http_req *q)
+/* Where a proxy speaks TLS with us, too, only its line (X-Forwarded-Proto) says how the browser came. */
+static bool came_by_https(bool sealed, uint64_t tag, const struct http_req *q)
 {
     struct slice v;
 
     if ((tag & BEHIND) == 0 || http_find(q, "x-forwarded-proto", &v) == 0)
-        return false;
+        return sealed;
     return v.n >= 5 && memcmp(v.p + v.n - 5, "https", 5) == 0 &&
            (v.n == 5 || v.p[v.n - 6] == ' ' || v.p[v.n - 6] == ',');
 }
@@ -162,7 +162,7 @@ static bool gate_is_https(uint64_t tag, const struct http_req *q)
 bool gate_is_secure(const struct router_cfg *c, bool sealed, uint64_t tag, const struct http_req *q)
 {
     return c->page_https == HTTPS_ALWAYS ||
-           (c->page_https == HTTPS_AUTO && (sealed || gate_is_https(tag, q)));
+           (c->page_https == HTTPS_AUTO && came_by_https(sealed, tag, q));
 }
 
 /* ---- proxies' lines: cut at commas outside quotes; the last pieces are walked from the right ---- */

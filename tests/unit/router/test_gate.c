@@ -82,8 +82,7 @@ static bool conn(const char *from, uint64_t *tag)
     return gate_conn(&g, &a, 0, tag);
 }
 
-/* The client that a request over this connection counts for, by its header lines. */
-static limit_id client(uint64_t tag, const char *lines)
+static struct http_req request(const char *lines)
 {
     static char text[2000];
     struct http_state st = { 0 };
@@ -91,8 +90,23 @@ static limit_id client(uint64_t tag, const char *lines)
     int n = snprintf(text, sizeof(text), "GET / HTTP/1.1\r\nHost: a\r\n%s\r\n", lines);
 
     cr_assert_eq(http_parse(&st, &q, text, (size_t)n), n);
+    return q;
+}
+
+/* The client that a request over this connection counts for, by its header lines. */
+static limit_id client(uint64_t tag, const char *lines)
+{
+    struct http_req q = request(lines);
+
     gate_request(&g, tag, &q);
     return g.client;
+}
+
+static bool is_secure(bool sealed, uint64_t tag, const char *lines)
+{
+    struct http_req q = request(lines);
+
+    return gate_is_secure(&cfg, sealed, tag, &q);
 }
 
 static limit_id id(const char *text)
@@ -104,6 +118,7 @@ static limit_id id(const char *text)
 }
 
 #define XFF "X-Forwarded-For: "
+#define XFP "X-Forwarded-Proto: "
 
 Test(gate, only_trusted_proxies_are_believed)
 {
@@ -125,6 +140,26 @@ Test(gate, only_trusted_proxies_are_believed)
     cr_expect_eq(g.client, 0);
     gate_request(&g, stranger, NULL);
     cr_expect_eq(g.client, id("1.2.3.4"));
+}
+
+/* A browser that came to a proxy by http would not keep a cookie that is for https alone. */
+Test(gate, the_browser_came_by_https_if_we_or_its_proxy_saw_it)
+{
+    uint64_t stranger, proxy;
+
+    cfg.page_https = HTTPS_AUTO;
+    cr_assert(conn("1.2.3.4:99", &stranger) && conn("10.1.2.3:99", &proxy));
+    cr_expect(is_secure(true, stranger, ""));
+    cr_expect(is_secure(true, stranger, XFP "http\r\n"));
+    cr_expect_not(is_secure(false, stranger, XFP "https\r\n"));
+    cr_expect(is_secure(false, proxy, XFP "http, https\r\n"));
+    cr_expect_not(is_secure(false, proxy, ""));
+    cr_expect(is_secure(true, proxy, ""));
+    cr_expect_not(is_secure(true, proxy, XFP "http\r\n"));
+    cfg.page_https = HTTPS_ALWAYS;
+    cr_expect(is_secure(true, proxy, XFP "http\r\n"));
+    cfg.page_https = HTTPS_NEVER;
+    cr_expect_not(is_secure(true, stranger, ""));
 }
 
 Test(gate, a_configured_proxy_header_is_used)

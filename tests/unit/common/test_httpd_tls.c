@@ -217,7 +217,7 @@ Test(httpd_tls, large_bodies_and_slow_readers)
 {
     static char body[150000];
     struct client c;
-    size_t at = 0;
+    size_t at = 0, whole;
     char head[200];
 
     begin((struct httpd_opts){ .max_body = 200000, .max_output_bytes = 1 << 20 });
@@ -241,7 +241,8 @@ Test(httpd_tls, large_bodies_and_slow_readers)
     for (int i = 0; i < 3; i++) {
         c.got.n = 0;
         UNTIL(tells(&c, "\r\n\r\n"));
-        while (c.got.n < sizeof(w.big) + (size_t)(strstr(c.got.t, "\r\n\r\n") + 4 - c.got.t)) {
+        whole = sizeof(w.big) + (size_t)(strstr(c.got.t, "\r\n\r\n") + 4 - c.got.t);
+        while (c.got.n < whole) {
             int n = SSL_read(c.ssl, c.got.t + c.got.n, 1);
 
             c.got.n += n > 0;

@@ -4,12 +4,13 @@
  *
  * A token with a name says who it was. With the one of admin_token_file, which many may have, the name
  * is the request's own word (X-Segq-Operator): it helps colleagues to find each other, and proves
- * nothing. */
+ * nothing. That of a token is marked then, so that nobody acts in its name. */
 #include "queuemng/admin/changes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/log.h"
 #include "common/base/text.h"
@@ -19,6 +20,8 @@
 
 #define LOG_MODULE "audit"
 #define WHO_MAX      64
+#define UNPROVED     " (unproved)"
+#define WHO_CAP      (WHO_MAX + sizeof(UNPROVED))
 #define QUEUES       "task-queues/"
 #define AUDIT_N      100 /* entries answered without ?n= */
 
@@ -190,8 +193,19 @@ static void diff(json_t *list, const char *prefix, json_t *from, json_t *to)
 
 /* ---- the entry ------------------------------------------------------------------- */
 
-/* The name that the request gives itself: what is not a plain character becomes '?'. */
-static void who_of(const struct admin_call *c, char who[WHO_MAX + 1])
+static bool is_a_tokens(const struct access_file *f, const char *name)
+{
+    const struct access_token *v = f->v.v;
+
+    for (size_t i = 0; i < f->v.n; i++)
+        if (strcasecmp(v[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The token's name, or that which the request gives itself: what is not a plain character becomes '?',
+ * and a name that somebody's token proves is marked. */
+static void who_of(const struct admin_call *c, char who[WHO_CAP])
 {
     size_t n = 0;
 
@@ -205,6 +219,8 @@ static void who_of(const struct admin_call *c, char who[WHO_MAX + 1])
     who[n] = '\0';
     if (n == 0)
         strcpy(who, "unnamed");
+    else if (is_a_tokens(&c->s->tokens, who))
+        strcat(who, UNPROVED);
 }
 
 /* "state=paused", "message=..", at most as much as a line of the log likes. */
@@ -240,7 +256,7 @@ static void path_of(const struct admin_change *x, const struct admin_call *c, ch
 /* NULL: no memory. */
 static json_t *entry_of(const struct admin_change *x, const struct admin_call *c, json_t *changes)
 {
-    char who[WHO_MAX + 1], path[512];
+    char who[WHO_CAP], path[512];
 
     who_of(c, who);
     path_of(x, c, path, sizeof(path));
@@ -262,12 +278,13 @@ static const char *text_of(const json_t *entry, const char *key)
 static void note(struct mng_service *s, json_t *entry)
 {
     const char *who = text_of(entry, "who"), *path = text_of(entry, "path");
+    const char *name = text_of(entry, "name");
     char text[160];
 
     changes_text(json_object_get(entry, "changes"), text, sizeof(text));
     if (text[0] != '\0')
         log_info("event=admin_change %s=%s by=%s role=%s from=%s change=%s", text_of(entry, "kind"),
-                 text_of(entry, "name"), log_q(who, strlen(who)), text_of(entry, "role"),
+                 strchr(name, ' ') != NULL ? log_q(name, strlen(name)) : name, log_q(who, strlen(who)), text_of(entry, "role"),
                  text_of(entry, "from"),
                  log_q(text, strlen(text)));
     else

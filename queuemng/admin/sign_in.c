@@ -12,7 +12,7 @@
 #define LOG_MODULE "manager"
 #define MAC_BYTES  32
 #define PRINT_LEN  16
-#define TEXT_MAX   200 /* of a session, without its MAC */
+#define TEXT_MAX   200 /* a session without its MAC */
 
 struct session {
     char name[TOKEN_NAME_MAX + 1], print[PRINT_LEN + 1];

@@ -28,6 +28,7 @@ static struct {
     char token[N_WHO][TOKEN_CAP];
     char session[400]; /* cookie of the requests */
     bool dashboard;
+    const char *operator_name;
 } g;
 
 static void add(enum who w, const char *name, enum role role, const char *queues, const char *pools)
@@ -68,6 +69,7 @@ static void setup(void)
     cr_assert_eq(ev_new(&g.ev, &e), 0);
     cr_assert_eq(mng_service_new(&g.s, g.ev, &g.cfg, &e), 0, "%s", e.text);
     strcpy(g.token[ROOT], g.s->admin_token);
+    g.operator_name = "boss";
 }
 
 static void teardown(void)
@@ -93,7 +95,7 @@ static int ask(enum who w, const char *method, const char *path, const char *que
                            .if_match = "", .if_none_match = "", .token = g.token[w],
                            .token_len = strlen(g.token[w]), .session = g.session,
                            .session_len = strlen(g.session), .dashboard = g.dashboard, .from = "192.0.2.7",
-                           .operator_name = "boss", .body = (const uint8_t *)body,
+                           .operator_name = g.operator_name, .body = (const uint8_t *)body,
                            .body_len = strlen(body) };
 
     snprintf(full, sizeof(full), "/v1/admin/%s", path);
@@ -316,6 +318,10 @@ Test(access_api, the_log_of_changes_names_person_role_and_address)
     x = json_array_get(json_object_get(g.j, "entries"), 0);
     cr_expect_str_eq(json_string_value(json_object_get(x, "who")), "boss");
     cr_expect_str_eq(json_string_value(json_object_get(x, "token")), "root");
+    g.operator_name = "Otto";
+    cr_expect_eq(ask(ROOT, "POST", "queues/shop/pause", "", ""), 200);
+    cr_expect_eq(ask(VIEWER, "GET", "audit", "", ""), 200);
+    cr_expect_str_eq(first_entry("who"), "Otto (unproved)", "nobody acts in otto's name");
 }
 
 Test(access_api, whoami)

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "queuemng/policy/endpoint_def.h"
+#include "queuemng/policy/pool_def.h"
+#include "queuemng/policy/queue_def.h"
 #include "queuemng/process/steps.h"
 #include "queuemng/state/records.h"
 
@@ -242,6 +245,40 @@ void admin_define(struct admin_call *c, enum def_kind_no kind, const char *name,
     admin_kept(c);
 }
 
+static bool is_foreign(const struct admin_call *c, const char *was, const char *is)
+{
+    return is[0] != '\0' && strcmp(was, is) != 0 && !bearer_has_pool(c->who, is);
+}
+
+static bool is_other_share(const struct budget_member *was, const struct budget_member *is)
+{
+    const char *name = was != NULL ? was->name : "";
+
+    return strcmp(name, is->name) != 0 || (name[0] != '\0' && was->weight != is->weight);
+}
+
+/* The key by which a definition reaches beyond the bearer's part: an endpoint that its calls would go to,
+ * or a budget, whose shares are everybody's. NULL: none does, or did so before. */
+static const char *foreign_key(const struct admin_call *c, enum def_kind_no kind, const void *old,
+                               const void *def)
+{
+    const struct endpoint_def *was_endpoint = old, *endpoint = def;
+    const struct queue_def *was_queue = old, *queue = def;
+    const struct pool_def *was = old, *pool = def;
+
+    if (bearer_has_all(c->who))
+        return NULL;
+    if (kind == DEF_POOL && is_foreign(c, was != NULL ? was->endpoint : "", pool->endpoint))
+        return "endpoint";
+    if (kind == DEF_POOL && is_foreign(c, was != NULL ? was->notify : "", pool->notify))
+        return "notify";
+    if ((kind == DEF_QUEUE && is_other_share(old != NULL ? &was_queue->budget : NULL, &queue->budget)) ||
+        (kind == DEF_ENDPOINT &&
+         is_other_share(old != NULL ? &was_endpoint->budget : NULL, &endpoint->budget)))
+        return "budget";
+    return NULL;
+}
+
 static void put(struct admin_call *c, enum def_kind_no kind, const char *name,
                 const struct admin_special *x, const void *old)
 {
@@ -249,9 +286,17 @@ static void put(struct admin_call *c, enum def_kind_no kind, const char *name,
     _Alignas(16) char def[DEF_SIZE_MAX] = { 0 };
     struct err e = { 0 };
     int rc = read_def(c, &def_kinds[kind], base, def, &e);
+    const char *key;
 
     if (rc == 0 && x != NULL && x->fit != NULL)
         rc = x->fit(c, name, base, def, &e);
+    key = rc == 0 ? foreign_key(c, kind, old, def) : NULL;
+    if (key != NULL) {
+        cfg_clear(def, def_kinds[kind].keys);
+        admin_problem(c->a, 403, "forbidden", "%s: what it names, too, must be the token's (a budget: all "
+                      "queues and pools); the token %s is not for that", key, c->who->name);
+        return;
+    }
     admin_define(c, kind, name, def, rc, &e, old == NULL ? 201 : 200);
 }
 

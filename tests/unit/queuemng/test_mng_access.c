@@ -222,6 +222,26 @@ Test(access_api, a_queue_or_pool_of_ones_own)
     cr_expect_eq(ask(RIDES, "GET", "task-queues/busiest", "pool=images", ""), 403);
 }
 
+/* A definition that names what its bearer is not for would send calls there, or take shares of others. */
+Test(access_api, a_definition_names_nothing_of_others)
+{
+    static const char to_bank[] = "{\"endpoint\": \"bank\"}", to_none[] = "{\"endpoint\": \"none\"}";
+
+    cr_expect_eq(ask(RIDES, "PUT", "pools/ride/x", "", to_bank), 403, "%d", g.a.status);
+    cr_expect_not_null(strstr(text("detail"), "endpoint: what it names"), "%s", text("detail"));
+    cr_expect_eq(ask(RIDES, "PUT", "pools/ride/x", "", to_none), 403, "whether it exists makes no difference");
+    cr_expect_eq(ask(RIDES, "PUT", "pools/ride/x", "", "{\"notify\": \"bank\"}"), 403);
+    cr_expect_eq(ask(RIDES, "PUT", "pools/ride/y", "", "{}"), 201, "%s", text("detail"));
+    cr_expect_eq(ask(ADMIN, "PUT", "pools/ride/x", "", to_bank), 201, "%s", text("detail"));
+    cr_expect_eq(ask(RIDES, "PATCH", "pools/ride/x", "", "{\"paused\": true}"), 200, "it was so before");
+    cr_expect_eq(ask(ADMIN, "PUT", "budgets/db", "", "{\"rate_per_s\": 10}"), 201, "%s", text("detail"));
+    cr_expect_eq(ask(SHOP, "PATCH", "queues/shop", "", "{\"budget\": \"db\"}"), 403);
+    cr_expect_eq(ask(ADMIN, "PATCH", "queues/shop", "", "{\"budget\": \"db\"}"), 200, "%s", text("detail"));
+    cr_expect_eq(ask(SHOP, "PATCH", "queues/shop", "", "{\"budget_weight\": 1000}"), 403);
+    cr_expect_eq(ask(SHOP, "PATCH", "queues/shop", "", "{\"budget\": \"\"}"), 403, "nor goes without");
+    cr_expect_eq(ask(SHOP, "PATCH", "queues/shop", "", "{\"message\": \"soon\"}"), 200, "%s", text("detail"));
+}
+
 /* An operator changes what a launch night needs; a key more, and it is an admin's. */
 Test(access_api, some_keys_of_a_definition_are_an_operators)
 {

@@ -208,7 +208,8 @@ void engine_shorten(struct engine *e, uint32_t ms)
 
         if (t->state != TASK_RUNNING || !t->as_started)
             continue;
-        r.until = (uint64_t)ms_max(wheel_when(&e->timers, s) - ms, e->at + 1);
-        task_perform_sure(e, &r);
+        r.until = (uint64_t)ms_max(wheel_when(&e->timers, s) - ms, e->at + ms);
+        if ((msec_t)r.until < wheel_when(&e->timers, s))
+            task_perform_sure(e, &r);
     }
 }

@@ -66,8 +66,8 @@ SQ_CHECK int engine_cut_ends(struct engine *e, task_no no, uint32_t attempt);
 bool engine_runs(const struct engine *e, task_no no, uint64_t lease);
 /* The lease ends lease_ms from now. */
 SQ_CHECK int engine_extend(struct engine *e, task_no no, uint64_t lease, uint32_t lease_ms);
-/* Ends leases that nobody has extended since their start so much earlier, once: no answer to what
- * runs can come any more. Those that came by a snapshot do not: it does not say so. */
+/* Ends leases that nobody has extended since their start so much earlier, once, and no sooner than so
+ * long from now. Those that came by a snapshot stay: it does not say whether somebody has. */
 void engine_shorten(struct engine *e, uint32_t ms);
 
 #endif

@@ -84,6 +84,7 @@ struct visit { /* a request at the target */
     uint64_t call; /* of the node, that it will tell; 0: nobody is there any more */
     msec_t at;     /* when it ends; MSEC_NEVER: with the deadline */
     msec_t gone;   /* at the latest */
+    msec_t gone_before; /* until its EXTEND is answered; 0: it has none */
     struct call_answer answer; /* ms: set when it ends */
     char right[RIGHT_TEXT_LEN + 1];
     bool later; /* it has said that it goes on: at `at` it says how it ended */

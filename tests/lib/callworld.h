@@ -116,7 +116,7 @@ static inline void visit(struct going_call *g)
                          .answer = mood_answer(w.mood, &w.rng),
                          .gone = w.now + DEADLINE, .began = w.now };
     v->at = w.now + (w.mood == SILENT ? DEADLINE
-                                      : 1 + (msec_t)rng_below(&w.rng, w.mood == SLOW ? 4000 : 300));
+                     : 1 + (msec_t)rng_below(&w.rng, w.mood == SLOW || w.mood == LATER ? 4000 : 300));
     memcpy(v->right, g->right, sizeof(v->right));
     there = visits_now(w.visit, w.n_visits, w.now);
     if (there > SLOTS)
@@ -234,6 +234,7 @@ static inline void told_later(struct visit *v)
         return; /* its time is over */
     w.told++;
     if (end.verb == COMPLETE_EXTEND) {
+        v->gone_before = v->gone;
         goes_on(v);
         return;
     }
@@ -302,8 +303,13 @@ static inline void drop_calls(void)
 {
     each_going (&w.calls, g)
         calls_end(&w.calls, g, w.now);
-    for (unsigned i = 0; i < w.n_visits; i++)
-        w.visit[i].call = 0;
+    for (unsigned i = 0; i < w.n_visits; i++) {
+        struct visit *v = &w.visit[i];
+
+        v->call = 0;
+        v->gone = v->gone_before != 0 ? v->gone_before : v->gone;
+        v->gone_before = 0;
+    }
     calls_fini(&w.calls);
     calls_init(&w.calls);
 }
@@ -347,6 +353,8 @@ static inline void keep(void)
 {
     w.written = w.rig.log.b.len;
     tasktab_written(w.rig.t);
+    for (unsigned i = 0; i < w.n_visits; i++)
+        w.visit[i].gone_before = 0;
     for (unsigned i = 0; i < w.n_tasks; i++) {
         struct simtask *k = &w.task[i];
 

@@ -165,6 +165,7 @@ static bool run_seed(uint64_t seed)
     kill = rng_chance(&w.rng, 0.3) ? 0 : rng_unit(&w.rng) * 0.01;
     w.adaptive = rng_chance(&w.rng, 0.5);
     w.now = START;
+    w.rig.boot.id = seed % 2; /* 0: the machine does not say */
     w.rig.calls = &w.calls;
     calls_init(&w.calls);
     outbox_init(&w.out);

@@ -180,6 +180,27 @@ Test(calls_left, an_unknown_call_holds_its_slot_up_to_its_deadline)
     cr_expect_eq(told_held(), 0);
 }
 
+/* Its target may have said `pending` in the moment of the kill, and says within 10 s how it goes on. */
+Test(calls_left, an_unknown_call_holds_its_slot_for_10_s_behind_the_restart)
+{
+    go_on(23000);
+    restart(1);
+    go_on(9900);
+    cr_expect_eq(calls.going.n, 0, "38 s after its start");
+    go_on(101);
+    cr_expect_eq(calls.going.n, 1);
+}
+
+Test(calls_left, nor_longer_than_it_would_have_without_a_restart)
+{
+    go_on(29000);
+    restart(1);
+    go_on(5900);
+    cr_expect_eq(calls.going.n, 0);
+    go_on(101);
+    cr_expect_eq(calls.going.n, 1);
+}
+
 Test(calls_left, its_slot_comes_back_no_sooner_if_the_node_is_killed_twice)
 {
     restart(1);

@@ -2,8 +2,9 @@
  * connections, their limits and the reading of requests are httpd's, as at the public port.
  *
  * A 401 is answered 200 ms late, without holding up anybody else; while too many of them
- * wait, further ones are answered 503: guessing gets no faster by asking in parallel. Answers
- * that are not read are bounded, too: of all connections together, as operators are few. */
+ * wait, further ones are answered 503 at once, so that they cost nothing. That says "wrong", too: what
+ * keeps a token from being guessed is its length. Answers that are not read are bounded, too: of all
+ * connections together, as operators are few. */
 #include "common/http/admin.h"
 #include "common/http/cookie.h"
 

@@ -274,7 +274,7 @@ Test(admin, wrong_token_is_answered_late)
     HAS(" 401 ");
 }
 
-Test(admin, guessing_in_parallel_is_no_faster)
+Test(admin, wrong_tokens_in_parallel_are_bounded)
 {
     int fd[80], busy = 0, late = 0;
 

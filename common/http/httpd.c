@@ -1,8 +1,8 @@
 /* httpd.c: the server as a whole: listening, accepting, deadlines, the turn's end, drain.
  *
  * Failures and their answers:
- *   no descriptors, no memory, too many connections -> accepting stops (the listener is
- *     not watched: no busy loop) and goes on when one has closed, or after 100 ms
+ *   no descriptors, no memory, too many connections or handshakes -> accepting stops (the listener
+ *     is not watched: no busy loop) and goes on when one has closed, or after 100 ms
  *   a deadline passes -> 408 if something had come, else the connection is closed */
 #include "common/http/httpd.h"
 
@@ -40,13 +40,12 @@ static void accept_pause(struct httpd *h, bool on)
 
 /* No descriptors, no memory, or too many handshakes: for a while. At the limit each connection that
  * ends begins it anew: not a line for each. */
-static void accept_starved(struct httpd *h, int why)
+static void accept_starved(struct httpd *h, const char *why)
 {
     msec_t now = ev_now(h->ev);
 
     if (!h->accept_warned && now >= h->accept_quiet_ms) {
-        log_warn("event=accept_paused why=\"%s\" conns=%" PRIu64, sq_strerror(why),
-                 h->counts.conns_now);
+        log_warn("event=accept_paused why=\"%s\" conns=%" PRIu64, why, h->counts.conns_now);
         h->accept_quiet_ms = now + HTTPD_SAID_MS;
     }
     h->accept_warned = true;
@@ -90,7 +89,7 @@ static void on_acceptable(void *arg, unsigned what)
             if (!handshakes_due(h))
                 return; /* the next turn goes on */
             if (!handshakes_fit(h)) {
-                accept_starved(h, SQ_EFULL);
+                accept_starved(h, "too many handshakes");
                 return;
             }
         }
@@ -99,7 +98,7 @@ static void on_acceptable(void *arg, unsigned what)
             return;
         rc = fd < 0 ? fd : take_conn(h, fd, &peer);
         if (rc < 0) {
-            accept_starved(h, rc);
+            accept_starved(h, sq_strerror(rc));
             return;
         }
         h->accept_warned = false;

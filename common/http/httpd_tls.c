@@ -58,7 +58,7 @@ static void leave_handshakes(struct tls_conn *t)
         return;
     list_remove(&t->conn.h->handshakes, &t->in_handshake);
     t->conn.h->counts.tls_now--;
-    t->conn.h->counts.tls_failed += !t->sock.done && !t->sock.plain;
+    t->conn.h->counts.tls_failed += !t->sock.done && !t->sock.wire.plain;
 }
 
 static void make_room(struct httpd *h)

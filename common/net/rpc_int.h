@@ -4,7 +4,7 @@
  *   rpc_accept.c  listens
  *   rpc_link.c    dials, waits, dials again; bytes in
  *   hosts.c       host names for rpc_link.c
- *   tls.c         the socket, sealed
+ *   tls.c         the socket, sealed; tls_wire.c: as OpenSSL reads it
  *   rpc_hello.c   who is there: the hello's bodies, MACs and steps
  *   rpc_chan.c    frames out; how a channel ends
  *   strangers.c   who has proved nothing yet

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/net/tls_wire.h"
 #include "common/net/rpc_chan.h"
 #include "common/net/rpc_hello.h"
 

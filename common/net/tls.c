@@ -1,5 +1,5 @@
-/* tls.c: see tls.h. OpenSSL sees the socket through a BIO of our own: it reads by recv(), and
- * writes into the buffer that flush() sends. */
+/* tls.c: see tls.h. OpenSSL reads the socket through tls_wire.h, and writes into the buffer that
+ * flush() sends. */
 #include "common/net/tls.h"
 
 #include <assert.h>
@@ -16,16 +16,13 @@
 
 #include "common/base/buf.h"
 #include "common/net/tls_files.h"
+#include "common/net/tls_wire.h"
 
 #define PSK_BYTES  32
 #define SEAL_AHEAD (256u << 10) /* bytes that are sealed before the kernel has taken them */
 #define KEEP_BYTES (1u << 20)   /* an empty buffer above this is given back */
 #define RECORD     (16u << 10)  /* bytes of a whole one */
 #define RECORDS_PER_KEY (1u << 17) /* AES-GCM bears 2^24 (RFC 8446, 5.5): a link lives for months */
-#define CONTROLS_FREE   32         /* messages of TLS itself that a peer may send: a handshake's */
-#define BYTES_PER_CONTROL (1u << 20) /* and one more each so many bytes: a record has at least 22 */
-/* The dialling side chooses before it is known: a key of ffdhe8192 costs 100 times more. */
-#define GROUPS "X25519:P-256"
 
 struct psk {
     uint8_t key[PSK_BYTES];
@@ -42,96 +39,26 @@ struct tls_ctx {
 
 struct tls {
     SSL *ssl;
-    int fd;            /* ref */
+    struct tls_wire wire;
     struct buf sealed; /* on its way out */
     size_t sealed_done;
     unsigned turn; /* the key that is tried */
     unsigned n_records; /* sealed by the key of now */
-    int read_errno; /* after the last recv(); 0: none */
-    uint64_t bytes_in;
-    unsigned n_controls; /* messages of TLS itself that came */
     const char *why; /* OpenSSL's; NULL: nothing went wrong */
-    bool more, ended, by_key;
+    bool more, by_key;
 };
 
-/* ---- the socket, as OpenSSL sees it ---- */
-
-/* A change of keys costs 27 bytes of a peer, and of us an answer and two derivations. */
-static bool has_too_many_controls(const struct tls *t)
-{
-    return t->n_controls > CONTROLS_FREE + t->bytes_in / BYTES_PER_CONTROL;
-}
-
-static void on_message(int is_ours, int version, int type, const void *p, size_t n, SSL *ssl,
-                       void *arg)
-{
-    struct tls *t = SSL_get_app_data(ssl);
-
-    (void)version;
-    (void)p;
-    (void)n;
-    (void)arg;
-    t->n_controls += !is_ours && type == SSL3_RT_HANDSHAKE;
-}
-
-static int bio_read(BIO *b, char *p, int n)
-{
-    struct tls *t = BIO_get_data(b);
-    ssize_t got;
-
-    BIO_clear_retry_flags(b);
-    if (has_too_many_controls(t)) {
-        t->read_errno = EPROTO;
-        return -1;
-    }
-    got = recv(t->fd, p, (size_t)n, 0);
-    t->read_errno = got < 0 ? errno : 0;
-    t->ended = got == 0;
-    t->bytes_in += got > 0 ? (uint64_t)got : 0;
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        BIO_set_retry_read(b);
-    return (int)got;
-}
-
+/* What OpenSSL has sealed is kept: all of a turn leaves in one send(). */
 static int bio_write(BIO *b, const char *p, int n)
 {
-    struct tls *t = BIO_get_data(b);
+    struct tls *t = container_of(BIO_get_data(b), struct tls, wire);
 
+    BIO_clear_retry_flags(b);
     buf_append(&t->sealed, p, (size_t)n);
     return t->sealed.failed ? -1 : n;
 }
 
-static long bio_ctrl(BIO *b, int cmd, long n, void *p)
-{
-    const struct tls *t = BIO_get_data(b);
-
-    (void)n;
-    (void)p;
-    return cmd == BIO_CTRL_EOF ? t->ended : cmd == BIO_CTRL_FLUSH;
-}
-
-static BIO *bio_new(struct tls *t)
-{
-    static BIO_METHOD *kind; /* made once a process */
-    BIO *b;
-
-    if (kind == NULL) {
-        BIO_METHOD *m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "segq");
-
-        if (m == NULL)
-            return NULL;
-        BIO_meth_set_read(m, bio_read);
-        BIO_meth_set_write(m, bio_write);
-        BIO_meth_set_ctrl(m, bio_ctrl);
-        kind = m;
-    }
-    b = BIO_new(kind);
-    if (b != NULL) {
-        BIO_set_data(b, t);
-        BIO_set_init(b, 1);
-    }
-    return b;
-}
+static struct tls_wire_kind link_kind = { "segq", bio_write, NULL };
 
 /* ---- keys ---- */
 
@@ -182,7 +109,7 @@ static int on_psk_use(SSL *ssl, const EVP_MD *md, const unsigned char **id, size
                       SSL_SESSION **out)
 {
     const struct tls_ctx *c = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
-    const struct tls *t = SSL_get_app_data(ssl);
+    const struct tls *t = container_of(SSL_get_app_data(ssl), struct tls, wire);
     const struct psk *p;
 
     *out = NULL;
@@ -208,7 +135,7 @@ static int ctx_new(struct tls_ctx **out, struct err *e)
         return err_set(e, SQ_ENOMEM, "tls: out of memory");
     c->ssl = SSL_CTX_new(TLS_method());
     if (c->ssl == NULL || !SSL_CTX_set_min_proto_version(c->ssl, TLS1_3_VERSION) ||
-        !SSL_CTX_set1_groups_list(c->ssl, GROUPS) ||
+        !SSL_CTX_set1_groups_list(c->ssl, TLS_GROUPS) ||
         !SSL_CTX_set_ciphersuites(c->ssl,
                                   "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256")) {
         tls_ctx_free(c);
@@ -221,7 +148,6 @@ static int ctx_new(struct tls_ctx **out, struct err *e)
     SSL_CTX_set_num_tickets(c->ssl, 0);
     SSL_CTX_set_session_cache_mode(c->ssl, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_mode(c->ssl, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-    SSL_CTX_set_msg_callback(c->ssl, on_message);
     SSL_CTX_set_read_ahead(c->ssl, 1);
     SSL_CTX_set_default_read_buffer_len(c->ssl, TLS_READ);
     return 0;
@@ -391,7 +317,7 @@ static int load_foreign(struct tls_ctx *c, const struct cfg_tls *f, struct err *
     if ((f->ca[0] == '\0' && !SSL_CTX_set_default_verify_paths(ssl)) ||
         !SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION) ||
         !SSL_CTX_set_cipher_list(ssl, "ECDHE+AESGCM:ECDHE+CHACHA20") ||
-        !SSL_CTX_set1_groups_list(ssl, GROUPS ":P-384:P-521") ||
+        !SSL_CTX_set1_groups_list(ssl, TLS_GROUPS ":P-384:P-521") ||
         !SSL_CTX_set_ciphersuites(ssl, TLS_DEFAULT_CIPHERSUITES))
         return err_set(e, SQ_ENOMEM, "tls: %s", tls_reason("out of memory"));
     SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER, NULL);
@@ -457,20 +383,16 @@ static bool check_host(struct tls *t, const char *host)
 struct tls *tls_new(struct tls_ctx *c, int fd, const char *host, unsigned turn)
 {
     struct tls *t = calloc(1, sizeof(*t));
-    BIO *b;
 
     if (t == NULL)
         return NULL;
-    *t = (struct tls){ .fd = fd, .turn = turn, .by_key = c->n_psk > 0 };
+    *t = (struct tls){ .wire = { .fd = fd }, .turn = turn, .by_key = c->n_psk > 0 };
     buf_init(&t->sealed);
     t->ssl = SSL_new(c->ssl);
-    b = t->ssl == NULL ? NULL : bio_new(t);
-    if (b == NULL) {
+    if (t->ssl == NULL || !tls_wire_attach(t->ssl, &t->wire, &link_kind)) {
         tls_free(t);
         return NULL;
     }
-    SSL_set_app_data(t->ssl, t);
-    SSL_set_bio(t->ssl, b, b);
     if (host == NULL)
         SSL_set_accept_state(t->ssl);
     else
@@ -509,7 +431,7 @@ static int flush(struct tls *t)
 
     if (tls_unsent(t) == 0)
         return 0;
-    n = send(t->fd, t->sealed.data + t->sealed_done, tls_unsent(t), MSG_NOSIGNAL);
+    n = send(t->wire.fd, t->sealed.data + t->sealed_done, tls_unsent(t), MSG_NOSIGNAL);
     if (n < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : -1;
     t->sealed_done += (size_t)n;
@@ -539,13 +461,16 @@ static int bad_certificate(const struct tls *t, long why, struct err *e)
 
 int tls_handshake(struct tls *t, struct err *e)
 {
-    int rc = SSL_do_handshake(t->ssl);
-    int why = SSL_get_error(t->ssl, rc);
-    int sent = flush(t); /* an alert, too */
+    int rc, why, sent;
+
+    tls_wire_begin(&t->wire, SSIZE_MAX);
+    rc = SSL_do_handshake(t->ssl);
+    why = SSL_get_error(t->ssl, rc);
+    sent = flush(t); /* an alert, too */
 
     if (rc == 1 && sent == 0)
         return 1;
-    if (rc != 1 && (t->ended || why == SSL_ERROR_SYSCALL || why == SSL_ERROR_ZERO_RETURN)) {
+    if (rc != 1 && (t->wire.ended || why == SSL_ERROR_SYSCALL || why == SSL_ERROR_ZERO_RETURN)) {
         ERR_clear_error();
         return err_set(e, SQ_EAUTH, "TLS: the peer ended the handshake");
     }
@@ -568,8 +493,7 @@ ssize_t tls_recv(struct tls *t, void *p, size_t n)
     size_t done = 0, got = 0;
     int why = SSL_ERROR_NONE;
 
-    if (ERR_peek_error() != 0)
-        ERR_clear_error(); /* libcurl leaves some; SSL_get_error() would take them for ours */
+    tls_wire_begin(&t->wire, SSIZE_MAX);
     for (; done < n && why == SSL_ERROR_NONE; done += got)
         if (SSL_read_ex(t->ssl, (uint8_t *)p + done, n - done, &got) != 1) {
             got = 0;
@@ -582,7 +506,7 @@ ssize_t tls_recv(struct tls *t, void *p, size_t n)
     if (why == SSL_ERROR_SSL)
         t->why = tls_reason("damaged");
     ERR_clear_error();
-    errno = why == SSL_ERROR_WANT_READ ? EAGAIN : why == SSL_ERROR_SSL ? EPROTO : t->read_errno;
+    errno = why == SSL_ERROR_WANT_READ ? EAGAIN : why == SSL_ERROR_SSL ? EPROTO : t->wire.read_errno;
     return why == SSL_ERROR_ZERO_RETURN ? 0 : -1;
 }
 

@@ -8,7 +8,7 @@
  *   with certificates             on both sides, of one authority; the dialler checks the name that
  *                                 it dials, the acceptor a name if one is configured
  * Each end changes the key of what it sends after many records; a peer that does so without sending
- * much is given up. There are no tickets, no early data, no renegotiation, no older version.
+ * much is given up (tls_wire.h). There are no tickets, no early data, no renegotiation, no older version.
  *
  * Out: what is written in one turn is sealed into one buffer and leaves in one send(). What the
  * kernel does not take stays sealed, and nothing more is taken until it has left.
@@ -51,12 +51,6 @@ unsigned tls_ctx_tries(const struct tls_ctx *c);
  * key a dialler tries (counted up by failures). NULL: no memory. */
 struct tls *tls_new(struct tls_ctx *c, int fd, const char *host, unsigned turn);
 void tls_free(struct tls *t); /* NULL is fine */
-
-/* Whether a byte that came first begins a handshake. */
-static inline bool tls_begins(uint8_t first)
-{
-    return first == 0x16;
-}
 
 /* 1: it is done; 0: more has to come, or to leave (tls_unsent()); SQ_EAUTH, with the reason. */
 SQ_CHECK int tls_handshake(struct tls *t, struct err *e);

@@ -23,11 +23,7 @@
 #define NAME_BYTES 16 /* name of a ticket's key, as OpenSSL has it */
 /* Ephemeral keys and AEAD alone (RFC 9325, 4.2); those of TLS 1.3 are OpenSSL's own. */
 #define CIPHERS_12 "ECDHE+AESGCM:ECDHE+CHACHA20"
-/* Strangers choose among them: a key of ffdhe8192 costs 100 times more. */
-#define GROUPS     "X25519:P-256"
 #define READ_BYTES (80 << 10) /* most of a call: the kernel tells of the rest again */
-#define CONTROLS_FREE     32         /* messages of TLS itself that a client may send: a handshake's */
-#define BYTES_PER_CONTROL (1u << 20) /* and one more each so many bytes: none has a reason to */
 
 struct cert {
     SSL_CTX *ssl; /* owned; connections hold it, too */
@@ -164,7 +160,7 @@ static SSL_CTX *ctx_new(struct tls_server *s)
     SSL_CTX *c = SSL_CTX_new(TLS_server_method());
 
     if (c == NULL || !SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION) ||
-        !SSL_CTX_set_cipher_list(c, CIPHERS_12) || !SSL_CTX_set1_groups_list(c, GROUPS)) {
+        !SSL_CTX_set_cipher_list(c, CIPHERS_12) || !SSL_CTX_set1_groups_list(c, TLS_GROUPS)) {
         SSL_CTX_free(c);
         return NULL;
     }
@@ -348,117 +344,28 @@ int64_t tls_server_lapses_s(const struct tls_server *s)
     return first;
 }
 
-/* ---- the socket, as OpenSSL sees it ---- */
-
-static void set_retry(BIO *b, int flag, ssize_t n)
-{
-    BIO_clear_retry_flags(b);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        BIO_set_flags(b, flag | BIO_FLAGS_SHOULD_RETRY);
-}
-
-/* OpenSSL goes on as long as changes of keys come, and asks us for more. */
-static ssize_t read_some(struct tls_sock *t, char *p, size_t n)
-{
-    if (t->n_controls > CONTROLS_FREE + t->bytes_in / BYTES_PER_CONTROL) {
-        errno = EPROTO;
-        return -1;
-    }
-    if (t->left <= 0) {
-        errno = EAGAIN;
-        return -1;
-    }
-    return recv(t->fd, p, n, 0);
-}
-
-static int bio_read(BIO *b, char *p, int n)
-{
-    struct tls_sock *t = BIO_get_data(b);
-    ssize_t got = read_some(t, p, (size_t)n);
-
-    set_retry(b, BIO_FLAGS_READ, got);
-    t->read_errno = got < 0 ? errno : 0;
-    t->ended = got == 0;
-    if (got > 0) {
-        t->left -= got;
-        t->bytes_in += (uint64_t)got;
-    }
-    if (!t->begun && got > 0) {
-        t->begun = true;
-        t->plain = p[0] != 0x16; /* type of a record with a handshake */
-    }
-    return t->plain ? -1 : (int)got; /* else OpenSSL would answer */
-}
+/* ---- connections ---- */
 
 static int bio_write(BIO *b, const char *p, int n)
 {
-    struct tls_sock *t = BIO_get_data(b);
-    ssize_t put = send(t->fd, p, (size_t)n, MSG_NOSIGNAL);
+    const struct tls_wire *w = BIO_get_data(b);
+    ssize_t put = send(w->fd, p, (size_t)n, MSG_NOSIGNAL);
 
-    set_retry(b, BIO_FLAGS_WRITE, put);
+    tls_wire_retry(b, BIO_FLAGS_WRITE, put);
     return (int)put;
 }
 
-static long bio_ctrl(BIO *b, int cmd, long n, void *p)
-{
-    const struct tls_sock *t = BIO_get_data(b);
-
-    (void)n;
-    (void)p;
-    return cmd == BIO_CTRL_EOF ? t->ended : cmd == BIO_CTRL_FLUSH;
-}
-
-static void on_message(int is_ours, int version, int type, const void *p, size_t n, SSL *ssl, void *arg)
-{
-    struct tls_sock *t = SSL_get_app_data(ssl);
-
-    (void)version;
-    (void)p;
-    (void)n;
-    (void)arg;
-    t->n_controls += !is_ours && type == SSL3_RT_HANDSHAKE;
-}
-
-static BIO *bio_new(struct tls_sock *t)
-{
-    static BIO_METHOD *kind; /* made once a process */
-    BIO *b;
-
-    if (kind == NULL) {
-        BIO_METHOD *m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "segq-server");
-
-        if (m == NULL)
-            return NULL;
-        BIO_meth_set_read(m, bio_read);
-        BIO_meth_set_write(m, bio_write);
-        BIO_meth_set_ctrl(m, bio_ctrl);
-        kind = m;
-    }
-    b = BIO_new(kind);
-    if (b != NULL) {
-        BIO_set_data(b, t);
-        BIO_set_init(b, 1);
-    }
-    return b;
-}
-
-/* ---- connections ---- */
+static struct tls_wire_kind port_kind = { "segq-server", bio_write, NULL };
 
 bool tls_sock_open(struct tls_sock *t, struct tls_server *s, int fd)
 {
-    BIO *b;
-
     assert(tls_server_is_on(s));
-    *t = (struct tls_sock){ .fd = fd };
+    *t = (struct tls_sock){ .wire = { .fd = fd, .looks = true } };
     t->ssl = SSL_new(s->v[0].ssl);
-    b = t->ssl == NULL ? NULL : bio_new(t);
-    if (b == NULL) {
+    if (t->ssl == NULL || !tls_wire_attach(t->ssl, &t->wire, &port_kind)) {
         tls_sock_close(t);
         return false;
     }
-    SSL_set_app_data(t->ssl, t);
-    SSL_set_msg_callback(t->ssl, on_message);
-    SSL_set_bio(t->ssl, b, b);
     SSL_set_accept_state(t->ssl);
     return true;
 }
@@ -476,19 +383,11 @@ void tls_sock_bye(struct tls_sock *t)
     ERR_clear_error();
 }
 
-/* SSL_get_error() would take what libcurl has left for ours. */
-static void begin(struct tls_sock *t)
-{
-    if (ERR_peek_error() != 0)
-        ERR_clear_error();
-    t->left = READ_BYTES;
-}
-
 int tls_sock_handshake(struct tls_sock *t, struct err *e)
 {
     int rc, why;
 
-    begin(t);
+    tls_wire_begin(&t->wire, READ_BYTES);
     rc = SSL_do_handshake(t->ssl);
     why = SSL_get_error(t->ssl, rc);
     t->wants_write = why == SSL_ERROR_WANT_WRITE;
@@ -496,13 +395,13 @@ int tls_sock_handshake(struct tls_sock *t, struct err *e)
         t->done = true;
         return 1;
     }
-    if (t->plain) {
+    if (t->wire.plain) {
         ERR_clear_error();
         return err_set(e, SQ_EINVAL, "not TLS");
     }
     if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE)
         return 0;
-    if (t->ended)
+    if (t->wire.ended)
         return err_set(e, SQ_EAUTH, "%s", tls_reason("the client ended it"));
     return err_set(e, SQ_EAUTH, "%s", tls_reason(why == SSL_ERROR_SYSCALL ? "connection lost" : "bad handshake"));
 }
@@ -517,7 +416,7 @@ ssize_t tls_sock_recv(struct tls_sock *t, void *p, size_t n)
     size_t done = 0, got = 0;
     int why = SSL_ERROR_NONE;
 
-    begin(t);
+    tls_wire_begin(&t->wire, READ_BYTES);
     for (; done < n && why == SSL_ERROR_NONE; done += got)
         if (SSL_read_ex(t->ssl, (uint8_t *)p + done, n - done, &got) != 1) {
             got = 0;
@@ -528,7 +427,7 @@ ssize_t tls_sock_recv(struct tls_sock *t, void *p, size_t n)
         return (ssize_t)done; /* an end, or an error, is told by the next one */
     ERR_clear_error();
     /* A client that asks for answers of TLS itself and does not read them is not waited for. */
-    errno = why == SSL_ERROR_WANT_READ ? EAGAIN : why == SSL_ERROR_SYSCALL ? t->read_errno : EPROTO;
+    errno = why == SSL_ERROR_WANT_READ ? EAGAIN : why == SSL_ERROR_SYSCALL ? t->wire.read_errno : EPROTO;
     return why == SSL_ERROR_ZERO_RETURN ? 0 : -1;
 }
 
@@ -537,7 +436,7 @@ ssize_t tls_sock_send(struct tls_sock *t, const void *p, size_t n)
     size_t done = 0, put = 0;
     int why = SSL_ERROR_NONE;
 
-    begin(t);
+    tls_wire_begin(&t->wire, READ_BYTES);
     for (; done < n && why == SSL_ERROR_NONE; done += put)
         if (SSL_write_ex(t->ssl, (const uint8_t *)p + done, n - done, &put) != 1) {
             put = 0;

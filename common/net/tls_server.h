@@ -21,6 +21,7 @@
 
 #include "common/base/err.h"
 #include "common/config/cfg_check.h"
+#include "common/net/tls_wire.h"
 
 struct ssl_st;
 struct tls_server; /* the certificates of a port; its place stays while they change */
@@ -50,13 +51,8 @@ int64_t tls_server_lapses_s(const struct tls_server *s); /* the first of them; U
 
 struct tls_sock {
     struct ssl_st *ssl; /* owned */
-    int fd;             /* ref */
-    int read_errno;     /* after the last recv(); 0: none */
-    ssize_t left;       /* bytes that the call at hand may still read */
-    uint64_t bytes_in;
-    unsigned n_controls; /* messages of TLS itself that came */
-    bool begun, plain;  /* plain: the first byte begins no handshake */
-    bool ended, done;   /* done: the handshake is over */
+    struct tls_wire wire;
+    bool done;          /* the handshake is over */
     bool wants_write;   /* the handshake goes on when the socket takes more */
     bool more;          /* ask again, though the socket may not be readable: tls_sock_recv() had no
                            room for the rest */

@@ -1,0 +1,55 @@
+/* tls_wire.h: a socket as OpenSSL reads it, below links (tls.c) and ports (tls_server.c). Shell.
+ *
+ * Messages of TLS itself are bounded: a change of keys costs a peer 27 bytes, and us an answer and two
+ * derivations. A peer may send CONTROLS_FREE of them, and one more each BYTES_PER_CONTROL bytes; then
+ * its connection ends with EPROTO. */
+#ifndef SEGQ_TLS_WIRE_H
+#define SEGQ_TLS_WIRE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Key exchange. A client chooses among them before it is known: a key of ffdhe8192 costs 100 times
+ * more. */
+#define TLS_GROUPS "X25519:P-256"
+
+struct ssl_st;
+struct bio_st;
+struct bio_method_st;
+
+struct tls_wire {
+    int fd;              /* ref */
+    int read_errno;      /* after the last recv(); 0: none */
+    ssize_t left;        /* bytes that the call at hand may still read */
+    uint64_t bytes_in;
+    unsigned n_controls; /* messages of TLS itself that came */
+    bool looks;          /* a first byte that begins no handshake is not for OpenSSL, which would answer */
+    bool begun, plain;   /* plain: such a byte came */
+    bool ended;
+};
+
+/* How sealed bytes leave: a kind of its own for each caller, made once a process. */
+struct tls_wire_kind {
+    const char *name;
+    int (*write)(struct bio_st *b, const char *p, int n); /* BIO_get_data(b): the wire */
+    struct bio_method_st *method; /* NULL: not yet made */
+};
+
+/* Whether a byte that came first begins a handshake: the type of its record. */
+static inline bool tls_begins(uint8_t first)
+{
+    return first == 0x16;
+}
+
+/* The connection reads and writes w, which is its app data, from now on. False: no memory. */
+bool tls_wire_attach(struct ssl_st *ssl, struct tls_wire *w, struct tls_wire_kind *kind);
+
+/* Before each call of OpenSSL that may read: at most so many bytes, since it goes on as long as changes
+ * of keys come. What others (libcurl) have left in its queue of errors would be taken for ours. */
+void tls_wire_begin(struct tls_wire *w, ssize_t most);
+
+/* After recv() or send(): errno says whether to ask again. */
+void tls_wire_retry(struct bio_st *b, int flag, ssize_t n);
+
+#endif

@@ -46,7 +46,8 @@ static struct bytes_of to_compare(const struct ask *a, const struct task_way *w)
 /* ---- kinds ------------------------------------------------------------------------------- */
 
 #define AT(type, member) offsetof(struct type, member)
-#define ASKS(NAME, type) MSG_TASK_##NAME, MSG_TASK_##NAME##_ANS, sizeof(struct type)
+#define ASKS(NAME, type)                                                                 \
+    .asks = MSG_TASK_##NAME, .answers = MSG_TASK_##NAME##_ANS, .size = sizeof(struct type)
 
 const struct ask_form ask_forms[ASK_NKINDS] = {
     [ASK_PUT] = { ASKS(PUT, task_put), .row = sizeof(struct task_put_row),

@@ -197,8 +197,8 @@ static bool is_seen(const struct bearer *who, const char *line)
 
     if (bearer_has_all(who))
         return true;
-    if (value_of(line, "queue=", name, sizeof(name)))
-        return bearer_has_queue(who, name);
+    if (value_of(line, "queue=", name, sizeof(name))) /* with a key: a task queue */
+        return (strstr(line, " key=") != NULL ? bearer_has_pool : bearer_has_queue)(who, name);
     return (value_of(line, "pool=", name, sizeof(name)) || value_of(line, "endpoint=", name, sizeof(name))) &&
            bearer_has_pool(who, name);
 }

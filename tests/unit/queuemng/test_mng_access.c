@@ -304,6 +304,29 @@ Test(access_api, lists_have_what_the_bearer_may_see)
     cr_expect_eq(rows("entries"), 0);
 }
 
+/* Events of the log name a queue of people, a task queue (with a key), a pool or an endpoint, or none. */
+Test(access_api, events_are_those_of_the_bearers_part)
+{
+    static const char *const lines[] = { "event=queue_full queue=shop waiting=3",
+                                         "event=queue_full queue=login waiting=3",
+                                         "event=key_pinned queue=ride/7 key=\"tenant\" version=1",
+                                         "event=key_pinned queue=shop key=\"tenant\" version=2",
+                                         "event=node_forgotten node=shop" };
+    char since[40];
+
+    snprintf(since, sizeof(since), "since=%llu", (unsigned long long)g.s->events.last);
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+        events_add(&g.s->events, 1, LOG_INFO, lines[i]);
+    cr_expect_eq(ask(SHOP, "GET", "live", since, ""), 200);
+    cr_expect_eq(rows("events"), 1);
+    cr_expect_not_null(strstr((const char *)g.a.body.data, "queue=shop waiting"));
+    cr_expect_eq(ask(RIDES, "GET", "live", since, ""), 200);
+    cr_expect_eq(rows("events"), 1);
+    cr_expect_not_null(strstr((const char *)g.a.body.data, "queue=ride/7"));
+    cr_expect_eq(ask(VIEWER, "GET", "live", since, ""), 200);
+    cr_expect_eq(rows("events"), 5);
+}
+
 /* A header that lets visitors pass is for admins alone; nor can what was shown be written back. */
 Test(access_api, secrets_of_a_definition_are_an_admins)
 {

@@ -244,7 +244,7 @@ static bool look(struct rpc_chan *ch)
         begin_or_wait(ch);
     else if (mode == TLS_REQUIRE)
         chan_fail(ch, "it speaks without TLS, which is required (key tls)");
-    return ch->state == CHAN_HELLO && ch->tls == NULL;
+    return ch->state == CHAN_HELLO && ch->tls == NULL && !ch->stranger.waits;
 }
 
 /* ---- input: connected, bytes, frames ----

@@ -45,7 +45,8 @@ wait_for 60 "an adopted child that dies is started again" ready r0
 settle "everybody hears what is ahead of them"
 
 phase loop
-printf '#!/bin/sh\necho try >>%s\nexit 1\n' "$DIR/tries" >"$DIR/broken"
+# It says that it would start: else the change is refused beforehand.
+printf '#!/bin/sh\nfor a; do [ "$a" != -t ] || exit 0; done\necho try >>%s\nexit 1\n' "$DIR/tries" >"$DIR/broken"
 chmod +x "$DIR/broken"
 cp "$C/config/r1.yaml" "$DIR/r1.good"
 sed -i "s|^program: .*|program: '$DIR/broken'|" "$C/config/r1.yaml"

@@ -24,9 +24,10 @@ NGINX_BODY = 2  # Content-Type, Content-Length
 MODULES = ("/usr/lib/nginx/modules", "/usr/lib64/nginx/modules", "/usr/share/nginx/modules")
 
 
-def ask(port, path, method="GET", headers=(), body=None):
-    """One request; (status, [(header, value)], body)."""
-    c = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+def ask(port, path, method="GET", headers=(), body=None, tls=None):
+    """One request; (status, [(header, value)], body). tls: an SSLContext."""
+    c = (http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=tls) if tls
+         else http.client.HTTPConnection("127.0.0.1", port, timeout=10))
     try:
         c.request(method, path, body, headers=dict(headers))
         r = c.getresponse()
@@ -84,9 +85,10 @@ def beside_load(ctx):
 
 
 class Nginx:
-    """nginx `return` with the status, the body, and as many headers, as segq's answer has."""
+    """nginx `return` with the status, the body, and as many headers, as segq's answer has.
+    tls: (certificate, key, SSLContext of a client)."""
 
-    def __init__(self, ctx, body, headers, keepalive=True, status=200):
+    def __init__(self, ctx, body, headers, keepalive=True, status=200, tls=None):
         self.port = ctx.ports(1)
         folder = os.path.join(ctx.tmp, f"nginx{self.port}")
         os.mkdir(folder)
@@ -97,13 +99,16 @@ class Nginx:
         conf = write_conf(
             "nginx.conf", folder, PORT=self.port, KEEPALIVE="75s" if keepalive else "0",
             HEADERS=" ".join(f"add_header {k} '{v}';" for k, v in more),
+            SSL="ssl" if tls else "",
+            CERT=f"ssl_certificate {tls[0]}; ssl_certificate_key {tls[1]}; "
+                 "ssl_protocols TLSv1.2 TLSv1.3;" if tls else "",
             STATUS=status, BODY=body.replace("\\", "\\\\").replace("'", "\\'"))
         self.proc = start_nginx(ctx, f"nginx.{self.port}", folder, conf, under_test(ctx))
         wait_port(ctx, self.proc, self.port)
-        self.check(status, body, headers)
+        self.check(status, body, headers, tls[2] if tls else None)
 
-    def check(self, status, body, headers):
-        code, got, text = ask(self.port, "/v1/tickets/any")
+    def check(self, status, body, headers, tls):
+        code, got, text = ask(self.port, "/v1/tickets/any", tls=tls)
         if code != status or text != body or len(got) < len(headers):
             raise Failed(f"nginx answers {code} {got} {text}")
 

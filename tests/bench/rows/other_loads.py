@@ -16,15 +16,15 @@ FAULTS = {"wrk": r"Non-2xx or 3xx responses|Socket errors",
           "h2load": r"[1-9][0-9]* (failed|errored|timeout|[345]xx)"}
 
 
-def command(name, url, seconds):
+def command(name, url, seconds, conns):
     if name == "wrk":
-        return [tool("wrk"), "-t", "1", "-c", CONNS, "-d", max(1, round(seconds)), url]
-    return [tool("h2load"), "--h1", "-t", "1", "-c", CONNS, "-D", max(1, round(seconds)), url]
+        return [tool("wrk"), "-t", "1", "-c", conns, "-d", max(1, round(seconds)), url]
+    return [tool("h2load"), "--h1", "-t", "1", "-c", conns, "-D", max(1, round(seconds)), url]
 
 
-def per_s(ctx, name, url):
+def per_s(ctx, name, url, conns=CONNS):
     """Answered requests a second as the tool says it; Failed if any was not answered well."""
-    argv = ctx.on_core(1) + [str(a) for a in command(name, url, ctx.seconds)]
+    argv = ctx.on_core(1) + [str(a) for a in command(name, url, ctx.seconds, conns)]
     p = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     rate = re.search(RATES[name], p.stdout)
     if p.returncode != 0 or rate is None or re.search(FAULTS[name], p.stdout):

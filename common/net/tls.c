@@ -468,6 +468,8 @@ int tls_handshake(struct tls *t, struct err *e)
     why = SSL_get_error(t->ssl, rc);
     sent = flush(t); /* an alert, too */
 
+    if (rc == 1 && t->by_key && !SSL_session_reused(t->ssl))
+        return err_set(e, SQ_EAUTH, "TLS: the peer shows a certificate, and does not prove our link key");
     if (rc == 1 && sent == 0)
         return 1;
     if (rc != 1 && (t->wire.ended || why == SSL_ERROR_SYSCALL || why == SSL_ERROR_ZERO_RETURN)) {

@@ -390,6 +390,29 @@ Test(tls_certs, without_one_is_refused)
     cr_expect(strstr(why[1].text, "did not return a certificate") != NULL, "%s", why[1].text);
 }
 
+/* Whoever sits between two peers passes over the key, and shows a certificate of its own. */
+Test(tls_certs, a_dialler_with_a_key_takes_no_certificate_for_it)
+{
+    SSL_CTX *c = SSL_CTX_new(TLS_server_method());
+    struct tls_ctx *dialler = with_keys(key_a, NULL);
+    SSL *s;
+
+    cr_assert_eq(SSL_CTX_use_certificate_file(c, cert_path("stranger", ".crt"), SSL_FILETYPE_PEM), 1);
+    cr_assert_eq(SSL_CTX_use_PrivateKey_file(c, cert_path("stranger", ".key"), SSL_FILETYPE_PEM), 1);
+    s = SSL_new(c);
+    SSL_set_fd(s, fd[1]);
+    end[0] = tls_new(dialler, fd[0], "seg1.segq", 0);
+    for (unsigned i = 0; i < 20 && rc[0] == 0; i++) {
+        rc[0] = tls_handshake(end[0], &why[0]);
+        (void)SSL_accept(s);
+    }
+    cr_expect_eq(rc[0], SQ_EAUTH, "%s", why[0].text);
+    SSL_free(s);
+    SSL_CTX_free(c);
+    ERR_clear_error();
+    tls_ctx_free(dialler);
+}
+
 static void refused(struct cfg_tls f, const char *path, const char *said)
 {
     struct tls_ctx *c;

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 const char *const cfg_log_levels[] = { "error", "warn", "info", "debug", NULL };
 
 int cfg_node_check(const char *name, struct err *e)

@@ -22,7 +22,7 @@ static void warn(const struct node *n, struct buf *b)
 {
     rpc_warn(n->rpc, b);
     if (prog_refused()[0] != '\0')
-        buf_printf(b, "%sthe last reload was refused: %s", (b)->len > 0 ? "; " : "", prog_refused());
+        buf_printf(b, "%sthe last reload was refused: %s", b->len > 0 ? "; " : "", prog_refused());
 }
 
 static bool is_healthy(void *ctx, struct buf *why)

@@ -137,5 +137,4 @@ void nodes_tick(struct mng *m)
     (void)directory_look(m);
 }
 
-
 #define LOG_MODULE "node"

@@ -81,7 +81,6 @@ bool queue_def_says_messages(const struct cfg_node *said);
 SQ_CHECK int queue_def_drop_messages(struct queue_def *d, const struct queue_def *old,
                                      const struct cfg_node *said, struct err *e);
 
-
 /* Time that a renewed session lasts without a request; 0: it is not renewed. */
 static inline int64_t queue_idle_ms(const struct queue_def *d)
 {

@@ -35,7 +35,6 @@ static inline bool json_scan_ends(struct json_scan *s)
     return s->why == NULL && s->p == s->end;
 }
 
-
 /* A text of one value, which is not nested too deeply. */
 bool json_scan_is_whole(struct slice text);
 /* Any value; raw: its bytes, as they stand. */

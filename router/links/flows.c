@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-
 #define FLOWS_MAX      262144 /* under way; more get 503 at once */
 #define FREE_FLOWS_MAX 65536
 

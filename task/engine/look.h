@@ -5,7 +5,6 @@
 #include "common/task/state.h"
 #include "task/engine/engine.h"
 
-
 struct task_view { /* texts are borrowed until the next command */
     enum task_state state;
     const char *queue, *key1, *key2; /* "" if it has none */

@@ -162,7 +162,6 @@ struct tasktab {
     struct tasktab_counts n;
 };
 
-
 static inline struct trec_text tasktab_text(const char *s)
 {
     return (struct trec_text){ s, (uint32_t)strlen(s) };

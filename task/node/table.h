@@ -176,5 +176,4 @@ uint64_t tasktab_tasks(const struct tasktab *t);
 
 /* The end of a turn: tasktab_turn(), tasktab_written(), tasktab_idle_ms(). Pure. */
 
-
 #endif

@@ -101,7 +101,7 @@ void out_flush(struct conn *c)
         return;
     n = put_out(c, b->out + b->out_at, b->out_len - b->out_at);
     b->out_at += n;
-    b->progress = n > 0;
+    b->progress = n > 0 || (SQ_UNLIKELY(c->sealed) && conn_sock(c)->wire.sent);
     if (b->out_at == b->out_len)
         out_give(h, b);
     else if (b->out_len - b->out_at > h->opts.max_output_bytes)

@@ -348,9 +348,10 @@ int64_t tls_server_lapses_s(const struct tls_server *s)
 
 static int bio_write(BIO *b, const char *p, int n)
 {
-    const struct tls_wire *w = BIO_get_data(b);
+    struct tls_wire *w = BIO_get_data(b);
     ssize_t put = send(w->fd, p, (size_t)n, MSG_NOSIGNAL);
 
+    w->sent = w->sent || put > 0;
     tls_wire_retry(b, BIO_FLAGS_WRITE, put);
     return (int)put;
 }

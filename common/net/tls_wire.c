@@ -105,4 +105,6 @@ void tls_wire_begin(struct tls_wire *w, ssize_t most)
     if (ERR_peek_error() != 0)
         ERR_clear_error();
     w->left = most;
+    w->read_errno = 0;
+    w->sent = false;
 }

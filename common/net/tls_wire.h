@@ -27,6 +27,7 @@ struct tls_wire {
     bool looks;          /* a first byte that begins no handshake is not for OpenSSL, which would answer */
     bool begun, plain;   /* plain: such a byte came */
     bool ended;
+    bool sent; /* ports: bytes left in the call at hand, be they no whole record */
 };
 
 /* How sealed bytes leave: a kind of its own for each caller, made once a process. */

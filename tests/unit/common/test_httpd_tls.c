@@ -256,6 +256,47 @@ Test(httpd_tls, large_bodies_and_slow_readers)
     end();
 }
 
+/* Sockets that are accepted from now on have it. */
+static void small_send_buffers(void)
+{
+    int size = 4096, listens;
+    socklen_t n = sizeof(listens);
+
+    for (int fd = 3; fd < 64; fd++)
+        if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &n) == 0 && listens)
+            cr_assert_eq(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
+}
+
+/* A record takes it 2.7 s at 6 kB/s: the kernel takes it in pieces meanwhile. */
+Test(httpd_tls, who_takes_a_record_in_pieces_is_no_dead_reader)
+{
+    static char b[4096];
+    struct client c;
+    int64_t t0, taken = 0;
+
+    begin((struct httpd_opts){ .body_ms = 1000, .max_output_bytes = 1 << 20 });
+    small_send_buffers();
+    client_open(&c, TLS1_3_VERSION, NULL);
+    c.fd = dial_rcv(4096);
+    SSL_set_fd(c.ssl, c.fd);
+    UNTIL(shake(&c) == 1);
+    ask(&c, GET("/big"));
+    t0 = now_ms();
+    for (int64_t past = 0; past < 4000; past = now_ms() - t0) {
+        ssize_t n = 1;
+
+        while (n > 0 && taken < past * 6) { /* also behind a pause of ours */
+            n = recv(c.fd, b, sizeof(b), 0);
+            taken += n > 0 ? n : 0;
+        }
+        ev_turn(w.ev, false);
+    }
+    cr_expect_eq(httpd_counts(w.h)->closed_slow_reader, 0);
+    UNTIL(httpd_counts(w.h)->closed_slow_reader == 1);
+    client_close(&c);
+    end();
+}
+
 /* A record is larger than the room that is left, so that the socket says nothing of the rest. */
 Test(httpd_tls, pipelined_requests_of_one_record_are_all_answered)
 {

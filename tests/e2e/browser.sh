@@ -3,13 +3,16 @@
 e2e=$root/tests/e2e
 work=$root/build/e2e
 
+# One story at a time: they begin together on a fresh clone, and npm ci empties the folder first.
 browser_install() {
     mkdir -p "$work/shots"
-    cmp -s "$e2e/package-lock.json" "$work/installed.json" && return
-    cp "$e2e/package.json" "$e2e/package-lock.json" "$work/"
-    (cd "$work" && npm ci --no-audit --no-fund --ignore-scripts >npm.log 2>&1) ||
-        { cat "$work/npm.log"; give_up "npm does not install what the browser tests need"; }
-    cp "$e2e/package-lock.json" "$work/installed.json"
+    (
+        flock 9
+        cmp -s "$e2e/package-lock.json" "$work/installed.json" && exit
+        cp "$e2e/package.json" "$e2e/package-lock.json" "$work/"
+        cd "$work" && npm ci --no-audit --no-fund --ignore-scripts >npm.log 2>&1 || { cat npm.log; exit 1; }
+        cp "$e2e/package-lock.json" "$work/installed.json"
+    ) 9>"$work/lock" || give_up "npm does not install what the browser tests need"
 }
 
 # FILE.js [SCENARIO...]: a script of a browser, with the cluster's addresses.

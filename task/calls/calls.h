@@ -66,7 +66,7 @@ struct endpoint {
 #define CALL_WHY_MAX 128 /* with a 0 */
 
 enum call_step {
-    CALL_TAKEN, /* START is not written yet */
+    CALL_TAKEN, /* its start is not written yet */
     CALL_SENT,
     CALL_ENDED, /* end is not written yet */
 };

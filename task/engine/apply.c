@@ -193,7 +193,7 @@ static int apply_start(struct engine *e, task_slot slot, const struct trec *r)
     task_set_state(&e->store, slot, TASK_RUNNING);
     t->lease = r->lease;
     t->started = (uint64_t)e->at & (WHEEL_MAX - 1);
-    t->as_started = 1;
+    t->called = r->kind == TREC_CALL;
     names_begin(&e->names, r->no);
     t->attempts = t->attempts < ATTEMPTS_MAX ? (t->attempts + 1) & 63 : ATTEMPTS_MAX;
     e->next_lease = u64_max(e->next_lease, r->lease + 1);
@@ -204,7 +204,7 @@ static int apply_start(struct engine *e, task_slot slot, const struct trec *r)
 static int apply_extend(struct engine *e, task_slot slot, const struct trec *r)
 {
     if (task_at(&e->store, slot)->state == TASK_RUNNING)
-        task_at(&e->store, slot)->as_started = 0;
+        task_at(&e->store, slot)->called = 0;
     task_arm(e, slot, r->until);
     return 0;
 }
@@ -332,6 +332,7 @@ static const struct {
 } of_task[TREC_NKINDS] = {
     [TREC_ENTER] = { apply_enter, BIT(SCHEDULED) | BIT(RETRYING), false },
     [TREC_START] = { apply_start, BIT(WAITING), true },
+    [TREC_CALL] = { apply_start, BIT(WAITING), true },
     [TREC_EXTEND] = { apply_extend, BIT(RUNNING), true },
     [TREC_RETRY] = { leave_retry, BIT(RUNNING), true },
     [TREC_SPARED] = { leave_retry, BIT(RUNNING), true },

@@ -93,7 +93,7 @@ int leave_retry(struct engine *e, task_slot slot, const struct trec *r)
     if (r->kind == TREC_SPARED && t->attempts > 0)
         t->attempts--;
     tree_end(&e->tree, slot, false);
-    t->lease = t->started = t->as_started = 0;
+    t->lease = t->started = t->called = 0;
     t->cancel = unseen;
     task_set_state(&e->store, slot, TASK_RETRYING);
     task_arm(e, slot, r->until);
@@ -123,7 +123,7 @@ static void finish(struct engine *e, task_slot slot, enum task_state to, uint64_
     struct task *t = task_at(&e->store, slot);
 
     if (t->state == TASK_RUNNING) {
-        t->as_started = 0;
+        t->called = 0;
         tree_end(&e->tree, slot, true);
     } else if (t->state == TASK_RETRYING) {
         tree_give_up(&e->tree, slot);

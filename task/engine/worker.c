@@ -12,11 +12,12 @@
 
 /* ---- takes: the next one by the tree's rules, again and again ----------------------- */
 
-static void start(struct engine *e, task_slot slot, uint32_t lease_ms, struct taken *out)
+static void start(struct engine *e, enum trec_kind kind, task_slot slot, uint32_t lease_ms,
+                  struct taken *out)
 {
     const struct task *t = task_at(&e->store, slot);
-    struct trec r = { .kind = TREC_START, .no = task_number(&e->store, slot),
-                      .lease = e->next_lease, .until = task_end_of(e, lease_ms) };
+    struct trec r = { .kind = kind, .no = task_number(&e->store, slot), .lease = e->next_lease,
+                      .until = task_end_of(e, lease_ms) };
 
     task_perform_sure(e, &r);
     assert(t->state == TASK_RUNNING && t->lease == r.lease);
@@ -25,11 +26,12 @@ static void start(struct engine *e, task_slot slot, uint32_t lease_ms, struct ta
     histo_add(&e->counts.wait, (uint64_t)ms_max(e->at - (msec_t)t->entered_ms, 0) * 1000);
 }
 
-static unsigned take(struct engine *e, struct tqueue *q, unsigned n, uint32_t lease_ms,
-                     struct taken *out)
+static unsigned take(struct engine *e, enum trec_kind kind, struct tqueue *q, unsigned n,
+                     uint32_t lease_ms, struct taken *out)
 {
     unsigned taken = 0;
 
+    lease_ms = lease_ms != 0 ? lease_ms : (uint32_t)q->pool->rules.lease_ms;
     for (; taken < n; taken++) {
         uint32_t served;
         task_slot slot = line_head(&q->first);
@@ -41,7 +43,7 @@ static unsigned take(struct engine *e, struct tqueue *q, unsigned n, uint32_t le
                 break;
             tree_pay(&e->tree, served);
         }
-        start(e, slot, lease_ms != 0 ? lease_ms : (uint32_t)q->pool->rules.lease_ms, &out[taken]);
+        start(e, kind, slot, lease_ms, &out[taken]);
         starts_note(&q->starts, e->at, q->rank.n > 0);
         allowance_pay(&e->allowance, e->at);
     }
@@ -53,7 +55,7 @@ int engine_take(struct engine *e, const struct trec_text *queue, unsigned n, uin
 {
     struct tqueue *q = e->fenced ? NULL : tqueue_find(e, queue->p, queue->n);
 
-    return e->fenced ? SQ_ESTALE : q == NULL ? 0 : (int)take(e, q, n, lease_ms, out);
+    return e->fenced ? SQ_ESTALE : q == NULL ? 0 : (int)take(e, TREC_START, q, n, lease_ms, out);
 }
 
 /* Finds a queue with a task that was told to run, whatever its limits say. */
@@ -65,14 +67,14 @@ static struct tqueue *queue_of_first(const struct engine *e)
     return NULL;
 }
 
-int engine_take_any(struct engine *e, uint32_t lease_ms, struct taken *out)
+int engine_take_call(struct engine *e, uint32_t lease_ms, struct taken *out)
 {
     struct tqueue *q = e->fenced ? NULL : queue_of_first(e);
     uint32_t limiter = q != NULL || !engine_has_open(e) ? 0 : tree_next_queue(&e->tree);
 
     if (limiter != 0)
         q = tqueue_at(e, tree_limiter_at(&e->tree, limiter)->queue);
-    return e->fenced ? SQ_ESTALE : q == NULL ? 0 : (int)take(e, q, 1, lease_ms, out);
+    return e->fenced ? SQ_ESTALE : q == NULL ? 0 : (int)take(e, TREC_CALL, q, 1, lease_ms, out);
 }
 
 /* ---- what is said of it: the lease decides whose word counts ----------------------- */
@@ -200,13 +202,13 @@ int engine_extend(struct engine *e, task_no no, uint64_t lease, uint32_t lease_m
     return 0;
 }
 
-void engine_shorten(struct engine *e, uint32_t ms)
+void engine_shorten_calls(struct engine *e, uint32_t ms)
 {
     for (task_slot s = 0; s < e->store.n_slots; s++) {
         const struct task *t = task_at(&e->store, s);
         struct trec r = { .kind = TREC_EXTEND, .no = task_number(&e->store, s) };
 
-        if (t->state != TASK_RUNNING || !t->as_started)
+        if (t->state != TASK_RUNNING || !t->called)
             continue;
         r.until = (uint64_t)ms_max(wheel_when(&e->timers, s) - ms, e->at + ms);
         if ((msec_t)r.until < wheel_when(&e->timers, s))

@@ -21,8 +21,8 @@ struct taken {
  * They are the worker's only when the turn's records are written. */
 int engine_take(struct engine *e, const struct trec_text *queue, unsigned n, uint32_t lease_ms,
                 struct taken *out);
-/* The same of one task of any queue: of each that has one, in its turn. */
-int engine_take_any(struct engine *e, uint32_t lease_ms, struct taken *out);
+/* The same of one task of any queue, for a call: of each that has one, in its turn. */
+int engine_take_call(struct engine *e, uint32_t lease_ms, struct taken *out);
 /* Is there one? */
 static inline bool engine_has_open(const struct engine *e)
 {
@@ -66,8 +66,8 @@ SQ_CHECK int engine_cut_ends(struct engine *e, task_no no, uint32_t attempt);
 bool engine_runs(const struct engine *e, task_no no, uint64_t lease);
 /* The lease ends lease_ms from now. */
 SQ_CHECK int engine_extend(struct engine *e, task_no no, uint64_t lease, uint32_t lease_ms);
-/* Ends leases that nobody has extended since their start so much earlier, once, and no sooner than so
- * long from now. Those that came by a snapshot stay: it does not say whether somebody has. */
-void engine_shorten(struct engine *e, uint32_t ms);
+/* Ends leases of calls that nobody has extended since their start so much earlier, once, and no sooner
+ * than so long from now. Those that came by a snapshot stay: it does not say whether somebody has. */
+void engine_shorten_calls(struct engine *e, uint32_t ms);
 
 #endif

@@ -155,7 +155,7 @@ static bool take_next(struct tasktab *t, struct endpoint *ep, struct outbox *out
         if (!has_open(t, p, ep))
             continue;
         tasktab_clock(t, p);
-        if (engine_take_any(&p->e, ep->def.deadline_ms + LEASE_MORE_MS, &k) <= 0)
+        if (engine_take_call(&p->e, ep->def.deadline_ms + LEASE_MORE_MS, &k) <= 0)
             continue;
         begin(t, p, &k, out);
         ep->next = at + 1;

@@ -2,7 +2,7 @@
  * target answered. Pure.
  *
  * A task that is taken leaves the turn as an answer to a TAKE of PEER_SELF, with the id of its call
- * (task/calls/calls.h) as its request id: so it leaves when its START is written, as that of a
+ * (task/calls/calls.h) as its request id: so it leaves when its CALL is written, as that of a
  * worker. Its lease ends some seconds behind its deadline: a call of which nobody knows the end (a
  * restart, a move) keeps its slot until then, and is followed by another attempt. */
 #ifndef SEGQ_TASKTAB_CALLS_H

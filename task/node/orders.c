@@ -222,8 +222,8 @@ static int define(struct part *p, const char *match, const struct part_rules *r)
  * come any more. */
 static void free_unknown_calls(struct part *p)
 {
-    if (p->restarted && p->endpoint_name[0] != 0)
-        engine_shorten(&p->e, LEASE_MORE_MS);
+    if (p->restarted)
+        engine_shorten_calls(&p->e, LEASE_MORE_MS);
     p->restarted = false;
 }
 

@@ -1,7 +1,7 @@
 /* caller.h: the calls of endpoints: made of tasks that have started, sent (task/out), settled. Shell.
  *
  *   table        takes a task of an endpoint's pool, and says so to the node itself
- *   journal      its START is written, or Redis has it: only then the node hears of it
+ *   journal      its start is written, or Redis has it: only then the node hears of it
  *   here         the request goes; what the target answers, or why it does not, settles the task
  *
  * What cannot be settled now, since nothing can be written, is tried again until the task's lease is

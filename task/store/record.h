@@ -44,6 +44,7 @@
     X(SPARED, 25, no, why, until) /* like RETRY; the next attempt has the number of this one; why 0: \
                                      nobody saw it */ \
     X(DONE_UNDER, 26, no, lease)  /* behind TASK, of one that succeeded: under this start */ \
+    X(CALL, 27, no, lease, until) /* like START, for a call to the pool's endpoint */        \
     /* records of the node, and of its partitions (task/node) */                                 \
     X(NODE, 30, epoch, hi)        /* the highest epoch of its managers; whose they are */ \
     X(PART, 31, epoch, most, wall, lo, hi, name) /* here; wall: paused; its seed */ \

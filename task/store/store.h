@@ -40,7 +40,7 @@ struct task {
         };
         struct {
             uint64_t : 42;
-            uint64_t as_started : 1; /* RUNNING: its lease ends as its START said */
+            uint64_t called : 1; /* RUNNING: by a call, whose lease nobody has extended */
         };
     };
     int64_t order;       /* where its queue goes by it: smaller ones first */

@@ -26,7 +26,7 @@ static void read_log(struct world *w, bool replaced)
     while (trec_next(log->data, log->len, &u->at, &f)) {
         if (trec_decode(f.kind, f.p, f.n, &r) < 0)
             continue;
-        if (r.kind == TREC_START)
+        if (r.kind == TREC_START || r.kind == TREC_CALL)
             loses(u, r.no, UNIQUE_WAITING);
         else if (trec_is_end(&r))
             loses(u, r.no, UNIQUE_RUNNING);

@@ -54,6 +54,9 @@ def write_conf(name, folder, **values):
         text = f.read()
     for key, value in {"DIR": folder, **values}.items():
         text = text.replace(f"@{key}@", str(value))
+    left = re.search(r"@[A-Z]+@", text)
+    if left:
+        raise Failed(f"{name}: nobody said what {left[0]} is")
     path = os.path.join(folder, name)
     with open(path, "w") as f:
         f.write(text)
@@ -178,7 +181,7 @@ class Target:
         self.port = ctx.ports(1)
         folder = tempfile.mkdtemp(prefix="target", dir=ctx.tmp)
         conf = write_conf("nginx.conf", folder, PORT=self.port, KEEPALIVE="75s", HEADERS="",
-                          STATUS=status, BODY=body)
+                          SSL="", CERT="", STATUS=status, BODY=body)
         proc = start_nginx(ctx, f"target.{self.port}", folder, conf, beside_load(ctx))
         wait_port(ctx, proc, self.port)
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """readme.py: the table of measured figures in docs/speed.md, out of a bench.json.
 
-  readme.py --write docs/speed.md --picture deploy/bench/summary.svg --bench FILE
+  readme.py --write docs/speed.md --picture deploy/bench/summary.svg --bench FILE [FILE...]
 
 Replaces what stands between "<!-- bench -->" and "<!-- end -->": the machine and how noisy it
 was, then the cases of every row that has an aim, figures as "median (min .. max)". Of a machine
 that was not quiet (kit/machine.py measures that) the table has what neighbours hardly touch, and
 says so: ratios by CPU, and bytes. Rates and times are left out: neighbours slow a peer more than
 segq, and such a table flatters. Refuses the figures of a quick run, which mean nothing, and of a
-run of some rows, since the others' lines would be gone.
+run of some rows, since the others' lines would be gone. A row that could not be measured is taken
+from the next FILE of the same tree, and marked.
 """
 import argparse
 import json
@@ -72,10 +73,8 @@ def block(result):
     if quiet:
         out += ["", "| what | segq | beside it | ratio | aim |", "|---|---|---|---|---|"]
     else:
-        lost = (noise["lost_pct"] or {}).get("median", 0)
-        out += ["", f"**Ratios by CPU only**: something else had the core {lost:.0f} % of the time, so rates and "
-                "times of this run mean nothing and are left out. CPU is user and system time of all "
-                "processes of a side.", "",
+        out += ["", "**Ratios by CPU only**: rates and times of such a run mean nothing and are left out. CPU "
+                "is user and system time of all processes of a side.", "",
                 "| what | beside | ratio by CPU, or bytes | aim |", "|---|---|---|---|"]
     for row in result["rows"]:
         out += lines_of(row) if quiet else noisy_lines(row)
@@ -102,17 +101,26 @@ def refusal(result, ids):
     return f"no rows {', '.join(missing)}: run all of them" if missing else None
 
 
+def with_later(result, later):
+    """Rows that failed, from a later run."""
+    for row in later["rows"]:
+        if result["failed"].pop(row["from"], None):
+            result["rows"].append({**row, "title": row["title"] + " (of a run of its own)"})
+    return result
+
+
 def main():
     a = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     a.add_argument("--write", required=True, metavar="PAGE")
     a.add_argument("--picture", metavar="SVG", help="the same as a picture")
-    a.add_argument("--bench", required=True)
+    a.add_argument("--bench", required=True, nargs="+")
     args = a.parse_args()
-    with open(args.bench) as f:
-        result = json.load(f)
+    result, *more = (json.load(open(name)) for name in args.bench)
+    for later in more:
+        result = with_later(result, later)
     why = refusal(result, [m.ID for m in bench.find_rows(None)])
     if why:
-        sys.exit(f"readme.py: {args.bench}: {why}")
+        sys.exit(f"readme.py: {args.bench[0]}: {why}")
     with open(args.write) as f:
         text = f.read()
     new, n = re.subn(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n{block(result)}\n{END}", text,

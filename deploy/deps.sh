@@ -23,7 +23,7 @@ night="$deb mmdebstrap devscripts"
 want=""
 # Playwright and axe-core come from npm (tests/e2e/package-lock.json). npm: Debian's, unless
 # another nodejs has brought its own.
-e2e="chromium nodejs fonts-wqy-microhei nginx haproxy openssl"
+e2e="chromium-headless-shell nodejs fonts-wqy-microhei nginx haproxy openssl"
 command -v npm >/dev/null || e2e="$e2e npm"
 
 for group in "$@"; do

@@ -26,6 +26,7 @@ import dataclasses
 import glob
 import os
 import re
+import resource
 import shlex
 import signal
 import subprocess
@@ -74,6 +75,7 @@ class Job:
     seconds: float = 0       # what it takes on a free machine: wall, or of processors
     began: float = 0
     took: float = -1         # -1: not ended
+    cpu: float = 0           # of all its processes that were waited for
     ok: bool = False
     late: str = ""           # why it was ended
     process: subprocess.Popen = None
@@ -103,6 +105,15 @@ class Job:
             except OSError as e:  # a story that is no program fails, and the others go on
                 self.process = self.start(["sh", "-c", 'echo "FAIL $1"; exit 126', "sh", str(e)], out)
         self.began = time.monotonic()
+
+    def poll(self):
+        """None, or how it ended; what it cost is what all children cost more than before."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        rc = self.process.poll()
+        if rc is not None and not self.cpu:
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            self.cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return rc
 
     def end(self, sig):
         """Ends the whole group."""
@@ -520,7 +531,7 @@ class Run:
     def look(self):
         """Who has ended, or hangs?"""
         for j in list(self.running):
-            rc = j.process.poll()
+            rc = j.poll()
             late = time.monotonic() - j.began - int(OPEN("LIMIT", str(j.limit)))
             if rc is None and late > 0 and not j.late:
                 j.late = f"it hangs: ended after {time.monotonic() - j.began:.0f} s"
@@ -560,6 +571,11 @@ class Run:
             longest = [f"{j.label} {j.took:.0f} s" for j in ran if j.real == lane][:8]
             if longest:
                 print(f"     {what}: {', '.join(longest)}")
+        dear = sorted(ran, key=lambda j: -j.cpu)
+        most = [f"{j.label} {j.cpu:.0f} s" for j in dear[:8]]
+        print(f"     processor time, {minutes(sum(j.cpu for j in ran))} in all: {', '.join(most)}")
+        with open("build/took.txt", "w", encoding="utf-8") as f:
+            f.writelines(f"{j.cpu:7.1f} {j.took:7.1f} {j.label}\n" for j in dear)
         for s in self.skipped:
             print(f"SKIPPED {s}: what it needs is not here")
         for f in self.failures:

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define LINE_MAX_LEN  2000
+#define LIMIT_MS      1000 /* a line in so much time, in the long run */
 #define QUOTE_BUFS    4
 #define QUOTE_MAX     300
 
@@ -170,4 +171,17 @@ const char *log_q(const char *s, size_t n)
     out[k++] = '"';
     out[k] = '\0';
     return out;
+}
+
+bool log_may(struct log_limit *l, int64_t now_ms, unsigned at_once, uint64_t *left_out)
+{
+    int64_t from_ms = l->free_ms > now_ms ? l->free_ms : now_ms;
+
+    if (from_ms - now_ms > ((int64_t)at_once - 1) * LIMIT_MS) {
+        l->left_out++;
+        return false;
+    }
+    *left_out = l->left_out;
+    *l = (struct log_limit){ .free_ms = from_ms + LIMIT_MS };
+    return true;
 }

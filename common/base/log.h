@@ -27,6 +27,14 @@ void log_line(enum log_level level, const char *module, const char *fmt, ...) SQ
 /* A quoted, escaped copy of an outside string in one of 4 rotating buffers. */
 const char *log_q(const char *s, size_t n);
 
+/* Lines that others can cause, again and again: some at once, then one a second. Zero = new. */
+struct log_limit {
+    int64_t free_ms;   /* the lines until now have used up the time until then */
+    uint64_t left_out; /* since the last line */
+};
+/* True: a line may be written; *left_out: how many were not, since the one before. */
+bool log_may(struct log_limit *l, int64_t now_ms, unsigned at_once, uint64_t *left_out);
+
 /* Each .c sets `#define LOG_MODULE "chain"` before use. */
 #define log_error(...) log_line(LOG_ERROR, LOG_MODULE, __VA_ARGS__)
 #define log_warn(...)  log_line(LOG_WARN, LOG_MODULE, __VA_ARGS__)

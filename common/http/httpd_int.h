@@ -18,6 +18,7 @@
 
 #include "common/http/httpd.h"
 #include "common/base/list.h"
+#include "common/base/log.h"
 #include "common/net/tls_server.h"
 
 #define HTTPD_SCRATCH         65536 /* most bytes of a read */
@@ -159,10 +160,7 @@ struct httpd {
     msec_t wait_ms[WAIT_NLISTS];
     struct list handshakes; /* struct tls_conn, the longest under way first */
     int64_t handshake_turn_us, handshake_us; /* the turn, and time that it spent on them */
-    struct { /* lines about those that failed */
-        msec_t said_ms;
-        uint64_t unsaid;
-    } tls_log[2]; /* plain HTTP; others */
+    struct log_limit tls_log[2]; /* of those that failed: plain HTTP; others */
     struct conn *dirty;
     struct conn **again; /* stalled connections to go on with next turn */
     size_t n_again, cap_again;

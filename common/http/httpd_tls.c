@@ -97,24 +97,19 @@ void conn_unseal(struct conn *c, bool bye)
 static void say(struct conn *c, bool plain, const char *why)
 {
     struct httpd *h = c->h;
-    msec_t now = ev_now(h->ev);
     struct net_addr peer = { .len = sizeof(peer.in6) };
     char text[NET_TEXT_MAX] = "?";
+    uint64_t left_out;
 
-    if (h->tls_log[plain].said_ms != 0 && now - h->tls_log[plain].said_ms < HTTPD_SAID_MS) {
-        h->tls_log[plain].unsaid++;
+    if (!log_may(&h->tls_log[plain], ev_now(h->ev), 1, &left_out))
         return;
-    }
     if (getpeername(c->io.fd, &peer.sa, &peer.len) == 0)
         net_ip_text(&peer, text);
     if (plain)
-        log_info("event=http_at_https port=%s from=%s left_out=%" PRIu64, h->addr, text,
-                 h->tls_log[plain].unsaid);
+        log_info("event=http_at_https port=%s from=%s left_out=%" PRIu64, h->addr, text, left_out);
     else
         log_info("event=handshake_failed port=%s from=%s why=%s left_out=%" PRIu64, h->addr, text,
-                 log_q(why, strlen(why)), h->tls_log[plain].unsaid);
-    h->tls_log[plain].said_ms = now;
-    h->tls_log[plain].unsaid = 0;
+                 log_q(why, strlen(why)), left_out);
 }
 
 /* From here on it is a connection without TLS, whose only answer is written. */

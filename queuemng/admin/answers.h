@@ -9,6 +9,7 @@
 #include "queuemng/process/manager.h"
 
 #define ADMIN_NAME_MAX KEY_TEXT_MAX /* a key's are the longest */
+#define ADMIN_LINES    20 /* of the log that a bearer can cause at once, then one a second */
 
 struct admin_call { /* a request */
     struct mng_service *s;

@@ -279,6 +279,32 @@ static const char *foreign_key(const struct admin_call *c, enum def_kind_no kind
     return NULL;
 }
 
+struct callers {
+    const struct bearer *who;
+    const char *endpoint;
+    bool foreign; /* a pool that is not the bearer's calls the endpoint */
+};
+
+static void on_pool(void *ctx, const void *view)
+{
+    const struct mng_def_view *v = view;
+    const struct pool_def *pool = v->def;
+    struct callers *x = ctx;
+
+    if (strcmp(pool->endpoint, x->endpoint) == 0 && !bearer_has_pool(x->who, pool->match))
+        x->foreign = true;
+}
+
+/* Pools go with the endpoint that they call. */
+static bool takes_foreign_pools(const struct admin_call *c, enum def_kind_no kind, const char *name)
+{
+    struct callers x = { .who = c->who, .endpoint = name };
+
+    if (kind == DEF_ENDPOINT)
+        mng_each_defined(c->s->mng, DEF_POOL, on_pool, &x);
+    return x.foreign;
+}
+
 static void put(struct admin_call *c, enum def_kind_no kind, const char *name,
                 const struct admin_special *x, const void *old)
 {
@@ -305,6 +331,11 @@ void admin_undefine(struct admin_call *c, enum def_kind_no kind, const char *nam
     struct err e = { 0 };
     json_t *j;
 
+    if (takes_foreign_pools(c, kind, name)) {
+        admin_problem(c->a, 403, "forbidden", "pools that the token %s is not for call this endpoint, "
+                      "and would go with it", c->who->name);
+        return;
+    }
     if (mng_undefine(c->s->mng, kind, ev_now(c->s->ev), name, admin_is_true(c, "final"),
                      mng_service_step(c->s), &e) < 0) {
         admin_def_err(c, kind, &e);

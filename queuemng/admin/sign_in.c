@@ -113,20 +113,21 @@ static void put_cookie(struct admin_call *c, const char *value, int64_t age_s)
 
 void admin_sign_in(struct admin_call *c)
 {
-    const struct mng_service *s = c->s;
+    struct mng_service *s = c->s;
     int64_t now_s = ev_wall_ms(s->ev) / 1000, began_s = c->began_s != 0 ? c->began_s : now_s;
     int64_t idle_s = now_s + s->cfg->session_idle_ms / 1000, most_s = began_s + SIGN_IN_MOST_S;
     int64_t end_s = idle_s < most_s ? idle_s : most_s;
     char text[TEXT_MAX + 2 * MAC_BYTES + 2];
+    uint64_t left_out;
     int n = snprintf(text, TEXT_MAX, "%s.%.*s.%" PRIx64 ".%" PRId64 ".%" PRId64, c->who->name, PRINT_LEN,
                      c->who->print, c->session != 0 ? c->session : new_id(), began_s, end_s);
 
     text[n++] = '.';
     mac_of(text + n, s->keys.link, text, (size_t)n - 1);
     put_cookie(c, text, end_s - now_s);
-    if (c->session == 0)
-        log_info("event=session_begun token=%s role=%s from=%s", c->who->name, role_word(c->who->role),
-                 c->q->from != NULL ? c->q->from : "");
+    if (c->session == 0 && log_may(&s->session_log, ev_now(s->ev), ADMIN_LINES, &left_out))
+        log_info("event=session_begun token=%s role=%s from=%s left_out=%" PRIu64, c->who->name,
+                 role_word(c->who->role), c->q->from != NULL ? c->q->from : "", left_out);
     admin_whoami(c);
 }
 

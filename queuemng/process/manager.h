@@ -11,6 +11,7 @@
 
 #include "common/base/arena.h"
 #include "common/base/list.h"
+#include "common/base/log.h"
 #include "common/base/map.h"
 #include "common/http/admin.h"
 #include "common/net/rpc.h"
@@ -67,6 +68,7 @@ struct mng_service {
     struct access_file tokens_before; /* rows of a call may be those of before a reload */
     uint64_t signed_out[1024];       /* ids of sessions of the dashboard: the last ones; 0: none */
     size_t n_signed_out;             /* ever */
+    struct log_limit refused_log, session_log; /* lines that any token can cause */
     char tokens_wrong[300];          /* why the file was refused when it was read again; "": it was not */
     struct map peers;     /* peer_no -> struct rpc_chan (ref) */
     peer_no last_peer;

@@ -2,6 +2,7 @@
 #include "queuemng/service/routes.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -302,6 +303,7 @@ static bool may(const struct route *r, struct admin_call *c)
 {
     char key[64];
     enum role needed = role_needed(r, c, key);
+    uint64_t left_out;
     bool is_role = c->who->role >= needed;
 
     if (is_role && is_for(r, c))
@@ -313,9 +315,10 @@ static bool may(const struct route *r, struct admin_call *c)
     else
         admin_problem(c->a, 403, "forbidden", "the role %s for %s is needed; the token %s is not for "
                       "that", role_word(needed), about_words(r), c->who->name);
-    log_warn("event=admin_refused token=%s role=%s needs=%s from=%s did=%s what=%s", c->who->name,
-             role_word(c->who->role), role_word(needed), c->q->from != NULL ? c->q->from : "",
-             c->q->method, r->path);
+    if (log_may(&c->s->refused_log, ev_now(c->s->ev), ADMIN_LINES, &left_out))
+        log_warn("event=admin_refused token=%s role=%s needs=%s from=%s did=%s what=%s left_out=%" PRIu64,
+                 c->who->name, role_word(c->who->role), role_word(needed),
+                 c->q->from != NULL ? c->q->from : "", c->q->method, r->path, left_out);
     return false;
 }
 

@@ -125,3 +125,25 @@ Test(log, file_and_reopen)
     unlink(moved);
     rmdir(dir);
 }
+
+Test(log, lines_that_others_can_cause_are_counted_and_left_out)
+{
+    struct log_limit l = { 0 }, one = { 0 };
+    uint64_t left_out = 7, said = 0;
+
+    for (int i = 0; i < 100; i++)
+        said += log_may(&l, 5000 + i, 3, &left_out);
+    cr_expect_eq(said, 3);
+    cr_expect_eq(left_out, 0);
+    cr_expect(log_may(&l, 6000, 3, &left_out), "a second later one more");
+    cr_expect_eq(left_out, 97);
+    cr_expect(!log_may(&l, 6500, 3, &left_out));
+    cr_expect(log_may(&l, 60000, 3, &left_out));
+    cr_expect_eq(left_out, 1);
+    cr_expect(log_may(&l, 60000, 3, &left_out), "what was saved is three lines, not fifty");
+    cr_expect(log_may(&l, 60000, 3, &left_out));
+    cr_expect(!log_may(&l, 60000, 3, &left_out));
+    cr_expect(log_may(&one, 1, 1, &left_out));
+    cr_expect(!log_may(&one, 1000, 1, &left_out));
+    cr_expect(log_may(&one, 1001, 1, &left_out));
+}

@@ -15,7 +15,7 @@
 #include "queuemng/service/routes.h"
 #include "queuemng/service/service.h"
 
-enum who { ROOT, ADMIN, OPERATOR, VIEWER, SHOP, RIDES, NOBODY, STRANGER, N_WHO };
+enum who { ROOT, ADMIN, OPERATOR, VIEWER, SHOP, RIDES, NOBODY, CABS, STRANGER, N_WHO };
 
 static struct {
     char dir[64], file[80];
@@ -59,6 +59,7 @@ static void setup(void)
     add(SHOP, "sam", ROLE_ADMIN, "shop", "");
     add(RIDES, "rita", ROLE_ADMIN, "", "ride/*");
     add(NOBODY, "nina", ROLE_ADMIN, "", "");
+    add(CABS, "carl", ROLE_ADMIN, "", "cab");
     cr_assert_eq(access_write(&g.tokens, g.file, &e), 0, "%s", e.text);
     snprintf(set[0], sizeof(set[0]), "secret_file=%s/s", g.dir);
     snprintf(set[1], sizeof(set[1]), "admin_token_file=%s/t", g.dir);
@@ -242,6 +243,38 @@ Test(access_api, a_definition_names_nothing_of_others)
     cr_expect_eq(ask(SHOP, "PATCH", "queues/shop", "", "{\"message\": \"soon\"}"), 200, "%s", text("detail"));
 }
 
+/* The pools that call an endpoint go with it: none of others does. */
+Test(access_api, an_endpoint_takes_no_pool_of_others_along)
+{
+    cr_expect_eq(ask(ADMIN, "PUT", "endpoints/cab", "", "{\"url\": \"http://127.0.0.1:9/\"}"), 201, "%s",
+                 text("detail"));
+    cr_expect_eq(ask(ADMIN, "PUT", "pools/ride/x", "", "{\"endpoint\": \"cab\"}"), 201, "%s", text("detail"));
+    cr_expect_eq(ask(CABS, "DELETE", "endpoints/cab", "", ""), 403, "%d", g.a.status);
+    cr_expect_eq(ask(CABS, "DELETE", "endpoints/cab", "final=true", ""), 403, "%d", g.a.status);
+    cr_expect_null(strstr((const char *)g.a.body.data, "ride"), "%s", text("detail"));
+    cr_expect_eq(ask(ADMIN, "GET", "pools/ride/x", "", ""), 200, "it is there");
+    cr_expect_eq(ask(ADMIN, "DELETE", "pools/ride/x", "final=true", ""), 200, "%s", text("detail"));
+    cr_expect_eq(ask(CABS, "DELETE", "endpoints/cab", "final=true", ""), 200, "%s", text("detail"));
+}
+
+/* Whoever asks again and again for what is not theirs leaves the log, and the events in it, to others. */
+Test(access_api, refused_calls_do_not_fill_the_log)
+{
+    uint64_t before;
+
+    before = g.s->events.n_notable;
+    for (int i = 0; i < 500; i++)
+        cr_assert_eq(ask(VIEWER, "POST", "queues/shop/pause", "", ""), 403);
+    cr_expect_gt(g.s->events.n_notable, before, "nothing is said");
+    cr_expect_leq(g.s->events.n_notable, before + 30, "%llu lines",
+                  (unsigned long long)(g.s->events.n_notable - before));
+    before = g.s->events.n_notable;
+    for (int i = 0; i < 500; i++)
+        cr_assert_eq(ask(VIEWER, "POST", "session", "", ""), 200);
+    cr_expect_leq(g.s->events.n_notable, before + 30, "%llu lines",
+                  (unsigned long long)(g.s->events.n_notable - before));
+}
+
 /* An operator changes what a launch night needs; a key more, and it is an admin's. */
 Test(access_api, some_keys_of_a_definition_are_an_operators)
 {
@@ -388,7 +421,7 @@ Test(access_api, a_file_is_read_again_and_a_refused_one_changes_nothing)
     cr_assert_eq(access_write(&g.tokens, g.file, &e), 0);
     cr_expect_eq(ask(OPERATOR, "GET", "whoami", "", ""), 200, "not yet");
     cr_expect_eq(ask(ADMIN, "POST", "tokens/reload", "", ""), 200);
-    cr_expect_eq(json_integer_value(json_object_get(g.j, "tokens")), 5);
+    cr_expect_eq(json_integer_value(json_object_get(g.j, "tokens")), 6);
     cr_expect_eq(ask(OPERATOR, "GET", "whoami", "", ""), 401);
     cr_expect_eq(ask(ADMIN, "GET", "audit", "", ""), 200);
     cr_expect_str_eq(first_entry("who"), "ada", "whose own row was read again meanwhile");

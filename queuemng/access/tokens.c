@@ -229,7 +229,7 @@ static int read_text(struct access_file *f, const char *text, size_t n, const ch
     int rc;
 
     if (strspn(text, " \t\r\n") == n)
-        return err_set(e, SQ_EINVAL, "%s:1: the file is empty; `tokens: []` is a file of none, "
+        return err_set(e, SQ_EGONE, "%s:1: the file is empty; `tokens: []` is a file of none, "
                        "segqctl token add writes one", path);
     rc = cfg_parse_yaml(&doc, text, n, path, e);
     if (rc == 0)

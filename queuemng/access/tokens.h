@@ -59,8 +59,8 @@ static inline enum role access_role(const struct access_token *t)
     return (enum role)(t->role_no + 1);
 }
 
-/* The struct is filled, or as it was. SQ_EGONE: there is no file; SQ_EAUTH: others may read it; else
- * the sentence has file, line and key. access_clear() frees it. */
+/* The struct is filled, or as it was. SQ_EGONE: there is no file, or it is empty; SQ_EAUTH: others may
+ * read it; else the sentence has file, line and key. access_clear() frees it. */
 SQ_CHECK int access_read(struct access_file *f, const char *path, struct err *e);
 /* In place of the old file, at once, mode 0600. */
 SQ_CHECK int access_write(const struct access_file *f, const char *path, struct err *e);

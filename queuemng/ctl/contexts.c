@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/config/near.h"
 #include "queuemng/ctl/options.h"
@@ -193,9 +194,9 @@ static int edit(char **argv, int (*order)(struct contexts *all, struct context *
     struct contexts all;
     struct context *x;
     struct err e = { 0 };
-    int rc;
+    int rc, turn = contexts_load_to_change(&all, &e);
 
-    if (contexts_load(&all, &e) < 0)
+    if (turn < 0)
         return ctl_say_err(&e, CTL_USAGE);
     x = contexts_find(&all, argv[0]);
     if (order == NULL && !is_name(argv[0]))
@@ -214,6 +215,7 @@ static int edit(char **argv, int (*order)(struct contexts *all, struct context *
     if (rc == CTL_OK)
         puts("ok");
     contexts_free(&all);
+    close(turn);
     return rc;
 }
 

@@ -132,17 +132,32 @@ static void make_folders(const char *file)
     }
 }
 
+int contexts_load_to_change(struct contexts *c, struct err *e)
+{
+    char file[PATH_MAX];
+    int turn, rc;
+
+    find_file(file, sizeof(file));
+    if (file[0] == '\0')
+        return err_set(e, SQ_EINVAL,
+                       "there is no place for a file of contexts: set SEGQ_CONFIG or HOME");
+    make_folders(file);
+    turn = file_take_turn(file, e);
+    if (turn < 0)
+        return turn;
+    rc = contexts_load(c, e);
+    if (rc < 0)
+        close(turn);
+    return rc < 0 ? rc : turn;
+}
+
 int contexts_save(const struct contexts *c, struct err *e)
 {
     struct buf b;
     int rc;
 
-    if (c->file[0] == '\0')
-        return err_set(e, SQ_EINVAL,
-                       "there is no place for a file of contexts: set SEGQ_CONFIG or HOME");
     buf_init(&b);
     cfg_dump_yaml(&b, c, file_keys);
-    make_folders(c->file);
     rc = b.failed ? err_set(e, SQ_ENOMEM, "out of memory")
                   : file_replace(c->file, b.data, b.len, e);
     buf_fini(&b);

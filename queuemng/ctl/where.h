@@ -46,6 +46,9 @@ extern const struct cfg_key context_keys[]; /* keys of one */
 /* A file that is not there has none. Errors name file, line and key. On error there is nothing to
  * free. */
 SQ_CHECK int contexts_load(struct contexts *c, struct err *e);
+/* Likewise, for a change: nobody else makes one until the descriptor is closed. Its number, or an
+ * error. */
+SQ_CHECK int contexts_load_to_change(struct contexts *c, struct err *e);
 void contexts_free(struct contexts *c);
 /* The file becomes this, whole or not at all; only its owner may read it. */
 SQ_CHECK int contexts_save(const struct contexts *c, struct err *e);

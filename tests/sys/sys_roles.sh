@@ -7,6 +7,7 @@
 . "$here/managers.sh"
 
 F=$DIR/tokens.yaml
+install -m 600 /dev/null "$F" # an empty file is good enough to begin with
 ctl() { "$BIN/segqctl" "$@"; }
 make_token() { # NAME options...
     (umask 077 && ctl token add "$F" "$@" >"$DIR/$1.token" 2>>"$DIR/err")

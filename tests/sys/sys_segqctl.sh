@@ -475,6 +475,10 @@ check_eq "where one is to be careful: the queue's name is not enough" \
     "$(typed login "$BIN/segqctl" --context here flush login)" 1
 check_eq "  nor to let everybody in" "$(typed login "$BIN/segqctl" --context here passthrough login)" 1
 check_eq "  with the context's it is" "$(typed "here login" "$BIN/segqctl" --context here flush login)" 0
+for n in 1 2 3 4 5 6 7 8; do (cd / && exec "$BIN/segqctl" context add at$n dir="$C" >/dev/null) & adding="${adding-} $!"; done
+wait $adding
+check_eq "contexts that are added at the same time are all there" \
+    "$(of_mine --json context list; jq '.contexts | length' "$DIR/out")" 10
 of_mine context delete there
 of_mine status
 check "one that was in use is gone: none is" complains 'no cluster is given'

@@ -320,7 +320,7 @@ static void route(struct admin *a, const struct admin_req *q, struct admin_ans *
     }
 }
 
-enum { IF_MATCH, IF_NONE_MATCH, OPERATOR, ENCODINGS, DASHBOARD, PROTO, N_FIELDS };
+enum { IF_MATCH, IF_NONE_MATCH, OPERATOR, ENCODINGS, DASHBOARD, PROTO, ORIGIN, N_FIELDS };
 
 /* The value of each, "" if it does not come; true: one that may come once comes twice. All are looked
  * for before the first is ended in place: that would end the search, too. */
@@ -328,7 +328,7 @@ static bool fields(const struct http_req *q, const char *value[N_FIELDS])
 {
     static const char *const lower[N_FIELDS] = { "if-match", "if-none-match", "x-segq-operator",
                                                  "accept-encoding", "x-segq-dashboard",
-                                                 "x-forwarded-proto" };
+                                                 "x-forwarded-proto", "origin" };
     struct slice v[N_FIELDS] = { { 0 } };
     unsigned n[N_FIELDS];
 
@@ -340,6 +340,15 @@ static bool fields(const struct http_req *q, const char *value[N_FIELDS])
             v[i].p[v[i].n] = '\0'; /* at least a CR stands there */
     }
     return n[IF_MATCH] > 1 || n[IF_NONE_MATCH] > 1 || n[OPERATOR] > 1;
+}
+
+/* Has the browser come by https? It says so itself, where a page sends more than GET; a proxy may not,
+ * and may speak to us in another way than the browser speaks to it. */
+static bool is_https(const char *origin, const char *proto, bool sealed)
+{
+    if (strncmp(origin, "http://", 7) == 0 || strncmp(origin, "https://", 8) == 0)
+        return origin[4] == 's';
+    return proto[0] != '\0' ? strcmp(proto, "https") == 0 : sealed;
 }
 
 /* Reads the head; false: no handler could be asked that. Texts are ended in place: each
@@ -355,8 +364,7 @@ static bool read_head(const struct http_req *h, struct admin_req *q, char path[P
     q->session = has_session ? session.p : "";
     q->session_len = session.n;
     q->dashboard = value[DASHBOARD][0] != '\0';
-    q->https = q->https || strcmp(value[PROTO], "https") == 0;
-
+    q->https = is_https(value[ORIGIN], value[PROTO], q->https);
     q->if_match = value[IF_MATCH];
     q->if_none_match = value[IF_NONE_MATCH];
     q->operator_name = value[OPERATOR];

@@ -25,7 +25,7 @@ struct admin_req {
     const char *session;       /* cookie ADMIN_COOKIE, likewise */
     size_t session_len;
     bool dashboard;            /* X-Segq-Dashboard is there: no page of another site can set it */
-    bool https;                /* the browser came by https, to us or a proxy (X-Forwarded-Proto) */
+    bool https;                /* the browser came by https: its Origin, X-Forwarded-Proto, or our port */
     bool gzip;       /* the asker takes a body in gzip */
     const uint8_t *body;
     size_t body_len; /* at most 1 MiB */

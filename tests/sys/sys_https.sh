@@ -75,8 +75,10 @@ check_eq "a context names the authority" "$?" 0
 
 # ---- the dashboard
 check "the dashboard comes by it" grep -qi '<!doctype html' <(http -L "$A/")
-signed_in() { http -i -X POST -H "Authorization: Bearer $(admin_token)" "$A/v1/admin/session" | grep -qi '^set-cookie:.*; Secure'; }
-check "the cookie of its session is for https alone" signed_in
+cookie() { http -i -X POST -H "Authorization: Bearer $(admin_token)" "$@" "$A/v1/admin/session" | grep -i '^set-cookie:'; }
+check "the cookie of its session is for https alone" grep -q '; Secure' <(cookie)
+check_eq "but not behind a proxy that speaks http with browsers, which would not send it back" \
+    "$(cookie -H 'Origin: http://ops.example' | grep -c Secure) $(cookie -H 'X-Forwarded-Proto: http' | grep -c SameSite)" "0 1"
 
 # ---- versions, ciphers, names
 port=$((PORT + 10))

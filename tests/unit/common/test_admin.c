@@ -18,6 +18,7 @@ static char answer[1 << 16];
 static char seen[2048];
 static char seen_more[200]; /* what the handler was asked */
 static size_t seen_body;
+static bool seen_https;
 #define BIG 40000000
 static struct admin_held *held; /* of the last /later */
 
@@ -43,6 +44,7 @@ static void handler(void *ctx, const struct admin_req *q, struct admin_ans *a)
     snprintf(seen_more, sizeof(seen_more), "%s|%s|%d", q->if_none_match, q->operator_name,
              q->gzip);
     seen_body = q->body_len;
+    seen_https = q->https;
     if (strcmp(q->path, "/nothing") == 0)
         return;
     if (q->token_len != 6 || memcmp(q->token, "s3cret", 6) != 0) {
@@ -247,6 +249,31 @@ Test(admin, handler_sees_the_request)
     ask("PATCH /v1/q" TAIL AUTH "Content-Length: 2\r\n\r\n{}");
     HAS(" 200 ");
     cr_expect_eq(strncmp(seen, "PATCH", 5), 0);
+}
+
+/* What a cookie has to fit is how the browser came: a proxy may turn one into the other. */
+Test(admin, handler_sees_how_the_browser_came)
+{
+    static const struct {
+        const char *fields;
+        bool https;
+    } v[] = {
+        { "", false },
+        { "X-Forwarded-Proto: https\r\n", true },
+        { "X-Forwarded-Proto: http\r\n", false },
+        { "Origin: https://ops.example\r\n", true },
+        { "Origin: http://ops.example\r\nX-Forwarded-Proto: https\r\n", false },
+        { "Origin: https://ops.example\r\nX-Forwarded-Proto: http\r\n", true },
+        { "Origin: null\r\nX-Forwarded-Proto: https\r\n", true },
+    };
+    char text[300];
+
+    for (size_t i = 0; i < ARRAY_LEN(v); i++) {
+        snprintf(text, sizeof(text), "GET /v1/x" TAIL AUTH "%s\r\n", v[i].fields);
+        ask(text);
+        HAS(" 200 ");
+        cr_expect_eq(seen_https, v[i].https, "%s", v[i].fields);
+    }
 }
 
 Test(admin, unknown_paths_are_404)

@@ -26,10 +26,12 @@ export function forget() {
   signed = false;
 }
 
+// What is wrong; '': nothing.
 export async function signOut() {
   forget();
   await renewing; // its answer brings a cookie
-  await send('DELETE', 'session').catch(() => {}); // it has ended already, or will
+  return send('DELETE', 'session').then(() => '', e => e.status === 401 ? '' // it has ended already
+    : `queuemng has not heard the sign-out (${e.message}): the session goes on. Reload this page, and sign out again.`);
 }
 
 export async function takeFragment() {

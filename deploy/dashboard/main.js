@@ -7,7 +7,7 @@ import * as tasks from './tasks.js';
 import * as taskMore from './task_more.js';
 import { gauges_show, tiles_show } from './draw.js';
 import * as graph from './graph.js';
-import * as log from './events.js';
+import * as happened from './events.js';
 import { nodes_show } from './nodes.js';
 import { problem, problemsOf } from './problems.js';
 import { hearMoves, lanes_show } from './strip.js';
@@ -16,7 +16,7 @@ import { bySlots, etaOf, inLine, knowMetrics, limitWords, saysOf, slotWords, sta
 
 const EVERY_MS = 1000, OLD_MS = 4000, KEPT_EVENTS = 400;
 let chosen = location.hash.startsWith('#queue=') ? decodeURIComponent(location.hash.slice(7)) : '';
-let timer, first = true, looking = false, answeredAt = 0, wrong = '', events = [], since = 0, live = null, auditAt = 0;
+let timer, first = true, known = false, looking = false, answeredAt = 0, wrong = '', events = [], since = 0, live = null, auditAt = 0;
 
 /* ---- signing in ---- */
 
@@ -27,6 +27,7 @@ function askToken(why) {
   $('out').hidden = true;
   put($('refused'), why);
   put($('me'), '');
+  delete document.body.dataset.role;
   $('who').value = api.who();
   $('token').focus();
   answeredAt = 0;
@@ -41,7 +42,7 @@ async function signIn(how) {
     begin();
   } catch (e) {
     api.forget();
-    askToken(e.status === 401 ? 'queuemng does not know this token.' : e.message);
+    askToken(e.status !== 401 || / has ended/.test(e.message) ? e.message : 'queuemng does not know this token.');
   }
 }
 
@@ -57,7 +58,7 @@ function showMe(me) {
 
 function begin() {
   wrong = '';
-  api.get('whoami').then(showMe).catch(() => {}); // look() says what is wrong
+  known = false;
   $('sign').hidden = true;
   $('all').hidden = false;
   $('out').hidden = false;
@@ -71,6 +72,8 @@ async function look() {
   if (looking || !api.isIn()) return;
   looking = true;
   try {
+    if (!known) showMe(await api.get('whoami')); // what is shown is what may be done
+    known = true;
     const q = chosen ? '&queue=' + api.enc(chosen) : '';
     live = await api.get(`live?since=${since}&find=${api.enc($('find').value)}${q}&pool=${api.enc(tasks.wanted().pool)}`);
     answeredAt = Date.now();
@@ -116,7 +119,7 @@ async function lookAtAudit() {
   if (Date.now() - auditAt < 5000) return;
   auditAt = Date.now();
   try {
-    log.hearAudit((await api.get('audit?n=' + log.auditWanted())).entries);
+    happened.hearAudit((await api.get('audit?n=' + happened.auditWanted())).entries);
   } catch (e) {
     auditAt = 0; // it is asked again at once
     throw e;
@@ -158,7 +161,7 @@ function show() {
   tasks.show(live);
   nodes_show(live, tasks.isShown());
   graph.hear(events, chosen);
-  log.hearEvents(events);
+  happened.hearEvents(events);
   document.title = $('word').textContent + ' · segq';
 }
 
@@ -245,17 +248,20 @@ $('in').addEventListener('submit', e => {
   signIn(() => api.sign($('token').value, $('who').value));
   $('token').value = '';
 });
-$('out').addEventListener('click', () => { api.signOut(); askToken(''); });
+$('out').addEventListener('click', async () => {
+  askToken('');
+  put($('refused'), await api.signOut());
+});
 $('find').addEventListener('input', () => look());
 document.addEventListener('visibilitychange', () => document.hidden || look());
 addEventListener('hashchange', () => { if (live && $('sign').hidden) show(); if (location.hash.startsWith('#token=')) signIn(api.takeFragment); else if (api.isIn()) begin(); });
 setInterval(stale, EVERY_MS);
 document.addEventListener('look', look);
 document.addEventListener('sift', () => { auditAt = 0; });
-$('q-events').addEventListener('click', () => live.queue && log.showOnly(live.queue.queue));
+$('q-events').addEventListener('click', () => live.queue && happened.showOnly(live.queue.queue));
 ask.begin(() => { auditAt = 0; tasks.lookAnew(); look(); });
 controls.begin(choose);
 graph.begin();
-log.begin();
+happened.begin();
 tasks.begin();
 signIn(api.takeFragment);

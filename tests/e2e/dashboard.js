@@ -29,6 +29,13 @@ async function wrongToken() {
   await page.reload();
   await page.locator('#q-name', { hasText: 'login' }).waitFor();
   claim('a reload asks for no token', await page.locator('#sign').isHidden());
+  await page.route('**/v1/admin/session', r => r.request().method() === 'DELETE' ? r.abort() : r.continue());
+  await button(page, 'Sign out').click();
+  await page.getByText('has not heard the sign-out').waitFor();
+  await page.unroute('**/v1/admin/session');
+  await page.reload();
+  await page.locator('#q-name', { hasText: 'login' }).waitFor();
+  claim('a sign-out that was not heard is no sign-out', await page.locator('#sign').isHidden());
   await button(page, 'Sign out').click();
   claim('a sign-out asks for a token', await page.locator('#sign').isVisible());
   await claimUntil('and takes the cookie away', async () => (await c.cookies()).length === 0);

@@ -279,7 +279,16 @@ async function withLess() {
     return { c, page };
   };
   const shown = async (page, ids) => (await Promise.all(ids.map(async id => await page.locator(id).filter({ visible: true }).count() ? id : ''))).filter(Boolean).join(' ');
-  let { c, page } = await as(process.env.TOKEN_VIEWER);
+  let c = await k.visitor(DESK), page = await c.newPage();
+  await page.route('**/v1/admin/whoami', r => r.abort());
+  await page.goto(k.ADMIN + '/#token=' + encodeURIComponent(process.env.ADMIN_TOKEN));
+  await page.locator('#link', { hasText: 'not answered' }).waitFor();
+  claim('who is not known yet is offered no order', await shown(page, ['#add-queue', '#open-drawer', '#edit-tiers']) === '');
+  await page.unroute('**/v1/admin/whoami');
+  await page.locator('#q-name', { hasText: 'login' }).waitFor();
+  claim('and then what they may', await shown(page, ['#add-queue', '#open-drawer']) === '#add-queue #open-drawer');
+  await c.close();
+  ({ c, page } = await as(process.env.TOKEN_VIEWER));
   claim('a viewer is told what is missing', await page.locator('#me').innerText() === 'the-viewer, viewer: orders are not shown', await page.locator('#me').innerText());
   claim('and is offered no order', await shown(page, ['#add-queue', '#open-drawer', '#edit-tiers', '#nodes td.orders button']) === '');
   await k.accessible(page, 'a viewer looks');

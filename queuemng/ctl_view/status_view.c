@@ -61,6 +61,16 @@ static void nodes(struct buf *b, const json_t *list, const json_t *queues)
 static LIST_VIEW(routers, "routers", "no routers\n", COL("ROUTER", "{name}"),
                  COL("MAP", "{map_version=}"), COL("HTTP", "{http}"))
 
+/* What a process says of itself: it is well, but for this. */
+static void warnings(struct buf *b, const json_t *list)
+{
+    const json_t *x;
+    size_t i;
+
+    json_array_foreach(list, i, x)
+        ctl_say(b, x, "{?load.warning:warning: {name}: {load.warning}\n}");
+}
+
 static void put_value(struct buf *b, const json_t *m, const char *path)
 {
     buf_printf(b, "%.4g", ctl_f64(m, path));
@@ -254,6 +264,9 @@ bool view_cluster(struct buf *b, const json_t *c, const char *queue, bool all)
     nodes(b, json_object_get(c, "nodes"), list);
     buf_byte(b, '\n');
     routers(b, c);
+    warnings(b, json_object_get(c, "nodes"));
+    warnings(b, json_object_get(json_object_get(c, "tasks"), "nodes"));
+    warnings(b, json_object_get(c, "routers"));
     view_metrics_and_moves(b, c);
     queues(b, list, all);
     json_array_foreach(json_object_get(c, "deleted"), i, q)

@@ -64,7 +64,7 @@ const isOver = a => a.probe.every(x => !/^(asked|sent)$/.test(x.outcome));
 
 export function askProbe(name) {
   const path = `endpoints/${enc(name)}/probe`;
-  ask(`Probe endpoint ${name}?`, 'Probe it', [p('Each task node that calls it sends one task that waits, now. A failure costs the task no attempt, unless it is its last one. An answer that is good closes a breaker that failures have opened, not one that was tripped.')],
+  ask(`Probe endpoint ${name}?`, 'Probe it', [p('Each task node that calls it sends one task that waits, now. A failure costs no attempt, unless it is the last. A good answer closes a breaker that failures have opened.')],
     async goOn => {
       let a = await change('POST', path);
       for (let i = 0; i < LOOKS && !isOver(a) && goOn('It is under way …'); i++) {

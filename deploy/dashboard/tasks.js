@@ -43,7 +43,7 @@ export const rowsOf = (answer, name) => (answer && answer[name]) || [];
 // Below a list: nothing, or why it is empty; and what is not known.
 export const below = (answer, rows, none) => !answer ? 'asking …'
   : answer.wrong ? answer.wrong
-  : answer.away.length ? `${things(answer.away.length, 'partition')} did not answer: what ${answer.away.length === 1 ? 'it has' : 'they have'} is not known.`
+  : answer.away.length ? `${things(answer.away.length, 'partition')} did not answer.`
   : rows.length ? '' : none;
 
 /* ---- all pools ---- */
@@ -161,7 +161,7 @@ function showQueues() {
   table('tqs', QUEUES, rows, x => x.queue);
   $('tqs').hidden = !rows.length;
   for (const e of $('tqs').tBodies[0].rows) mark(e.firstChild.firstChild, 'aria-current', String(e.dataset.key === queue));
-  put($('tqs-none'), below(queues, rows, 'No queue of this pool has a task in line, or a dead one: a queue comes with its first task.'));
+  put($('tqs-none'), below(queues, rows, 'No queue of it has a task in line, or a dead one.'));
 }
 
 /* ---- a queue ---- */

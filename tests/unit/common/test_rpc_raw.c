@@ -389,6 +389,24 @@ Test(rpc_raw, who_waits_for_a_handshake_may_leave)
     cr_expect(strstr(logged, "not our frames") == NULL, "%s", logged);
 }
 
+/* More peers of one address than handshakes are begun in a beat: after a power cut. */
+Test(rpc_raw, peers_who_wait_for_a_handshake_come_up)
+{
+    enum { N = 150 };
+
+    tls.mode = TLS_REQUIRE;
+    beat_ms = 1000;
+    serve(1u << RPC_ROUTER);
+    dial(RPC_ROUTER, "router-1", key);
+    for (unsigned i = 1; i < N; i++)
+        cr_assert_not_null(rpc_dial(cli.rpc, rpc_listen_addr(srv.rpc), RPC_MANAGER, &calls, &cli));
+    TURN_UNTIL(cli.ups > 0);
+    cr_expect_leq(srv.ups, 64u, "nobody waits: nothing is shown");
+    TURN_UNTIL(cli.ups == N && srv.ups == N);
+    cr_expect_eq(cli.fails, 0u, "%s", cli.why);
+    cr_expect_eq(rpc_counts(srv.rpc)->refused, 0u);
+}
+
 /* A long heartbeat is no reason to let peers wait until they give up. */
 Test(rpc_raw, peers_are_taken_at_the_same_rate_with_a_long_heartbeat)
 {

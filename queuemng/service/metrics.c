@@ -402,6 +402,9 @@ void mng_metrics(void *ctx, struct buf *b)
     metrics_rows(b, link_rows, ARRAY_LEN(link_rows), rpc_counts(s->rpc));
     metrics_rows(b, moves_rows, ARRAY_LEN(moves_rows), &moves);
     metrics_rows(b, audit_rows, ARRAY_LEN(audit_rows), &audit);
+    metrics_value(b, "segq_manager_tokens_refused", METRIC_GAUGE,
+                  "1: admin_tokens_file was refused when it was read again; the tokens of before are used",
+                  s->tokens_wrong[0] != '\0');
     for (size_t i = 0; i < ARRAY_LEN(of_each); i++)
         metrics_each(b, of_each[i].rows, of_each[i].n, of_each[i].each, s, of_each[i].labels);
     held_page(b, s->mng);

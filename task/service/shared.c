@@ -11,6 +11,7 @@
 #include "common/net/tls.h"
 #include "common/node/node_peers.h"
 #include "common/redis/redis_script.h"
+#include "common/supervisor/program.h"
 #include "task/node/keep.h"
 #include "task/service/state.h"
 
@@ -302,7 +303,7 @@ void task_shared_reload(struct task_shared *h, const struct task_cfg *c)
     struct err e = { 0 };
 
     if (redis_tls_load(&h->tls, &c->redis, &e) < 0)
-        log_error("event=reload_refused why=%s", log_q(e.text, strlen(e.text)));
+        prog_refuse(&e);
 }
 
 /* ---- figures ----------------------------------------------------------------------- */

@@ -185,8 +185,9 @@ static int write_text(const struct field *f, const desc *d, const char *at, stru
     const char *text = pointer(at + f->off);
     size_t n = f->n_width != 0 ? load(at + f->n, f->n_width) : text != NULL ? strlen(text) : 0;
 
-    if (f->kind == F_WORDS && n > f->most)
-        n = f->most;
+    if (f->kind == F_WORDS && n > f->most) /* cut between two characters: JSON would refuse the rest of one */
+        for (n = f->most; n > 0 && ((uint8_t)text[n] & 0xc0) == 0x80; n--)
+            ;
     if (n > f->most)
         return SQ_ETOOBIG;
     if (f->addr && !is_addr(text, n))

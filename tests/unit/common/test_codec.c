@@ -420,6 +420,29 @@ Test(codec, too_much_is_refused_on_both_sides)
     buf_fini(&b);
 }
 
+/* What people read is cut, but not within a character: JSON would refuse all of it. */
+Test(codec, words_are_cut_between_characters)
+{
+    char words[LOAD_WARNING_MAX + 40];
+    struct msg m = { .type = MSG_LOAD, .load = { .version = "", .warning = words } }, back;
+    struct arena a;
+    struct buf b;
+
+    for (size_t i = 0; i < 3; i++) {
+        memset(words, 'x', sizeof(words));
+        for (size_t k = i; k + 3 < sizeof(words); k += 3)
+            memcpy(words + k, "\xe8\xaf\x81", 3);
+        words[sizeof(words) - 1] = '\0';
+        buf_init(&b);
+        arena_init(&a);
+        cr_assert_eq(msg_encode(&m, &b), 0);
+        cr_assert_eq(msg_decode(MSG_LOAD, b.data, b.len, &a, &back), 0);
+        cr_expect_eq(strlen(back.load.warning), i + (LOAD_WARNING_MAX - i) / 3 * 3);
+        arena_fini(&a);
+        buf_fini(&b);
+    }
+}
+
 static void store_any(struct rng *r, char *p, unsigned width, uint64_t most)
 {
     static const uint64_t odd[] = { 0, 1, UINT8_MAX, UINT16_MAX, UINT32_MAX, INT64_MAX, UINT64_MAX };

@@ -92,6 +92,7 @@ export function problemsOf(live, more = []) {
   if (!live.healthy) v.push(problem('bad', 'manager', '', 'queuemng: ' + live.why, ALL));
   if (live.tokens_wrong) v.push(problem('warn', 'tokens', '', `The file of tokens was refused, those from before are used: ${live.tokens_wrong}`, ALL));
   else if (live.healthy && live.why) v.push(problem('warn', 'manager', '', 'queuemng: ' + live.why));
+  if (live.reload_refused) v.push(problem('warn', 'reload', '', `queuemng's last HUP was refused, or a file that it reads: ${live.reload_refused}`, ALL));
   if (live.audit_unwritten) v.push(problem('bad', 'audit', '', `${live.audit_unwritten} changes could not be written to the operators' log (disk full?)`, ALL));
   if (!live.routers.length) v.push(problem('bad', 'routers', '', 'No router is connected: nobody can join or poll', ALL));
   if (!live.nodes.some(n => n.up)) v.push(problem('bad', 'nodes', '', 'No segment node is connected: nobody can join', ALL));

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "common/supervisor/program.h"
 #include "queuemng/admin/cluster.h"
 #include "queuemng/admin/dashboard.h"
 #include "queuemng/admin/definitions.h"
@@ -235,11 +236,11 @@ static json_t *head(struct admin_call *c)
     buf_byte(&why, 0);
     op_log_count(s->op_log, &k);
     mng_count(s->mng, &n);
-    j = json_pack("{s:s,s:I,s:I,s:I,s:b,s:s,s:s,s:I,s:I}", "manager", s->cfg->node, "now_ms",
+    j = json_pack("{s:s,s:I,s:I,s:I,s:b,s:s,s:s,s:s,s:I,s:I}", "manager", s->cfg->node, "now_ms",
                   INT(ev_wall_ms(s->ev)), "epoch", INT(n.epoch), "map_version",
                   INT(n.map_version), "healthy", well, "why",
                   why.failed ? "" : (const char *)why.data, "tokens_wrong",
-                  s->tokens_wrong, "audit_unwritten",
+                  s->tokens_wrong, "reload_refused", prog_refused(), "audit_unwritten",
                   INT(k.unwritten), "lost_segments", INT(n.lost_segments));
     buf_fini(&why);
     return j;

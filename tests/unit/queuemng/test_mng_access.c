@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/supervisor/program.h"
 #include "queuemng/admin/tokens.h"
 #include "queuemng/process/steps.h"
 #include "queuemng/service/api.h"
@@ -438,6 +439,10 @@ Test(access_api, a_file_is_read_again_and_a_refused_one_changes_nothing)
     mng_service_reload(g.s);
     cr_expect_eq(ask(VIEWER, "GET", "live", "", ""), 200);
     cr_expect_str_eq(text("tokens_wrong"), "");
+    cr_expect_str_eq(text("reload_refused"), "");
+    prog_refuse(&(struct err){ .text = "admin_cert: missing" });
+    cr_expect_eq(ask(VIEWER, "GET", "live", "", ""), 200);
+    cr_expect_str_eq(text("reload_refused"), "admin_cert: missing");
 }
 
 Test(access_api, a_token_that_ends_ends_while_it_is_used)

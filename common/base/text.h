@@ -31,6 +31,12 @@ static inline void copy_text(char *to, size_t cap, const char *from)
     text_put(to, from, n)[0] = 0;
 }
 
+/* The n bytes at p are the word. */
+static inline bool text_is(const char *p, size_t n, const char *word)
+{
+    return n == strlen(word) && memcmp(p, word, n) == 0;
+}
+
 #define PUT(w, lit) text_put(w, lit, sizeof(lit) - 1)
 
 #define DECIMAL_ROOM 24 /* bytes that text_u64 may touch; the longest number has 20 */

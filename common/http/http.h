@@ -10,6 +10,7 @@
 #define SEGQ_HTTP_H
 
 #include "common/base/buf.h"
+#include "common/base/text.h"
 
 #define HTTP_MAX_LINE      8192  /* request line: 414 (target), 400 (method) */
 #define HTTP_MAX_HEAD      16384 /* request line and headers: 431 */
@@ -27,6 +28,11 @@ struct slice {
     char *p;
     size_t n;
 };
+
+static inline bool slice_is(struct slice s, const char *word)
+{
+    return text_is(s.p, s.n, word);
+}
 
 enum http_method {
     HTTP_GET,

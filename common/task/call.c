@@ -56,17 +56,10 @@ static bool is_query(char c) /* and what browsers leave unescaped there */
     return is_path(c) || is_one_of(c, "?|{}[]^`\\");
 }
 
-static bool is_text(struct call_span t, const char *s)
-{
-    return t.n == strlen(s) && memcmp(t.p, s, t.n) == 0;
-}
-
 bool call_method_ok(const char *p, size_t n)
 {
-    struct call_span t = { p, n };
-
-    return n > 0 && n <= CALL_METHOD_MAX && all_of(p, n, is_capital) && !is_text(t, "CONNECT") &&
-           !is_text(t, "TRACE");
+    return n > 0 && n <= CALL_METHOD_MAX && all_of(p, n, is_capital) &&
+           !text_is(p, n, "CONNECT") && !text_is(p, n, "TRACE");
 }
 
 /* The character at *i, unescaped, and *i behind it; -1: no escape, or one of a zero. */

@@ -29,53 +29,23 @@ const char *task_state_word(enum task_state s)
     return words[s];
 }
 
-const char *task_hold_word(enum task_hold h)
+#define X(NAME, word, says) { word, says },
+struct task_words task_hold_words(enum task_hold h)
 {
-    static const char *const words[] = {
-#define X(NAME, word, says) word,
-        TASK_HOLDS(X)
-#undef X
-    };
+    static const struct task_words words[] = { TASK_HOLDS(X) };
 
     assert(h < TASK_NHOLDS);
     return words[h];
 }
 
-const char *task_hold_says(enum task_hold h)
+struct task_words task_full_words(enum task_full f)
 {
-    static const char *const words[] = {
-#define X(NAME, word, says) says,
-        TASK_HOLDS(X)
-#undef X
-    };
-
-    assert(h < TASK_NHOLDS);
-    return words[h];
-}
-
-const char *task_full_word(enum task_full f)
-{
-    static const char *const words[] = {
-#define X(NAME, word, says) word,
-        TASK_FULLS(X)
-#undef X
-    };
+    static const struct task_words words[] = { TASK_FULLS(X) };
 
     assert(f < TASK_NFULLS);
     return words[f];
 }
-
-const char *task_full_says(enum task_full f)
-{
-    static const char *const words[] = {
-#define X(NAME, word, says) says,
-        TASK_FULLS(X)
 #undef X
-    };
-
-    assert(f < TASK_NFULLS);
-    return words[f];
-}
 
 const char *closed_word(unsigned bit)
 {

@@ -53,8 +53,6 @@ enum task_hold {
 #undef X
     TASK_NHOLDS
 };
-const char *task_hold_word(enum task_hold h);
-const char *task_hold_says(enum task_hold h);
 
 /* The bound that has no room for another task: name, word, words for people. */
 #define TASK_FULLS(X)                                                                    \
@@ -72,8 +70,12 @@ enum task_full {
 #undef X
     TASK_NFULLS
 };
-const char *task_full_word(enum task_full f);
-const char *task_full_says(enum task_full f);
+
+struct task_words { /* of an API, and for people */
+    const char *word, *says;
+};
+struct task_words task_hold_words(enum task_hold h);
+struct task_words task_full_words(enum task_full f);
 
 const char *task_state_word(enum task_state s);
 bool task_state_may_follow(enum task_state from, enum task_state to);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "queuemng/policy/endpoint_def.h"
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/queue_def.h"
@@ -133,7 +134,7 @@ static bool matches(const char *if_match, uint64_t version)
 
         p += strspn(p, " ,\t");
         n = strcspn(p, " ,\t");
-        if (n == strlen(tag) && memcmp(p, tag, n) == 0)
+        if (text_is(p, n, tag))
             return true;
         p += n;
     }

@@ -10,6 +10,8 @@
 
 static json_t *figures(const struct part_status_row *st)
 {
+    struct task_words full = task_full_words((enum task_full)st->full);
+
     return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:s}", "scheduled",
                      INT(st->scheduled), "waiting", INT(st->waiting), "running", INT(st->running),
                      "final", INT(st->final), "dead", INT(st->dead), "queues", INT(st->queues),
@@ -17,11 +19,10 @@ static json_t *figures(const struct part_status_row *st)
                      INT(st->started), "succeeded", INT(st->succeeded), "retried",
                      INT(st->retried), "died", INT(st->died), "expired", INT(st->expired),
                      "bytes", INT(st->bytes), "schedules", INT(st->schedules), "full",
-                     task_full_word((enum task_full)st->full), "full_says",
-                     task_full_says((enum task_full)st->full));
+                     full.word, "full_says", full.says);
 }
 
-static void add_hold(json_t *list, const char *by, const char *says, uint64_t tasks)
+static void add_hold(json_t *list, struct task_words by, uint64_t tasks)
 {
     size_t at = json_array_size(list);
 
@@ -29,7 +30,7 @@ static void add_hold(json_t *list, const char *by, const char *says, uint64_t ta
                          INT(tasks))
         at--;
     if (tasks > 0)
-        (void)json_array_insert_new(list, at, json_pack("{s:s,s:s,s:I}", "by", by, "says", says,
+        (void)json_array_insert_new(list, at, json_pack("{s:s,s:s,s:I}", "by", by.word, "says", by.says,
                                                         "tasks", INT(tasks)));
 }
 
@@ -41,7 +42,7 @@ static json_t *holds(const struct mng_pool_view *v)
     json_t *list = json_array();
 
     if (v->def->paused) {
-        add_hold(list, "pool", "the pause of the pool", left);
+        add_hold(list, (struct task_words){ "pool", "the pause of the pool" }, left);
         return list;
     }
     for (enum task_hold h = 0; h < TASK_NHOLDS; h++) {
@@ -49,9 +50,9 @@ static json_t *holds(const struct mng_pool_view *v)
         uint64_t n = rest ? left : u64_min(v->sum.held[h], left);
 
         left -= n;
-        add_hold(list, task_hold_word(h), task_hold_says(h), n);
+        add_hold(list, task_hold_words(h), n);
     }
-    add_hold(list, "workers", "workers", mng_lacks_workers(v));
+    add_hold(list, (struct task_words){ "workers", "workers" }, mng_lacks_workers(v));
     return list;
 }
 

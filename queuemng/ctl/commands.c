@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "common/config/near.h"
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl/contexts.h"
@@ -298,9 +299,7 @@ const char *cmd_second(const struct cmd *d)
 
 bool cmd_is_first(const struct cmd *d, const char *word)
 {
-    size_t n = strcspn(d->words, " ");
-
-    return strlen(word) == n && memcmp(d->words, word, n) == 0;
+    return text_is(d->words, strcspn(d->words, " "), word);
 }
 
 const struct cmd *cmd_find(char **argv)

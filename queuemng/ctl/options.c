@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "common/config/near.h"
 #include "queuemng/ctl/where.h"
 
@@ -160,7 +161,7 @@ static bool word_set(unsigned *to, const struct ctl_option *o, const char *s)
     for (const char *p = o->of; *p != '\0'; no++) {
         size_t n = strcspn(p, " ");
 
-        if (strlen(s) == n && memcmp(p, s, n) == 0) {
+        if (text_is(p, n, s)) {
             *to = no;
             return true;
         }

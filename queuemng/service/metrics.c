@@ -279,7 +279,7 @@ static void pool_held(void *ctx, const void *view)
 
     for (enum task_hold h = 0; h < TASK_NHOLDS; h++)
         metrics_u64(ctx, "segq_tasks_held",
-                    (const char *[]){ "pool", v->def->match, "by", task_hold_word(h), NULL },
+                    (const char *[]){ "pool", v->def->match, "by", task_hold_words(h).word, NULL },
                     v->sum.held[h]);
     metrics_u64(ctx, "segq_tasks_held", (const char *[]){ "pool", v->def->match, "by", "workers", NULL },
                 mng_lacks_workers(v));

@@ -19,6 +19,7 @@ bool task_text_ok(struct slice t)
     return t.n > 0;
 }
 
+/* slice_is() without a call, for names and words of a join; a text has no NUL. */
 static bool is(struct slice t, const char *word)
 {
     size_t i = 0;
@@ -93,11 +94,11 @@ bool json_word(const struct json_member *m, struct json_scan *s, void *to)
 bool json_truth(const struct json_member *m, struct json_scan *s, void *to)
 {
     struct slice raw = { 0 };
-    bool is = json_scan_value(s, &raw) && raw.n == 4 && memcmp(raw.p, "true", 4) == 0;
+    bool is = json_scan_value(s, &raw) && slice_is(raw, "true");
 
     (void)m;
     *(bool *)to = is;
-    return is || (s->why == NULL && raw.n == 5 && memcmp(raw.p, "false", 5) == 0);
+    return is || (s->why == NULL && slice_is(raw, "false"));
 }
 
 /* ---- numbers ---- */
@@ -187,7 +188,7 @@ bool json_span(const struct json_member *m, struct json_scan *s, void *to)
         return false;
     n = decimal(t.p, t.n, &v, &parts);
     for (size_t i = 0; n > 0 && i < ARRAY_LEN(units); i++)
-        if (t.n - n == strlen(units[i].name) && memcmp(t.p + n, units[i].name, t.n - n) == 0)
+        if (text_is(t.p + n, t.n - n, units[i].name))
             return to_ms(v, parts, units[i].ms, &ms) && in_range(m, ms, to);
     return false;
 }

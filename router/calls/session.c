@@ -5,15 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "router/calls/bearer.h"
 #include "router/links/flows.h"
 
 /* ---- a command in a body ---- */
-
-static bool is(const char *p, size_t n, const char *word)
-{
-    return n == strlen(word) && memcmp(p, word, n) == 0;
-}
 
 static bool read_seconds(uint32_t *out, const char *p, size_t n)
 {
@@ -37,12 +33,12 @@ static bool read_cmd(struct session_cmd *c, const char *p, size_t n)
     const size_t en = sizeof(extend) - 1;
 
     *c = (struct session_cmd) { .command = SESS_EXTEND };
-    if (is(p, n, "extend"))
+    if (text_is(p, n, "extend"))
         return true;
     if (n > en && memcmp(p, extend, en) == 0)
         return read_seconds(&c->seconds, p + en, n - en);
-    c->command = is(p, n, "release") ? SESS_RELEASE : SESS_REVOKE;
-    return c->command == SESS_RELEASE || is(p, n, "revoke");
+    c->command = text_is(p, n, "release") ? SESS_RELEASE : SESS_REVOKE;
+    return c->command == SESS_RELEASE || text_is(p, n, "revoke");
 }
 
 #define CMD_MUST " must be release, revoke, extend or extend=SECONDS"

@@ -95,7 +95,7 @@ static const char *read_asked(struct router *r, const struct httpd_req *req, str
     a->redirect = member(a->q->query, "redirect=", &v) && v.n == 1 && v.p[0] == '1';
     a->once = member(a->q->query, "use=", &v);
     read_proxy(r, req, a);
-    return !a->once || (v.n == 4 && memcmp(v.p, "once", 4) == 0) ? NULL : "use= can only be once";
+    return !a->once || slice_is(v, "once") ? NULL : "use= can only be once";
 }
 
 /* ---- answers --------------------------------------------------------------------------- */

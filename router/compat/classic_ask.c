@@ -40,11 +40,6 @@ static bool bad(struct classic_error *e, const char *what, const char *why)
     return say(e, API_BAD_REQUEST, what, why);
 }
 
-static bool is(struct slice s, const char *word)
-{
-    return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
-}
-
 /* ---- the body ---------------------------------------------------------------------------- */
 
 static bool read_members(struct members *m, struct slice body, uint32_t may,
@@ -174,7 +169,7 @@ static void add_body(struct buf *b, struct slice body)
     struct slice text, value;
     struct json_scan s;
 
-    if (body.n == 0 || is(body, "null"))
+    if (body.n == 0 || slice_is(body, "null"))
         return;
     if (body.p[0] != '"') {
         add_json(b, ",\"body_json\":", body);
@@ -194,11 +189,11 @@ static void add_body(struct buf *b, struct slice body)
  * none. */
 static bool add_lane(struct buf *b, struct slice priority)
 {
-    if (is(priority, "2"))
+    if (slice_is(priority, "2"))
         ADD(b, ",\"lane\":\"vip\"");
-    else if (is(priority, "3"))
+    else if (slice_is(priority, "3"))
         ADD(b, ",\"lane\":\"svip\"");
-    return priority.n == 0 || is(priority, "0") || is(priority, "2") || is(priority, "3");
+    return priority.n == 0 || slice_is(priority, "0") || slice_is(priority, "2") || slice_is(priority, "3");
 }
 
 /* The queue of the endpoint: "gen/tasks". */
@@ -270,18 +265,18 @@ static bool submit(struct classic_ask *c, const struct http_req *q, const struct
         return false;
     if (m.target_url.n == 0)
         return bad(e, "target_url is missing", "");
-    if (m.task_type.n > 0 && !is(m.task_type, "offline") && !is(m.task_type, "online"))
+    if (m.task_type.n > 0 && !slice_is(m.task_type, "offline") && !slice_is(m.task_type, "online"))
         return bad(e, "task_type must be online or offline", "");
     if (!pools->known)
         return say(e, API_QUEUE_UNAVAILABLE, "endpoints are not known yet; ask again", "");
-    if (!is(m.task_type, "online") && !may_be_offline(q, &m, e))
+    if (!slice_is(m.task_type, "online") && !may_be_offline(q, &m, e))
         return false;
     why = classic_target_find(&t, pools, m.target_url, &unknown);
     if (why != NULL)
         return say(e, unknown ? API_ENDPOINT_UNKNOWN : API_BAD_REQUEST, "target_url ", why);
     if (!find_queue(c, t.endpoint, pools, e))
         return false;
-    if (!is(m.task_type, "online"))
+    if (!slice_is(m.task_type, "online"))
         offline(c, &m, &t);
     else if (!online(c, &m, &t, e))
         return false;
@@ -346,7 +341,7 @@ static bool method_is(const struct http_req *q, bool reads, struct classic_error
 bool classic_ask_read(struct classic_ask *c, const struct http_req *q, struct slice rest,
                       const struct pools *pools, int64_t now_s, struct classic_error *e)
 {
-    bool submits = is(rest, "submitTask"), cancels = is(rest, "cancelTask");
+    bool submits = slice_is(rest, "submitTask"), cancels = slice_is(rest, "cancelTask");
 
     *c = (struct classic_ask){ .q = *q };
     *e = (struct classic_error){ 0 };
@@ -355,7 +350,7 @@ bool classic_ask_read(struct classic_ask *c, const struct http_req *q, struct sl
     c->q.query.n = 0;
     c->q.fields.n = 0;
     c->q.prefers = false;
-    if (is(rest, "queryTask"))
+    if (slice_is(rest, "queryTask"))
         return method_is(q, true, e) && one(c, task_id_of(q->query), q->method, e);
     if (!submits && !cancels)
         return say(e, API_NOT_FOUND, "there are submitTask, queryTask and cancelTask", "");

@@ -3,11 +3,6 @@
 
 #include <string.h>
 
-static bool is(struct slice v, const char *t)
-{
-    return v.n == strlen(t) && memcmp(v.p, t, v.n) == 0;
-}
-
 static bool begins(struct slice v, const char *t)
 {
     return v.n >= strlen(t) && memcmp(v.p, t, strlen(t)) == 0;
@@ -26,11 +21,11 @@ static bool wants_html(struct slice accept)
 
 enum visit visit_of(const struct http_req *q, struct slice method, bool whole)
 {
-    bool reads = method.n == 0 || is(method, "GET") || is(method, "HEAD");
+    bool reads = method.n == 0 || slice_is(method, "GET") || slice_is(method, "HEAD");
     struct slice v;
 
     if (http_find(q, "sec-fetch-mode", &v) > 0) {
-        if (!is(v, "navigate"))
+        if (!slice_is(v, "navigate"))
             return VISIT_CALL;
         return reads ? VISIT_PAGE : VISIT_FORM;
     }
@@ -45,8 +40,8 @@ bool visit_is_looked_at(const struct http_req *q)
 {
     struct slice v;
 
-    return http_find(q, "sec-fetch-mode", &v) == 1 && is(v, "navigate") &&
-           http_find(q, "sec-fetch-dest", &v) == 1 && is(v, "document") &&
+    return http_find(q, "sec-fetch-mode", &v) == 1 && slice_is(v, "navigate") &&
+           http_find(q, "sec-fetch-dest", &v) == 1 && slice_is(v, "document") &&
            !visit_is_ahead(q);
 }
 

@@ -281,11 +281,6 @@ size_t page_target_origin(const char *to)
 
 /* ---- the site of a form ---- */
 
-static bool is(struct slice v, const char *t)
-{
-    return v.n == strlen(t) && memcmp(v.p, t, v.n) == 0;
-}
-
 /* "https://host:port" against "host:port". */
 static bool is_host(struct slice origin, struct slice host)
 {
@@ -303,9 +298,9 @@ int page_same_site(const struct http_req *q)
     unsigned n = http_find(q, "sec-fetch-site", &v);
 
     if (n > 0)
-        return n == 1 && is(v, "same-origin") ? 1 : -1;
+        return n == 1 && slice_is(v, "same-origin") ? 1 : -1;
     n = http_find(q, "origin", &v);
-    if (n == 0 || (n == 1 && is(v, "null"))) /* null: what our Referrer-Policy makes of it */
+    if (n == 0 || (n == 1 && slice_is(v, "null"))) /* null: what our Referrer-Policy makes of it */
         return 0;
     return n == 1 && is_host(v, q->host) ? 1 : -1;
 }

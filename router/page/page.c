@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/base/text.h"
+
 #define VALUE(name) [PS_##name] = { #name, false },
 #define RAW(name) [PS_##name] = { #name, true },
 #define TEXT(name) [PS_t_##name] = { "t_" #name, false },
@@ -340,7 +342,7 @@ static unsigned fits(const char *lang, const char *tag)
 
     if (strcasecmp(lang, tag) == 0)
         return 2;
-    return strlen(lang) == main_len && memcmp(lang, tag, main_len) == 0;
+    return text_is(tag, main_len, lang);
 }
 
 static const char *message_for(const struct page_def *d, const char *tag)

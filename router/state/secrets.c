@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "common/ticket/keys.h"
 
 #define SECRET_MIN 16 /* characters of the gates' secret */
@@ -79,11 +80,6 @@ static int refuse(const char **why, const char *text)
     return SQ_EAUTH;
 }
 
-static bool is_same(const char *name, const char *p, size_t n)
-{
-    return strlen(name) == n && memcmp(name, p, n) == 0;
-}
-
 /* A subject's name is enough to get the subject's place: where that matters, it must be in a
  * claim that the operator signed. */
 static int bare_name(const struct claim_ring *k, const struct join_body *b, const char **why)
@@ -97,7 +93,7 @@ static int bare_name(const struct claim_ring *k, const struct join_body *b, cons
 static int bind(const struct claim_ring *k, struct join_body *b, const struct lane_claim *c,
                 const char **why)
 {
-    if (b->lane_len > 0 && !is_same(c->lane, b->lane, b->lane_len))
+    if (b->lane_len > 0 && !text_is(b->lane, b->lane_len, c->lane))
         return refuse(why, "the claim is for another lane");
     if (c->sub_len == 0)
         return bare_name(k, b, why);
@@ -114,7 +110,7 @@ static int find(const struct route_queue *q, const char *name, size_t n, unsigne
                 const char **why)
 {
     for (*lane = 0; *lane < q->map.n_lanes; (*lane)++)
-        if (is_same(q->map.lanes[*lane].name, name, n))
+        if (text_is(name, n, q->map.lanes[*lane].name))
             return 0;
     return refuse(why, "this queue does not have that lane");
 }
@@ -130,7 +126,7 @@ int claim_lane(const struct claim_ring *k, int64_t max_ttl_s, int64_t now_s,
     *why = "";
     if (b->claim_len == 0) {
         if (b->lane_len == 0 ||
-            (q->map.n_lanes > 0 && is_same(q->map.lanes[0].name, b->lane, b->lane_len)))
+            (q->map.n_lanes > 0 && text_is(b->lane, b->lane_len, q->map.lanes[0].name)))
             return bare_name(k, b, why);
         if (b->any_lane)
             return find(q, b->lane, b->lane_len, lane, why);

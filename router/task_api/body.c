@@ -94,15 +94,10 @@ static bool read_labels(const struct json_member *m, struct json_scan *s, void *
     return good;
 }
 
-static bool is_word(struct slice json, const char *word)
-{
-    return json.n == strlen(word) && memcmp(json.p, word, json.n) == 0;
-}
-
 bool task_body_keeps_or_drops(const struct task_body *b)
 {
-    return (b->has & WITH(RESULT)) == 0 || is_word(b->result, "\"keep\"") ||
-           is_word(b->result, "\"drop\"");
+    return (b->has & WITH(RESULT)) == 0 || slice_is(b->result, "\"keep\"") ||
+           slice_is(b->result, "\"drop\"");
 }
 
 struct task_own task_body_own(const struct task_body *b, const char *labels)
@@ -114,7 +109,7 @@ struct task_own task_body_own(const struct task_body *b, const char *labels)
         .retry_max_ms = (uint64_t)b->retry.max,
         .retry_doublings = (uint64_t)b->retry.doublings,
         .retry_jitter = (uint64_t)b->retry.jitter,
-        .max_result = is_word(b->result, "\"drop\"") ? 0 + 1 : 0,
+        .max_result = slice_is(b->result, "\"drop\"") ? 0 + 1 : 0,
         .labels = labels,
     };
 }

@@ -15,11 +15,6 @@
 #define M(m) (1u << (m))
 #define READ (M(HTTP_GET) | M(HTTP_HEAD))
 
-static bool is(struct slice p, const char *t)
-{
-    return p.n == strlen(t) && memcmp(p.p, t, p.n) == 0;
-}
-
 static void only_post(struct task_path *out, enum http_method m, enum task_op op)
 {
     out->op = m == HTTP_POST ? op : TASK_BAD_METHOD;
@@ -60,9 +55,9 @@ void task_path_queue(struct task_path *out, enum http_method m, struct slice res
         memchr(out->name.p, '/', out->name.n) != NULL)
         return;
     if (m == HTTP_POST)
-        out->op = is(out->name, "batch")    ? TASK_BATCH
-                    : is(out->name, "take")   ? TASK_TAKE
-                    : is(out->name, "settle") ? TASK_SETTLE
+        out->op = slice_is(out->name, "batch")    ? TASK_BATCH
+                    : slice_is(out->name, "take")   ? TASK_TAKE
+                    : slice_is(out->name, "settle") ? TASK_SETTLE
                                               : TASK_BAD_METHOD;
     else
         get_delete(out, m, TASK_NAMED, TASK_UNNAME);
@@ -113,15 +108,15 @@ void task_path_task(struct task_path *out, enum http_method m, struct slice rest
     }
     out->token.n = (size_t)(slash - rest.p);
     verb = (struct slice){ slash + 1, rest.n - out->token.n - 1 };
-    if (is(verb, "ack"))
+    if (slice_is(verb, "ack"))
         only_post(out, m, TASK_ACK);
-    else if (is(verb, "nack"))
+    else if (slice_is(verb, "nack"))
         only_post(out, m, TASK_NACK);
-    else if (is(verb, "extend"))
+    else if (slice_is(verb, "extend"))
         only_post(out, m, out->token.n == RIGHT_TEXT_LEN ? TASK_PROLONG : TASK_EXTEND);
-    else if (is(verb, "complete"))
+    else if (slice_is(verb, "complete"))
         only_post(out, m, TASK_COMPLETE);
-    else if (is(verb, "result")) {
+    else if (slice_is(verb, "result")) {
         out->allow = "GET, HEAD";
         out->op = M(m) & READ ? TASK_RESULT : TASK_BAD_METHOD;
     }
@@ -129,9 +124,9 @@ void task_path_task(struct task_path *out, enum http_method m, struct slice rest
 
 static bool *member_of(struct task_path *p, struct slice name)
 {
-    if (p->op == TASK_RESULT && is(name, "ack"))
+    if (p->op == TASK_RESULT && slice_is(name, "ack"))
         return &p->ack;
-    return (p->op == TASK_CANCEL || p->op == TASK_UNNAME) && is(name, "force") ? &p->force : NULL;
+    return (p->op == TASK_CANCEL || p->op == TASK_UNNAME) && slice_is(name, "force") ? &p->force : NULL;
 }
 
 static const char *refused(enum task_op op)

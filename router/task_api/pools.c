@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/err.h"
+#include "common/base/text.h"
 #include "common/task/queue_name.h"
 
 void pools_init(struct pools *t)
@@ -112,22 +113,17 @@ const struct task_way *pools_of_queue_at(const struct pools *t, const char *name
     return NULL;
 }
 
-static bool is(const char *name, const char *p, size_t n)
-{
-    return strlen(name) == n && memcmp(name, p, n) == 0;
-}
-
 const char *pools_queue_of(const struct pools *t, const char *endpoint, size_t n)
 {
     const struct task_way *own = pools_of_queue(t, endpoint, n);
     const char *found = NULL;
 
-    if (own != NULL && is(own->endpoint, endpoint, n))
+    if (own != NULL && text_is(endpoint, n, own->endpoint))
         return own->endpoint;
     for (uint32_t i = 0; i < t->map.n_pools; i++) {
         const struct map_pool *p = &t->map.pools[i];
 
-        if (!is(p->endpoint, endpoint, n))
+        if (!text_is(endpoint, n, p->endpoint))
             continue;
         if (found != NULL)
             return NULL;

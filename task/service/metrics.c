@@ -120,7 +120,7 @@ static void held_page(struct buf *b, const struct tasktab_counts *n)
     metrics_head(b, name, METRIC_GAUGE,
                  "Of the tasks in line, those that something holds up; the others wait for a worker");
     for (enum task_hold h = 0; h < TASK_NHOLDS; h++)
-        metrics_u64(b, name, (const char *[]){ "by", task_hold_word(h), NULL }, n->held[h]);
+        metrics_u64(b, name, (const char *[]){ "by", task_hold_words(h).word, NULL }, n->held[h]);
 }
 
 void task_metrics(void *ctx, struct buf *b)

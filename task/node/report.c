@@ -38,11 +38,17 @@ void tasktab_register(const struct tasktab *t, peer_no to, struct outbox *out)
         m->v[m->n++] = (struct part_row){ p->no, p->epoch, life(p) };
 }
 
-/* A walk over the slots, some in each report: exact where a partition has had few of them. */
+/* A walk over the slots, some in each report, while there are tasks in line: exact where a partition has
+ * had few of them. */
 static void look_for_oldest(struct part *p)
 {
     task_slot end = u32_min(p->looked + LOOK_SLOTS, p->e.store.n_slots);
 
+    if (p->e.store.n[TASK_WAITING] == 0) {
+        p->looked = 0;
+        p->oldest = p->oldest_now = 0;
+        return;
+    }
     for (; p->looked < end; p->looked++) {
         const struct task *k = task_at(&p->e.store, p->looked);
         msec_t entered = (msec_t)k->entered_ms;

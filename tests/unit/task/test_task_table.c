@@ -2,6 +2,7 @@
 #include "tests/unit/task/tablerig.h"
 
 #include "task/engine/change.h"
+#include "task/engine/submit.h"
 
 TestSuite(task_table, .init = setup, .fini = teardown);
 
@@ -452,6 +453,34 @@ Test(task_table, the_oldest_grows_older_while_no_worker_comes)
         pass(1000);
     tasktab_count(t, &n);
     cr_expect_eq(n.oldest_ms, 190000, "%llu", (unsigned long long)n.oldest_ms);
+}
+
+/* Some wait for their delay: more than a report looks at. */
+Test(task_table, the_age_of_those_who_have_gone_is_not_that_of_who_comes_next)
+{
+    struct submit later = { .queue = { "q", 1 }, .delay_ms = 3600000 };
+    struct tasktab_counts n;
+    task_no no;
+
+    t->o.max_tasks = 200000;
+    send(MNG, &(struct msg){ .type = MSG_PART_OPEN,
+                             .part_open = { EPOCH, 3, 8, "q*", 0, NULL, 200000, false } });
+    put_at(3, 8, "q", "body");
+    for (int i = 0; i < 140000; i++)
+        cr_assert_eq(engine_submit(&tasktab_part(t, 3)->e, &later, &no), 0);
+    for (int s = 0; s < 60; s++)
+        pass(1000);
+    tasktab_count(t, &n);
+    cr_expect_geq(n.oldest_ms, 60000);
+    cr_assert_eq(take(RTR, "q", 1, 0)->n, 1);
+    pass(1000);
+    put_at(3, 8, "q", "another");
+    for (int s = 1; s <= 3; s++) {
+        pass(1000);
+        tasktab_count(t, &n);
+        cr_expect_leq(n.oldest_ms, 1000 * s, "%llu", (unsigned long long)n.oldest_ms);
+    }
+    cr_expect_eq(n.oldest_ms, 3000);
 }
 
 /* The bound of the node: what is over at any of its partitions gives way, also to another one. */

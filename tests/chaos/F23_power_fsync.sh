@@ -8,7 +8,7 @@ machines "m0 s0 s1 r0 r1"
 shim s0 s1
 own_boot_id
 cluster_up --capacity 100 --release-per-s 12 --set segment.journal=fsync --set queuemng.skip_after=60s
-observe --first 200 --per-s 20 --most 2500
+observe --first 200 --per-s 20
 wait_for 60 "people are answered" answered poll 200 300
 
 phase cuts

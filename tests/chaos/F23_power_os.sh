@@ -9,7 +9,7 @@ machines "m0 s0 s1 r0 r1"
 shim s0 s1
 own_boot_id
 cluster_up --capacity 100 --release-per-s 12 --set queuemng.skip_after=60s
-observe --first 200 --per-s 30 --most 2500 --timeout-s 5
+observe --first 200 --per-s 30 --timeout-s 5
 wait_for 60 "people are answered" answered poll 200 300
 
 # What was told long enough before a cut is compared with all that comes later.

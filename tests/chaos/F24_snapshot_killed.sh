@@ -7,7 +7,7 @@
 
 machines "m0 s0 s1 r0 r1"
 cluster_up --capacity 100 --release-per-s 12 --set segment.journal_snapshot=4k --set queuemng.skip_after=60s
-observe --first 300 --per-s 20 --most 2500
+observe --first 300 --per-s 20
 wait_for 60 "people are answered" answered poll 200 300
 snaps() { metric "$1" segq_segment_journal_snapshots_total; }
 some_snaps() { [ "$(snaps "$1")" -ge 2 ] 2>/dev/null; }

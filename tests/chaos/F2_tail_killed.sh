@@ -6,7 +6,7 @@
 
 machines "m0 s0 s1 s2 r0 r1"
 cluster_up --capacity 40 --release-per-s 12 --set queuemng.skip_after=60s
-observe --first 200 --per-s 20 --most 2500
+observe --first 200 --per-s 20
 wait_for 60 "people are answered" answered poll 200 300
 
 phase killed

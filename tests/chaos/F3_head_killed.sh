@@ -7,7 +7,7 @@
 
 machines "m0 s0 s1 r0 r1"
 cluster_up --capacity 60 --release-per-s 25 --set queuemng.skip_after=60s
-observe --first 400 --per-s 25 --most 2500
+observe --first 400 --per-s 25
 wait_for 60 "people are answered" answered poll 200 300
 
 phase killed

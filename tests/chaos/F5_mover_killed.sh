@@ -6,7 +6,7 @@
 
 machines "m0 s0 s1 r0 r1"
 cluster_up --capacity 30 --release-per-s 8 --set queuemng.skip_after=60s
-observe --first 250 --per-s 15 --most 2500 --leave-share 0.3
+observe --first 250 --per-s 15 --leave-share 0.3
 wait_for 60 "people are answered" answered poll 200 300
 started() { metric m0 segq_manager_moves_started_total; }
 moving() { [ "$(started)" -gt "$1" ] 2>/dev/null; }

@@ -279,7 +279,7 @@ def options(argv):
     p.add_argument("--queue", default="login")
     p.add_argument("--first", type=int, default=150, help="people who come at once")
     p.add_argument("--per-s", type=float, default=10, help="then so many a second")
-    p.add_argument("--most", type=int, default=1500)
+    p.add_argument("--most", type=int, default=6000, help="however long a slow machine takes")
     p.add_argument("--subject-share", type=float, default=0.5)
     p.add_argument("--leave-share", type=float, default=0.05)
     p.add_argument("--reconnect-share", type=float, default=0.1)

@@ -11,6 +11,7 @@ async function wrongToken() {
   const page = await c.newPage();
   await page.goto(k.ADMIN + '/');
   await k.accessible(page, 'sign in');
+  claim('nothing is refused yet', await page.locator('#refused').isHidden());
   await page.getByLabel('Admin token').fill('not-the-token');
   await button(page, 'Sign in').click();
   await page.getByText('does not know this token').waitFor();

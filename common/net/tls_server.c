@@ -26,7 +26,8 @@
 #define READ_BYTES (80 << 10) /* most of a call: the kernel tells of the rest again */
 
 struct cert {
-    SSL_CTX *ssl; /* owned; connections hold it, too */
+    SSL_CTX *ssl; /* owned; connections hold it, too; NULL: it was refused */
+    char *file;   /* owned: cfg_cert.cert */
     int64_t lapses_s;
 };
 
@@ -36,10 +37,8 @@ struct tls_server {
     uint8_t key[2][KEY_BYTES];
     unsigned n_keys;
     int64_t (*now_s)(void);
-    struct tls_server *next; /* ref */
+    bool loaded; /* once, at least */
 };
-
-static struct tls_server *servers; /* refs: of this process */
 
 static int64_t wall_s(void)
 {
@@ -202,18 +201,7 @@ static int64_t unix_s(const ASN1_TIME *t)
     return ASN1_TIME_to_tm(t, &tm) == 1 ? timegm(&tm) : 0;
 }
 
-/* By a port of this process, at present. */
-static bool is_served(const X509 *x)
-{
-    for (const struct tls_server *s = servers; s != NULL; s = s->next)
-        for (size_t i = 0; i < s->n; i++)
-            if (X509_cmp(x, SSL_CTX_get0_certificate(s->v[i].ssl)) == 0)
-                return true;
-    return false;
-}
-
-/* strict: one that clients would refuse because of its time is refused here, unless that changes
- * nothing: one that has lapsed in its place must not keep out a new one of another name or port. */
+/* strict: one that clients would refuse because of its time is refused here. */
 static int check_cert(struct cert *c, const struct tls_pair *p, bool strict, int64_t now, struct err *e)
 {
     X509 *x = SSL_CTX_get0_certificate(c->ssl);
@@ -227,17 +215,19 @@ static int check_cert(struct cert *c, const struct tls_pair *p, bool strict, int
         why = "the certificate has lapsed: put a new one in its place";
     else if (unix_s(X509_get0_notBefore(x)) > now)
         why = "the certificate is not valid yet: is the clock right?";
-    if (why != NULL && strict && !is_served(x))
+    if (why != NULL && strict)
         return err_set(e, SQ_EINVAL, "%s: %s: %s", p->cert_key, p->cert, why);
-    if (why != NULL && !strict)
+    if (why != NULL)
         log_error("event=bad_certificate file=%s why=\"%s\"", log_q(p->cert, strlen(p->cert)), why);
     return 0;
 }
 
 static void certs_free(struct cert *v, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         SSL_CTX_free(v[i].ssl);
+        free(v[i].file);
+    }
     free(v);
 }
 
@@ -253,24 +243,64 @@ static int load_one(struct tls_server *s, struct cert *c, const char *list, size
         snprintf(key_key, sizeof(key_key), "%s.%zu: key", list, i + 1);
     }
     c->ssl = ctx_new(s);
-    if (c->ssl == NULL)
+    c->file = strdup(f->cert);
+    if (c->ssl == NULL || c->file == NULL)
         return err_set(e, SQ_ENOMEM, "tls: %s", tls_reason("out of memory"));
     rc = tls_load_pair(c->ssl, &p, e);
     return rc < 0 ? rc : check_cert(c, &p, strict, wall_s(), e);
 }
 
+/* c was refused: what its file had before is served on. False: there is no such thing. */
+static bool keep(const struct tls_server *s, struct cert *c)
+{
+    SSL_CTX_free(c->ssl);
+    c->ssl = NULL;
+    for (size_t i = 0; c->file != NULL && c->ssl == NULL && i < s->n; i++)
+        if (strcmp(s->v[i].file, c->file) == 0 && SSL_CTX_up_ref(s->v[i].ssl)) {
+            c->ssl = s->v[i].ssl;
+            c->lapses_s = s->v[i].lapses_s;
+        }
+    return c->ssl != NULL;
+}
+
+static void add_refusal(struct err *all, const struct err *e)
+{
+    struct err was = *all;
+
+    if (was.text[0] == '\0')
+        *all = *e;
+    else
+        err_set(all, SQ_EINVAL, "%s; %s", was.text, e->text);
+}
+
+/* *out = NULL: none of them can be used. */
 static int load_all(struct tls_server *s, const char *list, const struct cfg_cert *v, size_t n, bool strict,
                     struct cert **out, struct err *e)
 {
     struct cert *fresh = calloc(n + 1, sizeof(*fresh));
-    int rc = fresh != NULL ? 0 : err_set(e, SQ_ENOMEM, "tls: out of memory");
+    struct err all = { 0 };
+    bool whole = true;
+    int rc = 0;
 
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = load_one(s, &fresh[i], list, i, &v[i], strict, e);
-    if (rc < 0 && fresh != NULL)
-        certs_free(fresh, n);
-    else
+    *out = NULL;
+    if (fresh == NULL)
+        return err_set(e, SQ_ENOMEM, "tls: out of memory");
+    for (size_t i = 0; i < n; i++) {
+        struct err why = { 0 };
+        int one = load_one(s, &fresh[i], list, i, &v[i], strict, &why);
+
+        if (one == 0)
+            continue;
+        rc = one;
+        add_refusal(&all, &why);
+        whole = keep(s, &fresh[i]) && whole;
+    }
+    if (rc < 0)
+        err_set(e, rc, "%s", all.text);
+    if (whole)
         *out = fresh;
+    else
+        certs_free(fresh, n);
     return rc;
 }
 
@@ -278,14 +308,15 @@ int tls_server_load(struct tls_server *s, const char *list, const struct cfg_cer
                     struct err *e)
 {
     struct cert *fresh;
-    int rc = load_all(s, list, v, n, false, &fresh, e);
+    int rc = load_all(s, list, v, n, s->loaded, &fresh, e);
 
-    if (rc < 0)
+    if (fresh == NULL)
         return rc;
     certs_free(s->v, s->n);
     s->v = fresh;
     s->n = n;
-    return 0;
+    s->loaded = true;
+    return rc;
 }
 
 int tls_server_check(const char *list, const struct cfg_cert *v, size_t n, struct err *e)
@@ -294,7 +325,7 @@ int tls_server_check(const char *list, const struct cfg_cert *v, size_t n, struc
     struct cert *fresh;
     int rc = load_all(&s, list, v, n, true, &fresh, e);
 
-    if (rc == 0)
+    if (fresh != NULL)
         certs_free(fresh, n);
     return rc;
 }
@@ -310,20 +341,13 @@ struct tls_server *tls_server_new(const struct tls_server_opts *o)
         memcpy(s->key[s->n_keys++], o->key, KEY_BYTES);
     if (o->key != NULL && o->other != NULL)
         memcpy(s->key[s->n_keys++], o->other, KEY_BYTES);
-    s->next = servers;
-    servers = s;
     return s;
 }
 
 void tls_server_free(struct tls_server *s)
 {
-    struct tls_server **at = &servers;
-
     if (s == NULL)
         return;
-    while (*at != s)
-        at = &(*at)->next;
-    *at = s->next;
     certs_free(s->v, s->n);
     sodium_memzero(s->key, sizeof(s->key));
     free(s);

@@ -37,12 +37,13 @@ struct tls_server_opts {
 struct tls_server *tls_server_new(const struct tls_server_opts *o);
 void tls_server_free(struct tls_server *s); /* after its connections; NULL is fine */
 /* From now on with these; connections that are there go on. n = 0: plainly. SQ_EINVAL with the key,
- * the file, and what is wrong: as before. list: the key of a list of them; NULL: admin_cert and
- * admin_key. One that has lapsed is taken, and logged: a process must start with it. */
+ * the file, and what is wrong, of each that is bad: what the same file had before is served on, and the
+ * others are taken; if it had nothing, all stays as it was. list: the key of a list of them; NULL:
+ * admin_cert and admin_key. The first time one that has lapsed is taken, and logged: a process must
+ * start with it. */
 SQ_CHECK int tls_server_load(struct tls_server *s, const char *list, const struct cfg_cert *v, size_t n,
                              struct err *e);
-/* Whether they are good, for -t and before a reload: one that has lapsed is not, unless a port of
- * this process has it already. */
+/* Whether they are good, for -t: one that has lapsed is not. */
 SQ_CHECK int tls_server_check(const char *list, const struct cfg_cert *v, size_t n, struct err *e);
 bool tls_server_is_on(const struct tls_server *s); /* NULL: it is not */
 int64_t tls_server_lapses_s(const struct tls_server *s); /* the first of them; Unix time; 0: none */

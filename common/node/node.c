@@ -121,7 +121,9 @@ void node_reload(struct node *n, const struct node_cfg *c)
 {
     struct err e = { 0 };
 
-    if (rpc_reload(n->rpc, &c->tls, &e) < 0 || admin_reload(n->admin, &c->admin_tls, &e) < 0)
+    if (rpc_reload(n->rpc, &c->tls, &e) < 0)
+        prog_refuse(&e);
+    if (admin_reload(n->admin, &c->admin_tls, &e) < 0)
         prog_refuse(&e);
 }
 

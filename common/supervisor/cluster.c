@@ -374,6 +374,7 @@ int cluster_main(const struct cluster_kind *k, int argc, char **argv)
         .size = sizeof(cl->cfg),
         .check = check_cfg,
         .try = try_cfg,
+        .try_at_hup = true,
     };
     rc = prog_start(&cl->prog, argc, argv, &cl->cfg);
     if (rc >= 0) {

@@ -23,17 +23,35 @@ static void on_term(void *arg)
     ((struct program *)arg)->stop();
 }
 
-static char refused[sizeof(((struct err *)0)->text)];
+static const struct prog *running; /* ref; NULL: none */
+static char refused[2 * sizeof(((struct err *)0)->text)];
 
 const char *prog_refused(void)
 {
     return refused;
 }
 
+static void refuse(const struct err *e)
+{
+    size_t n = strlen(refused);
+
+    log_error("event=reload_refused why=%s", log_q(e->text, strlen(e->text)));
+    if (strstr(refused, e->text) == NULL)
+        snprintf(refused + n, sizeof(refused) - n, "%s%s", n > 0 ? "; " : "", e->text);
+}
+
+static void say_where(const struct prog *p, struct err *e)
+{
+    cfg_where(e, p->keys, p->file, p->sets, p->n_sets);
+}
+
 void prog_refuse(const struct err *e)
 {
-    log_error("event=reload_refused why=%s", log_q(e->text, strlen(e->text)));
-    snprintf(refused, sizeof(refused), "%s", e->text);
+    struct err at = *e;
+
+    if (running != NULL)
+        say_where(running, &at);
+    refuse(&at);
 }
 
 static void on_hup(void *arg)
@@ -43,7 +61,7 @@ static void on_hup(void *arg)
 
     log_reopen();
     if (prog_reload(&p->prog, p->cfg, &e) < 0) {
-        prog_refuse(&e);
+        refuse(&e);
         return;
     }
     refused[0] = '\0';
@@ -76,6 +94,7 @@ static int run(struct program *p)
     struct err e = { 0 };
     int rc;
 
+    running = &p->prog;
     log_set_level((enum log_level)*p->log_level);
     rc = ev_new(&ev, &e);
     if (rc == 0)
@@ -172,8 +191,8 @@ static int help(const struct prog *p)
 
 static const char man_end[] =
     ".SH SIGNALS\n.TP\nTERM, INT\nEnds in good order.\n"
-    ".TP\nHUP\nReads the configuration again and opens the log anew. A broken file changes nothing; "
-    "the log says why.\n"
+    ".TP\nHUP\nReads the configuration again and opens the log anew. A broken one changes nothing; of files "
+    "that it names, those that are bad stay as they were. The log says why.\n"
     ".SH EXIT STATUS\n.TP\n0\nDone.\n.TP\n1\nCannot start.\n.TP\n2\nWrong usage or configuration.\n"
     ".SH SEE ALSO\n"
     "segqctl(1), segq-router(8), segq-segment(8), segq-task(8), segq-queuemng(8), segq-rt_cluster(8), "
@@ -255,7 +274,7 @@ static int load(const struct prog *p, void *cfg, struct err *e)
         return rc;
     rc = p->check(cfg, e);
     if (rc < 0)
-        cfg_where(e, p->keys, p->file, p->sets, p->n_sets);
+        say_where(p, e);
     return rc;
 }
 
@@ -264,7 +283,7 @@ static int try_out(const struct prog *p, const void *cfg, struct err *e)
     int rc = p->try != NULL ? p->try(cfg, e) : 0;
 
     if (rc < 0)
-        cfg_where(e, p->keys, p->file, p->sets, p->n_sets);
+        say_where(p, e);
     return rc;
 }
 
@@ -323,7 +342,7 @@ int prog_reload(const struct prog *p, void *cfg, struct err *e)
     if (rc == 0 && cfg_fixed_changed(cfg, fresh, p->keys, name, sizeof(name)))
         rc = err_set(e, SQ_EINVAL, "%s: %s cannot change without a restart",
                      p->file != NULL ? p->file : "configuration", name);
-    if (rc == 0)
+    if (rc == 0 && p->try_at_hup)
         rc = try_out(p, fresh, e);
     if (rc == 0)
         cfg_swap_changed(cfg, fresh, p->keys); /* fixed strings are in use: untouched */

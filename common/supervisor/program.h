@@ -22,8 +22,9 @@ struct prog {
     const struct cfg_key *keys;
     size_t size;                /* size of the configuration struct */
     int (*check)(const void *cfg, struct err *e); /* beyond the table; NULL = nothing */
-    /* With -t, and before a reload is taken over: what would become of others. NULL = nothing. */
+    /* With -t: the files that it names, and what would become of others. NULL = nothing. */
     int (*try)(const void *cfg, struct err *e);
+    bool try_at_hup; /* a reload, too, is refused as a whole by it; else reload() takes what is good */
     /* filled by prog_start: */
     const char *file;           /* -c */
     const char **sets;          /* --set, owned */
@@ -40,9 +41,11 @@ SQ_CHECK int prog_reload(const struct prog *p, void *cfg, struct err *e);
  * without one. */
 void prog_ready(void);
 
-/* Why the last HUP was refused, until one is taken over; "": none was. For /healthz. */
+/* What HUPs have refused since the last one that was taken over, as "this; that"; "": nothing. For
+ * /healthz. */
 const char *prog_refused(void);
-/* The same of a part that a reload() could not take over. Logs it. */
+/* The same of a file that reload() could not take over; the others go on. The sentence begins with the
+ * key that names it; logs it with file and line of that. */
 void prog_refuse(const struct err *e);
 
 struct program {

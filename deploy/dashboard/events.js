@@ -103,7 +103,7 @@ const SENTENCES = {
   ready: () => 'queuemng started',
   stopping: () => 'queuemng stops',
   reloaded: () => 'Configuration reloaded',
-  reload_refused: e => `The configuration is NOT reloaded, the old one stays: ${e.why}`,
+  reload_refused: e => `NOT reloaded, what was there before stays: ${e.why}`,
   core_anew: e => `queuemng's core has BEGUN ANEW${e.by === '-' ? '' : `, by a message of ${e.by}`}: ${e.why}`,
   peer_dropped: e => `${e.node} is DROPPED for ${Math.round(e.for_s / 60)} minutes: its messages ended queuemng's core again and again`,
   no_memory: e => `queuemng has NO MEMORY for ${e.what}`,

@@ -42,7 +42,6 @@ static void stop(void)
         ev_stop(loop);
 }
 
-/* At HUP a bad file of tokens refuses itself alone, and is told (mng_tokens_reload()). */
 static int try(const void *c, struct err *e)
 {
     const struct mng_cfg *m = c;
@@ -53,7 +52,7 @@ static int try(const void *c, struct err *e)
         rc = tls_server_check(NULL, &m->admin_tls, cfg_has_cert(&m->admin_tls), e);
     if (rc == 0)
         rc = redis_tls_try(&m->redis, e);
-    if (rc == 0 && service == NULL && m->admin_tokens_file[0] != '\0')
+    if (rc == 0 && m->admin_tokens_file[0] != '\0')
         rc = access_read(&f, m->admin_tokens_file, e);
     access_clear(&f);
     return rc;

@@ -284,7 +284,9 @@ void mng_service_reload(struct mng_service *s)
 {
     struct err e = { 0 };
 
-    if (rpc_reload(s->rpc, &s->cfg->tls, &e) < 0 || admin_reload(s->admin, &s->cfg->admin_tls, &e) < 0)
+    if (rpc_reload(s->rpc, &s->cfg->tls, &e) < 0)
+        prog_refuse(&e);
+    if (admin_reload(s->admin, &s->cfg->admin_tls, &e) < 0)
         prog_refuse(&e);
     if (s->lead != NULL && mng_lead_reload(s->lead, s->cfg, &e) < 0)
         prog_refuse(&e);

@@ -37,8 +37,11 @@ void router_reload(struct router *r)
     gate_reload(&r->gate, r->cfg);
     if (claim_ring_load(&r->claims, r->cfg, &e) < 0)
         prog_refuse(&e);
-    if (rpc_reload(r->rpc, &r->cfg->tls, &e) < 0 || admin_reload(r->admin, &r->cfg->admin_tls, &e) < 0 ||
-        load_certs(r, &e) < 0)
+    if (rpc_reload(r->rpc, &r->cfg->tls, &e) < 0)
+        prog_refuse(&e);
+    if (admin_reload(r->admin, &r->cfg->admin_tls, &e) < 0)
+        prog_refuse(&e);
+    if (load_certs(r, &e) < 0)
         prog_refuse(&e);
     tasking_reload(r->tasking);
 }

@@ -205,6 +205,40 @@ bad "a certificate without names" 'listen_certs.2: cert: .*no subjectAltName' 'n
 cp -p "$D/kept.key" "$D/tickets.key" && cp -p "$D/kept.crt" "$D/tickets.crt"
 hup router.0 router.0.log
 check_eq "good ones are taken, and /healthz has nothing to say" "$(healthz | jq -r '.warning // "nothing"')" nothing
+serial() { # PORT NAME: of its certificate
+    timeout 20 openssl s_client -connect "127.0.0.1:$1" -servername "$2" </dev/null 2>/dev/null |
+        openssl x509 -noout -serial
+}
+serials() { echo "$(serial $((PORT + 10)) shop.example) $(serial $((PORT + 10)) tickets.example)" \
+    "$(serial $((PORT + 30)) localhost)"; }
+renewed() { # WHICH AFTER: others than before are those of WHICH alone
+    local i=0 a b says=
+    for a in $was; do
+        i=$((i + 1)) b=$(cut -d' ' -f$i <<<"$2")
+        [ "$a" = "$b" ] || says+=$i
+    done
+    check_eq "renewed are these of 1 shop, 2 tickets, 3 admin" "$says" "$1"
+    was=$2
+}
+was=$(serials)
+issue shop IP:127.0.0.1,DNS:shop.example
+issue ops IP:127.0.0.1,DNS:localhost
+chmod 644 "$D/tickets.key"
+hup router.0 router.0.log
+renewed 13 "$(serials)"
+check "the bad one is told" grep -q 'listen_certs.2: key: ' <(healthz | jq -r .warning)
+issue tickets DNS:tickets.example,DNS:*.tickets.example
+chmod 644 "$D/ops.key" "$D/shop.key"
+hup router.0 router.0.log
+renewed 2 "$(serials)"
+healthz | jq -r .warning >"$DIR/warning"
+check "each bad one is told, with its line" \
+    grep -qE 'router.yaml:[0-9]+: admin_key: .*; .*router.yaml:[0-9]+: listen_certs.1: key: ' "$DIR/warning"
+check "and in the metrics" \
+    grep -q '^segq_reload_refused 1$' <(http "https://127.0.0.1:$((PORT + 30))/metrics")
+chmod 600 "$D/ops.key" "$D/shop.key"
+hup router.0 router.0.log
+check_eq "a good reload ends that" "$(healthz | jq -r '.warning // "nothing"')" nothing
 sed -i '/^admin_key/d' "$C/config/router.yaml"
 "$BIN/router" -t -c "$C/config/router.yaml" >"$DIR/t" 2>&1
 check "-t names a key that lacks" grep -q 'admin_key: missing' "$DIR/t"

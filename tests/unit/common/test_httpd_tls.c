@@ -771,12 +771,44 @@ Test(httpd_tls, bad_files_are_named)
     f.cert = cert_path("none", ".crt");
     cr_assert_lt(tls_server_load(s, NULL, &f, 1, &e), 0);
     cr_assert_eq(tls_server_lapses_s(s), lapses, "those of before stay");
+    tls_server_free(s);
+    s = make(key_a, NULL);
     use(s, "old", NULL); /* a process begins with it: better than no manager */
     cr_assert(tls_server_is_on(s));
     f = files("old");
-    cr_assert_eq(tls_server_check("listen_certs", &f, 1, &e), 0, "served already: others can be renewed");
-    cert_issue(&ca, "older", "DNS:old.example", -1);
-    is_refused("listen_certs", files("older"), "listen_certs.2: cert: ");
+    cr_assert_lt(tls_server_load(s, NULL, &f, 1, &e), 0, "but says so at each HUP");
+    cr_assert(tls_server_is_on(s));
     tls_server_free(s);
-    is_refused(NULL, f, "has lapsed");
+}
+
+Test(httpd_tls, a_bad_pair_keeps_no_other_out)
+{
+    struct cfg_cert v[2] = { files("one"), files("two") };
+    struct err e = { 0 };
+
+    begin((struct httpd_opts){ 0 });
+    cert_issue(&ca, "two", "DNS:two.example,DNS:new.example", 5);
+    cr_assert_eq(chmod(v[0].key, 0644), 0);
+    cr_assert_lt(tls_server_load(server, "listen_certs", v, 2, &e), 0);
+    cr_assert_not_null(strstr(e.text, "listen_certs.1: key: "), "%s", e.text);
+    has_subject("new.example", "two");
+    has_subject("one.example", "one");
+
+    cr_assert_eq(chmod(v[1].key, 0644), 0);
+    cr_assert_lt(tls_server_load(server, "listen_certs", v, 2, &e), 0);
+    cr_assert(strstr(e.text, "listen_certs.1: ") && strstr(e.text, "; listen_certs.2: "), "%s", e.text);
+    has_subject("new.example", "two");
+
+    cert_issue(&ca, "two", "DNS:two.example,DNS:newer.example", 5);
+    cert_issue(&ca, "one", "DNS:lapsed.example", -1);
+    cr_assert_lt(tls_server_load(server, "listen_certs", v, 2, &e), 0);
+    cr_assert_not_null(strstr(e.text, "listen_certs.1: cert: "), "%s", e.text);
+    has_subject("newer.example", "two");
+
+    cert_issue(&ca, "two", "DNS:two.example,DNS:newest.example", 5);
+    v[0] = files("nothing");
+    cr_assert_lt(tls_server_load(server, "listen_certs", v, 2, &e), 0, "nothing to serve in its place");
+    has_subject("newest.example", "one");
+    has_subject("newer.example", "two");
+    end();
 }

@@ -168,4 +168,7 @@ Test(metrics, a_refused_reload_shows)
     prog_refuse(&e);
     cr_expect_not_null(strstr(process_page(&b), "\nsegq_reload_refused 1\n"));
     buf_fini(&b);
+    prog_refuse(&(struct err){ .text = "admin_cert: missing" });
+    prog_refuse(&e);
+    cr_expect_str_eq(prog_refused(), "a.yaml: tls_key: missing; admin_cert: missing");
 }

@@ -89,6 +89,8 @@ static inline bool cfg_has_cert(const struct cfg_cert *c)
     return c->cert[0] != '\0';
 }
 
+#define CFG_HSTS_MAX_MS 6.3072e10 /* two years: what browsers ask of hosts in their own lists */
+
 /* T: the program's struct, with a member `admin_tls`. */
 #define CFG_ADMIN_TLS_KEYS(T)                                                                  \
     { .key = "admin_cert", .offset = offsetof(T, admin_tls.cert), .type = CFG_STR, .def = "",  \

@@ -453,6 +453,11 @@ int admin_reload(struct admin *a, const struct cfg_cert *cert, struct err *e)
     return tls_server_load(a->tls, NULL, cert, cfg_has_cert(cert), e);
 }
 
+void admin_set_hsts(struct admin *a, msec_t ms)
+{
+    tls_server_set_hsts(a->tls, ms / 1000);
+}
+
 /* No tickets: operators are few, and their connections stay. */
 static int open_tls(struct admin *a, const struct cfg_cert *cert, struct err *e)
 {

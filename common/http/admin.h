@@ -73,6 +73,7 @@ const char *admin_addr(const struct admin *a); /* "host:port" actually bound */
 bool admin_is_sealed(const struct admin *a);   /* True: speaks https. */
 /* Reads the certificate again; an error: that of before stays. */
 SQ_CHECK int admin_reload(struct admin *a, const struct cfg_cert *cert, struct err *e);
+void admin_set_hsts(struct admin *a, msec_t ms); /* see tls_server_set_hsts() */
 
 /* problem+json: {"title","status","code","detail","request_id"}; replaces the body */
 void admin_problem(struct admin_ans *a, int status, const char *code, const char *fmt,

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "common/base/text.h"
+#include "common/net/tls_server.h"
 
 #define OK_LINE "HTTP/1.1 200 OK\r\n"
 
@@ -28,6 +29,11 @@ void compose_common(struct httpd *h, int64_t now_s)
     if (h->server[0] != '\0') {
         w = PUT(w, "Server: ");
         w = text_str(w, h->server);
+        w = PUT(w, "\r\n");
+    }
+    if (tls_server_hsts_s(h->opts.tls) > 0) {
+        w = PUT(w, "Strict-Transport-Security: max-age=");
+        w = text_u64(w, (uint64_t)tls_server_hsts_s(h->opts.tls));
         w = PUT(w, "\r\n");
     }
     h->common_len = (size_t)(w - h->common_head);

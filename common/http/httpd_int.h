@@ -142,7 +142,7 @@ struct body_head { /* head of answers of one status and type, in the second date
     const char *type; /* ref, and compared as such */
     int64_t date_s;
     size_t len, size_at; /* size_at: of the body's length */
-    char text[424];
+    char text[488];
 };
 
 struct httpd {
@@ -176,7 +176,7 @@ struct httpd {
     ev_fn drained;
     void *drained_arg;
     int64_t date_s;
-    char common_head[192]; /* status line 200, date, and what else never changes */
+    char common_head[256]; /* status line 200, date, and what else never changes */
     size_t common_len;
     struct body_head body_head[2]; /* 200, 201 */
     struct { /* the answer that httpd_body() has begun */

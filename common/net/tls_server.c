@@ -38,6 +38,7 @@ struct tls_server {
     unsigned n_keys;
     int64_t (*now_s)(void);
     bool loaded; /* once, at least */
+    int64_t hsts_s;
 };
 
 static int64_t wall_s(void)
@@ -356,6 +357,16 @@ void tls_server_free(struct tls_server *s)
 bool tls_server_is_on(const struct tls_server *s)
 {
     return s != NULL && s->n > 0;
+}
+
+void tls_server_set_hsts(struct tls_server *s, int64_t seconds)
+{
+    s->hsts_s = seconds;
+}
+
+int64_t tls_server_hsts_s(const struct tls_server *s)
+{
+    return tls_server_is_on(s) ? s->hsts_s : 0;
 }
 
 int64_t tls_server_lapses_s(const struct tls_server *s)

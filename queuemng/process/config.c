@@ -64,6 +64,9 @@ const struct cfg_key mng_keys[] = {
               "\"\" = admin" },
     CFG_SECRET_KEY(struct mng_cfg),
     CFG_ADMIN_TLS_KEYS(struct mng_cfg),
+    { K(admin_hsts, admin_hsts_ms), .type = CFG_MS, .def = "0", .min = 0, .max = CFG_HSTS_MAX_MS,
+      .reload = true, .help = "with admin_cert: time for which browsers shall come to the manager's "
+                              "host, with all of its ports, by https alone; 0: nothing is said of it" },
     CFG_TLS_KEYS(struct mng_cfg),
     { K(admin_token_file, admin_token_file), .type = CFG_STR, .def = "admin.token", .min = 1,
       .max = 4000, .help = "file with a bearer token that may do everything (its name is root)" },

@@ -16,7 +16,7 @@ struct mng_cfg {
     char *issuer;
     int64_t tick_ms, lost_after_ms, forget_after_ms, skip_after_ms, heartbeat_ms;
     struct cfg_redis redis; /* none: the local file */
-    int64_t lease_ms, session_idle_ms;
+    int64_t lease_ms, session_idle_ms, admin_hsts_ms;
     struct cfg_list metrics; /* struct metric_def */
     struct cfg_list queues;  /* struct queue_def */
     struct cfg_list budgets;   /* struct budget_def */

@@ -209,8 +209,11 @@ static int start_admin(struct mng_service *s, struct err *e)
                             .cert = &s->cfg->admin_tls,
                             .refused = prog_refused,
                             .ctx = s };
+    int rc = admin_new(&s->admin, s->ev, &o, e);
 
-    return admin_new(&s->admin, s->ev, &o, e);
+    if (rc == 0)
+        admin_set_hsts(s->admin, s->cfg->admin_hsts_ms);
+    return rc;
 }
 
 static int start(struct mng_service *s, struct err *e)
@@ -288,6 +291,7 @@ void mng_service_reload(struct mng_service *s)
         prog_refuse(&e);
     if (admin_reload(s->admin, &s->cfg->admin_tls, &e) < 0)
         prog_refuse(&e);
+    admin_set_hsts(s->admin, s->cfg->admin_hsts_ms);
     if (s->lead != NULL && mng_lead_reload(s->lead, s->cfg, &e) < 0)
         prog_refuse(&e);
     (void)!mng_tokens_reload(s, &e); /* a refusal is logged there */

@@ -27,6 +27,7 @@ static int load_certs(struct router *r, struct err *e)
 {
     const struct cfg_list *l = &r->cfg->listen_certs;
 
+    tls_server_set_hsts(r->tls, r->cfg->listen_hsts / 1000);
     return tls_server_load(r->tls, "listen_certs", l->v, l->n, e);
 }
 

@@ -59,6 +59,9 @@ const struct cfg_key router_keys[] = {
       .help = "certificates of the public port (and of listen_tasks), chosen by the name that a "
               "client asks for; the first for whom asks for none: the port speaks https alone; "
               "empty = http", .sub = listen_cert_keys, .size = sizeof(struct cfg_cert) },
+    { K(listen_hsts), .type = CFG_MS, .def = "0", .min = 0, .max = CFG_HSTS_MAX_MS, .reload = true,
+      .help = "with listen_certs: time for which browsers shall come to the host, with all of its "
+              "ports, by https alone (Strict-Transport-Security); 0: nothing is said of it" },
     CFG_ADMIN_TLS_KEYS(struct router_cfg),
     CFG_TLS_KEYS(struct router_cfg),
     { K(create_keys), .type = CFG_BOOL, .def = "false",

@@ -45,6 +45,7 @@ struct router_cfg {
     struct cfg_tls tls;
     struct cfg_cert admin_tls;
     struct cfg_list listen_certs; /* struct cfg_cert */
+    int64_t listen_hsts;
 };
 
 extern const struct cfg_key router_keys[];

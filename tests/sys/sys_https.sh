@@ -44,7 +44,9 @@ cat >>"$C/config/router.yaml" <<EOF
 listen_certs:
   - {cert: $D/shop.crt, key: $D/shop.key}
   - {cert: $D/tickets.crt, key: $D/tickets.key}
+listen_hsts: 5m
 EOF
+echo 'admin_hsts: 5m' >>"$C/config/queuemng.yaml"
 for f in router segment task queuemng; do
     check "-t takes $f.yaml" "$BIN/$f" -t -c "$C/config/$f.yaml" >"$DIR/t" 2>&1
 done
@@ -160,6 +162,10 @@ check "the listener from before is there still" runs "${helpers[0]}"
 plain=$(http -i "http://127.0.0.1:$((PORT + 10))/readyz")
 check "plain HTTP is told what is spoken" grep -q 'begin with https' <<<"$plain"
 check "by 400" grep -q '^HTTP/1.1 400' <<<"$plain"
+hsts() { grep -qi '^Strict-Transport-Security: max-age=300' "$@"; }
+check "by https the port asks for https alone" hsts <(http -i "$R/readyz")
+check "so does the dashboard's" hsts <(http -i "$A/v1/admin/session")
+check "but not without it" refused hsts <<<"$plain"
 says() { grep -q "$1" "$C/logs/$2"; }
 wait_for 5 "a line in the log says so" says event=http_at_https router.0.log
 for i in 1 2 3 4 5 6 7 8; do status_of "http://127.0.0.1:$((PORT + 10))/" >/dev/null; done

@@ -781,6 +781,29 @@ Test(httpd_tls, bad_files_are_named)
     tls_server_free(s);
 }
 
+static bool asks_for_https(struct client *c)
+{
+    one_request(c);
+    return strstr(c->got.t, "\r\nStrict-Transport-Security: max-age=300\r\n") != NULL;
+}
+
+Test(httpd_tls, browsers_are_told_to_come_by_https_alone_while_it_is_spoken)
+{
+    struct client c;
+    struct err e = { 0 };
+
+    begin((struct httpd_opts){ 0 });
+    connected(&c, TLS1_3_VERSION, NULL);
+    one_request(&c);
+    cr_expect_null(strstr(c.got.t, "Strict-Transport-Security"));
+    tls_server_set_hsts(server, 300);
+    UNTIL(asks_for_https(&c));
+    cr_assert_eq(tls_server_load(server, "listen_certs", NULL, 0, &e), 0);
+    UNTIL(!asks_for_https(&c));
+    client_close(&c);
+    end();
+}
+
 Test(httpd_tls, a_bad_pair_keeps_no_other_out)
 {
     struct cfg_cert v[2] = { files("one"), files("two") };

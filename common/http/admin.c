@@ -18,6 +18,7 @@
 #include "common/http/httpd.h"
 #include "common/base/list.h"
 #include "common/base/log.h"
+#include "common/base/metrics.h"
 #include "common/net/net.h"
 #include "common/net/tls_server.h"
 #include "common/http/problem.h"
@@ -267,6 +268,10 @@ static void answer_metrics(struct admin *a, struct admin_ans *ans)
     ans->content_type = "text/plain; version=0.0.4; charset=utf-8";
     if (a->metrics != NULL)
         a->metrics(a->ctx, &ans->body);
+    if (a->refused != NULL)
+        metrics_value(&ans->body, "segq_reload_refused", METRIC_GAUGE,
+                      "1: the last HUP was refused, or a file that it reads; what was read before is used",
+                      a->refused()[0] != '\0');
     httpd_tls_metrics(&ans->body, "segq_admin_", httpd_counts(a->http), tls_server_lapses_s(a->tls));
 }
 

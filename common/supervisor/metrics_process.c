@@ -102,9 +102,6 @@ void metrics_process(struct buf *b, const char *program)
 
     metrics_head(b, "segq_build_info", METRIC_GAUGE, "Always 1; its labels say what runs.");
     metrics_u64(b, "segq_build_info", labels, 1);
-    metrics_value(b, "segq_reload_refused", METRIC_GAUGE,
-                  "1: the last HUP was refused, or a file that it reads; what was read before is used.",
-                  prog_refused()[0] != '\0');
     if (cpu >= 0)
         metrics_value(b, "process_cpu_seconds_total", METRIC_COUNTER,
                       "Total user and system CPU time spent in seconds.", cpu);

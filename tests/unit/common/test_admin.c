@@ -10,6 +10,7 @@
 #include "common/http/admin.h"
 #include "common/http/cookie.h"
 #include "common/net/net.h"
+#include "common/supervisor/program.h"
 
 static struct ev *ev;
 static struct admin *adm;
@@ -69,7 +70,8 @@ static void setup(void)
     struct admin_opts o = { .addr = "127.0.0.1:0",
                             .metrics = on_metrics,
                             .handler = handler,
-                            .healthy = healthy };
+                            .healthy = healthy,
+                            .refused = prog_refused };
 
     cr_assert_eq(ev_new(&ev, NULL), 0);
     cr_assert_eq(admin_new(&adm, ev, &o, NULL), 0);
@@ -218,6 +220,22 @@ Test(admin, health)
     HAS(" 503 ");
     HAS("Retry-After: 1");
     HAS("\"detail\":\"no \\\"manager\\\"\"");
+}
+
+Test(admin, what_reloads_have_refused_shows)
+{
+    struct err e = { .text = "a.yaml: tls_key: missing" };
+
+    ask("GET /metrics" TAIL "\r\n");
+    HAS("\nsegq_reload_refused 0\n");
+    prog_refuse(&e);
+    prog_refuse(&(struct err){ .text = "admin_cert: missing" });
+    prog_refuse(&e);
+    ask("GET /metrics" TAIL "\r\n");
+    HAS("\nsegq_reload_refused 1\n");
+    ask("GET /healthz" TAIL "\r\n");
+    HAS(" 200 ");
+    HAS("\"warning\":\"a.yaml: tls_key: missing; admin_cert: missing\"}");
 }
 
 Test(admin, head_has_no_body)

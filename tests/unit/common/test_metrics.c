@@ -1,7 +1,6 @@
 /* test_metrics.c: the exposition text, byte by byte. */
 #include "common/base/metrics.h"
 #include "common/supervisor/metrics_process.h"
-#include "common/supervisor/program.h"
 
 #include "tests/lib/criterion.h"
 #include <math.h>
@@ -137,38 +136,19 @@ Test(metrics, histogram_is_cumulative)
     buf_fini(&b);
 }
 
-static char *process_page(struct buf *b)
-{
-    buf_init(b);
-    metrics_process(b, "test");
-    buf_byte(b, 0);
-    return (char *)b->data;
-}
-
 Test(metrics, a_process_knows_itself)
 {
     struct buf b;
-    char *text = process_page(&b);
+    char *text;
 
+    buf_init(&b);
+    metrics_process(&b, "test");
+    buf_byte(&b, 0);
+    text = (char *)b.data;
     cr_expect_not_null(strstr(text, "segq_build_info{program=\"test\",version=\""));
     cr_expect_not_null(strstr(text, "\nprocess_cpu_seconds_total "));
     cr_expect_not_null(strstr(text, "\nprocess_resident_memory_bytes "));
     cr_expect_not_null(strstr(text, "\nprocess_start_time_seconds "));
     cr_expect_not_null(strstr(text, "\nprocess_open_fds "));
     buf_fini(&b);
-}
-
-Test(metrics, a_refused_reload_shows)
-{
-    struct err e = { .text = "a.yaml: tls_key: missing" };
-    struct buf b;
-
-    cr_expect_not_null(strstr(process_page(&b), "\nsegq_reload_refused 0\n"));
-    buf_fini(&b);
-    prog_refuse(&e);
-    cr_expect_not_null(strstr(process_page(&b), "\nsegq_reload_refused 1\n"));
-    buf_fini(&b);
-    prog_refuse(&(struct err){ .text = "admin_cert: missing" });
-    prog_refuse(&e);
-    cr_expect_str_eq(prog_refused(), "a.yaml: tls_key: missing; admin_cert: missing");
 }

@@ -13,6 +13,6 @@ void conn_unseal(struct conn *c, bool bye);
 SQ_CHECK bool conn_handshake(struct conn *c);
 
 bool handshakes_due(struct httpd *h); /* this turn has time for one more step */
-bool handshakes_fit(const struct httpd *h); /* One more has room, or an old one will make it. */
+bool handshakes_fit(const struct httpd *h); /* True: has room for one more, or an old one will make it. */
 
 #endif

@@ -48,7 +48,7 @@ struct tls {
     bool more, by_key;
 };
 
-/* What OpenSSL has sealed is kept: all of a turn leaves in one send(). */
+/* Sealed bytes are kept: all of a turn leave in one send(). */
 static int bio_write(BIO *b, const char *p, int n)
 {
     struct tls *t = container_of(BIO_get_data(b), struct tls, wire);

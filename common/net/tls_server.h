@@ -46,8 +46,8 @@ SQ_CHECK int tls_server_load(struct tls_server *s, const char *list, const struc
 /* Whether they are good, for -t: one that has lapsed is not. */
 SQ_CHECK int tls_server_check(const char *list, const struct cfg_cert *v, size_t n, struct err *e);
 bool tls_server_is_on(const struct tls_server *s); /* NULL: it is not */
-/* So long browsers shall come to this host by https alone (Strict-Transport-Security); 0: nothing is
- * said of it. 0 as well while it is off. */
+/* Time for which browsers shall come to this host by https alone (Strict-Transport-Security); 0:
+ * nothing is said of it. 0 as well while it is off. */
 void tls_server_set_hsts(struct tls_server *s, int64_t seconds);
 int64_t tls_server_hsts_s(const struct tls_server *s);
 int64_t tls_server_lapses_s(const struct tls_server *s); /* the first of them; Unix time; 0: none */

@@ -41,7 +41,7 @@ SQ_CHECK int prog_reload(const struct prog *p, void *cfg, struct err *e);
  * without one. */
 void prog_ready(void);
 
-/* What HUPs have refused since the last one that was taken over, as "this; that"; "": nothing. For
+/* Refusals of HUPs since the last one that was taken over, as "this; that"; "": none. For
  * /healthz. */
 const char *prog_refused(void);
 /* The same of a file that reload() could not take over; the others go on. The sentence begins with the

@@ -75,7 +75,7 @@ static bool is_known_still(const struct world *w, const struct mtask *t)
 {
     struct task_view v;
 
-    return t->known != KNOWN_DOUBT && engine_look(w->e, t->no, &v) == 0 &&
+    return t->known != KNOWN_DOUBT && engine_sees(w->e, t->no, &v) &&
            (t->name % 2 == 1 || (!task_state_is_final(v.state) && !t->redriven));
 }
 
@@ -237,7 +237,7 @@ void model_hears(struct world *w, const struct said *s)
         t->began = s->at;
         t->lease_until = s->taken.until;
         t->held = t->tried = true;
-        t->first = engine_look(w->e, t->no, &v) == 0 && v.first; /* said after the take? */
+        t->first = engine_sees(w->e, t->no, &v) && v.first; /* said after the take? */
     } else if (s->verb == SAID_UNSEEN) { /* as if it had never been taken */
         t->held = false;
         t->tried = t->tried_before;
@@ -413,7 +413,7 @@ void model_check(struct world *w, bool all)
     for (unsigned i = 0; i < m->n;) { /* what has gone is remembered no longer */
         struct task_view v;
 
-        if (engine_look(w->e, m->v[i].no, &v) < 0)
+        if (!engine_sees(w->e, m->v[i].no, &v))
             m->v[i] = m->v[--m->n];
         else
             i++;

@@ -2,6 +2,7 @@
 #include "tests/lib/tasks/operators.h"
 
 #include "task/engine/change.h"
+#include "tests/lib/engine_state.h"
 #include "tests/lib/tasks/actors.h"
 #include "tests/lib/tasks/model.h"
 #include "tests/lib/tasks/names.h"
@@ -20,7 +21,7 @@ static void redrive_all(struct world *w, unsigned queue)
         struct mtask *t = &w->model->v[i];
         struct task_view v;
 
-        if (t->queue == queue && engine_look(w->e, t->no, &v) == 0 && v.state == TASK_DEAD) {
+        if (t->queue == queue && engine_sees(w->e, t->no, &v) && v.state == TASK_DEAD) {
             t->redriven = true;
             t->retry_at = 0;
         }
@@ -35,7 +36,7 @@ static void discard_dead(struct world *w, unsigned queue)
     struct task_view v;
 
     for (unsigned i = 0; n > 0 && i < w->model->n; i++)
-        if (engine_look(w->e, w->model->v[i].no, &v) < 0)
+        if (!engine_sees(w->e, w->model->v[i].no, &v))
             w->model->v[i].known = KNOWN_DOUBT;
 }
 

@@ -61,7 +61,7 @@ static bool is_running(const struct world *w, task_no no)
 {
     struct task_view v;
 
-    return engine_look(w->e, no, &v) == 0 && v.state == TASK_RUNNING;
+    return engine_sees(w->e, no, &v) && v.state == TASK_RUNNING;
 }
 
 /* J4: leases that workers have, of the key at this level, before this one. */
@@ -155,7 +155,7 @@ static bool is_hidden(const struct world *w, const struct mtask *y, const struct
         const struct mtask *z = &w->model->v[i];
 
         if (z->no != y->no && is_below(z, 2, y) && may_pass(w, z, y) &&
-            engine_look(w->e, z->no, &v) == 0 && v.state == TASK_WAITING &&
+            engine_sees(w->e, z->no, &v) && v.state == TASK_WAITING &&
             v.priority == vy->priority && v.entered_ms >= vy->entered_ms)
             return true;
     }
@@ -201,14 +201,14 @@ static void check_order(struct world *w, const struct mtask *x)
 {
     struct task_view vx, vy;
 
-    if (x->first || engine_look(w->e, x->no, &vx) < 0)
+    if (x->first || !engine_sees(w->e, x->no, &vx))
         return;
     for (unsigned i = 0; i < w->model->n; i++) {
         const struct mtask *y = &w->model->v[i];
 
-        if (is_below(y, 0, x) && engine_look(w->e, y->no, &vy) == 0 && vy.first)
+        if (is_below(y, 0, x) && engine_sees(w->e, y->no, &vy) && vy.first)
             world_broke(w, "task %lx starts before %lx, which was told to run", x->no, y->no);
-        if (y->no == x->no || !is_below(y, 2, x) || engine_look(w->e, y->no, &vy) < 0)
+        if (y->no == x->no || !is_below(y, 2, x) || !engine_sees(w->e, y->no, &vy))
             continue;
         if (w->plan.rules.order == ORDER_STRICT && vy.priority == vx.priority &&
             (vy.state == TASK_RUNNING || vy.state == TASK_RETRYING))
@@ -252,16 +252,32 @@ void model_start(struct world *w, const struct said *s)
 
 /* ---- nobody is forgotten ----------------------------------------------------------- */
 
+static bool is_among(const uint32_t *v, unsigned n, uint32_t x)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (v[i] == x)
+            return true;
+    return false;
+}
+
 void order_check_left(struct world *w, unsigned queue)
 {
+    uint32_t shut[32]; /* turns with a limit that is reached: all of a turn have the same */
+    unsigned n = 0;
+
     for (unsigned i = 0; i < w->model->n; i++) {
         const struct mtask *t = &w->model->v[i];
         struct task_view v;
+        uint32_t turn;
 
-        if (t->queue != queue || engine_look(w->e, t->no, &v) < 0 ||
-            v.state != TASK_WAITING || (v.limited != 0 && !v.first))
+        if (t->queue != queue || !engine_sees(w->e, t->no, &v) || v.state != TASK_WAITING)
             continue;
-        if (!strict_stands(w, t))
+        turn = task_at(&w->e->store, task_find(&w->e->store, t->no))->turn;
+        if ((!v.first && is_among(shut, n, turn)) || engine_look(w->e, t->no, &v) < 0)
+            continue;
+        if (v.limited != 0 && !v.first)
+            shut[n < ARRAY_LEN(shut) ? n++ : 0] = turn;
+        else if (!strict_stands(w, t))
             world_broke(w, "J9: task %lx could start, and a take did not find it", t->no);
     }
 }

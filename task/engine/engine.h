@@ -81,6 +81,7 @@ struct engine {
     struct pages queues; /* owned; of struct tqueue, from 1 */
     struct map queue_by_hash;
     uint32_t n_queues, free_queue, queues_now;
+    uint32_t last_queue; /* to which a task came last; 0: none, or it has gone */
     uint32_t firsts; /* tasks that were told to run now, of all queues */
     uint32_t cuts;   /* tasks that do not run, and hold slots (task_is_cut) */
     struct pool **pool; /* owned; the first that matches counts */

@@ -21,12 +21,19 @@ static bool is_named(const struct tqueue *q, const char *name, uint32_t len)
     return q->len == len && memcmp(q->name, name, len) == 0;
 }
 
+/* A submission names its queue four times, and the next one mostly the same: without its hash. */
+static bool is_last(const struct engine *e, const char *name, uint32_t len)
+{
+    return e->last_queue != 0 && is_named(tqueue_at(e, e->last_queue), name, len);
+}
+
 struct tqueue *tqueue_find(const struct engine *e, const char *name, uint32_t len)
 {
-    uint64_t i = map_get(&e->queue_by_hash, hash_text(e, name, len));
+    bool last = is_last(e, name, len);
+    uint64_t i = last ? e->last_queue : map_get(&e->queue_by_hash, hash_text(e, name, len));
     struct tqueue *q = i == MAP_NONE ? NULL : tqueue_at(e, (uint32_t)i);
 
-    return q == NULL || !is_named(q, name, len) ? NULL : q;
+    return q == NULL || (!last && !is_named(q, name, len)) ? NULL : q;
 }
 
 struct pool *tqueue_pool(const struct engine *e, const struct trec_text *match)
@@ -46,18 +53,12 @@ struct pool *tqueue_pool_of(const struct engine *e, const struct trec_text *name
     return NULL;
 }
 
-int tqueue_get(struct engine *e, const struct trec_text *name, uint32_t *index)
+static int begin(struct engine *e, const struct trec_text *name, uint64_t hash, uint32_t *index)
 {
-    uint64_t hash = hash_text(e, name->p, name->n);
-    uint64_t known = map_get(&e->queue_by_hash, hash);
     uint32_t i = e->free_queue != 0 ? e->free_queue : e->n_queues;
-    struct pool *pool;
+    struct pool *pool = tqueue_pool_of(e, name);
     char *copy;
 
-    *index = (uint32_t)known;
-    if (known != MAP_NONE)
-        return is_named(tqueue_at(e, *index), name->p, name->n) ? 0 : SQ_ECONFLICT;
-    pool = tqueue_pool_of(e, name);
     if (pool == NULL)
         return SQ_EUNKNOWN;
     copy = strndup(name->p, name->n);
@@ -76,6 +77,26 @@ int tqueue_get(struct engine *e, const struct trec_text *name, uint32_t *index)
     return 0;
 }
 
+int tqueue_get(struct engine *e, const struct trec_text *name, uint32_t *index)
+{
+    uint64_t hash, known;
+    int rc = 0;
+
+    *index = e->last_queue;
+    if (is_last(e, name->p, name->n))
+        return 0;
+    hash = hash_text(e, name->p, name->n);
+    known = map_get(&e->queue_by_hash, hash);
+    *index = (uint32_t)known;
+    if (known == MAP_NONE)
+        rc = begin(e, name, hash, index);
+    else if (!is_named(tqueue_at(e, *index), name->p, name->n))
+        rc = SQ_ECONFLICT;
+    if (rc == 0)
+        e->last_queue = *index;
+    return rc;
+}
+
 void tqueue_tidy(struct engine *e, uint32_t index)
 {
     struct tqueue *q = tqueue_at(e, index);
@@ -90,6 +111,8 @@ void tqueue_tidy(struct engine *e, uint32_t index)
     *q = (struct tqueue){ .limiter = e->free_queue };
     e->free_queue = index;
     e->queues_now--;
+    if (e->last_queue == index)
+        e->last_queue = 0;
 }
 
 uint32_t tqueue_turn(struct engine *e, uint32_t index, uint8_t priority,

@@ -95,6 +95,14 @@ bool ip_parse(struct ip *out, const char *p, size_t n)
     return true;
 }
 
+bool ip_in_any(const struct ip_net *nets, size_t n, const struct ip *ip)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ip_in(&nets[i], ip))
+            return true;
+    return false;
+}
+
 bool ip_is_v4(const struct ip *ip)
 {
     return memcmp(ip->b, v4_prefix, sizeof(v4_prefix)) == 0;

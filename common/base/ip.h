@@ -20,6 +20,7 @@ SQ_CHECK bool ip_parse(struct ip *out, const char *p, size_t n);
  * who writes 10.1.2.3/8 means something else. */
 SQ_CHECK bool ip_net_parse(struct ip_net *out, const char *text);
 bool ip_in(const struct ip_net *net, const struct ip *ip);
+bool ip_in_any(const struct ip_net *nets, size_t n, const struct ip *ip);
 bool ip_is_v4(const struct ip *ip);
 /* Is it of the public internet? Not so are the special-purpose registries of IANA (RFC 6890 and its
  * successors), multicast, and the v6 forms that carry a v4 address, if that one is not. */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/ip.h"
+
 const char *const cfg_log_levels[] = { "error", "warn", "info", "debug", NULL };
 
 int cfg_node_check(const char *name, struct err *e)
@@ -55,6 +57,18 @@ int cfg_dials_check(const char *key, const struct cfg_list *l, struct err *e)
         if (rc < 0)
             return rc;
     }
+    return 0;
+}
+
+int cfg_nets_check(const char *key, const struct cfg_list *l, struct err *e)
+{
+    char *const *v = l->v;
+    struct ip_net net;
+
+    for (size_t i = 0; i < l->n; i++)
+        if (!ip_net_parse(&net, v[i]))
+            return err_set(e, SQ_EINVAL, "%s: \"%.60s\" is neither an address nor a network in CIDR "
+                           "notation", key, v[i]);
     return 0;
 }
 

@@ -32,6 +32,9 @@ SQ_CHECK int cfg_node_check(const char *name, struct err *e); /* the key `node` 
 /* An address that others can be told, or that we dial: a host, and a port that is not 0. */
 SQ_CHECK int cfg_dial_check(const char *key, const char *addr, struct err *e);
 SQ_CHECK int cfg_dials_check(const char *key, const struct cfg_list *l, struct err *e);
+/* Each is an address, or a network in CIDR notation. */
+#define CFG_NETS_MAX 64 /* the most in such a list */
+SQ_CHECK int cfg_nets_check(const char *key, const struct cfg_list *l, struct err *e);
 /* A process cannot listen twice on a port. */
 SQ_CHECK int cfg_apart_check(const char *key, const char *addr, const char *other_key,
                              const char *other, struct err *e);

@@ -256,7 +256,7 @@ static int check_rooms(const struct cfg_list *rooms, struct err *e)
 int router_cfg_check(const void *cfg, struct err *e)
 {
     const struct router_cfg *c = cfg;
-    char **text = c->trusted_proxies.v, **origin = c->allow_origins.v;
+    char **origin = c->allow_origins.v;
     int rc = cfg_node_check(c->node, e);
 
     if (rc == 0)
@@ -285,15 +285,8 @@ int router_cfg_check(const void *cfg, struct err *e)
         rc = err_set(e, SQ_EINVAL, "gate_subject_header: \"%.64s\" is not a valid header "
                                    "name",
                      c->gate_subject_header);
-    for (size_t i = 0; rc == 0 && i < c->trusted_proxies.n; i++) {
-        struct ip_net net;
-
-        if (!ip_net_parse(&net, text[i]))
-            rc = err_set(e, SQ_EINVAL,
-                         "trusted_proxies: \"%.60s\" is neither an address nor a network "
-                         "in CIDR notation",
-                         text[i]);
-    }
+    if (rc == 0)
+        rc = cfg_nets_check("trusted_proxies", &c->trusted_proxies, e);
     for (size_t i = 0; rc == 0 && i < c->allow_origins.n; i++)
         if (!cors_is_origin(origin[i]))
             rc = err_set(e, SQ_EINVAL,

@@ -1,11 +1,7 @@
 /* client_gate.h: the client's address of a request, and the room in that address's limits. Shell
  * around limit.c: knows the configuration, the connections and the clock.
  *
- * The client may be one that a trusted proxy says it asks for. Proxies append: the rightmost
- * address was written by the one that is connected to us, the one before it by the proxy that was
- * connected to that one, and so on. So we read from the right, past our own proxies, to the first
- * address that is not one of them: what stands further left was told by that client and is worth
- * nothing.
+ * The client may be one that a trusted proxy says it asks for (common/http/forwarded.h).
  *
  * A connection's tag is the limit_id of its other end; the lowest bit says that a trusted
  * proxy is there, so that each request has to be looked at. The limits hold for each
@@ -13,26 +9,12 @@
 #ifndef SEGQ_GATE_H
 #define SEGQ_GATE_H
 
-#include "common/base/ip.h"
-#include "common/http/http.h"
+#include "common/http/forwarded.h"
 #include "common/net/net.h"
 #include "router/gate/limit.h"
 #include "router/state/cfg.h"
 
-#define FORWARDED_MAX 16 /* addresses that are looked at, from the right */
-
-enum forwarded_form {
-    FORWARDED_X,       /* X-Forwarded-For: a, b, c */
-    FORWARDED_RFC_7239 /* Forwarded: for=a;proto=http, for="[b]:1" */
-};
-
-/* lines: the field's lines in their order. 1: *out is the client; 0: there is none to be
- * had (no line, or only proxies); SQ_EINVAL: malformed before a client was found. */
-SQ_CHECK int forwarded_client(struct ip *out, enum forwarded_form form,
-                              const struct slice *lines, size_t n_lines,
-                              const struct ip_net *proxies, size_t n_proxies);
-
-#define GATE_MAX_PROXIES 64
+#define GATE_MAX_PROXIES CFG_NETS_MAX
 
 struct gate {
     struct limit *limit; /* owned */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/err.h"
-#include "router/state/client_gate.h"
+#include "common/http/forwarded.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

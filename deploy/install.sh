@@ -49,7 +49,7 @@ files() {
     echo "644 $made/segq-client.pc $libdir/pkgconfig/segq-client.pc"
     for f in README.md README.zh-CN.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs/*.md docs/zh/*.md docs/pictures/* \
         proto/*.md proto/openapi.yaml tests/README.md conf/*.yaml deploy/*.md deploy/*/README.md \
-        deploy/nginx/* deploy/haproxy/* deploy/envoy/* deploy/traefik/* deploy/prometheus/* \
+        deploy/nginx/* deploy/haproxy/* deploy/envoy/* deploy/traefik/* deploy/oauth2-proxy/* deploy/prometheus/* \
         deploy/grafana/* deploy/client/* deploy/bench/*; do
         echo "644 $f $doc/$f"
     done | sort -u

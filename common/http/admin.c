@@ -325,17 +325,21 @@ static void route(struct admin *a, const struct admin_req *q, struct admin_ans *
     }
 }
 
-enum { IF_MATCH, IF_NONE_MATCH, OPERATOR, ENCODINGS, DASHBOARD, PROTO, ORIGIN, N_FIELDS };
+enum {
+    IF_MATCH, IF_NONE_MATCH, OPERATOR, ENCODINGS, DASHBOARD, PROTO, ORIGIN, USER, EMAIL, GROUPS,
+    PROOF, N_FIELDS
+};
 
-/* The value of each, "" if it does not come; true: one that may come once comes twice. All are looked
- * for before the first is ended in place: that would end the search, too. */
-static bool fields(const struct http_req *q, const char *value[N_FIELDS])
+/* The value of each, "" if it does not come, and how often it does. All are looked for before the first
+ * is ended in place: that would end the search, too. */
+static void fields(const struct http_req *q, const char *value[N_FIELDS], unsigned n[N_FIELDS])
 {
     static const char *const lower[N_FIELDS] = { "if-match", "if-none-match", "x-segq-operator",
                                                  "accept-encoding", "x-segq-dashboard",
-                                                 "x-forwarded-proto", "origin" };
+                                                 "x-forwarded-proto", "origin", "x-forwarded-user",
+                                                 "x-forwarded-email", "x-forwarded-groups",
+                                                 "x-segq-proxy" };
     struct slice v[N_FIELDS] = { { 0 } };
-    unsigned n[N_FIELDS];
 
     for (size_t i = 0; i < N_FIELDS; i++)
         n[i] = http_find(q, lower[i], &v[i]);
@@ -344,7 +348,6 @@ static bool fields(const struct http_req *q, const char *value[N_FIELDS])
         if (n[i] > 0)
             v[i].p[v[i].n] = '\0'; /* at least a CR stands there */
     }
-    return n[IF_MATCH] > 1 || n[IF_NONE_MATCH] > 1 || n[OPERATOR] > 1;
 }
 
 /* Has the browser come by https? It says so itself, where a page sends more than GET; a proxy may not,
@@ -362,10 +365,15 @@ static bool read_head(const struct http_req *h, struct admin_req *q, char path[P
                       struct admin_ans *ans)
 {
     const char *value[N_FIELDS];
+    unsigned n[N_FIELDS];
     struct cookies cookies = { 0 };
     struct slice session = { 0 };
-    bool has_session = cookie_next(&cookies, h, ADMIN_COOKIE, &session), twice = fields(h, value);
+    bool has_session = cookie_next(&cookies, h, ADMIN_COOKIE, &session);
 
+    fields(h, value, n);
+    q->forwarded = (struct admin_forwarded){ value[USER], value[EMAIL], value[GROUPS],
+                                             n[USER] > 1 || n[EMAIL] > 1 || n[GROUPS] > 1,
+                                             value[PROOF], &h->x_forwarded_for };
     q->session = has_session ? session.p : "";
     q->session_len = session.n;
     q->dashboard = value[DASHBOARD][0] != '\0';
@@ -383,7 +391,7 @@ static bool read_head(const struct http_req *h, struct admin_req *q, char path[P
     if (h->path.p[0] != '/' ||
         !admin_unescape(h->path.p, h->path.n, false, path, PATH_BYTES))
         admin_problem(ans, 400, "bad_request", "the path cannot be read");
-    else if (twice)
+    else if (n[IF_MATCH] > 1 || n[IF_NONE_MATCH] > 1 || n[OPERATOR] > 1)
         admin_problem(ans, 400, "bad_request", "a header comes twice that may come once");
     else
         h->path.p[h->path.n] = '\0';

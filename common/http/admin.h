@@ -11,6 +11,17 @@ struct cfg_cert;
 
 #define ADMIN_COOKIE "segq_admin"
 
+struct http_via;
+
+/* Headers by which a proxy says for whom it asks. Anybody can send them: the handler has to know whether
+ * this is such a proxy. The last line of each; "" if there is none. */
+struct admin_forwarded {
+    const char *user, *email, *groups; /* X-Forwarded-User, -Email, -Groups */
+    bool twice;                        /* true: any of the three does */
+    const char *proof;                 /* X-Segq-Proxy: a secret of the proxy */
+    const struct http_via *via;        /* X-Forwarded-For; ref */
+};
+
 struct admin_req {
     const char *method;        /* "GET" ... */
     const char *path;          /* decoded once, without the query; starts with '/' */
@@ -26,6 +37,7 @@ struct admin_req {
     size_t session_len;
     bool dashboard;            /* X-Segq-Dashboard is there: no page of another site can set it */
     bool https;                /* the browser came by https: its Origin, X-Forwarded-Proto, or our port */
+    struct admin_forwarded forwarded;
     bool gzip;       /* the asker takes a body in gzip */
     const uint8_t *body;
     size_t body_len; /* at most 1 MiB */

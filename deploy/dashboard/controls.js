@@ -137,7 +137,7 @@ function askPassthrough() {
   const q = queue.queue, n = inLine(queue);
   patch(q, { state: 'passthrough' }, `Let everybody in ${q} pass?`, n ? `Let ${number(n)} in` : 'Let everybody pass',
     [p(n ? `${inLineGoIn()} at once, whatever the backend bears, and whoever comes later goes straight in. ${GONE_IN} “Pause” stops those who come later.`
-      : `Nobody is in line. Whoever comes goes straight in, whatever the backend bears, until another state is set. ${GONE_IN}`)],
+      : `Nobody is in line. Whoever comes goes straight in, whatever the backend bears. ${GONE_IN}`)],
     `${q} lets everybody pass.`, q);
 }
 

@@ -16,7 +16,7 @@ import { bySlots, etaOf, inLine, knowMetrics, limitWords, saysOf, slotWords, sta
 
 const EVERY_MS = 1000, OLD_MS = 4000, KEPT_EVENTS = 400;
 let chosen = location.hash.startsWith('#queue=') ? decodeURIComponent(location.hash.slice(7)) : '';
-let timer, first = true, known = false, looking = false, answeredAt = 0, wrong = '', events = [], since = 0, live = null, auditAt = 0;
+let timer, first = true, known = false, looking = false, answeredAt = 0, wrong = '', events = [], since = 0, live = null, auditAt = 0, me = {};
 
 /* ---- signing in ---- */
 
@@ -48,8 +48,9 @@ async function signIn(how) {
 
 const WITHOUT = { viewer: 'orders are not shown', operator: 'definitions, flush, delete and forget are not shown' };
 
-// Who the token belongs to: what it is not for is not offered, and this line says so.
-function showMe(me) {
+// Who is signed in, by a token or by a proxy: what it is not for is not offered, and this line says so.
+function showMe(it) {
+  me = it;
   const part = ['queues', 'pools'].map(k => `${k} ${me[k].join(', ') || 'none'}`).join('; ');
   document.body.dataset.role = me.role;
   document.body.toggleAttribute('data-part', !me.all);
@@ -96,7 +97,7 @@ async function noAnswer(e) {
   wrong = e.message;
   if (e.status === 401) {
     api.forget();
-    askToken(first ? '' : e.message);
+    askToken(me.by === 'proxy' ? 'Reload this page.' : first && !/proxy/.test(e.message) ? '' : e.message);
   } else if (e.status === 307) {
     await showLeader().catch(() => {});
   }
@@ -251,6 +252,7 @@ $('in').addEventListener('submit', e => {
 $('out').addEventListener('click', async () => {
   askToken('');
   put($('refused'), await api.signOut());
+  if (me.sign_out) location.assign(me.sign_out); // the proxy's
 });
 $('find').addEventListener('input', () => look());
 document.addEventListener('visibilitychange', () => document.hidden || look());

@@ -22,8 +22,14 @@ const struct cfg_key access_keys[] = {
     { K(name, name), .type = CFG_NAME, .help = "who has the token; the log of changes names it" },
     { K(role, role_no), .type = CFG_ENUM, .words = role_words,
       .help = "viewer: looks; operator: pause, rate, message, redrive, drain; admin: all" },
-    { K(hash, hash), .type = CFG_STR, .min = 1, .max = 4000, /* refused without being told */
+    { K(hash, hash), .type = CFG_STR, .def = "", .max = 4000, /* refused without being told */
       .help = "sha256: and the SHA-256 of the token, in hexadecimal; segqctl token add writes it" },
+    { K(user, user), .type = CFG_STR, .def = "", .max = PERSON_MAX,
+      .help = "in place of hash: whom a proxy (admin_trusted_proxies) has signed in, by X-Forwarded-User" },
+    { K(email, email), .type = CFG_STR, .def = "", .max = PERSON_MAX,
+      .help = "in place of hash: the same by X-Forwarded-Email" },
+    { K(group, group), .type = CFG_STR, .def = "", .max = PERSON_MAX,
+      .help = "in place of hash: the same, all in this group of X-Forwarded-Groups" },
     { K(until, until), .type = CFG_STR, .def = "", .max = 40,
       .help = "its end, like 2027-01-31T20:00:00+01:00; \"\": none" },
     { K(queues, queues), .type = CFG_STRS, .min = 0, .max = PATTERNS_MAX,
@@ -125,7 +131,7 @@ const struct access_token *access_find(const struct access_file *f, const char *
 
     access_hash(token, n, hash);
     for (size_t i = 0; i < f->v.n; i++)
-        if (sodium_memcmp(v[i].hash, hash, TOKEN_HASH_CAP) == 0)
+        if (v[i].hash[0] != '\0' && sodium_memcmp(v[i].hash, hash, TOKEN_HASH_CAP) == 0)
             found = &v[i];
     return found;
 }
@@ -147,7 +153,90 @@ bool access_is_over(const struct access_token *t, int64_t wall_ms)
     return t->until[0] != '\0' && (schedule_parse(t->until, &until) < 0 || wall_ms >= until);
 }
 
+/* ---- people of a proxy ---------------------------------------------------------------- */
+
+bool person_ok(const char *name)
+{
+    size_t n = strlen(name);
+
+    for (size_t i = 0; i < n; i++)
+        if (name[i] < ' ' || name[i] > '~')
+            return false;
+    return n > 0 && n <= PERSON_MAX && name[0] != ' ' && name[n - 1] != ' ';
+}
+
+/* A comma would make it two of the list. */
+static bool group_ok(const char *name)
+{
+    size_t n = strlen(name);
+
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)name[i] < ' ' || name[i] == ',' || name[i] == 0x7f)
+            return false;
+    return n > 0 && n <= PERSON_MAX && name[0] != ' ' && name[n - 1] != ' ';
+}
+
+static bool list_has(const char *list, const char *group)
+{
+    size_t n = strlen(group);
+
+    for (const char *p = list; *p != '\0'; p += strcspn(p, ",")) {
+        p += strspn(p, ", \t");
+        if (strncmp(p, group, n) == 0 && strchr(",", p[n + strspn(p + n, " \t")]) != NULL)
+            return true;
+    }
+    return false;
+}
+
+static bool is_same(const char *row, const char *said)
+{
+    return row[0] != '\0' && strcmp(row, said) == 0;
+}
+
+const struct access_token *access_of_person(const struct access_file *f, const struct access_person *p,
+                                            int64_t wall_ms, const char **name,
+                                            const struct access_token **ended)
+{
+    const struct access_token *v = f->v.v;
+    const char *known = p->user[0] != '\0' ? p->user : p->email;
+
+    *ended = NULL;
+    for (size_t i = 0; i < 2 * f->v.n; i++) { /* first the person, then groups */
+        const struct access_token *t = &v[i % f->v.n];
+        bool by_group = i >= f->v.n, by_email = !by_group && is_same(t->email, p->email);
+
+        if (by_group ? t->group[0] == '\0' || !person_ok(known) || !list_has(p->groups, t->group)
+                     : !by_email && !is_same(t->user, p->user))
+            continue;
+        if (!access_is_over(t, wall_ms)) {
+            *name = by_email ? p->email : known;
+            return t;
+        }
+        *ended = t;
+    }
+    return NULL;
+}
+
+bool access_has_people(const struct access_file *f)
+{
+    const struct access_token *v = f->v.v;
+
+    for (size_t i = 0; i < f->v.n; i++)
+        if (v[i].hash[0] == '\0')
+            return true;
+    return false;
+}
+
 /* ---- reading ------------------------------------------------------------------------ */
+
+static const char *const bearer_keys[] = { "hash", "user", "email", "group" };
+
+static const char *bearer_text(const struct access_token *t, const char *key)
+{
+    const struct cfg_key *k = cfg_find(access_keys, key);
+
+    return *(char *const *)((const char *)t + k->offset);
+}
 
 struct row_check {
     const struct cfg_node *row; /* node of the file; NULL: the row comes from a command line */
@@ -180,22 +269,60 @@ static int check_patterns(const struct row_check *x, const char *key, const stru
     return 0;
 }
 
+static int check_hash(const struct row_check *x, const char *hash)
+{
+    char empty[TOKEN_HASH_CAP];
+
+    if (!hash_ok(hash))
+        return refuse(x, "hash", "must be sha256: and 64 digits of 0-9a-f; segqctl token add writes it",
+                      NULL);
+    access_hash("", 0, empty);
+    if (strcmp(hash, empty) == 0)
+        return refuse(x, "hash", "is that of an empty text; segqctl token add makes a token", NULL);
+    return 0;
+}
+
+#define ONE_OF "a row has one of hash (of a token), user, email, group (of a proxy)"
+
+/* By what row i is known: by one thing, which no row before it has. */
+static int check_bearer(const struct row_check *x, const struct access_file *f)
+{
+    const struct access_token *v = f->v.v, *t = &v[x->i];
+    const char *found = NULL;
+
+    for (size_t k = 0; k < ARRAY_LEN(bearer_keys); k++) {
+        const char *key = bearer_keys[k], *value = bearer_text(t, key);
+        bool is_hash = strcmp(key, "hash") == 0;
+
+        if (value[0] == '\0')
+            continue;
+        if (found != NULL)
+            return refuse(x, key, "is beside another: " ONE_OF, NULL);
+        found = key;
+        if (is_hash && check_hash(x, value) < 0)
+            return SQ_EINVAL;
+        if (!is_hash && !(strcmp(key, "group") == 0 ? group_ok(value) : person_ok(value)))
+            return refuse(x, key, strcmp(key, "group") == 0
+                                      ? "is no group: no comma, no control character, no blank at an end"
+                                      : "must be printable ASCII, without a blank at an end: the proxy's "
+                                        "header, letter for letter", value);
+        for (size_t i = 0; i < x->i; i++)
+            if (strcmp(bearer_text(&v[i], key), value) == 0)
+                return is_hash ? refuse(x, key, "is there twice: each name needs a token of its own", NULL)
+                               : refuse(x, key, "is there twice: the first row alone would count", value);
+    }
+    return found != NULL ? 0 : refuse(x, "hash", "is missing: " ONE_OF, NULL);
+}
+
 /* Checks what the table cannot say of row i; the rows before it are in order. */
 static int check_row(const struct row_check *x, const struct access_file *f)
 {
     const struct access_token *v = f->v.v, *t = &v[x->i];
-    char empty[TOKEN_HASH_CAP];
     int64_t until;
     int rc;
 
     if (strcmp(t->name, TOKEN_ROOT) == 0)
         return refuse(x, "name", "is that of the token in admin_token_file", t->name);
-    if (!hash_ok(t->hash))
-        return refuse(x, "hash", "must be sha256: and 64 digits of 0-9a-f; segqctl token add writes it",
-                      NULL);
-    access_hash("", 0, empty);
-    if (strcmp(t->hash, empty) == 0)
-        return refuse(x, "hash", "is that of an empty text; segqctl token add makes a token", NULL);
     if (t->until[0] != '\0' && schedule_parse(t->until, &until) < 0)
         return refuse(x, "until", x->row != NULL
                                       ? "is no date and time with a zone, like 2027-01-31T20:00:00+01:00"
@@ -203,10 +330,10 @@ static int check_row(const struct row_check *x, const struct access_file *f)
                                         "2027-01-31T20:00:00+01:00", t->until);
     for (size_t i = 0; i < x->i; i++)
         if (strcmp(v[i].name, t->name) == 0)
-            return refuse(x, "name", "is there twice: a name has one token", t->name);
-        else if (strcmp(v[i].hash, t->hash) == 0)
-            return refuse(x, "hash", "is there twice: each name needs a token of its own", NULL);
-    rc = check_patterns(x, "queues", &t->queues);
+            return refuse(x, "name", "is there twice: a name has one row", t->name);
+    rc = check_bearer(x, f);
+    if (rc == 0)
+        rc = check_patterns(x, "queues", &t->queues);
     return rc < 0 ? rc : check_patterns(x, "pools", &t->pools);
 }
 
@@ -310,13 +437,9 @@ static int set(struct access_token *t, const char *key, const char *value, struc
     return rc;
 }
 
-int access_add(struct access_file *f, const char *name, enum role role, const char *until,
-               const char *queues, const char *pools, char token[TOKEN_CAP], struct err *e)
+static int add_row(struct access_file *f, const char *const keys[][2], size_t n_keys, struct err *e)
 {
-    const char *const keys[][2] = { { "name", name }, { "role", role_word(role) },
-                                    { "until", until }, { "queues", queues }, { "pools", pools } };
     struct access_token *v = realloc(f->v.v, (f->v.n + 1) * sizeof(*v)), *t;
-    char hash[TOKEN_HASH_CAP];
     int rc = 0;
 
     if (v == NULL)
@@ -326,12 +449,9 @@ int access_add(struct access_file *f, const char *name, enum role role, const ch
         return err_set(e, SQ_EFULL, "there are %d tokens already", TOKENS_MAX);
     t = &v[f->v.n];
     *t = (struct access_token){ 0 };
-    new_token(token);
-    access_hash(token, strlen(token), hash);
-    t->hash = strdup(hash);
-    if (t->hash == NULL)
-        rc = err_set(e, SQ_ENOMEM, "out of memory");
-    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(keys); i++)
+    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(bearer_keys); i++)
+        rc = set(t, bearer_keys[i], "", e);
+    for (size_t i = 0; rc == 0 && i < n_keys; i++)
         rc = set(t, keys[i][0], keys[i][1], e);
     if (rc == 0)
         rc = check_row(&(struct row_check){ .i = f->v.n, .e = e }, f);
@@ -340,6 +460,27 @@ int access_add(struct access_file *f, const char *name, enum role role, const ch
     else
         cfg_clear(t, access_keys);
     return rc;
+}
+
+int access_add_people(struct access_file *f, const char *name, enum role role, const char *until,
+                      const char *queues, const char *pools, const char *key, const char *value,
+                      struct err *e)
+{
+    const char *const keys[][2] = { { "name", name }, { "role", role_word(role) },
+                                    { "until", until }, { "queues", queues }, { "pools", pools },
+                                    { key, value } };
+
+    return add_row(f, keys, ARRAY_LEN(keys), e);
+}
+
+int access_add(struct access_file *f, const char *name, enum role role, const char *until,
+               const char *queues, const char *pools, char token[TOKEN_CAP], struct err *e)
+{
+    char hash[TOKEN_HASH_CAP];
+
+    new_token(token);
+    access_hash(token, strlen(token), hash);
+    return access_add_people(f, name, role, until, queues, pools, "hash", hash, e);
 }
 
 void access_remove(struct access_file *f, struct access_token *t)

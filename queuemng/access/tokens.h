@@ -1,5 +1,6 @@
-/* tokens.h: who may do what with the admin API: a file of tokens, each with a name, a role, an end,
- * and the queues and pools that it is good for. Shell: it reads and writes that file.
+/* tokens.h: who may do what with the admin API: a file of rows, each with a name, a role, an end,
+ * and the queues and pools that it is good for. A row is for the bearer of a token, or for people
+ * whom a proxy has signed in: one of hash, user, email, group. Shell: it reads and writes that file.
  *
  *   tokens:
  *     - name: anna
@@ -8,13 +9,27 @@
  *       until: 2027-02-01T00:00:00Z
  *       queues: [shop, "login-*"]
  *       pools: []
+ *     - {name: night-shift, role: operator, group: ops, queues: ["*"], pools: ["*"]}
  *
- * The file has hashes only. A token is 256 random bits, so that SHA-256 is enough: there is nothing to
- * guess, which is what a slow hash makes dear, and each call of the API is hashed. The hash is compared
- * with those of all rows, in constant time each.
+ * A person whom a proxy has signed in may have several rows: one for the user name or address, and
+ * one for each group. It is one of them that counts, whole. An operator of shop who is a viewer of
+ * all is neither an operator of all, nor both at once: a union would be a role for each queue, which
+ * nobody reads off a list. The row of the person goes before those of groups, wherever it stands
+ * (segqctl token add writes at the end), and may give more or less than they do; among those of
+ * groups the first of the file counts, as in pg_hba.conf: the order is the operator's, where "the
+ * highest" would rank roles against parts. A row that is over is none: the next one counts.
+ *
+ * Each row reads one header, and a header that no row reads is worth nothing: a proxy that sets the
+ * user alone, and lets a browser's X-Forwarded-Groups through, gives nothing away until there are
+ * rows of groups.
+ *
+ * The file has hashes only. A token is 256 random bits, so that SHA-256 is enough: there is nothing
+ * to guess, which is what a slow hash makes dear, and each call of the API is hashed. The hash is
+ * compared with those of all rows, in constant time each.
  *
  * In a pattern `*` stands for any text, of any length; nothing else does. A pool's name may be a
- * pattern itself ("ride/" and a star): it is covered if its text is, and then all of its task queues are. */
+ * pattern itself ("ride/" and a star): it is covered if its text is, and then all of its task queues
+ * are. */
 #ifndef SEGQ_QUEUEMNG_ACCESS_TOKENS_H
 #define SEGQ_QUEUEMNG_ACCESS_TOKENS_H
 
@@ -36,10 +51,11 @@ enum role {
 #define TOKEN_CAP      64      /* a new one, with its 0 */
 #define TOKEN_HASH     "sha256:"
 
-struct access_token { /* a row */
+struct access_token { /* a row; one of hash, user, email, group is not "" */
     char *name;
     int role_no; /* in role_words */
     char *hash;
+    char *user, *email, *group; /* X-Forwarded-User, -Email; one of -Groups */
     char *until; /* RFC 3339; "": no end */
     struct cfg_list queues, pools; /* char *: patterns */
 };
@@ -71,10 +87,28 @@ struct access_token *access_named(const struct access_file *f, const char *name)
 const struct access_token *access_find(const struct access_file *f, const char *token, size_t n);
 bool access_is_over(const struct access_token *t, int64_t wall_ms);
 
+/* Whom a proxy has signed in, as its headers say it; "": they do not. */
+struct access_person {
+    const char *user, *email, *groups; /* groups: with commas between them */
+};
+#define PERSON_MAX 200 /* characters of a user name, an address, a group */
+/* Printable ASCII: a name that is logged, and has one spelling. */
+bool person_ok(const char *name);
+/* The row that counts, and in *name by what it is known: the user name or address. NULL: none;
+ * *ended: one that is over, or NULL. */
+const struct access_token *access_of_person(const struct access_file *f, const struct access_person *p,
+                                            int64_t wall_ms, const char **name,
+                                            const struct access_token **ended);
+bool access_has_people(const struct access_file *f); /* True: any row is for people of a proxy. */
+
 /* A row more; its hash is that of a new token, which is written to `token`. Lists: patterns with commas
  * between them. */
 SQ_CHECK int access_add(struct access_file *f, const char *name, enum role role, const char *until,
                         const char *queues, const char *pools, char token[TOKEN_CAP], struct err *e);
+/* The same for people of a proxy. key: user, email or group. */
+SQ_CHECK int access_add_people(struct access_file *f, const char *name, enum role role, const char *until,
+                               const char *queues, const char *pools, const char *key,
+                               const char *value, struct err *e);
 void access_remove(struct access_file *f, struct access_token *t);
 
 /* "sha256:" and 64 digits, of a token. */

@@ -16,6 +16,7 @@ struct admin_call { /* a request */
     const struct admin_req *q;
     struct admin_ans *a;
     const struct bearer *who;
+    bool proxied; /* by a proxy of admin_trusted_proxies; q->from is the browser's address, then */
     int64_t began_s; /* Unix time of the sign-in; 0: the request has a token, no session */
     uint64_t session; /* id of that; 0: likewise */
     char name[ADMIN_NAME_MAX + 1]; /* name of the queue, pool, endpoint, key or node in the path */

@@ -2,9 +2,10 @@
  * subject (a queue's definition, a node's drain) is read before and after it, and the difference
  * is logged. So a new kind of order is logged, too.
  *
- * A token with a name says who it was. With the one of admin_token_file, which many may have, the name
+ * A token with a name says who it was, or a proxy that has signed the person in; `token` is the name of
+ * the row that the role is from. With the token of admin_token_file, which many may have, the name
  * is the request's own word (X-Segq-Operator): it helps colleagues to find each other, and proves
- * nothing. That of a token is marked then, so that nobody acts in its name. */
+ * nothing. That of a row is marked then, so that nobody acts in its name. */
 #include "queuemng/admin/changes.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@
 #define LOG_MODULE "audit"
 #define WHO_MAX      64
 #define UNPROVED     " (unproved)"
-#define WHO_CAP      (WHO_MAX + sizeof(UNPROVED))
+#define WHO_CAP      (PERSON_MAX + sizeof(UNPROVED))
 #define QUEUES       "task-queues/"
 #define AUDIT_N      100 /* entries answered without ?n= */
 
@@ -198,22 +199,22 @@ static bool is_a_tokens(const struct access_file *f, const char *name)
     const struct access_token *v = f->v.v;
 
     for (size_t i = 0; i < f->v.n; i++)
-        if (strcasecmp(v[i].name, name) == 0)
+        if (strcasecmp(v[i].name, name) == 0 || strcasecmp(v[i].user, name) == 0 ||
+            strcasecmp(v[i].email, name) == 0)
             return true;
     return false;
 }
 
-/* The token's name, or that which the request gives itself: what is not a plain character becomes '?',
- * and a name that somebody's token proves is marked. */
+/* The bearer's name, or that which the request gives itself: what is not a plain character becomes '?',
+ * and a name that somebody's row proves is marked. */
 static void who_of(const struct admin_call *c, char who[WHO_CAP])
 {
     size_t n = 0;
 
-    if (strcmp(c->who->name, TOKEN_ROOT) != 0) {
-        copy_text(who, WHO_MAX + 1, c->who->name);
+    if (strcmp(c->who->row, TOKEN_ROOT) != 0) {
+        copy_text(who, WHO_CAP, c->who->name);
         return;
     }
-
     for (const char *p = c->q->operator_name; p != NULL && *p != '\0' && n < WHO_MAX; p++)
         who[n++] = *p >= 0x20 && *p < 0x7f ? *p : '?';
     who[n] = '\0';
@@ -260,7 +261,7 @@ static json_t *entry_of(const struct admin_change *x, const struct admin_call *c
 
     who_of(c, who);
     path_of(x, c, path, sizeof(path));
-    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:i,s:O,s:s}", "who", who, "token", c->who->name,
+    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:i,s:O,s:s}", "who", who, "token", c->who->row,
                      "role", role_word(c->who->role), "from",
                      c->q->from != NULL ? c->q->from : "", "method", c->q->method, "path", path,
                      "query", c->q->query, "kind", x->kind, "name", x->name, "status",

@@ -90,10 +90,11 @@ void admin_targets(struct admin_call *c)
 
 /* ---- several managers ------------------------------------------------------------- */
 
-/* Managers are configured alike: the leader's port speaks as this one's does. */
-static const char *scheme(const struct mng_service *s)
+/* Managers are configured alike: the leader's port speaks as this one's does, or its proxy as this one's,
+ * which advertise_admin names then. */
+static const char *scheme(const struct admin_call *c)
 {
-    return admin_is_sealed(s->admin) ? "https://" : "http://";
+    return admin_is_sealed(c->s->admin) || (c->proxied && c->q->https) ? "https://" : "http://";
 }
 
 /* Tells the role of this manager; each answers for itself. */
@@ -108,7 +109,7 @@ void admin_manager(struct admin_call *c)
     if (s->lead != NULL)
         mng_lead_look(s->lead, &v);
     mng_count(s->mng, &n);
-    snprintf(self, sizeof(self), "%s%s", scheme(s), v.leader_admin);
+    snprintf(self, sizeof(self), "%s%s", scheme(c), v.leader_admin);
     admin_json(c->a, 200,
                json_pack("{s:s,s:s,s:I,s:s,s:s*,s:o,s:o,s:o}", "node", s->cfg->node, "role",
                          s->leads ? "leader" : "standby", "epoch",
@@ -138,7 +139,7 @@ void admin_elsewhere(struct admin_call *c)
         admin_problem(c->a, 503, "not_leader", "no manager leads at present");
         return;
     }
-    snprintf(url, sizeof(url), "%s%s", scheme(c->s), v.leader_admin);
+    snprintf(url, sizeof(url), "%s%s", scheme(c), v.leader_admin);
     admin_json(c->a, get ? 307 : 409,
                json_pack("{s:s,s:i,s:s,s:s,s:s,s:s}", "title",
                          get ? "Temporary Redirect" : "Conflict", "status", get ? 307 : 409,

@@ -311,6 +311,7 @@ static void put(struct admin_call *c, enum def_kind_no kind, const char *name,
 {
     const void *base = strcmp(c->q->method, "PATCH") == 0 ? old : NULL;
     _Alignas(16) char def[DEF_SIZE_MAX] = { 0 };
+    char words[BEARER_WORDS_CAP];
     struct err e = { 0 };
     int rc = read_def(c, &def_kinds[kind], base, def, &e);
     const char *key;
@@ -321,7 +322,7 @@ static void put(struct admin_call *c, enum def_kind_no kind, const char *name,
     if (key != NULL) {
         cfg_clear(def, def_kinds[kind].keys);
         admin_problem(c->a, 403, "forbidden", "%s: what it names, too, must be the token's (a budget: all "
-                      "queues and pools); the token %s is not for that", key, c->who->name);
+                      "queues and pools); %s is not for that", key, bearer_words(c->who, words));
         return;
     }
     admin_define(c, kind, name, def, rc, &e, old == NULL ? 201 : 200);
@@ -329,12 +330,13 @@ static void put(struct admin_call *c, enum def_kind_no kind, const char *name,
 
 void admin_undefine(struct admin_call *c, enum def_kind_no kind, const char *name)
 {
+    char words[BEARER_WORDS_CAP];
     struct err e = { 0 };
     json_t *j;
 
     if (takes_foreign_pools(c, kind, name)) {
-        admin_problem(c->a, 403, "forbidden", "pools that the token %s is not for call this endpoint, "
-                      "and would go with it", c->who->name);
+        admin_problem(c->a, 403, "forbidden", "pools that %s is not for call this endpoint, and would go "
+                      "with it", bearer_words(c->who, words));
         return;
     }
     if (mng_undefine(c->s->mng, kind, ev_now(c->s->ev), name, admin_is_true(c, "final"),

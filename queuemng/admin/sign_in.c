@@ -95,7 +95,7 @@ const struct access_token *sign_in_token(struct admin_call *c)
     t = access_named(&s->root, x.name);
     if (t == NULL)
         t = access_named(&s->tokens, x.name);
-    if (t == NULL || strncmp(print_of(t), x.print, PRINT_LEN) != 0)
+    if (t == NULL || t->hash[0] == '\0' || strncmp(print_of(t), x.print, PRINT_LEN) != 0)
         return NULL;
     c->began_s = x.began_s;
     c->session = x.id;
@@ -119,9 +119,14 @@ void admin_sign_in(struct admin_call *c)
     int64_t end_s = idle_s < most_s ? idle_s : most_s;
     char text[TEXT_MAX + 2 * MAC_BYTES + 2];
     uint64_t left_out;
-    int n = snprintf(text, TEXT_MAX, "%s.%.*s.%" PRIx64 ".%" PRId64 ".%" PRId64, c->who->name, PRINT_LEN,
-                     c->who->print, c->session != 0 ? c->session : new_id(), began_s, end_s);
+    int n;
 
+    if (c->who->by_proxy) { /* the session is the proxy's */
+        admin_whoami(c);
+        return;
+    }
+    n = snprintf(text, TEXT_MAX, "%s.%.*s.%" PRIx64 ".%" PRId64 ".%" PRId64, c->who->name, PRINT_LEN,
+                 c->who->print, c->session != 0 ? c->session : new_id(), began_s, end_s);
     text[n++] = '.';
     mac_of(text + n, s->keys.link, text, (size_t)n - 1);
     put_cookie(c, text, end_s - now_s);
@@ -135,8 +140,10 @@ void admin_sign_out(struct admin_call *c)
 {
     struct mng_service *s = c->s;
 
+    if (c->who->by_proxy)
+        (void)sign_in_token(c); /* a cookie from before ends all the same */
     if (c->session != 0)
         s->signed_out[s->n_signed_out++ % ARRAY_LEN(s->signed_out)] = c->session;
     put_cookie(c, "", 0);
-    admin_json(c->a, 200, json_pack("{s:b}", "signed_out", 1));
+    admin_json(c->a, 200, json_pack("{s:b}", "signed_out", !c->who->by_proxy));
 }

@@ -12,6 +12,8 @@
  * since another port of the host is the same site, all calls but GET want a header, too, which a
  * foreign page cannot set (X-Segq-Dashboard), as no answer of ours allows it.
  *
+ * Whom a proxy has signed in (service/api.c) needs no session, and gets none.
+ *
  * A sign-out takes the cookie from the browser, and this manager remembers ID (of the last thousand): a
  * copy, or one that a POST brings back that was under way, is good for nothing. It does so until a
  * restart, and alone: at another manager a copy is good until BEGAN and SIGN_IN_MOST_S, or until the token
@@ -23,10 +25,11 @@
 
 #define SIGN_IN_MOST_S (12 * 3600)
 
-/* The token whose session the request's cookie is, with c->began_s and c->session. NULL: none, or it has ended. */
+/* The token whose session the request's cookie is, with c->began_s and c->session. NULL: none, or it has
+ * ended. */
 const struct access_token *sign_in_token(struct admin_call *c);
 
 void admin_sign_in(struct admin_call *c);  /* POST /v1/admin/session: begins one, or moves its end */
-void admin_sign_out(struct admin_call *c); /* DELETE: ends it */
+void admin_sign_out(struct admin_call *c); /* DELETE: ends it; a proxy's stays */
 
 #endif

@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 
 #define LOG_MODULE "manager"
+#define NO_PROXY   "admin_tokens_file has rows with user, email or group; admin_trusted_proxies is empty"
 
 /* The token of admin_token_file is a row, too. */
 static int root_row(struct access_file *f, const char *token, struct err *e)
@@ -41,6 +42,19 @@ static int read_file(struct mng_service *s, struct err *e)
     access_clear(&s->tokens_before);
     s->tokens_before = s->tokens;
     s->tokens = fresh;
+    if (access_has_people(&fresh) && s->cfg->admin_trusted_proxies.n == 0)
+        log_warn("event=people_without_proxy why=%s", log_q(NO_PROXY, strlen(NO_PROXY)));
+    return 0;
+}
+
+int mng_proxy_secret_read(struct mng_service *s, struct err *e)
+{
+    const char *path = s->cfg->admin_proxy_secret_file;
+
+    if (path[0] == '\0')
+        s->proxy_secret[0] = '\0';
+    else if (keys_admin_token(s->proxy_secret, sizeof(s->proxy_secret), path, false, e) < 0)
+        return err_wrap(e, "admin_proxy_secret_file");
     return 0;
 }
 
@@ -48,6 +62,8 @@ int mng_tokens_start(struct mng_service *s, struct err *e)
 {
     int rc = root_row(&s->root, s->admin_token, e);
 
+    if (rc == 0)
+        rc = mng_proxy_secret_read(s, e);
     return rc < 0 ? rc : read_file(s, e);
 }
 
@@ -96,10 +112,13 @@ static json_t *texts_json(const struct cfg_list *l)
 
 void admin_whoami(struct admin_call *c)
 {
+    const char *by = c->who->by_proxy ? "proxy" : c->session != 0 ? "session" : "token";
     const struct bearer *w = c->who;
+    json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:b,s:s}", "name", w->name, "by", by, "token", w->row,
+                          "role", role_word(w->role), "queues", texts_json(w->queues), "pools",
+                          texts_json(w->pools), "all", bearer_has_all(w), "node", c->s->cfg->node);
 
-    admin_json(c->a, 200, json_pack("{s:s,s:s,s:o,s:o,s:b,s:s}", "name", w->name, "role",
-                                    role_word(w->role), "queues", texts_json(w->queues), "pools",
-                                    texts_json(w->pools), "all", bearer_has_all(w), "node",
-                                    c->s->cfg->node));
+    if (w->by_proxy)
+        (void)json_object_set_new(j, "sign_out", json_string(c->s->cfg->admin_sign_out_url));
+    admin_json(c->a, 200, j);
 }

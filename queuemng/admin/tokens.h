@@ -5,10 +5,12 @@
 
 #include "queuemng/admin/answers.h"
 
-/* Fills mng_service.root and .tokens. */
+/* Fills mng_service.root, .tokens and .proxy_secret. */
 SQ_CHECK int mng_tokens_start(struct mng_service *s, struct err *e);
 /* A file that is refused leaves the old tokens; log, /healthz and dashboard say so. */
 SQ_CHECK int mng_tokens_reload(struct mng_service *s, struct err *e);
+/* admin_proxy_secret_file; an error: the secret from before stays. */
+SQ_CHECK int mng_proxy_secret_read(struct mng_service *s, struct err *e);
 void mng_tokens_end(struct mng_service *s);
 
 void admin_tokens_reload(struct admin_call *c); /* POST /v1/admin/tokens/reload */

@@ -63,6 +63,13 @@ const struct ctl_option ctl_options[] = {
     { "pools", 0, "LIST", SETS(TEXT, pools), .few = true,
       .help = "token add: the same of pools, task queues and endpoints (default: all; none, if there "
               "are --queues)" },
+    { "user", 0, "NAME", SETS(TEXT, user), .few = true,
+      .help = "token add: no token, a row for whom a proxy (admin_trusted_proxies) has signed in, by "
+              "X-Forwarded-User" },
+    { "email", 0, "ADDRESS", SETS(TEXT, email), .few = true,
+      .help = "token add: the same by X-Forwarded-Email" },
+    { "group", 0, "NAME", SETS(TEXT, group), .few = true,
+      .help = "token add: the same, all in this group of X-Forwarded-Groups" },
     { "until", 0, "TIME", SETS(TEXT, until), .few = true,
       .help = "token add: its end, 12h or 30d from now, or 2027-01-31T20:00:00Z (default: none)" },
     { "all", 0, NULL, SETS(FLAG, all),

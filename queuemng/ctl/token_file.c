@@ -43,25 +43,39 @@ static int begin_change(struct access_file *f, const char *file, bool may_be_new
     return rc;
 }
 
+/* The row, with a new token, or for people whom a proxy signs in: *key says by what, NULL: a token. */
+static int add(struct access_file *f, const struct ctl *c, const char *name, const char *until,
+               const char **key, char token[TOKEN_CAP], struct err *e)
+{
+    const char *rest = c->queues != NULL || c->pools != NULL ? "" : "*";
+    const char *queues = c->queues != NULL ? c->queues : rest, *pools = c->pools != NULL ? c->pools : rest;
+    const char *value = c->user != NULL ? c->user : c->email != NULL ? c->email : c->group;
+    enum role role = role_of_word(c->role);
+
+    if ((c->user != NULL) + (c->email != NULL) + (c->group != NULL) > 1)
+        return err_set(e, SQ_EINVAL, "--user, --email and --group exclude each other: each is a row");
+    *key = c->user != NULL ? "user" : c->email != NULL ? "email" : c->group != NULL ? "group" : NULL;
+    return *key != NULL ? access_add_people(f, name, role, until, queues, pools, *key, value, e)
+                        : access_add(f, name, role, until, queues, pools, token, e);
+}
+
 int cmd_token_add(struct ctl *c, char **argv)
 {
-    enum role role = c->role != NULL ? role_of_word(c->role) : ROLE_NONE;
-    const char *rest = c->queues != NULL || c->pools != NULL ? "" : "*";
+    char until[64], token[TOKEN_CAP] = "";
     struct access_file f = { 0 };
-    char until[64], token[TOKEN_CAP];
     struct err e = { 0 };
+    const char *key = NULL;
     int turn, rc;
 
     if (sodium_init() < 0)
         return ctl_fail(CTL_REFUSED, "libsodium found no source of random numbers");
-    if (role == ROLE_NONE)
+    if (c->role == NULL || role_of_word(c->role) == ROLE_NONE)
         return ctl_fail(CTL_USAGE, "--role %s: it is viewer, operator or admin",
                         c->role != NULL ? c->role : "is missing");
     until_text(c->until != NULL ? c->until : "", until, sizeof(until));
     turn = rc = begin_change(&f, argv[0], true, &e);
     if (rc >= 0)
-        rc = access_add(&f, argv[1], role, until, c->queues != NULL ? c->queues : rest,
-                        c->pools != NULL ? c->pools : rest, token, &e);
+        rc = add(&f, c, argv[1], until, &key, token, &e);
     if (rc == 0 && access_is_over(access_named(&f, argv[1]), (int64_t)time(NULL) * 1000))
         rc = err_set(&e, SQ_EINVAL, "--until %s: over already", until);
     if (rc == 0)
@@ -71,6 +85,10 @@ int cmd_token_add(struct ctl *c, char **argv)
         close(turn);
     if (rc < 0)
         return ctl_say_err(&e, rc == SQ_EINVAL ? CTL_USAGE : CTL_REFUSED);
+    if (key != NULL) {
+        printf("%s is for whom a proxy signs in; " READ_AGAIN "\n", argv[1]);
+        return CTL_OK;
+    }
     puts(token);
     sodium_memzero(token, sizeof(token));
     fputs("segqctl: this is the token; it is shown once. " READ_AGAIN "\n", stderr);
@@ -92,8 +110,26 @@ static void put_list(struct buf *b, const json_t *row, const char *path)
         buf_str(b, "-");
 }
 
+/* Whom the row is for: the bearer of a token, or people of a proxy. */
+static void put_for(struct buf *b, const json_t *row, const char *path)
+{
+    static const char *const keys[] = { "user", "email", "group" };
+
+    (void)path;
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        const char *s = json_string_value(json_object_get(row, keys[i]));
+
+        if (s != NULL && s[0] != '\0') {
+            buf_printf(b, "%s ", keys[i]);
+            ctl_clean(b, s);
+            return;
+        }
+    }
+    buf_str(b, "token");
+}
+
 static LIST_VIEW(view_tokens, "tokens", "no tokens; segqctl token add FILE NAME --role ROLE makes one\n",
-                 COL("NAME", "{name}"), COL("ROLE", "{role}"),
+                 COL("NAME", "{name}"), COL("FOR", "user", put_for), COL("ROLE", "{role}"),
                  COL("UNTIL", "{?until:{until}|-}{?ended: (ended)}"), COL("QUEUES", "queues", put_list),
                  COL("POOLS", "pools", put_list))
 

@@ -44,6 +44,7 @@ struct ctl {
     const char *file;  /* file of definitions, for apply, diff; NULL = not given */
     const char *label; /* label of tasks: those that have it; NULL = any, or none */
     const char *role, *queues, *pools, *until; /* for token add; NULL = not given */
+    const char *user, *email, *group; /* likewise: whom a proxy has signed in */
     bool force;                   /* cancels also what runs */
     bool dry_run;                 /* only says what it would change */
     enum ctl_form form;           /* form of answers */

@@ -73,6 +73,17 @@ const struct cfg_key mng_keys[] = {
     { K(admin_tokens_file, admin_tokens_file), .type = CFG_STR, .def = "", .max = 4000,
       .reload = true, .help = "file of further tokens, with names, roles and ends (segqctl token add); "
                               "\"\": none" },
+    { K(admin_trusted_proxies, admin_trusted_proxies), .type = CFG_STRS, .def = "", .min = 0,
+      .max = CFG_NETS_MAX, .reload = true,
+      .help = "proxies in front of the admin port, as addresses or networks, whose X-Forwarded-User, "
+              "-Email, -Groups and -For are believed; whoever can send from there is anybody" },
+    { K(admin_proxy_secret_file, admin_proxy_secret_file), .type = CFG_STR, .def = "", .max = 4000,
+      .reload = true,
+      .help = "file (mode 0600) with a secret that they have to send as X-Segq-Proxy, so that no "
+              "other program of their machine is believed; \"\" = the address is enough" },
+    { K(admin_sign_out_url, admin_sign_out_url), .type = CFG_STR, .def = "", .max = 1000, .reload = true,
+      .help = "where the dashboard's sign-out leads those whom a proxy has signed in, like "
+              "/oauth2/sign_out; \"\" = it says that the proxy keeps the session" },
     { K(admin_session_idle, session_idle_ms), .type = CFG_MS, .def = "30m", .min = 60000, .max = 4.32e7,
       .reload = true, .help = "time without a key or a click after which the dashboard signs out" },
     { K(create_keys, create_keys), .type = CFG_BOOL, .def = "false",
@@ -158,6 +169,20 @@ size_t mng_cfg_metrics(const struct mng_cfg *c, const char *names[MNG_CFG_METRIC
     return n;
 }
 
+/* A path of the proxy, or an address elsewhere: nothing that a browser would run. */
+static int sign_out_check(const char *url, struct err *e)
+{
+    bool is_path = url[0] == '/' && url[1] != '/' && url[1] != '\\';
+
+    for (const char *p = url; *p != '\0'; p++)
+        if (*p <= ' ' || *p > '~')
+            return err_set(e, SQ_EINVAL, "admin_sign_out_url: a blank, a control character, or not ASCII");
+    if (url[0] == '\0' || is_path || strncmp(url, "https://", 8) == 0 || strncmp(url, "http://", 7) == 0)
+        return 0;
+    return err_set(e, SQ_EINVAL, "admin_sign_out_url: \"%.60s\" is neither a path like /oauth2/sign_out, "
+                   "nor an http:// or https:// address", url);
+}
+
 /* An address for others must be one to dial. */
 static int advertise_check(const char *what, const char *told, const char *bound,
                            struct err *e)
@@ -225,6 +250,10 @@ int mng_cfg_check(const void *cfg, struct err *e)
         rc = cfg_tls_check(&c->tls, e);
     if (rc == 0)
         rc = cfg_admin_tls_check(&c->admin_tls, e);
+    if (rc == 0)
+        rc = cfg_nets_check("admin_trusted_proxies", &c->admin_trusted_proxies, e);
+    if (rc == 0)
+        rc = sign_out_check(c->admin_sign_out_url, e);
     if (rc == 0)
         rc = redis_check(c, e);
     if (rc == 0)

@@ -12,6 +12,8 @@ struct mng_cfg {
     char *node, *listen, *admin;
     char *advertise, *advertise_admin; /* "" = as bound */
     char *secret_file, *admin_token_file, *admin_tokens_file, *data_dir;
+    struct cfg_list admin_trusted_proxies; /* char *: addresses and networks */
+    char *admin_proxy_secret_file, *admin_sign_out_url;
     bool create_keys;
     char *issuer;
     int64_t tick_ms, lost_after_ms, forget_after_ms, skip_after_ms, heartbeat_ms;

@@ -63,7 +63,7 @@ struct mng_service {
     struct ev_timer *tick;
     msec_t tick_ms; /* when the next one is due */
     struct cluster_keys keys;
-    char admin_token[256];
+    char admin_token[256], proxy_secret[256]; /* proxy_secret: "": none */
     struct access_file root, tokens; /* a row of admin_token; those of admin_tokens_file */
     struct access_file tokens_before; /* rows of a call may be those of before a reload */
     uint64_t signed_out[1024];       /* ids of sessions of the dashboard: the last ones; 0: none */

@@ -301,7 +301,7 @@ static const char *about_words(const struct route *r)
 
 static bool may(const struct route *r, struct admin_call *c)
 {
-    char key[64];
+    char key[64], words[BEARER_WORDS_CAP];
     enum role needed = role_needed(r, c, key);
     uint64_t left_out;
     bool is_role = c->who->role >= needed;
@@ -309,16 +309,17 @@ static bool may(const struct route *r, struct admin_call *c)
     if (is_role && is_for(r, c))
         return true;
     if (!is_role)
-        admin_problem(c->a, 403, "forbidden", "the role %s is needed%s%s; the token %s is of role %s",
-                      role_word(needed), key[0] != '\0' ? " to change " : "", key, c->who->name,
-                      role_word(c->who->role));
+        admin_problem(c->a, 403, "forbidden", "the role %s is needed%s%s; %s is of role %s",
+                      role_word(needed), key[0] != '\0' ? " to change " : "", key,
+                      bearer_words(c->who, words), role_word(c->who->role));
     else
-        admin_problem(c->a, 403, "forbidden", "the role %s for %s is needed; the token %s is not for "
-                      "that", role_word(needed), about_words(r), c->who->name);
+        admin_problem(c->a, 403, "forbidden", "the role %s for %s is needed; %s is not for that",
+                      role_word(needed), about_words(r), bearer_words(c->who, words));
     if (log_may(&c->s->refused_log, ev_now(c->s->ev), ADMIN_LINES, &left_out))
-        log_warn("event=admin_refused token=%s role=%s needs=%s from=%s did=%s what=%s left_out=%" PRIu64,
-                 c->who->name, role_word(c->who->role), role_word(needed),
-                 c->q->from != NULL ? c->q->from : "", c->q->method, r->path, left_out);
+        log_warn("event=admin_refused token=%s role=%s needs=%s who=%s from=%s did=%s what=%s "
+                 "left_out=%" PRIu64, c->who->row, role_word(c->who->role), role_word(needed),
+                 log_q(c->who->name, strlen(c->who->name)), c->q->from != NULL ? c->q->from : "",
+                 c->q->method, r->path, left_out);
     return false;
 }
 

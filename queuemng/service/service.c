@@ -294,6 +294,8 @@ void mng_service_reload(struct mng_service *s)
     admin_set_hsts(s->admin, s->cfg->admin_hsts_ms);
     if (s->lead != NULL && mng_lead_reload(s->lead, s->cfg, &e) < 0)
         prog_refuse(&e);
+    if (mng_proxy_secret_read(s, &e) < 0)
+        prog_refuse(&e);
     (void)!mng_tokens_reload(s, &e); /* a refusal is logged there */
     monitor_free(s->monitor);
     s->monitor = NULL;
@@ -349,5 +351,6 @@ void mng_service_free(struct mng_service *s)
     sodium_memzero(&s->keys, sizeof(s->keys));
     mng_tokens_end(s);
     sodium_memzero(s->admin_token, sizeof(s->admin_token));
+    sodium_memzero(s->proxy_secret, sizeof(s->proxy_secret));
     free(s);
 }

@@ -310,4 +310,35 @@ async function withLess() {
   await c.close();
 }
 
-k.main([pictureOverTime, withLess, setUp, nothingIsCut, phoneIsShort, smallOnTheWire]);
+// Whom a proxy has signed in needs no token; here the browser is the proxy.
+async function byProxy() {
+  const c = await k.visitor(DESK), page = await c.newPage();
+  await c.setExtraHTTPHeaders({ 'X-Forwarded-User': 'dora', 'X-Forwarded-Groups': 'people, ops' });
+  await page.goto(k.ADMIN + '/');
+  await page.locator('#q-name', { hasText: 'login' }).waitFor();
+  claim('whom a proxy has signed in is asked for no token', await page.locator('#sign').isHidden());
+  claim('and is told who they are', (await page.locator('#me').innerText()).startsWith('dora, operator: '), await page.locator('#me').innerText());
+  await drawer(page);
+  await page.locator('#message').fill('By dora');
+  await page.locator('#f-message button').click();
+  await yes(page, 'a message', 'login');
+  await claimUntil('the log of changes has their name', async () => (await page.locator('#audit').innerText()).includes('dora'));
+  claim('there is no cookie', (await c.cookies()).length === 0);
+  await button(page, 'Sign out').click();
+  await page.getByText('keeps your session: sign out there').waitFor();
+  await page.route('**/v1/admin/whoami', async r => r.fulfill({ json: { ...await (await r.fetch()).json(), sign_out: '/bye' } }));
+  await page.reload();
+  await page.locator('#q-name', { hasText: 'login' }).waitFor();
+  await button(page, 'Sign out').click();
+  await page.waitForURL('**/bye');
+  claim('a sign-out leads to the proxy', true);
+  await page.unroute('**/v1/admin/whoami');
+  await c.setExtraHTTPHeaders({ 'X-Forwarded-User': 'nina' });
+  await page.goto(k.ADMIN + '/');
+  await page.getByText('signed in nina: admin_tokens_file has no row').waitFor();
+  claim('who has no row sees nothing', await page.locator('#all').isHidden());
+  await k.admin('PATCH', '', { message: '' });
+  await c.close();
+}
+
+k.main([pictureOverTime, withLess, byProxy, setUp, nothingIsCut, phoneIsShort, smallOnTheWire]);

@@ -20,6 +20,7 @@ static char seen[2048];
 static char seen_more[200]; /* what the handler was asked */
 static size_t seen_body;
 static bool seen_https;
+static char seen_forwarded[200];
 #define BIG 40000000
 static struct admin_held *held; /* of the last /later */
 
@@ -39,6 +40,8 @@ static bool healthy(void *ctx, struct buf *why)
 
 static void handler(void *ctx, const struct admin_req *q, struct admin_ans *a)
 {
+    const struct admin_forwarded *f = &q->forwarded;
+
     (void)ctx;
     snprintf(seen, sizeof(seen), "%s %s ?%s im=%s", q->method, q->path, q->query,
              q->if_match);
@@ -46,6 +49,9 @@ static void handler(void *ctx, const struct admin_req *q, struct admin_ans *a)
              q->gzip);
     seen_body = q->body_len;
     seen_https = q->https;
+    snprintf(seen_forwarded, sizeof(seen_forwarded), "%s|%s|%s|%d|%zu|%.*s", f->user, f->email, f->groups,
+             f->twice, f->via->n, f->via->n > 0 ? (int)f->via->line[f->via->n - 1].n : 0,
+             f->via->n > 0 ? f->via->line[f->via->n - 1].p : "");
     if (strcmp(q->path, "/nothing") == 0)
         return;
     if (q->token_len != 6 || memcmp(q->token, "s3cret", 6) != 0) {
@@ -292,6 +298,21 @@ Test(admin, handler_sees_how_the_browser_came)
         HAS(" 200 ");
         cr_expect_eq(seen_https, v[i].https, "%s", v[i].fields);
     }
+}
+
+/* It is the handler who knows whom to believe: each is told as it came. */
+Test(admin, handler_sees_what_a_proxy_says)
+{
+    ask("GET /v1/x" TAIL AUTH "X_Forwarded_User: eve\r\nX-Forwarded-User_: eve\r\nx-forwarded-USER:  a b \r\n"
+        "X-Forwarded-Groups: g, h\r\nX-Forwarded-For: 1.1.1.1\r\nX-Forwarded-For: 2.2.2.2\r\n\r\n");
+    HAS(" 200 ");
+    cr_expect_str_eq(seen_forwarded, "a b||g, h|0|2|2.2.2.2");
+    ask("GET /v1/x" TAIL AUTH "X-Forwarded-Email: a@b\r\nX-Forwarded-Email: c@d\r\n\r\n");
+    HAS(" 200 ");
+    cr_expect_str_eq(seen_forwarded, "|c@d||1|0|");
+    ask("GET /v1/x" TAIL AUTH "\r\n");
+    HAS(" 200 ");
+    cr_expect_str_eq(seen_forwarded, "|||0|0|");
 }
 
 Test(admin, unknown_paths_are_404)

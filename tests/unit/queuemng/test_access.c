@@ -13,6 +13,8 @@
 #define ROW(name, role, hash, more) \
     "  - {name: " name ", role: " role ", hash: \"" hash "\", queues: [], pools: []" more "}\n"
 
+#define FOR(name, role, by) "  - {name: " name ", role: " role ", queues: [], pools: [], " by "}\n"
+
 static char file[] = "/tmp/segq-tokens-XXXXXX";
 
 static void put(const char *text, unsigned mode)
@@ -70,6 +72,18 @@ Test(access, what_is_wrong_is_told_with_file_line_and_key)
         { "tokens:\n  - {name: a, role: viewer, hash: \"" H1 "\", queues: []}\n",
           ":2: tokens[0].pools", "" },
         { "people: []\n", ":1: people", "tokens" },
+        { "tokens:\n  - {name: a, role: viewer, queues: [], pools: []}\n", ":2: tokens[0].hash", "one of" },
+        { "tokens:\n" ROW("a", "viewer", H1, ", group: ops"), ":2: tokens[0].group", "one of" },
+        { "tokens:\n" FOR("a", "viewer", "user: x, email: y"), ":2: tokens[0].email", "one of" },
+        { "tokens:\n" FOR("a", "viewer", "user: anna") FOR("b", "admin", "user: anna"), ":3: tokens[1].user",
+          "'anna' is there twice" },
+        { "tokens:\n" FOR("a", "viewer", "group: ops") FOR("b", "admin", "group: ops"),
+          ":3: tokens[1].group", "first row" },
+        { "tokens:\n" FOR("a", "viewer", "user: \"anna \""), ":2: tokens[0].user", "printable" },
+        { "tokens:\n" FOR("a", "viewer", "email: \"\u00e4@x\""), ":2: tokens[0].email", "printable" },
+        { "tokens:\n" FOR("a", "viewer", "group: \"a,b\""), ":2: tokens[0].group", "no comma" },
+        { "tokens:\n" FOR("a", "viewer", "group: \"a\\tb\""), ":2: tokens[0].group", "control" },
+        { "tokens:\n" FOR("a", "viewer", "group: \" a\""), ":2: tokens[0].group", "blank" },
     };
     struct access_file f = { 0 };
 
@@ -158,4 +172,65 @@ Test(access, in_a_pattern_a_star_is_any_text)
     cr_expect(pattern_matches("*-eu-*", "a-eu-b-eu-c") && !pattern_matches("*-eu-*", "a-eub"));
     cr_expect(pattern_matches("a*b*c", "aXbYbc") && !pattern_matches("a*b*c", "aXbYb"));
     cr_expect_not(pattern_matches("", "a"));
+}
+
+/* ---- people of a proxy ---- */
+
+static struct access_file people;
+static const char *name;
+
+/* The row for whom the proxy has signed in; "-": none; "(NAME)": one that is over. */
+static const char *row_of(const char *user, const char *email, const char *groups)
+{
+    static char over[80];
+    const struct access_token *ended, *t;
+
+    name = "";
+    t = access_of_person(&people, &(struct access_person){ user, email, groups }, 1800000000000, &name,
+                         &ended);
+    snprintf(over, sizeof(over), "(%s)", ended != NULL ? ended->name : "");
+    return t != NULL ? t->name : ended != NULL ? over : "-";
+}
+
+Test(access, a_person_has_one_row)
+{
+    struct err e = { 0 };
+    char token[TOKEN_CAP];
+
+    cr_assert_eq(access_add(&people, "anna", ROLE_ADMIN, "", "*", "*", token, &e), 0);
+    cr_assert_eq(access_add_people(&people, "ops", ROLE_OPERATOR, "", "*", "*", "group", "ops", &e), 0, "%s",
+                 e.text);
+    cr_assert_eq(access_add_people(&people, "boss", ROLE_ADMIN, "", "*", "*", "group", "the boss", &e), 0);
+    cr_assert_eq(access_add_people(&people, "night", ROLE_VIEWER, "", "*", "*", "group", "运维", &e), 0);
+    cr_assert_eq(access_add_people(&people, "old", ROLE_ADMIN, "2020-01-01T00:00:00Z", "*", "*", "user",
+                                   "olga", &e), 0);
+    cr_assert_eq(access_add_people(&people, "ben", ROLE_VIEWER, "", "*", "*", "user", "CN=ben,O=x", &e), 0);
+    cr_assert_eq(access_add_people(&people, "cleo", ROLE_VIEWER, "", "*", "*", "email", "cleo@x.org", &e), 0);
+    cr_expect_lt(access_add_people(&people, "twice", ROLE_VIEWER, "", "*", "*", "group", "ops", &e), 0);
+    cr_assert_eq(access_write(&people, file, &e), 0);
+    cr_assert_eq(access_read(&people, file, &e), 0, "%s", e.text);
+    cr_expect(access_has_people(&people));
+    cr_expect_str_eq(row_of("dora", "", "a, ops"), "ops");
+    cr_expect_str_eq(name, "dora");
+    cr_expect_str_eq(row_of("", "dora@x.org", "ops"), "ops");
+    cr_expect_str_eq(name, "dora@x.org", "without a user the address");
+    cr_expect_str_eq(row_of("dora", "", "the boss,ops"), "ops", "the first of the file");
+    cr_expect_str_eq(row_of("dora", "", "a,the boss ,b"), "boss");
+    cr_expect_str_eq(row_of("dora", "", "\t运维"), "night");
+    cr_expect_str_eq(row_of("CN=ben,O=x", "", "ops"), "ben", "the person before their groups");
+    cr_expect_str_eq(row_of("ben", "", "CN=ben,O=x"), "-");
+    cr_expect_str_eq(row_of("c", "cleo@x.org", "ops"), "cleo");
+    cr_expect_str_eq(name, "cleo@x.org", "what the row knows, not what stands beside it");
+    cr_expect_str_eq(row_of("cleo@x.org", "", ""), "-", "a row reads one header");
+    cr_expect_str_eq(row_of("olga", "", ""), "(old)");
+    cr_expect_str_eq(row_of("olga", "", "x,ops"), "ops", "one that is over is none");
+    cr_expect_str_eq(row_of("ops", "ops", ""), "-");
+    cr_expect_str_eq(row_of("anna", "anna", "anna"), "-", "that of a token");
+    cr_expect_str_eq(row_of("", "", "ops"), "-", "a group is nobody");
+    cr_expect_str_eq(row_of("d\xc3\xb6ra", "", "ops"), "-", "what cannot be logged in one spelling");
+    for (const char *const *g = (const char *const[]){ "", ",", "op", "opss", "ops x", "xops", "Ops", "o,ps",
+                                                       "the,boss", " , ,", NULL }; *g != NULL; g++)
+        cr_expect_str_eq(row_of("dora", "", *g), "-", "%s", *g);
+    cr_expect_null(access_find(&people, "", 0), "a row without a hash is no token's");
+    access_clear(&people);
 }

@@ -110,6 +110,20 @@ Test(cfg_start, advertised_addresses_must_be_dialable)
     good("queuemng", "redis=/run/redis.sock,a:6379");
 }
 
+Test(cfg_start, proxies_of_the_admin_port_are_addresses_and_sign_out_is_a_page)
+{
+    static const char *const no[] = { "admin_trusted_proxies=10.0.0.1/8", "admin_trusted_proxies=proxy",
+                                      "admin_trusted_proxies=10.0.0.0/33", "admin_sign_out_url=javascript:x",
+                                      "admin_sign_out_url=//evil.example", "admin_sign_out_url=/\\evil.example",
+                                      "admin_sign_out_url=bye", "admin_sign_out_url=/a b" };
+
+    for (size_t i = 0; i < ARRAY_LEN(no); i++)
+        bad("queuemng", no[i]);
+    good("queuemng", "admin_trusted_proxies=10.0.0.9,2001:db8::/64,127.0.0.1");
+    good("queuemng", "admin_sign_out_url=/oauth2/sign_out?rd=%2F");
+    good("queuemng", "admin_sign_out_url=https://login.example/out");
+}
+
 Test(cfg_start, a_wildcard_listener_needs_advertise)
 {
     struct err e = { 0 };

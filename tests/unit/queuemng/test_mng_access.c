@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/http/http.h"
 #include "common/supervisor/program.h"
 #include "queuemng/admin/tokens.h"
 #include "queuemng/process/steps.h"
@@ -30,6 +31,8 @@ static struct {
     char session[400]; /* cookie of the requests */
     bool dashboard;
     const char *operator_name;
+    struct admin_forwarded said; /* headers of the requests */
+    struct http_via via;
 } g;
 
 static void add(enum who w, const char *name, enum role role, const char *queues, const char *pools)
@@ -72,6 +75,7 @@ static void setup(void)
     cr_assert_eq(mng_service_new(&g.s, g.ev, &g.cfg, &e), 0, "%s", e.text);
     strcpy(g.token[ROOT], g.s->admin_token);
     g.operator_name = "boss";
+    g.said = (struct admin_forwarded){ "", "", "", false, "", &g.via };
 }
 
 static void teardown(void)
@@ -97,7 +101,7 @@ static int ask(enum who w, const char *method, const char *path, const char *que
                            .if_match = "", .if_none_match = "", .token = g.token[w],
                            .token_len = strlen(g.token[w]), .session = g.session,
                            .session_len = strlen(g.session), .dashboard = g.dashboard, .from = "192.0.2.7",
-                           .operator_name = g.operator_name, .body = (const uint8_t *)body,
+                           .operator_name = g.operator_name, .forwarded = g.said, .body = (const uint8_t *)body,
                            .body_len = strlen(body) };
 
     snprintf(full, sizeof(full), "/v1/admin/%s", path);
@@ -537,4 +541,171 @@ Test(access_api, a_session_ends_and_another_manager_knows_it)
     keep_cookie();
     cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 401);
     cr_expect_not_null(strstr(text("detail"), "sign in again"));
+}
+
+/* ---- people of a proxy ---- */
+
+/* The proxy is where requests come from; rows for a person, for groups. */
+static void begin_proxy(const char *nets)
+{
+    const struct cfg_key *k = cfg_find(mng_keys, "admin_trusted_proxies");
+    struct access_file *f = &g.s->tokens;
+    struct err e = { 0 };
+
+    cr_assert_eq(cfg_text_set(cfg_at(&g.cfg, k), k, nets, false), 0);
+    cr_assert_eq(access_add_people(f, "night", ROLE_OPERATOR, "", "*", "*", "group", "ops", &e), 0, "%s", e.text);
+    cr_assert_eq(access_add_people(f, "boss", ROLE_ADMIN, "", "*", "*", "email", "eva@x.org", &e), 0);
+    cr_assert_eq(access_add_people(f, "shopper", ROLE_ADMIN, "", "shop", "", "user", "root", &e), 0);
+    g.said.user = "paul";
+    g.said.groups = "people,ops";
+}
+
+Test(access_api, a_person_of_a_proxy_needs_no_token)
+{
+    begin_proxy("10.0.0.0/8,192.0.2.7");
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 200, "%s", text("detail"));
+    cr_expect_str_eq(text("name"), "paul");
+    cr_expect_str_eq(text("by"), "proxy");
+    cr_expect_str_eq(text("token"), "night");
+    cr_expect_str_eq(text("role"), "operator");
+    cr_expect_eq(ask(STRANGER, "POST", "queues/shop/pause", "", ""), 403, "another site may ask so");
+    cr_expect_not_null(strstr(text("detail"), "X-Segq-Dashboard"));
+    g.dashboard = true;
+    g.via = (struct http_via){ 1, { { (char *)"9.9.9.9, 198.51.100.4", 21 } } };
+    cr_expect_eq(ask(STRANGER, "POST", "queues/shop/pause", "", ""), 200);
+    cr_expect_eq(ask(STRANGER, "POST", "queues/shop/flush", "", ""), 403);
+    cr_expect_str_eq(text("detail"), "the role admin is needed; paul (row night) is of role operator");
+    cr_expect_eq(ask(STRANGER, "GET", "audit", "", ""), 200);
+    cr_expect_str_eq(first_entry("who"), "paul");
+    cr_expect_str_eq(first_entry("token"), "night");
+    cr_expect_str_eq(first_entry("role"), "operator");
+    cr_expect_str_eq(first_entry("from"), "198.51.100.4", "the browser's address");
+    g.via.line[0] = (struct slice){ (char *)"198.51.100.4, x", 15 };
+    g.said.user = "root";
+    cr_expect_eq(ask(STRANGER, "POST", "queues/shop/resume", "", ""), 200);
+    cr_expect_eq(ask(STRANGER, "GET", "audit", "", ""), 200);
+    cr_expect_str_eq(first_entry("who"), "root", "and not what X-Segq-Operator says");
+    cr_expect_str_eq(first_entry("token"), "shopper");
+    cr_expect_str_eq(first_entry("from"), "192.0.2.7", "a list that cannot be read");
+    cr_expect_eq(ask(STRANGER, "POST", "queues/login/pause", "", ""), 403, "the row's part alone");
+}
+
+/* From elsewhere the headers are nothing, whatever they say. */
+Test(access_api, headers_of_others_are_nothing)
+{
+    static const char *const nets[] = { "", "127.0.0.1", "192.0.2.6,192.0.2.8/29", "::/96" };
+
+    g.dashboard = true;
+    begin_proxy("");
+    g.said.email = "eva@x.org";
+    g.via = (struct http_via){ 1, { { (char *)"192.0.2.6", 9 } } };
+    for (size_t i = 0; i < ARRAY_LEN(nets); i++) {
+        const struct cfg_key *k = cfg_find(mng_keys, "admin_trusted_proxies");
+
+        cr_assert_eq(cfg_text_set(cfg_at(&g.cfg, k), k, nets[i], false), 0);
+        cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 401, "%s", nets[i]);
+        cr_expect_eq(ask(OPERATOR, "GET", "whoami", "", ""), 200, "judged by the token");
+        cr_expect_str_eq(text("name"), "otto");
+        g.said.twice = true;
+        cr_expect_eq(ask(OPERATOR, "POST", "queues/shop/resume", "", ""), 200);
+        g.said.twice = false;
+        cr_expect_eq(ask(OPERATOR, "GET", "audit", "", ""), 200);
+        cr_expect_str_eq(first_entry("who"), "otto");
+        cr_expect_str_eq(first_entry("from"), "192.0.2.7");
+    }
+}
+
+/* A token before the person, the person before a cookie, a cookie before nobody. */
+Test(access_api, one_of_those_who_may_ask_is_asked_for)
+{
+    g.dashboard = true;
+    begin_proxy("192.0.2.7");
+    cr_expect_eq(ask(VIEWER, "GET", "whoami", "", ""), 200);
+    cr_expect_str_eq(text("name"), "vera");
+    cr_expect_str_eq(text("by"), "token");
+    strcpy(g.token[NOBODY], "segq_wrong");
+    cr_expect_eq(ask(NOBODY, "GET", "whoami", "", ""), 401, "a wrong token is not made good");
+    cr_expect_eq(ask(VIEWER, "POST", "session", "", ""), 200);
+    keep_cookie();
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 200);
+    cr_expect_str_eq(text("name"), "paul", "the browser may be another one's by now");
+    g.said.groups = "";
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 200);
+    cr_expect_str_eq(text("name"), "vera", "who has no row may have signed in");
+    cr_expect_str_eq(text("by"), "session");
+    g.session[0] = '\0';
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 401);
+    cr_expect_not_null(strstr(text("detail"), "signed in paul: admin_tokens_file has no row"));
+    g.said.user = "";
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 401, "the proxy says nobody");
+    g.said.user = "b\xc3\xb6rn";
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 401);
+    cr_expect_not_null(strstr(text("detail"), "printable"));
+    g.said.user = "paul";
+    g.said.groups = "ops";
+    g.said.twice = true;
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 400, "a proxy that adds in place of replacing");
+}
+
+Test(access_api, a_proxys_session_is_not_ours_to_end)
+{
+    char cookie[400];
+
+    g.dashboard = true;
+    cr_expect_eq(ask(VIEWER, "POST", "session", "", ""), 200);
+    keep_cookie();
+    strcpy(cookie, g.session);
+    begin_proxy("192.0.2.7");
+    free(g.cfg.admin_sign_out_url);
+    g.cfg.admin_sign_out_url = strdup("/oauth2/sign_out");
+    cr_expect_eq(ask(STRANGER, "POST", "session", "", ""), 200);
+    cr_expect_str_eq(g.a.set_cookie, "", "there is nothing to keep");
+    cr_expect_str_eq(text("sign_out"), "/oauth2/sign_out");
+    cr_expect_eq(ask(STRANGER, "DELETE", "session", "", ""), 200);
+    cr_expect(json_is_false(json_object_get(g.j, "signed_out")));
+    g.said.user = g.said.groups = "";
+    strcpy(g.session, cookie);
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 401, "a cookie from before has ended with it");
+    cr_expect_eq(access_add_people(&g.s->tokens, "zoe", ROLE_ADMIN, "2020-01-01T00:00:00Z", "*", "*", "user", "zoe",
+                                   NULL), 0);
+    g.said.user = "zoe";
+    g.session[0] = '\0';
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 401);
+    cr_expect_not_null(strstr(text("detail"), "signed in zoe, whose row zoe of admin_tokens_file has ended"));
+}
+
+/* Where others can send from the proxy's address, too. */
+Test(access_api, a_proxy_may_have_to_prove_itself)
+{
+    struct err e = { 0 };
+    char path[100];
+    FILE *f;
+
+    begin_proxy("192.0.2.7");
+    free(g.cfg.admin_proxy_secret_file);
+    g.cfg.admin_proxy_secret_file = strdup("/nowhere/secret");
+    cr_expect_lt(mng_proxy_secret_read(g.s, &e), 0);
+    cr_expect_not_null(strstr(e.text, "admin_proxy_secret_file: /nowhere/secret"), "%s", e.text);
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 401, "none is known");
+    snprintf(path, sizeof(path), "%s/proxy", g.dir);
+    f = fopen(path, "w");
+    fputs("a-secret-of-the-proxy\n", f);
+    fclose(f);
+    cr_assert_eq(chmod(path, 0600), 0);
+    free(g.cfg.admin_proxy_secret_file);
+    g.cfg.admin_proxy_secret_file = strdup(path);
+    cr_expect_eq(mng_proxy_secret_read(g.s, &e), 0, "%s", e.text);
+    for (const char *const *p = (const char *const[]){ "", "a-secret-of-the-prox", "a-secret-of-the-proxy2",
+                                                       "b-secret-of-the-proxy", NULL }; *p != NULL; p++) {
+        g.said.proof = *p;
+        cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 401, "%s", *p);
+        cr_expect_eq(ask(VIEWER, "GET", "whoami", "", ""), 200, "a token is one from everywhere");
+    }
+    g.said.proof = "a-secret-of-the-proxy";
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 200);
+    cr_expect_str_eq(text("name"), "paul");
+    g.cfg.admin_proxy_secret_file[0] = '\0';
+    cr_expect_eq(mng_proxy_secret_read(g.s, &e), 0);
+    g.said.proof = "";
+    cr_expect_eq(ask(STRANGER, "GET", "whoami", "", ""), 200, "the address is enough again");
 }

@@ -124,6 +124,16 @@ bool httpd_is_sized(const struct httpd_req *req);
 /* The rest cannot be had: its connection ends, so that the client sees it. on_gone follows. */
 void httpd_abort(struct httpd_req *req);
 
+/* An answer that is passed on as it comes from elsewhere: in pieces of 1 .. 65535 bytes, with its length
+ * (sized) or in chunks; on_taken as above. The connection goes on behind it: requests that come amid
+ * it wait. A client that closes its side, be it one way, has gone. For HTTP/1.1, not for HEAD; from
+ * its turn on, that is, when the answers before it are out. */
+#define HTTPD_UNSIZED UINT64_MAX
+bool httpd_may_pass(struct httpd_req *req); /* ask before; true stays true */
+void httpd_open_passing(struct httpd_req *req, int status, const char *content_type,
+                        const char *headers, uint64_t length);
+bool httpd_is_passing(const struct httpd_req *req);
+
 struct httpd_counts {
     uint64_t conns_now, in_now, out_now; /* out_now: bytes of answers, small blocks apart */
     uint64_t large_now; /* bytes announced of requests above max_body */

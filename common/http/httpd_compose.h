@@ -10,7 +10,7 @@ struct answer {
     const char *type, *headers, *lines, *body;
     size_t type_len, headers_len, lines_len;
     uint64_t body_len;
-    bool close, keep_header, head, open, sized;
+    bool close, keep_header, head, open, sized, passing;
 };
 
 #define ANSWER_HEAD_MAX 512 /* all but type, headers and body */

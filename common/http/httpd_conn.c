@@ -144,7 +144,7 @@ static void next_wait(struct conn *c)
     struct busy *b = c->busy;
     bool fresh = b != NULL && b->fresh;
 
-    if (b != NULL && b->stalled && !out_pending(c) &&
+    if (b != NULL && b->stalled && !out_pending(c) && !out_is_open(c) &&
         b->n_reqs < c->h->opts.max_pipelined)
         want_again(c);
     if (out_pending(c)) {
@@ -168,8 +168,7 @@ static void next_wait(struct conn *c)
 static void watch(struct conn *c)
 {
     bool blocked = out_pending(c);
-    bool open = c->busy != NULL && c->busy->first != NULL && c->busy->first->open;
-    bool done = (c->no_more && !c->lingering && !open) || c->eof;
+    bool done = (c->no_more && !c->lingering && !out_is_open(c)) || c->eof;
     unsigned want = blocked ? EV_IO_WRITE : 0;
 
     if (!blocked && !done && (c->busy == NULL || !c->busy->stalled))

@@ -72,7 +72,7 @@ static bool may_take(const struct conn *c)
     const struct busy *b = c->busy;
 
     return !c->no_more && c->end == END_NOT && (c->io.what & EV_IO_WRITE) == 0 &&
-           b->n_reqs < c->h->opts.max_pipelined && b->out_len - b->out_at < HTTPD_OUT_AHEAD;
+           !out_is_open(c) && b->n_reqs < c->h->opts.max_pipelined && b->out_len - b->out_at < HTTPD_OUT_AHEAD;
 }
 
 /* The body of *q is above max_body: it may be larger, or http_parse()'s -413 stands; -503: not now.
@@ -189,7 +189,7 @@ static void on_read_end(struct conn *c, ssize_t n)
         c->end = END_PEER;
         return;
     }
-    if (c->busy != NULL && c->busy->first != NULL && c->busy->first->open) {
+    if (out_is_open(c)) {
         c->end = END_PEER; /* no reader for the pieces to come */
         return;
     }

@@ -79,8 +79,9 @@ struct httpd_req {
     bool answered : 1, head : 1, keep_alive : 1, http10 : 1;
     bool at_hand : 1; /* not queued */
     bool open : 1;    /* an answer in pieces: the head is out, and nothing follows it */
+    bool passing : 1; /* open: and what follows on the connection is taken behind it */
     bool sized : 1;   /* open: its length is known */
-    bool hungry : 1;  /* sized: a piece came, and its user is told when the client has taken it */
+    bool hungry : 1;  /* sized, passing: a piece came, and its user is told when the client has taken it */
     bool own : 1;     /* an error answer of httpd itself */
     bool marked : 1;  /* by the user */
 };

@@ -230,7 +230,7 @@ static inline size_t prepare(struct httpd_req *r, struct answer *a)
     a->type_len = a->type != NULL ? strlen(a->type) : 0;
     a->headers_len = *a->headers != '\0' ? strlen(a->headers) : 0; /* most have none */
     a->lines_len = a->lines != NULL ? strlen(a->lines) : 0;
-    a->close = a->open || !r->keep_alive || (c->h->draining && is_last(r));
+    a->close = (a->open && !a->passing) || !r->keep_alive || (c->h->draining && is_last(r));
     a->keep_header = r->http10;
     if (a->close)
         c->no_more = true;
@@ -362,6 +362,30 @@ void httpd_open_sized(struct httpd_req *r, int status, const char *content_type,
     open_it(r, &a);
 }
 
+bool httpd_may_pass(struct httpd_req *r)
+{
+    return !r->head && !r->http10 && (!r->at_hand || req_keep(r)) && r->conn->busy->first == r;
+}
+
+void httpd_open_passing(struct httpd_req *r, int status, const char *content_type,
+                        const char *headers, uint64_t length)
+{
+    bool sized = length != HTTPD_UNSIZED;
+    struct answer a = { .status = status, .type = content_type, .headers = headers,
+                        .body_len = sized ? length : 0, .open = true, .sized = sized,
+                        .passing = true };
+
+    r->passing = r->hungry = true;
+    r->sized = sized;
+    r->left = sized ? length : 0;
+    open_it(r, &a);
+}
+
+bool httpd_is_passing(const struct httpd_req *r)
+{
+    return r->passing;
+}
+
 bool httpd_is_sized(const struct httpd_req *r)
 {
     return r->sized;
@@ -369,8 +393,13 @@ bool httpd_is_sized(const struct httpd_req *r)
 
 void httpd_abort(struct httpd_req *r)
 {
-    assert(r->sized);
+    assert(r->sized || r->passing);
     conn_end(r->conn, END_ERROR);
+}
+
+bool out_is_open(const struct conn *c)
+{
+    return c->busy != NULL && c->busy->first != NULL && c->busy->first->open;
 }
 
 void out_taken(struct conn *c)
@@ -410,13 +439,19 @@ void httpd_send(struct httpd_req *r, const char *piece, size_t n)
     assert(r->sized ? n <= r->left : n <= UINT16_MAX);
     conn_dirty(c);
     r->left -= r->sized ? n : 0;
-    r->hungry = r->sized;
+    r->hungry = r->sized || r->passing;
     if (w == NULL) {
         conn_end(c, END_ERROR);
         return;
     }
     w = r->sized ? text_put(w, piece, n) : put_chunk(w, piece, n);
     c->busy->out_len += (size_t)(w - begin);
+}
+
+static void ends_open(struct conn *c)
+{
+    req_pop(c);
+    release_answered(c);
 }
 
 void httpd_end(struct httpd_req *r)
@@ -428,7 +463,7 @@ void httpd_end(struct httpd_req *r)
     assert(r->open && c->busy->first == r && r->left == 0);
     conn_dirty(c);
     if (r->sized) {
-        req_pop(c);
+        ends_open(c);
         return;
     }
     w = out_room(c, sizeof(last));
@@ -436,7 +471,7 @@ void httpd_end(struct httpd_req *r)
         c->busy->out_len += (size_t)(text_put(w, last, sizeof(last) - 1) - w);
     else
         conn_end(c, END_ERROR);
-    req_pop(c);
+    ends_open(c);
 }
 
 void out_error(struct conn *c, int status, const struct http_req *q)

@@ -95,7 +95,8 @@ static inline bool task_state_is_final(enum task_state s)
     X(CANCELLED, 4, "cancelled")  /* and it is not tried again */                        \
     X(SUCCEEDED, 5, "succeeded")                                                         \
     X(STATUS, 6, "http_status")   /* the target answered with `number` */                \
-    X(UNANSWERED, 7, "no_answer") /* the target did not answer, or could not be asked */
+    X(UNANSWERED, 7, "no_answer") /* the target did not answer, or could not be asked */ \
+    X(INTERRUPTED, 8, "interrupted") /* amid an answer of which its caller had a part */
 
 enum attempt_end {
 #define X(NAME, number, word) ATTEMPT_##NAME = number,

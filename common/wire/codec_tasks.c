@@ -43,7 +43,7 @@ MESSAGE(task_put_ans, TaskPutAns, NULL, ROWS(v, n, code.len, 0, TASK_ROWS_MAX), 
         COL(v, no, no), COL_BYTE(v, state, state, 0, TASK_NSTATES - 1))
 
 MESSAGE(task_get, TaskGet, NULL, NUM(part), NUM(epoch), NUM(no), NAME(queue), NAME(name), NUM(wait_ms),
-        NUM(result))
+        NUM(result), NUM(window), NUM(leaves))
 
 MESSAGE(task_get_ans, TaskGetAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES - 1),
         IN(priority, 0, TASK_PRIORITIES - 1), NUM(attempts), NUM(stopping), NAME(queue), NAME(key1),
@@ -89,6 +89,13 @@ MESSAGE(task_read, TaskRead, NULL, NUM(part), NUM(epoch), NUM(no), PLAIN(sha256,
         NUM(at), IN(most, 1, TASK_READ_MAX))
 
 MESSAGE(task_read_ans, TaskReadAns, NULL, CODE, PLAIN(data, TASK_READ_MAX))
+
+MESSAGE(task_piece, TaskPiece, NULL, IN(step, 0, PIECE_NSTEPS - 1), NUM(call), NUM(at),
+        PLAIN(data, TASK_READ_MAX), NUM(no), NUM(part), IN(status, 0, REPLY_STATUS_MAX),
+        TEXT(content_type, REPLY_TYPE_MAX), PLAIN(fields, REPLY_FIELDS_MAX), NUM(fields_cut),
+        NUM(sized), NUM(length))
+
+MESSAGE(task_flow, TaskFlow, NULL, NUM(call), NUM(more), NUM(left))
 
 MESSAGE(task_change, TaskChange, NULL, NUM(part), NUM(epoch), IN(verb, 0, CHANGE_NVERBS - 1), NUM(no),
         NAME(queue), NAME(name), NUM_AS(patch.order, order),

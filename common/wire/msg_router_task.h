@@ -70,6 +70,41 @@ struct msg_task_get {
     const char *queue, *name;
     uint32_t wait_ms; /* answered when the task is final, or after so long */
     bool result;      /* with the bytes of it */
+    uint32_t window;  /* 0, or a call's answer may be told in pieces as it comes (TASK_PIECE), in
+                       * place of TASK_GET_ANS: so many bytes before TASK_FLOW asks for more */
+    bool leaves;      /* the call is given up when the asker has left */
+};
+
+enum piece_step {
+    PIECE_HEAD,   /* the answer begins; with the bytes of it that are here */
+    PIECE_MORE,   /* next bytes */
+    PIECE_WHOLE,  /* all of it has been told, and the task is settled by it */
+    PIECE_BROKEN, /* no more comes, and it is not whole */
+    PIECE_NSTEPS
+};
+
+/* Has the request id of its TASK_GET, as all pieces of an answer. A question without a window, and so
+ * each of an older router, never gets one. */
+struct msg_task_piece {
+    uint8_t step;  /* enum piece_step */
+    uint64_t call; /* for TASK_FLOW */
+    uint64_t at;   /* bytes that were told before these */
+    struct bytes_of data;
+    /* HEAD: */
+    part_no part;
+    task_no no;
+    uint32_t status;
+    const char *content_type;
+    struct bytes_of fields; /* packed, like those of TASK_GET_ANS */
+    bool fields_cut;
+    bool sized;      /* the target has said how long it is */
+    uint64_t length; /* sized: bytes */
+};
+
+struct msg_task_flow { /* from who hears pieces; lost with its link, which ends them, too */
+    uint64_t call;
+    uint32_t more; /* bytes that may come beside those that might already */
+    bool left;     /* the reader has gone */
 };
 
 struct attempt_row {

@@ -15,6 +15,7 @@
 #include "router/page_http/page_request.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/long_answer.h"
+#include "router/task_requests/passing.h"
 #include "router/task_requests/request.h"
 
 static bool on_conn(void *ctx, const struct net_addr *peer, uint64_t *tag)
@@ -265,7 +266,9 @@ static void on_task_request(void *ctx, struct httpd_req *req, const struct http_
 
 static void on_gone(void *ctx, struct httpd_req *req, void *user)
 {
-    if (httpd_is_sized(req))
+    if (httpd_is_passing(req))
+        passing_gone(user);
+    else if (httpd_is_sized(req))
         whole_gone(user);
     else if (httpd_is_open(req))
         events_gone(ctx, user);
@@ -278,8 +281,10 @@ static void on_gone(void *ctx, struct httpd_req *req, void *user)
 static void on_taken(void *ctx, struct httpd_req *req, void *user)
 {
     (void)ctx;
-    (void)req;
-    whole_taken(user);
+    if (httpd_is_passing(req))
+        passing_taken(user);
+    else
+        whole_taken(user);
 }
 
 static bool on_large(void *ctx, const struct http_req *q)

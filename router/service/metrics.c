@@ -80,6 +80,12 @@ static const struct metric_row task_rows[] = {
           "Of these, those that ended before their last byte"),
     TASKS("long_answers_put_off_total", COUNTER, wholes_crowded,
           "Long answers that were not read, since too many were"),
+    TASKS("passed_answers_total", COUNTER, passings, "Answers of calls passed on as they came"),
+    TASKS("passed_answers_broken_total", COUNTER, passings_broken,
+          "Of these, those that ended before their last byte"),
+    TASKS("passed_answers_left_total", COUNTER, passings_left,
+          "Of these, those whose client left before their last byte"),
+    TASKS("passed_answers_bytes_total", COUNTER, passed_bytes, "Their bytes"),
     TASKS("left_total", COUNTER, left, "Calls in line whose clients closed their connection"),
     TASKS("maps_total", COUNTER, maps, "Maps of pools applied"),
     TASKS("frames_total", COUNTER, frames, "Frames sent to task nodes"),
@@ -218,6 +224,8 @@ static void tasks(struct buf *b, const struct tasking *t)
     node_links_count(&t->links, &up, &of);
     gauge(b, "segq_router_task_nodes", "Task nodes in the map", of);
     gauge(b, "segq_router_task_nodes_up", "Task nodes reached", up);
+    gauge(b, "segq_router_task_passing_answers", "Answers of calls being passed on as they come",
+          t->passings.n);
     gauge(b, "segq_router_task_requests", "Requests about tasks being answered", t->calls.n);
 }
 

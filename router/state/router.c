@@ -40,6 +40,20 @@ bool router_answer_begin(struct router *r, struct httpd_req *req, uint64_t lengt
     return true;
 }
 
+bool router_answer_passing(struct router *r, struct httpd_req *req, uint64_t length)
+{
+    struct api_ans *a = &r->ans;
+    const char *headers = api_headers(a);
+
+    if (headers == NULL) {
+        router_answer(r, req);
+        return false;
+    }
+    httpd_open_passing(req, a->status, a->type, headers, length);
+    api_ans_reset(a);
+    return true;
+}
+
 void router_problem(struct router *r, struct httpd_req *req, enum api_problem p,
                     const char *detail)
 {

@@ -110,6 +110,9 @@ void router_answer(struct router *r, struct httpd_req *req);
 /* The same of an answer of `length` bytes, of which r->ans has the first; the rest is the caller's to
  * send (httpd_may_open_sized() has been asked). False: there is no memory; that has been answered. */
 SQ_CHECK bool router_answer_begin(struct router *r, struct httpd_req *req, uint64_t length);
+/* The same of one that is passed on as it comes (httpd_may_pass() has been asked): its head. length: or
+ * HTTPD_UNSIZED. */
+SQ_CHECK bool router_answer_passing(struct router *r, struct httpd_req *req, uint64_t length);
 void router_problem(struct router *r, struct httpd_req *req, enum api_problem p,
                     const char *detail);
 /* False: its address is over its budget `k`; that has been answered. */

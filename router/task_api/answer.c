@@ -16,6 +16,14 @@ static void location(struct api_ans *a, const struct task_name *t, const char *h
     ADD(&a->headers, "\r\n");
 }
 
+/* The id that the target knows it by. */
+static void task_id(struct api_ans *a, part_no part, task_no no)
+{
+    out_u64(&a->headers, "segq-task: ", part);
+    out_u64(&a->headers, "-", no);
+    ADD(&a->headers, "\r\n");
+}
+
 void task_answer_put(struct api_ans *a, int status, const struct task_name *t, struct slice queue,
                      uint8_t state)
 {
@@ -186,7 +194,23 @@ void task_answer_call(struct api_ans *a, const struct task_name *t, const struct
         passed_on_fields(&a->headers, m, from, false);
     }
     /* The target's Location is its own: ours is another field behind its answer. */
+    if (final && why == NULL)
+        task_id(a, m->part, m->no);
     location(a, t, final && why == NULL ? "segq-location" : "Location");
+}
+
+void task_answer_passing(struct api_ans *a, const struct task_name *t, const struct msg_task_piece *m,
+                         const struct passed_from *from)
+{
+    struct msg_task_get_ans g = { .state = TASK_RUNNING, .status = m->status, .content_type = m->content_type,
+                                  .fields = m->fields, .fields_cut = m->fields_cut };
+
+    api_ok(a, 200);
+    a->status = (int)m->status;
+    result_begin(a, &g);
+    passed_on_fields(&a->headers, &g, from, false);
+    task_id(a, m->part, m->no);
+    location(a, t, "segq-location");
 }
 
 void task_answer_changed(struct api_ans *a, const struct task_name *t, uint8_t state, bool stopping,

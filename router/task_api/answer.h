@@ -53,6 +53,9 @@ void task_answer_completed(struct api_ans *a, part_no part, task_no no, uint8_t 
  * as is kept; 202 while the task is not final, 502 if there is no answer that can be passed on. */
 void task_answer_call(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
                       const struct passed_from *from, uint64_t salt);
+/* Head of an answer that is passed on while it comes; m: PIECE_HEAD. */
+void task_answer_passing(struct api_ans *a, const struct task_name *t, const struct msg_task_piece *m,
+                         const struct passed_from *from);
 /* Answers 202 and a look: it has ended, and the answer cannot be read now. */
 void task_answer_later(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
                        const char *endpoint);

@@ -447,6 +447,13 @@ bool result_is_harmless(const struct msg_task_get_ans *m)
     return says_json(type) || (n == 10 && strncasecmp(type, "text/plain", n) == 0);
 }
 
+static void result_lines(struct api_ans *a, const struct msg_task_get_ans *m)
+{
+    result_headers(&a->headers, m);
+    if (m->status != 0)
+        ADD(&a->headers, "Content-Security-Policy: sandbox; default-src 'none'\r\n");
+}
+
 void result_put(struct api_ans *a, const struct msg_task_get_ans *m)
 {
     const char *type = m->status == 0 ? API_JSON : m->content_type;
@@ -454,10 +461,14 @@ void result_put(struct api_ans *a, const struct msg_task_get_ans *m)
     a->type = m->result.n == 0                     ? NULL
               : is_cut(m) || type[0] == '\0' ? "application/octet-stream"
                                                     : type;
-    result_headers(&a->headers, m);
-    if (m->status != 0)
-        ADD(&a->headers, "Content-Security-Policy: sandbox; default-src 'none'\r\n");
+    result_lines(a, m);
     buf_append(&a->body, m->result.p, m->result.n);
+}
+
+void result_begin(struct api_ans *a, const struct msg_task_get_ans *m)
+{
+    a->type = m->content_type[0] == '\0' ? "application/octet-stream" : m->content_type;
+    result_lines(a, m);
 }
 
 bool result_is_there(const struct msg_task_get_ans *m)

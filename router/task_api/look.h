@@ -41,6 +41,8 @@ bool result_is_harmless(const struct msg_task_get_ans *m);
 /* Writes its bytes, their type, and lines of the head. Bytes of a stranger's server come under our name: they
  * may be no page of ours. */
 void result_put(struct api_ans *a, const struct msg_task_get_ans *m);
+/* The same of one whose bytes come later: type and lines. */
+void result_begin(struct api_ans *a, const struct msg_task_get_ans *m);
 
 /* ---- header fields of a target's answer, said again in an answer of ours ----
  * Location leads back through us if it leads to the endpoint, as a proxy's does:

@@ -186,16 +186,25 @@ static msec_t wait_of(struct slice item)
     return s * 1000;
 }
 
-bool prefers_async(const struct http_req *q)
+static bool prefers(const struct http_req *q, const char *word)
 {
-    static const char word[] = "respond-async";
     struct slice rest = q->fields, list, item;
 
     while (q->prefers && http_next(&rest, "prefer", &list))
         while (http_item_next(&list, &item))
-            if (item.n == sizeof(word) - 1 && strncasecmp(item.p, word, item.n) == 0)
+            if (item.n == strlen(word) && strncasecmp(item.p, word, item.n) == 0)
                 return true;
     return false;
+}
+
+bool prefers_async(const struct http_req *q)
+{
+    return prefers(q, "respond-async");
+}
+
+bool prefers_whole(const struct http_req *q)
+{
+    return prefers(q, "whole");
 }
 
 msec_t wait_preferred(const struct http_req *q, msec_t unsaid)

@@ -60,6 +60,8 @@ void task_path_task(struct task_path *out, enum http_method m, struct slice rest
 
 /* Prefer: respond-async */
 bool prefers_async(const struct http_req *q);
+/* Prefer: whole: not as it comes, but when all of it is there, or as much as is kept. */
+bool prefers_whole(const struct http_req *q);
 /* The seconds of "Prefer: wait=N", as ms, at most TASK_WAIT_MAX_MS; unsaid: there is none. */
 msec_t wait_preferred(const struct http_req *q, msec_t unsaid);
 /* Says that it was waited for: Preference-Applied. Nothing for 0. */

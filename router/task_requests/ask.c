@@ -175,7 +175,7 @@ static int keep(struct ask *a, const struct msg *m, uint32_t i)
 
 void ask_answered(struct ask *a, const struct msg *m, uint32_t i)
 {
-    int code = keep(a, m, i);
+    int code = m->type == MSG_TASK_PIECE ? CODE_DONE : keep(a, m, i);
 
     if (code == CODE_STALE) {
         a->call->t->counts.stale++;

@@ -35,6 +35,7 @@ struct task_link { /* questions that leave with this turn, or when the link, nev
     struct tasking *t;            /* ref */
     struct list open[ASK_NKINDS]; /* lists of struct ask */
     uint32_t reads;               /* pieces of long answers that are on their way */
+    struct map passings;          /* request id -> struct passing */
     struct map sent;              /* request id -> struct sent (task_link.c), owned */
 };
 

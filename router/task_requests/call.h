@@ -85,6 +85,7 @@ struct task_call {
     bool reads;             /* the bytes of a result are shown */
     bool fresh;             /* a new task was submitted */
     bool passes_on;         /* answered as the target answers */
+    bool whole_only;        /* and not while that comes */
     bool looks;             /* looked at once it is written */
     bool leaves;            /* cancelled if the client goes before it has begun */
     struct slice known;     /* If-None-Match */

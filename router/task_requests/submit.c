@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/task/call.h"
+#include "common/task/window.h"
 #include "router/state/router.h"
 #include "router/task_api/look.h"
 #include "router/task_api/path.h"
@@ -13,6 +14,7 @@
 #include "router/task_requests/ask.h"
 #include "router/task_requests/call.h"
 #include "router/task_requests/long_answer.h"
+#include "router/task_requests/passing.h"
 
 /* The meaning of "another payload": every router must say the same, in every release. */
 static uint64_t digest_of(const void *p, size_t n)
@@ -164,6 +166,7 @@ static void pass_back(struct task_call *c, const struct task_name *name, const s
     }
     w = passes ? whole_new(c, a->part, m) : NULL;
     g.result_whole = w != NULL;
+    g.part = a->part;
     task_answer_call(&r->ans, name, &g, &from, router_request_id(r));
     wait_applied(&r->ans, c->wait_ms);
     if (w != NULL)
@@ -194,7 +197,13 @@ static void answer(struct task_call *c, const struct msg_task_get_ans *m)
 static void waited(struct task_call *c, const struct msg *m)
 {
     bool seen = c->v[0].code == CODE_DONE;
+    struct task_name name;
 
+    if (seen && m->type == MSG_TASK_PIECE) {
+        task_token_write(c->v[0].part, c->v[0].no, &c->t->r->keys.token, name.text);
+        passing_begin(c, &name, &m->task_piece);
+        return;
+    }
     assert(!seen || (m != NULL && m->type == MSG_TASK_GET_ANS));
     answer(c, seen ? &m->task_get_ans : NULL);
 }
@@ -218,7 +227,10 @@ static bool look(struct task_call *c)
     next->v[0].no = was->no;
     next->v[0].state = was->state;
     next->v[0].get = (struct msg_task_get){ .no = was->no, .queue = "", .name = "",
-                                            .wait_ms = (uint32_t)c->wait_ms, .result = true };
+                                            .wait_ms = (uint32_t)c->wait_ms, .result = true,
+                                            .leaves = c->leaves };
+    if (!c->whole_only && passing_may(next))
+        next->v[0].get.window = WINDOW_BYTES;
     call_begin(next);
     return true;
 }
@@ -263,7 +275,7 @@ static bool read_one(struct tasking *t, const struct task_asked *x, uint32_t mem
     return true;
 }
 
-enum { PASSES_ON = 1, LEAVES = 2 }; /* bits: members of struct task_call */
+enum { PASSES_ON = 1, LEAVES = 2, WHOLE = 4 }; /* bits: members of struct task_call */
 
 /* w: of the queue; NULL: none is known. wait_ms -1: how it is then is not asked. */
 static void ask_one(struct tasking *t, struct httpd_req *req, const struct task_way *w,
@@ -277,6 +289,7 @@ static void ask_one(struct tasking *t, struct httpd_req *req, const struct task_
     c->wait_ms = ms_max(wait_ms, 0); /* once it is written */
     c->passes_on = (how & PASSES_ON) != 0;
     c->leaves = (how & LEAVES) != 0;
+    c->whole_only = (how & WHOLE) != 0;
     c->looks = wait_ms > 0 || (wait_ms == 0 && !c->passes_on);
     c->queue = (struct slice){ call_text(c, queue), queue.n };
     c->way = w;
@@ -319,6 +332,8 @@ void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
     buf_reset(&t->form);
     if (w != NULL && w->cancel_on_disconnect && wait_ms > 0 && !will_come_back(x->q))
         how |= LEAVES;
+    if (prefers_whole(x->q))
+        how |= WHOLE;
     if (x->q->idempotency_key.n > TASK_IDEM_MAX ||
         (x->q->idempotency_key.n > 0 && !task_text_ok(x->q->idempotency_key)))
         why = "Idempotency-Key must be 1 to 128 visible ASCII characters";

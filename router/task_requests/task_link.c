@@ -11,6 +11,7 @@
 #include "common/task/state.h"
 #include "common/ticket/task_token.h"
 #include "router/task_requests/ask.h"
+#include "router/task_requests/passing.h"
 #include "router/task_requests/submit.h"
 
 #define LOG_MODULE "task_link"
@@ -260,6 +261,33 @@ static struct sent *take_sent(struct task_link *l, uint64_t rid)
     return s;
 }
 
+/* The first one of an answer is that to its question, and what follows is of a client. */
+static int on_piece(struct task_link *l, const struct msg *m, uint64_t rid)
+{
+    struct sent *s = m->task_piece.step == PIECE_HEAD ? take_sent(l, rid) : NULL;
+    struct ask *a = s != NULL ? s->v[0] : NULL;
+
+    if (m->task_piece.step != PIECE_HEAD) {
+        passing_hear(l, rid, &m->task_piece);
+        return 0;
+    }
+    if (s == NULL || s->kind != ASK_GET || (a != NULL && a->get.window == 0)) {
+        if (s != NULL)
+            sent_lost(s);
+        return SQ_EPROTO;
+    }
+    if (a == NULL) {
+        passing_refuse(l, rid, &m->task_piece);
+    } else {
+        l->t->piece.link = l;
+        l->t->piece.rid = rid;
+        ask_forget(a);
+        ask_answered(a, m, 0);
+    }
+    free(s);
+    return 0;
+}
+
 /* Does the answer fit to the question? */
 static bool fits(const struct sent *s, const struct msg *m)
 {
@@ -300,7 +328,7 @@ static int on_msg(struct node_link *n, const struct msg *m, uint64_t rid)
         notice_begin(l->t, n->no, &m->task_notice);
         return 0;
     }
-    return on_answer(l, m, rid);
+    return m->type == MSG_TASK_PIECE ? on_piece(l, m, rid) : on_answer(l, m, rid);
 }
 
 static bool on_refused(struct node_link *n, const struct msg_error *m, uint64_t rid)
@@ -382,6 +410,7 @@ static void on_lost(struct node_link *n, bool was_up)
 
     (void)was_up;
     l->reads = 0;
+    passings_lost(l);
     map_init(&l->sent, 0); /* first out of reach, then told: they may ask again */
     for (size_t i = 0; (i = map_next(&sent, i, &rid, &val)) != 0;)
         sent_unheard(l->t, (struct sent *)(uintptr_t)val);
@@ -408,6 +437,7 @@ static void link_init(struct node_link *n)
     l->t = container_of(n->of, struct tasking, links);
     for (int k = 0; k < ASK_NKINDS; k++)
         list_init(&l->open[k]);
+    map_init(&l->passings, 0);
     map_init(&l->sent, 0);
 }
 

@@ -11,6 +11,7 @@
 #include "common/supervisor/program.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/long_answer.h"
+#include "router/task_requests/passing.h"
 #include "router/task_requests/task_link.h"
 
 #define LOG_MODULE "tasking"
@@ -99,6 +100,8 @@ int tasking_new(struct tasking **out, struct router *r, struct err *e)
     tasking_links_init(t);
     list_init(&t->calls);
     list_init(&t->waiting);
+    list_init(&t->passings);
+    list_init(&t->eased);
     list_init(&t->wholes);
     list_init(&t->taken);
     rc = read_tokens(&t->tokens, r->cfg->task_tokens, e);
@@ -119,6 +122,7 @@ void tasking_free(struct tasking *t)
     if (t == NULL)
         return;
     ev_unhook(t->r->ev, on_turn_end, t);
+    passings_free(t);
     node_links_free(&t->links);
     list_each (&t->calls, it)
         call_drop(container_of(it, struct task_call, in_all));

@@ -7,6 +7,7 @@
  *   ask.h          a question's way to a node, waits, time limits; what nobody waits for; clients
  *                  who go meanwhile
  *   long_answer.h  answers that are longer than a look: passed on piece by piece
+ *   passing.h      answers that are passed on while they come
  *   task_link.h    links to task nodes: frames out and in, notices of ends */
 #ifndef SEGQ_ROUTER_TASKING_H
 #define SEGQ_ROUTER_TASKING_H
@@ -21,6 +22,8 @@
 #define TASK_CALLS    65536  /* under way; more get 503 at once */
 #define TASK_LARGEST  (2u << 20) /* bytes of a request's body: of a batch */
 
+struct task_link;
+
 struct tasking_counts { /* ever */
     uint64_t submitted, same, taken, settled, looked, changed; /* tasks */
     uint64_t refused;                                          /* without a token that may */
@@ -28,6 +31,7 @@ struct tasking_counts { /* ever */
     uint64_t notices; /* ends of tasks that another queue has taken */
     uint64_t left; /* calls whose clients went before they were answered */
     uint64_t wholes, wholes_broken, wholes_crowded; /* answers longer than a look */
+    uint64_t passings, passings_broken, passings_left, passed_bytes; /* answers passed on as they came */
     uint64_t maps, frames, rows;
 };
 
@@ -38,6 +42,11 @@ struct tasking {
     struct node_links links; /* list of struct task_link */
     struct list calls;   /* struct task_call, owned */
     struct list waiting; /* struct ask: for a newer map, or a link */
+    struct list passings, eased; /* struct passing, owned; those whose clients have taken all */
+    struct { /* where the answer at hand came from: for one that begins */
+        struct task_link *link; /* ref */
+        uint64_t rid;
+    } piece;
     struct list wholes, taken; /* struct whole, owned; those whose clients want more */
     struct ev_timer *timer;
     ev_fn farewell; /* NULL: the process does not end */

@@ -23,6 +23,8 @@ void calls_init(struct calls *c)
     *c = (struct calls){ 0 };
     list_init(&c->endpoints);
     list_init(&c->going);
+    list_init(&c->early);
+    list_init(&c->eased);
     map_init(&c->by_id, 0); /* our own numbers */
 }
 
@@ -430,9 +432,31 @@ static void tell_hand(struct going_call *g, bool well, uint64_t ms)
     copy_text(ep->hand.said, sizeof(ep->hand.said), g->why);
 }
 
+bool call_may_pass(const struct call_answer *a, int64_t wall_ms)
+{
+    enum verdict_kind kind = verdict_of(a, wall_ms).kind;
+
+    return (kind == VERDICT_DONE || kind == VERDICT_DEAD) && a->status >= 200 && a->status < 600 &&
+           a->status / 100 != 3 && a->status != 204 && a->status != 205;
+}
+
+/* Another attempt would begin anew what the reader has a part of. */
+static void interrupts(struct going_call *g, const struct call_answer *a)
+{
+    const struct call_reader *r = &g->reader;
+
+    g->verdict.kind = VERDICT_DEAD;
+    g->verdict.spared = false;
+    if (a->fault == CALL_TIMEOUT && r->peer != 0 && window_room(&r->window) == 0)
+        g->verdict.failed = false; /* the target waited for the reader */
+}
+
 static void set_why(struct going_call *g, const struct call_answer *a)
 {
-    if (a->fault != CALL_NONE)
+    if (g->passed && a->fault != CALL_NONE)
+        snprintf(g->why, sizeof(g->why), "%" PRIu64 " bytes were passed on: %s: %s", g->reader.window.told,
+                 call_fault_word(a->fault), a->why);
+    else if (a->fault != CALL_NONE)
         snprintf(g->why, sizeof(g->why), "%s: %s", call_fault_word(a->fault), a->why);
     else
         copy_text(g->why, sizeof(g->why), call_class_word(g->verdict.class));
@@ -446,6 +470,8 @@ void calls_answered(struct going_call *g, const struct call_answer *a, msec_t no
     assert(g->step == CALL_SENT);
     g->step = CALL_ENDED;
     *v = verdict_of(a, wall_ms);
+    if (g->passed && v->kind == VERDICT_RETRY)
+        interrupts(g, a);
     set_why(g, a);
     v->status = (uint32_t)a->status;
     v->excused = v->kind == VERDICT_RETRY && (g->probe || g->by_hand);
@@ -459,7 +485,8 @@ void calls_answered(struct going_call *g, const struct call_answer *a, msec_t no
                      call_fault_is_ours(a->fault) ? END_UNKNOWN : v->failed ? END_FAILED : END_WELL, now);
     v->excused |= v->kind == VERDICT_RETRY &&
                   (ep->breaker.state == BREAKER_OPEN || ep->def.tripped);
-    tell_adaptive(ep, a, v, now);
+    if (!g->reader.slow)
+        tell_adaptive(ep, a, v, now);
     g->probe = false;
     if (v->hold_ms > 0)
         ep->held = ms_max(ep->held, now + v->hold_ms);
@@ -489,6 +516,10 @@ void calls_end(struct calls *c, struct going_call *g, msec_t now)
         ep->hand.state = PROBE_LOST;
     ep->in_flight--;
     list_remove(&c->going, &g->in);
+    if (list_linked(&g->in_early))
+        list_remove(&c->early, &g->in_early);
+    if (list_linked(&g->in_eased))
+        list_remove(&c->eased, &g->in_eased);
     (void)map_del(&c->by_id, g->id);
     buf_fini(&g->result);
     free(g);

@@ -23,6 +23,7 @@
 #include "common/base/map.h"
 #include "common/base/buf.h"
 #include "common/task/state.h"
+#include "common/task/window.h"
 #include "common/ticket/task_token.h"
 #include "common/wire/msg_task_manager.h"
 #include "task/calls/throttle.h"
@@ -66,7 +67,7 @@ struct endpoint {
 #define CALL_WHY_MAX 128 /* with a 0 */
 
 enum call_step {
-    CALL_TAKEN, /* its start is not written yet */
+    CALL_TAKEN, /* the start is not written yet */
     CALL_SENT,
     CALL_ENDED, /* end is not written yet */
 };
@@ -90,6 +91,17 @@ struct going_call {
     char why[CALL_WHY_MAX]; /* ENDED: how, in words: "tls: ...", "server_error" */
     struct buf result;      /* ENDED: in the form that is kept (common/task/call.h) */
     uint32_t max_result;    /* bytes of it that are kept with the task */
+    struct call_reader {    /* peer that is told the answer as it comes (task/node/passing.h) */
+        peer_no peer; /* 0: nobody */
+        uint64_t rid;
+        bool leaves;  /* the call ends when it has gone */
+        bool slow;    /* the target has waited for it */
+        struct window_out window; /* also of one that has gone */
+    } reader;
+    bool passed;      /* ENDED: somebody was told of it: no attempt follows */
+    bool told_whole;  /* the end is written, and was that of a whole answer */
+    struct list_node in_early; /* calls.early */
+    struct list_node in_eased; /* calls.eased */
     struct caller *sender;  /* state of the sender, as is what follows */
     void *target, *sending;
     struct answer_file *whole; /* owned: its answer is longer; NULL: not yet, or not kept */
@@ -99,6 +111,8 @@ struct going_call {
 
 struct calls {
     struct list endpoints, going;
+    struct list early; /* struct going_call: a head is here that may be told, and nobody hears it yet */
+    struct list eased; /* struct going_call: the reader has room again, or has gone */
     struct map by_id; /* -> struct going_call */
     uint64_t last_id;
 };
@@ -157,6 +171,9 @@ struct going_call *calls_begin(struct calls *c, struct endpoint *ep, uint32_t at
 struct going_call *calls_at(const struct calls *c, uint64_t id); /* NULL: it has gone */
 /* Takes the target's answer: g->verdict, for the settlement; the endpoint learns from it. */
 void calls_answered(struct going_call *g, const struct call_answer *a, msec_t now, int64_t wall_ms);
+/* May the answer that begins so be told as it comes? What is tried again, or only begins to be worked
+ * on, may not: nor what has no body, or is none that is passed on. */
+bool call_may_pass(const struct call_answer *a, int64_t wall_ms);
 /* Ends a task that has no request that may be made: nothing was sent. */
 void calls_refuse(struct going_call *g);
 /* Ends it: settled, or nobody cares. A call without an answer tells the endpoint nothing. */

@@ -46,6 +46,8 @@ struct call_answer {
     char retry_after[64], command[64], delivery[64], upstash[16];
     struct call_span fields; /* the other header fields, those that are kept, packed (common/task/call.h); borrowed */
     bool fields_cut;         /* more than there was room for */
+    bool sized;              /* the target has said how many bytes its body has: */
+    uint64_t says;
     const uint8_t *body; /* borrowed: the first n bytes, */
     uint32_t n;
     uint64_t length; /* number of all its bytes */

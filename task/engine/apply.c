@@ -194,10 +194,22 @@ static int apply_start(struct engine *e, task_slot slot, const struct trec *r)
     t->lease = r->lease;
     t->started = (uint64_t)e->at & (WHEEL_MAX - 1);
     t->called = r->kind == TREC_CALL;
+    t->passed = 0;
     names_begin(&e->names, r->no);
     t->attempts = t->attempts < ATTEMPTS_MAX ? (t->attempts + 1) & 63 : ATTEMPTS_MAX;
     e->next_lease = u64_max(e->next_lease, r->lease + 1);
     task_arm(e, slot, r->until);
+    return 0;
+}
+
+/* Also comes in a snapshot, behind its TASK. */
+static int apply_passed(struct engine *e, const struct trec *r)
+{
+    task_slot slot = task_find(&e->store, r->no);
+
+    if (slot == SLOT_NONE || task_at(&e->store, slot)->state != TASK_RUNNING)
+        return SQ_EPROTO;
+    task_at(&e->store, slot)->passed = 1;
     return 0;
 }
 
@@ -386,6 +398,8 @@ int task_apply(struct engine *e, const struct trec *r)
         return apply_past(e, r);
     case TREC_DONE_UNDER:
         return apply_done_under(e, r);
+    case TREC_PASSED:
+        return apply_passed(e, r);
     case TREC_REPLY:
         return arrive_reply(e, r);
     case TREC_NAME:

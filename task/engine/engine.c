@@ -162,7 +162,7 @@ unsigned task_most_attempts(const struct engine *e, task_slot slot, struct backo
     return (unsigned)r.max_attempts;
 }
 
-static void explain(struct engine *e, task_no no, const struct attempt *a)
+void task_explain(struct engine *e, task_no no, const struct attempt *a)
 {
     struct trec r = { .kind = TREC_EXPLAIN, .no = no, .lo = a->number,
                       .name = { a->reason, a->reason_len } };
@@ -170,21 +170,39 @@ static void explain(struct engine *e, task_no no, const struct attempt *a)
     task_perform_sure(e, &r);
 }
 
+/* The caller has a part of the answer; after a lapse nobody knows how much. */
+static struct attempt interrupted(const struct attempt *how)
+{
+    static const char lapsed[] = "its task node stopped; a part of the answer may have been passed on";
+    struct attempt a = *how;
+
+    if (a.end == ATTEMPT_STATUS)
+        return a;
+    a.end = ATTEMPT_INTERRUPTED;
+    if (a.reason_len == 0) {
+        a.reason = lapsed;
+        a.reason_len = sizeof(lapsed) - 1;
+    }
+    return a;
+}
+
 void task_attempt_ends(struct engine *e, task_slot slot, const struct call_failed *f, bool taken_back)
 {
     const struct task *t = task_at(&e->store, slot);
     const struct task_rules *rules = tqueue_rules(e, slot);
-    struct trec r = { .no = task_number(&e->store, slot), .why = f->how.end };
+    struct trec r = { .no = task_number(&e->store, slot) };
+    struct attempt how = t->passed ? interrupted(&f->how) : f->how;
     struct backoff backoff;
     unsigned most = task_most_attempts(e, slot, &backoff);
     msec_t delay_ms = f->delay_ms;
 
     assert(t->state == TASK_RUNNING && t->attempts > 0);
+    r.why = how.end;
     if (t->cancel) {
         r.kind = TREC_CANCEL;
         r.until = task_end_of(e, rules->result_ms);
         e->counts.cancelled++;
-    } else if (f->for_good || (t->attempts >= most && !taken_back)) {
+    } else if (f->for_good || t->passed || (t->attempts >= most && !taken_back)) {
         r.kind = TREC_DEAD;
         r.until = task_end_of(e, rules->dead_ms);
         e->counts.dead++;
@@ -196,8 +214,8 @@ void task_attempt_ends(struct engine *e, task_slot slot, const struct call_faile
         e->counts.retried++;
     }
     task_perform_sure(e, &r);
-    if (f->how.number != 0 || f->how.reason_len != 0)
-        explain(e, r.no, &f->how);
+    if (how.number != 0 || how.reason_len != 0)
+        task_explain(e, r.no, &how);
 }
 
 void task_cut_ends(struct engine *e, task_slot slot)

@@ -167,6 +167,8 @@ struct call_failed;
 /* The attempt has failed: tried again, or dead, or cancelled if somebody wanted that (worker.h).
  * taken_back: it does not count, and the next one has its number. */
 void task_attempt_ends(struct engine *e, task_slot slot, const struct call_failed *f, bool taken_back);
+/* Says of the newest attempt its number and reason. */
+void task_explain(struct engine *e, task_no no, const struct attempt *a);
 /* No worker has seen the attempt: it does not count, and the task has its place in line as before. */
 void task_attempt_unseen(struct engine *e, task_slot slot);
 /* Frees what a task that was cut still held. */

@@ -93,7 +93,7 @@ int leave_retry(struct engine *e, task_slot slot, const struct trec *r)
     if (r->kind == TREC_SPARED && t->attempts > 0)
         t->attempts--;
     tree_end(&e->tree, slot, false);
-    t->lease = t->started = t->called = 0;
+    t->lease = t->started = t->called = t->passed = 0;
     t->cancel = unseen;
     task_set_state(&e->store, slot, TASK_RETRYING);
     task_arm(e, slot, r->until);
@@ -123,7 +123,7 @@ static void finish(struct engine *e, task_slot slot, enum task_state to, uint64_
     struct task *t = task_at(&e->store, slot);
 
     if (t->state == TASK_RUNNING) {
-        t->called = 0;
+        t->called = t->passed = 0;
         tree_end(&e->tree, slot, true);
     } else if (t->state == TASK_RETRYING) {
         tree_give_up(&e->tree, slot);
@@ -157,10 +157,15 @@ int leave_dead(struct engine *e, task_slot slot, const struct trec *r)
     return 0;
 }
 
+static void note_cancelled(struct engine *e, task_slot slot)
+{
+    note_attempt(e, slot, task_at(&e->store, slot)->passed ? ATTEMPT_INTERRUPTED : ATTEMPT_CANCELLED, 0);
+}
+
 int leave_cancel(struct engine *e, task_slot slot, const struct trec *r)
 {
     if (task_at(&e->store, slot)->state == TASK_RUNNING)
-        note_attempt(e, slot, ATTEMPT_CANCELLED, 0);
+        note_cancelled(e, slot);
     finish(e, slot, TASK_CANCELLED, r->until);
     return 0;
 }
@@ -170,7 +175,8 @@ int leave_cut(struct engine *e, task_slot slot, const struct trec *r)
     struct task *t = task_at(&e->store, slot);
 
     if (t->state == TASK_RUNNING && r->until == 0) {
-        note_attempt(e, slot, ATTEMPT_CANCELLED, 0);
+        note_cancelled(e, slot);
+        t->passed = 0;
         becomes(e, slot, TASK_CANCELLED);
         t->cancel = 1;
         e->cuts++;

@@ -61,6 +61,9 @@ static void write_task(const struct engine *e, task_slot slot, struct buf *out)
     r = (struct trec){ .kind = TREC_REPLY, .no = r.no, .body = replies_of(&e->replies, slot) };
     if (r.body != 0)
         trec_append(&r, out);
+    r = (struct trec){ .kind = TREC_PASSED, .no = r.no };
+    if (v.state == TASK_RUNNING && t->passed)
+        trec_append(&r, out);
     r = (struct trec){ .kind = TREC_DONE_UNDER, .no = r.no, .lease = task_done_start(t) };
     if (v.state == TASK_SUCCEEDED && r.lease != 0)
         trec_append(&r, out);

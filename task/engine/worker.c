@@ -5,6 +5,7 @@
 
 #include "common/base/err.h"
 #include "task/engine/apply.h"
+#include "task/engine/change.h"
 #include "task/engine/engine.h"
 #include "task/engine/leave.h"
 #include "task/engine/tqueue.h"
@@ -163,7 +164,7 @@ int engine_call_failed(struct engine *e, task_no no, uint64_t lease, const struc
     if (slot < 0)
         return (int)slot;
     most = task_most_attempts(e, (task_slot)slot, &b);
-    if (!f->for_good &&
+    if (!f->for_good && !task_at(&e->store, (task_slot)slot)->passed &&
         (f->spared || (f->excused && task_at(&e->store, (task_slot)slot)->attempts < most))) {
         taken_back = most >= ATTEMPTS_MAX;
         rc = taken_back ? 0 : add_attempt(e, (task_slot)slot, most);
@@ -184,6 +185,44 @@ int engine_cut_ends(struct engine *e, task_no no, uint32_t attempt)
         return SQ_ECONFLICT;
     task_cut_ends(e, slot);
     return 0;
+}
+
+int engine_pass(struct engine *e, task_no no, uint64_t lease)
+{
+    int64_t slot = held(e, no, lease);
+    const struct trec r = { .kind = TREC_PASSED, .no = no };
+
+    if (slot < 0)
+        return (int)slot;
+    if (!task_at(&e->store, (task_slot)slot)->passed)
+        task_perform_sure(e, &r);
+    return 0;
+}
+
+bool engine_is_passed(const struct engine *e, task_no no, uint64_t lease)
+{
+    int64_t slot = held(e, no, lease);
+
+    return slot >= 0 && task_at(&e->store, (task_slot)slot)->passed;
+}
+
+int engine_give_up(struct engine *e, task_no no, uint64_t lease, uint32_t lease_ms,
+                   const struct attempt *how)
+{
+    int64_t slot = held(e, no, lease);
+    int rc;
+
+    if (slot < 0)
+        return (int)slot;
+    if (task_end_of(e, lease_ms) < (uint64_t)wheel_when(&e->timers, (task_slot)slot)) {
+        rc = engine_extend(e, no, lease, lease_ms);
+        if (rc < 0)
+            return rc;
+    }
+    rc = engine_cut(e, no);
+    if (rc == 0)
+        task_explain(e, no, how);
+    return rc;
 }
 
 bool engine_runs(const struct engine *e, task_no no, uint64_t lease)

@@ -59,6 +59,13 @@ struct call_failed {
  * freed. SQ_ENOMEM: only if it is spared. */
 SQ_CHECK int engine_call_failed(struct engine *e, task_no no, uint64_t lease,
                                 const struct call_failed *f);
+/* The answer to its call begins to go to its caller: however the attempt ends, none follows. */
+SQ_CHECK int engine_pass(struct engine *e, task_no no, uint64_t lease);
+bool engine_is_passed(const struct engine *e, task_no no, uint64_t lease);
+/* The caller has given it up: cancelled at once, as by engine_cut(), and what it takes up is held for
+ * lease_ms at most. Of `how` are meant number and reason. */
+SQ_CHECK int engine_give_up(struct engine *e, task_no no, uint64_t lease, uint32_t lease_ms,
+                            const struct attempt *how);
 /* This attempt is known to be over. 0: its task was cut (engine_cut()), and holds nothing any more;
  * SQ_ECONFLICT: that was not so. */
 SQ_CHECK int engine_cut_ends(struct engine *e, task_no no, uint32_t attempt);

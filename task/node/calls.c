@@ -327,6 +327,7 @@ bool tasktab_call_ends(struct tasktab *t, struct task_now now, struct going_call
     tasktab_clock(t, p);
     t->answered = g->verdict.status;
     rc = settle(t, p, g);
+    g->told_whole = rc == 0 && g->verdict.status != 0;
     t->answered = 0;
     return rc != SQ_ENOMEM && rc != SQ_ESYS && rc != SQ_EBUSY;
 }
@@ -336,6 +337,7 @@ void tasktab_call_answered(struct tasktab *t, struct task_now now, struct going_
 {
     const struct part *p = tasktab_part(t, g->part);
 
+    g->passed = p != NULL && engine_is_passed(&p->e, g->no, g->lease);
     calls_answered(g, a, now.ms, now.wall_ms);
     if (a->fault == CALL_NONE && g->verdict.kind != VERDICT_PENDING && p != NULL)
         keep_reply(p, g, a);

@@ -5,6 +5,7 @@
 
 #include "common/base/err.h"
 #include "common/task/queue_name.h"
+#include "common/task/window.h"
 #include "task/engine/change.h"
 #include "task/engine/look.h"
 #include "task/engine/submit.h"
@@ -229,7 +230,8 @@ void tasktab_get(struct tasktab *t, struct asker a, const struct msg_task_get *q
                  struct outbox *out)
 {
     struct part *p = tasktab_owned(t, q->part, q->epoch);
-    struct wait_for f = { .ms = q->wait_ms, .result = q->result };
+    struct wait_for f = { .ms = q->wait_ms, .result = q->result, .leaves = q->leaves,
+                          .window = q->window >= WINDOW_BYTES ? WINDOW_BYTES : 0 };
     enum task_state s;
 
     t->n.gets++;
@@ -242,6 +244,8 @@ void tasktab_get(struct tasktab *t, struct asker a, const struct msg_task_get *q
     if (f.ms == 0 || s == TASK_FREE || task_state_is_final(s) ||
         !tasktab_wait(t, a, p, &f, out))
         tasktab_answer_get(t, a, p, f.no, q->result, out);
+    else
+        t->reads |= f.window > 0 && s == TASK_RUNNING;
 }
 
 /* ---- takes ------------------------------------------------------------------------- */

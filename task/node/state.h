@@ -5,6 +5,7 @@
  *   parts.c      partitions: found, made, dropped; their clocks
  *   orders.c     which manager is obeyed; partitions come and go
  *   commands.c   submissions, looks, takes, changes, settlements
+ *   passing.c    answers to calls that are told as they come
  *   calls.c      tasks that the node takes itself, since they are calls to an endpoint
  *   operate.c    what operators ask and order
  *   answer.c     what a look and a take are told
@@ -108,8 +109,13 @@ struct wait {
     struct spot *spot;  /* ref */
     uint64_t rid;
     uint32_t id;             /* index; free: the next free one */
-    uint32_t most, lease_ms; /* members of a TAKE */
-    bool result;             /* member of a GET */
+    union {
+        struct {
+            uint32_t most, lease_ms; /* members of a TAKE */
+        };
+        uint32_t window;             /* members of a GET */
+    };
+    bool result, leaves;
 };
 
 #define GIVEN_KEPT 8192u /* 256 KiB, and 64 for their index */
@@ -158,6 +164,7 @@ struct tasktab {
     bool lost_record; /* no memory: this turn cannot be written */
     msec_t calls_due; /* an endpoint lets a call go */
     bool cut; /* a task may have ended whose call is under way */
+    bool reads; /* somebody waits to be told an answer that may have begun */
     bool left; /* a call may be under way whose partition has left */
     struct tasktab_counts n;
 };

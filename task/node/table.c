@@ -12,6 +12,7 @@
 #include "task/node/orders.h"
 #include "task/node/part_copy.h"
 #include "task/node/parts.h"
+#include "task/node/passing.h"
 #include "task/node/report.h"
 #include "task/node/wait.h"
 
@@ -95,6 +96,7 @@ void tasktab_down(struct tasktab *t, peer_no no)
     if (t->manager == no)
         t->manager = 0;
     tasktab_unwait(t, p);
+    tasktab_readers_gone(t, no);
     each_part (t, x)
         notices_lost(&x->notices, no);
     tasktab_outs_down(t, no);
@@ -119,6 +121,9 @@ void tasktab_msg(struct tasktab *t, struct task_now now, peer_no from, uint64_t 
         break;
     case MSG_TASK_READ:
         tasktab_read(t, a, &m->task_read, out);
+        break;
+    case MSG_TASK_FLOW:
+        tasktab_flow(t, from, &m->task_flow);
         break;
     case MSG_TASK_TAKE:
         tasktab_take(t, a, &m->task_take, out);

@@ -153,6 +153,22 @@ void tasktab_full(struct tasktab *t, bool on);
 /* Takes a target's answer: its verdict, what is kept (task/calls/calls.h). */
 void tasktab_call_answered(struct tasktab *t, struct task_now now, struct going_call *g,
                            const struct call_answer *a);
+/* ---- answers that are told as they come (task/node/passing.h) ----
+ * Its head is here, and its first bytes, if some are; they leave when the turn is written, which then
+ * says that no other attempt follows. */
+void tasktab_pass_head(struct tasktab *t, struct task_now now, struct going_call *g,
+                       const struct call_answer *a, struct outbox *out);
+/* The next bytes; to nobody, if nobody hears it. */
+void tasktab_pass_more(struct tasktab *t, struct going_call *g, const void *p, size_t n,
+                       struct outbox *out);
+/* Bytes that its reader has room for; UINT32_MAX: nobody hears it. */
+uint32_t tasktab_pass_room(struct going_call *g);
+/* The call ends, settled or not: its reader is told. */
+void tasktab_pass_end(struct tasktab *t, struct going_call *g, struct outbox *out);
+/* Somebody has come who would hear an answer that may have begun: calls.early is to be looked at. */
+bool tasktab_reads(struct tasktab *t);
+/* The turn was not written, so links are closed: nobody hears them any more. */
+void tasktab_readers_forget(struct calls *c);
 /* True: its partition is here, and its task runs under its lease. */
 bool tasktab_call_may_go(const struct tasktab *t, const struct going_call *g);
 /* Endpoints that are over, and that no partition has, are forgotten. */

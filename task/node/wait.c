@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/base/text.h"
+#include "task/calls/calls.h"
 
 #define WAIT_MAX_MS 3600000u
 
@@ -123,9 +124,14 @@ bool tasktab_wait(struct tasktab *t, struct asker a, struct part *p, const struc
     w->peer = a.peer;
     w->rid = a.rid;
     w->spot = s;
-    w->most = f->most;
-    w->lease_ms = f->lease_ms;
+    if (s->door) {
+        w->most = f->most;
+        w->lease_ms = f->lease_ms;
+    } else {
+        w->window = f->window;
+    }
     w->result = f->result;
+    w->leaves = f->leaves;
     list_push_back(&s->waits, &w->of_spot);
     list_push_back(&a.peer->waits, &w->of_peer);
     wheel_set(&t->ends, w->id, t->now.ms + (f->ms < WAIT_MAX_MS ? f->ms : WAIT_MAX_MS));
@@ -192,6 +198,24 @@ static void answer_all(struct tasktab *t, struct spot *s, uint8_t code, struct o
 {
     while (s->waits.n > 0)
         answer(t, list_entry(list_first(&s->waits), struct wait, of_spot), code, out);
+}
+
+bool tasktab_wait_reader(struct tasktab *t, const struct part *p, task_no no, struct call_reader *r)
+{
+    struct spot *s = map_get_ptr(&p->by_key[false], no);
+
+    if (s == NULL)
+        return false;
+    list_each_of (&s->waits, struct wait, of_spot, w) {
+        if (w->window == 0)
+            continue;
+        *r = (struct call_reader){ .peer = w->peer->no, .rid = w->rid, .leaves = w->leaves,
+                                   .window = window_out(w->window) };
+        wait_free(t, w);
+        spot_tidy(s);
+        return true;
+    }
+    return false;
 }
 
 void tasktab_waits_final(struct tasktab *t, struct part *p, task_no no, struct outbox *out)

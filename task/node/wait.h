@@ -10,7 +10,9 @@ struct wait_for {
     task_no no;
     uint32_t ms;
     uint32_t most, lease_ms; /* members of a TAKE */
-    bool result;             /* member of a GET */
+    bool result;             /* members of a GET */
+    uint32_t window;
+    bool leaves;
 };
 
 /* False: no memory, or the process ends: answer now. The link's oldest may be answered for it. */
@@ -24,6 +26,10 @@ void tasktab_untake(struct tasktab *t, const struct part *p, struct tpeer *peer,
 void tasktab_waits_end(struct tasktab *t, struct outbox *out);
 /* Something has changed in the partition: is there a task for those who wait at its doors? */
 void tasktab_waits_take(struct tasktab *t, struct part *p, struct outbox *out);
+/* The one who waits for the task and hears it as it comes: waits no more. False: there is none. */
+struct call_reader;
+SQ_CHECK bool tasktab_wait_reader(struct tasktab *t, const struct part *p, task_no no,
+                                  struct call_reader *r);
 /* The task is final, or gone. */
 void tasktab_waits_final(struct tasktab *t, struct part *p, task_no no, struct outbox *out);
 /* All who wait there are answered: CODE_DONE: with what there is; else with this code. */

@@ -44,14 +44,30 @@ static size_t on_line(char *p, size_t size, size_t count, void *arg)
     rc = http_answer_head(&u->answer, (char *)u->head.data, u->head.len);
     if (rc > 0)
         answer_head(c, &u->answer);
+    if (rc > 0 && u->answer.part != HTTP_ANSWER_DONE && !c->answer.sized)
+        answer_goes_on(c); /* else we see with its first bytes whether they are all */
     if (rc < 0)
         u->wrong = rc == -431 ? CALL_TOO_LONG : CALL_RESET;
     return rc < 0 ? 0 : n;
 }
 
+/* Refuses what the reader has no room for: libcurl keeps it, 16 KiB at most, and reads no more. */
 static size_t on_body(char *p, size_t size, size_t count, void *arg)
 {
-    return answer_body(arg, p, size * count) ? size * count : 0;
+    struct out_call *c = arg;
+    size_t n = size * count;
+
+    if (!c->answer.sized || n < c->answer.says)
+        answer_goes_on(c);
+    c->paused = n > answer_room(c);
+    if (c->paused)
+        return CURL_WRITEFUNC_PAUSE;
+    return answer_body(c, p, n) ? n : 0;
+}
+
+void libcurl_go_on(struct out_call *c)
+{
+    (void)curl_easy_pause(c->curl.easy, CURLPAUSE_CONT); /* if it fails, the call does, by its deadline */
 }
 
 static bool is_tls(CURLcode rc)
@@ -469,6 +485,7 @@ bool libcurl_loop_init(struct out *o)
     curl_multi_setopt(o->multi, CURLMOPT_TIMERFUNCTION, on_timeout);
     curl_multi_setopt(o->multi, CURLMOPT_TIMERDATA, o);
     curl_multi_setopt(o->multi, CURLMOPT_MAXCONNECTS, KEPT_MAX);
+    curl_multi_setopt(o->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, 1L);
     curl_multi_setopt(o->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)o->most_conns);
     return true;
 }

@@ -200,6 +200,7 @@ struct out_call *out_send(struct out_target *t, const struct out_request *q, out
     c->fn = fn;
     c->may = q->may;
     c->long_one = q->long_one;
+    c->reader = q->reader;
     c->arg = arg;
     c->keep = q->keep;
     c->began = ev_now(t->out->ev);
@@ -211,6 +212,17 @@ struct out_call *out_send(struct out_target *t, const struct out_request *q, out
     }
     find_way(c);
     return c;
+}
+
+void out_go_on(struct out_call *c)
+{
+    bool paused = c->paused && c->place == PLACE_CLIENT;
+
+    c->paused = false;
+    if (paused && c->target->plain)
+        plain_go_on(c);
+    else if (paused)
+        libcurl_go_on(c);
 }
 
 void out_cancel(struct out_call *c)

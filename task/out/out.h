@@ -12,6 +12,9 @@
  *   answers     are read as http_answer.h says, strictly; of a body OUT_BODY_MAX bytes. One that
  *               goes on is an answer all the same, since the target has done the work: its length
  *               and hash are those of the bytes that were read
+ *   as it comes an answer may be heard while it comes (out_reader): no more of it is read from the
+ *               target than its reader has room for. With HTTP/2 a connection has one call at a time:
+ *               one that waits for its reader would hold up the others on it
  *   bounds      deadline, connect timeout, bytes of head and body, kept connections; none is older
  *               than 5 min, so that a name's new address is seen
  *   never       redirects, decompression, cookies, proxies of the environment, an unverified
@@ -42,6 +45,17 @@ struct out_rules { /* options of a target; copied, but for the texts of TLS */
     bool by_curl;      /* libcurl, also where our own client could: for tests that compare them */
 };
 
+#define OUT_ANY UINT32_MAX
+
+struct out_reader { /* hears an answer while it comes; arg: that of the call */
+    /* Head of an answer of which more follows than has come with it; *a: so far, without bytes. */
+    void (*head)(void *arg, const struct call_answer *a);
+    /* Next bytes of its body. */
+    void (*more)(void *arg, const void *p, size_t n);
+    /* Bytes that may come now; 0: none until out_go_on(). OUT_ANY: nobody reads: OUT_BODY_MAX holds. */
+    uint32_t (*room)(void *arg);
+};
+
 struct out_request { /* read during out_send() only */
     const char *method;
     const char *path;   /* from a slash on; behind the target's own */
@@ -52,6 +66,7 @@ struct out_request { /* read during out_send() only */
     uint32_t keep; /* bytes of the answer's body */
     /* NULL, or gets all of a body that is longer than that, piece by piece as it comes. */
     void (*long_one)(void *arg, const void *p, size_t n);
+    const struct out_reader *reader; /* ref; NULL: none */
     bool (*may)(void *arg); /* asked when the first byte is about to leave; false: it does not */
 };
 
@@ -73,6 +88,10 @@ bool out_target_is_refused(struct out_target *t, char *why, size_t cap);
 
 /* fn is called once, at the end of this turn or of a later one. NULL: no memory, and fn is not called. */
 struct out_call *out_send(struct out_target *t, const struct out_request *q, out_fn fn, void *arg);
+/* Reads on: the reader has room again. */
+void out_go_on(struct out_call *c);
+/* Answer so far: head, and the first bytes. NULL: not all of these are kept. */
+const struct call_answer *out_so_far(struct out_call *c);
 /* Closes its connection; fn is not called. Not from inside fn. */
 void out_cancel(struct out_call *c);
 

@@ -221,6 +221,31 @@ void answer_head(struct out_call *c, const struct http_answer *a)
         c->answer.fields_cut = true;
     }
     c->answer.fields = (struct call_span){ (const char *)c->fields.data, c->fields.len };
+    c->answer.sized = a->part == HTTP_ANSWER_SIZED;
+    c->answer.says = c->answer.sized ? a->left : 0;
+}
+
+void answer_goes_on(struct out_call *c)
+{
+    if (c->reader != NULL && !c->begun)
+        c->reader->head(c->arg, &c->answer);
+    c->begun = true;
+}
+
+uint32_t answer_room(const struct out_call *c)
+{
+    return c->reader != NULL ? c->reader->room(c->arg) : OUT_ANY;
+}
+
+const struct call_answer *out_so_far(struct out_call *c)
+{
+    struct call_answer *a = &c->answer;
+
+    if (a->length > c->got.len)
+        return NULL;
+    a->body = c->got.data;
+    a->n = (uint32_t)c->got.len;
+    return a;
 }
 
 /* Bytes of an answer that is longer than is kept. */
@@ -236,10 +261,12 @@ bool answer_body(struct out_call *c, const void *p, size_t n)
     struct call_answer *a = &c->answer;
     size_t kept;
 
-    if (n > OUT_BODY_MAX - a->length) {
-        n = OUT_BODY_MAX - a->length;
+    if (a->length + n > OUT_BODY_MAX && answer_room(c) == OUT_ANY) {
+        n = a->length < OUT_BODY_MAX ? OUT_BODY_MAX - a->length : 0;
         c->cut = a->goes_on = true;
     }
+    if (c->reader != NULL && n > 0)
+        c->reader->more(c->arg, p, n);
     kept = u64_min(n, c->keep - c->got.len);
     buf_append(&c->got, p, kept);
     if (n > kept && !c->got.failed) {

@@ -77,12 +77,15 @@ struct out_call {
     out_fn fn;
     bool (*may)(void *arg);
     void (*long_one)(void *arg, const void *p, size_t n);
+    const struct out_reader *reader; /* ref; NULL: none */
     void *arg;
     struct buf body, got; /* got: the first bytes of the answer */
     struct buf fields;    /* header fields of the answer, as call_answer.fields */
     uint32_t keep;
     msec_t began, due;
     bool left;           /* first byte sent, or about to be */
+    bool begun;          /* the reader has the head */
+    bool paused;         /* the reader has no room */
     bool cut;            /* the answer went on behind OUT_BODY_MAX */
     crypto_hash_sha256_state hash; /* once there is more than is kept */
     struct call_answer answer;
@@ -121,8 +124,12 @@ void out_call_free_spare(struct out *o);
 
 /* Reads a whole head: what it says to us. */
 void answer_head(struct out_call *c, const struct http_answer *a);
+/* More of it follows than came with its head: its reader hears of it, before the next bytes are told. */
+void answer_goes_on(struct out_call *c);
 /* The next bytes of its body. False: no more is wanted: c->cut, or no memory. */
 bool answer_body(struct out_call *c, const void *p, size_t n);
+/* Bytes of it that may be read now. */
+uint32_t answer_room(const struct out_call *c);
 /* Ends it; to its caller. */
 void answer_ends(struct out_call *c);
 

@@ -160,8 +160,8 @@ static void on_due(void *arg)
 
 /* ---- the answer ---------------------------------------------------------------------------- */
 
-/* A step through n bytes at p. How many it took, or -status; *last: there is no more of it. */
-static int64_t read_step(struct conn *cn, char *p, size_t n, bool *last)
+/* A step through n bytes at p: how many it took, or -status. Bytes of the body go behind those of *body. */
+static int64_t read_step(struct conn *cn, char *p, size_t n, struct slice *body)
 {
     struct http_answer *a = &cn->answer;
     struct slice data = { 0 };
@@ -171,27 +171,33 @@ static int64_t read_step(struct conn *cn, char *p, size_t n, bool *last)
         took = http_answer_head(a, p, n);
         if (took > 0)
             answer_head(cn->call, a);
-    } else {
-        took = http_answer_body(a, p, n, &data);
+        return took;
     }
-    *last = (data.n > 0 && !answer_body(cn->call, data.p, data.n)) || a->part == HTTP_ANSWER_DONE;
+    took = http_answer_body(a, p, n, &data);
+    if (body->n == 0)
+        body->p = data.p;
+    else if (data.n > 0)
+        memmove(body->p + body->n, data.p, data.n);
+    body->n += data.n;
     return took;
 }
 
-/* All bytes of it that have come, and are not read yet. */
+/* All bytes of it that have come, and are not read yet; chunks of the body as one piece. */
 static void read_bytes(struct conn *cn, char *p, size_t n)
 {
     struct out_call *c = cn->call;
     const struct http_answer *a = &cn->answer;
-    bool last = false;
+    struct slice body = { 0 };
     int64_t took;
 
     do {
-        took = read_step(cn, p, n, &last);
+        took = read_step(cn, p, n, &body);
         p += took > 0 ? took : 0;
         n -= took > 0 ? (size_t)took : 0;
-    } while (took > 0 && !last);
-    if (last) {
+    } while (took > 0 && a->part != HTTP_ANSWER_DONE);
+    if (took >= 0 && a->part != HTTP_ANSWER_DONE && a->part != HTTP_ANSWER_HEAD)
+        answer_goes_on(c);
+    if ((body.n > 0 && !answer_body(c, body.p, body.n)) || a->part == HTTP_ANSWER_DONE) {
         done(cn, a->part == HTTP_ANSWER_DONE && a->keep_alive && !c->cut && n == 0 &&
                      cn->sent == c->head.len + c->body.len);
         return;
@@ -203,13 +209,51 @@ static void read_bytes(struct conn *cn, char *p, size_t n)
         fails(c, CALL_LOCAL, "no memory");
 }
 
+/* Events to be watched. A paused one hears neither of more bytes nor of an end. */
+static unsigned wanted(const struct conn *cn)
+{
+    const struct out_call *c = cn->call;
+    bool writes = cn->sent < c->head.len + c->body.len && !cn->deaf;
+
+    return (c->paused ? 0 : EV_IO_READ) | (writes ? EV_IO_WRITE : 0);
+}
+
+static void look_on(struct conn *cn)
+{
+    if (ev_io_set(&cn->io, wanted(cn)) < 0)
+        fails(cn->call, CALL_LOCAL, "the loop has no memory");
+}
+
+/* Bytes that may be read now; 0: the reader is to take what it has first. */
+static size_t may_read(struct conn *cn)
+{
+    size_t most = IN_BYTES - cn->rest.len < READ_MAX ? IN_BYTES - cn->rest.len : READ_MAX;
+    uint32_t room = answer_room(cn->call);
+
+    if (cn->answer.part == HTTP_ANSWER_HEAD) /* bytes behind it are to fit into a window */
+        most /= 2;
+    if (room == 0) {
+        cn->call->paused = true;
+        look_on(cn);
+    }
+    return u64_min(most, room);
+}
+
+void plain_go_on(struct out_call *c)
+{
+    if (c->conn != NULL)
+        look_on(c->conn);
+}
+
 static void read_some(struct conn *cn)
 {
     struct out_call *c = cn->call;
     char *in = c->target->out->in;
-    size_t rest = cn->rest.len;
-    ssize_t n = recv(cn->io.fd, in + rest, IN_BYTES - rest < READ_MAX ? IN_BYTES - rest : READ_MAX, 0);
+    size_t rest = cn->rest.len, most = may_read(cn);
+    ssize_t n = most > 0 ? recv(cn->io.fd, in + rest, most, 0) : -1;
 
+    if (most == 0)
+        return;
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n > 0) {
@@ -257,7 +301,6 @@ static void cannot_write(struct conn *cn)
 static void write_request(struct conn *cn)
 {
     struct out_call *c = cn->call;
-    size_t all = c->head.len + c->body.len;
     ssize_t n;
 
     if (cn->sent == 0 && !c->may(c->arg)) {
@@ -271,8 +314,7 @@ static void write_request(struct conn *cn)
     }
     cn->sent += n > 0 ? (size_t)n : 0;
     c->left |= n > 0;
-    if (ev_io_set(&cn->io, EV_IO_READ | (cn->sent < all ? EV_IO_WRITE : 0)) < 0)
-        fails(c, CALL_LOCAL, "the loop has no memory");
+    look_on(cn);
 }
 
 static void on_io(void *arg, unsigned what)

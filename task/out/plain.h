@@ -16,6 +16,8 @@ void plain_fini(struct out *o);          /* no target is left */
 /* False: no memory. */
 SQ_CHECK bool plain_prepare(struct out_call *c, const struct out_request *q);
 void plain_go(struct out_call *c, const struct net_addr *a);
+/* Reads on. */
+void plain_go_on(struct out_call *c);
 /* Closes its connection; it stays in its list. */
 void plain_drop(struct out_call *c);
 /* The connections that are kept for it are closed. It has no calls. */

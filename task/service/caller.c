@@ -153,8 +153,10 @@ static void settle(struct caller *c, struct going_call *g)
 {
     struct task_now now = task_service_now(c->s);
 
-    if (tasktab_call_ends(c->s->tab, now, g))
-        calls_end(&c->calls, g, now.ms);
+    if (!tasktab_call_ends(c->s->tab, now, g))
+        return;
+    tasktab_pass_end(c->s->tab, g, &c->s->node.out);
+    calls_end(&c->calls, g, now.ms);
 }
 
 static void say_end(const struct going_call *g, const struct call_answer *a)
@@ -220,6 +222,7 @@ void caller_cut(struct caller *c)
         if (g->step != CALL_SENT || !tasktab_call_is_cut(c->s->tab, g))
             continue;
         stop_sending(g);
+        tasktab_pass_end(c->s->tab, g, &c->s->node.out);
         g->endpoint->n.cut++;
         calls_end(&c->calls, g, now);
     }
@@ -231,6 +234,57 @@ static void refuse(struct going_call *g)
 
     calls_refuse(g);
     say_end(g, &none);
+}
+
+/* ---- answers that are told as they come ------------------------------------------------------ */
+
+static void on_head(void *arg, const struct call_answer *a)
+{
+    struct going_call *g = arg;
+    struct task_service *s = g->sender->s;
+
+    tasktab_pass_head(s->tab, task_service_now(s), g, a, &s->node.out);
+}
+
+static void on_more(void *arg, const void *p, size_t n)
+{
+    struct going_call *g = arg;
+    struct task_service *s = g->sender->s;
+
+    tasktab_pass_more(s->tab, g, p, n, &s->node.out);
+}
+
+static uint32_t room(void *arg)
+{
+    return tasktab_pass_room(arg);
+}
+
+static const struct out_reader reader = { on_head, on_more, room };
+
+/* An answer that has gone on beyond what is kept is heard at its end. */
+static void look_at_early(struct caller *c)
+{
+    struct task_service *s = c->s;
+
+    list_each_of (&c->calls.early, struct going_call, in_early, g) {
+        const struct call_answer *a = g->sending != NULL ? out_so_far(g->sending) : NULL;
+
+        if (a != NULL)
+            tasktab_pass_head(s->tab, task_service_now(s), g, a, &s->node.out);
+        else
+            list_remove(&c->calls.early, &g->in_early);
+    }
+}
+
+void caller_pass_on(struct caller *c)
+{
+    if (tasktab_reads(c->s->tab))
+        look_at_early(c);
+    list_each_of (&c->calls.eased, struct going_call, in_eased, g) {
+        list_remove(&c->calls.eased, &g->in_eased);
+        if (g->sending != NULL)
+            out_go_on(g->sending);
+    }
 }
 
 /* ---- and begins ---------------------------------------------------------------------------- */
@@ -269,7 +323,7 @@ static void send_request(struct going_call *g, const struct call *call, uint32_t
                                .public_url = g->sender->public_url, .right = g->right };
     struct buf *text = &g->sender->text;
     struct out_request q = { .body = call->body, .deadline_ms = deadline_ms, .keep = TASK_RESULT_MAX,
-                             .may = may_send };
+                             .reader = &reader, .may = may_send };
 
     buf_reset(text);
     put_id(task, g);

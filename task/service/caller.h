@@ -37,6 +37,8 @@ void caller_self(void *ctx, const struct msg *m, uint64_t rid);
 void caller_forget_all_taken(struct caller *c);
 /* Ends the taken call with this id, if its task is of the partition, which has left; false: of another one. */
 bool caller_forget_taken(struct caller *c, uint64_t id, part_no no);
+/* Near the end of a turn: readers who have come, or have room again. */
+void caller_pass_on(struct caller *c);
 /* At the end of a turn: calls whose tasks were cancelled by force in it are closed. */
 void caller_cut(struct caller *c);
 /* New definitions come into force, and changed files of keys; what could not be settled is tried again. */

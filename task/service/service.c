@@ -41,6 +41,7 @@ static void undo_turn(struct task_service *s)
 
     node_take_back(&s->node);
     caller_forget_all_taken(&s->caller);
+    tasktab_readers_forget(&s->caller.calls);
     archive_forget(s->archive);
     s->dials.look = true;
     tasktab_free(s->tab);
@@ -96,9 +97,11 @@ static void on_flush(void *arg)
 {
     struct task_service *s = arg;
     struct task_now now = task_service_now(s);
-    bool whole = tasktab_turn(s->tab, now, &s->node.out);
     msec_t idle;
+    bool whole;
 
+    caller_pass_on(&s->caller);
+    whole = tasktab_turn(s->tab, now, &s->node.out);
     caller_cut(&s->caller); /* if the turn is not written, they end by their leases */
     if (tasktab_registered(s->tab))
         node_become_ready(&s->node);

@@ -71,7 +71,9 @@
     /* records of its notices (task/node/ends.h) */                                                   \
     X(NOTIFY, 56, name)           /* the queue that is told; "": none */                 \
     X(NOTICE, 57, lo, no, state, until, name) /* words about a task's end at `until` */ \
-    X(NOTICE_GONE, 58, lo)        /* the queue that it is for has it */
+    X(NOTICE_GONE, 58, lo)        /* the queue that it is for has it */                   \
+    /* a record of a task again */                                                                \
+    X(PASSED, 59, no)             /* runs; its caller begins to be told its answer: no attempt follows */
 
 enum trec_kind {
 #define X(NAME, number, ...) TREC_##NAME = number,

@@ -41,6 +41,7 @@ struct task {
         struct {
             uint64_t : 42;
             uint64_t called : 1; /* RUNNING: by a call, whose lease nobody has extended */
+            uint64_t passed : 1; /* RUNNING: its answer is on its way to its caller */
         };
     };
     int64_t order;       /* where its queue goes by it: smaller ones first */

@@ -7,6 +7,7 @@
  *        never more than the endpoint bears
  *   J5   starts of all nodes in any ten seconds: its rate's, and each node's burst
  *   J15  a node whose breaker is open sends nothing; while it probes, four at most
+ *   J22  answers that are told while they come (tests/lib/callreaders.h)
  *   J18  what is sent is of a partition in service there */
 #ifndef SEGQ_TESTS_CALLNODES_H
 #define SEGQ_TESTS_CALLNODES_H
@@ -14,6 +15,7 @@
 #include "tests/lib/moverig.h"
 #undef each_endpoint /* the manager's: those of a node are meant here */
 #include "task/calls/calls.h"
+#include "tests/lib/callreaders.h"
 #include "tests/lib/calltarget.h"
 
 #define CN_VISITS   20000
@@ -36,6 +38,7 @@ struct cn_visit { /* a request: on its way, at the target, over */
     bool came, over;
     struct call_answer answer;
     char body[24];
+    uint32_t length, told; /* of one that is told piece by piece: 0: it is not */
 };
 
 struct cn_end { /* of a task, by a node's turn that is not written yet */
@@ -55,6 +58,8 @@ struct cn {
     bool done_there[MV_TASKS], final[MV_TASKS], refused[MV_TASKS];
     struct cn_end end[PR_NODES][MV_TASKS];
     unsigned n_ends[PR_NODES];
+    struct cr readers;
+    uint8_t bytes[CR_BYTES]; /* of the answer at hand */
     uint64_t moved; /* answers whose partition another node has by then */
 };
 
@@ -68,8 +73,10 @@ static inline void cn_settle(struct cn *c, int i, struct going_call *g)
     const struct part *p = tasktab_part(t, g->part);
 
     c->moved += p == NULL || p->life != PART_OWNED;
-    if (tasktab_call_ends(t, mv_now(c->w), g))
-        calls_end(&c->calls[i], g, mv_now(c->w).ms);
+    if (!tasktab_call_ends(t, mv_now(c->w), g))
+        return;
+    tasktab_pass_end(t, g, &c->w->node[i].out);
+    calls_end(&c->calls[i], g, mv_now(c->w).ms);
 }
 
 static inline struct going_call *cn_going(struct cn *c, const struct cn_visit *v)
@@ -167,10 +174,71 @@ static inline bool cn_forget(struct mv *w, int i, const struct out_item *it)
     return true;
 }
 
+static inline struct cn_visit *cn_visit_of(struct cn *c, int i, uint64_t call)
+{
+    for (unsigned k = c->first; k < c->n_visits; k++)
+        if (c->visit[k].node == i && c->visit[k].call == call)
+            return &c->visit[k];
+    return NULL;
+}
+
+/* Its head, with what was told of it, goes to who waits for it, if somebody does. */
+static inline void cn_begins(struct cn *c, struct cn_visit *v, struct going_call *g)
+{
+    struct call_answer a = v->answer;
+
+    a.fault = CALL_NONE;
+    a.status = 200;
+    a.sized = true;
+    a.says = v->length;
+    cr_fill(c->bytes, v->task, v->attempt, v->length);
+    a.body = c->bytes;
+    a.n = v->told;
+    a.length = v->told;
+    tasktab_pass_head(c->w->node[v->node].t, mv_now(c->w), g, &a, &c->w->node[v->node].out);
+    c->readers.told[v->task] |= g->reader.peer != 0;
+}
+
+/* As caller_pass_on() does it. */
+static inline void cn_pass_on(struct cn *c, int i)
+{
+    bool reads = tasktab_reads(c->w->node[i].t);
+
+    list_each_of (&c->calls[i].early, struct going_call, in_early, g) {
+        struct cn_visit *v = cn_visit_of(c, i, g->id);
+
+        if (reads && v != NULL && !v->over)
+            cn_begins(c, v, g);
+    }
+    list_each_of (&c->calls[i].eased, struct going_call, in_eased, g)
+        list_remove(&c->calls[i].eased, &g->in_eased);
+}
+
+/* As caller_cut() does it: the target sees a closed connection. */
+static inline void cn_cut(struct cn *c, int i)
+{
+    struct tasktab *t = c->w->node[i].t;
+
+    if (!tasktab_calls_cut(t))
+        return;
+    each_going (&c->calls[i], g) {
+        struct cn_visit *v = cn_visit_of(c, i, g->id);
+
+        if (g->step != CALL_SENT || !tasktab_call_is_cut(t, g))
+            continue;
+        if (v != NULL)
+            v->over = true;
+        tasktab_pass_end(t, g, &c->w->node[i].out);
+        calls_end(&c->calls[i], g, mv_now(c->w).ms);
+    }
+}
+
 /* Before the turn's records are written, as caller_tick() and caller_cut() do it. */
 static inline void cn_before(struct mv *w, int i)
 {
     struct cn *c = cn_of;
+
+    cn_pass_on(c, i);
 
     each_endpoint (&c->calls[i], ep)
         ep->usable = ep->def.serial != 0;
@@ -188,6 +256,7 @@ static inline void cn_written(struct mv *w, int i)
         for (unsigned id = 0; id < w->n_tasks; id++)
             c->final[id] |= w->task[id].no == c->end[i][k].no && w->task[id].part == c->end[i][k].part;
     c->n_ends[i] = 0;
+    cn_cut(c, i);
 }
 
 /* ---- the target ---------------------------------------------------------------------- */
@@ -229,6 +298,9 @@ static inline void cn_comes(struct cn *c, struct cn_visit *v)
         MV_BAD(w, "J18: node %d sends task %u, whose partition it has not", v->node, v->task);
     if (c->final[v->task])
         MV_BAD(w, "J3: task %u is sent behind its end", v->task);
+    if (c->readers.heard[v->task] != 0 && v->attempt > c->readers.heard[v->task])
+        MV_BAD(w, "J22: attempt %u of task %u, of whose attempt %u a part was passed on", v->attempt,
+               v->task, c->readers.heard[v->task]);
     v->came = true;
     if (cn_there(c) > CN_SLOTS)
         MV_BAD(w, "J4: %u at the target, which bears %u", cn_there(c), CN_SLOTS);
@@ -238,6 +310,37 @@ static inline void cn_comes(struct cn *c, struct cn_visit *v)
     if (c->mood == SILENT)
         v->at = v->began + CN_DEADLINE;
     snprintf(v->body, sizeof(v->body), "result of %u", v->task);
+    if (c->readers.on && v->answer.fault == CALL_NONE && v->answer.status == 200 &&
+        rng_chance(&c->readers.rng, 0.6))
+        v->length = 40 + (uint32_t)rng_below(&c->readers.rng, CR_BYTES - 40);
+}
+
+/* The next bytes of one that is told piece by piece, as many as are wanted; it may break amid it. */
+static inline void cn_tells(struct cn *c, struct cn_visit *v)
+{
+    struct going_call *g = cn_going(c, v);
+    uint32_t n = 1 + (uint32_t)rng_below(&c->readers.rng, v->length / 3 + 1), room;
+
+    v->over = g == NULL; /* closed with its process: heard at the next piece */
+    if (g == NULL || g->step != CALL_SENT)
+        return;
+    if (v->told == 0)
+        cn_begins(c, v, g);
+    room = tasktab_pass_room(g);
+    n = n < v->length - v->told ? n : v->length - v->told;
+    n = n < room ? n : room;
+    if (n > 0) {
+        cr_fill(c->bytes, v->task, v->attempt, v->length);
+        tasktab_pass_more(c->w->node[v->node].t, g, c->bytes + v->told, n, &c->w->node[v->node].out);
+    }
+    v->told += n;
+    if (rng_chance(&c->readers.rng, 0.03))
+        v->answer.fault = CALL_RESET;
+    v->at = mv_now(c->w).ms + (msec_t)rng_below(&c->readers.rng, 200);
+    if (v->at > v->began + CN_DEADLINE) {
+        v->at = v->began + CN_DEADLINE;
+        v->answer.fault = v->told < v->length ? CALL_TIMEOUT : v->answer.fault;
+    }
 }
 
 static inline void cn_answers(struct cn *c, struct cn_visit *v)
@@ -246,6 +349,12 @@ static inline void cn_answers(struct cn *c, struct cn_visit *v)
 
     a->body = (const uint8_t *)v->body;
     a->n = (uint32_t)strlen(v->body);
+    if (v->length > 0) {
+        cr_fill(c->bytes, v->task, v->attempt, v->length);
+        a->body = c->bytes;
+        a->n = v->length;
+    }
+    a->status = a->fault == CALL_NONE ? a->status : 0;
     a->length = a->n;
     a->ms = (uint32_t)(mv_now(c->w).ms - v->began);
     c->done_there[v->task] |= a->fault == CALL_NONE && a->status == 200;
@@ -303,13 +412,35 @@ static inline void cn_target(struct mv *w)
 
         if (!v->over && !v->came && v->comes <= mv_now(w).ms)
             cn_comes(c, v);
-        if (!v->over && v->came && v->at <= mv_now(w).ms)
+        if (!v->over && v->came && v->told < v->length && v->answer.fault == CALL_NONE &&
+            v->at <= mv_now(w).ms)
+            cn_tells(c, v);
+        if (!v->over && v->came && (v->told == v->length || v->answer.fault != CALL_NONE) &&
+            v->at <= mv_now(w).ms)
             cn_answers(c, v);
     }
     while (c->first < c->n_visits && c->visit[c->first].over)
         c->first++;
+    cr_step(&c->readers, w);
     cn_look_at_starts(c);
     cn_look_at_shares(c);
+}
+
+static inline bool cn_reader_hears(struct mv *w, uint64_t rid, const struct msg *m)
+{
+    struct cn *c = cn_of;
+    bool is_mine = cr_hear(&c->readers, w, rid, m);
+
+    for (unsigned k = 0; is_mine && m->type == MSG_TASK_PIECE && k < w->n_tasks; k++)
+        if (c->readers.v[k].rid == rid && c->readers.v[k].attempt > c->readers.heard[k])
+            c->readers.heard[k] = c->readers.v[k].attempt;
+    return is_mine;
+}
+
+static inline void cn_reader_lost(struct mv *w, peer_no link)
+{
+    (void)w;
+    cr_link_lost(&cn_of->readers, link);
 }
 
 /* ---- the world ----------------------------------------------------------------------- */
@@ -317,7 +448,8 @@ static inline void cn_target(struct mv *w)
 static inline struct cn *cn_new(uint64_t seed, bool shared)
 {
     static const struct mv_sender sender = { cn_self,   cn_final,   cn_dies,  cn_forget,
-                                             cn_before, cn_written, cn_target };
+                                             cn_before, cn_written, cn_target,
+                                             cn_reader_hears, cn_reader_lost };
     struct cn *c = calloc(1, sizeof(*c));
     struct err e = { 0 };
     char json[400];
@@ -374,11 +506,15 @@ static inline void cn_judge(struct cn *c)
 
         if (p == NULL || engine_look(&p->e, w->task[id].no, &v) < 0)
             MV_BAD(w, "J1: task %u is lost", id);
+        else if (c->readers.v[id].state == CR_WHOLE && v.state != TASK_SUCCEEDED)
+            MV_BAD(w, "J22: task %u was told whole, and is %s", id, task_state_word(v.state));
+        else if (v.state == TASK_CANCELLED && c->readers.told[id] && c->readers.left[id])
+            continue;
         else if (v.state != TASK_SUCCEEDED && v.state != TASK_DEAD)
             MV_BAD(w, "J1: task %u has no end: %s", id, task_state_word(v.state));
         else if (v.state == TASK_SUCCEEDED && !c->done_there[id])
             MV_BAD(w, "J2: task %u succeeded, and the target has not said so", id);
-        else if (v.state == TASK_DEAD && !c->refused[id] && v.attempts < CN_ATTEMPTS)
+        else if (v.state == TASK_DEAD && !c->refused[id] && !c->readers.told[id] && v.attempts < CN_ATTEMPTS)
             MV_BAD(w, "J15: task %u is dead of %u attempts", id, v.attempts);
         else if (!c->final[id])
             MV_BAD(w, "J1: task %u ended, and nobody wrote so", id);

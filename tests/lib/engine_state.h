@@ -174,7 +174,7 @@ static inline void mix_task(const struct engine *e, task_slot slot, uint64_t *h)
     mix(h, (uint64_t)v.ended_ms);
     mix(h, tree_limiter_at(&e->tree, tree_turn_at(&e->tree, t->turn)->limiter)->running);
     if (v.state == TASK_RUNNING)
-        mix(h, t->lease);
+        mix(h, t->lease ^ (uint64_t)t->passed << 63);
     if (v.state == TASK_SUCCEEDED)
         mix(h, task_done_start(t));
     if (v.state == TASK_DEAD)

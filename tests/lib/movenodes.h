@@ -167,6 +167,8 @@ static inline void mv_link_down(struct mv *w, int a, int b)
         tasktab_down(w->node[a].t, no);
     if (w->node[b].t != NULL)
         tasktab_down(w->node[b].t, no);
+    if (a == MV_ROUTER && w->sender != NULL)
+        w->sender->lost(w, no);
     for (unsigned i = 0; a == MV_ROUTER && i < MV_ASKS; i++) {
         struct mv_ask *k = &w->ask[i];
 

@@ -42,6 +42,8 @@ static inline bool mv_deliver(struct mv *w)
         MV_BAD(w, "%s cannot be decoded", msg_name((enum msg_type)x.type));
     else if (up && x.to == MV_ROUTER && m.type == MSG_TASK_NOTICE)
         mv_notice(w, x.link, &m.task_notice);
+    else if (up && x.to == MV_ROUTER && w->sender != NULL && w->sender->hear(w, x.rid, &m))
+        ;
     else if (up && x.to == MV_ROUTER)
         mv_answer(w, x.rid, &m);
     else if (up && w->node[x.to].t != NULL)

@@ -84,6 +84,8 @@ struct mv_sender { /* nodes that make calls (tests/lib/callnodes.h) */
     void (*before)(struct mv *w, int i);  /* in a turn, before its records */
     void (*written)(struct mv *w, int i);
     void (*target)(struct mv *w);
+    bool (*hear)(struct mv *w, uint64_t rid, const struct msg *m); /* at the router; false: of others */
+    void (*lost)(struct mv *w, peer_no link); /* of the router's */
 };
 
 struct mv {

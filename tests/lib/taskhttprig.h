@@ -62,6 +62,12 @@ static struct {
     bool mute;                  /* and is told nothing */
     unsigned compared;          /* rows whose queue the node had to look at */
     unsigned reads, lose;       /* questions; the one that breaks the link */
+    uint64_t get_rid;           /* of the newest look, */
+    uint32_t window;            /* and what it says of pieces */
+    bool leaves;
+    uint64_t told;              /* bytes that were told in pieces, */
+    uint64_t more;              /* and asked for */
+    unsigned flow_left;
 } node;
 
 static inline uint64_t lease_of(task_no no)
@@ -329,7 +335,16 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
         out = (struct msg){ .type = MSG_TASK_SETTLE_ANS,
                             .task_settle_ans = { m.task_settle.n, rows } };
         break;
+    case MSG_TASK_FLOW:
+        cr_expect_eq(m.task_flow.call, 77);
+        node.more += m.task_flow.more;
+        node.flow_left += m.task_flow.left;
+        arena_reset(&w.arena);
+        return;
     case MSG_TASK_GET:
+        node.get_rid = f->rid;
+        node.window = m.task_get.window;
+        node.leaves = m.task_get.leaves;
         out.type = MSG_TASK_GET_ANS;
         get(&m.task_get, &out.task_get_ans);
         break;

@@ -1,7 +1,8 @@
 /* sim_call_nodes.c: the calls of four nodes to one endpoint, whose rate and slots the manager divides
  * among them by what they have to do, while partitions move between nodes with calls at the target,
  * nodes and the manager are killed at any moment of an ACCEPT, a START, a send, an answer and an END,
- * and links break (tests/lib/callnodes.h has what is judged).
+ * and links break (tests/lib/callnodes.h has what is judged). In every second seed callers hear answers
+ * while they come.
  *   SEEDS=1000 FIRST=1 sim_call_nodes    so many seeds, from this one
  *   SEED=n sim_call_nodes                one */
 #include "tests/lib/callnodes.h"
@@ -40,11 +41,14 @@ static void leave(struct mv *w, int i)
         mv_kill(w, i, false);
 }
 
-static bool run(uint64_t seed, bool shared, uint64_t sum[5])
+static bool run(uint64_t seed, bool shared, bool reads, uint64_t sum[7])
 {
     struct cn *c = cn_new(seed, shared);
     struct mv *w = c->w;
     bool good;
+
+    c->readers.on = reads;
+    rng_seed(&c->readers.rng, seed + 77);
 
     mv_draw(w);
     for (unsigned i = 0; i < STEPS && w->r->why[0] == '\0'; i++) {
@@ -58,6 +62,7 @@ static bool run(uint64_t seed, bool shared, uint64_t sum[5])
         pr_run(w->r, 1000);
     mv_judge(w);
     cn_judge(c);
+    cr_judge(&c->readers, w);
     good = w->r->why[0] == '\0';
     if (!good)
         fprintf(stderr, "seed %lu%s: %s (SEED=%lu sim_call_nodes)\n", seed, shared ? ", shared" : "",
@@ -66,6 +71,8 @@ static bool run(uint64_t seed, bool shared, uint64_t sum[5])
     sum[1] += c->n_visits;
     sum[2] += w->kills;
     sum[3] += c->moved;
+    sum[5] += c->readers.wholes;
+    sum[6] += c->readers.broken;
     for (unsigned i = 0; i < PR_NOS; i++)
         for (unsigned k = 1; k < 200; k++)
             sum[4] += w->owner[i][k] != 0 && k > 1;
@@ -74,7 +81,7 @@ static bool run(uint64_t seed, bool shared, uint64_t sum[5])
 }
 
 /* Only operators do something: no call is made twice, none is left over, and the endpoint never stands. */
-static bool run_calm(uint64_t seed, bool shared, uint64_t sum[5])
+static bool run_calm(uint64_t seed, bool shared, uint64_t sum[7])
 {
     struct cn *c = cn_new(seed, shared);
     struct mv *w = c->w;
@@ -121,22 +128,23 @@ static const uint64_t kept[] = {
 static void shard(unsigned from, bool shared)
 {
     uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1);
-    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS), bad = 0, sum[5] = { 0 };
+    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS), bad = 0, sum[7] = { 0 };
 
     if (only == 0)
         quiet_log();
     for (size_t i = from; only == 0 && !shared && i < ARRAY_LEN(kept); i += SHARDS)
-        bad += !run(kept[i], shared, sum);
+        bad += !run(kept[i], shared, false, sum);
     for (uint64_t i = from; i < n; i += SHARDS)
-        bad += !run(first + i, shared, sum);
-    printf("%lu tasks, %lu calls, %lu kills, %lu answers behind a move, %lu later epochs\n", sum[0],
-           sum[1], sum[2], sum[3], sum[4]);
+        bad += !run(first + i, shared, (first + i) % 2 == 0, sum);
+    printf("%lu tasks, %lu calls, %lu kills, %lu answers behind a move, %lu later epochs, of answers that "
+           "were heard as they came %lu whole, %lu broken\n", sum[0], sum[1], sum[2], sum[3], sum[4],
+           sum[5], sum[6]);
     cr_assert_eq(bad, 0);
 }
 
 Test(sim_call_nodes, drains_make_no_call_twice)
 {
-    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), sum[5] = { 0 };
+    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), sum[7] = { 0 };
     uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS) / 4, bad = 0;
 
     if (only == 0)

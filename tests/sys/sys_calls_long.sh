@@ -16,7 +16,7 @@ BIG=$((5 * MIB))
 Q=$R/v1/queues/gen/tasks
 CALL=$R/v1/call/gen
 admin() { http -H "Authorization: Bearer $(admin_token)" "$@"; }
-call() { http -H "segq-token: $token" -D "$DIR/head" -o "$DIR/body" -w '%{http_code}' "$@"; }
+call() { http -H "segq-token: $token" -H "Prefer: whole" -D "$DIR/head" -o "$DIR/body" -w '%{http_code}' "$@"; }
 said() { tr -d '\r' <"$DIR/head" | sed -n "s/^$1: //pi"; }
 noise() { python3 -c "import random,sys; sys.stdout.buffer.write(random.Random($1).randbytes($1))" >"$DIR/noise"; }
 define() { admin -o "$DIR/out" -w '%{http_code}' -X PUT -d "$2" "$A/v1/admin/$1"; }

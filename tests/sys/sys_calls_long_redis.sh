@@ -13,7 +13,7 @@ wait_for 10 "the target listens" has_status 200 "http://127.0.0.1:$T/echo"
 token=$(task_token)
 BIG=3000000
 CALL=$R/v1/call/gen
-call() { http -H "segq-token: $token" -D "$DIR/head" -o "$DIR/body" -w '%{http_code}' "$@"; }
+call() { http -H "segq-token: $token" -H "Prefer: whole" -D "$DIR/head" -o "$DIR/body" -w '%{http_code}' "$@"; }
 said() { tr -d '\r' <"$DIR/head" | sed -n "s/^$1: //pi"; }
 python3 -c "import random,sys; sys.stdout.buffer.write(random.Random($BIG).randbytes($BIG))" >"$DIR/noise"
 admin PUT /v1/admin/endpoints/gen "{\"url\":\"http://127.0.0.1:$T/api\",\"allow\":[\"127.0.0.0/8\"]}" >"$DIR/out"

@@ -424,3 +424,109 @@ Test(out_both, a_call_by_libcurl_that_hangs_ends_alike_beside_one_of_ours)
         check_beside("https", 1000, 200, plain_first, CALL_CONNECT);
     }
 }
+
+/* ---- a reader that takes its time ---- */
+
+static struct {
+    uint32_t room;
+    uint64_t heard, asked;
+    unsigned heads;
+    bool sized;
+} reads;
+
+static void on_head(void *arg, const struct call_answer *a)
+{
+    (void)arg;
+    reads.heads++;
+    reads.sized = a->sized;
+    cr_expect(a->status == 200 && reads.heard == 0);
+}
+
+static void on_more(void *arg, const void *p, size_t n)
+{
+    (void)arg;
+    cr_assert_leq(n, reads.room);
+    for (size_t i = 0; i < n; i++)
+        cr_assert_eq(((const char *)p)[i], (char)('a' + (reads.heard + i) % 23));
+    reads.heard += n;
+    reads.room -= (uint32_t)n;
+}
+
+static uint32_t room(void *arg)
+{
+    (void)arg;
+    return reads.room;
+}
+
+static size_t make_answer(char *to, size_t n, bool chunked)
+{
+    char *w = to + sprintf(to, chunked ? OK "Transfer-Encoding: chunked\r\n\r\n" : OK "Content-Length: %zu\r\n\r\n", n);
+
+    for (size_t at = 0; at < n; at += 100) { /* n: a multiple of 100 */
+        w += chunked ? sprintf(w, "64\r\n") : 0;
+        for (size_t i = at; i < at + 100; i++)
+            *w++ = (char)('a' + i % 23);
+        w += chunked ? sprintf(w, "\r\n") : 0;
+    }
+    w += chunked ? sprintf(w, "0\r\n\r\n") : 0;
+    return (size_t)(w - to);
+}
+
+Test(out_both, give_a_reader_no_more_than_it_has_room_for)
+{
+    static const struct out_reader reader = { on_head, on_more, room };
+    static char answer[3 << 20];
+    size_t n = 2000000;
+
+    for (unsigned i = 0; i < 4; i++) {
+        bool by_curl = i & 1, chunked = i & 2;
+        struct out_request q = { .method = "GET", .path = "/", .fields = "", .deadline_ms = 20000,
+                                 .keep = 900, .may = may, .reader = &reader };
+        unsigned before = answers;
+        struct out_call *c;
+
+        begin(by_curl);
+        memset(&reads, 0, sizeof(reads));
+        reads.room = 40000;
+        rig.answer_n = make_answer(answer, n, chunked);
+        rig.answer = answer;
+        c = out_send(target, &q, on_answer, NULL);
+        cr_assert_neq(c, NULL);
+        while (answers == before) {
+            uint64_t was = reads.heard;
+
+            for (unsigned turns = 0; turns < 20 && answers == before; turns++)
+                ev_turn(ev, false);
+            if (answers == before && reads.heard == was) { /* it stands */
+                reads.room += 33000;
+                out_go_on(c);
+            }
+        }
+        cr_expect_eq(got.fault, CALL_NONE, "libcurl %d: %s", by_curl, got.why);
+        cr_expect(got.length == n && reads.heard == n, "libcurl %d: %lu", by_curl, reads.heard);
+        cr_expect_eq(reads.heads, 1);
+        cr_expect_eq(reads.sized, !chunked);
+        end();
+    }
+}
+
+/* An answer that is all there is heard at its end. */
+Test(out_both, tell_no_head_of_what_is_whole_with_it)
+{
+    static const struct out_reader reader = { on_head, on_more, room };
+
+    for (unsigned i = 0; i < 2; i++) {
+        struct out_request q = { .method = "GET", .path = "/", .fields = "", .deadline_ms = 5000,
+                                 .keep = 900, .may = may, .reader = &reader };
+        unsigned before = answers;
+
+        begin(i == 1);
+        memset(&reads, 0, sizeof(reads));
+        reads.room = OUT_ANY;
+        rig.answer = OK "Content-Length: 3\r\n\r\nabc";
+        cr_assert_neq(out_send(target, &q, on_answer, NULL), NULL);
+        WAIT_FOR(answers > before);
+        cr_expect(reads.heads == 0 && got.length == 3);
+        end();
+    }
+}

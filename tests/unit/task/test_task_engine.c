@@ -457,6 +457,61 @@ Test(engine, one_that_is_cancelled_by_force_holds_its_slot_until_its_lease_would
     rig_fini(&r);
 }
 
+/* Whatever ends it: its caller has a part of the answer. */
+Test(engine, one_whose_answer_has_begun_to_be_passed_on_is_not_tried_again)
+{
+    struct enginerig r;
+    struct task_rules rules;
+    struct attempt a[ATTEMPTS_KEPT + 1];
+    struct call_failed f = { .delay_ms = -1, .spared = true, .how.end = ATTEMPT_UNANSWERED };
+    uint64_t lease;
+    uint32_t earlier;
+
+    rules_default(&rules);
+    rig_init(&r, &rules);
+    for (unsigned how = 0; how < 4; how++) {
+        task_no no = rig_submit(&r, plain);
+
+        cr_assert_eq(rig_take(&r, &lease), no);
+        cr_expect_eq(engine_pass(&r.e, no, lease + 1), SQ_ECONFLICT);
+        cr_expect_eq(engine_pass(&r.e, no, lease), 0);
+        cr_expect_eq(engine_pass(&r.e, no, lease), 0, "and once more");
+        cr_expect(engine_is_passed(&r.e, no, lease));
+        rig_flush(&r);
+        rig_compare(&r);
+        if (how == 0)
+            cr_expect_eq(engine_call_failed(&r.e, no, lease, &f), 0);
+        if (how == 1)
+            cr_expect_eq(engine_give_up(&r.e, no, lease, 2000,
+                                        &(struct attempt){ .reason = "gone", .reason_len = 4 }), 0);
+        rig_flush(&r);
+        if (how == 3)
+            rig_restart(&r, 1000);
+        rig_compare(&r);
+        if (how == 1) {
+            rig_advance(&r, 1999);
+            cr_expect_eq(engine_discard(&r.e, no), SQ_ECONFLICT, "its slot is held");
+            rig_advance(&r, 2);
+            cr_expect_eq(engine_discard(&r.e, no), 0, "but not as long as its lease was");
+            rig_flush(&r);
+            continue;
+        }
+        if (how >= 2)
+            rig_advance(&r, (msec_t)rules.lease_ms);
+        cr_expect_eq(rig_state(&r, no), TASK_DEAD, "%u", how);
+        cr_assert_eq(look_at_history(&r.e, task_slot_of(no), a, &earlier), 1);
+        cr_expect_eq(a[0].end, ATTEMPT_INTERRUPTED);
+        rig_compare(&r);
+        cr_expect_eq(engine_redrive(&r.e, no), 0);
+        cr_assert_eq(rig_take(&r, &lease), no);
+        cr_expect(!engine_is_passed(&r.e, no, lease), "another attempt");
+        cr_expect_eq(engine_ack(&r.e, no, lease, 0), 0);
+        rig_flush(&r);
+        rig_compare(&r);
+    }
+    rig_fini(&r);
+}
+
 Test(engine, one_is_withdrawn_only_until_an_attempt_has_begun)
 {
     struct enginerig r;

@@ -1,0 +1,203 @@
+/* passing.c: see passing.h. */
+#include "router/task_requests/passing.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/base/log.h"
+#include "common/task/window.h"
+
+#define LOG_MODULE "passing"
+#define SLICE_MAX  32768u /* bytes that httpd_send() is given at once */
+
+struct passing {
+    struct list_node in;       /* tasking.passings */
+    struct list_node in_eased; /* tasking.eased: its client has taken all */
+    struct tasking *t;         /* ref */
+    struct task_link *link;    /* ref; NULL: it is down, and the client is being dropped */
+    struct httpd_req *req;     /* ref */
+    uint64_t rid, call;
+    part_no part;
+    task_no no;
+    struct window_in window;
+    bool broken; /* the connection ends */
+};
+
+bool passing_may(const struct task_call *c)
+{
+    return c->passes_on && c->req != NULL && !httpd_is_marked(c->req) && httpd_may_pass(c->req);
+}
+
+static void say(struct task_link *l, uint64_t rid, const struct msg_task_flow *flow)
+{
+    struct msg m = { .type = MSG_TASK_FLOW, .task_flow = *flow };
+
+    if (l != NULL && l->n.ch != NULL)
+        (void)!rpc_send(l->n.ch, &m, rid); /* without memory it stands until the client is too slow */
+}
+
+void passing_refuse(struct task_link *l, uint64_t rid, const struct msg_task_piece *m)
+{
+    say(l, rid, &(struct msg_task_flow){ .call = m->call, .left = true });
+}
+
+static void forget(struct passing *p)
+{
+    list_remove(&p->t->passings, &p->in);
+    if (list_linked(&p->in_eased))
+        list_remove(&p->t->eased, &p->in_eased);
+    if (p->link != NULL)
+        map_del(&p->link->passings, p->rid);
+    free(p);
+}
+
+/* on_gone follows, which frees it. */
+static void breaks(struct passing *p, const char *why)
+{
+    if (p->broken)
+        return;
+    p->broken = true;
+    p->t->counts.passings_broken++;
+    log_info("event=answer_interrupted task=%" PRIu32 "-%" PRIu64 " passed=%" PRIu64 " why=\"%s\"",
+             p->part, p->no, p->window.heard, why);
+    httpd_abort(p->req);
+}
+
+/* ---- pieces ------------------------------------------------------------------------------- */
+
+static void send_on(struct passing *p, const struct msg_task_piece *m)
+{
+    if (m->data.n == 0)
+        return;
+    if (!window_hear(&p->window, m->at, m->data.n)) {
+        breaks(p, "its task node told other bytes than the next ones");
+        return;
+    }
+    p->t->counts.passed_bytes += m->data.n;
+    for (uint32_t at = 0; at < m->data.n; at += SLICE_MAX)
+        httpd_send(p->req, (const char *)m->data.p + at, u32_min(m->data.n - at, SLICE_MAX));
+}
+
+/* The head is composed into r->ans. NULL: no memory. */
+static struct passing *passing_new(struct task_call *c, const struct msg_task_piece *m)
+{
+    struct tasking *t = c->t;
+    struct passing *p = calloc(1, sizeof(*p));
+
+    if (p == NULL)
+        return NULL;
+    *p = (struct passing){ .t = t, .link = t->piece.link, .rid = t->piece.rid, .call = m->call,
+                           .part = m->part, .no = m->no,
+                           .window = window_in(WINDOW_BYTES, m->sized, m->length) };
+    if (map_set_ptr(&p->link->passings, p->rid, p) < 0) {
+        free(p);
+        return NULL;
+    }
+    list_push_back(&t->passings, &p->in);
+    return p;
+}
+
+void passing_begin(struct task_call *c, const struct task_name *name, const struct msg_task_piece *m)
+{
+    struct router *r = c->t->r;
+    struct passed_from from = ask_from(&c->v[0]);
+    bool gone = c->req == NULL || httpd_is_closing(c->req);
+    struct passing *p = gone ? NULL : passing_new(c, m);
+
+    if (p == NULL) {
+        passing_refuse(c->t->piece.link, c->t->piece.rid, m);
+        if (c->leaves)
+            api_problem(&r->ans, API_ENDPOINT_FAILED, "the call was ended amid its answer: its client closed "
+                        "the connection, or the router is out of memory", router_request_id(r));
+        else
+            task_answer_put(&r->ans, 202, name, c->queue, TASK_RUNNING);
+        return;
+    }
+    task_answer_passing(&r->ans, name, m, &from);
+    wait_applied(&r->ans, c->wait_ms);
+    p->req = c->req;
+    c->req = NULL;
+    c->silent = true;
+    httpd_set_user(p->req, p);
+    if (!router_answer_passing(r, p->req, m->sized ? m->length : HTTPD_UNSIZED)) {
+        passing_refuse(p->link, p->rid, m);
+        forget(p); /* answered already */
+        return;
+    }
+    c->t->counts.passings++;
+    send_on(p, m);
+}
+
+void passing_hear(struct task_link *l, uint64_t rid, const struct msg_task_piece *m)
+{
+    struct passing *p = map_get_ptr(&l->passings, rid);
+
+    if (p == NULL || p->broken)
+        return; /* gone with its client, which the node hears */
+    if (m->step == PIECE_MORE) {
+        send_on(p, m);
+    } else if (m->step == PIECE_WHOLE && m->at == p->window.heard && window_is_whole(&p->window)) {
+        httpd_end(p->req);
+        forget(p);
+    } else {
+        breaks(p, m->step == PIECE_BROKEN ? "the call ended amid it" : "its length is not what was said");
+    }
+}
+
+void passings_lost(struct task_link *l)
+{
+    uint64_t rid, val;
+
+    for (size_t i = 0; (i = map_next(&l->passings, i, &rid, &val)) != 0;) {
+        struct passing *p = (struct passing *)(uintptr_t)val;
+
+        p->link = NULL;
+        breaks(p, "the link to its task node broke");
+    }
+    map_fini(&l->passings);
+    map_init(&l->passings, 0);
+}
+
+/* ---- the client --------------------------------------------------------------------------- */
+
+static void run_eased(void *arg)
+{
+    struct tasking *t = arg;
+
+    while (t->eased.n > 0) {
+        struct passing *p = container_of(list_first(&t->eased), struct passing, in_eased);
+        uint32_t more = window_taken(&p->window);
+
+        list_remove(&t->eased, &p->in_eased);
+        if (more > 0)
+            say(p->link, p->rid, &(struct msg_task_flow){ .call = p->call, .more = more });
+    }
+}
+
+void passing_taken(void *user)
+{
+    struct passing *p = user;
+    struct tasking *t = p->t;
+
+    if (p->broken || list_linked(&p->in_eased))
+        return;
+    list_push_back(&t->eased, &p->in_eased);
+    if (t->eased.n == 1)
+        ev_post(t->r->ev, run_eased, t);
+}
+
+void passing_gone(void *user)
+{
+    struct passing *p = user;
+
+    say(p->link, p->rid, &(struct msg_task_flow){ .call = p->call, .left = true }); /* nothing, if it is over */
+    p->t->counts.passings_left += !p->broken;
+    forget(p);
+}
+
+void passings_free(struct tasking *t)
+{
+    list_each_of (&t->passings, struct passing, in, p)
+        forget(p);
+}

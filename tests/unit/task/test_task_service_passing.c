@@ -1,0 +1,323 @@
+/* test_task_service_passing.c: a whole task node (tasknoderig.h): the answer to a call is told while it
+ * comes, by a target in the same loop that says what the test wants, when it wants. */
+#define _GNU_SOURCE 1 /* memmem */
+#include "task/service/caller.h"
+
+#include <sys/socket.h>
+
+#include "common/task/call.h"
+#include "common/task/state.h"
+#include "common/task/window.h"
+#include "task/service/state.h"
+#include "tests/lib/targetrig.h"
+#include "tests/lib/tasknoderig.h"
+
+TestSuite(task_service_passing, .init = task_node_setup, .fini = task_node_teardown, .timeout = 60);
+
+static struct targetrig target;
+static const struct msg_task_piece *const piece = &rtr.last[MSG_TASK_PIECE].task_piece;
+
+#define HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nETag: \"7\"\r\n" \
+             "Transfer-Encoding: chunked\r\n\r\n"
+
+static void open_calls(const char *answer)
+{
+    const char *allow[] = { "127.0.0.0/8" };
+    char url[128];
+    struct msg_endpoint m = { .epoch = 5, .name = "gen", .serial = 1, .version = 1, .url = url,
+                              .n_allow = 1, .allow = allow, .rate = ENDPOINT_ANY, .burst = 1,
+                              .max_concurrent = 8, .deadline_ms = 20000, .connect_timeout_ms = 500,
+                              .breaker_ratio = 50, .breaker_min = 20, .breaker_open_ms = 60000,
+                              .secret_file = "", .ca_file = "", .cert_file = "", .key_file = "",
+                              .proxy = "", .budget = "", .max_answer = 200000 };
+
+    target_init(&target, ev);
+    target.answer = answer;
+    snprintf(url, sizeof(url), "http://%s/api", target.addr);
+    say(&mng, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m }, 0);
+    say(&mng, &(struct msg){ .type = MSG_PART_OPEN,
+                             .part_open = { .epoch = 5, .part = 3, .part_epoch = 8, .match = "img/*",
+                                            .max_tasks = 1000, .endpoint = "gen" } }, 0);
+    WAIT(mng.seen[MSG_ENDPOINT_STATUS] > 0 && mng.last[MSG_ENDPOINT_STATUS].endpoint_status.n > 0);
+}
+
+#define SPAN(text) ((struct call_span){ (text), sizeof(text) - 1 })
+
+static task_no put_call(void)
+{
+    const struct msg *a;
+    struct task_put one = put_of("");
+    struct buf b;
+
+    buf_init(&b);
+    call_pack_begin(&b, SPAN("POST"), SPAN("/x"));
+    call_pack_body(&b, SPAN("{}"));
+    one.body = (struct bytes_of){ (uint32_t)b.len, b.data };
+    a = ask(&(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } }, MSG_TASK_PUT_ANS);
+    buf_fini(&b);
+    return a->task_put_ans.v[0].no;
+}
+
+static uint64_t read_as_it_comes(task_no no, bool leaves)
+{
+    say(&rtr, &(struct msg){ .type = MSG_TASK_GET,
+                             .task_get = { 3, 8, no, "", "", 60000, true, WINDOW_BYTES, leaves } }, ++last_rid);
+    return last_rid;
+}
+
+/* What the target says next, to its newest caller. */
+static void target_says(const char *text)
+{
+    for (unsigned i = 0; i < TARGET_CONNS; i++)
+        if (target.conn[i].io != NULL)
+            cr_assert_eq(send(target.conn[i].fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+static bool piece_is(enum piece_step step, uint64_t at, const char *data)
+{
+    return piece->step == step && piece->at == at && piece->data.n == strlen(data) &&
+           memcmp(piece->data.p, data, piece->data.n) == 0;
+}
+
+static const struct attempt_row *last_attempt(task_no no)
+{
+    const struct msg_task_get_ans *g = get(no);
+
+    cr_assert_gt(g->n_history, 0);
+    return &g->history[g->n_history - 1];
+}
+
+static bool reason_is(const struct attempt_row *a, const char *text)
+{
+    return a->reason.n >= strlen(text) && memcmp(a->reason.p, text, strlen(text)) == 0;
+}
+
+static task_no begin(bool leaves)
+{
+    task_no no;
+    uint64_t rid;
+
+    open_calls(HEAD);
+    no = put_call();
+    rid = read_as_it_comes(no, leaves);
+    WAIT(rtr.seen[MSG_TASK_PIECE] == 1);
+    cr_expect_eq(rtr.rid[MSG_TASK_PIECE], rid);
+    cr_expect(piece_is(PIECE_HEAD, 0, ""));
+    return no;
+}
+
+Test(task_service_passing, each_piece_leaves_in_the_turn_in_which_it_came)
+{
+    task_no no = begin(true);
+    struct call_span fields = { (const char *)piece->fields.p, piece->fields.n }, name, value;
+    const struct msg_task_get_ans *g;
+
+    cr_expect(piece->part == 3 && piece->no == no && piece->status == 200 && !piece->sized);
+    cr_expect_str_eq(piece->content_type, "text/event-stream");
+    cr_assert(call_header_next(&fields, &name, &value));
+    cr_expect(name.n == 4 && value.n == 3);
+    target_says("9\r\ndata: 1\n\n\r\n");
+    WAIT(piece_is(PIECE_MORE, 0, "data: 1\n\n"));
+    target_says("4\r\ndata\r\n1\r\n:\r\n4\r\n 2\n\n\r\n");
+    WAIT(piece_is(PIECE_MORE, 9, "data: 2\n\n"));
+    cr_expect_eq(get(no)->state, TASK_RUNNING);
+    target_says("0\r\nX-Trailer: 1\r\n\r\n");
+    WAIT(piece->step == PIECE_WHOLE);
+    cr_expect_eq(piece->at, 18);
+    g = get(no);
+    cr_expect_eq(g->state, TASK_SUCCEEDED, "it is written before that is said");
+    cr_expect(g->result.n == 18 && memcmp(g->result.p, "data: 1\n\ndata: 2\n\n", 18) == 0);
+    target_fini(&target);
+}
+
+Test(task_service_passing, who_comes_a_little_later_gets_what_there_is_first)
+{
+    task_no no;
+
+    open_calls(HEAD "3\r\nabc\r\n");
+    no = put_call();
+    WAIT(target.requests == 1);
+    for (unsigned i = 0; i < 20; i++)
+        ev_turn(ev, false);
+    (void)read_as_it_comes(no, false);
+    WAIT(rtr.seen[MSG_TASK_PIECE] == 1);
+    cr_expect(piece_is(PIECE_HEAD, 0, "abc"));
+    target_says("3\r\ndef\r\n0\r\n\r\n");
+    WAIT(piece->step == PIECE_WHOLE);
+    cr_expect_eq(piece->at, 6);
+    target_fini(&target);
+}
+
+Test(task_service_passing, what_is_all_there_at_once_is_told_as_ever)
+{
+    uint64_t rid;
+    task_no no;
+
+    open_calls("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc");
+    no = put_call();
+    rid = read_as_it_comes(no, false);
+    WAIT(rtr.rid[MSG_TASK_GET_ANS] == rid);
+    cr_expect_eq(rtr.seen[MSG_TASK_PIECE], 0);
+    target_fini(&target);
+}
+
+Test(task_service_passing, a_target_that_goes_amid_it_leaves_no_whole_answer_and_is_not_asked_again)
+{
+    task_no no = begin(true);
+
+    target_says("3\r\nabc\r\n");
+    WAIT(piece_is(PIECE_MORE, 0, "abc"));
+    for (unsigned i = 0; i < TARGET_CONNS; i++)
+        target_hang_up(&target.conn[i]);
+    WAIT(piece->step == PIECE_BROKEN);
+    cr_expect_eq(get(no)->state, TASK_DEAD);
+    cr_expect_eq(last_attempt(no)->end, ATTEMPT_INTERRUPTED);
+    cr_expect(reason_is(last_attempt(no), "3 bytes were passed on: reset: "));
+    node_end();
+    start_node();
+    cr_expect_eq(get(no)->state, TASK_DEAD);
+    cr_expect_eq(target.requests, 1);
+    target_fini(&target);
+}
+
+/* Nobody has a byte of it: it is tried again, as ever. */
+Test(task_service_passing, an_answer_that_is_no_last_one_is_not_told)
+{
+    uint64_t rid;
+    task_no no;
+
+    open_calls("HTTP/1.1 503 No\r\nContent-Length: 9\r\n\r\nabc");
+    no = put_call();
+    rid = read_as_it_comes(no, true);
+    WAIT(target.requests == 1);
+    for (unsigned i = 0; i < 20; i++)
+        ev_turn(ev, false);
+    target.answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    target_says("defghi");
+    WAIT(rtr.rid[MSG_TASK_GET_ANS] == rid);
+    cr_expect_eq(rtr.seen[MSG_TASK_PIECE], 0);
+    cr_expect_eq(get(no)->state, TASK_SUCCEEDED);
+    cr_expect_eq(get(no)->attempts, 2);
+    target_fini(&target);
+}
+
+Test(task_service_passing, a_node_that_begins_anew_does_not_try_again_what_was_begun)
+{
+    task_no no = begin(false);
+
+    target_says("3\r\nabc\r\n");
+    WAIT(piece_is(PIECE_MORE, 0, "abc"));
+    node_end(); /* as a kill does: the call's end is not written */
+    start_node();
+    cr_expect_eq(get(no)->state, TASK_RUNNING, "until its lease is over");
+    cr_expect_eq(get(no)->attempts, 1);
+    node_end(); /* by a snapshot, too: journal_snapshot is small */
+    start_node();
+    WAIT(tasktab_tasks(node->tab) == 1);
+    target_fini(&target);
+}
+
+static void flow(uint32_t more, bool left)
+{
+    say(&rtr, &(struct msg){ .type = MSG_TASK_FLOW, .task_flow = { piece->call, more, left } }, 0);
+}
+
+Test(task_service_passing, a_reader_that_leaves_ends_the_call_if_it_said_so)
+{
+    task_no no = begin(true);
+
+    target_says("3\r\nabc\r\n");
+    WAIT(piece_is(PIECE_MORE, 0, "abc"));
+    flow(0, true);
+    WAIT(target.closed == 1);
+    cr_expect_eq(get(no)->state, TASK_CANCELLED);
+    cr_expect(task_maybe_executed(get(no)));
+    cr_expect_eq(last_attempt(no)->end, ATTEMPT_INTERRUPTED);
+    cr_expect(reason_is(last_attempt(no), "3 bytes were passed on: its caller left"));
+    cr_expect_eq(node->caller.calls.going.n, 0);
+    cr_expect_eq(rtr.seen[MSG_TASK_PIECE], 2, "and is told no more");
+    target_fini(&target);
+}
+
+Test(task_service_passing, a_link_that_breaks_is_a_reader_that_leaves)
+{
+    task_no no = begin(true);
+
+    rpc_link_free(rtr.link);
+    rtr.ch = NULL;
+    WAIT(target.closed == 1);
+    rtr.link = rpc_dial(rtr.rpc, rpc_listen_addr(node->node.rpc), RPC_TASK, &calls, &rtr);
+    WAIT(rtr.ch != NULL);
+    cr_expect_eq(get(no)->state, TASK_CANCELLED);
+    target_fini(&target);
+}
+
+Test(task_service_passing, without_such_a_reader_the_call_goes_on_to_its_end)
+{
+    task_no no = begin(false);
+
+    target_says("3\r\nabc\r\n");
+    WAIT(piece_is(PIECE_MORE, 0, "abc"));
+    flow(0, true);
+    cr_expect_eq(get(no)->state, TASK_RUNNING); /* heard behind it */
+    target_says("3\r\ndef\r\n0\r\n\r\n");
+    WAIT(get(no)->state == TASK_SUCCEEDED);
+    cr_expect(get(no)->result.n == 6 && memcmp(get(no)->result.p, "abcdef", 6) == 0);
+    cr_expect_eq(rtr.seen[MSG_TASK_PIECE], 2);
+    target_fini(&target);
+}
+
+static void expect_bound(uint64_t heard, uint64_t asked)
+{
+    cr_expect_leq(heard, WINDOW_BYTES + asked);
+}
+
+Test(task_service_passing, no_more_is_read_from_the_target_than_the_reader_has_room_for)
+{
+    static char answer[3 << 20];
+    int n = snprintf(answer, sizeof(answer), "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", sizeof(answer) - 100);
+    uint64_t asked = 0, all = sizeof(answer) - 100;
+    task_no no;
+
+    memset(answer + n, 'x', all);
+    open_calls(answer);
+    target.answer_n = (size_t)n + all;
+    no = put_call();
+    (void)read_as_it_comes(no, false);
+    WAIT(rtr.seen[MSG_TASK_PIECE] > 0);
+    for (unsigned idle = 0, seen = 0; idle < 30; idle++) { /* it stands */
+        ev_turn(ev, false);
+        usleep(1000);
+        idle = rtr.seen[MSG_TASK_PIECE] != seen ? 0 : idle;
+        seen = rtr.seen[MSG_TASK_PIECE];
+        expect_bound(piece->at + piece->data.n, 0);
+    }
+    cr_expect_gt(piece->at + piece->data.n, WINDOW_BYTES / 2);
+    while (piece->step != PIECE_WHOLE) {
+        uint64_t heard = piece->at + piece->data.n;
+
+        if (heard >= asked + WINDOW_BYTES / 2) {
+            flow(WINDOW_BYTES / 4, false);
+            asked += WINDOW_BYTES / 4;
+        }
+        ev_turn(ev, false);
+        expect_bound(piece->at + piece->data.n, asked);
+        arena_reset(&rtr.mem);
+    }
+    cr_expect_eq(piece->at, all);
+    cr_expect_eq(get(no)->state, TASK_SUCCEEDED);
+    cr_expect_eq(get(no)->result_length, all);
+    target_fini(&target);
+}
+
+Test(task_service_passing, who_asks_for_more_than_a_window_hears_no_more)
+{
+    task_no no = begin(false);
+
+    flow(1, false);
+    cr_expect_eq(get(no)->state, TASK_RUNNING); /* heard behind it */
+    target_says("3\r\nabc\r\n0\r\n\r\n");
+    WAIT(get(no)->state == TASK_SUCCEEDED);
+    cr_expect_eq(rtr.seen[MSG_TASK_PIECE], 1);
+    target_fini(&target);
+}

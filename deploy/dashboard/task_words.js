@@ -73,6 +73,7 @@ function workerProblem(p) {
 
 const poolProblem = p => [
   p.full ? problem('bad', 'pool full', p.pool, `Pool ${p.pool} REFUSES new tasks: ${p.full_says}`, p.waiting) : null,
+  p.crowded ? problem('warn', 'pool crowded', p.pool, `Pool ${p.pool}: ${tasks(p.waiting)} in line, more than warn_waiting (${number(p.warn_waiting)})`, p.waiting) : null,
   workerProblem(p),
   p.away ? problem('bad', 'pool away', p.pool, poolSays(p), p.waiting) : null,
   p.paused && p.waiting ? problem('warn', 'pool paused', p.pool, `Pool ${p.pool} is PAUSED, ${tasks(p.waiting)} in line`, p.waiting) : null,

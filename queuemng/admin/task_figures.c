@@ -108,8 +108,9 @@ static void add_pool(void *ctx, const void *view)
         (void)json_object_update_new(j, json_pack("{s:f,s:s}", "rate_per_s", v->rate_per_s,
                                                   "limited_by", v->limited_by));
     (void)json_object_update_new(
-        j, json_pack("{s:s,s:b,s:s,s:I,s:I,s:o,s:o*,s:o*}", "pool", v->def->match, "paused",
-                     v->def->paused, "endpoint", v->def->endpoint, "version",
+        j, json_pack("{s:s,s:b,s:I,s:b,s:s,s:I,s:I,s:o,s:o*,s:o*}", "pool", v->def->match, "paused",
+                     v->def->paused, "warn_waiting", INT(v->warn_waiting), "crowded",
+                     mng_is_crowded(v), "endpoint", v->def->endpoint, "version",
                      INT(v->version), "away", INT(v->away), "held", holds(v), "partitions", parts, "def",
                      full && x->full != NULL ? admin_def_json(v->def, pool_def_keys, v->version)
                                              : NULL));

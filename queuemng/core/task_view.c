@@ -22,6 +22,7 @@ void mng_each_pool(const struct mng *m, mng_each_fn fn, void *ctx)
     each_pool(m, p) {
         struct mng_pool_view v = { .def = &p->def, .id = p->part[0].no, .version = p->version,
                                    .partitions = p->n, .paused = p->def.paused,
+                                   .warn_waiting = (uint64_t)p->def.warn_waiting,
                                    .rate_per_s = p->def.limits.n != 0 ? p->release.rate_per_s : -1,
                                    .limited_by = p->release.limited_by };
 

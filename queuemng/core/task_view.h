@@ -37,10 +37,17 @@ struct mng_pool_view {
     uint64_t version;
     uint32_t partitions, away;  /* away: of them, not in service now */
     bool paused;
+    uint64_t warn_waiting;      /* as defined; 0: any number may wait */
     double rate_per_s;          /* by metrics; < 0: it has no such limits */
     const char *limited_by;     /* the metric; "fallback" */
     struct part_status_row sum; /* sum of what was reported last */
 };
+
+/* More wait than the operator wants to hear nothing of. */
+static inline bool mng_is_crowded(const struct mng_pool_view *v)
+{
+    return v->warn_waiting != 0 && v->sum.waiting > v->warn_waiting;
+}
 
 /* Counts of those in line what no limit, pause or endpoint holds up: only workers are missing. */
 uint64_t mng_lacks_workers(const struct mng_pool_view *v);

@@ -40,13 +40,14 @@ static bool lacks_workers(const json_t *pool)
            ctl_u64(pool, "stalled_ms") >= NO_WORKER_MS;
 }
 
-static void says_full(struct buf *b, const json_t *doc)
+static void says_trouble(struct buf *b, const json_t *doc)
 {
     const json_t *p;
     size_t i;
 
     json_array_foreach(json_object_get(doc, "pools"), i, p)
-        ctl_say(b, p, "{?full:tasks of {pool}: new ones are refused, {full_says}\n}");
+        ctl_say(b, p, "{?full:tasks of {pool}: new ones are refused, {full_says}\n}"
+                      "{?crowded:tasks of {pool}: {waiting=} wait, more than warn_waiting ({warn_waiting=})\n}");
 }
 
 void view_task_trouble(struct buf *b, const json_t *doc)
@@ -54,7 +55,7 @@ void view_task_trouble(struct buf *b, const json_t *doc)
     const json_t *p;
     size_t i;
 
-    says_full(b, doc);
+    says_trouble(b, doc);
     json_array_foreach(json_object_get(doc, "pools"), i, p)
         if (lacks_workers(p))
             ctl_say(b, p, "tasks of {pool}: {waiting=} wait, no worker for {stalled_ms~}\n");
@@ -116,7 +117,7 @@ bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
     if (queue != NULL)
         return pool != NULL;
     table_list(b, doc, "pools", cols, ARRAY_LEN(cols), "no pools\n");
-    says_full(b, doc);
+    says_trouble(b, doc);
     buf_byte(b, '\n');
     task_nodes(b, doc);
     ctl_say(b, doc, "{?moves.running+moves.done+moves.aborted:\nmoves of partitions: "

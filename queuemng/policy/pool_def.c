@@ -82,6 +82,9 @@ const struct cfg_key pool_def_keys[] = {
     { "retry", CFG_OBJ, AT(retry), "", 0, 0, true, "wait between two attempts", 0, retry_keys, 0 },
     { "max_waiting", CFG_INT, AT(max_waiting), "10000000", 1, TASKS_MAX, true,
       "most tasks of one queue that are not over", 0, 0, 0 },
+    { "warn_waiting", CFG_INT, AT(warn_waiting), "0", 0, 1e12, true,
+      "tasks in line of the whole pool, more than which segqctl, dashboard and an alert "
+      "(SegqTasksWaiting) tell of; 0 = any number may wait", 0, 0, 0 },
     { "queue", CFG_OBJ, AT(queue), "", 0, 0, true, "limit of each queue", 0, limit_keys, 0 },
     { "key", CFG_OBJ, AT(key), "", 0, 0, true, "limit of each key of a queue", 0, limit_keys, 0 },
     { "subkey", CFG_OBJ, AT(subkey), "", 0, 0, true, "limit of each key below a key", 0,

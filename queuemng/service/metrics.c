@@ -89,6 +89,8 @@ static const struct metric_row allowed_rows[] = {
 static const struct metric_row pool_rows[] = {
     POOL("scheduled", GAUGE, sum.scheduled, "Tasks whose delay runs"),
     POOL("waiting", GAUGE, sum.waiting, "Tasks in line"),
+    POOL("warn_waiting", GAUGE, warn_waiting,
+         "Tasks in line, more than which are told as trouble; 0: any number may wait"),
     POOL("running", GAUGE, sum.running, "Tasks that a worker has"),
     POOL("dead", GAUGE, sum.dead, "Tasks without an attempt left"),
     POOL("bytes", GAUGE, sum.bytes, "Bytes of payloads of tasks that are not over"),

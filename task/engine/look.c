@@ -282,8 +282,7 @@ static void look_at_key(const struct engine *e, uint32_t i, struct key_view *v)
     copy_text(v->key2, sizeof(v->key2), lower ? l->text : "");
 }
 
-/* Room for one more of so many tasks, behind those that have as many; NULL: the others have more. */
-static struct key_view *room(struct key_view *v, unsigned *n, unsigned most, uint64_t tasks)
+struct key_view *key_view_room(struct key_view *v, unsigned *n, unsigned most, uint64_t tasks)
 {
     unsigned i = *n;
 
@@ -305,7 +304,7 @@ void engine_top_keys(const struct engine *e, const struct trec_text *queue, uint
         const struct limiter *l = tree_limiter_at(&e->tree, *at);
         uint32_t waiting = l->rule == NULL || l->parent == 0 || tqueue_at(e, l->queue) != q
                                ? 0 : waiting_of(e, l);
-        struct key_view *k = room(v, n, most, waiting);
+        struct key_view *k = key_view_room(v, n, most, waiting);
 
         if (k != NULL)
             look_at_key(e, *at, k);
@@ -314,23 +313,38 @@ void engine_top_keys(const struct engine *e, const struct trec_text *queue, uint
         *at = SLOT_NONE;
 }
 
-void engine_top_queues(const struct engine *e, uint32_t *at, struct key_view *v, unsigned *n,
-                       unsigned most)
+static void look_at_queue(const struct engine *e, const struct tqueue *q, struct key_view *v)
 {
-    uint32_t stop = u32_min(e->n_queues, *at + LIST_STEPS);
+    *v = (struct key_view){ .waiting = (uint32_t)q->rank.n, .dead = q->dead.n,
+                            .running = tree_limiter_at(&e->tree, q->limiter)->running,
+                            .limited = tree_limiter_at(&e->tree, q->limiter)->closed,
+                            .limited_until = opens_at(e, q->limiter),
+                            .redriving = q->redrive_last != 0 };
+    copy_text(v->key1, sizeof(v->key1), q->name);
+}
+
+bool engine_queue_view(const struct engine *e, const char *name, struct key_view *v)
+{
+    const struct tqueue *q = tqueue_find(e, name, (uint32_t)strlen(name));
+
+    *v = (struct key_view){ 0 };
+    copy_text(v->key1, sizeof(v->key1), name);
+    if (q != NULL)
+        look_at_queue(e, q, v);
+    return q != NULL;
+}
+
+void engine_top_queues(const struct engine *e, uint32_t *at, uint32_t steps, struct key_view *v,
+                       unsigned *n, unsigned most)
+{
+    uint32_t stop = u32_min(e->n_queues, *at + steps);
 
     for (*at = *at > 0 ? *at : 1; *at < stop; ++*at) {
         const struct tqueue *q = tqueue_at(e, *at);
-        struct key_view *k = q->pool != NULL ? room(v, n, most, q->rank.n + q->dead.n) : NULL;
+        struct key_view *k = q->pool != NULL ? key_view_room(v, n, most, q->rank.n + q->dead.n) : NULL;
 
-        if (k == NULL)
-            continue;
-        *k = (struct key_view){ .waiting = (uint32_t)q->rank.n, .dead = q->dead.n,
-                                .running = tree_limiter_at(&e->tree, q->limiter)->running,
-                                .limited = tree_limiter_at(&e->tree, q->limiter)->closed,
-                                .limited_until = opens_at(e, q->limiter),
-                                .redriving = q->redrive_last != 0 };
-        copy_text(k->key1, sizeof(k->key1), q->name);
+        if (k != NULL)
+            look_at_queue(e, q, k);
     }
     if (*at >= e->n_queues)
         *at = SLOT_NONE;

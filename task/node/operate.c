@@ -80,7 +80,7 @@ static void keys(const struct part *p, const struct msg_task_do *q, struct msg_t
     if (queue.n > 0)
         engine_top_keys(&p->e, &queue, &at, v, &m->n_keys, most);
     else
-        engine_top_queues(&p->e, &at, v, &m->n_keys, most);
+        engine_top_queues(&p->e, &at, LIST_STEPS, v, &m->n_keys, most);
     m->after = at != SLOT_NONE ? at : 0;
     for (uint32_t i = 0; i < m->n_keys; i++)
         m->keys[i] = key_row(p, &v[i], &out->mem);

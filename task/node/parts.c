@@ -69,6 +69,7 @@ void tasktab_part_free(struct tasktab *t, struct part *p)
     engine_fini(&p->e);
     schedules_fini(&p->schedules);
     notices_fini(&p->notices);
+    busiest_fini(&p->busiest);
     free(p);
 }
 

@@ -139,6 +139,7 @@ void tasktab_report(struct tasktab *t, struct outbox *out)
     each_part (t, p) {
         look_for_oldest(p);
         look_for_holds(t, p);
+        busiest_look(&p->busiest, &p->e, t->o.busiest);
     }
     if (t->manager == 0)
         return;

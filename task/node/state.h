@@ -14,6 +14,7 @@
  *   keep.c       records into the journal, and out of it
  *   body.c       payloads and results: put, read, copied
  *   ends.c       tasks that have ended: as lines of JSON, told in another queue
+ *   busiest.c    figures of single queues, for /metrics
  *   report.c     what managers are told; ends of tasks, to routers */
 #ifndef SEGQ_TASKTAB_STATE_H
 #define SEGQ_TASKTAB_STATE_H
@@ -21,6 +22,7 @@
 #include "common/base/list.h"
 #include "common/ticket/task_token.h"
 #include "task/engine/engine.h"
+#include "task/node/busiest.h"
 #include "task/node/ends.h"
 #include "task/node/table.h"
 #include "task/schedules/schedules.h"
@@ -91,6 +93,7 @@ struct part {
     task_slot looked;  /* position of the search for the oldest */
     uint32_t held_at;  /* position of the walk over the turns; 0: the begin */
     uint64_t held_now[TASK_NHOLDS], held[TASK_NHOLDS]; /* counts of this round, of the one before */
+    struct busiest busiest;
     msec_t oldest_now, oldest; /* when it entered: of this round, of the one before; 0: none */
 };
 

@@ -98,6 +98,7 @@ struct tasktab_opts {
     void (*ended)(void *ctx, const struct task_end *end);
     void *ended_ctx;
     const struct zones *zones; /* ref; NULL: schedules know only UTC */
+    unsigned busiest; /* queues whose figures are kept: those with the most tasks (busiest.h) */
     struct calls *calls; /* ref: endpoints, and calls on their way; NULL: none are made */
 };
 

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "common/task/call.h"
+#include "common/task/queue_name.h"
 #include "common/task/url.h"
+#include "task/node/busiest.h"
 
 #define K(name) .key = #name, .offset = offsetof(struct task_cfg, name)
 
@@ -48,6 +50,11 @@ const struct cfg_key task_cfg_keys[] = {
     { K(pass_headers), .type = CFG_STRS, .def = "", .min = 0, .max = 64,
       .help = "header fields of targets that callers get, beside those that all get (docs/calls.md): "
               "X-Shop-Version" },
+    { K(metrics_busiest), .type = CFG_INT, .def = "10", .min = 0, .max = BUSIEST_MAX,
+      .help = "queues of this node with metrics of their own (segq_task_queue_waiting ...): those with the "
+              "most tasks that wait or are dead; 0: none" },
+    { K(metrics_queues), .type = CFG_STRS, .def = "", .min = 0, .max = METRICS_QUEUES_MAX, .reload = true,
+      .help = "names of queues that have such metrics always, also with no task: images" },
     NODE_LAST_KEYS,
 };
 
@@ -71,6 +78,21 @@ static int check_headers(const struct cfg_list *l, struct err *e)
     return 0;
 }
 
+static int check_queues(const struct cfg_list *l, struct err *e)
+{
+    char *const *v = l->v;
+
+    for (size_t i = 0; i < l->n; i++) {
+        if (!queue_name_ok(v[i], strlen(v[i])))
+            return err_set(e, SQ_EINVAL, "metrics_queues: %.80s is no name of a queue (small letters, digits, "
+                           ". _ -, parts with / between them; no pattern)", v[i]);
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(v[i], v[j]) == 0)
+                return err_set(e, SQ_EINVAL, "metrics_queues: %s is there twice", v[i]);
+    }
+    return 0;
+}
+
 int task_cfg_check(const void *cfg, struct err *e)
 {
     const struct task_cfg *c = cfg;
@@ -86,5 +108,7 @@ int task_cfg_check(const void *cfg, struct err *e)
         rc = check_url(c->public_url, e);
     if (rc == 0)
         rc = check_headers(&c->pass_headers, e);
+    if (rc == 0)
+        rc = check_queues(&c->metrics_queues, e);
     return rc;
 }

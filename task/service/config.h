@@ -6,6 +6,7 @@
 #include "common/node/node.h"
 
 #define PUBLIC_URL_MAX 400
+#define METRICS_QUEUES_MAX 100
 
 enum task_kept { STORE_JOURNAL, STORE_REDIS };
 
@@ -19,7 +20,8 @@ struct task_cfg {
     char *public_url;  /* "": not known */
     struct cfg_list pass_headers; /* list of char * */
     int64_t max_tasks, max_keys, archive_keep_days, archive_buffer;
-    int64_t answers_max_bytes;
+    int64_t answers_max_bytes, metrics_busiest;
+    struct cfg_list metrics_queues; /* list of char * */
 };
 
 extern const struct cfg_key task_cfg_keys[];

@@ -5,6 +5,7 @@
 #include "common/journal/keeper.h"
 #include "common/node/node.h"
 #include "common/supervisor/metrics_process.h"
+#include "task/node/busiest.h"
 #include "task/service/long_answers.h"
 #include "task/service/state.h"
 
@@ -97,6 +98,15 @@ static const struct metric_row body_rows[] = {
 };
 #undef ROW_OF
 
+#define ROW_OF struct key_view
+/* Of single queues, with the label `queue`. */
+static const struct metric_row queue_rows[] = {
+    ROW("queue_waiting", GAUGE, waiting, "Tasks in line in queues with metrics of their own (metrics_busiest)"),
+    ROW("queue_running", GAUGE, running, "Tasks of these queues that a worker has"),
+    ROW("queue_dead", GAUGE, dead, "Tasks of these queues without an attempt left"),
+};
+#undef ROW_OF
+
 #define ROW_OF struct trail_counts
 static const struct metric_row archive_rows[] = { TRAIL_ROWS(ROW, "archive", "the archive") };
 #undef ROW_OF
@@ -111,6 +121,34 @@ static void file_page(struct buf *b, const struct task_service *s)
     bodies_counts(s->bodies, &bodies);
     metrics_rows(b, journal_rows, ARRAY_LEN(journal_rows), &journal);
     metrics_rows(b, body_rows, ARRAY_LEN(body_rows), &bodies);
+}
+
+struct queue_views {
+    unsigned n;
+    struct key_view v[METRICS_QUEUES_MAX + BUSIEST_MAX];
+};
+
+static void each_queue(const void *of, void (*fn)(void *ctx, const void *view), void *ctx)
+{
+    const struct queue_views *q = of;
+
+    for (unsigned i = 0; i < q->n; i++)
+        fn(ctx, &q->v[i]);
+}
+
+static bool queue_label(const void *view, const char **label)
+{
+    label[0] = "queue";
+    label[1] = ((const struct key_view *)view)->key1;
+    return true;
+}
+
+static void queues_page(struct buf *b, const struct task_service *s)
+{
+    struct queue_views q;
+
+    q.n = tasktab_queue_views(s->tab, s->queues, s->n_queues, q.v);
+    metrics_each(b, queue_rows, ARRAY_LEN(queue_rows), each_queue, &q, queue_label);
 }
 
 static void held_page(struct buf *b, const struct tasktab_counts *n)
@@ -145,6 +183,7 @@ void task_metrics(void *ctx, struct buf *b)
     metrics_value(b, "segq_task_oldest_seconds", METRIC_GAUGE,
                   "How long the first of those in line has waited", (double)tab.oldest_ms / 1000);
     held_page(b, &tab);
+    queues_page(b, s);
     metrics_histo(b, "segq_task_wait_seconds", "From a task's entry into its line to its start",
                   &tab.engine.wait);
     metrics_histo(b, "segq_task_lateness_seconds", "How late delays and back-offs ended",

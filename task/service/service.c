@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/file.h"
+#include "common/base/text.h"
 #include "common/base/versions.h"
 #include "common/node/node_peers.h"
 #include "task/bodies/answers.h"
@@ -188,6 +189,7 @@ static struct tasktab *new_tab(struct task_service *s)
         .ended = s->archive != NULL ? archive_end : NULL,
         .ended_ctx = s->archive,
         .zones = &system_zones,
+        .busiest = s->busiest,
         .calls = &s->caller.calls,
     };
 
@@ -273,6 +275,16 @@ static int make_archive(struct task_service *s, const struct task_cfg *c, struct
     return c->archive_dir[0] != 0 ? archive_new(&s->archive, &o, e) : 0;
 }
 
+/* Names the queues that have metrics of their own. */
+static void name_queues(struct task_service *s, const struct cfg_list *l)
+{
+    char *const *v = l->v;
+
+    s->n_queues = (unsigned)l->n;
+    for (unsigned i = 0; i < s->n_queues; i++)
+        copy_text(s->queues[i], sizeof(s->queues[i]), v[i]);
+}
+
 static int make_tab(struct task_service *s, const struct task_cfg *c, struct err *e)
 {
     struct task_journal j;
@@ -280,6 +292,8 @@ static int make_tab(struct task_service *s, const struct task_cfg *c, struct err
 
     s->max_tasks = (uint32_t)c->max_tasks;
     s->max_keys = (uint32_t)c->max_keys;
+    s->busiest = (unsigned)c->metrics_busiest;
+    name_queues(s, &c->metrics_queues);
     randombytes_buf(s->seed, sizeof(s->seed));
     s->tab = new_tab(s);
     s->tick = ev_timer_new(s->node.ev, on_tick, s);
@@ -364,6 +378,7 @@ void task_service_free(struct task_service *s)
 void task_service_reload(struct task_service *s, const struct task_cfg *c)
 {
     node_reload(&s->node, &c->node);
+    name_queues(s, &c->metrics_queues);
     if (s->shared != NULL)
         task_shared_reload(s->shared, c);
 }

@@ -36,6 +36,8 @@ struct task_service {
     uint64_t recovered;        /* tasks, at the start */
     uint8_t seed[NAMES_SEED];
     uint32_t max_tasks, max_keys;
+    unsigned busiest, n_queues; /* queues with metrics of their own: so many of the busiest, and these */
+    char queues[METRICS_QUEUES_MAX][TASK_NAME_MAX + 1];
     msec_t wall_ms;            /* at the start (node.began_ms): the node's axis */
     uint64_t boot;             /* which start of the machine it is; 0: not known */
     msec_t clock_ms;           /* when the clock is due; 0: not */

@@ -198,6 +198,7 @@ CASES = {
     "SegqTaskNodeDown": one("segq_tasks_node_up", 'node="t0",' + M, flat(0), flat(1)),
     "SegqTasksTooOld": (tasks(oldest_seconds=1900, paused=0),
                         tasks(oldest_seconds=1700, paused=0)),
+    "SegqTasksWaiting": (tasks(waiting=11, warn_waiting=10), tasks(waiting=11, warn_waiting=0)),
     "SegqTasksNoWorker": (lacks_workers(flat(7)), lacks_workers(grows(1))),
     "SegqTasksPausedLong": (tasks(paused=1, waiting=2), tasks(paused=1, waiting=0)),
     "SegqEndpointDown": one("segq_task_endpoint_breaker", 'endpoint="gen",' + M, alternates(1, 2), flat(2)),

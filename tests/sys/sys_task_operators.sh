@@ -256,6 +256,18 @@ ctl pool set images max_bytes=0
 accepted() { ! refused; }
 wait_for 10 "without it they have none" accepted
 
+# ---- more wait than an operator wants to hear nothing of
+check_eq "no bound: no trouble" "$(metric 1 segq_tasks_warn_waiting)" 0
+ctl pool set images warn_waiting=1
+crowded() { ctl task list; says '^tasks of images: [0-9]+ wait, more than warn_waiting \(1\)$'; }
+wait_for 10 "a pool in which more wait is told" crowded
+ctl status
+check "  by status, too" says '^tasks of images: [0-9]+ wait, more than warn_waiting'
+check_eq "  and its metrics, for the alert" "$(metric 1 segq_tasks_warn_waiting)" 1
+busy() { http "http://127.0.0.1:$((PORT + 47))/metrics" | grep -q '^segq_task_queue_waiting{queue="images"} [1-9]'; }
+wait_for 10 "the task node has metrics of its busiest queues" busy
+ctl pool set images warn_waiting=0
+
 # ---- a node that is away
 ctl status
 check "status has pools and task nodes" says '^task\.0 +up( .*)? 3 +0 '

@@ -3,6 +3,7 @@
 
 #include "common/task/queue_name.h"
 #include "queuemng/core/orders.h"
+#include "queuemng/core/task_view.h"
 
 Test(mng_tasks, a_pool_gets_its_partitions_and_routers_the_map)
 {
@@ -16,6 +17,28 @@ Test(mng_tasks, a_pool_gets_its_partitions_and_routers_the_map)
     cr_expect_eq(r->map.n_nodes, 1);
     cr_expect_str_eq(r->map.nodes[0].addr, "10.0.0.1:7400");
     cr_expect(pr_submit(r, 0, 0));
+    done(r);
+}
+
+static void keep_view(void *ctx, const void *view)
+{
+    *(struct mng_pool_view *)ctx = *(const struct mng_pool_view *)view;
+}
+
+Test(mng_tasks, a_pool_is_crowded_beyond_the_bound_that_an_operator_set)
+{
+    struct pr *r = rig(1, "{\"match\": \"images\", \"warn_waiting\": 10}");
+    struct mng_pool_view v;
+
+    pr_run(r, 3000);
+    mng_each_pool(r->m, keep_view, &v);
+    cr_assert_eq(v.warn_waiting, 10);
+    v.sum.waiting = 10;
+    cr_expect_not(mng_is_crowded(&v));
+    v.sum.waiting = 11;
+    cr_expect(mng_is_crowded(&v));
+    v.warn_waiting = 0;
+    cr_expect_not(mng_is_crowded(&v), "no bound");
     done(r);
 }
 

@@ -215,7 +215,7 @@ Test(operators, the_busiest_queues_come_first_and_their_dead_count)
     rig_submit(&r, (struct submit){ .queue = rig_text("few") });
     for (unsigned i = 0; i < 2; i++)
         rig_submit(&r, (struct submit){ .queue = rig_text("some"), .key1 = rig_text("z") });
-    engine_top_queues(&r.e, &at, v, &n, 2);
+    engine_top_queues(&r.e, &at, LIST_STEPS, v, &n, 2);
     cr_assert_eq(n, 2);
     cr_expect_eq(at, SLOT_NONE);
     cr_expect_str_eq(v[0].key1, "q");
@@ -226,7 +226,7 @@ Test(operators, the_busiest_queues_come_first_and_their_dead_count)
     cr_expect_eq(v[1].waiting, 2, "of all of its keys");
     cr_assert_eq(engine_redrive_all(&r.e, &q, 1000), 3);
     at = n = 0;
-    engine_top_queues(&r.e, &at, v, &n, 2);
+    engine_top_queues(&r.e, &at, LIST_STEPS, v, &n, 2);
     cr_expect(v[0].redriving);
     rig_fini(&r);
 }

@@ -73,7 +73,9 @@ enum task_order {
     X(until_told, 0, RATE_PER_1000_S + 1)   /* starts of the partition per 1000 s, + 1, while the \
                                              * manager says no rate; 0: any, always */ \
     X(max_bytes, 0, BYTES_WAIT_MAX)         /* payloads of the partition's tasks that are not \
-                                             * over; 0: any */
+                                             * over; 0: any */ \
+    X(max_wait_ms, 0, 400ull * 86400000)    /* estimate of the wait, beyond which a task is refused; \
+                                             * 0: any */
 
 struct task_rules {
 #define X(m, least, most) uint64_t m;

@@ -40,7 +40,7 @@ PART(task_put_one, struct task_put, TaskPutOne, NULL, NUM(part), NUM(epoch), NAM
 MESSAGE(task_put, TaskPut, NULL, MSGS(v, n, v, task_put_one, 1, TASK_ROWS_MAX))
 
 MESSAGE(task_put_ans, TaskPutAns, NULL, ROWS(v, n, code.len, 0, TASK_ROWS_MAX), COL_CODE,
-        COL(v, no, no), COL_BYTE(v, state, state, 0, TASK_NSTATES - 1))
+        COL(v, no, no), COL_BYTE(v, state, state, 0, TASK_NSTATES - 1), COL(v, too_long_ms, too_long_ms))
 
 MESSAGE(task_get, TaskGet, NULL, NUM(part), NUM(epoch), NUM(no), NAME(queue), NAME(name), NUM(wait_ms),
         NUM(result), NUM(window), NUM(leaves))
@@ -58,7 +58,7 @@ MESSAGE(task_get_ans, TaskGetAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES
         COL(history, started_ms, attempt_started_ms), COL(history, ended_ms, attempt_ended_ms),
         COL(history, again_ms, attempt_again_ms),
         COL_BYTES_LATER(history, reason.p, reason.n, attempt_reason, ATTEMPT_REASON),
-        NUM(result_whole))
+        NUM(result_whole), NUM(waiting), NUM(waiting_capped))
 
 MESSAGE(task_take, TaskTake, NULL, NUM(part), NUM(epoch), NAME(queue), IN(most, 1, TASK_ROWS_MAX),
         NUM(lease_ms), NUM(wait_ms))

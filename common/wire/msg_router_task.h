@@ -56,6 +56,7 @@ struct task_put_row {
     uint8_t code; /* enum task_code */
     task_no no;   /* DONE, SAME */
     uint8_t state; /* enum task_state; 0: it has gone, or is not told */
+    uint32_t too_long_ms; /* FULL + FULL_WAIT: time by which its wait would be longer than max_wait */
 };
 
 struct msg_task_put_ans {
@@ -66,7 +67,7 @@ struct msg_task_put_ans {
 struct msg_task_get {
     part_no part;
     uint64_t epoch;
-    task_no no;               /* 0: by queue and name */
+    task_no no;               /* 0: by queue and name; without name: how many wait in the queue */
     const char *queue, *name;
     uint32_t wait_ms; /* answered when the task is final, or after so long */
     bool result;      /* with the bytes of it */
@@ -130,6 +131,8 @@ struct msg_task_get_ans {
     int64_t until_ms;      /* Unix ms: when its state ends by itself; 0: never */
     uint64_t position;     /* among all who wait in its queue; 0: it does not wait */
     bool position_capped;  /* further back: callers are told no more */
+    uint64_t waiting;      /* WAITING, or asked without number and name: all of its queue */
+    bool waiting_capped;   /* there are more */
     uint32_t ahead_of_key; /* before it in its key; 100: or more */
     uint8_t limited;       /* bits: enum closed (common/task/state.h); 0: nothing stops it */
     const char *limited_by; /* the name of the queue or key whose limit it is */

@@ -82,6 +82,10 @@ const struct cfg_key pool_def_keys[] = {
     { "retry", CFG_OBJ, AT(retry), "", 0, 0, true, "wait between two attempts", 0, retry_keys, 0 },
     { "max_waiting", CFG_INT, AT(max_waiting), "10000000", 1, TASKS_MAX, true,
       "most tasks of one queue that are not over", 0, 0, 0 },
+    { "max_wait", CFG_MS, AT(max_wait_ms), "0", 0, LIFE_MAX, true,
+      "a submission whose wait is estimated to be longer is refused at once (429 wait_too_long, with "
+      "Retry-After); one whose wait is not known, or that has a delay, is accepted; 0 = any may wait",
+      0, 0, 0 },
     { "warn_waiting", CFG_INT, AT(warn_waiting), "0", 0, 1e12, true,
       "tasks in line of the whole pool, more than which segqctl, dashboard and an alert "
       "(SegqTasksWaiting) tell of; 0 = any number may wait", 0, 0, 0 },
@@ -142,6 +146,9 @@ int pool_def_check(const struct pool_def *d, struct err *e)
         if (p[i].head_start_ms < p[i - 1].head_start_ms)
             return err_set(e, SQ_EINVAL, "pool %s: priorities.%zu: head_start is below the one "
                            "before", d->match, i);
+    if (d->max_wait_ms != 0 && d->order == ORDER_NUMBER)
+        return err_set(e, SQ_EINVAL, "pool %s: max_wait is not for order: number, in which those who come "
+                       "later may go first: bound max_waiting", d->match);
     rc = check_keys(d, e);
     if (rc == 0 && metric_limits_check(&d->limits, e) < 0)
         rc = err_wrap(e, "pool %s", d->match);
@@ -186,6 +193,7 @@ void pool_def_rules(const struct pool_def *d, struct task_rules *r)
     r->max_result = (uint64_t)d->max_result;
     r->position_cap = (uint64_t)d->position_cap;
     r->max_bytes = (uint64_t)d->max_bytes;
+    r->max_wait_ms = (uint64_t)d->max_wait_ms;
 #define LIMIT_TO(to, from)                                                               \
     r->to##_rate = per_1000_s(d->from.rate_per_s);                                       \
     r->to##_burst = (uint64_t)d->from.burst;                                             \

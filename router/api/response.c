@@ -142,6 +142,14 @@ void api_problem(struct api_ans *a, enum api_problem p, const char *detail, uint
     retry_after(a, p, salt);
 }
 
+void api_problem_later(struct api_ans *a, enum api_problem p, const char *detail, uint64_t wait_ms,
+                       uint64_t salt)
+{
+    problem(a, problems[p].status, problems[p].code, detail, salt);
+    out_u64(&a->headers, "Retry-After: ", u64_max((wait_ms + 999) / 1000, 1));
+    ADD(&a->headers, "\r\n");
+}
+
 void api_too_fast(struct api_ans *a, uint32_t wait_ms, bool place, uint64_t salt)
 {
     uint64_t wait_s = wait_ms > 1000 ? (wait_ms + 999) / 1000 : 1;

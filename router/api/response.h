@@ -45,6 +45,7 @@
     X(ENDPOINT_UNKNOWN, 404, "endpoint_unknown")                                         \
     X(ENDPOINT_FAILED, 502, "endpoint_failed")                                           \
     X(OUTCOME_UNKNOWN, 503, "outcome_unknown")                                           \
+    X(WAIT_TOO_LONG, 429, "wait_too_long")                                               \
     X(OVERLOADED, 503, "queue_unavailable") /* this router is overloaded */
 
 enum api_problem {
@@ -86,6 +87,9 @@ const char *api_problem_code(enum api_problem p);
 /* salt: spreads Retry-After; also the request_id. detail: ours. */
 void api_problem(struct api_ans *a, enum api_problem p, const char *detail,
                  uint64_t salt);
+/* Likewise, to be tried again when wait_ms have passed; the answer says so. */
+void api_problem_later(struct api_ans *a, enum api_problem p, const char *detail, uint64_t wait_ms,
+                       uint64_t salt);
 /* 429. place: the answer says that the place is kept, and when to poll next. */
 void api_too_fast(struct api_ans *a, uint32_t wait_ms, bool place, uint64_t salt);
 /* A request that http.c refused. */

@@ -255,11 +255,13 @@ void task_list_settled(struct api_ans *a, const struct task_name *t, enum task_v
     add_settled(&a->body, verb, row);
 }
 
-void task_list_problem(struct api_ans *a, enum api_problem p, const char *detail)
+void task_list_problem(struct api_ans *a, enum api_problem p, const char *detail, uint64_t wait_ms)
 {
     open_row(a, api_problem_status(p));
     out_text(&a->body, ",\"code\":", api_problem_code(p));
     out_text(&a->body, ",\"detail\":", detail);
+    if (wait_ms > 0)
+        out_u64(&a->body, ",\"retry_after_s\":", (wait_ms + 999) / 1000);
     ADD(&a->body, "}");
 }
 
@@ -279,6 +281,8 @@ static struct task_outcome no_room(enum task_full f)
 #undef X
     };
 
+    if (f == FULL_WAIT)
+        return FAILED(WAIT_TOO_LONG, details[f]);
     return FAILED(QUEUE_FULL, f != FULL_NONE ? details[f] : "there is no room now; ask again later");
 }
 

@@ -79,7 +79,8 @@ void task_list_begin(struct api_ans *a);
 void task_list_put(struct api_ans *a, int status, const struct task_name *t, uint8_t state);
 void task_list_settled(struct api_ans *a, const struct task_name *t, enum task_verb verb,
                        const struct settled_row *row);
-void task_list_problem(struct api_ans *a, enum api_problem p, const char *detail);
+/* wait_ms: to be tried again after so long; 0: it is not said. */
+void task_list_problem(struct api_ans *a, enum api_problem p, const char *detail, uint64_t wait_ms);
 void task_list_end(struct api_ans *a);
 
 #endif

@@ -187,6 +187,25 @@ static void add_eta(struct buf *b, const struct msg_task_get_ans *m)
     out_text(b, ",\"eta_reason\":", words[m->eta]);
 }
 
+/* ,"waiting":40 */
+static void add_waiting(struct buf *b, const struct msg_task_get_ans *m)
+{
+    out_u64(b, ",\"waiting\":", m->waiting);
+    if (m->waiting_capped)
+        ADD(b, ",\"waiting_capped\":true");
+}
+
+void task_answer_count(struct api_ans *a, struct slice queue, const struct msg_task_get_ans *m)
+{
+    api_ok(a, 200);
+    ADD(&a->body, "{\"queue\":\"");
+    buf_append(&a->body, queue.p, queue.n);
+    ADD(&a->body, "\"");
+    add_waiting(&a->body, m);
+    add_eta(&a->body, m);
+    ADD(&a->body, "}");
+}
+
 /* Where it stands, and what it waits for. */
 static void add_place(struct buf *b, const struct msg_task_get_ans *m)
 {
@@ -194,6 +213,8 @@ static void add_place(struct buf *b, const struct msg_task_get_ans *m)
         out_u64(b, ",\"position\":", m->position);
     if (m->position_capped)
         ADD(b, ",\"position_capped\":true");
+    if (m->waiting > 0)
+        add_waiting(b, m);
     if (m->state == TASK_WAITING)
         out_u64(b, ",\"ahead_of_key\":", m->ahead_of_key);
     if (m->limited != 0) {

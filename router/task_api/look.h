@@ -18,6 +18,9 @@ void task_answer_look(struct api_ans *a, const struct task_name *t, const struct
 /* When to look again: Retry-After, in whole seconds, rounded up. */
 void task_retry_after(struct api_ans *a, const struct msg_task_get_ans *m);
 
+/* Answers how many wait in a queue, and how long a task that is submitted now would. */
+void task_answer_count(struct api_ans *a, struct slice queue, const struct msg_task_get_ans *m);
+
 /* ---- members of other answers, too ---- */
 
 /* Notes what the answer tells (struct api_told). */

@@ -47,7 +47,8 @@ void task_path_queue(struct task_path *out, enum http_method m, struct slice res
         return;
     out->queue = (struct slice){ rest.p, (size_t)(at - rest.p) };
     if (end - at == 6) {
-        only_post(out, m, TASK_SUBMIT);
+        out->allow = "GET, HEAD, POST";
+        out->op = m == HTTP_POST ? TASK_SUBMIT : M(m) & READ ? TASK_COUNT : TASK_BAD_METHOD;
         return;
     }
     out->name = (struct slice){ at + 7, (size_t)(end - at - 7) };

@@ -9,6 +9,7 @@
 
 enum task_op {
     TASK_SUBMIT,  /* POST /v1/queues/{queue}/tasks */
+    TASK_COUNT,   /* GET /v1/queues/{queue}/tasks */
     TASK_BATCH,   /* POST /v1/queues/{queue}/tasks/batch */
     TASK_TAKE,    /* POST /v1/queues/{queue}/tasks/take */
     TASK_SETTLE,  /* POST /v1/queues/{queue}/tasks/settle */

@@ -63,6 +63,7 @@ static const struct {
     void (*start)(struct tasking *t, const struct task_asked *x); /* answers, or begins a call */
 } ops[] = {
     [TASK_SUBMIT] = { MAY_SUBMIT, submit_start },
+    [TASK_COUNT] = { MAY_READ, one_count },
     [TASK_BATCH] = { MAY_SUBMIT, submit_batch },
     [TASK_TAKE] = { MAY_TAKE, work_take },
     [TASK_SETTLE] = { MAY_TAKE, work_settle },

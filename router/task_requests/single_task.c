@@ -150,6 +150,38 @@ void one_look(struct tasking *t, const struct task_asked *x)
     call_begin(c);
 }
 
+/* A node of an older release knows no task without number and name. */
+static struct task_outcome count_outcome(int code)
+{
+    if (code == CODE_UNKNOWN)
+        return task_take_outcome(code);
+    return task_token_outcome(code);
+}
+
+static void counted(struct task_call *c, const struct msg *m)
+{
+    struct task_outcome o = count_outcome(c->v[0].code);
+
+    if (failed(c, &o))
+        return;
+    assert(m != NULL && m->type == MSG_TASK_GET_ANS);
+    c->t->counts.looked++;
+    task_answer_count(&c->t->r->ans, c->queue, &m->task_get_ans);
+    answer_tag(&c->t->r->ans, c->known);
+}
+
+void one_count(struct tasking *t, const struct task_asked *x)
+{
+    struct task_call *c = new_call(t, x, x->q->if_none_match.n, 0, counted);
+
+    if (c == NULL)
+        return;
+    c->known = call_bytes(c, x->q->if_none_match);
+    c->v[0].kind = ASK_GET;
+    c->v[0].get = (struct msg_task_get){ .queue = c->queue.p, .name = "" };
+    call_begin(c);
+}
+
 /* ---- changing ---------------------------------------------------------------------------- */
 
 /* True: cancelled already, or gone, is as good. */

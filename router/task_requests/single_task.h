@@ -5,6 +5,8 @@
 
 #include "router/task_requests/call.h"
 
+/* TASK_COUNT: how many wait in a queue. */
+void one_count(struct tasking *t, const struct task_asked *x);
 /* TASK_LOOK, TASK_RESULT, TASK_NAMED. */
 void one_look(struct tasking *t, const struct task_asked *x);
 /* TASK_CANCEL, TASK_UNNAME, TASK_PATCH. */

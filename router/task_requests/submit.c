@@ -243,7 +243,9 @@ static void submitted(struct task_call *c, const struct msg *m)
     (void)m;
     count(c->t, &o);
     c->fresh = o.status == 201;
-    if (o.status >= 400)
+    if (o.problem == API_WAIT_TOO_LONG)
+        api_problem_later(&r->ans, o.problem, o.detail, c->v[0].too_long_ms, router_request_id(r));
+    else if (o.status >= 400)
         api_problem(&r->ans, o.problem, o.detail, router_request_id(r));
     else if (left_before(c) || !c->looks || c->req == NULL || !look(c))
         answer(c, NULL);
@@ -401,12 +403,12 @@ static void all_submitted(struct task_call *c, const struct msg *m)
         struct task_name name;
 
         if (a->why != NULL) {
-            task_list_problem(&r->ans, (enum api_problem)a->problem, a->why);
+            task_list_problem(&r->ans, (enum api_problem)a->problem, a->why, 0);
             continue;
         }
         count(c->t, &o);
         if (o.status >= 400) {
-            task_list_problem(&r->ans, o.problem, o.detail);
+            task_list_problem(&r->ans, o.problem, o.detail, a->too_long_ms);
             continue;
         }
         task_token_write(a->part, a->no, &r->keys.token, name.text);

@@ -236,9 +236,9 @@ static void all_settled(struct task_call *c, const struct msg *m)
 
         c->t->counts.settled += a->why == NULL && o.status < 400;
         if (a->why != NULL)
-            task_list_problem(ans, (enum api_problem)a->problem, a->why);
+            task_list_problem(ans, (enum api_problem)a->problem, a->why, 0);
         else if (o.status >= 400)
-            task_list_problem(ans, o.problem, o.detail);
+            task_list_problem(ans, o.problem, o.detail, 0);
         else
             task_list_settled(ans, &name, (enum task_verb)a->settle.verb, &row);
     }

@@ -55,6 +55,16 @@ struct engine_counts { /* ever, since the start of the process */
 #undef X
     struct histo late; /* delays and back-offs that ended: how late */
     struct histo wait; /* attempts: from the entry into the line to the start */
+    struct histo eta_error; /* |wait that was estimated - real one|, of the promises below */
+};
+
+/* An estimate that was told, until its task starts: probes of how right they are, at most one a second.
+ * Each has its place by its slot; one that will never start makes room for the next. In no record. */
+#define PROMISES        16
+#define PROMISE_EACH_MS 1000
+struct promise {
+    task_no no; /* 0: none */
+    msec_t at, wait_ms;
 };
 
 /* A start that has ended: that under which a task was done that has gone (task_done_start()), or one that
@@ -89,6 +99,8 @@ struct engine {
     struct allowance allowance;
     uint64_t next_lease;
     struct end_mark *ends; /* owned; END_MARKS of them; NULL: none yet */
+    struct promise promise[PROMISES];
+    msec_t promised; /* when the newest was told */
     msec_t at, wall_at;  /* the moment of the commands: engine_advance() */
     msec_t logged_at;    /* moment in the log */
     msec_t swept;        /* nothing was due at this moment: all before it has been carried out */
@@ -129,6 +141,9 @@ SQ_CHECK int engine_define(struct engine *e, const char *match, const struct tas
 SQ_CHECK int engine_define_keys(struct engine *e, const char *match, const struct buf *keys);
 /* Limits its tasks from now on; those that are there stay. */
 void engine_limit(struct engine *e, uint32_t max_tasks);
+/* Notes the wait that the task, which has just begun to wait, was told; if it is time for one. */
+bool engine_may_promise(const struct engine *e, task_no no);
+void engine_promise(struct engine *e, task_no no, msec_t wait_ms);
 /* The limit that a replay of what is there needs: a higher one where it was lowered. */
 uint32_t engine_limit_read(const struct engine *e);
 /* After a replay whose end may be missing: numbers that may have been given are not given

@@ -5,6 +5,7 @@
 
 #include "common/base/err.h"
 #include "common/base/text.h"
+#include "task/engine/submit.h"
 #include "task/engine/tqueue.h"
 
 static void look_at_keys(const struct engine *e, task_slot slot, struct task_view *v)
@@ -28,11 +29,14 @@ static msec_t opens_at(const struct engine *e, uint32_t limiter)
                ? wheel_when(&e->tree.wakes, limiter) : 0;
 }
 
-static void look_at_limits(const struct engine *e, task_slot slot, struct task_view *v)
+static uint32_t limiter_of(const struct engine *e, task_slot slot)
 {
-    const struct turn *u = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn);
+    return tree_turn_at(&e->tree, task_at(&e->store, slot)->turn)->limiter;
+}
 
-    for (uint32_t i = u->limiter; i != 0; i = tree_limiter_at(&e->tree, i)->parent) {
+static void look_at_limits(const struct engine *e, uint32_t limiter, struct task_view *v)
+{
+    for (uint32_t i = limiter; i != 0; i = tree_limiter_at(&e->tree, i)->parent) {
         const struct limiter *l = tree_limiter_at(&e->tree, i);
 
         if (l->closed == 0)
@@ -52,24 +56,21 @@ static void look_at_limits(const struct engine *e, task_slot slot, struct task_v
 /* ---- when it starts: an estimate: between keys it takes a place for a turn ---------- */
 
 /* Reckons by rates: those before it in its key go first; in its queue, those of its place. */
-static msec_t rates_let(const struct engine *e, task_slot slot, const struct task_view *v)
+static msec_t rates_let(const struct engine *e, uint32_t limiter, const struct task_view *v)
 {
-    uint32_t i = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn)->limiter;
-    msec_t latest = e->allowance.is_on ? rate_nth(&e->allowance.rate, e->allowance.tat, v->position, e->at) : 0;
+    msec_t latest = e->allowance.is_on ? rate_nth(&e->allowance.rate, e->allowance.tat, v->turns, e->at) : 0;
 
-    for (; i != 0; i = tree_limiter_at(&e->tree, i)->parent) {
+    for (uint32_t i = limiter; i != 0; i = tree_limiter_at(&e->tree, i)->parent) {
         const struct limiter *l = tree_limiter_at(&e->tree, i);
 
         latest = ms_max(latest, rate_nth(&l->rule->rate, l->tat,
-                                         l->parent == 0 ? v->position : v->ahead_of_key + 1, e->at));
+                                         l->parent == 0 ? v->turns : v->ahead_of_key + 1, e->at));
     }
     return latest > e->at ? latest - e->at : 0;
 }
 
-static bool is_paused(const struct engine *e, task_slot slot)
+static bool is_paused(const struct engine *e, uint32_t i)
 {
-    uint32_t i = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn)->limiter;
-
     while (i != 0 && (tree_limiter_at(&e->tree, i)->closed & CLOSED_PAUSE) == 0)
         i = tree_limiter_at(&e->tree, i)->parent;
     return i != 0;
@@ -82,14 +83,33 @@ static void say(struct task_view *v, enum task_eta by, int64_t ms)
     v->eta_ms = ms;
 }
 
-static void of_waiting(const struct engine *e, task_slot slot, struct task_view *v)
+/* Turns of its queue until a task of this key starts: its place; or, where keys take turns and few of its
+ * own are before it, as many rounds of the keys: of a key with one task nobody waits for all of
+ * another's. Weights are left out; with several priorities in line it is the place. */
+static uint64_t turns_until(const struct engine *e, uint32_t limiter, const struct task_view *v)
 {
-    const struct tqueue *q = tqueue_of(e, slot);
-    int64_t pace = starts_ms(&q->starts, v->first ? 1 : v->position, e->at);
-    int64_t rate = v->first ? 0 : rates_let(e, slot, v);
+    const struct limiter *l = limiter != 0 ? tree_limiter_at(&e->tree, limiter) : NULL;
+    uint64_t n = (uint64_t)v->ahead_of_key + 1;
 
-    v->young = starts_are_young(&q->starts, e->at);
-    if (is_paused(e, slot))
+    if (l == NULL)
+        return v->position;
+    n *= (uint64_t)l->below + 1; /* its own line is one of its ring */
+    while (l->parent != 0 && n < v->position) {
+        l = tree_limiter_at(&e->tree, l->parent);
+        n *= l->below;
+    }
+    if (n >= v->position || l->turns == 0 || tree_turn_at(&e->tree, l->turns)->sibling != 0)
+        return v->position;
+    return n;
+}
+
+static void of_waiting(const struct engine *e, const struct starts *starts, uint32_t limiter, struct task_view *v)
+{
+    int64_t pace = starts_ms(starts, v->first ? 1 : v->turns, e->at);
+    int64_t rate = v->first ? 0 : rates_let(e, limiter, v);
+
+    v->young = starts_are_young(starts, e->at);
+    if (is_paused(e, limiter))
         say(v, TASK_ETA_PAUSED, -1);
     else if (e->allowance.is_on && e->allowance.none && !v->first)
         say(v, TASK_ETA_RATE, -1);
@@ -103,12 +123,19 @@ static void of_waiting(const struct engine *e, task_slot slot, struct task_view 
         say(v, TASK_ETA_PACE, pace);
 }
 
+static uint64_t turns_of(const struct engine *e, task_slot slot, const struct task_view *v)
+{
+    if (v->ahead_of_key >= AHEAD_MOST || tqueue_rules(e, slot)->order == ORDER_NUMBER)
+        return v->position;
+    return turns_until(e, limiter_of(e, slot), v);
+}
+
 static void look_at_start(const struct engine *e, task_slot slot, struct task_view *v)
 {
     if (v->state == TASK_SCHEDULED || v->state == TASK_RETRYING)
         say(v, TASK_ETA_DELAY, ms_max(v->until_ms - (v->by_wall ? e->wall_at : e->at), 0));
     else if (v->state == TASK_WAITING)
-        of_waiting(e, slot, v);
+        of_waiting(e, &tqueue_of(e, slot)->starts, limiter_of(e, slot), v);
 }
 
 /* ---- one ---------------------------------------------------------------------------- */
@@ -169,11 +196,12 @@ bool engine_was_tried(const struct engine *e, task_no no)
            (task_at(&e->store, slot)->attempts > 0 || attempts_past(&e->attempts, slot) != NULL);
 }
 
-uint64_t engine_position_cap(const struct engine *e, task_no no)
+const struct task_rules *engine_rules_of(const struct engine *e, const struct trec_text *queue)
 {
-    task_slot slot = task_find(&e->store, no);
+    const struct tqueue *q = tqueue_find(e, queue->p, queue->n);
+    const struct pool *p = q != NULL ? q->pool : tqueue_pool_of(e, queue);
 
-    return slot == SLOT_NONE ? 0 : tqueue_rules(e, slot)->position_cap;
+    return p != NULL ? &p->rules : NULL;
 }
 
 /* Counts those that go before it: the order of entry, but for priorities: all of a more urgent one, none of
@@ -204,13 +232,65 @@ int engine_look(const struct engine *e, task_no no, struct task_view *v)
     if (task_is_cut(task_at(&e->store, slot)))
         v->until_ms += (msec_t)q->pool->rules.result_ms;
     if (v->state == TASK_WAITING) {
+        v->waiting = (uint32_t)q->rank.n;
         v->position = place_of(e, slot, q, rank_before(&q->rank, tqueue_entry(q, task_at(&e->store, slot))) + 1);
         if (q->pool->rules.order != ORDER_NUMBER)
             v->ahead_of_key = line_ahead(&e->store, slot, AHEAD_MOST);
-        look_at_limits(e, slot, v);
+        v->turns = turns_of(e, slot, v);
+        look_at_limits(e, limiter_of(e, slot), v);
     }
     look_at_start(e, slot, v);
     return 0;
+}
+
+/* ---- one that is not there yet -------------------------------------------------------- */
+
+/* Tasks in line that go before one of this priority that comes now, of one limiter. */
+static uint32_t before_new(const struct engine *e, uint32_t limiter, const msec_t *start, unsigned priority)
+{
+    uint32_t n = 0;
+
+    for (uint32_t u = tree_limiter_at(&e->tree, limiter)->turns; u != 0; u = tree_turn_at(&e->tree, u)->sibling)
+        if (start[tree_turn_at(&e->tree, u)->priority] >= start[priority])
+            n += tree_turn_at(&e->tree, u)->line.n;
+    return n;
+}
+
+/* The limiter of the submission's key, or as much of it as there is. */
+static uint32_t limiter_for(const struct engine *e, const struct tqueue *q, const struct submit *s, bool *whole)
+{
+    const struct trec_text *key[] = { &s->key1, &s->key2 };
+    uint32_t l = q->limiter;
+
+    *whole = true;
+    for (unsigned i = 0; i < ARRAY_LEN(key) && key[i]->n > 0 && *whole; i++) {
+        uint32_t below = tqueue_key(e, l, key[i]);
+
+        *whole = below != 0;
+        l = below != 0 ? below : l;
+    }
+    return l;
+}
+
+void engine_foresee(const struct engine *e, const struct submit *s, struct task_view *v)
+{
+    static const struct starts never;
+    const struct tqueue *q = tqueue_find(e, s->queue.p, s->queue.n);
+    uint32_t limiter = 0;
+    bool whole;
+
+    *v = (struct task_view){ .state = TASK_WAITING, .priority = s->priority, .position = 1 };
+    if (q != NULL) {
+        limiter = limiter_for(e, q, s, &whole);
+        v->waiting = (uint32_t)q->rank.n;
+        v->position = q->rank.n + 1;
+        v->ahead_of_key = whole ? before_new(e, limiter, q->pool->head_start, s->priority) : 0;
+        if (limiter == q->limiter && tree_limiter_at(&e->tree, limiter)->below == 0)
+            v->position = u64_min(v->position, (uint64_t)v->ahead_of_key + 1);
+    }
+    v->turns = turns_until(e, limiter, v);
+    look_at_limits(e, limiter, v);
+    of_waiting(e, q != NULL ? &q->starts : &never, limiter, v);
 }
 
 /* ---- many -------------------------------------------------------------------------- */

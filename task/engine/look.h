@@ -20,6 +20,8 @@ struct task_view { /* texts are borrowed until the next command */
     bool by_wall, stopping; /* stopping: it runs, and is not tried again */
     bool first;             /* waits, and was told to run now */
     uint64_t position;      /* WAITING: 1 = nobody of its queue entered before it; else 0 */
+    uint32_t waiting;       /* WAITING: tasks in line in its queue */
+    uint64_t turns;         /* WAITING: starts of its queue until its own, as far as is known */
     uint32_t ahead_of_key;  /* WAITING, by entry: before it in its line, at most AHEAD_MOST */
     const struct task_own *own; /* NULL: nothing */
     /* WAITING: what stops it now, on the lowest level that does */
@@ -34,6 +36,11 @@ struct task_view { /* texts are borrowed until the next command */
 /* 0; SQ_EUNKNOWN: there is no such task. */
 SQ_CHECK int engine_look(const struct engine *e, task_no no, struct task_view *v);
 
+struct submit;
+/* The line as a task of this queue, key and priority that is submitted now would find it: place, limits,
+ * estimate. Where nobody knows the queue, it is the first. */
+void engine_foresee(const struct engine *e, const struct submit *s, struct task_view *v);
+
 /* The same of a slot that has a task, without places and limits: those cost some steps. */
 void look_at_task(const struct engine *e, task_slot slot, struct task_view *v);
 /* Copies its ended attempts, the newest behind, and how it ended without one, into
@@ -45,8 +52,8 @@ unsigned look_at_history(const struct engine *e, task_slot slot, struct attempt 
 uint64_t engine_max_result(const struct engine *e, task_no no);
 /* Has an attempt at it ever begun? False, also if there is no such task. */
 bool engine_was_tried(const struct engine *e, task_no no);
-/* The highest place that its callers are told; 0: any. */
-uint64_t engine_position_cap(const struct engine *e, task_no no);
+/* The rules of a queue, that may have no task; NULL: no pool matches. */
+const struct task_rules *engine_rules_of(const struct engine *e, const struct trec_text *queue);
 
 /* Which tasks are meant: of a queue, of a key of it and those below it, with a label. */
 struct task_filter {

@@ -203,6 +203,21 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
     return 0;
 }
 
+bool engine_may_promise(const struct engine *e, task_no no)
+{
+    task_no was = e->promise[task_slot_of(no) % PROMISES].no;
+    task_slot slot = was != 0 ? task_find(&e->store, was) : SLOT_NONE;
+
+    return e->at - e->promised >= PROMISE_EACH_MS &&
+           (slot == SLOT_NONE || task_at(&e->store, slot)->state != TASK_WAITING);
+}
+
+void engine_promise(struct engine *e, task_no no, msec_t wait_ms)
+{
+    e->promise[task_slot_of(no) % PROMISES] = (struct promise){ no, e->at, wait_ms };
+    e->promised = e->at;
+}
+
 task_no engine_named(const struct engine *e, const struct trec_text *queue,
                      const struct trec_text *name)
 {

@@ -2,6 +2,7 @@
 #include "task/engine/worker.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "common/base/err.h"
 #include "task/engine/apply.h"
@@ -13,6 +14,18 @@
 
 /* ---- takes: the next one by the tree's rules, again and again ----------------------- */
 
+/* A task starts of which a wait was told: was it right? Not if an operator told it to run. */
+static void promise_ends(struct engine *e, task_slot slot)
+{
+    struct promise *p = &e->promise[slot % PROMISES];
+
+    if (p->no != task_number(&e->store, slot))
+        return;
+    p->no = 0;
+    if (!task_at(&e->store, slot)->cancel)
+        histo_add(&e->counts.eta_error, (uint64_t)llabs(e->at - p->at - p->wait_ms) * 1000);
+}
+
 static void start(struct engine *e, enum trec_kind kind, task_slot slot, uint32_t lease_ms,
                   struct taken *out)
 {
@@ -20,6 +33,7 @@ static void start(struct engine *e, enum trec_kind kind, task_slot slot, uint32_
     struct trec r = { .kind = kind, .no = task_number(&e->store, slot), .lease = e->next_lease,
                       .until = task_end_of(e, lease_ms) };
 
+    promise_ends(e, slot);
     task_perform_sure(e, &r);
     assert(t->state == TASK_RUNNING && t->lease == r.lease);
     *out = (struct taken){ r.no, r.lease, (msec_t)r.until, t->body, t->attempts };

@@ -5,6 +5,7 @@
 #include "common/task/call.h"
 #include "common/wire/frame.h"
 #include "task/engine/look.h"
+#include "task/engine/submit.h"
 #include "task/engine/worker.h"
 #include "task/node/body.h"
 #include "task/node/calls.h"
@@ -80,9 +81,8 @@ static void say_eta(struct task_view *v, enum task_eta by, int64_t ms)
     v->eta_ms = ms;
 }
 
-/* Adds what the engine does not know: a pause of the pool, and the endpoint, whose word goes before that
- * of the engine if it says that nothing goes, or a later time. */
-static void reckon(const struct part *p, struct task_view *v)
+/* The endpoint's word goes before that of the engine if it says that nothing goes, or a later time. */
+void tasktab_reckon(const struct part *p, struct task_view *v)
 {
     enum task_eta by = TASK_ETA_ENDPOINT;
     int64_t ms = -1;
@@ -94,7 +94,7 @@ static void reckon(const struct part *p, struct task_view *v)
     if (p->endpoint_name[0] == 0)
         return;
     if (p->endpoint != NULL)
-        by = endpoint_eta(p->endpoint, v->position, p->e.at, &ms);
+        by = endpoint_eta(p->endpoint, v->turns, p->e.at, &ms);
     if (by == TASK_ETA_PAUSED || by == TASK_ETA_ENDPOINT || by == TASK_ETA_TRIPPED || v->eta == TASK_ETA_NO_WORKER ||
         (v->eta_ms >= 0 && ms > v->eta_ms) || (v->young && v->eta == TASK_ETA_PACE && ms >= 0))
         say_eta(v, by, ms); /* the endpoint knows better how fast a young line goes */
@@ -116,7 +116,7 @@ uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans 
         return 0;
     }
     if (v.state == TASK_WAITING)
-        reckon(p, &v);
+        tasktab_reckon(p, &v);
     *m = (struct msg_task_get_ans){
         .part = p->no,
         .no = no,
@@ -134,6 +134,7 @@ uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans 
         .ended_ms = tasktab_unix(p, v.ended_ms),
         .until_ms = v.by_wall ? v.until_ms : tasktab_unix(p, v.until_ms),
         .position = v.position,
+        .waiting = v.waiting,
         .ahead_of_key = v.ahead_of_key,
         .limited = v.limited,
         .limited_by = arena_strdup(mem, v.limited_by != NULL ? v.limited_by : ""),
@@ -156,13 +157,33 @@ uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans 
 }
 
 /* For its callers: operators are told every place. */
-static void cap_place(const struct part *p, struct msg_task_get_ans *m)
+static void cap_place(const struct part *p, const char *queue, struct msg_task_get_ans *m)
 {
-    uint64_t cap = m->position > 0 ? engine_position_cap(&p->e, m->no) : 0;
+    struct trec_text name = tasktab_text(queue);
+    const struct task_rules *r = m->waiting > 0 ? engine_rules_of(&p->e, &name) : NULL;
+    uint64_t cap = r != NULL ? r->position_cap : 0;
 
     m->position_capped = cap > 0 && m->position > cap;
+    m->waiting_capped = cap > 0 && m->waiting > cap;
     if (m->position_capped)
         m->position = cap;
+    if (m->waiting_capped)
+        m->waiting = cap;
+}
+
+void tasktab_answer_count(struct asker a, const struct part *p, const char *queue, struct outbox *out)
+{
+    struct msg_task_get_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_GET_ANS)->task_get_ans;
+    struct submit s = { .queue = tasktab_text(queue) };
+    struct task_view v;
+
+    *m = nothing;
+    engine_foresee(&p->e, &s, &v);
+    tasktab_reckon(p, &v);
+    m->waiting = v.waiting;
+    m->eta = (uint8_t)v.eta;
+    m->eta_ms = v.eta_ms;
+    cap_place(p, queue, m);
 }
 
 void tasktab_tell_history(const struct part *p, task_no no, struct msg_task_get_ans *m,
@@ -193,7 +214,7 @@ void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p,
     struct msg_task_get_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_GET_ANS)->task_get_ans;
     uint64_t ref = tasktab_tell(p, no, m, &out->mem);
 
-    cap_place(p, m);
+    cap_place(p, m->queue, m);
     if (m->code == CODE_DONE)
         tasktab_tell_history(p, no, m, &out->mem);
     if (result && !load_result(t, p, ref, m, &out->mem))

@@ -2,6 +2,7 @@
 #ifndef SEGQ_TASKTAB_ANSWER_H
 #define SEGQ_TASKTAB_ANSWER_H
 
+#include "task/engine/look.h"
 #include "task/node/state.h"
 
 struct asker {
@@ -19,6 +20,10 @@ void tasktab_tell_history(const struct part *p, task_no no, struct msg_task_get_
                           struct arena *mem);
 void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p, task_no no,
                         bool result, struct outbox *out);
+/* Adds to the engine's view of a task in line what it does not know: a pause of the pool, the endpoint. */
+void tasktab_reckon(const struct part *p, struct task_view *v);
+/* How many wait in the queue, and how long one that is submitted now would. */
+void tasktab_answer_count(struct asker a, const struct part *p, const char *queue, struct outbox *out);
 void tasktab_get_nothing(struct asker a, uint8_t code, struct outbox *out);
 
 /* A piece of an answer that is kept whole. */

@@ -67,11 +67,27 @@ struct put { /* a submission at hand */
     struct node_room room;
     struct bytes_of payload;
     uint64_t body; /* where the payload is; 0: nowhere */
+    const struct submit *s;
+    msec_t too_long; /* time by which its wait would be longer than max_wait; 0: it is not, or not known */
 };
 
-static int admit(void *ctx, uint64_t *body)
+/* Time by which a wait, as it is estimated now, is longer than max_wait. What is not known, or is the pace of
+ * a burst alone, is no reason to refuse anybody. */
+static msec_t too_long(const struct part *p, const struct submit *s)
 {
-    struct put *at = ctx;
+    const struct task_rules *r = engine_rules_of(&p->e, &s->queue);
+    msec_t most = r != NULL ? (msec_t)r->max_wait_ms : 0;
+    struct task_view v;
+
+    if (most == 0 || s->delay_ms != 0 || s->at_wall_ms != 0)
+        return 0;
+    engine_foresee(&p->e, s, &v);
+    tasktab_reckon(p, &v);
+    return v.young && v.eta == TASK_ETA_PACE ? 0 : ms_max(v.eta_ms - most, 0);
+}
+
+static int room_for(struct put *at)
+{
     struct part *p = at->room.p;
     bool node = !p->tab->full && !tasktab_make_room(&at->room);
     int rc = node || p->tab->full ? SQ_EFULL
@@ -79,15 +95,43 @@ static int admit(void *ctx, uint64_t *body)
 
     if (rc == SQ_EFULL)
         p->e.full = node ? FULL_NODE : FULL_DISK;
+    return rc;
+}
+
+static int admit(void *ctx, uint64_t *body)
+{
+    struct put *at = ctx;
+    struct part *p = at->room.p;
+    int rc;
+
+    at->too_long = too_long(p, at->s);
+    if (at->too_long > 0) {
+        p->tab->n.too_long++;
+        p->e.full = FULL_WAIT;
+        return SQ_EFULL;
+    }
+    rc = room_for(at);
     *body = at->body;
     return rc;
 }
 
-/* tasks: those of the node, before and after. */
-static int put_one(struct part *p, const struct task_put *r, uint64_t *tasks, task_no *no)
+/* Notes what the estimate of its wait is, now and then, to see later how right it was. */
+static void promise(struct part *p, task_no no)
+{
+    struct task_view v;
+
+    if (!engine_may_promise(&p->e, no) || engine_look(&p->e, no, &v) < 0 || v.state != TASK_WAITING)
+        return;
+    tasktab_reckon(p, &v);
+    if (v.eta_ms >= 0)
+        engine_promise(&p->e, no, v.eta_ms);
+}
+
+/* tasks: those of the node, before and after. too_long: see struct put. */
+static int put_one(struct part *p, const struct task_put *r, uint64_t *tasks, task_no *no, msec_t *too_long)
 {
     struct tasktab *t = p->tab;
-    struct put at = { { p, *tasks - tasktab_part_tasks(p) }, r->body, 0 };
+    struct put at = { { p, *tasks - tasktab_part_tasks(p) }, r->body, 0, NULL, 0 };
     struct submit s = { .queue = tasktab_text(r->queue),
                         .key1 = tasktab_text(r->key1),
                         .key2 = tasktab_text(r->key2),
@@ -105,10 +149,15 @@ static int put_one(struct part *p, const struct task_put *r, uint64_t *tasks, ta
                         .unique = { (const char *)r->unique.p, r->unique.n },
                         .unique_while = (enum unique_while)r->unique_while,
                         .on_conflict = (enum unique_conflict)r->on_conflict };
-    int rc = engine_submit(&p->e, &s, no);
+    int rc;
 
+    at.s = &s;
+    rc = engine_submit(&p->e, &s, no);
+    *too_long = at.too_long;
     if (rc != 0)
         tasktab_body_drop(t, p, at.body);
+    else
+        promise(p, *no);
     if (rc == SQ_EFULL)
         p->full_ms = t->now.ms;
     *tasks = at.room.others + tasktab_part_tasks(p);
@@ -127,11 +176,13 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
     m->n = q->n;
     for (uint32_t i = 0; i < q->n; i++) {
         struct part *p = tasktab_commanded(t, q->v[i].part, q->v[i].epoch, &m->v[i].code);
+        msec_t too_long;
         int rc;
 
         if (p == NULL)
             continue;
-        rc = put_one(p, &q->v[i], &tasks, &m->v[i].no);
+        rc = put_one(p, &q->v[i], &tasks, &m->v[i].no, &too_long);
+        m->v[i].too_long_ms = (uint32_t)ms_min(too_long, UINT32_MAX);
         m->v[i].code = rc == 1              ? CODE_SAME
                        : rc == SQ_ECONFLICT ? CODE_MISMATCH
                        : rc == SQ_EHELD     ? CODE_HELD
@@ -149,8 +200,9 @@ static int submit_tick(void *ctx, const struct task_put *put, task_no *no)
 {
     struct part *p = ctx;
     uint64_t tasks = tasktab_tasks(p->tab);
+    msec_t too_long;
 
-    return put_one(p, put, &tasks, no);
+    return put_one(p, put, &tasks, no, &too_long);
 }
 
 static enum task_state state_of_tick(void *ctx, task_no no)
@@ -237,6 +289,10 @@ void tasktab_get(struct tasktab *t, struct asker a, const struct msg_task_get *q
     t->n.gets++;
     if (p == NULL || p->hold) {
         tasktab_get_nothing(a, p == NULL ? CODE_STALE : CODE_BUSY, out);
+        return;
+    }
+    if (q->no == 0 && q->name[0] == 0) {
+        tasktab_answer_count(a, p, q->queue, out);
         return;
     }
     f.no = number_of(p, q->no, q->queue, q->name);

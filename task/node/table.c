@@ -193,6 +193,7 @@ static void count_part(const struct part *p, struct tasktab_counts *n)
 #undef X
     histo_join(&n->engine.late, &c->late);
     histo_join(&n->engine.wait, &c->wait);
+    histo_join(&n->engine.eta_error, &c->eta_error);
     n->scheduled += in[TASK_SCHEDULED] + in[TASK_RETRYING];
     n->waiting += in[TASK_WAITING];
     n->running += in[TASK_RUNNING];

@@ -108,6 +108,7 @@ struct tasktab_counts { /* ever, or now */
     struct engine_counts engine;
     uint64_t scheduled, waiting, running, finals, dead_now, queues;
     uint64_t stale, refused, busy; /* answers */
+    uint64_t too_long; /* submissions refused by max_wait */
     uint64_t stale_orders, lost_bodies;
     uint64_t core_bytes, waiting_bytes, oldest_ms, epoch;
     double full; /* part of max_tasks, of the node or of a partition, that does not give way: the largest */

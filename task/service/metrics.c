@@ -46,6 +46,8 @@ static const struct metric_row tab_rows[] = {
     ROW("changes_total", COUNTER, changed, "Cancellations and other changes"),
     ROW("stale_answers_total", COUNTER, stale, "Questions under another epoch"),
     ROW("busy_answers_total", COUNTER, busy, "Questions for which there was no room"),
+    ROW("wait_too_long_total", COUNTER, too_long,
+        "Submissions refused, since their wait was estimated to be longer than max_wait"),
     ROW("stale_orders_total", COUNTER, stale_orders, "Orders refused for their epoch"),
     ROW("refused_orders_total", COUNTER, refused, "Other orders refused"),
     ROW("notices", GAUGE, notices, "Ends of tasks that are to be told in another queue"),
@@ -186,6 +188,9 @@ void task_metrics(void *ctx, struct buf *b)
     queues_page(b, s);
     metrics_histo(b, "segq_task_wait_seconds", "From a task's entry into its line to its start",
                   &tab.engine.wait);
+    metrics_histo(b, "segq_task_eta_error_seconds",
+                  "Difference between estimated and real waiting time of tasks, by probes",
+                  &tab.engine.eta_error);
     metrics_histo(b, "segq_task_lateness_seconds", "How late delays and back-offs ended",
                   &tab.engine.late);
     metrics_histo(b, "segq_task_tick_lateness_seconds", "How late ticks of schedules fired",

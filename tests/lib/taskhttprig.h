@@ -61,6 +61,7 @@ static struct {
     uint8_t sha256[RESULT_SHA256];
     bool mute;                  /* and is told nothing */
     unsigned compared;          /* rows whose queue the node had to look at */
+    char counted[TASK_NAME_MAX + 1]; /* whose waiting tasks were asked for */
     unsigned reads, lose;       /* questions; the one that breaks the link */
     uint64_t get_rid;           /* of the newest look, */
     uint32_t window;            /* and what it says of pieces */
@@ -135,7 +136,7 @@ static inline void put(const struct task_put *q, struct task_put_row *a)
     k->delay_ms = q->delay_ms;
     k->priority = q->priority;
     k->state = q->delay_ms > 0 || q->at_ms > 0 ? TASK_SCHEDULED : TASK_WAITING;
-    *a = (struct task_put_row){ CODE_DONE, node.n, k->state };
+    *a = (struct task_put_row){ .code = CODE_DONE, .no = node.n, .state = k->state };
 }
 
 static inline void take(const struct msg_task_take *q, struct msg_task_take_ans *a)
@@ -209,6 +210,11 @@ static inline void get(const struct msg_task_get *q, struct msg_task_get_ans *a)
     a->limited_by = a->limited_by == NULL ? "" : a->limited_by;
     a->code = CODE_UNKNOWN;
     node.waits_ms = q->wait_ms;
+    if (q->no == 0 && q->name[0] == '\0') {
+        copy(node.counted, sizeof(node.counted), q->queue, strlen(q->queue));
+        a->code = CODE_DONE;
+        return;
+    }
     for (uint32_t i = 1; i <= node.n; i++) {
         if (q->no != 0 ? q->no == i : strcmp(q->name, node.v[i].name) == 0) {
             k = &node.v[i];

@@ -650,10 +650,27 @@ Test(tasks_http, a_head_reads_no_result)
     UNTIL(node.discards == 1);
 }
 
+Test(tasks_http, how_many_wait_in_a_queue)
+{
+    node.as = (struct msg_task_get_ans){ .waiting = 50, .waiting_capped = true, .eta = TASK_ETA_PACE,
+                                         .eta_ms = 7200 };
+    cr_expect_eq(ask("GET", "/v1/queues/images/tasks", ""), 200);
+    cr_expect_not_null(strstr(got, "{\"queue\":\"images\",\"waiting\":50,\"waiting_capped\":true,"
+                                   "\"eta_s\":8,\"eta_reason\":\"pace\"}"), "%s", got);
+    cr_expect_str_eq(node.counted, "images");
+    cr_expect_eq(call("GET", "/v1/queues/images/tasks", ""), 401, "it needs a server's token");
+    cr_expect_eq(ask("GET", "/v1/queues/none/tasks", ""), 403);
+    cr_expect_eq(ask("GET", "/v1/queues/ride/9/tasks", ""), 200, "it has no task");
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 201);
+    cr_expect_eq(call("GET", task_path(""), ""), 200);
+    cr_expect_not_null(strstr(got, "\"position\":1,\"waiting\":50,\"waiting_capped\":true,\"ahead_of_key\":0"),
+                       "%s", got);
+}
+
 Test(tasks_http, paths_that_nobody_has)
 {
-    cr_expect_eq(ask("GET", "/v1/queues/images/tasks", ""), 405);
-    cr_expect(strstr(got, "Allow: POST\r\n") != NULL);
+    cr_expect_eq(ask("PUT", "/v1/queues/images/tasks", ""), 405);
+    cr_expect(strstr(got, "Allow: GET, HEAD, POST\r\n") != NULL);
     cr_expect_eq(ask("POST", "/v1/queues/images/tasks/dance", ""), 405);
     cr_expect_eq(ask("POST", "/v1/queues/Images/tasks", ""), 404);
     cr_expect_eq(ask("POST", "/v1/queues/images/task", ""), 404);

@@ -60,3 +60,114 @@ Test(task_figures, queues_that_an_operator_named_have_them_always)
     t->o.busiest = 0;
     cr_expect_eq(tasktab_queue_views(t, names, 1, v), 1);
 }
+
+/* ---- estimates ---- */
+
+static struct task_put_row put_of(const char *key, msec_t delay_ms, const char *name)
+{
+    struct task_put one = { .part = 3, .epoch = 8, .queue = "q", .key1 = key, .key2 = "", .name = name,
+                            .digest = 1, .delay_ms = delay_ms, .body = { 1, (const uint8_t *)"x" } };
+
+    return put_row(&one);
+}
+
+/* Twenty wait, of this key, and one starts each second: fifteen are left. */
+static void line_up(const char *key, uint64_t max_wait_ms)
+{
+    struct task_rules rules;
+
+    open_part(3, 8);
+    rules_default(&rules);
+    rules.max_wait_ms = max_wait_ms;
+    cr_assert_eq(engine_define(&tasktab_part(t, 3)->e, "q*", &rules), 0);
+    for (unsigned i = 0; i < 20; i++)
+        cr_assert_eq(put_of(key, 0, i == 0 ? "first" : "").code, CODE_DONE, "no pace is known yet");
+    for (unsigned i = 0; i < 5; i++) {
+        pass(1000);
+        cr_assert_eq(take(RTR, "q", 1, 0)->n, 1);
+    }
+}
+
+Test(task_figures, a_wait_longer_than_max_wait_is_refused_at_once)
+{
+    struct task_put_row r;
+    struct tasktab_counts n;
+
+    line_up("", 10000);
+    r = put_of("", 0, "");
+    cr_assert_eq(r.code, CODE_FULL + FULL_WAIT);
+    cr_expect_geq(r.too_long_ms, 1000);
+    cr_expect_leq(r.too_long_ms, 7000);
+    cr_expect_eq(r.no, 0);
+    cr_expect_eq(put_of("", 0, "first").code, CODE_SAME, "what is there is answered");
+    r = put_of("", 3600000, "");
+    cr_expect_eq(r.code, CODE_DONE, "with a delay it is in no line");
+    cr_expect_eq(r.too_long_ms, 0);
+    tasktab_count(t, &n);
+    cr_expect_eq(n.too_long, 1);
+    cr_assert_eq(take(RTR, "q", 10, 0)->n, 10);
+    cr_expect_eq(put_of("", 0, "").code, CODE_DONE, "the line is short enough");
+}
+
+/* The wait of a tenant that has nothing in line is some rounds of the keys, and not all that another one has. */
+Test(task_figures, a_key_that_floods_the_line_costs_others_no_refusal)
+{
+    line_up("flood", 10000);
+    cr_expect_eq(put_of("flood", 0, "").code, CODE_FULL + FULL_WAIT);
+    cr_expect_eq(put_of("light", 0, "").code, CODE_DONE);
+    cr_expect_eq(put_of("flood", 0, "").code, CODE_FULL + FULL_WAIT);
+}
+
+Test(task_figures, estimates_are_compared_with_what_came_true)
+{
+    struct tasktab_counts n;
+
+    line_up("", 0);
+    tasktab_count(t, &n);
+    cr_expect_eq(n.engine.eta_error.n, 0, "nothing was told while no pace was known");
+    cr_assert_eq(put_of("", 0, "").code, CODE_DONE);
+    cr_assert_eq(put_of("", 0, "").code, CODE_DONE, "one a second is enough");
+    for (unsigned i = 0; i < 17; i++) {
+        pass(1000);
+        cr_assert_eq(take(RTR, "q", 1, 0)->n, 1);
+    }
+    tasktab_count(t, &n);
+    cr_assert_eq(n.engine.eta_error.n, 1);
+    cr_expect_leq(n.engine.eta_error.sum_us, 4000000, "%lu", n.engine.eta_error.sum_us);
+}
+
+/* ---- how many wait ---- */
+
+static struct msg_task_get_ans look(task_no no, const char *queue)
+{
+    send(RTR, &(struct msg){ .type = MSG_TASK_GET, .task_get = { 3, 8, no, queue, "", 0, false } });
+    return answer(next_rid)->task_get_ans;
+}
+
+Test(task_figures, how_many_wait_and_how_long_a_new_one_would)
+{
+    struct msg_task_get_ans m;
+    struct task_rules rules;
+    task_no last;
+
+    line_up("", 0);
+    last = put_of("", 0, "").no;
+    m = look(0, "q");
+    cr_assert_eq(m.code, CODE_DONE);
+    cr_expect_eq(m.waiting, 16);
+    cr_expect_not(m.waiting_capped);
+    cr_expect_eq(m.eta, TASK_ETA_PACE);
+    cr_expect_geq(m.eta_ms, look(last, "").eta_ms, "it would be behind the last one");
+    cr_expect_eq(look(last, "").waiting, 16);
+    m = look(0, "q7");
+    cr_expect_eq(m.code, CODE_DONE, "a queue without a task");
+    cr_expect_eq(m.waiting, 0);
+    cr_expect_eq(m.eta_ms, -1);
+    rules_default(&rules);
+    rules.position_cap = 10;
+    cr_assert_eq(engine_define(&tasktab_part(t, 3)->e, "q*", &rules), 0);
+    m = look(0, "q");
+    cr_expect_eq(m.waiting, 10);
+    cr_expect(m.waiting_capped);
+    cr_expect(look(last, "").waiting_capped);
+}

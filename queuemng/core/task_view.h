@@ -37,7 +37,7 @@ struct mng_pool_view {
     uint64_t version;
     uint32_t partitions, away;  /* away: of them, not in service now */
     bool paused;
-    uint64_t warn_waiting;      /* as defined; 0: any number may wait */
+    uint64_t warn_waiting;      /* bound of its definition; 0: any number may wait */
     double rate_per_s;          /* by metrics; < 0: it has no such limits */
     const char *limited_by;     /* the metric; "fallback" */
     struct part_status_row sum; /* sum of what was reported last */

@@ -76,8 +76,9 @@ void task_answer_completed(struct api_ans *a, part_no part, task_no no, uint8_t 
                                                    : VERB_ACK, &row);
 }
 
+/* queue: n 0: it is not said. */
 static void add_taken(struct buf *b, const struct taken_row *row, part_no part,
-                      const struct token_key *k)
+                      const struct token_key *k, struct slice queue)
 {
     struct task_name t;
     char lease[LEASE_TEXT_LEN];
@@ -85,6 +86,11 @@ static void add_taken(struct buf *b, const struct taken_row *row, part_no part,
     task_token_write(part, row->no, k, t.text);
     lease_write(row->lease, lease);
     task_add_name(b, "{\"task\":\"", &t);
+    if (queue.n > 0) {
+        ADD(b, ",\"queue\":\"");
+        buf_append(b, queue.p, queue.n);
+        ADD(b, "\"");
+    }
     ADD(b, ",\"lease_id\":\"");
     buf_append(b, lease, sizeof(lease));
     out_u64(b, "\",\"attempt\":", row->attempt);
@@ -123,8 +129,25 @@ void task_answer_taken(struct api_ans *a, const struct msg_task_take_ans *m, par
     for (uint32_t i = 0; i < m->n; i++) {
         if (i > 0)
             ADD(&a->body, ",");
-        add_taken(&a->body, &m->v[i], part, k);
+        add_taken(&a->body, &m->v[i], part, k, (struct slice){ 0 });
     }
+    ADD(&a->body, "]}");
+}
+
+void task_add_taken(struct buf *b, const struct msg_task_take_ans *m, part_no part, const struct token_key *k,
+                    struct slice queue)
+{
+    for (uint32_t i = 0; i < m->n; i++) {
+        if (b->len > 0)
+            ADD(b, ",");
+        add_taken(b, &m->v[i], part, k, queue);
+    }
+}
+
+void task_answer_taken_of(struct api_ans *a, const struct buf *tasks)
+{
+    open_taken(a);
+    buf_append(&a->body, tasks->data, tasks->len);
     ADD(&a->body, "]}");
 }
 

@@ -66,6 +66,11 @@ void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m,
 /* Answers with what a worker takes; behind its settlement, if that is what the answer has so far. */
 void task_answer_taken(struct api_ans *a, const struct msg_task_take_ans *m, part_no part,
                        const struct token_key *k);
+/* The tasks of one answer behind those that are there, each with its queue. */
+void task_add_taken(struct buf *b, const struct msg_task_take_ans *m, part_no part, const struct token_key *k,
+                    struct slice queue);
+/* Answers with what has been added so. */
+void task_answer_taken_of(struct api_ans *a, const struct buf *tasks);
 /* Likewise: its settlement is done, and nothing was taken. */
 void task_answer_not_taken(struct api_ans *a, enum api_problem p, const char *detail);
 /* The answer of task_answer_settled(), again. */

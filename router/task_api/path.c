@@ -99,6 +99,11 @@ void task_path_task(struct task_path *out, enum http_method m, struct slice rest
     struct slice verb = { NULL, 0 };
 
     *out = (struct task_path){ .op = TASK_NO_PATH, .token = rest };
+    if (slice_is(rest, "take")) { /* no token is so short */
+        out->token = (struct slice){ 0 };
+        only_post(out, m, TASK_TAKE_MANY);
+        return;
+    }
     if (slash == NULL) {
         out->allow = "GET, HEAD, DELETE, PATCH";
         out->op = m == HTTP_PATCH    ? TASK_PATCH

@@ -12,6 +12,7 @@ enum task_op {
     TASK_COUNT,   /* GET /v1/queues/{queue}/tasks */
     TASK_BATCH,   /* POST /v1/queues/{queue}/tasks/batch */
     TASK_TAKE,    /* POST /v1/queues/{queue}/tasks/take */
+    TASK_TAKE_MANY, /* POST /v1/tasks/take: from several queues */
     TASK_SETTLE,  /* POST /v1/queues/{queue}/tasks/settle */
     TASK_NAMED,   /* GET /v1/queues/{queue}/tasks/{name} */
     TASK_UNNAME,  /* DELETE of it */

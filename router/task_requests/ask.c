@@ -252,12 +252,30 @@ void asks_drain(struct tasking *t)
 {
     list_each (&t->calls, it) {
         struct task_call *c = container_of(it, struct task_call, in_all);
+        uint32_t open = c->v[0].kind == ASK_TAKE && c->wait_ms > 0 ? c->open : 0;
 
-        if (c->v[0].kind != ASK_TAKE || c->wait_ms == 0)
-            continue;
-        ask_forget(&c->v[0]);
-        answered(&c->v[0], CODE_DONE, &no_tasks);
+        for (uint32_t i = 0; open > 0; i++) { /* with the last answer c has gone */
+            struct ask *a = &c->v[i];
+
+            if (a->answered)
+                continue;
+            open--;
+            ask_forget(a);
+            answered(a, CODE_DONE, &no_tasks);
+        }
     }
+}
+
+void ask_end_take(struct ask *a)
+{
+    struct tasking *t = a->call->t;
+    part_no part = a->part;
+    uint64_t rid = a->slot != NULL ? a->rid : 0;
+
+    ask_forget(a);
+    answered(a, CODE_DONE, &no_tasks);
+    if (rid != 0)
+        give_back_take(t, part, rid);
 }
 
 void asks_tick(struct tasking *t)
@@ -335,6 +353,16 @@ void give_back_unheard(struct tasking *t, part_no part, uint64_t rid)
     c->v[0].settle = (struct settle_row){ .verb = SETTLE_UNHEARD, .lease = rid };
     wait(&c->v[0]);
     call_settled(c, NULL); /* the begin */
+}
+
+void give_back_take(struct tasking *t, part_no part, uint64_t rid)
+{
+    struct task_call *c = tell(t, part, ASK_SETTLE, 1, GIVE_BACK_MS);
+
+    if (c == NULL)
+        return;
+    c->v[0].settle = (struct settle_row){ .verb = SETTLE_UNHEARD, .lease = rid };
+    call_begin(c);
 }
 
 void give_back_waits(struct tasking *t, part_no part)

@@ -51,6 +51,8 @@ void ask_unsent(struct ask *a);
 void asks_retry(struct tasking *t);
 /* Once a tick: the same, and time limits. */
 void asks_tick(struct tasking *t);
+/* Ends a take: with nothing, and what it was given, if the node has answered, goes back. */
+void ask_end_take(struct ask *a);
 /* Ends waits of takes when the router drains: with nothing, as if their time were over. Tasks that a node
  * hands out in this very moment go back. */
 void asks_drain(struct tasking *t);
@@ -77,6 +79,8 @@ void give_back(struct tasking *t, part_no part, const struct msg_task_take_ans *
 /* The link is down: what the take of this request id was given goes back when it is up. */
 void give_back_unheard(struct tasking *t, part_no part, uint64_t rid);
 /* Ends our takes that wait at the node of the partition. */
+/* The same of a link that is up: its wait ends there, too. */
+void give_back_take(struct tasking *t, part_no part, uint64_t rid);
 void give_back_waits(struct tasking *t, part_no part);
 
 /* ---- clients of /v1/call who close their connection while their request waits in line ----

@@ -113,6 +113,8 @@ void call_drop(struct task_call *c)
     for (uint32_t i = 0; i < c->n; i++)
         ask_forget(&c->v[i]);
     list_remove(&c->t->calls, &c->in_all);
+    if (c->many != NULL)
+        c->many_free(c->many);
     free(c);
 }
 
@@ -140,6 +142,8 @@ void call_answered(struct ask *a, const struct msg *m)
 {
     assert(!a->answered && a->slot == NULL && a->list == NULL);
     a->answered = true;
+    if (a->call->each != NULL)
+        a->call->each(a, m);
     call_settled(a->call, m);
 }
 

@@ -32,6 +32,7 @@ struct ask { /* a row */
     struct list_node in_list; /* in `list` */
     struct list *list;        /* list of its link, or of those that wait; NULL: in none */
     struct ask **slot;        /* where a frame that was sent refers to it; NULL: in none */
+    uint64_t rid;             /* request id of that frame */
     struct task_call *call;   /* ref */
     uint8_t kind;             /* enum ask_kind */
     bool repeats;             /* may be asked again, whatever has become of it */
@@ -64,6 +65,11 @@ struct ask { /* a row */
  * code >= TASK_NCODES, or to one that was one of many. */
 typedef void (*call_done)(struct task_call *c, const struct msg *m);
 
+/* A row of a call has its answer, before the call may end by it. */
+typedef void (*row_done)(struct ask *a, const struct msg *m);
+
+struct take_many;
+
 struct notice_of { /* a task's end that is told in another queue: whose */
     node_no node;
     part_no part;
@@ -93,6 +99,9 @@ struct task_call {
     struct whole *whole;    /* ref: READ: whose piece it is */
     struct notice_of notice; /* node 0: it is none */
     struct msg_task_take next; /* SETTLE: taken once that is done; queue NULL: nothing */
+    struct take_many *many; /* owned; TAKE: of several queues; else NULL */
+    void (*many_free)(struct take_many *m);
+    row_done each;          /* each row has its answer; NULL: nobody asks */
     struct slice settled;   /* TAKE: the answer to the settlement before it; n 0: there is none */
     struct slice opens;     /* queues_match(): of tasks that are named by their tokens; n 0: all */
     bool silent;            /* never waited for: done() composes nothing */

@@ -12,6 +12,7 @@
 #include "router/task_requests/schedule.h"
 #include "router/task_requests/single_task.h"
 #include "router/task_requests/submit.h"
+#include "router/task_requests/take_many.h"
 #include "router/task_requests/work.h"
 
 /* A header of ours, so that Authorization may be for the target. False: there is none. */
@@ -66,6 +67,7 @@ static const struct {
     [TASK_COUNT] = { MAY_READ, one_count },
     [TASK_BATCH] = { MAY_SUBMIT, submit_batch },
     [TASK_TAKE] = { MAY_TAKE, work_take },
+    [TASK_TAKE_MANY] = { MAY_TAKE, take_many_start },
     [TASK_SETTLE] = { MAY_TAKE, work_settle },
     [TASK_NAMED] = { MAY_READ, one_look },
     [TASK_UNNAME] = { MAY_SUBMIT, one_change },

@@ -118,6 +118,7 @@ static bool send_frame(struct task_link *l, enum ask_kind kind)
         ask_leave(a);
         s->v[i] = a;
         a->slot = &s->v[i];
+        a->rid = s->rid;
         s->part = a->part;
     }
     fill(t, s, &m);

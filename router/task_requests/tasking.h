@@ -1,8 +1,8 @@
 /* tasking.h: what a router has for tasks: the map of pools, links to task nodes, requests under
  * way: data, its beginning and end, and the maps that come. Shell.
  *
- *   request.h      who may ask, and the file that does it: submit.c, work.c, single_task.c,
- *                  schedule.c
+ *   request.h      who may ask, and the file that does it: submit.c, work.c, take_many.c,
+ *                  single_task.c, schedule.c
  *   call.h         an HTTP request, and its questions
  *   ask.h          a question's way to a node, waits, time limits; what nobody waits for; clients
  *                  who go meanwhile
@@ -53,6 +53,7 @@ struct tasking {
     void *farewell_arg;
     msec_t farewell_limit;
     uint64_t next_rid;
+    uint32_t turn; /* takes from several queues: with which each begins */
     struct buf form; /* texts of the call being read */
     union { /* rows of the request being read, of the frame being made */
         struct slice text[TASK_ROWS_MAX];

@@ -93,7 +93,7 @@ static uint64_t turns_until(const struct engine *e, uint32_t limiter, const stru
 
     if (l == NULL)
         return v->position;
-    n *= (uint64_t)l->below + 1; /* its own line is one of its ring */
+    n *= (uint64_t)l->below + 1; /* with its own line */
     while (l->parent != 0 && n < v->position) {
         l = tree_limiter_at(&e->tree, l->parent);
         n *= l->below;

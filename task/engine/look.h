@@ -85,7 +85,7 @@ void engine_top_keys(const struct engine *e, const struct trec_text *queue, uint
 /* The same of the queues: those with the most tasks that wait or are dead; a call looks at `steps`. */
 void engine_top_queues(const struct engine *e, uint32_t *at, uint32_t steps, struct key_view *v,
                        unsigned *n, unsigned most);
-/* One queue; false: it has no task, and *v is zero but for its name. */
+/* Views a queue; false: it has no task, and *v is zero but for its name. */
 bool engine_queue_view(const struct engine *e, const char *name, struct key_view *v);
 /* Makes room for one more of so many tasks that wait or are dead, in n rows, most of them first, behind
  * those that have as many; NULL: `most` others have more. */

@@ -12,7 +12,7 @@
 #define BUSIEST_MAX   100u
 #define BUSIEST_STEPS 4096u /* queues of a partition, each report: some tenths of a millisecond */
 
-struct busiest { /* of a partition; zero: none */
+struct busiest { /* queues of a partition; zero: none */
     struct key_view *v; /* owned; the last round's `n`, then this round's; NULL: none yet */
     unsigned n, n_now;
     uint32_t at; /* position of the walk */

@@ -422,10 +422,12 @@ static void settle_row(struct tasktab *t, struct asker a, const struct msg_task_
     if (p == NULL)
         return;
     if (r->verb == SETTLE_UNHEARD) {
-        if (r->lease != 0)
+        if (r->lease != 0) {
             tasktab_unheard(t, p, r->lease);
-        else
+            tasktab_unwait_take(t, p, a.peer, r->lease, out);
+        } else {
             tasktab_untake(t, p, a.peer, out);
+        }
         return;
     }
     if (lease == 0 && is_repeated(p, r)) {

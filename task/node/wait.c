@@ -8,6 +8,7 @@
 #include "task/calls/calls.h"
 
 #define WAIT_MAX_MS 3600000u
+#define UNWAIT_STEPS 1000u
 
 static uint64_t door_key(const struct part *p, const char *queue)
 {
@@ -160,6 +161,23 @@ void tasktab_untake(struct tasktab *t, const struct part *p, struct tpeer *peer,
     }
 }
 
+void tasktab_unwait_take(struct tasktab *t, const struct part *p, const struct tpeer *peer, uint64_t rid,
+                         struct outbox *out)
+{
+    unsigned steps = 0;
+
+    list_each_of (&p->spots[true], struct spot, node, s)
+        list_each_of (&s->waits, struct wait, of_spot, w) {
+            if (w->rid == rid && w->peer == peer) {
+                answer(t, w, CODE_DONE, out);
+                spot_tidy(s);
+                return;
+            }
+            if (++steps == UNWAIT_STEPS)
+                return;
+        }
+}
+
 void tasktab_waits_end(struct tasktab *t, struct outbox *out)
 {
     uint32_t id;
@@ -179,8 +197,13 @@ static bool serve(struct tasktab *t, struct spot *s, struct outbox *out)
     struct wait *w = list_entry(list_first(&s->waits), struct wait, of_spot);
     struct door d = { s->part, s->queue, w->most, w->lease_ms };
 
-    if (!tasktab_is_unheard(t, w->rid) && !tasktab_take_now(t, (struct asker){ w->peer, w->rid }, &d, out))
+    struct asker a = { w->peer, w->rid };
+    bool unheard = tasktab_is_unheard(t, w->rid);
+
+    if (!unheard && !tasktab_take_now(t, a, &d, out))
         return false;
+    if (unheard)
+        tasktab_take_nothing(a, CODE_DONE, out);
     wait_free(t, w);
     return true;
 }

@@ -22,6 +22,10 @@ SQ_CHECK bool tasktab_wait(struct tasktab *t, struct asker a, struct part *p,
 void tasktab_unwait(struct tasktab *t, struct tpeer *peer);
 /* Ends the link's TAKEs that wait in the partition: with nothing. */
 void tasktab_untake(struct tasktab *t, const struct part *p, struct tpeer *peer, struct outbox *out);
+/* Ends the link's TAKE of this request id, if it waits in the partition: with nothing. It looks at some
+ * waits alone: one that it does not find ends by its time, and is given nothing. */
+void tasktab_unwait_take(struct tasktab *t, const struct part *p, const struct tpeer *peer, uint64_t rid,
+                         struct outbox *out);
 /* The clock: those whose time is over are answered with what there is. */
 void tasktab_waits_end(struct tasktab *t, struct outbox *out);
 /* Something has changed in the partition: is there a task for those who wait at its doors? */

@@ -101,7 +101,7 @@ static const struct metric_row body_rows[] = {
 #undef ROW_OF
 
 #define ROW_OF struct key_view
-/* Of single queues, with the label `queue`. */
+/* Figures of single queues, with the label `queue`. */
 static const struct metric_row queue_rows[] = {
     ROW("queue_waiting", GAUGE, waiting, "Tasks in line in queues with metrics of their own (metrics_busiest)"),
     ROW("queue_running", GAUGE, running, "Tasks of these queues that a worker has"),

@@ -61,6 +61,9 @@ static struct {
     uint8_t sha256[RESULT_SHA256];
     bool mute;                  /* and is told nothing */
     unsigned compared;          /* rows whose queue the node had to look at */
+    bool holds_waits; /* takes that wait hear nothing */
+    uint64_t held[8]; /* their request ids */
+    unsigned n_held;
     char counted[TASK_NAME_MAX + 1]; /* whose waiting tasks were asked for */
     unsigned reads, lose;       /* questions; the one that breaks the link */
     uint64_t get_rid;           /* of the newest look, */
@@ -325,6 +328,8 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
         out.type = MSG_TASK_TAKE_ANS;
         node.takes++;
         node.held_rid = f->rid;
+        if (node.holds_waits && m.task_take.wait_ms > 0)
+            node.held[node.n_held++] = f->rid;
         out.task_take_ans.code = node.take_code;
         if (!node.silent && node.take_code == CODE_DONE)
             take(&m.task_take, &out.task_take_ans);
@@ -373,7 +378,8 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
         out.type = MSG_TASK_CHANGE_ANS;
         change(&m.task_change, &out.task_change_ans);
     }
-    if (!node.silent && !(node.holds && (m.type == MSG_TASK_GET || m.type == MSG_TASK_TAKE)) &&
+    if (!node.silent && !(m.type == MSG_TASK_TAKE && node.holds_waits && m.task_take.wait_ms > 0) &&
+        !(node.holds && (m.type == MSG_TASK_GET || m.type == MSG_TASK_TAKE)) &&
         !(node.mute && m.type == MSG_TASK_READ))
         send_msg(ch, &out, f->rid);
     arena_reset(&w.arena);

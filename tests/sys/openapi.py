@@ -191,6 +191,8 @@ def tasks(a):
         a.ask("POST", one + path, "{}", 401)
     for path in ("/complete", "/extend"):
         a.ask("POST", "/v1/tasks/" + "A" * 52 + path, '{"lease":1}' if "ex" in path else "{}", 404)
+    a.ask("POST", "/v1/tasks/take", {"queues": ["images"]}, 401)
+    a.ask("GET", queue, want=401)
     for method in ("GET", "DELETE"):
         a.ask(method, queue + "/close-7", want=401)
         a.ask(method, one, want=404)
@@ -199,6 +201,9 @@ def tasks(a):
     server = server_token(a)
     new = json.loads(a.ask("POST", queue, {"payload": 1, "delay": "1h"}, 201, **server)[2])
     a.ask("GET", "/v1/tasks/" + new["task"], want=200)
+    a.ask("GET", queue, want=200, **server)
+    a.ask("POST", "/v1/tasks/take", {"queues": ["images", "ride/7"]}, 200, **server)
+    a.ask("POST", "/v1/tasks/take", {"queues": []}, 400, **server)
     for body in ({"payload": 2, "name": "second"}, {"payload": 3, "name": "third"}):
         a.ask("POST", queue, body, 201, **server)
     first = json.loads(a.ask("POST", queue + "/take", {"wait": "10s"}, 200, **server)[2])["tasks"][0]

@@ -258,6 +258,7 @@ wait_for 10 "without it they have none" accepted
 
 # ---- more wait than an operator wants to hear nothing of
 check_eq "no bound: no trouble" "$(metric 1 segq_tasks_warn_waiting)" 0
+for i in 1 2; do submit '{"payload":"e"}' >/dev/null; done
 ctl pool set images warn_waiting=1
 crowded() { ctl task list; says '^tasks of images: [0-9]+ wait, more than warn_waiting \(1\)$'; }
 wait_for 10 "a pool in which more wait is told" crowded

@@ -1,0 +1,19 @@
+/* take_many.h: a worker takes from several queues in one request. Shell.
+ *
+ * Each queue may be at another node, and a node that was asked has handed out what it answers. So they
+ * are asked one after the other, none of them waiting, each for its share of what is still wanted,
+ * beginning with another one at each request; then those that had more than their share, for the
+ * rest. What is there is divided fairly, and nothing is taken that is too much.
+ *
+ * Only if all are empty, and the worker waits, all are asked to wait at the same time. The first that has
+ * something answers the request; the waits of the others end (SETTLE_UNHEARD), and what they have
+ * handed out in that moment goes back, with no attempt spent. */
+#ifndef SEGQ_ROUTER_TAKE_MANY_H
+#define SEGQ_ROUTER_TAKE_MANY_H
+
+#include "router/task_requests/call.h"
+
+/* TASK_TAKE_MANY. */
+void take_many_start(struct tasking *t, const struct task_asked *x);
+
+#endif

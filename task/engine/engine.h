@@ -141,7 +141,8 @@ SQ_CHECK int engine_define(struct engine *e, const char *match, const struct tas
 SQ_CHECK int engine_define_keys(struct engine *e, const char *match, const struct buf *keys);
 /* Limits its tasks from now on; those that are there stay. */
 void engine_limit(struct engine *e, uint32_t max_tasks);
-/* Notes the wait that the task, which has just begun to wait, was told; if it is time for one. */
+/* Notes the wait that the task, which has just begun to wait, was told; if it is time for one. < 0: it is
+ * not known. */
 bool engine_may_promise(const struct engine *e, task_no no);
 void engine_promise(struct engine *e, task_no no, msec_t wait_ms);
 /* The limit that a replay of what is there needs: a higher one where it was lowered. */

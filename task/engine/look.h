@@ -52,6 +52,15 @@ unsigned look_at_history(const struct engine *e, task_slot slot, struct attempt 
 uint64_t engine_max_result(const struct engine *e, task_no no);
 /* Has an attempt at it ever begun? False, also if there is no such task. */
 bool engine_was_tried(const struct engine *e, task_no no);
+/* Has a pool a max_wait? */
+static inline bool engine_bounds_waits(const struct engine *e)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < e->n_pools; i++)
+        any |= e->pool[i]->rules.max_wait_ms != 0;
+    return any;
+}
 /* The rules of a queue, that may have no task; NULL: no pool matches. */
 const struct task_rules *engine_rules_of(const struct engine *e, const struct trec_text *queue);
 

@@ -214,7 +214,8 @@ bool engine_may_promise(const struct engine *e, task_no no)
 
 void engine_promise(struct engine *e, task_no no, msec_t wait_ms)
 {
-    e->promise[task_slot_of(no) % PROMISES] = (struct promise){ no, e->at, wait_ms };
+    if (wait_ms >= 0)
+        e->promise[task_slot_of(no) % PROMISES] = (struct promise){ no, e->at, wait_ms };
     e->promised = e->at;
 }
 

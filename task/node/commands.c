@@ -75,7 +75,7 @@ struct put { /* a submission at hand */
  * a burst alone, is no reason to refuse anybody. */
 static msec_t too_long(const struct part *p, const struct submit *s)
 {
-    const struct task_rules *r = engine_rules_of(&p->e, &s->queue);
+    const struct task_rules *r = engine_bounds_waits(&p->e) ? engine_rules_of(&p->e, &s->queue) : NULL;
     msec_t most = r != NULL ? (msec_t)r->max_wait_ms : 0;
     struct task_view v;
 
@@ -123,8 +123,7 @@ static void promise(struct part *p, task_no no)
     if (!engine_may_promise(&p->e, no) || engine_look(&p->e, no, &v) < 0 || v.state != TASK_WAITING)
         return;
     tasktab_reckon(p, &v);
-    if (v.eta_ms >= 0)
-        engine_promise(&p->e, no, v.eta_ms);
+    engine_promise(&p->e, no, v.eta_ms); /* also one that is not known: the next look is a second later */
 }
 
 /* tasks: those of the node, before and after. too_long: see struct put. */

@@ -447,7 +447,7 @@ static void interrupts(struct going_call *g, const struct call_answer *a)
 
     g->verdict.kind = VERDICT_DEAD;
     g->verdict.spared = false;
-    if (a->fault == CALL_TIMEOUT && r->peer != 0 && window_room(&r->window) == 0)
+    if (a->fault == CALL_TIMEOUT && r->peer != 0 && r->waited_for)
         g->verdict.failed = false; /* the target waited for the reader */
 }
 

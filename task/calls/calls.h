@@ -95,7 +95,8 @@ struct going_call {
         peer_no peer; /* 0: nobody */
         uint64_t rid;
         bool leaves;  /* the call ends when it has gone */
-        bool slow;    /* the target has waited for it */
+        bool waited_for; /* by its target, now */
+        bool slow;       /* waited_for ever */
         struct window_out window; /* also of one that has gone */
     } reader;
     bool passed;      /* ENDED: somebody was told of it: no attempt follows */

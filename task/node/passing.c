@@ -98,12 +98,15 @@ void tasktab_pass_more(struct tasktab *t, struct going_call *g, const void *p, s
     touch(t, g);
 }
 
-uint32_t tasktab_pass_room(struct going_call *g)
+uint32_t tasktab_pass_room(struct going_call *g, size_t n)
 {
-    if (g->reader.peer == 0)
+    struct call_reader *r = &g->reader;
+
+    if (r->peer == 0)
         return UINT32_MAX;
-    g->reader.slow |= window_room(&g->reader.window) == 0;
-    return window_room(&g->reader.window);
+    r->waited_for = window_room(&r->window) < n;
+    r->slow |= r->waited_for;
+    return window_room(&r->window);
 }
 
 void tasktab_pass_end(struct tasktab *t, struct going_call *g, struct outbox *out)
@@ -129,6 +132,12 @@ static void ease(struct calls *c, struct going_call *g)
 {
     if (!list_linked(&g->in_eased))
         list_push_back(&c->eased, &g->in_eased);
+}
+
+static void has_room(struct calls *c, struct going_call *g)
+{
+    g->reader.waited_for = false;
+    ease(c, g);
 }
 
 static void give_up(struct tasktab *t, struct going_call *g)
@@ -164,7 +173,7 @@ void tasktab_flow(struct tasktab *t, peer_no from, const struct msg_task_flow *m
     if (m->left || !window_more(&g->reader.window, m->more))
         has_gone(t, g);
     else if (m->more > 0)
-        ease(t->o.calls, g);
+        has_room(t->o.calls, g);
 }
 
 void tasktab_readers_gone(struct tasktab *t, peer_no peer)

@@ -163,8 +163,8 @@ void tasktab_pass_head(struct tasktab *t, struct task_now now, struct going_call
 /* The next bytes; to nobody, if nobody hears it. */
 void tasktab_pass_more(struct tasktab *t, struct going_call *g, const void *p, size_t n,
                        struct outbox *out);
-/* Bytes that its reader has room for; UINT32_MAX: nobody hears it. */
-uint32_t tasktab_pass_room(struct going_call *g);
+/* Bytes that its reader has room for; fewer than n: the target waits for it. UINT32_MAX: nobody hears it. */
+uint32_t tasktab_pass_room(struct going_call *g, size_t n);
 /* The call ends, settled or not: its reader is told. */
 void tasktab_pass_end(struct tasktab *t, struct going_call *g, struct outbox *out);
 /* Somebody has come who would hear an answer that may have begun: calls.early is to be looked at. */

@@ -59,7 +59,7 @@ static size_t on_body(char *p, size_t size, size_t count, void *arg)
 
     if (!c->answer.sized || n < c->answer.says)
         answer_goes_on(c);
-    c->paused = n > answer_room(c);
+    c->paused = n > answer_room(c, n);
     if (c->paused)
         return CURL_WRITEFUNC_PAUSE;
     return answer_body(c, p, n) ? n : 0;

@@ -52,8 +52,9 @@ struct out_reader { /* hears an answer while it comes; arg: that of the call */
     void (*head)(void *arg, const struct call_answer *a);
     /* Next bytes of its body. */
     void (*more)(void *arg, const void *p, size_t n);
-    /* Bytes that may come now; 0: none until out_go_on(). OUT_ANY: nobody reads: OUT_BODY_MAX holds. */
-    uint32_t (*room)(void *arg);
+    /* Bytes that may come now; fewer than the n that are here: none until out_go_on(), and the target
+     * waits. OUT_ANY: nobody reads: OUT_BODY_MAX holds. */
+    uint32_t (*room)(void *arg, size_t n);
 };
 
 struct out_request { /* read during out_send() only */

@@ -232,9 +232,9 @@ void answer_goes_on(struct out_call *c)
     c->begun = true;
 }
 
-uint32_t answer_room(const struct out_call *c)
+uint32_t answer_room(const struct out_call *c, size_t n)
 {
-    return c->reader != NULL ? c->reader->room(c->arg) : OUT_ANY;
+    return c->reader != NULL ? c->reader->room(c->arg, n) : OUT_ANY;
 }
 
 const struct call_answer *out_so_far(struct out_call *c)
@@ -261,7 +261,7 @@ bool answer_body(struct out_call *c, const void *p, size_t n)
     struct call_answer *a = &c->answer;
     size_t kept;
 
-    if (a->length + n > OUT_BODY_MAX && answer_room(c) == OUT_ANY) {
+    if (a->length + n > OUT_BODY_MAX && answer_room(c, n) == OUT_ANY) {
         n = a->length < OUT_BODY_MAX ? OUT_BODY_MAX - a->length : 0;
         c->cut = a->goes_on = true;
     }

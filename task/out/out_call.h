@@ -128,8 +128,8 @@ void answer_head(struct out_call *c, const struct http_answer *a);
 void answer_goes_on(struct out_call *c);
 /* The next bytes of its body. False: no more is wanted: c->cut, or no memory. */
 bool answer_body(struct out_call *c, const void *p, size_t n);
-/* Bytes of it that may be read now. */
-uint32_t answer_room(const struct out_call *c);
+/* Bytes of it that may be read now, of n or more that are here. */
+uint32_t answer_room(const struct out_call *c, size_t n);
 /* Ends it; to its caller. */
 void answer_ends(struct out_call *c);
 

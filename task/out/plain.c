@@ -228,7 +228,7 @@ static void look_on(struct conn *cn)
 static size_t may_read(struct conn *cn)
 {
     size_t most = IN_BYTES - cn->rest.len < READ_MAX ? IN_BYTES - cn->rest.len : READ_MAX;
-    uint32_t room = answer_room(cn->call);
+    uint32_t room = answer_room(cn->call, 1);
 
     if (cn->answer.part == HTTP_ANSWER_HEAD) /* bytes behind it are to fit into a window */
         most /= 2;

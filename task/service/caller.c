@@ -254,9 +254,9 @@ static void on_more(void *arg, const void *p, size_t n)
     tasktab_pass_more(s->tab, g, p, n, &s->node.out);
 }
 
-static uint32_t room(void *arg)
+static uint32_t room(void *arg, size_t n)
 {
-    return tasktab_pass_room(arg);
+    return tasktab_pass_room(arg, n);
 }
 
 static const struct out_reader reader = { on_head, on_more, room };

@@ -452,9 +452,10 @@ static void on_more(void *arg, const void *p, size_t n)
     reads.room -= (uint32_t)n;
 }
 
-static uint32_t room(void *arg)
+static uint32_t room(void *arg, size_t n)
 {
     (void)arg;
+    (void)n;
     return reads.room;
 }
 

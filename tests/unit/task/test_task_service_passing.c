@@ -20,13 +20,15 @@ static const struct msg_task_piece *const piece = &rtr.last[MSG_TASK_PIECE].task
 #define HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nETag: \"7\"\r\n" \
              "Transfer-Encoding: chunked\r\n\r\n"
 
-static void open_calls(const char *answer)
+static bool by_curl; /* the target is its own proxy: our client goes by none */
+
+static void open_calls_for(const char *answer, uint32_t deadline_ms)
 {
     const char *allow[] = { "127.0.0.0/8" };
-    char url[128];
+    char url[128], proxy[128];
     struct msg_endpoint m = { .epoch = 5, .name = "gen", .serial = 1, .version = 1, .url = url,
                               .n_allow = 1, .allow = allow, .rate = ENDPOINT_ANY, .burst = 1,
-                              .max_concurrent = 8, .deadline_ms = 20000, .connect_timeout_ms = 500,
+                              .max_concurrent = 8, .deadline_ms = deadline_ms, .connect_timeout_ms = 500,
                               .breaker_ratio = 50, .breaker_min = 20, .breaker_open_ms = 60000,
                               .secret_file = "", .ca_file = "", .cert_file = "", .key_file = "",
                               .proxy = "", .budget = "", .max_answer = 200000 };
@@ -34,11 +36,18 @@ static void open_calls(const char *answer)
     target_init(&target, ev);
     target.answer = answer;
     snprintf(url, sizeof(url), "http://%s/api", target.addr);
+    snprintf(proxy, sizeof(proxy), "http://%s", target.addr);
+    m.proxy = by_curl ? proxy : "";
     say(&mng, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m }, 0);
     say(&mng, &(struct msg){ .type = MSG_PART_OPEN,
                              .part_open = { .epoch = 5, .part = 3, .part_epoch = 8, .match = "img/*",
                                             .max_tasks = 1000, .endpoint = "gen" } }, 0);
     WAIT(mng.seen[MSG_ENDPOINT_STATUS] > 0 && mng.last[MSG_ENDPOINT_STATUS].endpoint_status.n > 0);
+}
+
+static void open_calls(const char *answer)
+{
+    open_calls_for(answer, 20000);
 }
 
 #define SPAN(text) ((struct call_span){ (text), sizeof(text) - 1 })
@@ -320,4 +329,39 @@ Test(task_service_passing, who_asks_for_more_than_a_window_hears_no_more)
     WAIT(get(no)->state == TASK_SUCCEEDED);
     cr_expect_eq(rtr.seen[MSG_TASK_PIECE], 1);
     target_fini(&target);
+}
+
+/* A breaker that heard of it would keep all others from a target that is well. */
+static void expect_nothing_against_the_target(void)
+{
+    static char answer[3 << 20];
+    size_t all = sizeof(answer) - 100;
+    int n = snprintf(answer, sizeof(answer), "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", all);
+    const struct endpoint *ep;
+    task_no no;
+
+    memset(answer + n, 'x', all);
+    open_calls_for(answer, 1500);
+    target.answer_n = (size_t)n + all;
+    no = put_call();
+    (void)read_as_it_comes(no, false);
+    WAIT(piece->step == PIECE_BROKEN);
+    ep = list_entry(list_first(&node->caller.calls.endpoints), struct endpoint, in);
+    cr_expect_eq(ep->n.sent, 1);
+    cr_expect_eq(ep->n.of_fault[CALL_TIMEOUT], 1);
+    cr_expect_eq(ep->n.failed, 0);
+    cr_expect_eq(last_attempt(no)->end, ATTEMPT_INTERRUPTED);
+    cr_expect_gt(piece->at, WINDOW_BYTES / 2);
+    target_fini(&target);
+}
+
+Test(task_service_passing, a_reader_that_lets_the_deadline_pass_tells_nothing_against_the_target)
+{
+    expect_nothing_against_the_target();
+}
+
+Test(task_service_passing, nor_by_libcurl_which_has_room_left_that_a_piece_does_not_fit_in)
+{
+    by_curl = true;
+    expect_nothing_against_the_target();
 }

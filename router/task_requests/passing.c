@@ -13,7 +13,7 @@
 
 struct passing {
     struct list_node in;       /* tasking.passings */
-    struct list_node in_eased; /* tasking.eased: its client has taken all */
+    struct list_node in_eased; /* tasking.eased: more may come */
     struct tasking *t;         /* ref */
     struct task_link *link;    /* ref; NULL: it is down, and the client is being dropped */
     struct httpd_req *req;     /* ref */
@@ -21,7 +21,8 @@ struct passing {
     part_no part;
     task_no no;
     struct window_in window;
-    bool broken; /* the connection ends */
+    uint32_t more; /* in_eased: bytes that are to be asked for */
+    bool broken;   /* the connection ends */
 };
 
 bool passing_may(const struct task_call *c)
@@ -167,11 +168,9 @@ static void run_eased(void *arg)
 
     while (t->eased.n > 0) {
         struct passing *p = container_of(list_first(&t->eased), struct passing, in_eased);
-        uint32_t more = window_taken(&p->window);
 
         list_remove(&t->eased, &p->in_eased);
-        if (more > 0)
-            say(p->link, p->rid, &(struct msg_task_flow){ .call = p->call, .more = more });
+        say(p->link, p->rid, &(struct msg_task_flow){ .call = p->call, .more = p->more });
     }
 }
 
@@ -181,6 +180,9 @@ void passing_taken(void *user)
     struct tasking *t = p->t;
 
     if (p->broken || list_linked(&p->in_eased))
+        return;
+    p->more = window_taken(&p->window); /* now: the client may not have taken what comes later */
+    if (p->more == 0)
         return;
     list_push_back(&t->eased, &p->in_eased);
     if (t->eased.n == 1)

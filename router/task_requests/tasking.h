@@ -42,7 +42,7 @@ struct tasking {
     struct node_links links; /* list of struct task_link */
     struct list calls;   /* struct task_call, owned */
     struct list waiting; /* struct ask: for a newer map, or a link */
-    struct list passings, eased; /* struct passing, owned; those whose clients have taken all */
+    struct list passings, eased; /* struct passing, owned; those of which more may come */
     struct { /* where the answer at hand came from: for one that begins */
         struct task_link *link; /* ref */
         uint64_t rid;

@@ -187,6 +187,29 @@ Test(passing_http, a_slow_reader_has_a_window_and_asks_for_more_when_it_has_take
     cr_expect_eq(w.r->tasking->counts.passed_bytes, all);
 }
 
+/* More is asked for by halves of the window: what has less costs no turn of the loop. */
+Test(passing_http, what_is_taken_in_small_pieces_wakes_nobody)
+{
+    bool woken = false;
+
+    begin_with(hers);
+    head(-1, "");
+    for (unsigned i = 0; i < 20; i++) {
+        tell(PIECE_MORE, "data: 1\n\n", 9);
+        n_got = 0;
+        got[0] = '\0';
+        UNTIL((woken |= w.r->tasking->eased.n > 0, came("data: 1\n\n\r\n")));
+    }
+    cr_expect_not(woken);
+    cr_expect_eq(node.more, 0);
+    memset(noise, 'x', sizeof(noise));
+    tell(PIECE_MORE, noise, 40000);
+    UNTIL((n_got = 0, more(), node.more > 0));
+    cr_expect_eq(node.more, 20 * (9 + WINDOW_PIECE) + 40000 + WINDOW_PIECE);
+    tell(PIECE_WHOLE, "", 0);
+    UNTIL((n_got = 0, more(), w.r->tasking->passings.n == 0));
+}
+
 Test(passing_http, a_client_that_goes_is_told_to_the_node)
 {
     begin_with(hers);

@@ -449,7 +449,7 @@ static void on_more(void *arg, const void *p, size_t n)
     for (size_t i = 0; i < n; i++)
         cr_assert_eq(((const char *)p)[i], (char)('a' + (reads.heard + i) % 23));
     reads.heard += n;
-    reads.room -= (uint32_t)n;
+    reads.room -= reads.room != OUT_ANY ? (uint32_t)n : 0;
 }
 
 static uint32_t room(void *arg, size_t n)
@@ -459,9 +459,13 @@ static uint32_t room(void *arg, size_t n)
     return reads.room;
 }
 
-static size_t make_answer(char *to, size_t n, bool chunked)
+enum framing { SIZED, CHUNKED, UNTIL_END, NFRAMINGS };
+
+static size_t make_answer(char *to, size_t n, enum framing how)
 {
-    char *w = to + sprintf(to, chunked ? OK "Transfer-Encoding: chunked\r\n\r\n" : OK "Content-Length: %zu\r\n\r\n", n);
+    bool chunked = how == CHUNKED;
+    char *w = to + sprintf(to, chunked ? OK "Transfer-Encoding: chunked\r\n\r\n" :
+                           how == SIZED ? OK "Content-Length: %zu\r\n\r\n" : OK "\r\n", n);
 
     for (size_t at = 0; at < n; at += 100) { /* n: a multiple of 100 */
         w += chunked ? sprintf(w, "64\r\n") : 0;
@@ -479,8 +483,9 @@ Test(out_both, give_a_reader_no_more_than_it_has_room_for)
     static char answer[3 << 20];
     size_t n = 2000000;
 
-    for (unsigned i = 0; i < 4; i++) {
-        bool by_curl = i & 1, chunked = i & 2;
+    for (unsigned i = 0; i < 2 * NFRAMINGS; i++) {
+        bool by_curl = i & 1;
+        enum framing how = (enum framing)(i / 2);
         struct out_request q = { .method = "GET", .path = "/", .fields = "", .deadline_ms = 20000,
                                  .keep = 900, .may = may, .reader = &reader };
         unsigned before = answers;
@@ -489,8 +494,9 @@ Test(out_both, give_a_reader_no_more_than_it_has_room_for)
         begin(by_curl);
         memset(&reads, 0, sizeof(reads));
         reads.room = 40000;
-        rig.answer_n = make_answer(answer, n, chunked);
+        rig.answer_n = make_answer(answer, n, how);
         rig.answer = answer;
+        rig.closes = how == UNTIL_END;
         c = out_send(target, &q, on_answer, NULL);
         cr_assert_neq(c, NULL);
         while (answers == before) {
@@ -506,7 +512,7 @@ Test(out_both, give_a_reader_no_more_than_it_has_room_for)
         cr_expect_eq(got.fault, CALL_NONE, "libcurl %d: %s", by_curl, got.why);
         cr_expect(got.length == n && reads.heard == n, "libcurl %d: %lu", by_curl, reads.heard);
         cr_expect_eq(reads.heads, 1);
-        cr_expect_eq(reads.sized, !chunked);
+        cr_expect_eq(reads.sized, how == SIZED);
         end();
     }
 }
@@ -528,6 +534,37 @@ Test(out_both, tell_no_head_of_what_is_whole_with_it)
         cr_assert_neq(out_send(target, &q, on_answer, NULL), NULL);
         WAIT_FOR(answers > before);
         cr_expect(reads.heads == 0 && got.length == 3);
+        end();
+    }
+}
+
+/* Nobody keeps it from being read then: as much as of any other. */
+Test(out_both, read_on_as_ever_when_their_reader_has_gone)
+{
+    static const struct out_reader reader = { on_head, on_more, room };
+    static char answer[20 << 20];
+
+    for (unsigned i = 0; i < 2; i++) {
+        struct out_request q = { .method = "GET", .path = "/", .fields = "", .deadline_ms = 20000,
+                                 .keep = 900, .may = may, .reader = &reader };
+        unsigned before = answers;
+        struct out_call *c;
+
+        begin(i == 1);
+        memset(&reads, 0, sizeof(reads));
+        reads.room = OUT_BODY_MAX - 100000;
+        rig.answer_n = make_answer(answer, 18000000, SIZED);
+        rig.answer = answer;
+        c = out_send(target, &q, on_answer, NULL);
+        WAIT_FOR(reads.room < 16384);
+        for (unsigned turns = 0; turns < 50; turns++)
+            ev_turn(ev, false);
+        cr_expect_eq(answers, before);
+        reads.room = OUT_ANY;
+        out_go_on(c);
+        WAIT_FOR(answers > before);
+        cr_expect(got.fault == CALL_NONE && got.length == OUT_BODY_MAX && got.goes_on, "libcurl %u: %s", i, got.why);
+        cr_expect_lt(got.ms, 10000);
         end();
     }
 }

@@ -394,6 +394,38 @@ void access_clear(struct access_file *f)
 
 /* ---- changes ------------------------------------------------------------------------ */
 
+static bool has_key(const struct access_token *t, const char *key)
+{
+    for (size_t i = 0; i < ARRAY_LEN(bearer_keys); i++)
+        if (strcmp(bearer_keys[i], key) == 0)
+            return bearer_text(t, key)[0] != '\0';
+    return true;
+}
+
+/* Leaves out what the row is not known by: a manager that is older than people of proxies would refuse the
+ * whole file for their keys, also where it has rows of tokens alone, and a revoked one would stay good. */
+static void put_row(struct buf *b, struct access_token *t, bool first)
+{
+    struct cfg_key keys[ARRAY_LEN(access_keys)], file[] = { file_keys[0], { .key = NULL } };
+    const struct access_file one = { .v = { .v = t, .n = 1 } };
+    struct buf text;
+    size_t n = 0;
+
+    cfg_each_key(k, access_keys)
+        if (has_key(t, k->key))
+            keys[n++] = *k;
+    keys[n].key = NULL;
+    file[0].sub = keys;
+    buf_init(&text);
+    cfg_dump_yaml(&text, &one, file);
+    buf_byte(&text, '\0');
+    if (text.failed)
+        b->failed = true;
+    else
+        buf_str(b, (char *)text.data + (first ? 0 : strlen("tokens:\n")));
+    buf_fini(&text);
+}
+
 int access_write(const struct access_file *f, const char *path, struct err *e)
 {
     struct buf b;
@@ -401,7 +433,10 @@ int access_write(const struct access_file *f, const char *path, struct err *e)
 
     buf_init(&b);
     buf_str(&b, "# Written by segqctl token add and revoke: comments of your own are not kept.\n");
-    cfg_dump_yaml(&b, f, file_keys);
+    for (size_t i = 0; i < f->v.n; i++)
+        put_row(&b, (struct access_token *)f->v.v + i, i == 0);
+    if (f->v.n == 0)
+        cfg_dump_yaml(&b, f, file_keys);
     rc = b.failed ? err_set(e, SQ_ENOMEM, "out of memory") : file_replace(path, b.data, b.len, e);
     buf_fini(&b);
     return rc;

@@ -155,6 +155,8 @@ Test(access, a_token_is_found_by_itself_alone_until_it_is_revoked)
     fclose(in);
     text[n] = '\0';
     cr_expect(strstr(text, anna) == NULL && strstr(text, ben) == NULL, "hashes only");
+    for (const char *const *k = (const char *const[]){ "user:", "email:", "group:", NULL }; *k != NULL; k++)
+        cr_expect_null(strstr(text, *k), "%s: a manager from before knows no such key", *k);
     access_remove(&g, access_named(&g, "anna"));
     cr_expect_null(access_find(&g, anna, strlen(anna)));
     cr_expect_not_null(access_find(&g, ben, strlen(ben)));

@@ -28,11 +28,14 @@ class Target(http.server.BaseHTTPRequestHandler):
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         k = 1
-        while not self.is_there(name + ".end"):
+        while True:
+            ends = self.is_there(name + ".end")  # looked at first: lines were wanted before it
             if self.is_there("%s.%u" % (name, k)):
                 line = b"data: %u\n\n" % k
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
                 k += 1
+            elif ends:
+                break
             if select.select([self.connection], [], [], 0.02)[0]:
                 raise ConnectionResetError
         self.wfile.write(b"0\r\n\r\n")

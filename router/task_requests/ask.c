@@ -230,39 +230,30 @@ void asks_retry(struct tasking *t)
     }
 }
 
-/* All of its rows that have no answer. */
-static void overdue(struct task_call *c)
+/* Ends its rows that have no answer: with nothing that was taken, or, m NULL, as overdue. A row may end
+ * others by its end; c goes with the last one. */
+static void end_rows(struct task_call *c, const struct msg *m)
 {
-    uint32_t open = c->open;
-
-    c->t->counts.overdue++;
-    for (uint32_t i = 0; open > 0; i++) { /* with the last answer c has gone */
+    c->open++; /* not before all have been looked at */
+    for (uint32_t i = 0; i < c->n; i++) {
         struct ask *a = &c->v[i];
         bool sent = a->slot != NULL;
 
         if (a->answered)
             continue;
-        open--;
         ask_forget(a);
-        answered(a, sent ? ASK_LOST : ASK_NOBODY, NULL);
+        answered(a, m != NULL ? CODE_DONE : sent ? ASK_LOST : ASK_NOBODY, m);
     }
+    call_settled(c, m);
 }
 
 void asks_drain(struct tasking *t)
 {
     list_each (&t->calls, it) {
         struct task_call *c = container_of(it, struct task_call, in_all);
-        uint32_t open = c->v[0].kind == ASK_TAKE && c->wait_ms > 0 ? c->open : 0;
 
-        for (uint32_t i = 0; open > 0; i++) { /* with the last answer c has gone */
-            struct ask *a = &c->v[i];
-
-            if (a->answered)
-                continue;
-            open--;
-            ask_forget(a);
-            answered(a, CODE_DONE, &no_tasks);
-        }
+        if (c->v[0].kind == ASK_TAKE && c->wait_ms > 0)
+            end_rows(c, &no_tasks);
     }
 }
 
@@ -286,8 +277,10 @@ void asks_tick(struct tasking *t)
     list_each (&t->calls, it) {
         struct task_call *c = container_of(it, struct task_call, in_all);
 
-        if (c->deadline <= now)
-            overdue(c);
+        if (c->deadline > now)
+            continue;
+        t->counts.overdue++;
+        end_rows(c, NULL);
     }
 }
 

@@ -78,9 +78,9 @@ bool ask_change(struct tasking *t, part_no part, const struct msg_task_change *m
 void give_back(struct tasking *t, part_no part, const struct msg_task_take_ans *m);
 /* The link is down: what the take of this request id was given goes back when it is up. */
 void give_back_unheard(struct tasking *t, part_no part, uint64_t rid);
-/* Ends our takes that wait at the node of the partition. */
 /* The same of a link that is up: its wait ends there, too. */
 void give_back_take(struct tasking *t, part_no part, uint64_t rid);
+/* Ends our takes that wait at the node of the partition. */
 void give_back_waits(struct tasking *t, part_no part);
 
 /* ---- clients of /v1/call who close their connection while their request waits in line ----

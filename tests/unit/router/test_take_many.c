@@ -82,12 +82,14 @@ Test(take_many, a_token_is_judged_for_each_queue)
 }
 
 /* Sends a take that waits, and waits until the node has both of its questions. */
-static void wait_at_both(void)
+static void wait_at_both(const char *wait)
 {
     uint32_t takes = node.takes;
+    char body[120];
 
     node.holds_waits = true;
-    say_with("POST", "/v1/tasks/take", bearer, "{" BOTH ",\"wait\":30}");
+    snprintf(body, sizeof(body), "{" BOTH ",\"wait\":\"%s\"}", wait);
+    say_with("POST", "/v1/tasks/take", bearer, body);
     n_got = 0;
     UNTIL(node.takes == takes + 4);
     cr_assert_eq(node.n_held, 2);
@@ -117,7 +119,7 @@ static void give(unsigned held, task_no no)
 
 Test(take_many, the_first_that_has_something_answers_and_the_others_waits_end)
 {
-    wait_at_both();
+    wait_at_both("30s");
     submit_as_kept("ride/7");
     submit_as_kept("images");
     give(1, 1);
@@ -133,7 +135,7 @@ Test(take_many, the_first_that_has_something_answers_and_the_others_waits_end)
 
 Test(take_many, a_worker_that_goes_takes_nothing)
 {
-    wait_at_both();
+    wait_at_both("30s");
     submit_as_kept("images");
     close(w.fd);
     dial();
@@ -147,7 +149,7 @@ Test(take_many, a_worker_that_goes_takes_nothing)
 /* The worker asks again at once, and the queue at that node is not left out for all of its wait. */
 Test(take_many, a_lost_link_ends_the_wait)
 {
-    wait_at_both();
+    wait_at_both("30s");
     rpc_chan_close(node.ch, "as the test wants");
     UNTIL((more(), whole(got) > 0));
     cr_expect_eq(atoi(got + 9), 200, "%s", got);
@@ -164,7 +166,7 @@ Test(take_many, a_router_that_drains_ends_its_waits)
 {
     bool done = false;
 
-    wait_at_both();
+    wait_at_both("30s");
     router_drain(w.r, drained, &done);
     UNTIL((more(), whole(got) > 0));
     cr_expect_eq(atoi(got + 9), 200);
@@ -178,4 +180,15 @@ Test(take_many, no_node_has_any_of_them)
     UNTIL(w.r->tasking->counts.maps == 2);
     cr_expect_eq(take_of("{" BOTH ",\"wait\":30}"), 503);
     cr_expect_str_eq(str("code"), "queue_unavailable");
+}
+
+/* All of its questions are overdue at once: the first of them ends the others. */
+Test(take_many, nodes_that_never_answer_end_by_the_time_limit)
+{
+    wait_at_both("500ms");
+    UNTIL((more(), whole(got) > 0));
+    cr_expect_eq(atoi(got + 9), 200, "%s", got);
+    cr_expect_not_null(strstr(got, "\"tasks\":[]"));
+    UNTIL(w.r->tasking->calls.n == 0);
+    cr_expect_eq(w.r->tasking->counts.overdue, 1);
 }

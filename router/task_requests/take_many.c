@@ -1,7 +1,7 @@
 /* take_many.c: see take_many.h. */
 #include "router/task_requests/take_many.h"
 
-#include <assert.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,6 +218,17 @@ static void asked_one(struct task_call *c, const struct msg *msg)
 
 /* ---- the request ------------------------------------------------------------------------- */
 
+/* Each list has turns of its own: among workers who ask one after the other, each with other queues, one
+ * would begin with the same one for ever. */
+static uint32_t *turn_of(struct tasking *t, const struct take_body *b)
+{
+    static const uint8_t any[crypto_shorthash_KEYBYTES];
+    uint64_t h;
+
+    crypto_shorthash((uint8_t *)&h, (const uint8_t *)b->queue, b->n_queues * sizeof(b->queue[0]), any);
+    return &t->turn[h % TASK_TURNS];
+}
+
 static struct take_many *many_new(struct tasking *t, const struct take_body *b)
 {
     struct take_many *m = calloc(1, sizeof(*m));
@@ -226,7 +237,7 @@ static struct take_many *many_new(struct tasking *t, const struct take_body *b)
         return NULL;
     m->b = *b;
     m->left = (uint32_t)b->n;
-    m->first = t->turn++ % b->n_queues;
+    m->first = (*turn_of(t, b))++ % b->n_queues;
     m->until = ev_now(t->r->ev) + b->wait;
     m->refused = CODE_DONE;
     buf_init(&m->rows);

@@ -19,6 +19,7 @@
 #include "router/task_api/rights.h"
 
 #define TASK_ASK_MS   5000   /* beyond what the caller waits for, a request takes no longer */
+#define TASK_TURNS    256
 #define TASK_CALLS    65536  /* under way; more get 503 at once */
 #define TASK_LARGEST  (2u << 20) /* bytes of a request's body: of a batch */
 
@@ -53,7 +54,7 @@ struct tasking {
     void *farewell_arg;
     msec_t farewell_limit;
     uint64_t next_rid;
-    uint32_t turn; /* takes from several queues: with which each begins */
+    uint32_t turn[TASK_TURNS]; /* takes from several queues: with which each begins; by the hash of their list */
     struct buf form; /* texts of the call being read */
     union { /* rows of the request being read, of the frame being made */
         struct slice text[TASK_ROWS_MAX];

@@ -62,6 +62,22 @@ Test(take_many, the_queues_take_turns)
     cr_expect_eq(images, 2);
 }
 
+/* Two workers by turns, each with a list of its own: as if each were alone. */
+Test(take_many, lists_take_turns_apart)
+{
+    unsigned images = 0;
+
+    submit("images", 8);
+    submit("ride/7", 8);
+    for (unsigned i = 0; i < 4; i++) {
+        cr_assert_eq(take_of("{" BOTH "}"), 200);
+        images += of("images");
+        cr_assert_eq(take_of("{\"queues\":[\"ride/7\",\"images\"]}"), 200);
+        images += of("images");
+    }
+    cr_expect_eq(images, 4);
+}
+
 Test(take_many, a_token_is_judged_for_each_queue)
 {
     uint32_t takes = node.takes;

@@ -11,6 +11,8 @@
 #include "router/task_requests/ask.h"
 
 #define ANSWERS_MAX (3 * TAKE_QUEUES_MAX) /* two rounds, and the wait */
+#define BYTES_MAX   TASK_BODY_MAX /* with so much no other queue is asked */
+#define HELD_MS     1000 /* tasks are held for so long while others are asked: their leases run */
 
 struct given { /* an answer that had tasks */
     part_no part;
@@ -20,6 +22,7 @@ struct given { /* an answer that had tasks */
 struct take_many {
     struct take_body b;
     msec_t until;        /* the end of its wait */
+    msec_t rounds_end;   /* moment after which no queue is asked that does not wait */
     uint32_t first, asked, left; /* the queue with which a round begins; those asked in it; tasks wanted still */
     bool again;          /* the second round: of those that had more than their share */
     bool more[TAKE_QUEUES_MAX];
@@ -125,7 +128,7 @@ static void take_row(struct ask *a, const struct take_many *m, uint32_t i, uint3
 /* Finds the next question, with none waiting. -1: nothing more. *most: so many. */
 static int next_queue(struct take_many *m, uint32_t *most)
 {
-    while (m->left > 0) {
+    while (m->left > 0 && m->tasks.len < BYTES_MAX) {
         uint32_t i = (m->first + m->asked) % m->b.n_queues, open = m->b.n_queues - m->asked;
 
         if (open == 0 && (m->again || m->n_given == 0))
@@ -189,12 +192,15 @@ static void go_on(struct task_call *c)
 {
     struct task_call *next = NULL;
     uint32_t most = 0;
-    int i = is_there(c) ? next_queue(c->many, &most) : -1;
+    bool asks = is_there(c) && ev_now(c->t->r->ev) < c->many->rounds_end;
+    int i = asks ? next_queue(c->many, &most) : -1;
 
     if (i >= 0) {
         next = follow(c, call_new(c->t, NULL, 1, 0, 0, asked_one));
-        if (next != NULL)
+        if (next != NULL) {
             take_row(&next->v[0], next->many, (uint32_t)i, most, 0);
+            next->deadline = next->many->rounds_end;
+        }
     } else if (is_there(c)) {
         next = wait_for_any(c);
     }
@@ -209,8 +215,11 @@ static void asked_one(struct task_call *c, const struct msg *msg)
     const struct ask *a = &c->v[0];
     struct take_many *m = c->many;
     uint32_t before = m->left;
+    bool first = m->n_given == 0;
 
     keep(m, a, msg);
+    if (first && m->n_given > 0)
+        m->rounds_end = ms_min(m->rounds_end, ev_now(c->t->r->ev) + HELD_MS);
     if (!m->again)
         m->more[(m->first + m->asked - 1) % m->b.n_queues] = before - m->left == a->take.most;
     go_on(c);
@@ -239,6 +248,7 @@ static struct take_many *many_new(struct tasking *t, const struct take_body *b)
     m->left = (uint32_t)b->n;
     m->first = (*turn_of(t, b))++ % b->n_queues;
     m->until = ev_now(t->r->ev) + b->wait;
+    m->rounds_end = ev_now(t->r->ev) + TASK_ASK_MS;
     m->refused = CODE_DONE;
     buf_init(&m->rows);
     buf_init(&m->tasks);

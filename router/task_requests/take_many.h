@@ -3,7 +3,8 @@
  * Each queue may be at another node, and a node that was asked has handed out what it answers. So they
  * are asked one after the other, none of them waiting, each for its share of what is still wanted,
  * beginning with another one at each request; then those that had more than their share, for the
- * rest. What is there is divided fairly, and nothing is taken that is too much.
+ * rest. What is there is divided fairly, and nothing is taken that is too much. All of this takes no
+ * longer than the question of any other request; what has been taken by then is the answer.
  *
  * Only if all are empty, and the worker waits, all are asked to wait at the same time. The first that has
  * something answers the request; the waits of the others end (SETTLE_UNHEARD), and what they have

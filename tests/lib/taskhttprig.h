@@ -62,6 +62,8 @@ static struct {
     bool mute;                  /* and is told nothing */
     unsigned compared;          /* rows whose queue the node had to look at */
     bool holds_waits; /* takes that wait hear nothing */
+    const char *deaf; /* takes of this queue hear nothing */
+    const char *payload; /* of all that are taken; NULL: each its own */
     uint64_t held[8]; /* their request ids */
     unsigned n_held;
     char counted[TASK_NAME_MAX + 1]; /* whose waiting tasks were asked for */
@@ -149,6 +151,7 @@ static inline void take(const struct msg_task_take *q, struct msg_task_take_ans 
     a->v = rows;
     for (uint32_t i = 1; i <= node.n && a->n < q->most; i++) {
         struct kept *k = &node.v[i];
+        const char *body = node.payload != NULL ? node.payload : k->body;
 
         if (k->state != TASK_WAITING || strcmp(k->queue, q->queue) != 0)
             continue;
@@ -157,8 +160,7 @@ static inline void take(const struct msg_task_take *q, struct msg_task_take_ans 
         rows[a->n++] = (struct taken_row){ .no = i, .lease = lease_of(i), .attempt = k->attempt,
                                            .until_ms = 1780000000123, .key1 = k->key1,
                                            .key2 = k->key2,
-                                           .body = { (uint32_t)strlen(k->body),
-                                                     (const uint8_t *)k->body } };
+                                           .body = { (uint32_t)strlen(body), (const uint8_t *)body } };
     }
 }
 
@@ -306,6 +308,16 @@ static inline void complete(const struct msg_task_complete *q, struct msg_task_c
     *a = (struct msg_task_complete_ans){ node.completes, TASK_RUNNING, 1780000005000 };
 }
 
+static inline bool hears_nothing(const struct msg *m)
+{
+    bool take = m->type == MSG_TASK_TAKE;
+
+    return node.silent || (node.holds && (take || m->type == MSG_TASK_GET)) ||
+           (node.mute && m->type == MSG_TASK_READ) ||
+           (take && node.holds_waits && m->task_take.wait_ms > 0) ||
+           (take && node.deaf != NULL && strcmp(m->task_take.queue, node.deaf) == 0);
+}
+
 static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
 {
     static struct task_put_row puts[1000];
@@ -378,9 +390,7 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
         out.type = MSG_TASK_CHANGE_ANS;
         change(&m.task_change, &out.task_change_ans);
     }
-    if (!node.silent && !(m.type == MSG_TASK_TAKE && node.holds_waits && m.task_take.wait_ms > 0) &&
-        !(node.holds && (m.type == MSG_TASK_GET || m.type == MSG_TASK_TAKE)) &&
-        !(node.mute && m.type == MSG_TASK_READ))
+    if (!hears_nothing(&m))
         send_msg(ch, &out, f->rid);
     arena_reset(&w.arena);
 }

@@ -208,3 +208,44 @@ Test(take_many, nodes_that_never_answer_end_by_the_time_limit)
     UNTIL(w.r->tasking->calls.n == 0);
     cr_expect_eq(w.r->tasking->counts.overdue, 1);
 }
+
+/* A router holds no more for a worker than a node's answer or two. */
+Test(take_many, large_payloads_end_the_round)
+{
+    static char large[300 << 10];
+    uint32_t takes = node.takes;
+
+    memset(large, 'x', sizeof(large) - 1);
+    large[0] = large[sizeof(large) - 2] = '"';
+    node.payload = large;
+    for (char q[] = "ride/1"; q[5] <= '4'; q[5]++)
+        submit(q, 1);
+    cr_assert_eq(take_of("{\"queues\":[\"ride/1\",\"ride/2\",\"ride/3\",\"ride/4\"],\"n\":4}"), 200);
+    cr_expect_not_null(taken(1));
+    cr_expect_null(taken(2));
+    cr_expect_eq(node.takes, takes + 2);
+    cr_expect_eq(node.given_back, 0);
+}
+
+/* As any request: TASK_ASK_MS, not so long for each queue. */
+Test(take_many, a_silent_node_is_not_asked_for_each_queue_in_turn)
+{
+    msec_t before = ev_now(w.ev);
+
+    node.silent = true;
+    cr_expect_eq(take_of("{\"queues\":[\"images\",\"ride/1\",\"ride/2\"]}"), 503);
+    cr_expect_lt(ev_now(w.ev) - before, 2 * TASK_ASK_MS);
+}
+
+/* The leases of the others run. */
+Test(take_many, what_is_there_is_not_held_back_for_a_silent_node)
+{
+    msec_t before = ev_now(w.ev);
+
+    submit("images", 2);
+    node.deaf = "ride/7";
+    cr_assert_eq(take_of("{" BOTH ",\"n\":2}"), 200);
+    cr_expect_eq(of("images"), 1);
+    cr_expect_lt(ev_now(w.ev) - before, TASK_ASK_MS);
+    cr_expect_eq(node.given_back, 0);
+}

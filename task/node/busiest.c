@@ -30,41 +30,61 @@ void busiest_fini(struct busiest *b)
     free(b->v);
 }
 
-static bool is_named(const char names[][TASK_NAME_MAX + 1], unsigned n, const char *queue)
+static void add_up(struct key_view *sum, const struct key_view *v)
 {
-    while (n > 0 && strcmp(names[n - 1], queue) != 0)
-        n--;
-    return n > 0;
+    sum->waiting += v->waiting;
+    sum->running += v->running;
+    sum->dead += v->dead;
 }
 
-/* The figures of a queue that may be anywhere: of the partition that has it. */
+/* The figures of a queue that may be anywhere: in two partitions, if a more specific pool has taken it and
+ * the tasks that it had are not over yet. */
 static void look_at_named(const struct tasktab *t, const char *name, struct key_view *v)
 {
+    struct key_view one;
+
     *v = (struct key_view){ 0 };
     copy_text(v->key1, sizeof(v->key1), name);
     each_part (t, p)
-        if (p->life == PART_OWNED && engine_queue_view(&p->e, name, v))
-            return;
+        if (p->life == PART_OWNED && engine_queue_view(&p->e, name, &one))
+            add_up(v, &one);
+}
+
+static struct key_view *find(struct key_view *v, unsigned n, const char *queue)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (strcmp(v[i].key1, queue) == 0)
+            return &v[i];
+    return NULL;
+}
+
+/* Adds one of a partition's busiest to those of the others. */
+static void join_one(const struct part *p, unsigned i, struct key_view *top, unsigned *n, unsigned most)
+{
+    struct key_view *v = p->busiest.v, *k, now;
+
+    if (find(v, i, v[i].key1) != NULL || !engine_queue_view(&p->e, v[i].key1, &now))
+        return; /* gone, or gone and come during the walk */
+    k = find(top, *n, now.key1);
+    if (k != NULL) {
+        add_up(k, &now);
+        return;
+    }
+    k = key_view_room(top, n, most, (uint64_t)now.waiting + now.dead);
+    if (k != NULL)
+        *k = now;
 }
 
 unsigned tasktab_queue_views(const struct tasktab *t, const char names[][TASK_NAME_MAX + 1],
                              unsigned n_names, struct key_view *v)
 {
-    struct key_view *top = v + n_names;
     unsigned n = 0;
 
     for (unsigned i = 0; i < n_names; i++)
         look_at_named(t, names[i], &v[i]);
     each_part (t, p)
-        for (unsigned i = 0; p->life == PART_OWNED && i < u32_min(p->busiest.n, t->o.busiest); i++) {
-            const char *name = p->busiest.v[i].key1;
-            struct key_view now, *k;
-
-            if (is_named(names, n_names, name) || !engine_queue_view(&p->e, name, &now))
-                continue;
-            k = key_view_room(top, &n, t->o.busiest, (uint64_t)now.waiting + now.dead);
-            if (k != NULL)
-                *k = now;
-        }
+        for (unsigned i = 0; p->life == PART_OWNED && i < u32_min(p->busiest.n, t->o.busiest); i++)
+            if (find(v, n_names, p->busiest.v[i].key1) == NULL)
+                join_one(p, i, v + n_names, &n, t->o.busiest);
     return n_names + n;
 }

@@ -61,6 +61,28 @@ Test(task_figures, queues_that_an_operator_named_have_them_always)
     cr_expect_eq(tasktab_queue_views(t, names, 1, v), 1);
 }
 
+/* The tasks that a queue had when a more specific pool took it are in its old partition. */
+Test(task_figures, a_queue_of_two_partitions_is_told_once)
+{
+    static const char names[][TASK_NAME_MAX + 1] = { "q1" };
+
+    t->o.busiest = 2;
+    open_part(3, 8);
+    open_part(4, 8);
+    put_some(3, "q1", 2);
+    put_some(4, "q1", 2);
+    pass(1000);
+    cr_assert_eq(tasktab_queue_views(t, NULL, 0, v), 1);
+    cr_expect_eq(v[0].waiting, 4);
+    cr_assert_eq(tasktab_queue_views(t, names, 1, v), 1);
+    cr_expect_str_eq(v[0].key1, "q1");
+    cr_expect_eq(v[0].waiting, 4);
+    take(RTR, "q1", 1, 0);
+    cr_assert_eq(tasktab_queue_views(t, NULL, 0, v), 1);
+    cr_expect_eq(v[0].running, 1);
+    cr_expect_eq(v[0].waiting, 3);
+}
+
 /* ---- estimates ---- */
 
 static struct task_put_row put_of(const char *key, msec_t delay_ms, const char *name)

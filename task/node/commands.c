@@ -79,7 +79,7 @@ static msec_t too_long(const struct part *p, const struct submit *s)
     msec_t most = r != NULL ? (msec_t)r->max_wait_ms : 0;
     struct task_view v;
 
-    if (most == 0 || s->delay_ms != 0 || s->at_wall_ms != 0)
+    if (most == 0 || s->delay_ms != 0 || s->at_wall_ms > p->e.wall_at)
         return 0;
     engine_foresee(&p->e, s, &v);
     tasktab_reckon(p, &v);

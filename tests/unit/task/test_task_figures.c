@@ -85,11 +85,24 @@ Test(task_figures, a_queue_of_two_partitions_is_told_once)
 
 /* ---- estimates ---- */
 
+static struct task_put of_key(const char *key, msec_t delay_ms, const char *name)
+{
+    return (struct task_put){ .part = 3, .epoch = 8, .queue = "q", .key1 = key, .key2 = "", .name = name,
+                              .digest = 1, .delay_ms = delay_ms, .body = { 1, (const uint8_t *)"x" } };
+}
+
 static struct task_put_row put_of(const char *key, msec_t delay_ms, const char *name)
 {
-    struct task_put one = { .part = 3, .epoch = 8, .queue = "q", .key1 = key, .key2 = "", .name = name,
-                            .digest = 1, .delay_ms = delay_ms, .body = { 1, (const uint8_t *)"x" } };
+    struct task_put one = of_key(key, delay_ms, name);
 
+    return put_row(&one);
+}
+
+static struct task_put_row put_for_day(msec_t at_ms)
+{
+    struct task_put one = of_key("", 0, "");
+
+    one.at_ms = at_ms;
     return put_row(&one);
 }
 
@@ -125,8 +138,10 @@ Test(task_figures, a_wait_longer_than_max_wait_is_refused_at_once)
     r = put_of("", 3600000, "");
     cr_expect_eq(r.code, CODE_DONE, "with a delay it is in no line");
     cr_expect_eq(r.too_long_ms, 0);
+    cr_expect_eq(put_for_day(t->now.wall_ms + 1).code, CODE_DONE, "nor before its day");
+    cr_expect_eq(put_for_day(t->now.wall_ms - 1).code, CODE_FULL + FULL_WAIT, "a day that has come is none");
     tasktab_count(t, &n);
-    cr_expect_eq(n.too_long, 1);
+    cr_expect_eq(n.too_long, 2);
     cr_assert_eq(take(RTR, "q", 10, 0)->n, 10);
     cr_expect_eq(put_of("", 0, "").code, CODE_DONE, "the line is short enough");
 }

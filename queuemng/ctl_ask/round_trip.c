@@ -121,45 +121,59 @@ static bool in_the_clear(const char *url, const char *leader)
     return strncmp(url, "https:", 6) == 0 && strncmp(leader, "https:", 6) != 0;
 }
 
-/* Asks a manager, then the leader that it names. SQ_EUNAVAIL: neither leads, or can be reached. */
+/* Asks a manager. SQ_EUNAVAIL: it does not lead, or cannot be reached. *leader: as in does_not_lead(). */
 static int ask_one(const struct ctl *c, const char *url, const struct ctl_call *call,
-                   struct ctl_answer *a, struct err *e)
+                   struct ctl_answer *a, char **leader, struct err *e)
 {
     const struct ctl_net net = { c->timeout_s, c->cacert, c->operator };
     int rc = ctl_http(url, call, &net, a, e);
-    char *leader = NULL;
 
-    if (rc < 0 || !does_not_lead(a, &leader))
+    *leader = NULL;
+    if (rc < 0 || !does_not_lead(a, leader))
         return rc;
-    if (leader == NULL)
-        return err_set(e, SQ_EUNAVAIL, "%s: no manager leads at present", url);
-    if (in_the_clear(url, leader)) {
-        err_set(e, SQ_EUNAVAIL, "%s: %s leads, and is not asked: the token would go there in the "
-                "clear; name its https address with --admin", url, leader);
-        free(leader);
-        return SQ_EUNAVAIL;
-    }
-    rc = ctl_http(leader, call, &net, a, e);
-    free(leader);
-    if (rc == 0 && does_not_lead(a, &leader)) { /* the lead has just changed hands */
-        free(leader);
+    return err_set(e, SQ_EUNAVAIL, "%s: %s leads at present", url, *leader != NULL ? *leader : "no manager");
+}
+
+/* Asks the leader that the manager `url` has named. */
+static int ask_leader(const struct ctl *c, const char *url, const char *leader, const struct ctl_call *call,
+                      struct ctl_answer *a, struct err *e)
+{
+    char *other;
+    int rc;
+
+    if (in_the_clear(url, leader))
+        return err_set(e, SQ_EUNAVAIL, "%s: %s leads, and is not asked: the token would go there in the "
+                       "clear; name its https address with --admin", url, leader);
+    rc = ask_one(c, leader, call, a, &other, e);
+    if (rc == SQ_EUNAVAIL && other != NULL) /* the lead has just changed hands */
         rc = err_set(e, SQ_EUNAVAIL, "%s: does not lead any more", url);
-    }
+    free(other);
     return rc;
 }
 
-/* Asks each manager until one leads. An order that may have been done is not sent again. */
+/* Asks each manager until one leads, and then only the leader that was named: its address may be one for
+ * browsers, where a proxy stands. An order that may have been done is not sent again. */
 static int try_all(const struct ctl *c, struct ctl_call call, struct ctl_answer *a, struct err *e)
 {
     bool order = strcmp(call.method, "GET") != 0;
+    char *leader = NULL, *named;
+    const char *by = NULL;
     int rc = SQ_EUNAVAIL;
 
     call.bearer = c->token;
     for (size_t i = 0; i < c->admins.n; i++) {
-        rc = ask_one(c, c->admins.v[i], &call, a, e);
+        rc = ask_one(c, c->admins.v[i], &call, a, &named, e);
+        if (named != NULL) {
+            free(leader);
+            leader = named;
+            by = c->admins.v[i];
+        }
         if (rc == 0 || (rc != SQ_EUNAVAIL && order))
             break;
     }
+    if (leader != NULL && rc < 0 && (rc == SQ_EUNAVAIL || !order))
+        rc = ask_leader(c, by, leader, &call, a, e);
+    free(leader);
     return rc;
 }
 

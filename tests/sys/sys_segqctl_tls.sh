@@ -17,6 +17,8 @@ server { listen 127.0.0.1:$TLS ssl; location / { proxy_pass $A; } }
 server { listen 127.0.0.1:$((TLS + 1)) ssl; location / { proxy_pass $R; } }
 server { listen 127.0.0.1:$((TLS + 2)) ssl; default_type application/json;
     location / { return 503 '{"code":"not_leader","leader":"$A"}'; } }
+server { listen 127.0.0.1:$((TLS + 3)); default_type application/json;
+    location / { return 503 '{"code":"not_leader","leader":"http://127.0.0.1:$TLS"}'; } }
 EOT
 nginx_go "$W" front
 wait_for 10 "nginx answers" has_status 200 --cacert "$DIR/cert.pem" "https://$HOST:$TLS/healthz"
@@ -50,4 +52,8 @@ check "a proxy of the environment is not asked" eval \
 check "a leader without TLS is not asked" exits 1 'in the clear; name its https address' \
     --cacert "$DIR/cert.pem" --admin "https://$HOST:$((TLS + 2))" status
 check "  a second address that leads is" ctl --cacert "$DIR/cert.pem" --admin "https://$HOST:$((TLS + 2))" --admin "$E" status
+S=http://127.0.0.1:$((TLS + 3)) # a standby that names the leader by a proxy's address, for browsers
+check "an address that is given goes before one that a standby names" ctl --admin "$S" --admin "$A" status
+check "  also for an order" ctl --admin "$S" --admin "$A" queue set login release_per_s=8
+check_eq "  which that one does" "$(admin GET /v1/admin/queues/login | jq .release_per_s)" 8
 check "another scheme is none" exits 2 "is not http://HOST" --admin "ftp://$HOST" status

@@ -12,6 +12,8 @@
 
 #define ANSWERS_MAX (3 * TAKE_QUEUES_MAX) /* two rounds, and the wait */
 #define BYTES_MAX   TASK_BODY_MAX /* with so much no other queue is asked */
+#define EARLY_MS    100
+#define REFUSED_MS  1000 /* wait while a queue could not be asked: it may be there by then */
 #define HELD_MS     1000 /* tasks are held for so long while others are asked: their leases run */
 
 struct given { /* an answer that had tasks */
@@ -160,14 +162,17 @@ static struct task_call *follow(struct task_call *c, struct task_call *next)
     return next;
 }
 
-/* Ends the waits of the others once one has something, or its node is lost: the worker asks again. */
+/* Ends the waits of the others once one has something; or if one ends early, with its node's link or since
+ * the node stops: the worker asks again, and the queue is not left out for all of the wait. */
 static void waited_row(struct ask *a, const struct msg *msg)
 {
     struct task_call *c = a->call;
-    uint32_t given = c->many->n_given;
+    struct take_many *m = c->many;
+    uint32_t given = m->n_given;
+    bool early = a->code == CODE_DONE && m->until - ev_now(c->t->r->ev) > EARLY_MS;
 
-    keep(c->many, a, msg);
-    if (c->many->n_given == given && a->code != ASK_LOST)
+    keep(m, a, msg);
+    if (m->n_given == given && !early && a->code != ASK_LOST)
         return;
     for (uint32_t i = 0; i < c->n; i++)
         if (!c->v[i].answered)
@@ -177,9 +182,15 @@ static void waited_row(struct ask *a, const struct msg *msg)
 static struct task_call *wait_for_any(struct task_call *c)
 {
     struct take_many *m = c->many;
-    msec_t left = m->until - ev_now(c->t->r->ev);
-    bool waits = left > 0 && m->n_given == 0 && m->heard > 0 && c->t->r->drained == NULL;
-    struct task_call *next = waits ? call_new(c->t, NULL, m->b.n_queues, 0, left, waited) : NULL;
+    msec_t now = ev_now(c->t->r->ev), left;
+    bool waits;
+    struct task_call *next;
+
+    if (m->refused != CODE_DONE)
+        m->until = ms_min(m->until, now + REFUSED_MS);
+    left = m->until - now;
+    waits = left > 0 && m->n_given == 0 && m->heard > 0 && c->t->r->drained == NULL;
+    next = waits ? call_new(c->t, NULL, m->b.n_queues, 0, left, waited) : NULL;
 
     for (uint32_t i = 0; next != NULL && i < m->b.n_queues; i++)
         take_row(&next->v[i], m, i, (uint32_t)m->b.n, left);

@@ -7,8 +7,8 @@
  * longer than the question of any other request; what has been taken by then is the answer.
  *
  * Only if all are empty, and the worker waits, all are asked to wait at the same time. The first that has
- * something answers the request; the waits of the others end (SETTLE_UNHEARD), and what they have
- * handed out in that moment goes back, with no attempt spent. */
+ * something answers the request, as does one whose node stops; the waits of the others end
+ * (SETTLE_UNHEARD), and what they have handed out in that moment goes back, with no attempt spent. */
 #ifndef SEGQ_ROUTER_TAKE_MANY_H
 #define SEGQ_ROUTER_TAKE_MANY_H
 

@@ -62,6 +62,8 @@ static struct {
     bool mute;                  /* and is told nothing */
     unsigned compared;          /* rows whose queue the node had to look at */
     bool holds_waits; /* takes that wait hear nothing */
+    const char *busy; /* takes of this queue are refused */
+    uint32_t take_wait_ms; /* of the last take */
     const char *deaf; /* takes of this queue hear nothing */
     const char *payload; /* of all that are taken; NULL: each its own */
     uint64_t held[8]; /* their request ids */
@@ -340,10 +342,13 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
         out.type = MSG_TASK_TAKE_ANS;
         node.takes++;
         node.held_rid = f->rid;
+        node.take_wait_ms = m.task_take.wait_ms;
         if (node.holds_waits && m.task_take.wait_ms > 0)
             node.held[node.n_held++] = f->rid;
         out.task_take_ans.code = node.take_code;
-        if (!node.silent && node.take_code == CODE_DONE)
+        if (node.busy != NULL && strcmp(m.task_take.queue, node.busy) == 0)
+            out.task_take_ans.code = CODE_BUSY;
+        if (!node.silent && out.task_take_ans.code == CODE_DONE)
             take(&m.task_take, &out.task_take_ans);
         break;
     case MSG_TASK_SETTLE:

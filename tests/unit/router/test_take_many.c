@@ -173,6 +173,35 @@ Test(take_many, a_lost_link_ends_the_wait)
     UNTIL(w.r->tasking->calls.n == 0);
 }
 
+/* A node that stops ends its takes with nothing, and others have its partitions at once. */
+Test(take_many, a_wait_that_ends_early_ends_the_others)
+{
+    wait_at_both("30s");
+    give(1, 0);
+    UNTIL((more(), whole(got) > 0));
+    cr_expect_eq(atoi(got + 9), 200, "%s", got);
+    cr_expect_not_null(strstr(got, "\"tasks\":[]"));
+    UNTIL(node.unheard == node.held[0]);
+    give(0, 0);
+    UNTIL(w.r->tasking->calls.n == 0);
+}
+
+/* The worker asks it again soon. */
+Test(take_many, a_queue_that_cannot_be_asked_makes_the_wait_short)
+{
+    node.holds_waits = true;
+    node.busy = "ride/7";
+    say_with("POST", "/v1/tasks/take", bearer, "{" BOTH ",\"wait\":30}");
+    n_got = 0;
+    UNTIL(node.n_held == 2);
+    cr_expect_leq(node.take_wait_ms, 1000);
+    cr_expect_gt(node.take_wait_ms, 0);
+    give(0, 0);
+    give(1, 0);
+    UNTIL((more(), whole(got) > 0));
+    cr_expect_eq(atoi(got + 9), 200, "%s", got);
+}
+
 static void drained(void *arg)
 {
     *(bool *)arg = true;

@@ -31,7 +31,7 @@ export async function signOut() {
   forget();
   await renewing; // its answer brings a cookie
   return send('DELETE', 'session').then(j => j.signed_out ? '' : 'The proxy keeps your session: sign out there.', e => e.status === 401 ? '' // it has ended already
-    : `queuemng has not heard the sign-out (${e.message}): reload this page, and sign out again.`);
+    : `The session goes on (${e.message}): reload, and sign out again.`);
 }
 
 export async function takeFragment() {
@@ -60,7 +60,7 @@ async function send(method, path, body, more) {
     method, headers, redirect: 'manual', cache: 'no-store', signal: AbortSignal.timeout(LIMIT_MS),
     body: body === undefined ? undefined : JSON.stringify(body),
   });
-  if (r.type === 'opaqueredirect') throw new Refused(307, 'another manager leads, or a proxy asks who you are: reload');
+  if (r.type === 'opaqueredirect') throw new Refused(307, 'another manager leads, or a proxy asks: reload');
   if (r.status === 204) return null;
   const j = await r.json().catch(e => method === 'GET' && r.ok ? Promise.reject(e) : {});
   if (r.status === 412 && headers['If-Match']) throw new Refused(412, STALE);

@@ -128,7 +128,7 @@ function askNoMessage() {
 function askPause() {
   const q = queue.queue, n = inLine(queue), [word, , means] = stateOf('paused'), { version } = queue.def;
   const { fields, read } = messageFields(queue.message), was = JSON.stringify(read());
-  ask(`Pause: ${q}?`, 'Pause', [p(`${stateOf(queue.state)[0]} → ${word}: ${means}. ${n ? `${people(n)} in line.` : 'Nobody is in line.'} Their page says, in their language, that the line is paused and their places are kept.`), standing(), ...fields],
+  ask(`Pause: ${q}?`, 'Pause', [p(`${stateOf(queue.state)[0]} → ${word}: ${means}. ${n ? `${people(n)} in line.` : 'Nobody is in line.'} Their page says so, and that places are kept.`), standing(), ...fields],
     () => changeNow(version, queuePath(q), { state: 'paused', ...JSON.stringify(read()) === was ? {} : read() }), `${q} is ${word}.`);
 }
 
@@ -137,7 +137,7 @@ function askPassthrough() {
   const q = queue.queue, n = inLine(queue);
   patch(q, { state: 'passthrough' }, `Let everybody in ${q} pass?`, n ? `Let ${number(n)} in` : 'Let everybody pass',
     [p(n ? `${inLineGoIn()} at once, whatever the backend bears, and whoever comes later goes straight in. ${GONE_IN} “Pause” stops those who come later.`
-      : `Nobody is in line. Whoever comes goes straight in, whatever the backend bears. ${GONE_IN}`)],
+      : `Whoever comes goes in, whatever the backend bears. ${GONE_IN}`)],
     `${q} lets everybody pass.`, q);
 }
 

@@ -79,7 +79,7 @@ const SENTENCES = {
   admin_refused: e => `${e.who || e.token} (${e.role}) was refused ${e.did} ${e.what}: it needs the role ${e.needs} for that`,
   session_begun: e => `${e.token} (${e.role}) signed in from ${e.from}`,
   tokens_read: e => `The file of tokens was read again: ${e.tokens}`,
-  tokens_refused: e => `The file of tokens is NOT read, what was there before stays: ${e.why}`,
+  tokens_refused: e => `The file of tokens is NOT read: ${e.why}`,
   operator: e => `${e.who}: ${taskOrder(e.what) ? taskOrder(e.what).join(': ') : e.did === 'POST' ? e.what.split('/').slice(-2).reverse().join(' ') : didWords(e.did, e.what)}`,
   segment_opened: e => `#${e.seg} opened for ${e.queue} on ${e.node}`,
   segment_unused: e => `#${e.seg} of ${e.queue} goes: it was not needed`,

@@ -56,7 +56,7 @@ const GROUPS = { // of which kinds: how many of what, and how they are
   'task node down': ['task node', 'are DOWN; tasks there wait for them'], 'task node gone': ['task node', 'are GONE, and have nothing: start them again, or forget them'],
   'task node drained': ['task node', 'are being DRAINED'],
   'endpoint paused': ['endpoint', 'are PAUSED'], 'endpoint tripped': ['endpoint', 'are TRIPPED by an operator'], 'endpoint unusable': ['endpoint', 'are UNUSABLE'], 'endpoint down': ['endpoint', 'are DOWN: their calls fail, only probes are sent'],
-  'pool workers': ['pool', 'have tasks that NO WORKER takes: are the workers running?'], 'pool full': ['pool', 'REFUSE new tasks: they have as many as they may'], 'pool away': ['pool', 'have partitions on no task node that answers: tasks there wait'], 'pool paused': ['pool', 'are PAUSED'], 'pool dead': ['pool', 'have dead tasks: redrive or discard them'],
+  'pool workers': ['pool', 'have tasks that NO WORKER takes'], 'pool full': ['pool', 'REFUSE new tasks: they have as many as they may'], 'pool away': ['pool', 'have partitions on no task node that answers: tasks there wait'], 'pool paused': ['pool', 'are PAUSED'], 'pool dead': ['pool', 'have dead tasks: redrive or discard them'],
 };
 
 const groupOf = kind => kind.startsWith('is ') ? ['queue', `are ${stateOf(kind.slice(3))[0]} (${stateOf(kind.slice(3))[2]})`] : GROUPS[kind];

@@ -98,7 +98,7 @@ check_eq "a call with an Idempotency-Key" "$(again 1 x)" 200
 check_eq "  again, with another trace: the same task" "$(again 2 x)" 200
 check_eq "  with another body: another payload" "$(again 3 y)" 422
 check_eq "an endpoint that is not there" "$(call "$R/v1/call/none/x" | field code)" endpoint_unknown
-check_eq "one that fails for good is passed on" "$(call -D "$DIR/head" -w ' %{http_code}' "$CALL/status/404")" "status 404 404"
+check_eq "one that fails for good is passed on" "$(call -H 'Prefer: whole' -D "$DIR/head" -w ' %{http_code}' "$CALL/status/404")" "status 404 404"
 check "  and said to be dead" grep -qi '^segq-state: dead' "$DIR/head"
 D=$(sed -n 's/^segq-location: [^ ]*tasks.\([^\r]*\).*/\1/pi' "$DIR/head")
 http -D "$DIR/head" -o "$DIR/body" "$R/v1/tasks/$D/result?ack=1"

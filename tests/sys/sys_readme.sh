@@ -97,6 +97,8 @@ type_in "a permit, typed" "## Permits"
 said "  its pass opens" 'HTTP/1.1 204'
 type_in "what operators ask" "## For operators"
 said "its story" '^because +succeeded: kept until 20[0-9]{2}-'
+type_in "a worker of several queues, typed" "A worker of several queues" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
+said "  nothing is there" '"tasks":\[\]'
 type_in "many tasks in one call, typed" "### Submitting many at once" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
 page=docs/calls.md
 longer='s/sleep 2 /sleep 4 /' # a busy machine

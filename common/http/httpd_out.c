@@ -397,11 +397,6 @@ void httpd_abort(struct httpd_req *r)
     conn_end(r->conn, END_ERROR);
 }
 
-bool out_is_open(const struct conn *c)
-{
-    return c->busy != NULL && c->busy->first != NULL && c->busy->first->open;
-}
-
 void out_taken(struct conn *c)
 {
     struct httpd_req *r = c->busy->first;

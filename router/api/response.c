@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <sodium.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "common/base/text.h"
@@ -46,7 +47,7 @@ void api_ans_reset(struct api_ans *a)
 {
     a->status = 0;
     a->type = NULL;
-    a->told = nothing;
+    memcpy(&a->told, &nothing, offsetof(struct api_told, task) + 1); /* each request pays for it */
     buf_reset(&a->headers);
     buf_reset(&a->body);
 }

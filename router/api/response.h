@@ -55,7 +55,6 @@ enum api_problem {
 };
 
 struct api_told { /* facts of an answer about a task or a ticket, for the words of other APIs */
-    char task[TOKEN_TEXT_LEN + 1]; /* "": nothing */
     bool permit, stopping;
     const char *state, *reason; /* words; NULL: not told */
     int64_t position, eta_s, entered_s, started_s, ended_s; /* Unix seconds; -1: not told */
@@ -64,6 +63,7 @@ struct api_told { /* facts of an answer about a task or a ticket, for the words 
     size_t pass_len;
     int64_t pass_expires_s;
     const char *code, *detail; /* a problem's */
+    char task[TOKEN_TEXT_LEN + 1]; /* "": nothing; the last: its first byte is all that is reset */
 };
 
 struct api_ans { /* reused from request to request */

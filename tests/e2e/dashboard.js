@@ -32,7 +32,7 @@ async function wrongToken() {
   claim('a reload asks for no token', await page.locator('#sign').isHidden());
   await page.route('**/v1/admin/session', r => r.request().method() === 'DELETE' ? r.abort() : r.continue());
   await button(page, 'Sign out').click();
-  await page.getByText('has not heard the sign-out').waitFor();
+  await page.getByText('The session goes on').waitFor();
   await page.unroute('**/v1/admin/session');
   await page.reload();
   await page.locator('#q-name', { hasText: 'login' }).waitFor();

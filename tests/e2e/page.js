@@ -247,6 +247,7 @@ async function otherStates() {
     await k.shot(page, name);
   };
   await k.admin('POST', '/close');
+  claim('the router has heard of it', await k.until(async () => (await k.queue()).state === 'closed')); // else the page takes a place
   await sees('The line is closed', 'closed');
   await k.admin('POST', '/open');
   await sees('You are in line', 'open');

@@ -393,6 +393,7 @@ Test(rpc_raw, who_waits_for_a_handshake_may_leave)
 Test(rpc_raw, peers_who_wait_for_a_handshake_come_up)
 {
     enum { N = 150 };
+    msec_t since;
 
     tls.mode = TLS_REQUIRE;
     beat_ms = 1000;
@@ -400,8 +401,10 @@ Test(rpc_raw, peers_who_wait_for_a_handshake_come_up)
     dial(RPC_ROUTER, "router-1", key);
     for (unsigned i = 1; i < N; i++)
         cr_assert_not_null(rpc_dial(cli.rpc, rpc_listen_addr(srv.rpc), RPC_MANAGER, &calls, &cli));
+    since = ev_now(ev);
     TURN_UNTIL(cli.ups > 0);
-    cr_expect_leq(srv.ups, 64u, "nobody waits: nothing is shown");
+    if (ev_now(ev) - since < beat_ms) /* a slow machine begins those of the next beat, too */
+        cr_expect_leq(srv.ups, 64u, "nobody waits: nothing is shown");
     TURN_UNTIL(cli.ups == N && srv.ups == N);
     cr_expect_eq(cli.fails, 0u, "%s", cli.why);
     cr_expect_eq(rpc_counts(srv.rpc)->refused, 0u);

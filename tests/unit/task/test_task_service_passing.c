@@ -85,7 +85,7 @@ static void target_says(const char *text)
 static bool piece_is(enum piece_step step, uint64_t at, const char *data)
 {
     return piece->step == step && piece->at == at && piece->data.n == strlen(data) &&
-           memcmp(piece->data.p, data, piece->data.n) == 0;
+           (piece->data.n == 0 || memcmp(piece->data.p, data, piece->data.n) == 0);
 }
 
 static const struct attempt_row *last_attempt(task_no no)

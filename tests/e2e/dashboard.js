@@ -10,6 +10,7 @@ async function wrongToken() {
   const c = await k.visitor(DESK);
   const page = await c.newPage();
   await page.goto(k.ADMIN + '/');
+  await page.getByLabel('Admin token').waitFor(); // a session is looked for first
   await k.accessible(page, 'sign in');
   claim('nothing is refused yet', await page.locator('#refused').isHidden());
   await page.getByLabel('Admin token').fill('not-the-token');

@@ -205,12 +205,14 @@ const struct task_rules *engine_rules_of(const struct engine *e, const struct tr
 }
 
 /* Counts those that go before it: the order of entry, but for priorities: all of a more urgent one, none of
- * a less urgent one. In a queue with keys nothing has these numbers: there the order of entry is told. */
-static uint64_t place_of(const struct engine *e, task_slot slot, const struct tqueue *q, uint64_t by_entry)
+ * a less urgent one. In a queue with keys nothing has these numbers: there the order of entry is told.
+ * ahead: in its own line, at most AHEAD_MOST. */
+static uint64_t place_of(const struct engine *e, task_slot slot, const struct tqueue *q, uint32_t ahead)
 {
     const struct turn *own = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn);
     const msec_t *start = q->pool->head_start;
-    uint64_t before = u32_min(own->line.n, line_ahead(&e->store, slot, AHEAD_MOST) + 1);
+    uint64_t by_entry = rank_before(&q->rank, tqueue_entry(q, task_at(&e->store, slot))) + 1;
+    uint64_t before = u32_min(own->line.n, ahead + 1);
 
     if (task_at(&e->store, slot)->cancel || own->limiter != q->limiter || own->by_order || before > AHEAD_MOST)
         return by_entry; /* also of one that was told to run now: it is in another line */
@@ -224,6 +226,7 @@ int engine_look(const struct engine *e, task_no no, struct task_view *v)
 {
     task_slot slot = task_find(&e->store, no);
     const struct tqueue *q;
+    uint32_t ahead;
 
     if (slot == SLOT_NONE)
         return SQ_EUNKNOWN;
@@ -233,9 +236,10 @@ int engine_look(const struct engine *e, task_no no, struct task_view *v)
         v->until_ms += (msec_t)q->pool->rules.result_ms;
     if (v->state == TASK_WAITING) {
         v->waiting = (uint32_t)q->rank.n;
-        v->position = place_of(e, slot, q, rank_before(&q->rank, tqueue_entry(q, task_at(&e->store, slot))) + 1);
+        ahead = line_ahead(&e->store, slot, AHEAD_MOST);
+        v->position = place_of(e, slot, q, ahead);
         if (q->pool->rules.order != ORDER_NUMBER)
-            v->ahead_of_key = line_ahead(&e->store, slot, AHEAD_MOST);
+            v->ahead_of_key = ahead;
         v->turns = turns_of(e, slot, v);
         look_at_limits(e, limiter_of(e, slot), v);
     }

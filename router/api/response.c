@@ -369,10 +369,16 @@ void api_location(char line[API_LOCATION_LEN], const char *token)
     assert(w == line + API_LOCATION_LEN);
 }
 
+void api_tell_name(struct api_told *x, const char *token, size_t n)
+{
+    assert(n < sizeof(x->task));
+    *text_put(x->task, token, n) = '\0'; /* behind it may lie a longer one */
+}
+
 static void note_ticket(struct api_told *x, const struct api_ticket *t)
 {
     x->permit = t->permit;
-    memcpy(x->task, t->token, TOKEN_TEXT_LEN);
+    api_tell_name(x, t->token, TOKEN_TEXT_LEN);
     x->state = t->admitted ? "admitted" : "waiting";
     if (t->admitted) {
         x->pass = t->pass;
@@ -421,7 +427,7 @@ void api_permit_over(struct api_ans *a, const char *token, enum gone_reason why)
     ADD(&a->body, "{\"kind\":\"permit\",\"task\":\"");
     buf_append(&a->body, token, TOKEN_TEXT_LEN);
     a->told.permit = true;
-    memcpy(a->told.task, token, TOKEN_TEXT_LEN);
+    api_tell_name(&a->told, token, TOKEN_TEXT_LEN);
     a->told.state = "finished";
     a->told.reason = gone_word(why);
     ADD(&a->body, "\",\"state\":\"finished\",\"reason\":\"");

@@ -77,6 +77,8 @@ struct api_ans { /* reused from request to request */
 void api_ans_init(struct api_ans *a);
 void api_ans_fini(struct api_ans *a);
 void api_ans_reset(struct api_ans *a);
+/* Notes whose answer it is: the n characters of a task's or ticket's token. */
+void api_tell_name(struct api_told *x, const char *token, size_t n);
 /* Begins an answer with JSON. */
 void api_ok(struct api_ans *a, int status);
 /* For what is given to the server: "" or the lines, 0-terminated; NULL: no memory. */

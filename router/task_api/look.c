@@ -17,7 +17,7 @@
 
 void task_note(struct api_ans *a, const struct task_name *t, uint8_t state)
 {
-    memcpy(a->told.task, t->text, TASK_TOKEN_LEN);
+    api_tell_name(&a->told, t->text, TASK_TOKEN_LEN);
     a->told.state = state != TASK_FREE ? task_state_word((enum task_state)state) : NULL;
 }
 

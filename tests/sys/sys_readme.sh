@@ -25,9 +25,9 @@ block() { # beginning of a line
 type_in() { # "claim" beginning of a line [sed script, for what takes for ever]
     block "$2" | sed "${3:-}" >"$DIR/typed"
     [ -s "$DIR/typed" ] || give_up "$page has no commands after: $2"
-    check "$1" eval "(cd '$DIR' && bash -eu typed >out 2>&1)"
+    check "$1" eval "(cd '$DIR' && bash -eu typed >out 2>&1 || ! cat out)"
 }
-said() { check "$1" grep -qE "$2" "$DIR/out"; } # "claim" pattern
+said() { check "$1" eval "grep -qE '$2' '$DIR/out' || ! cat '$DIR/out'"; } # "claim" pattern
 
 env BASE_PORT="$PORT" RUN_DIR="$C" BIN="$BIN" WAIT_S=240 "$root/deploy/run.sh" >"$DIR/run.log" 2>&1 &
 run=$!

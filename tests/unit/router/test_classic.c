@@ -3,6 +3,7 @@
 #include "router/compat/classic_answer.h"
 #include "router/compat/classic_ask.h"
 #include "router/state/router.h"
+#include "router/task_api/look.h"
 
 #include "tests/lib/criterion.h"
 #include <stdlib.h>
@@ -290,6 +291,24 @@ static const char *at(const char *as, int64_t unix_s)
 
     text[n] = '\0';
     return text;
+}
+
+Test(classic, a_task_behind_a_permit_has_a_name_of_its_own)
+{
+    struct api_ans a = { 0 };
+    char permit[TOKEN_TEXT_LEN];
+    struct task_name task;
+
+    memset(permit, 'x', sizeof(permit));
+    memset(task.text, 'y', sizeof(task.text));
+    api_ans_init(&a);
+    api_permit_over(&a, permit, GONE_LEFT);
+    cr_expect_eq(strlen(a.told.task), (size_t)TOKEN_TEXT_LEN);
+    api_ans_reset(&a);
+    cr_expect_str_eq(a.told.task, "");
+    task_note(&a, &task, TASK_WAITING);
+    cr_expect_eq(strlen(a.told.task), (size_t)TASK_TOKEN_LEN, "%s", a.told.task);
+    api_ans_fini(&a);
 }
 
 Test(classic, a_moment_is_told_in_the_layout_that_the_operator_chose)

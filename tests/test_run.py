@@ -9,6 +9,7 @@ import importlib.util
 import io
 import os
 import sys
+import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -70,6 +71,30 @@ class Counts(unittest.TestCase):
                            "for ((;;)); do sleep 0.1; done", limit=1)
         self.assertRegex(said, "it hangs: ended after [0-9]+ s")
         self.assertNotIn("SKIPPED", said)
+
+    def test_a_second_time(self):
+        """In a tier: at the end, alone; once; only of what looks at the clock; its first log stays."""
+        with tempfile.TemporaryDirectory() as d:
+            slow = f"if mkdir {d}/x; then echo FAIL sys_try: slow; exit 1; fi; ls {d} >&2; echo sys_try: 2 passed, 0 failed"
+            for script, passed, failed in ((slow, 2, 0), ("echo FAIL sys_try: no; exit 1", 0, 1)):
+                r = run.Run([job(script), job(f"sleep 0.3; touch {d}/y; echo 1 passed, 0 failed", name="sys_y")], True)
+                said = io.StringIO()
+                with contextlib.redirect_stdout(said):
+                    r.all()
+                    bad = r.summary()
+                self.assertEqual((r.passed, r.failed, bad), (passed + 1, failed, failed > 0), said.getvalue())
+                self.assertIn(f"UNSTABLE test_run/sys_try: it failed beside others, and {('passed', 'failed')[failed]} alone", said.getvalue())
+                with open(r.jobs[0].beside(), encoding="utf-8") as f:
+                    self.assertIn("FAIL sys_try", f.read())
+            with open(f"{run.Job('sys_try', [], where='test_run/').log}", encoding="utf-8") as f:
+                self.assertIn("no", f.read())
+        computes = run.Job("sim_try", ["sh", "-c", "echo no"], where="test_run/")
+        many = [job("exit 1", name=f"sys_{k}") for k in range(run.MENDABLE + 2)]
+        for jobs, again in (([computes], 0), (many, run.MENDABLE)):
+            r = run.Run(jobs, True)
+            with contextlib.redirect_stdout(io.StringIO()):
+                r.all()
+            self.assertEqual((sum(j.again for j in jobs), r.failed), (again, len(jobs)))
 
     def test_criterion(self):
         line = "[====] Synthesis: Tested: %d | Passing: %d | Failing: 0 | Crashing: %d"

@@ -28,6 +28,7 @@
 #define POSTS_AT_START 256
 #define GUEST_US       5000
 #define MS_MAX         3600000 /* turns come by themselves once in a while */
+#define SHARED_MS      100     /* between the moments that ev_timer_about() means */
 #define EV_READY_MAX   512     /* descriptors that one turn takes; the others are not forgotten */
 
 struct ev_call {
@@ -45,6 +46,7 @@ struct ev {
     int at, n_ready;    /* ready[at..n_ready): of this turn, still to be told */
     struct list timers; /* ev_timer.in, by due_us */
     uint64_t armings;   /* armings of timers, ever */
+    msec_t began_ms;    /* shared moments are counted from it: processes do not wake together */
     bool stop;
     bool in_hooks;
     struct ev_call *posts, *running; /* owned */
@@ -252,6 +254,15 @@ void ev_timer_at(struct ev_timer *t, msec_t when)
 void ev_timer_in_us(struct ev_timer *t, int64_t us)
 {
     arm(t, ev_now_us(t->ev) + us);
+}
+
+void ev_timer_about(struct ev_timer *t, msec_t in_ms)
+{
+    msec_t when = ev_now(t->ev) + in_ms - t->ev->began_ms;
+
+    if (in_ms >= SHARED_MS)
+        when = (when + SHARED_MS / 2) / SHARED_MS * SHARED_MS;
+    ev_timer_at(t, t->ev->began_ms + when);
 }
 
 /* When the first one is due, by the monotonic clock; INT64_MAX: none is armed. */
@@ -495,6 +506,7 @@ int ev_new(struct ev **out, struct err *e)
         ev->running = calloc(POSTS_AT_START, sizeof(*ev->running));
         ev->cap_posts = ev->cap_running = POSTS_AT_START;
         ev->clock.stale = true;
+        ev->began_ms = ev_read_mono_us() / 1000;
     }
     if (ev == NULL || ev->epfd < 0 || ev->posts == NULL || ev->running == NULL) {
         ev_free(ev);

@@ -108,6 +108,10 @@ struct ev_timer;
 struct ev_timer *ev_timer_new(struct ev *ev, void (*fn)(void *arg), void *arg);
 void ev_timer_at(struct ev_timer *t, msec_t when); /* MSEC_NEVER disarms */
 void ev_timer_in_us(struct ev_timer *t, int64_t us);
+/* For what comes again and again, and not to the moment: from 100 ms on it is moved by up to 50 ms, to
+ * one of the moments, 100 ms apart, that such timers of a loop share. Each turn of a loop that idles
+ * costs a wake-up with cold caches, far more than what is done in it. */
+void ev_timer_about(struct ev_timer *t, msec_t in_ms);
 void ev_timer_free(struct ev_timer *t);
 
 /* ---- signals ---- */

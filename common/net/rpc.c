@@ -171,7 +171,7 @@ static void beat_later(struct rpc *r)
 {
     msec_t quarter = (msec_t)r->heartbeat_ms / 4;
 
-    ev_timer_at(r->beat, r->last_beat + ms_min(ms_max(quarter, 5), BEAT_MAX_MS));
+    ev_timer_about(r->beat, ms_min(ms_max(quarter, 5), BEAT_MAX_MS));
 }
 
 static void on_beat(void *arg)

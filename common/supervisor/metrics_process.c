@@ -179,7 +179,7 @@ static void look(void *arg)
     struct giveback *g = arg;
     uint64_t has = own_bytes();
 
-    ev_timer_at(g->timer, ev_now(g->ev) + GIVEBACK_LOOK_MS);
+    ev_timer_about(g->timer, GIVEBACK_LOOK_MS);
     if (has == 0)
         return;
     if (!g->again && (!giveback_due(&g->low, has) || mallinfo2().fordblks < GIVEBACK_LEAST))

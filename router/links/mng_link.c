@@ -320,7 +320,7 @@ static void on_load(void *arg)
             (void)!rpc_send(ch, &out, 0); /* for people alone, and the next one comes soon */
     }
     buf_fini(&warning);
-    ev_timer_at(m->timer, now + LOAD_EVERY_MS);
+    ev_timer_about(m->timer, LOAD_EVERY_MS);
 }
 
 struct mng_links *mng_links_new(struct router *r)
@@ -337,7 +337,7 @@ struct mng_links *mng_links_new(struct router *r)
         mng_links_free(m);
         return NULL;
     }
-    ev_timer_at(m->timer, ev_now(r->ev) + LOAD_EVERY_MS);
+    ev_timer_about(m->timer, LOAD_EVERY_MS);
     for (size_t i = 0; i < addrs->n && i < LINKS_MAX; i++)
         if (link_dial(m, ((char **)addrs->v)[i]) < 0) {
             mng_links_free(m);

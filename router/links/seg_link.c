@@ -94,7 +94,7 @@ static void on_timer(void *arg)
     each_node_link (&s->nodes, l)
         say_all(l);
     repeat_leaves(s->r);
-    ev_timer_at(s->seen_timer, ev_now(s->r->ev) + STREAM_SEEN_MS);
+    ev_timer_about(s->seen_timer, STREAM_SEEN_MS);
 }
 
 static int feed_init(struct seg_links *s)
@@ -103,7 +103,7 @@ static int feed_init(struct seg_links *s)
     if (s->seen_timer == NULL)
         return SQ_ENOMEM;
     if (known(s)->fresh_ms > 0)
-        ev_timer_at(s->seen_timer, ev_now(s->r->ev) + STREAM_SEEN_MS);
+        ev_timer_about(s->seen_timer, STREAM_SEEN_MS);
     return 0;
 }
 

@@ -78,7 +78,7 @@ static void on_tick(void *arg)
     left_look(t);
     asks_tick(t);
     wholes_tick(t);
-    ev_timer_at(t->timer, ev_now(t->r->ev) + TASK_TICK_MS);
+    ev_timer_about(t->timer, TASK_TICK_MS);
 }
 
 int tasking_new(struct tasking **out, struct router *r, struct err *e)
@@ -112,7 +112,7 @@ int tasking_new(struct tasking **out, struct router *r, struct err *e)
         tasking_free(t);
         return rc;
     }
-    ev_timer_at(t->timer, ev_now(r->ev) + TASK_TICK_MS);
+    ev_timer_about(t->timer, TASK_TICK_MS);
     *out = t;
     return 0;
 }

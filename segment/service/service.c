@@ -69,7 +69,7 @@ static void on_tick(void *arg)
     audit_tick(s->audit, ev_wall_ms(s->node.ev));
     seg_trace_tick(s);
     node_tick(&s->node, now);
-    ev_timer_at(s->tick, now + NODE_TICK_MS);
+    ev_timer_about(s->tick, NODE_TICK_MS);
 }
 
 /* Links are dialled and dropped here, where no channel is in a callback of ours. Dropping
@@ -211,7 +211,7 @@ static int start(struct seg_service *s, struct ev *ev, const struct seg_service_
     if (rc < 0)
         return err_wrap(e, "segment node %s", c->node);
     s->ticked_ms = ev_now(ev);
-    ev_timer_at(s->tick, s->ticked_ms + NODE_TICK_MS);
+    ev_timer_about(s->tick, NODE_TICK_MS);
     return node_begin(&s->node, c, e);
 }
 

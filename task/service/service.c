@@ -154,7 +154,7 @@ static void on_tick(void *arg)
     whole_tick(s);
     node_tick(&s->node, now);
     stop_when_called(s, now);
-    ev_timer_at(s->tick, now + NODE_TICK_MS);
+    ev_timer_about(s->tick, NODE_TICK_MS);
 }
 
 /* ---- the table ---------------------------------------------------------------------- */
@@ -333,7 +333,7 @@ static int start(struct task_service *s, struct ev *ev, const struct task_servic
         rc = ev_hook(ev, RPC_HOOK_LAST - 1, on_flush, s);
     if (rc < 0)
         return err_wrap(e, "task node %s", c->node);
-    ev_timer_at(s->tick, s->node.began_ms + NODE_TICK_MS);
+    ev_timer_about(s->tick, NODE_TICK_MS);
     return node_begin(&s->node, c, e);
 }
 

@@ -117,6 +117,41 @@ Test(ev, timers_in_order_and_never_early)
     ev_timer_free(c);
 }
 
+static unsigned moments, fired_of_all;
+static msec_t moment;
+
+static void note_moment(void *arg)
+{
+    (void)arg;
+    moments += ev_now(ev) != moment;
+    moment = ev_now(ev);
+    fired_of_all++;
+}
+
+/* Those who come again and again wake the loop together, wherever in 100 ms they were due. */
+Test(ev, timers_that_are_not_to_the_moment_share_it)
+{
+    struct ev_timer *t[20], *quick = ev_timer_new(ev, note, "q");
+    msec_t since = ev_now(ev);
+
+    for (unsigned i = 0; i < ARRAY_LEN(t); i++) {
+        t[i] = ev_timer_new(ev, note_moment, NULL);
+        ev_timer_about(t[i], 100 + 5 * i);
+    }
+    ev_timer_about(quick, 20); /* is short: to the moment */
+    while (trace[0] == '\0')
+        ev_turn(ev, true);
+    cr_expect_geq(ev_now(ev) - since, 20);
+    while (fired_of_all < ARRAY_LEN(t)) {
+        ev_turn(ev, true);
+        cr_expect(fired_of_all == 0 || ev_now(ev) - since >= 50);
+    }
+    cr_expect_leq(moments, 2u);
+    for (unsigned i = 0; i < ARRAY_LEN(t); i++)
+        ev_timer_free(t[i]);
+    ev_timer_free(quick);
+}
+
 Test(ev, a_timer_can_be_put_off_and_disarmed)
 {
     struct ev_timer *a = ev_timer_new(ev, note, "a"), *b = ev_timer_new(ev, note, "b");

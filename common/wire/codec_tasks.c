@@ -153,7 +153,8 @@ MESSAGE(endpoint, Endpoint, NULL, NUM(epoch), NAME(name), NUM(serial), NUM(versi
         NUM(paused), IN(breaker_ratio, 0, 100), NUM(breaker_min), NUM(breaker_open_ms),
         FILE_NAME(secret_file), FILE_NAME(ca_file), FILE_NAME(cert_file), FILE_NAME(key_file),
         TEXT(proxy, ENDPOINT_URL_MAX), NUM(adaptive_min), TEXT(budget, NAME_MAX_LEN), NUM(tripped),
-        NUM(resets), NUM(probe), NUM(max_answer))
+        NUM(resets), NUM(probe), NUM(max_answer), TEXT(auth_field, ENDPOINT_AUTH_MAX),
+        FILE_NAME(auth_file))
 
 MESSAGE(endpoint_drop, EndpointDrop, NULL, NUM(epoch), NAME(name))
 

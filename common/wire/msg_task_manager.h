@@ -19,6 +19,8 @@
 #define ENDPOINT_ANY       ((uint64_t)INT64_MAX)
 #define ENDPOINT_URL_MAX   1024
 #define ENDPOINT_FILE_MAX  255
+#define ENDPOINT_AUTH_WORD 64 /* characters of the header that has its secret, and of the scheme */
+#define ENDPOINT_AUTH_MAX  (2 * ENDPOINT_AUTH_WORD + 3)
 #define ENDPOINT_WHY_MAX   399
 #define ENDPOINT_ALLOW_MAX 32 /* networks */
 #define ENDPOINT_NET_MAX   49 /* bytes of a network as text */
@@ -123,6 +125,8 @@ struct msg_endpoint {
     uint64_t resets; /* another number than before: its breaker closes, failures are forgotten; 0: none */
     uint64_t probe;  /* another number than before: one call is to try at once; 0: none */
     uint64_t max_answer; /* bytes of an answer that is kept whole; 0: as much as of any result */
+    const char *auth_field; /* "authorization: Bearer ": goes before the secret */
+    const char *auth_file;  /* file of that secret; "": none */
 };
 
 struct msg_endpoint_drop { /* no pool of this node has it any more: no call begins */

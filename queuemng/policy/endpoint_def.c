@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/ip.h"
+#include "common/task/call.h"
 #include "common/task/queue_name.h"
 #include "common/wire/msg_task_manager.h"
 
@@ -29,6 +30,18 @@ static const struct cfg_key sign_keys[] = {
     { "secret_file", CFG_STR, offsetof(struct endpoint_sign, secret_file), "", 0, ENDPOINT_FILE_MAX,
       true, "file of each task node (mode 0600) with the keys that sign calls (Standard Webhooks), one "
       "a line, read again when it changes; \"\" = none", 0, 0, 0 },
+    { 0 },
+};
+
+#define AUTH(f) offsetof(struct endpoint_auth, f)
+static const struct cfg_key auth_keys[] = {
+    { "secret_file", CFG_STR, AUTH(secret_file), "", 0, ENDPOINT_FILE_MAX, true,
+      "file of each task node (mode 0600) with the key that the target wants, one line, read again when "
+      "it changes; it replaces what callers send; \"\" = none", 0, 0, 0 },
+    { "header", CFG_STR, AUTH(header), "authorization", 1, ENDPOINT_AUTH_WORD, true,
+      "name of the header that carries it", 0, 0, 0 },
+    { "scheme", CFG_STR, AUTH(scheme), "Bearer", 0, ENDPOINT_AUTH_WORD, true,
+      "word before it; \"\" = none (x-api-key)", 0, 0, 0 },
     { 0 },
 };
 
@@ -70,6 +83,8 @@ const struct cfg_key endpoint_def_keys[] = {
       0, 0, 0 },
     { "breaker", CFG_OBJ, AT(breaker), "", 0, 0, true, "when it counts as down", 0, breaker_keys, 0 },
     { "sign", CFG_OBJ, AT(sign), "", 0, 0, true, "how calls are signed", 0, sign_keys, 0 },
+    { "auth", CFG_OBJ, AT(auth), "", 0, 0, true, "how calls say who we are, to the target", 0, auth_keys,
+      0 },
     { "tls", CFG_OBJ, AT(tls), "", 0, 0, true, "how an https url is spoken to", 0, tls_keys, 0 },
     { "proxy", CFG_STR, AT(proxy), "", 0, ENDPOINT_URL_MAX, true,
       "http://host:port of a proxy; \"\" = none", 0, 0, 0 },
@@ -188,6 +203,15 @@ static int adaptive_check(const struct endpoint_def *d, struct err *e)
     return 0;
 }
 
+static int auth_check(const struct endpoint_def *d, struct err *e)
+{
+    const char *header = d->auth.header, *scheme = d->auth.scheme;
+    const char *wrong = call_header_wrong(header, strlen(header), scheme, strlen(scheme));
+
+    return wrong == NULL ? 0 : err_set(e, SQ_EINVAL, "endpoint %s: auth.header, auth.scheme: %s %s", d->name,
+                                       header, wrong);
+}
+
 int endpoint_def_check(const struct endpoint_def *d, struct err *e)
 {
     int rc;
@@ -201,6 +225,8 @@ int endpoint_def_check(const struct endpoint_def *d, struct err *e)
                  : url_check(d, "proxy", d->proxy, e);
     if (rc == 0)
         rc = allow_check(d, e);
+    if (rc == 0)
+        rc = auth_check(d, e);
     if (rc == 0 && (d->tls.cert_file[0] == 0) != (d->tls.key_file[0] == 0))
         rc = err_set(e, SQ_EINVAL, "endpoint %s: tls: cert_file and key_file go together", d->name);
     if (rc == 0 && d->connect_timeout_ms > d->deadline_ms)

@@ -19,6 +19,10 @@ struct endpoint_sign {
     char *secret_file;
 };
 
+struct endpoint_auth { /* the key that the target wants to see */
+    char *secret_file, *header, *scheme;
+};
+
 struct endpoint_tls {
     char *ca_file, *cert_file, *key_file;
 };
@@ -37,6 +41,7 @@ struct endpoint_def {
     bool paused;
     struct endpoint_breaker breaker;
     struct endpoint_sign sign;
+    struct endpoint_auth auth;
     struct endpoint_tls tls;
     char *proxy;
 };

@@ -320,7 +320,10 @@ void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
     struct arena *a = &m->out->box.mem;
     const struct endpoint_def *d = &x->def;
     struct msg_endpoint *g = &mng_to(m, s->node->peer, MSG_ENDPOINT)->endpoint;
+    char auth_field[ENDPOINT_AUTH_MAX + 1];
 
+    snprintf(auth_field, sizeof(auth_field), "%s: %s%s", d->auth.header, d->auth.scheme,
+             d->auth.scheme[0] != 0 ? " " : "");
     *g = (struct msg_endpoint){ .epoch = m->epoch,
                                 .name = arena_strdup(a, d->name),
                                 .serial = s->serial,
@@ -347,7 +350,9 @@ void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
                                 .tripped = x->tripped,
                                 .resets = x->resets,
                                 .probe = x->probe,
-                                .max_answer = (uint64_t)d->max_answer };
+                                .max_answer = (uint64_t)d->max_answer,
+                                .auth_field = arena_strdup(a, auth_field),
+                                .auth_file = arena_strdup(a, d->auth.secret_file) };
     for (uint32_t i = 0; g->allow != NULL && i < g->n_allow; i++)
         g->allow[i] = arena_strdup(a, ((char *const *)d->allow.v)[i]);
     m->out->box.failed = m->out->box.failed || a->failed;

@@ -114,6 +114,27 @@ static void retry_after(struct api_ans *a, enum api_problem p, uint64_t salt)
         put_retry_after(a, 1, p == API_QUEUE_UNAVAILABLE || p == API_OUTCOME_UNKNOWN ? 1 : 3, salt);
 }
 
+static const char *error_type(int status)
+{
+    return status == 401   ? "authentication_error"
+           : status == 403 ? "permission_error"
+           : status == 429 ? "rate_limit_error"
+           : status >= 500 ? "server_error"
+                           : "invalid_request_error";
+}
+
+static void put_error(struct api_ans *a, int status, const char *code, const char *detail)
+{
+    ADD(&a->body, ",\"error\":{\"message\":");
+    json_ascii(&a->body, detail, strlen(detail));
+    ADD(&a->body, ",\"type\":\"");
+    buf_str(&a->body, error_type(status));
+    ADD(&a->body, "\",\"param\":null,\"code\":\"");
+    buf_str(&a->body, code);
+    ADD(&a->body, "\"}");
+    a->wraps = false;
+}
+
 /* Without its last brace: members may follow. */
 static void begin(struct api_ans *a, int status, const char *code, const char *detail,
                   uint64_t salt)
@@ -126,6 +147,8 @@ static void begin(struct api_ans *a, int status, const char *code, const char *d
     a->told.code = code;
     a->told.detail = detail;
     problem_open(&a->body, status, code, detail, hex16(id, salt));
+    if (a->wraps)
+        put_error(a, status, code, detail);
     if (status == 401)
         ADD(&a->headers, "WWW-Authenticate: Bearer realm=\"segq\"\r\n");
 }

@@ -46,6 +46,7 @@
     X(ENDPOINT_FAILED, 502, "endpoint_failed")                                           \
     X(OUTCOME_UNKNOWN, 503, "outcome_unknown")                                           \
     X(WAIT_TOO_LONG, 429, "wait_too_long")                                               \
+    X(WAIT_OVER, 504, "wait_over")                                                       \
     X(OVERLOADED, 503, "queue_unavailable") /* this router is overloaded */
 
 enum api_problem {
@@ -72,6 +73,7 @@ struct api_ans { /* reused from request to request */
     struct buf headers; /* extra lines, each with CRLF */
     struct buf body;
     struct api_told told;
+    bool wraps; /* the next problem has `error`, too: clients of language models read nothing else */
 };
 
 void api_ans_init(struct api_ans *a);

@@ -5,6 +5,7 @@
 #include "common/supervisor/program.h"
 #include "router/service/dispatch.h"
 #include "router/service/service.h"
+#include "router/task_requests/tasking.h"
 
 #define LOG_MODULE "router"
 
@@ -78,6 +79,8 @@ static int try(const void *c, struct err *e)
 
     if (rc == 0)
         rc = tls_server_check(NULL, &r->admin_tls, cfg_has_cert(&r->admin_tls), e);
+    if (rc == 0)
+        rc = tasking_try(r, e);
     return rc < 0 ? rc : tls_server_check("listen_certs", r->listen_certs.v, r->listen_certs.n, e);
 }
 

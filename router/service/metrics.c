@@ -72,6 +72,8 @@ static const struct metric_row task_rows[] = {
     TASKS("looked_total", COUNTER, looked, "Tasks looked at"),
     TASKS("changed_total", COUNTER, changed, "Tasks changed or cancelled"),
     TASKS("refused_total", COUNTER, refused, "Requests about tasks that nobody may make"),
+    TASKS("tenants_total", COUNTER, tenants, "Requests of tenants that were let in"),
+    TASKS("waits_over_total", COUNTER, waits_over, "Calls that waited for as long as their token says"),
     TASKS("asks_lost_total", COUNTER, lost, "Questions to task nodes that were lost"),
     TASKS("overdue_total", COUNTER, overdue, "Requests about tasks that reached their time limit"),
     TASKS("stale_total", COUNTER, stale, "Answers of task nodes that this router's map is old"),

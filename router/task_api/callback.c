@@ -146,7 +146,7 @@ static bool is_one_of(struct slice name, const char *const *v, size_t n)
 
 /* Said to us, or what an answer that is kept cannot follow. Conditions of a change are the target's:
  * without them a PUT would write over what it was to spare. */
-static bool is_for_us(const struct http_req *q, struct slice name, bool ours)
+static bool is_for_us(const struct http_req *q, struct slice name, unsigned drops)
 {
     static const char *const v[] = { "prefer", "accept-encoding", "range", "if-range" };
     static const char *const of_reads[] = { "if-none-match", "if-match", "if-modified-since",
@@ -155,7 +155,8 @@ static bool is_for_us(const struct http_req *q, struct slice name, bool ours)
 
     return is_one_of(name, v, ARRAY_LEN(v)) ||
            (reads && is_one_of(name, of_reads, ARRAY_LEN(of_reads))) ||
-           (ours && is_name(name, "authorization"));
+           ((drops & CALLBACK_NO_AUTH) != 0 && is_name(name, "authorization")) ||
+           ((drops & CALLBACK_NO_IDEM) != 0 && is_name(name, "idempotency-key"));
 }
 
 static struct call_span method_of(const struct http_req *q)
@@ -169,7 +170,7 @@ static struct call_span method_of(const struct http_req *q)
     return literal(words[q->method]);
 }
 
-bool callback_of_request(struct buf *form, const struct http_req *q, struct slice path, bool ours,
+bool callback_of_request(struct buf *form, const struct http_req *q, struct slice path, unsigned drops,
                          struct body_error *e)
 {
     struct head h = { .form = form };
@@ -179,7 +180,7 @@ bool callback_of_request(struct buf *form, const struct http_req *q, struct slic
     if (!begin(form, method_of(q), path, e))
         return false;
     while (http_next_field(&rest, &name, &value))
-        if (!call_header_refused(name.p, name.n) && !is_for_us(q, name, ours) &&
+        if (!call_header_refused(name.p, name.n) && !is_for_us(q, name, drops) &&
             !http_connection_names(q->fields, name) && !add(&h, name, value, e))
             return false;
     call_pack_body(form, span(q->body));

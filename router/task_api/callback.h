@@ -17,9 +17,12 @@ int64_t callback_base64(struct slice text);
 /* Appends the form of b, whose texts change by it. False: e says why. *body_n: bytes of its body. */
 SQ_CHECK bool callback_of_body(struct buf *form, const struct task_body *b, size_t *body_n,
                                struct body_error *e);
+/* Fields that are not passed on: it is for us; it tells tasks of one tenant apart, and to the target all
+ * tenants are one. */
+enum { CALLBACK_NO_AUTH = 1, CALLBACK_NO_IDEM = 2 };
 /* Makes the form of a request: its method, its headers but for those that are not passed on, its body. path: from a
- * slash on, with its query; ours: its Authorization is for us. */
+ * slash on, with its query. */
 SQ_CHECK bool callback_of_request(struct buf *form, const struct http_req *q, struct slice path,
-                                  bool ours, struct body_error *e);
+                                  unsigned drops, struct body_error *e);
 
 #endif

@@ -56,6 +56,7 @@ static bool read_queues(struct server_token *t, char *word)
 /* NULL: it is sound. */
 static const char *read_line(struct server_token *t, char *line)
 {
+    const char *why;
     char *rest = NULL;
 
     *t = (struct server_token){ 0 };
@@ -65,7 +66,21 @@ static const char *read_line(struct server_token *t, char *line)
         return "\"submit\", \"take\" or \"read\", with commas between, are expected second";
     if (!read_queues(t, strtok_r(NULL, " \t\r", &rest)))
         return "1 to 16 queues or patterns (ride/*), with commas between, are expected third";
-    return strtok_r(NULL, " \t\r", &rest) == NULL ? NULL : "nothing is expected behind the queues";
+    why = tenant_read(&t->tenant, rest);
+    if (why == NULL && server_is_tenant(t) && (t->may & MAY_TAKE) != 0)
+        return "a tenant (key=) cannot take: it would get the tasks of others";
+    return why;
+}
+
+/* A token of two lines would have the rights of one of them. It is refused where that could let a
+ * tenant do more than its line says. */
+static const char *told_apart(const struct server_tokens *t, const struct server_token *one)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if ((server_is_tenant(one) || server_is_tenant(&t->v[i])) &&
+            memcmp(t->v[i].hash, one->hash, sizeof(one->hash)) == 0)
+            return "this token has another line, and one of them makes it a tenant's (key=)";
+    return NULL;
 }
 
 static int add(struct server_tokens *t, const struct server_token *one)
@@ -97,6 +112,7 @@ int server_tokens_read(struct server_tokens *t, char *text, struct err *e)
             continue;
         why = fresh.n == SERVER_TOKENS_MAX ? "there are more than 1000 tokens"
                                            : read_line(&one, line);
+        why = why == NULL ? told_apart(&fresh, &one) : why;
         rc = why == NULL ? add(&fresh, &one) : 0;
     }
     if (why != NULL)

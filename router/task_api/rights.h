@@ -4,7 +4,8 @@
  * Tokens are of a file of lines; of a token it has the hash only:
  *   SHA-256 in hexadecimal   what it may           queues: names and patterns
  *   9f86d081884c7d65...      submit,take,read      images,ride/x
- * Empty lines, and lines that begin with a #, are nothing. */
+ *   5994471abb01112a...      submit                paid          key=tenant7 priority=2
+ * What stands behind the queues makes it a tenant's (tenant.h). Empty lines, and lines that begin with a #, are nothing. */
 #ifndef SEGQ_TASK_API_RIGHTS_H
 #define SEGQ_TASK_API_RIGHTS_H
 
@@ -13,6 +14,7 @@
 #include "common/task/queue_name.h"
 #include "router/gate/signed_claim.h"
 #include "router/task_api/body.h"
+#include "router/task_api/tenant.h"
 
 #define SERVER_TOKEN_MIN  16 /* characters */
 #define SERVER_TOKENS_MAX 1000
@@ -24,6 +26,7 @@ struct server_token {
     uint8_t may; /* enum server_may */
     uint16_t queues_n;
     char queues[QUEUES_TEXT]; /* names, and beginnings with a star; commas between */
+    struct tenant tenant;
 };
 
 /* A SHA-256 for each request would be a fifth of the router's work for it: tokens that were found
@@ -43,6 +46,11 @@ struct server_tokens {
 /* text: the whole file, 0-terminated; it is cut up. The key stays. 0; SQ_EINVAL: the line is named; SQ_ENOMEM. */
 SQ_CHECK int server_tokens_read(struct server_tokens *t, char *text, struct err *e);
 void server_tokens_free(struct server_tokens *t);
+
+static inline bool server_is_tenant(const struct server_token *t)
+{
+    return t != NULL && t->tenant.key[0] != '\0';
+}
 
 /* NULL: nobody's. */
 const struct server_token *server_tokens_find(struct server_tokens *t, struct slice token);

@@ -402,6 +402,12 @@ bool left_before(struct task_call *c)
     return gone;
 }
 
+void left_over(struct task_call *c)
+{
+    if (c->leaves)
+        withdraw(c);
+}
+
 void left_now(struct task_call *c)
 {
     if (waits_for_end(c) && has_gone(c))

@@ -90,6 +90,8 @@ void give_back_waits(struct tasking *t, part_no part);
 
 /* Notes that its task is submitted. True: its client has gone meanwhile. */
 bool left_before(struct task_call *c);
+/* Withdraws its task, if that has not begun and its client would have withdrawn it by going. */
+void left_over(struct task_call *c);
 /* For httpd_calls.on_gone: c's connection is no more. */
 void left_now(struct task_call *c);
 /* Each tick: whose clients have gone? */

@@ -7,6 +7,7 @@
 
 #include "router/state/router.h"
 #include "router/task_api/callback.h"
+#include "router/task_api/tenant.h"
 
 struct task_call *call_new(struct tasking *t, struct httpd_req *req, uint32_t n, size_t bytes,
                            msec_t wait_ms, call_done done)
@@ -155,7 +156,7 @@ void call_client_gone(struct task_call *c)
 
 /* ---- many rows ---- */
 
-#define ROW_ROOM (8 + CALLBACK_MORE) /* ends of a row's texts; what a call's form has more */
+#define ROW_ROOM (8 + CALLBACK_MORE + TENANT_ROOM) /* ends of a row's texts; what a call's form has more */
 #define WHY_ROOM 4096 /* bytes for reasons of unfit rows */
 
 /* Cuts the body into rows. How many; 0: *why. A single object that does not say that it is a line
@@ -218,6 +219,7 @@ struct task_call *call_of_rows(struct tasking *t, const struct task_asked *x, st
     c->why_room = WHY_ROOM;
     c->opens = call_bytes(c, opens);
     c->queue = (struct slice){ call_text(c, x->path.queue), x->path.queue.n };
+    c->tenant = x->tenant;
     c->way = x->path.queue.n > 0 ? pools_of_queue(&t->pools, x->path.queue.p, x->path.queue.n) : NULL;
     for (uint32_t i = 0; i < n; i++)
         read(&c->v[i], t->rows.text[i]);

@@ -21,6 +21,7 @@ struct task_asked { /* a request about tasks, let in */
     struct task_path path;
     struct task_id id;  /* in path.token */
     struct slice opens; /* see task_call; n 0: the path names the queue */
+    const struct tenant *tenant; /* the token's, until the request has begun; NULL: no token */
 };
 
 enum ask_kind { ASK_PUT, ASK_SETTLE, ASK_GET, ASK_TAKE, ASK_CHANGE, ASK_SCHEDULE, ASK_COMPLETE,
@@ -87,6 +88,8 @@ struct task_call {
     call_done done;
     struct slice queue;     /* named in the path */
     const struct task_way *way; /* way of that, until it has begun; NULL: to be looked up */
+    const struct tenant *tenant; /* whose, until it has begun; NULL: nobody's */
+    msec_t until;           /* looked at again and again until then, and no longer (504); 0: once */
     uint8_t what;           /* enum task_op */
     bool frees;             /* ?ack=1: what was read may go */
     bool reads;             /* the bytes of a result are shown */

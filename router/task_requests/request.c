@@ -62,10 +62,11 @@ static void complete(struct tasking *t, const struct task_asked *x)
 static const struct {
     uint8_t needs; /* rights that the server's token must have; 0: none is needed */
     void (*start)(struct tasking *t, const struct task_asked *x); /* answers, or begins a call */
+    bool tenants; /* may do it, too: it is about no task of others */
 } ops[] = {
-    [TASK_SUBMIT] = { MAY_SUBMIT, submit_start },
-    [TASK_COUNT] = { MAY_READ, one_count },
-    [TASK_BATCH] = { MAY_SUBMIT, submit_batch },
+    [TASK_SUBMIT] = { MAY_SUBMIT, submit_start, .tenants = true },
+    [TASK_COUNT] = { MAY_READ, one_count, .tenants = true },
+    [TASK_BATCH] = { MAY_SUBMIT, submit_batch, .tenants = true },
     [TASK_TAKE] = { MAY_TAKE, work_take },
     [TASK_TAKE_MANY] = { MAY_TAKE, take_many_start },
     [TASK_SETTLE] = { MAY_TAKE, work_settle },
@@ -78,7 +79,7 @@ static const struct {
     [TASK_ACK] = { MAY_TAKE, work_one },
     [TASK_NACK] = { MAY_TAKE, work_one },
     [TASK_EXTEND] = { MAY_TAKE, work_one },
-    [TASK_CALL] = { MAY_SUBMIT, pass_on },
+    [TASK_CALL] = { MAY_SUBMIT, pass_on, .tenants = true },
     [TASK_PUT_SCHEDULE] = { MAY_SUBMIT, schedule_put },
     [TASK_GET_SCHEDULE] = { MAY_READ, schedule_ask },
     [TASK_DELETE_SCHEDULE] = { MAY_SUBMIT, schedule_ask },
@@ -100,13 +101,21 @@ static const struct server_token *who_is(struct tasking *t, const struct http_re
 
 bool task_server_submits(struct tasking *t, const struct http_req *q, struct slice queue)
 {
-    return server_token_may(who_is(t, q, TASK_SUBMIT), MAY_SUBMIT, queue);
+    const struct server_token *who = who_is(t, q, TASK_SUBMIT);
+
+    return !server_is_tenant(who) && server_token_may(who, MAY_SUBMIT, queue);
 }
 
 struct refusal {
     enum api_problem problem;
     const char *why; /* NULL: none */
+    bool wraps;      /* see api_ans */
 };
+
+static struct refusal refusal(enum api_problem p, const char *why)
+{
+    return (struct refusal){ .problem = p, .why = why };
+}
 
 /* Sentences by what is needed: enum server_may. */
 static const struct {
@@ -125,13 +134,17 @@ static struct refusal judge(const struct server_token *who, const struct task_pa
     enum server_may need = (enum server_may)ops[p->op].needs;
 
     if (need != 0 && !servers)
-        return (struct refusal){ API_NOT_ELIGIBLE,
-                                 "servers ask at another address: listen_tasks of this router" };
+        return refusal(API_NOT_ELIGIBLE, "servers ask at another address: listen_tasks of this router");
     if (need != 0 && who == NULL)
-        return (struct refusal){ API_UNAUTHORIZED, rights[need].nobody };
+        return refusal(API_UNAUTHORIZED, rights[need].nobody);
     if (need != 0 && !(p->queue.n > 0 ? server_token_may(who, need, p->queue)
                                       : server_token_may_at_all(who, need)))
-        return (struct refusal){ API_NOT_ELIGIBLE, rights[need].other };
+        return refusal(API_NOT_ELIGIBLE, rights[need].other);
+    if (need != 0 && server_is_tenant(who) && !ops[p->op].tenants)
+        return refusal(API_NOT_ELIGIBLE, "this token is a tenant's (key= in task_tokens): it submits "
+                                 "and calls; a task's own token looks at it, and cancels it");
+    if (p->op == TASK_CALL && !tenant_may_call(&who->tenant, p->path))
+        return refusal(API_NOT_ELIGIBLE, "this token may not call this path: see paths= of its line in task_tokens");
     return (struct refusal){ 0 };
 }
 
@@ -153,6 +166,8 @@ static bool may(struct tasking *t, struct task_asked *x, bool servers)
 
     if (ops[p->op].needs != 0 && who != NULL && (p->queue.n == 0 || p->op == TASK_SETTLE))
         x->opens = (struct slice){ (char *)(uintptr_t)who->queues, who->queues_n };
+    x->tenant = who != NULL ? &who->tenant : NULL;
+    t->counts.tenants += no.why == NULL && server_is_tenant(who) && ops[p->op].needs != 0;
     if (no.why == NULL)
         return who != NULL || router_may_pass(t->r, x->req, LIMIT_POLL);
     if (!is_claimed(t, x))
@@ -229,6 +244,7 @@ static struct refusal judge_large(struct tasking *t, const struct http_req *q,
     struct http_req copy = *q;
     struct task_path p;
     struct api_req a;
+    struct refusal no;
 
     assert(q->path.n <= HTTP_MAX_LINE);
     copy.path.p = memcpy(path, q->path.p, q->path.n);
@@ -239,10 +255,13 @@ static struct refusal judge_large(struct tasking *t, const struct http_req *q,
         read_path(t, &p, &copy, &a);
         if (p.op == TASK_COMPLETE) /* a right can be checked by its node alone: as of a worker */
             p.op = TASK_ACK;
-        if (p.op < ARRAY_LEN(ops) && ops[p.op].needs != 0)
-            return judge(who_is(t, q, p.op), &p, servers);
+        if (p.op < ARRAY_LEN(ops) && ops[p.op].needs != 0) {
+            no = judge(who_is(t, q, p.op), &p, servers);
+            no.wraps = a.call == API_CALL;
+            return no;
+        }
     }
-    return (struct refusal){ API_PAYLOAD_TOO_LARGE, "the body is too large" };
+    return refusal(API_PAYLOAD_TOO_LARGE, "the body is too large");
 }
 
 bool task_may_be_large(struct tasking *t, const struct http_req *q)
@@ -257,7 +276,9 @@ bool task_refuse_large(struct tasking *t, struct httpd_req *req, const struct ht
 
     if (no.why == NULL || no.problem == API_PAYLOAD_TOO_LARGE)
         return false;
+    t->r->ans.wraps = no.wraps;
     refuse(t, req, no.problem, no.why);
+    t->r->ans.wraps = false;
     return true;
 }
 
@@ -276,6 +297,7 @@ void task_request(struct tasking *t, struct httpd_req *req, const struct http_re
     struct task_asked x = { .req = req, .q = q };
 
     read_path(t, &x.path, q, a);
+    t->r->ans.wraps = a->call == API_CALL;
     if (x.path.op == TASK_BAD_METHOD) {
         if (!router_may_pass(t->r, req, LIMIT_BAD))
             return;
@@ -287,4 +309,5 @@ void task_request(struct tasking *t, struct httpd_req *req, const struct http_re
     } else {
         start(t, &x, servers);
     }
+    t->r->ans.wraps = false;
 }

@@ -142,10 +142,42 @@ const char *submit_unfit(struct tasking *t, const struct task_way *w, const stru
 
 /* ---- one --------------------------------------------------------------------------------- */
 
+static bool look(struct task_call *c);
+
 static void count(struct tasking *t, const struct task_outcome *o)
 {
     t->counts.submitted += o->status == 201;
     t->counts.same += o->status == 200;
+}
+
+/* Problems of calls have the form that clients of language models read, too. */
+static void call_problem(struct task_call *c, enum api_problem p, const char *why)
+{
+    struct api_ans *a = &c->t->r->ans;
+
+    a->wraps = c->passes_on;
+    api_problem(a, p, why, router_request_id(c->t->r));
+    a->wraps = false;
+}
+
+/* A caller who said nothing of 202 knows only answers of the target: it waits on, or has an error.
+ * m NULL: how it is is not known. */
+static void wait_on(struct task_call *c, const struct msg_task_get_ans *m)
+{
+    msec_t now = ev_now(c->t->r->ev), left = c->until - now;
+    bool early = c->deadline - TASK_ASK_MS - now > c->wait_ms / 2; /* the node cannot wait now */
+
+    if (m == NULL || (early && left > 0)) {
+        call_problem(c, API_OUTCOME_UNKNOWN, "the line cannot be reached now, and the call may have begun");
+        return;
+    }
+    c->wait_ms = ms_min(left, TASK_WAIT_MAX_MS);
+    if (left > 0 && c->req != NULL && look(c))
+        return;
+    c->t->counts.waits_over++;
+    left_over(c);
+    call_problem(c, API_WAIT_OVER, "the target has not answered in the time that this token waits (wait= in "
+                                   "task_tokens); a call that had not begun is cancelled");
 }
 
 /* Answers as the target does. A long answer follows piece by piece; if too many do, it is looked at
@@ -161,14 +193,20 @@ static void pass_back(struct task_call *c, const struct task_name *name, const s
 
     if (passes && whole_is_crowded(c->t, a->part, m)) {
         c->t->counts.wholes_crowded++;
-        task_answer_later(&r->ans, name, m, from.endpoint);
+        if (c->until != 0)
+            call_problem(c, API_OVERLOADED, "too many long answers are on their way; try again");
+        else
+            task_answer_later(&r->ans, name, m, from.endpoint);
         return;
     }
     w = passes ? whole_new(c, a->part, m) : NULL;
     g.result_whole = w != NULL;
     g.part = a->part;
+    r->ans.wraps = true;
     task_answer_call(&r->ans, name, &g, &from, router_request_id(r));
-    wait_applied(&r->ans, c->wait_ms);
+    r->ans.wraps = false;
+    if (c->until == 0)
+        wait_applied(&r->ans, c->wait_ms);
     if (w != NULL)
         whole_start(c, w, NULL);
 }
@@ -181,6 +219,10 @@ static void answer(struct task_call *c, const struct msg_task_get_ans *m)
     struct task_name name;
 
     task_token_write(a->part, a->no, &r->keys.token, name.text);
+    if (c->until != 0 && (m == NULL || !task_state_is_final((enum task_state)m->state))) {
+        wait_on(c, m);
+        return;
+    }
     if (m != NULL && c->passes_on) {
         pass_back(c, &name, m);
         return;
@@ -221,6 +263,8 @@ static bool look(struct task_call *c)
     next->fresh = c->fresh;
     next->passes_on = c->passes_on;
     next->leaves = c->leaves;
+    next->until = c->until;
+    next->whole_only = c->whole_only;
     next->v[0].kind = ASK_GET;
     next->v[0].repeats = true;
     next->v[0].part = was->part;
@@ -243,11 +287,15 @@ static void submitted(struct task_call *c, const struct msg *m)
     (void)m;
     count(c->t, &o);
     c->fresh = o.status == 201;
+    r->ans.wraps = c->passes_on;
     if (o.problem == API_WAIT_TOO_LONG)
         api_problem_later(&r->ans, o.problem, o.detail, c->v[0].too_long_ms, router_request_id(r));
     else if (o.status >= 400)
         api_problem(&r->ans, o.problem, o.detail, router_request_id(r));
-    else if (left_before(c) || !c->looks || c->req == NULL || !look(c))
+    r->ans.wraps = false;
+    if (o.status >= 400)
+        return;
+    if (left_before(c) || !c->looks || c->req == NULL || !look(c))
         answer(c, NULL);
 }
 
@@ -277,7 +325,7 @@ static bool read_one(struct tasking *t, const struct task_asked *x, uint32_t mem
     return true;
 }
 
-enum { PASSES_ON = 1, LEAVES = 2, WHOLE = 4 }; /* bits: members of struct task_call */
+enum { PASSES_ON = 1, LEAVES = 2, WHOLE = 4, WAITS_ON = 8 }; /* bits: members of struct task_call */
 
 /* w: of the queue; NULL: none is known. wait_ms -1: how it is then is not asked. */
 static void ask_one(struct tasking *t, struct httpd_req *req, const struct task_way *w,
@@ -288,10 +336,11 @@ static void ask_one(struct tasking *t, struct httpd_req *req, const struct task_
 
     if (c == NULL)
         return;
-    c->wait_ms = ms_max(wait_ms, 0); /* once it is written */
+    c->wait_ms = ms_min(ms_max(wait_ms, 0), TASK_WAIT_MAX_MS); /* once it is written */
     c->passes_on = (how & PASSES_ON) != 0;
     c->leaves = (how & LEAVES) != 0;
     c->whole_only = (how & WHOLE) != 0;
+    c->until = (how & WAITS_ON) != 0 ? ev_now(t->r->ev) + wait_ms : 0;
     c->looks = wait_ms > 0 || (wait_ms == 0 && !c->passes_on);
     c->queue = (struct slice){ call_text(c, queue), queue.n };
     c->way = w;
@@ -299,16 +348,22 @@ static void ask_one(struct tasking *t, struct httpd_req *req, const struct task_
     call_begin(c);
 }
 
-static void submit(struct tasking *t, const struct task_asked *x, const struct task_body *b)
+static void submit(struct tasking *t, const struct task_asked *x, struct task_body *b)
 {
     /* Text of a claim, shorter than the claim in the body. */
-    size_t room = x->q->body.n + x->q->idempotency_key.n + CALLBACK_MORE;
+    size_t room = x->q->body.n + x->q->idempotency_key.n + CALLBACK_MORE + TENANT_ROOM;
     const struct task_way *w = pools_of_queue(&t->pools, x->path.queue.p, x->path.queue.n);
     struct slice bytes;
     enum api_problem p;
     struct body_error e;
-    const char *why = submit_unfit(t, w, b, &bytes, &p, &e);
+    struct tenant_texts texts;
+    const char *why = tenant_bind(x->tenant, b, &texts);
 
+    if (why != NULL) {
+        router_problem(t->r, x->req, API_NOT_ELIGIBLE, why);
+        return;
+    }
+    why = submit_unfit(t, w, b, &bytes, &p, &e);
     if (why != NULL)
         router_problem(t->r, x->req, p, why);
     else
@@ -321,6 +376,11 @@ static bool will_come_back(const struct http_req *q)
     return q->idempotency_key.n > 0 || prefers_async(q);
 }
 
+static bool is_tenant(const struct task_asked *x)
+{
+    return x->tenant != NULL && x->tenant->key[0] != '\0';
+}
+
 void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
 {
     const struct task_way *w = pools_of_queue(&t->pools, x->path.queue.p, x->path.queue.n);
@@ -328,10 +388,18 @@ void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
     enum api_problem p = API_BAD_REQUEST;
     msec_t wait_ms = wait_preferred(x->q, t->r->cfg->call_wait);
     struct body_error e;
-    unsigned how = PASSES_ON;
+    struct tenant_texts texts;
+    unsigned how = PASSES_ON, drops = ours ? CALLBACK_NO_AUTH : 0;
     const char *why;
 
     buf_reset(&t->form);
+    if (is_tenant(x)) {
+        drops |= CALLBACK_NO_IDEM;
+        if (!x->q->prefers) {
+            wait_ms = (msec_t)x->tenant->wait_s * 1000;
+            how |= WAITS_ON;
+        }
+    }
     if (w != NULL && w->cancel_on_disconnect && wait_ms > 0 && !will_come_back(x->q))
         how |= LEAVES;
     if (prefers_whole(x->q))
@@ -340,15 +408,17 @@ void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
         (x->q->idempotency_key.n > 0 && !task_text_ok(x->q->idempotency_key)))
         why = "Idempotency-Key must be 1 to 128 visible ASCII characters";
     else
-        why = callback_of_request(&t->form, x->q, x->path.path, ours, &e)
+        why = callback_of_request(&t->form, x->q, x->path.path, drops, &e)
                   ? size_wrong(t, w, x->q->body.n, t->form.len, &p) : e.text;
     if (why != NULL) {
         router_problem(t->r, x->req, p, why);
         return;
     }
     b.idempotency_key = x->q->idempotency_key;
+    why = tenant_bind(x->tenant, &b, &texts); /* says nothing that is not the tenant's */
+    assert(why == NULL);
     ask_one(t, x->req, w, x->path.queue, &b, (struct slice){ (char *)t->form.data, t->form.len },
-            t->form.len + b.idempotency_key.n, wait_ms, how);
+            t->form.len + b.idempotency_key.n + TENANT_ROOM, wait_ms, how);
 }
 
 void submit_start(struct tasking *t, const struct task_asked *x)
@@ -424,10 +494,16 @@ static void read_row(struct ask *a, struct slice text)
     enum api_problem p;
     struct task_body b;
     struct body_error e;
+    struct tenant_texts texts;
     const char *why;
 
     if (!task_body_whole(&b, text, SUBMIT_MEMBERS, &e)) {
         row_refuse(a, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
+        return;
+    }
+    why = tenant_bind(c->tenant, &b, &texts);
+    if (why != NULL) {
+        row_refuse(a, API_NOT_ELIGIBLE, why);
         return;
     }
     why = submit_unfit(c->t, c->way, &b, &bytes, &p, &e);

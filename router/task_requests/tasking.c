@@ -36,6 +36,15 @@ static int read_tokens(struct server_tokens *to, const char *path, struct err *e
     return rc < 0 ? err_wrap(e, "task_tokens") : 0;
 }
 
+int tasking_try(const struct router_cfg *cfg, struct err *e)
+{
+    struct server_tokens t = { 0 };
+    int rc = cfg->task_tokens[0] != '\0' ? read_tokens(&t, cfg->task_tokens, e) : 0;
+
+    server_tokens_free(&t);
+    return rc == SQ_EGONE ? 0 : rc;
+}
+
 void tasking_reload(struct tasking *t)
 {
     struct err e = { 0 };

@@ -29,6 +29,7 @@ struct tasking_counts { /* ever */
     uint64_t submitted, same, taken, settled, looked, changed; /* tasks */
     uint64_t refused;                                          /* without a token that may */
     uint64_t lost, overdue, stale, given_back, unheard;
+    uint64_t tenants, waits_over; /* requests of tenants, let in; calls that were answered 504 */
     uint64_t notices; /* ends of tasks that another queue has taken */
     uint64_t left; /* calls whose clients went before they were answered */
     uint64_t wholes, wholes_broken, wholes_crowded; /* answers longer than a look */
@@ -67,6 +68,8 @@ struct tasking {
 /* Reads the tokens' file; *out NULL: the configuration names none. */
 SQ_CHECK int tasking_new(struct tasking **out, struct router *r, struct err *e);
 void tasking_free(struct tasking *t);
+/* Is the tokens' file sound? One that is not there yet is no fault. */
+SQ_CHECK int tasking_try(const struct router_cfg *cfg, struct err *e);
 /* HUP: the tokens' file again. */
 void tasking_reload(struct tasking *t);
 /* From a manager. t may be NULL. */

@@ -33,7 +33,8 @@ static const size_t def_texts[] = {
     offsetof(struct msg_endpoint, url),       offsetof(struct msg_endpoint, secret_file),
     offsetof(struct msg_endpoint, ca_file),   offsetof(struct msg_endpoint, cert_file),
     offsetof(struct msg_endpoint, key_file),  offsetof(struct msg_endpoint, proxy),
-    offsetof(struct msg_endpoint, budget),
+    offsetof(struct msg_endpoint, budget),    offsetof(struct msg_endpoint, auth_field),
+    offsetof(struct msg_endpoint, auth_file),
 };
 
 static char **def_text(const struct msg_endpoint *d, size_t i)

@@ -1,6 +1,7 @@
 /* request.c: the caller's fields first; of ours those that the caller may say go before ours. */
 #include "task/calls/request.h"
 
+#include <ctype.h>
 #include <sodium.h>
 #include <string.h>
 #include <strings.h>
@@ -168,13 +169,26 @@ static bool is_name(struct call_span name, const char *lower)
     return name.n == strlen(lower) && strncasecmp(name.p, lower, name.n) == 0;
 }
 
+/* True: the name of the field `auth` is this one, also for a target to which _ and - are one. */
+static bool is_auth(const char *auth, struct call_span name)
+{
+    size_t n = auth != NULL ? strcspn(auth, ":") : 0;
+
+    for (size_t i = 0; i < n && n == name.n; i++)
+        if (tolower(name.p[i] == '_' ? '-' : name.p[i]) != tolower(auth[i] == '_' ? '-' : auth[i]))
+            return false;
+    return n > 0 && n == name.n;
+}
+
 /* Which of those that we would say has the caller said? */
-static void of_caller(const struct call *c, bool *agent, bool *key, struct buf *out)
+static void of_caller(const struct call *c, const char *auth, bool *agent, bool *key, struct buf *out)
 {
     struct call_span rest = c->headers, name, value;
 
     *agent = *key = false;
     while (call_header_next(&rest, &name, &value)) {
+        if (is_auth(auth, name))
+            continue;
         *agent |= is_name(name, "user-agent");
         *key |= is_name(name, "idempotency-key");
         buf_append(out, name.p, name.n);
@@ -210,7 +224,11 @@ void request_fields(const struct call *c, const struct request_facts *f, struct 
 {
     bool agent, key;
 
-    of_caller(c, &agent, &key, out);
+    of_caller(c, f->auth, &agent, &key, out);
+    if (f->auth != NULL) {
+        buf_str(out, f->auth);
+        end_line(out);
+    }
     if (!agent)
         line(out, "user-agent", "segq/1");
     if (!key)

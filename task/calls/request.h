@@ -40,6 +40,7 @@ struct request_facts {
     int64_t due_ms;    /* Unix ms: when it began to wait */
     int64_t now_ms;    /* Unix ms: for the signature */
     const struct sign_keys *keys; /* NULL: it is not signed */
+    const char *auth; /* "name: value": instead of what callers send by that name; NULL: none */
     const char *public_url;       /* address of routers, as targets reach them; "": not known */
     const char *right;            /* to say how the attempt ended; RIGHT_TEXT_LEN characters and a 0 */
 };

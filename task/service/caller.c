@@ -319,7 +319,7 @@ static void send_request(struct going_call *g, const struct call *call, uint32_t
     char task[40];
     struct request_facts f = { .task = task, .queue = g->queue, .attempt = g->attempt,
                                .due_ms = g->due_ms, .now_ms = ev_wall_ms(g->sender->s->node.ev),
-                               .keys = t->files.sign ? &t->files.keys : NULL,
+                               .keys = t->files.sign ? &t->files.keys : NULL, .auth = t->files.auth,
                                .public_url = g->sender->public_url, .right = g->right };
     struct buf *text = &g->sender->text;
     struct out_request q = { .body = call->body, .deadline_ms = deadline_ms, .keep = TASK_RESULT_MAX,

@@ -8,6 +8,7 @@
 #include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "common/task/call.h"
 
 #define LOG_MODULE    "caller"
 #define KEYS_FILE_MAX 4096
@@ -24,6 +25,39 @@ static int read_keys(struct sign_keys *k, const char *path, struct stat *was, st
     if (n < 0)
         return (int)n;
     return why != NULL ? err_set(e, SQ_EINVAL, "%s, line %u: %s", path, line, why) : 0;
+}
+
+/* A line, the key that the target wants to see, behind the name of its header and the scheme. */
+static int read_auth(char **out, const struct msg_endpoint *d, struct stat *was, struct err *e)
+{
+    char text[KEYS_FILE_MAX + ENDPOINT_AUTH_MAX + 1];
+    size_t begin = strlen(d->auth_field), name = strcspn(d->auth_field, ":"), at = begin;
+    int64_t n = file_read(d->auth_file, FILE_SECRET, text + begin, KEYS_FILE_MAX, was, e);
+    const char *why = NULL;
+
+    memcpy(text, d->auth_field, begin);
+    if (n >= 0) {
+        at += (size_t)n;
+        while (at > begin && strchr(" \t\r\n", text[at - 1]) != NULL)
+            at--;
+        text[at] = '\0';
+        why = at == begin ? "is empty" : strlen(text) < at || begin < name + 2 ? "is no line of text"
+              : call_header_wrong(text, name, text + name + 2, at - name - 2);
+    }
+    *out = n >= 0 && why == NULL ? strdup(text) : NULL;
+    sodium_memzero(text, sizeof(text));
+    if (why != NULL)
+        return err_set(e, SQ_EINVAL, "%s: %s: one line is expected, the key alone", d->auth_file, why);
+    if (n >= 0 && *out == NULL)
+        return err_set(e, SQ_ENOMEM, "%s: out of memory", d->auth_file);
+    return n < 0 ? (int)n : 0;
+}
+
+static void free_auth(char *auth)
+{
+    if (auth != NULL)
+        sodium_memzero(auth, strlen(auth));
+    free(auth);
 }
 
 static const char *path_of(const struct msg_endpoint *d, enum tls_file which)
@@ -58,6 +92,8 @@ int endpoint_files_read(struct endpoint_files *f, const struct msg_endpoint *d, 
     f->sign = d->secret_file[0] != 0;
     if (f->sign)
         rc = read_keys(&f->keys, d->secret_file, &f->keys_were, e);
+    if (rc == 0 && d->auth_file[0] != 0)
+        rc = read_auth(&f->auth, d, &f->auth_was, e);
     for (enum tls_file i = 0; rc == 0 && i < TLS_NFILES; i++)
         if (path_of(d, i)[0] != 0)
             rc = read_tls(&f->tls[i], path_of(d, i), i == TLS_KEY ? FILE_SECRET : FILE_ANY, e);
@@ -73,7 +109,36 @@ void endpoint_files_fini(struct endpoint_files *f)
             sodium_memzero(f->tls[i].p, f->tls[i].n);
         free(f->tls[i].p);
     }
+    free_auth(f->auth);
     sodium_memzero(f, sizeof(*f));
+}
+
+/* Logs it once for each reason. */
+static void stays(char bad[ENDPOINT_WHY_MAX + 1], const struct err *e, const char *name)
+{
+    if (strcmp(bad, e->text) != 0)
+        log_error("event=endpoint_keys_bad endpoint=%s why=%s do=\"mend the file; the keys of before count "
+                  "until then\"", name, log_q(e->text, strlen(e->text)));
+    copy_text(bad, ENDPOINT_WHY_MAX + 1, e->text);
+}
+
+static void auth_again(struct endpoint_files *f, const struct msg_endpoint *d, const char *name)
+{
+    struct stat now;
+    struct err e = { 0 };
+    char *auth;
+
+    if (f->auth == NULL || file_is_same(d->auth_file, &f->auth_was))
+        return;
+    if (read_auth(&auth, d, &now, &e) < 0) {
+        stays(f->auth_bad, &e, name);
+        return;
+    }
+    free_auth(f->auth);
+    f->auth = auth;
+    f->auth_was = now;
+    f->auth_bad[0] = '\0';
+    log_info("event=endpoint_auth_changed endpoint=%s", name);
 }
 
 void endpoint_files_keys(struct endpoint_files *f, const struct msg_endpoint *d, const char *name)
@@ -82,17 +147,17 @@ void endpoint_files_keys(struct endpoint_files *f, const struct msg_endpoint *d,
     struct stat now;
     struct err e = { 0 };
 
+    auth_again(f, d, name);
     if (!f->sign || file_is_same(d->secret_file, &f->keys_were))
         return;
     if (read_keys(&keys, d->secret_file, &now, &e) == 0) {
         f->keys = keys;
         f->keys_were = now;
         log_info("event=endpoint_keys_changed endpoint=%s keys=%u", name, keys.n);
-    } else if (strcmp(f->bad, e.text) != 0) {
-        log_error("event=endpoint_keys_bad endpoint=%s why=%s do=\"mend the file; the keys of before sign "
-                  "until then\"", name, log_q(e.text, strlen(e.text)));
+        f->bad[0] = '\0';
+    } else {
+        stays(f->bad, &e, name);
     }
-    copy_text(f->bad, sizeof(f->bad), e.text);
     sodium_memzero(&keys, sizeof(keys));
 }
 

@@ -1,5 +1,5 @@
-/* endpoint_files.h: the files that an endpoint names, of this node: keys that sign its calls; of TLS the
- * authorities, a certificate, its key. Shell.
+/* endpoint_files.h: the files that an endpoint names, of this node: keys that sign its calls; the
+ * secret that its target wants; of TLS the authorities, a certificate, its key. Shell.
  *
  * They are read here and nowhere else, so that nothing waits for a file: regular files alone, of bounded
  * length. Files with keys are secrets: of mode 0600, or refused. A file that has changed is read again;
@@ -27,13 +27,16 @@ struct endpoint_files {
     struct stat keys_were; /* their file, when it was read */
     struct tls_text tls[TLS_NFILES];
     char bad[ENDPOINT_WHY_MAX + 1]; /* why newer keys were not taken; "" */
+    char *auth; /* owned; "authorization: Bearer SECRET"; NULL: none */
+    struct stat auth_was;
+    char auth_bad[ENDPOINT_WHY_MAX + 1];
 };
 
 /* All that d names, into one that is zero. On an error nothing is left in it. */
 SQ_CHECK int endpoint_files_read(struct endpoint_files *f, const struct msg_endpoint *d, struct err *e);
 void endpoint_files_fini(struct endpoint_files *f); /* wipes them */
 
-/* Reads the keys that sign again, if their file has changed, and logs it. */
+/* Reads the keys that sign, and the secret, again, if their file has changed, and logs it. */
 void endpoint_files_keys(struct endpoint_files *f, const struct msg_endpoint *d, const char *name);
 /* Has one of the files of TLS changed since it was read? */
 bool endpoint_files_tls_changed(const struct endpoint_files *f, const struct msg_endpoint *d);

@@ -17,7 +17,7 @@
 struct kept { /* a task, at the node */
     char queue[TASK_NAME_MAX + 1], key1[TASK_NAME_MAX + 1], key2[TASK_NAME_MAX + 1];
     char name[TASK_NAME_MAX + 1], idem[TASK_IDEM_MAX + 1], body[2000], result[2000];
-    char unique[TASK_IDEM_MAX + 1];
+    char unique[TASK_IDEM_MAX + 1], head[2000];
     uint8_t unique_while;
     uint32_t cut; /* bytes of the result that are kept, and 1; 0: all */
     uint64_t digest;
@@ -133,6 +133,7 @@ static inline void put(const struct task_put *q, struct task_put_row *a)
         cr_assert_eq(call_unpack(q->body.p, q->body.n, &c), 0);
         snprintf(k->body, sizeof(k->body), "%.*s %.*s", (int)c.method.n, c.method.p, (int)c.path.n,
                  c.path.p);
+        copy(k->head, sizeof(k->head), c.headers.p, c.headers.n);
     } else {
         copy(k->body, sizeof(k->body), q->body.p, q->body.n);
     }

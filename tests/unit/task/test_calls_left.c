@@ -60,7 +60,7 @@ static void join(void)
                               .rate = ENDPOINT_ANY, .burst = 1, .max_concurrent = 1,
                               .deadline_ms = 30000, .connect_timeout_ms = 3000,
                               .breaker_ratio = 50, .breaker_min = 20, .breaker_open_ms = 5000,
-                              .secret_file = "", .ca_file = "", .cert_file = "", .key_file = "",
+                              .auth_field = "", .auth_file = "", .secret_file = "", .ca_file = "", .cert_file = "", .key_file = "",
                               .proxy = "", .budget = "" };
 
     tasktab_up(rig.t, MNG, RPC_MANAGER, "m", &out);

@@ -84,6 +84,34 @@ static struct call_span span(const char *s)
     return (struct call_span){ s, strlen(s) };
 }
 
+Test(request, our_secret_goes_in_place_of_the_callers_fields_of_that_name)
+{
+    struct request_facts f = { .task = "3-17", .queue = "img/a", .attempt = 1, .public_url = "",
+                               .right = "M0", .auth = "x-api-key: sk-ours" };
+    struct buf form, b;
+    struct call c;
+
+    buf_init(&form);
+    buf_init(&b);
+    call_pack_begin(&form, span("POST"), span("/x"));
+    call_pack_header(&form, span("X-Api-Key"), span("theirs"));
+    call_pack_header(&form, span("x_api_key"), span("theirs"));
+    call_pack_header(&form, span("X-Api-Key-Id"), span("another"));
+    call_pack_header(&form, span("Authorization"), span("stays"));
+    call_pack_body(&form, span("{}"));
+    cr_assert_eq(call_unpack(form.data, form.len, &c), 0);
+    request_fields(&c, &f, &b);
+    cr_expect(has(&b, "x-api-key: sk-ours") && has(&b, "X-Api-Key-Id: another"));
+    cr_expect(has(&b, "Authorization: stays"));
+    cr_expect_not(has(&b, "X-Api-Key: theirs") || has(&b, "x_api_key: theirs"));
+    f.auth = NULL;
+    buf_reset(&b);
+    request_fields(&c, &f, &b);
+    cr_expect(has(&b, "X-Api-Key: theirs") && has(&b, "x_api_key: theirs"));
+    buf_fini(&form);
+    buf_fini(&b);
+}
+
 Test(request, fields_of_the_caller_and_ours)
 {
     struct request_facts f = { .task = "3-17", .queue = "img/a", .attempt = 1, .due_ms = 5,

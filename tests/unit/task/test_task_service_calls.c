@@ -19,7 +19,7 @@ TestSuite(task_service_calls, .init = task_node_setup, .fini = task_node_teardow
 
 static struct targetrig target;
 
-static const char *keys_file = "", *ca_file = "", *allowed = "127.0.0.0/8", *host = NULL;
+static const char *keys_file = "", *auth_file = "", *ca_file = "", *allowed = "127.0.0.0/8", *host = NULL;
 
 static uint64_t serial = 1;
 
@@ -31,8 +31,8 @@ static void define(const char *name, uint32_t deadline_ms)
                               .n_allow = 1, .allow = allow, .rate = ENDPOINT_ANY, .burst = 1,
                               .max_concurrent = 8, .deadline_ms = deadline_ms,
                               .connect_timeout_ms = 500, .breaker_ratio = 50, .breaker_min = 20,
-                              .breaker_open_ms = 60000, .secret_file = keys_file, .ca_file = ca_file,
-                              .cert_file = "", .key_file = "", .proxy = "", .budget = "",
+                              .breaker_open_ms = 60000, .auth_field = "authorization: Bearer ", .auth_file = auth_file,
+                              .secret_file = keys_file, .ca_file = ca_file, .cert_file = "", .key_file = "", .proxy = "", .budget = "",
                               .max_answer = 200000 };
 
     snprintf(url, sizeof(url), "http://%s%s/api", host != NULL ? host : "",
@@ -259,6 +259,57 @@ Test(task_service_calls, a_forced_cancel_closes_the_connection_of_its_call)
     start_node();
     cr_expect_eq(get(q.no)->state, TASK_CANCELLED);
     cr_expect(task_maybe_executed(get(q.no)));
+    target_fini(&target);
+}
+
+static bool auth_bad, auth_changed;
+
+static void on_auth_line(void *ctx, enum log_level level, const char *line)
+{
+    (void)ctx;
+    (void)level;
+    cr_expect_null(strstr(line, "sk-"), "%s", line);
+    auth_bad |= strstr(line, "event=endpoint_keys_bad endpoint=gen why=") != NULL;
+    auth_changed |= strstr(line, "event=endpoint_auth_changed endpoint=gen") != NULL;
+}
+
+static void rewrite(int fd, const char *text)
+{
+    cr_assert_eq(ftruncate(fd, 0), 0);
+    cr_assert_eq(pwrite(fd, text, strlen(text), 0), (ssize_t)strlen(text));
+}
+
+Test(task_service_calls, the_secret_of_its_file_replaces_what_callers_send)
+{
+    char path[] = "/tmp/segq_auth_XXXXXX";
+    int fd = mkstemp(path);
+    const struct msg_endpoint_status *s = &mng.last[MSG_ENDPOINT_STATUS].endpoint_status;
+    task_no no;
+
+    cr_assert_geq(fd, 0);
+    auth_file = path;
+    log_set_tap(on_auth_line, NULL);
+    open_calls("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 5000);
+    WAIT(s->n > 0 && s->v[0].unusable[0] != 0);
+    cr_expect_not_null(strstr(s->v[0].unusable, "is empty"), "%s", s->v[0].unusable);
+    no = put_call("/a");
+    rewrite(fd, "sk-one\n");
+    WAIT(get(no)->state == TASK_SUCCEEDED);
+    cr_expect_not_null(strstr(target.last, "\r\nauthorization: Bearer sk-one\r\n"), "%s", target.last);
+    rewrite(fd, "sk-two\nsk-three\n");
+    WAIT(auth_bad);
+    no = put_call("/b");
+    WAIT(get(no)->state == TASK_SUCCEEDED);
+    cr_expect_not_null(strstr(target.last, "\r\nauthorization: Bearer sk-one\r\n"), "%s", target.last);
+    rewrite(fd, "sk-second");
+    WAIT(auth_changed);
+    no = put_call("/c");
+    WAIT(get(no)->state == TASK_SUCCEEDED);
+    cr_expect_not_null(strstr(target.last, "\r\nauthorization: Bearer sk-second\r\n"), "%s", target.last);
+    log_set_tap(NULL, NULL);
+    close(fd);
+    unlink(path);
+    auth_file = "";
     target_fini(&target);
 }
 

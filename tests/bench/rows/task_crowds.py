@@ -67,25 +67,29 @@ def delay_cases(ours, peer, peer_name):
 # ---- a hot key -------------------------------------------------------------------------------
 
 
-def cold_s(ctx, side, hot):
-    """The time in which the cold keys' tasks are done, with or without the hot one."""
+def cold(ctx, side, queue):
+    """The report of the taking of the cold keys' tasks."""
     n = ctx.waiting(COLD_KEYS * COLD_EACH)
-    if hot:
-        jobs.run(ctx, side, "put", queue="hot", key="hot", jobs=ctx.waiting(HOT), batch=100, conns=4)
-    jobs.run(ctx, side, "put", queue="hot", key="cold", keys=COLD_KEYS, jobs=n, batch=100, conns=1)
-    r = jobs.run(ctx, side, "take", queue="hot", only="cold", jobs=n, batch=16, conns=1, wait=True)
+    jobs.run(ctx, side, "put", queue=queue, key="cold", keys=COLD_KEYS, jobs=n, batch=100, conns=1)
+    r = jobs.run(ctx, side, "take", queue=queue, only="cold", jobs=n, batch=16, conns=1, wait=True)
     if r["disorder"]:
         raise Failed(f"{r['disorder']} tasks came before an earlier one of their key")
     return r
 
 
 def hot_cases(ctx, side):
-    """The hot key's rate is that of its pool; cold ones are below it."""
-    alone = [cold_s(ctx, side, False) for _ in ctx.each("cold keys", ROUNDS, 2, 8)]
-    beside = [cold_s(ctx, side, i == 0) for i in range(len(alone))]
-    figures = jobs.compare(beside, alone, "without the hot key", "seconds")
+    """The hot key's rate is that of its pool; cold ones are below it. In turns with a queue that has
+    no hot key: a node that has done more before has more to keep."""
+    jobs.run(ctx, side, "put", queue="hot", key="hot", jobs=ctx.waiting(HOT), batch=100, conns=4)
+    cold(ctx, side, "cool")  # the first tasks of a node find no memory of it in use
+    alone, beside = [], []
+    for i in ctx.each("cold keys", 2 * ROUNDS, 2, 8):
+        for queue, rounds in (("cool", alone), ("hot", beside))[::1 if i % 2 else -1]:
+            rounds.append(cold(ctx, side, queue))
+    for what, unit, name in (("time", "s", "seconds"), ("CPU", "us/job", "cpu_us")):
+        yield case(f"1000 cold keys beside a hot one: {what}", unit,
+                   **jobs.compare(beside, alone, "without the hot key", name), aim=1.1, aim_op="<=")
     over = [r["others"] / (r["seconds"] * HOT_PER_S + HOT_BURST) for r in beside]
-    yield case("1000 cold keys beside a hot one: time", "s", **figures, aim=1.1, aim_op="<=")
     yield case("the hot key's starts over what its rate allows", "times", stats.summary(over),
                aim=1, aim_op="<=", aim_on="segq")
 
@@ -144,7 +148,8 @@ def full_cases(ctx, side, per_s):
 
 
 def run(ctx):
-    side = jobs.Tasks(ctx, pools={"hot": [f"key.rate_per_s={HOT_PER_S}", f"key.burst={HOT_BURST}"]})
+    limit = [f"key.rate_per_s={HOT_PER_S}", f"key.burst={HOT_BURST}"]
+    side = jobs.Tasks(ctx, pools={"hot": limit, "cool": limit})
     peer = Beanstalkd(ctx, "os")
     part = min(1, max(ctx.share_s / ENOUGH_S, 0.2))
     cases = list(delay_cases(delays(ctx, side, part), delays(ctx, peer, PEER_PART), peer.name))

@@ -7,6 +7,7 @@
 #include "common/wire/codec_records.h"
 #include "common/wire/codec_tasks.h"
 #include "common/wire/columns.h"
+#include "common/wire/fields_in.h"
 #include "common/wire/frame.h"
 
 /* Either of the two: */
@@ -46,6 +47,24 @@ int msg_encode(const struct msg *m, struct buf *out)
     return fields_write(row->fields(), MEMBER_OF(m), out);
 }
 
+/* Messages of which a task has one or more; all others are few, and protobuf-c reads them. */
+static bool is_hot(unsigned type)
+{
+    switch (type) {
+    case MSG_TASK_PUT:
+    case MSG_TASK_PUT_ANS:
+    case MSG_TASK_TAKE:
+    case MSG_TASK_TAKE_ANS:
+    case MSG_TASK_SETTLE:
+    case MSG_TASK_SETTLE_ANS:
+    case MSG_TASK_GET:
+    case MSG_TASK_GET_ANS:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void *pb_alloc(void *ctx, size_t n)
 {
     return arena_alloc(ctx, n);
@@ -73,6 +92,9 @@ int msg_decode(uint16_t type, const uint8_t *body, size_t len, struct arena *a,
         return SQ_EUNKNOWN;
     if (row->columns != NULL)
         return columns_decode(row->columns, body, len, a, &m->batch.rows, &m->batch.n);
+    if (is_hot(type))
+        return fields_read(row->fields(), body, body + len, a, MEMBER_OF(m)) ? 0
+               : a->failed ? SQ_ENOMEM : SQ_EPROTO;
     pb = protobuf_c_message_unpack(row->fields()->desc, &alloc, len, body);
     if (pb != NULL && fields_take(row->fields(), pb, a, MEMBER_OF(m)))
         return 0;

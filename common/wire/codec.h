@@ -1,6 +1,7 @@
 /* codec.h: messages to bytes and back. Each message has one table of its members:
  * polls, joins and leaves in codec_batches.c (written by hand, columns.h), all others in
- * codec_records.c and codec_tasks.c (written by the table, read by protobuf-c: fields.h). */
+ * codec_records.c and codec_tasks.c (written by the table, fields.h; read by it if they are about
+ * single tasks, else by protobuf-c). */
 #ifndef SEGQ_CODEC_H
 #define SEGQ_CODEC_H
 

@@ -1,18 +1,15 @@
-/* columns.c: the wire by hand. A field is a tag varint (number << 3 | wire type)
- * and a value: 0 = varint, 1 = eight bytes, 2 = length and bytes, 5 = four bytes. */
+/* columns.c: the wire by hand (wire_in.h). */
 #include "common/wire/columns.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "common/base/bits512.h"
 #include "common/base/log.h"
 #include "common/wire/frame.h"
 #include "common/wire/number.h"
+#include "common/wire/wire_in.h"
 
 #define LOG_MODULE "wire"
-
-enum wire { WIRE_VARINT = 0, WIRE_8 = 1, WIRE_BYTES = 2, WIRE_4 = 5 };
 
 /* Rows that the columns for some are about. */
 INLINE uint32_t rows_with(const struct columns *t, const char *rows, uint32_t n)
@@ -266,54 +263,6 @@ int columns_encode(const struct columns *t, const void *rows, uint32_t n, struct
 
 /* ---- rows out of the wire: a first pass finds and counts the columns, a second fills the rows ---- */
 
-struct in {
-    const uint8_t *p, *end;
-};
-
-INLINE bool get(struct in *in, uint64_t *v)
-{
-    const uint8_t *p = varint_get(in->p, in->end, v);
-
-    if (p == NULL)
-        return false;
-    in->p = p;
-    return true;
-}
-
-struct field {
-    uint64_t number;
-    unsigned wire;
-    struct in val; /* the bytes of the value, without the length */
-};
-
-static bool field_get(struct in *in, struct field *f)
-{
-    uint64_t tag, n = 0;
-
-    if (!get(in, &tag) || tag < 8)
-        return false;
-    f->number = tag >> 3;
-    f->wire = tag & 7;
-    f->val.p = in->p;
-    if (f->wire == WIRE_VARINT) {
-        if (!get(in, &n))
-            return false;
-        f->val.end = in->p;
-        return true;
-    }
-    if (f->wire == WIRE_BYTES && !get(in, &n))
-        return false;
-    if (f->wire == WIRE_8 || f->wire == WIRE_4)
-        n = f->wire == WIRE_8 ? 8 : 4;
-    else if (f->wire != WIRE_BYTES)
-        return false;
-    if (n > (uint64_t)(in->end - in->p))
-        return false;
-    f->val.p = in->p;
-    f->val.end = in->p += n;
-    return true;
-}
-
 /* Facts about a column from the first pass. */
 struct seen {
     struct in val; /* bytes of its last field */
@@ -321,25 +270,8 @@ struct seen {
     uint64_t values;
 };
 
-#define ENDS 0x8080808080808080 /* the bit of each byte that is clear where a value ends */
-
-static size_t count_varints(const struct in *v)
-{
-    const uint8_t *p = v->p;
-    uint64_t x;
-    size_t n = 0;
-
-    for (; v->end - p >= (ptrdiff_t)sizeof(x); p += sizeof(x)) {
-        memcpy(&x, p, sizeof(x));
-        n += bits64(~x & ENDS);
-    }
-    for (; p < v->end; p++)
-        n += *p < 0x80;
-    return n;
-}
-
 /* False: a wire type that the column cannot have, or a value cut short. */
-static bool note(const struct column *c, const struct field *f, struct seen *s)
+static bool note(const struct column *c, const struct wire_field *f, struct seen *s)
 {
     size_t len = (size_t)(f->val.end - f->val.p);
 
@@ -365,7 +297,7 @@ static bool note(const struct column *c, const struct field *f, struct seen *s)
 
 static bool scan(const struct columns *t, struct in in, struct seen *seen)
 {
-    struct field f;
+    struct wire_field f;
 
     while (in.p < in.end) {
         if (!field_get(&in, &f))
@@ -404,26 +336,6 @@ static bool fill_text(struct cursor *k, struct in v)
         return false;
     store(row + k->c->off_len, k->c->width, len);
     memcpy(row + k->c->off, &v.p, sizeof(v.p));
-    return true;
-}
-
-/* The same, as a rule without a branch per byte: up to eight of them, of seven bits each, are
- * brought together by pairs. */
-INLINE bool varint_get_fast(struct in *in, uint64_t *v)
-{
-    uint64_t x, ends;
-
-    if (SQ_UNLIKELY(in->end - in->p < (ptrdiff_t)sizeof(x)))
-        return get(in, v);
-    memcpy(&x, in->p, sizeof(x));
-    ends = ~x & ENDS;
-    if (SQ_UNLIKELY(ends == 0))
-        return get(in, v);
-    x &= (ends ^ (ends - 1)) & ~ENDS; /* up to the first byte that ends a value */
-    x = (x & 0x007f007f007f007f) | (x & 0x7f007f007f007f00) >> 1;
-    x = (x & 0x00003fff00003fff) | (x & 0x3fff00003fff0000) >> 2;
-    *v = (x & 0x0fffffff) | (x & 0x0fffffff00000000) >> 4;
-    in->p += (unsigned)__builtin_ctzll(ends) / 8 + 1;
     return true;
 }
 
@@ -468,7 +380,7 @@ static bool fill(struct cursor *k, struct in v)
 /* A column in several fields (texts, or a sender that does not pack): walk them again. */
 static bool fill_fields(struct cursor *k, struct in in, unsigned number)
 {
-    struct field f;
+    struct wire_field f;
 
     while (in.p < in.end && field_get(&in, &f))
         if (f.number == number && !fill(k, f.val))

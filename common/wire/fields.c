@@ -1,4 +1,4 @@
-/* fields.c: the walk of a table, from a struct and to it. */
+/* fields.c: the walk of a table, from a struct. */
 #include "common/wire/fields.h"
 
 #include <assert.h>
@@ -6,55 +6,10 @@
 
 #include "common/base/err.h"
 #include "common/base/log.h"
+#include "common/wire/fields_int.h"
 #include "common/wire/frame.h"
-#include "common/wire/number.h"
 
 #define LOG_MODULE "wire"
-
-static uint64_t number(const char *p, unsigned width, bool is_signed)
-{
-    uint64_t v = load(p, width);
-
-    assert(!is_signed || width >= 4);
-    return is_signed && width == 4 ? (uint64_t)(int64_t)(int32_t)(uint32_t)v : v;
-}
-
-static void *pointer(const char *p)
-{
-    void *v;
-
-    memcpy(&v, p, sizeof(v));
-    return v;
-}
-
-static void point(char *p, const void *to)
-{
-    memcpy(p, &to, sizeof(to));
-}
-
-/* Our array: its elements, and how many they are. */
-static char *array_of(const struct field *f, const char *s)
-{
-    return f->in_place ? (char *)(uintptr_t)(s + f->off) : pointer(s + f->off);
-}
-
-static size_t elements(const struct field *f, const char *s)
-{
-    return f->n_width != 0 ? load(s + f->n, f->n_width) : f->most;
-}
-
-static uint64_t least_of(const struct field *f)
-{
-    return f->n_width != 0 ? f->least : f->most;
-}
-
-static bool is_addr(const char *s, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (s[i] <= ' ' || s[i] > '~' || s[i] == '"' || s[i] == '\\')
-            return false;
-    return true;
-}
 
 /* ---- from a struct ------------------------------------------------------------------------
  * What protobuf_c_message_pack() writes of the same message, byte for byte, in one walk that asks
@@ -316,13 +271,10 @@ static unsigned find_row(const struct fields *t, const desc *d)
     return 0;
 }
 
-/* The row of the table for the i-th field, which is looked for once in the life of a process. */
-static const struct field *row_of(const struct fields *t, unsigned i)
+void fields_find_row(const struct fields *t, unsigned i)
 {
     assert(i < t->n && t->n < UINT8_MAX);
-    if (SQ_UNLIKELY(t->order[i] == 0))
-        t->order[i] = (uint8_t)(1 + find_row(t, &t->desc->fields[i]));
-    return &t->v[t->order[i] - 1];
+    t->order[i] = (uint8_t)(1 + find_row(t, &t->desc->fields[i]));
 }
 
 /* A bad value would end the link: our own log says which message it is. */
@@ -336,7 +288,7 @@ static int write_struct(const struct fields *t, const char *s, struct buf *b)
 {
     for (unsigned i = 0; i < t->desc->n_fields; i++) {
         const desc *d = &t->desc->fields[i];
-        int rc = write_field(row_of(t, i), d, s, b);
+        int rc = write_field(&t->v[fields_row(t, i)], d, s, b);
 
         if (SQ_UNLIKELY(rc < 0))
             return rc == SQ_EINVAL ? unfit(t, d->name) : rc;
@@ -354,175 +306,4 @@ int fields_write(const struct fields *t, const void *s, struct buf *b)
     if (rc < 0)
         b->len = from;
     return rc;
-}
-
-/* ---- and to it ---------------------------------------------------------------------------- */
-
-/* Where a walk is: the rows are those of the last F_ROWS. */
-struct walk {
-    struct arena *a;
-    char *rows;
-    size_t n;
-    uint32_t step;
-};
-
-static char *row(const struct walk *w, size_t i)
-{
-    assert(i < w->n);
-    return w->rows + i * w->step;
-}
-
-static size_t count_of(const struct field *f, const char *pb)
-{
-    return load(pb + f->pb_n, sizeof(size_t));
-}
-
-/* Wire numbers are wider than ours: false also if it does not survive. Most are 0, as *to is. */
-static bool take_number(const struct field *f, char *to, const char *from)
-{
-    uint64_t v = number(from, f->pb_width, f->pb_signed);
-
-    if (v == 0)
-        return f->least == 0;
-    if (f->later && v > f->most)
-        v = 0;
-    store(to, f->width, v);
-    return v >= f->least && v <= f->most && number(to, f->width, f->is_signed) == v;
-}
-
-static bool take_text(const struct field *f, char *at, const ProtobufCBinaryData *d,
-                      struct arena *a)
-{
-    const char *text = d->len > 0 ? (const char *)d->data : "";
-
-    if (d->len > f->most || (f->addr && !is_addr(text, d->len)))
-        return false;
-    if (f->n_width != 0)
-        store(at + f->n, f->n_width, d->len);
-    else if (memchr(text, 0, d->len) != NULL)
-        return false;
-    else if (d->len > 0)
-        text = arena_strndup(a, text, d->len);
-    point(at + f->off, text);
-    return text != NULL;
-}
-
-static bool take_bytes(const struct field *f, const ProtobufCBinaryData *d, char *s)
-{
-    size_t n = d->len / f->step;
-
-    if (f->kind == F_SEED && elements(f, s) == 0)
-        return true;
-    if (d->len % f->step != 0 || n > (f->kind == F_SEED ? 1 : f->most))
-        return false;
-    if (f->kind == F_BYTES && f->n_width != 0)
-        store(s + f->n, f->n_width, n);
-    else if (n != 1)
-        return false;
-    if (!f->in_place)
-        point(s + f->off, d->data);
-    else if (n > 0)
-        memcpy(s + f->off, d->data, d->len);
-    return true;
-}
-
-/* n zeroed elements of ours, and their count. */
-static bool take_array(const struct field *f, size_t n, char *s, struct arena *a)
-{
-    if (n < least_of(f) || n > f->most)
-        return false;
-    if (f->n_width != 0)
-        store(s + f->n, f->n_width, n);
-    if (!f->in_place)
-        point(s + f->off, arena_array(a, n, f->step));
-    return array_of(f, s) != NULL;
-}
-
-static bool take_messages(const struct field *f, const char *pb, struct arena *a, char *s)
-{
-    const struct fields *sub = f->sub();
-    ProtobufCMessage **v = pointer(pb + f->pb);
-    size_t n;
-    char *to;
-
-    if (f->kind == F_MSG)
-        return v != NULL && fields_take(sub, v, a, s + f->off);
-    n = count_of(f, pb);
-    if (!take_array(f, n, s, a))
-        return false;
-    to = array_of(f, s);
-    for (size_t i = 0; i < n; i++, to += f->step)
-        if (!fields_take(sub, v[i], a, to))
-            return false;
-    return true;
-}
-
-static bool take_column(const struct field *f, const char *pb, const struct walk *w)
-{
-    const char *v = pointer(pb + f->pb);
-    size_t n = count_of(f, pb);
-
-    if (n != w->n && (n != 0 || f->least > 0))
-        return false;
-    for (size_t i = 0; i < n; i++)
-        if (!take_number(f, row(w, i) + f->off, v + i * f->pb_width))
-            return false;
-    return true;
-}
-
-static bool take_texts(const struct field *f, const char *pb, const struct walk *w)
-{
-    const ProtobufCBinaryData *d = pointer(pb + f->pb);
-
-    if (f->later && count_of(f, pb) == 0)
-        return true;
-    if (count_of(f, pb) != w->n)
-        return false;
-    for (size_t i = 0; i < w->n; i++)
-        if (!take_text(f, row(w, i), &d[i], w->a))
-            return false;
-    return true;
-}
-
-static bool take(const struct field *f, const char *pb, char *s, struct walk *w)
-{
-    switch (f->kind) {
-    case F_NUM:
-        return take_number(f, s + f->off, pb + f->pb);
-    case F_TEXT:
-    case F_WORDS:
-        return take_text(f, s, (const void *)(pb + f->pb), w->a);
-    case F_BYTES:
-    case F_SEED:
-        return take_bytes(f, (const void *)(pb + f->pb), s);
-    case F_MSG:
-    case F_MSGS:
-        return take_messages(f, pb, w->a, s);
-    case F_ROWS:
-        w->n = count_of(f, pb);
-        w->step = f->step;
-        if (!take_array(f, w->n, s, w->a))
-            return false;
-        w->rows = array_of(f, s);
-        return true;
-    case F_COL:
-        return take_column(f, pb, w);
-    case F_COL_TEXT:
-        return take_texts(f, pb, w);
-    }
-    assert(!"a kind of field");
-    return false;
-}
-
-bool fields_take(const struct fields *t, const void *pb, struct arena *a, void *s)
-{
-    struct walk w = { .a = a };
-
-    assert(((const ProtobufCMessage *)pb)->descriptor == t->desc);
-    for (unsigned i = 0; i < t->n; i++)
-        if (!take(&t->v[i], pb, s, &w))
-            return false;
-    if (t->finish != NULL)
-        t->finish(s);
-    return t->holds == NULL || t->holds(s);
 }

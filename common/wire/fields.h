@@ -1,8 +1,7 @@
-/* fields.h: our structs to bytes of protobuf, and back from the structs that protobuf-c reads, both
- * ways by one table. Pure.
+/* fields.h: our structs to bytes of protobuf, and back (fields_in.h), both ways by one table. Pure.
  *
- * A table names each member once, with its range: fields_write() and fields_take() walk it, and
- * the tests' generator and comparison, so none of them can forget what the others know. What
+ * A table names each member once, with its range: fields_write(), fields_take() and fields_read() walk
+ * it, and the tests' generator and comparison, so none of them can forget what the others know. What
  * the .proto lacks does not compile; what only the .proto has fails test_codec. */
 #ifndef SEGQ_FIELDS_H
 #define SEGQ_FIELDS_H
@@ -51,18 +50,15 @@ struct fields {
     const struct field *v;
     unsigned n;
     uint8_t *order; /* per field, by its place in desc: 1 + its row in v; 0: not looked for yet */
+    uint64_t *looked_at; /* bits of rows that mean something also where they are absent; 0: not looked yet */
     const ProtobufCMessageDescriptor *desc;
     bool (*holds)(const void *s); /* NULL, or: what is true beyond ranges; false: refused */
     void (*finish)(void *s);      /* NULL, or: sets what has no field of its own */
 };
 
-/* Appends the bytes of a message. 0; SQ_ETOOBIG: a part is too long; SQ_EINVAL: fields_take() would
+/* Appends the bytes of a message. 0; SQ_ETOOBIG: a part is too long; SQ_EINVAL: no receiver would
  * refuse it (logged, with the field's name); SQ_ENOMEM. After an error b is as it was. */
 SQ_CHECK int fields_write(const struct fields *t, const void *s, struct buf *b);
-/* *s is zeroed. False: not valid, or no memory (a->failed). What *s points to is in `a`, or is
- * pb's. */
-bool fields_take(const struct fields *t, const void *pb, struct arena *a, void *s);
-
 /* ---- how tables are written ---------------------------------------------------------------
  * PART: a static table of a struct; MESSAGE: of a struct msg_NAME. Members of the struct are
  * named first, then those of the .proto where these differ. */
@@ -73,7 +69,8 @@ bool fields_take(const struct fields *t, const void *pb, struct arena *a, void *
         typedef Segq__##Pb P;                                                            \
         static const struct field v[] = { __VA_ARGS__ };                                 \
         static uint8_t order[ARRAY_LEN(v)];                                              \
-        static const struct fields t = { v, ARRAY_LEN(v), order,                         \
+        static uint64_t looked_at;                                                       \
+        static const struct fields t = { v, ARRAY_LEN(v), order, &looked_at,             \
                                          &segq__##name##__descriptor, hold, end };       \
                                                                                          \
         return &t;                                                                       \

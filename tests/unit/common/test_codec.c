@@ -8,6 +8,7 @@
 #include "codec_made.h"
 #include "common/base/text.h"
 #include "common/wire/codec.h"
+#include "common/wire/fields_in.h"
 #include "common/wire/frame.h"
 #include "proto/router_segment.pb-c.h"
 #include "tests/lib/quiet.h"
@@ -681,6 +682,111 @@ Test(codec, records_are_packed_as_generated_code_packs_them)
     }
     buf_fini(&b);
     buf_fini(&pb);
+}
+
+/* A body as both readers of records see it. */
+struct two_reads {
+    struct arena mem;
+    struct msg ours, pb;
+    bool ours_ok, pb_ok;
+};
+
+static void read_both(struct two_reads *r, uint16_t type, const struct buf *b)
+{
+    uint8_t *copy = malloc(b->len + 1); /* so that ASan sees a byte too far */
+    const struct fields *t = fields_of(type);
+    ProtobufCMessage *p;
+
+    memcpy(copy, b->data, b->len);
+    arena_reset(&r->mem);
+    r->ours = r->pb = (struct msg){ .type = type };
+    r->ours_ok = fields_read(t, copy, copy + b->len, &r->mem, &r->ours.batch);
+    free(copy); /* nothing points there */
+    p = protobuf_c_message_unpack(t->desc, NULL, b->len, b->data);
+    r->pb_ok = p != NULL && fields_take(t, p, &r->mem, &r->pb.batch);
+    if (r->ours_ok)
+        cr_assert(r->pb_ok && same_msg(&r->ours, &r->pb), "%s", msg_name(type));
+    if (p != NULL)
+        protobuf_c_message_free_unpacked(p, NULL);
+}
+
+/* What is whole is read by both; of what is damaged ours refuses a little more, see fields.h. */
+Test(codec, bytes_are_read_as_protobuf_reads_them)
+{
+    unsigned refused = 0, taken = 0;
+    struct two_reads r;
+    struct buf b;
+
+    buf_init(&b);
+    arena_init(&r.mem);
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        struct gen *g = gen_new(seed, seed % 4 ? 3 : 256);
+
+        for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+            struct msg m;
+
+            if (is_hello(types[i]) || fields_of(types[i]) == NULL)
+                continue;
+            gen_msg(g, types[i], &m);
+            buf_reset(&b);
+            cr_assert_eq(msg_encode(&m, &b), 0);
+            read_both(&r, types[i], &b);
+            cr_assert(r.ours_ok && r.pb_ok && same_msg(&r.ours, &m), "seed %lu %s", seed, msg_name(m.type));
+            for (unsigned k = 0; k < 50 && b.len > 0 && b.len < 2000; k++) {
+                size_t at = rng_below(&g->r, b.len), whole = b.len;
+                uint8_t was = b.data[at];
+
+                if (k % 2 != 0)
+                    b.data[at] = (uint8_t)rng_u64(&g->r);
+                else
+                    b.len = at;
+                read_both(&r, types[i], &b);
+                taken += r.pb_ok;
+                refused += r.pb_ok && !r.ours_ok;
+                b.data[at] = was;
+                b.len = whole;
+            }
+        }
+        gen_free(g);
+    }
+    cr_expect(taken > 1000 && refused < taken / 50, "%u of %u", refused, taken);
+    arena_fini(&r.mem);
+    buf_fini(&b);
+}
+
+/* What another sender might write: numbers not packed or in pieces, the last of two, unknown fields,
+ * any order. */
+Test(codec, bytes_of_other_senders_are_read_as_protobuf_reads_them)
+{
+    static const struct {
+        uint16_t type;
+        const char *bytes;
+        size_t n;
+        bool ok;
+    } v[] = {
+#define OTHER(type, lit, ok) { type, lit, sizeof(lit) - 1, ok }
+        OTHER(MSG_TASK_TAKE, "\x20\x05\x08\x07\x20\x06\x08\x09", true),
+        OTHER(MSG_TASK_TAKE, "\x20\x06\xc2\x3e\x02xy\xc8\x3e\x01", true),
+        OTHER(MSG_TASK_TAKE, "\x08\x07", false),          /* most is from 1 on */
+        OTHER(MSG_TASK_TAKE, "\x20\x06\x0a\x01\x01", false), /* a number as bytes */
+        OTHER(MSG_TASK_TAKE, "\x20\x06\x18\x01", false),   /* a text as a number */
+        OTHER(MSG_TASK_TAKE, "\x20\x06\x1a\x02q", false),
+        OTHER(MSG_TASK_TAKE, "\x20\x06\x1a\x02q\x00", false), /* a zero in a text */
+        OTHER(MSG_TASK_PUT, "\x0a\x00\x12\x00\x0a\x02\x08\x05", true),
+        OTHER(MSG_TASK_PUT, "", false),
+#undef OTHER
+    };
+    struct two_reads r;
+
+    arena_init(&r.mem);
+    for (size_t i = 0; i < ARRAY_LEN(v); i++) {
+        struct buf b = { .data = (uint8_t *)(uintptr_t)v[i].bytes, .len = v[i].n };
+
+        read_both(&r, v[i].type, &b);
+        cr_expect_eq(r.pb_ok, v[i].ok, "%zu", i);
+        cr_expect_eq(r.ours_ok, v[i].ok, "%zu", i);
+    }
+    arena_fini(&r.mem);
 }
 
 Test(codec, generated_code_sees_the_values)

@@ -62,16 +62,32 @@ int key_limit_compare(const struct key_limit *a, const struct key_limit *b)
 
 /* ---- bytes ------------------------------------------------------------------------- */
 
+static bool has_unit_rates(const struct key_limit *v, uint32_t n)
+{
+    uint64_t any = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        any |= v[i].units_1 | v[i].units_2 | v[i].units_3;
+    return any != 0;
+}
+
+/* Without rates in units a release that does not know them reads the list. */
 void key_limits_encode(const struct key_limit *v, uint32_t n, struct buf *b)
 {
+    uint64_t numbers = has_unit_rates(v, n) ? N_NUMBERS : N_NUMBERS - KEY_LIMIT_LATER;
+
     if (n == 0)
         return;
     buf_varint(b, n);
-    buf_varint(b, N_NUMBERS);
+    buf_varint(b, numbers);
     for (uint32_t i = 0; i < n; i++) {
+        uint64_t m = 0;
+
         buf_append(b, v[i].queue, strlen(v[i].queue) + 1);
         buf_append(b, v[i].key, strlen(v[i].key) + 1);
-#define X(m, most) buf_varint(b, v[i].m);
+#define X(member, most)                                                                  \
+    if (m++ < numbers)                                                                   \
+        buf_varint(b, v[i].member);
         KEY_LIMIT(X)
 #undef X
     }

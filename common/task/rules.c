@@ -37,11 +37,16 @@ const char *rules_check(const struct task_rules *r)
     return NULL;
 }
 
+/* Later members that are 0 are left out at the end: a release that does not know them reads the rest. */
 void rules_encode(const struct task_rules *r, struct buf *b)
 {
-#define X(m, least, most) buf_varint(b, r->m);
-    TASK_RULES(X)
-#undef X
+    const uint64_t *m = (const uint64_t *)r;
+    size_t n = sizeof(*r) / sizeof(*m), least = n - TASK_RULES_LATER;
+
+    while (n > least && m[n - 1] == 0)
+        n--;
+    for (size_t i = 0; i < n; i++)
+        buf_varint(b, m[i]);
 }
 
 int rules_decode(struct task_rules *r, const char *p, uint32_t n)
@@ -118,7 +123,7 @@ void own_rules(const struct task_own *o, struct task_rules *r)
 #define X(m, least, most)                                                                \
     if (o->m != 0)                                                                       \
         r->m = o->m - 1;
-    TASK_OWN(X)
+    TASK_OWN_RULES(X)
 #undef X
     r->retry_max_ms = u64_max(r->retry_max_ms, r->retry_min_ms);
 }
@@ -136,8 +141,10 @@ void own_encode(const struct task_own *o, struct buf *b)
     buf_varint(b, strlen(text_of(o)));
     buf_append(b, text_of(o), strlen(text_of(o)));
 #define X(m, least, most) buf_varint(b, o->m);
-    TASK_OWN(X)
+    TASK_OWN_RULES(X)
 #undef X
+    if (o->cost != 0)
+        buf_varint(b, o->cost);
 }
 
 int own_decode(struct task_own *o, char *labels, const char *p, uint32_t n)

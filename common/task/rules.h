@@ -23,6 +23,9 @@ typedef uint32_t part_no; /* a partition, never used again; 0: none */
 #define BYTES_WAIT_MAX  (1ull << 50) /* bytes of payloads of a partition */
 #define RATE_BURST_MAX  1000000u
 #define RATE_PER_1000_S 1000000000u /* at most */
+#define TASK_COST_MAX   1000000000u /* units of a task; at least 1 */
+#define RATE_UNITS_MAX  10000000000u /* units of a rate */
+#define UNIT_RATES_MAX  3 /* rates in units, of one limit */
 #define TASK_BODY_MAX   (512u << 10) /* also of all bodies in one frame */
 #define TASK_RESULT_MAX (64u << 10) /* bytes kept of a result; given: TASK_BODY_MAX */
 #define ANSWER_READ_MAX (16u << 20) /* bytes that are read of a target's answer */
@@ -35,6 +38,20 @@ enum task_order {
     ORDER_STRICT, /* the next one begins when this one is final */
     ORDER_NUMBER, /* the smallest `order` first */
     ORDER_NKINDS
+};
+
+enum rate_per { PER_SECOND, PER_MINUTE, PER_HOUR, PER_DAY, RATE_NPERS };
+
+/* Rates in units of a limit: units (0: there is none), of which span (enum rate_per), units at once.
+ * Members of the same kind are UNIT_RATES_MAX in a row (unit_rate_at()). */
+#define UNIT_RATE(X, p, i)                                                               \
+    X(p##_units_##i, 0, RATE_UNITS_MAX)                                                  \
+    X(p##_per_##i, 0, RATE_NPERS - 1)                                                    \
+    X(p##_room_##i, 0, RATE_UNITS_MAX)
+#define UNIT_RATES(X, p) UNIT_RATE(X, p, 1) UNIT_RATE(X, p, 2) UNIT_RATE(X, p, 3)
+
+struct unit_rate_numbers { /* UNIT_RATES_MAX of them are those members */
+    uint64_t units, per, room;
 };
 
 /* member, least, most. Times: ms. New ones at the end: records have them in this order. */
@@ -75,7 +92,9 @@ enum task_order {
     X(max_bytes, 0, BYTES_WAIT_MAX)         /* payloads of the partition's tasks that are not \
                                              * over; 0: any */ \
     X(max_wait_ms, 0, 400ull * 86400000)    /* estimate of the wait, beyond which a task is refused; \
-                                             * 0: any */
+                                             * 0: any */                                 \
+    UNIT_RATES(X, queue) UNIT_RATES(X, key) UNIT_RATES(X, below)
+#define TASK_RULES_LATER (3 * 3 * UNIT_RATES_MAX) /* behind max_wait_ms: not written while they are 0 */
 
 struct task_rules {
 #define X(m, least, most) uint64_t m;
@@ -99,7 +118,7 @@ SQ_CHECK int rules_decode(struct task_rules *r, const char *p, uint32_t n);
 
 /* Members of struct task_rules that a task may have otherwise; least, most. New ones at the end:
  * records have them in this order. */
-#define TASK_OWN(X)                                                                      \
+#define TASK_OWN_RULES(X)                                                                      \
     X(ttl_ms, 1, 400ull * 86400000)                                                      \
     X(max_attempts, 1, ATTEMPTS_MAX)                                                     \
     X(retry_min_ms, 0, BACKOFF_MAX)                                                      \
@@ -107,6 +126,8 @@ SQ_CHECK int rules_decode(struct task_rules *r, const char *p, uint32_t n);
     X(retry_doublings, 0, 30)                                                            \
     X(retry_jitter, 0, 100)                                                              \
     X(max_result, 0, TASK_RESULT_MAX)
+/* And what no pool says: how many units it takes of rates and shares. */
+#define TASK_OWN(X) TASK_OWN_RULES(X) X(cost, 1, TASK_COST_MAX)
 
 struct task_own {
 #define X(m, least, most) uint64_t m; /* the value + 1; 0: as the pool says */
@@ -122,6 +143,10 @@ bool own_equal(const struct task_own *a, const struct task_own *b);
 /* The rules for the task. A back-off's bound that is below its beginning is raised to it. */
 void own_rules(const struct task_own *o, struct task_rules *r);
 bool own_has_label(const struct task_own *o, const char *label, size_t n);
+static inline uint64_t own_cost(const struct task_own *o) /* NULL: nothing */
+{
+    return o != NULL && o->cost != 0 ? o->cost - 1 : 1;
+}
 /* Checks a label. */
 bool label_ok(const char *p, size_t n);
 

@@ -27,6 +27,7 @@
         NUM_AS(own.retry_min_ms, own_retry_min_ms), NUM_AS(own.retry_max_ms, own_retry_max_ms), \
         NUM_AS(own.retry_doublings, own_retry_doublings),                                \
         NUM_AS(own.retry_jitter, own_retry_jitter), NUM_AS(own.max_result, own_max_result),  \
+        NUM_AS(own.cost, own_cost),                                                      \
         TEXT_AS(own.labels, labels, LABELS_TEXT_MAX)
 
 /* ---- router_task.proto ------------------------------------------------------------------- */

@@ -188,6 +188,8 @@ json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *
                                               p->node));
     (void)json_object_update_new(j, json_pack("{s:o,s:o}", "started_at", moment(m->started_ms),
                                               "ended_at", moment(m->ended_ms)));
+    if (own_cost(&m->own) > 1)
+        (void)json_object_set_new(j, "cost", json_integer((json_int_t)own_cost(&m->own)));
     if (task_maybe_executed(m))
         (void)json_object_set_new(j, "maybe_executed", json_true());
     if (m->n_history > 0)

@@ -9,10 +9,16 @@
 #include "common/task/rules.h"
 #include "queuemng/policy/budget_def.h"
 
+struct unit_rate_def { /* units of started tasks (their `cost`) in a span of time */
+    int64_t units, burst; /* burst 0: as many as units */
+    int per;              /* enum rate_per */
+};
+
 struct pool_limit { /* limits of a queue, a key, a key below it */
     double rate_per_s;      /* 0: any */
     int64_t burst;
     int64_t max_concurrent; /* 0: any */
+    struct cfg_list rates;  /* struct unit_rate_def: all must let it pass */
 };
 
 struct pool_key { /* limits of keys that the pattern matches, in place of `key` or `subkey` */

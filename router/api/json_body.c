@@ -26,12 +26,12 @@ static const struct json_member members[] = {
 bool body_join(struct join_body *b, struct slice text, struct body_error *e)
 {
     struct said m = { 0 };
-    uint32_t has;
+    uint64_t has;
 
     memset(b, 0, offsetof(struct join_body, claim));
     e->text[0] = '\0';
     if (text.n > 0 &&
-        !json_members_whole(members, ARRAY_LEN(members), UINT32_MAX, text, &m, &has, e))
+        !json_members_whole(members, ARRAY_LEN(members), UINT64_MAX, text, &m, &has, e))
         return false;
     b->client = (uint8_t)m.client;
     b->subject_len = (uint8_t)m.subject.n;

@@ -268,7 +268,7 @@ static const char *meant(const char *typed)
 
 /* "unknown member dealy; did you mean delay?": of the names that the request may have. */
 static bool unknown(struct body_error *e, struct slice name, const struct json_member *v, int n,
-                    uint32_t may)
+                    uint64_t may)
 {
     char typed[NAME_SHOWN + 1], all[64], *w = all;
     struct near near;
@@ -313,8 +313,8 @@ static bool pass_over(struct others *o, struct slice name, struct body_error *e)
 }
 
 /* others: NULL if an unknown one is refused. */
-static bool read_member(const struct json_member *v, int n, uint32_t may, struct slice name,
-                        struct json_scan *s, struct others *others, void *to, uint32_t *has,
+static bool read_member(const struct json_member *v, int n, uint64_t may, struct slice name,
+                        struct json_scan *s, struct others *others, void *to, uint64_t *has,
                         struct body_error *e)
 {
     struct slice value;
@@ -328,13 +328,13 @@ static bool read_member(const struct json_member *v, int n, uint32_t may, struct
         (void)json_scan_value(s, &value);
         return json_say(e, "", name, " is there twice");
     }
-    *has |= 1u << i;
+    *has |= UINT64_C(1) << i;
     /* An object within may have said more. */
     return v[i].read(&v[i], s, (char *)to + v[i].offset) || (e->text[0] == '\0' && unfit(e, &v[i]));
 }
 
-bool json_members(const struct json_member *v, int n, uint32_t may, struct json_scan *s, void *to,
-                  uint32_t *has, struct body_error *e)
+bool json_members(const struct json_member *v, int n, uint64_t may, struct json_scan *s, void *to,
+                  uint64_t *has, struct body_error *e)
 {
     bool first = true, good = true, open = v[n - 1].name == NULL;
     struct others others;
@@ -360,8 +360,8 @@ bool json_members(const struct json_member *v, int n, uint32_t may, struct json_
     return json_say(e, s->why, (struct slice){ 0 }, "");
 }
 
-bool json_members_whole(const struct json_member *v, int n, uint32_t may, struct slice text,
-                        void *to, uint32_t *has, struct body_error *e)
+bool json_members_whole(const struct json_member *v, int n, uint64_t may, struct slice text,
+                        void *to, uint64_t *has, struct body_error *e)
 {
     struct json_scan s;
 
@@ -372,7 +372,7 @@ bool json_members_whole(const struct json_member *v, int n, uint32_t may, struct
 }
 
 bool json_members_within(const struct json_member *v, int n, struct json_scan *s, void *to,
-                         uint32_t *has)
+                         uint64_t *has)
 {
     struct body_error e;
 

@@ -10,7 +10,7 @@
 
 #include "router/api/json_scan.h"
 
-#define JSON_MEMBERS_MAX 32 /* a bit for each */
+#define JSON_MEMBERS_MAX 64 /* a bit for each */
 
 struct body_error {
     char text[160]; /* "": none */
@@ -37,14 +37,14 @@ struct json_member {
 
 /* Reads an object at s; may: a bit for each of the n members. *has: what was there; what was not is
  * as it was. False: *e says why; the scan may go on behind the object if it is JSON (s->why NULL). */
-SQ_CHECK bool json_members(const struct json_member *v, int n, uint32_t may, struct json_scan *s,
-                           void *to, uint32_t *has, struct body_error *e);
+SQ_CHECK bool json_members(const struct json_member *v, int n, uint64_t may, struct json_scan *s,
+                           void *to, uint64_t *has, struct body_error *e);
 /* The same of an object that is a value: what is wrong within it says its own member's sentence. */
 SQ_CHECK bool json_members_within(const struct json_member *v, int n, struct json_scan *s, void *to,
-                                  uint32_t *has);
+                                  uint64_t *has);
 /* The same of a whole text, which is one object. */
-SQ_CHECK bool json_members_whole(const struct json_member *v, int n, uint32_t may,
-                                 struct slice text, void *to, uint32_t *has, struct body_error *e);
+SQ_CHECK bool json_members_whole(const struct json_member *v, int n, uint64_t may,
+                                 struct slice text, void *to, uint64_t *has, struct body_error *e);
 /* Notes "BEFORE NAME AFTER"; the name may be a stranger's. Always false. */
 bool json_say(struct body_error *e, const char *before, struct slice name, const char *after);
 

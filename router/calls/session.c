@@ -61,9 +61,9 @@ static bool of_json(struct session_cmd *c, struct slice body, struct body_error 
     static const struct json_member members[] = {
         { "command", 0, .read = json_cmd, .must = CMD_MUST }, JSON_OTHERS,
     };
-    uint32_t has;
+    uint64_t has;
 
-    return json_members_whole(members, ARRAY_LEN(members), UINT32_MAX, body, c, &has, e) &&
+    return json_members_whole(members, ARRAY_LEN(members), UINT64_MAX, body, c, &has, e) &&
            (has != 0 || unfit(e, "command" CMD_MUST));
 }
 

@@ -42,11 +42,11 @@ static bool bad(struct classic_error *e, const char *what, const char *why)
 
 /* ---- the body ---------------------------------------------------------------------------- */
 
-static bool read_members(struct members *m, struct slice body, uint32_t may,
+static bool read_members(struct members *m, struct slice body, uint64_t may,
                          struct classic_error *e)
 {
     struct body_error why;
-    uint32_t has;
+    uint64_t has;
 
     *m = (struct members){ 0 };
     return json_members_whole(table, ARRAY_LEN(table), may, body, m, &has, &why) ||

@@ -41,7 +41,7 @@ static bool read_retry(const struct json_member *m, struct json_scan *s, void *t
         PART(jitter, whole, 100),
     };
 #undef PART
-    uint32_t has = 0;
+    uint64_t has = 0;
     bool good = json_members_within(parts, ARRAY_LEN(parts), s, to, &has);
 
     (void)m;
@@ -62,7 +62,7 @@ static bool read_unique(const struct json_member *m, struct json_scan *s, void *
           .words = conflicts },
     };
     struct task_unique *u = to;
-    uint32_t has;
+    uint64_t has;
 
     *u = (struct task_unique){ .lasts = UNIQUE_RUNNING, .on_conflict = UNIQUE_RETURN };
     return json_members_within(parts, ARRAY_LEN(parts), s, to, &has) && u->key.n > 0;
@@ -110,6 +110,7 @@ struct task_own task_body_own(const struct task_body *b, const char *labels)
         .retry_doublings = (uint64_t)b->retry.doublings,
         .retry_jitter = (uint64_t)b->retry.jitter,
         .max_result = slice_is(b->result, "\"drop\"") ? 0 + 1 : 0,
+        .cost = b->cost > 1 ? (uint64_t)b->cost + 1 : 0,
         .labels = labels,
     };
 }
@@ -150,13 +151,13 @@ static const struct json_member members[TASK_NMEMBERS] = {
 #undef X
 };
 
-bool task_body_read(struct task_body *b, struct json_scan *s, uint32_t may, struct body_error *e)
+bool task_body_read(struct task_body *b, struct json_scan *s, uint64_t may, struct body_error *e)
 {
     *b = (struct task_body){ 0 };
     return json_members(members, TASK_NMEMBERS, may, s, b, &b->has, e);
 }
 
-bool task_body_whole(struct task_body *b, struct slice text, uint32_t may, struct body_error *e)
+bool task_body_whole(struct task_body *b, struct slice text, uint64_t may, struct body_error *e)
 {
     *b = (struct task_body){ 0 };
     *e = (struct body_error){ 0 };

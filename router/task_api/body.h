@@ -48,7 +48,8 @@ enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* see enum ta
     X(STATUS, status, whole, 100, 599)                                                   \
     X(CLAIM, claim, visible, 1, CLAIM_MAX_LEN)                                           \
     X(TAKE, take, value, 1, TASK_BODY_MAX)                                               \
-    X(QUEUE, queue, visible, 1, TASK_NAME_MAX)
+    X(QUEUE, queue, visible, 1, TASK_NAME_MAX)                                           \
+    X(COST, cost, whole, 1, TASK_COST_MAX)
 
 enum task_member {
 #define X(NAME, member, how, least, most) MEMBER_##NAME,
@@ -58,18 +59,18 @@ enum task_member {
 };
 
 _Static_assert(TASK_NMEMBERS <= JSON_MEMBERS_MAX, "WITH() has a bit for each");
-#define WITH(NAME)   (1u << MEMBER_##NAME) /* a set of members */
-#define EVERY_MEMBER ((uint32_t)((UINT64_C(1) << TASK_NMEMBERS) - 1))
+#define WITH(NAME)   (UINT64_C(1) << MEMBER_##NAME) /* a set of members */
+#define EVERY_MEMBER ((UINT64_C(1) << TASK_NMEMBERS) - 1)
 
 struct task_body { /* slices point into the request's bytes */
-    uint32_t has; /* WITH(...) | ...: what is not there is zero */
+    uint64_t has; /* WITH(...) | ...: what is not there is zero */
     struct slice payload, key, name, idempotency_key, lease_id, result, reason, task, claim;
     struct slice queue, take; /* take: an object, to be read as a body of its own */
     struct slice path, method, headers, body, body_json, body_base64; /* parts of a call */
     int64_t delay, at, lease, wait; /* ms; at: Unix ms */
     int64_t priority, order, n, verb;
     int64_t outcome, status; /* outcome: enum task_complete */
-    int64_t ttl, max_attempts;
+    int64_t ttl, max_attempts, cost;
     struct task_retry {
         int64_t min, max, doublings, jitter; /* the value + 1; 0: not there */
     } retry;
@@ -87,10 +88,10 @@ struct task_own task_body_own(const struct task_body *b, const char *labels);
 
 /* Reads an object at s; `may`: the members that it may have. False: *e says why; the scan may go on
  * behind the object if it is JSON (s->why is NULL then). */
-SQ_CHECK bool task_body_read(struct task_body *b, struct json_scan *s, uint32_t may,
+SQ_CHECK bool task_body_read(struct task_body *b, struct json_scan *s, uint64_t may,
                              struct body_error *e);
 /* The whole body: one object, or nothing at all. */
-SQ_CHECK bool task_body_whole(struct task_body *b, struct slice text, uint32_t may,
+SQ_CHECK bool task_body_whole(struct task_body *b, struct slice text, uint64_t may,
                               struct body_error *e);
 
 /* A key of one or two levels: "tenant7" or "tenant7/user42". */

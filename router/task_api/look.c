@@ -258,6 +258,8 @@ static void add_own(struct buf *b, const struct task_own *o)
     if (o->max_attempts != 0)
         out_u64(b, ",\"max_attempts\":", o->max_attempts - 1);
     add_retry(b, o);
+    if (o->cost != 0)
+        out_u64(b, ",\"cost\":", o->cost - 1);
     if (o->labels == NULL || o->labels[0] == 0)
         return;
     ADD(b, ",\"labels\":[");

@@ -272,10 +272,10 @@ static bool is_other(struct slice said, const char *text)
 
 const char *task_claim_bind(const struct task_claim *c, struct task_body *b)
 {
-    enum { MAY = WITH(PAYLOAD) | WITH(KEY) | WITH(PRIORITY) | WITH(DELAY) | WITH(AT) |
-                 WITH(RESULT) | WITH(IDEMPOTENCY_KEY) | WITH(CLAIM) };
+    const uint64_t may = WITH(PAYLOAD) | WITH(KEY) | WITH(PRIORITY) | WITH(DELAY) | WITH(AT) |
+                         WITH(RESULT) | WITH(IDEMPOTENCY_KEY) | WITH(CLAIM);
 
-    if ((b->has & ~(uint32_t)MAY) != 0)
+    if ((b->has & ~may) != 0)
         return "with a claim a task has payload, delay, at and result of its own, and nothing else";
     if (is_other(b->key, c->key))
         return "the claim is for another key (key)";

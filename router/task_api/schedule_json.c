@@ -68,7 +68,7 @@ static bool wrong(struct body_error *e, const char *why)
 }
 
 /* Checks what only all members together say. */
-static const char *whole_wrong(const struct schedule_body *b, uint32_t has, struct cron_error *ce)
+static const char *whole_wrong(const struct schedule_body *b, uint64_t has, struct cron_error *ce)
 {
     struct recur r = { .every_ms = b->every, .from_ms = b->from, .until_ms = b->until };
     char text[CRON_TEXT_MAX + 1], zone[ZONE_NAME_MAX + 1];
@@ -86,15 +86,15 @@ static const char *whole_wrong(const struct schedule_body *b, uint32_t has, stru
     return b->cron.n > 0 && !cron_read(&r.cron, text, ce) ? ce->text : recur_wrong(&r);
 }
 
-bool schedule_body_read(struct schedule_body *b, struct slice text, uint32_t may,
+bool schedule_body_read(struct schedule_body *b, struct slice text, uint64_t may,
                         struct body_error *e)
 {
     struct cron_error ce;
-    uint32_t has = 0;
+    uint64_t has = 0;
     const char *why;
 
     *b = (struct schedule_body){ .catch_up_max = SCHEDULE_CATCH_UP_MAX, .may = may, .e = e };
-    if (!json_members_whole(members, ARRAY_LEN(members), UINT32_MAX, text, b, &has, e))
+    if (!json_members_whole(members, ARRAY_LEN(members), UINT64_MAX, text, b, &has, e))
         return false;
     why = whole_wrong(b, has, &ce);
     return why == NULL || wrong(e, why);

@@ -22,14 +22,14 @@ struct schedule_body {
     int64_t overlap, catch_up, catch_up_max;
     bool paused;
     struct task_body task;
-    uint32_t may; /* while it is read: the members that its task may have, and */
+    uint64_t may; /* while it is read: the members that its task may have, and */
     struct body_error *e; /* where a reason goes */
 };
 
 /* Letters, digits, '_', '-', '.' of a path's part, 64 at most. */
 bool schedule_name_ok(struct slice name);
 /* may: the members that its task may have. False: *e says why. */
-SQ_CHECK bool schedule_body_read(struct schedule_body *b, struct slice text, uint32_t may,
+SQ_CHECK bool schedule_body_read(struct schedule_body *b, struct slice text, uint64_t may,
                                  struct body_error *e);
 
 /* ---- answers ---- */

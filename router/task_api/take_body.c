@@ -50,11 +50,11 @@ static const struct json_member members[] = {
 
 bool take_body_read(struct take_body *b, struct slice text, struct body_error *e)
 {
-    uint32_t has;
+    uint64_t has;
 
     *b = (struct take_body){ .n = 1 };
     *e = (struct body_error){ 0 };
-    if (text.n > 0 && !json_members_whole(members, ARRAY_LEN(members), UINT32_MAX, text, b, &has, e))
+    if (text.n > 0 && !json_members_whole(members, ARRAY_LEN(members), UINT64_MAX, text, b, &has, e))
         return false;
     if (b->n_queues == 0)
         return json_say(e, "queues is missing: a list of 1 to 16 names, such as [\"images\", \"ride/7\"]",

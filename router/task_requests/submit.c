@@ -300,7 +300,7 @@ static void submitted(struct task_call *c, const struct msg *m)
 }
 
 /* The body and the Idempotency-Key of one. False: that has been answered. */
-static bool read_one(struct tasking *t, const struct task_asked *x, uint32_t members,
+static bool read_one(struct tasking *t, const struct task_asked *x, uint64_t members,
                      struct task_body *b)
 {
     struct body_error e;

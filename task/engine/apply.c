@@ -29,6 +29,8 @@ static int apply_pool(struct engine *e, const struct trec *r)
     struct task_rules rules;
     int rc = rules_decode(&rules, r->rules.p, r->rules.n);
 
+    if (rc == 0 && (rules.queue_units_1 | rules.key_units_1 | rules.below_units_1) != 0)
+        rc = tree_reach_units(&e->tree);
     if (rc < 0)
         return rc;
     if (p != NULL) {
@@ -66,7 +68,12 @@ static int apply_keys(struct engine *e, const struct trec *r)
         return SQ_EUNKNOWN;
     was = p->keys;
     rc = key_rules_read(&p->keys, r->rules.p, r->rules.n);
+    for (uint32_t i = 0; rc == 0 && i < p->keys.n; i++)
+        if (p->keys.v[i].units_1 != 0)
+            rc = tree_reach_units(&e->tree);
     if (rc < 0) {
+        if (p->keys.v != was.v)
+            key_rules_free(&p->keys);
         p->keys = was;
         return rc;
     }
@@ -129,6 +136,8 @@ static int apply_own(struct engine *e, const struct trec *r)
     struct task_own own;
     int rc = own_decode(&own, labels, r->own.p, r->own.n);
 
+    if (rc == 0 && own.cost != 0)
+        rc = tree_reach_costs(&e->tree);
     if (r->no >> TASK_SLOT_BITS == 0 ||
         (slot < e->store.n_slots && task_number(&e->store, slot) >> TASK_SLOT_BITS != 0 &&
          task_number(&e->store, slot) != r->no))
@@ -189,7 +198,7 @@ static int apply_start(struct engine *e, task_slot slot, const struct trec *r)
     struct task *t = task_at(&e->store, slot);
 
     leave_row(e, slot);
-    tree_start(&e->tree, slot, !leave_first(e, slot), e->at);
+    tree_start(&e->tree, slot, !leave_first(e, slot), task_cost(e, slot), e->at);
     task_set_state(&e->store, slot, TASK_RUNNING);
     t->lease = r->lease;
     t->started = (uint64_t)e->at & (WHEEL_MAX - 1);

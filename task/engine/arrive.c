@@ -225,6 +225,17 @@ static void get_in_line(struct engine *e, task_slot slot)
         tree_wait(&e->tree, slot, WAIT_LAST);
 }
 
+/* Buckets are in no record: what a large task owes is reckoned from its start. */
+static void owe(struct engine *e)
+{
+    for (task_slot s = 0; e->tree.has_units && e->tree.has_costs && s < e->store.n_slots; s++) {
+        const struct task *t = task_at(&e->store, s);
+
+        if (t->state == TASK_RUNNING || t->state == TASK_SUCCEEDED || t->state == TASK_CANCELLED)
+            tree_owe(&e->tree, s, task_cost(e, s), (msec_t)t->started);
+    }
+}
+
 int arrive_end(struct engine *e)
 {
     size_t n = e->store.n[TASK_WAITING] + e->store.n[TASK_DEAD];
@@ -248,6 +259,8 @@ int arrive_end(struct engine *e)
     for (size_t i = 0; rc == 0 && i < n; i++)
         get_in_line(e, v[i].slot);
     free(v);
+    if (rc == 0)
+        owe(e);
     return rc;
 }
 

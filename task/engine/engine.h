@@ -44,10 +44,10 @@ struct tqueue { /* present while it has tasks */
     int64_t redrive_tat;   /* rate.h */
 };
 
-/* gave_way: part of those gone: before their time, for a submission */
+/* gave_way: part of those gone: before their time, for a submission. units: of those started */
 #define ENGINE_COUNTS(X) \
     X(accepted) X(same) X(started) X(succeeded) X(retried) X(dead) X(cancelled) X(expired) X(lapsed) \
-    X(gone) X(gave_way)
+    X(gone) X(gave_way) X(units)
 
 struct engine_counts { /* ever, since the start of the process */
 #define X(m) uint64_t m;
@@ -194,6 +194,11 @@ SQ_CHECK int task_redrive(struct engine *e, task_slot slot);
 /* How often it may be tried, and in *b how long it waits in between: by its pool's rules, or its
  * own. */
 unsigned task_most_attempts(const struct engine *e, task_slot slot, struct backoff *b);
+/* Units that its start takes of rates and shares. */
+static inline uint64_t task_cost(const struct engine *e, task_slot slot)
+{
+    return e->tree.has_costs ? own_cost(owns_of(&e->owns, slot)) : 1;
+}
 /* When a task that begins to wait now expires, for its record; 0: never. own: NULL: nothing. */
 uint64_t task_expiry(const struct engine *e, const struct pool *p, const struct task_own *own);
 /* The end of something that lasts so long; at least a millisecond, within what timers can. */

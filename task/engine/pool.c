@@ -5,12 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct key_rule key_rule(const struct key_limit *l)
+/* units: UNIT_RATES_MAX of them; those that are there come first. */
+static struct key_rule key_rule(const struct key_limit *l, const uint64_t *units)
 {
-    return (struct key_rule){ .rate = rate_make((double)l->rate / 1000, (uint32_t)l->burst),
-                              .at_once = (uint32_t)l->at_once,
-                              .weight = (uint16_t)u64_max(l->weight, 1),
-                              .paused = l->paused != 0 };
+    struct key_rule r = { .rate = rate_make((double)l->rate / 1000, (uint32_t)l->burst),
+                          .at_once = (uint32_t)l->at_once,
+                          .weight = (uint16_t)u64_max(l->weight, 1),
+                          .paused = l->paused != 0 };
+
+    for (unsigned i = 0; i < UNIT_RATES_MAX; i++, units += 3)
+        r.units[i] = unit_rate_make(&(struct unit_rate_numbers){ units[0], units[1], units[2] });
+    return r;
 }
 
 struct backoff pool_backoff(const struct task_rules *r)
@@ -25,7 +30,8 @@ void pool_set_rules(struct pool *p, const struct task_rules *r)
     p->rules = *r;
 #define LEVEL(i, of)                                                                     \
     p->level[i] = key_rule(&(struct key_limit){ .rate = r->of##_rate, .burst = r->of##_burst, \
-                                                .at_once = r->of##_at_once })
+                                                .at_once = r->of##_at_once },              \
+                           &r->of##_units_1)
     LEVEL(0, queue);
     LEVEL(1, key);
     LEVEL(2, below);
@@ -56,7 +62,7 @@ int key_rules_read(struct key_rules *k, const char *p, uint32_t n)
         return rc;
     }
     for (uint32_t i = 0; i < k->n; i++)
-        *(i < k->n_pinned ? &k->pin[i] : &k->pattern[i - k->n_pinned]) = key_rule(&k->v[i]);
+        *(i < k->n_pinned ? &k->pin[i] : &k->pattern[i - k->n_pinned]) = key_rule(&k->v[i], &k->v[i].units_1);
     return 0;
 }
 

@@ -38,7 +38,20 @@ static void start(struct engine *e, enum trec_kind kind, task_slot slot, uint32_
     assert(t->state == TASK_RUNNING && t->lease == r.lease);
     *out = (struct taken){ r.no, r.lease, (msec_t)r.until, t->body, t->attempts };
     e->counts.started++;
+    e->counts.units += task_cost(e, slot);
     histo_add(&e->counts.wait, (uint64_t)ms_max(e->at - (msec_t)t->entered_ms, 0) * 1000);
+}
+
+/* The next one by turns. One that does not fit into a rate in units closes what has that rate, and
+ * another one is next; the first of them is its own again when it fits. */
+static task_slot next_affordable(struct engine *e, const struct tqueue *q, uint32_t *served)
+{
+    task_slot slot;
+
+    do
+        slot = tree_pick(&e->tree, q->limiter, q->pool->head_start, served);
+    while (slot != SLOT_NONE && !tree_affords(&e->tree, slot, task_cost(e, slot), e->at));
+    return slot;
 }
 
 static unsigned take(struct engine *e, enum trec_kind kind, struct tqueue *q, unsigned n,
@@ -53,10 +66,10 @@ static unsigned take(struct engine *e, enum trec_kind kind, struct tqueue *q, un
 
         if (slot == SLOT_NONE) {
             if (allowance_lets(&e->allowance, e->at))
-                slot = tree_pick(&e->tree, q->limiter, q->pool->head_start, &served);
+                slot = next_affordable(e, q, &served);
             if (slot == SLOT_NONE)
                 break;
-            tree_pay(&e->tree, served);
+            tree_pay(&e->tree, served, task_cost(e, slot));
         }
         start(e, kind, slot, lease_ms, &out[taken]);
         starts_note(&q->starts, e->at, q->rank.n > 0);

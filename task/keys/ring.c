@@ -1,6 +1,8 @@
 /* ring.c: circular lists through the turns; `ring` of a turn is the item that is served. */
 #include "task/keys/ring.h"
 
+#include "task/keys/debts.h"
+
 #define TURN_ITEM(turn) ((turn) * 2)
 #define LINE_ITEM(turn) ((turn) * 2 + 1)
 
@@ -19,9 +21,14 @@ static uint32_t *prev_of(const struct tree *t, uint32_t item)
     return &of(t, item)->prev[item & 1];
 }
 
+static bool sleeps(const struct tree *t, uint32_t item)
+{
+    return of(t, item)->asleep >> (item & 1) & 1;
+}
+
 static bool is_in(const struct tree *t, uint32_t item)
 {
-    return *next_of(t, item) != 0;
+    return *next_of(t, item) != 0 || sleeps(t, item);
 }
 
 bool ring_has_line(const struct tree *t, uint32_t turn)
@@ -41,53 +48,148 @@ static uint16_t weight_of(const struct tree *t, uint32_t item)
     return item & 1 ? 1 : tree_limiter_at(t, of(t, item)->limiter)->rule->weight;
 }
 
-static void begin_serving(struct tree *t, uint32_t *ring, uint32_t item)
+/* The turn in whose ring the item is; 0: the tree's, in which nothing costs more than one. */
+static uint32_t owner_of(const struct tree *t, uint32_t item)
 {
-    *ring = item;
-    if (item != 0)
-        of(t, item)->left[item & 1] = weight_of(t, item);
+    return item & 1 ? item / 2 : of(t, item)->parent;
 }
 
-static void put_in(struct tree *t, uint32_t *ring, uint32_t item)
+static uint32_t *ring_of(struct tree *t, uint32_t owner)
 {
-    uint32_t last;
+    return owner != 0 ? &tree_turn_at(t, owner)->ring : &t->ring;
+}
 
-    assert(!is_in(t, item));
+/* NULL: there are no debts. */
+static struct turn_debt *rounds_of(const struct tree *t, uint32_t owner)
+{
+    return t->has_costs && owner != 0 ? debt_at(t, owner) : NULL;
+}
+
+static void begin_serving(struct tree *t, uint32_t owner, uint32_t item)
+{
+    int16_t *left = item != 0 ? &of(t, item)->left[item & 1] : NULL;
+
+    *ring_of(t, owner) = item;
+    if (left == NULL)
+        return;
+    *left = (int16_t)((*left < 0 ? *left : 0) + weight_of(t, item));
+    *left = *left > 0 ? *left : 1; /* less: the weight was larger when it got into debt */
+}
+
+/* Into the circle, behind all others. */
+static void link_in(struct tree *t, uint32_t owner, uint32_t item)
+{
+    uint32_t *ring = ring_of(t, owner), last;
+
     if (*ring == 0) {
         *next_of(t, item) = *prev_of(t, item) = item;
-        begin_serving(t, ring, item);
+        if (rounds_of(t, owner) != NULL)
+            rounds_of(t, owner)->first = item;
+        begin_serving(t, owner, item);
         return;
     }
-    last = *prev_of(t, *ring); /* a newcomer goes behind all others */
+    last = *prev_of(t, *ring);
     *next_of(t, last) = item;
     *prev_of(t, item) = last;
     *next_of(t, item) = *ring;
     *prev_of(t, *ring) = item;
 }
 
-static void take_out(struct tree *t, uint32_t *ring, uint32_t item)
+/* Items that have paid their debts when this round begins are served again. */
+static void wake_all(struct tree *t, uint32_t owner)
+{
+    for (uint32_t i; (i = debt_due(t, owner)) != 0;) {
+        t->steps++;
+        debt_wake(t, owner, i);
+        link_in(t, owner, i);
+    }
+}
+
+/* An empty circle goes on with the next round in which somebody wakes. */
+static void skip_rounds(struct tree *t, uint32_t owner)
+{
+    struct turn_debt *d = rounds_of(t, owner);
+
+    if (d == NULL || d->asleep == 0 || *ring_of(t, owner) != 0)
+        return;
+    d->round = debt_at(t, d->asleep / 2)->wake[d->asleep & 1];
+    wake_all(t, owner);
+}
+
+/* The next item's turn; a round ends where it began. */
+static void go_on(struct tree *t, uint32_t owner, uint32_t item)
+{
+    struct turn_debt *d = rounds_of(t, owner);
+
+    begin_serving(t, owner, item);
+    if (d == NULL || item != d->first)
+        return;
+    d->round++;
+    wake_all(t, owner);
+}
+
+/* A newcomer goes behind all others. */
+static void put_in(struct tree *t, uint32_t item)
+{
+    uint32_t owner = owner_of(t, item);
+    const struct turn_debt *d = rounds_of(t, owner);
+
+    assert(!is_in(t, item));
+    if (d == NULL || debt_at(t, item / 2)->wake[item & 1] <= d->round) {
+        link_in(t, owner, item);
+        return;
+    }
+    debt_sleep(t, owner, item);
+    skip_rounds(t, owner);
+}
+
+/* Out of the circle. True: a round would have begun with it. */
+static bool unlink_from(struct tree *t, uint32_t owner, uint32_t item)
 {
     uint32_t next = *next_of(t, item), prev = *prev_of(t, item);
+    struct turn_debt *d = rounds_of(t, owner);
+    bool first = d != NULL && d->first == item;
 
-    assert(is_in(t, item) && *ring != 0);
     *next_of(t, prev) = next;
     *prev_of(t, next) = prev;
     *next_of(t, item) = *prev_of(t, item) = 0;
-    if (*ring == item)
-        begin_serving(t, ring, next != item ? next : 0);
+    if (first)
+        d->first = next != item ? next : 0;
+    return first;
 }
 
-/* The ring in which the turn is an item. */
-static uint32_t *ring_of(struct tree *t, const struct turn *u)
+static void take_out(struct tree *t, uint32_t item)
 {
-    return u->parent != 0 ? &tree_turn_at(t, u->parent)->ring : &t->ring;
+    uint32_t owner = owner_of(t, item), next = *next_of(t, item);
+    bool first;
+
+    assert(is_in(t, item) && *ring_of(t, owner) != 0);
+    if (sleeps(t, item)) {
+        debt_wake(t, owner, item);
+        return;
+    }
+    first = unlink_from(t, owner, item);
+    if (*ring_of(t, owner) != item)
+        return;
+    if (first || next == item)
+        begin_serving(t, owner, next != item ? next : 0); /* the round has only begun */
+    else
+        go_on(t, owner, next);
+    skip_rounds(t, owner);
+}
+
+void ring_begin_rounds(struct tree *t)
+{
+    for (uint32_t i = 1; i < t->n_turns; i++)
+        if (tree_turn_at(t, i)->limiter != 0)
+            debt_at(t, i)->first = tree_turn_at(t, i)->ring;
 }
 
 void ring_settle(struct tree *t, uint32_t turn)
 {
     while (turn != 0) {
         const struct turn *u = tree_turn_at(t, turn);
-        uint32_t *ring = ring_of(t, u);
+        uint32_t *ring = ring_of(t, u->parent);
         bool open = u->ring != 0 && tree_limiter_at(t, u->limiter)->closed == 0;
         bool was_empty = *ring == 0;
 
@@ -95,9 +197,9 @@ void ring_settle(struct tree *t, uint32_t turn)
         if (open == ring_has_turn(t, turn))
             return;
         if (open)
-            put_in(t, ring, TURN_ITEM(turn));
+            put_in(t, TURN_ITEM(turn));
         else
-            take_out(t, ring, TURN_ITEM(turn));
+            take_out(t, TURN_ITEM(turn));
         if (was_empty == (*ring == 0))
             return; /* nothing changes further up */
         turn = u->parent;
@@ -113,9 +215,9 @@ void ring_settle_line(struct tree *t, uint32_t turn)
     if (open == ring_has_line(t, turn))
         return;
     if (open)
-        put_in(t, &tree_turn_at(t, turn)->ring, LINE_ITEM(turn));
+        put_in(t, LINE_ITEM(turn));
     else
-        take_out(t, &tree_turn_at(t, turn)->ring, LINE_ITEM(turn));
+        take_out(t, LINE_ITEM(turn));
     ring_settle(t, turn);
 }
 
@@ -137,22 +239,37 @@ static uint32_t next_line(struct tree *t, uint32_t turn)
 
 void ring_reweigh(struct tree *t, uint32_t turn)
 {
-    uint16_t *left = &of(t, TURN_ITEM(turn))->left[0], most = weight_of(t, TURN_ITEM(turn));
+    int16_t *left = &of(t, TURN_ITEM(turn))->left[0], most = (int16_t)weight_of(t, TURN_ITEM(turn));
 
     *left = *left < most ? *left : most;
 }
 
-/* The item has been served once. */
-static void serve(struct tree *t, uint32_t turn, bool line)
+/* The item has been served. What its task cost beyond its share are rounds in which it is passed over. */
+static void serve(struct tree *t, uint32_t turn, bool line, uint64_t cost)
 {
-    uint32_t item = line ? LINE_ITEM(turn) : TURN_ITEM(turn);
-    struct turn *u = tree_turn_at(t, turn);
-    uint32_t *ring = line ? &u->ring : ring_of(t, u);
+    uint32_t item = line ? LINE_ITEM(turn) : TURN_ITEM(turn), owner = owner_of(t, item);
+    uint32_t next = *next_of(t, item);
+    int16_t *left = &of(t, item)->left[item & 1];
+    int64_t now = *left - (int64_t)cost, weight = weight_of(t, item), rounds = now < 0 ? -now / weight : 0;
 
     t->steps++;
-    assert(*ring == item && u->left[item & 1] > 0);
-    if (--u->left[item & 1] == 0)
-        begin_serving(t, ring, *next_of(t, item));
+    assert(*ring_of(t, owner) == item && *left > 0 && (rounds == 0 || rounds_of(t, owner) != NULL));
+    *left = (int16_t)(now + rounds * weight);
+    if (now > 0)
+        return;
+    if (rounds == 0) {
+        go_on(t, owner, next);
+        return;
+    }
+    debt_at(t, item / 2)->wake[item & 1] = debt_at(t, owner)->round + 1 + (uint64_t)rounds;
+    if (unlink_from(t, owner, item) && next != item)
+        begin_serving(t, owner, next);
+    else if (next != item)
+        go_on(t, owner, next);
+    else
+        begin_serving(t, owner, 0);
+    debt_sleep(t, owner, item);
+    skip_rounds(t, owner);
 }
 
 /* ---- who is next: a step per level and priority, whatever is closed ----------------- */
@@ -217,13 +334,13 @@ uint32_t tree_next_queue(struct tree *t)
 
     if (turn == 0)
         return 0;
-    serve(t, turn, false);
+    serve(t, turn, false, 1);
     return tree_turn_at(t, turn)->limiter;
 }
 
-void tree_pay(struct tree *t, uint32_t served)
+void tree_pay(struct tree *t, uint32_t served, uint64_t cost)
 {
-    serve(t, served, true);
+    serve(t, served, true, cost);
     for (uint32_t u = served; tree_turn_at(t, u)->parent != 0; u = tree_turn_at(t, u)->parent)
-        serve(t, u, false);
+        serve(t, u, false, cost);
 }

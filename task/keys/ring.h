@@ -12,8 +12,8 @@ task_slot tree_pick(struct tree *t, uint32_t queue, const msec_t *head_start, ui
 /* The limiter of a queue in which somebody may start now, each in its turn: it has been served
  * once; 0: there is none. */
 uint32_t tree_next_queue(struct tree *t);
-/* The share of the turn, and of those above it, pays for one. Before tree_start. */
-void tree_pay(struct tree *t, uint32_t served);
+/* The share of the turn, and of those above it, pays for a task. Before tree_start. */
+void tree_pay(struct tree *t, uint32_t served, uint64_t cost);
 
 /* ---- for the files of this room ---------------------------------------------------- */
 /* Puts the turn where it now belongs: into its parent's ring if it can be served, out of it
@@ -23,6 +23,8 @@ void ring_settle(struct tree *t, uint32_t turn);
 void ring_settle_line(struct tree *t, uint32_t turn);
 bool ring_has_line(const struct tree *t, uint32_t turn);
 bool ring_has_turn(const struct tree *t, uint32_t turn);
+/* Debts are kept from now on: each ring is at the beginning of a round. */
+void ring_begin_rounds(struct tree *t);
 /* Bounds its turn after a change of its rule: it is not served for longer than its weight now
  * says. */
 void ring_reweigh(struct tree *t, uint32_t turn);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/err.h"
+#include "task/keys/debts.h"
 #include "task/keys/ring.h"
 
 void tree_init(struct tree *t, struct task_store *s, uint32_t max_limiters, msec_t now)
@@ -16,6 +17,8 @@ void tree_init(struct tree *t, struct task_store *s, uint32_t max_limiters, msec
     pages_init(&t->limiters, sizeof(struct limiter));
     pages_init(&t->turns, sizeof(struct turn));
     pages_init(&t->links, sizeof(struct wheel_link));
+    pages_init(&t->buckets, sizeof(struct unit_bucket));
+    pages_init(&t->debts, sizeof(struct turn_debt));
     wheel_init(&t->wakes, &t->links, now);
     map_init(&t->by_hash, 0); /* hashes are keyed already */
     t->n_limiters = t->n_turns = 1; /* 0 means none */
@@ -28,7 +31,95 @@ void tree_fini(struct tree *t)
     pages_fini(&t->limiters);
     pages_fini(&t->turns);
     pages_fini(&t->links);
+    pages_fini(&t->buckets);
+    pages_fini(&t->debts);
     map_fini(&t->by_hash);
+}
+
+int tree_reach_units(struct tree *t)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; !t->has_units && rc == 0 && i < t->n_limiters; i++)
+        rc = pages_reach(&t->buckets, i);
+    t->has_units |= rc == 0;
+    return rc;
+}
+
+int tree_reach_costs(struct tree *t)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; !t->has_costs && rc == 0 && i < t->n_turns; i++)
+        rc = pages_reach(&t->debts, i);
+    if (rc == 0 && !t->has_costs) {
+        t->has_costs = true;
+        ring_begin_rounds(t);
+    }
+    return rc;
+}
+
+/* ---- rates: of starts, and in units ------------------------------------------------- */
+
+static struct unit_bucket *bucket_of(const struct tree *t, uint32_t i)
+{
+    return t->has_units && tree_limiter_at(t, i)->rule->units[0].units != 0 ? pages_at(&t->buckets, i) : NULL;
+}
+
+static bool has_rate(const struct tree *t, uint32_t i)
+{
+    return tree_limiter_at(t, i)->rule->rate.interval_ns != 0 || bucket_of(t, i) != NULL;
+}
+
+/* When its rates let the next one pass that is known; 0: long ago. */
+static msec_t lets_when(const struct tree *t, uint32_t i)
+{
+    const struct limiter *l = tree_limiter_at(t, i);
+    const struct unit_bucket *b = bucket_of(t, i);
+    msec_t when = l->rule->rate.interval_ns != 0 ? rate_when(&l->rule->rate, l->tat) : 0;
+
+    for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
+        when = ms_max(when, units_when(&l->rule->units[k], b->tat[k], b->needs));
+    return when;
+}
+
+static msec_t full_at(const struct tree *t, uint32_t i)
+{
+    const struct limiter *l = tree_limiter_at(t, i);
+    const struct unit_bucket *b = bucket_of(t, i);
+    msec_t when = l->rule->rate.interval_ns != 0 ? rate_full_at(l->tat) : 0;
+
+    for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
+        when = l->rule->units[k].units != 0 ? ms_max(when, rate_full_at(b->tat[k])) : when;
+    return when;
+}
+
+static void empty(struct tree *t, uint32_t i, msec_t now)
+{
+    struct limiter *l = tree_limiter_at(t, i);
+    struct unit_bucket *b = bucket_of(t, i);
+
+    l->tat = rate_empty(&l->rule->rate, now);
+    for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++) {
+        int64_t none = units_empty(&l->rule->units[k], now);
+
+        b->tat[k] = b->tat[k] > none ? b->tat[k] : none;
+    }
+}
+
+void tree_owe(struct tree *t, task_slot slot, uint64_t cost, msec_t started)
+{
+    uint32_t i = tree_turn_at(t, task_at(t->store, slot)->turn)->limiter;
+
+    for (; i != 0; i = tree_limiter_at(t, i)->parent) {
+        const struct unit_rate *r = tree_limiter_at(t, i)->rule->units;
+        struct unit_bucket *b = bucket_of(t, i);
+
+        for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
+            if (r[k].units != 0 && units_ns(&r[k], cost) > r[k].room_ns &&
+                b->tat[k] < started * RATE_NS + units_ns(&r[k], cost))
+                b->tat[k] = started * RATE_NS + units_ns(&r[k], cost);
+    }
 }
 
 static uint64_t hash_below(uint32_t parent, uint64_t hash)
@@ -46,15 +137,13 @@ uint32_t tree_find_limiter(const struct tree *t, uint32_t parent, uint64_t hash)
 /* A new limiter's bucket is full, but for those that began empty with the tree. */
 static void fill_bucket(struct tree *t, uint32_t i)
 {
-    struct limiter *l = tree_limiter_at(t, i);
-
-    if (l->rule->rate.interval_ns == 0 || t->emptied == 0)
+    if (!has_rate(t, i) || t->emptied == 0)
         return;
-    l->tat = rate_empty(&l->rule->rate, t->emptied);
-    if (rate_lets(&l->rule->rate, l->tat, t->now))
+    empty(t, i, t->emptied);
+    if (lets_when(t, i) <= t->now)
         return;
-    l->closed |= CLOSED_RATE; /* nothing is below it yet that would have to be taken out */
-    wheel_set(&t->wakes, i, rate_when(&l->rule->rate, l->tat));
+    tree_limiter_at(t, i)->closed |= CLOSED_RATE; /* nothing is below it that would have to be taken out */
+    wheel_set(&t->wakes, i, lets_when(t, i));
 }
 
 uint32_t tree_new_limiter(struct tree *t, uint32_t parent, const struct key_name *k,
@@ -65,6 +154,7 @@ uint32_t tree_new_limiter(struct tree *t, uint32_t parent, const struct key_name
 
     assert(r->weight >= 1 && tree_find_limiter(t, parent, k->hash) == 0);
     if (text == NULL || pages_reach(&t->limiters, i) < 0 || pages_reach(&t->links, i) < 0 ||
+        (t->has_units && pages_reach(&t->buckets, i) < 0) ||
         map_set(&t->by_hash, hash_below(parent, k->hash), i) < 0) {
         free(text);
         return 0;
@@ -76,6 +166,8 @@ uint32_t tree_new_limiter(struct tree *t, uint32_t parent, const struct key_name
     *tree_limiter_at(t, i) = (struct limiter){ .rule = r, .text = text, .parent = parent,
                                                .hash = hash_below(parent, k->hash),
                                                .closed = r->paused ? CLOSED_PAUSE : 0 };
+    if (t->has_units)
+        *(struct unit_bucket *)pages_at(&t->buckets, i) = (struct unit_bucket){ .needs = 0 };
     if (parent != 0)
         tree_limiter_at(t, parent)->below++;
     t->limiters_now++;
@@ -94,8 +186,8 @@ static void limiter_release(struct tree *t, uint32_t i, msec_t now)
         if (l->turns != 0 || l->below != 0)
             return;
         assert(l->running == 0);
-        if (l->rule->rate.interval_ns != 0 && rate_full_at(l->tat) > now) {
-            wheel_set(&t->wakes, i, rate_full_at(l->tat));
+        if (full_at(t, i) > now) {
+            wheel_set(&t->wakes, i, full_at(t, i));
             return;
         }
         wheel_clear(&t->wakes, i);
@@ -120,7 +212,7 @@ uint32_t tree_turn(struct tree *t, uint32_t limiter, uint32_t parent, struct tur
         if (tree_turn_at(t, i)->priority == kind.priority)
             return i;
     i = t->free_turn != 0 ? t->free_turn : t->n_turns;
-    if (pages_reach(&t->turns, i) < 0)
+    if (pages_reach(&t->turns, i) < 0 || (t->has_costs && pages_reach(&t->debts, i) < 0))
         return 0;
     if (t->free_turn != 0)
         t->free_turn = tree_turn_at(t, i)->parent;
@@ -131,7 +223,7 @@ uint32_t tree_turn(struct tree *t, uint32_t limiter, uint32_t parent, struct tur
                                          .strict = kind.strict, .by_order = kind.by_order };
     l->turns = i;
     if ((l->closed & CLOSED_RATE) != 0) /* while nobody had it, it slept until it was full */
-        wheel_set(&t->wakes, limiter, rate_when(&l->rule->rate, l->tat));
+        wheel_set(&t->wakes, limiter, lets_when(t, limiter));
     if (parent != 0)
         tree_turn_at(t, parent)->below++;
     t->turns_now++;
@@ -150,6 +242,8 @@ static void turn_forget(struct tree *t, uint32_t i)
     if (u->parent != 0)
         tree_turn_at(t, u->parent)->below--;
     *u = (struct turn){ .parent = t->free_turn };
+    if (t->has_costs)
+        *debt_at(t, i) = (struct turn_debt){ .first = 0 };
     t->free_turn = i;
     t->turns_now--;
 }
@@ -225,25 +319,50 @@ static void close_or_open(struct tree *t, uint32_t i, enum closed why, bool clos
         ring_settle(t, u);
 }
 
-static void count_start(struct tree *t, uint32_t i, msec_t now)
+bool tree_affords(struct tree *t, task_slot slot, uint64_t cost, msec_t now)
+{
+    uint32_t turn = task_at(t->store, slot)->turn, i = t->has_units ? tree_turn_at(t, turn)->limiter : 0;
+
+    for (; i != 0; i = tree_limiter_at(t, i)->parent) {
+        struct unit_bucket *b = bucket_of(t, i);
+
+        t->steps++;
+        if (b == NULL)
+            continue;
+        b->needs = cost;
+        if (lets_when(t, i) > now) {
+            wheel_set(&t->wakes, i, lets_when(t, i));
+            close_or_open(t, i, CLOSED_RATE, true);
+            t->misfits++;
+            return false;
+        }
+        b->needs = 0;
+    }
+    return true;
+}
+
+static void count_start(struct tree *t, uint32_t i, uint64_t cost, msec_t now)
 {
     struct limiter *l = tree_limiter_at(t, i);
+    struct unit_bucket *b = bucket_of(t, i);
     const struct key_rule *r = l->rule;
 
     t->steps++;
     l->running++;
     if (r->at_once != 0 && l->running >= r->at_once)
         close_or_open(t, i, CLOSED_AT_ONCE, true);
+    for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
+        b->tat[k] = units_pass(&r->units[k], b->tat[k], cost, now);
     if (r->rate.interval_ns == 0)
         return;
     l->tat = rate_pass(&r->rate, l->tat, now);
     if (!rate_lets(&r->rate, l->tat, now)) {
-        wheel_set(&t->wakes, i, rate_when(&r->rate, l->tat));
+        wheel_set(&t->wakes, i, lets_when(t, i));
         close_or_open(t, i, CLOSED_RATE, true);
     }
 }
 
-void tree_start(struct tree *t, task_slot slot, bool in_line, msec_t now)
+void tree_start(struct tree *t, task_slot slot, bool in_line, uint64_t cost, msec_t now)
 {
     uint32_t turn = task_at(t->store, slot)->turn;
     struct turn *u = tree_turn_at(t, turn);
@@ -254,7 +373,7 @@ void tree_start(struct tree *t, task_slot slot, bool in_line, msec_t now)
         u->busy++;
     ring_settle_line(t, turn);
     for (uint32_t i = u->limiter; i != 0; i = tree_limiter_at(t, i)->parent)
-        count_start(t, i, now);
+        count_start(t, i, cost, now);
 }
 
 void tree_resume(struct tree *t, task_slot slot, bool runs)
@@ -304,6 +423,15 @@ void tree_end(struct tree *t, task_slot slot, bool final)
         tree_give_up(t, slot);
 }
 
+static void opens(struct tree *t, uint32_t i)
+{
+    struct unit_bucket *b = bucket_of(t, i);
+
+    if (b != NULL)
+        b->needs = 0;
+    close_or_open(t, i, CLOSED_RATE, false);
+}
+
 void tree_advance(struct tree *t, msec_t now)
 {
     uint32_t i;
@@ -313,10 +441,10 @@ void tree_advance(struct tree *t, msec_t now)
         struct limiter *l = tree_limiter_at(t, i);
 
         assert(l->rule != NULL);
-        if (rate_lets(&l->rule->rate, l->tat, now))
-            close_or_open(t, i, CLOSED_RATE, false);
+        if (lets_when(t, i) <= now)
+            opens(t, i);
         else
-            wheel_set(&t->wakes, i, rate_when(&l->rule->rate, l->tat));
+            wheel_set(&t->wakes, i, lets_when(t, i));
         if (l->turns == 0)
             limiter_release(t, i, now);
     }
@@ -333,23 +461,30 @@ void tree_empty_buckets(struct tree *t, msec_t now)
     for (uint32_t i = 1; i < t->n_limiters; i++) {
         struct limiter *l = tree_limiter_at(t, i);
 
-        if (l->rule == NULL || l->rule->rate.interval_ns == 0)
+        if (l->rule == NULL || !has_rate(t, i))
             continue;
-        l->tat = rate_empty(&l->rule->rate, now);
+        empty(t, i, now);
+        if (lets_when(t, i) <= now)
+            continue; /* the next one of its tasks says what it needs */
         close_or_open(t, i, CLOSED_RATE, true);
-        wheel_set(&t->wakes, i, rate_when(&l->rule->rate, l->tat));
+        wheel_set(&t->wakes, i, lets_when(t, i));
     }
 }
 
 void tree_reconsider_one(struct tree *t, uint32_t limiter, msec_t now)
 {
     struct limiter *l = tree_limiter_at(t, limiter);
+    struct unit_bucket *b = bucket_of(t, limiter);
     bool rate;
 
     l->tat = rate_anew(&l->rule->rate, l->tat, now);
-    rate = rate_lets(&l->rule->rate, l->tat, now);
+    for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
+        b->tat[k] = units_anew(&l->rule->units[k], b->tat[k], now);
+    if (b != NULL)
+        b->needs = 0;
+    rate = lets_when(t, limiter) <= now;
     if (!rate)
-        wheel_set(&t->wakes, limiter, rate_when(&l->rule->rate, l->tat));
+        wheel_set(&t->wakes, limiter, lets_when(t, limiter));
     close_or_open(t, limiter, CLOSED_RATE, !rate);
     close_or_open(t, limiter, CLOSED_AT_ONCE,
                   l->rule->at_once != 0 && l->running >= l->rule->at_once);

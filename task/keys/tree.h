@@ -9,8 +9,12 @@
  * A *turn* belongs to a limiter and a priority: the line of its own tasks, and the turns below it.
  * Its *ring* has what can be served now: the turns below it that are open (limiter not closed, ring
  * not empty), and its own line if somebody is in it; the tree's ring has the turns of queues. A
- * ring is gone round by deficit round robin (M. Shreedhar, G. Varghese, 1996; every task costs one,
- * so an item is served `weight` times, then the next).
+ * ring is gone round by deficit round robin (M. Shreedhar, G. Varghese, 1996): an item is served until
+ * it has had `weight` units, then the next; what its last task cost beyond them it owes, and is passed
+ * over for as many rounds (debts.h). Where every task costs one it is served `weight` times.
+ *
+ * Rates in units (units.h) depend on what the next task costs: they close a limiter when its next one
+ * does not fit (tree_affords()), until it does. So nothing smaller goes before it, and it starts.
  *
  * A limiter that closes takes its turns out of their rings; one that opens puts them back;
  * upwards as far as a ring becomes empty, or is no longer. So to find the next task costs a
@@ -26,14 +30,16 @@
 #ifndef SEGQ_TASK_TREE_H
 #define SEGQ_TASK_TREE_H
 
+#include "common/base/err.h"
 #include "common/base/map.h"
 #include "common/task/state.h"
-#include "task/containers/rate.h"
+#include "task/containers/units.h"
 #include "task/containers/wheel.h"
 #include "task/keys/line.h"
 
 struct key_rule { /* borrowed: it outlives the limiters that have it */
     struct rate rate;
+    struct unit_rate units[UNIT_RATES_MAX]; /* the first ones; all must let it pass */
     uint32_t at_once; /* tasks that run at the same time; 0: any number */
     uint16_t weight;  /* among its neighbours, at least 1 */
     bool paused;      /* nothing starts */
@@ -52,13 +58,18 @@ struct limiter {
     uint32_t queue;   /* the owner's name for the queue that it is part of */
 };
 
+struct unit_bucket { /* beside a limiter, once some rule has rates in units */
+    int64_t tat[UNIT_RATES_MAX]; /* units.h */
+    uint64_t needs; /* closed: until so many units pass; 0: until nothing is owed */
+};
+
 struct turn {
     uint32_t limiter; /* 0: the index is free */
     uint32_t parent;  /* the turn above; 0: of a queue, in the tree's ring. Free: the next free one */
     uint32_t sibling; /* the next turn of its limiter */
     uint32_t ring;    /* the item that is served; 0: empty */
     uint32_t next[2], prev[2]; /* items: as one of its parent's ring, and its line in its own */
-    uint16_t left[2]; /* how often the item is still served now */
+    int16_t left[2]; /* units for which the item is still served now; below 0: of the next round */
     struct line line;
     uint32_t tasks; /* whose turn it is, in any state */
     uint32_t below; /* turns whose parent it is */
@@ -66,11 +77,14 @@ struct turn {
     uint8_t priority;
     bool strict;    /* line stands while busy */
     bool by_order;
+    uint8_t asleep; /* 1 << item & 1: it is in its ring, and passed over (debts.h) */
 };
 
 struct tree {
     struct task_store *store; /* ref */
     struct pages limiters, turns, links; /* owned; links: of `wakes` */
+    struct pages buckets, debts; /* owned; struct unit_bucket, turn_debt: once there are units, costs */
+    bool has_units, has_costs;
     struct wheel wakes; /* limiters: their rate opens, or their bucket is full */
     struct map by_hash;
     uint32_t ring; /* ring of the queues' turns: for who takes from any queue (ring.h) */
@@ -79,10 +93,15 @@ struct tree {
     uint32_t limiters_now, turns_now, max_limiters;
     msec_t now, emptied; /* moments of the last tree_advance, tree_empty_buckets */
     uint64_t steps; /* steps of all work: the cost of a pick is seen here */
+    uint64_t misfits; /* limiters that tree_affords() has closed: each is one more pick */
 };
 
 void tree_init(struct tree *t, struct task_store *s, uint32_t max_limiters, msec_t now);
 void tree_fini(struct tree *t);
+
+/* Before a rule that has rates in units, before a task that costs more than one. 0 or SQ_ENOMEM. */
+SQ_CHECK int tree_reach_units(struct tree *t);
+SQ_CHECK int tree_reach_costs(struct tree *t);
 
 struct key_name {
     const char *text;
@@ -115,8 +134,11 @@ enum wait_at {
 void tree_wait(struct tree *t, task_slot slot, enum wait_at where);
 /* Ends its wait, without a start. */
 void tree_unwait(struct tree *t, task_slot slot);
+/* Do the rates in units of its key, and of those above it, let it start? False: the lowest one that does
+ * not is closed until it does. */
+bool tree_affords(struct tree *t, task_slot slot, uint64_t cost, msec_t now);
 /* Starts it: it leaves its line, if it is in one, and is counted in all limiters above. */
-void tree_start(struct tree *t, task_slot slot, bool in_line, msec_t now);
+void tree_start(struct tree *t, task_slot slot, bool in_line, uint64_t cost, msec_t now);
 /* Resumes, like tree_start, a task that was running (or between two attempts) when the state was
  * written down: it is in no line, and no rate pays. */
 void tree_resume(struct tree *t, task_slot slot, bool runs);
@@ -124,6 +146,9 @@ void tree_resume(struct tree *t, task_slot slot, bool runs);
 void tree_end(struct tree *t, task_slot slot, bool final);
 /* Gives it up (it does not run): its line need not stand for it any more. */
 void tree_give_up(struct tree *t, task_slot slot);
+
+/* A task that is read again began then: what it took beyond an empty bucket is still owed. */
+void tree_owe(struct tree *t, task_slot slot, uint64_t cost, msec_t started);
 
 /* Rates that let the next one pass are opened. Then: tree_next(). */
 void tree_advance(struct tree *t, msec_t now);
@@ -133,7 +158,7 @@ void tree_reconsider(struct tree *t, msec_t now);
 /* The rule of this one has. */
 void tree_reconsider_one(struct tree *t, uint32_t limiter, msec_t now);
 /* After a replay: all buckets are empty, also of keys that nobody has now: their last start
- * may have been just before. */
+ * may have been just before. What is owed in units stays owed. */
 void tree_empty_buckets(struct tree *t, msec_t now);
 
 static inline struct turn *tree_turn_at(const struct tree *t, uint32_t turn)

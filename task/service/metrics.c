@@ -32,6 +32,7 @@ static const struct metric_row tab_rows[] = {
     ROW("accepted_total", COUNTER, engine.accepted, "Tasks accepted"),
     ROW("same_total", COUNTER, engine.same, "Submissions that were there already"),
     ROW("started_total", COUNTER, engine.started, "Attempts begun"),
+    ROW("units_started_total", COUNTER, engine.units, "Units (cost) of the attempts begun"),
     ROW("succeeded_total", COUNTER, engine.succeeded, "Tasks done"),
     ROW("retried_total", COUNTER, engine.retried, "Attempts that failed, and are followed by another"),
     ROW("died_total", COUNTER, engine.dead, "Tasks whose last attempt failed"),

@@ -57,6 +57,8 @@ static void submit(struct world *w)
         s->wall_ms = w->now.wall_ms - 1000 + (msec_t)rng_below(&w->rng, 20000);
     if (rng_chance(&w->rng, p->special))
         s->own = draw_own(w);
+    if (rng_chance(&w->rng, p->costly))
+        s->own.cost = 1 + 2 + rng_below(&w->rng, p->cost_most - 1); /* the value + 1 */
     q = (struct submit){ .own = s->own, .queue = task_text('q', s->queue), .key1 = task_text('a', s->key1),
                          .key2 = task_text('b', s->key2), .priority = (uint8_t)s->priority,
                          .digest = s->digest, .body = s->body, .order = s->order,
@@ -84,15 +86,17 @@ static void take(struct world *w)
     unsigned n = 1 + (unsigned)rng_below(&w->rng, (uint64_t)w->plan.batch);
     struct trec_text name = task_text('q', queue);
     struct taken one;
-    uint64_t steps;
+    uint64_t steps, misfits;
 
     for (unsigned i = 0; i < n && has_room(w); i++) { /* one by one: each is looked at */
         struct said *s;
         int got;
 
         steps = w->e->tree.steps;
+        misfits = w->e->tree.misfits;
         got = engine_take(w->e, &name, 1, w->plan.lease_ms, &one);
-        if (w->e->tree.steps - steps > 200)
+        misfits = w->e->tree.misfits - misfits; /* picks that found no units; each closed a limiter */
+        if (w->e->tree.steps - steps > 200 + 50 * misfits)
             world_broke(w, "J9: a take cost %lu steps", w->e->tree.steps - steps);
         if (got == 0) {
             order_check_left(w, queue);

@@ -1,6 +1,8 @@
 /* limits.c: names are a letter and a digit (names.h), so a pattern is compared letter by letter. */
 #include "tests/lib/tasks/limits.h"
 
+#include "tests/lib/tasks/plan.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +24,8 @@ static void draw_one(struct key_limit *l, struct rng *g)
     if (rng_chance(g, 0.7))
         l->weight = 1 + rng_below(g, 9);
     l->paused = rng_chance(g, 0.1);
+    if (rng_chance(g, 0.2))
+        plan_draw_units(&l->units_1, g);
 }
 
 void limits_draw(struct limits *l, struct rng *g)
@@ -66,9 +70,20 @@ struct key_limit limits_of(const struct limits *l, const struct task_rules *r,
 {
     char name[8];
 
+    const uint64_t *units = level == 0   ? &r->queue_units_1
+                            : level == 1 ? &r->key_units_1
+                                         : &r->below_units_1;
+    struct key_limit of = { .rate = level == 1 ? r->key_rate : r->below_rate,
+                            .burst = level == 1 ? r->key_burst : r->below_burst,
+                            .at_once = level == 1 ? r->key_at_once : r->below_at_once,
+                            .weight = 1 };
+
     if (level == 0)
-        return (struct key_limit){ .rate = r->queue_rate, .burst = r->queue_burst,
-                                   .at_once = r->queue_at_once, .weight = 1 };
+        of = (struct key_limit){ .rate = r->queue_rate, .burst = r->queue_burst,
+                                 .at_once = r->queue_at_once, .weight = 1 };
+    memcpy(&of.units_1, units, 3 * UNIT_RATES_MAX * sizeof(*units));
+    if (level == 0)
+        return of;
     name_of(k, level, name);
     for (uint32_t i = 0; i < l->n; i++)
         if (is_meant(&l->v[i], k, name)) {
@@ -78,8 +93,5 @@ struct key_limit limits_of(const struct limits *l, const struct task_rules *r,
             one.weight = one.weight > 0 ? one.weight : 1;
             return one;
         }
-    return (struct key_limit){ .rate = level == 1 ? r->key_rate : r->below_rate,
-                               .burst = level == 1 ? r->key_burst : r->below_burst,
-                               .at_once = level == 1 ? r->key_at_once : r->below_at_once,
-                               .weight = 1 };
+    return of;
 }

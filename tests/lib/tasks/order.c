@@ -38,6 +38,28 @@ static void check_rate(struct world *w, bool first, uint64_t id, uint64_t rate, 
         world_broke(w, "J5: more starts of limiter %lx than its rate", id);
 }
 
+/* J23: what a start costs is in the bucket, or the bucket is full: at most max(room, cost) +
+ * units * w / per in any window w. */
+static void check_units(struct world *w, const struct mtask *t, uint64_t id, const uint64_t *units,
+                        msec_t at)
+{
+    static const double per_ms[RATE_NPERS] = { 1e3, 60e3, 3600e3, 86400e3 };
+    double cost = (double)own_cost(&t->own);
+
+    for (unsigned i = 0; i < UNIT_RATES_MAX && units[3 * i] != 0; i++) {
+        const uint64_t *u = &units[3 * i];
+        double room = (double)(u[2] != 0 ? u[2] : u[0]);
+        struct bucket *b = bucket_of(w->model, id | (uint64_t)(i + 1) << 32, room, at);
+
+        b->level += (double)(at - b->at) * (double)u[0] / per_ms[u[1]];
+        b->level = b->level > room ? room : b->level;
+        b->at = at;
+        if (b->level < (cost < room ? cost : room) - 1e-4 && !t->first)
+            world_broke(w, "J23: more units of limiter %lx than its rate %u", id, i);
+        b->level -= cost;
+    }
+}
+
 #define THE_PARTITION UINT64_MAX /* as a limiter */
 
 static uint64_t limiter_of(const struct mtask *t, unsigned level)
@@ -105,6 +127,7 @@ static void check_limits(struct world *w, const struct mtask *t, msec_t at)
         struct key_limit l = limits_of(&w->limits, &w->plan.rules, &k, level);
 
         check_rate(w, t->first, limiter_of(t, level), l.rate, l.burst, at);
+        check_units(w, t, limiter_of(t, level), &l.units_1, at);
         check_at_once(w, t, level, l.at_once);
         if (l.paused != 0 && !t->first)
             world_broke(w, "task %lx starts while its key is paused at level %u", t->no, level);
@@ -119,7 +142,10 @@ void order_refund(struct world *w, const struct mtask *t)
 
         b->level += b->id == THE_PARTITION;
         for (unsigned level = 0; level < levels_of(t); level++)
-            b->level += b->id == limiter_of(t, level);
+            b->level += b->id == limiter_of(t, level) ? 1
+                        : b->id != THE_PARTITION && (b->id & UINT32_MAX) == limiter_of(t, level)
+                            ? (double)own_cost(&t->own)
+                            : 0;
     }
 }
 

@@ -56,6 +56,18 @@ static void draw_rules(struct task_rules *r, struct rng *g)
         r->until_told = 1 + between(g, 500, 30000);
 }
 
+void plan_draw_units(uint64_t *units, struct rng *g)
+{
+    static const uint64_t most[RATE_NPERS] = { 200, 6000, 300000, 6000000 };
+    unsigned n = 1 + (unsigned)rng_below(g, UNIT_RATES_MAX);
+
+    for (unsigned i = 0; i < n; i++, units += 3) {
+        units[1] = rng_below(g, RATE_NPERS);
+        units[0] = between(g, most[units[1]] / 20, most[units[1]]);
+        units[2] = rng_chance(g, 0.3) ? 0 : between(g, 1, 200);
+    }
+}
+
 void plan_draw_tasks(struct plan *p, uint64_t seed)
 {
     struct rng g;
@@ -96,4 +108,12 @@ void plan_draw_tasks(struct plan *p, uint64_t seed)
     p->tell = some(&g, 0.05);
     p->sleep = some(&g, 0.03);
     p->unseen = some(&g, 0.3);
+    p->costly = some(&g, 1);
+    p->cost_most = rng_chance(&g, 0.5) ? 5 : 300;
+    if (rng_chance(&g, 0.3))
+        plan_draw_units(&p->rules.queue_units_1, &g);
+    if (rng_chance(&g, 0.3))
+        plan_draw_units(&p->rules.key_units_1, &g);
+    if (rng_chance(&g, 0.2))
+        plan_draw_units(&p->rules.below_units_1, &g);
 }

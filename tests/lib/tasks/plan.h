@@ -2,6 +2,7 @@
 #ifndef SEGQ_TASKS_PLAN_H
 #define SEGQ_TASKS_PLAN_H
 
+#include "common/base/rng.h"
 #include "task/engine/pool.h"
 
 struct plan {
@@ -19,10 +20,14 @@ struct plan {
     double kill, whole, refuse, down, snapshot, move, jump; /* whole: of the last group */
     double sleep; /* of the machine, while the node runs, and while it is down */
     double redefine, tell; /* other limits of keys; another rate of the partition */
+    double costly;         /* tasks that cost more than one unit, */
+    uint64_t cost_most;    /* up to so many */
     bool shared;           /* store: redis */
     double lost;           /* of the commands to that Redis, and their answers */
 };
 
+/* Some rates in units, as the 3 * UNIT_RATES_MAX numbers of rules have them. */
+void plan_draw_units(uint64_t *units, struct rng *g);
 void plan_draw_tasks(struct plan *p, uint64_t seed);
 
 #endif

@@ -23,13 +23,14 @@ static unsigned weight_of(const struct world *w, unsigned queue, unsigned key)
 
     if (key == 0)
         return 1;
-    return l.rate == 0 && l.at_once == 0 && l.paused == 0 ? (unsigned)l.weight : 0;
+    return l.rate == 0 && l.at_once == 0 && l.paused == 0 && l.units_1 == 0 ? (unsigned)l.weight : 0;
 }
 
 void shares_start(struct world *w, const struct mtask *t)
 {
     double (*ahead)[SHARES_KEYS] = w->model->shares.ahead[t->queue];
     unsigned weight = weight_of(w, t->queue, t->key1);
+    double over = w->plan.costly > 0 ? (double)w->plan.cost_most - 1 : 0; /* of the last task in a round */
     bool more = has_waiting(w, t->queue, t->key1);
 
     if (w->plan.below > 0 || w->plan.priorities > 1 || w->plan.rules.order == ORDER_STRICT)
@@ -39,9 +40,9 @@ void shares_start(struct world *w, const struct mtask *t)
                     has_waiting(w, t->queue, k);
 
         if (both) {
-            ahead[t->key1][k] += 1.0 / weight;
-            ahead[k][t->key1] -= 1.0 / weight;
-            if (ahead[t->key1][k] > 1 + 1e-6)
+            ahead[t->key1][k] += (double)own_cost(&t->own) / weight;
+            ahead[k][t->key1] -= (double)own_cost(&t->own) / weight;
+            if (ahead[t->key1][k] > (over > 0 ? 2 + over / weight + over / weight_of(w, t->queue, k) : 1) + 1e-6)
                 world_broke(w, "J10: key %u of weight %u is %f rounds ahead of key %u of weight %u",
                             t->key1, weight, ahead[t->key1][k], k, weight_of(w, t->queue, k));
         }

@@ -1,7 +1,8 @@
-/* shares.h: keys that wait, and that no limit stops, start in proportion to their weights (J10).
+/* shares.h: keys that wait, and that no limit stops, start units in proportion to their weights (J10).
  *
- * Of each pair of keys of a queue it is counted how many rounds (starts by weight) one is ahead of
- * the other since both began to wait. It is never more than one. The tasks without a key are a key
+ * Of each pair of keys of a queue it is counted how many rounds (units by weight) one is ahead of
+ * the other since both began to wait. It is never more than one; where tasks cost more, two and the rounds
+ * that the last task of each costs beyond its share. The tasks without a key are a key
  * of weight 1. Judged in seeds without a second level, with one priority, and not strict: only there
  * a key that has tasks is always in the round. */
 #ifndef SEGQ_TASKS_SHARES_H

@@ -146,6 +146,8 @@ Test(task_claims, a_refused_claim_is_told_why)
           "the Idempotency-Key of a claim is its jti" },
         { "ride/5", JTI, "", ",\"name\":\"order-18\"",
           "with a claim a task has payload, delay, at and result of its own, and nothing else" },
+        { "ride/5", JTI, "", ",\"cost\":1",
+          "with a claim a task has payload, delay, at and result of its own, and nothing else" },
         { "ride/5", JTI "\"iat\":9999999999,", "", "", "the claim is from the future (nbf, iat)" },
     };
 

@@ -91,8 +91,8 @@ static inline task_slot keyrig_take(struct keyrig *r)
     slot = tree_pick(&r->tree, r->limiter, r->head_start, &served);
     if (slot == SLOT_NONE)
         return slot;
-    tree_pay(&r->tree, served);
-    tree_start(&r->tree, slot, true, r->now);
+    tree_pay(&r->tree, served, 1);
+    tree_start(&r->tree, slot, true, 1, r->now);
     task_set_state(&r->store, slot, TASK_RUNNING);
     return slot;
 }

@@ -96,7 +96,8 @@ Test(own, equal_ones_are_kept_once_and_go_with_their_last_task)
 
 Test(own, a_record_says_all_of_it_and_damaged_ones_are_refused)
 {
-    struct task_own a = { .ttl_ms = 70000, .max_attempts = 3, .retry_jitter = 1, .labels = "x,yy" };
+    struct task_own a = { .ttl_ms = 70000, .max_attempts = 3, .retry_jitter = 1, .labels = "x,yy",
+                          .cost = TASK_COST_MAX + 1 };
     char labels[LABELS_TEXT_MAX + 1];
     struct task_own back;
     struct buf b;

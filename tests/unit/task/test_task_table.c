@@ -67,7 +67,7 @@ Test(task_table, a_unique_key_that_another_task_has_is_told_apart)
 
 Test(task_table, a_rate_is_of_the_partition_and_its_epoch)
 {
-    uint64_t rules[40] = { 0 };
+    uint64_t rules[POOL_RULES_MAX] = { 0 };
     struct task_rules r;
     const struct msg_task_take_ans *a;
     struct tasktab_counts n;
@@ -94,7 +94,7 @@ Test(task_table, a_rate_is_of_the_partition_and_its_epoch)
 
 Test(task_table, payloads_have_a_bound_and_what_is_there_already_is_still_known)
 {
-    uint64_t rules[40] = { 0 };
+    uint64_t rules[POOL_RULES_MAX] = { 0 };
     struct task_put first = { .part = 3, .epoch = 8, .queue = "q", .key1 = "", .key2 = "",
                               .name = "first", .body = { 1, (const uint8_t *)"x" } };
     const struct msg_task_take_ans *a;

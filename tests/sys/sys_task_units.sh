@@ -1,0 +1,78 @@
+#!/bin/bash
+# Tasks cost units: keys share units, whatever their tasks cost; rates in units let no more start than
+# they say in any window, also over a kill -9 of the task node; a large task starts in its turn; costs
+# are told; what is no cost or no rate is refused by name.
+. "$(dirname "$0")/lib.sh"
+
+up --routers 1 --seg-nodes 1 --task-nodes 1 \
+    --set 'queuemng.pools=[{match: images}, {match: paid, key: {rates: [{units: 1200, per: minute, burst: 30}]}}]'
+task_call() { http -H "Authorization: Bearer $(task_token)" "$@"; }
+ctl() { "$BIN/segqctl" --dir "$C" "$@" >"$DIR/out" 2>"$DIR/err" </dev/null; }
+says() { grep -qE -- "$1" "$DIR/out"; }
+complains() { grep -qE -- "$1" "$DIR/err"; }
+submit() { task_call -d "$2" "$R/v1/queues/$1/tasks"; } # QUEUE JSON
+batch() { task_call -d "$2" "$R/v1/queues/$1/tasks/batch"; }
+there() { [ "$(task_call -o /dev/null -w '%{http_code}' "$R/v1/queues/paid/tasks")" = 200 ]; }
+wait_for 20 "the pools have a task node" there
+
+# ---- bad input
+for bad in 0 -1 1000000001 '"many"' 1.5; do
+    check_eq "a cost of $bad is refused" "$(submit images "{\"payload\":1,\"cost\":$bad}" | jq -r .detail | grep -o 'cost must be a whole number')" 'cost must be a whole number'
+done
+for bad in '[{"units":0}]' '[{"units":5,"per":"week"}]' '[{"per":"day"}]' '[{"units":1},{"units":2},{"units":3},{"units":4}]'; do
+    ctl pool set images key.rates="$bad"
+    check "rates $bad are refused by name" complains 'rates'
+done
+ctl key set images a inherit=true rates='[{"units":5}]'
+check "a key that has its pool's limits has no rates" complains 'inherit'
+
+# ---- shares: of 2000 units each key has half, though one has 20 tasks and the other 1000
+batch images "$(jq -nc '[range(40) | {key: "large", payload: ., cost: 100}]')" >"$DIR/large"
+check_eq "a batch has costs" "$(jq -s 'flatten | length' "$DIR/large")" 40
+for _ in 1 2; do batch images "$(jq -nc '[range(1000) | {key: "small", payload: .}]')" >"$DIR/small"; done
+one=$(jq -r '.[0].task' "$DIR/large")
+check_eq "a look tells it" "$(http "$R/v1/tasks/$one" | field cost)" 100
+check_eq "  of a task without one it says nothing" "$(http "$R/v1/tasks/$(jq -r '.[0].task' "$DIR/small")" | field cost)" null
+ctl task why "$one"
+check "segqctl tells it, too" says '^cost +100 units$'
+: >"$DIR/taken"
+taken_units() { jq -s 'map(if .key == "large" then 100 else 1 end) | add // 0' "$DIR/taken"; }
+until [ "$(taken_units)" -ge 2000 ]; do
+    task_call -d '{"n":50,"lease":"1h","wait":"1s"}' "$R/v1/queues/images/tasks/take" | jq -c '.tasks[]' >>"$DIR/taken"
+done
+share=$(jq -s '[.[] | select(.key == "large")] | length * 100' "$DIR/taken")
+check "J10: half of $(taken_units) units are of large tasks ($share)" [ "$share" -ge 900 -a "$share" -le 1200 ]
+
+# ---- other limits, a pinned key, the reason
+ctl key set paid slow rates='[{"units":10,"per":"day","burst":5},{"units":1000000,"per":"second"}]'
+check "a key has rates of its own" says 'rates'
+big=$(submit paid '{"key":"slow","payload":1,"cost":9}' | field task)
+next=$(submit paid '{"key":"slow","payload":2}' | field task)
+task_call -d '{"wait":"5s","lease":"1h"}' "$R/v1/queues/paid/tasks/take" >"$DIR/take"
+check_eq "one that is larger than the bucket starts when it is full" "$(jq -r '.tasks[0].task' "$DIR/take")" "$big"
+task_call -d '{"lease":"1h"}' "$R/v1/queues/paid/tasks/take" >"$DIR/take"
+check_eq "  then what it has overdrawn is owed" "$(jq '.tasks | length' "$DIR/take")" 0
+check_eq "  and the next one is told so" "$(http "$R/v1/tasks/$next" | field limited_by)" rate:slow
+ctl task why "$next"
+check "  in words" says 'the rate of key slow lets the next one start'
+ctl key list
+check "rates are listed" says 'slow .*10/day'
+ctl export
+check "an export has them" says 'units.*1200'
+ctl key set paid slow rates='[]'
+task_call -d '{"wait":"20s","lease":"1h"}' "$R/v1/queues/paid/tasks/take" >"$DIR/take"
+check_eq "without rates it starts at once" "$(jq -r '.tasks[0].task' "$DIR/take")" "$next"
+
+# ---- a rate in units, over a kill -9
+"$root/tests/sys/task_units_judge.py" "$R" "$(task_token)" paid 30 20 >"$DIR/judge" 2>&1 &
+judge=$!
+helper $judge
+started() { grep -q "^started [1-9]" "$DIR/judge"; }
+wait_for 30 "tasks start" started
+pid=$(pid_of task.0)
+kill -KILL "$pid"
+wait_for 30 "the task node is killed, and comes back" restarted task.0 "$pid"
+judged() { ! runs $judge; }
+wait_for 180 "all of them are done" judged
+check "J23: in no window did more units start than may: $(tail -1 "$DIR/judge")" grep -q '^ok ' "$DIR/judge"
+check "units are counted" [ "$(metric 47 segq_task_units_started_total)" -ge 10 ]

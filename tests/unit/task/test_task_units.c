@@ -1,0 +1,296 @@
+/* test_task_units.c: tasks that cost more than one unit: shares and rates count what they cost. */
+#include "tests/unit/task/enginerig.h"
+
+#include "common/base/rng.h"
+#include "tests/unit/task/keyrig.h"
+
+#define MINUTE ((msec_t)60000)
+
+static struct submit costing(const char *key, uint64_t cost)
+{
+    return (struct submit){ .key1 = rig_text(key), .own = { .cost = cost > 1 ? cost + 1 : 0 } };
+}
+
+static const char *key_of(const struct enginerig *r, task_no no)
+{
+    static struct task_view v;
+
+    look_at_task(&r->e, task_slot_of(no), &v);
+    return v.key1;
+}
+
+/* The next one that starts: what it costs, 0: none does. */
+static uint64_t take_cost(struct enginerig *r, char *key)
+{
+    task_no no = rig_take(r, NULL);
+
+    if (no != 0)
+        *key = key_of(r, no)[0];
+    return no != 0 ? task_cost(&r->e, task_slot_of(no)) : 0;
+}
+
+Test(task_units, keys_share_units_whatever_their_tasks_cost)
+{
+    struct key_limit heavy = { .queue = "", .key = "w", .weight = 3 };
+    uint64_t had[128] = { 0 };
+    struct enginerig r;
+    struct buf keys;
+    char key = 0;
+
+    rig_init(&r, NULL);
+    buf_init(&keys);
+    key_limits_encode(&heavy, 1, &keys);
+    cr_assert_eq(engine_define_keys(&r.e, "*", &keys), 0);
+    for (unsigned i = 0; i < 40; i++)
+        rig_submit(&r, costing("a", 1000));
+    for (unsigned i = 0; i < 4000; i++) {
+        rig_submit(&r, costing("b", 1));
+        if (i < 1500)
+            rig_submit(&r, costing("w", 1 + i % 17));
+    }
+    while (had['a'] + had['b'] + had['w'] < 11000) {
+        cr_assert_gt(had['\0'] = take_cost(&r, &key), 0);
+        had[(unsigned char)key] += had['\0'];
+    }
+    cr_expect(had['a'] + 1000 >= had['b'] && had['b'] + 1000 >= had['a'], "J10: %lu, %lu", had['a'], had['b']);
+    cr_expect(had['w'] / 3 + 1020 >= had['b'] && had['b'] + 1020 >= had['w'] / 3, "J10: weight 3: %lu, %lu",
+              had['w'], had['b']);
+    buf_fini(&keys);
+    rig_fini(&r);
+}
+
+/* A round is a step for those who wake, not one for each who owes. (Amortised: many may wake in one.) */
+Test(task_units, keys_in_debt_cost_no_steps)
+{
+    enum { KEYS = 5000 };
+    struct keyrig r;
+    uint64_t of_small = 0, steps;
+
+    keyrig_init(&r);
+    cr_assert_eq(tree_reach_costs(&r.tree), 0);
+    for (unsigned i = 0; i < KEYS; i++)
+        for (unsigned k = 0; k < 2; k++)
+            keyrig_add(&r, 2 + i, 0, 0);
+    for (unsigned i = 0; i < KEYS; i++)
+        keyrig_add(&r, 1, 0, 0);
+    steps = r.tree.steps;
+    for (unsigned i = 0; i < 2 * KEYS; i++) {
+        uint32_t served;
+        task_slot slot = tree_pick(&r.tree, r.limiter, r.head_start, &served);
+        bool large;
+
+        cr_assert_neq(slot, SLOT_NONE);
+        large = tree_turn_at(&r.tree, served)->tasks < KEYS;
+        of_small += !large;
+        tree_pay(&r.tree, served, large ? 1000000 : 1);
+        tree_start(&r.tree, slot, true, 1, r.now);
+        task_set_state(&r.store, slot, TASK_RUNNING);
+    }
+    cr_expect_eq(of_small, KEYS, "while all others owe a million it is always its turn");
+    cr_expect_lt((r.tree.steps - steps) / (2 * KEYS), 30, "%lu", r.tree.steps - steps);
+    cr_expect_null(tree_check(&r.tree));
+    keyrig_fini(&r);
+}
+
+/* A key that has one task at a time gets no more than others for that. */
+Test(task_units, what_a_key_owes_is_not_forgotten_while_it_has_no_task_in_line)
+{
+    struct enginerig r;
+    uint64_t had[128] = { 0 }, cost, lease;
+    char key = 0;
+
+    rig_init(&r, NULL);
+    for (unsigned i = 0; i < 1000; i++)
+        rig_submit(&r, costing("b", 1));
+    for (unsigned i = 0; i < 600; i++) {
+        task_no no = i == 0 || key == 'a' ? rig_submit(&r, costing("a", 100)) : 0;
+
+        (void)no;
+        (void)lease;
+        cost = take_cost(&r, &key);
+        had[(unsigned char)key] += cost;
+    }
+    cr_expect(had['a'] <= had['b'] + 200, "J10: %lu, %lu", had['a'], had['b']);
+    rig_fini(&r);
+}
+
+static void limits(struct enginerig *r, uint64_t units, enum rate_per per, uint64_t room)
+{
+    struct task_rules rules;
+
+    rules_default(&rules);
+    rules.key_units_1 = units;
+    rules.key_per_1 = per;
+    rules.key_room_1 = room;
+    rig_init(r, &rules);
+}
+
+Test(task_units, a_rate_in_units_lets_as_many_start_as_it_says)
+{
+    struct enginerig r;
+    uint64_t units = 0;
+    char key;
+
+    limits(&r, 6000, PER_MINUTE, 500); /* 100 a second */
+    for (unsigned i = 0; i < 400; i++)
+        rig_submit(&r, costing("a", 1 + i % 60));
+    for (msec_t ms = 0; ms <= 20000; ms += 10) {
+        for (uint64_t cost; (cost = take_cost(&r, &key)) != 0;)
+            units += cost;
+        cr_assert_leq(units, 500 + (uint64_t)ms / 10, "J23 at %ld ms", ms);
+        rig_advance(&r, 10);
+    }
+    cr_expect_geq(units, 500 + 2000 - 60, "and it is used: %lu", units);
+    rig_fini(&r);
+}
+
+Test(task_units, one_that_does_not_fit_goes_before_smaller_ones_of_its_key_and_holds_up_no_other_key)
+{
+    struct task_view v;
+    struct enginerig r;
+    task_no large;
+    char key;
+
+    limits(&r, 60, PER_MINUTE, 100); /* one a second */
+    rig_submit(&r, costing("a", 90));
+    large = rig_submit(&r, costing("a", 40));
+    rig_submit(&r, costing("a", 1));
+    rig_submit(&r, costing("b", 5));
+    cr_expect_eq(take_cost(&r, &key), 90);
+    cr_expect_eq(take_cost(&r, &key), 5, "another key");
+    cr_expect_eq(take_cost(&r, &key), 0, "10 are left, and 1 would fit");
+    cr_assert_eq(engine_look(&r.e, large, &v), 0);
+    cr_expect_eq(v.limited, CLOSED_RATE);
+    cr_expect_str_eq(v.limited_by, "a");
+    cr_expect_eq(v.limited_until, r.e.at + 30000);
+    rig_advance(&r, 29999);
+    cr_expect_eq(take_cost(&r, &key), 0);
+    rig_advance(&r, 1);
+    cr_expect_eq(take_cost(&r, &key), 40);
+    rig_advance(&r, 1000);
+    cr_expect_eq(take_cost(&r, &key), 1);
+    rig_fini(&r);
+}
+
+Test(task_units, one_that_is_larger_than_the_bucket_starts_when_it_is_full_and_the_rest_is_owed)
+{
+    struct enginerig r;
+    char key;
+
+    limits(&r, 60, PER_MINUTE, 10);
+    rig_submit(&r, costing("a", 2));
+    rig_submit(&r, costing("a", 100));
+    rig_submit(&r, costing("a", 1));
+    cr_expect_eq(take_cost(&r, &key), 2);
+    rig_advance(&r, 1999);
+    cr_expect_eq(take_cost(&r, &key), 0, "8 and a bit are not a full one");
+    rig_advance(&r, 1);
+    cr_expect_eq(take_cost(&r, &key), 100);
+    rig_advance(&r, 90999);
+    cr_expect_eq(take_cost(&r, &key), 0, "90 are owed, and one is needed");
+    rig_advance(&r, 1);
+    cr_expect_eq(take_cost(&r, &key), 1);
+    rig_fini(&r);
+}
+
+/* From the journal and from a snapshot. */
+Test(task_units, what_is_owed_outlives_a_kill)
+{
+    for (int snapshot = 0; snapshot < 2; snapshot++) {
+        struct enginerig r;
+        char key;
+
+        limits(&r, 60, PER_MINUTE, 10);
+        rig_submit(&r, costing("a", 70));
+        rig_submit(&r, costing("a", 1));
+        cr_expect_eq(take_cost(&r, &key), 70);
+        if (snapshot) {
+            buf_reset(&r.journal);
+            engine_snapshot(&r.e, &r.journal);
+        }
+        rig_restart(&r, 1000);
+        rig_advance(&r, 59999);
+        cr_expect_eq(take_cost(&r, &key), 0, "J23");
+        rig_advance(&r, 10000);
+        cr_expect_eq(take_cost(&r, &key), 1);
+        rig_fini(&r);
+    }
+}
+
+Test(task_units, all_rates_must_let_it_start)
+{
+    struct task_rules rules;
+    struct enginerig r;
+    uint64_t units = 0;
+    char key;
+
+    rules_default(&rules);
+    rules.queue_units_1 = 100, rules.queue_per_1 = PER_SECOND;
+    rules.queue_units_2 = 150, rules.queue_per_2 = PER_MINUTE;
+    rules.queue_rate = 1000, rules.queue_burst = 2; /* and one start a second */
+    rig_init(&r, &rules);
+    for (unsigned i = 0; i < 20; i++)
+        rig_submit(&r, costing("a", 50));
+    for (unsigned i = 0; i < 2; i++)
+        units += take_cost(&r, &key);
+    cr_expect_eq(units, 100);
+    cr_expect_eq(take_cost(&r, &key), 0, "no third start");
+    rig_advance(&r, 1000);
+    cr_expect_eq(take_cost(&r, &key), 50);
+    rig_advance(&r, 1000);
+    cr_expect_eq(take_cost(&r, &key), 0, "150 in this minute");
+    rig_advance(&r, 18000);
+    cr_expect_eq(take_cost(&r, &key), 50, "2.5 a second");
+    rig_fini(&r);
+}
+
+Test(task_units, a_cost_is_kept_and_other_limits_count_at_once)
+{
+    struct enginerig r;
+    struct task_rules rules;
+    struct task_view v;
+    task_no no;
+    char key;
+
+    rig_init(&r, NULL);
+    no = rig_submit(&r, costing("a", 123456));
+    rig_submit(&r, costing("b", 1));
+    rig_compare(&r);
+    rig_restart(&r, 10);
+    cr_assert_eq(engine_look(&r.e, no, &v), 0);
+    cr_expect_eq(own_cost(v.own), 123456);
+    rules_default(&rules);
+    rules.queue_units_1 = 1000, rules.queue_per_1 = PER_SECOND, rules.queue_room_1 = 10;
+    cr_assert_eq(engine_define(&r.e, "*", &rules), 0);
+    cr_expect_eq(take_cost(&r, &key), 123456, "the bucket of a new rate is full");
+    cr_expect_eq(take_cost(&r, &key), 0);
+    rules.queue_units_1 = 0, rules.queue_per_1 = 0, rules.queue_room_1 = 0;
+    cr_assert_eq(engine_define(&r.e, "*", &rules), 0);
+    cr_expect_eq(take_cost(&r, &key), 1);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
+/* Of any numbers: nothing passes before its time, and no moment is beyond what timers can. */
+Test(task_units, moments_are_right_for_all_numbers)
+{
+    struct rng g;
+
+    rng_seed(&g, 7);
+    for (unsigned i = 0; i < 100000; i++) {
+        struct unit_rate_numbers n = { 1 + rng_below(&g, rng_chance(&g, 0.5) ? 100 : RATE_UNITS_MAX),
+                                       rng_below(&g, RATE_NPERS), rng_below(&g, RATE_UNITS_MAX) };
+        struct unit_rate u = unit_rate_make(&n);
+        uint64_t cost = 1 + rng_below(&g, rng_chance(&g, 0.5) ? 1000 : TASK_COST_MAX);
+        msec_t now = RIG_START, when;
+        int64_t tat = 0;
+
+        for (unsigned k = 0; k < 8; k++)
+            tat = units_pass(&u, tat, cost, now);
+        when = units_when(&u, tat, cost);
+        cr_assert(when >= 0 && when < (msec_t)WHEEL_MAX, "%ld", when);
+        cr_assert(units_let(&u, tat, cost, when));
+        cr_assert(when == 0 || !units_let(&u, tat, cost, when - 1));
+        cr_assert_leq(units_when(&u, tat, 0), when);
+    }
+}

@@ -106,6 +106,9 @@ void *rpc_chan_data(const struct rpc_chan *ch);
 /* When its peer was heard last. */
 msec_t rpc_chan_heard_ms(const struct rpc_chan *ch);
 size_t rpc_chan_pending(const struct rpc_chan *ch); /* bytes not yet written, sealed or not */
+/* Once fewer bytes than these are left behind a write, a turn follows at once: who has kept something
+ * back looks then. */
+void rpc_chan_turn_below(struct rpc_chan *ch, size_t bytes);
 /* Closes at the end of the turn, after one try to write what is waiting; on_down follows
  * with this reason. No frame is delivered any more. */
 void rpc_chan_close(struct rpc_chan *ch, const char *why);

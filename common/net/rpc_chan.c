@@ -160,6 +160,10 @@ void chan_write(struct rpc_chan *ch)
         ch->rpc->counts.bytes_out += (uint64_t)n;
     }
     ch->blocked = rpc_chan_pending(ch) > 0;
+    if (rpc_chan_pending(ch) < ch->turn_below) {
+        ch->turn_below = 0;
+        rpc_again(ch->rpc);
+    }
     forget_written(ch);
     if (ev_io_set(ch->io, EV_IO_READ | (ch->blocked ? EV_IO_WRITE : 0)) < 0)
         chan_fail(ch, "event loop refused the descriptor");
@@ -255,6 +259,11 @@ void *rpc_chan_data(const struct rpc_chan *ch)
 msec_t rpc_chan_heard_ms(const struct rpc_chan *ch)
 {
     return ch->last_in;
+}
+
+void rpc_chan_turn_below(struct rpc_chan *ch, size_t bytes)
+{
+    ch->turn_below = bytes;
 }
 
 size_t rpc_chan_pending(const struct rpc_chan *ch)

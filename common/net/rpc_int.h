@@ -94,6 +94,7 @@ struct rpc_chan {
     struct buf in, out;
     size_t in_done;  /* bytes of `in` that are handled */
     size_t out_done; /* bytes of `out` that are written */
+    size_t turn_below; /* rpc_chan_turn_below(); 0: nobody waits */
     size_t frame_at; /* where in `out` the frame under construction starts */
     size_t chunk;    /* how much to read at once; grows with the traffic */
     msec_t last_in, next_ping, deadline; /* deadline: of the hello */

@@ -88,6 +88,7 @@ struct node_peer { /* a live channel; its data */
     struct list_node in_peers;
     peer_no no;
     struct rpc_chan *ch; /* ref */
+    uint64_t handed;     /* bytes of long messages (out_item.bulk) that the link was given, ever */
     enum rpc_role role;
 };
 

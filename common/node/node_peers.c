@@ -55,12 +55,14 @@ void node_send(struct node *n)
         bool self = o->to == PEER_SELF;
         struct node_peer *p = self ? NULL : node_peer_find(n, o->to);
 
-        if (self)
-            n->kind->self(n->ctx, &o->m, o->rid);
-        else if (p != NULL)
+        if (p != NULL) {
+            p->handed += o->bulk;
             send_to(n, p, &o->m, o->rid);
-        else
+        } else if (self) {
+            n->kind->self(n->ctx, &o->m, o->rid);
+        } else {
             n->n.unsent++; /* just gone; the table learns so */
+        }
     }
     if (n->out.failed || n->out.mem.failed)
         log_error("event=no_memory what=outbox");

@@ -127,6 +127,7 @@ struct msg *outbox_answer(struct outbox *o, peer_no to, uint64_t rid, enum msg_t
     if (GROW(o->v, o->n, o->cap, OUTBOX_FIRST)) {
         o->v[o->n].to = to;
         o->v[o->n].rid = rid;
+        o->v[o->n].bulk = 0;
         m = &o->v[o->n].m;
         o->n++;
     } else {
@@ -136,4 +137,10 @@ struct msg *outbox_answer(struct outbox *o, peer_no to, uint64_t rid, enum msg_t
     assert(t != MSG_NONE);
     m->type = t;
     return m;
+}
+
+void outbox_weigh(struct outbox *o, size_t bytes)
+{
+    if (o->n > 0)
+        o->v[o->n - 1].bulk = (uint32_t)bytes;
 }

@@ -240,6 +240,7 @@ struct node_want {
 
 struct out_item {
     peer_no to;
+    uint32_t bulk; /* bytes that its link counts (outbox_weigh()) */
     uint64_t rid; /* id of the question that it answers; 0: none */
     struct msg m;
 };
@@ -262,5 +263,7 @@ void outbox_reset(struct outbox *o); /* after the shell has sent everything */
 struct msg *outbox_add(struct outbox *o, peer_no to, enum msg_type t);
 /* The same of the answer to the question `rid`. */
 struct msg *outbox_answer(struct outbox *o, peer_no to, uint64_t rid, enum msg_type t);
+/* The last one is a long message, of so many bytes. */
+void outbox_weigh(struct outbox *o, size_t bytes);
 
 #endif

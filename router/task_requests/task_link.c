@@ -17,6 +17,7 @@
 #define LOG_MODULE "task_link"
 #define FAREWELL_MS 1000
 #define READS_MOST 16 /* pieces on their way on one link: 2 MiB */
+#define PORTION    (4u << 20) /* bytes that have not left; then bodies wait */
 
 struct sent { /* a frame that has no answer yet */
     uint64_t rid;
@@ -135,9 +136,16 @@ static bool send_frame(struct task_link *l, enum ask_kind kind)
     return true;
 }
 
-/* Pieces of long answers do not fill the way of all others. */
+/* Pieces of long answers do not fill the way of all others. Submissions and results leave in portions: what
+ * is more waits with its client, and not in the link's buffer, whose bound closes it. */
 static bool may_send(const struct task_link *l, enum ask_kind kind)
 {
+    bool bulk = kind == ASK_PUT || kind == ASK_SETTLE || kind == ASK_SCHEDULE || kind == ASK_COMPLETE;
+
+    if (bulk && rpc_chan_pending(l->n.ch) >= PORTION) {
+        rpc_chan_turn_below(l->n.ch, PORTION);
+        return false;
+    }
     return kind != ASK_READ || l->reads < READS_MOST;
 }
 

@@ -517,6 +517,8 @@ void calls_end(struct calls *c, struct going_call *g, msec_t now)
         ep->hand.state = PROBE_LOST;
     ep->in_flight--;
     list_remove(&c->going, &g->in);
+    if (g->held != NULL)
+        list_remove(g->held, &g->in_held);
     if (list_linked(&g->in_early))
         list_remove(&c->early, &g->in_early);
     if (list_linked(&g->in_eased))

@@ -101,6 +101,8 @@ struct going_call {
     } reader;
     bool passed;      /* ENDED: somebody was told of it: no attempt follows */
     bool told_whole;  /* the end is written, and was that of a whole answer */
+    struct list_node in_held; /* list of its link, which has no room */
+    struct list *held;        /* ref; NULL: it has */
     struct list_node in_early; /* calls.early */
     struct list_node in_eased; /* calls.eased */
     struct caller *sender;  /* state of the sender, as is what follows */

@@ -10,6 +10,7 @@
 #include "task/node/body.h"
 #include "task/node/calls.h"
 #include "task/node/parts.h"
+#include "task/node/portions.h"
 
 #define ROW_BYTES 64u /* beside texts and body */
 /* A row more may be as long as the longest body. */
@@ -219,6 +220,17 @@ void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p,
         tasktab_tell_history(p, no, m, &out->mem);
     if (result && !load_result(t, p, ref, m, &out->mem))
         m->code = CODE_BUSY;
+    if (m->result.n > 0)
+        tasktab_weigh(a.peer, m->result.n + m->fields.n, out);
+}
+
+bool tasktab_has_result(const struct part *p, task_no no)
+{
+    task_slot slot = task_find(&p->e.store, no);
+    const struct task *k = slot != SLOT_NONE ? task_at(&p->e.store, slot) : NULL;
+
+    return k != NULL && ((k->state == TASK_SUCCEEDED && k->body != 0) ||
+                         (k->state == TASK_DEAD && replies_of(&p->e.replies, slot) != 0));
 }
 
 void tasktab_get_nothing(struct asker a, uint8_t code, struct outbox *out)
@@ -261,6 +273,7 @@ void tasktab_read(struct tasktab *t, struct asker a, const struct msg_task_read 
     if (n >= 0) {
         m->code = CODE_DONE;
         m->data = (struct bytes_of){ (uint32_t)n, to };
+        tasktab_weigh(a.peer, (size_t)n, out);
     } else if (n != SQ_EUNKNOWN) {
         m->code = CODE_BUSY;
     }
@@ -327,6 +340,8 @@ bool tasktab_take_now(struct tasktab *t, struct asker a, const struct door *d,
     size_t bytes = 0;
     struct taken k;
 
+    if (!tasktab_has_room(a.peer))
+        return false;
     for (uint32_t i = 0; i < most && bytes < ROWS_BYTES; i++) {
         size_t more;
 
@@ -342,6 +357,7 @@ bool tasktab_take_now(struct tasktab *t, struct asker a, const struct door *d,
     m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_TAKE_ANS)->task_take_ans;
     m->v = arena_memdup(&out->mem, t->rows, n * sizeof(*m->v));
     m->n = m->v != NULL ? n : 0;
+    tasktab_weigh(a.peer, bytes, out);
     t->n.takes++;
     return true;
 }

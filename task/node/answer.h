@@ -25,6 +25,8 @@ void tasktab_reckon(const struct part *p, struct task_view *v);
 /* How many wait in the queue, and how long one that is submitted now would. */
 void tasktab_answer_count(struct asker a, const struct part *p, const char *queue, struct outbox *out);
 void tasktab_get_nothing(struct asker a, uint8_t code, struct outbox *out);
+/* True: the task is over, and has bytes that a look may ask for. */
+bool tasktab_has_result(const struct part *p, task_no no);
 
 /* A piece of an answer that is kept whole. */
 void tasktab_read(struct tasktab *t, struct asker a, const struct msg_task_read *q,
@@ -41,7 +43,7 @@ struct door {
     const char *queue;
     uint32_t most, lease_ms;
 };
-/* Takes, and answers; false: there is nothing to take, and nothing is said. */
+/* Takes, and answers; false: there is nothing to take, or no room on the link, and nothing is said. */
 SQ_CHECK bool tasktab_take_now(struct tasktab *t, struct asker a, const struct door *d,
                                struct outbox *out);
 /* The TAKE of this request id was not heard: what it was given waits again, as nobody has seen it. */

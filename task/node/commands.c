@@ -12,6 +12,7 @@
 #include "task/engine/worker.h"
 #include "task/node/body.h"
 #include "task/node/parts.h"
+#include "task/node/portions.h"
 #include "task/node/wait.h"
 #include "task/schedules/schedule_requests.h"
 
@@ -296,7 +297,9 @@ void tasktab_get(struct tasktab *t, struct asker a, const struct msg_task_get *q
     }
     f.no = number_of(p, q->no, q->queue, q->name);
     s = state_of(p, f.no);
-    if (f.ms == 0 || s == TASK_FREE || task_state_is_final(s) ||
+    if (q->result && tasktab_has_result(p, f.no) && !tasktab_has_room(a.peer))
+        tasktab_owe(t, a, p, f.no, out);
+    else if (f.ms == 0 || s == TASK_FREE || task_state_is_final(s) ||
         !tasktab_wait(t, a, p, &f, out))
         tasktab_answer_get(t, a, p, f.no, q->result, out);
     else

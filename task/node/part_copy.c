@@ -12,6 +12,7 @@
 #include "task/engine/change.h"
 #include "task/node/keep.h"
 #include "task/node/parts.h"
+#include "task/node/portions.h"
 #include "task/node/wait.h"
 
 #define LOG_MODULE "table"
@@ -166,6 +167,7 @@ static void send_chunk(struct tasktab *t, const struct part *p, struct outbox *o
         .last = o->last,
         .tasks = tasktab_part_tasks(p),
     };
+    tasktab_weigh(tasktab_peer(t, o->peer), m->data.n, out);
     if (t->chunk.failed || (m->data.n > 0 && m->data.p == NULL))
         stuck(t, p, "no memory");
 }
@@ -243,7 +245,7 @@ static void pump(struct tasktab *t, struct part *p, struct outbox *out)
         o->open = true;
     }
     while (o->open && !o->stuck && !o->last && o->sent < o->stream.len &&
-           o->seq - o->acked < WINDOW)
+           o->seq - o->acked < WINDOW && tasktab_has_room(tasktab_peer(t, o->peer)))
         send_chunk(t, p, out);
     if (!o->open || o->stuck || o->last || o->sent < o->stream.len)
         return;

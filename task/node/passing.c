@@ -6,6 +6,7 @@
 
 #include "task/engine/worker.h"
 #include "task/node/parts.h"
+#include "task/node/portions.h"
 #include "task/node/wait.h"
 
 /* A target that is telling an answer hears of a closed connection at its next piece: for so long what
@@ -42,6 +43,12 @@ static void add_bytes(struct going_call *g, struct msg_task_piece *m, const void
     window_tell(&g->reader.window, n);
 }
 
+static void weigh(const struct tasktab *t, const struct going_call *g, const struct msg_task_piece *m,
+                  struct outbox *out)
+{
+    tasktab_weigh(tasktab_peer(t, g->reader.peer), m->data.n + m->fields.n, out);
+}
+
 static bool may_tell(const struct tasktab *t, const struct part *p)
 {
     return p != NULL && p->life == PART_OWNED && !t->hold && !p->hold && !t->stopping;
@@ -65,6 +72,7 @@ static void begin(struct tasktab *t, struct going_call *g, const struct call_ans
         m->fields.n = 0;
     if (a->n > 0)
         add_bytes(g, m, a->body, a->n, out);
+    weigh(t, g, m, out);
     touch(t, g);
 }
 
@@ -73,8 +81,9 @@ void tasktab_pass_head(struct tasktab *t, struct task_now now, struct going_call
 {
     struct part *p = tasktab_part(t, g->part);
     struct calls *c = t->o.calls;
+    struct tpeer *link;
 
-    if (g->reader.peer != 0 || !call_may_pass(a, now.wall_ms) || a->n + WINDOW_PIECE > WINDOW_BYTES)
+    if (g->reader.peer != 0 || g->held != NULL || !call_may_pass(a, now.wall_ms) || a->n + WINDOW_PIECE > WINDOW_BYTES)
         return;
     if (!list_linked(&g->in_early))
         list_push_back(&c->early, &g->in_early);
@@ -82,7 +91,10 @@ void tasktab_pass_head(struct tasktab *t, struct task_now now, struct going_call
         return;
     t->now = now;
     tasktab_clock(t, p);
-    if (!engine_runs(&p->e, g->no, g->lease) || !tasktab_wait_reader(t, p, g->no, &g->reader))
+    link = engine_runs(&p->e, g->no, g->lease) ? tasktab_wait_reader(t, p, g->no, &g->reader) : NULL;
+    if (link != NULL && g->reader.peer == 0)
+        tasktab_hold_call(link, g);
+    if (g->reader.peer == 0)
         return;
     list_remove(&c->early, &g->in_early);
     if (engine_pass(&p->e, g->no, g->lease) == 0)
@@ -92,21 +104,31 @@ void tasktab_pass_head(struct tasktab *t, struct task_now now, struct going_call
 void tasktab_pass_more(struct tasktab *t, struct going_call *g, const void *p, size_t n,
                        struct outbox *out)
 {
+    struct msg_task_piece *m;
+
     if (g->reader.peer == 0)
         return;
-    add_bytes(g, say(g, PIECE_MORE, out), p, n, out);
+    m = say(g, PIECE_MORE, out);
+    add_bytes(g, m, p, n, out);
+    weigh(t, g, m, out);
     touch(t, g);
 }
 
-uint32_t tasktab_pass_room(struct going_call *g, size_t n)
+uint32_t tasktab_pass_room(struct tasktab *t, struct going_call *g, size_t n)
 {
     struct call_reader *r = &g->reader;
+    struct tpeer *link;
 
-    if (r->peer == 0)
+    if (r->peer == 0 && g->held == NULL)
         return UINT32_MAX;
-    r->waited_for = window_room(&r->window) < n;
+    link = g->held == NULL ? tasktab_peer(t, r->peer) : NULL;
+    r->waited_for = g->held != NULL || window_room(&r->window) < n;
+    if (!r->waited_for && !tasktab_has_room(link)) {
+        tasktab_hold_call(link, g);
+        r->waited_for = true;
+    }
     r->slow |= r->waited_for;
-    return window_room(&r->window);
+    return g->held != NULL ? 0 : window_room(&r->window);
 }
 
 void tasktab_pass_end(struct tasktab *t, struct going_call *g, struct outbox *out)
@@ -124,6 +146,36 @@ bool tasktab_reads(struct tasktab *t)
 
     t->reads = false;
     return reads;
+}
+
+/* ---- what has waited for room on its link ---------------------------------------------------- */
+
+static struct going_call *next_held(struct tpeer *p)
+{
+    struct going_call *g = list_entry(list_first(&p->held), struct going_call, in_held);
+
+    if (g == NULL)
+        return NULL;
+    tasktab_unhold(g);
+    p->lent += g->reader.peer != 0 ? window_room(&g->reader.window) : WINDOW_BYTES;
+    return g;
+}
+
+struct going_call *tasktab_let_go(struct tasktab *t, struct task_now now, struct outbox *out)
+{
+    struct going_call *g;
+
+    t->now = now;
+    each_tpeer (t, p) {
+        while (tasktab_may_let_go(p)) {
+            if (p->owed.n > 0)
+                tasktab_pay(t, p, out);
+            if ((g = next_held(p)) != NULL)
+                return g;
+        }
+        p->wanted |= p->owed.n > 0 || p->held.n > 0;
+    }
+    return NULL;
 }
 
 /* ---- the reader ----------------------------------------------------------------------------- */
@@ -158,6 +210,7 @@ static void give_up(struct tasktab *t, struct going_call *g)
 
 static void has_gone(struct tasktab *t, struct going_call *g)
 {
+    tasktab_unhold(g);
     g->reader.peer = 0;
     ease(t->o.calls, g);
     if (g->reader.leaves && g->step == CALL_SENT)
@@ -176,20 +229,26 @@ void tasktab_flow(struct tasktab *t, peer_no from, const struct msg_task_flow *m
         has_room(t->o.calls, g);
 }
 
-void tasktab_readers_gone(struct tasktab *t, peer_no peer)
+void tasktab_readers_gone(struct tasktab *t, struct tpeer *peer)
 {
     if (t->o.calls == NULL)
         return;
     each_going (t->o.calls, g)
-        if (g->reader.peer == peer)
+        if (g->reader.peer == peer->no)
             has_gone(t, g);
+    list_each_of (&peer->held, struct going_call, in_held, g) { /* heads */
+        tasktab_unhold(g);
+        has_room(t->o.calls, g);
+        t->reads = true; /* another one may hear it */
+    }
 }
 
 void tasktab_readers_forget(struct calls *c)
 {
     each_going (c, g) {
-        if (g->reader.peer != 0)
+        if (g->reader.peer != 0 || g->held != NULL)
             ease(c, g);
+        tasktab_unhold(g);
         g->reader.peer = 0;
     }
 }

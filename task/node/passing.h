@@ -6,7 +6,8 @@
  *               also a little later, as long as all of it that has come is in memory
  *   once        record PASSED is written before the head leaves: whatever happens then, no other
  *               attempt follows, also behind a kill
- *   how much    window.h: none is kept here: no more is read from the target than has room
+ *   how much    window.h: none is kept here: no more is read from the target than has room, with the
+ *               reader, and on its link (portions.h)
  *   whole       is said of an answer that ended well, when the task is settled by it
  *   gone        the reader, or its link: the call is given up, if the reader said so; else it goes on
  *               to its end, for those who look at it later */
@@ -18,6 +19,6 @@
 
 void tasktab_flow(struct tasktab *t, peer_no from, const struct msg_task_flow *m);
 /* Their link is down. */
-void tasktab_readers_gone(struct tasktab *t, peer_no peer);
+void tasktab_readers_gone(struct tasktab *t, struct tpeer *peer);
 
 #endif

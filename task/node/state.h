@@ -10,6 +10,7 @@
  *   operate.c    what operators ask and order
  *   answer.c     what a look and a take are told
  *   wait.c       who waits for a task, and until when
+ *   portions.c   what is long waits until its link has room
  *   part_copy.c  a partition's copy to another node, and from there
  *   keep.c       records into the journal, and out of it
  *   body.c       payloads and results: put, read, copied
@@ -36,6 +37,13 @@ struct tpeer { /* a link */
     bool refused; /* a manager: said once */
     uint64_t store; /* a manager: what its TASK_OK said */
     struct list waits; /* list of struct wait, the oldest first */
+    /* Load of the link (portions.h): */
+    uint64_t said, handed; /* bytes of long messages: for it, ever; of them, given to the link */
+    size_t unsent; /* bytes that the link has not sent */
+    size_t lent;   /* bytes that are about to be said, since they were let go in this turn */
+    bool wanted;   /* something waits for its room */
+    struct list owed; /* list of struct wait: their answers are here; the oldest first */
+    struct list held; /* list of struct going_call: answers that are told as they come; the oldest first */
     char name[NAME_MAX_LEN + 1];
 };
 
@@ -109,7 +117,10 @@ struct spot { /* a thing that is waited for: a queue's next task, or a task's en
 struct wait {
     struct list_node of_peer, of_spot;
     struct tpeer *peer; /* ref; NULL: the index is free */
-    struct spot *spot;  /* ref */
+    union {
+        struct spot *spot; /* ref; waits for it */
+        task_no no;        /* owed */
+    };
     uint64_t rid;
     uint32_t id;             /* index; free: the next free one */
     union {
@@ -117,8 +128,10 @@ struct wait {
             uint32_t most, lease_ms; /* members of a TAKE */
         };
         uint32_t window;             /* members of a GET */
+        part_no part;                /* owed */
     };
     bool result, leaves;
+    bool owed; /* tpeer.owed: it asks for the result of a task that is over */
 };
 
 #define GIVEN_KEPT 8192u /* 256 KiB, and 64 for their index */

@@ -13,6 +13,7 @@
 #include "task/node/part_copy.h"
 #include "task/node/parts.h"
 #include "task/node/passing.h"
+#include "task/node/portions.h"
 #include "task/node/report.h"
 #include "task/node/wait.h"
 
@@ -45,6 +46,7 @@ void tasktab_free(struct tasktab *t)
         return;
     each_tpeer (t, p) {
         tasktab_unwait(t, p);
+        tasktab_unhold_all(p);
         free(p);
     }
     each_part (t, p)
@@ -60,15 +62,6 @@ void tasktab_free(struct tasktab *t)
     free(t);
 }
 
-static struct tpeer *find(const struct tasktab *t, peer_no no)
-{
-    each_tpeer (t, p) {
-        if (p->no == no)
-            return p;
-    }
-    return NULL;
-}
-
 void tasktab_up(struct tasktab *t, peer_no no, uint8_t role, const char *name,
                 struct outbox *out)
 {
@@ -81,6 +74,8 @@ void tasktab_up(struct tasktab *t, peer_no no, uint8_t role, const char *name,
     p->no = no;
     p->role = role;
     list_init(&p->waits);
+    list_init(&p->owed);
+    list_init(&p->held);
     copy_text(p->name, sizeof(p->name), name);
     list_push_back(&t->peers, &p->node);
     if (role == RPC_MANAGER)
@@ -89,14 +84,14 @@ void tasktab_up(struct tasktab *t, peer_no no, uint8_t role, const char *name,
 
 void tasktab_down(struct tasktab *t, peer_no no)
 {
-    struct tpeer *p = find(t, no);
+    struct tpeer *p = tasktab_peer(t, no);
 
     if (p == NULL)
         return;
     if (t->manager == no)
         t->manager = 0;
     tasktab_unwait(t, p);
-    tasktab_readers_gone(t, no);
+    tasktab_readers_gone(t, p);
     each_part (t, x)
         notices_lost(&x->notices, no);
     tasktab_outs_down(t, no);
@@ -107,7 +102,7 @@ void tasktab_down(struct tasktab *t, peer_no no)
 void tasktab_msg(struct tasktab *t, struct task_now now, peer_no from, uint64_t rid,
                  const struct msg *m, struct outbox *out)
 {
-    struct asker a = { find(t, from), rid };
+    struct asker a = { tasktab_peer(t, from), rid };
 
     if (a.peer == NULL)
         return;

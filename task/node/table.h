@@ -164,13 +164,23 @@ void tasktab_pass_head(struct tasktab *t, struct task_now now, struct going_call
 void tasktab_pass_more(struct tasktab *t, struct going_call *g, const void *p, size_t n,
                        struct outbox *out);
 /* Bytes that its reader has room for; fewer than n: the target waits for it. UINT32_MAX: nobody hears it. */
-uint32_t tasktab_pass_room(struct going_call *g, size_t n);
+uint32_t tasktab_pass_room(struct tasktab *t, struct going_call *g, size_t n);
 /* The call ends, settled or not: its reader is told. */
 void tasktab_pass_end(struct tasktab *t, struct going_call *g, struct outbox *out);
 /* Somebody has come who would hear an answer that may have begun: calls.early is to be looked at. */
 bool tasktab_reads(struct tasktab *t);
 /* The turn was not written, so links are closed: nobody hears them any more. */
 void tasktab_readers_forget(struct calls *c);
+/* ---- what is long waits until its link has room (task/node/portions.h) ----
+ * Once a turn, before all else at its end. handed: bytes of long messages (out_item.bulk) that the link
+ * was given, ever; unsent: bytes of all messages that it has not sent. */
+void tasktab_link(struct tasktab *t, struct task_now now, peer_no no, uint64_t handed, size_t unsent);
+/* Says what was owed, as far as links have room. An answer that may be told on, too; NULL: no further
+ * one. */
+struct going_call *tasktab_let_go(struct tasktab *t, struct task_now now, struct outbox *out);
+/* Something waits for the link's room. */
+bool tasktab_wants_room(const struct tasktab *t, peer_no no);
+#define LINK_PORTION (4u << 20) /* bytes on their way; then what is long waits */
 /* True: its partition is here, and its task runs under its lease. */
 bool tasktab_call_may_go(const struct tasktab *t, const struct going_call *g);
 /* Endpoints that are over, and that no partition has, are forgotten. */

@@ -6,6 +6,8 @@
 
 #include "common/base/text.h"
 #include "task/calls/calls.h"
+#include "task/node/parts.h"
+#include "task/node/portions.h"
 
 #define WAIT_MAX_MS 3600000u
 #define UNWAIT_STEPS 1000u
@@ -75,12 +77,75 @@ static void wait_free(struct tasktab *t, struct wait *w)
 {
     uint32_t id = w->id;
 
-    wheel_clear(&t->ends, id);
-    if (w->spot != NULL)
+    if (w->owed) {
+        list_remove(&w->peer->owed, &w->of_peer);
+    } else {
+        wheel_clear(&t->ends, id);
         list_remove(&w->spot->waits, &w->of_spot);
-    list_remove(&w->peer->waits, &w->of_peer);
+        list_remove(&w->peer->waits, &w->of_peer);
+    }
     *w = (struct wait){ .id = t->free_wait };
     t->free_wait = id;
+}
+
+/* ---- looks whose answers are here, while their link has no room ---------------------------- */
+
+static void owe(struct wait *w, part_no part, task_no no)
+{
+    w->owed = true;
+    w->part = part;
+    w->no = no;
+    list_push_back(&w->peer->owed, &w->of_peer);
+}
+
+void tasktab_owe(struct tasktab *t, struct asker a, const struct part *p, task_no no, struct outbox *out)
+{
+    struct wait *w = a.peer->owed.n < WAITS_PER_LINK ? wait_new(t) : NULL;
+
+    if (w == NULL) {
+        tasktab_get_nothing(a, CODE_BUSY, out);
+        return;
+    }
+    w->peer = a.peer;
+    w->rid = a.rid;
+    owe(w, p->no, no);
+}
+
+/* The end that it waited for is here; afterwards its spot may be empty. */
+static void owe_end(struct tasktab *t, struct wait *w)
+{
+    struct spot *s = w->spot;
+
+    wheel_clear(&t->ends, w->id);
+    list_remove(&s->waits, &w->of_spot);
+    list_remove(&w->peer->waits, &w->of_peer);
+    owe(w, s->part->no, s->key);
+}
+
+void tasktab_pay(struct tasktab *t, struct tpeer *peer, struct outbox *out)
+{
+    struct wait *w = list_entry(list_first(&peer->owed), struct wait, of_peer);
+    struct part *p = tasktab_part(t, w->part);
+    struct asker a = { peer, w->rid };
+
+    if (p == NULL || p->life != PART_OWNED || p->hold) {
+        tasktab_get_nothing(a, p == NULL || !p->hold ? CODE_STALE : CODE_BUSY, out);
+    } else {
+        tasktab_clock(t, p);
+        tasktab_answer_get(t, a, p, w->no, true, out);
+        p->asked = true;
+    }
+    wait_free(t, w);
+}
+
+/* ---- answers ------------------------------------------------------------------------ */
+
+static bool is_owed(const struct wait *w)
+{
+    const struct spot *s = w->spot;
+
+    return w->result && !s->door && tasktab_has_result(s->part, s->key) && w->peer->owed.n < WAITS_PER_LINK &&
+           !tasktab_has_room(w->peer);
 }
 
 /* CODE_DONE: with what there is: no task, or the state that it has. */
@@ -89,6 +154,10 @@ static void answer(struct tasktab *t, struct wait *w, uint8_t code, struct outbo
     struct spot *s = w->spot;
     struct asker a = { w->peer, w->rid };
 
+    if (code == CODE_DONE && is_owed(w)) {
+        owe_end(t, w);
+        return;
+    }
     if (s->door)
         tasktab_take_nothing(a, code, out);
     else if (code != CODE_DONE)
@@ -147,6 +216,8 @@ void tasktab_unwait(struct tasktab *t, struct tpeer *peer)
         wait_free(t, w);
         spot_tidy(s);
     }
+    list_each_of (&peer->owed, struct wait, of_peer, w)
+        wait_free(t, w);
 }
 
 void tasktab_untake(struct tasktab *t, const struct part *p, struct tpeer *peer, struct outbox *out)
@@ -191,14 +262,29 @@ void tasktab_waits_end(struct tasktab *t, struct outbox *out)
     }
 }
 
-/* Has the queue a task that may start? The one who waits longest gets it. */
+/* The one who waits longest, of those whose link has room; NULL: none. */
+static struct wait *next_taker(const struct spot *s)
+{
+    list_each_of (&s->waits, struct wait, of_spot, w)
+        if (tasktab_has_room(w->peer))
+            return w;
+    return NULL;
+}
+
+/* Has the queue a task that may start? */
 static bool serve(struct tasktab *t, struct spot *s, struct outbox *out)
 {
-    struct wait *w = list_entry(list_first(&s->waits), struct wait, of_spot);
-    struct door d = { s->part, s->queue, w->most, w->lease_ms };
+    struct wait *w = next_taker(s);
+    struct door d = { .part = s->part, .queue = s->queue };
+    struct asker a;
+    bool unheard;
 
-    struct asker a = { w->peer, w->rid };
-    bool unheard = tasktab_is_unheard(t, w->rid);
+    if (w == NULL)
+        return false;
+    d.most = w->most;
+    d.lease_ms = w->lease_ms;
+    a = (struct asker){ w->peer, w->rid };
+    unheard = tasktab_is_unheard(t, w->rid);
 
     if (!unheard && !tasktab_take_now(t, a, &d, out))
         return false;
@@ -223,22 +309,26 @@ static void answer_all(struct tasktab *t, struct spot *s, uint8_t code, struct o
         answer(t, list_entry(list_first(&s->waits), struct wait, of_spot), code, out);
 }
 
-bool tasktab_wait_reader(struct tasktab *t, const struct part *p, task_no no, struct call_reader *r)
+struct tpeer *tasktab_wait_reader(struct tasktab *t, const struct part *p, task_no no, struct call_reader *r)
 {
     struct spot *s = map_get_ptr(&p->by_key[false], no);
 
     if (s == NULL)
-        return false;
+        return NULL;
     list_each_of (&s->waits, struct wait, of_spot, w) {
+        struct tpeer *peer = w->peer;
+
         if (w->window == 0)
             continue;
+        if (!tasktab_has_room(peer))
+            return peer;
         *r = (struct call_reader){ .peer = w->peer->no, .rid = w->rid, .leaves = w->leaves,
                                    .window = window_out(w->window) };
         wait_free(t, w);
         spot_tidy(s);
-        return true;
+        return peer;
     }
-    return false;
+    return NULL;
 }
 
 void tasktab_waits_final(struct tasktab *t, struct part *p, task_no no, struct outbox *out)

@@ -18,6 +18,10 @@ struct wait_for {
 /* False: no memory, or the process ends: answer now. The link's oldest may be answered for it. */
 SQ_CHECK bool tasktab_wait(struct tasktab *t, struct asker a, struct part *p,
                            const struct wait_for *f, struct outbox *out);
+/* A look at the result of a task that is over: its link has no room. */
+void tasktab_owe(struct tasktab *t, struct asker a, const struct part *p, task_no no, struct outbox *out);
+/* Answers the oldest of these; there is one. */
+void tasktab_pay(struct tasktab *t, struct tpeer *peer, struct outbox *out);
 /* Forgets those of the link. */
 void tasktab_unwait(struct tasktab *t, struct tpeer *peer);
 /* Ends the link's TAKEs that wait in the partition: with nothing. */
@@ -30,10 +34,11 @@ void tasktab_unwait_take(struct tasktab *t, const struct part *p, const struct t
 void tasktab_waits_end(struct tasktab *t, struct outbox *out);
 /* Something has changed in the partition: is there a task for those who wait at its doors? */
 void tasktab_waits_take(struct tasktab *t, struct part *p, struct outbox *out);
-/* The one who waits for the task and hears it as it comes: waits no more. False: there is none. */
+/* The link of the one who waits for the task and hears it as it comes, if it has room: then that one waits
+ * no more, and is in *r. NULL: there is none. */
 struct call_reader;
-SQ_CHECK bool tasktab_wait_reader(struct tasktab *t, const struct part *p, task_no no,
-                                  struct call_reader *r);
+SQ_CHECK struct tpeer *tasktab_wait_reader(struct tasktab *t, const struct part *p, task_no no,
+                                           struct call_reader *r);
 /* The task is final, or gone. */
 void tasktab_waits_final(struct tasktab *t, struct part *p, task_no no, struct outbox *out);
 /* All who wait there are answered: CODE_DONE: with what there is; else with this code. */

@@ -256,7 +256,7 @@ static void on_more(void *arg, const void *p, size_t n)
 
 static uint32_t room(void *arg, size_t n)
 {
-    return tasktab_pass_room(arg, n);
+    return tasktab_pass_room(((struct going_call *)arg)->sender->s->tab, arg, n);
 }
 
 static const struct out_reader reader = { on_head, on_more, room };
@@ -276,8 +276,27 @@ static void look_at_early(struct caller *c)
     }
 }
 
+/* A link has room for more of it, or for its head, if nobody hears it yet. */
+static void let_go(struct caller *c, struct going_call *g)
+{
+    struct task_service *s = c->s;
+    const struct call_answer *a = g->sending != NULL ? out_so_far(g->sending) : NULL;
+
+    if (a != NULL)
+        tasktab_pass_head(s->tab, task_service_now(s), g, a, &s->node.out);
+    if (g->sending != NULL && g->held == NULL)
+        out_go_on(g->sending);
+}
+
 void caller_pass_on(struct caller *c)
 {
+    struct task_service *s = c->s;
+    struct going_call *next;
+
+    each_node_peer (&s->node, p)
+        tasktab_link(s->tab, task_service_now(s), p->no, p->handed, rpc_chan_pending(p->ch));
+    while ((next = tasktab_let_go(s->tab, task_service_now(s), &s->node.out)) != NULL)
+        let_go(c, next);
     if (tasktab_reads(c->s->tab))
         look_at_early(c);
     list_each_of (&c->calls.eased, struct going_call, in_eased, g) {

@@ -110,6 +110,9 @@ static void on_flush(void *arg)
         task_shared_turn(s->shared, whole);
     else
         flush(s, whole);
+    each_node_peer (&s->node, p)
+        if (tasktab_wants_room(s->tab, p->no))
+            rpc_chan_turn_below(p->ch, LINK_PORTION);
     idle = tasktab_idle_ms(s->tab, now);
     set_clock(s, idle);
 }

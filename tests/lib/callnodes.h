@@ -326,7 +326,7 @@ static inline void cn_tells(struct cn *c, struct cn_visit *v)
         return;
     if (v->told == 0)
         cn_begins(c, v, g);
-    room = tasktab_pass_room(g, 1);
+    room = tasktab_pass_room(c->w->node[v->node].t, g, 1);
     n = n < v->length - v->told ? n : v->length - v->told;
     n = n < room ? n : room;
     if (n > 0) {

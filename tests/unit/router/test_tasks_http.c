@@ -695,3 +695,39 @@ Test(tasks_http, other_requests_have_the_bodies_that_they_had)
     UNTIL((more(), whole(got) > 0));
     cr_expect_eq(atoi(got + 9), 413);
 }
+
+/* ---- the link ---------------------------------------------------------------------------------- */
+
+/* So much has not left that nothing long may be said. */
+static void fill_link(void)
+{
+    static uint8_t bytes[1 << 19];
+    struct task_link *l;
+
+    each_node_link (&w.r->tasking->links, l)
+        while (rpc_chan_pending(l->n.ch) < (4u << 20)) {
+            buf_append(rpc_begin(l->n.ch), bytes, sizeof(bytes));
+            cr_assert_eq(rpc_end(l->n.ch, MSG_PING, 0), 0);
+        }
+}
+
+Test(tasks_http, bodies_wait_for_room_on_the_link)
+{
+    uint32_t frames;
+
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks", "{\"payload\":1}"), 201);
+    frames = node.frames;
+    n_got = 0;
+    got[0] = 0;
+    say_with("POST", "/v1/queues/images/tasks", bearer, "{\"payload\":2}");
+    for (unsigned i = 0; i < 50; i++) {
+        fill_link();
+        ev_turn(w.ev, false);
+        more();
+    }
+    cr_expect_eq(node.frames, frames);
+    cr_expect_eq(n_got, 0);
+    UNTIL((more(), whole(got) > 0));
+    cr_expect_eq(atoi(got + 9), 201);
+    cr_expect_eq(node.frames, frames + 1);
+}

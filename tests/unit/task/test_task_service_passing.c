@@ -365,3 +365,108 @@ Test(task_service_passing, nor_by_libcurl_which_has_room_left_that_a_piece_does_
     by_curl = true;
     expect_nothing_against_the_target();
 }
+
+/* ---- a link that has no room ------------------------------------------------------------------- */
+
+static void fill_link(bool on)
+{
+    each_node_peer (&node->node, p)
+        if (p->role == RPC_ROUTER)
+            p->handed += on ? -(uint64_t)LINK_PORTION : LINK_PORTION;
+}
+
+static void turns(void)
+{
+    for (unsigned i = 0; i < 30; i++) {
+        ev_turn(ev, false);
+        usleep(1000);
+    }
+}
+
+static void expect_pieces_to_wait(void)
+{
+    task_no no = begin(true);
+
+    fill_link(true);
+    turns();
+    target_says("3\r\nabc\r\n");
+    turns();
+    target_says("3\r\ndef\r\n0\r\n\r\n");
+    turns();
+    cr_expect_eq(rtr.seen[MSG_TASK_PIECE], 1);
+    cr_expect_eq(get(no)->state, TASK_RUNNING, "what is short goes on");
+    fill_link(false);
+    WAIT(piece->step == PIECE_WHOLE);
+    cr_expect_eq(piece->at, 6);
+    cr_expect_eq(get(no)->state, TASK_SUCCEEDED);
+    target_fini(&target);
+}
+
+Test(task_service_passing, pieces_wait_for_room_on_the_link)
+{
+    expect_pieces_to_wait();
+}
+
+Test(task_service_passing, so_they_do_by_libcurl)
+{
+    by_curl = true;
+    expect_pieces_to_wait();
+}
+
+static char many[600000];
+static const size_t many_n = sizeof(many) - 100;
+
+/* Nothing of it has been told when the link has no room. */
+static task_no begin_held(bool leaves)
+{
+    int n = snprintf(many, sizeof(many), "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", many_n);
+    task_no no;
+
+    memset(many + n, 'x', many_n);
+    open_calls(many);
+    target.answer_n = (size_t)n + many_n;
+    fill_link(true);
+    no = put_call();
+    (void)read_as_it_comes(no, leaves);
+    WAIT(target.requests == 1);
+    turns();
+    cr_expect_eq(rtr.seen[MSG_TASK_PIECE], 0);
+    return no;
+}
+
+static void hear_all(task_no no)
+{
+    while (piece->step != PIECE_WHOLE) {
+        cr_assert_neq(piece->step, PIECE_BROKEN);
+        if (piece->step == PIECE_MORE)
+            flow((uint32_t)piece->data.n + WINDOW_PIECE, false);
+        WAIT(rtr.seen[MSG_TASK_PIECE] > 0);
+        rtr.seen[MSG_TASK_PIECE] = 0;
+        WAIT(rtr.seen[MSG_TASK_PIECE] > 0 || piece->step == PIECE_WHOLE);
+    }
+    cr_expect_eq(piece->at, many_n);
+    cr_expect_eq(get(no)->result_length, many_n);
+}
+
+Test(task_service_passing, a_head_waits_for_room_and_its_target_for_the_head)
+{
+    task_no no = begin_held(true);
+
+    cr_expect_eq(get(no)->state, TASK_RUNNING);
+    fill_link(false);
+    hear_all(no);
+    target_fini(&target);
+}
+
+Test(task_service_passing, a_head_whose_link_breaks_is_for_who_comes_next)
+{
+    task_no no = begin_held(false);
+
+    rpc_link_free(rtr.link);
+    rtr.ch = NULL;
+    rtr.link = rpc_dial(rtr.rpc, rpc_listen_addr(node->node.rpc), RPC_TASK, &calls, &rtr);
+    WAIT(rtr.ch != NULL);
+    WAIT(get(no)->state == TASK_SUCCEEDED); /* read on to its end */
+    cr_expect_eq(get(no)->result_length, many_n);
+    target_fini(&target);
+}

@@ -1,0 +1,83 @@
+/* portions.c: see portions.h. */
+#include "task/node/portions.h"
+
+#include "task/node/parts.h"
+
+struct tpeer *tasktab_peer(const struct tasktab *t, peer_no no)
+{
+    each_tpeer (t, p) {
+        if (p->no == no)
+            return p;
+    }
+    return NULL;
+}
+
+static uint64_t on_its_way(const struct tpeer *p)
+{
+    return p->said - p->handed + p->unsent;
+}
+
+bool tasktab_may_let_go(const struct tpeer *p)
+{
+    return (p->owed.n > 0 || p->held.n > 0) && on_its_way(p) + p->lent < LINK_PORTION;
+}
+
+bool tasktab_has_room(struct tpeer *p)
+{
+    bool has = p == NULL || on_its_way(p) < LINK_PORTION;
+
+    if (!has)
+        p->wanted = true;
+    return has;
+}
+
+void tasktab_weigh(struct tpeer *p, size_t bytes, struct outbox *out)
+{
+    if (p == NULL || out->failed) /* then it may not be there */
+        return;
+    p->said += bytes;
+    outbox_weigh(out, bytes);
+}
+
+void tasktab_hold_call(struct tpeer *p, struct going_call *g)
+{
+    g->held = &p->held;
+    list_push_back(&p->held, &g->in_held);
+}
+
+void tasktab_unhold(struct going_call *g)
+{
+    if (g->held != NULL)
+        list_remove(g->held, &g->in_held);
+    g->held = NULL;
+}
+
+void tasktab_unhold_all(struct tpeer *p)
+{
+    list_each_of (&p->held, struct going_call, in_held, g)
+        tasktab_unhold(g);
+}
+
+bool tasktab_wants_room(const struct tasktab *t, peer_no no)
+{
+    const struct tpeer *p = tasktab_peer(t, no);
+
+    return p != NULL && p->wanted;
+}
+
+void tasktab_link(struct tasktab *t, struct task_now now, peer_no no, uint64_t handed, size_t unsent)
+{
+    struct tpeer *p = tasktab_peer(t, no);
+
+    if (p == NULL)
+        return;
+    p->handed = handed;
+    p->unsent = unsent;
+    p->lent = 0;
+    if (!p->wanted || on_its_way(p) >= LINK_PORTION)
+        return;
+    p->wanted = false;
+    t->now = now;
+    each_part (t, x)
+        tasktab_clock(t, x); /* takes that wait are looked at in this turn */
+}

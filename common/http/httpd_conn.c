@@ -39,8 +39,12 @@ static void on_event(void *arg, unsigned what)
 
     if (c->end != END_NOT)
         return;
-    if (what & EV_IO_WRITE)
+    if (what & (EV_IO_WRITE | EV_IO_GONE))
         conn_dirty(c);
+    if ((what & EV_IO_GONE) && out_is_open(c)) {
+        c->end = END_PEER;
+        return;
+    }
     if ((what & EV_IO_READ) == 0)
         return;
     if (c->lingering)
@@ -173,6 +177,8 @@ static void watch(struct conn *c)
 
     if (!blocked && !done && (c->busy == NULL || !c->busy->stalled))
         want |= EV_IO_READ;
+    else if (out_is_open(c) && !c->eof)
+        want |= EV_IO_GONE; /* requests behind an answer that is open are not read, but its end is seen */
     if (ev_io_set(&c->io, want) < 0)
         c->end = END_ERROR;
     else if (SQ_UNLIKELY(c->sealed) && conn_has_more(c))

@@ -100,11 +100,12 @@ void ev_io_init(struct ev_io *io, struct ev *ev, int fd, ev_io_fn fn, void *arg)
 int ev_io_change(struct ev_io *io, unsigned what)
 {
     struct epoll_event e = { .events = (what & EV_IO_READ ? EPOLLIN : 0u) |
-                                       (what & EV_IO_WRITE ? EPOLLOUT : 0u),
+                                       (what & EV_IO_WRITE ? EPOLLOUT : 0u) |
+                                       (what & EV_IO_GONE ? EPOLLRDHUP : 0u),
                              .data.ptr = io };
     int op = what == 0 ? EPOLL_CTL_DEL : io->what == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
 
-    assert((what & ~(EV_IO_READ | EV_IO_WRITE)) == 0 && io->what != what);
+    assert((what & ~(EV_IO_READ | EV_IO_WRITE | EV_IO_GONE)) == 0 && io->what != what);
     if (epoll_ctl(io->ev->epfd, op, io->fd, &e) < 0 && what != 0)
         return SQ_ESYS;
     io->what = what;
@@ -164,7 +165,8 @@ static unsigned heard(const struct ev_io *io, uint32_t events)
     if (events & (EPOLLERR | EPOLLHUP))
         return io->what;
     return io->what &
-           ((events & EPOLLIN ? EV_IO_READ : 0) | (events & EPOLLOUT ? EV_IO_WRITE : 0));
+           ((events & EPOLLIN ? EV_IO_READ : 0) | (events & EPOLLOUT ? EV_IO_WRITE : 0) |
+            (events & EPOLLRDHUP ? EV_IO_GONE : 0));
 }
 
 /* Waits us at most (0: not at all, INT64_MAX: for ever), and tells what came. */

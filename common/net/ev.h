@@ -75,6 +75,7 @@ int64_t ev_read_wall_ms(void); /* Unix time */
 
 #define EV_IO_READ  1u
 #define EV_IO_WRITE 2u
+#define EV_IO_GONE  4u /* the other end has closed its side, whatever of it is unread */
 typedef void (*ev_io_fn)(void *arg, unsigned what);
 
 struct ev_io { /* a part of its owner, or made by ev_io_new() */

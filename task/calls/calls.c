@@ -441,15 +441,25 @@ bool call_may_pass(const struct call_answer *a, int64_t wall_ms)
            a->status / 100 != 3 && a->status != 204 && a->status != 205;
 }
 
-/* Another attempt would begin anew what the reader has a part of. */
-static void interrupts(struct going_call *g, const struct call_answer *a)
+/* It told an answer of no known length for as long as it was let: a stream without an end, say. The breaker
+ * asks whether a target is well, and one that says a good head and goes on talking is; how long it may talk is
+ * the deadline's affair. One that does not keep up with the length that it has said itself is slow. */
+static bool was_telling(const struct going_call *g, const struct call_answer *a)
 {
-    const struct call_reader *r = &g->reader;
+    return a->fault == CALL_TIMEOUT && g->passed && !a->sized && g->reader.window.told > 0;
+}
 
+/* The target waited for its reader, or for the reader's link. */
+static bool was_kept_waiting(const struct going_call *g, const struct call_answer *a)
+{
+    return a->fault == CALL_TIMEOUT && (g->held != NULL || (g->reader.peer != 0 && g->reader.waited_for));
+}
+
+/* Another attempt would begin anew what the reader has a part of. */
+static void interrupts(struct going_call *g)
+{
     g->verdict.kind = VERDICT_DEAD;
     g->verdict.spared = false;
-    if (a->fault == CALL_TIMEOUT && r->peer != 0 && r->waited_for)
-        g->verdict.failed = false; /* the target waited for the reader */
 }
 
 static void set_why(struct going_call *g, const struct call_answer *a)
@@ -472,7 +482,9 @@ void calls_answered(struct going_call *g, const struct call_answer *a, msec_t no
     g->step = CALL_ENDED;
     *v = verdict_of(a, wall_ms);
     if (g->passed && v->kind == VERDICT_RETRY)
-        interrupts(g, a);
+        interrupts(g);
+    if (was_kept_waiting(g, a) || was_telling(g, a))
+        v->failed = false;
     set_why(g, a);
     v->status = (uint32_t)a->status;
     v->excused = v->kind == VERDICT_RETRY && (g->probe || g->by_hand);
@@ -486,7 +498,7 @@ void calls_answered(struct going_call *g, const struct call_answer *a, msec_t no
                      call_fault_is_ours(a->fault) ? END_UNKNOWN : v->failed ? END_FAILED : END_WELL, now);
     v->excused |= v->kind == VERDICT_RETRY &&
                   (ep->breaker.state == BREAKER_OPEN || ep->def.tripped);
-    if (!g->reader.slow)
+    if (!g->reader.slow && !was_telling(g, a))
         tell_adaptive(ep, a, v, now);
     g->probe = false;
     if (v->hold_ms > 0)

@@ -233,6 +233,22 @@ Test(passing_http, a_client_that_goes_is_told_to_the_node)
     cr_expect_eq(w.r->tasking->passings.n, 0);
 }
 
+Test(passing_http, a_client_that_goes_is_seen_behind_a_request_that_waits)
+{
+    begin_with(hers);
+    head(-1, "abc");
+    UNTIL(came("abc"));
+    say("GET", "/healthz", "");
+    for (unsigned i = 0; i < 20; i++)
+        ev_turn(w.ev, false);
+    cr_expect_eq(w.r->tasking->passings.n, 1);
+    close(w.fd);
+    dial();
+    UNTIL(node.flow_left == 1); /* with no further piece */
+    cr_expect_eq(w.r->tasking->passings.n, 0);
+    cr_expect_eq(call_with("GET", "/healthz", "", ""), 200);
+}
+
 Test(passing_http, who_cannot_take_pieces_or_wants_none_is_not_told_any)
 {
     static const char token[] = "segq-token: " TOKEN "\r\nPrefer: wait=30, whole\r\n";

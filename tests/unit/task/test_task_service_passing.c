@@ -470,3 +470,41 @@ Test(task_service_passing, a_head_whose_link_breaks_is_for_who_comes_next)
     cr_expect_eq(get(no)->result_length, many_n);
     target_fini(&target);
 }
+
+/* ---- what a deadline says of the target -------------------------------------------------------- */
+
+static void expect_failed(const char *answer, const char *more, uint64_t failed)
+{
+    const struct endpoint *ep;
+    task_no no;
+
+    open_calls_for(answer, 1500);
+    no = put_call();
+    (void)read_as_it_comes(no, false);
+    WAIT(rtr.seen[MSG_TASK_PIECE] > 0);
+    if (more[0] != 0) {
+        target_says(more);
+        WAIT(piece->step == PIECE_MORE);
+    }
+    WAIT(piece->step == PIECE_BROKEN);
+    ep = list_entry(list_first(&node->caller.calls.endpoints), struct endpoint, in);
+    cr_expect_eq(ep->n.of_fault[CALL_TIMEOUT], 1);
+    cr_expect_eq(ep->n.failed, failed);
+    cr_expect_eq(last_attempt(no)->end, ATTEMPT_INTERRUPTED);
+    target_fini(&target);
+}
+
+Test(task_service_passing, a_stream_that_the_deadline_ends_tells_nothing_against_the_target)
+{
+    expect_failed(HEAD, "9\r\ndata: 1\n\n\r\n", 0);
+}
+
+Test(task_service_passing, a_head_alone_is_no_stream)
+{
+    expect_failed(HEAD, "", 1);
+}
+
+Test(task_service_passing, who_does_not_keep_up_with_the_length_that_it_said_is_slow)
+{
+    expect_failed("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n", "abc", 1);
+}

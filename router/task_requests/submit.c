@@ -381,6 +381,21 @@ static bool is_tenant(const struct task_asked *x)
     return x->tenant != NULL && x->tenant->key[0] != '\0';
 }
 
+/* The units of a call, from segq-cost. NULL, or what is wrong. */
+static const char *cost_of_call(const struct http_req *q, struct task_body *b)
+{
+    struct slice text;
+    uint64_t cost = 0;
+
+    if (http_find(q, "segq-cost", &text) == 0)
+        return NULL;
+    for (size_t i = 0; i < text.n && cost <= TASK_COST_MAX; i++)
+        cost = text.p[i] >= '0' && text.p[i] <= '9' ? 10 * cost + (uint64_t)(text.p[i] - '0') : UINT32_MAX;
+    b->cost = (int64_t)cost;
+    return cost >= 1 && cost <= TASK_COST_MAX ? NULL
+                                              : "segq-cost must be a whole number from 1 to 1000000000";
+}
+
 void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
 {
     const struct task_way *w = pools_of_queue(&t->pools, x->path.queue.p, x->path.queue.n);
@@ -410,6 +425,10 @@ void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
     else
         why = callback_of_request(&t->form, x->q, x->path.path, drops, &e)
                   ? size_wrong(t, w, x->q->body.n, t->form.len, &p) : e.text;
+    if (why == NULL) {
+        p = API_BAD_REQUEST;
+        why = cost_of_call(x->q, &b);
+    }
     if (why != NULL) {
         router_problem(t->r, x->req, p, why);
         return;

@@ -55,16 +55,33 @@ static void look_at_limits(const struct engine *e, uint32_t limiter, struct task
 
 /* ---- when it starts: an estimate: between keys it takes a place for a turn ---------- */
 
+/* The same of rates in units, if those before it cost as much as it does: what they cost is not counted. */
+static msec_t units_nth(const struct engine *e, uint32_t limiter, uint64_t n, uint64_t cost)
+{
+    const struct unit_rate *r = tree_limiter_at(&e->tree, limiter)->rule->units;
+    const struct unit_bucket *b = e->tree.has_units ? pages_at(&e->tree.buckets, limiter) : NULL;
+    msec_t latest = 0;
+
+    for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX && r[k].units != 0; k++) {
+        int64_t tat = n > 1 ? units_pass(&r[k], b->tat[k], u64_min(n - 1, UINT32_MAX) * cost, e->at) : b->tat[k];
+
+        latest = ms_max(latest, units_when(&r[k], tat, cost));
+    }
+    return latest;
+}
+
 /* Reckons by rates: those before it in its key go first; in its queue, those of its place. */
-static msec_t rates_let(const struct engine *e, uint32_t limiter, const struct task_view *v)
+static msec_t rates_let(const struct engine *e, uint32_t limiter, uint64_t cost, const struct task_view *v)
 {
     msec_t latest = e->allowance.is_on ? rate_nth(&e->allowance.rate, e->allowance.tat, v->turns, e->at) : 0;
 
     for (uint32_t i = limiter; i != 0; i = tree_limiter_at(&e->tree, i)->parent) {
         const struct limiter *l = tree_limiter_at(&e->tree, i);
 
-        latest = ms_max(latest, rate_nth(&l->rule->rate, l->tat,
-                                         l->parent == 0 ? v->turns : v->ahead_of_key + 1, e->at));
+        uint64_t n = l->parent == 0 ? v->turns : v->ahead_of_key + 1;
+
+        latest = ms_max(latest, rate_nth(&l->rule->rate, l->tat, n, e->at));
+        latest = ms_max(latest, units_nth(e, i, n, cost));
     }
     return latest > e->at ? latest - e->at : 0;
 }
@@ -103,10 +120,11 @@ static uint64_t turns_until(const struct engine *e, uint32_t limiter, const stru
     return n;
 }
 
-static void of_waiting(const struct engine *e, const struct starts *starts, uint32_t limiter, struct task_view *v)
+static void of_waiting(const struct engine *e, const struct starts *starts, uint32_t limiter, uint64_t cost,
+                       struct task_view *v)
 {
     int64_t pace = starts_ms(starts, v->first ? 1 : v->turns, e->at);
-    int64_t rate = v->first ? 0 : rates_let(e, limiter, v);
+    int64_t rate = v->first ? 0 : rates_let(e, limiter, cost, v);
 
     v->young = starts_are_young(starts, e->at);
     if (is_paused(e, limiter))
@@ -135,7 +153,7 @@ static void look_at_start(const struct engine *e, task_slot slot, struct task_vi
     if (v->state == TASK_SCHEDULED || v->state == TASK_RETRYING)
         say(v, TASK_ETA_DELAY, ms_max(v->until_ms - (v->by_wall ? e->wall_at : e->at), 0));
     else if (v->state == TASK_WAITING)
-        of_waiting(e, &tqueue_of(e, slot)->starts, limiter_of(e, slot), v);
+        of_waiting(e, &tqueue_of(e, slot)->starts, limiter_of(e, slot), task_cost(e, slot), v);
 }
 
 /* ---- one ---------------------------------------------------------------------------- */
@@ -294,7 +312,7 @@ void engine_foresee(const struct engine *e, const struct submit *s, struct task_
     }
     v->turns = turns_until(e, limiter, v);
     look_at_limits(e, limiter, v);
-    of_waiting(e, q != NULL ? &q->starts : &never, limiter, v);
+    of_waiting(e, q != NULL ? &q->starts : &never, limiter, own_cost(&s->own), v);
 }
 
 /* ---- many -------------------------------------------------------------------------- */

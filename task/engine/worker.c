@@ -98,11 +98,15 @@ static struct tqueue *queue_of_first(const struct engine *e)
 int engine_take_call(struct engine *e, uint32_t lease_ms, struct taken *out)
 {
     struct tqueue *q = e->fenced ? NULL : queue_of_first(e);
-    uint32_t limiter = q != NULL || !engine_has_open(e) ? 0 : tree_next_queue(&e->tree);
+    unsigned n = q != NULL ? take(e, TREC_CALL, q, 1, lease_ms, out) : 0;
 
-    if (limiter != 0)
-        q = tqueue_at(e, tree_limiter_at(&e->tree, limiter)->queue);
-    return e->fenced ? SQ_ESTALE : q == NULL ? 0 : (int)take(e, TREC_CALL, q, 1, lease_ms, out);
+    if (e->fenced)
+        return SQ_ESTALE;
+    while (n == 0 && engine_has_open(e)) { /* one without units for its next task is closed by the take */
+        q = tqueue_at(e, tree_limiter_at(&e->tree, tree_next_queue(&e->tree))->queue);
+        n = take(e, TREC_CALL, q, 1, lease_ms, out);
+    }
+    return (int)n;
 }
 
 /* ---- what is said of it: the lease decides whose word counts ----------------------- */

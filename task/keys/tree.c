@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/err.h"
+#include "task/keys/buckets.h"
 #include "task/keys/debts.h"
 #include "task/keys/ring.h"
 
@@ -36,16 +37,6 @@ void tree_fini(struct tree *t)
     map_fini(&t->by_hash);
 }
 
-int tree_reach_units(struct tree *t)
-{
-    int rc = 0;
-
-    for (uint32_t i = 0; !t->has_units && rc == 0 && i < t->n_limiters; i++)
-        rc = pages_reach(&t->buckets, i);
-    t->has_units |= rc == 0;
-    return rc;
-}
-
 int tree_reach_costs(struct tree *t)
 {
     int rc = 0;
@@ -57,69 +48,6 @@ int tree_reach_costs(struct tree *t)
         ring_begin_rounds(t);
     }
     return rc;
-}
-
-/* ---- rates: of starts, and in units ------------------------------------------------- */
-
-static struct unit_bucket *bucket_of(const struct tree *t, uint32_t i)
-{
-    return t->has_units && tree_limiter_at(t, i)->rule->units[0].units != 0 ? pages_at(&t->buckets, i) : NULL;
-}
-
-static bool has_rate(const struct tree *t, uint32_t i)
-{
-    return tree_limiter_at(t, i)->rule->rate.interval_ns != 0 || bucket_of(t, i) != NULL;
-}
-
-/* When its rates let the next one pass that is known; 0: long ago. */
-static msec_t lets_when(const struct tree *t, uint32_t i)
-{
-    const struct limiter *l = tree_limiter_at(t, i);
-    const struct unit_bucket *b = bucket_of(t, i);
-    msec_t when = l->rule->rate.interval_ns != 0 ? rate_when(&l->rule->rate, l->tat) : 0;
-
-    for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
-        when = ms_max(when, units_when(&l->rule->units[k], b->tat[k], b->needs));
-    return when;
-}
-
-static msec_t full_at(const struct tree *t, uint32_t i)
-{
-    const struct limiter *l = tree_limiter_at(t, i);
-    const struct unit_bucket *b = bucket_of(t, i);
-    msec_t when = l->rule->rate.interval_ns != 0 ? rate_full_at(l->tat) : 0;
-
-    for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
-        when = l->rule->units[k].units != 0 ? ms_max(when, rate_full_at(b->tat[k])) : when;
-    return when;
-}
-
-static void empty(struct tree *t, uint32_t i, msec_t now)
-{
-    struct limiter *l = tree_limiter_at(t, i);
-    struct unit_bucket *b = bucket_of(t, i);
-
-    l->tat = rate_empty(&l->rule->rate, now);
-    for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++) {
-        int64_t none = units_empty(&l->rule->units[k], now);
-
-        b->tat[k] = b->tat[k] > none ? b->tat[k] : none;
-    }
-}
-
-void tree_owe(struct tree *t, task_slot slot, uint64_t cost, msec_t started)
-{
-    uint32_t i = tree_turn_at(t, task_at(t->store, slot)->turn)->limiter;
-
-    for (; i != 0; i = tree_limiter_at(t, i)->parent) {
-        const struct unit_rate *r = tree_limiter_at(t, i)->rule->units;
-        struct unit_bucket *b = bucket_of(t, i);
-
-        for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
-            if (r[k].units != 0 && units_ns(&r[k], cost) > r[k].room_ns &&
-                b->tat[k] < started * RATE_NS + units_ns(&r[k], cost))
-                b->tat[k] = started * RATE_NS + units_ns(&r[k], cost);
-    }
 }
 
 static uint64_t hash_below(uint32_t parent, uint64_t hash)
@@ -137,13 +65,13 @@ uint32_t tree_find_limiter(const struct tree *t, uint32_t parent, uint64_t hash)
 /* A new limiter's bucket is full, but for those that began empty with the tree. */
 static void fill_bucket(struct tree *t, uint32_t i)
 {
-    if (!has_rate(t, i) || t->emptied == 0)
+    if (!bucket_has_rate(t, i) || t->emptied == 0)
         return;
-    empty(t, i, t->emptied);
-    if (lets_when(t, i) <= t->now)
+    bucket_empty(t, i, t->emptied);
+    if (bucket_lets_when(t, i) <= t->now)
         return;
     tree_limiter_at(t, i)->closed |= CLOSED_RATE; /* nothing is below it that would have to be taken out */
-    wheel_set(&t->wakes, i, lets_when(t, i));
+    wheel_set(&t->wakes, i, bucket_lets_when(t, i));
 }
 
 uint32_t tree_new_limiter(struct tree *t, uint32_t parent, const struct key_name *k,
@@ -186,8 +114,8 @@ static void limiter_release(struct tree *t, uint32_t i, msec_t now)
         if (l->turns != 0 || l->below != 0)
             return;
         assert(l->running == 0);
-        if (full_at(t, i) > now) {
-            wheel_set(&t->wakes, i, full_at(t, i));
+        if (bucket_full_at(t, i) > now) {
+            wheel_set(&t->wakes, i, bucket_full_at(t, i));
             return;
         }
         wheel_clear(&t->wakes, i);
@@ -223,7 +151,7 @@ uint32_t tree_turn(struct tree *t, uint32_t limiter, uint32_t parent, struct tur
                                          .strict = kind.strict, .by_order = kind.by_order };
     l->turns = i;
     if ((l->closed & CLOSED_RATE) != 0) /* while nobody had it, it slept until it was full */
-        wheel_set(&t->wakes, limiter, lets_when(t, limiter));
+        wheel_set(&t->wakes, limiter, bucket_lets_when(t, limiter));
     if (parent != 0)
         tree_turn_at(t, parent)->below++;
     t->turns_now++;
@@ -330,8 +258,8 @@ bool tree_affords(struct tree *t, task_slot slot, uint64_t cost, msec_t now)
         if (b == NULL)
             continue;
         b->needs = cost;
-        if (lets_when(t, i) > now) {
-            wheel_set(&t->wakes, i, lets_when(t, i));
+        if (bucket_lets_when(t, i) > now) {
+            wheel_set(&t->wakes, i, bucket_lets_when(t, i));
             close_or_open(t, i, CLOSED_RATE, true);
             t->misfits++;
             return false;
@@ -357,7 +285,7 @@ static void count_start(struct tree *t, uint32_t i, uint64_t cost, msec_t now)
         return;
     l->tat = rate_pass(&r->rate, l->tat, now);
     if (!rate_lets(&r->rate, l->tat, now)) {
-        wheel_set(&t->wakes, i, lets_when(t, i));
+        wheel_set(&t->wakes, i, bucket_lets_when(t, i));
         close_or_open(t, i, CLOSED_RATE, true);
     }
 }
@@ -441,10 +369,10 @@ void tree_advance(struct tree *t, msec_t now)
         struct limiter *l = tree_limiter_at(t, i);
 
         assert(l->rule != NULL);
-        if (lets_when(t, i) <= now)
+        if (bucket_lets_when(t, i) <= now)
             opens(t, i);
         else
-            wheel_set(&t->wakes, i, lets_when(t, i));
+            wheel_set(&t->wakes, i, bucket_lets_when(t, i));
         if (l->turns == 0)
             limiter_release(t, i, now);
     }
@@ -461,13 +389,13 @@ void tree_empty_buckets(struct tree *t, msec_t now)
     for (uint32_t i = 1; i < t->n_limiters; i++) {
         struct limiter *l = tree_limiter_at(t, i);
 
-        if (l->rule == NULL || !has_rate(t, i))
+        if (l->rule == NULL || !bucket_has_rate(t, i))
             continue;
-        empty(t, i, now);
-        if (lets_when(t, i) <= now)
+        bucket_empty(t, i, now);
+        if (bucket_lets_when(t, i) <= now)
             continue; /* the next one of its tasks says what it needs */
         close_or_open(t, i, CLOSED_RATE, true);
-        wheel_set(&t->wakes, i, lets_when(t, i));
+        wheel_set(&t->wakes, i, bucket_lets_when(t, i));
     }
 }
 
@@ -482,9 +410,9 @@ void tree_reconsider_one(struct tree *t, uint32_t limiter, msec_t now)
         b->tat[k] = units_anew(&l->rule->units[k], b->tat[k], now);
     if (b != NULL)
         b->needs = 0;
-    rate = lets_when(t, limiter) <= now;
+    rate = bucket_lets_when(t, limiter) <= now;
     if (!rate)
-        wheel_set(&t->wakes, limiter, lets_when(t, limiter));
+        wheel_set(&t->wakes, limiter, bucket_lets_when(t, limiter));
     close_or_open(t, limiter, CLOSED_RATE, !rate);
     close_or_open(t, limiter, CLOSED_AT_ONCE,
                   l->rule->at_once != 0 && l->running >= l->rule->at_once);

@@ -75,6 +75,22 @@ Test(tasks_http, a_request_is_passed_on_and_answered_as_the_target_answers)
     cr_expect_not_null(strstr(got, "Retry-After: 1\r\n"));
 }
 
+Test(tasks_http, a_call_says_what_it_costs_in_a_header)
+{
+    static const char *const bad[] = { "0", "1000000001", "99999999999999999999999", "-1", "a", "" };
+    char head[200];
+
+    cr_expect_eq(call_with("GET", "/v1/call/gen/", "Prefer: wait=0\r\nsegq-cost: 4000\r\nsegq-token: " TOKEN "\r\n",
+                           ""), 202);
+    cr_expect_eq(node.v[node.n].own.cost, 4000 + 1);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        snprintf(head, sizeof(head), "Prefer: wait=0\r\nsegq-cost: %s\r\nsegq-token: " TOKEN "\r\n", bad[i]);
+        cr_expect_eq(call_with("GET", "/v1/call/gen/", head, ""), 400, "%s", bad[i]);
+        cr_expect_not_null(strstr(got, "segq-cost must be a whole number from 1 to 1000000000"));
+    }
+    cr_expect_eq(node.n, 1, "none of them was submitted");
+}
+
 /* What the caller of /v1/call sees of an end. */
 static int ends_as(uint8_t state, uint32_t status, uint32_t length)
 {

@@ -163,6 +163,10 @@ Test(task_units, one_that_does_not_fit_goes_before_smaller_ones_of_its_key_and_h
     cr_expect_eq(v.limited, CLOSED_RATE);
     cr_expect_str_eq(v.limited_by, "a");
     cr_expect_eq(v.limited_until, r.e.at + 30000);
+    cr_expect_eq(v.eta, TASK_ETA_RATE);
+    cr_expect_eq(v.eta_ms, 30000);
+    engine_foresee(&r.e, &(struct submit){ .queue = rig_text("q"), .key1 = rig_text("a"), .own.cost = 31 }, &v);
+    cr_expect_eq(v.eta_ms, 80000, "two before it, as if they cost 30, too: %ld", v.eta_ms);
     rig_advance(&r, 29999);
     cr_expect_eq(take_cost(&r, &key), 0);
     rig_advance(&r, 1);
@@ -268,6 +272,30 @@ Test(task_units, a_cost_is_kept_and_other_limits_count_at_once)
     cr_assert_eq(engine_define(&r.e, "*", &rules), 0);
     cr_expect_eq(take_cost(&r, &key), 1);
     rig_compare(&r);
+    rig_fini(&r);
+}
+
+/* A call is taken from any queue: one whose next task does not fit hides no other. */
+Test(task_units, a_queue_that_has_no_units_left_holds_up_no_call_of_another)
+{
+    struct enginerig r;
+    struct submit s = costing("a", 3);
+    struct taken t;
+
+    limits(&r, 60, PER_MINUTE, 3);
+    for (unsigned i = 0; i < 5; i++) {
+        s.queue = rig_text(i < 4 ? "q" : "z");
+        rig_submit(&r, s);
+    }
+    cr_expect_eq(engine_take_call(&r.e, 1000, &t), 1);
+    cr_expect_eq(engine_take_call(&r.e, 1000, &t), 1, "the other queue's");
+    rig_flush(&r);
+    s.queue = rig_text("z"), s.key1 = rig_text("b");
+    rig_submit(&r, s);
+    cr_expect_eq(engine_take_call(&r.e, 1000, &t), 1, "another key of the other queue");
+    cr_expect_eq(engine_take_call(&r.e, 1000, &t), 0);
+    cr_expect_not(engine_has_open(&r.e));
+    rig_flush(&r);
     rig_fini(&r);
 }
 

@@ -201,7 +201,7 @@ ctl key resume ride/9 gold
 check_eq "it goes on, as it is limited" "$(first_key)" gold
 check_eq "  and no more" "$(first_key)" ''
 ctl key list
-check "segqctl lists it" says '^ride/9 +gold +open +any +1 +1$'
+check "segqctl lists it" says '^ride/9 +gold +open +any +1 +1 +any$'
 ctl key unpin ride/9 gold
 check_eq "without a limit of its own the other one goes" "$(first_key)" gold
 

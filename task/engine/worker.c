@@ -102,7 +102,7 @@ int engine_take_call(struct engine *e, uint32_t lease_ms, struct taken *out)
 
     if (e->fenced)
         return SQ_ESTALE;
-    while (n == 0 && engine_has_open(e)) { /* one without units for its next task is closed by the take */
+    while (n == 0 && engine_has_open(e)) { /* a queue without units is closed by the take */
         q = tqueue_at(e, tree_limiter_at(&e->tree, tree_next_queue(&e->tree))->queue);
         n = take(e, TREC_CALL, q, 1, lease_ms, out);
     }

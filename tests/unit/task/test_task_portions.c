@@ -189,6 +189,7 @@ Test(task_portions, no_task_starts_that_nobody_can_carry)
     cr_expect(a != NULL && a->code == CODE_DONE && a->n == 0);
     look(RTR, no, false, 0);
     cr_expect_eq(answer(next_rid)->task_get_ans.state, TASK_WAITING);
+    turn();
     outbox_reset(&out);
     has_sent(RTR, 0, 0);
     turn();

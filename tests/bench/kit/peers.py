@@ -187,16 +187,19 @@ class Target:
 
 
 class Proxy:
-    """nginx with proxy_pass to a Target, at the port `target`."""
+    """nginx with proxy_pass to a Target, at the port `target`; or to another one there, whose answers it
+    passes on as they come (proxy_buffering off)."""
 
-    def __init__(self, ctx, body):
-        self.target = Target(ctx, body).port
+    def __init__(self, ctx, body, streams=None):
+        self.target = streams or Target(ctx, body).port
         self.port = ctx.ports(1)
         folder = tempfile.mkdtemp(prefix="proxy", dir=ctx.tmp)
-        conf = write_conf("proxy.conf", folder, PORT=self.port, TARGET=self.target)
+        conf = write_conf("proxy.conf", folder, PORT=self.port, TARGET=self.target,
+                          MORE="proxy_buffering off; proxy_read_timeout 1h;" if streams else "")
         self.proc = start_nginx(ctx, f"proxy.{self.port}", folder, conf, under_test(ctx))
         wait_port(ctx, self.proc, self.port)
-        if ask(self.port, "/x")[2] != body:
+        status, _, text = ask(self.port, "/pieces/1" if streams else "/x")
+        if status != 200 or (text != body and not streams):
             raise Failed("a target behind nginx does not answer")
 
     def procs(self):

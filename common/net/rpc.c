@@ -29,6 +29,7 @@ static void resume_backlog(void *arg)
 {
     struct rpc *r = arg;
 
+    r->turn_ends = true;
     for (size_t n = r->backlog.n; n > 0; n--) {
         struct rpc_chan *ch =
             container_of(list_first(&r->backlog), struct rpc_chan, backlog);
@@ -98,6 +99,7 @@ static void turn_end(void *arg)
         list_remove(&r->dirty, &ch->dirty);
         chan_write(ch);
     }
+    r->turn_ends = false;
 }
 
 /* ---- heartbeats ---- */

@@ -113,7 +113,7 @@ void chan_dirty(struct rpc_chan *ch)
 
     if (list_linked(&ch->dirty) || ch->blocked || ch->state == CHAN_CLOSING)
         return;
-    if (r->dirty.n == 0)
+    if (r->dirty.n == 0 && !r->turn_ends)
         rpc_again(r);
     list_push_back(&r->dirty, &ch->dirty);
 }

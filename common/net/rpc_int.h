@@ -140,6 +140,7 @@ struct rpc {
     struct ev_timer *beat;
     msec_t last_beat;
     msec_t said_end_ms; /* last word about its end; 0: none yet */
+    bool turn_ends;     /* between its two hooks: what is said now is written in this very turn */
     bool accept_paused; /* no descriptors, or enough of them: until the next beat */
     struct list chans, closing, dirty, backlog, links, listeners;
     struct rpc_counts counts;

@@ -54,7 +54,7 @@ static int bio_read(BIO *b, char *p, int n)
     w->ended = got == 0;
     if (got <= 0)
         return (int)got;
-    w->left = got < n ? 0 : w->left - got; /* there is no more: the next call would only say so */
+    w->left = got < n ? 0 : w->left - got; /* a short read has all that came */
     w->bytes_in += (uint64_t)got;
     if (!w->begun && w->looks)
         w->plain = !tls_begins((uint8_t)p[0]);

@@ -441,7 +441,7 @@ bool call_may_pass(const struct call_answer *a, int64_t wall_ms)
            a->status / 100 != 3 && a->status != 204 && a->status != 205;
 }
 
-/* It told an answer of no known length for as long as it was let: a stream without an end, say. The breaker
+/* A target told an answer of no known length for as long as it was let: a stream without an end, say. The breaker
  * asks whether a target is well, and one that says a good head and goes on talking is; how long it may talk is
  * the deadline's affair. One that does not keep up with the length that it has said itself is slow. */
 static bool was_telling(const struct going_call *g, const struct call_answer *a)

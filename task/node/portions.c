@@ -77,7 +77,7 @@ void tasktab_link(struct tasktab *t, struct task_now now, peer_no no, uint64_t h
     if (!p->wanted || on_its_way(p) >= LINK_PORTION)
         return;
     p->wanted = false;
-    t->now = now;
-    each_part (t, x)
-        tasktab_clock(t, x); /* takes that wait are looked at in this turn */
+    each_part (t, x) /* takes that wait are looked at in this turn; behind a hold, when it is over */
+        if (x->life == PART_OWNED)
+            x->due = ms_min(x->due, now.ms);
 }

@@ -144,8 +144,7 @@ static bool is_owed(const struct wait *w)
 {
     const struct spot *s = w->spot;
 
-    return w->result && !s->door && tasktab_has_result(s->part, s->key) && w->peer->owed.n < WAITS_PER_LINK &&
-           !tasktab_has_room(w->peer);
+    return w->result && !s->door && tasktab_has_result(s->part, s->key) && !tasktab_has_room(w->peer);
 }
 
 /* CODE_DONE: with what there is: no task, or the state that it has. */
@@ -155,8 +154,11 @@ static void answer(struct tasktab *t, struct wait *w, uint8_t code, struct outbo
     struct asker a = { w->peer, w->rid };
 
     if (code == CODE_DONE && is_owed(w)) {
-        owe_end(t, w);
-        return;
+        if (w->peer->owed.n < WAITS_PER_LINK) {
+            owe_end(t, w);
+            return;
+        }
+        code = CODE_BUSY;
     }
     if (s->door)
         tasktab_take_nothing(a, code, out);

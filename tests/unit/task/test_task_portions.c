@@ -173,6 +173,27 @@ Test(task_portions, more_than_a_link_may_have_waiting_are_told_to_come_again)
     cr_expect_eq(answer(next_rid)->task_get_ans.code, CODE_BUSY);
 }
 
+Test(task_portions, so_is_who_waited_for_an_end_behind_them)
+{
+    struct taken_row k;
+    uint64_t waits;
+    task_no no;
+
+    open_part(3, 8);
+    no = one_that_is_over();
+    put();
+    k = take(RTR2, "q", 1, 0)->v[0];
+    look(RTR, k.no, true, 60000);
+    waits = next_rid;
+    fill(RTR);
+    for (unsigned i = 0; i < WAITS_PER_LINK; i++)
+        look(RTR, no, true, 0);
+    end(&k);
+    cr_assert_not_null(answer(waits));
+    cr_expect_eq(answer(waits)->task_get_ans.code, CODE_BUSY);
+    cr_expect_eq(answer(waits)->task_get_ans.result.n, 0);
+}
+
 Test(task_portions, no_task_starts_that_nobody_can_carry)
 {
     const struct msg_task_take_ans *a;
@@ -210,5 +231,26 @@ Test(task_portions, a_worker_behind_another_router_is_not_held)
     outbox_reset(&out);
     turn();
     cr_assert_not_null(answer(waits), "although another one has waited for longer");
+    cr_expect_eq(answer(waits)->task_take_ans.n, 1);
+}
+
+Test(task_portions, a_worker_gets_its_task_also_if_room_came_during_a_hold)
+{
+    uint64_t waits;
+
+    open_part(3, 8);
+    fill(RTR);
+    cr_assert_null(take(RTR, "q", 1, 60000));
+    waits = next_rid;
+    put();
+    tasktab_part_hold(t, 3, true);
+    has_sent(RTR, 0, 0);
+    turn();
+    tasktab_part_hold(t, 3, false);
+    outbox_reset(&out);
+    cr_expect_eq(tasktab_idle_ms(t, now), 0);
+    has_sent(RTR, 0, 0);
+    turn();
+    cr_assert_not_null(answer(waits));
     cr_expect_eq(answer(waits)->task_take_ans.n, 1);
 }

@@ -36,7 +36,7 @@ PART(task_put_one, struct task_put, TaskPutOne, NULL, NUM(part), NUM(epoch), NAM
      NAME(key2), NAME(name), PLAIN(key, TASK_IDEM_MAX), NUM(digest),
      IN(priority, 0, TASK_PRIORITIES - 1), NUM(order), IN(delay_ms, 0, DELAY_MAX_MS),
      IN(at_ms, 0, INT64_MAX / 2), PLAIN(body, TASK_BODY_MAX), OWN, PLAIN(unique, TASK_IDEM_MAX),
-     IN(unique_while, 0, UNIQUE_NWHILES - 1), IN(on_conflict, 0, UNIQUE_NCONFLICTS - 1))
+     IN(unique_while, 0, UNIQUE_NWHILES - 1), IN(on_conflict, 0, UNIQUE_NCONFLICTS - 1), NUM(may_wait_ms))
 
 MESSAGE(task_put, TaskPut, NULL, MSGS(v, n, v, task_put_one, 1, TASK_ROWS_MAX))
 
@@ -205,8 +205,12 @@ PART(map_pool, struct map_pool, MapPool, NULL, NAME(match), NUM(paused), NUM(max
      ROWS(v, n, n_part, 0, PARTS_MAX), COL(v, part, part), COL(v, epoch, part_epoch),
      COL(v, node, part_node))
 
+PART(map_route, struct map_route, MapRoute, NULL, NAME(name), TEXT(pointer, ROUTE_TEXT_MAX), NUM(rule),
+     TEXTS(match, n_match, match, 0, ROUTE_MATCHES_MAX, ROUTE_TEXT_MAX), NAME(endpoint), NUM(max_wait_ms))
+
 MESSAGE(task_map, TaskMap, NULL, NUM(epoch), MSGS(nodes, n_nodes, nodes, map_task_node, 0, ANY),
-        MSGS(pools, n_pools, pools, map_pool, 0, ANY))
+        MSGS(pools, n_pools, pools, map_pool, 0, ANY),
+        MSGS(routes, n_routes, routes, map_route, 0, ANY))
 
 /* ---- task_task.proto --------------------------------------------------------------------- */
 

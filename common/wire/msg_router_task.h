@@ -45,6 +45,8 @@ struct task_put {
     struct bytes_of unique; /* a key that one task has at a time; n 0: none */
     uint8_t unique_while;   /* enum unique_while */
     uint8_t on_conflict;    /* enum unique_conflict */
+    uint64_t may_wait_ms;   /* refused as too long (FULL_WAIT) if its wait is estimated to be longer, or its
+                             * endpoint is down or paused: another one gets it; 0: never for this */
 };
 
 struct msg_task_put {

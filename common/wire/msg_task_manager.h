@@ -19,6 +19,8 @@
 #define ENDPOINT_ANY       ((uint64_t)INT64_MAX)
 #define ENDPOINT_URL_MAX   1024
 #define ENDPOINT_FILE_MAX  255
+#define ROUTE_TEXT_MAX     128 /* of a route's pattern, of its pointer */
+#define ROUTE_MATCHES_MAX  16
 #define ENDPOINT_AUTH_WORD 64 /* characters of the header that has its secret, and of the scheme */
 #define ENDPOINT_AUTH_MAX  (2 * ENDPOINT_AUTH_WORD + 3)
 #define ENDPOINT_WHY_MAX   399
@@ -286,12 +288,25 @@ struct map_pool {
     struct map_part *v; /* by share */
 };
 
+/* A way of a route's rule: rows of a route, and in it of a rule, are in the order in which they are tried. */
+struct map_route {
+    const char *name;     /* route */
+    const char *pointer;  /* where the word is in the body: "/model" */
+    uint32_t rule;        /* number of the rule: rows of one have the same */
+    uint32_t n_match;
+    const char **match;   /* the word, or its beginning and a star; none: every request */
+    const char *endpoint;
+    uint32_t max_wait_ms; /* estimated wait beyond which the next row of the rule gets it; 0: any */
+};
+
 /* All of it, each time: when the link comes up, and whenever something of it changes. */
 struct msg_task_map {
     uint64_t epoch; /* the manager's */
     uint32_t n_nodes, n_pools;
     struct map_task_node *nodes;
     struct map_pool *pools; /* in the order in which they are tried */
+    uint32_t n_routes;
+    struct map_route *routes;
 };
 
 #endif

@@ -40,6 +40,8 @@ const SENTENCES = {
   applied: e => `${configured(e)} applied from queuemng.yaml`,
   not_applied: e => `${configured(e)} of queuemng.yaml is NOT applied: ${e.why}`,
   budget_changed: e => `Budget ${e.budget} defined (version ${e.version})`,
+  route_changed: e => `Route ${e.route} defined (version ${e.version})`,
+  route_removed: e => `Route ${e.route} REMOVED`,
   budget_removed: e => `Budget ${e.budget} REMOVED`,
   endpoint_created: e => `Endpoint ${e.endpoint} created: ${e.url}`,
   endpoint_changed: e => `Endpoint ${e.endpoint}: definition changed (version ${e.version})`,
@@ -158,7 +160,7 @@ export const isRoutine = text => ROUTINE.test(readEvent(text).event);
 
 /* ---- what is told twice ---- */
 
-const TWICE_MS = 3000, NAMES = ['queue', 'pool', 'endpoint', 'budget', 'key', 'node', 'schedule'];
+const TWICE_MS = 3000, NAMES = ['queue', 'pool', 'endpoint', 'budget', 'route', 'key', 'node', 'schedule'];
 const named = e => NAMES.map(n => e[n]).filter(Boolean);
 // An order's object, by its path: /v1/admin/queues/login/release -> login.
 const objectOf = e => decodeURIComponent((String(e.what).match(/\/v1\/admin\/[\w-]+\/([^/]+)/) || [])[1] || '');

@@ -51,6 +51,7 @@ static bool is_seen(const struct defs *x, const void *def)
     case DEF_PIN:
         return bearer_has_pool(x->c->who, ((const struct key_pin *)def)->queue);
     case DEF_BUDGET:
+    case DEF_ROUTE:
         return bearer_has_all(x->c->who);
     default:
         return bearer_has_pool(x->c->who, def_name(def));
@@ -89,6 +90,7 @@ static const struct {
     [DEF_ENDPOINT] = { "endpoint_not_found", "endpoint_not_found" },
     [DEF_POOL] = { "pool_not_found", "pool_not_found" },
     [DEF_QUEUE] = { "queue_not_found", "queue_not_found" },
+    [DEF_ROUTE] = { "route_not_found", "endpoint_not_found" },
     [DEF_PIN] = { "key_not_found", "pool_not_found" },
 };
 

@@ -12,6 +12,7 @@
 #include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/call_routes.h"
 #include "queuemng/tasks/endpoints.h"
 #include "queuemng/tasks/pools.h"
 
@@ -26,6 +27,7 @@ static const struct {
     [DEF_ENDPOINT] = { endpoint_define, endpoint_may_remove, endpoint_remove },
     [DEF_POOL] = { pool_define, pool_may_remove, pool_remove },
     [DEF_QUEUE] = { queue_define, NULL, NULL },
+    [DEF_ROUTE] = { route_define, NULL, route_remove },
     [DEF_PIN] = { pin_define, NULL, pin_remove },
 };
 

@@ -16,6 +16,7 @@
 #include "queuemng/state/records.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/call_routes.h"
 #include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/records.h"
 
@@ -298,7 +299,8 @@ static load_fn loader_of(const char *key)
         { "chain/", load_chain }, { "mark/", load_marks },
         { "sched/", load_sched }, { "pool/", pool_load },
         { "task_node/", load_task_node }, { "endpoint/", endpoint_load },
-        { "pin/", pin_load },      { "budget/", load_budget },
+        { "pin/", pin_load },      { "route/", route_load },
+             { "budget/", load_budget },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(v); i++)

@@ -301,6 +301,43 @@ static bool add_pool(const struct mng *m, struct arena *a, const struct mpool *p
     return !a->failed;
 }
 
+static bool add_rule(struct arena *a, const struct route_def *d, uint32_t no, struct msg_task_map *g)
+{
+    const struct route_rule *r = (const struct route_rule *)d->rules.v + no;
+
+    for (size_t i = 0; i < r->endpoints.n; i++) {
+        struct map_route *to = &g->routes[g->n_routes++];
+
+        *to = (struct map_route){ .name = arena_strdup(a, d->name),
+                                  .pointer = arena_strdup(a, d->pointer),
+                                  .rule = no,
+                                  .n_match = (uint32_t)r->match.n,
+                                  .match = arena_array(a, (uint32_t)r->match.n, sizeof(*to->match)),
+                                  .endpoint = arena_strdup(a, ((char *const *)r->endpoints.v)[i]),
+                                  .max_wait_ms = (uint32_t)ms_min(r->max_wait_ms, UINT32_MAX) };
+        for (uint32_t k = 0; to->match != NULL && k < to->n_match; k++)
+            to->match[k] = arena_strdup(a, ((char *const *)r->match.v)[k]);
+    }
+    return !a->failed;
+}
+
+static bool add_routes(const struct mng *m, struct arena *a, struct msg_task_map *g)
+{
+    uint32_t n = 0;
+
+    each_route(m, x)
+        for (size_t i = 0; i < x->def.rules.n; i++)
+            n += (uint32_t)((const struct route_rule *)x->def.rules.v)[i].endpoints.n;
+    g->routes = arena_array(a, n, sizeof(*g->routes));
+    if (g->routes == NULL)
+        return false;
+    each_route(m, x)
+        for (uint32_t i = 0; i < x->def.rules.n; i++)
+            if (!add_rule(a, &x->def, i, g))
+                return false;
+    return true;
+}
+
 static bool task_map_send(struct mng *m, const struct mrouter *r)
 {
     struct arena *a = &m->out->box.mem;
@@ -313,7 +350,7 @@ static bool task_map_send(struct mng *m, const struct mrouter *r)
     each_pool(m, p)
         if (!add_pool(m, a, p, &g->pools[g->n_pools++]))
             return false;
-    return true;
+    return add_routes(m, a, g);
 }
 
 void task_maps_flush(struct mng *m)

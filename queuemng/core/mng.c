@@ -62,6 +62,7 @@ struct mng *mng_new(const struct mng_opts *o)
     list_init(&m->tasks.pools);
     list_init(&m->tasks.endpoints);
     list_init(&m->tasks.pins);
+    list_init(&m->tasks.routes);
     list_init(&m->tasks.nodes);
     list_init(&m->tasks.gone);
     map_init(&m->tasks.part_by_no, 0);
@@ -89,6 +90,8 @@ void mng_free(struct mng *m)
         endpoint_free(m, x);
     each_pin(m, x)
         defined_free(m, DEF_PIN, x);
+    each_route(m, x)
+        defined_free(m, DEF_ROUTE, x);
     each_budget(m, b)
         defined_free(m, DEF_BUDGET, b);
     each_task_node(m, n)

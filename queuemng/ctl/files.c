@@ -81,7 +81,7 @@ static int plan_file(struct plan *p, struct ctl *c, const char *file)
     for (size_t i = 0; rc == CTL_OK && i < doc->n_kids; i++)
         if (doc->kid[i]->key == NULL || def_kind_of(doc->kid[i]->key) == NULL ||
             strcmp(def_kind_of(doc->kid[i]->key)->words, doc->kid[i]->key) != 0)
-            rc = ctl_fail(CTL_USAGE, "%s:%d: '%.60s' is not budgets, endpoints, pools or queues",
+            rc = ctl_fail(CTL_USAGE, "%s:%d: '%.60s' is not budgets, endpoints, pools, queues or routes",
                           file,
                           doc->kid[i]->line, doc->kid[i]->key != NULL ? doc->kid[i]->key : "");
     for (const struct def_kind *k = def_kinds; rc == CTL_OK && k->word != NULL; k++) {

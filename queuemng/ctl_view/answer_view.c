@@ -83,6 +83,44 @@ void view_budgets(struct buf *b, const json_t *doc)
     table_put(b, &t, 0, "no budgets\n");
 }
 
+static void put_words(struct buf *b, const json_t *row, const char *path)
+{
+    const json_t *list = json_object_get(row, path), *x;
+    size_t i;
+
+    json_array_foreach(list, i, x) {
+        buf_str(b, i > 0 ? "," : "");
+        ctl_clean(b, json_string_value(x));
+    }
+    if (json_array_size(list) == 0)
+        buf_str(b, "any");
+}
+
+/* A row for each rule. */
+void view_routes(struct buf *b, const json_t *doc)
+{
+    static const struct col cols[] = {
+        COL("ROUTE", "{name}"), COL("POINTER", "{pointer}"), COL("MATCH", "match", put_words),
+        COL("ENDPOINTS", "endpoints", put_words), COL("MAX_WAIT", "{max_wait}"),
+    };
+    const json_t *x, *rule;
+    struct table t;
+    size_t i, k;
+
+    table_init(&t, cols, ARRAY_LEN(cols));
+    json_array_foreach(json_object_get(doc, "routes"), i, x) {
+        json_array_foreach(json_object_get(x, "rules"), k, rule) {
+            json_t *row = json_copy((json_t *)(uintptr_t)rule);
+
+            (void)json_object_set(row, "name", json_object_get(x, "name"));
+            (void)json_object_set(row, "pointer", json_object_get(x, "pointer"));
+            table_row(&t, row);
+            json_decref(row);
+        }
+    }
+    table_put(b, &t, 0, "no routes\n");
+}
+
 /* ---- tickets ---- */
 
 static void put_scalar(struct buf *b, const json_t *v, const char *yes, const char *no)

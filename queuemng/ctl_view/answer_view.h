@@ -9,6 +9,7 @@
 
 void view_queues(struct buf *b, const json_t *doc);  /* GET /v1/admin/queues */
 void view_pools(struct buf *b, const json_t *doc);   /* GET /v1/admin/pools */
+void view_routes(struct buf *b, const json_t *doc); /* GET /v1/admin/routes */
 void view_budgets(struct buf *b, const json_t *doc); /* GET /v1/admin/budgets */
 
 /* A ticket, a line per member. */

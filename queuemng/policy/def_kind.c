@@ -10,6 +10,7 @@
 #include "queuemng/policy/endpoint_def.h"
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/queue_def.h"
+#include "queuemng/policy/route_def.h"
 
 static int budget_check(const void *def, struct err *e)
 {
@@ -31,6 +32,11 @@ static int pool_check(const void *def, struct err *e)
     return pool_def_check(def, e);
 }
 
+static int route_check(const void *def, struct err *e)
+{
+    return route_def_check(def, e);
+}
+
 static int queue_check(const void *def, struct err *e)
 {
     return queue_def_check(def, e);
@@ -38,11 +44,12 @@ static int queue_check(const void *def, struct err *e)
 
 _Static_assert(offsetof(struct queue_def, name) == 0 && offsetof(struct pool_def, match) == 0 &&
                    offsetof(struct endpoint_def, name) == 0 && offsetof(struct budget_def, name) == 0 &&
-                   offsetof(struct key_pin, key) == 0,
+                   offsetof(struct key_pin, key) == 0 && offsetof(struct route_def, name) == 0,
                "the name is first");
 _Static_assert(sizeof(struct queue_def) <= DEF_SIZE_MAX && sizeof(struct pool_def) <= DEF_SIZE_MAX &&
                    sizeof(struct endpoint_def) <= DEF_SIZE_MAX &&
-                   sizeof(struct budget_def) <= DEF_SIZE_MAX && sizeof(struct key_pin) <= DEF_SIZE_MAX,
+                   sizeof(struct budget_def) <= DEF_SIZE_MAX && sizeof(struct key_pin) <= DEF_SIZE_MAX &&
+                   sizeof(struct route_def) <= DEF_SIZE_MAX,
                "buffers of this size take each");
 const struct def_kind def_kinds[DEF_NKINDS] = {
     [DEF_BUDGET] = { "budget", "budgets", "/v1/admin/budgets", "/v1/admin/budgets/*", "name",
@@ -54,6 +61,8 @@ const struct def_kind def_kinds[DEF_NKINDS] = {
                    sizeof(struct pool_def), pool_check, offsetof(struct pool_def, limits), 0 },
     [DEF_QUEUE] = { "queue", "queues", "/v1/admin/queues", "/v1/admin/queues/*", "name", queue_def_keys,
                     sizeof(struct queue_def), queue_check, offsetof(struct queue_def, limits), 0 },
+    [DEF_ROUTE] = { "route", "routes", "/v1/admin/routes", "/v1/admin/routes/*", "name", route_def_keys,
+                    sizeof(struct route_def), route_check, 0, 0 },
     [DEF_FILE_END] = { 0 },
     [DEF_PIN] = { "key", "keys", "/v1/admin/pinned-keys", "/v1/admin/task-queues/*/tasks/keys/*", "key",
                   key_pin_keys, sizeof(struct key_pin), pin_check, 0, offsetof(struct key_pin, queue) },

@@ -1,5 +1,5 @@
 /* def_kind.h: the kinds of definitions that operators write, as rows of one table: queues of people,
- * pools of task queues, endpoints, budgets, pinned keys. Pure.
+ * pools of task queues, endpoints, budgets, routes of calls, pinned keys. Pure.
  *
  * A row says what every user of a definition has to know of its kind: its words, its paths, its table of
  * keys with the struct that they fill, the check of what a table cannot say, where its limits by metrics
@@ -22,8 +22,9 @@ struct def_kind {
     size_t scope;             /* offset of the text within which its name is one (a key's queue); 0: none */
 };
 
-/* In the order in which they are made: endpoints name budgets, pools endpoints. */
-enum def_kind_no { DEF_BUDGET, DEF_ENDPOINT, DEF_POOL, DEF_QUEUE, DEF_FILE_END, DEF_PIN, DEF_NKINDS };
+/* In the order in which they are made: endpoints name budgets, pools and routes endpoints. */
+enum def_kind_no { DEF_BUDGET, DEF_ENDPOINT, DEF_POOL, DEF_QUEUE, DEF_ROUTE, DEF_FILE_END, DEF_PIN,
+                   DEF_NKINDS };
 /* By enum def_kind_no. Those that a file may list end with word == NULL (DEF_FILE_END). */
 extern const struct def_kind def_kinds[DEF_NKINDS];
 #define DEF_SIZE_MAX 1024 /* bytes of the largest struct */

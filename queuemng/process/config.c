@@ -121,6 +121,9 @@ const struct cfg_key mng_keys[] = {
       .reload = true, .sub = endpoint_def_keys, .size = sizeof(struct endpoint_def),
       .help = "where calls of pools go; one that no pool has gets a pool of its own name; an entry "
               "applies as those of queues do" },
+    { K(routes, routes), .type = CFG_OBJS, .def = "", .min = 0, .max = ROUTES_MAX, .reload = true,
+      .sub = route_def_keys, .size = sizeof(struct route_def),
+      .help = "which endpoint a call goes to, by its body; an entry applies as those of queues do" },
     { K(pools, pools), .type = CFG_OBJS, .def = "", .min = 0, .max = 1000, .reload = true,
       .sub = pool_def_keys, .size = sizeof(struct pool_def),
       .help = "task queues that may come into being by being used; an entry applies as those "
@@ -264,5 +267,7 @@ int mng_cfg_check(const void *cfg, struct err *e)
         rc = defs_check(DEF_BUDGET, &c->budgets, c, e);
     if (rc == 0)
         rc = defs_check(DEF_ENDPOINT, &c->endpoints, c, e);
+    if (rc == 0)
+        rc = defs_check(DEF_ROUTE, &c->routes, c, e);
     return rc == 0 ? defs_check(DEF_POOL, &c->pools, c, e) : rc;
 }

@@ -2,6 +2,7 @@
 #ifndef SEGQ_QUEUEMNG_PROCESS_CONFIG_H
 #define SEGQ_QUEUEMNG_PROCESS_CONFIG_H
 
+#include "queuemng/policy/route_def.h"
 #include "common/config/cfg_check.h"
 #include "queuemng/monitor/monitor.h"
 #include "queuemng/policy/endpoint_def.h"
@@ -22,6 +23,7 @@ struct mng_cfg {
     struct cfg_list metrics; /* struct metric_def */
     struct cfg_list queues;  /* struct queue_def */
     struct cfg_list budgets;   /* struct budget_def */
+    struct cfg_list routes;    /* struct route_def */
     struct cfg_list endpoints; /* struct endpoint_def */
     struct cfg_list pools;   /* struct pool_def */
     int log_level;           /* enum log_level */

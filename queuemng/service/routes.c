@@ -90,6 +90,8 @@ const struct route routes[] = {
     R("POST", ENDPT "/probe", OPERATOR, POOL, admin_endpoint),
     R("GET", "budgets", VIEWER, NOTHING, admin_budgets),
     DEFINED("budgets/{budget}", ALL, definition, DEF_BUDGET, "rate_per_s max_active"),
+    R("GET", "routes", VIEWER, NOTHING, definitions, .kind = DEF_ROUTE),
+    DEFINED("routes/{route}", ALL, definition, DEF_ROUTE, "rules"),
     R("GET", "pinned-keys", VIEWER, NOTHING, definitions, .kind = DEF_PIN),
     R("GET", "task-queues", VIEWER, NOTHING, admin_task_queues),
     R("GET", "task-queues/busiest", VIEWER, QUERY, admin_task_queue),

@@ -230,13 +230,14 @@ void mng_standby_answer(struct mng_service *s, struct rpc_chan *ch, const struct
 }
 
 /* Budgets, queues, endpoints and pools of queuemng.yaml. What was applied is remembered
- * in the store, as "yaml_budget/NAME", "yaml/NAME", "yaml_endpoint/NAME" or "yaml_pool/MATCH" -> the
+ * in the store, as "yaml_budget/NAME", "yaml/NAME", "yaml_endpoint/NAME", "yaml_route/NAME" or "yaml_pool/MATCH" -> the
  * entry as JSON. An entry is applied again only when somebody has changed it: what was ordered since
  * by the admin API stays. */
 
 /* Prefixes of the keys in the store, by kind. */
 static const char *const prefixes[DEF_FILE_END] = { [DEF_BUDGET] = "yaml_budget/",
                                                     [DEF_ENDPOINT] = "yaml_endpoint/",
+                                                    [DEF_ROUTE] = "yaml_route/",
                                                     [DEF_POOL] = "yaml_pool/",
                                                     [DEF_QUEUE] = "yaml/" };
 
@@ -355,6 +356,7 @@ void mng_yaml_apply(struct mng_service *s)
     apply_all(s, DEF_QUEUE, &s->cfg->queues);
     apply_all(s, DEF_ENDPOINT, &s->cfg->endpoints); /* pools name them */
     apply_all(s, DEF_POOL, &s->cfg->pools);
+    apply_all(s, DEF_ROUTE, &s->cfg->routes); /* they name endpoints */
 }
 
 void mng_yaml_forget(struct mng_service *s)

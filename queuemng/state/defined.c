@@ -37,6 +37,7 @@ static const struct row rows[DEF_NKINDS] = {
     [DEF_BUDGET] = ROW(mbudget, budgets, NULL),
     [DEF_ENDPOINT] = ROW(mendpoint, tasks.endpoints, by_name),
     [DEF_POOL] = ROW(mpool, tasks.pools, by_match),
+    [DEF_ROUTE] = ROW(mroute, tasks.routes, by_name),
     [DEF_PIN] = ROW(mpin, tasks.pins, by_queue),
 };
 

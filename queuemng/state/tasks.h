@@ -13,6 +13,7 @@
 #include "queuemng/policy/endpoint_def.h"
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/release.h"
+#include "queuemng/policy/route_def.h"
 
 struct mpool;
 
@@ -66,6 +67,12 @@ struct mpin { /* a pinned key */
     struct list_node in;
 };
 
+struct mroute { /* where calls go, by a word of their body */
+    struct route_def def; /* owned */
+    uint64_t version;     /* version of the definition */
+    struct list_node in;
+};
+
 struct mgone { /* a partition that a node may still have, and is to drop */
     part_no no;
     node_no node;
@@ -111,6 +118,7 @@ struct mendpoint {
 
 struct mtasks {
     struct list pools; /* mpool.in, by pool_def_compare(); owned */
+    struct list routes; /* mroute.in, by name; owned */
     struct list pins;  /* mpin.in, by key_pin_compare(); owned */
     struct list endpoints; /* mendpoint.in, by name; owned */
     struct list nodes; /* mtask_node.in; owned */
@@ -127,6 +135,7 @@ struct mtasks {
 
 #define each_pool(m, p)      list_each_of(&(m)->tasks.pools, struct mpool, in, p)
 #define each_pin(m, p)       list_each_of(&(m)->tasks.pins, struct mpin, in, p)
+#define each_route(m, p)     list_each_of(&(m)->tasks.routes, struct mroute, in, p)
 #define each_endpoint(m, p)  list_each_of(&(m)->tasks.endpoints, struct mendpoint, in, p)
 #define each_share(p, x)     list_each_of(&(p)->shares, struct mshare, in, x)
 #define each_task_node(m, n) list_each_of(&(m)->tasks.nodes, struct mtask_node, in, n)

@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 #include "queuemng/release/budgets.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/call_routes.h"
 #include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/table.h"
 
@@ -378,7 +379,11 @@ void endpoint_order(struct mng *m, struct mendpoint *x, enum endpoint_order o)
 int endpoint_may_remove(const struct mng *m, const void *endpoint, bool final, struct err *e)
 {
     const struct mendpoint *x = endpoint;
+    const char *route = route_with(m, x->def.name);
 
+    if (route != NULL)
+        return err_set(e, SQ_ECONFLICT, "endpoint %s: route %s names it: change that one first", x->def.name,
+                       route);
     if (final)
         return 0;
     each_pool(m, p) {

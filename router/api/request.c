@@ -258,6 +258,10 @@ void api_route(const struct http_req *q, struct api_req *out)
         *out = (struct api_req) { .call = API_CALL, .arg = p };
         return;
     }
+    if (BEGINS(&p, "/v1/route/")) {
+        *out = (struct api_req) { .call = API_CALL, .arg = p, .by_route = true };
+        return;
+    }
     out->call = API_NO_PATH;
     named = BEGINS(&p, "/v1/queues/") || BEGINS(&p, "/v1/schedules/");
     p = q->path;

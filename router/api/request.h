@@ -22,7 +22,7 @@ enum api_call {
     API_TASK,  /* /v1/tasks/... */
     API_PERMIT, API_PERMIT_ONE, /* some of these two: router/calls/join.h */
     API_SCHEDULES, /* /v1/schedules/{queue}/..., likewise */
-    API_CALL,  /* /v1/call/{endpoint}/... */
+    API_CALL,  /* /v1/call/{endpoint}/..., /v1/route/{route}/... */
     API_COMPAT, /* /compat/v1/..., router/compat: one of the others, in other words */
     API_HEALTH,
     API_READY,
@@ -38,6 +38,7 @@ struct api_req {
     const char *allow; /* API_BAD_METHOD; of an open path always; NULL: there is nothing */
     char form;         /* API_FORM: 'j', 'e', 'l' */
     bool any_lane;     /* a server that may open lanes without a claim */
+    bool by_route;     /* API_CALL: by a route */
     bool open;         /* needs no cookie: pages of other origins may ask, cors.h */
 };
 

@@ -43,6 +43,8 @@
     X(TOO_MANY_IN_BATCH, 413, "too_many_in_batch")                                       \
     X(QUEUE_HAS_ENDPOINT, 409, "queue_has_endpoint")                                     \
     X(ENDPOINT_UNKNOWN, 404, "endpoint_unknown")                                         \
+    X(ROUTE_UNKNOWN, 404, "route_unknown")                                               \
+    X(NO_ROUTE, 422, "no_route")                                                         \
     X(ENDPOINT_FAILED, 502, "endpoint_failed")                                           \
     X(OUTCOME_UNKNOWN, 503, "outcome_unknown")                                           \
     X(WAIT_TOO_LONG, 429, "wait_too_long")                                               \

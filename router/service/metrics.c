@@ -72,6 +72,8 @@ static const struct metric_row task_rows[] = {
     TASKS("looked_total", COUNTER, looked, "Tasks looked at"),
     TASKS("changed_total", COUNTER, changed, "Tasks changed or cancelled"),
     TASKS("refused_total", COUNTER, refused, "Requests about tasks that nobody may make"),
+    TASKS("routed_total", COUNTER, routed, "Calls that a route sent to an endpoint"),
+    TASKS("routed_elsewhere_total", COUNTER, elsewhere, "Times that a call went on to its route's next endpoint"),
     TASKS("tenants_total", COUNTER, tenants, "Requests of tenants that were let in"),
     TASKS("waits_over_total", COUNTER, waits_over, "Calls that waited for as long as their token says"),
     TASKS("asks_lost_total", COUNTER, lost, "Questions to task nodes that were lost"),

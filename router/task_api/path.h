@@ -30,7 +30,7 @@ enum task_op {
     TASK_LIST_SCHEDULES,  /* GET /v1/schedules/{queue}/ */
     TASK_COMPLETE, /* POST /v1/tasks/{right}/complete: a target's */
     TASK_PROLONG,  /* POST /v1/tasks/{right}/extend: likewise */
-    TASK_CALL,    /* any method of /v1/call/{endpoint}/{path} */
+    TASK_CALL,    /* any method of /v1/call/{endpoint}/{path}, /v1/route/{route}/{path} */
     TASK_BAD_METHOD, /* 405 and `allow` */
     TASK_NO_PATH,    /* 404 */
 };
@@ -40,6 +40,7 @@ struct task_path {
     struct slice queue, name, token; /* token: or the right of an attempt */
     struct slice endpoint, path; /* TASK_CALL; path: from its slash on, with the query */
     const char *allow; /* TASK_BAD_METHOD */
+    bool by_route;   /* TASK_CALL: `endpoint` is the name of a route */
     bool ack, force; /* asked for in the query, task_path_ask() */
     bool paid; /* paid like a join: its body has the word of a permit */
 };

@@ -53,6 +53,21 @@ static int add_pool(struct pools *t, struct map_pool *to, const struct map_pool 
     return rc;
 }
 
+static int add_route(struct pools *t, struct map_route *to, const struct map_route *from)
+{
+    bool ok;
+
+    *to = *from;
+    to->name = arena_strdup(&t->memory, from->name);
+    to->pointer = arena_strdup(&t->memory, from->pointer);
+    to->endpoint = arena_strdup(&t->memory, from->endpoint);
+    to->match = arena_array(&t->memory, from->n_match, sizeof(*to->match));
+    ok = to->name != NULL && to->pointer != NULL && to->endpoint != NULL && to->match != NULL;
+    for (uint32_t i = 0; ok && i < from->n_match; i++)
+        ok = (to->match[i] = arena_strdup(&t->memory, from->match[i])) != NULL;
+    return ok ? 0 : SQ_ENOMEM;
+}
+
 static int copy(struct pools *t, const struct msg_task_map *m)
 {
     int rc = 0;
@@ -61,7 +76,8 @@ static int copy(struct pools *t, const struct msg_task_map *m)
     t->map = *m;
     t->map.nodes = arena_array(&t->memory, m->n_nodes, sizeof(*m->nodes));
     t->map.pools = arena_array(&t->memory, m->n_pools, sizeof(*m->pools));
-    if (t->map.nodes == NULL || t->map.pools == NULL)
+    t->map.routes = arena_array(&t->memory, m->n_routes, sizeof(*m->routes));
+    if (t->map.nodes == NULL || t->map.pools == NULL || t->map.routes == NULL)
         return SQ_ENOMEM;
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         struct map_task_node *n = &t->map.nodes[i];
@@ -73,6 +89,8 @@ static int copy(struct pools *t, const struct msg_task_map *m)
     }
     for (uint32_t i = 0; rc == 0 && i < m->n_pools; i++)
         rc = add_pool(t, &t->map.pools[i], &m->pools[i]);
+    for (uint32_t i = 0; rc == 0 && i < m->n_routes; i++)
+        rc = add_route(t, &t->map.routes[i], &m->routes[i]);
     return rc;
 }
 

@@ -7,6 +7,7 @@
 
 #include "router/api/response.h"
 #include "router/task_api/answer.h"
+#include "router/task_api/call_route.h"
 #include "router/task_api/path.h"
 #include "router/task_requests/tasking.h"
 
@@ -21,6 +22,7 @@ struct task_asked { /* a request about tasks, let in */
     struct task_path path;
     struct task_id id;  /* in path.token */
     struct slice opens; /* see task_call; n 0: the path names the queue */
+    struct route_ways ways; /* by a route: queues in place of endpoints; n 0: by none */
     const struct tenant *tenant; /* the token's, until the request has begun; NULL: no token */
 };
 
@@ -71,6 +73,12 @@ typedef void (*row_done)(struct ask *a, const struct msg *m);
 
 struct take_many;
 
+struct other_ways { /* the rest of a route, in the call's memory */
+    unsigned n;
+    struct slice queue[ROUTE_WAYS_MAX];
+    uint32_t max_wait_ms[ROUTE_WAYS_MAX];
+};
+
 struct notice_of { /* a task's end that is told in another queue: whose */
     node_no node;
     part_no part;
@@ -89,6 +97,7 @@ struct task_call {
     struct slice queue;     /* named in the path */
     const struct task_way *way; /* way of that, until it has begun; NULL: to be looked up */
     const struct tenant *tenant; /* whose, until it has begun; NULL: nobody's */
+    struct other_ways *ways; /* where else it may go; NULL: nowhere */
     msec_t until;           /* looked at again and again until then, and no longer (504); 0: once */
     uint8_t what;           /* enum task_op */
     bool frees;             /* ?ack=1: what was read may go */

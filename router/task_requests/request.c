@@ -35,16 +35,63 @@ static void not_ours(struct tasking *t, struct httpd_req *req, const char *why)
     refuse(t, req, API_TASK_UNKNOWN, why);
 }
 
-static void pass_on(struct tasking *t, const struct task_asked *x)
+/* Sentences by what is needed: enum server_may. */
+static const struct {
+    const char *nobody, *other;
+} rights[] = {
+#define RIGHT(what)                                                                              \
+    { "this needs the token of a server that may " what ": `Authorization: Bearer TOKEN`, a token " \
+      "of the file task_tokens of the routers",                                                  \
+      "this server's token may not " what " in this queue: see its line in task_tokens" }
+    [MAY_SUBMIT] = RIGHT("submit"), [MAY_TAKE] = RIGHT("take"), [MAY_READ] = RIGHT("read"),
+#undef RIGHT
+};
+
+/* The ways of a route that the token may go, by the queues of their endpoints. False: that has been
+ * answered. */
+static bool find_ways(struct tasking *t, struct task_asked *x)
+{
+    static const struct {
+        enum api_problem problem;
+        const char *why;
+    } ends[] = {
+        [ROUTE_UNKNOWN] = { API_ROUTE_UNKNOWN, "there is no such route" },
+        [ROUTE_NO_MATCH] = { API_NO_ROUTE, "no rule of this route is for that body (segqctl route show)" },
+        [ROUTE_TWICE] = { API_BAD_REQUEST, "the member that says the way is there twice" },
+    };
+    enum route_end end = route_find(&t->pools, x->path.endpoint, x->q->body, &t->form, &x->ways);
+    unsigned n = 0;
+
+    if (end != ROUTE_FOUND) {
+        router_problem(t->r, x->req, ends[end].problem, ends[end].why);
+        return false;
+    }
+    for (unsigned i = 0; i < x->ways.n; i++) {
+        const char *name = x->ways.endpoint[i], *queue = pools_queue_of(&t->pools, name, strlen(name));
+
+        if (queue == NULL || !queues_match(x->opens.p, x->opens.n, queue, strlen(queue)))
+            continue;
+        x->ways.endpoint[n] = queue;
+        x->ways.max_wait_ms[n++] = x->ways.max_wait_ms[i];
+    }
+    x->ways.n = n;
+    if (n == 0)
+        refuse(t, x->req, API_NOT_ELIGIBLE, rights[MAY_SUBMIT].other);
+    else
+        x->path.queue = (struct slice){ (char *)(uintptr_t)x->ways.endpoint[0], strlen(x->ways.endpoint[0]) };
+    return n > 0;
+}
+
+static void pass_on(struct tasking *t, struct task_asked *x)
 {
     struct slice token;
 
     if (!t->pools.known)
         router_problem(t->r, x->req, API_QUEUE_UNAVAILABLE, "endpoints are not known yet; ask again");
-    else if (x->path.queue.n == 0)
+    else if (x->path.queue.n == 0 && !x->path.by_route)
         router_problem(t->r, x->req, API_ENDPOINT_UNKNOWN,
                        "there is no such endpoint, or segq-queue must name one of its queues");
-    else
+    else if (!x->path.by_route || find_ways(t, x))
         submit_request(t, x, !has_own_token(x->q, &token));
 }
 
@@ -79,7 +126,7 @@ static const struct {
     [TASK_ACK] = { MAY_TAKE, work_one },
     [TASK_NACK] = { MAY_TAKE, work_one },
     [TASK_EXTEND] = { MAY_TAKE, work_one },
-    [TASK_CALL] = { MAY_SUBMIT, pass_on, .tenants = true },
+    [TASK_CALL] = { MAY_SUBMIT, NULL, .tenants = true }, /* pass_on() */
     [TASK_PUT_SCHEDULE] = { MAY_SUBMIT, schedule_put },
     [TASK_GET_SCHEDULE] = { MAY_READ, schedule_ask },
     [TASK_DELETE_SCHEDULE] = { MAY_SUBMIT, schedule_ask },
@@ -116,18 +163,6 @@ static struct refusal refusal(enum api_problem p, const char *why)
 {
     return (struct refusal){ .problem = p, .why = why };
 }
-
-/* Sentences by what is needed: enum server_may. */
-static const struct {
-    const char *nobody, *other;
-} rights[] = {
-#define RIGHT(what)                                                                              \
-    { "this needs the token of a server that may " what ": `Authorization: Bearer TOKEN`, a token " \
-      "of the file task_tokens of the routers",                                                  \
-      "this server's token may not " what " in this queue: see its line in task_tokens" }
-    [MAY_SUBMIT] = RIGHT("submit"), [MAY_TAKE] = RIGHT("take"), [MAY_READ] = RIGHT("read"),
-#undef RIGHT
-};
 
 static struct refusal judge(const struct server_token *who, const struct task_path *p, bool servers)
 {
@@ -195,6 +230,8 @@ static void start(struct tasking *t, struct task_asked *x, bool servers)
         return;
     if (why != NULL)
         router_problem(t->r, x->req, API_BAD_REQUEST, why);
+    else if (x->path.op == TASK_CALL)
+        pass_on(t, x);
     else if (read_token(t, x))
         ops[x->path.op].start(t, x);
 }
@@ -231,7 +268,8 @@ static void read_path(const struct tasking *t, struct task_path *p, const struct
         task_path_schedule(p, q->method, a->arg);
     } else {
         task_path_call(p, a->arg, q->query);
-        if (p->op == TASK_CALL)
+        p->by_route = a->by_route;
+        if (p->op == TASK_CALL && !p->by_route)
             p->queue = queue_of_call(t, q, p);
     }
 }

@@ -279,12 +279,106 @@ static bool look(struct task_call *c)
     return true;
 }
 
+#define ANY_WAIT INT64_MAX /* refused only while its endpoint is down */
+
+static void submitted(struct task_call *c, const struct msg *m);
+
+/* How long it may wait there; the last way has no bound. */
+static uint64_t may_wait(uint32_t max_wait_ms, unsigned left)
+{
+    return left == 0 ? 0 : max_wait_ms != 0 ? max_wait_ms : ANY_WAIT;
+}
+
+static size_t ways_room(const struct route_ways *w)
+{
+    size_t n = w->n > 1 ? sizeof(struct other_ways) + 8 : 0;
+
+    for (unsigned i = 1; i < w->n; i++)
+        n += strlen(w->endpoint[i]) + 1;
+    return n;
+}
+
+static void keep_ways(struct task_call *c, const struct route_ways *w)
+{
+    if (w->n < 2)
+        return;
+    c->memory += -(uintptr_t)c->memory & 7;
+    c->ways = (struct other_ways *)(void *)c->memory;
+    c->memory += sizeof(*c->ways);
+    *c->ways = (struct other_ways){ .n = w->n - 1 };
+    for (unsigned i = 1; i < w->n; i++) {
+        size_t n = strlen(w->endpoint[i]);
+
+        c->ways->queue[i - 1] = (struct slice){ call_text(c, (struct slice){ (char *)(uintptr_t)w->endpoint[i], n }), n };
+        c->ways->max_wait_ms[i - 1] = w->max_wait_ms[i];
+    }
+}
+
+static struct slice text_slice(const char *text)
+{
+    return (struct slice){ (char *)(uintptr_t)text, strlen(text) };
+}
+
+static struct bytes_of copied(struct task_call *c, struct bytes_of b)
+{
+    b.p = (const uint8_t *)call_bytes(c, (struct slice){ (char *)(uintptr_t)b.p, b.n }).p;
+    return b;
+}
+
+/* Submits it where it may go else. False: nowhere, or nobody waits. */
+static bool go_elsewhere(struct task_call *c)
+{
+    const struct task_put *was = &c->v[0].put;
+    struct route_ways w = { 0 };
+    struct task_call *next = NULL;
+    struct ask *a;
+
+    for (unsigned i = 0; c->ways != NULL && i < c->ways->n; i++) {
+        w.endpoint[w.n] = c->ways->queue[i].p;
+        w.max_wait_ms[w.n++] = c->ways->max_wait_ms[i];
+    }
+    if (w.n > 0 && c->req != NULL)
+        next = call_new(c->t, NULL, 1, ways_room(&w) + was->body.n + was->key.n + strlen(was->key1) +
+                        strlen(was->key2) + strlen(w.endpoint[0]) + SUBMIT_ROOM, 0, submitted);
+    if (next == NULL)
+        return false;
+    c->t->counts.elsewhere++;
+    call_hand_over(c, next);
+    next->wait_ms = c->wait_ms;
+    next->until = c->until;
+    next->passes_on = c->passes_on;
+    next->leaves = c->leaves;
+    next->whole_only = c->whole_only;
+    next->looks = c->looks;
+    keep_ways(next, &w);
+    next->queue = text_slice(call_text(next, text_slice(w.endpoint[0])));
+    next->way = pools_of_queue(&c->t->pools, next->queue.p, next->queue.n);
+    a = &next->v[0];
+    a->kind = ASK_PUT;
+    a->queue = next->queue;
+    a->repeats = c->v[0].repeats;
+    a->is_call = c->v[0].is_call;
+    a->put = *was;
+    a->put.queue = next->queue.p;
+    a->put.key1 = call_text(next, text_slice(was->key1));
+    a->put.key2 = call_text(next, text_slice(was->key2));
+    a->put.name = a->put.own.labels = ""; /* a call has none */
+    a->put.key = copied(next, was->key);
+    a->put.body = copied(next, was->body);
+    a->put.may_wait_ms = may_wait(w.max_wait_ms[0], w.n - 1);
+    call_begin(next);
+    return true;
+}
+
 static void submitted(struct task_call *c, const struct msg *m)
 {
     struct router *r = c->t->r;
     struct task_outcome o = task_put_outcome(c->v[0].code);
 
     (void)m;
+    if (c->ways != NULL && (o.problem == API_WAIT_TOO_LONG || c->v[0].code == ASK_NOBODY) && o.status >= 400 &&
+        go_elsewhere(c))
+        return;
     count(c->t, &o);
     c->fresh = o.status == 201;
     r->ans.wraps = c->passes_on;
@@ -328,11 +422,11 @@ static bool read_one(struct tasking *t, const struct task_asked *x, uint64_t mem
 enum { PASSES_ON = 1, LEAVES = 2, WHOLE = 4, WAITS_ON = 8 }; /* bits: members of struct task_call */
 
 /* w: of the queue; NULL: none is known. wait_ms -1: how it is then is not asked. */
-static void ask_one(struct tasking *t, struct httpd_req *req, const struct task_way *w,
-                    struct slice queue, const struct task_body *b, struct slice bytes, size_t room,
-                    msec_t wait_ms, unsigned how)
+static void ask_one(struct tasking *t, const struct task_asked *x, const struct task_way *w,
+                    const struct task_body *b, struct slice bytes, size_t room, msec_t wait_ms, unsigned how)
 {
-    struct task_call *c = call_new(t, req, 1, room + queue.n + SUBMIT_ROOM, 0, submitted);
+    struct slice queue = x->path.queue;
+    struct task_call *c = call_new(t, x->req, 1, room + queue.n + SUBMIT_ROOM + ways_room(&x->ways), 0, submitted);
 
     if (c == NULL)
         return;
@@ -344,7 +438,10 @@ static void ask_one(struct tasking *t, struct httpd_req *req, const struct task_
     c->looks = wait_ms > 0 || (wait_ms == 0 && !c->passes_on);
     c->queue = (struct slice){ call_text(c, queue), queue.n };
     c->way = w;
+    keep_ways(c, &x->ways);
     put_row(&c->v[0], b, bytes);
+    if (c->ways != NULL)
+        c->v[0].put.may_wait_ms = may_wait(x->ways.max_wait_ms[0], c->ways->n);
     call_begin(c);
 }
 
@@ -367,7 +464,7 @@ static void submit(struct tasking *t, const struct task_asked *x, struct task_bo
     if (why != NULL)
         router_problem(t->r, x->req, p, why);
     else
-        ask_one(t, x->req, w, x->path.queue, b, bytes, room, wait_preferred(x->q, -1), 0);
+        ask_one(t, x, w, b, bytes, room, wait_preferred(x->q, -1), 0);
 }
 
 /* A caller who has a name for it, or said that he asks later, comes back. */
@@ -436,7 +533,8 @@ void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
     b.idempotency_key = x->q->idempotency_key;
     why = tenant_bind(x->tenant, &b, &texts); /* says nothing that is not the tenant's */
     assert(why == NULL);
-    ask_one(t, x->req, w, x->path.queue, &b, (struct slice){ (char *)t->form.data, t->form.len },
+    t->counts.routed += x->ways.n > 0;
+    ask_one(t, x, w, &b, (struct slice){ (char *)t->form.data, t->form.len },
             t->form.len + b.idempotency_key.n + TENANT_ROOM, wait_ms, how);
 }
 

@@ -29,6 +29,7 @@ struct tasking_counts { /* ever */
     uint64_t submitted, same, taken, settled, looked, changed; /* tasks */
     uint64_t refused;                                          /* without a token that may */
     uint64_t lost, overdue, stale, given_back, unheard;
+    uint64_t routed, elsewhere; /* calls by routes; those that went on to another endpoint */
     uint64_t tenants, waits_over; /* requests of tenants, let in; calls that were answered 504 */
     uint64_t notices; /* ends of tasks that another queue has taken */
     uint64_t left; /* calls whose clients went before they were answered */

@@ -21,6 +21,13 @@ msec_t breaker_advance(struct breaker *b, msec_t now)
     return b->state == BREAKER_OPEN ? b->until : MSEC_NEVER;
 }
 
+bool breaker_would_let(const struct breaker *b, msec_t now)
+{
+    struct breaker copy = *b;
+
+    return breaker_lets(&copy, now);
+}
+
 bool breaker_lets(struct breaker *b, msec_t now)
 {
     (void)breaker_advance(b, now);

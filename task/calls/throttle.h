@@ -46,6 +46,8 @@ struct breaker { /* zero: closed */
 msec_t breaker_advance(struct breaker *b, msec_t now);
 /* May a call begin? */
 bool breaker_lets(struct breaker *b, msec_t now);
+/* Likewise, and nothing changes by the question. */
+bool breaker_would_let(const struct breaker *b, msec_t now);
 /* When it may let one pass by itself; MSEC_NEVER; 0: now. */
 msec_t breaker_when(const struct breaker *b);
 /* A call begins. True: it is a probe. */

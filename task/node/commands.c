@@ -6,6 +6,7 @@
 #include "common/base/err.h"
 #include "common/task/queue_name.h"
 #include "common/task/window.h"
+#include "task/calls/calls.h"
 #include "task/engine/change.h"
 #include "task/engine/look.h"
 #include "task/engine/submit.h"
@@ -64,26 +65,46 @@ static msec_t delay_of(const struct tasktab *t, const struct part *p, msec_t ms)
     return ms > 0 && ms < DELAY_MAX_MS - late ? ms + late : ms;
 }
 
+#define DOWN_AGAIN_MS 1000 /* whom an endpoint that is down refuses may ask again */
+
 struct put { /* a submission at hand */
     struct node_room room;
     struct bytes_of payload;
     uint64_t body; /* where the payload is; 0: nowhere */
     const struct submit *s;
+    uint64_t may_wait_ms; /* see struct task_put */
     msec_t too_long; /* time by which its wait would be longer than max_wait; 0: it is not, or not known */
 };
 
-/* Time by which a wait, as it is estimated now, is longer than max_wait. What is not known, or is the pace of
- * a burst alone, is no reason to refuse anybody. */
-static msec_t too_long(const struct part *p, const struct submit *s)
+/* The endpoint is down, or paused; one whose breaker lets somebody try is not: else none would ever find out
+ * that it is back, where all calls have another way. */
+static bool goes_nowhere(const struct part *p, const struct task_view *v)
 {
+    const struct endpoint *ep = p->endpoint;
+
+    if (v->eta != TASK_ETA_PAUSED && v->eta != TASK_ETA_ENDPOINT && v->eta != TASK_ETA_TRIPPED)
+        return false;
+    return v->eta != TASK_ETA_ENDPOINT || ep == NULL || ep->def.serial == 0 || !ep->usable ||
+           !breaker_would_let(&ep->breaker, p->tab->now.ms);
+}
+
+/* Time by which a wait, as it is estimated now, is longer than max_wait, or than its route says. What is not
+ * known, or is the pace of a burst alone, is no reason to refuse anybody; an endpoint that is down is one to
+ * try another. */
+static msec_t too_long(const struct part *p, const struct put *at)
+{
+    const struct submit *s = at->s;
     const struct task_rules *r = engine_bounds_waits(&p->e) ? engine_rules_of(&p->e, &s->queue) : NULL;
-    msec_t most = r != NULL ? (msec_t)r->max_wait_ms : 0;
+    uint64_t pool = r != NULL ? r->max_wait_ms : 0, other = at->may_wait_ms;
+    msec_t most = (msec_t)(pool == 0 || other == 0 ? pool + other : u64_min(pool, other));
     struct task_view v;
 
     if (most == 0 || s->delay_ms != 0 || s->at_wall_ms > p->e.wall_at)
         return 0;
     engine_foresee(&p->e, s, &v);
     tasktab_reckon(p, &v);
+    if (other != 0 && goes_nowhere(p, &v))
+        return DOWN_AGAIN_MS;
     return v.young && v.eta == TASK_ETA_PACE ? 0 : ms_max(v.eta_ms - most, 0);
 }
 
@@ -105,7 +126,7 @@ static int admit(void *ctx, uint64_t *body)
     struct part *p = at->room.p;
     int rc;
 
-    at->too_long = too_long(p, at->s);
+    at->too_long = too_long(p, at);
     if (at->too_long > 0) {
         p->tab->n.too_long++;
         p->e.full = FULL_WAIT;
@@ -131,7 +152,7 @@ static void promise(struct part *p, task_no no)
 static int put_one(struct part *p, const struct task_put *r, uint64_t *tasks, task_no *no, msec_t *too_long)
 {
     struct tasktab *t = p->tab;
-    struct put at = { { p, *tasks - tasktab_part_tasks(p) }, r->body, 0, NULL, 0 };
+    struct put at = { { p, *tasks - tasktab_part_tasks(p) }, r->body, 0, NULL, u64_min(r->may_wait_ms, DELAY_MAX_MS), 0 };
     struct submit s = { .queue = tasktab_text(r->queue),
                         .key1 = tasktab_text(r->key1),
                         .key2 = tasktab_text(r->key2),

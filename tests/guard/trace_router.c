@@ -248,7 +248,7 @@ static void put_task_map(const char *addr)
     struct map_part part = { 3, 5, 1 };
     struct map_pool pool = { .match = "*", .endpoint = "", .url = "", .max_body = 65536, .n = 1, .v = &part };
 
-    tasking_map(w.r->tasking, "manager", &(struct msg_task_map){ 1, 1, 1, &node, &pool });
+    tasking_map(w.r->tasking, "manager", &(struct msg_task_map){ .epoch = 1, .n_nodes = 1, .n_pools = 1, .nodes = &node, .pools = &pool });
 }
 
 static void write_tokens(const char *path)

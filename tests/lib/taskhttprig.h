@@ -23,6 +23,7 @@ struct kept { /* a task, at the node */
     uint64_t digest;
     uint8_t state, attempt, priority;
     int64_t delay_ms;
+    uint64_t may_wait;
     struct task_own own;
     char labels[LABELS_TEXT_MAX + 1];
 };
@@ -63,6 +64,7 @@ static struct {
     unsigned compared;          /* rows whose queue the node had to look at */
     bool holds_waits; /* takes that wait hear nothing */
     const char *busy; /* takes of this queue are refused */
+    const char *full; /* the line of this queue, or "*" of any, is too long */
     uint32_t take_wait_ms; /* of the last take */
     const char *deaf; /* takes of this queue hear nothing */
     const char *payload; /* of all that are taken; NULL: each its own */
@@ -118,6 +120,10 @@ static inline void put(const struct task_put *q, struct task_put_row *a)
             a->no = i;
             return;
         }
+    if (node.full != NULL && (node.full[0] == '*' || strcmp(q->queue, node.full) == 0)) {
+        *a = (struct task_put_row){ .code = CODE_FULL + FULL_WAIT, .too_long_ms = 3000 };
+        return;
+    }
     cr_assert(node.n + 1 < ARRAY_LEN(node.v));
     k = &node.v[++node.n];
     copy(k->unique, sizeof(k->unique), q->unique.p, q->unique.n);
@@ -142,6 +148,7 @@ static inline void put(const struct task_put *q, struct task_put_row *a)
     copy(k->labels, sizeof(k->labels), q->own.labels, strlen(q->own.labels));
     k->own.labels = k->labels;
     k->delay_ms = q->delay_ms;
+    k->may_wait = q->may_wait_ms;
     k->priority = q->priority;
     k->state = q->delay_ms > 0 || q->at_ms > 0 ? TASK_SCHEDULED : TASK_WAITING;
     *a = (struct task_put_row){ .code = CODE_DONE, .no = node.n, .state = k->state };

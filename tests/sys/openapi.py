@@ -351,6 +351,27 @@ def budgets(a):
     a.ask("GET", b + "/gpu", want=404)
 
 
+def routes(a, server):
+    r, rules = "/v1/admin/routes", [{"endpoints": ["self"]}]
+    a.ask("PUT", r + "/words", {"rules": rules}, 201)
+    a.ask("PUT", r + "/words", {"rules": []}, 400)
+    a.ask("PATCH", r + "/words", {"pointer": "/kind"}, 200)
+    a.ask("PATCH", r + "/none", {"pointer": "/kind"}, 404)
+    a.ask("GET", r + "/words", want=200)
+    a.ask("GET", r, want=200)
+    a.ask("DELETE", "/v1/admin/endpoints/self", want=409)
+    call = "/v1/route/words/healthz"
+    while a.ask("GET", call, **server)[0] != 200:  # routers know it within a second
+        wait_a_tick(a)
+    for method in ("POST", "PUT", "PATCH", "DELETE"):
+        a.ask(method, call, want=202, Prefer="wait=0", **server)
+        a.ask(method, "/v1/route/none/healthz", want=404, **server)
+    a.ask("POST", call, want=401)
+    a.ask("POST", call, '{"kind":1,"kind":2}', 400, **server)
+    a.ask("DELETE", r + "/words", want=200)
+    a.ask("GET", r + "/words", want=404)
+
+
 def endpoints(a):
     """One that calls this router: what it answers to /healthz is a target's answer."""
     e, target = "/v1/admin/endpoints", {"url": a.router, "allow": ["127.0.0.0/8", "::1"]}
@@ -381,6 +402,7 @@ def endpoints(a):
     a.ask("POST", "/v1/queues/self/tasks", {"payload": 1}, 400, **server)
     a.ask("POST", "/v1/queues/self/tasks/take", {}, 409, **server)
     classic(a, server)
+    routes(a, server)
     a.ask("GET", "/v1/admin/task-queues", want=200)
     a.ask("DELETE", e + "/self?final=true", want=200)
     a.ask("DELETE", e + "/self", want=404)

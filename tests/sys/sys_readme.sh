@@ -105,6 +105,9 @@ longer='s/sleep 2 /sleep 4 /' # a busy machine
 type_in "calls, typed" "# Requests that segq sends" "$longer"
 said "a callback is done in line" '"state":"succeeded","kind":"callback","endpoint":"gen","status":200'
 said "a request is answered as by the endpoint" '\{"status":"ok"\}$'
+type_in "a route, typed" "## The model says where" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |; $longer"
+said "  a call goes its way" '"state":"'
+said "  its rules" '^llm +/model +big-\* +gen +10s'
 type_in "the same in other words" "## Callers of other API queues" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
 said "  a task of the classic kind" '"task_type":"offline"'
 page=docs/orders.md

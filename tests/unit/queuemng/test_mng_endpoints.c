@@ -250,6 +250,88 @@ static const char *refused(const char *more)
     return e.text;
 }
 
+static int route(struct pr *r, const char *json, struct err *e)
+{
+    struct route_def d = { 0 };
+    struct cfg_node *doc = NULL;
+    int rc = cfg_parse_json(&doc, json, strlen(json), e);
+
+    if (rc == 0)
+        rc = cfg_bind(&d, sizeof(d), route_def_keys, doc, NULL, e);
+    if (rc == 0)
+        rc = mng_define(r->m, DEF_ROUTE, r->now, &d, &r->out, e);
+    pr_flush(r);
+    cfg_clear(&d, route_def_keys);
+    cfg_node_free(doc);
+    return rc;
+}
+
+#define LLM(rules) "{\"name\": \"llm\", \"rules\": [" rules "]}"
+#define TO_E       "{\"endpoints\": [\"e\"]}"
+
+Test(mng_tasks, a_route_is_told_to_routers_and_holds_its_endpoints)
+{
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+
+    cr_expect_eq(route(r, LLM(TO_E), &e), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "route llm: there is no endpoint e");
+    cr_assert_eq(pr_endpoint(r, E(""), &e), 0, "%s", e.text);
+    cr_assert_eq(pr_endpoint(r, "{\"name\": \"f\", \"url\": \"http://f/\"}", &e), 0, "%s", e.text);
+    cr_assert_eq(route(r, LLM("{\"match\": [\"gpt-*\", \"o1\"], \"endpoints\": [\"f\", \"e\"], \"max_wait\": \"2s\"}, "
+                              TO_E), &e), 0, "%s", e.text);
+    pr_run(r, 3000);
+    cr_assert_eq(r->map.n_routes, 3);
+    cr_expect_str_eq(r->map.routes[0].name, "llm");
+    cr_expect_str_eq(r->map.routes[0].pointer, "/model");
+    cr_expect_str_eq(r->map.routes[0].match[1], "o1");
+    cr_expect_str_eq(r->map.routes[0].endpoint, "f");
+    cr_expect_eq(r->map.routes[0].max_wait_ms, 2000);
+    cr_expect_str_eq(r->map.routes[1].endpoint, "e");
+    cr_expect_eq(r->map.routes[1].rule, 0);
+    cr_expect_eq(r->map.routes[2].rule, 1);
+    cr_expect_eq(r->map.routes[2].n_match, 0);
+    cr_expect_eq(mng_undefine(r->m, DEF_ENDPOINT, r->now, "f", true, &r->out, &e), SQ_ECONFLICT);
+    cr_expect_str_eq(e.text, "endpoint f: route llm names it: change that one first");
+    cr_assert_eq(route(r, LLM(TO_E), &e), 0, "%s", e.text);
+    pr_run(r, 1000);
+    cr_expect_eq(r->map.n_routes, 1);
+    cr_assert_eq(mng_undefine(r->m, DEF_ENDPOINT, r->now, "f", true, &r->out, &e), 0, "%s", e.text);
+    pr_flush(r);
+    cr_assert_eq(mng_undefine(r->m, DEF_ROUTE, r->now, "llm", false, &r->out, &e), 0, "%s", e.text);
+    pr_flush(r);
+    pr_run(r, 1000);
+    cr_expect_eq(r->map.n_routes, 0);
+    done(r);
+}
+
+Test(mng_tasks, a_route_that_is_none_is_told_why)
+{
+    static const struct {
+        const char *json, *why;
+    } v[] = {
+        { LLM("{\"endpoints\": [\"e\", \"e\"]}"), "rules.0: endpoint e is there twice" },
+        { LLM("{\"endpoints\": [\"E e\"]}"), "rules.0: endpoints.0 is no name" },
+        { LLM("{\"match\": [\"a*b\"], \"endpoints\": [\"e\"]}"), "rules.0: match.0: a star stands at the end alone" },
+        { LLM("{\"match\": [\"\"], \"endpoints\": [\"e\"]}"), "is not allowed here" },
+        { LLM(TO_E ", " TO_E), "rules.0 fits every request: none behind it would count" },
+        { "{\"name\": \"a/b\", \"rules\": [" TO_E "]}", "name: small letters, digits, . _ -" },
+        { "{\"name\": \"a\", \"pointer\": \"model\", \"rules\": [" TO_E "]}", "pointer: a slash before each name" },
+        { "{\"name\": \"a\", \"pointer\": \"/a//b\", \"rules\": [" TO_E "]}", "pointer: a slash before each name" },
+        { "{\"name\": \"a\", \"rules\": []}", "rules" },
+        { "{\"name\": \"a\"}", "rules" },
+    };
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+
+    cr_assert_eq(pr_endpoint(r, E(""), &e), 0, "%s", e.text);
+    for (size_t i = 0; i < ARRAY_LEN(v); i++) {
+        cr_expect_eq(route(r, v[i].json, &e), SQ_EINVAL, "%s", v[i].json);
+        cr_expect_not_null(strstr(e.text, v[i].why), "%s: %s", v[i].json, e.text);
+    }
+    done(r);
+}
+
 static void budget(struct pr *r, const char *json)
 {
     struct budget_def d = { 0 };

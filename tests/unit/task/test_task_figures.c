@@ -146,6 +146,25 @@ Test(task_figures, a_wait_longer_than_max_wait_is_refused_at_once)
     cr_expect_eq(put_of("", 0, "").code, CODE_DONE, "the line is short enough");
 }
 
+static uint8_t put_that_may_go_elsewhere(uint64_t may_wait_ms)
+{
+    struct task_put one = of_key("", 0, "");
+
+    one.may_wait_ms = may_wait_ms;
+    return put_row(&one).code;
+}
+
+Test(task_figures, what_could_go_elsewhere_is_refused_while_it_would_wait_here)
+{
+    line_up("", 0);
+    cr_expect_eq(put_that_may_go_elsewhere(5000), CODE_FULL + FULL_WAIT, "fifteen wait");
+    cr_expect_eq(put_that_may_go_elsewhere(INT64_MAX), CODE_DONE);
+    cr_expect_eq(put_that_may_go_elsewhere(UINT64_MAX), CODE_DONE);
+    tasktab_part(t, 3)->paused = true;
+    cr_expect_eq(put_that_may_go_elsewhere(INT64_MAX), CODE_FULL + FULL_WAIT, "nothing goes here");
+    cr_expect_eq(put_that_may_go_elsewhere(0), CODE_DONE, "it has nowhere else to go");
+}
+
 /* The wait of a tenant that has nothing in line is some rounds of the keys, and not all that another one has. */
 Test(task_figures, a_key_that_floods_the_line_costs_others_no_refusal)
 {

@@ -28,6 +28,9 @@ Test(breaker, ten_failures_in_a_row_open_it)
     ends(&b, 1, END_FAILED, NOW);
     cr_expect_eq(b.state, BREAKER_OPEN);
     cr_expect_not(breaker_lets(&b, NOW + 4999));
+    cr_expect_not(breaker_would_let(&b, NOW + 4999));
+    cr_expect(breaker_would_let(&b, NOW + 5000));
+    cr_expect_eq(b.state, BREAKER_OPEN, "a question changes nothing");
     cr_expect_eq(breaker_when(&b), NOW + 5000);
 }
 

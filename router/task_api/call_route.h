@@ -1,0 +1,24 @@
+/* call_route.h: routes of calls (/v1/route/NAME/PATH): from a word of a request's body to the endpoints
+ * that may have it, in the order in which they are tried. Pure. */
+#ifndef SEGQ_TASK_API_CALL_ROUTE_H
+#define SEGQ_TASK_API_CALL_ROUTE_H
+
+#include "common/base/buf.h"
+#include "common/http/http.h"
+#include "router/task_api/pools.h"
+
+#define ROUTE_WAYS_MAX 8
+
+enum route_end { ROUTE_FOUND, ROUTE_UNKNOWN, ROUTE_NO_MATCH, ROUTE_TWICE /* the word is, in one object */ };
+
+struct route_ways {
+    unsigned n;
+    const char *endpoint[ROUTE_WAYS_MAX];  /* lives until the next map */
+    uint32_t max_wait_ms[ROUTE_WAYS_MAX];  /* 0: any */
+};
+
+/* scratch: the body is copied there, since reading changes it. */
+enum route_end route_find(const struct pools *t, struct slice name, struct slice body, struct buf *scratch,
+                          struct route_ways *out);
+
+#endif

@@ -84,7 +84,7 @@ static void link_in(struct tree *t, uint32_t owner, uint32_t item)
     if (*ring == 0) {
         *next_of(t, item) = *prev_of(t, item) = item;
         if (rounds_of(t, owner) != NULL)
-            rounds_of(t, owner)->first = item;
+            rounds_of(t, owner)->last = item;
         begin_serving(t, owner, item);
         return;
     }
@@ -95,14 +95,19 @@ static void link_in(struct tree *t, uint32_t owner, uint32_t item)
     *prev_of(t, *ring) = item;
 }
 
-/* Items that have paid their debts when this round begins are served again. */
-static void wake_all(struct tree *t, uint32_t owner)
+/* A round begins with the item that is served: all that are in the circle then, and those that have paid
+ * their debts, are of it; who comes later is of the next one. */
+static void begin_round(struct tree *t, uint32_t owner, uint64_t round)
 {
+    struct turn_debt *d = rounds_of(t, owner);
+
+    d->round = round;
     for (uint32_t i; (i = debt_due(t, owner)) != 0;) {
         t->steps++;
         debt_wake(t, owner, i);
         link_in(t, owner, i);
     }
+    d->last = *prev_of(t, *ring_of(t, owner));
 }
 
 /* An empty circle goes on with the next round in which somebody wakes. */
@@ -112,20 +117,22 @@ static void skip_rounds(struct tree *t, uint32_t owner)
 
     if (d == NULL || d->asleep == 0 || *ring_of(t, owner) != 0)
         return;
-    d->round = debt_at(t, d->asleep / 2)->wake[d->asleep & 1];
-    wake_all(t, owner);
+    begin_round(t, owner, debt_at(t, d->asleep / 2)->wake[d->asleep & 1]);
 }
 
-/* The next item's turn; a round ends where it began. */
-static void go_on(struct tree *t, uint32_t owner, uint32_t item)
+/* The next item's turn. was_last: the round has ended. */
+static void go_on(struct tree *t, uint32_t owner, uint32_t item, bool was_last)
 {
-    struct turn_debt *d = rounds_of(t, owner);
-
     begin_serving(t, owner, item);
-    if (d == NULL || item != d->first)
-        return;
-    d->round++;
-    wake_all(t, owner);
+    if (was_last)
+        begin_round(t, owner, rounds_of(t, owner)->round + 1);
+}
+
+static bool is_last(const struct tree *t, uint32_t owner, uint32_t item)
+{
+    const struct turn_debt *d = rounds_of(t, owner);
+
+    return d != NULL && d->last == item;
 }
 
 /* A newcomer goes behind all others. */
@@ -143,46 +150,53 @@ static void put_in(struct tree *t, uint32_t item)
     skip_rounds(t, owner);
 }
 
-/* Out of the circle. True: a round would have begun with it. */
-static bool unlink_from(struct tree *t, uint32_t owner, uint32_t item)
+/* Out of the circle: the round ends with the one before it, if it would have with it. */
+static void unlink_from(struct tree *t, uint32_t owner, uint32_t item)
 {
     uint32_t next = *next_of(t, item), prev = *prev_of(t, item);
-    struct turn_debt *d = rounds_of(t, owner);
-    bool first = d != NULL && d->first == item;
 
+    if (is_last(t, owner, item))
+        rounds_of(t, owner)->last = prev != item ? prev : 0;
     *next_of(t, prev) = next;
     *prev_of(t, next) = prev;
     *next_of(t, item) = *prev_of(t, item) = 0;
-    if (first)
-        d->first = next != item ? next : 0;
-    return first;
+}
+
+/* Out of the circle while it is served: the next one's turn. */
+static void unlink_served(struct tree *t, uint32_t owner, uint32_t item)
+{
+    uint32_t next = *next_of(t, item);
+    bool was_last = is_last(t, owner, item);
+
+    unlink_from(t, owner, item);
+    if (next != item)
+        go_on(t, owner, next, was_last);
+    else
+        begin_serving(t, owner, 0);
 }
 
 static void take_out(struct tree *t, uint32_t item)
 {
-    uint32_t owner = owner_of(t, item), next = *next_of(t, item);
-    bool first;
+    uint32_t owner = owner_of(t, item);
 
     assert(is_in(t, item) && *ring_of(t, owner) != 0);
     if (sleeps(t, item)) {
         debt_wake(t, owner, item);
         return;
     }
-    first = unlink_from(t, owner, item);
-    if (*ring_of(t, owner) != item)
+    if (*ring_of(t, owner) != item) {
+        unlink_from(t, owner, item);
         return;
-    if (first || next == item)
-        begin_serving(t, owner, next != item ? next : 0); /* the round has only begun */
-    else
-        go_on(t, owner, next);
+    }
+    unlink_served(t, owner, item);
     skip_rounds(t, owner);
 }
 
 void ring_begin_rounds(struct tree *t)
 {
     for (uint32_t i = 1; i < t->n_turns; i++)
-        if (tree_turn_at(t, i)->limiter != 0)
-            debt_at(t, i)->first = tree_turn_at(t, i)->ring;
+        if (tree_turn_at(t, i)->limiter != 0 && tree_turn_at(t, i)->ring != 0)
+            debt_at(t, i)->last = *prev_of(t, tree_turn_at(t, i)->ring);
 }
 
 void ring_settle(struct tree *t, uint32_t turn)
@@ -248,7 +262,6 @@ void ring_reweigh(struct tree *t, uint32_t turn)
 static void serve(struct tree *t, uint32_t turn, bool line, uint64_t cost)
 {
     uint32_t item = line ? LINE_ITEM(turn) : TURN_ITEM(turn), owner = owner_of(t, item);
-    uint32_t next = *next_of(t, item);
     int16_t *left = &of(t, item)->left[item & 1];
     int64_t now = *left - (int64_t)cost, weight = weight_of(t, item), rounds = now < 0 ? -now / weight : 0;
 
@@ -258,16 +271,11 @@ static void serve(struct tree *t, uint32_t turn, bool line, uint64_t cost)
     if (now > 0)
         return;
     if (rounds == 0) {
-        go_on(t, owner, next);
+        go_on(t, owner, *next_of(t, item), is_last(t, owner, item));
         return;
     }
     debt_at(t, item / 2)->wake[item & 1] = debt_at(t, owner)->round + 1 + (uint64_t)rounds;
-    if (unlink_from(t, owner, item) && next != item)
-        begin_serving(t, owner, next);
-    else if (next != item)
-        go_on(t, owner, next);
-    else
-        begin_serving(t, owner, 0);
+    unlink_served(t, owner, item);
     debt_sleep(t, owner, item);
     skip_rounds(t, owner);
 }

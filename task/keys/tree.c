@@ -171,7 +171,7 @@ static void turn_forget(struct tree *t, uint32_t i)
         tree_turn_at(t, u->parent)->below--;
     *u = (struct turn){ .parent = t->free_turn };
     if (t->has_costs)
-        *debt_at(t, i) = (struct turn_debt){ .first = 0 };
+        *debt_at(t, i) = (struct turn_debt){ .last = 0 };
     t->free_turn = i;
     t->turns_now--;
 }

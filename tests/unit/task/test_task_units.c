@@ -113,6 +113,31 @@ Test(task_units, what_a_key_owes_is_not_forgotten_while_it_has_no_task_in_line)
     rig_fini(&r);
 }
 
+/* Rounds end also where each of the others has one task, comes and goes. */
+Test(task_units, a_key_in_debt_has_its_turn_beside_keys_that_come_and_go)
+{
+    struct enginerig r;
+    unsigned others = 0;
+    char name[16], key = 0;
+
+    rig_init(&r, NULL);
+    rig_submit(&r, costing("a", 10));
+    rig_submit(&r, costing("a", 1));
+    for (unsigned i = 0; i < 3; i++) {
+        (void)snprintf(name, sizeof(name), "b%u", i);
+        rig_submit(&r, costing(name, 1));
+    }
+    cr_expect_eq(take_cost(&r, &key), 10);
+    for (key = 0; key != 'a' && others < 200; others++) {
+        (void)snprintf(name, sizeof(name), "b%u", 3 + others);
+        rig_submit(&r, costing(name, 1));
+        cr_expect_eq(take_cost(&r, &key), 1);
+    }
+    cr_expect_eq(key, 'a');
+    cr_expect(others >= 9 && others <= 9 * 4 + 4, "J10: 10 rounds of 3 or 4: %u", others);
+    rig_fini(&r);
+}
+
 static void limits(struct enginerig *r, uint64_t units, enum rate_per per, uint64_t room)
 {
     struct task_rules rules;

@@ -207,6 +207,38 @@ void tree_leave(struct tree *t, task_slot slot, msec_t now)
     tree_tidy(t, turn, 0, now);
 }
 
+/* Sets or clears a reason to be closed, and puts its turns where they belong then. */
+static void close_or_open(struct tree *t, uint32_t i, enum closed why, bool closed)
+{
+    struct limiter *l = tree_limiter_at(t, i);
+    uint8_t was = l->closed;
+
+    l->closed = closed ? was | why : was & (uint8_t)~why;
+    if ((was == 0) == (l->closed == 0))
+        return;
+    for (uint32_t u = l->turns; u != 0; u = tree_turn_at(t, u)->sibling)
+        ring_settle(t, u);
+}
+
+/* Another one may be next: what is closed until the one that was next fits opens, to be asked anew. */
+static void forget_needs(struct tree *t, uint32_t turn)
+{
+    uint32_t i = t->has_units ? tree_turn_at(t, turn)->limiter : 0;
+
+    for (; i != 0; i = tree_limiter_at(t, i)->parent) {
+        struct unit_bucket *b = bucket_of(t, i);
+
+        if (b == NULL || b->needs == 0)
+            continue;
+        t->steps++;
+        b->needs = 0;
+        if (bucket_lets_when(t, i) <= t->now)
+            close_or_open(t, i, CLOSED_RATE, false);
+        else
+            wheel_set(&t->wakes, i, bucket_lets_when(t, i));
+    }
+}
+
 void tree_wait(struct tree *t, task_slot slot, enum wait_at where)
 {
     uint32_t turn = task_at(t->store, slot)->turn;
@@ -223,28 +255,20 @@ void tree_wait(struct tree *t, task_slot slot, enum wait_at where)
         u->busy--;
     }
     ring_settle_line(t, turn);
+    if (line_head(&u->line) == slot)
+        forget_needs(t, turn);
 }
 
 void tree_unwait(struct tree *t, task_slot slot)
 {
     uint32_t turn = task_at(t->store, slot)->turn;
     struct turn *u = tree_turn_at(t, turn);
+    bool was_next = line_head(&u->line) == slot;
 
     line_remove(&u->line, t->store, slot, u->by_order);
     ring_settle_line(t, turn);
-}
-
-/* Sets or clears a reason to be closed, and puts its turns where they belong then. */
-static void close_or_open(struct tree *t, uint32_t i, enum closed why, bool closed)
-{
-    struct limiter *l = tree_limiter_at(t, i);
-    uint8_t was = l->closed;
-
-    l->closed = closed ? was | why : was & (uint8_t)~why;
-    if ((was == 0) == (l->closed == 0))
-        return;
-    for (uint32_t u = l->turns; u != 0; u = tree_turn_at(t, u)->sibling)
-        ring_settle(t, u);
+    if (was_next)
+        forget_needs(t, turn);
 }
 
 bool tree_affords(struct tree *t, task_slot slot, uint64_t cost, msec_t now)

@@ -200,6 +200,54 @@ Test(task_units, one_that_does_not_fit_goes_before_smaller_ones_of_its_key_and_h
     rig_fini(&r);
 }
 
+Test(task_units, what_a_limit_waits_for_goes_with_the_task_that_needed_it)
+{
+    struct enginerig r;
+    task_no large;
+    char key;
+
+    limits(&r, 60, PER_MINUTE, 100); /* one a second */
+    rig_submit(&r, costing("a", 90));
+    large = rig_submit(&r, costing("a", 100));
+    rig_submit(&r, costing("a", 10));
+    cr_expect_eq(take_cost(&r, &key), 90);
+    cr_expect_eq(take_cost(&r, &key), 0, "10 are left");
+    cr_assert_eq(engine_cancel(&r.e, large), 0);
+    rig_flush(&r);
+    cr_expect_eq(take_cost(&r, &key), 10, "as soon as what did not fit is not there");
+    rig_fini(&r);
+}
+
+Test(task_units, a_higher_priority_does_not_wait_for_what_a_lower_one_needs)
+{
+    struct task_rules rules;
+    struct enginerig r;
+    struct submit urgent = costing("a", 5), other = costing("b", 4);
+    char key;
+
+    rules_default(&rules);
+    rules.key_units_1 = 60, rules.key_per_1 = PER_MINUTE, rules.key_room_1 = 100;
+    rules.queue_units_1 = 60, rules.queue_per_1 = PER_MINUTE, rules.queue_room_1 = 110;
+    for (unsigned i = 0; i < TASK_PRIORITIES - 1; i++)
+        (&rules.head_start_1)[i] = 2 * (uint64_t)MINUTE;
+    urgent.priority = other.priority = 3;
+    rig_init(&r, &rules);
+    rig_submit(&r, costing("a", 90));
+    rig_submit(&r, costing("a", 100));
+    rig_submit(&r, costing("c", 100));
+    cr_expect_eq(take_cost(&r, &key), 90);
+    cr_expect_eq(take_cost(&r, &key), 0, "10 are left of the key, 20 of the queue");
+    rig_submit(&r, urgent);
+    cr_expect_eq(take_cost(&r, &key), 5, "of the key");
+    cr_expect_eq(take_cost(&r, &key), 0);
+    rig_submit(&r, other);
+    cr_expect_eq(take_cost(&r, &key), 4, "of the queue");
+    cr_expect_eq(take_cost(&r, &key), 0);
+    rig_advance(&r, 94999);
+    cr_expect_eq(take_cost(&r, &key), 100, "a or c");
+    rig_fini(&r);
+}
+
 Test(task_units, one_that_is_larger_than_the_bucket_starts_when_it_is_full_and_the_rest_is_owed)
 {
     struct enginerig r;

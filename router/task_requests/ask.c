@@ -7,7 +7,7 @@
 
 static void answered(struct ask *a, int code, const struct msg *m)
 {
-    a->code = (int16_t)code;
+    a->code = (int16_t)(a->lost && code == ASK_NOBODY ? ASK_LOST : code);
     call_answered(a, m);
 }
 
@@ -191,6 +191,7 @@ void ask_answered(struct ask *a, const struct msg *m, uint32_t i)
 void ask_lost(struct ask *a)
 {
     a->call->t->counts.lost++;
+    a->lost = a->kind == ASK_PUT;
     if (a->repeats)
         wait(a);
     else

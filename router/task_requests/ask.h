@@ -9,7 +9,8 @@
  *     more, or not yet                  node may be the one that was behind; a
  *                                       TAKE whose client has gone is not asked again
  *   the link breaks under it            asked again if it `repeats`; else ASK_LOST: it may be done
- *   its time is over                    ASK_LOST if it was sent, else ASK_NOBODY */
+ *   its time is over                    ASK_LOST if it was sent, else ASK_NOBODY; a submission whose link
+ *                                       broke under it is never ASK_NOBODY: a node may have it */
 #ifndef SEGQ_ROUTER_ASK_H
 #define SEGQ_ROUTER_ASK_H
 

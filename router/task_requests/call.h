@@ -39,6 +39,7 @@ struct ask { /* a row */
     struct task_call *call;   /* ref */
     uint8_t kind;             /* enum ask_kind */
     bool repeats;             /* may be asked again, whatever has become of it */
+    bool lost;                /* PUT: a node may have done it, without an answer */
     bool answered;
     bool is_call;             /* PUT, SCHEDULE: the body is a call form */
     int16_t code;             /* enum task_code, or one of answer.h */

@@ -75,6 +75,20 @@ Test(tasks_faults, a_broken_link_costs_503_but_what_may_be_repeated_is)
     cr_expect_eq(atoi(got + 9), 200); /* the same again */
 }
 
+Test(tasks_faults, what_a_node_may_have_done_that_did_not_come_back_is_not_told_as_nothing)
+{
+    node.silent = true;
+    node.n = 0;
+    say_with("POST", "/v1/queues/images/tasks", bearer, "{\"name\":\"a\"}");
+    n_got = 0;
+    UNTIL(node.n == 1);
+    rpc_free(node.rpc);
+    node.rpc = NULL;
+    UNTIL((more(), whole(got) > 0)); /* after TASK_ASK_MS */
+    cr_expect_eq(atoi(got + 9), 503);
+    cr_expect(strstr(got, "\"outcome_unknown\"") != NULL, "%s", got);
+}
+
 Test(tasks_faults, what_was_taken_for_a_worker_that_has_gone_goes_back)
 {
     struct taken_row row = { .no = 1, .key1 = "", .key2 = "" };

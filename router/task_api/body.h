@@ -67,6 +67,7 @@ struct task_body { /* slices point into the request's bytes */
     struct slice payload, key, name, idempotency_key, lease_id, result, reason, task, claim;
     struct slice queue, take; /* take: an object, to be read as a body of its own */
     struct slice path, method, headers, body, body_json, body_base64; /* parts of a call */
+    bool is_tenants; /* no Idempotency-Key among its headers: to the target all tenants are one */
     int64_t delay, at, lease, wait; /* ms; at: Unix ms */
     int64_t priority, order, n, verb;
     int64_t outcome, status; /* outcome: enum task_complete */

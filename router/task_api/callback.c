@@ -65,21 +65,31 @@ static bool add(struct head *h, struct slice name, struct slice value, struct bo
     return true;
 }
 
+/* Also for a target to which _ and - are one. */
+static bool is_idem(struct slice name)
+{
+    static const char idem[] = "idempotency-key";
+
+    return name.n == sizeof(idem) - 1 && call_header_is(name.p, idem, name.n);
+}
+
 /* ---- of JSON ----------------------------------------------------------------------------- */
 
-static bool add_all(struct head *h, struct slice json, struct body_error *e)
+static bool add_all(struct head *h, const struct task_body *b, struct body_error *e)
 {
     const struct slice none = { 0 };
     struct slice name, value;
     struct json_scan s;
     bool first = true;
 
-    json_scan_init(&s, json);
+    json_scan_init(&s, b->headers);
     if (json_scan_peek(&s) != '{' || !json_scan_enter(&s, '{'))
         return json_say(e, "headers must be an object of strings", none, "");
     while (json_scan_member(&s, &first, &name)) {
         if (json_scan_peek(&s) != '"' || !json_scan_text(&s, &value))
             return json_say(e, "headers: ", name, " must be a string");
+        if (b->is_tenants && is_idem(name))
+            return json_say(e, "headers: ", name, " is not passed on for a tenant; say idempotency_key");
         if (!add(h, name, value, e))
             return false;
     }
@@ -116,7 +126,7 @@ bool callback_of_body(struct buf *form, const struct task_body *b, size_t *body_
     if (bodies(b) > 1)
         return json_say(e, "body, body_json and body_base64 exclude each other", none, "");
     if (!begin(form, b->method.n > 0 ? span(b->method) : literal("POST"), b->path, e) ||
-        (b->headers.n > 0 && !add_all(&h, b->headers, e)))
+        (b->headers.n > 0 && !add_all(&h, b, e)))
         return false;
     if (b->body_json.n > 0 && !h.typed &&
         !add(&h, slice_of("content-type"), slice_of("application/json"), e))
@@ -156,7 +166,7 @@ static bool is_for_us(const struct http_req *q, struct slice name, unsigned drop
     return is_one_of(name, v, ARRAY_LEN(v)) ||
            (reads && is_one_of(name, of_reads, ARRAY_LEN(of_reads))) ||
            ((drops & CALLBACK_NO_AUTH) != 0 && is_name(name, "authorization")) ||
-           ((drops & CALLBACK_NO_IDEM) != 0 && is_name(name, "idempotency-key"));
+           ((drops & CALLBACK_NO_IDEM) != 0 && is_idem(name));
 }
 
 static struct call_span method_of(const struct http_req *q)

@@ -147,6 +147,7 @@ const char *tenant_bind(const struct tenant *t, struct task_body *b, struct tena
 {
     if (t == NULL || t->key[0] == '\0')
         return NULL;
+    b->is_tenants = true;
     if ((b->has & WITH(KEY)) != 0 && !is_of(t, b->key))
         return "this token is a tenant's: its tasks have the tenant's key (key)";
     if ((b->has & WITH(PRIORITY)) != 0 && b->priority > t->priority)

@@ -172,12 +172,18 @@ static void wait_on(struct task_call *c, const struct msg_task_get_ans *m)
         return;
     }
     c->wait_ms = ms_min(left, TASK_WAIT_MAX_MS);
-    if (left > 0 && c->req != NULL && look(c))
+    if (left > 0 && c->req != NULL) {
+        if (!look(c))
+            call_problem(c, API_OUTCOME_UNKNOWN, "the router is overloaded, and the call may have begun");
         return;
+    }
     c->t->counts.waits_over++;
+    call_problem(c, API_WAIT_OVER, c->leaves
+                 ? "the target has not answered in the time that this token waits (wait= in task_tokens); a "
+                   "call that had not begun is cancelled"
+                 : "the target has not answered in the time that this token waits (wait= in task_tokens); it "
+                   "goes on: if the request had an Idempotency-Key, that finds it again");
     left_over(c);
-    call_problem(c, API_WAIT_OVER, "the target has not answered in the time that this token waits (wait= in "
-                                   "task_tokens); a call that had not begun is cancelled");
 }
 
 /* Answers as the target does. A long answer follows piece by piece; if too many do, it is looked at

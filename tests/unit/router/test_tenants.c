@@ -329,3 +329,37 @@ Test(tenants_http, a_token_that_is_revoked_ends_no_call_and_begins_none)
     tasking_reload(w.r->tasking);
     cr_expect_eq(call_with("GET", "/v1/call/gen/x", bearer, ""), 401);
 }
+
+/* Tenants are one to the target: what one of them says twice is told to no other. */
+Test(tenants_http, a_tenant_says_no_idempotency_key_to_the_target)
+{
+    static const char *const names[] = { "Idempotency-Key", "idempotency_key" };
+    char body[200], head[200];
+
+    tokens("submit gen key=tenant7", NULL);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        snprintf(body, sizeof(body), "{\"path\":\"/a\",\"headers\":{\"%s\":\"once\"}}", names[i]);
+        cr_expect_eq(ask("POST", GEN, body), 400);
+        cr_expect_not_null(strstr(str("detail"), names[i]), "%s", str("detail"));
+        snprintf(head, sizeof(head), HERS "Prefer: wait=0\r\n%s: once\r\n", names[i]);
+        cr_expect_eq(call_with("POST", "/v1/call/gen/v1/chat", head, "{}"), 202);
+        cr_expect_null(strstr(node.v[node.n].head, "once"), "%s", node.v[node.n].head);
+    }
+    tokens("submit gen", NULL);
+    cr_expect_eq(ask("POST", GEN, body), 201, "of our own servers it is passed on");
+}
+
+/* A repeat would meet the task that was cancelled for the first one. */
+Test(tenants_http, a_call_that_is_repeated_stays_and_is_told_so)
+{
+    tokens("submit gen key=tenant7 wait=1", NULL);
+    call_and_hold(HERS "Idempotency-Key: once\r\nContent-Length: 0\r\n");
+    let_pass(1050);
+    n_got = 0;
+    answer_look(TASK_WAITING);
+    UNTIL((more(), n_got > 0));
+    cr_expect_eq(atoi(got + 9), 504);
+    cr_expect_null(strstr(got, "is cancelled"), "%s", got);
+    cr_expect_not_null(strstr(got, "it goes on"));
+    cr_expect_eq(node.withdrawn, 0);
+}

@@ -47,6 +47,14 @@ static const char *read_wait(struct tenant *t, const char *value)
     return v > 0 ? NULL : "wait= must be whole seconds, from 1 to 3600";
 }
 
+static const char *read_cost(struct tenant *t, const char *value)
+{
+    long v = number(value, TASK_COST_MAX);
+
+    t->cost = (uint32_t)v;
+    return v > 0 ? NULL : "cost= must be a whole number from 1 to 1000000000";
+}
+
 static const char *read_paths(struct tenant *t, const char *value)
 {
     static const char wrong[] =
@@ -70,7 +78,11 @@ static const char *read_paths(struct tenant *t, const char *value)
 static const struct {
     const char *name;
     const char *(*read)(struct tenant *t, const char *value);
-} words[] = { { "key", read_key }, { "priority", read_priority }, { "paths", read_paths }, { "wait", read_wait } };
+} words[] = { { "key", read_key },
+              { "priority", read_priority },
+              { "paths", read_paths },
+              { "wait", read_wait },
+              { "cost", read_cost } };
 
 const char *tenant_read(struct tenant *t, char *text)
 {
@@ -85,7 +97,7 @@ const char *tenant_read(struct tenant *t, char *text)
         while (i < ARRAY_LEN(words) && (strlen(words[i].name) != n || memcmp(words[i].name, w, n) != 0))
             i++;
         if (i == ARRAY_LEN(words) || w[n] != '=')
-            return "behind the queues key=, priority=, paths= and wait= may stand, of a tenant, and nothing else";
+            return "behind the queues key=, priority=, paths=, wait= and cost= may stand, of a tenant, and nothing else";
         if ((seen >> i & 1) != 0)
             return "a word behind the queues stands twice";
         seen |= 1u << i;
@@ -93,7 +105,7 @@ const char *tenant_read(struct tenant *t, char *text)
         if (why != NULL)
             return why;
     }
-    return seen != 0 && t->key[0] == '\0' ? "priority=, paths= and wait= are a tenant's: key= is missing"
+    return seen != 0 && t->key[0] == '\0' ? "priority=, paths=, wait= and cost= are a tenant's: key= is missing"
                                            : NULL;
 }
 
@@ -152,6 +164,8 @@ const char *tenant_bind(const struct tenant *t, struct task_body *b, struct tena
         return "this token is a tenant's: its tasks have the tenant's key (key)";
     if ((b->has & WITH(PRIORITY)) != 0 && b->priority > t->priority)
         return "this token is a tenant's: its tasks have no such priority (priority)";
+    if (t->cost != 0 && b->cost > (int64_t)t->cost)
+        return "this token is a tenant's: its tasks have no such cost (see cost= of its line in task_tokens)";
     if ((b->has & WITH(NAME)) != 0)
         return "this token is a tenant's: its tasks have no name, since names are for all of the queue; "
                "send an Idempotency-Key";

@@ -4,6 +4,8 @@
  *   priority=2    highest priority that a task may ask for, and what it has without asking; 0
  *   paths=A,B     paths behind /v1/call/ENDPOINT that may be called, with a star at the end; all
  *   wait=600      seconds that a call waits for its answer, where it does not say (Prefer); 600
+ *   cost=20000    most units that one of its tasks may say that it takes; any. What is beyond a rate's
+ *                 burst is owed by all of the queue, so one who says a thousand million stops it for days
  *
  * A tenant submits and calls, and that is all: other calls of a queue are about everybody's tasks. It
  * meets no task of others: its Idempotency-Keys, and what its tasks are unique by, are its own. Weights
@@ -22,6 +24,7 @@ struct tenant { /* key "": it is the operator's own server */
     char key[2 * TASK_NAME_MAX + 2];
     uint8_t priority;
     uint16_t wait_s;
+    uint32_t cost; /* 0: any */
     char paths[TENANT_PATHS_TEXT]; /* commas between; "": all */
 };
 

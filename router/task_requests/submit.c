@@ -537,8 +537,11 @@ void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
         return;
     }
     b.idempotency_key = x->q->idempotency_key;
-    why = tenant_bind(x->tenant, &b, &texts); /* says nothing that is not the tenant's */
-    assert(why == NULL);
+    why = tenant_bind(x->tenant, &b, &texts);
+    if (why != NULL) {
+        router_problem(t->r, x->req, API_NOT_ELIGIBLE, why);
+        return;
+    }
     t->counts.routed += x->ways.n > 0;
     ask_one(t, x, w, &b, (struct slice){ (char *)t->form.data, t->form.len },
             t->form.len + b.idempotency_key.n + TENANT_ROOM, wait_ms, how);

@@ -41,7 +41,8 @@ Test(tenants, wrong_words_are_told)
         { "priority=2", "key= is missing" }, { "key=a priority=8", "priority= must be" },
         { "key=a priority=-1", "priority= must be" }, { "key=a priority=1x", "priority= must be" },
         { "key=a wait=0", "wait= must be" }, { "key=a wait=3601", "wait= must be" },
-        { "key=a wait=", "wait= must be" }, { "key=a paths=", "paths= must be" },
+        { "key=a wait=", "wait= must be" }, { "key=a cost=0", "cost= must be" },
+        { "key=a cost=1000000001", "cost= must be" }, { "cost=5", "key= is missing" }, { "key=a paths=", "paths= must be" },
         { "key=a paths=v1", "paths= must be" }, { "key=a paths=/a,", "paths= must be" },
         { "key=a paths=/a*b", "paths= must be" }, { "key=a paths=/../b", "paths= must be" },
         { "key=a paths=/a?b", "paths= must be" }, { "key=a paths=/a**", "paths= must be" },
@@ -328,6 +329,21 @@ Test(tenants_http, a_token_that_is_revoked_ends_no_call_and_begins_none)
     cr_assert(f != NULL && fputs("# nobody\n", f) > 0 && fclose(f) == 0);
     tasking_reload(w.r->tasking);
     cr_expect_eq(call_with("GET", "/v1/call/gen/x", bearer, ""), 401);
+}
+
+/* What a task takes beyond a rate's burst is owed by all of its queue. */
+Test(tenants_http, a_tenant_says_no_larger_cost_than_its_line)
+{
+    tokens("submit gen key=tenant7 cost=50", NULL);
+    cr_expect_eq(ask("POST", GEN, "{\"path\":\"/a\",\"cost\":50}"), 201);
+    cr_expect_eq(ask("POST", GEN, "{\"path\":\"/a\",\"cost\":51}"), 403);
+    cr_expect_eq(ask("POST", GEN "/batch", "[{\"path\":\"/b\",\"cost\":51},{\"path\":\"/c\"}]"), 207);
+    cr_expect_eq(json_integer_value(json_object_get(json_array_get(js, 0), "status")), 403);
+    cr_expect_eq(call_with("POST", "/v1/call/gen/a", HERS "Prefer: wait=0\r\nsegq-cost: 51\r\n", "{}"), 403);
+    cr_expect_not_null(strstr(error_str("message"), "cost="));
+    cr_expect_eq(call_with("POST", "/v1/call/gen/a", HERS "Prefer: wait=0\r\nsegq-cost: 50\r\n", "{}"), 202);
+    cr_expect_eq(node.n, 3);
+    cr_expect_eq(own_cost(&node.v[3].own), 50);
 }
 
 /* Tenants are one to the target: what one of them says twice is told to no other. */

@@ -17,6 +17,7 @@ typedef uint32_t part_no; /* a partition, never used again; 0: none */
 #define ATTEMPTS_MAX    62
 #define TASK_KEY_LEVELS 3   /* queue, key, key below it */
 #define TASK_NAME_MAX   64  /* bytes of a queue's name, of a key, of a caller's name */
+#define TARGET_NO_MAX   63  /* targets of an endpoint have numbers from 1 */
 #define TASK_IDEM_MAX   128 /* bytes of an Idempotency-Key */
 #define DELAY_MAX_MS    ((msec_t)367 * 24 * 3600 * 1000)
 #define BACKOFF_MAX     ((msec_t)24 * 3600 * 1000)

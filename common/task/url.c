@@ -77,6 +77,23 @@ const char *url_parse(struct url *u, const char *text)
     return why != NULL ? why : path(u, end);
 }
 
+bool url_next(struct url *u, const char **list)
+{
+    char one[URL_PATH_MAX + URL_HOST_MAX + 20];
+
+    while (**list != '\0') {
+        size_t n = strcspn(*list, " ");
+        bool fits = n < sizeof(one);
+
+        memcpy(one, *list, fits ? n : 0);
+        one[fits ? n : 0] = '\0';
+        *list += n + ((*list)[n] == ' ');
+        if (url_parse(u, one) == NULL)
+            return true;
+    }
+    return false;
+}
+
 const char *url_authority(struct url *u, const char *p, size_t n, size_t *used)
 {
     char head[URL_HOST_MAX + 20];

@@ -17,6 +17,8 @@ struct url {
 
 /* NULL, or what is wrong. */
 const char *url_parse(struct url *u, const char *text);
+/* The next good one of a list with blanks between them, which goes behind it; false: there is none. */
+bool url_next(struct url *u, const char **list);
 /* Reads any url of n bytes: scheme, host and port; *used: bytes up to where its path begins. NULL, or
  * what is wrong. */
 const char *url_authority(struct url *u, const char *p, size_t n, size_t *used);

@@ -59,7 +59,8 @@ MESSAGE(task_get_ans, TaskGetAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES
         COL(history, started_ms, attempt_started_ms), COL(history, ended_ms, attempt_ended_ms),
         COL(history, again_ms, attempt_again_ms),
         COL_BYTES_LATER(history, reason.p, reason.n, attempt_reason, ATTEMPT_REASON),
-        NUM(result_whole), NUM(waiting), NUM(waiting_capped))
+        NUM(result_whole), NUM(waiting), NUM(waiting_capped),
+        IN(target, 0, TARGET_NO_MAX))
 
 MESSAGE(task_take, TaskTake, NULL, NUM(part), NUM(epoch), NAME(queue), IN(most, 1, TASK_ROWS_MAX),
         NUM(lease_ms), NUM(wait_ms))
@@ -155,7 +156,8 @@ MESSAGE(endpoint, Endpoint, NULL, NUM(epoch), NAME(name), NUM(serial), NUM(versi
         FILE_NAME(secret_file), FILE_NAME(ca_file), FILE_NAME(cert_file), FILE_NAME(key_file),
         TEXT(proxy, ENDPOINT_URL_MAX), NUM(adaptive_min), TEXT(budget, NAME_MAX_LEN), NUM(tripped),
         NUM(resets), NUM(probe), NUM(max_answer), TEXT(auth_field, ENDPOINT_AUTH_MAX),
-        FILE_NAME(auth_file))
+        FILE_NAME(auth_file), NUM(targets), NAME(of), IN(target, 0, TARGET_NO_MAX),
+        NUM(weight))
 
 MESSAGE(endpoint_drop, EndpointDrop, NULL, NUM(epoch), NAME(name))
 
@@ -202,6 +204,7 @@ PART(map_task_node, struct map_task_node, MapTaskNode, NULL, NUM(no), TEXT(name,
 
 PART(map_pool, struct map_pool, MapPool, NULL, NAME(match), NUM(paused), NUM(max_body),
      NAME(endpoint), TEXT(url, ENDPOINT_URL_MAX), NUM(cancel_on_disconnect),
+     TEXTS(urls, n_urls, urls, 0, TARGETS_MAX, ENDPOINT_URL_MAX),
      ROWS(v, n, n_part, 0, PARTS_MAX), COL(v, part, part), COL(v, epoch, part_epoch),
      COL(v, node, part_node))
 

@@ -145,6 +145,7 @@ struct msg_task_get_ans {
     struct bytes_of result;   /* the part that is kept, */
     uint64_t result_length;   /* length in bytes; 0: no result */
     struct bytes_of result_sha256; /* hash of all of them */
+    uint32_t target;          /* RUNNING: the number of its endpoint's target; 0: not known, or one url */
     bool result_whole;        /* longer than `result`; TASK_READ has all of it */
     uint32_t status;          /* status of the target's answer; 0: none */
     const char *content_type; /* type of the result; "": none */

@@ -26,6 +26,8 @@
 #define ENDPOINT_WHY_MAX   399
 #define ENDPOINT_ALLOW_MAX 32 /* networks */
 #define ENDPOINT_NET_MAX   49 /* bytes of a network as text */
+#define TARGETS_MAX        32 /* targets of an endpoint */
+#define TARGET_SIGN        '#' /* the name of a target: "gen#3"; no endpoint's name has it */
 
 /* Life of a partition at a node. Numbers of the wire: never changed. */
 enum part_life {
@@ -129,6 +131,10 @@ struct msg_endpoint {
     uint64_t max_answer; /* bytes of an answer that is kept whole; 0: as much as of any result */
     const char *auth_field; /* "authorization: Bearer ": goes before the secret */
     const char *auth_file;  /* file of that secret; "": none */
+    bool targets;        /* calls go to its targets, each told by an ENDPOINT of its own; no url */
+    const char *of;      /* a target of this endpoint; "": an endpoint. Then: */
+    uint32_t target;     /* number of the target, 1 .. TARGET_NO_MAX, which no other target of it has */
+    uint32_t weight;
 };
 
 struct msg_endpoint_drop { /* no pool of this node has it any more: no call begins */
@@ -282,7 +288,9 @@ struct map_pool {
     bool paused;
     uint32_t max_body; /* bytes */
     const char *endpoint; /* tasks are calls; "": workers take them */
-    const char *url;      /* url of the endpoint; "": none */
+    const char *url;      /* url of the endpoint; "": none. As routers keep it: with those of its targets */
+    uint32_t n_urls;
+    const char **urls;    /* urls of its targets; the first is `url`, for routers that know no others */
     bool cancel_on_disconnect; /* a call whose client goes is cancelled, unless it has begun */
     uint32_t n;
     struct map_part *v; /* by share */

@@ -48,6 +48,7 @@ const SENTENCES = {
   endpoint_probed: e => `Endpoint ${e.endpoint} probed`,
   endpoint_reset: e => `Endpoint ${e.endpoint} reset: its calls go, a tenth of them at first`,
   endpoint_tripped: e => `Endpoint ${e.endpoint} TRIPPED: no call begins until its reset`,
+  target_gone: e => `Endpoint ${e.endpoint}: its former target ${e.url} has no calls any more`,
   endpoint_removed: e => `Endpoint ${e.endpoint} REMOVED, with its pools and their tasks`,
   key_pinned: e => `Key ${e.key} of queue ${e.queue} is pinned (version ${e.version})`,
   key_unpinned: e => `Key ${e.key} of queue ${e.queue} is not pinned any more`,

@@ -78,7 +78,7 @@ const ENDPOINTS = [
   ['Rate', x => x.rate_per_s ? rate(x.rate_per_s) + '/s' : 'any', 'n'], ['At once', x => x.adaptive ? number(x.adaptive) + ', adaptive' : x.max_concurrent ? number(x.max_concurrent) : 'any', 'n'],
   ['Under way', x => number(x.in_flight) + (x.held ? `, ${number(x.held)} held` : ''), 'n'], ['Succeeded', x => number(x.succeeded), 'n'], ['Failed', x => number(x.failed), 'n'],
   ['Mean time', x => x.succeeded + x.failed ? number(x.ms / (x.succeeded + x.failed)) + ' ms' : '–', 'n'], ['Limited by', x => bindsOf(x, live.tasks.pools)],
-  ['URL', x => x.url, 'url'], ['Order', x => x.paused ? 'Resume …' : 'Pause …', 'name', x => el('button', { type: 'button', class: 'link', 'data-needs': 'operator', on: { click: () => askEndpoint(x.name) } })],
+  ['URL', x => x.url || (x.targets ?? []).map(t => `${t.url} ${t.state}`).join(', '), 'url'], ['Order', x => x.paused ? 'Resume …' : 'Pause …', 'name', x => el('button', { type: 'button', class: 'link', 'data-needs': 'operator', on: { click: () => askEndpoint(x.name) } })],
   ['Breaker', x => endpointIsShut(x) ? 'Reset …' : 'Trip …', 'name', x => el('button', { type: 'button', class: 'link', 'data-needs': 'operator', on: { click: () => askBreaker(x.name) } })],
   ['Try', x => endpointIsShut(x) ? 'Probe …' : '–', 'name', x => el('button', { type: 'button', class: 'link', 'data-needs': 'operator', on: { click: () => askProbe(x.name) } })],
 ];

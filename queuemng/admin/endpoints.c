@@ -22,6 +22,62 @@ static void pause(struct admin_call *c, const struct endpoint_def *old, bool on)
     admin_define(c, DEF_ENDPOINT, c->name, &d, rc, &e, 200);
 }
 
+/* ---- targets --------------------------------------------------------------------- */
+
+static void add_target(void *list, const void *view)
+{
+    const struct mng_target_view *v = view;
+    const char *state = v->gone || v->draining ? (v->sum.in_flight > 0 ? "draining" : "drained")
+                        : v->unusable[0] != 0  ? "unusable"
+                        : v->open > 0          ? "down"
+                        : v->half_open > 0     ? "half-open" : "up";
+
+#define N(n) (json_int_t)(n)
+    (void)json_array_append_new(
+        list, json_pack("{s:s,s:s,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "url", v->url,
+                        "state", state, "gone", v->gone, "weight", N(v->weight), "max_concurrent",
+                        N(v->max_concurrent), "slots", N(v->slots == ENDPOINT_ANY ? 0 : v->slots), "nodes",
+                        N(v->nodes), "open", N(v->open), "half_open", N(v->half_open), "unusable", v->unusable,
+                        "in_flight", N(v->sum.in_flight), "held", N(v->sum.held), "sent", N(v->sum.sent),
+                        "succeeded", N(v->sum.succeeded), "failed", N(v->sum.failed), "ms", N(v->sum.ms),
+                        "adaptive", N(v->sum.adaptive)));
+#undef N
+}
+
+json_t *admin_endpoint_targets(const struct mng *m, const char *endpoint)
+{
+    json_t *list = json_array();
+
+    mng_each_target(m, endpoint, add_target, list);
+    return list;
+}
+
+static int set_draining(struct endpoint_def *d, const char *url, bool on, struct err *e)
+{
+    struct endpoint_target *v = d->targets.v;
+
+    if (d->targets.n == 0)
+        return err_set(e, SQ_EINVAL, "endpoint %s has a url, and no targets: pause it instead", d->name);
+    for (size_t i = 0; i < d->targets.n; i++)
+        if (strcmp(v[i].url, url) == 0) {
+            v[i].draining = on;
+            return 0;
+        }
+    return err_set(e, SQ_EINVAL, "?url=: endpoint %s has no target of this url", d->name);
+}
+
+static void drain(struct admin_call *c, const struct endpoint_def *old, bool on)
+{
+    char url[ENDPOINT_URL_MAX + 1] = "";
+    struct endpoint_def d = { 0 };
+    struct err e = { 0 };
+    int rc = cfg_copy(&d, sizeof(d), endpoint_def_keys, old);
+
+    (void)admin_query(c->q->query, "url", url, sizeof(url));
+    rc = rc < 0 ? err_set(&e, rc, "endpoint %s: %s", c->name, sq_strerror(rc)) : set_draining(&d, url, on, &e);
+    admin_define(c, DEF_ENDPOINT, c->name, &d, rc, &e, 200);
+}
+
 /* ---- trip, reset, probe ---------------------------------------------------------- */
 
 /* Writes what came of a probe, in words; also of a pending one. */
@@ -43,8 +99,8 @@ static void add_probe(void *list, const void *view)
 {
     const struct mng_probe_view *v = view;
 
-    (void)json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:I}", "node", v->node, "outcome",
-                                                outcome(v), "answer", v->said, "ms",
+    (void)json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s,s:I}", "node", v->node, "target", v->target,
+                                                "outcome", outcome(v), "answer", v->said, "ms",
                                                 (json_int_t)v->ms));
 }
 
@@ -82,8 +138,13 @@ static void order(struct admin_call *c, const struct endpoint_def *old, const ch
 
     if (old == NULL)
         admin_answer_def(c, DEF_ENDPOINT, c->name, 404);
+    else if (strcmp(verb, "targets") == 0)
+        admin_json(c->a, 200, json_pack("{s:s,s:o}", "endpoint", c->name, "targets",
+                                        admin_endpoint_targets(c->s->mng, c->name)));
     else if (get)
         admin_json(c->a, 200, state_json(c));
+    else if (strcmp(verb, "drain") == 0 || strcmp(verb, "undrain") == 0)
+        drain(c, old, verb[0] == 'd');
     else if (o != ENDPOINT_NORDERS)
         steer(c, o);
     else

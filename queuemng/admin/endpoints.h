@@ -9,6 +9,9 @@ struct key_path;
 /* /v1/admin/endpoints/NAME[/VERB]; verb: "" or what stands behind the name */
 void admin_endpoint(struct admin_call *c);
 
+/* The targets of an endpoint that has several, for answers; new reference. */
+json_t *admin_endpoint_targets(const struct mng *m, const char *endpoint);
+
 /* /v1/admin/task-queues/QUEUE/tasks/keys/KEY[/ORDER] */
 void admin_pin(struct admin_call *c, const struct key_path *k);
 

@@ -77,10 +77,15 @@ static bool is_call(const struct mng_part_view *p)
     return p->endpoint != NULL && p->endpoint[0] != '\0';
 }
 
-static void waits_for_call(const struct msg_task_get_ans *m, const char *endpoint, char *out,
+static void waits_for_call(const struct msg_task_get_ans *m, const struct mng_part_view *p, char *out,
                            size_t cap)
 {
-    if (m->eta == TASK_ETA_CONCURRENCY)
+    const char *endpoint = p->endpoint;
+
+    if (m->eta == TASK_ETA_CONCURRENCY && p->targeted)
+        snprintf(out, cap, "endpoint %s, or each of its targets that is up, has as many calls under way as it may "
+                 "have (max_concurrent): `segqctl endpoint targets %s`", endpoint, endpoint);
+    else if (m->eta == TASK_ETA_CONCURRENCY)
         snprintf(out, cap, "endpoint %s has as many calls under way as it may have (max_concurrent)", endpoint);
     else if (m->eta == TASK_ETA_ADAPTIVE)
         snprintf(out, cap, "endpoint %s has as many calls under way as its target bears now (adaptive)", endpoint);
@@ -104,6 +109,9 @@ static void waits_for(const struct msg_task_get_ans *m, const struct mng_part_vi
     else if (m->eta == TASK_ETA_TRIPPED)
         snprintf(out, cap, "endpoint %s was tripped by an operator: no call begins until `segqctl "
                  "endpoint reset %s`", p->endpoint, p->endpoint);
+    else if (m->eta == TASK_ETA_ENDPOINT && p->targeted)
+        snprintf(out, cap, "each target of endpoint %s is down, drained, or cannot be used: `segqctl endpoint "
+                 "targets %s`", p->endpoint, p->endpoint);
     else if (m->eta == TASK_ETA_ENDPOINT)
         snprintf(out, cap, "endpoint %s is down, or cannot be used: `segqctl endpoint list`",
                  p->endpoint);
@@ -121,7 +129,7 @@ static void waits_for(const struct msg_task_get_ans *m, const struct mng_part_vi
     else if ((m->limited & CLOSED_BUDGET) != 0)
         snprintf(out, cap, "endpoint %s has no more of budget %s now", p->endpoint, m->limited_by);
     else if (is_call(p))
-        waits_for_call(m, p->endpoint, out, cap);
+        waits_for_call(m, p, out, cap);
     else
         snprintf(out, cap, "no limit stops it: a worker has to take it, after those before it");
 }
@@ -131,7 +139,8 @@ static const char *last_end(const struct msg_task_get_ans *m)
     return m->n_history > 0 ? attempt_end_word(m->history[m->n_history - 1].end) : "see its history";
 }
 
-static void because(const struct msg_task_get_ans *m, const struct mng_part_view *p, char *out,
+/* at: the url of the target that has it; "". */
+static void because(const struct msg_task_get_ans *m, const struct mng_part_view *p, const char *at, char *out,
                     size_t cap)
 {
     switch ((enum task_state)m->state) {
@@ -146,8 +155,9 @@ static void because(const struct msg_task_get_ans *m, const struct mng_part_view
                  m->attempts, last_end(m));
         break;
     case TASK_RUNNING:
-        snprintf(out, cap, "%s: attempt %u; the lease ends at ends_at%s",
-                 is_call(p) ? "the call is under way" : "a worker has it", m->attempts,
+        snprintf(out, cap, "%s%s%s: attempt %u; the lease ends at ends_at%s",
+                 is_call(p) ? "the call is under way" : "a worker has it", at[0] != 0 ? " at " : "", at,
+                 m->attempts,
                  m->stopping ? "; it was cancelled: this attempt is its last" : "");
         break;
     case TASK_DEAD:
@@ -165,15 +175,15 @@ static void because(const struct msg_task_get_ans *m, const struct mng_part_view
 }
 
 json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *p,
-                  const struct token_key *k)
+                  const char *target, const struct token_key *k)
 {
-    char token[TASK_TOKEN_LEN + 1] = "", id[40], why[300];
+    char token[TASK_TOKEN_LEN + 1] = "", id[40], why[300 + ENDPOINT_URL_MAX];
     json_t *j;
 
     if (k != NULL)
         task_token_write(p->st.part, m->no, k, token);
     snprintf(id, sizeof(id), "%u-%llu", p->st.part, (unsigned long long)m->no);
-    because(m, p, why, sizeof(why));
+    because(m, p, target, why, sizeof(why));
     j = json_pack("{s:s,s:s*,s:s,s:s,s:s,s:i,s:i,s:I,s:b}", "id", id, "task", k != NULL ? token : NULL, "queue",
                   m->queue, "state", task_state_word((enum task_state)m->state), "because", why,
                   "priority", m->priority, "attempts", (int)m->attempts, "order",
@@ -190,6 +200,8 @@ json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *
                                               "ended_at", moment(m->ended_ms)));
     if (own_cost(&m->own) > 1)
         (void)json_object_set_new(j, "cost", json_integer((json_int_t)own_cost(&m->own)));
+    if (target[0] != 0)
+        (void)json_object_set_new(j, "target", json_string(target));
     if (task_maybe_executed(m))
         (void)json_object_set_new(j, "maybe_executed", json_true());
     if (m->n_history > 0)

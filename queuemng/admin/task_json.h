@@ -4,8 +4,9 @@
 
 #include "queuemng/admin/answers.h"
 
-/* With a sentence on what it waits for; with its token, if there is a key for it. NULL: no memory. */
+/* With a sentence on what it waits for; with the url of the target that has it, unless that is ""; with its token, if there is a key for it. NULL: no memory. */
 json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *p,
+                  const char *target,
                   const struct token_key *k);
 /* A key with tasks that wait; a queue with tasks that wait or are dead; how many these are. */
 json_t *task_key_json(const struct key_row *k, const char *queue, const struct mng *m);

@@ -278,6 +278,18 @@ static bool add_task_nodes(const struct mng *m, struct arena *a, struct msg_task
     return !a->failed;
 }
 
+/* Names the urls of all its targets. */
+static void add_urls(struct arena *a, const struct endpoint_def *d, struct map_pool *r)
+{
+    const struct endpoint_target *v = d->targets.v;
+
+    r->urls = arena_array(a, (uint32_t)d->targets.n, sizeof(*r->urls));
+    for (size_t i = 0; r->urls != NULL && i < d->targets.n; i++)
+        r->urls[r->n_urls++] = arena_strdup(a, v[i].url);
+    if (r->n_urls > 0)
+        r->url = r->urls[0];
+}
+
 static bool add_pool(const struct mng *m, struct arena *a, const struct mpool *p,
                      struct map_pool *r)
 {
@@ -293,6 +305,8 @@ static bool add_pool(const struct mng *m, struct arena *a, const struct mpool *p
                             .v = arena_array(a, p->n, sizeof(*r->v)) };
     if (r->v == NULL)
         return false;
+    if (e != NULL && e->def.targets.n > 0)
+        add_urls(a, &e->def, r);
     for (uint32_t i = 0; i < p->n; i++) {
         const struct mpart *x = &p->part[i];
 

@@ -44,6 +44,17 @@ struct mng_part_moves mng_part_moves(const struct mng *m)
     return n;
 }
 
+static void add_row(struct endpoint_row *sum, const struct endpoint_row *r)
+{
+    sum->in_flight += r->in_flight;
+    sum->held += r->held;
+    sum->sent += r->sent;
+    sum->succeeded += r->succeeded;
+    sum->failed += r->failed;
+    sum->ms += r->ms;
+    sum->adaptive += r->adaptive;
+}
+
 void mng_each_endpoint(const struct mng *m, mng_each_fn fn, void *ctx)
 {
     each_endpoint(m, x) {
@@ -56,27 +67,57 @@ void mng_each_endpoint(const struct mng *m, mng_each_fn fn, void *ctx)
             v.half_open += s->st.breaker == BREAKER_PROBES;
             if (s->unusable[0] != 0)
                 v.unusable = s->unusable;
-            v.sum.in_flight += s->st.in_flight;
-            v.sum.held += s->st.held;
-            v.sum.sent += s->st.sent;
-            v.sum.succeeded += s->st.succeeded;
-            v.sum.failed += s->st.failed;
-            v.sum.ms += s->st.ms;
-            v.sum.adaptive += s->st.adaptive;
+            add_row(&v.sum, &s->st);
+        }
+        each_target(x, t)
+            each_share(t, s)
+                v.sum.adaptive += s->st.adaptive;
+        fn(ctx, &v);
+    }
+}
+
+void mng_each_target(const struct mng *m, const char *name, mng_each_fn fn, void *ctx)
+{
+    const struct mendpoint *x = defined_find(m, DEF_ENDPOINT, name);
+
+    if (x == NULL)
+        return;
+    each_target(x, t) {
+        struct mng_target_view v = { .url = t->def.url, .weight = t->weight,
+                                     .max_concurrent = (uint64_t)t->def.max_concurrent,
+                                     .draining = t->def.paused, .gone = t->gone, .unusable = "" };
+
+        each_share(t, s) {
+            v.nodes += s->owner;
+            v.open += s->st.breaker == BREAKER_OPEN;
+            v.half_open += s->st.breaker == BREAKER_PROBES;
+            if (s->unusable[0] != 0)
+                v.unusable = s->unusable;
+            v.slots += u64_min(s->said.slots, ENDPOINT_ANY - v.slots);
+            add_row(&v.sum, &s->st);
         }
         fn(ctx, &v);
     }
 }
 
-void mng_each_probe(const struct mng *m, const char *name, mng_each_fn fn, void *ctx)
+const char *mng_target_url(const struct mng *m, const char *name, uint32_t no)
 {
     const struct mendpoint *x = defined_find(m, DEF_ENDPOINT, name);
 
-    if (x == NULL || x->probe == 0)
-        return;
+    if (x == NULL || no == 0)
+        return "";
+    each_target(x, t)
+        if (t->no == no)
+            return t->def.url;
+    return "";
+}
+
+static void add_probes(const struct mendpoint *x, const char *target, mng_each_fn fn, void *ctx)
+{
     each_share(x, s) {
         bool heard = s->heard && s->st.probe == x->probe;
         struct mng_probe_view v = { .node = s->node->name,
+                                    .target = target,
                                     .there = s->node->registered,
                                     .heard = heard,
                                     .state = heard ? s->st.probe_state : PROBE_ASKED,
@@ -88,8 +129,21 @@ void mng_each_probe(const struct mng *m, const char *name, mng_each_fn fn, void 
     }
 }
 
-static struct mng_part_view part_view(const struct mpool *p, uint32_t share)
+void mng_each_probe(const struct mng *m, const char *name, mng_each_fn fn, void *ctx)
 {
+    const struct mendpoint *x = defined_find(m, DEF_ENDPOINT, name);
+
+    if (x == NULL || x->probe == 0)
+        return;
+    if (x->targets.n == 0)
+        add_probes(x, "", fn, ctx);
+    each_target(x, t)
+        add_probes(t, t->def.url, fn, ctx);
+}
+
+static struct mng_part_view part_view(const struct mng *m, const struct mpool *p, uint32_t share)
+{
+    const struct mendpoint *e = defined_find(m, DEF_ENDPOINT, p->def.endpoint);
     const struct mpart *x = &p->part[share];
     struct mng_part_view v = { .pool = p->def.match,
                                .node = x->node != NULL ? x->node->name : "",
@@ -98,6 +152,7 @@ static struct mng_part_view part_view(const struct mpool *p, uint32_t share)
                                .up = x->confirmed,
                                .paused = p->def.paused,
                                .endpoint = p->def.endpoint,
+                               .targeted = e != NULL && e->def.targets.n > 0,
                                .peer = x->confirmed ? x->node->peer : 0,
                                .st = x->st };
 
@@ -111,7 +166,7 @@ void mng_each_part(const struct mng *m, const char *match, mng_each_fn fn, void 
     const struct mpool *p = defined_find(m, DEF_POOL, match);
 
     for (uint32_t i = 0; p != NULL && i < p->n; i++) {
-        struct mng_part_view v = part_view(p, i);
+        struct mng_part_view v = part_view(m, p, i);
 
         fn(ctx, &v);
     }
@@ -126,7 +181,7 @@ void mng_each_part_of(const struct mng *m, const char *queue, mng_each_fn fn, vo
 
         if (!queue_matches(p->def.match, queue, n))
             continue;
-        v = part_view(p, part_share(queue, n, p->n));
+        v = part_view(m, p, part_share(queue, n, p->n));
         fn(ctx, &v);
     }
 }
@@ -136,7 +191,7 @@ bool mng_part(const struct mng *m, part_no no, struct mng_part_view *v)
     const struct mpart *x = part_find(m, no);
 
     if (x != NULL)
-        *v = part_view(x->pool, (uint32_t)(x - x->pool->part));
+        *v = part_view(m, x->pool, (uint32_t)(x - x->pool->part));
     return x != NULL;
 }
 

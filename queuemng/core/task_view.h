@@ -13,6 +13,7 @@ struct pool_def;
 
 struct mng_probe_view { /* the last probe by hand, at one node */
     const char *node;
+    const char *target;  /* url of the target; "": the endpoint has a url of its own */
     bool there, heard;   /* has a link; has said something of this probe */
     uint8_t state;       /* enum probe_state: ASKED while it has not said anything */
     uint64_t ms;
@@ -28,6 +29,19 @@ struct mng_endpoint_view {
     uint64_t probe; /* the number of the last one by hand; 0: none since this manager leads */
     struct endpoint_row sum; /* sum of what was reported last; texts are not set */
 };
+
+struct mng_target_view {
+    const char *url;
+    uint64_t max_concurrent, weight, slots; /* max_concurrent 0: any; slots: that nodes may use now */
+    bool draining, gone;     /* gone: not in the definition any more, and not yet empty */
+    uint32_t nodes, open, half_open;
+    const char *unusable;    /* see mng_endpoint_view */
+    struct endpoint_row sum;
+};
+/* Lists the targets of an endpoint that has several, by their numbers. */
+void mng_each_target(const struct mng *m, const char *name, mng_each_fn fn, void *ctx);
+/* The url of the endpoint's target of this number; "": not known. */
+const char *mng_target_url(const struct mng *m, const char *name, uint32_t no);
 
 bool mng_endpoint_tripped(const struct mng *m, const char *name); /* false also: there is none */
 
@@ -59,6 +73,7 @@ struct mng_part_view {
     bool up;                 /* in service at its node */
     bool paused;             /* pause of its pool: nothing is taken */
     const char *endpoint;    /* endpoint that the pool's tasks are calls to; "": none */
+    bool targeted;           /* which has several targets */
     peer_no peer;            /* the link to that node; 0: none */
     struct part_status_row st;
 };

@@ -173,7 +173,15 @@ static LIST_VIEW(endpoints, "endpoints", "no endpoints\n", COL("ENDPOINT", "{nam
                  COL(">LIMIT_NOW", "{?adaptive:{adaptive%}|-}"), COL(">NODES", "{nodes#}"),
                  COL(">IN_FLIGHT", "{in_flight#}"), COL(">HELD", "{held#}"),
                  COL(">SENT", "{sent#}"), COL(">SUCCEEDED", "{succeeded#}"),
-                 COL(">FAILED", "{failed#}"), COL(">MS", "ms", put_mean), COL("URL", "{url}"))
+                 COL(">FAILED", "{failed#}"), COL(">MS", "ms", put_mean),
+                 COL("URL", "{?url:{url}|(endpoint targets {name})}"))
+
+LIST_VIEW(view_targets_of, "targets", "no targets: it has a url of its own\n", COL("TARGET", "{url}"),
+          COL("STATE", "{state}{?gone:, removed}{?unusable:: {unusable}}"), COL(">WEIGHT", "{weight#}"),
+          COL(">MAX_CONCURRENT", "{?max_concurrent:{max_concurrent%}|-}"),
+          COL(">LIMIT_NOW", "{?adaptive:{adaptive%}|-}"), COL(">IN_FLIGHT", "{in_flight#}"),
+          COL(">HELD", "{held#}"), COL(">SENT", "{sent#}"), COL(">SUCCEEDED", "{succeeded#}"),
+          COL(">FAILED", "{failed#}"), COL(">MS", "ms", put_mean))
 
 void view_endpoints(struct buf *b, const json_t *doc)
 {
@@ -212,7 +220,7 @@ static void put_probe(struct buf *b, const json_t *x, const char *path)
     ctl_say(b, x, sentence);
 }
 
-LIST_VIEW(view_probe, "probe", "no task node calls it\n", COL("NODE", "{node}"),
+LIST_VIEW(view_probe, "probe", "no task node calls it\n", COL("NODE", "{node}{?target:, {target}}"),
           COL(">MS", "{?outcome=ended:{ms#}|-}"), COL("ANSWER", "outcome", put_probe))
 
 /* ---- tasks ---- */

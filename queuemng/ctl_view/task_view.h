@@ -18,6 +18,7 @@ void view_endpoints(struct buf *b, const json_t *doc);
 /* A line for each pool that refuses tasks, or whose tasks no worker takes: GET /v1/admin/task-queues. */
 void view_task_trouble(struct buf *b, const json_t *doc);
 void view_probe(struct buf *b, const json_t *doc);
+void view_targets_of(struct buf *b, const json_t *doc);
 
 /* GET /v1/admin/task-queues/QUEUE/tasks */
 void view_tasks(struct buf *b, const json_t *doc);

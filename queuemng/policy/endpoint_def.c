@@ -1,6 +1,7 @@
 /* endpoint_def.c: the table of an endpoint's definition, and what a table cannot say. */
 #include "queuemng/policy/endpoint_def.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/ip.h"
@@ -55,12 +56,28 @@ static const struct cfg_key tls_keys[] = {
     { 0 },
 };
 
+#define TARGET(f) offsetof(struct endpoint_target, f)
+static const struct cfg_key target_keys[] = {
+    { "url", CFG_STR, TARGET(url), NULL, 1, ENDPOINT_URL_MAX, true,
+      "http or https, host, port, path; a call's path goes behind it", 0, 0, 0 },
+    { "max_concurrent", CFG_INT, TARGET(max_concurrent), "0", 0, TASKS_MAX, true,
+      "calls under way at it at once; 0 = any", 0, 0, 0 },
+    { "weight", CFG_INT, TARGET(weight), "1", 1, TARGET_WEIGHT_MAX, true,
+      "its share beside other targets that have slots free", 0, 0, 0 },
+    { "draining", CFG_BOOL, TARGET(draining), "false", 0, 0, true,
+      "no call to it begins; those under way end", 0, 0, 0 },
+    { 0 },
+};
+
 #define AT(f) offsetof(struct endpoint_def, f)
 const struct cfg_key endpoint_def_keys[] = {
     { "name", CFG_STR, AT(name), NULL, 1, TASK_NAME_MAX, true,
       "name by which pools refer to it", 0, 0, 0 },
-    { "url", CFG_STR, AT(url), NULL, 1, ENDPOINT_URL_MAX, true,
-      "http or https, host, port, path; a call's path goes behind it", 0, 0, 0 },
+    { "url", CFG_STR, AT(url), "", 0, ENDPOINT_URL_MAX, true,
+      "http or https, host, port, path; a call's path goes behind it; \"\" = it has targets", 0, 0, 0 },
+    { "targets", CFG_OBJS, AT(targets), "", 0, TARGETS_MAX, true,
+      "several servers in place of url: a call goes to one that has slots free", 0, target_keys,
+      sizeof(struct endpoint_target) },
     { "allow", CFG_STRS, AT(allow), "", 0, ENDPOINT_ALLOW_MAX, true,
       "networks that it may have its address in although they are not public (10.0.0.0/8)", 0, 0, 0 },
     { "rate_per_s", CFG_NUM, AT(rate_per_s), "0", 0, 1e6, true,
@@ -167,7 +184,7 @@ static const char *url_wrong(const char *url, bool with_path)
 
 static int url_check(const struct endpoint_def *d, const char *key, const char *url, struct err *e)
 {
-    const char *wrong = url_wrong(url, url == d->url);
+    const char *wrong = url_wrong(url, url != d->proxy);
 
     return wrong == NULL ? 0 : err_set(e, SQ_EINVAL, "endpoint %s: %s %s", d->name, key, wrong);
 }
@@ -184,11 +201,48 @@ static int allow_check(const struct endpoint_def *d, struct err *e)
     return 0;
 }
 
+const struct endpoint_target *endpoint_target_of(const struct endpoint_def *d, const char *url)
+{
+    const struct endpoint_target *v = d->targets.v;
+
+    for (size_t i = 0; i < d->targets.n; i++)
+        if (strcmp(v[i].url, url) == 0)
+            return &v[i];
+    return NULL;
+}
+
+static int targets_check(const struct endpoint_def *d, struct err *e)
+{
+    const struct endpoint_target *v = d->targets.v;
+    int rc = 0;
+
+    if ((d->url[0] != 0) == (d->targets.n > 0))
+        return err_set(e, SQ_EINVAL, "endpoint %s: %s", d->name,
+                       d->url[0] != 0 ? "url and targets: one of the two (url=\"\" takes it away)"
+                                      : "url is missing, or targets");
+    if (d->targets.n > 0 && strlen(d->name) > TARGETED_NAME_MAX)
+        return err_set(e, SQ_EINVAL, "endpoint %s: with targets its name has at most %d characters",
+                       d->name, TARGETED_NAME_MAX);
+    for (size_t i = 0; rc == 0 && i < d->targets.n; i++) {
+        char key[40];
+
+        snprintf(key, sizeof(key), "targets.%zu.url", i);
+        rc = url_check(d, key, v[i].url, e);
+        if (rc == 0 && endpoint_target_of(d, v[i].url) != &v[i])
+            rc = err_set(e, SQ_EINVAL, "endpoint %s: %s: %s is there twice", d->name, key, v[i].url);
+        if (rc == 0 && d->adaptive.max != 0 && v[i].max_concurrent != 0 &&
+            d->adaptive.min > v[i].max_concurrent)
+            rc = err_set(e, SQ_EINVAL, "endpoint %s: adaptive: min is above max_concurrent of targets.%zu",
+                         d->name, i);
+    }
+    return rc;
+}
+
 uint64_t endpoint_slots(const struct endpoint_def *d)
 {
     uint64_t most = d->max_concurrent != 0 ? (uint64_t)d->max_concurrent : ENDPOINT_ANY;
 
-    return d->adaptive.max != 0 ? u64_min(most, (uint64_t)d->adaptive.max) : most;
+    return d->adaptive.max != 0 && d->targets.n == 0 ? u64_min(most, (uint64_t)d->adaptive.max) : most;
 }
 
 static int adaptive_check(const struct endpoint_def *d, struct err *e)
@@ -218,7 +272,9 @@ int endpoint_def_check(const struct endpoint_def *d, struct err *e)
 
     if (strchr(d->name, '/') != NULL || !queue_name_ok(d->name, strlen(d->name)))
         return err_set(e, SQ_EINVAL, "endpoint %s: name: small letters, digits, . _ -", d->name);
-    rc = url_check(d, "url", d->url, e);
+    rc = d->url[0] != 0 ? url_check(d, "url", d->url, e) : 0;
+    if (rc == 0)
+        rc = targets_check(d, e);
     if (rc == 0 && d->proxy[0] != 0)
         rc = strncmp(d->proxy, "https:", 6) == 0
                  ? err_set(e, SQ_EINVAL, "endpoint %s: proxy must begin with http://", d->name)

@@ -27,9 +27,20 @@ struct endpoint_tls {
     char *ca_file, *cert_file, *key_file;
 };
 
+struct endpoint_target {
+    char *url;
+    int64_t max_concurrent; /* 0: any */
+    int64_t weight;
+    bool draining; /* no call begins */
+};
+
+#define TARGET_WEIGHT_MAX 1000
+#define TARGETED_NAME_MAX (TASK_NAME_MAX - 3) /* "gen#12" is a name on the wire */
+
 struct endpoint_def {
     char *name; /* may be the name of a task queue */
-    char *url;
+    char *url;  /* "": it has */
+    struct cfg_list targets; /* struct endpoint_target */
     struct cfg_list allow; /* char *: networks */
     double rate_per_s;     /* 0: any */
     int64_t burst;
@@ -48,7 +59,10 @@ struct endpoint_def {
 
 extern const struct cfg_key endpoint_def_keys[];
 
-/* Calls at once, at most; ENDPOINT_ANY. */
+/* NULL: it has none of this url. */
+const struct endpoint_target *endpoint_target_of(const struct endpoint_def *d, const char *url);
+
+/* Calls at once, at most; of adaptive, which is each target's, only without targets: ENDPOINT_ANY. */
 uint64_t endpoint_slots(const struct endpoint_def *d);
 
 /* After cfg_bind: what a table cannot say. 0 or SQ_EINVAL with a sentence. */

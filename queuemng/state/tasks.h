@@ -102,7 +102,7 @@ struct mshare { /* a node's share of an endpoint */
     struct list_node in;
 };
 
-struct mendpoint {
+struct mendpoint { /* or a target of one (tasks/targets.h) */
     struct endpoint_def def; /* owned */
     uint64_t version;        /* version of the definition */
     struct claim claim;      /* to its budget's */
@@ -113,7 +113,12 @@ struct mendpoint {
     uint64_t orders;         /* changes with each of the three */
     struct list shares;      /* mshare.in, by the nodes' numbers; owned */
     bool put;                /* to be stored at the end of this step */
+    struct list targets;     /* mendpoint.in; owned */
     struct list_node in;
+    /* A target: */
+    struct mendpoint *of;    /* ref; NULL: it is an endpoint */
+    uint32_t no, weight;
+    bool gone;               /* the definition has it no more: no call begins */
 };
 
 struct mtasks {
@@ -137,6 +142,7 @@ struct mtasks {
 #define each_pin(m, p)       list_each_of(&(m)->tasks.pins, struct mpin, in, p)
 #define each_route(m, p)     list_each_of(&(m)->tasks.routes, struct mroute, in, p)
 #define each_endpoint(m, p)  list_each_of(&(m)->tasks.endpoints, struct mendpoint, in, p)
+#define each_target(p, x)    list_each_of(&(p)->targets, struct mendpoint, in, x)
 #define each_share(p, x)     list_each_of(&(p)->shares, struct mshare, in, x)
 #define each_task_node(m, n) list_each_of(&(m)->tasks.nodes, struct mtask_node, in, n)
 #define each_mpart(p, x)     for (struct mpart *x = (p)->part; x < (p)->part + (p)->n; x++)

@@ -11,22 +11,28 @@
 #include "queuemng/tasks/call_routes.h"
 #include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/table.h"
+#include "queuemng/tasks/targets.h"
 
 #define LEASE_OVER_MS 10000 /* a call's lease ends so long after its deadline */
 
+static void put_later(struct mng *m, struct mendpoint *x)
+{
+    endpoint_put_later(m, x->of != NULL ? x->of : x);
+}
+
 void shares_forget(struct mng *m, const struct mtask_node *n)
 {
-    each_endpoint(m, x)
+    each_bearer(m, x)
         each_share(x, s)
             if (s->node == n) {
                 share_free(x, s);
-                endpoint_put_later(m, x);
+                put_later(m, x);
             }
 }
 
 void shares_unsaid(struct mng *m, const struct mtask_node *n)
 {
-    each_endpoint(m, x)
+    each_bearer(m, x)
         each_share(x, s)
             if (s->node == n) {
                 s->serial = 0;
@@ -94,7 +100,7 @@ static bool still_there(struct mng *m, struct mendpoint *x, struct mshare *s)
         return true;
     endpoint_drop(m, s->node, x->def.name);
     share_free(x, s);
-    endpoint_put_later(m, x);
+    put_later(m, x);
     return false;
 }
 
@@ -103,6 +109,8 @@ static struct bears whole_of(const struct mng *m, struct mendpoint *x)
 {
     struct bears part = budget_part(m, x), own = { rate_of(&x->def), endpoint_slots(&x->def) };
 
+    if (x->gone)
+        return (struct bears){ ENDPOINT_ANY, 0 };
     x->by_budget = part.rate < own.rate || part.slots < own.slots;
     return (struct bears){ u64_min(own.rate, part.rate), u64_min(own.slots, part.slots) };
 }
@@ -123,14 +131,24 @@ static void divide(struct mng *m, struct mendpoint *x)
 
         more |= raise(&s->held.slots, s->claim.aim.slots, &unheld.slots);
         if (more)
-            endpoint_put_later(m, x);
+            put_later(m, x);
         say(m, x, s, whole.rate);
     }
 }
 
+static void owns(struct mng *m, struct mendpoint *x, struct mtask_node *n)
+{
+    struct mshare *s = share_at(x, n);
+
+    if (s != NULL)
+        s->owner = true;
+    else
+        m->out->box.failed = true;
+}
+
 static void find_owners(struct mng *m)
 {
-    each_endpoint(m, x)
+    each_bearer(m, x)
         each_share(x, s) {
             if (s->owner)
                 s->left_ms = m->now_ms;
@@ -142,12 +160,11 @@ static void find_owners(struct mng *m)
         if (x == NULL)
             continue;
         each_mpart(p, part) {
-            struct mshare *s = part->node != NULL ? share_at(x, part->node) : NULL;
-
-            if (s != NULL)
-                s->owner = true;
-            else if (part->node != NULL)
-                m->out->box.failed = true;
+            if (part->node == NULL)
+                continue;
+            owns(m, x, part->node);
+            each_target(x, t)
+                owns(m, t, part->node);
         }
     }
 }
@@ -157,8 +174,10 @@ void shares_flush(struct mng *m)
     if (!m->tasks.split || !m->started)
         return;
     find_owners(m);
-    each_endpoint(m, x)
+    each_bearer(m, x)
         divide(m, x);
+    each_endpoint(m, x)
+        targets_tidy(m, x);
     m->tasks.split = false;
 }
 
@@ -173,7 +192,7 @@ static void in_force(struct mng *m, struct mendpoint *x, struct mshare *s)
     if (rate == s->held.rate && slots == s->held.slots)
         return;
     s->held = (struct bears){ rate, slots };
-    endpoint_put_later(m, x);
+    put_later(m, x);
 }
 
 void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_endpoint_status *g)
@@ -181,7 +200,7 @@ void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_en
     if (g->epoch != m->epoch || !n->registered)
         return;
     for (uint32_t i = 0; i < g->n; i++) {
-        struct mendpoint *x = defined_find(m, DEF_ENDPOINT, g->v[i].name);
+        struct mendpoint *x = bearer_find(m, g->v[i].name);
         struct mshare *found = x != NULL ? share_find(x, n) : NULL;
 
         if (found == NULL) {
@@ -221,7 +240,7 @@ static void add(uint64_t *sum, uint64_t n)
 
 void demand_second(struct mng *m)
 {
-    each_endpoint(m, x) {
+    each_bearer(m, x) {
         struct bears all = { 0 };
 
         each_share(x, s) {
@@ -301,29 +320,38 @@ static int endpoint_make(struct mng *m, const struct endpoint_def *d, bool own_p
     if (x == NULL)
         return err_set(e, SQ_ENOMEM, "endpoint %s: out of memory", d->name);
     list_init(&x->shares);
-    if (own_pool)
+    list_init(&x->targets);
+    rc = targets_follow(m, x, "", e);
+    if (rc == 0 && own_pool)
         rc = make_pool(m, d->name, e);
     if (rc < 0) {
         endpoint_free(m, x);
         return rc;
     }
     endpoint_put_later(m, x);
-    log_info("event=endpoint_created endpoint=%s url=%s", d->name, log_q(d->url, strlen(d->url)));
+    log_info("event=endpoint_created endpoint=%s url=%s targets=%zu", d->name, log_q(d->url, strlen(d->url)),
+             d->targets.n);
     return 0;
 }
 
 static int endpoint_change(struct mng *m, struct mendpoint *x, const struct endpoint_def *d,
                            struct err *e)
 {
+    char was[ENDPOINT_URL_MAX + 1];
     int rc;
 
     if (defined_equals(DEF_ENDPOINT, x, d))
         return 0;
-    if (strcmp(x->def.url, d->url) != 0)
-        task_map_changed(m);
+    rc = targets_room(x, d, e);
+    if (rc < 0)
+        return rc;
+    task_map_changed(m); /* perhaps another url */
     if (strcmp(x->def.budget.name, d->budget.name) != 0)
         budget_leaves(m, x);
+    copy_text(was, sizeof(was), x->def.url);
     rc = defined_change(DEF_ENDPOINT, x, d, e);
+    if (rc == 0)
+        rc = targets_follow(m, x, was, e);
     if (rc < 0)
         return rc;
     endpoint_put_later(m, x);
@@ -363,12 +391,14 @@ void endpoint_order(struct mng *m, struct mendpoint *x, enum endpoint_order o)
     x->orders = next_number(m);
     if (o == ENDPOINT_PROBE) {
         x->probe = x->orders;
+        targets_obey(x);
         m->tasks.split = true;
         log_info("event=endpoint_probed endpoint=%s", x->def.name);
         return;
     }
     x->tripped = o == ENDPOINT_TRIP;
     x->resets = o == ENDPOINT_RESET ? x->orders : x->resets;
+    targets_obey(x);
     endpoint_put_later(m, x);
     if (x->tripped)
         log_warn("event=endpoint_tripped endpoint=%s", x->def.name);
@@ -413,6 +443,7 @@ void endpoint_remove(struct mng *m, void *endpoint)
             pool_remove(m, p);
     each_share(x, s)
         endpoint_drop(m, s->node, x->def.name);
+    targets_drop(m, x);
     defined_del(m, DEF_ENDPOINT, x);
     endpoint_free(m, x);
 }

@@ -9,6 +9,7 @@
 #include "queuemng/state/records.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/table.h"
+#include "queuemng/tasks/targets.h"
 
 struct stored_part {
     part_no no;
@@ -73,16 +74,24 @@ static void pool_put(struct mng *m, const struct mpool *p)
     defined_put(m, DEF_POOL, p, j);
 }
 
-static void endpoint_put(struct mng *m, const struct mendpoint *x)
+static json_t *shares_json(const struct mendpoint *x)
 {
-    json_t *shares = json_array(), *j = defined_json(DEF_ENDPOINT, x);
+    json_t *shares = json_array();
 
     each_share(x, s) {
         const struct stored_share v = { s->node->no, s->held.rate, s->held.slots };
 
         json_array_append_new(shares, json_row_write(&bears_row, &v));
     }
-    if (json_object_set_new(j, "shares", shares) < 0 ||
+    return shares;
+}
+
+static void endpoint_put(struct mng *m, const struct mendpoint *x)
+{
+    json_t *j = defined_json(DEF_ENDPOINT, x);
+
+    if (json_object_set_new(j, "shares", shares_json(x)) < 0 ||
+        (x->targets.n > 0 && json_object_set_new(j, "targets", targets_json(x, shares_json)) < 0) ||
         json_object_set_new(j, "tripped", json_boolean(x->tripped)) < 0 ||
         json_object_set_new(j, "resets", json_integer((json_int_t)x->resets)) < 0) {
         json_decref(j);
@@ -215,22 +224,50 @@ static int share_load(struct mng *m, struct mendpoint *x, json_t *j)
     return 0;
 }
 
+static int shares_load(struct mng *m, struct mendpoint *x, json_t *j)
+{
+    json_t *s;
+    size_t i;
+    int rc = 0;
+
+    json_array_foreach(json_object_get(j, "shares"), i, s)
+        if (rc == 0)
+            rc = share_load(m, x, s);
+    return rc;
+}
+
+static int targets_load(struct mng *m, struct mendpoint *x, json_t *list)
+{
+    json_t *j;
+    size_t i;
+    int rc = 0;
+
+    json_array_foreach(list, i, j) {
+        struct mendpoint *t = rc == 0 ? target_load(x, j) : NULL;
+
+        if (rc == 0)
+            rc = t != NULL ? shares_load(m, t, j) : SQ_EPROTO;
+    }
+    return rc;
+}
+
 int endpoint_load(struct mng *m, const char *key, json_t *j, struct err *e)
 {
     struct mendpoint *p;
-    json_t *x;
     void *made;
-    size_t i;
     int rc = defined_load(m, DEF_ENDPOINT, key, j, &made, e);
 
     if (rc < 0)
         return rc;
     p = made;
     list_init(&p->shares);
+    list_init(&p->targets);
     p->tripped = json_is_true(json_object_get(j, "tripped"));
     p->resets = (uint64_t)json_integer_value(json_object_get(j, "resets"));
-    json_array_foreach(json_object_get(j, "shares"), i, x)
-        if (rc == 0)
-            rc = share_load(m, p, x);
-    return rc == 0 ? 0 : err_set(e, rc, "stored record %s: %s", key, sq_strerror(rc));
+    rc = shares_load(m, p, j);
+    if (rc == 0)
+        rc = targets_load(m, p, json_object_get(j, "targets"));
+    if (rc == 0)
+        return targets_follow(m, p, "", e);
+    return err_set(e, rc, "stored record %s: %s", key, sq_strerror(rc));
 }

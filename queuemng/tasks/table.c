@@ -130,8 +130,19 @@ void share_free(struct mendpoint *x, struct mshare *s)
     free(s);
 }
 
+void target_free(struct mendpoint *t)
+{
+    each_share(t, s)
+        share_free(t, s);
+    list_remove(&t->of->targets, &t->in);
+    cfg_clear(&t->def, endpoint_def_keys);
+    free(t);
+}
+
 void endpoint_free(struct mng *m, struct mendpoint *x)
 {
+    each_target(x, t)
+        target_free(t);
     each_share(x, s)
         share_free(x, s);
     defined_free(m, DEF_ENDPOINT, x);
@@ -312,7 +323,7 @@ static uint64_t adaptive_part(const struct endpoint_def *d, uint64_t slots)
 {
     uint64_t whole = endpoint_slots(d);
 
-    return d->adaptive.max == 0 ? 0 : u64_max(1, (uint64_t)d->adaptive.min * slots / whole);
+    return d->adaptive.max == 0 || d->targets.n > 0 ? 0 : u64_max(1, (uint64_t)d->adaptive.min * slots / whole);
 }
 
 void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
@@ -352,7 +363,11 @@ void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
                                 .probe = x->probe,
                                 .max_answer = (uint64_t)d->max_answer,
                                 .auth_field = arena_strdup(a, auth_field),
-                                .auth_file = arena_strdup(a, d->auth.secret_file) };
+                                .auth_file = arena_strdup(a, d->auth.secret_file),
+                                .targets = d->targets.n > 0,
+                                .of = x->of != NULL ? arena_strdup(a, x->of->def.name) : "",
+                                .target = x->no,
+                                .weight = x->weight };
     for (uint32_t i = 0; g->allow != NULL && i < g->n_allow; i++)
         g->allow[i] = arena_strdup(a, ((char *const *)d->allow.v)[i]);
     m->out->box.failed = m->out->box.failed || a->failed;

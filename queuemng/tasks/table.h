@@ -22,6 +22,7 @@ SQ_CHECK int part_set(struct mng *m, struct mpool *p, uint32_t share, part_no no
 void part_unset(struct mng *m, struct mpart *x);
 
 void endpoint_free(struct mng *m, struct mendpoint *x);
+void target_free(struct mendpoint *t);
 struct mshare *share_find(const struct mendpoint *x, const struct mtask_node *n); /* or NULL */
 /* Made if it is not there. NULL: no memory. */
 struct mshare *share_at(struct mendpoint *x, struct mtask_node *n);

@@ -87,15 +87,14 @@ const char *classic_target_find(struct classic_target *t, const struct pools *po
     if (memchr(rest.p, '#', rest.n) != NULL)
         return "has a fragment";
     for (uint32_t i = 0; i < pools->map.n_pools; i++) {
-        const struct map_pool *p = &pools->map.pools[i];
+        const char *urls = pools->map.pools[i].url;
 
-        if (p->url[0] == '\0' || url_parse(&own, p->url) != NULL || !url_same_host(&own, &u) ||
-            !is_below(&own, rest))
-            continue;
-        if (t->endpoint == NULL || strlen(own.path) > best) {
-            best = strlen(own.path);
-            t->endpoint = p->endpoint;
-        }
+        while (url_next(&own, &urls))
+            if (url_same_host(&own, &u) && is_below(&own, rest) &&
+                (t->endpoint == NULL || strlen(own.path) > best)) {
+                best = strlen(own.path);
+                t->endpoint = pools->map.pools[i].endpoint;
+            }
     }
     *unknown = t->endpoint == NULL;
     if (*unknown)

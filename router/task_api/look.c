@@ -397,18 +397,26 @@ static struct call_span below(const struct url *own, const char *p, size_t path_
     return (struct call_span){ p + n, path_n - n };
 }
 
-static struct call_span behind_endpoint(const char *url, struct call_span v)
+static struct call_span behind_url(const struct url *own, struct call_span v)
 {
-    struct url own, u;
+    struct url u;
     size_t used;
 
-    if (url[0] == '\0' || url_parse(&own, url) != NULL)
-        return elsewhere;
     if (v.n > 0 && v.p[0] == '/' && (v.n == 1 || v.p[1] != '/'))
-        return below(&own, v.p, v.n);
-    if (url_authority(&u, v.p, v.n, &used) != NULL || !url_same_host(&own, &u))
+        return below(own, v.p, v.n);
+    if (url_authority(&u, v.p, v.n, &used) != NULL || !url_same_host(own, &u))
         return elsewhere;
-    return below(&own, v.p + used, v.n - used);
+    return below(own, v.p + used, v.n - used);
+}
+
+static struct call_span behind_endpoint(const char *urls, struct call_span v)
+{
+    struct call_span tail = elsewhere;
+    struct url own;
+
+    while (tail.p == NULL && url_next(&own, &urls))
+        tail = behind_url(&own, v);
+    return tail;
 }
 
 static void put_location(struct buf *b, const struct passed_from *from, struct call_span value)

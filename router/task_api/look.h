@@ -53,7 +53,7 @@ void result_begin(struct api_ans *a, const struct msg_task_get_ans *m);
  * Any other address stays as it is. */
 
 struct passed_from {
-    const char *endpoint, *url; /* "": not known any more; then Location stays as it is */
+    const char *endpoint, *url; /* like task_way.url; "": not known any more; then Location stays as it is */
 };
 
 /* The answer says where to: a redirect without that is none. */

@@ -35,6 +35,25 @@ static int add_part(struct pools *t, const struct map_part *p, const struct map_
     return map_set_ptr(&t->by_part, p->part, w);
 }
 
+/* The urls, with blanks between them. NULL: no memory. */
+static const char *join_urls(struct pools *t, const struct map_pool *from)
+{
+    size_t n = strlen(from->url) + 1;
+    char *all, *w;
+
+    for (uint32_t i = 1; i < from->n_urls; i++)
+        n += strlen(from->urls[i]) + 1;
+    w = all = arena_alloc(&t->memory, n);
+    if (all == NULL)
+        return NULL;
+    w = stpcpy(w, from->url);
+    for (uint32_t i = 1; i < from->n_urls; i++) {
+        *w++ = ' ';
+        w = stpcpy(w, from->urls[i]);
+    }
+    return all;
+}
+
 static int add_pool(struct pools *t, struct map_pool *to, const struct map_pool *from)
 {
     int rc = 0;
@@ -42,7 +61,9 @@ static int add_pool(struct pools *t, struct map_pool *to, const struct map_pool 
     *to = *from;
     to->match = arena_strdup(&t->memory, from->match);
     to->endpoint = arena_strdup(&t->memory, from->endpoint);
-    to->url = arena_strdup(&t->memory, from->url);
+    to->url = join_urls(t, from);
+    to->urls = NULL;
+    to->n_urls = 0;
     to->v = arena_memdup(&t->memory, from->v, from->n * sizeof(*from->v));
     if (to->match == NULL || to->endpoint == NULL || to->url == NULL || to->v == NULL)
         return SQ_ENOMEM;

@@ -14,7 +14,7 @@ struct task_way { /* to a partition */
     node_no node;      /* 0: nobody has it now */
     uint32_t max_body; /* bound of its pool, as is */
     const char *endpoint; /* "": workers take its tasks */
-    const char *url;      /* url of the endpoint */
+    const char *url;      /* url of the endpoint; or of its targets, for url_next() */
     bool cancel_on_disconnect; /* see map_pool */
     const char *match;    /* pattern of its pool: all queues of the partition fit */
 };

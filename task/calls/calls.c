@@ -8,12 +8,14 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "task/calls/target_pick.h"
 #include "task/containers/rate.h"
 
 #define LOG_MODULE "calls"
 
 #define RAMP_FIRST     0.1
 #define RAMP_FACTOR    1.5 /* a second */
+#define ASIDE_MS       1000
 #define SLOTS_ANY      1000 /* where the definition has no bound: descriptors have one */
 
 /* ---- definitions --------------------------------------------------------------------------- */
@@ -58,7 +60,7 @@ static bool def_copy(struct msg_endpoint *d, const struct msg_endpoint *m)
     bool ok = true;
 
     *d = *m;
-    d->name = NULL;
+    d->name = d->of = NULL;
     for (size_t i = 0; i < ARRAY_LEN(def_texts); i++)
         ok &= (*def_text(d, i) = strdup(*def_text(m, i))) != NULL;
     d->allow = calloc(m->n_allow + 1, sizeof(*d->allow));
@@ -71,13 +73,16 @@ static bool def_copy(struct msg_endpoint *d, const struct msg_endpoint *m)
 
 bool endpoint_is_over(const struct endpoint *ep)
 {
-    return ep->def.serial == 0 && ep->in_flight == 0 && ep->target == NULL;
+    return ep->def.serial == 0 && ep->in_flight == 0 && ep->target == NULL && ep->targets.n == 0;
 }
 
 void calls_forget(struct calls *c, struct endpoint *ep)
 {
     assert(ep->in_flight == 0 && ep->target == NULL);
+    assert(ep->targets.n == 0);
     list_remove(&c->endpoints, &ep->in);
+    if (ep->of != NULL)
+        list_remove(&ep->of->targets, &ep->in_of);
     def_free(&ep->def);
     free(ep);
 }
@@ -86,6 +91,9 @@ void calls_fini(struct calls *c)
 {
     each_going (c, g)
         calls_end(c, g, 0);
+    each_endpoint (c, ep)
+        if (ep->of != NULL)
+            calls_forget(c, ep);
     each_endpoint (c, ep)
         calls_forget(c, ep);
     map_fini(&c->by_id);
@@ -136,6 +144,7 @@ static struct endpoint *endpoint_new(struct calls *c, const char *name, msec_t n
         return NULL;
     copy_text(ep->name, sizeof(ep->name), name);
     budget_init(&ep->budget, now);
+    list_init(&ep->targets);
     list_push_back(&c->endpoints, &ep->in);
     return ep;
 }
@@ -144,7 +153,30 @@ static bool is_good(const struct msg_endpoint *m)
 {
     return m->serial != 0 && m->deadline_ms > 0 && m->deadline_ms <= 86400000 &&
            (m->rate == ENDPOINT_ANY || m->rate <= RATE_PER_1000_S) &&
-           m->n_allow <= ENDPOINT_ALLOW_MAX;
+           m->n_allow <= ENDPOINT_ALLOW_MAX &&
+           (m->target != 0) == (m->of != NULL && m->of[0] != 0) && m->target <= TARGET_NO_MAX;
+}
+
+/* A target: below its endpoint, also if that is not told yet. NULL: no memory. */
+static struct endpoint *target_new(struct calls *c, const struct msg_endpoint *m, msec_t now)
+{
+    struct endpoint *of = calls_find(c, m->of), *ep;
+
+    if (of == NULL && (of = endpoint_new(c, m->of, now)) == NULL)
+        return NULL;
+    ep = endpoint_new(c, m->name, now);
+    if (ep == NULL)
+        return NULL;
+    ep->of = of;
+    list_push_back(&of->targets, &ep->in_of);
+    return ep;
+}
+
+static struct endpoint *find_or_new(struct calls *c, const struct msg_endpoint *m, msec_t now)
+{
+    struct endpoint *ep = calls_find(c, m->name);
+
+    return ep != NULL ? ep : m->target != 0 ? target_new(c, m, now) : endpoint_new(c, m->name, now);
 }
 
 /* Closes its breaker, and forgets failures, also what Retry-After said. */
@@ -178,7 +210,7 @@ int calls_define(struct calls *c, const struct msg_endpoint *m, msec_t now)
         ep->def.max_answer = m->max_answer; /* a newer manager may say it, of the same definition */
         return 0;
     }
-    if (!def_copy(&d, m) || (ep == NULL && (ep = endpoint_new(c, m->name, now)) == NULL)) {
+    if (!def_copy(&d, m) || (ep = find_or_new(c, m, now)) == NULL) {
         def_free(&d);
         return SQ_ENOMEM;
     }
@@ -233,6 +265,32 @@ bool endpoint_lacks_share(const struct endpoint *ep, msec_t now)
     return !endpoint_is_down(ep) && now >= ep->held && (most == bound(ep) || ep->running < most);
 }
 
+#define each_target(ep, x) list_each_of(&(ep)->targets, struct endpoint, in_of, x)
+
+bool endpoint_is_down(const struct endpoint *ep)
+{
+    if (!ep->def.targets)
+        return ep->breaker.state != BREAKER_CLOSED || ep->def.tripped || !ep->usable;
+    each_target (ep, x)
+        if (x->def.serial != 0 && !x->def.paused && !endpoint_is_down(x))
+            return ep->def.tripped;
+    return true;
+}
+
+const char *endpoint_unusable(const struct endpoint *ep)
+{
+    const char *why = "";
+
+    if (!ep->def.targets)
+        return ep->unusable;
+    each_target (ep, x) {
+        if (x->def.serial != 0 && x->unusable[0] == 0)
+            return "";
+        why = x->def.serial != 0 ? x->unusable : why;
+    }
+    return why;
+}
+
 /* Beyond the ramp. */
 static uint64_t all_slots(const struct endpoint *ep)
 {
@@ -253,13 +311,85 @@ static bool is_open(const struct endpoint *ep, uint64_t running, msec_t now)
            ep->def.rate != 0 && running < slots(ep, now);
 }
 
+/* Is one of its targets well, perhaps with all slots in use? */
+static bool is_well_somewhere(const struct endpoint *ep, msec_t now)
+{
+    each_target (ep, x)
+        if (x->def.serial != 0 && !x->def.paused && !endpoint_is_down(x) && now >= x->held && now >= x->aside)
+            return true;
+    return false;
+}
+
+/* A target that is aside gets nothing while another is well: a call would come back from it at once. */
+static bool lets_target(struct endpoint *x, bool well, msec_t now)
+{
+    return (!well || now >= x->aside) && endpoint_lets(x, x->running, now);
+}
+
+static bool lets_somewhere(struct endpoint *ep, msec_t now)
+{
+    bool well = is_well_somewhere(ep, now);
+
+    each_target (ep, x)
+        if (lets_target(x, well, now))
+            return true;
+    return false;
+}
+
 bool endpoint_lets(struct endpoint *ep, uint64_t running, msec_t now)
 {
     struct rate r = rate_now(ep, now);
 
-    if (!is_open(ep, running, now) || now < ep->held || !rate_lets(&r, ep->tat, now))
+    if (!is_open(ep, running, now) || !rate_lets(&r, ep->tat, now))
         return false;
-    return breaker_lets(&ep->breaker, now);
+    if (ep->def.targets)
+        return lets_somewhere(ep, now);
+    return now >= ep->held && breaker_lets(&ep->breaker, now);
+}
+
+struct endpoint *endpoint_target(struct endpoint *ep, msec_t now)
+{
+    struct target_room room[TARGET_NO_MAX];
+    struct endpoint *at[TARGET_NO_MAX];
+    bool well = is_well_somewhere(ep, now);
+    size_t n = 0, best;
+
+    if (!ep->def.targets)
+        return ep;
+    each_target (ep, x) {
+        if (n == TARGET_NO_MAX || !lets_target(x, well, now))
+            continue;
+        room[n] = (struct target_room){ slots(x, now) - x->running, x->running, x->def.weight, now < x->aside,
+                                        x->credit };
+        at[n++] = x;
+    }
+    best = target_pick(room, n);
+    for (size_t i = 0; i < n; i++)
+        at[i]->credit = room[i].credit;
+    return best != TARGET_NONE ? at[best] : NULL;
+}
+
+/* When one of its targets may take a call by itself. */
+static msec_t targets_when(const struct endpoint *ep, msec_t now)
+{
+    msec_t when = MSEC_NEVER, one;
+
+    each_target (ep, x) {
+        one = endpoint_when(x, x->running, now);
+        when = ms_min(when, one == MSEC_NEVER || now >= x->aside ? one : ms_max(one, x->aside));
+    }
+    return when;
+}
+
+/* From when one that is well has a slot free; MSEC_NEVER: when a call ends. */
+static msec_t targets_free(const struct endpoint *ep, msec_t now)
+{
+    msec_t when = MSEC_NEVER;
+
+    each_target (ep, x)
+        if (x->def.serial != 0 && !x->def.paused && !endpoint_is_down(x) && x->running < slots(x, now))
+            when = ms_min(when, x->held);
+    return when;
 }
 
 msec_t endpoint_when(const struct endpoint *ep, uint64_t running, msec_t now)
@@ -271,13 +401,15 @@ msec_t endpoint_when(const struct endpoint *ep, uint64_t running, msec_t now)
         return MSEC_NEVER;
     if (running >= slots(ep, now)) /* the ramp may give one more */
         return ramp_share(ep, now) < 1 && ep->def.max_concurrent > running ? now + 100 : MSEC_NEVER;
+    if (ep->def.targets)
+        return ms_max(rate, targets_when(ep, now));
     return ms_max(ms_max(rate, ep->held), breaker_when(&ep->breaker));
 }
 
 enum task_eta endpoint_eta(const struct endpoint *ep, uint64_t nth, msec_t now, int64_t *ms)
 {
+    msec_t at, when = ep->def.targets ? targets_free(ep, now) : ep->held;
     struct rate r;
-    msec_t at;
 
     *ms = -1;
     if (ep->def.paused)
@@ -289,7 +421,9 @@ enum task_eta endpoint_eta(const struct endpoint *ep, uint64_t nth, msec_t now, 
     if (ep->def.rate == 0)
         return TASK_ETA_RATE;
     r = rate_now(ep, now);
-    at = ms_max(ep->held, rate_nth(&r, ep->tat, nth, now));
+    if (when == MSEC_NEVER)
+        return TASK_ETA_CONCURRENCY;
+    at = ms_max(when, rate_nth(&r, ep->tat, nth, now));
     if (at <= now && ep->running >= slots(ep, now))
         return is_adaptive(ep) && ep->running < bound(ep) ? TASK_ETA_ADAPTIVE : TASK_ETA_CONCURRENCY;
     *ms = ms_max(at - now, 0);
@@ -307,6 +441,7 @@ static bool has_share(const struct endpoint *ep, uint64_t running, msec_t now)
 bool endpoint_probes(struct endpoint *ep, uint64_t running, bool waits, msec_t now)
 {
     struct hand_probe *h = &ep->hand;
+    const struct endpoint *of = ep->of;
 
     if (h->state != PROBE_ASKED)
         return false;
@@ -314,11 +449,11 @@ bool endpoint_probes(struct endpoint *ep, uint64_t running, bool waits, msec_t n
         h->state = PROBE_UNUSABLE;
     else if (!endpoint_is_down(ep))
         h->state = PROBE_NO_NEED;
-    else if (ep->def.paused)
+    else if (ep->def.paused || (of != NULL && of->def.paused))
         h->state = PROBE_PAUSED;
     else if (!waits)
         h->state = PROBE_NO_TASK;
-    else if (!has_share(ep, running, now))
+    else if (!has_share(ep, running, now) || (of != NULL && !has_share(of, of->running, now)))
         h->state = PROBE_LIMITED;
     return h->state == PROBE_ASKED;
 }
@@ -349,11 +484,12 @@ static void hand_begins(struct endpoint *ep, struct going_call *g)
 /* False: another one was ordered since, or it is none. */
 static bool is_hand(const struct going_call *g)
 {
-    return g->by_hand && g->endpoint->hand.state == PROBE_SENT && g->endpoint->hand.call == g->id;
+    return g->by_hand && g->at->hand.state == PROBE_SENT && g->at->hand.call == g->id;
 }
 
-struct going_call *calls_begin(struct calls *c, struct endpoint *ep, uint32_t attempt, msec_t now)
+struct going_call *calls_begin(struct calls *c, struct endpoint *at, uint32_t attempt, msec_t now)
 {
+    struct endpoint *ep = at->of != NULL ? at->of : at;
     struct rate r = rate_now(ep, now);
     struct going_call *g = calloc(1, sizeof(*g));
 
@@ -361,16 +497,17 @@ struct going_call *calls_begin(struct calls *c, struct endpoint *ep, uint32_t at
         free(g);
         return NULL;
     }
-    *g = (struct going_call){ .endpoint = ep, .id = ++c->last_id, .attempt = attempt };
+    *g = (struct going_call){ .endpoint = ep, .at = at, .id = ++c->last_id, .attempt = attempt };
     buf_init(&g->result);
-    if (ep->hand.state == PROBE_ASKED)
-        hand_begins(ep, g);
+    if (at->hand.state == PROBE_ASKED)
+        hand_begins(at, g);
     else
-        g->probe = breaker_begins(&ep->breaker);
+        g->probe = breaker_begins(&at->breaker);
     ep->tat = rate_pass(&r, ep->tat, now);
     if (attempt <= 1)
         budget_first(&ep->budget, now);
     ep->in_flight++;
+    at->in_flight += at != ep;
     list_push_back(&c->going, &g->in);
     return g;
 }
@@ -389,6 +526,23 @@ static void count(struct endpoint_counts *n, const struct call_answer *a, const 
     n->of_fault[a->fault] += a->fault != CALL_NONE;
 }
 
+static void say_well(const struct endpoint *ep)
+{
+    if (ep->of == NULL)
+        log_info("event=endpoint_well endpoint=%s", ep->name);
+    else if (ep->def.serial != 0)
+        log_info("event=target_well endpoint=%s url=%s", ep->of->name, log_q(ep->def.url, strlen(ep->def.url)));
+}
+
+static void say_down(const struct endpoint *ep)
+{
+    if (ep->of == NULL)
+        log_warn("event=endpoint_down endpoint=%s open_ms=%" PRId64, ep->name, ep->breaker.last_ms);
+    else if (ep->def.serial != 0)
+        log_warn("event=target_down endpoint=%s url=%s open_ms=%" PRId64, ep->of->name,
+                 log_q(ep->def.url, strlen(ep->def.url)), ep->breaker.last_ms);
+}
+
 static void tell_breaker(struct endpoint *ep, bool probe, enum breaker_end how, msec_t now)
 {
     struct breaker_rules r = { ep->def.breaker_ratio, ep->def.breaker_min,
@@ -398,9 +552,9 @@ static void tell_breaker(struct endpoint *ep, bool probe, enum breaker_end how, 
     breaker_ends(&ep->breaker, &r, probe, how, now);
     if (was_down && !endpoint_is_down(ep)) {
         ep->ramp = now;
-        log_info("event=endpoint_well endpoint=%s", ep->name);
+        say_well(ep);
     } else if (!was_down && endpoint_is_down(ep)) {
-        log_warn("event=endpoint_down endpoint=%s open_ms=%" PRId64, ep->name, ep->breaker.last_ms);
+        say_down(ep);
     }
 }
 
@@ -422,7 +576,7 @@ static void tell_adaptive(struct endpoint *ep, const struct call_answer *a, cons
 
 static void tell_hand(struct going_call *g, bool well, uint64_t ms)
 {
-    struct endpoint *ep = g->endpoint;
+    struct endpoint *ep = g->at;
 
     if (well && !ep->def.tripped)
         breaker_heard_well(&ep->breaker);
@@ -473,9 +627,25 @@ static void set_why(struct going_call *g, const struct call_answer *a)
         copy_text(g->why, sizeof(g->why), call_class_word(g->verdict.class));
 }
 
+/* Another target that is well takes what this one could not be sent: at once, and in its place in line. What this one
+ * wants to be waited for does not hold there either. */
+static void turn_elsewhere(struct going_call *g, msec_t now)
+{
+    struct verdict *v = &g->verdict;
+
+    if (g->at->of == NULL || v->kind != VERDICT_RETRY)
+        return;
+    if (v->unsent)
+        g->at->aside = now + ASIDE_MS;
+    if (!is_well_somewhere(g->endpoint, now))
+        return;
+    v->elsewhere = v->unsent && !g->by_hand && !g->passed;
+    v->least_ms = 0;
+}
+
 void calls_answered(struct going_call *g, const struct call_answer *a, msec_t now, int64_t wall_ms)
 {
-    struct endpoint *ep = g->endpoint;
+    struct endpoint *ep = g->at;
     struct verdict *v = &g->verdict;
 
     assert(g->step == CALL_SENT);
@@ -488,9 +658,9 @@ void calls_answered(struct going_call *g, const struct call_answer *a, msec_t no
     set_why(g, a);
     v->status = (uint32_t)a->status;
     v->excused = v->kind == VERDICT_RETRY && (g->probe || g->by_hand);
-    if (v->kind == VERDICT_RETRY)
-        v->least_ms = ms_max(v->least_ms, budget_retry(&ep->budget, now));
-    count(&ep->n, a, v);
+    count(&g->endpoint->n, a, v);
+    if (ep != g->endpoint)
+        count(&ep->n, a, v);
     if (g->by_hand)
         tell_hand(g, !v->failed && !call_fault_is_ours(a->fault), a->ms);
     else
@@ -503,12 +673,15 @@ void calls_answered(struct going_call *g, const struct call_answer *a, msec_t no
     g->probe = false;
     if (v->hold_ms > 0)
         ep->held = ms_max(ep->held, now + v->hold_ms);
+    turn_elsewhere(g, now);
+    if (v->kind == VERDICT_RETRY && !v->elsewhere)
+        v->least_ms = ms_max(v->least_ms, budget_retry(&g->endpoint->budget, now));
 }
 
 void calls_refuse(struct going_call *g)
 {
     assert(g->step == CALL_TAKEN);
-    tell_breaker(g->endpoint, g->probe, END_UNKNOWN, 0);
+    tell_breaker(g->at, g->probe, END_UNKNOWN, 0);
     g->step = CALL_ENDED;
     g->probe = false;
     g->verdict = (struct verdict){ .kind = VERDICT_DEAD, .class = CLASS_NO_CALL };
@@ -520,7 +693,7 @@ void calls_refuse(struct going_call *g)
 
 void calls_end(struct calls *c, struct going_call *g, msec_t now)
 {
-    struct endpoint *ep = g->endpoint;
+    struct endpoint *ep = g->at;
 
     assert(ep->in_flight > 0 && g->sending == NULL && g->whole == NULL);
     if (g->step != CALL_ENDED && !g->by_hand)
@@ -528,6 +701,7 @@ void calls_end(struct calls *c, struct going_call *g, msec_t now)
     if (is_hand(g))
         ep->hand.state = PROBE_LOST;
     ep->in_flight--;
+    g->endpoint->in_flight -= g->endpoint != ep;
     list_remove(&c->going, &g->in);
     if (g->held != NULL)
         list_remove(g->held, &g->in_held);

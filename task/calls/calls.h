@@ -12,6 +12,11 @@
  *   its ramp          behind a start, a pause and an open breaker a tenth of rate and slots, and
  *                     half as much again each second, until it is all
  *
+ * Where it has several targets (ENDPOINT.targets), each is a struct endpoint of its own, "gen#3", with
+ * slots, Retry-After, breaker, adaptive limit and ramp; rate, pause, a bound of all slots, and the budget of
+ * retries are the endpoint's. target_pick.h says which one a call goes to. A call for which no connection
+ * could be made goes to another one at once, if one lets it.
+ *
  * A probe by hand goes beyond the last three of them. Retries have a budget (throttle.h). Times are
  * on the node's axis. Who takes tasks and settles them: task/node/calls.h; who sends:
  * task/service/caller.h. */
@@ -35,8 +40,13 @@ struct endpoint_counts { /* ever */
     uint64_t of_class[CALL_NCLASSES], of_fault[CALL_NFAULTS];
 };
 
-struct endpoint {
+struct endpoint { /* or one of its targets */
     struct list_node in; /* calls.endpoints */
+    struct list targets; /* struct endpoint.in_of */
+    struct endpoint *of; /* a target of this endpoint; NULL: an endpoint */
+    struct list_node in_of;
+    msec_t aside;        /* a target: others go first until then */
+    int64_t credit;      /* a target: target_pick.h */
     char name[TASK_NAME_MAX + 1];
     struct msg_endpoint def; /* texts owned; serial 0: gone, or not told yet */
     int64_t tat;      /* time of its rate (rate_now()) */
@@ -75,6 +85,7 @@ enum call_step {
 struct going_call {
     struct list_node in; /* calls.going */
     struct endpoint *endpoint; /* ref */
+    struct endpoint *at; /* ref; the target that it goes to: the endpoint itself, if that has a url */
     uint64_t id;
     uint8_t step; /* enum call_step */
     bool probe;
@@ -141,10 +152,11 @@ msec_t endpoint_when(const struct endpoint *ep, uint64_t running, msec_t now);
  * what: PAUSED, ENDPOINT (it is down), RATE (also Retry-After), CONCURRENCY. */
 enum task_eta endpoint_eta(const struct endpoint *ep, uint64_t nth, msec_t now, int64_t *ms);
 /* Is it known that nothing goes until the target is well again, or an operator says so? */
-static inline bool endpoint_is_down(const struct endpoint *ep)
-{
-    return ep->breaker.state != BREAKER_CLOSED || ep->def.tripped || !ep->usable;
-}
+bool endpoint_is_down(const struct endpoint *ep);
+/* Where the call goes that begins now: itself, or one of its targets; NULL: to none of them. */
+struct endpoint *endpoint_target(struct endpoint *ep, msec_t now);
+/* Why it cannot be called as it is defined: all of its targets; "". */
+const char *endpoint_unusable(const struct endpoint *ep);
 
 /* A probe by hand is wanted (PROBE_ASKED): may it go? running: as below; waits: a task could start.
  * False: its state says why not. True: the next call that begins is it; endpoint_no_task() if none
@@ -168,7 +180,7 @@ static inline uint64_t endpoint_held(const struct endpoint *ep)
     return ep->running > ep->in_flight ? ep->running - ep->in_flight : 0;
 }
 
-/* A call of a task that has just started; the probe by hand, if one is asked for. NULL: no
+/* A call of a task that has just started, to endpoint_target(); the probe by hand, if one is asked for. NULL: no
  * memory. */
 struct going_call *calls_begin(struct calls *c, struct endpoint *ep, uint32_t attempt, msec_t now);
 struct going_call *calls_at(const struct calls *c, uint64_t id); /* NULL: it has gone */

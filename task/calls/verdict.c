@@ -104,6 +104,7 @@ static struct verdict again(const struct call_answer *a, enum call_class class, 
                              .delay_ms = -1,
                              .least_ms = least,
                              .spared = class == CLASS_BUSY || is_unsent(a->fault),
+                             .unsent = is_unsent(a->fault),
                              .failed = class != CLASS_EARLY,
                              .hold_ms = class == CLASS_BUSY || a->status == 503 ? least : 0 };
 }
@@ -123,7 +124,7 @@ struct verdict verdict_of(const struct call_answer *a, int64_t wall_ms)
 
     if (call_fault_is_ours(a->fault))
         return (struct verdict){ .kind = VERDICT_RETRY, .class = CLASS_UNANSWERED, .delay_ms = -1,
-                                 .spared = true };
+                                 .spared = true, .unsent = a->fault == CALL_REFUSED };
     if (a->fault != CALL_NONE)
         return again(a, CLASS_UNANSWERED, wall_ms);
     if (aborts(a))

@@ -98,6 +98,8 @@ struct verdict {
     int64_t least_ms; /* but not before that */
     bool spared; /* RETRY: the attempt does not count: the target has not looked */
     bool excused; /* RETRY: nor, unless it is the task's last: the target was known not to be well */
+    bool unsent; /* RETRY: no connection to this target: nothing was sent */
+    bool elsewhere; /* RETRY: unsent, and another target of the endpoint takes it at once */
     bool failed; /* to the breaker: the endpoint is not well */
     int64_t hold_ms; /* nothing is sent to the endpoint for so long; 0: go on */
 };

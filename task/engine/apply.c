@@ -204,6 +204,7 @@ static int apply_start(struct engine *e, task_slot slot, const struct trec *r)
     t->started = (uint64_t)e->at & (WHEEL_MAX - 1);
     t->called = r->kind == TREC_CALL;
     t->passed = 0;
+    t->target = 0;
     names_begin(&e->names, r->no);
     t->attempts = t->attempts < ATTEMPTS_MAX ? (t->attempts + 1) & 63 : ATTEMPTS_MAX;
     e->next_lease = u64_max(e->next_lease, r->lease + 1);
@@ -219,6 +220,20 @@ static int apply_passed(struct engine *e, const struct trec *r)
     if (slot == SLOT_NONE || task_at(&e->store, slot)->state != TASK_RUNNING)
         return SQ_EPROTO;
     task_at(&e->store, slot)->passed = 1;
+    return 0;
+}
+
+/* Also comes in a snapshot, behind its TASK. */
+static int apply_target(struct engine *e, const struct trec *r)
+{
+    task_slot slot = task_find(&e->store, r->no);
+    struct task *t = slot != SLOT_NONE ? task_at(&e->store, slot) : NULL;
+
+    if (t == NULL || (t->state != TASK_RUNNING && !task_is_cut(t)) || r->lo < 1 || r->lo > TARGET_NO_MAX)
+        return SQ_EPROTO;
+    leave_target(e, slot);
+    t->target = r->lo & TARGET_NO_MAX;
+    e->at_target[t->target]++;
     return 0;
 }
 
@@ -409,6 +424,8 @@ int task_apply(struct engine *e, const struct trec *r)
         return apply_done_under(e, r);
     case TREC_PASSED:
         return apply_passed(e, r);
+    case TREC_TARGET:
+        return apply_target(e, r);
     case TREC_REPLY:
         return arrive_reply(e, r);
     case TREC_NAME:

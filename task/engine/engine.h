@@ -94,6 +94,7 @@ struct engine {
     uint32_t last_queue; /* to which a task came last; 0: none, or it has gone */
     uint32_t firsts; /* tasks that were told to run now, of all queues */
     uint32_t cuts;   /* tasks that do not run, and hold slots (task_is_cut) */
+    uint32_t at_target[TARGET_NO_MAX + 1]; /* tasks that run, or are cut, by the target of their call */
     struct pool **pool; /* owned; the first that matches counts */
     uint32_t n_pools, pools_cap;
     struct allowance allowance;

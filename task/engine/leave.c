@@ -82,6 +82,15 @@ static void note_attempt(struct engine *e, task_slot slot, uint64_t end, uint64_
         leave_mark(e, task_number(&e->store, slot), t->lease, true);
 }
 
+void leave_target(struct engine *e, task_slot slot)
+{
+    struct task *t = task_at(&e->store, slot);
+
+    if (t->target != 0)
+        e->at_target[t->target]--;
+    t->target = 0;
+}
+
 int leave_retry(struct engine *e, task_slot slot, const struct trec *r)
 {
     struct task *t = task_at(&e->store, slot);
@@ -92,6 +101,7 @@ int leave_retry(struct engine *e, task_slot slot, const struct trec *r)
         note_attempt(e, slot, r->why, r->until);
     if (r->kind == TREC_SPARED && t->attempts > 0)
         t->attempts--;
+    leave_target(e, slot);
     tree_end(&e->tree, slot, false);
     t->lease = t->started = t->called = t->passed = 0;
     t->cancel = unseen;
@@ -124,6 +134,7 @@ static void finish(struct engine *e, task_slot slot, enum task_state to, uint64_
 
     if (t->state == TASK_RUNNING) {
         t->called = t->passed = 0;
+        leave_target(e, slot);
         tree_end(&e->tree, slot, true);
     } else if (t->state == TASK_RETRYING) {
         tree_give_up(&e->tree, slot);
@@ -184,6 +195,7 @@ int leave_cut(struct engine *e, task_slot slot, const struct trec *r)
     }
     if (!task_is_cut(t) || r->until == 0)
         return SQ_EPROTO;
+    leave_target(e, slot);
     tree_end(&e->tree, slot, true);
     task_arm(e, slot, 0);
     t->cancel = 0;

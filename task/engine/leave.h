@@ -11,6 +11,9 @@ void leave_line(struct engine *e, task_slot slot);
 /* Takes it from those who were told to run. False: it was not among them. */
 bool leave_first(struct engine *e, task_slot slot);
 
+/* Takes its call from the count of its target. */
+void leave_target(struct engine *e, task_slot slot);
+
 /* Remembers the start under which a task was done that goes now, or was given back. */
 void leave_mark(struct engine *e, task_no no, uint64_t start, bool given_back);
 

@@ -64,6 +64,9 @@ static void write_task(const struct engine *e, task_slot slot, struct buf *out)
     r = (struct trec){ .kind = TREC_PASSED, .no = r.no };
     if (v.state == TASK_RUNNING && t->passed)
         trec_append(&r, out);
+    r = (struct trec){ .kind = TREC_TARGET, .no = r.no, .lo = t->target };
+    if ((v.state == TASK_RUNNING || task_is_cut(t)) && t->target != 0)
+        trec_append(&r, out);
     r = (struct trec){ .kind = TREC_DONE_UNDER, .no = r.no, .lease = task_done_start(t) };
     if (v.state == TASK_SUCCEEDED && r.lease != 0)
         trec_append(&r, out);

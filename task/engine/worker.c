@@ -218,6 +218,17 @@ int engine_cut_ends(struct engine *e, task_no no, uint32_t attempt)
     return 0;
 }
 
+int engine_at_target(struct engine *e, task_no no, uint64_t lease, unsigned target)
+{
+    int64_t slot = held(e, no, lease);
+    const struct trec r = { .kind = TREC_TARGET, .no = no, .lo = target };
+
+    if (slot < 0)
+        return (int)slot;
+    task_perform_sure(e, &r);
+    return 0;
+}
+
 int engine_pass(struct engine *e, task_no no, uint64_t lease)
 {
     int64_t slot = held(e, no, lease);

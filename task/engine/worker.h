@@ -23,6 +23,8 @@ int engine_take(struct engine *e, const struct trec_text *queue, unsigned n, uin
                 struct taken *out);
 /* The same of one task of any queue, for a call: of each that has one, in its turn. */
 int engine_take_call(struct engine *e, uint32_t lease_ms, struct taken *out);
+/* Says to which target of its endpoint its call goes: 1 .. TARGET_NO_MAX. */
+SQ_CHECK int engine_at_target(struct engine *e, task_no no, uint64_t lease, unsigned target);
 /* Is there one? */
 static inline bool engine_has_open(const struct engine *e)
 {

@@ -125,6 +125,7 @@ uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans 
         .state = (uint8_t)v.state,
         .priority = v.priority,
         .attempts = v.attempts,
+        .target = v.state == TASK_RUNNING ? task_at(&p->e.store, task_slot_of(no))->target : 0,
         .stopping = v.stopping,
         .queue = arena_strdup(mem, v.queue),
         .key1 = arena_strdup(mem, v.key1),

@@ -65,6 +65,9 @@ static void count_waiting(struct tasktab *t)
     each_part (t, p)
         if (p->endpoint != NULL && has_open(t, p, p->endpoint))
             p->endpoint->waiting += u64_max(p->held[HOLD_ENDPOINT], 1);
+    each_endpoint (t->o.calls, ep)
+        if (ep->of != NULL)
+            ep->waiting = ep->of->waiting;
 }
 
 static struct endpoint_row endpoint_row(const struct tasktab *t, const struct endpoint *ep)
@@ -72,14 +75,15 @@ static struct endpoint_row endpoint_row(const struct tasktab *t, const struct en
     return (struct endpoint_row){
         .name = ep->name,
         .serial = ep->def.serial,
-        .breaker = ep->def.tripped ? BREAKER_OPEN : ep->breaker.state,
+        .breaker = ep->def.tripped || (ep->def.targets && endpoint_is_down(ep)) ? BREAKER_OPEN
+                   : ep->def.targets ? BREAKER_CLOSED : ep->breaker.state,
         .in_flight = u64_max(ep->in_flight, ep->running),
         .held = endpoint_held(ep),
         .sent = ep->n.sent,
         .succeeded = ep->n.succeeded,
         .failed = ep->n.failed,
         .ms = ep->n.ms,
-        .unusable = ep->unusable,
+        .unusable = endpoint_unusable(ep),
         .waiting = endpoint_lacks_share(ep, t->now.ms) ? ep->waiting : 0,
         .adaptive = endpoint_adaptive(ep),
         .probe = ep->hand.no,
@@ -121,12 +125,15 @@ static void right_of(const struct part *p, task_no no, uint64_t lease, uint8_t a
 
 /* Makes the call of a started task, and what is sent. Without memory, or its body, it is tried again when
  * its lease is over. */
-static void begin(struct tasktab *t, struct part *p, const struct taken *k, struct outbox *out)
+static void begin(struct tasktab *t, struct part *p, struct endpoint *at, const struct taken *k,
+                  struct outbox *out)
 {
-    struct going_call *g = calls_begin(t->o.calls, p->endpoint, k->attempt, t->now.ms);
+    struct going_call *g = calls_begin(t->o.calls, at, k->attempt, t->now.ms);
     struct msg_task_take_ans *m;
     struct task_view v;
 
+    if (at->of != NULL && engine_at_target(&p->e, k->no, k->lease, at->def.target) < 0)
+        assert(!"it has just started");
     if (g == NULL || engine_look(&p->e, k->no, &v) < 0)
         return;
     g->part = p->no;
@@ -144,9 +151,11 @@ static void begin(struct tasktab *t, struct part *p, const struct taken *k, stru
     p->asked = true;
 }
 
-/* The next partition's next task; false: there is none that may start. */
-static bool take_next(struct tasktab *t, struct endpoint *ep, struct outbox *out)
+/* The next partition's next task, for this target of the endpoint; false: there is none that may start. */
+static bool take_next(struct tasktab *t, struct endpoint *to, struct outbox *out)
 {
+    struct endpoint *ep = to->of != NULL ? to->of : to;
+
     for (uint32_t i = 0; i < t->n_parts; i++) {
         uint32_t at = (ep->next + i) % t->n_parts;
         struct part *p = t->part[at];
@@ -157,8 +166,10 @@ static bool take_next(struct tasktab *t, struct endpoint *ep, struct outbox *out
         tasktab_clock(t, p);
         if (engine_take_call(&p->e, ep->def.deadline_ms + LEASE_MORE_MS, &k) <= 0)
             continue;
-        begin(t, p, &k, out);
+        begin(t, p, to, &k, out);
         ep->next = at + 1;
+        ep->running++;
+        to->running += to != ep;
         return true;
     }
     return false;
@@ -178,8 +189,20 @@ static void count_left(struct tasktab *t)
         bool left = !is_here(t, g->part);
 
         g->endpoint->running += left;
+        g->at->running += left && g->at != g->endpoint;
         t->left |= left;
     }
+}
+
+/* Counts a partition: where nobody knows which target has a task, each may have it. */
+static void count_at_targets(const struct part *p)
+{
+    uint64_t unknown = p->e.store.n[TASK_RUNNING] + p->e.cuts;
+
+    for (unsigned no = 1; no <= TARGET_NO_MAX; no++)
+        unknown -= p->e.at_target[no];
+    list_each_of (&p->endpoint->targets, struct endpoint, in_of, x)
+        x->running += p->e.at_target[x->def.target] + unknown;
 }
 
 /* Tasks of its partitions, and what goes on at its target of partitions that have left. */
@@ -195,6 +218,8 @@ static void count_running(struct tasktab *t)
         if (p->endpoint != NULL && p->life == PART_OWNED) {
             p->endpoint->running += p->e.store.n[TASK_RUNNING] + p->e.cuts;
             p->endpoint->wanted |= has_open(t, p, p->endpoint);
+            if (p->endpoint->targets.n > 0)
+                count_at_targets(p);
         }
 }
 
@@ -202,13 +227,14 @@ static void count_running(struct tasktab *t)
  * that follows its end. */
 static void take_probe(struct tasktab *t, struct endpoint *ep, struct outbox *out)
 {
-    if (ep->hand.state != PROBE_ASKED)
+    struct endpoint *of = ep->of != NULL ? ep->of : ep;
+
+    if (ep->hand.state != PROBE_ASKED || ep->def.targets)
         return;
     t->say = true;
-    if (!endpoint_probes(ep, ep->running, ep->wanted, t->now.ms))
+    if (!endpoint_probes(ep, ep->running, of->wanted, t->now.ms))
         return;
-    ep->wanted = take_next(t, ep, out);
-    ep->running += ep->wanted;
+    of->wanted = take_next(t, ep, out);
     if (ep->hand.state == PROBE_ASKED)
         ep->hand.state = PROBE_NO_TASK;
 }
@@ -222,11 +248,11 @@ void tasktab_calls_take(struct tasktab *t, struct outbox *out)
     each_endpoint (t->o.calls, ep) {
         t->calls_due = ms_min(t->calls_due, breaker_advance(&ep->breaker, t->now.ms));
         take_probe(t, ep, out);
+    }
+    each_endpoint (t->o.calls, ep) {
         for (unsigned n = 0; n < TURN_MOST && ep->wanted && endpoint_lets(ep, ep->running, t->now.ms);
-             n++) {
-            ep->wanted = take_next(t, ep, out);
-            ep->running += ep->wanted;
-        }
+             n++)
+            ep->wanted = take_next(t, endpoint_target(ep, t->now.ms), out);
         if (ep->wanted)
             t->calls_due = ms_min(t->calls_due, endpoint_when(ep, ep->running, t->now.ms));
     }
@@ -286,6 +312,8 @@ static int settle(struct tasktab *t, struct part *p, const struct going_call *g)
     case VERDICT_PENDING:
         return engine_extend(&p->e, g->no, g->lease, (uint32_t)v->delay_ms);
     default:
+        if (v->elsewhere)
+            return engine_unseen(&p->e, g->no, g->lease);
         return keep_failed(t, p, &(struct attempt_at){ g->no, g->lease }, &kept, &f);
     }
 }

@@ -83,13 +83,29 @@ static uint64_t unheard(const struct tasktab *t, const struct part *p)
     return n;
 }
 
+/* Counts those of them at this target, or where nobody knows. */
+static uint64_t unheard_at(const struct tasktab *t, const struct part *p, const struct endpoint *at)
+{
+    uint64_t n = p->e.store.n[TASK_RUNNING] + p->e.cuts;
+
+    for (unsigned no = 1; no <= TARGET_NO_MAX; no++)
+        n -= no != at->def.target ? p->e.at_target[no] : 0;
+    each_going (t->o.calls, g)
+        n -= g->part == p->no && (g->at == at || g->at == g->endpoint) && n > 0;
+    return n;
+}
+
 void tasktab_calls_leave(struct tasktab *t, const struct part *p)
 {
+    msec_t until;
+
     if (p->endpoint == NULL || p->life != PART_OWNED)
         return;
+    until = t->now.ms + p->endpoint->def.deadline_ms + LEASE_MORE_MS;
     t->left = true;
-    endpoint_leaves(p->endpoint, unheard(t, p),
-                    t->now.ms + p->endpoint->def.deadline_ms + LEASE_MORE_MS);
+    endpoint_leaves(p->endpoint, unheard(t, p), until);
+    list_each_of (&p->endpoint->targets, struct endpoint, in_of, x)
+        endpoint_leaves(x, unheard_at(t, p, x), until);
 }
 
 void tasktab_part_drop(struct tasktab *t, struct part *p)

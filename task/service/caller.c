@@ -131,7 +131,7 @@ static void come_into_force(struct caller *c, struct endpoint *ep)
     msec_t now = task_service_now(c->s).ms;
     struct err e = { 0 };
 
-    if (known && (ep->def.serial == 0 || now < ep->again))
+    if (known && (ep->def.serial == 0 || ep->def.targets || now < ep->again))
         return;
     ep->again = now + AGAIN_MS;
     if (known && ep->target != NULL) {
@@ -141,6 +141,10 @@ static void come_into_force(struct caller *c, struct endpoint *ep)
     }
     target_retire(ep);
     ep->target_serial = ep->def.serial;
+    if (ep->def.targets) {
+        set_usable(ep, "", "");
+        return;
+    }
     ep->target = ep->def.serial != 0 ? target_new(c, &ep->def, &e) : NULL;
     set_usable(ep, e.text, "change its definition, or the file");
     ep->usable = ep->target != NULL;
@@ -186,7 +190,7 @@ static void on_answer(void *arg, const struct call_answer *a)
     whole_ends(g, a);
     say_end(g, a);
     if (a->fault == CALL_REFUSED)
-        look_at_address(g->endpoint);
+        look_at_address(g->at);
     settle(c, g);
 }
 
@@ -224,6 +228,7 @@ void caller_cut(struct caller *c)
         stop_sending(g);
         tasktab_pass_end(c->s->tab, g, &c->s->node.out);
         g->endpoint->n.cut++;
+        g->at->n.cut += g->at != g->endpoint;
         calls_end(&c->calls, g, now);
     }
 }
@@ -334,7 +339,7 @@ static void put_text(struct buf *b, struct call_span s)
 /* Fields, method, path: texts one behind the other. */
 static void send_request(struct going_call *g, const struct call *call, uint32_t deadline_ms)
 {
-    struct caller_target *t = g->endpoint->target;
+    struct caller_target *t = g->at->target;
     char task[40];
     struct request_facts f = { .task = task, .queue = g->queue, .attempt = g->attempt,
                                .due_ms = g->due_ms, .now_ms = ev_wall_ms(g->sender->s->node.ev),
@@ -360,6 +365,7 @@ static void send_request(struct going_call *g, const struct call *call, uint32_t
         q.path = q.method + call->method.n + 1;
         g->step = CALL_SENT;
         g->endpoint->n.sent++;
+        g->at->n.sent += g->at != g->endpoint;
         g->sending = out_send(t->out, &q, on_answer, g);
     }
     if (g->sending == NULL) {
@@ -378,7 +384,7 @@ static void begin(struct caller *c, struct going_call *g, const struct taken_row
     g->sender = c;
     if (call_unpack(row->body.p, row->body.n, &call) < 0)
         refuse(g);
-    else if (g->endpoint->target == NULL)
+    else if (g->at->target == NULL)
         fails_here(g, "the endpoint's definition has gone");
     else if (left <= 0)
         fails_here(g, "its start was written too late");
@@ -427,77 +433,6 @@ void caller_tick(struct caller *c)
         if (g->step == CALL_ENDED)
             settle(c, g);
     }
-}
-
-/* ---- figures ------------------------------------------------------------------------------- */
-
-static void by_endpoint(struct buf *b, const struct endpoint *ep, const char *name, uint64_t v)
-{
-    const char *const labels[] = { "endpoint", ep->name, NULL };
-
-    metrics_u64(b, name, labels, v);
-}
-
-static void by_end(struct buf *b, const struct endpoint *ep)
-{
-    for (unsigned i = 0; i < CALL_NCLASSES; i++) {
-        const char *const labels[] = { "endpoint", ep->name, "class", call_class_word(i), NULL };
-
-        metrics_u64(b, "segq_task_calls_ended_total", labels, ep->n.of_class[i]);
-    }
-}
-
-static void by_fault(struct buf *b, const struct endpoint *ep)
-{
-    for (unsigned i = CALL_NONE + 1; i < CALL_NFAULTS; i++) {
-        const char *const labels[] = { "endpoint", ep->name, "why", call_fault_word(i), NULL };
-
-        metrics_u64(b, "segq_task_calls_unanswered_total", labels, ep->n.of_fault[i]);
-    }
-}
-
-void caller_metrics(const struct caller *c, struct buf *b)
-{
-    const struct list *all = &c->calls.endpoints;
-
-    if (all->n == 0)
-        return;
-    metrics_head(b, "segq_task_calls_in_flight", METRIC_GAUGE, "Calls that may be at their target");
-    list_each_of (all, struct endpoint, in, ep)
-        by_endpoint(b, ep, "segq_task_calls_in_flight", ep->in_flight);
-    metrics_head(b, "segq_task_calls_held", METRIC_GAUGE,
-                 "Slots held without a call of this process: a pending one, or one whose end nobody knows");
-    list_each_of (all, struct endpoint, in, ep)
-        by_endpoint(b, ep, "segq_task_calls_held", endpoint_held(ep));
-    metrics_head(b, "segq_task_calls_sent_total", METRIC_COUNTER, "Calls sent");
-    list_each_of (all, struct endpoint, in, ep)
-        by_endpoint(b, ep, "segq_task_calls_sent_total", ep->n.sent);
-    metrics_head(b, "segq_task_calls_cut_total", METRIC_COUNTER,
-                 "Calls whose connection was closed, since their task was cancelled by force");
-    list_each_of (all, struct endpoint, in, ep)
-        by_endpoint(b, ep, "segq_task_calls_cut_total", ep->n.cut);
-    metrics_head(b, "segq_task_endpoint_breaker", METRIC_GAUGE,
-                 "0: calls go; 1: none go, since the target is not well; 2: some try");
-    list_each_of (all, struct endpoint, in, ep)
-        by_endpoint(b, ep, "segq_task_endpoint_breaker",
-                    ep->def.tripped ? BREAKER_OPEN : ep->breaker.state);
-    metrics_head(b, "segq_task_endpoint_adaptive", METRIC_GAUGE,
-                 "Calls at once that the target is thought to bear; 0: adaptive is off");
-    list_each_of (all, struct endpoint, in, ep)
-        by_endpoint(b, ep, "segq_task_endpoint_adaptive", endpoint_adaptive(ep));
-    metrics_head(b, "segq_task_endpoint_unusable", METRIC_GAUGE,
-                 "1: it cannot be called as it is defined (segqctl endpoint list says why)");
-    list_each_of (all, struct endpoint, in, ep)
-        by_endpoint(b, ep, "segq_task_endpoint_unusable", ep->unusable[0] != 0);
-    metrics_head(b, "segq_task_calls_ended_total", METRIC_COUNTER, "Calls that ended, by how");
-    list_each_of (all, struct endpoint, in, ep)
-        by_end(b, ep);
-    metrics_head(b, "segq_task_calls_unanswered_total", METRIC_COUNTER,
-                 "Calls without a whole answer, by why");
-    list_each_of (all, struct endpoint, in, ep)
-        by_fault(b, ep);
-    metrics_histo(b, "segq_task_call_seconds", "Calls, from the send to the end of the answer",
-                  &c->took);
 }
 
 /* ---- life ---------------------------------------------------------------------------------- */

@@ -43,6 +43,5 @@ void caller_pass_on(struct caller *c);
 void caller_cut(struct caller *c);
 /* New definitions come into force, and changed files of keys; what could not be settled is tried again. */
 void caller_tick(struct caller *c);
-void caller_metrics(const struct caller *c, struct buf *b);
 
 #endif

@@ -6,6 +6,7 @@
 #include "common/node/node.h"
 #include "common/supervisor/metrics_process.h"
 #include "task/node/busiest.h"
+#include "task/service/call_metrics.h"
 #include "task/service/long_answers.h"
 #include "task/service/state.h"
 

@@ -73,7 +73,8 @@
     X(NOTICE, 57, lo, no, state, until, name) /* words about a task's end at `until` */ \
     X(NOTICE_GONE, 58, lo)        /* the queue that it is for has it */                   \
     /* a record of a task again */                                                                \
-    X(PASSED, 59, no)             /* runs; its caller begins to be told its answer: no attempt follows */
+    X(PASSED, 59, no)             /* runs; its caller begins to be told its answer: no attempt follows */ \
+    X(TARGET, 60, no, lo)         /* runs: its call is at this target of its endpoint */
 
 enum trec_kind {
 #define X(NAME, number, ...) TREC_##NAME = number,

@@ -26,7 +26,8 @@
 #define CN_DEADLINE 3000
 #define CN_MORE     10000 /* a lease ends so long behind the deadline (task/node/calls.c) */
 #define CN_CONNECT  400   /* a request is on its way to the target, at most */
-#define CN_ATTEMPTS 60
+#define CN_ATTEMPTS 40 /* of 63: what costs nothing adds to it, and behind 63 attempts have the same number */
+#define CN_TARGETS  3 /* "http://a/" to "http://c/", which bear CN_SLOTS, 2 and 1 */
 
 struct cn_visit { /* a request: on its way, at the target, over */
     int node;
@@ -36,6 +37,7 @@ struct cn_visit { /* a request: on its way, at the target, over */
     uint32_t attempt;
     msec_t began, comes, at; /* comes: the first byte arrives; at: the answer goes */
     bool came, over;
+    unsigned target; /* 0 .. CN_TARGETS - 1, by its url */
     struct call_answer answer;
     char body[24];
     uint32_t length, told; /* of one that is told piece by piece: 0: it is not */
@@ -55,6 +57,8 @@ struct cn {
     unsigned n_starts, window; /* window: the first start within CN_WINDOW */
     enum mood mood;
     bool well; /* the mood stays as it is */
+    bool targets;          /* the endpoint has targets, most of the time */
+    bool away[CN_TARGETS]; /* it lets nobody connect */
     bool done_there[MV_TASKS], final[MV_TASKS], refused[MV_TASKS];
     struct cn_end end[PR_NODES][MV_TASKS];
     unsigned n_ends[PR_NODES];
@@ -98,7 +102,7 @@ static inline void cn_hears(struct cn *c, struct cn_visit *v, const struct call_
 
 static inline void cn_look_at_breaker(struct cn *c, int i, const struct endpoint *ep)
 {
-    if (ep->breaker.state == BREAKER_OPEN)
+    if (ep->breaker.state == BREAKER_OPEN && !ep->def.targets) /* a url gave way to targets */
         MV_BAD(c->w, "J15: node %d sends while its breaker is open", i);
     if (ep->breaker.probes > BREAKER_PROBES_MAX)
         MV_BAD(c->w, "J15: node %d has %u probes", i, ep->breaker.probes);
@@ -127,12 +131,15 @@ static inline void cn_self(struct mv *w, int i, const struct out_item *it)
     }
     if (c->n_visits + 1 == CN_VISITS)
         abort(); /* CN_VISITS is too low */
-    cn_look_at_breaker(c, i, g->endpoint);
+    cn_look_at_breaker(c, i, g->at);
     g->endpoint->n.sent++;
+    g->at->n.sent += g->at != g->endpoint;
     *v = (struct cn_visit){ .node = i, .call = g->id, .no = g->no, .attempt = g->attempt,
                             .began = now,
                             .comes = now + (msec_t)rng_below(&w->r->rng, CN_CONNECT) };
     v->task = mv_body_task(w, &m->v[0]);
+    if (g->at->def.serial != 0 && g->at->def.url[0] != 0)
+        v->target = (unsigned)(g->at->def.url[7] - 'a');
     c->start[c->n_starts++] = now;
     c->n_visits++;
 }
@@ -270,6 +277,23 @@ static inline unsigned cn_there(const struct cn *c)
     return n;
 }
 
+static const unsigned cn_bears[CN_TARGETS] = { CN_SLOTS, 2, 1 };
+
+static inline unsigned cn_there_at(const struct cn *c, unsigned target)
+{
+    unsigned n = 0;
+
+    for (unsigned k = c->first; k < c->n_visits; k++)
+        n += c->visit[k].came && !c->visit[k].over && c->visit[k].target == target;
+    return n;
+}
+
+/* A request for which there is no connection never was at a target. */
+static inline bool cn_was_sent(const struct cn *c, const struct cn_visit *v)
+{
+    return !c->targets || v->answer.fault != CALL_CONNECT;
+}
+
 static inline bool cn_has(const struct cn *c, int i, part_no no)
 {
     const struct part *p = tasktab_part(c->w->node[i].t, no);
@@ -291,8 +315,10 @@ static inline void cn_comes(struct cn *c, struct cn_visit *v)
         cn_hears(c, v, &unwanted);
         return;
     }
+    v->answer = mood_answer(c->targets && c->away[v->target] ? AWAY : c->mood, &w->r->rng);
     for (const struct cn_visit *u = c->visit; u < c->visit + c->n_visits; u++)
-        if (u != v && u->came && u->task == v->task && u->attempt == v->attempt)
+        if (u != v && u->came && u->task == v->task && u->attempt == v->attempt && cn_was_sent(c, u) &&
+            cn_was_sent(c, v))
             MV_BAD(w, "J3: attempt %u of task %u is at the target twice", v->attempt, v->task);
     if (!cn_has(c, v->node, g->part))
         MV_BAD(w, "J18: node %d sends task %u, whose partition it has not", v->node, v->task);
@@ -304,7 +330,9 @@ static inline void cn_comes(struct cn *c, struct cn_visit *v)
     v->came = true;
     if (cn_there(c) > CN_SLOTS)
         MV_BAD(w, "J4: %u at the target, which bears %u", cn_there(c), CN_SLOTS);
-    v->answer = mood_answer(c->mood, &w->r->rng);
+    if (cn_there_at(c, v->target) > cn_bears[v->target])
+        MV_BAD(w, "J4: %u at target %u, which bears %u", cn_there_at(c, v->target), v->target,
+               cn_bears[v->target]);
     v->at = mv_now(w).ms + 1 +
             (msec_t)rng_below(&w->r->rng, c->mood == SLOW ? CN_DEADLINE - CN_CONNECT : 300);
     if (c->mood == SILENT)
@@ -383,6 +411,20 @@ static inline bool cn_may_begin(const struct cn *c, int i, const struct endpoint
     return false;
 }
 
+static inline void cn_look_at_targets(const struct cn *c)
+{
+    uint64_t slots[CN_TARGETS] = { 0 };
+
+    for (int i = 0; i < PR_NODES; i++)
+        each_endpoint (&c->calls[i], ep)
+            if (ep->of != NULL && ep->def.serial != 0 && cn_may_begin(c, i, ep->of))
+                slots[ep->def.url[7] - 'a'] += ep->def.max_concurrent;
+    for (unsigned k = 0; k < CN_TARGETS; k++)
+        if (slots[k] > cn_bears[k])
+            MV_BAD(c->w, "J4: the nodes have %lu slots of target %u, which bears %u", slots[k], k,
+                   cn_bears[k]);
+}
+
 static inline void cn_look_at_shares(struct cn *c)
 {
     uint64_t rate = 0, slots = 0;
@@ -395,10 +437,53 @@ static inline void cn_look_at_shares(struct cn *c)
             slots += ep->def.max_concurrent;
         }
     }
+    cn_look_at_targets(c);
     if (slots > CN_SLOTS)
         MV_BAD(c->w, "J4: the nodes have %lu slots of %u", slots, CN_SLOTS);
     if (rate > 1000 * CN_RATE)
         MV_BAD(c->w, "J5: the nodes have a rate of %lu of %u", rate, 1000 * CN_RATE);
+}
+
+/* The endpoint as it is defined: what: bits of its targets; 0: the first, by url. */
+static inline void cn_define(struct cn *c, unsigned what)
+{
+    static const char *const text[CN_TARGETS] = {
+        "{\"url\": \"http://a/\", \"max_concurrent\": 6}",
+        "{\"url\": \"http://b/\", \"max_concurrent\": 2, \"weight\": 3}",
+        "{\"url\": \"http://c/\", \"max_concurrent\": 1}",
+    };
+    char json[700], list[400] = "\"url\": \"http://a/\"";
+    struct err e = { 0 };
+    size_t n = 0;
+
+    if (what != 0)
+        n = (size_t)snprintf(list, sizeof(list), "\"targets\": [");
+    for (unsigned k = 0; k < CN_TARGETS && what != 0; k++)
+        if ((what >> k & 1) != 0)
+            n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", list[n - 1] == '[' ? "" : ", ", text[k]);
+    if (what != 0)
+        snprintf(list + n, sizeof(list) - n, "]");
+    snprintf(json, sizeof(json),
+             "{\"name\": \"e\", %s, \"max_concurrent\": %d, \"rate_per_s\": %d, "
+             "\"burst\": %d, \"deadline\": \"%dms\", \"connect_timeout\": \"1s\", "
+             "\"breaker\": {\"min\": 8, \"open\": \"2s\"}}",
+             list, CN_SLOTS, CN_RATE, CN_BURST, CN_DEADLINE);
+    if (c->w->r->m != NULL && pr_endpoint(c->w->r, json, &e) < 0)
+        MV_BAD(c->w, "%s", e.text);
+}
+
+/* Its operator changes the list of targets amid calls; some targets die, or all. */
+static inline void cn_change_targets(struct cn *c)
+{
+    struct rng *r = &c->w->r->rng;
+
+    if (!c->targets)
+        return;
+    if (rng_chance(r, 0.3))
+        cn_define(c, (unsigned)rng_below(r, 1u << CN_TARGETS));
+    for (unsigned k = 0; k < CN_TARGETS && !c->well; k++)
+        if (rng_chance(r, 0.1))
+            c->away[k] = !c->away[k];
 }
 
 static inline void cn_target(struct mv *w)
@@ -471,7 +556,7 @@ static inline struct cn *cn_new(uint64_t seed, bool shared)
              CN_SLOTS, CN_RATE, CN_BURST, CN_DEADLINE, rng_chance(&c->w->r->rng, 0.5) ? CN_SLOTS : 0);
     if (pr_endpoint(c->w->r, json, &e) < 0 ||
         pr_pool(c->w->r, "{\"match\": \"q*\", \"partitions\": 3, \"endpoint\": \"e\", "
-                         "\"result_ttl\": \"30d\", \"task_ttl\": \"30d\", \"max_attempts\": 60, "
+                         "\"result_ttl\": \"30d\", \"task_ttl\": \"30d\", \"max_attempts\": 40, "
                          "\"retry\": {\"max\": \"1s\"}}", &e) < 0)
         MV_BAD(c->w, "%s", e.text);
     return c;

@@ -81,6 +81,7 @@ static inline bool mood_is_free(const struct call_answer *a)
 struct visit { /* a request at the target */
     task_no no;
     uint32_t attempt;
+    uint32_t target; /* number; 0: the endpoint has one url */
     uint64_t call; /* of the node, that it will tell; 0: nobody is there any more */
     msec_t at;     /* when it ends; MSEC_NEVER: with the deadline */
     msec_t gone;   /* at the latest */

@@ -18,6 +18,8 @@
 #define TASKS    80
 #define VISITS   4000
 #define SLOTS    6
+#define SLOTS_1  3 /* of the first target, */
+#define SLOTS_2  4 /* and of the second */
 #define DEADLINE 5000
 #define ATTEMPTS 8 /* of a task, by default */
 #define START    ((msec_t)1800000000000)
@@ -43,14 +45,15 @@ struct world {
     struct outbox out;
     struct rng rng;
     msec_t now;
-    enum mood mood;
-    msec_t held; /* until then by a Retry-After that the node has heard */
+    enum mood mood, other_mood; /* other: of the second target */
+    bool targets; /* the endpoint has two targets, whose slots are more than its own */
+    msec_t held, other_held; /* until then by a Retry-After that the node has heard */
     bool adaptive; /* the endpoint finds out what its target bears */
     bool tripped;  /* by the operator; */
     uint64_t serial, resets, probe; /* numbers of what the manager said of it last */
     size_t written;
     struct simtask task[TASKS];
-    unsigned n_tasks, n_visits, kills, succeeded, dead, cut, told, by_hand;
+    unsigned n_tasks, n_visits, kills, succeeded, dead, cut, told, by_hand, elsewhere;
     struct visit visit[VISITS];
     char why[160];
 };
@@ -89,40 +92,57 @@ static inline void look_at_breaker(const struct going_call *g)
         return;
     if (w.tripped)
         bad("J15: sent while it is tripped", g->no);
-    if (gen()->breaker.state == BREAKER_OPEN)
+    if (g->at->breaker.state == BREAKER_OPEN)
         bad("J15: sent while the breaker is open", g->no);
-    if (gen()->breaker.probes > BREAKER_PROBES_MAX)
+    if (g->at->breaker.probes > BREAKER_PROBES_MAX)
         bad("J15: too many probes", g->no);
+}
+
+/* A request for which there is no connection never was at a target. */
+static inline bool was_sent(const struct visit *v)
+{
+    return !w.targets || v->answer.fault != CALL_CONNECT;
+}
+
+static inline void look_at_slots(const struct visit *v, task_no no)
+{
+    unsigned there = visits_now(w.visit, w.n_visits, w.now), same = 0;
+
+    if (there > SLOTS)
+        bad("J4: more at the target than slots", no);
+    if (w.adaptive && there > endpoint_adaptive(gen()))
+        bad("J4: more at the target than it is thought to bear", no);
+    for (const struct visit *u = w.visit; u <= v; u++)
+        same += u->target == v->target && !u->over && u->gone > w.now;
+    if (v->target != 0 && same > (v->target == 1 ? SLOTS_1 : SLOTS_2))
+        bad("J4: more at a target than its slots", no);
 }
 
 static inline void visit(struct going_call *g)
 {
     struct visit *v = &w.visit[w.n_visits++];
     const struct simtask *k = task_of(g->no);
-    unsigned there;
+    bool second = g->at->def.target == 2;
+    enum mood mood = second ? w.other_mood : w.mood;
 
     assert(w.n_visits < VISITS);
+    *v = (struct visit){ .no = g->no, .attempt = g->attempt, .call = g->id, .target = g->at->def.target,
+                         .answer = mood_answer(mood, &w.rng),
+                         .gone = w.now + DEADLINE, .began = w.now };
     for (struct visit *u = w.visit; u < v; u++)
-        if (u->no == g->no && u->attempt == g->attempt)
+        if (u->no == g->no && u->attempt == g->attempt && was_sent(u) && was_sent(v))
             bad("J3: an attempt is at the target twice", g->no);
     if (k == NULL || w.now < k->not_before)
         bad("J7: an attempt is early", g->no);
-    if (w.now < w.held && !g->by_hand)
+    if (w.now < (second ? w.other_held : w.held) && !g->by_hand)
         bad("J7: sent before Retry-After is over", g->no);
     if (k != NULL && k->cut)
         bad("J12: an attempt of one that was cancelled by force", g->no);
     look_at_breaker(g);
-    *v = (struct visit){ .no = g->no, .attempt = g->attempt, .call = g->id,
-                         .answer = mood_answer(w.mood, &w.rng),
-                         .gone = w.now + DEADLINE, .began = w.now };
-    v->at = w.now + (w.mood == SILENT ? DEADLINE
-                     : 1 + (msec_t)rng_below(&w.rng, w.mood == SLOW || w.mood == LATER ? 4000 : 300));
+    v->at = w.now + (mood == SILENT ? DEADLINE
+                     : 1 + (msec_t)rng_below(&w.rng, mood == SLOW || mood == LATER ? 4000 : 300));
     memcpy(v->right, g->right, sizeof(v->right));
-    there = visits_now(w.visit, w.n_visits, w.now);
-    if (there > SLOTS)
-        bad("J4: more at the target than slots", g->no);
-    if (w.adaptive && there > endpoint_adaptive(gen()))
-        bad("J4: more at the target than it is thought to bear", g->no);
+    look_at_slots(v, g->no);
     g->step = CALL_SENT;
     g->endpoint->n.sent++;
     w.by_hand += g->by_hand;
@@ -179,9 +199,15 @@ static inline void ends(struct visit *v)
                       (mood_is_free(&v->answer) ||
                        ((g->probe || g->by_hand) && v->attempt < k->spared + ATTEMPTS));
     k->heard = w.now + mood_wait(&v->answer);
-    if (v->answer.retry_after[0] != 0)
+    if (v->answer.retry_after[0] != 0 && v->target == 2)
+        w.other_held = ms_max(w.other_held, k->heard);
+    else if (v->answer.retry_after[0] != 0)
         w.held = ms_max(w.held, k->heard);
+    if (w.targets && v->answer.retry_after[0] != 0)
+        k->heard = 0; /* another target need not wait */
     tasktab_call_answered(w.rig.t, now_of(), g, &v->answer);
+    k->heard_spared &= !g->verdict.elsewhere; /* its attempt never was */
+    w.elsewhere += g->verdict.elsewhere;
     settle(g);
 }
 
@@ -255,16 +281,26 @@ static inline void say_endpoint(void)
                               .breaker_ratio = 50, .breaker_min = 8, .breaker_open_ms = 2000,
                               .secret_file = "", .ca_file = "", .cert_file = "", .key_file = "",
                               .proxy = "", .adaptive_min = adaptive, .budget = "",
-                              .tripped = w.tripped, .resets = w.resets, .probe = w.probe };
+                              .tripped = w.tripped, .resets = w.resets, .probe = w.probe,
+                              .auth_field = "", .auth_file = "", .of = "", .targets = w.targets };
 
     tell(MANAGER, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = e });
+    e.targets = false;
+    e.of = "gen";
+    e.rate = ENDPOINT_ANY;
+    for (e.target = 1; w.targets && e.target <= 2; e.target++) {
+        e.name = e.target == 1 ? "gen#1" : "gen#2";
+        e.max_concurrent = e.target == 1 ? SLOTS_1 : SLOTS_2;
+        e.weight = 1;
+        tell(MANAGER, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = e });
+    }
 }
 
 static inline void reset(void)
 {
     w.tripped = false;
     w.resets++;
-    w.held = 0;
+    w.held = w.other_held = 0;
     say_endpoint();
 }
 
@@ -292,7 +328,8 @@ static inline void connect(void)
                                  .part_open = { .epoch = 5, .part = 3, .part_epoch = 8,
                                                 .match = "q/*", .max_tasks = 1000,
                                                 .endpoint = "gen" } });
-    gen()->usable = true;
+    each_endpoint (&w.calls, ep)
+        ep->usable = true;
     outbox_reset(&w.out);
 }
 
@@ -324,7 +361,7 @@ static inline void die(void)
     w.kills++;
     for (unsigned i = 0; i < w.n_tasks; i++)
         forget_heard(&w.task[i]);
-    w.held = 0;
+    w.held = w.other_held = 0;
     w.rig.log.b.len = w.written;
     w.now += (msec_t)rng_below(&w.rng, 3000);
     drop_calls();

@@ -2,7 +2,7 @@
  * among them by what they have to do, while partitions move between nodes with calls at the target,
  * nodes and the manager are killed at any moment of an ACCEPT, a START, a send, an answer and an END,
  * and links break (tests/lib/callnodes.h has what is judged). In every second seed callers hear answers
- * while they come.
+ * while they come. With several targets each has slots of its own (J4); the calm days have them, too.
  *   SEEDS=1000 FIRST=1 sim_call_nodes    so many seeds, from this one
  *   SEED=n sim_call_nodes                one */
 #include "tests/lib/callnodes.h"
@@ -41,23 +41,30 @@ static void leave(struct mv *w, int i)
         mv_kill(w, i, false);
 }
 
-static bool run(uint64_t seed, bool shared, bool reads, uint64_t sum[7])
+enum mode { CALLS, READS, TARGETS };
+
+static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[7])
 {
     struct cn *c = cn_new(seed, shared);
     struct mv *w = c->w;
     bool good;
 
-    c->readers.on = reads;
+    c->readers.on = mode == READS;
+    c->targets = mode == TARGETS;
     rng_seed(&c->readers.rng, seed + 77);
 
     mv_draw(w);
     for (unsigned i = 0; i < STEPS && w->r->why[0] == '\0'; i++) {
         mv_happen(w, 14, leave);
+        cn_change_targets(c);
         pr_run(w->r, 100 * (1 + rng_below(&w->r->rng, 20)));
     }
     c->mood = WELL;
     c->well = true;
+    memset(c->away, 0, sizeof(c->away));
     mv_heal(w);
+    if (c->targets)
+        cn_define(c, 7);
     for (unsigned i = 0; i < 600 && w->r->why[0] == '\0' && !cn_all_final(c); i++)
         pr_run(w->r, 1000);
     mv_judge(w);
@@ -65,8 +72,8 @@ static bool run(uint64_t seed, bool shared, bool reads, uint64_t sum[7])
     cr_judge(&c->readers, w);
     good = w->r->why[0] == '\0';
     if (!good)
-        fprintf(stderr, "seed %lu%s: %s (SEED=%lu sim_call_nodes)\n", seed, shared ? ", shared" : "",
-                w->r->why, seed);
+        fprintf(stderr, "seed %lu%s%s: %s (SEED=%lu sim_call_nodes)\n", seed, shared ? ", shared" : "",
+                c->targets ? ", targets" : "", w->r->why, seed);
     sum[0] += w->n_tasks;
     sum[1] += c->n_visits;
     sum[2] += w->kills;
@@ -81,22 +88,26 @@ static bool run(uint64_t seed, bool shared, bool reads, uint64_t sum[7])
 }
 
 /* Only operators do something: no call is made twice, none is left over, and the endpoint never stands. */
-static bool run_calm(uint64_t seed, bool shared, uint64_t sum[7])
+static bool run_calm(uint64_t seed, bool shared, bool targets, uint64_t sum[7])
 {
     struct cn *c = cn_new(seed, shared);
     struct mv *w = c->w;
     bool good;
 
+    c->targets = targets;
     c->well = true;
     c->mood = rng_chance(&w->r->rng, 0.5) ? SLOW : WELL;
     for (int i = 0; i < PR_NODES; i++)
         pr_node_run(w->r, i, i < 2 || rng_chance(&w->r->rng, 0.5));
     for (unsigned i = 0; i < STEPS && w->r->why[0] == '\0'; i++) {
         mv_drain(w, (int)rng_below(&w->r->rng, 2), rng_chance(&w->r->rng, 0.5));
+        cn_change_targets(c);
         pr_run(w->r, 100 * (1 + rng_below(&w->r->rng, 20)));
     }
     mv_heal(w);
-    for (unsigned i = 0; i < 120 && w->r->why[0] == '\0' && !cn_all_final(c); i++)
+    if (targets)
+        cn_define(c, 7);
+    for (unsigned i = 0; i < (targets ? 400 : 120) && w->r->why[0] == '\0' && !cn_all_final(c); i++)
         pr_run(w->r, 1000);
     mv_judge(w);
     cn_judge(c);
@@ -107,8 +118,8 @@ static bool run_calm(uint64_t seed, bool shared, uint64_t sum[7])
         MV_BAD(w, "%u tasks, %u calls", w->n_tasks, c->n_visits);
     good = w->r->why[0] == '\0';
     if (!good)
-        fprintf(stderr, "calm seed %lu%s: %s (SEED=%lu sim_call_nodes)\n", seed, shared ? ", shared" : "",
-                w->r->why, seed);
+        fprintf(stderr, "calm seed %lu%s%s: %s (SEED=%lu sim_call_nodes)\n", seed, shared ? ", shared" : "",
+                targets ? ", targets" : "", w->r->why, seed);
     for (unsigned i = 0; i < PR_NOS; i++)
         for (unsigned k = 1; k < 200; k++)
             sum[4] += w->owner[i][k] != 0 && k > 1;
@@ -133,9 +144,9 @@ static void shard(unsigned from, bool shared)
     if (only == 0)
         quiet_log();
     for (size_t i = from; only == 0 && !shared && i < ARRAY_LEN(kept); i += SHARDS)
-        bad += !run(kept[i], shared, false, sum);
+        bad += !run(kept[i], shared, CALLS, sum);
     for (uint64_t i = from; i < n; i += SHARDS)
-        bad += !run(first + i, shared, (first + i) % 2 == 0, sum);
+        bad += !run(first + i, shared, (first + i) % 2 == 0 ? READS : CALLS, sum);
     printf("%lu tasks, %lu calls, %lu kills, %lu answers behind a move, %lu later epochs, of answers that "
            "were heard as they came %lu whole, %lu broken\n", sum[0], sum[1], sum[2], sum[3], sum[4],
            sum[5], sum[6]);
@@ -150,9 +161,35 @@ Test(sim_call_nodes, drains_make_no_call_twice)
     if (only == 0)
         quiet_log();
     for (uint64_t i = 0; i < n; i++)
-        bad += !run_calm(first + i, i % 2 == 0, sum) + !run_calm(first + i, i % 2 != 0, sum);
+        bad += !run_calm(first + i, i % 2 == 0, false, sum) + !run_calm(first + i, i % 2 != 0, false, sum) +
+               !run_calm(first + i, i % 2 == 0, true, sum);
     printf("%lu tasks, %lu calls, %lu later epochs\n", sum[0], sum[1], sum[4]);
     cr_assert_eq(bad, 0);
+}
+
+/* Several targets: some die, or all, and the list changes amid calls. */
+static void targets(unsigned from)
+{
+    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), bad = 0, sum[7] = { 0 };
+    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS);
+
+    if (only == 0)
+        quiet_log();
+    for (uint64_t i = from; i < n; i += 2)
+        bad += !run(first + i, i % 4 < 2, TARGETS, sum);
+    printf("targets: %lu tasks, %lu calls, %lu kills, %lu answers behind a move, %lu later epochs\n", sum[0],
+           sum[1], sum[2], sum[3], sum[4]);
+    cr_assert_eq(bad, 0);
+}
+
+Test(sim_call_nodes, targets_1)
+{
+    targets(0);
+}
+
+Test(sim_call_nodes, targets_2)
+{
+    targets(1);
 }
 
 Test(sim_call_nodes, seeds_1)

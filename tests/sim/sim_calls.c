@@ -3,6 +3,8 @@
  * before a turn is written (of an ACCEPT, a START, an END), behind it (START is written, and nothing
  * sent; what was accepted has no answer), while calls are at the target, and when the answer is
  * there. Snapshots take the journal's place, and bodies move to other files, at any time.
+ * In every third seed the endpoint has two targets, each with moods and slots of its own (J4, J7, J15 hold
+ * for each), and what one cannot be sent goes to the other: J3 counts what was sent.
  *   J2   succeeded: the target said so         J3   (task, attempt) is at the target once at most
  *   J4   never more at the target than slots   J7   no attempt before its moment,
  *   J15  while the breaker is open nothing goes; while        none before a Retry-After is over
@@ -91,6 +93,9 @@ static void step(double kill)
         cancel_by_force(kill);
     if (rng_chance(&w.rng, 0.02))
         w.mood = (enum mood)rng_below(&w.rng, NMOODS);
+    if (w.targets && rng_chance(&w.rng, 0.02)) /* two in three times well, or away: so it takes over, or dies */
+        w.other_mood = rng_chance(&w.rng, 0.3) ? (enum mood)rng_below(&w.rng, NMOODS)
+                       : rng_chance(&w.rng, 0.5) ? WELL : AWAY;
     if (rng_chance(&w.rng, 0.01))
         operator_says();
     target_lives(kill);
@@ -164,6 +169,8 @@ static bool run_seed(uint64_t seed)
     rng_seed(&w.rng, seed);
     kill = rng_chance(&w.rng, 0.3) ? 0 : rng_unit(&w.rng) * 0.01;
     w.adaptive = rng_chance(&w.rng, 0.5);
+    w.targets = seed % 3 == 0;
+    w.adaptive &= !w.targets;
     w.now = START;
     w.rig.boot.id = seed % 2; /* 0: the machine does not say */
     w.rig.calls = &w.calls;
@@ -175,7 +182,7 @@ static bool run_seed(uint64_t seed)
     (void)turn(0);
     for (unsigned i = 0; i < STEPS && w.why[0] == 0; i++)
         step(kill);
-    w.mood = WELL;
+    w.mood = w.other_mood = WELL;
     reset();
     for (unsigned i = 0; i < 20000 && w.why[0] == 0 && (w.n_tasks < TASKS || !all_final()); i++) {
         w.now += 50;
@@ -197,7 +204,7 @@ Test(sim_calls, seeds)
 {
     uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1);
     uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS), wrong = 0, kills = 0, visits = 0, dead = 0;
-    uint64_t cut = 0, told = 0, by_hand = 0;
+    uint64_t cut = 0, told = 0, by_hand = 0, elsewhere = 0;
 
     quiet_log();
     for (uint64_t i = 0; i < n; i++) {
@@ -211,9 +218,11 @@ Test(sim_calls, seeds)
         cut += w.cut;
         told += w.told;
         by_hand += w.by_hand;
+        elsewhere += w.elsewhere;
     }
-    printf("%lu calls, %lu kills, %lu dead, %lu cancelled by force, %lu told later, %lu probes by hand\n",
-           visits, kills, dead, cut, told, by_hand);
+    printf("%lu calls, %lu kills, %lu dead, %lu cancelled by force, %lu told later, %lu probes by hand, "
+           "%lu went to another target\n", visits, kills, dead, cut, told, by_hand, elsewhere);
+    cr_expect(elsewhere > 0 || only != 0);
     cr_expect(by_hand > 0 || only != 0);
     cr_assert_eq(wrong, 0);
 }

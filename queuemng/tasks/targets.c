@@ -1,0 +1,238 @@
+/* targets.c: see the header. */
+#include "queuemng/tasks/targets.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "queuemng/state/state.h"
+#include "queuemng/tasks/table.h"
+
+#define LOG_MODULE "tasks"
+
+struct mendpoint *bearer_next(const struct mng *m, const struct mendpoint *x)
+{
+    const struct mendpoint *of = x == NULL ? NULL : x->of != NULL ? x->of : x;
+    struct list_node *n = x == NULL ? NULL : x->of != NULL ? x->in.next : x->targets.head.next;
+
+    if (of != NULL && n != &of->targets.head)
+        return container_of(n, struct mendpoint, in);
+    n = of == NULL ? m->tasks.endpoints.head.next : of->in.next;
+    return n != &m->tasks.endpoints.head ? container_of(n, struct mendpoint, in) : NULL;
+}
+
+static struct mendpoint *target_at(const struct mendpoint *x, uint32_t no)
+{
+    each_target(x, t)
+        if (t->no == no)
+            return t;
+    return NULL;
+}
+
+static struct mendpoint *target_of_url(const struct mendpoint *x, const char *url)
+{
+    each_target(x, t)
+        if (strcmp(t->def.url, url) == 0)
+            return t;
+    return NULL;
+}
+
+struct mendpoint *bearer_find(const struct mng *m, const char *name)
+{
+    const char *sign = strchr(name, TARGET_SIGN);
+    char of[TASK_NAME_MAX + 1];
+    struct mendpoint *x;
+
+    if (sign == NULL)
+        return defined_find(m, DEF_ENDPOINT, name);
+    snprintf(of, sizeof(of), "%.*s", (int)(sign - name), name);
+    x = defined_find(m, DEF_ENDPOINT, of);
+    return x != NULL ? target_at(x, (uint32_t)strtoul(sign + 1, NULL, 10)) : NULL;
+}
+
+static struct mendpoint *target_new(struct mendpoint *x, uint32_t no, const char *url)
+{
+    struct mendpoint *t = calloc(1, sizeof(*t));
+
+    if (t == NULL)
+        return NULL;
+    t->of = x;
+    t->no = no;
+    t->gone = true;
+    list_init(&t->shares);
+    list_init(&t->targets);
+    list_push_back(&x->targets, &t->in);
+    t->def.url = strdup(url);
+    if (t->def.url != NULL)
+        return t;
+    list_remove(&x->targets, &t->in);
+    free(t);
+    return NULL;
+}
+
+static int replace_text(char **to, const char *text)
+{
+    char *v = strdup(text);
+
+    if (v == NULL)
+        return SQ_ENOMEM;
+    free(*to);
+    *to = v;
+    return 0;
+}
+
+/* g: NULL: it has gone. */
+static int fit(struct mendpoint *t, const struct endpoint_target *g)
+{
+    const struct endpoint_def *of = &t->of->def;
+    char name[TASK_NAME_MAX + 1];
+    struct endpoint_def d = { 0 };
+    int rc = cfg_copy(&d, sizeof(d), endpoint_def_keys, of);
+
+    snprintf(name, sizeof(name), "%.*s%c%u", TARGETED_NAME_MAX, of->name, TARGET_SIGN, t->no & TARGET_NO_MAX);
+    if (rc == 0)
+        rc = replace_text(&d.name, name);
+    if (rc == 0)
+        rc = replace_text(&d.url, t->def.url);
+    if (rc == 0)
+        rc = replace_text(&d.budget.name, "");
+    if (rc < 0) {
+        cfg_clear(&d, endpoint_def_keys);
+        return rc;
+    }
+    cfg_each_key (k, endpoint_def_keys)
+        if (strcmp(k->key, "targets") == 0)
+            cfg_field_clear(&d.targets, k);
+    d.rate_per_s = 0;
+    d.burst = 1;
+    d.max_concurrent = g != NULL ? g->max_concurrent : 0;
+    d.paused = g == NULL || g->draining;
+    cfg_clear(&t->def, endpoint_def_keys);
+    t->def = d;
+    t->weight = g != NULL ? (uint32_t)g->weight : 1;
+    t->gone = g == NULL;
+    t->version = t->of->version;
+    return 0;
+}
+
+/* Calls to this target may be what nodes hold of the endpoint. */
+static bool holds_all(struct mendpoint *t)
+{
+    each_share(t->of, o) {
+        struct mshare *s = share_at(t, o->node);
+
+        if (s == NULL)
+            return false;
+        s->held = (struct bears){ ENDPOINT_ANY, o->held.slots };
+    }
+    return true;
+}
+
+static struct mendpoint *add(struct mendpoint *x, const char *url, const char *was)
+{
+    uint32_t no = 1;
+    struct mendpoint *t;
+
+    while (no <= TARGET_NO_MAX && target_at(x, no) != NULL)
+        no++;
+    t = no <= TARGET_NO_MAX ? target_new(x, no, url) : NULL;
+    if (t != NULL && strcmp(url, was) == 0 && !holds_all(t)) {
+        target_free(t);
+        return NULL;
+    }
+    return t;
+}
+
+int targets_room(const struct mendpoint *x, const struct endpoint_def *d, struct err *e)
+{
+    const struct endpoint_target *v = d->targets.v;
+    size_t n = x->targets.n;
+
+    for (size_t i = 0; i < d->targets.n; i++)
+        n += target_of_url(x, v[i].url) == NULL;
+    return n <= TARGET_NO_MAX ? 0
+                              : err_set(e, SQ_ECONFLICT, "endpoint %s: targets: too many that are gone still "
+                                        "have calls: try again when these have ended", d->name);
+}
+
+int targets_follow(struct mng *m, struct mendpoint *x, const char *was, struct err *e)
+{
+    const struct endpoint_target *v = x->def.targets.v;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < x->def.targets.n; i++)
+        if (target_of_url(x, v[i].url) == NULL && add(x, v[i].url, was) == NULL)
+            rc = SQ_ENOMEM;
+    each_target(x, t)
+        if (rc == 0)
+            rc = fit(t, endpoint_target_of(&x->def, t->def.url));
+    targets_obey(x);
+    m->tasks.split = true;
+    return rc == 0 ? 0 : err_set(e, rc, "endpoint %s: targets: out of memory", x->def.name);
+}
+
+void targets_obey(struct mendpoint *x)
+{
+    each_target(x, t) {
+        t->tripped = x->tripped;
+        t->resets = x->resets;
+        t->probe = x->probe;
+        t->orders = x->orders;
+    }
+}
+
+/* Some node may have calls of it, or does not know yet that no more begin. */
+static bool is_held(const struct mendpoint *t)
+{
+    each_share(t, s)
+        if (s->held.slots != 0 || (s->node->registered && s->serial != 0 && !s->confirmed))
+            return true;
+    return false;
+}
+
+void targets_tidy(struct mng *m, struct mendpoint *x)
+{
+    each_target(x, t) {
+        if (!t->gone || is_held(t))
+            continue;
+        log_info("event=target_gone endpoint=%s url=%s", x->def.name, log_q(t->def.url, strlen(t->def.url)));
+        each_share(t, s)
+            endpoint_drop(m, s->node, t->def.name);
+        target_free(t);
+        endpoint_put_later(m, x);
+    }
+}
+
+void targets_drop(struct mng *m, const struct mendpoint *x)
+{
+    each_target(x, t)
+        each_share(t, s)
+            endpoint_drop(m, s->node, t->def.name);
+}
+
+/* ---- stored ------------------------------------------------------------------------------------ */
+
+json_t *targets_json(const struct mendpoint *x, json_t *(*shares)(const struct mendpoint *t))
+{
+    json_t *list = json_array();
+
+    each_target(x, t)
+        if (json_array_append_new(list, json_pack("{s:I,s:s,s:o}", "no", (json_int_t)t->no, "url",
+                                                  t->def.url, "shares", shares(t))) < 0) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+struct mendpoint *target_load(struct mendpoint *x, json_t *j)
+{
+    json_int_t no = json_integer_value(json_object_get(j, "no"));
+    const char *url = json_string_value(json_object_get(j, "url"));
+
+    if (no < 1 || no > TARGET_NO_MAX || url == NULL || target_at(x, (uint32_t)no) != NULL)
+        return NULL;
+    return target_new(x, (uint32_t)no, url);
+}

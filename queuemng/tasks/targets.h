@@ -1,0 +1,45 @@
+/* targets.h: the targets of an endpoint that has several, at the manager.
+ *
+ * To shares, task nodes and breakers a target is what an endpoint is: a struct mendpoint of its own,
+ * "gen#3", with a url, slots that are divided among the nodes (tasks/endpoints.h), and, at each node,
+ * a breaker. Its definition is that of its endpoint, but for url, max_concurrent and draining. What is
+ * of all targets stays with the endpoint: its rate, its own max_concurrent, its budget, pause, trip.
+ *
+ * A target is known by its url and has a number, which tasks that run at it are written down with. One
+ * that the definition has no more stays, without slots, until no node holds any of it: so a url that
+ * comes back soon does not get calls beside those that are still there. The same holds for a url that
+ * was the endpoint's only one: its target begins with what the nodes hold of the endpoint. */
+#ifndef SEGQ_QUEUEMNG_TASKS_TARGETS_H
+#define SEGQ_QUEUEMNG_TASKS_TARGETS_H
+
+#include "common/base/err.h"
+#include "queuemng/state/tasks.h"
+
+struct mng;
+struct json_t;
+
+/* Numbers are left for the targets of its next definition; SQ_ECONFLICT: too many that have gone still
+ * have calls. */
+SQ_CHECK int targets_room(const struct mendpoint *x, const struct endpoint_def *d, struct err *e);
+/* The endpoint's targets follow its definition. was: the url before, whose calls may go on; "": none.
+ * 0 or SQ_ENOMEM. */
+SQ_CHECK int targets_follow(struct mng *m, struct mendpoint *x, const char *was, struct err *e);
+/* Trips, resets and probes of the endpoint are theirs. */
+void targets_obey(struct mendpoint *x);
+/* Forgets those that have gone, and of which nobody holds a slot. */
+void targets_tidy(struct mng *m, struct mendpoint *x);
+/* Tells nodes that they are gone. */
+void targets_drop(struct mng *m, const struct mendpoint *x);
+
+/* An endpoint, or a target of one, by the name that nodes know it by; NULL. */
+struct mendpoint *bearer_find(const struct mng *m, const char *name);
+/* Endpoints, each before its targets: the one behind x (NULL: the first), or NULL. */
+struct mendpoint *bearer_next(const struct mng *m, const struct mendpoint *x);
+#define each_bearer(m, x) for (struct mendpoint *x = NULL; (x = bearer_next(m, x)) != NULL;)
+
+/* For the endpoint's record: targets with their shares. NULL: no memory. */
+struct json_t *targets_json(const struct mendpoint *x, struct json_t *(*shares)(const struct mendpoint *t));
+/* Reads what a record says of a target, before targets_follow(). NULL: it is none, or no memory. */
+struct mendpoint *target_load(struct mendpoint *x, struct json_t *j);
+
+#endif

@@ -19,7 +19,7 @@
 #define ENDPOINT_ANY       ((uint64_t)INT64_MAX)
 #define ENDPOINT_URL_MAX   1024
 #define ENDPOINT_FILE_MAX  255
-#define ROUTE_TEXT_MAX     128 /* of a route's pattern, of its pointer */
+#define ROUTE_TEXT_MAX     128 /* bytes of a route's pattern, and of its pointer */
 #define ROUTE_MATCHES_MAX  16
 #define ENDPOINT_AUTH_WORD 64 /* characters of the header that has its secret, and of the scheme */
 #define ENDPOINT_AUTH_MAX  (2 * ENDPOINT_AUTH_WORD + 3)

@@ -308,11 +308,10 @@ static int make_pool(struct mng *m, const char *name, struct err *e)
 static int endpoint_make(struct mng *m, const struct endpoint_def *d, bool own_pool, struct err *e)
 {
     struct mendpoint *x;
-    int rc = 0;
+    int rc = targets_room(m, NULL, d, e);
 
-    if (m->tasks.endpoints.n >= ENDPOINTS_MAX)
-        return err_set(e, SQ_ECONFLICT, "endpoint %s: a cluster has at most %d", d->name,
-                       ENDPOINTS_MAX);
+    if (rc < 0)
+        return rc;
     if (own_pool && defined_find(m, DEF_POOL, d->name) != NULL)
         return err_set(e, SQ_ECONFLICT, "endpoint %s: there is a pool of this name whose tasks "
                        "workers take: delete it, or give the endpoint another name", d->name);
@@ -342,7 +341,7 @@ static int endpoint_change(struct mng *m, struct mendpoint *x, const struct endp
 
     if (defined_equals(DEF_ENDPOINT, x, d))
         return 0;
-    rc = targets_room(x, d, e);
+    rc = targets_room(m, x, d, e);
     if (rc < 0)
         return rc;
     task_map_changed(m); /* perhaps another url */

@@ -125,36 +125,34 @@ static bool holds_all(struct mendpoint *t)
 
         if (s == NULL)
             return false;
-        s->held = (struct bears){ ENDPOINT_ANY, o->held.slots };
+        s->held = (struct bears){ ENDPOINT_ANY, u64_max(s->held.slots, o->held.slots) };
     }
     return true;
 }
 
-static struct mendpoint *add(struct mendpoint *x, const char *url, const char *was)
+static struct mendpoint *add(struct mendpoint *x, const char *url)
 {
     uint32_t no = 1;
-    struct mendpoint *t;
 
     while (no <= TARGET_NO_MAX && target_at(x, no) != NULL)
         no++;
-    t = no <= TARGET_NO_MAX ? target_new(x, no, url) : NULL;
-    if (t != NULL && strcmp(url, was) == 0 && !holds_all(t)) {
-        target_free(t);
-        return NULL;
-    }
-    return t;
+    return no <= TARGET_NO_MAX ? target_new(x, no, url) : NULL;
 }
 
-int targets_room(const struct mendpoint *x, const struct endpoint_def *d, struct err *e)
+int targets_room(const struct mng *m, const struct mendpoint *x, const struct endpoint_def *d, struct err *e)
 {
     const struct endpoint_target *v = d->targets.v;
-    size_t n = x->targets.n;
+    size_t n = x != NULL ? x->targets.n : 0, all = 1;
 
     for (size_t i = 0; i < d->targets.n; i++)
-        n += target_of_url(x, v[i].url) == NULL;
-    return n <= TARGET_NO_MAX ? 0
-                              : err_set(e, SQ_ECONFLICT, "endpoint %s: targets: too many that are gone still "
-                                        "have calls: try again when these have ended", d->name);
+        n += x == NULL || target_of_url(x, v[i].url) == NULL;
+    if (n > TARGET_NO_MAX)
+        return err_set(e, SQ_ECONFLICT, "endpoint %s: targets: too many that are gone still have calls: try again "
+                       "when these have ended", d->name);
+    each_bearer(m, y)
+        all += y != x && (y->of == NULL || y->of != x);
+    return all + n <= ENDPOINTS_MAX ? 0 : err_set(e, SQ_ECONFLICT, "endpoint %s: a cluster has at most %d, each "
+                                                  "target counted", d->name, ENDPOINTS_MAX);
 }
 
 int targets_follow(struct mng *m, struct mendpoint *x, const char *was, struct err *e)
@@ -162,9 +160,14 @@ int targets_follow(struct mng *m, struct mendpoint *x, const char *was, struct e
     const struct endpoint_target *v = x->def.targets.v;
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && i < x->def.targets.n; i++)
-        if (target_of_url(x, v[i].url) == NULL && add(x, v[i].url, was) == NULL)
+    for (size_t i = 0; rc == 0 && i < x->def.targets.n; i++) {
+        struct mendpoint *t = target_of_url(x, v[i].url);
+
+        if (t == NULL)
+            t = add(x, v[i].url);
+        if (t == NULL || (strcmp(v[i].url, was) == 0 && !holds_all(t)))
             rc = SQ_ENOMEM;
+    }
     each_target(x, t)
         if (rc == 0)
             rc = fit(t, endpoint_target_of(&x->def, t->def.url));

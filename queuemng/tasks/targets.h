@@ -18,9 +18,10 @@
 struct mng;
 struct json_t;
 
-/* Numbers are left for the targets of its next definition; SQ_ECONFLICT: too many that have gone still
- * have calls. */
-SQ_CHECK int targets_room(const struct mendpoint *x, const struct endpoint_def *d, struct err *e);
+/* Room for the targets of its next definition (x: NULL: the endpoint is new): numbers, and rows in what
+ * nodes report. SQ_ECONFLICT: too many, or too many that have gone still have calls. */
+SQ_CHECK int targets_room(const struct mng *m, const struct mendpoint *x, const struct endpoint_def *d,
+                          struct err *e);
 /* The endpoint's targets follow its definition. was: the url before, whose calls may go on; "": none.
  * 0 or SQ_ENOMEM. */
 SQ_CHECK int targets_follow(struct mng *m, struct mendpoint *x, const char *was, struct err *e);

@@ -190,6 +190,9 @@ static void count_left(struct tasktab *t)
 
         g->endpoint->running += left;
         g->at->running += left && g->at != g->endpoint;
+        if (left && g->at == g->endpoint) /* of when it had one url: each target may be that */
+            list_each_of (&g->endpoint->targets, struct endpoint, in_of, x)
+                x->running++;
         t->left |= left;
     }
 }

@@ -20,7 +20,7 @@
 #define PR_PARTS 256  /* at a node */
 #define PR_NOS   4096 /* partitions ever */
 #define PR_EPOCHS 400 /* of one partition */
-#define PR_KEYS  64
+#define PR_KEYS  80
 #define PR_ROUTER PR_NODES
 
 struct pr_part {

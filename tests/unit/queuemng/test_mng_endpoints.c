@@ -3,6 +3,8 @@
 
 #include "queuemng/core/definitions.h"
 #include "queuemng/core/task_view.h"
+#include "queuemng/state/state.h"
+#include "queuemng/tasks/table.h"
 
 #define E(more) "{\"name\": \"e\", \"url\": \"http://a/\"" more "}"
 
@@ -419,4 +421,75 @@ Test(mng_tasks, an_endpoint_is_one_that_can_be_called)
         cr_expect_str_eq(said + (v[i][1][0] != 0 ? strlen("endpoint e: ") : 0), v[i][1], "%s: %s", v[i][0],
                          said);
     }
+}
+
+/* ---- several targets ----------------------------------------------------------------------------- */
+
+static const struct mendpoint *target(const struct pr *r, const char *url)
+{
+    const struct mendpoint *x = defined_find(r->m, DEF_ENDPOINT, "e");
+
+    each_target(x, t)
+        if (strcmp(t->def.url, url) == 0)
+            return t;
+    return NULL;
+}
+
+#define ONE_TARGET "{\"name\": \"e\", \"targets\": [{\"url\": \"http://a/\", \"max_concurrent\": 4}]}"
+
+static void holds(const struct mendpoint *x, uint64_t first, uint64_t second)
+{
+    unsigned n = 0;
+
+    each_share(x, s)
+        s->held.slots = n++ == 0 ? first : second;
+    cr_assert_eq(n, 2u);
+}
+
+/* The url was a target's before, whose calls are not over, and then the endpoint's: both count. */
+Test(mng_tasks, a_target_begins_with_what_was_called_by_its_url)
+{
+    struct pr *r = rig(2, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+    const struct mendpoint *t;
+    unsigned n = 0;
+
+    cr_assert_eq(pr_endpoint(r, ONE_TARGET, &e), 0, "%s", e.text);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"e/*\", \"endpoint\": \"e\"}", &e), 0);
+    pr_run(r, 3000);
+    t = target(r, "http://a/");
+    cr_assert_not_null(t);
+    holds(t, 1, 0);
+    cr_assert_eq(pr_endpoint(r, E(", \"max_concurrent\": 4"), &e), 0, "%s", e.text);
+    cr_expect(target(r, "http://a/")->gone);
+    holds(t, 1, 0);
+    holds(defined_find(r->m, DEF_ENDPOINT, "e"), 4, 0);
+    cr_assert_eq(pr_endpoint(r, ONE_TARGET, &e), 0, "%s", e.text);
+    cr_expect_eq(target(r, "http://a/"), t);
+    cr_expect_not(t->gone);
+    each_share(t, s)
+        cr_expect_eq(s->held.slots, n++ == 0 ? 4u : 0u, "the first node may have called it four times");
+    pr_free(r);
+}
+
+/* One pool has them all. */
+Test(mng_tasks, nodes_can_report_all_endpoints_and_targets)
+{
+    struct pr *r = rig(0, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+    char json[4000];
+    int n, rc = 0;
+
+    for (unsigned k = 0; rc == 0 && k < 100; k++) {
+        n = snprintf(json, sizeof(json), "{\"name\": \"e%u\", \"targets\": [", k);
+        for (unsigned i = 0; i < 31; i++)
+            n += snprintf(json + n, sizeof(json) - (size_t)n, "%s{\"url\": \"http://a%u/\"}", i > 0 ? ", " : "", i);
+        snprintf(json + n, sizeof(json) - (size_t)n, "]}");
+        rc = pr_endpoint(r, json, &e);
+        cr_assert(rc == 0 ? k < 32 : k == 32, "%u: %s", k, e.text);
+    }
+    cr_expect_eq(rc, SQ_ECONFLICT);
+    cr_expect_eq(pr_endpoint(r, E(""), &e), SQ_ECONFLICT);
+    cr_expect_eq(pr_endpoint(r, "{\"name\": \"e1\", \"url\": \"http://b/\"}", &e), 0, "%s", e.text);
+    pr_free(r);
 }

@@ -53,15 +53,20 @@ static void put(part_no no, const char *queue)
     turn();
 }
 
+static struct msg_endpoint endpoint(void)
+{
+    return (struct msg_endpoint){ .epoch = EPOCH, .name = "gen", .serial = 1, .url = "http://gen",
+                                  .rate = ENDPOINT_ANY, .burst = 1, .max_concurrent = 1,
+                                  .deadline_ms = 30000, .connect_timeout_ms = 3000,
+                                  .breaker_ratio = 50, .breaker_min = 20, .breaker_open_ms = 5000,
+                                  .auth_field = "", .auth_file = "", .secret_file = "", .ca_file = "", .cert_file = "", .key_file = "",
+                                  .proxy = "", .budget = "" };
+}
+
 /* The node's links, an endpoint with one slot, and partitions 3 and 4. */
 static void join(void)
 {
-    struct msg_endpoint m = { .epoch = EPOCH, .name = "gen", .serial = 1, .url = "http://gen",
-                              .rate = ENDPOINT_ANY, .burst = 1, .max_concurrent = 1,
-                              .deadline_ms = 30000, .connect_timeout_ms = 3000,
-                              .breaker_ratio = 50, .breaker_min = 20, .breaker_open_ms = 5000,
-                              .auth_field = "", .auth_file = "", .secret_file = "", .ca_file = "", .cert_file = "", .key_file = "",
-                              .proxy = "", .budget = "" };
+    struct msg_endpoint m = endpoint();
 
     tasktab_up(rig.t, MNG, RPC_MANAGER, "m", &out);
     tasktab_up(rig.t, RTR, RPC_ROUTER, "r", &out);
@@ -145,6 +150,29 @@ Test(calls_left, so_does_one_that_the_node_knows_by_its_journal_alone)
     turn();
     cr_expect_eq(calls.going.n, 1, "it is over for certain");
     cr_expect_eq(told_held(), 0);
+}
+
+/* One url gives way to targets amid its call, and then the partition leaves. */
+Test(calls_left, a_call_of_before_there_were_targets_holds_its_slot_at_each)
+{
+    struct msg_endpoint m = endpoint();
+
+    m.serial = 2;
+    m.targets = true;
+    m.url = "";
+    say(MNG, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m });
+    m.name = "gen#1";
+    m.of = "gen";
+    m.serial = 3;
+    m.targets = false;
+    m.target = m.weight = 1;
+    m.url = "http://gen";
+    say(MNG, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m });
+    turn();
+    cr_expect_eq(calls_find(&calls, "gen#1")->running, 1);
+    leave(3);
+    cr_expect_eq(calls.going.n, 1);
+    cr_expect_eq(calls_find(&calls, "gen#1")->running, 1);
 }
 
 /* ---- a kill: who called is gone, and nobody will hear an answer --------------------------- */

@@ -27,7 +27,8 @@
 #define CN_MORE     10000 /* a lease ends so long behind the deadline (task/node/calls.c) */
 #define CN_CONNECT  400   /* a request is on its way to the target, at most */
 #define CN_ATTEMPTS 40 /* of 63: what costs nothing adds to it, and behind 63 attempts have the same number */
-#define CN_TARGETS  3 /* "http://a/" to "http://c/", which bear CN_SLOTS, 2 and 1 */
+#define CN_SLOTS_A  4 /* fewer than the endpoint may have at all its targets */
+#define CN_TARGETS  3 /* "http://a/" to "http://c/", which bear CN_SLOTS_A, 2 and 1 */
 
 struct cn_visit { /* a request: on its way, at the target, over */
     int node;
@@ -277,7 +278,7 @@ static inline unsigned cn_there(const struct cn *c)
     return n;
 }
 
-static const unsigned cn_bears[CN_TARGETS] = { CN_SLOTS, 2, 1 };
+static const unsigned cn_bears[CN_TARGETS] = { CN_SLOTS_A, 2, 1 };
 
 static inline unsigned cn_there_at(const struct cn *c, unsigned target)
 {
@@ -330,7 +331,7 @@ static inline void cn_comes(struct cn *c, struct cn_visit *v)
     v->came = true;
     if (cn_there(c) > CN_SLOTS)
         MV_BAD(w, "J4: %u at the target, which bears %u", cn_there(c), CN_SLOTS);
-    if (cn_there_at(c, v->target) > cn_bears[v->target])
+    if (c->targets && cn_there_at(c, v->target) > cn_bears[v->target])
         MV_BAD(w, "J4: %u at target %u, which bears %u", cn_there_at(c, v->target), v->target,
                cn_bears[v->target]);
     v->at = mv_now(w).ms + 1 +
@@ -448,7 +449,7 @@ static inline void cn_look_at_shares(struct cn *c)
 static inline void cn_define(struct cn *c, unsigned what)
 {
     static const char *const text[CN_TARGETS] = {
-        "{\"url\": \"http://a/\", \"max_concurrent\": 6}",
+        "{\"url\": \"http://a/\", \"max_concurrent\": 4}",
         "{\"url\": \"http://b/\", \"max_concurrent\": 2, \"weight\": 3}",
         "{\"url\": \"http://c/\", \"max_concurrent\": 1}",
     };
@@ -467,7 +468,7 @@ static inline void cn_define(struct cn *c, unsigned what)
              "{\"name\": \"e\", %s, \"max_concurrent\": %d, \"rate_per_s\": %d, "
              "\"burst\": %d, \"deadline\": \"%dms\", \"connect_timeout\": \"1s\", "
              "\"breaker\": {\"min\": 8, \"open\": \"2s\"}}",
-             list, CN_SLOTS, CN_RATE, CN_BURST, CN_DEADLINE);
+             list, what != 0 ? CN_SLOTS : CN_SLOTS_A, CN_RATE, CN_BURST, CN_DEADLINE);
     if (c->w->r->m != NULL && pr_endpoint(c->w->r, json, &e) < 0)
         MV_BAD(c->w, "%s", e.text);
 }

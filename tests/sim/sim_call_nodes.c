@@ -51,6 +51,8 @@ static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[7])
 
     c->readers.on = mode == READS;
     c->targets = mode == TARGETS;
+    if (c->targets)
+        cn_define(c, 0);
     rng_seed(&c->readers.rng, seed + 77);
 
     mv_draw(w);
@@ -95,6 +97,8 @@ static bool run_calm(uint64_t seed, bool shared, bool targets, uint64_t sum[7])
     bool good;
 
     c->targets = targets;
+    if (targets)
+        cn_define(c, 0);
     c->well = true;
     c->mood = rng_chance(&w->r->rng, 0.5) ? SLOW : WELL;
     for (int i = 0; i < PR_NODES; i++)

@@ -71,12 +71,17 @@ static uint64_t burst_of(const struct mendpoint *x, uint64_t rate, uint64_t whol
     return whole == ENDPOINT_ANY || whole == 0 ? burst : u64_max(1, burst * rate / whole);
 }
 
-static void say(struct mng *m, const struct mendpoint *x, struct mshare *s, uint64_t whole_rate)
+/* over: more slots are held than there are: calls of before a change, so nobody may begin more than it
+ * was told. */
+static void say(struct mng *m, const struct mendpoint *x, struct mshare *s, uint64_t whole_rate, bool over)
 {
     struct bears v = { u64_min(s->held.rate, s->claim.aim.rate), u64_min(s->held.slots, s->claim.aim.slots) };
-    bool same = s->serial != 0 && s->version == x->version && s->orders == x->orders &&
-                s->said.rate == v.rate && s->said.slots == v.slots;
+    bool same;
 
+    if (over)
+        v.slots = u64_min(v.slots, s->said.slots);
+    same = s->serial != 0 && s->version == x->version && s->orders == x->orders && s->said.rate == v.rate &&
+           s->said.slots == v.slots;
     if (!s->node->registered || (same && (s->confirmed || m->now_ms - s->told_ms < MNG_AGAIN_MS)))
         return;
     if (!same) {
@@ -118,11 +123,14 @@ static struct bears whole_of(const struct mng *m, struct mendpoint *x)
 static void divide(struct mng *m, struct mendpoint *x)
 {
     struct bears whole = whole_of(m, x), unheld = whole, left;
+    bool over = false;
 
     each_share(x, s)
-        if (still_there(m, x, s))
+        if (still_there(m, x, s)) {
+            over |= s->held.slots > unheld.slots;
             unheld = (struct bears){ less(unheld.rate, s->held.rate),
                                       less(unheld.slots, s->held.slots) };
+        }
     left = budget_unheld(m, x);
     unheld = (struct bears){ u64_min(unheld.rate, left.rate), u64_min(unheld.slots, left.slots) };
     demand_aims(m, x, whole);
@@ -132,7 +140,7 @@ static void divide(struct mng *m, struct mendpoint *x)
         more |= raise(&s->held.slots, s->claim.aim.slots, &unheld.slots);
         if (more)
             put_later(m, x);
-        say(m, x, s, whole.rate);
+        say(m, x, s, whole.rate, over);
     }
 }
 

@@ -14,7 +14,8 @@
  * over for as many rounds (debts.h). Where every task costs one it is served `weight` times.
  *
  * Rates in units (units.h) depend on what the next task costs: they close a limiter when its next one
- * does not fit (tree_affords()), until it does. So nothing smaller goes before it, and it starts.
+ * does not fit (tree_affords()), until it does. So nothing smaller goes before it, and it starts. Where
+ * another task may be next (it leaves the line, or one comes to the head of one) they are asked anew.
  *
  * A limiter that closes takes its turns out of their rings; one that opens puts them back;
  * upwards as far as a ring becomes empty, or is no longer. So to find the next task costs a

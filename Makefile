@@ -206,6 +206,10 @@ demo-tasks: deps
 demo-calls: deps
 	$(MAKE) -j$(JOBS) bins
 	deploy/demo-calls.sh
+## make demo-gpu     200 tenants before three made-up model servers, on a page; one floods, a server dies
+demo-gpu: deps
+	$(MAKE) -j$(JOBS) bins
+	deploy/demo-gpu.sh
 ## make gate         nginx with a small site behind it, in front of which the room of `make run` is
 gate: deps
 	@deploy/deps.sh gate
@@ -291,6 +295,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: programs install uninstall dist deb check-quick fallback docs pictures reference bins tests help run demo demo-tasks demo-calls gate test test-night check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
+.PHONY: programs install uninstall dist deb check-quick fallback docs pictures reference bins tests help run demo demo-tasks demo-calls demo-gpu gate test test-night check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
 .SECONDARY:
 .DEFAULT_GOAL := help

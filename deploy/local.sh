@@ -385,8 +385,8 @@ cluster_json() {
 }
 
 write_json() { # it holds the admin token: for the owner alone
-    (umask 077 && cluster_json >"$dir/cluster.json.new") &&
-        mv "$dir/cluster.json.new" "$dir/cluster.json"
+    (umask 077 && cluster_json >"$dir/cluster.json.new$$") &&
+        mv "$dir/cluster.json.new$$" "$dir/cluster.json" # two may look at once
 }
 
 # ---- up -----------------------------------------------------------------------------

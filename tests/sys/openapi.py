@@ -390,6 +390,15 @@ def endpoints(a):
         a.ask("POST", e + "/nothing/" + verb, want=404)
     a.ask("GET", e + "/self/probe", want=200)
     a.ask("GET", e + "/nothing/probe", want=404)
+    a.ask("GET", e + "/self/targets", want=200)
+    a.ask("GET", e + "/nothing/targets", want=404)
+    a.ask("PUT", e + "/two", {"targets": [{"url": "http://one/"}, {"url": "http://two/"}]}, 201)
+    a.ask("GET", e + "/two/targets", want=200)
+    for verb in ("drain", "undrain"):
+        a.ask("POST", f"{e}/two/{verb}?url=http://one/", want=200)
+        a.ask("POST", f"{e}/two/{verb}", want=400)
+        a.ask("POST", f"{e}/nothing/{verb}?url=http://one/", want=404)
+    a.ask("DELETE", e + "/two?final=true", want=200)
     a.ask("POST", "/v1/call/self/healthz", want=401)
     server = server_token(a)
     while a.ask("GET", "/v1/call/self/healthz", **server)[0] != 200:

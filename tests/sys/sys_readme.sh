@@ -110,6 +110,7 @@ said "  a call goes its way" '"state":"'
 said "  its rules" '^llm +/model +big-\* +gen +10s'
 type_in "the same in other words" "## Callers of other API queues" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
 said "  a task of the classic kind" '"task_type":"offline"'
+type_in "several servers, typed" "## Several servers behind an endpoint"
 page=docs/orders.md
 shop_at() { echo "s/9010/$((PORT + 97))/"; }
 block "# Close unpaid orders" | sed -n "1{$(shop_at);s/ &\$//;s/^/exec /;p}" >"$DIR/shop"
@@ -120,6 +121,12 @@ said "  and never will" '"state":"cancelled"'
 type_in "one that is not" "# Close unpaid orders" "1d;3d;5,6d;s/30m/1s/;s/order-17/order-18/;s/:17}/:18}/"
 wait_for 20 "  is closed" grep -q '^/close .*"order":18' "$DIR/closed"
 check_eq "  and the other is not" "$(grep -c 17} "$DIR/closed")" 0
+page=docs/gpu.md
+for k in 1 2; do helper python3 "$root/deploy/demo_gpu_model.py" $((PORT + 85 + k)) "$DIR/gpu$k.jsonl" 8 50; done
+type_in "a line before model servers, typed" "# A line before GPUs" \
+    "1,2d;s/9021/$((PORT + 86))/;s/9022/$((PORT + 87))/;s|pkill -HUP rt_cluster|pkill -HUP -f 'rt_cluster .*$C/'|;$longer"
+said "  the answer streams through" '^data: \[DONE\]'
+said "  both servers are up" "127.0.0.1:$((PORT + 87)).* up"
 page=docs/budgets.md
 type_in "a budget, typed" "# One budget"
 page=docs/schedules.md

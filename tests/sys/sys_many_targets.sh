@@ -70,8 +70,11 @@ wait_for 20 "target 1 has calls" some
 before=$(came 1 /slow/300)
 kill -KILL "${pid[1]}"
 many 40 301
-wait_for 20 "  it is killed: its breaker opens" is_state 1 down
-wait_for 90 "  and all are made by the others" done_is 141
+opens() { # on a slow machine the others have made all before: more come until it has
+    is_state 1 down || is_state 1 half-open || { many 1 301; false; }
+}
+wait_for 20 "  it is killed: its breaker opens" opens
+wait_for 90 "  and all are made by the others" done_is $((sent + 1))
 check_eq "  the endpoint is not down" "$(figures '.endpoints[] | select(.name == "gen") | .open')" 0
 check_eq "  none of those that came later was made twice" "$(cat "$DIR"/seen? | grep -o '/slow/301?[0-9]*' | sort | uniq -d | wc -l)" 0
 check "  but for those that were there, none of the others" [ "$(cat "$DIR"/seen? | grep -o '/slow/300?[0-9]*' | sort | uniq -d | wc -l)" -le 2 ]

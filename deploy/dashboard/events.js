@@ -1,5 +1,4 @@
-// events.js: what happened, and who changed what: queuemng's events (lines of its log with event=NAME)
-// and its log of changes as sentences, and the two lists of them that one can sift.
+// events.js: queuemng's events and its log of changes as sentences, in two lists that one can sift.
 // tests/check.sh looks whether each event that queuemng logs has its sentence here.
 import { $, el, put, list, mark, number, clock } from './dom.js';
 import { changeWords, didWords, taskOrder, upper, VERBS } from './words.js';
@@ -18,8 +17,8 @@ const SENTENCES = {
   node_lost: e => `Segment node ${e.node} has been away for ${s(Math.round(e.silent_ms / 1000), 'second', 'seconds')}: others open its ${segments(e.segments)}, people bring their places back`,
   node_registered: e => `${node(e)} registered (${held(e)})`,
   node_forgotten: e => `Segment node ${e.node} is forgotten`,
-  foreign_node: e => `Node ${e.node} belongs to another cluster, or to a later state of this one: it is not used`,
-  foreign_segment: e => `#${e.seg} on ${e.node} belongs to no queue here: it is not used`,
+  foreign_node: e => `Node ${e.node} belongs to another cluster, or to a later state of this one`,
+  foreign_segment: e => `#${e.seg} on ${e.node} belongs to no queue here`,
   fenced: e => `Node ${e.node} has a later manager (epoch ${e.seen}): this one gives it no orders`,
   refused: e => `${e.node} refused an order: ${e.text}`,
   unexpected: e => `${e.node} sent an unexpected message: ${e.type}`,
@@ -48,7 +47,7 @@ const SENTENCES = {
   endpoint_probed: e => `Endpoint ${e.endpoint} probed`,
   endpoint_reset: e => `Endpoint ${e.endpoint} reset: its calls go, a tenth of them at first`,
   endpoint_tripped: e => `Endpoint ${e.endpoint} TRIPPED: no call begins until its reset`,
-  target_gone: e => `Endpoint ${e.endpoint}: its former target ${e.url} has no calls any more`,
+  target_gone: e => `Endpoint ${e.endpoint}: target ${e.url} is gone`,
   endpoint_removed: e => `Endpoint ${e.endpoint} REMOVED, with its pools and their tasks`,
   key_pinned: e => `Key ${e.key} of queue ${e.queue} is pinned (version ${e.version})`,
   key_unpinned: e => `Key ${e.key} of queue ${e.queue} is not pinned any more`,
@@ -62,8 +61,8 @@ const SENTENCES = {
   partitions_taken_over: e => `${e.node} is gone: others have its ${e.partitions} partitions`,
   store_left: e => `${e.node} needs store: redis again, where its tasks are`,
   partition_lost: e => `Partition ${e.part} of ${e.pool} is LOST: ${e.node} came back without it`,
-  partition_elsewhere: e => `${e.node} has partition ${e.part}, which is ${e.owner}'s: it is not used`,
-  foreign_partition: e => `${e.node} has partition ${e.part}, which nobody here gave it: it is not used`,
+  partition_elsewhere: e => `${e.node} has partition ${e.part}, which is ${e.owner}'s`,
+  foreign_partition: e => `${e.node} has partition ${e.part}, which nobody here gave it`,
   task_node_silent: e => `Task node ${e.node} has been away for ${s(Math.round(e.silent_ms / 1000), 'second', 'seconds')}: tasks of its ${s(e.partitions, 'partition', 'partitions')} wait`,
   queue_state: e => `Queue ${e.queue}: ${e.state || 'another state'}`,
   queue_deleted: e => `Queue ${e.queue} deleted: ${people(e.waiting)} in line; it can be restored for ${s(Math.round(e.restore_for_ms / 60000), 'minute', 'minutes')}`,

@@ -1,10 +1,9 @@
 // tasks.js: the page of task queues: all pools in a table; below it the pool that is chosen, and a
-// queue of it: its keys, its tasks. What is shown stands in the address: #tasks,
-// #pool=ride/*&queue=ride/eu. So a link leads there, and "back" goes back.
+// queue of it: its keys, its tasks. The address has what is shown: #tasks, #pool=ride/*&queue=ride/eu.
 //
-// Taken from Grafana: figures in tables, right-aligned, in digits of one width, a sparkline where
-// the course matters, and no more colour than there is trouble. From Linear: rows of one line, a
-// click opens the details at the side and the list stays; an empty list says what to do next.
+// From Grafana: figures in tables, right-aligned, in digits of one width, sparklines, and no more
+// colour than there is trouble. From Linear: rows of one line, a click opens the details at the side
+// and the list stays; an empty list says what to do next.
 import { $, el, put, level, list, mark, number, rate, span, table, clock } from './dom.js';
 import * as api from './api.js';
 import { ask, p, say } from './ask.js';
@@ -78,7 +77,7 @@ const ENDPOINTS = [
   ['Rate', x => x.rate_per_s ? rate(x.rate_per_s) + '/s' : 'any', 'n'], ['At once', x => x.adaptive ? number(x.adaptive) + ', adaptive' : x.max_concurrent ? number(x.max_concurrent) : 'any', 'n'],
   ['Under way', x => number(x.in_flight) + (x.held ? `, ${number(x.held)} held` : ''), 'n'], ['Succeeded', x => number(x.succeeded), 'n'], ['Failed', x => number(x.failed), 'n'],
   ['Mean time', x => x.succeeded + x.failed ? number(x.ms / (x.succeeded + x.failed)) + ' ms' : '–', 'n'], ['Limited by', x => bindsOf(x, live.tasks.pools)],
-  ['URL', x => x.url || (x.targets ?? []).map(t => `${t.url} ${t.state}`).join(', '), 'url'], ['Order', x => x.paused ? 'Resume …' : 'Pause …', 'name', x => el('button', { type: 'button', class: 'link', 'data-needs': 'operator', on: { click: () => askEndpoint(x.name) } })],
+  ['URL', x => x.url || x.targets.map(t => `${t.url} ${t.state}`).join(', '), 'url'], ['Order', x => x.paused ? 'Resume …' : 'Pause …', 'name', x => el('button', { type: 'button', class: 'link', 'data-needs': 'operator', on: { click: () => askEndpoint(x.name) } })],
   ['Breaker', x => endpointIsShut(x) ? 'Reset …' : 'Trip …', 'name', x => el('button', { type: 'button', class: 'link', 'data-needs': 'operator', on: { click: () => askBreaker(x.name) } })],
   ['Try', x => endpointIsShut(x) ? 'Probe …' : '–', 'name', x => el('button', { type: 'button', class: 'link', 'data-needs': 'operator', on: { click: () => askProbe(x.name) } })],
 ];

@@ -1,7 +1,6 @@
-// controls.js: the drawer of what an operator can change of a queue of people; it stands beside the
-// picture, so that one sees what a change does. Each question says what happens to those who wait.
-// What cannot be undone, or stops a line, is in the danger zone, and wants the queue's name: who has
-// gone in is in. Numbers that let the whole line in want it, too.
+// controls.js: the drawer of what an operator can change of a queue of people, beside the picture.
+// Each question says what happens to those who wait. What cannot be undone, or stops a line, is in the
+// danger zone, and wants the queue's name; so do numbers that let the whole line in.
 import { $, el, list, number, rate, span } from './dom.js';
 import { change, changeFrom, changeNow, queuePath, Refused } from './api.js';
 import { ask, p, say } from './ask.js';

@@ -1,5 +1,5 @@
-// definition.js: the definition of a queue: forms of what is set once (its hours, its lanes, its page),
-// the whole of it, a new queue, and what has no way back.
+// definition.js: the definition of a queue: forms of what is set once, the whole of it, a new queue, and
+// what has no way back.
 import { $, el, number, span } from './dom.js';
 import { change, changeFrom, get, queuePath, Refused } from './api.js';
 import { ask, p, say } from './ask.js';

@@ -1,9 +1,7 @@
-// graph.js: the main picture: who waits, and what comes and goes a second, over time, with what
-// happened as marks at its foot. Own code, in SVG.
+// graph.js: the main picture, in SVG: who waits, and what comes and goes a second, with events as marks.
 //
-// Taken from Grafana: one time axis for all, a cursor that reads every line at once into the legend,
-// marks of events across the panes, broken lines where nothing is known. From Linear: the picture
-// stands alone above all, the words beside it are one line each, and colour means trouble.
+// From Grafana: one time axis, a cursor that reads every line at once into the legend, broken lines
+// where nothing is known. From Linear: the picture stands alone, and colour means trouble.
 import { $, el, svg, put, list, mark, number, rate, clock } from './dom.js';
 import * as api from './api.js';
 import { isRoutine, readEvent, sentence } from './events.js';

@@ -14,7 +14,7 @@ const people = n => s(n, 'person', 'people');
 
 const SENTENCES = {
   node_down: e => `${node(e)} is away (${held(e)})`,
-  node_lost: e => `Segment node ${e.node} has been away for ${s(Math.round(e.silent_ms / 1000), 'second', 'seconds')}: others open its ${segments(e.segments)}, people bring their places back`,
+  node_lost: e => `Segment node ${e.node} has been away for ${s(Math.round(e.silent_ms / 1000), 'second', 'seconds')}: others open its ${segments(e.segments)}`,
   node_registered: e => `${node(e)} registered (${held(e)})`,
   node_forgotten: e => `Segment node ${e.node} is forgotten`,
   foreign_node: e => `Node ${e.node} belongs to another cluster, or to a later state of this one`,
@@ -23,7 +23,7 @@ const SENTENCES = {
   refused: e => `${e.node} refused an order: ${e.text}`,
   unexpected: e => `${e.node} sent an unexpected message: ${e.type}`,
   not_sent: e => `An order could not be sent (${e.type}): ${e.why}`,
-  directory: e => `The list of segment nodes has changed: ${s(e.members, 'member', 'members')}`,
+  directory: e => `Segment nodes: ${s(e.members, 'member', 'members')}`,
   router_up: e => `Router ${e.router} connected`,
   router_down: e => `Router ${e.router} is gone`,
   monitor_bad: e => `Metric ${e.metric}: no usable reading (${e.why})`,
@@ -65,7 +65,7 @@ const SENTENCES = {
   foreign_partition: e => `${e.node} has partition ${e.part}, which nobody here gave it`,
   task_node_silent: e => `Task node ${e.node} has been away for ${s(Math.round(e.silent_ms / 1000), 'second', 'seconds')}: tasks of its ${s(e.partitions, 'partition', 'partitions')} wait`,
   queue_state: e => `Queue ${e.queue}: ${e.state || 'another state'}`,
-  queue_deleted: e => `Queue ${e.queue} deleted: ${people(e.waiting)} in line; it can be restored for ${s(Math.round(e.restore_for_ms / 60000), 'minute', 'minutes')}`,
+  queue_deleted: e => `Queue ${e.queue} deleted: ${people(e.waiting)} in line; restorable for ${s(Math.round(e.restore_for_ms / 60000), 'minute', 'minutes')}`,
   queue_gone: e => `Queue ${e.queue} is gone for good`,
   queue_flushed: e => `Queue ${e.queue} flushed: everybody in line lost the place`,
   queue_full: e => `Queue ${e.queue} is FULL (${people(e.waiting)} in line)`,

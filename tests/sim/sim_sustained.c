@@ -23,6 +23,7 @@ enum { MNG = 1, RTR = 2 };
 #define HOUR    (3600 * 1000 / TURN_MS)
 
 static struct hour {
+    uint64_t handed; /* bytes of long messages that the link was given */
     struct tasktab *t;
     struct outbox out;
     struct task_now now;
@@ -78,9 +79,18 @@ static int copy(struct bodies *ctx, uint64_t ref, uint64_t *to)
     return put(ctx, NULL, 0, to);
 }
 
+/* What has been said leaves: the link has room for all of it. */
+static void leave(void)
+{
+    for (uint32_t i = 0; i < h.out.n; i++)
+        h.handed += h.out.v[i].to == RTR ? h.out.v[i].bulk : 0;
+    outbox_reset(&h.out);
+    tasktab_link(h.t, h.now, RTR, h.handed, 0);
+}
+
 static const struct msg *ask(peer_no from, const struct msg *m)
 {
-    outbox_reset(&h.out);
+    leave();
     tasktab_msg(h.t, h.now, from, ++h.rid, m, &h.out);
     for (uint32_t i = 0; i < h.out.n; i++)
         if (h.out.v[i].rid == h.rid)
@@ -90,7 +100,7 @@ static const struct msg *ask(peer_no from, const struct msg *m)
 
 static void turn(void)
 {
-    outbox_reset(&h.out);
+    leave();
     cr_assert(tasktab_turn(h.t, h.now, &h.out));
     tasktab_written(h.t);
 }

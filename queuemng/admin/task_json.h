@@ -4,7 +4,8 @@
 
 #include "queuemng/admin/answers.h"
 
-/* With a sentence on what it waits for; with the url of the target that has it, unless that is ""; with its token, if there is a key for it. NULL: no memory. */
+/* With a sentence on what it waits for, its cost unless that is 1, the url of the target that has it unless
+ * that is "", and its token if there is a key for it. NULL: no memory. */
 json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *p,
                   const char *target,
                   const struct token_key *k);

@@ -251,8 +251,9 @@ static void of_many(struct mng_service *s, struct walk *w, const struct mng_part
         return;
     w->done += m->done;
     for (uint32_t i = 0; i < m->n; i++)
-        (void)json_array_append_new(w->rows, task_json(&m->v[i], p, mng_target_url(s->mng, p->endpoint, m->v[i].target),
-                                                       shown(s, w)));
+        (void)json_array_append_new(
+            w->rows,
+            task_json(&m->v[i], p, mng_target_url(s->mng, p->endpoint, m->v[i].target), shown(s, w)));
     for (uint32_t i = 0; i < m->n_keys; i++)
         add_key(s->mng, w, &m->keys[i]);
     for (uint32_t i = 0; i < m->n_schedules; i++)

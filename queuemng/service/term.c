@@ -229,10 +229,9 @@ void mng_standby_answer(struct mng_service *s, struct rpc_chan *ch, const struct
     /* else it speaks to whom it takes for the leader: there is nothing to say */
 }
 
-/* Budgets, queues, endpoints and pools of queuemng.yaml. What was applied is remembered
- * in the store, as "yaml_budget/NAME", "yaml/NAME", "yaml_endpoint/NAME", "yaml_route/NAME" or "yaml_pool/MATCH" -> the
- * entry as JSON. An entry is applied again only when somebody has changed it: what was ordered since
- * by the admin API stays. */
+/* Definitions of queuemng.yaml. What was applied is remembered in the store, as PREFIX + name (of a pool:
+ * its match) -> the entry as JSON. An entry is applied again only when somebody has changed it: what was
+ * ordered since by the admin API stays. */
 
 /* Prefixes of the keys in the store, by kind. */
 static const char *const prefixes[DEF_FILE_END] = { [DEF_BUDGET] = "yaml_budget/",

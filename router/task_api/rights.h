@@ -5,7 +5,8 @@
  *   SHA-256 in hexadecimal   what it may           queues: names and patterns
  *   9f86d081884c7d65...      submit,take,read      images,ride/x
  *   5994471abb01112a...      submit                paid          key=tenant7 priority=2
- * What stands behind the queues makes it a tenant's (tenant.h). Empty lines, and lines that begin with a #, are nothing. */
+ * What stands behind the queues makes it a tenant's (tenant.h). Empty lines, and lines that begin with
+ * a #, are nothing. */
 #ifndef SEGQ_TASK_API_RIGHTS_H
 #define SEGQ_TASK_API_RIGHTS_H
 

@@ -97,7 +97,8 @@ const char *tenant_read(struct tenant *t, char *text)
         while (i < ARRAY_LEN(words) && (strlen(words[i].name) != n || memcmp(words[i].name, w, n) != 0))
             i++;
         if (i == ARRAY_LEN(words) || w[n] != '=')
-            return "behind the queues key=, priority=, paths=, wait= and cost= may stand, of a tenant, and nothing else";
+            return "behind the queues key=, priority=, paths=, wait= and cost= may stand, of a tenant, and "
+                   "nothing else";
         if ((seen >> i & 1) != 0)
             return "a word behind the queues stands twice";
         seen |= 1u << i;

@@ -179,7 +179,8 @@ static struct refusal judge(const struct server_token *who, const struct task_pa
         return refusal(API_NOT_ELIGIBLE, "this token is a tenant's (key= in task_tokens): it submits "
                                  "and calls; a task's own token looks at it, and cancels it");
     if (p->op == TASK_CALL && !tenant_may_call(&who->tenant, p->path))
-        return refusal(API_NOT_ELIGIBLE, "this token may not call this path: see paths= of its line in task_tokens");
+        return refusal(API_NOT_ELIGIBLE,
+                       "this token may not call this path: see paths= of its line in task_tokens");
     return (struct refusal){ 0 };
 }
 

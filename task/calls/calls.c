@@ -595,9 +595,10 @@ bool call_may_pass(const struct call_answer *a, int64_t wall_ms)
            a->status / 100 != 3 && a->status != 204 && a->status != 205;
 }
 
-/* A target told an answer of no known length for as long as it was let: a stream without an end, say. The breaker
- * asks whether a target is well, and one that says a good head and goes on talking is; how long it may talk is
- * the deadline's affair. One that does not keep up with the length that it has said itself is slow. */
+/* A target told an answer of no known length for as long as it was let: a stream without an end, say.
+ * The breaker asks whether a target is well, and one that says a good head and goes on talking is; how
+ * long it may talk is the deadline's affair. A target that does not keep up with the length that it has
+ * said itself is slow. */
 static bool was_telling(const struct going_call *g, const struct call_answer *a)
 {
     return a->fault == CALL_TIMEOUT && g->passed && !a->sized && g->reader.window.told > 0;
@@ -627,8 +628,8 @@ static void set_why(struct going_call *g, const struct call_answer *a)
         copy_text(g->why, sizeof(g->why), call_class_word(g->verdict.class));
 }
 
-/* Another target that is well takes what this one could not be sent: at once, and in its place in line. What this one
- * wants to be waited for does not hold there either. */
+/* Another target that is well takes what this one could not be sent: at once, and in its place in line.
+ * A delay that this one wants does not hold there. */
 static void turn_elsewhere(struct going_call *g, msec_t now)
 {
     struct verdict *v = &g->verdict;

@@ -180,8 +180,8 @@ static inline uint64_t endpoint_held(const struct endpoint *ep)
     return ep->running > ep->in_flight ? ep->running - ep->in_flight : 0;
 }
 
-/* A call of a task that has just started, to endpoint_target(); the probe by hand, if one is asked for. NULL: no
- * memory. */
+/* A call of a task that has just started, to endpoint_target(); the probe by hand, if one is asked for.
+ * NULL: no memory. */
 struct going_call *calls_begin(struct calls *c, struct endpoint *ep, uint32_t attempt, msec_t now);
 struct going_call *calls_at(const struct calls *c, uint64_t id); /* NULL: it has gone */
 /* Takes the target's answer: g->verdict, for the settlement; the endpoint learns from it. */

@@ -63,7 +63,8 @@ static msec_t units_nth(const struct engine *e, uint32_t limiter, uint64_t n, ui
     msec_t latest = 0;
 
     for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX && r[k].units != 0; k++) {
-        int64_t tat = n > 1 ? units_pass(&r[k], b->tat[k], u64_min(n - 1, UINT32_MAX) * cost, e->at) : b->tat[k];
+        uint64_t before = n > 1 ? u64_min(n - 1, UINT32_MAX) * cost : 0;
+        int64_t tat = before > 0 ? units_pass(&r[k], b->tat[k], before, e->at) : b->tat[k];
 
         latest = ms_max(latest, units_when(&r[k], tat, cost));
     }

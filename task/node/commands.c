@@ -152,7 +152,8 @@ static void promise(struct part *p, task_no no)
 static int put_one(struct part *p, const struct task_put *r, uint64_t *tasks, task_no *no, msec_t *too_long)
 {
     struct tasktab *t = p->tab;
-    struct put at = { { p, *tasks - tasktab_part_tasks(p) }, r->body, 0, NULL, u64_min(r->may_wait_ms, DELAY_MAX_MS), 0 };
+    struct put at = { { p, *tasks - tasktab_part_tasks(p) }, r->body, 0, NULL,
+                      u64_min(r->may_wait_ms, DELAY_MAX_MS), 0 };
     struct submit s = { .queue = tasktab_text(r->queue),
                         .key1 = tasktab_text(r->key1),
                         .key2 = tasktab_text(r->key2),

@@ -83,7 +83,8 @@ void tasktab_pass_head(struct tasktab *t, struct task_now now, struct going_call
     struct calls *c = t->o.calls;
     struct tpeer *link;
 
-    if (g->reader.peer != 0 || g->held != NULL || !call_may_pass(a, now.wall_ms) || a->n + WINDOW_PIECE > WINDOW_BYTES)
+    if (g->reader.peer != 0 || g->held != NULL || !call_may_pass(a, now.wall_ms) ||
+        a->n + WINDOW_PIECE > WINDOW_BYTES)
         return;
     if (!list_linked(&g->in_early))
         list_push_back(&c->early, &g->in_early);

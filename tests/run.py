@@ -23,7 +23,8 @@ story runs. The output of each: build/FLAVOUR/log/NAME.log; shown if it fails.
 In a tier what looks at the clock and fails beside others is run once more at the end, alone: a machine
 that others slow down is no defect of ours. Whether it passes then is what counts; the summary names it
 UNSTABLE all the same, and its first log stays (NAME.beside.log). What only computes fails at once, and
-so does what fails behind MENDABLE others: then it is not the machine.
+so does what crashes (a signal, a sanitizer's report, an assertion of ours), and what fails behind MENDABLE
+others: then it is not the machine.
 """
 
 import collections
@@ -46,6 +47,12 @@ OPEN = os.environ.get
 LEAP = ("2028-02-28 23:50", "NST3:30NDT,M3.2.0,M11.1.0")  # without the files of tzdata
 TODAY = ("", "")
 MENDABLE = 6
+# In a log: a crash, as sanitizers, assert(), Criterion, bash, Python, a supervisor and tests/sys/lib.sh say it.
+CRASH = re.compile(
+    r"(?:ERROR|SUMMARY): \w+Sanitizer|runtime error: |Assertion .* failed|Crashing: *[1-9]|: CRASH!"
+    r"|line \d+: +\d+ (?:Segmentation fault|Aborted|Bus error|Illegal instruction|Floating point exception)\b"
+    r"|died with <Signals\.SIG(?:SEGV|ABRT|BUS|ILL|FPE)|Fatal Python error: "
+    r"|child_exited .*how=\"signal (?:4|6|7|8|11)\"|FAIL \w+: a crash: ")
 PLACES = ("test", "rel", "asan", "night")  # of a story: tests/times.txt
 DATES = {
     "day": ("1 day", "UTC0"), "month": ("1 month", "UTC0"), "years": ("3 years", "UTC0"),
@@ -151,6 +158,13 @@ class Job:
             # A story's sum does not have the failures of its subshells.
             n = max(n, len(re.findall(rf"^FAIL {re.escape(self.name)}: ", text, re.M)))
         return p, n or int(rc != 0 or p == 0 or self.late != "")
+
+    def crashed(self, rc):
+        """True: it died by a signal that we did not send, or its log tells of a crash."""
+        if not self.late and (rc < 0 or 128 < rc < 192 or rc == 99):  # 99: ASAN_OPTIONS
+            return True
+        with open(self.log, encoding="utf-8", errors="replace") as f:
+            return any(CRASH.search(line) for line in f)
 
     def failures(self, rc):
         """What it says of them, in criterion's words, in unittest's, or in ours."""
@@ -516,7 +530,7 @@ class Run:
         """It has ended."""
         j.took = time.monotonic() - j.began
         p, n = j.counts(rc)
-        if n and self.once_more(j):
+        if n and self.once_more(j, rc):
             return
         j.ok = n == 0
         self.passed, self.failed = self.passed + p, self.failed + n
@@ -535,9 +549,9 @@ class Run:
             if OPEN("VERBOSE") and not n:
                 self.show(j)
 
-    def once_more(self, j):
+    def once_more(self, j, rc):
         """True: it begins anew when all others have ended."""
-        if not self.second or not j.real or j.alone or j.reads == "build":
+        if not self.second or not j.real or j.alone or j.reads == "build" or j.crashed(rc):
             return False
         if sum(k.again for k in self.jobs) >= MENDABLE:
             return False

@@ -96,6 +96,28 @@ class Counts(unittest.TestCase):
                 r.all()
             self.assertEqual((sum(j.again for j in jobs), r.failed), (again, len(jobs)))
 
+    def test_a_crash_has_no_second_time(self):
+        """By a signal, of itself or of what it ran, or told in its log; what hangs is ended by our signal, and may."""
+        report = "==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x60"
+        once = "sys_try: 2 passed, 1 failed"
+        for script in ("kill -SEGV $$", "kill -KILL $$", "bash -c 'kill -ABRT $$'; exit $?", "exit 99", f"bash -c 'kill -SEGV $$'; echo {once}",
+                       f"echo '{report}'; echo {once}", "echo 'a.c:3:5: runtime error: signed integer overflow' >&2; exit 1",
+                       f"echo 'task: a.c:9: f: Assertion `n > 0\\'' failed.'; echo {once}",
+                       f"echo 'FAIL sys_try: a crash: c/logs/task.0.log'; echo {once}",
+                       f"echo 'event=child_exited child=task.0 pid=9 how=\"signal 11\"'; echo {once}",
+                       "echo '[====] Synthesis: Tested: 5 | Passing: 4 | Failing: 1 | Crashing: 1'; exit 1"):
+            with self.subTest(script), tempfile.TemporaryDirectory() as d:
+                r = run.Run([job(f"if mkdir {d}/x; then {script}; else echo sys_try: 3 passed, 0 failed; fi")], True)
+                with contextlib.redirect_stdout(io.StringIO()):
+                    r.all()
+                self.assertEqual((r.jobs[0].again, r.failed), (False, 1))
+        for script in ("exit 1", "sleep 60", "echo 'event=child_exited child=task.0 pid=9 how=\"signal 9\"'; exit 1"):
+            with self.subTest(script), tempfile.TemporaryDirectory() as d:
+                r = run.Run([job(f"if mkdir {d}/x; then {script}; else echo sys_try: 3 passed, 0 failed; fi", limit=1)], True)
+                with contextlib.redirect_stdout(io.StringIO()):
+                    r.all()
+                self.assertEqual((r.jobs[0].again, r.failed), (True, 0))
+
     def test_criterion(self):
         line = "[====] Synthesis: Tested: %d | Passing: %d | Failing: 0 | Crashing: %d"
         self.counts(5, 0, f"echo '{line % (5, 5, 0)}'", reads="criterion")

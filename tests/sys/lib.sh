@@ -165,18 +165,17 @@ helper() {
     helpers+=("$H")
 }
 
-sanitizer_lines() {
-    grep -lE 'ERROR: (Address|Leak)Sanitizer|runtime error:|Assertion .* failed' \
-        "$C"/logs/*.log 2>/dev/null
-}
+# Logs that tell of a crash: a child that its supervisor starts anew would go unseen otherwise.
+CRASH='ERROR: (Address|Leak)Sanitizer|runtime error:|Assertion .* failed|event=child_exited .* how="signal (4|6|7|8|11)"'
+crashes() { grep -lE "$CRASH" "$C"/logs/*.log 2>/dev/null; }
 
 finish() {
     local rc=$? p
     trap - EXIT
     for p in "${helpers[@]+"${helpers[@]}"}"; do end_pid "$p"; done
     [ -d "$C" ] && { cluster_down || fail "the cluster does not end"; }
-    p=$(sanitizer_lines)
-    [ -z "$p" ] || { fail "sanitizer or assertion: $p"; grep -hE -A12 'Sanitizer|runtime error:|Assertion' $p | head -60; }
+    p=$(crashes)
+    [ -z "$p" ] || { fail "a crash: $p"; grep -hE -A12 "$CRASH" $p | head -60; }
     [ $rc -eq 0 ] || [ $failures -gt 0 ] || fail "the story ended early ($rc)"
     if [ $failures -gt 0 ]; then
         echo "---- logs in $DIR"

@@ -53,6 +53,7 @@ segq is running. Two routers: $url and http://127.0.0.1:$((port + 11))
   take it         curl -s -X POST $url/v1/queues/images/tasks/take -H "Authorization: Bearer \$(cat $dir/secrets/task.token)" -d '{"n":1}'
   a million       make demo-tasks
   10 000 calls    make demo-calls (to a target that bears 300 a second, on a page)
+  model servers   make demo-gpu   (three, 200 tenants before them, one floods; on a page)
 
   the cluster     $bin/segqctl --dir $dir status
   operators' API  curl -s -H "Authorization: Bearer \$(cat $dir/secrets/admin.token)" $admin/v1/admin/cluster

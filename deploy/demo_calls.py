@@ -8,15 +8,14 @@ which the page of the demo changes (deploy/dashboard/demo.js): well, slow (a sec
 for 5 s), busy (429, for 5 s). A higher ROUND: the calls once more. BASE: calls that had succeeded before
 they came."""
 import asyncio
-import json
 import random
 import re
 import signal
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
+
+import demo_cluster
 
 NAME = "demo-calls"
 RATE, BURST, SLOTS = 300, 60, 64
@@ -67,43 +66,23 @@ class Target:
             writer.close()
 
 
-class Cluster:
-    """What operators and servers ask it."""
+class Cluster(demo_cluster.Cluster):
+    """The demo's pool, too, and calls to it."""
 
     def __init__(self, cluster, task_token):
-        with open(cluster) as f:
-            c = json.load(f)
-        self.admin, self.token, self.router = c["admin"], c["admin_token"], c["router"][0]
+        super().__init__(cluster, NAME)
         with open(task_token) as f:
             self.task_token = f.read().strip()
 
-    @staticmethod
-    def ask(method, url, token, body=None):
-        data = None if body is None else json.dumps(body).encode()
-        q = urllib.request.Request(url, data, {"Authorization": "Bearer " + token,
-                                               "Content-Type": "application/json"}, method=method)
-        with urllib.request.urlopen(q, timeout=10) as r:
-            return json.loads(r.read() or b"null")
-
-    def order(self, method, path, body=None):
-        return self.ask(method, self.admin + "/v1/admin/" + path, self.token, body)
-
     def submit(self, rows):
-        return self.ask("POST", f"{self.router}/v1/queues/{NAME}/tasks/batch", self.task_token, rows)
-
-    def forget(self):
-        try:
-            self.order("DELETE", f"endpoints/{NAME}?final=true")
-        except urllib.error.HTTPError as e:
-            if e.code != 404:
-                raise
+        return demo_cluster.ask("POST", f"{self.routers[0]}/v1/queues/{NAME}/tasks/batch", self.task_token, rows)
 
     def pool(self):
         return {p["pool"]: p for p in self.order("GET", "task-queues")["pools"]}[NAME]
 
 
 class Words:
-    """What a look at the pool says on the terminal: a line every two seconds, until all have finished."""
+    """A look at the pool, told on the terminal: a line every two seconds, until all have finished."""
 
     def __init__(self, target):
         self.target, self.sent, self.done = target, 0, 0
@@ -165,7 +144,7 @@ class Demo:
         self.words.begin(self.sent)
 
     def look(self):
-        """What the page wants."""
+        """Does what the page wants."""
         url = self.c.order("GET", f"endpoints/{NAME}")["url"]
         known = re.match(re.escape(self.own) + r"(\w+)/(\d+)/", url)
         if known is None:
@@ -183,7 +162,7 @@ class Demo:
             self.fire()
 
     async def run(self):
-        await asyncio.to_thread(self.define)
+        await asyncio.to_thread(self.c.begin, self.define)
         self.round = 1
         await asyncio.to_thread(self.fire)
         while True:
@@ -205,16 +184,15 @@ async def main():
     failed = running.done() and running.exception()
     demo.ends.set()
     running.cancel()
-    try:
-        await asyncio.to_thread(cluster.forget)
-    except OSError as e:
+    for e in await asyncio.to_thread(cluster.end, cluster.forget):
         print(f"demo-calls: the endpoint {NAME} is still there: {e}", file=sys.stderr)
     server.close()
     if failed:
         raise failed
 
 
-try:
-    asyncio.run(main())
-except (OSError, KeyError) as error:
-    sys.exit(f"demo-calls: {error}")
+if __name__ == "__main__":
+    try:
+        asyncio.run(main())
+    except (OSError, KeyError) as error:
+        sys.exit(f"demo-calls: {error}")

@@ -12,6 +12,7 @@ Numbers by the environment: TENANTS (200), CALLS of each (2), TOKENS of one (40)
 FLOOD_TOKENS (400) each, SLOTS of a server (8), PER_S tokens a second of a slot (50)."""
 import asyncio
 import collections
+import contextlib
 import hashlib
 import http.server
 import json
@@ -23,57 +24,66 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
+
+import demo_cluster
 
 NAME = "demo-gpu"
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def number(name, otherwise):
-    return int(os.environ.get(name, otherwise))
+def number(name, otherwise, least=1, most=1000000):
+    """NAME of the environment."""
+    text = os.environ.get(name) or str(otherwise)
+    if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+        sys.exit(f"demo-gpu: {name}={text}: it must be a number from {least} to {most}")
+    return int(text)
 
 
-TENANTS, CALLS, TOKENS = number("TENANTS", 200), number("CALLS", 2), number("TOKENS", 40)
+TENANTS, CALLS, TOKENS = number("TENANTS", 200, 2), number("CALLS", 2), number("TOKENS", 40)
 FLOOD, FLOOD_TOKENS = number("FLOOD", 160), number("FLOOD_TOKENS", 400)
-SLOTS, PER_S = number("SLOTS", 8), number("PER_S", 50)
+SLOTS, PER_S, PAGE_PORT = number("SLOTS", 8), number("PER_S", 50), number("PAGE_PORT", 0, 0, 65535)
 
 
-class Cluster:
-    """What an operator asks it."""
+class Failed(Exception):
+    """A demo that cannot go on: why."""
+
+
+class Cluster(demo_cluster.Cluster):
+    """The tokens of tenants, too."""
+    OURS = re.compile(rb"^[0-9a-f]{64} submit %b key=tenant\d+ cost=\d+\n" % NAME.encode(), re.M)
 
     def __init__(self, cluster, folder):
-        with open(cluster, encoding="utf-8") as f:
-            c = json.load(f)
-        self.admin, self.token, self.routers = c["admin"], c["admin_token"], c["router"]
-        self.file = os.path.join(folder, "secrets/task_tokens")
+        super().__init__(cluster, NAME)
+        self.file = os.path.realpath(os.path.join(folder, "secrets/task_tokens"))
         self.folder = folder
 
-    def order(self, method, path, body=None):
-        data = None if body is None else json.dumps(body).encode()
-        q = urllib.request.Request(f"{self.admin}/v1/admin/{path}", data, {
-            "Authorization": "Bearer " + self.token, "Content-Type": "application/json"}, method=method)
-        with urllib.request.urlopen(q, timeout=10) as r:
-            return json.loads(r.read() or b"null")
-
-    def forget(self):
-        try:
-            self.order("DELETE", f"endpoints/{NAME}?final=true")
-        except urllib.error.HTTPError as e:
-            if e.code != 404:
-                raise
-
     def tokens(self, lines):
-        """The lines of our tenants in the file, in place of any before; [] takes them out."""
-        with open(self.file, encoding="utf-8") as f:
-            kept = [line for line in f.read().splitlines() if f" submit {NAME} " not in line]
-        with open(self.file + ".new", "w", opener=lambda p, how: os.open(p, how, 0o600), encoding="utf-8") as f:
-            f.write("".join(line + "\n" for line in kept + lines))
-        os.replace(self.file + ".new", self.file)
+        """The lines of our tenants in the file, in place of any before; [] takes them out. All else, owner and mode
+        stay as they are."""
+        with open(self.file, "rb") as f:
+            was, kept = os.fstat(f.fileno()), self.OURS.sub(b"", f.read())
+        if lines and kept and not kept.endswith(b"\n"):
+            kept += b"\n"
+        new = self.file + ".new"
+        with contextlib.suppress(FileNotFoundError):  # of a demo that was killed
+            os.unlink(new)
+        with open(new, "xb", opener=lambda p, how: os.open(p, how, 0o600)) as f:
+            f.write(kept + "".join(line + "\n" for line in lines).encode())
+            f.flush()
+            if (was.st_uid, was.st_gid) != (os.geteuid(), os.getegid()):
+                os.fchown(f.fileno(), was.st_uid, was.st_gid)
+            os.fchmod(f.fileno(), was.st_mode & 0o7777)
+            os.fsync(f.fileno())
+        os.replace(new, self.file)
+        self.reread()
+
+    def reread(self):
+        """Tells all routers that the file is another one."""
         said = subprocess.run([os.path.join(HERE, "local.sh"), "status", "--dir", self.folder, *bin_dir()],
                               stdout=subprocess.PIPE, check=True, text=True).stdout
         for pid in re.findall(r"^router\.\S+ +(\d+) +up", said, re.M):
-            os.kill(int(pid), signal.SIGHUP)
+            with contextlib.suppress(ProcessLookupError):  # the one that comes in its place reads the new one
+                os.kill(int(pid), signal.SIGHUP)
 
 
 def bin_dir():
@@ -84,14 +94,19 @@ def bin_dir():
 
 
 class Server:
-    """A model server's process, and what it wrote."""
+    """A model server's process, and what it wrote. It ends with us, however we end, but not with Ctrl-C before us."""
 
     def __init__(self, folder, n):
         self.name, self.log, self.at = f"server {n}", os.path.join(folder, f"server{n}.jsonl"), 0
+        self.since = 0.0  # calls that began before count for nothing
         self.running, self.rows, self.done, self.tokens, self.refused, self.most = {}, [], 0, 0, 0, 0
-        self.process = subprocess.Popen([sys.executable, os.path.join(HERE, "demo_gpu_model.py"), "0", self.log,
-                                         str(SLOTS), str(PER_S)], stdout=subprocess.PIPE, text=True)
-        self.url = f"http://127.0.0.1:{int(self.process.stdout.readline())}/"
+        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", sys.executable, os.path.join(HERE, "demo_gpu_model.py"),
+                                         "0", self.log, str(SLOTS), str(PER_S)],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        port = self.process.stdout.readline().strip()
+        if not port:
+            raise Failed(f"{self.name} does not start")
+        self.url = f"http://127.0.0.1:{port}/"
         self.alive = True
 
     def kill(self):
@@ -109,6 +124,8 @@ class Server:
         self.at += len(whole.encode()) + (whole != "")
         for line in whole.splitlines():
             row = json.loads(line)
+            if row["began"] < self.since:
+                continue
             key = (row["task"], row["began"])
             if row.get("ended"):
                 self.running.pop(key, None)
@@ -180,7 +197,7 @@ class Tenant:
             writer.close()
 
     async def call(self):
-        """One answer, whole."""
+        """Asks until the answer is whole."""
         for _ in range(50):
             try:
                 status, n, first = await self.once()
@@ -237,7 +254,7 @@ def percentile(values, p):
 
 
 class Demo:
-    """All of it."""
+    """Servers, tenants, what happens to them, and the judgement."""
 
     def __init__(self, cluster, folder):
         self.c = cluster
@@ -262,20 +279,25 @@ class Demo:
         self.c.tokens([t.line() for t in self.tenants])
 
     async def known(self):
-        """Routers know endpoint and tenants: a call of the first one is answered."""
+        """Waits until all routers know endpoint and tenants: a call of the last one is answered."""
         last = self.tenants[-1]
         for router in self.c.routers:
             probe = Tenant(TENANTS - 1, router)
             probe.token, probe.max_tokens = last.token, 1
+            said = None
             for _ in range(300):
-                if (await probe.once())[0] == 200:
+                try:
+                    said = (await probe.once())[0]
+                except (Broken, OSError) as e:
+                    said = str(e) or "nothing"
+                if said == 200:
                     break
                 await asyncio.sleep(0.1)
             else:
-                raise SystemExit(f"demo-gpu: {router} never knew the endpoint and its tenants")
+                raise Failed(f"{router} does not know the endpoint and its tenants (it answers {said}); has the cluster a task node?")
 
     async def events(self):
-        """One server dies when a sixth of all is done, another one comes at a third."""
+        """Kills a server when a sixth of all is done, starts another one at a third."""
         whole = sum(t.calls * t.max_tokens for t in self.tenants)
         for share, what in ((1 / 6, self.one_dies), (1 / 3, self.one_comes)):
             while sum(s.tokens for s in self.servers) < whole * share:
@@ -301,12 +323,15 @@ class Demo:
                           "others_p99": percentile([x for t in others for x in t.first], 0.99)},
                 "said": self.said[-6:], "verdict": self.verdict}
 
+    def look(self):
+        for s in self.servers:
+            s.look()
+
     async def looks(self):
-        """Reads the servers' logs, and says a line every two seconds."""
+        """Reads the servers' logs, says a line every two seconds."""
         n = 0
         while True:
-            for s in self.servers:
-                s.look()
+            self.look()
             n += 1
             if n % 8 == 0:
                 others = self.tenants[1:]
@@ -348,23 +373,27 @@ class Demo:
             newest[name, part] = max(before, (turn, began))
         return wrong
 
-    def judge(self):
-        """Prints what was promised, and whether it was kept."""
+    def claims(self):
+        """(kept, in words) of each promise."""
         t, s = self.tenants, self.servers
         done, wanted = sum(x.done for x in t), sum(x.calls for x in t)
-        others = [x.ended for x in t[1:]]
-        claims = [
-            (done == wanted and not any(x.gave_up for x in t), f"nothing is lost: {done} of {wanted} calls have their whole answer"),
+        last = max(x.ended for x in t[1:])
+        return [
+            (done == wanted, f"nothing is lost: {done} of {wanted} calls have their whole answer"),
             (not any(x.false for x in t), "no answer looked whole that was not"),
             (all(x.most <= SLOTS and x.refused == 0 for x in s), f"no server had more than its {SLOTS} slots (most: {', '.join(str(x.most) for x in s)})"),
-            (s[0].done > 0 and s[2].done > 0 and s[3].done > 0, f"all servers worked ({', '.join(str(x.done) for x in s)} answers)"),
+            (len(s) == 4 and all(x.done > 0 for x in s), f"all servers worked ({', '.join(str(x.done) for x in s)} answers)"),
             (self.overtaken() == 0, "calls of a tenant began in their order"),
             (self.fairness() > 0.8, f"the flood took its share and no more: fairness {self.fairness():.2f} (Jain; 1: all alike)"),
-            (max(others) < t[0].ended, f"the many were done {t[0].ended - max(others):.0f} s before the flood"),
+            (last < t[0].ended, f"the many were done {t[0].ended - last:.0f} s before the flood"),
         ]
-        first = self.shown()["first"]
-        print(f"time to the first token, p50: {first['others']:.1f} s for the many, {first['flood']:.1f} s for the flood; "
-              f"{sum(x.broken for x in t)} transfers broke off and were sent again")
+
+    def judge(self):
+        """Prints what was promised, and whether it was kept."""
+        claims, first = self.claims(), self.shown()["first"]
+        print("time to the first token, p50: " + ", ".join(
+            f"{'none' if first[who] is None else format(first[who], '.1f')} s for the {name}" for who, name in (("others", "many"), ("flood", "flood"))) +
+            f"; {sum(x.broken for x in self.tenants)} transfers broke off and were sent again")
         for ok, text in claims:
             print(f"  {'yes' if ok else 'NO '}  {text}")
         bad = sum(not ok for ok, _ in claims)
@@ -372,28 +401,44 @@ class Demo:
         print(f"judge: {len(claims) - bad} passed, {bad} failed", flush=True)
         return bad
 
-    async def run(self):
-        await asyncio.to_thread(self.define)
-        await self.known()
+    def begin(self):
+        """Begins to count: the calls before asked whether all is there."""
         self.began = time.monotonic()
+        for x in self.servers:
+            x.since, x.rows, x.running, x.done, x.tokens, x.most = self.began, [], {}, 0, 0, 0
+
+    async def calls(self):
+        """All calls at once. The flood comes amid the many: a line without keys would let it go before half of them."""
+        half = len(self.tenants) // 2
+        await asyncio.gather(*(t.run() for t in self.tenants[1:half + 1] + self.tenants[:1] + self.tenants[half + 1:]))
+        await asyncio.sleep(0.5)  # servers note the ends of the last ones
+
+    async def run(self):
+        await asyncio.to_thread(self.c.begin, self.define)
+        await self.known()
+        self.begin()
         self.say(f"{sum(t.calls for t in self.tenants)} calls of {TENANTS} tenants to 3 servers of {SLOTS} slots")
+        calls = asyncio.create_task(self.calls())
         beside = [asyncio.create_task(self.looks()), asyncio.create_task(self.events())]
-        await asyncio.gather(*(t.run() for t in reversed(self.tenants)))  # the flood comes last
-        await asyncio.sleep(0.5)
-        for task in beside:
-            task.cancel()
+        try:
+            while not calls.done():
+                ended, beside = await asyncio.wait([calls, *beside], return_when=asyncio.FIRST_COMPLETED)
+                beside = [task for task in beside if task is not calls]
+                for task in ended:
+                    task.result()  # raises what it raised: nothing is judged then
+        finally:
+            for task in (calls, *beside):
+                task.cancel()
+        self.look()
         return self.judge()
 
     def end(self):
-        """Takes away what it put there."""
+        """Takes all away that was put there."""
         for s in self.servers:
             if s.alive:
                 s.kill()
-        for what in (lambda: self.c.tokens([]), self.c.forget):
-            try:
-                what()
-            except (OSError, subprocess.SubprocessError) as e:
-                print(f"demo-gpu: something is left behind: {e}", file=sys.stderr)
+        for e in self.c.end(lambda: self.c.tokens([]), self.c.forget):
+            print(f"demo-gpu: something is left behind: {e}", file=sys.stderr)
 
 
 async def main():
@@ -402,7 +447,7 @@ async def main():
     for s in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(s, ends.set)
     Page.show = demo.shown
-    page = http.server.ThreadingHTTPServer(("127.0.0.1", number("PAGE_PORT", 0)), Page)
+    page = http.server.ThreadingHTTPServer(("127.0.0.1", PAGE_PORT), Page)
     threading.Thread(target=page.serve_forever, daemon=True).start()
     print(f"Watch it: http://127.0.0.1:{page.server_address[1]}/", flush=True)
     running, told = asyncio.create_task(demo.run()), asyncio.create_task(ends.wait())
@@ -418,7 +463,8 @@ async def main():
         await asyncio.to_thread(demo.end)
 
 
-try:
-    sys.exit(asyncio.run(main()))
-except (OSError, KeyError) as error:
-    sys.exit(f"demo-gpu: {error}")
+if __name__ == "__main__":
+    try:
+        sys.exit(asyncio.run(main()))
+    except (OSError, KeyError, ValueError, Failed, subprocess.SubprocessError) as error:
+        sys.exit(f"demo-gpu: {error}")

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """demo_gpu_model.py PORT LOG SLOTS PER_S: a made-up model server for deploy/demo_gpu.py. It speaks enough of the
 chat completions of OpenAI: streams `max_tokens` pieces of a text, PER_S a second for each of its SLOTS, then the
-usage. Beyond its slots it answers 429: nobody should see that. /metrics has what vLLM calls
+usage. Beyond its slots it answers 429, which no caller should see. /metrics has what vLLM calls
 vllm:num_requests_running and vllm:num_requests_waiting.
 
 LOG gets a line of JSON for each request: began, ended (monotonic seconds), tenant, task, tokens; `ended` null and
@@ -16,7 +16,7 @@ PORT, LOG, SLOTS, PER_S = int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), float
 
 
 class Model:
-    """Its slots, and who has them."""
+    """Slots, and calls that have them."""
 
     def __init__(self, log):
         self.log, self.busy = log, 0
@@ -43,7 +43,7 @@ class Model:
         return n
 
     async def answer(self, writer, head, body):
-        """One request."""
+        """Answers a request."""
         if head.startswith(b"GET /metrics"):
             text = f"vllm:num_requests_running {self.busy}\nvllm:num_requests_waiting 0\n".encode()
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%b" % (len(text), text))

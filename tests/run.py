@@ -279,7 +279,8 @@ class Suite:
                 "test_dist": ["tests/deploy/test_dist.py", b],
                 "test_install": ["tests/deploy/test_install.py", b],
                 "test_readme": ["tests/deploy/test_readme.py", f"{b}/bin"],
-                "test_gates": ["tests/deploy/test_gates.py", b], "test_kit": ["tests/bench/test_kit.py"],
+                "test_gates": ["tests/deploy/test_gates.py", b],
+                "test_demo": ["tests/deploy/test_demo.py"], "test_kit": ["tests/bench/test_kit.py"],
                 "test_check_history": ["tests/chaos/test_check_history.py"],
                 "mutants_apply": ["tests/mutants/mutants.py", "--check"],
                 "next_applies": ["tests/upgrade/next.py", "--check"]}.items():

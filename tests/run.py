@@ -52,7 +52,8 @@ CRASH = re.compile(
     r"(?:ERROR|SUMMARY): \w+Sanitizer|runtime error: |Assertion .* failed|Crashing: *[1-9]|: CRASH!"
     r"|line \d+: +\d+ (?:Segmentation fault|Aborted|Bus error|Illegal instruction|Floating point exception)\b"
     r"|died with <Signals\.SIG(?:SEGV|ABRT|BUS|ILL|FPE)|Fatal Python error: "
-    r"|child_exited .*how=\"signal (?:4|6|7|8|11)\"|FAIL \w+: a crash: ")
+    r"|double free or corruption|(?:malloc|realloc|free|munmap_chunk)\(\): |\*\*\* .* detected \*\*\*"
+    r"|child_exited .*how=\"signal (?:4|7|8|11)\"|FAIL \w+: a crash: ")
 PLACES = ("test", "rel", "asan", "night")  # of a story: tests/times.txt
 DATES = {
     "day": ("1 day", "UTC0"), "month": ("1 month", "UTC0"), "years": ("3 years", "UTC0"),

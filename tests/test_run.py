@@ -105,6 +105,7 @@ class Counts(unittest.TestCase):
                        f"echo 'task: a.c:9: f: Assertion `n > 0\\'' failed.'; echo {once}",
                        f"echo 'FAIL sys_try: a crash: c/logs/task.0.log'; echo {once}",
                        f"echo 'event=child_exited child=task.0 pid=9 how=\"signal 11\"'; echo {once}",
+                       "echo 'double free or corruption (fasttop)'; exit 1", "echo '*** stack smashing detected ***: terminated'; exit 1",
                        "echo '[====] Synthesis: Tested: 5 | Passing: 4 | Failing: 1 | Crashing: 1'; exit 1"):
             with self.subTest(script), tempfile.TemporaryDirectory() as d:
                 r = run.Run([job(f"if mkdir {d}/x; then {script}; else echo sys_try: 3 passed, 0 failed; fi")], True)

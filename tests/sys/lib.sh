@@ -165,8 +165,10 @@ helper() {
     helpers+=("$H")
 }
 
-# Logs that tell of a crash: a child that its supervisor starts anew would go unseen otherwise.
-CRASH='ERROR: (Address|Leak)Sanitizer|runtime error:|Assertion .* failed|event=child_exited .* how="signal (4|6|7|8|11)"'
+# Logs that tell of a crash: a child that its supervisor starts anew would go unseen otherwise. (Signal 6 alone
+# is none: a manager that cannot lead calls abort().)
+CRASH='ERROR: (Address|Leak)Sanitizer|runtime error:|Assertion .* failed|event=child_exited .* how="signal (4|7|8|11)"'
+CRASH+='|double free or corruption|(malloc|realloc|free|munmap_chunk)\(\): |\*\*\* .* detected \*\*\*'
 crashes() { grep -lE "$CRASH" "$C"/logs/*.log 2>/dev/null; }
 
 finish() {

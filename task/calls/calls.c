@@ -277,6 +277,16 @@ bool endpoint_is_down(const struct endpoint *ep)
     return true;
 }
 
+bool endpoint_would_try(const struct endpoint *ep, msec_t now)
+{
+    if (!ep->def.targets)
+        return ep->def.serial != 0 && ep->usable && !ep->def.paused && breaker_would_let(&ep->breaker, now);
+    each_target (ep, x)
+        if (endpoint_would_try(x, now))
+            return true;
+    return false;
+}
+
 const char *endpoint_unusable(const struct endpoint *ep)
 {
     const char *why = "";

@@ -153,6 +153,8 @@ msec_t endpoint_when(const struct endpoint *ep, uint64_t running, msec_t now);
 enum task_eta endpoint_eta(const struct endpoint *ep, uint64_t nth, msec_t now, int64_t *ms);
 /* Is it known that nothing goes until the target is well again, or an operator says so? */
 bool endpoint_is_down(const struct endpoint *ep);
+/* Would a breaker, its own or that of one of its targets, let a call find out whether that is well? */
+bool endpoint_would_try(const struct endpoint *ep, msec_t now);
 /* Where the call goes that begins now: itself, or one of its targets; NULL: to none of them. */
 struct endpoint *endpoint_target(struct endpoint *ep, msec_t now);
 /* Why it cannot be called as it is defined: all of its targets; "". */

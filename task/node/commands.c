@@ -84,8 +84,7 @@ static bool goes_nowhere(const struct part *p, const struct task_view *v)
 
     if (v->eta != TASK_ETA_PAUSED && v->eta != TASK_ETA_ENDPOINT && v->eta != TASK_ETA_TRIPPED)
         return false;
-    return v->eta != TASK_ETA_ENDPOINT || ep == NULL || ep->def.serial == 0 || !ep->usable ||
-           !breaker_would_let(&ep->breaker, p->tab->now.ms);
+    return v->eta != TASK_ETA_ENDPOINT || ep == NULL || !endpoint_would_try(ep, p->tab->now.ms);
 }
 
 /* Time by which a wait, as it is estimated now, is longer than max_wait, or than its route says. What is not

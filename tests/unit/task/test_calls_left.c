@@ -152,8 +152,8 @@ Test(calls_left, so_does_one_that_the_node_knows_by_its_journal_alone)
     cr_expect_eq(told_held(), 0);
 }
 
-/* One url gives way to targets amid its call, and then the partition leaves. */
-Test(calls_left, a_call_of_before_there_were_targets_holds_its_slot_at_each)
+/* Its url gives way to two targets. */
+static void tell_targets(void)
 {
     struct msg_endpoint m = endpoint();
 
@@ -161,18 +161,67 @@ Test(calls_left, a_call_of_before_there_were_targets_holds_its_slot_at_each)
     m.targets = true;
     m.url = "";
     say(MNG, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m });
-    m.name = "gen#1";
     m.of = "gen";
-    m.serial = 3;
     m.targets = false;
-    m.target = m.weight = 1;
-    m.url = "http://gen";
-    say(MNG, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m });
+    m.weight = 1;
+    for (m.target = 1; m.target <= 2; m.target++) {
+        m.name = m.target == 1 ? "gen#1" : "gen#2";
+        m.url = m.target == 1 ? "http://gen" : "http://gen2";
+        m.serial++;
+        say(MNG, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m });
+    }
+    calls_find(&calls, "gen#1")->usable = calls_find(&calls, "gen#2")->usable = true;
     turn();
+}
+
+/* One url gives way to targets amid its call, and then the partition leaves. */
+Test(calls_left, a_call_of_before_there_were_targets_holds_its_slot_at_each)
+{
+    tell_targets();
     cr_expect_eq(calls_find(&calls, "gen#1")->running, 1);
     leave(3);
     cr_expect_eq(calls.going.n, 1);
     cr_expect_eq(calls_find(&calls, "gen#1")->running, 1);
+}
+
+/* ---- routes: what may go to another endpoint ---------------------------------------------- */
+
+static uint8_t code_of_one_with_another_way(void)
+{
+    struct task_put one = { .part = 3, .epoch = 8, .queue = "a", .key1 = "", .key2 = "", .name = "",
+                            .body = { 1, (const uint8_t *)"x" }, .may_wait_ms = INT64_MAX };
+    const struct msg *m;
+    uint8_t code;
+
+    outbox_reset(&out);
+    say(RTR, &(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } });
+    cr_assert_geq(out.n, 1);
+    m = &out.v[out.n - 1].m;
+    cr_assert_eq(m->type, MSG_TASK_PUT_ANS);
+    code = m->task_put_ans.v[0].code;
+    turn();
+    return code;
+}
+
+static void open_until(const char *target, msec_t until)
+{
+    struct breaker *b = &calls_find(&calls, target)->breaker;
+
+    b->state = BREAKER_OPEN;
+    b->until = until;
+}
+
+Test(calls_left, a_call_goes_elsewhere_while_all_targets_are_down)
+{
+    tell_targets();
+    open_until("gen#1", now.ms + 60000);
+    cr_expect_eq(code_of_one_with_another_way(), CODE_DONE, "one is well");
+    open_until("gen#2", now.ms + 60000);
+    cr_expect_eq(code_of_one_with_another_way(), CODE_FULL + FULL_WAIT);
+    open_until("gen#2", now.ms);
+    cr_expect_eq(code_of_one_with_another_way(), CODE_DONE, "it may find out that one is back");
+    calls_find(&calls, "gen#2")->def.paused = true;
+    cr_expect_eq(code_of_one_with_another_way(), CODE_FULL + FULL_WAIT, "nobody goes to one that drains");
 }
 
 /* ---- a kill: who called is gone, and nobody will hear an answer --------------------------- */

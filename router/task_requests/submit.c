@@ -376,14 +376,19 @@ static bool go_elsewhere(struct task_call *c)
     return true;
 }
 
+/* Its line is too long, or has no room, or nobody has it: so it is not there, for certain. */
+static bool was_refused(const struct task_call *c, const struct task_outcome *o)
+{
+    return o->problem == API_WAIT_TOO_LONG || o->problem == API_QUEUE_FULL || c->v[0].code == ASK_NOBODY;
+}
+
 static void submitted(struct task_call *c, const struct msg *m)
 {
     struct router *r = c->t->r;
     struct task_outcome o = task_put_outcome(c->v[0].code);
 
     (void)m;
-    if (c->ways != NULL && (o.problem == API_WAIT_TOO_LONG || c->v[0].code == ASK_NOBODY) && o.status >= 400 &&
-        go_elsewhere(c))
+    if (c->ways != NULL && o.status >= 400 && was_refused(c, &o) && go_elsewhere(c))
         return;
     count(c->t, &o);
     c->fresh = o.status == 201;

@@ -65,6 +65,7 @@ static struct {
     bool holds_waits; /* takes that wait hear nothing */
     const char *busy; /* takes of this queue are refused */
     const char *full; /* the line of this queue, or "*" of any, is too long */
+    uint8_t full_by;  /* enum task_full; 0: FULL_WAIT */
     uint32_t take_wait_ms; /* of the last take */
     const char *deaf; /* takes of this queue hear nothing */
     const char *payload; /* of all that are taken; NULL: each its own */
@@ -121,7 +122,8 @@ static inline void put(const struct task_put *q, struct task_put_row *a)
             return;
         }
     if (node.full != NULL && (node.full[0] == '*' || strcmp(q->queue, node.full) == 0)) {
-        *a = (struct task_put_row){ .code = CODE_FULL + FULL_WAIT, .too_long_ms = 3000 };
+        *a = (struct task_put_row){ .code = (uint8_t)(CODE_FULL + (node.full_by != 0 ? node.full_by : FULL_WAIT)),
+                                    .too_long_ms = 3000 };
         return;
     }
     cr_assert(node.n + 1 < ARRAY_LEN(node.v));

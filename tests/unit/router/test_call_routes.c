@@ -125,6 +125,19 @@ Test(routes_http, a_call_goes_to_the_first_way_that_takes_it)
     cr_expect_eq(node.n, 3);
 }
 
+Test(routes_http, a_line_that_has_no_room_is_one_to_try_another)
+{
+    tell_routes();
+    node.full = "images";
+    node.full_by = FULL_DISK;
+    cr_expect_eq(call_with("POST", ROUTE, WAITS, "{\"model\":\"gpt-4\"}"), 200);
+    cr_expect_str_eq(node.v[1].queue, "gen");
+    node.full = "*";
+    cr_expect_eq(call_with("POST", ROUTE, WAITS, "{\"model\":\"gpt-4\"}"), 503);
+    cr_expect_str_eq(str("code"), "queue_full");
+    cr_expect_eq(node.n, 1);
+}
+
 Test(routes_http, refusals_say_why)
 {
     tell_routes();

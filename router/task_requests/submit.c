@@ -295,6 +295,12 @@ static uint64_t may_wait(uint32_t max_wait_ms, unsigned left)
     return left == 0 ? 0 : max_wait_ms != 0 ? max_wait_ms : ANY_WAIT;
 }
 
+static void goes_by(struct task_call *c, const struct task_way *w)
+{
+    c->way = w;
+    c->leaves = c->may_leave && w != NULL && w->cancel_on_disconnect;
+}
+
 static size_t ways_room(const struct route_ways *w)
 {
     size_t n = w->n > 1 ? sizeof(struct other_ways) + 8 : 0;
@@ -353,12 +359,12 @@ static bool go_elsewhere(struct task_call *c)
     next->wait_ms = c->wait_ms;
     next->until = c->until;
     next->passes_on = c->passes_on;
-    next->leaves = c->leaves;
+    next->may_leave = c->may_leave;
     next->whole_only = c->whole_only;
     next->looks = c->looks;
     keep_ways(next, &w);
     next->queue = text_slice(call_text(next, text_slice(w.endpoint[0])));
-    next->way = pools_of_queue(&c->t->pools, next->queue.p, next->queue.n);
+    goes_by(next, pools_of_queue(&c->t->pools, next->queue.p, next->queue.n));
     a = &next->v[0];
     a->kind = ASK_PUT;
     a->queue = next->queue;
@@ -430,7 +436,7 @@ static bool read_one(struct tasking *t, const struct task_asked *x, uint64_t mem
     return true;
 }
 
-enum { PASSES_ON = 1, LEAVES = 2, WHOLE = 4, WAITS_ON = 8 }; /* bits: members of struct task_call */
+enum { PASSES_ON = 1, MAY_LEAVE = 2, WHOLE = 4, WAITS_ON = 8 }; /* bits: members of struct task_call */
 
 /* w: of the queue; NULL: none is known. wait_ms -1: how it is then is not asked. */
 static void ask_one(struct tasking *t, const struct task_asked *x, const struct task_way *w,
@@ -443,12 +449,12 @@ static void ask_one(struct tasking *t, const struct task_asked *x, const struct 
         return;
     c->wait_ms = ms_min(ms_max(wait_ms, 0), TASK_WAIT_MAX_MS); /* once it is written */
     c->passes_on = (how & PASSES_ON) != 0;
-    c->leaves = (how & LEAVES) != 0;
+    c->may_leave = (how & MAY_LEAVE) != 0;
     c->whole_only = (how & WHOLE) != 0;
     c->until = (how & WAITS_ON) != 0 ? ev_now(t->r->ev) + wait_ms : 0;
     c->looks = wait_ms > 0 || (wait_ms == 0 && !c->passes_on);
     c->queue = (struct slice){ call_text(c, queue), queue.n };
-    c->way = w;
+    goes_by(c, w);
     keep_ways(c, &x->ways);
     put_row(&c->v[0], b, bytes);
     if (c->ways != NULL)
@@ -523,8 +529,8 @@ void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
             how |= WAITS_ON;
         }
     }
-    if (w != NULL && w->cancel_on_disconnect && wait_ms > 0 && !will_come_back(x->q))
-        how |= LEAVES;
+    if (wait_ms > 0 && !will_come_back(x->q))
+        how |= MAY_LEAVE;
     if (prefers_whole(x->q))
         how |= WHOLE;
     if (x->q->idempotency_key.n > TASK_IDEM_MAX ||

@@ -138,6 +138,21 @@ Test(routes_http, a_line_that_has_no_room_is_one_to_try_another)
     cr_expect_eq(node.n, 1);
 }
 
+/* Its caller waits, and has no name for it. */
+Test(routes_http, a_client_that_goes_cancels_where_the_pool_of_the_way_says_so)
+{
+    tell_routes();
+    cr_expect_eq(call_with("POST", ROUTE, WAITS, "{\"model\":\"gpt-4\"}"), 200);
+    cr_expect_str_eq(node.v[1].queue, "images");
+    cr_expect_not(node.leaves);
+    node.full = "images";
+    cr_expect_eq(call_with("POST", ROUTE, WAITS, "{\"model\":\"gpt-4\"}"), 200);
+    cr_expect_str_eq(node.v[2].queue, "gen");
+    cr_expect(node.leaves);
+    cr_expect_eq(call_with("POST", ROUTE, WAITS "Idempotency-Key: k\r\n", "{\"model\":\"gpt-4\"}"), 200);
+    cr_expect_not(node.leaves);
+}
+
 Test(routes_http, refusals_say_why)
 {
     tell_routes();

@@ -47,8 +47,41 @@ static const struct {
 #undef RIGHT
 };
 
-/* The ways of a route that the token may go, by the queues of their endpoints. False: that has been
- * answered. */
+struct refusal {
+    enum api_problem problem;
+    const char *why; /* NULL: none */
+    bool wraps;      /* see api_ans */
+};
+
+static struct refusal refusal(enum api_problem p, const char *why)
+{
+    return (struct refusal){ .problem = p, .why = why };
+}
+
+/* Why the call cannot go to this queue of an endpoint; why NULL: it can. */
+static struct refusal way_unfit(const struct tasking *t, const struct task_asked *x, const char *queue)
+{
+    const struct task_way *w = queue != NULL ? pools_of_queue(&t->pools, queue, strlen(queue)) : NULL;
+
+    if (w == NULL)
+        return refusal(API_ENDPOINT_UNKNOWN, "no endpoint of this rule has a queue of its own: a pool "
+                                             "that names it, and no other");
+    if (!queues_match(x->opens.p, x->opens.n, queue, strlen(queue)))
+        return refusal(API_NOT_ELIGIBLE, rights[MAY_SUBMIT].other);
+    if (w->max_body != 0 && x->q->body.n > w->max_body)
+        return refusal(API_PAYLOAD_TOO_LARGE, "the payload is larger than its pool allows");
+    return (struct refusal){ 0 };
+}
+
+/* The reason that is told: size, before rights, before what is not there. */
+static struct refusal nearer(struct refusal a, struct refusal b)
+{
+    return b.problem == API_PAYLOAD_TOO_LARGE || a.why == NULL || a.problem == API_ENDPOINT_UNKNOWN
+               ? b : a;
+}
+
+/* The ways of a route that the token may go, and the body fits, by the queues of their endpoints.
+ * False: that has been answered. */
 static bool find_ways(struct tasking *t, struct task_asked *x)
 {
     static const struct {
@@ -60,6 +93,7 @@ static bool find_ways(struct tasking *t, struct task_asked *x)
         [ROUTE_TWICE] = { API_BAD_REQUEST, "the member that says the way is there twice" },
     };
     enum route_end end = route_find(&t->pools, x->path.endpoint, x->q->body, &t->form, &x->ways);
+    struct refusal no = { 0 };
     unsigned n = 0;
 
     if (end != ROUTE_FOUND) {
@@ -69,14 +103,20 @@ static bool find_ways(struct tasking *t, struct task_asked *x)
     for (unsigned i = 0; i < x->ways.n; i++) {
         const char *name = x->ways.endpoint[i], *queue = pools_queue_of(&t->pools, name, strlen(name));
 
-        if (queue == NULL || !queues_match(x->opens.p, x->opens.n, queue, strlen(queue)))
+        struct refusal unfit = way_unfit(t, x, queue);
+
+        if (unfit.why != NULL) {
+            no = nearer(no, unfit);
             continue;
+        }
         x->ways.endpoint[n] = queue;
         x->ways.max_wait_ms[n++] = x->ways.max_wait_ms[i];
     }
     x->ways.n = n;
-    if (n == 0)
-        refuse(t, x->req, API_NOT_ELIGIBLE, rights[MAY_SUBMIT].other);
+    if (n == 0 && no.problem == API_NOT_ELIGIBLE)
+        refuse(t, x->req, no.problem, no.why);
+    else if (n == 0)
+        router_problem(t->r, x->req, no.problem, no.why);
     else
         x->path.queue = (struct slice){ (char *)(uintptr_t)x->ways.endpoint[0], strlen(x->ways.endpoint[0]) };
     return n > 0;
@@ -151,17 +191,6 @@ bool task_server_submits(struct tasking *t, const struct http_req *q, struct sli
     const struct server_token *who = who_is(t, q, TASK_SUBMIT);
 
     return !server_is_tenant(who) && server_token_may(who, MAY_SUBMIT, queue);
-}
-
-struct refusal {
-    enum api_problem problem;
-    const char *why; /* NULL: none */
-    bool wraps;      /* see api_ans */
-};
-
-static struct refusal refusal(enum api_problem p, const char *why)
-{
-    return (struct refusal){ .problem = p, .why = why };
 }
 
 static struct refusal judge(const struct server_token *who, const struct task_path *p, bool servers)

@@ -75,7 +75,7 @@ static void tell_routes(void)
 {
     struct map_task_node n = { 9, "task1", node.addr };
     struct map_part images = { 1, 5, 9 }, calls = { 4, 5, 9 };
-    struct map_pool pools[] = { { .match = "images", .endpoint = "images", .max_body = 1000, .n = 1, .v = &images,
+    struct map_pool pools[] = { { .match = "images", .endpoint = "images", .max_body = 500, .n = 1, .v = &images,
                                   .url = "http://paid.example" },
                                 { .match = "gen", .endpoint = "gen", .max_body = 1000, .n = 1, .v = &calls,
                                   .url = "http://gen.example", .cancel_on_disconnect = true } };
@@ -138,6 +138,29 @@ Test(routes_http, a_line_that_has_no_room_is_one_to_try_another)
     cr_expect_eq(node.n, 1);
 }
 
+/* {"model":"gpt-4"} in a body of n bytes. */
+static const char *body_of(size_t n)
+{
+    static char body[1200];
+
+    cr_assert_lt(n, sizeof(body));
+    snprintf(body, sizeof(body), "{\"model\":\"gpt-4\"%*s}", (int)n - 17, "");
+    return body;
+}
+
+Test(routes_http, a_way_that_has_no_room_for_the_body_is_left_out)
+{
+    tell_routes();
+    cr_expect_eq(call_with("POST", ROUTE, WAITS, body_of(500)), 200);
+    cr_expect_str_eq(node.v[1].queue, "images");
+    cr_expect_eq(call_with("POST", ROUTE, WAITS, body_of(501)), 200);
+    cr_expect_str_eq(node.v[2].queue, "gen");
+    cr_expect_eq(node.v[2].may_wait, 0, "it is the last one");
+    cr_expect_eq(call_with("POST", ROUTE, WAITS, body_of(1000)), 200);
+    cr_expect_eq(call_with("POST", ROUTE, WAITS, body_of(1001)), 413);
+    cr_expect_eq(node.n, 3);
+}
+
 /* Its caller waits, and has no name for it. */
 Test(routes_http, a_client_that_goes_cancels_where_the_pool_of_the_way_says_so)
 {
@@ -162,7 +185,8 @@ Test(routes_http, refusals_say_why)
     cr_expect_str_eq(str("code"), "no_route");
     cr_expect_not_null(json_object_get(js, "error"));
     cr_expect_eq(call_with("POST", ROUTE, WAITS, "{\"model\":\"a\",\"model\":\"b\"}"), 400);
-    cr_expect_eq(call_with("POST", ROUTE, WAITS, "{\"model\":\"exact\"}"), 403, "no queue of that endpoint is opened");
+    cr_expect_eq(call_with("POST", ROUTE, WAITS, "{\"model\":\"exact\"}"), 404, "that endpoint has no queue");
+    cr_expect_str_eq(str("code"), "endpoint_unknown");
     cr_expect_eq(call("POST", ROUTE, "{\"model\":\"gpt-4\"}"), 401);
     write_tokens("submit gen key=tenant7 paths=/v1/chat");
     tasking_reload(w.r->tasking);
@@ -170,6 +194,11 @@ Test(routes_http, refusals_say_why)
     cr_expect_str_eq(node.v[1].queue, "gen");
     cr_expect_str_eq(node.v[1].key1, "tenant7");
     cr_expect_eq(call_with("POST", "/v1/route/llm/v1/other", WAITS, "{\"model\":\"gpt-4\"}"), 403);
+    cr_expect_eq(call_with("POST", ROUTE, WAITS, body_of(1001)), 413);
+    write_tokens("submit other key=tenant7");
+    tasking_reload(w.r->tasking);
+    cr_expect_eq(call_with("POST", ROUTE, WAITS, "{\"model\":\"gpt-4\"}"), 403, "no queue of them is opened");
+    cr_expect_str_eq(str("code"), "not_eligible");
     write_tokens("take gen");
     tasking_reload(w.r->tasking);
     cr_expect_eq(call_with("POST", ROUTE, WAITS, "{\"model\":\"gpt-4\"}"), 403);

@@ -299,7 +299,8 @@ bool json_scan_value(struct json_scan *s, struct slice *raw)
         char c = json_scan_peek(s);
 
         if (c == '{' || c == '[') {
-            if (s->depth + ++depth > JSON_SCAN_DEPTH)
+            s->deep = s->depth + ++depth > JSON_SCAN_DEPTH;
+            if (s->deep)
                 return wrong(s, "the JSON is nested too deeply");
             objects = objects << 1 | (c == '{');
             s->p++;

@@ -6,8 +6,12 @@
 #include "common/base/text.h"
 #include "router/api/json_scan.h"
 
+struct doubts { /* why the word is not known although it is perhaps there */
+    bool twice, deep;
+};
+
 /* Reads the value of the member `name`. False: the object is none, or has it not, or twice. */
-static bool member(struct json_scan *s, const char *name, size_t n, struct slice *value, bool *twice)
+static bool member(struct json_scan *s, const char *name, size_t n, struct slice *value, struct doubts *d)
 {
     struct slice key, raw;
     bool first = true, found = false;
@@ -17,9 +21,11 @@ static bool member(struct json_scan *s, const char *name, size_t n, struct slice
     while (json_scan_member(s, &first, &key)) {
         bool same = key.n == n && memcmp(key.p, name, n) == 0;
 
-        if (!json_scan_value(s, &raw))
+        if (!json_scan_value(s, &raw)) {
+            d->deep = s->deep;
             return false;
-        *twice = *twice || (same && found);
+        }
+        d->twice = d->twice || (same && found);
         if (same)
             *value = raw;
         found = found || same;
@@ -29,7 +35,7 @@ static bool member(struct json_scan *s, const char *name, size_t n, struct slice
 
 /* The word at the pointer, a string. n 0: there is none. Targets differ in which of two equal members
  * counts: so none does. */
-static struct slice word_at(const char *pointer, struct slice value, bool *twice)
+static struct slice word_at(const char *pointer, struct slice value, struct doubts *d)
 {
     struct slice word = { 0 };
     struct json_scan s;
@@ -38,7 +44,7 @@ static struct slice word_at(const char *pointer, struct slice value, bool *twice
         size_t n = strcspn(++pointer, "/");
 
         json_scan_init(&s, value);
-        if (!member(&s, pointer, n, &value, twice) || *twice)
+        if (!member(&s, pointer, n, &value, d) || d->twice)
             return word;
         pointer += n;
     }
@@ -65,7 +71,7 @@ enum route_end route_find(const struct pools *t, struct slice name, struct slice
                           struct route_ways *out)
 {
     const struct map_route *v = t->map.routes, *end = v + t->map.n_routes, *r = v;
-    bool twice = false;
+    struct doubts d = { 0 };
     struct slice word;
 
     out->n = 0;
@@ -77,9 +83,11 @@ enum route_end route_find(const struct pools *t, struct slice name, struct slice
     buf_append(scratch, body.p, body.n);
     word = scratch->failed || body.n == 0
                ? (struct slice){ 0 }
-               : word_at(r->pointer, (struct slice){ (char *)scratch->data, scratch->len }, &twice);
-    if (twice)
+               : word_at(r->pointer, (struct slice){ (char *)scratch->data, scratch->len }, &d);
+    if (d.twice)
         return ROUTE_TWICE;
+    if (d.deep && r->n_match > 0)
+        return ROUTE_DEEP;
     while (r < end && text_is(name.p, name.n, r->name) && !fits(r, word))
         r++;
     for (uint32_t rule = r < end ? r->rule : 0; r < end && text_is(name.p, name.n, r->name) &&

@@ -9,7 +9,11 @@
 
 #define ROUTE_WAYS_MAX 8
 
-enum route_end { ROUTE_FOUND, ROUTE_UNKNOWN, ROUTE_NO_MATCH, ROUTE_TWICE /* the word is, in one object */ };
+enum route_end {
+    ROUTE_FOUND, ROUTE_UNKNOWN, ROUTE_NO_MATCH,
+    ROUTE_TWICE, /* the word is, in one object */
+    ROUTE_DEEP,  /* JSON, nested deeper than is read: perhaps the word is there */
+};
 
 struct route_ways {
     unsigned n;

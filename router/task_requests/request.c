@@ -91,6 +91,7 @@ static bool find_ways(struct tasking *t, struct task_asked *x)
         [ROUTE_UNKNOWN] = { API_ROUTE_UNKNOWN, "there is no such route" },
         [ROUTE_NO_MATCH] = { API_NO_ROUTE, "no rule of this route is for that body (segqctl route show)" },
         [ROUTE_TWICE] = { API_BAD_REQUEST, "the member that says the way is there twice" },
+        [ROUTE_DEEP] = { API_BAD_REQUEST, "the JSON is nested too deeply to read the member that says the way" },
     };
     enum route_end end = route_find(&t->pools, x->path.endpoint, x->q->body, &t->form, &x->ways);
     struct refusal no = { 0 };

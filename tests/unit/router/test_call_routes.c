@@ -15,6 +15,7 @@ static struct map_route rows[] = {
     { .name = "llm", .pointer = "/model", .rule = 1, .n_match = 1, .match = exact, .endpoint = "gen" },
     { .name = "any", .pointer = "/a/b", .rule = 0, .n_match = 1, .match = exact, .endpoint = "paid" },
     { .name = "any", .pointer = "/a/b", .rule = 1, .endpoint = "gen" },
+    { .name = "all", .pointer = "/model", .rule = 0, .endpoint = "gen" },
 };
 
 static struct route_ways ways;
@@ -66,6 +67,25 @@ Test(call_routes, other_bodies_go_by_the_rule_for_all)
     cr_expect_eq(find("llm", "{\"model\":\"exact\",\"model\":\"gpt-4\"}"), ROUTE_TWICE, "targets differ in it");
     cr_expect_eq(find("nobody", "{}"), ROUTE_UNKNOWN);
     cr_expect_eq(find("ll", "{}"), ROUTE_UNKNOWN);
+}
+
+/* An object whose model comes before a list that lies n deep. */
+static enum route_end find_deep(const char *route, unsigned n)
+{
+    char body[200];
+
+    snprintf(body, sizeof(body), "{\"model\":\"exact\",\"x\":%.*s%.*s}", (int)n,
+             "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", (int)n, "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]");
+    return find(route, body);
+}
+
+Test(call_routes, a_body_that_is_nested_too_deeply_goes_no_other_way)
+{
+    cr_expect_eq(find_deep("llm", 31), ROUTE_FOUND);
+    cr_expect_str_eq(ways.endpoint[0], "gen");
+    cr_expect_eq(find_deep("llm", 32), ROUTE_DEEP);
+    cr_expect_eq(find_deep("any", 32), ROUTE_DEEP, "nor by the rule for all");
+    cr_expect_eq(find_deep("all", 32), ROUTE_FOUND, "where no word counts");
 }
 
 /* ---- through a router -------------------------------------------------------------------- */
@@ -185,6 +205,7 @@ Test(routes_http, refusals_say_why)
     cr_expect_str_eq(str("code"), "no_route");
     cr_expect_not_null(json_object_get(js, "error"));
     cr_expect_eq(call_with("POST", ROUTE, WAITS, "{\"model\":\"a\",\"model\":\"b\"}"), 400);
+    cr_expect_eq(call_with("POST", ROUTE, WAITS, "{\"x\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]}"), 400);
     cr_expect_eq(call_with("POST", ROUTE, WAITS, "{\"model\":\"exact\"}"), 404, "that endpoint has no queue");
     cr_expect_str_eq(str("code"), "endpoint_unknown");
     cr_expect_eq(call("POST", ROUTE, "{\"model\":\"gpt-4\"}"), 401);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/config/near.h"
 #include "queuemng/admin/definitions.h"
 #include "queuemng/admin/path_names.h"
 #include "queuemng/policy/pool_def.h"
@@ -55,14 +56,20 @@ json_t *admin_endpoint_targets(const struct mng *m, const char *endpoint)
 static int set_draining(struct endpoint_def *d, const char *url, bool on, struct err *e)
 {
     struct endpoint_target *v = d->targets.v;
+    struct near near = near_to(url);
 
     if (d->targets.n == 0)
         return err_set(e, SQ_EINVAL, "endpoint %s has a url, and no targets: pause it instead", d->name);
-    for (size_t i = 0; i < d->targets.n; i++)
+    for (size_t i = 0; i < d->targets.n; i++) {
         if (strcmp(v[i].url, url) == 0) {
             v[i].draining = on;
             return 0;
         }
+        near_try(&near, v[i].url);
+    }
+    if (near.name != NULL)
+        return err_set(e, SQ_EINVAL, "?url=: endpoint %s has no target of this url; did you mean %s?", d->name,
+                       near.name);
     return err_set(e, SQ_EINVAL, "?url=: endpoint %s has no target of this url", d->name);
 }
 

@@ -254,6 +254,31 @@ Test(admin, pools_are_defined_like_queues)
     end(&g);
 }
 
+#define GEN "/v1/admin/endpoints/gen"
+
+Test(admin, a_target_is_drained_by_its_url)
+{
+    struct rig g;
+    char was[40];
+
+    begin(&g, "[]");
+    cr_expect_eq(ask(&g, "PUT", GEN, "{\"targets\": [{\"url\": \"http://a.example/\"}, "
+                     "{\"url\": \"http://b.example\"}]}"), 201, "%s", text(&g, "detail"));
+    cr_expect_eq(ask_as(&g, true, "POST", GEN "/drain", "url=http://b.example", "", ""), 200);
+    cr_expect(json_is_true(json_object_get(part(&g, "targets", 1), "draining")));
+    snprintf(was, sizeof(was), "%s", g.a.etag);
+    cr_expect_eq(ask_as(&g, true, "POST", GEN "/drain", "url=http://b.example", "", ""), 200);
+    cr_expect_str_eq(g.a.etag, was, "it is so already");
+    cr_expect_eq(ask_as(&g, true, "POST", GEN "/drain", "url=http://a.example", "", ""), 400);
+    cr_expect_not_null(strstr(text(&g, "detail"), "did you mean http://a.example/?"), "%s", text(&g, "detail"));
+    cr_expect_eq(ask_as(&g, true, "POST", GEN "/drain", "url=ftp://elsewhere", "", ""), 400);
+    cr_expect_null(strstr(text(&g, "detail"), "did you mean"));
+    cr_expect_eq(ask(&g, "POST", GEN "/drain", ""), 400);
+    cr_expect_eq(ask(&g, "GET", GEN, ""), 200);
+    cr_expect_str_eq(g.a.etag, was, "what is refused changes nothing");
+    end(&g);
+}
+
 Test(admin, keys_are_pinned_like_queues_are_defined)
 {
     struct rig g;

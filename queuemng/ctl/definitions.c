@@ -57,12 +57,13 @@ static const char *address_of(const struct url *u)
     return strcmp(u->host, "localhost") == 0 ? "127.0.0.1" : u->host;
 }
 
-static bool calls_nobody(const json_t *def, struct url *u)
+/* to: the endpoint itself, or one of its targets. */
+static bool calls_nobody(const json_t *def, const json_t *to, struct url *u)
 {
     struct ip ip;
 
     if (json_string_length(json_object_get(def, "proxy")) > 0 ||
-        url_parse(u, ctl_str(def, "url")) != NULL)
+        url_parse(u, ctl_str(to, "url")) != NULL)
         return false;
     return ip_parse(&ip, address_of(u), strlen(address_of(u))) && !allows(def, &ip);
 }
@@ -73,9 +74,13 @@ static void endpoint_hint(const struct ctl *c, const char *name)
 {
     struct url u;
     int rc;
-    json_t *def = ctl_get(c, def_kinds[DEF_ENDPOINT].one, name, &rc);
+    json_t *def = ctl_get(c, def_kinds[DEF_ENDPOINT].one, name, &rc), *to;
+    size_t i;
+    bool bad = def != NULL && calls_nobody(def, def, &u);
 
-    if (def != NULL && calls_nobody(def, &u))
+    json_array_foreach(json_object_get(def, "targets"), i, to)
+        bad = bad || calls_nobody(def, to, &u);
+    if (bad)
         (void)ctl_fail(rc, "endpoint %.80s: %s is not public, and not in `allow`: no call is made, "
                            "and its tasks wait; to let calls go there: segqctl endpoint set %.80s "
                            "allow='[\"%s\"]'", name, u.host, name,

@@ -44,6 +44,10 @@ check "  none twice" grep -q 'targets.1.url: .* is there twice' <<<"$(says url= 
 check "  a url of each" grep -q 'targets.0.url must begin with http' <<<"$(says url= 'targets=[{"url":"ftp://a/"}]')"
 check "an endpoint with a url has no target to drain" grep -q 'pause it instead' <<<"$(ctl endpoint drain gen "$(url 1)" 2>&1)"
 check "three targets in place of the url" ctl endpoint set gen url= "targets=$list" 'allow=["127.0.0.0/8"]' paused=false deadline=10s breaker.open=1s
+check "  one that \`allow\` leaves out is told" grep -qF "127.0.0.1 is not public, and not in \`allow\`: no call is made" \
+    <<<"$(ctl endpoint set gen allow='[]' 2>&1)"
+check "  and may be called again" ctl endpoint set gen 'allow=["127.0.0.0/8"]'
+check "a url that is mistyped" grep -qF "did you mean $(url 1)?" <<<"$(ctl endpoint drain gen "$(url 1)x" 2>&1)"
 check "no target of this url" grep -q 'has no target of this url' <<<"$(ctl endpoint drain gen http://a/ 2>&1)"
 ctl export >"$DIR/all.yaml"
 check "they are exported" grep -q "$(url 3)" "$DIR/all.yaml"

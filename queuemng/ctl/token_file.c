@@ -99,15 +99,7 @@ int cmd_token_add(struct ctl *c, char **argv)
 
 static void put_list(struct buf *b, const json_t *row, const char *path)
 {
-    const json_t *list = json_object_get(row, path), *x;
-    size_t i;
-
-    json_array_foreach(list, i, x) {
-        buf_str(b, i > 0 ? "," : "");
-        ctl_clean(b, json_string_value(x));
-    }
-    if (json_array_size(list) == 0)
-        buf_str(b, "-");
+    ctl_texts(b, json_object_get(row, path), "-");
 }
 
 /* Whom the row is for: the bearer of a token, or people of a proxy. */

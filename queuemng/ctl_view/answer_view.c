@@ -85,15 +85,7 @@ void view_budgets(struct buf *b, const json_t *doc)
 
 static void put_words(struct buf *b, const json_t *row, const char *path)
 {
-    const json_t *list = json_object_get(row, path), *x;
-    size_t i;
-
-    json_array_foreach(list, i, x) {
-        buf_str(b, i > 0 ? "," : "");
-        ctl_clean(b, json_string_value(x));
-    }
-    if (json_array_size(list) == 0)
-        buf_str(b, "any");
+    ctl_texts(b, json_object_get(row, path), "any");
 }
 
 /* A row for each rule. */

@@ -233,15 +233,7 @@ LIST_VIEW(view_tasks, "tasks", "no tasks\n", COL("TASK", "{id}"), COL("STATE", "
 /* "rate, max_concurrent"; "-": none */
 static void put_limits(struct buf *b, const json_t *k, const char *path)
 {
-    const json_t *list = ctl_member(k, path), *l;
-    size_t i;
-
-    if (json_array_size(list) == 0)
-        buf_byte(b, '-');
-    json_array_foreach(list, i, l) {
-        buf_str(b, i > 0 ? "," : "");
-        ctl_clean(b, json_is_string(l) ? json_string_value(l) : "?");
-    }
+    ctl_texts(b, ctl_member(k, path), "-");
 }
 
 LIST_VIEW(view_task_keys, "keys", "no keys\n", COL("KEY", "{key}"), COL(">WAITING", "{waiting#}"),

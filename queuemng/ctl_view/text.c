@@ -245,6 +245,19 @@ void ctl_clean(struct buf *b, const char *s)
     }
 }
 
+void ctl_texts(struct buf *b, const json_t *list, const char *none)
+{
+    const json_t *x;
+    size_t i;
+
+    json_array_foreach(list, i, x) {
+        buf_str(b, i > 0 ? "," : "");
+        ctl_clean(b, json_is_string(x) ? json_string_value(x) : "?");
+    }
+    if (json_array_size(list) == 0)
+        buf_str(b, none);
+}
+
 size_t ctl_width(const char *s, size_t n)
 {
     size_t characters = 0;

@@ -42,6 +42,8 @@ void ctl_say(struct buf *b, const json_t *o, const char *sentence);
 
 /* s with control characters replaced. */
 void ctl_clean(struct buf *b, const char *s);
+/* The texts of a list as "a,b"; `none` if it has none. */
+void ctl_texts(struct buf *b, const json_t *list, const char *none);
 size_t ctl_width(const char *s, size_t n); /* characters of UTF-8 in n bytes */
 void ctl_pad(struct buf *b, const char *s, size_t width); /* and blanks behind it */
 /* JSON that says the same, with these characters as \uXXXX; ends of lines stay. */

@@ -13,7 +13,7 @@ struct json_scan {
     char *p, *end;   /* borrowed */
     unsigned depth;  /* objects and lists that were entered */
     const char *why; /* NULL: nothing is wrong so far */
-    bool deep;       /* what is wrong: it is nested too deeply */
+    bool deep;       /* nested too deeply: that is what is wrong */
 };
 
 static inline void json_scan_init(struct json_scan *s, struct slice text)

@@ -107,8 +107,8 @@ struct task_call {
     bool passes_on;         /* answered as the target answers */
     bool whole_only;        /* and not while that comes */
     bool looks;             /* looked at once it is written */
-    bool may_leave;         /* its client waits, and does not come back; */
-    bool leaves;            /* so, by its pool, cancelled if the client goes before it has begun */
+    bool may_leave;         /* the client waits, and does not come back */
+    bool leaves;            /* cancelled then by its pool, if the client goes before it has begun */
     struct slice known;     /* If-None-Match */
     struct whole *whole;    /* ref: READ: whose piece it is */
     struct notice_of notice; /* node 0: it is none */

@@ -382,7 +382,7 @@ static bool go_elsewhere(struct task_call *c)
     return true;
 }
 
-/* Its line is too long, or has no room, or nobody has it: so it is not there, for certain. */
+/* Certainly not there: the line is too long, or has no room, or nobody has it. */
 static bool was_refused(const struct task_call *c, const struct task_outcome *o)
 {
     return o->problem == API_WAIT_TOO_LONG || o->problem == API_QUEUE_FULL || c->v[0].code == ASK_NOBODY;

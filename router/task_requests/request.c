@@ -95,22 +95,28 @@ static bool find_ways(struct tasking *t, struct task_asked *x)
     };
     enum route_end end = route_find(&t->pools, x->path.endpoint, x->q->body, &t->form, &x->ways);
     struct refusal no = { 0 };
+    struct slice queue;
     unsigned n = 0;
 
+    if (http_find(x->q, "segq-queue", &queue) > 0) {
+        router_problem(t->r, x->req, API_BAD_REQUEST,
+                       "segq-queue is for /v1/call: the route says whose queue a call gets into");
+        return false;
+    }
     if (end != ROUTE_FOUND) {
         router_problem(t->r, x->req, ends[end].problem, ends[end].why);
         return false;
     }
     for (unsigned i = 0; i < x->ways.n; i++) {
-        const char *name = x->ways.endpoint[i], *queue = pools_queue_of(&t->pools, name, strlen(name));
-
-        struct refusal unfit = way_unfit(t, x, queue);
+        const char *name = x->ways.endpoint[i];
+        const char *way = pools_queue_of(&t->pools, name, strlen(name));
+        struct refusal unfit = way_unfit(t, x, way);
 
         if (unfit.why != NULL) {
             no = nearer(no, unfit);
             continue;
         }
-        x->ways.endpoint[n] = queue;
+        x->ways.endpoint[n] = way;
         x->ways.max_wait_ms[n++] = x->ways.max_wait_ms[i];
     }
     x->ways.n = n;

@@ -124,6 +124,7 @@ static void tell_routes(void)
 Test(routes_http, a_call_goes_to_the_first_way_that_takes_it)
 {
     tell_routes();
+    cr_expect_eq(call_with("POST", ROUTE, WAITS "segq-queue: e\r\n", "{\"model\":\"gpt-4\"}"), 400);
     cr_expect_eq(call_with("POST", ROUTE "?a=1", WAITS, "{\"model\":\"gpt-4\"}"), 200);
     cr_expect_eq(node.n, 1);
     cr_expect_str_eq(node.v[1].queue, "images");

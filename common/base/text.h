@@ -37,6 +37,16 @@ static inline bool text_is(const char *p, size_t n, const char *word)
     return n == strlen(word) && memcmp(p, word, n) == 0;
 }
 
+struct slice { /* borrowed text */
+    char *p;
+    size_t n;
+};
+
+static inline bool slice_is(struct slice s, const char *word)
+{
+    return text_is(s.p, s.n, word);
+}
+
 #define PUT(w, lit) text_put(w, lit, sizeof(lit) - 1)
 
 #define DECIMAL_ROOM 24 /* bytes that text_u64 may touch; the longest number has 20 */

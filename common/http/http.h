@@ -24,16 +24,6 @@
 /* No request whose body may have `body` bytes takes more than this. */
 #define HTTP_MAX_REQUEST(body) (HTTP_MAX_HEAD + HTTP_MAX_CHUNKING + (body))
 
-struct slice {
-    char *p;
-    size_t n;
-};
-
-static inline bool slice_is(struct slice s, const char *word)
-{
-    return text_is(s.p, s.n, word);
-}
-
 enum http_method {
     HTTP_GET,
     HTTP_HEAD,

@@ -8,7 +8,7 @@
 #ifndef SEGQ_ROUTER_API_JSON_MEMBERS_H
 #define SEGQ_ROUTER_API_JSON_MEMBERS_H
 
-#include "router/api/json_scan.h"
+#include "common/json/json_scan.h"
 
 #define JSON_MEMBERS_MAX 64 /* a bit for each */
 

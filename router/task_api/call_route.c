@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "router/api/json_scan.h"
+#include "common/json/json_scan.h"
 
 struct doubts { /* why the word is not known although it is perhaps there */
     bool twice, deep;

@@ -4,6 +4,7 @@
 #define SEGQ_TASK_API_CALLBACK_H
 
 #include "common/base/buf.h"
+#include "common/http/http.h"
 #include "router/task_api/body.h"
 
 /* Members of a submission that say a call; PATH is always among them. */

@@ -7,11 +7,11 @@
 
 #include "common/base/text.h"
 #include "common/http/problem.h"
+#include "common/json/json_scan.h"
 #include "common/task/call.h"
 #include "common/task/state.h"
 #include "common/task/url.h"
 #include "router/api/json_out.h"
-#include "router/api/json_scan.h"
 
 /* ---- members ---- */
 

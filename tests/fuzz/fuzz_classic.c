@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "router/api/json_scan.h"
+#include "common/json/json_scan.h"
 #include "router/compat/classic_answer.h"
 #include "router/compat/classic_ask.h"
 

@@ -2,10 +2,10 @@
  * decoded in place, objects and lists member by member. Pure.
  * RFC 8259, strictly: UTF-8, no NUL, no trailing commas, nested at most JSON_SCAN_DEPTH deep. What
  * is wrong is said once, in `why`, and every call after it returns false. */
-#ifndef SEGQ_ROUTER_API_JSON_SCAN_H
-#define SEGQ_ROUTER_API_JSON_SCAN_H
+#ifndef SEGQ_JSON_SCAN_H
+#define SEGQ_JSON_SCAN_H
 
-#include "common/http/http.h"
+#include "common/base/text.h"
 
 #define JSON_SCAN_DEPTH 32 /* with what was entered */
 

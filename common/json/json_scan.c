@@ -1,5 +1,5 @@
 /* json_scan.c: see json_scan.h. */
-#include "router/api/json_scan.h"
+#include "common/json/json_scan.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,0 +1,32 @@
+/* json_point.h: a value within JSON by its pointer (RFC 6901), and values of one JSON put into
+ * another: each object {"$result": "POINTER"} of a form is replaced by the value at that pointer of
+ * a result, byte for byte. Pure.
+ * What is read is not changed: pointers and names are decoded in copies. */
+#ifndef SEGQ_JSON_POINT_H
+#define SEGQ_JSON_POINT_H
+
+#include "common/base/buf.h"
+#include "common/json/json_scan.h"
+
+#define JSON_POINTER_MAX 256 /* bytes of a pointer, decoded */
+#define JSON_HOLE        "$result"
+
+enum json_point { /* numbers are those of records and of the wire: never changed */
+    JSON_POINT_FOUND,
+    JSON_POINT_NO_JSON,  /* the text is none, or nested too deeply */
+    JSON_POINT_NOTHING,  /* nothing is there */
+    JSON_POINT_TWICE,    /* two members have the name: readers differ in which of them counts */
+    JSON_POINT_LONG,     /* more bytes than are allowed, or no memory */
+};
+
+/* NULL, or what is wrong with a pointer: "", or parts that each begin with a slash. */
+const char *json_pointer_wrong(struct slice pointer);
+/* The bytes of the value at the pointer, as they stand in `text`. Strings are compared decoded. */
+enum json_point json_point(struct slice text, struct slice pointer, struct slice *value);
+
+/* How many holes the form has: JSON that is whole. -1: one of them is none, *why says so. */
+int json_holes(struct slice form, const char **why);
+/* Appends the form, with the result's values in its holes; at most `most` bytes. */
+enum json_point json_fill(struct slice form, struct slice result, size_t most, struct buf *out);
+
+#endif

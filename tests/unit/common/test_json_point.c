@@ -1,0 +1,105 @@
+/* test_json_point.c: values by pointers, and put into a form; what is none of either. */
+#include "common/json/json_point.h"
+
+#include "tests/lib/criterion.h"
+
+static struct slice text(const char *s)
+{
+    return (struct slice){ (char *)(uintptr_t)s, strlen(s) };
+}
+
+static void finds(const char *json, const char *pointer, const char *want)
+{
+    struct slice v = { 0 };
+
+    cr_assert_eq(json_point(text(json), text(pointer), &v), JSON_POINT_FOUND, "%s", pointer);
+    cr_expect(text_is(v.p, v.n, want), "%s: %.*s", pointer, (int)v.n, v.p);
+}
+
+static void fails(const char *json, const char *pointer, enum json_point want)
+{
+    struct slice v;
+
+    cr_expect_eq(json_point(text(json), text(pointer), &v), want, "%s of %s", pointer, json);
+}
+
+Test(json_point, values_are_found_as_they_stand)
+{
+    const char *doc = " {\"foo\": [\"bar\", {\"x\" : 1e400 }], \"\": 0, \"a/b\": 1, \"m~n\": 8, \"\\u0063\": [ 2 ]} ";
+
+    finds(doc, "", "{\"foo\": [\"bar\", {\"x\" : 1e400 }], \"\": 0, \"a/b\": 1, \"m~n\": 8, \"\\u0063\": [ 2 ]}");
+    finds(doc, "/foo/0", "\"bar\"");
+    finds(doc, "/foo/1/x", "1e400");
+    finds(doc, "/", "0");
+    finds(doc, "/a~1b", "1");
+    finds(doc, "/m~0n", "8");
+    finds(doc, "/c", "[ 2 ]");
+    finds("7", "", "7");
+}
+
+Test(json_point, what_is_not_there_or_twice_is_not_found)
+{
+    fails("{\"a\":[1]}", "/b", JSON_POINT_NOTHING);
+    fails("{\"a\":[1]}", "/a/1", JSON_POINT_NOTHING);
+    fails("{\"a\":[1]}", "/a/00", JSON_POINT_NOTHING);
+    fails("{\"a\":[1]}", "/a/-", JSON_POINT_NOTHING);
+    fails("{\"a\":[1]}", "/a/0/x", JSON_POINT_NOTHING);
+    fails("{\"a\":1,\"\\u0061\":2}", "/a", JSON_POINT_TWICE);
+    fails("{\"a\":1", "/a", JSON_POINT_NO_JSON);
+    fails("plain words", "", JSON_POINT_NO_JSON);
+    fails("", "", JSON_POINT_NO_JSON);
+    fails("{\"a\":1}", "a", JSON_POINT_NOTHING);
+    fails("{\"a\":1}", "/a~2", JSON_POINT_NOTHING);
+}
+
+static void fills(const char *form, const char *result, const char *want)
+{
+    const char *why;
+    struct buf b;
+
+    buf_init(&b);
+    cr_assert_geq(json_holes(text(form), &why), 0);
+    cr_assert_eq(json_fill(text(form), text(result), 1000, &b), JSON_POINT_FOUND);
+    cr_expect(text_is((char *)b.data, b.len, want), "%.*s", (int)b.len, (char *)b.data);
+    buf_fini(&b);
+}
+
+Test(json_point, results_stand_in_holes_byte_for_byte)
+{
+    fills("{\"a\":{\"$result\":\"/x\"}, \"b\":[{\"$result\":\"\"} ,1]}", " {\"x\": 0.10}",
+          "{\"a\":0.10, \"b\":[{\"x\": 0.10} ,1]}");
+    fills("{\"$result\":\"\"}", "\"{\\\"$result\\\":1}\"", "\"{\\\"$result\\\":1}\"");
+    fills("{\"\\u0024result\":\"/a\"}", "{\"a\":null}", "null");
+    fills("{\"a\":\"{\\\"$result\\\":\\\"\\\"}\"}", "1", "{\"a\":\"{\\\"$result\\\":\\\"\\\"}\"}");
+    fills("{\"a\":\"\\\\\",\"b\":{\"$result\":\"\"}}", "1", "{\"a\":\"\\\\\",\"b\":1}");
+    fills(" [1] ", "nonsense is not read without a hole", "[1]");
+}
+
+Test(json_point, holes_that_are_none_are_said)
+{
+    static const char *const wrong[] = {
+        "{\"$result\":1}", "{\"$result\":\"x\"}", "{\"$result\":\"\",\"a\":1}", "{\"a\":1,\"b\":2,\"$result\":\"\"}",
+        "[{\"a\":{\"$result\":\"/~\"}}]", "{", "",
+    };
+    const char *why;
+
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        cr_expect_eq(json_holes(text(wrong[i]), &why), -1, "%s", wrong[i]);
+        cr_expect_not_null(why);
+    }
+    cr_expect_eq(json_holes(text("[{\"$result\":\"\"},{\"$result\":\"/a\"},{\"$results\":1}]"), &why), 2);
+}
+
+Test(json_point, what_cannot_be_filled_says_why)
+{
+    struct buf b;
+
+    buf_init(&b);
+    cr_expect_eq(json_fill(text("[{\"$result\":\"/a\"}]"), text("{}"), 99, &b), JSON_POINT_NOTHING);
+    cr_expect_eq(json_fill(text("[{\"$result\":\"\"}]"), text("OK"), 99, &b), JSON_POINT_NO_JSON);
+    buf_reset(&b);
+    cr_expect_eq(json_fill(text("[{\"$result\":\"\"}]"), text("12345"), 6, &b), JSON_POINT_LONG);
+    buf_reset(&b);
+    cr_expect_eq(json_fill(text("[{\"$result\":\"\"}]"), text("12345"), 7, &b), JSON_POINT_FOUND);
+    buf_fini(&b);
+}

@@ -157,7 +157,7 @@ MESSAGE(endpoint, Endpoint, NULL, NUM(epoch), NAME(name), NUM(serial), NUM(versi
         TEXT(proxy, ENDPOINT_URL_MAX), NUM(adaptive_min), TEXT(budget, NAME_MAX_LEN), NUM(tripped),
         NUM(resets), NUM(probe), NUM(max_answer), TEXT(auth_field, ENDPOINT_AUTH_MAX),
         FILE_NAME(auth_file), NUM(targets), NAME(of), IN(target, 0, TARGET_NO_MAX),
-        NUM(weight))
+        NUM(weight), IN(affinity, 0, AFFINITY_NWAYS - 1), NUM(affinity_bound))
 
 MESSAGE(endpoint_drop, EndpointDrop, NULL, NUM(epoch), NAME(name))
 
@@ -168,7 +168,7 @@ MESSAGE(endpoint_status, EndpointStatus, NULL, NUM(epoch), ROWS(v, n, n_name, 0,
         COL_TEXT(v, unusable, unusable, ENDPOINT_WHY_MAX), COL(v, waiting, waiting),
         COL(v, adaptive, adaptive), COL(v, probe, probe), COL(v, probe_state, probe_state),
         COL(v, probe_ms, probe_ms), COL_TEXT(v, probe_said, probe_said, PROBE_SAID_MAX),
-        COL(v, held, held))
+        COL(v, held, held), COL(v, affine, affine), COL(v, astray, astray))
 
 MESSAGE(part_rate, PartRate, NULL, NUM(epoch), NUM(part), NUM(part_epoch),
         IN(rate, 0, RATE_PER_1000_S))

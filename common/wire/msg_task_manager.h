@@ -100,6 +100,13 @@ struct msg_part_out {
     const char *node, *addr; /* the target's name, "host:port" */
 };
 
+enum affinity { /* calls with the same one go to the same target; numbers of the wire: never changed */
+    AFFINITY_NONE,
+    AFFINITY_KEY,    /* first level */
+    AFFINITY_SUBKEY, /* both */
+    AFFINITY_NWAYS
+};
+
 /* Where the calls of some pools go, and how; and this node's share of what the endpoint bears: the
  * sum over all nodes is never above the whole. Again with other members: they change, also for calls
  * that wait. Files are on the node itself; "": none. */
@@ -135,6 +142,8 @@ struct msg_endpoint {
     const char *of;      /* a target of this endpoint; "": an endpoint. Then: */
     uint32_t target;     /* number of the target, 1 .. TARGET_NO_MAX, which no other target of it has */
     uint32_t weight;
+    uint32_t affinity;   /* enum affinity, of its targets */
+    uint32_t affinity_bound; /* percent (task/calls/affinity.h) */
 };
 
 struct msg_endpoint_drop { /* no pool of this node has it any more: no call begins */
@@ -180,6 +189,7 @@ struct endpoint_row {
     uint8_t probe_state;  /* enum probe_state */
     uint64_t probe_ms;    /* ANSWERED: it took so long, */
     const char *probe_said; /* and ended so: "succeeded", "server_error", "connect: ..."; "" */
+    uint64_t affine, astray; /* a target: calls, ever, that were to go to it by affinity, and did; did not */
 };
 
 struct msg_endpoint_status { /* once a second, and at once behind ENDPOINT */

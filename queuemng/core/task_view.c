@@ -53,6 +53,8 @@ static void add_row(struct endpoint_row *sum, const struct endpoint_row *r)
     sum->failed += r->failed;
     sum->ms += r->ms;
     sum->adaptive += r->adaptive;
+    sum->affine += r->affine;
+    sum->astray += r->astray;
 }
 
 void mng_each_endpoint(const struct mng *m, mng_each_fn fn, void *ctx)

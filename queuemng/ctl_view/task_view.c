@@ -181,7 +181,8 @@ LIST_VIEW(view_targets_of, "targets", "no targets: it has a url of its own\n", C
           COL(">MAX_CONCURRENT", "{?max_concurrent:{max_concurrent%}|-}"),
           COL(">LIMIT_NOW", "{?adaptive:{adaptive%}|-}"), COL(">IN_FLIGHT", "{in_flight#}"),
           COL(">HELD", "{held#}"), COL(">SENT", "{sent#}"), COL(">SUCCEEDED", "{succeeded#}"),
-          COL(">FAILED", "{failed#}"), COL(">MS", "ms", put_mean))
+          COL(">FAILED", "{failed#}"), COL(">AFFINE", "{?affine:{affine#}|-}"),
+          COL(">ASTRAY", "{?astray:{astray#}|-}"), COL(">MS", "ms", put_mean))
 
 void view_endpoints(struct buf *b, const json_t *doc)
 {

@@ -69,6 +69,8 @@ static const struct cfg_key target_keys[] = {
     { 0 },
 };
 
+static const char *const affinities[] = { "none", "key", "subkey", NULL };
+
 #define AT(f) offsetof(struct endpoint_def, f)
 const struct cfg_key endpoint_def_keys[] = {
     { "name", CFG_STR, AT(name), NULL, 1, TASK_NAME_MAX, true,
@@ -78,6 +80,11 @@ const struct cfg_key endpoint_def_keys[] = {
     { "targets", CFG_OBJS, AT(targets), "", 0, TARGETS_MAX, true,
       "several servers in place of url: a call goes to one that has slots free", 0, target_keys,
       sizeof(struct endpoint_target) },
+    { "affinity", CFG_ENUM, AT(affinity), "none", 0, 0, true,
+      "calls of one key go to the same target, while that has room: its cache is warm", affinities, 0, 0 },
+    { "affinity_bound", CFG_NUM, AT(affinity_bound), "1.25", 1, 100, true,
+      "most calls at a target, as a multiple of its part by weight, before another gets those of its keys",
+      0, 0, 0 },
     { "allow", CFG_STRS, AT(allow), "", 0, ENDPOINT_ALLOW_MAX, true,
       "networks that it may have its address in although they are not public (10.0.0.0/8)", 0, 0, 0 },
     { "rate_per_s", CFG_NUM, AT(rate_per_s), "0", 0, 1e6, true,
@@ -223,6 +230,8 @@ static int targets_check(const struct endpoint_def *d, struct err *e)
     if (d->targets.n > 0 && strlen(d->name) > TARGETED_NAME_MAX)
         return err_set(e, SQ_EINVAL, "endpoint %s: with targets its name has at most %d characters",
                        d->name, TARGETED_NAME_MAX);
+    if (d->affinity != AFFINITY_NONE && d->targets.n == 0)
+        return err_set(e, SQ_EINVAL, "endpoint %s: affinity chooses among targets, and it has a url", d->name);
     for (size_t i = 0; rc == 0 && i < d->targets.n; i++) {
         char key[40];
 

@@ -41,6 +41,8 @@ struct endpoint_def {
     char *name; /* may be the name of a task queue */
     char *url;  /* "": it has */
     struct cfg_list targets; /* struct endpoint_target */
+    int affinity;          /* enum affinity */
+    double affinity_bound;
     struct cfg_list allow; /* char *: networks */
     double rate_per_s;     /* 0: any */
     int64_t burst;

@@ -367,7 +367,9 @@ void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
                                 .targets = d->targets.n > 0,
                                 .of = x->of != NULL ? arena_strdup(a, x->of->def.name) : "",
                                 .target = x->no,
-                                .weight = x->weight };
+                                .weight = x->weight,
+                                .affinity = (uint32_t)d->affinity,
+                                .affinity_bound = (uint32_t)(d->affinity_bound * 100 + 0.5) };
     for (uint32_t i = 0; g->allow != NULL && i < g->n_allow; i++)
         g->allow[i] = arena_strdup(a, ((char *const *)d->allow.v)[i]);
     m->out->box.failed = m->out->box.failed || a->failed;

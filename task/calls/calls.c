@@ -5,10 +5,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/log.h"
 #include "common/base/text.h"
-#include "task/calls/target_pick.h"
+#include "task/calls/affinity.h"
 #include "task/containers/rate.h"
 
 #define LOG_MODULE "calls"
@@ -16,6 +17,7 @@
 #define RAMP_FIRST     0.1
 #define RAMP_FACTOR    1.5 /* a second */
 #define ASIDE_MS       1000
+#define LACKED_MS      1000
 #define SLOTS_ANY      1000 /* where the definition has no bound: descriptors have one */
 
 /* ---- definitions --------------------------------------------------------------------------- */
@@ -154,7 +156,8 @@ static bool is_good(const struct msg_endpoint *m)
     return m->serial != 0 && m->deadline_ms > 0 && m->deadline_ms <= 86400000 &&
            (m->rate == ENDPOINT_ANY || m->rate <= RATE_PER_1000_S) &&
            m->n_allow <= ENDPOINT_ALLOW_MAX &&
-           (m->target != 0) == (m->of != NULL && m->of[0] != 0) && m->target <= TARGET_NO_MAX;
+           (m->target != 0) == (m->of != NULL && m->of[0] != 0) && m->target <= TARGET_NO_MAX &&
+           (m->affinity == AFFINITY_NONE || m->affinity_bound >= AFFINITY_PERCENT);
 }
 
 /* A target: below its endpoint, also if that is not told yet. NULL: no memory. */
@@ -220,6 +223,7 @@ int calls_define(struct calls *c, const struct msg_endpoint *m, msec_t now)
     was = ep->def.serial != 0 ? rate_now(ep, now) : (struct rate){ 0 };
     def_free(&ep->def);
     ep->def = d;
+    ep->url_hash = affinity_hash(d.url, strlen(d.url));
     r = rate_now(ep, now);
     ep->tat = rate_keeps(&r, &was, ep->tat, now);
     return 0;
@@ -357,26 +361,83 @@ bool endpoint_lets(struct endpoint *ep, uint64_t running, msec_t now)
     return now >= ep->held && breaker_lets(&ep->breaker, now);
 }
 
-struct endpoint *endpoint_target(struct endpoint *ep, msec_t now)
+uint64_t endpoint_affinity(const struct endpoint *ep, const char *key1, const char *key2)
 {
+    uint64_t h = affinity_hash(key1, strlen(key1));
+
+    if (ep->def.affinity == AFFINITY_NONE || key1[0] == 0)
+        return 0;
+    return ep->def.affinity == AFFINITY_SUBKEY && key2[0] != 0 ? h * 3 + affinity_hash(key2, strlen(key2)) : h;
+}
+
+struct candidates {
     struct target_room room[TARGET_NO_MAX];
+    struct affine affine[TARGET_NO_MAX];
     struct endpoint *at[TARGET_NO_MAX];
+    size_t n;
+};
+
+/* Targets; those that let no call begin have no slot free. */
+static void list_candidates(const struct endpoint *ep, struct candidates *c, msec_t now)
+{
     bool well = is_well_somewhere(ep, now);
-    size_t n = 0, best;
+
+    c->n = 0;
+    each_target (ep, x) {
+        uint64_t free = lets_target(x, well, now) ? slots(x, now) - x->running : 0;
+
+        if (c->n == TARGET_NO_MAX)
+            break;
+        c->room[c->n] = (struct target_room){ free, x->running, x->def.weight, now < x->aside, x->credit };
+        c->affine[c->n] = (struct affine){ x->url_hash, x->def.serial != 0 && !x->def.paused && !endpoint_is_down(x) };
+        c->at[c->n++] = x;
+    }
+}
+
+static struct endpoint *by_room(struct candidates *c)
+{
+    size_t best = target_pick(c->room, c->n);
+
+    for (size_t i = 0; i < c->n; i++)
+        c->at[i]->credit = c->room[i].credit;
+    return best != TARGET_NONE ? c->at[best] : NULL;
+}
+
+static void lacks(struct endpoint *ep, msec_t now)
+{
+    if (now - ep->lacked_at >= LACKED_MS)
+        ep->lacked = 0;
+    if (ep->lacked++ == 0)
+        ep->lacked_at = now;
+}
+
+uint64_t endpoint_lacked(const struct endpoint *ep, msec_t now)
+{
+    return now - ep->lacked_at < 2 * LACKED_MS ? ep->lacked : 0;
+}
+
+static struct endpoint *by_affinity(const struct candidates *c, uint64_t key, uint32_t bound, msec_t now)
+{
+    struct affine_choice k = affinity_pick(c->room, c->affine, c->n, key, bound);
+    struct endpoint *first = k.first != TARGET_NONE ? c->at[k.first] : NULL;
+
+    if (k.at != TARGET_NONE && first != NULL) {
+        first->n.affine += k.at == k.first;
+        first->n.astray += k.at != k.first;
+        if (k.at != k.first && first->running >= first->def.max_concurrent)
+            lacks(first, now);
+    }
+    return k.at != TARGET_NONE ? c->at[k.at] : NULL;
+}
+
+struct endpoint *endpoint_target(struct endpoint *ep, uint64_t affinity, msec_t now)
+{
+    struct candidates c;
 
     if (!ep->def.targets)
         return ep;
-    each_target (ep, x) {
-        if (n == TARGET_NO_MAX || !lets_target(x, well, now))
-            continue;
-        room[n] = (struct target_room){ slots(x, now) - x->running, x->running, x->def.weight, now < x->aside,
-                                        x->credit };
-        at[n++] = x;
-    }
-    best = target_pick(room, n);
-    for (size_t i = 0; i < n; i++)
-        at[i]->credit = room[i].credit;
-    return best != TARGET_NONE ? at[best] : NULL;
+    list_candidates(ep, &c, now);
+    return affinity != 0 ? by_affinity(&c, affinity, ep->def.affinity_bound, now) : by_room(&c);
 }
 
 /* When one of its targets may take a call by itself. */

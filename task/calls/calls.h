@@ -14,7 +14,7 @@
  *
  * Where it has several targets (ENDPOINT.targets), each is a struct endpoint of its own, "gen#3", with
  * slots, Retry-After, breaker, adaptive limit and ramp; rate, pause, a bound of all slots, and the budget of
- * retries are the endpoint's. target_pick.h says which one a call goes to. A call for which no connection
+ * retries are the endpoint's. target_pick.h says which one a call goes to, affinity.h that of a key. A call for which no connection
  * could be made goes to another one at once, if one lets it.
  *
  * A probe by hand goes beyond the last three of them. Retries have a budget (throttle.h). Times are
@@ -37,6 +37,7 @@
 struct endpoint_counts { /* ever */
     uint64_t sent, succeeded, failed, ms; /* failed: the target was not well */
     uint64_t cut; /* their tasks were cancelled by force */
+    uint64_t affine, astray; /* a target: calls that affinity wanted there, and that went there; elsewhere */
     uint64_t of_class[CALL_NCLASSES], of_fault[CALL_NFAULTS];
 };
 
@@ -47,6 +48,9 @@ struct endpoint { /* or one of its targets */
     struct list_node in_of;
     msec_t aside;        /* a target: others go first until then */
     int64_t credit;      /* a target: target_pick.h */
+    uint64_t url_hash;   /* a target: affinity.h */
+    uint64_t lacked;     /* a target: calls that affinity wanted there, and for which this node had no slot of it, */
+    msec_t lacked_at;    /* within a second from then on */
     char name[TASK_NAME_MAX + 1];
     struct msg_endpoint def; /* texts owned; serial 0: gone, or not told yet */
     int64_t tat;      /* time of its rate (rate_now()) */
@@ -155,8 +159,11 @@ enum task_eta endpoint_eta(const struct endpoint *ep, uint64_t nth, msec_t now, 
 bool endpoint_is_down(const struct endpoint *ep);
 /* Would a breaker, its own or that of one of its targets, let a call find out whether that is well? */
 bool endpoint_would_try(const struct endpoint *ep, msec_t now);
-/* Where the call goes that begins now: itself, or one of its targets; NULL: to none of them. */
-struct endpoint *endpoint_target(struct endpoint *ep, msec_t now);
+/* What its affinity goes by, of a task with these keys ("": none); 0: nothing. */
+uint64_t endpoint_affinity(const struct endpoint *ep, const char *key1, const char *key2);
+/* Where the call goes that begins now: itself, or one of its targets; NULL: to none of them. affinity: as
+ * above. */
+struct endpoint *endpoint_target(struct endpoint *ep, uint64_t affinity, msec_t now);
 /* Why it cannot be called as it is defined: all of its targets; "". */
 const char *endpoint_unusable(const struct endpoint *ep);
 
@@ -167,6 +174,9 @@ bool endpoint_probes(struct endpoint *ep, uint64_t running, bool waits, msec_t n
 
 /* Calls at once that it lets pass now, as far as the adaptive limit says; 0: it is off. */
 uint64_t endpoint_adaptive(const struct endpoint *ep);
+
+/* Calls that affinity wanted at this target, but for its share of slots; of the last second or two. */
+uint64_t endpoint_lacked(const struct endpoint *ep, msec_t now);
 
 /* Could more begin with a greater share? Not while it is down, or held, or at what the adaptive
  * limit allows. */

@@ -1,6 +1,8 @@
 /* calls.c: each turn, the partitions of an endpoint in their turn, while it lets calls go. */
 #include "task/node/calls.h"
 
+#include <assert.h>
+
 #include "common/base/text.h"
 #include "common/task/call.h"
 #include "task/engine/look.h"
@@ -84,12 +86,14 @@ static struct endpoint_row endpoint_row(const struct tasktab *t, const struct en
         .failed = ep->n.failed,
         .ms = ep->n.ms,
         .unusable = endpoint_unusable(ep),
-        .waiting = endpoint_lacks_share(ep, t->now.ms) ? ep->waiting : 0,
+        .waiting = endpoint_lacks_share(ep, t->now.ms) ? ep->waiting + endpoint_lacked(ep, t->now.ms) : 0,
         .adaptive = endpoint_adaptive(ep),
         .probe = ep->hand.no,
         .probe_state = ep->hand.state,
         .probe_ms = ep->hand.ms,
         .probe_said = ep->hand.said,
+        .affine = ep->n.affine,
+        .astray = ep->n.astray,
     };
 }
 
@@ -123,39 +127,50 @@ static void right_of(const struct part *p, task_no no, uint64_t lease, uint8_t a
     text[RIGHT_TEXT_LEN] = 0;
 }
 
-/* Makes the call of a started task, and what is sent. Without memory, or its body, it is tried again when
- * its lease is over. */
-static void begin(struct tasktab *t, struct part *p, struct endpoint *at, const struct taken *k,
-                  struct outbox *out)
+static void fill_call(const struct part *p, const struct taken *k, const struct task_view *v, struct going_call *g)
 {
-    struct going_call *g = calls_begin(t->o.calls, at, k->attempt, t->now.ms);
-    struct msg_task_take_ans *m;
-    struct task_view v;
-
-    if (at->of != NULL && engine_at_target(&p->e, k->no, k->lease, at->def.target) < 0)
-        assert(!"it has just started");
-    if (g == NULL || engine_look(&p->e, k->no, &v) < 0)
-        return;
     g->part = p->no;
     g->no = k->no;
     g->lease = k->lease;
     g->until = k->until;
-    g->due_ms = tasktab_unix(p, v.entered_ms);
+    g->due_ms = tasktab_unix(p, v->entered_ms);
     g->max_result = (uint32_t)u64_min(engine_max_result(&p->e, k->no), TASK_RESULT_MAX);
     right_of(p, k->no, k->lease, (uint8_t)k->attempt, g->right);
-    copy_text(g->queue, sizeof(g->queue), v.queue);
+    copy_text(g->queue, sizeof(g->queue), v->queue);
+}
+
+/* Makes the call of a started task, and what is sent; to: its target, NULL: as the endpoint chooses. Without
+ * memory, or its body, it is tried again when its lease is over. Where it goes. */
+static struct endpoint *begin(struct tasktab *t, struct part *p, struct endpoint *to, const struct taken *k,
+                              struct outbox *out)
+{
+    struct msg_task_take_ans *m;
+    struct going_call *g;
+    struct task_view v;
+    bool seen = engine_look(&p->e, k->no, &v) == 0;
+
+    if (to == NULL)
+        to = endpoint_target(p->endpoint, seen ? endpoint_affinity(p->endpoint, v.key1, v.key2) : 0, t->now.ms);
+    assert(to != NULL); /* endpoint_lets() */
+    g = calls_begin(t->o.calls, to, k->attempt, t->now.ms);
+    if (g != NULL && seen)
+        fill_call(p, k, &v, g);
+    if (to->of != NULL && engine_at_target(&p->e, k->no, k->lease, to->def.target) < 0)
+        assert(!"it has just started");
+    if (g == NULL || !seen)
+        return to;
     m = &outbox_answer(out, PEER_SELF, g->id, MSG_TASK_TAKE_ANS)->task_take_ans;
     m->v = arena_array(&out->mem, 1, sizeof(*m->v));
     if (m->v != NULL && tasktab_fill_row(t, p, k, m->v, &out->mem) > 0)
         m->n = 1;
     p->asked = true;
+    return to;
 }
 
-/* The next partition's next task, for this target of the endpoint; false: there is none that may start. */
-static bool take_next(struct tasktab *t, struct endpoint *to, struct outbox *out)
+/* The next partition's next task, to this target of the endpoint (NULL: as it chooses); false: there is none
+ * that may start. */
+static bool take_next(struct tasktab *t, struct endpoint *ep, struct endpoint *to, struct outbox *out)
 {
-    struct endpoint *ep = to->of != NULL ? to->of : to;
-
     for (uint32_t i = 0; i < t->n_parts; i++) {
         uint32_t at = (ep->next + i) % t->n_parts;
         struct part *p = t->part[at];
@@ -166,7 +181,7 @@ static bool take_next(struct tasktab *t, struct endpoint *to, struct outbox *out
         tasktab_clock(t, p);
         if (engine_take_call(&p->e, ep->def.deadline_ms + LEASE_MORE_MS, &k) <= 0)
             continue;
-        begin(t, p, to, &k, out);
+        to = begin(t, p, to, &k, out);
         ep->next = at + 1;
         ep->running++;
         to->running += to != ep;
@@ -237,7 +252,7 @@ static void take_probe(struct tasktab *t, struct endpoint *ep, struct outbox *ou
     t->say = true;
     if (!endpoint_probes(ep, ep->running, of->wanted, t->now.ms))
         return;
-    of->wanted = take_next(t, ep, out);
+    of->wanted = take_next(t, of, ep, out);
     if (ep->hand.state == PROBE_ASKED)
         ep->hand.state = PROBE_NO_TASK;
 }
@@ -255,7 +270,7 @@ void tasktab_calls_take(struct tasktab *t, struct outbox *out)
     each_endpoint (t->o.calls, ep) {
         for (unsigned n = 0; n < TURN_MOST && ep->wanted && endpoint_lets(ep, ep->running, t->now.ms);
              n++)
-            ep->wanted = take_next(t, endpoint_target(ep, t->now.ms), out);
+            ep->wanted = take_next(t, ep, NULL, out);
         if (ep->wanted)
             t->calls_due = ms_min(t->calls_due, endpoint_when(ep, ep->running, t->now.ms));
     }

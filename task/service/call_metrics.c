@@ -41,6 +41,16 @@ static uint64_t target_failed(const struct endpoint *ep)
     return ep->n.failed;
 }
 
+static uint64_t target_affine(const struct endpoint *ep)
+{
+    return ep->n.affine;
+}
+
+static uint64_t target_astray(const struct endpoint *ep)
+{
+    return ep->n.astray;
+}
+
 static uint64_t target_breaker(const struct endpoint *ep)
 {
     return ep->def.tripped ? BREAKER_OPEN : ep->breaker.state;
@@ -78,6 +88,9 @@ static void target_metrics(const struct list *all, struct buf *b)
           target_failed },
         { "segq_task_target_breaker", "0: calls go; 1: none go, since it is not well; 2: some try", METRIC_GAUGE,
           target_breaker },
+        { "segq_task_target_affine_total", "Calls that went to it by affinity", METRIC_COUNTER, target_affine },
+        { "segq_task_target_astray_total", "Calls that affinity wanted at it, and that went to another, since it had no "
+          "room", METRIC_COUNTER, target_astray },
         { "segq_task_target_draining", "1: no call to it begins, by its definition", METRIC_GAUGE,
           target_draining },
     };

@@ -8,12 +8,14 @@
  *   J5   starts of all nodes in any ten seconds: its rate's, and each node's burst
  *   J15  a node whose breaker is open sends nothing; while it probes, four at most
  *   J22  answers that are told while they come (tests/lib/callreaders.h)
- *   J18  what is sent is of a partition in service there */
+ *   J18  what is sent is of a partition in service there
+ *   affinity  on calm days a key's call passes over its first target only if that has calls of the node */
 #ifndef SEGQ_TESTS_CALLNODES_H
 #define SEGQ_TESTS_CALLNODES_H
 
 #include "tests/lib/moverig.h"
 #undef each_endpoint /* the manager's: those of a node are meant here */
+#include "task/calls/affinity.h"
 #include "task/calls/calls.h"
 #include "tests/lib/callreaders.h"
 #include "tests/lib/calltarget.h"
@@ -59,6 +61,8 @@ struct cn {
     enum mood mood;
     bool well; /* the mood stays as it is */
     bool targets;          /* the endpoint has targets, most of the time */
+    bool affinity;         /* by key, as far as slots go */
+    bool calm;             /* all nodes and targets are well */
     bool away[CN_TARGETS]; /* it lets nobody connect */
     bool done_there[MV_TASKS], final[MV_TASKS], refused[MV_TASKS];
     struct cn_end end[PR_NODES][MV_TASKS];
@@ -66,6 +70,7 @@ struct cn {
     struct cr readers;
     uint8_t bytes[CR_BYTES]; /* of the answer at hand */
     uint64_t moved; /* answers whose partition another node has by then */
+    uint64_t affine, astray; /* calls at the first target of their key; at another one */
 };
 
 static struct cn *cn_of; /* one world at a time, as moverig's */
@@ -109,6 +114,40 @@ static inline void cn_look_at_breaker(struct cn *c, int i, const struct endpoint
         MV_BAD(c->w, "J15: node %d has %u probes", i, ep->breaker.probes);
 }
 
+/* The first target of a key, of those that are well at this node; NULL. */
+static inline const struct endpoint *cn_first(const struct endpoint *ep, const char *key, msec_t now)
+{
+    struct target_room room[TARGET_NO_MAX];
+    struct affine at[TARGET_NO_MAX];
+    const struct endpoint *of[TARGET_NO_MAX];
+    size_t n = 0, first;
+
+    list_each_of (&ep->targets, struct endpoint, in_of, x) {
+        if (x->def.serial == 0 || x->def.paused || endpoint_is_down(x) || now < x->held || now < x->aside)
+            continue;
+        room[n] = (struct target_room){ .free = 1, .weight = x->def.weight };
+        at[n] = (struct affine){ affinity_hash(x->def.url, strlen(x->def.url)), true };
+        of[n++] = x;
+    }
+    first = affinity_pick(room, at, n, affinity_hash(key, strlen(key)), 10000).first;
+    return first != TARGET_NONE ? of[first] : NULL;
+}
+
+static inline void cn_look_at_affinity(struct cn *c, const struct going_call *g, unsigned task)
+{
+    const struct endpoint *first;
+    char key[8];
+
+    if (g->at == g->endpoint || g->endpoint->def.affinity != AFFINITY_KEY || g->by_hand || !c->w->keys)
+        return;
+    snprintf(key, sizeof(key), "k%u", task % MV_KEYS);
+    first = cn_first(g->endpoint, key, mv_now(c->w).ms);
+    c->affine += first == g->at;
+    c->astray += first != g->at;
+    if (c->calm && first != NULL && first != g->at && first->def.max_concurrent > 0 && first->running == 0)
+        MV_BAD(c->w, "affinity: task %u is not at the idle target of its key", task);
+}
+
 /* As task/service/caller.c does it with a task whose START is written. */
 static inline void cn_self(struct mv *w, int i, const struct out_item *it)
 {
@@ -139,6 +178,7 @@ static inline void cn_self(struct mv *w, int i, const struct out_item *it)
                             .began = now,
                             .comes = now + (msec_t)rng_below(&w->r->rng, CN_CONNECT) };
     v->task = mv_body_task(w, &m->v[0]);
+    cn_look_at_affinity(c, g, v->task);
     if (g->at->def.serial != 0 && g->at->def.url[0] != 0)
         v->target = (unsigned)(g->at->def.url[7] - 'a');
     c->start[c->n_starts++] = now;
@@ -453,7 +493,7 @@ static inline void cn_define(struct cn *c, unsigned what)
         "{\"url\": \"http://b/\", \"max_concurrent\": 2, \"weight\": 3}",
         "{\"url\": \"http://c/\", \"max_concurrent\": 1}",
     };
-    char json[700], list[400] = "\"url\": \"http://a/\"";
+    char json[800], list[500] = "\"url\": \"http://a/\"";
     struct err e = { 0 };
     size_t n = 0;
 
@@ -463,7 +503,8 @@ static inline void cn_define(struct cn *c, unsigned what)
         if ((what >> k & 1) != 0)
             n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", list[n - 1] == '[' ? "" : ", ", text[k]);
     if (what != 0)
-        snprintf(list + n, sizeof(list) - n, "]");
+        snprintf(list + n, sizeof(list) - n, "]%s",
+                 c->affinity ? ", \"affinity\": \"key\", \"affinity_bound\": 100" : "");
     snprintf(json, sizeof(json),
              "{\"name\": \"e\", %s, \"max_concurrent\": %d, \"rate_per_s\": %d, "
              "\"burst\": %d, \"deadline\": \"%dms\", \"connect_timeout\": \"1s\", "

@@ -33,7 +33,7 @@ static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
     const struct map_part *p = mv_share(w, k->queue);
     int to = p != NULL ? mv_node_of(w, p) : -1;
     struct mv_task *t = &w->task[k->task];
-    char queue[8], body[40];
+    char queue[8], body[40], key[8] = "";
     struct task_put put;
     struct settle_row row;
     struct msg m = { 0 };
@@ -43,7 +43,9 @@ static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
     snprintf(queue, sizeof(queue), "q%u", k->queue);
     snprintf(body, sizeof(body), k->kind == MV_ACK ? "result of %u" : "body of %u", k->task);
     if (k->kind == MV_PUT) {
-        put = (struct task_put){ .part = p->part, .epoch = p->epoch, .queue = queue, .key1 = "",
+        if (w->keys)
+            snprintf(key, sizeof(key), "k%u", k->task % MV_KEYS);
+        put = (struct task_put){ .part = p->part, .epoch = p->epoch, .queue = queue, .key1 = key,
                                  .key2 = "", .name = "", .digest = k->task + 1,
                                  .key = { sizeof(k->task), (const uint8_t *)&k->task },
                                  .body = { (uint32_t)strlen(body), (const uint8_t *)body } };

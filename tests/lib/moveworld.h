@@ -8,6 +8,7 @@
 #include "tests/lib/poolrig.h"
 
 #define MV_TASKS   400
+#define MV_KEYS 5
 #define MV_ASKS    64
 #define MV_BODIES  60000
 #define MV_QUEUES  6
@@ -103,6 +104,7 @@ struct mv {
     uint64_t last_rid;
     double kill, fail, snap; /* chances of a turn */
     bool quiet;              /* nobody submits or takes */
+    bool keys;               /* tasks have one of MV_KEYS */
     bool asked[MV_BEATS], beats[MV_BEATS]; /* its schedule; known before its first tick */
     int8_t owner[PR_NOS][200];
     uint64_t kills, stale, starts, taken, again, ticks, notices;

@@ -18,6 +18,7 @@ struct pc_endpoint {
     uint64_t serial, slots, rate, burst; /* in force; serial 0: nothing is */
     uint64_t sent;        /* ever */
     uint64_t adaptive_min;
+    uint32_t affinity, affinity_bound;
     bool paused, tripped;
     uint64_t resets, probe;
     msec_t end[PC_CALLS]; /* of the calls that are at the target */
@@ -36,6 +37,8 @@ static inline void pc_told(struct pc_endpoint *v, const struct msg_endpoint *g)
     x->serial = g->serial;
     x->slots = g->max_concurrent;
     x->adaptive_min = g->adaptive_min;
+    x->affinity = g->affinity;
+    x->affinity_bound = g->affinity_bound;
     x->rate = g->rate;
     x->burst = g->burst;
     x->paused = g->paused;

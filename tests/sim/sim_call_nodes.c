@@ -2,7 +2,8 @@
  * among them by what they have to do, while partitions move between nodes with calls at the target,
  * nodes and the manager are killed at any moment of an ACCEPT, a START, a send, an answer and an END,
  * and links break (tests/lib/callnodes.h has what is judged). In every second seed callers hear answers
- * while they come. With several targets each has slots of its own (J4); the calm days have them, too.
+ * while they come. With several targets each has slots of its own (J4); the calm days have them, too; in every
+ * second seed calls go to the target of their key.
  *   SEEDS=1000 FIRST=1 sim_call_nodes    so many seeds, from this one
  *   SEED=n sim_call_nodes                one */
 #include "tests/lib/callnodes.h"
@@ -43,7 +44,7 @@ static void leave(struct mv *w, int i)
 
 enum mode { CALLS, READS, TARGETS };
 
-static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[7])
+static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[9])
 {
     struct cn *c = cn_new(seed, shared);
     struct mv *w = c->w;
@@ -51,6 +52,7 @@ static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[7])
 
     c->readers.on = mode == READS;
     c->targets = mode == TARGETS;
+    c->affinity = w->keys = c->targets && seed % 2 == 0;
     if (c->targets)
         cn_define(c, 0);
     rng_seed(&c->readers.rng, seed + 77);
@@ -82,6 +84,8 @@ static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[7])
     sum[3] += c->moved;
     sum[5] += c->readers.wholes;
     sum[6] += c->readers.broken;
+    sum[7] += c->affine;
+    sum[8] += c->astray;
     for (unsigned i = 0; i < PR_NOS; i++)
         for (unsigned k = 1; k < 200; k++)
             sum[4] += w->owner[i][k] != 0 && k > 1;
@@ -90,13 +94,15 @@ static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[7])
 }
 
 /* Only operators do something: no call is made twice, none is left over, and the endpoint never stands. */
-static bool run_calm(uint64_t seed, bool shared, bool targets, uint64_t sum[7])
+static bool run_calm(uint64_t seed, bool shared, bool targets, uint64_t sum[9])
 {
     struct cn *c = cn_new(seed, shared);
     struct mv *w = c->w;
     bool good;
 
     c->targets = targets;
+    c->affinity = w->keys = targets && seed % 2 == 0;
+    c->calm = true;
     if (targets)
         cn_define(c, 0);
     c->well = true;
@@ -129,6 +135,8 @@ static bool run_calm(uint64_t seed, bool shared, bool targets, uint64_t sum[7])
             sum[4] += w->owner[i][k] != 0 && k > 1;
     sum[0] += w->n_tasks;
     sum[1] += c->n_visits;
+    sum[7] += c->affine;
+    sum[8] += c->astray;
     cn_free(c);
     return good;
 }
@@ -143,7 +151,7 @@ static const uint64_t kept[] = {
 static void shard(unsigned from, bool shared)
 {
     uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1);
-    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS), bad = 0, sum[7] = { 0 };
+    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS), bad = 0, sum[9] = { 0 };
 
     if (only == 0)
         quiet_log();
@@ -159,7 +167,7 @@ static void shard(unsigned from, bool shared)
 
 Test(sim_call_nodes, drains_make_no_call_twice)
 {
-    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), sum[7] = { 0 };
+    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), sum[9] = { 0 };
     uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS) / 4, bad = 0;
 
     if (only == 0)
@@ -167,22 +175,24 @@ Test(sim_call_nodes, drains_make_no_call_twice)
     for (uint64_t i = 0; i < n; i++)
         bad += !run_calm(first + i, i % 2 == 0, false, sum) + !run_calm(first + i, i % 2 != 0, false, sum) +
                !run_calm(first + i, i % 2 == 0, true, sum);
-    printf("%lu tasks, %lu calls, %lu later epochs\n", sum[0], sum[1], sum[4]);
+    printf("%lu tasks, %lu calls, %lu later epochs, %lu calls at the target of their key, %lu elsewhere\n",
+           sum[0], sum[1], sum[4], sum[7], sum[8]);
+    cr_expect(sum[7] > sum[8] || only != 0, "by affinity");
     cr_assert_eq(bad, 0);
 }
 
 /* Several targets: some die, or all, and the list changes amid calls. */
 static void targets(unsigned from)
 {
-    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), bad = 0, sum[7] = { 0 };
+    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), bad = 0, sum[9] = { 0 };
     uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS);
 
     if (only == 0)
         quiet_log();
     for (uint64_t i = from; i < n; i += 2)
         bad += !run(first + i, (first + i) % 4 < 2, TARGETS, sum); /* as SEED has it, too */
-    printf("targets: %lu tasks, %lu calls, %lu kills, %lu answers behind a move, %lu later epochs\n", sum[0],
-           sum[1], sum[2], sum[3], sum[4]);
+    printf("targets: %lu tasks, %lu calls, %lu kills, %lu answers behind a move, %lu later epochs, %lu calls at the "
+           "target of their key, %lu elsewhere\n", sum[0], sum[1], sum[2], sum[3], sum[4], sum[7], sum[8]);
     cr_assert_eq(bad, 0);
 }
 

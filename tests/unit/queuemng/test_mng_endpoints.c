@@ -474,6 +474,22 @@ Test(mng_tasks, a_target_begins_with_what_was_called_by_its_url)
     pr_free(r);
 }
 
+Test(mng_tasks, affinity_is_of_targets)
+{
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+
+    cr_expect_eq(pr_endpoint(r, E(", \"affinity\": \"key\""), &e), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "endpoint e: affinity chooses among targets, and it has a url");
+    cr_expect_eq(pr_endpoint(r, "{\"name\": \"e\", \"affinity\": \"subkey\", \"affinity_bound\": 1.5, "
+                                "\"targets\": [{\"url\": \"http://a/\"}]}", &e), 0, "%s", e.text);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"e/*\", \"endpoint\": \"e\"}", &e), 0);
+    pr_run(r, 3000);
+    cr_expect_eq(r->node[0].endpoint[0].affinity, AFFINITY_SUBKEY);
+    cr_expect_eq(r->node[0].endpoint[0].affinity_bound, 150);
+    pr_free(r);
+}
+
 /* One pool has them all. */
 Test(mng_tasks, nodes_can_report_all_endpoints_and_targets)
 {

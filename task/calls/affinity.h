@@ -18,19 +18,19 @@
 
 #include "task/calls/target_pick.h"
 
-#define AFFINITY_PERCENT 100 /* of a bound */
+#define AFFINITY_PERCENT 100 /* a bound of 1 */
 
 /* Hashes n bytes, the same on every machine; never 0. */
 uint64_t affinity_hash(const char *p, size_t n);
 
 struct affine {
     uint64_t url; /* affinity_hash() of it */
-    bool there;   /* it is well, and not drained: it may be a first choice although it has no slot free */
+    bool there;   /* well, and not drained: it may be a first choice although it has no slot free */
 };
 
 struct affine_choice {
     size_t at;    /* TARGET_NONE: none has a slot free */
-    size_t first; /* of those that are there; TARGET_NONE: none is */
+    size_t first; /* first choice of those that are there; TARGET_NONE: none is */
 };
 
 /* Picks a target for the next call of this key, from v[i], at[i]. bound: percent, at least 100. */

@@ -159,7 +159,7 @@ enum task_eta endpoint_eta(const struct endpoint *ep, uint64_t nth, msec_t now, 
 bool endpoint_is_down(const struct endpoint *ep);
 /* Would a breaker, its own or that of one of its targets, let a call find out whether that is well? */
 bool endpoint_would_try(const struct endpoint *ep, msec_t now);
-/* What its affinity goes by, of a task with these keys ("": none); 0: nothing. */
+/* Returns what the calls of a task with these keys ("": none) have affinity by; 0: nothing. */
 uint64_t endpoint_affinity(const struct endpoint *ep, const char *key1, const char *key2);
 /* Where the call goes that begins now: itself, or one of its targets; NULL: to none of them. affinity: as
  * above. */

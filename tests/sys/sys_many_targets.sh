@@ -67,6 +67,21 @@ for i in 1 2 3; do
 done
 check_eq "  each was made once" "$(cat "$DIR"/seen? | grep -o '/slow/200?[0-9]*' | sort | uniq -d | wc -l)" 0
 
+# ---- calls of one key
+check "calls of one key go to one target" ctl endpoint set gen affinity=key
+check "  which is for targets alone" grep -q 'affinity chooses among targets' <<<"$(says "url=$(url 1)" targets=[])"
+keyed() { http -H "Authorization: Bearer $token" -d "{\"path\":\"/echo/k?$1\",\"key\":\"tenant7\"}" "$R/v1/queues/gen/$1/tasks" | jq -e .task >/dev/null; }
+for ((n = 0; n < 12; n++)); do
+    wait_for 20 "" keyed $n >/dev/null
+    sent=$((sent + 1))
+    wait_for 20 "" done_is $((sent + 1)) >/dev/null
+done
+check_eq "  of both nodes" "$(grep -l '/echo/k?' "$DIR"/seen? | wc -l)" 1
+affine() { [ "$(admin GET /v1/admin/endpoints/gen/targets | jq '[.targets[].affine] | add')" = 12 ]; }
+wait_for 10 "  and are counted" affine
+check "  segqctl shows it" grep -qE 'AFFINE +ASTRAY' <<<"$(ctl endpoint targets gen)"
+check "  and no more" ctl endpoint set gen affinity=none
+
 # ---- one dies amid calls
 many 40 300
 some() { [ "$(came 1 /slow/300)" -gt 0 ]; }

@@ -44,7 +44,7 @@ MESSAGE(task_put_ans, TaskPutAns, NULL, ROWS(v, n, code.len, 0, TASK_ROWS_MAX), 
         COL(v, no, no), COL_BYTE(v, state, state, 0, TASK_NSTATES - 1), COL(v, too_long_ms, too_long_ms))
 
 MESSAGE(task_get, TaskGet, NULL, NUM(part), NUM(epoch), NUM(no), NAME(queue), NAME(name), NUM(wait_ms),
-        NUM(result), NUM(window), NUM(leaves))
+        NUM(result), NUM(window), NUM(leaves), NUM(follow))
 
 MESSAGE(task_get_ans, TaskGetAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES - 1),
         IN(priority, 0, TASK_PRIORITIES - 1), NUM(attempts), NUM(stopping), NAME(queue), NAME(key1),
@@ -95,7 +95,7 @@ MESSAGE(task_read_ans, TaskReadAns, NULL, CODE, PLAIN(data, TASK_READ_MAX))
 MESSAGE(task_piece, TaskPiece, NULL, IN(step, 0, PIECE_NSTEPS - 1), NUM(call), NUM(at),
         PLAIN(data, TASK_READ_MAX), NUM(no), NUM(part), IN(status, 0, REPLY_STATUS_MAX),
         TEXT(content_type, REPLY_TYPE_MAX), PLAIN(fields, REPLY_FIELDS_MAX), NUM(fields_cut),
-        NUM(sized), NUM(length))
+        NUM(sized), NUM(length), PLAIN(sha256, RESULT_SHA256))
 
 MESSAGE(task_flow, TaskFlow, NULL, NUM(call), NUM(more), NUM(left))
 

@@ -76,6 +76,7 @@ struct msg_task_get {
     uint32_t window;  /* 0, or a call's answer may be told in pieces as it comes (TASK_PIECE), in
                        * place of TASK_GET_ANS: so many bytes before TASK_FLOW asks for more */
     bool leaves;      /* the call is given up when the asker has left */
+    uint32_t follow;  /* 0, or like window, for one who reads along: it holds nothing up, nor ends it */
 };
 
 enum piece_step {
@@ -86,8 +87,8 @@ enum piece_step {
     PIECE_NSTEPS
 };
 
-/* Has the request id of its TASK_GET, as all pieces of an answer. A question without a window, and so
- * each of an older router, never gets one. */
+/* Has the request id of its TASK_GET, as all pieces of an answer. A question without `window` and
+ * `follow`, and so each of an older router, never gets one. */
 struct msg_task_piece {
     uint8_t step;  /* enum piece_step */
     uint64_t call; /* for TASK_FLOW */
@@ -96,12 +97,13 @@ struct msg_task_piece {
     /* HEAD: */
     part_no part;
     task_no no;
-    uint32_t status;
+    uint32_t status; /* WHOLE, to one who follows: 0: the task is dead by it */
     const char *content_type;
     struct bytes_of fields; /* packed, like those of TASK_GET_ANS */
     bool fields_cut;
     bool sized;      /* the target has said how long it is */
     uint64_t length; /* sized: bytes */
+    struct bytes_of sha256; /* WHOLE, to one who follows: of all bytes */
 };
 
 struct msg_task_flow { /* from who hears pieces; lost with its link, which ends them, too */

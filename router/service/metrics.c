@@ -90,6 +90,7 @@ static const struct metric_row task_rows[] = {
           "Of these, those that ended before their last byte"),
     TASKS("passed_answers_left_total", COUNTER, passings_left,
           "Of these, those whose client left before their last byte"),
+    TASKS("passed_answers_followed_total", COUNTER, followings, "Of these, those of readers along, by the result"),
     TASKS("passed_answers_bytes_total", COUNTER, passed_bytes, "Their bytes"),
     TASKS("left_total", COUNTER, left, "Calls in line whose clients closed their connection"),
     TASKS("maps_total", COUNTER, maps, "Maps of pools applied"),

@@ -222,8 +222,8 @@ void task_answer_call(struct api_ans *a, const struct task_name *t, const struct
     location(a, t, final && why == NULL ? "segq-location" : "Location");
 }
 
-void task_answer_passing(struct api_ans *a, const struct task_name *t, const struct msg_task_piece *m,
-                         const struct passed_from *from)
+static void passing_head(struct api_ans *a, const struct task_name *t, const struct msg_task_piece *m,
+                         const struct passed_from *from, bool of_file)
 {
     struct msg_task_get_ans g = { .state = TASK_RUNNING, .status = m->status, .content_type = m->content_type,
                                   .fields = m->fields, .fields_cut = m->fields_cut };
@@ -231,7 +231,39 @@ void task_answer_passing(struct api_ans *a, const struct task_name *t, const str
     api_ok(a, 200);
     a->status = (int)m->status;
     result_begin(a, &g);
-    passed_on_fields(&a->headers, &g, from, false);
+    passed_on_fields(&a->headers, &g, from, of_file);
+    if (of_file && !result_is_harmless(&g))
+        ADD(&a->headers, "Content-Disposition: attachment\r\n");
+    task_id(a, m->part, m->no);
+    location(a, t, "segq-location");
+}
+
+void task_answer_passing(struct api_ans *a, const struct task_name *t, const struct msg_task_piece *m,
+                         const struct passed_from *from)
+{
+    passing_head(a, t, m, from, false);
+}
+
+void task_answer_followed(struct api_ans *a, const struct task_name *t, const struct msg_task_piece *m,
+                          const struct passed_from *from)
+{
+    passing_head(a, t, m, from, true);
+}
+
+void task_answer_result_as_told(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
+                                const struct passed_from *from, uint64_t salt)
+{
+    bool final = task_state_is_final((enum task_state)m->state);
+
+    if (final && m->status != 0 && m->result.n == 0 && m->result_length > 0) {
+        api_problem(a, API_TASK_FINAL, "the task is over, and nothing is kept of its answer (result: drop, or "
+                    "max_result of its pool)", salt);
+        return;
+    }
+    task_answer_result(a, m, from, salt);
+    if (!final || result_not_passed_on(m) != NULL)
+        return;
+    a->status = (int)m->status;
     task_id(a, m->part, m->no);
     location(a, t, "segq-location");
 }

@@ -56,6 +56,9 @@ void task_answer_call(struct api_ans *a, const struct task_name *t, const struct
 /* Head of an answer that is passed on while it comes; m: PIECE_HEAD. */
 void task_answer_passing(struct api_ans *a, const struct task_name *t, const struct msg_task_piece *m,
                          const struct passed_from *from);
+/* The same to one who follows it by its result: a browser that goes there shows no page of a stranger's. */
+void task_answer_followed(struct api_ans *a, const struct task_name *t, const struct msg_task_piece *m,
+                          const struct passed_from *from);
 /* Answers 202 and a look: it has ended, and the answer cannot be read now. */
 void task_answer_later(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
                        const char *endpoint);
@@ -63,6 +66,9 @@ void task_answer_later(struct api_ans *a, const struct task_name *t, const struc
  * final, 409 task_final if it ended without one. */
 void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m,
                         const struct passed_from *from, uint64_t salt);
+/* To one who follows: as the target answered, once that is over; else like task_answer_result(). */
+void task_answer_result_as_told(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
+                                const struct passed_from *from, uint64_t salt);
 /* Answers with what a worker takes; behind its settlement, if that is what the answer has so far. */
 void task_answer_taken(struct api_ans *a, const struct msg_task_take_ans *m, part_no part,
                        const struct token_key *k);

@@ -132,34 +132,71 @@ static bool *member_of(struct task_path *p, struct slice name)
 {
     if (p->op == TASK_RESULT && slice_is(name, "ack"))
         return &p->ack;
+    if (p->op == TASK_RESULT && slice_is(name, "follow"))
+        return &p->follow;
     return (p->op == TASK_CANCEL || p->op == TASK_UNNAME) && slice_is(name, "force") ? &p->force : NULL;
 }
 
 static const char *refused(enum task_op op)
 {
-    return op == TASK_RESULT                         ? "the query may have ack=1, once, and nothing else"
+    return op == TASK_RESULT
+               ? "the query may have ack=1, follow=1 and wait=SECONDS (0 to 60, with follow=1), each once, "
+                 "and nothing else"
            : op == TASK_CANCEL || op == TASK_UNNAME ? "the query may have force=1, once, and nothing else"
-                                                     : "this call has no query";
+                                                    : "this call has no query";
+}
+
+/* The whole seconds of "wait=N", as ms. False: it is none, or too many. */
+static bool read_wait(struct slice text, msec_t *ms)
+{
+    msec_t s = 0;
+
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] < '0' || text.p[i] > '9' || s > TASK_WAIT_MAX_MS / 1000)
+            return false;
+        s = s * 10 + (text.p[i] - '0');
+    }
+    *ms = s * 1000;
+    return text.n > 0 && *ms <= TASK_WAIT_MAX_MS;
+}
+
+/* Reads an item of the query; *seen: those before it, which may not come again. */
+static bool read_item(struct task_path *p, struct slice item, uint8_t *seen)
+{
+    const char *is = memchr(item.p, '=', item.n);
+    struct slice name = { item.p, is != NULL ? (size_t)(is - item.p) : 0 }, value;
+    bool wait = p->op == TASK_RESULT && slice_is(name, "wait"), *to;
+    uint8_t bit;
+
+    if (is == NULL)
+        return false;
+    value = (struct slice){ item.p + name.n + 1, item.n - name.n - 1 };
+    to = wait ? NULL : member_of(p, name);
+    bit = (uint8_t)(wait ? 1 : to == &p->ack ? 2 : to == &p->follow ? 4 : 8);
+    if ((!wait && to == NULL) || (*seen & bit) != 0)
+        return false;
+    *seen |= bit;
+    if (wait)
+        return read_wait(value, &p->wait_ms);
+    *to = slice_is(value, "1");
+    return *to || slice_is(value, "0");
 }
 
 const char *task_path_ask(struct task_path *p, struct slice query)
 {
-    bool *seen = NULL;
+    uint8_t seen = 0;
 
+    p->wait_ms = -1;
     while (query.n > 0) {
         const char *end = memchr(query.p, '&', query.n);
         struct slice item = { query.p, end != NULL ? (size_t)(end - query.p) : query.n };
-        bool *to = item.n < 2 ? NULL : member_of(p, (struct slice){ item.p, item.n - 2 });
 
-        if (to == NULL || to == seen || item.p[item.n - 2] != '=' ||
-            (item.p[item.n - 1] != '0' && item.p[item.n - 1] != '1'))
+        if (!read_item(p, item, &seen))
             return refused(p->op);
-        *to = item.p[item.n - 1] == '1';
-        seen = to;
         query.p += item.n + (end != NULL);
         query.n -= item.n + (end != NULL);
     }
-    return NULL;
+    return p->wait_ms >= 0 && !p->follow ? refused(p->op) : NULL;
 }
 
 void task_path_call(struct task_path *out, struct slice rest, struct slice query)

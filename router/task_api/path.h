@@ -41,15 +41,16 @@ struct task_path {
     struct slice endpoint, path; /* TASK_CALL; path: from its slash on, with the query */
     const char *allow; /* TASK_BAD_METHOD */
     bool by_route;   /* TASK_CALL: `endpoint` is the name of a route */
-    bool ack, force; /* asked for in the query, task_path_ask() */
+    bool ack, force, follow; /* asked for in the query, task_path_ask() */
+    msec_t wait_ms;  /* likewise; -1: not said */
     bool paid; /* paid like a join: its body has the word of a permit */
 };
 
 /* rest: the decoded path behind /v1/queues/: a queue's name and "/tasks" somewhere in it. */
 void task_path_queue(struct task_path *out, enum http_method m, struct slice rest);
-/* Reads the query of any op but TASK_CALL, whose query is its target's: `ack` of TASK_RESULT, `force` of
- * TASK_CANCEL and TASK_UNNAME, once, 0 or 1. NULL, or a sentence: nothing else means anything, and a
- * caller who thinks it does must hear so. */
+/* Reads the query of any op but TASK_CALL, whose query is its target's: `ack`, `follow` and `wait` of
+ * TASK_RESULT, `force` of TASK_CANCEL and TASK_UNNAME, once, 0 or 1; `wait`: seconds. NULL, or a sentence:
+ * nothing else means anything, and a caller who thinks it does must hear so. */
 const char *task_path_ask(struct task_path *p, struct slice query);
 /* rest: the path behind /v1/call/, as it came; query: likewise, right behind it. The queue is not in
  * the path: it stays empty. */

@@ -103,6 +103,7 @@ struct task_call {
     uint8_t what;           /* enum task_op */
     bool frees;             /* ?ack=1: what was read may go */
     bool reads;             /* the bytes of a result are shown */
+    bool follows;           /* TASK_RESULT: told as it comes */
     bool fresh;             /* a new task was submitted */
     bool passes_on;         /* answered as the target answers */
     bool whole_only;        /* and not while that comes */

@@ -3,13 +3,22 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <sodium.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/log.h"
 #include "common/task/window.h"
 
 #define LOG_MODULE "passing"
 #define SLICE_MAX  32768u /* bytes that httpd_send() is given at once */
+
+struct following { /* check of what a reader along is told */
+    crypto_hash_sha256_state hash; /* hash of the bytes that came */
+    passing_done read;
+    char last; /* byte that is held back */
+    bool holds;
+};
 
 struct passing {
     struct list_node in;       /* tasking.passings */
@@ -21,6 +30,7 @@ struct passing {
     part_no part;
     task_no no;
     struct window_in window;
+    struct following *follows; /* owned; NULL: it is the caller's own answer */
     uint32_t more; /* in_eased: bytes that are to be asked for */
     bool broken;   /* the connection ends */
 };
@@ -50,6 +60,7 @@ static void forget(struct passing *p)
         list_remove(&p->t->eased, &p->in_eased);
     if (p->link != NULL)
         map_del(&p->link->passings, p->rid);
+    free(p->follows);
     free(p);
 }
 
@@ -67,8 +78,22 @@ static void breaks(struct passing *p, const char *why)
 
 /* ---- pieces ------------------------------------------------------------------------------- */
 
+/* Where the client sees the end by the length, it shall not before it is known to be right. How many bytes of
+ * these wait. */
+static uint32_t hold_back(struct passing *p, const uint8_t *data, uint32_t n)
+{
+    struct following *f = p->follows;
+
+    crypto_hash_sha256_update(&f->hash, data, n);
+    f->holds = p->window.sized && p->window.heard == p->window.length;
+    f->last = (char)data[n - 1];
+    return f->holds;
+}
+
 static void send_on(struct passing *p, const struct msg_task_piece *m)
 {
+    uint32_t n = m->data.n;
+
     if (m->data.n == 0)
         return;
     if (!window_hear(&p->window, m->at, m->data.n)) {
@@ -76,8 +101,27 @@ static void send_on(struct passing *p, const struct msg_task_piece *m)
         return;
     }
     p->t->counts.passed_bytes += m->data.n;
-    for (uint32_t at = 0; at < m->data.n; at += SLICE_MAX)
-        httpd_send(p->req, (const char *)m->data.p + at, u32_min(m->data.n - at, SLICE_MAX));
+    if (p->follows != NULL)
+        n -= hold_back(p, m->data.p, m->data.n);
+    for (uint32_t at = 0; at < n; at += SLICE_MAX)
+        httpd_send(p->req, (const char *)m->data.p + at, u32_min(n - at, SLICE_MAX));
+}
+
+/* True: these are all bytes that its node has, and have that hash. */
+static bool ends_well(struct passing *p, const struct msg_task_piece *m)
+{
+    uint8_t is[RESULT_SHA256];
+
+    if (m->at != p->window.heard || !window_is_whole(&p->window))
+        return false;
+    if (p->follows == NULL)
+        return true;
+    crypto_hash_sha256_final(&p->follows->hash, is);
+    if (m->length != m->at || m->sha256.n != sizeof(is) || memcmp(m->sha256.p, is, sizeof(is)) != 0)
+        return false;
+    if (p->follows->holds)
+        httpd_send(p->req, &p->follows->last, 1);
+    return true;
 }
 
 /* The head is composed into r->ans. NULL: no memory. */
@@ -99,24 +143,16 @@ static struct passing *passing_new(struct task_call *c, const struct msg_task_pi
     return p;
 }
 
-void passing_begin(struct task_call *c, const struct task_name *name, const struct msg_task_piece *m)
+static bool has_gone(const struct task_call *c)
+{
+    return c->req == NULL || httpd_is_closing(c->req);
+}
+
+/* r->ans is its head. */
+static void start(struct task_call *c, struct passing *p, const struct msg_task_piece *m)
 {
     struct router *r = c->t->r;
-    struct passed_from from = ask_from(&c->v[0]);
-    bool gone = c->req == NULL || httpd_is_closing(c->req);
-    struct passing *p = gone ? NULL : passing_new(c, m);
 
-    if (p == NULL) {
-        passing_refuse(c->t->piece.link, c->t->piece.rid, m);
-        if (c->leaves)
-            api_problem(&r->ans, API_ENDPOINT_FAILED, "the call was ended amid its answer: its client closed "
-                        "the connection, or the router is out of memory", router_request_id(r));
-        else
-            task_answer_put(&r->ans, 202, name, c->queue, TASK_RUNNING);
-        return;
-    }
-    task_answer_passing(&r->ans, name, m, &from);
-    wait_applied(&r->ans, c->wait_ms);
     p->req = c->req;
     c->req = NULL;
     c->silent = true;
@@ -130,6 +166,48 @@ void passing_begin(struct task_call *c, const struct task_name *name, const stru
     send_on(p, m);
 }
 
+void passing_begin(struct task_call *c, const struct task_name *name, const struct msg_task_piece *m)
+{
+    struct router *r = c->t->r;
+    struct passed_from from = ask_from(&c->v[0]);
+    struct passing *p = has_gone(c) ? NULL : passing_new(c, m);
+
+    if (p == NULL) {
+        passing_refuse(c->t->piece.link, c->t->piece.rid, m);
+        if (c->leaves)
+            api_problem(&r->ans, API_ENDPOINT_FAILED, "the call was ended amid its answer: its client closed "
+                        "the connection, or the router is out of memory", router_request_id(r));
+        else
+            task_answer_put(&r->ans, 202, name, c->queue, TASK_RUNNING);
+        return;
+    }
+    task_answer_passing(&r->ans, name, m, &from);
+    wait_applied(&r->ans, c->wait_ms);
+    start(c, p, m);
+}
+
+void passing_follow(struct task_call *c, const struct task_name *name, const struct msg_task_piece *m,
+                    passing_done read)
+{
+    struct passed_from from = ask_from(&c->v[0]);
+    struct following *f = has_gone(c) ? NULL : calloc(1, sizeof(*f));
+    struct passing *p = f != NULL ? passing_new(c, m) : NULL;
+
+    if (p == NULL) {
+        free(f);
+        passing_refuse(c->t->piece.link, c->t->piece.rid, m);
+        api_problem(&c->t->r->ans, API_OVERLOADED, "the router is out of memory; try again",
+                    router_request_id(c->t->r));
+        return;
+    }
+    f->read = read;
+    crypto_hash_sha256_init(&f->hash);
+    p->follows = f;
+    task_answer_followed(&c->t->r->ans, name, m, &from);
+    c->t->counts.followings++;
+    start(c, p, m);
+}
+
 void passing_hear(struct task_link *l, uint64_t rid, const struct msg_task_piece *m)
 {
     struct passing *p = map_get_ptr(&l->passings, rid);
@@ -138,11 +216,13 @@ void passing_hear(struct task_link *l, uint64_t rid, const struct msg_task_piece
         return; /* gone with its client, which the node hears */
     if (m->step == PIECE_MORE) {
         send_on(p, m);
-    } else if (m->step == PIECE_WHOLE && m->at == p->window.heard && window_is_whole(&p->window)) {
+    } else if (m->step == PIECE_WHOLE && ends_well(p, m)) {
         httpd_end(p->req);
+        if (p->follows != NULL && m->status != 0)
+            p->follows->read(p->t, p->part, p->no);
         forget(p);
     } else {
-        breaks(p, m->step == PIECE_BROKEN ? "the call ended amid it" : "its length is not what was said");
+        breaks(p, m->step == PIECE_BROKEN ? "the call ended amid it" : "its length, or its hash, is not what was said");
     }
 }
 

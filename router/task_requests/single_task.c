@@ -4,11 +4,13 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/task/window.h"
 #include "router/state/router.h"
 #include "router/task_api/look.h"
 #include "router/task_api/path.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/long_answer.h"
+#include "router/task_requests/passing.h"
 
 #define ROOM (4 + LABELS_TEXT_MAX) /* ends of its texts; labels */
 
@@ -89,6 +91,7 @@ static void give_result(struct task_call *c, const struct msg_task_get_ans *m)
     part_no part = c->v[0].part;
     struct passed_from from = ask_from(&c->v[0]);
     struct msg_task_get_ans g = *m;
+    struct task_name name = name_of(&c->v[0], g.no);
     whole_done read = g.state != TASK_SUCCEEDED || c->req == NULL || !c->reads ? nobody_cares
                       : c->frees                                  ? discard
                                                                   : mark_read;
@@ -102,7 +105,11 @@ static void give_result(struct task_call *c, const struct msg_task_get_ans *m)
     }
     w = whole_new(c, part, &g);
     g.result_whole = w != NULL;
-    task_answer_result(&t->r->ans, &g, &from, router_request_id(t->r));
+    g.part = part;
+    if (c->follows)
+        task_answer_result_as_told(&t->r->ans, &name, &g, &from, router_request_id(t->r));
+    else
+        task_answer_result(&t->r->ans, &g, &from, router_request_id(t->r));
     if (w != NULL)
         whole_start(c, w, read);
     else if (!m->result_whole) /* a reader of a part may come for the rest */
@@ -118,7 +125,12 @@ static void looked(struct task_call *c, const struct msg *m)
 
     if (failed(c, &o))
         return;
-    assert(m != NULL && m->type == MSG_TASK_GET_ANS);
+    if (m->type == MSG_TASK_PIECE) {
+        name = name_of(&c->v[0], m->task_piece.no);
+        passing_follow(c, &name, &m->task_piece, c->frees ? discard : mark_read);
+        return;
+    }
+    assert(m->type == MSG_TASK_GET_ANS);
     g = &m->task_get_ans;
     c->t->counts.looked++;
     if (c->what == TASK_RESULT) {
@@ -131,18 +143,29 @@ static void looked(struct task_call *c, const struct msg *m)
     answer_tag(&r->ans, c->known);
 }
 
+/* A follower waits until there is something to follow: the node needs a moment to see. */
+static msec_t wait_of(const struct tasking *t, const struct task_asked *x)
+{
+    if (!x->path.follow)
+        return wait_preferred(x->q, 0);
+    return ms_max(x->path.wait_ms >= 0 ? x->path.wait_ms : wait_preferred(x->q, t->r->cfg->call_wait), 1);
+}
+
 void one_look(struct tasking *t, const struct task_asked *x)
 {
-    struct task_call *c = new_call(t, x, x->q->if_none_match.n, wait_preferred(x->q, 0), looked);
+    struct task_call *c = new_call(t, x, x->q->if_none_match.n, wait_of(t, x), looked);
 
     if (c == NULL)
         return;
+    c->follows = x->path.follow && x->q->method == HTTP_GET;
     c->known = call_bytes(c, x->q->if_none_match);
     c->frees = x->path.ack && x->q->method == HTTP_GET;
     c->reads = x->q->method == HTTP_GET; /* a HEAD shows no byte of it */
     c->v[0].kind = ASK_GET;
     c->v[0].get = (struct msg_task_get){ .no = x->id.no, .queue = "", .name = "",
                                          .wait_ms = (uint32_t)c->wait_ms, .result = true };
+    if (c->follows && httpd_may_pass(x->req))
+        c->v[0].get.follow = WINDOW_BYTES;
     if (x->path.op == TASK_NAMED) {
         c->v[0].get.queue = c->queue.p;
         c->v[0].get.name = call_text(c, x->path.name);

@@ -280,7 +280,7 @@ static int on_piece(struct task_link *l, const struct msg *m, uint64_t rid)
         passing_hear(l, rid, &m->task_piece);
         return 0;
     }
-    if (s == NULL || s->kind != ASK_GET || (a != NULL && a->get.window == 0)) {
+    if (s == NULL || s->kind != ASK_GET || (a != NULL && a->get.window == 0 && a->get.follow == 0)) {
         if (s != NULL)
             sent_lost(s);
         return SQ_EPROTO;

@@ -34,7 +34,7 @@ struct tasking_counts { /* ever */
     uint64_t notices; /* ends of tasks that another queue has taken */
     uint64_t left; /* calls whose clients went before they were answered */
     uint64_t wholes, wholes_broken, wholes_crowded; /* answers longer than a look */
-    uint64_t passings, passings_broken, passings_left, passed_bytes; /* answers passed on as they came */
+    uint64_t passings, passings_broken, passings_left, followings, passed_bytes; /* answers passed on as they came */
     uint64_t maps, frames, rows;
 };
 

@@ -239,7 +239,7 @@ struct answer_file *answers_begin(struct answers *a)
         return NULL;
     *f = (struct answer_file){ .a = a, .no = ++a->last };
     new_name(name, f->no);
-    f->fd = openat(a->dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
+    f->fd = openat(a->dir, name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
     if (f->fd >= 0)
         return f;
     failed(a, "open");
@@ -278,6 +278,26 @@ bool answers_add(struct answer_file *f, const void *p, size_t n)
     }
     answers_give_up(f);
     return false;
+}
+
+/* n, or fewer where it ends; SQ_ESYS. */
+static int64_t read_from(int fd, uint64_t at, uint8_t *p, size_t n)
+{
+    size_t done = 0;
+    ssize_t k = 1;
+
+    while (done < n && k != 0) {
+        k = pread(fd, p + done, n - done, (off_t)(at + done));
+        if (k < 0 && errno != EINTR)
+            return SQ_ESYS;
+        done += k > 0 ? (size_t)k : 0;
+    }
+    return (int64_t)done;
+}
+
+int64_t answers_peek(const struct answer_file *f, uint64_t at, uint8_t *p, size_t n)
+{
+    return read_from(f->fd, at, p, n);
 }
 
 void answers_keep(struct answer_file *f, const struct answer_id *id)
@@ -327,22 +347,16 @@ bool answers_have(const struct answers *a, const struct answer_id *id)
 static int64_t read_at(struct answers *a, const struct answer *x, uint64_t at, uint8_t *p, size_t n)
 {
     char name[NAME_MAX_N];
-    size_t done = 0;
-    ssize_t k = 1;
+    int64_t rc;
     int fd;
 
     name_of(name, &x->id);
     fd = openat(a->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return errno == ENOENT ? SQ_EUNKNOWN : SQ_ESYS;
-    while (done < n && k != 0) {
-        k = pread(fd, p + done, n - done, (off_t)(at + done));
-        if (k < 0 && errno != EINTR)
-            break;
-        done += k > 0 ? (size_t)k : 0;
-    }
+    rc = read_from(fd, at, p, n);
     close(fd);
-    return k < 0 ? SQ_ESYS : done == n ? (int64_t)n : SQ_EUNKNOWN;
+    return rc < 0 || rc == (int64_t)n ? rc : SQ_EUNKNOWN;
 }
 
 int64_t answers_read(struct answers *a, const struct answer_id *id, uint64_t at, uint8_t *p, size_t n)

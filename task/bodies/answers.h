@@ -34,6 +34,8 @@ void answers_close(struct answers *a);
 struct answer_file *answers_begin(struct answers *a);
 /* The next n bytes. False: there is no room, or the disk fails (counted): it is gone. */
 SQ_CHECK bool answers_add(struct answer_file *f, const void *p, size_t n);
+/* Up to n bytes from `at` on of what was added. How many; SQ_ESYS. */
+SQ_CHECK int64_t answers_peek(const struct answer_file *f, uint64_t at, uint8_t *p, size_t n);
 /* Ends it: it has all bytes, and is this task's; *id as of what was added. On failure it is gone. */
 void answers_keep(struct answer_file *f, const struct answer_id *id);
 void answers_give_up(struct answer_file *f);

@@ -29,7 +29,9 @@ void calls_init(struct calls *c)
     list_init(&c->going);
     list_init(&c->early);
     list_init(&c->eased);
+    list_init(&c->joined);
     map_init(&c->by_id, 0); /* our own numbers */
+    map_init(&c->by_task, 0);
 }
 
 /* Texts of a definition that a copy of it owns. */
@@ -99,6 +101,7 @@ void calls_fini(struct calls *c)
     each_endpoint (c, ep)
         calls_forget(c, ep);
     map_fini(&c->by_id);
+    map_fini(&c->by_task);
 }
 
 struct endpoint *calls_find(const struct calls *c, const char *name)
@@ -570,6 +573,7 @@ struct going_call *calls_begin(struct calls *c, struct endpoint *at, uint32_t at
     }
     *g = (struct going_call){ .endpoint = ep, .at = at, .id = ++c->last_id, .attempt = attempt };
     buf_init(&g->result);
+    list_init(&g->followers);
     if (at->hand.state == PROBE_ASKED)
         hand_begins(at, g);
     else
@@ -586,6 +590,23 @@ struct going_call *calls_begin(struct calls *c, struct endpoint *at, uint32_t at
 struct going_call *calls_at(const struct calls *c, uint64_t id)
 {
     return map_get_ptr(&c->by_id, id);
+}
+
+static uint64_t key_of(part_no part, task_no no)
+{
+    return no ^ (uint64_t)part << 40;
+}
+
+void calls_name(struct calls *c, struct going_call *g)
+{
+    (void)!map_set_ptr(&c->by_task, key_of(g->part, g->no), g);
+}
+
+struct going_call *calls_of_task(const struct calls *c, part_no part, task_no no)
+{
+    struct going_call *g = map_get_ptr(&c->by_task, key_of(part, no));
+
+    return g != NULL && g->part == part && g->no == no ? g : NULL;
 }
 
 static void count(struct endpoint_counts *n, const struct call_answer *a, const struct verdict *v)
@@ -781,7 +802,13 @@ void calls_end(struct calls *c, struct going_call *g, msec_t now)
         list_remove(&c->early, &g->in_early);
     if (list_linked(&g->in_eased))
         list_remove(&c->eased, &g->in_eased);
+    if (list_linked(&g->in_joined))
+        list_remove(&c->joined, &g->in_joined);
+    list_each (&g->followers, f) /* links are down, or the process ends */
+        list_remove(&g->followers, f);
     (void)map_del(&c->by_id, g->id);
+    if (map_get_ptr(&c->by_task, key_of(g->part, g->no)) == g)
+        (void)map_del(&c->by_task, key_of(g->part, g->no));
     buf_fini(&g->result);
     free(g);
 }

@@ -116,6 +116,13 @@ struct going_call {
     } reader;
     bool passed;      /* ENDED: somebody was told of it: no attempt follows */
     bool told_whole;  /* the end is written, and was that of a whole answer */
+    struct list_node in_joined; /* calls.joined */
+    struct list followers; /* struct follower.of_call (task/node/following.h) */
+    uint64_t heard;        /* bytes of its answer so far, told to anybody or not */
+    struct whole_of {      /* ENDED, with followers: what all of it is; length is `heard` */
+        bool known;
+        uint8_t sha256[RESULT_SHA256];
+    } all;
     struct list_node in_held; /* list of its link, which has no room */
     struct list *held;        /* ref; NULL: it has */
     struct list_node in_early; /* calls.early */
@@ -131,7 +138,9 @@ struct calls {
     struct list endpoints, going;
     struct list early; /* struct going_call: a head is here that may be told, and nobody hears it yet */
     struct list eased; /* struct going_call: the reader has room again, or has gone */
+    struct list joined; /* struct going_call: somebody has come who would follow it */
     struct map by_id; /* -> struct going_call */
+    struct map by_task; /* hash of partition and number -> struct going_call: the newest */
     uint64_t last_id;
 };
 
@@ -196,6 +205,9 @@ static inline uint64_t endpoint_held(const struct endpoint *ep)
  * NULL: no memory. */
 struct going_call *calls_begin(struct calls *c, struct endpoint *ep, uint32_t attempt, msec_t now);
 struct going_call *calls_at(const struct calls *c, uint64_t id); /* NULL: it has gone */
+/* From now on it can be found by its partition and number; without memory it cannot. */
+void calls_name(struct calls *c, struct going_call *g);
+struct going_call *calls_of_task(const struct calls *c, part_no part, task_no no); /* NULL */
 /* Takes the target's answer: g->verdict, for the settlement; the endpoint learns from it. */
 void calls_answered(struct going_call *g, const struct call_answer *a, msec_t now, int64_t wall_ms);
 /* May the answer that begins so be told as it comes? What is tried again, or only begins to be worked

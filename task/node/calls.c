@@ -9,6 +9,7 @@
 #include "task/engine/worker.h"
 #include "task/node/body.h"
 #include "task/node/commands.h"
+#include "task/node/following.h"
 #include "task/node/parts.h"
 
 #define LOG_MODULE "calls"
@@ -153,8 +154,10 @@ static struct endpoint *begin(struct tasktab *t, struct part *p, struct endpoint
         to = endpoint_target(p->endpoint, seen ? endpoint_affinity(p->endpoint, v.key1, v.key2) : 0, t->now.ms);
     assert(to != NULL); /* endpoint_lets() */
     g = calls_begin(t->o.calls, to, k->attempt, t->now.ms);
-    if (g != NULL && seen)
+    if (g != NULL && seen) {
         fill_call(p, k, &v, g);
+        calls_name(t->o.calls, g);
+    }
     if (to->of != NULL && engine_at_target(&p->e, k->no, k->lease, to->def.target) < 0)
         assert(!"it has just started");
     if (g == NULL || !seen)
@@ -385,6 +388,7 @@ void tasktab_call_answered(struct tasktab *t, struct task_now now, struct going_
 
     g->passed = p != NULL && engine_is_passed(&p->e, g->no, g->lease);
     calls_answered(g, a, now.ms, now.wall_ms);
+    tasktab_follow_answered(g, a);
     if (a->fault == CALL_NONE && g->verdict.kind != VERDICT_PENDING && p != NULL)
         keep_reply(p, g, a);
 }

@@ -12,6 +12,7 @@
 #include "task/engine/submit.h"
 #include "task/engine/worker.h"
 #include "task/node/body.h"
+#include "task/node/following.h"
 #include "task/node/parts.h"
 #include "task/node/portions.h"
 #include "task/node/wait.h"
@@ -304,7 +305,8 @@ void tasktab_get(struct tasktab *t, struct asker a, const struct msg_task_get *q
 {
     struct part *p = tasktab_owned(t, q->part, q->epoch);
     struct wait_for f = { .ms = q->wait_ms, .result = q->result, .leaves = q->leaves,
-                          .window = q->window >= WINDOW_BYTES ? WINDOW_BYTES : 0 };
+                          .window = u64_max(q->window, q->follow) >= WINDOW_BYTES ? WINDOW_BYTES : 0,
+                          .follows = q->follow >= WINDOW_BYTES };
     enum task_state s;
 
     t->n.gets++;
@@ -323,6 +325,8 @@ void tasktab_get(struct tasktab *t, struct asker a, const struct msg_task_get *q
     else if (f.ms == 0 || s == TASK_FREE || task_state_is_final(s) ||
         !tasktab_wait(t, a, p, &f, out))
         tasktab_answer_get(t, a, p, f.no, q->result, out);
+    else if (f.window > 0 && s == TASK_RUNNING && f.follows)
+        tasktab_follow(t, p, f.no);
     else
         t->reads |= f.window > 0 && s == TASK_RUNNING;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "task/engine/worker.h"
+#include "task/node/following.h"
 #include "task/node/parts.h"
 #include "task/node/portions.h"
 #include "task/node/wait.h"
@@ -107,6 +108,7 @@ void tasktab_pass_more(struct tasktab *t, struct going_call *g, const void *p, s
 {
     struct msg_task_piece *m;
 
+    tasktab_follow_more(t, g, p, n, out);
     if (g->reader.peer == 0)
         return;
     m = say(g, PIECE_MORE, out);
@@ -134,6 +136,7 @@ uint32_t tasktab_pass_room(struct tasktab *t, struct going_call *g, size_t n)
 
 void tasktab_pass_end(struct tasktab *t, struct going_call *g, struct outbox *out)
 {
+    tasktab_follow_end(t, g, out);
     if (g->reader.peer == 0)
         return;
     (void)say(g, g->told_whole ? PIECE_WHOLE : PIECE_BROKEN, out);
@@ -222,6 +225,8 @@ void tasktab_flow(struct tasktab *t, peer_no from, const struct msg_task_flow *m
 {
     struct going_call *g = t->o.calls != NULL ? calls_at(t->o.calls, m->call) : NULL;
 
+    if ((m->call & FOLLOWS) != 0)
+        tasktab_follow_flow(t, from, m);
     if (g == NULL || g->reader.peer != from)
         return;
     if (m->left || !window_more(&g->reader.window, m->more))

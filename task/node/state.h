@@ -6,6 +6,7 @@
  *   orders.c     which manager is obeyed; partitions come and go
  *   commands.c   submissions, looks, takes, changes, settlements
  *   passing.c    answers to calls that are told as they come
+ *   following.c  the same, to those who read along
  *   calls.c      tasks that the node takes itself, since they are calls to an endpoint
  *   operate.c    what operators ask and order
  *   answer.c     what a look and a take are told
@@ -131,6 +132,7 @@ struct wait {
         part_no part;                /* owed */
     };
     bool result, leaves;
+    bool follows; /* a GET: window is that of its member `follow` */
     bool owed; /* tpeer.owed: it asks for the result of a task that is over */
 };
 
@@ -180,6 +182,9 @@ struct tasktab {
     bool lost_record; /* no memory: this turn cannot be written */
     msec_t calls_due; /* an endpoint lets a call go */
     bool cut; /* a task may have ended whose call is under way */
+    struct list followers, behind; /* struct follower, owned; those for whom there may be more */
+    struct map by_follower;        /* struct follower by its number */
+    uint64_t last_follower;
     bool reads; /* somebody waits to be told an answer that may have begun */
     bool left; /* a call may be under way whose partition has left */
     struct tasktab_counts n;

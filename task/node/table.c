@@ -12,6 +12,7 @@
 #include "task/node/orders.h"
 #include "task/node/part_copy.h"
 #include "task/node/parts.h"
+#include "task/node/following.h"
 #include "task/node/passing.h"
 #include "task/node/portions.h"
 #include "task/node/report.h"
@@ -30,6 +31,9 @@ struct tasktab *tasktab_new(const struct tasktab_opts *o)
     map_init(&t->by_no, 0);
     list_init(&t->peers);
     list_init(&t->openings);
+    list_init(&t->followers);
+    list_init(&t->behind);
+    map_init(&t->by_follower, 0); /* our own numbers */
     pages_init(&t->waits, sizeof(struct wait));
     pages_init(&t->links, sizeof(struct wheel_link));
     wheel_init(&t->ends, &t->links, 1);
@@ -44,6 +48,7 @@ void tasktab_free(struct tasktab *t)
 {
     if (t == NULL)
         return;
+    tasktab_followers_free(t);
     each_tpeer (t, p) {
         tasktab_unwait(t, p);
         tasktab_unhold_all(p);
@@ -92,6 +97,7 @@ void tasktab_down(struct tasktab *t, peer_no no)
         t->manager = 0;
     tasktab_unwait(t, p);
     tasktab_readers_gone(t, p);
+    tasktab_followers_gone(t, p);
     each_part (t, x)
         notices_lost(&x->notices, no);
     tasktab_outs_down(t, no);

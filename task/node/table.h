@@ -46,6 +46,9 @@ struct tab_answers {
     /* Up to n bytes from `at` on: how many; SQ_EUNKNOWN: it is not there any more; < 0. */
     int64_t (*read)(void *ctx, const struct msg_task_read *q, uint8_t *p, size_t n);
     void *ctx;
+    /* Likewise of one that is still coming: how many of these bytes are kept, in memory or in its file.
+     * NULL: none. */
+    int64_t (*so_far)(const struct going_call *g, uint64_t at, uint8_t *p, size_t n);
 };
 
 /* A store that other nodes can open, too (task/redis), in place of the journal and the bodies of
@@ -169,6 +172,12 @@ uint32_t tasktab_pass_room(struct tasktab *t, struct going_call *g, size_t n);
 void tasktab_pass_end(struct tasktab *t, struct going_call *g, struct outbox *out);
 /* Somebody has come who would hear an answer that may have begun: calls.early is to be looked at. */
 bool tasktab_reads(struct tasktab *t);
+/* ---- and to those who read along (task/node/following.h) ----
+ * Its head is here: those who wait for it hear it from now on; also for those of calls.joined. */
+void tasktab_follow_head(struct tasktab *t, struct task_now now, struct going_call *g,
+                         const struct call_answer *a, struct outbox *out);
+/* Once a turn: what is kept goes to those who are behind, as far as they, and their links, have room. */
+void tasktab_follow_on(struct tasktab *t, struct outbox *out);
 /* The turn was not written, so links are closed: nobody hears them any more. */
 void tasktab_readers_forget(struct calls *c);
 /* ---- what is long waits until its link has room (task/node/portions.h) ----

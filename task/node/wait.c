@@ -204,6 +204,7 @@ bool tasktab_wait(struct tasktab *t, struct asker a, struct part *p, const struc
     }
     w->result = f->result;
     w->leaves = f->leaves;
+    w->follows = f->follows;
     list_push_back(&s->waits, &w->of_spot);
     list_push_back(&a.peer->waits, &w->of_peer);
     wheel_set(&t->ends, w->id, t->now.ms + (f->ms < WAIT_MAX_MS ? f->ms : WAIT_MAX_MS));
@@ -320,7 +321,7 @@ struct tpeer *tasktab_wait_reader(struct tasktab *t, const struct part *p, task_
     list_each_of (&s->waits, struct wait, of_spot, w) {
         struct tpeer *peer = w->peer;
 
-        if (w->window == 0)
+        if (w->window == 0 || w->follows)
             continue;
         if (!tasktab_has_room(peer))
             return peer;
@@ -331,6 +332,28 @@ struct tpeer *tasktab_wait_reader(struct tasktab *t, const struct part *p, task_
         return peer;
     }
     return NULL;
+}
+
+bool tasktab_wait_follower(const struct part *p, task_no no, struct wait_reader *r)
+{
+    struct spot *s = map_get_ptr(&p->by_key[false], no);
+
+    if (s == NULL)
+        return false;
+    list_each_of (&s->waits, struct wait, of_spot, w)
+        if (w->follows) {
+            *r = (struct wait_reader){ w, w->peer, w->rid, w->window };
+            return true;
+        }
+    return false;
+}
+
+void tasktab_wait_over(struct tasktab *t, const struct wait_reader *r)
+{
+    struct spot *s = r->wait->spot;
+
+    wait_free(t, r->wait);
+    spot_tidy(s);
 }
 
 void tasktab_waits_final(struct tasktab *t, struct part *p, task_no no, struct outbox *out)

@@ -12,7 +12,7 @@ struct wait_for {
     uint32_t most, lease_ms; /* members of a TAKE */
     bool result;             /* members of a GET */
     uint32_t window;
-    bool leaves;
+    bool leaves, follows;
 };
 
 /* False: no memory, or the process ends: answer now. The link's oldest may be answered for it. */
@@ -39,6 +39,16 @@ void tasktab_waits_take(struct tasktab *t, struct part *p, struct outbox *out);
 struct call_reader;
 SQ_CHECK struct tpeer *tasktab_wait_reader(struct tasktab *t, const struct part *p, task_no no,
                                            struct call_reader *r);
+/* The next one of those who would follow it (following.h); it waits on. False: there is none. */
+struct wait_reader {
+    struct wait *wait;
+    struct tpeer *peer;
+    uint64_t rid;
+    uint32_t window;
+};
+SQ_CHECK bool tasktab_wait_follower(const struct part *p, task_no no, struct wait_reader *r);
+/* Ends it without an answer. */
+void tasktab_wait_over(struct tasktab *t, const struct wait_reader *r);
 /* The task is final, or gone. */
 void tasktab_waits_final(struct tasktab *t, struct part *p, task_no no, struct outbox *out);
 /* All who wait there are answered: CODE_DONE: with what there is; else with this code. */

@@ -93,6 +93,10 @@ struct out_call *out_send(struct out_target *t, const struct out_request *q, out
 void out_go_on(struct out_call *c);
 /* Answer so far: head, and the first bytes. NULL: not all of these are kept. */
 const struct call_answer *out_so_far(struct out_call *c);
+/* Head of an answer of which more follows; NULL: it is not here yet. */
+const struct call_answer *out_head(const struct out_call *c);
+/* First bytes of the answer, as far as they are kept; the number of them in *n. */
+const uint8_t *out_first(const struct out_call *c, size_t *n);
 /* Closes its connection; fn is not called. Not from inside fn. */
 void out_cancel(struct out_call *c);
 

@@ -248,6 +248,17 @@ const struct call_answer *out_so_far(struct out_call *c)
     return a;
 }
 
+const struct call_answer *out_head(const struct out_call *c)
+{
+    return c->begun ? &c->answer : NULL;
+}
+
+const uint8_t *out_first(const struct out_call *c, size_t *n)
+{
+    *n = c->got.len;
+    return c->got.data;
+}
+
 /* Bytes of an answer that is longer than is kept. */
 static void hear_more(struct out_call *c, const uint8_t *p, size_t n)
 {

@@ -249,6 +249,7 @@ static void on_head(void *arg, const struct call_answer *a)
     struct task_service *s = g->sender->s;
 
     tasktab_pass_head(s->tab, task_service_now(s), g, a, &s->node.out);
+    tasktab_follow_head(s->tab, task_service_now(s), g, a, &s->node.out);
 }
 
 static void on_more(void *arg, const void *p, size_t n)
@@ -281,6 +282,19 @@ static void look_at_early(struct caller *c)
     }
 }
 
+static void look_at_joined(struct caller *c)
+{
+    struct task_service *s = c->s;
+
+    list_each_of (&c->calls.joined, struct going_call, in_joined, g) {
+        const struct call_answer *a = g->sending != NULL ? out_head(g->sending) : NULL;
+
+        list_remove(&c->calls.joined, &g->in_joined);
+        if (a != NULL)
+            tasktab_follow_head(s->tab, task_service_now(s), g, a, &s->node.out);
+    }
+}
+
 /* A link has room for more of it, or for its head, if nobody hears it yet. */
 static void let_go(struct caller *c, struct going_call *g)
 {
@@ -304,6 +318,8 @@ void caller_pass_on(struct caller *c)
         let_go(c, next);
     if (tasktab_reads(c->s->tab))
         look_at_early(c);
+    look_at_joined(c);
+    tasktab_follow_on(s->tab, &s->node.out);
     list_each_of (&c->calls.eased, struct going_call, in_eased, g) {
         list_remove(&c->calls.eased, &g->in_eased);
         if (g->sending != NULL)

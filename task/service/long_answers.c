@@ -115,10 +115,28 @@ static int64_t read_some(void *ctx, const struct msg_task_read *q, uint8_t *p, s
     return answers_read(ctx, &id, q->at, p, n);
 }
 
+/* The file, if there is one, has all that has come, the first bytes, too. */
+static int64_t so_far(const struct going_call *g, uint64_t at, uint8_t *p, size_t n)
+{
+    const uint8_t *first;
+    size_t have;
+
+    if (g->sending == NULL)
+        return 0;
+    if (g->whole != NULL)
+        return answers_peek(g->whole, at, p, n);
+    first = out_first(g->sending, &have);
+    if (at >= have)
+        return 0;
+    n = (size_t)u64_min(n, have - at);
+    memcpy(p, first + at, n);
+    return (int64_t)n;
+}
+
 struct tab_answers whole_table(const struct task_service *s)
 {
-    return s->answers != NULL ? (struct tab_answers){ have, read_some, s->answers }
-                              : (struct tab_answers){ 0 };
+    return s->answers != NULL ? (struct tab_answers){ have, read_some, s->answers, so_far }
+                              : (struct tab_answers){ .so_far = so_far };
 }
 
 static bool lives(void *ctx, uint32_t part, task_no no)

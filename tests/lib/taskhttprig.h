@@ -74,7 +74,7 @@ static struct {
     char counted[TASK_NAME_MAX + 1]; /* whose waiting tasks were asked for */
     unsigned reads, lose;       /* questions; the one that breaks the link */
     uint64_t get_rid;           /* of the newest look, */
-    uint32_t window;            /* and what it says of pieces */
+    uint32_t window, follow;    /* and what it says of pieces */
     bool leaves;
     uint64_t told;              /* bytes that were told in pieces, */
     uint64_t more;              /* and asked for */
@@ -382,6 +382,8 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
     case MSG_TASK_GET:
         node.get_rid = f->rid;
         node.window = m.task_get.window;
+        node.follow = m.task_get.follow;
+        node.waits_ms = m.task_get.wait_ms;
         node.leaves = m.task_get.leaves;
         out.type = MSG_TASK_GET_ANS;
         get(&m.task_get, &out.task_get_ans);

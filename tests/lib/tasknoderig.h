@@ -25,6 +25,7 @@ struct side { /* the other side of a link of the node */
     struct msg last[160]; /* newest of each type; memory in `mem` */
     uint64_t rid[160];
     struct arena mem;
+    void (*hears)(const struct msg *m, uint64_t rid); /* NULL, or is told of each */
 };
 
 static struct ev *ev;
@@ -59,6 +60,8 @@ static inline void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *
     s->seen[m.type]++;
     s->last[m.type] = m;
     s->rid[m.type] = f->rid;
+    if (s->hears != NULL)
+        s->hears(&m, f->rid);
     if (m.type == MSG_TASK_REG)
         say(s, &(struct msg){ .type = MSG_TASK_OK, .task_ok = { 5, 1, 77 } }, 0);
 }

@@ -275,3 +275,135 @@ Test(passing_http, who_cannot_take_pieces_or_wants_none_is_not_told_any)
     UNTIL(node.get_rid != 0);
     cr_expect_eq(node.window, 0);
 }
+
+/* ---- who reads along ---------------------------------------------------------------------- */
+
+/* A task that runs, and a client that asks for its result so. */
+static void follow_with(const char *query)
+{
+    static char path[300];
+
+    cr_assert_eq(ask("POST", "/v1/queues/gen/tasks", "{\"path\":\"/a\"}"), 201);
+    snprintf(path, sizeof(path), "%s?%s", task_path("/result"), query);
+    n_got = 0;
+    got[0] = '\0';
+    node.holds = true;
+    node.get_rid = node.told = node.more = 0;
+    node.follow = node.flow_left = node.waits_ms = 0;
+    say("GET", path, "");
+    UNTIL(node.get_rid != 0);
+}
+
+/* The end, and which hash all of it has. */
+static void end_with(const char *bytes, uint64_t length, uint32_t status)
+{
+    struct msg m = { .type = MSG_TASK_PIECE };
+    uint8_t sha256[RESULT_SHA256];
+
+    crypto_hash_sha256(sha256, (const uint8_t *)bytes, strlen(bytes));
+    m.task_piece = (struct msg_task_piece){ .step = PIECE_WHOLE, .call = 77, .at = node.told, .status = status,
+                                            .content_type = "", .length = length,
+                                            .sha256 = { sizeof(sha256), sha256 } };
+    send_msg(node.ch, &m, node.get_rid);
+}
+
+Test(passing_http, who_follows_has_the_targets_head_and_the_end_when_the_hash_is_right)
+{
+    follow_with("follow=1&wait=20");
+    cr_expect_eq(node.follow, WINDOW_BYTES);
+    cr_expect_eq(node.window, 0, "an older node takes it for no reader of the call");
+    cr_expect_eq(node.waits_ms, 20000);
+    head(-1, "");
+    UNTIL(came("\r\n\r\n"));
+    cr_expect_eq(strncmp(got, "HTTP/1.1 200 OK\r\n", 17), 0);
+    cr_expect_not_null(strstr(got, "Content-Type: text/event-stream\r\n"));
+    cr_expect_not_null(strstr(got, "Content-Disposition: attachment\r\n"));
+    cr_expect_not_null(strstr(got, "segq-task: 4-1\r\n"), "%s", got);
+    tell(PIECE_MORE, "data: 1\n\n", 9);
+    UNTIL(came("data: 1\n\n\r\n"));
+    cr_expect_null(strstr(got, "\r\n0\r\n\r\n"));
+    end_with("data: 1\n\n", 9, 200);
+    UNTIL(came("\r\n0\r\n\r\n"));
+    UNTIL(w.r->tasking->passings.n == 0);
+    cr_expect_eq(w.r->tasking->counts.followings, 1);
+    cr_expect_eq(node.flow_left, 0);
+}
+
+Test(passing_http, where_the_length_is_known_the_last_byte_waits_for_the_hash)
+{
+    follow_with("follow=1");
+    head(5, "");
+    tell(PIECE_MORE, "hell", 4);
+    tell(PIECE_MORE, "o", 1);
+    UNTIL(came("\r\n\r\nhell"));
+    for (unsigned i = 0; i < 20; i++)
+        ev_turn(w.ev, false);
+    cr_expect(!came("hello"));
+    end_with("hello", 5, 200);
+    UNTIL(came("\r\n\r\nhello"));
+    cr_expect_eq(call_with("GET", "/healthz", "", ""), 200, "and its connection goes on");
+}
+
+Test(passing_http, what_is_followed_never_looks_whole_if_it_is_not)
+{
+    for (unsigned how = 0; how < 6; how++) {
+        follow_with("follow=1");
+        head(how < 3 ? 3 : -1, "");
+        tell(PIECE_MORE, "abc", 3);
+        UNTIL(came("ab"));
+        if (how == 0 || how == 3)
+            end_with("abd", 3, 200); /* another attempt's */
+        else if (how == 1 || how == 4)
+            tell(PIECE_BROKEN, "", 0);
+        else if (how == 2)
+            rpc_chan_close(node.ch, "as the test wants");
+        else
+            tell(PIECE_WHOLE, "", 0); /* without a hash */
+        expect_end();
+        cr_expect_null(strstr(got, how < 3 ? "abc" : "\r\n0\r\n\r\n"), "%u", how);
+        UNTIL(w.r->tasking->passings.n == 0);
+        cr_expect_eq(w.r->tasking->counts.passings_broken, how + 1);
+        UNTIL(task_link_is_up(w.r->tasking, 9));
+    }
+}
+
+Test(passing_http, a_follower_that_goes_is_told_to_the_node)
+{
+    follow_with("follow=1");
+    head(-1, "abc");
+    UNTIL(came("abc"));
+    close(w.fd);
+    dial();
+    UNTIL(node.flow_left == 1);
+}
+
+/* A dead task is the operators'. */
+Test(passing_http, what_was_followed_to_its_end_was_read_if_it_succeeded)
+{
+    for (unsigned ok = 0; ok < 2; ok++) {
+        unsigned before = node.discards;
+
+        follow_with("follow=1&ack=1");
+        head(-1, "abc");
+        UNTIL(came("abc"));
+        end_with("abc", 3, ok ? 200 : 0);
+        UNTIL(came("\r\n0\r\n\r\n"));
+        for (unsigned i = 0; i < 20; i++)
+            ev_turn(w.ev, false);
+        cr_expect_eq(node.discards - before, ok);
+    }
+}
+
+Test(passing_http, a_query_of_a_result_is_read_to_its_last_letter)
+{
+    static const char *const bad[] = { "follow=2", "follow=1&follow=1", "wait=3", "follow=1&wait=61", "follow=1&wait=",
+                                       "follow=1&wait=1x", "follow", "follow=1&wait=1&wait=2", "a=1", "follow=1&force=1" };
+    char path[300];
+
+    cr_assert_eq(ask("POST", "/v1/queues/gen/tasks", "{\"path\":\"/a\"}"), 201);
+    strcpy(task, task_path("/result"));
+    for (unsigned i = 0; i < ARRAY_LEN(bad); i++) {
+        snprintf(path, sizeof(path), "%s?%s", task, bad[i]);
+        cr_expect_eq(call("GET", path, ""), 400, "%s", bad[i]);
+    }
+}

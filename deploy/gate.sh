@@ -46,7 +46,7 @@ keys() {
 
 samples() {
     local f site=${SITE:-127.0.0.1:$site_port}
-    for f in segq_gate.conf segq_verify.conf segq_proxy.conf; do
+    for f in segq_gate.conf segq_verify.conf segq_site.conf segq_proxy.conf; do
         sed -e "s|listen 80;|listen 127.0.0.1:$http;|; s|listen 443 |listen 127.0.0.1:$tls |" \
             -e "s|https://\$host\$request_uri|https://localhost:$tls\$request_uri|" \
             -e "s|127.0.0.1:8080|${routers[0]}|; s|127.0.0.1:8081|${routers[1]}|" \

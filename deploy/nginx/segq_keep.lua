@@ -1,7 +1,11 @@
 -- segq_keep.lua: nginx gives good verdicts by itself for as long as the router allows with them
 -- (X-Segq-Keep: its replica_fresh, a quarter of a second). Into /etc/nginx/; the lines in
--- segq_verify.conf that name it are comments until you want it. It takes the module of Debian's
--- package libnginx-mod-http-lua (also in nginx-extras).
+-- segq_gate.conf and segq_verify.conf that name it are comments until you want it. It takes the
+-- module of Debian's package libnginx-mod-http-lua (also in nginx-extras).
+--
+-- A visitor's request looks here first, and goes on to the site by @segq_in; without a kept verdict
+-- it stays where it is, and auth_request asks a router. (Kept verdicts given as answers to that
+-- question cost twice as much: a subrequest for each request.)
 --
 -- A verdict is kept under all that it was given for: the queue, Authorization and every cookie, as
 -- they were sent to the router. So two visitors never share one. Refusals, exemptions, renewed
@@ -14,7 +18,9 @@ if not s then
     package.loaded.segq_keep = s
 end
 
+-- What the site is told: a router's headers, and the variables of segq_gate.conf.
 local lines = { "X-Segq-Queue", "X-Segq-Ticket", "X-Segq-Subject", "X-Segq-Lane", "X-Segq-Expires" }
+local vars = { "segq_pass_queue", "segq_ticket", "segq_subject", "segq_lane", "segq_expires" }
 
 local function question()
     local v = ngx.var
@@ -54,20 +60,30 @@ local function keep(q, at, ms, answer)
 end
 -- End of kept verdicts.
 
-local function answer_kept()
-    local q, at = question(), ngx.now()
-    local kept = find(q, at)
+-- Of the visitor's request.
+local function go_in()
+    local kept = find(question(), ngx.now())
 
-    if kept then
-        local header = ngx.header
-        for i = 1, #lines do
-            header[lines[i]] = kept[i]
-        end
-        return ngx.exit(204)
+    if not kept then
+        return
     end
-    ngx.ctx.segq_question, ngx.ctx.segq_at = q, at
+    local var = ngx.var
+    for i = 1, #vars do
+        if kept[i] then
+            var[vars[i]] = kept[i]
+        end
+    end
+    return ngx.exec("@segq_in")
 end
 
+-- Of the question to a router.
+local function note_question()
+    local ctx = ngx.ctx
+
+    ctx.segq_question, ctx.segq_at = question(), ngx.now()
+end
+
+-- Of its answer.
 local function keep_answer()
     local ms = tonumber(ngx.var.upstream_http_x_segq_keep or "") -- only a router's answer has it
     local header = ngx.header
@@ -84,6 +100,8 @@ end
 
 if ngx.get_phase() == "header_filter" then
     keep_answer()
+elseif ngx.is_subrequest then
+    note_question()
 else
-    answer_kept()
+    go_in()
 end

@@ -12,7 +12,7 @@ HOST=127.0.0.1
 gates_alone() {
     local f away="s|127.0.0.1:808[01]|127.0.0.1:1|"
     mkdir -p "$DIR/nginx" "$DIR/haproxy"
-    for f in segq_gate.conf segq_proxy.conf segq_verify.conf; do
+    for f in segq_gate.conf segq_proxy.conf segq_verify.conf segq_site.conf; do
         nginx_file $f "$DIR/nginx" $((PORT + 82)) $((PORT + 83)) -e "$away; s|/etc/nginx/segq_gate_secret|$DIR/none|"
     done
     echo 'default "";' >"$DIR/none"

@@ -25,7 +25,7 @@ up --routers 2 --capacity 200 --set mode=slots --set max_active=2 --set pass_ttl
 start_nginx() { # name plain tls closed|open
     local d=$DIR/$1 f
     mkdir -p "$d"
-    for f in segq_gate.conf segq_proxy.conf segq_verify.conf; do
+    for f in segq_gate.conf segq_proxy.conf segq_verify.conf segq_site.conf; do
         nginx_file $f "$d" "$2" "$3" -e "s|127.0.0.1:9000|127.0.0.1:$SHOP|; s|/etc/nginx/segq_gate_secret|$DIR/nginx_secret|" \
             -e 's|#https://app.example.org|https://app.example.org|'
     done

@@ -67,8 +67,8 @@ NGINX=$((PORT + 85)) HAPROXY=$((PORT + 88)) ONCE=$((PORT + 91))
 gate_nginx() { # folder, plain, tls, more sed for segq_verify.conf
     local f
     mkdir -p "$DIR/$1"
-    for f in segq_gate.conf segq_proxy.conf segq_verify.conf; do
-        nginx_file $f "$DIR/$1" "$2" "$3" -e 's/^    #\([a-z_]*_by_lua_file\)/    \1/' "${@:4}" \
+    for f in segq_gate.conf segq_proxy.conf segq_verify.conf segq_site.conf; do
+        nginx_file $f "$DIR/$1" "$2" "$3" -e 's/^\( *\)#\([a-z_]*_by_lua_file\)/\1\2/' "${@:4}" \
             -e "s|127.0.0.1:9000|127.0.0.1:$SHOP|; s|/etc/nginx/segq_gate_secret|$DIR/nginx_secret|"
     done
     cp "$root/deploy/nginx/segq_keep.lua" "$DIR/$1"
@@ -76,7 +76,7 @@ gate_nginx() { # folder, plain, tls, more sed for segq_verify.conf
 }
 gate_nginx nginx $((PORT + 84)) $NGINX
 gate_nginx once $((PORT + 90)) $ONCE -e 's|verify?queue=$segq_queue|&\&use=once|'
-check_eq "two lines of the sample turn it on" "$(grep -c '^    [a-z_]*_by_lua_file' "$DIR/nginx/segq_verify.conf")" 2
+check_eq "three lines of the samples turn it on" "$(cat "$DIR"/nginx/segq_*.conf | grep -c '^ *[a-z_]*_by_lua_file')" 3
 mkdir -p "$DIR/haproxy"
 haproxy_file segq_gate.cfg "$DIR/haproxy" $((PORT + 87)) $HAPROXY -e "s|127.0.0.1:8099|127.0.0.1:$((PORT + 89))|" \
     -e "s|127.0.0.1:9000|127.0.0.1:$SHOP|; s|/etc/haproxy/segq_gate_secret|$DIR/secret|"

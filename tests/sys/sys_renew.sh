@@ -18,7 +18,7 @@ up --routers 2 --seg-nodes 2 --capacity 200 --set mode=slots --set max_active=6 
 
 NGINX=$((PORT + 85)) HAPROXY=$((PORT + 88))
 mkdir -p "$DIR/nginx" "$DIR/haproxy"
-for f in segq_gate.conf segq_proxy.conf segq_verify.conf; do
+for f in segq_gate.conf segq_proxy.conf segq_verify.conf segq_site.conf; do
     nginx_file $f "$DIR/nginx" $((PORT + 84)) $NGINX \
         -e "s|127.0.0.1:9000|127.0.0.1:$SHOP|; s|/etc/nginx/segq_gate_secret|$DIR/nginx_secret|"
 done

@@ -132,8 +132,8 @@ def write_gate(ctx, folder, site, gate, router_port, keep):
     if keep:
         changes.append((r"#(\w+_by_lua_file)", r"\1"))
     source = os.path.join(ctx.root, "deploy/nginx")
-    for name in ("segq_gate.conf", "segq_verify.conf", "segq_proxy.conf", "segq_keep.lua",
-                 "segq_busy.html"):
+    for name in ("segq_gate.conf", "segq_verify.conf", "segq_site.conf", "segq_proxy.conf",
+                 "segq_keep.lua", "segq_busy.html"):
         with open(os.path.join(source, name)) as f:
             text = f.read()
         for what, by in changes if name.endswith(".conf") else ():

@@ -266,6 +266,10 @@ SEEDS ?= 1000
 sim:
 	$(MAKE) -j$(JOBS) $(B)/sim/sim_mixed
 	SEEDS=$(SEEDS) $(B)/sim/sim_mixed
+## make test-clients what clients' languages need (apt-get), their own tests, the table of behaviours
+test-clients: deps-test
+	@deploy/deps.sh clients
+	SYS=conformance tests/run.py clients sys
 ## make chaos        every fault of tests/chaos with real processes, 20 minutes at most
 chaos: deps-test
 	tests/run.py chaos
@@ -295,6 +299,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: programs install uninstall dist deb check-quick fallback docs pictures reference bins tests help run demo demo-tasks demo-calls demo-gpu gate test test-night check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
+.PHONY: test-clients programs install uninstall dist deb check-quick fallback docs pictures reference bins tests help run demo demo-tasks demo-calls demo-gpu gate test test-night check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
 .SECONDARY:
 .DEFAULT_GOAL := help

@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh build [test] [bench] [e2e] [gate] [tasks] [docs] [deb] [night]: installs the Debian
+# deps.sh build [test] [bench] [e2e] [gate] [tasks] [clients] [docs] [deb] [night]: installs the Debian
 # packages that are missing, and says which.
 # Nothing is asked of apt when everything is there.
 set -eu
@@ -16,6 +16,7 @@ bench="nginx libnginx-mod-http-lua lua-nginx-redis lua-resty-core lua-cjson redi
 
 gate="nginx openssl python3"
 tasks="python3"
+clients="python3"
 docs="cmark-gfm python3"
 deb="debhelper dpkg-dev lintian cmark-gfm python3"
 night="$deb mmdebstrap devscripts"
@@ -34,10 +35,11 @@ for group in "$@"; do
     e2e) want="$want $e2e" ;;
     gate) want="$want $gate" ;;
     tasks) want="$want $tasks" ;;
+    clients) want="$want $clients" ;;
     docs) want="$want $docs" ;;
     deb) want="$want $deb" ;;
     night) want="$want $night" ;;
-    *) echo "usage: $0 build [test] [bench] [e2e] [gate] [tasks] [docs] [deb] [night]" >&2; exit 2 ;;
+    *) echo "usage: $0 build [test] [bench] [e2e] [gate] [tasks] [clients] [docs] [deb] [night]" >&2; exit 2 ;;
     esac
 done
 missing=""

@@ -34,6 +34,8 @@ for p in router segment task queuemng rt_cluster seg_cluster task_cluster mng_cl
     if "$bin/$p" --version | grep -qF " $v"; then ok; else no "$p --version does not say $v"; fi
 done
 
+if grep -qx "VERSION = \"$v\"" clients/python/segq/transport.py; then ok; else no "clients/python says another release than $v"; fi
+
 # What gates show while no router answers is made of the waiting page's words and style.
 fresh=$(mktemp -d)
 deploy/page/fallback.py "$fresh"
@@ -71,7 +73,7 @@ if out=$(python3 tests/bench/kit/sizing.py --check deploy/SIZING.md 2>&1); then 
 if out=$(docs/site/reference.py --check "$bin" 2>&1); then ok; else no "$out"; fi
 
 # Prose is wrapped (tests/prose.py --wrap FILE does it).
-for f in README.md README.zh-CN.md docs/*.md docs/zh/*.md CHANGELOG.md CONTRIBUTING.md proto/*.md tests/README.md deploy/*.md deploy/*/README.md; do
+for f in README.md README.zh-CN.md docs/*.md docs/zh/*.md CHANGELOG.md CONTRIBUTING.md proto/*.md tests/README.md deploy/*.md deploy/*/README.md clients/*/README.md; do
     [ -f "$f" ] || continue
     if out=$(tests/prose.py "$f"); then ok; else no "longer than 100 columns, tests/prose.py --wrap: $out"; fi
 done
@@ -169,6 +171,10 @@ if [ -n "$(kept_lines deploy/nginx/segq_keep.lua)" ] && out=$(diff <(kept_lines 
 else
     no "deploy/nginx/segq_keep.lua and deploy/haproxy/segq_gate.lua keep verdicts in two ways: ${out:-}"
 fi
+for s in clients/*.py clients/*/*.py clients/*/*/*.py; do
+    [ -f "$s" ] || continue
+    if python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), feature_version=(3, 9))' "$s"; then ok; else no "$s is not Python 3.9"; fi
+done
 for s in deploy/*.sh tests/*.sh tests/sys/*.sh tests/chaos/*.sh tests/dates/*.sh .ci/run; do
     if bash -n "$s"; then ok; else no "$s does not parse"; fi
 done

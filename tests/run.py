@@ -5,7 +5,7 @@ ends with what took longest, what failed by name, and "N passed, N failed".
   run.py test|ci|night|dates   a tier, after what it needs has been installed: `make test`,
                                `.ci/run`, `make test-night`, `make dates` (CONTRIBUTING.md)
   run.py PART...               of one build: unit sim seeds fuzz layers check instructions hot
-                               guard (the last two) sys e2e chaos; bins, tests are only built
+                               guard (the last two) clients sys e2e chaos; bins, tests are only built
     FLAVOUR=rel|asan   which build
     SIM_SEEDS=N        seeds of the mixed simulation (1000; 100 under asan)
     FUZZ_S=S           each fuzz target looks for so long, not only at its corpus
@@ -233,6 +233,11 @@ class Suite:
             self.add(n, [f"build/{fl}/unit/{n}"], [need], fl, real=True, reads="criterion", date=date, where=where, busy=0.6)
         if fl == "rel":  # has no build
             self.add("test_judge", ["tests/tasks/test_judge.py"], real=True, date=date, where=where)
+            self.clients(date, where)
+
+    def clients(self, date=TODAY, where=""):
+        """Their own tests, which need no build."""
+        self.add("test_client", ["clients/python/tests/test_client.py"], real=True, date=date, where=where, busy=0.2)
 
     def seeds(self, fl="rel", n=0):
         """The mixed simulation, on all cores."""
@@ -393,7 +398,7 @@ def tier_dates(s):
 
 TIERS = {"test": (tier_test, "test"), "ci": (tier_ci, "test e2e"),
          "night": (tier_night, "test bench e2e night"), "dates": (tier_dates, "test bench e2e")}
-PARTS = ["unit", "sim", "seeds", "fuzz", "layers", "check", "guard", "instructions", "hot", "sys", "e2e", "chaos", "bins", "tests"]
+PARTS = ["unit", "clients", "sim", "seeds", "fuzz", "layers", "check", "guard", "instructions", "hot", "sys", "e2e", "chaos", "bins", "tests"]
 
 
 def parts(names):
@@ -404,6 +409,8 @@ def parts(names):
     for n in names:
         if n in ("unit", "check", "sys", "e2e"):
             getattr(s, n)(fl, date)
+        elif n == "clients":
+            s.clients(date)
         else:
             getattr(s, n)("fuzz" if n == "fuzz" and "FUZZ_S" in ENV else fl)
     return s

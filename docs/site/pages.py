@@ -34,9 +34,10 @@ def documents():
     out = [p for pair in pairs() for p in pair] + ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
     for folder in ("proto", "tests", "deploy"):
         out += names(folder)
-    for d in sorted(os.listdir(os.path.join(ROOT, "deploy"))):
-        if os.path.isdir(os.path.join(ROOT, "deploy", d)):
-            out += names(os.path.join("deploy", d))
+    for top in ("clients", "deploy"):
+        for d in sorted(os.listdir(os.path.join(ROOT, top))):
+            if os.path.isdir(os.path.join(ROOT, top, d)):
+                out += names(os.path.join(top, d))
     return out
 
 

@@ -136,7 +136,7 @@ class Exists(unittest.TestCase):
         cls.text = "\n".join(text_of(p) for pair in pairs() for p in pair)
 
     def test_files(self):
-        names = set(re.findall(r"\b((?:deploy|conf|proto|tests|queuemng|router|segment|task|common)"
+        names = set(re.findall(r"\b((?:clients|deploy|conf|proto|tests|queuemng|router|segment|task|common)"
                                r"/[\w./-]*\w)", self.text))
         self.assertGreater(len(names), 30)
         self.assertEqual([n for n in sorted(names)

@@ -1,0 +1,591 @@
+"""rows.py: what each row of table.txt does, and claims. A row gets a Row of run.py."""
+
+import base64
+import hashlib
+import hmac
+import http.server
+import json
+import os
+import signal
+import threading
+import time
+
+from proxy import (cut, cut_stream, drip, drop, drop_answer, garbage, mute_stream, problem, say)
+
+TICKETS, EVENTS = r"^/v1/tickets/[^/]*$", r"/events$"
+# Rows whose line lets nobody in at first.
+PAUSED = {"news_by_events", "news_by_polls", "resume", "stream_cut", "stream_mute", "reasons_of_410", "router_dies",
+          "cut_body", "slow_body", "garbage", "lost_join", "unknown_token", "server_token"}
+LONG = {"burst_503", "work_again", "stream_mute", "work_extends", "slow_body", "clock_ahead", "clock_behind"}
+
+
+def waits(event):
+    return event.get("state") == "waiting"
+
+
+# ---- people -----------------------------------------------------------------------------------
+
+
+def row_join_open(r):
+    c = r.client()
+    got = c.ask("wait_pass", queue=r.queue)
+    r.claim(len(got["pass"].split(".")) == 3, "a pass has three parts")
+    here = c.ask("check_pass", queue=r.queue, token=got["pass"])
+    there = c.ask("verify_pass", queue=r.queue, token=got["pass"])
+    r.claim(here["ticket"] == there["ticket"], f"{here} here, {there} at the router")
+
+
+def row_news_by_events(r):
+    others = [r.join() for _ in range(3)]
+    asked = r.client().begin("wait_pass", queue=r.queue)
+    r.claim(asked.wait_for(waits)["position"] == 4, "it is fourth")
+    r.until(lambda: r.proxy.count("GET", EVENTS), text="it never listens")
+    polls = r.proxy.count("GET", TICKETS)
+    for t in others:
+        r.leave(t)
+    asked.wait_for(lambda e: e["position"] == 1, 5)
+    r.order("resume")
+    r.claim(asked.result(10)["pass"], "it gets its pass")
+    r.claim(r.proxy.count("GET", TICKETS) == polls, "it polls although it listens")
+    r.claim(r.proxy.count("GET", EVENTS) == 1, "it listens more than once")
+    places = [e["position"] for e in asked.events]
+    r.claim(places == sorted(places, reverse=True), f"places grew: {places}")
+
+
+def row_news_by_polls(r):
+    r.proxy.rule("GET", EVENTS, say(204, headers={"Retry-After": "60"}), times=99)
+    asked = r.client().begin("wait_pass", queue=r.queue)
+    r.until(lambda: r.proxy.count("GET", TICKETS) >= 3, text="it does not poll")
+    polls = [q.at for q in r.proxy.those("GET", TICKETS)]
+    r.claim(min(b - a for a, b in zip(polls, polls[1:])) > 0.15, "it polls sooner than told")
+    r.order("resume")
+    r.claim(asked.result(10)["pass"], "it gets its pass")
+    r.claim(r.proxy.count("GET", EVENTS) <= 1, "it asks for events again and again")
+
+
+def row_resume(r):
+    first = r.client()
+    here = first.begin("wait_pass", queue=r.queue).wait_for(waits)
+    behind = r.join()
+    first.end()
+    again = r.client().begin("wait_pass", queue=r.queue, token=here["token"])
+    r.claim(again.wait_for(waits)["position"] == here["position"], "the place is another one")
+    r.order("resume")
+    r.claim(again.result(10)["token"] == here["token"], "the token is another one")
+    r.claim(r.proxy.count("POST", r"/tickets$") == 1, "it joined again")
+    r.leave(behind)
+
+
+def row_leave(r):
+    c = r.client()
+    got = c.ask("wait_pass", queue=r.queue)
+    c.ask("leave", token=got["token"])
+    c.ask("leave", token=got["token"])  # once more is the same
+    r.raises("a poll after that", lambda: c.ask("poll", token=got["token"]), kind="api", status=410)
+
+
+def row_reasons_of_410(r):
+    c = r.client()
+    types = set()
+    for reason in ("expired", "left", "no_show", "finished", "segment_lost", "a_new_one"):
+        gone = {"title": "Gone", "status": 410, "code": "ticket_gone", "detail": "d", "request_id": "x", "reason": reason}
+        r.proxy.rule("GET", TICKETS, say(410, gone))
+        want = {} if reason == "a_new_one" else {"reason": reason}
+        e = r.raises(f"{reason}, by a poll", lambda: c.ask("poll", token="T"), kind="api", status=410,
+                     code="ticket_gone", **want)
+        types.add(e and e.type)
+        r.proxy.rule("GET", EVENTS, say(200, headers={"Content-Type": "text/event-stream"},
+                                        text=f"event: gone\ndata: {json.dumps(gone)}\n\n".encode()))
+        r.raises(f"{reason}, by an event", lambda: c.ask("wait_pass", queue=r.queue, timeout_s=10), kind="api",
+                 status=410, **want)
+    r.claim(len(types) == 6, f"types: {types}")
+
+
+def row_unknown_token(r):
+    c = r.client()
+    r.raises("a wait", lambda: c.ask("wait_pass", queue=r.queue, token="A" * 55), kind="api", status=404, code="ticket_unknown")
+    r.claim(len(r.proxy.asked) == 1, f"asked {len(r.proxy.asked)} times")
+
+
+def row_refused_joins(r):
+    c = r.client()
+    r.raises("no such queue", lambda: c.ask("wait_pass", queue="no-such"), kind="api", status=404, code="queue_not_found")
+    r.order("close")
+    r.until(lambda: r.cluster.http("GET", f"{r.cluster.routers[0]}/v1/queues/{r.queue}")["state"] == "closed")
+    asked = len(r.proxy.asked)
+    r.raises("a closed queue", lambda: c.ask("wait_pass", queue=r.queue), kind="api", status=403, code="queue_closed")
+    r.claim(len(r.proxy.asked) == asked + 1, "it asks again although it is refused")
+
+
+def row_lost_join(r):
+    r.proxy.rule("POST", r"/tickets$", drop_answer())
+    asked = r.client().begin("wait_pass", queue=r.queue)
+    r.claim(asked.wait_for(waits)["position"] == 1, "it stands behind its own lost join")
+    keys = {q.header("Idempotency-Key") for q in r.proxy.those("POST", r"/tickets$")}
+    r.claim(len(keys) == 1 and None not in keys and len(min(keys)) >= 16, f"keys: {keys}")
+
+
+def row_stream_cut(r):
+    r.proxy.rule("GET", EVENTS, cut_stream(1))
+    asked = r.client().begin("wait_pass", queue=r.queue)
+    r.until(lambda: r.proxy.count("GET", TICKETS) >= 1, text="nothing is asked after the stream broke off")
+    r.claim(not any(e["state"] == "admitted" for e in asked.events), "half an event was believed")
+    r.order("resume")
+    r.claim(asked.result(10)["pass"], "it gets its pass")
+
+
+def row_stream_mute(r):
+    r.proxy.rule("GET", EVENTS, mute_stream(), times=9)
+    asked = r.client().begin("wait_pass", queue=r.queue)
+    r.until(lambda: r.proxy.count("GET", TICKETS) >= 2, 20, "it listens to nothing")
+    r.order("resume")
+    r.claim(asked.result(10)["pass"], "it gets its pass")
+    r.claim(r.proxy.count("GET", EVENTS) == 1, "it listens to nothing again and again")
+
+
+def row_burst_503(r):
+    r.proxy.rule("POST", r"/tickets$", problem(503, "queue_unavailable"), times=3)
+    r.claim(r.client().ask("wait_pass", queue=r.queue)["pass"], "it gets its pass")
+    at = [q.at for q in r.proxy.those("POST", r"/tickets$")]
+    pauses = [b - a for a, b in zip(at, at[1:])]
+    r.claim(len(at) == 4, f"{len(at)} requests")
+    r.claim(min(pauses) >= 0.5 and sum(pauses) >= 3 and max(pauses) < 10, f"pauses: {pauses}")
+    r.claim(pauses[-1] > pauses[0], f"pauses do not grow: {pauses}")
+
+
+def row_retry_after(r):
+    r.proxy.rule("POST", r"/tickets$", problem(503, "queue_unavailable", {"Retry-After": "2"}))
+    r.client().ask("wait_pass", queue=r.queue)
+    a, b = (q.at for q in r.proxy.those("POST", r"/tickets$"))
+    r.claim(2 <= b - a < 5, f"after {b - a:.2f} s")
+
+
+def row_too_fast(r):
+    r.proxy.rule("POST", r"/tickets$", problem(429, "too_fast", {"Retry-After": "2"}, poll_after_ms=1500))
+    r.client().ask("wait_pass", queue=r.queue)
+    a, b = (q.at for q in r.proxy.those("POST", r"/tickets$"))
+    r.claim(1.5 <= b - a < 4.5, f"after {b - a:.2f} s")
+
+
+def row_garbage(r):
+    r.proxy.rule("POST", r"/tickets$", garbage())
+    r.proxy.rule("GET", EVENTS, say(204, headers={"Retry-After": "60"}), times=99)
+    asked = r.client().begin("wait_pass", queue=r.queue)
+    asked.wait_for(waits)
+    r.proxy.rule("GET", TICKETS, garbage())
+    r.until(lambda: not r.proxy.rules[-1][3], text="it does not poll")
+    r.order("resume")
+    r.claim(asked.result(10)["pass"], "it gets its pass")
+
+
+def row_cut_body(r):
+    r.proxy.rule("POST", r"/tickets$", cut(40))
+    r.proxy.rule("GET", EVENTS, say(204, headers={"Retry-After": "60"}), times=99)
+    asked = r.client().begin("wait_pass", queue=r.queue)
+    r.claim(asked.wait_for(waits)["position"] == 1, "it stands behind its own lost join")
+    r.proxy.rule("GET", TICKETS, cut(30))
+    r.until(lambda: not r.proxy.rules[-1][3], text="it does not poll")
+    r.order("resume")
+    r.claim(asked.result(10)["pass"], "it gets its pass")
+
+
+def row_slow_body(r):
+    r.proxy.rule("POST", r"/tickets$", drip())
+    asked = r.client(timeout_s=1.5).begin("wait_pass", queue=r.queue)
+    asked.wait_for(waits, 10)
+    a, b = (q.at for q in r.proxy.those("POST", r"/tickets$"))
+    r.claim(1.5 <= b - a < 6, f"it waits {b - a:.1f} s for a body that drips")
+
+
+def row_redirect(r):
+    there = r.cluster.routers[1]
+    r.proxy.rule("POST", r"/tickets$", say(307, headers={"Location": f"{there}/v1/queues/{r.queue}/tickets"}))
+    c = r.client()
+    r.claim(c.ask("wait_pass", queue=r.queue)["pass"], "it gets its pass")
+    r.proxy.rule("POST", r"/tasks$", say(307, headers={"Location": f"{there}/v1/queues/{r.queue}/tasks"}))
+    task = c.ask("submit", queue=r.queue, payload={"a": 1})["task"]
+    r.claim(r.task(task)["state"] == "waiting", "the body got lost")
+    c.ask("cancel", task=task)
+
+
+def row_server_token(r):
+    c = r.client()
+    asked = c.begin("wait_pass", queue=r.queue)
+    token = asked.wait_for(waits)["token"]
+    r.until(lambda: r.proxy.count("GET", EVENTS), text="it never listens")
+    c.ask("poll", token=token)
+    r.order("resume")
+    asked.result(10)
+    c.ask("leave", token=token)
+    r.claim(not any(r.token in (q.header("Authorization") or "") for q in r.proxy.asked), "the token was sent")
+    c.ask("submit", queue=r.queue, payload={})
+    r.claim(r.proxy.asked[-1].header("Authorization") == f"Bearer {r.token}", "and not where it must be")
+
+
+def clock(r, date, code):
+    c = r.client(date=date)
+    got = c.ask("wait_pass", queue=r.queue)
+    r.raises("the pass, here", lambda: c.ask("check_pass", queue=r.queue, token=got["pass"]), kind="pass", code=code)
+    r.claim(c.ask("verify_pass", queue=r.queue, token=got["pass"])["ticket"], "and at a router")
+    task = c.ask("submit", queue=r.queue + "-t", payload={"result": 5})["task"]
+    work = c.begin("work", queues=[r.queue + "-t"], lease_s=5)
+    r.claim(c.ask("wait_task", task=task, timeout_s=15)["result"] == 5, "its worker works")
+    c.ask("stop", work=work.id)
+
+
+def row_clock_ahead(r):
+    clock(r, "1 hour", "expired")
+
+
+def row_clock_behind(r):
+    clock(r, "1 hour ago", "not_yet_valid")
+
+
+# ---- gate -------------------------------------------------------------------------------------
+
+
+def row_pass_forged(r):
+    c = r.client()
+    good = c.ask("wait_pass", queue=r.queue)["pass"]
+    head, body, sig = good.split(".")
+    claims = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+
+    def text(o):
+        return base64.urlsafe_b64encode(json.dumps(o).encode()).rstrip(b"=").decode()
+    for what, token, code in (
+            ("longer", f"{head}.{text({**claims, 'exp': claims['exp'] + 9999})}.{sig}", "signature"),
+            ("unsigned", f"{text({'alg': 'none'})}.{body}.", "algorithm"),
+            ("of HS256", f"{text({'alg': 'HS256'})}.{body}.{sig}", "algorithm"),
+            ("of another cluster", f"{text({'alg': 'EdDSA', 'kid': 'AAAAAAAAAAA'})}.{body}.{sig}", "unknown_key"),
+            ("cut", good[:-9], None), ("no pass", "x", "malformed")):
+        want = {"code": code} if code else {}
+        r.raises(what, lambda t=token: c.ask("check_pass", queue=r.queue, token=t), kind="pass", **want)
+        r.raises(what, lambda t=token: c.ask("verify_pass", queue=r.queue, token=t), kind="api", status=401)
+    r.raises("another queue's", lambda: c.ask("check_pass", queue="login", token=good), kind="pass", code="other_queue")
+    r.raises("another queue's", lambda: c.ask("verify_pass", queue="login", token=good), kind="api", status=403)
+
+
+def row_keys_rotate(r):
+    c = r.client()
+    good = c.ask("wait_pass", queue=r.queue)["pass"]
+    other = {"kty": "OKP", "crv": "Ed25519", "use": "sig", "alg": "EdDSA", "kid": "AAAAAAAAAAA",
+             "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}
+    r.proxy.rule("GET", "jwks", say(200, {"keys": [other]}, {"Cache-Control": "max-age=0"}))
+    r.raises("before its key is known", lambda: c.ask("check_pass", queue=r.queue, token=good), kind="pass", code="unknown_key")
+    r.claim(c.ask("check_pass", queue=r.queue, token=good)["ticket"], "and then")
+    r.claim(r.proxy.count("GET", "jwks") == 2, "keys are asked for too often")
+
+
+def row_claim(r):
+    c = r.client(token=None)
+    with open(os.path.join(r.cluster.dir, "secrets/claim.key"), encoding="utf-8") as f:
+        secret = f.read()
+    claim = c.ask("claim", secret=secret, kid="shop", members={"queues": [r.queue], "jti": "order-17", "key": "tenant7"})
+    one = c.ask("submit", queue=r.queue, payload={"a": 1}, claim=claim)
+    two = c.ask("submit", queue=r.queue, payload={"a": 1}, claim=claim)
+    r.claim(one["task"] == two["task"], "used again it is another task")
+    r.claim(r.task(one["task"])["key"] == "tenant7", "the key is not the claim's")
+    bad = c.ask("claim", secret="x" * 32, kid="shop", members={"queues": [r.queue], "jti": "order-18"})
+    r.raises("of another secret", lambda: c.ask("submit", queue=r.queue, payload={}, claim=bad), kind="api", status=403)
+
+
+# ---- tasks ------------------------------------------------------------------------------------
+
+
+def row_submit_and_wait(r):
+    c = r.client()
+    c.begin("work", queues=[r.queue])
+    task = c.ask("submit", queue=r.queue, payload={"result": {"url": "ü"}}, key="tenant7", priority=3, cost=5, labels=["b"])["task"]
+    got = c.ask("wait_task", task=task, timeout_s=20)
+    r.claim(got == {"state": "succeeded", "result": {"url": "ü"}}, f"{got}")
+    seen = r.task(task)
+    r.claim((seen["key"], seen["priority"], seen["cost"], seen["labels"]) == ("tenant7", 3, 5, ["b"]), f"{seen}")
+    late = c.ask("submit", queue=r.queue, payload={}, delay="1h")
+    r.claim(late["state"] == "scheduled", f"{late}")
+    r.raises("a wait that ends", lambda: c.ask("wait_task", task=late["task"], timeout_s=1), kind="deadline")
+
+
+def row_lost_submit(r):
+    r.proxy.rule("POST", r"/tasks$", drop_answer())
+    c = r.client()
+    task = c.ask("submit", queue=r.queue, payload={"a": 1})["task"]
+    r.claim(r.proxy.count("POST", r"/tasks$") == 2, "asked once")
+    n = r.cluster.http("GET", f"{r.cluster.routers[1]}/v1/queues/{r.queue}/tasks", None, r.token)["waiting"]
+    r.claim(n == 1, f"{n} tasks")
+    r.proxy.rule("POST", r"/batch$", drop_answer())
+    c.ask("submit_many", queue=r.queue, rows=[{"payload": 1}, {"payload": 2}])
+    n = r.cluster.http("GET", f"{r.cluster.routers[1]}/v1/queues/{r.queue}/tasks", None, r.token)["waiting"]
+    r.claim(n == 3, f"{n} tasks, after a batch of two")
+    r.claim(task, "and it has a token")
+
+
+def row_batch(r):
+    rows = r.client().ask("submit_many", queue=r.queue, rows=[{"payload": 1}, {"payload": 2, "priority": 99}, {"payload": 3, "name": "x"}])
+    r.claim([x["status"] for x in rows] == [201, 400, 201], f"{rows}")
+    r.claim(rows[1]["code"] == "bad_request" and rows[0]["task"] and not rows[1]["task"], f"{rows}")
+    many = r.client().ask("submit_many", queue=r.queue, rows=[{"payload": i} for i in range(1500)])
+    r.claim(len({x["task"] for x in many}) == 1500, "more than 1000 are more than one request")
+
+
+def row_names(r):
+    c = r.client()
+    a, b = (c.ask("submit", queue=r.queue, payload={"a": 1}, name="order-7")["task"] for _ in range(2))
+    r.claim(a == b, "two tasks")
+    r.raises("another payload", lambda: c.ask("submit", queue=r.queue, payload={"a": 2}, name="order-7"), kind="api", status=422,
+             code="idempotency_mismatch")
+
+
+def row_unique(r):
+    c = r.client()
+    u = {"key": "cart7", "on_conflict": "reject"}
+    c.ask("submit", queue=r.queue, payload={"a": 1}, unique=u)
+    r.raises("the second", lambda: c.ask("submit", queue=r.queue, payload={"a": 2}, unique=u), kind="api", status=409, code="unique_conflict")
+
+
+def row_cancelled(r):
+    c = r.client()
+    task = c.ask("submit", queue=r.queue, payload={})["task"]
+    asked = c.begin("wait_task", task=task, timeout_s=20)
+    c.ask("cancel", task=task)
+    r.raises("the wait", lambda: asked.result(10), kind="task", code="cancelled")
+
+
+def row_dead(r):
+    c = r.client()
+    c.begin("work", queues=[r.queue])
+    task = c.ask("submit", queue=r.queue, payload={"fail": "no paper"}, max_attempts=1)["task"]
+    e = r.raises("the wait", lambda: c.ask("wait_task", task=task, timeout_s=20), kind="task", code="dead")
+    r.claim(e and "no paper" in e.detail, f"{e}")
+
+
+def row_tokens(r):
+    for token in ("wrong", None):
+        before = len(r.proxy.asked)
+        c = r.client(token=token)
+        r.raises(f"token {token}", lambda c=c: c.ask("submit", queue=r.queue, payload={}), kind="api", status=401)
+        r.claim(len(r.proxy.asked) == before + 1, "asked again")
+
+
+def row_stream_of_call(r):
+    class Target(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_):
+            pass
+
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain")
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for i in range(4):
+                self.wfile.write(b"6\r\npiece%d\r\n" % i)
+                self.wfile.flush()
+                time.sleep(0.3)
+            if self.path.startswith("/whole"):
+                self.wfile.write(b"0\r\n\r\n")
+            else:
+                self.close_connection = True
+                self.connection.close()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Target)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        r.cluster.operate("PUT", "/v1/admin/endpoints/" + r.queue, {
+            "url": f"http://127.0.0.1:{server.server_port}", "allow": ["127.0.0.0/8"]})
+        time.sleep(2)  # until task nodes know it: there is no way to ask
+        c = r.client()
+        asked = c.begin("call", endpoint=r.queue, path="/whole")
+        first = asked.wait_for(lambda e: "piece0" in e["piece"])
+        r.claim("piece3" not in first["piece"], "it came as a whole")
+        r.claim(asked.result(15)["status"] == 200, "status")
+        r.claim("".join(e["piece"] for e in asked.events) == "piece0piece1piece2piece3", f"{asked.events}")
+        r.raises("one that breaks off", lambda: c.ask("call", endpoint=r.queue, path="/half"), kind="network")
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+# ---- workers ----------------------------------------------------------------------------------
+
+
+def done(r, tasks, seconds=20):
+    r.until(lambda: all(r.task(t)["state"] == "succeeded" for t in tasks), seconds,
+            f"not done: {[r.task(t) for t in tasks][:2]}")
+
+
+def many(r, n, payload):
+    rows = r.client(routers=[r.cluster.routers[1]]).ask("submit_many", queue=r.queue, rows=[{"payload": payload(i)} for i in range(n)])
+    return [x["task"] for x in rows]
+
+
+def once(r, coroutines):
+    tasks = many(r, 200, lambda i: {"ms": 2, "result": i})
+    c = r.client()
+    work = c.begin("work", queues=[r.queue], concurrency=4, coroutines=coroutines)
+    r.until(lambda: sum(e["what"] == "succeeded" for e in work.events) == 200, 20, "not all are done")
+    running = most = 0
+    for e in work.events:
+        running += (e["what"] == "started") - (e["what"] == "succeeded")
+        most = max(most, running)
+    r.claim(most <= 4, f"{most} at a time")
+    c.ask("stop", work=work.id)
+    done(r, tasks[::20])
+    started = [e["task"] for e in work.events if e["what"] == "started"]
+    r.claim(sorted(started) == sorted(tasks), "some began twice")
+    r.claim(r.task(tasks[7])["result"] == 7, "another result")
+    takes = [json.loads(q.body)["n"] for q in r.proxy.those("POST", "/take$")]
+    r.claim(max(takes) <= 4, f"it takes {max(takes)}, more than it can begin")
+
+
+def row_work_once(r):
+    once(r, False)
+
+
+def row_work_coroutines(r):
+    once(r, True)
+
+
+def row_work_extends(r):
+    c = r.client()
+    work = c.begin("work", queues=[r.queue], lease_s=1)
+    task = r.submit({"ms": 3000, "result": 1})
+    done(r, [task])
+    r.claim(r.task(task)["attempts"] == 1, f"{r.task(task)}")
+    r.claim(any(e["what"] == "extended" for e in work.events), "nobody heard of it")
+
+
+def row_work_lost(r):
+    c = r.client()
+    work = c.begin("work", queues=[r.queue], lease_s=1, concurrency=1)
+    task = r.submit({"ms": 2500})
+    work.wait_for(lambda e: e["what"] == "started")
+    c.ask("cancel", task=task, force=True)
+    work.wait_for(lambda e: e["what"] == "lost" and e["task"] == task)
+    done(r, [r.submit({"result": 1})])
+    r.claim(not any(e["what"] == "succeeded" and e["task"] == task for e in work.events), "it counts as done")
+    r.claim(r.task(task)["state"] == "cancelled", f"{r.task(task)}")
+
+
+def row_work_again(r):
+    task = r.submit({"result": 1})
+    r.proxy.rule("POST", "/take$", drop_answer())
+    work = r.client().begin("work", queues=[r.queue], lease_s=2)
+    done(r, [task])
+    started = [e for e in work.events if e["what"] == "started"]
+    r.claim([e["attempt"] for e in started] == [2], f"{started}")
+
+
+def row_work_ack_lost(r):
+    r.proxy.rule("POST", "/settle$", drop_answer())
+    work = r.client().begin("work", queues=[r.queue], lease_s=5)
+    task = r.submit({"result": 1})
+    done(r, [task])
+    r.until(lambda: r.proxy.count("POST", "/settle$") >= 2, text="it is not repeated")
+    r.claim(r.task(task)["attempts"] == 1, f"{r.task(task)}")
+    r.claim(not any(e["what"] == "lost" for e in work.events), "the repeat counts as lost")
+
+
+def row_work_throws(r):
+    c = r.client()
+    work = c.begin("work", queues=[r.queue])
+    task = c.ask("submit", queue=r.queue, payload={"fail": "no\npaper", "times": 1, "result": 2}, retry={"min": "100ms"})["task"]
+    done(r, [task])
+    seen = r.task(task)
+    r.claim("no paper" in seen["history"][0]["reason"] and seen["attempts"] == 2, f"{seen}")
+    r.claim([e["what"] for e in work.events if e["what"] in ("failed", "succeeded")] == ["failed", "succeeded"], f"{work.events}")
+
+
+def row_work_nack(r):
+    r.client().begin("work", queues=[r.queue])
+    task = r.submit({"nack": "later", "delay": "2s", "times": 1, "result": 1})
+    done(r, [task])
+    first, last = r.task(task)["history"][0], r.task(task)["history"][-1]
+    r.claim(first["end"] == "nack" and first["reason"] == "later", f"{first}")
+    r.claim(last["started_at"] - first["ended_at"] >= 1.9, f"{first}, {last}")
+
+
+def row_work_drains(r):
+    tasks = [r.submit({"ms": 1500, "result": i}) for i in range(6)]
+    c = r.client()
+    work = c.begin("work", queues=[r.queue], concurrency=2)
+    r.until(lambda: sum(e["what"] == "started" for e in work.events) == 2)
+    c.process.send_signal(signal.SIGTERM)
+    r.claim(c.process.wait(15) == 0, "it does not end well")
+    states = sorted(r.task(t)["state"] for t in tasks)
+    r.claim(states == ["succeeded"] * 2 + ["waiting"] * 4, f"{states}")
+
+
+def row_work_gives_back(r):
+    task = r.submit({"ms": 20000, "result": 1})
+    c = r.client()
+    work = c.begin("work", queues=[r.queue], lease_s=30)
+    work.wait_for(lambda e: e["what"] == "started")
+    c.ask("stop", work=work.id, drain_s=0.3)
+    seen = r.task(task)
+    r.claim(seen["state"] in ("waiting", "retrying") and seen["history"][0]["end"] == "nack", f"{seen}")
+
+
+def row_work_queues(r):
+    tasks = [r.submit({"result": q}, queue=f"{r.queue}/{q}") for q in "abc"]
+    r.client().begin("work", queues=[f"{r.queue}/{q}" for q in "abc"])
+    done(r, tasks)
+    r.claim([r.task(t)["result"] for t in tasks] == ["a", "b", "c"], "results")
+
+
+def row_webhooks(r):
+    c = r.client()
+    old, new = b"o" * 24, b"n" * 32
+    keys = ["whsec_" + base64.b64encode(k).decode() for k in (new, old)]
+    now = int(time.time())
+
+    def signed(key, body=b'{"a":1}', at=now):
+        mac = hmac.new(key, f"id7.{at}.".encode() + body, hashlib.sha256).digest()
+        return {"webhook-id": "id7", "webhook-timestamp": str(at), "webhook-signature": "v1," + base64.b64encode(mac).decode()}
+    for k in (old, new):
+        r.claim(c.ask("webhook", keys=keys, headers=signed(k), body='{"a":1}') == "id7", "a good one")
+    for what, headers, body in (("a changed body", signed(new), '{"a":2}'), ("another key", signed(b"x" * 24), '{"a":1}'),
+                                ("an old call", signed(new, at=now - 600), '{"a":1}'), ("no signature", {}, '{"a":1}')):
+        r.raises(what, lambda h=headers, b=body: c.ask("webhook", keys=keys, headers=h, body=b), kind="signature")
+
+
+# ---- alone --------------------------------------------------------------------------------------
+
+
+def row_router_dies(r):
+    c = r.client(routers=list(r.cluster.routers))
+    asked = c.begin("wait_pass", queue=r.queue)
+    asked.wait_for(waits)
+    time.sleep(0.3)  # it listens by now
+    for i in range(2):
+        os.kill(r.cluster.pid(f"router.{i}"), signal.SIGKILL)
+        r.until(lambda: up(r), 20, "the router does not come back")
+    r.order("resume")
+    r.claim(asked.result(20)["pass"], "it gets its pass")
+    places = [e["position"] for e in asked.events if e["position"] is not None]
+    r.claim(places == sorted(places, reverse=True), f"places grew: {places}")
+    r.claim(len({e["token"] for e in asked.events}) == 1, "it joined again")
+
+
+def up(r):
+    try:
+        return all(r.cluster.http("GET", f"{x}/readyz") or True for x in r.cluster.routers)
+    except OSError:
+        return False
+
+
+def row_task_node_dies(r):
+    tasks = many(r, 200, lambda i: {"ms": 20, "result": i})
+    work = r.client(routers=list(r.cluster.routers)).begin("work", queues=[r.queue], concurrency=8, lease_s=4)
+    r.until(lambda: sum(e["what"] == "succeeded" for e in work.events) > 40)
+    os.kill(r.cluster.pid("task.0"), signal.SIGKILL)
+
+    def over():
+        try:
+            return all(r.task(t)["state"] == "succeeded" for t in tasks)
+        except OSError:
+            return False
+    r.until(over, 30, "not all are done")
+    r.claim(all(r.task(t)["result"] == i for i, t in enumerate(tasks)), "another result")
+
+
+__all__ = [n for n in dir() if n.startswith("row_")] + ["PAUSED", "LONG", "drop"]

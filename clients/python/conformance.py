@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""conformance.py: the Python client behind the line protocol of clients/conformance/README.md."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import segq  # noqa: E402
+
+KINDS = ((segq.PassInvalid, "pass"), (segq.SignatureInvalid, "signature"), (segq.TaskFailed, "task"),
+         (segq.DeadlineExceeded, "deadline"), (segq.Cancelled, "cancelled"), (segq.NetworkError, "network"),
+         (segq.ApiError, "api"))
+
+
+class Adapter:
+    def __init__(self):
+        self.out, self.workers, self.client = threading.Lock(), {}, None
+
+    def say(self, **line):
+        with self.out:
+            sys.stdout.write(json.dumps(line) + "\n")
+            sys.stdout.flush()
+
+    def do(self, n, verb, a):
+        try:
+            self.say(id=n, ok=getattr(self, "do_" + verb)(n, **a))
+        except Exception as e:
+            kind = next((k for c, k in KINDS if isinstance(e, c)), "other")
+            self.say(id=n, error={"kind": kind, "type": type(e).__name__, "status": getattr(e, "status", None),
+                                  "code": getattr(e, "code", ""), "reason": getattr(e, "reason", None),
+                                  "detail": str(e)})
+
+    # ---- what rows ask for ----
+
+    def do_open(self, n, routers, token=None, timeout_s=10, retry_for_s=60):
+        self.client = segq.Client(routers, token, timeout=timeout_s, retry_for=retry_for_s)
+
+    def do_wait_pass(self, n, queue, timeout_s=None, **options):
+        line = self.client.line(queue, **options)
+        with segq.Scope(timeout_s):
+            t = line.wait(lambda t: self.say(id=n, event={
+                "token": t.token, "state": t.state, "position": t.position, "eta_s": t.eta_s}))
+        return {"token": t.token, "pass": t.pass_}
+
+    def do_poll(self, n, token):
+        t = self.client.line("", token=token).poll()
+        return {"state": t.state, "position": t.position, "pass": t.pass_}
+
+    def do_leave(self, n, token):
+        self.client.line("", token=token).leave()
+
+    def do_check_pass(self, n, queue, token):
+        return segq.Gate(self.client, queue).check(token)._asdict()
+
+    def do_verify_pass(self, n, queue, token):
+        return segq.Gate(self.client, queue).verify(token)._asdict()
+
+    def do_claim(self, n, secret, kid=None, members=None):
+        return segq.sign_claim(secret, kid=kid, **(members or {}))
+
+    def do_submit(self, n, queue, payload=None, **members):
+        t = self.client.submit(queue, payload, **members)
+        return {"task": t.token, "state": t.state}
+
+    def do_submit_many(self, n, queue, rows):
+        return [{"status": r.status, "task": r.task, "code": r.error.code if r.error else None}
+                for r in self.client.submit_many(queue, rows)]
+
+    def do_wait_task(self, n, task, timeout_s=None):
+        t = self.client.wait(task, timeout_s)
+        return {"state": t.state, "result": t.result}
+
+    def do_look(self, n, task):
+        return self.client.look(task).raw
+
+    def do_cancel(self, n, task, force=False):
+        return self.client.cancel(task, force=force)
+
+    def do_call(self, n, endpoint, path, method="GET"):
+        with self.client.call(endpoint, path, method=method) as s:
+            for piece in s.pieces():
+                self.say(id=n, event={"piece": piece.decode()})
+            return {"status": s.status}
+
+    def do_webhook(self, n, keys, headers, body):
+        return segq.Webhook(keys).verify(headers, body)
+
+    def do_work(self, n, queues, concurrency=4, lease_s=30, coroutines=False):
+        def tell(name, job, info):
+            self.say(id=n, event={"what": name, "task": job and job.token, "attempt": job and job.attempt})
+
+        def handle(job):
+            p = job.payload
+            if p.get("fail") and job.attempt <= p.get("times", 99):
+                raise ValueError(p["fail"])
+            if p.get("nack") and job.attempt <= p.get("times", 99):
+                raise segq.Nack(p["nack"], p.get("delay"))
+            return p.get("result")
+
+        def plain(job):
+            time.sleep(job.payload.get("ms", 0) / 1000)
+            return handle(job)
+
+        async def coroutine(job):
+            await asyncio.sleep(job.payload.get("ms", 0) / 1000)
+            return handle(job)
+        w = segq.Worker(self.client, queues, coroutine if coroutines else plain, concurrency=concurrency,
+                        lease_s=lease_s, wait_s=1, on_event=tell)
+        self.workers[n] = w
+        w.run(signals=False)
+
+    def do_stop(self, n, work, drain_s=10):
+        self.workers[work].stop(drain_s)
+        self.workers[work].join()
+
+    def stop_all(self, *_):
+        """SIGTERM: workers drain, and the program ends."""
+        for w in self.workers.values():
+            w.stop(10)
+
+        def end():
+            for w in list(self.workers.values()):
+                w.join()
+            os._exit(0)
+        threading.Thread(target=end).start()
+
+
+def main():
+    adapter = Adapter()
+    logging.getLogger("segq").setLevel(logging.CRITICAL)  # handlers throw since rows say so
+    signal.signal(signal.SIGTERM, adapter.stop_all)
+    for line in sys.stdin:
+        a = json.loads(line)
+        threading.Thread(target=adapter.do, args=(a.pop("id"), a.pop("do"), a), daemon=True).start()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""People in line: join, be told of the place, get the pass.
+
+    with Client(["https://q1.example", "https://q2.example"]) as client:
+        line = client.line("login", token=saved)     # saved: None, or of an earlier run
+        for ticket in line:                          # at each news, until it is let in
+            print(ticket.position, ticket.eta_s)     # save line.token
+        login(line.ticket.pass_)
+
+It is told by events where a router has room for that, and polls as it is told otherwise. A router
+that dies costs nothing: the place is kept, and another router knows it.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+import uuid
+from typing import Any, Callable, Dict, Generator, Iterator, Mapping, NamedTuple, Optional
+from urllib.parse import quote
+
+from .errors import NetworkError, TooFast, Unavailable, error_of
+from .scope import current
+from .transport import Transport
+
+FIRST_S = 5.0    # for the first event
+LATE_S = 3.0     # so late a beat may be
+QUIET_S = 90.0   # a router says the place anew sooner, or after the told interval
+DEAF_S = 60.0    # then it tries to listen again
+
+
+class Ticket(NamedTuple):
+    """A place, as last heard. `raw` has all members of the answer."""
+    token: str
+    queue: str
+    lane: str
+    state: str                      # "waiting", "admitted"
+    position: Optional[int]         # None: not known at the moment
+    position_capped: bool           # "5000+"
+    total: int
+    eta_s: Optional[int]
+    eta_reason: Optional[str]
+    poll_after_s: float
+    message: Optional[str]          # the operator's notice
+    pass_: Optional[str]            # when admitted
+    pass_expires_at: Optional[int]  # Unix seconds
+    raw: Mapping[str, Any]
+
+    @property
+    def admitted(self) -> bool:
+        return self.state == "admitted"
+
+
+def ticket_of(said: Any) -> Ticket:
+    """NetworkError: what came is none."""
+    try:
+        return Ticket(
+            said["token"], said["queue"], said["lane"], said["state"], said["position"],
+            bool(said.get("position_capped")), said["total"], said["eta_s"], said.get("eta_reason"),
+            said["poll_after_ms"] / 1000, said.get("message"), said.get("pass"),
+            said.get("pass_expires_at"), said)
+    except (KeyError, TypeError) as e:
+        raise NetworkError(f"an answer that is no ticket: {str(said)[:60]}") from e
+
+
+class Line:
+    """One place in one queue. Iterate over it, or wait(). Not for two threads at once, but leave()."""
+
+    def __init__(self, transport: Transport, queue: str, *, token: Optional[str] = None,
+                 subject: Optional[str] = None, client: str = "game", lane: Optional[str] = None,
+                 claim: Optional[str] = None, events: bool = True,
+                 on_trouble: Optional[Callable[[str], None]] = None) -> None:
+        self.queue, self.token = queue, token
+        self.ticket: Optional[Ticket] = None
+        self.trouble = ""  # "offline", "busy": no answer at the moment; the place is kept
+        self._t, self._events, self._on_trouble = transport, events, on_trouble
+        body = {"client": client, "subject": subject, "lane": lane, "claim": claim}
+        self._body = json.dumps({k: v for k, v in body.items() if v is not None}).encode()
+        self._key = uuid.uuid4().hex
+        self._deaf = 0.0
+        self._id = ""
+
+    # ---- what callers use ----
+
+    def join(self) -> Ticket:
+        """Takes the place, or finds it again. `Forbidden`, `NotFound`: it cannot join."""
+        if self.token:
+            return self.poll()
+        path = f"/v1/queues/{quote(self.queue, safe='')}/tickets"
+        headers = {"Content-Type": "application/json", "Idempotency-Key": self._key, "Authorization": ""}
+        return self._heard(self._until(lambda r: self._t.judge(
+            self._t.once(r, "POST", path, self._body, headers))))
+
+    def poll(self) -> Ticket:
+        """Asks once; also tells segq that somebody still waits. `TicketGone`: it is over."""
+        return self._heard(self._until(lambda r: self._t.judge(
+            self._t.once(r, "GET", self._path(), None, {"Authorization": ""}))))
+
+    def leave(self) -> None:
+        """Gives the place up, or ends the session."""
+        if self.token:
+            self._t.call("DELETE", self._path(), headers={"Authorization": ""})
+
+    def wait(self, on_ticket: Optional[Callable[[Ticket], Any]] = None) -> Ticket:
+        """Returns when it is let in, with the pass."""
+        for t in self:
+            if on_ticket is not None:
+                on_ticket(t)
+        assert self.ticket is not None
+        return self.ticket
+
+    def __iter__(self) -> Iterator[Ticket]:
+        t = self.join()
+        while True:
+            yield t
+            if t.admitted:
+                return
+            pause = t.poll_after_s
+            if self._events and time.monotonic() >= self._deaf:
+                try:
+                    pause = yield from self._listen(t)
+                except (NetworkError, Unavailable, TooFast) as e:
+                    self._t.rotate(self._t.routers[0])
+                    pause = getattr(e, "retry_after", None) or 0.0
+                if self.ticket is not None and self.ticket.admitted:
+                    return
+            current().sleep(pause)
+            t = self.poll()
+
+    # ---- within ----
+
+    def _path(self) -> str:
+        return f"/v1/tickets/{quote(self.token or '', safe='')}"
+
+    def _until(self, ask: Callable[[str], Any]) -> Any:
+        return self._t.until_answered(lambda r: ticket_of(ask(r)), trouble=self._say)
+
+    def _say(self, why: str) -> None:
+        if why != self.trouble:
+            self.trouble = why
+            if self._on_trouble is not None:
+                self._on_trouble(why)
+
+    def _heard(self, t: Ticket) -> Ticket:
+        self.token, self.ticket = t.token, t
+        return t
+
+    def _be_deaf(self, seconds: float) -> None:
+        self._deaf = time.monotonic() + seconds * (1 + random.random())
+
+    def _listen(self, t: Ticket) -> Generator[Ticket, None, float]:
+        """News by events, until there are none; returns how long to wait before a poll."""
+        headers: Dict[str, str] = {"Accept": "text/event-stream", "Authorization": ""}
+        if self._id:
+            headers["Last-Event-ID"] = self._id
+        router, heard = self._t.routers[0], False
+        with self._t.stream(router, "GET", self._path() + "/events", None, headers) as s:
+            if s.status != 200:
+                a = s.read()
+                if a.status >= 400:
+                    self._t.judge(a)
+                self._be_deaf(float(a.headers.get("retry-after") or DEAF_S))
+                return t.poll_after_s
+            s.patience = FIRST_S
+            place_by = time.monotonic() + QUIET_S
+            try:
+                for name, data, last in s.events():
+                    if name == "message":
+                        t = self._heard(ticket_of(json.loads(data)))
+                        heard, self._id = True, last
+                        place_by = time.monotonic() + max(QUIET_S, 2 * t.poll_after_s)
+                        self._say("")
+                        yield t
+                        if t.admitted:
+                            return 0.0
+                    elif name == "beat":
+                        s.patience = float(data) / 1000 + LATE_S
+                        if time.monotonic() > place_by:  # beats without places: its node is away
+                            return 0.0
+                    elif name == "gone":
+                        raise error_of(410, json.loads(data))
+                    elif name == "away":
+                        self._t.rotate(router)
+                        return float(json.loads(data)["poll_after_ms"]) / 1000
+            except (NetworkError, ValueError, KeyError):
+                pass
+        self._t.rotate(router)
+        if not heard:  # something on the way buffers
+            self._be_deaf(DEAF_S)
+            return 0.0
+        return random.random() * max(t.poll_after_s, FIRST_S)  # all who were told at once come apart

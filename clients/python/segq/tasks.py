@@ -1,0 +1,302 @@
+"""Requests in line: submit tasks, wait for their results, look, cancel; schedules; calls.
+
+    with Client("https://q1.example", token=TOKEN) as client:
+        task = client.submit("images", {"prompt": "a cat"}, key="tenant7")
+        print(client.wait(task).result)
+
+A submission without a name gets an Idempotency-Key, so that one whose answer was lost is repeated
+and still is one task.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import datetime
+import time
+import uuid
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
+from urllib.parse import quote
+
+from .errors import ApiError, NetworkError, TaskFailed, Unavailable, error_of
+from .scope import Scope, current
+from .transport import Answer, Backoff, Stream, Transport
+
+Span = Union[str, int, float, datetime.timedelta]
+FINAL = ("succeeded", "dead", "cancelled", "expired")
+BATCH = 1000
+WAIT_S = 20  # of one question that waits
+
+# The trace context (W3C, `traceparent`) of what is done now: a worker sets it around a handler,
+# submissions and calls hand it on.
+traceparent: "contextvars.ContextVar[Optional[str]]" = contextvars.ContextVar("segq_trace", default=None)
+
+
+class Task(NamedTuple):
+    """A task, as last heard. `raw` has all members of the answer."""
+    token: str
+    state: str
+    raw: Mapping[str, Any]
+
+    @property
+    def over(self) -> bool:
+        return self.state in FINAL
+
+    @property
+    def result(self) -> Any:
+        """Its JSON; None if there is none, or if it is long or no JSON: client.result()."""
+        return self.raw.get("result")
+
+    @property
+    def position(self) -> Optional[int]:
+        return self.raw.get("position")
+
+    @property
+    def eta_s(self) -> Optional[int]:
+        return self.raw.get("eta_s")
+
+
+class Row(NamedTuple):
+    """What became of one row of a batch."""
+    status: int
+    task: Optional[str]
+    error: Optional[ApiError]
+
+
+TaskLike = Union[Task, str]
+
+
+def span(v: Optional[Span]) -> Optional[Union[str, float]]:
+    """A time as segq reads it: seconds, or "30s"."""
+    return v.total_seconds() if isinstance(v, datetime.timedelta) else v
+
+
+def _task_of(said: Any) -> Task:
+    if not isinstance(said, dict) or not said.get("task"):
+        raise NetworkError(f"an answer that is no task: {str(said)[:60]}")
+    return Task(said["task"], said.get("state") or "", said)
+
+
+def _token(task: TaskLike) -> str:
+    return quote(task.token if isinstance(task, Task) else task, safe="")
+
+
+def _q(name: str) -> str:
+    return quote(name, safe="")
+
+
+def _given(**members: Any) -> Dict[str, Any]:
+    return {k: v for k, v in members.items() if v is not None}
+
+
+def task_body(payload: Any = None, *, name: Optional[str] = None, key: Optional[str] = None,
+              priority: Optional[int] = None, delay: Optional[Span] = None, at: Optional[float] = None,
+              order: Optional[int] = None, cost: Optional[int] = None, ttl: Optional[Span] = None,
+              unique: Optional[Union[str, Mapping[str, Any]]] = None,
+              labels: Optional[Sequence[str]] = None, max_attempts: Optional[int] = None,
+              retry: Optional[Mapping[str, Any]] = None, result: Optional[str] = None,
+              path: Optional[str] = None, method: Optional[str] = None,
+              headers: Optional[Mapping[str, str]] = None, body: Optional[str] = None,
+              body_json: Any = None, body_base64: Optional[str] = None,
+              claim: Optional[str] = None) -> Dict[str, Any]:
+    """A submission (TaskSubmit of proto/openapi.yaml): a row of submit_many(), the task of a
+    schedule. `path` and what follows: of a queue that has an endpoint, in place of the payload.
+    The trace context goes into those headers, or into a payload that is an object."""
+    trace = traceparent.get()
+    if trace and path is not None and not any(h.lower() == "traceparent" for h in headers or ()):
+        headers = {**(headers or {}), "traceparent": trace}
+    elif trace and isinstance(payload, dict):
+        payload = {"traceparent": trace, **payload}
+    out = _given(name=name, key=key, priority=priority, delay=span(delay), at=at, order=order, cost=cost,
+                 ttl=span(ttl), labels=None if labels is None else list(labels), result=result,
+                 unique={"key": unique} if isinstance(unique, str) else unique, retry=retry,
+                 max_attempts=max_attempts, path=path, method=method, headers=headers, body=body,
+                 body_json=body_json, body_base64=body_base64, claim=claim)
+    if path is None:
+        out["payload"] = payload
+    return out
+
+
+class Tasks:
+    """The part of Client that is about tasks."""
+
+    transport: Transport
+
+    # ---- submit ----
+
+    def submit(self, queue: str, payload: Any = None, *, idempotency_key: Optional[str] = None,
+               wait: Optional[float] = None, **members: Any) -> Task:
+        """One task; `members` as of task_body(). wait: the answer comes with the result, or after so
+        many seconds."""
+        body = task_body(payload, **members)
+        headers = {}
+        if idempotency_key or not (body.get("name") or body.get("claim")):
+            headers["Idempotency-Key"] = idempotency_key or uuid.uuid4().hex
+        if wait is not None:
+            headers["Prefer"] = f"wait={int(wait)}"
+        return _task_of(self.transport.call(
+            "POST", f"/v1/queues/{_q(queue)}/tasks", body, headers=headers,
+            timeout=self.transport.timeout + (wait or 0)))
+
+    def submit_many(self, queue: str, rows: Iterable[Mapping[str, Any]]) -> List[Row]:
+        """Many, 1000 in a request: rows as task_body() makes them. Their outcomes in that order; rows
+        that were put off are asked again as long as `retry_for` says."""
+        bodies = [dict(r) for r in rows]
+        for b in bodies:
+            if not b.get("name"):
+                b.setdefault("idempotency_key", uuid.uuid4().hex)
+        out: List[Row] = []
+        for i in range(0, len(bodies), BATCH):
+            out += self._rows(f"/v1/queues/{_q(queue)}/tasks/batch", bodies[i:i + BATCH])
+        return out
+
+    def _rows(self, path: str, bodies: List[Dict[str, Any]]) -> List[Row]:
+        out: List[Optional[Row]] = [None] * len(bodies)
+        todo, backoff = list(range(len(bodies))), Backoff()
+        end = time.monotonic() + self.transport.retry_for
+        while todo:
+            said = self.transport.call("POST", path, [bodies[i] for i in todo])
+            if not isinstance(said, list) or len(said) != len(todo):
+                raise NetworkError("an answer that is no list of outcomes")
+            for i, row in zip(todo, said):
+                status = row.get("status", 0)
+                error = error_of(status, row, row.get("retry_after_s")) if status >= 400 else None
+                out[i] = Row(status, row.get("task"), error)
+            todo = [i for i in todo if isinstance(out[i].error, Unavailable)]  # type: ignore[union-attr]
+            pause = backoff.next()
+            if time.monotonic() + pause > end:
+                break
+            if todo:
+                current().sleep(pause)
+        return [r for r in out if r is not None]
+
+    # ---- look ----
+
+    def look(self, task: TaskLike) -> Task:
+        return _task_of(self.transport.call("GET", f"/v1/tasks/{_token(task)}"))
+
+    def look_by_name(self, queue: str, name: str) -> Task:
+        return _task_of(self.transport.call("GET", f"/v1/queues/{_q(queue)}/tasks/{_q(name)}"))
+
+    def count(self, queue: str) -> Mapping[str, Any]:
+        """How many wait, and how long one that is submitted now would (TaskCount)."""
+        return self.transport.call("GET", f"/v1/queues/{_q(queue)}/tasks")
+
+    def wait(self, task: TaskLike, timeout: Optional[float] = None) -> Task:
+        """Until it is over. TaskFailed: without success; DeadlineExceeded: not in time."""
+        with Scope(timeout):
+            while True:
+                left = current().left()
+                n = WAIT_S if left is None else max(0, min(WAIT_S, int(left)))
+                t = _task_of(self.transport.call(
+                    "GET", f"/v1/tasks/{_token(task)}", headers={"Prefer": f"wait={n}"},
+                    timeout=self.transport.timeout + n, retry_for=float("inf")))
+                if t.state == "succeeded":
+                    return t
+                if t.over:
+                    raise TaskFailed(t.raw)
+                if not n:
+                    current().sleep(0.5)
+
+    def result(self, task: TaskLike, *, ack: bool = False) -> Optional[Answer]:
+        """Its result, byte for byte (`.body`, `.json()`); None: it is not over. ack: deletes it."""
+        a = self.transport.call("GET", f"/v1/tasks/{_token(task)}/result" + ("?ack=1" if ack else ""), raw=True)
+        return None if a.status == 202 else a
+
+    # ---- change ----
+
+    def cancel(self, task: TaskLike, *, force: bool = False) -> Mapping[str, Any]:
+        """After the answer no attempt begins; force: the one that runs is over, too."""
+        return self.transport.call("DELETE", f"/v1/tasks/{_token(task)}" + ("?force=1" if force else ""))
+
+    def cancel_by_name(self, queue: str, name: str, *, force: bool = False) -> Mapping[str, Any]:
+        return self.transport.call(
+            "DELETE", f"/v1/queues/{_q(queue)}/tasks/{_q(name)}" + ("?force=1" if force else ""))
+
+    def change(self, task: TaskLike, *, order: Optional[int] = None, delay: Optional[Span] = None,
+               at: Optional[float] = None, priority: Optional[int] = None,
+               labels: Optional[Sequence[str]] = None) -> Task:
+        """Of a task that has not begun; labels also of one that runs."""
+        return _task_of(self.transport.call("PATCH", f"/v1/tasks/{_token(task)}", _given(
+            order=order, delay=span(delay), at=at, priority=priority,
+            labels=None if labels is None else list(labels))))
+
+    # ---- schedules ----
+
+    def put_schedule(self, queue: str, name: str, task: Mapping[str, Any], *, cron: Optional[str] = None,
+                     every: Optional[Span] = None, **members: Any) -> Mapping[str, Any]:
+        """members: zone, jitter, overlap, catch_up, catch_up_max, from_, until, paused."""
+        body = _given(cron=cron, every=span(every), task=dict(task),
+                      **{k.rstrip("_"): span(v) for k, v in members.items()})
+        return self.transport.call("PUT", f"/v1/schedules/{_q(queue)}/{_q(name)}", body)
+
+    def schedule(self, queue: str, name: str) -> Mapping[str, Any]:
+        return self.transport.call("GET", f"/v1/schedules/{_q(queue)}/{_q(name)}")
+
+    def schedules(self, queue: str) -> List[Mapping[str, Any]]:
+        return self.transport.call("GET", f"/v1/schedules/{_q(queue)}/")["schedules"]
+
+    def run_schedule(self, queue: str, name: str, *, idempotency_key: Optional[str] = None) -> Mapping[str, Any]:
+        return self.transport.call(
+            "POST", f"/v1/schedules/{_q(queue)}/{_q(name)}/run",
+            headers={"Idempotency-Key": idempotency_key or uuid.uuid4().hex})
+
+    def delete_schedule(self, queue: str, name: str) -> None:
+        self.transport.call("DELETE", f"/v1/schedules/{_q(queue)}/{_q(name)}")
+
+    # ---- calls ----
+
+    def call(self, endpoint: str, path: str, body: Optional[bytes] = None, *, method: str = "POST",
+             headers: Optional[Mapping[str, str]] = None, wait: Optional[float] = None,
+             cost: Optional[int] = None, timeout: float = 600.0, base: str = "/v1/call") -> Stream:
+        """A request to an endpoint, when its turn has come: the answer as it comes, whatever its
+        status. Use it as a context manager; `pieces()`, `lines()`, `events()`, or `read()` for all.
+        segq's own refusals are raised. Not repeated, but where segq says that nothing was done: give
+        an Idempotency-Key, and repeat it yourself. base: "/v1/route" where `endpoint` is a route."""
+        all_headers = dict(headers or {})
+        small = {h.lower() for h in all_headers}
+        if "authorization" in small and self.transport.token:
+            all_headers["segq-token"] = self.transport.token  # theirs is the target's
+        if traceparent.get() and "traceparent" not in small:
+            all_headers["traceparent"] = str(traceparent.get())
+        if wait is not None:
+            all_headers["Prefer"] = f"wait={int(wait)}"
+        if cost is not None:
+            all_headers["segq-cost"] = str(cost)
+        end, backoff = time.monotonic() + self.transport.retry_for, Backoff()
+        while True:
+            router = self.transport.routers[0]
+            s = self.transport.stream(router, method, f"{base}/{_q(endpoint)}/{path.lstrip('/')}", body,
+                                      all_headers, timeout)
+            if s.status < 400 or "segq-status" in s.headers:
+                return s
+            try:
+                self.transport.judge(s.read())
+            except Unavailable as e:
+                pause = backoff.next(e.retry_after)
+                if e.code != "queue_unavailable" or time.monotonic() + pause > end:
+                    raise
+                self.transport.rotate(router)
+                current().sleep(pause)
+
+
+class Operator:
+    """The few calls of operators that programs make: at queuemng, with an admin token."""
+
+    def __init__(self, admin: str, token: str, **options: Any) -> None:
+        self.transport = Transport(admin, token, **options)
+
+    def redrive(self, task: TaskLike) -> Mapping[str, Any]:
+        """A dead task waits again, with all of its attempts."""
+        return self.transport.call("POST", f"/v1/admin/tasks/{_token(task)}/redrive")
+
+    def redrive_all(self, queue: str, rate: Optional[float] = None) -> Mapping[str, Any]:
+        """All dead tasks of a queue, at most `rate` a second."""
+        at_most = "" if rate is None else f"?rate_per_s={rate}"
+        return self.transport.call("POST", f"/v1/admin/task-queues/{_q(queue)}/tasks/redrive{at_most}")
+
+    def discard(self, task: TaskLike) -> Mapping[str, Any]:
+        """Deletes a task that is over, and its result."""
+        return self.transport.call("POST", f"/v1/admin/tasks/{_token(task)}/discard")
+
+    def close(self) -> None:
+        self.transport.close()

@@ -1,0 +1,666 @@
+#!/usr/bin/env python3
+"""test_client.py: the Python client beside servers that do as they are told (fake.py). What the real
+cluster does is clients/conformance. The last line is "test_client: N passed, M failed"."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import unittest
+from unittest import mock
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from fake import Fake, Signer, answer, b64, problem  # noqa: E402
+
+import segq  # noqa: E402
+from segq import ed25519  # noqa: E402
+from segq.errors import error_of  # noqa: E402
+from segq.transport import Backoff, Transport  # noqa: E402
+
+TICKET = {"token": "T1", "queue": "login", "lane": "default", "state": "waiting", "position": 5, "total": 9,
+          "eta_s": 3, "poll_after_ms": 50, "segment": 1}
+IN = {**TICKET, "state": "admitted", "position": 0, "pass": "P", "pass_expires_at": 1}
+
+
+def quick():
+    """No pauses but those that segq told."""
+    return mock.patch.object(Backoff, "next", lambda self, told=None: setattr(self, "fails", self.fails + 1) or told or 0.01)
+
+
+class Bytes(unittest.TestCase):
+    """One answer, as it comes over a connection."""
+
+    def get(self, *script, **options):
+        with Fake(*script) as f, segq.Client(f.url, **{"retry_for": 0, **options}) as c:
+            return c.transport.call("GET", "/x"), f
+
+    def test_connection_is_kept(self):
+        with Fake(answer(200, 1), answer(200, 2), answer(200, 3, Connection="close"), answer(200, 4)) as f:
+            with segq.Client(f.url) as c:
+                self.assertEqual([c.transport.call("GET", "/") for _ in range(4)], [1, 2, 3, 4])
+            self.assertEqual(f.connections, 2)
+
+    def test_connection_that_was_closed_meanwhile_is_no_failure(self):
+        with Fake(answer(200, 1) + b"<cut>", answer(200, 2)) as f, segq.Client(f.url, retry_for=0) as c:
+            self.assertEqual(c.transport.call("GET", "/"), 1)
+            time.sleep(0.05)
+            self.assertEqual(c.transport.call("GET", "/"), 2)
+
+    def test_chunks(self):
+        said, _ = self.get(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n[1,\r\n2;x=y\r\n2]\r\n0\r\nT: x\r\n\r\n")
+        self.assertEqual(said, [1, 2])
+
+    def test_what_is_cut_off_is_no_answer(self):
+        for bad in (b"<cut>", b"HTTP/1.1 200 OK\r\nContent-Le<cut>", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[1]<cut>",
+                    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n[1]\r\n<cut>",
+                    b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", b"SSH-2.0-x\r\n\r\n"):
+            with self.subTest(bad), self.assertRaises(segq.NetworkError):
+                self.get(bad)
+
+    def test_garbage_is_no_answer(self):
+        with self.assertRaises(segq.NetworkError):
+            self.get(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{oops")
+
+    def test_slow_head_and_slow_body_are_bounded_as_a_whole(self):
+        """Each byte comes in time; all together do not."""
+        for start in (b"HTTP/1.1 200 OK\r\nA: ", b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n"):
+            with Fake() as f:
+                f._serve = lambda c, start=start: self.drip(c, start)
+                with segq.Client(f.url, timeout=0.5, retry_for=0) as c:
+                    t0 = time.monotonic()
+                    with self.assertRaises(segq.NetworkError):
+                        c.transport.call("GET", "/")
+                    self.assertLess(time.monotonic() - t0, 1.5)
+
+    @staticmethod
+    def drip(c, start):
+        try:
+            c.recv(999)
+            c.sendall(start)
+            for _ in range(60):
+                c.sendall(b"x")
+                time.sleep(0.1)
+        except OSError:
+            pass
+
+    def test_header_with_a_line_break_is_not_sent(self):
+        with Fake(answer(200, 1)) as f, segq.Client(f.url, retry_for=0) as c:
+            with self.assertRaises(segq.NetworkError):
+                c.transport.call("GET", "/", headers={"X": "a\r\nHost: b"})
+            self.assertEqual(f.asked, [])
+
+
+class Tries(unittest.TestCase):
+    def test_busy_is_asked_again_after_the_told_time(self):
+        with Fake(problem(503, "queue_unavailable", Retry_After="1"), answer(200, 7)) as f, segq.Client(f.url) as c:
+            t0 = time.monotonic()
+            self.assertEqual(c.transport.call("GET", "/"), 7)
+            self.assertTrue(1 <= time.monotonic() - t0 < 3)
+
+    def test_backoff_grows_and_is_bounded(self):
+        b = Backoff()
+        pauses = [b.next() for _ in range(9)]
+        self.assertTrue(all(1 <= p / 2 ** min(i, 5) <= 1.5 for i, p in enumerate(pauses[:5])), pauses)
+        self.assertTrue(all(30 <= p <= 45 for p in pauses[5:]), pauses)
+        self.assertTrue(7 <= b.next(7) <= 10.5)
+
+    def test_another_router_is_asked(self):
+        with Fake() as dead, Fake(*[answer(200, 1)] * 4) as f:
+            with segq.Client([dead.url, f.url], retry_for=5) as c:
+                self.assertEqual([c.transport.call("GET", "/") for _ in range(4)], [1] * 4)
+            self.assertLessEqual(len(dead.asked), 1)
+
+    def test_refusal_is_not_asked_again(self):
+        for status, code, kind in ((400, "bad_request", segq.BadRequest), (401, "unauthorized", segq.Unauthorized),
+                                   (403, "not_eligible", segq.Forbidden), (404, "queue_not_found", segq.NotFound),
+                                   (409, "conflict", segq.Conflict), (422, "idempotency_mismatch", segq.BadRequest),
+                                   (429, "wait_too_long", segq.TooFast), (502, "endpoint_failed", segq.Unavailable)):
+            with self.subTest(code), Fake(problem(status, code)) as f, segq.Client(f.url) as c:
+                with self.assertRaises(kind) as e:
+                    c.transport.call("GET", "/")
+                self.assertEqual((e.exception.status, e.exception.code, e.exception.detail), (status, code, "d"))
+                self.assertEqual(len(f.asked), 1)
+
+    def test_reasons_of_410_are_types(self):
+        for reason in ("expired", "left", "no_show", "finished", "segment_lost"):
+            e = error_of(410, {"code": "ticket_gone", "reason": reason})
+            self.assertIsInstance(e, segq.TicketGone)
+            self.assertIsNot(type(e), segq.TicketGone)
+            self.assertEqual(e.reason, reason)
+        self.assertIs(type(error_of(410, {"code": "ticket_gone", "reason": "new"})), segq.TicketGone)
+        self.assertIsInstance(error_of(404, {"code": "ticket_unknown"}), segq.TicketGone)
+
+    def test_redirect_keeps_method_and_body_and_the_token_stays_at_home(self):
+        with Fake(answer(200, 1)) as there:
+            other = there.url.replace("127.0.0.1", "localhost")
+            with Fake(answer(307, None, Location=other + "/y")) as f, segq.Client(f.url, token="S", retry_for=0) as c:
+                self.assertEqual(c.transport.call("POST", "/x", {"a": 1}), 1)
+            self.assertTrue(there.asked[0].startswith(b"POST /y "))
+            self.assertEqual(there.bodies, [b'{"a":1}'])
+            self.assertNotIn(b"Authorization", there.asked[0])
+            self.assertIn(b"Authorization: Bearer S", f.asked[0])
+
+    def test_redirects_end(self):
+        with Fake(*[answer(307, None, Location="/x")] * 9) as f, segq.Client(f.url, retry_for=0) as c:
+            with self.assertRaises(segq.SegqError):
+                c.transport.call("GET", "/x")
+            self.assertLessEqual(len(f.asked), 6)
+
+
+class Scopes(unittest.TestCase):
+    def test_deadline_and_cancel(self):
+        with Fake(*[b"<stall>"] * 4) as f, segq.Client(f.url) as c:
+            t0 = time.monotonic()
+            with self.assertRaises(segq.DeadlineExceeded), segq.Scope(0.3):
+                c.transport.call("GET", "/")
+            scope = segq.Scope()
+            threading.Timer(0.3, scope.cancel).start()
+            with self.assertRaises(segq.Cancelled), scope, segq.Scope(60):
+                c.transport.call("GET", "/")
+            self.assertLess(time.monotonic() - t0, 3)
+
+    def test_asyncio_cancel_ends_the_connection(self):
+        async def go(f):
+            async with segq.AsyncClient(f.url) as c:
+                with self.assertRaises(asyncio.TimeoutError):
+                    await asyncio.wait_for(c.look("T"), 0.3)
+        with Fake(b"<stall>") as f:
+            t0 = time.monotonic()
+            asyncio.run(go(f))
+            self.assertLess(time.monotonic() - t0, 3)
+
+
+def events(*pieces, end=b""):
+    return b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n" + b"".join(pieces) + (end or b"<cut>")
+
+
+def event(data, name="", i=""):
+    return ((f"id: {i}\n" if i != "" else "") + (f"event: {name}\n" if name else "")
+            + f"data: {data if isinstance(data, str) else json.dumps(data)}\n\n").encode()
+
+
+class People(unittest.TestCase):
+    def line(self, *script, **options):
+        with quick(), Fake(*script) as f, segq.Client(f.url) as c:
+            line = c.line("login", **options)
+            seen = [t.position for t in line]
+            return seen, line, f
+
+    def test_polls(self):
+        seen, line, f = self.line(answer(201, TICKET), answer(200, {**TICKET, "position": 2}), answer(200, IN), events=False)
+        self.assertEqual((seen, line.ticket.pass_, line.token), ([5, 2, 0], "P", "T1"))
+
+    def test_events(self):
+        seen, line, f = self.line(answer(201, TICKET), events(event(TICKET, i=5), event("5000", "beat"), event({**TICKET, "position": 1}), event(IN)))
+        self.assertEqual(seen, [5, 5, 1, 0])
+
+    def test_stream_that_is_cut_amid_an_event_says_nothing(self):
+        cut = events(event(TICKET, i=5) + b"data: " + json.dumps(IN).encode()[:40])
+        with mock.patch("random.random", return_value=0.0):
+            seen, line, f = self.line(answer(201, TICKET), cut, answer(200, IN))
+        self.assertEqual(seen, [5, 5, 0])
+
+    def test_no_room_for_listeners(self):
+        seen, _, f = self.line(answer(201, TICKET), b"HTTP/1.1 204 No\r\nRetry-After: 60\r\n\r\n", answer(200, TICKET), answer(200, IN))
+        self.assertEqual(seen, [5, 5, 0])
+        self.assertEqual(sum(b"/events" in a for a in f.asked), 1)
+
+    def test_gone_by_event(self):
+        with self.assertRaises(segq.TicketNoShow):
+            self.line(answer(201, TICKET), events(event({"status": 410, "code": "ticket_gone", "reason": "no_show"}, "gone")))
+
+    def test_join_is_repeated_with_its_key(self):
+        _, _, f = self.line(b"", answer(201, IN))
+        keys = {x for a in f.asked for x in a.split(b"\r\n") if x.startswith(b"Idempotency-Key")}
+        self.assertEqual((len(f.asked), len(keys)), (2, 1))
+
+    def test_saved_token_is_not_joined_again(self):
+        _, _, f = self.line(answer(200, IN), token="T1")
+        self.assertTrue(f.asked[0].startswith(b"GET /v1/tickets/T1 "))
+
+    def test_server_token_is_not_sent(self):
+        with Fake(answer(201, IN)) as f, segq.Client(f.url, token="S") as c:
+            c.wait_for_pass("login")
+            self.assertNotIn(b"Authorization", f.asked[0])
+
+    def test_trouble_is_said_and_is_over(self):
+        said = []
+        self.line(b"", problem(503, "queue_unavailable"), answer(201, IN), on_trouble=said.append)
+        self.assertEqual(said, ["offline", "busy", ""])
+
+
+class Keys(unittest.TestCase):
+    """RFC 8032, section 7.1; and what must not pass."""
+    VECTORS = (
+        ("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a", "",
+         "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b"),
+        ("3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c", "72",
+         "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00"),
+        ("fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025", "af82",
+         "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a"))
+
+    def test_vectors(self):
+        for how in (ed25519.verify, ed25519.fast_verify):
+            for public, message, signature in self.VECTORS:
+                p, m, s = (bytes.fromhex(x) for x in (public, message, signature))
+                self.assertTrue(how(p, s, m))
+                self.assertFalse(how(p, s, m + b"x"))
+                for i in (0, 31, 32, 63):
+                    self.assertFalse(how(p, s[:i] + bytes([s[i] ^ 1]) + s[i + 1:], m), i)
+                more = (int.from_bytes(s[32:], "little") + ed25519.L).to_bytes(33, "little")
+                if not more[32]:  # the same signature, written in a second way
+                    self.assertFalse(how(p, s[:32] + more[:32], m))
+                self.assertFalse(how(p, s[:63], m))
+                self.assertFalse(how(b"\xff" * 32, s, m))
+
+    def test_signer_of_these_tests(self):
+        k = Signer(bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"))
+        self.assertEqual(k.public.hex(), self.VECTORS[0][0])
+        self.assertEqual(k.sign(b"").hex(), self.VECTORS[0][2])
+
+
+class Signed:
+    OLD, NEW = Signer(b"1" * 32), Signer(b"2" * 32)
+
+    def claims(self, **more):
+        now = int(time.time())
+        return {"iss": "segq", "aud": "login", "sub": "u", "jti": "1-2", "lane": "default", "iat": now, "nbf": now,
+                "exp": now + 300, **more}
+
+    def gate(self, f, **options):
+        return segq.Gate(f.url, "login", **options)
+
+    def keys(self, *signers, age=60):
+        return answer(200, {"keys": [s.jwk() for s in signers]}, Cache_Control=f"public, max-age={age}")
+
+
+class Gates(Signed, unittest.TestCase):
+    def refused(self, token, code, kind=segq.PassInvalid, **options):
+        with Fake(self.keys(self.OLD)) as f, self.assertRaises(kind) as e:
+            self.gate(f).check(token, **options)
+        self.assertEqual(e.exception.code, code)
+
+    def test_good_pass_and_keys_are_asked_for_once(self):
+        with Fake(self.keys(self.OLD)) as f:
+            g = self.gate(f)
+            for _ in range(3):
+                self.assertEqual(g.check(self.OLD.jwt(self.claims())).ticket, "1-2")
+            self.assertEqual(g.check(self.OLD.jwt(self.claims(sub="v"))).subject, "v")
+            self.assertEqual(len(f.asked), 1)
+
+    def test_what_opens_nothing(self):
+        good = self.OLD.jwt(self.claims())
+        head, body, sig = good.split(".")
+        self.refused(self.NEW.jwt(self.claims()), "unknown_key")
+        self.refused(self.NEW.jwt(self.claims(), kid=self.OLD.kid), "signature")
+        self.refused(f"{head}.{b64(json.dumps(self.claims(lane='vip')).encode())}.{sig}", "signature")
+        self.refused(f"{head}.{body}", "malformed")
+        self.refused("", "malformed")
+        self.refused(good + "=", "malformed")
+        self.refused(self.OLD.jwt(self.claims(aud="other")), "other_queue")
+        self.refused(self.OLD.jwt(self.claims(aud=["login"])), "malformed")
+        self.refused(self.OLD.jwt(self.claims(exp=True)), "malformed")
+        self.refused(self.OLD.jwt(self.claims(), alg="none"), "algorithm")
+        self.refused(self.OLD.jwt(self.claims(), crit=["x"]), "algorithm")
+        self.refused(self.OLD.jwt(self.claims(exp=int(time.time()) - 60)), "expired", segq.PassExpired)
+        self.refused(self.OLD.jwt(self.claims(nbf=int(time.time()) + 60)), "not_yet_valid", segq.PassNotYetValid)
+        self.refused(self.OLD.jwt(self.claims(use="once")), "once")
+
+    def test_clocks_may_differ_a_little(self):
+        with Fake(self.keys(self.OLD)) as f:
+            g = self.gate(f, leeway_s=30)
+            g.check(self.OLD.jwt(self.claims(exp=int(time.time()) - 20)))
+            g.check(self.OLD.jwt(self.claims(nbf=int(time.time()) + 20)))
+
+    def test_bound_passes(self):
+        t = self.OLD.jwt(self.claims(htm="POST", htu="/api/images"))
+        with Fake(self.keys(self.OLD)) as f:
+            g = self.gate(f)
+            g.check(t, method="POST", path="/api/images/7?x=1")
+            for method, path, code in (("GET", "/api/images", "other_method"), ("POST", "/api/images2", "other_url"),
+                                       ("POST", "/api/images/../x", "other_url"), ("POST", "/api/images/%2e%2e/x", "other_url"),
+                                       (None, None, "other_method"), ("POST", None, "other_url")):
+                with self.assertRaises(segq.PassInvalid) as e:
+                    g.check(t, method=method, path=path)
+                self.assertEqual(e.exception.code, code)
+
+    def test_keys_rotate(self):
+        with Fake(self.keys(self.OLD), self.keys(self.NEW)) as f:
+            g = self.gate(f)
+            old, new = self.OLD.jwt(self.claims()), self.NEW.jwt(self.claims())
+            g.check(old)
+            with mock.patch("segq.gate.AGAIN_S", 0):
+                g.check(new)  # a kid that is not known: asked anew at once
+            with self.assertRaises(segq.PassInvalid):
+                g.check(old)  # its key is gone, also for passes that were seen
+            self.assertEqual(len(f.asked), 2)
+
+    def test_unknown_kids_do_not_ask_each_time(self):
+        with Fake(self.keys(self.OLD)) as f:
+            g = self.gate(f)
+            for i in range(5):
+                with self.assertRaises(segq.PassInvalid):
+                    g.check(self.NEW.jwt(self.claims(sub=str(i))))
+            self.assertEqual(len(f.asked), 1)
+
+    def test_old_keys_do_while_no_router_answers(self):
+        with Fake(self.keys(self.OLD, age=0)) as f:
+            g = self.gate(f)
+            self.assertEqual([g.check(self.OLD.jwt(self.claims())).lane for _ in range(2)], ["default"] * 2)
+
+    def test_claim(self):
+        head, body, sig = segq.sign_claim("s" * 32 + "\n", kid="shop", aud="login", lane="vip", sub=None).split(".")
+        want = hmac.new(b"s" * 32, f"{head}.{body}".encode(), hashlib.sha256).digest()
+        self.assertEqual(sig, b64(want))
+        said = json.loads(base64.urlsafe_b64decode(body + "=="))
+        self.assertEqual((said["aud"], said["lane"], "sub" in said, said["exp"] - said["iat"]), ("login", "vip", False, 300))
+
+
+class Middleware(Signed, unittest.TestCase):
+    """The same gate, behind WSGI and ASGI."""
+
+    def wsgi(self, f, ask, **environ):
+        g, seen = self.gate(f, ask=ask, timeout=0.5), {}
+
+        def app(env, start):
+            seen["pass"] = env["segq.pass"]
+            start("200 OK", [])
+            return [b"hello"]
+
+        def start(status, headers):
+            seen["status"], seen["headers"] = int(status.split()[0]), dict(headers)
+        list(g.wsgi(app)({"REQUEST_METHOD": "GET", "PATH_INFO": "/shop", "QUERY_STRING": "a=1", **environ}, start))
+        return seen
+
+    def test_wsgi(self):
+        cookie = {"HTTP_COOKIE": f"a=b; segq_pass={self.OLD.jwt(self.claims())}"}
+        with Fake(self.keys(self.OLD)) as f:
+            seen = self.wsgi(f, "never", **cookie)
+            self.assertEqual((seen["status"], seen["pass"].ticket), (200, "1-2"))
+        with Fake(self.keys(self.OLD)) as f:
+            self.assertEqual(self.wsgi(f, "never")["headers"]["X-Segq-Location"], "/q/login?return=/shop%3Fa%3D1")
+            self.assertEqual(self.wsgi(f, "never", HTTP_ACCEPT="text/html")["status"], 303)
+        with Fake(b"HTTP/1.1 204 No\r\nX-Segq-Ticket: 1-2\r\nSet-Cookie: segq_pass=new\r\n\r\n") as f:
+            seen = self.wsgi(f, "always", **cookie)
+            self.assertEqual((seen["pass"].ticket, seen["headers"]["Set-Cookie"]), ("1-2", "segq_pass=new"))
+            self.assertNotIn(b"a=b", f.asked[0])
+            self.assertIn(b"X-Original-URI: /shop?a=1", f.asked[0])
+        with Fake(problem(403, "pass_revoked")) as f:  # a router's no counts, whatever the signature
+            self.assertEqual(self.wsgi(f, "always", **cookie)["status"], 403)
+
+    def test_no_router_answers(self):
+        with Fake(self.keys(self.OLD)) as f:
+            g = self.gate(f, timeout=0.5)
+            g.check(self.OLD.jwt(self.claims()))
+            headers = {"cookie": f"segq_pass={self.OLD.jwt(self.claims())}"}
+            self.assertEqual(g.decide("GET", "/", headers).status, 0)
+            self.assertEqual(g.decide("GET", "/", {}).status, 503)
+
+    def test_asgi(self):
+        async def go(f, headers):
+            sent, seen = [], {}
+
+            async def app(scope, receive, send):
+                seen["pass"] = scope["segq.pass"]
+                await send({"type": "http.response.start", "status": 200, "headers": []})
+
+            async def send(m):
+                sent.append(m)
+            await self.gate(f, ask="never").asgi(app)(
+                {"type": "http", "method": "GET", "path": "/ü", "query_string": b"", "headers": headers}, None, send)
+            return sent[0], seen
+        with Fake(self.keys(self.OLD)) as f:
+            first, seen = asyncio.run(go(f, [(b"authorization", b"Bearer " + self.OLD.jwt(self.claims()).encode())]))
+            self.assertEqual((first["status"], seen["pass"].ticket), (200, "1-2"))
+        with Fake(self.keys(self.OLD)) as f:
+            first, seen = asyncio.run(go(f, []))
+            self.assertEqual((first["status"], seen), (401, {}))
+            self.assertIn((b"x-segq-location", b"/q/login?return=/%C3%BC"), [(k, v.replace(b"%25", b"%")) for k, v in first["headers"]])
+
+
+class Hooks(unittest.TestCase):
+    SECRET, ID, AT, BODY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}'
+
+    def headers(self, signature, at=None):
+        return {"Webhook-Id": self.ID, "webhook-timestamp": str(at or self.AT), "WEBHOOK-SIGNATURE": signature}
+
+    def at(self, seconds):
+        return mock.patch("time.time", return_value=seconds)
+
+    def test_the_standards_own_example(self):
+        good = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+        with self.at(self.AT + 10):
+            h = segq.Webhook(["whsec_" + base64.b64encode(b"n" * 24).decode(), self.SECRET])
+            self.assertEqual(h.verify(self.headers("v1,AAAA v2,x " + good), self.BODY), self.ID)
+            for headers, body in ((self.headers(good), self.BODY + b" "), (self.headers("v1a" + good[2:]), self.BODY),
+                                  (self.headers(""), self.BODY), (self.headers(good, self.AT + 1), self.BODY), ({}, self.BODY)):
+                with self.assertRaises(segq.SignatureInvalid):
+                    h.verify(headers, body)
+        for off in (-301, 301):
+            with self.at(self.AT + off), self.assertRaises(segq.SignatureInvalid):
+                h.verify(self.headers(good), self.BODY)
+
+    def test_ed25519(self):
+        k = Signer(b"7" * 32)
+        sig = base64.b64encode(k.sign(f"{self.ID}.{self.AT}.".encode() + self.BODY)).decode()
+        h = segq.Webhook("whpk_" + base64.b64encode(k.public).decode())
+        with self.at(self.AT):
+            h.verify(self.headers("v1a," + sig), self.BODY)
+            with self.assertRaises(segq.SignatureInvalid):
+                h.verify(self.headers("v1," + sig), self.BODY)
+
+    def test_wrong_keys_are_said(self):
+        for bad in ([], "x", "whsec_", "whsec_AAAA", "whpk_" + base64.b64encode(b"1" * 31).decode()):
+            with self.assertRaises(ValueError):
+                segq.Webhook(bad)
+
+
+class Lines:
+    """A queue in memory, in place of the transport: takes and settles as segq does."""
+    timeout, token = 1.0, "S"
+
+    def __init__(self, n):
+        self.todo = [{"task": f"T{i}", "lease_id": f"L{i}", "attempt": 1, "payload": {"i": i, "traceparent": "00-a"}} for i in range(n)]
+        self.rows, self.sizes, self.answers = [], [], {}
+        self.lock = threading.Lock()
+        self.broken = 0
+
+    def call(self, method, path, body=None, **_):
+        with self.lock:
+            if self.broken:
+                self.broken -= 1
+                raise segq.NetworkError("broken")
+            if path.endswith("/take"):
+                out, self.todo = self.todo[:body["n"]], self.todo[body["n"]:]
+                self.sizes.append((body["n"], len(out)))
+            else:
+                self.rows += body
+                return [self.answers.get((r["task"], r["verb"]), {"status": 200}) for r in body]
+        if not out:
+            time.sleep(0.02)
+        return {"tasks": out}
+
+
+class Workers(unittest.TestCase):
+    def run_worker(self, lines, handler, until, **options):
+        client = mock.Mock(transport=lines)
+        w = segq.Worker(client, "q", handler, **{"concurrency": 4, "wait_s": 0, "drain_s": 2, **options})
+        w.start()
+        end = time.monotonic() + 10
+        while not until(w) and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertTrue(until(w))
+        w.stop()
+        w.join()
+        return w
+
+    def verbs(self, lines):
+        out = {}
+        for r in lines.rows:
+            out.setdefault(r["verb"], []).append(r)
+        return out
+
+    def test_each_is_done_once_and_told(self):
+        lines, most, now = Lines(200), [0], [0]
+
+        def handle(job):
+            with lines.lock:
+                now[0] += 1
+                most[0] = max(most[0], now[0])
+            time.sleep(0.001)
+            with lines.lock:
+                now[0] -= 1
+            return job.payload["i"]
+        self.run_worker(lines, handle, lambda w: w.counts["succeeded"] == 200)
+        acks = self.verbs(lines)["ack"]
+        self.assertEqual(sorted(r["result"] for r in acks), list(range(200)))
+        self.assertLessEqual(most[0], 4)
+        self.assertLessEqual(max(n for n, _ in lines.sizes), 4)  # only what it can begin
+
+    def test_coroutines(self):
+        lines = Lines(200)
+
+        async def handle(job):
+            await asyncio.sleep(0.01)
+            return job.payload["i"]
+        t0 = time.monotonic()
+        self.run_worker(lines, handle, lambda w: w.counts["succeeded"] == 200, concurrency=100)
+        self.assertEqual(len(self.verbs(lines)["ack"]), 200)
+        self.assertLess(time.monotonic() - t0, 2)
+
+    def test_handler_that_throws(self):
+        lines = Lines(3)
+
+        def handle(job):
+            if job.payload["i"] == 0:
+                raise ValueError("a\nb" + "ü" * 200)
+            if job.payload["i"] == 1:
+                raise segq.Nack("no paper", delay="5s")
+            return object()
+        with self.assertLogs("segq", "WARNING"):
+            self.run_worker(lines, handle, lambda w: w.counts["failed"] == 3)
+        by = {r["task"]: r for r in self.verbs(lines)["nack"]}
+        self.assertTrue(by["T0"]["reason"].startswith("ValueError: a b"))
+        self.assertLessEqual(len(by["T0"]["reason"].encode()), 200)
+        self.assertEqual((by["T1"]["reason"], by["T1"]["delay"]), ("no paper", "5s"))
+        self.assertIn("no JSON", by["T2"]["reason"])
+
+    def test_leases_are_extended_and_lost(self):
+        lines, seen = Lines(2), []
+        lines.answers["T1", "extend"] = {"status": 409, "code": "conflict"}
+
+        def handle(job):
+            time.sleep(1.2)
+            seen.append((job.token, job.lost))
+        w = self.run_worker(lines, handle, lambda w: len(seen) == 2, lease_s=0.8)
+        v = self.verbs(lines)
+        self.assertGreaterEqual(len([r for r in v["extend"] if r["task"] == "T0"]), 2)
+        self.assertEqual(sorted(seen), [("T0", False), ("T1", True)])
+        self.assertEqual([r["task"] for r in v["ack"]], ["T0"])
+        self.assertEqual(w.counts["lost"], 1)
+
+    def test_what_does_not_end_is_given_back(self):
+        lines = Lines(3)
+        stop = threading.Event()
+        self.run_worker(lines, lambda job: stop.wait(20), lambda w: w.counts["started"] == 2, concurrency=2,
+                        prefetch=1, drain_s=0.2)
+        stop.set()
+        self.assertEqual(sorted(r["task"] for r in self.verbs(lines)["nack"]), ["T0", "T1", "T2"])
+
+    def test_broken_connections_lose_nothing(self):
+        lines = Lines(50)
+
+        def handle(job):
+            with lines.lock:
+                lines.broken = 1
+        with quick():
+            self.run_worker(lines, handle, lambda w: w.counts["succeeded"] == 50)
+        self.assertEqual(len({r["task"] for r in self.verbs(lines)["ack"]}), 50)
+
+    def test_trace_context_is_handed_on(self):
+        lines, seen = Lines(1), []
+
+        def handle(job):
+            seen.append(segq.task_body({"x": 1})["payload"]["traceparent"])
+            seen.append(segq.task_body(path="/x")["headers"]["traceparent"])
+        self.run_worker(lines, handle, lambda w: w.counts["succeeded"] == 1)
+        self.assertEqual(seen, ["00-a"] * 2)
+        self.assertEqual(segq.task_body({"x": 1})["payload"], {"x": 1})
+
+    def test_sigterm_drains(self):
+        lines, done = Lines(4), []
+
+        def handle(job):
+            if job.token == "T0":
+                os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.1)
+            done.append(job.token)
+        segq.Worker(mock.Mock(transport=lines), "q", handle, concurrency=2, wait_s=0).run()
+        self.assertEqual(len(self.verbs(lines)["ack"]), len(done))
+        self.assertGreaterEqual(len(done), 2)
+
+    def test_refusal_ends_it(self):
+        class Refusing(Lines):
+            def call(self, *a, **k):
+                raise error_of(403, {"code": "not_eligible"})
+        with self.assertLogs("segq", "ERROR"), self.assertRaises(segq.Forbidden):
+            segq.Worker(mock.Mock(transport=Refusing(0)), "q", print).run()
+
+
+class Tasks(unittest.TestCase):
+    def test_lost_answer_is_repeated_under_its_key(self):
+        with quick(), Fake(b"", answer(201, {"task": "T", "state": "waiting"})) as f, segq.Client(f.url) as c:
+            self.assertEqual(c.submit("q", 1).token, "T")
+            keys = {x for a in f.asked for x in a.split(b"\r\n") if x.startswith(b"Idempotency-Key")}
+            self.assertEqual((len(f.asked), len(keys)), (2, 1))
+
+    def test_rows_that_are_put_off_are_asked_again(self):
+        first = answer(207, [{"status": 201, "task": "A"}, {"status": 503, "code": "queue_unavailable"}, {"status": 400, "code": "bad_request"}])
+        with quick(), Fake(first, answer(207, [{"status": 201, "task": "B"}])) as f, segq.Client(f.url) as c:
+            rows = c.submit_many("q", [segq.task_body(i) for i in range(3)])
+            self.assertEqual([(r.status, r.task) for r in rows], [(201, "A"), (201, "B"), (400, None)])
+            self.assertIsInstance(rows[2].error, segq.BadRequest)
+            self.assertEqual(json.loads(f.bodies[0])[1]["idempotency_key"], json.loads(f.bodies[1])[0]["idempotency_key"])
+
+    def test_failed_task_is_raised(self):
+        dead = {"task": "T", "state": "dead", "history": [{"end": "nack", "reason": "no paper"}]}
+        with Fake(answer(200, {"task": "T", "state": "running"}), answer(200, dead)) as f, segq.Client(f.url) as c:
+            with self.assertRaises(segq.TaskFailed) as e:
+                c.wait("T", timeout=30)
+            self.assertEqual((e.exception.code, e.exception.detail), ("dead", "no paper"))
+
+    def test_call_is_not_repeated(self):
+        with quick(), Fake(b"", answer(200, 1)) as f, segq.Client(f.url) as c:
+            with self.assertRaises(segq.NetworkError):
+                c.call("gen", "/x", b"1")
+            self.assertEqual(len(f.asked), 1)
+
+    def test_call_passes_the_targets_answer_on(self):
+        said = answer(503, None, segq_status="503")
+        with Fake(said, problem(401, "unauthorized")) as f, segq.Client(f.url, token="S") as c:
+            with c.call("gen", "/x", headers={"Authorization": "theirs"}) as s:
+                self.assertEqual(s.status, 503)
+            self.assertIn(b"segq-token: S", f.asked[0])
+            with self.assertRaises(segq.Unauthorized):
+                c.call("gen", "/x")
+
+
+def main():
+    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules[__name__])
+    got = unittest.TextTestRunner(stream=sys.stdout, verbosity=1).run(suite)
+    bad = len(got.failures) + len(got.errors)
+    print(f"test_client: {got.testsRun - bad} passed, {bad} failed")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

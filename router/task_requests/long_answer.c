@@ -3,11 +3,11 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/task/sha256.h"
 #include "router/state/router.h"
 #include "router/task_requests/ask.h"
 
@@ -23,7 +23,7 @@ struct whole {
     task_no no;
     uint64_t at, length; /* bytes that were sent, of so many */
     uint8_t sha256[RESULT_SHA256];
-    crypto_hash_sha256_state hash; /* hash of the bytes that were sent */
+    struct sha256 hash; /* hash of the bytes that were sent */
     msec_t deadline;
     msec_t away; /* moment since when its node gives no piece; 0: it does */
     bool asks;   /* a piece is on its way */
@@ -57,6 +57,7 @@ static void forget(struct whole *w)
     list_remove(&w->t->wholes, &w->in);
     if (list_linked(&w->in_taken))
         list_remove(&w->t->taken, &w->in_taken);
+    sha256_drop(&w->hash);
     free(w);
 }
 
@@ -70,10 +71,13 @@ struct whole *whole_new(struct task_call *c, part_no part, const struct msg_task
         (w = calloc(1, sizeof(*w))) == NULL)
         return NULL;
     *w = (struct whole){ .t = t, .part = part, .no = m->no, .length = m->result_length };
+    if (!sha256_begin(&w->hash)) {
+        free(w);
+        return NULL;
+    }
     memcpy(w->sha256, m->result_sha256.p, sizeof(w->sha256));
     w->deadline = ev_now(t->r->ev) + WHOLE_GRACE_MS +
                   (msec_t)(w->length / WHOLE_SLOWEST * 1000);
-    crypto_hash_sha256_init(&w->hash);
     list_push_back(&t->wholes, &w->in);
     return w;
 }
@@ -85,7 +89,7 @@ void whole_start(struct task_call *c, struct whole *w, whole_done done)
     assert(c->req != NULL && first->len < w->length);
     w->done = done;
     w->at = first->len;
-    crypto_hash_sha256_update(&w->hash, first->data, first->len);
+    sha256_add(&w->hash, first->data, first->len);
     w->req = c->req;
     c->req = NULL;
     c->silent = true;
@@ -113,14 +117,14 @@ static bool is_right(struct whole *w)
 {
     uint8_t is[RESULT_SHA256];
 
-    crypto_hash_sha256_final(&w->hash, is);
+    sha256_end(&w->hash, is);
     return memcmp(is, w->sha256, sizeof(is)) == 0;
 }
 
 static void send_on(struct whole *w, const struct bytes_of *piece)
 {
     w->away = 0;
-    crypto_hash_sha256_update(&w->hash, piece->p, piece->n);
+    sha256_add(&w->hash, piece->p, piece->n);
     w->at += piece->n;
     if (w->at == w->length && !is_right(w)) {
         breaks(w, "SHA-256 of the stored answer does not match");

@@ -2,9 +2,9 @@
  * mostly dead. */
 #include "task/node/body.h"
 
-#include <sodium.h>
 #include <string.h>
 
+#include "common/task/sha256.h"
 #include "task/engine/change.h"
 #include "task/node/parts.h"
 
@@ -125,7 +125,7 @@ void tasktab_copy_bodies(struct tasktab *t, struct task_now now)
  * before form 2 wrote form 1 of whole ones, too. */
 enum { FORM_CUT = 1, FORM_WHOLE = 2 };
 
-_Static_assert(crypto_hash_sha256_BYTES == RESULT_SHA256, "SHA-256");
+_Static_assert(SHA256_BYTES == RESULT_SHA256, "SHA-256");
 _Static_assert(RESULT_HEAD_CUT + TASK_RESULT_MAX <= TASK_BODY_MAX, "a body has room for a result");
 
 void result_pack(const uint8_t *p, uint32_t n, uint64_t most, struct buf *out)
@@ -133,7 +133,7 @@ void result_pack(const uint8_t *p, uint32_t n, uint64_t most, struct buf *out)
     uint8_t sha256[RESULT_SHA256];
 
     if (n > most) {
-        crypto_hash_sha256(sha256, p, n);
+        sha256_of(sha256, p, n);
         result_pack_cut(p, (uint32_t)most, n, sha256, out);
         return;
     }
@@ -172,6 +172,6 @@ int result_unpack(const uint8_t *p, size_t n, struct result *r)
     if (!whole)
         return unpack_cut(p, r);
     r->length = r->n;
-    crypto_hash_sha256(r->sha256, r->p, r->n);
+    sha256_of(r->sha256, r->p, r->n);
     return 0;
 }

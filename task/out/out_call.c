@@ -76,6 +76,7 @@ void out_call_free(struct out *o, struct out_call *c)
     bool is_spare = o->spare.n < SPARE_MAX;
 
     libcurl_free(&c->curl);
+    sha256_drop(&c->hash);
     tidy(&c->head, !is_spare);
     tidy(&c->body, !is_spare);
     tidy(&c->got, !is_spare);
@@ -262,7 +263,7 @@ const uint8_t *out_first(const struct out_call *c, size_t *n)
 /* Bytes of an answer that is longer than is kept. */
 static void hear_more(struct out_call *c, const uint8_t *p, size_t n)
 {
-    crypto_hash_sha256_update(&c->hash, p, n);
+    sha256_add(&c->hash, p, n);
     if (c->long_one != NULL)
         c->long_one(c->arg, p, n);
 }
@@ -282,7 +283,10 @@ bool answer_body(struct out_call *c, const void *p, size_t n)
     buf_append(&c->got, p, kept);
     if (n > kept && !c->got.failed) {
         if (a->length == c->got.len - kept) { /* the first that is more than is kept */
-            crypto_hash_sha256_init(&c->hash);
+            if (!sha256_begin(&c->hash)) {
+                c->got.failed = true;
+                return false;
+            }
             hear_more(c, c->got.data, c->got.len);
         }
         hear_more(c, (const uint8_t *)p + kept, n - kept);
@@ -294,6 +298,6 @@ bool answer_body(struct out_call *c, const void *p, size_t n)
 void answer_ends(struct out_call *c)
 {
     if (c->answer.length > c->got.len && !c->got.failed)
-        crypto_hash_sha256_final(&c->hash, c->answer.sha256);
+        sha256_end(&c->hash, c->answer.sha256);
     out_call_ends(c, c->got.failed ? CALL_LOCAL : CALL_NONE, "no memory");
 }

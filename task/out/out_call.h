@@ -12,11 +12,11 @@
 #define SEGQ_OUT_CALL_H
 
 #include <curl/curl.h>
-#include <sodium.h>
 
 #include "common/base/list.h"
 #include "common/http/http_answer.h"
 #include "common/net/hosts.h"
+#include "common/task/sha256.h"
 #include "common/task/url.h"
 #include "task/out/out.h"
 #include "task/out/trust.h"
@@ -87,7 +87,7 @@ struct out_call {
     bool begun;          /* the reader has the head */
     bool paused;         /* the reader has no room */
     bool cut;            /* the answer went on behind OUT_BODY_MAX */
-    crypto_hash_sha256_state hash; /* once there is more than is kept */
+    struct sha256 hash;  /* once there is more than is kept */
     struct call_answer answer;
     /* For our own client: */
     struct buf head;

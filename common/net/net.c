@@ -13,7 +13,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define USER_TIMEOUT_MS 10000
+#define KEEP_IDLE_S     30
+#define KEEP_EVERY_S    5
+/* The kernel measures it from the last byte that was heard, and so gives up at the first probe of a quiet
+ * connection that is lost, unless it is above what several of them take. */
+#define USER_TIMEOUT_MS ((KEEP_IDLE_S + 2 * KEEP_EVERY_S) * 1000)
 
 /* ---- text to address ---- */
 
@@ -196,9 +200,8 @@ static void tune(int fd)
 {
     set_opt(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     set_opt(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    set_opt(fd, IPPROTO_TCP, TCP_KEEPIDLE, 30);
-    set_opt(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5);
-    set_opt(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+    set_opt(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S);
+    set_opt(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_EVERY_S);
     set_opt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS);
 }
 

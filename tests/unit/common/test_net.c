@@ -88,6 +88,31 @@ Test(net, listen_connect_accept)
     close(lfd);
 }
 
+static int tcp_opt(int fd, int name)
+{
+    int v = 0;
+    socklen_t n = sizeof(v);
+
+    cr_assert_eq(getsockopt(fd, IPPROTO_TCP, name, &v, &n), 0);
+    return v;
+}
+
+/* Behind the user timeout, which counts from the last byte that was heard, the first lost probe is the end. */
+Test(net, a_quiet_connection_outlives_a_lost_probe)
+{
+    int lfd = net_listen("127.0.0.1:0", false, 8, NULL), fd;
+    char text[NET_TEXT_MAX];
+    struct net_addr a;
+
+    net_local_text(lfd, text);
+    cr_assert_eq(net_parse(&a, text, NULL), 0);
+    fd = net_connect(&a, NULL);
+    cr_assert_geq(fd, 0);
+    cr_expect_gt(tcp_opt(fd, TCP_USER_TIMEOUT), 1000 * (tcp_opt(fd, TCP_KEEPIDLE) + tcp_opt(fd, TCP_KEEPINTVL)));
+    close(fd);
+    close(lfd);
+}
+
 Test(net, port_taken_and_port_shared)
 {
     int a = net_listen("127.0.0.1:0", true, 16, NULL), b, c;

@@ -24,7 +24,7 @@
 
 void calls_init(struct calls *c)
 {
-    *c = (struct calls){ 0 };
+    *c = (struct calls){ .most = SIZE_MAX };
     list_init(&c->endpoints);
     list_init(&c->going);
     list_init(&c->early);

@@ -136,6 +136,8 @@ struct going_call {
 
 struct calls {
     struct list endpoints, going;
+    size_t most; /* bound of `going`, but for calls that an operator orders */
+    bool full;   /* the bound was reached, in the turn of the taker */
     struct list early; /* struct going_call: a head is here that may be told, and nobody hears it yet */
     struct list eased; /* struct going_call: the reader has room again, or has gone */
     struct list joined; /* struct going_call: somebody has come who would follow it */

@@ -208,7 +208,7 @@ static void count_left(struct tasktab *t)
 
         g->endpoint->running += left;
         g->at->running += left && g->at != g->endpoint;
-        if (left && g->at == g->endpoint) /* of when it had one url: each target may be that */
+        if (left && g->at == g->endpoint) /* each target may be the one url that it had */
             list_each_of (&g->endpoint->targets, struct endpoint, in_of, x)
                 x->running++;
         t->left |= left;
@@ -260,6 +260,12 @@ static void take_probe(struct tasktab *t, struct endpoint *ep, struct outbox *ou
         ep->hand.state = PROBE_NO_TASK;
 }
 
+static bool is_full(struct calls *c)
+{
+    c->full = c->going.n >= c->most;
+    return c->full;
+}
+
 void tasktab_calls_take(struct tasktab *t, struct outbox *out)
 {
     t->calls_due = MSEC_NEVER;
@@ -271,10 +277,10 @@ void tasktab_calls_take(struct tasktab *t, struct outbox *out)
         take_probe(t, ep, out);
     }
     each_endpoint (t->o.calls, ep) {
-        for (unsigned n = 0; n < TURN_MOST && ep->wanted && endpoint_lets(ep, ep->running, t->now.ms);
-             n++)
+        for (unsigned n = 0; n < TURN_MOST && ep->wanted && !is_full(t->o.calls) &&
+             endpoint_lets(ep, ep->running, t->now.ms); n++)
             ep->wanted = take_next(t, ep, NULL, out);
-        if (ep->wanted)
+        if (ep->wanted && !is_full(t->o.calls)) /* then the end of one makes a turn */
             t->calls_due = ms_min(t->calls_due, endpoint_when(ep, ep->running, t->now.ms));
     }
 }

@@ -13,8 +13,8 @@
 #define DESCRIPTORS_MAX   65536u /* descriptors that are asked for */
 #define CONNECTIONS_LEAST 64     /* where it cannot be asked */
 
-/* Connections of each client. Some descriptors are left for files and links, whatever endpoints may have under
- * way. */
+/* Connections to targets. The descriptors that are left are for links, and for files of answers that are kept
+ * whole. */
 static size_t most_connections(void)
 {
     struct rlimit rl;
@@ -26,7 +26,7 @@ static size_t most_connections(void)
         if (setrlimit(RLIMIT_NOFILE, &rl) < 0 && getrlimit(RLIMIT_NOFILE, &rl) < 0)
             return CONNECTIONS_LEAST;
     }
-    return u64_min(rl.rlim_cur, DESCRIPTORS_MAX) / 8 * 3;
+    return u64_min(rl.rlim_cur, DESCRIPTORS_MAX) / 4 * 3;
 }
 
 int out_new(struct out **out, struct ev *ev, struct err *e)
@@ -62,6 +62,11 @@ int out_pass(struct out *o, const char *name, struct err *e)
         buf_byte(&o->pass, (uint8_t)(*p >= 'A' && *p <= 'Z' ? *p + ('a' - 'A') : *p));
     buf_byte(&o->pass, 0);
     return o->pass.failed ? err_set(e, SQ_ENOMEM, "out of memory") : 0;
+}
+
+size_t out_calls_most(const struct out *o)
+{
+    return o->most_conns;
 }
 
 void out_free(struct out *o)

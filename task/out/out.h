@@ -76,6 +76,8 @@ typedef void (*out_fn)(void *arg, const struct call_answer *a);
 SQ_CHECK int out_new(struct out **out, struct ev *ev, struct err *e);
 /* Header fields of answers that are kept beside those of reply_field_kept(), one more. */
 SQ_CHECK int out_pass(struct out *o, const char *name, struct err *e);
+/* Calls that may be under way together: each has a connection, and so a descriptor. */
+size_t out_calls_most(const struct out *o);
 void out_free(struct out *o); /* no target is left; NULL is fine */
 
 SQ_CHECK int out_target_new(struct out_target **out, struct out *o, const struct out_rules *r,

@@ -440,8 +440,18 @@ void caller_forget_all_taken(struct caller *c)
     }
 }
 
+/* Once for each time that it comes to that. */
+static void say_full(struct caller *c)
+{
+    if (c->calls.full && !c->said_full)
+        log_warn("event=calls_full most=%zu do=\"give the task node more open files (LimitNOFILE=, ulimit -n), or "
+                 "add a node: calls wait in line\"", c->calls.most);
+    c->said_full = c->calls.full;
+}
+
 void caller_tick(struct caller *c)
 {
+    say_full(c);
     each_endpoint (&c->calls, ep)
         come_into_force(c, ep);
     tasktab_calls_tidy(c->s->tab);
@@ -465,6 +475,8 @@ int caller_init(struct caller *c, struct task_service *s, const struct task_cfg 
         c->public_url[n - 1] = 0;
     calls_init(&c->calls);
     rc = out_new(&c->out, s->node.ev, e);
+    if (rc == 0)
+        c->calls.most = out_calls_most(c->out);
     for (size_t i = 0; rc == 0 && i < cfg->pass_headers.n; i++)
         rc = out_pass(c->out, pass[i], e);
     return rc;

@@ -24,6 +24,7 @@ struct caller { /* a part of its owner */
     struct buf text; /* texts of the request at hand */
     char public_url[PUBLIC_URL_MAX + 1]; /* task_cfg.public_url, without a slash at its end */
     struct histo took; /* calls, from the send to the end of the answer */
+    bool said_full;
 };
 
 /* cfg: read now only. */

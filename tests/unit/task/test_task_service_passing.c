@@ -297,6 +297,23 @@ Test(task_service_passing, nor_by_libcurl_which_has_room_left_that_a_piece_does_
     expect_nothing_against_the_target();
 }
 
+Test(task_service_passing, a_node_without_descriptors_leaves_calls_in_line)
+{
+    task_no no = begin(false), other;
+
+    node->caller.calls.most = 1;
+    other = put_call();
+    for (unsigned i = 0; i < 30; i++)
+        ev_turn(ev, false);
+    cr_expect_eq(target.requests, 1);
+    cr_expect_eq(get(other)->state, TASK_WAITING, "no attempt has begun");
+    cr_expect(node->caller.calls.full);
+    target_says("0\r\n\r\n");
+    WAIT(target.requests == 2);
+    cr_expect_eq(get(no)->state, TASK_SUCCEEDED);
+    target_fini(&target);
+}
+
 /* ---- a link that has no room ------------------------------------------------------------------- */
 
 static void fill_link(bool on)

@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+import wsgiref.simple_server
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -23,7 +24,7 @@ KINDS = ((segq.PassInvalid, "pass"), (segq.SignatureInvalid, "signature"), (segq
 
 class Adapter:
     def __init__(self):
-        self.out, self.workers, self.client = threading.Lock(), {}, None
+        self.out, self.workers, self.gates, self.client = threading.Lock(), {}, {}, None
 
     def say(self, **line):
         with self.out:
@@ -58,11 +59,29 @@ class Adapter:
     def do_leave(self, n, token):
         self.client.line("", token=token).leave()
 
+    def gate(self, queue):
+        return self.gates.setdefault(queue, segq.Gate(self.client, queue))
+
     def do_check_pass(self, n, queue, token):
-        return segq.Gate(self.client, queue).check(token)._asdict()
+        return self.gate(queue).check(token)._asdict()
 
     def do_verify_pass(self, n, queue, token):
-        return segq.Gate(self.client, queue).verify(token)._asdict()
+        return self.gate(queue).verify(token)._asdict()
+
+    def do_serve(self, n, queue, ask="always"):
+        """A site behind the middleware: tells its address, and whom it lets in."""
+        def app(environ, start):
+            p = environ["segq.pass"]
+            start("200 OK", [("Content-Type", "application/json")])
+            return [json.dumps({"ticket": p.ticket, "path": environ["PATH_INFO"]}).encode()]
+
+        class Quiet(wsgiref.simple_server.WSGIRequestHandler):
+            def log_message(self, *_):
+                pass
+        site = wsgiref.simple_server.make_server("127.0.0.1", 0, segq.Gate(self.client, queue, ask=ask, timeout=1).wsgi(app),
+                                                 handler_class=Quiet)
+        threading.Thread(target=site.serve_forever, daemon=True).start()
+        return {"url": f"http://127.0.0.1:{site.server_port}"}
 
     def do_claim(self, n, secret, kid=None, members=None):
         return segq.sign_claim(secret, kid=kid, **(members or {}))

@@ -36,7 +36,8 @@ PART(task_put_one, struct task_put, TaskPutOne, NULL, NUM(part), NUM(epoch), NAM
      NAME(key2), NAME(name), PLAIN(key, TASK_IDEM_MAX), NUM(digest),
      IN(priority, 0, TASK_PRIORITIES - 1), NUM(order), IN(delay_ms, 0, DELAY_MAX_MS),
      IN(at_ms, 0, INT64_MAX / 2), PLAIN(body, TASK_BODY_MAX), OWN, PLAIN(unique, TASK_IDEM_MAX),
-     IN(unique_while, 0, UNIQUE_NWHILES - 1), IN(on_conflict, 0, UNIQUE_NCONFLICTS - 1), NUM(may_wait_ms))
+     IN(unique_while, 0, UNIQUE_NWHILES - 1), IN(on_conflict, 0, UNIQUE_NCONFLICTS - 1), NUM(may_wait_ms),
+     PLAIN(then, CHAIN_MAX), IN(chain, 0, CHAIN_CALL | CHAIN_HOLES), NUM(after_part), NUM(after_no))
 
 MESSAGE(task_put, TaskPut, NULL, MSGS(v, n, v, task_put_one, 1, TASK_ROWS_MAX))
 
@@ -60,7 +61,8 @@ MESSAGE(task_get_ans, TaskGetAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES
         COL(history, again_ms, attempt_again_ms),
         COL_BYTES_LATER(history, reason.p, reason.n, attempt_reason, ATTEMPT_REASON),
         NUM(result_whole), NUM(waiting), NUM(waiting_capped),
-        IN(target, 0, TARGET_NO_MAX))
+        IN(target, 0, TARGET_NO_MAX), NUM(after_part), NUM(after_no), NUM(then), NUM(then_part),
+        NUM(then_no), NUM(then_why))
 
 MESSAGE(task_take, TaskTake, NULL, NUM(part), NUM(epoch), NAME(queue), IN(most, 1, TASK_ROWS_MAX),
         NUM(lease_ms), NUM(wait_ms))
@@ -126,9 +128,10 @@ MESSAGE(task_schedule_ans, TaskScheduleAns, NULL, CODE, NUM(fresh), TEXT(why, SC
         MSGS(v, n, v, schedule_row, 0, SCHEDULES_MAX), IN(ran, 0, SCHEDULE_NRUNS - 1), NUM(ran_no))
 
 MESSAGE(task_notice, TaskNotice, NULL, NUM(part), NUM(id), NUM(no), NAME(queue),
-        IN(state, 0, TASK_NSTATES - 1), IN(ended_ms, 0, RECUR_AT_MAX), PLAIN(text, NOTICE_TEXT_MAX))
+        IN(state, 0, TASK_NSTATES - 1), IN(ended_ms, 0, RECUR_AT_MAX), PLAIN(text, NOTICE_TEXT_MAX),
+        PLAIN(put, RELAY_TEXT_MAX))
 
-MESSAGE(task_notice_ans, TaskNoticeAns, NULL, NUM(part), NUM(id), NUM(no), CODE)
+MESSAGE(task_notice_ans, TaskNoticeAns, NULL, NUM(part), NUM(id), NUM(no), CODE, NUM(to_part), NUM(to_no))
 
 /* ---- task_manager.proto ------------------------------------------------------------------ */
 

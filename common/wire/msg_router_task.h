@@ -6,6 +6,7 @@
 #define SEGQ_MSG_ROUTER_TASK_H
 
 #include "common/recur/recur.h"
+#include "common/task/chain.h"
 #include "common/task/rules.h"
 #include "common/task/state.h"
 
@@ -45,6 +46,10 @@ struct task_put {
     struct bytes_of unique; /* a key that one task has at a time; n 0: none */
     uint8_t unique_while;   /* enum unique_while */
     uint8_t on_conflict;    /* enum unique_conflict */
+    struct bytes_of then;   /* submitted when it succeeds: a message TASK_PUT of one row; n 0: nothing */
+    uint8_t chain;          /* enum chain_form, bits: of a row in `then` */
+    part_no after_part;     /* a row that was in `then`: the task of which it came; after_no 0: of none */
+    task_no after_no;
     uint64_t may_wait_ms;   /* refused as too long (FULL_WAIT) if its wait is estimated to be longer, or its
                              * endpoint is down or paused: another one gets it; 0: never for this */
 };
@@ -147,6 +152,9 @@ struct msg_task_get_ans {
     struct bytes_of result;   /* the part that is kept, */
     uint64_t result_length;   /* length in bytes; 0: no result */
     struct bytes_of result_sha256; /* hash of all of them */
+    part_no after_part, then_part; /* chain: the task before it, and the one behind it: */
+    task_no after_no, then_no;     /* 0: none, or none yet */
+    uint8_t then, then_why;   /* enum chain_state, enum chain_why */
     uint32_t target;          /* RUNNING: the number of its endpoint's target; 0: not known, or one url */
     bool result_whole;        /* longer than `result`; TASK_READ has all of it */
     uint32_t status;          /* status of the target's answer; 0: none */
@@ -372,6 +380,7 @@ struct msg_task_schedule_ans {
 };
 
 #define NOTICE_TEXT_MAX 8192
+#define RELAY_TEXT_MAX  (CHAIN_BODY_MAX + CHAIN_MAX + 4096)
 
 /* A task has ended, and its pool names a queue that is to be told: the router makes a call of it
  * there, with the Idempotency-Key PART-NO@ENDED, which makes one task however often this comes. */
@@ -383,6 +392,8 @@ struct msg_task_notice {
     uint8_t state;     /* enum task_state: how it ended, */
     int64_t ended_ms;  /* and when: Unix ms; of one task never the same twice */
     struct bytes_of text; /* a JSON object: the task, as its line in the archive has it */
+    struct bytes_of put;  /* n > 0: in place of a notice: the next task of a chain, a message TASK_PUT of one
+                           * row, for the queue that this names; who does not know it answers INVALID */
 };
 
 struct msg_task_notice_ans {
@@ -391,6 +402,8 @@ struct msg_task_notice_ans {
     task_no no;
     uint8_t code; /* DONE, SAME: the queue has it; CONFLICT, INVALID: it never will; else it is to be
                      said again */
+    part_no to_part; /* chain: the task that came of it */
+    task_no to_no;
 };
 
 #endif

@@ -72,6 +72,21 @@ static json_t *limits(uint8_t closed)
     return list;
 }
 
+/* The tasks before and behind it, by their ids. */
+static void add_chain(json_t *j, const struct msg_task_get_ans *m)
+{
+    if (m->after_no != 0)
+        (void)json_object_set_new(j, "after", json_sprintf("%u-%lu", m->after_part, m->after_no));
+    if (m->then == CHAIN_NONE)
+        return;
+    (void)json_object_set_new(j, "then", json_string(chain_state_word(
+        m->then == CHAIN_WAITS && m->state == TASK_DEAD ? CHAIN_ENDED : m->then)));
+    if (m->then_no != 0)
+        (void)json_object_set_new(j, "then_task", json_sprintf("%u-%lu", m->then_part, m->then_no));
+    if (m->then == CHAIN_FAILED)
+        (void)json_object_set_new(j, "then_why", json_string(chain_why_word(m->then_why)));
+}
+
 static bool is_call(const struct mng_part_view *p)
 {
     return p->endpoint != NULL && p->endpoint[0] != '\0';
@@ -198,6 +213,7 @@ json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *
                                               p->node));
     (void)json_object_update_new(j, json_pack("{s:o,s:o}", "started_at", moment(m->started_ms),
                                               "ended_at", moment(m->ended_ms)));
+    add_chain(j, m);
     if (own_cost(&m->own) > 1)
         (void)json_object_set_new(j, "cost", json_integer((json_int_t)own_cost(&m->own)));
     if (target[0] != 0)

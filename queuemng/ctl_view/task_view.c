@@ -339,6 +339,8 @@ void view_task(struct buf *b, const json_t *task)
         COL("  until", "{?limited_until:{limited_until@}}"),
         COL("since", "{?entered_at:{entered_at@}}"), COL("started", "{?started_at:{started_at@}}"),
         COL("ended", "{?ended_at:{ended_at@}}"), COL("ends", "{?ends_at:{ends_at@}}"),
+        COL("after", "{?after:{after}}"),
+        COL("then", "{?then:{then}}{?then_task: {then_task}}{?then_why: ({then_why})}"),
         COL("cost", "{?cost:{cost=} units}"), COL("attempts", "{?queue:{attempts=}}"),
         COL("priority", "{?queue:{priority=}}"),
         COL("pool", "{?pool:{pool}}"), COL("node", "{?node:{node}}"),

@@ -326,6 +326,39 @@ static void note_look(struct api_ans *a, const struct task_name *t, const struct
     x->result = (struct slice){ (char *)(uintptr_t)m->result.p, m->result.n };
 }
 
+void task_name_then(struct task_name *t, const struct msg_task_get_ans *m, const struct token_key *k)
+{
+    if (m->then == CHAIN_BEGUN)
+        task_token_write(m->then_part, m->then_no, k, t->then);
+}
+
+/* A chain is over with a task that has not succeeded; a dead one may be redriven. */
+static uint8_t chain_of(const struct msg_task_get_ans *m)
+{
+    return m->then == CHAIN_WAITS && m->state == TASK_DEAD ? CHAIN_ENDED : m->then;
+}
+
+/* ,"after":"3-77","then":{"state":"submitted","task":"..."}: the task before it by its id, since whoever has
+ * this one's token has no right to that one's result. */
+static void add_chain(struct buf *b, const struct task_name *t, const struct msg_task_get_ans *m)
+{
+    if (m->after_no != 0) {
+        out_u64(b, ",\"after\":\"", m->after_part);
+        out_u64(b, "-", m->after_no);
+        ADD(b, "\"");
+    }
+    if (m->then == CHAIN_NONE)
+        return;
+    out_text(b, ",\"then\":{\"state\":", chain_state_word(chain_of(m)));
+    if (m->then == CHAIN_BEGUN) {
+        out_bytes(b, ",\"task\":\"", t->then, TASK_TOKEN_LEN);
+        ADD(b, "\"");
+    }
+    if (m->then == CHAIN_FAILED)
+        out_text(b, ",\"why\":", chain_why_word(m->then_why));
+    ADD(b, "}");
+}
+
 void task_answer_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
                       const char *endpoint)
 {
@@ -343,6 +376,7 @@ void task_answer_look(struct api_ans *a, const struct task_name *t, const struct
     buf_i64(b, m->order);
     add_place(b, m);
     add_own(b, &m->own);
+    add_chain(b, t, m);
     out_u64(b, ",\"attempts\":", m->attempts);
     task_add_cancel(b, m->stopping, task_maybe_executed(m));
     out_moment(b, ",\"entered_at\":", m->entered_ms);

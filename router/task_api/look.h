@@ -10,7 +10,10 @@
 
 struct task_name { /* a task's public name */
     char text[TASK_TOKEN_LEN];
+    char then[TASK_TOKEN_LEN]; /* next task of its chain, if its look has one: task_name_then() */
 };
+
+void task_name_then(struct task_name *t, const struct msg_task_get_ans *m, const struct token_key *k);
 
 /* A task as it is. endpoint: it is a call to that; "": it is none. */
 void task_answer_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,

@@ -73,6 +73,34 @@ char *call_text(struct task_call *c, struct slice text)
     return out;
 }
 
+char *call_copy(struct task_call *c, const char *text)
+{
+    return call_text(c, (struct slice){ (char *)(uintptr_t)text, strlen(text) });
+}
+
+struct bytes_of call_bytes_of(struct task_call *c, struct bytes_of b)
+{
+    b.p = (const uint8_t *)call_bytes(c, (struct slice){ (char *)(uintptr_t)b.p, b.n }).p;
+    return b;
+}
+
+struct call_more {
+    struct call_more *next;
+    uint8_t bytes[];
+};
+
+struct bytes_of call_more(struct task_call *c, const struct buf *bytes)
+{
+    struct call_more *m = malloc(sizeof(*m) + bytes->len);
+
+    if (m == NULL)
+        return (struct bytes_of){ 0 };
+    m->next = c->more;
+    c->more = m;
+    memcpy(m->bytes, bytes->data, bytes->len);
+    return (struct bytes_of){ (uint32_t)bytes->len, m->bytes };
+}
+
 void ask_join(struct ask *a, struct list *list)
 {
     assert(a->slot == NULL && a->list == NULL);
@@ -116,6 +144,10 @@ void call_drop(struct task_call *c)
     list_remove(&c->t->calls, &c->in_all);
     if (c->many != NULL)
         c->many_free(c->many);
+    for (struct call_more *m = c->more, *next; m != NULL; m = next) {
+        next = m->next;
+        free(m);
+    }
     free(c);
 }
 

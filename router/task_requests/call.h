@@ -73,6 +73,7 @@ typedef void (*call_done)(struct task_call *c, const struct msg *m);
 typedef void (*row_done)(struct ask *a, const struct msg *m);
 
 struct take_many;
+struct call_more;
 
 struct other_ways { /* the rest of a route, in the call's memory */
     unsigned n;
@@ -113,6 +114,7 @@ struct task_call {
     struct slice known;     /* If-None-Match */
     struct whole *whole;    /* ref: READ: whose piece it is */
     struct notice_of notice; /* node 0: it is none */
+    struct call_more *more; /* owned: what its own memory has no room for */
     struct msg_task_take next; /* SETTLE: taken once that is done; queue NULL: nothing */
     struct take_many *many; /* owned; TAKE: of several queues; else NULL */
     void (*many_free)(struct take_many *m);
@@ -135,6 +137,12 @@ void call_hand_over(struct task_call *c, struct task_call *next);
 /* Copies; the text gets a 0 behind it. There must be room. */
 char *call_text(struct task_call *c, struct slice text);
 struct slice call_bytes(struct task_call *c, struct slice bytes);
+
+/* The same of a text that has its 0, and of bytes as messages have them. */
+char *call_copy(struct task_call *c, const char *text);
+struct bytes_of call_bytes_of(struct task_call *c, struct bytes_of b);
+/* Copies into memory beside that. p NULL: there is none. */
+struct bytes_of call_more(struct task_call *c, const struct buf *bytes);
 
 /* A row into a list, and out of the one that it is in. */
 void ask_join(struct ask *a, struct list *list);

@@ -236,7 +236,7 @@ static bool may(struct tasking *t, struct task_asked *x, bool servers)
     const struct server_token *who = who_is(t, x->q, p->op);
     struct refusal no = judge(who, p, servers);
 
-    if (ops[p->op].needs != 0 && who != NULL && (p->queue.n == 0 || p->op == TASK_SETTLE))
+    if (ops[p->op].needs != 0 && who != NULL && (p->queue.n == 0 || p->op == TASK_SETTLE || p->op == TASK_SUBMIT || p->op == TASK_BATCH))
         x->opens = (struct slice){ (char *)(uintptr_t)who->queues, who->queues_n };
     x->tenant = who != NULL ? &who->tenant : NULL;
     t->counts.tenants += no.why == NULL && server_is_tenant(who) && ops[p->op].needs != 0;

@@ -9,7 +9,7 @@
 #define OLDER_MOST 32 /* pools */
 
 /* Each tick has these of its own. */
-#define NOT_OF_TICKS (WITH(DELAY) | WITH(AT) | WITH(NAME) | WITH(IDEMPOTENCY_KEY))
+#define NOT_OF_TICKS (WITH(DELAY) | WITH(AT) | WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(THEN))
 #define MEMBERS      (SUBMIT_MEMBERS & ~NOT_OF_TICKS)
 
 static uint32_t count_pools(const struct tasking *t, struct slice queue)

@@ -138,6 +138,7 @@ static void looked(struct task_call *c, const struct msg *m)
         return;
     }
     name = name_of(&c->v[0], g->no);
+    task_name_then(&name, g, &r->keys.token);
     task_answer_look(&r->ans, &name, g, ask_endpoint(&c->v[0]));
     wait_applied(&r->ans, c->wait_ms);
     answer_tag(&r->ans, c->known);

@@ -13,6 +13,7 @@
 #include "router/task_api/rights.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/call.h"
+#include "router/task_requests/chain.h"
 #include "router/task_requests/long_answer.h"
 #include "router/task_requests/passing.h"
 
@@ -54,6 +55,11 @@ static void put_key(struct task_call *c, struct task_put *put, struct slice key)
     }
 }
 
+uint64_t submit_digest(struct slice bytes, bool is_call)
+{
+    return is_call ? submit_digest_of_call(bytes) : digest_of(bytes.p, bytes.n);
+}
+
 struct task_put submit_row(struct task_call *c, const struct task_body *b, struct slice bytes,
                            bool named)
 {
@@ -63,8 +69,7 @@ struct task_put submit_row(struct task_call *c, const struct task_body *b, struc
         .queue = c->queue.p,
         .name = call_text(c, b->name),
         .key = { (uint32_t)idem.n, (const uint8_t *)idem.p },
-        .digest = !named ? 0 : bytes.p != b->payload.p ? submit_digest_of_call(payload)
-                                                       : digest_of(payload.p, payload.n),
+        .digest = named ? submit_digest(payload, bytes.p != b->payload.p) : 0,
         .priority = (uint8_t)b->priority,
         .order = b->order,
         .delay_ms = b->delay,
@@ -80,14 +85,19 @@ struct task_put submit_row(struct task_call *c, const struct task_body *b, struc
     return put;
 }
 
-/* The row as it is asked. */
-static void put_row(struct ask *a, const struct task_body *b, struct slice bytes)
+/* The row as it is asked, with what is behind it, which is in t->then. False: no memory. */
+static bool put_row(struct ask *a, const struct task_body *b, struct slice bytes)
 {
+    const struct buf *then = &a->call->t->then;
+
     a->kind = ASK_PUT;
     a->queue = a->call->queue;
     a->repeats = b->name.n > 0 || b->idempotency_key.n > 0;
     a->is_call = bytes.p != b->payload.p;
     a->put = submit_row(a->call, b, bytes, a->repeats);
+    if ((b->has & WITH(THEN)) != 0)
+        a->put.then = call_more(a->call, then);
+    return (b->has & WITH(THEN)) == 0 || a->put.then.p != NULL;
 }
 
 /* NULL: what it carries is of its queue's kind; else a sentence of ours. */
@@ -225,6 +235,8 @@ static void answer(struct task_call *c, const struct msg_task_get_ans *m)
     struct task_name name;
 
     task_token_write(a->part, a->no, &r->keys.token, name.text);
+    if (m != NULL)
+        task_name_then(&name, m, &r->keys.token);
     if (c->until != 0 && (m == NULL || !task_state_is_final((enum task_state)m->state))) {
         wait_on(c, m);
         return;
@@ -326,17 +338,6 @@ static void keep_ways(struct task_call *c, const struct route_ways *w)
     }
 }
 
-static struct slice text_slice(const char *text)
-{
-    return (struct slice){ (char *)(uintptr_t)text, strlen(text) };
-}
-
-static struct bytes_of copied(struct task_call *c, struct bytes_of b)
-{
-    b.p = (const uint8_t *)call_bytes(c, (struct slice){ (char *)(uintptr_t)b.p, b.n }).p;
-    return b;
-}
-
 /* Submits it where it may go else. False: nowhere, or nobody waits. */
 static bool go_elsewhere(struct task_call *c)
 {
@@ -363,7 +364,7 @@ static bool go_elsewhere(struct task_call *c)
     next->whole_only = c->whole_only;
     next->looks = c->looks;
     keep_ways(next, &w);
-    next->queue = text_slice(call_text(next, text_slice(w.endpoint[0])));
+    next->queue = (struct slice){ call_copy(next, w.endpoint[0]), strlen(w.endpoint[0]) };
     goes_by(next, pools_of_queue(&c->t->pools, next->queue.p, next->queue.n));
     a = &next->v[0];
     a->kind = ASK_PUT;
@@ -372,11 +373,11 @@ static bool go_elsewhere(struct task_call *c)
     a->is_call = c->v[0].is_call;
     a->put = *was;
     a->put.queue = next->queue.p;
-    a->put.key1 = call_text(next, text_slice(was->key1));
-    a->put.key2 = call_text(next, text_slice(was->key2));
+    a->put.key1 = call_copy(next, was->key1);
+    a->put.key2 = call_copy(next, was->key2);
     a->put.name = a->put.own.labels = ""; /* a call has none */
-    a->put.key = copied(next, was->key);
-    a->put.body = copied(next, was->body);
+    a->put.key = call_bytes_of(next, was->key);
+    a->put.body = call_bytes_of(next, was->body);
     a->put.may_wait_ms = may_wait(w.max_wait_ms[0], w.n - 1);
     call_begin(next);
     return true;
@@ -456,7 +457,12 @@ static void ask_one(struct tasking *t, const struct task_asked *x, const struct 
     c->queue = (struct slice){ call_text(c, queue), queue.n };
     goes_by(c, w);
     keep_ways(c, &x->ways);
-    put_row(&c->v[0], b, bytes);
+    if (!put_row(&c->v[0], b, bytes)) {
+        httpd_set_user(x->req, NULL);
+        call_drop(c);
+        router_problem(t->r, x->req, API_OVERLOADED, "the router is overloaded; try again");
+        return;
+    }
     if (c->ways != NULL)
         c->v[0].put.may_wait_ms = may_wait(x->ways.max_wait_ms[0], c->ways->n);
     call_begin(c);
@@ -477,7 +483,9 @@ static void submit(struct tasking *t, const struct task_asked *x, struct task_bo
         router_problem(t->r, x->req, API_NOT_ELIGIBLE, why);
         return;
     }
-    why = submit_unfit(t, w, b, &bytes, &p, &e);
+    why = chain_pack(&(struct chain_ask){ t, x->opens, x->tenant }, b, &p, &e);
+    if (why == NULL)
+        why = submit_unfit(t, w, b, &bytes, &p, &e);
     if (why != NULL)
         router_problem(t->r, x->req, p, why);
     else
@@ -643,16 +651,18 @@ static void read_row(struct ask *a, struct slice text)
         row_refuse(a, API_NOT_ELIGIBLE, why);
         return;
     }
-    why = submit_unfit(c->t, c->way, &b, &bytes, &p, &e);
+    why = chain_pack(&(struct chain_ask){ c->t, c->opens, c->tenant }, &b, &p, &e);
+    if (why == NULL)
+        why = submit_unfit(c->t, c->way, &b, &bytes, &p, &e);
     if (why != NULL)
         row_refuse(a, p, why);
-    else
-        put_row(a, &b, bytes);
+    else if (!put_row(a, &b, bytes))
+        row_refuse(a, API_OVERLOADED, "the router is overloaded; try again");
 }
 
 void submit_batch(struct tasking *t, const struct task_asked *x)
 {
-    struct task_call *c = call_of_rows(t, x, (struct slice){ 0 }, read_row, all_submitted);
+    struct task_call *c = call_of_rows(t, x, x->opens, read_row, all_submitted);
 
     if (c != NULL)
         call_begin(c);

@@ -19,7 +19,7 @@ void submit_batch(struct tasking *t, const struct task_asked *x);
 #define SUBMIT_MEMBERS                                                                       \
     (CALL_MEMBERS | WITH(PAYLOAD) | WITH(KEY) | WITH(DELAY) | WITH(AT) | WITH(PRIORITY) |    \
      WITH(ORDER) | WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(TTL) | WITH(MAX_ATTEMPTS) |     \
-     WITH(RETRY) | WITH(LABELS) | WITH(RESULT) | WITH(UNIQUE) | WITH(COST))
+     WITH(RETRY) | WITH(LABELS) | WITH(RESULT) | WITH(UNIQUE) | WITH(COST) | WITH(THEN))
 #define SUBMIT_ROOM 8 /* ends of a row's texts */
 /* *bytes: what the task carries: its payload, or the form of its call, in t->form. NULL: it may be
  * asked; else a sentence, which may be e's. w: of the queue; NULL: none is known. */
@@ -31,5 +31,6 @@ struct task_put submit_row(struct task_call *c, const struct task_body *b, struc
 
 /* The meaning of "another payload" of a call: every router says the same, in every release. */
 uint64_t submit_digest_of_call(struct slice form);
+uint64_t submit_digest(struct slice bytes, bool is_call);
 
 #endif

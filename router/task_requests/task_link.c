@@ -11,6 +11,7 @@
 #include "common/task/state.h"
 #include "common/ticket/task_token.h"
 #include "router/task_requests/ask.h"
+#include "router/task_requests/chain.h"
 #include "router/task_requests/passing.h"
 #include "router/task_requests/submit.h"
 
@@ -169,7 +170,7 @@ void tasking_links_send(struct tasking *t)
 
 #define SPAN(text) ((struct call_span){ (text), sizeof(text) - 1 })
 
-static void notice_say(struct tasking *t, const struct notice_of *to, int code)
+void notice_say(struct tasking *t, const struct notice_of *to, int code, const struct task_id *made)
 {
     struct msg m = { .type = MSG_TASK_NOTICE_ANS };
     const struct node_link *l = node_links_reach(&t->links, to->node);
@@ -177,6 +178,8 @@ static void notice_say(struct tasking *t, const struct notice_of *to, int code)
     m.task_notice_ans = (struct msg_task_notice_ans){
         .part = to->part, .id = to->id, .no = to->no,
         .code = code >= 0 && code < TASK_NCODES ? (uint8_t)code : CODE_BUSY,
+        .to_part = made != NULL ? made->part : 0,
+        .to_no = made != NULL ? made->no : 0,
     };
     if (l != NULL && l->ch != NULL)
         (void)!rpc_send(l->ch, &m, 0); /* else it is said again, to whom the node reaches */
@@ -188,7 +191,7 @@ static void notice_done(struct task_call *c, const struct msg *m)
 
     (void)m;
     c->t->counts.notices += code == CODE_DONE;
-    notice_say(c->t, &c->notice, code);
+    notice_say(c->t, &c->notice, code, NULL);
 }
 
 /* Writes what the receiver gets; the text is an object that begins with its ended_at. */
@@ -246,7 +249,7 @@ static void notice_begin(struct tasking *t, node_no node, const struct msg_task_
     struct task_call *c;
 
     if (!notice_pack(t, m)) {
-        notice_say(t, &to, CODE_INVALID);
+        notice_say(t, &to, CODE_INVALID, NULL);
         return;
     }
     c = t->form.failed ? NULL : call_new(t, NULL, 1, t->form.len + ROOM, 0, notice_done);
@@ -333,6 +336,10 @@ static int on_msg(struct node_link *n, const struct msg *m, uint64_t rid)
 {
     struct task_link *l = container_of(n, struct task_link, n);
 
+    if (m->type == MSG_TASK_NOTICE && m->task_notice.put.n > 0) {
+        chain_relay(l->t, n->no, &m->task_notice);
+        return 0;
+    }
     if (m->type == MSG_TASK_NOTICE) {
         notice_begin(l->t, n->no, &m->task_notice);
         return 0;

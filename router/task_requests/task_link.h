@@ -13,6 +13,10 @@
 #include "router/task_requests/tasking.h"
 
 void tasking_links_init(struct tasking *t);
+/* Answers a notice, or a hand-over; made: the task that came of it; NULL: none. */
+struct notice_of;
+struct task_id;
+void notice_say(struct tasking *t, const struct notice_of *to, int code, const struct task_id *made);
 /* Dials and drops as the map says. */
 void tasking_links_sync(struct tasking *t);
 /* At the end of a turn. */

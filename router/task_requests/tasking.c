@@ -141,5 +141,6 @@ void tasking_free(struct tasking *t)
     server_tokens_free(&t->tokens);
     pools_fini(&t->pools);
     buf_fini(&t->form);
+    buf_fini(&t->then);
     free(t);
 }

@@ -7,6 +7,7 @@
  *   ask.h          a question's way to a node, waits, time limits; what nobody waits for; clients
  *                  who go meanwhile
  *   long_answer.h  answers that are longer than a look: passed on piece by piece
+ *   chain.h        tasks behind tasks
  *   passing.h      answers that are passed on while they come
  *   task_link.h    links to task nodes: frames out and in, notices of ends */
 #ifndef SEGQ_ROUTER_TASKING_H
@@ -32,6 +33,7 @@ struct tasking_counts { /* ever */
     uint64_t routed, elsewhere; /* calls by routes; those that went on to another endpoint */
     uint64_t tenants, waits_over; /* requests of tenants, let in; calls that were answered 504 */
     uint64_t notices; /* ends of tasks that another queue has taken */
+    uint64_t chained; /* next tasks of chains, handed over */
     uint64_t left; /* calls whose clients went before they were answered */
     uint64_t wholes, wholes_broken, wholes_crowded; /* answers longer than a look */
     uint64_t passings, passings_broken, passings_left, followings, passed_bytes; /* answers passed on as they came */
@@ -58,6 +60,7 @@ struct tasking {
     uint64_t next_rid;
     uint32_t turn[TASK_TURNS]; /* takes from several queues: with which each begins; by the hash of their list */
     struct buf form; /* texts of the call being read */
+    struct buf then; /* and what is behind it (chain.h) */
     union { /* rows of the request being read, of the frame being made */
         struct slice text[TASK_ROWS_MAX];
         struct task_put put[TASK_ROWS_MAX];

@@ -128,6 +128,13 @@ static int apply_name(struct engine *e, const struct trec *r)
     return rc;
 }
 
+/* The slot is the task's, or free: it may come behind this. */
+static bool is_slot_of(const struct engine *e, task_slot slot, task_no no)
+{
+    return slot >= e->store.n_slots || task_number(&e->store, slot) >> TASK_SLOT_BITS == 0 ||
+           task_number(&e->store, slot) == no;
+}
+
 /* The task may come behind it, as that of a name. */
 static int apply_own(struct engine *e, const struct trec *r)
 {
@@ -138,11 +145,30 @@ static int apply_own(struct engine *e, const struct trec *r)
 
     if (rc == 0 && own.cost != 0)
         rc = tree_reach_costs(&e->tree);
-    if (r->no >> TASK_SLOT_BITS == 0 ||
-        (slot < e->store.n_slots && task_number(&e->store, slot) >> TASK_SLOT_BITS != 0 &&
-         task_number(&e->store, slot) != r->no))
+    if (r->no >> TASK_SLOT_BITS == 0 || !is_slot_of(e, slot, r->no))
         return SQ_EPROTO;
     return rc < 0 ? rc : owns_set(&e->owns, slot, &own);
+}
+
+/* Likewise; also of one that has succeeded. */
+static int apply_chain(struct engine *e, const struct trec *r)
+{
+    task_slot slot = task_slot_of(r->no);
+    struct chain k = { (part_no)r->lo, (part_no)r->most, r->hi, r->entry, (uint8_t)r->state,
+                       (uint8_t)r->why, r->own.n, (char *)(uintptr_t)r->own.p };
+
+    if (r->no >> TASK_SLOT_BITS == 0 || r->lo > UINT32_MAX || r->most > UINT32_MAX ||
+        r->state >= CHAIN_NSTATES || r->why > UINT8_MAX || r->own.n > CHAIN_MAX ||
+        (r->state == CHAIN_WAITS) != (r->own.n > 0) || !is_slot_of(e, slot, r->no))
+        return SQ_EPROTO;
+    return chains_set(&e->chains, slot, &k);
+}
+
+struct trec task_chain_record(task_no no, const struct chain *k)
+{
+    return (struct trec){ .kind = TREC_CHAIN, .no = no, .state = k->state, .why = k->why,
+                          .lo = k->after_part, .hi = k->after_no, .most = k->next_part,
+                          .entry = k->next_no, .own = { k->then, k->n } };
 }
 
 struct trec task_own_record(task_no no, const struct task_own *own, struct buf *b)
@@ -256,6 +282,7 @@ static int apply_stop(struct engine *e, task_slot slot, const struct trec *r)
 {
     (void)r;
     task_at(&e->store, slot)->cancel = 1;
+    chains_end(&e->chains, slot); /* should it still succeed, nothing begins */
     return 0;
 }
 
@@ -418,6 +445,8 @@ int task_apply(struct engine *e, const struct trec *r)
         return e->loading ? SQ_EPROTO : arrive_accept(e, r);
     case TREC_OWN:
         return apply_own(e, r);
+    case TREC_CHAIN:
+        return apply_chain(e, r);
     case TREC_PAST:
         return apply_past(e, r);
     case TREC_DONE_UNDER:

@@ -8,6 +8,7 @@
 /* 0; SQ_ENOMEM, nothing has changed; SQ_EPROTO: the record contradicts the state (never of a
  * record that a command of this engine made). */
 SQ_CHECK int task_apply(struct engine *e, const struct trec *r);
+struct trec task_chain_record(task_no no, const struct chain *k);
 /* OWN; its text is in b. Without memory b->failed is set. */
 struct trec task_own_record(task_no no, const struct task_own *own, struct buf *b);
 /* Carries it out, and puts it into the log. */

@@ -60,6 +60,7 @@ static void end(struct engine *e, task_slot slot)
     assert(tqueue_at(e, index)->tasks > 0);
     tree_leave(&e->tree, slot, e->at);
     owns_drop(&e->owns, slot);
+    chains_drop(&e->chains, slot);
     attempts_drop(&e->attempts, slot);
     task_store_give(&e->store, slot);
     tqueue_at(e, index)->tasks--;

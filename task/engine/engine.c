@@ -17,6 +17,7 @@ void engine_init(struct engine *e, const struct engine_opts *o)
     e->store.weigh = o->weigh;
     tree_init(&e->tree, &e->store, o->max_keys, 1);
     owns_init(&e->owns);
+    chains_init(&e->chains);
     attempts_init(&e->attempts);
     replies_init(&e->replies);
     names_init(&e->names, o->max_tasks * NAMES_OF_TASK, o->seed, 1);
@@ -53,6 +54,7 @@ void engine_fini(struct engine *e)
     pages_fini(&e->links);
     pages_fini(&e->redrive_links);
     owns_fini(&e->owns);
+    chains_fini(&e->chains);
     attempts_fini(&e->attempts);
     replies_fini(&e->replies);
     names_fini(&e->names);
@@ -121,6 +123,7 @@ uint64_t engine_bytes(const struct engine *e)
                      pages_bytes(&e->names.v) + pages_bytes(&e->names.links) +
                      pages_bytes(&e->queues) + pages_bytes(&e->redrive_links) + owns_bytes(&e->owns) +
                      attempts_bytes(&e->attempts) + replies_bytes(&e->replies) +
+                     chains_bytes(&e->chains) +
                      (e->names.by_hash.cap + e->names.by_task.cap) * sizeof(struct map_slot) +
                      (e->ends != NULL ? END_MARKS * sizeof(*e->ends) : 0);
 

@@ -23,6 +23,7 @@
 #include "task/engine/pool.h"
 #include "task/keys/tree.h"
 #include "task/store/attempts.h"
+#include "task/store/chains.h"
 #include "task/store/names.h"
 #include "task/store/owns.h"
 #include "task/store/record.h"
@@ -81,6 +82,7 @@ struct engine {
     struct tree tree;
     struct names names;
     struct owns owns;
+    struct chains chains;
     struct attempts attempts;
     struct replies replies; /* replies of tasks that are tried again, or dead */
     struct pages links; /* owned; of these wheels: a task is in one of them at most */

@@ -122,6 +122,8 @@ static void becomes(struct engine *e, task_slot slot, enum task_state to)
         task_frees_reply(e, slot);
     }
     t->cancel = 0;
+    if (to == TASK_CANCELLED || to == TASK_EXPIRED)
+        chains_end(&e->chains, slot);
     task_set_state(&e->store, slot, to);
     names_end(&e->names, task_number(&e->store, slot),
               ms_max(e->at, 1) + (msec_t)q->pool->rules.dedup_ms);

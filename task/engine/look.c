@@ -169,6 +169,7 @@ void look_at_task(const struct engine *e, task_slot slot, struct task_view *v)
                              .entered_ms = (msec_t)t->entered_ms,
                              .until_ms = wheel_when(&e->timers, slot) };
     v->own = owns_of(&e->owns, slot);
+    v->chain = chains_of(&e->chains, slot);
     if (v->state == TASK_RUNNING || v->state == TASK_SUCCEEDED || v->state == TASK_CANCELLED)
         v->started_ms = (msec_t)t->started;
     if (task_state_is_final(v->state) && v->state != TASK_DEAD)

@@ -24,6 +24,7 @@ struct task_view { /* texts are borrowed until the next command */
     uint64_t turns;         /* WAITING: starts of its queue until its own, as far as is known */
     uint32_t ahead_of_key;  /* WAITING, by entry: before it in its line, at most AHEAD_MOST */
     const struct task_own *own; /* NULL: nothing */
+    const struct chain *chain;  /* NULL: no task is before or behind it */
     /* WAITING: what stops it now, on the lowest level that does */
     uint8_t limited;       /* enum closed, bits; 0: nothing */
     const char *limited_by; /* the queue's or key's name, the pool's pattern */

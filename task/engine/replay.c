@@ -53,6 +53,10 @@ static void write_task(const struct engine *e, task_slot slot, struct buf *out)
     trec_append(&r, out);
     if (v.own != NULL)
         write_own(v.own, r.no, out);
+    if (v.chain != NULL) {
+        r = task_chain_record(r.no, v.chain);
+        trec_append(&r, out);
+    }
     if (past != NULL) {
         r = (struct trec){ .kind = TREC_PAST, .no = r.no, .most = past->earlier,
                            .own = { (const char *)past->bytes, past->len } };

@@ -15,7 +15,7 @@ static bool is_in_range(const struct submit *s)
            s->key2.n <= TASK_NAME_MAX && (s->key1.n > 0 || s->key2.n == 0) &&
            s->priority < TASK_PRIORITIES && s->delay_ms >= 0 && s->delay_ms <= DELAY_MAX_MS &&
            s->unique_while < UNIQUE_NWHILES && s->on_conflict < UNIQUE_NCONFLICTS &&
-           s->at_wall_ms >= 0 && (s->at_wall_ms == 0 || s->delay_ms == 0) && own_ok(&s->own);
+           s->then.n <= CHAIN_MAX && s->at_wall_ms >= 0 && (s->at_wall_ms == 0 || s->delay_ms == 0) && own_ok(&s->own);
 }
 
 static struct name_hash hash_of(const struct engine *e, enum name_kind kind,
@@ -91,14 +91,34 @@ static int is_full(struct engine *e, enum task_full by)
     return SQ_EFULL;
 }
 
-/* Carries out names and what it has of its own, then the task; all of it goes into the log, or
- * nothing. */
-static int perform_all(struct engine *e, const struct task_own *own, const struct trec *name,
+static int perform_chain(struct engine *e, const struct submit *s, task_no no)
+{
+    const struct chain k = { .after_part = s->after_part, .after_no = s->after_no,
+                             .state = s->then.n > 0 ? CHAIN_WAITS : CHAIN_NONE, .n = s->then.n,
+                             .then = (char *)(uintptr_t)s->then.p };
+    struct trec r = task_chain_record(no, &k);
+
+    return s->then.n == 0 && s->after_no == 0 ? 0 : task_perform(e, &r);
+}
+
+int engine_chain(struct engine *e, task_no no, const struct chain *is)
+{
+    struct trec r = task_chain_record(no, is);
+
+    return task_find(&e->store, no) == SLOT_NONE ? SQ_EUNKNOWN : task_perform(e, &r);
+}
+
+/* Carries out names, what it has of its own and what is behind it, then the task; all of it goes
+ * into the log, or nothing. */
+static int perform_all(struct engine *e, const struct submit *s, const struct trec *name,
                        struct trec *accept)
 {
     size_t len = e->log.len;
     msec_t logged_at = e->logged_at;
-    int rc = own_is_none(own) ? 0 : task_perform_own(e, accept->no, own);
+    int rc = own_is_none(&s->own) ? 0 : task_perform_own(e, accept->no, &s->own);
+
+    if (rc == 0)
+        rc = perform_chain(e, s, accept->no);
 
     for (unsigned kind = 0; rc == 0 && kind < NAMES_OF_TASK; kind++)
         if ((name[kind].lo | name[kind].hi) != 0)
@@ -108,6 +128,7 @@ static int perform_all(struct engine *e, const struct task_own *own, const struc
     if (rc < 0) {
         forget_names(e, accept->no);
         owns_drop(&e->owns, task_slot_of(accept->no));
+        chains_drop(&e->chains, task_slot_of(accept->no));
         e->log.len = len;
         e->logged_at = logged_at;
     }
@@ -132,7 +153,7 @@ static int accept_now(struct engine *e, const struct submit *s, const struct tqu
         name[kind] = (struct trec){ .kind = TREC_NAME, .no = no,
                                     .kind_of = kind + (kind == NAME_UNIQUE ? s->unique_while : 0),
                                     .lo = h[kind].lo, .hi = h[kind].hi, .digest = s->digest };
-    return perform_all(e, &s->own, name, &r);
+    return perform_all(e, s, name, &r);
 }
 
 /* Refuses a task that is new and has no room; else what is over gives way to it, and its payload is kept:
@@ -150,6 +171,8 @@ static int make_room(struct engine *e, const struct submit *s, uint64_t *body)
         return is_full(e, FULL_WAITING);
     if (p->rules.max_bytes != 0 && e->store.bytes + s->bytes > p->rules.max_bytes)
         return is_full(e, FULL_BYTES);
+    if (s->then.n > 0 && e->chains.bytes + s->then.n > CHAINS_BYTES_MAX)
+        return is_full(e, FULL_CHAINS);
     if (task_store_is_full(&e->store) && e->overs.n == 0)
         return is_full(e, FULL_PART);
     rc = s->admit != NULL ? s->admit(s->ctx, body) : 0;

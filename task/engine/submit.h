@@ -21,6 +21,9 @@ struct submit { /* texts are borrowed; n 0: none */
     int64_t order;
     uint8_t priority;
     struct task_own own; /* all 0: nothing */
+    struct trec_text then; /* submitted when it succeeds (task/store/chains.h) */
+    part_no after_part;    /* partition, */
+    task_no after_no;      /* and number of the task of which it came; 0: of none */
     msec_t delay_ms;   /* 0: none */
     msec_t at_wall_ms; /* a moment of the wall clock; 0: none. Not with a delay */
 };
@@ -30,6 +33,8 @@ struct submit { /* texts are borrowed; n 0: none */
  * SQ_EHELD: another task has the unique key. SQ_EFULL: queue or partition are full. SQ_EUNKNOWN: no pool matches. SQ_EINVAL: out of
  * range. SQ_ENOMEM, SQ_ESTALE. */
 SQ_CHECK int engine_submit(struct engine *e, const struct submit *s, task_no *no);
+/* A task that has succeeded has this behind it from now on. 0, SQ_ENOMEM; SQ_EUNKNOWN: it has gone. */
+SQ_CHECK int engine_chain(struct engine *e, task_no no, const struct chain *is);
 /* The task that a name means now; 0: none. */
 task_no engine_named(const struct engine *e, const struct trec_text *queue,
                      const struct trec_text *name);

@@ -9,6 +9,7 @@
 #include "task/engine/worker.h"
 #include "task/node/body.h"
 #include "task/node/calls.h"
+#include "task/node/chain.h"
 #include "task/node/parts.h"
 #include "task/node/portions.h"
 
@@ -144,6 +145,7 @@ uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans 
         .eta = (uint8_t)v.eta,
         .eta_ms = v.eta_ms,
     };
+    tasktab_tell_chain(&v, m);
     if (v.own != NULL) {
         m->own = *v.own;
         m->own.labels = arena_strdup(mem, v.own->labels);

@@ -12,6 +12,7 @@
 #include "task/engine/submit.h"
 #include "task/engine/worker.h"
 #include "task/node/body.h"
+#include "task/node/chain.h"
 #include "task/node/following.h"
 #include "task/node/parts.h"
 #include "task/node/portions.h"
@@ -168,6 +169,9 @@ static int put_one(struct part *p, const struct task_put *r, uint64_t *tasks, ta
                         .delay_ms = delay_of(t, p, r->delay_ms),
                         .at_wall_ms = r->at_ms,
                         .own = r->own,
+                        .then = { (const char *)r->then.p, r->then.n },
+                        .after_part = r->after_part,
+                        .after_no = r->after_no,
                         .unique = { (const char *)r->unique.p, r->unique.n },
                         .unique_while = (enum unique_while)r->unique_while,
                         .on_conflict = (enum unique_conflict)r->on_conflict };
@@ -180,7 +184,7 @@ static int put_one(struct part *p, const struct task_put *r, uint64_t *tasks, ta
         tasktab_body_drop(t, p, at.body);
     else
         promise(p, *no);
-    if (rc == SQ_EFULL)
+    if (rc == SQ_EFULL && p->e.full != FULL_CHAINS) /* others are not refused for that */
         p->full_ms = t->now.ms;
     *tasks = at.room.others + tasktab_part_tasks(p);
     return rc;
@@ -216,15 +220,19 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
     t->n.puts += q->n;
 }
 
-/* ---- schedules --------------------------------------------------------------------- */
-
-static int submit_tick(void *ctx, const struct task_put *put, task_no *no)
+int tasktab_put_here(struct part *p, const struct task_put *put, task_no *no)
 {
-    struct part *p = ctx;
     uint64_t tasks = tasktab_tasks(p->tab);
     msec_t too_long;
 
     return put_one(p, put, &tasks, no, &too_long);
+}
+
+/* ---- schedules --------------------------------------------------------------------- */
+
+static int submit_tick(void *ctx, const struct task_put *put, task_no *no)
+{
+    return tasktab_put_here(ctx, put, no);
 }
 
 static enum task_state state_of_tick(void *ctx, task_no no)
@@ -359,13 +367,19 @@ void tasktab_take(struct tasktab *t, struct asker a, const struct msg_task_take 
 int tasktab_keep_done(struct tasktab *t, struct part *p, task_no no, uint64_t lease,
                       const struct bytes_of *kept)
 {
-    uint64_t ref;
-    int rc = tasktab_body_put(t, p, kept, &ref);
+    struct chain_step next;
+    uint64_t ref = 0;
+    int rc = tasktab_chain_ready(p, no, kept, &next);
 
+    if (rc == 0)
+        rc = tasktab_body_put(t, p, kept, &ref);
     if (rc == 0)
         rc = engine_ack(&p->e, no, lease, ref);
     if (rc != 0)
         tasktab_body_drop(t, p, ref);
+    else
+        tasktab_chain_goes(p, no, &next);
+    tasktab_chain_over(&next);
     return rc;
 }
 

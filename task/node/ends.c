@@ -90,17 +90,23 @@ size_t archive_line(const struct task_end *end, char *out)
 
 /* ---- notices ----------------------------------------------------------------------- */
 
-void notices_init(struct notices *s)
+void notices_init(struct notices *s, bool relays)
 {
-    *s = (struct notices){ .next_id = 1 };
+    *s = (struct notices){ .next_id = relays ? RELAY_IDS : 1, .relays = relays };
+    list_init(&s->later);
     list_init(&s->waiting);
     list_init(&s->sent);
     map_init(&s->by_id, 0); /* our own numbers */
 }
 
+static struct list *list_of(struct notices *s, const struct notice *x)
+{
+    return x->peer != 0 ? &s->sent : x->late ? &s->later : &s->waiting;
+}
+
 static void take_out(struct notices *s, struct notice *x)
 {
-    list_remove(x->peer != 0 ? &s->sent : &s->waiting, &x->in);
+    list_remove(list_of(s, x), &x->in);
     (void)map_del(&s->by_id, x->id);
     s->bytes -= sizeof(*x) + x->n;
     free(x);
@@ -110,18 +116,27 @@ void notices_fini(struct notices *s)
 {
     list_each_of (&s->waiting, struct notice, in, x)
         take_out(s, x);
+    list_each_of (&s->later, struct notice, in, z)
+        take_out(s, z);
     list_each_of (&s->sent, struct notice, in, y)
         take_out(s, y);
     map_fini(&s->by_id);
+}
+
+static bool is_notice(const struct notices *s, const struct trec *r)
+{
+    if (s->relays)
+        return r->lo >= RELAY_IDS && r->name.n <= RELAY_TEXT_MAX;
+    return r->lo != 0 && r->lo < RELAY_IDS && r->name.n <= NOTICE_TEXT_MAX && r->state < TASK_NSTATES &&
+           task_state_is_final((enum task_state)r->state);
 }
 
 static int apply_notice(struct notices *s, const struct trec *r)
 {
     struct notice *x;
 
-    if (r->lo == 0 || r->name.n == 0 || r->name.n > NOTICE_TEXT_MAX ||
-        r->until > RECUR_AT_MAX || r->state >= TASK_NSTATES ||
-        !task_state_is_final((enum task_state)r->state) || map_get_ptr(&s->by_id, r->lo) != NULL)
+    if (!is_notice(s, r) || r->name.n == 0 || r->until > RECUR_AT_MAX ||
+        map_get_ptr(&s->by_id, r->lo) != NULL)
         return SQ_EPROTO;
     x = malloc(sizeof(*x) + r->name.n);
     if (x == NULL || map_set_ptr(&s->by_id, r->lo, x) < 0) {
@@ -162,6 +177,7 @@ int notices_apply(struct notices *s, const struct trec *r)
     case TREC_NOTIFY:
         return apply_notify(s, r);
     case TREC_NOTICE:
+    case TREC_RELAY:
         return apply_notice(s, r);
     default:
         return apply_gone(s, r);
@@ -177,9 +193,9 @@ static int perform(struct notices *s, const struct trec *r, struct buf *log)
     return rc;
 }
 
-static void put(const struct notice *x, struct buf *out)
+static void put(const struct notices *s, const struct notice *x, struct buf *out)
 {
-    struct trec r = { .kind = TREC_NOTICE, .lo = x->id, .no = x->no, .state = x->state,
+    struct trec r = { .kind = s->relays ? TREC_RELAY : TREC_NOTICE, .lo = x->id, .no = x->no, .state = x->state,
                       .until = (uint64_t)x->ended_ms, .name = { x->text, x->n } };
 
     trec_append(&r, out);
@@ -205,19 +221,23 @@ void notices_snapshot(const struct notices *s, struct buf *out)
     if (s->queue[0] != 0)
         trec_append(&r, out);
     list_each_of (&s->sent, struct notice, in, x)
-        put(x, out);
+        put(s, x, out);
+    list_each_of (&s->later, struct notice, in, z)
+        put(s, z, out);
     list_each_of (&s->waiting, struct notice, in, y)
-        put(y, out);
+        put(s, y, out);
 }
 
 bool notices_add(struct notices *s, const struct notice_text *t, struct buf *log)
 {
-    struct trec r = { .kind = TREC_NOTICE, .lo = s->next_id, .no = t->no, .state = t->state,
-                      .until = (uint64_t)t->ended_ms, .name = { t->p, (uint32_t)t->n } };
-    bool ok = notices_n(s) < NOTICES_MAX && perform(s, &r, log) == 0;
+    struct trec r = { .kind = s->relays ? TREC_RELAY : TREC_NOTICE, .lo = s->next_id, .no = t->no,
+                      .state = t->state, .until = (uint64_t)t->ended_ms,
+                      .name = { t->p, (uint32_t)t->n } };
+    bool ok = notices_n(s) < NOTICES_MAX && (!s->relays || s->bytes + t->n <= CHAINS_BYTES_MAX) &&
+              perform(s, &r, log) == 0;
 
     s->dropped += !ok;
-    if (!ok && (s->dropped & (s->dropped - 1)) == 0) /* 1, 2, 4, 8 ... */
+    if (!ok && !s->relays && (s->dropped & (s->dropped - 1)) == 0) /* 1, 2, 4, 8 ... */
         log_warn("event=notice_dropped queue=%s dropped=%" PRIu64, s->queue, s->dropped);
     return ok;
 }
@@ -228,8 +248,8 @@ bool notices_add(struct notices *s, const struct notice_text *t, struct buf *log
 static void back(struct notices *s, struct notice *x)
 {
     list_remove(&s->sent, &x->in);
-    list_push_front(&s->waiting, &x->in);
     x->peer = 0;
+    list_push_front(list_of(s, x), &x->in);
 }
 
 /* Puts back those that went to this router, or by then: the last one first, so the order stays. */
@@ -246,16 +266,28 @@ static void all_back(struct notices *s, peer_no peer, msec_t sent_by)
     }
 }
 
+/* The list whose first one may go now; NULL: none may. */
+static struct list *may_go(struct notices *s, msec_t now)
+{
+    if (s->sent.n >= NOTICES_AT_ONCE || now < s->quiet_ms)
+        return NULL;
+    if (s->waiting.n > 0 && (s->relays || now >= s->held_ms))
+        return &s->waiting;
+    return s->later.n > 0 && now >= s->held_ms ? &s->later : NULL;
+}
+
 const struct notice *notices_send(struct notices *s, peer_no peer, msec_t now)
 {
+    struct list *from;
     struct notice *x;
 
     assert(peer != 0);
     all_back(s, 0, now - ANSWER_MS);
-    if (now < s->held_ms || s->waiting.n == 0 || s->sent.n >= NOTICES_AT_ONCE)
+    from = may_go(s, now);
+    if (from == NULL)
         return NULL;
-    x = container_of(list_first(&s->waiting), struct notice, in);
-    list_remove(&s->waiting, &x->in);
+    x = container_of(list_first(from), struct notice, in);
+    list_remove(from, &x->in);
     list_push_back(&s->sent, &x->in);
     x->peer = peer;
     x->sent_ms = now;
@@ -266,6 +298,7 @@ bool notices_say(struct notices *s, part_no part, peer_no peer, msec_t now, stru
 {
     const struct notice *x = notices_send(s, peer, now);
     struct msg_task_notice *m;
+    struct bytes_of *text;
 
     if (x == NULL)
         return false;
@@ -273,8 +306,9 @@ bool notices_say(struct notices *s, part_no part, peer_no peer, msec_t now, stru
     *m = (struct msg_task_notice){ .part = part, .id = x->id, .no = x->no, .state = x->state,
                                    .ended_ms = x->ended_ms };
     m->queue = arena_strdup(&out->mem, s->queue);
-    m->text.p = arena_memdup(&out->mem, x->text, x->n);
-    m->text.n = m->text.p != NULL ? x->n : 0;
+    text = s->relays ? &m->put : &m->text;
+    text->p = arena_memdup(&out->mem, x->text, x->n);
+    text->n = text->p != NULL ? x->n : 0;
     if (m->queue == NULL)
         m->queue = ""; /* no router has such a queue: it is said again */
     return true;
@@ -289,7 +323,7 @@ const struct notice *notices_sent(const struct notices *s, uint64_t id, task_no 
 
 void notices_over(struct notices *s, const struct notice *x, bool never, struct buf *log)
 {
-    struct trec r = { .kind = TREC_NOTICE_GONE, .lo = x->id };
+    struct trec r = { .kind = s->relays ? TREC_RELAY_GONE : TREC_NOTICE_GONE, .lo = x->id };
 
     s->taken += !never;
     s->dropped += never;
@@ -298,8 +332,15 @@ void notices_over(struct notices *s, const struct notice *x, bool never, struct 
 
 void notices_refused(struct notices *s, const struct notice *x, msec_t now)
 {
-    back(s, map_get_ptr(&s->by_id, x->id));
-    notices_hold(s, now);
+    struct notice *y = map_get_ptr(&s->by_id, x->id);
+
+    back(s, y);
+    if (s->relays) { /* behind all others */
+        list_remove(list_of(s, y), &y->in);
+        y->late = true;
+        list_push_back(&s->later, &y->in);
+    }
+    s->held_ms = now + AGAIN_MS;
 }
 
 void notices_answered(struct notices *s, const struct msg_task_notice_ans *m, msec_t now,
@@ -327,7 +368,7 @@ void notices_lost(struct notices *s, peer_no peer)
 
 void notices_hold(struct notices *s, msec_t now)
 {
-    s->held_ms = now + AGAIN_MS;
+    s->quiet_ms = now + AGAIN_MS;
 }
 
 msec_t notices_idle_ms(const struct notices *s, msec_t now)
@@ -336,8 +377,10 @@ msec_t notices_idle_ms(const struct notices *s, msec_t now)
 
     if (s->sent.n > 0)
         late = container_of(list_first(&s->sent), struct notice, in)->sent_ms + ANSWER_MS;
-    if (s->waiting.n > 0 && s->sent.n < NOTICES_AT_ONCE)
-        late = ms_min(late, s->held_ms);
+    if (s->sent.n < NOTICES_AT_ONCE && s->waiting.n > 0)
+        late = ms_min(late, ms_max(s->quiet_ms, s->relays ? 0 : s->held_ms));
+    if (s->sent.n < NOTICES_AT_ONCE && s->later.n > 0)
+        late = ms_min(late, ms_max(s->quiet_ms, s->held_ms));
     return late == MSEC_NEVER ? MSEC_NEVER : ms_max(late - now, 0);
 }
 

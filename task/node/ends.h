@@ -21,6 +21,7 @@
 #include "common/base/list.h"
 #include "common/base/map.h"
 #include "common/base/text.h"
+#include "common/task/chain.h"
 #include "common/task/key_limit.h"
 #include "common/task/rules.h"
 #include "common/task/state.h"
@@ -61,7 +62,7 @@ SQ_CHECK size_t archive_line(const struct task_end *end, char *out);
 #define NOTICES_AT_ONCE 64    /* on their way to routers */
 
 struct notice {
-    struct list_node in; /* notices.waiting, or .sent */
+    struct list_node in; /* notices.waiting, .later or .sent */
     uint64_t id;         /* never another's */
     task_no no;
     uint8_t state;       /* enum task_state: how the task ended, */
@@ -69,10 +70,17 @@ struct notice {
     peer_no peer;        /* SENT: the router; 0: it waits */
     msec_t sent_ms;
     uint32_t n;
-    char text[];         /* a JSON object (archive_line()), without a newline */
+    bool late;           /* in .later, while it is not sent */
+    char text[];         /* a JSON object (archive_line()), without a newline; of a relay: a message TASK_PUT */
 };
 
+/* Hand-overs of chains (chain.h) are a list of their own of the same kind: their numbers begin here. */
+#define RELAY_IDS      ((uint64_t)1 << 40)
+
 struct notices {
+    bool relays; /* each is for a queue of its own, and none holds up another */
+    struct list later; /* relays that were refused */
+    msec_t quiet_ms; /* relays: no router was here: none is sent before this */
     char queue[TASK_NAME_MAX + 1]; /* queue that is told; "": none, and what waits goes on waiting */
     struct list waiting, sent; /* owned; the oldest first */
     struct map by_id;
@@ -81,12 +89,12 @@ struct notices {
     uint64_t taken, dropped; /* ever */
 };
 
-void notices_init(struct notices *s);
+void notices_init(struct notices *s, bool relays);
 void notices_fini(struct notices *s);
 
 static inline bool notices_has_record(unsigned kind)
 {
-    return kind == TREC_NOTIFY || kind == TREC_NOTICE || kind == TREC_NOTICE_GONE;
+    return kind == TREC_RELAY || kind == TREC_RELAY_GONE || kind == TREC_NOTIFY || kind == TREC_NOTICE || kind == TREC_NOTICE_GONE;
 }
 /* 0, SQ_ENOMEM: nothing has changed; SQ_EPROTO: it contradicts the state. */
 SQ_CHECK int notices_apply(struct notices *s, const struct trec *r);
@@ -125,6 +133,11 @@ void notices_lost(struct notices *s, peer_no peer);
 void notices_hold(struct notices *s, msec_t now);
 /* Until notices_send() may have one; MSEC_NEVER. */
 msec_t notices_idle_ms(const struct notices *s, msec_t now);
+
+static inline bool is_relay_record(unsigned kind)
+{
+    return kind == TREC_RELAY || kind == TREC_RELAY_GONE;
+}
 
 static inline uint32_t notices_n(const struct notices *s)
 {

@@ -43,7 +43,8 @@ struct part *tasktab_part_new(struct tasktab *t, const struct part_seed *s)
     }
     engine_init(&p->e, &o);
     schedules_init(&p->schedules, t->o.zones);
-    notices_init(&p->notices);
+    notices_init(&p->notices, false);
+    notices_init(&p->relays, true);
     p->e.ended_ctx = p;
     tasktab_hear_ends(p);
     t->part[t->n_parts++] = p;
@@ -69,6 +70,7 @@ void tasktab_part_free(struct tasktab *t, struct part *p)
     engine_fini(&p->e);
     schedules_fini(&p->schedules);
     notices_fini(&p->notices);
+    notices_fini(&p->relays);
     busiest_fini(&p->busiest);
     free(p);
 }
@@ -204,6 +206,8 @@ void tasktab_clock(struct tasktab *t, struct part *p)
 
 int tasktab_part_apply(struct part *p, const struct trec *r)
 {
+    if (is_relay_record(r->kind))
+        return notices_apply(&p->relays, r);
     if (notices_has_record(r->kind)) {
         int rc = notices_apply(&p->notices, r);
 
@@ -218,6 +222,7 @@ void tasktab_part_snapshot(const struct part *p, struct buf *out)
     engine_snapshot(&p->e, out);
     schedules_snapshot(&p->schedules, out);
     notices_snapshot(&p->notices, out);
+    notices_snapshot(&p->relays, out);
 }
 
 uint64_t tasktab_tasks(const struct tasktab *t)

@@ -5,7 +5,9 @@
 
 #include "task/keys/tree.h"
 #include "task/node/calls.h"
+#include "task/node/chain.h"
 #include "task/node/parts.h"
+#include "task/node/portions.h"
 
 #define REPORT_MS   1000
 #define LOOK_SLOTS  65536u /* slots of a partition, each report, in search of the oldest */
@@ -157,34 +159,44 @@ void tasktab_report(struct tasktab *t, struct outbox *out)
 
 /* ---- ends of tasks, to routers ------------------------------------------------------------- */
 
-/* From one call to the next another one, if there are more. 0: there is none. */
-static peer_no next_router(struct tasktab *t)
+/* From one call to the next another one, if there are more. NULL: there is none. */
+static struct tpeer *next_router(struct tasktab *t)
 {
     each_tpeer (t, p) {
         if (p->role != RPC_ROUTER)
             continue;
         list_remove(&t->peers, &p->node);
         list_push_back(&t->peers, &p->node);
-        return p->no;
+        return p;
     }
-    return 0;
+    return NULL;
+}
+
+static void send_all(struct tasktab *t, struct part *p, struct notices *s, struct outbox *out)
+{
+    struct tpeer *router;
+
+    if (notices_idle_ms(s, t->now.ms) > 0)
+        return;
+    router = next_router(t);
+    if (router == NULL || !tasktab_has_room(router))
+        notices_hold(s, t->now.ms);
+    while (router != NULL && tasktab_has_room(router) &&
+           notices_say(s, p->no, router->no, t->now.ms, out)) {
+        if (s->relays) /* long ones */
+            tasktab_weigh(router, out->v[out->n - 1].m.task_notice.put.n, out);
+        p->asked = true;
+        router = next_router(t);
+    }
 }
 
 void tasktab_notices_send(struct tasktab *t, struct part *p, struct outbox *out)
 {
-    struct notices *s = &p->notices;
-    peer_no router;
-
-    if (p->life != PART_OWNED || p->hold || t->hold || s->queue[0] == 0 ||
-        notices_idle_ms(s, t->now.ms) > 0)
+    if (p->life != PART_OWNED || p->hold || t->hold)
         return;
-    router = next_router(t);
-    if (router == 0)
-        notices_hold(s, t->now.ms);
-    while (router != 0 && notices_say(s, p->no, router, t->now.ms, out)) {
-        p->asked = true;
-        router = next_router(t);
-    }
+    if (p->notices.queue[0] != 0)
+        send_all(t, p, &p->notices, out);
+    send_all(t, p, &p->relays, out);
 }
 
 void tasktab_notice_answered(struct tasktab *t, const struct msg_task_notice_ans *m)
@@ -194,6 +206,9 @@ void tasktab_notice_answered(struct tasktab *t, const struct msg_task_notice_ans
     if (p == NULL || p->life != PART_OWNED || p->hold || t->hold)
         return; /* said again, by whoever has the partition then */
     tasktab_clock(t, p);
-    notices_answered(&p->notices, m, t->now.ms, &p->e.log);
+    if (m->id >= RELAY_IDS)
+        tasktab_chain_answered(p, m);
+    else
+        notices_answered(&p->notices, m, t->now.ms, &p->e.log);
     p->due = t->now.ms; /* others may go */
 }

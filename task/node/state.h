@@ -15,6 +15,7 @@
  *   part_copy.c  a partition's copy to another node, and from there
  *   keep.c       records into the journal, and out of it
  *   body.c       payloads and results: put, read, copied
+ *   chain.c      next tasks of chains
  *   ends.c       tasks that have ended: as lines of JSON, told in another queue
  *   busiest.c    figures of single queues, for /metrics
  *   report.c     what managers are told; ends of tasks, to routers */
@@ -96,7 +97,7 @@ struct part {
     msec_t unix_ahead; /* offset of the axis; a millisecond to and fro is rounding, and no news */
     struct engine e;
     struct schedules schedules;
-    struct notices notices;
+    struct notices notices, relays; /* relays: next tasks of chains, on their way */
     struct list spots[2]; /* lists of struct spot: ends of tasks; doors of queues */
     struct map by_key[2]; /* the same spots: task_no, or hash of a queue's name -> struct spot */
     task_slot looked;  /* position of the search for the oldest */

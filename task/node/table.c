@@ -98,8 +98,10 @@ void tasktab_down(struct tasktab *t, peer_no no)
     tasktab_unwait(t, p);
     tasktab_readers_gone(t, p);
     tasktab_followers_gone(t, p);
-    each_part (t, x)
+    each_part (t, x) {
         notices_lost(&x->notices, no);
+        notices_lost(&x->relays, no);
+    }
     tasktab_outs_down(t, no);
     list_remove(&t->peers, &p->node);
     free(p);
@@ -202,8 +204,10 @@ static void count_part(const struct part *p, struct tasktab_counts *n)
     n->dead_now += in[TASK_DEAD];
     n->queues += p->e.queues_now;
     n->waiting_bytes += p->e.store.bytes;
-    n->core_bytes += engine_bytes(&p->e) + schedules_bytes(&p->schedules) + p->notices.bytes;
+    n->core_bytes += engine_bytes(&p->e) + schedules_bytes(&p->schedules) + p->notices.bytes +
+                     p->relays.bytes;
     n->schedules += p->schedules.n;
+    n->relays += notices_n(&p->relays);
     n->notices += notices_n(&p->notices);
     n->notices_taken += p->notices.taken;
     n->notices_dropped += p->notices.dropped;
@@ -261,7 +265,8 @@ static bool end_of(struct tasktab *t, struct part *p, struct outbox *out)
     idle = p->life != PART_OWNED ? MSEC_NEVER : p->more ? 0
            : ms_min(engine_idle_ms(&p->e, t->now), schedules_idle_ms(&p->schedules, t->now.wall_ms));
     if (p->life == PART_OWNED)
-        idle = ms_min(idle, notices_idle_ms(&p->notices, t->now.ms));
+        idle = ms_min(idle, ms_min(notices_idle_ms(&p->notices, t->now.ms),
+                                   notices_idle_ms(&p->relays, t->now.ms)));
     p->due = idle == MSEC_NEVER ? MSEC_NEVER : t->now.ms + idle;
     return true;
 }

@@ -118,6 +118,7 @@ struct tasktab_counts { /* ever, or now */
     uint64_t held[TASK_NHOLDS]; /* numbers of those that wait, as counted in the last seconds */
     uint64_t schedules;
     uint64_t notices, notices_taken, notices_dropped; /* now; ever */
+    uint64_t relays, chains_begun, chains_failed; /* now; ever */
     struct schedules_counts ticks;
 };
 

@@ -74,7 +74,11 @@
     X(NOTICE_GONE, 58, lo)        /* the queue that it is for has it */                   \
     /* a record of a task again */                                                                \
     X(PASSED, 59, no)             /* runs; its caller begins to be told its answer: no attempt follows */ \
-    X(TARGET, 60, no, lo)         /* runs: its call is at this target of its endpoint */
+    X(TARGET, 60, no, lo)         /* runs: its call is at this target of its endpoint */ \
+    X(CHAIN, 66, no, state, why, lo, hi, most, entry, own) /* came of task hi of partition lo; how far \
+                                     the next one is, which is task `entry` of `most`; what it will be */ \
+    X(RELAY, 67, lo, no, until, name) /* the next one after a task that succeeded, on its way */ \
+    X(RELAY_GONE, 68, lo)         /* taken by its queue, or refused for ever */
 
 enum trec_kind {
 #define X(NAME, number, ...) TREC_##NAME = number,

@@ -4,6 +4,7 @@
 #define SEGQ_TESTS_MOVEASKS_H
 
 #include "common/task/queue_name.h"
+#include "common/wire/codec.h"
 #include "tests/lib/movenodes.h"
 
 /* ---- the router: what callers and workers say ------------------------------------------ */
@@ -28,6 +29,29 @@ static inline int mv_node_of(const struct mv *w, const struct map_part *p)
     return -1;
 }
 
+/* What is behind a task, if something is: a task of its own partition, in a queue from which nobody takes,
+ * or one of another partition. The result of the first stands in it. */
+enum { MV_THEN_NONE, MV_THEN_HERE, MV_THEN_AWAY };
+#define MV_NEXT "q9"
+
+static inline unsigned mv_then_of(const struct mv *w, unsigned task)
+{
+    return w->sender != NULL ? MV_THEN_NONE : task % 3;
+}
+
+static inline struct bytes_of mv_then(const struct mv *w, unsigned task, part_no part, struct buf *b)
+{
+    struct task_put row = { .part = mv_then_of(w, task) == MV_THEN_HERE ? part : part + 1000,
+                            .queue = MV_NEXT, .key1 = "", .key2 = "", .name = "", .own.labels = "",
+                            .body = { 4, (const uint8_t *)"next" } };
+    struct msg m = { .type = MSG_TASK_PUT, .task_put = { 1, &row } };
+
+    buf_init(b);
+    if (mv_then_of(w, task) == MV_THEN_NONE || msg_encode(&m, b) < 0)
+        return (struct bytes_of){ 0 };
+    return (struct bytes_of){ (uint32_t)b->len, b->data };
+}
+
 static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
 {
     const struct map_part *p = mv_share(w, k->queue);
@@ -37,6 +61,7 @@ static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
     struct task_put put;
     struct settle_row row;
     struct msg m = { 0 };
+    struct buf then = { 0 };
 
     if (to < 0 || w->link[MV_ROUTER][to].no == 0)
         return;
@@ -48,7 +73,8 @@ static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
         put = (struct task_put){ .part = p->part, .epoch = p->epoch, .queue = queue, .key1 = key,
                                  .key2 = "", .name = "", .digest = k->task + 1,
                                  .key = { sizeof(k->task), (const uint8_t *)&k->task },
-                                 .body = { (uint32_t)strlen(body), (const uint8_t *)body } };
+                                 .body = { (uint32_t)strlen(body), (const uint8_t *)body },
+                                 .then = mv_then(w, k->task, p->part, &then) };
         m = (struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &put } };
     } else if (k->kind == MV_SCHEDULE) {
         m = (struct msg){ .type = MSG_TASK_SCHEDULE,
@@ -72,6 +98,7 @@ static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
     k->link = w->link[MV_ROUTER][to].no;
     k->rid = ++w->last_rid;
     mv_send(w, k->link, to, k->rid, &m);
+    buf_fini(&then);
 }
 
 static inline struct mv_ask *mv_ask_new(struct mv *w)
@@ -200,7 +227,7 @@ static inline void mv_notice(struct mv *w, peer_no link, const struct msg_task_n
 {
     struct rng *g = &w->r->rng;
     struct msg a = { .type = MSG_TASK_NOTICE_ANS,
-                     .task_notice_ans = { m->part, m->id, m->no, CODE_DONE } };
+                     .task_notice_ans = { m->part, m->id, m->no, CODE_DONE, 0, 0 } };
     struct mv_task *t = NULL;
 
     for (unsigned i = 0; i < w->n_tasks; i++)
@@ -210,6 +237,16 @@ static inline void mv_notice(struct mv *w, peer_no link, const struct msg_task_n
         return;
     if (!w->quiet && rng_chance(g, 0.1)) {
         a.task_notice_ans.code = CODE_FULL;
+    } else if (t != NULL && m->put.n > 0) { /* the next of a chain: one task, however often it comes */
+        if (mv_then_of(w, (unsigned)(t - w->task)) != MV_THEN_AWAY)
+            MV_BAD(w, "task %u is handed over", (unsigned)(t - w->task));
+        a.task_notice_ans.code = t->handed ? CODE_SAME : CODE_DONE;
+        a.task_notice_ans.to_part = 1000;
+        a.task_notice_ans.to_no = t->no;
+        w->chained += !t->handed;
+        t->handed = true;
+    } else if (m->put.n > 0) {
+        a.task_notice_ans.to_no = 1; /* its submission was never answered */
     } else if (t != NULL) { /* else its submission was never answered */
         if (t->notice_ms != 0 && t->notice_ms != m->ended_ms)
             MV_BAD(w, "two ends of task %u are told", (unsigned)(t - w->task));

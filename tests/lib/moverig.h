@@ -7,6 +7,7 @@
  *   J3   an attempt is handed out once; none while a lease runs; none after the end was answered
  *   J13  a schedule's tick makes one task, and none is lost
  *   the end of each task is told in another queue, under one key; and no other end is
+ *   J24  a task that succeeds has the next one of its chain, once; no other has it
  *   leases hold: who acknowledges in time is heard, whoever has the partition by then */
 #ifndef SEGQ_TESTS_MOVERIG_H
 #define SEGQ_TESTS_MOVERIG_H
@@ -285,6 +286,48 @@ static inline void mv_judge_beats(struct mv *w)
     }
 }
 
+/* Exactly the successes have a next one, each has one, and it is where it belongs (J24). */
+static inline void mv_judge_chain(struct mv *w, unsigned id, const struct part *p, const struct task_view *v)
+{
+    const struct mv_task *t = &w->task[id];
+    unsigned how = mv_then_of(w, id), want = v->state == TASK_SUCCEEDED ? CHAIN_BEGUN : CHAIN_WAITS;
+    struct task_view next;
+
+    if (how == MV_THEN_NONE)
+        return;
+    if (v->chain == NULL || v->chain->state != want)
+        MV_BAD(w, "J24: task %u is %s, and its chain is %d", id, task_state_word(v->state),
+               v->chain != NULL ? v->chain->state : -1);
+    else if (t->handed != (how == MV_THEN_AWAY && want == CHAIN_BEGUN))
+        MV_BAD(w, "J24: the next of task %u was %s", id, t->handed ? "handed over" : "not handed over");
+    else if (how == MV_THEN_HERE && want == CHAIN_BEGUN &&
+             (engine_look(&p->e, v->chain->next_no, &next) < 0 || next.chain == NULL ||
+              next.chain->after_no != t->no))
+        MV_BAD(w, "J24: the next of task %u is lost", id);
+}
+
+/* No success has two. */
+static inline void mv_judge_nexts(struct mv *w)
+{
+    uint64_t begun = 0, there = 0;
+
+    for (unsigned id = 0; id < w->n_tasks; id++)
+        begun += mv_then_of(w, id) == MV_THEN_HERE && w->task[id].notice_ms != 0;
+    for (int i = 0; i < PR_NODES; i++) {
+        if (w->node[i].t == NULL)
+            continue;
+        each_part (w->node[i].t, p) {
+            struct queue_view v = { 0 };
+
+            (void)!engine_look_queue(&p->e, &(struct trec_text){ MV_NEXT, 2 }, &v);
+            there += p->life == PART_OWNED ? v.tasks : 0;
+        }
+    }
+    w->chained += there;
+    if (there != begun && w->r->why[0] == '\0')
+        MV_BAD(w, "J24: %lu successes have %lu next tasks", begun, there);
+}
+
 /* All is quiet: every task that was answered is at its owner, as its callers know it. */
 static inline void mv_judge(struct mv *w)
 {
@@ -309,6 +352,7 @@ static inline void mv_judge(struct mv *w)
             MV_BAD(w, "task %u is %s, and its end was %s", id, task_state_word(v.state),
                    t->notice_ms != 0 ? "told" : "not told");
         else {
+            mv_judge_chain(w, id, p, &v);
             snprintf(want, sizeof(want), v.state == TASK_SUCCEEDED ? "result of %u" : "body of %u", id);
             if (w->redis != NULL)
                 buf_append(&b, ms_body(&w->node[i], v.body)->data, ms_body(&w->node[i], v.body)->len);
@@ -321,6 +365,7 @@ static inline void mv_judge(struct mv *w)
         }
         buf_fini(&b);
     }
+    mv_judge_nexts(w);
 }
 
 #endif

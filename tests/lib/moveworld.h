@@ -73,6 +73,7 @@ struct mv_task { /* as it is known outside */
     msec_t lease_until; /* 0: nobody has it */
     uint32_t attempts;
     int64_t notice_ms; /* the end that the other queue was told; 0: none was */
+    bool handed; /* the next task of its chain was, to another queue */
 };
 
 struct mv;
@@ -107,7 +108,7 @@ struct mv {
     bool keys;               /* tasks have one of MV_KEYS */
     bool asked[MV_BEATS], beats[MV_BEATS]; /* its schedule; known before its first tick */
     int8_t owner[PR_NOS][200];
-    uint64_t kills, stale, starts, taken, again, ticks, notices;
+    uint64_t kills, stale, starts, taken, again, ticks, notices, chained;
 };
 
 #define MV_BAD(w, ...) PR_BAD((w)->r, __VA_ARGS__)

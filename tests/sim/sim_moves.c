@@ -44,7 +44,7 @@ static void check_spread(struct mv *w)
         MV_BAD(w, "a node has %u partitions, another one %u", most, least);
 }
 
-static bool run(uint64_t seed, uint64_t sum[7])
+static bool run(uint64_t seed, uint64_t sum[8])
 {
     struct mv *w = mv_new(seed);
     bool good;
@@ -71,6 +71,7 @@ static bool run(uint64_t seed, uint64_t sum[7])
             sum[4] += w->owner[i][k] != 0 && k > 1;
     sum[5] += w->ticks;
     sum[6] += w->notices;
+    sum[7] += w->chained;
     mv_free(w);
     return good;
 }
@@ -78,14 +79,14 @@ static bool run(uint64_t seed, uint64_t sum[7])
 static void shard(unsigned from)
 {
     uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1);
-    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS), bad = 0, sum[7] = { 0 };
+    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS), bad = 0, sum[8] = { 0 };
 
     if (only == 0)
         quiet_log();
     for (uint64_t i = from; i < n; i += SHARDS)
         bad += !run(first + i, sum);
     printf("%lu tasks, %lu taken, %lu kills, %lu asked again, %lu later epochs, %lu ticks, "
-           "%lu ends told\n", sum[0], sum[1], sum[2], sum[3], sum[4], sum[5], sum[6]);
+           "%lu ends told, %lu next tasks\n", sum[0], sum[1], sum[2], sum[3], sum[4], sum[5], sum[6], sum[7]);
     cr_assert_eq(bad, 0);
 }
 

@@ -18,7 +18,7 @@ static struct buf log_;
 static void setup(void)
 {
     log_set_level(LOG_ERROR);
-    notices_init(&s);
+    notices_init(&s, false);
     buf_init(&log_);
     notices_tell(&s, "hook", &log_);
 }
@@ -45,7 +45,7 @@ static void read_into(struct notices *to, const struct buf *log)
     struct trec_frame f;
     struct trec r;
 
-    notices_init(to);
+    notices_init(to, false);
     for (size_t at = 0; at < log->len;) {
         cr_assert(trec_next(log->data, log->len, &at, &f));
         cr_assert_eq(trec_decode(f.kind, f.p, f.n, &r), 0);

@@ -73,7 +73,7 @@ static const struct msg_task_notice *told(unsigned i)
 
 static void answer_notice(const struct msg_task_notice *m, uint8_t code)
 {
-    struct msg_task_notice_ans a = { m->part, m->id, m->no, code };
+    struct msg_task_notice_ans a = { m->part, m->id, m->no, code, 0, 0 };
 
     send(RTR, &(struct msg){ .type = MSG_TASK_NOTICE_ANS, .task_notice_ans = a });
     turn();

@@ -50,7 +50,7 @@ enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* see enum ta
     X(TAKE, take, value, 1, TASK_BODY_MAX)                                               \
     X(QUEUE, queue, visible, 1, TASK_NAME_MAX)                                           \
     X(COST, cost, whole, 1, TASK_COST_MAX)                                               \
-    X(THEN, then, value, 2, TASK_BODY_MAX)
+    X(THEN, then, value, 1, TASK_BODY_MAX)
 
 enum task_member {
 #define X(NAME, member, how, least, most) MEMBER_##NAME,

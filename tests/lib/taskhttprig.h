@@ -19,6 +19,8 @@ struct kept { /* a task, at the node */
     char name[TASK_NAME_MAX + 1], idem[TASK_IDEM_MAX + 1], body[2000], result[2000];
     char unique[TASK_IDEM_MAX + 1], head[2000];
     uint8_t unique_while;
+    uint8_t then[4000];
+    uint32_t then_n;
     uint32_t cut; /* bytes of the result that are kept, and 1; 0: all */
     uint64_t digest;
     uint8_t state, attempt, priority;
@@ -130,6 +132,9 @@ static inline void put(const struct task_put *q, struct task_put_row *a)
     k = &node.v[++node.n];
     copy(k->unique, sizeof(k->unique), q->unique.p, q->unique.n);
     k->unique_while = q->unique_while;
+    k->then_n = q->then.n < sizeof(k->then) ? q->then.n : 0;
+    if (k->then_n > 0)
+        memcpy(k->then, q->then.p, k->then_n);
     copy(k->queue, sizeof(k->queue), q->queue, strlen(q->queue));
     copy(k->key1, sizeof(k->key1), q->key1, strlen(q->key1));
     copy(k->key2, sizeof(k->key2), q->key2, strlen(q->key2));

@@ -1,7 +1,9 @@
 /* test_tasks_http.c: the API of tasks through a whole router: what is asked, and what is answered. */
 #include "tests/lib/taskhttprig.h"
 
+#include "common/task/chain.h"
 #include "common/task/state.h"
+#include "common/wire/codec.h"
 
 TestSuite(tasks_http, .init = set_up, .fini = tear_down, .timeout = 60);
 
@@ -438,6 +440,74 @@ Test(tasks_http, what_is_unfit_is_refused_by_its_name)
     for (unsigned i = 0; i < ARRAY_LEN(bad); i++) {
         cr_expect_eq(ask("POST", "/v1/queues/images/tasks", bad[i].body), 400, "%s", bad[i].body);
         cr_expect(strstr(str("detail"), bad[i].says) != NULL, "%s: %s", bad[i].body, str("detail"));
+    }
+    cr_expect_eq(node.n, 0);
+}
+
+/* The row in these bytes. */
+static struct task_put behind(struct arena *mem, const uint8_t *p, uint32_t n)
+{
+    struct msg m;
+
+    cr_assert_eq(msg_decode(MSG_TASK_PUT, p, n, mem, &m), 0);
+    cr_assert_eq(m.task_put.n, 1);
+    return m.task_put.v[0];
+}
+
+Test(tasks_http, what_is_behind_a_task_goes_with_it_checked_and_packed)
+{
+    static const char then[] = "{\"queue\":\"gen\",\"path\":\"/x\",\"body_json\":{\"u\":{\"$result\":\"/url\"}},"
+                               "\"key\":\"a/b\",\"delay\":\"2s\",\"labels\":[\"l\"],\"then\":"
+                               "{\"queue\":\"images\",\"payload\":{\"x\": 1},\"cost\":7}}";
+    struct arena mem;
+    struct task_put row;
+    char body[1000];
+
+    arena_init(&mem);
+    for (unsigned batch = 0; batch < 2; batch++) {
+        snprintf(body, sizeof(body), "%s{\"payload\":1,\"then\":%s}%s", batch ? "[{}," : "", then, batch ? "]" : "");
+        cr_assert_eq(ask("POST", batch ? "/v1/queues/images/tasks/batch" : "/v1/queues/images/tasks", body),
+                     batch ? 207 : 201);
+        row = behind(&mem, node.v[node.n].then, node.v[node.n].then_n);
+        cr_expect(row.part == 4 && row.chain == (CHAIN_CALL | CHAIN_HOLES) && row.delay_ms == 2000);
+        cr_expect_str_eq(row.queue, "gen");
+        cr_expect_str_eq(row.key1, "a");
+        cr_expect_str_eq(row.key2, "b");
+        cr_expect_str_eq(row.own.labels, "l");
+        row = behind(&mem, row.then.p, row.then.n);
+        cr_expect(row.part == 1 && row.chain == 0 && row.own.cost == 8 && row.then.n == 0);
+        cr_expect(text_is((const char *)row.body.p, row.body.n, "{\"x\": 1}"));
+    }
+    arena_fini(&mem);
+}
+
+Test(tasks_http, what_cannot_be_behind_a_task_is_refused_with_it)
+{
+    static const struct {
+        const char *then;
+        int status;
+        const char *says;
+    } bad[] = {
+        { "1", 400, "then: " },
+        { "{}", 400, "then: queue is missing" },
+        { "{\"queue\":\"a//b\"}", 400, "then: queue must be" },
+        { "{\"queue\":\"images\",\"name\":\"x\"}", 400, "then: unknown member name" },
+        { "{\"queue\":\"images\",\"at\":1780000000}", 400, "then: unknown member at" },
+        { "{\"queue\":\"images\",\"priority\":9}", 400, "then: priority must be" },
+        { "{\"queue\":\"images\",\"path\":\"/x\"}", 400, "then: path, method, headers and body are for" },
+        { "{\"queue\":\"gen\",\"payload\":1}", 400, "then: path is missing" },
+        { "{\"queue\":\"images\",\"payload\":{\"$result\":1}}", 400, "then: $result must be a pointer" },
+        { "{\"queue\":\"images\",\"then\":{\"queue\":\"other\"}}", 403, "then: this server's token may not submit" },
+        { "{\"queue\":\"other\"}", 403, "then: this server's token may not submit" },
+        { "{\"queue\":\"images\",\"result\":\"drop\",\"then\":{\"queue\":\"images\",\"payload\":{\"$result\":\"\"}}}",
+          400, "then: $result needs a result" },
+    };
+    char body[400];
+
+    for (unsigned i = 0; i < ARRAY_LEN(bad); i++) {
+        snprintf(body, sizeof(body), "{\"payload\":1,\"then\":%s}", bad[i].then);
+        cr_expect_eq(ask("POST", "/v1/queues/images/tasks", body), bad[i].status, "%s", body);
+        cr_expect(strncmp(str("detail"), bad[i].says, strlen(bad[i].says)) == 0, "%s: %s", body, str("detail"));
     }
     cr_expect_eq(node.n, 0);
 }

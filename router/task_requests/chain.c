@@ -1,22 +1,18 @@
 /* chain.c: from the innermost task outwards: each has the bytes of those behind it. */
 #include "router/task_requests/chain.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/json/json_point.h"
 #include "common/wire/codec.h"
-#include "router/task_requests/ask.h"
-#include "router/task_requests/submit.h"
-#include "router/task_requests/task_link.h"
+#include "router/task_requests/submission.h"
 
 /* A name would be taken by the time, and a moment over. */
 #define MEMBERS                                                                          \
     ((SUBMIT_MEMBERS & ~(WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(UNIQUE) | WITH(AT))) | WITH(QUEUE))
 #define TOO_DEEP "then: at most 8 tasks stand one behind the other behind a task"
 #define TOO_LONG "then: what stands behind a task has at most 32 KiB together"
-#define KEY_ROOM 64
 
 struct packing {
     const struct chain_ask *ask;
@@ -150,65 +146,4 @@ const char *chain_pack(const struct chain_ask *a, const struct task_body *b, enu
     why = pack(&k, b, 1, &a->t->then);
     *p = k.problem;
     return why;
-}
-
-/* ---- their turn has come ----------------------------------------------------------------- */
-
-static void handed_over(struct task_call *c, const struct msg *m)
-{
-    const struct ask *a = &c->v[0];
-    int code = a->code == CODE_INVALID ? CODE_CONFLICT : a->code; /* INVALID is a router's that knows no chains */
-
-    (void)m;
-    c->t->counts.chained += code == CODE_DONE;
-    notice_say(c->t, &c->notice, code, &(struct task_id){ a->part, a->no });
-}
-
-static void fill(struct task_call *c, const struct task_put *row)
-{
-    struct ask *a = &c->v[0];
-    char key[KEY_ROOM];
-
-    a->kind = ASK_PUT;
-    a->repeats = true;
-    a->is_call = (row->chain & CHAIN_CALL) != 0;
-    a->put = *row;
-    a->put.part = 0;
-    a->put.chain = 0;
-    a->put.queue = call_copy(c, row->queue);
-    a->put.key1 = call_copy(c, row->key1);
-    a->put.key2 = call_copy(c, row->key2);
-    a->put.own.labels = call_copy(c, row->own.labels);
-    a->put.body = call_bytes_of(c, row->body);
-    a->put.then = call_bytes_of(c, row->then);
-    a->put.key.p = (const uint8_t *)key;
-    a->put.key.n = (uint32_t)snprintf(key, sizeof(key), "after:%" PRIu32 "-%" PRIu64, row->after_part,
-                                      row->after_no);
-    a->put.key = call_bytes_of(c, a->put.key);
-    a->put.digest = submit_digest((struct slice){ (char *)(uintptr_t)a->put.body.p, a->put.body.n }, a->is_call);
-    c->queue = (struct slice){ (char *)(uintptr_t)a->put.queue, strlen(a->put.queue) };
-    a->queue = c->queue;
-}
-
-void chain_relay(struct tasking *t, node_no node, const struct msg_task_notice *m)
-{
-    struct notice_of to = { node, m->part, m->id, m->no };
-    struct task_call *c = NULL;
-    struct arena mem;
-    struct msg put;
-    int rc;
-
-    arena_init(&mem);
-    rc = msg_decode(MSG_TASK_PUT, m->put.p, m->put.n, &mem, &put);
-    if (rc == 0 && put.task_put.n == 1)
-        c = call_new(t, NULL, 1, m->put.n + KEY_ROOM + SUBMIT_ROOM, 0, handed_over);
-    else if (rc != SQ_ENOMEM)
-        notice_say(t, &to, CODE_CONFLICT, NULL);
-    if (c != NULL) { /* else it is said again */
-        c->notice = to;
-        fill(c, &put.task_put.v[0]);
-    }
-    arena_fini(&mem);
-    if (c != NULL)
-        call_begin(c);
 }

@@ -1,7 +1,5 @@
 /* chain.h: tasks behind a task (`then` of a submission): read, checked and packed as they will be
- * submitted; and those of which a node says that their turn has come, in another partition than the
- * task before them: each becomes a submission under an Idempotency-Key made of that one's number, so
- * it is one task however often this comes. Shell. */
+ * submitted. What becomes of them when their turn has come: notice.h. Shell. */
 #ifndef SEGQ_ROUTER_CHAIN_H
 #define SEGQ_ROUTER_CHAIN_H
 
@@ -17,7 +15,4 @@ struct chain_ask { /* whose chain it is */
  * be e's; then *p. */
 const char *chain_pack(const struct chain_ask *a, const struct task_body *b, enum api_problem *p,
                        struct body_error *e);
-/* A node hands a task over. */
-void chain_relay(struct tasking *t, node_no node, const struct msg_task_notice *m);
-
 #endif

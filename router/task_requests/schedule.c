@@ -4,7 +4,7 @@
 #include "router/state/router.h"
 #include "router/task_api/schedule_json.h"
 #include "router/task_requests/ask.h"
-#include "router/task_requests/submit.h"
+#include "router/task_requests/submission.h"
 
 #define OLDER_MOST 32 /* pools */
 

@@ -2,7 +2,6 @@
 #include "router/task_requests/submit.h"
 
 #include <assert.h>
-#include <sodium.h>
 #include <string.h>
 
 #include "common/task/call.h"
@@ -16,74 +15,7 @@
 #include "router/task_requests/chain.h"
 #include "router/task_requests/long_answer.h"
 #include "router/task_requests/passing.h"
-
-/* The meaning of "another payload": every router must say the same, in every release. */
-static uint64_t digest_of(const void *p, size_t n)
-{
-    static const uint8_t key[crypto_shorthash_siphash24_KEYBYTES] = "segq payload"; /* public */
-    uint64_t h;
-
-    crypto_shorthash_siphash24((uint8_t *)&h, p, n, key);
-    return h;
-}
-
-/* The parts of a call that count: its method, path and body. Its headers have what changes from one try to the next:
- * a trace, a number of the request, the gateways on the way. */
-uint64_t submit_digest_of_call(struct slice form)
-{
-    struct call c;
-    uint64_t h[3];
-
-    if (call_unpack((const uint8_t *)form.p, form.n, &c) < 0)
-        return digest_of(form.p, form.n);
-    h[0] = digest_of(c.method.p, c.method.n);
-    h[1] = digest_of(c.path.p, c.path.n);
-    h[2] = digest_of(c.body.p, c.body.n);
-    return digest_of(h, sizeof(h));
-}
-
-/* "tenant7/user42" as two texts; "" for what is not there. */
-static void put_key(struct task_call *c, struct task_put *put, struct slice key)
-{
-    char *text = call_text(c, key), *slash = strchr(text, '/');
-
-    put->key1 = text;
-    put->key2 = "";
-    if (slash != NULL) {
-        *slash = '\0';
-        put->key2 = slash + 1;
-    }
-}
-
-uint64_t submit_digest(struct slice bytes, bool is_call)
-{
-    return is_call ? submit_digest_of_call(bytes) : digest_of(bytes.p, bytes.n);
-}
-
-struct task_put submit_row(struct task_call *c, const struct task_body *b, struct slice bytes,
-                           bool named)
-{
-    struct slice payload = call_bytes(c, bytes), idem = call_bytes(c, b->idempotency_key);
-    struct slice unique = call_bytes(c, b->unique.key);
-    struct task_put put = {
-        .queue = c->queue.p,
-        .name = call_text(c, b->name),
-        .key = { (uint32_t)idem.n, (const uint8_t *)idem.p },
-        .digest = named ? submit_digest(payload, bytes.p != b->payload.p) : 0,
-        .priority = (uint8_t)b->priority,
-        .order = b->order,
-        .delay_ms = b->delay,
-        .at_ms = b->at,
-        .own = task_body_own(b, call_text(c, b->labels)),
-        .body = { (uint32_t)payload.n, (const uint8_t *)payload.p },
-        .unique = { (uint32_t)unique.n, (const uint8_t *)unique.p },
-        .unique_while = (uint8_t)b->unique.lasts,
-        .on_conflict = (uint8_t)b->unique.on_conflict,
-    };
-
-    put_key(c, &put, b->key);
-    return put;
-}
+#include "router/task_requests/submission.h"
 
 /* The row as it is asked, with what is behind it, which is in t->then. False: no memory. */
 static bool put_row(struct ask *a, const struct task_body *b, struct slice bytes)
@@ -98,56 +30,6 @@ static bool put_row(struct ask *a, const struct task_body *b, struct slice bytes
     if ((b->has & WITH(THEN)) != 0)
         a->put.then = call_more(a->call, then);
     return (b->has & WITH(THEN)) == 0 || a->put.then.p != NULL;
-}
-
-/* NULL: what it carries is of its queue's kind; else a sentence of ours. */
-static const char *kind_wrong(const struct task_way *w, const struct task_body *b)
-{
-    bool call = (b->has & CALL_MEMBERS) != 0;
-
-    if (call && (b->has & WITH(PAYLOAD)) != 0)
-        return "payload, and a call (path, method, headers, body), exclude each other";
-    if (call && w != NULL && w->endpoint[0] == '\0')
-        return "path, method, headers and body are for queues with an endpoint; this one has none: "
-               "payload";
-    if ((call || (w != NULL && w->endpoint[0] != '\0')) && (b->has & WITH(PATH)) == 0)
-        return "path is missing: the tasks of this queue are calls to its endpoint";
-    return NULL;
-}
-
-/* NULL: there is room for what it carries, of which body_n bytes are somebody's. */
-static const char *size_wrong(const struct tasking *t, const struct task_way *w, size_t body_n,
-                              size_t n, enum api_problem *p)
-{
-    *p = t->form.failed ? API_QUEUE_UNAVAILABLE : API_PAYLOAD_TOO_LARGE;
-    if (t->form.failed)
-        return "out of memory; ask again";
-    if (w != NULL && w->max_body != 0 && body_n > w->max_body)
-        return "the payload is larger than its pool allows";
-    return n > TASK_BODY_MAX ? "the call is too large" : NULL;
-}
-
-const char *submit_unfit(struct tasking *t, const struct task_way *w, const struct task_body *b,
-                         struct slice *bytes, enum api_problem *p, struct body_error *e)
-{
-    const char *why = kind_wrong(w, b);
-    size_t body_n = b->payload.n;
-
-    *p = API_BAD_REQUEST;
-    *bytes = b->payload;
-    if (why != NULL)
-        return why;
-    if ((b->has & WITH(DELAY)) != 0 && (b->has & WITH(AT)) != 0)
-        return "delay and at exclude each other";
-    if (!task_body_keeps_or_drops(b))
-        return "result must be \"keep\" or \"drop\"";
-    buf_reset(&t->form);
-    if ((b->has & CALL_MEMBERS) != 0) {
-        if (!callback_of_body(&t->form, b, &body_n, e))
-            return e->text;
-        *bytes = (struct slice){ (char *)t->form.data, t->form.len };
-    }
-    return size_wrong(t, w, body_n, bytes->n, p);
 }
 
 /* ---- one --------------------------------------------------------------------------------- */
@@ -546,7 +428,7 @@ void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
         why = "Idempotency-Key must be 1 to 128 visible ASCII characters";
     else
         why = callback_of_request(&t->form, x->q, x->path.path, drops, &e)
-                  ? size_wrong(t, w, x->q->body.n, t->form.len, &p) : e.text;
+                  ? submit_size_wrong(t, w, x->q->body.n, t->form.len, &p) : e.text;
     if (why == NULL) {
         p = API_BAD_REQUEST;
         why = cost_of_call(x->q, &b);

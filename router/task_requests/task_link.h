@@ -2,21 +2,13 @@
  * turn ends, those of one kind that have rows in one frame, the others in one each. Shell.
  * A frame that was sent keeps, in the order of its rows, pointers to them; the answer has its
  * request id and a row for each. What a TAKE hands out that nobody waits for any more goes back.
- *
- * Notices come in, too: a task has ended, of a pool with `notify`; its end becomes a call in the
- * queue that this names: POST /notices with {"type":"task.STATE","timestamp":..,"data":{"task":
- * TOKEN,..}}, the form that Standard Webhooks (standardwebhooks.com) recommends. The node says it
- * again until it is answered; the Idempotency-Key makes one task of that. */
+ * What nodes say by themselves: notice.h. */
 #ifndef SEGQ_ROUTER_TASK_LINK_H
 #define SEGQ_ROUTER_TASK_LINK_H
 
 #include "router/task_requests/tasking.h"
 
 void tasking_links_init(struct tasking *t);
-/* Answers a notice, or a hand-over; made: the task that came of it; NULL: none. */
-struct notice_of;
-struct task_id;
-void notice_say(struct tasking *t, const struct notice_of *to, int code, const struct task_id *made);
 /* Dials and drops as the map says. */
 void tasking_links_sync(struct tasking *t);
 /* At the end of a turn. */

@@ -7,9 +7,11 @@
  *   ask.h          a question's way to a node, waits, time limits; what nobody waits for; clients
  *                  who go meanwhile
  *   long_answer.h  answers that are longer than a look: passed on piece by piece
+ *   submission.h   what a submission carries
  *   chain.h        tasks behind tasks
  *   passing.h      answers that are passed on while they come
- *   task_link.h    links to task nodes: frames out and in, notices of ends */
+ *   task_link.h    links to task nodes: frames out and in
+ *   notice.h       what nodes say by themselves: ends, next tasks of chains */
 #ifndef SEGQ_ROUTER_TASKING_H
 #define SEGQ_ROUTER_TASKING_H
 

@@ -9,7 +9,6 @@
 #include "task/engine/worker.h"
 #include "task/node/body.h"
 #include "task/node/calls.h"
-#include "task/node/chain.h"
 #include "task/node/parts.h"
 #include "task/node/portions.h"
 
@@ -107,6 +106,19 @@ void tasktab_reckon(const struct part *p, struct task_view *v)
     }
 }
 
+/* The tasks before it and behind it. */
+static void tell_chain(const struct task_view *v, struct msg_task_get_ans *m)
+{
+    if (v->chain == NULL)
+        return;
+    m->after_part = v->chain->after_part;
+    m->after_no = v->chain->after_no;
+    m->then = v->chain->state;
+    m->then_why = v->chain->why;
+    m->then_part = v->chain->next_part;
+    m->then_no = v->chain->next_no;
+}
+
 uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans *m,
                       struct arena *mem)
 {
@@ -145,7 +157,7 @@ uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans 
         .eta = (uint8_t)v.eta,
         .eta_ms = v.eta_ms,
     };
-    tasktab_tell_chain(&v, m);
+    tell_chain(&v, m);
     if (v.own != NULL) {
         m->own = *v.own;
         m->own.labels = arena_strdup(mem, v.own->labels);

@@ -11,8 +11,8 @@
 #include "task/engine/look.h"
 #include "task/engine/submit.h"
 #include "task/node/body.h"
-#include "task/node/commands.h"
 #include "task/node/ends.h"
+#include "task/node/submissions.h"
 
 #define LOG_MODULE "chains"
 
@@ -215,16 +215,4 @@ void tasktab_chain_answered(struct part *p, const struct msg_task_notice_ans *m)
     is.next_part = done ? m->to_part : 0;
     is.next_no = done ? m->to_no : 0;
     note(p, m->no, &is);
-}
-
-void tasktab_tell_chain(const struct task_view *v, struct msg_task_get_ans *m)
-{
-    if (v->chain == NULL)
-        return;
-    m->after_part = v->chain->after_part;
-    m->after_no = v->chain->after_no;
-    m->then = v->chain->state;
-    m->then_why = v->chain->why;
-    m->then_part = v->chain->next_part;
-    m->then_no = v->chain->next_no;
 }

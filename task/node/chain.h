@@ -28,7 +28,4 @@ void tasktab_chain_goes(struct part *p, task_no no, const struct chain_step *nex
 void tasktab_chain_over(struct chain_step *next);
 /* A router's answer to a hand-over. */
 void tasktab_chain_answered(struct part *p, const struct msg_task_notice_ans *m);
-/* Tells a look of the tasks before it and behind it. */
-void tasktab_tell_chain(const struct task_view *v, struct msg_task_get_ans *m);
-
 #endif

@@ -16,6 +16,7 @@
 #include "task/node/following.h"
 #include "task/node/parts.h"
 #include "task/node/portions.h"
+#include "task/node/submissions.h"
 #include "task/node/wait.h"
 #include "task/schedules/schedule_requests.h"
 
@@ -58,138 +59,6 @@ static enum task_state state_of(const struct part *p, task_no no)
 
 /* ---- submissions ------------------------------------------------------------------- */
 
-/* Delays run from the end of the millisecond in which they came: a partition's clock shows the
- * begin of its turn. 0: none. */
-static msec_t delay_of(const struct tasktab *t, const struct part *p, msec_t ms)
-{
-    msec_t late = engine_now(&p->e, t->now.ms) - p->e.at + 1;
-
-    return ms > 0 && ms < DELAY_MAX_MS - late ? ms + late : ms;
-}
-
-#define DOWN_AGAIN_MS 1000 /* whom an endpoint that is down refuses may ask again */
-
-struct put { /* a submission at hand */
-    struct node_room room;
-    struct bytes_of payload;
-    uint64_t body; /* where the payload is; 0: nowhere */
-    const struct submit *s;
-    uint64_t may_wait_ms; /* see struct task_put */
-    msec_t too_long; /* time by which its wait would be longer than max_wait; 0: it is not, or not known */
-};
-
-/* The endpoint is down, or paused; one whose breaker lets somebody try is not: else none would ever find out
- * that it is back, where all calls have another way. */
-static bool goes_nowhere(const struct part *p, const struct task_view *v)
-{
-    const struct endpoint *ep = p->endpoint;
-
-    if (v->eta != TASK_ETA_PAUSED && v->eta != TASK_ETA_ENDPOINT && v->eta != TASK_ETA_TRIPPED)
-        return false;
-    return v->eta != TASK_ETA_ENDPOINT || ep == NULL || !endpoint_would_try(ep, p->tab->now.ms);
-}
-
-/* Time by which a wait, as it is estimated now, is longer than max_wait, or than its route says. What is not
- * known, or is the pace of a burst alone, is no reason to refuse anybody; an endpoint that is down is one to
- * try another. */
-static msec_t too_long(const struct part *p, const struct put *at)
-{
-    const struct submit *s = at->s;
-    const struct task_rules *r = engine_bounds_waits(&p->e) ? engine_rules_of(&p->e, &s->queue) : NULL;
-    uint64_t pool = r != NULL ? r->max_wait_ms : 0, other = at->may_wait_ms;
-    msec_t most = (msec_t)(pool == 0 || other == 0 ? pool + other : u64_min(pool, other));
-    struct task_view v;
-
-    if (most == 0 || s->delay_ms != 0 || s->at_wall_ms > p->e.wall_at)
-        return 0;
-    engine_foresee(&p->e, s, &v);
-    tasktab_reckon(p, &v);
-    if (other != 0 && goes_nowhere(p, &v))
-        return DOWN_AGAIN_MS;
-    return v.young && v.eta == TASK_ETA_PACE ? 0 : ms_max(v.eta_ms - most, 0);
-}
-
-static int room_for(struct put *at)
-{
-    struct part *p = at->room.p;
-    bool node = !p->tab->full && !tasktab_make_room(&at->room);
-    int rc = node || p->tab->full ? SQ_EFULL
-                                  : tasktab_body_put(p->tab, p, &at->payload, &at->body);
-
-    if (rc == SQ_EFULL)
-        p->e.full = node ? FULL_NODE : FULL_DISK;
-    return rc;
-}
-
-static int admit(void *ctx, uint64_t *body)
-{
-    struct put *at = ctx;
-    struct part *p = at->room.p;
-    int rc;
-
-    at->too_long = too_long(p, at);
-    if (at->too_long > 0) {
-        p->tab->n.too_long++;
-        p->e.full = FULL_WAIT;
-        return SQ_EFULL;
-    }
-    rc = room_for(at);
-    *body = at->body;
-    return rc;
-}
-
-/* Notes what the estimate of its wait is, now and then, to see later how right it was. */
-static void promise(struct part *p, task_no no)
-{
-    struct task_view v;
-
-    if (!engine_may_promise(&p->e, no) || engine_look(&p->e, no, &v) < 0 || v.state != TASK_WAITING)
-        return;
-    tasktab_reckon(p, &v);
-    engine_promise(&p->e, no, v.eta_ms); /* also one that is not known: the next look is a second later */
-}
-
-/* tasks: those of the node, before and after. too_long: see struct put. */
-static int put_one(struct part *p, const struct task_put *r, uint64_t *tasks, task_no *no, msec_t *too_long)
-{
-    struct tasktab *t = p->tab;
-    struct put at = { { p, *tasks - tasktab_part_tasks(p) }, r->body, 0, NULL,
-                      u64_min(r->may_wait_ms, DELAY_MAX_MS), 0 };
-    struct submit s = { .queue = tasktab_text(r->queue),
-                        .key1 = tasktab_text(r->key1),
-                        .key2 = tasktab_text(r->key2),
-                        .name = tasktab_text(r->name),
-                        .key = { (const char *)r->key.p, r->key.n },
-                        .digest = r->digest,
-                        .bytes = r->body.n,
-                        .admit = admit,
-                        .ctx = &at,
-                        .order = r->order,
-                        .priority = r->priority,
-                        .delay_ms = delay_of(t, p, r->delay_ms),
-                        .at_wall_ms = r->at_ms,
-                        .own = r->own,
-                        .then = { (const char *)r->then.p, r->then.n },
-                        .after_part = r->after_part,
-                        .after_no = r->after_no,
-                        .unique = { (const char *)r->unique.p, r->unique.n },
-                        .unique_while = (enum unique_while)r->unique_while,
-                        .on_conflict = (enum unique_conflict)r->on_conflict };
-    int rc;
-
-    at.s = &s;
-    rc = engine_submit(&p->e, &s, no);
-    *too_long = at.too_long;
-    if (rc != 0)
-        tasktab_body_drop(t, p, at.body);
-    else
-        promise(p, *no);
-    if (rc == SQ_EFULL && p->e.full != FULL_CHAINS) /* others are not refused for that */
-        p->full_ms = t->now.ms;
-    *tasks = at.room.others + tasktab_part_tasks(p);
-    return rc;
-}
-
 void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q,
                  struct outbox *out)
 {
@@ -207,7 +76,7 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
 
         if (p == NULL)
             continue;
-        rc = put_one(p, &q->v[i], &tasks, &m->v[i].no, &too_long);
+        rc = tasktab_put_one(p, &q->v[i], &tasks, &m->v[i].no, &too_long);
         m->v[i].too_long_ms = (uint32_t)ms_min(too_long, UINT32_MAX);
         m->v[i].code = rc == 1              ? CODE_SAME
                        : rc == SQ_ECONFLICT ? CODE_MISMATCH
@@ -218,14 +87,6 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
             m->v[i].state = (uint8_t)state_of(p, m->v[i].no);
     }
     t->n.puts += q->n;
-}
-
-int tasktab_put_here(struct part *p, const struct task_put *put, task_no *no)
-{
-    uint64_t tasks = tasktab_tasks(p->tab);
-    msec_t too_long;
-
-    return put_one(p, put, &tasks, no, &too_long);
 }
 
 /* ---- schedules --------------------------------------------------------------------- */
@@ -442,7 +303,7 @@ static int settle_one(struct tasktab *t, struct part *p, const struct settle_row
         given_back.reason = (const char *)r->reason.p;
         given_back.reason_len = r->reason.n;
         return engine_nack(&p->e, r->no, lease,
-                           r->ms == SETTLE_BY_BACKOFF ? -1 : delay_of(t, p, r->ms), &given_back);
+                           r->ms == SETTLE_BY_BACKOFF ? -1 : tasktab_delay(t, p, r->ms), &given_back);
     case SETTLE_EXTEND:
         return engine_extend(&p->e, r->no, lease, r->ms);
     case SETTLE_UNSEEN:
@@ -520,7 +381,7 @@ static int change_one(struct tasktab *t, struct part *p, task_no no,
     case CHANGE_CANCEL:
         return q->unbegun ? engine_withdraw(&p->e, no) : tasktab_cancel(t, p, no, q->force);
     case CHANGE_PATCH:
-        patch.delay_ms = delay_of(t, p, patch.delay_ms);
+        patch.delay_ms = tasktab_delay(t, p, patch.delay_ms);
         return engine_patch(&p->e, no, &patch);
     case CHANGE_READ:
         return engine_read(&p->e, no);

@@ -14,9 +14,6 @@ struct part *tasktab_commanded(struct tasktab *t, part_no no, uint64_t epoch, ui
 SQ_CHECK int tasktab_keep_done(struct tasktab *t, struct part *p, task_no no, uint64_t lease,
                                const struct bytes_of *kept);
 
-/* Submits, like engine_submit() of a row, in this partition. */
-SQ_CHECK int tasktab_put_here(struct part *p, const struct task_put *put, task_no *no);
-
 /* Cancels, as engine_cancel(); force: as engine_cut(). */
 SQ_CHECK int tasktab_cancel(struct tasktab *t, struct part *p, task_no no, bool force);
 

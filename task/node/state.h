@@ -5,6 +5,7 @@
  *   parts.c      partitions: found, made, dropped; their clocks
  *   orders.c     which manager is obeyed; partitions come and go
  *   commands.c   submissions, looks, takes, changes, settlements
+ *   submissions.c  is there room, and does it wait for too long?
  *   passing.c    answers to calls that are told as they come
  *   following.c  the same, to those who read along
  *   calls.c      tasks that the node takes itself, since they are calls to an endpoint

@@ -1,0 +1,29 @@
+/* submission.h: what a submission carries, and the row that it becomes: one, a row of many, a tick of
+ * a schedule, a next task of a chain. Shell. */
+#ifndef SEGQ_ROUTER_SUBMISSION_H
+#define SEGQ_ROUTER_SUBMISSION_H
+
+#include "router/task_api/callback.h"
+#include "router/task_requests/call.h"
+
+#define SUBMIT_MEMBERS                                                                       \
+    (CALL_MEMBERS | WITH(PAYLOAD) | WITH(KEY) | WITH(DELAY) | WITH(AT) | WITH(PRIORITY) |    \
+     WITH(ORDER) | WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(TTL) | WITH(MAX_ATTEMPTS) |     \
+     WITH(RETRY) | WITH(LABELS) | WITH(RESULT) | WITH(UNIQUE) | WITH(COST) | WITH(THEN))
+#define SUBMIT_ROOM 8 /* ends of a row's texts */
+/* *bytes: what the task carries: its payload, or the form of its call, in t->form. NULL: it may be
+ * asked; else a sentence, which may be e's. w: of the queue; NULL: none is known. */
+const char *submit_unfit(struct tasking *t, const struct task_way *w, const struct task_body *b,
+                         struct slice *bytes, enum api_problem *p, struct body_error *e);
+/* NULL: there is room for what it carries, of which body_n bytes are somebody's; else a sentence. */
+const char *submit_size_wrong(const struct tasking *t, const struct task_way *w, size_t body_n, size_t n,
+                              enum api_problem *p);
+/* The row, with its texts in the call's memory. named: the same again shall be known by its payload. */
+struct task_put submit_row(struct task_call *c, const struct task_body *b, struct slice bytes,
+                           bool named);
+
+/* The meaning of "another payload" of a call: every router says the same, in every release. */
+uint64_t submit_digest_of_call(struct slice form);
+uint64_t submit_digest(struct slice bytes, bool is_call);
+
+#endif

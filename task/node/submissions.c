@@ -1,0 +1,147 @@
+/* submissions.c: rows of TASK_PUT, ticks of schedules, next tasks of chains: all come this way. */
+#include "task/node/submissions.h"
+
+#include "common/base/err.h"
+#include "task/calls/calls.h"
+#include "task/engine/look.h"
+#include "task/engine/submit.h"
+#include "task/node/answer.h"
+#include "task/node/body.h"
+#include "task/node/parts.h"
+
+msec_t tasktab_delay(const struct tasktab *t, const struct part *p, msec_t ms)
+{
+    msec_t late = engine_now(&p->e, t->now.ms) - p->e.at + 1;
+
+    return ms > 0 && ms < DELAY_MAX_MS - late ? ms + late : ms;
+}
+
+#define DOWN_AGAIN_MS 1000 /* whom an endpoint that is down refuses may ask again */
+
+struct put { /* a submission at hand */
+    struct node_room room;
+    struct bytes_of payload;
+    uint64_t body; /* where the payload is; 0: nowhere */
+    const struct submit *s;
+    uint64_t may_wait_ms; /* see struct task_put */
+    msec_t too_long; /* time by which its wait would be longer than max_wait; 0: it is not, or not known */
+};
+
+/* The endpoint is down, or paused; one whose breaker lets somebody try is not: else none would ever find out
+ * that it is back, where all calls have another way. */
+static bool goes_nowhere(const struct part *p, const struct task_view *v)
+{
+    const struct endpoint *ep = p->endpoint;
+
+    if (v->eta != TASK_ETA_PAUSED && v->eta != TASK_ETA_ENDPOINT && v->eta != TASK_ETA_TRIPPED)
+        return false;
+    return v->eta != TASK_ETA_ENDPOINT || ep == NULL || !endpoint_would_try(ep, p->tab->now.ms);
+}
+
+/* Time by which a wait, as it is estimated now, is longer than max_wait, or than its route says. What is not
+ * known, or is the pace of a burst alone, is no reason to refuse anybody; an endpoint that is down is one to
+ * try another. */
+static msec_t too_long(const struct part *p, const struct put *at)
+{
+    const struct submit *s = at->s;
+    const struct task_rules *r = engine_bounds_waits(&p->e) ? engine_rules_of(&p->e, &s->queue) : NULL;
+    uint64_t pool = r != NULL ? r->max_wait_ms : 0, other = at->may_wait_ms;
+    msec_t most = (msec_t)(pool == 0 || other == 0 ? pool + other : u64_min(pool, other));
+    struct task_view v;
+
+    if (most == 0 || s->delay_ms != 0 || s->at_wall_ms > p->e.wall_at)
+        return 0;
+    engine_foresee(&p->e, s, &v);
+    tasktab_reckon(p, &v);
+    if (other != 0 && goes_nowhere(p, &v))
+        return DOWN_AGAIN_MS;
+    return v.young && v.eta == TASK_ETA_PACE ? 0 : ms_max(v.eta_ms - most, 0);
+}
+
+static int room_for(struct put *at)
+{
+    struct part *p = at->room.p;
+    bool node = !p->tab->full && !tasktab_make_room(&at->room);
+    int rc = node || p->tab->full ? SQ_EFULL
+                                  : tasktab_body_put(p->tab, p, &at->payload, &at->body);
+
+    if (rc == SQ_EFULL)
+        p->e.full = node ? FULL_NODE : FULL_DISK;
+    return rc;
+}
+
+static int admit(void *ctx, uint64_t *body)
+{
+    struct put *at = ctx;
+    struct part *p = at->room.p;
+    int rc;
+
+    at->too_long = too_long(p, at);
+    if (at->too_long > 0) {
+        p->tab->n.too_long++;
+        p->e.full = FULL_WAIT;
+        return SQ_EFULL;
+    }
+    rc = room_for(at);
+    *body = at->body;
+    return rc;
+}
+
+/* Notes what the estimate of its wait is, now and then, to see later how right it was. */
+static void promise(struct part *p, task_no no)
+{
+    struct task_view v;
+
+    if (!engine_may_promise(&p->e, no) || engine_look(&p->e, no, &v) < 0 || v.state != TASK_WAITING)
+        return;
+    tasktab_reckon(p, &v);
+    engine_promise(&p->e, no, v.eta_ms); /* also one that is not known: the next look is a second later */
+}
+
+int tasktab_put_one(struct part *p, const struct task_put *r, uint64_t *tasks, task_no *no, msec_t *too_long)
+{
+    struct tasktab *t = p->tab;
+    struct put at = { { p, *tasks - tasktab_part_tasks(p) }, r->body, 0, NULL,
+                      u64_min(r->may_wait_ms, DELAY_MAX_MS), 0 };
+    struct submit s = { .queue = tasktab_text(r->queue),
+                        .key1 = tasktab_text(r->key1),
+                        .key2 = tasktab_text(r->key2),
+                        .name = tasktab_text(r->name),
+                        .key = { (const char *)r->key.p, r->key.n },
+                        .digest = r->digest,
+                        .bytes = r->body.n,
+                        .admit = admit,
+                        .ctx = &at,
+                        .order = r->order,
+                        .priority = r->priority,
+                        .delay_ms = tasktab_delay(t, p, r->delay_ms),
+                        .at_wall_ms = r->at_ms,
+                        .own = r->own,
+                        .then = { (const char *)r->then.p, r->then.n },
+                        .after_part = r->after_part,
+                        .after_no = r->after_no,
+                        .unique = { (const char *)r->unique.p, r->unique.n },
+                        .unique_while = (enum unique_while)r->unique_while,
+                        .on_conflict = (enum unique_conflict)r->on_conflict };
+    int rc;
+
+    at.s = &s;
+    rc = engine_submit(&p->e, &s, no);
+    *too_long = at.too_long;
+    if (rc != 0)
+        tasktab_body_drop(t, p, at.body);
+    else
+        promise(p, *no);
+    if (rc == SQ_EFULL && p->e.full != FULL_CHAINS) /* others are not refused for that */
+        p->full_ms = t->now.ms;
+    *tasks = at.room.others + tasktab_part_tasks(p);
+    return rc;
+}
+
+int tasktab_put_here(struct part *p, const struct task_put *put, task_no *no)
+{
+    uint64_t tasks = tasktab_tasks(p->tab);
+    msec_t too_long;
+
+    return tasktab_put_one(p, put, &tasks, no, &too_long);
+}

@@ -1,0 +1,18 @@
+/* submissions.h: a task is submitted to a partition: is there room for it, in the partition and its
+ * node, and would it wait for too long? Pure. For the files of this room. */
+#ifndef SEGQ_TASKTAB_SUBMISSIONS_H
+#define SEGQ_TASKTAB_SUBMISSIONS_H
+
+#include "task/node/state.h"
+
+/* Delays run from the end of the millisecond in which they came: a partition's clock shows the
+ * begin of its turn. 0: none. */
+msec_t tasktab_delay(const struct tasktab *t, const struct part *p, msec_t ms);
+/* As engine_submit(). tasks: those of the node, before and after. *too_long: time by which its wait would
+ * be longer than max_wait; 0: it is not, or not known. */
+SQ_CHECK int tasktab_put_one(struct part *p, const struct task_put *r, uint64_t *tasks, task_no *no,
+                             msec_t *too_long);
+/* The same of one alone. */
+SQ_CHECK int tasktab_put_here(struct part *p, const struct task_put *put, task_no *no);
+
+#endif

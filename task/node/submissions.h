@@ -12,7 +12,7 @@ msec_t tasktab_delay(const struct tasktab *t, const struct part *p, msec_t ms);
  * be longer than max_wait; 0: it is not, or not known. */
 SQ_CHECK int tasktab_put_one(struct part *p, const struct task_put *r, uint64_t *tasks, task_no *no,
                              msec_t *too_long);
-/* The same of one alone. */
+/* Submits one alone. */
 SQ_CHECK int tasktab_put_here(struct part *p, const struct task_put *put, task_no *no);
 
 #endif

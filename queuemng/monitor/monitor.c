@@ -44,7 +44,7 @@ struct poller {
     char *host, *target;         /* HTTP */
     uint16_t port;
     char *labels_text;           /* memory behind `labels` */
-    struct mon_label labels[LABELS_MAX];
+    struct sample_label labels[LABELS_MAX];
     size_t n_labels;
     struct mon_proc_state proc;
     struct mon_rate rate;
@@ -124,17 +124,17 @@ static void hang_up(struct poller *p)
     p->conn = NULL;
 }
 
-static int parse(struct poller *p, const char *body, size_t n, struct mon_sample *s,
+static int parse(struct poller *p, const char *body, size_t n, struct sample_value *s,
                  struct err *e)
 {
-    struct mon_want w = { .name = p->d->query,
+    struct sample_want w = { .name = p->d->query,
                           .labels = p->labels,
                           .n_labels = p->n_labels,
                           .max = p->d->several == METRIC_MAX };
 
     if (p->d->kind == METRIC_PROMETHEUS)
         return mon_parse_api(s, body, n, e);
-    return mon_parse_page(s, &w, body, n, e);
+    return sample_page_read(s, &w, body, n, e);
 }
 
 static void answered(struct poller *p, struct evhttp_request *req)
@@ -143,7 +143,7 @@ static void answered(struct poller *p, struct evhttp_request *req)
     size_t n = evbuffer_get_length(in);
     const char *body = (const char *)evbuffer_pullup(in, -1);
     int status = evhttp_request_get_response_code(req);
-    struct mon_sample s = { 0 };
+    struct sample_value s = { 0 };
     struct err e = { 0 };
     int rc = parse(p, body != NULL ? body : "", body != NULL ? n : 0, &s, &e);
     msec_t taken = p->asked_ms;
@@ -337,7 +337,7 @@ static int read_def(struct poller *p, struct err *e)
     p->labels_text = strdup(p->d->labels);
     if (p->labels_text == NULL)
         return err_set(e, SQ_ENOMEM, "metric %s: out of memory", p->d->name);
-    n = mon_labels(p->labels_text, p->labels, LABELS_MAX, e);
+    n = sample_labels(p->labels_text, p->labels, LABELS_MAX, e);
     if (n < 0)
         return err_wrap(e, "metric %s", p->d->name);
     p->n_labels = (size_t)n;

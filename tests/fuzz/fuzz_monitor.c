@@ -10,14 +10,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static void page(const char *text, size_t n, bool max)
 {
-    static const struct mon_label labels[] = { { "code", "200" }, { "path", "/a\n\"" } };
+    static const struct sample_label labels[] = { { "code", "200" }, { "path", "/a\n\"" } };
 
     for (size_t k = 0; k <= 2; k++) {
-        struct mon_want w = { "http_total", labels, k, max };
-        struct mon_sample s = { 0 };
+        struct sample_want w = { "http_total", labels, k, max };
+        struct sample_value s = { 0 };
         struct err e;
 
-        if (mon_parse_page(&s, &w, text, n, &e) == 0 && !isfinite(s.value))
+        if (sample_page_read(&s, &w, text, n, &e) == 0 && !isfinite(s.value))
             abort();
     }
 }
@@ -25,7 +25,7 @@ static void page(const char *text, size_t n, bool max)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     const char *text = (const char *)data + 1;
-    struct mon_sample s = { 0 };
+    struct sample_value s = { 0 };
     struct mon_proc p;
     struct mon_cpu c;
     struct err e;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int api(const char *text, struct mon_sample *s, struct err *e)
+static int api(const char *text, struct sample_value *s, struct err *e)
 {
     return mon_parse_api(s, text, strlen(text), e);
 }
@@ -16,7 +16,7 @@ static int api(const char *text, struct mon_sample *s, struct err *e)
 
 Test(mon_api, vector_and_scalar)
 {
-    struct mon_sample s;
+    struct sample_value s;
     struct err e;
 
     cr_assert_eq(api(VEC("[{\"metric\":{},\"value\":[1700000000.5,\"42.25\"]}]"), &s, &e), 0,
@@ -53,7 +53,7 @@ Test(mon_api, everything_else_is_refused_with_a_reason)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        struct mon_sample s;
+        struct sample_value s;
         struct err e = { 0 };
 
         cr_expect_eq(api(bad[i][0], &s, &e), SQ_EINVAL, "%s", bad[i][0]);
@@ -70,17 +70,17 @@ static const char page[] =
 
 static double get(const char *name, const char *labels, bool max, int *rc)
 {
-    struct mon_want w = { .name = name, .max = max };
-    struct mon_label v[8];
-    struct mon_sample s = { 0 };
+    struct sample_want w = { .name = name, .max = max };
+    struct sample_label v[8];
+    struct sample_value s = { 0 };
     char *text = strdup(labels);
     struct err e;
-    int n = mon_labels(text, v, ARRAY_LEN(v), &e);
+    int n = sample_labels(text, v, ARRAY_LEN(v), &e);
 
     cr_assert_geq(n, 0);
     w.labels = v;
     w.n_labels = (size_t)n;
-    *rc = mon_parse_page(&s, &w, page, sizeof(page) - 1, &e);
+    *rc = sample_page_read(&s, &w, page, sizeof(page) - 1, &e);
     free(text);
     return s.value;
 }
@@ -120,15 +120,15 @@ Test(mon_page, finds_samples)
 
 Test(mon_page, every_cut_is_harmless)
 {
-    struct mon_want w = { .name = "http_total" };
-    struct mon_sample s;
+    struct sample_want w = { .name = "http_total" };
+    struct sample_value s;
     struct err e;
 
     for (size_t n = 0; n < sizeof(page); n++) {
         char *cut = malloc(n + 1); /* so that ASan sees a read beyond */
 
         memcpy(cut, page, n);
-        (void)!mon_parse_page(&s, &w, cut, n, &e);
+        (void)!sample_page_read(&s, &w, cut, n, &e);
         free(cut);
     }
 }

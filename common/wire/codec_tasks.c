@@ -160,7 +160,13 @@ MESSAGE(endpoint, Endpoint, NULL, NUM(epoch), NAME(name), NUM(serial), NUM(versi
         TEXT(proxy, ENDPOINT_URL_MAX), NUM(adaptive_min), TEXT(budget, NAME_MAX_LEN), NUM(tripped),
         NUM(resets), NUM(probe), NUM(max_answer), TEXT(auth_field, ENDPOINT_AUTH_MAX),
         FILE_NAME(auth_file), NUM(targets), NAME(of), IN(target, 0, TARGET_NO_MAX),
-        NUM(weight), IN(affinity, 0, AFFINITY_NWAYS - 1), NUM(affinity_bound))
+        NUM(weight), IN(affinity, 0, AFFINITY_NWAYS - 1), NUM(affinity_bound),
+        TEXT(reading_path, READING_PATH_MAX), NUM(reading_ms), NUM(reading_stale_ms),
+        ROWS(readings, n_readings, n_reading_close, 0, READINGS_MAX),
+        COL(readings, close_above, reading_close), COL(readings, open_below, reading_open),
+        COL(readings, narrow_from, reading_narrow), COL(readings, narrow_to, reading_least),
+        COL(readings, max, reading_max), COL_TEXT(readings, metric, reading_metric, READING_METRIC_MAX),
+        COL_TEXT(readings, labels, reading_labels, READING_LABELS_MAX))
 
 MESSAGE(endpoint_drop, EndpointDrop, NULL, NUM(epoch), NAME(name))
 
@@ -171,7 +177,9 @@ MESSAGE(endpoint_status, EndpointStatus, NULL, NUM(epoch), ROWS(v, n, n_name, 0,
         COL_TEXT(v, unusable, unusable, ENDPOINT_WHY_MAX), COL(v, waiting, waiting),
         COL(v, adaptive, adaptive), COL(v, probe, probe), COL(v, probe_state, probe_state),
         COL(v, probe_ms, probe_ms), COL_TEXT(v, probe_said, probe_said, PROBE_SAID_MAX),
-        COL(v, held, held), COL(v, affine, affine), COL(v, astray, astray))
+        COL(v, held, held), COL(v, affine, affine), COL(v, astray, astray),
+        COL_BYTE(v, reading, reading, 0, READING_NSTATES - 1),
+        COL_TEXT(v, reading_said, reading_said, READING_SAID_MAX))
 
 MESSAGE(part_rate, PartRate, NULL, NUM(epoch), NUM(part), NUM(part_epoch),
         IN(rate, 0, RATE_PER_1000_S))

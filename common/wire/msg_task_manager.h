@@ -107,6 +107,30 @@ enum affinity { /* calls with the same one go to the same target; numbers of the
     AFFINITY_NWAYS
 };
 
+#define READINGS_MAX       4   /* each endpoint */
+#define READING_METRIC_MAX 200 /* bytes */
+#define READING_LABELS_MAX 200
+#define READING_PATH_MAX   255
+#define READING_SAID_MAX   199
+
+/* A value on a page of metrics of each target (task/calls/pressure.h); bounds in thousandths, ENDPOINT_ANY:
+ * none. */
+struct endpoint_reading {
+    const char *metric, *labels; /* labels: "name=value,..." that the sample must have; "": any */
+    uint32_t max; /* 1: of several samples the greatest; else their sum */
+    uint64_t close_above, open_below;
+    uint64_t narrow_from, narrow_to;
+};
+
+enum reading_state { /* numbers of the wire: never changed */
+    READING_NONE,
+    READING_OPEN,
+    READING_NARROWED, /* fewer slots */
+    READING_CLOSED,   /* no call begins */
+    READING_BLIND,    /* the page cannot be read: as if there was none */
+    READING_NSTATES
+};
+
 /* Where the calls of some pools go, and how; and this node's share of what the endpoint bears: the
  * sum over all nodes is never above the whole. Again with other members: they change, also for calls
  * that wait. Files are on the node itself; "": none. */
@@ -144,6 +168,11 @@ struct msg_endpoint {
     uint32_t weight;
     uint32_t affinity;   /* enum affinity, of its targets */
     uint32_t affinity_bound; /* percent (task/calls/affinity.h) */
+    uint32_t n_readings;
+    struct endpoint_reading *readings; /* values on its page */
+    const char *reading_path;          /* path of the page at its host */
+    uint32_t reading_ms;               /* interval; */
+    uint32_t reading_stale_ms;         /* a value counts for so long */
 };
 
 struct msg_endpoint_drop { /* no pool of this node has it any more: no call begins */
@@ -190,6 +219,8 @@ struct endpoint_row {
     uint64_t probe_ms;    /* ANSWERED: it took so long, */
     const char *probe_said; /* and ended so: "succeeded", "server_error", "connect: ..."; "" */
     uint64_t affine, astray; /* a target: calls, ever, that were to go to it by affinity, and did; did not */
+    uint8_t reading;         /* enum reading_state */
+    const char *reading_said; /* the value that counts, or why there is none; "" */
 };
 
 struct msg_endpoint_status { /* once a second, and at once behind ENDPOINT */

@@ -31,18 +31,20 @@ static void add_target(void *list, const void *view)
     const char *state = v->gone || v->draining ? (v->sum.in_flight > 0 ? "draining" : "drained")
                         : v->unusable[0] != 0  ? "unusable"
                         : v->open > 0          ? "down"
-                        : v->half_open > 0     ? "half-open" : "up";
+                        : v->half_open > 0     ? "half-open"
+                        : v->readings.closed > 0 ? "closed" : "up";
 
 #define N(n) (json_int_t)(n)
     (void)json_array_append_new(
-        list, json_pack("{s:s,s:s,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "url", v->url,
+        list, json_pack("{s:s,s:s,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s}", "url", v->url,
                         "state", state, "gone", v->gone, "weight", N(v->weight), "max_concurrent",
                         N(v->max_concurrent), "slots", N(v->slots == ENDPOINT_ANY ? 0 : v->slots), "nodes",
                         N(v->nodes), "open", N(v->open), "half_open", N(v->half_open), "unusable", v->unusable,
                         "in_flight", N(v->sum.in_flight), "held", N(v->sum.held), "sent", N(v->sum.sent),
                         "succeeded", N(v->sum.succeeded), "failed", N(v->sum.failed), "ms", N(v->sum.ms),
                         "adaptive", N(v->sum.adaptive), "affine", N(v->sum.affine), "astray",
-                        N(v->sum.astray)));
+                        N(v->sum.astray), "closed", N(v->readings.closed), "narrowed", N(v->readings.narrowed),
+                        "blind", N(v->readings.blind), "reading", v->readings.said));
 #undef N
 }
 

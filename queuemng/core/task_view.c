@@ -57,11 +57,20 @@ static void add_row(struct endpoint_row *sum, const struct endpoint_row *r)
     sum->astray += r->astray;
 }
 
+static void add_reading(struct mng_readings *r, const struct mshare *s)
+{
+    if (r->said == NULL || r->said[0] == 0 || (s->st.reading > READING_OPEN && s->reading_said[0] != 0))
+        r->said = s->reading_said;
+    r->closed += s->st.reading == READING_CLOSED;
+    r->narrowed += s->st.reading == READING_NARROWED;
+    r->blind += s->st.reading == READING_BLIND;
+}
+
 void mng_each_endpoint(const struct mng *m, mng_each_fn fn, void *ctx)
 {
     each_endpoint(m, x) {
         struct mng_endpoint_view v = { .def = &x->def, .version = x->version, .unusable = "",
-                                       .tripped = x->tripped, .probe = x->probe };
+                                       .tripped = x->tripped, .probe = x->probe, .readings.said = "" };
 
         each_share(x, s) {
             v.nodes += s->owner;
@@ -70,6 +79,7 @@ void mng_each_endpoint(const struct mng *m, mng_each_fn fn, void *ctx)
             if (s->unusable[0] != 0)
                 v.unusable = s->unusable;
             add_row(&v.sum, &s->st);
+            add_reading(&v.readings, s);
         }
         each_target(x, t)
             each_share(t, s)
@@ -87,7 +97,8 @@ void mng_each_target(const struct mng *m, const char *name, mng_each_fn fn, void
     each_target(x, t) {
         struct mng_target_view v = { .url = t->def.url, .weight = t->weight,
                                      .max_concurrent = (uint64_t)t->def.max_concurrent,
-                                     .draining = t->def.paused, .gone = t->gone, .unusable = "" };
+                                     .draining = t->def.paused, .gone = t->gone, .unusable = "",
+                                     .readings.said = "" };
 
         each_share(t, s) {
             v.nodes += s->owner;
@@ -97,6 +108,7 @@ void mng_each_target(const struct mng *m, const char *name, mng_each_fn fn, void
                 v.unusable = s->unusable;
             v.slots += u64_min(s->said.slots, ENDPOINT_ANY - v.slots);
             add_row(&v.sum, &s->st);
+            add_reading(&v.readings, s);
         }
         fn(ctx, &v);
     }

@@ -20,6 +20,11 @@ struct mng_probe_view { /* the last probe by hand, at one node */
     const char *said;
 };
 
+struct mng_readings { /* words of its page of metrics (task/calls/pressure.h) */
+    uint32_t closed, narrowed, blind; /* nodes by whose reading it is */
+    const char *said; /* by one of these, if there is one; "" */
+};
+
 struct mng_endpoint_view {
     const struct endpoint_def *def;
     uint64_t version;
@@ -27,6 +32,7 @@ struct mng_endpoint_view {
     const char *unusable; /* why a node cannot call it as it is defined; "" */
     bool tripped;
     uint64_t probe; /* the number of the last one by hand; 0: none since this manager leads */
+    struct mng_readings readings;
     struct endpoint_row sum; /* sum of what was reported last; texts are not set */
 };
 
@@ -36,6 +42,7 @@ struct mng_target_view {
     bool draining, gone;     /* gone: not in the definition any more, and not yet empty */
     uint32_t nodes, open, half_open;
     const char *unusable;    /* see mng_endpoint_view */
+    struct mng_readings readings;
     struct endpoint_row sum;
 };
 /* Lists the targets of an endpoint that has several, by their numbers. */

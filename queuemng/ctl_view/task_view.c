@@ -167,7 +167,7 @@ static void put_mean(struct buf *b, const json_t *x, const char *path)
 
 static LIST_VIEW(endpoints, "endpoints", "no endpoints\n", COL("ENDPOINT", "{name}"),
                  COL("STATE", "{?paused:paused|{?tripped:tripped|{?unusable:unusable|"
-                              "{?open:down|{?half_open:half-open|up}}}}}"),
+                              "{?open:down|{?half_open:half-open|{?closed:closed: {reading}|up}}}}}}"),
                  COL(">RATE", "{?rate_per_s:{rate_per_s%}/s|-}"),
                  COL(">MAX_CONCURRENT", "{?max_concurrent:{max_concurrent%}|-}"),
                  COL(">LIMIT_NOW", "{?adaptive:{adaptive%}|-}"), COL(">NODES", "{nodes#}"),
@@ -182,7 +182,8 @@ LIST_VIEW(view_targets_of, "targets", "no targets: it has a url of its own\n", C
           COL(">LIMIT_NOW", "{?adaptive:{adaptive%}|-}"), COL(">IN_FLIGHT", "{in_flight#}"),
           COL(">HELD", "{held#}"), COL(">SENT", "{sent#}"), COL(">SUCCEEDED", "{succeeded#}"),
           COL(">FAILED", "{failed#}"), COL(">AFFINE", "{?affine:{affine#}|-}"),
-          COL(">ASTRAY", "{?astray:{astray#}|-}"), COL(">MS", "ms", put_mean))
+          COL(">ASTRAY", "{?astray:{astray#}|-}"), COL(">MS", "ms", put_mean),
+          COL("READING", "{?blind:not read: }{?narrowed:narrowed: }{reading}"))
 
 void view_endpoints(struct buf *b, const json_t *doc)
 {

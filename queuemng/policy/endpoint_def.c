@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/ip.h"
+#include "common/base/sample_page.h"
 #include "common/task/call.h"
 #include "common/task/queue_name.h"
 #include "common/wire/msg_task_manager.h"
@@ -69,6 +70,26 @@ static const struct cfg_key target_keys[] = {
     { 0 },
 };
 
+static const char *const severals[] = { "sum", "max", NULL };
+
+#define BOUND_MAX 1e12
+#define WATCH(f) offsetof(struct endpoint_watch, f)
+static const struct cfg_key watch_keys[] = {
+    { "metric", CFG_STR, WATCH(metric), NULL, 1, READING_METRIC_MAX, true, "name of the sample on the page", 0, 0, 0 },
+    { "labels", CFG_STR, WATCH(labels), "", 0, READING_LABELS_MAX, true,
+      "name=value,... that the sample must have", 0, 0, 0 },
+    { "several", CFG_ENUM, WATCH(several), "sum", 0, 0, true, "how several samples become one value", severals, 0, 0 },
+    { "close_above", CFG_NUM, WATCH(close_above), "-1", -1, BOUND_MAX, true,
+      "no call to the target begins while it is above; -1 = it never closes", 0, 0, 0 },
+    { "open_below", CFG_NUM, WATCH(open_below), "-1", -1, BOUND_MAX, true,
+      "until it is no more than this; -1 = close_above", 0, 0, 0 },
+    { "narrow_from", CFG_NUM, WATCH(narrow_from), "-1", -1, BOUND_MAX, true,
+      "above it the target has fewer slots; -1 = it never narrows", 0, 0, 0 },
+    { "narrow_to", CFG_NUM, WATCH(narrow_to), "-1", -1, BOUND_MAX, true,
+      "and one slot from here on; between in proportion", 0, 0, 0 },
+    { 0 },
+};
+
 static const char *const affinities[] = { "none", "key", "subkey", NULL };
 
 #define AT(f) offsetof(struct endpoint_def, f)
@@ -84,6 +105,15 @@ const struct cfg_key endpoint_def_keys[] = {
       "calls of one key go to the same target, while that has room: its cache is warm", affinities, 0, 0 },
     { "affinity_bound", CFG_NUM, AT(affinity_bound), "1.25", 1, 100, true,
       "most calls at a target, as a multiple of its part by weight, before another gets those of its keys",
+      0, 0, 0 },
+    { "readings", CFG_OBJS, AT(readings), "", 0, READINGS_MAX, true,
+      "values on the page of metrics of each target that close it, or leave it fewer slots", 0, watch_keys,
+      sizeof(struct endpoint_watch) },
+    { "readings_path", CFG_STR, AT(readings_path), "/metrics", 1, READING_PATH_MAX, true,
+      "that page, behind host and port of the target", 0, 0, 0 },
+    { "readings_interval", CFG_MS, AT(readings_interval_ms), "2s", 100, 3600e3, true, "it is read so often", 0, 0, 0 },
+    { "readings_stale", CFG_MS, AT(readings_stale_ms), "30s", 1000, 86400e3, true,
+      "a value counts for so long; behind that a target whose page cannot be read is as one without readings",
       0, 0, 0 },
     { "allow", CFG_STRS, AT(allow), "", 0, ENDPOINT_ALLOW_MAX, true,
       "networks that it may have its address in although they are not public (10.0.0.0/8)", 0, 0, 0 },
@@ -275,6 +305,55 @@ static int auth_check(const struct endpoint_def *d, struct err *e)
                                        header, wrong);
 }
 
+static bool is_metric(const char *name)
+{
+    return is_of(name, strlen(name), "_:") && !(name[0] >= '0' && name[0] <= '9');
+}
+
+/* NULL, or what is wrong. */
+static const char *watch_wrong(const struct endpoint_def *d, const struct endpoint_watch *w)
+{
+    bool closes = w->close_above >= 0, narrows = w->narrow_from >= 0;
+    char labels[READING_LABELS_MAX + 1];
+    struct sample_label v[16];
+    struct err e = { 0 };
+
+    snprintf(labels, sizeof(labels), "%s", w->labels);
+    if (!is_metric(w->metric))
+        return "metric: a name has letters, digits, _ and :";
+    if (sample_labels(labels, v, ARRAY_LEN(v), &e) < 0)
+        return "labels: name=value,name=value is wanted";
+    if (!closes && !narrows)
+        return "neither close_above nor narrow_from: it does nothing";
+    if (w->open_below >= 0 && (!closes || w->open_below > w->close_above))
+        return "open_below is above close_above, or without it";
+    if (narrows != (w->narrow_to >= 0) || (narrows && w->narrow_to <= w->narrow_from))
+        return "narrow_from and narrow_to go together, and narrow_to is above";
+    return narrows && d->targets.n == 0 && d->max_concurrent == 0 && d->adaptive.max == 0
+               ? "narrow_from has no slots to narrow: max_concurrent is 0" : NULL;
+}
+
+static int readings_check(const struct endpoint_def *d, struct err *e)
+{
+    const struct endpoint_target *t = d->targets.v;
+    const struct endpoint_watch *v = d->readings.v;
+
+    if (d->readings_path[0] != '/' || strpbrk(d->readings_path, " \t\r\n#") != NULL)
+        return err_set(e, SQ_EINVAL, "endpoint %s: readings_path must begin with /, without blanks", d->name);
+    for (size_t i = 0; i < d->readings.n; i++) {
+        const char *wrong = watch_wrong(d, &v[i]);
+
+        for (size_t k = 0; wrong == NULL && v[i].narrow_from >= 0 && k < d->targets.n; k++)
+            if (t[k].max_concurrent == 0 && d->adaptive.max == 0)
+                wrong = "narrow_from has no slots to narrow: max_concurrent of a target is 0";
+        if (wrong != NULL)
+            return err_set(e, SQ_EINVAL, "endpoint %s: readings.%zu: %s", d->name, i, wrong);
+    }
+    if (d->readings.n > 0 && d->readings_stale_ms <= d->readings_interval_ms)
+        return err_set(e, SQ_EINVAL, "endpoint %s: readings_stale must be above readings_interval", d->name);
+    return 0;
+}
+
 int endpoint_def_check(const struct endpoint_def *d, struct err *e)
 {
     int rc;
@@ -292,6 +371,8 @@ int endpoint_def_check(const struct endpoint_def *d, struct err *e)
         rc = allow_check(d, e);
     if (rc == 0)
         rc = auth_check(d, e);
+    if (rc == 0)
+        rc = readings_check(d, e);
     if (rc == 0 && (d->tls.cert_file[0] == 0) != (d->tls.key_file[0] == 0))
         rc = err_set(e, SQ_EINVAL, "endpoint %s: tls: cert_file and key_file go together", d->name);
     if (rc == 0 && d->connect_timeout_ms > d->deadline_ms)

@@ -34,6 +34,12 @@ struct endpoint_target {
     bool draining; /* no call begins */
 };
 
+struct endpoint_watch { /* a value on the page of each target */
+    char *metric, *labels;
+    int several; /* 0: sum; 1: max */
+    double close_above, open_below, narrow_from, narrow_to; /* < 0: none */
+};
+
 #define TARGET_WEIGHT_MAX 1000
 #define TARGETED_NAME_MAX (TASK_NAME_MAX - 3) /* "gen#12" is a name on the wire */
 
@@ -43,6 +49,9 @@ struct endpoint_def {
     struct cfg_list targets; /* struct endpoint_target */
     int affinity;          /* enum affinity */
     double affinity_bound;
+    struct cfg_list readings; /* struct endpoint_watch */
+    char *readings_path;
+    int64_t readings_interval_ms, readings_stale_ms;
     struct cfg_list allow; /* char *: networks */
     double rate_per_s;     /* 0: any */
     int64_t burst;

@@ -99,6 +99,7 @@ struct mshare { /* a node's share of an endpoint */
     struct endpoint_row st;  /* status as reported last; texts are not set */
     char unusable[ENDPOINT_WHY_MAX + 1]; /* reason; "": usable */
     char probe_said[PROBE_SAID_MAX + 1]; /* answer to the last probe by hand */
+    char reading_said[READING_SAID_MAX + 1];
     struct list_node in;
 };
 

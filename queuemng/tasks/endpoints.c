@@ -217,8 +217,9 @@ void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_en
         }
         found->st = g->v[i];
         found->heard = true;
-        found->st.name = found->st.unusable = found->st.probe_said = NULL;
+        found->st.name = found->st.unusable = found->st.probe_said = found->st.reading_said = NULL;
         copy_text(found->probe_said, sizeof(found->probe_said), g->v[i].probe_said);
+        copy_text(found->reading_said, sizeof(found->reading_said), g->v[i].reading_said);
         copy_text(found->unusable, sizeof(found->unusable), g->v[i].unusable);
         found->confirmed = found->serial != 0 && g->v[i].serial == found->serial;
         if (found->confirmed)

@@ -326,6 +326,31 @@ static uint64_t adaptive_part(const struct endpoint_def *d, uint64_t slots)
     return d->adaptive.max == 0 || d->targets.n > 0 ? 0 : u64_max(1, (uint64_t)d->adaptive.min * slots / whole);
 }
 
+static uint64_t thousandths(double v, uint64_t none)
+{
+    return v >= 0 ? (uint64_t)(v * 1000 + 0.5) : none;
+}
+
+static void put_readings(struct arena *a, const struct endpoint_def *d, struct msg_endpoint *g)
+{
+    const struct endpoint_watch *v = d->readings.v;
+
+    g->reading_path = arena_strdup(a, d->readings_path);
+    g->reading_ms = (uint32_t)d->readings_interval_ms;
+    g->reading_stale_ms = (uint32_t)d->readings_stale_ms;
+    g->readings = arena_array(a, (uint32_t)d->readings.n, sizeof(*g->readings));
+    for (; g->readings != NULL && g->n_readings < d->readings.n; g->n_readings++) {
+        const struct endpoint_watch *w = &v[g->n_readings];
+        uint64_t close = thousandths(w->close_above, ENDPOINT_ANY);
+
+        g->readings[g->n_readings] = (struct endpoint_reading){
+            arena_strdup(a, w->metric), arena_strdup(a, w->labels), (uint32_t)w->several, close,
+            thousandths(w->open_below, close), thousandths(w->narrow_from, ENDPOINT_ANY),
+            thousandths(w->narrow_to, ENDPOINT_ANY),
+        };
+    }
+}
+
 void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
 {
     struct arena *a = &m->out->box.mem;
@@ -372,6 +397,7 @@ void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
                                 .affinity_bound = (uint32_t)(d->affinity_bound * 100 + 0.5) };
     for (uint32_t i = 0; g->allow != NULL && i < g->n_allow; i++)
         g->allow[i] = arena_strdup(a, ((char *const *)d->allow.v)[i]);
+    put_readings(a, d, g);
     m->out->box.failed = m->out->box.failed || a->failed;
     s->told_ms = m->now_ms;
 }

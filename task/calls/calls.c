@@ -40,7 +40,7 @@ static const size_t def_texts[] = {
     offsetof(struct msg_endpoint, ca_file),   offsetof(struct msg_endpoint, cert_file),
     offsetof(struct msg_endpoint, key_file),  offsetof(struct msg_endpoint, proxy),
     offsetof(struct msg_endpoint, budget),    offsetof(struct msg_endpoint, auth_field),
-    offsetof(struct msg_endpoint, auth_file),
+    offsetof(struct msg_endpoint, auth_file),  offsetof(struct msg_endpoint, reading_path),
 };
 
 static char **def_text(const struct msg_endpoint *d, size_t i)
@@ -50,12 +50,32 @@ static char **def_text(const struct msg_endpoint *d, size_t i)
 
 static void def_free(struct msg_endpoint *d)
 {
+    for (uint32_t i = 0; i < d->n_readings; i++) {
+        free((char *)d->readings[i].metric);
+        free((char *)d->readings[i].labels);
+    }
+    free(d->readings);
     for (uint32_t i = 0; i < d->n_allow; i++)
         free((char *)d->allow[i]);
     free(d->allow);
     for (size_t i = 0; i < ARRAY_LEN(def_texts); i++)
         free(*def_text(d, i));
     *d = (struct msg_endpoint){ 0 };
+}
+
+static bool readings_copy(struct msg_endpoint *d, const struct msg_endpoint *m)
+{
+    bool ok = true;
+
+    d->readings = calloc(m->n_readings + 1, sizeof(*d->readings));
+    d->n_readings = d->readings != NULL ? m->n_readings : 0;
+    for (uint32_t i = 0; i < d->n_readings; i++) {
+        d->readings[i] = m->readings[i];
+        d->readings[i].metric = strdup(m->readings[i].metric);
+        d->readings[i].labels = strdup(m->readings[i].labels);
+        ok &= d->readings[i].metric != NULL && d->readings[i].labels != NULL;
+    }
+    return ok && d->readings != NULL;
 }
 
 /* A copy that owns its texts. False: no memory; def_free(). */
@@ -65,8 +85,11 @@ static bool def_copy(struct msg_endpoint *d, const struct msg_endpoint *m)
 
     *d = *m;
     d->name = d->of = NULL;
+    d->allow = NULL;
+    d->n_allow = 0;
     for (size_t i = 0; i < ARRAY_LEN(def_texts); i++)
         ok &= (*def_text(d, i) = strdup(*def_text(m, i))) != NULL;
+    ok &= readings_copy(d, m);
     d->allow = calloc(m->n_allow + 1, sizeof(*d->allow));
     d->n_allow = d->allow != NULL ? m->n_allow : 0;
     ok &= d->allow != NULL;
@@ -224,6 +247,8 @@ int calls_define(struct calls *c, const struct msg_endpoint *m, msec_t now)
         ep->ramp = now;
     obey(ep, &d, ep->def.serial == 0, now);
     was = ep->def.serial != 0 ? rate_now(ep, now) : (struct rate){ 0 };
+    if (!pressure_same(&ep->def, &d))
+        ep->pressure = (struct pressure){ 0 };
     def_free(&ep->def);
     ep->def = d;
     ep->url_hash = affinity_hash(d.url, strlen(d.url));
@@ -269,7 +294,8 @@ bool endpoint_lacks_share(const struct endpoint *ep, msec_t now)
 {
     uint64_t most = is_adaptive(ep) ? endpoint_adaptive(ep) : bound(ep);
 
-    return !endpoint_is_down(ep) && now >= ep->held && (most == bound(ep) || ep->running < most);
+    return !endpoint_is_down(ep) && now >= ep->held && !pressure_closes(&ep->pressure, &ep->def, now) &&
+           (most == bound(ep) || ep->running < most);
 }
 
 #define each_target(ep, x) list_each_of(&(ep)->targets, struct endpoint, in_of, x)
@@ -309,15 +335,15 @@ const char *endpoint_unusable(const struct endpoint *ep)
 }
 
 /* Beyond the ramp. */
-static uint64_t all_slots(const struct endpoint *ep)
+static uint64_t all_slots(const struct endpoint *ep, msec_t now)
 {
-    return is_adaptive(ep) ? endpoint_adaptive(ep) : bound(ep);
+    return pressure_slots(&ep->pressure, &ep->def, is_adaptive(ep) ? endpoint_adaptive(ep) : bound(ep), now);
 }
 
 static uint64_t slots(const struct endpoint *ep, msec_t now)
 {
     double share = ramp_share(ep, now);
-    uint64_t most = all_slots(ep);
+    uint64_t most = all_slots(ep, now);
 
     return most == 0 || share >= 1 ? most : u64_max((uint64_t)((double)most * share), 1);
 }
@@ -325,7 +351,7 @@ static uint64_t slots(const struct endpoint *ep, msec_t now)
 static bool is_open(const struct endpoint *ep, uint64_t running, msec_t now)
 {
     return ep->def.serial != 0 && ep->usable && !ep->def.paused && !ep->def.tripped &&
-           ep->def.rate != 0 && running < slots(ep, now);
+           ep->def.rate != 0 && !pressure_closes(&ep->pressure, &ep->def, now) && running < slots(ep, now);
 }
 
 /* Is one of its targets well, perhaps with all slots in use? */
@@ -461,7 +487,8 @@ static msec_t targets_free(const struct endpoint *ep, msec_t now)
     msec_t when = MSEC_NEVER;
 
     each_target (ep, x)
-        if (x->def.serial != 0 && !x->def.paused && !endpoint_is_down(x) && x->running < slots(x, now))
+        if (x->def.serial != 0 && !x->def.paused && !endpoint_is_down(x) &&
+            !pressure_closes(&x->pressure, &x->def, now) && x->running < slots(x, now))
             when = ms_min(when, x->held);
     return when;
 }
@@ -473,6 +500,8 @@ msec_t endpoint_when(const struct endpoint *ep, uint64_t running, msec_t now)
 
     if (ep->def.serial == 0 || !ep->usable || ep->def.paused || ep->def.tripped || ep->def.rate == 0)
         return MSEC_NEVER;
+    if (pressure_closes(&ep->pressure, &ep->def, now))
+        return now + PRESSURE_LOOK_MS;
     if (running >= slots(ep, now)) /* the ramp may give one more */
         return ramp_share(ep, now) < 1 && ep->def.max_concurrent > running ? now + 100 : MSEC_NEVER;
     if (ep->def.targets)
@@ -495,7 +524,7 @@ enum task_eta endpoint_eta(const struct endpoint *ep, uint64_t nth, msec_t now, 
     if (ep->def.rate == 0)
         return TASK_ETA_RATE;
     r = rate_now(ep, now);
-    if (when == MSEC_NEVER)
+    if (when == MSEC_NEVER || pressure_closes(&ep->pressure, &ep->def, now))
         return TASK_ETA_CONCURRENCY;
     at = ms_max(when, rate_nth(&r, ep->tat, nth, now));
     if (at <= now && ep->running >= slots(ep, now))
@@ -509,7 +538,7 @@ static bool has_share(const struct endpoint *ep, uint64_t running, msec_t now)
 {
     struct rate r = rate_of(ep);
 
-    return ep->def.rate != 0 && running < all_slots(ep) && rate_lets(&r, ep->tat, now);
+    return ep->def.rate != 0 && running < all_slots(ep, now) && rate_lets(&r, ep->tat, now);
 }
 
 bool endpoint_probes(struct endpoint *ep, uint64_t running, bool waits, msec_t now)

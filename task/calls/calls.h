@@ -9,11 +9,12 @@
  *                     than the adaptive limit allows (throttle.h), if it is on
  *   the target        Retry-After of a 429 or 503 is over
  *   its breaker       throttle.h
+ *   its readings      what its page of metrics says closes it, or leaves fewer slots (pressure.h)
  *   its ramp          behind a start, a pause and an open breaker a tenth of rate and slots, and
  *                     half as much again each second, until it is all
  *
  * Where it has several targets (ENDPOINT.targets), each is a struct endpoint of its own, "gen#3", with
- * slots, Retry-After, breaker, adaptive limit and ramp; rate, pause, a bound of all slots, and the budget of
+ * slots, Retry-After, breaker, adaptive limit, readings and ramp; rate, pause, a bound of all slots, and the budget of
  * retries are the endpoint's. target_pick.h says which one a call goes to, affinity.h that of a key. A call for which no connection
  * could be made goes to another one at once, if one lets it.
  *
@@ -31,6 +32,7 @@
 #include "common/task/window.h"
 #include "common/ticket/task_token.h"
 #include "common/wire/msg_task_manager.h"
+#include "task/calls/pressure.h"
 #include "task/calls/throttle.h"
 #include "task/calls/verdict.h"
 
@@ -61,6 +63,8 @@ struct endpoint { /* or one of its targets */
     uint64_t resets; /* resets of the definition, as obeyed last */
     struct budget budget;
     struct adaptive adaptive;
+    struct pressure pressure;
+    uint8_t reading; /* enum reading_state, as reported last */
     uint32_t in_flight; /* calls of ours */
     uint64_t left;      /* attempts of partitions that have left, whose end nobody here hears */
     msec_t left_until;  /* the last of their leases */

@@ -73,8 +73,11 @@ static void count_waiting(struct tasktab *t)
             ep->waiting = ep->of->waiting;
 }
 
-static struct endpoint_row endpoint_row(const struct tasktab *t, const struct endpoint *ep)
+static struct endpoint_row endpoint_row(const struct tasktab *t, struct endpoint *ep, struct arena *a)
 {
+    char said[READING_SAID_MAX + 1] = "";
+
+    ep->reading = ep->def.targets ? READING_NONE : (uint8_t)pressure_state(&ep->pressure, &ep->def, t->now.ms, said);
     return (struct endpoint_row){
         .name = ep->name,
         .serial = ep->def.serial,
@@ -95,6 +98,8 @@ static struct endpoint_row endpoint_row(const struct tasktab *t, const struct en
         .probe_said = ep->hand.said,
         .affine = ep->n.affine,
         .astray = ep->n.astray,
+        .reading = ep->reading,
+        .reading_said = said[0] != 0 ? arena_strdup(a, said) : "",
     };
 }
 
@@ -112,7 +117,7 @@ void tasktab_report_endpoints(struct tasktab *t, struct outbox *out)
     count_waiting(t);
     each_endpoint (t->o.calls, ep) {
         if (ep->def.serial != 0 && m->n < ENDPOINTS_MAX)
-            m->v[m->n++] = endpoint_row(t, ep);
+            m->v[m->n++] = endpoint_row(t, ep, &out->mem);
     }
 }
 

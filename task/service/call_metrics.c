@@ -56,6 +56,11 @@ static uint64_t target_breaker(const struct endpoint *ep)
     return ep->def.tripped ? BREAKER_OPEN : ep->breaker.state;
 }
 
+static uint64_t target_reading(const struct endpoint *ep)
+{
+    return ep->reading;
+}
+
 static uint64_t target_draining(const struct endpoint *ep)
 {
     return ep->def.paused;
@@ -91,6 +96,8 @@ static void target_metrics(const struct list *all, struct buf *b)
         { "segq_task_target_affine_total", "Calls that went to it by affinity", METRIC_COUNTER, target_affine },
         { "segq_task_target_astray_total", "Calls that affinity wanted at it, and that went to another, since it had no "
           "room", METRIC_COUNTER, target_astray },
+        { "segq_task_target_reading", "Its page of metrics: 0: none is read; 1: open; 2: fewer slots; 3: closed; 4: it "
+          "cannot be read, and does not count", METRIC_GAUGE, target_reading },
         { "segq_task_target_draining", "1: no call to it begins, by its definition", METRIC_GAUGE,
           target_draining },
     };
@@ -138,6 +145,10 @@ void caller_metrics(const struct caller *c, struct buf *b)
         by_endpoint(b, ep, "segq_task_endpoint_breaker",
                     ep->def.tripped || (ep->def.targets && endpoint_is_down(ep)) ? BREAKER_OPEN
                     : ep->def.targets ? BREAKER_CLOSED : ep->breaker.state);
+    metrics_head(b, "segq_task_endpoint_reading", METRIC_GAUGE,
+                 "Page of metrics of an endpoint with a url of its own: as segq_task_target_reading");
+    each_whole (all, ep)
+        by_endpoint(b, ep, "segq_task_endpoint_reading", ep->reading);
     metrics_head(b, "segq_task_endpoint_adaptive", METRIC_GAUGE,
                  "Calls at once that the target is thought to bear; 0: adaptive is off");
     each_whole (all, ep)

@@ -22,11 +22,13 @@ struct caller_target { /* target of an endpoint, under one serial */
     bool retired;
     uint32_t uses; /* calls on their way */
     struct endpoint_files files;
+    struct target_page *page; /* owned; NULL: it has none */
     char bad[ENDPOINT_WHY_MAX + 1]; /* why newer files of TLS were not taken; "" */
 };
 
 static void target_free(struct caller_target *t)
 {
+    target_page_free(t->page);
     out_target_free(t->out);
     endpoint_files_fini(&t->files);
     free(t);
@@ -47,6 +49,8 @@ static void target_retire(struct endpoint *ep)
     ep->usable = false;
     if (t == NULL)
         return;
+    target_page_free(t->page); /* which knows the endpoint */
+    t->page = NULL;
     t->retired = true;
     t->uses++;
     target_leave(t);
@@ -61,8 +65,9 @@ static int read_allow(struct out_rules *r, const struct msg_endpoint *d, struct 
 }
 
 /* NULL: *e says why it cannot be. */
-static struct caller_target *target_new(struct caller *c, const struct msg_endpoint *d, struct err *e)
+static struct caller_target *target_new(struct caller *c, struct endpoint *ep, struct err *e)
 {
+    const struct msg_endpoint *d = &ep->def;
     struct out_rules r = { .url = d->url, .connect_ms = d->connect_timeout_ms, .proxy = d->proxy };
     struct caller_target *t = calloc(1, sizeof(*t));
     int rc = t == NULL ? err_set(e, SQ_ENOMEM, "out of memory") : read_allow(&r, d, e);
@@ -73,6 +78,8 @@ static struct caller_target *target_new(struct caller *c, const struct msg_endpo
         endpoint_files_rules(&t->files, &r);
         rc = out_target_new(&t->out, c->out, &r, e);
     }
+    if (rc == 0)
+        rc = target_page_new(&t->page, &c->pages, c->out, ep, &r, e);
     if (rc == 0)
         return t;
     if (t != NULL)
@@ -89,7 +96,7 @@ static void look_at_files(struct caller *c, struct endpoint *ep)
     endpoint_files_keys(&t->files, &ep->def, ep->name);
     if (!endpoint_files_tls_changed(&t->files, &ep->def))
         return;
-    fresh = target_new(c, &ep->def, &e);
+    fresh = target_new(c, ep, &e);
     if (fresh == NULL) {
         if (strcmp(t->bad, e.text) != 0)
             log_error("event=endpoint_tls_bad endpoint=%s why=%s do=\"mend the file; what was read before "
@@ -145,7 +152,7 @@ static void come_into_force(struct caller *c, struct endpoint *ep)
         set_usable(ep, "", "");
         return;
     }
-    ep->target = ep->def.serial != 0 ? target_new(c, &ep->def, &e) : NULL;
+    ep->target = ep->def.serial != 0 ? target_new(c, ep, &e) : NULL;
     set_usable(ep, e.text, "change its definition, or the file");
     ep->usable = ep->target != NULL;
     look_at_address(ep);
@@ -452,8 +459,14 @@ static void say_full(struct caller *c)
 void caller_tick(struct caller *c)
 {
     say_full(c);
-    each_endpoint (&c->calls, ep)
+    each_endpoint (&c->calls, ep) {
+        const struct caller_target *t;
+
         come_into_force(c, ep);
+        t = ep->target;
+        if (t != NULL && t->page != NULL)
+            target_page_look(t->page, t->files.auth);
+    }
     tasktab_calls_tidy(c->s->tab);
     each_going (&c->calls, g) {
         if (g->step == CALL_ENDED)
@@ -474,6 +487,7 @@ int caller_init(struct caller *c, struct task_service *s, const struct task_cfg 
     if (n > 0 && cfg->public_url[n - 1] == '/')
         c->public_url[n - 1] = 0;
     calls_init(&c->calls);
+    c->pages = (struct target_pages){ .s = s };
     rc = out_new(&c->out, s->node.ev, e);
     if (rc == 0)
         c->calls.most = out_calls_most(c->out);

@@ -13,6 +13,7 @@
 #include "task/calls/calls.h"
 #include "task/out/out.h"
 #include "task/service/config.h"
+#include "task/service/target_page.h"
 
 struct msg;
 struct task_service;
@@ -21,6 +22,7 @@ struct caller { /* a part of its owner */
     struct task_service *s; /* ref */
     struct calls calls;
     struct out *out; /* owned */
+    struct target_pages pages;
     struct buf text; /* texts of the request at hand */
     char public_url[PUBLIC_URL_MAX + 1]; /* task_cfg.public_url, without a slash at its end */
     struct histo took; /* calls, from the send to the end of the answer */

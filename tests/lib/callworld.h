@@ -282,7 +282,7 @@ static inline void say_endpoint(void)
                               .secret_file = "", .ca_file = "", .cert_file = "", .key_file = "",
                               .proxy = "", .adaptive_min = adaptive, .budget = "",
                               .tripped = w.tripped, .resets = w.resets, .probe = w.probe,
-                              .auth_field = "", .auth_file = "", .of = "", .targets = w.targets };
+                              .auth_field = "", .auth_file = "", .reading_path = "", .of = "", .targets = w.targets };
 
     tell(MANAGER, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = e });
     e.targets = false;

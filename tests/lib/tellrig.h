@@ -28,7 +28,7 @@ static void open_calls_for(const char *answer, uint32_t deadline_ms)
                               .n_allow = 1, .allow = allow, .rate = ENDPOINT_ANY, .burst = 1,
                               .max_concurrent = 8, .deadline_ms = deadline_ms, .connect_timeout_ms = 500,
                               .breaker_ratio = 50, .breaker_min = 20, .breaker_open_ms = 60000,
-                              .auth_field = "", .auth_file = "", .secret_file = "", .ca_file = "", .cert_file = "", .key_file = "",
+                              .auth_field = "", .auth_file = "", .reading_path = "", .secret_file = "", .ca_file = "", .cert_file = "", .key_file = "",
                               .proxy = "", .budget = "", .max_answer = 200000 };
 
     target_init(&target, ev);

@@ -19,7 +19,7 @@ static struct msg_endpoint gen(uint64_t serial)
                                   .rate = ENDPOINT_ANY, .burst = 1, .max_concurrent = 64,
                                   .deadline_ms = 30000, .connect_timeout_ms = 3000,
                                   .breaker_ratio = 50, .breaker_min = 20, .breaker_open_ms = 5000,
-                                  .auth_field = "", .auth_file = "", .secret_file = "", .ca_file = "", .cert_file = "",
+                                  .auth_field = "", .auth_file = "", .reading_path = "", .secret_file = "", .ca_file = "", .cert_file = "",
                                   .key_file = "", .proxy = "", .budget = "" };
 }
 

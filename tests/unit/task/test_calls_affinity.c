@@ -1,8 +1,11 @@
 /* test_calls_affinity.c: a node's calls go to the target of their key (task/calls/affinity.h, task/node/calls.c),
- * and it tells the manager how many did, and where it lacks slots for that. */
+ * and it tells the manager how many did, and where it lacks slots for that; none goes to a target that its page
+ * of metrics closes (task/calls/pressure.h). */
 #include "tests/lib/criterion.h"
 #include <sodium.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/base/log.h"
 #include "task/calls/calls.h"
@@ -37,7 +40,7 @@ static struct msg_endpoint endpoint(void)
                                   .rate = ENDPOINT_ANY, .burst = 1, .max_concurrent = ENDPOINT_ANY,
                                   .deadline_ms = 30000, .connect_timeout_ms = 3000, .targets = true,
                                   .breaker_ratio = 50, .breaker_min = 20, .breaker_open_ms = 5000,
-                                  .auth_field = "", .auth_file = "", .secret_file = "", .ca_file = "",
+                                  .auth_field = "", .auth_file = "", .reading_path = "", .secret_file = "", .ca_file = "",
                                   .cert_file = "", .key_file = "", .proxy = "", .budget = "" };
 }
 
@@ -231,6 +234,70 @@ Test(calls_affinity, so_is_one_that_is_down)
     target(first)->breaker.until = now.ms + 60000;
     cr_expect_neq(goes_to("tenant7", ""), first);
     cr_expect_eq(row(first).astray, 0);
+}
+
+/* Each target has a page by which more than ten waiting close it, and half full leaves it one slot. */
+static void reads(unsigned no, const char *text)
+{
+    struct endpoint *x = target(no);
+    struct endpoint_reading *r = calloc(2, sizeof(*r));
+
+    cr_assert_not_null(r);
+    r[0] = (struct endpoint_reading){ strdup("waiting"), strdup(""), 0, 10000, 5000, ENDPOINT_ANY, ENDPOINT_ANY };
+    r[1] = (struct endpoint_reading){ strdup("full"), strdup(""), 0, ENDPOINT_ANY, ENDPOINT_ANY, 0, 500 };
+    if (x->def.n_readings == 0) {
+        free(x->def.readings);
+        x->def.readings = r;
+        x->def.n_readings = 2;
+        x->def.reading_stale_ms = 30000;
+    }
+    cr_assert(pressure_read(&x->pressure, &x->def, text, strlen(text), now.ms));
+}
+
+Test(calls_affinity, one_that_its_page_closes_gets_no_call)
+{
+    unsigned first = goes_to("tenant7", "");
+
+    reads(first, "waiting 11\nfull 0\n");
+    cr_expect_neq(goes_to("tenant7", ""), first);
+    cr_expect_eq(row(first).reading, READING_CLOSED);
+    cr_expect_str_eq(row(first).reading_said, "waiting 11");
+    cr_expect_eq(row(first).waiting, 0, "no share would help");
+    reads(first, "waiting 4\nfull 0\n");
+    cr_expect_eq(goes_to("tenant7", ""), first);
+}
+
+Test(calls_affinity, one_that_its_page_narrows_gets_fewer)
+{
+    unsigned first = goes_to("tenant7", "");
+
+    reads(first, "waiting 0\nfull 1\n");
+    cr_expect_neq(goes_to("tenant7", ""), first, "it has one, which is all");
+    reads(first, "waiting 0\nfull 0.25\n");
+    cr_expect_eq(goes_to("tenant7", ""), first);
+}
+
+/* Tasks wait, and begin when a page says so, or cannot be read any more. */
+Test(calls_affinity, all_closed_is_not_for_ever)
+{
+    uint64_t began;
+
+    for (unsigned no = 1; no <= TARGETS; no++)
+        reads(no, "waiting 11\nfull 0\n");
+    say(RTR, &(struct msg){ .type = MSG_TASK_PUT,
+                            .task_put = { 1, &(struct task_put){ .part = 3, .epoch = 8, .queue = "a", .key1 = "",
+                                                                 .key2 = "", .name = "",
+                                                                 .body = { 1, (const uint8_t *)"x" } } } });
+    turn();
+    turn();
+    began = calls.last_id;
+    cr_expect_eq(began, 0);
+    cr_expect_not(endpoint_is_down(calls_find(&calls, "gen")));
+    cr_expect_leq(endpoint_when(calls_find(&calls, "gen"), 0, now.ms), now.ms + PRESSURE_LOOK_MS);
+    now.ms += 30000;
+    now.wall_ms += 30000;
+    turn();
+    cr_expect_eq(calls.last_id, began + 1);
 }
 
 Test(calls_affinity, no_bound_is_refused)

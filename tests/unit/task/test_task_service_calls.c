@@ -31,7 +31,7 @@ static void define(const char *name, uint32_t deadline_ms)
                               .n_allow = 1, .allow = allow, .rate = ENDPOINT_ANY, .burst = 1,
                               .max_concurrent = 8, .deadline_ms = deadline_ms,
                               .connect_timeout_ms = 500, .breaker_ratio = 50, .breaker_min = 20,
-                              .breaker_open_ms = 60000, .auth_field = "authorization: Bearer ", .auth_file = auth_file,
+                              .breaker_open_ms = 60000, .auth_field = "authorization: Bearer ", .auth_file = auth_file, .reading_path = "",
                               .secret_file = keys_file, .ca_file = ca_file, .cert_file = "", .key_file = "", .proxy = "", .budget = "",
                               .max_answer = 200000 };
 

@@ -8,12 +8,14 @@ import http.server
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 import urllib.parse
 
 from proxy import Proxy, cut, cut_stream, drip, drop, drop_answer, garbage, mute_stream, problem, say
 
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TICKETS, EVENTS = r"^/v1/tickets/[^/]*$", r"/events$"
 # Rows whose line lets nobody in at first.
 PAUSED = {"news_by_events", "news_by_polls", "resume", "stream_cut", "stream_mute", "reasons_of_410", "router_dies",
@@ -445,6 +447,12 @@ def row_stream_of_call(r):
         r.claim("piece3" not in first["piece"], "it came as a whole")
         r.claim(asked.result(15)["status"] == 200, "status")
         r.claim("".join(e["piece"] for e in asked.events) == "piece0piece1piece2piece3", f"{asked.events}")
+        task = c.ask("submit", queue=r.queue, path="/whole", method="GET")["task"]
+        asked = c.begin("follow", task=task)
+        first = asked.wait_for(lambda e: "piece0" in e["piece"])
+        r.claim("piece3" not in first["piece"], "what is followed came as a whole")
+        r.claim(asked.result(15)["status"] == 200, "status of what is followed")
+        r.claim("".join(e["piece"] for e in asked.events) == "piece0piece1piece2piece3", f"{asked.events}")
         r.raises("one that breaks off", lambda: c.ask("call", endpoint=r.queue, path="/half"), kind="network")
     finally:
         server.shutdown()
@@ -592,6 +600,34 @@ def row_webhooks(r):
     for what, headers, body in (("a changed body", signed(new), '{"a":2}'), ("another key", signed(b"x" * 24), '{"a":1}'),
                                 ("an old call", signed(new, at=now - 600), '{"a":1}'), ("no signature", {}, '{"a":1}')):
         r.raises(what, lambda h=headers, b=body: c.ask("webhook", keys=keys, headers=h, body=b), kind="signature")
+
+
+# ---- types --------------------------------------------------------------------------------------
+
+# Operations of the routers that clients leave out.
+WITHOUT = {"classicSubmit", "classicQuery", "classicCancel",  # another API's words
+           "ackTask", "nackTask", "extendTask",               # settleTasks does it for many
+           "health", "ready"}                                 # of each process
+
+
+def row_fields(r):
+    text = subprocess.run([os.path.join(r.cluster.bin, "../deploy/yaml2json"), os.path.join(ROOT, "proto/openapi.yaml")],
+                          capture_output=True, text=True, check=True).stdout
+    doc = json.loads(text)[0]
+    known = r.client().ask("fields")
+    for name in ("TaskSubmit", "TaskPatch", "SchedulePut", "TaskComplete", "Join", "Ticket", "TaskTaken"):
+        theirs = set(doc["components"]["schemas"][name]["properties"])
+        r.claim(set(known[name]) == theirs, f"{name}: {sorted(set(known[name]) ^ theirs)}")
+    wanted = {o["operationId"] for p, item in doc["paths"].items() if not p.startswith("/q/") for o in item.values()
+              if isinstance(o, dict) and "operationId" in o and set(o.get("tags", [])) & {"public", "tasks", "system"}
+              and not p.startswith("/metrics")}
+    missing = wanted - WITHOUT - set(known["operations"])
+    r.claim(not missing, f"operations: {sorted(missing)}")
+    r.claim(not set(known["operations"]) - wanted, f"no such operations: {set(known['operations']) - wanted}")
+    reasons = set(doc["components"]["schemas"]["Problem"]["properties"]["reason"]["enum"])
+    r.claim(set(known["reasons"]) == reasons, f"reasons: {set(known['reasons']) ^ reasons}")
+    states = set(doc["components"]["schemas"]["TaskState"]["enum"]) - {"scheduled", "waiting", "running", "retrying"}
+    r.claim(set(known["final"]) == states, f"final states: {set(known['final']) ^ states}")
 
 
 # ---- alone --------------------------------------------------------------------------------------

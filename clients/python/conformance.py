@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import logging
 import os
@@ -20,6 +21,12 @@ import segq  # noqa: E402
 KINDS = ((segq.PassInvalid, "pass"), (segq.SignatureInvalid, "signature"), (segq.TaskFailed, "task"),
          (segq.DeadlineExceeded, "deadline"), (segq.Cancelled, "cancelled"), (segq.NetworkError, "network"),
          (segq.ApiError, "api"))
+
+OPERATIONS = """join getQueue poll leave listen verify session getKeys countTasks submitTask submitTasks
+    takeTasks takeTasksOfQueues settleTasks getTaskByName cancelTaskByName getTask cancelTask patchTask
+    getTaskResult completeTask extendTask listSchedules putSchedule getSchedule deleteSchedule runSchedule
+    getCall postCall putCall patchCall deleteCall
+    getRoutedCall postRoutedCall putRoutedCall patchRoutedCall deleteRoutedCall""".split()
 
 
 class Adapter:
@@ -105,10 +112,34 @@ class Adapter:
         return self.client.cancel(task, force=force)
 
     def do_call(self, n, endpoint, path, method="GET"):
-        with self.client.call(endpoint, path, method=method) as s:
+        return self.read(n, self.client.call(endpoint, path, method=method))
+
+    def do_follow(self, n, task):
+        return self.read(n, self.client.follow(task))
+
+    def read(self, n, stream):
+        with stream as s:
             for piece in s.pieces():
                 self.say(id=n, event={"piece": piece.decode()})
             return {"status": s.status}
+
+    def do_fields(self, n):
+        """What this client knows of proto/openapi.yaml."""
+        def taken(f, *without):
+            return [p.rstrip("_") for p in inspect.signature(f).parameters if p not in ("self", *without)]
+        names = {"pass_": "pass", "poll_after_s": "poll_after_ms"}
+        return {
+            "operations": OPERATIONS,
+            "TaskSubmit": taken(segq.task_body), "TaskPatch": taken(segq.Client.change, "task"),
+            "SchedulePut": taken(segq.Client.put_schedule, "queue", "name"),
+            "TaskComplete": taken(segq.Client.complete, "url"),
+            "Join": taken(segq.Line.__init__, "transport", "queue", "token", "events", "on_trouble"),
+            "Ticket": [names.get(f, f) for f in segq.Ticket._fields if f != "raw"],
+            "TaskTaken": [{"token": "task"}.get(f, f) for f in segq.Job.__slots__ if f != "lost" and f[0] != "_"],
+            "reasons": [c.reason for c in (segq.TicketExpired, segq.TicketLeft, segq.TicketNoShow,
+                                           segq.TicketFinished, segq.TicketLost)],
+            "final": list(segq.tasks.FINAL),
+        }
 
     def do_webhook(self, n, keys, headers, body):
         return segq.Webhook(keys).verify(headers, body)

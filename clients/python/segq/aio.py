@@ -178,5 +178,14 @@ class AsyncClient:
     async def delete_schedule(self, queue: str, name: str) -> None:
         await self._threads.run(self.sync.delete_schedule, queue, name)
 
+    async def follow(self, task: TaskLike) -> AsyncStream:
+        return AsyncStream(await self._threads.run(self.sync.follow, task), self._threads)
+
+    async def complete(self, url: str, outcome: str = "succeeded", **members: Any) -> Mapping[str, Any]:
+        return await self._threads.run(self.sync.complete, url, outcome, **members)
+
+    async def keep(self, url: str, lease: Any) -> Mapping[str, Any]:
+        return await self._threads.run(self.sync.keep, url, lease)
+
     async def call(self, endpoint: str, path: str, body: Optional[bytes] = None, **options: Any) -> AsyncStream:
         return AsyncStream(await self._threads.run(self.sync.call, endpoint, path, body, **options), self._threads)

@@ -24,12 +24,14 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Opt
 from urllib.parse import quote
 
 from . import ed25519
-from .errors import (ApiError, NetworkError, PassExpired, PassInvalid, PassNotYetValid, SegqError, Unavailable)
+from .errors import (ApiError, NetworkError, PassExpired, PassInvalid, PassNotYetValid, SegqError, TooFast,
+                     Unavailable)
 from .transport import Transport
 
 JWT_MAX = 4096
 KEYS_S = 60.0       # if the answer does not say for how long
 AGAIN_S = 5.0       # keys are asked for at most so often
+AWAY_S = 1.0        # so long nobody asks after no router has answered
 STALE_S = 86400.0   # while no router answers, old keys do
 KNOWN_MAX = 4096
 COOKIE = "segq_pass"
@@ -93,12 +95,15 @@ class _Keys:
     def get(self, kid: Optional[str]) -> Dict[str, bytes]:
         """Those that may have signed; asks if it must. NetworkError, Unavailable: none is known."""
         now = time.monotonic()
-        known = kid is None or kid in self._keys
+        known = bool(self._keys) and (kid is None or kid in self._keys)
         if now < self._until and (known or now < self._asked + AGAIN_S):
             return self._keys
-        with self._lock:
-            if now >= self._asked:  # nobody else has asked meanwhile
-                self._fetch(now)
+        if self._lock.acquire(blocking=not known):  # who has a key that will do does not wait
+            try:
+                if now >= self._asked:  # nobody else has asked meanwhile
+                    self._fetch(now)
+            finally:
+                self._lock.release()
         return self._keys
 
     def _fetch(self, now: float) -> None:
@@ -131,7 +136,7 @@ class Gate:
         given = getattr(routers, "transport", None)
         self._t: Transport = given or Transport(routers, timeout=timeout)
         self.queue, self.leeway_s, self.ask, self.room = queue, leeway_s, ask, room
-        self._timeout, self._secret = timeout, secret
+        self._timeout, self._secret, self._away = timeout, secret, 0.0
         self._keys = _Keys(self._t)
         self._known: Dict[str, Tuple[str, Pass]] = {}
 
@@ -206,8 +211,14 @@ class Gate:
         """Asks a router; ApiError with its code: no. headers: of the visitor's request, and
         X-Original-URI, X-Original-Method (believed of a trusted proxy)."""
         ask = {"Authorization": f"Bearer {token}" if token else "", **(headers or {})}
-        a = self._t.call("GET", f"/v1/verify?queue={quote(self.queue, safe='')}" + ("&use=once" if once else ""),
-                         headers=ask, raw=True, timeout=self._timeout, retry_for=self._timeout)
+        path = f"/v1/verify?queue={quote(self.queue, safe='')}" + ("&use=once" if once else "")
+        for more in range(len(self._t.routers) - 1, -1, -1):  # each router once: a visitor waits
+            try:
+                a = self._t.call("GET", path, headers=ask, raw=True, timeout=self._timeout, retry_for=0)
+                break
+            except (NetworkError, Unavailable):
+                if not more:
+                    raise
         h = a.headers
         expires = h.get("x-segq-expires", "")
         return Verdict(h.get("x-segq-queue", self.queue), h.get("x-segq-bypass"), h.get("x-segq-ticket"),
@@ -232,8 +243,12 @@ class Gate:
             elif self.ask == "never" or time.time() < p[1].issued_at + (p[1].expires_at - p[1].issued_at) / 3:
                 return Decision(p[1], None, [], 0, b"")
         try:
+            if time.monotonic() < self._away:
+                raise NetworkError("no router answered a moment ago")
             return self._admit(self.verify(None, headers=self._visitor(method, uri, headers, tokens)))
-        except (NetworkError, Unavailable) as e:
+        except (NetworkError, Unavailable, TooFast) as e:
+            if isinstance(e, NetworkError) and time.monotonic() >= self._away:
+                self._away = time.monotonic() + AWAY_S
             p, why = self._first_good(tokens, method, uri)
             return Decision(p[1], None, [], 0, b"") if p else self._refuse(method, uri, headers, e)
         except ApiError as e:

@@ -4,6 +4,7 @@ end it from another thread. Bodies that end before their end are errors."""
 
 from __future__ import annotations
 
+import select
 import socket
 import ssl
 import time
@@ -38,6 +39,15 @@ class Connection:
             self.scope.forget(self._sock)
             self._sock.close()
             self._sock = None
+
+    def is_open(self) -> bool:
+        """False: it was closed by the other side, as far as one can see, or says what nobody asked."""
+        if self._sock is None:
+            return True
+        try:
+            return not select.select([self._sock], [], [], 0)[0]
+        except (OSError, ValueError):  # more descriptors than select() can
+            return True
 
     def rest(self) -> None:
         """Nothing is under way."""

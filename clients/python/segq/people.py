@@ -44,6 +44,11 @@ class Ticket(NamedTuple):
     message: Optional[str]          # the operator's notice
     pass_: Optional[str]            # when admitted
     pass_expires_at: Optional[int]  # Unix seconds
+    released_at: Optional[float]
+    ticket: Optional[str]           # "17-123": its name, for those who ask for help
+    segment: int
+    prequeue: bool                  # the draw is still to come
+    opens_at: Optional[int]         # Unix seconds
     raw: Mapping[str, Any]
 
     @property
@@ -58,7 +63,8 @@ def ticket_of(said: Any) -> Ticket:
             said["token"], said["queue"], said["lane"], said["state"], said["position"],
             bool(said.get("position_capped")), said["total"], said["eta_s"], said.get("eta_reason"),
             said["poll_after_ms"] / 1000, said.get("message"), said.get("pass"),
-            said.get("pass_expires_at"), said)
+            said.get("pass_expires_at"), said.get("released_at"), said.get("ticket"), said["segment"],
+            bool(said.get("prequeue")), said.get("opens_at"), said)
     except (KeyError, TypeError) as e:
         raise NetworkError(f"an answer that is no ticket: {str(said)[:60]}") from e
 
@@ -77,7 +83,8 @@ class Line:
         body = {"client": client, "subject": subject, "lane": lane, "claim": claim}
         self._body = json.dumps({k: v for k, v in body.items() if v is not None}).encode()
         self._key = uuid.uuid4().hex
-        self._deaf = 0.0
+        self._deaf = 0.0    # it polls until then
+        self._missed = 0    # streams in a row that did not begin
         self._id = ""
 
     # ---- what callers use ----
@@ -119,9 +126,15 @@ class Line:
             if self._events and time.monotonic() >= self._deaf:
                 try:
                     pause = yield from self._listen(t)
-                except (NetworkError, Unavailable, TooFast) as e:
+                except NetworkError:  # its router may be dead: another one knows
                     self._t.rotate(self._t.routers[0])
-                    pause = getattr(e, "retry_after", None) or 0.0
+                    self._missed += 1
+                    if self._missed > 1:
+                        self._be_deaf(DEAF_S)
+                    pause = 0.0
+                except (Unavailable, TooFast) as e:
+                    self._be_deaf(DEAF_S)
+                    pause = e.retry_after or pause
                 if self.ticket is not None and self.ticket.admitted:
                     return
             current().sleep(pause)
@@ -167,7 +180,7 @@ class Line:
                 for name, data, last in s.events():
                     if name == "message":
                         t = self._heard(ticket_of(json.loads(data)))
-                        heard, self._id = True, last
+                        heard, self._id, self._missed = True, last, 0
                         place_by = time.monotonic() + max(QUIET_S, 2 * t.poll_after_s)
                         self._say("")
                         yield t

@@ -97,7 +97,7 @@ def task_body(payload: Any = None, *, name: Optional[str] = None, key: Optional[
               path: Optional[str] = None, method: Optional[str] = None,
               headers: Optional[Mapping[str, str]] = None, body: Optional[str] = None,
               body_json: Any = None, body_base64: Optional[str] = None,
-              claim: Optional[str] = None) -> Dict[str, Any]:
+              claim: Optional[str] = None, idempotency_key: Optional[str] = None) -> Dict[str, Any]:
     """A submission (TaskSubmit of proto/openapi.yaml): a row of submit_many(), the task of a
     schedule. `path` and what follows: of a queue that has an endpoint, in place of the payload.
     The trace context goes into those headers, or into a payload that is an object."""
@@ -110,7 +110,8 @@ def task_body(payload: Any = None, *, name: Optional[str] = None, key: Optional[
                  ttl=span(ttl), labels=None if labels is None else list(labels), result=result,
                  unique={"key": unique} if isinstance(unique, str) else unique, retry=retry,
                  max_attempts=max_attempts, path=path, method=method, headers=headers, body=body,
-                 body_json=body_json, body_base64=body_base64, claim=claim)
+                 body_json=body_json, body_base64=body_base64, claim=claim,
+                 idempotency_key=idempotency_key)
     if path is None:
         out["payload"] = payload
     return out
@@ -123,14 +124,13 @@ class Tasks:
 
     # ---- submit ----
 
-    def submit(self, queue: str, payload: Any = None, *, idempotency_key: Optional[str] = None,
-               wait: Optional[float] = None, **members: Any) -> Task:
+    def submit(self, queue: str, payload: Any = None, *, wait: Optional[float] = None, **members: Any) -> Task:
         """One task; `members` as of task_body(). wait: the answer comes with the result, or after so
         many seconds."""
         body = task_body(payload, **members)
-        headers = {}
-        if idempotency_key or not (body.get("name") or body.get("claim")):
-            headers["Idempotency-Key"] = idempotency_key or uuid.uuid4().hex
+        headers, key = {}, body.pop("idempotency_key", None)
+        if key or not (body.get("name") or body.get("claim")):
+            headers["Idempotency-Key"] = key or uuid.uuid4().hex
         if wait is not None:
             headers["Prefer"] = f"wait={int(wait)}"
         return _task_of(self.transport.call(
@@ -223,10 +223,14 @@ class Tasks:
     # ---- schedules ----
 
     def put_schedule(self, queue: str, name: str, task: Mapping[str, Any], *, cron: Optional[str] = None,
-                     every: Optional[Span] = None, **members: Any) -> Mapping[str, Any]:
-        """members: zone, jitter, overlap, catch_up, catch_up_max, from_, until, paused."""
-        body = _given(cron=cron, every=span(every), task=dict(task),
-                      **{k.rstrip("_"): span(v) for k, v in members.items()})
+                     zone: Optional[str] = None, every: Optional[Span] = None, jitter: Optional[Span] = None,
+                     overlap: Optional[str] = None, catch_up: Optional[str] = None,
+                     catch_up_max: Optional[int] = None, from_: Optional[float] = None,
+                     until: Optional[float] = None, paused: Optional[bool] = None) -> Mapping[str, Any]:
+        """Creates or changes it: `task` (task_body()) by `cron` in a zone, or `every` so often."""
+        body = _given(cron=cron, zone=zone, every=span(every), jitter=span(jitter), overlap=overlap,
+                      catch_up=catch_up, catch_up_max=catch_up_max, until=until, paused=paused,
+                      task=dict(task), **_given(**{"from": from_}))
         return self.transport.call("PUT", f"/v1/schedules/{_q(queue)}/{_q(name)}", body)
 
     def schedule(self, queue: str, name: str) -> Mapping[str, Any]:
@@ -266,7 +270,7 @@ class Tasks:
         while True:
             router = self.transport.routers[0]
             s = self.transport.stream(router, method, f"{base}/{_q(endpoint)}/{path.lstrip('/')}", body,
-                                      all_headers, timeout)
+                                      all_headers, timeout, repeat=False)
             if s.status < 400 or "segq-status" in s.headers:
                 return s
             try:
@@ -277,6 +281,41 @@ class Tasks:
                     raise
                 self.transport.rotate(router)
                 current().sleep(pause)
+
+    def follow(self, task: TaskLike) -> Stream:
+        """The answer of a task's call, as it comes (`call()` says how to read it): what there is, then
+        the rest. Waits until there is something. One that breaks off may be asked for again."""
+        path, n = f"/v1/tasks/{_token(task)}/result?follow=1&wait={WAIT_S}", self.transport.timeout + WAIT_S
+
+        def ask(router: str) -> Stream:
+            s = self.transport.stream(router, "GET", path, timeout=n)
+            if s.status >= 400:
+                self.transport.judge(s.read())
+            return s
+        while True:
+            s = self.transport.until_answered(ask)
+            if s.status != 202:
+                return s
+            s.close()
+
+    # ---- as a target that answered `segq-command: pending` ----
+
+    def complete(self, url: str, outcome: str = "succeeded", *, status: Optional[int] = None, result: Any = None,
+                 body: Optional[str] = None, body_base64: Optional[str] = None, reason: Optional[str] = None,
+                 delay: Optional[Span] = None) -> Mapping[str, Any]:
+        """Says how the call ended: "succeeded", "failed" (tried again), "dead". url: its
+        `segq-complete-url`, of which only the right counts; routers are this client's."""
+        return self.transport.call("POST", f"/v1/tasks/{_right(url)}/complete", _given(
+            outcome=outcome, status=status, result=result, body=body, body_base64=body_base64, reason=reason,
+            delay=span(delay)))
+
+    def keep(self, url: str, lease: Span) -> Mapping[str, Any]:
+        """Gives such a call more time."""
+        return self.transport.call("POST", f"/v1/tasks/{_right(url)}/extend", {"lease": span(lease)})
+
+
+def _right(url: str) -> str:
+    return _q(url.split("/v1/tasks/")[-1].split("/")[0])
 
 
 class Operator:

@@ -28,6 +28,7 @@ BODY_MAX = 64 << 20
 REDIRECTS = 4
 KEPT = 16                # idle connections to a router
 BROKEN = (OSError, ValueError)
+SECRET = ("authorization", "cookie", "segq-token", "x-segq-gate-secret")
 
 
 class Answer(NamedTuple):
@@ -120,10 +121,11 @@ class Transport:
     # ---- one try ----
 
     def _open(self, url: str, method: str, body: Optional[bytes], headers: Dict[str, str],
-              seconds: float, hops: int = 0) -> Tuple[Connection, str]:
-        """Asks; the head of the answer is there. Redirects that keep method and body are followed."""
+              seconds: float, repeat: bool = True, hops: int = 0) -> Tuple[Connection, str]:
+        """Asks; the head of the answer is there. Redirects that keep method and body are followed.
+        repeat: it may be sent again if a kept connection turns out to be closed."""
         parts = urlsplit(url)
-        c = self._ask(url, method, body, headers, seconds)
+        c = self._ask(url, method, body, headers, seconds, repeat)
         to = c.headers.get("location")
         if c.status not in (307, 308) or not to or "segq-status" in c.headers:  # that one is a target's
             return c, url
@@ -135,16 +137,19 @@ class Transport:
         if there.scheme not in ("http", "https") or there.scheme < parts.scheme:
             raise NetworkError(f"{parts.netloc}: a redirect to {there.scheme}: is not followed")
         if there.hostname != parts.hostname:  # a token is for those whom the caller named
-            headers = {k: v for k, v in headers.items() if k != "Authorization"}
-        return self._open(to, method, body, headers, seconds, hops + 1)
+            headers = {k: v for k, v in headers.items() if k.lower() not in SECRET}
+        return self._open(to, method, body, headers, seconds, repeat, hops + 1)
 
     def _ask(self, url: str, method: str, body: Optional[bytes], headers: Mapping[str, str],
-             seconds: float) -> Connection:
+             seconds: float, repeat: bool) -> Connection:
         parts, scope = urlsplit(url), current()
         path = (parts.path or "/") + ("?" + parts.query if parts.query else "")
         while True:
             scope.check()
             c = self._take(parts.scheme, parts.netloc)
+            if not repeat and not c.is_open():
+                c.close()
+                continue
             left = scope.left()
             c.until = time.monotonic() + (seconds if left is None else min(seconds, left))
             c.scope = scope
@@ -154,7 +159,7 @@ class Transport:
             except BROKEN as e:
                 c.close()
                 scope.check()
-                if c.used and not isinstance(e, (socket.timeout, ValueError)):
+                if repeat and c.used and not isinstance(e, (socket.timeout, ValueError)):
                     continue  # the router had closed it meanwhile; a new one tells
                 raise NetworkError(f"{parts.netloc}: {e or type(e).__name__}") from e
             except BaseException:
@@ -255,9 +260,10 @@ class Transport:
     # ---- streams ----
 
     def stream(self, router: str, method: str, path: str, body: Optional[bytes] = None,
-               headers: Optional[Mapping[str, str]] = None, timeout: Optional[float] = None) -> "Stream":
+               headers: Optional[Mapping[str, str]] = None, timeout: Optional[float] = None,
+               repeat: bool = True) -> "Stream":
         """An answer that is read as it comes. Its head has to come within `timeout`."""
-        c, url = self._open(router + path, method, body, self._with(headers), timeout or self.timeout)
+        c, url = self._open(router + path, method, body, self._with(headers), timeout or self.timeout, repeat)
         return Stream(self, c, url)
 
 

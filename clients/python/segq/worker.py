@@ -49,8 +49,8 @@ class Nack(Exception):
 class Job:
     """A task in a handler's hands."""
 
-    __slots__ = ("token", "queue", "key", "attempt", "payload", "lease_id", "lost", "_until", "_extend_at",
-                 "_over", "_async")
+    __slots__ = ("token", "queue", "key", "attempt", "payload", "lease_id", "lease_expires_at", "lost",
+                 "_until", "_extend_at", "_over", "_size", "_async")
 
     def __init__(self, said: Mapping[str, Any], queue: str, lease_s: float, now: float) -> None:
         self.token: str = said["task"]
@@ -59,9 +59,11 @@ class Job:
         self.attempt: int = said["attempt"]
         self.payload: Any = said.get("payload")
         self.lease_id: str = said["lease_id"]
+        self.lease_expires_at: Optional[float] = said.get("lease_expires_at")  # Unix seconds, when taken
         self.lost = False  # cancelled by force, or its lease has ended: another worker may have it
         self._until, self._extend_at = now + lease_s, now + lease_s / 2
         self._over = False
+        self._size = 0  # of the result
         self._async: Optional["asyncio.Task[Any]"] = None
 
     @property
@@ -311,8 +313,8 @@ class Worker:
         row: Dict[str, Any] = {"task": j.token, "verb": "ack", "lease_id": j.lease_id}
         if result is not None:
             try:
-                json.dumps(result)
-            except (TypeError, ValueError) as e:
+                j._size = len(json.dumps(result, allow_nan=False, ensure_ascii=False).encode())
+            except (TypeError, ValueError, RecursionError) as e:
                 return self._failed(j, Nack(f"the result is no JSON: {e}"))
             row["result"] = result
         self._end(j, row, "succeeded", {})
@@ -357,8 +359,7 @@ class Worker:
                 rows, size = [], 0
                 while self._ends and len(rows) < BATCH and size < SETTLE_BYTES:
                     rows.append(self._ends.popleft())
-                    if "result" in rows[-1][1]:
-                        size += len(json.dumps(rows[-1][1]["result"]))
+                    size += rows[-1][0]._size
                 self._telling = len(rows)
             try:
                 by_queue: Dict[str, List[Tuple[Job, Dict[str, Any]]]] = {}
@@ -388,16 +389,16 @@ class Worker:
                     for pair in rows:
                         self._tell(q, [pair])
                     return
-                j, row = rows[0]
-                if len(rows) > 1 or row["verb"] == "nack" or e.status not in (400, 413):
+                if len(rows) > 1 or e.status not in (400, 413) or not self._plainer(rows[0], e.detail):
                     raise
-                rows = [(j, {"task": j.token, "verb": "nack", "lease_id": j.lease_id,
-                             "reason": _reason(Nack(f"the result is refused: {e.detail}"))})]
+                rows = [(rows[0][0], self._plainer(rows[0], e.detail))]
                 continue
             again = []
             for (j, row), r in zip(rows, said):
                 if r["status"] in (429, 503):
                     again.append((j, row))
+                elif r["status"] in (400, 413) and self._plainer((j, row), r.get("detail")):
+                    again.append((j, self._plainer((j, row), r.get("detail"))))
                 elif r["status"] >= 400 and row["verb"] != "extend":
                     self._say("lost", j, status=r["status"], code=r.get("code"))
                 elif r["status"] >= 400:
@@ -407,6 +408,16 @@ class Worker:
             rows = again
             if rows:
                 self._pause(backoff, end, SegqError(f"{len(rows)} ends could not be told"))
+
+    @staticmethod
+    def _plainer(end: Tuple[Job, Dict[str, Any]], why: Any) -> Dict[str, Any]:
+        """In place of an end that is refused (a result that is too long, a delay that is none): a nack
+        that says so. {}: it was that."""
+        j, row = end
+        if "delay" not in row and "result" not in row:
+            return {}
+        said = {k: v for k, v in row.items() if k not in ("delay", "result")}
+        return {**said, "verb": "nack", "reason": _reason(Nack(f"its end was refused: {why}"))}
 
     @staticmethod
     def _pause(backoff: Backoff, end: float, e: SegqError) -> None:

@@ -214,6 +214,13 @@ class People(unittest.TestCase):
         self.assertEqual(seen, [5, 5, 0])
         self.assertEqual(sum(b"/events" in a for a in f.asked), 1)
 
+    def test_router_that_refuses_to_be_listened_to_is_polled_at_its_pace(self):
+        for refusal in (b"", problem(503, "queue_unavailable")):
+            with self.subTest(refusal):
+                asked = [lambda q, no=refusal: no if b"/events" in q.split(b"\r\n")[0] else answer(200, TICKET)] * 9
+                _, _, f = self.line(answer(201, TICKET), *asked, *[answer(200, IN)] * 9)
+                self.assertLessEqual(sum(b"/events" in a for a in f.asked), 4)  # twice, each over a kept connection first
+
     def test_gone_by_event(self):
         with self.assertRaises(segq.TicketNoShow):
             self.line(answer(201, TICKET), events(event({"status": 410, "code": "ticket_gone", "reason": "no_show"}, "gone")))
@@ -509,6 +516,27 @@ class Workers(unittest.TestCase):
             out.setdefault(r["verb"], []).append(r)
         return out
 
+    def test_end_that_is_refused_is_told_plainly(self):
+        lines = Lines(2)
+        lines.answers["T0", "ack"] = {"status": 413, "detail": "the result is too long"}
+        lines.answers["T1", "nack"] = {"status": 400, "detail": "delay"}
+
+        def handle(job):
+            if job.token == "T1":
+                raise segq.Nack("later", delay="-1s")
+            return "long"
+        with quick():
+            w = self.run_worker(lines, handle, lambda w: len(lines.rows) == 4)
+        self.assertIn("too long", self.verbs(lines)["nack"][-1]["reason"] + self.verbs(lines)["nack"][-2]["reason"])
+        self.assertEqual(w.counts["lost"], 1)  # T1, since Lines refuses all its nacks
+
+    def test_result_that_is_no_text_spoils_no_others(self):
+        lines = Lines(3)
+        bad = {"T0": float("nan"), "T1": "\ud800", "T2": 1}
+        self.run_worker(lines, lambda job: bad[job.token], lambda w: w.counts["succeeded"] + w.counts["failed"] == 3)
+        self.assertEqual([r["task"] for r in self.verbs(lines)["ack"]], ["T2"])
+        self.assertEqual(len(self.verbs(lines)["nack"]), 2)
+
     def test_each_is_done_once_and_told(self):
         lines, most, now = Lines(200), [0], [0]
 
@@ -639,10 +667,11 @@ class Tasks(unittest.TestCase):
             self.assertEqual((e.exception.code, e.exception.detail), ("dead", "no paper"))
 
     def test_call_is_not_repeated(self):
-        with quick(), Fake(b"", answer(200, 1)) as f, segq.Client(f.url) as c:
+        with quick(), Fake(answer(200, 0), b"", answer(200, 1)) as f, segq.Client(f.url) as c:
+            self.assertEqual(c.transport.call("GET", "/"), 0)  # a connection that is kept
             with self.assertRaises(segq.NetworkError):
                 c.call("gen", "/x", b"1")
-            self.assertEqual(len(f.asked), 1)
+            self.assertEqual((len(f.asked), f.connections), (2, 1))
 
     def test_call_passes_the_targets_answer_on(self):
         said = answer(503, None, segq_status="503")

@@ -28,7 +28,7 @@ void sha256_add(struct sha256 *h, const void *p, size_t n)
 {
     int ok = EVP_DigestUpdate(h->ctx, p, n);
 
-    assert(ok == 1); /* as always, once it has begun */
+    assert(ok == 1);
     (void)ok;
 }
 

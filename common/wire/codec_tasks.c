@@ -37,7 +37,7 @@ PART(task_put_one, struct task_put, TaskPutOne, NULL, NUM(part), NUM(epoch), NAM
      IN(priority, 0, TASK_PRIORITIES - 1), NUM(order), IN(delay_ms, 0, DELAY_MAX_MS),
      IN(at_ms, 0, INT64_MAX / 2), PLAIN(body, TASK_BODY_MAX), OWN, PLAIN(unique, TASK_IDEM_MAX),
      IN(unique_while, 0, UNIQUE_NWHILES - 1), IN(on_conflict, 0, UNIQUE_NCONFLICTS - 1), NUM(may_wait_ms),
-     PLAIN(then, CHAIN_MAX), IN(chain, 0, CHAIN_CALL | CHAIN_HOLES), NUM(after_part), NUM(after_no))
+     PLAIN(then, CHAIN_MAX), IN(chain, 0, CHAIN_CALL | CHAIN_HOLES), NUM(after_part), NUM(after_no), NUM(read))
 
 MESSAGE(task_put, TaskPut, NULL, MSGS(v, n, v, task_put_one, 1, TASK_ROWS_MAX))
 

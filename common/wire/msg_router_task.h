@@ -52,6 +52,7 @@ struct task_put {
     task_no after_no;
     uint64_t may_wait_ms;   /* refused as too long (FULL_WAIT) if its wait is estimated to be longer, or its
                              * endpoint is down or paused: another one gets it; 0: never for this */
+    bool read; /* a TASK_GET with a window follows: no more of the answer is read before than it can begin with */
 };
 
 struct msg_task_put {

@@ -347,6 +347,7 @@ static void ask_one(struct tasking *t, const struct task_asked *x, const struct 
     }
     if (c->ways != NULL)
         c->v[0].put.may_wait_ms = may_wait(x->ways.max_wait_ms[0], c->ways->n);
+    c->v[0].put.read = c->looks && !c->whole_only && passing_may(c);
     call_begin(c);
 }
 

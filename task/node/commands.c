@@ -59,6 +59,14 @@ static enum task_state state_of(const struct part *p, task_no no)
 
 /* ---- submissions ------------------------------------------------------------------- */
 
+/* A fast target would have told more than the answer can begin with before its reader is here. */
+static void expect_reader(struct tasktab *t, struct asker a, struct part *p, task_no no, struct outbox *out)
+{
+    struct wait_for f = { .no = no, .ms = READER_COMES_MS, .comes = true };
+
+    (void)!tasktab_wait(t, a, p, &f, out); /* without memory it is heard at its end */
+}
+
 void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q,
                  struct outbox *out)
 {
@@ -85,6 +93,8 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
                                             : tasktab_code(t, rc);
         if (rc >= 0)
             m->v[i].state = (uint8_t)state_of(p, m->v[i].no);
+        if (rc == 0 && q->v[i].read)
+            expect_reader(t, a, p, m->v[i].no, out);
     }
     t->n.puts += q->n;
 }

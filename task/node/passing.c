@@ -77,8 +77,29 @@ static void begin(struct tasktab *t, struct going_call *g, const struct call_ans
     touch(t, g);
 }
 
-void tasktab_pass_head(struct tasktab *t, struct task_now now, struct going_call *g,
-                       const struct call_answer *a, struct outbox *out)
+static void ease(struct calls *c, struct going_call *g)
+{
+    if (!list_linked(&g->in_eased))
+        list_push_back(&c->eased, &g->in_eased);
+}
+
+static bool is_expected(const struct tasktab *t, const struct going_call *g)
+{
+    const struct part *p = tasktab_part(t, g->part);
+
+    return p != NULL && list_linked(&g->in_early) && tasktab_reader_comes(p, g->no);
+}
+
+/* Lets the target go on that has waited for a reader who is here now, or does not come. */
+static void read_on(struct tasktab *t, struct going_call *g)
+{
+    if (g->held != NULL || (g->reader.peer == 0 && is_expected(t, g)))
+        return;
+    ease(t->o.calls, g);
+}
+
+static void find_reader(struct tasktab *t, struct task_now now, struct going_call *g,
+                        const struct call_answer *a, struct outbox *out)
 {
     struct part *p = tasktab_part(t, g->part);
     struct calls *c = t->o.calls;
@@ -103,6 +124,23 @@ void tasktab_pass_head(struct tasktab *t, struct task_now now, struct going_call
         begin(t, g, a, out);
 }
 
+void tasktab_pass_head(struct tasktab *t, struct task_now now, struct going_call *g,
+                       const struct call_answer *a, struct outbox *out)
+{
+    bool waits = g->reader.peer == 0 && g->reader.waited_for;
+
+    find_reader(t, now, g, a, out);
+    if (waits)
+        read_on(t, g);
+}
+
+void tasktab_pass_none(struct tasktab *t, struct going_call *g)
+{
+    list_remove(&t->o.calls->early, &g->in_early);
+    if (g->reader.peer == 0 && g->reader.waited_for)
+        read_on(t, g);
+}
+
 void tasktab_pass_more(struct tasktab *t, struct going_call *g, const void *p, size_t n,
                        struct outbox *out)
 {
@@ -117,13 +155,25 @@ void tasktab_pass_more(struct tasktab *t, struct going_call *g, const void *p, s
     touch(t, g);
 }
 
+/* Bytes of an answer that are kept until its reader is here; it hears all of them, or comes too late. */
+static uint32_t room_to_begin(struct going_call *g, size_t n)
+{
+    uint32_t most = WINDOW_BYTES - WINDOW_PIECE, room;
+
+    if (g->heard > most)
+        return UINT32_MAX;
+    room = most - (uint32_t)g->heard;
+    g->reader.waited_for = room < n;
+    return room;
+}
+
 uint32_t tasktab_pass_room(struct tasktab *t, struct going_call *g, size_t n)
 {
     struct call_reader *r = &g->reader;
     struct tpeer *link;
 
     if (r->peer == 0 && g->held == NULL)
-        return UINT32_MAX;
+        return is_expected(t, g) ? room_to_begin(g, n) : UINT32_MAX;
     link = g->held == NULL ? tasktab_peer(t, r->peer) : NULL;
     r->waited_for = g->held != NULL || window_room(&r->window) < n;
     if (!r->waited_for && !tasktab_has_room(link)) {
@@ -183,12 +233,6 @@ struct going_call *tasktab_let_go(struct tasktab *t, struct task_now now, struct
 }
 
 /* ---- the reader ----------------------------------------------------------------------------- */
-
-static void ease(struct calls *c, struct going_call *g)
-{
-    if (!list_linked(&g->in_eased))
-        list_push_back(&c->eased, &g->in_eased);
-}
 
 static void has_room(struct calls *c, struct going_call *g)
 {

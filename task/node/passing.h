@@ -4,6 +4,8 @@
  *               task one. The others hear of it at its end
  *   when        from its head on, if by that it is the last answer of the task (call_may_pass());
  *               also a little later, as long as all of it that has come is in memory
+ *   soon        whose TASK_PUT said that a reader follows: until that is here, or does not come within
+ *               READER_COMES_MS, no more is read than it can be told
  *   once        record PASSED is written before the head leaves: whatever happens then, no other
  *               attempt follows, also behind a kill
  *   how much    window.h: none is kept here: no more is read from the target than has room, with the

@@ -135,6 +135,7 @@ struct wait {
     };
     bool result, leaves;
     bool follows; /* a GET: window is that of its member `follow` */
+    bool comes; /* wait_for.comes */
     bool owed; /* tpeer.owed: it asks for the result of a task that is over */
 };
 

@@ -164,10 +164,13 @@ void tasktab_call_answered(struct tasktab *t, struct task_now now, struct going_
  * says that no other attempt follows. */
 void tasktab_pass_head(struct tasktab *t, struct task_now now, struct going_call *g,
                        const struct call_answer *a, struct outbox *out);
+/* Forgets that it could be told: what was its begin is not in memory any more. */
+void tasktab_pass_none(struct tasktab *t, struct going_call *g);
 /* The next bytes; to nobody, if nobody hears it. */
 void tasktab_pass_more(struct tasktab *t, struct going_call *g, const void *p, size_t n,
                        struct outbox *out);
-/* Bytes that its reader has room for; fewer than n: the target waits for it. UINT32_MAX: nobody hears it. */
+/* Bytes that its reader has room for; fewer than n: the target waits for it. UINT32_MAX: nobody hears it, or is
+ * about to. */
 uint32_t tasktab_pass_room(struct tasktab *t, struct going_call *g, size_t n);
 /* The call ends, settled or not: its reader is told. */
 void tasktab_pass_end(struct tasktab *t, struct going_call *g, struct outbox *out);

@@ -140,6 +140,13 @@ void tasktab_pay(struct tasktab *t, struct tpeer *peer, struct outbox *out)
 
 /* ---- answers ------------------------------------------------------------------------ */
 
+/* Lets its answer be read on. */
+static void comes_no_more(struct tasktab *t, struct wait *w)
+{
+    t->reads = true;
+    wait_free(t, w);
+}
+
 static bool is_owed(const struct wait *w)
 {
     const struct spot *s = w->spot;
@@ -153,6 +160,10 @@ static void answer(struct tasktab *t, struct wait *w, uint8_t code, struct outbo
     struct spot *s = w->spot;
     struct asker a = { w->peer, w->rid };
 
+    if (w->comes) {
+        comes_no_more(t, w);
+        return;
+    }
     if (code == CODE_DONE && is_owed(w)) {
         if (w->peer->owed.n < WAITS_PER_LINK) {
             owe_end(t, w);
@@ -168,6 +179,14 @@ static void answer(struct tasktab *t, struct wait *w, uint8_t code, struct outbo
         tasktab_answer_get(t, a, s->part, s->key, w->result, out);
     s->part->asked = true;
     wait_free(t, w);
+}
+
+/* Ends the word that announced who waits there now. */
+static void has_come(struct tasktab *t, struct spot *s, const struct tpeer *peer)
+{
+    list_each_of (&s->waits, struct wait, of_spot, w)
+        if (w->comes && w->peer == peer)
+            comes_no_more(t, w);
 }
 
 bool tasktab_wait(struct tasktab *t, struct asker a, struct part *p, const struct wait_for *f,
@@ -188,6 +207,8 @@ bool tasktab_wait(struct tasktab *t, struct asker a, struct part *p, const struc
     s = spot_get(p, f);
     if (s == NULL)
         return false;
+    if (!s->door)
+        has_come(t, s, a.peer);
     w = wait_new(t);
     if (w == NULL) {
         spot_tidy(s);
@@ -205,6 +226,7 @@ bool tasktab_wait(struct tasktab *t, struct asker a, struct part *p, const struc
     w->result = f->result;
     w->leaves = f->leaves;
     w->follows = f->follows;
+    w->comes = f->comes;
     list_push_back(&s->waits, &w->of_spot);
     list_push_back(&a.peer->waits, &w->of_peer);
     wheel_set(&t->ends, w->id, t->now.ms + (f->ms < WAIT_MAX_MS ? f->ms : WAIT_MAX_MS));
@@ -216,6 +238,7 @@ void tasktab_unwait(struct tasktab *t, struct tpeer *peer)
     list_each_of (&peer->waits, struct wait, of_peer, w) {
         struct spot *s = w->spot;
 
+        t->reads |= w->comes;
         wait_free(t, w);
         spot_tidy(s);
     }
@@ -354,6 +377,18 @@ void tasktab_wait_over(struct tasktab *t, const struct wait_reader *r)
 
     wait_free(t, r->wait);
     spot_tidy(s);
+}
+
+bool tasktab_reader_comes(const struct part *p, task_no no)
+{
+    const struct spot *s = map_get_ptr(&p->by_key[false], no);
+
+    if (s == NULL)
+        return false;
+    list_each_of (&s->waits, struct wait, of_spot, w)
+        if (w->comes)
+            return true;
+    return false;
 }
 
 void tasktab_waits_final(struct tasktab *t, struct part *p, task_no no, struct outbox *out)

@@ -13,7 +13,10 @@ struct wait_for {
     bool result;             /* members of a GET */
     uint32_t window;
     bool leaves, follows;
+    bool comes; /* only announced, with a window: the answer is not read past that meanwhile */
 };
+
+#define READER_COMES_MS 2000 /* for so long who is announced is waited for */
 
 /* False: no memory, or the process ends: answer now. The link's oldest may be answered for it. */
 SQ_CHECK bool tasktab_wait(struct tasktab *t, struct asker a, struct part *p,
@@ -49,6 +52,8 @@ struct wait_reader {
 SQ_CHECK bool tasktab_wait_follower(const struct part *p, task_no no, struct wait_reader *r);
 /* Ends it without an answer. */
 void tasktab_wait_over(struct tasktab *t, const struct wait_reader *r);
+/* Was one announced who has not come yet? */
+bool tasktab_reader_comes(const struct part *p, task_no no);
 /* The task is final, or gone. */
 void tasktab_waits_final(struct tasktab *t, struct part *p, task_no no, struct outbox *out);
 /* All who wait there are answered: CODE_DONE: with what there is; else with this code. */

@@ -285,7 +285,7 @@ static void look_at_early(struct caller *c)
         if (a != NULL)
             tasktab_pass_head(s->tab, task_service_now(s), g, a, &s->node.out);
         else
-            list_remove(&c->calls.early, &g->in_early);
+            tasktab_pass_none(s->tab, g);
     }
 }
 

@@ -26,6 +26,7 @@ struct kept { /* a task, at the node */
     uint8_t state, attempt, priority;
     int64_t delay_ms;
     uint64_t may_wait;
+    bool read;
     struct task_own own;
     char labels[LABELS_TEXT_MAX + 1];
 };
@@ -156,6 +157,7 @@ static inline void put(const struct task_put *q, struct task_put_row *a)
     k->own.labels = k->labels;
     k->delay_ms = q->delay_ms;
     k->may_wait = q->may_wait_ms;
+    k->read = q->read;
     k->priority = q->priority;
     k->state = q->delay_ms > 0 || q->at_ms > 0 ? TASK_SCHEDULED : TASK_WAITING;
     *a = (struct task_put_row){ .code = CODE_DONE, .no = node.n, .state = k->state };

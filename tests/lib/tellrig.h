@@ -50,6 +50,8 @@ static void open_calls(const char *answer)
 
 #define SPAN(text) ((struct call_span){ (text), sizeof(text) - 1 })
 
+static bool reader_follows; /* as the next submission says */
+
 static task_no put_call(void)
 {
     const struct msg *a;
@@ -60,6 +62,7 @@ static task_no put_call(void)
     call_pack_begin(&b, SPAN("POST"), SPAN("/x"));
     call_pack_body(&b, SPAN("{}"));
     one.body = (struct bytes_of){ (uint32_t)b.len, b.data };
+    one.read = reader_follows;
     a = ask(&(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } }, MSG_TASK_PUT_ANS);
     buf_fini(&b);
     return a->task_put_ans.v[0].no;

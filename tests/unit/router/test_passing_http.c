@@ -69,6 +69,7 @@ Test(passing_http, head_and_pieces_come_as_they_do_and_the_connection_goes_on)
     begin_with(hers);
     cr_expect_eq(node.window, WINDOW_BYTES);
     cr_expect(node.leaves);
+    cr_expect(node.v[node.n].read, "announced");
     head(-1, "");
     UNTIL(came("\r\n\r\n"));
     cr_expect_eq(strncmp(got, "HTTP/1.1 200 OK\r\n", 17), 0);
@@ -256,6 +257,7 @@ Test(passing_http, who_cannot_take_pieces_or_wants_none_is_not_told_any)
 
     begin_with(token);
     cr_expect_eq(node.window, 0);
+    cr_expect(!node.v[node.n].read);
     close(w.fd);
     dial();
     begin_with("segq-token: " TOKEN "\r\nPrefer: wait=30\r\nIdempotency-Key: k1\r\n");

@@ -297,6 +297,74 @@ Test(task_service_passing, nor_by_libcurl_which_has_room_left_that_a_piece_does_
     expect_nothing_against_the_target();
 }
 
+/* 3 MiB, more than is kept, by a target that says them at once to a caller whose reader is announced. */
+static task_no begin_fast(void)
+{
+    static char answer[3 << 20];
+    int n = snprintf(answer, sizeof(answer), "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", sizeof(answer) - 100);
+    task_no no;
+
+    memset(answer + n, 'x', sizeof(answer) - 100);
+    open_calls(answer);
+    target.answer_n = (size_t)n + sizeof(answer) - 100;
+    reader_follows = true;
+    no = put_call();
+    WAIT(target.requests == 1);
+    for (unsigned i = 0; i < 30; i++) {
+        ev_turn(ev, false);
+        usleep(1000);
+    }
+    cr_expect_eq(get(no)->state, TASK_RUNNING);
+    return no;
+}
+
+static void a_fast_target_waits(void)
+{
+    task_no no = begin_fast();
+    uint64_t at = 0;
+
+    (void)read_as_it_comes(no, false);
+    WAIT(piece->step == PIECE_HEAD && piece->data.n > 0);
+    at = piece->data.n;
+    cr_expect(piece->at == 0 && at <= WINDOW_BYTES - WINDOW_PIECE);
+    say(&rtr, &(struct msg){ .type = MSG_TASK_FLOW, .task_flow = { piece->call, WINDOW_BYTES / 2, false } }, 0);
+    WAIT(piece->step == PIECE_MORE);
+    cr_expect_geq(piece->at, at);
+    target_fini(&target);
+}
+
+Test(task_service_passing, a_fast_target_waits_for_the_reader_who_follows)
+{
+    a_fast_target_waits();
+}
+
+Test(task_service_passing, a_fast_target_waits_for_the_reader_who_follows_by_libcurl)
+{
+    by_curl = true;
+    a_fast_target_waits();
+}
+
+Test(task_service_passing, a_reader_who_does_not_come_is_not_waited_for)
+{
+    task_no no = begin_fast();
+
+    WAIT(get(no)->state == TASK_SUCCEEDED);
+    cr_expect_eq(get(no)->result_length, (3 << 20) - 100);
+    target_fini(&target);
+}
+
+Test(task_service_passing, a_reader_whose_link_breaks_before_it_comes_is_not_waited_for)
+{
+    task_no no = begin_fast();
+
+    rpc_link_free(rtr.link);
+    rtr.ch = NULL;
+    rtr.link = rpc_dial(rtr.rpc, rpc_listen_addr(node->node.rpc), RPC_TASK, &calls, &rtr);
+    WAIT(rtr.ch != NULL);
+    WAIT(get(no)->state == TASK_SUCCEEDED);
+    target_fini(&target);
+}
+
 Test(task_service_passing, a_node_without_descriptors_leaves_calls_in_line)
 {
     task_no no = begin(false), other;

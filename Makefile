@@ -37,7 +37,7 @@ CTL_C := $(wildcard queuemng/ctl/*.c queuemng/ctl_*/*.c)
 DEF_C := $(addprefix queuemng/policy/,def_kind.c queue_def.c budget_def.c endpoint_def.c pool_def.c route_def.c schedule.c) queuemng/access/tokens.c
 QUEUEMNG_C := $(filter-out %/main.c $(CTL_C),$(wildcard queuemng/*/*.c))
 SWARM_C := $(wildcard tests/bench/swarm/*.c)
-PAGE_FILES := $(sort $(wildcard deploy/page/*.html deploy/page/*.css deploy/page/*.js deploy/page/*.json)) deploy/client/segq.js deploy/client/segq_events.js
+PAGE_FILES := $(sort $(wildcard deploy/page/*.html deploy/page/*.css deploy/page/*.js deploy/page/*.json)) clients/js/segq.js clients/js/segq_events.js
 DASH_FILES := $(sort $(wildcard deploy/dashboard/*.html deploy/dashboard/*.css deploy/dashboard/*.js))
 LOAD_C := $(wildcard tests/bench/load/*.c)
 PROGRAMS := router segment task queuemng rt_cluster seg_cluster task_cluster mng_cluster segqctl
@@ -99,12 +99,12 @@ $(I)/segq-%.8: $(B)/bin/%
 $(I)/segqctl.%: $(B)/bin/segqctl
 	@mkdir -p $(@D)
 	@$< completion $* >$@
-$(I)/segq.o: deploy/client/segq.c deploy/client/segq.h
+$(I)/segq.o: clients/c/segq.c clients/c/segq.h
 	@mkdir -p $(@D)
 	@$(CC) $(CFLAGS) -fPIC -c -o $@ $<
 $(I)/libsegq-client.a: $(I)/segq.o
 	@rm -f $@; ar rcs $@ $^
-$(I)/segq-client.pc: deploy/client/segq-client.pc VERSION
+$(I)/segq-client.pc: clients/c/segq-client.pc VERSION
 	@mkdir -p $(@D)
 	@sed "s|@version@|$$(cat VERSION)|" $< >$@
 programs: $(PROGRAMS:%=$(B)/bin/%) $(B)/deploy/segqctl.1 $(INSTALLED)

@@ -43,14 +43,15 @@ files() {
     echo "644 $made/segqctl.fish ${FISHDIR:-$prefix/share/fish/vendor_completions.d}/segqctl.fish"
     for u in mng rt seg task; do echo "644 deploy/systemd/segq-$u.service $units/segq-$u.service"; done
     echo "644 deploy/systemd/sysusers.conf $sysusers/segq.conf"
-    for f in deploy/client/segq.js deploy/client/segq_events.js; do echo "644 $f $prefix/share/segq/${f##*/}"; done
-    echo "644 deploy/client/segq.h $prefix/include/segq.h"
+    for f in clients/js/segq.js clients/js/segq_events.js; do echo "644 $f $prefix/share/segq/${f##*/}"; done
+    echo "644 clients/c/segq.h $prefix/include/segq.h"
     echo "644 $made/libsegq-client.a $libdir/libsegq-client.a"
     echo "644 $made/segq-client.pc $libdir/pkgconfig/segq-client.pc"
     for f in README.md README.zh-CN.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs/*.md docs/zh/*.md docs/pictures/* \
         proto/*.md proto/openapi.yaml tests/README.md conf/*.yaml deploy/*.md deploy/*/README.md \
         deploy/nginx/* deploy/haproxy/* deploy/envoy/* deploy/traefik/* deploy/oauth2-proxy/* deploy/prometheus/* \
-        deploy/grafana/* deploy/client/* deploy/bench/*; do
+        deploy/grafana/* deploy/bench/* clients/*/README.md clients/c/* clients/js/* \
+        clients/python/pyproject.toml clients/python/segq/*.py clients/python/segq/py.typed; do
         echo "644 $f $doc/$f"
     done | sort -u
 }

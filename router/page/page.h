@@ -116,7 +116,7 @@ void page_put_message(struct buf *b, const char *now, const struct page_words *w
 /* Writes the texts that may change while people wait, as JSON: title and message in this language. */
 void page_put_words(const struct page *p, struct buf *b, size_t lang,
                     const struct page_def *def, const char *message, uint32_t version);
-/* ---- the files of deploy/page and the scripts in deploy/client, inside the program; the table is
+/* ---- the files of deploy/page and the scripts of clients/js, inside the program; the table is
  * written by deploy/page/embed.sh when the program is built ---- */
 
 struct page_blob {

@@ -6,7 +6,7 @@
 #include "common/wire/msg.h"
 
 #define SEGTAB_MAX_STEP_MS 1000
-#define SEGTAB_REST_MS     30000 /* clients back off to that: deploy/client/segq.js */
+#define SEGTAB_REST_MS     30000 /* clients back off to that: clients/js/segq.js */
 
 struct segtab;
 struct jrec;

@@ -102,7 +102,7 @@ class Install(unittest.TestCase):
                                         "PKG_CONFIG_SYSROOT_DIR": self.root})
             self.assertEqual(flags.returncode, 0, flags.stderr)
             example = out + "/example.c"  # its header is the installed one
-            shutil.copy(self.at("/usr/share/doc/segq/deploy/client/example.c"), example)
+            shutil.copy(self.at("/usr/share/doc/segq/clients/c/example.c"), example)
             sanitized = b"__asan_init" in open(self.at("/usr/lib/libsegq-client.a"), "rb").read()
             subprocess.run(["cc", "-o", out + "/wait", example, *flags.stdout.split(),
                             *["-fsanitize=address,undefined"] * sanitized], check=True)

@@ -3,7 +3,7 @@
 #include <curl/curl.h>
 #include <stdio.h>
 
-#include "../../deploy/client/segq.h"
+#include "../../clients/c/segq.h"
 
 int main(int argc, char **argv)
 {

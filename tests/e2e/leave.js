@@ -1,7 +1,7 @@
 // leave.js QUEUE ROUTER: as leave.c does with the C client: joins, and leaves before the join is
 // answered. Ends with 0 when the place that the join made was given back.
 'use strict';
-const Segq = require('../../deploy/client/segq.js');
+const Segq = require('../../clients/js/segq.js');
 
 const [queue, router] = process.argv.slice(2);
 process.exitCode = 1;

@@ -1,8 +1,8 @@
-// line.js QUEUE ROUTER...: waits with deploy/client/segq.js, as example.c does with the C
+// line.js QUEUE ROUTER...: waits with clients/js/segq.js, as example.c does with the C
 // client: what it hears on standard error, the pass on standard output.
 // SEGQ_TOKEN goes on in a saved place; SEGQ_LEAVE_AT=N leaves the line at place N.
 'use strict';
-const Segq = require('../../deploy/client/segq.js');
+const Segq = require('../../clients/js/segq.js');
 
 const [queue, ...routers] = process.argv.slice(2);
 const { SEGQ_TOKEN, SEGQ_LEAVE_AT } = process.env;

@@ -410,7 +410,7 @@ async function frontDoor() {
 
 // A game on the web: its page comes from elsewhere.
 async function anotherOrigin() {
-  const segq = require('fs').readFileSync(__dirname + '/../../deploy/client/segq.js');
+  const segq = require('fs').readFileSync(__dirname + '/../../clients/js/segq.js');
   const site = require('http').createServer((q, a) => a.end(q.url === '/segq.js' ? segq : '<script src="/segq.js"></script>'));
   await new Promise(done => site.listen(0, '127.0.0.1', done));
   const c = await k.visitor();

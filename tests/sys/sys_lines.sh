@@ -1,15 +1,15 @@
 #!/bin/bash
-# The two clients in deploy/client against a real cluster of two routers: they wait, outlive
+# The clients of clients/c and clients/js against a real cluster of two routers: they wait, outlive
 # dead routers, take up a saved place, leave, and say why they cannot join.
 . "$(dirname "$0")/lib.sh"
 
 check "the C client compiles without a warning" \
     "${CC:-cc}" -std=c99 -Wall -Wextra -Wshadow -Werror -o "$DIR/line-c" \
-    "$root/deploy/client/example.c" "$root/deploy/client/segq.c" -lcurl
+    "$root/clients/c/example.c" "$root/clients/c/segq.c" -lcurl
 check "and so does one that leaves early" "${CC:-cc}" -std=c99 -Wall -Wextra -Werror -o "$DIR/leave-c" \
-    "$root/tests/e2e/leave.c" "$root/deploy/client/segq.c" -lcurl
-check "segq.js is less than 10 KB" test "$(wc -c <"$root/deploy/client/segq.js")" -lt 10240
-check "and segq_events.js less than 4" test "$(wc -c <"$root/deploy/client/segq_events.js")" -lt 4096
+    "$root/tests/e2e/leave.c" "$root/clients/c/segq.c" -lcurl
+check "segq.js is less than 10 KB" test "$(wc -c <"$root/clients/js/segq.js")" -lt 10240
+check "and segq_events.js less than 4" test "$(wc -c <"$root/clients/js/segq_events.js")" -lt 4096
 
 up --set away=0 --routers 2 --release-per-s 0.0001 --set poll_min=200ms --set poll_max=500ms --set idle.game=10m
 NOBODY=http://127.0.0.1:$((PORT + 99)) # where nobody listens

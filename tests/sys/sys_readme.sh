@@ -82,7 +82,7 @@ said "it has its pass" '^eyJ[A-Za-z0-9_.-]+$'
     printf '#include "segq.h"\nvoid show(long long, double);\nvoid login(const char *);\nvoid f(const char *saved);\n'
     printf 'void f(const char *saved)\n{\n%s\n}\n' "$(sed -n '/^```c$/,/^```$/p' "$root/$page" | grep -v '^```')"
 } >"$DIR/snippet.c"
-check "what it shows of the client is C" cc -std=c11 -Wall -Werror -fsyntax-only -I"$root/deploy/client" "$DIR/snippet.c"
+check "what it shows of the client is C" cc -std=c11 -Wall -Werror -fsyntax-only -I"$root/clients/c" "$DIR/snippet.c"
 type_in "the game server's questions" '## On the game server'
 check_eq "come in, and the slot is free" "$(grep -c '^HTTP/1.1 204' "$DIR/out")" 2
 

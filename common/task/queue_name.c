@@ -74,15 +74,26 @@ bool queues_match(const char *list, size_t n, const char *queue, size_t queue_n)
     return false;
 }
 
-uint32_t part_share(const char *queue, size_t n, uint32_t of)
+/* The same on every machine. */
+static uint64_t hash_of(const char *queue, size_t n)
 {
     static const uint8_t key[crypto_shorthash_siphash24_KEYBYTES] = "segq task queue"; /* public */
     uint8_t h[crypto_shorthash_siphash24_BYTES];
     uint64_t v = 0;
 
-    assert(of > 0);
     crypto_shorthash_siphash24(h, (const uint8_t *)queue, n, key);
-    for (unsigned i = sizeof(h); i-- > 0;) /* the same on every machine */
+    for (unsigned i = sizeof(h); i-- > 0;)
         v = v << 8 | h[i];
-    return (uint32_t)(v % of);
+    return v;
+}
+
+uint32_t part_share(const char *queue, size_t n, uint32_t of)
+{
+    assert(of > 0);
+    return (uint32_t)(hash_of(queue, n) % of);
+}
+
+bool queue_is_among(const char *queue, size_t n, unsigned percent)
+{
+    return (hash_of(queue, n) >> 32) % 100 < percent;
 }

@@ -21,5 +21,7 @@ bool queues_match(const char *list, size_t n, const char *queue, size_t queue_n)
 
 /* 0 .. of-1. */
 uint32_t part_share(const char *queue, size_t n, uint32_t of);
+/* Is it among so many percent of all queues? Among more, too, if so; and whatever its share is. */
+bool queue_is_among(const char *queue, size_t n, unsigned percent);
 
 #endif

@@ -333,6 +333,7 @@ struct map_pool {
     uint32_t n_urls;
     const char **urls;    /* urls of its targets; the first is `url`, for routers that know no others */
     bool cancel_on_disconnect; /* a call whose client goes is cancelled, unless it has begun */
+    uint8_t left_out; /* percent of its queues that go by the next pool that matches (queue_is_among()) */
     uint32_t n;
     struct map_part *v; /* by share */
 };

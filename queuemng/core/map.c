@@ -300,6 +300,7 @@ static bool add_pool(const struct mng *m, struct arena *a, const struct mpool *p
                             .endpoint = arena_strdup(a, p->def.endpoint),
                             .url = e != NULL ? arena_strdup(a, e->def.url) : "",
                             .cancel_on_disconnect = p->def.cancel_on_disconnect,
+                            .left_out = (uint8_t)(100 - p->def.rollout),
                             .max_body = (uint32_t)p->def.max_body,
                             .n = p->n,
                             .v = arena_array(a, p->n, sizeof(*r->v)) };

@@ -46,6 +46,9 @@ const struct cfg_key pool_def_keys[] = {
     { "notify", CFG_STR, AT(notify), "", 0, TASK_NAME_MAX, true,
       "queue of an endpoint in which the end of each task is told (POST of JSON: how it ended); \"\" = "
       "nobody is told", 0, 0, 0 },
+    { "rollout", CFG_INT, AT(rollout), "100", 0, 100, true,
+      "percent of the pattern's queues, chosen by their names, whose new tasks this pool takes; those of the "
+      "others go by the next pool that matches; more of them as it rises, and the same ones each time", 0, 0, 0 },
     { "cancel_on_disconnect", CFG_BOOL, AT(cancel_on_disconnect), "true", 0, 0, true,
       "a request to /v1/call that waits in line is cancelled when its client closes the connection, "
       "unless it has an Idempotency-Key or says Prefer: respond-async", 0, 0, 0 },
@@ -140,6 +143,9 @@ int pool_def_check(const struct pool_def *d, struct err *e)
     if (!queue_match_ok(d->match))
         return err_set(e, SQ_EINVAL, "pool %s: match: a queue's name (small letters, digits, . _ -, "
                        "parts with / between them), or its beginning and a star", d->match);
+    if (d->rollout != 100 && !is_pattern(d))
+        return err_set(e, SQ_EINVAL, "pool %s: rollout is for a pattern of queues, and this is one queue",
+                       d->match);
     if (d->retry.max_ms < d->retry.min_ms)
         return err_set(e, SQ_EINVAL, "pool %s: retry.max is below retry.min", d->match);
     for (size_t i = 1; i < d->priorities.n; i++)

@@ -59,6 +59,7 @@ struct pool_priority { /* from priority 1 on */
 struct pool_def {
     char *match; /* a queue's name, or the beginning of names and a star */
     bool paused;
+    int64_t rollout; /* percent of the queues that the pattern matches; 100: all */
     char *endpoint; /* name of an endpoint of the cluster; "": none */
     char *notify;   /* the queue of an endpoint in which ends of tasks are told; "": none */
     bool cancel_on_disconnect; /* with an endpoint: of /v1/call */

@@ -138,17 +138,38 @@ const struct task_way *pools_of_queue(const struct pools *t, const char *name, s
     return pools_of_queue_at(t, name, n, 0);
 }
 
+/* The pool that has the queue: the first that matches and does not leave it out; of such that all do, the
+ * first. NULL: none matches. */
+static const struct map_pool *own_pool(const struct pools *t, const char *name, size_t n)
+{
+    const struct map_pool *first = NULL;
+
+    for (const struct map_pool *p = t->map.pools; p < t->map.pools + t->map.n_pools; p++) {
+        if (!queue_matches(p->match, name, n))
+            continue;
+        if (p->left_out == 0 || queue_is_among(name, n, 100u - p->left_out))
+            return p;
+        first = first != NULL ? first : p;
+    }
+    return first;
+}
+
+static const struct task_way *way_in(const struct pools *t, const struct map_pool *p, const char *name, size_t n)
+{
+    assert(p->n > 0); /* add_pool() has seen to it */
+    return pools_of_part(t, p->v[part_share(name, n, p->n)].part);
+}
+
 const struct task_way *pools_of_queue_at(const struct pools *t, const char *name, size_t n,
                                          uint32_t place)
 {
-    for (uint32_t i = 0; i < t->map.n_pools; i++) {
-        const struct map_pool *p = &t->map.pools[i];
+    const struct map_pool *own = own_pool(t, name, n);
 
-        if (queue_matches(p->match, name, n) && place-- == 0) {
-            assert(p->n > 0); /* add_pool() has seen to it */
-            return pools_of_part(t, p->v[part_share(name, n, p->n)].part);
-        }
-    }
+    if (own == NULL || place == 0)
+        return own != NULL ? way_in(t, own, name, n) : NULL;
+    for (const struct map_pool *p = t->map.pools; p < t->map.pools + t->map.n_pools; p++)
+        if (p != own && queue_matches(p->match, name, n) && --place == 0)
+            return way_in(t, p, name, n);
     return NULL;
 }
 

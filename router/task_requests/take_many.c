@@ -9,8 +9,10 @@
 #include "router/state/router.h"
 #include "router/task_api/take_body.h"
 #include "router/task_requests/ask.h"
+#include "router/task_requests/strays.h"
 
-#define ANSWERS_MAX (3 * TAKE_QUEUES_MAX) /* two rounds, and the wait */
+#define SOURCES_MAX (2 * TAKE_QUEUES_MAX)
+#define ANSWERS_MAX (3 * SOURCES_MAX) /* two rounds, and the wait */
 #define BYTES_MAX   TASK_BODY_MAX /* with so much no other queue is asked */
 #define EARLY_MS    100
 #define REFUSED_MS  1000 /* wait while a queue could not be asked: it may be there by then */
@@ -21,13 +23,20 @@ struct given { /* an answer that had tasks */
     uint32_t n;
 };
 
+struct source { /* is asked */
+    uint8_t queue;  /* index */
+    part_no stray;  /* 0: that of the queue; else a partition with strays of it (strays.h) */
+};
+
 struct take_many {
     struct take_body b;
+    uint32_t n_from;
+    struct source from[SOURCES_MAX];
     msec_t until;        /* the end of its wait */
     msec_t rounds_end;   /* moment after which no queue is asked that does not wait */
-    uint32_t first, asked, left; /* the queue with which a round begins; those asked in it; tasks wanted still */
+    uint32_t first, asked, left; /* the source with which a round begins; those asked in it; tasks wanted still */
     bool again;          /* the second round: of those that had more than their share */
-    bool more[TAKE_QUEUES_MAX];
+    bool more[SOURCES_MAX];
     uint32_t heard;      /* questions that a node has answered */
     int refused;         /* the first one's code of those that none has */
     uint32_t n_given;
@@ -65,6 +74,7 @@ static void give_all_back(struct tasking *t, const struct take_many *m)
 static void keep(struct take_many *m, const struct ask *a, const struct msg *msg)
 {
     const struct msg_task_take_ans *ans = a->code == CODE_DONE ? &msg->task_take_ans : NULL;
+    struct slice queue = { (char *)(uintptr_t)a->take.queue, strlen(a->take.queue) };
     size_t before = m->rows.len;
 
     if (ans == NULL) {
@@ -83,7 +93,7 @@ static void keep(struct take_many *m, const struct ask *a, const struct msg *msg
     }
     m->given[m->n_given++] = (struct given){ a->part, ans->n };
     m->left -= u32_min(m->left, ans->n);
-    task_add_taken(&m->tasks, ans, a->part, &a->call->t->r->keys.token, a->queue);
+    task_add_taken(&m->tasks, ans, a->part, &a->call->t->r->keys.token, queue);
 }
 
 /* ---- the answer -------------------------------------------------------------------------- */
@@ -127,11 +137,23 @@ static void take_row(struct ask *a, const struct take_many *m, uint32_t i, uint3
                                       .wait_ms = (uint32_t)wait_ms };
 }
 
+/* Asks it for `most`, with none waiting. */
+static void ask_source(struct ask *a, const struct take_many *m, const struct source *s, uint32_t most)
+{
+    take_row(a, m, s->queue, most, 0);
+    a->call->deadline = m->rounds_end;
+    if (s->stray == 0)
+        return;
+    a->queue = (struct slice){ 0 };
+    a->part = s->stray;
+    a->call->deadline = ms_min(m->rounds_end, ev_now(a->call->t->r->ev) + STRAYS_ASK_MS);
+}
+
 /* Finds the next question, with none waiting. -1: nothing more. *most: so many. */
-static int next_queue(struct take_many *m, uint32_t *most)
+static int next_source(struct take_many *m, uint32_t *most)
 {
     while (m->left > 0 && m->tasks.len < BYTES_MAX) {
-        uint32_t i = (m->first + m->asked) % m->b.n_queues, open = m->b.n_queues - m->asked;
+        uint32_t i = (m->first + m->asked) % m->n_from, open = m->n_from - m->asked;
 
         if (open == 0 && (m->again || m->n_given == 0))
             return -1;
@@ -204,13 +226,12 @@ static void go_on(struct task_call *c)
     struct task_call *next = NULL;
     uint32_t most = 0;
     bool asks = is_there(c) && ev_now(c->t->r->ev) < c->many->rounds_end;
-    int i = asks ? next_queue(c->many, &most) : -1;
+    int i = asks ? next_source(c->many, &most) : -1;
 
     if (i >= 0) {
         next = follow(c, call_new(c->t, NULL, 1, 0, 0, asked_one));
         if (next != NULL) {
-            take_row(&next->v[0], next->many, (uint32_t)i, most, 0);
-            next->deadline = next->many->rounds_end;
+            ask_source(&next->v[0], next->many, &next->many->from[i], most);
         }
     } else if (is_there(c)) {
         next = wait_for_any(c);
@@ -227,12 +248,17 @@ static void asked_one(struct task_call *c, const struct msg *msg)
     struct take_many *m = c->many;
     uint32_t before = m->left;
     bool first = m->n_given == 0;
+    uint32_t at = (m->first + m->asked - 1) % m->n_from;
+    const struct source *s = &m->from[at];
+    const char *queue = m->b.queue[s->queue];
 
     keep(m, a, msg);
+    if (s->stray != 0 && m->left < before)
+        strays_found(c->t, (struct slice){ (char *)(uintptr_t)queue, strlen(queue) }, s->stray);
     if (first && m->n_given > 0)
         m->rounds_end = ms_min(m->rounds_end, ev_now(c->t->r->ev) + HELD_MS);
     if (!m->again)
-        m->more[(m->first + m->asked - 1) % m->b.n_queues] = before - m->left == a->take.most;
+        m->more[at] = before - m->left == a->take.most;
     go_on(c);
 }
 
@@ -249,6 +275,20 @@ static uint32_t *turn_of(struct tasking *t, const struct take_body *b)
     return &t->turn[h % TASK_TURNS];
 }
 
+/* Strays go before their queue's own. */
+static void find_sources(struct tasking *t, struct take_many *m)
+{
+    for (uint32_t i = 0; i < m->b.n_queues; i++) {
+        struct slice queue = { m->b.queue[i], strlen(m->b.queue[i]) };
+        uint32_t place = 0, room = SOURCES_MAX - m->n_from - (m->b.n_queues - i);
+        const struct task_way *w;
+
+        for (; room > 0 && (w = strays_next(t, queue, &place)) != NULL; room--)
+            m->from[m->n_from++] = (struct source){ (uint8_t)i, w->part };
+        m->from[m->n_from++] = (struct source){ (uint8_t)i, 0 };
+    }
+}
+
 static struct take_many *many_new(struct tasking *t, const struct take_body *b)
 {
     struct take_many *m = calloc(1, sizeof(*m));
@@ -257,7 +297,8 @@ static struct take_many *many_new(struct tasking *t, const struct take_body *b)
         return NULL;
     m->b = *b;
     m->left = (uint32_t)b->n;
-    m->first = (*turn_of(t, b))++ % b->n_queues;
+    find_sources(t, m);
+    m->first = (*turn_of(t, b))++ % m->n_from;
     m->until = ev_now(t->r->ev) + b->wait;
     m->rounds_end = ev_now(t->r->ev) + TASK_ASK_MS;
     m->refused = CODE_DONE;
@@ -323,7 +364,7 @@ void take_many_start(struct tasking *t, const struct task_asked *x)
         router_problem(t->r, x->req, API_OVERLOADED, "the router is overloaded; try again");
         return;
     }
-    i = next_queue(c->many, &most);
-    take_row(&c->v[0], c->many, (uint32_t)i, most, 0);
+    i = next_source(c->many, &most);
+    ask_source(&c->v[0], c->many, &c->many->from[i], most);
     call_begin(c);
 }

@@ -3,6 +3,7 @@
  *
  *   request.h      who may ask, and the file that does it: submit.c, work.c, take_many.c,
  *                  single_task.c, schedule.c
+ *   strays.h       tasks in another pool than their queue's
  *   call.h         an HTTP request, and its questions
  *   ask.h          a question's way to a node, waits, time limits; what nobody waits for; clients
  *                  who go meanwhile
@@ -26,7 +27,14 @@
 #define TASK_CALLS    65536  /* under way; more get 503 at once */
 #define TASK_LARGEST  (2u << 20) /* bytes of a request's body: of a batch */
 
+#define STRAYS_ENTRIES 256
+
 struct task_link;
+
+struct stray_asked { /* strays.h: not again until then */
+    uint64_t hash; /* hash of queue and partition */
+    msec_t until;
+};
 
 struct tasking_counts { /* ever */
     uint64_t submitted, same, taken, settled, looked, changed; /* tasks */
@@ -61,6 +69,7 @@ struct tasking {
     msec_t farewell_limit;
     uint64_t next_rid;
     uint32_t turn[TASK_TURNS]; /* takes from several queues: with which each begins; by the hash of their list */
+    struct stray_asked strays[STRAYS_ENTRIES]; /* by hash */
     struct buf form; /* texts of the call being read */
     struct buf then; /* and what is behind it (chain.h) */
     union { /* rows of the request being read, of the frame being made */

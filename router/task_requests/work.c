@@ -9,6 +9,7 @@
 #include "router/task_api/callback.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/call.h"
+#include "router/task_requests/strays.h"
 
 #define ROOM 8 /* ends of texts */
 #define OF_A_TAKE       (WITH(N) | WITH(LEASE) | WITH(WAIT))
@@ -60,6 +61,52 @@ static void take_row(struct ask *a, struct slice queue, const struct msg_task_ta
         a->take.wait_ms = 0;
 }
 
+static void stray_taken(struct task_call *c, const struct msg *m);
+
+/* A call that takes from the next pool with strays of the queue, behind `place`, or else from its own.
+ * said: the answer to the settlement before it. NULL: as call_new(). */
+static struct task_call *new_take(struct tasking *t, struct httpd_req *req, struct slice said,
+                                  struct slice queue, const struct msg_task_take *take, uint32_t place)
+{
+    const struct task_way *w = strays_next(t, queue, &place);
+    struct task_call *c = call_new(t, req, 1, said.n + queue.n + ROOM, w == NULL ? take->wait_ms : 0,
+                                   w == NULL ? taken : stray_taken);
+
+    if (c == NULL)
+        return NULL;
+    c->settled = call_bytes(c, said);
+    take_row(&c->v[0], queue, take);
+    if (w == NULL)
+        return c;
+    c->place = place;
+    c->next = *take;
+    c->next.queue = c->queue.p;
+    c->v[0].queue = (struct slice){ 0 };
+    c->v[0].part = w->part;
+    c->v[0].take.wait_ms = 0;
+    c->deadline = ev_now(t->r->ev) + STRAYS_ASK_MS;
+    return c;
+}
+
+static void stray_taken(struct task_call *c, const struct msg *m)
+{
+    const struct ask *a = &c->v[0];
+    bool some = a->code == CODE_DONE && m->task_take_ans.n > 0;
+    bool there = c->req != NULL && !httpd_is_closing(c->req);
+    struct task_call *next = NULL;
+
+    if (some)
+        strays_found(c->t, c->queue, a->part);
+    else if (there)
+        next = new_take(c->t, NULL, c->settled, c->queue, &c->next, c->place);
+    if (next == NULL) {
+        taken(c, m);
+        return;
+    }
+    call_hand_over(c, next);
+    call_begin(next);
+}
+
 static struct msg_task_take take_of(const struct task_body *b)
 {
     return (struct msg_task_take){ .most = b->n > 0 ? (uint32_t)b->n : 1,
@@ -78,12 +125,10 @@ void work_take(struct tasking *t, const struct task_asked *x)
         router_problem(t->r, x->req, API_BAD_REQUEST, e.text);
         return;
     }
-    c = call_new(t, x->req, 1, x->path.queue.n + ROOM, b.wait, taken);
-    if (c == NULL)
-        return;
     take = take_of(&b);
-    take_row(&c->v[0], x->path.queue, &take);
-    call_begin(c);
+    c = new_take(t, x->req, (struct slice){ 0 }, x->path.queue, &take, 0);
+    if (c != NULL)
+        call_begin(c);
 }
 
 /* ---- settle ------------------------------------------------------------------------------ */
@@ -142,15 +187,13 @@ static void take_next(struct task_call *c)
     struct api_ans *ans = &c->t->r->ans;
     struct slice said = { (char *)ans->body.data, ans->body.len };
     struct slice queue = { (char *)(uintptr_t)c->next.queue, strlen(c->next.queue) };
-    struct task_call *n = call_new(c->t, NULL, 1, said.n + queue.n + ROOM, c->next.wait_ms, taken);
+    struct task_call *n = new_take(c->t, NULL, said, queue, &c->next, 0);
 
     if (n == NULL) {
         task_answer_not_taken(ans, API_OVERLOADED, "the router is overloaded; try again");
         return;
     }
-    n->settled = call_bytes(n, said);
     api_ans_reset(ans);
-    take_row(&n->v[0], queue, &c->next);
     call_hand_over(c, n);
     call_begin(n);
 }

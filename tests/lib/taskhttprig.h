@@ -15,6 +15,7 @@
 #define HERS  "Authorization: Bearer " TOKEN "\r\n"
 
 struct kept { /* a task, at the node */
+    part_no part;
     char queue[TASK_NAME_MAX + 1], key1[TASK_NAME_MAX + 1], key2[TASK_NAME_MAX + 1];
     char name[TASK_NAME_MAX + 1], idem[TASK_IDEM_MAX + 1], body[2000], result[2000];
     char unique[TASK_IDEM_MAX + 1], head[2000];
@@ -65,6 +66,9 @@ static struct {
     uint8_t sha256[RESULT_SHA256];
     bool mute;                  /* and is told nothing */
     unsigned compared;          /* rows whose queue the node had to look at */
+    bool ride_7;      /* a more specific pool has the queue ride/7 */
+    part_no took_of[8]; /* partitions of the newest takes, the last one first */
+    part_no deaf_part; /* its takes hear nothing */
     bool holds_waits; /* takes that wait hear nothing */
     const char *busy; /* takes of this queue are refused */
     const char *full; /* the line of this queue, or "*" of any, is too long */
@@ -131,6 +135,7 @@ static inline void put(const struct task_put *q, struct task_put_row *a)
     }
     cr_assert(node.n + 1 < ARRAY_LEN(node.v));
     k = &node.v[++node.n];
+    k->part = q->part;
     copy(k->unique, sizeof(k->unique), q->unique.p, q->unique.n);
     k->unique_while = q->unique_while;
     k->then_n = q->then.n < sizeof(k->then) ? q->then.n : 0;
@@ -172,7 +177,7 @@ static inline void take(const struct msg_task_take *q, struct msg_task_take_ans 
         struct kept *k = &node.v[i];
         const char *body = node.payload != NULL ? node.payload : k->body;
 
-        if (k->state != TASK_WAITING || strcmp(k->queue, q->queue) != 0)
+        if (k->state != TASK_WAITING || k->part != q->part || strcmp(k->queue, q->queue) != 0)
             continue;
         k->state = TASK_RUNNING;
         k->attempt++;
@@ -334,6 +339,7 @@ static inline bool hears_nothing(const struct msg *m)
     return node.silent || (node.holds && (take || m->type == MSG_TASK_GET)) ||
            (node.mute && m->type == MSG_TASK_READ) ||
            (take && node.holds_waits && m->task_take.wait_ms > 0) ||
+           (take && node.deaf_part != 0 && m->task_take.part == node.deaf_part) ||
            (take && node.deaf != NULL && strcmp(m->task_take.queue, node.deaf) == 0);
 }
 
@@ -360,6 +366,8 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
         node.takes++;
         node.held_rid = f->rid;
         node.take_wait_ms = m.task_take.wait_ms;
+        memmove(node.took_of + 1, node.took_of, sizeof(node.took_of) - sizeof(node.took_of[0]));
+        node.took_of[0] = m.task_take.part;
         if (node.holds_waits && m.task_take.wait_ms > 0)
             node.held[node.n_held++] = f->rid;
         out.task_take_ans.code = node.take_code;
@@ -425,7 +433,9 @@ static inline void send_pools(uint64_t epoch, uint64_t part_epoch, node_no owner
     struct map_part images = { 1, part_epoch, owner }, rides[2] = { { 2, part_epoch, owner },
                                                                     { 3, part_epoch, owner } };
     struct map_part calls = { 4, part_epoch, owner }, permits = { 5, part_epoch, owner };
-    struct map_pool pools[4] = { { .match = "images", .max_body = 1000, .n = 1, .v = &images },
+    struct map_part ride_7 = { 6, part_epoch, owner };
+    struct map_pool pools[5] = { { .match = "ride/7", .n = 1, .v = &ride_7 },
+                                 { .match = "images", .max_body = 1000, .n = 1, .v = &images },
                                  { .match = "ride/*", .n = 2, .v = rides },
                                  { .match = "gen", .endpoint = "gen", .max_body = 1000,
                                    .cancel_on_disconnect = true, .n = 1, .v = &calls,
@@ -434,8 +444,8 @@ static inline void send_pools(uint64_t epoch, uint64_t part_epoch, node_no owner
                                    .url = "http://login.example" } };
     struct msg m = { .type = MSG_TASK_MAP };
 
-    m.task_map = (struct msg_task_map){ .epoch = epoch, .n_nodes = 1, .n_pools = 4, .nodes = &n,
-                                        .pools = pools };
+    m.task_map = (struct msg_task_map){ .epoch = epoch, .n_nodes = 1, .n_pools = 4 + node.ride_7, .nodes = &n,
+                                        .pools = pools + !node.ride_7 };
     send_msg(w.mng_ch, &m, 0);
 }
 

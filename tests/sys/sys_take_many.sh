@@ -53,3 +53,17 @@ check_eq "  so the next one is not given to nobody" "$(http "$R/v1/tasks/$T" | f
 check_eq "it is there for who comes, in its first attempt" "$(take '' | jq -r '.tasks[0] | "\(.task) \(.attempt)"')" "$T 1"
 check_eq "a token is judged for each queue" \
     "$(status_of -H "Authorization: Bearer none" -d "{$ALL}" "$R/v1/tasks/take")" 401
+
+# ---- a pool that comes while tasks are in line: they are taken before those who come after it
+one=$(submit ride/1 '"before"')
+"$BIN/segqctl" --dir "$C" pool add 'ride/1*' rollout=100 >/dev/null
+in_the_new_pool() { # its tasks have another partition's number in their tokens
+    two=$(submit ride/1 '"after"')
+    [ "${two:0:8}" != "${one:0:8}" ] || ! cancelled "$two"
+}
+cancelled() { task_call -X DELETE "$R/v1/tasks/$1" >/dev/null; }
+wait_for 20 "the new pool takes what comes" in_the_new_pool
+first=$(task_call -d '{}' "$R/v1/queues/ride/1/tasks/take")
+check_eq "who was in line before goes first" "$(jq -r '.tasks[0].task' <<<"$first")" "$one"
+comes() { [ "$(task_call -d '{}' "$R/v1/queues/ride/1/tasks/take" | jq -r '.tasks[0].task')" = "$two" ]; }
+wait_for 10 "then who came later" comes

@@ -48,6 +48,23 @@ Test(take_many, what_is_there_is_divided)
     cr_expect_eq(node.given_back, 0, "nothing was taken that was too much");
 }
 
+/* Tasks of ride/7 that were in line as it got a pool of its own (strays.h). */
+Test(take_many, strays_of_a_queue_are_taken_too)
+{
+    submit("ride/7", 2);
+    node.ride_7 = true;
+    send_pools(4, 5, 9);
+    UNTIL(w.r->tasking->counts.maps == 2);
+    submit("ride/7", 1);
+    submit("images", 1);
+    cr_assert_eq(take_of("{" BOTH ",\"n\":10}"), 200);
+    cr_expect_eq(of("ride/7"), 3);
+    cr_expect_eq(of("images"), 1);
+    cr_assert_eq(take_of("{" BOTH ",\"wait\":\"1s\"}"), 200);
+    cr_expect_null(taken(0));
+    cr_expect_eq(node.given_back, 0);
+}
+
 /* A worker that takes one at a time gets one of each in turn. */
 Test(take_many, the_queues_take_turns)
 {

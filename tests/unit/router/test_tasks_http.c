@@ -348,6 +348,78 @@ Test(tasks_http, an_ack_takes_the_next)
     cr_expect_eq(w.r->tasking->calls.n, 0);
 }
 
+/* ---- tasks in another pool than their queue's (strays.h) ----------------------------------- */
+
+static int take_7(const char *body)
+{
+    return ask("POST", "/v1/queues/ride/7/tasks/take", body);
+}
+
+static void a_pool_for_ride_7(void)
+{
+    node.ride_7 = true;
+    send_pools(4, 5, 9);
+    UNTIL(w.r->tasking->counts.maps == 2);
+}
+
+/* Who was in line as a more specific pool came is taken before those who came after it. */
+Test(tasks_http, strays_are_taken_first)
+{
+    uint32_t takes;
+
+    cr_assert_eq(ask("POST", "/v1/queues/ride/7/tasks", "{\"payload\":1}"), 201);
+    cr_assert_eq(ask("POST", "/v1/queues/ride/7/tasks", "{\"payload\":2}"), 201);
+    a_pool_for_ride_7();
+    cr_assert_eq(ask("POST", "/v1/queues/ride/7/tasks", "{\"payload\":3}"), 201);
+    cr_expect_eq(node.v[3].part, 6);
+    cr_assert_eq(take_7("{}"), 200);
+    cr_expect_eq(json_integer_value(json_object_get(taken(0), "payload")), 1);
+    cr_expect_eq(node.took_of[0], node.v[1].part);
+    cr_assert_eq(take_7("{\"n\":5,\"wait\":\"20s\"}"), 200);
+    cr_expect_eq(json_integer_value(json_object_get(taken(0), "payload")), 2);
+    cr_expect_null(taken(1), "what there is at once");
+    takes = node.takes;
+    cr_assert_eq(take_7("{\"n\":5}"), 200);
+    cr_expect_eq(json_integer_value(json_object_get(taken(0), "payload")), 3);
+    cr_expect_eq(node.takes, takes + 2, "first there, where nothing is left");
+    cr_assert_eq(take_7("{\"n\":5}"), 200);
+    cr_expect_null(taken(0));
+    cr_expect_eq(node.takes, takes + 3, "and not there for a while");
+    cr_expect_eq(w.r->tasking->calls.n, 0);
+}
+
+Test(tasks_http, an_ack_takes_strays)
+{
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 201);
+    cr_assert_eq(ask("POST", "/v1/queues/ride/7/tasks", "{\"payload\":2}"), 201);
+    a_pool_for_ride_7();
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks/take", "{}"), 200);
+    cr_expect_eq(node.took_of[1], 1, "no other pool has images");
+    cr_expect_eq(done_and("ack", 1, ",\"take\":{\"queue\":\"ride/7\"}"), 200);
+    cr_expect_str_eq(str("state"), "succeeded");
+    cr_expect_eq(json_integer_value(json_object_get(taken(0), "payload")), 2);
+    cr_expect_eq(done_and("nack", 2, ",\"take\":{\"queue\":\"ride/7\",\"wait\":\"1s\"}"), 200);
+    cr_expect_str_eq(str("state"), "retrying");
+    cr_expect_eq(json_array_size(json_object_get(js, "tasks")), 0);
+    cr_expect_eq(node.took_of[0], 6);
+    cr_expect_eq(node.take_wait_ms > 0, true, "its own pool alone is waited for");
+    cr_expect_eq(node.took_of[1], node.v[2].part);
+    cr_expect_eq(w.r->tasking->calls.n, 0);
+}
+
+/* Its partition is in the way of a take for a second, and of one take. */
+Test(tasks_http, strays_that_cannot_be_asked_for_are_waited_for_by_one_take)
+{
+    a_pool_for_ride_7();
+    cr_assert_eq(ask("POST", "/v1/queues/ride/7/tasks", "{\"payload\":1}"), 201);
+    node.deaf_part = part_share("ride/7", 6, 2) + 2;
+    cr_assert_eq(take_7("{}"), 200);
+    cr_expect_eq(json_integer_value(json_object_get(taken(0), "payload")), 1);
+    cr_expect_eq(node.took_of[1], node.deaf_part);
+    cr_assert_eq(take_7("{}"), 200);
+    cr_expect_eq(node.took_of[1], 6);
+}
+
 Test(tasks_http, a_refused_ack_takes_nothing)
 {
     uint32_t takes;

@@ -54,3 +54,33 @@ Test(queue_name, shares_stay_as_they_are_in_every_release)
     for (unsigned i = 0; i < 16; i++)
         cr_expect(n[i] > 850 && n[i] < 1150);
 }
+
+/* More percent have the same queues and others; each share of a pool has its part of them. */
+Test(queue_name, a_part_of_all_queues_grows_and_is_spread_over_all_shares)
+{
+    unsigned among[4] = { 0 }, in_share[4] = { 0 };
+    static const unsigned percent[4] = { 0, 10, 30, 100 };
+    char name[20];
+
+    for (unsigned i = 0; i < 10000; i++) {
+        size_t n = (size_t)snprintf(name, sizeof(name), "ride/%u", i);
+        bool before = false;
+
+        for (unsigned k = 0; k < 4; k++) {
+            bool now = queue_is_among(name, n, percent[k]);
+
+            cr_expect(now || !before, "%s leaves at %u", name, percent[k]);
+            among[k] += before = now;
+        }
+        in_share[part_share(name, n, 4)] += queue_is_among(name, n, 30);
+    }
+    cr_expect_eq(among[0], 0);
+    cr_expect(among[1] > 900 && among[1] < 1100, "%u", among[1]);
+    cr_expect(among[2] > 2850 && among[2] < 3150, "%u", among[2]);
+    cr_expect_eq(among[3], 10000);
+    for (unsigned k = 0; k < 4; k++)
+        cr_expect(in_share[k] > 650 && in_share[k] < 850, "%u", in_share[k]);
+    cr_expect(queue_is_among("ride/7", 6, 100));
+    cr_expect_eq(queue_is_among("ride/7", 6, 50), true, "as in every release");
+    cr_expect_eq(queue_is_among("images", 6, 50), false);
+}

@@ -20,6 +20,10 @@ for p in router segment task queuemng rt_cluster seg_cluster task_cluster; do
     done
 done
 
+for sample in deploy/endpoints/*.yaml; do
+    if out=$("$bin/queuemng" -t -c "$sample" 2>&1); then ok; else no "queuemng -t -c $sample: $out"; fi
+done
+
 # `$?` behind a command substitution is the status of that one: such a claim cannot fail.
 if out=$(grep -nE '\$\([^(].*\)[^;]* \$\?' tests/*/*.sh); then no "a status is read too late: $out"; else ok; fi
 

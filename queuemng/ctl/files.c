@@ -120,11 +120,20 @@ static int plan_is_sure(const struct ctl *c, const struct plan *p)
     return rc;
 }
 
-static int change_send(struct ctl *c, const struct def_change *ch)
+/* False also: an endpoint that the file has just made has got a pool of its name. */
+static bool must_be_new(const struct plan *p, const struct def_change *ch)
+{
+    for (const struct def_change *o = p->v; o < ch && ch->kind == &def_kinds[DEF_POOL]; o++)
+        if (o->kind == &def_kinds[DEF_ENDPOINT] && o->was == NULL && strcmp(o->name, ch->name) == 0)
+            return false;
+    return ch->was == NULL;
+}
+
+static int change_send(struct ctl *c, const struct plan *p, const struct def_change *ch)
 {
     struct ctl_call call = { .method = ch->was != NULL ? "PATCH" : "PUT", .path = ch->kind->one,
                              .name = ch->name,
-                             .body = ch->keys, .is_new = ch->was == NULL, .version = ch->version };
+                             .body = ch->keys, .is_new = must_be_new(p, ch), .version = ch->version };
     struct ctl_answer a = { 0 };
     struct buf b;
     int rc = ctl_ask(c, call, &a);
@@ -153,7 +162,7 @@ static int plan_carry_out(struct ctl *c, const struct plan *p)
     rc = plan_is_sure(c, p);
     for (size_t i = 0; rc == CTL_OK && i < p->n; i++)
         if (p->v[i].was == NULL || json_object_size(p->v[i].keys) > 0) {
-            rc = change_send(c, &p->v[i]);
+            rc = change_send(c, p, &p->v[i]);
             done += rc == CTL_OK;
         }
     if (rc != CTL_OK)

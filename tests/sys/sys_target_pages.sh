@@ -85,3 +85,9 @@ blind_metric() { grep -q "^segq_task_target_reading{.*$((T + 1))/.*} 4" <<<"$(ht
 wait_for 10 "  in metrics, too" blind_metric
 mv "$DIR/t1/away" "$DIR/t1/metrics"
 wait_for 10 "it is back: closed" closed
+
+# ---- definitions to begin with (deploy/endpoints)
+for sample in vllm paid_api; do
+    check "deploy/endpoints/$sample.yaml is applied" ctl apply "$here/../../deploy/endpoints/$sample.yaml"
+    check_eq "  and applied again changes nothing" "$(ctl apply "$here/../../deploy/endpoints/$sample.yaml")" "nothing to change"
+done

@@ -45,7 +45,8 @@ MESSAGE(task_put_ans, TaskPutAns, NULL, ROWS(v, n, code.len, 0, TASK_ROWS_MAX), 
         COL(v, no, no), COL_BYTE(v, state, state, 0, TASK_NSTATES - 1), COL(v, too_long_ms, too_long_ms))
 
 MESSAGE(task_get, TaskGet, NULL, NUM(part), NUM(epoch), NUM(no), NAME(queue), NAME(name), NUM(wait_ms),
-        NUM(result), NUM(window), NUM(leaves), NUM(follow))
+        NUM(result), NUM(window), NUM(leaves), NUM(follow),
+        NUM(places))
 
 MESSAGE(task_get_ans, TaskGetAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES - 1),
         IN(priority, 0, TASK_PRIORITIES - 1), NUM(attempts), NUM(stopping), NAME(queue), NAME(key1),
@@ -98,6 +99,10 @@ MESSAGE(task_piece, TaskPiece, NULL, IN(step, 0, PIECE_NSTEPS - 1), NUM(call), N
         PLAIN(data, TASK_READ_MAX), NUM(no), NUM(part), IN(status, 0, REPLY_STATUS_MAX),
         TEXT(content_type, REPLY_TYPE_MAX), PLAIN(fields, REPLY_FIELDS_MAX), NUM(fields_cut),
         NUM(sized), NUM(length), PLAIN(sha256, RESULT_SHA256))
+
+MESSAGE(task_places, TaskPlaces, NULL, ROWS(v, n, state.len, 1, TASK_ROWS_MAX), COL(v, rid, rid),
+        COL_BYTE(v, state, state, 0, TASK_NSTATES - 1), COL_BYTE(v, capped, capped, 0, 1),
+        COL_BYTE(v, eta, eta, 0, TASK_NETAS - 1), COL(v, position, position), COL(v, eta_ms, eta_ms))
 
 MESSAGE(task_flow, TaskFlow, NULL, NUM(call), NUM(more), NUM(left))
 

@@ -16,6 +16,7 @@
 #include "router/task_requests/ask.h"
 #include "router/task_requests/long_answer.h"
 #include "router/task_requests/passing.h"
+#include "router/task_requests/progress.h"
 #include "router/task_requests/request.h"
 
 static bool on_conn(void *ctx, const struct net_addr *peer, uint64_t *tag)
@@ -266,8 +267,10 @@ static void on_task_request(void *ctx, struct httpd_req *req, const struct http_
 
 static void on_gone(void *ctx, struct httpd_req *req, void *user)
 {
-    if (httpd_is_passing(req))
+    if (httpd_is_passing(req) && *(const enum waiter *)user == WAITS_PASSING)
         passing_gone(user);
+    else if (httpd_is_passing(req))
+        left_now(user);
     else if (httpd_is_sized(req))
         whole_gone(user);
     else if (httpd_is_open(req))
@@ -281,8 +284,10 @@ static void on_gone(void *ctx, struct httpd_req *req, void *user)
 static void on_taken(void *ctx, struct httpd_req *req, void *user)
 {
     (void)ctx;
-    if (httpd_is_passing(req))
+    if (httpd_is_passing(req) && *(const enum waiter *)user == WAITS_PASSING)
         passing_taken(user);
+    else if (httpd_is_passing(req))
+        progress_taken(user);
     else
         whole_taken(user);
 }

@@ -91,6 +91,7 @@ static const struct metric_row task_rows[] = {
     TASKS("passed_answers_left_total", COUNTER, passings_left,
           "Of these, those whose client left before their last byte"),
     TASKS("passed_answers_followed_total", COUNTER, followings, "Of these, those of readers along, by the result"),
+    TASKS("progress_total", COUNTER, progresses, "Calls that were told their places in line"),
     TASKS("passed_answers_bytes_total", COUNTER, passed_bytes, "Their bytes"),
     TASKS("left_total", COUNTER, left, "Calls in line whose clients closed their connection"),
     TASKS("maps_total", COUNTER, maps, "Maps of pools applied"),

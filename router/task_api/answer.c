@@ -250,6 +250,15 @@ void task_answer_followed(struct api_ans *a, const struct task_name *t, const st
     passing_head(a, t, m, from, true);
 }
 
+void task_answer_progress(struct api_ans *a, const struct task_name *t, part_no part, task_no no)
+{
+    api_ok(a, 200);
+    a->type = "text/event-stream";
+    ADD(&a->headers, "X-Accel-Buffering: no\r\n"); /* nginx and its like would keep it */
+    task_id(a, part, no);
+    location(a, t, "segq-location");
+}
+
 void task_answer_result_as_told(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
                                 const struct passed_from *from, uint64_t salt)
 {

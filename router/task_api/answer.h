@@ -59,6 +59,8 @@ void task_answer_passing(struct api_ans *a, const struct task_name *t, const str
 /* The same to one who follows it by its result: a browser that goes there shows no page of a stranger's. */
 void task_answer_followed(struct api_ans *a, const struct task_name *t, const struct msg_task_piece *m,
                           const struct passed_from *from);
+/* Head of an event stream in which a call is told its place, and later its answer. */
+void task_answer_progress(struct api_ans *a, const struct task_name *t, part_no part, task_no no);
 /* Answers 202 and a look: it has ended, and the answer cannot be read now. */
 void task_answer_later(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m,
                        const char *endpoint);

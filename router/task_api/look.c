@@ -165,15 +165,14 @@ static void add_limit(struct buf *b, const struct msg_task_get_ans *m)
 }
 
 /* In whole seconds, rounded up; -1: not known, or not said. */
-static int64_t eta_s(const struct msg_task_get_ans *m)
+static int64_t eta_s(uint8_t by, int64_t ms)
 {
-    bool said = m->eta != TASK_ETA_UNSAID && m->eta < TASK_NETAS;
+    bool said = by != TASK_ETA_UNSAID && by < TASK_NETAS;
 
-    return !said || m->eta_ms < 0 ? -1 : (m->eta_ms + 999) / 1000;
+    return !said || ms < 0 ? -1 : (ms + 999) / 1000;
 }
 
-/* ,"eta_s":12,"eta_reason":"pace" */
-static void add_eta(struct buf *b, const struct msg_task_get_ans *m)
+void task_add_eta(struct buf *b, uint8_t by, int64_t ms)
 {
     static const char *const words[TASK_NETAS] = {
 #define X(NAME, word) word,
@@ -181,10 +180,10 @@ static void add_eta(struct buf *b, const struct msg_task_get_ans *m)
 #undef X
     };
 
-    if (m->eta == TASK_ETA_UNSAID || m->eta >= TASK_NETAS)
+    if (by == TASK_ETA_UNSAID || by >= TASK_NETAS)
         return;
-    out_or_null(b, ",\"eta_s\":", eta_s(m));
-    out_text(b, ",\"eta_reason\":", words[m->eta]);
+    out_or_null(b, ",\"eta_s\":", eta_s(by, ms));
+    out_text(b, ",\"eta_reason\":", words[by]);
 }
 
 /* ,"waiting":40 */
@@ -202,7 +201,7 @@ void task_answer_count(struct api_ans *a, struct slice queue, const struct msg_t
     buf_append(&a->body, queue.p, queue.n);
     ADD(&a->body, "\"");
     add_waiting(&a->body, m);
-    add_eta(&a->body, m);
+    task_add_eta(&a->body, m->eta, m->eta_ms);
     ADD(&a->body, "}");
 }
 
@@ -221,7 +220,7 @@ static void add_place(struct buf *b, const struct msg_task_get_ans *m)
         add_limit(b, m);
         out_moment(b, ",\"limited_until\":", m->limited_until_ms);
     }
-    add_eta(b, m);
+    task_add_eta(b, m->eta, m->eta_ms);
 }
 
 /* ,"retry":{"min":1.000,"jitter":20}: of its back-off what it has of its own. */
@@ -318,7 +317,7 @@ static void note_look(struct api_ans *a, const struct task_name *t, const struct
 
     task_note(a, t, m->state);
     x->position = m->position > 0 ? (int64_t)m->position : -1;
-    x->eta_s = eta_s(m);
+    x->eta_s = eta_s(m->eta, m->eta_ms);
     x->entered_s = seconds_or_none(m->entered_ms);
     x->started_s = seconds_or_none(m->started_ms);
     x->ended_s = seconds_or_none(m->ended_ms);

@@ -33,6 +33,8 @@ void task_add_name(struct buf *b, const char *before, const struct task_name *t)
 void task_add_state(struct buf *b, uint8_t state); /* TASK_FREE: nothing */
 /* The effect of a cancel on an attempt: it runs out; its target may have done it. */
 void task_add_cancel(struct buf *b, bool stopping, bool maybe_executed);
+/* ,"eta_s":12,"eta_reason":"pace" */
+void task_add_eta(struct buf *b, uint8_t by, int64_t ms);
 void task_add_key(struct buf *b, const char *key1, const char *key2); /* "": nothing */
 
 /* ---- results ---- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/task/queue_name.h"
+#include "router/task_requests/progress.h"
 
 static void answered(struct ask *a, int code, const struct msg *m)
 {
@@ -278,8 +279,10 @@ void asks_tick(struct tasking *t)
     list_each (&t->calls, it) {
         struct task_call *c = container_of(it, struct task_call, in_all);
 
-        if (c->deadline > now)
+        if (c->deadline > now) {
+            progress_tick(c, now);
             continue;
+        }
         t->counts.overdue++;
         end_rows(c, NULL);
     }

@@ -8,6 +8,7 @@
 #include "router/state/router.h"
 #include "router/task_api/callback.h"
 #include "router/task_api/tenant.h"
+#include "router/task_requests/progress.h"
 
 struct task_call *call_new(struct tasking *t, struct httpd_req *req, uint32_t n, size_t bytes,
                            msec_t wait_ms, call_done done)
@@ -48,6 +49,10 @@ void call_hand_over(struct task_call *c, struct task_call *next)
     assert(c->req != NULL && next->req == NULL);
     next->req = c->req;
     next->silent = false;
+    next->progress = c->progress;
+    next->opened = c->opened;
+    next->untaken = c->untaken;
+    next->said_ms = c->said_ms;
     httpd_set_user(next->req, next);
     c->req = NULL;
     c->silent = true;
@@ -157,7 +162,9 @@ static void finish(struct task_call *c, const struct msg *m)
 
     assert(c->open == 0);
     c->done(c, m);
-    if (c->req != NULL)
+    if (c->req != NULL && c->opened)
+        progress_ends(c);
+    else if (c->req != NULL)
         router_answer(r, c->req);
     else if (!c->silent)
         api_ans_reset(&r->ans);

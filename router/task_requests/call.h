@@ -88,6 +88,8 @@ struct notice_of { /* a task's end that is told in another queue: whose */
     task_no no;
 };
 
+enum progress { PROGRESS_NONE, PROGRESS_COMMENTS, PROGRESS_EVENTS };
+
 struct task_call {
     enum waiter waits;      /* WAITS_TASK; httpd's user pointer, dispatch.c */
     struct tasking *t;      /* ref */
@@ -108,6 +110,10 @@ struct task_call {
     bool fresh;             /* a new task was submitted */
     bool passes_on;         /* answered as the target answers */
     bool whole_only;        /* and not while that comes */
+    uint8_t progress;       /* enum progress: its place is told (progress.h); */
+    bool opened;            /* and the head has left; */
+    bool untaken;           /* and the client has not taken what was said last; */
+    msec_t said_ms;         /* when that was */
     bool looks;             /* looked at once it is written */
     bool may_leave;         /* the client waits, and does not come back */
     bool leaves;            /* cancelled then by its pool, if the client goes before it has begun */

@@ -9,6 +9,7 @@
 
 #include "common/base/log.h"
 #include "common/task/window.h"
+#include "router/task_requests/progress.h"
 
 #define LOG_MODULE "passing"
 #define SLICE_MAX  32768u /* bytes that httpd_send() is given at once */
@@ -21,6 +22,7 @@ struct following { /* check of what a reader along is told */
 };
 
 struct passing {
+    enum waiter waits;         /* WAITS_PASSING; httpd's user pointer, dispatch.c */
     struct list_node in;       /* tasking.passings */
     struct list_node in_eased; /* tasking.eased: more may come */
     struct tasking *t;         /* ref */
@@ -30,6 +32,7 @@ struct passing {
     part_no part;
     task_no no;
     struct window_in window;
+    struct collected *collects; /* owned: it is said at its end, in an event; NULL: it is passed on */
     struct following *follows; /* owned; NULL: it is the caller's own answer */
     uint32_t more; /* in_eased: bytes that are to be asked for */
     bool broken;   /* the connection ends */
@@ -61,6 +64,7 @@ static void forget(struct passing *p)
     if (p->link != NULL)
         map_del(&p->link->passings, p->rid);
     free(p->follows);
+    collected_free(p->collects);
     free(p);
 }
 
@@ -77,6 +81,15 @@ static void breaks(struct passing *p, const char *why)
 }
 
 /* ---- pieces ------------------------------------------------------------------------------- */
+
+/* All that came is taken. */
+static void ease(struct passing *p)
+{
+    uint32_t more = window_taken(&p->window);
+
+    if (more > 0)
+        say(p->link, p->rid, &(struct msg_task_flow){ .call = p->call, .more = more });
+}
 
 /* Where the client sees the end by the length, it shall not before it is known to be right. How many bytes of
  * these wait. */
@@ -101,6 +114,11 @@ static void send_on(struct passing *p, const struct msg_task_piece *m)
         return;
     }
     p->t->counts.passed_bytes += m->data.n;
+    if (p->collects != NULL) {
+        collected_add(p->collects, m->data.p, n);
+        ease(p);
+        return;
+    }
     if (p->follows != NULL)
         n -= hold_back(p, m->data.p, m->data.n);
     for (uint32_t at = 0; at < n; at += SLICE_MAX)
@@ -132,7 +150,7 @@ static struct passing *passing_new(struct task_call *c, const struct msg_task_pi
 
     if (p == NULL)
         return NULL;
-    *p = (struct passing){ .t = t, .link = t->piece.link, .rid = t->piece.rid, .call = m->call,
+    *p = (struct passing){ .waits = WAITS_PASSING, .t = t, .link = t->piece.link, .rid = t->piece.rid, .call = m->call,
                            .part = m->part, .no = m->no,
                            .window = window_in(WINDOW_BYTES, m->sized, m->length) };
     if (map_set_ptr(&p->link->passings, p->rid, p) < 0) {
@@ -157,7 +175,9 @@ static void start(struct task_call *c, struct passing *p, const struct msg_task_
     c->req = NULL;
     c->silent = true;
     httpd_set_user(p->req, p);
-    if (!router_answer_passing(r, p->req, m->sized ? m->length : HTTPD_UNSIZED)) {
+    if (c->opened) {
+        api_ans_reset(&r->ans);
+    } else if (!router_answer_passing(r, p->req, m->sized ? m->length : HTTPD_UNSIZED)) {
         passing_refuse(p->link, p->rid, m);
         forget(p); /* answered already */
         return;
@@ -172,6 +192,11 @@ void passing_begin(struct task_call *c, const struct task_name *name, const stru
     struct passed_from from = ask_from(&c->v[0]);
     struct passing *p = has_gone(c) ? NULL : passing_new(c, m);
 
+    if (p != NULL && c->opened && !progress_fits(m->status, m->content_type) &&
+        (p->collects = collected_new(m->status, m->content_type)) == NULL) {
+        forget(p);
+        p = NULL;
+    }
     if (p == NULL) {
         passing_refuse(c->t->piece.link, c->t->piece.rid, m);
         if (c->leaves)
@@ -217,6 +242,8 @@ void passing_hear(struct task_link *l, uint64_t rid, const struct msg_task_piece
     if (m->step == PIECE_MORE) {
         send_on(p, m);
     } else if (m->step == PIECE_WHOLE && ends_well(p, m)) {
+        if (p->collects != NULL)
+            collected_say(p->collects, p->req);
         httpd_end(p->req);
         if (p->follows != NULL && m->status != 0)
             p->follows->read(p->t, p->part, p->no);

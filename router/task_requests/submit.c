@@ -15,6 +15,7 @@
 #include "router/task_requests/chain.h"
 #include "router/task_requests/long_answer.h"
 #include "router/task_requests/passing.h"
+#include "router/task_requests/progress.h"
 #include "router/task_requests/submission.h"
 
 /* The row as it is asked, with what is behind it, which is in t->then. False: no memory. */
@@ -173,8 +174,10 @@ static bool look(struct task_call *c)
     next->v[0].get = (struct msg_task_get){ .no = was->no, .queue = "", .name = "",
                                             .wait_ms = (uint32_t)c->wait_ms, .result = true,
                                             .leaves = c->leaves };
-    if (!c->whole_only && passing_may(next))
-        next->v[0].get.window = WINDOW_BYTES;
+    if (passing_may(next)) {
+        next->v[0].get.window = c->whole_only ? 0 : WINDOW_BYTES;
+        next->v[0].get.places = next->progress != PROGRESS_NONE;
+    }
     call_begin(next);
     return true;
 }
@@ -319,11 +322,16 @@ static bool read_one(struct tasking *t, const struct task_asked *x, uint64_t mem
     return true;
 }
 
-enum { PASSES_ON = 1, MAY_LEAVE = 2, WHOLE = 4, WAITS_ON = 8 }; /* bits: members of struct task_call */
+enum { PASSES_ON = 1, MAY_LEAVE = 2, WHOLE = 4, WAITS_ON = 8 }; /* members of struct task_call */
+
+struct how {
+    unsigned bits;
+    uint8_t progress;
+};
 
 /* w: of the queue; NULL: none is known. wait_ms -1: how it is then is not asked. */
 static void ask_one(struct tasking *t, const struct task_asked *x, const struct task_way *w,
-                    const struct task_body *b, struct slice bytes, size_t room, msec_t wait_ms, unsigned how)
+                    const struct task_body *b, struct slice bytes, size_t room, msec_t wait_ms, struct how how)
 {
     struct slice queue = x->path.queue;
     struct task_call *c = call_new(t, x->req, 1, room + queue.n + SUBMIT_ROOM + ways_room(&x->ways), 0, submitted);
@@ -331,10 +339,11 @@ static void ask_one(struct tasking *t, const struct task_asked *x, const struct 
     if (c == NULL)
         return;
     c->wait_ms = ms_min(ms_max(wait_ms, 0), TASK_WAIT_MAX_MS); /* once it is written */
-    c->passes_on = (how & PASSES_ON) != 0;
-    c->may_leave = (how & MAY_LEAVE) != 0;
-    c->whole_only = (how & WHOLE) != 0;
-    c->until = (how & WAITS_ON) != 0 ? ev_now(t->r->ev) + wait_ms : 0;
+    c->passes_on = (how.bits & PASSES_ON) != 0;
+    c->may_leave = (how.bits & MAY_LEAVE) != 0;
+    c->whole_only = (how.bits & WHOLE) != 0;
+    c->progress = how.progress;
+    c->until = (how.bits & WAITS_ON) != 0 ? ev_now(t->r->ev) + wait_ms : 0;
     c->looks = wait_ms > 0 || (wait_ms == 0 && !c->passes_on);
     c->queue = (struct slice){ call_text(c, queue), queue.n };
     goes_by(c, w);
@@ -372,7 +381,7 @@ static void submit(struct tasking *t, const struct task_asked *x, struct task_bo
     if (why != NULL)
         router_problem(t->r, x->req, p, why);
     else
-        ask_one(t, x, w, b, bytes, room, wait_preferred(x->q, -1), 0);
+        ask_one(t, x, w, b, bytes, room, wait_preferred(x->q, -1), (struct how){ 0 });
 }
 
 /* A caller who has a name for it, or said that he asks later, comes back. */
@@ -409,7 +418,8 @@ void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
     msec_t wait_ms = wait_preferred(x->q, t->r->cfg->call_wait);
     struct body_error e;
     struct tenant_texts texts;
-    unsigned how = PASSES_ON, drops = ours ? CALLBACK_NO_AUTH : 0;
+    struct how how = { PASSES_ON, PROGRESS_NONE };
+    unsigned drops = ours ? CALLBACK_NO_AUTH : 0;
     const char *why;
 
     buf_reset(&t->form);
@@ -417,13 +427,13 @@ void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
         drops |= CALLBACK_NO_IDEM;
         if (!x->q->prefers) {
             wait_ms = (msec_t)x->tenant->wait_s * 1000;
-            how |= WAITS_ON;
+            how.bits |= WAITS_ON;
         }
     }
     if (wait_ms > 0 && !will_come_back(x->q))
-        how |= MAY_LEAVE;
+        how.bits |= MAY_LEAVE;
     if (prefers_whole(x->q))
-        how |= WHOLE;
+        how.bits |= WHOLE;
     if (x->q->idempotency_key.n > TASK_IDEM_MAX ||
         (x->q->idempotency_key.n > 0 && !task_text_ok(x->q->idempotency_key)))
         why = "Idempotency-Key must be 1 to 128 visible ASCII characters";
@@ -434,6 +444,8 @@ void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
         p = API_BAD_REQUEST;
         why = cost_of_call(x->q, &b);
     }
+    if (why == NULL)
+        why = progress_of(x->q, &how.progress);
     if (why != NULL) {
         router_problem(t->r, x->req, p, why);
         return;

@@ -10,6 +10,7 @@
 #include "router/task_requests/ask.h"
 #include "router/task_requests/notice.h"
 #include "router/task_requests/passing.h"
+#include "router/task_requests/progress.h"
 
 #define LOG_MODULE "task_link"
 #define FAREWELL_MS 1000
@@ -170,6 +171,13 @@ static struct sent *take_sent(struct task_link *l, uint64_t rid)
     return s;
 }
 
+struct ask *task_link_asked(const struct task_link *l, uint64_t rid)
+{
+    const struct sent *s = map_get_ptr(&l->sent, rid);
+
+    return s != NULL && s->n == 1 ? s->v[0] : NULL;
+}
+
 /* The first one of an answer is that to its question, and what follows is of a client. */
 static int on_piece(struct task_link *l, const struct msg *m, uint64_t rid)
 {
@@ -235,6 +243,10 @@ static int on_msg(struct node_link *n, const struct msg *m, uint64_t rid)
 
     if (m->type == MSG_TASK_NOTICE) {
         notice_heard(l->t, n->no, &m->task_notice);
+        return 0;
+    }
+    if (m->type == MSG_TASK_PLACES) {
+        progress_heard(l, &m->task_places);
         return 0;
     }
     return m->type == MSG_TASK_PIECE ? on_piece(l, m, rid) : on_answer(l, m, rid);

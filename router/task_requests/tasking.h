@@ -11,6 +11,7 @@
  *   submission.h   what a submission carries
  *   chain.h        tasks behind tasks
  *   passing.h      answers that are passed on while they come
+ *   progress.h     places that are told to callers in line
  *   task_link.h    links to task nodes: frames out and in
  *   notice.h       what nodes say by themselves: ends, next tasks of chains */
 #ifndef SEGQ_ROUTER_TASKING_H
@@ -46,7 +47,7 @@ struct tasking_counts { /* ever */
     uint64_t chained; /* next tasks of chains, handed over */
     uint64_t left; /* calls whose clients went before they were answered */
     uint64_t wholes, wholes_broken, wholes_crowded; /* answers longer than a look */
-    uint64_t passings, passings_broken, passings_left, followings, passed_bytes; /* answers passed on as they came */
+    uint64_t passings, passings_broken, passings_left, followings, progresses, passed_bytes; /* answers passed on as they came */
     uint64_t maps, frames, rows;
 };
 

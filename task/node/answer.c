@@ -172,12 +172,18 @@ uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans 
                                        : 0;
 }
 
-/* For its callers: operators are told every place. */
-static void cap_place(const struct part *p, const char *queue, struct msg_task_get_ans *m)
+/* For its callers: operators are told every place. 0: none is held back. */
+static uint64_t cap_of(const struct part *p, const char *queue)
 {
     struct trec_text name = tasktab_text(queue);
-    const struct task_rules *r = m->waiting > 0 ? engine_rules_of(&p->e, &name) : NULL;
-    uint64_t cap = r != NULL ? r->position_cap : 0;
+    const struct task_rules *r = engine_rules_of(&p->e, &name);
+
+    return r != NULL ? r->position_cap : 0;
+}
+
+static void cap_place(const struct part *p, const char *queue, struct msg_task_get_ans *m)
+{
+    uint64_t cap = m->waiting > 0 ? cap_of(p, queue) : 0;
 
     m->position_capped = cap > 0 && m->position > cap;
     m->waiting_capped = cap > 0 && m->waiting > cap;
@@ -185,6 +191,24 @@ static void cap_place(const struct part *p, const char *queue, struct msg_task_g
         m->position = cap;
     if (m->waiting_capped)
         m->waiting = cap;
+}
+
+bool tasktab_place(const struct part *p, task_no no, struct place_row *r)
+{
+    struct task_view v;
+    uint64_t cap;
+
+    if (engine_look(&p->e, no, &v) < 0)
+        return false;
+    r->state = (uint8_t)v.state;
+    if (v.state == TASK_WAITING)
+        tasktab_reckon(p, &v);
+    cap = v.state == TASK_WAITING ? cap_of(p, v.queue) : 0;
+    r->capped = cap > 0 && v.position > cap;
+    r->position = r->capped ? cap : v.position;
+    r->eta = (uint8_t)v.eta;
+    r->eta_ms = v.eta_ms;
+    return true;
 }
 
 void tasktab_answer_count(struct asker a, const struct part *p, const char *queue, struct outbox *out)

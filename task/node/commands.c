@@ -185,7 +185,7 @@ void tasktab_get(struct tasktab *t, struct asker a, const struct msg_task_get *q
     struct part *p = tasktab_owned(t, q->part, q->epoch);
     struct wait_for f = { .ms = q->wait_ms, .result = q->result, .leaves = q->leaves,
                           .window = u64_max(q->window, q->follow) >= WINDOW_BYTES ? WINDOW_BYTES : 0,
-                          .follows = q->follow >= WINDOW_BYTES };
+                          .follows = q->follow >= WINDOW_BYTES, .places = q->places };
     enum task_state s;
 
     t->n.gets++;

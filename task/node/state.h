@@ -8,6 +8,7 @@
  *   submissions.c  is there room, and does it wait for too long?
  *   passing.c    answers to calls that are told as they come
  *   following.c  the same, to those who read along
+ *   places.c     places of those who wait, told now and then
  *   calls.c      tasks that the node takes itself, since they are calls to an endpoint
  *   operate.c    what operators ask and order
  *   answer.c     what a look and a take are told
@@ -136,6 +137,11 @@ struct wait {
     bool result, leaves;
     bool follows; /* a GET: window is that of its member `follow` */
     bool comes; /* wait_for.comes */
+    struct list_node in_places; /* tasktab.places: its place is told (places.h) */
+    msec_t told_ms;             /* when it was looked at, */
+    uint32_t told_place;        /* and what was told */
+    int32_t told_eta_s;
+    uint8_t told_state;
     bool owed; /* tpeer.owed: it asks for the result of a task that is over */
 };
 
@@ -188,6 +194,7 @@ struct tasktab {
     struct list followers, behind; /* struct follower, owned; those for whom there may be more */
     struct map by_follower;        /* struct follower by its number */
     uint64_t last_follower;
+    struct list places; /* struct wait: who was looked at longest ago is in front */
     bool reads; /* somebody waits to be told an answer that may have begun */
     bool left; /* a call may be under way whose partition has left */
     struct tasktab_counts n;

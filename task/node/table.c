@@ -33,6 +33,7 @@ struct tasktab *tasktab_new(const struct tasktab_opts *o)
     list_init(&t->openings);
     list_init(&t->followers);
     list_init(&t->behind);
+    list_init(&t->places);
     map_init(&t->by_follower, 0); /* our own numbers */
     pages_init(&t->waits, sizeof(struct wait));
     pages_init(&t->links, sizeof(struct wheel_link));

@@ -77,6 +77,8 @@ static void wait_free(struct tasktab *t, struct wait *w)
 {
     uint32_t id = w->id;
 
+    if (list_linked(&w->in_places))
+        list_remove(&t->places, &w->in_places);
     if (w->owed) {
         list_remove(&w->peer->owed, &w->of_peer);
     } else {
@@ -119,6 +121,8 @@ static void owe_end(struct tasktab *t, struct wait *w)
     wheel_clear(&t->ends, w->id);
     list_remove(&s->waits, &w->of_spot);
     list_remove(&w->peer->waits, &w->of_peer);
+    if (list_linked(&w->in_places))
+        list_remove(&t->places, &w->in_places);
     owe(w, s->part->no, s->key);
 }
 
@@ -207,7 +211,7 @@ bool tasktab_wait(struct tasktab *t, struct asker a, struct part *p, const struc
     s = spot_get(p, f);
     if (s == NULL)
         return false;
-    if (!s->door)
+    if (!s->door && !f->follows)
         has_come(t, s, a.peer);
     w = wait_new(t);
     if (w == NULL) {
@@ -227,6 +231,9 @@ bool tasktab_wait(struct tasktab *t, struct asker a, struct part *p, const struc
     w->leaves = f->leaves;
     w->follows = f->follows;
     w->comes = f->comes;
+    w->told_ms = t->now.ms;
+    if (f->places)
+        list_push_back(&t->places, &w->in_places);
     list_push_back(&s->waits, &w->of_spot);
     list_push_back(&a.peer->waits, &w->of_peer);
     wheel_set(&t->ends, w->id, t->now.ms + (f->ms < WAIT_MAX_MS ? f->ms : WAIT_MAX_MS));

@@ -12,7 +12,7 @@ struct wait_for {
     uint32_t most, lease_ms; /* members of a TAKE */
     bool result;             /* members of a GET */
     uint32_t window;
-    bool leaves, follows;
+    bool leaves, follows, places;
     bool comes; /* only announced, with a window: the answer is not read past that meanwhile */
 };
 

@@ -154,6 +154,7 @@ static void on_tick(void *arg)
         keeper_promise(s->keeper, tasktab_tasks(s->tab));
     archive_tick(s->archive, ev_wall_ms(s->node.ev));
     caller_tick(&s->caller);
+    tasktab_places(s->tab, task_service_now(s), &s->node.out);
     whole_tick(s);
     node_tick(&s->node, now);
     stop_when_called(s, now);

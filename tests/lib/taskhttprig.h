@@ -82,7 +82,7 @@ static struct {
     unsigned reads, lose;       /* questions; the one that breaks the link */
     uint64_t get_rid;           /* of the newest look, */
     uint32_t window, follow;    /* and what it says of pieces */
-    bool leaves;
+    bool leaves, places;
     uint64_t told;              /* bytes that were told in pieces, */
     uint64_t more;              /* and asked for */
     unsigned flow_left;
@@ -398,6 +398,7 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
         node.get_rid = f->rid;
         node.window = m.task_get.window;
         node.follow = m.task_get.follow;
+        node.places = m.task_get.places;
         node.waits_ms = m.task_get.wait_ms;
         node.leaves = m.task_get.leaves;
         out.type = MSG_TASK_GET_ANS;

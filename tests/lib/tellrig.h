@@ -20,7 +20,7 @@ static const struct msg_task_piece *const piece = &rtr.last[MSG_TASK_PIECE].task
 
 static bool by_curl; /* the target is its own proxy: our client goes by none */
 
-static void open_calls_for(const char *answer, uint32_t deadline_ms)
+static inline void open_calls_for(const char *answer, uint32_t deadline_ms)
 {
     const char *allow[] = { "127.0.0.0/8" };
     char url[128], proxy[128];
@@ -43,7 +43,7 @@ static void open_calls_for(const char *answer, uint32_t deadline_ms)
     WAIT(mng.seen[MSG_ENDPOINT_STATUS] > 0 && mng.last[MSG_ENDPOINT_STATUS].endpoint_status.n > 0);
 }
 
-static void open_calls(const char *answer)
+static inline void open_calls(const char *answer)
 {
     open_calls_for(answer, 20000);
 }
@@ -52,7 +52,7 @@ static void open_calls(const char *answer)
 
 static bool reader_follows; /* as the next submission says */
 
-static task_no put_call(void)
+static inline task_no put_call(void)
 {
     const struct msg *a;
     struct task_put one = put_of("");
@@ -69,7 +69,7 @@ static task_no put_call(void)
 }
 
 /* What the target says next, to its newest caller. */
-static void target_says(const char *text)
+static inline void target_says(const char *text)
 {
     for (unsigned i = 0; i < TARGET_CONNS; i++)
         if (target.conn[i].io != NULL)

@@ -111,7 +111,7 @@ static void turns(unsigned n)
     }
 }
 
-#define UNTIL(cond) for (unsigned turn_ = 0; !(cond); turn_++) { cr_assert_lt(turn_, 20000, #cond); turns(1); }
+#define UNTIL(cond) for (unsigned turn_ = 0; !(cond); turn_++) { cr_assert_lt(turn_, 20000, "%s", #cond); turns(1); }
 
 static void hang_up(void)
 {

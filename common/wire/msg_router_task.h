@@ -83,7 +83,7 @@ struct msg_task_get {
                        * place of TASK_GET_ANS: so many bytes before TASK_FLOW asks for more */
     bool leaves;      /* the call is given up when the asker has left */
     uint32_t follow;  /* 0, or like window, for one who reads along: it holds nothing up, nor ends it */
-    bool places;      /* its place is told while it waits: TASK_PLACES */
+    bool places;      /* places are told while it waits: TASK_PLACES */
 };
 
 enum piece_step {
@@ -116,13 +116,13 @@ struct msg_task_piece {
 struct place_row {
     uint64_t rid;  /* request id of the TASK_GET that waits */
     uint8_t state; /* enum task_state */
-    uint8_t capped; /* 1: there are more than that before it */
+    uint8_t capped; /* 1: more than that are before it */
     uint8_t eta;   /* enum task_eta; position, eta: of one that waits */
     uint64_t position;
     int64_t eta_ms; /* -1: not known */
 };
 
-struct msg_task_places { /* what has changed of those who wait for an end and said that they want to know */
+struct msg_task_places { /* news of those who wait for an end and said so */
     uint32_t n;
     struct place_row *v;
 };

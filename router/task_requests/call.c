@@ -8,7 +8,6 @@
 #include "router/state/router.h"
 #include "router/task_api/callback.h"
 #include "router/task_api/tenant.h"
-#include "router/task_requests/progress.h"
 
 struct task_call *call_new(struct tasking *t, struct httpd_req *req, uint32_t n, size_t bytes,
                            msec_t wait_ms, call_done done)
@@ -50,7 +49,7 @@ void call_hand_over(struct task_call *c, struct task_call *next)
     next->req = c->req;
     next->silent = false;
     next->progress = c->progress;
-    next->opened = c->opened;
+    next->ends = c->ends;
     next->untaken = c->untaken;
     next->said_ms = c->said_ms;
     httpd_set_user(next->req, next);
@@ -162,8 +161,8 @@ static void finish(struct task_call *c, const struct msg *m)
 
     assert(c->open == 0);
     c->done(c, m);
-    if (c->req != NULL && c->opened)
-        progress_ends(c);
+    if (c->req != NULL && c->ends != NULL)
+        c->ends(c);
     else if (c->req != NULL)
         router_answer(r, c->req);
     else if (!c->silent)

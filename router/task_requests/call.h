@@ -111,7 +111,7 @@ struct task_call {
     bool passes_on;         /* answered as the target answers */
     bool whole_only;        /* and not while that comes */
     uint8_t progress;       /* enum progress: its place is told (progress.h); */
-    bool opened;            /* and the head has left; */
+    void (*ends)(struct task_call *c); /* and the head has left: gives what is composed; NULL: not yet */
     bool untaken;           /* and the client has not taken what was said last; */
     msec_t said_ms;         /* when that was */
     bool looks;             /* looked at once it is written */

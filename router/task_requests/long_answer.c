@@ -66,7 +66,7 @@ struct whole *whole_new(struct task_call *c, part_no part, const struct msg_task
     struct tasking *t = c->t;
     struct whole *w;
 
-    if (!is_longer(m) || c->req == NULL || c->opened ||
+    if (!is_longer(m) || c->req == NULL || c->ends != NULL ||
         httpd_is_marked(c->req) || !httpd_may_open_sized(c->req) ||
         (w = calloc(1, sizeof(*w))) == NULL)
         return NULL;

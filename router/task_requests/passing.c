@@ -175,7 +175,7 @@ static void start(struct task_call *c, struct passing *p, const struct msg_task_
     c->req = NULL;
     c->silent = true;
     httpd_set_user(p->req, p);
-    if (c->opened) {
+    if (c->ends != NULL) {
         api_ans_reset(&r->ans);
     } else if (!router_answer_passing(r, p->req, m->sized ? m->length : HTTPD_UNSIZED)) {
         passing_refuse(p->link, p->rid, m);
@@ -192,7 +192,7 @@ void passing_begin(struct task_call *c, const struct task_name *name, const stru
     struct passed_from from = ask_from(&c->v[0]);
     struct passing *p = has_gone(c) ? NULL : passing_new(c, m);
 
-    if (p != NULL && c->opened && !progress_fits(m->status, m->content_type) &&
+    if (p != NULL && c->ends != NULL && !progress_fits(m->status, m->content_type) &&
         (p->collects = collected_new(m->status, m->content_type)) == NULL) {
         forget(p);
         p = NULL;

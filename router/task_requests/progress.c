@@ -10,7 +10,6 @@
 #include "common/json/json_point.h"
 #include "router/api/json_out.h"
 #include "router/state/router.h"
-#include "router/task_requests/task_link.h"
 
 #define SLICE_MAX 32768u
 
@@ -64,6 +63,8 @@ const char *progress_of(const struct http_req *q, uint8_t *how)
     return NULL;
 }
 
+static void give(struct task_call *c);
+
 /* ---- while it waits ------------------------------------------------------------------------ */
 
 /* False: it cannot be begun: the client has gone, or there is no memory. */
@@ -74,12 +75,14 @@ static bool begin(struct task_call *c)
 
     task_token_write(c->v[0].part, c->v[0].no, &r->keys.token, name.text);
     task_answer_progress(&r->ans, &name, c->v[0].part, c->v[0].no);
-    c->opened = router_answer_passing(r, c->req, HTTPD_UNSIZED);
-    if (!c->opened)
+    if (!router_answer_passing(r, c->req, HTTPD_UNSIZED)) {
         c->req = NULL; /* answered already */
-    c->silent |= c->req == NULL;
-    c->t->counts.progresses += c->opened;
-    return c->opened;
+        c->silent = true;
+        return false;
+    }
+    c->ends = give;
+    c->t->counts.progresses++;
+    return true;
 }
 
 static void send_to(struct task_call *c, const struct buf *b)
@@ -119,13 +122,13 @@ static void put_event(struct buf *b, const struct place_row *r)
     ADD(b, "}\n\n");
 }
 
-static void hear(struct task_call *c, const struct place_row *r)
+void progress_hear(struct task_call *c, const struct place_row *r)
 {
     struct buf b;
 
-    if (c->progress == PROGRESS_NONE || c->req == NULL || httpd_is_closing(c->req) || c->untaken)
+    if (r->state == TASK_FREE || r->state >= TASK_NSTATES || c->progress == PROGRESS_NONE || c->req == NULL || httpd_is_closing(c->req) || c->untaken)
         return;
-    if (!c->opened && !begin(c))
+    if (c->ends == NULL && !begin(c))
         return;
     buf_init(&b);
     (c->progress == PROGRESS_EVENTS ? put_event : put_comment)(&b, r);
@@ -133,21 +136,11 @@ static void hear(struct task_call *c, const struct place_row *r)
     buf_fini(&b);
 }
 
-void progress_heard(struct task_link *l, const struct msg_task_places *m)
-{
-    for (uint32_t i = 0; i < m->n; i++) {
-        struct ask *a = task_link_asked(l, m->v[i].rid);
-
-        if (a != NULL && m->v[i].state > TASK_FREE && m->v[i].state < TASK_NSTATES)
-            hear(a->call, &m->v[i]);
-    }
-}
-
 void progress_tick(struct task_call *c, msec_t now)
 {
     struct buf b;
 
-    if (!c->opened || c->untaken || c->req == NULL || now - c->said_ms < PROGRESS_QUIET_MS)
+    if (c->ends == NULL || c->untaken || c->req == NULL || now - c->said_ms < PROGRESS_QUIET_MS)
         return;
     buf_init(&b);
     ADD(&b, ": segq\n\n");
@@ -233,7 +226,7 @@ static void say_answer(struct httpd_req *req, uint32_t status, const char *type,
     buf_fini(&b);
 }
 
-void progress_ends(struct task_call *c)
+static void give(struct task_call *c)
 {
     struct api_ans *a = &c->t->r->ans;
     const char *headers = api_headers(a);

@@ -24,9 +24,8 @@ struct collected;
 /* How the request wants to be told (enum progress). NULL, or what is wrong with it. */
 const char *progress_of(const struct http_req *q, uint8_t *how);
 
-void progress_heard(struct task_link *l, const struct msg_task_places *m);
-/* The answer is r->ans: its events, or an event that says it; and the end. */
-void progress_ends(struct task_call *c);
+/* News of a call that waits. Its answer then goes the same way: task_call.ends. */
+void progress_hear(struct task_call *c, const struct place_row *r);
 /* Once in a while: says something to those who have heard nothing for long. */
 void progress_tick(struct task_call *c, msec_t now);
 /* From httpd. */
@@ -34,10 +33,10 @@ void progress_taken(struct task_call *c);
 
 /* An answer that begins so goes on in the stream as it is. */
 bool progress_fits(uint32_t status, const char *type);
-/* One that does not is kept to be said. NULL: no memory. */
+/* Keeps one that does not, to say it later. NULL: no memory. */
 struct collected *collected_new(uint32_t status, const char *type);
 void collected_add(struct collected *c, const void *p, size_t n);
-/* It is all there. */
+/* Says it, once all of it is there. */
 void collected_say(struct collected *c, struct httpd_req *req);
 void collected_free(struct collected *c); /* NULL is fine */
 

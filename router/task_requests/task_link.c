@@ -171,11 +171,15 @@ static struct sent *take_sent(struct task_link *l, uint64_t rid)
     return s;
 }
 
-struct ask *task_link_asked(const struct task_link *l, uint64_t rid)
+/* Some may have ended meanwhile. */
+static void on_places(const struct task_link *l, const struct msg_task_places *m)
 {
-    const struct sent *s = map_get_ptr(&l->sent, rid);
+    for (uint32_t i = 0; i < m->n; i++) {
+        const struct sent *s = map_get_ptr(&l->sent, m->v[i].rid);
 
-    return s != NULL && s->n == 1 ? s->v[0] : NULL;
+        if (s != NULL && s->kind == ASK_GET && s->v[0] != NULL)
+            progress_hear(s->v[0]->call, &m->v[i]);
+    }
 }
 
 /* The first one of an answer is that to its question, and what follows is of a client. */
@@ -246,7 +250,7 @@ static int on_msg(struct node_link *n, const struct msg *m, uint64_t rid)
         return 0;
     }
     if (m->type == MSG_TASK_PLACES) {
-        progress_heard(l, &m->task_places);
+        on_places(l, &m->task_places);
         return 0;
     }
     return m->type == MSG_TASK_PIECE ? on_piece(l, m, rid) : on_answer(l, m, rid);

@@ -8,11 +8,6 @@
 
 #include "router/task_requests/tasking.h"
 
-struct ask;
-
-/* The question that was sent so; NULL: it has ended, or is one of many. */
-struct ask *task_link_asked(const struct task_link *l, uint64_t rid);
-
 void tasking_links_init(struct tasking *t);
 /* Dials and drops as the map says. */
 void tasking_links_sync(struct tasking *t);

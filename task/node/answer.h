@@ -22,7 +22,7 @@ void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p,
                         bool result, struct outbox *out);
 /* Adds to the engine's view of a task in line what it does not know: a pause of the pool, the endpoint. */
 void tasktab_reckon(const struct part *p, struct task_view *v);
-/* Its place, for its callers, into *r; false: there is no such task. */
+/* Writes the place that its caller is told into *r; false: there is no such task. */
 SQ_CHECK bool tasktab_place(const struct part *p, task_no no, struct place_row *r);
 /* How many wait in the queue, and how long one that is submitted now would. */
 void tasktab_answer_count(struct asker a, const struct part *p, const char *queue, struct outbox *out);

@@ -48,12 +48,50 @@ async function cancelled() {
   claim(await until(() => logged('/v1/chat/completions closed')), '  the provider sees it', 'in vain');
 }
 
+// The only slot is taken for as long as `during` takes; what it begins waits in line.
+async function inLine(during) {
+  const holder = await ask(client(E.KEY, 'narrow'), 'endless', { stream: true });
+  const pieces = holder[Symbol.asyncIterator]();
+  await pieces.next();
+  const begun = during();
+  const head = await begun.head; // with the first comment, a second later
+  holder.controller.abort();
+  return begun.end(head);
+}
+
+// defaultHeaders is all that is changed; `Accept` is the client's own
+async function placesTold() {
+  const told = new OpenAI({ apiKey: E.KEY, baseURL: `${E.ROUTER}/v1/call/narrow/v1`, maxRetries: 0,
+    defaultHeaders: { 'segq-progress': '1' } });
+  const whole = 'piece 0;piece 1;piece 2;';
+  const read = async stream => {
+    let text = '';
+    for await (const part of stream) text += part.choices[0].delta.content;
+    return text;
+  };
+  claim(await read(await ask(told, 'gpt-9', { stream: true })) === whole, 'segq-progress: streamed without a line', 'other pieces');
+  const got = await inLine(() => ({ head: ask(told, 'gpt-9', { stream: true }), end: read }));
+  claim(got === whole, '  streamed behind a line, whose comments the client leaves out', got);
+  const raw = await inLine(() => ({
+    head: fetch(`${E.ROUTER}/v1/call/narrow/v1/chat/completions`, { method: 'POST',
+      headers: { authorization: `Bearer ${E.KEY}`, 'content-type': 'application/json', 'segq-progress': '1' },
+      body: JSON.stringify({ model: 'gpt-9', messages, stream: true }) }),
+    end: r => r.text() }));
+  claim(/^: segq place=1( eta_s=\d+)?\n\n/.test(raw) && raw.endsWith('data: [DONE]\n\n'), '  which are there', raw.slice(0, 200));
+  const why = await inLine(() => ({ head: ask(told, 'odd', { stream: true }), end: s => read(s).then(t => t, e => e) }));
+  claim(why instanceof OpenAI.APIError && why.code === 'model_not_found' && why.type === 'invalid_request_error',
+    "  the provider's refusal behind a line is an error of that client", `${why} ${why.code}`);
+  const plain = await ask(told, 'gpt-9');
+  claim(plain.choices[0].message.content === 'said gpt-9', '  and what is no stream is as ever', JSON.stringify(plain));
+}
+
 (async () => {
   const plain = await ask(mine, 'gpt-9');
   claim(plain.choices[0].message.content === 'said gpt-9', 'plain', JSON.stringify(plain));
   claim((await mine.models.list()).data[0].id === 'm1', 'a list', 'another one');
   await streamed();
   await cancelled();
+  await placesTold();
   await refused('wrong key', 'AuthenticationError', 'authentication_error', ask(client('sk-this-is-nobody-s-key'), 'm'), 401, 'unauthorized');
   await refused('a path of others', 'PermissionDeniedError', 'permission_error', client(E.KEY_OF_CHAT).models.list(), 403, 'not_eligible');
   claim((await ask(client(E.KEY_OF_CHAT), 'm')).model === 'm', '  its own', 'another one');

@@ -18,6 +18,7 @@ wait_for 10 "the target listens" listens
 endpoint() { admin PUT "/v1/admin/endpoints/$1" "{\"url\":\"http://127.0.0.1:$T/\",\"allow\":[\"127.0.0.0/8\"],\"deadline\":\"60s\"${2:-}}" >/dev/null; }
 endpoint gen
 endpoint narrow ',"max_concurrent":1'
+admin PATCH /v1/admin/pools/gen '{"retry":{"min":"1s","jitter":0}}' >/dev/null
 ready() { [ "$(status_of -H "segq-token: $token" "$R/v1/call/$1/sized/3")" = 200 ]; }
 wait_for 15 "its queue takes calls" ready gen
 wait_for 15 "  and that of another endpoint" ready narrow

@@ -142,7 +142,7 @@ enum msg_ways {
     X(TASK_READ_ANS, 133, task_read_ans, T2R)                                            \
     X(TASK_PIECE, 135, task_piece, T2R)  /* part of an answer, as it comes */            \
     X(TASK_FLOW, 136, task_flow, R2T)    /* more of it may come; or nobody reads it */    \
-    X(TASK_PLACES, 140, task_places, T2R) /* of those who wait for an end */               \
+    X(TASK_PLACES, 140, task_places, T2R) /* news of who waits for an end */                \
     X(TASK_NOTICE, 124, task_notice, T2R) /* a task's end, to be told in another queue */ \
     X(TASK_NOTICE_ANS, 125, task_notice_ans, R2T)                                        \
     X(TASK_MAP, 110, task_map, M2R)      /* pools, their partitions, who has them */

@@ -157,7 +157,7 @@ struct msg_task_get_ans {
     uint64_t position;     /* among all who wait in its queue; 0: it does not wait */
     bool position_capped;  /* further back: callers are told no more */
     uint64_t waiting;      /* WAITING, or asked without number and name: all of its queue */
-    bool waiting_capped;   /* there are more */
+    bool waiting_capped;   /* more than that wait */
     uint32_t ahead_of_key; /* before it in its key; 100: or more */
     uint8_t limited;       /* bits: enum closed (common/task/state.h); 0: nothing stops it */
     const char *limited_by; /* the name of the queue or key whose limit it is */

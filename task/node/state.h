@@ -8,7 +8,6 @@
  *   submissions.c  is there room, and does it wait for too long?
  *   passing.c    answers to calls that are told as they come
  *   following.c  the same, to those who read along
- *   places.c     places of those who wait, told now and then
  *   calls.c      tasks that the node takes itself, since they are calls to an endpoint
  *   operate.c    what operators ask and order
  *   answer.c     what a look and a take are told
@@ -137,7 +136,7 @@ struct wait {
     bool result, leaves;
     bool follows; /* a GET: window is that of its member `follow` */
     bool comes; /* wait_for.comes */
-    struct list_node in_places; /* tasktab.places: its place is told (places.h) */
+    struct list_node in_places; /* tasktab.places: its place is told */
     msec_t told_ms;             /* when it was looked at, */
     uint32_t told_place;        /* and what was told */
     int32_t told_eta_s;

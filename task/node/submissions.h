@@ -8,7 +8,7 @@
 /* Delays run from the end of the millisecond in which they came: a partition's clock shows the
  * begin of its turn. 0: none. */
 msec_t tasktab_delay(const struct tasktab *t, const struct part *p, msec_t ms);
-/* As engine_submit(). tasks: those of the node, before and after. *too_long: time by which its wait would
+/* Submits like engine_submit(). tasks: those of the node, before and after. *too_long: time by which its wait would
  * be longer than max_wait; 0: it is not, or not known. */
 SQ_CHECK int tasktab_put_one(struct part *p, const struct task_put *r, uint64_t *tasks, task_no *no,
                              msec_t *too_long);

@@ -182,7 +182,7 @@ void tasktab_follow_head(struct tasktab *t, struct task_now now, struct going_ca
                          const struct call_answer *a, struct outbox *out);
 /* Once a turn: what is kept goes to those who are behind, as far as they, and their links, have room. */
 void tasktab_follow_on(struct tasktab *t, struct outbox *out);
-/* Ten times a second: places of those who wait are told (task/node/places.h). */
+/* Ten times a second: places of those who wait are told (task/node/wait.h). */
 void tasktab_places(struct tasktab *t, struct task_now now, struct outbox *out);
 /* The turn was not written, so links are closed: nobody hears them any more. */
 void tasktab_readers_forget(struct calls *c);

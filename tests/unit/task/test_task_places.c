@@ -1,7 +1,7 @@
 /* test_task_places.c: a whole task node: who waits for the end of a call is told its place, when that changes
  * (tellrig.h). */
 #define _GNU_SOURCE 1 /* memmem */
-#include "task/node/places.h"
+#include "task/node/wait.h"
 
 #include "tests/lib/tellrig.h"
 

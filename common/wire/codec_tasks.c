@@ -171,7 +171,8 @@ MESSAGE(endpoint, Endpoint, NULL, NUM(epoch), NAME(name), NUM(serial), NUM(versi
         COL(readings, close_above, reading_close), COL(readings, open_below, reading_open),
         COL(readings, narrow_from, reading_narrow), COL(readings, narrow_to, reading_least),
         COL(readings, max, reading_max), COL_TEXT(readings, metric, reading_metric, READING_METRIC_MAX),
-        COL_TEXT(readings, labels, reading_labels, READING_LABELS_MAX))
+        COL_TEXT(readings, labels, reading_labels, READING_LABELS_MAX),
+        NUMS(unit_rates, n_unit_rates, unit_rates, 3 * UNIT_RATES_MAX), NUM(unit_part))
 
 MESSAGE(endpoint_drop, EndpointDrop, NULL, NUM(epoch), NAME(name))
 
@@ -184,7 +185,8 @@ MESSAGE(endpoint_status, EndpointStatus, NULL, NUM(epoch), ROWS(v, n, n_name, 0,
         COL(v, probe_ms, probe_ms), COL_TEXT(v, probe_said, probe_said, PROBE_SAID_MAX),
         COL(v, held, held), COL(v, affine, affine), COL(v, astray, astray),
         COL_BYTE(v, reading, reading, 0, READING_NSTATES - 1),
-        COL_TEXT(v, reading_said, reading_said, READING_SAID_MAX))
+        COL_TEXT(v, reading_said, reading_said, READING_SAID_MAX),
+        COL(v, units, units), COL(v, used[0], used_1), COL(v, used[1], used_2), COL(v, used[2], used_3))
 
 MESSAGE(part_rate, PartRate, NULL, NUM(epoch), NUM(part), NUM(part_epoch),
         IN(rate, 0, RATE_PER_1000_S))

@@ -26,6 +26,7 @@
 #define ENDPOINT_WHY_MAX   399
 #define ENDPOINT_ALLOW_MAX 32 /* networks */
 #define ENDPOINT_NET_MAX   49 /* bytes of a network as text */
+#define UNIT_PARTS         65536 /* parts of an endpoint's rates in units */
 #define TARGETS_MAX        32 /* targets of an endpoint */
 #define TARGET_SIGN        '#' /* the name of a target: "gen#3"; no endpoint's name has it */
 
@@ -173,6 +174,9 @@ struct msg_endpoint {
     const char *reading_path;          /* path of the page at its host */
     uint32_t reading_ms;               /* interval; */
     uint32_t reading_stale_ms;         /* a value counts for so long */
+    uint32_t n_unit_rates; /* numbers: units, per (enum rate_per), units at once of each rate in units, of */
+    uint64_t *unit_rates;  /* all nodes together. None: any units may begin */
+    uint64_t unit_part;    /* share of these rates, of UNIT_PARTS; 0: none */
 };
 
 struct msg_endpoint_drop { /* no pool of this node has it any more: no call begins */
@@ -221,6 +225,8 @@ struct endpoint_row {
     uint64_t affine, astray; /* a target: calls, ever, that were to go to it by affinity, and did; did not */
     uint8_t reading;         /* enum reading_state */
     const char *reading_said; /* the value that counts, or why there is none; "" */
+    uint64_t units; /* cost of calls that began, ever, since the node began */
+    uint64_t used[UNIT_RATES_MAX]; /* units of the room of each of its rates that are gone */
 };
 
 struct msg_endpoint_status { /* once a second, and at once behind ENDPOINT */

@@ -25,6 +25,19 @@ static void pause(struct admin_call *c, const struct endpoint_def *old, bool on)
 
 /* ---- targets --------------------------------------------------------------------- */
 
+json_t *admin_unit_rates(const struct cfg_list *rates, const struct endpoint_row *sum)
+{
+    const struct unit_rate_def *r = rates->v;
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < rates->n && i < UNIT_RATES_MAX; i++)
+        (void)json_array_append_new(
+            list, json_pack("{s:I,s:s,s:I,s:I}", "units", (json_int_t)r[i].units, "per", unit_rate_per(&r[i]), "burst",
+                            (json_int_t)(r[i].burst != 0 ? r[i].burst : r[i].units), "used",
+                            (json_int_t)sum->used[i]));
+    return list;
+}
+
 static void add_target(void *list, const void *view)
 {
     const struct mng_target_view *v = view;
@@ -36,7 +49,8 @@ static void add_target(void *list, const void *view)
 
 #define N(n) (json_int_t)(n)
     (void)json_array_append_new(
-        list, json_pack("{s:s,s:s,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s}", "url", v->url,
+        list, json_pack("{s:s,s:s,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:o}",
+                        "url", v->url,
                         "state", state, "gone", v->gone, "weight", N(v->weight), "max_concurrent",
                         N(v->max_concurrent), "slots", N(v->slots == ENDPOINT_ANY ? 0 : v->slots), "nodes",
                         N(v->nodes), "open", N(v->open), "half_open", N(v->half_open), "unusable", v->unusable,
@@ -44,7 +58,8 @@ static void add_target(void *list, const void *view)
                         "succeeded", N(v->sum.succeeded), "failed", N(v->sum.failed), "ms", N(v->sum.ms),
                         "adaptive", N(v->sum.adaptive), "affine", N(v->sum.affine), "astray",
                         N(v->sum.astray), "closed", N(v->readings.closed), "narrowed", N(v->readings.narrowed),
-                        "blind", N(v->readings.blind), "reading", v->readings.said));
+                        "blind", N(v->readings.blind), "reading", v->readings.said, "units", N(v->sum.units),
+                        "rates", admin_unit_rates(v->rates, &v->sum)));
 #undef N
 }
 

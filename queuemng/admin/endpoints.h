@@ -10,6 +10,8 @@ struct key_path;
 void admin_endpoint(struct admin_call *c);
 
 /* The targets of an endpoint that has several, for answers; new reference. */
+/* Rates in units, each with what of it is used. */
+json_t *admin_unit_rates(const struct cfg_list *rates, const struct endpoint_row *sum);
 json_t *admin_endpoint_targets(const struct mng *m, const char *endpoint);
 
 /* /v1/admin/task-queues/QUEUE/tasks/keys/KEY[/ORDER] */

@@ -126,7 +126,7 @@ static void add_endpoint(void *ctx, const void *view)
     if (!bearer_has_pool(x->who, v->def->name))
         return;
     (void)json_array_append_new(
-        x->list, json_pack("{s:s,s:s,s:o,s:b,s:b,s:I,s:f,s:I,s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s}",
+        x->list, json_pack("{s:s,s:s,s:o,s:b,s:b,s:I,s:f,s:I,s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:o}",
                         "name", v->def->name, "url", v->def->url,
                         "targets", admin_endpoint_targets(x->s->mng, v->def->name),
                         "paused", v->def->paused, "tripped", v->tripped, "version", INT(v->version),
@@ -136,7 +136,8 @@ static void add_endpoint(void *ctx, const void *view)
                         "sent", INT(v->sum.sent), "succeeded",
                         INT(v->sum.succeeded), "failed", INT(v->sum.failed), "ms", INT(v->sum.ms), "adaptive",
                         INT(v->sum.adaptive), "closed", INT(v->readings.closed), "narrowed",
-                        INT(v->readings.narrowed), "blind", INT(v->readings.blind), "reading", v->readings.said));
+                        INT(v->readings.narrowed), "blind", INT(v->readings.blind), "reading", v->readings.said,
+                        "units", INT(v->sum.units), "rates", admin_unit_rates(&v->def->rates, &v->sum)));
 }
 
 struct nodes {

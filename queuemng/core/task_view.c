@@ -55,6 +55,9 @@ static void add_row(struct endpoint_row *sum, const struct endpoint_row *r)
     sum->adaptive += r->adaptive;
     sum->affine += r->affine;
     sum->astray += r->astray;
+    sum->units += r->units;
+    for (size_t i = 0; i < UNIT_RATES_MAX; i++)
+        sum->used[i] += r->used[i];
 }
 
 static void add_reading(struct mng_readings *r, const struct mshare *s)
@@ -97,8 +100,8 @@ void mng_each_target(const struct mng *m, const char *name, mng_each_fn fn, void
     each_target(x, t) {
         struct mng_target_view v = { .url = t->def.url, .weight = t->weight,
                                      .max_concurrent = (uint64_t)t->def.max_concurrent,
-                                     .draining = t->def.paused, .gone = t->gone, .unusable = "",
-                                     .readings.said = "" };
+                                     .rates = &t->def.rates, .draining = t->def.paused, .gone = t->gone,
+                                     .unusable = "", .readings.said = "" };
 
         each_share(t, s) {
             v.nodes += s->owner;
@@ -242,7 +245,7 @@ uint64_t mng_lacks_workers(const struct mng_pool_view *v)
 
 static struct bears both(struct bears a, struct bears b)
 {
-    return (struct bears){ u64_min(a.rate + b.rate, ENDPOINT_ANY), u64_min(a.slots + b.slots, ENDPOINT_ANY) };
+    return (struct bears){ u64_min(a.rate + b.rate, ENDPOINT_ANY), u64_min(a.slots + b.slots, ENDPOINT_ANY), 0 };
 }
 
 static struct mng_member_view endpoint_view(struct mendpoint *x)
@@ -251,7 +254,7 @@ static struct mng_member_view endpoint_view(struct mendpoint *x)
                                  .weight = x->def.budget.weight, .part = x->claim.aim };
 
     each_share(x, s) {
-        v.used = both(v.used, (struct bears){ s->held.rate, s->st.in_flight });
+        v.used = both(v.used, (struct bears){ s->held.rate, s->st.in_flight, 0 });
         v.held = both(v.held, s->held);
     }
     return v;
@@ -262,7 +265,7 @@ void mng_each_member(const struct mng *m, const char *budget, mng_each_fn fn, vo
     each_queue(m, q)
         if (strcmp(q->def.budget.name, budget) == 0) {
             struct mng_member_view v = { "queue", q->def.name, q->def.budget.weight, q->claim.aim,
-                                         { q->budget_rate, slots_inside(m, q) },
+                                         { q->budget_rate, slots_inside(m, q), 0 },
                                          budget_queue_holds(m, q) };
 
             fn(ctx, &v);

@@ -39,6 +39,7 @@ struct mng_endpoint_view {
 struct mng_target_view {
     const char *url;
     uint64_t max_concurrent, weight, slots; /* max_concurrent 0: any; slots: that nodes may use now */
+    const struct cfg_list *rates; /* struct unit_rate_def */
     bool draining, gone;     /* gone: not in the definition any more, and not yet empty */
     uint32_t nodes, open, half_open;
     const char *unusable;    /* see mng_endpoint_view */

@@ -13,7 +13,7 @@
 
 #include "queuemng/ctl_view/text.h"
 
-#define TABLE_COLS 14
+#define TABLE_COLS 16
 
 typedef void (*put_fn)(struct buf *b, const json_t *row, const char *path);
 

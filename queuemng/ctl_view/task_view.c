@@ -165,6 +165,20 @@ static void put_mean(struct buf *b, const json_t *x, const char *path)
     ctl_count(b, ended > 0 ? ctl_u64(x, path) / ended : 0);
 }
 
+/* "4812 of 200000 (100000/minute), ..."; "-" */
+static void put_units_used(struct buf *b, const json_t *x, const char *path)
+{
+    const json_t *list = ctl_member(x, path), *r;
+    size_t i;
+
+    if (json_array_size(list) == 0)
+        buf_str(b, "-");
+    json_array_foreach(list, i, r) {
+        buf_str(b, i > 0 ? ", " : "");
+        ctl_say(b, r, "{used=} of {burst=} ({units=}/{per})");
+    }
+}
+
 static LIST_VIEW(endpoints, "endpoints", "no endpoints\n", COL("ENDPOINT", "{name}"),
                  COL("STATE", "{?paused:paused|{?tripped:tripped|{?unusable:unusable|"
                               "{?open:down|{?half_open:half-open|{?closed:closed: {reading}|up}}}}}}"),
@@ -173,7 +187,7 @@ static LIST_VIEW(endpoints, "endpoints", "no endpoints\n", COL("ENDPOINT", "{nam
                  COL(">LIMIT_NOW", "{?adaptive:{adaptive%}|-}"), COL(">NODES", "{nodes#}"),
                  COL(">IN_FLIGHT", "{in_flight#}"), COL(">HELD", "{held#}"),
                  COL(">SENT", "{sent#}"), COL(">SUCCEEDED", "{succeeded#}"),
-                 COL(">FAILED", "{failed#}"), COL(">MS", "ms", put_mean),
+                 COL(">FAILED", "{failed#}"), COL(">MS", "ms", put_mean), COL("UNITS_USED", "rates", put_units_used),
                  COL("URL", "{?url:{url}|(endpoint targets {name})}"))
 
 LIST_VIEW(view_targets_of, "targets", "no targets: it has a url of its own\n", COL("TARGET", "{url}"),
@@ -183,7 +197,8 @@ LIST_VIEW(view_targets_of, "targets", "no targets: it has a url of its own\n", C
           COL(">HELD", "{held#}"), COL(">SENT", "{sent#}"), COL(">SUCCEEDED", "{succeeded#}"),
           COL(">FAILED", "{failed#}"), COL(">AFFINE", "{?affine:{affine#}|-}"),
           COL(">ASTRAY", "{?astray:{astray#}|-}"), COL(">MS", "ms", put_mean),
-          COL("READING", "{?blind:not read: }{?narrowed:narrowed: }{reading}"))
+          COL("READING", "{?blind:not read: }{?narrowed:narrowed: }{reading}"),
+          COL("UNITS_USED", "rates", put_units_used))
 
 void view_endpoints(struct buf *b, const json_t *doc)
 {

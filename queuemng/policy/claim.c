@@ -1,5 +1,5 @@
 /* claim.c: fair parts: least parts first; then water is poured into vessels as wide as their weights.
- * Claims: slots first; then the rate, among those with slots. */
+ * Claims: slots first; then the rate, and units, among those with slots. */
 #include "queuemng/policy/claim.h"
 
 #include <assert.h>
@@ -90,7 +90,8 @@ void claim_says(struct claim *c, struct bears wants)
 static struct bears wants(const struct claim *c)
 {
     return (struct bears){ u64_max(c->wants.rate, c->wanted.rate),
-                           u64_max(c->wants.slots, c->wanted.slots) };
+                           u64_max(c->wants.slots, c->wanted.slots),
+                           u64_max(c->wants.units, c->wanted.units) };
 }
 
 /* ---- whose turn it is ------------------------------------------------------------ */
@@ -142,26 +143,36 @@ static void slots_aims(struct claim **v, size_t n, uint64_t whole, msec_t now, s
     }
 }
 
-static void rate_aims(struct claim **v, size_t n, uint64_t whole, struct fair *f)
+/* at: the member of struct bears. */
+static uint64_t *of(struct bears *b, size_t at)
+{
+    return (uint64_t *)(void *)((char *)b + at);
+}
+
+/* Divides the rate, or units. */
+static void rate_aims(struct claim **v, size_t n, uint64_t whole, size_t at, struct fair *f)
 {
     size_t can = 0;
 
     for (size_t i = 0; i < n; i++) { /* members with a slot stand first */
-        f[i] = (struct fair){ .wants = u64_min(wants(v[i]).rate, whole),
+        struct bears w = wants(v[i]);
+
+        f[i] = (struct fair){ .wants = u64_min(*of(&w, at), whole),
                               .least = u64_max(whole / (LEAST_PART * n), 1),
-                              .weight = v[i]->weight, .has = v[i]->aim.rate, .part = whole };
-        v[i]->aim.rate = 0;
+                              .weight = v[i]->weight, .has = *of(&v[i]->aim, at), .part = whole };
+        *of(&v[i]->aim, at) = 0;
         can += v[i]->aim.slots != 0;
     }
     if (whole != ENDPOINT_ANY)
         fair_divide(f, can, whole);
     for (size_t i = 0; i < can; i++)
-        v[i]->aim.rate = f[i].part;
+        *of(&v[i]->aim, at) = f[i].part;
 }
 
 void claims_divide(struct claim **v, size_t n, struct bears whole, msec_t now, struct fair *f)
 {
     in_turn(v, n, whole.slots, now);
     slots_aims(v, n, whole.slots, now, f);
-    rate_aims(v, n, whole.rate, f);
+    rate_aims(v, n, whole.rate, offsetof(struct bears, rate), f);
+    rate_aims(v, n, whole.units, offsetof(struct bears, units), f);
 }

@@ -27,6 +27,7 @@ void fair_divide(struct fair *v, size_t n, uint64_t whole);
 struct bears { /* ENDPOINT_ANY: any */
     uint64_t rate; /* per 1000 s */
     uint64_t slots;
+    uint64_t units; /* parts of rates in units, of UNIT_PARTS; a budget has none */
 };
 
 struct claim { /* a member */
@@ -42,7 +43,7 @@ struct claim { /* a member */
 void claim_says(struct claim *c, struct bears wants);
 /* Sets all aims; their sums are the whole, where that is not any. With fewer slots than claims those
  * that want one have it, for five seconds each while others want it, too. Who has no slot has no
- * rate; who has one has a little of the rate, whatever it wants. v is sorted; f: room for n. */
+ * rate, and no units; who has one has a little of them, whatever it wants. v is sorted; f: room for n. */
 void claims_divide(struct claim **v, size_t n, struct bears whole, msec_t now, struct fair *f);
 
 #endif

@@ -67,6 +67,7 @@ static const struct cfg_key target_keys[] = {
       "its share beside other targets that have slots free", 0, 0, 0 },
     { "draining", CFG_BOOL, TARGET(draining), "false", 0, 0, true,
       "no call to it begins; those under way end", 0, 0, 0 },
+    UNIT_RATES_KEY(TARGET(rates), "rates in units (`cost` of a call) of this target; all must let a call begin"),
     { 0 },
 };
 
@@ -121,6 +122,7 @@ const struct cfg_key endpoint_def_keys[] = {
       "calls that begin per second, to a thousandth; 0 = any", 0, 0, 0 },
     { "burst", CFG_INT, AT(burst), "1", 1, RATE_BURST_MAX, true,
       "calls at once after a pause, at least one per task node", 0, 0, 0 },
+    UNIT_RATES_KEY(AT(rates), "rates in units (`cost` of a call), over all task nodes; all must let a call begin"),
     { "max_concurrent", CFG_INT, AT(max_concurrent), "0", 0, TASKS_MAX, true,
       "calls under way at once; 0 = any", 0, 0, 0 },
     { "adaptive", CFG_OBJ, AT(adaptive), "", 0, 0, true,

@@ -5,6 +5,7 @@
 #define SEGQ_ENDPOINT_DEF_H
 
 #include "queuemng/policy/budget_def.h"
+#include "queuemng/policy/unit_rate_def.h"
 
 struct endpoint_breaker {
     double ratio; /* 0: none */
@@ -32,6 +33,7 @@ struct endpoint_target {
     int64_t max_concurrent; /* 0: any */
     int64_t weight;
     bool draining; /* no call begins */
+    struct cfg_list rates;  /* struct unit_rate_def */
 };
 
 struct endpoint_watch { /* a value on the page of each target */
@@ -55,6 +57,7 @@ struct endpoint_def {
     struct cfg_list allow; /* char *: networks */
     double rate_per_s;     /* 0: any */
     int64_t burst;
+    struct cfg_list rates; /* struct unit_rate_def: all must let a call begin */
     int64_t max_concurrent; /* 0: any */
     struct endpoint_adaptive adaptive;
     struct budget_member budget; /* shared with others */

@@ -177,19 +177,6 @@ uint64_t pool_fallback(const struct pool_def *d)
     return per_1000_s(d->fallback_per_s / (double)(d->partitions > 0 ? d->partitions : 1));
 }
 
-/* numbers: those of UNIT_RATES_MAX rates, as unit_rate_numbers has them. */
-static void put_unit_rates(const struct pool_limit *l, uint64_t *numbers)
-{
-    const struct unit_rate_def *r = l->rates.v;
-
-    assert(l->rates.n <= UNIT_RATES_MAX);
-    for (size_t i = 0; i < l->rates.n; i++) {
-        numbers[3 * i] = (uint64_t)r[i].units;
-        numbers[3 * i + 1] = (uint64_t)r[i].per;
-        numbers[3 * i + 2] = (uint64_t)r[i].burst;
-    }
-}
-
 void pool_def_rules(const struct pool_def *d, struct task_rules *r)
 {
     const struct pool_priority *p = d->priorities.v;
@@ -217,7 +204,7 @@ void pool_def_rules(const struct pool_def *d, struct task_rules *r)
     r->to##_rate = per_1000_s(d->from.rate_per_s);                                       \
     r->to##_burst = (uint64_t)d->from.burst;                                             \
     r->to##_at_once = (uint64_t)d->from.max_concurrent;                                  \
-    put_unit_rates(&d->from, &r->to##_units_1)
+    unit_rates_put(&d->from.rates, &r->to##_units_1)
     LIMIT_TO(queue, queue);
     LIMIT_TO(key, key);
     LIMIT_TO(below, subkey);
@@ -264,19 +251,6 @@ int pool_def_compare(const struct pool_def *a, const struct pool_def *b)
 
 /* The tables of patterns and of pinned keys, and what a table cannot say. */
 
-static const char *const spans[] = { "second", "minute", "hour", "day", NULL };
-
-#define UNIT(f) offsetof(struct unit_rate_def, f)
-static const struct cfg_key unit_rate_keys[] = {
-    { "units", CFG_INT, UNIT(units), NULL, 1, RATE_UNITS_MAX, true, "units that may start in each `per`",
-      0, 0, 0 },
-    { "per", CFG_ENUM, UNIT(per), "minute", 0, 0, true, "second, minute, hour, day", spans, 0, 0 },
-    { "burst", CFG_INT, UNIT(burst), "0", 0, RATE_UNITS_MAX, true,
-      "units at once after a pause; a task of more waits until so many are there; 0 = as many as units",
-      0, 0, 0 },
-    { 0 },
-};
-
 /* at(f): where the member of a struct pool_limit is */
 #define LIMIT_KEYS(at)                                                                   \
     { "rate_per_s", CFG_NUM, at(rate_per_s), "0", 0, 1e6, true,                          \
@@ -285,9 +259,7 @@ static const struct cfg_key unit_rate_keys[] = {
       "starts at once after a pause", 0, 0, 0 },                                         \
     { "max_concurrent", CFG_INT, at(max_concurrent), "0", 0, TASKS_MAX, true,            \
       "tasks that run at once; 0 = any", 0, 0, 0 },                                      \
-    { "rates", CFG_OBJS, at(rates), "", 0, UNIT_RATES_MAX, true,                         \
-      "rates in units (`cost` of a task); all must let it start", 0, unit_rate_keys,     \
-      sizeof(struct unit_rate_def) }
+    UNIT_RATES_KEY(at(rates), "rates in units (`cost` of a task); all must let it start")
 #define WEIGHT_KEY(at)                                                                   \
     { "weight", CFG_INT, at, "1", 1, KEY_WEIGHT_MAX, true,                               \
       "its share beside other keys that wait", 0, 0, 0 }
@@ -355,6 +327,6 @@ struct key_limit pool_key_limit(const struct pool_key *k)
                                .at_once = (uint64_t)k->limit.max_concurrent,
                                .weight = (uint64_t)k->weight };
 
-    put_unit_rates(&k->limit, &l.units_1);
+    unit_rates_put(&k->limit.rates, &l.units_1);
     return l;
 }

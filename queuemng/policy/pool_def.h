@@ -8,11 +8,7 @@
 #include "common/task/key_limit.h"
 #include "common/task/rules.h"
 #include "queuemng/policy/budget_def.h"
-
-struct unit_rate_def { /* units of started tasks (their `cost`) in a span of time */
-    int64_t units, burst; /* burst 0: as many as units */
-    int per;              /* enum rate_per */
-};
+#include "queuemng/policy/unit_rate_def.h"
 
 struct pool_limit { /* limits of a queue, a key, a key below it */
     double rate_per_s;      /* 0: any */

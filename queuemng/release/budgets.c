@@ -46,7 +46,7 @@ static struct bears held_by_calls(const struct mng *m, const struct mbudget *b)
 
     each_endpoint_of(m, b, x)
         each_share(x, s)
-            n = (struct bears){ sum(n.rate, s->held.rate), sum(n.slots, s->held.slots) };
+            n = (struct bears){ sum(n.rate, s->held.rate), sum(n.slots, s->held.slots), 0 };
     return n;
 }
 
@@ -59,7 +59,7 @@ struct bears budget_queue_holds(const struct mng *m, const struct mqueue *q)
 {
     const struct mbudget *b = budget_of(m, &q->def.budget);
 
-    return b != NULL ? (struct bears){ q->budget_rate, queue_slots(m, b, q) } : (struct bears){ 0 };
+    return b != NULL ? (struct bears){ q->budget_rate, queue_slots(m, b, q), 0 } : (struct bears){ 0 };
 }
 
 static struct bears with_left(const struct mng *m, const struct mbudget *b, struct bears n)
@@ -134,20 +134,20 @@ static struct bears unheld(const struct mng *m, const struct mbudget *b)
 {
     struct bears n = budget_held(m, b);
 
-    return (struct bears){ less(b->whole.rate, n.rate), less(b->whole.slots, n.slots) };
+    return (struct bears){ less(b->whole.rate, n.rate), less(b->whole.slots, n.slots), 0 };
 }
 
 struct bears budget_unheld(const struct mng *m, const struct mendpoint *x)
 {
     const struct mbudget *b = budget_of(m, &x->def.budget);
 
-    return b != NULL ? unheld(m, b) : (struct bears){ ENDPOINT_ANY, ENDPOINT_ANY };
+    return b != NULL ? unheld(m, b) : (struct bears){ ENDPOINT_ANY, ENDPOINT_ANY, 0 };
 }
 
 struct bears budget_part(const struct mng *m, const struct mendpoint *x)
 {
     return budget_of(m, &x->def.budget) != NULL ? x->claim.aim
-                                                : (struct bears){ ENDPOINT_ANY, ENDPOINT_ANY };
+                                                : (struct bears){ ENDPOINT_ANY, ENDPOINT_ANY, 0 };
 }
 
 uint64_t budget_lets_in(const struct mng *m, const struct mqueue *q)
@@ -210,13 +210,13 @@ static struct bears could_use(const struct mng *m, const struct mqueue *q)
     }
     inside -= u64_min(inside, credit);
     if (lets_nobody_in(q))
-        return (struct bears){ 0, inside };
+        return (struct bears){ 0, inside, 0 };
     if (q->def.mode != MODE_SLOTS && q->rel.last_ms != 0)
         own = (uint64_t)(q->rel.own_per_s * 1000);
     rate = u64_min(1000 * waiting + (uint64_t)(1250 * came), own);
     inside += waiting + (uint64_t)(1.25 * came);
     return (struct bears){ rate, q->def.mode != MODE_RATE ? u64_min(inside, (uint64_t)q->def.max_active)
-                                                          : inside };
+                                                          : inside, 0 };
 }
 
 /* ---- divided --------------------------------------------------------------------- */
@@ -289,7 +289,7 @@ void budgets_tick(struct mng *m, bool second)
 {
     each_budget(m, b) {
         struct bears whole = { rate_now(m, b), b->def.max_active != 0 ? (uint64_t)b->def.max_active
-                                                                       : ENDPOINT_ANY };
+                                                                       : ENDPOINT_ANY, 0 };
         bool changed = whole.rate != b->whole.rate || whole.slots != b->whole.slots;
 
         b->whole = whole;

@@ -81,7 +81,7 @@ const struct route routes[] = {
     DEFINED("pools/{match}", POOL, definition, DEF_POOL,
             "paused queue key subkey limits fallback_per_s"),
     R("GET", "endpoints", VIEWER, NOTHING, definitions, .kind = DEF_ENDPOINT),
-    DEFINED(ENDPT, POOL, admin_endpoint, DEF_ENDPOINT, "paused rate_per_s burst max_concurrent"),
+    DEFINED(ENDPT, POOL, admin_endpoint, DEF_ENDPOINT, "paused rate_per_s burst rates max_concurrent"),
     R("POST", ENDPT "/pause", OPERATOR, POOL, admin_endpoint),
     R("POST", ENDPT "/resume", OPERATOR, POOL, admin_endpoint),
     R("GET", ENDPT "/targets", VIEWER, POOL, admin_endpoint),

@@ -87,7 +87,7 @@ struct mshare { /* a node's share of an endpoint */
     struct bears held;    /* most that it may be using; stored */
     struct bears said;    /* by the last ENDPOINT */
     struct claim claim;    /* share that it should have (tasks/endpoints.h) */
-    uint64_t sent;         /* counts of `st`, a second ago */
+    uint64_t sent, units;  /* counts of `st`, a second ago */
     bool heard;            /* `st` is of its present link */
     uint64_t serial;         /* serial of that; 0: none on its present link */
     uint64_t version, burst; /* in it: of the definition; of the rate */

@@ -48,6 +48,11 @@ static uint64_t rate_of(const struct endpoint_def *d)
     return d->rate_per_s != 0 ? u64_max(1, (uint64_t)(d->rate_per_s * 1000 + 0.5)) : ENDPOINT_ANY;
 }
 
+static uint64_t units_of(const struct endpoint_def *d)
+{
+    return d->rates.n > 0 ? UNIT_PARTS : ENDPOINT_ANY;
+}
+
 static uint64_t less(uint64_t whole, uint64_t n)
 {
     return whole == ENDPOINT_ANY ? whole : whole > n ? whole - n : 0;
@@ -75,13 +80,14 @@ static uint64_t burst_of(const struct mendpoint *x, uint64_t rate, uint64_t whol
  * was told. */
 static void say(struct mng *m, const struct mendpoint *x, struct mshare *s, uint64_t whole_rate, bool over)
 {
-    struct bears v = { u64_min(s->held.rate, s->claim.aim.rate), u64_min(s->held.slots, s->claim.aim.slots) };
+    struct bears v = { u64_min(s->held.rate, s->claim.aim.rate), u64_min(s->held.slots, s->claim.aim.slots),
+                       u64_min(s->held.units, s->claim.aim.units) };
     bool same;
 
     if (over)
         v.slots = u64_min(v.slots, s->said.slots);
     same = s->serial != 0 && s->version == x->version && s->orders == x->orders && s->said.rate == v.rate &&
-           s->said.slots == v.slots;
+           s->said.slots == v.slots && s->said.units == v.units;
     if (!s->node->registered || (same && (s->confirmed || m->now_ms - s->told_ms < MNG_AGAIN_MS)))
         return;
     if (!same) {
@@ -101,7 +107,7 @@ static bool still_there(struct mng *m, struct mendpoint *x, struct mshare *s)
     bool over = s->node->peer == 0 &&
                 m->now_ms - s->left_ms >= x->def.deadline_ms + LEASE_OVER_MS;
 
-    if (s->owner || (!over && s->held.rate + s->held.slots != 0))
+    if (s->owner || (!over && (s->held.rate != 0 || s->held.slots != 0 || s->held.units != 0)))
         return true;
     endpoint_drop(m, s->node, x->def.name);
     share_free(x, s);
@@ -112,12 +118,12 @@ static bool still_there(struct mng *m, struct mendpoint *x, struct mshare *s)
 /* Returns its own limits, or its part of its budget. */
 static struct bears whole_of(const struct mng *m, struct mendpoint *x)
 {
-    struct bears part = budget_part(m, x), own = { rate_of(&x->def), endpoint_slots(&x->def) };
+    struct bears part = budget_part(m, x), own = { rate_of(&x->def), endpoint_slots(&x->def), units_of(&x->def) };
 
     if (x->gone)
-        return (struct bears){ ENDPOINT_ANY, 0 };
+        return (struct bears){ ENDPOINT_ANY, 0, own.units };
     x->by_budget = part.rate < own.rate || part.slots < own.slots;
-    return (struct bears){ u64_min(own.rate, part.rate), u64_min(own.slots, part.slots) };
+    return (struct bears){ u64_min(own.rate, part.rate), u64_min(own.slots, part.slots), own.units };
 }
 
 static void divide(struct mng *m, struct mendpoint *x)
@@ -128,16 +134,17 @@ static void divide(struct mng *m, struct mendpoint *x)
     each_share(x, s)
         if (still_there(m, x, s)) {
             over |= s->held.slots > unheld.slots;
-            unheld = (struct bears){ less(unheld.rate, s->held.rate),
-                                      less(unheld.slots, s->held.slots) };
+            unheld = (struct bears){ less(unheld.rate, s->held.rate), less(unheld.slots, s->held.slots),
+                                     less(unheld.units, s->held.units) };
         }
     left = budget_unheld(m, x);
-    unheld = (struct bears){ u64_min(unheld.rate, left.rate), u64_min(unheld.slots, left.slots) };
+    unheld = (struct bears){ u64_min(unheld.rate, left.rate), u64_min(unheld.slots, left.slots), unheld.units };
     demand_aims(m, x, whole);
     each_share(x, s) {
         bool more = raise(&s->held.rate, s->claim.aim.rate, &unheld.rate);
 
         more |= raise(&s->held.slots, s->claim.aim.slots, &unheld.slots);
+        more |= raise(&s->held.units, s->claim.aim.units, &unheld.units);
         if (more)
             put_later(m, x);
         say(m, x, s, whole.rate, over);
@@ -196,10 +203,11 @@ static void in_force(struct mng *m, struct mendpoint *x, struct mshare *s)
 {
     uint64_t rate = u64_min(s->held.rate, s->said.rate);
     uint64_t slots = u64_min(s->held.slots, u64_max(s->said.slots, s->st.in_flight));
+    uint64_t units = u64_min(s->held.units, s->said.units);
 
-    if (rate == s->held.rate && slots == s->held.slots)
+    if (rate == s->held.rate && slots == s->held.slots && units == s->held.units)
         return;
-    s->held = (struct bears){ rate, slots };
+    s->held = (struct bears){ rate, slots, units };
     put_later(m, x);
 }
 
@@ -232,14 +240,28 @@ static uint64_t and_more(uint64_t n)
     return n + (n + 3) / 4;
 }
 
-static struct bears could_use(const struct mshare *s)
+/* Parts of its rates in units: all while calls wait for its share, else by those that began. */
+static uint64_t units_used(const struct endpoint_def *d, const struct mshare *s)
+{
+    double began = 1.25 * (double)(s->st.units - (s->st.units >= s->units ? s->units : 0)), most = 0;
+    const struct unit_rate_def *r = d->rates.v;
+
+    for (size_t i = 0; i < d->rates.n; i++) {
+        double part = began * (double)unit_rate_seconds(&r[i]) / (double)r[i].units;
+
+        most = part > most ? part : most;
+    }
+    return s->st.waiting > 0 || most > 1 ? UNIT_PARTS : (uint64_t)(most * UNIT_PARTS);
+}
+
+static struct bears could_use(const struct mendpoint *x, const struct mshare *s)
 {
     uint64_t began = s->st.sent - (s->st.sent >= s->sent ? s->sent : 0); /* else it is started anew */
 
     if (!s->heard)
         return s->held;
     return (struct bears){ 1000 * (and_more(began) + s->st.waiting),
-                           and_more(s->st.in_flight) + s->st.waiting };
+                           and_more(s->st.in_flight) + s->st.waiting, units_used(&x->def, s) };
 }
 
 static void add(uint64_t *sum, uint64_t n)
@@ -253,8 +275,9 @@ void demand_second(struct mng *m)
         struct bears all = { 0 };
 
         each_share(x, s) {
-            claim_says(&s->claim, could_use(s));
+            claim_says(&s->claim, could_use(x, s));
             s->sent = s->st.sent;
+            s->units = s->st.units;
             add(&all.rate, s->claim.wants.rate);
             add(&all.slots, s->claim.wants.slots);
         }

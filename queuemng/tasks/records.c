@@ -22,7 +22,7 @@ struct stored_part {
 
 struct stored_share {
     node_no node;
-    uint64_t rate, slots;
+    uint64_t rate, slots, units;
 };
 
 #define BEARS(member)      ROW_FIELD(#member, ROW_UINT, struct stored_share, member)
@@ -42,7 +42,8 @@ static const struct json_row part_row =
               PART(ROW_FLAG, opened), ROW_OPTIONAL("to", ROW_UINT, struct stored_part, to),
               ROW_OPTIONAL("to_epoch", ROW_UINT, struct stored_part, to_epoch));
 
-static const struct json_row bears_row = ROW_ARRAY(BEARS(node), BEARS(rate), BEARS(slots));
+static const struct json_row bears_row = ROW_ARRAY(BEARS(node), BEARS(rate), BEARS(slots),
+              ROW_OPTIONAL("units", ROW_UINT, struct stored_share, units));
 
 /* ---- written --------------------------------------------------------------------- */
 
@@ -79,7 +80,7 @@ static json_t *shares_json(const struct mendpoint *x)
     json_t *shares = json_array();
 
     each_share(x, s) {
-        const struct stored_share v = { s->node->no, s->held.rate, s->held.slots };
+        const struct stored_share v = { s->node->no, s->held.rate, s->held.slots, s->held.units };
 
         json_array_append_new(shares, json_row_write(&bears_row, &v));
     }
@@ -216,7 +217,7 @@ static int share_load(struct mng *m, struct mendpoint *x, json_t *j)
     s = n != NULL ? share_at(x, n) : NULL;
     if (s == NULL)
         return SQ_ENOMEM;
-    s->held = s->claim.aim = s->claim.wants = (struct bears){ v.rate, v.slots };
+    s->held = s->claim.aim = s->claim.wants = (struct bears){ v.rate, v.slots, v.units };
     s->owner = true; /* until it is looked at */
     x->claim.aim.rate = u64_min(x->claim.aim.rate + v.rate, ENDPOINT_ANY);
     x->claim.aim.slots = u64_min(x->claim.aim.slots + v.slots, ENDPOINT_ANY);

@@ -394,7 +394,12 @@ void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
                                 .target = x->no,
                                 .weight = x->weight,
                                 .affinity = (uint32_t)d->affinity,
-                                .affinity_bound = (uint32_t)(d->affinity_bound * 100 + 0.5) };
+                                .affinity_bound = (uint32_t)(d->affinity_bound * 100 + 0.5),
+                                .n_unit_rates = 3 * (uint32_t)d->rates.n,
+                                .unit_rates = arena_array(a, 3 * (uint32_t)d->rates.n, sizeof(uint64_t)),
+                                .unit_part = s->said.units };
+    if (g->unit_rates != NULL)
+        unit_rates_put(&d->rates, g->unit_rates);
     for (uint32_t i = 0; g->allow != NULL && i < g->n_allow; i++)
         g->allow[i] = arena_strdup(a, ((char *const *)d->allow.v)[i]);
     put_readings(a, d, g);

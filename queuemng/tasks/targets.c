@@ -83,6 +83,8 @@ static int replace_text(char **to, const char *text)
     return 0;
 }
 
+static const struct cfg_key rates_key[] = { UNIT_RATES_KEY(0, ""), { 0 } };
+
 /* g: NULL: it has gone. */
 static int fit(struct mendpoint *t, const struct endpoint_target *g)
 {
@@ -98,6 +100,9 @@ static int fit(struct mendpoint *t, const struct endpoint_target *g)
         rc = replace_text(&d.url, t->def.url);
     if (rc == 0)
         rc = replace_text(&d.budget.name, "");
+    cfg_clear(&d.rates, rates_key);
+    if (rc == 0 && g != NULL)
+        rc = cfg_copy_keys(&d.rates, rates_key, &g->rates);
     if (rc < 0) {
         cfg_clear(&d, endpoint_def_keys);
         return rc;
@@ -125,7 +130,7 @@ static bool holds_all(struct mendpoint *t)
 
         if (s == NULL)
             return false;
-        s->held = (struct bears){ ENDPOINT_ANY, u64_max(s->held.slots, o->held.slots) };
+        s->held = (struct bears){ ENDPOINT_ANY, u64_max(s->held.slots, o->held.slots), s->held.units };
     }
     return true;
 }

@@ -87,6 +87,8 @@ static bool def_copy(struct msg_endpoint *d, const struct msg_endpoint *m)
     d->name = d->of = NULL;
     d->allow = NULL;
     d->n_allow = 0;
+    d->unit_rates = NULL; /* struct quota has them */
+    d->n_unit_rates = 0;
     for (size_t i = 0; i < ARRAY_LEN(def_texts); i++)
         ok &= (*def_text(d, i) = strdup(*def_text(m, i))) != NULL;
     ok &= readings_copy(d, m);
@@ -254,6 +256,7 @@ int calls_define(struct calls *c, const struct msg_endpoint *m, msec_t now)
     ep->url_hash = affinity_hash(d.url, strlen(d.url));
     r = rate_now(ep, now);
     ep->tat = rate_keeps(&r, &was, ep->tat, now);
+    quota_define(&ep->quota, m->unit_rates, m->n_unit_rates / 3, m->unit_part, now);
     return 0;
 }
 
@@ -383,7 +386,7 @@ bool endpoint_lets(struct endpoint *ep, uint64_t running, msec_t now)
 {
     struct rate r = rate_now(ep, now);
 
-    if (!is_open(ep, running, now) || !rate_lets(&r, ep->tat, now))
+    if (!is_open(ep, running, now) || !rate_lets(&r, ep->tat, now) || quota_most(&ep->quota, now) == 0)
         return false;
     if (ep->def.targets)
         return lets_somewhere(ep, now);
@@ -406,14 +409,15 @@ struct candidates {
     size_t n;
 };
 
-/* Targets; those that let no call begin have no slot free. */
-static void list_candidates(const struct endpoint *ep, struct candidates *c, msec_t now)
+/* Targets; those that let no call of so many units begin have no slot free. */
+static void list_candidates(const struct endpoint *ep, struct candidates *c, uint64_t cost, msec_t now)
 {
     bool well = is_well_somewhere(ep, now);
 
     c->n = 0;
     each_target (ep, x) {
-        uint64_t free = lets_target(x, well, now) ? slots(x, now) - x->running : 0;
+        bool lets = lets_target(x, well, now) && quota_most(&x->quota, now) >= cost;
+        uint64_t free = lets ? slots(x, now) - x->running : 0;
 
         if (c->n == TARGET_NO_MAX)
             break;
@@ -459,13 +463,13 @@ static struct endpoint *by_affinity(const struct candidates *c, uint64_t key, ui
     return k.at != TARGET_NONE ? c->at[k.at] : NULL;
 }
 
-struct endpoint *endpoint_target(struct endpoint *ep, uint64_t affinity, msec_t now)
+struct endpoint *endpoint_target(struct endpoint *ep, uint64_t affinity, uint64_t cost, msec_t now)
 {
     struct candidates c;
 
     if (!ep->def.targets)
         return ep;
-    list_candidates(ep, &c, now);
+    list_candidates(ep, &c, cost, now);
     return affinity != 0 ? by_affinity(&c, affinity, ep->def.affinity_bound, now) : by_room(&c);
 }
 
@@ -497,9 +501,11 @@ msec_t endpoint_when(const struct endpoint *ep, uint64_t running, msec_t now)
 {
     struct rate r = rate_now(ep, now);
     msec_t rate = rate_lets(&r, ep->tat, now) ? now : ms_max(rate_when(&r, ep->tat), now + 1);
+    msec_t units = quota_when(&ep->quota);
 
     if (ep->def.serial == 0 || !ep->usable || ep->def.paused || ep->def.tripped || ep->def.rate == 0)
         return MSEC_NEVER;
+    rate = ms_max(rate, units > now || units == MSEC_NEVER ? units : now);
     if (pressure_closes(&ep->pressure, &ep->def, now))
         return now + PRESSURE_LOOK_MS;
     if (running >= slots(ep, now)) /* the ramp may give one more */
@@ -521,12 +527,12 @@ enum task_eta endpoint_eta(const struct endpoint *ep, uint64_t nth, msec_t now, 
         return TASK_ETA_TRIPPED;
     if (ep->def.serial == 0 || endpoint_is_down(ep))
         return TASK_ETA_ENDPOINT;
-    if (ep->def.rate == 0)
+    if (ep->def.rate == 0 || ep->quota.none)
         return TASK_ETA_RATE;
     r = rate_now(ep, now);
     if (when == MSEC_NEVER || pressure_closes(&ep->pressure, &ep->def, now))
         return TASK_ETA_CONCURRENCY;
-    at = ms_max(when, rate_nth(&r, ep->tat, nth, now));
+    at = ms_max(ms_max(when, rate_nth(&r, ep->tat, nth, now)), quota_nth(&ep->quota, nth, now));
     if (at <= now && ep->running >= slots(ep, now))
         return is_adaptive(ep) && ep->running < bound(ep) ? TASK_ETA_ADAPTIVE : TASK_ETA_CONCURRENCY;
     *ms = ms_max(at - now, 0);
@@ -538,7 +544,8 @@ static bool has_share(const struct endpoint *ep, uint64_t running, msec_t now)
 {
     struct rate r = rate_of(ep);
 
-    return ep->def.rate != 0 && running < all_slots(ep, now) && rate_lets(&r, ep->tat, now);
+    return ep->def.rate != 0 && running < all_slots(ep, now) && rate_lets(&r, ep->tat, now) &&
+           quota_most(&ep->quota, now) > 0;
 }
 
 bool endpoint_probes(struct endpoint *ep, uint64_t running, bool waits, msec_t now)
@@ -573,6 +580,57 @@ uint64_t endpoint_left(struct endpoint *ep, msec_t now)
     if (now >= ep->left_until)
         ep->left = 0;
     return ep->left;
+}
+
+/* ---- units --------------------------------------------------------------------------------- */
+
+uint64_t endpoint_affords(const struct endpoint *at, msec_t now)
+{
+    uint64_t most = quota_most(&at->quota, now), there = 0;
+    bool well = is_well_somewhere(at, now);
+
+    if (at->of != NULL)
+        return u64_min(most, quota_most(&at->of->quota, now));
+    each_target (at, x)
+        if (lets_target(x, well, now))
+            there = u64_max(there, quota_most(&x->quota, now));
+    return at->def.targets ? u64_min(most, there) : most;
+}
+
+void endpoint_waits(struct endpoint *at, uint64_t cost, msec_t now)
+{
+    struct endpoint *ep = at->of != NULL ? at->of : at;
+
+    quota_waits(&ep->quota, cost, now);
+    each_target (ep, x)
+        quota_waits(&x->quota, cost, now);
+}
+
+void endpoint_pays(struct endpoint *at, uint64_t cost, msec_t now)
+{
+    struct endpoint *ep = at->of != NULL ? at->of : at;
+
+    quota_pays(&ep->quota, cost, now);
+    ep->n.units += cost;
+    if (at != ep) {
+        quota_pays(&at->quota, cost, now);
+        at->n.units += cost;
+    }
+    endpoint_waits(ep, 0, now);
+}
+
+void endpoint_returns(struct endpoint *at, uint64_t cost, msec_t now)
+{
+    quota_returns(&at->quota, cost, now);
+    if (at->of != NULL)
+        quota_returns(&at->of->quota, cost, now);
+}
+
+/* Nothing was sent, so nothing is paid. */
+static void give_back(struct going_call *g, msec_t now)
+{
+    endpoint_returns(g->at, g->cost, now);
+    g->cost = 0;
 }
 
 /* ---- calls --------------------------------------------------------------------------------- */
@@ -780,6 +838,8 @@ void calls_answered(struct going_call *g, const struct call_answer *a, msec_t no
     set_why(g, a);
     v->status = (uint32_t)a->status;
     v->excused = v->kind == VERDICT_RETRY && (g->probe || g->by_hand);
+    if (v->unsent)
+        give_back(g, now); /* no connection */
     count(&g->endpoint->n, a, v);
     if (ep != g->endpoint)
         count(&ep->n, a, v);
@@ -820,6 +880,8 @@ void calls_end(struct calls *c, struct going_call *g, msec_t now)
     assert(ep->in_flight > 0 && g->sending == NULL && g->whole == NULL);
     if (g->step != CALL_ENDED && !g->by_hand)
         tell_breaker(ep, g->probe, END_UNKNOWN, now);
+    if (g->step == CALL_TAKEN || (g->step == CALL_ENDED && g->verdict.class == CLASS_NO_CALL))
+        give_back(g, now);
     if (is_hand(g))
         ep->hand.state = PROBE_LOST;
     ep->in_flight--;

@@ -3,6 +3,7 @@
  * An endpoint lets a call begin while all of these do:
  *   the operator      it is not paused, nor tripped, and its definition is here, and can be used
  *   its rate          GCRA (rate.h), of this node's share; from an empty bucket
+ *   its units         quota.h: the next call costs no more than is there; also of its target
  *   its slots         tasks of its pools that run, also those of which nobody knows whether the
  *                     target still has them (a restart, a move), and calls whose partition has
  *                     left: less than this node's share; a thousand if there is no bound; and less
@@ -33,6 +34,7 @@
 #include "common/ticket/task_token.h"
 #include "common/wire/msg_task_manager.h"
 #include "task/calls/pressure.h"
+#include "task/calls/quota.h"
 #include "task/calls/throttle.h"
 #include "task/calls/verdict.h"
 
@@ -40,6 +42,7 @@ struct endpoint_counts { /* ever */
     uint64_t sent, succeeded, failed, ms; /* failed: the target was not well */
     uint64_t cut; /* their tasks were cancelled by force */
     uint64_t affine, astray; /* a target: calls that affinity wanted there, and that went there; elsewhere */
+    uint64_t units; /* cost of calls that began */
     uint64_t of_class[CALL_NCLASSES], of_fault[CALL_NFAULTS];
 };
 
@@ -56,6 +59,7 @@ struct endpoint { /* or one of its targets */
     char name[TASK_NAME_MAX + 1];
     struct msg_endpoint def; /* texts owned; serial 0: gone, or not told yet */
     int64_t tat;      /* time of its rate (rate_now()) */
+    struct quota quota;
     msec_t held;      /* until then by Retry-After; 0: not */
     msec_t ramp;      /* since then it rises; MSEC_NEVER: it is all there */
     struct breaker breaker;
@@ -102,6 +106,7 @@ struct going_call {
     task_no no;
     uint64_t lease;
     uint32_t attempt;
+    uint64_t cost;  /* units that it has paid */
     msec_t until;   /* the end of its lease */
     int64_t due_ms; /* Unix ms: when it began to wait */
     char queue[TASK_NAME_MAX + 1];
@@ -165,6 +170,13 @@ struct endpoint *calls_find(const struct calls *c, const char *name); /* NULL */
 
 /* running: tasks of its pools that run now. */
 bool endpoint_lets(struct endpoint *ep, uint64_t running, msec_t now);
+/* Units that a call may have that begins now, at this target, or at that of its targets which has the most;
+ * QUOTA_ANY. */
+uint64_t endpoint_affords(const struct endpoint *at, msec_t now);
+/* The next one has more: it is waited for. A call of so many begins. It did not begin after all. */
+void endpoint_waits(struct endpoint *at, uint64_t cost, msec_t now);
+void endpoint_pays(struct endpoint *at, uint64_t cost, msec_t now);
+void endpoint_returns(struct endpoint *at, uint64_t cost, msec_t now);
 /* When it may let one pass by itself; MSEC_NEVER: when a call ends, or it is told so. */
 msec_t endpoint_when(const struct endpoint *ep, uint64_t running, msec_t now);
 /* When the nth task in line may go, as far as the endpoint says: in *ms, -1: not known; and by
@@ -178,7 +190,7 @@ bool endpoint_would_try(const struct endpoint *ep, msec_t now);
 uint64_t endpoint_affinity(const struct endpoint *ep, const char *key1, const char *key2);
 /* Where the call goes that begins now: itself, or one of its targets; NULL: to none of them. affinity: as
  * above. */
-struct endpoint *endpoint_target(struct endpoint *ep, uint64_t affinity, msec_t now);
+struct endpoint *endpoint_target(struct endpoint *ep, uint64_t affinity, uint64_t cost, msec_t now);
 /* Why it cannot be called as it is defined: all of its targets; "". */
 const char *endpoint_unusable(const struct endpoint *ep);
 

@@ -94,6 +94,7 @@ struct engine {
     struct map queue_by_hash;
     uint32_t n_queues, free_queue, queues_now;
     uint32_t last_queue; /* to which a task came last; 0: none, or it has gone */
+    uint32_t unfit;  /* queue whose next call had too many units: it is asked first; 0: none */
     uint32_t firsts; /* tasks that were told to run now, of all queues */
     uint32_t cuts;   /* tasks that do not run, and hold slots (task_is_cut) */
     uint32_t at_target[TARGET_NO_MAX + 1]; /* tasks that run, or are cut, by the target of their call */

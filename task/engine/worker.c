@@ -36,9 +36,9 @@ static void start(struct engine *e, enum trec_kind kind, task_slot slot, uint32_
     promise_ends(e, slot);
     task_perform_sure(e, &r);
     assert(t->state == TASK_RUNNING && t->lease == r.lease);
-    *out = (struct taken){ r.no, r.lease, (msec_t)r.until, t->body, t->attempts };
+    *out = (struct taken){ r.no, r.lease, (msec_t)r.until, t->body, t->attempts, task_cost(e, slot) };
     e->counts.started++;
-    e->counts.units += task_cost(e, slot);
+    e->counts.units += out->cost;
     histo_add(&e->counts.wait, (uint64_t)ms_max(e->at - (msec_t)t->entered_ms, 0) * 1000);
 }
 
@@ -54,23 +54,29 @@ static task_slot next_affordable(struct engine *e, const struct tqueue *q, uint3
     return slot;
 }
 
+/* A task that costs more than `most` stays where it is; out[] says its cost, behind those that start. */
 static unsigned take(struct engine *e, enum trec_kind kind, struct tqueue *q, unsigned n,
-                     uint32_t lease_ms, struct taken *out)
+                     uint32_t lease_ms, uint64_t most, struct taken *out)
 {
     unsigned taken = 0;
 
     lease_ms = lease_ms != 0 ? lease_ms : (uint32_t)q->pool->rules.lease_ms;
     for (; taken < n; taken++) {
-        uint32_t served;
+        uint32_t served = 0;
         task_slot slot = line_head(&q->first);
+        uint64_t cost;
 
-        if (slot == SLOT_NONE) {
-            if (allowance_lets(&e->allowance, e->at))
-                slot = next_affordable(e, q, &served);
-            if (slot == SLOT_NONE)
-                break;
-            tree_pay(&e->tree, served, task_cost(e, slot));
+        if (slot == SLOT_NONE && allowance_lets(&e->allowance, e->at))
+            slot = next_affordable(e, q, &served);
+        if (slot == SLOT_NONE)
+            break;
+        cost = task_cost(e, slot);
+        if (cost > most) {
+            out[taken].cost = cost;
+            break;
         }
+        if (served != 0)
+            tree_pay(&e->tree, served, cost);
         start(e, kind, slot, lease_ms, &out[taken]);
         starts_note(&q->starts, e->at, q->rank.n > 0);
         allowance_pay(&e->allowance, e->at);
@@ -83,7 +89,7 @@ int engine_take(struct engine *e, const struct trec_text *queue, unsigned n, uin
 {
     struct tqueue *q = e->fenced ? NULL : tqueue_find(e, queue->p, queue->n);
 
-    return e->fenced ? SQ_ESTALE : q == NULL ? 0 : (int)take(e, TREC_START, q, n, lease_ms, out);
+    return e->fenced ? SQ_ESTALE : q == NULL ? 0 : (int)take(e, TREC_START, q, n, lease_ms, UINT64_MAX, out);
 }
 
 /* Finds a queue with a task that was told to run, whatever its limits say. */
@@ -95,16 +101,31 @@ static struct tqueue *queue_of_first(const struct engine *e)
     return NULL;
 }
 
-int engine_take_call(struct engine *e, uint32_t lease_ms, struct taken *out)
+/* The queue whose turn it is. */
+static uint32_t next_queue(struct engine *e)
+{
+    uint32_t i = e->unfit;
+
+    e->unfit = 0;
+    if (i != 0 && i < e->n_queues && tqueue_at(e, i)->pool != NULL)
+        return i;
+    return tree_limiter_at(&e->tree, tree_next_queue(&e->tree))->queue;
+}
+
+int engine_take_call(struct engine *e, uint32_t lease_ms, uint64_t most, struct taken *out)
 {
     struct tqueue *q = e->fenced ? NULL : queue_of_first(e);
-    unsigned n = q != NULL ? take(e, TREC_CALL, q, 1, lease_ms, out) : 0;
+    unsigned n;
 
+    *out = (struct taken){ .cost = 0 };
     if (e->fenced)
         return SQ_ESTALE;
-    while (n == 0 && engine_has_open(e)) { /* a queue without units is closed by the take */
-        q = tqueue_at(e, tree_limiter_at(&e->tree, tree_next_queue(&e->tree))->queue);
-        n = take(e, TREC_CALL, q, 1, lease_ms, out);
+    n = q != NULL ? take(e, TREC_CALL, q, 1, lease_ms, most, out) : 0;
+    while (n == 0 && out->cost == 0 && engine_has_open(e)) { /* a queue without units is closed by the take */
+        uint32_t i = next_queue(e);
+
+        n = take(e, TREC_CALL, tqueue_at(e, i), 1, lease_ms, most, out);
+        e->unfit = n == 0 && out->cost != 0 ? i : 0;
     }
     return (int)n;
 }

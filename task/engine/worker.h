@@ -14,6 +14,7 @@ struct taken {
     msec_t until;   /* the end of the lease, on the node's axis */
     uint64_t body;
     unsigned attempt; /* 1: the first */
+    uint64_t cost;    /* units that its start has taken */
 };
 
 /* At most n of the queue's tasks start, as limits and turns allow. lease_ms: 0 = the pool's.
@@ -21,8 +22,9 @@ struct taken {
  * They are the worker's only when the turn's records are written. */
 int engine_take(struct engine *e, const struct trec_text *queue, unsigned n, uint32_t lease_ms,
                 struct taken *out);
-/* The same of one task of any queue, for a call: of each that has one, in its turn. */
-int engine_take_call(struct engine *e, uint32_t lease_ms, struct taken *out);
+/* The same of one task of any queue, for a call: of each that has one, in its turn. If the next one costs
+ * more units than `most` nothing starts, out->cost says how many (else 0), and it stays the next. */
+int engine_take_call(struct engine *e, uint32_t lease_ms, uint64_t most, struct taken *out);
 /* Says to which target of its endpoint its call goes: 1 .. TARGET_NO_MAX. */
 SQ_CHECK int engine_at_target(struct engine *e, task_no no, uint64_t lease, unsigned target);
 /* Is there one? */

@@ -100,6 +100,9 @@ static struct endpoint_row endpoint_row(const struct tasktab *t, struct endpoint
         .astray = ep->n.astray,
         .reading = ep->reading,
         .reading_said = said[0] != 0 ? arena_strdup(a, said) : "",
+        .units = ep->n.units,
+        .used = { quota_used(&ep->quota, 0, t->now.ms), quota_used(&ep->quota, 1, t->now.ms),
+                  quota_used(&ep->quota, 2, t->now.ms) },
     };
 }
 
@@ -137,6 +140,7 @@ static void fill_call(const struct part *p, const struct taken *k, const struct 
 {
     g->part = p->no;
     g->no = k->no;
+    g->cost = k->cost;
     g->lease = k->lease;
     g->until = k->until;
     g->due_ms = tasktab_unix(p, v->entered_ms);
@@ -156,8 +160,10 @@ static struct endpoint *begin(struct tasktab *t, struct part *p, struct endpoint
     bool seen = engine_look(&p->e, k->no, &v) == 0;
 
     if (to == NULL)
-        to = endpoint_target(p->endpoint, seen ? endpoint_affinity(p->endpoint, v.key1, v.key2) : 0, t->now.ms);
-    assert(to != NULL); /* endpoint_lets() */
+        to = endpoint_target(p->endpoint, seen ? endpoint_affinity(p->endpoint, v.key1, v.key2) : 0, k->cost,
+                             t->now.ms);
+    assert(to != NULL); /* endpoint_lets(), endpoint_affords() */
+    endpoint_pays(to, k->cost, t->now.ms);
     g = calls_begin(t->o.calls, to, k->attempt, t->now.ms);
     if (g != NULL && seen) {
         fill_call(p, k, &v, g);
@@ -175,10 +181,14 @@ static struct endpoint *begin(struct tasktab *t, struct part *p, struct endpoint
     return to;
 }
 
-/* The next partition's next task, to this target of the endpoint (NULL: as it chooses); false: there is none
+enum took { TOOK_NONE, TOOK_ONE, TOOK_TOO_DEAR }; /* TOO_DEAR: the next one has more units than there are */
+
+/* The next partition's next task, to this target of the endpoint (NULL: as it chooses); NONE: there is none
  * that may start. */
-static bool take_next(struct tasktab *t, struct endpoint *ep, struct endpoint *to, struct outbox *out)
+static enum took take_next(struct tasktab *t, struct endpoint *ep, struct endpoint *to, struct outbox *out)
 {
+    uint64_t most = endpoint_affords(to != NULL ? to : ep, t->now.ms);
+
     for (uint32_t i = 0; i < t->n_parts; i++) {
         uint32_t at = (ep->next + i) % t->n_parts;
         struct part *p = t->part[at];
@@ -187,15 +197,20 @@ static bool take_next(struct tasktab *t, struct endpoint *ep, struct endpoint *t
         if (!has_open(t, p, ep))
             continue;
         tasktab_clock(t, p);
-        if (engine_take_call(&p->e, ep->def.deadline_ms + LEASE_MORE_MS, &k) <= 0)
-            continue;
+        if (engine_take_call(&p->e, ep->def.deadline_ms + LEASE_MORE_MS, most, &k) <= 0) {
+            if (k.cost == 0)
+                continue;
+            endpoint_waits(ep, k.cost, t->now.ms);
+            ep->next = at;
+            return TOOK_TOO_DEAR;
+        }
         to = begin(t, p, to, &k, out);
         ep->next = at + 1;
         ep->running++;
         to->running += to != ep;
-        return true;
+        return TOOK_ONE;
     }
-    return false;
+    return TOOK_NONE;
 }
 
 static bool is_here(const struct tasktab *t, part_no no)
@@ -254,15 +269,26 @@ static void count_running(struct tasktab *t)
 static void take_probe(struct tasktab *t, struct endpoint *ep, struct outbox *out)
 {
     struct endpoint *of = ep->of != NULL ? ep->of : ep;
+    enum took how;
 
     if (ep->hand.state != PROBE_ASKED || ep->def.targets)
         return;
     t->say = true;
     if (!endpoint_probes(ep, ep->running, of->wanted, t->now.ms))
         return;
-    of->wanted = take_next(t, of, ep, out);
+    how = take_next(t, of, ep, out);
+    of->wanted = how != TOOK_NONE;
     if (ep->hand.state == PROBE_ASKED)
-        ep->hand.state = PROBE_NO_TASK;
+        ep->hand.state = how == TOOK_NONE ? PROBE_NO_TASK : PROBE_LIMITED;
+}
+
+/* False: no more may begin now. */
+static bool take_one(struct tasktab *t, struct endpoint *ep, struct outbox *out)
+{
+    enum took how = take_next(t, ep, NULL, out);
+
+    ep->wanted = how != TOOK_NONE;
+    return how == TOOK_ONE;
 }
 
 static bool is_full(struct calls *c)
@@ -283,8 +309,8 @@ void tasktab_calls_take(struct tasktab *t, struct outbox *out)
     }
     each_endpoint (t->o.calls, ep) {
         for (unsigned n = 0; n < TURN_MOST && ep->wanted && !is_full(t->o.calls) &&
-             endpoint_lets(ep, ep->running, t->now.ms); n++)
-            ep->wanted = take_next(t, ep, NULL, out);
+             endpoint_lets(ep, ep->running, t->now.ms) && take_one(t, ep, out); n++)
+            ;
         if (ep->wanted && !is_full(t->o.calls)) /* then the end of one makes a turn */
             t->calls_due = ms_min(t->calls_due, endpoint_when(ep, ep->running, t->now.ms));
     }

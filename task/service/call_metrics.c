@@ -1,6 +1,8 @@
 /* call_metrics.c: a family after the other. */
 #include "task/service/call_metrics.h"
 
+#include "task/service/state.h"
+
 static void by_endpoint(struct buf *b, const struct endpoint *ep, const char *name, uint64_t v)
 {
     const char *const labels[] = { "endpoint", ep->name, NULL };
@@ -23,6 +25,18 @@ static void by_fault(struct buf *b, const struct endpoint *ep)
         const char *const labels[] = { "endpoint", ep->name, "why", call_fault_word(i), NULL };
 
         metrics_u64(b, "segq_task_calls_unanswered_total", labels, ep->n.of_fault[i]);
+    }
+}
+
+/* Writes a sample for each rate in units. */
+static void by_rate(struct buf *b, const struct endpoint *ep, const char *name, bool burst, msec_t now)
+{
+    static const char *const no[UNIT_RATES_MAX] = { "1", "2", "3" };
+
+    for (unsigned k = 0; k < UNIT_RATES_MAX && ep->quota.rate[k].units != 0; k++) {
+        const char *const labels[] = { "endpoint", ep->name, "rate", no[k], NULL };
+
+        metrics_u64(b, name, labels, burst ? quota_room(&ep->quota, k) : quota_used(&ep->quota, k, now));
     }
 }
 
@@ -49,6 +63,11 @@ static uint64_t target_affine(const struct endpoint *ep)
 static uint64_t target_astray(const struct endpoint *ep)
 {
     return ep->n.astray;
+}
+
+static uint64_t target_units(const struct endpoint *ep)
+{
+    return ep->n.units;
 }
 
 static uint64_t target_breaker(const struct endpoint *ep)
@@ -91,6 +110,7 @@ static void target_metrics(const struct list *all, struct buf *b)
         { "segq_task_target_sent_total", "Calls sent to it", METRIC_COUNTER, target_sent },
         { "segq_task_target_failed_total", "Calls that ended as if it was not well", METRIC_COUNTER,
           target_failed },
+        { "segq_task_target_units_total", "Units (cost) of calls to it that began", METRIC_COUNTER, target_units },
         { "segq_task_target_breaker", "0: calls go; 1: none go, since it is not well; 2: some try", METRIC_GAUGE,
           target_breaker },
         { "segq_task_target_affine_total", "Calls that went to it by affinity", METRIC_COUNTER, target_affine },
@@ -119,6 +139,7 @@ static void target_metrics(const struct list *all, struct buf *b)
 void caller_metrics(const struct caller *c, struct buf *b)
 {
     const struct list *all = &c->calls.endpoints;
+    msec_t now = task_service_now(c->s).ms;
 
     if (all->n == 0)
         return;
@@ -135,6 +156,17 @@ void caller_metrics(const struct caller *c, struct buf *b)
     metrics_head(b, "segq_task_calls_sent_total", METRIC_COUNTER, "Calls sent");
     each_whole (all, ep)
         by_endpoint(b, ep, "segq_task_calls_sent_total", ep->n.sent);
+    metrics_head(b, "segq_task_calls_units_total", METRIC_COUNTER, "Units (cost) of calls that began");
+    each_whole (all, ep)
+        by_endpoint(b, ep, "segq_task_calls_units_total", ep->n.units);
+    metrics_head(b, "segq_task_endpoint_units_used", METRIC_GAUGE,
+                 "Units of a rate's burst that are used up at this node: where they are all, calls wait for it");
+    each_whole (all, ep)
+        by_rate(b, ep, "segq_task_endpoint_units_used", false, now);
+    metrics_head(b, "segq_task_endpoint_units_burst", METRIC_GAUGE,
+                 "Units of a rate that this node may begin at once");
+    each_whole (all, ep)
+        by_rate(b, ep, "segq_task_endpoint_units_burst", true, now);
     metrics_head(b, "segq_task_calls_cut_total", METRIC_COUNTER,
                  "Calls whose connection was closed, since their task was cancelled by force");
     each_whole (all, ep)

@@ -6,6 +6,8 @@
  *   J4   never more at the target than slots, over all nodes; what the shares allow together is
  *        never more than the endpoint bears
  *   J5   starts of all nodes in any ten seconds: its rate's, and each node's burst
+ *   J23  units of these starts in any ten seconds, and in any minute: what the endpoint's rates in units let
+ *        begin, and what the largest call of each node has; the nodes' parts are not more than the whole
  *   J15  a node whose breaker is open sends nothing; while it probes, four at most
  *   J22  answers that are told while they come (tests/lib/callreaders.h)
  *   J18  what is sent is of a partition in service there
@@ -30,6 +32,12 @@
 #define CN_CONNECT  400   /* a request is on its way to the target, at most */
 #define CN_ATTEMPTS 40 /* of 63: what costs nothing adds to it, and behind 63 attempts have the same number */
 #define CN_SLOTS_A  4 /* fewer than the endpoint may have at all its targets */
+#define CN_COST     30 /* the largest, which is more than the first rate's burst */
+#define CN_UNITS    40 /* a second, */
+#define CN_ROOM     20 /* of which so many at once; */
+#define CN_MINUTE   1800 /* and in a minute, */
+#define CN_MINUTE_ROOM 200
+#define CN_UNITS_B  12 /* a second, and at once, of target b */
 #define CN_TARGETS  3 /* "http://a/" to "http://c/", which bear CN_SLOTS_A, 2 and 1 */
 
 struct cn_visit { /* a request: on its way, at the target, over */
@@ -41,6 +49,7 @@ struct cn_visit { /* a request: on its way, at the target, over */
     msec_t began, comes, at; /* comes: the first byte arrives; at: the answer goes */
     bool came, over;
     unsigned target; /* 0 .. CN_TARGETS - 1, by its url */
+    uint64_t cost;
     struct call_answer answer;
     char body[24];
     uint32_t length, told; /* of one that is told piece by piece: 0: it is not */
@@ -63,6 +72,7 @@ struct cn {
     bool targets;          /* the endpoint has targets, most of the time */
     bool affinity;         /* by key, as far as slots go */
     bool calm;             /* all nodes and targets are well */
+    bool units;            /* it has rates in units, and so has target b */
     bool away[CN_TARGETS]; /* it lets nobody connect */
     bool done_there[MV_TASKS], final[MV_TASKS], refused[MV_TASKS];
     struct cn_end end[PR_NODES][MV_TASKS];
@@ -179,6 +189,7 @@ static inline void cn_self(struct mv *w, int i, const struct out_item *it)
                             .comes = now + (msec_t)rng_below(&w->r->rng, CN_CONNECT) };
     v->task = mv_body_task(w, &m->v[0]);
     cn_look_at_affinity(c, g, v->task);
+    v->cost = mv_cost(w, v->task);
     if (g->at->def.serial != 0 && g->at->def.url[0] != 0)
         v->target = (unsigned)(g->at->def.url[7] - 'a');
     c->start[c->n_starts++] = now;
@@ -441,6 +452,39 @@ static inline void cn_look_at_starts(struct cn *c)
         MV_BAD(c->w, "J5: %u starts in %d ms", c->n_starts - c->window, CN_WINDOW);
 }
 
+/* Units of requests in the last so many ms, but for those that found no connection. */
+static inline uint64_t cn_units(const struct cn *c, msec_t ms, int target)
+{
+    uint64_t n = 0;
+
+    for (unsigned k = c->n_visits; k-- > 0 && c->visit[k].began > mv_now(c->w).ms - ms;)
+        if ((target < 0 || c->visit[k].target == (unsigned)target) &&
+            !(c->visit[k].over && c->visit[k].answer.fault == CALL_CONNECT))
+            n += c->visit[k].cost;
+    return n;
+}
+
+static inline void cn_look_at_units(const struct cn *c)
+{
+    static const struct {
+        msec_t ms;
+        uint64_t most;
+        int target;
+    } v[] = {
+        { CN_WINDOW, CN_UNITS * CN_WINDOW / 1000 + CN_ROOM, -1 },
+        { 60000, CN_UNITS * 60 + CN_ROOM, -1 },
+        { 60000, CN_MINUTE + CN_MINUTE_ROOM, -1 },
+        { CN_WINDOW, CN_UNITS_B * CN_WINDOW / 1000 + CN_UNITS_B, 1 },
+    };
+
+    for (size_t i = 0; c->units && i < ARRAY_LEN(v); i++) {
+        uint64_t n = v[i].target < 0 || c->targets ? cn_units(c, v[i].ms, v[i].target) : 0;
+
+        if (n > v[i].most + PR_NODES * CN_COST)
+            MV_BAD(c->w, "J23: %lu units in %ld ms, of %lu (target %d)", n, (long)v[i].ms, v[i].most, v[i].target);
+    }
+}
+
 /* It has a partition that may begin calls: without one, an old share is of no use to it. */
 static inline bool cn_may_begin(const struct cn *c, int i, const struct endpoint *ep)
 {
@@ -468,7 +512,7 @@ static inline void cn_look_at_targets(const struct cn *c)
 
 static inline void cn_look_at_shares(struct cn *c)
 {
-    uint64_t rate = 0, slots = 0;
+    uint64_t rate = 0, slots = 0, parts = 0;
 
     for (int i = 0; i < PR_NODES; i++) {
         const struct endpoint *ep = calls_find(&c->calls[i], "e");
@@ -476,8 +520,11 @@ static inline void cn_look_at_shares(struct cn *c)
         if (ep != NULL && ep->def.serial != 0 && cn_may_begin(c, i, ep)) {
             rate += ep->def.rate;
             slots += ep->def.max_concurrent;
+            parts += c->units ? ep->def.unit_part : 0;
         }
     }
+    if (parts > UNIT_PARTS)
+        MV_BAD(c->w, "J23: the nodes have %lu parts of %u", parts, UNIT_PARTS);
     cn_look_at_targets(c);
     if (slots > CN_SLOTS)
         MV_BAD(c->w, "J4: the nodes have %lu slots of %u", slots, CN_SLOTS);
@@ -489,27 +536,34 @@ static inline void cn_look_at_shares(struct cn *c)
 static inline void cn_define(struct cn *c, unsigned what)
 {
     static const char *const text[CN_TARGETS] = {
-        "{\"url\": \"http://a/\", \"max_concurrent\": 4}",
-        "{\"url\": \"http://b/\", \"max_concurrent\": 2, \"weight\": 3}",
-        "{\"url\": \"http://c/\", \"max_concurrent\": 1}",
+        "{\"url\": \"http://a/\", \"max_concurrent\": 4",
+        "{\"url\": \"http://b/\", \"max_concurrent\": 2, \"weight\": 3",
+        "{\"url\": \"http://c/\", \"max_concurrent\": 1",
     };
-    char json[800], list[500] = "\"url\": \"http://a/\"";
+    char json[900], rates[160] = "", b[100] = "", list[500] = "\"url\": \"http://a/\"";
     struct err e = { 0 };
     size_t n = 0;
 
+    if (c->units) {
+        snprintf(b, sizeof(b), ", \"rates\": [{\"units\": %d, \"per\": \"second\"}]", CN_UNITS_B);
+        snprintf(rates, sizeof(rates), "\"rates\": [{\"units\": %d, \"per\": \"second\", \"burst\": %d}, "
+                 "{\"units\": %d, \"per\": \"minute\", \"burst\": %d}], ", CN_UNITS, CN_ROOM, CN_MINUTE,
+                 CN_MINUTE_ROOM);
+    }
     if (what != 0)
         n = (size_t)snprintf(list, sizeof(list), "\"targets\": [");
     for (unsigned k = 0; k < CN_TARGETS && what != 0; k++)
         if ((what >> k & 1) != 0)
-            n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", list[n - 1] == '[' ? "" : ", ", text[k]);
+            n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s%s%s", list[n - 1] == '[' ? "" : ", ", text[k],
+                                  k == 1 ? b : "", "}");
     if (what != 0)
         snprintf(list + n, sizeof(list) - n, "]%s",
                  c->affinity ? ", \"affinity\": \"key\", \"affinity_bound\": 100" : "");
     snprintf(json, sizeof(json),
-             "{\"name\": \"e\", %s, \"max_concurrent\": %d, \"rate_per_s\": %d, "
+             "{\"name\": \"e\", %s, %s\"max_concurrent\": %d, \"rate_per_s\": %d, "
              "\"burst\": %d, \"deadline\": \"%dms\", \"connect_timeout\": \"1s\", "
              "\"breaker\": {\"min\": 8, \"open\": \"2s\"}}",
-             list, what != 0 ? CN_SLOTS : CN_SLOTS_A, CN_RATE, CN_BURST, CN_DEADLINE);
+             list, rates, what != 0 ? CN_SLOTS : CN_SLOTS_A, CN_RATE, CN_BURST, CN_DEADLINE);
     if (c->w->r->m != NULL && pr_endpoint(c->w->r, json, &e) < 0)
         MV_BAD(c->w, "%s", e.text);
 }
@@ -550,6 +604,7 @@ static inline void cn_target(struct mv *w)
         c->first++;
     cr_step(&c->readers, w);
     cn_look_at_starts(c);
+    cn_look_at_units(c);
     cn_look_at_shares(c);
 }
 

@@ -52,6 +52,11 @@ static inline struct bytes_of mv_then(const struct mv *w, unsigned task, part_no
     return (struct bytes_of){ (uint32_t)b->len, b->data };
 }
 
+static inline uint64_t mv_cost(const struct mv *w, unsigned task)
+{
+    return w->costs == 0 ? 1 : 1 + task * 7 % w->costs;
+}
+
 static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
 {
     const struct map_part *p = mv_share(w, k->queue);
@@ -75,6 +80,7 @@ static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
                                  .key = { sizeof(k->task), (const uint8_t *)&k->task },
                                  .body = { (uint32_t)strlen(body), (const uint8_t *)body },
                                  .then = mv_then(w, k->task, p->part, &then) };
+        put.own.cost = w->costs != 0 ? mv_cost(w, k->task) + 1 : 0;
         m = (struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &put } };
     } else if (k->kind == MV_SCHEDULE) {
         m = (struct msg){ .type = MSG_TASK_SCHEDULE,

@@ -106,6 +106,7 @@ struct mv {
     double kill, fail, snap; /* chances of a turn */
     bool quiet;              /* nobody submits or takes */
     bool keys;               /* tasks have one of MV_KEYS */
+    unsigned costs;          /* tasks have up to so many units (mv_cost()); 0: no cost of their own */
     bool asked[MV_BEATS], beats[MV_BEATS]; /* its schedule; known before its first tick */
     int8_t owner[PR_NOS][200];
     uint64_t kills, stale, starts, taken, again, ticks, notices, chained;

@@ -19,6 +19,7 @@ struct pc_endpoint {
     uint64_t sent;        /* ever */
     uint64_t adaptive_min;
     uint32_t affinity, affinity_bound;
+    uint64_t parts;       /* of rates in units; each call has one unit */
     bool paused, tripped;
     uint64_t resets, probe;
     msec_t end[PC_CALLS]; /* of the calls that are at the target */
@@ -45,20 +46,21 @@ static inline void pc_told(struct pc_endpoint *v, const struct msg_endpoint *g)
     x->tripped = g->tripped;
     x->resets = g->resets;
     x->probe = g->probe;
+    x->parts = g->n_unit_rates > 0 ? g->unit_part : 0;
 }
 
 static inline void pc_dropped(struct pc_endpoint *v, const struct msg_endpoint_drop *g)
 {
     struct pc_endpoint *x = pc_named(v, g->name);
 
-    x->serial = x->slots = x->rate = 0;
+    x->serial = x->slots = x->rate = x->parts = 0;
 }
 
 /* The process ends: what it was told is gone, its calls are not. */
 static inline void pc_killed(struct pc_endpoint *v)
 {
     for (unsigned i = 0; i < PC_ENDPOINTS; i++)
-        v[i].serial = v[i].slots = v[i].rate = v[i].sent = 0;
+        v[i].serial = v[i].slots = v[i].rate = v[i].sent = v[i].parts = 0;
 }
 
 /* wants: calls at once that it has tasks for, of each endpoint of which it has partitions in service;
@@ -91,6 +93,7 @@ static inline uint32_t pc_status(const struct pc_endpoint *v, const unsigned *wa
             row[n++] = (struct endpoint_row){ .name = i == 0 ? "e" : "f", .serial = v[i].serial,
                                               .in_flight = v[i].n, .sent = v[i].sent, .unusable = "",
                                               .waiting = wants[i] > v[i].n ? wants[i] - v[i].n : 0,
+                                              .units = v[i].sent,
                                               .probe = v[i].probe,
                                               .probe_state = v[i].probe != 0 ? PROBE_ANSWERED : PROBE_NONE,
                                               .probe_ms = 12,

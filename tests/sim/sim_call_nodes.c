@@ -42,7 +42,7 @@ static void leave(struct mv *w, int i)
         mv_kill(w, i, false);
 }
 
-enum mode { CALLS, READS, TARGETS };
+enum mode { CALLS, READS, TARGETS, UNITS };
 
 static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[9])
 {
@@ -51,9 +51,11 @@ static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[9])
     bool good;
 
     c->readers.on = mode == READS;
-    c->targets = mode == TARGETS;
-    c->affinity = w->keys = c->targets && seed % 2 == 0;
-    if (c->targets)
+    c->units = mode == UNITS;
+    c->targets = mode == TARGETS || (c->units && seed % 2 != 0);
+    c->affinity = w->keys = mode == TARGETS && seed % 2 == 0;
+    w->costs = c->units ? CN_COST : 0;
+    if (c->targets || c->units)
         cn_define(c, 0);
     rng_seed(&c->readers.rng, seed + 77);
 
@@ -76,8 +78,8 @@ static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[9])
     cr_judge(&c->readers, w);
     good = w->r->why[0] == '\0';
     if (!good)
-        fprintf(stderr, "seed %lu%s%s: %s (SEED=%lu sim_call_nodes)\n", seed, shared ? ", shared" : "",
-                c->targets ? ", targets" : "", w->r->why, seed);
+        fprintf(stderr, "seed %lu%s%s%s: %s (SEED=%lu sim_call_nodes)\n", seed, shared ? ", shared" : "",
+                c->targets ? ", targets" : "", c->units ? ", units" : "", w->r->why, seed);
     sum[0] += w->n_tasks;
     sum[1] += c->n_visits;
     sum[2] += w->kills;
@@ -194,6 +196,30 @@ static void targets(unsigned from)
     printf("targets: %lu tasks, %lu calls, %lu kills, %lu answers behind a move, %lu later epochs, %lu calls at the "
            "target of their key, %lu elsewhere\n", sum[0], sum[1], sum[2], sum[3], sum[4], sum[7], sum[8]);
     cr_assert_eq(bad, 0);
+}
+
+/* Rates in units, and calls of more than a burst, with targets in every second seed. */
+static void units(unsigned from)
+{
+    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), bad = 0, sum[9] = { 0 };
+    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS);
+
+    if (only == 0)
+        quiet_log();
+    for (uint64_t i = from; i < n; i += 2)
+        bad += !run(first + i, (first + i) % 4 < 2, UNITS, sum);
+    printf("units: %lu tasks, %lu calls, %lu kills, %lu later epochs\n", sum[0], sum[1], sum[2], sum[4]);
+    cr_assert_eq(bad, 0);
+}
+
+Test(sim_call_nodes, units_1)
+{
+    units(0);
+}
+
+Test(sim_call_nodes, units_2)
+{
+    units(1);
 }
 
 Test(sim_call_nodes, targets_1)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Tasks cost units: keys share units, whatever their tasks cost; rates in units let no more start than
 # they say in any window, also over a kill -9 of the task node; a large task starts in its turn; costs
-# are told; what is no cost or no rate is refused by name.
+# are told; what is no cost or no rate is refused by name; rates of an endpoint hold for its calls.
 . "$(dirname "$0")/lib.sh"
 
 up --routers 1 --seg-nodes 1 --task-nodes 1 \
@@ -76,3 +76,28 @@ judged() { ! runs $judge; }
 wait_for 180 "all of them are done" judged
 check "J23: in no window did more units start than may: $(tail -1 "$DIR/judge")" grep -q '^ok ' "$DIR/judge"
 check "units are counted" [ "$(metric 47 segq_task_units_started_total)" -ge 10 ]
+
+# ---- rates of an endpoint: by the cost of calls
+T=$((PORT + 90))
+helper "$here/target.py" $T "$DIR/seen"
+wait_for 10 "the target listens" has_status 200 "http://127.0.0.1:$T/echo"
+ctl endpoint add gen url="http://127.0.0.1:$T/api" allow='["127.0.0.0/8"]' rates='[{"units":0}]'
+check "a rate of an endpoint is refused by name" complains 'rates'
+ctl endpoint add gen url="http://127.0.0.1:$T/api" allow='["127.0.0.0/8"]' \
+    rates='[{"units":600,"per":"minute","burst":20},{"units":1000,"per":"second"}]'
+check "an endpoint has rates in units" says 'rates'
+call() { task_call -o /dev/null -w '%{http_code}' -H "segq-cost: $1" -d x "$R/v1/call/gen/echo"; }
+called() { [ "$(call 1)" = 200 ]; }
+wait_for 20 "a call goes" called
+from=$(date +%s%3N)
+for cost in 10 10 10 25; do
+    check_eq "a call of $cost goes" "$(call $cost)" 200
+done
+took=$(($(date +%s%3N) - from))
+check "55 units at 10 a second, with 20 at once, take 3.5 s ($took ms)" [ "$took" -ge 3300 ]
+used() { ctl endpoint list && says 'gen .* [0-9]+ of 20 \(600/minute\), [0-9]+ of 1000 \(1000/second\)'; }
+wait_for 10 "segqctl shows what of them is used" used
+check "units of calls are counted" [ "$(metric 47 segq_task_calls_units_total)" -ge 56 ]
+ctl endpoint set gen rates='[]'
+fast() { from=$(date +%s%3N); [ "$(call 1000)" = 200 ] && [ $(($(date +%s%3N) - from)) -lt 2000 ]; }
+wait_for 20 "without rates a call of 1000 goes at once" fast

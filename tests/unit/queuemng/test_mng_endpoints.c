@@ -220,6 +220,56 @@ Test(mng_tasks, what_a_node_does_not_use_of_an_endpoint_goes_to_the_others)
     done(r);
 }
 
+static uint64_t parts(const struct pr *r)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < PR_NODES; i++)
+        sum += r->node[i].endpoint[0].parts;
+    return sum;
+}
+
+/* Runs so long; the nodes' parts are never more than the whole. */
+static void with_parts(struct pr *r, msec_t ms)
+{
+    for (msec_t t = 0; t < ms; t += 200) {
+        pr_run(r, 200);
+        cr_assert_leq(parts(r), UNIT_PARTS);
+    }
+}
+
+Test(mng_tasks, rates_in_units_are_divided_by_who_has_calls)
+{
+    struct pr *r = rig(2, "{\"match\": \"*\"}");
+    struct err e = { 0 };
+
+    r->longest = 100;
+    r->node[0].wants[0] = 0;
+    cr_assert_eq(pr_endpoint(r, E(", \"rates\": [{\"units\": 600}, {\"units\": 5000, \"per\": \"hour\"}]"), &e), 0);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"e/*\", \"endpoint\": \"e\"}", &e), 0);
+    with_parts(r, 8000);
+    cr_expect_eq(r->node[0].endpoint[0].parts, UNIT_PARTS / 32, "an equal part's sixteenth");
+    cr_expect_eq(parts(r), UNIT_PARTS);
+    r->node[0].wants[0] = 8;
+    pr_manager_end(r);
+    with_parts(r, 3000);
+    pr_manager_begin(r); /* it knows from its store who may use what */
+    with_parts(r, 6000);
+    cr_expect_eq(r->node[0].endpoint[0].parts, UNIT_PARTS / 2);
+    cr_expect_eq(parts(r), UNIT_PARTS);
+    pr_node_run(r, 0, false);
+    with_parts(r, 20000);
+    cr_expect_eq(r->node[1].endpoint[0].parts, UNIT_PARTS / 2, "its partitions are still there");
+    cr_assert_eq(pr_endpoint(r, E(""), &e), 0);
+    with_parts(r, 3000);
+    cr_expect_eq(parts(r), 0, "any");
+    pr_node_run(r, 0, true);
+    cr_assert_eq(pr_endpoint(r, E(", \"rates\": [{\"units\": 1}]"), &e), 0);
+    with_parts(r, 60000);
+    cr_expect_eq(parts(r), UNIT_PARTS);
+    done(r);
+}
+
 Test(mng_tasks, a_node_that_is_away_holds_its_part_until_it_has_no_partition_and_its_calls_are_over)
 {
     struct pr *r = rig(2, "{\"match\": \"*\"}");

@@ -102,7 +102,7 @@ Test(allowance, queues_have_their_turns_while_it_lets_single_ones_go)
         rig_submit(&r, (struct submit){ .queue = rig_text("other") });
     for (unsigned i = 0; i < 100; i++) {
         rig_advance(&r, 100);
-        while (engine_take_call(&r.e, 0, &t) == 1) {
+        while (engine_take_call(&r.e, 0, UINT64_MAX, &t) == 1) {
             cr_assert_eq(engine_look(&r.e, t.no, &v), 0);
             of[v.queue[0] == 'o']++;
         }

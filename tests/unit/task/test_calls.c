@@ -63,6 +63,91 @@ Test(calls, a_rate_begins_empty_and_rises)
     calls_fini(&calls);
 }
 
+/* A call of so many units, from its take to its end; unsent: no connection. */
+static void call_of(struct endpoint *at, uint64_t cost, bool unsent, msec_t now)
+{
+    struct call_answer a = { .status = unsent ? 0 : 200, .fault = unsent ? CALL_CONNECT : CALL_NONE };
+    struct going_call *g;
+
+    endpoint_pays(at, cost, now);
+    g = calls_begin(&calls, at, 1, now);
+    g->cost = cost;
+    g->step = CALL_SENT;
+    calls_answered(g, &a, now, WALL);
+    calls_end(&calls, g, now);
+}
+
+static uint64_t hundred[] = { 100, PER_SECOND, 0 }, ten[] = { 10, PER_SECOND, 0 };
+
+Test(calls, units_close_an_endpoint_and_what_was_not_sent_costs_none)
+{
+    struct msg_endpoint m = gen(1);
+    struct endpoint *ep;
+    struct going_call *g;
+    int64_t ms;
+
+    m.unit_rates = hundred;
+    m.n_unit_rates = 3;
+    m.unit_part = UNIT_PARTS;
+    ep = defined(&m);
+    cr_expect_not(endpoint_lets(ep, 0, NOW), "a bucket begins empty");
+    cr_expect_eq(endpoint_when(ep, 0, NOW), NOW + 10);
+    cr_expect_eq(endpoint_affords(ep, NOW + 9000), 100);
+    call_of(ep, 100, false, NOW + 9000);
+    cr_expect_not(endpoint_lets(ep, 0, NOW + 9000));
+    cr_expect_eq(endpoint_eta(ep, 1, NOW + 9000, &ms), TASK_ETA_RATE);
+    cr_expect_eq(ms, 1000, "%ld", (long)ms);
+    call_of(ep, 100, true, NOW + 10000);
+    cr_expect_eq(endpoint_affords(ep, NOW + 10000), 100);
+    endpoint_pays(ep, 60, NOW + 10000);
+    g = calls_begin(&calls, ep, 1, NOW + 10000);
+    g->cost = 60;
+    calls_end(&calls, g, NOW + 10000); /* its START was not written */
+    cr_expect_eq(endpoint_affords(ep, NOW + 10000), 100);
+    m.serial = 2;
+    m.unit_part = 0;
+    cr_assert_eq(calls_define(&calls, &m, NOW + 10000), 0);
+    cr_expect_not(endpoint_lets(ep, 0, NOW + 90000));
+    cr_expect_eq(endpoint_when(ep, 0, NOW + 90000), MSEC_NEVER);
+    calls_fini(&calls);
+}
+
+Test(calls, a_call_goes_to_a_target_that_has_its_units)
+{
+    struct msg_endpoint m = gen(1), t = gen(1);
+    struct endpoint *ep, *a, *b;
+
+    m.url = "";
+    m.targets = true;
+    ep = defined(&m);
+    t.of = "gen";
+    t.n_unit_rates = 3;
+    t.unit_part = UNIT_PARTS;
+    t.weight = 1;
+    for (t.target = 1; t.target <= 2; t.target++) {
+        t.name = t.target == 1 ? "gen#1" : "gen#2";
+        t.unit_rates = t.target == 1 ? ten : hundred;
+        cr_assert_eq(calls_define(&calls, &t, NOW), 0);
+        calls_find(&calls, t.name)->usable = true;
+    }
+    a = calls_find(&calls, "gen#1");
+    b = calls_find(&calls, "gen#2");
+    cr_expect_eq(endpoint_affords(a, NOW + 9000), 10);
+    endpoint_waits(ep, 50, NOW + 9000);
+    for (unsigned i = 0; i < 2; i++) {
+        cr_assert(endpoint_lets(ep, 0, NOW + 9000));
+        cr_expect_eq(endpoint_target(ep, 0, 50, NOW + 9000), b, "the other one has not got 50");
+        call_of(b, 50, false, NOW + 9000);
+        endpoint_waits(ep, 50, NOW + 9000);
+    }
+    cr_expect_eq(endpoint_when(ep, 0, NOW + 9000), NOW + 9500, "b has 50 then");
+    cr_expect_eq(endpoint_affords(a, NOW + 9499), 14, "a fills beyond its room");
+    cr_expect_eq(endpoint_affords(ep, NOW + 9499), 49);
+    endpoint_waits(ep, 7, NOW + 9100);
+    cr_expect_eq(endpoint_affords(a, NOW + 9499), 10, "another one is next");
+    calls_fini(&calls);
+}
+
 Test(calls, slots_rise_from_a_tenth)
 {
     struct msg_endpoint m = gen(1);

@@ -359,13 +359,13 @@ Test(task_units, a_queue_that_has_no_units_left_holds_up_no_call_of_another)
         s.queue = rig_text(i < 4 ? "q" : "z");
         rig_submit(&r, s);
     }
-    cr_expect_eq(engine_take_call(&r.e, 1000, &t), 1);
-    cr_expect_eq(engine_take_call(&r.e, 1000, &t), 1, "the other queue's");
+    cr_expect_eq(engine_take_call(&r.e, 1000, UINT64_MAX, &t), 1);
+    cr_expect_eq(engine_take_call(&r.e, 1000, UINT64_MAX, &t), 1, "the other queue's");
     rig_flush(&r);
     s.queue = rig_text("z"), s.key1 = rig_text("b");
     rig_submit(&r, s);
-    cr_expect_eq(engine_take_call(&r.e, 1000, &t), 1, "another key of the other queue");
-    cr_expect_eq(engine_take_call(&r.e, 1000, &t), 0);
+    cr_expect_eq(engine_take_call(&r.e, 1000, UINT64_MAX, &t), 1, "another key of the other queue");
+    cr_expect_eq(engine_take_call(&r.e, 1000, UINT64_MAX, &t), 0);
     cr_expect_not(engine_has_open(&r.e));
     rig_flush(&r);
     rig_fini(&r);
@@ -393,4 +393,35 @@ Test(task_units, moments_are_right_for_all_numbers)
         cr_assert(when == 0 || !units_let(&u, tat, cost, when - 1));
         cr_assert_leq(units_when(&u, tat, 0), when);
     }
+}
+
+/* What a call's endpoint does not let begin stays the next, and nothing smaller goes before it. */
+Test(task_units, a_call_of_more_than_its_endpoint_has_stays_the_next)
+{
+    struct enginerig r;
+    struct submit s = costing("a", 50);
+    struct taken t;
+    task_no first;
+
+    rig_init(&r, NULL);
+    s.queue = rig_text("q");
+    first = rig_submit(&r, s);
+    s = costing("b", 1);
+    s.queue = rig_text("z");
+    rig_submit(&r, s);
+    for (unsigned i = 0; i < 3; i++) {
+        cr_expect_eq(engine_take_call(&r.e, 1000, 49, &t), 0);
+        cr_expect_eq(t.cost, 50, "try %u", i);
+    }
+    cr_expect_eq(engine_take_call(&r.e, 1000, 50, &t), 1);
+    cr_expect(t.no == first && t.cost == 50);
+    cr_expect_eq(engine_take_call(&r.e, 1000, 50, &t), 1);
+    cr_expect_eq(t.cost, 1);
+    cr_expect_eq(engine_take_call(&r.e, 1000, 50, &t), 0);
+    cr_expect_eq(t.cost, 0, "there is none");
+    first = rig_submit(&r, s);
+    cr_assert_eq(engine_run(&r.e, first), 0);
+    cr_expect_eq(engine_take_call(&r.e, 1000, 0, &t), 0);
+    cr_expect_eq(t.cost, 1, "an operator's word does not go beyond its endpoint");
+    rig_fini(&r);
 }

@@ -1,0 +1,25 @@
+/* unit_rate_def.h: rates in units, as operators write them for queues, keys, endpoints and targets. Pure. */
+#ifndef SEGQ_UNIT_RATE_DEF_H
+#define SEGQ_UNIT_RATE_DEF_H
+
+#include "common/config/cfg.h"
+#include "common/task/rules.h"
+
+struct unit_rate_def { /* units of what starts (`cost` of a task) in a span of time */
+    int64_t units, burst; /* burst 0: as many as units */
+    int per;              /* enum rate_per */
+};
+
+extern const struct cfg_key unit_rate_keys[];
+
+/* A key `rates`; at: offset of a struct cfg_list of struct unit_rate_def. */
+#define UNIT_RATES_KEY(at, help)                                                         \
+    { "rates", CFG_OBJS, at, "", 0, UNIT_RATES_MAX, true, help, 0, unit_rate_keys,       \
+      sizeof(struct unit_rate_def) }
+
+const char *unit_rate_per(const struct unit_rate_def *r); /* "minute" */
+int64_t unit_rate_seconds(const struct unit_rate_def *r); /* length of its span */
+/* numbers: units, per, units at once of each, for UNIT_RATES_MAX of them. */
+void unit_rates_put(const struct cfg_list *rates, uint64_t *numbers);
+
+#endif

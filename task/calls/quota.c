@@ -1,0 +1,168 @@
+/* quota.c: a level is the time in which the bucket came by it: room_ns less what is missing until `tat`. */
+#include "task/calls/quota.h"
+
+#include <assert.h>
+
+#define each_rate(q, k) for (unsigned k = 0; k < UNIT_RATES_MAX && (q)->rate[k].units != 0; k++)
+
+#define LATELY    64 /* calls */
+#define NTH_UNITS ((uint64_t)1 << 50)
+
+#define FINE ((uint64_t)1 << 20) /* parts of a unit that a change of the node's part keeps */
+
+/* Room beyond its own, for a call that needs more; a call needs one unit at least. */
+static int64_t beyond(const struct quota *q, unsigned k)
+{
+    int64_t needs = units_ns(&q->rate[k], u64_max(q->needs, 1));
+
+    return needs > q->rate[k].room_ns ? needs - q->rate[k].room_ns : 0;
+}
+
+static int64_t level(const struct quota *q, unsigned k, msec_t now)
+{
+    int64_t full = now * RATE_NS - beyond(q, k);
+
+    return q->rate[k].room_ns - ((q->tat[k] > full ? q->tat[k] : full) - now * RATE_NS);
+}
+
+static void set_level(struct quota *q, unsigned k, int64_t ns, msec_t now)
+{
+    q->tat[k] = now * RATE_NS + q->rate[k].room_ns - ns;
+}
+
+/* Forgets what would have gone over the edge; before the room, or the need, is another one. */
+static void settle(struct quota *q, msec_t now)
+{
+    each_rate (q, k)
+        set_level(q, k, level(q, k, now), now);
+}
+
+/* Parts of a unit in so much time, and the time of so many. */
+static __int128 parts_of(const struct unit_rate *r, int64_t ns)
+{
+    return (__int128)ns * (__int128)r->units * (__int128)FINE / r->per_ns;
+}
+
+static int64_t time_of(const struct unit_rate *r, __int128 parts)
+{
+    __int128 ns = parts * r->per_ns / ((__int128)r->units * (__int128)FINE);
+
+    return ns > UNITS_NS_MAX ? UNITS_NS_MAX : ns < -UNITS_NS_MAX ? -UNITS_NS_MAX : (int64_t)ns;
+}
+
+/* The node's part of a rate: slower, with less room, which takes as long to fill. */
+static struct unit_rate part_of(const uint64_t *numbers, uint64_t part)
+{
+    struct unit_rate r = unit_rate_make(&(struct unit_rate_numbers){ numbers[0], numbers[1], numbers[2] });
+
+    if (r.units != 0 && part < UNIT_PARTS)
+        r.per_ns = (int64_t)((r.per_ns * (__int128)UNIT_PARTS + (__int128)part - 1) / (__int128)part);
+    return r;
+}
+
+static bool is_good(const uint64_t *numbers)
+{
+    return numbers[0] >= 1 && numbers[0] <= RATE_UNITS_MAX && numbers[1] < RATE_NPERS &&
+           numbers[2] <= RATE_UNITS_MAX;
+}
+
+void quota_define(struct quota *q, const uint64_t *numbers, uint32_t n, uint64_t part, msec_t now)
+{
+    struct quota was = *q;
+    unsigned to = 0;
+
+    settle(&was, now);
+    *q = (struct quota){ .needs = q->needs, .none = n > 0 && part == 0, .calls = q->calls, .units = q->units };
+    for (uint32_t i = 0; !q->none && i < n && i < UNIT_RATES_MAX; i++) {
+        struct unit_rate *r = &q->rate[to];
+        __int128 had = was.rate[i].units != 0 ? parts_of(&was.rate[i], level(&was, i, now)) : 0;
+
+        if (!is_good(&numbers[3 * i]))
+            continue; /* no manager says so */
+        *r = part_of(&numbers[3 * i], part);
+        set_level(q, to, time_of(r, had), now);
+        to++;
+    }
+    settle(q, now);
+}
+
+uint64_t quota_most(const struct quota *q, msec_t now)
+{
+    uint64_t most = q->none ? 0 : QUOTA_ANY;
+
+    each_rate (q, k) {
+        __int128 units = parts_of(&q->rate[k], level(q, k, now)) / (__int128)FINE;
+
+        most = units <= 0 ? 0 : u64_min(most, (uint64_t)units);
+    }
+    return most;
+}
+
+void quota_waits(struct quota *q, uint64_t cost, msec_t now)
+{
+    settle(q, now);
+    q->needs = cost;
+}
+
+void quota_pays(struct quota *q, uint64_t cost, msec_t now)
+{
+    each_rate (q, k)
+        set_level(q, k, level(q, k, now) - units_ns(&q->rate[k], cost), now);
+    q->needs = 0;
+    settle(q, now);
+    if (q->calls == LATELY) {
+        q->calls /= 2;
+        q->units /= 2;
+    }
+    q->calls++;
+    q->units += cost;
+}
+
+void quota_returns(struct quota *q, uint64_t cost, msec_t now)
+{
+    each_rate (q, k)
+        set_level(q, k, level(q, k, now) + units_ns(&q->rate[k], cost), now);
+    settle(q, now);
+}
+
+msec_t quota_when(const struct quota *q)
+{
+    msec_t when = q->none ? MSEC_NEVER : 0;
+
+    each_rate (q, k) {
+        int64_t ns = q->tat[k] - q->rate[k].room_ns + units_ns(&q->rate[k], u64_max(q->needs, 1));
+
+        when = ms_max(when, ns <= 0 ? 0 : (ns + RATE_NS - 1) / RATE_NS);
+    }
+    return when;
+}
+
+msec_t quota_nth(const struct quota *q, uint64_t nth, msec_t now)
+{
+    double mean = q->calls > 0 ? (double)q->units / (double)q->calls : 1;
+    double units = mean * (double)(nth > 0 ? nth - 1 : 0) + (q->needs > 0 ? (double)q->needs : mean);
+    msec_t when = 0;
+
+    each_rate (q, k) {
+        int64_t ns = q->tat[k] > now * RATE_NS - beyond(q, k) ? q->tat[k] : now * RATE_NS - beyond(q, k);
+
+        ns += units_ns(&q->rate[k], units < (double)NTH_UNITS ? (uint64_t)units : NTH_UNITS) - q->rate[k].room_ns;
+        when = ms_max(when, ns <= 0 ? 0 : (ns + RATE_NS - 1) / RATE_NS);
+    }
+    return when;
+}
+
+uint64_t quota_room(const struct quota *q, unsigned k)
+{
+    return q->rate[k].units != 0 ? (uint64_t)(parts_of(&q->rate[k], q->rate[k].room_ns) / (__int128)FINE) : 0;
+}
+
+uint64_t quota_used(const struct quota *q, unsigned k, msec_t now)
+{
+    __int128 parts;
+
+    if (k >= UNIT_RATES_MAX || q->rate[k].units == 0)
+        return 0;
+    parts = parts_of(&q->rate[k], q->rate[k].room_ns - level(q, k, now));
+    return parts <= 0 ? 0 : (uint64_t)((parts + (__int128)FINE - 1) / (__int128)FINE);
+}

@@ -1,0 +1,50 @@
+/* quota.h: what rates in units let an endpoint begin at this node. Pure, no memory.
+ *
+ * A node has a part of each rate, and a bucket for it (units.h): a call begins when each of them has its
+ * cost. One of more units than go into a bucket waits while that fills beyond its room, up to what the call
+ * needs, and nothing else begins meanwhile: so it runs, alone and in its turn, and nothing is owed that a node
+ * would forget when it is killed. Buckets begin empty. What is in one stays, in units, when the part changes.
+ *
+ * Over all nodes, in any window of w, at most
+ *   room + units * w / per, and at each node what its largest call has beyond its part of the room. */
+#ifndef SEGQ_CALLS_QUOTA_H
+#define SEGQ_CALLS_QUOTA_H
+
+#include "common/wire/msg_task_manager.h"
+#include "task/containers/units.h"
+
+#define QUOTA_ANY UINT64_MAX
+
+struct quota { /* zero: no rates */
+    struct unit_rate rate[UNIT_RATES_MAX]; /* this node's parts; the first ones */
+    int64_t tat[UNIT_RATES_MAX];
+    uint64_t needs; /* cost of the next call, which does not fit; 0: not known */
+    bool none;      /* no part of the rates that there are */
+    uint64_t calls, units; /* lately begun: what the next ones cost */
+};
+
+/* numbers: units, per, room of each of n rates; part: of UNIT_PARTS. */
+void quota_define(struct quota *q, const uint64_t *numbers, uint32_t n, uint64_t part, msec_t now);
+static inline bool quota_is_set(const struct quota *q)
+{
+    return q->rate[0].units != 0 || q->none;
+}
+/* Units that a call may have that begins now; QUOTA_ANY. */
+uint64_t quota_most(const struct quota *q, msec_t now);
+/* The next call has more units than quota_most(): buckets fill for it. */
+void quota_waits(struct quota *q, uint64_t cost, msec_t now);
+/* A call begins. */
+void quota_pays(struct quota *q, uint64_t cost, msec_t now);
+/* Takes that back: it did not begin after all. */
+void quota_returns(struct quota *q, uint64_t cost, msec_t now);
+/* The first moment at which the next call fits: that of quota_waits(), or any; MSEC_NEVER. */
+msec_t quota_when(const struct quota *q);
+/* The moment at which the nth call from now may begin, if they cost what calls have cost so far, on average;
+ * 0: at once. */
+msec_t quota_nth(const struct quota *q, uint64_t nth, msec_t now);
+/* Units at once of the k-th rate, at this node. */
+uint64_t quota_room(const struct quota *q, unsigned k);
+/* Units that are gone from the room of the k-th rate, and not there again. */
+uint64_t quota_used(const struct quota *q, unsigned k, msec_t now);
+
+#endif

@@ -1,0 +1,174 @@
+/* test_quota.c: rates in units of an endpoint at one node: its part of each, and calls of more than a bucket. */
+#include "task/calls/quota.h"
+
+#include "tests/lib/criterion.h"
+
+#include "common/base/rng.h"
+
+#define NOW ((msec_t)1000000)
+
+static const uint64_t minute[] = { 600, PER_MINUTE, 100 }; /* ten a second */
+
+static struct quota of(const uint64_t *numbers, uint32_t n, uint64_t part)
+{
+    struct quota q = { 0 };
+
+    quota_define(&q, numbers, n, part, NOW);
+    return q;
+}
+
+Test(quota, without_rates_any_call_may_begin)
+{
+    struct quota q = of(NULL, 0, 0);
+
+    cr_expect_eq(quota_most(&q, NOW), QUOTA_ANY);
+    cr_expect_eq(quota_when(&q), 0);
+    quota_pays(&q, 1000000, NOW);
+    cr_expect_eq(quota_most(&q, NOW), QUOTA_ANY);
+    cr_expect_not(quota_is_set(&q));
+}
+
+Test(quota, a_bucket_begins_empty_and_fills_to_its_room)
+{
+    struct quota q = of(minute, 1, UNIT_PARTS);
+
+    cr_expect_eq(quota_most(&q, NOW), 0);
+    cr_expect_eq(quota_used(&q, 0, NOW), 100);
+    cr_expect_eq(quota_when(&q), NOW + 100);
+    cr_expect_eq(quota_most(&q, NOW + 1000), 10);
+    cr_expect_eq(quota_most(&q, NOW + 100000), 100);
+    cr_expect_eq(quota_used(&q, 0, NOW + 100000), 0);
+    quota_pays(&q, 60, NOW + 100000);
+    cr_expect_eq(quota_most(&q, NOW + 100000), 40);
+    cr_expect_eq(quota_used(&q, 0, NOW + 100000), 60);
+    quota_returns(&q, 60, NOW + 100000);
+    cr_expect_eq(quota_most(&q, NOW + 100000), 100);
+    quota_returns(&q, 60, NOW + 100000);
+    cr_expect_eq(quota_most(&q, NOW + 100000), 100, "no more than its room");
+}
+
+Test(quota, all_rates_must_let_it)
+{
+    static const uint64_t both[] = { 10, PER_SECOND, 0, 60, PER_MINUTE, 30 };
+    struct quota q = of(both, 2, UNIT_PARTS);
+    uint64_t units = 0;
+
+    cr_expect_eq(quota_most(&q, NOW + 100000), 10);
+    for (msec_t at = NOW + 100000; at < NOW + 160000; at += 100)
+        if (quota_most(&q, at) >= 5) {
+            quota_pays(&q, 5, at);
+            units += 5;
+        }
+    cr_expect(units > 80 && units <= 90, "%lu of 30 and 60 more", units);
+}
+
+Test(quota, a_part_is_of_rate_and_room)
+{
+    struct quota q = of(minute, 1, UNIT_PARTS / 4), none = of(minute, 1, 0);
+
+    cr_expect_eq(quota_most(&q, NOW + 2000), 5);
+    cr_expect_eq(quota_most(&q, NOW + 1000000), 25);
+    cr_expect_eq(quota_most(&none, NOW + 1000000), 0);
+    cr_expect_eq(quota_when(&none), MSEC_NEVER);
+    quota_define(&none, minute, 1, UNIT_PARTS, NOW + 1000000);
+    cr_expect_eq(quota_most(&none, NOW + 1000000), 0, "empty behind none");
+}
+
+/* A node's part follows demand each second: what is in the bucket stays, to a part of a unit. */
+Test(quota, changes_of_its_part_neither_make_units_nor_lose_them)
+{
+    static const uint64_t slow[] = { 1, PER_MINUTE, 5 };
+    struct quota q = of(slow, 1, UNIT_PARTS / 2);
+    msec_t at = NOW;
+
+    for (unsigned i = 1; i <= 180; i++) {
+        at += 1000;
+        quota_define(&q, slow, 1, UNIT_PARTS / 2 + i % 2, at);
+    }
+    cr_expect_eq(quota_most(&q, at), 1, "of 1.5 in three minutes");
+    quota_define(&q, slow, 1, UNIT_PARTS, at);
+    cr_expect_eq(quota_most(&q, at + 29000), 1);
+    cr_expect_eq(quota_most(&q, at + 31000), 2);
+    quota_define(&q, slow, 1, UNIT_PARTS / 3, at + 1000000);
+    cr_expect_eq(quota_most(&q, at + 1000000), 1, "its room is less");
+    quota_define(&q, slow, 1, 100, at + 1000000);
+    quota_pays(&q, 1, at + 1000000);
+    cr_expect_eq(quota_most(&q, at + 1000000), 0, "less than one unit");
+    cr_expect_eq(quota_most(&q, quota_when(&q)), 1, "and one call can still begin some time");
+}
+
+Test(quota, a_call_of_more_than_the_room_waits_until_so_many_are_there_and_nothing_is_owed)
+{
+    struct quota q = of(minute, 1, UNIT_PARTS);
+    msec_t at = NOW + 1000000; /* full */
+
+    cr_expect_eq(quota_most(&q, at), 100);
+    quota_waits(&q, 250, at);
+    cr_expect_eq(quota_when(&q), at + 15000, "idle time before does not count");
+    cr_expect_eq(quota_most(&q, at + 14999), 249);
+    cr_expect_eq(quota_most(&q, at + 15000), 250);
+    cr_expect_eq(quota_most(&q, at + 1000000), 250);
+    quota_pays(&q, 250, at + 15000);
+    cr_expect_eq(quota_most(&q, at + 15000), 0);
+    cr_expect_eq(quota_most(&q, at + 16000), 10);
+    quota_waits(&q, 250, at + 16000);
+    quota_waits(&q, 7, at + 60000); /* another one is next */
+    cr_expect_eq(quota_most(&q, at + 60000), 100);
+}
+
+Test(quota, the_nth_call_waits_for_those_before_as_calls_have_cost)
+{
+    struct quota q = of(minute, 1, UNIT_PARTS);
+
+    for (unsigned i = 0; i < 4; i++)
+        quota_pays(&q, 20, NOW);
+    cr_expect_eq(quota_nth(&q, 1, NOW), NOW + 10000);
+    cr_expect_eq(quota_nth(&q, 11, NOW), NOW + 30000);
+}
+
+/* Whatever happens, over nodes that share it: J23. */
+Test(quota, nodes_together_never_begin_more_than_all_may)
+{
+    enum { NODES = 3, COST = 150, STEPS = 4000, WINDOW = 20000 };
+    static struct {
+        msec_t at;
+        uint64_t cost;
+    } begun[STEPS * NODES];
+    struct quota q[NODES] = { 0 };
+    struct rng r;
+    msec_t at = NOW;
+    unsigned n = 0, from = 0;
+    uint64_t sum = 0, most = 0, next[NODES] = { 1, 1, 1 };
+
+    rng_seed(&r, 7);
+    for (unsigned step = 0; step < STEPS; step++) {
+        uint64_t left = UNIT_PARTS;
+
+        at += 1 + (msec_t)rng_below(&r, 200);
+        if (rng_chance(&r, 0.1)) /* those that get less first, as the manager does it */
+            for (unsigned i = 0; i < NODES; i++) {
+                uint64_t part = i + 1 == NODES ? left : rng_below(&r, left + 1);
+
+                if (rng_chance(&r, 0.02))
+                    q[i] = (struct quota){ 0 }; /* killed */
+                quota_define(&q[i], minute, 1, part, at);
+                left -= part;
+            }
+        for (unsigned i = 0; i < NODES; i++) {
+            if (!quota_is_set(&q[i]) || quota_most(&q[i], at) < next[i]) {
+                quota_waits(&q[i], next[i], at);
+                continue;
+            }
+            quota_pays(&q[i], next[i], at);
+            begun[n].at = at;
+            begun[n++].cost = next[i];
+            sum += next[i];
+            next[i] = rng_chance(&r, 0.1) ? COST : 1 + rng_below(&r, 20);
+        }
+        for (; from < n && begun[from].at <= at - WINDOW; from++)
+            sum -= begun[from].cost;
+        most = sum > most ? sum : most;
+        cr_assert(sum <= 100 + 200 + NODES * COST, "%lu units in a window", sum);
+    }
+    cr_expect(most > 200, "%lu", most);
+}

@@ -214,7 +214,7 @@ static bool next_hole(char *at, const char *end, struct slice *hole, struct hole
     return false;
 }
 
-/* The name may be escaped. */
+/* The name may be escaped. Looked at once: each hole would cost a look at all of it. */
 static bool may_have(struct slice form)
 {
     return memmem(form.p, form.n, JSON_HOLE, sizeof(JSON_HOLE) - 1) != NULL ||
@@ -225,15 +225,16 @@ int json_holes(struct slice form, const char **why)
 {
     struct slice all, hole;
     struct hole h;
+    bool may;
     int n = 0;
 
     *why = "it is no JSON";
     if (!whole(form, &all))
         return -1;
-    for (char *p = all.p; may_have(all) && next_hole(p, all.p + all.n, &hole, &h);
-         p = hole.p + hole.n) {
-        *why = h.why;
-        if (h.why != NULL)
+    may = may_have(all);
+    for (char *p = all.p; may && next_hole(p, all.p + all.n, &hole, &h); p = hole.p + hole.n) {
+        *why = n == JSON_HOLES_MAX ? "at most 64 values of a result may stand in it" : h.why;
+        if (*why != NULL)
             return -1;
         n++;
     }
@@ -247,13 +248,16 @@ enum json_point json_fill(struct slice form, struct slice result, size_t most, s
     struct slice all, source, hole, value;
     enum json_point rc;
     struct hole h;
+    bool may, read;
     char *p;
 
     if (!whole(form, &all))
         return JSON_POINT_NO_JSON;
-    for (p = all.p; may_have(all) && next_hole(p, all.p + all.n, &hole, &h); p = hole.p + hole.n) {
-        rc = h.why == NULL && whole(result, &source)
-                 ? point(source, (struct slice){ h.pointer, h.n }, &value) : JSON_POINT_NO_JSON;
+    may = may_have(all);
+    read = may && whole(result, &source);
+    for (p = all.p; may && next_hole(p, all.p + all.n, &hole, &h); p = hole.p + hole.n) {
+        rc = h.why == NULL && read ? point(source, (struct slice){ h.pointer, h.n }, &value)
+                                   : JSON_POINT_NO_JSON;
         if (rc != JSON_POINT_FOUND)
             return rc;
         buf_append(out, p, (size_t)(hole.p - p));

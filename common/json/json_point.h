@@ -10,6 +10,7 @@
 
 #define JSON_POINTER_MAX 256 /* bytes of a pointer, decoded */
 #define JSON_HOLE        "$result"
+#define JSON_HOLES_MAX   64 /* in a form: each is a walk through the result */
 
 enum json_point { /* numbers are those of records and of the wire: never changed */
     JSON_POINT_FOUND,
@@ -24,7 +25,8 @@ const char *json_pointer_wrong(struct slice pointer);
 /* The bytes of the value at the pointer, as they stand in `text`. Strings are compared decoded. */
 enum json_point json_point(struct slice text, struct slice pointer, struct slice *value);
 
-/* How many holes the form has: JSON that is whole. -1: one of them is none, *why says so. */
+/* How many holes the form has: JSON that is whole. -1: one of them is none, or they are too many: *why
+ * says so. */
 int json_holes(struct slice form, const char **why);
 /* Appends the form, with the result's values in its holes; at most `most` bytes. */
 enum json_point json_fill(struct slice form, struct slice result, size_t most, struct buf *out);

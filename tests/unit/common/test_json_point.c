@@ -1,6 +1,8 @@
 /* test_json_point.c: values by pointers, and put into a form; what is none of either. */
 #include "common/json/json_point.h"
 
+#include <stdio.h>
+
 #include "tests/lib/criterion.h"
 
 static struct slice text(const char *s)
@@ -88,6 +90,23 @@ Test(json_point, holes_that_are_none_are_said)
         cr_expect_not_null(why);
     }
     cr_expect_eq(json_holes(text("[{\"$result\":\"\"},{\"$result\":\"/a\"},{\"$results\":1}]"), &why), 2);
+}
+
+/* Each is a walk through all of the result: many of them would hold the process up. */
+Test(json_point, holes_are_so_many_at_most)
+{
+    static char form[32 * (JSON_HOLES_MAX + 1)];
+    const char *why;
+    size_t n = 1;
+
+    form[0] = '[';
+    for (unsigned i = 0; i <= JSON_HOLES_MAX; i++) {
+        if (i > 0)
+            form[n - 1] = ',';
+        n += (size_t)sprintf(form + n, "{\"\\u0024result\":\"\"}]");
+        cr_expect_eq(json_holes((struct slice){ form, n }, &why), i < JSON_HOLES_MAX ? (int)i + 1 : -1);
+    }
+    cr_expect_eq(strncmp(why, "at most 64", 10), 0, "%s", why);
 }
 
 Test(json_point, what_cannot_be_filled_says_why)

@@ -10,13 +10,13 @@ build="gcc make pkg-config libc6-dev protobuf-c-compiler libevent-dev libprotobu
 tests="nodejs clang libclang-rt-14-dev llvm libcriterion-dev libhttp-parser-dev jq python3
     procps iproute2 prometheus prometheus-node-exporter redis-server valgrind
     python3-hypothesis python3-jsonschema strace haproxy nginx libnginx-mod-http-lua openssl systemd cmark-gfm
-    zsh fish groff-base"
+    zsh fish groff-base python3-uvicorn"
 bench="nginx libnginx-mod-http-lua lua-nginx-redis lua-resty-core lua-cjson redis-server wrk
     nghttp2-client python3 procps curl util-linux beanstalkd postgresql-15"
 
 gate="nginx openssl python3"
 tasks="python3"
-clients="python3"
+clients="python3 python3-uvicorn nodejs"
 docs="cmark-gfm python3"
 deb="debhelper dpkg-dev lintian cmark-gfm python3"
 night="$deb mmdebstrap devscripts"

@@ -31,7 +31,7 @@ def plant(folder, path, old, new):
         sys.exit(f"{path} has no longer: {old}")
     with open(path, "w", encoding="utf-8") as f:
         f.write(text.replace(old, new))
-    return ["python3", os.path.join(folder, "conformance.py")]
+    return [run.PYTHON, os.path.join(folder, "conformance.py")]
 
 
 def main():

@@ -301,10 +301,18 @@ def visit(url, token=None, accept="*/*"):
 
 
 def row_middleware(r):
+    middleware(r, "")
+
+
+def row_middleware_async(r):
+    middleware(r, "asgi")
+
+
+def middleware(r, kind):
     c = r.client()
     got = c.ask("wait_pass", queue=r.queue)
     for ask in ("always", "renew", "never"):
-        site = c.ask("serve", queue=r.queue, ask=ask)["url"]
+        site = c.ask("serve", queue=r.queue, ask=ask, kind=kind)["url"]
         status, _, body = visit(site + "/cart", got["pass"])
         r.claim(status == 200 and json.loads(body)["path"] == "/cart" and json.loads(body)["ticket"], f"{ask}: {status} {body}")
         status, headers, _ = visit(site + "/cart")
@@ -313,14 +321,14 @@ def row_middleware(r):
         status, headers, _ = visit(site + "/cart", accept="text/html")
         r.claim(status in (302, 303) and headers["location"].endswith(where), f"{ask}: {status} {headers}")
         r.claim(visit(site, got["pass"][:-6] + "AAAAAA")[0] == 401, f"{ask}: a forged pass gets in")
-    always = c.ask("serve", queue=r.queue)["url"]
+    always = c.ask("serve", queue=r.queue, kind=kind)["url"]
     visit(always, got["pass"])
     r.claim(not any("a=b" in (q.header("Cookie") or "") for q in r.proxy.asked), "the site's own cookies are told")
     r.proxy.rule("GET", "/v1/verify", drop(), times=99)
     r.claim(visit(always, got["pass"])[0] == 200, "no router answers, and who has a pass is turned away")
     r.claim(visit(always)[0] in (401, 503), "no router answers, and all get in")
     r.proxy.rules.clear()
-    c.ask("leave", token=got["token"])
+    r.claim("x-segq-command" not in visit(always + "/bye", got["pass"])[1], "the command is handed on")
     r.until(lambda: visit(always, got["pass"])[0] == 403, 5, "a pass that was given back gets in")
 
 

@@ -25,7 +25,8 @@ import rows  # noqa: E402
 from proxy import Proxy  # noqa: E402
 
 # CLIENT -> command, and what must be there to run it.
-CLIENTS = {"python": (["python3", os.path.join(ROOT, "clients/python/conformance.py")], "python3")}
+PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's uvicorn
+CLIENTS = {"python": ([PYTHON, os.path.join(ROOT, "clients/python/conformance.py")], PYTHON)}
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 

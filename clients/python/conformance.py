@@ -75,18 +75,37 @@ class Adapter:
     def do_verify_pass(self, n, queue, token):
         return self.gate(queue).verify(token)._asdict()
 
-    def do_serve(self, n, queue, ask="always"):
-        """A site behind the middleware: tells its address, and whom it lets in."""
+    def do_serve(self, n, queue, ask="always", kind=""):
+        """A site behind the middleware: tells its address, and whom it lets in. /bye ends the session."""
+        gate = segq.Gate(self.client, queue, ask=ask, timeout=1)
+
+        def said(p, path):
+            more = [("X-Segq-Command", "release")] if path == "/bye" else []
+            return [("Content-Type", "application/json"), *more], json.dumps({"ticket": p.ticket, "path": path}).encode()
+
         def app(environ, start):
-            p = environ["segq.pass"]
-            start("200 OK", [("Content-Type", "application/json")])
-            return [json.dumps({"ticket": p.ticket, "path": environ["PATH_INFO"]}).encode()]
+            headers, body = said(environ["segq.pass"], environ["PATH_INFO"])
+            start("200 OK", headers)
+            return [body]
+
+        async def asgi(scope, receive, send):
+            headers, body = said(scope["segq.pass"], scope["path"])
+            await send({"type": "http.response.start", "status": 200,
+                        "headers": [(k.lower().encode(), v.encode()) for k, v in headers]})
+            await send({"type": "http.response.body", "body": body})
+        if kind == "asgi":
+            import uvicorn
+            server = uvicorn.Server(uvicorn.Config(gate.asgi(asgi), port=0, log_level="warning", lifespan="off"))
+            server.install_signal_handlers = lambda: None
+            threading.Thread(target=server.run, daemon=True).start()
+            while not server.started:
+                time.sleep(0.01)
+            return {"url": "http://127.0.0.1:%d" % server.servers[0].sockets[0].getsockname()[1]}
 
         class Quiet(wsgiref.simple_server.WSGIRequestHandler):
             def log_message(self, *_):
                 pass
-        site = wsgiref.simple_server.make_server("127.0.0.1", 0, segq.Gate(self.client, queue, ask=ask, timeout=1).wsgi(app),
-                                                 handler_class=Quiet)
+        site = wsgiref.simple_server.make_server("127.0.0.1", 0, gate.wsgi(app), handler_class=Quiet)
         threading.Thread(target=site.serve_forever, daemon=True).start()
         return {"url": f"http://127.0.0.1:{site.server_port}"}
 

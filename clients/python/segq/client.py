@@ -44,5 +44,5 @@ class Client(Tasks):
 
     def figures(self, queue: str) -> Mapping[str, Any]:
         """A queue's figures (Queue of proto/openapi.yaml)."""
-        return self.transport.call("GET", f"/v1/queues/{quote(queue, safe='')}",
+        return self.transport.ask("GET", f"/v1/queues/{quote(queue, safe='')}",
                                    headers={"Authorization": ""})

@@ -11,12 +11,14 @@ A pass that was revoked is seen by routers only: `verify()`.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import contextvars
 import hashlib
 import hmac
 import json
+import logging
 import re
 import threading
 import time
@@ -35,6 +37,8 @@ AWAY_S = 1.0        # so long nobody asks after no router has answered
 STALE_S = 86400.0   # while no router answers, old keys do
 KNOWN_MAX = 4096
 COOKIE = "segq_pass"
+COMMAND = "x-segq-command"
+log = logging.getLogger("segq")
 
 
 class Pass(NamedTuple):
@@ -311,6 +315,19 @@ class Gate:
                            "location": where}).encode()
         return Decision(None, None, [*more, ("Content-Type", "application/problem+json")], status, body)
 
+    def _obey(self, commands: List[str], headers: Mapping[str, str]) -> None:
+        """`X-Segq-Command: release` of the application's answer, in the background: for us, not for
+        the visitor."""
+        tokens = self._presented(headers)
+
+        def tell() -> None:
+            try:
+                self.session(tokens[0][1], commands[0])
+            except SegqError as e:
+                log.warning("segq gate: %s: %s", commands[0], e)
+        if commands and tokens:
+            threading.Thread(target=tell, daemon=True).start()
+
     def wsgi(self, app: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
         """The application behind the gate; `environ["segq.pass"]` is the Pass or Verdict."""
         def gated(environ: Dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
@@ -324,8 +341,9 @@ class Gate:
                 return [d.body]
             environ["segq.pass"] = d.given or d.verdict
 
-            def more(status: str, headers: List[Tuple[str, str]], *rest: Any) -> Any:
-                return start(status, [*headers, *d.headers], *rest)
+            def more(status: str, given: List[Tuple[str, str]], *rest: Any) -> Any:
+                self._obey([v for k, v in given if k.lower() == COMMAND], headers)
+                return start(status, [*((k, v) for k, v in given if k.lower() != COMMAND), *d.headers], *rest)
             return app(environ, more)
         return gated
 
@@ -333,7 +351,8 @@ class Gate:
         """Likewise; `scope["segq.pass"]`. Routers are asked by a thread beside the loop."""
         async def gated(scope: Dict[str, Any], receive: Any, send: Any) -> None:
             if scope["type"] not in ("http", "websocket"):
-                return await app(scope, receive, send)
+                await app(scope, receive, send)
+                return
             headers: Dict[str, str] = {}
             for k, v in scope["headers"]:
                 name = k.decode("latin-1").lower()
@@ -341,20 +360,23 @@ class Gate:
             raw = scope.get("raw_path") or quote(scope["path"], safe="/;=,@:!$&'()*+~").encode()
             query = scope.get("query_string", b"")
             uri = (raw + (b"?" + query if query else b"")).decode("latin-1")
-            import asyncio
             d = await asyncio.get_running_loop().run_in_executor(
                 None, contextvars.copy_context().run, self.decide, scope.get("method", "GET"), uri, headers)
             if d.status and scope["type"] == "websocket":
-                return await send({"type": "websocket.close", "code": 4401})
+                await send({"type": "websocket.close", "code": 4401})
+                return
             pairs = [(k.lower().encode(), v.encode("latin-1")) for k, v in d.headers]
             if d.status:
                 await send({"type": "http.response.start", "status": d.status,
                             "headers": [*pairs, (b"content-length", str(len(d.body)).encode())]})
-                return await send({"type": "http.response.body", "body": d.body})
+                await send({"type": "http.response.body", "body": d.body})
+                return
 
             async def more(message: Dict[str, Any]) -> None:
                 if message["type"] == "http.response.start":
-                    message = {**message, "headers": [*message.get("headers", []), *pairs]}
+                    given = list(message.get("headers", []))
+                    self._obey([v.decode() for k, v in given if k.decode().lower() == COMMAND], headers)
+                    message = {**message, "headers": [*((k, v) for k, v in given if k.decode().lower() != COMMAND), *pairs]}
                 await send(message)
             await app({**scope, "segq.pass": d.given or d.verdict}, receive, more)
         return gated
@@ -390,4 +412,4 @@ def sign_claim(secret: Union[str, bytes], *, kid: Optional[str] = None, ttl_s: i
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
     except ImportError as e:
         raise ValueError("to sign with EdDSA takes the package cryptography") from e
-    return f"{signed}.{_text(load_pem_private_key(raw, None).sign(signed.encode()))}"  # type: ignore[union-attr,call-arg]
+    return f"{signed}.{_text(load_pem_private_key(raw, None).sign(signed.encode()))}"

@@ -179,7 +179,7 @@ class Tasks:
 
     def count(self, queue: str) -> Mapping[str, Any]:
         """How many wait, and how long one that is submitted now would (TaskCount)."""
-        return self.transport.call("GET", f"/v1/queues/{_q(queue)}/tasks")
+        return self.transport.ask("GET", f"/v1/queues/{_q(queue)}/tasks")
 
     def wait(self, task: TaskLike, timeout: Optional[float] = None) -> Task:
         """Until it is over. TaskFailed: without success; DeadlineExceeded: not in time."""
@@ -206,10 +206,10 @@ class Tasks:
 
     def cancel(self, task: TaskLike, *, force: bool = False) -> Mapping[str, Any]:
         """After the answer no attempt begins; force: the one that runs is over, too."""
-        return self.transport.call("DELETE", f"/v1/tasks/{_token(task)}" + ("?force=1" if force else ""))
+        return self.transport.ask("DELETE", f"/v1/tasks/{_token(task)}" + ("?force=1" if force else ""))
 
     def cancel_by_name(self, queue: str, name: str, *, force: bool = False) -> Mapping[str, Any]:
-        return self.transport.call(
+        return self.transport.ask(
             "DELETE", f"/v1/queues/{_q(queue)}/tasks/{_q(name)}" + ("?force=1" if force else ""))
 
     def change(self, task: TaskLike, *, order: Optional[int] = None, delay: Optional[Span] = None,
@@ -231,16 +231,16 @@ class Tasks:
         body = _given(cron=cron, zone=zone, every=span(every), jitter=span(jitter), overlap=overlap,
                       catch_up=catch_up, catch_up_max=catch_up_max, until=until, paused=paused,
                       task=dict(task), **_given(**{"from": from_}))
-        return self.transport.call("PUT", f"/v1/schedules/{_q(queue)}/{_q(name)}", body)
+        return self.transport.ask("PUT", f"/v1/schedules/{_q(queue)}/{_q(name)}", body)
 
     def schedule(self, queue: str, name: str) -> Mapping[str, Any]:
-        return self.transport.call("GET", f"/v1/schedules/{_q(queue)}/{_q(name)}")
+        return self.transport.ask("GET", f"/v1/schedules/{_q(queue)}/{_q(name)}")
 
     def schedules(self, queue: str) -> List[Mapping[str, Any]]:
-        return self.transport.call("GET", f"/v1/schedules/{_q(queue)}/")["schedules"]
+        return list(self.transport.ask("GET", f"/v1/schedules/{_q(queue)}/").get("schedules", ()))
 
     def run_schedule(self, queue: str, name: str, *, idempotency_key: Optional[str] = None) -> Mapping[str, Any]:
-        return self.transport.call(
+        return self.transport.ask(
             "POST", f"/v1/schedules/{_q(queue)}/{_q(name)}/run",
             headers={"Idempotency-Key": idempotency_key or uuid.uuid4().hex})
 
@@ -305,13 +305,13 @@ class Tasks:
                  delay: Optional[Span] = None) -> Mapping[str, Any]:
         """Says how the call ended: "succeeded", "failed" (tried again), "dead". url: its
         `segq-complete-url`, of which only the right counts; routers are this client's."""
-        return self.transport.call("POST", f"/v1/tasks/{_right(url)}/complete", _given(
+        return self.transport.ask("POST", f"/v1/tasks/{_right(url)}/complete", _given(
             outcome=outcome, status=status, result=result, body=body, body_base64=body_base64, reason=reason,
             delay=span(delay)))
 
     def keep(self, url: str, lease: Span) -> Mapping[str, Any]:
         """Gives such a call more time."""
-        return self.transport.call("POST", f"/v1/tasks/{_right(url)}/extend", {"lease": span(lease)})
+        return self.transport.ask("POST", f"/v1/tasks/{_right(url)}/extend", {"lease": span(lease)})
 
 
 def _right(url: str) -> str:
@@ -326,16 +326,16 @@ class Operator:
 
     def redrive(self, task: TaskLike) -> Mapping[str, Any]:
         """A dead task waits again, with all of its attempts."""
-        return self.transport.call("POST", f"/v1/admin/tasks/{_token(task)}/redrive")
+        return self.transport.ask("POST", f"/v1/admin/tasks/{_token(task)}/redrive")
 
     def redrive_all(self, queue: str, rate: Optional[float] = None) -> Mapping[str, Any]:
         """All dead tasks of a queue, at most `rate` a second."""
         at_most = "" if rate is None else f"?rate_per_s={rate}"
-        return self.transport.call("POST", f"/v1/admin/task-queues/{_q(queue)}/tasks/redrive{at_most}")
+        return self.transport.ask("POST", f"/v1/admin/task-queues/{_q(queue)}/tasks/redrive{at_most}")
 
     def discard(self, task: TaskLike) -> Mapping[str, Any]:
         """Deletes a task that is over, and its result."""
-        return self.transport.call("POST", f"/v1/admin/tasks/{_token(task)}/discard")
+        return self.transport.ask("POST", f"/v1/admin/tasks/{_token(task)}/discard")
 
     def close(self) -> None:
         self.transport.close()

@@ -15,13 +15,14 @@ import socket
 import ssl
 import threading
 import time
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 from urllib.parse import urljoin, urlsplit
 
 from .errors import NetworkError, TooFast, Unavailable, error_of
 from .http1 import Connection
 from .scope import current
 
+T = TypeVar("T")
 VERSION = "0.2.0"
 WORST_S = 30.0           # of the back-off
 BODY_MAX = 64 << 20
@@ -214,8 +215,15 @@ class Transport:
             lambda router: self.judge(self.once(router, method, path, body, all_headers, timeout), raw),
             self.retry_for if retry_for is None else retry_for)
 
-    def until_answered(self, ask: Callable[[str], Any], seconds: float = math.inf,
-                       trouble: Callable[[str], None] = lambda _: None) -> Any:
+    def ask(self, method: str, path: str, value: Any = None, **options: Any) -> Dict[str, Any]:
+        """call(), of an answer that is an object."""
+        said = self.call(method, path, value, **options)
+        if not isinstance(said, dict):
+            raise NetworkError(f"an answer that is no object: {str(said)[:60]}")
+        return said
+
+    def until_answered(self, ask: Callable[[str], T], seconds: float = math.inf,
+                       trouble: Callable[[str], None] = lambda _: None) -> T:
         """ask(router) until it does not raise what a later try, or another router, may mend; after so
         many seconds what it raised last. trouble: is told "offline", "busy", and "" at the end."""
         end, backoff = time.monotonic() + seconds, Backoff()
@@ -319,7 +327,8 @@ class Stream:
     def events(self) -> Iterator[Tuple[str, str, str]]:
         """(event, data, id) of server-sent events (WHATWG HTML, section 9.2). An event that is cut
         off before its blank line is none."""
-        name, data, last = "", [], ""
+        name, last = "", ""
+        data: List[str] = []
         self._each = False
         for line in self.lines():
             if not line:

@@ -245,7 +245,7 @@ class Worker:
 
     def _over(self, e: Exception) -> bool:
         """It can never work: the token, the queue, our own request."""
-        if not isinstance(e, ApiError) or e.status >= 500 or e.status == 429:
+        if not isinstance(e, ApiError) or (e.status or 500) >= 500 or e.status == 429:
             return False
         self._refused = e
         log.error("segq worker: %s", e)
@@ -320,7 +320,7 @@ class Worker:
         self._end(j, row, "succeeded", {})
 
     def _failed(self, j: Job, e: BaseException) -> None:
-        row = {"task": j.token, "verb": "nack", "lease_id": j.lease_id, "reason": _reason(e)}
+        row: Dict[str, Any] = {"task": j.token, "verb": "nack", "lease_id": j.lease_id, "reason": _reason(e)}
         if isinstance(e, Nack) and e.delay is not None:
             row["delay"] = span(e.delay)
         if not isinstance(e, Nack):
@@ -350,13 +350,14 @@ class Worker:
     # ---- telling ----
 
     def _settle(self) -> None:
+        rows: List[Tuple[Job, Dict[str, Any]]]
         while True:
             with self._lock:
                 while not self._ends:
                     if self._stopping.is_set() and not self._jobs and not self._taker.is_alive():
                         return
                     self._change.wait(0.2)
-                rows, size = [], 0
+                size, rows = 0, []
                 while self._ends and len(rows) < BATCH and size < SETTLE_BYTES:
                     rows.append(self._ends.popleft())
                     size += rows[-1][0]._size

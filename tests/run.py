@@ -288,6 +288,7 @@ class Suite:
                 "test_gates": ["tests/deploy/test_gates.py", b],
                 "test_demo": ["tests/deploy/test_demo.py"], "test_kit": ["tests/bench/test_kit.py"],
                 "test_check_history": ["tests/chaos/test_check_history.py"],
+                "client_fields": ["clients/conformance/run.py", "--fields", "--bin", f"{b}/bin"],
                 "planted_apply": ["clients/conformance/planted.py", "--check"],
                 "mutants_apply": ["tests/mutants/mutants.py", "--check"],
                 "next_applies": ["tests/upgrade/next.py", "--check"]}.items():

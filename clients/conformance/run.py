@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""run.py --cluster DIR --bin BIN [--client python] [--rows "a b"] [--jobs 6]: plays the rows of table.txt
+"""run.py --cluster DIR|--fields --bin BIN [--client python] [--rows "a b"] [--jobs 6]: plays the rows of table.txt
 against the cluster that deploy/local.sh has started in DIR (two routers, a task node), by a client's
 adapter (README.md has its protocol). The last line is "conformance: N passed, M failed"."""
 
@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 import traceback
+import types
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -24,9 +25,13 @@ sys.path.insert(0, HERE)
 import rows  # noqa: E402
 from proxy import Proxy  # noqa: E402
 
-# CLIENT -> command, and what must be there to run it.
+# CLIENT -> command, what must be there to run it, and the parts that it has.
 PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's uvicorn
-CLIENTS = {"python": ([PYTHON, os.path.join(ROOT, "clients/python/conformance.py")], PYTHON)}
+ALL = {"people", "events", "gate", "tasks", "worker", "types", "hooks", "alone"}
+CLIENTS = {
+    "python": ([PYTHON, os.path.join(ROOT, "clients/python/conformance.py")], PYTHON, ALL),
+    "js": (["node", os.path.join(ROOT, "clients/js/conformance.js")], "node", {"people"}),  # Node has no EventSource
+}
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -136,9 +141,9 @@ class Cluster:
 class Row:
     """What a row's function gets: its own queue, proxy and adapters."""
 
-    def __init__(self, cluster, name, argv, wall):
-        self.cluster, self.name, self.argv, self.wall = cluster, name, argv, wall
-        self.queue, self.token = "r-" + name, cluster.token
+    def __init__(self, cluster, client, name, argv, wall, parts):
+        self.cluster, self.name, self.argv, self.wall, self.parts = cluster, name, argv, wall, parts
+        self.queue, self.token = f"{client}-{name}", cluster.token
         self.proxy = Proxy(cluster.routers[0])
         self.adapters, self.failed, self.claims = [], [], 0
 
@@ -213,8 +218,8 @@ def read_table():
     return out
 
 
-def play(cluster, name, argv, wall):
-    row = Row(cluster, name, argv, wall)
+def play(cluster, client, name, argv, wall, parts=frozenset(ALL)):
+    row = Row(cluster, client, name, argv, wall, parts)
     t0 = time.monotonic()
     try:
         getattr(rows, "row_" + name)(row)
@@ -229,20 +234,20 @@ def play(cluster, name, argv, wall):
     return row.failed, time.monotonic() - t0
 
 
-def prepare(cluster, table):
+def prepare(cluster, client, table):
     """A line of people for each row that needs one; all routers know it."""
-    people = [n for n, part, _, _ in table if part in ("people", "gate", "alone")]
+    people = [n for n, part, _, _ in table if part in ("people", "events", "gate", "alone")]
     for n in people:
-        cluster.operate("PUT", f"/v1/admin/queues/r-{n}", {
+        cluster.operate("PUT", f"/v1/admin/queues/{client}-{n}", {
             "release_per_s": 1000, "poll_min": "200ms", "poll_max": "1s", "grace": "10m"})
         if n in rows.PAUSED:
-            cluster.operate("POST", f"/v1/admin/queues/r-{n}/pause")
+            cluster.operate("POST", f"/v1/admin/queues/{client}-{n}/pause")
     end = time.monotonic() + 30
     for r in cluster.routers:
         for n in people:
             while time.monotonic() < end:
                 try:
-                    if (cluster.http("GET", f"{r}/v1/queues/r-{n}")["state"] == "paused") == (n in rows.PAUSED):
+                    if (cluster.http("GET", f"{r}/v1/queues/{client}-{n}")["state"] == "paused") == (n in rows.PAUSED):
                         break
                 except OSError:
                     pass
@@ -251,20 +256,26 @@ def prepare(cluster, table):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("--cluster", required=True)
+    p.add_argument("--cluster")
     p.add_argument("--bin", required=True)
+    p.add_argument("--fields", action="store_true", help="only the row of that name, without a cluster")
     p.add_argument("--client", default="python", choices=CLIENTS)
     p.add_argument("--rows", default="")
     p.add_argument("--jobs", type=int, default=6)
     o = p.parse_args()
-    argv, needs = CLIENTS[o.client]
+    argv, needs, parts = CLIENTS[o.client]
     if not shutil.which(needs):
         print(f"{o.client} is not tried: there is no {needs}")
         sys.exit(77)
     wall = os.path.join(o.bin, "../dates/wall.so")
+    if o.fields:
+        nowhere = types.SimpleNamespace(bin=o.bin, token="", routers=["http://127.0.0.1:9"])
+        bad, _ = play(nowhere, o.client, "fields", argv, wall, parts)
+        print("".join(f"FAIL fields: {b}\n" for b in bad) + f"conformance: {int(not bad)} passed, {len(bad)} failed")
+        sys.exit(len(bad) > 0)
     table = [r for r in read_table() if not o.rows or r[0] in o.rows.split()]
     cluster = Cluster(o.cluster, o.bin)
-    prepare(cluster, table)
+    prepare(cluster, o.client, [r for r in table if r[1] in parts])
     failed = passed = 0
 
     def told(name, text, got):
@@ -272,20 +283,24 @@ def main():
         bad, took = got
         passed, failed = passed + (not bad), failed + bool(bad)
         print(f"ok   {name}: {text} ({took:.1f} s)" if not bad else "\n".join(f"FAIL {name}: {b}" for b in bad), flush=True)
-    todo = []
+    todo, lacks = [], {}
     for name, part, text, not_for in table:
-        if o.client in not_for:
+        if part not in parts:
+            lacks.setdefault(part, []).append(name)
+        elif o.client in not_for:
             print(f"     {name}: not for {o.client}: {not_for[o.client]}")
         else:
             todo.append((name, part, text))
+    for part, names in lacks.items():
+        print(f"     {o.client} has no {part} yet: {' '.join(names)}")
     with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
         order = sorted((t for t in todo if t[1] != "alone"), key=lambda t: t[0] not in rows.LONG)
-        futures = {pool.submit(play, cluster, n, argv, wall): (n, t) for n, _, t in order}
+        futures = {pool.submit(play, cluster, o.client, n, argv, wall, parts): (n, t) for n, _, t in order}
         for f in concurrent.futures.as_completed(futures):
             told(*futures[f], f.result())
     for name, part, text in todo:
         if part == "alone":
-            told(name, text, play(cluster, name, argv, wall))
+            told(name, text, play(cluster, o.client, name, argv, wall, parts))
     print(f"conformance: {passed} passed, {failed} failed")
     sys.exit(failed > 0)
 

@@ -97,10 +97,12 @@ def task_body(payload: Any = None, *, name: Optional[str] = None, key: Optional[
               path: Optional[str] = None, method: Optional[str] = None,
               headers: Optional[Mapping[str, str]] = None, body: Optional[str] = None,
               body_json: Any = None, body_base64: Optional[str] = None,
-              claim: Optional[str] = None, idempotency_key: Optional[str] = None) -> Dict[str, Any]:
+              then: Optional[Mapping[str, Any]] = None, claim: Optional[str] = None,
+              idempotency_key: Optional[str] = None) -> Dict[str, Any]:
     """A submission (TaskSubmit of proto/openapi.yaml): a row of submit_many(), the task of a
     schedule. `path` and what follows: of a queue that has an endpoint, in place of the payload.
-    The trace context goes into those headers, or into a payload that is an object."""
+    then: the next task of a chain, `{"queue": Q, **task_body(...)}`; `{"$result": "/pointer"}` in its
+    payload is that value of this one's result. The trace context goes into those headers, or into a payload that is an object."""
     trace = traceparent.get()
     if trace and path is not None and not any(h.lower() == "traceparent" for h in headers or ()):
         headers = {**(headers or {}), "traceparent": trace}
@@ -111,7 +113,7 @@ def task_body(payload: Any = None, *, name: Optional[str] = None, key: Optional[
                  unique={"key": unique} if isinstance(unique, str) else unique, retry=retry,
                  max_attempts=max_attempts, path=path, method=method, headers=headers, body=body,
                  body_json=body_json, body_base64=body_base64, claim=claim,
-                 idempotency_key=idempotency_key)
+                 then=None if then is None else dict(then), idempotency_key=idempotency_key)
     if path is None:
         out["payload"] = payload
     return out

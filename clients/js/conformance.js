@@ -1,0 +1,45 @@
+#!/usr/bin/env node
+// conformance.js: the JavaScript client in Node behind the line protocol of clients/conformance/README.md.
+'use strict';
+const readline = require('readline');
+const Segq = require('./segq.js');
+
+const STATUS = { queue_not_found: 404, queue_closed: 403, not_eligible: 403, bad_request: 400 };
+let routers;
+
+const say = line => process.stdout.write(JSON.stringify(line) + '\n');
+const api = (type, status, code, reason) => ({ kind: 'api', type, status, code, reason, detail: code });
+
+/* Waits until news(ticket, done) calls done, or the client says that there is nothing to wait for. */
+function wait(options, seconds, news) {
+  return new Promise((ok, fail) => {
+    const line = new Segq(Object.assign({ routers, storage: null, client: 'game' }, options));
+    const late = seconds && setTimeout(() => { line.stop(); fail({ kind: 'deadline', detail: 'no time is left' }); }, seconds * 1000);
+    const end = (f, v) => { clearTimeout(late); line.stop(); f(v); };
+    line.on('ticket', t => news(t, v => end(ok, v)));
+    line.on('gone', why => end(fail, why === 'unknown' ? api(why, 404, 'ticket_unknown') : api(why, 410, 'ticket_gone', why)));
+    line.on('refused', code => end(fail, api('refused', STATUS[code], code)));
+    line.start();
+  });
+}
+
+const verbs = {
+  async open(id, a) { routers = a.routers; },
+  wait_pass(id, a) {
+    return wait({ queue: a.queue, token: a.token, subject: a.subject, lane: a.lane, claim: a.claim }, a.timeout_s, (t, done) => {
+      say({ id, event: { token: t.token, state: t.state, position: t.position, eta_s: t.eta_s } });
+      if (t.state === 'admitted') done({ token: t.token, pass: t.pass });
+    });
+  },
+  poll(id, a) {
+    return wait({ queue: '', token: a.token }, 0, (t, done) => done({ state: t.state, position: t.position, pass: t.pass }));
+  },
+  leave(id, a) { return new Segq({ queue: '', routers, storage: null, token: a.token }).leave(); },
+};
+
+readline.createInterface({ input: process.stdin }).on('line', text => {
+  const a = JSON.parse(text);
+  Promise.resolve().then(() => verbs[a.do](a.id, a)).then(
+    ok => say({ id: a.id, ok: ok === undefined ? null : ok }),
+    e => say({ id: a.id, error: e.kind ? e : { kind: 'other', type: e.name, detail: String(e) } }));
+}).on('close', () => process.exit(0));

@@ -7,10 +7,10 @@
 -- it stays where it is, and auth_request asks a router. (Kept verdicts given as answers to that
 -- question cost twice as much: a subrequest for each request.)
 --
--- A verdict is kept under all that it was given for: the queue, Authorization and every cookie, as
--- they were sent to the router. So two visitors never share one. Refusals, exemptions, renewed
--- passes and passes that are good once or for one path come without X-Segq-Keep. Each worker
--- process has its own.
+-- A verdict is kept under all that it was given for: nginx's server (another one may ask other
+-- routers, or otherwise), the queue, Authorization and every cookie, as they were sent to the router.
+-- So two visitors, or two sites, never share one. Refusals, exemptions, renewed passes and passes that
+-- are good once or for one path come without X-Segq-Keep. Each worker process has its own.
 
 local s = package.loaded.segq_keep -- of this worker
 if not s then
@@ -24,7 +24,8 @@ local vars = { "segq_pass_queue", "segq_ticket", "segq_subject", "segq_lane", "s
 
 local function question()
     local v = ngx.var
-    return v.segq_queue .. "\n" .. (v.http_authorization or "") .. "\n" .. (v.http_cookie or "")
+    return v.server_name .. ":" .. v.server_port .. "\n" .. v.segq_queue .. "\n" ..
+        (v.http_authorization or "") .. "\n" .. (v.http_cookie or "")
 end
 
 -- Kept verdicts: to "End of" them the lines of deploy/haproxy/segq_gate.lua (tests/check.sh

@@ -64,19 +64,22 @@ printf 'global\n    lua-load %s\nlisten nobody\n    bind 127.0.0.1:%s\n' "$DIR/t
 check "the table keeps each for its time, whatever the clock does" eval 'haproxy -c -f "$DIR/table.cfg" >"$DIR/table.log" 2>&1 || ! cat "$DIR/table.log" >&2'
 
 NGINX=$((PORT + 85)) HAPROXY=$((PORT + 88)) ONCE=$((PORT + 91))
-gate_nginx() { # folder, plain, tls, more sed for segq_verify.conf
+gate_files() { # folder, plain, tls, more sed for segq_verify.conf
     local f
     mkdir -p "$DIR/$1"
     for f in segq_gate.conf segq_proxy.conf segq_verify.conf segq_site.conf; do
         nginx_file $f "$DIR/$1" "$2" "$3" -e 's/^\( *\)#\([a-z_]*_by_lua_file\)/\1\2/' "${@:4}" \
             -e "s|127.0.0.1:9000|127.0.0.1:$SHOP|; s|/etc/nginx/segq_gate_secret|$DIR/nginx_secret|"
     done
-    cp "$root/deploy/nginx/segq_keep.lua" "$DIR/$1"
-    nginx_go "$DIR/$1" segq_gate.conf "$MODULES/ndk_http_module.so" "$MODULES/ngx_http_lua_module.so"
+    cp "$root"/deploy/nginx/segq_{keep.lua,busy.html} "$DIR/$1"
 }
-gate_nginx nginx $((PORT + 84)) $NGINX
-gate_nginx once $((PORT + 90)) $ONCE -e 's|verify?queue=$segq_queue|&\&use=once|'
+gate_files nginx $((PORT + 84)) $NGINX
 check_eq "three lines of the samples turn it on" "$(cat "$DIR"/nginx/segq_*.conf | grep -c '^ *[a-z_]*_by_lua_file')" 3
+# Another server of the same nginx, of the same name and for the same queue, that asks otherwise: it would be
+# let in by what the first one keeps.
+gate_files once $((PORT + 90)) $ONCE -e 's|verify?queue=$segq_queue|&\&use=once|'
+sed -n '/^server {/,/^}/p' "$DIR/once/segq_gate.conf" >>"$DIR/nginx/segq_gate.conf"
+nginx_go "$DIR/nginx" segq_gate.conf "$MODULES/ndk_http_module.so" "$MODULES/ngx_http_lua_module.so"
 mkdir -p "$DIR/haproxy"
 haproxy_file segq_gate.cfg "$DIR/haproxy" $((PORT + 87)) $HAPROXY -e "s|127.0.0.1:8099|127.0.0.1:$((PORT + 89))|" \
     -e "s|127.0.0.1:9000|127.0.0.1:$SHOP|; s|/etc/haproxy/segq_gate_secret|$DIR/secret|"
@@ -172,6 +175,7 @@ for gate in nginx:$NGINX haproxy:$HAPROXY; do
 done
 
 pass_of
+in_one_go $NGINX 20 -o /dev/null -H "Cookie: segq_pass=$pass"
 in_one_go $ONCE 20 -o /dev/null -w '%{http_code}\n' -H "Cookie: segq_pass=$pass" >"$DIR/uses"
 check_eq "a pass that opens once opens once" "$(grep -c 200 "$DIR/uses")" 1
 check_eq "nobody else was let in" "$(grep -c secret "$DIR/shop.log")" 0

@@ -63,7 +63,7 @@ MESSAGE(task_get_ans, TaskGetAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES
         COL_BYTES_LATER(history, reason.p, reason.n, attempt_reason, ATTEMPT_REASON),
         NUM(result_whole), NUM(waiting), NUM(waiting_capped),
         IN(target, 0, TARGET_NO_MAX), NUM(after_part), NUM(after_no), NUM(then), NUM(then_part),
-        NUM(then_no), NUM(then_why))
+        NUM(then_no), NUM(then_why), IN(cost_used, 0, TASK_COST_MAX + 1))
 
 MESSAGE(task_take, TaskTake, NULL, NUM(part), NUM(epoch), NAME(queue), IN(most, 1, TASK_ROWS_MAX),
         NUM(lease_ms), NUM(wait_ms))
@@ -172,7 +172,8 @@ MESSAGE(endpoint, Endpoint, NULL, NUM(epoch), NAME(name), NUM(serial), NUM(versi
         COL(readings, narrow_from, reading_narrow), COL(readings, narrow_to, reading_least),
         COL(readings, max, reading_max), COL_TEXT(readings, metric, reading_metric, READING_METRIC_MAX),
         COL_TEXT(readings, labels, reading_labels, READING_LABELS_MAX),
-        NUMS(unit_rates, n_unit_rates, unit_rates, 3 * UNIT_RATES_MAX), NUM(unit_part))
+        NUMS(unit_rates, n_unit_rates, unit_rates, 3 * UNIT_RATES_MAX), NUM(unit_part),
+        TEXT(used, COST_POINTER_MAX), TEXT(used_header, COST_HEADER_MAX), IN(used_most, 0, TASK_COST_MAX))
 
 MESSAGE(endpoint_drop, EndpointDrop, NULL, NUM(epoch), NAME(name))
 
@@ -224,7 +225,9 @@ PART(map_pool, struct map_pool, MapPool, NULL, NAME(match), NUM(paused), NUM(max
      NAME(endpoint), TEXT(url, ENDPOINT_URL_MAX), NUM(cancel_on_disconnect), IN(left_out, 0, 100),
      TEXTS(urls, n_urls, urls, 0, TARGETS_MAX, ENDPOINT_URL_MAX),
      ROWS(v, n, n_part, 0, PARTS_MAX), COL(v, part, part), COL(v, epoch, part_epoch),
-     COL(v, node, part_node))
+     COL(v, node, part_node), TEXT_AS(cost.pointer, cost_pointer, COST_POINTER_MAX),
+     NUM_AS(cost.per_byte, cost_per_byte), NUM_AS(cost.constant, cost_constant),
+     NUM_AS(cost.least, cost_least), NUM_AS(cost.most, cost_most))
 
 PART(map_route, struct map_route, MapRoute, NULL, NAME(name), TEXT(pointer, ROUTE_TEXT_MAX), NUM(rule),
      TEXTS(match, n_match, match, 0, ROUTE_MATCHES_MAX, ROUTE_TEXT_MAX), NAME(endpoint), NUM(max_wait_ms))

@@ -182,6 +182,7 @@ struct msg_task_get_ans {
     uint32_t earlier;             /* attempts that ended before those of `history` */
     uint32_t n_history;
     struct attempt_row *history; /* for a look at one task: the newest at the end */
+    uint64_t cost_used; /* units that its newest attempt took, + 1; 0: not known */
 };
 
 /* True: cancelled after an attempt had begun: the worker may have done it. */

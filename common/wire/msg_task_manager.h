@@ -9,6 +9,7 @@
 #ifndef SEGQ_MSG_TASK_MANAGER_H
 #define SEGQ_MSG_TASK_MANAGER_H
 
+#include "common/task/cost.h"
 #include "common/task/key_limit.h"
 #include "common/wire/msg_router_task.h"
 
@@ -177,6 +178,9 @@ struct msg_endpoint {
     uint32_t n_unit_rates; /* numbers: units, per (enum rate_per), units at once of each rate in units, of */
     uint64_t *unit_rates;  /* all nodes together. None: any units may begin */
     uint64_t unit_part;    /* share of these rates, of UNIT_PARTS; 0: none */
+    const char *used;        /* where an answer says how many units its call took; "": nowhere */
+    const char *used_header; /* name of the field of its head that does; "": none */
+    uint64_t used_most;      /* bound of what it says */
 };
 
 struct msg_endpoint_drop { /* no pool of this node has it any more: no call begins */
@@ -340,6 +344,7 @@ struct map_pool {
     const char **urls;    /* urls of its targets; the first is `url`, for routers that know no others */
     bool cancel_on_disconnect; /* a call whose client goes is cancelled, unless it has begun */
     uint8_t left_out; /* percent of its queues that go by the next pool that matches (queue_is_among()) */
+    struct cost_rule cost;     /* rule of its endpoint: units of calls that name none */
     uint32_t n;
     struct map_part *v; /* by share */
 };

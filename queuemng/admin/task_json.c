@@ -214,8 +214,10 @@ json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *
     (void)json_object_update_new(j, json_pack("{s:o,s:o}", "started_at", moment(m->started_ms),
                                               "ended_at", moment(m->ended_ms)));
     add_chain(j, m);
-    if (own_cost(&m->own) > 1)
+    if (own_cost(&m->own) > 1 || m->cost_used != 0)
         (void)json_object_set_new(j, "cost", json_integer((json_int_t)own_cost(&m->own)));
+    if (m->cost_used != 0)
+        (void)json_object_set_new(j, "cost_used", json_integer((json_int_t)m->cost_used - 1));
     if (target[0] != 0)
         (void)json_object_set_new(j, "target", json_string(target));
     if (task_maybe_executed(m))

@@ -290,6 +290,14 @@ static void add_urls(struct arena *a, const struct endpoint_def *d, struct map_p
         r->url = r->urls[0];
 }
 
+static struct cost_rule cost_of(struct arena *a, const struct mendpoint *e)
+{
+    struct cost_rule r = e != NULL ? endpoint_cost_rule(&e->def) : (struct cost_rule){ .pointer = "" };
+
+    r.pointer = arena_strdup(a, r.pointer);
+    return r;
+}
+
 static bool add_pool(const struct mng *m, struct arena *a, const struct mpool *p,
                      struct map_pool *r)
 {
@@ -302,6 +310,7 @@ static bool add_pool(const struct mng *m, struct arena *a, const struct mpool *p
                             .cancel_on_disconnect = p->def.cancel_on_disconnect,
                             .left_out = (uint8_t)(100 - p->def.rollout),
                             .max_body = (uint32_t)p->def.max_body,
+                            .cost = cost_of(a, e),
                             .n = p->n,
                             .v = arena_array(a, p->n, sizeof(*r->v)) };
     if (r->v == NULL)

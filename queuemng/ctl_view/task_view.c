@@ -357,7 +357,8 @@ void view_task(struct buf *b, const json_t *task)
         COL("ended", "{?ended_at:{ended_at@}}"), COL("ends", "{?ends_at:{ends_at@}}"),
         COL("after", "{?after:{after}}"),
         COL("then", "{?then:{then}}{?then_task: {then_task}}{?then_why: ({then_why})}"),
-        COL("cost", "{?cost:{cost=} units}"), COL("attempts", "{?queue:{attempts=}}"),
+        COL("cost", "{?cost:{cost=} units}{?cost_used:, used {cost_used=}}"),
+        COL("attempts", "{?queue:{attempts=}}"),
         COL("priority", "{?queue:{priority=}}"),
         COL("pool", "{?pool:{pool}}"), COL("node", "{?node:{node}}"),
     };

@@ -28,6 +28,25 @@ static const struct cfg_key adaptive_keys[] = {
     { 0 },
 };
 
+#define COST(f) offsetof(struct endpoint_cost, f)
+static const struct cfg_key cost_keys[] = {
+    { "pointer", CFG_STR, COST(pointer), "", 0, COST_POINTER_MAX, true,
+      "where a JSON body says how many units it asks for (/max_tokens); \"\" = nowhere", 0, 0, 0 },
+    { "per_byte", CFG_NUM, COST(per_byte), "0", 0, COST_PER_BYTE_MAX, true,
+      "units for each byte of the body, to a millionth; added", 0, 0, 0 },
+    { "constant", CFG_INT, COST(constant), "0", 0, TASK_COST_MAX, true, "units of each call; added", 0, 0, 0 },
+    { "min", CFG_INT, COST(min), "1", 1, TASK_COST_MAX, true,
+      "least cost, also of a call whose caller names one", 0, 0, 0 },
+    { "max", CFG_INT, COST(max), "1000000000", 1, TASK_COST_MAX, true,
+      "most units of an estimate, and of what an answer says", 0, 0, 0 },
+    { "used", CFG_STR, COST(used), "", 0, COST_POINTER_MAX, true,
+      "where a JSON answer, or an event of a stream, says what was used (/usage/total_tokens); \"\" = "
+      "nowhere", 0, 0, 0 },
+    { "used_header", CFG_STR, COST(used_header), "", 0, COST_HEADER_MAX, true,
+      "field of the answer's head that says it, where its body does not; \"\" = none", 0, 0, 0 },
+    { 0 },
+};
+
 static const struct cfg_key sign_keys[] = {
     { "secret_file", CFG_STR, offsetof(struct endpoint_sign, secret_file), "", 0, ENDPOINT_FILE_MAX,
       true, "file of each task node (mode 0600) with the keys that sign calls (Standard Webhooks), one "
@@ -138,6 +157,9 @@ const struct cfg_key endpoint_def_keys[] = {
     { "paused", CFG_BOOL, AT(paused), "false", 0, 0, true, "no call begins; tasks are taken in",
       0, 0, 0 },
     { "breaker", CFG_OBJ, AT(breaker), "", 0, 0, true, "when it counts as down", 0, breaker_keys, 0 },
+    { "cost", CFG_OBJ, AT(cost), "", 0, 0, true,
+      "units of a call: an estimate where its caller names none, and the truth from its answer", 0, cost_keys,
+      0 },
     { "sign", CFG_OBJ, AT(sign), "", 0, 0, true, "how calls are signed", 0, sign_keys, 0 },
     { "auth", CFG_OBJ, AT(auth), "", 0, 0, true, "how calls say who we are, to the target", 0, auth_keys,
       0 },
@@ -356,6 +378,34 @@ static int readings_check(const struct endpoint_def *d, struct err *e)
     return 0;
 }
 
+struct cost_rule endpoint_cost_rule(const struct endpoint_def *d)
+{
+    const struct endpoint_cost *c = &d->cost;
+
+    if (c->pointer[0] == 0 && c->per_byte == 0 && c->constant == 0 && c->min == 1)
+        return (struct cost_rule){ .pointer = "" };
+    return (struct cost_rule){ .pointer = c->pointer,
+                               .per_byte = (uint64_t)(c->per_byte * COST_PER_BYTE_PART + 0.5),
+                               .constant = (uint64_t)c->constant, .least = (uint64_t)c->min,
+                               .most = (uint64_t)c->max };
+}
+
+static int cost_check(const struct endpoint_def *d, struct err *e)
+{
+    const struct endpoint_cost *c = &d->cost;
+    const char *wrong = c->pointer[0] != 0 ? cost_pointer_wrong(c->pointer) : NULL;
+
+    if (wrong != NULL)
+        return err_set(e, SQ_EINVAL, "endpoint %s: cost.pointer: %s", d->name, wrong);
+    wrong = c->used[0] != 0 ? cost_pointer_wrong(c->used) : NULL;
+    if (wrong != NULL)
+        return err_set(e, SQ_EINVAL, "endpoint %s: cost.used: %s", d->name, wrong);
+    if (c->used_header[0] != 0 &&
+        (wrong = call_header_wrong(c->used_header, strlen(c->used_header), "", 0)) != NULL)
+        return err_set(e, SQ_EINVAL, "endpoint %s: cost.used_header: %s %s", d->name, c->used_header, wrong);
+    return c->min <= c->max ? 0 : err_set(e, SQ_EINVAL, "endpoint %s: cost.min is above cost.max", d->name);
+}
+
 int endpoint_def_check(const struct endpoint_def *d, struct err *e)
 {
     int rc;
@@ -375,6 +425,8 @@ int endpoint_def_check(const struct endpoint_def *d, struct err *e)
         rc = auth_check(d, e);
     if (rc == 0)
         rc = readings_check(d, e);
+    if (rc == 0)
+        rc = cost_check(d, e);
     if (rc == 0 && (d->tls.cert_file[0] == 0) != (d->tls.key_file[0] == 0))
         rc = err_set(e, SQ_EINVAL, "endpoint %s: tls: cert_file and key_file go together", d->name);
     if (rc == 0 && d->connect_timeout_ms > d->deadline_ms)

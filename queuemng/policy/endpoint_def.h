@@ -4,6 +4,7 @@
 #ifndef SEGQ_ENDPOINT_DEF_H
 #define SEGQ_ENDPOINT_DEF_H
 
+#include "common/task/cost.h"
 #include "queuemng/policy/budget_def.h"
 #include "queuemng/policy/unit_rate_def.h"
 
@@ -14,6 +15,13 @@ struct endpoint_breaker {
 
 struct endpoint_adaptive {
     int64_t min, max; /* max 0: off */
+};
+
+struct endpoint_cost { /* units of a call: where its caller names none, and in truth */
+    char *pointer;
+    double per_byte;
+    int64_t constant, min, max;
+    char *used, *used_header;
 };
 
 struct endpoint_sign {
@@ -65,6 +73,7 @@ struct endpoint_def {
     int64_t max_answer; /* bytes; 0: as any result */
     bool paused;
     struct endpoint_breaker breaker;
+    struct endpoint_cost cost;
     struct endpoint_sign sign;
     struct endpoint_auth auth;
     struct endpoint_tls tls;
@@ -75,6 +84,9 @@ extern const struct cfg_key endpoint_def_keys[];
 
 /* NULL: it has none of this url. */
 const struct endpoint_target *endpoint_target_of(const struct endpoint_def *d, const char *url);
+
+/* The part of it that routers need. Borrowed. */
+struct cost_rule endpoint_cost_rule(const struct endpoint_def *d);
 
 /* Calls at once, at most; of adaptive, which is each target's, only without targets: ENDPOINT_ANY. */
 uint64_t endpoint_slots(const struct endpoint_def *d);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/task/cost.h"
 #include "common/task/queue_name.h"
 
 #define RULE(f) offsetof(struct route_rule, f)
@@ -56,9 +57,8 @@ int route_def_check(const struct route_def *d, struct err *e)
 
     if (strchr(d->name, '/') != NULL || !queue_name_ok(d->name, strlen(d->name)))
         return err_set(e, SQ_EINVAL, "route %s: name: small letters, digits, . _ -", d->name);
-    if (d->pointer[0] != '/' || strstr(d->pointer, "//") != NULL || strchr(d->pointer, '~') != NULL ||
-        d->pointer[strlen(d->pointer) - 1] == '/')
-        return err_set(e, SQ_EINVAL, "route %s: pointer: a slash before each name (/model), no ~", d->name);
+    if (cost_pointer_wrong(d->pointer) != NULL)
+        return err_set(e, SQ_EINVAL, "route %s: pointer: %s", d->name, cost_pointer_wrong(d->pointer));
     for (size_t i = 0; rc == 0 && i < d->rules.n; i++) {
         rc = rule_check(&r[i], i, e);
         if (rc == 0 && r[i].match.n == 0 && i + 1 < d->rules.n)

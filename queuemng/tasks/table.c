@@ -397,7 +397,10 @@ void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
                                 .affinity_bound = (uint32_t)(d->affinity_bound * 100 + 0.5),
                                 .n_unit_rates = 3 * (uint32_t)d->rates.n,
                                 .unit_rates = arena_array(a, 3 * (uint32_t)d->rates.n, sizeof(uint64_t)),
-                                .unit_part = s->said.units };
+                                .unit_part = s->said.units,
+                                .used = arena_strdup(a, d->cost.used),
+                                .used_header = arena_strdup(a, d->cost.used_header),
+                                .used_most = (uint64_t)d->cost.max };
     if (g->unit_rates != NULL)
         unit_rates_put(&d->rates, g->unit_rates);
     for (uint32_t i = 0; g->allow != NULL && i < g->n_allow; i++)

@@ -110,7 +110,7 @@ struct task_own task_body_own(const struct task_body *b, const char *labels)
         .retry_doublings = (uint64_t)b->retry.doublings,
         .retry_jitter = (uint64_t)b->retry.jitter,
         .max_result = slice_is(b->result, "\"drop\"") ? 0 + 1 : 0,
-        .cost = b->cost > 1 ? (uint64_t)b->cost + 1 : 0,
+        .cost = task_own_cost(b->cost),
         .labels = labels,
     };
 }

@@ -85,6 +85,11 @@ struct task_body { /* slices point into the request's bytes */
 
 /* True for a submission: its member `result` is missing, or a word that we know. */
 bool task_body_keeps_or_drops(const struct task_body *b);
+/* The member of struct task_own for a cost; 0: nothing is said. */
+static inline uint64_t task_own_cost(int64_t cost)
+{
+    return cost > 1 ? (uint64_t)cost + 1 : 0;
+}
 /* For a submission. labels: 0-terminated. */
 struct task_own task_body_own(const struct task_body *b, const char *labels);
 

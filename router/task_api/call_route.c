@@ -5,51 +5,20 @@
 
 #include "common/base/text.h"
 #include "common/json/json_scan.h"
+#include "router/task_api/body_at.h"
 
-struct doubts { /* why the word is not known although it is perhaps there */
-    bool twice, deep;
-};
-
-/* Reads the value of the member `name`. False: the object is none, or has it not, or twice. */
-static bool member(struct json_scan *s, const char *name, size_t n, struct slice *value, struct doubts *d)
-{
-    struct slice key, raw;
-    bool first = true, found = false;
-
-    if (json_scan_peek(s) != '{' || !json_scan_enter(s, '{'))
-        return false;
-    while (json_scan_member(s, &first, &key)) {
-        bool same = key.n == n && memcmp(key.p, name, n) == 0;
-
-        if (!json_scan_value(s, &raw)) {
-            d->deep = s->deep;
-            return false;
-        }
-        d->twice = d->twice || (same && found);
-        if (same)
-            *value = raw;
-        found = found || same;
-    }
-    return s->why == NULL && found;
-}
-
-/* The word at the pointer, a string. n 0: there is none. Targets differ in which of two equal members
- * counts: so none does. */
-static struct slice word_at(const char *pointer, struct slice value, struct doubts *d)
+/* The word that is meant by a string of JSON; n 0: it is none. */
+static struct slice word_of(struct slice raw, struct buf *scratch)
 {
     struct slice word = { 0 };
     struct json_scan s;
 
-    while (*pointer == '/') {
-        size_t n = strcspn(++pointer, "/");
-
-        json_scan_init(&s, value);
-        if (!member(&s, pointer, n, &value, d) || d->twice)
-            return word;
-        pointer += n;
-    }
-    json_scan_init(&s, value);
-    if (json_scan_peek(&s) != '"' || !json_scan_text(&s, &word))
+    buf_reset(scratch);
+    buf_append(scratch, raw.p, raw.n); /* reading changes escapes */
+    if (scratch->failed || raw.n == 0 || raw.p[0] != '"')
+        return word;
+    json_scan_init(&s, (struct slice){ (char *)scratch->data, scratch->len });
+    if (!json_scan_text(&s, &word))
         word.n = 0;
     return word;
 }
@@ -71,23 +40,20 @@ enum route_end route_find(const struct pools *t, struct slice name, struct slice
                           struct route_ways *out)
 {
     const struct map_route *v = t->map.routes, *end = v + t->map.n_routes, *r = v;
-    struct doubts d = { 0 };
-    struct slice word;
+    struct slice raw = { 0 }, word;
+    enum body_at at;
 
     out->n = 0;
     while (r < end && !text_is(name.p, name.n, r->name))
         r++;
     if (r == end)
         return ROUTE_UNKNOWN;
-    buf_reset(scratch);
-    buf_append(scratch, body.p, body.n);
-    word = scratch->failed || body.n == 0
-               ? (struct slice){ 0 }
-               : word_at(r->pointer, (struct slice){ (char *)scratch->data, scratch->len }, &d);
-    if (d.twice)
+    at = body_at(body, r->pointer, &raw);
+    if (at == AT_TWICE)
         return ROUTE_TWICE;
-    if (d.deep && r->n_match > 0)
+    if (at == AT_DEEP && r->n_match > 0)
         return ROUTE_DEEP;
+    word = at == AT_FOUND ? word_of(raw, scratch) : (struct slice){ 0 };
     while (r < end && text_is(name.p, name.n, r->name) && !fits(r, word))
         r++;
     for (uint32_t rule = r < end ? r->rule : 0; r < end && text_is(name.p, name.n, r->name) &&

@@ -19,9 +19,10 @@ struct route_ways {
     unsigned n;
     const char *endpoint[ROUTE_WAYS_MAX];  /* lives until the next map */
     uint32_t max_wait_ms[ROUTE_WAYS_MAX];  /* 0: any */
+    int64_t cost[ROUTE_WAYS_MAX];          /* units, there; by who has read them */
 };
 
-/* scratch: the body is copied there, since reading changes it. */
+/* scratch: the word is copied there, since reading changes it. */
 enum route_end route_find(const struct pools *t, struct slice name, struct slice body, struct buf *scratch,
                           struct route_ways *out);
 

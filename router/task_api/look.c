@@ -375,6 +375,8 @@ void task_answer_look(struct api_ans *a, const struct task_name *t, const struct
     buf_i64(b, m->order);
     add_place(b, m);
     add_own(b, &m->own);
+    if (m->cost_used != 0)
+        out_u64(b, ",\"cost_used\":", m->cost_used - 1);
     add_chain(b, t, m);
     out_u64(b, ",\"attempts\":", m->attempts);
     task_add_cancel(b, m->stopping, task_maybe_executed(m));

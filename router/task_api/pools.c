@@ -31,7 +31,7 @@ static int add_part(struct pools *t, const struct map_part *p, const struct map_
     if (p->part == 0 || map_get_ptr(&t->by_part, p->part) != NULL)
         return SQ_EPROTO;
     *w = (struct task_way){ p->part, p->epoch, p->node, of->max_body, of->endpoint, of->url,
-                             of->cancel_on_disconnect, of->match };
+                             of->cancel_on_disconnect, of->cost, of->match };
     return map_set_ptr(&t->by_part, p->part, w);
 }
 
@@ -62,10 +62,12 @@ static int add_pool(struct pools *t, struct map_pool *to, const struct map_pool 
     to->match = arena_strdup(&t->memory, from->match);
     to->endpoint = arena_strdup(&t->memory, from->endpoint);
     to->url = join_urls(t, from);
+    to->cost.pointer = cost_has_rule(&from->cost) ? arena_strdup(&t->memory, from->cost.pointer) : "";
     to->urls = NULL;
     to->n_urls = 0;
     to->v = arena_memdup(&t->memory, from->v, from->n * sizeof(*from->v));
-    if (to->match == NULL || to->endpoint == NULL || to->url == NULL || to->v == NULL)
+    if (to->match == NULL || to->endpoint == NULL || to->url == NULL || to->v == NULL ||
+        to->cost.pointer == NULL)
         return SQ_ENOMEM;
     if (from->n == 0 || !queue_match_ok(from->match))
         return SQ_EPROTO;

@@ -16,6 +16,7 @@ struct task_way { /* to a partition */
     const char *endpoint; /* "": workers take its tasks */
     const char *url;      /* url of the endpoint; or of its targets, for url_next() */
     bool cancel_on_disconnect; /* see map_pool */
+    struct cost_rule cost;     /* likewise */
     const char *match;    /* pattern of its pool: all queues of the partition fit */
 };
 

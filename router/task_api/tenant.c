@@ -130,6 +130,11 @@ bool tenant_may_call(const struct tenant *t, struct slice path)
     return false;
 }
 
+bool tenant_bears(const struct tenant *t, int64_t cost)
+{
+    return t == NULL || t->cost == 0 || cost <= (int64_t)t->cost;
+}
+
 /* A text of the tenant becomes 32 digits that no other's become; every router must make the same, in
  * every release. */
 static void scope(const struct tenant *t, struct slice *text, char out[33])
@@ -165,7 +170,7 @@ const char *tenant_bind(const struct tenant *t, struct task_body *b, struct tena
         return "this token is a tenant's: its tasks have the tenant's key (key)";
     if ((b->has & WITH(PRIORITY)) != 0 && b->priority > t->priority)
         return "this token is a tenant's: its tasks have no such priority (priority)";
-    if (t->cost != 0 && b->cost > (int64_t)t->cost)
+    if (!tenant_bears(t, b->cost))
         return "this token is a tenant's: its tasks have no such cost (see cost= of its line in task_tokens)";
     if ((b->has & WITH(NAME)) != 0)
         return "this token is a tenant's: its tasks have no name, since names are for all of the queue; "

@@ -4,8 +4,9 @@
  *   priority=2    highest priority that a task may ask for, and what it has without asking; 0
  *   paths=A,B     paths behind /v1/call/ENDPOINT that may be called, with a star at the end; all
  *   wait=600      seconds that a call waits for its answer, where it does not say (Prefer); 600
- *   cost=20000    most units that one of its tasks may say that it takes; any. What is beyond a rate's
- *                 burst is owed by all of the queue, so one who says a thousand million stops it for days
+ *   cost=20000    most units that one of its tasks may say, or be estimated, to take; any. What is beyond a
+ *                 rate's burst is owed by all of the queue, so one who says a thousand million stops it for
+ *                 days. What an answer says in the end is charged, whatever it is
  *
  * A tenant submits and calls, and that is all: other calls of a queue are about everybody's tasks. It
  * meets no task of others: its Idempotency-Keys, and what its tasks are unique by, are its own. Weights
@@ -32,6 +33,9 @@ struct tenant { /* key "": it is the operator's own server */
 const char *tenant_read(struct tenant *t, char *words);
 /* path: behind the endpoint, with its query. */
 bool tenant_may_call(const struct tenant *t, struct slice path);
+
+/* NULL is nobody's. */
+bool tenant_bears(const struct tenant *t, int64_t cost);
 
 struct tenant_texts { /* a bound body points into them */
     char idem[33], unique[33];

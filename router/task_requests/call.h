@@ -79,6 +79,7 @@ struct other_ways { /* the rest of a route, in the call's memory */
     unsigned n;
     struct slice queue[ROUTE_WAYS_MAX];
     uint32_t max_wait_ms[ROUTE_WAYS_MAX];
+    int64_t cost[ROUTE_WAYS_MAX];
 };
 
 struct notice_of { /* a task's end that is told in another queue: whose */

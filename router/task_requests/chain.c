@@ -113,6 +113,8 @@ static const char *pack_read(struct packing *k, struct task_body *b, bool keeps,
     if (why != NULL)
         return why;
     why = submit_unfit(k->ask->t, w, b, &bytes, &p, k->e);
+    if (why == NULL) /* before its holes are filled */
+        why = submit_cost(w, k->ask->tenant, b, bytes, &p);
     return why != NULL ? refuse(k, p, why) : put(k, b, w, bytes, then, holes > 0, out);
 }
 

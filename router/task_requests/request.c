@@ -9,6 +9,7 @@
 #include "router/state/router.h"
 #include "common/task/queue_name.h"
 #include "common/ticket/task_token.h"
+#include "router/task_api/call_cost.h"
 #include "router/task_requests/schedule.h"
 #include "router/task_requests/single_task.h"
 #include "router/task_requests/submit.h"
@@ -58,10 +59,12 @@ static struct refusal refusal(enum api_problem p, const char *why)
     return (struct refusal){ .problem = p, .why = why };
 }
 
-/* Why the call cannot go to this queue of an endpoint; why NULL: it can. */
-static struct refusal way_unfit(const struct tasking *t, const struct task_asked *x, const char *queue)
+/* Why the call cannot go to this queue of an endpoint; why NULL: it can. *cost: as call_cost() has it. */
+static struct refusal way_unfit(const struct tasking *t, const struct task_asked *x, const char *queue,
+                                int64_t *cost)
 {
     const struct task_way *w = queue != NULL ? pools_of_queue(&t->pools, queue, strlen(queue)) : NULL;
+    const char *why;
 
     if (w == NULL)
         return refusal(API_ENDPOINT_UNKNOWN, "no endpoint of this rule has a queue of its own: a pool "
@@ -70,6 +73,9 @@ static struct refusal way_unfit(const struct tasking *t, const struct task_asked
         return refusal(API_NOT_ELIGIBLE, rights[MAY_SUBMIT].other);
     if (w->max_body != 0 && x->q->body.n > w->max_body)
         return refusal(API_PAYLOAD_TOO_LARGE, "the payload is larger than its pool allows");
+    why = call_cost(w, x->tenant, x->q->body, cost);
+    if (why != NULL)
+        return refusal(tenant_bears(x->tenant, *cost) ? API_BAD_REQUEST : API_NOT_ELIGIBLE, why);
     return (struct refusal){ 0 };
 }
 
@@ -97,7 +103,10 @@ static bool find_ways(struct tasking *t, struct task_asked *x)
     struct refusal no = { 0 };
     struct slice queue;
     unsigned n = 0;
+    int64_t named;
 
+    if (call_cost_named(x->q, &named) != NULL)
+        named = 0; /* submit_request() says so */
     if (http_find(x->q, "segq-queue", &queue) > 0) {
         router_problem(t->r, x->req, API_BAD_REQUEST,
                        "segq-queue is for /v1/call: the route says whose queue a call gets into");
@@ -110,13 +119,15 @@ static bool find_ways(struct tasking *t, struct task_asked *x)
     for (unsigned i = 0; i < x->ways.n; i++) {
         const char *name = x->ways.endpoint[i];
         const char *way = pools_queue_of(&t->pools, name, strlen(name));
-        struct refusal unfit = way_unfit(t, x, way);
+        int64_t cost = named;
+        struct refusal unfit = way_unfit(t, x, way, &cost);
 
         if (unfit.why != NULL) {
             no = nearer(no, unfit);
             continue;
         }
         x->ways.endpoint[n] = way;
+        x->ways.cost[n] = cost;
         x->ways.max_wait_ms[n++] = x->ways.max_wait_ms[i];
     }
     x->ways.n = n;

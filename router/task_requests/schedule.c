@@ -163,6 +163,8 @@ void schedule_put(struct tasking *t, const struct task_asked *x)
         text.p = memcpy(copy, x->q->body.p, x->q->body.n); /* reading changes what is read */
     why = schedule_body_read(&b, x->q->body, MEMBERS, &e)
               ? submit_unfit(t, w, &b.task, &bytes, &problem, &e) : e.text;
+    if (why == NULL)
+        why = submit_cost(w, x->tenant, &b.task, bytes, &problem);
     if (why == NULL && bytes.n > SCHEDULE_BODY_MAX) {
         problem = API_PAYLOAD_TOO_LARGE;
         why = "the task of a schedule has at most 16 KiB";

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/task/call.h"
+#include "router/task_api/call_cost.h"
 
 /* The meaning of "another payload": every router must say the same, in every release. */
 static uint64_t digest_of(const void *p, size_t n)
@@ -121,4 +122,14 @@ const char *submit_unfit(struct tasking *t, const struct task_way *w, const stru
         *bytes = (struct slice){ (char *)t->form.data, t->form.len };
     }
     return submit_size_wrong(t, w, body_n, bytes->n, p);
+}
+
+const char *submit_cost(const struct task_way *w, const struct tenant *tenant, struct task_body *b,
+                        struct slice bytes, enum api_problem *p)
+{
+    const char *why = bytes.p != b->payload.p ? call_cost_of_form(w, tenant, bytes, &b->cost) : NULL;
+
+    if (why != NULL)
+        *p = tenant_bears(tenant, b->cost) ? API_BAD_REQUEST : API_NOT_ELIGIBLE;
+    return why;
 }

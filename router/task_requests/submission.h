@@ -15,6 +15,10 @@
  * asked; else a sentence, which may be e's. w: of the queue; NULL: none is known. */
 const char *submit_unfit(struct tasking *t, const struct task_way *w, const struct task_body *b,
                          struct slice *bytes, enum api_problem *p, struct body_error *e);
+/* Behind it: b->cost of a call as its endpoint's rule has it, where none is named. NULL, or why it may not be
+ * asked. */
+const char *submit_cost(const struct task_way *w, const struct tenant *tenant, struct task_body *b,
+                        struct slice bytes, enum api_problem *p);
 /* NULL: there is room for what it carries, of which body_n bytes are somebody's; else a sentence. */
 const char *submit_size_wrong(const struct tasking *t, const struct task_way *w, size_t body_n, size_t n,
                               enum api_problem *p);

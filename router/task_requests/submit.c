@@ -7,6 +7,7 @@
 #include "common/task/call.h"
 #include "common/task/window.h"
 #include "router/state/router.h"
+#include "router/task_api/call_cost.h"
 #include "router/task_api/look.h"
 #include "router/task_api/path.h"
 #include "router/task_api/rights.h"
@@ -220,6 +221,7 @@ static void keep_ways(struct task_call *c, const struct route_ways *w)
 
         c->ways->queue[i - 1] = (struct slice){ call_text(c, (struct slice){ (char *)(uintptr_t)w->endpoint[i], n }), n };
         c->ways->max_wait_ms[i - 1] = w->max_wait_ms[i];
+        c->ways->cost[i - 1] = w->cost[i];
     }
 }
 
@@ -233,6 +235,7 @@ static bool go_elsewhere(struct task_call *c)
 
     for (unsigned i = 0; c->ways != NULL && i < c->ways->n; i++) {
         w.endpoint[w.n] = c->ways->queue[i].p;
+        w.cost[w.n] = c->ways->cost[i];
         w.max_wait_ms[w.n++] = c->ways->max_wait_ms[i];
     }
     if (w.n > 0 && c->req != NULL)
@@ -257,6 +260,7 @@ static bool go_elsewhere(struct task_call *c)
     a->repeats = c->v[0].repeats;
     a->is_call = c->v[0].is_call;
     a->put = *was;
+    a->put.own.cost = task_own_cost(w.cost[0]);
     a->put.queue = next->queue.p;
     a->put.key1 = call_copy(next, was->key1);
     a->put.key2 = call_copy(next, was->key2);
@@ -378,6 +382,8 @@ static void submit(struct tasking *t, const struct task_asked *x, struct task_bo
     why = chain_pack(&(struct chain_ask){ t, x->opens, x->tenant }, b, &p, &e);
     if (why == NULL)
         why = submit_unfit(t, w, b, &bytes, &p, &e);
+    if (why == NULL)
+        why = submit_cost(w, x->tenant, b, bytes, &p);
     if (why != NULL)
         router_problem(t->r, x->req, p, why);
     else
@@ -393,21 +399,6 @@ static bool will_come_back(const struct http_req *q)
 static bool is_tenant(const struct task_asked *x)
 {
     return x->tenant != NULL && x->tenant->key[0] != '\0';
-}
-
-/* The units of a call, from segq-cost. NULL, or what is wrong. */
-static const char *cost_of_call(const struct http_req *q, struct task_body *b)
-{
-    struct slice text;
-    uint64_t cost = 0;
-
-    if (http_find(q, "segq-cost", &text) == 0)
-        return NULL;
-    for (size_t i = 0; i < text.n && cost <= TASK_COST_MAX; i++)
-        cost = text.p[i] >= '0' && text.p[i] <= '9' ? 10 * cost + (uint64_t)(text.p[i] - '0') : UINT32_MAX;
-    b->cost = (int64_t)cost;
-    return cost >= 1 && cost <= TASK_COST_MAX ? NULL
-                                              : "segq-cost must be a whole number from 1 to 1000000000";
 }
 
 void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
@@ -442,7 +433,7 @@ void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
                   ? submit_size_wrong(t, w, x->q->body.n, t->form.len, &p) : e.text;
     if (why == NULL) {
         p = API_BAD_REQUEST;
-        why = cost_of_call(x->q, &b);
+        why = call_cost_named(x->q, &b.cost);
     }
     if (why == NULL)
         why = progress_of(x->q, &how.progress);
@@ -451,9 +442,12 @@ void submit_request(struct tasking *t, const struct task_asked *x, bool ours)
         return;
     }
     b.idempotency_key = x->q->idempotency_key;
+    p = API_NOT_ELIGIBLE;
     why = tenant_bind(x->tenant, &b, &texts);
+    if (why == NULL)
+        why = submit_cost(w, x->tenant, &b, (struct slice){ (char *)t->form.data, t->form.len }, &p);
     if (why != NULL) {
-        router_problem(t->r, x->req, API_NOT_ELIGIBLE, why);
+        router_problem(t->r, x->req, p, why);
         return;
     }
     t->counts.routed += x->ways.n > 0;
@@ -549,6 +543,8 @@ static void read_row(struct ask *a, struct slice text)
     why = chain_pack(&(struct chain_ask){ c->t, c->opens, c->tenant }, &b, &p, &e);
     if (why == NULL)
         why = submit_unfit(c->t, c->way, &b, &bytes, &p, &e);
+    if (why == NULL)
+        why = submit_cost(c->way, c->tenant, &b, bytes, &p);
     if (why != NULL)
         row_refuse(a, p, why);
     else if (!put_row(a, &b, bytes))

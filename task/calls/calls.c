@@ -41,6 +41,7 @@ static const size_t def_texts[] = {
     offsetof(struct msg_endpoint, key_file),  offsetof(struct msg_endpoint, proxy),
     offsetof(struct msg_endpoint, budget),    offsetof(struct msg_endpoint, auth_field),
     offsetof(struct msg_endpoint, auth_file),  offsetof(struct msg_endpoint, reading_path),
+    offsetof(struct msg_endpoint, used),      offsetof(struct msg_endpoint, used_header),
 };
 
 static char **def_text(const struct msg_endpoint *d, size_t i)
@@ -90,7 +91,7 @@ static bool def_copy(struct msg_endpoint *d, const struct msg_endpoint *m)
     d->unit_rates = NULL; /* struct quota has them */
     d->n_unit_rates = 0;
     for (size_t i = 0; i < ARRAY_LEN(def_texts); i++)
-        ok &= (*def_text(d, i) = strdup(*def_text(m, i))) != NULL;
+        ok &= (*def_text(d, i) = strdup(*def_text(m, i) != NULL ? *def_text(m, i) : "")) != NULL;
     ok &= readings_copy(d, m);
     d->allow = calloc(m->n_allow + 1, sizeof(*d->allow));
     d->n_allow = d->allow != NULL ? m->n_allow : 0;
@@ -823,6 +824,24 @@ static void turn_elsewhere(struct going_call *g, msec_t now)
     v->least_ms = 0;
 }
 
+void calls_hear(struct going_call *g, const struct call_answer *a, const void *p, size_t n)
+{
+    if (a->length == 0)
+        usage_begin(&g->usage, g->endpoint->def.used, a->type);
+    usage_more(&g->usage, p, n);
+}
+
+/* The body says it, or else the head. */
+static void learn_used(struct going_call *g, const struct call_answer *a)
+{
+    uint64_t most = g->endpoint->def.used_most;
+
+    if (a->fault != CALL_NONE)
+        return;
+    g->is_used = (!a->goes_on && usage_end(&g->usage, &g->used)) || cost_number(a->used, strlen(a->used), &g->used);
+    g->used = u64_min(g->used, most != 0 ? most : TASK_COST_MAX);
+}
+
 void calls_answered(struct going_call *g, const struct call_answer *a, msec_t now, int64_t wall_ms)
 {
     struct endpoint *ep = g->at;
@@ -836,6 +855,7 @@ void calls_answered(struct going_call *g, const struct call_answer *a, msec_t no
     if (was_kept_waiting(g, a) || was_telling(g, a))
         v->failed = false;
     set_why(g, a);
+    learn_used(g, a);
     v->status = (uint32_t)a->status;
     v->excused = v->kind == VERDICT_RETRY && (g->probe || g->by_hand);
     if (v->unsent)

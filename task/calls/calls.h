@@ -36,6 +36,7 @@
 #include "task/calls/pressure.h"
 #include "task/calls/quota.h"
 #include "task/calls/throttle.h"
+#include "task/calls/usage.h"
 #include "task/calls/verdict.h"
 
 struct endpoint_counts { /* ever */
@@ -123,6 +124,9 @@ struct going_call {
         bool slow;       /* waited_for ever */
         struct window_out window; /* also of one that has gone */
     } reader;
+    struct usage usage; /* units that its answer says, as it comes */
+    bool is_used;     /* ENDED: it has said so: */
+    uint64_t used;    /* units */
     bool passed;      /* ENDED: somebody was told of it: no attempt follows */
     bool told_whole;  /* the end is written, and was that of a whole answer */
     struct list_node in_joined; /* calls.joined */
@@ -231,6 +235,8 @@ void calls_answered(struct going_call *g, const struct call_answer *a, msec_t no
 /* May the answer that begins so be told as it comes? What is tried again, or only begins to be worked
  * on, may not: nor what has no body, or is none that is passed on. */
 bool call_may_pass(const struct call_answer *a, int64_t wall_ms);
+/* Hears the bytes of its answer, for g->usage. */
+void calls_hear(struct going_call *g, const struct call_answer *a, const void *p, size_t n);
 /* Ends a task that has no request that may be made: nothing was sent. */
 void calls_refuse(struct going_call *g);
 /* Ends it: settled, or nobody cares. A call without an answer tells the endpoint nothing. */

@@ -44,6 +44,7 @@ struct call_answer {
     char type[ANSWER_TYPE_MAX + 1]; /* Content-Type; "": none */
     /* Header fields that say what is to be done; "": none, or too long. */
     char retry_after[64], command[64], delivery[64], upstash[16];
+    char used[24]; /* likewise: the field that says how many units the call took */
     struct call_span fields; /* the other header fields, those that are kept, packed (common/task/call.h); borrowed */
     bool fields_cut;         /* more than there was room for */
     bool sized;              /* the target has said how many bytes its body has: */

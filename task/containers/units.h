@@ -66,6 +66,22 @@ static inline int64_t units_pass(const struct unit_rate *r, int64_t tat, uint64_
     return tat < most ? tat : most;
 }
 
+/* The state once a start of `was` units turns out to have taken `used`. More is taken now; less is given
+ * back as it was taken. */
+static inline int64_t units_settle(const struct unit_rate *r, int64_t tat, uint64_t was, uint64_t used,
+                                   msec_t now)
+{
+    int64_t most = now * RATE_NS + 2 * UNITS_NS_MAX, more;
+
+    if (r->units == 0)
+        return tat;
+    more = units_ns(r, used) - units_ns(r, was);
+    if (more <= 0)
+        return tat + more > 0 ? tat + more : 0;
+    tat = (tat > now * RATE_NS ? tat : now * RATE_NS) + more;
+    return tat < most ? tat : most;
+}
+
 /* The state as it goes on under this rate, after another one, or after none: what was owed is at worst
  * an empty bucket. */
 static inline int64_t units_anew(const struct unit_rate *r, int64_t tat, msec_t now)

@@ -229,8 +229,9 @@ static int apply_start(struct engine *e, task_slot slot, const struct trec *r)
     t->lease = r->lease;
     t->started = (uint64_t)e->at & (WHEEL_MAX - 1);
     t->called = r->kind == TREC_CALL;
-    t->passed = 0;
+    t->passed = t->paid = 0;
     t->target = 0;
+    settled_drop(&e->settled, slot);
     names_begin(&e->names, r->no);
     t->attempts = t->attempts < ATTEMPTS_MAX ? (t->attempts + 1) & 63 : ATTEMPTS_MAX;
     e->next_lease = u64_max(e->next_lease, r->lease + 1);
@@ -263,6 +264,65 @@ static int apply_target(struct engine *e, const struct trec *r)
     return 0;
 }
 
+static uint64_t charged(const struct engine *e, task_slot slot)
+{
+    uint64_t units;
+
+    return settled_of(&e->settled, slot, &units) ? units : task_cost(e, slot);
+}
+
+/* Also comes in a snapshot, behind its TASK. */
+static int apply_settled(struct engine *e, const struct trec *r)
+{
+    task_slot slot = task_find(&e->store, r->no);
+    uint64_t was = slot != SLOT_NONE ? charged(e, slot) : 0;
+    int rc = slot == SLOT_NONE || r->lo > TASK_COST_MAX ||
+                     (!e->loading && task_at(&e->store, slot)->state != TASK_RUNNING)
+                 ? SQ_EPROTO : 0;
+
+    if (rc == 0 && r->lo > was && !e->loading)
+        rc = tree_reach_costs(&e->tree);
+    if (rc == 0)
+        rc = settled_set(&e->settled, slot, r->lo);
+    if (rc < 0 || e->loading)
+        return rc;
+    e->settled.more += r->lo > was ? r->lo - was : 0;
+    e->settled.back += r->lo < was ? was - r->lo : 0;
+    tree_settle(&e->tree, slot, was, r->lo, task_at(&e->store, slot)->paid, e->at);
+    return 0;
+}
+
+int task_settle(struct engine *e, task_slot slot, uint64_t units)
+{
+    const struct trec r = { .kind = TREC_SETTLED, .no = task_number(&e->store, slot), .lo = units };
+    uint64_t was;
+
+    int rc;
+
+    if (settled_of(&e->settled, slot, &was) && was == units)
+        return 0;
+    was = charged(e, slot);
+    rc = task_perform(e, &r);
+    e->counts.units_more += rc == 0 && units > was ? units - was : 0;
+    e->counts.units_back += rc == 0 && units < was ? was - units : 0;
+    return rc;
+}
+
+void task_give_back(struct engine *e, task_slot slot)
+{
+    if (e->tree.has_units || task_cost(e, slot) > 1)
+        (void)!task_settle(e, slot, 0);
+}
+
+static int apply_settlements(struct engine *e, const struct trec *r)
+{
+    if (!e->loading)
+        return SQ_EPROTO;
+    e->settled.more = r->lo;
+    e->settled.back = r->hi;
+    return 0;
+}
+
 static int apply_extend(struct engine *e, task_slot slot, const struct trec *r)
 {
     if (task_at(&e->store, slot)->state == TASK_RUNNING)
@@ -292,6 +352,7 @@ static int apply_redrive(struct engine *e, task_slot slot, const struct trec *r)
 
     if (rc == 0) {
         task_at(&e->store, slot)->attempts = 0;
+        settled_drop(&e->settled, slot);
         task_frees_reply(e, slot);
         names_live(&e->names, r->no);
     }
@@ -455,6 +516,10 @@ int task_apply(struct engine *e, const struct trec *r)
         return apply_passed(e, r);
     case TREC_TARGET:
         return apply_target(e, r);
+    case TREC_SETTLED:
+        return apply_settled(e, r);
+    case TREC_SETTLEMENTS:
+        return apply_settlements(e, r);
     case TREC_REPLY:
         return arrive_reply(e, r);
     case TREC_NAME:

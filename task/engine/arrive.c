@@ -62,6 +62,7 @@ static void end(struct engine *e, task_slot slot)
     owns_drop(&e->owns, slot);
     chains_drop(&e->chains, slot);
     attempts_drop(&e->attempts, slot);
+    settled_drop(&e->settled, slot);
     task_store_give(&e->store, slot);
     tqueue_at(e, index)->tasks--;
     tqueue_tidy(e, index);
@@ -231,9 +232,12 @@ static void owe(struct engine *e)
 {
     for (task_slot s = 0; e->tree.has_units && e->tree.has_costs && s < e->store.n_slots; s++) {
         const struct task *t = task_at(&e->store, s);
+        uint64_t units;
 
+        if (!settled_of(&e->settled, s, &units))
+            units = task_cost(e, s);
         if (t->state == TASK_RUNNING || t->state == TASK_SUCCEEDED || t->state == TASK_CANCELLED)
-            tree_owe(&e->tree, s, task_cost(e, s), (msec_t)t->started);
+            tree_owe(&e->tree, s, units, (msec_t)t->started);
     }
 }
 

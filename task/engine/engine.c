@@ -20,6 +20,7 @@ void engine_init(struct engine *e, const struct engine_opts *o)
     chains_init(&e->chains);
     attempts_init(&e->attempts);
     replies_init(&e->replies);
+    settled_init(&e->settled);
     names_init(&e->names, o->max_tasks * NAMES_OF_TASK, o->seed, 1);
     pages_init(&e->links, sizeof(struct wheel_link));
     wheel_init(&e->timers, &e->links, 1); /* the order when it is read again */
@@ -57,6 +58,7 @@ void engine_fini(struct engine *e)
     chains_fini(&e->chains);
     attempts_fini(&e->attempts);
     replies_fini(&e->replies);
+    settled_fini(&e->settled);
     names_fini(&e->names);
     tree_fini(&e->tree);
     task_store_fini(&e->store);
@@ -124,6 +126,7 @@ uint64_t engine_bytes(const struct engine *e)
                      pages_bytes(&e->queues) + pages_bytes(&e->redrive_links) + owns_bytes(&e->owns) +
                      attempts_bytes(&e->attempts) + replies_bytes(&e->replies) +
                      chains_bytes(&e->chains) +
+                     settled_bytes(&e->settled) +
                      (e->names.by_hash.cap + e->names.by_task.cap) * sizeof(struct map_slot) +
                      (e->ends != NULL ? END_MARKS * sizeof(*e->ends) : 0);
 
@@ -250,6 +253,7 @@ void task_attempt_unseen(struct engine *e, task_slot slot)
     struct trec r = { .kind = TREC_SPARED, .no = task_number(&e->store, slot),
                       .until = task_end_of(e, 1) };
 
+    task_give_back(e, slot);
     task_perform_sure(e, &r);
     if (stops) {
         r.kind = TREC_CANCEL;

@@ -45,10 +45,11 @@ struct tqueue { /* present while it has tasks */
     int64_t redrive_tat;   /* rate.h */
 };
 
-/* gave_way: part of those gone: before their time, for a submission. units: of those started */
+/* gave_way: part of those gone: before their time, for a submission. units: of those started; more, back: what they
+ * took beyond, or below, in truth */
 #define ENGINE_COUNTS(X) \
     X(accepted) X(same) X(started) X(succeeded) X(retried) X(dead) X(cancelled) X(expired) X(lapsed) \
-    X(gone) X(gave_way) X(units)
+    X(gone) X(gave_way) X(units) X(units_more) X(units_back)
 
 struct engine_counts { /* ever, since the start of the process */
 #define X(m) uint64_t m;
@@ -85,6 +86,7 @@ struct engine {
     struct chains chains;
     struct attempts attempts;
     struct replies replies; /* replies of tasks that are tried again, or dead */
+    struct settled settled; /* tasks that run, or are final */
     struct pages links; /* owned; of these wheels: a task is in one of them at most */
     struct wheel timers, walls;
     struct wheel overs; /* ends of the lives of tasks that are over (task_is_over): who gives way first */
@@ -203,6 +205,10 @@ static inline uint64_t task_cost(const struct engine *e, task_slot slot)
 {
     return e->tree.has_costs ? own_cost(owns_of(&e->owns, slot)) : 1;
 }
+/* The attempt that runs took so many units (record SETTLED). 0 or SQ_ENOMEM: nothing has changed. */
+SQ_CHECK int task_settle(struct engine *e, task_slot slot, uint64_t units);
+/* The same of none, since it has not begun. Without memory they are gone. */
+void task_give_back(struct engine *e, task_slot slot);
 /* When a task that begins to wait now expires, for its record; 0: never. own: NULL: nothing. */
 uint64_t task_expiry(const struct engine *e, const struct pool *p, const struct task_own *own);
 /* The end of something that lasts so long; at least a millisecond, within what timers can. */

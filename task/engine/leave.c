@@ -102,8 +102,9 @@ int leave_retry(struct engine *e, task_slot slot, const struct trec *r)
     if (r->kind == TREC_SPARED && t->attempts > 0)
         t->attempts--;
     leave_target(e, slot);
+    settled_drop(&e->settled, slot);
     tree_end(&e->tree, slot, false);
-    t->lease = t->started = t->called = t->passed = 0;
+    t->lease = t->started = t->called = t->passed = t->paid = 0;
     t->cancel = unseen;
     task_set_state(&e->store, slot, TASK_RETRYING);
     task_arm(e, slot, r->until);
@@ -135,7 +136,7 @@ static void finish(struct engine *e, task_slot slot, enum task_state to, uint64_
     struct task *t = task_at(&e->store, slot);
 
     if (t->state == TASK_RUNNING) {
-        t->called = t->passed = 0;
+        t->called = t->passed = t->paid = 0;
         leave_target(e, slot);
         tree_end(&e->tree, slot, true);
     } else if (t->state == TASK_RETRYING) {
@@ -189,7 +190,7 @@ int leave_cut(struct engine *e, task_slot slot, const struct trec *r)
 
     if (t->state == TASK_RUNNING && r->until == 0) {
         note_cancelled(e, slot);
-        t->passed = 0;
+        t->passed = t->paid = 0;
         becomes(e, slot, TASK_CANCELLED);
         t->cancel = 1;
         e->cuts++;

@@ -65,6 +65,9 @@ static void write_task(const struct engine *e, task_slot slot, struct buf *out)
     r = (struct trec){ .kind = TREC_REPLY, .no = r.no, .body = replies_of(&e->replies, slot) };
     if (r.body != 0)
         trec_append(&r, out);
+    r = (struct trec){ .kind = TREC_SETTLED, .no = r.no };
+    if (settled_of(&e->settled, slot, &r.lo))
+        trec_append(&r, out);
     r = (struct trec){ .kind = TREC_PASSED, .no = r.no };
     if (v.state == TASK_RUNNING && t->passed)
         trec_append(&r, out);
@@ -122,6 +125,7 @@ void engine_snapshot(const struct engine *e, struct buf *out)
     struct trec at = { .kind = TREC_AT, .until = (uint64_t)e->logged_at };
     struct trec snap = { .kind = TREC_SNAP, .lo = e->store.next_order, .lease = e->next_lease };
     struct trec end = { .kind = TREC_SNAP_END };
+    struct trec sums = { .kind = TREC_SETTLEMENTS, .lo = e->settled.more, .hi = e->settled.back };
 
     trec_append(&at, out);
     write_pools(e, out);
@@ -132,6 +136,8 @@ void engine_snapshot(const struct engine *e, struct buf *out)
             end.lo++;
         }
     write_names(e, out);
+    if ((sums.lo | sums.hi) != 0)
+        trec_append(&sums, out);
     trec_append(&end, out);
     dead_write_redrives(e, out);
 }

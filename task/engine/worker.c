@@ -78,6 +78,7 @@ static unsigned take(struct engine *e, enum trec_kind kind, struct tqueue *q, un
         if (served != 0)
             tree_pay(&e->tree, served, cost);
         start(e, kind, slot, lease_ms, &out[taken]);
+        task_at(&e->store, slot)->paid = served != 0;
         starts_note(&q->starts, e->at, q->rank.n > 0);
         allowance_pay(&e->allowance, e->at);
     }
@@ -210,6 +211,7 @@ int engine_call_failed(struct engine *e, task_no no, uint64_t lease, const struc
     int64_t slot = held(e, no, lease);
     bool taken_back = false;
     struct backoff b;
+    uint64_t units;
     unsigned most;
     int rc = 0;
 
@@ -222,10 +224,21 @@ int engine_call_failed(struct engine *e, task_no no, uint64_t lease, const struc
         rc = taken_back ? 0 : add_attempt(e, (task_slot)slot, most);
     }
     if (rc == 0) {
+        if (f->spared && !settled_of(&e->settled, (task_slot)slot, &units))
+            task_give_back(e, (task_slot)slot);
         keep_reply(e, no, f->reply);
         task_attempt_ends(e, (task_slot)slot, f, taken_back);
     }
     return rc;
+}
+
+int engine_settle(struct engine *e, task_no no, uint64_t lease, uint64_t units)
+{
+    int64_t slot = held(e, no, lease);
+
+    if (slot < 0)
+        return (int)slot;
+    return units > TASK_COST_MAX ? SQ_EINVAL : task_settle(e, (task_slot)slot, units);
 }
 
 int engine_cut_ends(struct engine *e, task_no no, uint32_t attempt)

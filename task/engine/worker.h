@@ -46,8 +46,8 @@ uint64_t engine_given_back_start(const struct engine *e, task_no no);
  * long). 0; the task is tried again, or dead. */
 SQ_CHECK int engine_nack(struct engine *e, task_no no, uint64_t lease, msec_t delay_ms,
                          const struct attempt *a);
-/* No worker has seen it: the attempt does not count, and it has its place in line again. A rate has been
- * paid all the same. */
+/* No worker has seen it: the attempt does not count, and it has its place in line again. Its units are given
+ * back; a rate of starts has been paid all the same. */
 SQ_CHECK int engine_unseen(struct engine *e, task_no no, uint64_t lease);
 struct call_failed {
     msec_t delay_ms; /* delay as in engine_nack(), */
@@ -59,8 +59,13 @@ struct call_failed {
     struct attempt how; /* end, number and reason of the attempt */
     uint64_t reply;     /* the target's words, in place of earlier ones; 0: nothing */
 };
-/* The same of an attempt that was a call. 0: the reply is the task's; without memory for that it is
- * freed. SQ_ENOMEM: only if it is spared. */
+/* The attempt that runs took so many units: what it was started for is charged the difference, or given it
+ * back. Before its end, in the same turn; again: the newest word counts. 0, SQ_ECONFLICT, SQ_EINVAL: more
+ * than TASK_COST_MAX; SQ_ENOMEM. */
+SQ_CHECK int engine_settle(struct engine *e, task_no no, uint64_t lease, uint64_t units);
+/* The same of an attempt that was a call. One that is spared is given its units back, unless they are
+ * settled. 0: the reply is the task's; without memory for that it is freed. SQ_ENOMEM: only if it is
+ * spared. */
 SQ_CHECK int engine_call_failed(struct engine *e, task_no no, uint64_t lease,
                                 const struct call_failed *f);
 /* The answer to its call begins to go to its caller: however the attempt ends, none follows. */

@@ -39,6 +39,15 @@ msec_t bucket_full_at(const struct tree *t, uint32_t i)
     return when;
 }
 
+void bucket_settle(struct tree *t, uint32_t i, uint64_t was, uint64_t used, msec_t now)
+{
+    const struct unit_rate *r = tree_limiter_at(t, i)->rule->units;
+    struct unit_bucket *b = bucket_of(t, i);
+
+    for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
+        b->tat[k] = units_settle(&r[k], b->tat[k], was, used, now);
+}
+
 void bucket_empty(struct tree *t, uint32_t i, msec_t now)
 {
     struct limiter *l = tree_limiter_at(t, i);

@@ -16,6 +16,8 @@ bool bucket_has_rate(const struct tree *t, uint32_t limiter);
 /* When its rates let the next one pass, as far as it is known; 0: long ago. */
 msec_t bucket_lets_when(const struct tree *t, uint32_t limiter);
 msec_t bucket_full_at(const struct tree *t, uint32_t limiter);
+/* A start of `was` units took `used`. */
+void bucket_settle(struct tree *t, uint32_t limiter, uint64_t was, uint64_t used, msec_t now);
 /* Empties all; what is owed in units stays owed. */
 void bucket_empty(struct tree *t, uint32_t limiter, msec_t now);
 

@@ -14,6 +14,7 @@
 struct turn_debt {
     uint64_t wake[2];  /* round in which an item of it (ring.h) is served again */
     uint64_t round;    /* round of its own ring */
+    uint32_t credit[2]; /* units that it paid too much, beyond what it owed when that was known */
     uint32_t child[2]; /* links of its items in the heap */
     uint32_t last;     /* item with which the round of its own ring ends; 0: the circle is empty */
     uint32_t asleep;   /* root of the heap of its own ring; 0: nobody sleeps */

@@ -258,12 +258,24 @@ void ring_reweigh(struct tree *t, uint32_t turn)
     *left = *left < most ? *left : most;
 }
 
+/* Units of a cost that its credit does not pay. */
+static uint64_t less_credit(struct tree *t, uint32_t item, uint64_t cost)
+{
+    uint32_t *credit = t->has_costs ? &debt_at(t, item / 2)->credit[item & 1] : NULL;
+    uint64_t paid = credit != NULL ? u64_min(*credit, cost) : 0;
+
+    if (paid > 0)
+        *credit -= (uint32_t)paid;
+    return cost - paid;
+}
+
 /* The item has been served. What its task cost beyond its share are rounds in which it is passed over. */
 static void serve(struct tree *t, uint32_t turn, bool line, uint64_t cost)
 {
     uint32_t item = line ? LINE_ITEM(turn) : TURN_ITEM(turn), owner = owner_of(t, item);
     int16_t *left = &of(t, item)->left[item & 1];
-    int64_t now = *left - (int64_t)cost, weight = weight_of(t, item), rounds = now < 0 ? -now / weight : 0;
+    int64_t now = *left - (int64_t)less_credit(t, item, cost), weight = weight_of(t, item);
+    int64_t rounds = now < 0 ? -now / weight : 0;
 
     t->steps++;
     assert(*ring_of(t, owner) == item && *left > 0 && (rounds == 0 || rounds_of(t, owner) != NULL));
@@ -351,4 +363,75 @@ void tree_pay(struct tree *t, uint32_t served, uint64_t cost)
     serve(t, served, true, cost);
     for (uint32_t u = served; tree_turn_at(t, u)->parent != 0; u = tree_turn_at(t, u)->parent)
         serve(t, u, false, cost);
+}
+
+/* ---- what was paid turns out to be too little, or too much ---------------------------- */
+
+/* The item is passed over until this round. Where it is in no ring, put_in() looks at that. */
+static void sleep_until(struct tree *t, uint32_t owner, uint32_t item, uint64_t wake)
+{
+    bool in = is_in(t, item);
+
+    if (sleeps(t, item))
+        debt_wake(t, owner, item);
+    else if (in && *ring_of(t, owner) == item)
+        unlink_served(t, owner, item);
+    else if (in)
+        unlink_from(t, owner, item);
+    debt_at(t, item / 2)->wake[item & 1] = wake;
+    if (in && wake > debt_at(t, owner)->round)
+        debt_sleep(t, owner, item);
+    else if (in)
+        link_in(t, owner, item);
+    skip_rounds(t, owner);
+}
+
+/* Units beyond its share are rounds, as in serve(). */
+static void owe_more(struct tree *t, uint32_t owner, uint32_t item, uint64_t units)
+{
+    int16_t *left = &of(t, item)->left[item & 1];
+    bool served = *ring_of(t, owner) == item;
+    int64_t now = (served || *left < 0 ? *left : 0) - (int64_t)less_credit(t, item, units);
+    int64_t weight = weight_of(t, item);
+    int64_t rounds = now < 0 ? -now / weight : 0;
+    uint64_t round = debt_at(t, owner)->round, wake = debt_at(t, item / 2)->wake[item & 1];
+
+    *left = (int16_t)(now + rounds * weight);
+    if (rounds > 0)
+        sleep_until(t, owner, item, (wake > round ? wake : round + served) + (uint64_t)rounds);
+    else if (served && now <= 0)
+        go_on(t, owner, *next_of(t, item), is_last(t, owner, item));
+}
+
+/* most: units of credit that it may have. */
+static void owe_less(struct tree *t, uint32_t owner, uint32_t item, uint64_t units, uint64_t most)
+{
+    struct turn_debt *d = debt_at(t, item / 2);
+    int16_t *left = &of(t, item)->left[item & 1];
+    uint64_t round = debt_at(t, owner)->round, *wake = &d->wake[item & 1];
+    bool served = *ring_of(t, owner) == item;
+    int64_t weight = weight_of(t, item), owed = *wake > round ? (int64_t)(*wake - round) : 0;
+    int64_t now = (!served && *left < 0 ? *left : 0) + (int64_t)units;
+    int64_t rounds = now > 0 ? (now + weight - 1) / weight : 0;
+
+    rounds = rounds < owed ? rounds : owed;
+    now -= rounds * weight;
+    if (!served)
+        *left = (int16_t)(now < 0 ? now : 0);
+    if (rounds > 0)
+        sleep_until(t, owner, item, *wake - (uint64_t)rounds);
+    if (now > 0)
+        d->credit[item & 1] = (uint32_t)u64_min(d->credit[item & 1] + (uint64_t)now, most);
+}
+
+void tree_pay_anew(struct tree *t, uint32_t turn, uint64_t was, uint64_t cost)
+{
+    assert(t->has_costs);
+    for (uint32_t item = LINE_ITEM(turn); owner_of(t, item) != 0; item = TURN_ITEM(owner_of(t, item))) {
+        t->steps++;
+        if (cost > was)
+            owe_more(t, owner_of(t, item), item, cost - was);
+        else if (cost < was)
+            owe_less(t, owner_of(t, item), item, was - cost, was);
+    }
 }

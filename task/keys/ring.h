@@ -15,6 +15,10 @@ uint32_t tree_next_queue(struct tree *t);
 /* The share of the turn, and of those above it, pays for a task. Before tree_start. */
 void tree_pay(struct tree *t, uint32_t served, uint64_t cost);
 
+/* The share of the turn, and of those above it, that paid `was` for a task pays `cost`. What is more than it
+ * still owes is credit for the next ones, `was` at most: nobody stores up a head start. */
+void tree_pay_anew(struct tree *t, uint32_t turn, uint64_t was, uint64_t cost);
+
 /* ---- for the files of this room ---------------------------------------------------- */
 /* Puts the turn where it now belongs: into its parent's ring if it can be served, out of it
  * if not; and so on upwards. */

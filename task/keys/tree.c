@@ -384,6 +384,27 @@ static void opens(struct tree *t, uint32_t i)
     close_or_open(t, i, CLOSED_RATE, false);
 }
 
+/* More closes nothing: tree_affords() asks. */
+void tree_settle(struct tree *t, task_slot slot, uint64_t was, uint64_t used, bool paid, msec_t now)
+{
+    uint32_t turn = task_at(t->store, slot)->turn;
+
+    for (uint32_t i = tree_turn_at(t, turn)->limiter; i != 0; i = tree_limiter_at(t, i)->parent) {
+        if (bucket_of(t, i) == NULL)
+            continue;
+        t->steps++;
+        bucket_settle(t, i, was, used, now);
+        if (used >= was || (tree_limiter_at(t, i)->closed & CLOSED_RATE) == 0)
+            continue;
+        if (bucket_lets_when(t, i) <= now)
+            opens(t, i);
+        else
+            wheel_set(&t->wakes, i, bucket_lets_when(t, i));
+    }
+    if (paid && t->has_costs)
+        tree_pay_anew(t, turn, was, used);
+}
+
 void tree_advance(struct tree *t, msec_t now)
 {
     uint32_t i;

@@ -151,6 +151,10 @@ void tree_give_up(struct tree *t, task_slot slot);
 /* A task that is read again began then: what it took beyond an empty bucket is still owed. */
 void tree_owe(struct tree *t, task_slot slot, uint64_t cost, msec_t started);
 
+/* A start of `was` units took `used`: the rates in units of its key, and of those above it, are charged the
+ * difference, or given it back; so are the shares that have `paid`. */
+void tree_settle(struct tree *t, task_slot slot, uint64_t was, uint64_t used, bool paid, msec_t now);
+
 /* Rates that let the next one pass are opened. Then: tree_next(). */
 void tree_advance(struct tree *t, msec_t now);
 msec_t tree_next(const struct tree *t);

@@ -158,6 +158,7 @@ uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans 
         .eta_ms = v.eta_ms,
     };
     tell_chain(&v, m);
+    m->cost_used = v.is_settled ? v.cost_used + 1 : 0;
     if (v.own != NULL) {
         m->own = *v.own;
         m->own.labels = arena_strdup(mem, v.own->labels);

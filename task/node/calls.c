@@ -354,6 +354,15 @@ static int keep_failed(struct tasktab *t, struct part *p, const struct attempt_a
     return rc;
 }
 
+/* The true cost of the attempt under this lease is known: so many units; 0: it has not begun. Before its end,
+ * in the same turn; where that has to be tried again it comes again. */
+static int true_cost(struct part *p, const struct attempt_at *h, uint64_t units)
+{
+    int rc = engine_settle(&p->e, h->no, h->lease, units);
+
+    return rc == SQ_ENOMEM ? rc : 0; /* an attempt that is over: its end is refused likewise */
+}
+
 static int settle(struct tasktab *t, struct part *p, const struct going_call *g)
 {
     const struct verdict *v = &g->verdict;
@@ -363,7 +372,11 @@ static int settle(struct tasktab *t, struct part *p, const struct going_call *g)
         { .end = v->status != 0 ? ATTEMPT_STATUS : ATTEMPT_UNANSWERED, .number = v->status,
           .reason = g->why, .reason_len = (uint32_t)strlen(g->why) }, 0,
     };
+    int rc = g->is_used && v->kind != VERDICT_PENDING
+                 ? true_cost(p, &(struct attempt_at){ g->no, g->lease }, g->used) : 0;
 
+    if (rc < 0)
+        return rc;
     switch (v->kind) {
     case VERDICT_DONE:
         return tasktab_keep_done(t, p, g->no, g->lease, &kept);
@@ -455,6 +468,21 @@ static bool pack_said(struct tasktab *t, const struct part *p, const struct msg_
     return !t->bytes.failed;
 }
 
+/* Units that it says, as an answer would. */
+static int complete_cost(const struct tasktab *t, struct part *p, const struct msg_task_complete *q)
+{
+    const struct endpoint *ep = t->o.calls != NULL && p->endpoint_name[0] != 0 ? p->endpoint : NULL;
+    uint64_t units;
+    struct usage u;
+
+    if (ep == NULL || ep->def.serial == 0 || q->result.n == 0)
+        return 0;
+    usage_begin(&u, ep->def.used, "application/json");
+    usage_more(&u, q->result.p, q->result.n);
+    return usage_end(&u, &units)
+               ? true_cost(p, &(struct attempt_at){ q->no, q->lease }, u64_min(units, ep->def.used_most)) : 0;
+}
+
 static int complete(struct tasktab *t, struct part *p, const struct msg_task_complete *q)
 {
     struct call_failed f = {
@@ -469,7 +497,7 @@ static int complete(struct tasktab *t, struct part *p, const struct msg_task_com
         return engine_extend(&p->e, q->no, q->lease, q->ms);
     if (q->status < 100 || f.delay_ms > DELAY_MAX_MS)
         return SQ_EINVAL;
-    if (!pack_said(t, p, q, &kept))
+    if (!pack_said(t, p, q, &kept) || complete_cost(t, p, q) < 0)
         return SQ_ENOMEM;
     return q->verb == COMPLETE_SUCCEEDED
                ? tasktab_keep_done(t, p, q->no, q->lease, &kept)

@@ -205,6 +205,8 @@ struct out_call *out_send(struct out_target *t, const struct out_request *q, out
     c->fn = fn;
     c->may = q->may;
     c->long_one = q->long_one;
+    c->hear = q->hear;
+    copy_text(c->used_header, sizeof(c->used_header), q->used_header != NULL ? q->used_header : "");
     c->reader = q->reader;
     c->arg = arg;
     c->keep = q->keep;

@@ -67,6 +67,9 @@ struct out_request { /* read during out_send() only */
     uint32_t keep; /* bytes of the answer's body */
     /* NULL, or gets all of a body that is longer than that, piece by piece as it comes. */
     void (*long_one)(void *arg, const void *p, size_t n);
+    /* NULL, or hears all bytes of the answer's body as they come; *a: its head, and their number before these. */
+    void (*hear)(void *arg, const struct call_answer *a, const void *p, size_t n);
+    const char *used_header;         /* name of the field that call_answer.used is of; NULL: none */
     const struct out_reader *reader; /* ref; NULL: none */
     bool (*may)(void *arg); /* asked when the first byte is about to leave; false: it does not */
 };

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/text.h"
 #include "common/task/call.h"
@@ -169,8 +170,12 @@ static void set_text(char *to, size_t cap, struct slice v)
     to[ok ? v.n : 0] = 0;
 }
 
-static void on_field(struct call_answer *a, struct slice name, struct slice v)
+static void on_field(const struct out_call *c, struct call_answer *a, struct slice name, struct slice v)
 {
+    size_t n = strlen(c->used_header);
+
+    if (n > 0 && name.n == n && strncasecmp(name.p, c->used_header, n) == 0)
+        set_text(a->used, sizeof(a->used), v);
 #define SAYS(lit, member)                                                                \
     if (name.n == sizeof(lit) - 1 && http_ieq(name.p, lit, sizeof(lit) - 1))             \
     set_text(a->member, sizeof(a->member), v)
@@ -214,7 +219,7 @@ void answer_head(struct out_call *c, const struct http_answer *a)
     c->answer = (struct call_answer){ .status = a->status };
     buf_reset(&c->fields); /* fields of a head before it */
     while (http_next_field(&rest, &name, &value)) {
-        on_field(&c->answer, name, value);
+        on_field(c, &c->answer, name, value);
         keep_field(c, a, name, value);
     }
     if (c->fields.failed) { /* an answer without them is better than none */
@@ -277,6 +282,8 @@ bool answer_body(struct out_call *c, const void *p, size_t n)
         n = a->length < OUT_BODY_MAX ? OUT_BODY_MAX - a->length : 0;
         c->cut = a->goes_on = true;
     }
+    if (c->hear != NULL && n > 0)
+        c->hear(c->arg, a, p, n);
     if (c->reader != NULL && n > 0)
         c->reader->more(c->arg, p, n);
     kept = u64_min(n, c->keep - c->got.len);

@@ -16,6 +16,7 @@
 #include "common/base/list.h"
 #include "common/http/http_answer.h"
 #include "common/net/hosts.h"
+#include "common/task/cost.h"
 #include "common/task/sha256.h"
 #include "common/task/url.h"
 #include "task/out/out.h"
@@ -77,6 +78,8 @@ struct out_call {
     out_fn fn;
     bool (*may)(void *arg);
     void (*long_one)(void *arg, const void *p, size_t n);
+    void (*hear)(void *arg, const struct call_answer *a, const void *p, size_t n);
+    char used_header[COST_HEADER_MAX + 1]; /* "": none */
     const struct out_reader *reader; /* ref; NULL: none */
     void *arg;
     struct buf body, got; /* got: the first bytes of the answer */

@@ -272,6 +272,11 @@ static uint32_t room(void *arg, size_t n)
     return tasktab_pass_room(((struct going_call *)arg)->sender->s->tab, arg, n);
 }
 
+static void hear(void *arg, const struct call_answer *a, const void *p, size_t n)
+{
+    calls_hear(arg, a, p, n);
+}
+
 static const struct out_reader reader = { on_head, on_more, room };
 
 /* An answer that has gone on beyond what is kept is heard at its end. */
@@ -370,6 +375,8 @@ static void send_request(struct going_call *g, const struct call *call, uint32_t
                                .public_url = g->sender->public_url, .right = g->right };
     struct buf *text = &g->sender->text;
     struct out_request q = { .body = call->body, .deadline_ms = deadline_ms, .keep = TASK_RESULT_MAX,
+                             .hear = g->endpoint->def.used[0] != 0 ? hear : NULL,
+                             .used_header = g->endpoint->def.used_header,
                              .reader = &reader, .may = may_send };
 
     buf_reset(text);

@@ -34,6 +34,8 @@ static const struct metric_row tab_rows[] = {
     ROW("same_total", COUNTER, engine.same, "Submissions that were there already"),
     ROW("started_total", COUNTER, engine.started, "Attempts begun"),
     ROW("units_started_total", COUNTER, engine.units, "Units (cost) of the attempts begun"),
+    ROW("units_charged_total", COUNTER, engine.units_more, "Units that attempts took beyond their cost, charged when that was known"),
+    ROW("units_given_back_total", COUNTER, engine.units_back, "Units that attempts took less than their cost, or that had not begun"),
     ROW("succeeded_total", COUNTER, engine.succeeded, "Tasks done"),
     ROW("retried_total", COUNTER, engine.retried, "Attempts that failed, and are followed by another"),
     ROW("died_total", COUNTER, engine.dead, "Tasks whose last attempt failed"),

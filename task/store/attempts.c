@@ -206,3 +206,33 @@ uint64_t replies_bytes(const struct replies *r)
 {
     return r->by_slot.cap * sizeof(struct map_slot);
 }
+
+/* ---- units ------------------------------------------------------------------------- */
+
+void settled_init(struct settled *s)
+{
+    *s = (struct settled){ 0 };
+    map_init(&s->by_slot, 0);
+}
+
+void settled_fini(struct settled *s)
+{
+    map_fini(&s->by_slot);
+}
+
+int settled_set(struct settled *s, task_slot slot, uint64_t units)
+{
+    assert(units != MAP_NONE);
+    return map_set(&s->by_slot, slot, units);
+}
+
+void settled_drop(struct settled *s, task_slot slot)
+{
+    if (s->by_slot.n > 0)
+        (void)map_del(&s->by_slot, slot);
+}
+
+uint64_t settled_bytes(const struct settled *s)
+{
+    return s->by_slot.cap * sizeof(struct map_slot);
+}

@@ -65,4 +65,25 @@ static inline uint64_t replies_of(const struct replies *r, task_slot slot)
     return ref != MAP_NONE ? ref : 0;
 }
 
+/* Units that the newest attempt at a task took, where that is known (record SETTLED). Pure. A task without
+ * costs nothing; one with it, 16 to 32 bytes. */
+
+struct settled {
+    struct map by_slot;  /* -> units */
+    uint64_t more, back; /* units that all of them were charged beyond their costs; that they were given back */
+};
+
+void settled_init(struct settled *s);
+void settled_fini(struct settled *s);
+SQ_CHECK int settled_set(struct settled *s, task_slot slot, uint64_t units);
+void settled_drop(struct settled *s, task_slot slot);
+uint64_t settled_bytes(const struct settled *s);
+
+/* False: it is not known. */
+static inline bool settled_of(const struct settled *s, task_slot slot, uint64_t *units)
+{
+    *units = s->by_slot.n > 0 ? map_get(&s->by_slot, slot) : MAP_NONE;
+    return *units != MAP_NONE;
+}
+
 #endif

@@ -43,6 +43,7 @@ struct task {
             uint64_t called : 1; /* RUNNING: by a call, whose lease nobody has extended */
             uint64_t passed : 1; /* RUNNING: its answer is on its way to its caller */
             uint64_t target : 6; /* RUNNING, or cut: where its call is (TARGET_NO_MAX); 0: not known */
+            uint64_t paid : 1;   /* RUNNING: its key's share has paid for the start, since this process began */
         };
     };
     int64_t order;       /* where its queue goes by it: smaller ones first */

@@ -170,6 +170,8 @@ static inline void mix_task(const struct engine *e, task_slot slot, uint64_t *h)
     mix_past(h, attempts_past(&e->attempts, slot));
     if (replies_of(&e->replies, slot) != 0)
         mix(h, replies_of(&e->replies, slot));
+    if (v.is_settled)
+        mix(h, v.cost_used + 1);
     mix(h, (uint64_t)v.started_ms);
     mix(h, (uint64_t)v.ended_ms);
     mix(h, tree_limiter_at(&e->tree, tree_turn_at(&e->tree, t->turn)->limiter)->running);
@@ -192,6 +194,8 @@ static inline uint64_t engine_digest(const struct engine *e)
     uint64_t h = e->next_lease, names = 0;
 
     mix(&h, e->store.next_order);
+    mix(&h, e->settled.more);
+    mix(&h, e->settled.back);
     for (uint32_t i = 0; i < e->n_pools; i++)
         mix_bytes(&h, e->pool[i]->keys.bytes.data, e->pool[i]->keys.bytes.len);
     for (task_slot s = 0; s < e->store.n_slots; s++)

@@ -8,6 +8,7 @@
 #include "tests/lib/tasks/names.h"
 #include "tests/lib/tasks/operators.h"
 #include "tests/lib/tasks/order.h"
+#include "tests/lib/tasks/settled.h"
 
 struct said *actors_say(struct world *w, enum verb verb, task_no no)
 {
@@ -130,6 +131,8 @@ static void settle(struct world *w)
 
     if (t == NULL || rng_chance(&w->rng, w->plan.vanish))
         return;
+    if (w->plan.settles > 0 && rng_chance(&w->rng, w->plan.settles))
+        settled_say(w, t);
     if (rng_chance(&w->rng, 0.1)) {
         s = actors_say(w, SAID_EXTEND, t->no);
         s->ms = 1 + (msec_t)rng_below(&w->rng, w->plan.lease_ms);
@@ -138,6 +141,8 @@ static void settle(struct world *w)
         s = actors_say(w, SAID_UNSEEN, t->no);
         s->rc = engine_unseen(w->e, t->no, t->lease);
         t->unseen |= s->rc == 0;
+        if (s->rc == 0)
+            settled_unseen(w, t);
         w->model->jumbled |= s->rc == 0 && t->moved;
     } else if (rng_chance(&w->rng, w->plan.fail)) {
         s = actors_say(w, SAID_NACK, t->no);

@@ -9,6 +9,7 @@
 #include "tests/lib/engine_state.h"
 #include "tests/lib/tasks/names.h"
 #include "tests/lib/tasks/order.h"
+#include "tests/lib/tasks/settled.h"
 
 const struct attempt model_says[3] = {
     { .end = ATTEMPT_GIVEN_BACK },
@@ -237,6 +238,8 @@ void model_hears(struct world *w, const struct said *s)
         t->began = s->at;
         t->lease_until = s->taken.until;
         t->held = t->tried = true;
+        t->charged = own_cost(&t->own);
+        t->is_used = t->is_unsure = false;
         t->first = engine_sees(w->e, t->no, &v) && v.first; /* said after the take? */
     } else if (s->verb == SAID_UNSEEN) { /* as if it had never been taken */
         t->held = false;
@@ -279,6 +282,7 @@ void model_doubts(struct world *w, const struct said *s)
         redriving_begins(&w->model->redriving[s->queue], 0, s->at);
     if (t == NULL || s->verb == SAID_SUBMIT)
         return;
+    t->is_unsure = true;
     if (s->verb == SAID_DELAY || s->verb == SAID_NACK) { /* whichever is earlier */
         t->due = s->verb == SAID_DELAY ? ms_min(t->due, s->at) : t->due;
         t->wall = s->verb == SAID_DELAY ? 0 : t->wall;
@@ -367,6 +371,7 @@ static void check_there(struct world *w, struct mtask *t)
         return;
     }
     check_history(w, t, &v);
+    settled_check(w, t, &v);
     if (v.own != NULL ? !own_equal(v.own, &t->own) : !own_is_none(&t->own))
         world_broke(w, "task %lx has forgotten what it had of its own", t->no);
     if (v.state == TASK_WAITING && r.ttl_ms != 0 &&

@@ -40,6 +40,9 @@ struct mtask {
     msec_t began; /* of that lease */
     struct attempt given_back; /* the newest that was answered; end 0: none */
     bool first; /* told to run, and not known to have started */
+    uint64_t charged; /* units, for the newest lease; */
+    bool is_used;     /* as was said in truth, */
+    bool is_unsure;   /* perhaps: a turn was lost */
     bool held; /* the worker has not said anything final of it */
 };
 

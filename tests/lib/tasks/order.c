@@ -134,6 +134,26 @@ static void check_limits(struct world *w, const struct mtask *t, msec_t at)
     }
 }
 
+void order_settle(struct world *w, const struct mtask *t, double more)
+{
+    static const double per_ms[RATE_NPERS] = { 1e3, 60e3, 3600e3, 86400e3 };
+    struct key_place k = { t->queue, t->key1, t->key2 };
+
+    for (unsigned level = 0; level < levels_of(t); level++) {
+        struct key_limit l = limits_of(&w->limits, &w->plan.rules, &k, level);
+        const uint64_t *u = &l.units_1;
+
+        for (unsigned i = 0; i < UNIT_RATES_MAX && u[3 * i] != 0; i++) {
+            double room = (double)(u[3 * i + 2] != 0 ? u[3 * i + 2] : u[3 * i]);
+            struct bucket *b = bucket_of(w->model, limiter_of(t, level) | (uint64_t)(i + 1) << 32, room, w->e->at);
+
+            b->level += (double)(w->e->at - b->at) * (double)u[3 * i] / per_ms[u[3 * i + 1]];
+            b->level = (b->level > room ? room : b->level) - more;
+            b->at = w->e->at;
+        }
+    }
+}
+
 /* Nobody was given the task after all. */
 void order_refund(struct world *w, const struct mtask *t)
 {

@@ -110,6 +110,7 @@ void plan_draw_tasks(struct plan *p, uint64_t seed)
     p->unseen = some(&g, 0.3);
     p->costly = some(&g, 1);
     p->cost_most = rng_chance(&g, 0.5) ? 5 : 300;
+    p->settles = p->costly > 0 ? some(&g, 1) : 0;
     if (rng_chance(&g, 0.3))
         plan_draw_units(&p->rules.queue_units_1, &g);
     if (rng_chance(&g, 0.3))

@@ -22,6 +22,7 @@ struct plan {
     double redefine, tell; /* other limits of keys; another rate of the partition */
     double costly;         /* tasks that cost more than one unit, */
     uint64_t cost_most;    /* up to so many */
+    double settles;        /* attempts whose true cost is said */
     bool shared;           /* store: redis */
     double lost;           /* of the commands to that Redis, and their answers */
 };

@@ -31,9 +31,10 @@ void shares_start(struct world *w, const struct mtask *t)
     double (*ahead)[SHARES_KEYS] = w->model->shares.ahead[t->queue];
     unsigned weight = weight_of(w, t->queue, t->key1);
     double over = w->plan.costly > 0 ? (double)w->plan.cost_most - 1 : 0; /* of the last task in a round */
+    double credit = w->plan.unseen > 0 ? over : 0; /* what was given back beyond its debts */
     bool more = has_waiting(w, t->queue, t->key1);
 
-    if (w->plan.below > 0 || w->plan.priorities > 1 || w->plan.rules.order == ORDER_STRICT)
+    if (w->plan.settles > 0 || w->plan.below > 0 || w->plan.priorities > 1 || w->plan.rules.order == ORDER_STRICT)
         return;
     for (unsigned k = 0; k < SHARES_KEYS; k++) {
         bool both = k != t->key1 && weight > 0 && weight_of(w, t->queue, k) > 0 &&
@@ -42,7 +43,7 @@ void shares_start(struct world *w, const struct mtask *t)
         if (both) {
             ahead[t->key1][k] += (double)own_cost(&t->own) / weight;
             ahead[k][t->key1] -= (double)own_cost(&t->own) / weight;
-            if (ahead[t->key1][k] > (over > 0 ? 2 + over / weight + over / weight_of(w, t->queue, k) : 1) + 1e-6)
+            if (ahead[t->key1][k] > (over > 0 ? 2 + (over + credit) / weight + over / weight_of(w, t->queue, k) : 1) + 1e-6)
                 world_broke(w, "J10: key %u of weight %u is %f rounds ahead of key %u of weight %u",
                             t->key1, weight, ahead[t->key1][k], k, weight_of(w, t->queue, k));
         }

@@ -2,7 +2,9 @@
  *
  * Of each pair of keys of a queue it is counted how many rounds (units by weight) one is ahead of
  * the other since both began to wait. It is never more than one; where tasks cost more, two and the rounds
- * that the last task of each costs beyond its share. The tasks without a key are a key
+ * that the last task of each costs beyond its share; and, where starts were given back, of one of these.
+ * Where attempts are settled, shares are of what is known at a start, and are not judged here
+ * (test_task_settle). The tasks without a key are a key
  * of weight 1. Judged in seeds without a second level, with one priority, and not strict: only there
  * a key that has tasks is always in the round. */
 #ifndef SEGQ_TASKS_SHARES_H

@@ -11,6 +11,7 @@
 #include "tests/lib/engine_state.h"
 #include "tests/lib/tasks/actors.h"
 #include "tests/lib/tasks/model.h"
+#include "tests/lib/tasks/settled.h"
 #include "tests/lib/tasks/names.h"
 
 #define START      ((msec_t)1780000000000)
@@ -157,6 +158,8 @@ static void compare(struct world *w)
         world_broke(w, "the journal says something else than what is there");
     free_engine(w->e);
     w->e = live;
+    if (!w->plan.shared)
+        settled_audit(w);
 }
 
 /* The whole state in one group; what was written before it goes. */

@@ -96,9 +96,11 @@ static void tell_routes(void)
     struct map_task_node n = { 9, "task1", node.addr };
     struct map_part images = { 1, 5, 9 }, calls = { 4, 5, 9 };
     struct map_pool pools[] = { { .match = "images", .endpoint = "images", .max_body = 500, .n = 1, .v = &images,
-                                  .url = "http://paid.example" },
+                                  .url = "http://paid.example",
+                                  .cost = { "/n", COST_PER_BYTE_PART, 10, 5, 1000 } },
                                 { .match = "gen", .endpoint = "gen", .max_body = 1000, .n = 1, .v = &calls,
-                                  .url = "http://gen.example", .cancel_on_disconnect = true } };
+                                  .url = "http://gen.example", .cancel_on_disconnect = true,
+                                  .cost = { "/o/m", 0, 0, 3, 900 } } };
     struct map_route r[] = {
         { .name = "llm", .pointer = "/model", .rule = 0, .n_match = 2, .match = gpt, .endpoint = "images",
           .max_wait_ms = 2000 },
@@ -195,6 +197,45 @@ Test(routes_http, a_client_that_goes_cancels_where_the_pool_of_the_way_says_so)
     cr_expect(node.leaves);
     cr_expect_eq(call_with("POST", ROUTE, WAITS "Idempotency-Key: k\r\n", "{\"model\":\"gpt-4\"}"), 200);
     cr_expect_not(node.leaves);
+}
+
+static uint64_t cost_of(uint32_t no)
+{
+    return own_cost(&node.v[no].own);
+}
+
+Test(routes_http, a_call_costs_what_its_endpoint_estimates_wherever_it_goes)
+{
+    tell_routes();
+    cr_expect_eq(call_with("POST", "/v1/call/images/x", WAITS, "{\"n\":300,\"o\":{\"m\":7}}"), 200);
+    cr_expect_eq(cost_of(1), 300 + 10 + 21);
+    cr_expect_eq(call_with("POST", "/v1/call/images/x", WAITS, "no JSON"), 200);
+    cr_expect_eq(cost_of(2), 10 + 7);
+    cr_expect_eq(call_with("POST", "/v1/call/images/x", WAITS "segq-cost: 2\r\n", "{\"n\":300}"), 200);
+    cr_expect_eq(cost_of(3), 5, "at least so many, whatever it says");
+    cr_expect_eq(call_with("POST", "/v1/queues/gen/tasks", HERS, "{\"path\":\"/\",\"body_json\":{\"\\u006f\":{\"m\":41.5}}}"),
+                 201);
+    cr_expect_eq(cost_of(4), 42);
+    cr_expect_eq(call_with("POST", "/v1/queues/gen/tasks/batch", HERS, "[{\"path\":\"/\",\"body\":\"{\\\"o\\\":{\\\"m\\\":1e9}}\"}]"),
+                 207);
+    cr_expect_eq(cost_of(5), 900, "at most so many");
+    node.full = "images";
+    cr_expect_eq(call_with("POST", ROUTE, WAITS, "{\"model\":\"gpt-4\",\"n\":300,\"o\":{\"m\":77}}"), 200);
+    cr_expect_str_eq(node.v[6].queue, "gen");
+    cr_expect_eq(cost_of(6), 77, "where it went in the end");
+    cr_expect_eq(call_with("POST", ROUTE, WAITS "segq-cost: 20\r\n", "{\"model\":\"gpt-4\",\"o\":{\"m\":77}}"), 200);
+    cr_expect_eq(cost_of(7), 20);
+}
+
+Test(routes_http, units_that_cannot_be_read_are_refused)
+{
+    tell_routes();
+    cr_expect_eq(call_with("POST", "/v1/call/images/x", WAITS, "{\"n\":1,\"n\":300}"), 400);
+    cr_expect_eq(call_with("POST", "/v1/queues/images/tasks", HERS, "{\"path\":\"/\",\"body_json\":{\"n\":1,\"n\":3}}"), 400);
+    cr_expect_eq(call_with("POST", "/v1/call/images/x", WAITS "segq-cost: 7\r\n", "{\"n\":1,\"n\":300}"), 200,
+                 "nobody needs them");
+    cr_expect_eq(call_with("POST", "/v1/call/images/x", WAITS, "{\"n\":\"300\",\"m\":{\"n\":4}}"), 200);
+    cr_expect_eq(cost_of(2), 10 + 23, "what is no number says nothing");
 }
 
 Test(routes_http, refusals_say_why)

@@ -1,0 +1,62 @@
+/* call_cost.c: see call_cost.h. */
+#include "router/task_api/call_cost.h"
+
+#include "common/task/call.h"
+#include "router/task_api/body_at.h"
+
+const char *call_cost_named(const struct http_req *q, int64_t *cost)
+{
+    struct slice text;
+    uint64_t v = 0;
+
+    *cost = 0;
+    if (http_find(q, "segq-cost", &text) == 0)
+        return NULL;
+    for (size_t i = 0; i < text.n && v <= TASK_COST_MAX; i++)
+        v = text.p[i] >= '0' && text.p[i] <= '9' ? 10 * v + (uint64_t)(text.p[i] - '0') : UINT32_MAX;
+    *cost = (int64_t)v;
+    return v >= 1 && v <= TASK_COST_MAX ? NULL : "segq-cost must be a whole number from 1 to 1000000000";
+}
+
+/* Units that the body asks for. NULL, or why that is not known. */
+static const char *asked_units(const struct cost_rule *r, struct slice body, uint64_t *asked)
+{
+    enum body_at at = AT_NOTHING;
+    struct slice raw;
+
+    *asked = 0;
+    if (r->pointer[0] != '\0')
+        at = body_at(body, r->pointer, &raw);
+    if (at == AT_TWICE)
+        return "the member that says how many units the call asks for is there twice";
+    if (at == AT_DEEP)
+        return "the JSON is nested too deeply to read how many units the call asks for";
+    if (at == AT_FOUND && !cost_number(raw.p, raw.n, asked))
+        *asked = 0;
+    return NULL;
+}
+
+const char *call_cost(const struct task_way *w, const struct tenant *t, struct slice body, int64_t *cost)
+{
+    uint64_t asked = 0;
+    const char *why;
+
+    if (w == NULL || !cost_has_rule(&w->cost))
+        return NULL;
+    why = *cost == 0 ? asked_units(&w->cost, body, &asked) : NULL;
+    if (why != NULL)
+        return why;
+    *cost = (int64_t)cost_estimate(&w->cost, (uint64_t)*cost, body.n, asked);
+    return tenant_bears(t, *cost) ? NULL
+           : "this token is a tenant's, and the call is estimated at more units than its calls may take (cost= "
+             "of its line in task_tokens): ask for less";
+}
+
+const char *call_cost_of_form(const struct task_way *w, const struct tenant *t, struct slice form, int64_t *cost)
+{
+    struct call c;
+
+    if (w == NULL || !cost_has_rule(&w->cost) || call_unpack((const uint8_t *)form.p, form.n, &c) < 0)
+        return NULL;
+    return call_cost(w, t, (struct slice){ (char *)(uintptr_t)c.body.p, c.body.n }, cost);
+}

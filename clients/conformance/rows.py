@@ -20,7 +20,7 @@ TICKETS, EVENTS = r"^/v1/tickets/[^/]*$", r"/events$"
 # Rows whose line lets nobody in at first.
 PAUSED = {"news_by_events", "news_by_polls", "resume", "stream_cut", "stream_mute", "reasons_of_410", "router_dies",
           "cut_body", "slow_body", "garbage", "lost_join", "unknown_token", "server_token"}
-LONG = {"burst_503", "work_again", "stream_mute", "work_extends", "slow_body", "clock_ahead", "clock_behind"}
+LONG = {"burst_503", "place_of_call", "stream_of_call", "work_again", "stream_mute", "work_extends", "slow_body", "clock_ahead", "clock_behind"}
 
 
 def waits(event):
@@ -481,6 +481,35 @@ def row_stream_of_call(r):
         r.claim(asked.result(15)["status"] == 200, "status of what is followed")
         r.claim("".join(e["piece"] for e in asked.events) == "piece0piece1piece2piece3", f"{asked.events}")
         r.raises("one that breaks off", lambda: c.ask("call", endpoint=r.queue, path="/half"), kind="network")
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def row_place_of_call(r):
+    class Target(http.server.BaseHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+        def do_GET(self):
+            time.sleep(2.5)
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            self.wfile.write(b"data: done\n\n")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Target)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        r.cluster.operate("PUT", "/v1/admin/endpoints/" + r.queue, {
+            "url": f"http://127.0.0.1:{server.server_port}", "allow": ["127.0.0.0/8"], "max_concurrent": 1})
+        time.sleep(2)  # until task nodes know it: there is no way to ask
+        c = r.client()
+        calls = [c.begin("call", endpoint=r.queue, path="/x", progress=True) for _ in range(3)]
+        for asked in calls:
+            r.claim(asked.result(20)["status"] == 200, "status")
+            r.claim([e["piece"] for e in asked.events if "piece" in e] == ["done"], f"{asked.events}")
+        places = [e["position"] for asked in calls for e in asked.events if "position" in e]
+        r.claim(2 in places or 1 in places, f"places: {places}")
     finally:
         server.shutdown()
         server.server_close()

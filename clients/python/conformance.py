@@ -130,7 +130,12 @@ class Adapter:
     def do_cancel(self, n, task, force=False):
         return self.client.cancel(task, force=force)
 
-    def do_call(self, n, endpoint, path, method="GET"):
+    def do_call(self, n, endpoint, path, method="GET", progress=False):
+        if progress:
+            with self.client.call(endpoint, path, method=method, on_progress=lambda p: self.say(id=n, event=p)) as s:
+                for _, data, _ in s.events():
+                    self.say(id=n, event={"piece": data})
+                return {"status": s.status}
         return self.read(n, self.client.call(endpoint, path, method=method))
 
     def do_follow(self, n, task):

@@ -178,8 +178,8 @@ class AsyncClient:
     async def delete_schedule(self, queue: str, name: str) -> None:
         await self._threads.run(self.sync.delete_schedule, queue, name)
 
-    async def follow(self, task: TaskLike) -> AsyncStream:
-        return AsyncStream(await self._threads.run(self.sync.follow, task), self._threads)
+    async def follow(self, task: TaskLike, *, timeout: float = 600.0) -> AsyncStream:
+        return AsyncStream(await self._threads.run(self.sync.follow, task, timeout=timeout), self._threads)
 
     async def complete(self, url: str, outcome: str = "succeeded", **members: Any) -> Mapping[str, Any]:
         return await self._threads.run(self.sync.complete, url, outcome, **members)

@@ -45,7 +45,7 @@ class ApiError(SegqError):
         self.status = status
         self.problem = dict(problem)
         self.code = str(problem.get("code") or "")
-        self.detail = str(problem.get("detail") or problem.get("title") or "")
+        self.detail = str(problem.get("detail") or problem.get("message") or problem.get("title") or "")
         self.request_id = str(problem.get("request_id") or "")
         self.retry_after = retry_after
         super().__init__(f"{status} {self.code}: {self.detail}")

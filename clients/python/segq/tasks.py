@@ -14,7 +14,7 @@ import contextvars
 import datetime
 import time
 import uuid
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
 from urllib.parse import quote
 
 from .errors import ApiError, NetworkError, TaskFailed, Unavailable, error_of
@@ -253,11 +253,13 @@ class Tasks:
 
     def call(self, endpoint: str, path: str, body: Optional[bytes] = None, *, method: str = "POST",
              headers: Optional[Mapping[str, str]] = None, wait: Optional[float] = None,
-             cost: Optional[int] = None, timeout: float = 600.0, base: str = "/v1/call") -> Stream:
+             cost: Optional[int] = None, on_progress: Optional[Callable[[Dict[str, Any]], Any]] = None,
+             timeout: float = 600.0, base: str = "/v1/call") -> Stream:
         """A request to an endpoint, when its turn has come: the answer as it comes, whatever its
         status. Use it as a context manager; `pieces()`, `lines()`, `events()`, or `read()` for all.
-        segq's own refusals are raised. Not repeated, but where segq says that nothing was done: give
-        an Idempotency-Key, and repeat it yourself. base: "/v1/route" where `endpoint` is a route."""
+        timeout: until it begins, and its longest silence. segq's own refusals are raised. Not repeated, but where segq says that nothing was done: give
+        an Idempotency-Key, and repeat it yourself. on_progress: hears of the place in line while events()
+        is read (its answer is a stream of events then; what is none is raised). base: "/v1/route" where `endpoint` is a route."""
         all_headers = dict(headers or {})
         small = {h.lower() for h in all_headers}
         if "authorization" in small and self.transport.token:
@@ -266,6 +268,9 @@ class Tasks:
             all_headers["traceparent"] = str(traceparent.get())
         if wait is not None:
             all_headers["Prefer"] = f"wait={int(wait)}"
+        if on_progress is not None:
+            all_headers["segq-progress"] = "events"
+            all_headers.setdefault("Accept", "text/event-stream")
         if cost is not None:
             all_headers["segq-cost"] = str(cost)
         end, backoff = time.monotonic() + self.transport.retry_for, Backoff()
@@ -274,6 +279,7 @@ class Tasks:
             s = self.transport.stream(router, method, f"{base}/{_q(endpoint)}/{path.lstrip('/')}", body,
                                       all_headers, timeout, repeat=False)
             if s.status < 400 or "segq-status" in s.headers:
+                s.on_progress, s.patience = on_progress, timeout
                 return s
             try:
                 self.transport.judge(s.read())
@@ -284,9 +290,10 @@ class Tasks:
                 self.transport.rotate(router)
                 current().sleep(pause)
 
-    def follow(self, task: TaskLike) -> Stream:
+    def follow(self, task: TaskLike, *, timeout: float = 600.0) -> Stream:
         """The answer of a task's call, as it comes (`call()` says how to read it): what there is, then
-        the rest. Waits until there is something. One that breaks off may be asked for again."""
+        the rest. Waits until there is something. One that breaks off may be asked for again. timeout:
+        its longest silence."""
         path, n = f"/v1/tasks/{_token(task)}/result?follow=1&wait={WAIT_S}", self.transport.timeout + WAIT_S
 
         def ask(router: str) -> Stream:
@@ -297,6 +304,7 @@ class Tasks:
         while True:
             s = self.transport.until_answered(ask)
             if s.status != 202:
+                s.patience = timeout
                 return s
             s.close()
 

@@ -282,6 +282,7 @@ class Stream:
         self._t, self._c, self._url = transport, c, url
         self.status, self.headers = c.status, c.headers
         self.patience = transport.timeout
+        self.on_progress: Optional[Callable[[Dict[str, Any]], Any]] = None
         self._each = True  # each piece ends a silence; else an event does
 
     def __enter__(self) -> "Stream":
@@ -324,6 +325,22 @@ class Stream:
         if rest:
             yield rest.rstrip(b"\r").decode("utf-8", "replace")
 
+    def _told(self, name: str, data: str) -> bool:
+        """Of `segq-progress: events`: a place in line; or the answer, which is no stream of events."""
+        if self.on_progress is None or name not in ("segq.progress", "error"):
+            return False
+        try:
+            said = json.loads(data)
+            if name == "segq.progress":
+                self.on_progress(said)
+                return True
+            status, problem = int(said["status"]), said.get("error")
+        except (ValueError, KeyError, TypeError):  # the target's own error event
+            return False
+        if status < 400:
+            return False
+        raise error_of(status, problem if isinstance(problem, dict) else {"detail": str(said.get("body"))[:200]})
+
     def events(self) -> Iterator[Tuple[str, str, str]]:
         """(event, data, id) of server-sent events (WHATWG HTML, section 9.2). An event that is cut
         off before its blank line is none."""
@@ -332,8 +349,9 @@ class Stream:
         self._each = False
         for line in self.lines():
             if not line:
-                if data:
+                if data and not self._told(name, "\n".join(data)):
                     yield name or "message", "\n".join(data), last
+                if data:
                     self._wait()
                 name, data = "", []
                 continue

@@ -673,6 +673,19 @@ class Tasks(unittest.TestCase):
                 c.call("gen", "/x", b"1")
             self.assertEqual((len(f.asked), f.connections), (2, 1))
 
+    def test_progress_of_a_call(self):
+        places, sse = [], b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+        said = sse + b": life\n\n" + event({"position": 12}, "segq.progress") + event("hello") + b"<cut>"
+        refused = sse + event({"status": 429, "error": {"message": "too many", "code": "rate"}}, "error") + b"<cut>"
+        with Fake(said, refused) as f, segq.Client(f.url) as c:
+            with c.call("gen", "/x", on_progress=places.append) as s:
+                self.assertEqual([d for _, d, _ in s.events()], ["hello"])
+            self.assertEqual(places, [{"position": 12}])
+            self.assertIn(b"segq-progress: events", f.asked[0])
+            with self.assertRaises(segq.TooFast) as e, c.call("gen", "/x", on_progress=places.append) as s:
+                list(s.events())
+            self.assertEqual((e.exception.code, e.exception.detail), ("rate", "too many"))
+
     def test_call_passes_the_targets_answer_on(self):
         said = answer(503, None, segq_status="503")
         with Fake(said, problem(401, "unauthorized")) as f, segq.Client(f.url, token="S") as c:

@@ -81,6 +81,8 @@ static void on_page(void *arg, const struct call_answer *a)
 
     p->call = NULL;
     p->all->asked--;
+    if (ep->def.serial == 0) /* gone, with its url; so is this one with the next tick */
+        return;
     if (a->fault != CALL_NONE)
         snprintf(why, sizeof(why), "page: %s: %s", call_fault_word(a->fault), a->why);
     else if (a->status != 200)

@@ -23,6 +23,10 @@ static const char *keys_file = "", *auth_file = "", *ca_file = "", *allowed = "1
 
 static uint64_t serial = 1;
 
+static struct endpoint_reading reading = { .metric = "load", .labels = "", .close_above = 1000, .open_below = 500,
+                                           .narrow_from = ENDPOINT_ANY, .narrow_to = ENDPOINT_ANY };
+static uint32_t n_readings;
+
 static void define(const char *name, uint32_t deadline_ms)
 {
     const char *allow[] = { allowed };
@@ -33,8 +37,11 @@ static void define(const char *name, uint32_t deadline_ms)
                               .connect_timeout_ms = 500, .breaker_ratio = 50, .breaker_min = 20,
                               .breaker_open_ms = 60000, .auth_field = "authorization: Bearer ", .auth_file = auth_file, .reading_path = "",
                               .secret_file = keys_file, .ca_file = ca_file, .cert_file = "", .key_file = "", .proxy = "", .budget = "",
-                              .max_answer = 200000 };
+                              .max_answer = 200000, .n_readings = n_readings, .readings = &reading,
+                              .reading_ms = 20, .reading_stale_ms = 50 };
 
+    if (n_readings > 0)
+        m.reading_path = "/metrics";
     snprintf(url, sizeof(url), "http://%s%s/api", host != NULL ? host : "",
              host != NULL ? strchr(target.addr, ':') : target.addr);
     say(&mng, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m }, 0);
@@ -102,6 +109,29 @@ Test(task_service_calls, a_call_is_sent_and_its_answer_is_the_result)
     cr_expect_not_null(strstr(target.last, "\r\n\r\n{\"n\":1}"));
     WAIT(mng.last[MSG_ENDPOINT_STATUS].endpoint_status.v[0].succeeded == 1);
     cr_expect_eq(take(1, 0)->code, CODE_CONFLICT, "no worker takes it");
+    target_fini(&target);
+}
+
+/* The endpoint goes with the page under way: what comes of it is nobody's. */
+Test(task_service_calls, a_page_of_an_endpoint_that_has_gone_is_heard_by_nobody)
+{
+    static const char none[] = "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n";
+    struct endpoint *ep;
+    unsigned asked;
+
+    n_readings = 1;
+    open_calls(none, 5000);
+    ep = calls_find(&node->caller.calls, "gen");
+    WAIT(ep->pressure.said);
+    target.answer = NULL;
+    asked = target.requests;
+    WAIT(target.requests > asked);
+    calls_drop(&node->caller.calls, "gen");
+    for (unsigned i = 0; i < TARGET_CONNS; i++)
+        if (target.conn[i].io != NULL)
+            cr_assert_gt(send(target.conn[i].fd, none, sizeof(none) - 1, MSG_NOSIGNAL), 0);
+    WAIT(ep->target == NULL);
+    n_readings = 0;
     target_fini(&target);
 }
 

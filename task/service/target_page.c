@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/base/text.h"
 #include "task/service/state.h"
 
 #define LOG_MODULE "caller"
@@ -88,7 +87,7 @@ static void on_page(void *arg, const struct call_answer *a)
     else if (a->status != 200)
         snprintf(why, sizeof(why), "page: HTTP %u", a->status);
     else if (a->length != a->n)
-        copy_text(why, sizeof(why), "page: longer than a megabyte");
+        snprintf(why, sizeof(why), "page: longer than %u bytes", PAGE_MAX);
     if (why[0] != 0)
         pressure_failed(&ep->pressure, why, now);
     else

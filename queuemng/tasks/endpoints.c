@@ -211,6 +211,29 @@ static void in_force(struct mng *m, struct mendpoint *x, struct mshare *s)
     put_later(m, x);
 }
 
+static uint64_t and_more(uint64_t n)
+{
+    return n + (n + 3) / 4;
+}
+
+static uint64_t could_use_slots(const struct mshare *s)
+{
+    return and_more(s->st.in_flight) + s->st.waiting;
+}
+
+/* Looks at once at a node that has run dry, or that has tasks and no slot for them. */
+static void need_now(struct mng *m, struct mshare *s)
+{
+    uint64_t slots = could_use_slots(s), thought = u64_max(s->claim.wants.slots, s->claim.wanted.slots);
+    bool dry = s->st.waiting == 0 && slots < s->claim.aim.slots && thought > slots;
+
+    if (!dry && (s->st.waiting == 0 || thought >= slots))
+        return;
+    s->claim.wants.slots = slots;
+    s->claim.wanted.slots = slots;
+    m->tasks.split = true;
+}
+
 void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_endpoint_status *g)
 {
     if (g->epoch != m->epoch || !n->registered)
@@ -229,15 +252,11 @@ void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_en
         copy_text(found->probe_said, sizeof(found->probe_said), g->v[i].probe_said);
         copy_text(found->reading_said, sizeof(found->reading_said), g->v[i].reading_said);
         copy_text(found->unusable, sizeof(found->unusable), g->v[i].unusable);
+        need_now(m, found);
         found->confirmed = found->serial != 0 && g->v[i].serial == found->serial;
         if (found->confirmed)
             in_force(m, x, found);
     }
-}
-
-static uint64_t and_more(uint64_t n)
-{
-    return n + (n + 3) / 4;
 }
 
 /* Parts of its rates in units: all while calls wait for its share, else by those that began. */
@@ -261,7 +280,7 @@ static struct bears could_use(const struct mendpoint *x, const struct mshare *s)
     if (!s->heard)
         return s->held;
     return (struct bears){ 1000 * (and_more(began) + s->st.waiting),
-                           and_more(s->st.in_flight) + s->st.waiting, units_used(&x->def, s) };
+                           could_use_slots(s), units_used(&x->def, s) };
 }
 
 static void add(uint64_t *sum, uint64_t n)

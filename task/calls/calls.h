@@ -79,6 +79,8 @@ struct endpoint { /* or one of its targets */
     uint64_t waiting; /* such that nothing else holds up */
     uint32_t next;    /* partition to be asked first */
     bool wanted;      /* a task that could go is there */
+    bool said_wanted; /* and was, by the last report, */
+    uint64_t said_running; /* with so many under way */
     /* For the sender: */
     void *target;           /* made for target_serial; */
     uint64_t target_serial;

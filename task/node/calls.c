@@ -13,6 +13,8 @@
 #include "task/node/parts.h"
 
 #define LOG_MODULE "calls"
+#define NEED_MS    200 /* reports of what an endpoint needs, or has to give, are so far apart */
+#define NEED_PART  8   /* of its share is worth one */
 #define TURN_MOST  32 /* calls of an endpoint: their bodies are in memory together */
 
 /* ---- endpoints ----------------------------------------------------------------------------- */
@@ -119,6 +121,8 @@ void tasktab_report_endpoints(struct tasktab *t, struct outbox *out)
         return;
     count_waiting(t);
     each_endpoint (t->o.calls, ep) {
+        ep->said_wanted = ep->wanted;
+        ep->said_running = ep->running;
         if (ep->def.serial != 0 && m->n < ENDPOINTS_MAX)
             m->v[m->n++] = endpoint_row(t, ep, &out->mem);
     }
@@ -297,6 +301,19 @@ static bool is_full(struct calls *c)
     return c->full;
 }
 
+/* Tells at once that an endpoint has run dry and has slots to give, or has work and no slot: the manager need not
+ * learn it by the second. */
+static void tell_need(struct tasktab *t, const struct endpoint *ep)
+{
+    uint64_t share = ep->def.max_concurrent;
+    bool lacks = ep->wanted && !ep->said_wanted && ep->running >= share;
+    bool frees = !ep->wanted && ep->running < share &&
+                 (ep->said_wanted || ep->said_running > ep->running + share / NEED_PART);
+
+    if (share != ENDPOINT_ANY && (lacks || frees) && t->now.ms - t->said_ms >= NEED_MS)
+        t->say = true;
+}
+
 void tasktab_calls_take(struct tasktab *t, struct outbox *out)
 {
     t->calls_due = MSEC_NEVER;
@@ -311,6 +328,7 @@ void tasktab_calls_take(struct tasktab *t, struct outbox *out)
         for (unsigned n = 0; n < TURN_MOST && ep->wanted && !is_full(t->o.calls) &&
              endpoint_lets(ep, ep->running, t->now.ms) && take_one(t, ep, out); n++)
             ;
+        tell_need(t, ep);
         if (ep->wanted && !is_full(t->o.calls)) /* then the end of one makes a turn */
             t->calls_due = ms_min(t->calls_due, endpoint_when(ep, ep->running, t->now.ms));
     }

@@ -183,6 +183,99 @@ Test(sim_call_nodes, drains_make_no_call_twice)
     cr_assert_eq(bad, 0);
 }
 
+/* ---- slots are in use ------------------------------------------------------------------------ */
+
+static void use_slots(struct cn *c, bool paused)
+{
+    struct err e = { 0 };
+    char json[300];
+
+    snprintf(json, sizeof(json),
+             "{\"name\": \"e\", \"url\": \"http://a/\", \"max_concurrent\": %d, \"rate_per_s\": %d, \"burst\": %d, "
+             "\"deadline\": \"%dms\", \"connect_timeout\": \"1s\", \"paused\": %s}",
+             CN_SLOTS, CN_RATE, CN_BURST, CN_DEADLINE, paused ? "true" : "false");
+    if (pr_endpoint(c->w->r, json, &e) < 0)
+        MV_BAD(c->w, "%s", e.text);
+}
+
+static unsigned unfinished(const struct cn *c)
+{
+    unsigned n = 0;
+
+    for (unsigned id = 0; id < c->w->n_tasks; id++)
+        n += !c->final[id];
+    return n;
+}
+
+static unsigned in_use(const struct cn *c)
+{
+    unsigned n = 0;
+
+    for (unsigned k = c->first; k < c->n_visits; k++)
+        n += !c->visit[k].over;
+    return n;
+}
+
+struct use {
+    unsigned percent, slow_ms; /* the longest time for which more than one was free, although tasks waited */
+};
+
+/* Tasks pile up behind a pause at two nodes, one of which has more of them; behind the ramp slots are in use, up
+ * to the last tasks. */
+static struct use run_backlog(uint64_t seed)
+{
+    struct use u = { 0 };
+    msec_t slow = 0;
+    struct cn *c = cn_new(seed, false);
+    struct mv *w = c->w;
+    uint64_t used = 0, had = 0;
+
+    c->well = c->calm = true;
+    c->mood = SLOW;
+    for (int i = 0; i < PR_NODES; i++)
+        pr_node_run(w->r, i, i < 2);
+    use_slots(c, true);
+    for (unsigned i = 0; i < 400 && w->n_tasks < 300 && w->r->why[0] == '\0'; i++)
+        pr_run(w->r, 1000);
+    w->quiet = true;
+    use_slots(c, false);
+    pr_run(w->r, 10000);
+    while (unfinished(c) > CN_SLOTS && w->r->why[0] == '\0') {
+        pr_run(w->r, 100);
+        used += in_use(c);
+        had += CN_SLOTS;
+        slow = in_use(c) + 1 < CN_SLOTS && unfinished(c) >= 2 * CN_SLOTS ? slow + 100 : 0;
+        u.slow_ms = slow > u.slow_ms ? (unsigned)slow : u.slow_ms;
+        if (getenv("SEED") != NULL)
+            printf("%lu: %u of %u, %u left; shares %lu %lu\n", w->r->now, in_use(c), CN_SLOTS, unfinished(c),
+                   calls_find(&c->calls[0], "e")->def.max_concurrent, calls_find(&c->calls[1], "e")->def.max_concurrent);
+    }
+    if (w->r->why[0] != '\0')
+        fprintf(stderr, "backlog seed %lu: %s\n", seed, w->r->why);
+    cn_free(c);
+    u.percent = had != 0 ? (unsigned)(100 * used / had) : 0;
+    return u;
+}
+
+Test(sim_call_nodes, a_backlog_uses_all_slots)
+{
+    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), sum = 0;
+    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS) / 10;
+    unsigned least = 100, slow = 0;
+
+    if (only == 0)
+        quiet_log();
+    for (uint64_t i = 0; i < n; i++) {
+        struct use u = run_backlog(first + i);
+
+        sum += u.percent;
+        least = u.percent < least ? u.percent : least;
+        slow = u.slow_ms > slow ? u.slow_ms : slow;
+    }
+    printf("%lu percent of slots in use, at least %u; for %u ms some were free\n", n > 0 ? sum / n : 0, least, slow);
+    cr_expect(n == 0 || (sum / n >= 95 && slow <= 1000));
+}
+
 /* Several targets: some die, or all, and the list changes amid calls. */
 static void targets(unsigned from)
 {

@@ -826,8 +826,10 @@ static void turn_elsewhere(struct going_call *g, msec_t now)
 
 void calls_hear(struct going_call *g, const struct call_answer *a, const void *p, size_t n)
 {
-    if (a->length == 0)
-        usage_begin(&g->usage, g->endpoint->def.used, a->type);
+    const struct msg_endpoint *d = &g->endpoint->def;
+
+    if (a->length == 0) /* of one that has gone meanwhile nobody knows the rule */
+        usage_begin(&g->usage, d->serial != 0 ? d->used : "", a->type);
     usage_more(&g->usage, p, n);
 }
 

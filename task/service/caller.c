@@ -414,7 +414,7 @@ static void begin(struct caller *c, struct going_call *g, const struct taken_row
     g->sender = c;
     if (call_unpack(row->body.p, row->body.n, &call) < 0)
         refuse(g);
-    else if (g->at->target == NULL)
+    else if (g->at->target == NULL || g->endpoint->def.serial == 0)
         fails_here(g, "the endpoint's definition has gone");
     else if (left <= 0)
         fails_here(g, "its start was written too late");

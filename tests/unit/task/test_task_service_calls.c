@@ -26,6 +26,7 @@ static uint64_t serial = 1;
 static struct endpoint_reading reading = { .metric = "load", .labels = "", .close_above = 1000, .open_below = 500,
                                            .narrow_from = ENDPOINT_ANY, .narrow_to = ENDPOINT_ANY };
 static uint32_t n_readings;
+static const char *used = "";
 
 static void define(const char *name, uint32_t deadline_ms)
 {
@@ -37,7 +38,7 @@ static void define(const char *name, uint32_t deadline_ms)
                               .connect_timeout_ms = 500, .breaker_ratio = 50, .breaker_min = 20,
                               .breaker_open_ms = 60000, .auth_field = "authorization: Bearer ", .auth_file = auth_file, .reading_path = "",
                               .secret_file = keys_file, .ca_file = ca_file, .cert_file = "", .key_file = "", .proxy = "", .budget = "",
-                              .max_answer = 200000, .n_readings = n_readings, .readings = &reading,
+                              .max_answer = 200000, .used = used, .used_header = "", .n_readings = n_readings, .readings = &reading,
                               .reading_ms = 20, .reading_stale_ms = 50 };
 
     if (n_readings > 0)
@@ -132,6 +133,23 @@ Test(task_service_calls, a_page_of_an_endpoint_that_has_gone_is_heard_by_nobody)
             cr_assert_gt(send(target.conn[i].fd, none, sizeof(none) - 1, MSG_NOSIGNAL), 0);
     WAIT(ep->target == NULL);
     n_readings = 0;
+    target_fini(&target);
+}
+
+Test(task_service_calls, an_endpoint_that_goes_amid_a_call_takes_its_rule_of_units_along)
+{
+    task_no no;
+
+    used = "/usage";
+    open_calls(NULL, 5000);
+    no = put_call("/x");
+    WAIT(target.requests == 1);
+    calls_drop(&node->caller.calls, "gen");
+    target.conn[0].left = "HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n{\"usage\":7}";
+    target.conn[0].left_n = strlen(target.conn[0].left);
+    target_say(&target.conn[0]);
+    WAIT(get(no)->state == TASK_SUCCEEDED);
+    used = "";
     target_fini(&target);
 }
 

@@ -23,7 +23,7 @@
 #include "common/base/err.h"
 #include "common/config/cfg_check.h"
 
-#define TLS_READ (64u << 10) /* bytes that are read ahead */
+#define TLS_READ (80u << 10) /* bytes that are read ahead: what is told at once of an answer, in its records */
 
 struct tls_ctx; /* keys or certificates: proof of a side, and check of the other */
 struct tls;     /* a connection */

@@ -47,7 +47,8 @@ int msg_encode(const struct msg *m, struct buf *out)
     return fields_write(row->fields(), MEMBER_OF(m), out);
 }
 
-/* Messages of which a task has one or more; all others are few, and protobuf-c reads them. */
+/* Messages of which a task has one or more, or an answer's pieces have; all others are few, and protobuf-c
+ * reads them. */
 static bool is_hot(unsigned type)
 {
     switch (type) {
@@ -59,6 +60,8 @@ static bool is_hot(unsigned type)
     case MSG_TASK_SETTLE_ANS:
     case MSG_TASK_GET:
     case MSG_TASK_GET_ANS:
+    case MSG_TASK_PIECE:
+    case MSG_TASK_FLOW:
         return true;
     default:
         return false;

@@ -12,7 +12,7 @@
 #include "router/task_requests/progress.h"
 
 #define LOG_MODULE "passing"
-#define SLICE_MAX  32768u /* bytes that httpd_send() is given at once */
+#define SLICE_MAX  65535u /* bytes that httpd_send() is given at once: all of a window */
 
 struct following { /* check of what a reader along is told */
     crypto_hash_sha256_state hash; /* hash of the bytes that came */

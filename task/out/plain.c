@@ -239,12 +239,6 @@ static size_t may_read(struct conn *cn)
     return u64_min(most, room);
 }
 
-void plain_go_on(struct out_call *c)
-{
-    if (c->conn != NULL)
-        look_on(c->conn);
-}
-
 static void read_some(struct conn *cn)
 {
     struct out_call *c = cn->call;
@@ -266,6 +260,19 @@ static void read_some(struct conn *cn)
     } else {
         fails(c, CALL_RESET, n < 0 ? strerror(errno) : "the connection ended before the answer did");
     }
+}
+
+/* What a target has said that was not asked is here mostly: it needs no wake-up. */
+void plain_go_on(struct out_call *c)
+{
+    struct conn *cn = c->conn;
+
+    if (cn == NULL)
+        return;
+    if (cn->state == CONN_BUSY)
+        read_some(cn);
+    if (c->conn == cn)
+        look_on(cn);
 }
 
 /* ---- the request --------------------------------------------------------------------------- */

@@ -114,6 +114,44 @@ Test(httpd_open, a_client_that_does_not_read_is_dropped)
     stop();
 }
 
+enum { EACH = 60000, CHUNK = EACH + 8 };
+
+/* What has come behind the head, from byte `at` of the chunks on. */
+static size_t expect_chunks(int fd, size_t at)
+{
+    static char t[1 << 16];
+    ssize_t n = recv(fd, t, sizeof(t), 0);
+
+    for (ssize_t i = 0; i < n; i++, at++) {
+        size_t in = at % CHUNK;
+        char c = in < 6 ? "ea60\r\n"[in] : in < EACH + 6 ? w.big[in - 6] : "\r\n"[in - 6 - EACH];
+
+        cr_assert_eq(t[i], c, "byte %zu", at);
+    }
+    return at;
+}
+
+/* They leave without a copy, as far as the kernel takes them; the rest follows. */
+Test(httpd_open, a_large_piece_that_leaves_by_parts_keeps_its_bytes)
+{
+    size_t sent = 0, at = 0;
+
+    start((struct httpd_opts) { 0 });
+    for (size_t i = 0; i < EACH; i++)
+        w.big[i] = (char)('a' + i * 7 % 23);
+    int fd = dial_rcv(4096);
+    say(fd, GET("/open"));
+    UNTIL(has(fd, &g, "\r\n\r\n"));
+    for (; !httpd_is_behind(w.held[0]); sent += CHUNK) {
+        httpd_send(w.held[0], w.big, EACH);
+        ev_turn(w.ev, false);
+    }
+    UNTIL((at = expect_chunks(fd, at), at == sent));
+    close(fd);
+    UNTIL(w.n_gone == 1);
+    stop();
+}
+
 static void on_drained(void *arg)
 {
     *(bool *)arg = true;

@@ -42,7 +42,7 @@ async def talk(r, w):
                 w.write(BLOCK if what == "bytes" else PIECE)
                 await w.drain()
                 if what != "bytes":
-                    await asyncio.sleep(float(sys.argv[2]))
+                    await asyncio.sleep(float(sys.argv[1]))
             if what == "stays":
                 await asyncio.sleep(3600)
             w.write(b"0\\r\\n\\r\\n")
@@ -52,8 +52,8 @@ async def talk(r, w):
 
 
 async def main():
-    server = await asyncio.start_server(talk, "127.0.0.1", int(sys.argv[1]), backlog=20000)
-    await server.serve_forever()
+    servers = [await asyncio.start_server(talk, "127.0.0.1", int(p), backlog=20000) for p in sys.argv[2:]]
+    await servers[0].serve_forever()
 
 asyncio.run(main())
 """
@@ -135,13 +135,14 @@ def one_round(side, quick):
 def run(ctx):
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    port = ctx.ports(1)
-    spawn(ctx, "streams.target", [sys.executable, "-c", TARGET, port, GAP_S], core=beside_load(ctx))
+    port = ctx.ports(2)  # one for each side: many connections to one make the kernel search for free numbers
+    spawn(ctx, "streams.target", [sys.executable, "-c", TARGET, GAP_S, port, port + 1],
+          core=beside_load(ctx))
     wait_for("the target", lambda: ask(port, "/pieces/1")[0] == 200)
     if ctx.cores > 1:  # the readers
         ctx.at_end(lambda cores=os.sched_getaffinity(0): os.sched_setaffinity(0, cores))
         os.sched_setaffinity(0, {1})
-    proxy = Proxy(ctx, None, streams=port)
+    proxy = Proxy(ctx, None, streams=port + 1)
     tasks = jobs.Tasks(ctx)
     calls_of(tasks, "gen", f"http://127.0.0.1:{port}", max_concurrent=2 * OPEN, deadline="5m")
     token = {"segq-token": tasks.token}

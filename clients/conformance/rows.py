@@ -270,7 +270,8 @@ def row_pass_forged(r):
             ("unsigned", f"{text({'alg': 'none'})}.{body}.", "algorithm"),
             ("of HS256", f"{text({'alg': 'HS256'})}.{body}.{sig}", "algorithm"),
             ("of another cluster", f"{text({'alg': 'EdDSA', 'kid': 'AAAAAAAAAAA'})}.{body}.{sig}", "unknown_key"),
-            ("cut", good[:-9], None), ("no pass", "x", "malformed")):
+            ("cut", good[:-9], None), ("without a kid", f"{text({'alg': 'EdDSA'})}.{body}.{sig}", "malformed"),
+            ("no pass", "x", "malformed")):
         want = {"code": code} if code else {}
         r.raises(what, lambda t=token: c.ask("check_pass", queue=r.queue, token=t), kind="pass", **want)
         r.raises(what, lambda t=token: c.ask("verify_pass", queue=r.queue, token=t), kind="api", status=401)

@@ -96,10 +96,10 @@ class _Keys:
         self._keys: Dict[str, bytes] = {}
         self._until = self._asked = self._got = -1e9  # monotonic
 
-    def get(self, kid: Optional[str]) -> Dict[str, bytes]:
-        """Those that may have signed; asks if it must. NetworkError, Unavailable: none is known."""
+    def get(self, kid: str) -> Dict[str, bytes]:
+        """All that are known; asks if it must. NetworkError, Unavailable: none is known."""
         now = time.monotonic()
-        known = bool(self._keys) and (kid is None or kid in self._keys)
+        known = kid in self._keys
         if now < self._until and (known or now < self._asked + AGAIN_S):
             return self._keys
         if self._lock.acquire(blocking=not known):  # who has a key that will do does not wait
@@ -168,13 +168,12 @@ class Gate:
         if head.get("alg") != "EdDSA" or "crit" in head:
             raise PassInvalid("algorithm", "a pass is signed with EdDSA, and needs no extension")
         kid = head.get("kid")
-        keys = self._keys.get(kid if isinstance(kid, str) else None)
-        signed = f"{parts[0]}.{parts[1]}".encode()
-        for name, key in [(kid, keys[kid])] if kid in keys else [] if kid is not None else keys.items():
-            if ed25519.fast_verify(key, signature, signed):
-                return self._read(token, name, claims)
-        raise PassInvalid("signature" if kid in keys or kid is None else "unknown_key",
-                          "no router of this cluster has signed it")
+        if not isinstance(kid, str):
+            raise PassInvalid("malformed", "it does not say which key has signed it")
+        key = self._keys.get(kid).get(kid)
+        if key is not None and ed25519.fast_verify(key, signature, f"{parts[0]}.{parts[1]}".encode()):
+            return self._read(token, kid, claims)
+        raise PassInvalid("unknown_key" if key is None else "signature", "no router of this cluster has signed it")
 
     def _read(self, token: str, kid: str, c: Dict[str, Any]) -> Tuple[str, Pass]:
         if any(type(c.get(n)) is not int for n in ("exp", "iat", "nbf")) or \

@@ -318,6 +318,8 @@ class Gates(Signed, unittest.TestCase):
         self.refused(self.OLD.jwt(self.claims(exp=True)), "malformed")
         self.refused(self.OLD.jwt(self.claims(), alg="none"), "algorithm")
         self.refused(self.OLD.jwt(self.claims(), crit=["x"]), "algorithm")
+        self.refused(self.OLD.jwt(self.claims(), kid=["x"]), "malformed")
+        self.refused(self.OLD.jwt(self.claims(), kid=None), "malformed")
         self.refused(self.OLD.jwt(self.claims(exp=int(time.time()) - 60)), "expired", segq.PassExpired)
         self.refused(self.OLD.jwt(self.claims(nbf=int(time.time()) + 60)), "not_yet_valid", segq.PassNotYetValid)
         self.refused(self.OLD.jwt(self.claims(use="once")), "once")
@@ -449,7 +451,8 @@ class Hooks(unittest.TestCase):
             h = segq.Webhook(["whsec_" + base64.b64encode(b"n" * 24).decode(), self.SECRET])
             self.assertEqual(h.verify(self.headers("v1,AAAA v2,x " + good), self.BODY), self.ID)
             for headers, body in ((self.headers(good), self.BODY + b" "), (self.headers("v1a" + good[2:]), self.BODY),
-                                  (self.headers(""), self.BODY), (self.headers(good, self.AT + 1), self.BODY), ({}, self.BODY)):
+                                  (self.headers(""), self.BODY), (self.headers(good, "9" * 5000), self.BODY),
+                                  (self.headers("v1,AAAA " * 99 + good), self.BODY), (self.headers(good, self.AT + 1), self.BODY), ({}, self.BODY)):
                 with self.assertRaises(segq.SignatureInvalid):
                     h.verify(headers, body)
         for off in (-301, 301):

@@ -164,9 +164,13 @@ void tasktab_follow_head(struct tasktab *t, struct task_now now, struct going_ca
     struct wait_reader r;
     struct follower *f;
 
-    if (p == NULL || p->life != PART_OWNED || t->hold || p->hold || t->stopping ||
-        !call_may_pass(a, now.wall_ms) || !keeps_all(t, g))
+    if (p == NULL || p->life != PART_OWNED || t->stopping || !call_may_pass(a, now.wall_ms) || !keeps_all(t, g))
         return;
+    if (t->hold || p->hold) {
+        if (tasktab_wait_follower(p, g->no, &r) && !list_linked(&g->in_joined))
+            list_push_back(&t->o.calls->joined, &g->in_joined); /* until that is over */
+        return;
+    }
     t->now = now;
     while (g->followers.n < FOLLOWERS_OF_ONE && t->followers.n < FOLLOWERS_MOST &&
            tasktab_wait_follower(p, g->no, &r) && (f = follower_new(t, g)) != NULL) {

@@ -379,8 +379,10 @@ void tasktab_part_hold(struct tasktab *t, part_no no, bool on)
 {
     struct part *p = tasktab_part(t, no);
 
-    if (p != NULL)
-        p->hold = on;
+    if (p == NULL)
+        return;
+    t->reads |= p->hold && !on; /* heads that came meanwhile */
+    p->hold = on;
 }
 
 static void order_part_drop(struct tasktab *t, struct tpeer *from,

@@ -167,6 +167,7 @@ void tasktab_msg(struct tasktab *t, struct task_now now, peer_no from, uint64_t 
 
 void tasktab_hold(struct tasktab *t, bool on)
 {
+    t->reads |= t->hold && !on; /* heads that came meanwhile */
     t->hold = on;
 }
 

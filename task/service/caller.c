@@ -298,7 +298,8 @@ static void look_at_joined(struct caller *c)
 {
     struct task_service *s = c->s;
 
-    list_each_of (&c->calls.joined, struct going_call, in_joined, g) {
+    for (size_t left = c->calls.joined.n; left > 0; left--) { /* behind a hold they join again */
+        struct going_call *g = list_entry(list_first(&c->calls.joined), struct going_call, in_joined);
         const struct call_answer *a = g->sending != NULL ? out_head(g->sending) : NULL;
 
         list_remove(&c->calls.joined, &g->in_joined);

@@ -314,6 +314,30 @@ Test(task_service_following, more_than_so_many_of_one_hear_of_its_end)
     target_fini(&target);
 }
 
+/* A shared store that does not answer for a moment. */
+Test(task_service_following, a_head_that_comes_amid_a_hold_is_told_behind_it)
+{
+    struct reader *r, *own;
+    task_no no;
+
+    open_calls(NULL);
+    no = put_call();
+    UNTIL(target.requests == 1);
+    r = follow(no);
+    own = ask_for(no, false, 60000);
+    turns(20);
+    tasktab_part_hold(node->tab, 3, true);
+    target_says(HEAD);
+    target_says("3\r\nabc\r\n");
+    turns(20);
+    cr_expect_eq(r->heads + own->heads, 0);
+    tasktab_part_hold(node->tab, 3, false);
+    UNTIL(has(r, "abc") && has(own, "abc"));
+    target_says("0\r\n\r\n");
+    UNTIL(is_whole(r) && own->last.step == PIECE_WHOLE);
+    target_fini(&target);
+}
+
 Test(task_service_following, who_waits_for_a_begin_does_so_no_longer_than_it_said)
 {
     struct reader *r;

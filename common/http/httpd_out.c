@@ -418,7 +418,7 @@ bool httpd_is_behind(const struct httpd_req *r)
     return out_pending(r->conn);
 }
 
-#define CHUNK_HEAD 6 /* of CHUNK_MAX; the others are behind its bytes */
+#define CHUNK_HEAD 6 /* bytes of CHUNK_MAX before those of the piece */
 #define LARGE      16384 /* bytes of a piece that is not copied, if the kernel takes it */
 
 static char *put_chunk_head(char *w, size_t n)

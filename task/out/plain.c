@@ -262,7 +262,7 @@ static void read_some(struct conn *cn)
     }
 }
 
-/* What a target has said that was not asked is here mostly: it needs no wake-up. */
+/* Reads at once: mostly the target has said something meanwhile, for which no wake-up is needed. */
 void plain_go_on(struct out_call *c)
 {
     struct conn *cn = c->conn;

@@ -64,7 +64,8 @@ enum task_hold {
     X(NODE, "node_max_tasks", "the task node has max_tasks tasks")                       \
     X(DISK, "disk", "the task node's disk has no room")                                  \
     X(WAIT, "max_wait", "the wait would be longer than max_wait, as it is estimated now") \
-    X(CHAINS, "chains", "the pool's partition keeps as much for tasks behind others (then) as it can")
+    X(CHAINS, "chains", "the pool's partition keeps as much for tasks behind others (then) as it can") \
+    X(GROUPS, "groups", "the pool's partition has as many groups as it may have")
 
 enum task_full {
 #define X(NAME, word, says) FULL_##NAME,

@@ -37,7 +37,7 @@ PART(task_put_one, struct task_put, TaskPutOne, NULL, NUM(part), NUM(epoch), NAM
      IN(priority, 0, TASK_PRIORITIES - 1), NUM(order), IN(delay_ms, 0, DELAY_MAX_MS),
      IN(at_ms, 0, INT64_MAX / 2), PLAIN(body, TASK_BODY_MAX), OWN, PLAIN(unique, TASK_IDEM_MAX),
      IN(unique_while, 0, UNIQUE_NWHILES - 1), IN(on_conflict, 0, UNIQUE_NCONFLICTS - 1), NUM(may_wait_ms),
-     PLAIN(then, CHAIN_MAX), IN(chain, 0, CHAIN_CALL | CHAIN_HOLES), NUM(after_part), NUM(after_no), NUM(read))
+     PLAIN(then, CHAIN_MAX), IN(chain, 0, CHAIN_CALL | CHAIN_HOLES), NUM(after_part), NUM(after_no), NUM(read), NAME(group))
 
 MESSAGE(task_put, TaskPut, NULL, MSGS(v, n, v, task_put_one, 1, TASK_ROWS_MAX))
 
@@ -132,9 +132,14 @@ PART(schedule_row, struct schedule_row, ScheduleRow, NULL, NAME(name),
 MESSAGE(task_schedule_ans, TaskScheduleAns, NULL, CODE, NUM(fresh), TEXT(why, SCHEDULE_WHY_MAX),
         MSGS(v, n, v, schedule_row, 0, SCHEDULES_MAX), IN(ran, 0, SCHEDULE_NRUNS - 1), NUM(ran_no))
 
+MESSAGE(task_group, TaskGroup, NULL, NUM(part), NUM(epoch), IN(verb, 0, GROUP_NVERBS - 1), NAME(queue), NAME(name))
+
+MESSAGE(task_group_ans, TaskGroupAns, NULL, CODE, NUM(sealed), NUM(cancelling),
+        NUMS(counts, n_counts, counts, TASK_NSTATES))
+
 MESSAGE(task_notice, TaskNotice, NULL, NUM(part), NUM(id), NUM(no), NAME(queue),
         IN(state, 0, TASK_NSTATES - 1), IN(ended_ms, 0, RECUR_AT_MAX), PLAIN(text, NOTICE_TEXT_MAX),
-        PLAIN(put, RELAY_TEXT_MAX))
+        PLAIN(put, RELAY_TEXT_MAX), PLAIN(group, NOTICE_TEXT_MAX))
 
 MESSAGE(task_notice_ans, TaskNoticeAns, NULL, NUM(part), NUM(id), NUM(no), CODE, NUM(to_part), NUM(to_no))
 

@@ -143,6 +143,8 @@ enum msg_ways {
     X(TASK_PIECE, 135, task_piece, T2R)  /* part of an answer, as it comes */            \
     X(TASK_FLOW, 136, task_flow, R2T)    /* more of it may come; or nobody reads it */    \
     X(TASK_PLACES, 140, task_places, T2R) /* news of who waits for an end */                \
+    X(TASK_GROUP, 147, task_group, R2T)  /* a group of tasks: looked at, sealed, cancelled */ \
+    X(TASK_GROUP_ANS, 148, task_group_ans, T2R)                                          \
     X(TASK_NOTICE, 124, task_notice, T2R) /* a task's end, to be told in another queue */ \
     X(TASK_NOTICE_ANS, 125, task_notice_ans, R2T)                                        \
     X(TASK_MAP, 110, task_map, M2R)      /* pools, their partitions, who has them */

@@ -46,6 +46,7 @@ struct task_put {
     struct bytes_of unique; /* a key that one task has at a time; n 0: none */
     uint8_t unique_while;   /* enum unique_while */
     uint8_t on_conflict;    /* enum unique_conflict */
+    const char *group;      /* group of its queue; "": none */
     struct bytes_of then;   /* submitted when it succeeds: a message TASK_PUT of one row; n 0: nothing */
     uint8_t chain;          /* enum chain_form, bits: of a row in `then` */
     part_no after_part;     /* a row that was in `then`: the task of which it came; after_no 0: of none */
@@ -396,6 +397,27 @@ struct msg_task_schedule_ans {
     task_no ran_no; /* FIRED, SAME: its task; SKIPPED: the one that is not over */
 };
 
+enum group_verb {
+    GROUP_LOOK,
+    GROUP_SEAL,   /* no more tasks get in */
+    GROUP_CANCEL, /* likewise, and those that are not final are cancelled, one after the other */
+    GROUP_NVERBS
+};
+
+struct msg_task_group {
+    part_no part;
+    uint64_t epoch;
+    uint8_t verb; /* enum group_verb */
+    const char *queue, *name;
+};
+
+struct msg_task_group_ans {
+    uint8_t code; /* DONE; SAME: it was so already; UNKNOWN, STALE, BUSY */
+    bool sealed, cancelling;
+    uint32_t n_counts;
+    uint64_t *counts; /* by enum task_state: tasks in it, or that ended in it and have gone */
+};
+
 #define NOTICE_TEXT_MAX 8192
 #define RELAY_TEXT_MAX  (CHAIN_BODY_MAX + CHAIN_MAX + 4096)
 
@@ -409,6 +431,7 @@ struct msg_task_notice {
     uint8_t state;     /* enum task_state: how it ended, */
     int64_t ended_ms;  /* and when: Unix ms; of one task never the same twice */
     struct bytes_of text; /* a JSON object: the task, as its line in the archive has it */
+    struct bytes_of group; /* n > 0: in place of `text`: a group is over, a JSON object; no: the group's */
     struct bytes_of put;  /* n > 0: in place of a notice: the next task of a chain, a message TASK_PUT of one
                            * row, for the queue that this names; who does not know it answers INVALID */
 };

@@ -186,14 +186,17 @@ static int64_t unescape_names(char *p, size_t n)
     return http_unescape(p, n);
 }
 
-/* Length of the queue's name in the path of a schedule: what the slash before the schedule's name ends.
- * Behind that name can be "/run", as task_path_schedule() reads it. */
-static size_t end_of_schedules(const struct http_req *q, struct slice rest)
+/* Length of the queue's name in the path of a schedule, of a group: what the slash before its name ends.
+ * Behind that name can be "/run", "/seal", "/cancel", as task_path_schedule(), task_path_group() read it. */
+static size_t end_of_schedules(const struct http_req *q, struct slice rest, bool group)
 {
+    static const char *const verbs[] = { "/run", "/seal", "/cancel" };
     size_t n = rest.n;
 
-    if (q->method == HTTP_POST && n >= 4 && memcmp(rest.p + n - 4, "/run", 4) == 0)
-        n -= 4;
+    for (size_t i = group; q->method == HTTP_POST && i < (group ? ARRAY_LEN(verbs) : 1); i++)
+        if (rest.n >= strlen(verbs[i]) &&
+            memcmp(rest.p + rest.n - strlen(verbs[i]), verbs[i], strlen(verbs[i])) == 0)
+            n = rest.n - strlen(verbs[i]);
     while (n > 0 && rest.p[n - 1] != '/')
         n--;
     return n > 0 ? n - 1 : 0;
@@ -209,7 +212,7 @@ static void put_slashes(const struct http_req *q, struct api_req *out)
     if (out->call == API_TASKS)
         n = end_of_name(out->arg);
     else if (out->call == API_SCHEDULES)
-        n = end_of_schedules(q, out->arg);
+        n = end_of_schedules(q, out->arg, out->group);
     for (size_t i = 0; i < n; i++)
         out->arg.p[i] = out->arg.p[i] == SLASH ? '/' : out->arg.p[i];
     if (memchr(out->arg.p, SLASH, out->arg.n) != NULL ||
@@ -263,7 +266,7 @@ void api_route(const struct http_req *q, struct api_req *out)
         return;
     }
     out->call = API_NO_PATH;
-    named = BEGINS(&p, "/v1/queues/") || BEGINS(&p, "/v1/schedules/");
+    named = BEGINS(&p, "/v1/queues/") || BEGINS(&p, "/v1/schedules/") || BEGINS(&p, "/v1/groups/");
     p = q->path;
     n = named ? unescape_names(p.p, p.n) : http_unescape(p.p, p.n);
     if (n < 0) {
@@ -283,6 +286,8 @@ void api_route(const struct http_req *q, struct api_req *out)
         *out = (struct api_req) { .call = API_COMPAT, .arg = p };
     else if (BEGINS(&p, "/v1/schedules/"))
         *out = (struct api_req) { .call = API_SCHEDULES, .arg = p };
+    else if (BEGINS(&p, "/v1/groups/"))
+        *out = (struct api_req) { .call = API_SCHEDULES, .arg = p, .group = true };
     else if (IS(p, "/v1/verify"))
         only_read(q, out, API_VERIFY);
     else if (IS(p, "/v1/session"))

@@ -21,7 +21,7 @@ enum api_call {
     API_TASKS, /* /v1/queues/{queue}/tasks..., router/task_api/path.h */
     API_TASK,  /* /v1/tasks/... */
     API_PERMIT, API_PERMIT_ONE, /* some of these two: router/calls/join.h */
-    API_SCHEDULES, /* /v1/schedules/{queue}/..., likewise */
+    API_SCHEDULES, /* /v1/schedules/{queue}/..., /v1/groups/{queue}/..., likewise */
     API_CALL,  /* /v1/call/{endpoint}/..., /v1/route/{route}/... */
     API_COMPAT, /* /compat/v1/..., router/compat: one of the others, in other words */
     API_HEALTH,
@@ -39,6 +39,7 @@ struct api_req {
     char form;         /* API_FORM: 'j', 'e', 'l' */
     bool any_lane;     /* a server that may open lanes without a claim */
     bool by_route;     /* API_CALL: by a route */
+    bool group;        /* API_SCHEDULES: /v1/groups/ */
     bool open;         /* needs no cookie: pages of other origins may ask, cors.h */
 };
 

@@ -35,6 +35,8 @@
     X(NOT_FOUND, 404, "not_found")                                                       \
     X(UNSUPPORTED_MEDIA_TYPE, 415, "unsupported_media_type")                             \
     X(SCHEDULE_UNKNOWN, 404, "schedule_unknown")                                         \
+    X(GROUP_UNKNOWN, 404, "group_unknown")                                               \
+    X(GROUP_SEALED, 409, "group_sealed")                                                 \
     X(TASK_UNKNOWN, 404, "task_unknown")                                                 \
     X(TASK_GONE, 410, "task_gone")                                                       \
     X(TASK_FINAL, 409, "task_final")                                                     \

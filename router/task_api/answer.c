@@ -374,6 +374,8 @@ struct task_outcome task_put_outcome(int code)
         return (struct task_outcome){ .status = 201 };
     case CODE_SAME:
         return (struct task_outcome){ .status = 200 };
+    case CODE_CONFLICT:
+        return FAILED(GROUP_SEALED, "its group is sealed: no more tasks get in");
     case CODE_HELD:
         return FAILED(UNIQUE_CONFLICT, "another task has this unique key");
     case CODE_MISMATCH:
@@ -381,8 +383,6 @@ struct task_outcome task_put_outcome(int code)
                       "this Idempotency-Key or name belongs to a task with another payload");
     case CODE_UNKNOWN:
         return FAILED(QUEUE_NOT_FOUND, "no pool has a queue of this name");
-    case CODE_CONFLICT:
-        return FAILED(CONFLICT, "the key and the name belong to different tasks");
     case ASK_OTHER_KIND:
         return FAILED(BAD_REQUEST, "path, method, headers and body are for queues with an endpoint, "
                                    "payload is for the others");

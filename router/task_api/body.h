@@ -50,7 +50,8 @@ enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* see enum ta
     X(TAKE, take, value, 1, TASK_BODY_MAX)                                               \
     X(QUEUE, queue, visible, 1, TASK_NAME_MAX)                                           \
     X(COST, cost, whole, 1, TASK_COST_MAX)                                               \
-    X(THEN, then, value, 1, TASK_BODY_MAX)
+    X(THEN, then, value, 1, TASK_BODY_MAX)                                               \
+    X(GROUP, group, name, 1, TASK_NAME_MAX)
 
 enum task_member {
 #define X(NAME, member, how, least, most) MEMBER_##NAME,
@@ -66,7 +67,7 @@ _Static_assert(TASK_NMEMBERS <= JSON_MEMBERS_MAX, "WITH() has a bit for each");
 struct task_body { /* slices point into the request's bytes */
     uint64_t has; /* WITH(...) | ...: what is not there is zero */
     struct slice payload, key, name, idempotency_key, lease_id, result, reason, task, claim;
-    struct slice queue, take, then; /* take, then: objects, each to be read as a body of its own */
+    struct slice group, queue, take, then; /* take, then: objects, each to be read as a body of its own */
     struct slice path, method, headers, body, body_json, body_base64; /* parts of a call */
     bool is_tenants; /* no Idempotency-Key among its headers: to the target all tenants are one */
     int64_t delay, at, lease, wait; /* ms; at: Unix ms */

@@ -93,6 +93,35 @@ void task_path_schedule(struct task_path *out, enum http_method m, struct slice 
     }
 }
 
+/* Takes the verb off its end. */
+static bool ends_with(struct slice *rest, const char *verb)
+{
+    size_t n = strlen(verb);
+
+    if (rest->n < n || memcmp(rest->p + rest->n - n, verb, n) != 0)
+        return false;
+    rest->n -= n;
+    return true;
+}
+
+void task_path_group(struct task_path *out, enum http_method m, struct slice rest)
+{
+    enum task_op op = M(m) & READ ? TASK_GROUP_LOOK : TASK_BAD_METHOD;
+    size_t n;
+
+    *out = (struct task_path){ .op = TASK_NO_PATH, .allow = "GET, HEAD" };
+    if (m == HTTP_POST)
+        op = ends_with(&rest, "/seal") ? TASK_GROUP_SEAL : ends_with(&rest, "/cancel") ? TASK_GROUP_CANCEL : op;
+    n = rest.n;
+    while (n > 0 && rest.p[n - 1] != '/')
+        n--;
+    out->name = (struct slice){ rest.p + n, rest.n - n };
+    if (n == 0 || !queue_name_ok(rest.p, n - 1) || out->name.n > TASK_NAME_MAX || !task_text_ok(out->name))
+        return;
+    out->queue = (struct slice){ rest.p, n - 1 };
+    out->op = op;
+}
+
 void task_path_task(struct task_path *out, enum http_method m, struct slice rest)
 {
     char *slash = memchr(rest.p, '/', rest.n);

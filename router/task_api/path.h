@@ -28,6 +28,9 @@ enum task_op {
     TASK_DELETE_SCHEDULE, /* DELETE of it */
     TASK_RUN_SCHEDULE,    /* POST /v1/schedules/{queue}/{name}/run */
     TASK_LIST_SCHEDULES,  /* GET /v1/schedules/{queue}/ */
+    TASK_GROUP_LOOK,   /* GET /v1/groups/{queue}/{name} */
+    TASK_GROUP_SEAL,   /* POST /v1/groups/{queue}/{name}/seal */
+    TASK_GROUP_CANCEL, /* POST /v1/groups/{queue}/{name}/cancel */
     TASK_COMPLETE, /* POST /v1/tasks/{right}/complete: a target's */
     TASK_PROLONG,  /* POST /v1/tasks/{right}/extend: likewise */
     TASK_CALL,    /* any method of /v1/call/{endpoint}/{path}, /v1/route/{route}/{path} */
@@ -57,6 +60,8 @@ const char *task_path_ask(struct task_path *p, struct slice query);
 void task_path_call(struct task_path *out, struct slice rest, struct slice query);
 /* rest: the decoded path behind /v1/schedules/. */
 void task_path_schedule(struct task_path *out, enum http_method m, struct slice rest);
+/* rest: the decoded path behind /v1/groups/. */
+void task_path_group(struct task_path *out, enum http_method m, struct slice rest);
 /* rest: the decoded path behind /v1/tasks/. */
 void task_path_task(struct task_path *out, enum http_method m, struct slice rest);
 

@@ -175,6 +175,8 @@ const char *tenant_bind(const struct tenant *t, struct task_body *b, struct tena
     if ((b->has & WITH(NAME)) != 0)
         return "this token is a tenant's: its tasks have no name, since names are for all of the queue; "
                "send an Idempotency-Key";
+    if ((b->has & WITH(GROUP)) != 0)
+        return "this token is a tenant's: its tasks are of no group, since groups are for all of the queue";
     if ((b->has & WITH(PATH)) != 0 && !tenant_may_call(t, b->path))
         return "this token may not call this path: see paths= of its line in task_tokens";
     if ((b->has & WITH(KEY)) == 0)

@@ -8,9 +8,9 @@
 #include "common/wire/codec.h"
 #include "router/task_requests/submission.h"
 
-/* A name would be taken by the time, and a moment over. */
+/* A name would be taken by the time, a moment over, a group sealed. */
 #define MEMBERS                                                                          \
-    ((SUBMIT_MEMBERS & ~(WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(UNIQUE) | WITH(AT))) | WITH(QUEUE))
+    ((SUBMIT_MEMBERS & ~(WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(UNIQUE) | WITH(AT) | WITH(GROUP))) | WITH(QUEUE))
 #define TOO_DEEP "then: at most 8 tasks stand one behind the other behind a task"
 #define TOO_LONG "then: what stands behind a task has at most 32 KiB together"
 
@@ -73,7 +73,7 @@ static const char *put(struct packing *k, const struct task_body *b, const struc
         .part = w->part, .queue = arena_strndup(&mem, b->queue.p, b->queue.n),
         .key1 = arena_strndup(&mem, b->key.p, first),
         .key2 = slash != NULL ? arena_strndup(&mem, slash + 1, b->key.n - first - 1) : "",
-        .name = "", .priority = (uint8_t)b->priority, .order = b->order, .delay_ms = b->delay,
+        .name = "", .group = "", .priority = (uint8_t)b->priority, .order = b->order, .delay_ms = b->delay,
         .own = task_body_own(b, arena_strndup(&mem, b->labels.p, b->labels.n)),
         .body = { (uint32_t)bytes.n, (const uint8_t *)bytes.p },
         .then = { (uint32_t)then->len, then->data },

@@ -49,20 +49,26 @@ static void notice_done(struct task_call *c, const struct msg *m)
 static bool notice_pack(struct tasking *t, const struct msg_task_notice *m)
 {
     static const char begin[] = "{\"ended_at\":";
+    const struct bytes_of *all = m->group.n > 0 ? &m->group : &m->text;
     char body[NOTICE_TEXT_MAX + MORE], token[TASK_TOKEN_LEN + 1] = "";
-    const char *text = (const char *)m->text.p, *moment, *end;
+    const char *text = (const char *)all->p, *moment, *end;
     int n;
 
-    if (m->text.n < sizeof(begin) || memcmp(text, begin, sizeof(begin) - 1) != 0)
+    if (all->n < sizeof(begin) || memcmp(text, begin, sizeof(begin) - 1) != 0)
         return false;
     moment = text + sizeof(begin) - 1;
-    end = memchr(moment, ',', m->text.n - sizeof(begin) + 1);
+    end = memchr(moment, ',', all->n - sizeof(begin) + 1);
     if (end == NULL || end - moment > 40)
         return false;
-    task_token_write(m->part, m->no, &t->r->keys.token, token);
-    n = snprintf(body, sizeof(body), "{\"type\":\"task.%s\",\"timestamp\":%.*s,\"data\":{\"task\":\"%s\",%.*s}",
-                 task_state_word((enum task_state)m->state), (int)(end - moment), moment, token,
-                 (int)m->text.n - 1, text + 1);
+    if (m->group.n == 0)
+        task_token_write(m->part, m->no, &t->r->keys.token, token);
+    if (m->group.n > 0)
+        n = snprintf(body, sizeof(body), "{\"type\":\"group.over\",\"timestamp\":%.*s,\"data\":%.*s}",
+                     (int)(end - moment), moment, (int)all->n, text);
+    else
+        n = snprintf(body, sizeof(body), "{\"type\":\"task.%s\",\"timestamp\":%.*s,\"data\":{\"task\":\"%s\",%.*s}",
+                     task_state_word((enum task_state)m->state), (int)(end - moment), moment, token,
+                     (int)all->n - 1, text + 1);
     buf_reset(&t->form);
     call_pack_begin(&t->form, SPAN("POST"), SPAN("/notices"));
     call_pack_header(&t->form, SPAN("Content-Type"), SPAN("application/json"));
@@ -78,8 +84,8 @@ static void notice_fill(struct task_call *c, const struct msg_task_notice *m)
     struct ask *a = &c->v[0];
 
     key.p = text;
-    key.n = (size_t)snprintf(text, sizeof(text), "%" PRIu32 "-%" PRIu64 "@%" PRId64, m->part, m->no,
-                             m->ended_ms);
+    key.n = (size_t)snprintf(text, sizeof(text), "%s%" PRIu32 "-%" PRIu64 "@%" PRId64,
+                             m->group.n > 0 ? "group-" : "", m->part, m->no, m->ended_ms);
     key = call_bytes(c, key);
     c->queue = (struct slice){ call_text(c, name), name.n };
     a->kind = ASK_PUT;
@@ -87,7 +93,7 @@ static void notice_fill(struct task_call *c, const struct msg_task_notice *m)
     a->repeats = true;
     a->is_call = true;
     a->put = (struct task_put){
-        .queue = c->queue.p, .key1 = "", .key2 = "", .name = "", .own = { .labels = LABEL },
+        .queue = c->queue.p, .key1 = "", .key2 = "", .name = "", .group = "", .own = { .labels = LABEL },
         .key = { (uint32_t)key.n, (const uint8_t *)key.p },
         .body = { (uint32_t)form.n, (const uint8_t *)form.p },
         .digest = submit_digest(form, true),
@@ -100,7 +106,7 @@ static void notice_begin(struct tasking *t, node_no node, const struct msg_task_
     struct task_call *c;
 
     if (!notice_pack(t, m)) {
-        notice_say(t, &to, CODE_INVALID, NULL);
+        notice_say(t, &to, m->group.n > 0 ? CODE_CONFLICT : CODE_INVALID, NULL);
         return;
     }
     c = t->form.failed ? NULL : call_new(t, NULL, 1, t->form.len + ROOM, 0, notice_done);
@@ -133,6 +139,7 @@ static void relay_fill(struct task_call *c, const struct task_put *row)
     a->is_call = (row->chain & CHAIN_CALL) != 0;
     a->put = *row;
     a->put.part = 0;
+    a->put.group = ""; /* none behind a task has one */
     a->put.chain = 0;
     a->put.queue = call_copy(c, row->queue);
     a->put.key1 = call_copy(c, row->key1);

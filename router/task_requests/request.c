@@ -10,6 +10,7 @@
 #include "common/task/queue_name.h"
 #include "common/ticket/task_token.h"
 #include "router/task_api/call_cost.h"
+#include "router/task_requests/group.h"
 #include "router/task_requests/schedule.h"
 #include "router/task_requests/single_task.h"
 #include "router/task_requests/submit.h"
@@ -190,6 +191,9 @@ static const struct {
     [TASK_DELETE_SCHEDULE] = { MAY_SUBMIT, schedule_ask },
     [TASK_LIST_SCHEDULES] = { MAY_READ, schedule_ask },
     [TASK_RUN_SCHEDULE] = { MAY_SUBMIT, schedule_run },
+    [TASK_GROUP_LOOK] = { MAY_READ, group_ask },
+    [TASK_GROUP_SEAL] = { MAY_SUBMIT, group_ask },
+    [TASK_GROUP_CANCEL] = { MAY_SUBMIT, group_ask },
     [TASK_COMPLETE] = { 0, complete },
     [TASK_PROLONG] = { 0, complete },
 };
@@ -313,7 +317,10 @@ static void read_path(const struct tasking *t, struct task_path *p, const struct
     } else if (a->call == API_TASK) {
         task_path_task(p, q->method, a->arg);
     } else if (a->call == API_SCHEDULES) {
-        task_path_schedule(p, q->method, a->arg);
+        if (a->group)
+            task_path_group(p, q->method, a->arg);
+        else
+            task_path_schedule(p, q->method, a->arg);
     } else {
         task_path_call(p, a->arg, q->query);
         p->by_route = a->by_route;

@@ -9,7 +9,7 @@
 #define OLDER_MOST 32 /* pools */
 
 /* Each tick has these of its own. */
-#define NOT_OF_TICKS (WITH(DELAY) | WITH(AT) | WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(THEN))
+#define NOT_OF_TICKS (WITH(DELAY) | WITH(AT) | WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(THEN) | WITH(GROUP))
 #define MEMBERS      (SUBMIT_MEMBERS & ~NOT_OF_TICKS)
 
 static uint32_t count_pools(const struct tasking *t, struct slice queue)
@@ -74,7 +74,7 @@ static struct task_call *new_call(struct tasking *t, struct httpd_req *req, stru
             a->part = pools_of_queue_at(&t->pools, queue.p, queue.n, first + i)->part;
         a->schedule = (struct msg_task_schedule){
             .verb = (uint8_t)verb, .queue = c->queue.p, .name = name, .cron = "", .zone = "",
-            .put = { .queue = "", .key1 = "", .key2 = "", .name = "", .own.labels = "" },
+            .put = { .queue = "", .key1 = "", .key2 = "", .name = "", .group = "", .own.labels = "" },
         };
     }
     return c;

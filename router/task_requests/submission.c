@@ -58,6 +58,7 @@ struct task_put submit_row(struct task_call *c, const struct task_body *b, struc
     struct task_put put = {
         .queue = c->queue.p,
         .name = call_text(c, b->name),
+        .group = call_text(c, b->group),
         .key = { (uint32_t)idem.n, (const uint8_t *)idem.p },
         .digest = named ? submit_digest(payload, bytes.p != b->payload.p) : 0,
         .priority = (uint8_t)b->priority,

@@ -9,7 +9,8 @@
 #define SUBMIT_MEMBERS                                                                       \
     (CALL_MEMBERS | WITH(PAYLOAD) | WITH(KEY) | WITH(DELAY) | WITH(AT) | WITH(PRIORITY) |    \
      WITH(ORDER) | WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(TTL) | WITH(MAX_ATTEMPTS) |     \
-     WITH(RETRY) | WITH(LABELS) | WITH(RESULT) | WITH(UNIQUE) | WITH(COST) | WITH(THEN))
+     WITH(RETRY) | WITH(LABELS) | WITH(RESULT) | WITH(UNIQUE) | WITH(COST) | WITH(THEN) |      \
+     WITH(GROUP))
 #define SUBMIT_ROOM 8 /* ends of a row's texts */
 /* *bytes: what the task carries: its payload, or the form of its call, in t->form. NULL: it may be
  * asked; else a sentence, which may be e's. w: of the queue; NULL: none is known. */

@@ -264,7 +264,7 @@ static bool go_elsewhere(struct task_call *c)
     a->put.queue = next->queue.p;
     a->put.key1 = call_copy(next, was->key1);
     a->put.key2 = call_copy(next, was->key2);
-    a->put.name = a->put.own.labels = ""; /* a call has none */
+    a->put.name = a->put.group = a->put.own.labels = ""; /* a call has none */
     a->put.key = call_bytes_of(next, was->key);
     a->put.body = call_bytes_of(next, was->body);
     a->put.may_wait_ms = may_wait(w.max_wait_ms[0], w.n - 1);

@@ -9,6 +9,7 @@
  *                  who go meanwhile
  *   long_answer.h  answers that are longer than a look: passed on piece by piece
  *   submission.h   what a submission carries
+ *   group.h        groups of tasks
  *   chain.h        tasks behind tasks
  *   passing.h      answers that are passed on while they come
  *   progress.h     places that are told to callers in line

@@ -7,6 +7,7 @@
 #include "common/base/buf.h"
 #include "task/engine/arrive.h"
 #include "task/engine/leave.h"
+#include "task/engine/members.h"
 #include "task/engine/tqueue.h"
 
 #define BIT(S) (1u << TASK_##S)
@@ -506,6 +507,10 @@ int task_apply(struct engine *e, const struct trec *r)
         return e->loading ? SQ_EPROTO : arrive_accept(e, r);
     case TREC_OWN:
         return apply_own(e, r);
+    case TREC_GROUP:
+    case TREC_MEMBER:
+    case TREC_GROUP_GONE:
+        return group_apply(e, r);
     case TREC_CHAIN:
         return apply_chain(e, r);
     case TREC_PAST:

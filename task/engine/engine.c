@@ -18,6 +18,8 @@ void engine_init(struct engine *e, const struct engine_opts *o)
     tree_init(&e->tree, &e->store, o->max_keys, 1);
     owns_init(&e->owns);
     chains_init(&e->chains);
+    groups_init(&e->groups, &e->at);
+    e->store.groups = &e->groups;
     attempts_init(&e->attempts);
     replies_init(&e->replies);
     settled_init(&e->settled);
@@ -56,6 +58,7 @@ void engine_fini(struct engine *e)
     pages_fini(&e->redrive_links);
     owns_fini(&e->owns);
     chains_fini(&e->chains);
+    groups_fini(&e->groups);
     attempts_fini(&e->attempts);
     replies_fini(&e->replies);
     settled_fini(&e->settled);
@@ -125,8 +128,7 @@ uint64_t engine_bytes(const struct engine *e)
                      pages_bytes(&e->names.v) + pages_bytes(&e->names.links) +
                      pages_bytes(&e->queues) + pages_bytes(&e->redrive_links) + owns_bytes(&e->owns) +
                      attempts_bytes(&e->attempts) + replies_bytes(&e->replies) +
-                     chains_bytes(&e->chains) +
-                     settled_bytes(&e->settled) +
+                     chains_bytes(&e->chains) + groups_bytes(&e->groups) + settled_bytes(&e->settled) +
                      (e->names.by_hash.cap + e->names.by_task.cap) * sizeof(struct map_slot) +
                      (e->ends != NULL ? END_MARKS * sizeof(*e->ends) : 0);
 

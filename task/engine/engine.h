@@ -84,6 +84,7 @@ struct engine {
     struct names names;
     struct owns owns;
     struct chains chains;
+    struct groups groups;
     struct attempts attempts;
     struct replies replies; /* replies of tasks that are tried again, or dead */
     struct settled settled; /* tasks that run, or are final */

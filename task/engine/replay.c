@@ -6,6 +6,7 @@
 #include "common/base/err.h"
 #include "task/engine/apply.h"
 #include "task/engine/look.h"
+#include "task/engine/members.h"
 #include "task/engine/tqueue.h"
 
 static struct trec_text text_of(const char *s)
@@ -30,6 +31,7 @@ static void write_task(const struct engine *e, task_slot slot, struct buf *out)
     const struct task *t = task_at(&e->store, slot);
     const struct past *past = attempts_past(&e->attempts, slot);
     struct trec r = { .kind = TREC_TASK, .no = task_number(&e->store, slot) };
+    const struct group *group;
     struct task_view v;
 
     look_at_task(e, slot, &v);
@@ -53,6 +55,11 @@ static void write_task(const struct engine *e, task_slot slot, struct buf *out)
     trec_append(&r, out);
     if (v.own != NULL)
         write_own(v.own, r.no, out);
+    group = groups_of(&e->groups, slot);
+    if (group != NULL) {
+        r = (struct trec){ .kind = TREC_MEMBER, .no = r.no, .lo = group->id };
+        trec_append(&r, out);
+    }
     if (v.chain != NULL) {
         r = task_chain_record(r.no, v.chain);
         trec_append(&r, out);
@@ -130,6 +137,7 @@ void engine_snapshot(const struct engine *e, struct buf *out)
     trec_append(&at, out);
     write_pools(e, out);
     trec_append(&snap, out);
+    group_write_all(e, out);
     for (task_slot s = 0; s < e->store.n_slots; s++)
         if (task_at(&e->store, s)->state != TASK_FREE) {
             write_task(e, s, out);

@@ -5,6 +5,7 @@
 #include "task/engine/apply.h"
 #include "task/engine/change.h"
 #include "task/engine/engine.h"
+#include "task/engine/group.h"
 #include "task/engine/tqueue.h"
 
 #define GIVE_WAY 8 /* tasks for one: below a lowered max_tasks a slot that gets free may be one above it */
@@ -15,7 +16,7 @@ static bool is_in_range(const struct submit *s)
            s->key2.n <= TASK_NAME_MAX && (s->key1.n > 0 || s->key2.n == 0) &&
            s->priority < TASK_PRIORITIES && s->delay_ms >= 0 && s->delay_ms <= DELAY_MAX_MS &&
            s->unique_while < UNIQUE_NWHILES && s->on_conflict < UNIQUE_NCONFLICTS &&
-           s->then.n <= CHAIN_MAX && s->at_wall_ms >= 0 && (s->at_wall_ms == 0 || s->delay_ms == 0) && own_ok(&s->own);
+           s->then.n <= CHAIN_MAX && s->group.n <= TASK_NAME_MAX && s->at_wall_ms >= 0 && (s->at_wall_ms == 0 || s->delay_ms == 0) && own_ok(&s->own);
 }
 
 static struct name_hash hash_of(const struct engine *e, enum name_kind kind,
@@ -119,6 +120,8 @@ static int perform_all(struct engine *e, const struct submit *s, const struct tr
 
     if (rc == 0)
         rc = perform_chain(e, s, accept->no);
+    if (rc == 0)
+        rc = group_enter(e, s, accept->no);
 
     for (unsigned kind = 0; rc == 0 && kind < NAMES_OF_TASK; kind++)
         if ((name[kind].lo | name[kind].hi) != 0)
@@ -129,6 +132,7 @@ static int perform_all(struct engine *e, const struct submit *s, const struct tr
         forget_names(e, accept->no);
         owns_drop(&e->owns, task_slot_of(accept->no));
         chains_drop(&e->chains, task_slot_of(accept->no));
+        groups_unjoin(&e->groups, task_slot_of(accept->no));
         e->log.len = len;
         e->logged_at = logged_at;
     }
@@ -199,6 +203,8 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
     h[NAME_KEY] = hash_of(e, NAME_KEY, &s->queue, &s->key);
     h[NAME_UNIQUE] = hash_of(e, NAME_UNIQUE, &s->queue, &s->unique);
     rc = known(e, s, h, no);
+    if (rc == 0)
+        rc = group_may_enter(e, s);
     if (rc == 0)
         rc = unique(e, s, h[NAME_UNIQUE], &other, no);
     if (rc != 0) {

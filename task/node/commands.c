@@ -8,6 +8,7 @@
 #include "common/task/window.h"
 #include "task/calls/calls.h"
 #include "task/engine/change.h"
+#include "task/engine/group.h"
 #include "task/engine/look.h"
 #include "task/engine/submit.h"
 #include "task/engine/worker.h"
@@ -89,6 +90,7 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
         m->v[i].code = rc == 1              ? CODE_SAME
                        : rc == SQ_ECONFLICT ? CODE_MISMATCH
                        : rc == SQ_EHELD     ? CODE_HELD
+                       : rc == SQ_ESEALED   ? CODE_CONFLICT
                        : rc == SQ_EFULL     ? (uint8_t)(CODE_FULL + p->e.full)
                                             : tasktab_code(t, rc);
         if (rc >= 0)
@@ -97,6 +99,35 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
             expect_reader(t, a, p, m->v[i].no, out);
     }
     t->n.puts += q->n;
+}
+
+/* ---- groups ------------------------------------------------------------------------ */
+
+void tasktab_group(struct tasktab *t, struct asker a, const struct msg_task_group *q, struct outbox *out)
+{
+    struct msg_task_group_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_GROUP_ANS)->task_group_ans;
+    struct part *p = tasktab_commanded(t, q->part, q->epoch, &m->code);
+    struct trec_text queue = tasktab_text(q->queue), name = tasktab_text(q->name);
+    const struct group *k;
+    int rc = 0;
+
+    if (p == NULL)
+        return;
+    if (q->verb != GROUP_LOOK)
+        rc = q->verb == GROUP_SEAL ? engine_group_seal(&p->e, &queue, &name)
+                                   : engine_group_cancel(&p->e, &queue, &name);
+    k = engine_group(&p->e, &queue, &name);
+    m->code = k == NULL ? CODE_UNKNOWN : rc == 1 ? CODE_SAME : tasktab_code(t, rc);
+    if (k == NULL)
+        return;
+    if (rc == 0 && q->verb != GROUP_LOOK && group_is_over(k)) /* the last task had ended before */
+        tasktab_group_over(p, k);
+    m->sealed = (k->flags & GROUP_SEALED) != 0;
+    m->cancelling = (k->flags & GROUP_CANCELLING) != 0;
+    m->counts = arena_array(&out->mem, TASK_NSTATES, sizeof(*m->counts));
+    m->n_counts = m->counts != NULL ? TASK_NSTATES : 0;
+    for (uint32_t s = 0; s < m->n_counts; s++)
+        m->counts[s] = k->n[s];
 }
 
 /* ---- schedules --------------------------------------------------------------------- */

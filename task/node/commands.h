@@ -35,6 +35,8 @@ void tasktab_tell_schedules(struct part *p, const char *queue, struct msg_task_s
 void tasktab_schedules_advance(struct tasktab *t, struct part *p);
 void tasktab_schedule(struct tasktab *t, struct asker a, const struct msg_task_schedule *q,
                       struct outbox *out);
+void tasktab_group(struct tasktab *t, struct asker a, const struct msg_task_group *q,
+                   struct outbox *out);
 void tasktab_change(struct tasktab *t, struct asker a, const struct msg_task_change *q,
                     struct outbox *out);
 

@@ -128,7 +128,7 @@ static bool is_notice(const struct notices *s, const struct trec *r)
     if (s->relays)
         return r->lo >= RELAY_IDS && r->name.n <= RELAY_TEXT_MAX;
     return r->lo != 0 && r->lo < RELAY_IDS && r->name.n <= NOTICE_TEXT_MAX && r->state < TASK_NSTATES &&
-           task_state_is_final((enum task_state)r->state);
+           (r->state == TASK_FREE || task_state_is_final((enum task_state)r->state));
 }
 
 static int apply_notice(struct notices *s, const struct trec *r)
@@ -306,7 +306,7 @@ bool notices_say(struct notices *s, part_no part, peer_no peer, msec_t now, stru
     *m = (struct msg_task_notice){ .part = part, .id = x->id, .no = x->no, .state = x->state,
                                    .ended_ms = x->ended_ms };
     m->queue = arena_strdup(&out->mem, s->queue);
-    text = s->relays ? &m->put : &m->text;
+    text = s->relays ? &m->put : x->state == TASK_FREE ? &m->group : &m->text;
     text->p = arena_memdup(&out->mem, x->text, x->n);
     text->n = text->p != NULL ? x->n : 0;
     if (m->queue == NULL)
@@ -349,7 +349,8 @@ void notices_answered(struct notices *s, const struct msg_task_notice_ans *m, ms
     const struct notice *x = notices_sent(s, m->id, m->no);
     /* MISMATCH: the queue has a task under its key with another text: an earlier router's, before the
      * tokens' key was changed, say. It would be refused until the key is forgotten. */
-    bool never = m->code == CODE_MISMATCH || m->code == CODE_CONFLICT || m->code == CODE_INVALID;
+    bool never = m->code == CODE_MISMATCH || m->code == CODE_CONFLICT ||
+                 (m->code == CODE_INVALID && x != NULL && x->state != TASK_FREE);
 
     if (x == NULL)
         return; /* said before, or to a former owner */
@@ -401,6 +402,28 @@ static void notice(struct part *p, const struct task_end *end)
     (void)notices_add(&p->notices, &text, &p->e.log);
 }
 
+#define GROUP_LINE_MAX (6 * 2 * TASK_NAME_MAX + 400)
+
+void tasktab_group_over(struct part *p, const struct group *k)
+{
+    static const enum task_state finals[] = { TASK_SUCCEEDED, TASK_DEAD, TASK_CANCELLED, TASK_EXPIRED };
+    char line[GROUP_LINE_MAX];
+    struct jline o = { .p = line };
+    struct notice_text text = { .no = k->id, .ended_ms = tasktab_unix(p, p->e.at), .p = line };
+
+    if (p->notices.queue[0] == 0)
+        return;
+    jline_moment(&o, "ended_at", text.ended_ms);
+    jline_text(&o, "queue", k->text, k->queue_n);
+    jline_text(&o, "group", k->text + k->queue_n, k->name_n);
+    for (size_t i = 0; i < ARRAY_LEN(finals); i++)
+        jline_u64(&o, task_state_word(finals[i]), k->n[finals[i]]);
+    jline_end(&o);
+    text.n = (size_t)(o.p - line) - 1; /* without its newline */
+    assert(text.n < sizeof(line));
+    (void)notices_add(&p->notices, &text, &p->e.log);
+}
+
 /* For engine.ended. */
 static void tell_end(void *part, const struct engine *e, task_slot slot)
 {
@@ -429,6 +452,8 @@ static void tell_end(void *part, const struct engine *e, task_slot slot)
     if (p->tab->o.ended != NULL)
         p->tab->o.ended(p->tab->o.ended_ctx, &end);
     notice(p, &end);
+    if (groups_of(&e->groups, slot) != NULL && group_is_over(groups_of(&e->groups, slot)))
+        tasktab_group_over(p, groups_of(&e->groups, slot));
 }
 
 void tasktab_hear_ends(struct part *p)

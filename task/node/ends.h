@@ -27,6 +27,7 @@
 #include "common/task/state.h"
 #include "common/wire/msg.h"
 #include "common/wire/msg_router_task.h"
+#include "task/store/groups.h"
 #include "task/store/record.h"
 
 /* ---- lines ------------------------------------------------------------------------- */
@@ -65,7 +66,7 @@ struct notice {
     struct list_node in; /* notices.waiting, .later or .sent */
     uint64_t id;         /* never another's */
     task_no no;
-    uint8_t state;       /* enum task_state: how the task ended, */
+    uint8_t state;       /* enum task_state: how the task ended; FREE: a group is over, or it is a relay; */
     int64_t ended_ms;    /* and when: Unix ms */
     peer_no peer;        /* SENT: the router; 0: it waits */
     msec_t sent_ms;
@@ -145,6 +146,8 @@ static inline uint32_t notices_n(const struct notices *s)
 }
 
 struct part;
+/* A group is over: the queue that is told of its tasks, if there is one, is told of it. */
+void tasktab_group_over(struct part *p, const struct group *k);
 /* Somebody wants to know of ends of its tasks, or nobody: notify, or the archive's hook, is
  * another. */
 void tasktab_hear_ends(struct part *p);

@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "task/calls/calls.h"
 #include "task/engine/engine.h"
+#include "task/engine/group.h"
 #include "task/engine/replay.h"
 #include "task/node/ends.h"
 
@@ -202,6 +203,7 @@ void tasktab_clock(struct tasktab *t, struct part *p)
         return;
     p->turned = true;
     p->more = engine_advance(&p->e, t->now, TIMERS_PER_TURN);
+    p->more |= engine_groups_advance(&p->e, TIMERS_PER_TURN);
 }
 
 int tasktab_part_apply(struct part *p, const struct trec *r)

@@ -172,6 +172,12 @@ static struct tpeer *next_router(struct tasktab *t)
     return NULL;
 }
 
+/* Relays are long, and wait for room; what is short never does. */
+static bool may_say(const struct notices *s, struct tpeer *router)
+{
+    return router != NULL && (!s->relays || tasktab_has_room(router));
+}
+
 static void send_all(struct tasktab *t, struct part *p, struct notices *s, struct outbox *out)
 {
     struct tpeer *router;
@@ -179,10 +185,9 @@ static void send_all(struct tasktab *t, struct part *p, struct notices *s, struc
     if (notices_idle_ms(s, t->now.ms) > 0)
         return;
     router = next_router(t);
-    if (router == NULL || !tasktab_has_room(router))
+    if (!may_say(s, router))
         notices_hold(s, t->now.ms);
-    while (router != NULL && tasktab_has_room(router) &&
-           notices_say(s, p->no, router->no, t->now.ms, out)) {
+    while (may_say(s, router) && notices_say(s, p->no, router->no, t->now.ms, out)) {
         if (s->relays) /* long ones */
             tasktab_weigh(router, out->v[out->n - 1].m.task_notice.put.n, out);
         p->asked = true;

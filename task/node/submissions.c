@@ -117,6 +117,7 @@ int tasktab_put_one(struct part *p, const struct task_put *r, uint64_t *tasks, t
                         .delay_ms = tasktab_delay(t, p, r->delay_ms),
                         .at_wall_ms = r->at_ms,
                         .own = r->own,
+                        .group = tasktab_text(r->group != NULL ? r->group : ""),
                         .then = { (const char *)r->then.p, r->then.n },
                         .after_part = r->after_part,
                         .after_no = r->after_no,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "task/engine/group.h"
 #include "task/node/calls.h"
 #include "task/node/commands.h"
 #include "task/node/keep.h"
@@ -144,6 +145,9 @@ void tasktab_msg(struct tasktab *t, struct task_now now, peer_no from, uint64_t 
     case MSG_TASK_SCHEDULE:
         tasktab_schedule(t, a, &m->task_schedule, out);
         break;
+    case MSG_TASK_GROUP:
+        tasktab_group(t, a, &m->task_group, out);
+        break;
     case MSG_TASK_NOTICE_ANS:
         tasktab_notice_answered(t, &m->task_notice_ans);
         break;
@@ -267,8 +271,9 @@ static bool end_of(struct tasktab *t, struct part *p, struct outbox *out)
     idle = p->life != PART_OWNED ? MSEC_NEVER : p->more ? 0
            : ms_min(engine_idle_ms(&p->e, t->now), schedules_idle_ms(&p->schedules, t->now.wall_ms));
     if (p->life == PART_OWNED)
-        idle = ms_min(idle, ms_min(notices_idle_ms(&p->notices, t->now.ms),
-                                   notices_idle_ms(&p->relays, t->now.ms)));
+        idle = ms_min(ms_min(idle, engine_groups_idle_ms(&p->e, t->now.ms)),
+                      ms_min(notices_idle_ms(&p->notices, t->now.ms),
+                             notices_idle_ms(&p->relays, t->now.ms)));
     p->due = idle == MSEC_NEVER ? MSEC_NEVER : t->now.ms + idle;
     return true;
 }

@@ -80,7 +80,11 @@
     X(CHAIN, 66, no, state, why, lo, hi, most, entry, own) /* came of task hi of partition lo; how far \
                                      the next one is, which is task `entry` of `most`; what it will be */ \
     X(RELAY, 67, lo, no, until, name) /* the next one after a task that succeeded, on its way */ \
-    X(RELAY_GONE, 68, lo)         /* taken by its queue, or refused for ever */
+    X(RELAY_GONE, 68, lo)         /* taken by its queue, or refused for ever */ \
+    X(GROUP, 69, lo, hi, state, until, name, key1, own) /* group lo of queue `name`, its flags; hi: its hash; own: \
+                                     its counts, in a snapshot */ \
+    X(MEMBER, 70, no, lo)         /* task of group lo; before ACCEPT; in a snapshot behind TASK */ \
+    X(GROUP_GONE, 71, lo)
 
 enum trec_kind {
 #define X(NAME, number, ...) TREC_##NAME = number,

@@ -11,6 +11,7 @@
 #include "common/task/rules.h"
 #include "common/task/state.h"
 #include "task/containers/pages.h"
+#include "task/store/groups.h"
 
 #define TASK_ORDER_MAX (((uint64_t)1 << 40) - 1)
 #define SLOT_NONE      UINT32_MAX
@@ -69,6 +70,7 @@ struct task_store {
     uint64_t next_order;
     uint64_t bytes; /* bytes of bodies of tasks that are neither free nor final */
     uint32_t (*weigh)(uint64_t body); /* NULL: bodies have no bytes */
+    struct groups *groups; /* ref: hears of each state; NULL: nobody does */
     uint32_t n[TASK_NSTATES]; /* tasks in each state; of FREE: slots in the row */
 };
 

@@ -39,6 +39,13 @@ static inline unsigned mv_then_of(const struct mv *w, unsigned task)
     return w->sender != NULL ? MV_THEN_NONE : task % 3;
 }
 
+#define MV_GROUP "all" /* of each queue; some of its tasks */
+
+static inline bool mv_has_group(unsigned task)
+{
+    return task / MV_QUEUES % 2 == 0;
+}
+
 static inline struct bytes_of mv_then(const struct mv *w, unsigned task, part_no part, struct buf *b)
 {
     struct task_put row = { .part = mv_then_of(w, task) == MV_THEN_HERE ? part : part + 1000,
@@ -79,6 +86,7 @@ static inline void mv_ask_send(struct mv *w, struct mv_ask *k)
                                  .key2 = "", .name = "", .digest = k->task + 1,
                                  .key = { sizeof(k->task), (const uint8_t *)&k->task },
                                  .body = { (uint32_t)strlen(body), (const uint8_t *)body },
+                                 .group = mv_has_group(k->task) ? MV_GROUP : "",
                                  .then = mv_then(w, k->task, p->part, &then) };
         put.own.cost = w->costs != 0 ? mv_cost(w, k->task) + 1 : 0;
         m = (struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &put } };

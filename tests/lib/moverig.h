@@ -7,11 +7,13 @@
  *   J3   an attempt is handed out once; none while a lease runs; none after the end was answered
  *   J13  a schedule's tick makes one task, and none is lost
  *   the end of each task is told in another queue, under one key; and no other end is
- *   J24  a task that succeeds has the next one of its chain, once; no other has it
+ *   J25  a task that succeeds has the next one of its chain, once; no other has it
+ *   J26  a group's counts are those of its tasks
  *   leases hold: who acknowledges in time is heard, whoever has the partition by then */
 #ifndef SEGQ_TESTS_MOVERIG_H
 #define SEGQ_TESTS_MOVERIG_H
 
+#include "task/engine/group.h"
 #include "task/node/keep.h"
 #include "tests/lib/engine_state.h"
 #include "tests/lib/moveasks.h"
@@ -286,7 +288,7 @@ static inline void mv_judge_beats(struct mv *w)
     }
 }
 
-/* Exactly the successes have a next one, each has one, and it is where it belongs (J24). */
+/* Exactly the successes have a next one, each has one, and it is where it belongs (J25). */
 static inline void mv_judge_chain(struct mv *w, unsigned id, const struct part *p, const struct task_view *v)
 {
     const struct mv_task *t = &w->task[id];
@@ -296,14 +298,39 @@ static inline void mv_judge_chain(struct mv *w, unsigned id, const struct part *
     if (how == MV_THEN_NONE)
         return;
     if (v->chain == NULL || v->chain->state != want)
-        MV_BAD(w, "J24: task %u is %s, and its chain is %d", id, task_state_word(v->state),
+        MV_BAD(w, "J25: task %u is %s, and its chain is %d", id, task_state_word(v->state),
                v->chain != NULL ? v->chain->state : -1);
     else if (t->handed != (how == MV_THEN_AWAY && want == CHAIN_BEGUN))
-        MV_BAD(w, "J24: the next of task %u was %s", id, t->handed ? "handed over" : "not handed over");
+        MV_BAD(w, "J25: the next of task %u was %s", id, t->handed ? "handed over" : "not handed over");
     else if (how == MV_THEN_HERE && want == CHAIN_BEGUN &&
              (engine_look(&p->e, v->chain->next_no, &next) < 0 || next.chain == NULL ||
               next.chain->after_no != t->no))
-        MV_BAD(w, "J24: the next of task %u is lost", id);
+        MV_BAD(w, "J25: the next of task %u is lost", id);
+}
+
+/* A group's counts are those of its tasks (J26). */
+static inline void mv_judge_group(struct mv *w, unsigned queue)
+{
+    const struct map_part *s = mv_share(w, queue);
+    int i = s != NULL ? mv_node_of(w, s) : -1;
+    const struct part *p = i >= 0 && w->node[i].t != NULL ? tasktab_part(w->node[i].t, s->part) : NULL;
+    struct trec_text name = { MV_GROUP, sizeof(MV_GROUP) - 1 };
+    uint32_t want[TASK_NSTATES] = { 0 };
+    const struct group *k;
+    struct task_view v;
+    char text[8];
+
+    if (p == NULL)
+        return;
+    snprintf(text, sizeof(text), "q%u", queue);
+    k = engine_group(&p->e, &(struct trec_text){ text, 2 }, &name);
+    for (unsigned id = queue; id < w->n_tasks; id += MV_QUEUES)
+        if (mv_has_group(id) && engine_look(&p->e, w->task[id].no, &v) == 0)
+            want[v.state]++;
+    for (unsigned st = TASK_SCHEDULED; st < TASK_NSTATES; st++)
+        if (want[st] != (k != NULL ? k->n[st] : 0))
+            MV_BAD(w, "J26: group of queue %u: %u are %s, not %u", queue, k != NULL ? k->n[st] : 0,
+                   task_state_word((enum task_state)st), want[st]);
 }
 
 /* No success has two. */
@@ -325,7 +352,7 @@ static inline void mv_judge_nexts(struct mv *w)
     }
     w->chained += there;
     if (there != begun && w->r->why[0] == '\0')
-        MV_BAD(w, "J24: %lu successes have %lu next tasks", begun, there);
+        MV_BAD(w, "J25: %lu successes have %lu next tasks", begun, there);
 }
 
 /* All is quiet: every task that was answered is at its owner, as its callers know it. */
@@ -366,6 +393,8 @@ static inline void mv_judge(struct mv *w)
         buf_fini(&b);
     }
     mv_judge_nexts(w);
+    for (unsigned q = 0; q < MV_QUEUES && w->r->why[0] == '\0'; q++)
+        mv_judge_group(w, q);
 }
 
 #endif

@@ -388,6 +388,18 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
         out = (struct msg){ .type = MSG_TASK_SETTLE_ANS,
                             .task_settle_ans = { m.task_settle.n, rows } };
         break;
+    case MSG_TASK_GROUP: {
+        static uint64_t counts[TASK_NSTATES] = { [TASK_WAITING] = 2, [TASK_DEAD] = 1 };
+        bool known = strcmp(m.task_group.name, "b7") == 0;
+
+        cr_expect_str_eq(m.task_group.queue, "ride/7");
+        out = (struct msg){ .type = MSG_TASK_GROUP_ANS,
+                            .task_group_ans = { .code = known ? CODE_DONE : CODE_UNKNOWN,
+                                                .sealed = m.task_group.verb != GROUP_LOOK,
+                                                .cancelling = m.task_group.verb == GROUP_CANCEL,
+                                                .n_counts = known ? TASK_NSTATES : 0, .counts = counts } };
+        break;
+    }
     case MSG_TASK_FLOW:
         cr_expect_eq(m.task_flow.call, 77);
         node.more += m.task_flow.more;

@@ -213,6 +213,15 @@ def tasks(a):
     a.ask("POST", f"/v1/tasks/{second['task']}/nack",
           {"lease_id": second["lease_id"], "take": {"queue": "images"}}, 200, **server)
     a.ask("DELETE", queue + "/third", want=200, **server)
+    a.ask("POST", queue, {"payload": 1, "delay": "1h", "group": "batch7", "then": {"queue": "images"}}, 201, **server)
+    group = "/v1/groups/images/batch7"
+    a.ask("GET", group, want=401)
+    a.ask("GET", group, want=200, **server)
+    a.ask("GET", "/v1/groups/images/none", want=404, **server)
+    for verb in ("seal", "cancel"):
+        a.ask("POST", f"{group}/{verb}", want=401)
+        a.ask("POST", f"{group}/{verb}", want=200, **server)
+    a.ask("POST", queue, {"payload": 1, "group": "batch7"}, 409, **server)
     a.ask("GET", "/v1/schedules/images/", want=401)
     one = "/v1/schedules/images/nightly"
     a.ask("PUT", one, {"cron": "61 * * * *", "task": {"payload": 1}}, 400, **server)

@@ -1,10 +1,10 @@
 #!/bin/bash
 # A task behind a task, over queues at two task nodes: a worker's result stands in the call that follows,
-# its answer in the task after that; each once, while task nodes and a router are killed (kill -9).
+# its answer in the task after that; each once, while task nodes and a router are killed (kill -9). They
+# are a group, which is told to be over once, when it is sealed and all are.
 . "$(dirname "$0")/lib.sh"
 
-up --routers 2 --seg-nodes 1 --task-nodes 2 \
-    --set 'queuemng.pools=[{match: images}, {match: "ride/*", partitions: 8}]'
+up --routers 2 --seg-nodes 1 --task-nodes 2 --set 'queuemng.pools=[{match: images}, {match: "ride/*", partitions: 8}]'
 T=$((PORT + 90))
 N=$DIR/seen
 touch "$N"
@@ -13,6 +13,7 @@ auth="Authorization: Bearer $(task_token)"
 defined() { admin PUT /v1/admin/endpoints/gen "{\"url\":\"http://127.0.0.1:$T\",\"allow\":[\"127.0.0.0/8\"]}" | jq -e '.code == null' >/dev/null; }
 wait_for 10 "an endpoint is defined" defined
 admin PUT /v1/admin/pools/gen '{"endpoint":"gen","retry":{"min":"100ms","max":"500ms"},"max_attempts":60}' >/dev/null
+admin PUT /v1/admin/pools/images '{"notify":"gen"}' >/dev/null
 submit() { http -H "$auth" -d "$2" "$R/v1/queues/$1/tasks"; }
 take() { http -H "$auth" -d '{"wait":"10s"}' "$R/v1/queues/$1/tasks/take" | jq -c '.tasks[0]'; }
 ack() { http -H "$auth" -d "{\"lease_id\":\"$(jq -r .lease_id <<<"$1")\",\"result\":$2}" "$R/v1/tasks/$(jq -r .task <<<"$1")/ack" | jq -r .state; }
@@ -49,10 +50,14 @@ for _ in 1 2 3 4 5 6 7 8; do deep="{\"queue\":\"ride/8\",\"then\":$deep}"; done
 bad "nine behind one" "{\"then\":$deep}" "400 then: at most 8 tasks stand one behind the other behind a task"
 
 # ---- kills
-rows=$(seq 60 | while read -r i; do echo "{\"payload\":$i,\"then\":${behind/\{\}/k$i}}"; done | paste -sd,)
-http -H "$auth" -d "[$rows]" "$R/v1/queues/images/tasks/batch" | jq -e 'length == 60' >/dev/null
+rows=$(seq 30 | while read -r i; do echo "{\"payload\":$i,\"group\":\"batch7\",\"then\":${behind/\{\}/k$i}}"; done | paste -sd,)
+http -H "$auth" -d "[$rows]" "$R/v1/queues/images/tasks/batch" | jq -e 'length == 30' >/dev/null
+group() { http -H "$auth" ${2:+-X POST} "$R/v1/groups/images/batch7${2:-}" | jq -c "$1"; } # FILTER [/VERB]
+check_eq "they are a group" "$(group '[.tasks, .states.waiting, .sealed, .over]')" "[30,30,false,false]"
+check_eq "which is sealed" "$(group .sealed /seal)" true
+check_eq "  so no more get in" "$(submit images '{"group":"batch7"}' | jq -r .code)" group_sealed
 worker() { # until all have come
-    while [ "$(wc -l <"$DIR/acked")" -lt 60 ]; do
+    while [ "$(wc -l <"$DIR/acked")" -lt 30 ]; do
         k=$(http -H "$auth" -d '{"n":5,"wait":"1s","lease":"2s"}' "$R/v1/queues/images/tasks/take" | jq -c '.tasks[]?')
         while read -r one; do
             [ -n "$one" ] && [ "$(ack "$one" '{"url":"x"}')" = succeeded ] && jq -r .task <<<"$one" >>"$DIR/acked"
@@ -68,9 +73,15 @@ for n in task.0 router.1 task.1; do
     kill -KILL "$pid"
     wait_for 20 "$n is killed, and comes back" restarted $n "$pid"
 done
-all_called() { [ "$(jq -r 'select(.path | startswith("/echo/k")) | .path' "$N" | sort -u | wc -l)" = 60 ]; }
+all_called() { [ "$(jq -r 'select(.path | startswith("/echo/k")) | .path' "$N" | sort -u | wc -l)" = 30 ]; }
 wait_for 40 "every success has its next" all_called
 check_eq "  once, however often that was tried" \
     "$(jq -r 'select(.path | startswith("/echo/k")) | .path + " " + .headers["segq-task"]' "$N" | sort -u | cut -d' ' -f1 | uniq -d | wc -l)" 0
 gone() { [ "$(metric 47 segq_task_chains_on_their_way)" = 0 ] && [ "$(metric 48 segq_task_chains_on_their_way)" = 0 ]; }
 wait_for 20 "none is on its way any more" gone
+group_over() { [ "$(group '[.over, .states.succeeded]')" = "[true,30]" ]; }
+wait_for 10 "the group is over" group_over
+told() { jq -r 'select(.path == "/notices") | .body | @base64d' "$N" | jq -c 'select(.type == "group.over") | [.data.group, .data.succeeded]'; }
+is_told() { [ -n "$(told)" ]; }
+wait_for 20 "  and somebody is told" is_told
+check_eq "  once" "$(told | sort -u)" '["batch7",30]'

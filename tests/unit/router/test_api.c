@@ -105,6 +105,9 @@ static const struct {
     { HTTP_POST, "/v1/schedules/q/nightly%2Frun", API_BAD_PATH, NULL },
     { HTTP_POST, "/v1/schedules/q%2Fnightly/run", API_BAD_PATH, NULL },
     { HTTP_PUT, "/v1/schedules/q%2Fa/run", API_SCHEDULES, "q/a/run" }, /* `run` of `q/a` */
+    { HTTP_GET, "/v1/groups/ride%2F7/b7", API_SCHEDULES, "ride/7/b7" },
+    { HTTP_POST, "/v1/groups/ride%2F7/b7/seal", API_SCHEDULES, "ride/7/b7/seal" },
+    { HTTP_POST, "/v1/groups/q/b%2F7/cancel", API_BAD_PATH, NULL },
     { HTTP_GET, "/v1/queues/q/tasks/na%2Fme", API_BAD_PATH, NULL },
     { HTTP_POST, "/v1/queues/q/tasks/na%2Fme/pause", API_BAD_PATH, NULL },
     { HTTP_GET, "/v1/tasks/a%2Fb/result", API_BAD_PATH, NULL },

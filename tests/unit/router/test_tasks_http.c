@@ -809,6 +809,27 @@ Test(tasks_http, how_many_wait_in_a_queue)
                        "%s", got);
 }
 
+Test(tasks_http, a_group_is_looked_at_sealed_and_cancelled)
+{
+    static const char states[] = "\"tasks\":3,\"states\":{\"scheduled\":0,\"waiting\":2,\"running\":0,\"retrying\":0,"
+                                 "\"succeeded\":0,\"dead\":1,\"cancelled\":0,\"expired\":0}}";
+
+    cr_expect_eq(ask("GET", "/v1/groups/ride/7/b7", ""), 200);
+    cr_expect_not_null(strstr(got, "{\"queue\":\"ride/7\",\"group\":\"b7\",\"sealed\":false,\"over\":false,"));
+    cr_expect_not_null(strstr(got, states));
+    cr_expect_eq(ask("POST", "/v1/groups/ride%2F7/b7/seal", ""), 200);
+    cr_expect_not_null(strstr(got, "\"sealed\":true,\"over\":false,\"tasks\":3"));
+    cr_expect_eq(ask("POST", "/v1/groups/ride/7/b7/cancel", ""), 200);
+    cr_expect_not_null(strstr(got, "\"cancelling\":true"));
+    cr_expect_eq(ask("GET", "/v1/groups/ride/7/b8", ""), 404);
+    cr_expect_str_eq(str("code"), "group_unknown");
+    cr_expect_eq(ask("DELETE", "/v1/groups/ride/7/b7", ""), 405);
+    cr_expect_eq(ask("POST", "/v1/groups/ride/7/b7", ""), 405);
+    cr_expect_eq(ask("GET", "/v1/groups/ride/7/", ""), 404);
+    cr_expect_eq(ask("GET", "/v1/groups/b7", ""), 404);
+    cr_expect_eq(call("GET", "/v1/groups/ride/7/b7", ""), 401);
+}
+
 Test(tasks_http, paths_that_nobody_has)
 {
     cr_expect_eq(ask("PUT", "/v1/queues/images/tasks", ""), 405);

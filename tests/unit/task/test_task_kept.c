@@ -120,6 +120,88 @@ Test(task_kept, an_end_is_told_in_the_other_queue_until_that_has_it)
     cr_expect_eq(notices_n(&tasktab_part(t, 3)->notices), 0);
 }
 
+static struct msg_task_group_ans group(uint8_t verb, const char *name)
+{
+    struct msg m = { .type = MSG_TASK_GROUP, .task_group = { 3, 8, verb, "q", name } };
+
+    send(RTR, &m);
+    return answer(next_rid)->task_group_ans;
+}
+
+/* The notice of a group in this turn; NULL: there is none. */
+static const struct msg_task_notice *told_of_group(void)
+{
+    for (unsigned i = 0; told(i) != NULL; i++)
+        if (told(i)->group.n > 0)
+            return told(i);
+    return NULL;
+}
+
+Test(task_kept, a_sealed_group_is_told_once_when_its_last_task_is_over)
+{
+    struct task_put one = { .part = 3, .epoch = 8, .queue = "q", .key1 = "", .key2 = "", .name = "",
+                            .group = "b7" };
+    struct msg_task_group_ans a;
+    struct msg_task_notice m;
+    char text[NOTICE_TEXT_MAX + 1] = "";
+    task_no first, second;
+
+    ok(EPOCH, 77);
+    open_telling(3, 8, "hook");
+    cr_expect_eq(group(GROUP_LOOK, "b7").code, CODE_UNKNOWN);
+    first = put_row(&one).no;
+    second = put_row(&one).no;
+    turn();
+    cancel(first);
+    cr_expect_null(told_of_group());
+    a = group(GROUP_SEAL, "b7");
+    cr_expect(a.code == CODE_DONE && a.sealed && a.counts[TASK_WAITING] == 1 && a.counts[TASK_CANCELLED] == 1);
+    cr_expect_eq(group(GROUP_SEAL, "b7").code, CODE_SAME);
+    cr_expect_eq(put_row(&one).code, CODE_CONFLICT);
+    turn();
+    again();
+    tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
+    cancel(second);
+    cr_assert_not_null(told_of_group());
+    m = *told_of_group();
+    memcpy(text, m.group.p, m.group.n);
+    cr_expect_not_null(strstr(text, "\"queue\":\"q\",\"group\":\"b7\",\"succeeded\":0,\"dead\":0,\"cancelled\":2"));
+    cr_expect(m.text.n == 0 && m.state == TASK_FREE && m.ended_ms == now.wall_ms);
+    answer_notice(&m, CODE_INVALID); /* a router of before knows no groups */
+    pass(1000);
+    cr_assert_not_null(told_of_group(), "said again");
+    cr_expect_eq(told_of_group()->id, m.id);
+    answer_notice(&m, CODE_DONE);
+    pass(20000);
+    cr_expect_null(told_of_group());
+}
+
+Test(task_kept, a_group_that_is_sealed_behind_its_last_task_is_told_at_once)
+{
+    struct task_put one = { .part = 3, .epoch = 8, .queue = "q", .key1 = "", .key2 = "", .name = "",
+                            .group = "b7" };
+
+    ok(EPOCH, 77);
+    open_telling(3, 8, "hook");
+    cancel(put_row(&one).no);
+    cr_expect_null(told_of_group());
+    (void)put_row(&one);
+    turn();
+    cr_expect_eq(group(GROUP_CANCEL, "b7").code, CODE_DONE);
+    turn();
+    pass(0);
+    cr_assert_not_null(told_of_group(), "the rest was cancelled");
+    answer_notice(told_of_group(), CODE_DONE);
+    one.group = "b8";
+    cancel(put_row(&one).no);
+    cr_expect_eq(group(GROUP_SEAL, "b8").code, CODE_DONE);
+    turn();
+    cr_assert_not_null(told_of_group());
+    cr_expect_eq(group(GROUP_SEAL, "b8").code, CODE_SAME);
+    turn();
+    cr_expect_null(told_of_group());
+}
+
 /* Before its manager has said anything a node that begins anew ends tasks, too. */
 Test(task_kept, a_node_that_begins_anew_tells_what_was_not_taken_and_what_ends_then)
 {

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "task/out/out_call.h"
 #include "tests/unit/task/outrig.h"
 
 TestSuite(out_connections, .init = setup, .fini = teardown);
@@ -30,6 +31,9 @@ static void with_60_connections(void)
     target = NULL;
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
     cr_assert_eq(out_new(&out, ev, &(struct err){ 0 }), 0);
+    cr_expect_eq(out_calls_most(out), 120, "three quarters of the descriptors");
+    out->most_conns = 60; /* both ends are in this process */
+    curl_multi_setopt(out->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, 60L);
     target_url();
 }
 
@@ -109,7 +113,7 @@ Test(out_connections, more_calls_than_connections_wait_for_one)
         cr_assert_neq(send_one("POST", "x", 5000), NULL);
     WAIT(answers == 200);
     cr_expect(rig.requests == 200 && got.fault == CALL_NONE);
-    cr_expect_eq(rig.connections, 60, "three of eight descriptors");
+    cr_expect_eq(rig.connections, 60);
 }
 
 /* A second target, beside `target`, at a machine of its own. */

@@ -181,7 +181,11 @@ struct msg_endpoint {
     const char *used;        /* where an answer says how many units its call took; "": nowhere */
     const char *used_header; /* name of the field of its head that does; "": none */
     uint64_t used_most;      /* bound of what it says */
+    uint32_t on_quota;     /* enum on_quota */
 };
+
+/* What becomes of a call for which rates have no room now. Numbers of the wire: never changed. */
+enum on_quota { ON_QUOTA_WAIT, ON_QUOTA_REJECT, ON_QUOTA_NKINDS };
 
 struct msg_endpoint_drop { /* no pool of this node has it any more: no call begins */
     uint64_t epoch;

@@ -112,6 +112,8 @@ static const struct cfg_key watch_keys[] = {
 
 static const char *const affinities[] = { "none", "key", "subkey", NULL };
 
+static const char *const on_quota_words[] = { "wait", "reject", NULL };
+
 #define AT(f) offsetof(struct endpoint_def, f)
 const struct cfg_key endpoint_def_keys[] = {
     { "name", CFG_STR, AT(name), NULL, 1, TASK_NAME_MAX, true,
@@ -142,6 +144,9 @@ const struct cfg_key endpoint_def_keys[] = {
     { "burst", CFG_INT, AT(burst), "1", 1, RATE_BURST_MAX, true,
       "calls at once after a pause, at least one per task node", 0, 0, 0 },
     UNIT_RATES_KEY(AT(rates), "rates in units (`cost` of a call), over all task nodes; all must let a call begin"),
+    { "on_quota", CFG_ENUM, AT(on_quota), "wait", 0, 0, true,
+      "a call for which rate_per_s or rates have no room now: wait in line, or reject (429 with Retry-After)",
+      on_quota_words, 0, 0 },
     { "max_concurrent", CFG_INT, AT(max_concurrent), "0", 0, TASKS_MAX, true,
       "calls under way at once; 0 = any", 0, 0, 0 },
     { "adaptive", CFG_OBJ, AT(adaptive), "", 0, 0, true,

@@ -66,6 +66,7 @@ struct endpoint_def {
     double rate_per_s;     /* 0: any */
     int64_t burst;
     struct cfg_list rates; /* struct unit_rate_def: all must let a call begin */
+    int on_quota;          /* enum on_quota */
     int64_t max_concurrent; /* 0: any */
     struct endpoint_adaptive adaptive;
     struct budget_member budget; /* shared with others */

@@ -400,7 +400,8 @@ void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
                                 .unit_part = s->said.units,
                                 .used = arena_strdup(a, d->cost.used),
                                 .used_header = arena_strdup(a, d->cost.used_header),
-                                .used_most = (uint64_t)d->cost.max };
+                                .used_most = (uint64_t)d->cost.max,
+                                .on_quota = (uint32_t)d->on_quota };
     if (g->unit_rates != NULL)
         unit_rates_put(&d->rates, g->unit_rates);
     for (uint32_t i = 0; g->allow != NULL && i < g->n_allow; i++)

@@ -345,7 +345,7 @@ static struct task_outcome no_room(enum task_full f)
 #undef X
     };
 
-    if (f == FULL_WAIT)
+    if (f == FULL_WAIT || f == FULL_QUOTA)
         return FAILED(WAIT_TOO_LONG, details[f]);
     return FAILED(QUEUE_FULL, f != FULL_NONE ? details[f] : "there is no room now; ask again later");
 }

@@ -17,6 +17,7 @@
 #define RAMP_FIRST     0.1
 #define RAMP_FACTOR    1.5 /* a second */
 #define ASIDE_MS       1000
+#define NO_SHARE_MS    1000 /* shares are divided each second */
 #define LACKED_MS      1000
 #define SLOTS_ANY      1000 /* where the definition has no bound: descriptors have one */
 
@@ -533,11 +534,28 @@ enum task_eta endpoint_eta(const struct endpoint *ep, uint64_t nth, msec_t now, 
     r = rate_now(ep, now);
     if (when == MSEC_NEVER || pressure_closes(&ep->pressure, &ep->def, now))
         return TASK_ETA_CONCURRENCY;
-    at = ms_max(ms_max(when, rate_nth(&r, ep->tat, nth, now)), quota_nth(&ep->quota, nth, now));
+    at = ms_max(ms_max(when, rate_nth(&r, ep->tat, nth, now)), quota_nth(&ep->quota, nth, 0, now));
     if (at <= now && ep->running >= slots(ep, now))
         return is_adaptive(ep) && ep->running < bound(ep) ? TASK_ETA_ADAPTIVE : TASK_ETA_CONCURRENCY;
     *ms = ms_max(at - now, 0);
     return TASK_ETA_RATE;
+}
+
+msec_t endpoint_over_quota(struct endpoint *ep, uint64_t nth, uint64_t cost, msec_t now)
+{
+    msec_t at = ep->def.targets ? targets_free(ep, now) : ep->held;
+    struct rate r = rate_of(ep);
+
+    if (ep->def.on_quota != ON_QUOTA_REJECT || ep->def.serial == 0 || ep->def.paused || endpoint_is_down(ep))
+        return 0;
+    at = at == MSEC_NEVER ? 0 : at; /* slots are no quota */
+    at = ms_max(ms_max(at, rate_nth(&r, ep->tat, nth, now)), quota_nth(&ep->quota, nth, cost, now));
+    if (ep->def.rate == 0 || ep->quota.none)
+        at = ms_max(at, now + NO_SHARE_MS);
+    if (at <= now)
+        return 0;
+    lacks(ep, now); /* so its node wants more of them */
+    return at - now;
 }
 
 /* Beyond the ramp, which is of those that follow each other. */

@@ -188,6 +188,9 @@ msec_t endpoint_when(const struct endpoint *ep, uint64_t running, msec_t now);
 /* When the nth task in line may go, as far as the endpoint says: in *ms, -1: not known; and by
  * what: PAUSED, ENDPOINT (it is down), RATE (also Retry-After), CONCURRENCY. */
 enum task_eta endpoint_eta(const struct endpoint *ep, uint64_t nth, msec_t now, int64_t *ms);
+/* on_quota: reject: so long a call of so many units, the nth in line, would wait for rates, or for a Retry-After;
+ * 0: it would not, or is to wait. */
+msec_t endpoint_over_quota(struct endpoint *ep, uint64_t nth, uint64_t cost, msec_t now);
 /* Is it known that nothing goes until the target is well again, or an operator says so? */
 bool endpoint_is_down(const struct endpoint *ep);
 /* Would a breaker, its own or that of one of its targets, let a call find out whether that is well? */

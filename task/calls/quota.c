@@ -137,10 +137,11 @@ msec_t quota_when(const struct quota *q)
     return when;
 }
 
-msec_t quota_nth(const struct quota *q, uint64_t nth, msec_t now)
+msec_t quota_nth(const struct quota *q, uint64_t nth, uint64_t cost, msec_t now)
 {
     double mean = q->calls > 0 ? (double)q->units / (double)q->calls : 1;
-    double units = mean * (double)(nth > 0 ? nth - 1 : 0) + (q->needs > 0 ? (double)q->needs : mean);
+    double own = cost > 0 ? (double)cost : q->needs > 0 ? (double)q->needs : mean;
+    double units = mean * (double)(nth > 0 ? nth - 1 : 0) + own;
     msec_t when = 0;
 
     each_rate (q, k) {

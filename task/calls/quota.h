@@ -39,9 +39,9 @@ void quota_pays(struct quota *q, uint64_t cost, msec_t now);
 void quota_returns(struct quota *q, uint64_t cost, msec_t now);
 /* The first moment at which the next call fits: that of quota_waits(), or any; MSEC_NEVER. */
 msec_t quota_when(const struct quota *q);
-/* The moment at which the nth call from now may begin, if they cost what calls have cost so far, on average;
- * 0: at once. */
-msec_t quota_nth(const struct quota *q, uint64_t nth, msec_t now);
+/* The moment at which the nth call from now may begin, if those before it cost what calls have cost so far, on
+ * average; cost: its own, 0: as they do. 0: at once. */
+msec_t quota_nth(const struct quota *q, uint64_t nth, uint64_t cost, msec_t now);
 /* Units at once of the k-th rate, at this node. */
 uint64_t quota_room(const struct quota *q, unsigned k);
 /* Units that are gone from the room of the k-th rate, and not there again. */

@@ -96,6 +96,12 @@ uint64_t tasktab_oldest_ms(const struct tasktab *t, const struct part *p)
     return (uint64_t)ms_max(engine_now(&p->e, t->now.ms) - p->oldest, 0);
 }
 
+/* The bound by which others, too, are refused. */
+static uint8_t full_of_all(const struct part *p)
+{
+    return p->e.full != FULL_CHAINS && p->e.full != FULL_QUOTA ? p->e.full : FULL_NONE;
+}
+
 static struct part_status_row row(const struct tasktab *t, const struct part *p)
 {
     const uint32_t *n = p->e.store.n;
@@ -120,7 +126,7 @@ static struct part_status_row row(const struct tasktab *t, const struct part *p)
         .late_ms = c->late.sum_us / 1000,
         .bytes = p->e.store.bytes,
         .schedules = p->schedules.n,
-        .full = p->full_ms != 0 && t->now.ms - p->full_ms < FULL_MS ? p->e.full : FULL_NONE,
+        .full = p->full_ms != 0 && t->now.ms - p->full_ms < FULL_MS ? full_of_all(p) : FULL_NONE,
         .life = has_left(t, p) ? PART_LEFT : life(p),
         .to_epoch = has_left(t, p) ? p->out->to_epoch : 0,
     };

@@ -24,6 +24,7 @@ struct put { /* a submission at hand */
     uint64_t body; /* where the payload is; 0: nowhere */
     const struct submit *s;
     uint64_t may_wait_ms; /* see struct task_put */
+    bool tells;      /* somebody waits for the answer, and may come again */
     msec_t too_long; /* time by which its wait would be longer than max_wait; 0: it is not, or not known */
 };
 
@@ -70,6 +71,27 @@ static int room_for(struct put *at)
     return rc;
 }
 
+/* Time after which its endpoint may have room for it, which refuses calls that would wait for that; 0: it has, or
+ * does not refuse any. What nobody would submit again waits: ticks of schedules, next tasks of chains. */
+static msec_t over_quota(const struct part *p, const struct put *at)
+{
+    const struct submit *s = at->s;
+    struct task_view v;
+
+    if (p->endpoint == NULL || p->endpoint->def.on_quota == ON_QUOTA_WAIT || !at->tells || s->delay_ms != 0 ||
+        s->at_wall_ms > p->e.wall_at)
+        return 0;
+    engine_foresee(&p->e, s, &v);
+    return endpoint_over_quota(p->endpoint, v.turns, own_cost(&s->own), p->tab->now.ms);
+}
+
+static int is_too_long(struct part *p, enum task_full bound)
+{
+    p->tab->n.too_long++;
+    p->e.full = (uint8_t)bound;
+    return SQ_EFULL;
+}
+
 static int admit(void *ctx, uint64_t *body)
 {
     struct put *at = ctx;
@@ -77,11 +99,11 @@ static int admit(void *ctx, uint64_t *body)
     int rc;
 
     at->too_long = too_long(p, at);
-    if (at->too_long > 0) {
-        p->tab->n.too_long++;
-        p->e.full = FULL_WAIT;
-        return SQ_EFULL;
-    }
+    if (at->too_long > 0)
+        return is_too_long(p, FULL_WAIT);
+    at->too_long = over_quota(p, at);
+    if (at->too_long > 0)
+        return is_too_long(p, FULL_QUOTA);
     rc = room_for(at);
     *body = at->body;
     return rc;
@@ -98,11 +120,12 @@ static void promise(struct part *p, task_no no)
     engine_promise(&p->e, no, v.eta_ms); /* also one that is not known: the next look is a second later */
 }
 
-int tasktab_put_one(struct part *p, const struct task_put *r, uint64_t *tasks, task_no *no, msec_t *too_long)
+static int put_row(struct part *p, const struct task_put *r, bool tells, uint64_t *tasks, task_no *no,
+                   msec_t *too_long)
 {
     struct tasktab *t = p->tab;
     struct put at = { { p, *tasks - tasktab_part_tasks(p) }, r->body, 0, NULL,
-                      u64_min(r->may_wait_ms, DELAY_MAX_MS), 0 };
+                      u64_min(r->may_wait_ms, DELAY_MAX_MS), tells, 0 };
     struct submit s = { .queue = tasktab_text(r->queue),
                         .key1 = tasktab_text(r->key1),
                         .key2 = tasktab_text(r->key2),
@@ -133,10 +156,15 @@ int tasktab_put_one(struct part *p, const struct task_put *r, uint64_t *tasks, t
         tasktab_body_drop(t, p, at.body);
     else
         promise(p, *no);
-    if (rc == SQ_EFULL && p->e.full != FULL_CHAINS) /* others are not refused for that */
+    if (rc == SQ_EFULL && p->e.full != FULL_CHAINS && p->e.full != FULL_QUOTA) /* others are not refused for that */
         p->full_ms = t->now.ms;
     *tasks = at.room.others + tasktab_part_tasks(p);
     return rc;
+}
+
+int tasktab_put_one(struct part *p, const struct task_put *r, uint64_t *tasks, task_no *no, msec_t *too_long)
+{
+    return put_row(p, r, true, tasks, no, too_long);
 }
 
 int tasktab_put_here(struct part *p, const struct task_put *put, task_no *no)
@@ -144,5 +172,5 @@ int tasktab_put_here(struct part *p, const struct task_put *put, task_no *no)
     uint64_t tasks = tasktab_tasks(p->tab);
     msec_t too_long;
 
-    return tasktab_put_one(p, put, &tasks, no, &too_long);
+    return put_row(p, put, false, &tasks, no, &too_long);
 }

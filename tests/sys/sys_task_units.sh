@@ -98,6 +98,11 @@ check "55 units at 10 a second, with 20 at once, take 3.5 s ($took ms)" [ "$took
 used() { ctl endpoint list && says 'gen .* [0-9]+ of 20 \(600/minute\), [0-9]+ of 1000 \(1000/second\)'; }
 wait_for 10 "segqctl shows what of them is used" used
 check "units of calls are counted" [ "$(metric 47 segq_task_calls_units_total)" -ge 56 ]
+ctl endpoint set gen on_quota=reject
+refused() { [ "$(call 1000)" = 429 ]; }
+wait_for 20 "with on_quota=reject it is refused what has no room" refused
+check "  and told when it may come again" [ "$(task_call -o /dev/null -D - -H 'segq-cost: 1000' -d x "$R/v1/call/gen/echo" |
+    sed -n 's/^retry-after: *\([0-9]*\).*/\1/Ip')" -ge 90 ]
 ctl endpoint set gen rates='[]'
 fast() { from=$(date +%s%3N); [ "$(call 1000)" = 200 ] && [ $(($(date +%s%3N) - from)) -lt 2000 ]; }
 wait_for 20 "without rates a call of 1000 goes at once" fast

@@ -224,6 +224,56 @@ Test(calls_left, a_call_goes_elsewhere_while_all_targets_are_down)
     cr_expect_eq(code_of_one_with_another_way(), CODE_FULL + FULL_WAIT, "nobody goes to one that drains");
 }
 
+/* ---- on_quota: reject ---------------------------------------------------------------------- */
+
+/* Submits a call of so many units: the ms after which it may come again; 0: it is taken in. */
+static uint32_t told_to_wait(uint64_t cost, msec_t delay)
+{
+    struct task_put one = { .part = 3, .epoch = 8, .queue = "a", .key1 = "", .key2 = "", .name = "",
+                            .body = { 1, (const uint8_t *)"x" }, .own.cost = cost + 1, .delay_ms = delay };
+    const struct msg *m;
+    uint32_t ms;
+
+    outbox_reset(&out);
+    say(RTR, &(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } });
+    m = &out.v[out.n - 1].m;
+    cr_assert_eq(m->type, MSG_TASK_PUT_ANS);
+    ms = m->task_put_ans.v[0].too_long_ms;
+    cr_expect_eq(m->task_put_ans.v[0].code, ms > 0 ? CODE_FULL + FULL_QUOTA : CODE_DONE);
+    turn();
+    return ms;
+}
+
+Test(calls_left, what_rates_have_no_room_for_is_refused_where_the_endpoint_says_so)
+{
+    uint64_t ten[] = { 10, PER_SECOND, 100 };
+    uint32_t ms;
+    struct msg_endpoint m = endpoint();
+
+    m.serial = 2;
+    m.max_concurrent = ENDPOINT_ANY;
+    m.unit_rates = ten;
+    m.n_unit_rates = 3;
+    m.unit_part = UNIT_PARTS;
+    m.on_quota = ON_QUOTA_REJECT;
+    say(MNG, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m });
+    turn();
+    now.ms += 5000, now.wall_ms += 5000;
+    turn();
+    ms = told_to_wait(60, 0);
+    cr_expect_eq(ms, 1100, "49 are there, and ten come in a second: %u", ms);
+    cr_expect_eq(told_to_wait(60, 1000), 0, "one that is for later waits");
+    cr_expect_eq(told_to_wait(30, 0), 0);
+    ms = told_to_wait(30, 0);
+    cr_expect_eq(ms, 1100, "19 are left: %u", ms);
+    cr_expect_eq(endpoint_lacked(calls_find(&calls, "gen"), now.ms), 2, "so this node asks for more");
+    m.serial = 3;
+    m.on_quota = ON_QUOTA_WAIT;
+    say(MNG, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m });
+    turn();
+    cr_expect_eq(told_to_wait(30, 0), 0, "it waits");
+}
+
 /* ---- a kill: who called is gone, and nobody will hear an answer --------------------------- */
 
 static void go_on(msec_t ms)

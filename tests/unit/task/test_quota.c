@@ -122,8 +122,9 @@ Test(quota, the_nth_call_waits_for_those_before_as_calls_have_cost)
 
     for (unsigned i = 0; i < 4; i++)
         quota_pays(&q, 20, NOW);
-    cr_expect_eq(quota_nth(&q, 1, NOW), NOW + 10000);
-    cr_expect_eq(quota_nth(&q, 11, NOW), NOW + 30000);
+    cr_expect_eq(quota_nth(&q, 1, 0, NOW), NOW + 10000);
+    cr_expect_eq(quota_nth(&q, 11, 0, NOW), NOW + 30000);
+    cr_expect_eq(quota_nth(&q, 11, 50, NOW), NOW + 33000);
 }
 
 /* Whatever happens, over nodes that share it: J23. */

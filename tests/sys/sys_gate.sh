@@ -14,6 +14,7 @@ SECRET=gate-secret-0123456789
 (umask 077; echo $SECRET >"$DIR/secret"; echo "default \"$SECRET\";" >"$DIR/nginx_secret")
 
 : >"$SHOPLOG"
+head -c 3000000 /dev/zero >"$DIR/large"
 helper python3 "$here/shop.py" "$SHOP" "$SHOPLOG"
 up --routers 2 --capacity 200 --set mode=slots --set max_active=2 --set pass_ttl=20m --set claim=10m \
     --set session_max=2h --set poll_min=100ms --set idle.browser=10m \
@@ -129,6 +130,7 @@ walk() { # gate
         -H 'X_Segq_Subject: a-visitors-own' -H 'X-Segq-Command: extend' /shop >"$DIR/said"
     check_eq "$1: and not by what the visitor writes" "$(grep -oiE 'a-visitors-own|x.segq.(bypass|gate.secret|command)' "$DIR/said")" ""
     check_eq "$1: bodies get through" "$(v a -X PUT -d hello /shop | field body)" 5
+    check_eq "$1: large ones, too" "$(v a -X PUT --data-binary "@$DIR/large" /shop | field body)" 3000000
     check_eq "$1: the shop's own 401 and 403 are its own" \
         "$(vcode a '/shop?status=401') $(vcode a '/shop?status=403')" "401 403"
     comes b
@@ -137,7 +139,7 @@ walk() { # gate
     wait_for 20 "$1: both slots are taken" has_active 2
     check "$1: so a third waits" stays_out c
 
-    v a -o "$DIR/body" -D "$DIR/head" '/shop?command=release'
+    v a -o "$DIR/body" -D "$DIR/head" --data-binary "@$DIR/large" '/shop?command=release'
     check_eq "$1: the shop's command is not shown" "$(grep -ci segq-command "$DIR/head")" 0
     wait_for 20 "$1: released, its slot goes to the third" enters c
     wait_for 20 "$1: and the first is out" is_out a
@@ -268,6 +270,8 @@ for gate in nginx haproxy; do
         check_eq "$gate: $path in all languages" "$(ask "$path" | grep -c '<article lang=')" \
             "$(ls "$root"/deploy/page/*.json | wc -l)"
     done
+    # (HAProxy closes amid what is being sent: some clients read no answer.)
+    [ $gate = haproxy ] || check_eq "$gate: who sends much, too" "$(code -X POST --data-binary "@$DIR/large" /secret-closed)" 503
     check_eq "$gate: a form, too" "$(code -X POST -d x=1 -H 'Sec-Fetch-Mode: navigate' /secret-closed) $(
         ask -X POST -d x=1 /q/login/join | grep -c 'One moment, please</h1>')" "503 1"
     check_eq "$gate: a program reads JSON" \
@@ -276,6 +280,7 @@ for gate in nginx haproxy; do
     each ${gate}_open
     open() { [ "$(code /open)" = 200 ]; }
     wait_for 20 "${gate}_open: everybody does" open
+    check_eq "${gate}_open: with much in hand" "$(code -X POST --data-binary "@$DIR/large" /open)" 200
     check_eq "${gate}_open: as nobody" "$(ask -H 'X-Segq-Ticket: 1-1' /open | said x-segq-ticket)" ""
 done
 kill -CONT "$(pid_of rt_cluster)"

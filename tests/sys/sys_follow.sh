@@ -69,8 +69,8 @@ send b narrow
 check_eq "a reader of one in line waits as long as it said" "$(status_of "$(result b)?follow=1&wait=1")" 202
 follow early b
 bg line "$R/v1/call/narrow/c" -H "segq-token: $token" -H 'Prefer: wait=60' -H 'Accept: text/event-stream' -H 'segq-progress: 1'
-bg odd "$R/v1/call/narrow/sized/7" -H "segq-token: $token" -H 'Prefer: wait=60' -H 'Accept: text/event-stream' -H 'segq-progress: events'
 wait_for 10 "a caller in line hears its place" has line.body '^: segq place=2'
+bg odd "$R/v1/call/narrow/sized/7" -H "segq-token: $token" -H 'Prefer: wait=60' -H 'Accept: text/event-stream' -H 'segq-progress: events'
 wait_for 10 "  another one as an event" has odd.body '"position":3'
 check_eq "  in an event stream" "$(tr -d '\r' <"$S/line.head" | sed -n '1s/ OK//p; s/^content-type: //pi' | paste -sd ' ')" "HTTP/1.1 200 text/event-stream"
 says b.1

@@ -241,8 +241,25 @@ static inline struct cn_visit *cn_visit_of(struct cn *c, int i, uint64_t call)
     return NULL;
 }
 
-/* Its head, with what was told of it, goes to who waits for it, if somebody does. */
-static inline void cn_begins(struct cn *c, struct cn_visit *v, struct going_call *g)
+/* What is kept of an answer so far: all. */
+static inline int64_t cn_so_far(const struct going_call *g, uint64_t at, uint8_t *p, size_t n)
+{
+    struct cn *c = cn_of;
+
+    for (unsigned k = c->first; k < c->n_visits; k++) {
+        struct cn_visit *v = &c->visit[k];
+
+        if (cn_going(c, v) != g || at >= v->told)
+            continue;
+        n = n < v->told - at ? n : v->told - at;
+        cr_fill(c->readers.want, v->task, v->attempt, v->length);
+        memcpy(p, c->readers.want + at, n);
+        return (int64_t)n;
+    }
+    return 0;
+}
+
+static inline struct call_answer cn_head(struct cn_visit *v)
 {
     struct call_answer a = v->answer;
 
@@ -250,11 +267,27 @@ static inline void cn_begins(struct cn *c, struct cn_visit *v, struct going_call
     a.status = 200;
     a.sized = true;
     a.says = v->length;
+    return a;
+}
+
+static inline void cn_follow(struct cn *c, struct cn_visit *v, struct going_call *g)
+{
+    struct call_answer a = cn_head(v);
+
+    tasktab_follow_head(c->w->node[v->node].t, mv_now(c->w), g, &a, &c->w->node[v->node].out);
+}
+
+/* Its head, with what was told of it, goes to who waits for it, if somebody does. */
+static inline void cn_begins(struct cn *c, struct cn_visit *v, struct going_call *g)
+{
+    struct call_answer a = cn_head(v);
+
     cr_fill(c->bytes, v->task, v->attempt, v->length);
     a.body = c->bytes;
     a.n = v->told;
     a.length = v->told;
     tasktab_pass_head(c->w->node[v->node].t, mv_now(c->w), g, &a, &c->w->node[v->node].out);
+    tasktab_follow_head(c->w->node[v->node].t, mv_now(c->w), g, &a, &c->w->node[v->node].out);
     c->readers.told[v->task] |= g->reader.peer != 0;
 }
 
@@ -271,6 +304,14 @@ static inline void cn_pass_on(struct cn *c, int i)
     }
     list_each_of (&c->calls[i].eased, struct going_call, in_eased, g)
         list_remove(&c->calls[i].eased, &g->in_eased);
+    list_each_of (&c->calls[i].joined, struct going_call, in_joined, g) {
+        struct cn_visit *v = cn_visit_of(c, i, g->id);
+
+        list_remove(&c->calls[i].joined, &g->in_joined);
+        if (v != NULL && !v->over && v->told > 0)
+            cn_follow(c, v, g);
+    }
+    tasktab_follow_on(c->w->node[i].t, &c->w->node[i].out);
 }
 
 /* As caller_cut() does it: the target sees a closed connection. */
@@ -645,6 +686,7 @@ static inline struct cn *cn_new(uint64_t seed, bool shared)
     for (int i = 0; i < PR_NODES; i++) {
         calls_init(&c->calls[i]);
         c->w->node[i].calls = &c->calls[i];
+        c->w->node[i].answers.so_far = cn_so_far;
     }
     snprintf(json, sizeof(json),
              "{\"name\": \"e\", \"url\": \"http://a/\", \"max_concurrent\": %d, \"rate_per_s\": %d, "
@@ -688,7 +730,8 @@ static inline void cn_judge(struct cn *c)
 
         if (p == NULL || engine_look(&p->e, w->task[id].no, &v) < 0)
             MV_BAD(w, "J1: task %u is lost", id);
-        else if (c->readers.v[id].state == CR_WHOLE && v.state != TASK_SUCCEEDED)
+        else if ((c->readers.v[id].state == CR_WHOLE || c->readers.along[id].state == CR_WHOLE) &&
+                 v.state != TASK_SUCCEEDED)
             MV_BAD(w, "J22: task %u was told whole, and is %s", id, task_state_word(v.state));
         else if (v.state == TASK_CANCELLED && c->readers.told[id] && c->readers.left[id])
             continue;

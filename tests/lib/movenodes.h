@@ -126,7 +126,7 @@ static inline void mv_node_begin(struct mv *w, int i)
                               .bodies = { mv_body_put, mv_body_get, mv_body_drop, NULL, mv_body_is_old,
                                           mv_body_copy, (void *)d },
                               .record = mv_record, .record_ctx = d, .ended = mv_ended,
-                              .ended_ctx = d, .calls = d->calls };
+                              .ended_ctx = d, .calls = d->calls, .answers = d->answers };
     bool *used;
 
     if (w->redis != NULL) {

@@ -97,6 +97,8 @@ static inline void mv_turn(struct mv *w, int i)
     struct rng *g = &w->r->rng;
     bool dies = rng_chance(g, w->kill);
 
+    each_tpeer (d->t, p)
+        tasktab_link(d->t, mv_now(w), p->no, p->said, 0); /* links take all that is said */
     if (w->redis != NULL)
         ms_before(w, i);
     if (w->sender != NULL)

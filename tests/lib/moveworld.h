@@ -33,6 +33,7 @@ struct mv_node {
     bool leaves[MS_PARTS], asks[MS_PARTS];
     struct buf gone; /* shared: bodies that go with this turn */
     struct calls *calls; /* ref; NULL: workers take its tasks */
+    struct tab_answers answers; /* zero: none are kept */
     struct mv *w;
 };
 

@@ -44,7 +44,7 @@ static void leave(struct mv *w, int i)
 
 enum mode { CALLS, READS, TARGETS, UNITS };
 
-static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[9])
+static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[11])
 {
     struct cn *c = cn_new(seed, shared);
     struct mv *w = c->w;
@@ -86,6 +86,8 @@ static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[9])
     sum[3] += c->moved;
     sum[5] += c->readers.wholes;
     sum[6] += c->readers.broken;
+    sum[9] += c->readers.along_wholes;
+    sum[10] += c->readers.along_broken;
     sum[7] += c->affine;
     sum[8] += c->astray;
     for (unsigned i = 0; i < PR_NOS; i++)
@@ -96,7 +98,7 @@ static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[9])
 }
 
 /* Only operators do something: no call is made twice, none is left over, and the endpoint never stands. */
-static bool run_calm(uint64_t seed, bool shared, bool targets, uint64_t sum[9])
+static bool run_calm(uint64_t seed, bool shared, bool targets, uint64_t sum[11])
 {
     struct cn *c = cn_new(seed, shared);
     struct mv *w = c->w;
@@ -137,6 +139,8 @@ static bool run_calm(uint64_t seed, bool shared, bool targets, uint64_t sum[9])
             sum[4] += w->owner[i][k] != 0 && k > 1;
     sum[0] += w->n_tasks;
     sum[1] += c->n_visits;
+    sum[9] += c->readers.along_wholes;
+    sum[10] += c->readers.along_broken;
     sum[7] += c->affine;
     sum[8] += c->astray;
     cn_free(c);
@@ -153,7 +157,7 @@ static const uint64_t kept[] = {
 static void shard(unsigned from, bool shared)
 {
     uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1);
-    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS), bad = 0, sum[9] = { 0 };
+    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS), bad = 0, sum[11] = { 0 };
 
     if (only == 0)
         quiet_log();
@@ -162,14 +166,14 @@ static void shard(unsigned from, bool shared)
     for (uint64_t i = from; i < n; i += SHARDS)
         bad += !run(first + i, shared, (first + i) % 2 == 0 ? READS : CALLS, sum);
     printf("%lu tasks, %lu calls, %lu kills, %lu answers behind a move, %lu later epochs, of answers that "
-           "were heard as they came %lu whole, %lu broken\n", sum[0], sum[1], sum[2], sum[3], sum[4],
-           sum[5], sum[6]);
+           "were heard as they came %lu whole, %lu broken (along %lu, %lu)\n", sum[0], sum[1], sum[2], sum[3],
+           sum[4], sum[5], sum[6], sum[9], sum[10]);
     cr_assert_eq(bad, 0);
 }
 
 Test(sim_call_nodes, drains_make_no_call_twice)
 {
-    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), sum[9] = { 0 };
+    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), sum[11] = { 0 };
     uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS) / 4, bad = 0;
 
     if (only == 0)
@@ -279,7 +283,7 @@ Test(sim_call_nodes, a_backlog_uses_all_slots)
 /* Several targets: some die, or all, and the list changes amid calls. */
 static void targets(unsigned from)
 {
-    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), bad = 0, sum[9] = { 0 };
+    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), bad = 0, sum[11] = { 0 };
     uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS);
 
     if (only == 0)

@@ -120,4 +120,6 @@ check_eq "  what came is a prefix" "$(cat "$S/z.body")" "data: 1"
 wait_for 20 "it comes back" restarted task.0 "$old"
 runs() { [ "$(look n .state)" = running ]; }
 wait_for 10 "  the call is not said to be over" runs
-check "  and the caller in line is still told its place" test ! -s "$S/q.exit"
+told() { [ "$(grep -c '^: segq place=1' "$S/q.body")" -gt 1 ]; }
+wait_for 10 "  and the caller in line is told its place again" told
+check "  in the same answer" test ! -s "$S/q.exit"

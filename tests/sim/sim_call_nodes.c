@@ -298,7 +298,7 @@ static void targets(unsigned from)
 /* Rates in units, and calls of more than a burst, with targets in every second seed. */
 static void units(unsigned from)
 {
-    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), bad = 0, sum[9] = { 0 };
+    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), bad = 0, sum[11] = { 0 };
     uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS);
 
     if (only == 0)

@@ -434,6 +434,20 @@ def row_chain(r):
     r.claim(c.ask("wait_task", task=second, timeout_s=20)["result"] == {"sent": "cat.png"}, f"{r.task(second)}")
 
 
+def row_groups(r):
+    c = r.client()
+    c.begin("work", queues=[r.queue])
+    rows = c.ask("submit_many", queue=r.queue, rows=[{"payload": {"result": i}, "group": "batch7"} for i in range(5)])
+    r.claim([x["status"] for x in rows] == [201] * 5, f"{rows}")
+    said = c.ask("group", queue=r.queue, group="batch7", then="seal")
+    r.claim(said["sealed"] and said["tasks"] == 5, f"{said}")
+    r.raises("one more", lambda: c.ask("submit", queue=r.queue, payload={}, group="batch7"), kind="api", status=409, code="group_sealed")
+    r.until(lambda: c.ask("group", queue=r.queue, group="batch7")["over"], text="it is never over")
+    c.ask("submit", queue=r.queue, payload={}, group="batch8", delay="1h")
+    c.ask("group", queue=r.queue, group="batch8", then="cancel")
+    r.until(lambda: c.ask("group", queue=r.queue, group="batch8")["states"].get("cancelled") == 1, text="it is not cancelled")
+
+
 def row_tokens(r):
     for token in ("wrong", None):
         before = len(r.proxy.asked)

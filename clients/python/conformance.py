@@ -24,7 +24,7 @@ KINDS = ((segq.PassInvalid, "pass"), (segq.SignatureInvalid, "signature"), (segq
 
 OPERATIONS = """join getQueue poll leave listen verify session getKeys countTasks submitTask submitTasks
     takeTasks takeTasksOfQueues settleTasks getTaskByName cancelTaskByName getTask cancelTask patchTask
-    getTaskResult completeTask extendTask listSchedules putSchedule getSchedule deleteSchedule runSchedule
+    getTaskResult completeTask extendTask getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule deleteSchedule runSchedule
     getCall postCall putCall patchCall deleteCall
     getRoutedCall postRoutedCall putRoutedCall patchRoutedCall deleteRoutedCall""".split()
 
@@ -129,6 +129,9 @@ class Adapter:
 
     def do_cancel(self, n, task, force=False):
         return self.client.cancel(task, force=force)
+
+    def do_group(self, n, queue, group, then=""):
+        return {"": self.client.group, "seal": self.client.seal_group, "cancel": self.client.cancel_group}[then](queue, group)
 
     def do_call(self, n, endpoint, path, method="GET", progress=False):
         if progress:

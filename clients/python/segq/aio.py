@@ -163,6 +163,15 @@ class AsyncClient:
     async def change(self, task: TaskLike, **members: Any) -> Task:
         return await self._threads.run(self.sync.change, task, **members)
 
+    async def group(self, queue: str, name: str) -> Mapping[str, Any]:
+        return await self._threads.run(self.sync.group, queue, name)
+
+    async def seal_group(self, queue: str, name: str) -> Mapping[str, Any]:
+        return await self._threads.run(self.sync.seal_group, queue, name)
+
+    async def cancel_group(self, queue: str, name: str) -> Mapping[str, Any]:
+        return await self._threads.run(self.sync.cancel_group, queue, name)
+
     async def put_schedule(self, queue: str, name: str, task: Mapping[str, Any], **members: Any) -> Mapping[str, Any]:
         return await self._threads.run(self.sync.put_schedule, queue, name, task, **members)
 

@@ -97,7 +97,8 @@ def task_body(payload: Any = None, *, name: Optional[str] = None, key: Optional[
               path: Optional[str] = None, method: Optional[str] = None,
               headers: Optional[Mapping[str, str]] = None, body: Optional[str] = None,
               body_json: Any = None, body_base64: Optional[str] = None,
-              then: Optional[Mapping[str, Any]] = None, claim: Optional[str] = None,
+              group: Optional[str] = None, then: Optional[Mapping[str, Any]] = None,
+              claim: Optional[str] = None,
               idempotency_key: Optional[str] = None) -> Dict[str, Any]:
     """A submission (TaskSubmit of proto/openapi.yaml): a row of submit_many(), the task of a
     schedule. `path` and what follows: of a queue that has an endpoint, in place of the payload.
@@ -113,7 +114,7 @@ def task_body(payload: Any = None, *, name: Optional[str] = None, key: Optional[
                  unique={"key": unique} if isinstance(unique, str) else unique, retry=retry,
                  max_attempts=max_attempts, path=path, method=method, headers=headers, body=body,
                  body_json=body_json, body_base64=body_base64, claim=claim,
-                 then=None if then is None else dict(then), idempotency_key=idempotency_key)
+                 group=group, then=None if then is None else dict(then), idempotency_key=idempotency_key)
     if path is None:
         out["payload"] = payload
     return out
@@ -157,7 +158,7 @@ class Tasks:
         end = time.monotonic() + self.transport.retry_for
         while todo:
             said = self.transport.call("POST", path, [bodies[i] for i in todo])
-            if not isinstance(said, list) or len(said) != len(todo):
+            if not isinstance(said, list) or len(said) != len(todo) or not all(isinstance(r, dict) for r in said):
                 raise NetworkError("an answer that is no list of outcomes")
             for i, row in zip(todo, said):
                 status = row.get("status", 0)
@@ -221,6 +222,20 @@ class Tasks:
         return _task_of(self.transport.call("PATCH", f"/v1/tasks/{_token(task)}", _given(
             order=order, delay=span(delay), at=at, priority=priority,
             labels=None if labels is None else list(labels))))
+
+    # ---- groups ----
+
+    def group(self, queue: str, name: str) -> Mapping[str, Any]:
+        """Its tasks, counted by their states (TaskGroup)."""
+        return self.transport.ask("GET", f"/v1/groups/{_q(queue)}/{_q(name)}")
+
+    def seal_group(self, queue: str, name: str) -> Mapping[str, Any]:
+        """No more tasks get in; when all are over, the group is."""
+        return self.transport.ask("POST", f"/v1/groups/{_q(queue)}/{_q(name)}/seal")
+
+    def cancel_group(self, queue: str, name: str) -> Mapping[str, Any]:
+        """Seals it, and cancels what is left of it."""
+        return self.transport.ask("POST", f"/v1/groups/{_q(queue)}/{_q(name)}/cancel")
 
     # ---- schedules ----
 

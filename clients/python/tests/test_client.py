@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import json
 import os
+import random
 import signal
 import sys
 import threading
@@ -65,6 +66,27 @@ class Bytes(unittest.TestCase):
                     b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", b"SSH-2.0-x\r\n\r\n"):
             with self.subTest(bad), self.assertRaises(segq.NetworkError):
                 self.get(bad)
+
+    def test_whatever_comes_is_an_answer_or_an_error_of_ours(self):
+        """Bytes are changed, cut, doubled: no exception of another kind, and no wait."""
+        good = [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n[1,\r\n2\r\n2]\r\n0\r\n\r\n", answer(201, TICKET),
+                problem(410, "ticket_gone", reason="left"), problem(503, "queue_unavailable", Retry_After="0"),
+                answer(207, [{"status": 201, "task": "T"}, {"status": 400}]), events(event(TICKET, i=5), event(IN))]
+        calls = (lambda c: c.line("q", token="T", events=False).poll(), lambda c: c.submit_many("q", [{}, {}]),
+                 lambda c: c.wait("T"), lambda c: c.figures("q"), lambda c: list(c.call("e", "/").events()), lambda c: c.schedules("q"))
+        dice = random.Random(int(os.environ.get("SEED", 7)))
+        for i in range(int(os.environ.get("ROUNDS", 60))):
+            b = bytearray(dice.choice(good))
+            for _ in range(dice.randint(0, 4)):
+                at = dice.randrange(len(b))
+                what = dice.randrange(3)
+                b[at:at + (what > 0) + dice.randrange(4)] = [bytes([dice.randrange(256)]), b"", bytes(b[at:at + 9])][what]
+            with self.subTest(i=i, said=bytes(b)), quick(), Fake(bytes(b) + b"<cut>") as f:
+                with segq.Client(f.url, timeout=1, retry_for=0) as c, segq.Scope(0.04):
+                    try:
+                        dice.choice(calls)(c)
+                    except segq.SegqError:
+                        pass
 
     def test_garbage_is_no_answer(self):
         with self.assertRaises(segq.NetworkError):

@@ -267,8 +267,8 @@ sim:
 	$(MAKE) -j$(JOBS) $(B)/sim/sim_mixed
 	SEEDS=$(SEEDS) $(B)/sim/sim_mixed
 ## make test-clients what clients' languages need (apt-get), their own tests, the table of behaviours
-test-clients: deps-test
-	@deploy/deps.sh clients
+test-clients: deps
+	@deploy/deps.sh test clients
 	SYS=conformance tests/run.py clients sys
 ## make chaos        every fault of tests/chaos with real processes, 20 minutes at most
 chaos: deps-test

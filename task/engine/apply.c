@@ -324,6 +324,20 @@ static int apply_settlements(struct engine *e, const struct trec *r)
     return 0;
 }
 
+/* Of a pool that has gone nothing is owed. */
+static int apply_owed(struct engine *e, const struct trec *r)
+{
+    const int64_t tat[UNIT_RATES_MAX] = { (int64_t)r->lo, (int64_t)r->hi, (int64_t)r->digest };
+    uint32_t limiter;
+
+    if (!e->loading || (r->lo | r->hi | r->digest) > INT64_MAX / 2)
+        return SQ_EPROTO;
+    limiter = tqueue_limiter(e, &r->name, &r->key1, &r->key2);
+    if (limiter != 0)
+        tree_owe_again(&e->tree, limiter, tat);
+    return limiter != 0 || tqueue_pool_of(e, &r->name) == NULL ? 0 : SQ_ENOMEM;
+}
+
 static int apply_extend(struct engine *e, task_slot slot, const struct trec *r)
 {
     if (task_at(&e->store, slot)->state == TASK_RUNNING)
@@ -525,6 +539,8 @@ int task_apply(struct engine *e, const struct trec *r)
         return apply_settled(e, r);
     case TREC_SETTLEMENTS:
         return apply_settlements(e, r);
+    case TREC_OWED:
+        return apply_owed(e, r);
     case TREC_REPLY:
         return arrive_reply(e, r);
     case TREC_NAME:

@@ -127,6 +127,28 @@ static void write_pools(const struct engine *e, struct buf *out)
     buf_fini(&rules);
 }
 
+/* Attempts of before may have gone that took more than they were started for: then nobody could reckon anew
+ * what their limiters owe. */
+static void write_debts(const struct engine *e, struct buf *out)
+{
+    int64_t tat[UNIT_RATES_MAX];
+
+    for (uint32_t i = 1; i < e->tree.n_limiters; i++) {
+        struct trec_text path[TASK_KEY_LEVELS] = { { 0 } };
+        unsigned n = 0;
+
+        if (!tree_owes(&e->tree, i, e->logged_at, tat))
+            continue;
+        for (uint32_t l = i; l != 0; l = tree_limiter_at(&e->tree, l)->parent)
+            n++;
+        for (uint32_t l = i; l != 0; l = tree_limiter_at(&e->tree, l)->parent)
+            path[--n] = text_of(tree_limiter_at(&e->tree, l)->text);
+        trec_append(&(const struct trec){ .kind = TREC_OWED, .name = path[0], .key1 = path[1], .key2 = path[2],
+                                          .lo = (uint64_t)tat[0], .hi = (uint64_t)tat[1],
+                                          .digest = (uint64_t)tat[2] }, out);
+    }
+}
+
 void engine_snapshot(const struct engine *e, struct buf *out)
 {
     struct trec at = { .kind = TREC_AT, .until = (uint64_t)e->logged_at };
@@ -144,8 +166,10 @@ void engine_snapshot(const struct engine *e, struct buf *out)
             end.lo++;
         }
     write_names(e, out);
-    if ((sums.lo | sums.hi) != 0)
+    if ((sums.lo | sums.hi) != 0) { /* else an older program reads it */
         trec_append(&sums, out);
+        write_debts(e, out);
+    }
     trec_append(&end, out);
     dead_write_redrives(e, out);
 }

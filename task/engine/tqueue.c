@@ -145,6 +145,24 @@ uint32_t tqueue_turn(struct engine *e, uint32_t index, uint8_t priority,
     return turn;
 }
 
+uint32_t tqueue_limiter(struct engine *e, const struct trec_text *name, const struct trec_text *key1,
+                        const struct trec_text *key2)
+{
+    const struct trec_text *path[] = { name, key1, key2 };
+    struct pool *pool = tqueue_pool_of(e, name);
+    uint32_t limiter = 0;
+
+    for (unsigned level = 0; pool != NULL && level < TASK_KEY_LEVELS && path[level]->n > 0; level++) {
+        struct key_name k = { path[level]->p, path[level]->n, hash_text(e, path[level]->p, path[level]->n) };
+        uint32_t l = tree_find_limiter(&e->tree, limiter, k.hash);
+
+        limiter = l != 0 ? l : tree_new_limiter(&e->tree, limiter, &k, pool_key_rule(pool, path, level));
+        if (limiter == 0)
+            break;
+    }
+    return limiter;
+}
+
 /* Rule of a limiter, as it would be made now. */
 static const struct key_rule *rule_now(const struct engine *e, uint32_t i)
 {

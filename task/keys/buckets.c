@@ -75,3 +75,24 @@ void tree_owe(struct tree *t, task_slot slot, uint64_t cost, msec_t started)
                 b->tat[k] = started * RATE_NS + units_ns(&r[k], cost);
     }
 }
+
+bool tree_owes(const struct tree *t, uint32_t i, msec_t now, int64_t tat[UNIT_RATES_MAX])
+{
+    const struct unit_rate *r = tree_limiter_at(t, i)->rule != NULL ? tree_limiter_at(t, i)->rule->units : NULL;
+    const struct unit_bucket *b = r != NULL ? bucket_of(t, i) : NULL;
+    bool owes = false;
+
+    for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++) {
+        tat[k] = b->tat[k] > 0 ? b->tat[k] : 0;
+        owes |= r[k].units != 0 && tat[k] > units_empty(&r[k], now);
+    }
+    return owes;
+}
+
+void tree_owe_again(struct tree *t, uint32_t i, const int64_t tat[UNIT_RATES_MAX])
+{
+    struct unit_bucket *b = bucket_of(t, i);
+
+    for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
+        b->tat[k] = b->tat[k] > tat[k] ? b->tat[k] : tat[k];
+}

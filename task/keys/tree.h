@@ -155,6 +155,11 @@ void tree_owe(struct tree *t, task_slot slot, uint64_t cost, msec_t started);
  * difference, or given it back; so are the shares that have `paid`. */
 void tree_settle(struct tree *t, task_slot slot, uint64_t was, uint64_t used, bool paid, msec_t now);
 
+/* More is owed of its rates in units than there is in an empty bucket: tat: their states (units.h). */
+bool tree_owes(const struct tree *t, uint32_t limiter, msec_t now, int64_t tat[UNIT_RATES_MAX]);
+/* As much is owed, at least; of a limiter without rates in units nothing. */
+void tree_owe_again(struct tree *t, uint32_t limiter, const int64_t tat[UNIT_RATES_MAX]);
+
 /* Rates that let the next one pass are opened. Then: tree_next(). */
 void tree_advance(struct tree *t, msec_t now);
 msec_t tree_next(const struct tree *t);

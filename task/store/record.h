@@ -77,6 +77,8 @@
     X(TARGET, 60, no, lo)         /* runs: its call is at this target of its endpoint */ \
     X(SETTLED, 61, no, lo)        /* the attempt took so many units, whatever it was started for */ \
     X(SETTLEMENTS, 62, lo, hi)    /* in a snapshot: units charged, given back, by all SETTLED so far */ \
+    X(OWED, 63, name, key1, key2, lo, hi, digest) /* in a snapshot: when each rate in units of a queue, or of \
+                                     a key, is full (units.h): more is owed than an empty bucket */ \
     X(CHAIN, 66, no, state, why, lo, hi, most, entry, own) /* came of task hi of partition lo; how far \
                                      the next one is, which is task `entry` of `most`; what it will be */ \
     X(RELAY, 67, lo, no, until, name) /* the next one after a task that succeeded, on its way */ \

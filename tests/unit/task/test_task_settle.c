@@ -9,7 +9,9 @@ struct begun {
 
 static task_no submit(struct enginerig *r, const char *key, uint64_t cost)
 {
-    struct submit s = { .key1 = rig_text(key), .own = { .cost = cost > 1 ? cost + 1 : 0 } };
+    const char *slash = strchr(key, '/');
+    struct submit s = { .key1 = { key, (uint32_t)(slash != NULL ? slash - key : (long)strlen(key)) },
+                        .key2 = rig_text(slash != NULL ? slash + 1 : ""), .own = { .cost = cost > 1 ? cost + 1 : 0 } };
 
     return rig_submit(r, s);
 }
@@ -266,5 +268,69 @@ Test(task_settle, what_did_not_begin_is_given_back)
     rig_flush(&r);
     cr_expect_eq(r.e.settled.back, 293, "it said what it took");
     rig_compare(&r);
+    rig_fini(&r);
+}
+
+/* From the journal, from a snapshot, and from a snapshot of which the task has gone. */
+Test(task_settle, what_is_owed_outlives_a_kill)
+{
+    for (int how = 0; how < 3; how++) {
+        struct enginerig r;
+        struct begun b[5];
+
+        limited(&r, 60, 10); /* one a second, 10 at once; ten times as much of the queue */
+        for (unsigned i = 0; i < 10; i++)
+            submit(&r, "a/b", 1);
+        for (unsigned i = 0; i < 5; i++)
+            b[i] = begin(&r);
+        for (unsigned i = 0; i < 5; i++)
+            ends(&r, b[i], 9); /* none beyond the bucket: 45 of 10 are gone */
+        if (how == 2) {
+            struct trec_text q = rig_text("q");
+            struct task_filter f = { .queue = q, .states = 1u << TASK_SUCCEEDED };
+            task_no no[8];
+            task_slot at = 0;
+            unsigned n = engine_list(&r.e, &f, &at, no, 8);
+
+            for (unsigned i = 0; i < n; i++)
+                cr_assert_eq(engine_discard(&r.e, no[i]), 0);
+            rig_flush(&r);
+        }
+        if (how > 0) {
+            buf_reset(&r.journal);
+            engine_snapshot(&r.e, &r.journal);
+        }
+        rig_restart(&r, 1000);
+        rig_advance(&r, 34000);
+        cr_expect_eq(begin(&r).no, 0, "J23, J24: 35 are owed, and one is needed (%d)", how);
+        rig_advance(&r, 1000);
+        cr_expect_neq(begin(&r).no, 0, "%d", how);
+        rig_fini(&r);
+    }
+}
+
+/* Its limiter is there without a task, until that is paid back. */
+Test(task_settle, a_key_without_tasks_owes_what_it_owed_over_a_snapshot)
+{
+    struct enginerig r;
+    struct begun b;
+    struct trec_text k = rig_text("a"), none = rig_text(""), q = rig_text("q");
+
+    limited(&r, 60, 10);
+    submit(&r, "a", 1);
+    b = begin(&r);
+    ends(&r, b, 31);
+    cr_assert_eq(engine_discard(&r.e, b.no), 0);
+    rig_flush(&r);
+    buf_reset(&r.journal);
+    engine_snapshot(&r.e, &r.journal);
+    rig_restart(&r, 1);
+    submit(&r, "a", 1);
+    cr_expect_neq(tqueue_limiter(&r.e, &q, &k, &none), 0);
+    rig_advance(&r, 21000);
+    cr_expect_eq(begin(&r).no, 0, "21 are owed, and one is needed");
+    rig_advance(&r, 1000);
+    cr_expect_neq(begin(&r).no, 0);
+    rig_advance(&r, 60000);
     rig_fini(&r);
 }

@@ -13,12 +13,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define KEEP_IDLE_S     30
-#define KEEP_EVERY_S    5
-/* The kernel measures it from the last byte that was heard, and so gives up at the first probe of a quiet
- * connection that is lost, unless it is above what several of them take. */
-#define USER_TIMEOUT_MS ((KEEP_IDLE_S + 2 * KEEP_EVERY_S) * 1000)
-
 /* ---- text to address ---- */
 
 static int bad(struct err *e, const char *text)
@@ -196,13 +190,21 @@ static void set_opt(int fd, int level, int name, int v)
     (void)setsockopt(fd, level, name, &v, sizeof(v));
 }
 
-static void tune(int fd)
+/* The kernel measures the last of them from the last byte that was heard, also of a quiet connection: unless it
+ * is above what several probes take, one that is lost is the end. */
+struct patience {
+    int idle_s, probe_s, all_ms;
+};
+
+static const struct patience with_clients = { 30, 5, 50000 }, with_servers = { 10, 3, 21000 };
+
+static void tune(int fd, const struct patience *p, int later_s)
 {
     set_opt(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     set_opt(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    set_opt(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S);
-    set_opt(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_EVERY_S);
-    set_opt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS);
+    set_opt(fd, IPPROTO_TCP, TCP_KEEPIDLE, p->idle_s + later_s);
+    set_opt(fd, IPPROTO_TCP, TCP_KEEPINTVL, p->probe_s);
+    set_opt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, p->all_ms);
 }
 
 int net_listen(const char *addr, bool reuse_port, int backlog, struct err *e)
@@ -220,7 +222,7 @@ int net_listen(const char *addr, bool reuse_port, int backlog, struct err *e)
         set_opt(fd, SOL_SOCKET, SO_REUSEPORT, 1);
     if (a.sa.sa_family == AF_INET6)
         set_opt(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-    tune(fd);
+    tune(fd, &with_clients, 0);
     if (bind(fd, &a.sa, a.len) < 0 || listen(fd, backlog) < 0) {
         rc = err_set(e, SQ_ESYS, "listen %s: %s", addr, strerror(errno));
         close(fd);
@@ -271,7 +273,7 @@ int net_connect(const struct net_addr *a, struct err *e)
     if (fd < 0)
         return err_set(e, errno == EMFILE || errno == ENFILE ? SQ_EFULL : SQ_ESYS,
                        "connect %s: %s", text, strerror(errno));
-    tune(fd);
+    tune(fd, &with_servers, fd % 5); /* not all that begin together probe together: a crowd of packets is lost */
     if (connect(fd, &a->sa, a->len) == 0 || errno == EINPROGRESS || errno == EINTR)
         return fd;
     rc = err_set(e, SQ_ESYS, "connect %s: %s", text, strerror(errno));

@@ -9,9 +9,18 @@
 #include "task/engine/look.h"
 #include "task/node/body.h"
 
-TestSuite(task_chains, .init = setup, .fini = teardown);
+static struct buf packed, thens[16]; /* bytes of payloads, of what is behind tasks */
+static unsigned n_thens;
 
-static struct buf packed;
+static void end(void)
+{
+    teardown();
+    buf_fini(&packed);
+    for (unsigned i = 0; i < n_thens; i++)
+        buf_fini(&thens[i]);
+}
+
+TestSuite(task_chains, .init = setup, .fini = end);
 
 /* What is behind a task: in partition `part`, with this payload, and this behind it. */
 static struct bytes_of then_of(part_no part, const char *payload, struct bytes_of then)
@@ -22,15 +31,12 @@ static struct bytes_of then_of(part_no part, const char *payload, struct bytes_o
                             .body = { (uint32_t)strlen(payload), (const uint8_t *)payload } };
     struct msg m = { .type = MSG_TASK_PUT, .task_put = { 1, &row } };
     struct slice text = { (char *)(uintptr_t)payload, strlen(payload) };
-    struct bytes_of all;
-    struct buf b;
+    struct buf *b = &thens[n_thens++];
 
+    cr_assert_leq(n_thens, ARRAY_LEN(thens));
     row.chain = json_holes(text, &why) > 0 ? CHAIN_HOLES : 0;
-    buf_init(&b);
-    cr_assert_eq(msg_encode(&m, &b), 0);
-    all.n = (uint32_t)b.len;
-    all.p = b.data; /* until the test's process ends */
-    return all;
+    cr_assert_eq(msg_encode(&m, b), 0);
+    return (struct bytes_of){ (uint32_t)b->len, b->data };
 }
 
 static task_no put_then(struct bytes_of then)
@@ -70,8 +76,8 @@ static struct taken_row take_one(const char *queue)
 
     cr_assert(a != NULL && a->n == 1, "%s has a task", queue);
     k = a->v[0];
-    k.body.p = memcpy(buf_reserve(&packed, k.body.n), k.body.p, k.body.n);
-    packed.len += k.body.n;
+    buf_append(&packed, k.body.p, k.body.n);
+    k.body.p = packed.data + packed.len - k.body.n;
     turn();
     return k;
 }

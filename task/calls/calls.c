@@ -638,11 +638,31 @@ void endpoint_pays(struct endpoint *at, uint64_t cost, msec_t now)
     endpoint_waits(ep, 0, now);
 }
 
+static void endpoint_owes(struct endpoint *at, uint64_t units, msec_t now)
+{
+    quota_owes(&at->quota, units, now);
+    if (at->of != NULL)
+        quota_owes(&at->of->quota, units, now);
+}
+
 void endpoint_returns(struct endpoint *at, uint64_t cost, msec_t now)
 {
     quota_returns(&at->quota, cost, now);
     if (at->of != NULL)
         quota_returns(&at->of->quota, cost, now);
+}
+
+/* The true cost is known: the difference is charged, or given back. */
+static void settle_units(struct going_call *g, msec_t now)
+{
+    const struct verdict *v = &g->verdict;
+    uint64_t truth = v->unsent || v->spared ? 0 : g->is_used && v->kind != VERDICT_PENDING ? g->used : g->cost;
+
+    if (truth < g->cost)
+        endpoint_returns(g->at, g->cost - truth, now);
+    else if (truth > g->cost)
+        endpoint_owes(g->at, truth - g->cost, now);
+    g->cost = truth;
 }
 
 /* Nothing was sent, so nothing is paid. */
@@ -878,8 +898,7 @@ void calls_answered(struct going_call *g, const struct call_answer *a, msec_t no
     learn_used(g, a);
     v->status = (uint32_t)a->status;
     v->excused = v->kind == VERDICT_RETRY && (g->probe || g->by_hand);
-    if (v->unsent)
-        give_back(g, now); /* no connection */
+    settle_units(g, now);
     count(&g->endpoint->n, a, v);
     if (ep != g->endpoint)
         count(&ep->n, a, v);

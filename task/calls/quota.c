@@ -118,6 +118,12 @@ void quota_pays(struct quota *q, uint64_t cost, msec_t now)
     q->units += cost;
 }
 
+void quota_owes(struct quota *q, uint64_t units, msec_t now)
+{
+    each_rate (q, k)
+        set_level(q, k, level(q, k, now) - units_ns(&q->rate[k], units), now);
+}
+
 void quota_returns(struct quota *q, uint64_t cost, msec_t now)
 {
     each_rate (q, k)

@@ -35,7 +35,9 @@ uint64_t quota_most(const struct quota *q, msec_t now);
 void quota_waits(struct quota *q, uint64_t cost, msec_t now);
 /* A call begins. */
 void quota_pays(struct quota *q, uint64_t cost, msec_t now);
-/* Takes that back: it did not begin after all. */
+/* A call took more units than it has paid: what was not there is owed. */
+void quota_owes(struct quota *q, uint64_t units, msec_t now);
+/* Takes that back: it did not begin after all, or took fewer. */
 void quota_returns(struct quota *q, uint64_t cost, msec_t now);
 /* The first moment at which the next call fits: that of quota_waits(), or any; MSEC_NEVER. */
 msec_t quota_when(const struct quota *q);

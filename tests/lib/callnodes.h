@@ -493,14 +493,14 @@ static inline void cn_look_at_starts(struct cn *c)
         MV_BAD(c->w, "J5: %u starts in %d ms", c->n_starts - c->window, CN_WINDOW);
 }
 
-/* Units of requests in the last so many ms, but for those that found no connection. */
+/* Units of requests in the last so many ms, but for those that found no connection, or were told 429. */
 static inline uint64_t cn_units(const struct cn *c, msec_t ms, int target)
 {
     uint64_t n = 0;
 
     for (unsigned k = c->n_visits; k-- > 0 && c->visit[k].began > mv_now(c->w).ms - ms;)
         if ((target < 0 || c->visit[k].target == (unsigned)target) &&
-            !(c->visit[k].over && c->visit[k].answer.fault == CALL_CONNECT))
+            !(c->visit[k].over && (c->visit[k].answer.fault == CALL_CONNECT || c->visit[k].answer.status == 429)))
             n += c->visit[k].cost;
     return n;
 }

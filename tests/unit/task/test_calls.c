@@ -112,6 +112,43 @@ Test(calls, units_close_an_endpoint_and_what_was_not_sent_costs_none)
     calls_fini(&calls);
 }
 
+/* A call of an estimate, whose answer says how many units it took; status 429: it was not begun. */
+static void call_that_took(struct endpoint *ep, uint64_t estimate, const char *took, unsigned status, msec_t now)
+{
+    struct call_answer a = { .status = (uint16_t)status };
+    struct going_call *g;
+
+    copy_text(a.used, sizeof(a.used), took);
+    endpoint_pays(ep, estimate, now);
+    g = calls_begin(&calls, ep, 1, now);
+    g->cost = estimate;
+    g->step = CALL_SENT;
+    calls_answered(g, &a, now, WALL);
+    calls_end(&calls, g, now);
+}
+
+Test(calls, what_a_call_truly_took_counts_for_its_endpoint)
+{
+    struct msg_endpoint m = gen(1);
+    struct endpoint *ep;
+
+    m.unit_rates = hundred;
+    m.n_unit_rates = 3;
+    m.unit_part = UNIT_PARTS;
+    ep = defined(&m);
+    call_that_took(ep, 80, "30", 200, NOW + 9000);
+    cr_expect_eq(endpoint_affords(ep, NOW + 9000), 70);
+    call_that_took(ep, 50, "120", 200, NOW + 9000);
+    cr_expect_eq(endpoint_affords(ep, NOW + 9000), 0);
+    cr_expect_eq(endpoint_affords(ep, NOW + 9500), 0, "50 are owed");
+    cr_expect_eq(endpoint_affords(ep, NOW + 9600), 10);
+    call_that_took(ep, 10, "", 200, NOW + 9600);
+    cr_expect_eq(endpoint_affords(ep, NOW + 9600), 0, "the estimate stands");
+    call_that_took(ep, 60, "", 429, NOW + 10200);
+    cr_expect_eq(endpoint_affords(ep, NOW + 10200), 60, "it was not begun");
+    calls_fini(&calls);
+}
+
 Test(calls, a_call_goes_to_a_target_that_has_its_units)
 {
     struct msg_endpoint m = gen(1), t = gen(1);

@@ -184,7 +184,7 @@ struct msg_endpoint {
     uint32_t on_quota;     /* enum on_quota */
 };
 
-/* What becomes of a call for which rates have no room now. Numbers of the wire: never changed. */
+/* Fate of a call for which rates have no room now. Numbers of the wire: never changed. */
 enum on_quota { ON_QUOTA_WAIT, ON_QUOTA_REJECT, ON_QUOTA_NKINDS };
 
 struct msg_endpoint_drop { /* no pool of this node has it any more: no call begins */

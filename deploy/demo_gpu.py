@@ -3,10 +3,10 @@
 deploy/demo-gpu.sh starts it. FOLDER is the cluster's (secrets/task_tokens of its routers gets a line for each
 tenant, and they are told to read it again).
 
-Three servers (demo_gpu_model.py, processes of their own) are the targets of one endpoint. Each tenant has a token
-with its key, and says what a call costs (segq-cost); all but one send a few short calls, tenant0 floods with long
-ones. One server is killed amid it, another one comes. A transfer that breaks off is sent again by its tenant, as
-any client would.
+Three servers (demo_gpu_model.py, processes of their own) are the targets of one endpoint, which estimates what a
+call costs (max_tokens), and settles it by its answer (usage). Each tenant has a token with its key; all but one send
+a few short calls, tenant0 floods with long ones. One server is killed amid it, another one comes. A transfer that
+breaks off is sent again by its tenant, as any client would.
 
 Numbers by the environment: TENANTS (200), CALLS of each (2), TOKENS of one (40), FLOOD calls of tenant0 (160) of
 FLOOD_TOKENS (400) each, SLOTS of a server (8), PER_S tokens a second of a slot (50)."""
@@ -168,7 +168,7 @@ class Tenant:
                            "messages": [{"role": "user", "content": "Say something."}]}).encode()
         return (f"POST /v1/call/{NAME}/v1/chat/completions HTTP/1.1\r\nHost: {self.host}\r\n"
                 f"Authorization: Bearer {self.token}\r\nContent-Type: application/json\r\n"
-                f"segq-cost: {self.max_tokens}\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body
+                f"Connection: close\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body
 
     async def once(self):
         """(status, tokens, seconds to the first); raises Broken."""
@@ -275,7 +275,8 @@ class Demo:
     def define(self):
         self.c.forget()
         self.c.order("PUT", f"endpoints/{NAME}", {
-            "targets": self.targets(), "allow": ["127.0.0.0/8"], "deadline": "120s", "breaker": {"min": 5, "open": "1s"}})
+            "targets": self.targets(), "allow": ["127.0.0.0/8"], "deadline": "120s", "breaker": {"min": 5, "open": "1s"},
+            "cost": {"pointer": "/max_tokens", "used": "/usage/total_tokens"}})
         self.c.tokens([t.line() for t in self.tenants])
 
     async def known(self):

@@ -324,7 +324,7 @@ static int apply_settlements(struct engine *e, const struct trec *r)
     return 0;
 }
 
-/* Of a pool that has gone nothing is owed. */
+/* Limits of a pool that has gone owe nothing. */
 static int apply_owed(struct engine *e, const struct trec *r)
 {
     const int64_t tat[UNIT_RATES_MAX] = { (int64_t)r->lo, (int64_t)r->hi, (int64_t)r->digest };

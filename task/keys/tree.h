@@ -157,7 +157,7 @@ void tree_settle(struct tree *t, task_slot slot, uint64_t was, uint64_t used, bo
 
 /* More is owed of its rates in units than there is in an empty bucket: tat: their states (units.h). */
 bool tree_owes(const struct tree *t, uint32_t limiter, msec_t now, int64_t tat[UNIT_RATES_MAX]);
-/* As much is owed, at least; of a limiter without rates in units nothing. */
+/* Makes it owe as much, at least; one without rates in units owes nothing. */
 void tree_owe_again(struct tree *t, uint32_t limiter, const int64_t tat[UNIT_RATES_MAX]);
 
 /* Rates that let the next one pass are opened. Then: tree_next(). */

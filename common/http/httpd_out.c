@@ -349,6 +349,7 @@ void httpd_open(struct httpd_req *r, const char *content_type, const char *heade
 {
     struct answer a = { .status = 200, .type = content_type, .headers = headers, .open = true };
 
+    net_is_talked_to(r->conn->io.fd);
     open_it(r, &a);
 }
 

@@ -207,6 +207,11 @@ static void tune(int fd, const struct patience *p, int later_s)
     set_opt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, p->all_ms);
 }
 
+void net_is_talked_to(int fd)
+{
+    set_opt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 10000);
+}
+
 int net_listen(const char *addr, bool reuse_port, int backlog, struct err *e)
 {
     struct net_addr a;

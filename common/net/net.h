@@ -44,6 +44,8 @@ SQ_CHECK int net_accept(int listen_fd, struct net_addr *peer);
 /* A descriptor whose connect is under way: writable when decided, then net_error(). */
 SQ_CHECK int net_connect(const struct net_addr *a, struct err *e);
 int net_error(int fd); /* Takes SO_ERROR: 0 or an errno */
+/* Says that something is sent every 15 s or so: then a peer is given up that does not acknowledge it for 10 s. */
+void net_is_talked_to(int fd);
 /* Bytes that were sent and that the other end has not acknowledged; 0 if that cannot be known. */
 size_t net_unacked(int fd);
 

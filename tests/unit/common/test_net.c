@@ -120,6 +120,8 @@ Test(net, a_quiet_connection_outlives_lost_probes)
         differ |= tcp_opt(fd[i], TCP_KEEPIDLE) != tcp_opt(fd[0], TCP_KEEPIDLE);
     }
     cr_expect(differ, "they do not all probe together");
+    net_is_talked_to(fd[0]);
+    cr_expect_eq(tcp_opt(fd[0], TCP_USER_TIMEOUT), 10000);
     for (unsigned i = 0; i < ARRAY_LEN(fd); i++)
         close(fd[i]);
     close(lfd);

@@ -6,7 +6,7 @@
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
-#define CONTROLS_FREE     32         /* those of a handshake are among them */
+#define CONTROLS_FREE     32         /* with those of a handshake */
 #define BYTES_PER_CONTROL (1u << 20) /* a record has at least 22; ours change keys after 2^17 of them */
 
 static void on_message(int is_ours, int version, int type, const void *p, size_t n, SSL *ssl,

@@ -32,7 +32,7 @@ static int change(struct engine *e, const struct trec_text *queue, const struct 
         return SQ_ESTALE;
     if (k == NULL)
         return SQ_EUNKNOWN;
-    if ((k->flags & flags) == flags)
+    if ((k->flags & flags) == flags || group_is_over(k))
         return 1;
     r = group_record(k, k->flags | flags);
     return task_perform(e, &r);

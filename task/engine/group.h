@@ -8,7 +8,7 @@
 /* NULL: there is none. Borrowed until the next command. */
 const struct group *engine_group(const struct engine *e, const struct trec_text *queue,
                                  const struct trec_text *name);
-/* No more tasks get in. 0; 1: it was sealed. SQ_EUNKNOWN, SQ_ESTALE. */
+/* No more tasks get in. 0; 1: it was sealed, or over. SQ_EUNKNOWN, SQ_ESTALE. */
 SQ_CHECK int engine_group_seal(struct engine *e, const struct trec_text *queue, const struct trec_text *name);
 /* Seals it; its tasks that are not final are cancelled, as engine_cancel(), some with each
  * engine_groups_advance(), also after a restart. As engine_group_seal(). */

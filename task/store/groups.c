@@ -167,6 +167,7 @@ int groups_join(struct groups *g, uint32_t slot, uint64_t id)
     else
         list_remove(&g->empty, &k->in);
     k->first = slot + 1;
+    k->cursor = k->first; /* in a snapshot its tasks stand behind it, also of one that is being cancelled */
     g->kept++;
     return 0;
 }

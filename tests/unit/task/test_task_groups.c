@@ -127,6 +127,38 @@ Test(groups, a_cancel_goes_on_in_steps_and_over_a_restart)
     rig_fini(&r);
 }
 
+/* The partition begins anew at another node, from its snapshot. */
+static void move(struct enginerig *r)
+{
+    struct buf snap;
+
+    buf_init(&snap);
+    engine_snapshot(&r->e, &snap);
+    buf_reset(&r->journal);
+    buf_append(&r->journal, snap.data, snap.len);
+    buf_fini(&snap);
+    rig_restart(r, 0);
+}
+
+Test(groups, a_cancel_goes_on_at_another_node_with_the_snapshot)
+{
+    struct enginerig r;
+
+    rig_init(&r, NULL);
+    for (int i = 0; i < 20; i++)
+        (void)rig_submit(&r, in("b"));
+    cr_expect_eq(seal(&r, "b", true), 0);
+    cr_expect(advance(&r, 5));
+    move(&r);
+    cr_expect_eq(group(&r, "b")->flags, GROUP_SEALED | GROUP_CANCELLING);
+    while (advance(&r, 7))
+        continue;
+    cr_expect_eq(group(&r, "b")->n[TASK_CANCELLED], 20);
+    cr_expect_eq(group(&r, "b")->flags, GROUP_SEALED);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
 Test(groups, a_redriven_one_makes_it_open_again)
 {
     struct submit s = in("b");

@@ -197,9 +197,15 @@ Test(task_kept, a_group_that_is_sealed_behind_its_last_task_is_told_at_once)
     cr_expect_eq(group(GROUP_SEAL, "b8").code, CODE_DONE);
     turn();
     cr_assert_not_null(told_of_group());
+    answer_notice(told_of_group(), CODE_DONE);
     cr_expect_eq(group(GROUP_SEAL, "b8").code, CODE_SAME);
     turn();
     cr_expect_null(told_of_group());
+    for (unsigned i = 0; i < 4; i++) {
+        (void)group(GROUP_CANCEL, i < 2 ? "b8" : "b7");
+        turn();
+        cr_expect_null(told_of_group(), "it was over before, and is told of once: %u", i);
+    }
 }
 
 /* Before its manager has said anything a node that begins anew ends tasks, too. */

@@ -292,6 +292,8 @@ Test(calls_affinity, all_closed_is_not_for_ever)
     turn();
     began = calls.last_id;
     cr_expect_eq(began, 0);
+    cr_expect_eq(row(1).waiting, 0, "a greater share would not help");
+    cr_expect_eq(row(1).reading, READING_CLOSED);
     cr_expect_not(endpoint_is_down(calls_find(&calls, "gen")));
     cr_expect_leq(endpoint_when(calls_find(&calls, "gen"), 0, now.ms), now.ms + PRESSURE_LOOK_MS);
     now.ms += 30000;

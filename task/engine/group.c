@@ -54,8 +54,6 @@ int group_may_enter(struct engine *e, const struct submit *s)
 {
     const struct group *k;
 
-    if (s->group.n == 0)
-        return 0;
     k = find(e, &s->queue, &s->group);
     if (k != NULL)
         return (k->flags & GROUP_SEALED) != 0 ? SQ_ESEALED : 0;
@@ -65,15 +63,15 @@ int group_may_enter(struct engine *e, const struct submit *s)
 
 int group_enter(struct engine *e, const struct submit *s, task_no no)
 {
-    const struct group *k = s->group.n > 0 ? find(e, &s->queue, &s->group) : NULL;
+    const struct group *k = find(e, &s->queue, &s->group);
     struct trec r = { .kind = TREC_GROUP, .lo = e->groups.next_id, .hi = hash_of(e, &s->queue, &s->group),
                       .name = s->queue, .key1 = s->group };
     struct trec in = { .kind = TREC_MEMBER, .no = no, .lo = k != NULL ? k->id : r.lo };
-    int rc = s->group.n == 0 || k != NULL ? 0 : task_perform(e, &r);
+    int rc = k != NULL ? 0 : task_perform(e, &r);
 
-    if (rc == 0 && s->group.n > 0)
+    if (rc == 0)
         rc = task_perform(e, &in);
-    if (rc < 0 && s->group.n > 0 && k == NULL) /* SQ_ENOMEM */
+    if (rc < 0 && k == NULL) /* SQ_ENOMEM */
         (void)!groups_drop(&e->groups, r.lo);
     return rc == SQ_EPROTO ? SQ_ENOMEM : rc; /* another name has its hash: once in 10^9 partitions */
 }

@@ -22,7 +22,7 @@ msec_t engine_groups_idle_ms(const struct engine *e, msec_t ms);
 /* ---- for the other files of this room ---------------------------------------------- */
 /* 0; SQ_ESEALED: no more tasks get in; SQ_EFULL: there are too many. */
 SQ_CHECK int group_may_enter(struct engine *e, const struct submit *s);
-/* Enters, before ACCEPT. As task_perform(). */
+/* Enters the group that it names, before ACCEPT. As task_perform(). */
 SQ_CHECK int group_enter(struct engine *e, const struct submit *s, task_no no);
 
 #endif

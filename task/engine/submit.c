@@ -99,7 +99,7 @@ static int perform_chain(struct engine *e, const struct submit *s, task_no no)
                              .then = (char *)(uintptr_t)s->then.p };
     struct trec r = task_chain_record(no, &k);
 
-    return s->then.n == 0 && s->after_no == 0 ? 0 : task_perform(e, &r);
+    return task_perform(e, &r);
 }
 
 int engine_chain(struct engine *e, task_no no, const struct chain *is)
@@ -118,9 +118,9 @@ static int perform_all(struct engine *e, const struct submit *s, const struct tr
     msec_t logged_at = e->logged_at;
     int rc = own_is_none(&s->own) ? 0 : task_perform_own(e, accept->no, &s->own);
 
-    if (rc == 0)
+    if (rc == 0 && (s->then.n > 0 || s->after_no != 0))
         rc = perform_chain(e, s, accept->no);
-    if (rc == 0)
+    if (rc == 0 && s->group.n > 0)
         rc = group_enter(e, s, accept->no);
 
     for (unsigned kind = 0; rc == 0 && kind < NAMES_OF_TASK; kind++)
@@ -203,7 +203,7 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
     h[NAME_KEY] = hash_of(e, NAME_KEY, &s->queue, &s->key);
     h[NAME_UNIQUE] = hash_of(e, NAME_UNIQUE, &s->queue, &s->unique);
     rc = known(e, s, h, no);
-    if (rc == 0)
+    if (rc == 0 && s->group.n > 0)
         rc = group_may_enter(e, s);
     if (rc == 0)
         rc = unique(e, s, h[NAME_UNIQUE], &other, no);

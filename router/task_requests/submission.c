@@ -32,13 +32,29 @@ uint64_t submit_digest_of_call(struct slice form)
     return digest_of(h, sizeof(h));
 }
 
+/* Most submissions have no name, group or labels: nothing is copied for these. */
+static const char *text_of(struct task_call *c, struct slice text)
+{
+    return text.n > 0 ? call_text(c, text) : "";
+}
+
+static struct bytes_of bytes_of(struct task_call *c, struct slice bytes)
+{
+    struct slice copy = bytes.n > 0 ? call_bytes(c, bytes) : bytes;
+
+    return (struct bytes_of){ (uint32_t)copy.n, (const uint8_t *)copy.p };
+}
+
 /* "tenant7/user42" as two texts; "" for what is not there. */
 static void put_key(struct task_call *c, struct task_put *put, struct slice key)
 {
-    char *text = call_text(c, key), *slash = strchr(text, '/');
+    char *text, *slash;
 
-    put->key1 = text;
-    put->key2 = "";
+    put->key1 = put->key2 = "";
+    if (key.n == 0)
+        return;
+    put->key1 = text = call_text(c, key);
+    slash = strchr(text, '/');
     if (slash != NULL) {
         *slash = '\0';
         put->key2 = slash + 1;
@@ -53,21 +69,20 @@ uint64_t submit_digest(struct slice bytes, bool is_call)
 struct task_put submit_row(struct task_call *c, const struct task_body *b, struct slice bytes,
                            bool named)
 {
-    struct slice payload = call_bytes(c, bytes), idem = call_bytes(c, b->idempotency_key);
-    struct slice unique = call_bytes(c, b->unique.key);
+    struct slice payload = call_bytes(c, bytes);
     struct task_put put = {
         .queue = c->queue.p,
-        .name = call_text(c, b->name),
-        .group = call_text(c, b->group),
-        .key = { (uint32_t)idem.n, (const uint8_t *)idem.p },
+        .name = text_of(c, b->name),
+        .group = text_of(c, b->group),
+        .key = bytes_of(c, b->idempotency_key),
         .digest = named ? submit_digest(payload, bytes.p != b->payload.p) : 0,
         .priority = (uint8_t)b->priority,
         .order = b->order,
         .delay_ms = b->delay,
         .at_ms = b->at,
-        .own = task_body_own(b, call_text(c, b->labels)),
+        .own = task_body_own(b, text_of(c, b->labels)),
         .body = { (uint32_t)payload.n, (const uint8_t *)payload.p },
-        .unique = { (uint32_t)unique.n, (const uint8_t *)unique.p },
+        .unique = bytes_of(c, b->unique.key),
         .unique_while = (uint8_t)b->unique.lasts,
         .on_conflict = (uint8_t)b->unique.on_conflict,
     };

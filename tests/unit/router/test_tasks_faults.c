@@ -29,7 +29,7 @@ Test(tasks_faults, no_room_names_the_bound_that_is_reached)
     for (enum task_full f = FULL_NONE; f < TASK_NFULLS; f++) {
         struct task_outcome o = task_put_outcome(CODE_FULL + f);
 
-        cr_expect_eq(o.status, f == FULL_WAIT ? 429 : 503);
+        cr_expect_eq(o.status, f == FULL_WAIT || f == FULL_QUOTA ? 429 : 503);
         cr_expect_not_null(strstr(o.detail, task_full_words(f).says), "%s", o.detail);
     }
 }

@@ -211,6 +211,17 @@ static void in_force(struct mng *m, struct mendpoint *x, struct mshare *s)
     put_later(m, x);
 }
 
+/* A partition comes with calls that its last node began: their slots are the new node's, whatever it was told,
+ * and whatever the last one says when it is started anew. */
+static void comes_with(struct mng *m, struct mendpoint *x, struct mshare *s)
+{
+    if (s->st.in_flight <= s->held.slots)
+        return;
+    s->held.slots = s->st.in_flight;
+    m->tasks.split = true;
+    put_later(m, x);
+}
+
 static uint64_t and_more(uint64_t n)
 {
     return n + (n + 3) / 4;
@@ -253,6 +264,7 @@ void on_endpoint_status(struct mng *m, struct mtask_node *n, const struct msg_en
         copy_text(found->reading_said, sizeof(found->reading_said), g->v[i].reading_said);
         copy_text(found->unusable, sizeof(found->unusable), g->v[i].unusable);
         need_now(m, found);
+        comes_with(m, x, found);
         found->confirmed = found->serial != 0 && g->v[i].serial == found->serial;
         if (found->confirmed)
             in_force(m, x, found);

@@ -71,7 +71,7 @@ static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[11])
     mv_heal(w);
     if (c->targets)
         cn_define(c, 7);
-    for (unsigned i = 0; i < 600 && w->r->why[0] == '\0' && !cn_all_final(c); i++)
+    for (unsigned i = 0; i < 1800 && w->r->why[0] == '\0' && !cn_all_final(c); i++)
         pr_run(w->r, 1000);
     mv_judge(w);
     cn_judge(c);

@@ -203,10 +203,10 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
     h[NAME_KEY] = hash_of(e, NAME_KEY, &s->queue, &s->key);
     h[NAME_UNIQUE] = hash_of(e, NAME_UNIQUE, &s->queue, &s->unique);
     rc = known(e, s, h, no);
-    if (rc == 0 && s->group.n > 0)
-        rc = group_may_enter(e, s);
     if (rc == 0)
         rc = unique(e, s, h[NAME_UNIQUE], &other, no);
+    if (rc == 0 && s->group.n > 0)
+        rc = group_may_enter(e, s);
     if (rc != 0) {
         e->counts.same += rc == 1;
         return rc;

@@ -84,6 +84,7 @@ Test(groups, a_sealed_one_lets_nobody_in_and_is_over_with_its_last)
     rig_init(&r, NULL);
     cr_expect_eq(seal(&r, "b", false), SQ_EUNKNOWN);
     again.key = rig_text("k");
+    again.unique = rig_text("u");
     no = rig_submit(&r, again);
     cr_expect_not(group_is_over(group(&r, "b")));
     cr_expect_eq(seal(&r, "b", false), 0);
@@ -92,6 +93,9 @@ Test(groups, a_sealed_one_lets_nobody_in_and_is_over_with_its_last)
                  SQ_ESEALED);
     again.queue = rig_text("q");
     cr_expect_eq(engine_submit(&r.e, &again, &same), 1, "the same again is there");
+    cr_expect_eq(same, no);
+    again.key = rig_text("");
+    cr_expect_eq(engine_submit(&r.e, &again, &same), 1, "so is who has its unique key");
     cr_expect_eq(same, no);
     rig_flush(&r);
     rig_restart(&r, 0);

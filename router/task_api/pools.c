@@ -175,6 +175,15 @@ const struct task_way *pools_of_queue_at(const struct pools *t, const char *name
     return NULL;
 }
 
+uint32_t pools_count_of(const struct pools *t, const char *name, size_t n)
+{
+    uint32_t k = 1;
+
+    while (k < POOLS_OF_QUEUE_MOST && pools_of_queue_at(t, name, n, k) != NULL)
+        k++;
+    return k;
+}
+
 const char *pools_queue_of(const struct pools *t, const char *endpoint, size_t n)
 {
     const struct task_way *own = pools_of_queue(t, endpoint, n);

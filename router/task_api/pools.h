@@ -33,11 +33,15 @@ void pools_fini(struct pools *t);
  * before stays. */
 SQ_CHECK int pools_apply(struct pools *t, const struct msg_task_map *m);
 
+#define POOLS_OF_QUEUE_MOST 32
+
 /* NULL: no pool matches. */
 const struct task_way *pools_of_queue(const struct pools *t, const char *name, size_t n);
 /* The i-th pool that matches; NULL: there are no more. The first is the one that has the queue; tasks and
  * schedules of before may be in the others. */
 const struct task_way *pools_of_queue_at(const struct pools *t, const char *name, size_t n, uint32_t i);
+/* How many those are, POOLS_OF_QUEUE_MOST at most; 1 if there are none. */
+uint32_t pools_count_of(const struct pools *t, const char *name, size_t n);
 /* The queue to which calls of an endpoint go that name none: that of the endpoint's own name, or the
  * only pool that has it and is a name. NULL: there is none, or there are several. */
 const char *pools_queue_of(const struct pools *t, const char *endpoint, size_t n);

@@ -5,6 +5,7 @@
 #ifndef SEGQ_ROUTER_CALL_H
 #define SEGQ_ROUTER_CALL_H
 
+#include "common/task/state.h"
 #include "router/api/response.h"
 #include "router/task_api/answer.h"
 #include "router/task_api/call_route.h"
@@ -30,6 +31,11 @@ enum ask_kind { ASK_PUT, ASK_SETTLE, ASK_GET, ASK_TAKE, ASK_CHANGE, ASK_SCHEDULE
                 ASK_READ, ASK_GROUP, ASK_NKINDS };
 
 struct task_call;
+
+struct group_said { /* a partition's answer; the states as in msg_task_group_ans */
+    bool sealed, cancelling;
+    uint64_t n[TASK_NSTATES];
+};
 
 struct ask { /* a row */
     struct list_node in_list; /* in `list` */
@@ -57,7 +63,7 @@ struct ask { /* a row */
         struct msg_task_schedule schedule;
         struct msg_task_complete complete;
         struct msg_task_read read;
-        struct msg_task_group group;
+        struct { struct msg_task_group asked; struct group_said said; } group;
     };
     task_no no; /* number in the answer, as far as its rows are kept */
     uint8_t state;

@@ -147,8 +147,8 @@ static void relay_fill(struct task_call *c, const struct task_put *row)
     a->put.own.labels = call_copy(c, row->own.labels);
     a->put.body = call_bytes_of(c, row->body);
     a->put.then = call_bytes_of(c, row->then);
-    a->put.key.p = (const uint8_t *)key;
-    a->put.key.n = (uint32_t)snprintf(key, sizeof(key), "after:%" PRIu32 "-%" PRIu64, row->after_part,
+    a->put.key.p = (const uint8_t *)key; /* with a blank: no client's key has one */
+    a->put.key.n = (uint32_t)snprintf(key, sizeof(key), "after %" PRIu32 "-%" PRIu64, row->after_part,
                                       row->after_no);
     a->put.key = call_bytes_of(c, a->put.key);
     a->put.digest = submit_digest((struct slice){ (char *)(uintptr_t)a->put.body.p, a->put.body.n }, a->is_call);

@@ -6,20 +6,9 @@
 #include "router/task_requests/ask.h"
 #include "router/task_requests/submission.h"
 
-#define OLDER_MOST 32 /* pools */
-
 /* Each tick has these of its own. */
 #define NOT_OF_TICKS (WITH(DELAY) | WITH(AT) | WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(THEN) | WITH(GROUP))
 #define MEMBERS      (SUBMIT_MEMBERS & ~NOT_OF_TICKS)
-
-static uint32_t count_pools(const struct tasking *t, struct slice queue)
-{
-    uint32_t n = 0;
-
-    while (n < OLDER_MOST && pools_of_queue_at(&t->pools, queue.p, queue.n, n) != NULL)
-        n++;
-    return n > 0 ? n : 1;
-}
 
 static void answer(struct task_call *c, int code, const struct msg_task_schedule_ans *m)
 {
@@ -98,7 +87,7 @@ static void written(struct task_call *c, const struct msg *m)
     const struct msg_task_schedule_ans *s = m != NULL ? &m->task_schedule_ans : &none;
     struct slice name = { (char *)(uintptr_t)c->v[0].schedule.name,
                           strlen(c->v[0].schedule.name) };
-    uint32_t n = count_pools(c->t, c->queue);
+    uint32_t n = pools_count_of(&c->t->pools, c->queue.p, c->queue.n);
     struct task_call *next;
     int code = c->v[0].code;
 
@@ -222,7 +211,7 @@ void schedule_ask(struct tasking *t, const struct task_asked *x)
     enum schedule_verb verb = x->path.op == TASK_GET_SCHEDULE    ? SCHEDULE_GET
                               : x->path.op == TASK_LIST_SCHEDULES ? SCHEDULE_LIST
                                                              : SCHEDULE_DELETE;
-    uint32_t n = verb == SCHEDULE_DELETE ? count_pools(t, x->path.queue) : 1;
+    uint32_t n = verb == SCHEDULE_DELETE ? pools_count_of(&t->pools, x->path.queue.p, x->path.queue.n) : 1;
     struct task_call *c = new_call(t, x->req, x->path.queue, x->path.name, verb, 0, n, 0, answered);
 
     if (c != NULL)

@@ -68,6 +68,7 @@ static struct {
     unsigned compared;          /* rows whose queue the node had to look at */
     bool ride_7;      /* a more specific pool has the queue ride/7 */
     part_no took_of[8]; /* partitions of the newest takes, the last one first */
+    part_no groupless_part; /* knows no group; 0: all do */
     part_no deaf_part; /* its takes hear nothing */
     bool holds_waits; /* takes that wait hear nothing */
     const char *busy; /* takes of this queue are refused */
@@ -390,7 +391,7 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
         break;
     case MSG_TASK_GROUP: {
         static uint64_t counts[TASK_NSTATES] = { [TASK_WAITING] = 2, [TASK_DEAD] = 1 };
-        bool known = strcmp(m.task_group.name, "b7") == 0;
+        bool known = strcmp(m.task_group.name, "b7") == 0 && m.task_group.part != node.groupless_part;
 
         cr_expect_str_eq(m.task_group.queue, "ride/7");
         out = (struct msg){ .type = MSG_TASK_GROUP_ANS,

@@ -830,6 +830,19 @@ Test(tasks_http, a_group_is_looked_at_sealed_and_cancelled)
     cr_expect_eq(call("GET", "/v1/groups/ride/7/b7", ""), 401);
 }
 
+/* A part of it is where the queue was before it had a pool of its own. */
+Test(tasks_http, a_group_of_a_queue_with_a_new_pool_is_counted_with_what_was_there)
+{
+    a_pool_for_ride_7();
+    cr_expect_eq(ask("GET", "/v1/groups/ride/7/b7", ""), 200);
+    cr_expect_not_null(strstr(got, "\"sealed\":false,\"over\":false,\"tasks\":6,"), "%s", got);
+    cr_expect_not_null(strstr(got, "\"waiting\":4,"));
+    node.groupless_part = 6; /* none of it came after that */
+    cr_expect_eq(ask("POST", "/v1/groups/ride/7/b7/seal", ""), 200);
+    cr_expect_not_null(strstr(got, "\"sealed\":true,\"over\":false,\"tasks\":3,"), "%s", got);
+    cr_expect_eq(ask("GET", "/v1/groups/ride/7/b8", ""), 404);
+}
+
 Test(tasks_http, paths_that_nobody_has)
 {
     cr_expect_eq(ask("PUT", "/v1/queues/images/tasks", ""), 405);

@@ -150,7 +150,7 @@ struct going_call {
 };
 
 struct calls {
-    struct list endpoints, going;
+    struct list endpoints, going; /* endpoints: at the bound `most` they take turns */
     size_t most; /* bound of `going`, but for calls that an operator orders */
     bool full;   /* the bound was reached, in the turn of the taker */
     struct list early; /* struct going_call: a head is here that may be told, and nobody hears it yet */

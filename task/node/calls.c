@@ -314,12 +314,27 @@ static void tell_need(struct tasktab *t, const struct endpoint *ep)
         t->say = true;
 }
 
+/* Puts the last one that came to a call, and those before it, behind the others: the next room is theirs. */
+static void take_turns(struct list *endpoints, const struct endpoint *last)
+{
+    struct list_node *first;
+
+    do {
+        first = list_first(endpoints);
+        list_remove(endpoints, first);
+        list_push_back(endpoints, first);
+    } while (first != &last->in);
+}
+
 void tasktab_calls_take(struct tasktab *t, struct outbox *out)
 {
+    struct endpoint *last = NULL;
+
     t->calls_due = MSEC_NEVER;
     if (t->o.calls == NULL || t->o.calls->endpoints.n == 0 || t->hold || t->stopping)
         return;
     count_running(t);
+    t->o.calls->full = false;
     each_endpoint (t->o.calls, ep) {
         t->calls_due = ms_min(t->calls_due, breaker_advance(&ep->breaker, t->now.ms));
         take_probe(t, ep, out);
@@ -327,11 +342,13 @@ void tasktab_calls_take(struct tasktab *t, struct outbox *out)
     each_endpoint (t->o.calls, ep) {
         for (unsigned n = 0; n < TURN_MOST && ep->wanted && !is_full(t->o.calls) &&
              endpoint_lets(ep, ep->running, t->now.ms) && take_one(t, ep, out); n++)
-            ;
+            last = ep;
         tell_need(t, ep);
         if (ep->wanted && !is_full(t->o.calls)) /* then the end of one makes a turn */
             t->calls_due = ms_min(t->calls_due, endpoint_when(ep, ep->running, t->now.ms));
     }
+    if (t->o.calls->full && last != NULL)
+        take_turns(&t->o.calls->endpoints, last);
 }
 
 /* ---- and end ------------------------------------------------------------------------------- */

@@ -52,7 +52,7 @@ static inline void open_calls(const char *answer)
 
 static bool reader_follows; /* as the next submission says */
 
-static inline task_no put_call(void)
+static inline task_no put_call_to(part_no part, const char *queue)
 {
     const struct msg *a;
     struct task_put one = put_of("");
@@ -63,9 +63,16 @@ static inline task_no put_call(void)
     call_pack_body(&b, SPAN("{}"));
     one.body = (struct bytes_of){ (uint32_t)b.len, b.data };
     one.read = reader_follows;
+    one.part = part;
+    one.queue = queue;
     a = ask(&(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } }, MSG_TASK_PUT_ANS);
     buf_fini(&b);
     return a->task_put_ans.v[0].no;
+}
+
+static inline task_no put_call(void)
+{
+    return put_call_to(3, "img/a");
 }
 
 /* What the target says next, to its newest caller. */

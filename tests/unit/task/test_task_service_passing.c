@@ -382,6 +382,50 @@ Test(task_service_passing, a_node_without_descriptors_leaves_calls_in_line)
     target_fini(&target);
 }
 
+static void open_beside(void)
+{
+    const char *allow[] = { "127.0.0.0/8" };
+    char url[128];
+    struct msg_endpoint m = { .epoch = 5, .name = "beside", .serial = 2, .version = 1, .url = url,
+                              .n_allow = 1, .allow = allow, .rate = ENDPOINT_ANY, .burst = 1,
+                              .max_concurrent = 8, .deadline_ms = 20000, .connect_timeout_ms = 500,
+                              .breaker_ratio = 50, .breaker_min = 20, .breaker_open_ms = 60000,
+                              .auth_field = "", .auth_file = "", .reading_path = "", .secret_file = "", .ca_file = "",
+                              .cert_file = "", .key_file = "", .proxy = "", .budget = "", .max_answer = 200000 };
+
+    snprintf(url, sizeof(url), "http://%s/beside", target.addr);
+    say(&mng, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m }, 0);
+    say(&mng, &(struct msg){ .type = MSG_PART_OPEN,
+                             .part_open = { .epoch = 5, .part = 4, .part_epoch = 8, .match = "beside/*",
+                                            .max_tasks = 1000, .endpoint = "beside" } }, 0);
+}
+
+Test(task_service_passing, at_a_node_without_descriptors_endpoints_take_turns)
+{
+    const struct endpoint *gen, *beside;
+
+    open_calls("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    open_beside();
+    WAIT(calls_find(&node->caller.calls, "beside") != NULL);
+    gen = calls_find(&node->caller.calls, "gen");
+    beside = calls_find(&node->caller.calls, "beside");
+    WAIT(gen->usable && beside->usable);
+    node->caller.calls.most = 0;
+    for (unsigned i = 0; i < 6; i++)
+        put_call();
+    for (unsigned i = 0; i < 6; i++)
+        put_call_to(4, "beside/a");
+    node->caller.calls.most = 1;
+    WAIT(gen->n.succeeded + beside->n.succeeded >= 4);
+    cr_expect_geq(beside->n.succeeded, 1);
+    cr_expect_geq(gen->n.succeeded, 1);
+    WAIT(gen->n.succeeded == 6 && beside->n.succeeded == 6);
+    for (unsigned i = 0; i < 5; i++)
+        ev_turn(ev, false);
+    cr_expect(!node->caller.calls.full, "nobody waits");
+    target_fini(&target);
+}
+
 /* ---- a link that has no room ------------------------------------------------------------------- */
 
 static void fill_link(bool on)

@@ -8,8 +8,6 @@
 #include "common/net/net.h"
 #include "task/out/address.h"
 
-#define KEPT_MAX 1024 /* connections of all targets */
-
 static void enter(struct conn *cn, enum conn_state state)
 {
     struct out_target *t = cn->target;
@@ -35,6 +33,11 @@ static void leave(struct conn *cn)
 static bool is_old(const struct conn *cn)
 {
     return ev_now(cn->target->out->ev) - cn->born >= OUT_AGE_MAX_MS;
+}
+
+static bool are_many(const struct out *o)
+{
+    return o->kept.n >= o->most_kept && o->crowded.n == 0;
 }
 
 /* Nothing has come: neither its end, nor bytes that nobody asked for. */
@@ -107,7 +110,7 @@ void conn_opened(struct conn *cn)
 
 void conn_keep(struct conn *cn)
 {
-    if (is_old(cn) || cn->target->out->kept.n >= KEPT_MAX || ev_io_set(&cn->io, EV_IO_READ) < 0) {
+    if (is_old(cn) || are_many(cn->target->out) || ev_io_set(&cn->io, EV_IO_READ) < 0) {
         conn_close(cn);
         return;
     }

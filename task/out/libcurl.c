@@ -369,8 +369,6 @@ bool libcurl_prepare(struct out_call *c, const struct out_request *q)
 
 /* ---- on our loop: the multi interface (libcurl's "hiperfifo" example, with our watchers) ------ */
 
-#define KEPT_MAX 1024L /* idle connections, of all targets */
-
 static void look(struct out *o)
 {
     const CURLMsg *m;
@@ -484,7 +482,7 @@ bool libcurl_loop_init(struct out *o)
     curl_multi_setopt(o->multi, CURLMOPT_SOCKETDATA, o);
     curl_multi_setopt(o->multi, CURLMOPT_TIMERFUNCTION, on_timeout);
     curl_multi_setopt(o->multi, CURLMOPT_TIMERDATA, o);
-    curl_multi_setopt(o->multi, CURLMOPT_MAXCONNECTS, KEPT_MAX);
+    curl_multi_setopt(o->multi, CURLMOPT_MAXCONNECTS, (long)o->most_kept);
     curl_multi_setopt(o->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, 1L);
     curl_multi_setopt(o->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)o->most_conns);
     return true;

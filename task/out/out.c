@@ -12,6 +12,7 @@
 
 #define DESCRIPTORS_MAX   65536u /* descriptors that are asked for */
 #define CONNECTIONS_LEAST 64     /* where it cannot be asked */
+#define KEPT_MAX          1024u
 
 /* Connections to targets. The descriptors that are left are for links, and for files of answers that are kept
  * whole. */
@@ -37,6 +38,7 @@ int out_new(struct out **out, struct ev *ev, struct err *e)
         return err_set(e, SQ_ENOMEM, "out of memory");
     o->ev = ev;
     o->most_conns = most_connections();
+    o->most_kept = u64_min(o->most_conns / 12, KEPT_MAX); /* a sixteenth of all: both clients have their own */
     buf_init(&o->pass);
     hosts_init(&o->hosts, ev);
     list_init(&o->targets);

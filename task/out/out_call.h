@@ -42,6 +42,7 @@ struct out {
     struct ev_timer *due_timer;
     msec_t due;             /* the time it is set to */
     size_t n_conns, most_conns;
+    size_t most_kept;       /* each client: connections without a call, of all targets */
     struct list kept;       /* conn.of_all, of all targets, the oldest in front */
     struct list crowded;    /* out_target.turn: targets whose calls wait for a connection */
     char *in;               /* owned: where answers are read */

@@ -32,7 +32,8 @@ static void with_60_connections(void)
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
     cr_assert_eq(out_new(&out, ev, &(struct err){ 0 }), 0);
     cr_expect_eq(out_calls_most(out), 120, "three quarters of the descriptors");
-    out->most_conns = 60; /* both ends are in this process */
+    cr_expect_eq(out->most_kept, 10, "a sixteenth");
+    out->most_conns = out->most_kept = 60; /* both ends are in this process */
     curl_multi_setopt(out->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, 60L);
     target_url();
 }
@@ -114,6 +115,18 @@ Test(out_connections, more_calls_than_connections_wait_for_one)
     WAIT(answers == 200);
     cr_expect(rig.requests == 200 && got.fault == CALL_NONE);
     cr_expect_eq(rig.connections, 60);
+}
+
+/* Beside as many calls by libcurl as there may be they would take the descriptors that are left for others. */
+Test(out_connections, few_are_kept_where_few_descriptors_are)
+{
+    with_60_connections();
+    out->most_kept = 10;
+    for (unsigned i = 0; i < 60; i++)
+        cr_assert_neq(send_one("POST", "x", 5000), NULL);
+    WAIT(answers == 60);
+    cr_expect_eq(out->kept.n, 10);
+    cr_expect_eq(out->n_conns, 10);
 }
 
 /* A second target, beside `target`, at a machine of its own. */

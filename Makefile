@@ -11,7 +11,7 @@ HARDEN := -fstack-protector-strong -fstack-clash-protection -fPIE -Wformat -Wfor
 CFLAGS.x86_64 := -mpopcnt -mssse3
 CFLAGS.rel := -O2 -g -D_FORTIFY_SOURCE=2
 CFLAGS.asan := -DSEGQ_FAILPOINTS -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-CFLAGS.fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+CFLAGS.fuzz := -O1 -g -Wno-missing-field-initializers -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 LDFLAGS.rel := -Wl,-z,relro,-z,now
 LDFLAGS.asan := -fsanitize=address,undefined
 # Tests are linked in half the time by gold, where it is installed (Debian 12: with gcc).

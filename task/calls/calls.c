@@ -652,16 +652,20 @@ void endpoint_returns(struct endpoint *at, uint64_t cost, msec_t now)
         quota_returns(&at->of->quota, cost, now);
 }
 
-/* The true cost is known: the difference is charged, or given back. */
+void endpoint_settles(struct endpoint *at, uint64_t was, uint64_t truth, msec_t now)
+{
+    if (truth < was)
+        endpoint_returns(at, was - truth, now);
+    else if (truth > was)
+        endpoint_owes(at, truth - was, now);
+}
+
 static void settle_units(struct going_call *g, msec_t now)
 {
     const struct verdict *v = &g->verdict;
     uint64_t truth = v->unsent || v->spared ? 0 : g->is_used && v->kind != VERDICT_PENDING ? g->used : g->cost;
 
-    if (truth < g->cost)
-        endpoint_returns(g->at, g->cost - truth, now);
-    else if (truth > g->cost)
-        endpoint_owes(g->at, truth - g->cost, now);
+    endpoint_settles(g->at, g->cost, truth, now);
     g->cost = truth;
 }
 
@@ -871,12 +875,12 @@ void calls_hear(struct going_call *g, const struct call_answer *a, const void *p
     usage_more(&g->usage, p, n);
 }
 
-/* The body says it, or else the head. */
+/* The body says it, or else the head. A call that was refused (429) took nothing, whatever that says. */
 static void learn_used(struct going_call *g, const struct call_answer *a)
 {
     uint64_t most = g->endpoint->def.used_most;
 
-    if (a->fault != CALL_NONE)
+    if (a->fault != CALL_NONE || g->verdict.spared)
         return;
     g->is_used = (!a->goes_on && usage_end(&g->usage, &g->used)) || cost_number(a->used, strlen(a->used), &g->used);
     g->used = u64_min(g->used, most != 0 ? most : TASK_COST_MAX);

@@ -80,6 +80,7 @@ void quota_define(struct quota *q, const uint64_t *numbers, uint32_t n, uint64_t
         if (!is_good(&numbers[3 * i]))
             continue; /* no manager says so */
         *r = part_of(&numbers[3 * i], part);
+        q->whole[to] = numbers[3 * i + 2] != 0 ? numbers[3 * i + 2] : numbers[3 * i];
         set_level(q, to, time_of(r, had), now);
         to++;
     }
@@ -120,8 +121,11 @@ void quota_pays(struct quota *q, uint64_t cost, msec_t now)
 
 void quota_owes(struct quota *q, uint64_t units, msec_t now)
 {
-    each_rate (q, k)
-        set_level(q, k, level(q, k, now) - units_ns(&q->rate[k], units), now);
+    each_rate (q, k) {
+        int64_t ns = level(q, k, now) - units_ns(&q->rate[k], units);
+
+        set_level(q, k, ns < -UNITS_NS_MAX ? -UNITS_NS_MAX : ns, now);
+    }
 }
 
 void quota_returns(struct quota *q, uint64_t cost, msec_t now)
@@ -143,25 +147,32 @@ msec_t quota_when(const struct quota *q)
     return when;
 }
 
+uint64_t quota_room(const struct quota *q, unsigned k)
+{
+    return q->rate[k].units != 0 ? (uint64_t)(parts_of(&q->rate[k], q->rate[k].room_ns) / (__int128)FINE) : 0;
+}
+
+/* Units that must be there for a call to be let in: of one that this node alone has no room for, a full bucket. */
+static double units_to_enter(const struct quota *q, unsigned k, uint64_t cost)
+{
+    return (double)(cost <= q->whole[k] ? u64_min(cost, quota_room(q, k)) : cost);
+}
+
 msec_t quota_nth(const struct quota *q, uint64_t nth, uint64_t cost, msec_t now)
 {
     double mean = q->calls > 0 ? (double)q->units / (double)q->calls : 1;
-    double own = cost > 0 ? (double)cost : q->needs > 0 ? (double)q->needs : mean;
-    double units = mean * (double)(nth > 0 ? nth - 1 : 0) + own;
+    double head = q->needs > 0 ? (double)q->needs : mean;
+    double before = nth > 1 ? head + mean * (double)(nth - 2) : 0;
     msec_t when = 0;
 
     each_rate (q, k) {
         int64_t ns = q->tat[k] > now * RATE_NS - beyond(q, k) ? q->tat[k] : now * RATE_NS - beyond(q, k);
+        double units = before + (cost > 0 ? units_to_enter(q, k, cost) : nth > 1 ? mean : head);
 
         ns += units_ns(&q->rate[k], units < (double)NTH_UNITS ? (uint64_t)units : NTH_UNITS) - q->rate[k].room_ns;
         when = ms_max(when, ns <= 0 ? 0 : (ns + RATE_NS - 1) / RATE_NS);
     }
     return when;
-}
-
-uint64_t quota_room(const struct quota *q, unsigned k)
-{
-    return q->rate[k].units != 0 ? (uint64_t)(parts_of(&q->rate[k], q->rate[k].room_ns) / (__int128)FINE) : 0;
 }
 
 uint64_t quota_used(const struct quota *q, unsigned k, msec_t now)

@@ -18,6 +18,7 @@
 struct quota { /* zero: no rates */
     struct unit_rate rate[UNIT_RATES_MAX]; /* this node's parts; the first ones */
     int64_t tat[UNIT_RATES_MAX];
+    uint64_t whole[UNIT_RATES_MAX]; /* units at once, of all nodes together */
     uint64_t needs; /* cost of the next call, which does not fit; 0: not known */
     bool none;      /* no part of the rates that there are */
     uint64_t calls, units; /* lately begun: what the next ones cost */
@@ -42,7 +43,8 @@ void quota_returns(struct quota *q, uint64_t cost, msec_t now);
 /* The first moment at which the next call fits: that of quota_waits(), or any; MSEC_NEVER. */
 msec_t quota_when(const struct quota *q);
 /* The moment at which the nth call from now may begin, if those before it cost what calls have cost so far, on
- * average; cost: its own, 0: as they do. 0: at once. */
+ * average; cost: its own, 0: as they do; one that all nodes together have room for, but not this one, needs a full
+ * bucket. 0: at once. */
 msec_t quota_nth(const struct quota *q, uint64_t nth, uint64_t cost, msec_t now);
 /* Units at once of the k-th rate, at this node. */
 uint64_t quota_room(const struct quota *q, unsigned k);

@@ -503,19 +503,36 @@ static bool pack_said(struct tasktab *t, const struct part *p, const struct msg_
     return !t->bytes.failed;
 }
 
-/* Units that it says, as an answer would. */
+/* The target of a task that runs; its endpoint, if that has none, or it is not known. */
+static struct endpoint *target_of(const struct part *p, task_no no)
+{
+    task_slot slot = task_find(&p->e.store, no);
+
+    list_each_of (&p->endpoint->targets, struct endpoint, in_of, x)
+        if (slot != SLOT_NONE && x->def.target == task_at(&p->e.store, slot)->target)
+            return x;
+    return p->endpoint;
+}
+
+/* Units that it says, as an answer would. The rates of its endpoint are settled as those of its keys are, once; not
+ * before the call's answer is there, which settles them, too. */
 static int complete_cost(const struct tasktab *t, struct part *p, const struct msg_task_complete *q)
 {
     const struct endpoint *ep = t->o.calls != NULL && p->endpoint_name[0] != 0 ? p->endpoint : NULL;
-    uint64_t units;
+    uint64_t units, more = p->e.counts.units_more, back = p->e.counts.units_back;
     struct usage u;
+    int rc;
 
     if (ep == NULL || ep->def.serial == 0 || q->result.n == 0)
         return 0;
     usage_begin(&u, ep->def.used, "application/json");
     usage_more(&u, q->result.p, q->result.n);
-    return usage_end(&u, &units)
-               ? true_cost(p, &(struct attempt_at){ q->no, q->lease }, u64_min(units, ep->def.used_most)) : 0;
+    if (!usage_end(&u, &units))
+        return 0;
+    rc = true_cost(p, &(struct attempt_at){ q->no, q->lease }, u64_min(units, ep->def.used_most));
+    if (calls_of_task(t->o.calls, p->no, q->no) == NULL)
+        endpoint_settles(target_of(p, q->no), p->e.counts.units_back - back, p->e.counts.units_more - more, t->now.ms);
+    return rc;
 }
 
 static int complete(struct tasktab *t, struct part *p, const struct msg_task_complete *q)

@@ -124,6 +124,7 @@ static void call_that_took(struct endpoint *ep, uint64_t estimate, const char *t
     g->cost = estimate;
     g->step = CALL_SENT;
     calls_answered(g, &a, now, WALL);
+    cr_expect_eq(g->is_used, status != 429 && took[0] != '\0', "%u %s", status, took);
     calls_end(&calls, g, now);
 }
 
@@ -144,7 +145,7 @@ Test(calls, what_a_call_truly_took_counts_for_its_endpoint)
     cr_expect_eq(endpoint_affords(ep, NOW + 9600), 10);
     call_that_took(ep, 10, "", 200, NOW + 9600);
     cr_expect_eq(endpoint_affords(ep, NOW + 9600), 0, "the estimate stands");
-    call_that_took(ep, 60, "", 429, NOW + 10200);
+    call_that_took(ep, 60, "25", 429, NOW + 10200);
     cr_expect_eq(endpoint_affords(ep, NOW + 10200), 60, "it was not begun");
     calls_fini(&calls);
 }

@@ -462,3 +462,71 @@ Test(calls_left, a_move_waits_for_half_a_minute_at_most)
     cr_expect_eq(p->life, PART_FENCED);
     cr_expect_eq(p->e.store.n[TASK_RUNNING], 1);
 }
+
+/* ---- a call that goes on, whose target says later what it took ----------------------------- */
+
+static void goes_on(const struct going_call *g)
+{
+    struct call_answer a = { .status = 202, .command = "pending=60" };
+
+    list_each_of (&calls.going, struct going_call, in, other)
+        if (other == g) {
+            other->step = CALL_SENT;
+            tasktab_call_answered(rig.t, now, other, &a);
+            cr_assert(tasktab_call_ends(rig.t, now, other));
+            calls_end(&calls, other, now.ms);
+            break;
+        }
+    turn();
+}
+
+static uint8_t says_later(const struct attempt_right *r, const char *body)
+{
+    uint8_t code;
+
+    outbox_reset(&out);
+    say(RTR, &(struct msg){ .type = MSG_TASK_COMPLETE,
+                            .task_complete = { .part = r->part, .epoch = 8, .no = r->no, .lease = r->lease,
+                                               .attempt = r->attempt, .verb = COMPLETE_SUCCEEDED, .status = 200,
+                                               .content_type = "application/json",
+                                               .result = { (uint32_t)strlen(body), (const uint8_t *)body },
+                                               .right = { RIGHT_MAC_BYTES, r->mac } } });
+    code = out.v[out.n - 1].m.task_complete_ans.code;
+    turn();
+    return code;
+}
+
+Test(calls_left, what_a_call_says_later_that_it_took_counts_for_its_endpoint_once)
+{
+    uint64_t ten[] = { 10, PER_SECOND, 100 };
+    struct msg_endpoint m = endpoint();
+    struct endpoint *ep = calls_find(&calls, "gen");
+    const struct going_call *g;
+    struct attempt_right r;
+
+    call_is_answered();
+    m.serial = 2;
+    m.max_concurrent = ENDPOINT_ANY;
+    m.unit_rates = ten;
+    m.n_unit_rates = 3;
+    m.unit_part = UNIT_PARTS;
+    m.used = "/u";
+    m.used_most = 1000;
+    say(MNG, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m });
+    now.ms += 20000, now.wall_ms += 20000;
+    turn();
+    call_is_answered();
+    now.ms += 20000, now.wall_ms += 20000;
+    told_to_wait(60, 0);
+    cr_assert_eq(calls.going.n, 1);
+    cr_expect_eq(endpoint_affords(ep, now.ms), 40);
+    g = list_entry(list_first(&calls.going), struct going_call, in);
+    r = (struct attempt_right){ .part = g->part, .no = g->no, .lease = g->lease, .attempt = (uint8_t)g->attempt };
+    right_sign(&r, tasktab_part(rig.t, 3)->seed);
+    goes_on(g);
+    cr_expect_eq(endpoint_affords(ep, now.ms), 40, "the estimate stands until it is known");
+    cr_expect_eq(says_later(&r, "{\"u\":10}"), CODE_DONE);
+    cr_expect_eq(endpoint_affords(ep, now.ms), 90);
+    cr_expect_eq(says_later(&r, "{\"u\":10}"), CODE_SAME);
+    cr_expect_eq(endpoint_affords(ep, now.ms), 90);
+}

@@ -125,6 +125,32 @@ Test(quota, the_nth_call_waits_for_those_before_as_calls_have_cost)
     cr_expect_eq(quota_nth(&q, 1, 0, NOW), NOW + 10000);
     cr_expect_eq(quota_nth(&q, 11, 0, NOW), NOW + 30000);
     cr_expect_eq(quota_nth(&q, 11, 50, NOW), NOW + 33000);
+    quota_waits(&q, 100, NOW); /* the next one is larger than they were */
+    cr_expect_eq(quota_nth(&q, 1, 0, NOW), NOW + 18000);
+    cr_expect_eq(quota_nth(&q, 2, 0, NOW), NOW + 20000);
+    cr_expect_eq(quota_nth(&q, 2, 50, NOW), NOW + 23000);
+}
+
+/* Else on_quota: reject would refuse it for ever. */
+Test(quota, a_call_that_all_nodes_have_room_for_waits_for_no_more_than_a_full_bucket)
+{
+    struct quota q = of(minute, 1, UNIT_PARTS / 2);
+
+    cr_expect_eq(quota_nth(&q, 1, 80, NOW), NOW + 10000);
+    cr_expect_leq(quota_nth(&q, 1, 80, NOW + 10000), NOW + 10000);
+    cr_expect_gt(quota_nth(&q, 1, 101, NOW + 100000), NOW + 100000, "no node ever has room for it");
+}
+
+Test(quota, what_is_owed_has_a_bound)
+{
+    static const uint64_t few[] = { 1, PER_DAY, 1 };
+    struct quota q = of(few, 1, UNIT_PARTS);
+
+    for (unsigned i = 0; i < 40; i++) {
+        quota_owes(&q, TASK_COST_MAX, NOW);
+        cr_expect_eq(quota_most(&q, NOW), 0);
+        cr_expect_gt(quota_when(&q), NOW + 1000 * (msec_t)86400);
+    }
 }
 
 /* Whatever happens, over nodes that share it: J23. */

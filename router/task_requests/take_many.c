@@ -98,6 +98,21 @@ static void keep(struct take_many *m, const struct ask *a, const struct msg *msg
 
 /* ---- the answer -------------------------------------------------------------------------- */
 
+static void ask_again(struct tasking *t, const struct take_many *m, const struct source *s)
+{
+    const char *queue = m->b.queue[s->queue];
+
+    if (s->stray != 0)
+        strays_found(t, (struct slice){ (char *)(uintptr_t)queue, strlen(queue) }, s->stray);
+}
+
+/* Strays that there was no room to ask for have their turn with the next take. */
+static void leave_unasked(struct tasking *t, const struct take_many *m)
+{
+    for (uint32_t k = m->again ? m->n_from : m->asked; k < m->n_from; k++)
+        ask_again(t, m, &m->from[(m->first + k) % m->n_from]);
+}
+
 static void compose(struct task_call *c)
 {
     struct take_many *m = c->many;
@@ -105,6 +120,7 @@ static void compose(struct task_call *c)
     bool none = m->heard == 0 && m->refused != CODE_DONE;
     struct task_outcome o = task_take_outcome(none ? m->refused : CODE_DONE);
 
+    leave_unasked(c->t, m);
     if (!is_there(c) || m->tasks.failed) {
         give_all_back(c->t, m);
         m->tasks.len = 0;
@@ -249,12 +265,10 @@ static void asked_one(struct task_call *c, const struct msg *msg)
     uint32_t before = m->left;
     bool first = m->n_given == 0;
     uint32_t at = (m->first + m->asked - 1) % m->n_from;
-    const struct source *s = &m->from[at];
-    const char *queue = m->b.queue[s->queue];
 
     keep(m, a, msg);
-    if (s->stray != 0 && m->left < before)
-        strays_found(c->t, (struct slice){ (char *)(uintptr_t)queue, strlen(queue) }, s->stray);
+    if (m->left < before)
+        ask_again(c->t, m, &m->from[at]);
     if (first && m->n_given > 0)
         m->rounds_end = ms_min(m->rounds_end, ev_now(c->t->r->ev) + HELD_MS);
     if (!m->again)

@@ -65,6 +65,23 @@ Test(take_many, strays_of_a_queue_are_taken_too)
     cr_expect_eq(node.given_back, 0);
 }
 
+/* Those that a take had no room to ask for are asked for by the next one. */
+Test(take_many, strays_have_their_turn_beside_a_queue_that_has_always_some)
+{
+    unsigned rides = 0;
+
+    submit("ride/7", 2);
+    node.ride_7 = true;
+    send_pools(4, 5, 9);
+    UNTIL(w.r->tasking->counts.maps == 2);
+    submit("images", 8);
+    for (unsigned i = 0; i < 8; i++) {
+        cr_assert_eq(take_of("{" BOTH "}"), 200);
+        rides += of("ride/7");
+    }
+    cr_expect_eq(rides, 2);
+}
+
 /* A worker that takes one at a time gets one of each in turn. */
 Test(take_many, the_queues_take_turns)
 {

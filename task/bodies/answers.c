@@ -230,18 +230,21 @@ static void failed(struct answers *a, const char *what)
     a->said = true;
 }
 
-struct answer_file *answers_begin(struct answers *a)
+struct answer_file *answers_begin(struct answers *a, size_t most)
 {
     struct answer_file *f;
     char name[NAME_MAX_N];
 
-    if (!make_room(a, 1) || (f = calloc(1, sizeof(*f))) == NULL)
+    a->n.no_room += a->n.writing >= most;
+    if (a->n.writing >= most || !make_room(a, 1) || (f = calloc(1, sizeof(*f))) == NULL)
         return NULL;
     *f = (struct answer_file){ .a = a, .no = ++a->last };
     new_name(name, f->no);
     f->fd = openat(a->dir, name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
-    if (f->fd >= 0)
+    if (f->fd >= 0) {
+        a->n.writing++;
         return f;
+    }
     failed(a, "open");
     free(f);
     return NULL;
@@ -250,6 +253,7 @@ struct answer_file *answers_begin(struct answers *a)
 static void end(struct answer_file *f)
 {
     f->a->n.bytes -= f->length;
+    f->a->n.writing--;
     close(f->fd);
     free(f);
 }

@@ -30,8 +30,8 @@ SQ_CHECK int answers_open(struct answers **out, const char *dir, uint64_t max_by
 /* No file is being written. NULL is fine. */
 void answers_close(struct answers *a);
 
-/* NULL: there is no room, no descriptor or no memory (counted). */
-struct answer_file *answers_begin(struct answers *a);
+/* most: files that may be written together. NULL: there is no room, no descriptor or no memory (counted). */
+struct answer_file *answers_begin(struct answers *a, size_t most);
 /* The next n bytes. False: there is no room, or the disk fails (counted): it is gone. */
 SQ_CHECK bool answers_add(struct answer_file *f, const void *p, size_t n);
 /* Up to n bytes from `at` on of what was added. How many; SQ_ESYS. */
@@ -52,6 +52,7 @@ void answers_step(struct answers *a, bool (*lives)(void *ctx, uint32_t part, tas
 
 struct answers_counts {
     uint64_t files, bytes;  /* now, with those that are being written */
+    uint64_t writing;       /* of these: each has a descriptor */
     uint64_t kept, read;    /* ever: files; bytes read */
     uint64_t no_room, failures; /* answers that are cut, since there was none; or the disk failed */
     uint64_t made_room;     /* answers that went before their task, for newer ones */

@@ -151,7 +151,8 @@ struct going_call {
 
 struct calls {
     struct list endpoints, going; /* endpoints: at the bound `most` they take turns */
-    size_t most; /* bound of `going`, but for calls that an operator orders */
+    size_t most;  /* bound of `going` and `files`, but for calls that an operator orders */
+    size_t files; /* answers that are being written, each to a file, at the begin of the turn */
     bool full;   /* the bound was reached, in the turn of the taker */
     struct list early; /* struct going_call: a head is here that may be told, and nobody hears it yet */
     struct list eased; /* struct going_call: the reader has room again, or has gone */

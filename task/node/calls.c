@@ -297,7 +297,7 @@ static bool take_one(struct tasktab *t, struct endpoint *ep, struct outbox *out)
 
 static bool is_full(struct calls *c)
 {
-    c->full = c->going.n >= c->most;
+    c->full = c->going.n + c->files >= c->most;
     return c->full;
 }
 

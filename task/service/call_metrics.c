@@ -147,7 +147,8 @@ void caller_metrics(const struct caller *c, struct buf *b)
     each_whole (all, ep)
         by_endpoint(b, ep, "segq_task_calls_in_flight", ep->in_flight);
     metrics_value(b, "segq_task_calls_most", METRIC_GAUGE,
-                  "Calls that this node may have under way: three quarters of its open files", (double)c->calls.most);
+                  "Calls that this node may have under way, with files of long answers: three quarters of its open files",
+                  (double)c->calls.most);
     metrics_value(b, "segq_task_calls_full", METRIC_GAUGE, "1: it has so many, and others wait", c->calls.full);
     metrics_head(b, "segq_task_calls_held", METRIC_GAUGE,
                  "Slots held without a call of this process: a pending one, or one whose end nobody knows");

@@ -7,6 +7,7 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "task/bodies/answers.h"
 #include "task/calls/request.h"
 #include "task/service/endpoint_files.h"
 #include "task/service/long_answers.h"
@@ -329,6 +330,7 @@ void caller_pass_on(struct caller *c)
         tasktab_link(s->tab, task_service_now(s), p->no, p->handed, rpc_chan_pending(p->ch));
     while ((next = tasktab_let_go(s->tab, task_service_now(s), &s->node.out)) != NULL)
         let_go(c, next);
+    c->calls.files = s->answers != NULL ? answers_counts(s->answers)->writing : 0;
     if (tasktab_reads(c->s->tab))
         look_at_early(c);
     look_at_joined(c);

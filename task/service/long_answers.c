@@ -53,6 +53,14 @@ static void cut(struct going_call *g)
     g->cut = true;
 }
 
+/* Descriptors for files of answers: beside those of its calls, and some that are left for links. */
+static size_t files_most(const struct calls *c)
+{
+    size_t most = c->most < SIZE_MAX / 2 ? c->most + c->most / 12 : SIZE_MAX;
+
+    return most > c->going.n ? most - c->going.n : 0;
+}
+
 void whole_more(void *arg, const void *p, size_t n)
 {
     struct going_call *g = arg;
@@ -67,7 +75,7 @@ void whole_more(void *arg, const void *p, size_t n)
         cut(g);
         return;
     }
-    if (g->whole == NULL && (g->whole = answers_begin(s->answers)) == NULL)
+    if (g->whole == NULL && (g->whole = answers_begin(s->answers, files_most(&s->caller.calls))) == NULL)
         cut(g);
     else if (!answers_add(g->whole, p, n))
         cut(g);

@@ -73,7 +73,7 @@ static struct answer_id id_of(uint32_t part, task_no no, const uint8_t *p, size_
 /* In pieces. False: there was no room. */
 static bool keep(const struct answer_id *id, const uint8_t *p)
 {
-    struct answer_file *f = answers_begin(a);
+    struct answer_file *f = answers_begin(a, SIZE_MAX);
 
     for (size_t at = 0, n; f != NULL && at < id->length; at += n) {
         n = id->length - at < 7777 ? id->length - at : 7777;
@@ -131,14 +131,14 @@ Test(answers, what_is_not_whole_goes_at_the_start)
     open_it(1 << 20);
     id = id_of(1, 2, noise, BIG);
     cr_assert(keep(&id, noise));
-    f = answers_begin(a);
+    f = answers_begin(a, SIZE_MAX);
     cr_assert(answers_add(f, noise, 1000));
     cr_expect_eq(answers_counts(a)->bytes, BIG + 1000);
     cr_expect_eq(files(NULL), 2);
     snprintf(cmd, sizeof(cmd), "truncate -s -1 %s/1-2-*; touch %s/mine", dir, dir);
     cr_assert_eq(system(cmd), 0);
     answers_give_up(f);
-    f = answers_begin(a); /* the process dies here */
+    f = answers_begin(a, SIZE_MAX); /* the process dies here */
     answers_close(a);
     open_it(1 << 20);
     cr_expect(!answers_have(a, &id), "a power cut has taken its end");

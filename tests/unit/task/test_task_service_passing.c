@@ -2,6 +2,7 @@
 #define _GNU_SOURCE 1 /* memmem */
 #include "task/service/caller.h"
 
+#include "task/bodies/answers.h"
 #include "tests/lib/tellrig.h"
 
 TestSuite(task_service_passing, .init = task_node_setup, .fini = task_node_teardown, .timeout = 60);
@@ -423,6 +424,39 @@ Test(task_service_passing, at_a_node_without_descriptors_endpoints_take_turns)
     for (unsigned i = 0; i < 5; i++)
         ev_turn(ev, false);
     cr_expect(!node->caller.calls.full, "nobody waits");
+    target_fini(&target);
+}
+
+/* A second call waits while the file of the first one's answer has the other descriptor. */
+Test(task_service_passing, a_long_answer_that_is_written_counts_as_a_call)
+{
+    static char much[100001], rest[50001];
+    task_no first, second;
+
+    memset(much, 'x', 100000);
+    memset(rest, 'y', 50000);
+    open_calls("HTTP/1.1 200 OK\r\nContent-Length: 150000\r\n\r\n");
+    calls_find(&node->caller.calls, "gen")->ramp = MSEC_NEVER; /* or that holds the second one */
+    node->caller.calls.most = 2;
+    first = put_call();
+    WAIT(target.requests == 1);
+    target_says(much);
+    WAIT(answers_counts(node->answers)->writing == 1);
+    second = put_call();
+    for (unsigned i = 0; i < 30; i++)
+        ev_turn(ev, false);
+    cr_expect_eq(target.requests, 1);
+    cr_expect_eq(get(second)->state, TASK_WAITING);
+    target_says(rest);
+    WAIT(target.requests == 2);
+    cr_expect(get(first)->result_whole);
+    cr_expect_eq(answers_counts(node->answers)->writing, 0);
+    node->caller.calls.most = 1; /* all are taken: it is cut, and takes none of those for links */
+    target_says(much);
+    target_says(rest);
+    WAIT(get(second)->state == TASK_SUCCEEDED);
+    cr_expect(!get(second)->result_whole && get(second)->result_length == 150000);
+    cr_expect_eq(answers_counts(node->answers)->no_room, 1);
     target_fini(&target);
 }
 

@@ -52,7 +52,7 @@ void answers_step(struct answers *a, bool (*lives)(void *ctx, uint32_t part, tas
 
 struct answers_counts {
     uint64_t files, bytes;  /* now, with those that are being written */
-    uint64_t writing;       /* of these: each has a descriptor */
+    uint64_t writing;       /* files that are being written: each has a descriptor */
     uint64_t kept, read;    /* ever: files; bytes read */
     uint64_t no_room, failures; /* answers that are cut, since there was none; or the disk failed */
     uint64_t made_room;     /* answers that went before their task, for newer ones */

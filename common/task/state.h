@@ -66,7 +66,7 @@ enum task_hold {
     X(WAIT, "max_wait", "the wait would be longer than max_wait, as it is estimated now") \
     X(CHAINS, "chains", "the pool's partition keeps as much for tasks behind others (then) as it can") \
     X(GROUPS, "groups", "the pool's partition has as many groups as it may have")         \
-    X(QUOTA, "on_quota", "the rates of its endpoint are used up (on_quota: reject)")
+    X(QUOTA, "on_quota", "its endpoint's rates are used up (on_quota: reject); what is larger than a burst never gets in")
 
 enum task_full {
 #define X(NAME, word, says) FULL_##NAME,

@@ -55,7 +55,8 @@ recorded() { [ -n "$(ask 'queue:segq_lane_waiting:sum{queue="login"}')" ]; }
 wait_for 15 "so is what the rules record" recorded
 
 check "an endpoint, of which its nodes have metrics" "$BIN/segqctl" --dir "$C" endpoint add gen url=https://gen.example/
-called() { http "http://127.0.0.1:$((PORT + 47))/metrics" | grep -q '^segq_task_endpoint_breaker{'; }
+check "  and one of a target" "$BIN/segqctl" --dir "$C" endpoint add llm targets='[{"url":"https://gpu.example/"}]'
+called() { http "http://127.0.0.1:$((PORT + 47))/metrics" | grep -q '^segq_task_target_reading{'; }
 wait_for 15 "the task node has it" called
 for p in 1 3 30 47 70; do
     http "http://127.0.0.1:$((PORT + p))/metrics" >"$DIR/metrics.$p"

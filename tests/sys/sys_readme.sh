@@ -19,7 +19,7 @@ block() { # beginning of a line
         on && code { print } on && /^```sh$/ { code = 1; print page ":" FNR >>taken }' "$root/$page" |
         sed -e "s|build/rel/bin/|$BIN/|; s|--dir run|--dir $C|; s|run/secrets|$C/secrets|" \
             -e "s|localhost:8080|127.0.0.1:$((PORT + 10))|g; s|localhost:8081|127.0.0.1:$((PORT + 11))|g" \
-            -e "s|localhost:8443|localhost:$TLS|g; s|deploy/|$root/deploy/|g"
+            -e "s|localhost:8443|localhost:$TLS|g; s|deploy/|$root/deploy/|g; s|clients/|$root/clients/|g"
 }
 # A block is typed, line after line, in a folder of its own; its output is in $DIR/out.
 type_in() { # "claim" beginning of a line [sed script, for what takes for ever]
@@ -85,6 +85,9 @@ said "it has its pass" '^eyJ[A-Za-z0-9_.-]+$'
 check "what it shows of the client is C" cc -std=c11 -Wall -Werror -fsyntax-only -I"$root/clients/c" "$DIR/snippet.c"
 type_in "the game server's questions" '## On the game server'
 check_eq "come in, and the slot is free" "$(grep -c '^HTTP/1.1 204' "$DIR/out")" 2
+page=docs/clients.md
+type_in "somebody is let in, in Python" "# Clients"
+said "  with a pass" '^eyJ[A-Za-z0-9_.-]+$'
 
 # ---- requests that wait
 page=docs/requests.md
@@ -100,6 +103,10 @@ said "its story" '^because +succeeded: kept until 20[0-9]{2}-'
 type_in "a worker of several queues, typed" "A worker of several queues" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
 said "  nothing is there" '"tasks":\[\]'
 type_in "many tasks in one call, typed" "### Submitting many at once" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
+type_in "a group, typed" "## Groups" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |; s/batch7/batch8/g" # 7: openapi.py's
+said "  its tasks are counted" '"sealed":true,"over":false,"tasks":2,'
+type_in "a chain, typed" "## One task after another" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
+said "  its first task is in line" '"state":"waiting"'
 page=docs/calls.md
 longer='s/sleep 2 /sleep 4 /' # a busy machine
 type_in "calls, typed" "# Requests that segq sends" "$longer"
@@ -111,6 +118,8 @@ said "  its rules" '^llm +/model +big-\* +gen +10s'
 type_in "the same in other words" "## Callers of other API queues" "1s|^|AUTH='Authorization: Bearer $(task_token)'; |"
 said "  a task of the classic kind" '"task_type":"offline"'
 type_in "several servers, typed" "## Several servers behind an endpoint"
+type_in "a rule of units, typed" "## Units that are known later"
+said "  it says from and to" '^endpoint gen: cost'
 page=docs/orders.md
 shop_at() { echo "s/9010/$((PORT + 97))/"; }
 block "# Close unpaid orders" | sed -n "1{$(shop_at);s/ &\$//;s/^/exec /;p}" >"$DIR/shop"

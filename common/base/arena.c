@@ -113,12 +113,13 @@ char *arena_strdup(struct arena *a, const char *s)
 
 char *arena_strndup(struct arena *a, const char *s, size_t n)
 {
-    size_t len = strnlen(s, n);
+    size_t len = n > 0 ? strnlen(s, n) : 0;
     char *p = take(a, len + 1);
 
     if (p == NULL)
         return NULL;
-    memcpy(p, s, len);
+    if (len > 0)
+        memcpy(p, s, len);
     p[len] = '\0';
     return p;
 }

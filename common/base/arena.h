@@ -22,7 +22,7 @@ void arena_fini(struct arena *a);
 void *arena_alloc(struct arena *a, size_t n);
 void *arena_array(struct arena *a, size_t n, size_t size); /* checks n * size */
 char *arena_strdup(struct arena *a, const char *s);
-char *arena_strndup(struct arena *a, const char *s, size_t n);
+char *arena_strndup(struct arena *a, const char *s, size_t n); /* s may be NULL if n is 0 */
 void *arena_memdup(struct arena *a, const void *p, size_t n);
 /* Everything handed out is invalid. Keeps one chunk, so a turn does not malloc. */
 void arena_reset(struct arena *a);

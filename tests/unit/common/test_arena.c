@@ -86,3 +86,12 @@ Test(arena, reset_gives_a_huge_turn_back)
     cr_expect_null(a.chunk);
     arena_fini(&a);
 }
+
+Test(arena, a_text_of_no_bytes_may_be_nowhere)
+{
+    struct arena a;
+
+    arena_init(&a);
+    cr_expect_str_eq(arena_strndup(&a, NULL, 0), "");
+    arena_fini(&a);
+}

@@ -334,7 +334,17 @@ def middleware(r, kind):
     always = c.ask("serve", queue=r.queue, kind=kind)["url"]
     visit(always, got["pass"])
     r.claim(not any("a=b" in (q.header("Cookie") or "") for q in r.proxy.asked), "the site's own cookies are told")
-    r.proxy.rule("GET", "/v1/verify", drop(), times=99)
+    for answers in (say(302, headers={"Location": "/login"}), say(200, text=b"welcome"), say(204)):
+        site = c.ask("serve", queue=r.queue, kind=kind)["url"]
+        r.proxy.rule("GET", "/v1/verify", answers)
+        r.claim(visit(site)[0] in (401, 503), "what is no router's answer lets in")
+    got_keys = r.proxy.count("GET", "jwks")
+    alone = c.ask("serve", queue=r.queue, kind=kind)["url"]
+    r.claim(visit(alone, got["pass"])[0] == 200, "in")
+    r.until(lambda: r.proxy.count("GET", "jwks") > got_keys, 5, "keys are not fetched while there are routers")
+    for path in ("/v1/verify", "jwks"):
+        r.proxy.rule("GET", path, drop(), times=99)
+    r.claim(visit(alone, got["pass"])[0] == 200, "no router answers at all, and who has a pass is turned away")
     r.claim(visit(always, got["pass"])[0] == 200, "no router answers, and who has a pass is turned away")
     r.claim(visit(always)[0] in (401, 503), "no router answers, and all get in")
     r.proxy.rules.clear()

@@ -22,16 +22,19 @@ import logging
 import re
 import threading
 import time
+import uuid
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 from urllib.parse import quote
 
 from . import ed25519
 from .errors import (ApiError, NetworkError, PassExpired, PassInvalid, PassNotYetValid, SegqError, TooFast,
                      Unavailable)
-from .transport import Transport
+from .http1 import Unsendable
+from .transport import Answer, Transport, _forked
 
 JWT_MAX = 4096
 KEYS_S = 60.0       # if the answer does not say for how long
+KEYS_MAX_S = 3600.0  # whatever the answer says
 AGAIN_S = 5.0       # keys are asked for at most so often
 AWAY_S = 1.0        # so long nobody asks after no router has answered
 STALE_S = 86400.0   # while no router answers, old keys do
@@ -95,6 +98,24 @@ class _Keys:
         self._lock = threading.Lock()
         self._keys: Dict[str, bytes] = {}
         self._until = self._asked = self._got = -1e9  # monotonic
+        _forked.add(self)
+
+    def forked(self) -> None:
+        self._lock = threading.Lock()
+
+    def warm(self) -> None:
+        """Has them fetched beside, if they are old: for the time when no router answers."""
+        now = time.monotonic()
+        if now >= self._until and now >= self._asked + AGAIN_S:
+            self._asked = now
+            threading.Thread(target=self._warm, daemon=True).start()
+
+    def _warm(self) -> None:
+        with self._lock:
+            try:
+                self._fetch(time.monotonic())
+            except SegqError:
+                pass  # who needs them asks again, and hears why
 
     def get(self, kid: str) -> Dict[str, bytes]:
         """All that are known; asks if it must. NetworkError, Unavailable: none is known."""
@@ -108,6 +129,8 @@ class _Keys:
                     self._fetch(now)
             finally:
                 self._lock.release()
+        if not self._keys:  # who waited for another's question: it was in vain
+            raise NetworkError("no router has told its keys yet")
         return self._keys
 
     def _fetch(self, now: float) -> None:
@@ -115,16 +138,20 @@ class _Keys:
         try:
             a = self._t.call("GET", "/.well-known/jwks.json", headers={"Authorization": ""}, raw=True,
                              retry_for=0 if self._keys else 3)
-            self._keys = {k["kid"]: _b64(k["x"]) for k in a.json()["keys"]
-                          if k.get("kty") == "OKP" and k.get("crv") == "Ed25519"}
-        except (SegqError, ValueError, KeyError, TypeError) as e:
+            keys = {k["kid"]: _b64(k["x"]) for k in a.json()["keys"]
+                    if k.get("kty") == "OKP" and k.get("crv") == "Ed25519"}
+            if not keys:
+                raise ValueError("none of them is for passes")
+            self._keys = keys
+        except (SegqError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
+            self._asked = time.monotonic()  # who waited meanwhile does not ask the same again
             if not self._keys or now - self._got > STALE_S:
                 raise e if isinstance(e, SegqError) else NetworkError(f"the keys cannot be read: {e}") from e
             self._until = now + AGAIN_S
             return
         age = re.search(r"max-age=(\d+)", a.headers.get("cache-control", ""))
         self._got = self._asked = time.monotonic()
-        self._until = self._got + (float(age[1]) if age else KEYS_S)
+        self._until = self._got + (min(KEYS_MAX_S, max(AGAIN_S, float(age[1]))) if age else KEYS_S)
 
 
 class Gate:
@@ -149,6 +176,8 @@ class Gate:
     def check(self, token: str, *, method: Optional[str] = None, path: Optional[str] = None) -> Pass:
         """PassInvalid, PassExpired, PassNotYetValid: it opens nothing. A pass that is bound needs the
         request's method and path; one that is good once needs a router: verify()."""
+        if not isinstance(token, str):
+            raise PassInvalid("none", "no pass")
         known = self._known.get(token)
         if known is None or known[0] not in self._keys.get(known[0]):
             known = self._opened(token)
@@ -196,7 +225,7 @@ class Gate:
 
     @staticmethod
     def _bound(c: Mapping[str, Any], method: Optional[str], path: Optional[str]) -> None:
-        if c.get("use") is not None:
+        if "use" in c:
             raise PassInvalid("once", "it is good once, which only a router can tell: verify()")
         if c.get("htm") is not None and c["htm"] != method:
             raise PassInvalid("other_method", f"it is for {c['htm']}")
@@ -204,7 +233,7 @@ class Gate:
             return
         plain = (path or "").partition("?")[0]
         below = plain == c["htu"] or plain.startswith(c["htu"].rstrip("/") + "/")
-        if not below or re.search(r"%|\\|//|/\.\.?(/|$)", plain):
+        if not below or re.search(r"[%\\;#\x00-\x20\x7f]|//|/\.\.?(/|$)", plain):
             raise PassInvalid("other_url", f"it is for {c['htu']}")
 
     # ---- by a router ----
@@ -214,11 +243,22 @@ class Gate:
         """Asks a router; ApiError with its code: no. headers: of the visitor's request, and
         X-Original-URI, X-Original-Method (believed of a trusted proxy)."""
         ask = {"Authorization": f"Bearer {token}" if token else "", **(headers or {})}
+        if self._secret:  # asked again it is the same question: a pass that is good once is used once
+            ask.update({"X-Segq-Ask": uuid.uuid4().hex, "X-Segq-Gate-Secret": self._secret})
         path = f"/v1/verify?queue={quote(self.queue, safe='')}" + ("&use=once" if once else "")
+
+        def asked(router: str) -> Answer:
+            a: Answer = self._t.judge(self._t.once(router, "GET", path, None, ask, self._timeout), raw=True)
+            if a.status != 204 or a.headers.get("x-segq-queue", self.queue) != self.queue or \
+                    not ("x-segq-ticket" in a.headers or "x-segq-bypass" in a.headers):
+                raise NetworkError(f"what answers ({a.status}) is no router: it lets nobody in")
+            return a
         for more in range(len(self._t.routers) - 1, -1, -1):  # each router once: a visitor waits
             try:
-                a = self._t.call("GET", path, headers=ask, raw=True, timeout=self._timeout, retry_for=0)
+                a = self._t.until_answered(asked, 0)
                 break
+            except Unsendable as e:
+                raise PassInvalid("malformed", str(e)) from None
             except (NetworkError, Unavailable):
                 if not more:
                     raise
@@ -230,8 +270,11 @@ class Gate:
 
     def session(self, token: str, command: str) -> None:
         """"release": its slot is free; "revoke", "extend", "extend=600" need `secret` (gate_secret_file)."""
+        self._session([("bearer", token)], command)
+
+    def _session(self, tokens: List[Tuple[str, str]], command: str) -> None:
         self._t.call("POST", "/v1/session", {"command": command}, headers={
-            "Authorization": f"Bearer {token}", "X-Segq-Gate-Secret": self._secret or ""})
+            **self._passes(tokens), "X-Segq-Gate-Secret": self._secret or ""})
 
     # ---- middleware ----
 
@@ -241,14 +284,16 @@ class Gate:
         if self.ask != "always":
             p, why = self._first_good(tokens, method, uri)
             if p is None:
-                if not (isinstance(why, PassInvalid) and why.code == "once"):
+                if self.ask == "never" or why.code != "once":
                     return self._refuse(method, uri, headers, why)
             elif self.ask == "never" or time.time() < p[1].issued_at + (p[1].expires_at - p[1].issued_at) / 3:
                 return Decision(p[1], None, [], 0, b"")
         try:
             if time.monotonic() < self._away:
                 raise NetworkError("no router answered a moment ago")
-            return self._admit(self.verify(None, headers=self._visitor(method, uri, headers, tokens)))
+            d = self._admit(self.verify(None, headers=self._visitor(method, uri, headers, tokens)))
+            self._keys.warm()
+            return d
         except (NetworkError, Unavailable, TooFast) as e:
             if isinstance(e, NetworkError) and time.monotonic() >= self._away:
                 self._away = time.monotonic() + AWAY_S
@@ -256,6 +301,8 @@ class Gate:
             return Decision(p[1], None, [], 0, b"") if p else self._refuse(method, uri, headers, e)
         except ApiError as e:
             return self._refuse(method, uri, headers, e)
+        except PassInvalid as e:  # cannot even be asked about
+            return self._refuse(method, "/", headers, e)
 
     @staticmethod
     def _presented(headers: Mapping[str, str]) -> List[Tuple[str, str]]:
@@ -277,7 +324,8 @@ class Gate:
             try:
                 return (kind, self.check(token, method=method, path=uri)), why
             except SegqError as e:
-                why = e
+                if isinstance(why, PassInvalid) and why.code != "once":  # which a router can tell
+                    why = e
         return None, why
 
     @staticmethod
@@ -286,9 +334,12 @@ class Gate:
         out = {n: headers[n.lower()] for n in ("Accept", "Referer", "Sec-Fetch-Mode", "Sec-Fetch-Dest")
                if headers.get(n.lower())}
         out.update({"X-Original-URI": uri, "X-Original-Method": method})
-        out["Authorization"] = next((f"Bearer {t}" for k, t in tokens if k == "bearer"), "")
-        out["Cookie"] = "; ".join(f"{COOKIE}={t}" for k, t in tokens if k == "cookie")
-        return out
+        return {**out, **Gate._passes(tokens)}
+
+    @staticmethod
+    def _passes(tokens: List[Tuple[str, str]]) -> Dict[str, str]:
+        return {"Authorization": next((f"Bearer {t}" for k, t in tokens if k == "bearer"), ""),
+                "Cookie": "; ".join(f"{COOKIE}={t}" for k, t in tokens if k == "cookie")}
 
     @staticmethod
     def _admit(v: Verdict) -> "Decision":
@@ -321,7 +372,7 @@ class Gate:
 
         def tell() -> None:
             try:
-                self.session(tokens[0][1], commands[0])
+                self._session(tokens, commands[0])
             except SegqError as e:
                 log.warning("segq gate: %s: %s", commands[0], e)
         if commands and tokens:
@@ -337,7 +388,9 @@ class Gate:
             d = self.decide(environ["REQUEST_METHOD"], (path or "/") + (f"?{query}" if query else ""), headers)
             if d.status:
                 start(f"{d.status} Refused", [*d.headers, ("Content-Length", str(len(d.body)))])
-                return [d.body]
+                return [] if environ["REQUEST_METHOD"] == "HEAD" else [d.body]
+            for k in [k for k in environ if k.startswith("HTTP_X_SEGQ_")]:
+                del environ[k]  # the visitor's; applications believe a gate's
             environ["segq.pass"] = d.given or d.verdict
 
             def more(status: str, given: List[Tuple[str, str]], *rest: Any) -> Any:
@@ -349,7 +402,7 @@ class Gate:
     def asgi(self, app: Callable[..., Any]) -> Callable[..., Any]:
         """Likewise; `scope["segq.pass"]`. Routers are asked by a thread beside the loop."""
         async def gated(scope: Dict[str, Any], receive: Any, send: Any) -> None:
-            if scope["type"] not in ("http", "websocket"):
+            if scope["type"] == "lifespan":
                 await app(scope, receive, send)
                 return
             headers: Dict[str, str] = {}
@@ -368,7 +421,7 @@ class Gate:
             if d.status:
                 await send({"type": "http.response.start", "status": d.status,
                             "headers": [*pairs, (b"content-length", str(len(d.body)).encode())]})
-                await send({"type": "http.response.body", "body": d.body})
+                await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else d.body})
                 return
 
             async def more(message: Dict[str, Any]) -> None:
@@ -377,7 +430,8 @@ class Gate:
                     self._obey([v.decode() for k, v in given if k.decode().lower() == COMMAND], headers)
                     message = {**message, "headers": [*((k, v) for k, v in given if k.decode().lower() != COMMAND), *pairs]}
                 await send(message)
-            await app({**scope, "segq.pass": d.given or d.verdict}, receive, more)
+            theirs = [(k, v) for k, v in scope["headers"] if not k.lower().startswith(b"x-segq-")]
+            await app({**scope, "headers": theirs, "segq.pass": d.given or d.verdict}, receive, more)
         return gated
 
 

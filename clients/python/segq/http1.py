@@ -4,6 +4,7 @@ end it from another thread. Bodies that end before their end are errors."""
 
 from __future__ import annotations
 
+import re
 import select
 import socket
 import ssl
@@ -19,6 +20,10 @@ PIECE = 64 << 10
 
 class Broken(OSError):
     """The answer is none: cut off, or not HTTP."""
+
+
+class Unsendable(ValueError):
+    """The request is none: the same in each try."""
 
 
 class Connection:
@@ -42,8 +47,8 @@ class Connection:
 
     def is_open(self) -> bool:
         """False: it was closed by the other side, as far as one can see, or says what nobody asked."""
-        if self._sock is None:
-            return True
+        if self._sock is None or self._in:
+            return not self._in
         try:
             return not select.select([self._sock], [], [], 0)[0]
         except (OSError, ValueError):  # more descriptors than select() can
@@ -83,9 +88,13 @@ class Connection:
             lines.append(f"Content-Length: {len(body or b'')}")
         head = "\r\n".join(lines)
         if head.count("\n") != len(lines) - 1 or head.count("\r") != len(lines) - 1:
-            raise ValueError("a line break in a header or a path")
+            raise Unsendable("a line break in a header or a path")
+        try:
+            raw = head.encode("utf-8")
+        except UnicodeEncodeError as e:
+            raise Unsendable(f"a header or a path is no text: {e.reason}") from None
         self._sock.settimeout(self._left())
-        self._sock.sendall(head.encode("utf-8") + b"\r\n\r\n" + (body or b""))
+        self._sock.sendall(raw + b"\r\n\r\n" + (body or b""))
         self._head(method)
 
     def _more(self, n: int = PIECE) -> bytes:
@@ -102,7 +111,7 @@ class Connection:
             have, self._in = self._in, b""
             piece = self._more()
             self._in = have + piece
-            if not piece or len(self._in) > HEAD_MAX:
+            if not piece or (len(self._in) > HEAD_MAX and b"\n" not in piece):
                 raise Broken("closed before its answer" if not piece else "a head that is too long")
         line, _, self._in = self._in.partition(b"\n")
         return line.rstrip(b"\r")
@@ -111,7 +120,7 @@ class Connection:
         self.status = 100
         while 100 <= self.status < 200:
             words = self._line().split(None, 2)
-            if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():
+            if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not re.fullmatch(rb"[1-9]\d\d", words[1]):
                 raise Broken("what answers is no HTTP server")
             self.status, self.headers, size = int(words[1]), {}, 0
             while True:
@@ -156,13 +165,13 @@ class Connection:
     def _chunks(self) -> Iterator[bytes]:
         while True:
             size = self._line().partition(b";")[0].strip()
-            try:
-                n = int(size, 16)
-            except ValueError:
-                raise Broken("the body breaks off") from None
+            if not re.fullmatch(rb"[0-9A-Fa-f]{1,15}", size):
+                raise Broken("the body breaks off")
+            n = int(size, 16)
             if not n:
                 while self._line():
                     pass
                 return
             yield from self._exactly(n)
-            self._line()
+            if self._line():
+                raise Broken("a piece is longer than it says")

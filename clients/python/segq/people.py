@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from .errors import NetworkError, TooFast, Unavailable, error_of
 from .scope import current
-from .transport import Transport
+from .transport import Transport, seconds
 
 FIRST_S = 5.0    # for the first event
 LATE_S = 3.0     # so late a beat may be
@@ -62,11 +62,21 @@ def ticket_of(said: Any) -> Ticket:
         return Ticket(
             said["token"], said["queue"], said["lane"], said["state"], said["position"],
             bool(said.get("position_capped")), said["total"], said["eta_s"], said.get("eta_reason"),
-            said["poll_after_ms"] / 1000, said.get("message"), said.get("pass"),
+            min(86400.0, max(0.0, said["poll_after_ms"] / 1000)), said.get("message"), said.get("pass"),
             said.get("pass_expires_at"), said.get("released_at"), said.get("ticket"), said["segment"],
             bool(said.get("prequeue")), said.get("opens_at"), said)
-    except (KeyError, TypeError) as e:
+    except (KeyError, TypeError, AttributeError, OverflowError) as e:
         raise NetworkError(f"an answer that is no ticket: {str(said)[:60]}") from e
+
+
+def _object(data: str) -> Dict[str, Any]:
+    try:
+        said = json.loads(data)
+    except RecursionError as e:
+        raise ValueError("too deep") from e
+    if not isinstance(said, dict):
+        raise ValueError("no object")
+    return said
 
 
 class Line:
@@ -172,14 +182,14 @@ class Line:
                 a = s.read()
                 if a.status >= 400:
                     self._t.judge(a)
-                self._be_deaf(float(a.headers.get("retry-after") or DEAF_S))
+                self._be_deaf(seconds(a.headers.get("retry-after")) or DEAF_S)
                 return t.poll_after_s
             s.patience = FIRST_S
             place_by = time.monotonic() + QUIET_S
             try:
                 for name, data, last in s.events():
                     if name == "message":
-                        t = self._heard(ticket_of(json.loads(data)))
+                        t = self._heard(ticket_of(_object(data)))
                         heard, self._id, self._missed = True, last, 0
                         place_by = time.monotonic() + max(QUIET_S, 2 * t.poll_after_s)
                         self._say("")
@@ -187,14 +197,15 @@ class Line:
                         if t.admitted:
                             return 0.0
                     elif name == "beat":
-                        s.patience = float(data) / 1000 + LATE_S
+                        s.patience = min(600.0, float(data) / 1000) + LATE_S
                         if time.monotonic() > place_by:  # beats without places: its node is away
                             return 0.0
                     elif name == "gone":
-                        raise error_of(410, json.loads(data))
+                        raise error_of(410, _object(data))
                     elif name == "away":
                         self._t.rotate(router)
-                        return float(json.loads(data)["poll_after_ms"]) / 1000
+                        told = _object(data)["poll_after_ms"]
+                        return seconds(min(told, 1e12) / 1000 if isinstance(told, (int, float)) else 0) or 0.0
             except (NetworkError, ValueError, KeyError):
                 pass
         self._t.rotate(router)

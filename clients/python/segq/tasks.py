@@ -17,7 +17,7 @@ import uuid
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
 from urllib.parse import quote
 
-from .errors import ApiError, NetworkError, TaskFailed, Unavailable, error_of
+from .errors import ApiError, NetworkError, SegqError, TaskFailed, Unavailable, error_of
 from .scope import Scope, current
 from .transport import Answer, Backoff, Stream, Transport
 
@@ -56,10 +56,10 @@ class Task(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What became of one row of a batch."""
+    """What became of one row of a batch. status 0: no answer; it may be there."""
     status: int
     task: Optional[str]
-    error: Optional[ApiError]
+    error: Optional[SegqError]
 
 
 TaskLike = Union[Task, str]
@@ -149,7 +149,13 @@ class Tasks:
                 b.setdefault("idempotency_key", uuid.uuid4().hex)
         out: List[Row] = []
         for i in range(0, len(bodies), BATCH):
-            out += self._rows(f"/v1/queues/{_q(queue)}/tasks/batch", bodies[i:i + BATCH])
+            try:
+                out += self._rows(f"/v1/queues/{_q(queue)}/tasks/batch", bodies[i:i + BATCH])
+            except (NetworkError, ApiError) as e:
+                if not out:
+                    raise
+                out += [Row(e.status or 0, None, e)] * (len(bodies) - len(out))  # those before it are there
+                break
         return out
 
     def _rows(self, path: str, bodies: List[Dict[str, Any]]) -> List[Row]:
@@ -157,7 +163,12 @@ class Tasks:
         todo, backoff = list(range(len(bodies))), Backoff()
         end = time.monotonic() + self.transport.retry_for
         while todo:
-            said = self.transport.call("POST", path, [bodies[i] for i in todo])
+            try:
+                said = self.transport.call("POST", path, [bodies[i] for i in todo])
+            except (NetworkError, ApiError):
+                if len(todo) == len(bodies):
+                    raise
+                break  # what was put off stays so
             if not isinstance(said, list) or len(said) != len(todo) or not all(isinstance(r, dict) for r in said):
                 raise NetworkError("an answer that is no list of outcomes")
             for i, row in zip(todo, said):
@@ -188,7 +199,7 @@ class Tasks:
         """Until it is over. TaskFailed: without success; DeadlineExceeded: not in time."""
         with Scope(timeout):
             while True:
-                left = current().left()
+                left, asked = current().left(), time.monotonic()
                 n = WAIT_S if left is None else max(0, min(WAIT_S, int(left)))
                 t = _task_of(self.transport.call(
                     "GET", f"/v1/tasks/{_token(task)}", headers={"Prefer": f"wait={n}"},
@@ -197,7 +208,7 @@ class Tasks:
                     return t
                 if t.over:
                     raise TaskFailed(t.raw)
-                if not n:
+                if time.monotonic() < asked + 0.5:  # a router that stops does not wait
                     current().sleep(0.5)
 
     def result(self, task: TaskLike, *, ack: bool = False) -> Optional[Answer]:
@@ -317,11 +328,14 @@ class Tasks:
                 self.transport.judge(s.read())
             return s
         while True:
+            asked = time.monotonic()
             s = self.transport.until_answered(ask)
             if s.status != 202:
                 s.patience = timeout
                 return s
             s.close()
+            if time.monotonic() < asked + 0.5:  # likewise
+                current().sleep(0.5)
 
     # ---- as a target that answered `segq-command: pending` ----
 

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import random
 import socket
 import ssl
 import threading
 import time
+import weakref
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 from urllib.parse import urljoin, urlsplit
 
 from .errors import NetworkError, TooFast, Unavailable, error_of
-from .http1 import Connection
+from .http1 import Connection, Unsendable
 from .scope import current
 
 T = TypeVar("T")
@@ -42,11 +44,18 @@ class Answer(NamedTuple):
         return json.loads(self.body) if self.body else {}
 
 
-def _seconds(text: Optional[str]) -> Optional[float]:
+def seconds(text: Any) -> Optional[float]:
+    """Of Retry-After, at most a day; None: it is none."""
     try:
-        return max(0.0, float(text)) if text else None
-    except ValueError:
+        return min(86400.0, max(0.0, float(text))) if text else None
+    except (ValueError, TypeError, OverflowError):
         return None
+
+
+# What has locks and connections: a process that was forked has its own.
+_forked: "weakref.WeakSet[Any]" = weakref.WeakSet()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: [x.forked() for x in list(_forked)])
 
 
 class Backoff:
@@ -72,6 +81,8 @@ class Transport:
         urls = [routers] if isinstance(routers, str) else list(routers)
         if not urls or any(urlsplit(u).scheme not in ("http", "https") for u in urls):
             raise ValueError("routers: addresses like https://q1.example")
+        if any(c in f"{v}" for c in "\r\n" for v in (token, *(headers or {}).values())):
+            raise ValueError("a line break in the token, or in a header: strip() what a file has")
         self.routers = [u.rstrip("/") for u in urls]
         random.shuffle(self.routers)
         self.token, self.timeout, self.retry_for = token, timeout, retry_for
@@ -80,6 +91,15 @@ class Transport:
         self._lock = threading.Lock()
         self._idle: Dict[Tuple[str, str], List[Connection]] = {}
         self._closed = False
+        _forked.add(self)
+
+    def forked(self) -> None:
+        """What is kept is the parent's: an answer to it would be read here."""
+        kept, self._idle, self._lock = self._idle, {}, threading.Lock()
+        for v in kept.values():
+            for c in v:
+                c.scope = current()
+                c.close()
 
     def close(self) -> None:
         """Closes what is kept."""
@@ -133,8 +153,12 @@ class Transport:
         c.close()
         if hops >= REDIRECTS:
             raise NetworkError(f"{parts.netloc}: it redirects in circles")
-        to = urljoin(url, to)
-        there = urlsplit(to)
+        try:
+            to = urljoin(url, to)
+            there = urlsplit(to)
+            there.port  # may be no number
+        except ValueError as e:
+            raise NetworkError(f"{parts.netloc}: a redirect to what is no address: {e}") from None
         if there.scheme not in ("http", "https") or there.scheme < parts.scheme:
             raise NetworkError(f"{parts.netloc}: a redirect to {there.scheme}: is not followed")
         if there.hostname != parts.hostname:  # a token is for those whom the caller named
@@ -148,7 +172,7 @@ class Transport:
         while True:
             scope.check()
             c = self._take(parts.scheme, parts.netloc)
-            if not repeat and not c.is_open():
+            if not c.is_open():
                 c.close()
                 continue
             left = scope.left()
@@ -157,6 +181,9 @@ class Transport:
             try:
                 c.ask(method, path, body, headers)
                 return c
+            except Unsendable:
+                c.close()
+                raise
             except BROKEN as e:
                 c.close()
                 scope.check()
@@ -248,8 +275,10 @@ class Transport:
     @staticmethod
     def judge(a: Answer, raw: bool = False) -> Any:
         """Its JSON, or the exception that it is."""
-        if raw and a.status < 400:
+        if raw and (a.status < 300 or (a.status < 400 and "segq-status" in a.headers)):
             return a
+        if 300 <= a.status < 400:
+            raise NetworkError(f"a redirect ({a.status}) that is not followed")
         try:
             said = a.json()
         except (ValueError, RecursionError) as e:
@@ -258,11 +287,9 @@ class Transport:
             said = {}
         if a.status < 300:
             return said
-        if a.status < 400:
-            raise NetworkError(f"a redirect ({a.status}) that is not followed")
         problem = said if isinstance(said, dict) else {}
         told = problem.get("poll_after_ms")  # finer
-        after = told / 1000 if isinstance(told, int) else _seconds(a.headers.get("retry-after"))
+        after = seconds(min(told, 10**9) / 1000 if isinstance(told, int) else a.headers.get("retry-after"))
         raise error_of(a.status, problem, after)
 
     # ---- streams ----
@@ -317,13 +344,19 @@ class Stream:
 
     def lines(self) -> Iterator[str]:
         """Lines without their ends."""
-        rest = b""
+        rest: List[bytes] = []
+        n = 0
         for piece in self.pieces():
-            *whole, rest = (rest + piece).split(b"\n")
-            for line in whole:
-                yield line.rstrip(b"\r").decode("utf-8", "replace")
-        if rest:
-            yield rest.rstrip(b"\r").decode("utf-8", "replace")
+            first, *more = piece.split(b"\n")
+            rest.append(first)
+            n += len(first)
+            if n > BODY_MAX:
+                raise NetworkError(f"a line of more than {BODY_MAX} bytes")
+            for part in more:
+                yield b"".join(rest).rstrip(b"\r").decode("utf-8", "replace")
+                rest, n = [part], len(part)
+        if n:
+            yield b"".join(rest).rstrip(b"\r").decode("utf-8", "replace")
 
     def _told(self, name: str, data: str) -> bool:
         """Of `segq-progress: events`: a place in line; or the answer, which is no stream of events."""
@@ -335,7 +368,7 @@ class Stream:
                 self.on_progress(said)
                 return True
             status, problem = int(said["status"]), said.get("error")
-        except (ValueError, KeyError, TypeError):  # the target's own error event
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):  # the target's own error event
             return False
         if status < 400:
             return False

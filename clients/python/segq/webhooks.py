@@ -51,6 +51,8 @@ class Webhook:
             name, stamp, said = (small["webhook-" + n] for n in ("id", "timestamp", "signature"))
         except KeyError as e:
             raise SignatureInvalid(f"the header {e.args[0]} is missing") from None
+        if "." in name:  # it parts what is signed, which could be parted in another place
+            raise SignatureInvalid("webhook-id has a full stop")
         if not stamp.isascii() or not stamp.isdigit() or len(stamp) > 18:
             raise SignatureInvalid("webhook-timestamp is no number")
         if abs(time.time() - int(stamp)) > self.tolerance_s:

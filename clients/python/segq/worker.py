@@ -78,9 +78,20 @@ Handler = Callable[[Job], Union[Any, Awaitable[Any]]]
 
 def _reason(e: BaseException) -> str:
     """What people see in the task's history: at most 200 bytes, no control characters."""
-    text = str(e) if isinstance(e, Nack) else f"{type(e).__name__}: {e}"
+    try:
+        text = str(e) if isinstance(e, Nack) else f"{type(e).__name__}: {e}"
+    except Exception:  # its own __str__ fails
+        text = ""
     text = "".join(c if c.isprintable() else " " for c in text).strip()
     return text.encode("utf-8", "replace")[:REASON_MAX].decode("utf-8", "ignore") or type(e).__name__
+
+
+def _outcomes(said: Any, n: int) -> List[Dict[str, Any]]:
+    """Of a settlement of n rows."""
+    if not isinstance(said, list) or len(said) != n or \
+            not all(isinstance(r, dict) and isinstance(r.get("status"), int) for r in said):
+        raise NetworkError("an answer that is no list of outcomes")
+    return said
 
 
 class Worker:
@@ -96,6 +107,8 @@ class Worker:
         self.queues: List[str] = [queue] if isinstance(queue, str) else list(queue)
         if not 1 <= len(self.queues) <= 16:
             raise ValueError("a worker has 1 to 16 queues")
+        if concurrency < 1 or prefetch < 0 or not lease_s > 0:
+            raise ValueError("concurrency: at least 1; prefetch: at least 0; lease_s: more than 0")
         self.handler, self.concurrency, self.lease_s = handler, concurrency, lease_s
         self.wait_s, self.prefetch, self.drain_s, self.on_event = wait_s, prefetch, drain_s, on_event
         self.counts: Dict[str, int] = collections.Counter()
@@ -106,7 +119,9 @@ class Worker:
         self._slots = concurrency + prefetch
         self._used = 0                                  # a handler has it, or will
         self._jobs: Set[Job] = set()                    # taken, and not over
-        self._ends: Deque[Tuple[Job, Dict[str, Any]]] = collections.deque()
+        # By queue, each told by a thread: one whose node is away delays no other's.
+        self._ends: Dict[str, Deque[Tuple[Job, Dict[str, Any]]]] = {}
+        self._settlers: List[threading.Thread] = []
         self._telling = 0
         self._todo: "queues.SimpleQueue[Optional[Job]]" = queues.SimpleQueue()
         self._stopping = threading.Event()
@@ -114,6 +129,7 @@ class Worker:
         self._taking = Scope()
         self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._own_loop = True
+        self._turns: Optional[asyncio.Semaphore] = None
         self._threads: List[threading.Thread] = []
         self._refused: Optional[SegqError] = None
 
@@ -126,8 +142,8 @@ class Worker:
         before = {s: signal.signal(s, lambda *_: self.stop()) for s in (signal.SIGTERM, signal.SIGINT)} if mine else {}
         try:
             self.start()
-            while not self._stopping.wait(0.2):
-                pass
+            while not self._stopping.is_set():
+                time.sleep(0.1)  # amid a wait() the handler of a signal could not set()
             self.join()
         finally:
             for s, h in before.items():
@@ -162,7 +178,6 @@ class Worker:
             for i in range(self.concurrency):
                 self._spawn(self._work, f"work-{i}")
         self._taker = self._spawn(self._take, "take")
-        self._settler = self._spawn(self._settle, "settle")
         self._spawn(self._extend, "extend")
 
     def stop(self, drain_s: Optional[float] = None) -> None:
@@ -183,7 +198,7 @@ class Worker:
         for j in left:
             self._give_back(j)
         with self._lock:
-            while (self._ends or self._telling) and self._settler.is_alive():
+            while (self._untold() or self._telling) and any(t.is_alive() for t in self._settlers):
                 self._change.wait(0.1)
         for _ in range(self.concurrency):
             self._todo.put(None)
@@ -194,11 +209,14 @@ class Worker:
 
     # ---- within ----
 
-    def _spawn(self, f: Callable[[], Any], name: str) -> threading.Thread:
-        t = threading.Thread(target=f, name=f"segq-{name}", daemon=True)
+    def _spawn(self, f: Callable[..., Any], name: str, *args: Any) -> threading.Thread:
+        t = threading.Thread(target=f, args=args, name=f"segq-{name}", daemon=True)
         self._threads.append(t)
         t.start()
         return t
+
+    def _untold(self) -> int:
+        return sum(map(len, self._ends.values()))
 
     def _say(self, name: str, job: Optional[Job] = None, **info: Any) -> None:
         self.counts[name] += 1
@@ -215,7 +233,7 @@ class Worker:
         with self._lock:
             while not self._stopping.is_set():
                 free = self._slots - self._used
-                if free > 0 and len(self._ends) < UNSETTLED_MAX:
+                if free > 0 and self._untold() < UNSETTLED_MAX:
                     if free * 2 < self._slots:
                         self._change.wait(GATHER_S)
                     return min(BATCH, self._slots - self._used)
@@ -233,11 +251,14 @@ class Worker:
                 if not n:
                     return
                 body.update(n=n, lease=self.lease_s, wait=self.wait_s)
+                asked = time.monotonic()
                 try:
                     said = self._t.call("POST", path, body, timeout=self._t.timeout + self.wait_s, retry_for=0)
                     self._begin(said["tasks"])
                     backoff.fails = 0
-                except (SegqError, KeyError, TypeError) as e:
+                    if not said["tasks"] and time.monotonic() < asked + max(0.1, self.wait_s / 2):
+                        self._stopping.wait(0.1)  # a router that stops does not wait
+                except Exception as e:  # whatever was answered: this thread goes on
                     if self._over(e) or self._stopping.is_set():
                         return
                     self._say("trouble", None, error=e)
@@ -279,7 +300,7 @@ class Worker:
                 if not j._over:
                     self._say("started", j)
                     self._succeeded(j, self.handler(j))
-            except Exception as e:
+            except BaseException as e:  # also sys.exit(): the thread is ours
                 self._failed(j, e)
             finally:
                 traceparent.reset(mark)
@@ -292,19 +313,23 @@ class Worker:
 
     def _begin_async(self, jobs: List[Job]) -> None:
         assert self._loop is not None
+        if self._turns is None:  # made here, it belongs to the loop that runs
+            self._turns = asyncio.Semaphore(self.concurrency)
         for j in jobs:
             j._async = self._loop.create_task(self._work_async(j))
 
     async def _work_async(self, j: Job) -> None:
         traceparent.set(j.traceparent)  # of this asyncio.Task alone
+        assert self._turns is not None
         try:
-            if not j._over:
-                self._say("started", j)
-                self._succeeded(j, await self.handler(j))
+            async with self._turns:
+                if not j._over:
+                    self._say("started", j)
+                    self._succeeded(j, await self.handler(j))
         except asyncio.CancelledError:
             if not j._over:
                 self._failed(j, Nack("cancelled in the worker"))
-        except Exception as e:
+        except (Exception, SystemExit) as e:
             self._failed(j, e)
         finally:
             self._free_slot()
@@ -343,56 +368,60 @@ class Worker:
                 return
             j._over = True
             self._jobs.discard(j)
-            self._ends.append((j, row))
+            if j.queue not in self._ends:
+                self._ends[j.queue] = collections.deque()
+                self._settlers.append(self._spawn(self._settle, "settle", j.queue))
+            self._ends[j.queue].append((j, row))
             self._change.notify_all()
         self._say(name, j, **info)
 
     # ---- telling ----
 
-    def _settle(self) -> None:
+    def _settle(self, q: str) -> None:
         rows: List[Tuple[Job, Dict[str, Any]]]
+        ends = self._ends[q]
         while True:
             with self._lock:
-                while not self._ends:
+                while not ends:
                     if self._stopping.is_set() and not self._jobs and not self._taker.is_alive():
                         return
                     self._change.wait(0.2)
                 size, rows = 0, []
-                while self._ends and len(rows) < BATCH and size < SETTLE_BYTES:
-                    rows.append(self._ends.popleft())
+                while ends and len(rows) < BATCH and size < SETTLE_BYTES:
+                    rows.append(ends.popleft())
                     size += rows[-1][0]._size
-                self._telling = len(rows)
-            try:
-                by_queue: Dict[str, List[Tuple[Job, Dict[str, Any]]]] = {}
-                for j, row in rows:
-                    by_queue.setdefault(j.queue, []).append((j, row))
-                for q, theirs in by_queue.items():
-                    self._tell(q, theirs)
-            except Exception as e:  # what segq does not hear is tried again when its lease ends
-                self._say("trouble", None, error=e)
+                self._telling += len(rows)
+            self._tell_or_say(q, rows)
             with self._lock:
-                self._telling = 0
+                self._telling -= len(rows)
                 self._change.notify_all()
+
+    def _tell_or_say(self, q: str, rows: List[Tuple[Job, Dict[str, Any]]]) -> None:
+        try:
+            self._tell(q, rows)
+        except Exception as e:  # what segq does not hear is tried again when its lease ends
+            self._say("trouble", None, error=e)
 
     def _tell(self, q: str, rows: List[Tuple[Job, Dict[str, Any]]]) -> None:
         """Until each row has an answer, as long as its lease."""
         backoff, end = Backoff(0.2), time.monotonic() + self.lease_s
         while rows:
             try:
-                said = self._t.call("POST", f"/v1/queues/{quote(q, safe='')}/tasks/settle",
-                                    [row for _, row in rows], retry_for=0)
+                said = _outcomes(self._t.call("POST", f"/v1/queues/{quote(q, safe='')}/tasks/settle",
+                                              [row for _, row in rows], retry_for=0), len(rows))
             except (NetworkError, Unavailable, TooFast) as e:
                 self._say("trouble", None, error=e)
                 self._pause(backoff, end, e)
                 continue
-            except ApiError as e:
-                if len(rows) > 1 and e.status in (400, 413):  # one of them: each alone tells which
+            except Exception as e:  # a refusal, or what cannot be written
+                one, why = not isinstance(e, ApiError) or e.status in (400, 413), getattr(e, "detail", e)
+                if len(rows) > 1 and one:  # one of them: each alone tells which
                     for pair in rows:
-                        self._tell(q, [pair])
+                        self._tell_or_say(q, [pair])
                     return
-                if len(rows) > 1 or e.status not in (400, 413) or not self._plainer(rows[0], e.detail):
+                if len(rows) > 1 or not one or not self._plainer(rows[0], why):
                     raise
-                rows = [(rows[0][0], self._plainer(rows[0], e.detail))]
+                rows = [(rows[0][0], self._plainer(rows[0], why))]
                 continue
             again = []
             for (j, row), r in zip(rows, said):
@@ -433,25 +462,31 @@ class Worker:
         """A request for all that are at half of their lease."""
         while not (self._stopping.is_set() and not self._taker.is_alive() and not self._jobs):
             time.sleep(min(0.5, self.lease_s / 8))
-            now = time.monotonic()
-            with self._lock:
-                due = [j for j in self._jobs if j._extend_at <= now]
-            by_queue: Dict[str, List[Tuple[Job, Dict[str, Any]]]] = {}
-            for j in due:
-                if j._until <= now:
-                    self._lose(j, {"code": "lease_over"})
-                    continue
-                by_queue.setdefault(j.queue, []).append((j, {
-                    "task": j.token, "verb": "extend", "lease_id": j.lease_id, "lease": self.lease_s}))
-            for q, rows in by_queue.items():
-                for i in range(0, len(rows), BATCH):
-                    self._extend_some(q, rows[i:i + BATCH])
+            try:
+                self._extend_due(time.monotonic())
+            except Exception as e:  # whatever was answered: this thread goes on
+                self._say("trouble", None, error=e)
+
+    def _extend_due(self, now: float) -> None:
+        with self._lock:
+            due = [j for j in self._jobs if j._extend_at <= now]
+        by_queue: Dict[str, List[Tuple[Job, Dict[str, Any]]]] = {}
+        for j in due:
+            if j._until <= now:
+                self._lose(j, {"code": "lease_over"})
+                continue
+            by_queue.setdefault(j.queue, []).append((j, {
+                "task": j.token, "verb": "extend", "lease_id": j.lease_id, "lease": self.lease_s}))
+        for q, rows in by_queue.items():
+            for i in range(0, len(rows), BATCH):
+                self._extend_some(q, rows[i:i + BATCH])
 
     def _extend_some(self, q: str, rows: List[Tuple[Job, Dict[str, Any]]]) -> None:
         asked = time.monotonic()
         try:
-            said = self._t.call("POST", f"/v1/queues/{quote(q, safe='')}/tasks/settle", [r for _, r in rows],
-                                retry_for=0, timeout=max(1.0, self.lease_s / 4))
+            said = _outcomes(self._t.call(
+                "POST", f"/v1/queues/{quote(q, safe='')}/tasks/settle", [r for _, r in rows],
+                retry_for=0, timeout=max(1.0, self.lease_s / 4)), len(rows))
         except SegqError as e:  # the next turn tries again
             self._say("trouble", None, error=e)
             return

@@ -23,7 +23,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from fake import Fake, Signer, answer, b64, problem  # noqa: E402
 
 import segq  # noqa: E402
-from segq import ed25519  # noqa: E402
+from segq import ed25519, http1  # noqa: E402
 from segq.errors import error_of  # noqa: E402
 from segq.transport import Backoff, Transport  # noqa: E402
 
@@ -63,9 +63,52 @@ class Bytes(unittest.TestCase):
     def test_what_is_cut_off_is_no_answer(self):
         for bad in (b"<cut>", b"HTTP/1.1 200 OK\r\nContent-Le<cut>", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[1]<cut>",
                     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n[1]\r\n<cut>",
-                    b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", b"SSH-2.0-x\r\n\r\n"):
+                    b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", b"SSH-2.0-x\r\n\r\n",
+                    b"HTTP/1.1 007 OK\r\nContent-Length: 3\r\n\r\n[1]",
+                    *(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%s\r\n[1]\r\n0\r\n\r\n" % n
+                      for n in (b"-3", b"+3", b"0x3", b"0_3", b"2"))):
             with self.subTest(bad), self.assertRaises(segq.NetworkError):
                 self.get(bad)
+
+    def test_chunk_that_begins_at_the_end_of_a_piece(self):
+        """The rest of its line comes with more than a head may have."""
+        class Two(http1.Connection):
+            pieces_ = [b"1", b"0000\r\n" + b"x" * (http1.PIECE - 6), b"x" * 6 + b"\r\n0\r\n\r\n"]
+
+            def _more(self, n=http1.PIECE):
+                if not self._in:
+                    self._in = self.pieces_.pop(0)
+                out, self._in = self._in[:n], self._in[n:]
+                return out
+        self.assertEqual(sum(map(len, Two("h", 80, None)._chunks())), 1 << 16)
+
+    def test_what_is_behind_an_answer_is_none(self):
+        """An answer that is longer than it says: the rest does not answer the next question."""
+        with Fake(answer(200, 1) + answer(200, "evil"), answer(200, 2)) as f, segq.Client(f.url, retry_for=0) as c:
+            self.assertEqual([c.transport.call("GET", "/"), c.transport.call("GET", "/")], [1, 2])
+
+    def test_long_lines(self):
+        said = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + b"x" * (1 << 20) + b"\na\r\n\nb<cut>"
+        with Fake(said, said) as f, segq.Client(f.url) as c:
+            with c.call("e", "/") as s:
+                self.assertEqual([len(x) for x in s.lines()], [1 << 20, 1, 0, 1])
+            with mock.patch("segq.transport.BODY_MAX", 1 << 19), c.call("e", "/") as s, self.assertRaises(segq.NetworkError):
+                list(s.lines())
+
+    @unittest.skipUnless(hasattr(os, "fork"), "no fork")
+    def test_process_that_was_forked_has_its_own_connections(self):
+        with Fake(*[answer(200, i) for i in range(3)]) as f, segq.Client(f.url) as c:
+            c.transport.call("GET", "/")
+            pid = os.fork()
+            if not pid:
+                said = None
+                try:
+                    said = c.transport.call("GET", "/")
+                finally:
+                    os._exit(0 if said == 1 else 1)
+            self.assertEqual(os.waitpid(pid, 0)[1], 0)
+            self.assertEqual(c.transport.call("GET", "/"), 2)
+            self.assertEqual(f.connections, 2)
 
     def test_whatever_comes_is_an_answer_or_an_error_of_ours(self):
         """Bytes are changed, cut, doubled: no exception of another kind, and no wait."""
@@ -116,9 +159,13 @@ class Bytes(unittest.TestCase):
 
     def test_header_with_a_line_break_is_not_sent(self):
         with Fake(answer(200, 1)) as f, segq.Client(f.url, retry_for=0) as c:
-            with self.assertRaises(segq.NetworkError):
-                c.transport.call("GET", "/", headers={"X": "a\r\nHost: b"})
+            for text in ("a\r\nHost: b", "\ud800"):
+                with self.assertRaises(ValueError):  # at once: it is the same in each try
+                    c.transport.call("GET", "/", headers={"X": text}, retry_for=60)
             self.assertEqual(f.asked, [])
+            for more in ({"token": "S\n"}, {"headers": {"X": "\r"}}):
+                with self.assertRaises(ValueError):
+                    segq.Client(f.url, **more)
 
 
 class Tries(unittest.TestCase):
@@ -127,6 +174,24 @@ class Tries(unittest.TestCase):
             t0 = time.monotonic()
             self.assertEqual(c.transport.call("GET", "/"), 7)
             self.assertTrue(1 <= time.monotonic() - t0 < 3)
+
+    def test_told_times_that_are_none(self):
+        for told in ("inf", "nan", "1e400", "-5", "Wed, 21 Oct 2026 07:28:00 GMT", "x"):
+            with self.subTest(told), Fake(problem(503, "queue_unavailable", Retry_After=told)) as f, segq.Client(f.url, retry_for=0) as c:
+                with self.assertRaises(segq.Unavailable) as e:
+                    c.transport.call("GET", "/")
+                self.assertTrue(e.exception.retry_after is None or 0 <= e.exception.retry_after <= 86400)
+        for told in (-5, 10**400):
+            with Fake(problem(429, "too_fast", poll_after_ms=told)) as f, segq.Client(f.url, retry_for=0) as c:
+                with self.assertRaises(segq.TooFast) as e:
+                    c.transport.call("GET", "/")
+                self.assertTrue(0 <= (e.exception.retry_after or 0) <= 86400)
+
+    def test_redirect_to_nowhere(self):
+        for to in ("http://x:99999/", "http://[x/", "http://h:x/", "ftp://h/"):
+            with self.subTest(to), Fake(answer(307, None, Location=to)) as f, segq.Client(f.url, retry_for=0) as c:
+                with self.assertRaises(segq.NetworkError):
+                    c.transport.call("GET", "/")
 
     def test_backoff_grows_and_is_bounded(self):
         b = Backoff()
@@ -235,6 +300,17 @@ class People(unittest.TestCase):
         seen, _, f = self.line(answer(201, TICKET), b"HTTP/1.1 204 No\r\nRetry-After: 60\r\n\r\n", answer(200, TICKET), answer(200, IN))
         self.assertEqual(seen, [5, 5, 0])
         self.assertEqual(sum(b"/events" in a for a in f.asked), 1)
+
+    def test_date_in_place_of_seconds(self):
+        no = b"HTTP/1.1 204 No\r\nRetry-After: Wed, 21 Oct 2026 07:28:00 GMT\r\n\r\n"
+        self.assertEqual(self.line(answer(201, TICKET), no, answer(200, IN))[0], [5, 0])
+
+    def test_events_that_are_none(self):
+        for bad in (event("1e400", "beat"), event([], "gone"), event([], "away"), event({"poll_after_ms": "x"}, "away"),
+                    event("[" * 9999), event(7)):
+            with self.subTest(bad[:40]), mock.patch("random.random", return_value=0.0):
+                seen, _, _ = self.line(answer(201, TICKET), events(event(TICKET, i=5), bad), answer(200, IN))
+                self.assertEqual(seen, [5, 5, 0])
 
     def test_router_that_refuses_to_be_listened_to_is_polled_at_its_pace(self):
         for refusal in (b"", problem(503, "queue_unavailable")):
@@ -348,6 +424,8 @@ class Gates(Signed, unittest.TestCase):
 
     def test_clocks_may_differ_a_little(self):
         with Fake(self.keys(self.OLD)) as f:
+            with self.assertRaises(segq.PassInvalid):
+                self.gate(f).check(None)
             g = self.gate(f, leeway_s=30)
             g.check(self.OLD.jwt(self.claims(exp=int(time.time()) - 20)))
             g.check(self.OLD.jwt(self.claims(nbf=int(time.time()) + 20)))
@@ -359,6 +437,7 @@ class Gates(Signed, unittest.TestCase):
             g.check(t, method="POST", path="/api/images/7?x=1")
             for method, path, code in (("GET", "/api/images", "other_method"), ("POST", "/api/images2", "other_url"),
                                        ("POST", "/api/images/../x", "other_url"), ("POST", "/api/images/%2e%2e/x", "other_url"),
+                                       ("POST", "/api/images/..;/x", "other_url"), ("POST", "/api/images/a b", "other_url"),
                                        (None, None, "other_method"), ("POST", None, "other_url")):
                 with self.assertRaises(segq.PassInvalid) as e:
                     g.check(t, method=method, path=path)
@@ -384,9 +463,49 @@ class Gates(Signed, unittest.TestCase):
             self.assertEqual(len(f.asked), 1)
 
     def test_old_keys_do_while_no_router_answers(self):
-        with Fake(self.keys(self.OLD, age=0)) as f:
+        with Fake(self.keys(self.OLD, age=0)) as f, mock.patch("segq.gate.AGAIN_S", 0):
             g = self.gate(f)
             self.assertEqual([g.check(self.OLD.jwt(self.claims())).lane for _ in range(2)], ["default"] * 2)
+
+    def test_keys_are_asked_for_now_and_then_whatever_their_age(self):
+        for age in (0, 10**30):
+            with Fake(self.keys(self.OLD, age=age)) as f:
+                g = self.gate(f)
+                for i in range(3):
+                    g.check(self.OLD.jwt(self.claims(sub=str(i))))
+                self.assertEqual(len(f.asked), 1)
+                self.assertLess(g._keys._until, time.monotonic() + 3601)
+
+    def test_keys_that_are_none(self):
+        for bad in ({"keys": [1]}, {"keys": []}, [], {"keys": [{"kty": "OKP", "crv": "Ed25519", "kid": [], "x": ""}]}, {}):
+            with self.subTest(bad), Fake(self.keys(self.OLD), *[answer(200, bad)] * 3) as f, mock.patch("segq.gate.AGAIN_S", 0):
+                g = self.gate(f)
+                g.check(self.OLD.jwt(self.claims()))
+                with self.assertRaises(segq.PassInvalid):
+                    g.check(self.NEW.jwt(self.claims()))
+                g.check(self.OLD.jwt(self.claims()))  # the old ones still do
+            with Fake(answer(200, bad)) as f, self.assertRaises(segq.NetworkError):
+                self.gate(f).check(self.OLD.jwt(self.claims()))
+
+    def test_who_waits_for_keys_in_vain_is_not_told_that_the_pass_is_bad(self):
+        def slow(_):
+            time.sleep(0.3)
+            return problem(404, "not_found")
+        with Fake(slow, *[problem(404, "not_found")] * 9) as f:
+            g, why = self.gate(f), []
+
+            def check():
+                try:
+                    g.check(self.OLD.jwt(self.claims()))
+                except segq.SegqError as e:
+                    why.append(e)
+            threads = [threading.Thread(target=check) for _ in range(4)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            self.assertEqual((len(why), len(f.asked)), (4, 1))
+            self.assertFalse([e for e in why if isinstance(e, segq.PassInvalid)])
 
     def test_claim(self):
         head, body, sig = segq.sign_claim("s" * 32 + "\n", kid="shop", aud="login", lane="vip", sub=None).split(".")
@@ -425,8 +544,64 @@ class Middleware(Signed, unittest.TestCase):
             self.assertEqual((seen["pass"].ticket, seen["headers"]["Set-Cookie"]), ("1-2", "segq_pass=new"))
             self.assertNotIn(b"a=b", f.asked[0])
             self.assertIn(b"X-Original-URI: /shop?a=1", f.asked[0])
+        for lets_in in (b"HTTP/1.1 302 Found\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n", answer(301, None), answer(200, {}),
+                        answer(204, None), b"HTTP/1.1 204 No\r\nX-Segq-Ticket: 1-2\r\nX-Segq-Queue: other\r\n\r\n"):
+            with self.subTest(lets_in), Fake(lets_in) as f:  # none of them is a router's yes
+                self.assertEqual(self.wsgi(f, "always")["status"], 503)
         with Fake(problem(403, "pass_revoked")) as f:  # a router's no counts, whatever the signature
             self.assertEqual(self.wsgi(f, "always", **cookie)["status"], 403)
+
+    def test_what_a_visitor_sends(self):
+        good = self.OLD.jwt(self.claims())
+        cookie = {"HTTP_COOKIE": f"segq_pass={good}", "HTTP_X_SEGQ_TICKET": "9-9"}
+        with Fake(self.keys(self.OLD)) as f:
+            env = {"REQUEST_METHOD": "GET", "PATH_INFO": "/", **cookie}
+            list(self.gate(f, ask="never").wsgi(lambda env, start: [])(env, None))
+            self.assertNotIn("HTTP_X_SEGQ_TICKET", env)
+            env = {"REQUEST_METHOD": "HEAD", "PATH_INFO": "/"}
+            self.assertEqual(list(self.gate(f, ask="never").wsgi(None)(env, lambda *_: None)), [])
+        with Fake(self.keys(self.OLD)) as f:
+            once = self.OLD.jwt(self.claims(use="once"))
+            self.assertEqual(self.gate(f, ask="never").decide("GET", "/", {"cookie": f"segq_pass={once}"}).status, 401)
+            self.assertEqual(len(f.asked), 1)  # for the keys
+        with Fake() as f:
+            d = self.gate(f).decide("GET", "/a\r\nX-Segq: b", {})
+            self.assertEqual((d.status, f.asked), (401, []))
+            with self.assertRaises(segq.PassInvalid):
+                self.gate(f).verify("a\nX: b")
+
+    def test_passes_of_another_kind_beside_ours(self):
+        """A bearer of the site itself, and our cookie: the session that ends is ours."""
+        with Fake(answer(204, None)) as f:
+            g = self.gate(f)
+            g._obey(["release"], {"authorization": "Bearer theirs", "cookie": "segq_pass=ours; a=b"})
+            end = time.monotonic() + 5
+            while not f.asked and time.monotonic() < end:
+                time.sleep(0.01)
+            self.assertIn(b"Cookie: segq_pass=ours\r\n", f.asked[0])
+
+    def test_pass_that_is_good_once_is_asked_about_under_one_name(self):
+        yes = b"HTTP/1.1 204 No\r\nX-Segq-Ticket: 1-2\r\n\r\n"
+        with Fake(b"") as dead, Fake(yes) as f:
+            g = segq.Gate([dead.url, f.url], "login", secret="s")
+            g._t.routers = [dead.url, f.url]
+            self.assertEqual(g.verify("P", once=True).ticket, "1-2")
+            names = {x for a in dead.asked + f.asked for x in a.split(b"\r\n") if x.startswith(b"X-Segq-Ask")}
+            self.assertEqual(len(names), 1)
+
+    def test_keys_are_there_when_no_router_is(self):
+        """They were never needed while routers answered."""
+        yes = b"HTTP/1.1 204 No\r\nX-Segq-Ticket: 1-2\r\n\r\n"
+        headers = {"cookie": f"segq_pass={self.OLD.jwt(self.claims())}"}
+        with Fake(yes, self.keys(self.OLD)) as f:
+            g = self.gate(f, timeout=0.5)
+            self.assertEqual(g.decide("GET", "/", headers).status, 0)
+            end = time.monotonic() + 5
+            while not g._keys._keys and time.monotonic() < end:
+                time.sleep(0.01)
+            self.assertTrue(g._keys._keys)
+        self.assertEqual(g.decide("GET", "/", headers).status, 0)
+        self.assertEqual(g.decide("GET", "/", {}).status, 503)
 
     def test_no_router_answers(self):
         with Fake(self.keys(self.OLD)) as f:
@@ -481,6 +656,17 @@ class Hooks(unittest.TestCase):
             with self.at(self.AT + off), self.assertRaises(segq.SignatureInvalid):
                 h.verify(self.headers(good), self.BODY)
 
+    def test_id_with_a_full_stop(self):
+        """What was signed as ID.AT.TEXT.{} is not ID.AT at the time TEXT."""
+        body = f"{self.AT + 5000}.x".encode()
+        raw = base64.b64decode(self.SECRET[6:])
+        sig = "v1," + base64.b64encode(hmac.new(raw, f"{self.ID}.{self.AT}.".encode() + body, hashlib.sha256).digest()).decode()
+        h = segq.Webhook(self.SECRET)
+        with self.at(self.AT):
+            h.verify(self.headers(sig), body)
+        with self.at(self.AT + 5000), self.assertRaises(segq.SignatureInvalid):
+            h.verify({"webhook-id": f"{self.ID}.{self.AT}", "webhook-timestamp": str(self.AT + 5000), "webhook-signature": sig}, b"x")
+
     def test_ed25519(self):
         k = Signer(b"7" * 32)
         sig = base64.b64encode(k.sign(f"{self.ID}.{self.AT}.".encode() + self.BODY)).decode()
@@ -507,6 +693,7 @@ class Lines:
         self.broken = 0
 
     def call(self, method, path, body=None, **_):
+        json.dumps(body)
         with self.lock:
             if self.broken:
                 self.broken -= 1
@@ -535,6 +722,102 @@ class Workers(unittest.TestCase):
         w.join()
         return w
 
+    def test_handler_that_exits(self):
+        """sys.exit() of a handler ends no thread, and no loop."""
+        async def coroutine(job):
+            await asyncio.sleep(0)
+            sys.exit(3)
+        for handler in (lambda job: sys.exit(3), coroutine):
+            lines = Lines(3)
+            with self.assertLogs("segq", "WARNING"):
+                self.run_worker(lines, handler, lambda w: w.counts["failed"] == 3, concurrency=1)
+            self.assertEqual({r["reason"] for r in self.verbs(lines)["nack"]}, {"SystemExit: 3"})
+
+    def test_exceptions_that_cannot_be_said(self):
+        class Mute(Exception):
+            def __str__(self):
+                raise ValueError
+        lines = Lines(2)
+
+        def handle(job):
+            raise Mute if job.token == "T0" else segq.Nack("x", delay=object())
+        with self.assertLogs("segq", "WARNING"), quick():
+            self.run_worker(lines, handle, lambda w: len(lines.rows) == 2)
+        self.assertEqual({r["task"]: r["reason"][:4] for r in self.verbs(lines)["nack"]}, {"T0": "Mute", "T1": "its "})
+
+    def test_end_that_cannot_be_written_spoils_no_others(self):
+        lines = Lines(3)
+        gate = threading.Barrier(3)
+
+        def handle(job):
+            gate.wait(5)
+            if job.token == "T1":
+                raise segq.Nack("x", delay=object())
+        self.run_worker(lines, handle, lambda w: len(lines.rows) == 3, concurrency=3)
+        self.assertEqual(sorted(r["task"] for r in self.verbs(lines)["ack"]), ["T0", "T2"])
+
+    def test_queue_whose_node_is_away_delays_no_others(self):
+        class Two(Lines):
+            def call(self, method, path, body=None, **more):
+                if path.endswith("/a/tasks/settle"):
+                    raise segq.NetworkError("away")
+                return super().call(method, path, body, **more)
+        lines = Two(2)
+        lines.todo[0]["queue"], lines.todo[1]["queue"] = "a", "b"
+
+        def handle(job):
+            if job.queue == "b":
+                time.sleep(0.3)  # a's is told first
+        w = segq.Worker(mock.Mock(transport=lines), ["a", "b"], handle, concurrency=2, lease_s=5, wait_s=0)
+        w.start()
+        end = time.monotonic() + 2
+        while not lines.rows and time.monotonic() < end:
+            time.sleep(0.01)
+        w.stop(0)
+        self.assertEqual([r["task"] for r in lines.rows], ["T1"])
+
+    def test_answers_that_are_none_end_no_thread(self):
+        class Odd(Lines):
+            odd = [{"tasks": [7]}, {"tasks": 7}, [], {"tasks": [{"task": "X"}]}]
+
+            def call(self, method, path, body=None, **more):
+                if path.endswith("/take") and self.odd:
+                    return self.odd.pop(0)
+                said = super().call(method, path, body, **more)
+                if path.endswith("/settle") and body[0]["verb"] == "extend" and len(self.rows) < 3:
+                    return ["x", {"status": "y"}, {}][len(self.rows) - 1]
+                return said
+        lines = Odd(1)
+        with quick():
+            self.run_worker(lines, lambda job: time.sleep(1.9), lambda w: w.counts["succeeded"] == 1, lease_s=1.6)
+        self.assertEqual([r["verb"] for r in lines.rows][-1], "ack")
+        self.assertGreaterEqual(len(self.verbs(lines)["extend"]), 3)
+
+    def test_router_that_does_not_wait_is_not_asked_all_the_time(self):
+        class Quick(Lines):
+            def call(self, *a, **k):
+                self.sizes.append(a)
+                return {"tasks": []}
+        lines = Quick(0)
+        self.run_worker(lines, print, lambda w: len(lines.sizes) > 2)
+        self.assertLess(len(lines.sizes), 9)
+
+    def test_coroutines_ahead_wait_for_their_turn(self):
+        lines, most, now = Lines(20), [0], [0]
+
+        async def handle(job):
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+            await asyncio.sleep(0.01)
+            now[0] -= 1
+        self.run_worker(lines, handle, lambda w: w.counts["succeeded"] == 20, concurrency=2, prefetch=6)
+        self.assertEqual(most, [2])
+
+    def test_worker_that_could_do_nothing(self):
+        for bad in ({"concurrency": 0}, {"prefetch": -1}, {"lease_s": 0}, {"lease_s": float("nan")}):
+            with self.assertRaises(ValueError):
+                segq.Worker(mock.Mock(), "q", print, **bad)
+
     def verbs(self, lines):
         out = {}
         for r in lines.rows:
@@ -552,7 +835,7 @@ class Workers(unittest.TestCase):
             return "long"
         with quick():
             w = self.run_worker(lines, handle, lambda w: len(lines.rows) == 4)
-        self.assertIn("too long", self.verbs(lines)["nack"][-1]["reason"] + self.verbs(lines)["nack"][-2]["reason"])
+        self.assertIn("too long", "".join(r["reason"] for r in self.verbs(lines)["nack"]))
         self.assertEqual(w.counts["lost"], 1)  # T1, since Lines refuses all its nacks
 
     def test_result_that_is_no_text_spoils_no_others(self):
@@ -683,6 +966,29 @@ class Tasks(unittest.TestCase):
             self.assertEqual([(r.status, r.task) for r in rows], [(201, "A"), (201, "B"), (400, None)])
             self.assertIsInstance(rows[2].error, segq.BadRequest)
             self.assertEqual(json.loads(f.bodies[0])[1]["idempotency_key"], json.loads(f.bodies[1])[0]["idempotency_key"])
+
+    def test_router_that_does_not_wait_is_not_asked_all_the_time(self):
+        running = answer(200, {"task": "T", "state": "running"})
+        with Fake(*[running] * 99) as f, segq.Client(f.url) as c:
+            with self.assertRaises(segq.DeadlineExceeded):
+                c.wait("T", timeout=0.8)
+            self.assertLess(len(f.asked), 4)
+        with Fake(*[answer(202, {})] * 99) as f, segq.Client(f.url) as c, segq.Scope(0.8):
+            with self.assertRaises(segq.DeadlineExceeded):
+                c.follow("T")
+            self.assertLess(len(f.asked), 4)
+
+    def test_batch_that_breaks_off_tells_what_is_there(self):
+        first = answer(207, [{"status": 201, "task": f"A{i}"} for i in range(1000)])
+        with Fake(first) as f, segq.Client(f.url, retry_for=0) as c:
+            rows = c.submit_many("q", [{}] * 1002)
+        self.assertEqual([(r.status, r.task) for r in rows[998:]], [(201, "A998"), (201, "A999"), (0, None), (0, None)])
+        self.assertIsInstance(rows[1001].error, segq.NetworkError)
+        half = answer(207, [{"status": 201, "task": "A"}, {"status": 503, "code": "queue_unavailable"}])
+        with quick(), Fake(half) as f, segq.Client(f.url, retry_for=0.2) as c:
+            self.assertEqual([r.status for r in c.submit_many("q", [{}, {}])], [201, 503])
+        with Fake() as f, segq.Client(f.url, retry_for=0) as c, self.assertRaises(segq.NetworkError):
+            c.submit_many("q", [{}])
 
     def test_failed_task_is_raised(self):
         dead = {"task": "T", "state": "dead", "history": [{"end": "nack", "reason": "no paper"}]}

@@ -94,8 +94,15 @@ class Connection:
         except UnicodeEncodeError as e:
             raise Unsendable(f"a header or a path is no text: {e.reason}") from None
         self._sock.settimeout(self._left())
-        self._sock.sendall(raw + b"\r\n\r\n" + (body or b""))
-        self._head(method)
+        try:
+            self._sock.sendall(raw + b"\r\n\r\n" + (body or b""))
+        except (BrokenPipeError, ConnectionResetError):
+            self._head(method)  # it may have said why it closed: a body that is too large
+            if self.status < 400:
+                raise
+            self.alive = False
+        else:
+            self._head(method)
 
     def _more(self, n: int = PIECE) -> bytes:
         """What is there, at least a byte; b"" at the end of the connection."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextvars
 import datetime
+import json
 import time
 import uuid
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
@@ -24,6 +25,7 @@ from .transport import Answer, Backoff, Stream, Transport
 Span = Union[str, int, float, datetime.timedelta]
 FINAL = ("succeeded", "dead", "cancelled", "expired")
 BATCH = 1000
+BATCH_BYTES = 512 << 10  # of a request, about
 WAIT_S = 20  # of one question that waits
 
 # The trace context (W3C, `traceparent`) of what is done now: a worker sets it around a handler,
@@ -148,14 +150,21 @@ class Tasks:
             if not b.get("name"):
                 b.setdefault("idempotency_key", uuid.uuid4().hex)
         out: List[Row] = []
-        for i in range(0, len(bodies), BATCH):
+        sizes = [len(json.dumps(b)) for b in bodies]
+        while len(out) < len(bodies):
+            first, size = len(out), 0
+            end = first
+            while end < len(bodies) and end - first < BATCH and (end == first or size + sizes[end] <= BATCH_BYTES):
+                size, end = size + sizes[end], end + 1
             try:
-                out += self._rows(f"/v1/queues/{_q(queue)}/tasks/batch", bodies[i:i + BATCH])
+                out += self._rows(f"/v1/queues/{_q(queue)}/tasks/batch", bodies[first:end])
             except (NetworkError, ApiError) as e:
-                if not out:
+                if e.status == 413 and end == first + 1:  # this one alone is too large
+                    out.append(Row(413, None, e))
+                elif not out:
                     raise
-                out += [Row(e.status or 0, None, e)] * (len(bodies) - len(out))  # those before it are there
-                break
+                else:  # those before it are there
+                    out += [Row(e.status or 0, None, e)] * (len(bodies) - len(out))
         return out
 
     def _rows(self, path: str, bodies: List[Dict[str, Any]]) -> List[Row]:

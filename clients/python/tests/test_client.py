@@ -978,6 +978,29 @@ class Tasks(unittest.TestCase):
                 c.follow("T")
             self.assertLess(len(f.asked), 4)
 
+    def test_batch_of_large_rows_is_several(self):
+        def say(q):
+            rows = json.loads(q.partition(b"\r\n\r\n")[2])
+            if len(rows[0]["payload"]) > 1 << 20:
+                return problem(413, "payload_too_large")
+            return answer(207, [{"status": 201, "task": r["payload"][:2]} for r in rows])
+        sizes = [200_000] * 6 + [2_000_000, 10]
+        with Fake(*[say] * 9) as f, segq.Client(f.url, retry_for=0) as c:
+            rows = c.submit_many("q", [segq.task_body(f"{i:02}" + "x" * n) for i, n in enumerate(sizes)])
+        self.assertEqual([r.task for r in rows], ["00", "01", "02", "03", "04", "05", None, "07"])
+        self.assertEqual((rows[6].status, rows[6].error.code), (413, "payload_too_large"))
+        self.assertTrue(all(len(b) < 1 << 20 or len(json.loads(b)) == 1 for b in f.bodies))
+
+    def test_answer_that_comes_before_the_body_has_gone(self):
+        def refuse(c):
+            c.recv(999)
+            c.sendall(problem(413, "payload_too_large", Connection="close"))
+            c.close()  # what is unread resets the connection
+        with Fake() as f:
+            f._serve = refuse
+            with segq.Client(f.url, retry_for=0) as c, self.assertRaises(segq.BadRequest):
+                c.submit("q", "x" * (20 << 20))
+
     def test_batch_that_breaks_off_tells_what_is_there(self):
         first = answer(207, [{"status": 201, "task": f"A{i}"} for i in range(1000)])
         with Fake(first) as f, segq.Client(f.url, retry_for=0) as c:

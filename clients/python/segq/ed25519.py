@@ -1,7 +1,7 @@
 """Ed25519 signatures, checked in Python alone (RFC 8032, section 5.1.7), as libsodium checks them:
-S below the group's order, the bytes of R compared. About 3 ms a signature; with the package
-`cryptography`, which is used if it is there, 0.1 ms. Public data only: it need not be constant in
-time."""
+S below the group's order, the bytes of R compared, no key of a small order. About 3 ms a
+signature; with the package `cryptography`, which is used if it is there, 0.1 ms. Public data only:
+it need not be constant in time."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ P = 2**255 - 19
 L = 2**252 + 27742317777372353535851937790883648493
 D = -121665 * pow(121666, P - 2, P) % P
 I = pow(2, (P - 1) // 4, P)
+Y8 = 0x5fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826
+SMALL = (0, 1, P - 1, Y8, P - Y8)  # of points whose order divides 8: such a key has signed anything
 
 Point = Tuple[int, int, int, int]  # extended: X, Y, Z, T = XY/Z
 
@@ -56,9 +58,13 @@ _B = _point(b"\x58" + b"\x66" * 31)
 assert _B is not None
 
 
+def is_small(public: bytes) -> bool:
+    return (int.from_bytes(public, "little") & (1 << 255) - 1) % P in SMALL
+
+
 def verify(public: bytes, signature: bytes, message: bytes) -> bool:
     """True: who has the private half of `public` (32 bytes) has signed the message."""
-    if len(public) != 32 or len(signature) != 64:
+    if len(public) != 32 or len(signature) != 64 or is_small(public):
         return False
     s = int.from_bytes(signature[32:], "little")
     a = _point(public)
@@ -88,6 +94,8 @@ except Exception:  # not there, or broken
 else:
     def fast_verify(public: bytes, signature: bytes, message: bytes) -> bool:
         """verify(), by `cryptography`."""
+        if is_small(public):
+            return False
         try:
             _Key.from_public_bytes(public).verify(signature, message)
             return True

@@ -367,6 +367,21 @@ class Keys(unittest.TestCase):
                 self.assertFalse(how(p, s[:63], m))
                 self.assertFalse(how(b"\xff" * 32, s, m))
 
+    def test_keys_of_a_small_order(self):
+        """They have signed every eighth message at least, whoever asks."""
+        self.assertEqual(len({y % ed25519.P for y in ed25519.SMALL}), 5)
+        zero = b"\x01" + b"\0" * 63
+        for y in ed25519.SMALL:
+            for n in (y, y + (1 << 255), y + ed25519.P):
+                if n < 1 << 256 and (n < y + ed25519.P or y < 19):
+                    public = n.to_bytes(32, "little")
+                    for how in (ed25519.verify, ed25519.fast_verify):
+                        self.assertFalse(any(how(public, zero, bytes([i])) for i in range(32)), public)
+            p = ed25519._point(y.to_bytes(32, "little"))
+            for _ in range(3):
+                p = ed25519._double(p)
+            self.assertEqual((p[0] % ed25519.P, (p[1] - p[2]) % ed25519.P), (0, 0))  # it is of such an order
+
     def test_signer_of_these_tests(self):
         k = Signer(bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"))
         self.assertEqual(k.public.hex(), self.VECTORS[0][0])

@@ -678,7 +678,8 @@ def row_webhooks(r):
         return {"webhook-id": "id7", "webhook-timestamp": str(at), "webhook-signature": "v1," + base64.b64encode(mac).decode()}
     for k in (old, new):
         r.claim(c.ask("webhook", keys=keys, headers=signed(k), body='{"a":1}') == "id7", "a good one")
-    for what, headers, body in (("a changed body", signed(new), '{"a":2}'), ("another key", signed(b"x" * 24), '{"a":1}'),
+    cut = {**signed(new, f"{now}.x".encode(), now - 9), "webhook-id": f"id7.{now - 9}", "webhook-timestamp": str(now)}
+    for what, headers, body in (("a call that is cut in another place", cut, "x"), ("a changed body", signed(new), '{"a":2}'), ("another key", signed(b"x" * 24), '{"a":1}'),
                                 ("an old call", signed(new, at=now - 600), '{"a":1}'), ("no signature", {}, '{"a":1}')):
         r.raises(what, lambda h=headers, b=body: c.ask("webhook", keys=keys, headers=h, body=b), kind="signature")
 

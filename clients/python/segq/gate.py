@@ -410,6 +410,7 @@ class Gate:
                 name = k.decode("latin-1").lower()
                 headers[name] = f"{headers[name]}; {v.decode('latin-1')}" if name in headers else v.decode("latin-1")
             raw = scope.get("raw_path") or quote(scope["path"], safe="/;=,@:!$&'()*+~").encode()
+            raw = raw.encode("latin-1") if isinstance(raw, str) else raw  # of uvicorn's websockets
             query = scope.get("query_string", b"")
             uri = (raw + (b"?" + query if query else b"")).decode("latin-1")
             d = await asyncio.get_running_loop().run_in_executor(

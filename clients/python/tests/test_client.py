@@ -626,6 +626,26 @@ class Middleware(Signed, unittest.TestCase):
             self.assertEqual(g.decide("GET", "/", headers).status, 0)
             self.assertEqual(g.decide("GET", "/", {}).status, 503)
 
+    def test_websockets(self):
+        async def go(f, headers):
+            sent = []
+
+            async def app(scope, receive, send):
+                await send({"type": "websocket.accept"})
+
+            async def send(m):
+                sent.append((m["type"], m.get("code")))
+            for raw in (b"/ws", "/ws"):
+                await self.gate(f, ask="never").asgi(app)(
+                    {"type": "websocket", "path": "/ws", "raw_path": raw, "query_string": b"a=1", "headers": headers}, None, send)
+            with self.assertRaises(KeyError):  # what is neither is not let through
+                await self.gate(f, ask="never").asgi(app)({"type": "webtransport"}, None, send)
+            return sent
+        with Fake(*[self.keys(self.OLD)] * 2) as f:
+            cookie = [(b"cookie", b"segq_pass=" + self.OLD.jwt(self.claims()).encode())]
+            self.assertEqual(asyncio.run(go(f, cookie)), [("websocket.accept", None)] * 2)
+            self.assertEqual(asyncio.run(go(f, [])), [("websocket.close", 4401)] * 2)
+
     def test_asgi(self):
         async def go(f, headers):
             sent, seen = [], {}

@@ -109,9 +109,11 @@ class Connection:
         if self._in:
             out, self._in = self._in[:n], self._in[n:]
             return out
-        assert self._sock is not None
-        self._sock.settimeout(self._left())
-        return self._sock.recv(n)
+        sock = self._sock
+        if sock is None:
+            raise Broken("it was closed")
+        sock.settimeout(self._left())
+        return sock.recv(n)
 
     def _line(self) -> bytes:
         while b"\n" not in self._in:

@@ -1055,6 +1055,15 @@ class Tasks(unittest.TestCase):
                 c.wait("T", timeout=30)
             self.assertEqual((e.exception.code, e.exception.detail), ("dead", "no paper"))
 
+    def test_stream_that_was_closed_is_read_no_further(self):
+        with Fake(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc<stall>") as f, segq.Client(f.url) as c:
+            s = c.call("gen", "/x")
+            pieces = s.pieces()
+            self.assertEqual(next(pieces), b"abc")
+            s.close()
+            with self.assertRaises(segq.NetworkError):
+                next(pieces)
+
     def test_call_is_not_repeated(self):
         with quick(), Fake(answer(200, 0), b"", answer(200, 1)) as f, segq.Client(f.url) as c:
             self.assertEqual(c.transport.call("GET", "/"), 0)  # a connection that is kept

@@ -138,8 +138,11 @@ static void end(size_t at, struct buf *b)
 static int write_text(const struct field *f, const desc *d, const char *at, struct buf *b)
 {
     const char *text = pointer(at + f->off);
-    size_t n = f->n_width != 0 ? load(at + f->n, f->n_width) : text != NULL ? strlen(text) : 0;
+    size_t n;
 
+    if (f->kind == F_TEXT && f->n_width == 0 && (text == NULL || *text == '\0')) /* most are */
+        return 0;
+    n = f->n_width != 0 ? load(at + f->n, f->n_width) : text != NULL ? strlen(text) : 0;
     if (f->kind == F_WORDS && n > f->most) /* cut between two characters: JSON would refuse the rest of one */
         for (n = f->most; n > 0 && ((uint8_t)text[n] & 0xc0) == 0x80; n--)
             ;
@@ -286,10 +289,16 @@ static int unfit(const struct fields *t, const char *field)
 
 static int write_struct(const struct fields *t, const char *s, struct buf *b)
 {
-    for (unsigned i = 0; i < t->desc->n_fields; i++) {
-        const desc *d = &t->desc->fields[i];
-        int rc = write_field(&t->v[fields_row(t, i)], d, s, b);
+    const desc *d = t->desc->fields, *end = d + t->desc->n_fields; /* kept: what is written may be anywhere */
+    const struct field *v = t->v;
+    const uint8_t *row = t->order;
 
+    for (; d < end; d++, row++) {
+        int rc;
+
+        if (SQ_UNLIKELY(*row == 0))
+            fields_find_row(t, (unsigned)(row - t->order));
+        rc = write_field(&v[*row - 1], d, s, b);
         if (SQ_UNLIKELY(rc < 0))
             return rc == SQ_EINVAL ? unfit(t, d->name) : rc;
     }

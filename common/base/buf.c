@@ -12,6 +12,21 @@
 
 #define BUF_FIRST 256u
 
+bool memory_is_spare(size_t n)
+{
+#ifdef __SANITIZE_ADDRESS__ /* its memory is no measure, and each piece of it is put aside for long */
+    (void)n;
+    return true;
+#else
+    void *p = malloc(n);
+    bool there = p != NULL;
+
+    __asm__ volatile("" : : "r"(p) : "memory"); /* else the compiler leaves both out */
+    free(p);
+    return there;
+#endif
+}
+
 void buf_init(struct buf *b)
 {
     memset(b, 0, sizeof(*b));

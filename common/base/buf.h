@@ -7,6 +7,12 @@
 
 #include "common/base/base.h"
 
+#define MEMORY_SPARE ((size_t)512 << 10) /* what the turns of a process take and give back, with links amid it */
+
+/* Could so much be had now? Asked before what stays is taken in (people, tasks): else that takes the last
+ * bytes, and links end for want of a record's. malloc keeps it at its heap's end meanwhile. */
+bool memory_is_spare(size_t n);
+
 struct buf {
     uint8_t *data; /* owned */
     size_t len, cap;

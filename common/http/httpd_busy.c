@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buf.h"
+
 /* ---- input ---- */
 
 void in_free(struct conn *c)
@@ -44,7 +46,7 @@ bool in_room(struct conn *c, size_t n)
     while (cap - b->in_len < n)
         cap *= 2;
     if (b->in_len + n > HTTP_MAX_REQUEST(b->st.max_body) + HTTPD_SCRATCH ||
-        h->counts.in_now + cap - b->in_cap > h->opts.max_input_bytes)
+        h->counts.in_now + cap - b->in_cap > h->opts.max_input_bytes || !memory_is_spare(MEMORY_SPARE))
         return false;
     p = realloc(b->in, cap + HTTP_SLACK);
     if (p == NULL)

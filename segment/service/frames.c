@@ -96,7 +96,7 @@ static bool batch(struct seg_service *s, struct rpc_chan *ch, const struct msg *
         /* Later than they were sent, also if we were stopped in this turn: a join that was
          * too late for the draw must not be in it. */
         now.wall_ms = ev_read_wall_ms();
-        segtab_full(s->tab, !seg_journal_reserve(s->journal, q->append.n));
+        segtab_full(s->tab, !memory_is_spare(MEMORY_SPARE) || !seg_journal_reserve(s->journal, q->append.n));
         segtab_append(s->tab, now, q->append.req, q->append.n, s->ans.append, &s->node.mem);
         break;
     case MSG_DROP:

@@ -226,7 +226,7 @@ static void on_msg(void *service, struct node_peer *p, const struct msg *m, uint
     struct task_service *s = service;
 
     if (m->type == MSG_TASK_PUT)
-        tasktab_full(s->tab, !keeper_reserve(s->keeper, m->task_put.n));
+        tasktab_full(s->tab, !memory_is_spare(MEMORY_SPARE) || !keeper_reserve(s->keeper, m->task_put.n));
     tasktab_msg(s->tab, task_service_read_now(s), p->no, rid, m, &s->node.out);
     send_now(s);
 }

@@ -2,6 +2,7 @@
 #include "common/base/buf.h"
 
 #include "tests/lib/criterion.h"
+#include <sys/resource.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -99,4 +100,21 @@ Test(buf, a_failure_sticks_until_reset)
     cr_expect_not(b.failed);
     expect(&b, "new");
     buf_fini(&b);
+}
+
+/* With an address space that may not grow. */
+Test(buf, memory_is_spare_as_long_as_there_is_some)
+{
+    struct rlimit was, low;
+
+    cr_assert(memory_is_spare(MEMORY_SPARE));
+    cr_assert_eq(getrlimit(RLIMIT_AS, &was), 0);
+    low = was;
+    low.rlim_cur = 1;
+    cr_assert_eq(setrlimit(RLIMIT_AS, &low), 0);
+#ifndef __SANITIZE_ADDRESS__
+    cr_expect_not(memory_is_spare((size_t)1 << 30));
+#endif
+    cr_assert_eq(setrlimit(RLIMIT_AS, &was), 0);
+    cr_expect(memory_is_spare(MEMORY_SPARE));
 }

@@ -14,14 +14,14 @@
 
 bool memory_is_spare(size_t n)
 {
-#ifdef __SANITIZE_ADDRESS__ /* its memory is no measure, and each piece of it is put aside for long */
+#ifdef __SANITIZE_ADDRESS__ /* memory under it is no measure, and what is freed is put aside */
     (void)n;
     return true;
 #else
     void *p = malloc(n);
     bool there = p != NULL;
 
-    __asm__ volatile("" : : "r"(p) : "memory"); /* else the compiler leaves both out */
+    __asm__ volatile("" : : "r"(p) : "memory"); /* keeps both calls in the program */
     free(p);
     return there;
 #endif

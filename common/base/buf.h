@@ -7,7 +7,7 @@
 
 #include "common/base/base.h"
 
-#define MEMORY_SPARE ((size_t)512 << 10) /* what the turns of a process take and give back, with links amid it */
+#define MEMORY_SPARE ((size_t)512 << 10) /* bytes that turns take and give back, links among them */
 
 /* Could so much be had now? Asked before what stays is taken in (people, tasks): else that takes the last
  * bytes, and links end for want of a record's. malloc keeps it at its heap's end meanwhile. */

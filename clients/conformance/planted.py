@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 import run
+from languages import ALL
 
 
 def read_planted():
@@ -51,17 +52,17 @@ def main():
         print("".join(f"FAIL {x}: no such row\n" for x in bad) + f"planted: {len(todo) - len(bad)} passed, {len(bad)} failed")
         sys.exit(len(bad) > 0)
     cluster = run.Cluster(o.cluster, o.bin)
-    run.prepare(cluster, "planted", [table[x[0]] for x in todo])
+    run.prepare(cluster, [("planted", *table[x[0]][:2]) for x in todo])
     failed = 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(6) as pool:
         argv = {x[0]: plant(os.path.join(folder, x[0]), *x[1:]) for x in todo}
         wall = os.path.join(o.bin, "../dates/wall.so")
         alone = [x[0] for x in todo if table[x[0]][1] == "alone"]
-        futures = {pool.submit(run.play, cluster, "planted", n, a, wall): n for n, a in argv.items() if n not in alone}
+        futures = {pool.submit(run.play, cluster, "planted", n, a, wall, ALL): n for n, a in argv.items() if n not in alone}
         for f in concurrent.futures.as_completed(futures):
             failed += told(futures[f], f.result())
         for n in alone:
-            failed += told(n, run.play(cluster, "planted", n, argv[n], wall))
+            failed += told(n, run.play(cluster, "planted", n, argv[n], wall, ALL))
     print(f"planted: {len(todo) - failed} passed, {failed} failed")
     sys.exit(failed > 0)
 

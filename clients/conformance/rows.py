@@ -70,7 +70,7 @@ def row_news_by_polls(r):
 
 
 def row_resume(r):
-    first = r.client()
+    first = r.client(alone=True)
     here = first.begin("wait_pass", queue=r.queue).wait_for(waits)
     behind = r.join()
     first.end()
@@ -641,7 +641,7 @@ def row_work_nack(r):
 
 def row_work_drains(r):
     tasks = [r.submit({"ms": 1500, "result": i}) for i in range(6)]
-    c = r.client()
+    c = r.client(alone=True)
     work = c.begin("work", queues=[r.queue], concurrency=2)
     r.until(lambda: sum(e["what"] == "started" for e in work.events) == 2)
     c.process.send_signal(signal.SIGTERM)
@@ -720,7 +720,7 @@ def row_router_dies(r):
     asked = r.client(routers=[d.url for d in doors]).begin("wait_pass", queue=r.queue)
     i = r.until(lambda: 1 + next((i for i, d in enumerate(doors) if d.count("GET", EVENTS)), -1), text="it never listens") - 1
     doors[i].close()  # its supervisor starts the router anew, but nobody reaches it
-    os.kill(r.cluster.pid(f"router.{i}"), signal.SIGKILL)
+    r.all_of(i, lambda those: [os.kill(r.cluster.pid(f"router.{n}"), signal.SIGKILL) for n in set(those)])
     r.until(lambda: doors[1 - i].asked, 20, "it never asks the other router")
     r.until(lambda: up(r), 20, "the router does not come back")
     r.order("resume")
@@ -742,7 +742,7 @@ def row_task_node_dies(r):
     tasks = many(r, 200, lambda i: {"ms": 20, "result": i})
     work = r.client(routers=list(r.cluster.routers)).begin("work", queues=[r.queue], concurrency=8, lease_s=4)
     r.until(lambda: sum(e["what"] == "succeeded" for e in work.events) > 40)
-    os.kill(r.cluster.pid("task.0"), signal.SIGKILL)
+    r.all_of(0, lambda _: os.kill(r.cluster.pid("task.0"), signal.SIGKILL))
 
     def over():
         try:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""run.py --cluster DIR|--fields --bin BIN [--client python] [--rows "a b"] [--jobs 6]: plays the rows of table.txt
-against the cluster that deploy/local.sh has started in DIR (two routers, a task node), by a client's
-adapter (README.md has its protocol). The last line is "conformance: N passed, M failed"."""
+"""run.py --cluster DIR|--fields --bin BIN [--clients "go js"] [--rows "a b"] [--jobs 12]: plays the rows of
+table.txt against the cluster that deploy/local.sh has started in DIR (two routers, a task node), by the
+clients' adapters (README.md has their protocol). The last line is "conformance: N passed, M failed"."""
 
 import argparse
 import concurrent.futures
@@ -9,7 +9,6 @@ import json
 import os
 import queue
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -19,19 +18,13 @@ import types
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.join(HERE, "..", "..")
+ROOT = os.path.abspath(os.path.join(HERE, "..", ".."))
 sys.path.insert(0, HERE)
 
 import rows  # noqa: E402
+from languages import LANGUAGES, PYTHON, ready  # noqa: E402, F401
 from proxy import Proxy  # noqa: E402
 
-# CLIENT -> command, what must be there to run it, and the parts that it has.
-PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's uvicorn
-ALL = {"people", "events", "gate", "tasks", "worker", "types", "hooks", "alone"}
-CLIENTS = {
-    "python": ([PYTHON, os.path.join(ROOT, "clients/python/conformance.py")], PYTHON, ALL),
-    "js": (["node", os.path.join(ROOT, "clients/js/conformance.js")], "node", {"people"}),  # Node has no EventSource
-}
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -71,14 +64,13 @@ class Asked:
         raise AssertionError(f"no such event within {seconds} s: {self.events[-3:]}, {self.end.queue}")
 
 
-class Adapter:
-    """A client's program, and what it says."""
+class Program:
+    """A client's adapter, and what it says."""
 
-    def __init__(self, argv, **opened):
+    def __init__(self, argv):
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.asked, self.n, self.lock = {}, 0, threading.Lock()
         threading.Thread(target=self.listen, daemon=True).start()
-        self.ask("open", **opened)
 
     def listen(self):
         for line in self.process.stdout:
@@ -88,6 +80,8 @@ class Adapter:
                 asked.events.append(said["event"])
             else:
                 asked.end.put(said)
+        for asked in list(self.asked.values()):  # nobody waits for what it will not say
+            asked.end.put({"error": {"kind": "other", "detail": "the adapter has ended"}})
 
     def begin(self, verb, **a):
         with self.lock:
@@ -96,13 +90,51 @@ class Adapter:
             self.process.stdin.write(json.dumps({"id": asked.id, "do": verb, **a}) + "\n")
         return asked
 
-    def ask(self, verb, seconds=30, **a):
-        return self.begin(verb, **a).result(seconds)
-
     def end(self):
         self.process.kill()
         self.process.wait()
         self.process.stdin.close()
+
+
+class Adapter:
+    """A client within a program."""
+
+    def __init__(self, program, **opened):
+        self.process, self.program = program.process, program
+        asked = program.begin("open", **opened)
+        self.number = asked.id
+        asked.result()
+
+    def begin(self, verb, **a):
+        return self.program.begin(verb, client=self.number, **a)
+
+    def ask(self, verb, seconds=30, **a):
+        return self.begin(verb, **a).result(seconds)
+
+    def end(self):
+        self.program.end()
+
+
+class Meeting:
+    """Where rows of several clients wait for each other before something is done to all, once."""
+
+    def __init__(self, n):
+        self.n, self.came, self.done, self.change = n, {}, False, threading.Condition()
+
+    def all_of(self, who, value, do):
+        """The last one that comes calls do(values of all)."""
+        with self.change:
+            self.came[who] = value
+            if self.change.wait_for(lambda: self.done or len(self.came) == self.n, 60) and not self.done:
+                do([v for v in self.came.values() if v is not None])
+            self.done = True
+            self.change.notify_all()
+
+    def leave(self, who):
+        """Nobody waits for one that has failed before it came."""
+        with self.change:
+            self.came.setdefault(who, None)
+            self.change.notify_all()
 
 
 class Cluster:
@@ -139,22 +171,29 @@ class Cluster:
 
 
 class Row:
-    """What a row's function gets: its own queue, proxy and adapters."""
+    """What a row's function gets: its own queue and proxy, and adapters."""
 
-    def __init__(self, cluster, client, name, argv, wall, parts):
+    def __init__(self, cluster, client, name, argv, wall, parts, shared=None, meeting=None):
         self.cluster, self.name, self.argv, self.wall, self.parts = cluster, name, argv, wall, parts
         self.queue, self.token = f"{client}-{name}", cluster.token
+        self.shared, self.meeting = shared, meeting or Meeting(1)
         self.proxy = Proxy(cluster.routers[0])
-        self.adapters, self.failed, self.claims = [], [], 0
+        self.programs, self.failed, self.claims = [], [], 0
 
-    def client(self, routers=None, date=None, **more):
-        """An adapter; it asks through this row's proxy, if not told otherwise."""
-        argv = self.argv
+    def client(self, routers=None, date=None, alone=False, **more):
+        """A client; it asks through this row's proxy, if not told otherwise. alone: in a program of its
+        own, for rows that end it."""
+        argv, program = self.argv, self.shared
         if date:
             argv = ["env", f"WALL={self.wall}", os.path.join(ROOT, "tests/dates/on.sh"), date, "", *argv]
-        a = Adapter(argv, routers=routers or [self.proxy.url], **{"token": self.token, **more})
-        self.adapters.append(a)
-        return a
+        if alone or date or program is None:
+            program = Program(argv)
+            self.programs.append(program)
+        return Adapter(program, routers=routers or [self.proxy.url], **{"token": self.token, **more})
+
+    def all_of(self, value, do):
+        """Waits until the rows of this name have come here with each client; then do(their values), once."""
+        self.meeting.all_of(self.queue, value, do)
 
     def claim(self, good, text):
         self.claims += 1
@@ -198,8 +237,8 @@ class Row:
         raise AssertionError(text)
 
     def end(self):
-        for a in self.adapters:
-            a.end()
+        for p in self.programs:
+            p.end()
         self.proxy.close()
 
 
@@ -218,8 +257,8 @@ def read_table():
     return out
 
 
-def play(cluster, client, name, argv, wall, parts=frozenset(ALL)):
-    row = Row(cluster, client, name, argv, wall, parts)
+def play(cluster, client, name, argv, wall, parts, shared=None, meeting=None):
+    row = Row(cluster, client, name, argv, wall, parts, shared, meeting)
     t0 = time.monotonic()
     try:
         getattr(rows, "row_" + name)(row)
@@ -228,30 +267,97 @@ def play(cluster, client, name, argv, wall, parts=frozenset(ALL)):
     except Exception:
         row.failed.append(traceback.format_exc().strip().replace("\n", "\n    "))
     finally:
+        row.meeting.leave(row.queue)
         row.end()
     if not row.claims and not row.failed:
         row.failed.append("it claims nothing")
     return row.failed, time.monotonic() - t0
 
 
-def prepare(cluster, client, table):
-    """A line of people for each row that needs one; all routers know it."""
-    people = [n for n, part, _, _ in table if part in ("people", "events", "gate", "alone")]
-    for n in people:
-        cluster.operate("PUT", f"/v1/admin/queues/{client}-{n}", {
+def prepare(cluster, todo):
+    """A line of people for each row of [(client, name, part)] that needs one; all routers know it."""
+    lines = [(f"{c}-{n}", n in rows.PAUSED) for c, n, part in todo if part in ("people", "events", "gate", "alone")]
+
+    def make(line):
+        cluster.operate("PUT", f"/v1/admin/queues/{line[0]}", {
             "release_per_s": 1000, "poll_min": "200ms", "poll_max": "1s", "grace": "10m"})
-        if n in rows.PAUSED:
-            cluster.operate("POST", f"/v1/admin/queues/{client}-{n}/pause")
+        if line[1]:
+            cluster.operate("POST", f"/v1/admin/queues/{line[0]}/pause")
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(make, lines))
     end = time.monotonic() + 30
     for r in cluster.routers:
-        for n in people:
+        for name, paused in lines:
             while time.monotonic() < end:
                 try:
-                    if (cluster.http("GET", f"{r}/v1/queues/{client}-{n}")["state"] == "paused") == (n in rows.PAUSED):
+                    if (cluster.http("GET", f"{r}/v1/queues/{name}")["state"] == "paused") == paused:
                         break
                 except OSError:
                     pass
                 time.sleep(0.1)
+
+
+def chosen(named):
+    """The languages that are asked for, and can be tried; what stands in the way of others is said."""
+    out = []
+    for name in named.split() or LANGUAGES:
+        why = ready(name)
+        if why:
+            print(f"     {name} is not tried: {why}", flush=True)
+        else:
+            out.append(name)
+    if not out:
+        sys.exit(77)
+    return out
+
+
+def fields(clients, bin_, wall):
+    """What proto/openapi.yaml has, each client has; no cluster is asked."""
+    nowhere, out = types.SimpleNamespace(bin=bin_, token="", routers=["http://127.0.0.1:9"]), []
+    for c in (c for c in clients if "types" in LANGUAGES[c].parts):
+        bad, _ = play(nowhere, c, "fields", LANGUAGES[c].argv, wall, LANGUAGES[c].parts)
+        out.append(not bad)
+        print("".join(f"FAIL {c} fields: {b}\n" for b in bad), end="")
+    return sum(out), len(out) - sum(out)
+
+
+def choose(table, clients):
+    """[(client, name, part, text)]; what is not for one is said."""
+    todo = []
+    for c in clients:
+        lacks = {}
+        for name, part, text, not_for in table:
+            if part not in LANGUAGES[c].parts:
+                lacks.setdefault(part, []).append(name)
+            elif c in not_for:
+                print(f"     {name}: not for {c}: {not_for[c]}")
+            else:
+                todo.append((c, name, part, text))
+        for part, names in lacks.items():
+            print(f"     {c} has no {part} yet: {' '.join(names)}")
+    return todo
+
+
+def play_all(cluster, todo, wall, jobs):
+    """Yields (client, name, text, (failures, seconds))."""
+    shared = {c: Program(LANGUAGES[c].argv) for c in {t[0] for t in todo}}
+
+    def one(t, meeting=None):
+        lang = LANGUAGES[t[0]]
+        return t[0], t[1], t[3], play(cluster, t[0], t[1], lang.argv, wall, lang.parts, shared[t[0]], meeting)
+    order = sorted((t for t in todo if t[2] != "alone"), key=lambda t: t[1] not in rows.LONG)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            for f in concurrent.futures.as_completed([pool.submit(one, t) for t in order]):
+                yield f.result()
+        for name in dict.fromkeys(t[1] for t in todo if t[2] == "alone"):
+            those = [t for t in todo if t[1] == name]
+            meeting = Meeting(len(those))
+            with concurrent.futures.ThreadPoolExecutor(len(those)) as pool:
+                yield from pool.map(lambda t: one(t, meeting), those)
+    finally:
+        for p in shared.values():
+            p.end()
 
 
 def main():
@@ -259,48 +365,22 @@ def main():
     p.add_argument("--cluster")
     p.add_argument("--bin", required=True)
     p.add_argument("--fields", action="store_true", help="only the row of that name, without a cluster")
-    p.add_argument("--client", default="python", choices=CLIENTS)
+    p.add_argument("--clients", default="")
     p.add_argument("--rows", default="")
-    p.add_argument("--jobs", type=int, default=6)
+    p.add_argument("--jobs", type=int, default=12)
     o = p.parse_args()
-    argv, needs, parts = CLIENTS[o.client]
-    if not shutil.which(needs):
-        print(f"{o.client} is not tried: there is no {needs}")
-        sys.exit(77)
-    wall = os.path.join(o.bin, "../dates/wall.so")
-    if o.fields:
-        nowhere = types.SimpleNamespace(bin=o.bin, token="", routers=["http://127.0.0.1:9"])
-        bad, _ = play(nowhere, o.client, "fields", argv, wall, parts)
-        print("".join(f"FAIL fields: {b}\n" for b in bad) + f"conformance: {int(not bad)} passed, {len(bad)} failed")
-        sys.exit(len(bad) > 0)
-    table = [r for r in read_table() if not o.rows or r[0] in o.rows.split()]
-    cluster = Cluster(o.cluster, o.bin)
-    prepare(cluster, o.client, [r for r in table if r[1] in parts])
+    clients, wall = chosen(o.clients), os.path.join(o.bin, "../dates/wall.so")
     failed = passed = 0
-
-    def told(name, text, got):
-        nonlocal failed, passed
-        bad, took = got
-        passed, failed = passed + (not bad), failed + bool(bad)
-        print(f"ok   {name}: {text} ({took:.1f} s)" if not bad else "\n".join(f"FAIL {name}: {b}" for b in bad), flush=True)
-    todo, lacks = [], {}
-    for name, part, text, not_for in table:
-        if part not in parts:
-            lacks.setdefault(part, []).append(name)
-        elif o.client in not_for:
-            print(f"     {name}: not for {o.client}: {not_for[o.client]}")
-        else:
-            todo.append((name, part, text))
-    for part, names in lacks.items():
-        print(f"     {o.client} has no {part} yet: {' '.join(names)}")
-    with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
-        order = sorted((t for t in todo if t[1] != "alone"), key=lambda t: t[0] not in rows.LONG)
-        futures = {pool.submit(play, cluster, o.client, n, argv, wall, parts): (n, t) for n, _, t in order}
-        for f in concurrent.futures.as_completed(futures):
-            told(*futures[f], f.result())
-    for name, part, text in todo:
-        if part == "alone":
-            told(name, text, play(cluster, o.client, name, argv, wall, parts))
+    if o.fields:
+        passed, failed = fields(clients, o.bin, wall)
+    else:
+        cluster = Cluster(o.cluster, o.bin)
+        todo = choose([r for r in read_table() if not o.rows or r[0] in o.rows.split()], clients)
+        prepare(cluster, [t[:3] for t in todo])
+        for client, name, text, (bad, took) in play_all(cluster, todo, wall, o.jobs):
+            passed, failed = passed + (not bad), failed + bool(bad)
+            print("\n".join(f"FAIL {client} {name}: {b}" for b in bad) if bad else
+                  f"ok   {client} {name}: {text} ({took:.1f} s)", flush=True)
     print(f"conformance: {passed} passed, {failed} failed")
     sys.exit(failed > 0)
 

@@ -5,13 +5,13 @@ const readline = require('readline');
 const Segq = require('./segq.js');
 
 const STATUS = { queue_not_found: 404, queue_closed: 403, not_eligible: 403, bad_request: 400 };
-let routers;
+const opened = {};  // routers, by the number of the question
 
 const say = line => process.stdout.write(JSON.stringify(line) + '\n');
 const api = (type, status, code, reason) => ({ kind: 'api', type, status, code, reason, detail: code });
 
 /* Waits until news(ticket, done) calls done, or the client says that there is nothing to wait for. */
-function wait(options, seconds, news) {
+function wait(routers, options, seconds, news) {
   return new Promise((ok, fail) => {
     const line = new Segq(Object.assign({ routers, storage: null, client: 'game' }, options));
     const late = seconds && setTimeout(() => { line.stop(); fail({ kind: 'deadline', detail: 'no time is left' }); }, seconds * 1000);
@@ -24,17 +24,17 @@ function wait(options, seconds, news) {
 }
 
 const verbs = {
-  async open(id, a) { routers = a.routers; },
+  async open(id, a) { opened[id] = a.routers; },
   wait_pass(id, a) {
-    return wait({ queue: a.queue, token: a.token, subject: a.subject, lane: a.lane, claim: a.claim }, a.timeout_s, (t, done) => {
+    return wait(opened[a.client], { queue: a.queue, token: a.token, subject: a.subject, lane: a.lane, claim: a.claim }, a.timeout_s, (t, done) => {
       say({ id, event: { token: t.token, state: t.state, position: t.position, eta_s: t.eta_s } });
       if (t.state === 'admitted') done({ token: t.token, pass: t.pass });
     });
   },
   poll(id, a) {
-    return wait({ queue: '', token: a.token }, 0, (t, done) => done({ state: t.state, position: t.position, pass: t.pass }));
+    return wait(opened[a.client], { queue: '', token: a.token }, 0, (t, done) => done({ state: t.state, position: t.position, pass: t.pass }));
   },
-  leave(id, a) { return new Segq({ queue: '', routers, storage: null, token: a.token }).leave(); },
+  leave(id, a) { return new Segq({ queue: '', routers: opened[a.client], storage: null, token: a.token }).leave(); },
 };
 
 readline.createInterface({ input: process.stdin }).on('line', text => {

@@ -29,12 +29,18 @@ OPERATIONS = """join getQueue poll leave listen verify session getKeys countTask
     getRoutedCall postRoutedCall putRoutedCall patchRoutedCall deleteRoutedCall""".split()
 
 
+OUT = threading.Lock()
+OPENED = {}  # by the number of its question
+
+
 class Adapter:
+    """A client."""
+
     def __init__(self):
-        self.out, self.workers, self.gates, self.client = threading.Lock(), {}, {}, None
+        self.workers, self.gates, self.client = {}, {}, None
 
     def say(self, **line):
-        with self.out:
+        with OUT:
             sys.stdout.write(json.dumps(line) + "\n")
             sys.stdout.flush()
 
@@ -199,25 +205,28 @@ class Adapter:
         self.workers[work].stop(drain_s)
         self.workers[work].join()
 
-    def stop_all(self, *_):
-        """SIGTERM: workers drain, and the program ends."""
-        for w in self.workers.values():
-            w.stop(10)
 
-        def end():
-            for w in list(self.workers.values()):
-                w.join()
-            os._exit(0)
-        threading.Thread(target=end).start()
+def stop_all(*_):
+    """SIGTERM: workers drain, and the program ends."""
+    workers = [w for a in list(OPENED.values()) for w in list(a.workers.values())]
+    for w in workers:
+        w.stop(10)
+
+    def end():
+        for w in workers:
+            w.join()
+        os._exit(0)
+    threading.Thread(target=end).start()
 
 
 def main():
-    adapter = Adapter()
     logging.getLogger("segq").setLevel(logging.CRITICAL)  # handlers throw since rows say so
-    signal.signal(signal.SIGTERM, adapter.stop_all)
+    signal.signal(signal.SIGTERM, stop_all)
     for line in sys.stdin:
         a = json.loads(line)
-        threading.Thread(target=adapter.do, args=(a.pop("id"), a.pop("do"), a), daemon=True).start()
+        n = a.pop("id")
+        adapter = OPENED[a.pop("client")] if "client" in a else OPENED.setdefault(n, Adapter())
+        threading.Thread(target=adapter.do, args=(n, a.pop("do"), a), daemon=True).start()
     os._exit(0)
 
 

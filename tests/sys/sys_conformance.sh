@@ -1,13 +1,11 @@
 #!/bin/bash
 # Every client does what clients/conformance/table.txt says, against a real cluster whose routers and
 # task node die; and what its README shows first does what it says.
-# CLIENTS=python: which; ROWS="resume leave": some rows.
+# CLIENTS="go js": which; ROWS="resume leave": some rows.
 . "$(dirname "$0")/conformance.sh"
 
 cluster_for_clients
-for client in ${CLIENTS:-python js}; do
-    play run.py --client "$client" --rows "${ROWS:-}"
-done
+play run.py --clients "${CLIENTS:-}" --rows "${ROWS:-}"
 
 # The first and the second example, as they stand there but for the port.
 example() { # FILE N

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""languages.py: each client's adapter: what starts it, what it needs, how it is built, and its own tests.
+
+    languages.py [NAME ...]     runs their own tests; the last line is "clients: N passed, M failed"
+"""
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+from typing import NamedTuple
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+CLIENTS, BUILT = os.path.join(ROOT, "clients"), os.path.join(ROOT, "build/clients")
+ALL = frozenset(("people", "events", "gate", "tasks", "worker", "types", "hooks", "alone"))
+
+
+def debian(name):
+    """Debian's own program, else the first that is found."""
+    return f"/usr/bin/{name}" if os.path.exists(f"/usr/bin/{name}") else shutil.which(name) or name
+
+
+PYTHON, GO = debian("python3"), debian("go")
+
+
+class Language(NamedTuple):
+    """argv: the adapter. needs: programs, each with the package that has it. parts: what of table.txt it
+    has. build: commands, run within clients/NAME, of what stands in build/clients/NAME. tests: its own."""
+    argv: list
+    needs: dict
+    parts: frozenset = ALL
+    build: list = []
+    tests: list = []
+
+
+LANGUAGES = {
+    "python": Language([PYTHON, f"{CLIENTS}/python/conformance.py"], {PYTHON: "python3"},
+                       tests=[PYTHON, "tests/test_client.py"]),
+    "js": Language(["node", f"{CLIENTS}/js/conformance.js"], {"node": "nodejs"}, frozenset({"people"})),
+}
+
+
+def newest(folder):
+    """When a file below it was changed last."""
+    return max((os.stat(os.path.join(d, f)).st_mtime for d, _, files in os.walk(folder) for f in files), default=0)
+
+
+def ready(name):
+    """Builds its adapter, if it must; returns why it cannot be tried, or ""."""
+    if name not in LANGUAGES:
+        sys.exit(f"no client {name}; there are {', '.join(LANGUAGES)}")
+    lang, source, built = LANGUAGES[name], f"{CLIENTS}/{name}", f"{BUILT}/{name}"
+    for program, package in lang.needs.items():
+        if not shutil.which(program):
+            return f"there is no {os.path.basename(program)} (Debian's {package}; make test-clients installs it)"
+    if not lang.build:
+        return ""
+    os.makedirs(built, exist_ok=True)
+    with open(f"{built}/stamp", "a", encoding="utf-8") as stamp:  # others may want it at the same time
+        fcntl.flock(stamp, fcntl.LOCK_EX)
+        wanted = f"{max(newest(source), os.stat(__file__).st_mtime)}"
+        with open(f"{built}/stamp", encoding="utf-8") as f:
+            if f.read() == wanted:
+                return ""
+        for argv in lang.build:
+            said = subprocess.run(argv, cwd=source, capture_output=True, text=True, check=False)
+            if said.returncode:
+                sys.exit(f"FAIL {name}: it cannot be built: {said.stdout}{said.stderr}")
+        stamp.truncate(0)
+        stamp.write(wanted)
+    return ""
+
+
+def main():
+    passed = failed = 0
+    tried = False
+    for name in sys.argv[1:] or LANGUAGES:
+        why = ready(name)
+        if why:
+            print(f"     {name} is not tried: {why}")
+        elif LANGUAGES[name].tests:
+            said = subprocess.run(LANGUAGES[name].tests, cwd=f"{CLIENTS}/{name}", stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, check=False)
+            print(said.stdout, end="")
+            counts = re.findall(r"(\d+) passed, (\d+) failed", said.stdout)
+            good, bad = map(int, counts[-1]) if counts else (int(not said.returncode), 0)
+            bad += not bad and said.returncode != 0
+            passed, failed, tried = passed + good, failed + bad, True
+    print(f"clients: {passed} passed, {failed} failed")
+    sys.exit(1 if failed else 0 if tried else 77)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,11 @@
 /* target_pick.c: the smooth weighted round robin, over scores. */
 #include "task/calls/target_pick.h"
 
+#include <string.h>
+
+#include "task/calls/affinity.h"
+#include "task/calls/endpoint_lets.h"
+
 #define FREE_MOST 65536 /* slots: more are as good as that */
 #define FINE      1024  /* parts of a score of 1 */
 
@@ -32,4 +37,74 @@ size_t target_pick(struct target_room *v, size_t n)
     for (size_t i = 0; i < n; i++) /* a claim from times when others could not does not last for ever */
         v[i].credit = v[i].credit > sum ? sum : v[i].credit < -sum ? -sum : v[i].credit;
     return best;
+}
+
+uint64_t endpoint_affinity(const struct endpoint *ep, const char *key1, const char *key2)
+{
+    uint64_t h = affinity_hash(key1, strlen(key1));
+
+    if (ep->def.affinity == AFFINITY_NONE || key1[0] == 0)
+        return 0;
+    if (ep->def.affinity == AFFINITY_SUBKEY && key2[0] != 0)
+        return h * 3 + affinity_hash(key2, strlen(key2));
+    return h;
+}
+
+struct candidates {
+    struct target_room room[TARGET_NO_MAX];
+    struct affine affine[TARGET_NO_MAX];
+    struct endpoint *at[TARGET_NO_MAX];
+    size_t n;
+};
+
+/* Targets; those that let no call of so many units begin have no slot free. */
+static void list_candidates(const struct endpoint *ep, struct candidates *c, uint64_t cost, msec_t now)
+{
+    bool well = endpoint_is_well_somewhere(ep, now);
+
+    c->n = 0;
+    each_target_of (ep, x) {
+        bool lets = endpoint_lets_target(x, well, now) && quota_most(&x->quota, now) >= cost;
+        uint64_t free = lets ? endpoint_slots_now(x, now) - x->running : 0;
+
+        if (c->n == TARGET_NO_MAX)
+            break;
+        c->room[c->n] = (struct target_room){ free, x->running, x->def.weight, now < x->aside, x->credit };
+        c->affine[c->n] =
+            (struct affine){ x->url_hash, x->def.serial != 0 && !x->def.paused && !endpoint_is_down(x) };
+        c->at[c->n++] = x;
+    }
+}
+
+static struct endpoint *by_room(struct candidates *c)
+{
+    size_t best = target_pick(c->room, c->n);
+
+    for (size_t i = 0; i < c->n; i++)
+        c->at[i]->credit = c->room[i].credit;
+    return best != TARGET_NONE ? c->at[best] : NULL;
+}
+
+static struct endpoint *by_affinity(const struct candidates *c, uint64_t key, uint32_t bound, msec_t now)
+{
+    struct affine_choice k = affinity_pick(c->room, c->affine, c->n, key, bound);
+    struct endpoint *first = k.first != TARGET_NONE ? c->at[k.first] : NULL;
+
+    if (k.at != TARGET_NONE && first != NULL) {
+        first->n.affine += k.at == k.first;
+        first->n.astray += k.at != k.first;
+        if (k.at != k.first && first->running >= first->def.max_concurrent)
+            endpoint_lacks(first, now);
+    }
+    return k.at != TARGET_NONE ? c->at[k.at] : NULL;
+}
+
+struct endpoint *endpoint_target(struct endpoint *ep, uint64_t affinity, uint64_t cost, msec_t now)
+{
+    struct candidates c;
+
+    if (!ep->def.targets)
+        return ep;
+    list_candidates(ep, &c, cost, now);
+    return affinity != 0 ? by_affinity(&c, affinity, ep->def.affinity_bound, now) : by_room(&c);
 }

@@ -14,6 +14,8 @@
 
 #include "common/base/base.h"
 
+struct endpoint;
+
 struct target_room {
     uint64_t free;    /* slots; 0: no call may begin, for whatever reason */
     uint64_t running;
@@ -26,5 +28,11 @@ struct target_room {
 
 /* Gives it a call: credits change. TARGET_NONE: none may. */
 size_t target_pick(struct target_room *v, size_t n);
+
+/* Returns what the calls of a task with these keys ("": none) have affinity by; 0: nothing. */
+uint64_t endpoint_affinity(const struct endpoint *ep, const char *key1, const char *key2);
+/* Where the call goes that begins now: itself, or one of its targets; NULL: to none of them. affinity: as
+ * above. */
+struct endpoint *endpoint_target(struct endpoint *ep, uint64_t affinity, uint64_t cost, msec_t now);
 
 #endif

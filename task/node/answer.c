@@ -4,6 +4,7 @@
 #include "common/base/err.h"
 #include "common/task/call.h"
 #include "common/wire/frame.h"
+#include "task/calls/endpoint_lets.h"
 #include "task/engine/look.h"
 #include "task/engine/submit.h"
 #include "task/engine/worker.h"

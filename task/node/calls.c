@@ -5,6 +5,8 @@
 
 #include "common/base/text.h"
 #include "common/task/call.h"
+#include "task/calls/endpoint_lets.h"
+#include "task/calls/target_pick.h"
 #include "task/engine/look.h"
 #include "task/engine/worker.h"
 #include "task/node/body.h"
@@ -22,7 +24,7 @@
 void tasktab_calls_bind(struct tasktab *t)
 {
     each_part (t, p)
-        p->endpoint = p->endpoint_name[0] != 0 && t->o.calls != NULL ? calls_find(t->o.calls, p->endpoint_name)
+        p->endpoint = p->endpoint_name[0] != 0 && t->o.calls != NULL ? endpoints_find(&t->o.calls->endpoints, p->endpoint_name)
                                                              : NULL;
 }
 
@@ -33,9 +35,9 @@ const char *tasktab_endpoint_order(struct tasktab *t, const struct msg *m)
     if (t->o.calls == NULL)
         return "this node makes no calls";
     if (m->type == MSG_ENDPOINT)
-        rc = calls_define(t->o.calls, &m->endpoint, t->now.ms);
+        rc = endpoints_define(&t->o.calls->endpoints, &m->endpoint, t->now.ms);
     else
-        calls_drop(t->o.calls, m->endpoint_drop.name);
+        endpoints_drop(&t->o.calls->endpoints, m->endpoint_drop.name);
     tasktab_calls_bind(t);
     t->say = true;
     return rc == 0 ? NULL : sq_strerror(rc);
@@ -51,9 +53,9 @@ static bool is_bound(const struct tasktab *t, const struct endpoint *ep)
 
 void tasktab_calls_tidy(struct tasktab *t)
 {
-    each_endpoint (t->o.calls, ep)
+    each_endpoint (&t->o.calls->endpoints, ep)
         if (endpoint_is_over(ep) && !is_bound(t, ep))
-            calls_forget(t->o.calls, ep);
+            endpoints_forget(&t->o.calls->endpoints, ep);
 }
 
 static bool has_open(const struct tasktab *t, const struct part *p, const struct endpoint *ep)
@@ -65,12 +67,12 @@ static bool has_open(const struct tasktab *t, const struct part *p, const struct
 /* Calls, as counted in the last seconds, and as of now. */
 static void count_waiting(struct tasktab *t)
 {
-    each_endpoint (t->o.calls, ep)
+    each_endpoint (&t->o.calls->endpoints, ep)
         ep->waiting = 0;
     each_part (t, p)
         if (p->endpoint != NULL && has_open(t, p, p->endpoint))
             p->endpoint->waiting += u64_max(p->held[HOLD_ENDPOINT], 1);
-    each_endpoint (t->o.calls, ep)
+    each_endpoint (&t->o.calls->endpoints, ep)
         if (ep->of != NULL)
             ep->waiting = ep->of->waiting;
 }
@@ -120,7 +122,7 @@ void tasktab_report_endpoints(struct tasktab *t, struct outbox *out)
     if (m->v == NULL)
         return;
     count_waiting(t);
-    each_endpoint (t->o.calls, ep) {
+    each_endpoint (&t->o.calls->endpoints, ep) {
         ep->said_wanted = ep->wanted;
         ep->said_running = ep->running;
         if (ep->def.serial != 0 && m->n < ENDPOINTS_MAX)
@@ -253,7 +255,7 @@ static void count_at_targets(const struct part *p)
 /* Tasks of its partitions, and what goes on at its target of partitions that have left. */
 static void count_running(struct tasktab *t)
 {
-    each_endpoint (t->o.calls, ep) {
+    each_endpoint (&t->o.calls->endpoints, ep) {
         ep->running = endpoint_left(ep, t->now.ms);
         ep->wanted = false;
     }
@@ -335,11 +337,11 @@ void tasktab_calls_take(struct tasktab *t, struct outbox *out)
         return;
     count_running(t);
     t->o.calls->full = false;
-    each_endpoint (t->o.calls, ep) {
+    each_endpoint (&t->o.calls->endpoints, ep) {
         t->calls_due = ms_min(t->calls_due, breaker_advance(&ep->breaker, t->now.ms));
         take_probe(t, ep, out);
     }
-    each_endpoint (t->o.calls, ep) {
+    each_endpoint (&t->o.calls->endpoints, ep) {
         for (unsigned n = 0; n < TURN_MOST && ep->wanted && !is_full(t->o.calls) &&
              endpoint_lets(ep, ep->running, t->now.ms) && take_one(t, ep, out); n++)
             last = ep;

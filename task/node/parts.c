@@ -9,6 +9,7 @@
 #include "common/base/buf.h"
 #include "common/base/log.h"
 #include "task/calls/calls.h"
+#include "task/calls/endpoint_lets.h"
 #include "task/engine/engine.h"
 #include "task/engine/group.h"
 #include "task/engine/replay.h"

@@ -3,6 +3,7 @@
 
 #include "common/base/err.h"
 #include "task/calls/calls.h"
+#include "task/calls/endpoint_lets.h"
 #include "task/engine/look.h"
 #include "task/engine/submit.h"
 #include "task/node/answer.h"

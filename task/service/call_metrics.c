@@ -1,6 +1,7 @@
 /* call_metrics.c: a family after the other. */
 #include "task/service/call_metrics.h"
 
+#include "task/calls/endpoint_lets.h"
 #include "task/service/state.h"
 
 static void by_endpoint(struct buf *b, const struct endpoint *ep, const char *name, uint64_t v)

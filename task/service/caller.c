@@ -469,7 +469,7 @@ static void say_full(struct caller *c)
 void caller_tick(struct caller *c)
 {
     say_full(c);
-    each_endpoint (&c->calls, ep) {
+    each_endpoint (&c->calls.endpoints, ep) {
         const struct caller_target *t;
 
         come_into_force(c, ep);
@@ -512,7 +512,7 @@ void caller_fini(struct caller *c)
         return;
     each_going (&c->calls, g)
         stop_sending(g);
-    each_endpoint (&c->calls, ep)
+    each_endpoint (&c->calls.endpoints, ep)
         target_retire(ep);
     calls_fini(&c->calls);
     out_free(c->out);

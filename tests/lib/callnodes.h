@@ -19,6 +19,7 @@
 #undef each_endpoint /* the manager's: those of a node are meant here */
 #include "task/calls/affinity.h"
 #include "task/calls/calls.h"
+#include "task/calls/endpoint_lets.h"
 #include "tests/lib/callreaders.h"
 #include "tests/lib/calltarget.h"
 
@@ -340,7 +341,7 @@ static inline void cn_before(struct mv *w, int i)
 
     cn_pass_on(c, i);
 
-    each_endpoint (&c->calls[i], ep)
+    each_endpoint (&c->calls[i].endpoints, ep)
         ep->usable = ep->def.serial != 0;
     tasktab_calls_tidy(w->node[i].t);
     each_going (&c->calls[i], g)
@@ -542,7 +543,7 @@ static inline void cn_look_at_targets(const struct cn *c)
     uint64_t slots[CN_TARGETS] = { 0 };
 
     for (int i = 0; i < PR_NODES; i++)
-        each_endpoint (&c->calls[i], ep)
+        each_endpoint (&c->calls[i].endpoints, ep)
             if (ep->of != NULL && ep->def.serial != 0 && cn_may_begin(c, i, ep->of))
                 slots[ep->def.url[7] - 'a'] += ep->def.max_concurrent;
     for (unsigned k = 0; k < CN_TARGETS; k++)
@@ -556,7 +557,7 @@ static inline void cn_look_at_shares(struct cn *c)
     uint64_t rate = 0, slots = 0, parts = 0;
 
     for (int i = 0; i < PR_NODES; i++) {
-        const struct endpoint *ep = calls_find(&c->calls[i], "e");
+        const struct endpoint *ep = endpoints_find(&c->calls[i].endpoints, "e");
 
         if (ep != NULL && ep->def.serial != 0 && cn_may_begin(c, i, ep)) {
             rate += ep->def.rate;

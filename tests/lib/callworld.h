@@ -11,6 +11,7 @@
 #include "common/base/rng.h"
 #include "common/wire/msg.h"
 #include "task/calls/calls.h"
+#include "task/calls/endpoint_lets.h"
 #include "task/node/ends.h"
 #include "tests/lib/calltarget.h"
 #include "tests/lib/tabrig.h"
@@ -73,7 +74,7 @@ static inline void bad(const char *why, task_no no)
 
 static inline struct endpoint *gen(void)
 {
-    return calls_find(&w.calls, "gen");
+    return endpoints_find(&w.calls.endpoints, "gen");
 }
 
 static inline struct simtask *task_of(task_no no)
@@ -328,7 +329,7 @@ static inline void connect(void)
                                  .part_open = { .epoch = 5, .part = 3, .part_epoch = 8,
                                                 .match = "q/*", .max_tasks = 1000,
                                                 .endpoint = "gen" } });
-    each_endpoint (&w.calls, ep)
+    each_endpoint (&w.calls.endpoints, ep)
         ep->usable = true;
     outbox_reset(&w.out);
 }

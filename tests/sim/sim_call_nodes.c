@@ -252,7 +252,7 @@ static struct use run_backlog(uint64_t seed)
         u.slow_ms = slow > u.slow_ms ? (unsigned)slow : u.slow_ms;
         if (getenv("SEED") != NULL)
             printf("%lu: %u of %u, %u left; shares %lu %lu\n", w->r->now, in_use(c), CN_SLOTS, unfinished(c),
-                   calls_find(&c->calls[0], "e")->def.max_concurrent, calls_find(&c->calls[1], "e")->def.max_concurrent);
+                   endpoints_find(&c->calls[0].endpoints, "e")->def.max_concurrent, endpoints_find(&c->calls[1].endpoints, "e")->def.max_concurrent);
     }
     if (w->r->why[0] != '\0')
         fprintf(stderr, "backlog seed %lu: %s\n", seed, w->r->why);

@@ -1,5 +1,7 @@
 /* test_calls.c: when the calls of an endpoint may go. */
 #include "task/calls/calls.h"
+#include "task/calls/endpoint_lets.h"
+#include "task/calls/target_pick.h"
 
 #include "tests/lib/criterion.h"
 #include <string.h>
@@ -29,8 +31,8 @@ static struct endpoint *defined(const struct msg_endpoint *m)
 
     calls_init(&calls);
     log_set_level(LOG_ERROR);
-    cr_assert_eq(calls_define(&calls, m, NOW), 0);
-    ep = calls_find(&calls, "gen");
+    cr_assert_eq(endpoints_define(&calls.endpoints, m, NOW), 0);
+    ep = endpoints_find(&calls.endpoints, "gen");
     ep->usable = true;
     return ep;
 }
@@ -106,7 +108,7 @@ Test(calls, units_close_an_endpoint_and_what_was_not_sent_costs_none)
     cr_expect_eq(endpoint_affords(ep, NOW + 10000), 100);
     m.serial = 2;
     m.unit_part = 0;
-    cr_assert_eq(calls_define(&calls, &m, NOW + 10000), 0);
+    cr_assert_eq(endpoints_define(&calls.endpoints, &m, NOW + 10000), 0);
     cr_expect_not(endpoint_lets(ep, 0, NOW + 90000));
     cr_expect_eq(endpoint_when(ep, 0, NOW + 90000), MSEC_NEVER);
     calls_fini(&calls);
@@ -165,11 +167,11 @@ Test(calls, a_call_goes_to_a_target_that_has_its_units)
     for (t.target = 1; t.target <= 2; t.target++) {
         t.name = t.target == 1 ? "gen#1" : "gen#2";
         t.unit_rates = t.target == 1 ? ten : hundred;
-        cr_assert_eq(calls_define(&calls, &t, NOW), 0);
-        calls_find(&calls, t.name)->usable = true;
+        cr_assert_eq(endpoints_define(&calls.endpoints, &t, NOW), 0);
+        endpoints_find(&calls.endpoints, t.name)->usable = true;
     }
-    a = calls_find(&calls, "gen#1");
-    b = calls_find(&calls, "gen#2");
+    a = endpoints_find(&calls.endpoints, "gen#1");
+    b = endpoints_find(&calls.endpoints, "gen#2");
     cr_expect_eq(endpoint_affords(a, NOW + 9000), 10);
     endpoint_waits(ep, 50, NOW + 9000);
     for (unsigned i = 0; i < 2; i++) {
@@ -384,7 +386,7 @@ Test(calls, an_open_breaker_spares_probes_and_is_followed_by_a_ramp)
 static void says(struct msg_endpoint *m, msec_t now)
 {
     m->serial++;
-    cr_assert_eq(calls_define(&calls, m, now), 0);
+    cr_assert_eq(endpoints_define(&calls.endpoints, m, now), 0);
 }
 
 Test(calls, a_tripped_one_lets_nothing_go_until_its_reset)
@@ -550,19 +552,19 @@ Test(calls, a_definition_changes_and_goes)
     struct endpoint *ep = defined(&m);
 
     m.paused = true;
-    cr_assert_eq(calls_define(&calls, &m, NOW), 0);
+    cr_assert_eq(endpoints_define(&calls.endpoints, &m, NOW), 0);
     cr_expect(endpoint_lets(ep, 0, NOW), "the same serial");
     m.serial = 2;
-    cr_assert_eq(calls_define(&calls, &m, NOW), 0);
+    cr_assert_eq(endpoints_define(&calls.endpoints, &m, NOW), 0);
     cr_expect_not(endpoint_lets(ep, 0, NOW));
-    calls_drop(&calls, "gen");
+    endpoints_drop(&calls.endpoints, "gen");
     cr_expect_not(endpoint_lets(ep, 0, NOW));
     m.paused = false;
-    cr_assert_eq(calls_define(&calls, &m, NOW + 60000), 0);
+    cr_assert_eq(endpoints_define(&calls.endpoints, &m, NOW + 60000), 0);
     cr_expect(endpoint_lets(ep, 0, NOW + 60000));
     cr_expect_not(endpoint_lets(ep, 40, NOW + 60000), "as after a start");
     m.deadline_ms = 0;
     m.serial++;
-    cr_expect_eq(calls_define(&calls, &m, NOW), SQ_EINVAL);
+    cr_expect_eq(endpoints_define(&calls.endpoints, &m, NOW), SQ_EINVAL);
     calls_fini(&calls);
 }

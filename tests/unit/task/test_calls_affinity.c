@@ -9,6 +9,8 @@
 
 #include "common/base/log.h"
 #include "task/calls/calls.h"
+#include "task/calls/endpoint_lets.h"
+#include "task/calls/target_pick.h"
 #include "task/node/calls.h"
 #include "tests/lib/tabrig.h"
 
@@ -49,7 +51,7 @@ static struct endpoint *target(unsigned no)
     char name[8];
 
     snprintf(name, sizeof(name), "gen#%u", no);
-    return calls_find(&calls, name);
+    return endpoints_find(&calls.endpoints, name);
 }
 
 static void tell_target(unsigned no, uint64_t slots)
@@ -78,8 +80,8 @@ static void tell(enum affinity affinity, uint32_t bound)
     m.affinity = affinity;
     m.affinity_bound = bound;
     say(MNG, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m });
-    calls_find(&calls, "gen")->usable = true;
-    calls_find(&calls, "gen")->ramp = MSEC_NEVER;
+    endpoints_find(&calls.endpoints, "gen")->usable = true;
+    endpoints_find(&calls.endpoints, "gen")->ramp = MSEC_NEVER;
 }
 
 static void setup(void)
@@ -170,8 +172,8 @@ Test(calls_affinity, sub_keys_may_be_apart)
     tell(AFFINITY_SUBKEY, 10000);
     cr_expect(!is_one(targets_of("user%u", "tenant7")));
     cr_expect(is_one(targets_of("user7", "tenant7")));
-    cr_expect_neq(endpoint_affinity(calls_find(&calls, "gen"), "a", "b"),
-                  endpoint_affinity(calls_find(&calls, "gen"), "b", "a"));
+    cr_expect_neq(endpoint_affinity(endpoints_find(&calls.endpoints, "gen"), "a", "b"),
+                  endpoint_affinity(endpoints_find(&calls.endpoints, "gen"), "b", "a"));
 }
 
 Test(calls_affinity, tasks_without_a_key_are_spread)
@@ -294,8 +296,8 @@ Test(calls_affinity, all_closed_is_not_for_ever)
     cr_expect_eq(began, 0);
     cr_expect_eq(row(1).waiting, 0, "a greater share would not help");
     cr_expect_eq(row(1).reading, READING_CLOSED);
-    cr_expect_not(endpoint_is_down(calls_find(&calls, "gen")));
-    cr_expect_leq(endpoint_when(calls_find(&calls, "gen"), 0, now.ms), now.ms + PRESSURE_LOOK_MS);
+    cr_expect_not(endpoint_is_down(endpoints_find(&calls.endpoints, "gen")));
+    cr_expect_leq(endpoint_when(endpoints_find(&calls.endpoints, "gen"), 0, now.ms), now.ms + PRESSURE_LOOK_MS);
     now.ms += 30000;
     now.wall_ms += 30000;
     turn();
@@ -308,5 +310,5 @@ Test(calls_affinity, no_bound_is_refused)
 
     m.affinity = AFFINITY_KEY;
     m.affinity_bound = 99;
-    cr_expect_eq(calls_define(&calls, &m, now.ms), SQ_EINVAL);
+    cr_expect_eq(endpoints_define(&calls.endpoints, &m, now.ms), SQ_EINVAL);
 }

@@ -5,6 +5,7 @@
 
 #include "common/base/log.h"
 #include "task/calls/calls.h"
+#include "task/calls/endpoint_lets.h"
 #include "task/engine/worker.h"
 #include "task/node/calls.h"
 #include "tests/lib/tabrig.h"
@@ -72,7 +73,7 @@ static void join(void)
     tasktab_up(rig.t, RTR, RPC_ROUTER, "r", &out);
     say(MNG, &(struct msg){ .type = MSG_TASK_OK, .task_ok = { EPOCH, 1, 77 } });
     say(MNG, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m });
-    calls_find(&calls, "gen")->usable = true;
+    endpoints_find(&calls.endpoints, "gen")->usable = true;
     open_part(3, "a");
     open_part(4, "b");
 }
@@ -132,12 +133,12 @@ Test(calls_left, a_call_whose_partition_has_left_holds_its_slot)
     cr_expect_eq(told_held(), 0, "its connection is ours still");
     cr_expect_null(tasktab_part(rig.t, 3));
     cr_expect_eq(calls.going.n, 1, "it is still at the target");
-    cr_expect_eq(calls_find(&calls, "gen")->running, 1);
+    cr_expect_eq(endpoints_find(&calls.endpoints, "gen")->running, 1);
 }
 
 Test(calls_left, so_does_one_that_the_node_knows_by_its_journal_alone)
 {
-    struct endpoint *ep = calls_find(&calls, "gen");
+    struct endpoint *ep = endpoints_find(&calls.endpoints, "gen");
 
     list_each_of (&calls.going, struct going_call, in, g)
         calls_end(&calls, g, now.ms); /* as after a restart: who called is gone */
@@ -170,7 +171,7 @@ static void tell_targets(void)
         m.serial++;
         say(MNG, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m });
     }
-    calls_find(&calls, "gen#1")->usable = calls_find(&calls, "gen#2")->usable = true;
+    endpoints_find(&calls.endpoints, "gen#1")->usable = endpoints_find(&calls.endpoints, "gen#2")->usable = true;
     turn();
 }
 
@@ -178,10 +179,10 @@ static void tell_targets(void)
 Test(calls_left, a_call_of_before_there_were_targets_holds_its_slot_at_each)
 {
     tell_targets();
-    cr_expect_eq(calls_find(&calls, "gen#1")->running, 1);
+    cr_expect_eq(endpoints_find(&calls.endpoints, "gen#1")->running, 1);
     leave(3);
     cr_expect_eq(calls.going.n, 1);
-    cr_expect_eq(calls_find(&calls, "gen#1")->running, 1);
+    cr_expect_eq(endpoints_find(&calls.endpoints, "gen#1")->running, 1);
 }
 
 /* ---- routes: what may go to another endpoint ---------------------------------------------- */
@@ -205,7 +206,7 @@ static uint8_t code_of_one_with_another_way(void)
 
 static void open_until(const char *target, msec_t until)
 {
-    struct breaker *b = &calls_find(&calls, target)->breaker;
+    struct breaker *b = &endpoints_find(&calls.endpoints, target)->breaker;
 
     b->state = BREAKER_OPEN;
     b->until = until;
@@ -220,7 +221,7 @@ Test(calls_left, a_call_goes_elsewhere_while_all_targets_are_down)
     cr_expect_eq(code_of_one_with_another_way(), CODE_FULL + FULL_WAIT);
     open_until("gen#2", now.ms);
     cr_expect_eq(code_of_one_with_another_way(), CODE_DONE, "it may find out that one is back");
-    calls_find(&calls, "gen#2")->def.paused = true;
+    endpoints_find(&calls.endpoints, "gen#2")->def.paused = true;
     cr_expect_eq(code_of_one_with_another_way(), CODE_FULL + FULL_WAIT, "nobody goes to one that drains");
 }
 
@@ -266,7 +267,7 @@ Test(calls_left, what_rates_have_no_room_for_is_refused_where_the_endpoint_says_
     cr_expect_eq(told_to_wait(30, 0), 0);
     ms = told_to_wait(30, 0);
     cr_expect_eq(ms, 1100, "19 are left: %u", ms);
-    cr_expect_eq(endpoint_lacked(calls_find(&calls, "gen"), now.ms), 2, "so this node asks for more");
+    cr_expect_eq(endpoint_lacked(endpoints_find(&calls.endpoints, "gen"), now.ms), 2, "so this node asks for more");
     m.serial = 3;
     m.on_quota = ON_QUOTA_WAIT;
     say(MNG, &(struct msg){ .type = MSG_ENDPOINT, .endpoint = m });
@@ -446,7 +447,7 @@ Test(calls_left, a_move_lets_its_calls_end_and_takes_their_answers_along)
     cr_expect_eq(p->e.store.n[TASK_SUCCEEDED], 1);
     cr_expect_eq(p->e.store.n[TASK_WAITING], 1, "its next task is for the new owner");
     cr_expect_eq(p->e.store.n[TASK_RUNNING], 0);
-    cr_expect_eq(calls_find(&calls, "gen")->running, 1, "that of partition 4, which has its slot");
+    cr_expect_eq(endpoints_find(&calls.endpoints, "gen")->running, 1, "that of partition 4, which has its slot");
 }
 
 Test(calls_left, a_move_waits_for_half_a_minute_at_most)
@@ -500,7 +501,7 @@ Test(calls_left, what_a_call_says_later_that_it_took_counts_for_its_endpoint_onc
 {
     uint64_t ten[] = { 10, PER_SECOND, 100 };
     struct msg_endpoint m = endpoint();
-    struct endpoint *ep = calls_find(&calls, "gen");
+    struct endpoint *ep = endpoints_find(&calls.endpoints, "gen");
     const struct going_call *g;
     struct attempt_right r;
 

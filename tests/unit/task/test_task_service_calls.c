@@ -122,12 +122,12 @@ Test(task_service_calls, a_page_of_an_endpoint_that_has_gone_is_heard_by_nobody)
 
     n_readings = 1;
     open_calls(none, 5000);
-    ep = calls_find(&node->caller.calls, "gen");
+    ep = endpoints_find(&node->caller.calls.endpoints, "gen");
     WAIT(ep->pressure.said);
     target.answer = NULL;
     asked = target.requests;
     WAIT(target.requests > asked);
-    calls_drop(&node->caller.calls, "gen");
+    endpoints_drop(&node->caller.calls.endpoints, "gen");
     for (unsigned i = 0; i < TARGET_CONNS; i++)
         if (target.conn[i].io != NULL)
             cr_assert_gt(send(target.conn[i].fd, none, sizeof(none) - 1, MSG_NOSIGNAL), 0);
@@ -144,7 +144,7 @@ Test(task_service_calls, an_endpoint_that_goes_amid_a_call_takes_its_rule_of_uni
     open_calls(NULL, 5000);
     no = put_call("/x");
     WAIT(target.requests == 1);
-    calls_drop(&node->caller.calls, "gen");
+    endpoints_drop(&node->caller.calls.endpoints, "gen");
     target.conn[0].left = "HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n{\"usage\":7}";
     target.conn[0].left_n = strlen(target.conn[0].left);
     target_say(&target.conn[0]);

@@ -407,9 +407,9 @@ Test(task_service_passing, at_a_node_without_descriptors_endpoints_take_turns)
 
     open_calls("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     open_beside();
-    WAIT(calls_find(&node->caller.calls, "beside") != NULL);
-    gen = calls_find(&node->caller.calls, "gen");
-    beside = calls_find(&node->caller.calls, "beside");
+    WAIT(endpoints_find(&node->caller.calls.endpoints, "beside") != NULL);
+    gen = endpoints_find(&node->caller.calls.endpoints, "gen");
+    beside = endpoints_find(&node->caller.calls.endpoints, "beside");
     WAIT(gen->usable && beside->usable);
     node->caller.calls.most = 0;
     for (unsigned i = 0; i < 6; i++)
@@ -436,7 +436,7 @@ Test(task_service_passing, a_long_answer_that_is_written_counts_as_a_call)
     memset(much, 'x', 100000);
     memset(rest, 'y', 50000);
     open_calls("HTTP/1.1 200 OK\r\nContent-Length: 150000\r\n\r\n");
-    calls_find(&node->caller.calls, "gen")->ramp = MSEC_NEVER; /* or that holds the second one */
+    endpoints_find(&node->caller.calls.endpoints, "gen")->ramp = MSEC_NEVER; /* or that holds the second one */
     node->caller.calls.most = 2;
     first = put_call();
     WAIT(target.requests == 1);

@@ -589,6 +589,17 @@ def row_work_extends(r):
     r.claim(any(e["what"] == "extended" for e in work.events), "nobody heard of it")
 
 
+def row_work_progress(r):
+    r.client().begin("work", queues=[r.queue], concurrency=1)
+    said = {"percent": 40, "text": "page 4 of 10", "data": {"page": [4]}}
+    task = r.submit({"progress": said, "then_ms": 2500, "result": 1})
+    r.until(lambda: "progress" in r.task(task), 2.4, "nothing is shown")
+    shown = r.task(task)["progress"]
+    r.claim({k: v for k, v in shown.items() if k != "at"} == said, f"{shown}")
+    done(r, [task])
+    r.claim("progress" not in r.task(task), "it stays behind its end")
+
+
 def row_work_lost(r):
     c = r.client()
     work = c.begin("work", queues=[r.queue], lease_s=1, concurrency=1)

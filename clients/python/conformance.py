@@ -23,7 +23,7 @@ KINDS = ((segq.PassInvalid, "pass"), (segq.SignatureInvalid, "signature"), (segq
          (segq.ApiError, "api"))
 
 OPERATIONS = """join getQueue poll leave listen verify session getKeys countTasks submitTask submitTasks
-    takeTasks takeTasksOfQueues settleTasks getTaskByName cancelTaskByName getTask cancelTask patchTask
+    takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask cancelTask patchTask
     getTaskResult completeTask extendTask getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule deleteSchedule runSchedule
     getCall postCall putCall patchCall deleteCall
     getRoutedCall postRoutedCall putRoutedCall patchRoutedCall deleteRoutedCall""".split()
@@ -183,6 +183,9 @@ class Adapter:
 
         def handle(job):
             p = job.payload
+            if p.get("progress"):
+                job.progress(**p["progress"])
+                time.sleep(p.get("then_ms", 0) / 1000)
             if p.get("fail") and job.attempt <= p.get("times", 99):
                 raise ValueError(p["fail"])
             if p.get("nack") and job.attempt <= p.get("times", 99):

@@ -110,6 +110,8 @@ enum attempt_end {
 
 #define ATTEMPTS_KEPT   8   /* attempts of a task that are kept: the newest; besides them its end is shown */
 #define ATTEMPT_REASON  200 /* bytes of the worker's reason */
+#define PROGRESS_TEXT   200 /* bytes of what a worker says of its progress, */
+#define PROGRESS_DATA   1024 /* and of its JSON */
 
 struct attempt {
     uint32_t no;           /* 1: the first; 0: it ended before one began */

@@ -63,7 +63,10 @@ MESSAGE(task_get_ans, TaskGetAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES
         COL_BYTES_LATER(history, reason.p, reason.n, attempt_reason, ATTEMPT_REASON),
         NUM(result_whole), NUM(waiting), NUM(waiting_capped),
         IN(target, 0, TARGET_NO_MAX), NUM(after_part), NUM(after_no), NUM(then), NUM(then_part),
-        NUM(then_no), NUM(then_why), IN(cost_used, 0, TASK_COST_MAX + 1))
+        NUM(then_no), NUM(then_why), IN(cost_used, 0, TASK_COST_MAX + 1),
+        NUM_AS(progress.ms, progress_ms), IN_AS(progress.percent, progress_percent, 0, 101),
+        BYTES(progress.text.p, progress.text.n, progress_text, PROGRESS_TEXT),
+        BYTES(progress.data.p, progress.data.n, progress_data, PROGRESS_DATA))
 
 MESSAGE(task_take, TaskTake, NULL, NUM(part), NUM(epoch), NAME(queue), IN(most, 1, TASK_ROWS_MAX),
         NUM(lease_ms), NUM(wait_ms))
@@ -82,6 +85,11 @@ MESSAGE(task_settle, TaskSettle, NULL, ROWS(v, n, verb.len, 1, TASK_ROWS_MAX), C
 
 MESSAGE(task_settle_ans, TaskSettleAns, NULL, ROWS(v, n, code.len, 0, TASK_ROWS_MAX), COL_CODE,
         COL_BYTE(v, state, state, 0, TASK_NSTATES - 1), COL(v, until_ms, until_ms))
+
+MESSAGE(task_progress, TaskProgress, NULL, NUM(part), NUM(epoch), NUM(no), NUM(lease), IN(percent, 0, 101),
+        PLAIN(text, PROGRESS_TEXT), PLAIN(data, PROGRESS_DATA), NUM(ms), PLAIN(queues, QUEUES_TEXT))
+
+MESSAGE(task_progress_ans, TaskProgressAns, NULL, CODE, IN(state, 0, TASK_NSTATES - 1), NUM(until_ms))
 
 MESSAGE(task_complete, TaskComplete, NULL, NUM(part), NUM(epoch), NUM(no), NUM(lease),
         IN(attempt, 0, ATTEMPTS_MAX), PLAIN(right, RIGHT_MAC_BYTES), IN(verb, 0, COMPLETE_NVERBS - 1),
@@ -102,7 +110,11 @@ MESSAGE(task_piece, TaskPiece, NULL, IN(step, 0, PIECE_NSTEPS - 1), NUM(call), N
 
 MESSAGE(task_places, TaskPlaces, NULL, ROWS(v, n, state.len, 1, TASK_ROWS_MAX), COL(v, rid, rid),
         COL_BYTE(v, state, state, 0, TASK_NSTATES - 1), COL_BYTE(v, capped, capped, 0, 1),
-        COL_BYTE(v, eta, eta, 0, TASK_NETAS - 1), COL(v, position, position), COL(v, eta_ms, eta_ms))
+        COL_BYTE(v, eta, eta, 0, TASK_NETAS - 1), COL(v, position, position), COL(v, eta_ms, eta_ms),
+        COL_IN(v, attempts, attempts, 0, ATTEMPTS_MAX), COL(v, progress.ms, progress_ms),
+        COL_IN(v, progress.percent, progress_percent, 0, 101),
+        COL_BYTES_LATER(v, progress.text.p, progress.text.n, progress_text, PROGRESS_TEXT),
+        COL_BYTES_LATER(v, progress.data.p, progress.data.n, progress_data, PROGRESS_DATA))
 
 MESSAGE(task_flow, TaskFlow, NULL, NUM(call), NUM(more), NUM(left))
 

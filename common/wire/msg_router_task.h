@@ -114,6 +114,12 @@ struct msg_task_piece {
     struct bytes_of sha256; /* WHOLE, to one who follows: of all bytes */
 };
 
+struct progress_said { /* word of its worker about the attempt that runs */
+    int64_t ms;       /* Unix ms: when; 0: nothing, and what follows means nothing */
+    uint8_t percent;  /* the value + 1; 0: not said */
+    struct bytes_of text, data; /* UTF-8; a JSON value */
+};
+
 struct place_row {
     uint64_t rid;  /* request id of the TASK_GET that waits */
     uint8_t state; /* enum task_state */
@@ -121,6 +127,8 @@ struct place_row {
     uint8_t eta;   /* enum task_eta; position, eta: of one that waits */
     uint64_t position;
     int64_t eta_ms; /* -1: not known */
+    uint8_t attempts; /* begun */
+    struct progress_said progress;
 };
 
 struct msg_task_places { /* news of those who wait for an end and said so */
@@ -184,6 +192,7 @@ struct msg_task_get_ans {
     uint32_t n_history;
     struct attempt_row *history; /* for a look at one task: the newest at the end */
     uint64_t cost_used; /* units that its newest attempt took, + 1; 0: not known */
+    struct progress_said progress;
 };
 
 /* True: cancelled after an attempt had begun: the worker may have done it. */
@@ -256,6 +265,23 @@ struct settled_row {
 struct msg_task_settle_ans {
     uint32_t n;
     struct settled_row *v;
+};
+
+struct msg_task_progress {
+    part_no part;
+    uint64_t epoch;
+    task_no no;
+    uint64_t lease;
+    uint8_t percent; /* the value + 1; 0: not said */
+    struct bytes_of text, data; /* UTF-8; a JSON value */
+    uint32_t ms; /* the lease ends so long from now; 0: as it did */
+    struct bytes_of queues; /* see msg_task_settle */
+};
+
+struct msg_task_progress_ans {
+    uint8_t code;
+    uint8_t state; /* enum task_state */
+    int64_t until_ms; /* Unix ms: the end of the lease */
 };
 
 #define TASK_READ_MAX (128u << 10) /* bytes of a piece */

@@ -87,6 +87,20 @@ static void add_chain(json_t *j, const struct msg_task_get_ans *m)
         (void)json_object_set_new(j, "then_why", json_string(chain_why_word(m->then_why)));
 }
 
+/* The same members as in GET /v1/tasks. */
+static json_t *progress(const struct progress_said *p)
+{
+    json_t *j = json_pack("{s:o}", "at", moment(p->ms));
+
+    if (p->percent != 0)
+        (void)json_object_set_new(j, "percent", json_integer(p->percent - 1));
+    if (p->text.n > 0)
+        (void)json_object_set_new(j, "text", json_stringn((const char *)p->text.p, p->text.n));
+    if (p->data.n > 0)
+        (void)json_object_set_new(j, "data", json_loadb((const char *)p->data.p, p->data.n, JSON_DECODE_ANY, NULL));
+    return j;
+}
+
 static bool is_call(const struct mng_part_view *p)
 {
     return p->endpoint != NULL && p->endpoint[0] != '\0';
@@ -218,6 +232,8 @@ json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *
         (void)json_object_set_new(j, "cost", json_integer((json_int_t)own_cost(&m->own)));
     if (m->cost_used != 0)
         (void)json_object_set_new(j, "cost_used", json_integer((json_int_t)m->cost_used - 1));
+    if (m->progress.ms != 0)
+        (void)json_object_set_new(j, "progress", progress(&m->progress));
     if (target[0] != 0)
         (void)json_object_set_new(j, "target", json_string(target));
     if (task_maybe_executed(m))

@@ -2,6 +2,7 @@
 #include "queuemng/ctl_view/task_view.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/config/near.h"
@@ -242,7 +243,7 @@ LIST_VIEW(view_probe, "probe", "no task node calls it\n", COL("NODE", "{node}{?t
 
 /* ---- tasks ---- */
 
-LIST_VIEW(view_tasks, "tasks", "no tasks\n", COL("TASK", "{id}"), COL("STATE", "{state}"),
+LIST_VIEW(view_tasks, "tasks", "no tasks\n", COL("TASK", "{id}"), COL("STATE", "{state}{+progress.percent: {progress.percent=} %|}"),
           COL("KEY", "{key}"), COL(">ATTEMPTS", "{attempts#}"),
           COL(">PLACE", "{?position:{position#}|-}"), COL("SINCE", "{entered_at@}"),
           COL("LIMITED_BY", "{limited_by}"))
@@ -325,6 +326,23 @@ static void put_task_place(struct buf *b, const json_t *task, const char *path)
         buf_str(b, " or more");
 }
 
+/* "40 %, page 12 of 30, {"page":12}, 2026-11-23 02:40:11 UTC" */
+static void put_progress(struct buf *b, const json_t *task, const char *path)
+{
+    const json_t *p = ctl_member(task, path), *data = ctl_member(p, "data");
+    char *text = data != NULL ? json_dumps(data, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+
+    if (p != NULL)
+        ctl_say(b, p, "{+percent:{percent=} %, |}{?text:{text}, |}");
+    if (text != NULL) {
+        ctl_clean(b, text);
+        buf_str(b, ", ");
+    }
+    if (p != NULL)
+        ctl_say(b, p, "{at@}");
+    free(text);
+}
+
 /* "attempt 2   2026-11-23 02:40:11 UTC, 350 ms: nack: no paper; again at ..." */
 static void attempt_line(struct buf *b, const json_t *h)
 {
@@ -354,6 +372,7 @@ void view_task(struct buf *b, const json_t *task)
         COL("limited by", "{?limited_by:{limited_by}}"),
         COL("  until", "{?limited_until:{limited_until@}}"),
         COL("since", "{?entered_at:{entered_at@}}"), COL("started", "{?started_at:{started_at@}}"),
+        COL("progress", "progress", put_progress),
         COL("ended", "{?ended_at:{ended_at@}}"), COL("ends", "{?ends_at:{ends_at@}}"),
         COL("after", "{?after:{after}}"),
         COL("then", "{?then:{then}}{?then_task: {then_task}}{?then_why: ({then_why})}"),

@@ -51,7 +51,10 @@ enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* see enum ta
     X(QUEUE, queue, visible, 1, TASK_NAME_MAX)                                           \
     X(COST, cost, whole, 1, TASK_COST_MAX)                                               \
     X(THEN, then, value, 1, TASK_BODY_MAX)                                               \
-    X(GROUP, group, name, 1, TASK_NAME_MAX)
+    X(GROUP, group, name, 1, TASK_NAME_MAX)                                              \
+    X(PERCENT, percent, whole, 0, 100)                                                   \
+    X(TEXT, text, words, 1, PROGRESS_TEXT)                                               \
+    X(DATA, data, value, 1, PROGRESS_DATA)
 
 enum task_member {
 #define X(NAME, member, how, least, most) MEMBER_##NAME,
@@ -71,6 +74,8 @@ struct task_body { /* slices point into the request's bytes */
     struct slice path, method, headers, body, body_json, body_base64; /* parts of a call */
     bool is_tenants; /* no Idempotency-Key among its headers: to the target all tenants are one */
     int64_t delay, at, lease, wait; /* ms; at: Unix ms */
+    struct slice text, data; /* parts of a progress */
+    int64_t percent;
     int64_t priority, order, n, verb;
     int64_t outcome, status; /* outcome: enum task_complete */
     int64_t ttl, max_attempts, cost;

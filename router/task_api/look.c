@@ -59,6 +59,16 @@ void task_add_name(struct buf *b, const char *before, const struct task_name *t)
     ADD(b, "\"");
 }
 
+void task_add_line(struct buf *b, struct slice json)
+{
+    size_t at = b->len;
+
+    buf_append(b, json.p, json.n);
+    for (; at < b->len; at++)
+        if (b->data[at] == '\n' || b->data[at] == '\r')
+            b->data[at] = ' ';
+}
+
 /* ---- a result ---- */
 
 static bool is_longer(const struct msg_task_get_ans *m)
@@ -311,6 +321,24 @@ static int64_t seconds_or_none(int64_t ms)
     return ms > 0 ? ms / 1000 : -1;
 }
 
+void task_add_progress(struct buf *b, const struct progress_said *p)
+{
+    if (p->ms == 0)
+        return;
+    out_moment(b, ",\"progress\":{\"at\":", p->ms);
+    if (p->percent != 0)
+        out_u64(b, ",\"percent\":", p->percent - 1u);
+    if (p->text.n > 0) {
+        ADD(b, ",\"text\":");
+        json_utf8(b, (const char *)p->text.p, p->text.n);
+    }
+    if (p->data.n > 0) {
+        ADD(b, ",\"data\":");
+        task_add_line(b, (struct slice){ (char *)(uintptr_t)p->data.p, p->data.n });
+    }
+    ADD(b, "}");
+}
+
 static void note_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m)
 {
     struct api_told *x = &a->told;
@@ -379,6 +407,7 @@ void task_answer_look(struct api_ans *a, const struct task_name *t, const struct
         out_u64(b, ",\"cost_used\":", m->cost_used - 1);
     add_chain(b, t, m);
     out_u64(b, ",\"attempts\":", m->attempts);
+    task_add_progress(b, &m->progress);
     task_add_cancel(b, m->stopping, task_maybe_executed(m));
     out_moment(b, ",\"entered_at\":", m->entered_ms);
     out_moment(b, ",\"started_at\":", m->started_ms);

@@ -35,6 +35,10 @@ void task_add_state(struct buf *b, uint8_t state); /* TASK_FREE: nothing */
 void task_add_cancel(struct buf *b, bool stopping, bool maybe_executed);
 /* ,"eta_s":12,"eta_reason":"pace" */
 void task_add_eta(struct buf *b, uint8_t by, int64_t ms);
+/* ,"progress":{"at":...,"percent":40,"text":"...","data":{...}} */
+void task_add_progress(struct buf *b, const struct progress_said *p);
+/* JSON as it stands, on one line: no string of it has a break. */
+void task_add_line(struct buf *b, struct slice json);
 void task_add_key(struct buf *b, const char *key1, const char *key2); /* "": nothing */
 
 /* ---- results ---- */

@@ -149,6 +149,8 @@ void task_path_task(struct task_path *out, enum http_method m, struct slice rest
         only_post(out, m, TASK_NACK);
     else if (slice_is(verb, "extend"))
         only_post(out, m, out->token.n == RIGHT_TEXT_LEN ? TASK_PROLONG : TASK_EXTEND);
+    else if (slice_is(verb, "progress"))
+        only_post(out, m, TASK_PROGRESS);
     else if (slice_is(verb, "complete"))
         only_post(out, m, TASK_COMPLETE);
     else if (slice_is(verb, "result")) {

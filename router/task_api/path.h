@@ -23,6 +23,7 @@ enum task_op {
     TASK_ACK,     /* POST /v1/tasks/{task}/ack */
     TASK_NACK,    /* POST /v1/tasks/{task}/nack */
     TASK_EXTEND,  /* POST /v1/tasks/{task}/extend */
+    TASK_PROGRESS, /* POST /v1/tasks/{task}/progress */
     TASK_PUT_SCHEDULE,    /* PUT /v1/schedules/{queue}/{name} */
     TASK_GET_SCHEDULE,    /* GET of it */
     TASK_DELETE_SCHEDULE, /* DELETE of it */

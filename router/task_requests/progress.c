@@ -166,17 +166,6 @@ static void send_all(struct httpd_req *req, const uint8_t *p, size_t n)
         httpd_send(req, (const char *)p + at, u64_min(n - at, SLICE_MAX));
 }
 
-/* JSON as it stands, on one line: no string of it has a break. */
-static void put_line(struct buf *b, struct slice json)
-{
-    size_t at = b->len;
-
-    buf_append(b, json.p, json.n);
-    for (; at < b->len; at++)
-        if (b->data[at] == '\n' || b->data[at] == '\r')
-            b->data[at] = ' ';
-}
-
 /* The member `error` of its JSON, as clients of language models expect it; or one of ours. */
 static void put_error(struct buf *b, uint32_t status, struct slice json)
 {
@@ -185,7 +174,7 @@ static void put_error(struct buf *b, uint32_t status, struct slice json)
     ADD(b, ",\"error\":");
     if (json.n > 0 && json_point(json, (struct slice){ (char *)(uintptr_t)"/error", 6 }, &error) == JSON_POINT_FOUND &&
         error.p[0] == '{') {
-        put_line(b, error);
+        task_add_line(b, error);
         return;
     }
     ADD(b, "{\"message\":\"");
@@ -215,7 +204,7 @@ static void say_answer(struct httpd_req *req, uint32_t status, const char *type,
         ADD(&b, ",\"truncated\":true");
     ADD(&b, ",\"body\":");
     if (json)
-        put_line(&b, body);
+        task_add_line(&b, body);
     else
         json_utf8(&b, body.p, body.n);
     ADD(&b, "}\n\n");

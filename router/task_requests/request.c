@@ -185,6 +185,7 @@ static const struct {
     [TASK_ACK] = { MAY_TAKE, work_one },
     [TASK_NACK] = { MAY_TAKE, work_one },
     [TASK_EXTEND] = { MAY_TAKE, work_one },
+    [TASK_PROGRESS] = { MAY_TAKE, work_progress },
     [TASK_CALL] = { MAY_SUBMIT, NULL, .tenants = true }, /* pass_on() */
     [TASK_PUT_SCHEDULE] = { MAY_SUBMIT, schedule_put },
     [TASK_GET_SCHEDULE] = { MAY_READ, schedule_ask },

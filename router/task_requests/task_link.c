@@ -95,6 +95,8 @@ static void fill(struct tasking *t, const struct sent *s, struct msg *m)
         memcpy(&m->task_get, &a->get, f->size);
     if (s->kind == ASK_CHANGE)
         m->task_change.queues = a->queues;
+    if (s->kind == ASK_PROGRESS)
+        m->task_progress.queues = a->queues;
 }
 
 /* False: no memory; the questions stay where they are. */

@@ -13,6 +13,7 @@
 
 #define ROOM 8 /* ends of texts */
 #define OF_A_TAKE       (WITH(N) | WITH(LEASE) | WITH(WAIT))
+#define OF_A_PROGRESS   (WITH(LEASE_ID) | WITH(PERCENT) | WITH(TEXT) | WITH(DATA) | WITH(LEASE))
 #define OF_A_SETTLEMENT (WITH(LEASE_ID) | WITH(RESULT) | WITH(DELAY) | WITH(REASON) | WITH(LEASE))
 
 static void problem(struct task_call *c, const struct task_outcome *o)
@@ -312,6 +313,66 @@ void work_settle(struct tasking *t, const struct task_asked *x)
 
     if (c != NULL)
         call_begin(c);
+}
+
+/* ---- progress ---------------------------------------------------------------------------- */
+
+static void noted(struct task_call *c, const struct msg *m)
+{
+    const struct ask *a = &c->v[0];
+    struct task_outcome o = task_token_outcome(a->code);
+    struct task_name name = name_of(a);
+    struct settled_row row = row_of(a);
+
+    (void)m;
+    if (o.status >= 400)
+        problem(c, &o);
+    else
+        task_answer_settled(&c->t->r->ans, &name, VERB_EXTEND, &row);
+}
+
+/* NULL, or a sentence. */
+static const char *read_progress(struct msg_task_progress *m, const struct task_body *b)
+{
+    uint64_t lease;
+
+    if ((b->has & (WITH(PERCENT) | WITH(TEXT) | WITH(DATA))) == 0)
+        return "one of percent (0 to 100), text (200 bytes) and data (any JSON of 1 KiB) must be there";
+    if (!lease_read(&lease, b->lease_id.p, b->lease_id.n))
+        return "lease_id must be as it was taken with";
+    m->lease = lease;
+    m->percent = (b->has & WITH(PERCENT)) != 0 ? (uint8_t)(b->percent + 1) : 0;
+    m->ms = (uint32_t)b->lease;
+    return NULL;
+}
+
+void work_progress(struct tasking *t, const struct task_asked *x)
+{
+    struct msg_task_progress m = { .no = x->id.no };
+    struct task_body b;
+    struct body_error e = { 0 };
+    struct task_call *c;
+    struct slice text, data;
+    const char *why = task_body_whole(&b, x->q->body, OF_A_PROGRESS, &e) ? read_progress(&m, &b) : e.text;
+
+    if (why != NULL) {
+        router_problem(t->r, x->req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, why);
+        return;
+    }
+    c = call_new(t, x->req, 1, b.text.n + b.data.n + x->opens.n + ROOM, 0, noted);
+    if (c == NULL)
+        return;
+    c->opens = call_bytes(c, x->opens);
+    text = call_bytes(c, b.text);
+    data = call_bytes(c, b.data);
+    m.text = (struct bytes_of){ (uint32_t)text.n, (const uint8_t *)text.p };
+    m.data = (struct bytes_of){ (uint32_t)data.n, (const uint8_t *)data.p };
+    c->v[0].kind = ASK_PROGRESS;
+    c->v[0].part = x->id.part;
+    c->v[0].no = x->id.no;
+    c->v[0].repeats = true; /* the same again says the same */
+    c->v[0].progress = m;
+    call_begin(c);
 }
 
 #define RESULTS (WITH(RESULT) | WITH(BODY) | WITH(BODY_BASE64))

@@ -11,6 +11,8 @@
 #include "router/task_requests/call.h"
 
 void work_take(struct tasking *t, const struct task_asked *x);
+/* TASK_PROGRESS: what its worker says of it. */
+void work_progress(struct tasking *t, const struct task_asked *x);
 /* TASK_ACK, TASK_NACK, TASK_EXTEND. */
 void work_one(struct tasking *t, const struct task_asked *x);
 void work_settle(struct tasking *t, const struct task_asked *x);

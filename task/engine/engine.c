@@ -23,6 +23,8 @@ void engine_init(struct engine *e, const struct engine_opts *o)
     attempts_init(&e->attempts);
     replies_init(&e->replies);
     settled_init(&e->settled);
+    progresses_init(&e->progresses);
+    e->store.progresses = &e->progresses;
     names_init(&e->names, o->max_tasks * NAMES_OF_TASK, o->seed, 1);
     pages_init(&e->links, sizeof(struct wheel_link));
     wheel_init(&e->timers, &e->links, 1); /* the order when it is read again */
@@ -62,6 +64,7 @@ void engine_fini(struct engine *e)
     attempts_fini(&e->attempts);
     replies_fini(&e->replies);
     settled_fini(&e->settled);
+    progresses_fini(&e->progresses);
     names_fini(&e->names);
     tree_fini(&e->tree);
     task_store_fini(&e->store);
@@ -129,6 +132,7 @@ uint64_t engine_bytes(const struct engine *e)
                      pages_bytes(&e->queues) + pages_bytes(&e->redrive_links) + owns_bytes(&e->owns) +
                      attempts_bytes(&e->attempts) + replies_bytes(&e->replies) +
                      chains_bytes(&e->chains) + groups_bytes(&e->groups) + settled_bytes(&e->settled) +
+                     progresses_bytes(&e->progresses) +
                      (e->names.by_hash.cap + e->names.by_task.cap) * sizeof(struct map_slot) +
                      (e->ends != NULL ? END_MARKS * sizeof(*e->ends) : 0);
 

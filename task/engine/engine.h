@@ -88,6 +88,7 @@ struct engine {
     struct attempts attempts;
     struct replies replies; /* replies of tasks that are tried again, or dead */
     struct settled settled; /* tasks that run, or are final */
+    struct progresses progresses; /* progress of tasks that run; in no record */
     struct pages links; /* owned; of these wheels: a task is in one of them at most */
     struct wheel timers, walls;
     struct wheel overs; /* ends of the lives of tasks that are over (task_is_over): who gives way first */

@@ -170,6 +170,7 @@ void look_at_task(const struct engine *e, task_slot slot, struct task_view *v)
                              .until_ms = wheel_when(&e->timers, slot) };
     v->own = owns_of(&e->owns, slot);
     v->chain = chains_of(&e->chains, slot);
+    v->progress = progress_of_slot(&e->progresses, slot);
     v->is_settled = settled_of(&e->settled, slot, &v->cost_used);
     if (v->state == TASK_RUNNING || v->state == TASK_SUCCEEDED || v->state == TASK_CANCELLED)
         v->started_ms = (msec_t)t->started;

@@ -25,6 +25,7 @@ struct task_view { /* texts are borrowed until the next command */
     uint32_t ahead_of_key;  /* WAITING, by entry: before it in its line, at most AHEAD_MOST */
     const struct task_own *own; /* NULL: nothing */
     const struct chain *chain;  /* NULL: no task is before or behind it */
+    const struct progress *progress; /* newest word of its worker; NULL: none */
     bool is_settled;      /* the newest attempt */
     uint64_t cost_used;   /* took so many units */
     /* WAITING: what stops it now, on the lowest level that does */

@@ -317,6 +317,14 @@ int engine_extend(struct engine *e, task_no no, uint64_t lease, uint32_t lease_m
     return 0;
 }
 
+int engine_progress(struct engine *e, task_no no, uint64_t lease, const struct said *s, uint32_t lease_ms)
+{
+    int64_t slot = held(e, no, lease);
+    int rc = slot < 0 ? (int)slot : progresses_set(&e->progresses, (uint32_t)slot, s, e->at);
+
+    return rc == 0 && lease_ms > 0 ? engine_extend(e, no, lease, lease_ms) : rc;
+}
+
 void engine_shorten_calls(struct engine *e, uint32_t ms)
 {
     for (task_slot s = 0; s < e->store.n_slots; s++) {

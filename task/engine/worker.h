@@ -82,6 +82,10 @@ SQ_CHECK int engine_cut_ends(struct engine *e, task_no no, uint32_t attempt);
 bool engine_runs(const struct engine *e, task_no no, uint64_t lease);
 /* The lease ends lease_ms from now. */
 SQ_CHECK int engine_extend(struct engine *e, task_no no, uint64_t lease, uint32_t lease_ms);
+/* Keeps what its worker says of it, in place of what it said before; lease_ms: as engine_extend(); 0: the lease
+ * stays. SQ_EINVAL: too long; SQ_ENOMEM: nothing has changed. */
+SQ_CHECK int engine_progress(struct engine *e, task_no no, uint64_t lease, const struct said *s,
+                             uint32_t lease_ms);
 /* Ends leases of calls that nobody has extended since their start so much earlier, once, and no sooner
  * than so long from now. Those that came by a snapshot stay: it does not say whether somebody has. */
 void engine_shorten_calls(struct engine *e, uint32_t ms);

@@ -107,6 +107,18 @@ void tasktab_reckon(const struct part *p, struct task_view *v)
     }
 }
 
+void tasktab_tell_progress(const struct part *p, const struct progress *x, struct progress_said *to,
+                           struct arena *mem)
+{
+    if (x == NULL)
+        return;
+    *to = (struct progress_said){ .ms = tasktab_unix(p, x->at), .percent = x->percent,
+                                .text = { x->text_n, arena_memdup(mem, x->bytes, x->text_n) },
+                                .data = { x->data_n, arena_memdup(mem, x->bytes + x->text_n, x->data_n) } };
+    if (mem->failed)
+        *to = (struct progress_said){ 0 };
+}
+
 /* The tasks before it and behind it. */
 static void tell_chain(const struct task_view *v, struct msg_task_get_ans *m)
 {
@@ -159,6 +171,7 @@ uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans 
         .eta_ms = v.eta_ms,
     };
     tell_chain(&v, m);
+    tasktab_tell_progress(p, v.progress, &m->progress, mem);
     m->cost_used = v.is_settled ? v.cost_used + 1 : 0;
     if (v.own != NULL) {
         m->own = *v.own;
@@ -195,7 +208,7 @@ static void cap_place(const struct part *p, const char *queue, struct msg_task_g
         m->waiting = cap;
 }
 
-bool tasktab_place(const struct part *p, task_no no, struct place_row *r)
+bool tasktab_place(const struct part *p, task_no no, struct place_row *r, const struct progress **said)
 {
     struct task_view v;
     uint64_t cap;
@@ -210,6 +223,8 @@ bool tasktab_place(const struct part *p, task_no no, struct place_row *r)
     r->position = r->capped ? cap : v.position;
     r->eta = (uint8_t)v.eta;
     r->eta_ms = v.eta_ms;
+    r->attempts = (uint8_t)v.attempts;
+    *said = v.progress;
     return true;
 }
 

@@ -22,8 +22,12 @@ void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p,
                         bool result, struct outbox *out);
 /* Adds to the engine's view of a task in line what it does not know: a pause of the pool, the endpoint. */
 void tasktab_reckon(const struct part *p, struct task_view *v);
-/* Writes the place that its caller is told into *r; false: there is no such task. */
-SQ_CHECK bool tasktab_place(const struct part *p, task_no no, struct place_row *r);
+/* Writes the place that its caller is told into *r; false: there is no such task. *said: what its worker has
+ * said, which is not written yet; NULL: nothing. */
+SQ_CHECK bool tasktab_place(const struct part *p, task_no no, struct place_row *r,
+                            const struct progress **said);
+void tasktab_tell_progress(const struct part *p, const struct progress *x, struct progress_said *to,
+                           struct arena *mem);
 /* How many wait in the queue, and how long one that is submitted now would. */
 void tasktab_answer_count(struct asker a, const struct part *p, const char *queue, struct outbox *out);
 void tasktab_get_nothing(struct asker a, uint8_t code, struct outbox *out);

@@ -313,12 +313,12 @@ static bool is_denied(const struct part *p, task_no no, const struct bytes_of *q
 }
 
 /* The number of the start that the worker means; 0, which no start has: of none. */
-static uint64_t start_of(const struct part *p, const struct settle_row *r)
+static uint64_t start_of(const struct part *p, task_no no, uint64_t lease)
 {
-    task_slot slot = task_find(&p->e.store, r->no);
+    task_slot slot = task_find(&p->e.store, no);
     const struct task *k = slot != SLOT_NONE ? task_at(&p->e.store, slot) : NULL;
 
-    return k != NULL && k->state == TASK_RUNNING && lease_is(&p->leases, r->no, k->lease, r->lease)
+    return k != NULL && k->state == TASK_RUNNING && lease_is(&p->leases, no, k->lease, lease)
                ? k->lease : 0;
 }
 
@@ -359,7 +359,7 @@ static void settle_row(struct tasktab *t, struct asker a, const struct msg_task_
 {
     const struct settle_row *r = &q->v[i];
     struct part *p = tasktab_commanded(t, r->part, r->epoch, &m->code);
-    uint64_t lease = p != NULL ? start_of(p, r) : 0; /* 0: nobody has it, or not by this one */
+    uint64_t lease = p != NULL ? start_of(p, r->no, r->lease) : 0; /* 0: nobody has it, or not by this one */
     task_slot slot;
 
     if (p == NULL)
@@ -401,6 +401,27 @@ void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_set
     for (uint32_t i = 0; i < q->n; i++)
         settle_row(t, a, q, i, &m->v[i], out);
     t->n.settled += q->n;
+}
+
+void tasktab_progress(struct tasktab *t, struct asker a, const struct msg_task_progress *q,
+                      struct outbox *out)
+{
+    struct msg_task_progress_ans *m =
+        &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_PROGRESS_ANS)->task_progress_ans;
+    struct part *p = tasktab_commanded(t, q->part, q->epoch, &m->code);
+    const struct said s = { q->percent, (const char *)q->text.p, (const char *)q->data.p, q->text.n, q->data.n };
+
+    if (p == NULL)
+        return;
+    if (is_denied(p, q->no, &q->queues)) {
+        m->code = CODE_DENIED;
+        return;
+    }
+    m->code = tasktab_code(t, engine_progress(&p->e, q->no, start_of(p, q->no, q->lease), &s, q->ms));
+    m->state = (uint8_t)state_of(p, q->no);
+    if (m->state == TASK_RUNNING)
+        m->until_ms = tasktab_unix(p, wheel_when(&p->e.timers, task_slot_of(q->no)));
+    t->n.settled += m->code == CODE_DONE;
 }
 
 /* ---- changes ----------------------------------------------------------------------- */

@@ -25,6 +25,8 @@ void tasktab_take(struct tasktab *t, struct asker a, const struct msg_task_take 
                   struct outbox *out);
 void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_settle *q,
                     struct outbox *out);
+void tasktab_progress(struct tasktab *t, struct asker a, const struct msg_task_progress *q,
+                      struct outbox *out);
 /* Fires it now. Returns enum task_code: CONFLICT: it is not made, since another one is not over, or it
  * cannot be. */
 uint8_t tasktab_run_schedule(struct part *p, const char *queue, const char *name, struct arena *mem);

@@ -140,7 +140,8 @@ struct wait {
     msec_t told_ms;             /* when it was looked at, */
     uint32_t told_place;        /* and what was told */
     int32_t told_eta_s;
-    uint8_t told_state;
+    uint32_t told_serial; /* serial of its progress; 0: none */
+    uint8_t told_state, told_attempts;
     bool owed; /* tpeer.owed: it asks for the result of a task that is over */
 };
 

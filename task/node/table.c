@@ -136,6 +136,9 @@ void tasktab_msg(struct tasktab *t, struct task_now now, peer_no from, uint64_t 
     case MSG_TASK_SETTLE:
         tasktab_settle(t, a, &m->task_settle, out);
         break;
+    case MSG_TASK_PROGRESS:
+        tasktab_progress(t, a, &m->task_progress, out);
+        break;
     case MSG_TASK_COMPLETE:
         tasktab_complete(t, a, &m->task_complete, out);
         break;

@@ -430,30 +430,39 @@ static int32_t seconds(const struct place_row *r)
 }
 
 /* False: it is as it was, or not to be told now. */
-static bool look_at_place(struct tasktab *t, struct wait *w, struct place_row *r)
+static bool look_at_place(struct tasktab *t, struct wait *w, struct place_row *r, struct outbox *out)
 {
     struct part *p = w->spot->part;
-    uint32_t place;
+    const struct progress *said = NULL;
+    uint32_t place, serial;
 
     if (p->life != PART_OWNED || p->hold || t->hold)
         return false;
     tasktab_clock(t, p);
     *r = (struct place_row){ .rid = w->rid };
-    if (!tasktab_place(p, w->spot->key, r))
+    if (!tasktab_place(p, w->spot->key, r, &said))
         return false;
     place = (uint32_t)u64_min(r->position, UINT32_MAX);
-    if (w->told_state == r->state && w->told_place == place && w->told_eta_s == seconds(r))
+    serial = said != NULL ? (uint32_t)said->serial : 0;
+    if (w->told_state == r->state && w->told_place == place && w->told_eta_s == seconds(r) &&
+        w->told_attempts == r->attempts && w->told_serial == serial)
         return false;
+    if (said != NULL && !tasktab_has_room(w->peer))
+        return false;
+    tasktab_tell_progress(p, said, &r->progress, &out->mem);
     w->told_state = r->state;
     w->told_place = place;
     w->told_eta_s = seconds(r);
+    w->told_attempts = r->attempts;
+    w->told_serial = serial;
     p->asked = true;
     return true;
 }
 
-static void say_places(const struct tpeer *to, const struct told *v, uint32_t n, struct outbox *out)
+static void say_places(struct tpeer *to, const struct told *v, uint32_t n, struct outbox *out)
 {
     struct msg_task_places *m = NULL;
+    size_t bytes = 0;
 
     for (uint32_t i = 0; i < n; i++) {
         if (v[i].peer != to)
@@ -464,8 +473,11 @@ static void say_places(const struct tpeer *to, const struct told *v, uint32_t n,
             if (m->v == NULL)
                 return;
         }
+        bytes += v[i].row.progress.text.n + v[i].row.progress.data.n;
         m->v[m->n++] = v[i].row;
     }
+    if (bytes > 0)
+        tasktab_weigh(to, bytes, out);
 }
 
 void tasktab_places(struct tasktab *t, struct task_now now, struct outbox *out)
@@ -485,7 +497,7 @@ void tasktab_places(struct tasktab *t, struct task_now now, struct outbox *out)
         list_remove(&t->places, &w->in_places);
         list_push_back(&t->places, &w->in_places);
         v[n].peer = w->peer;
-        n += look_at_place(t, w, &v[n].row);
+        n += look_at_place(t, w, &v[n].row, out);
     }
     each_tpeer (t, p)
         if (n > 0 && p->role == RPC_ROUTER)

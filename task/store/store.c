@@ -139,6 +139,8 @@ void task_set_state(struct task_store *s, task_slot slot, enum task_state to)
     else if (!is_weighed(from) && is_weighed(to))
         s->bytes += weight(s, t->body);
     t->state = to;
+    if (from == TASK_RUNNING && s->progresses != NULL && s->progresses->by_slot.n > 0)
+        progresses_drop(s->progresses, slot);
     if (s->groups != NULL && s->groups->kept > 0)
         groups_moved(s->groups, slot, from, to);
 }

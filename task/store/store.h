@@ -12,6 +12,7 @@
 #include "common/task/state.h"
 #include "task/containers/pages.h"
 #include "task/store/groups.h"
+#include "task/store/progress.h"
 
 #define TASK_ORDER_MAX (((uint64_t)1 << 40) - 1)
 #define SLOT_NONE      UINT32_MAX
@@ -71,6 +72,7 @@ struct task_store {
     uint64_t bytes; /* bytes of bodies of tasks that are neither free nor final */
     uint32_t (*weigh)(uint64_t body); /* NULL: bodies have no bytes */
     struct groups *groups; /* ref: hears of each state; NULL: nobody does */
+    struct progresses *progresses; /* ref: of those that run; NULL: none */
     uint32_t n[TASK_NSTATES]; /* tasks in each state; of FREE: slots in the row */
 };
 

@@ -187,7 +187,7 @@ def tasks(a):
     queue, one = "/v1/queues/images/tasks", "/v1/tasks/" + "A" * 44
     for path in ("", "/batch", "/take", "/settle"):
         a.ask("POST", queue + path, "{}", 401)
-    for path in ("/ack", "/nack", "/extend"):
+    for path in ("/ack", "/nack", "/extend", "/progress"):
         a.ask("POST", one + path, "{}", 401)
     for path in ("/complete", "/extend"):
         a.ask("POST", "/v1/tasks/" + "A" * 52 + path, '{"lease":1}' if "ex" in path else "{}", 404)
@@ -207,6 +207,11 @@ def tasks(a):
     for body in ({"payload": 2, "name": "second"}, {"payload": 3, "name": "third"}):
         a.ask("POST", queue, body, 201, **server)
     first = json.loads(a.ask("POST", queue + "/take", {"wait": "10s"}, 200, **server)[2])["tasks"][0]
+    said = {"lease_id": first["lease_id"], "percent": 40, "text": "page 4", "data": {"page": 4}, "lease": "30s"}
+    a.ask("POST", f"/v1/tasks/{first['task']}/progress", said, 200, **server)
+    a.ask("GET", f"/v1/tasks/{first['task']}", want=200)
+    a.ask("POST", f"/v1/tasks/{first['task']}/progress", said | {"percent": 101}, 400, **server)
+    a.ask("POST", f"/v1/tasks/{first['task']}/progress", said | {"lease_id": "A" * len(said["lease_id"])}, 409, **server)
     ack = {"lease_id": first["lease_id"], "take": {"queue": "images", "wait": "10s"}}
     a.ask("POST", f"/v1/tasks/{first['task']}/ack", ack | {"take": {}}, 400, **server)
     second = json.loads(a.ask("POST", f"/v1/tasks/{first['task']}/ack", ack, 200, **server)[2])["tasks"][0]

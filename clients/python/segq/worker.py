@@ -50,7 +50,7 @@ class Job:
     """A task in a handler's hands."""
 
     __slots__ = ("token", "queue", "key", "attempt", "payload", "lease_id", "lease_expires_at", "lost",
-                 "_until", "_extend_at", "_over", "_size", "_async")
+                 "_until", "_extend_at", "_over", "_size", "_async", "_said")
 
     def __init__(self, said: Mapping[str, Any], queue: str, lease_s: float, now: float) -> None:
         self.token: str = said["task"]
@@ -65,6 +65,13 @@ class Job:
         self._over = False
         self._size = 0  # of the result
         self._async: Optional["asyncio.Task[Any]"] = None
+        self._said: Optional[Dict[str, Any]] = None  # progress that is to be told
+
+    def progress(self, percent: Optional[int] = None, text: Optional[str] = None, data: Any = None) -> None:
+        """Says how far it is: 0 to 100, 200 bytes, any JSON of 1 KiB. Returns at once: the newest word is
+        told, some four times a second; one that is refused is `trouble` of on_event."""
+        said = {"percent": percent, "text": text and _plain(text), "data": data}
+        self._said = {k: v for k, v in said.items() if v is not None and v != ""} or None
 
     @property
     def traceparent(self) -> Optional[str]:
@@ -76,14 +83,19 @@ class Job:
 Handler = Callable[[Job], Union[Any, Awaitable[Any]]]
 
 
+def _plain(text: str) -> str:
+    """At most 200 bytes, no control characters."""
+    text = "".join(c if c.isprintable() else " " for c in text).strip()
+    return text.encode("utf-8", "replace")[:REASON_MAX].decode("utf-8", "ignore")
+
+
 def _reason(e: BaseException) -> str:
     """What people see in the task's history: at most 200 bytes, no control characters."""
     try:
         text = str(e) if isinstance(e, Nack) else f"{type(e).__name__}: {e}"
     except Exception:  # its own __str__ fails
         text = ""
-    text = "".join(c if c.isprintable() else " " for c in text).strip()
-    return text.encode("utf-8", "replace")[:REASON_MAX].decode("utf-8", "ignore") or type(e).__name__
+    return _plain(text) or type(e).__name__
 
 
 def _outcomes(said: Any, n: int) -> List[Dict[str, Any]]:
@@ -179,6 +191,7 @@ class Worker:
                 self._spawn(self._work, f"work-{i}")
         self._taker = self._spawn(self._take, "take")
         self._spawn(self._extend, "extend")
+        self._spawn(self._tell_progress, "progress")
 
     def stop(self, drain_s: Optional[float] = None) -> None:
         """Takes nothing more; what runs has `drain_s` seconds. Called again: none."""
@@ -496,6 +509,27 @@ class Worker:
                 self._say("extended", j)
             elif r["status"] not in (429, 503):
                 self._lose(j, r)
+
+    # ---- progress ----
+
+    def _tell_progress(self) -> None:
+        while not (self._stopping.is_set() and not self._taker.is_alive() and not self._jobs):
+            time.sleep(0.25)
+            with self._lock:
+                said = [(j, j._said) for j in self._jobs if j._said is not None]
+            for j, row in said:
+                if j._said is row:
+                    j._said = None
+                try:
+                    self._t.call("POST", f"/v1/tasks/{j.token}/progress", {"lease_id": j.lease_id, **row},
+                                 retry_for=0, timeout=max(1.0, self.lease_s / 4))
+                except ApiError as e:
+                    if e.status in (409, 410):
+                        self._lose(j, {"code": e.code, "status": e.status})
+                    else:
+                        self._say("trouble", j, error=e)
+                except Exception as e:  # whatever was answered: this thread goes on
+                    self._say("trouble", j, error=e)
 
     def _lose(self, j: Job, said: Mapping[str, Any]) -> None:
         """It is not ours any more: its handler is told, and its end is nobody's business."""

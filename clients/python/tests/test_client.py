@@ -939,6 +939,32 @@ class Workers(unittest.TestCase):
         self.assertEqual([r["task"] for r in v["ack"]], ["T0"])
         self.assertEqual(w.counts["lost"], 1)
 
+    def test_progress_the_newest_word_is_told(self):
+        class Told(Lines):
+            said = []
+
+            def call(self, method, path, body=None, **more):
+                if not path.endswith("/progress"):
+                    return super().call(method, path, body, **more)
+                self.said.append((path.split("/")[3], body))
+                if path.split("/")[3] == "T1":
+                    raise segq.Conflict(409, {"code": "conflict"})
+                return {}
+        lines = Told(2)
+
+        def handle(job):
+            for i in range(100):
+                job.progress(i, "a\nb", [i])
+            end = time.monotonic() + 5
+            while not job.lost and (job.token == "T1" or not lines.said) and time.monotonic() < end:
+                time.sleep(0.02)
+        w = self.run_worker(lines, handle, lambda w: w.counts["succeeded"] + w.counts["lost"] == 2)
+        by = dict(lines.said)
+        self.assertEqual(len(lines.said), 2)
+        self.assertEqual({k: v for k, v in by["T0"].items() if k != "lease_id"},
+                         {"percent": 99, "text": "a b", "data": [99]})
+        self.assertEqual(w.counts["lost"], 1)
+
     def test_what_does_not_end_is_given_back(self):
         lines = Lines(3)
         stop = threading.Event()

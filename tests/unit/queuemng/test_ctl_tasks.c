@@ -105,6 +105,27 @@ Test(ctl_tasks, a_task_in_lines)
     json_decref(j);
 }
 
+Test(ctl_tasks, the_progress_of_a_task_that_runs)
+{
+    json_t *j = js("{\"id\": \"3-77\", \"state\": \"running\", \"progress\":"
+                   "{\"at\": 1000, \"percent\": 40, \"text\": \"page 4\", \"data\": {\"page\": [4, \"x\"]}}}");
+    json_t *list = json_pack("{s:[O]}", "tasks", j);
+
+    view_task(&b, j);
+    cr_expect_not_null(strstr(text(), "progress   40 %, page 4, {\"page\":[4,\"x\"]}, 1970-01-01 00:16:40 UTC\n"),
+                       "%s", text());
+    buf_reset(&b);
+    view_tasks(&b, list);
+    cr_expect_not_null(strstr(text(), "running 40 %"), "%s", text());
+    json_decref(list);
+    json_decref(j);
+    j = js("{\"id\": \"3-77\", \"state\": \"running\", \"progress\": {\"at\": 1000, \"text\": \"half\"}}");
+    buf_reset(&b);
+    view_task(&b, j);
+    cr_expect_not_null(strstr(text(), "progress   half, 1970"), "%s", text());
+    json_decref(j);
+}
+
 Test(ctl_tasks, the_reason_names_times_not_fields)
 {
     json_t *j = js("{\"id\": \"3-77\", \"because\": \"attempt 1 failed (nack): again from ends_at on\", \"ends_at\": 1000}");

@@ -69,6 +69,7 @@ done
 if python3 -c 'import yaml' 2>/dev/null; then
     if python3 -c 'import yaml,sys; yaml.safe_load(open("proto/openapi.yaml"))'; then ok; else no "openapi.yaml is not YAML"; fi
 fi
+if out=$("$bin/../deploy/yaml2json" proto/openapi.yaml >"$bin/../openapi.json" && tests/contract.py "$bin/../openapi.json"); then ok; else no "$out"; fi
 for type in $(sed -n 's/^ *X(\([A-Z_]*\), [0-9]*[,)].*/\1/p' common/wire/msg.h); do
     if grep -q "$type" proto/PROTOCOL.md common/net/rpc.h; then ok; else no "PROTOCOL.md does not name $type"; fi
 done

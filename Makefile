@@ -246,16 +246,18 @@ check: layers
 ## make fallback     what gates show while no router answers, made of deploy/page anew
 fallback:
 	deploy/page/fallback.py deploy/nginx deploy/haproxy
-## make docs         README and docs/ as a site without scripts: build/docs/index.html
-docs:
+## make docs         README and docs/ as a site, with a page to try calls: build/docs/index.html
+docs: deps
 	@deploy/deps.sh docs
-	docs/site/make_site.py build/docs
+	$(MAKE) -s $(B)/deploy/yaml2json
+	$(B)/deploy/yaml2json proto/openapi.yaml >$(B)/openapi.json
+	docs/site/make_site.py build/docs $(B)/openapi.json
 ## make pictures     README's pictures of page and dashboard, taken anew in Debian's Chromium
 pictures: deps
 	@deploy/deps.sh test e2e
 	$(MAKE) -j$(JOBS) bins
 	tests/e2e/e2e_pictures.sh $(B)/bin docs/pictures
-## make reference    the lists of docs/segqctl.md and docs/api.md, made of the programs anew
+## make reference    the lists of docs/segqctl.md and docs/api.md, and proto/REFERENCE.md, made anew
 reference: bins
 	docs/site/reference.py --write $(B)/bin
 ## make layers       what each room uses; circles of files; every header compiles alone

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""make_site.py FOLDER: README, docs/ and what they link to, as a site of static pages.
+"""make_site.py FOLDER API.json: README, docs/ and what they link to, as a site of static pages, and a page
+that explores the calls of proto/openapi.yaml (as JSON: yaml2json).
 
 Debian's cmark-gfm turns Markdown into HTML; here come headings with names, the navigation (README's
-list of pages, "Pages"), and links from .md to .html. No scripts, nothing from elsewhere: it can be
-read from a disk, or be put behind any web server. A link that leads nowhere ends it with 1.
+list of pages, "Pages"), and links from .md to .html. No scripts but the explorer's, nothing from elsewhere:
+it can be read from a disk, or be put behind any web server. A link that leads nowhere ends it with 1.
 """
 import html
+import json
 import os
 import re
 import shutil
@@ -15,9 +17,11 @@ from urllib.parse import unquote
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import calls  # noqa: E402
 import pages  # noqa: E402
 
 STYLE = "docs/site/site.css"
+EXPLORER = "explorer.html"
 STARTS = {"en": "README.md", "zh-CN": "README.zh-CN.md"}
 WORDS = {"en": ("Skip to the text", "Pages", "简体中文"), "zh-CN": ("跳到正文", "页面", "English")}
 LIST = {"en": "## Pages\n", "zh-CN": "## 页面\n"}
@@ -65,6 +69,8 @@ def with_links(page, body, files):
         path = os.path.normpath(os.path.join(os.path.dirname(page), path))
         if path.endswith(".md"):
             path = target_of(path)
+        elif path == "docs/site/" + EXPLORER:
+            path = EXPLORER
         else:
             files.add(path)
         return f'{attr}="{relative(page, path)}{"#" + name if name else ""}"'
@@ -120,14 +126,17 @@ def whole(page, known, files):
             f'{navigation(page, lang)}</nav><main id="text">\n{body}</main></body></html>\n')
 
 
-def build(out):
+def build(out, api):
     """Writes the site; gives back its pages (paths in the site)."""
     shutil.rmtree(out, ignore_errors=True)
     known, files = pages.documents(), {STYLE}
     # What README's list of pages links to, besides pages.
     for start in STARTS.values():
         files |= {t for t, _ in pages.links(pages.text_of(start)) if t and not t.endswith(".md")}
-    made = []
+    os.makedirs(out)
+    with open(os.path.join(out, EXPLORER), "w", encoding="utf-8") as f:
+        f.write(calls.explorer(api, os.path.dirname(os.path.abspath(__file__))))
+    made = [EXPLORER]
     for page in known:
         path = os.path.join(out, target_of(page))
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
@@ -159,11 +168,12 @@ def dead_links(out, made):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 3:
         sys.exit(__doc__.split("\n")[0])
     if not shutil.which("cmark-gfm"):
         sys.exit("make_site.py: cmark-gfm is not installed (deploy/deps.sh docs)")
-    made = build(sys.argv[1])
+    with open(sys.argv[2], encoding="utf-8") as f:
+        made = build(sys.argv[1], json.load(f)[0])
     dead = list(dead_links(sys.argv[1], made))
     for page, link in dead:
         print(f"make_site.py: {page}: {link} leads nowhere", file=sys.stderr)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""reference.py --write|--check BIN: the tables of docs/segqctl.md and docs/api.md, in both languages.
+"""reference.py --write|--check BIN: the tables of docs/segqctl.md and docs/api.md, in both languages, and
+proto/REFERENCE.md.
 
 What stands between "<!-- NAME -->" and "<!-- end -->" is made of `segqctl -h` and of
 proto/openapi.yaml, so it says what the programs do. --check: is it?
@@ -12,9 +13,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import calls  # noqa: E402
 from pages import ROOT, text_of  # noqa: E402
-
-METHODS = ("get", "put", "post", "patch", "delete")
 
 
 def told(*command):
@@ -25,7 +25,7 @@ def operations(api, tags):
     """(methods, path, summary); methods of a path that do "likewise" share a row."""
     for path, item in api["paths"].items():
         rows = []
-        for method in METHODS:
+        for method in calls.METHODS:
             op = item.get(method)
             if not op or op["tags"][0] not in tags:
                 continue
@@ -42,20 +42,32 @@ def table(api, *tags):
     return "\n".join(["| method | address | what it does |", "|---|---|---|"] + rows)
 
 
-def parts(bins):
-    api = json.loads(told(os.path.join(bins, "..", "deploy", "yaml2json"),
-                          os.path.join(ROOT, "proto", "openapi.yaml")))[0]
+def api_of(bins):
+    return json.loads(told(os.path.join(bins, "..", "deploy", "yaml2json"),
+                           os.path.join(ROOT, "proto", "openapi.yaml")))[0]
+
+
+def parts(bins, api):
     usage = told(os.path.join(bins, "segqctl"), "-h").rstrip("\n")
     return {"segqctl.md": {"segqctl": f"```\n{usage}\n```"},
             "api.md": {"people": table(api, "public"), "tasks": table(api, "tasks", "compat"),
                        "processes": table(api, "system"), "operators": table(api, "admin")}}
 
 
+def write(name, text):
+    if sys.argv[1] == "--write":
+        with open(os.path.join(ROOT, name), "w", encoding="utf-8") as f:
+            f.write(text)
+
+
 def main():
     if len(sys.argv) != 3 or sys.argv[1] not in ("--write", "--check"):
         sys.exit(__doc__.split("\n", maxsplit=1)[0])
-    stale = []
-    for page, made in parts(sys.argv[2]).items():
+    api, stale = api_of(sys.argv[2]), []
+    if text_of("proto", "REFERENCE.md") != calls.reference(api):
+        stale.append("proto/REFERENCE.md")
+        write("proto/REFERENCE.md", calls.reference(api))
+    for page, made in parts(sys.argv[2], api).items():
         for name in (os.path.join("docs", page), os.path.join("docs", "zh", page)):
             old = new = text_of(name)
             for mark, text in made.items():
@@ -66,9 +78,7 @@ def main():
             if new == old:
                 continue
             stale.append(name)
-            if sys.argv[1] == "--write":
-                with open(os.path.join(ROOT, name), "w", encoding="utf-8") as f:
-                    f.write(new)
+            write(name, new)
     if sys.argv[1] == "--check" and stale:
         sys.exit(f"{', '.join(stale)}: not what segqctl -h and openapi.yaml say: make reference")
 

@@ -1,5 +1,6 @@
 #!/bin/bash
-# The waiting page in Chromium: page.js, its words and its states, against a cluster.
+# The waiting page in Chromium: page.js, its words and its states, against a cluster; and the explorer of the
+# documentation.
 #   e2e_page.sh [BIN [SCENARIO...]]
 . "$(dirname "$0")/../sys/lib.sh"
 . "$(dirname "$0")/browser.sh"
@@ -10,3 +11,7 @@ up --set away=0 --release-per-s 0.0001 --set 'router.allow_origins=*' --set poll
 browser_run page.js "$@"
 browser_run page_words.js "$@"
 browser_run page_states.js "$@"
+"$BIN/../deploy/yaml2json" "$root/proto/openapi.yaml" >"$DIR/openapi.json"
+"$root/docs/site/make_site.py" "$DIR/site" "$DIR/openapi.json" >"$DIR/site.log" || give_up "no site: $(cat "$DIR/site.log")"
+export SITE=$DIR/site/explorer.html
+browser_run explorer.js "$@"

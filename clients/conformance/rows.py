@@ -458,6 +458,25 @@ def row_groups(r):
     r.until(lambda: c.ask("group", queue=r.queue, group="batch8")["states"].get("cancelled") == 1, text="it is not cancelled")
 
 
+def row_task_events(r):
+    c = r.client()
+    said = {"percent": 40, "text": "page 4 of 10", "data": {"page": [4]}}
+    task = r.submit({"progress": said, "then_ms": 2500, "result": 1})
+    r.proxy.rule("GET", f"/{task}/events$", cut_stream(1), times=1)
+    asked = c.begin("watch", task=task)
+    asked.wait_for(lambda e: e["state"] == "waiting")
+    c.begin("work", queues=[r.queue])
+    asked.wait_for(lambda e: e["state"] == "running")
+    asked.wait_for(lambda e: e["progress"] and {k: v for k, v in e["progress"].items() if k != "at"} == said)
+    r.claim(asked.result(10)["state"] == "succeeded", "another end")
+    r.claim(2 <= r.proxy.count("GET", f"/{task}/events$") <= 4, "not asked for again, or all the time")
+    other = r.submit({}, delay="1h")
+    asked = c.begin("watch", task=other)
+    asked.wait_for(lambda e: e["state"] == "scheduled")
+    c.ask("cancel", task=other)
+    r.claim(asked.result(5)["state"] == "cancelled", "its end is not heard")
+
+
 def row_tokens(r):
     for token in ("wrong", None):
         before = len(r.proxy.asked)

@@ -23,7 +23,7 @@ KINDS = ((segq.PassInvalid, "pass"), (segq.SignatureInvalid, "signature"), (segq
          (segq.ApiError, "api"))
 
 OPERATIONS = """join getQueue poll leave listen verify session getKeys countTasks submitTask submitTasks
-    takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask cancelTask patchTask
+    takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask watchTask cancelTask patchTask
     getTaskResult completeTask extendTask getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule deleteSchedule runSchedule
     getCall postCall putCall patchCall deleteCall
     getRoutedCall postRoutedCall putRoutedCall patchRoutedCall deleteRoutedCall""".split()
@@ -129,6 +129,13 @@ class Adapter:
     def do_wait_task(self, n, task, timeout_s=None):
         t = self.client.wait(task, timeout_s)
         return {"state": t.state, "result": t.result}
+
+    def do_watch(self, n, task):
+        state = None
+        for t in self.client.watch(task):
+            state = t.state
+            self.say(id=n, event={"state": state, "position": t.position, "progress": t.raw.get("progress")})
+        return {"state": state}
 
     def do_look(self, n, task):
         return self.client.look(task).raw

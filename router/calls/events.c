@@ -229,7 +229,7 @@ static bool has_room(const struct router *r)
 {
     uint64_t most = u64_min((uint64_t)r->cfg->max_listeners, httpd_max_conns(r->httpd) / 2);
 
-    return r->listeners.n < most;
+    return r->listeners.n + r->watches < most;
 }
 
 static void refuse(struct router *r)

@@ -18,6 +18,7 @@
 #include "router/task_requests/passing.h"
 #include "router/task_requests/progress.h"
 #include "router/task_requests/request.h"
+#include "router/task_requests/watch.h"
 
 static bool on_conn(void *ctx, const struct net_addr *peer, uint64_t *tag)
 {
@@ -273,6 +274,8 @@ static void on_gone(void *ctx, struct httpd_req *req, void *user)
         left_now(user);
     else if (httpd_is_sized(req))
         whole_gone(user);
+    else if (httpd_is_open(req) && httpd_is_marked(req))
+        watch_gone(user);
     else if (httpd_is_open(req))
         events_gone(ctx, user);
     else if (*(const enum waiter *)user == WAITS_TASK)

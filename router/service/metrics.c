@@ -262,6 +262,7 @@ void router_metrics(void *router, struct buf *b)
           routes_version(r->routes));
     gauge(b, "segq_router_map_epoch", "Epoch of the chain map", routes_epoch(r->routes));
     gauge(b, "segq_router_listeners", "Clients that are told at once", r->listeners.n);
+    gauge(b, "segq_router_task_listeners", "Clients that are told at once what becomes of their tasks", r->watches);
     gauge(b, "segq_router_flows", "Requests being answered", r->flows.n);
     metrics_histo(b, "segq_router_join_seconds", "Time to answer a join", &r->join_us);
     metrics_histo(b, "segq_router_poll_seconds", "Time to answer a poll", &r->poll_us);

@@ -20,6 +20,7 @@
 #include "router/service/metrics.h"
 #include "router/task_requests/ask.h"
 #include "router/task_requests/task_link.h"
+#include "router/task_requests/watch.h"
 
 #define LOG_MODULE "router"
 
@@ -252,6 +253,8 @@ void router_drain(struct router *r, ev_fn done, void *arg)
     r->drained = done;
     r->drained_arg = arg;
     events_drain(r);
+    if (r->tasking != NULL)
+        watches_drain(r->tasking);
     r->answering = 1 + (r->httpd_tasks != NULL);
     httpd_drain(r->httpd, on_answered, r);
     if (r->httpd_tasks != NULL)

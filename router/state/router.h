@@ -63,6 +63,7 @@ struct router {
     struct routes *routes;
     struct replicas replicas; /* copies that answer polls without a node */
     struct listeners listeners; /* clients that are told at once, events.h */
+    size_t watches; /* and those of tasks, watch.h */
     struct ev_timer *listen_timer;
     struct cluster_keys keys;
     struct seg_links *segs;

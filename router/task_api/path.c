@@ -153,7 +153,10 @@ void task_path_task(struct task_path *out, enum http_method m, struct slice rest
         only_post(out, m, TASK_PROGRESS);
     else if (slice_is(verb, "complete"))
         only_post(out, m, TASK_COMPLETE);
-    else if (slice_is(verb, "result")) {
+    else if (slice_is(verb, "events")) {
+        out->allow = "GET";
+        out->op = m == HTTP_GET ? TASK_EVENTS : TASK_BAD_METHOD;
+    } else if (slice_is(verb, "result")) {
         out->allow = "GET, HEAD";
         out->op = M(m) & READ ? TASK_RESULT : TASK_BAD_METHOD;
     }

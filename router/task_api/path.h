@@ -18,6 +18,7 @@ enum task_op {
     TASK_UNNAME,  /* DELETE of it */
     TASK_LOOK,    /* GET /v1/tasks/{task} */
     TASK_RESULT,  /* GET /v1/tasks/{task}/result */
+    TASK_EVENTS,  /* GET /v1/tasks/{task}/events */
     TASK_CANCEL,  /* DELETE /v1/tasks/{task} */
     TASK_PATCH,   /* PATCH /v1/tasks/{task} */
     TASK_ACK,     /* POST /v1/tasks/{task}/ack */

@@ -128,6 +128,7 @@ struct task_call {
     bool leaves;            /* cancelled then by its pool, if the client goes before it has begun */
     struct slice known;     /* If-None-Match */
     struct whole *whole;    /* ref: READ: whose piece it is */
+    struct watch *watch;    /* ref: GET: who watches it; NULL: nobody */
     struct notice_of notice; /* node 0: it is none */
     struct call_more *more; /* owned: what its own memory has no room for */
     struct msg_task_take next; /* SETTLE, TAKE of strays: taken once that is done; queue NULL: nothing */

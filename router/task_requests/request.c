@@ -15,6 +15,7 @@
 #include "router/task_requests/single_task.h"
 #include "router/task_requests/submit.h"
 #include "router/task_requests/take_many.h"
+#include "router/task_requests/watch.h"
 #include "router/task_requests/work.h"
 
 /* A header of ours, so that Authorization may be for the target. False: there is none. */
@@ -180,6 +181,7 @@ static const struct {
     [TASK_UNNAME] = { MAY_SUBMIT, one_change },
     [TASK_LOOK] = { 0, one_look },
     [TASK_RESULT] = { 0, one_look },
+    [TASK_EVENTS] = { 0, watch_start },
     [TASK_CANCEL] = { 0, one_change },
     [TASK_PATCH] = { MAY_SUBMIT, one_change },
     [TASK_ACK] = { MAY_TAKE, work_one },

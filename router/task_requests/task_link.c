@@ -11,6 +11,7 @@
 #include "router/task_requests/notice.h"
 #include "router/task_requests/passing.h"
 #include "router/task_requests/progress.h"
+#include "router/task_requests/watch.h"
 
 #define LOG_MODULE "task_link"
 #define FAREWELL_MS 1000
@@ -179,7 +180,11 @@ static void on_places(const struct task_link *l, const struct msg_task_places *m
     for (uint32_t i = 0; i < m->n; i++) {
         const struct sent *s = map_get_ptr(&l->sent, m->v[i].rid);
 
-        if (s != NULL && s->kind == ASK_GET && s->v[0] != NULL)
+        if (s == NULL || s->kind != ASK_GET || s->v[0] == NULL)
+            continue;
+        if (s->v[0]->call->watch != NULL)
+            watch_hear(s->v[0]->call->watch, &m->v[i]);
+        else
             progress_hear(s->v[0]->call, &m->v[i]);
     }
 }

@@ -13,6 +13,7 @@
 #include "router/task_requests/long_answer.h"
 #include "router/task_requests/passing.h"
 #include "router/task_requests/task_link.h"
+#include "router/task_requests/watch.h"
 
 #define LOG_MODULE "tasking"
 
@@ -87,6 +88,7 @@ static void on_tick(void *arg)
     left_look(t);
     asks_tick(t);
     wholes_tick(t);
+    watches_tick(t);
     ev_timer_about(t->timer, TASK_TICK_MS);
 }
 
@@ -113,6 +115,7 @@ int tasking_new(struct tasking **out, struct router *r, struct err *e)
     list_init(&t->eased);
     list_init(&t->wholes);
     list_init(&t->taken);
+    list_init(&t->watches);
     rc = read_tokens(&t->tokens, r->cfg->task_tokens, e);
     if (rc == 0 && ((t->timer = ev_timer_new(r->ev, on_tick, t)) == NULL ||
                     ev_hook(r->ev, HOOK_RANK, on_turn_end, t) < 0))
@@ -132,6 +135,7 @@ void tasking_free(struct tasking *t)
         return;
     ev_unhook(t->r->ev, on_turn_end, t);
     passings_free(t);
+    watches_free(t);
     node_links_free(&t->links);
     list_each (&t->calls, it)
         call_drop(container_of(it, struct task_call, in_all));

@@ -13,6 +13,7 @@
  *   chain.h        tasks behind tasks
  *   passing.h      answers that are passed on while they come
  *   progress.h     places that are told to callers in line
+ *   watch.h        events of a task, on an open connection
  *   task_link.h    links to task nodes: frames out and in
  *   notice.h       what nodes say by themselves: ends, next tasks of chains */
 #ifndef SEGQ_ROUTER_TASKING_H
@@ -65,6 +66,7 @@ struct tasking {
         uint64_t rid;
     } piece;
     struct list wholes, taken; /* struct whole, owned; those whose clients want more */
+    struct list watches; /* struct watch, owned */
     struct ev_timer *timer;
     ev_fn farewell; /* NULL: the process does not end */
     void *farewell_arg;

@@ -60,6 +60,7 @@ static struct {
     unsigned forced, withdrawn; /* cancels by force; of what has not begun, */
     task_no left;               /* the newest of these */
     bool holds;                 /* who waits hears nothing */
+    bool holds_looks;           /* nor does who looks and waits */
     const char *whole;          /* of a long answer: all of it, */
     uint32_t whole_n, piece;    /* so many bytes; a question has so many */
     unsigned discards, marks;   /* of what was read */
@@ -333,12 +334,25 @@ static inline void complete(const struct msg_task_complete *q, struct msg_task_c
     *a = (struct msg_task_complete_ans){ node.completes, TASK_RUNNING, 1780000005000 };
 }
 
+static inline void progress(const struct msg_task_progress *q, struct msg_task_progress_ans *a)
+{
+    static char said[PROGRESS_TEXT + PROGRESS_DATA + 40];
+    const struct kept *k = &node.v[q->no <= node.n ? q->no : 0];
+
+    snprintf(said, sizeof(said), "%u %.*s %.*s %u", q->percent, (int)q->text.n, q->text.p, (int)q->data.n, q->data.p, q->ms);
+    node.said = said;
+    a->code = is_denied(k, &q->queues) ? CODE_DENIED : q->lease == lease_of(q->no) ? CODE_DONE : CODE_CONFLICT;
+    a->state = TASK_RUNNING;
+    a->until_ms = 1780000009000;
+}
+
 static inline bool hears_nothing(const struct msg *m)
 {
     bool take = m->type == MSG_TASK_TAKE;
 
     return node.silent || (node.holds && (take || m->type == MSG_TASK_GET)) ||
            (node.mute && m->type == MSG_TASK_READ) ||
+           (node.holds_looks && m->type == MSG_TASK_GET && m->task_get.wait_ms > 0) ||
            (take && node.holds_waits && m->task_take.wait_ms > 0) ||
            (take && node.deaf_part != 0 && m->task_take.part == node.deaf_part) ||
            (take && node.deaf != NULL && strcmp(m->task_take.queue, node.deaf) == 0);
@@ -426,6 +440,10 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
         }
         out.type = MSG_TASK_READ_ANS;
         read_whole(&m.task_read, &out.task_read_ans);
+        break;
+    case MSG_TASK_PROGRESS:
+        out.type = MSG_TASK_PROGRESS_ANS;
+        progress(&m.task_progress, &out.task_progress_ans);
         break;
     case MSG_TASK_COMPLETE:
         out.type = MSG_TASK_COMPLETE_ANS;

@@ -151,6 +151,9 @@ class AsyncClient:
     async def wait(self, task: TaskLike, timeout: Optional[float] = None) -> Task:
         return await self._threads.run(self.sync.wait, task, timeout)
 
+    def watch(self, task: TaskLike) -> AsyncIterator[Task]:
+        return self._threads.each(self.sync.watch(task))
+
     async def result(self, task: TaskLike, *, ack: bool = False) -> Optional[Answer]:
         return await self._threads.run(self.sync.result, task, ack=ack)
 

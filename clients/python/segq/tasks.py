@@ -15,7 +15,7 @@ import datetime
 import json
 import time
 import uuid
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
 from urllib.parse import quote
 
 from .errors import ApiError, NetworkError, SegqError, TaskFailed, Unavailable, error_of
@@ -27,6 +27,7 @@ FINAL = ("succeeded", "dead", "cancelled", "expired")
 BATCH = 1000
 BATCH_BYTES = 512 << 10  # of a request, about
 WAIT_S = 20  # of one question that waits
+BEAT_S = 20  # longest silence of a stream that has beats
 
 # The trace context (W3C, `traceparent`) of what is done now: a worker sets it around a handler,
 # submissions and calls hand it on.
@@ -219,6 +220,46 @@ class Tasks:
                     raise TaskFailed(t.raw)
                 if time.monotonic() < asked + 0.5:  # a router that stops does not wait
                     current().sleep(0.5)
+
+    def watch(self, task: TaskLike) -> Iterator[Task]:
+        """What becomes of it, as it comes: state, place, progress (`raw`); the last one is over. A stream that
+        breaks off is asked for again; where a router has no room for one, it is looked at."""
+        token = task.token if isinstance(task, Task) else task
+        path = f"/v1/tasks/{_token(task)}/events"
+
+        def ask(router: str) -> Optional[Stream]:
+            s = self.transport.stream(router, "GET", path, headers={"Accept": "text/event-stream"})
+            if s.status == 200:
+                s.patience = BEAT_S
+                return s
+            if s.status != 204:
+                self.transport.judge(s.read())
+            s.close()
+            return None
+        while True:
+            s, pause = self.transport.until_answered(ask), 1.0
+            if s is None:
+                t = self.look(token)
+                yield t
+                if t.over:
+                    return
+            else:
+                router = self.transport.routers[0]
+                try:
+                    with s:
+                        for name, data, _ in s.events():
+                            said = json.loads(data)
+                            if name == "gone":
+                                raise error_of(said["status"], said)
+                            if name == "away":
+                                pause = said["poll_after_ms"] / 1000
+                            elif name in ("message", "end"):
+                                yield Task(token, said["state"], said)
+                            if name == "end":
+                                return
+                except (NetworkError, ValueError, KeyError, TypeError):  # its router may be dead: another one knows
+                    self.transport.rotate(router)
+            current().sleep(pause)
 
     def result(self, task: TaskLike, *, ack: bool = False) -> Optional[Answer]:
         """Its result, byte for byte (`.body`, `.json()`); None: it is not over. ack: deletes it."""

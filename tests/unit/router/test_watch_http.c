@@ -1,0 +1,242 @@
+/* test_watch_http.c: GET /v1/tasks/{task}/events and POST .../progress through a whole router, as clients see
+ * them; what becomes of a stream when its node, its client, or its router goes. */
+#include "router/task_requests/watch.h"
+#include "tests/lib/taskhttprig.h"
+
+TestSuite(watch_http, .init = set_up, .fini = tear_down, .timeout = 60);
+
+#define END "0\r\n\r\n"
+
+static bool came(const char *text)
+{
+    more();
+    return strstr(got, text) != NULL;
+}
+
+static unsigned count_of(const char *text)
+{
+    unsigned n = 0;
+
+    for (const char *p = got; (p = strstr(p, text)) != NULL; p++)
+        n++;
+    return n;
+}
+
+static void turns(unsigned n)
+{
+    while (n-- > 0)
+        ev_turn(w.ev, false);
+    more();
+}
+
+static void submit(void)
+{
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks", "{\"payload\":1}"), 201);
+    task_path("");
+}
+
+static void watch(void)
+{
+    char path[300];
+
+    snprintf(path, sizeof(path), "%s/events", task);
+    node.holds_looks = true;
+    node.get_rid = 0;
+    n_got = 0;
+    got[0] = '\0';
+    say("GET", path, "");
+    UNTIL(came("\n\n") && node.places);
+}
+
+static void tell(struct place_row r)
+{
+    struct msg m = { .type = MSG_TASK_PLACES, .task_places = { 1, &r } };
+
+    r.rid = node.get_rid;
+    send_msg(node.ch, &m, 0);
+}
+
+static void look_ends(uint8_t code, enum task_state state)
+{
+    struct msg m = { .type = MSG_TASK_GET_ANS };
+
+    m.task_get_ans = (struct msg_task_get_ans){ .code = code, .no = node.n, .state = (uint8_t)state, .attempts = 2,
+                                                .queue = "images", .key1 = "", .key2 = "", .limited_by = "",
+                                                .content_type = "", .own.labels = "" };
+    send_msg(node.ch, &m, node.get_rid);
+}
+
+Test(watch_http, a_task_is_told_as_it_goes)
+{
+    struct place_row runs = { .state = TASK_RUNNING, .attempts = 1, .eta_ms = -1,
+                              .progress = { 1780000001500, 41, { 6, (const uint8_t *)"page 4" },
+                                            { 9, (const uint8_t *)"{\n\"a\":4}\n" } } };
+
+    submit();
+    watch();
+    cr_expect_eq(strncmp(got, "HTTP/1.1 200 OK\r\n", 17), 0);
+    cr_expect(came("Content-Type: text/event-stream\r\n") && came("Cache-Control: no-store\r\n"));
+    cr_expect(came("retry: 1000\ndata: {\"task\":\"") && came("\"state\":\"waiting\""));
+    cr_expect_eq(node.waits_ms, WATCH_WAIT_MS);
+    cr_expect_eq(w.r->watches, 1);
+    tell((struct place_row){ .state = TASK_WAITING, .position = 3, .eta = TASK_ETA_PACE, .eta_ms = 1500 });
+    UNTIL(came("\n\r\ndata: {\"state\":\"waiting\",\"attempts\":0,\"position\":3,\"eta_s\":2,\"eta_reason\":\"pace\"}\n\n") ||
+          came("data: {\"state\":\"waiting\",\"attempts\":0,\"position\":3,\"eta_s\":2,\"eta_reason\":\"pace\"}\n\n"));
+    tell(runs);
+    UNTIL(came("data: {\"state\":\"running\",\"attempts\":1,\"progress\":{\"at\":1780000001.500,\"percent\":40,"
+               "\"text\":\"page 4\",\"data\":{ \"a\":4} }}\n\n"));
+    tell(runs);
+    turns(30);
+    cr_expect_eq(count_of("\"state\":\"running\""), 1, "what is as it was is not told");
+    look_ends(CODE_DONE, TASK_SUCCEEDED);
+    UNTIL(came(END));
+    cr_expect(came("retry: 30000\nevent: end\ndata: {\"task\":\"") && came("\"state\":\"succeeded\""));
+    cr_expect_eq(w.r->watches, 0);
+    cr_expect_eq(w.r->tasking->calls.n, 0);
+}
+
+Test(watch_http, one_that_is_over_ends_at_once_and_one_that_goes_is_told_gone)
+{
+    submit();
+    node.v[node.n].state = TASK_DEAD;
+    n_got = 0;
+    got[0] = '\0';
+    say("GET", task_path("/events"), "");
+    UNTIL(came(END));
+    cr_expect(came("event: end\ndata: {\"task\":\"") && came("\"state\":\"dead\""));
+    close(w.fd);
+    dial();
+    submit();
+    watch();
+    look_ends(CODE_UNKNOWN, TASK_FREE);
+    UNTIL(came(END));
+    cr_expect(came("event: gone\ndata: {\"type\":") || came("event: gone\ndata: {"));
+    cr_expect(came("\"code\":\"task_gone\""));
+    cr_expect_eq(w.r->watches, 0);
+}
+
+Test(watch_http, errors_are_those_of_a_look)
+{
+    char path[300];
+
+    submit();
+    snprintf(path, sizeof(path), "%s/events", task);
+    cr_expect_eq(call("POST", path, ""), 405);
+    path[20] = path[20] == 'A' ? 'B' : 'A';
+    cr_expect_eq(call("GET", path, ""), 404);
+    task_token_write(4, 9 << 24, &w.r->keys.token, task + 10);
+    snprintf(path, sizeof(path), "%s/events", task);
+    cr_expect_eq(call("GET", path, ""), 410, "%s", got);
+    cr_expect_eq(w.r->watches, 0);
+}
+
+Test(watch_http, a_link_that_breaks_ends_no_stream)
+{
+    submit();
+    watch();
+    node.get_rid = 0;
+    rpc_chan_close(node.ch, "as the test wants");
+    UNTIL(node.get_rid != 0);
+    cr_expect(node.places);
+    cr_expect(!came(END));
+    tell((struct place_row){ .state = TASK_RUNNING, .attempts = 1, .eta_ms = -1 });
+    UNTIL(came("data: {\"state\":\"running\",\"attempts\":1}\n\n"));
+    look_ends(CODE_DONE, TASK_SUCCEEDED);
+    UNTIL(came("event: end\n"));
+}
+
+Test(watch_http, a_node_that_answers_at_once_is_not_asked_all_the_time)
+{
+    uint64_t rid, first;
+    msec_t at;
+
+    submit();
+    watch();
+    first = rid = node.get_rid;
+    at = ev_now(w.ev);
+    for (unsigned i = 0; i < 2; i++) {
+        look_ends(CODE_DONE, TASK_WAITING);
+        UNTIL(node.get_rid != rid);
+        rid = node.get_rid;
+    }
+    cr_expect_leq(rid - first, 2);
+    cr_expect_geq(ev_now(w.ev) - at, 1900);
+    cr_expect(!came(END));
+}
+
+Test(watch_http, a_client_that_goes_leaves_nothing_behind)
+{
+    submit();
+    watch();
+    cr_expect_eq(w.r->tasking->calls.n, 1);
+    close(w.fd);
+    UNTIL(w.r->watches == 0);
+    cr_expect_eq(w.r->tasking->calls.n, 0);
+    dial();
+    look_ends(CODE_DONE, TASK_SUCCEEDED); /* to nobody */
+    cr_expect_eq(ask("GET", task, ""), 200);
+}
+
+static void drained(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+Test(watch_http, a_router_that_stops_says_when_to_come_back)
+{
+    bool done = false;
+
+    submit();
+    watch();
+    router_drain(w.r, drained, &done);
+    UNTIL(came(END));
+    cr_expect(came("retry: 500\nevent: away\ndata: {\"poll_after_ms\":500}\n\n"), "%s", got);
+    UNTIL(done);
+}
+
+Test(watch_http, above_the_bound_clients_look)
+{
+    submit();
+    ((struct router_cfg *)(uintptr_t)w.r->cfg)->max_listeners = 1;
+    watch();
+    close(w.fd);
+    dial();
+    UNTIL(w.r->watches == 0);
+    watch();
+    w.fd = -1; /* stays open */
+    dial();
+    cr_expect_eq(call("GET", (strcat(task, "/events"), task), ""), 204);
+    cr_expect(came("Retry-After: "));
+    cr_expect_eq(w.r->counts.listeners_refused, 1);
+}
+
+Test(watch_http, progress_goes_to_the_node_with_its_lease)
+{
+    char body[1600], lease[40];
+
+    submit();
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks/take", "{}"), 200);
+    snprintf(lease, sizeof(lease), "%s", taken_str(0, "lease_id"));
+    snprintf(body, sizeof(body), "{\"lease_id\":\"%s\",\"percent\":0,\"text\":\"a \\\"b\\\"\",\"data\":[1, 2],\"lease\":\"2s\"}", lease);
+    strcat(task, "/progress");
+    cr_expect_eq(ask("POST", task, body), 200, "%s", got);
+    cr_expect_str_eq(node.said, "1 a \"b\" [1, 2] 2000");
+    cr_expect(came("\"state\":\"running\",\"lease_expires_at\":1780000009"), "%s", got);
+    snprintf(body, sizeof(body), "{\"lease_id\":\"%s\",\"percent\":100}", lease);
+    cr_expect_eq(ask("POST", task, body), 200);
+    cr_expect_str_eq(node.said, "101   0");
+    snprintf(body, sizeof(body), "{\"lease_id\":\"%s\",\"percent\":101}", lease);
+    cr_expect_eq(ask("POST", task, body), 400);
+    cr_expect_not_null(strstr(str("detail"), "0 to 100"), "%s", str("detail"));
+    snprintf(body, sizeof(body), "{\"lease_id\":\"%s\"}", lease);
+    cr_expect_eq(ask("POST", task, body), 400);
+    snprintf(body, sizeof(body), "{\"lease_id\":\"%s\",\"text\":\"%0201d\"}", lease, 7);
+    cr_expect_eq(ask("POST", task, body), 400);
+    snprintf(body, sizeof(body), "{\"lease_id\":\"%s\",\"data\":\"%01023d\"}", lease, 7);
+    cr_expect_eq(ask("POST", task, body), 413, "%s", got);
+    lease[0] = lease[0] == 'A' ? 'B' : 'A';
+    snprintf(body, sizeof(body), "{\"lease_id\":\"%s\",\"percent\":1}", lease);
+    cr_expect_eq(ask("POST", task, body), 409);
+    cr_expect_eq(call("POST", task, body), 401);
+    cr_expect_eq(ask("GET", task, ""), 405);
+}

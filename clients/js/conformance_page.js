@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// conformance.js: the JavaScript client in Node behind the line protocol of clients/conformance/README.md.
+// conformance_page.js: segq.js, the script of pages, in Node behind the line protocol of clients/conformance/README.md.
 'use strict';
 const readline = require('readline');
 const Segq = require('./segq.js');

@@ -1,0 +1,137 @@
+#!/usr/bin/env node
+// conformance.mjs: the JavaScript client behind the line protocol of clients/conformance/README.md.
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { createInterface } from 'node:readline';
+import * as segq from './lib/index.mjs';
+import { GONE } from './lib/errors.mjs';
+
+const OPERATIONS = `join getQueue poll leave listen verify session getKeys countTasks submitTask submitTasks
+  takeTasks takeTasksOfQueues settleTasks getTaskByName cancelTaskByName getTask cancelTask patchTask
+  getTaskResult completeTask extendTask getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule deleteSchedule runSchedule
+  getCall postCall putCall patchCall deleteCall
+  getRoutedCall postRoutedCall putRoutedCall patchRoutedCall deleteRoutedCall`.split(/\s+/);
+const KINDS = [[segq.PassInvalid, 'pass'], [segq.SignatureInvalid, 'signature'], [segq.TaskFailed, 'task'],
+  [segq.NetworkError, 'network'], [segq.ApiError, 'api']];
+let client;
+const workers = new Map(), gates = new Map();
+const say = line => process.stdout.write(JSON.stringify(line) + '\n');
+const pause = ms => new Promise(done => setTimeout(done, ms));
+const kindOf = e => (KINDS.find(([c]) => e instanceof c) || [])[1] ||
+  { TimeoutError: 'deadline', AbortError: 'cancelled' }[e.name] || 'other';
+const within = s => s ? AbortSignal.timeout(s * 1000) : undefined;
+
+function gate(queue) {
+  if (!gates.has(queue)) gates.set(queue, new segq.Gate(client, queue));
+  return gates.get(queue);
+}
+
+async function read(id, stream) {
+  const decoder = new TextDecoder();
+  for await (const piece of stream.pieces()) say({ id, event: { piece: decoder.decode(piece, { stream: true }) } });
+  return { status: stream.status };
+}
+
+/** A server of node:http for a function of Request and Response. */
+const served = go => async (q, a) => {
+  const r = await go(new Request(`http://${q.headers.host}${q.url}`, { method: q.method, headers: q.headers }));
+  a.writeHead(r.status, Object.fromEntries(r.headers));
+  a.end(Buffer.from(await r.arrayBuffer()));
+};
+
+/** Members that the types of this client have. */
+function members(name) {
+  const types = readFileSync(new URL('index.d.ts', import.meta.url), 'utf8');
+  const body = new RegExp(`export (?:interface|class) ${name}\\b[^{]*\\{\\n(.*?)\\n\\}`, 's').exec(types)[1];
+  return [...body.matchAll(/^ {2}(?:readonly )?(\w+)\??:/gm)].map(m => m[1]);
+}
+
+const verbs = {
+  async open(id, { routers, token, timeout_s = 10, retry_for_s = 60 }) {
+    client = new segq.Client(routers, { token, timeoutMs: timeout_s * 1000, retryForMs: retry_for_s * 1000 });
+  },
+  async wait_pass(id, { queue, timeout_s, ...options }) {
+    const t = await client.waitForPass(queue, { ...options, signal: within(timeout_s),
+      onTicket: ({ token, state, position, eta_s }) => say({ id, event: { token, state, position, eta_s } }) });
+    return { token: t.token, pass: t.pass };
+  },
+  async poll(id, { token }) {
+    const { state, position, pass } = await client.line('', { token }).poll();
+    return { state, position, pass };
+  },
+  leave(id, { token }) { return client.line('', { token }).leave(); },
+  check_pass(id, { queue, token }) { return gate(queue).check(token); },
+  verify_pass(id, { queue, token }) { return gate(queue).verify(token); },
+  /** A site behind the middleware: tells its address, and whom it lets in. /bye ends the session. */
+  async serve(id, { queue, ask = 'always', kind }) {
+    const g = new segq.Gate(client, queue, { ask, timeoutMs: 1000 });
+    const bye = path => path === '/bye' ? { 'X-Segq-Command': 'release' } : {};
+    const express = g.express(), go = kind === 'asgi'
+      ? served(g.fetch((q, pass) => { const path = new URL(q.url).pathname; return Response.json({ ticket: pass.ticket, path }, { headers: bye(path) }); }))
+      : (q, a) => express(q, a, () => a.writeHead(200, { 'Content-Type': 'application/json', ...bye(q.url) })
+        .end(JSON.stringify({ ticket: q.segq.ticket, path: q.url })));
+    const server = createServer(go);
+    await new Promise(done => server.listen(0, '127.0.0.1', done));
+    return { url: `http://127.0.0.1:${server.address().port}` };
+  },
+  async claim(id, { secret, kid, members }) { return segq.signClaim(secret, members, { kid }); },
+  async submit(id, { queue, payload, ...members }) {
+    const { task, state } = await client.submit(queue, payload, members);
+    return { task, state };
+  },
+  async submit_many(id, { queue, rows }) {
+    return (await client.submitMany(queue, rows)).map(({ status, task, error }) => ({ status, task: task ?? null, code: error?.code }));
+  },
+  async wait_task(id, { task, timeout_s }) {
+    const { state, result } = await client.wait(task, { signal: within(timeout_s) });
+    return { state, result };
+  },
+  look(id, { task }) { return client.look(task); },
+  cancel(id, { task, force }) { return client.cancel(task, { force }); },
+  group(id, { queue, group, then = '' }) { return client[{ '': 'group', seal: 'sealGroup', cancel: 'cancelGroup' }[then]](queue, group); },
+  async call(id, { endpoint, path, method = 'GET', progress }) {
+    if (!progress) return read(id, await client.call(endpoint, path, { method }));
+    const s = await client.call(endpoint, path, { method, onProgress: event => say({ id, event }) });
+    for await (const e of s.events()) say({ id, event: { piece: e.data } });
+    return { status: s.status };
+  },
+  async follow(id, { task }) { return read(id, await client.follow(task)); },
+  async fields() {
+    const types = ['TaskSubmit', 'TaskPatch', 'SchedulePut', 'TaskComplete', 'Join', 'Ticket', 'TaskTaken'];
+    return { operations: OPERATIONS, reasons: Object.keys(GONE), final: segq.FINAL,
+      ...Object.fromEntries(types.map(t => [t, members(t)])) };
+  },
+  async webhook(id, { keys, headers, body }) { return new segq.Webhook(keys).verify(headers, body); },
+  async work(id, { queues, concurrency = 4, lease_s = 30, coroutines }) {
+    const handle = ({ payload: p, attempt }) => {
+      if (p.fail && attempt <= (p.times ?? 99)) throw new Error(p.fail);
+      if (p.nack && attempt <= (p.times ?? 99)) throw new segq.Nack(p.nack, { delay: p.delay });
+      return p.result;
+    };
+    const handler = coroutines ? async job => { await pause(job.payload.ms || 0); return handle(job); }
+      : job => job.payload.ms ? pause(job.payload.ms).then(() => handle(job)) : handle(job);
+    const w = new segq.Worker(client, queues, handler, { concurrency, leaseMs: lease_s * 1000, waitMs: 1000,
+      onEvent: (what, job) => say({ id, event: { what, task: job?.task, attempt: job?.attempt } }) });
+    const run = w.run({ signals: false });
+    workers.set(id, { w, run });
+    await run;
+  },
+  async stop(id, { work, drain_s = 10 }) {
+    const { w, run } = workers.get(work);
+    w.stop(drain_s * 1000);
+    await run;
+  },
+};
+
+process.on('SIGTERM', async () => {
+  for (const { w } of workers.values()) w.stop(10000);
+  await Promise.allSettled([...workers.values()].map(x => x.run));
+  process.exit(0);
+});
+
+createInterface({ input: process.stdin }).on('line', text => {
+  const { id, do: verb, ...a } = JSON.parse(text);
+  Promise.resolve().then(() => verbs[verb](id, Object.fromEntries(Object.entries(a).filter(([, v]) => v !== null)))).then(
+    ok => say({ id, ok: ok === undefined ? null : ok }),
+    e => say({ id, error: { kind: kindOf(e), type: e.name, status: e.status, code: e.code, reason: e.reason, detail: String(e.message) } }));
+}).on('close', () => process.exit(0));

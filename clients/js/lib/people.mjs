@@ -1,0 +1,171 @@
+// people.mjs: people in line: join, be told of the place, get the pass. In browsers, too.
+//
+//   const line = client.line('login', { token: saved }); // saved: of an earlier run
+//   for await (const ticket of line)                     // at each news, until it is let in
+//     show(ticket.position, ticket.eta_s);               // save line.token
+//   login(line.ticket.pass);
+//
+// It is told by events where a router has room for that, and polls as it is told otherwise. A router that
+// dies costs nothing: the place is kept, and another router knows it.
+
+import { NetworkError, TooFast, Unavailable, errorOf } from './errors.mjs';
+import { brief, given, isObject, judge, newKey, now, path, retryAfter, sleep } from './transport.mjs';
+
+const FIRST_MS = 5000;  // for the first event
+const LATE_MS = 3000;   // so late a beat may be
+const QUIET_MS = 90000; // a router says the place anew sooner, or after the told interval
+const DEAF_MS = 60000;  // then it tries to listen again
+
+function ticketOf(said) {
+  const good = isObject(said) && typeof said.token === 'string' && (said.state === 'waiting' || said.state === 'admitted') &&
+    Number.isFinite(said.poll_after_ms);
+  if (!good) throw new NetworkError('an answer that is no ticket: ' + brief(said));
+  return { ...said, poll_after_ms: Math.min(86400000, Math.max(0, said.poll_after_ms)) };
+}
+
+function parse(data) {
+  try {
+    return JSON.parse(data);
+  } catch (e) {
+    throw new NetworkError('an event that is no JSON', e);
+  }
+}
+
+/** One place in one queue. Iterate over it, or wait(). `trouble` is "offline" or "busy" while nobody answers. */
+export class Line {
+  constructor(transport, queue, { token, subject, client, lane, claim, events = true, onTrouble, signal } = {}) {
+    this.queue = queue;
+    this.token = token;
+    this.ticket = undefined;
+    this.trouble = '';
+    this._t = transport;
+    this._events = events;
+    this._onTrouble = onTrouble;
+    this._signal = signal;
+    this._body = JSON.stringify({ client: client || (globalThis.document ? 'browser' : 'game'), subject, lane, claim });
+    this._deaf = 0;   // it polls until then
+    this._missed = 0; // streams in a row that did not begin
+    this._id = '';
+  }
+
+  /** Takes the place, or finds it again. Forbidden, NotFound: it cannot join. */
+  async join() {
+    if (this.token) return this.poll();
+    this._key = this._key || await newKey(); // if the answer is lost, the next try finds its place
+    return this._heard(await this._ask('POST', `/v1/queues/${path(this.queue)}/tickets`, this._body,
+      { 'Content-Type': 'application/json', 'Idempotency-Key': this._key }));
+  }
+
+  /** Asks once; also tells segq that somebody still waits. TicketGone: it is over. */
+  async poll() { return this._heard(await this._ask('GET', this._at())); }
+
+  /** Gives the place up, or ends the session. */
+  async leave({ signal } = {}) {
+    if (this.token) await this._t.call('DELETE', this._at(), undefined, { headers: { Authorization: '' }, signal });
+  }
+
+  /** When it is let in, with the pass. */
+  async wait(onTicket) {
+    for await (const t of this) onTicket?.(t);
+    return this.ticket;
+  }
+
+  async* [Symbol.asyncIterator]() {
+    let t = await this.join();
+    for (;;) {
+      yield t;
+      if (t.state === 'admitted') return;
+      let pause = t.poll_after_ms;
+      if (this._events && now() >= this._deaf) {
+        try {
+          pause = yield* this._listen(t);
+        } catch (e) {
+          if (e instanceof NetworkError) { // its router may be dead: another one knows
+            this._t.rotate(this._t.routers[0]);
+            if (++this._missed > 1) this._beDeaf(DEAF_MS);
+            pause = 0;
+          } else if (e instanceof Unavailable || e instanceof TooFast) {
+            this._beDeaf(DEAF_MS);
+            pause = e.retryAfterMs || pause;
+          } else {
+            throw e;
+          }
+        }
+        if (this.ticket.state === 'admitted') return;
+      }
+      await sleep(pause, this._signal);
+      t = await this.poll();
+    }
+  }
+
+  // ---- within ----
+
+  _at() { return '/v1/tickets/' + path(this.token || ''); }
+
+  _ask(method, at, body, headers) {
+    const all = { ...headers, Authorization: '' }, signal = this._signal;
+    return this._t.untilAnswered(
+      async r => ticketOf(judge(await this._t.once(r, method, at, { body, headers: all, signal }))),
+      { trouble: why => this._say(why), signal });
+  }
+
+  _say(why) {
+    if (why === this.trouble) return;
+    this.trouble = why;
+    this._onTrouble?.(why);
+  }
+
+  _heard(t) {
+    this.token = t.token;
+    return this.ticket = t;
+  }
+
+  _beDeaf(ms) { this._deaf = now() + ms * (1 + Math.random()); }
+
+  /** News by events, until there are none; returns how long to wait before a poll. */
+  async* _listen(t) {
+    const router = this._t.routers[0];
+    const s = await this._t.stream(router, 'GET', this._at() + '/events', { signal: this._signal, headers: given({
+      Accept: 'text/event-stream', Authorization: '', 'Last-Event-ID': this._id || undefined }) });
+    if (s.status !== 200) {
+      const a = await s.read();
+      if (a.status >= 400) judge(a);
+      this._beDeaf(retryAfter(a.headers.get('retry-after')) || DEAF_MS);
+      return t.poll_after_ms;
+    }
+    let heard = false, placeBy = now() + QUIET_MS;
+    s.patienceMs = FIRST_MS;
+    try {
+      for await (const e of s.events()) {
+        if (e.event === 'message') {
+          t = this._heard(ticketOf(parse(e.data)));
+          heard = true;
+          this._id = e.id;
+          this._missed = 0;
+          placeBy = now() + Math.max(QUIET_MS, 2 * t.poll_after_ms);
+          this._say('');
+          yield t;
+          if (t.state === 'admitted') return 0;
+        } else if (e.event === 'beat') {
+          if (Number(e.data) > 0) s.patienceMs = Math.min(600000, Number(e.data)) + LATE_MS;
+          if (now() > placeBy) return 0; // beats without places: its node is away
+        } else if (e.event === 'gone') {
+          throw errorOf(410, parse(e.data) || {});
+        } else if (e.event === 'away') {
+          this._t.rotate(router);
+          return Math.min(86400000, Number(parse(e.data)?.poll_after_ms) || 0);
+        }
+      }
+    } catch (e) {
+      if (!(e instanceof NetworkError)) throw e;
+    } finally {
+      s.close();
+    }
+    this._t.rotate(router);
+    if (!heard) { // something on the way buffers
+      this._beDeaf(DEAF_MS);
+      return 0;
+    }
+    return Math.random() * Math.max(t.poll_after_ms, FIRST_MS); // all who were told at once come apart
+  }
+}

@@ -50,7 +50,7 @@ files() {
     for f in README.md README.zh-CN.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs/*.md docs/zh/*.md docs/pictures/* \
         proto/*.md proto/openapi.yaml tests/README.md conf/*.yaml deploy/*.md deploy/*/README.md \
         deploy/nginx/* deploy/haproxy/* deploy/envoy/* deploy/traefik/* deploy/oauth2-proxy/* deploy/prometheus/* \
-        deploy/grafana/* deploy/bench/* deploy/endpoints/* clients/*/README.md clients/c/* clients/js/* \
+        deploy/grafana/* deploy/bench/* deploy/endpoints/* clients/*/README.md clients/c/* clients/js/*.* clients/js/lib/* \
         clients/python/pyproject.toml clients/python/segq/*.py clients/python/segq/py.typed; do
         echo "644 $f $doc/$f"
     done | sort -u

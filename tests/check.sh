@@ -39,6 +39,7 @@ for p in router segment task queuemng rt_cluster seg_cluster task_cluster mng_cl
 done
 
 if grep -qx "VERSION = \"$v\"" clients/python/segq/transport.py; then ok; else no "clients/python says another release than $v"; fi
+if grep -qx "export const VERSION = '$v';" clients/js/lib/transport.mjs && grep -q "^  \"version\": \"$v\",$" clients/js/package.json; then ok; else no "clients/js says another release than $v"; fi
 
 # What gates show while no router answers is made of the waiting page's words and style.
 fresh=$(mktemp -d)

@@ -38,7 +38,8 @@ class Language(NamedTuple):
 LANGUAGES = {
     "python": Language([PYTHON, f"{CLIENTS}/python/conformance.py"], {PYTHON: "python3"},
                        tests=[PYTHON, "tests/test_client.py"]),
-    "js": Language(["node", f"{CLIENTS}/js/conformance.js"], {"node": "nodejs"}, frozenset({"people"})),
+    "js": Language(["node", f"{CLIENTS}/js/conformance.mjs"], {"node": "nodejs"}, tests=["node", "tests/test_client.mjs"]),
+    "page": Language(["node", f"{CLIENTS}/js/conformance_page.js"], {"node": "nodejs"}, frozenset({"people"})),
 }
 
 

@@ -13,15 +13,14 @@ const OPERATIONS = `join getQueue poll leave listen verify session getKeys count
   getRoutedCall postRoutedCall putRoutedCall patchRoutedCall deleteRoutedCall`.split(/\s+/);
 const KINDS = [[segq.PassInvalid, 'pass'], [segq.SignatureInvalid, 'signature'], [segq.TaskFailed, 'task'],
   [segq.NetworkError, 'network'], [segq.ApiError, 'api']];
-let client;
-const workers = new Map(), gates = new Map();
+const opened = new Map(), workers = new Map(); // by the number of their question
 const say = line => process.stdout.write(JSON.stringify(line) + '\n');
 const pause = ms => new Promise(done => setTimeout(done, ms));
 const kindOf = e => (KINDS.find(([c]) => e instanceof c) || [])[1] ||
   { TimeoutError: 'deadline', AbortError: 'cancelled' }[e.name] || 'other';
 const within = s => s ? AbortSignal.timeout(s * 1000) : undefined;
 
-function gate(queue) {
+function gate({ client, gates }, queue) {
   if (!gates.has(queue)) gates.set(queue, new segq.Gate(client, queue));
   return gates.get(queue);
 }
@@ -48,22 +47,23 @@ function members(name) {
 
 const verbs = {
   async open(id, { routers, token, timeout_s = 10, retry_for_s = 60 }) {
-    client = new segq.Client(routers, { token, timeoutMs: timeout_s * 1000, retryForMs: retry_for_s * 1000 });
+    opened.set(id, { gates: new Map(), client: new segq.Client(routers, {
+      token, timeoutMs: timeout_s * 1000, retryForMs: retry_for_s * 1000 }) });
   },
-  async wait_pass(id, { queue, timeout_s, ...options }) {
+  async wait_pass(id, { queue, timeout_s, ...options }, { client }) {
     const t = await client.waitForPass(queue, { ...options, signal: within(timeout_s),
       onTicket: ({ token, state, position, eta_s }) => say({ id, event: { token, state, position, eta_s } }) });
     return { token: t.token, pass: t.pass };
   },
-  async poll(id, { token }) {
+  async poll(id, { token }, { client }) {
     const { state, position, pass } = await client.line('', { token }).poll();
     return { state, position, pass };
   },
-  leave(id, { token }) { return client.line('', { token }).leave(); },
-  check_pass(id, { queue, token }) { return gate(queue).check(token); },
-  verify_pass(id, { queue, token }) { return gate(queue).verify(token); },
+  leave(id, { token }, { client }) { return client.line('', { token }).leave(); },
+  check_pass(id, { queue, token }, o) { return gate(o, queue).check(token); },
+  verify_pass(id, { queue, token }, o) { return gate(o, queue).verify(token); },
   /** A site behind the middleware: tells its address, and whom it lets in. /bye ends the session. */
-  async serve(id, { queue, ask = 'always', kind }) {
+  async serve(id, { queue, ask = 'always', kind }, { client }) {
     const g = new segq.Gate(client, queue, { ask, timeoutMs: 1000 });
     const bye = path => path === '/bye' ? { 'X-Segq-Command': 'release' } : {};
     const express = g.express(), go = kind === 'asgi'
@@ -75,34 +75,34 @@ const verbs = {
     return { url: `http://127.0.0.1:${server.address().port}` };
   },
   async claim(id, { secret, kid, members }) { return segq.signClaim(secret, members, { kid }); },
-  async submit(id, { queue, payload, ...members }) {
+  async submit(id, { queue, payload, ...members }, { client }) {
     const { task, state } = await client.submit(queue, payload, members);
     return { task, state };
   },
-  async submit_many(id, { queue, rows }) {
+  async submit_many(id, { queue, rows }, { client }) {
     return (await client.submitMany(queue, rows)).map(({ status, task, error }) => ({ status, task: task ?? null, code: error?.code }));
   },
-  async wait_task(id, { task, timeout_s }) {
+  async wait_task(id, { task, timeout_s }, { client }) {
     const { state, result } = await client.wait(task, { signal: within(timeout_s) });
     return { state, result };
   },
-  look(id, { task }) { return client.look(task); },
-  cancel(id, { task, force }) { return client.cancel(task, { force }); },
-  group(id, { queue, group, then = '' }) { return client[{ '': 'group', seal: 'sealGroup', cancel: 'cancelGroup' }[then]](queue, group); },
-  async call(id, { endpoint, path, method = 'GET', progress }) {
+  look(id, { task }, { client }) { return client.look(task); },
+  cancel(id, { task, force }, { client }) { return client.cancel(task, { force }); },
+  group(id, { queue, group, then = '' }, { client }) { return client[{ '': 'group', seal: 'sealGroup', cancel: 'cancelGroup' }[then]](queue, group); },
+  async call(id, { endpoint, path, method = 'GET', progress }, { client }) {
     if (!progress) return read(id, await client.call(endpoint, path, { method }));
     const s = await client.call(endpoint, path, { method, onProgress: event => say({ id, event }) });
     for await (const e of s.events()) say({ id, event: { piece: e.data } });
     return { status: s.status };
   },
-  async follow(id, { task }) { return read(id, await client.follow(task)); },
+  async follow(id, { task }, { client }) { return read(id, await client.follow(task)); },
   async fields() {
     const types = ['TaskSubmit', 'TaskPatch', 'SchedulePut', 'TaskComplete', 'Join', 'Ticket', 'TaskTaken'];
     return { operations: OPERATIONS, reasons: Object.keys(GONE), final: segq.FINAL,
       ...Object.fromEntries(types.map(t => [t, members(t)])) };
   },
   async webhook(id, { keys, headers, body }) { return new segq.Webhook(keys).verify(headers, body); },
-  async work(id, { queues, concurrency = 4, lease_s = 30, coroutines }) {
+  async work(id, { queues, concurrency = 4, lease_s = 30, coroutines }, { client }) {
     const handle = ({ payload: p, attempt }) => {
       if (p.fail && attempt <= (p.times ?? 99)) throw new Error(p.fail);
       if (p.nack && attempt <= (p.times ?? 99)) throw new segq.Nack(p.nack, { delay: p.delay });
@@ -130,8 +130,8 @@ process.on('SIGTERM', async () => {
 });
 
 createInterface({ input: process.stdin }).on('line', text => {
-  const { id, do: verb, ...a } = JSON.parse(text);
-  Promise.resolve().then(() => verbs[verb](id, Object.fromEntries(Object.entries(a).filter(([, v]) => v !== null)))).then(
+  const { id, do: verb, client, ...a } = JSON.parse(text);
+  Promise.resolve().then(() => verbs[verb](id, Object.fromEntries(Object.entries(a).filter(([, v]) => v !== null)), opened.get(client) || {})).then(
     ok => say({ id, ok: ok === undefined ? null : ok }),
     e => say({ id, error: { kind: kindOf(e), type: e.name, status: e.status, code: e.code, reason: e.reason, detail: String(e.message) } }));
 }).on('close', () => process.exit(0));

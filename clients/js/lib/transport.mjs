@@ -70,14 +70,18 @@ class Bound {
   renew(ms) {
     this.ms = ms;
     this.until = now() + ms;
-    this.resume();
+    if (!this.paused) this.resume();
   }
   resume() {
-    this.pause();
+    clearTimeout(this.t);
+    this.paused = false;
     this.t = setTimeout(() => this.c.abort(this.late = new NetworkError(`no answer within ${Math.round(this.ms)} ms`)),
       Math.max(0, this.until - now()));
   }
-  pause() { clearTimeout(this.t); }
+  pause() {
+    clearTimeout(this.t);
+    this.paused = true;
+  }
   end() {
     this.pause();
     this.outer?.removeEventListener('abort', this.over);
@@ -316,7 +320,7 @@ export class Stream {
           this._bound.pause(); // who reads slowly is no silence
           yield piece;
           if (this._each) this._bound.renew(this.patienceMs);
-          else this._bound.resume();
+          this._bound.resume();
         }
       if (this._bound.signal.aborted) throw this._bound.signal.reason;
     } catch (e) {

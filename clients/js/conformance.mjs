@@ -7,7 +7,7 @@ import * as segq from './lib/index.mjs';
 import { GONE } from './lib/errors.mjs';
 
 const OPERATIONS = `join getQueue poll leave listen verify session getKeys countTasks submitTask submitTasks
-  takeTasks takeTasksOfQueues settleTasks getTaskByName cancelTaskByName getTask cancelTask patchTask
+  takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask cancelTask patchTask
   getTaskResult completeTask extendTask getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule deleteSchedule runSchedule
   getCall postCall putCall patchCall deleteCall
   getRoutedCall postRoutedCall putRoutedCall patchRoutedCall deleteRoutedCall`.split(/\s+/);
@@ -103,7 +103,10 @@ const verbs = {
   },
   async webhook(id, { keys, headers, body }) { return new segq.Webhook(keys).verify(headers, body); },
   async work(id, { queues, concurrency = 4, lease_s = 30, coroutines }, { client }) {
-    const handle = ({ payload: p, attempt }) => {
+    const handle = async job => {
+      const { payload: p, attempt } = job;
+      if (p.progress) job.progress(p.progress);
+      if (p.then_ms) await pause(p.then_ms);
       if (p.fail && attempt <= (p.times ?? 99)) throw new Error(p.fail);
       if (p.nack && attempt <= (p.times ?? 99)) throw new segq.Nack(p.nack, { delay: p.delay });
       return p.result;

@@ -192,6 +192,14 @@ export interface TaskSubmit {
   claim?: string;
 }
 export type TaskMembers = Omit<TaskSubmit, 'payload'>;
+export interface Progress {
+  /** 0 to 100. */
+  percent?: number;
+  /** 200 bytes. */
+  text?: string;
+  /** Any JSON of 1 KiB. */
+  data?: Json;
+}
 export interface Attempt {
   end: string;
   attempt?: number;
@@ -226,6 +234,8 @@ export interface Task<Result = any> {
   labels?: string[];
   after?: string;
   then?: { state: 'waiting' | 'sent' | 'submitted' | 'failed' | 'ended'; task?: string; why?: string };
+  /** What the running attempt says of itself; at: Unix seconds. */
+  progress?: Progress & { at: number };
   stopping?: boolean;
   maybe_executed?: boolean;
   entered_at?: number;
@@ -391,6 +401,8 @@ export class Job<Payload = any> {
   /** Cancelled by force, or its lease has ended: another worker may have it. */
   readonly lost: boolean;
   readonly traceparent?: string;
+  /** Says how far it is, for looks; the newest word is told, some four times a second. */
+  progress(said: Progress): void;
 }
 /** Thrown by a handler: given back, and tried again after delay. */
 export class Nack extends Error {

@@ -1,9 +1,10 @@
 // test_client.mjs: the client's own tests: node tests/test_client.mjs. The last line is "client: N passed, M failed".
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createHmac, createSecretKey } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { fileURLToPath } from 'node:url';
 import { Client, Gate, Nack, Operator, SegqError, Transport, Webhook, Worker, run, signClaim, taskBody } from '../lib/index.mjs';
 import * as all from '../lib/index.mjs';
 import { retryAfter } from '../lib/transport.mjs';
@@ -471,6 +472,25 @@ test('leases are extended; a lost one is told to its handler, and its end to nob
   assert.deepEqual([k.counts.lost, k.counts.succeeded], [1, 1]);
 });
 
+test('progress: the newest word is told, a refusal is a lost task', async t => {
+  const said = [], w = await line(t, [task(1), task(2)], (row, q) => {
+    if (!q.url.endsWith('/progress')) return undefined;
+    said.push([q.url, row]);
+    return { status: q.url.includes('/T2/') ? 409 : 200 };
+  });
+  const k = work(w, async j => {
+    for (let i = 0; i < 50; i++) j.progress({ percent: i, text: 'a\nb' + 'é'.repeat(100), data: [i] });
+    await until(() => j.task === 'T1' ? said.length === 2 : j.lost);
+  });
+  await until(() => w.ends.length === 1 && k.counts.lost);
+  k.stop();
+  await k.over;
+  assert.equal(said.length, 2);
+  const { text, ...row } = said.find(([url]) => url === '/v1/tasks/T1/progress')[1];
+  assert.deepEqual(row, { lease_id: 'L', percent: 49, data: [49] });
+  assert.ok(Buffer.byteLength(text) <= 200 && text.startsWith('a bé') && text.endsWith('é'));
+});
+
 test('what does not end is given back; a second stop does not wait', async t => {
   const w = await line(t, [task(1)]), k = work(w, () => new Promise(() => {}));
   await until(() => k.counts.started === 1);
@@ -566,6 +586,15 @@ test('what the types name is there, and the other way round', () => {
   const version = JSON.parse(readFileSync(new URL('../package.json', import.meta.url))).version;
   assert.equal(all.VERSION, version);
   assert.ok(Transport);
+});
+
+const tsc = (process.env.PATH || '').split(':').map(d => `${d}/tsc`).find(existsSync);
+if (!tsc) console.log('     types are not compiled: there is no tsc (Debian\'s node-typescript)');
+else test('programs of types.ts are compiled', () => {
+  const here = fileURLToPath(new URL('.', import.meta.url));
+  const said = spawnSync(tsc, ['--noEmit', '--strict', '--noUncheckedIndexedAccess', '--target', 'es2022', '--lib', 'es2022,dom,dom.iterable',
+    '--module', 'nodenext', '--moduleResolution', 'nodenext', '--typeRoots', here, 'types.ts', '../index.d.ts'], { cwd: here, encoding: 'utf8' });
+  assert.equal(said.status, 0, said.stdout);
 });
 
 test('browsers load no module of Node', () => {

@@ -1,4 +1,4 @@
-// types.ts: compiled by test_types.mjs, never run: programs that the types must allow, and some that they
+// types.ts: compiled by test_client.mjs, never run: programs that the types must allow, and some that they
 // must not.
 import { ApiError, Client, Gate, Job, Nack, Operator, TaskFailed, TicketGone, Webhook, Worker, run, signClaim, taskBody } from '../index.js';
 

@@ -16,7 +16,7 @@ bench="nginx libnginx-mod-http-lua lua-nginx-redis lua-resty-core lua-cjson redi
 
 gate="nginx openssl python3"
 tasks="python3"
-clients="python3 python3-uvicorn nodejs node-typescript golang-go openjdk-17-jdk-headless"
+clients="python3 python3-uvicorn nodejs node-typescript golang-go openjdk-17-jdk-headless libservlet-api-java"
 docs="cmark-gfm python3"
 deb="debhelper dpkg-dev lintian cmark-gfm python3"
 night="$deb mmdebstrap devscripts"

@@ -40,6 +40,9 @@ done
 
 if grep -qx "VERSION = \"$v\"" clients/python/segq/transport.py; then ok; else no "clients/python says another release than $v"; fi
 if grep -qx "export const VERSION = '$v';" clients/js/lib/transport.mjs && grep -q "^  \"version\": \"$v\",$" clients/js/package.json; then ok; else no "clients/js says another release than $v"; fi
+for f in "clients/java/pom.xml:<version>$v</version>" "clients/java/src/main/java/segq/Http.java:VERSION = \"$v\";"; do
+    if grep -qF "${f#*:}" "${f%%:*}"; then ok; else no "${f%%:*} says another release than $v"; fi
+done
 
 # What gates show while no router answers is made of the waiting page's words and style.
 fresh=$(mktemp -d)

@@ -23,6 +23,8 @@ def debian(name):
 
 
 PYTHON, GO = debian("python3"), debian("go")
+JAVA = [debian("java"), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
+        f"{BUILT}/java/segq-client.jar:{BUILT}/java/test:/usr/share/java/servlet-api.jar"]
 
 
 class Language(NamedTuple):
@@ -38,6 +40,8 @@ class Language(NamedTuple):
 LANGUAGES = {
     "python": Language([PYTHON, f"{CLIENTS}/python/conformance.py"], {PYTHON: "python3"},
                        tests=[PYTHON, "tests/test_client.py"]),
+    "java": Language([*JAVA, "segq.Conformance"], {JAVA[0]: "openjdk-17-jdk-headless", debian("javac"): "openjdk-17-jdk-headless"},
+                     build=[["./build.sh", f"{BUILT}/java"]], tests=[*JAVA, "segq.Tests"]),
     "js": Language(["node", f"{CLIENTS}/js/conformance.mjs"], {"node": "nodejs"}, tests=["node", "tests/test_client.mjs"]),
     "page": Language(["node", f"{CLIENTS}/js/conformance_page.js"], {"node": "nodejs"}, frozenset({"people"})),
 }

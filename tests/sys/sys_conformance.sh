@@ -17,18 +17,22 @@ cd "$DIR" || exit 1
 export PYTHONPATH=$root/clients/python PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 mkdir node_modules && ln -s "$root/clients/js" node_modules/segq
 
-readme() { # FOLDER LANGUAGE SUFFIX PROGRAM: what its README shows first
+readme() { # FOLDER LANGUAGE SUFFIX PROGRAM [STATUS]: what its README shows first; how SIGTERM ends it
+    local ended=0
     example "$root/clients/$1/README.md" "$2" 1 >"person.$3"
     example "$root/clients/$1/README.md" "$2" 2 >"worker.$3"
     check "docs/clients.md shows the same worker ($2)" cmp "worker.$3" <(example "$root/docs/clients.md" "$2" 1)
-    "$4" "person.$3" >person.out
+    $4 "person.$3" >person.out
     check_eq "a person of the README's is let in ($2)" $? 0
     check "with a pass" grep -qE '^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$' person.out
-    "$4" "worker.$3" >worker.out 2>&1 &
+    $4 "worker.$3" >worker.out 2>&1 &
     helpers+=($!)
-    wait_for 10 "a worker of the README's does its task" grep -q "prompt.*: 'a cat' *} 1" worker.out
+    wait_for 20 "a worker of the README's does its task" grep -q "prompt.*a cat.*} 1" worker.out
     kill -TERM ${helpers[-1]}
-    check "and ends well" wait ${helpers[-1]}
+    wait ${helpers[-1]} || ended=$?
+    check_eq "and ends well" $ended "${5:-0}"
 }
 readme python python py python3
 if command -v node >/dev/null; then readme js js mjs node; fi
+jar=$root/build/clients/java/segq-client.jar
+if [ -e "$jar" ]; then readme java java java "java -XX:TieredStopAtLevel=1 -cp $jar" 143; fi

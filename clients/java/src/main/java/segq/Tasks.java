@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
 
 /** The part of {@link Client} that is about tasks. Futures that are cancelled, or time out, ask no more. */
 public abstract class Tasks {
@@ -227,6 +228,14 @@ public abstract class Tasks {
                 all.fail(bad);
             }
         });
+    }
+
+    /** What becomes of it, as it comes: state, place, progress ({@code raw()}). Completes with the last word: it is
+     *  over. A stream that breaks off is asked for again. */
+    public CompletableFuture<Task> watch(String task, Consumer<Task> news) {
+        Watching w = new Watching(http, task, news);
+        w.begin();
+        return w.all;
     }
 
     /** Its result, byte for byte; null: it is not over. ack: deletes it. */

@@ -26,7 +26,7 @@ import java.util.concurrent.TimeoutException;
 /** The client behind the line protocol of clients/conformance/README.md. */
 final class Conformance {
     private static final List<String> OPERATIONS = List.of(("join getQueue poll leave listen verify session getKeys countTasks "
-        + "submitTask submitTasks takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask cancelTask "
+        + "submitTask submitTasks takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask watchTask cancelTask "
         + "patchTask getTaskResult completeTask extendTask getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule "
         + "deleteSchedule runSchedule getCall postCall putCall patchCall deleteCall getRoutedCall postRoutedCall putRoutedCall "
         + "patchRoutedCall deleteRoutedCall").split(" "));
@@ -132,6 +132,13 @@ final class Conformance {
                 m.put("result", t.result());
                 return m;
             });
+            case "watch": return c.watch(task, t -> {
+                Map<String, Object> m = new HashMap<>();
+                m.put("state", t.state());
+                m.put("position", t.position());
+                m.put("progress", t.raw().get("progress"));
+                say(id, "event", m);
+            }).thenApply(t -> Map.of("state", t.state()));
             case "look": return c.look(task).thenApply(Task::raw);
             case "cancel": return c.cancel(task, is(a, "force"));
             case "group": return switch (Json.text(a.get("then"))) {

@@ -1,0 +1,55 @@
+// page_client.js: clients/js in a browser, by a page that loads it as a module; and its middleware, behind
+// which the shop is, in a server of node:http. e2e_page.sh starts the cluster.
+'use strict';
+const fs = require('fs');
+const http = require('http');
+const path = require('path');
+const k = require('./kit.js');
+const { claim, claimUntil } = k;
+
+const lib = path.resolve(__dirname, '../../clients/js/lib');
+const PAGE = `<!doctype html><title>In line</title><p id=place>-</p><script type=module>
+  import { Client } from '/lib/client.mjs';
+  const line = new Client(${JSON.stringify([k.ROUTER])}).line('login', { onTrouble: why => { document.title = why; } });
+  for await (const t of line) document.querySelector('#place').textContent = t.position;
+  document.cookie = 'segq_pass=' + line.ticket.pass;
+  location = '/shop';
+</script>`;
+
+async function serve() {
+  const { Gate } = await import(path.join(lib, 'index.mjs'));
+  const gate = new Gate(k.ROUTER, 'login', { room: k.ROUTER }).express();
+  const server = http.createServer((q, a) => {
+    if (q.url === '/') a.setHeader('Content-Type', 'text/html').end(PAGE);
+    else if (/^\/lib\/\w+\.mjs$/.test(q.url)) a.setHeader('Content-Type', 'text/javascript').end(fs.readFileSync(path.join(lib, path.basename(q.url))));
+    else gate(q, a, () => a.setHeader('Content-Type', 'text/html').end(`<h1>Shop</h1><p id=ticket>${q.segq.ticket}</p>`));
+  });
+  await new Promise(done => server.listen(0, '127.0.0.1', done));
+  server.unref();
+  return `http://127.0.0.1:${server.address().port}`;
+}
+
+async function moduleInABrowser() {
+  await k.joinMany(2);
+  const site = await serve(), c = await k.visitor(), page = await c.newPage();
+  await page.goto(site + '/');
+  await claimUntil('the place is told', async () => await page.locator('#place').innerText() === '3');
+  const listens = () => c.asked.filter(r => r.url().endsWith('/events')).length;
+  await claimUntil('it listens', () => listens() === 1);
+  const polls = c.asked.length;
+  await k.release(1, 3);
+  await claimUntil('the next place is told', async () => await page.locator('#place').innerText() === '2');
+  await k.release(2, 2);
+  await claimUntil('who is let in gets through the middleware', async () => /^\d+-\d+$/.test(await page.locator('#ticket').innerText()));
+  claim('by events: nothing else was asked', c.asked.slice(polls).every(r => r.url() === site + '/shop' || r.url().endsWith('favicon.ico')),
+    c.asked.slice(polls).map(r => r.url()).join());
+  claim('nothing is wrong', c.wrong.filter(w => !/favicon/.test(w)).length === 0, c.wrong.join('; '));
+  const other = await (await k.visitor()).newPage();
+  await other.goto(site + '/shop');
+  claim('who has no pass comes to the waiting page', other.url().startsWith(k.ROUTER + '/q/login'), other.url());
+  claim('and will come back', other.url().endsWith('?return=/shop'), other.url());
+  await other.context().close();
+  await c.close();
+}
+
+k.main([moduleInABrowser]);

@@ -7,7 +7,7 @@ import * as segq from './lib/index.mjs';
 import { GONE } from './lib/errors.mjs';
 
 const OPERATIONS = `join getQueue poll leave listen verify session getKeys countTasks submitTask submitTasks
-  takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask cancelTask patchTask
+  takeTasks takeTasksOfQueues settleTasks tellProgress getTaskByName cancelTaskByName getTask watchTask cancelTask patchTask
   getTaskResult completeTask extendTask getGroup sealGroup cancelGroup listSchedules putSchedule getSchedule deleteSchedule runSchedule
   getCall postCall putCall patchCall deleteCall
   getRoutedCall postRoutedCall putRoutedCall patchRoutedCall deleteRoutedCall`.split(/\s+/);
@@ -85,6 +85,11 @@ const verbs = {
   async wait_task(id, { task, timeout_s }, { client }) {
     const { state, result } = await client.wait(task, { signal: within(timeout_s) });
     return { state, result };
+  },
+  async watch(id, { task }, { client }) {
+    let state;
+    for await (const t of client.watch(task)) say({ id, event: { state: state = t.state, position: t.position ?? null, progress: t.progress ?? null } });
+    return { state };
   },
   look(id, { task }, { client }) { return client.look(task); },
   cancel(id, { task, force }, { client }) { return client.cancel(task, { force }); },

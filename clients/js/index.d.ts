@@ -258,6 +258,8 @@ export interface Task<Result = any> {
   result_truncated?: boolean;
   poll_after_ms?: number;
 }
+/** What watch() hears: the first and the last have more members. */
+export type TaskNews = Pick<Task, 'task' | 'state'> & Partial<Task>;
 export interface TaskPatch {
   order?: number;
   delay?: Span;
@@ -346,6 +348,8 @@ export class Client {
   count(queue: string, options?: CallOptions): Promise<TaskCount>;
   /** Until it is over. TaskFailed: without success. */
   wait<R = any>(task: TaskLike, options?: CallOptions): Promise<Task<R>>;
+  /** What becomes of it, as it comes; the last one is over. */
+  watch(task: TaskLike, options?: CallOptions): AsyncGenerator<TaskNews, void>;
   /** Byte for byte; undefined: it is not over. ack: deletes it. */
   result(task: TaskLike, options?: CallOptions & { ack?: boolean }): Promise<Answer | undefined>;
   cancel(task: TaskLike, options?: CallOptions & { force?: boolean }): Promise<Record<string, any>>;

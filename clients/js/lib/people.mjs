@@ -9,7 +9,7 @@
 // dies costs nothing: the place is kept, and another router knows it.
 
 import { NetworkError, TooFast, Unavailable, errorOf } from './errors.mjs';
-import { brief, given, isObject, judge, newKey, now, path, retryAfter, sleep } from './transport.mjs';
+import { brief, given, isObject, judge, newKey, now, parsed, path, retryAfter, sleep } from './transport.mjs';
 
 const FIRST_MS = 5000;  // for the first event
 const LATE_MS = 3000;   // so late a beat may be
@@ -21,14 +21,6 @@ function ticketOf(said) {
     Number.isFinite(said.poll_after_ms);
   if (!good) throw new NetworkError('an answer that is no ticket: ' + brief(said));
   return { ...said, poll_after_ms: Math.min(86400000, Math.max(0, said.poll_after_ms)) };
-}
-
-function parse(data) {
-  try {
-    return JSON.parse(data);
-  } catch (e) {
-    throw new NetworkError('an event that is no JSON', e);
-  }
 }
 
 /** One place in one queue. Iterate over it, or wait(). `trouble` is "offline" or "busy" while nobody answers. */
@@ -138,7 +130,7 @@ export class Line {
     try {
       for await (const e of s.events()) {
         if (e.event === 'message') {
-          t = this._heard(ticketOf(parse(e.data)));
+          t = this._heard(ticketOf(parsed(e.data)));
           heard = true;
           this._id = e.id;
           this._missed = 0;
@@ -150,10 +142,10 @@ export class Line {
           if (Number(e.data) > 0) s.patienceMs = Math.min(600000, Number(e.data)) + LATE_MS;
           if (now() > placeBy) return 0; // beats without places: its node is away
         } else if (e.event === 'gone') {
-          throw errorOf(410, parse(e.data) || {});
+          throw errorOf(410, parsed(e.data));
         } else if (e.event === 'away') {
           this._t.rotate(router);
-          return Math.min(86400000, Number(parse(e.data)?.poll_after_ms) || 0);
+          return Math.min(86400000, Number(parsed(e.data).poll_after_ms) || 0);
         }
       }
     } catch (e) {

@@ -7,12 +7,13 @@
 // still is one task. Members of the API (proto/openapi.yaml) keep their names: max_attempts, poll_after_ms.
 
 import { ApiError, NetworkError, TaskFailed, Unavailable, errorOf } from './errors.mjs';
-import { Backoff, Transport, brief, isObject, judge, newKey, now, path, retryAfter, sleep } from './transport.mjs';
+import { Backoff, Transport, brief, isObject, judge, newKey, now, parsed, path, retryAfter, sleep } from './transport.mjs';
 
 export const FINAL = ['succeeded', 'dead', 'cancelled', 'expired'];
 export const BATCH = 1000;
 const BATCH_BYTES = 512 << 10; // of a request, about
 const WAIT_S = 20; // of one question that waits
+const BEAT_MS = 20000; // longest silence of a stream that has beats
 const encoder = new TextEncoder();
 export const bytes = text => encoder.encode(text).length;
 
@@ -127,6 +128,42 @@ export class Tasks {
       if (t.state === 'succeeded') return t;
       if (isOver(t)) throw new TaskFailed(t);
       if (now() < asked + 500) await sleep(500, signal); // a router that stops does not wait
+    }
+  }
+
+  /** What becomes of it, as it comes: state, place, progress; the last one is over. A stream that breaks off is
+   * asked for again; where a router has no room for one, it is looked at. */
+  async* watch(task, { signal } = {}) {
+    const id = typeof task === 'string' ? task : task.task, at = `/v1/tasks/${token(task)}/events`;
+    for (;;) {
+      const s = await this.transport.untilAnswered(async router => {
+        const a = await this.transport.stream(router, 'GET', at, { headers: { Accept: 'text/event-stream' }, signal });
+        if (a.status !== 200 && a.status !== 204) judge(await a.read());
+        return a;
+      }, { signal });
+      const router = this.transport.routers[0];
+      let pause = 1000;
+      if (s.status === 204) {
+        s.close();
+        const t = await this.look(id, { signal });
+        yield t;
+        if (isOver(t)) return;
+      } else {
+        s.patienceMs = BEAT_MS;
+        try {
+          for await (const e of s.events()) {
+            const said = parsed(e.data);
+            if (e.event === 'gone') throw errorOf(said.status, said);
+            if (e.event === 'away') pause = Math.min(86400000, said.poll_after_ms || 0);
+            if (e.event === 'message' || e.event === 'end') yield { task: id, ...said };
+            if (e.event === 'end') return;
+          }
+        } catch (e) {
+          if (!(e instanceof NetworkError)) throw e;
+          this.transport.rotate(router); // it may be dead: another one knows
+        }
+      }
+      await sleep(pause, signal);
     }
   }
 

@@ -221,6 +221,16 @@ export class Transport {
 
 export const brief = v => String(typeof v === 'string' ? v : JSON.stringify(v)).slice(0, 60);
 
+/** The object that an event has. */
+export function parsed(data) {
+  let said;
+  try {
+    said = JSON.parse(data);
+  } catch (e) { /* none */ }
+  if (!isObject(said)) throw new NetworkError('an event that is no object: ' + brief(data));
+  return said;
+}
+
 /** What came back. */
 export class Answer {
   constructor(status, headers, body) {

@@ -365,6 +365,16 @@ test('who reads slowly is no silence, silence is', async t => {
   await assert.rejects(async () => { for await (const e of (await c.call('gpu', '/x', { timeoutMs: 200 })).events()) got.push(e); }, /no answer within 200 ms/);
 });
 
+test('a task is watched over streams that break off, and looked at where there is no room', async t => {
+  const f = await fake(t, events('data: {"state":"waiting","position":3}\n\n', 'event: beat\ndata: 15000\n\n<open>') + '<cut>',
+    answer(204), answer(200, { task: 'X', state: 'running' }), events('event: away\ndata: {"poll_after_ms":1}\n\n'),
+    events('event: end\ndata: {"state":"succeeded"}\n\n'), events('event: gone\ndata: {"status":410,"code":"task_gone"}\n\n'));
+  const got = [];
+  for await (const x of soon(f.url).watch('X')) got.push(`${x.task} ${x.state}`);
+  assert.deepEqual(got, ['X waiting', 'X running', 'X succeeded']);
+  await assert.rejects(soon(f.url).watch('X').next(), { name: 'TaskGone' });
+});
+
 test('lines, whose ends and characters come in two pieces', async t => {
   const f = await fake(t, 'HTTP/1.1 200 X\r\nsegq-status: 200\r\nTransfer-Encoding: chunked\r\n\r\n' + chunk('a\r') + chunk('\nb\n\n') + chunk('c') + '0\r\n\r\n');
   const got = [];

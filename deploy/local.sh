@@ -216,7 +216,7 @@ write_child() { # router|segment|task
 write_task_token() {
     local f=$dir/secrets/task.token
     [ -f "$f" ] || (umask 077 && head -c 24 /dev/urandom | base64 | tr '+/' '-_' >"$f")
-    (umask 077 && echo "$(tr -d '\n' <"$f" | sha256sum | cut -d ' ' -f 1) submit,take,read *" \
+    (umask 077 && echo "$(tr -d '\n' <"$f" | sha256sum | cut -d ' ' -f 1) submit,take,read,look *" \
         >"$dir/secrets/task_tokens")
 }
 

@@ -149,6 +149,14 @@ MESSAGE(task_group, TaskGroup, NULL, NUM(part), NUM(epoch), IN(verb, 0, GROUP_NV
 MESSAGE(task_group_ans, TaskGroupAns, NULL, CODE, NUM(sealed), NUM(cancelling),
         NUMS(counts, n_counts, counts, TASK_NSTATES))
 
+MESSAGE(task_first, TaskFirst, NULL, NUM(part), NUM(epoch), NAME(queue), IN(most, 1, TASK_ROWS_MAX), NUM(bodies))
+
+MESSAGE(task_first_ans, TaskFirstAns, NULL, CODE, NUM(waiting), NUM(now), NUM(cut),
+        ROWS(v, n, n_no, 0, TASK_ROWS_MAX), COL(v, no, no), COL(v, attempts, attempts),
+        COL_BYTE(v, priority, priority, 0, TASK_PRIORITIES - 1), COL(v, order, order),
+        COL(v, entered_ms, entered_ms), COL_TEXT(v, key1, key1, TASK_NAME_MAX),
+        COL_TEXT(v, key2, key2, TASK_NAME_MAX), COL_BYTES(v, body.p, body.n, body, TASK_BODY_MAX))
+
 MESSAGE(task_notice, TaskNotice, NULL, NUM(part), NUM(id), NUM(no), NAME(queue),
         IN(state, 0, TASK_NSTATES - 1), IN(ended_ms, 0, RECUR_AT_MAX), PLAIN(text, NOTICE_TEXT_MAX),
         PLAIN(put, RELAY_TEXT_MAX), PLAIN(group, NOTICE_TEXT_MAX))
@@ -235,7 +243,7 @@ MESSAGE(task_do_ans, TaskDoAns, NULL, CODE, NUM(after), NUM(done),
         COL(keys, running, running), COL(keys, limited, limited),
         COL(keys, limited_until_ms, limited_until_ms), COL(keys, dead, dead),
         COL(keys, redriving, redriving),
-        MSGS(schedules, n_schedules, schedules, schedule_row, 0, SCHEDULES_MAX))
+        MSGS(schedules, n_schedules, schedules, schedule_row, 0, SCHEDULES_MAX), NUM(cut))
 
 PART(map_task_node, struct map_task_node, MapTaskNode, NULL, NUM(no), TEXT(name, NAME_MAX_LEN), ADDR(addr))
 

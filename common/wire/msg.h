@@ -147,6 +147,8 @@ enum msg_ways {
     X(TASK_PLACES, 140, task_places, T2R) /* news of who waits for an end */                \
     X(TASK_GROUP, 147, task_group, R2T)  /* a group of tasks: looked at, sealed, cancelled */ \
     X(TASK_GROUP_ANS, 148, task_group_ans, T2R)                                          \
+    X(TASK_FIRST, 153, task_first, R2T)  /* a queue: which tasks would start, in order */ \
+    X(TASK_FIRST_ANS, 154, task_first_ans, T2R)                                          \
     X(TASK_NOTICE, 124, task_notice, T2R) /* a task's end, to be told in another queue */ \
     X(TASK_NOTICE_ANS, 125, task_notice_ans, R2T)                                        \
     X(TASK_MAP, 110, task_map, M2R)      /* pools, their partitions, who has them */

@@ -444,6 +444,32 @@ struct msg_task_group_ans {
     uint64_t *counts; /* by enum task_state: tasks in it, or that ended in it and have gone */
 };
 
+struct msg_task_first { /* nothing starts */
+    part_no part;
+    uint64_t epoch;
+    const char *queue;
+    uint32_t most; /* 1 .. TASK_ROWS_MAX */
+    bool bodies;   /* with what was submitted */
+};
+
+struct first_row {
+    task_no no;
+    uint32_t attempts; /* number of those so far */
+    uint8_t priority;
+    int64_t order, entered_ms; /* Unix ms */
+    const char *key1, *key2;
+    struct bytes_of body;
+};
+
+struct msg_task_first_ans {
+    uint8_t code; /* DONE (also if there is none), STALE, BUSY */
+    uint64_t waiting; /* tasks in line in the queue */
+    uint32_t now;     /* the first so many may start at once */
+    bool cut;         /* more may be there, and no room for them */
+    uint32_t n;
+    struct first_row *v;
+};
+
 #define NOTICE_TEXT_MAX 8192
 #define RELAY_TEXT_MAX  (CHAIN_BODY_MAX + CHAIN_MAX + 4096)
 

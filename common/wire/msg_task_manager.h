@@ -268,6 +268,7 @@ enum task_do { /* a node answers CODE_INVALID to what it does not know */
                         verb, and cancels nothing */
     DO_SCHEDULES,    /* for a queue; asks nothing else */
     DO_RUN_SCHEDULE, /* key1 of a queue fires now: UNKNOWN: it is not here; CONFLICT: overlap */
+    DO_FIRST,        /* tasks of a queue in the order in which they would start; nothing starts */
     DO_NVERBS
 };
 
@@ -297,12 +298,13 @@ struct key_row { /* or a queue: key1 is its name */
 struct msg_task_do_ans {
     uint8_t code;
     uint32_t after; /* for many: where the next question goes on; 0: the end */
-    uint64_t done;  /* orders about many: to so many */
+    uint64_t done;  /* orders about many: to so many; FIRST: so many may start at once */
     uint32_t n, n_keys;
     struct msg_task_get_ans *v; /* without results */
     struct key_row *keys;
     uint32_t n_schedules;
     struct schedule_row *schedules; /* without their definitions */
+    bool cut; /* FIRST: more may be there, which it would have cost too much to find */
 };
 
 struct part_status_row {

@@ -193,6 +193,29 @@ static bool read_by(struct admin_call *c, struct task_ask *q)
     return false;
 }
 
+/* ?order=start of a list: the first tasks, in that order. */
+static bool read_order(struct admin_call *c, struct task_ask *q)
+{
+    char word[10] = "";
+    int is_there = given(c, "order", word, sizeof(word));
+    static const char *const others[] = { "state", "key", "label", "after" };
+
+    if (is_there <= 0)
+        return is_there == 0;
+    if (q->verb != DO_LIST || strcmp(word, "start") != 0) {
+        admin_problem(c->a, 400, "bad_request", "?order= is start, of a list of tasks");
+        return false;
+    }
+    q->verb = DO_FIRST;
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        if (admin_query_has(c->q->query, others[i])) {
+            admin_problem(c->a, 400, "bad_request", "?order=start lists the first tasks in line of the whole "
+                          "queue: ?%s= says nothing beside it", others[i]);
+            return false;
+        }
+    return true;
+}
+
 /* "schedules/NAME/run": the name as key1. */
 static bool is_run(const char *word, struct task_ask *q)
 {
@@ -230,7 +253,7 @@ static bool read_most(struct admin_call *c, struct task_ask *q)
     bool keys = q->verb == DO_KEYS;
 
     q->most = UINT32_MAX;
-    if (keys || q->verb == DO_LIST)
+    if (keys || q->verb == DO_LIST || q->verb == DO_FIRST)
         q->most = (uint32_t)admin_number(c, keys ? "top" : "n", TASK_ROWS_MAX,
                                          keys ? KEYS_N : LIST_N);
     return q->most > 0;
@@ -272,6 +295,6 @@ void admin_task_queue(struct admin_call *c)
     if (!split(path, &q)) /* a schedule's name that is too long */
         admin_problem(c->a, 404, "not_found", "no such path");
     else if (takes_all(c, &q) && read_states(c, &q) && read_key(c, &q) && read_label(c, &q) &&
-        read_after(c, &q) && read_rate(c, &q) && read_by(c, &q) && read_most(c, &q))
+        read_after(c, &q) && read_rate(c, &q) && read_by(c, &q) && read_order(c, &q) && read_most(c, &q))
         task_walk(c, &q);
 }

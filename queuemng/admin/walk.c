@@ -22,7 +22,8 @@ struct walk {
     part_no *part; /* owned: those to be asked */
     uint32_t n, i;
     json_t *rows;  /* owned: tasks, or keys */
-    uint64_t done; /* orders about many: to so many */
+    uint64_t done; /* orders about many: to so many; FIRST: so many may start at once */
+    bool cut;      /* FIRST: some partition could not list all that was asked for */
     json_t *away;  /* owned: partitions that did not answer */
     json_t *entry; /* owned: of an order, for the operators' log */
 };
@@ -41,7 +42,13 @@ static const struct token_key *shown(const struct mng_service *s, const struct w
 static bool is_order(const struct task_ask *q)
 {
     return q->verb != DO_LOOK && q->verb != DO_LIST && q->verb != DO_KEYS &&
-           q->verb != DO_SCHEDULES;
+           q->verb != DO_SCHEDULES && q->verb != DO_FIRST;
+}
+
+/* Lists tasks, as many as are asked for. */
+static bool lists_tasks(const struct walk *w)
+{
+    return w->q.verb == DO_LIST || w->q.verb == DO_FIRST;
 }
 
 /* The answer that was held back, empty. */
@@ -94,8 +101,10 @@ static void fill_many(const struct walk *w, struct admin_ans *a)
                                                   "tasks", (json_int_t)w->done));
     else if (j != NULL)
         (void)json_object_set(j, queues                      ? "queues"
-                                 : w->q.verb == DO_LIST ? "tasks" : task_do_word(w->q.verb),
+                                 : lists_tasks(w) ? "tasks" : task_do_word(w->q.verb),
                               w->rows);
+    if (j != NULL && w->q.verb == DO_FIRST)
+        (void)json_object_update_new(j, json_pack("{s:I,s:b}", "startable", (json_int_t)w->done, "cut", w->cut));
     admin_json(a, 200, j);
 }
 
@@ -139,7 +148,7 @@ static bool say(struct mng_service *s, struct walk *w, const struct mng_part_vie
                                       .rate = w->q.rate,
                                       .label = w->q.label,
                                       .force = w->q.force };
-    if (w->q.verb == DO_LIST)
+    if (lists_tasks(w))
         m.task_do.most -= (uint32_t)json_array_size(w->rows);
     else if (w->q.only_limited)
         m.task_do.most = TASK_ROWS_MAX; /* some of them */
@@ -164,7 +173,7 @@ static void skip(struct walk *w, const struct mng_part_view *p)
 static bool is_enough(const struct mng_service *s, const struct walk *w)
 {
     return ev_now(s->ev) >= w->until ||
-           (w->q.verb == DO_LIST && json_array_size(w->rows) >= w->q.most);
+           (lists_tasks(w) && json_array_size(w->rows) >= w->q.most);
 }
 
 /* Asks the next partition that can be asked. False: all have been, or it is enough. */
@@ -250,6 +259,7 @@ static void of_many(struct mng_service *s, struct walk *w, const struct mng_part
     if (w->q.verb == DO_RUN_SCHEDULE && run_ends(s, w, p, m))
         return;
     w->done += m->done;
+    w->cut |= m->cut;
     for (uint32_t i = 0; i < m->n; i++)
         (void)json_array_append_new(
             w->rows,

@@ -42,6 +42,8 @@ const struct ctl_option ctl_options[] = {
       .help = "claim, move-ticket: the key's name, if routers have several" },
     { "label", 0, "L", SETS(TEXT, label), .few = true,
       .help = "task list, cancel-all: of the queue's tasks those that have this label" },
+    { "order", 0, "start", SETS(TEXT, order), .few = true,
+      .help = "task list: the queue's first tasks in the order in which they would start" },
     { "lane", 0, "L", SETS(TEXT, lane),
       .help = "claim: the lane" },
     { "replaces", 0, "TOKEN", SETS(TEXT, replaces),

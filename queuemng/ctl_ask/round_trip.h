@@ -43,6 +43,7 @@ struct ctl {
     unsigned ttl_s;                       /* for a claim */
     const char *file;  /* file of definitions, for apply, diff; NULL = not given */
     const char *label; /* label of tasks: those that have it; NULL = any, or none */
+    const char *order; /* order of a list of tasks; NULL = none */
     const char *role, *queues, *pools, *until; /* for token add; NULL = not given */
     const char *user, *email, *group; /* likewise: whom a proxy has signed in */
     bool force;                   /* cancels also what runs */

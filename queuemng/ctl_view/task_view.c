@@ -243,10 +243,18 @@ LIST_VIEW(view_probe, "probe", "no task node calls it\n", COL("NODE", "{node}{?t
 
 /* ---- tasks ---- */
 
-LIST_VIEW(view_tasks, "tasks", "no tasks\n", COL("TASK", "{id}"), COL("STATE", "{state}{+progress.percent: {progress.percent=} %|}"),
+static LIST_VIEW(tasks, "tasks", "no tasks\n", COL("TASK", "{id}"), COL("STATE", "{state}{+progress.percent: {progress.percent=} %|}"),
           COL("KEY", "{key}"), COL(">ATTEMPTS", "{attempts#}"),
           COL(">PLACE", "{?position:{position#}|-}"), COL("SINCE", "{entered_at@}"),
           COL("LIMITED_BY", "{limited_by}"))
+
+void view_tasks(struct buf *b, const json_t *doc)
+{
+    tasks(b, doc);
+    if (ctl_member(doc, "startable") != NULL)
+        ctl_say(b, doc, "{startable=} of them may start now{?cut:; the list is not whole: too many keys are "
+                        "limited}\n");
+}
 
 /* "rate, max_concurrent"; "-": none */
 static void put_limits(struct buf *b, const json_t *k, const char *path)

@@ -215,6 +215,48 @@ void task_answer_count(struct api_ans *a, struct slice queue, const struct msg_t
     ADD(&a->body, "}");
 }
 
+static void add_first(struct buf *b, const struct first_row *r, part_no part, const struct token_key *k,
+                      bool payload)
+{
+    struct task_name t;
+
+    task_token_write(part, r->no, k, t.text);
+    task_add_name(b, "{\"task\":\"", &t);
+    task_add_key(b, r->key1, r->key2);
+    out_u64(b, ",\"priority\":", r->priority);
+    ADD(b, ",\"order\":");
+    buf_i64(b, r->order);
+    out_u64(b, ",\"attempts\":", r->attempts);
+    out_moment(b, ",\"entered_at\":", r->entered_ms);
+    if (payload) {
+        ADD(b, ",\"payload\":");
+        buf_append(b, r->body.n > 0 ? (const char *)r->body.p : "null", r->body.n > 0 ? r->body.n : 4);
+    }
+    ADD(b, "}");
+}
+
+void task_answer_first(struct api_ans *a, struct slice queue, const struct msg_task_first_ans *m, part_no part,
+                       const struct token_key *k, bool payloads)
+{
+    struct buf *b = &a->body;
+
+    api_ok(a, 200);
+    ADD(b, "{\"queue\":\"");
+    buf_append(b, queue.p, queue.n);
+    out_u64(b, "\",\"waiting\":", m->waiting);
+    out_u64(b, ",\"startable\":", m->now);
+    ADD(b, ",\"tasks\":[");
+    for (uint32_t i = 0; i < m->n; i++) {
+        if (i > 0)
+            ADD(b, ",");
+        add_first(b, &m->v[i], part, k, payloads);
+    }
+    ADD(b, "]");
+    if (m->cut)
+        ADD(b, ",\"cut\":true");
+    ADD(b, "}");
+}
+
 /* Where it stands, and what it waits for. */
 static void add_place(struct buf *b, const struct msg_task_get_ans *m)
 {

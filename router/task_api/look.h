@@ -23,6 +23,9 @@ void task_retry_after(struct api_ans *a, const struct msg_task_get_ans *m);
 
 /* Answers how many wait in a queue, and how long a task that is submitted now would. */
 void task_answer_count(struct api_ans *a, struct slice queue, const struct msg_task_get_ans *m);
+/* Answers with the first tasks of a queue, in order. payloads: with what was submitted. */
+void task_answer_first(struct api_ans *a, struct slice queue, const struct msg_task_first_ans *m, part_no part,
+                       const struct token_key *k, bool payloads);
 
 /* ---- members of other answers, too ---- */
 

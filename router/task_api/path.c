@@ -173,7 +173,10 @@ static bool *member_of(struct task_path *p, struct slice name)
 
 static const char *refused(enum task_op op)
 {
-    return op == TASK_RESULT
+    return op == TASK_COUNT || op == TASK_FIRST
+               ? "the query may have order=start, and with it limit=N (1 to 1000; 100 without it) and "
+                 "payload=1, each once, and nothing else"
+           : op == TASK_RESULT
                ? "the query may have ack=1, follow=1 and wait=SECONDS (0 to 60, with follow=1), each once, "
                  "and nothing else"
            : op == TASK_CANCEL || op == TASK_UNNAME ? "the query may have force=1, once, and nothing else"
@@ -194,6 +197,31 @@ static bool read_wait(struct slice text, msec_t *ms)
     return text.n > 0 && *ms <= TASK_WAIT_MAX_MS;
 }
 
+/* The number of "limit=N". */
+static bool read_limit(struct slice text, uint32_t *n)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] < '0' || text.p[i] > '9' || *n > TASK_ROWS_MAX)
+            return false;
+        *n = *n * 10 + (uint32_t)(text.p[i] - '0');
+    }
+    return *n >= 1 && *n <= TASK_ROWS_MAX;
+}
+
+/* "order=start", and what may be said with it, before it or behind. */
+static bool read_first(struct task_path *p, struct slice name, struct slice value)
+{
+    if (slice_is(name, "order") && p->op == TASK_COUNT && slice_is(value, "start"))
+        p->op = TASK_FIRST;
+    else if (slice_is(name, "limit") && p->limit == 0)
+        return read_limit(value, &p->limit);
+    else if (slice_is(name, "payload") && !p->payload && slice_is(value, "1"))
+        p->payload = true;
+    else
+        return false;
+    return true;
+}
+
 /* Reads an item of the query; *seen: those before it, which may not come again. */
 static bool read_item(struct task_path *p, struct slice item, uint8_t *seen)
 {
@@ -205,6 +233,8 @@ static bool read_item(struct task_path *p, struct slice item, uint8_t *seen)
     if (is == NULL)
         return false;
     value = (struct slice){ item.p + name.n + 1, item.n - name.n - 1 };
+    if (p->op == TASK_COUNT || p->op == TASK_FIRST)
+        return read_first(p, name, value);
     to = wait ? NULL : member_of(p, name);
     bit = (uint8_t)(wait ? 1 : to == &p->ack ? 2 : to == &p->follow ? 4 : 8);
     if ((!wait && to == NULL) || (*seen & bit) != 0)
@@ -230,6 +260,8 @@ const char *task_path_ask(struct task_path *p, struct slice query)
         query.p += item.n + (end != NULL);
         query.n -= item.n + (end != NULL);
     }
+    if (p->op == TASK_COUNT && (p->limit != 0 || p->payload))
+        return refused(p->op);
     return p->wait_ms >= 0 && !p->follow ? refused(p->op) : NULL;
 }
 

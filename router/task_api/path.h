@@ -10,6 +10,7 @@
 enum task_op {
     TASK_SUBMIT,  /* POST /v1/queues/{queue}/tasks */
     TASK_COUNT,   /* GET /v1/queues/{queue}/tasks */
+    TASK_FIRST,   /* GET /v1/queues/{queue}/tasks?order=start */
     TASK_BATCH,   /* POST /v1/queues/{queue}/tasks/batch */
     TASK_TAKE,    /* POST /v1/queues/{queue}/tasks/take */
     TASK_TAKE_MANY, /* POST /v1/tasks/take: from several queues */
@@ -47,6 +48,8 @@ struct task_path {
     const char *allow; /* TASK_BAD_METHOD */
     bool by_route;   /* TASK_CALL: `endpoint` is the name of a route */
     bool ack, force, follow; /* asked for in the query, task_path_ask() */
+    bool payload;    /* likewise, of TASK_FIRST */
+    uint32_t limit;  /* likewise: 1 .. TASK_ROWS_MAX */
     msec_t wait_ms;  /* likewise; -1: not said */
     bool paid; /* paid like a join: its body has the word of a permit */
 };
@@ -54,8 +57,9 @@ struct task_path {
 /* rest: the decoded path behind /v1/queues/: a queue's name and "/tasks" somewhere in it. */
 void task_path_queue(struct task_path *out, enum http_method m, struct slice rest);
 /* Reads the query of any op but TASK_CALL, whose query is its target's: `ack`, `follow` and `wait` of
- * TASK_RESULT, `force` of TASK_CANCEL and TASK_UNNAME, once, 0 or 1; `wait`: seconds. NULL, or a sentence:
- * nothing else means anything, and a caller who thinks it does must hear so. */
+ * TASK_RESULT, `force` of TASK_CANCEL and TASK_UNNAME, once, 0 or 1; `wait`: seconds. `order=start` makes a
+ * TASK_FIRST of a TASK_COUNT, with `limit` and `payload`. NULL, or a sentence: nothing else means anything,
+ * and a caller who thinks it does must hear so. */
 const char *task_path_ask(struct task_path *p, struct slice query);
 /* rest: the path behind /v1/call/, as it came; query: likewise, right behind it. The queue is not in
  * the path: it stays empty. */

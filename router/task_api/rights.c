@@ -18,7 +18,7 @@ static bool read_hash(struct server_token *t, const char *word)
 
 static bool read_may(struct server_token *t, char *word)
 {
-    static const char *const words[] = { "submit", "take", "read" };
+    static const char *const words[] = { "submit", "take", "read", "look" };
     char *rest = NULL;
 
     for (char *w = word != NULL ? strtok_r(word, ",", &rest) : NULL; w != NULL;
@@ -63,12 +63,12 @@ static const char *read_line(struct server_token *t, char *line)
     if (!read_hash(t, strtok_r(line, " \t\r", &rest)))
         return "the SHA-256 of a token, 64 hexadecimal digits, is expected first";
     if (!read_may(t, strtok_r(NULL, " \t\r", &rest)))
-        return "\"submit\", \"take\" or \"read\", with commas between, are expected second";
+        return "\"submit\", \"take\", \"read\" or \"look\", with commas between, are expected second";
     if (!read_queues(t, strtok_r(NULL, " \t\r", &rest)))
         return "1 to 16 queues or patterns (ride/*), with commas between, are expected third";
     why = tenant_read(&t->tenant, rest);
-    if (why == NULL && server_is_tenant(t) && (t->may & MAY_TAKE) != 0)
-        return "a tenant (key=) cannot take: it would get the tasks of others";
+    if (why == NULL && server_is_tenant(t) && (t->may & (MAY_TAKE | MAY_LOOK)) != 0)
+        return "a tenant (key=) can neither take nor look: it would get, or see, the tasks of others";
     return why;
 }
 

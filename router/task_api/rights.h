@@ -1,4 +1,4 @@
-/* rights.h: who may: tokens of servers that submit, take and read tasks, and claims, each good
+/* rights.h: who may: tokens of servers that submit, take, read tasks, and look at lines, and claims, each good
  * for the submission of one task without such a token. Pure.
  *
  * Tokens are of a file of lines; of a token it has the hash only:
@@ -20,7 +20,7 @@
 #define SERVER_TOKEN_MIN  16 /* characters */
 #define SERVER_TOKENS_MAX 1000
 
-enum server_may { MAY_SUBMIT = 1, MAY_TAKE = 2, MAY_READ = 4 };
+enum server_may { MAY_SUBMIT = 1, MAY_TAKE = 2, MAY_READ = 4, MAY_LOOK = 8 /* at all tasks in line */ };
 
 struct server_token {
     uint8_t hash[32];

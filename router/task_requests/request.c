@@ -47,6 +47,7 @@ static const struct {
       "of the file task_tokens of the routers",                                                  \
       "this server's token may not " what " in this queue: see its line in task_tokens" }
     [MAY_SUBMIT] = RIGHT("submit"), [MAY_TAKE] = RIGHT("take"), [MAY_READ] = RIGHT("read"),
+    [MAY_LOOK] = RIGHT("look"),
 #undef RIGHT
 };
 
@@ -173,6 +174,7 @@ static const struct {
 } ops[] = {
     [TASK_SUBMIT] = { MAY_SUBMIT, submit_start, .tenants = true },
     [TASK_COUNT] = { MAY_READ, one_count, .tenants = true },
+    [TASK_FIRST] = { MAY_LOOK, one_first },
     [TASK_BATCH] = { MAY_SUBMIT, submit_batch, .tenants = true },
     [TASK_TAKE] = { MAY_TAKE, work_take },
     [TASK_TAKE_MANY] = { MAY_TAKE, take_many_start },

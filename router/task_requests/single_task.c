@@ -12,6 +12,7 @@
 #include "router/task_requests/long_answer.h"
 #include "router/task_requests/passing.h"
 
+#define FIRST_N 100 /* tasks without ?limit= */
 #define ROOM (4 + LABELS_TEXT_MAX) /* ends of its texts; labels */
 
 /* Answers about a task that was named by the caller: a missing one was perhaps never there. */
@@ -203,6 +204,37 @@ void one_count(struct tasking *t, const struct task_asked *x)
     c->known = call_bytes(c, x->q->if_none_match);
     c->v[0].kind = ASK_GET;
     c->v[0].get = (struct msg_task_get){ .queue = c->queue.p, .name = "" };
+    call_begin(c);
+}
+
+static void first_listed(struct task_call *c, const struct msg *m)
+{
+    const struct ask *a = &c->v[0];
+    struct task_outcome o = task_take_outcome(a->code);
+
+    if (failed(c, &o))
+        return;
+    assert(m != NULL && m->type == MSG_TASK_FIRST_ANS);
+    c->t->counts.looked++;
+    task_answer_first(&c->t->r->ans, c->queue, &m->task_first_ans, a->part, &c->t->r->keys.token,
+                      a->first.bodies);
+}
+
+void one_first(struct tasking *t, const struct task_asked *x)
+{
+    const struct task_way *w = pools_of_queue(&t->pools, x->path.queue.p, x->path.queue.n);
+    struct task_call *c;
+
+    if (x->path.payload && w != NULL && w->endpoint[0] != '\0') {
+        router_problem(t->r, x->req, API_BAD_REQUEST, "payload=1: the tasks of this queue are calls");
+        return;
+    }
+    c = new_call(t, x, 0, 0, first_listed);
+    if (c == NULL)
+        return;
+    c->v[0].kind = ASK_FIRST;
+    c->v[0].first = (struct msg_task_first){ .queue = c->queue.p, .most = x->path.limit != 0 ? x->path.limit : FIRST_N,
+                                             .bodies = x->path.payload };
     call_begin(c);
 }
 

@@ -7,6 +7,8 @@
 
 /* TASK_COUNT: how many wait in a queue. */
 void one_count(struct tasking *t, const struct task_asked *x);
+/* TASK_FIRST: which tasks of it would start, in order. */
+void one_first(struct tasking *t, const struct task_asked *x);
 /* TASK_LOOK, TASK_RESULT, TASK_NAMED. */
 void one_look(struct tasking *t, const struct task_asked *x);
 /* TASK_CANCEL, TASK_UNNAME, TASK_PATCH. */

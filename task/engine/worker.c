@@ -317,7 +317,7 @@ int engine_extend(struct engine *e, task_no no, uint64_t lease, uint32_t lease_m
     return 0;
 }
 
-int engine_progress(struct engine *e, task_no no, uint64_t lease, const struct said *s, uint32_t lease_ms)
+int engine_progress(struct engine *e, task_no no, uint64_t lease, const struct worker_said *s, uint32_t lease_ms)
 {
     int64_t slot = held(e, no, lease);
     int rc = slot < 0 ? (int)slot : progresses_set(&e->progresses, (uint32_t)slot, s, e->at);

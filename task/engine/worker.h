@@ -84,7 +84,7 @@ bool engine_runs(const struct engine *e, task_no no, uint64_t lease);
 SQ_CHECK int engine_extend(struct engine *e, task_no no, uint64_t lease, uint32_t lease_ms);
 /* Keeps what its worker says of it, in place of what it said before; lease_ms: as engine_extend(); 0: the lease
  * stays. SQ_EINVAL: too long; SQ_ENOMEM: nothing has changed. */
-SQ_CHECK int engine_progress(struct engine *e, task_no no, uint64_t lease, const struct said *s,
+SQ_CHECK int engine_progress(struct engine *e, task_no no, uint64_t lease, const struct worker_said *s,
                              uint32_t lease_ms);
 /* Ends leases of calls that nobody has extended since their start so much earlier, once, and no sooner
  * than so long from now. Those that came by a snapshot stay: it does not say whether somebody has. */

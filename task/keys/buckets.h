@@ -10,7 +10,9 @@
 /* NULL: the limiter has no rates in units. */
 static inline struct unit_bucket *bucket_of(const struct tree *t, uint32_t i)
 {
-    return t->has_units && tree_limiter_at(t, i)->rule->units[0].units != 0 ? pages_at(&t->buckets, i) : NULL;
+    if (!t->has_units || tree_limiter_at(t, i)->rule->units[0].units == 0)
+        return NULL;
+    return t->trial == NULL ? pages_at(&t->buckets, i) : trial_at(t->trial, TRIAL_BUCKETS, i);
 }
 bool bucket_has_rate(const struct tree *t, uint32_t limiter);
 /* When its rates let the next one pass, as far as it is known; 0: long ago. */

@@ -22,7 +22,7 @@ struct turn_debt {
 
 static inline struct turn_debt *debt_at(const struct tree *t, uint32_t turn)
 {
-    return pages_at(&t->debts, turn);
+    return t->trial == NULL ? pages_at(&t->debts, turn) : trial_at(t->trial, TRIAL_DEBTS, turn);
 }
 
 /* The item, which is not in the circle, sleeps in the ring of `owner` until wake[]. */

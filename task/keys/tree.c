@@ -62,6 +62,13 @@ uint32_t tree_find_limiter(const struct tree *t, uint32_t parent, uint64_t hash)
     return i == MAP_NONE ? 0 : (uint32_t)i;
 }
 
+/* When its rates let the next one pass. */
+static void wake_later(struct tree *t, uint32_t limiter)
+{
+    if (t->trial == NULL)
+        wheel_set(&t->wakes, limiter, bucket_lets_when(t, limiter));
+}
+
 /* A new limiter's bucket is full, but for those that began empty with the tree. */
 static void fill_bucket(struct tree *t, uint32_t i)
 {
@@ -71,7 +78,7 @@ static void fill_bucket(struct tree *t, uint32_t i)
     if (bucket_lets_when(t, i) <= t->now)
         return;
     tree_limiter_at(t, i)->closed |= CLOSED_RATE; /* nothing is below it that would have to be taken out */
-    wheel_set(&t->wakes, i, bucket_lets_when(t, i));
+    wake_later(t, i);
 }
 
 uint32_t tree_new_limiter(struct tree *t, uint32_t parent, const struct key_name *k,
@@ -151,7 +158,7 @@ uint32_t tree_turn(struct tree *t, uint32_t limiter, uint32_t parent, struct tur
                                          .strict = kind.strict, .by_order = kind.by_order };
     l->turns = i;
     if ((l->closed & CLOSED_RATE) != 0) /* while nobody had it, it slept until it was full */
-        wheel_set(&t->wakes, limiter, bucket_lets_when(t, limiter));
+        wake_later(t, limiter);
     if (parent != 0)
         tree_turn_at(t, parent)->below++;
     t->turns_now++;
@@ -235,7 +242,7 @@ static void forget_needs(struct tree *t, uint32_t turn)
         if (bucket_lets_when(t, i) <= t->now)
             close_or_open(t, i, CLOSED_RATE, false);
         else
-            wheel_set(&t->wakes, i, bucket_lets_when(t, i));
+            wake_later(t, i);
     }
 }
 
@@ -283,7 +290,7 @@ bool tree_affords(struct tree *t, task_slot slot, uint64_t cost, msec_t now)
             continue;
         b->needs = cost;
         if (bucket_lets_when(t, i) > now) {
-            wheel_set(&t->wakes, i, bucket_lets_when(t, i));
+            wake_later(t, i);
             close_or_open(t, i, CLOSED_RATE, true);
             t->misfits++;
             return false;
@@ -309,7 +316,7 @@ static void count_start(struct tree *t, uint32_t i, uint64_t cost, msec_t now)
         return;
     l->tat = rate_pass(&r->rate, l->tat, now);
     if (!rate_lets(&r->rate, l->tat, now)) {
-        wheel_set(&t->wakes, i, bucket_lets_when(t, i));
+        wake_later(t, i);
         close_or_open(t, i, CLOSED_RATE, true);
     }
 }
@@ -399,7 +406,7 @@ void tree_settle(struct tree *t, task_slot slot, uint64_t was, uint64_t used, bo
         if (bucket_lets_when(t, i) <= now)
             opens(t, i);
         else
-            wheel_set(&t->wakes, i, bucket_lets_when(t, i));
+            wake_later(t, i);
     }
     if (paid && t->has_costs)
         tree_pay_anew(t, turn, was, used);
@@ -417,7 +424,7 @@ void tree_advance(struct tree *t, msec_t now)
         if (bucket_lets_when(t, i) <= now)
             opens(t, i);
         else
-            wheel_set(&t->wakes, i, bucket_lets_when(t, i));
+            wake_later(t, i);
         if (l->turns == 0)
             limiter_release(t, i, now);
     }
@@ -440,7 +447,7 @@ void tree_empty_buckets(struct tree *t, msec_t now)
         if (bucket_lets_when(t, i) <= now)
             continue; /* the next one of its tasks says what it needs */
         close_or_open(t, i, CLOSED_RATE, true);
-        wheel_set(&t->wakes, i, bucket_lets_when(t, i));
+        wake_later(t, i);
     }
 }
 
@@ -457,7 +464,7 @@ void tree_reconsider_one(struct tree *t, uint32_t limiter, msec_t now)
         b->needs = 0;
     rate = bucket_lets_when(t, limiter) <= now;
     if (!rate)
-        wheel_set(&t->wakes, limiter, bucket_lets_when(t, limiter));
+        wake_later(t, limiter);
     close_or_open(t, limiter, CLOSED_RATE, !rate);
     close_or_open(t, limiter, CLOSED_AT_ONCE,
                   l->rule->at_once != 0 && l->running >= l->rule->at_once);

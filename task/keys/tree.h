@@ -37,6 +37,7 @@
 #include "task/containers/units.h"
 #include "task/containers/wheel.h"
 #include "task/keys/line.h"
+#include "task/keys/trial.h"
 
 struct key_rule { /* borrowed: it outlives the limiters that have it */
     struct rate rate;
@@ -95,6 +96,7 @@ struct tree {
     msec_t now, emptied; /* moments of the last tree_advance, tree_empty_buckets */
     uint64_t steps; /* steps of all work: the cost of a pick is seen here */
     uint64_t misfits; /* limiters that tree_affords() has closed: each is one more pick */
+    struct trial *trial; /* ref; NULL: this is the live one */
 };
 
 void tree_init(struct tree *t, struct task_store *s, uint32_t max_limiters, msec_t now);
@@ -173,12 +175,12 @@ void tree_empty_buckets(struct tree *t, msec_t now);
 
 static inline struct turn *tree_turn_at(const struct tree *t, uint32_t turn)
 {
-    return pages_at(&t->turns, turn);
+    return t->trial == NULL ? pages_at(&t->turns, turn) : trial_at(t->trial, TRIAL_TURNS, turn);
 }
 
 static inline struct limiter *tree_limiter_at(const struct tree *t, uint32_t limiter)
 {
-    return pages_at(&t->limiters, limiter);
+    return t->trial == NULL ? pages_at(&t->limiters, limiter) : trial_at(t->trial, TRIAL_LIMITERS, limiter);
 }
 
 /* Counts how many of those that wait are held up, and by what: adds the tasks of some turns, from

@@ -3,7 +3,6 @@
 
 #include "common/base/err.h"
 #include "common/task/call.h"
-#include "common/wire/frame.h"
 #include "task/calls/endpoint_lets.h"
 #include "task/engine/look.h"
 #include "task/engine/submit.h"
@@ -12,10 +11,6 @@
 #include "task/node/calls.h"
 #include "task/node/parts.h"
 #include "task/node/portions.h"
-
-#define ROW_BYTES 64u /* beside texts and body */
-/* A row more may be as long as the longest body. */
-#define ROWS_BYTES (FRAME_MAX_BODY - TASK_BODY_MAX - 64u * 1024)
 
 static bool is_whole_here(const struct tasktab *t, const struct msg_task_get_ans *m)
 {

@@ -2,8 +2,13 @@
 #ifndef SEGQ_TASKTAB_ANSWER_H
 #define SEGQ_TASKTAB_ANSWER_H
 
+#include "common/wire/frame.h"
 #include "task/engine/look.h"
 #include "task/node/state.h"
+
+#define ROW_BYTES 64u /* beside texts and body */
+/* Most bytes of rows with bodies in a frame: a row more may be as long as the longest body. */
+#define ROWS_BYTES (FRAME_MAX_BODY - TASK_BODY_MAX - 64u * 1024)
 
 struct asker {
     struct tpeer *peer;

@@ -409,7 +409,7 @@ void tasktab_progress(struct tasktab *t, struct asker a, const struct msg_task_p
     struct msg_task_progress_ans *m =
         &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_PROGRESS_ANS)->task_progress_ans;
     struct part *p = tasktab_commanded(t, q->part, q->epoch, &m->code);
-    const struct said s = { q->percent, (const char *)q->text.p, (const char *)q->data.p, q->text.n, q->data.n };
+    const struct worker_said s = { q->percent, (const char *)q->text.p, (const char *)q->data.p, q->text.n, q->data.n };
 
     if (p == NULL)
         return;

@@ -1,11 +1,16 @@
 /* operate.c: questions, also while nothing can be written; orders to one task, and to many. */
 #include "task/node/operate.h"
 
+#include <string.h>
+
 #include "common/base/err.h"
 #include "task/engine/change.h"
+#include "task/engine/first.h"
 #include "task/engine/look.h"
+#include "task/node/body.h"
 #include "task/node/commands.h"
 #include "task/node/parts.h"
+#include "task/node/portions.h"
 
 #define ORDERS_MOST 10000u /* tasks of a question: some milliseconds */
 
@@ -101,6 +106,96 @@ static void schedules(struct part *p, const struct msg_task_do *q, struct msg_ta
     m->schedules = a.v;
 }
 
+/* ---- the first tasks, in the order in which they would start ------------------------- */
+
+/* Numbers of the first tasks, in the arena; NULL: no memory. */
+static task_no *first_of(struct part *p, const char *queue, uint32_t most, struct first_tasks *f,
+                         struct arena *mem)
+{
+    struct trec_text name = tasktab_text(queue);
+    task_no *no = arena_array(mem, most, sizeof(*no));
+
+    if (no == NULL || engine_first(&p->e, &name, most, no, f) < 0)
+        return NULL;
+    f->now = p->paused ? 0 : f->now;
+    return no;
+}
+
+/* Bytes of the row in the frame; 0: no memory, or the payload is lost. */
+static size_t first_row(struct tasktab *t, const struct part *p, task_no no, bool bodies,
+                        struct first_row *r, struct arena *mem)
+{
+    struct task_view v;
+
+    look_at_task(&p->e, task_slot_of(no), &v);
+    *r = (struct first_row){ .no = no, .attempts = v.attempts, .priority = v.priority, .order = v.order,
+                             .entered_ms = tasktab_unix(p, v.entered_ms), .key1 = arena_strdup(mem, v.key1),
+                             .key2 = arena_strdup(mem, v.key2) };
+    if (r->key1 == NULL || r->key2 == NULL || (bodies && !tasktab_body_load(t, p, v.body, &r->body, mem)))
+        return 0;
+    return ROW_BYTES + r->body.n + strlen(r->key1) + strlen(r->key2);
+}
+
+static void fill_first(struct tasktab *t, struct asker a, struct part *p, const struct msg_task_first *q,
+                       struct msg_task_first_ans *m, struct outbox *out)
+{
+    struct first_tasks f;
+    task_no *no = first_of(p, q->queue, q->most, &f, &out->mem);
+    size_t bytes = 0;
+
+    m->v = arena_array(&out->mem, q->most, sizeof(*m->v));
+    if (no == NULL || m->v == NULL) {
+        m->code = CODE_BUSY;
+        return;
+    }
+    m->waiting = f.waiting;
+    m->now = f.now;
+    m->cut = f.cut;
+    for (uint32_t i = 0; i < f.n && m->code == CODE_DONE; i++) {
+        size_t more = bytes < ROWS_BYTES ? first_row(t, p, no[i], q->bodies, &m->v[i], &out->mem) : 0;
+
+        if (bytes < ROWS_BYTES && more == 0)
+            m->code = CODE_BUSY;
+        m->cut |= bytes >= ROWS_BYTES;
+        m->n += more > 0;
+        bytes += more;
+    }
+    m->n = m->code == CODE_DONE ? m->n : 0;
+    tasktab_weigh(a.peer, bytes, out);
+}
+
+void tasktab_first(struct tasktab *t, struct asker a, const struct msg_task_first *q, struct outbox *out)
+{
+    struct msg_task_first_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_FIRST_ANS)->task_first_ans;
+    struct part *p = tasktab_owned(t, q->part, q->epoch);
+
+    t->n.gets++;
+    m->code = p == NULL ? CODE_STALE : p->hold || !tasktab_has_room(a.peer) ? CODE_BUSY : CODE_DONE;
+    if (m->code == CODE_DONE)
+        fill_first(t, a, p, q, m, out);
+}
+
+static void do_first(struct part *p, const struct msg_task_do *q, struct msg_task_do_ans *m,
+                     struct outbox *out)
+{
+    struct first_tasks f;
+    uint32_t most = u32_min(q->most, TASK_ROWS_MAX);
+    task_no *no = first_of(p, q->queue, most, &f, &out->mem);
+
+    m->v = arena_array(&out->mem, most, sizeof(*m->v));
+    if (no == NULL || m->v == NULL) {
+        m->code = CODE_BUSY;
+        return;
+    }
+    for (uint32_t i = 0; i < f.n; i++)
+        (void)tasktab_tell(p, no[i], &m->v[i], &out->mem);
+    m->n = f.n;
+    m->done = f.now;
+    m->cut = f.cut;
+}
+
+/* ---- orders ------------------------------------------------------------------------- */
+
 static int order(struct tasktab *t, struct part *p, const struct msg_task_do *q)
 {
     switch ((enum task_do)q->verb) {
@@ -163,7 +258,7 @@ static void carry_out(struct tasktab *t, const struct msg_task_do *q, struct msg
         m->done = m->code == CODE_DONE;
         return;
     }
-    if (q->verb >= DO_CANCEL_ALL && q->verb < DO_NVERBS) {
+    if (q->verb >= DO_CANCEL_ALL && q->verb < DO_SCHEDULES) {
         n = order_many(t, p, q, &m->after);
         m->done = n > 0 ? (uint64_t)n : 0;
         m->code = tasktab_code(t, n);
@@ -180,7 +275,7 @@ void tasktab_do(struct tasktab *t, struct asker a, const struct msg_task_do *q,
 {
     struct msg_task_do_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_DO_ANS)->task_do_ans;
     bool asks = q->verb == DO_LOOK || q->verb == DO_LIST || q->verb == DO_KEYS ||
-                q->verb == DO_SCHEDULES;
+                q->verb == DO_SCHEDULES || q->verb == DO_FIRST;
     struct part *p = asks ? tasktab_owned(t, q->part, q->epoch) : NULL;
 
     if (((q->verb == DO_LIST || q->verb >= DO_KEYS) && q->most == 0) ||
@@ -196,6 +291,8 @@ void tasktab_do(struct tasktab *t, struct asker a, const struct msg_task_do *q,
         list(p, q, m, out);
     else if (q->verb == DO_SCHEDULES)
         schedules(p, q, m, out);
+    else if (q->verb == DO_FIRST)
+        do_first(p, q, m, out);
     else
         keys(p, q, m, out);
 }

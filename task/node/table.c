@@ -151,6 +151,9 @@ void tasktab_msg(struct tasktab *t, struct task_now now, peer_no from, uint64_t 
     case MSG_TASK_GROUP:
         tasktab_group(t, a, &m->task_group, out);
         break;
+    case MSG_TASK_FIRST:
+        tasktab_first(t, a, &m->task_first, out);
+        break;
     case MSG_TASK_NOTICE_ANS:
         tasktab_notice_answered(t, &m->task_notice_ans);
         break;

@@ -26,7 +26,7 @@ void progresses_fini(struct progresses *p)
     map_fini(&p->by_slot);
 }
 
-int progresses_set(struct progresses *p, uint32_t slot, const struct said *s, msec_t at)
+int progresses_set(struct progresses *p, uint32_t slot, const struct worker_said *s, msec_t at)
 {
     struct progress *was = map_get_ptr(&p->by_slot, slot), *x;
     size_t had = was != NULL ? size_of(was->text_n, was->data_n) : 0, n = size_of(s->text_n, s->data_n);

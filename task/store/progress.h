@@ -11,7 +11,7 @@
 
 #define PROGRESSES_BYTES (16u << 20) /* bytes that a partition keeps */
 
-struct said { /* borrowed */
+struct worker_said { /* borrowed */
     uint8_t percent; /* the value + 1; 0: not said */
     const char *text, *data; /* UTF-8; a JSON value; n 0: none */
     uint32_t text_n, data_n;
@@ -34,7 +34,7 @@ struct progresses {
 void progresses_init(struct progresses *p);
 void progresses_fini(struct progresses *p);
 /* In place of what was said before. 0; SQ_EINVAL: too long; SQ_ENOMEM: nothing has changed. */
-SQ_CHECK int progresses_set(struct progresses *p, uint32_t slot, const struct said *s, msec_t at);
+SQ_CHECK int progresses_set(struct progresses *p, uint32_t slot, const struct worker_said *s, msec_t at);
 void progresses_drop(struct progresses *p, uint32_t slot);
 uint64_t progresses_bytes(const struct progresses *p);
 

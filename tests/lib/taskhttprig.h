@@ -415,6 +415,20 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
                                                 .n_counts = known ? TASK_NSTATES : 0, .counts = counts } };
         break;
     }
+    case MSG_TASK_FIRST: {
+        static struct first_row first[] = {
+            { .no = 77, .priority = 2, .order = -5, .entered_ms = 1500, .key1 = "a", .key2 = "b" },
+            { .no = 78, .attempts = 1, .entered_ms = 2500, .key1 = "", .key2 = "" },
+        };
+
+        cr_expect_str_eq(m.task_first.queue, "ride/7");
+        first[0].body = m.task_first.bodies ? (struct bytes_of){ 7, (const uint8_t *)"{\"n\":1}" }
+                                            : (struct bytes_of){ 0 };
+        out = (struct msg){ .type = MSG_TASK_FIRST_ANS,
+                            .task_first_ans = { .waiting = 9, .now = 1, .cut = m.task_first.most == 2,
+                                                .n = u32_min(m.task_first.most, 2), .v = first } };
+        break;
+    }
     case MSG_TASK_FLOW:
         cr_expect_eq(m.task_flow.call, 77);
         node.more += m.task_flow.more;

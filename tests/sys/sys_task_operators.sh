@@ -58,6 +58,9 @@ page() { admin GET "/v1/admin/task-queues/images/tasks?n=1$1"; }
 first=$(page '')
 second=$(page "&after=$(jq -r .next <<<"$first")")
 check "a cursor goes on" test "$(jq -r '.tasks[0].id' <<<"$first")" != "$(jq -r '.tasks[0].id' <<<"$second")"
+first_of() { admin GET "/v1/admin/task-queues/images/tasks?order=start$1"; }
+check_eq "in the order of starts, but for a key that is stopped" "$(first_of '' | jq -c '[.startable, .tasks, .next]')" '[0,[],null]'
+check_eq "  of no state" "$(first_of '&state=waiting' | field code)" bad_request
 check_eq "a cursor of nowhere is refused" "$(page '&after=5' | field code)" bad_request
 labelled=$(submit '{"payload":"d","delay":"1h","labels":["spring","batch7"]}')
 check_eq "of a label" "$(admin GET '/v1/admin/task-queues/images/tasks?label=batch7' | jq -r '[.tasks[] | .task, .labels[0]] | join(" ")')" "$labelled spring"
@@ -86,6 +89,11 @@ check "the busiest queues of a pool" says '^images +1 +1 +0 +-'
 
 # ---- orders
 check_eq "run: beyond the limit of its key" "$(admin POST "/v1/admin/tasks/$ID/run" | field state)" waiting
+ctl task list images --order start
+check "segqctl lists it as the first that would start" says "^$ID +waiting +t1 "
+check "  at once" says '^1 of them may start now$'
+listed=$(task_call "$Q?order=start&limit=5&payload=1" | jq -r '"\(.startable) \(.tasks[0].task) \(.tasks[0].payload)"')
+check_eq "so do routers, with its payload, for who may look" "$listed" "1 $two b"
 read -r T2 L2 < <(take)
 check_eq "the next worker has it" "$T2" "$two"
 check_eq "one that runs is not run again" "$(admin POST "/v1/admin/tasks/$ID/run" | field detail)" 'the task is running: a worker has it'

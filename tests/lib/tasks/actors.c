@@ -3,6 +3,7 @@
 
 #include "common/base/err.h"
 #include "task/engine/change.h"
+#include "task/engine/first.h"
 #include "task/engine/look.h"
 #include "tests/lib/tasks/model.h"
 #include "tests/lib/tasks/names.h"
@@ -81,13 +82,39 @@ static void submit(struct world *w)
     w->submitted += s->rc == 0;
 }
 
+#define FORETOLD 64u
+
+struct foretold { /* list of the tasks that would start, before a take */
+    task_no no[FORETOLD];
+    struct first_tasks f;
+};
+
+static void foretell(struct world *w, const struct trec_text *queue, struct foretold *t)
+{
+    if (engine_first(w->e, queue, FORETOLD, t->no, &t->f) < 0 || t->f.cut)
+        world_broke(w, "J34: there is no list of the first tasks");
+}
+
+/* The i-th take of the same moment got this task; 0: none. */
+static void compare(struct world *w, const struct foretold *t, unsigned i, task_no no)
+{
+    task_no said = i < t->f.now ? t->no[i] : 0;
+
+    if (i < FORETOLD && said != no)
+        world_broke(w, "J34: take %u got task %lx, and %lx was to start (%u of %u now)", i, no, said, t->f.now,
+                    t->f.n);
+}
+
 static void take(struct world *w)
 {
     unsigned queue = (unsigned)rng_below(&w->rng, w->plan.queues);
     unsigned n = 1 + (unsigned)rng_below(&w->rng, (uint64_t)w->plan.batch);
     struct trec_text name = task_text('q', queue);
+    struct foretold told;
     struct taken one;
     uint64_t steps, misfits;
+
+    foretell(w, &name, &told);
 
     for (unsigned i = 0; i < n && has_room(w); i++) { /* one by one: each is looked at */
         struct said *s;
@@ -99,6 +126,7 @@ static void take(struct world *w)
         misfits = w->e->tree.misfits - misfits; /* picks that found no units; each closed a limiter */
         if (w->e->tree.steps - steps > 200 + 50 * misfits)
             world_broke(w, "J9: a take cost %lu steps", w->e->tree.steps - steps);
+        compare(w, &told, i, got > 0 ? one.no : 0);
         if (got == 0) {
             order_check_left(w, queue);
             return;

@@ -809,6 +809,40 @@ Test(tasks_http, how_many_wait_in_a_queue)
                        "%s", got);
 }
 
+Test(tasks_http, the_first_tasks_of_a_queue_are_listed_for_those_who_may_look)
+{
+    cr_expect_eq(ask("GET", "/v1/queues/ride/7/tasks?order=start", ""), 403, "it may not look");
+    write_tokens("look ride/*,gen");
+    router_reload(w.r);
+    cr_expect_eq(ask("GET", "/v1/queues/ride/7/tasks", ""), 403, "it may not read");
+    cr_expect_eq(ask("GET", "/v1/queues/ride/7/tasks?order=start", ""), 200);
+    cr_expect_not_null(strstr(got, "{\"queue\":\"ride/7\",\"waiting\":9,\"startable\":1,\"tasks\":[{\"task\":\""), "%s", got);
+    cr_expect_not_null(strstr(got, "\",\"key\":\"a/b\",\"priority\":2,\"order\":-5,\"attempts\":0,\"entered_at\":1.500},"));
+    cr_expect_not_null(strstr(got, "\"priority\":0,\"order\":0,\"attempts\":1,\"entered_at\":2.500}]}"));
+    cr_expect_eq(ask("GET", "/v1/queues/ride/7/tasks?limit=2&payload=1&order=start", ""), 200);
+    cr_expect_not_null(strstr(got, "\"entered_at\":1.500,\"payload\":{\"n\":1}}"), "%s", got);
+    cr_expect_not_null(strstr(got, "\"payload\":null}],\"cut\":true}"));
+    cr_expect_eq(ask("GET", "/v1/queues/gen/tasks?order=start&payload=1", ""), 400, "they are calls");
+    cr_expect_eq(ask("GET", "/v1/queues/images/tasks?order=start", ""), 403, "not this queue");
+    cr_expect_eq(call("GET", "/v1/queues/ride/7/tasks?order=start", ""), 401);
+}
+
+Test(tasks_http, a_list_of_the_first_tasks_says_what_it_does_not_know)
+{
+    static const char *const bad[] = { "order=entry", "limit=5", "payload=1", "order=start&limit=0",
+                                       "order=start&limit=1001", "order=start&limit=", "order=start&order=start",
+                                       "order=start&payload=0", "order=start&limit=4294967297", "order" };
+
+    write_tokens("look,read ride/*");
+    router_reload(w.r);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        char path[100];
+
+        snprintf(path, sizeof(path), "/v1/queues/ride/7/tasks?%s", bad[i]);
+        cr_expect_eq(ask("GET", path, ""), 400, "%s", bad[i]);
+    }
+}
+
 Test(tasks_http, a_group_is_looked_at_sealed_and_cancelled)
 {
     static const char states[] = "\"tasks\":3,\"states\":{\"scheduled\":0,\"waiting\":2,\"running\":0,\"retrying\":0,"

@@ -117,6 +117,55 @@ Test(task_looks, an_operator_is_told_of_a_task_and_steers_it)
     turn();
 }
 
+static const struct msg_task_first_ans *first(uint32_t most, bool bodies)
+{
+    send(RTR, &(struct msg){ .type = MSG_TASK_FIRST, .task_first = { 3, 8, "q", most, bodies } });
+    cr_assert_not_null(answer(next_rid));
+    return &answer(next_rid)->task_first_ans;
+}
+
+Test(task_looks, the_first_tasks_are_listed_in_order_and_none_starts)
+{
+    const struct msg_task_first_ans *f;
+    const struct msg_task_do_ans *m;
+    task_no one, two;
+
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    one = put_at(3, 8, "q", "one").no;
+    two = put_at(3, 8, "q", "two").no;
+    cr_expect_eq(order(DO_RUN, two)->code, CODE_DONE);
+    f = first(9, true);
+    cr_assert(f->code == CODE_DONE && f->n == 2 && f->now == 2 && f->waiting == 2 && !f->cut);
+    cr_expect(f->v[0].no == two && f->v[1].no == one);
+    cr_expect(f->v[0].body.n == 3 && memcmp(f->v[0].body.p, "two", 3) == 0);
+    f = first(1, false);
+    cr_expect(f->n == 1 && f->v[0].no == two && f->v[0].body.n == 0);
+    m = operate((struct msg_task_do){ .verb = DO_FIRST, .queue = "q", .most = 5 });
+    cr_assert(m->code == CODE_DONE && m->n == 2 && m->done == 2 && m->after == 0);
+    cr_expect(m->v[0].no == two && m->v[1].no == one && m->v[1].state == TASK_WAITING);
+    cr_expect_eq(operate((struct msg_task_do){ .verb = DO_FIRST, .queue = "q" })->code, CODE_INVALID);
+    cr_expect_eq(take(RTR, "q", 2, 0)->v[0].no, two);
+    turn();
+}
+
+/* An answer fits into a frame, however long the payloads are. */
+Test(task_looks, long_payloads_cut_the_list_of_the_first_tasks)
+{
+    static char body[200 << 10];
+    const struct msg_task_first_ans *f;
+
+    memset(body, '7', sizeof(body) - 1);
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    for (unsigned i = 0; i < 8; i++)
+        put_at(3, 8, "q", body);
+    f = first(8, true);
+    cr_expect(f->code == CODE_DONE && f->n == 3 && f->cut && f->now == 8, "%u", f->n);
+    f = first(8, false);
+    cr_expect(f->n == 8 && !f->cut);
+}
+
 Test(task_looks, a_list_goes_on_where_it_was)
 {
     struct msg_task_do q = { .verb = DO_LIST, .queue = "q", .states = 1u << TASK_WAITING,

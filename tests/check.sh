@@ -38,10 +38,11 @@ for p in router segment task queuemng rt_cluster seg_cluster task_cluster mng_cl
     if "$bin/$p" --version | grep -qF " $v"; then ok; else no "$p --version does not say $v"; fi
 done
 
-if grep -qx "VERSION = \"$v\"" clients/python/segq/transport.py; then ok; else no "clients/python says another release than $v"; fi
-if grep -qx "export const VERSION = '$v';" clients/js/lib/transport.mjs && grep -q "^  \"version\": \"$v\",$" clients/js/package.json; then ok; else no "clients/js says another release than $v"; fi
-for f in "clients/java/pom.xml:<version>$v</version>" "clients/java/src/main/java/segq/Http.java:VERSION = \"$v\";"; do
-    if grep -qF "${f#*:}" "${f%%:*}"; then ok; else no "${f%%:*} says another release than $v"; fi
+# FILE:BEGINNING of the line that says it.
+for f in clients/python/segq/transport.py:'VERSION = "' clients/js/lib/transport.mjs:"export const VERSION = '" \
+    clients/js/package.json:'  "version": "' clients/go/client.go:'const Version = "' \
+    clients/java/pom.xml:'<version>' clients/java/src/main/java/segq/Http.java:'VERSION = "'; do
+    if grep -qF "${f#*:}$v" "${f%%:*}"; then ok; else no "${f%%:*} says another release than $v"; fi
 done
 
 # What gates show while no router answers is made of the waiting page's words and style.

@@ -721,13 +721,17 @@ WITHOUT = {"classicSubmit", "classicQuery", "classicCancel",  # another API's wo
            "ackTask", "nackTask", "extendTask",               # settleTasks does it for many
            "health", "ready"}                                 # of each process
 
+# Schemas that each client declares, member by member.
+DECLARED = {"TaskSubmit", "TaskPatch", "SchedulePut", "TaskComplete", "Join", "Ticket", "TaskTaken"}
+
 
 def row_fields(r):
     text = subprocess.run([os.path.join(r.cluster.bin, "../deploy/yaml2json"), os.path.join(ROOT, "proto/openapi.yaml")],
                           capture_output=True, text=True, check=True).stdout
     doc = json.loads(text)[0]
     known = r.client().ask("fields")
-    for name in ("TaskSubmit", "TaskPatch", "SchedulePut", "TaskComplete", "Join", "Ticket", "TaskTaken"):
+    more = set(known) - {"operations", "reasons", "final"}  # what else it declares
+    for name in sorted(DECLARED | more):
         theirs = set(doc["components"]["schemas"][name]["properties"])
         r.claim(set(known[name]) == theirs, f"{name}: {sorted(set(known[name]) ^ theirs)}")
     wanted = {o["operationId"] for p, item in doc["paths"].items() if not p.startswith("/q/") for o in item.values()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""run.py --cluster DIR|--fields --bin BIN [--clients "go js"] [--rows "a b"] [--jobs 12]: plays the rows of
+"""run.py --cluster DIR|--fields --bin BIN [--clients "go js"] [--rows "a b"] [--jobs 24]: plays the rows of
 table.txt against the cluster that deploy/local.sh has started in DIR (two routers, a task node), by the
 clients' adapters (README.md has their protocol). The last line is "conformance: N passed, M failed"."""
 
@@ -367,7 +367,7 @@ def main():
     p.add_argument("--fields", action="store_true", help="only the row of that name, without a cluster")
     p.add_argument("--clients", default="")
     p.add_argument("--rows", default="")
-    p.add_argument("--jobs", type=int, default=12)
+    p.add_argument("--jobs", type=int, default=24)
     o = p.parse_args()
     clients, wall = chosen(o.clients), os.path.join(o.bin, "../dates/wall.so")
     failed = passed = 0

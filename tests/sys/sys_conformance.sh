@@ -14,6 +14,8 @@ example() { # FILE LANGUAGE N
 }
 ln -s "$C" "$DIR/run"
 cd "$DIR" || exit 1
+go=/usr/bin/go # Debian's
+[ -x $go ] || go=$(command -v go)
 export PYTHONPATH=$root/clients/python PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 mkdir node_modules && ln -s "$root/clients/js" node_modules/segq
 
@@ -22,7 +24,7 @@ readme() { # FOLDER LANGUAGE SUFFIX PROGRAM [STATUS]: what its README shows firs
     example "$root/clients/$1/README.md" "$2" 1 >"person.$3"
     example "$root/clients/$1/README.md" "$2" 2 >"worker.$3"
     check "docs/clients.md shows the same worker ($2)" cmp "worker.$3" <(example "$root/docs/clients.md" "$2" 1)
-    $4 "person.$3" >person.out
+    ($4 "person.$3") >person.out
     check_eq "a person of the README's is let in ($2)" $? 0
     check "with a pass" grep -qE '^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$' person.out
     $4 "worker.$3" >worker.out 2>&1 &
@@ -32,7 +34,15 @@ readme() { # FOLDER LANGUAGE SUFFIX PROGRAM [STATUS]: what its README shows firs
     wait ${helpers[-1]} || ended=$?
     check_eq "and ends well" $ended "${5:-0}"
 }
+run_go() { # FILE: in a fresh folder
+    mkdir "${1%.go}" && cp "$1" "${1%.go}" && cd "${1%.go}" &&
+        "$go" mod init example.org/mine 2>/dev/null &&
+        "$go" mod edit -require segq.example/segq@v0.0.0 -replace "segq.example/segq=$root/clients/go" &&
+        GOPROXY=off GOFLAGS=-mod=mod GOTOOLCHAIN=local "$go" build -o main . && cd .. && exec "${1%.go}/main"
+}
+
 readme python python py python3
 if command -v node >/dev/null; then readme js js mjs node; fi
 jar=$root/build/clients/java/segq-client.jar
 if [ -e "$jar" ]; then readme java java java "java -XX:TieredStopAtLevel=1 -cp $jar" 143; fi
+if [ -n "$go" ]; then readme go go go run_go; fi

@@ -1,0 +1,3 @@
+module segq.example/segq
+
+go 1.19

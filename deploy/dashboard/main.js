@@ -3,8 +3,7 @@ import { $, el, put, list, mark, number, rate, span, clock } from './dom.js';
 import * as api from './api.js';
 import * as ask from './ask.js';
 import * as controls from './controls.js';
-import * as tasks from './tasks.js';
-import * as taskMore from './task_more.js';
+import * as tasks from './task_door.js';
 import { gauges_show, tiles_show } from './draw.js';
 import * as graph from './graph.js';
 import * as happened from './events.js';
@@ -83,7 +82,7 @@ async function look() {
     knowMetrics(live.metrics);
     take(live.events);
     show();
-    await Promise.all([lookAtAudit(), tasks.isShown() ? taskMore.look(tasks.wanted().queue) : graph.look(chosen).then(showTiles), tasks.lookCloser(live)]);
+    await Promise.all([lookAtAudit(), tasks.isShown() ? tasks.look() : graph.look(chosen).then(showTiles)]);
     wrong = '';
   } catch (e) {
     await noAnswer(e);
@@ -265,5 +264,4 @@ ask.begin(() => { auditAt = 0; tasks.lookAnew(); look(); });
 controls.begin(choose);
 graph.begin();
 happened.begin();
-tasks.begin();
 signIn(api.takeFragment);

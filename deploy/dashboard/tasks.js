@@ -8,6 +8,7 @@ import { $, el, put, level, list, mark, number, rate, span, table, clock } from 
 import * as api from './api.js';
 import { ask, p, say } from './ask.js';
 import { tiles_show } from './draw.js';
+import { wanted } from './task_door.js';
 import { things } from './words.js';
 import { askAddPool, askPool, askProbe } from './task_forms.js';
 import { attemptOf, bindsOf, endpointIsShut, endpointWord, heldBy, KINDS, limitsOf, orderOf, partWord, poolSays, poolWord, rulesOf } from './task_words.js';
@@ -20,15 +21,7 @@ let history = null, historyOf = '', queues = null, keys = null, tasks = null, lo
 
 /* ---- what is wanted ---- */
 
-const address = () => new URLSearchParams(location.hash.slice(1));
-export const isShown = () => address().has('tasks') || address().has('pool');
 const to = (pool, queue) => '#' + new URLSearchParams(queue ? { pool, queue } : { pool });
-
-// The pool that is to be answered in full: of one or none that is named, the first.
-export function wanted() {
-  const name = address().get('pool') || (live && live.tasks.pools.length ? live.tasks.pools[0].pool : '');
-  return { pool: isShown() ? name : '', queue: address().get('queue') || (name.endsWith('*') ? '' : name) };
-}
 
 export function lookAnew() {
   lookedAt = 0;
@@ -317,7 +310,7 @@ async function look() {
 }
 
 export async function lookCloser() {
-  if (isShown() && pool && Date.now() - lookedAt >= EVERY_MS) await look();
+  if (pool && Date.now() - lookedAt >= EVERY_MS) await look();
 }
 
 function showAll() {
@@ -327,13 +320,8 @@ function showAll() {
 }
 
 export function show(now) {
+  const want = wanted();
   live = now;
-  const on = isShown(), want = wanted();
-  for (const e of document.querySelectorAll('#views a')) mark(e, 'aria-current', (e.id === 'to-tasks') === on ? 'page' : 'false');
-  $('people').hidden = $('side').hidden = on;
-  $('tasks').hidden = !on;
-  $('columns').classList.toggle('wide', on);
-  if (!on) return;
   pool = live.tasks.pools.find(x => x.pool === want.pool) || null;
   if (want.queue !== queue || (pool && historyOf && historyOf !== pool.pool)) {
     [queue, found, more, keys, tasks, queues, lookedAt] = [want.queue, false, ROWS, null, null, historyOf === want.pool ? queues : null, 0];

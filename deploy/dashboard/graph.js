@@ -2,37 +2,56 @@
 //
 // From Grafana: one time axis, a cursor that reads every line at once into the legend, broken lines
 // where nothing is known. From Linear: the picture stands alone, and colour means trouble.
-import { $, el, svg, put, list, mark, number, rate, clock } from './dom.js';
+import { $, el, svg, put, list, mark, number, rate, span, clock } from './dom.js';
 import * as api from './api.js';
 import { isRoutine, readEvent, sentence } from './events.js';
 
 const RANGES = { '10m': ['10 min', 600000, 120000, 4000], '1h': ['1 h', 3600000, 600000, 10000], '24h': ['24 h', 86400000, 14400000, 60000] }; // name, long, between ticks, asked every
 const LEFT = 52, RIGHT = 10, TOP = 8, FOOT = 46, GAP = 20, MARK = 24;
-const LINES = [ // name, column, pane, unit
-  ['Waiting', 'waiting', 0, ''], ['Arrivals', 'joined_per_s', 1, '/s'], ['Let in', 'released_per_s', 1, '/s'], ['Limit', 'allowed_per_s', 1, '/s'],
-];
-let range = '10m', all = false, data = null, dataOf = '', askedAt = 0, cursor = -1, marks = [], now = {}, mine = 0;
+
+// What is drawn: lines are name, column, pane (-1: only read out), unit, style.
+export const PEOPLE = {
+  path: queue => (all ? 'cluster' : 'queues/' + api.enc(queue)) + '/history?',
+  lines: [['Waiting', 'waiting', 0, '', 'l0'], ['Arrivals', 'joined_per_s', 1, '/s', 'l1'], ['Let in', 'released_per_s', 1, '/s', 'l2'], ['Limit', 'allowed_per_s', 1, '/s', 'l3']],
+  come: ['joined_per_s', 'released_per_s'], limit: 'allowed_per_s',
+  said: ['arrived', 'joined_per_s_max', 'were let in', 'released_per_s_max'],
+  mine: (e, queue) => (all || !e.queue || e.queue === queue) && !e.pool && !e.endpoint && e.partitions === undefined,
+};
+export const POOL = {
+  path: pool => `history?pool=${api.enc(pool)}&`,
+  lines: [['Waiting', 'waiting', 0, '', 'l0'], ['Arrive', 'accepted_per_s', 1, '/s', 'l1'], ['Start', 'started_per_s', 1, '/s', 'l2'], ['End', 'ended_per_s', 1, '/s', 'le'], ['Fail', 'failed_per_s', 1, '/s', 'lf'],
+    ['Oldest', 'oldest_ms', -1, 'ms', 'lx'], ['Running', 'running', -1, '', 'lx']],
+  come: ['accepted_per_s', 'started_per_s', 'ended_per_s', 'failed_per_s'], limit: '',
+  said: ['arrived', 'accepted_per_s_max', 'started', 'started_per_s_max'],
+  mine: (e, pool) => e.pool === pool || (!e.queue && !e.pool),
+};
+let what = PEOPLE, range = '10m', all = false, data = null, dataOf = '', askedAt = 0, cursor = -1, marks = [], now = {}, mine = 0;
 
 /* ---- asking ---- */
 
-const nameOf = queue => (all ? '' : queue) + ' ' + range;
+const nameOf = name => what === POOL ? `pool ${name} ${range}` : (all ? '' : name) + ' ' + range;
 
 // Before that the picture of another queue, or range, is not shown.
 export async function look(queue) {
   const of = nameOf(queue), round = ++mine;
   if (of === dataOf && Date.now() - askedAt < RANGES[range][3]) return;
   if (!queue) return;
-  const h = await api.get((all ? 'cluster' : 'queues/' + api.enc(queue)) + '/history?range=' + range);
+  const h = await api.get(`${what.path(queue)}range=${range}`);
   if (round !== mine) return; // another question is younger
   [data, dataOf, askedAt] = [h, of, Date.now()];
   draw();
 }
 
-export const forget = () => { askedAt = 0; };
+// People, or a pool: the picture of the other is not shown meanwhile.
+export function turn(to) {
+  if (what === to) return;
+  [what, data, dataOf, cursor] = [to, null, '', -1];
+  for (const e of ['g-svg', 'g-now', 'g-marks', 'g-signs', 'g-when', 'g-says']) $(e).replaceChildren();
+}
 
 // The last reading of a column; null: not known.
 export function lastOf(queue, column) {
-  if (!data || all || dataOf !== nameOf(queue)) return null;
+  if (!data || all || what === POOL || dataOf !== nameOf(queue)) return null;
   const p = data.points[data.points.length - 1];
   return p ? p[data.columns.indexOf(column)] : null;
 }
@@ -58,7 +77,7 @@ function sizes() {
 // A limit far above what comes would press all else to the floor: it is in the legend, and an arrow at
 // the edge, unless nothing comes.
 function tops() {
-  const come = Math.max(most(values('joined_per_s')), most(values('released_per_s'))), limit = most(values('allowed_per_s'));
+  const come = Math.max(...what.come.map(c => most(values(c)))), limit = what.limit ? most(values(what.limit)) : 0;
   const peak = data.step_ms > 2000 ? most(values('waiting_max')) : 0;
   return [nice(Math.max(most(values('waiting')), peak, 10)), nice(!come || limit <= 4 * come ? Math.max(come, limit) : come)];
 }
@@ -129,35 +148,35 @@ function draw() {
   const f = frame(), far = data.step_ms > 2000, e = $('g-svg');
   mark(e, 'viewBox', `0 0 ${f.w} ${f.h}`);
   mark(e, 'height', String(f.h));
-  const v = LINES.map(l => bridged(values(l[1])));
-  const above = most(v[3]) > f.tops[1] ? svg('text', { class: 'over', x: f.w - RIGHT, y: f.panes[1][0] + 11, 'text-anchor': 'end' }) : '';
+  const drawn = what.lines.filter(l => l[2] >= 0), v = drawn.map(l => bridged(values(l[1])));
+  const above = what.limit && most(v[3]) > f.tops[1] ? svg('text', { class: 'over', x: f.w - RIGHT, y: f.panes[1][0] + 11, 'text-anchor': 'end' }) : '';
   if (above) above.textContent = `↑ limit up to ${shortly(most(v[3]))}/s`;
-  v[3] = v[3].map(x => x > f.tops[1] ? null : x);
+  if (what.limit) v[3] = v[3].map(x => x > f.tops[1] ? null : x);
   e.replaceChildren(...gaps(f), ...axes(f),
     svg('path', { class: 'area', d: far ? band(f, bridged(values('waiting_min')), bridged(values('waiting_max'))) : band(f, null, v[0]) }),
-    ...LINES.map(([, , pane], i) => svg('path', { class: 'line l' + i, d: path(f, v[i], pane, i === 3) })), svg('path', { class: 'cursor', id: 'g-cursor' }), above);
+    ...drawn.map(([, column, pane, , style], i) => svg('path', { class: 'line ' + style, d: path(f, v[i], pane, column === what.limit) })), svg('path', { class: 'cursor', id: 'g-cursor' }), above);
   showMarks(f);
   showReading(f);
   showSays(v, far);
 }
 
 function showSays(v, far) {
-  const known = v[0].filter(x => x !== null), [name] = RANGES[range];
+  const known = v[0].filter(x => x !== null), [name] = RANGES[range], [came, cameMost, went, wentMost] = what.said;
   const low = far ? values('waiting_min').filter(x => x !== null) : known;
   put($('g-says'), !known.length ? `Nothing has happened here in the last ${name}.`
-    : `Last ${name}: between ${number(Math.min(...low))} and ${number(Math.max(most(known), far ? most(values('waiting_max')) : 0))} waited; at most ${rate(most(values('joined_per_s_max')))}/s arrived, ${rate(most(values('released_per_s_max')))}/s were let in.`);
+    : `Last ${name}: between ${number(Math.min(...low))} and ${number(Math.max(most(known), far ? most(values('waiting_max')) : 0))} waited; at most ${rate(most(values(cameMost)))}/s ${came}, ${rate(most(values(wentMost)))}/s ${went}.`);
 }
 
 /* ---- the cursor ---- */
 
 function showReading(f) {
   const n = data.points.length, i = Math.min(cursor, n - 1), at = i < 0 ? n - 1 : i, p = data.points[at] || null;
-  const words = LINES.map(([name, column, , unit]) => {
+  const words = what.lines.map(([name, column, , unit, style]) => {
     const x = i < 0 && now[column] !== undefined ? now[column] : p ? p[data.columns.indexOf(column)] : null;
-    return [name, x === null ? '–' : unit ? rate(x) + unit : number(x)];
+    return [name, x === null ? '–' : unit === 'ms' ? span(x) : unit ? rate(x) + unit : number(x), style];
   });
-  list($('g-now'), words, w => w[0], () => el('li', {}, el('i'), el('span'), el('b')), (e, [name, x]) => {
-    mark(e.firstChild, 'class', 'l' + LINES.findIndex(l => l[0] === name));
+  list($('g-now'), words, w => w[0], () => el('li', {}, el('i'), el('span'), el('b')), (e, [name, x, style]) => {
+    mark(e.firstChild, 'class', style);
     put(e.children[1], name);
     put(e.lastChild, x);
   });
@@ -166,7 +185,7 @@ function showReading(f) {
   const area = $('g-area');
   mark(area, 'aria-valuemax', String(Math.max(0, n - 1)));
   mark(area, 'aria-valuenow', String(Math.max(0, at)));
-  mark(area, 'aria-valuetext', when + ': ' + (p ? words.map(w => w.join(' ')).join(', ') : 'not known'));
+  mark(area, 'aria-valuetext', when + ': ' + (p ? words.map(w => `${w[0]} ${w[1]}`).join(', ') : 'not known'));
   const line = $('g-cursor');
   if (line) mark(line, 'd', i < 0 ? '' : `M${Math.max(LEFT, f.x(timeAt(i))).toFixed(1)} ${TOP}V${f.h - FOOT}`);
 }
@@ -197,11 +216,11 @@ function onPointer(e) {
 const LOUD = /^(node_(down|lost)|segment_lost|router_down|monitor_(bad|failed)|metric_missing|store_failed|journal_(failed|full)|no_memory|core_anew|peer_dropped|not_applied|step_down)$/;
 const QUIET = /^(rate_limit_changed|queue_changed|directory|redis_|partition_|endpoint_|pool_|key_|budget_|ready|reloaded|lease|leader)/;
 
-// Of this queue, or of none; changes by operators once.
-export function hear(events, queue) {
+// Of this queue or pool, or of none; changes by operators once.
+export function hear(events, name) {
   marks = events.filter(x => !isRoutine(x.text)).map(x => ({ ...x, e: readEvent(x.text) }))
-    .filter(x => !QUIET.test(x.e.event) && (all || !x.e.queue || x.e.queue === queue) && !x.e.pool && !x.e.endpoint && x.e.partitions === undefined && x.e.event !== 'operator');
-  if (data && dataOf === nameOf(queue)) draw();
+    .filter(x => !QUIET.test(x.e.event) && what.mine(x.e, name) && x.e.event !== 'operator');
+  if (data && dataOf === nameOf(name)) draw();
 }
 
 const SIGNS = { bad: ['▲', 'trouble'], warn: ['▲', 'warning'], change: ['◆', 'change by an operator'], plain: ['●', 'something else'] };
@@ -254,9 +273,9 @@ function tell(b) {
 
 // The figures of all queues are there when there is more than one.
 export function show(live) {
-  const q = live.queue; // what is in the tiles, too
+  const q = what === PEOPLE && live.queue; // what is in the tiles, too
   now = q && !all ? { waiting: q.waiting + q.returning, released_per_s: q.rate_per_s, allowed_per_s: q.allowed_per_s } : {};
-  $('g-all').hidden = live.queues_total < 2;
+  $('g-all').hidden = what === POOL || live.queues_total < 2;
   if (live.queues_total < 2) all = false;
   mark($('g-all'), 'aria-pressed', String(all));
   for (const b of $('g-ranges').querySelectorAll('[data-range]')) mark(b, 'aria-pressed', String(b.dataset.range === range));

@@ -159,8 +159,9 @@ function show() {
   showQueues();
   showQueue(live.queue);
   tasks.show(live);
+  graph.show(live);
   nodes_show(live, tasks.isShown());
-  graph.hear(events, chosen);
+  graph.hear(events, tasks.isShown() ? tasks.wanted().pool : chosen);
   happened.hearEvents(events);
   document.title = $('word').textContent + ' · segq';
 }
@@ -204,7 +205,6 @@ function showQueues() {
 function showQueue(q) {
   for (const s of document.querySelectorAll('#graph,#limits,#limit-now,#open-drawer,#q-events')) s.hidden = !q;
   controls.show(q, live);
-  graph.show(live);
   if (!q) {
     put($('q-name'), 'No queue');
     put($('q-state'), '');

@@ -1,6 +1,7 @@
 // task_door.js: the door to the page of task queues: what the address wants of it. The page itself (tasks.js) is
 // loaded when it is opened, so that the night's first look at people costs no byte of it.
 import { $, mark } from './dom.js';
+import * as graph from './graph.js';
 
 let live = null, page = null, more = null, coming = null;
 
@@ -31,11 +32,19 @@ export async function look() {
     await open();
     show(live);
   }
-  await Promise.all([more.look(wanted().queue), page.lookCloser()]);
+  await Promise.all([graph.look(wanted().pool), more.look(wanted().queue), page.lookCloser()]);
 }
 
 export function lookAnew() {
   if (page) page.lookAnew();
+}
+
+// There is one picture: it stands where people or tasks are looked at.
+function moveGraph(on) {
+  const slot = $(on ? 'tp-graph' : 'queue');
+  graph.turn(on ? graph.POOL : graph.PEOPLE);
+  if ($('graph').parentNode !== slot) slot.append($('graph'));
+  if (on) $('graph').hidden = !wanted().pool;
 }
 
 export function show(now) {
@@ -45,5 +54,6 @@ export function show(now) {
   $('people').hidden = $('side').hidden = on;
   $('tasks').hidden = !on || !page; // its forms do nothing before
   $('columns').classList.toggle('wide', on);
+  moveGraph(on);
   if (on && page) page.show(now);
 }

@@ -13,9 +13,10 @@ import { things } from './words.js';
 import { askAddPool, askPool, askProbe } from './task_forms.js';
 import { attemptOf, bindsOf, endpointIsShut, endpointWord, heldBy, KINDS, limitsOf, orderOf, partWord, poolSays, poolWord, rulesOf } from './task_words.js';
 
-const EVERY_MS = 5000, ROWS = 20, ROWS_MAX = 1000; // the most that the API lists
+const EVERY_MS = 5000, ROWS = 20;
 let live = null, pool = null;               // as in the last answer; the chosen one
-let queue = '', kind = KINDS[0], more = ROWS; // the queue that is looked into, and at which tasks
+let queue = '', kind = KINDS[0], sift = {}, pages = ['']; // the queue that is looked into, at which of its tasks, and
+  // where the pages of their list begin, up to the one that is shown
 let found = false; // that kind was chosen: by hand, or since there are some
 let history = null, historyOf = '', queues = null, keys = null, tasks = null, lookedAt = 0, round = 0;
 
@@ -103,6 +104,12 @@ function askBreaker(name) {
 /* ---- a pool ---- */
 
 const perS = h => h === null ? '–' : rate(h) + '/s';
+// Of all attempts that have ended.
+function failedWords(x) {
+  const failed = x.retried + x.died, ended = failed + x.succeeded;
+  return failed ? `${rate(100 * failed / ended)} % of all attempts, so far` : 'none so far';
+}
+
 const TILES = [ // as tiles_show() wants them
   ['Waiting', 'waiting', x => number(x.waiting), x => 'in line now'],
   ['Oldest', 'oldest_ms', oldest, () => 'the longest wait in line'],
@@ -110,7 +117,7 @@ const TILES = [ // as tiles_show() wants them
   ['Start', 'started_per_s', (x, h) => perS(h), x => `${number(x.started)} so far`],
   ['End', 'ended_per_s', (x, h) => perS(h), x => `${number(x.succeeded)} have succeeded`],
   ['Running', 'running', x => number(x.running), () => 'attempts under way'],
-  ['Failed attempts', 'failed_per_s', (x, h) => perS(h), x => `${number(x.retried)} are made again, so far`],
+  ['Failed attempts', 'failed_per_s', (x, h) => perS(h), failedWords],
   ['Dead', null, x => number(x.dead), x => x.dead ? 'redrive or discard them' : 'nothing to redrive'],
 ];
 const PARTS = [['Partition', x => String(x.partition), 'name', () => el('span')], ['Task node', x => x.node || '–'], ['State', x => partWord(x)[0]], ...COUNTS];
@@ -179,12 +186,27 @@ function showQueue() {
   table('keys', KEYS, hottest, x => x.key);
   $('keys').hidden = !hottest.length;
   put($('keys-none'), below(keys, hottest, 'No key has a task in line.'));
-  list($('kinds'), KINDS, k => k[0], k => el('button', { type: 'button', on: { click: () => { kind = k; found = true; more = ROWS; tasks = null; showQueue(); look(); } } }, k[0]),
+  list($('kinds'), KINDS, k => k[0], k => el('button', { type: 'button', on: { click: () => listAnew(() => { kind = k; }) } }, k[0]),
     (e, k) => mark(e, 'aria-pressed', String(k === kind)));
   table('tasks-of', TASKS, rows, x => x.id);
   $('tasks-of').hidden = !rows.length;
-  put($('tasks-none'), below(tasks, rows, kind[2]));
-  $('tasks-more').hidden = !tasks || !tasks.next || more >= ROWS_MAX;
+  put($('tasks-none'), below(tasks, rows, Object.keys(sift).length || pages.length > 1 ? 'None of them here.' : kind[2]));
+  $('tasks-first').hidden = pages.length < 2;
+  $('tasks-more').hidden = !tasks || !tasks.next;
+}
+
+// Other tasks of the queue, from the first page on.
+function listAnew(choose) {
+  choose();
+  [found, pages, tasks] = [true, [''], null];
+  showQueue();
+  look();
+}
+
+// Only those of a key, or with a label.
+function askSift() {
+  const is = { key: $('sift-key').value.trim(), label: $('sift-label').value.trim() };
+  listAnew(() => { sift = Object.fromEntries(Object.entries(is).filter(([, v]) => v)); });
 }
 
 const pathOf = word => `task-queues/${api.enc(queue)}/tasks${word}`;
@@ -279,7 +301,10 @@ async function openTask(id) {
 // The answer; of a question that was refused, what is wrong with it: its list says so.
 export const answerOf = path => api.get(path).catch(e => ({ wrong: e instanceof api.Refused ? e.message : 'No answer: ' + e.message, away: [] }));
 
-const askTasks = states => answerOf(pathOf(`?n=${more}&state=${states}`));
+const askTasks = states => {
+  const after = pages[pages.length - 1];
+  return answerOf(pathOf('?' + new URLSearchParams({ n: ROWS, state: states, ...sift, ...(after ? { after } : {}) })));
+};
 
 // A queue opens on what there is: the dead, those that wait ...; the rest of the answers as they come.
 async function firstTasks(mine) {
@@ -324,7 +349,7 @@ export function show(now) {
   live = now;
   pool = live.tasks.pools.find(x => x.pool === want.pool) || null;
   if (want.queue !== queue || (pool && historyOf && historyOf !== pool.pool)) {
-    [queue, found, more, keys, tasks, queues, lookedAt] = [want.queue, false, ROWS, null, null, historyOf === want.pool ? queues : null, 0];
+    [queue, found, pages, sift, keys, tasks, queues, lookedAt] = [want.queue, false, [''], {}, null, null, historyOf === want.pool ? queues : null, 0];
     historyOf = historyOf === want.pool ? historyOf : '';
   }
   put($('tp-unknown'), want.pool && !pool ? `There is no pool ${want.pool}.` : '');
@@ -341,7 +366,9 @@ export function begin() {
   $('redrive-stop').addEventListener('click', askStop);
   $('discard').addEventListener('click', askDiscard);
   $('task-close').addEventListener('click', () => $('task').close());
-  $('tasks-more').addEventListener('click', () => { more = Math.min(ROWS_MAX, more * 4); look(); });
+  $('tasks-more').addEventListener('click', () => { pages.push(tasks.next); tasks = null; showQueue(); look(); });
+  $('tasks-first').addEventListener('click', () => listAnew(() => {}));
+  form('f-sift', askSift);
   form('f-redrive', askRedrive);
   form('f-cancel', askCancel);
   form('f-queue', () => { if ($('queue-name').value.trim()) location.hash = to(pool.pool, $('queue-name').value.trim()); });

@@ -94,6 +94,7 @@ static int apply_at(struct engine *e, const struct trec *r)
         return SQ_EPROTO;
     e->at = e->logged_at = (msec_t)r->until;
     names_advance(&e->names, e->at); /* like the clock: a key may be used again */
+    tree_advance(&e->tree, e->at);   /* and limiters go */
     return 0;
 }
 
@@ -324,18 +325,26 @@ static int apply_settlements(struct engine *e, const struct trec *r)
     return 0;
 }
 
-/* Limits of a pool that has gone owe nothing. */
-static int apply_owed(struct engine *e, const struct trec *r)
+/* Limits of a pool that has gone have no level. */
+static int apply_level(struct engine *e, const struct trec *r)
 {
-    const int64_t tat[UNIT_RATES_MAX] = { (int64_t)r->lo, (int64_t)r->hi, (int64_t)r->digest };
+    const struct level l = { (int64_t)r->until, { (int64_t)r->lo, (int64_t)r->hi, (int64_t)r->digest } };
     uint32_t limiter;
 
-    if (!e->loading || (r->lo | r->hi | r->digest) > INT64_MAX / 2)
+    if (!e->loading || (r->until | r->lo | r->hi | r->digest) > INT64_MAX)
         return SQ_EPROTO;
     limiter = tqueue_limiter(e, &r->name, &r->key1, &r->key2);
     if (limiter != 0)
-        tree_owe_again(&e->tree, limiter, tat);
+        tree_set_level(&e->tree, limiter, &l, e->at);
     return limiter != 0 || tqueue_pool_of(e, &r->name) == NULL ? 0 : SQ_ENOMEM;
+}
+
+static int apply_emptied(struct engine *e, const struct trec *r)
+{
+    if (r->until == 0 || r->until >= (uint64_t)WHEEL_MAX)
+        return SQ_EPROTO;
+    tree_empty_buckets(&e->tree, (msec_t)r->until);
+    return 0;
 }
 
 static int apply_extend(struct engine *e, task_slot slot, const struct trec *r)
@@ -539,8 +548,10 @@ int task_apply(struct engine *e, const struct trec *r)
         return apply_settled(e, r);
     case TREC_SETTLEMENTS:
         return apply_settlements(e, r);
-    case TREC_OWED:
-        return apply_owed(e, r);
+    case TREC_EMPTIED:
+        return apply_emptied(e, r);
+    case TREC_LEVEL:
+        return apply_level(e, r);
     case TREC_REPLY:
         return arrive_reply(e, r);
     case TREC_NAME:

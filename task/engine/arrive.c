@@ -227,20 +227,6 @@ static void get_in_line(struct engine *e, task_slot slot)
         tree_wait(&e->tree, slot, WAIT_LAST);
 }
 
-/* Buckets are in no record: what a large task owes is reckoned from its start. */
-static void owe(struct engine *e)
-{
-    for (task_slot s = 0; e->tree.has_units && e->tree.has_costs && s < e->store.n_slots; s++) {
-        const struct task *t = task_at(&e->store, s);
-        uint64_t units;
-
-        if (!settled_of(&e->settled, s, &units))
-            units = task_cost(e, s);
-        if (t->state == TASK_RUNNING || t->state == TASK_SUCCEEDED || t->state == TASK_CANCELLED)
-            tree_owe(&e->tree, s, units, (msec_t)t->started);
-    }
-}
-
 int arrive_end(struct engine *e)
 {
     size_t n = e->store.n[TASK_WAITING] + e->store.n[TASK_DEAD];
@@ -264,8 +250,6 @@ int arrive_end(struct engine *e)
     for (size_t i = 0; rc == 0 && i < n; i++)
         get_in_line(e, v[i].slot);
     free(v);
-    if (rc == 0)
-        owe(e);
     return rc;
 }
 

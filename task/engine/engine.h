@@ -4,8 +4,8 @@
  * (`log`) goes to the journal as one group, then the answers leave. Commands are in submit.h,
  * worker.h, change.h; what is asked in look.h; snapshots and the journal read again in replay.h.
  *
- * Every change is a record, carried out by apply.c alone, now as in a replay. Not in
- * records: levels of buckets, shares of the running round. After a replay buckets are empty.
+ * Every change is a record, carried out by apply.c alone, now as in a replay: so the levels of buckets
+ * follow from the starts (and from LEVEL of a snapshot). Not in records: shares of the running round.
  *
  * Two clocks. `ms`: never goes back; delays, leases, lives. `wall_ms`: for
  * tasks that name a moment of the wall clock. A task that names one waits until the wall

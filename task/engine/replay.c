@@ -127,25 +127,24 @@ static void write_pools(const struct engine *e, struct buf *out)
     buf_fini(&rules);
 }
 
-/* Attempts of before may have gone that took more than they were started for: then nobody could reckon anew
- * what their limiters owe. */
-static void write_debts(const struct engine *e, struct buf *out)
+/* A bucket that is not full: nothing else says what started lately. */
+static void write_levels(const struct engine *e, struct buf *out)
 {
-    int64_t tat[UNIT_RATES_MAX];
-
     for (uint32_t i = 1; i < e->tree.n_limiters; i++) {
         struct trec_text path[TASK_KEY_LEVELS] = { { 0 } };
+        struct level level;
         unsigned n = 0;
 
-        if (!tree_owes(&e->tree, i, e->logged_at, tat))
+        if (!tree_level(&e->tree, i, e->logged_at, &level))
             continue;
         for (uint32_t l = i; l != 0; l = tree_limiter_at(&e->tree, l)->parent)
             n++;
         for (uint32_t l = i; l != 0; l = tree_limiter_at(&e->tree, l)->parent)
             path[--n] = text_of(tree_limiter_at(&e->tree, l)->text);
-        trec_append(&(const struct trec){ .kind = TREC_OWED, .name = path[0], .key1 = path[1], .key2 = path[2],
-                                          .lo = (uint64_t)tat[0], .hi = (uint64_t)tat[1],
-                                          .digest = (uint64_t)tat[2] }, out);
+        trec_append(&(const struct trec){ .kind = TREC_LEVEL, .name = path[0], .key1 = path[1], .key2 = path[2],
+                                          .until = (uint64_t)level.starts, .lo = (uint64_t)level.units[0],
+                                          .hi = (uint64_t)level.units[1], .digest = (uint64_t)level.units[2] },
+                    out);
     }
 }
 
@@ -154,6 +153,7 @@ void engine_snapshot(const struct engine *e, struct buf *out)
     struct trec at = { .kind = TREC_AT, .until = (uint64_t)e->logged_at };
     struct trec snap = { .kind = TREC_SNAP, .lo = e->store.next_order, .lease = e->next_lease };
     struct trec end = { .kind = TREC_SNAP_END };
+    struct trec emptied = { .kind = TREC_EMPTIED, .until = (uint64_t)e->tree.emptied };
     struct trec sums = { .kind = TREC_SETTLEMENTS, .lo = e->settled.more, .hi = e->settled.back };
 
     trec_append(&at, out);
@@ -166,10 +166,11 @@ void engine_snapshot(const struct engine *e, struct buf *out)
             end.lo++;
         }
     write_names(e, out);
-    if ((sums.lo | sums.hi) != 0) { /* else an older program reads it */
+    if ((sums.lo | sums.hi) != 0) /* else an older program reads it */
         trec_append(&sums, out);
-        write_debts(e, out);
-    }
+    if (e->tree.emptied != 0)
+        trec_append(&emptied, out);
+    write_levels(e, out);
     trec_append(&end, out);
     dead_write_redrives(e, out);
 }
@@ -179,10 +180,17 @@ int engine_apply(struct engine *e, const struct trec *r)
     return task_apply(e, r);
 }
 
+void engine_empty_buckets(struct engine *e)
+{
+    const struct trec r = { .kind = TREC_EMPTIED, .until = (uint64_t)e->at };
+
+    task_perform_sure(e, &r);
+}
+
 int engine_opened(struct engine *e, msec_t now_ms, msec_t at_ms)
 {
     msec_t last = e->logged_at;
-    struct trec r = { .kind = TREC_STOOD };
+    struct trec stood = { .kind = TREC_STOOD };
 
     if (e->loading)
         return SQ_EPROTO;
@@ -190,10 +198,10 @@ int engine_opened(struct engine *e, msec_t now_ms, msec_t at_ms)
     e->ahead_ms = e->at - now_ms;
     e->swept = last;
     if (last != 0 && e->at > last) {
-        r.until = (uint64_t)(e->at - last);
-        task_perform_sure(e, &r);
+        stood.until = (uint64_t)(e->at - last);
+        task_perform_sure(e, &stood);
     }
-    tree_empty_buckets(&e->tree, e->at);
+    tree_advance(&e->tree, e->at);
     allowance_empty(&e->allowance, e->at);
     dead_empty_buckets(e);
     buf_reset(&e->freed); /* the shell learns what lives */

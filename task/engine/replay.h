@@ -16,8 +16,10 @@ SQ_CHECK int engine_apply(struct engine *e, const struct trec *r);
 /* All has been read; the node, whose axis shows `now_ms`, is in service again. at_ms: what the
  * partition's own would show if it had run on meanwhile, as far as is known; time goes on from
  * there, never from before the last record. Lives are longer by the time for which the node stood;
- * buckets are empty. What this writes down is in the log, as by a command. 0; SQ_EPROTO: a snapshot
- * is not whole. */
+ * buckets of rates have what they had, and what has come in since. What this writes down is in the log,
+ * as by a command. 0; SQ_EPROTO: a snapshot is not whole. */
 SQ_CHECK int engine_opened(struct engine *e, msec_t now_ms, msec_t at_ms);
+/* Behind it, if the end of what was written may be missing: as many may have started as there were. */
+void engine_empty_buckets(struct engine *e);
 
 #endif

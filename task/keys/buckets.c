@@ -61,38 +61,13 @@ void bucket_empty(struct tree *t, uint32_t i, msec_t now)
     }
 }
 
-void tree_owe(struct tree *t, task_slot slot, uint64_t cost, msec_t started)
+bool tree_level(const struct tree *t, uint32_t i, msec_t now, struct level *l)
 {
-    uint32_t i = tree_turn_at(t, task_at(t->store, slot)->turn)->limiter;
+    const struct limiter *of = tree_limiter_at(t, i);
+    const struct unit_bucket *b = of->rule != NULL ? bucket_of(t, i) : NULL;
 
-    for (; i != 0; i = tree_limiter_at(t, i)->parent) {
-        const struct unit_rate *r = tree_limiter_at(t, i)->rule->units;
-        struct unit_bucket *b = bucket_of(t, i);
-
-        for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
-            if (r[k].units != 0 && units_ns(&r[k], cost) > r[k].room_ns &&
-                b->tat[k] < started * RATE_NS + units_ns(&r[k], cost))
-                b->tat[k] = started * RATE_NS + units_ns(&r[k], cost);
-    }
-}
-
-bool tree_owes(const struct tree *t, uint32_t i, msec_t now, int64_t tat[UNIT_RATES_MAX])
-{
-    const struct unit_rate *r = tree_limiter_at(t, i)->rule != NULL ? tree_limiter_at(t, i)->rule->units : NULL;
-    const struct unit_bucket *b = r != NULL ? bucket_of(t, i) : NULL;
-    bool owes = false;
-
-    for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++) {
-        tat[k] = b->tat[k] > 0 ? b->tat[k] : 0;
-        owes |= r[k].units != 0 && tat[k] > units_empty(&r[k], now);
-    }
-    return owes;
-}
-
-void tree_owe_again(struct tree *t, uint32_t i, const int64_t tat[UNIT_RATES_MAX])
-{
-    struct unit_bucket *b = bucket_of(t, i);
-
+    *l = (struct level){ .starts = of->rule != NULL && of->rule->rate.interval_ns != 0 ? of->tat : 0 };
     for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
-        b->tat[k] = b->tat[k] > tat[k] ? b->tat[k] : tat[k];
+        l->units[k] = of->rule->units[k].units != 0 ? b->tat[k] : 0;
+    return of->rule != NULL && bucket_has_rate(t, i) && bucket_full_at(t, i) > now;
 }

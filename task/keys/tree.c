@@ -451,10 +451,25 @@ void tree_empty_buckets(struct tree *t, msec_t now)
     }
 }
 
+void tree_set_level(struct tree *t, uint32_t i, const struct level *l, msec_t now)
+{
+    struct unit_bucket *b = bucket_of(t, i);
+
+    tree_limiter_at(t, i)->tat = l->starts;
+    for (unsigned k = 0; b != NULL && k < UNIT_RATES_MAX; k++)
+        b->tat[k] = l->units[k];
+    if (bucket_lets_when(t, i) > now) {
+        close_or_open(t, i, CLOSED_RATE, true);
+        wheel_set(&t->wakes, i, bucket_lets_when(t, i));
+    } else if (tree_limiter_at(t, i)->turns == 0) {
+        wheel_set(&t->wakes, i, ms_max(bucket_full_at(t, i), now + 1)); /* goes then */
+    }
+}
+
 void tree_reconsider_one(struct tree *t, uint32_t limiter, msec_t now)
 {
     struct limiter *l = tree_limiter_at(t, limiter);
-    struct unit_bucket *b = bucket_of(t, limiter);
+    struct unit_bucket *b = t->has_units ? pages_at(&t->buckets, limiter) : NULL;
     bool rate;
 
     l->tat = rate_anew(&l->rule->rate, l->tat, now);

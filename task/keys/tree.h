@@ -150,17 +150,17 @@ void tree_end(struct tree *t, task_slot slot, bool final);
 /* Gives it up (it does not run): its line need not stand for it any more. */
 void tree_give_up(struct tree *t, task_slot slot);
 
-/* A task that is read again began then: what it took beyond an empty bucket is still owed. */
-void tree_owe(struct tree *t, task_slot slot, uint64_t cost, msec_t started);
-
 /* A start of `was` units took `used`: the rates in units of its key, and of those above it, are charged the
  * difference, or given it back; so are the shares that have `paid`. */
 void tree_settle(struct tree *t, task_slot slot, uint64_t was, uint64_t used, bool paid, msec_t now);
 
-/* More is owed of its rates in units than there is in an empty bucket: tat: their states (units.h). */
-bool tree_owes(const struct tree *t, uint32_t limiter, msec_t now, int64_t tat[UNIT_RATES_MAX]);
-/* Makes it owe as much, at least; one without rates in units owes nothing. */
-void tree_owe_again(struct tree *t, uint32_t limiter, const int64_t tat[UNIT_RATES_MAX]);
+struct level { /* moments at which buckets of a limiter would be full again */
+    int64_t starts, units[UNIT_RATES_MAX]; /* rate.h, units.h */
+};
+/* False: all are full. */
+bool tree_level(const struct tree *t, uint32_t limiter, msec_t now, struct level *l);
+/* The limiter was just made, by a snapshot; its rates let start what they did when that was written. */
+void tree_set_level(struct tree *t, uint32_t limiter, const struct level *l, msec_t now);
 
 /* Rates that let the next one pass are opened. Then: tree_next(). */
 void tree_advance(struct tree *t, msec_t now);
@@ -169,8 +169,8 @@ msec_t tree_next(const struct tree *t);
 void tree_reconsider(struct tree *t, msec_t now);
 /* The rule of this one has. */
 void tree_reconsider_one(struct tree *t, uint32_t limiter, msec_t now);
-/* After a replay: all buckets are empty, also of keys that nobody has now: their last start
- * may have been just before. What is owed in units stays owed. */
+/* After a replay whose end may be missing: all buckets are empty, also of keys that nobody has now:
+ * their last start may have been just before. What is owed in units stays owed. */
 void tree_empty_buckets(struct tree *t, msec_t now);
 
 static inline struct turn *tree_turn_at(const struct tree *t, uint32_t turn)

@@ -381,8 +381,10 @@ int tasktab_replayed(struct tasktab *t, struct task_now now, bool cut,
         rc = tasktab_part_replayed(t, p, live, ctx);
         if (rc < 0)
             return rc;
-        if (cut)
+        if (cut) {
             engine_skip(&p->e, NUMBERS_AFTER_CUT);
+            engine_empty_buckets(&p->e);
+        }
     }
     return 0;
 }

@@ -77,8 +77,6 @@
     X(TARGET, 60, no, lo)         /* runs: its call is at this target of its endpoint */ \
     X(SETTLED, 61, no, lo)        /* the attempt took so many units, whatever it was started for */ \
     X(SETTLEMENTS, 62, lo, hi)    /* in a snapshot: units charged, given back, by all SETTLED so far */ \
-    X(OWED, 63, name, key1, key2, lo, hi, digest) /* in a snapshot: when each rate in units of a queue, or of \
-                                     a key, is full (units.h): more is owed than an empty bucket */ \
     X(CHAIN, 66, no, state, why, lo, hi, most, entry, own) /* came of task hi of partition lo; how far \
                                      the next one is, which is task `entry` of `most`; what it will be */ \
     X(RELAY, 67, lo, no, until, name) /* the next one after a task that succeeded, on its way */ \
@@ -86,7 +84,10 @@
     X(GROUP, 69, lo, hi, state, until, name, key1, own) /* group lo of queue `name`, its flags; hi: its hash; own: \
                                      its counts, in a snapshot */ \
     X(MEMBER, 70, no, lo)         /* task of group lo; before ACCEPT; in a snapshot behind TASK */ \
-    X(GROUP_GONE, 71, lo)
+    X(GROUP_GONE, 71, lo)                                                                \
+    X(LEVEL, 72, name, key1, key2, until, lo, hi, digest) /* in a snapshot: when the rate of starts of a \
+                                     queue, or of a key, and each of its rates in units are full again */ \
+    X(EMPTIED, 73, until)         /* all buckets were then: starts of before may be missing here */
 
 enum trec_kind {
 #define X(NAME, number, ...) TREC_##NAME = number,

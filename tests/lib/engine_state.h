@@ -188,6 +188,27 @@ static inline void mix_task(const struct engine *e, task_slot slot, uint64_t *h)
         mix(h, neighbour(e, t));
 }
 
+/* J27: digest of the buckets that are not full at `at`, in any order. */
+static inline uint64_t levels_digest(const struct engine *e, msec_t at)
+{
+    uint64_t all = 0;
+
+    for (uint32_t i = 1; i < e->tree.n_limiters; i++) {
+        struct level l;
+        uint64_t one = 1;
+
+        if (!tree_level(&e->tree, i, at, &l))
+            continue;
+        for (uint32_t k = i; k != 0; k = tree_limiter_at(&e->tree, k)->parent)
+            mix_text(&one, tree_limiter_at(&e->tree, k)->text);
+        mix(&one, l.starts > at * RATE_NS ? (uint64_t)l.starts : 0);
+        for (unsigned k = 0; k < UNIT_RATES_MAX; k++)
+            mix(&one, l.units[k] > at * RATE_NS ? (uint64_t)l.units[k] : 0);
+        all += one;
+    }
+    return all;
+}
+
 /* Digest of all that a replay brings back: equal for equal states. */
 static inline uint64_t engine_digest(const struct engine *e)
 {

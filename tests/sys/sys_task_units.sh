@@ -1,11 +1,11 @@
 #!/bin/bash
 # Tasks cost units: keys share units, whatever their tasks cost; rates in units let no more start than
-# they say in any window, also over a kill -9 of the task node; a large task starts in its turn; costs
+# they say in any window, also over a kill -9 of the task node, which takes nothing of a day; a large task starts in its turn; costs
 # are told; what is no cost or no rate is refused by name; rates of an endpoint hold for its calls.
 . "$(dirname "$0")/lib.sh"
 
 up --routers 1 --seg-nodes 1 --task-nodes 1 \
-    --set 'queuemng.pools=[{match: images}, {match: paid, key: {rates: [{units: 1200, per: minute, burst: 30}]}}]'
+    --set 'queuemng.pools=[{match: images}, {match: paid, key: {rates: [{units: 1200, per: minute, burst: 30}]}}, {match: daily, queue: {rates: [{units: 20, per: day}]}}]'
 task_call() { http -H "Authorization: Bearer $(task_token)" "$@"; }
 ctl() { "$BIN/segqctl" --dir "$C" "$@" >"$DIR/out" 2>"$DIR/err" </dev/null; }
 says() { grep -qE -- "$1" "$DIR/out"; }
@@ -64,6 +64,11 @@ task_call -d '{"wait":"20s","lease":"1h"}' "$R/v1/queues/paid/tasks/take" >"$DIR
 check_eq "without rates it starts at once" "$(jq -r '.tasks[0].task' "$DIR/take")" "$next"
 
 # ---- a rate in units, over a kill -9
+took() { task_call -d '{"lease":"1h","wait":"100ms"}' "$R/v1/queues/daily/tasks/take" | jq -r '.tasks[0].task // "none"'; }
+submit daily '{"payload":1,"cost":15}' >"$DIR/first"
+next=$(submit daily '{"payload":2,"cost":5}' | field task)
+submit daily '{"payload":3,"cost":6}' >"$DIR/last"
+check_eq "15 of the 20 units of a day start" "$(took)" "$(field task <"$DIR/first")"
 "$root/tests/sys/task_units_judge.py" "$R" "$(task_token)" paid 30 20 >"$DIR/judge" 2>&1 &
 judge=$!
 helper $judge
@@ -72,6 +77,8 @@ wait_for 30 "tasks start" started
 pid=$(pid_of task.0)
 kill -KILL "$pid"
 wait_for 30 "the task node is killed, and comes back" restarted task.0 "$pid"
+check_eq "J27: what is left of the day starts at once, behind a kill -9" "$(took)" "$next"
+check_eq "  and no more than that" "$(took)" none
 judged() { ! runs $judge; }
 wait_for 180 "all of them are done" judged
 check "J23: in no window did more units start than may: $(tail -1 "$DIR/judge")" grep -q '^ok ' "$DIR/judge"

@@ -26,6 +26,7 @@ void model_free(struct model *m)
 {
     free(m->v);
     free(m->bucket);
+    free(m->before);
     free(m);
 }
 
@@ -152,13 +153,28 @@ static void redriving_begins(struct redriving *r, uint64_t per_1000_s, msec_t at
     r->level = burst_of(r);
 }
 
-void model_restarts(struct model *m, msec_t at)
+void model_begins_turn(struct model *m)
 {
+    if (!GROW_BY(m->before, 0, m->n_buckets, m->before_cap, 16))
+        abort();
+    m->n_before = m->n_buckets;
+    if (m->n_before > 0)
+        memcpy(m->before, m->bucket, m->n_before * sizeof(*m->before));
+}
+
+void model_restarts(struct model *m, msec_t at, bool turn_lost)
+{
+    if (turn_lost) { /* those that it made were full */
+        m->n_buckets = m->n_before;
+        if (m->n_before > 0)
+            memcpy(m->bucket, m->before, m->n_before * sizeof(*m->before));
+    }
     for (unsigned i = 0; i < m->n_buckets; i++) {
         struct bucket *b = &m->bucket[i];
 
-        b->level = b->level < 0 ? 0 : b->level; /* what was told to run may have overdrawn it */
-        b->at = ms_min(b->at, at);              /* a turn that was lost may have been later */
+        b->at = ms_min(b->at, at); /* a turn that was lost may have been later */
+        if (b->id == THE_PARTITION && b->level < 0) /* what was told is forgotten: it begins empty */
+            b->level = 0;
     }
     for (unsigned q = 0; q < 3; q++)
         redriving_begins(&m->redriving[q], m->redriving[q].per_1000_s, at);
@@ -288,8 +304,6 @@ void model_doubts(struct world *w, const struct said *s)
         t->wall = s->verb == SAID_DELAY ? 0 : t->wall;
         t->retry_at = 0;
     }
-    if (s->verb == SAID_TAKE)
-        order_refund(w, t);
     if (s->verb == SAID_EXTEND)
         t->lease_until = ms_min(t->lease_until, s->at + s->ms);
     t->read |= s->verb == SAID_READ;

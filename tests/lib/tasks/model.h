@@ -61,11 +61,15 @@ struct redriving { /* of a queue, as the newest order said */
     msec_t at;
 };
 
+#define THE_PARTITION UINT64_MAX /* as a limiter */
+
 struct model {
     struct mtask *v; /* owned */
     unsigned n, cap;
     struct bucket *bucket; /* owned */
     unsigned n_buckets, buckets_cap;
+    struct bucket *before; /* owned; as they were when the turn began */
+    unsigned n_before, before_cap;
     uint64_t seq;
     task_no named[3][MODEL_NAMES]; /* by queue and name: the task that was answered; 0 */
     struct redriving redriving[3]; /* by queue */
@@ -83,9 +87,11 @@ void model_hears(struct world *w, const struct said *s);
 void model_doubts(struct world *w, const struct said *s);
 /* It is told to run: nothing keeps it from the next take. */
 void model_runs(struct mtask *t, msec_t at);
-/* The node begins anew: buckets are empty, not overdrawn. What redrives did in a turn that was
- * lost is not known: theirs are full. */
-void model_restarts(struct model *m, msec_t at);
+/* A turn begins: what it takes of buckets may be lost. */
+void model_begins_turn(struct model *m);
+/* The node begins anew: buckets have what they had (J27), before the turn if it was lost. What redrives did
+ * in such a turn is not known: theirs are full. */
+void model_restarts(struct model *m, msec_t at, bool turn_lost);
 /* Keys have other limits: their buckets may be full, and rounds begin anew. */
 void model_redefined(struct model *m);
 /* A dead task of the queue waits again, by itself. */

@@ -60,8 +60,6 @@ static void check_units(struct world *w, const struct mtask *t, uint64_t id, con
     }
 }
 
-#define THE_PARTITION UINT64_MAX /* as a limiter */
-
 static uint64_t limiter_of(const struct mtask *t, unsigned level)
 {
     return (1 + t->queue) | (level > 0 ? (uint64_t)t->key1 << 8 : 0) |
@@ -151,21 +149,6 @@ void order_settle(struct world *w, const struct mtask *t, double more)
             b->level = (b->level > room ? room : b->level) - more;
             b->at = w->e->at;
         }
-    }
-}
-
-/* Nobody was given the task after all. */
-void order_refund(struct world *w, const struct mtask *t)
-{
-    for (unsigned i = 0; i < w->model->n_buckets; i++) {
-        struct bucket *b = &w->model->bucket[i];
-
-        b->level += b->id == THE_PARTITION;
-        for (unsigned level = 0; level < levels_of(t); level++)
-            b->level += b->id == limiter_of(t, level) ? 1
-                        : b->id != THE_PARTITION && (b->id & UINT32_MAX) == limiter_of(t, level)
-                            ? (double)own_cost(&t->own)
-                            : 0;
     }
 }
 

@@ -132,6 +132,8 @@ static void flush(struct world *w)
 /* From the journal, as after a restart; or by the next owner. at: what its axis would show by now. */
 static void reopen(struct world *w, msec_t at)
 {
+    uint64_t levels = levels_digest(w->e, at), read;
+
     uniques_doubt(w);
     free_engine(w->e);
     if (w->plan.shared)
@@ -139,11 +141,14 @@ static void reopen(struct world *w, msec_t at)
     new_engine(w);
     if (read_journal(w, w->e) < 0)
         world_broke(w, "the journal cannot be read");
+    read = levels_digest(w->e, at);
     if (engine_opened(w->e, w->now.ms, at) < 0)
         world_broke(w, "the journal is not whole");
+    if (levels_digest(w->e, at) != read)
+        world_broke(w, "J27: buckets have other levels behind a restart");
     flush(w);
     w->told = 0;
-    model_restarts(w->model, w->e->at);
+    model_restarts(w->model, w->e->at, read != levels);
 }
 
 /* Two engines from the same records are the same; and the journal says all that there is. */
@@ -156,6 +161,8 @@ static void compare(struct world *w)
         world_broke(w, "the journal cannot be read");
     if (engine_digest(w->e) != engine_digest(live))
         world_broke(w, "the journal says something else than what is there");
+    if (levels_digest(w->e, live->at) != levels_digest(live, live->at))
+        world_broke(w, "J27: buckets have other levels behind a replay");
     free_engine(w->e);
     w->e = live;
     if (!w->plan.shared)
@@ -256,9 +263,11 @@ static void move(struct world *w)
         world_broke(w, "the new owner has something else");
     if (engine_opened(w->e, w->now.ms, at) < 0)
         world_broke(w, "the journal is not whole");
+    if (levels_digest(w->e, at) != levels_digest(old, at))
+        world_broke(w, "J27: the new owner's buckets have other levels");
     flush(w);
     w->told = 0;
-    model_restarts(w->model, w->e->at);
+    model_restarts(w->model, w->e->at, false);
     free_engine(old);
     w->moves++;
 }
@@ -363,6 +372,7 @@ static void tell_rate(struct world *w)
 static void one_step(struct world *w)
 {
     w->n_said = 0;
+    model_begins_turn(w->model);
     pass_time(w);
     advance(w);
     actors_step(w);

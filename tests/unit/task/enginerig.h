@@ -84,6 +84,7 @@ static inline void rig_compare(struct enginerig *r)
     engine_init(&other, &r->opts);
     cr_assert_eq(rig_read(&other, r->journal.data, r->journal.len), 0);
     cr_assert_eq(engine_digest(&other), engine_digest(&r->e), "replayed");
+    cr_assert_eq(levels_digest(&other, r->e.at), levels_digest(&r->e, r->e.at), "J27: replayed");
     cr_assert_null(tree_check(&other.tree), "%s", tree_check(&other.tree));
     engine_fini(&other);
     buf_init(&snap);
@@ -91,6 +92,7 @@ static inline void rig_compare(struct enginerig *r)
     engine_init(&other, &r->opts);
     cr_assert_eq(rig_read(&other, snap.data, snap.len), 0);
     cr_assert_eq(engine_digest(&other), engine_digest(&r->e), "from a snapshot");
+    cr_assert_eq(levels_digest(&other, r->e.at), levels_digest(&r->e, r->e.at), "J27: from a snapshot");
     cr_assert_null(tree_check(&other.tree), "%s", tree_check(&other.tree));
     engine_fini(&other);
     buf_fini(&snap);

@@ -425,3 +425,76 @@ Test(task_units, a_call_of_more_than_its_endpoint_has_stays_the_next)
     cr_expect_eq(t.cost, 1, "an operator's word does not go beyond its endpoint");
     rig_fini(&r);
 }
+
+static void restart(struct enginerig *r, bool by_snapshot)
+{
+    if (by_snapshot) {
+        buf_reset(&r->journal);
+        engine_snapshot(&r->e, &r->journal);
+    }
+    rig_restart(r, 1000);
+    rig_compare(r);
+}
+
+/* J27: of a day's units nothing is lost by a kill, and nothing is had twice; also of a key that nobody has. */
+Test(task_units, levels_outlive_a_restart)
+{
+    struct task_rules rules;
+    struct enginerig r;
+    uint64_t lease;
+    task_no no;
+    char key;
+
+    for (int snapshot = 0; snapshot < 2; snapshot++) {
+        rules_default(&rules);
+        rules.key_units_1 = 100;
+        rules.key_per_1 = PER_DAY;
+        rules.queue_rate = 10; /* one in 100 s, three at once */
+        rules.queue_burst = 3;
+        rig_init(&r, &rules);
+        rig_submit(&r, costing("a", 60));
+        no = rig_take(&r, &lease);
+        cr_assert_eq(engine_ack(&r.e, no, lease, 0), 0);
+        cr_assert_eq(engine_discard(&r.e, no), 0);
+        rig_flush(&r);
+        restart(&r, snapshot != 0);
+        rig_submit(&r, costing("a", 40));
+        rig_submit(&r, costing("a", 10));
+        rig_submit(&r, costing("b", 100));
+        cr_expect_eq(take_cost(&r, &key), 40, "at once: 40 are left of today's");
+        restart(&r, snapshot != 0);
+        cr_expect_eq(take_cost(&r, &key), 100, "another key");
+        restart(&r, snapshot != 0);
+        rig_advance(&r, 100000 - 3000);
+        cr_expect_eq(take_cost(&r, &key), 0, "none is left of a's");
+        cr_expect_eq(r.e.tree.limiters_now, 3);
+        rig_advance(&r, 86400000 / 10 - 100000);
+        restart(&r, snapshot != 0);
+        cr_expect_eq(take_cost(&r, &key), 10);
+        rig_fini(&r);
+    }
+}
+
+/* A power cut may have taken starts: then all is empty, and stays so over the next restart. */
+Test(task_units, where_starts_may_be_missing_buckets_are_empty)
+{
+    struct enginerig r;
+    char key;
+
+    for (int snapshot = 0; snapshot < 2; snapshot++) {
+        limits(&r, 6000, PER_MINUTE, 500);
+        rig_submit(&r, costing("a", 10));
+        cr_expect_eq(take_cost(&r, &key), 10);
+        rig_restart(&r, 0);
+        engine_empty_buckets(&r.e);
+        rig_flush(&r);
+        restart(&r, snapshot != 0);
+        rig_submit(&r, costing("a", 101));
+        rig_submit(&r, costing("unheard", 100));
+        cr_expect_eq(take_cost(&r, &key), 100, "what came in within a second");
+        cr_expect_eq(take_cost(&r, &key), 0);
+        rig_advance(&r, 10);
+        cr_expect_eq(take_cost(&r, &key), 101);
+        rig_fini(&r);
+    }
+}

@@ -25,6 +25,15 @@ void hosts_from(const char *resolv_conf, const char *hosts_file)
     names_path = hosts_file != NULL ? hosts_file : "/etc/hosts";
 }
 
+struct host_find {
+    struct list_node in; /* member of hosts.finds */
+    struct hosts *s;     /* ref */
+    host_found_fn fn;    /* NULL: dropped */
+    void *arg;
+    struct evdns_request *asked[2]; /* NULL: answered, or not asked */
+    struct host_found found;
+};
+
 struct host_question {
     struct list_node in; /* member of hosts.open, until answered */
     struct list *open;
@@ -40,6 +49,7 @@ void hosts_init(struct hosts *s, struct ev *ev)
 {
     *s = (struct hosts){ .ev = ev };
     list_init(&s->open);
+    list_init(&s->finds);
 }
 
 /* evdns gives a question back, and frees its own part of it, in a turn of its loop alone. */
@@ -49,7 +59,13 @@ static void give_up(struct hosts *s)
         q->fn = NULL;
         evdns_getaddrinfo_cancel(q->asked);
     }
-    for (unsigned i = 0; i < LAST_TURNS && s->open.n > 0; i++)
+    list_each_of (&s->finds, struct host_find, in, f) {
+        f->fn = NULL;
+        for (unsigned i = 0; i < 2; i++)
+            if (f->asked[i] != NULL)
+                evdns_cancel_request(s->dns, f->asked[i]);
+    }
+    for (unsigned i = 0; i < LAST_TURNS && s->open.n + s->finds.n > 0; i++)
         if (event_base_loop(ev_base(s->ev), EVLOOP_ONCE | EVLOOP_NONBLOCK) < 0)
             break;
 }
@@ -159,7 +175,7 @@ static void on_timer(void *arg)
 {
     struct hosts *s = arg;
 
-    if (s->open.n == 0)
+    if (s->open.n + s->finds.n == 0)
         return;
     look_at_files(s);
     ev_timer_at(s->timer, ev_now(s->ev) + LOOK_MS);
@@ -213,4 +229,92 @@ struct host_question *hosts_ask(struct hosts *s, const char *addr, host_fn fn, v
 void hosts_drop(struct host_question *q)
 {
     q->fn = NULL;
+}
+
+/* ---- all that is said of a name ------------------------------------------------------------- */
+
+static void find_ends(struct host_find *f)
+{
+    list_remove(&f->s->finds, &f->in);
+    if (f->fn != NULL)
+        f->fn(f->arg, &f->found);
+    free(f);
+}
+
+static void add_found(struct host_part *p, const void *address, bool v6, int n)
+{
+    for (; p->n < HOST_FOUND && p->n < (unsigned)n; p->n++) {
+        struct net_addr *a = &p->addr[p->n];
+
+        if (v6) {
+            a->in6 = (struct sockaddr_in6){ .sin6_family = AF_INET6 };
+            a->in6.sin6_addr = ((const struct in6_addr *)address)[p->n];
+            a->len = sizeof(a->in6);
+        } else {
+            a->in4 = (struct sockaddr_in){ .sin_family = AF_INET };
+            a->in4.sin_addr = ((const struct in_addr *)address)[p->n];
+            a->len = sizeof(a->in4);
+        }
+    }
+}
+
+static void set_part(struct host_part *p, int rc, int n, int ttl)
+{
+    bool none = rc == DNS_ERR_NOTEXIST || rc == DNS_ERR_NODATA || (rc == DNS_ERR_NONE && n <= 0);
+
+    p->how = none ? HOST_HAS_NONE : rc == DNS_ERR_NONE ? HOST_HAS : HOST_FAILED;
+    p->ttl_s = ttl > 0 ? (uint32_t)ttl : 0;
+    if (none)
+        snprintf(p->why, sizeof(p->why), "name: it has no address");
+    else if (rc == DNS_ERR_TRUNCATED)
+        snprintf(p->why, sizeof(p->why), "name: it has more addresses than go into an answer");
+    else if (rc != DNS_ERR_NONE)
+        snprintf(p->why, sizeof(p->why), "name: %s", evdns_err_to_string(rc));
+}
+
+static void on_found(struct host_find *f, bool v6, int rc, int n, int ttl, const void *addresses)
+{
+    struct host_part *p = v6 ? &f->found.v6 : &f->found.v4;
+
+    f->asked[v6] = NULL;
+    set_part(p, rc, n, ttl);
+    if (p->how == HOST_HAS)
+        add_found(p, addresses, v6, n);
+    if (f->asked[!v6] == NULL)
+        find_ends(f);
+}
+
+static void on_v4(int rc, char type, int n, int ttl, void *addresses, void *arg)
+{
+    (void)type;
+    on_found(arg, false, rc, n, ttl, addresses);
+}
+
+static void on_v6(int rc, char type, int n, int ttl, void *addresses, void *arg)
+{
+    (void)type;
+    on_found(arg, true, rc, n, ttl, addresses);
+}
+
+bool hosts_find(struct hosts *s, const char *name, host_found_fn fn, void *arg)
+{
+    struct host_find *f = calloc(1, sizeof(*f));
+
+    if (f == NULL || !have_dns(s)) {
+        free(f);
+        return false;
+    }
+    *f = (struct host_find){ .s = s, .fn = fn, .arg = arg };
+    set_part(&f->found.v4, DNS_ERR_UNKNOWN, 0, 0);
+    set_part(&f->found.v6, DNS_ERR_UNKNOWN, 0, 0);
+    if (s->open.n + s->finds.n == 0)
+        ev_timer_at(s->timer, ev_now(s->ev) + LOOK_MS);
+    list_push_back(&s->finds, &f->in);
+    f->asked[0] = evdns_base_resolve_ipv4(s->dns, name, 0, on_v4, f);
+    f->asked[1] = evdns_base_resolve_ipv6(s->dns, name, 0, on_v6, f);
+    if (f->asked[0] != NULL || f->asked[1] != NULL)
+        return true;
+    list_remove(&s->finds, &f->in);
+    free(f);
+    return false;
 }

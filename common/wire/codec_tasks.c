@@ -199,7 +199,7 @@ MESSAGE(endpoint, Endpoint, NULL, NUM(epoch), NAME(name), NUM(serial), NUM(versi
         COL_TEXT(readings, labels, reading_labels, READING_LABELS_MAX),
         NUMS(unit_rates, n_unit_rates, unit_rates, 3 * UNIT_RATES_MAX), NUM(unit_part),
         TEXT(used, COST_POINTER_MAX), TEXT(used_header, COST_HEADER_MAX), IN(used_most, 0, TASK_COST_MAX),
-        IN(on_quota, 0, ON_QUOTA_NKINDS - 1))
+        IN(on_quota, 0, ON_QUOTA_NKINDS - 1), TEXT(address, ENDPOINT_NET_MAX))
 
 MESSAGE(endpoint_drop, EndpointDrop, NULL, NUM(epoch), NAME(name))
 

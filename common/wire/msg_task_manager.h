@@ -182,6 +182,7 @@ struct msg_endpoint {
     const char *used_header; /* name of the field of its head that does; "": none */
     uint64_t used_most;      /* bound of what it says */
     uint32_t on_quota;     /* enum on_quota */
+    const char *address; /* connections go there, and not to another one of its url's name; "": to any */
 };
 
 /* Fate of a call for which rates have no room now. Numbers of the wire: never changed. */

@@ -49,8 +49,8 @@ static void add_target(void *list, const void *view)
 
 #define N(n) (json_int_t)(n)
     (void)json_array_append_new(
-        list, json_pack("{s:s,s:s,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:o}",
-                        "url", v->url,
+        list, json_pack("{s:s,s:s,s:s,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:o}",
+                        "url", v->url, "address", v->address,
                         "state", state, "gone", v->gone, "weight", N(v->weight), "max_concurrent",
                         N(v->max_concurrent), "slots", N(v->slots == ENDPOINT_ANY ? 0 : v->slots), "nodes",
                         N(v->nodes), "open", N(v->open), "half_open", N(v->half_open), "unusable", v->unusable,
@@ -68,6 +68,24 @@ json_t *admin_endpoint_targets(const struct mng *m, const char *endpoint)
     json_t *list = json_array();
 
     mng_each_target(m, endpoint, add_target, list);
+    return list;
+}
+
+static void add_name(void *list, const void *view)
+{
+    const struct mng_name_view *v = view;
+
+    (void)json_array_append_new(
+        list, json_pack("{s:s,s:i,s:i,s:i,s:I,s:I,s:s}", "url", v->url, "addresses", (int)v->addresses, "targets",
+                        (int)v->targets, "left_out", (int)v->left_out, "heard_ms", (json_int_t)v->heard_ms, "next_ms",
+                        (json_int_t)v->next_ms, "failing", v->why));
+}
+
+json_t *admin_endpoint_names(const struct mng *m, const char *endpoint)
+{
+    json_t *list = json_array();
+
+    mng_each_name(m, endpoint, add_name, list);
     return list;
 }
 
@@ -124,8 +142,8 @@ static void add_probe(void *list, const void *view)
 {
     const struct mng_probe_view *v = view;
 
-    (void)json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s,s:I}", "node", v->node, "target", v->target,
-                                                "outcome", outcome(v), "answer", v->said, "ms",
+    (void)json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s,s:s,s:I}", "node", v->node, "target",
+                                                v->target.url, "address", v->target.address, "outcome", outcome(v), "answer", v->said, "ms",
                                                 (json_int_t)v->ms));
 }
 
@@ -164,8 +182,9 @@ static void order(struct admin_call *c, const struct endpoint_def *old, const ch
     if (old == NULL)
         admin_answer_def(c, DEF_ENDPOINT, c->name, 404);
     else if (strcmp(verb, "targets") == 0)
-        admin_json(c->a, 200, json_pack("{s:s,s:o}", "endpoint", c->name, "targets",
-                                        admin_endpoint_targets(c->s->mng, c->name)));
+        admin_json(c->a, 200, json_pack("{s:s,s:o,s:o}", "endpoint", c->name, "targets",
+                                        admin_endpoint_targets(c->s->mng, c->name), "names",
+                                        admin_endpoint_names(c->s->mng, c->name)));
     else if (get)
         admin_json(c->a, 200, state_json(c));
     else if (strcmp(verb, "drain") == 0 || strcmp(verb, "undrain") == 0)

@@ -9,10 +9,11 @@ struct key_path;
 /* /v1/admin/endpoints/NAME[/VERB]; verb: "" or what stands behind the name */
 void admin_endpoint(struct admin_call *c);
 
-/* The targets of an endpoint that has several, for answers; new reference. */
 /* Rates in units, each with what of it is used. */
 json_t *admin_unit_rates(const struct cfg_list *rates, const struct endpoint_row *sum);
+/* The targets of an endpoint that has several, and names whose addresses are such; new references. */
 json_t *admin_endpoint_targets(const struct mng *m, const char *endpoint);
+json_t *admin_endpoint_names(const struct mng *m, const char *endpoint);
 
 /* /v1/admin/task-queues/QUEUE/tasks/keys/KEY[/ORDER] */
 void admin_pin(struct admin_call *c, const struct key_path *k);

@@ -126,9 +126,10 @@ static void add_endpoint(void *ctx, const void *view)
     if (!bearer_has_pool(x->who, v->def->name))
         return;
     (void)json_array_append_new(
-        x->list, json_pack("{s:s,s:s,s:o,s:b,s:b,s:I,s:f,s:I,s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:o}",
+        x->list, json_pack("{s:s,s:s,s:o,s:o,s:b,s:b,s:I,s:f,s:I,s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:o}",
                         "name", v->def->name, "url", v->def->url,
                         "targets", admin_endpoint_targets(x->s->mng, v->def->name),
+                        "names", admin_endpoint_names(x->s->mng, v->def->name),
                         "paused", v->def->paused, "tripped", v->tripped, "version", INT(v->version),
                         "rate_per_s", v->def->rate_per_s, "max_concurrent",
                         INT(v->def->max_concurrent), "nodes", INT(v->nodes), "open", INT(v->open),

@@ -168,9 +168,9 @@ static const char *last_end(const struct msg_task_get_ans *m)
     return m->n_history > 0 ? attempt_end_word(m->history[m->n_history - 1].end) : "see its history";
 }
 
-/* at: the url of the target that has it; "". */
-static void because(const struct msg_task_get_ans *m, const struct mng_part_view *p, const char *at, char *out,
-                    size_t cap)
+/* at: the target that has it. */
+static void because(const struct msg_task_get_ans *m, const struct mng_part_view *p, struct mng_target_place at,
+                    char *out, size_t cap)
 {
     switch ((enum task_state)m->state) {
     case TASK_WAITING:
@@ -184,9 +184,9 @@ static void because(const struct msg_task_get_ans *m, const struct mng_part_view
                  m->attempts, last_end(m));
         break;
     case TASK_RUNNING:
-        snprintf(out, cap, "%s%s%s: attempt %u; the lease ends at ends_at%s",
-                 is_call(p) ? "the call is under way" : "a worker has it", at[0] != 0 ? " at " : "", at,
-                 m->attempts,
+        snprintf(out, cap, "%s%s%s%s%s%s: attempt %u; the lease ends at ends_at%s",
+                 is_call(p) ? "the call is under way" : "a worker has it", at.url[0] != 0 ? " at " : "", at.url,
+                 at.address[0] != 0 ? " (" : "", at.address, at.address[0] != 0 ? ")" : "", m->attempts,
                  m->stopping ? "; it was cancelled: this attempt is its last" : "");
         break;
     case TASK_DEAD:
@@ -204,7 +204,7 @@ static void because(const struct msg_task_get_ans *m, const struct mng_part_view
 }
 
 json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *p,
-                  const char *target, const struct token_key *k)
+                  struct mng_target_place target, const struct token_key *k)
 {
     char token[TASK_TOKEN_LEN + 1] = "", id[40], why[300 + ENDPOINT_URL_MAX];
     json_t *j;
@@ -234,8 +234,10 @@ json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *
         (void)json_object_set_new(j, "cost_used", json_integer((json_int_t)m->cost_used - 1));
     if (m->progress.ms != 0)
         (void)json_object_set_new(j, "progress", progress(&m->progress));
-    if (target[0] != 0)
-        (void)json_object_set_new(j, "target", json_string(target));
+    if (target.url[0] != 0)
+        (void)json_object_set_new(j, "target", json_string(target.url));
+    if (target.address[0] != 0)
+        (void)json_object_set_new(j, "target_address", json_string(target.address));
     if (task_maybe_executed(m))
         (void)json_object_set_new(j, "maybe_executed", json_true());
     if (m->n_history > 0)

@@ -7,8 +7,7 @@
 /* With a sentence on what it waits for, its cost unless that is 1, the url of the target that has it unless
  * that is "", and its token if there is a key for it. NULL: no memory. */
 json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *p,
-                  const char *target,
-                  const struct token_key *k);
+                  struct mng_target_place target, const struct token_key *k);
 /* A key with tasks that wait; a queue with tasks that wait or are dead; how many these are. */
 json_t *task_key_json(const struct key_row *k, const char *queue, const struct mng *m);
 json_t *task_queue_json(const struct key_row *k);

@@ -202,7 +202,7 @@ static void of_one(struct mng_service *s, struct walk *w, const struct mng_part_
     if (m->code != CODE_DONE)
         task_refused(a, w->q.verb, m->code, task, p);
     else if (task != NULL)
-        admin_json(a, 200, task_json(task, p, mng_target_url(s->mng, p->endpoint, task->target), shown(s, w)));
+        admin_json(a, 200, task_json(task, p, mng_target_place(s->mng, p->endpoint, task->target), shown(s, w)));
     else
         admin_json(a, 200, json_pack("{s:o,s:s}", "id", json_sprintf("%u-%llu", w->q.part,
                                                                      (unsigned long long)w->q.no),
@@ -263,7 +263,7 @@ static void of_many(struct mng_service *s, struct walk *w, const struct mng_part
     for (uint32_t i = 0; i < m->n; i++)
         (void)json_array_append_new(
             w->rows,
-            task_json(&m->v[i], p, mng_target_url(s->mng, p->endpoint, m->v[i].target), shown(s, w)));
+            task_json(&m->v[i], p, mng_target_place(s->mng, p->endpoint, m->v[i].target), shown(s, w)));
     for (uint32_t i = 0; i < m->n_keys; i++)
         add_key(s->mng, w, &m->keys[i]);
     for (uint32_t i = 0; i < m->n_schedules; i++)

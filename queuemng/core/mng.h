@@ -16,6 +16,7 @@
 #define SEGQ_QUEUEMNG_CORE_MNG_H
 
 #include "queuemng/core/definitions.h"
+#include "queuemng/core/discovery.h"
 #include "queuemng/core/load.h"
 #include "queuemng/core/monitors.h"
 #include "queuemng/core/orders.h"

@@ -9,6 +9,7 @@
 #include "queuemng/state/slots.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/table.h"
+#include "queuemng/tasks/targets.h"
 
 bool mng_endpoint_tripped(const struct mng *m, const char *name)
 {
@@ -98,7 +99,7 @@ void mng_each_target(const struct mng *m, const char *name, mng_each_fn fn, void
     if (x == NULL)
         return;
     each_target(x, t) {
-        struct mng_target_view v = { .url = t->def.url, .weight = t->weight,
+        struct mng_target_view v = { .url = t->def.url, .address = t->address, .weight = t->weight,
                                      .max_concurrent = (uint64_t)t->def.max_concurrent,
                                      .rates = &t->def.rates, .draining = t->def.paused, .gone = t->gone,
                                      .unusable = "", .readings.said = "" };
@@ -117,19 +118,34 @@ void mng_each_target(const struct mng *m, const char *name, mng_each_fn fn, void
     }
 }
 
-const char *mng_target_url(const struct mng *m, const char *name, uint32_t no)
+struct mng_target_place mng_target_place(const struct mng *m, const char *name, uint32_t no)
 {
     const struct mendpoint *x = defined_find(m, DEF_ENDPOINT, name);
 
-    if (x == NULL || no == 0)
-        return "";
-    each_target(x, t)
-        if (t->no == no)
-            return t->def.url;
-    return "";
+    if (x != NULL && no != 0)
+        each_target(x, t)
+            if (t->no == no)
+                return (struct mng_target_place){ t->def.url, t->address };
+    return (struct mng_target_place){ "", "" };
 }
 
-static void add_probes(const struct mendpoint *x, const char *target, mng_each_fn fn, void *ctx)
+void mng_each_name(const struct mng *m, const char *endpoint, mng_each_fn fn, void *ctx)
+{
+    const struct mendpoint *x = defined_find(m, DEF_ENDPOINT, endpoint);
+
+    if (x == NULL)
+        return;
+    each_name(x, n) {
+        struct mng_name_view v = { .url = n->url, .addresses = n->d.n, .targets = targets_of_name(x, n->url),
+                                   .left_out = n->d.left_out,
+                                   .heard_ms = n->d.heard != 0 ? m->now_ms - n->d.heard : -1,
+                                   .next_ms = ms_max(n->d.due - m->now_ms, 0), .why = n->d.why };
+
+        fn(ctx, &v);
+    }
+}
+
+static void add_probes(const struct mendpoint *x, struct mng_target_place target, mng_each_fn fn, void *ctx)
 {
     each_share(x, s) {
         bool heard = s->heard && s->st.probe == x->probe;
@@ -152,10 +168,10 @@ void mng_each_probe(const struct mng *m, const char *name, mng_each_fn fn, void 
 
     if (x == NULL || x->probe == 0)
         return;
-    if (x->targets.n == 0)
-        add_probes(x, "", fn, ctx);
+    if (x->def.targets.n == 0)
+        add_probes(x, (struct mng_target_place){ "", "" }, fn, ctx);
     each_target(x, t)
-        add_probes(t, t->def.url, fn, ctx);
+        add_probes(t, (struct mng_target_place){ t->def.url, t->address }, fn, ctx);
 }
 
 static struct mng_part_view part_view(const struct mng *m, const struct mpool *p, uint32_t share)

@@ -11,9 +11,13 @@ struct budget_def;
 struct endpoint_def;
 struct pool_def;
 
+struct mng_target_place {
+    const char *url, *address; /* address: by `discover`; "": none */
+};
+
 struct mng_probe_view { /* the last probe by hand, at one node */
     const char *node;
-    const char *target;  /* url of the target; "": the endpoint has a url of its own */
+    struct mng_target_place target; /* url "": the endpoint has a url of its own */
     bool there, heard;   /* has a link; has said something of this probe */
     uint8_t state;       /* enum probe_state: ASKED while it has not said anything */
     uint64_t ms;
@@ -37,7 +41,7 @@ struct mng_endpoint_view {
 };
 
 struct mng_target_view {
-    const char *url;
+    const char *url, *address; /* address: of the url's name, by `discover`; "": all that it has */
     uint64_t max_concurrent, weight, slots; /* max_concurrent 0: any; slots: that nodes may use now */
     const struct cfg_list *rates; /* struct unit_rate_def */
     bool draining, gone;     /* gone: not in the definition any more, and not yet empty */
@@ -48,8 +52,17 @@ struct mng_target_view {
 };
 /* Lists the targets of an endpoint that has several, by their numbers. */
 void mng_each_target(const struct mng *m, const char *name, mng_each_fn fn, void *ctx);
-/* The url of the endpoint's target of this number; "": not known. */
-const char *mng_target_url(const struct mng *m, const char *name, uint32_t no);
+/* The url of the endpoint's target of this number, and its address; "": not known. */
+struct mng_target_place mng_target_place(const struct mng *m, const char *name, uint32_t no);
+
+struct mng_name_view { /* a name whose addresses are targets */
+    const char *url;
+    unsigned addresses, targets, left_out; /* targets: of these, fewer while numbers of such that have gone are in use */
+    msec_t heard_ms, next_ms; /* since its last answer with an address, -1: none; until it is asked for again */
+    const char *why;          /* no answer, or none with all that counts: reason; "" */
+};
+/* Lists names of an endpoint's targets with `discover`. */
+void mng_each_name(const struct mng *m, const char *endpoint, mng_each_fn fn, void *ctx);
 
 bool mng_endpoint_tripped(const struct mng *m, const char *name); /* false also: there is none */
 

@@ -191,7 +191,8 @@ static LIST_VIEW(endpoints, "endpoints", "no endpoints\n", COL("ENDPOINT", "{nam
                  COL(">FAILED", "{failed#}"), COL(">MS", "ms", put_mean), COL("UNITS_USED", "rates", put_units_used),
                  COL("URL", "{?url:{url}|(endpoint targets {name})}"))
 
-LIST_VIEW(view_targets_of, "targets", "no targets: it has a url of its own\n", COL("TARGET", "{url}"),
+static LIST_VIEW(targets_of, "targets", "no targets: it has a url of its own, or its names have no address yet\n",
+          COL("TARGET", "{url}{?address: ({address})}"),
           COL("STATE", "{state}{?gone:, removed}{?unusable:: {unusable}}"), COL(">WEIGHT", "{weight#}"),
           COL(">MAX_CONCURRENT", "{?max_concurrent:{max_concurrent%}|-}"),
           COL(">LIMIT_NOW", "{?adaptive:{adaptive%}|-}"), COL(">IN_FLIGHT", "{in_flight#}"),
@@ -201,17 +202,36 @@ LIST_VIEW(view_targets_of, "targets", "no targets: it has a url of its own\n", C
           COL("READING", "{?blind:not read: }{?narrowed:narrowed: }{reading}"),
           COL("UNITS_USED", "rates", put_units_used))
 
+static void say_names(struct buf *b, const json_t *endpoint, const char *sentence)
+{
+    const json_t *x;
+    size_t i;
+
+    json_array_foreach(json_object_get(endpoint, "names"), i, x)
+        ctl_say(b, x, sentence);
+}
+
+void view_targets_of(struct buf *b, const json_t *doc)
+{
+    targets_of(b, doc);
+    say_names(b, doc, "{url}: {addresses=} address{?addresses=1:|es}{?left_out:, and {left_out=} more, which are left out "
+                      "(discovery.addresses)}{?failing:; those that are known stay, since: {failing}}\n");
+}
+
 void view_endpoints(struct buf *b, const json_t *doc)
 {
     const json_t *x;
     size_t i;
 
     endpoints(b, doc);
-    json_array_foreach(json_object_get(doc, "endpoints"), i, x)
+    json_array_foreach(json_object_get(doc, "endpoints"), i, x) {
+        say_names(b, x, "{?failing:{url}: its addresses cannot be discovered, {addresses=} that {?addresses=1:is|are} "
+                        "known {?addresses=1:stays|stay}: {failing}\n}");
         ctl_say(b, x, "{?unusable:{name} is unusable: {unusable}\n}{?held:{name}: {held=} of its "
                       "slots {?held=1:is|are} held until a lease ends: the target said `pending`, "
                       "a task was cancelled by force, or a restart or a move of a task node left "
                       "the end of a call unknown\n}");
+    }
 }
 
 /* How a probe by hand ended, in place of its word. */
@@ -238,7 +258,7 @@ static void put_probe(struct buf *b, const json_t *x, const char *path)
     ctl_say(b, x, sentence);
 }
 
-LIST_VIEW(view_probe, "probe", "no task node calls it\n", COL("NODE", "{node}{?target:, {target}}"),
+LIST_VIEW(view_probe, "probe", "no task node calls it\n", COL("NODE", "{node}{?target:, {target}}{?address: ({address})}"),
           COL(">MS", "{?outcome=ended:{ms#}|-}"), COL("ANSWER", "outcome", put_probe))
 
 /* ---- tasks ---- */

@@ -8,6 +8,7 @@
 #include "common/base/sample_page.h"
 #include "common/task/call.h"
 #include "common/task/queue_name.h"
+#include "common/task/url.h"
 #include "common/wire/msg_task_manager.h"
 
 #define BREAKER(f) offsetof(struct endpoint_breaker, f)
@@ -76,6 +77,18 @@ static const struct cfg_key tls_keys[] = {
     { 0 },
 };
 
+static const char *const discovers[] = { "none", "dns", NULL };
+
+#define DISCOVERY(f) offsetof(struct endpoint_discovery, f)
+static const struct cfg_key discovery_keys[] = {
+    { "min", CFG_MS, DISCOVERY(min_ms), "5s", 1000, 3600e3, true,
+      "time between two questions for a name, at least, whatever its TTL says, and after a failure", 0, 0, 0 },
+    { "max", CFG_MS, DISCOVERY(max_ms), "30s", 1000, 86400e3, true, "and at most", 0, 0, 0 },
+    { "addresses", CFG_INT, DISCOVERY(addresses), "20", 1, DISCOVER_MOST, true,
+      "addresses of a name that are targets; more are left out", 0, 0, 0 },
+    { 0 },
+};
+
 #define TARGET(f) offsetof(struct endpoint_target, f)
 static const struct cfg_key target_keys[] = {
     { "url", CFG_STR, TARGET(url), NULL, 1, ENDPOINT_URL_MAX, true,
@@ -87,6 +100,8 @@ static const struct cfg_key target_keys[] = {
     { "draining", CFG_BOOL, TARGET(draining), "false", 0, 0, true,
       "no call to it begins; those under way end", 0, 0, 0 },
     UNIT_RATES_KEY(TARGET(rates), "rates in units (`cost` of a call) of this target; all must let a call begin"),
+    { "discover", CFG_ENUM, TARGET(discover), "none", 0, 0, true,
+      "dns = each address of the url's host is a target like this; asked for again by its TTL", discovers, 0, 0 },
     { 0 },
 };
 
@@ -123,6 +138,8 @@ const struct cfg_key endpoint_def_keys[] = {
     { "targets", CFG_OBJS, AT(targets), "", 0, TARGETS_MAX, true,
       "several servers in place of url: a call goes to one that has slots free", 0, target_keys,
       sizeof(struct endpoint_target) },
+    { "discovery", CFG_OBJ, AT(discovery), "", 0, 0, true, "how names of targets with discover are asked for",
+      0, discovery_keys, 0 },
     { "affinity", CFG_ENUM, AT(affinity), "none", 0, 0, true,
       "calls of one key go to the same target, while that has room: its cache is warm", affinities, 0, 0 },
     { "affinity_bound", CFG_NUM, AT(affinity_bound), "1.25", 1, 100, true,
@@ -277,6 +294,44 @@ const struct endpoint_target *endpoint_target_of(const struct endpoint_def *d, c
     return NULL;
 }
 
+struct discovery_rules endpoint_discovery_rules(const struct endpoint_def *d)
+{
+    return (struct discovery_rules){ d->discovery.min_ms, d->discovery.max_ms, (unsigned)d->discovery.addresses };
+}
+
+/* NULL, or what is wrong with a target's `discover`. */
+static const char *discover_wrong(const struct endpoint_def *d, const struct endpoint_target *t)
+{
+    struct url u;
+    struct ip ip;
+
+    if (t->discover == DISCOVER_NONE)
+        return NULL;
+    if (d->proxy[0] != 0)
+        return "discover=dns and proxy: it is the proxy that knows its address";
+    if (url_parse(&u, t->url) != NULL || ip_parse(&ip, u.host, strlen(u.host)))
+        return "discover=dns needs a name in its url: this is an address";
+    return NULL;
+}
+
+static int discovery_check(const struct endpoint_def *d, struct err *e)
+{
+    const struct endpoint_target *v = d->targets.v;
+    size_t most = 0;
+
+    if (d->discovery.min_ms > d->discovery.max_ms)
+        return err_set(e, SQ_EINVAL, "endpoint %s: discovery: min is above max", d->name);
+    for (size_t i = 0; i < d->targets.n; i++) {
+        const char *wrong = discover_wrong(d, &v[i]);
+
+        if (wrong != NULL)
+            return err_set(e, SQ_EINVAL, "endpoint %s: targets.%zu: %s", d->name, i, wrong);
+        most += v[i].discover == DISCOVER_DNS ? (size_t)d->discovery.addresses : 1;
+    }
+    return most <= TARGET_NO_MAX ? 0 : err_set(e, SQ_EINVAL, "endpoint %s: its targets may be %zu, of at most %d: lower "
+                                               "discovery.addresses", d->name, most, TARGET_NO_MAX);
+}
+
 static int targets_check(const struct endpoint_def *d, struct err *e)
 {
     const struct endpoint_target *v = d->targets.v;
@@ -420,6 +475,8 @@ int endpoint_def_check(const struct endpoint_def *d, struct err *e)
     rc = d->url[0] != 0 ? url_check(d, "url", d->url, e) : 0;
     if (rc == 0)
         rc = targets_check(d, e);
+    if (rc == 0)
+        rc = discovery_check(d, e);
     if (rc == 0 && d->proxy[0] != 0)
         rc = strncmp(d->proxy, "https:", 6) == 0
                  ? err_set(e, SQ_EINVAL, "endpoint %s: proxy must begin with http://", d->name)

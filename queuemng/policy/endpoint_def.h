@@ -6,6 +6,7 @@
 
 #include "common/task/cost.h"
 #include "queuemng/policy/budget_def.h"
+#include "queuemng/policy/discovery.h"
 #include "queuemng/policy/unit_rate_def.h"
 
 struct endpoint_breaker {
@@ -42,6 +43,11 @@ struct endpoint_target {
     int64_t weight;
     bool draining; /* no call begins */
     struct cfg_list rates;  /* struct unit_rate_def */
+    int discover;  /* enum discover: each address of its host is a target with all of this */
+};
+
+struct endpoint_discovery { /* rules for names of targets with `discover` */
+    int64_t min_ms, max_ms, addresses;
 };
 
 struct endpoint_watch { /* a value on the page of each target */
@@ -57,6 +63,7 @@ struct endpoint_def {
     char *name; /* may be the name of a task queue */
     char *url;  /* "": it has */
     struct cfg_list targets; /* struct endpoint_target */
+    struct endpoint_discovery discovery;
     int affinity;          /* enum affinity */
     double affinity_bound;
     struct cfg_list readings; /* struct endpoint_watch */
@@ -88,6 +95,8 @@ const struct endpoint_target *endpoint_target_of(const struct endpoint_def *d, c
 
 /* The part of it that routers need. Borrowed. */
 struct cost_rule endpoint_cost_rule(const struct endpoint_def *d);
+
+struct discovery_rules endpoint_discovery_rules(const struct endpoint_def *d);
 
 /* Calls at once, at most; of adaptive, which is each target's, only without targets: ENDPOINT_ANY. */
 uint64_t endpoint_slots(const struct endpoint_def *d);

@@ -14,6 +14,7 @@
 #include "common/base/log.h"
 #include "common/base/map.h"
 #include "common/http/admin.h"
+#include "common/net/hosts.h"
 #include "common/net/rpc.h"
 #include "common/ticket/keys.h"
 #include "queuemng/access/tokens.h"
@@ -60,6 +61,8 @@ struct mng_service {
     struct blame blame;    /* peers whose messages did it again and again */
     struct mng *mng;
     struct monitor *monitor;
+    struct hosts hosts;    /* for names of targets; service/names.h */
+    struct list names;     /* questions for them */
     struct ev_timer *tick;
     msec_t tick_ms; /* when the next one is due */
     struct cluster_keys keys;

@@ -31,6 +31,8 @@ static const struct metric_row rows[] = {
     ROW("entered_total", COUNTER, entered, "Of these joins: used. The others were given back"),
     ROW("pops_total", COUNTER, pops_sent, "Release orders sent"),
     ROW("pops_skipped_total", COUNTER, pops_skipped, "Releases given up: head unreachable"),
+    ROW("name_failures_total", COUNTER, name_failures,
+        "Questions for names of targets (discover) that were not answered, or not with all addresses that count"),
     ROW("monitor_failures_total", COUNTER, monitor_failures, "Monitor readings rejected or failed"),
     ROW("maps_sent_total", COUNTER, maps_sent, "Chain maps sent to routers"),
 };

@@ -16,6 +16,7 @@
 #include "queuemng/process/steps.h"
 #include "queuemng/service/api.h"
 #include "queuemng/service/metrics.h"
+#include "queuemng/service/names.h"
 #include "queuemng/service/term.h"
 #include "queuemng/store/store_file.h"
 
@@ -133,6 +134,8 @@ static void on_tick(void *arg)
 
     if (s->leads)
         mng_tick(s->mng, now, ev_wall_ms(s->ev), mng_service_step(s));
+    if (s->leads)
+        mng_names_tick(s);
     dashboard_feed_tick(s);
     mng_trace_tick(s);
     mng_walk_tick(s);
@@ -268,6 +271,8 @@ int mng_service_new(struct mng_service **out, struct ev *ev, const struct mng_cf
     list_init(&s->deferred);
     list_init(&s->traces);
     list_init(&s->walks);
+    list_init(&s->names);
+    hosts_init(&s->hosts, ev);
     map_init(&s->peers, 0);
     map_init(&s->yaml, 0);
     loads_init(&s->loads);
@@ -322,6 +327,7 @@ void mng_service_free(struct mng_service *s)
     ev_unhook(s->ev, on_turn_end, s);
     if (s->tick != NULL)
         ev_timer_free(s->tick);
+    mng_names_end(s);
     monitor_free(s->monitor);
     if (s->n_out > 0 && s->store != NULL)
         (void)mng_service_flush(s, &need);

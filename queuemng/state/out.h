@@ -35,7 +35,7 @@ struct mng_counts {
     uint64_t opened, removed, moves_started, moves_committed, moves_aborted;
     uint64_t lost_segments, rebuilt;
     uint64_t credits, entered; /* numbers given, and used */
-    uint64_t released, pops_sent, pops_skipped, monitor_failures, maps_sent;
+    uint64_t released, pops_sent, pops_skipped, monitor_failures, maps_sent, name_failures;
 };
 
 enum mng_act_kind { MNG_SEND, MNG_PUT, MNG_DEL };

@@ -103,6 +103,15 @@ struct mshare { /* a node's share of an endpoint */
     struct list_node in;
 };
 
+struct mname { /* name of a target with `discover` (tasks/discovery.h) */
+    char *url;   /* url of that target; owned */
+    struct discovered d;
+    bool was_url; /* the only url of before: calls to an address of it may be under way */
+    bool failing; /* which was logged */
+    msec_t asked; /* a question is under way since; 0: none is */
+    struct list_node in;
+};
+
 struct mendpoint { /* or a target of one (tasks/targets.h) */
     struct endpoint_def def; /* owned */
     uint64_t version;        /* version of the definition */
@@ -115,9 +124,11 @@ struct mendpoint { /* or a target of one (tasks/targets.h) */
     struct list shares;      /* mshare.in, by the nodes' numbers; owned */
     bool put;                /* to be stored at the end of this step */
     struct list targets;     /* mendpoint.in; owned */
+    struct list names;       /* mname.in, of its targets with `discover`; owned */
     struct list_node in;
     /* A target: */
     struct mendpoint *of;    /* ref; NULL: it is an endpoint */
+    char address[DISCOVER_TEXT]; /* where its host is; "": anywhere that it says */
     uint32_t no, weight;
     bool gone;               /* the definition has it no more: no call begins */
 };
@@ -144,6 +155,7 @@ struct mtasks {
 #define each_route(m, p)     list_each_of(&(m)->tasks.routes, struct mroute, in, p)
 #define each_endpoint(m, p)  list_each_of(&(m)->tasks.endpoints, struct mendpoint, in, p)
 #define each_target(p, x)    list_each_of(&(p)->targets, struct mendpoint, in, x)
+#define each_name(p, x)      list_each_of(&(p)->names, struct mname, in, x)
 #define each_share(p, x)     list_each_of(&(p)->shares, struct mshare, in, x)
 #define each_task_node(m, n) list_each_of(&(m)->tasks.nodes, struct mtask_node, in, n)
 #define each_mpart(p, x)     for (struct mpart *x = (p)->part; x < (p)->part + (p)->n; x++)

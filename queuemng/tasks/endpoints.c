@@ -383,6 +383,7 @@ static int endpoint_make(struct mng *m, const struct endpoint_def *d, bool own_p
         return err_set(e, SQ_ENOMEM, "endpoint %s: out of memory", d->name);
     list_init(&x->shares);
     list_init(&x->targets);
+    list_init(&x->names);
     rc = targets_follow(m, x, "", e);
     if (rc == 0 && own_pool)
         rc = make_pool(m, d->name, e);

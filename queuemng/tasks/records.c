@@ -263,6 +263,7 @@ int endpoint_load(struct mng *m, const char *key, json_t *j, struct err *e)
     p = made;
     list_init(&p->shares);
     list_init(&p->targets);
+    list_init(&p->names);
     p->tripped = json_is_true(json_object_get(j, "tripped"));
     p->resets = (uint64_t)json_integer_value(json_object_get(j, "resets"));
     rc = shares_load(m, p, j);

@@ -9,6 +9,7 @@
 #include "common/task/queue_name.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/names.h"
 
 #define LOG_MODULE "tasks"
 
@@ -145,6 +146,7 @@ void endpoint_free(struct mng *m, struct mendpoint *x)
         target_free(t);
     each_share(x, s)
         share_free(x, s);
+    names_free(x);
     defined_free(m, DEF_ENDPOINT, x);
 }
 
@@ -401,7 +403,8 @@ void endpoint_tell(struct mng *m, const struct mendpoint *x, struct mshare *s)
                                 .used = arena_strdup(a, d->cost.used),
                                 .used_header = arena_strdup(a, d->cost.used_header),
                                 .used_most = (uint64_t)d->cost.max,
-                                .on_quota = (uint32_t)d->on_quota };
+                                .on_quota = (uint32_t)d->on_quota,
+                                .address = arena_strdup(a, x->address) };
     if (g->unit_rates != NULL)
         unit_rates_put(&d->rates, g->unit_rates);
     for (uint32_t i = 0; g->allow != NULL && i < g->n_allow; i++)

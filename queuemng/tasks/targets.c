@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/names.h"
 #include "queuemng/tasks/table.h"
 
 #define LOG_MODULE "tasks"
@@ -31,10 +33,10 @@ static struct mendpoint *target_at(const struct mendpoint *x, uint32_t no)
     return NULL;
 }
 
-static struct mendpoint *target_of_url(const struct mendpoint *x, const char *url)
+static struct mendpoint *target_of(const struct mendpoint *x, const char *url, const char *address)
 {
     each_target(x, t)
-        if (strcmp(t->def.url, url) == 0)
+        if (strcmp(t->def.url, url) == 0 && strcmp(t->address, address) == 0)
             return t;
     return NULL;
 }
@@ -52,7 +54,7 @@ struct mendpoint *bearer_find(const struct mng *m, const char *name)
     return x != NULL ? target_at(x, (uint32_t)strtoul(sign + 1, NULL, 10)) : NULL;
 }
 
-static struct mendpoint *target_new(struct mendpoint *x, uint32_t no, const char *url)
+static struct mendpoint *target_new(struct mendpoint *x, uint32_t no, const char *url, const char *address)
 {
     struct mendpoint *t = calloc(1, sizeof(*t));
 
@@ -63,6 +65,8 @@ static struct mendpoint *target_new(struct mendpoint *x, uint32_t no, const char
     t->gone = true;
     list_init(&t->shares);
     list_init(&t->targets);
+    list_init(&t->names);
+    copy_text(t->address, sizeof(t->address), address);
     list_push_back(&x->targets, &t->in);
     t->def.url = strdup(url);
     if (t->def.url != NULL)
@@ -135,50 +139,108 @@ static bool holds_all(struct mendpoint *t)
     return true;
 }
 
-static struct mendpoint *add(struct mendpoint *x, const char *url)
+static struct mendpoint *add(struct mendpoint *x, const char *url, const char *address)
 {
     uint32_t no = 1;
 
     while (no <= TARGET_NO_MAX && target_at(x, no) != NULL)
         no++;
-    return no <= TARGET_NO_MAX ? target_new(x, no, url) : NULL;
+    return no <= TARGET_NO_MAX ? target_new(x, no, url, address) : NULL;
+}
+
+static size_t bearers(const struct mng *m, const struct mendpoint *but)
+{
+    size_t n = 0;
+
+    each_bearer(m, y)
+        n += y != but && (y->of == NULL || y->of != but);
+    return n;
 }
 
 int targets_room(const struct mng *m, const struct mendpoint *x, const struct endpoint_def *d, struct err *e)
 {
     const struct endpoint_target *v = d->targets.v;
-    size_t n = x != NULL ? x->targets.n : 0, all = 1;
+    size_t n = x != NULL ? x->targets.n : 0;
 
     for (size_t i = 0; i < d->targets.n; i++)
-        n += x == NULL || target_of_url(x, v[i].url) == NULL;
+        n += v[i].discover == DISCOVER_NONE && (x == NULL || target_of(x, v[i].url, "") == NULL);
     if (n > TARGET_NO_MAX)
         return err_set(e, SQ_ECONFLICT, "endpoint %s: targets: too many that are gone still have calls: try again "
                        "when these have ended", d->name);
-    each_bearer(m, y)
-        all += y != x && (y->of == NULL || y->of != x);
-    return all + n <= ENDPOINTS_MAX ? 0 : err_set(e, SQ_ECONFLICT, "endpoint %s: a cluster has at most %d, each "
-                                                  "target counted", d->name, ENDPOINTS_MAX);
+    return 1 + bearers(m, x) + n <= ENDPOINTS_MAX
+               ? 0 : err_set(e, SQ_ECONFLICT, "endpoint %s: a cluster has at most %d, each target counted", d->name,
+                             ENDPOINTS_MAX);
+}
+
+/* Finds it in the definition; NULL: it has gone. */
+static const struct endpoint_target *wanted(const struct mendpoint *t)
+{
+    const struct endpoint_target *g = endpoint_target_of(&t->of->def, t->def.url);
+    bool discovers = g != NULL && g->discover == DISCOVER_DNS;
+
+    if (discovers != (t->address[0] != 0) || (discovers && !discovered_has(&name_at(t->of, t->def.url)->d, t->address)))
+        return NULL;
+    return g;
+}
+
+static int fit_all(struct mng *m, struct mendpoint *x)
+{
+    int rc = 0;
+
+    each_target(x, t)
+        if (rc == 0)
+            rc = fit(t, wanted(t));
+    targets_obey(x);
+    m->tasks.split = true;
+    return rc;
 }
 
 int targets_follow(struct mng *m, struct mendpoint *x, const char *was, struct err *e)
 {
     const struct endpoint_target *v = x->def.targets.v;
-    int rc = 0;
+    int rc = names_follow(x, was);
 
     for (size_t i = 0; rc == 0 && i < x->def.targets.n; i++) {
-        struct mendpoint *t = target_of_url(x, v[i].url);
+        struct mendpoint *t = target_of(x, v[i].url, "");
 
+        if (v[i].discover == DISCOVER_DNS)
+            continue;
         if (t == NULL)
-            t = add(x, v[i].url);
+            t = add(x, v[i].url, "");
         if (t == NULL || (strcmp(v[i].url, was) == 0 && !holds_all(t)))
             rc = SQ_ENOMEM;
     }
-    each_target(x, t)
-        if (rc == 0)
-            rc = fit(t, endpoint_target_of(&x->def, t->def.url));
-    targets_obey(x);
-    m->tasks.split = true;
+    if (rc == 0)
+        rc = fit_all(m, x);
     return rc == 0 ? 0 : err_set(e, rc, "endpoint %s: targets: out of memory", x->def.name);
+}
+
+int targets_discover(struct mng *m, struct mendpoint *x, struct mname *n)
+{
+    int rc;
+
+    for (unsigned i = 0; i < n->d.n; i++) {
+        struct mendpoint *t = target_of(x, n->url, n->d.address[i]);
+
+        if (t == NULL && bearers(m, NULL) < ENDPOINTS_MAX)
+            t = add(x, n->url, n->d.address[i]);
+        if (t != NULL && n->was_url && !holds_all(t))
+            return SQ_ENOMEM;
+    }
+    n->was_url = false;
+    x->orders = (m->epoch << 32) + ++m->tasks.serials; /* they are told, although the definition is as it was */
+    rc = fit_all(m, x);
+    endpoint_put_later(m, x);
+    return rc;
+}
+
+unsigned targets_of_name(const struct mendpoint *x, const char *url)
+{
+    unsigned n = 0;
+
+    each_target(x, t)
+        n += t->address[0] != 0 && !t->gone && strcmp(t->def.url, url) == 0;
+    return n;
 }
 
 void targets_obey(struct mendpoint *x)
@@ -205,7 +267,8 @@ void targets_tidy(struct mng *m, struct mendpoint *x)
     each_target(x, t) {
         if (!t->gone || is_held(t))
             continue;
-        log_info("event=target_gone endpoint=%s url=%s", x->def.name, log_q(t->def.url, strlen(t->def.url)));
+        log_info("event=target_gone endpoint=%s url=%s address=%s", x->def.name,
+                 log_q(t->def.url, strlen(t->def.url)), t->address);
         each_share(t, s)
             endpoint_drop(m, s->node, t->def.name);
         target_free(t);
@@ -222,13 +285,22 @@ void targets_drop(struct mng *m, const struct mendpoint *x)
 
 /* ---- stored ------------------------------------------------------------------------------------ */
 
+static json_t *target_json(const struct mendpoint *t, json_t *shares)
+{
+    json_t *j = json_pack("{s:I,s:s,s:o}", "no", (json_int_t)t->no, "url", t->def.url, "shares", shares);
+
+    if (t->address[0] != 0)
+        (void)(json_object_set_new(j, "address", json_string(t->address)) < 0 ||
+               json_object_set_new(j, "gone", json_boolean(t->gone)) < 0);
+    return j;
+}
+
 json_t *targets_json(const struct mendpoint *x, json_t *(*shares)(const struct mendpoint *t))
 {
     json_t *list = json_array();
 
     each_target(x, t)
-        if (json_array_append_new(list, json_pack("{s:I,s:s,s:o}", "no", (json_int_t)t->no, "url",
-                                                  t->def.url, "shares", shares(t))) < 0) {
+        if (json_array_append_new(list, target_json(t, shares(t))) < 0) {
             json_decref(list);
             return NULL;
         }
@@ -239,8 +311,13 @@ struct mendpoint *target_load(struct mendpoint *x, json_t *j)
 {
     json_int_t no = json_integer_value(json_object_get(j, "no"));
     const char *url = json_string_value(json_object_get(j, "url"));
+    const char *address = json_string_value(json_object_get(j, "address"));
+    struct mendpoint *t;
 
     if (no < 1 || no > TARGET_NO_MAX || url == NULL || target_at(x, (uint32_t)no) != NULL)
         return NULL;
-    return target_new(x, (uint32_t)no, url);
+    t = target_new(x, (uint32_t)no, url, address != NULL ? address : "");
+    if (t != NULL && address != NULL)
+        t->gone = json_is_true(json_object_get(j, "gone"));
+    return t;
 }

@@ -8,7 +8,9 @@
  * A target is known by its url and has a number, which tasks that run at it are written down with. One
  * that the definition has no more stays, without slots, until no node holds any of it: so a url that
  * comes back soon does not get calls beside those that are still there. The same holds for a url that
- * was the endpoint's only one: its target begins with what the nodes hold of the endpoint. */
+ * was the endpoint's only one: its target begins with what the nodes hold of the endpoint.
+ *
+ * With `discover` each address of the url's name is a target, known by both (tasks/names.h). */
 #ifndef SEGQ_QUEUEMNG_TASKS_TARGETS_H
 #define SEGQ_QUEUEMNG_TASKS_TARGETS_H
 
@@ -25,6 +27,10 @@ SQ_CHECK int targets_room(const struct mng *m, const struct mendpoint *x, const 
 /* The endpoint's targets follow its definition. was: the url before, whose calls may go on; "": none.
  * 0 or SQ_ENOMEM. */
 SQ_CHECK int targets_follow(struct mng *m, struct mendpoint *x, const char *was, struct err *e);
+/* And likewise the addresses of a name. 0 or SQ_ENOMEM. */
+SQ_CHECK int targets_discover(struct mng *m, struct mendpoint *x, struct mname *n);
+/* Addresses of a name that are targets, also of one that is not asked for yet. */
+unsigned targets_of_name(const struct mendpoint *x, const char *url);
 /* Trips, resets and probes of the endpoint are theirs. */
 void targets_obey(struct mendpoint *x);
 /* Forgets those that have gone, and of which nobody holds a slot. */

@@ -24,7 +24,7 @@
 uint64_t affinity_hash(const char *p, size_t n);
 
 struct affine {
-    uint64_t url; /* affinity_hash() of it */
+    uint64_t url; /* hash of it, and of its address, if it is one of several of its name */
     bool there;   /* well, and not drained: it may be a first choice although it has no slot free */
 };
 

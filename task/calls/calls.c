@@ -134,8 +134,8 @@ static void say_well(const struct endpoint *ep)
     if (ep->of == NULL)
         log_info("event=endpoint_well endpoint=%s", ep->name);
     else if (ep->def.serial != 0)
-        log_info("event=target_well endpoint=%s url=%s", ep->of->name,
-                 log_q(ep->def.url, strlen(ep->def.url)));
+        log_info("event=target_well endpoint=%s url=%s address=%s", ep->of->name,
+                 log_q(ep->def.url, strlen(ep->def.url)), ep->def.address);
 }
 
 static void say_down(const struct endpoint *ep)
@@ -143,8 +143,8 @@ static void say_down(const struct endpoint *ep)
     if (ep->of == NULL)
         log_warn("event=endpoint_down endpoint=%s open_ms=%" PRId64, ep->name, ep->breaker.last_ms);
     else if (ep->def.serial != 0)
-        log_warn("event=target_down endpoint=%s url=%s open_ms=%" PRId64, ep->of->name,
-                 log_q(ep->def.url, strlen(ep->def.url)), ep->breaker.last_ms);
+        log_warn("event=target_down endpoint=%s url=%s address=%s open_ms=%" PRId64, ep->of->name,
+                 log_q(ep->def.url, strlen(ep->def.url)), ep->def.address, ep->breaker.last_ms);
 }
 
 static void tell_breaker(struct endpoint *ep, bool probe, enum breaker_end how, msec_t now)

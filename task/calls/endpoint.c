@@ -19,6 +19,7 @@ static const size_t def_texts[] = {
     offsetof(struct msg_endpoint, budget),    offsetof(struct msg_endpoint, auth_field),
     offsetof(struct msg_endpoint, auth_file),  offsetof(struct msg_endpoint, reading_path),
     offsetof(struct msg_endpoint, used),      offsetof(struct msg_endpoint, used_header),
+    offsetof(struct msg_endpoint, address),
 };
 
 static char **def_text(const struct msg_endpoint *d, size_t i)
@@ -194,6 +195,28 @@ static void obey(struct endpoint *ep, const struct msg_endpoint *d, bool is_new,
                                         .state = is_new ? PROBE_NONE : PROBE_ASKED };
 }
 
+static uint64_t url_hash(const struct msg_endpoint *d)
+{
+    uint64_t h = affinity_hash(d->url, strlen(d->url));
+
+    return d->address[0] == 0 ? h : h * 3 + affinity_hash(d->address, strlen(d->address));
+}
+
+/* Forgets what another target, which had its number, was like. */
+static void set_place(struct endpoint *ep, const struct msg_endpoint *d, msec_t now)
+{
+    uint64_t h = url_hash(d);
+
+    if (ep->of != NULL && ep->url_hash != 0 && ep->url_hash != h) {
+        reset(ep, now);
+        ep->aside = 0;
+        ep->adaptive = (struct adaptive){ 0 };
+        ep->pressure = (struct pressure){ 0 };
+        ep->n = (struct endpoint_counts){ 0 };
+    }
+    ep->url_hash = h;
+}
+
 int endpoints_define(struct list *all, const struct msg_endpoint *m, msec_t now)
 {
     struct endpoint *ep = endpoints_find(all, m->name);
@@ -218,7 +241,7 @@ int endpoints_define(struct list *all, const struct msg_endpoint *m, msec_t now)
         ep->pressure = (struct pressure){ 0 };
     def_free(&ep->def);
     ep->def = d;
-    ep->url_hash = affinity_hash(d.url, strlen(d.url));
+    set_place(ep, &d, now);
     r = endpoint_rate_now(ep, now);
     ep->tat = rate_keeps(&r, &was, ep->tat, now);
     quota_define(&ep->quota, m->unit_rates, m->n_unit_rates / 3, m->unit_part, now);

@@ -24,8 +24,9 @@ bool address_may(const struct out_target *t, const struct net_addr *a)
 static void hop(const struct out_target *t, char *text, size_t cap)
 {
     const struct url *u = has_proxy(t) ? &t->proxy : &t->url;
+    const char *host = u == &t->url && t->address[0] != 0 ? t->address : u->host;
 
-    snprintf(text, cap, strchr(u->host, ':') != NULL ? "[%s]:%u" : "%s:%u", u->host, u->port);
+    snprintf(text, cap, strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host, u->port);
 }
 
 static bool pick(const struct out_target *t, struct net_addr *a)

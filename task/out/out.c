@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "common/base/text.h"
 #include "task/out/address.h"
 #include "task/out/out_call.h"
 #include "task/out/libcurl.h"
@@ -108,7 +109,8 @@ int out_target_new(struct out_target **out, struct out *o, const struct out_rule
     }
     t->out = o;
     t->rules = *r;
-    t->rules.url = t->rules.proxy = NULL; /* parsed */
+    t->rules.url = t->rules.proxy = t->rules.address = NULL; /* parsed, and copied */
+    copy_text(t->address, sizeof(t->address), r->address != NULL ? r->address : "");
     t->plain = !t->url.tls && t->proxy.host[0] == 0 && !r->by_curl;
     list_init(&t->waiting);
     list_init(&t->calls);

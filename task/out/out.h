@@ -37,6 +37,7 @@ struct out_call;
 
 struct out_rules { /* options of a target; copied, but for the texts of TLS */
     const char *url; /* "http://host:port/path" */
+    const char *address; /* address of its host, for all connections; NULL, "": the name is asked for */
     unsigned n_allow;
     struct ip_net allow[OUT_ALLOW_MAX];
     uint32_t connect_ms;

@@ -53,6 +53,7 @@ struct out_target {
     struct out *out; /* ref */
     struct out_rules rules;
     struct url url, proxy; /* proxy.host "": none */
+    char address[NET_TEXT_MAX]; /* out_rules.address; "" */
     bool plain;      /* our own client calls it */
     struct trust trust;
     struct host_question *question; /* NULL: none is open */

@@ -93,7 +93,9 @@ static uint64_t target_draining(const struct endpoint *ep)
 
 static void by_target(struct buf *b, const struct endpoint *ep, const char *name, uint64_t v)
 {
-    const char *const labels[] = { "endpoint", ep->of->name, "target", ep->def.url, NULL };
+    bool at = ep->def.address[0] != 0; /* not all that its name has */
+    const char *const labels[] = { "endpoint", ep->of->name, "target", ep->def.url, at ? "address" : NULL,
+                                   ep->def.address, NULL };
 
     metrics_u64(b, name, labels, v);
 }

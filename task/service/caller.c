@@ -69,7 +69,7 @@ static int read_allow(struct out_rules *r, const struct msg_endpoint *d, struct 
 static struct caller_target *target_new(struct caller *c, struct endpoint *ep, struct err *e)
 {
     const struct msg_endpoint *d = &ep->def;
-    struct out_rules r = { .url = d->url, .connect_ms = d->connect_timeout_ms, .proxy = d->proxy };
+    struct out_rules r = { .url = d->url, .address = d->address, .connect_ms = d->connect_timeout_ms, .proxy = d->proxy };
     struct caller_target *t = calloc(1, sizeof(*t));
     int rc = t == NULL ? err_set(e, SQ_ENOMEM, "out of memory") : read_allow(&r, d, e);
 

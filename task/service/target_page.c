@@ -62,12 +62,12 @@ static void say(struct target_page *p)
     bool blind = pressure_state(&ep->pressure, &ep->def, task_service_now(p->all->s).ms, text) == READING_BLIND;
 
     if (blind && !ep->pressure.said)
-        log_warn("event=target_blind endpoint=%s url=%s why=%s do=\"look at its page, or at readings: it gets calls "
+        log_warn("event=target_blind endpoint=%s url=%s address=%s why=%s do=\"look at its page, or at readings: it gets calls "
                  "as one without readings\"", ep->of != NULL ? ep->of->name : ep->name,
-                 log_q(ep->def.url, strlen(ep->def.url)), log_q(text, strlen(text)));
+                 log_q(ep->def.url, strlen(ep->def.url)), ep->def.address, log_q(text, strlen(text)));
     else if (!blind && ep->pressure.said)
-        log_info("event=target_seen endpoint=%s url=%s", ep->of != NULL ? ep->of->name : ep->name,
-                 log_q(ep->def.url, strlen(ep->def.url)));
+        log_info("event=target_seen endpoint=%s url=%s address=%s", ep->of != NULL ? ep->of->name : ep->name,
+                 log_q(ep->def.url, strlen(ep->def.url)), ep->def.address);
     p->ep->pressure.said = blind;
 }
 

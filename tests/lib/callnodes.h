@@ -71,6 +71,7 @@ struct cn {
     enum mood mood;
     bool well; /* the mood stays as it is */
     bool targets;          /* the endpoint has targets, most of the time */
+    bool discovers;        /* which are the addresses 10.0.0.1 to .3 of a name, as they are told from time to time */
     bool affinity;         /* by key, as far as slots go */
     bool calm;             /* all nodes and targets are well */
     bool units;            /* it has rates in units, and so has target b */
@@ -137,7 +138,7 @@ static inline const struct endpoint *cn_first(const struct endpoint *ep, const c
         if (x->def.serial == 0 || x->def.paused || endpoint_is_down(x) || now < x->held || now < x->aside)
             continue;
         room[n] = (struct target_room){ .free = 1, .weight = x->def.weight };
-        at[n] = (struct affine){ affinity_hash(x->def.url, strlen(x->def.url)), true };
+        at[n] = (struct affine){ x->url_hash, true };
         of[n++] = x;
     }
     first = affinity_pick(room, at, n, affinity_hash(key, strlen(key)), 10000).first;
@@ -157,6 +158,11 @@ static inline void cn_look_at_affinity(struct cn *c, const struct going_call *g,
     c->astray += first != g->at;
     if (c->calm && first != NULL && first != g->at && first->def.max_concurrent > 0 && first->running == 0)
         MV_BAD(c->w, "affinity: task %u is not at the idle target of its key", task);
+}
+
+static inline unsigned cn_target_no(const struct msg_endpoint *d)
+{
+    return d->address[0] != 0 ? (unsigned)(d->address[7] - '1') : (unsigned)(d->url[7] - 'a');
 }
 
 /* As task/service/caller.c does it with a task whose START is written. */
@@ -192,7 +198,7 @@ static inline void cn_self(struct mv *w, int i, const struct out_item *it)
     cn_look_at_affinity(c, g, v->task);
     v->cost = mv_cost(w, v->task);
     if (g->at->def.serial != 0 && g->at->def.url[0] != 0)
-        v->target = (unsigned)(g->at->def.url[7] - 'a');
+        v->target = cn_target_no(&g->at->def);
     c->start[c->n_starts++] = now;
     c->n_visits++;
 }
@@ -371,7 +377,12 @@ static inline unsigned cn_there(const struct cn *c)
     return n;
 }
 
-static const unsigned cn_bears[CN_TARGETS] = { CN_SLOTS_A, 2, 1 };
+static inline unsigned cn_bears(const struct cn *c, unsigned target)
+{
+    static const unsigned v[CN_TARGETS] = { CN_SLOTS_A, 2, 1 };
+
+    return c->discovers ? CN_SLOTS_A : v[target];
+}
 
 static inline unsigned cn_there_at(const struct cn *c, unsigned target)
 {
@@ -424,9 +435,9 @@ static inline void cn_comes(struct cn *c, struct cn_visit *v)
     v->came = true;
     if (cn_there(c) > CN_SLOTS)
         MV_BAD(w, "J4: %u at the target, which bears %u", cn_there(c), CN_SLOTS);
-    if (c->targets && cn_there_at(c, v->target) > cn_bears[v->target])
+    if (c->targets && cn_there_at(c, v->target) > cn_bears(c, v->target))
         MV_BAD(w, "J4: %u at target %u, which bears %u", cn_there_at(c, v->target), v->target,
-               cn_bears[v->target]);
+               cn_bears(c, v->target));
     v->at = mv_now(w).ms + 1 +
             (msec_t)rng_below(&w->r->rng, c->mood == SLOW ? CN_DEADLINE - CN_CONNECT : 300);
     if (c->mood == SILENT)
@@ -545,11 +556,11 @@ static inline void cn_look_at_targets(const struct cn *c)
     for (int i = 0; i < PR_NODES; i++)
         each_endpoint (&c->calls[i].endpoints, ep)
             if (ep->of != NULL && ep->def.serial != 0 && cn_may_begin(c, i, ep->of))
-                slots[ep->def.url[7] - 'a'] += ep->def.max_concurrent;
+                slots[cn_target_no(&ep->def)] += ep->def.max_concurrent;
     for (unsigned k = 0; k < CN_TARGETS; k++)
-        if (slots[k] > cn_bears[k])
+        if (slots[k] > cn_bears(c, k))
             MV_BAD(c->w, "J4: the nodes have %lu slots of target %u, which bears %u", slots[k], k,
-                   cn_bears[k]);
+                   cn_bears(c, k));
 }
 
 static inline void cn_look_at_shares(struct cn *c)
@@ -574,6 +585,27 @@ static inline void cn_look_at_shares(struct cn *c)
         MV_BAD(c->w, "J5: the nodes have a rate of %lu of %u", rate, 1000 * CN_RATE);
 }
 
+#define CN_NAME "{\"url\": \"http://a/\", \"max_concurrent\": 4, \"discover\": \"dns\"}"
+
+/* A name server tells the manager some of the addresses, in any order, some of them twice, of one version or both;
+ * or nothing. which: bits; 0: it fails. */
+static inline void cn_tell_name(struct cn *c, unsigned which)
+{
+    struct pr *r = c->w->r;
+    struct name_answer a = { .v4 = { .how = NAME_NONE, .why = "none" }, .v6 = { .how = NAME_NONE, .why = "none" } };
+    unsigned from = (unsigned)rng_below(&r->rng, CN_TARGETS);
+
+    if (r->m == NULL)
+        return;
+    a.v4.how = which == 0 ? (uint8_t)rng_below(&r->rng, 3) : NAME_FOUND; /* also none, or found and empty */
+    a.v6.how = rng_chance(&r->rng, 0.5) ? NAME_NONE : NAME_FAILED;
+    for (unsigned k = 0; k < 2 * CN_TARGETS; k++)
+        if ((which >> (k + from) % CN_TARGETS & 1) != 0 && (k < CN_TARGETS || rng_chance(&r->rng, 0.3)))
+            snprintf(a.v4.address[a.v4.n++], DISCOVER_TEXT, "10.0.0.%u", 1 + (k + from) % CN_TARGETS);
+    mng_name_told(r->m, r->now, "e", "http://a/", &a, &r->out);
+    pr_flush(r);
+}
+
 /* The endpoint as it is defined: what: bits of its targets; 0: the first, by url. */
 static inline void cn_define(struct cn *c, unsigned what)
 {
@@ -593,8 +625,8 @@ static inline void cn_define(struct cn *c, unsigned what)
                  CN_MINUTE_ROOM);
     }
     if (what != 0)
-        n = (size_t)snprintf(list, sizeof(list), "\"targets\": [");
-    for (unsigned k = 0; k < CN_TARGETS && what != 0; k++)
+        n = (size_t)snprintf(list, sizeof(list), "\"targets\": [%s", c->discovers ? CN_NAME : "");
+    for (unsigned k = 0; k < CN_TARGETS && what != 0 && !c->discovers; k++)
         if ((what >> k & 1) != 0)
             n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s%s%s", list[n - 1] == '[' ? "" : ", ", text[k],
                                   k == 1 ? b : "", "}");
@@ -618,7 +650,9 @@ static inline void cn_change_targets(struct cn *c)
     if (!c->targets)
         return;
     if (rng_chance(r, 0.3))
-        cn_define(c, (unsigned)rng_below(r, 1u << CN_TARGETS));
+        cn_define(c, (unsigned)rng_below(r, c->discovers ? 3 : 1u << CN_TARGETS));
+    if (c->discovers && rng_chance(r, 0.4))
+        cn_tell_name(c, (unsigned)rng_below(r, 1u << CN_TARGETS));
     for (unsigned k = 0; k < CN_TARGETS && !c->well; k++)
         if (rng_chance(r, 0.1))
             c->away[k] = !c->away[k];

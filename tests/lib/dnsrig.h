@@ -18,6 +18,7 @@ struct dnsrig {
     unsigned port, asked;
     bool silent;
     uint8_t ip[4]; /* of every name */
+    uint8_t ttl;   /* seconds */
 };
 
 /* The question's end; 0: it is none. Its type is in the two bytes at [end - 4]. */
@@ -49,7 +50,7 @@ static inline void dns_on_io(void *arg, unsigned what)
     p[2] = 0x81; /* an answer; no error; one question, of A one address */
     p[3] = 0x80;
     memcpy(p + 4, (uint8_t[]){ 0, 1, 0, is_a, 0, 0, 0, 0 }, 8);
-    memcpy(p + end, (uint8_t[]){ 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4 }, 12);
+    memcpy(p + end, (uint8_t[]){ 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, d->ttl, 0, 4 }, 12);
     memcpy(p + end + 12, d->ip, 4);
     cr_assert_gt(sendto(d->fd, p, end + (is_a ? 16 : 0), 0, (struct sockaddr *)&from, len), 0);
 }

@@ -42,7 +42,7 @@ static void leave(struct mv *w, int i)
         mv_kill(w, i, false);
 }
 
-enum mode { CALLS, READS, TARGETS, UNITS };
+enum mode { CALLS, READS, TARGETS, NAMES, UNITS };
 
 static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[11])
 {
@@ -52,8 +52,9 @@ static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[11])
 
     c->readers.on = mode == READS;
     c->units = mode == UNITS;
-    c->targets = mode == TARGETS || (c->units && seed % 2 != 0);
-    c->affinity = w->keys = mode == TARGETS && seed % 2 == 0;
+    c->discovers = mode == NAMES;
+    c->targets = mode == TARGETS || mode == NAMES || (c->units && seed % 2 != 0);
+    c->affinity = w->keys = (mode == TARGETS || mode == NAMES) && seed % 2 == 0;
     w->costs = c->units ? CN_COST : 0;
     if (c->targets || c->units)
         cn_define(c, 0);
@@ -71,6 +72,8 @@ static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[11])
     mv_heal(w);
     if (c->targets)
         cn_define(c, 7);
+    if (c->discovers)
+        cn_tell_name(c, 7);
     for (unsigned i = 0; i < 1800 && w->r->why[0] == '\0' && !cn_all_final(c); i++)
         pr_run(w->r, 1000);
     mv_judge(w);
@@ -79,7 +82,7 @@ static bool run(uint64_t seed, bool shared, enum mode mode, uint64_t sum[11])
     good = w->r->why[0] == '\0';
     if (!good)
         fprintf(stderr, "seed %lu%s%s%s: %s (SEED=%lu sim_call_nodes)\n", seed, shared ? ", shared" : "",
-                c->targets ? ", targets" : "", c->units ? ", units" : "", w->r->why, seed);
+                c->discovers ? ", names" : c->targets ? ", targets" : "", c->units ? ", units" : "", w->r->why, seed);
     sum[0] += w->n_tasks;
     sum[1] += c->n_visits;
     sum[2] += w->kills;
@@ -280,8 +283,9 @@ Test(sim_call_nodes, a_backlog_uses_all_slots)
     cr_expect(n == 0 || (sum / n >= 95 && slow <= 1000));
 }
 
-/* Several targets: some die, or all, and the list changes amid calls. */
-static void targets(unsigned from)
+/* Several targets: some die, or all, and the list changes amid calls; or they are the addresses of a name, of which
+ * the manager, and the one after it, is told now these and now those. */
+static void targets(unsigned from, enum mode mode)
 {
     uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1), bad = 0, sum[11] = { 0 };
     uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS);
@@ -289,7 +293,7 @@ static void targets(unsigned from)
     if (only == 0)
         quiet_log();
     for (uint64_t i = from; i < n; i += 2)
-        bad += !run(first + i, (first + i) % 4 < 2, TARGETS, sum); /* as SEED has it, too */
+        bad += !run(first + i, (first + i) % 4 < 2, mode, sum); /* as SEED has it, too */
     printf("targets: %lu tasks, %lu calls, %lu kills, %lu answers behind a move, %lu later epochs, %lu calls at the "
            "target of their key, %lu elsewhere\n", sum[0], sum[1], sum[2], sum[3], sum[4], sum[7], sum[8]);
     cr_assert_eq(bad, 0);
@@ -321,12 +325,22 @@ Test(sim_call_nodes, units_2)
 
 Test(sim_call_nodes, targets_1)
 {
-    targets(0);
+    targets(0, TARGETS);
 }
 
 Test(sim_call_nodes, targets_2)
 {
-    targets(1);
+    targets(1, TARGETS);
+}
+
+Test(sim_call_nodes, names_1)
+{
+    targets(0, NAMES);
+}
+
+Test(sim_call_nodes, names_2)
+{
+    targets(1, NAMES);
 }
 
 Test(sim_call_nodes, seeds_1)

@@ -1,6 +1,7 @@
 """dns.py ADDRESS:PORT FILE LOG: a name server that says what FILE says: a line "name address ..." for
-each name, as it is at that moment (addresses of both kinds; none: there is no such name). Each question
-becomes a line of LOG: name and kind. Answers may be kept for 0 s. Ends with its process."""
+each name, as it is at that moment (addresses of both kinds; none: there is no such name; "?": nothing
+is answered). Each question becomes a line of LOG: name and kind. Answers may be kept for 0 s. Ends with
+its process."""
 import ipaddress
 import socket
 import struct
@@ -13,7 +14,7 @@ def addresses(name):
     with open(sys.argv[2]) as f:
         for line in f:
             if line.split()[0] == name:
-                return [ipaddress.ip_address(a).packed for a in line.split()[1:]]
+                return [ipaddress.ip_address(a).packed if a != "?" else None for a in line.split()[1:]]
     return []
 
 
@@ -32,10 +33,12 @@ while True:
     q, peer = s.recvfrom(4096)
     name, end = name_of(q)
     kind = struct.unpack("!H", q[end - 4:end - 2])[0]
-    found = [a for a in addresses(name) if len(a) == KINDS.get(kind)]
+    known = addresses(name)
+    found = [a for a in known if a and len(a) == KINDS.get(kind)]
     with open(sys.argv[3], "a") as log:
         log.write(f"{name} {kind}\n")
-    known = bool(addresses(name))
+    if None in known:
+        continue
     answer = q[:2] + struct.pack("!HHHHH", 0x8580 | (0 if known else 3), 1, len(found), 0, 0) + q[12:end]
     for a in found:
         answer += struct.pack("!HHHIH", 0xC00C, kind, 1, 0, len(a)) + a

@@ -168,3 +168,41 @@ Test(hosts, a_turn_at_a_silent_server_is_short)
     cr_expect_lt(longest, 1000, "%ld ms", (long)longest);
     end_servers();
 }
+
+/* ---- all addresses, with their time ------------------------------------------------------------ */
+
+static struct host_found found;
+
+static void on_found(void *arg, const struct host_found *f)
+{
+    cr_assert_eq(arg, (void *)&found);
+    found = *f;
+    told++;
+}
+
+Test(hosts, all_that_is_said_of_a_name_is_told_with_its_time)
+{
+    begin_servers();
+    first.ttl = 77;
+    cr_assert(hosts_find(&hosts, "gpu.test", on_found, &found));
+    UNTIL(told == 1);
+    cr_expect_eq(found.v4.how, HOST_HAS, "%s", found.v4.why);
+    cr_expect_eq(found.v4.ttl_s, 77);
+    cr_expect_eq(found.v4.n, 1);
+    cr_expect_eq(ntohl(found.v4.addr[0].in4.sin_addr.s_addr), INADDR_LOOPBACK);
+    cr_expect_eq(found.v6.how, HOST_HAS_NONE);
+    cr_expect_str_eq(found.v6.why, "name: it has no address");
+    end_servers();
+}
+
+Test(hosts, finds_that_are_open_die_unanswered)
+{
+    begin_servers();
+    first.silent = true;
+    cr_assert(hosts_find(&hosts, "gpu.test", on_found, &found));
+    cr_assert(hosts_find(&hosts, "gpu.test", on_found, &found));
+    UNTIL(first.asked > 0);
+    end_servers();
+    cr_expect_eq(hosts.finds.n, 0);
+    cr_expect_eq(told, 0);
+}

@@ -717,7 +717,8 @@ def row_webhooks(r):
 # ---- types --------------------------------------------------------------------------------------
 
 # Operations of the routers that clients leave out.
-WITHOUT = {"classicSubmit", "classicQuery", "classicCancel",  # another API's words
+WITHOUT = {"watchQueue",                                      # of programs that show it
+           "classicSubmit", "classicQuery", "classicCancel",  # another API's words
            "ackTask", "nackTask", "extendTask",               # settleTasks does it for many
            "health", "ready"}                                 # of each process
 

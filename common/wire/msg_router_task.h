@@ -284,6 +284,31 @@ struct msg_task_progress_ans {
     int64_t until_ms; /* Unix ms: the end of the lease */
 };
 
+#define FEED_ROWS_MAX 256
+
+struct msg_task_feed { /* starts and ends of a queue's tasks */
+    part_no part;
+    uint64_t epoch;
+    const char *queue;
+    uint64_t after; /* those behind this number; 0: from now on */
+    uint32_t most;
+};
+
+struct feed_row {
+    uint8_t state; /* enum task_state that it has got: RUNNING, or how it ended */
+    task_no no;
+    uint32_t attempts;
+    int64_t at_ms; /* Unix ms */
+};
+
+struct msg_task_feed_ans {
+    uint8_t code;  /* DONE, FULL, STALE, BUSY */
+    uint64_t next; /* `after` of the next question */
+    bool gap;      /* some behind `after` are not known any more */
+    uint32_t n;
+    struct feed_row *v;
+};
+
 #define TASK_READ_MAX (128u << 10) /* bytes of a piece */
 
 struct msg_task_read { /* a piece of the answer to a call, of which a look has the first bytes only */

@@ -60,6 +60,8 @@ void task_path_queue(struct task_path *out, enum http_method m, struct slice res
                     : slice_is(out->name, "take")   ? TASK_TAKE
                     : slice_is(out->name, "settle") ? TASK_SETTLE
                                               : TASK_BAD_METHOD;
+    else if (m == HTTP_GET && slice_is(out->name, "events"))
+        out->op = TASK_FEED;
     else
         get_delete(out, m, TASK_NAMED, TASK_UNNAME);
     if (out->op == TASK_BAD_METHOD)

@@ -17,6 +17,7 @@ enum task_op {
     TASK_SETTLE,  /* POST /v1/queues/{queue}/tasks/settle */
     TASK_NAMED,   /* GET /v1/queues/{queue}/tasks/{name} */
     TASK_UNNAME,  /* DELETE of it */
+    TASK_FEED,    /* GET /v1/queues/{queue}/tasks/events */
     TASK_LOOK,    /* GET /v1/tasks/{task} */
     TASK_RESULT,  /* GET /v1/tasks/{task}/result */
     TASK_EVENTS,  /* GET /v1/tasks/{task}/events */

@@ -66,6 +66,7 @@ const struct ask_form ask_forms[ASK_NKINDS] = {
     [ASK_COMPLETE] = { ASKS(COMPLETE, msg_task_complete), .state = AT(msg_task_complete_ans, state),
                        .until_ms = AT(msg_task_complete_ans, until_ms) },
     [ASK_READ] = { ASKS(READ, msg_task_read) },
+    [ASK_FEED] = { ASKS(FEED, msg_task_feed) },
     [ASK_PROGRESS] = { ASKS(PROGRESS, msg_task_progress), .state = AT(msg_task_progress_ans, state),
                        .until_ms = AT(msg_task_progress_ans, until_ms), .compares = true },
     [ASK_GROUP] = { ASKS(GROUP, msg_task_group) },
@@ -85,11 +86,12 @@ ALIKE(msg_task_read);
 ALIKE(msg_task_group);
 ALIKE(msg_task_progress);
 ALIKE(msg_task_first);
+ALIKE(msg_task_feed);
 _Static_assert(AT(task_put_row, code) + AT(settled_row, code) + AT(msg_task_get_ans, code) +
                AT(msg_task_take_ans, code) + AT(msg_task_change_ans, code) +
                AT(msg_task_schedule_ans, code) + AT(msg_task_complete_ans, code) +
                AT(msg_task_read_ans, code) + AT(msg_task_group_ans, code) +
-               AT(msg_task_progress_ans, code) + AT(msg_task_first_ans, code) == 0, "codes come first");
+               AT(msg_task_progress_ans, code) + AT(msg_task_first_ans, code) + AT(msg_task_feed_ans, code) == 0, "codes come first");
 
 static void name_part(struct ask *a, const struct task_way *w)
 {

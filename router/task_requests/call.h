@@ -28,7 +28,7 @@ struct task_asked { /* a request about tasks, let in */
 };
 
 enum ask_kind { ASK_PUT, ASK_SETTLE, ASK_GET, ASK_TAKE, ASK_CHANGE, ASK_SCHEDULE, ASK_COMPLETE,
-                ASK_READ, ASK_GROUP, ASK_PROGRESS, ASK_FIRST, ASK_NKINDS };
+                ASK_READ, ASK_GROUP, ASK_PROGRESS, ASK_FIRST, ASK_FEED, ASK_NKINDS };
 
 struct task_call;
 
@@ -65,6 +65,7 @@ struct ask { /* a row */
         struct msg_task_read read;
         struct msg_task_progress progress;
         struct msg_task_first first;
+        struct msg_task_feed feed;
         struct { struct msg_task_group asked; struct group_said said; } group;
     };
     task_no no; /* number in the answer, as far as its rows are kept */

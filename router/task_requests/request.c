@@ -10,6 +10,7 @@
 #include "common/task/queue_name.h"
 #include "common/ticket/task_token.h"
 #include "router/task_api/call_cost.h"
+#include "router/task_requests/feed.h"
 #include "router/task_requests/group.h"
 #include "router/task_requests/schedule.h"
 #include "router/task_requests/single_task.h"
@@ -181,6 +182,7 @@ static const struct {
     [TASK_SETTLE] = { MAY_TAKE, work_settle },
     [TASK_NAMED] = { MAY_READ, one_look },
     [TASK_UNNAME] = { MAY_SUBMIT, one_change },
+    [TASK_FEED] = { MAY_READ, feed_start },
     [TASK_LOOK] = { 0, one_look },
     [TASK_RESULT] = { 0, one_look },
     [TASK_EVENTS] = { 0, watch_start },

@@ -14,6 +14,7 @@
  *   passing.h      answers that are passed on while they come
  *   progress.h     places that are told to callers in line
  *   watch.h        events of a task, on an open connection
+ *   feed.h         and of a queue
  *   task_link.h    links to task nodes: frames out and in
  *   notice.h       what nodes say by themselves: ends, next tasks of chains */
 #ifndef SEGQ_ROUTER_TASKING_H

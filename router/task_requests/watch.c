@@ -14,28 +14,12 @@
 
 #define LOG_MODULE "watch"
 #define EVENT_BEAT "event: beat\ndata: 15000\n\n"
-#define AGAIN_MS   1000  /* a question that was answered at once is asked again then */
-#define RETRY_FIRST_MS 1000
 #define RETRY_LAST_MS 30000 /* after the last event there is nothing to come back for */
 #define RETURN_PER_S 1000
 
 _Static_assert(WATCH_BEAT_MS == 15000, "as it is told");
 
-struct watch {
-    struct list_node in;    /* tasking.watches */
-    struct tasking *t;      /* ref */
-    struct httpd_req *req;  /* ref: the answer that is open; NULL: not yet */
-    struct task_call *call; /* ref: what is asked; NULL: nothing */
-    part_no part;
-    bool is_new;            /* nothing was sent yet */
-    task_no no;
-    uint64_t client;        /* gate_listener() */
-    uint64_t told;          /* hash of what was told last */
-    msec_t sent_ms, asked_ms;
-    struct buf late;        /* newest event, for a client that has not taken the last */
-};
-
-static void forget(struct watch *w)
+void watch_forget(struct watch *w)
 {
     struct router *r = w->t->r;
 
@@ -45,6 +29,7 @@ static void forget(struct watch *w)
     list_remove(&w->t->watches, &w->in);
     r->watches--;
     buf_fini(&w->late);
+    free(w->queue);
     free(w);
 }
 
@@ -53,14 +38,14 @@ static void leave(struct watch *w)
 {
     struct task_call *c = w->call;
 
-    forget(w);
+    watch_forget(w);
     if (c != NULL)
         call_drop(c);
 }
 
 /* ---- what is sent ----------------------------------------------------------------------- */
 
-static void begin_event(struct watch *w, struct buf *b, const char *name, uint32_t retry_ms)
+void watch_begin_event(struct watch *w, struct buf *b, const char *name, uint32_t retry_ms)
 {
     if (retry_ms != 0)
         out_u64(b, "retry: ", retry_ms);
@@ -74,7 +59,7 @@ static void begin_event(struct watch *w, struct buf *b, const char *name, uint32
     w->is_new = false;
 }
 
-static void send_now(struct watch *w, const struct buf *b)
+void watch_send(struct watch *w, const struct buf *b)
 {
     w->sent_ms = ev_now(w->t->r->ev);
     w->t->r->counts.events++;
@@ -91,7 +76,7 @@ static void tell(struct watch *w, struct buf *b, bool last)
     }
     buf_reset(&w->late);
     if (last || !httpd_is_behind(w->req))
-        send_now(w, b);
+        watch_send(w, b);
     else
         buf_append(&w->late, b->data, b->len);
 }
@@ -112,7 +97,7 @@ static void tell_look(struct watch *w, const char *name)
     struct buf b;
 
     buf_init(&b);
-    begin_event(w, &b, name, name != NULL ? RETRY_LAST_MS : w->is_new ? RETRY_FIRST_MS : 0);
+    watch_begin_event(w, &b, name, name != NULL ? RETRY_LAST_MS : w->is_new ? WATCH_RETRY_MS : 0);
     buf_append(&b, a->body.data, a->body.len);
     b.failed |= a->body.failed;
     w->told = hash_of(&b);
@@ -135,7 +120,7 @@ void watch_hear(struct watch *w, const struct place_row *r)
     if (w->req == NULL || r->state == TASK_FREE || r->state >= TASK_NSTATES)
         return;
     buf_init(&b);
-    begin_event(w, &b, NULL, 0);
+    watch_begin_event(w, &b, NULL, 0);
     out_text(&b, "{\"state\":", task_state_word((enum task_state)r->state));
     out_u64(&b, ",\"attempts\":", r->attempts);
     if (r->state == TASK_WAITING)
@@ -165,13 +150,11 @@ static void compose_look(const struct watch *w, const struct ask *a, const struc
     task_answer_look(&r->ans, &name, m, ask_endpoint(a));
 }
 
-static void ask_on(struct watch *w);
-
 /* A node that stops answers at once: then it is asked again with a later tick. */
 static void ask_later(struct watch *w)
 {
-    if (ev_now(w->t->r->ev) - w->asked_ms >= AGAIN_MS)
-        ask_on(w);
+    if (ev_now(w->t->r->ev) - w->asked_ms >= w->each_ms && (w->queue == NULL || !httpd_is_behind(w->req)))
+        w->ask(w);
 }
 
 static void tell_gone(struct watch *w, const struct task_outcome *o)
@@ -238,16 +221,22 @@ static void ask_on(struct watch *w)
 
 /* ---- begin and end ---------------------------------------------------------------------- */
 
-static void open_it(struct watch *w, struct task_call *c, const struct msg_task_get_ans *m)
+void watch_open(struct watch *w, struct task_call *c)
 {
-    bool over = task_state_is_final((enum task_state)m->state);
-
     w->req = c->req;
     c->req = NULL;
     c->silent = true;
     httpd_open(w->req, "text/event-stream", "X-Accel-Buffering: no\r\n");
     httpd_set_mark(w->req); /* whose user is a watch */
     httpd_set_user(w->req, w);
+}
+
+static void open_task(struct watch *w, struct task_call *c, const struct msg *answer)
+{
+    const struct msg_task_get_ans *m = &answer->task_get_ans;
+    bool over = task_state_is_final((enum task_state)m->state);
+
+    watch_open(w, c);
     compose_look(w, &c->v[0], m);
     tell_look(w, over ? "end" : NULL);
     if (over)
@@ -256,16 +245,18 @@ static void open_it(struct watch *w, struct task_call *c, const struct msg_task_
         ask_on(w);
 }
 
-static void first_looked(struct task_call *c, const struct msg *m)
+/* ---- both ------------------------------------------------------------------------------- */
+
+void watch_first(struct task_call *c, const struct msg *m)
 {
     struct watch *w = c->watch;
     struct router *r = c->t->r;
-    struct task_outcome o = task_token_outcome(c->v[0].code);
+    struct task_outcome o = w->queue != NULL ? task_take_outcome(c->v[0].code) : task_token_outcome(c->v[0].code);
 
     w->call = NULL;
     c->watch = NULL;
-    if (c->req != NULL && o.status < 400 && m->type == MSG_TASK_GET_ANS && httpd_may_open(c->req)) {
-        open_it(w, c, &m->task_get_ans);
+    if (c->req != NULL && o.status < 400 && httpd_may_open(c->req)) {
+        w->open(w, c, m);
         return;
     }
     if (o.status >= 400) {
@@ -274,7 +265,7 @@ static void first_looked(struct task_call *c, const struct msg *m)
         r->counts.listeners_refused++;
         api_no_listener(&r->ans, router_request_id(r));
     }
-    forget(w);
+    watch_forget(w);
 }
 
 static bool has_room(const struct router *r)
@@ -284,8 +275,7 @@ static bool has_room(const struct router *r)
     return r->listeners.n + r->watches < most;
 }
 
-/* NULL: not here, or not now. */
-static struct watch *watch_new(struct tasking *t, const struct task_asked *x)
+struct watch *watch_new(struct tasking *t, const struct task_asked *x)
 {
     struct router *r = t->r;
     uint64_t client = gate_listener(&r->gate, httpd_tag(x->req));
@@ -298,29 +288,40 @@ static struct watch *watch_new(struct tasking *t, const struct task_asked *x)
         gate_listen_end(&r->gate, client);
         return NULL;
     }
-    *w = (struct watch){ .t = t, .part = x->id.part, .no = x->id.no, .client = client, .is_new = true };
+    *w = (struct watch){ .t = t, .part = x->id.part, .no = x->id.no, .client = client, .is_new = true,
+                         .each_ms = WATCH_AGAIN_MS };
     buf_init(&w->late);
     list_push_back(&t->watches, &w->in);
     r->watches++;
     return w;
 }
 
-void watch_start(struct tasking *t, const struct task_asked *x)
+void watch_refuse(struct tasking *t, const struct task_asked *x)
 {
-    struct watch *w = watch_new(t, x);
-    struct task_call *c;
+    t->r->counts.listeners_refused++;
+    api_no_listener(&t->r->ans, router_request_id(t->r));
+    router_answer(t->r, x->req);
+}
 
-    if (w == NULL) {
-        t->r->counts.listeners_refused++;
-        api_no_listener(&t->r->ans, router_request_id(t->r));
-        router_answer(t->r, x->req);
-        return;
-    }
-    c = new_call(w, x->req, 0, first_looked);
+void watch_begin(struct watch *w, struct task_call *c)
+{
     if (c != NULL)
         call_begin(c);
     else
-        forget(w); /* answered already */
+        watch_forget(w);
+}
+
+void watch_start(struct tasking *t, const struct task_asked *x)
+{
+    struct watch *w = watch_new(t, x);
+
+    if (w == NULL) {
+        watch_refuse(t, x);
+        return;
+    }
+    w->open = open_task;
+    w->ask = ask_on;
+    watch_begin(w, new_call(w, x->req, 0, watch_first));
 }
 
 void watch_gone(void *user)
@@ -331,7 +332,7 @@ void watch_gone(void *user)
 static void look_after(struct watch *w, msec_t now)
 {
     if (w->late.len > 0 && !httpd_is_behind(w->req)) {
-        send_now(w, &w->late);
+        watch_send(w, &w->late);
         buf_reset(&w->late);
     } else if (now - w->sent_ms >= WATCH_BEAT_MS && !httpd_is_behind(w->req)) {
         w->sent_ms = now;
@@ -357,7 +358,7 @@ static void send_away(struct watch *w, size_t at)
     struct buf b;
 
     buf_init(&b);
-    begin_event(w, &b, "away", (uint32_t)ms);
+    watch_begin_event(w, &b, "away", (uint32_t)ms);
     out_u64(&b, "{\"poll_after_ms\":", ms);
     ADD(&b, "}");
     tell(w, &b, true);
@@ -379,5 +380,5 @@ void watches_drain(struct tasking *t)
 void watches_free(struct tasking *t)
 {
     list_each_of (&t->watches, struct watch, in, w)
-        forget(w);
+        watch_forget(w);
 }

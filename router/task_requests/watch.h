@@ -27,7 +27,26 @@
 #define WATCH_WAIT_MS 30000
 #define WATCH_BEAT_MS 15000
 
-struct watch;
+#define WATCH_AGAIN_MS 1000 /* a question that was answered at once is asked again then */
+#define WATCH_RETRY_MS 1000 /* as the first event says */
+
+struct watch {
+    struct list_node in;    /* tasking.watches */
+    struct tasking *t;      /* ref */
+    struct httpd_req *req;  /* ref: the answer that is open; NULL: not yet */
+    struct task_call *call; /* ref: what is asked; NULL: nothing */
+    part_no part;
+    bool is_new;            /* nothing was sent yet */
+    task_no no;
+    char *queue;            /* owned: of a queue; NULL: of a task */
+    uint64_t client;        /* gate_listener() */
+    uint64_t told;          /* hash of what was told last; of a queue: number of the last event */
+    void (*open)(struct watch *w, struct task_call *c, const struct msg *m); /* with the first answer */
+    void (*ask)(struct watch *w); /* again, */
+    msec_t each_ms;               /* so long behind the last question */
+    msec_t sent_ms, asked_ms;
+    struct buf late;        /* newest event, for a client that has not taken the last */
+};
 
 void watch_start(struct tasking *t, const struct task_asked *x);
 /* News of a task that waits or runs. */
@@ -39,5 +58,20 @@ void watches_tick(struct tasking *t);
 /* All are told when to come back, and their streams end. */
 void watches_drain(struct tasking *t);
 void watches_free(struct tasking *t);
+
+/* ---- for feed.c, too ---- */
+
+/* NULL: not here, or not now: watch_refuse(). */
+struct watch *watch_new(struct tasking *t, const struct task_asked *x);
+void watch_refuse(struct tasking *t, const struct task_asked *x);
+/* Asks for the first time; c NULL: that has been answered. */
+void watch_begin(struct watch *w, struct task_call *c);
+void watch_first(struct task_call *c, const struct msg *m);
+/* The client of c waits for events from now on. */
+void watch_open(struct watch *w, struct task_call *c);
+void watch_forget(struct watch *w);
+/* The lines before an event's data. name NULL: it has none. retry_ms 0: it stays as it was said. */
+void watch_begin_event(struct watch *w, struct buf *b, const char *name, uint32_t retry_ms);
+void watch_send(struct watch *w, const struct buf *b);
 
 #endif

@@ -569,6 +569,16 @@ int task_apply(struct engine *e, const struct trec *r)
     }
 }
 
+static void tell_feed(struct engine *e, const struct trec *r)
+{
+    task_slot slot = task_slot_of(r->no);
+    const struct task *t = task_at(&e->store, slot);
+
+    if (trec_is_end(r) || r->kind == TREC_START || r->kind == TREC_CALL)
+        feeds_note(&e->feeds, tqueue_of(e, slot)->hash,
+                   &(const struct feed_event){ r->no, e->at, (uint8_t)t->state, (uint8_t)t->attempts });
+}
+
 int task_perform(struct engine *e, const struct trec *r)
 {
     int rc;
@@ -585,6 +595,8 @@ int task_perform(struct engine *e, const struct trec *r)
     trec_append(r, &e->log);
     if (e->ended != NULL && trec_is_end(r))
         e->ended(e->ended_ctx, e, task_slot_of(r->no));
+    if (e->feeds.by_hash.n > 0)
+        tell_feed(e, r);
     return 0;
 }
 

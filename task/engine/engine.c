@@ -23,6 +23,7 @@ void engine_init(struct engine *e, const struct engine_opts *o)
     attempts_init(&e->attempts);
     replies_init(&e->replies);
     settled_init(&e->settled);
+    feeds_init(&e->feeds);
     progresses_init(&e->progresses);
     e->store.progresses = &e->progresses;
     names_init(&e->names, o->max_tasks * NAMES_OF_TASK, o->seed, 1);
@@ -64,6 +65,7 @@ void engine_fini(struct engine *e)
     attempts_fini(&e->attempts);
     replies_fini(&e->replies);
     settled_fini(&e->settled);
+    feeds_fini(&e->feeds);
     progresses_fini(&e->progresses);
     names_fini(&e->names);
     tree_fini(&e->tree);
@@ -132,7 +134,7 @@ uint64_t engine_bytes(const struct engine *e)
                      pages_bytes(&e->queues) + pages_bytes(&e->redrive_links) + owns_bytes(&e->owns) +
                      attempts_bytes(&e->attempts) + replies_bytes(&e->replies) +
                      chains_bytes(&e->chains) + groups_bytes(&e->groups) + settled_bytes(&e->settled) +
-                     progresses_bytes(&e->progresses) +
+                     progresses_bytes(&e->progresses) + feeds_bytes(&e->feeds) +
                      (e->names.by_hash.cap + e->names.by_task.cap) * sizeof(struct map_slot) +
                      (e->ends != NULL ? END_MARKS * sizeof(*e->ends) : 0);
 

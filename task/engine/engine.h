@@ -24,6 +24,7 @@
 #include "task/keys/tree.h"
 #include "task/store/attempts.h"
 #include "task/store/chains.h"
+#include "task/store/feeds.h"
 #include "task/store/names.h"
 #include "task/store/owns.h"
 #include "task/store/record.h"
@@ -88,6 +89,7 @@ struct engine {
     struct attempts attempts;
     struct replies replies; /* replies of tasks that are tried again, or dead */
     struct settled settled; /* tasks that run, or are final */
+    struct feeds feeds; /* starts and ends, of queues that somebody asks for; in no record */
     struct progresses progresses; /* progress of tasks that run; in no record */
     struct pages links; /* owned; of these wheels: a task is in one of them at most */
     struct wheel timers, walls;

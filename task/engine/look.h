@@ -68,6 +68,9 @@ static inline bool engine_bounds_waits(const struct engine *e)
 /* The rules of a queue, that may have no task; NULL: no pool matches. */
 const struct task_rules *engine_rules_of(const struct engine *e, const struct trec_text *queue);
 
+/* Starts and ends of the queue's tasks, from this first question on. NULL: no room. */
+struct feed *engine_feed(struct engine *e, const struct trec_text *queue);
+
 /* Which tasks are meant: of a queue, of a key of it and those below it, with a label. */
 struct task_filter {
     struct trec_text queue, key1, key2; /* borrowed; keys: n 0: any */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/task/queue_name.h"
+#include "task/engine/look.h"
 
 static uint64_t hash_text(const struct engine *e, const char *p, uint32_t n)
 {
@@ -25,6 +26,11 @@ static bool is_named(const struct tqueue *q, const char *name, uint32_t len)
 static bool is_last(const struct engine *e, const char *name, uint32_t len)
 {
     return e->last_queue != 0 && is_named(tqueue_at(e, e->last_queue), name, len);
+}
+
+struct feed *engine_feed(struct engine *e, const struct trec_text *queue)
+{
+    return feeds_ask(&e->feeds, hash_text(e, queue->p, queue->n), e->at, e->wall_at);
 }
 
 struct tqueue *tqueue_find(const struct engine *e, const char *name, uint32_t len)

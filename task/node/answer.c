@@ -238,6 +238,32 @@ void tasktab_answer_count(struct asker a, const struct part *p, const char *queu
     cap_place(p, queue, m);
 }
 
+void tasktab_feed(struct tasktab *t, struct asker a, const struct msg_task_feed *q, struct outbox *out)
+{
+    struct msg_task_feed_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_FEED_ANS)->task_feed_ans;
+    struct part *p = tasktab_owned(t, q->part, q->epoch);
+    struct trec_text queue = tasktab_text(q->queue);
+    struct feed_event v[FEED_ROWS_MAX];
+    struct feed_part got;
+    const struct feed *f;
+
+    m->code = p == NULL ? CODE_STALE : p->hold || t->hold ? CODE_BUSY : CODE_DONE;
+    if (m->code != CODE_DONE)
+        return;
+    f = engine_feed(&p->e, &queue);
+    m->v = arena_array(&out->mem, q->most, sizeof(*m->v));
+    if (f == NULL || m->v == NULL) {
+        m->code = f == NULL ? CODE_FULL : CODE_BUSY;
+        return;
+    }
+    got = feed_read(f, q->after, v, q->most);
+    m->next = got.next;
+    m->gap = got.gap;
+    m->n = got.n;
+    for (unsigned i = 0; i < got.n; i++)
+        m->v[i] = (struct feed_row){ v[i].state, v[i].no, v[i].attempts, tasktab_unix(p, v[i].at) };
+}
+
 void tasktab_tell_history(const struct part *p, task_no no, struct msg_task_get_ans *m,
                           struct arena *mem)
 {

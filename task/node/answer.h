@@ -33,6 +33,7 @@ SQ_CHECK bool tasktab_place(const struct part *p, task_no no, struct place_row *
                             const struct progress **said);
 void tasktab_tell_progress(const struct part *p, const struct progress *x, struct progress_said *to,
                            struct arena *mem);
+void tasktab_feed(struct tasktab *t, struct asker a, const struct msg_task_feed *q, struct outbox *out);
 /* How many wait in the queue, and how long one that is submitted now would. */
 void tasktab_answer_count(struct asker a, const struct part *p, const char *queue, struct outbox *out);
 void tasktab_get_nothing(struct asker a, uint8_t code, struct outbox *out);

@@ -139,6 +139,9 @@ void tasktab_msg(struct tasktab *t, struct task_now now, peer_no from, uint64_t 
     case MSG_TASK_PROGRESS:
         tasktab_progress(t, a, &m->task_progress, out);
         break;
+    case MSG_TASK_FEED:
+        tasktab_feed(t, a, &m->task_feed, out);
+        break;
     case MSG_TASK_COMPLETE:
         tasktab_complete(t, a, &m->task_complete, out);
         break;

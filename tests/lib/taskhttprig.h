@@ -51,6 +51,10 @@ static struct {
     uint32_t waits_ms; /* of the last look */
     uint8_t completes; /* enum task_code: the answer to a target, */
     const char *said;  /* who said this */
+    unsigned feeds, feed_rows; /* questions; events that are there */
+    uint64_t feed_after;
+    task_no feed_no;
+    bool feed_gap;
     bool finishes;     /* who waits sees the end, */
     uint8_t ends_as;   /* that is this state; 0: SUCCEEDED */
     uint32_t length;   /* of what the target said; 0: it is all there */
@@ -459,6 +463,21 @@ static inline void node_frame(void *ctx, struct rpc_chan *ch, const struct frame
         out.type = MSG_TASK_PROGRESS_ANS;
         progress(&m.task_progress, &out.task_progress_ans);
         break;
+    case MSG_TASK_FEED: {
+        static struct feed_row v[FEED_ROWS_MAX];
+
+        cr_expect_str_eq(m.task_feed.queue, "images");
+        node.feed_after = m.task_feed.after;
+        node.feeds++;
+        out.type = MSG_TASK_FEED_ANS;
+        out.task_feed_ans = (struct msg_task_feed_ans){ .code = node.take_code, .next = m.task_feed.after, .v = v };
+        for (; node.feed_rows > 0 && out.task_feed_ans.n < m.task_feed.most; node.feed_rows--)
+            v[out.task_feed_ans.n++] = (struct feed_row){ TASK_RUNNING, ++node.feed_no, 1, 1780000001500 };
+        out.task_feed_ans.gap = node.feed_gap;
+        node.feed_gap = false;
+        out.task_feed_ans.next = m.task_feed.after == 0 ? 1000 : m.task_feed.after + out.task_feed_ans.n;
+        break;
+    }
     case MSG_TASK_COMPLETE:
         out.type = MSG_TASK_COMPLETE_ANS;
         complete(&m.task_complete, &out.task_complete_ans);

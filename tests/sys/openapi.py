@@ -198,6 +198,7 @@ def tasks(a):
         a.ask(method, one, want=404)
     a.ask("GET", one + "/result", want=404)
     a.ask("GET", one + "/events", want=404)
+    a.ask("GET", queue + "/events", want=401)
     a.ask("PATCH", one, "{}", 401)
     server = server_token(a)
     new = json.loads(a.ask("POST", queue, {"payload": 1, "delay": "1h"}, 201, **server)[2])

@@ -240,3 +240,62 @@ Test(watch_http, progress_goes_to_the_node_with_its_lease)
     cr_expect_eq(call("POST", task, body), 401);
     cr_expect_eq(ask("GET", task, ""), 405);
 }
+
+/* ---- of a queue ---- */
+
+static void listen_at(const char *more_fields)
+{
+    char fields[300];
+
+    snprintf(fields, sizeof(fields), "%s%s", bearer, more_fields);
+    n_got = 0;
+    got[0] = '\0';
+    say_with("GET", "/v1/queues/images/tasks/events", fields, "");
+    UNTIL(came("\n\n"));
+}
+
+Test(watch_http, starts_and_ends_of_a_queue_have_numbers)
+{
+    char name[TASK_TOKEN_LEN + 1] = "", want[300];
+
+    listen_at("");
+    cr_expect(came("HTTP/1.1 200 OK\r\n") && came("id: 1000\nretry: 1000\nevent: beat\ndata: 15000\n\n"), "%s", got);
+    node.feed_rows = 2;
+    task_token_write(1, node.feed_no + 1, &w.r->keys.token, name);
+    UNTIL(came("id: 1002\n"));
+    snprintf(want, sizeof(want), "id: 1001\ndata: {\"task\":\"%s\",\"state\":\"running\",\"attempts\":1,\"at\":1780000001.500}\n\n", name);
+    cr_expect(came(want), "%s", got);
+    node.feed_gap = true;
+    node.feed_rows = 1;
+    UNTIL(came("id: 1003\n"));
+    cr_expect(came("id: 1002\nevent: gap\ndata: {\"after\":\"1002\"}\n\nid: 1003\n"), "%s", got);
+    close(w.fd);
+    dial();
+    UNTIL(w.r->watches == 0);
+    node.feed_rows = 600; /* three questions, one after the other */
+    listen_at("Last-Event-ID: 1003\r\n");
+    cr_expect(came("id: 1003\nretry: 1000\nevent: beat\n"));
+    UNTIL(came("id: 1603\n"));
+    cr_expect_eq(count_of("\"state\":\"running\""), 600);
+}
+
+Test(watch_http, a_queue_is_for_servers_that_may_read)
+{
+    unsigned n;
+
+    cr_expect_eq(call("GET", "/v1/queues/images/tasks/events", ""), 401);
+    cr_expect_eq(ask("GET", "/v1/queues/other/tasks/events", ""), 403);
+    node.take_code = CODE_FULL;
+    cr_expect_eq(ask("GET", "/v1/queues/images/tasks/events", ""), 503, "%s", got);
+    node.take_code = CODE_DONE;
+    cr_expect_eq(w.r->watches, 0);
+    listen_at("");
+    node.take_code = CODE_BUSY; /* it goes on, and is asked once a second */
+    n = node.feeds;
+    for (msec_t at = ev_now(w.ev); ev_now(w.ev) - at < 1500;)
+        turns(1);
+    cr_expect_leq(node.feeds - n, 3);
+    node.take_code = CODE_DONE;
+    node.feed_rows = 1;
+    UNTIL(came("id: 1001\n"));
+}

@@ -1,0 +1,20 @@
+/* feed.h: GET /v1/queues/{queue}/tasks/events: a server that may read hears of each start and each end of a
+ * queue's tasks. Shell around watch.h, with its bounds, beats, and end.
+ *
+ *   id: 117...44
+ *   data: {"task":"...","state":"running","attempts":1,"at":...}
+ *   event: gap      data: {"after":"117...40"}; some behind that are not known any more
+ *
+ * A TASK_FEED each FEED_EACH_MS asks for what is behind the last number, at once where there was more than an
+ * answer has; the node keeps the newest (task/store/feeds.h). A client that has not taken the last ones is not
+ * asked for. Last-Event-ID is the number with which it begins. */
+#ifndef SEGQ_ROUTER_FEED_H
+#define SEGQ_ROUTER_FEED_H
+
+#include "router/task_requests/call.h"
+
+#define FEED_EACH_MS 200
+
+void feed_start(struct tasking *t, const struct task_asked *x);
+
+#endif

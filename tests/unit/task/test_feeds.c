@@ -1,0 +1,136 @@
+/* test_feeds.c: starts and ends of a queue's tasks: what is told behind a number, where a gap is, when a feed goes;
+ * and by a whole table. */
+#include "task/node/state.h"
+#include "task/store/feeds.h"
+
+#include "tests/unit/task/tablerig.h"
+
+TestSuite(feeds, .init = setup, .fini = teardown);
+
+#define WALL INT64_C(1700000000000)
+
+static struct feed_event got[FEED_KEPT];
+
+static void note(struct feeds *s, uint64_t hash, unsigned n)
+{
+    static task_no no;
+
+    while (n-- > 0)
+        feeds_note(s, hash, &(const struct feed_event){ ++no, 5, TASK_RUNNING, 1 });
+}
+
+Test(feeds, who_asks_again_hears_all_behind_its_number)
+{
+    struct feeds s;
+    struct feed *f;
+    struct feed_part p;
+    uint64_t begin;
+
+    feeds_init(&s);
+    note(&s, 7, 3); /* nobody asks */
+    f = feeds_ask(&s, 7, 10, WALL);
+    p = feed_read(f, 0, got, 256);
+    begin = p.next;
+    cr_expect(p.n == 0 && !p.gap);
+    cr_expect_eq(begin, ((uint64_t)WALL << 16) - 1);
+    note(&s, 7, 5);
+    note(&s, 8, 5);
+    p = feed_read(f, begin, got, 3);
+    cr_expect(p.n == 3 && !p.gap && p.next == begin + 3);
+    cr_expect(got[0].no == 4 && got[2].no == 6);
+    p = feed_read(f, p.next, got, 256);
+    cr_expect(p.n == 2 && !p.gap && p.next == begin + 5 && got[1].no == 8);
+    p = feed_read(f, p.next, got, 256);
+    cr_expect(p.n == 0 && !p.gap && p.next == begin + 5);
+    cr_expect_eq(feeds_ask(&s, 7, 20, WALL + 9), f, "the same for all who ask");
+    feeds_fini(&s);
+}
+
+Test(feeds, what_is_not_known_any_more_is_a_gap)
+{
+    struct feeds s;
+    struct feed *f;
+    struct feed_part p;
+    uint64_t begin;
+
+    feeds_init(&s);
+    f = feeds_ask(&s, 7, 10, WALL);
+    begin = feed_read(f, 0, got, 1).next;
+    note(&s, 7, FEED_KEPT);
+    p = feed_read(f, begin, got, FEED_KEPT);
+    cr_expect(p.n == FEED_KEPT && !p.gap);
+    note(&s, 7, 1);
+    p = feed_read(f, begin, got, 10);
+    cr_expect(p.gap && p.n == 10 && p.next == begin + 11);
+    p = feed_read(f, begin + 1, got, FEED_KEPT);
+    cr_expect(!p.gap && p.n == FEED_KEPT);
+    cr_expect(feed_read(f, begin - 100, got, 1).gap, "of a feed before it");
+    cr_expect(feed_read(f, begin + 100000, got, 1).gap, "of one that counted further");
+    feeds_fini(&s);
+}
+
+Test(feeds, one_that_nobody_asks_for_goes_and_there_are_so_many)
+{
+    struct feeds s;
+
+    feeds_init(&s);
+    for (uint64_t i = 0; i < FEEDS_MAX; i++)
+        cr_assert_not_null(feeds_ask(&s, i, 10, WALL));
+    cr_expect_null(feeds_ask(&s, FEEDS_MAX, 10 + FEED_IDLE_MS, WALL));
+    cr_expect_not_null(feeds_ask(&s, 0, 10 + FEED_IDLE_MS, WALL));
+    cr_expect_not_null(feeds_ask(&s, FEEDS_MAX, 11 + FEED_IDLE_MS, WALL));
+    cr_expect_eq(s.by_hash.n, FEEDS_MAX);
+    for (uint64_t i = 0; i <= FEEDS_MAX; i++)
+        feeds_note(&s, i, &(const struct feed_event){ 1, 12 + FEED_IDLE_MS, TASK_RUNNING, 1 });
+    cr_expect_eq(s.by_hash.n, 2);
+    feeds_fini(&s);
+}
+
+static const struct msg_task_feed_ans *ask(uint64_t after)
+{
+    send(RTR2, &(struct msg){ .type = MSG_TASK_FEED,
+                              .task_feed = { .part = 3, .epoch = 8, .queue = "q", .after = after, .most = 10 } });
+    return &answer(next_rid)->task_feed_ans;
+}
+
+Test(feeds, a_table_tells_starts_and_ends_of_the_queue)
+{
+    const struct msg_task_feed_ans *m;
+    struct taken_row k;
+    uint64_t at;
+
+    open_part(3, 8);
+    m = ask(0);
+    cr_assert(m->code == CODE_DONE && m->n == 0 && !m->gap);
+    at = m->next;
+    put_at(3, 8, "q", "x");
+    put_at(3, 8, "q/other", "x");
+    (void)take(RTR, "q/other", 1, 0);
+    k = take(RTR, "q", 1, 0)->v[0];
+    m = ask(at);
+    cr_assert_eq(m->n, 1);
+    cr_expect(m->v[0].no == k.no && m->v[0].state == TASK_RUNNING && m->v[0].attempts == 1);
+    cr_expect_eq(m->v[0].at_ms, now.wall_ms);
+    at = m->next;
+    cr_assert_eq(settle(SETTLE_NACK, &k), CODE_DONE);
+    pass(60000);
+    ask(at);
+    k = take(RTR, "q", 1, 0)->v[0];
+    cr_assert_eq(settle(SETTLE_ACK, &k), CODE_DONE);
+    m = ask(at);
+    cr_assert_eq(m->n, 2);
+    cr_expect(m->v[0].state == TASK_RUNNING && m->v[0].attempts == 2);
+    cr_expect(m->v[1].state == TASK_SUCCEEDED && m->v[1].no == k.no);
+    at = m->next;
+    turn();
+    again();
+    tasktab_up(t, MNG, RPC_MANAGER, "m1", &out);
+    tasktab_up(t, RTR2, RPC_ROUTER, "r2", &out);
+    ok(EPOCH, 77);
+    pass(1000);
+    m = ask(at);
+    cr_expect(m->code == CODE_DONE && m->gap && m->n == 0 && m->next > at, "another process knows none of it");
+    send(RTR2, &(struct msg){ .type = MSG_TASK_FEED,
+                              .task_feed = { .part = 3, .epoch = 7, .queue = "q", .most = 10 } });
+    cr_expect_eq(answer(next_rid)->task_feed_ans.code, CODE_STALE);
+}

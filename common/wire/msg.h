@@ -138,8 +138,8 @@ enum msg_ways {
     X(TASK_SCHEDULE_ANS, 129, task_schedule_ans, T2R)                                    \
     X(TASK_PROGRESS, 151, task_progress, R2T) /* a worker's word, how far it is */        \
     X(TASK_PROGRESS_ANS, 152, task_progress_ans, T2R)                                    \
-    X(TASK_FEED, 155, task_feed, R2T)    /* starts and ends of a queue's tasks */         \
-    X(TASK_FEED_ANS, 156, task_feed_ans, T2R)                                            \
+    X(TASK_FEED, 157, task_feed, R2T)    /* starts and ends of a queue's tasks */         \
+    X(TASK_FEED_ANS, 158, task_feed_ans, T2R)                                            \
     X(TASK_COMPLETE, 117, task_complete, R2T) /* a target's word about its attempt, later */ \
     X(TASK_COMPLETE_ANS, 119, task_complete_ans, T2R)                                    \
     X(TASK_READ, 132, task_read, R2T)    /* a piece of an answer that is kept whole */    \

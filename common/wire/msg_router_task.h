@@ -290,7 +290,7 @@ struct msg_task_feed { /* starts and ends of a queue's tasks */
     part_no part;
     uint64_t epoch;
     const char *queue;
-    uint64_t after; /* those behind this number; 0: from now on */
+    uint64_t after; /* number behind which they are; 0: from now on */
     uint32_t most;
 };
 

@@ -31,7 +31,7 @@ static void put_row(struct watch *w, struct buf *b, uint64_t id, const struct fe
     ADD(b, "}\n\n");
 }
 
-/* Its number is that of the event behind the gap's end, less one. */
+/* Says that some are missing, under the number before the next one. */
 static void put_gap(struct watch *w, struct buf *b, uint64_t id)
 {
     put_id(b, id);

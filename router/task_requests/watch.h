@@ -28,7 +28,7 @@
 #define WATCH_BEAT_MS 15000
 
 #define WATCH_AGAIN_MS 1000 /* a question that was answered at once is asked again then */
-#define WATCH_RETRY_MS 1000 /* as the first event says */
+#define WATCH_RETRY_MS 1000 /* pause that the first event says */
 
 struct watch {
     struct list_node in;    /* tasking.watches */
@@ -43,7 +43,7 @@ struct watch {
     uint64_t told;          /* hash of what was told last; of a queue: number of the last event */
     void (*open)(struct watch *w, struct task_call *c, const struct msg *m); /* with the first answer */
     void (*ask)(struct watch *w); /* again, */
-    msec_t each_ms;               /* so long behind the last question */
+    msec_t each_ms;               /* pause behind the last question */
     msec_t sent_ms, asked_ms;
     struct buf late;        /* newest event, for a client that has not taken the last */
 };

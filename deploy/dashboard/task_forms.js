@@ -1,7 +1,7 @@
 // task_forms.js: what is set up for tasks: a pool, its limits, its keys; and an endpoint tried by hand.
-import { number } from './dom.js';
+import { el, number } from './dom.js';
 import { change, enc, get, Refused } from './api.js';
-import { ask, p } from './ask.js';
+import { ask, p, say } from './ask.js';
 import { askForm, choice, field, numberOf, rows, rowsOf, valueOf } from './forms.js';
 
 /* ---- pools ---- */
@@ -52,7 +52,45 @@ export function askAddPool(endpoints, begun) {
     says: () => valueOf(match) ? `Queues that fit ${valueOf(match)} and no longer pattern are in it; a queue comes with its first task.` : '' });
 }
 
-/* ---- endpoints ---- */
+/* ---- endpoints, budgets ---- */
+
+const ENDPOINT = [ // key, label, hint, attributes; what else a definition has: segqctl endpoint set
+  ['url', 'Address', 'http or https; a call’s path goes behind it; empty with several targets', { spellcheck: 'false', maxlength: 1024 }],
+  ['max_concurrent', 'Calls at once', '0: any number', N], ['rate_per_s', 'Calls that begin per second', '0: any', N],
+  ['deadline', 'Longest time of a call', 'like 30s'], ['connect_timeout', 'Longest time until it is connected', 'like 3s'],
+  ['budget', 'Budget', 'shared with others; empty: none', { spellcheck: 'false' }],
+  ['allow', 'Private networks that it may be in', 'like 10.0.0.0/8, with commas; empty: public addresses alone', { spellcheck: 'false' }],
+];
+const BUDGET = [['rate_per_s', 'Per second', 'people let in and calls begun, together; 0: by its metrics', N], ['max_active', 'At once', 'people inside and calls under way; 0: any number', N],
+  ['fallback_per_s', 'Per second without readings', 'of its metrics', N]];
+const LISTS = /^allow$/;
+const textOf = (key, v) => LISTS.test(key) ? v.join(', ') : v;
+const valueFor = (key, e) => LISTS.test(key) ? valueOf(e).split(/[\s,]+/).filter(Boolean) : numberOf(e);
+
+// Of a new one what is empty is left out: the defaults hold.
+const readAll = (fields, old) => Object.fromEntries(fields.filter(([, e]) => old || valueOf(e)).map(([k, e]) => [k, valueFor(k, e)]));
+
+async function askOne(kind, table, name) {
+  const path = `${kind}s/${enc(name)}`, old = await get(path), fields = table.map(([k, text, hint, a]) => [k, field(k, text, hint, textOf(k, old[k]), a)]);
+  askForm(`Change ${kind} ${name}`, 'Change it', { path, old, done: `${name} changed.`, body: fields.map(x => x[1]), read: () => readAll(fields, old) });
+}
+
+function askNew(kind, table) {
+  const name = field('name', 'Name', 'letters, digits and . _ -', '', { spellcheck: 'false', maxlength: 57 });
+  const fields = table.map(([k, text, hint, a]) => [k, field(k, text, hint + '; left empty: the default', '', a)]);
+  const path = () => { if (!valueOf(name)) throw new Refused(0, `The ${kind} needs a name.`); return `${kind}s/${enc(valueOf(name))}`; };
+  askForm(kind === 'budget' ? 'Add a budget' : 'Add an endpoint', 'Add it', { path, old: null, body: [name, ...fields.map(x => x[1])], done: () => `${valueOf(name)} is there.`,
+    read: () => readAll(fields, null) });
+}
+
+// A name that opens the form of what it names, for those who may change it.
+export const opens = (name, form) => document.body.dataset.role === 'admin'
+  ? el('button', { type: 'button', class: 'link', title: 'Change it', on: { click: () => form(name).catch(e => say(e.message)) } }) : el('span');
+
+export const askEndpointLimits = name => askOne('endpoint', ENDPOINT, name);
+export const askBudget = name => askOne('budget', BUDGET, name);
+export const askAddEndpoint = () => askNew('endpoint', ENDPOINT);
+export const askAddBudget = () => askNew('budget', BUDGET);
 
 const PROBE = { // the words of segqctl endpoint probe
   not_asked: 'came later, was not asked', asked: 'has not said anything', sent: 'has no answer yet', no_task: 'no task waits that may start', not_down: 'is not down, calls go',

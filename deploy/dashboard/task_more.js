@@ -3,6 +3,7 @@
 import { $, el, put, level, mark, number, rate, table, clock } from './dom.js';
 import * as api from './api.js';
 import { ask, p } from './ask.js';
+import { askBudget, opens } from './task_forms.js';
 import { answerOf, below, rowsOf } from './tasks.js';
 import { limitWords } from './words.js';
 
@@ -19,7 +20,7 @@ const withMembers = b => [{ key: b.name, name: b.name, kind: 'budget', weight: '
   ...b.members.map(m => ({ key: `${b.name} ${m.kind} ${m.name}`, name: m.name, kind: m.kind, weight: number(m.weight), part: m.part, used: m.used, by: '' }))];
 
 const BUDGETS = [ // as table() wants them
-  ['Budget', r => r.name, 'name', () => el('span')], ['What', r => r.kind], ['Weight', r => r.weight, 'n'],
+  ['Budget', r => r.name, 'name', r => r.kind === 'budget' ? opens(r.name, askBudget) : el('span')], ['What', r => r.kind], ['Weight', r => r.weight, 'n'],
   ['Rate', r => any(r.part.rate_per_s, perS), 'n'], ['Rate used', r => any(r.used.rate_per_s, perS), 'n'],
   ['At once', r => any(r.part.active, number), 'n'], ['Used', r => any(r.used.active, number), 'n'], ['Rate by', r => r.by],
 ];

@@ -10,7 +10,7 @@ import { ask, p, say } from './ask.js';
 import { tiles_show } from './draw.js';
 import { wanted } from './task_door.js';
 import { things } from './words.js';
-import { askAddPool, askPool, askProbe } from './task_forms.js';
+import { opens, askAddBudget, askAddEndpoint, askAddPool, askEndpointLimits, askPool, askProbe } from './task_forms.js';
 import { attemptOf, bindsOf, endpointIsShut, endpointWord, heldBy, KINDS, limitsOf, orderOf, partWord, poolSays, poolWord, rulesOf } from './task_words.js';
 
 const EVERY_MS = 5000, ROWS = 20;
@@ -67,7 +67,7 @@ function showPools(pools) {
 /* ---- endpoints ---- */
 
 const ENDPOINTS = [
-  ['Endpoint', x => x.name, 'name', () => el('span')], ['State', x => endpointWord(x)[0]],
+  ['Endpoint', x => x.name, 'name', x => opens(x.name, askEndpointLimits)], ['State', x => endpointWord(x)[0]],
   ['Rate', x => x.rate_per_s ? rate(x.rate_per_s) + '/s' : 'any', 'n'], ['At once', x => x.adaptive ? number(x.adaptive) + ', adaptive' : x.max_concurrent ? number(x.max_concurrent) : 'any', 'n'],
   ['Under way', x => number(x.in_flight) + (x.held ? `, ${number(x.held)} held` : ''), 'n'], ['Succeeded', x => number(x.succeeded), 'n'], ['Failed', x => number(x.failed), 'n'],
   ['Mean time', x => x.succeeded + x.failed ? number(x.ms / (x.succeeded + x.failed)) + ' ms' : '–', 'n'], ['Limited by', x => bindsOf(x, live.tasks.pools)],
@@ -363,6 +363,8 @@ export function begin() {
   $('tp-pause').addEventListener('click', askPause);
   $('tp-edit').addEventListener('click', () => askPool(pool.pool).catch(e => say(e.message)));
   $('add-pool').addEventListener('click', () => askAddPool(live.tasks.endpoints, name => { location.hash = to(name); }));
+  $('add-endpoint').addEventListener('click', askAddEndpoint);
+  $('add-budget').addEventListener('click', askAddBudget);
   $('redrive-stop').addEventListener('click', askStop);
   $('discard').addEventListener('click', askDiscard);
   $('task-close').addEventListener('click', () => $('task').close());

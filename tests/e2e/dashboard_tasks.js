@@ -387,6 +387,43 @@ async function endpoints() {
 }
 
 // What is shared, and what comes by the clock.
+// An endpoint and a budget are made, and changed, by their forms.
+async function endpointForms() {
+  const { c, page } = await dashboard('#tasks');
+  const at = key => page.locator(`#ask [data-key=${key}] input`);
+  await button(page, 'Add a budget …').click();
+  await at('name').fill('gpus');
+  await at('rate_per_s').fill('40');
+  await yes(page, 'a budget', 'Add a budget');
+  await claimUntil('it is there', async () => (await manager('GET', 'budgets/gpus')).rate_per_s === 40);
+  await button(page, 'Add an endpoint …').click();
+  await page.locator('#ask-yes').click();
+  await claimUntil('an endpoint without a name is refused', async () => (await page.locator('#ask-why').innerText()).includes('needs a name'));
+  await at('name').fill('formed');
+  await at('url').fill('ftp://nobody');
+  await page.locator('#ask-yes').click();
+  await claimUntil('an address that cannot be is refused at its field', async () => (await page.locator('#ask .wrong').innerText()).startsWith('url must begin'));
+  await at('url').fill('http://127.0.0.1:1');
+  await at('allow').fill('127.0.0.0/8, ::1/128');
+  await at('budget').fill('gpus');
+  await k.accessible(page, 'the form of an endpoint');
+  await k.shot(page, 'tasks-add-endpoint');
+  await yes(page, 'an endpoint', 'Add an endpoint');
+  await row(page, 'te', 'formed').getByRole('button', { name: 'formed' }).click();
+  await at('max_concurrent').fill('7');
+  claim('from what to what is said', (await page.locator('#ask .turns').innerText()) === 'max_concurrent: 0 → 7', await page.locator('#ask .turns').innerText());
+  await yes(page, 'its limits', 'Change endpoint formed');
+  const is = await manager('GET', 'endpoints/formed');
+  claim('they are changed, the rest is as it was', is.max_concurrent === 7 && is.budget === 'gpus' && is.allow.length === 2 && is.deadline === '30s', JSON.stringify(is));
+  await row(page, 'tb', 'gpus').getByRole('button', { name: 'gpus' }).click();
+  await at('max_active').fill('9');
+  await yes(page, 'a budget that is there', 'Change budget gpus');
+  claim('is changed', (await manager('GET', 'budgets/gpus')).max_active === 9);
+  await manager('DELETE', 'endpoints/formed?final=true');
+  await manager('DELETE', 'budgets/gpus');
+  await c.close();
+}
+
 async function budgetsAndSchedules() {
   await manager('PUT', 'budgets/gpu', { rate_per_s: 50 });
   await manager('PUT', 'endpoints/shared', { url: 'http://127.0.0.1:1', allow: ['127.0.0.0/8'], budget: 'gpu', adaptive: { min: 2, max: 20 } });
@@ -441,5 +478,5 @@ async function phoneAndDark() {
   }
 }
 
-k.main([empty, poolForms, crowd, whyOfOne, wrongLinks, manyTasks, poolGraph, stopHere, pauseAndResume, redriveAndDiscard, noWorker, workerWords, whatWasTried, endpoints, budgetsAndSchedules, phoneAndDark,
+k.main([empty, poolForms, crowd, whyOfOne, wrongLinks, manyTasks, poolGraph, stopHere, pauseAndResume, redriveAndDiscard, noWorker, workerWords, whatWasTried, endpoints, endpointForms, budgetsAndSchedules, phoneAndDark,
   nodeDies]);

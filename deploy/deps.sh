@@ -16,7 +16,8 @@ bench="nginx libnginx-mod-http-lua lua-nginx-redis lua-resty-core lua-cjson redi
 
 gate="nginx openssl python3"
 tasks="python3"
-clients="python3 python3-uvicorn nodejs node-typescript golang-go openjdk-17-jdk-headless libservlet-api-java"
+clients="python3 python3-uvicorn nodejs node-typescript golang-go openjdk-17-jdk-headless libservlet-api-java
+    mono-mcs mono-runtime libmono-system-net-http4.0-cil libmono-posix4.0-cil"
 docs="cmark-gfm python3"
 deb="debhelper dpkg-dev lintian cmark-gfm python3"
 night="$deb mmdebstrap devscripts"

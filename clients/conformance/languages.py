@@ -43,6 +43,8 @@ LANGUAGES = {
                        tests=[PYTHON, "tests/test_client.py"]),
     "java": Language([*JAVA, "segq.Conformance"], {JAVA[0]: "openjdk-17-jdk-headless", debian("javac"): "openjdk-17-jdk-headless"},
                      build=[["./build.sh", f"{BUILT}/java"]], tests=[*JAVA, "segq.Tests"]),
+    "csharp": Language([debian("mono"), f"{BUILT}/csharp/Conformance.exe"], {debian("mono"): "mono-runtime", debian("mcs"): "mono-mcs"},
+                       build=[["./build.sh", f"{BUILT}/csharp"]], tests=[debian("mono"), f"{BUILT}/csharp/Tests.exe"]),
     "js": Language(["node", f"{CLIENTS}/js/conformance.mjs"], {"node": "nodejs"}, tests=["node", "tests/test_client.mjs"]),
     "page": Language(["node", f"{CLIENTS}/js/conformance_page.js"], {"node": "nodejs"}, frozenset({"people"})),
     "go": Language([f"{BUILT}/go/conformance"], {GO: "golang-go"},

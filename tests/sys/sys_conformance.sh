@@ -40,9 +40,14 @@ run_go() { # FILE: in a fresh folder
         "$go" mod edit -require segq.example/segq@v0.0.0 -replace "segq.example/segq=$root/clients/go" &&
         GOPROXY=off GOFLAGS=-mod=mod GOTOOLCHAIN=local "$go" build -o main . && cd .. && exec "${1%.go}/main"
 }
+run_csharp() { # FILE
+    mcs -langversion:7.2 -nowarn:28 -lib:"$MONO_PATH" -r:Segq.dll "$1" "$root/clients/csharp/tests/Entry.cs" && exec mono "${1%.cs}.exe"
+}
+export MONO_PATH=$root/build/clients/csharp
 
 readme python python py python3
 if command -v node >/dev/null; then readme js js mjs node; fi
 jar=$root/build/clients/java/segq-client.jar
 if [ -e "$jar" ]; then readme java java java "java -XX:TieredStopAtLevel=1 -cp $jar" 143; fi
 if [ -n "$go" ]; then readme go go go run_go; fi
+if [ -e "$MONO_PATH/Segq.dll" ]; then readme csharp csharp cs run_csharp 143; fi

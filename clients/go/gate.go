@@ -126,7 +126,7 @@ func (k *keySet) warm() {
 	select {
 	case k.turn <- struct{}{}:
 		go func() {
-			_ = k.fetch(context.Background()) // who needs them asks again, and hears why
+			_ = k.fetch() // who needs them asks again, and hears why
 			<-k.turn
 		}()
 	default:
@@ -153,11 +153,22 @@ func (k *keySet) get(ctx context.Context, kid string) (map[string]ed25519.Public
 			return nil, fmt.Errorf("segq: %w", ctx.Err())
 		}
 	}
-	defer func() { <-k.turn }()
-	if _, _, again := k.state(); !again.After(now) { // nobody else has asked meanwhile
-		if err := k.fetch(ctx); err != nil {
+	told := make(chan error, 1)
+	go func() { // others wait for the answer, too: it does not end with this visitor
+		var err error
+		if _, _, again := k.state(); !again.After(now) { // nobody else has asked meanwhile
+			err = k.fetch()
+		}
+		<-k.turn
+		told <- err
+	}()
+	select {
+	case err := <-told:
+		if err != nil {
 			return nil, err
 		}
+	case <-ctx.Done():
+		return nil, fmt.Errorf("segq: %w", ctx.Err())
 	}
 	if keys, _, _ = k.state(); len(keys) == 0 { // who waited for another's question: it was in vain
 		return nil, &NetworkError{k.c.first(), errors.New("no router has told its keys yet")}
@@ -165,7 +176,8 @@ func (k *keySet) get(ctx context.Context, kid string) (map[string]ed25519.Public
 	return keys, nil
 }
 
-func (k *keySet) fetch(ctx context.Context) error {
+func (k *keySet) fetch() error {
+	ctx := context.Background()
 	had, _, _ := k.state()
 	limit := 3 * time.Second
 	if len(had) > 0 {
@@ -194,7 +206,7 @@ func (k *keySet) fetch(ctx context.Context) error {
 	k.asked = time.Now()
 	if err == nil {
 		k.keys, k.got, k.until = keys, k.asked, k.asked.Add(age)
-	} else if ctx.Err() == nil && len(k.keys) > 0 && time.Since(k.got) < keysStale {
+	} else if len(k.keys) > 0 && time.Since(k.got) < keysStale {
 		k.until, err = k.asked.Add(keysAgain), nil
 	}
 	return err
@@ -405,6 +417,11 @@ func (g *Gate) Verify(ctx context.Context, token string, once bool) (*Verdict, e
 func (g *Gate) verify(ctx context.Context, header http.Header, once bool) (*Verdict, error) {
 	if err := g.c.init(); err != nil {
 		return nil, err
+	}
+	for _, name := range []string{"Authorization", "Cookie"} {
+		if strings.IndexFunc(header.Get(name), func(r rune) bool { return r < ' ' || r == 0x7f }) >= 0 {
+			return nil, &PassError{"malformed", "a pass of characters that none has"}
+		}
 	}
 	path := "/v1/verify?queue=" + url.QueryEscape(g.Queue)
 	if once {

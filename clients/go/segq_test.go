@@ -33,9 +33,10 @@ func newFake(t *testing.T, say http.HandlerFunc) (*fake, *Client) {
 		body, _ := io.ReadAll(r.Body)
 		f.mu.Lock()
 		f.asked = append(f.asked, &asked{r, string(body)})
+		say := f.say
 		f.mu.Unlock()
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		f.say(w, r)
+		say(w, r)
 	}))
 	c := &Client{Routers: []string{f.URL}, Token: "s3cret", Timeout: 2 * time.Second, RetryFor: 5 * time.Second}
 	t.Cleanup(func() {
@@ -46,10 +47,15 @@ func newFake(t *testing.T, say http.HandlerFunc) (*fake, *Client) {
 	return f, c
 }
 
-func (f *fake) last() *asked {
+func (f *fake) all() []*asked {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.asked[len(f.asked)-1]
+	return append([]*asked(nil), f.asked...)
+}
+
+func (f *fake) last() *asked {
+	all := f.all()
+	return all[len(all)-1]
 }
 
 func answers(status int, body string, header ...string) http.HandlerFunc {
@@ -113,7 +119,7 @@ func TestARefusalIsAskedOnce(t *testing.T) {
 	if !errors.As(err, &e) || e.Status != 403 || e.Detail != "it is closed" || e.OpensAt != 17 {
 		t.Errorf("%v", err)
 	}
-	is(t, "requests", len(f.asked), 1)
+	is(t, "requests", len(f.all()), 1)
 	is(t, "token of a server", f.last().Header.Get("Authorization"), "")
 }
 
@@ -380,10 +386,10 @@ func TestACallThatIsRefused(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	s.Close()
-	before := len(f.asked)
+	before := len(f.all())
 	f.say = answers(503, `{"code":"endpoint_failed"}`)
 	if _, err := c.Call(ctx, "e", "/", CallOptions{}); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("%v", err)
 	}
-	is(t, "requests", len(f.asked)-before, 1)
+	is(t, "requests", len(f.all())-before, 1)
 }

@@ -156,12 +156,6 @@ func (c *Client) open(parent, ctx context.Context, router string, q *ask) (*http
 		if err != nil {
 			return nil, fmt.Errorf("segq: %w", err)
 		}
-		if len(q.body) == 0 {
-			r.Body, r.GetBody = http.NoBody, nil
-			if q.method == "GET" || q.method == "DELETE" {
-				r.Body = nil
-			}
-		}
 		r.Header = header
 		a, err := c.http.Do(r)
 		if err != nil {

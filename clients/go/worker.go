@@ -35,6 +35,7 @@ type Job struct {
 	Payload        json.RawMessage `json:"payload"`
 
 	w               *Worker
+	began           time.Time // the handler's own goroutine reads and writes it
 	until, extendAt time.Time
 	over            bool
 	cancel          context.CancelFunc
@@ -93,6 +94,7 @@ type WorkerEvent struct {
 	Name string
 	Job  *Job
 	Err  error
+	Took time.Duration // of a handler that has ended
 }
 
 // WorkerOption is one of Concurrency, Queues and so on.
@@ -315,7 +317,11 @@ func (w *Worker) all() (out []*Job) {
 
 func (w *Worker) say(name string, j *Job, err error) {
 	if w.onEvent != nil {
-		w.onEvent(WorkerEvent{name, j, err})
+		e := WorkerEvent{Name: name, Job: j, Err: err}
+		if (name == "succeeded" || name == "failed") && !j.began.IsZero() {
+			e.Took = time.Since(j.began)
+		}
+		w.onEvent(e)
 	}
 }
 
@@ -450,6 +456,7 @@ func (w *Worker) work(j *Job) {
 		w.notify()
 	}()
 	if !over {
+		j.began = time.Now()
 		w.say("started", j, nil)
 		w.do(ctx, j)
 	}

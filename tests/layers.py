@@ -127,7 +127,7 @@ ROOMS = {
     "queuemng/ctl_view": (PURE, ["common/base", "common/config", "common/task"]),
     "queuemng/ctl_ask": (MIXED, ["common/base", "common/config", "common/task", "queuemng/policy",
                                  "queuemng/ctl_view"]),
-    "queuemng/ctl": (MIXED, ["common/base", "common/config", "common/ticket", "common/task",
+    "queuemng/ctl": (MIXED, ["common/base", "common/config", "common/json", "common/ticket", "common/task",
                              "common/supervisor", "queuemng/access", "queuemng/policy",
                              "queuemng/ctl_ask", "queuemng/ctl_view"]),
 }

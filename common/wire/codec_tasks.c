@@ -249,7 +249,11 @@ MESSAGE(task_do_ans, TaskDoAns, NULL, CODE, NUM(after), NUM(done),
         COL(keys, running, running), COL(keys, limited, limited),
         COL(keys, limited_until_ms, limited_until_ms), COL(keys, dead, dead),
         COL(keys, redriving, redriving),
-        MSGS(schedules, n_schedules, schedules, schedule_row, 0, SCHEDULES_MAX), NUM(cut))
+        MSGS(schedules, n_schedules, schedules, schedule_row, 0, SCHEDULES_MAX), NUM(cut),
+        ROWS(more, n_more, n_place, 0, EXPORT_ROWS_MAX), COL(more, place, place),
+        COL(more, attempts_left, attempts_left), COL(more, lacks, lacks),
+        COL_TEXT(more, group, group, TASK_NAME_MAX), COL_BYTES(more, body.p, body.n, body, TASK_BODY_MAX),
+        COL_BYTES(more, then.p, then.n, then, CHAIN_MAX))
 
 PART(map_task_node, struct map_task_node, MapTaskNode, NULL, NUM(no), TEXT(name, NAME_MAX_LEN), ADDR(addr))
 

@@ -270,6 +270,7 @@ enum task_do { /* a node answers CODE_INVALID to what it does not know */
     DO_SCHEDULES,    /* for a queue; asks nothing else */
     DO_RUN_SCHEDULE, /* key1 of a queue fires now: UNKNOWN: it is not here; CONFLICT: overlap */
     DO_FIRST,        /* tasks of a queue in the order in which they would start; nothing starts */
+    DO_EXPORT,       /* tasks of a partition, with all that it knows of them */
     DO_NVERBS
 };
 
@@ -296,6 +297,20 @@ struct key_row { /* or a queue: key1 is its name */
     uint32_t redriving;       /* for a queue: 1: its dead are being made to wait again */
 };
 
+#define EXPORT_ROWS_MAX 250 /* rows of an answer */
+
+enum export_lacks { EXPORT_NAMED = 1, /* name or keys, of which the hashes alone are kept */
+                    EXPORT_UNREAD = 2 /* payload, which cannot be read now */ };
+
+struct export_row { /* beside a task's own row */
+    uint64_t place; /* 1: nobody of its queue entered before it; 0: it is not in line */
+    uint32_t attempts_left; /* 0: it has had none */
+    uint32_t lacks;  /* enum export_lacks, bits */
+    const char *group; /* "": none */
+    struct bytes_of body; /* payload, or call form */
+    struct bytes_of then; /* next task of its chain, as in struct task_put */
+};
+
 struct msg_task_do_ans {
     uint8_t code;
     uint32_t after; /* for many: where the next question goes on; 0: the end */
@@ -305,6 +320,8 @@ struct msg_task_do_ans {
     struct key_row *keys;
     uint32_t n_schedules;
     struct schedule_row *schedules; /* without their definitions */
+    uint32_t n_more;
+    struct export_row *more; /* EXPORT: of each of `v` */
     bool cut; /* FIRST: more may be there, which it would have cost too much to find */
 };
 

@@ -315,7 +315,7 @@ const char *task_do_word(enum task_do verb)
         [DO_REDRIVE_ALL] = "redrive", [DO_REDRIVE_STOP] = "stop",
         [DO_DISCARD_ALL] = "discard", [DO_CANCEL_LABEL] = "cancel",
         [DO_SCHEDULES] = "schedules", [DO_RUN_SCHEDULE] = "run",
-        [DO_FIRST] = "first",
+        [DO_FIRST] = "first",         [DO_EXPORT] = "export",
     };
 
     return words[verb];

@@ -253,7 +253,7 @@ static bool read_most(struct admin_call *c, struct task_ask *q)
     bool keys = q->verb == DO_KEYS;
 
     q->most = UINT32_MAX;
-    if (keys || q->verb == DO_LIST || q->verb == DO_FIRST)
+    if (keys || q->verb == DO_LIST || q->verb == DO_FIRST || q->verb == DO_EXPORT)
         q->most = (uint32_t)admin_number(c, keys ? "top" : "n", TASK_ROWS_MAX,
                                          keys ? KEYS_N : LIST_N);
     return q->most > 0;
@@ -267,14 +267,14 @@ static bool takes_all(struct admin_call *c, struct task_ask *q)
            takes(c, q, "rate_per_s", 1u << DO_REDRIVE_ALL) && takes(c, q, "by", 1u << DO_KEYS) && read_force(c, q);
 }
 
-static void busiest(struct admin_call *c)
+static void of_pool(struct admin_call *c, enum task_do verb)
 {
-    struct task_ask q = { .verb = DO_KEYS };
+    struct task_ask q = { .verb = verb };
     int is_there = given(c, "pool", q.pool, sizeof(q.pool));
 
     if (is_there == 0)
         admin_problem(c->a, 400, "bad_request", "?pool= must name a pool of task queues");
-    else if (is_there > 0 && read_most(c, &q))
+    else if (is_there > 0 && (verb != DO_EXPORT || (read_states(c, &q) && read_after(c, &q))) && read_most(c, &q))
         task_walk(c, &q);
 }
 
@@ -285,7 +285,11 @@ void admin_task_queue(struct admin_call *c)
     struct key_path k;
 
     if (strcmp(path, "busiest") == 0) {
-        busiest(c);
+        of_pool(c, DO_KEYS);
+        return;
+    }
+    if (strcmp(path, "export") == 0) {
+        of_pool(c, DO_EXPORT);
         return;
     }
     if (key_path_read(&k, path, strcmp(c->q->method, "POST") == 0)) {

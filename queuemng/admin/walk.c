@@ -8,6 +8,7 @@
 
 #include "common/task/queue_name.h"
 #include "queuemng/admin/changes.h"
+#include "queuemng/admin/task_export.h"
 #include "queuemng/admin/task_json.h"
 
 #define WAIT_MS   4000 /* segqctl waits for longer */
@@ -42,13 +43,13 @@ static const struct token_key *shown(const struct mng_service *s, const struct w
 static bool is_order(const struct task_ask *q)
 {
     return q->verb != DO_LOOK && q->verb != DO_LIST && q->verb != DO_KEYS &&
-           q->verb != DO_SCHEDULES && q->verb != DO_FIRST;
+           q->verb != DO_SCHEDULES && q->verb != DO_FIRST && q->verb != DO_EXPORT;
 }
 
 /* Lists tasks, as many as are asked for. */
 static bool lists_tasks(const struct walk *w)
 {
-    return w->q.verb == DO_LIST || w->q.verb == DO_FIRST;
+    return w->q.verb == DO_LIST || w->q.verb == DO_FIRST || w->q.verb == DO_EXPORT;
 }
 
 /* The answer that was held back, empty. */
@@ -100,8 +101,8 @@ static void fill_many(const struct walk *w, struct admin_ans *a)
         (void)json_object_update_new(j, json_pack("{s:s,s:I}", "order", task_do_word(w->q.verb),
                                                   "tasks", (json_int_t)w->done));
     else if (j != NULL)
-        (void)json_object_set(j, queues                      ? "queues"
-                                 : lists_tasks(w) ? "tasks" : task_do_word(w->q.verb),
+        (void)json_object_set(j, lists_tasks(w) ? "tasks"
+                                 : queues ? "queues" : task_do_word(w->q.verb),
                               w->rows);
     if (j != NULL && w->q.verb == DO_FIRST)
         (void)json_object_update_new(j, json_pack("{s:I,s:b}", "startable", (json_int_t)w->done, "cut", w->cut));
@@ -173,7 +174,8 @@ static void skip(struct walk *w, const struct mng_part_view *p)
 static bool is_enough(const struct mng_service *s, const struct walk *w)
 {
     return ev_now(s->ev) >= w->until ||
-           (lists_tasks(w) && json_array_size(w->rows) >= w->q.most);
+           (lists_tasks(w) && json_array_size(w->rows) >= w->q.most) ||
+           (w->q.verb == DO_EXPORT && json_array_size(w->rows) > 0); /* a frame may have a MiB */
 }
 
 /* Asks the next partition that can be asked. False: all have been, or it is enough. */
@@ -260,7 +262,9 @@ static void of_many(struct mng_service *s, struct walk *w, const struct mng_part
         return;
     w->done += m->done;
     w->cut |= m->cut;
-    for (uint32_t i = 0; i < m->n; i++)
+    for (uint32_t i = 0; i < m->n_more && i < m->n; i++)
+        (void)json_array_append_new(w->rows, task_export_json(&m->v[i], &m->more[i], p, &s->keys.token));
+    for (uint32_t i = 0; i < m->n && w->q.verb != DO_EXPORT; i++)
         (void)json_array_append_new(
             w->rows,
             task_json(&m->v[i], p, mng_target_place(s->mng, p->endpoint, m->v[i].target), shown(s, w)));
@@ -412,6 +416,6 @@ void task_walk(struct admin_call *c, const struct task_ask *q)
         too_many(c);
     } else {
         list_push_back(&c->s->walks, &w->in);
-        c->later = is_order(q) ? &w->entry : NULL;
+        c->later = is_order(q) || q->verb == DO_EXPORT ? &w->entry : NULL; /* a note of who has read payloads */
     }
 }

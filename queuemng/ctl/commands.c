@@ -6,6 +6,7 @@
 
 #include "common/base/text.h"
 #include "common/config/near.h"
+#include "queuemng/ctl/carry.h"
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl/contexts.h"
 #include "queuemng/ctl/definitions.h"
@@ -148,6 +149,13 @@ const struct cmd ctl_cmds[] = {
     { "task discard", "TASK", 1, 1, "delete a finished task and its result",
       SENDS("POST", TASK "/discard", view_discarded),
       .sure = "The task, its payload and its result are gone for good.\n", .undo = "none" },
+    { "task export", "POOL", 1, 1,
+      "its tasks that wait or are delayed, in order, as lines for task import; see --running",
+      .run = cmd_task_export, .options = "running", .text_only = true, READS },
+    { "task import", "POOL [FILE] [--dry-run]", 1, 2,
+      "submits what task export printed, once, however often it is repeated; see --keep-going",
+      .run = cmd_task_import, .options = "dry-run keep-going server-token-file file", .text_only = true,
+      .undo = "task cancel-all of its queues" },
     { "task busiest", "POOL", 1, 1, "its queues with the most tasks that wait or are dead",
       GETS("/v1/admin/task-queues/busiest?pool=*", view_busiest) },
     { "task schedules", "QUEUE | run QUEUE SCHEDULE", 1, 3,

@@ -325,6 +325,9 @@ static int where_dir(struct ctl *c, const char *dir, struct err *e)
     snprintf(file, sizeof(file), "%s/secrets/claim.key", dir); /* files of `make run` */
     if (rc == 0 && access(file, F_OK) == 0)
         rc = keep(&c->key_file, file, e);
+    snprintf(file, sizeof(file), "%s/secrets/task.token", dir);
+    if (rc == 0 && access(file, F_OK) == 0)
+        rc = keep(&c->server_token, file, e);
     return rc;
 }
 
@@ -402,6 +405,8 @@ int where_find(struct ctl *c, struct err *e)
         rc = add_words(&c->routers, from_env("SEGQ_ROUTER"), e);
     if (rc == 0)
         rc = keep(&c->key_file, c->sign_key, e);
+    if (rc == 0)
+        rc = keep(&c->server_token, c->server_token_file, e);
     if (rc == 0 && (context != NULL || (none && dir == NULL && c->admins.n == 0 &&
                                         c->routers.n == 0)))
         rc = where_named(c, context, e);
@@ -415,7 +420,7 @@ int where_find(struct ctl *c, struct err *e)
 
 void where_fini(struct ctl *c)
 {
-    char *owned[] = { c->own_cacert, c->operator, c->context, c->token, c->key_file };
+    char *owned[] = { c->own_cacert, c->operator, c->context, c->token, c->key_file, c->server_token };
 
     for (size_t i = 0; i < ARRAY_LEN(owned); i++)
         free(owned[i]);

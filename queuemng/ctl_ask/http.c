@@ -84,7 +84,7 @@ static int headers_add(struct exchange *x, const struct ctl_call *call, const ch
     if (rc == 0 && call->bearer != NULL && strcmp(call->method, "GET") != 0)
         rc = header_add(x, "X-Segq-Operator: ", operator_name(operator),
                         "the operator's name (SEGQ_OPERATOR, or the context's)", e);
-    if (rc == 0 && call->body != NULL)
+    if (rc == 0 && (call->body != NULL || call->text != NULL))
         rc = header_add(x, "Content-Type: ", "application/json", NULL, e);
     return rc;
 }
@@ -97,12 +97,12 @@ static bool body_set(struct exchange *x, const struct ctl_call *call)
     if (call->body != NULL && (x->body = json_dumps(call->body, JSON_COMPACT)) == NULL)
         return false;
     if (order) {
-        const char *text = x->body != NULL ? x->body : "";
+        const char *text = x->body != NULL ? x->body : call->text != NULL ? call->text : "";
 
         curl_easy_setopt(x->curl, CURLOPT_POSTFIELDSIZE, (long)strlen(text));
         curl_easy_setopt(x->curl, CURLOPT_POSTFIELDS, text); /* not copied */
         line_add(x, "Expect:");
-        if (x->body == NULL)
+        if (*text == '\0')
             line_add(x, "Content-Type:");
     }
     curl_easy_setopt(x->curl, CURLOPT_CUSTOMREQUEST, call->method);

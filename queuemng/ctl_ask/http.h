@@ -16,7 +16,8 @@ struct ctl_call {
     const char *bearer;        /* NULL = none */
     bool is_new;               /* If-None-Match: it must not be there yet */
     json_int_t version;        /* If-Match: nobody has changed it since; 0: whatever there is */
-    const json_t *body;        /* NULL = none */
+    const json_t *body;        /* NULL = none; or as text: */
+    const char *text;          /* NULL = none */
 };
 
 struct ctl_answer {

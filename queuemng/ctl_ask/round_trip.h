@@ -35,6 +35,7 @@ struct ctl {
     struct urls routers;          /* asked in turn until one answers */
     char *token;                  /* owned: the admin token; never from argv */
     char *key_file;               /* owned: signs claims; NULL = not given */
+    char *server_token;           /* owned: file of the token of a server that submits; NULL = not given */
     /* options, which where() reads; or NULL */
     const char *dir, *token_file, *sign_key, *use_context;
     const char *client, *subject, *claim; /* for join; NULL = not given */
@@ -44,9 +45,11 @@ struct ctl {
     const char *file;  /* file of definitions, for apply, diff; NULL = not given */
     const char *label; /* label of tasks: those that have it; NULL = any, or none */
     const char *order; /* order of a list of tasks; NULL = none */
+    const char *server_token_file; /* for task import; NULL = not given */
     const char *role, *queues, *pools, *until; /* for token add; NULL = not given */
     const char *user, *email, *group; /* likewise: whom a proxy has signed in */
     bool force;                   /* cancels also what runs */
+    bool running, keep_going;     /* task export: those, too; task import: beyond bad lines */
     bool dry_run;                 /* only says what it would change */
     enum ctl_form form;           /* form of answers */
     enum colours_when colours;

@@ -98,6 +98,7 @@ const struct route routes[] = {
     R("GET", "pinned-keys", VIEWER, NOTHING, definitions, .kind = DEF_PIN),
     R("GET", "task-queues", VIEWER, NOTHING, admin_task_queues),
     R("GET", "task-queues/busiest", VIEWER, QUERY, admin_task_queue),
+    R("POST", "task-queues/export", OPERATOR, QUERY, admin_task_queue),
     R("GET", TASKS, VIEWER, POOL, admin_task_queue),
     R("GET", TASKS "/schedules", VIEWER, POOL, admin_task_queue),
     R("POST", TASKS "/schedules/{schedule}/run", OPERATOR, POOL, admin_task_queue),

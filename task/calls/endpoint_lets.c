@@ -224,7 +224,7 @@ msec_t endpoint_over_quota(struct endpoint *ep, uint64_t nth, uint64_t cost, mse
         at = ms_max(at, now + NO_SHARE_MS);
     if (at <= now)
         return 0;
-    endpoint_lacks(ep, now); /* its node wants more of them */
+    endpoint_lacks(ep, now); /* node wants more of them */
     return at - now;
 }
 

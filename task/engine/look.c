@@ -341,10 +341,15 @@ static bool has_label(const struct engine *e, task_slot slot, const struct trec_
     return label->n == 0 || (own != NULL && own_has_label(own, label->p, label->n));
 }
 
+#define LIMITER_ANY UINT32_MAX
+
 static bool is_below(const struct engine *e, task_slot slot, uint32_t limiter)
 {
-    uint32_t i = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn)->limiter;
+    uint32_t i;
 
+    if (limiter == LIMITER_ANY)
+        return true;
+    i = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn)->limiter;
     while (i != 0 && i != limiter)
         i = tree_limiter_at(&e->tree, i)->parent;
     return i != 0;
@@ -353,7 +358,7 @@ static bool is_below(const struct engine *e, task_slot slot, uint32_t limiter)
 unsigned engine_list(const struct engine *e, const struct task_filter *f, task_slot *at,
                      task_no *out, unsigned most)
 {
-    uint32_t limiter = limiter_meant(e, f);
+    uint32_t limiter = f->any_queue ? LIMITER_ANY : limiter_meant(e, f);
     task_slot end = e->store.n_slots, stop = limiter == 0 || *at >= end ? *at
                                              : u32_min(end - *at, LIST_STEPS) + *at;
     unsigned n = 0;
@@ -365,6 +370,21 @@ unsigned engine_list(const struct engine *e, const struct task_filter *f, task_s
     if (limiter == 0 || *at >= end)
         *at = SLOT_NONE;
     return n;
+}
+
+void look_at_more(const struct engine *e, task_slot slot, struct task_more *m)
+{
+    const struct task *t = task_at(&e->store, slot);
+    const struct tqueue *q = tqueue_of(e, slot);
+    struct backoff b;
+    unsigned most = task_most_attempts(e, slot, &b);
+
+    *m = (struct task_more){ .named = map_get(&e->names.by_task, task_number(&e->store, slot)) != MAP_NONE,
+                             .group = groups_of(&e->groups, slot) };
+    if (t->attempts > 0)
+        m->attempts_left = most > t->attempts ? most - t->attempts : 1;
+    if (t->state == TASK_WAITING)
+        m->place = rank_before(&q->rank, tqueue_entry(q, t)) + 1;
 }
 
 static uint32_t waiting_of(const struct engine *e, const struct limiter *l)

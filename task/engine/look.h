@@ -76,6 +76,7 @@ struct task_filter {
     struct trec_text queue, key1, key2; /* borrowed; keys: n 0: any */
     unsigned states;                    /* bits: 1 << enum task_state */
     struct trec_text label;             /* n 0: any, or none */
+    bool any_queue;                     /* every queue is meant: `queue` is not read */
 };
 #define LIST_STEPS 65536u /* slots that one call looks at: at most a millisecond or two */
 /* Lists those in the states, in the order of their slots, from *at on: at most `most`, and as far as
@@ -103,6 +104,13 @@ void engine_top_queues(const struct engine *e, uint32_t *at, uint32_t steps, str
                        unsigned *n, unsigned most);
 /* Views a queue; false: it has no task, and *v is zero but for its name. */
 bool engine_queue_view(const struct engine *e, const char *name, struct key_view *v);
+struct task_more { /* for who carries a task elsewhere that is not over */
+    uint64_t place;         /* 1: nobody of its queue entered before it; 0: it is not in line */
+    unsigned attempts_left; /* 0: none has begun */
+    bool named;             /* a name, or a key, is there */
+    const struct group *group; /* NULL: none */
+};
+void look_at_more(const struct engine *e, task_slot slot, struct task_more *m);
 /* Makes room for one more of so many tasks that wait or are dead, in n rows, most of them first, behind
  * those that have as many; NULL: `most` others have more. */
 struct key_view *key_view_room(struct key_view *v, unsigned *n, unsigned most, uint64_t tasks);

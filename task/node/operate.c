@@ -194,6 +194,60 @@ static void do_first(struct part *p, const struct msg_task_do *q, struct msg_tas
     m->cut = f.cut;
 }
 
+/* ---- all that is known of tasks ------------------------------------------------------- */
+
+/* Bytes of the row in the frame, about. */
+static size_t export_row(struct tasktab *t, const struct part *p, task_no no, struct msg_task_get_ans *m,
+                         struct export_row *r, struct arena *mem)
+{
+    const struct chain *k = chains_of(&p->e.chains, task_slot_of(no));
+    struct task_more more;
+    struct task_view v;
+
+    (void)tasktab_tell(p, no, m, mem);
+    look_at_task(&p->e, task_slot_of(no), &v);
+    look_at_more(&p->e, task_slot_of(no), &more);
+    *r = (struct export_row){ .place = more.place, .attempts_left = more.attempts_left,
+                              .lacks = more.named ? EXPORT_NAMED : 0 };
+    r->group = more.group != NULL
+                   ? arena_strndup(mem, more.group->text + more.group->queue_n, more.group->name_n) : "";
+    if (k != NULL && k->state == CHAIN_WAITS)
+        r->then = (struct bytes_of){ k->n, arena_memdup(mem, k->then, k->n) };
+    if (!tasktab_body_load(t, p, v.body, &r->body, mem))
+        r->lacks |= EXPORT_UNREAD;
+    return 2 * ROW_BYTES + r->body.n + r->then.n;
+}
+
+static void export(struct tasktab *t, const struct part *p, const struct msg_task_do *q,
+                   struct msg_task_do_ans *m, struct outbox *out)
+{
+    const unsigned open = 1u << TASK_SCHEDULED | 1u << TASK_WAITING | 1u << TASK_RETRYING | 1u << TASK_RUNNING;
+    const struct task_filter f = { .any_queue = true, .states = q->states & open };
+    uint32_t most = u32_min(q->most, EXPORT_ROWS_MAX), n;
+    task_no *no = arena_array(&out->mem, most, sizeof(*no));
+    task_slot at = q->after;
+    size_t bytes = 0;
+
+    m->more = arena_array(&out->mem, most, sizeof(*m->more));
+    if (no == NULL || m->more == NULL || !has_rows(m, most, out)) {
+        m->code = CODE_BUSY;
+        return;
+    }
+    n = engine_list(&p->e, &f, &at, no, most);
+    for (uint32_t i = 0; i < n; i++) {
+        if (bytes >= ROWS_BYTES) {
+            at = task_slot_of(no[i]);
+            break;
+        }
+        bytes += export_row(t, p, no[i], &m->v[m->n], &m->more[m->n], &out->mem);
+        m->n++;
+    }
+    m->n_more = m->n;
+    m->after = at != SLOT_NONE ? at : 0;
+    if (out->mem.failed)
+        *m = (struct msg_task_do_ans){ .code = CODE_BUSY };
+}
+
 /* ---- orders ------------------------------------------------------------------------- */
 
 static int order(struct tasktab *t, struct part *p, const struct msg_task_do *q)
@@ -275,7 +329,7 @@ void tasktab_do(struct tasktab *t, struct asker a, const struct msg_task_do *q,
 {
     struct msg_task_do_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_DO_ANS)->task_do_ans;
     bool asks = q->verb == DO_LOOK || q->verb == DO_LIST || q->verb == DO_KEYS ||
-                q->verb == DO_SCHEDULES || q->verb == DO_FIRST;
+                q->verb == DO_SCHEDULES || q->verb == DO_FIRST || q->verb == DO_EXPORT;
     struct part *p = asks ? tasktab_owned(t, q->part, q->epoch) : NULL;
 
     if (((q->verb == DO_LIST || q->verb >= DO_KEYS) && q->most == 0) ||
@@ -293,6 +347,8 @@ void tasktab_do(struct tasktab *t, struct asker a, const struct msg_task_do *q,
         schedules(p, q, m, out);
     else if (q->verb == DO_FIRST)
         do_first(p, q, m, out);
+    else if (q->verb == DO_EXPORT)
+        export(t, p, q, m, out);
     else
         keys(p, q, m, out);
 }

@@ -248,6 +248,9 @@ def tasks(a):
     a.ask("GET", "/v1/admin/task-queues/images/tasks?n=0", want=400)
     for query, want in (("?pool=*", 200), ("?pool=nothing", 404), ("", 400)):
         a.ask("GET", "/v1/admin/task-queues/busiest" + query, want=want)
+        a.ask("POST", "/v1/admin/task-queues/export" + query, want=want)
+    a.ask("GET", "/v1/admin/task-queues/images/tasks?order=start&n=5", want=200)
+    a.ask("GET", "/v1/queues/images/tasks?order=start&payload=1", want=200, **server)
     for path in ("keys?by=limited", "keys?top=0"):
         a.ask("GET", "/v1/admin/task-queues/images/tasks/" + path, want=400 if "=0" in path else 200)
     key = "/v1/admin/task-queues/images/tasks/keys/tenant7%2Fuser42"

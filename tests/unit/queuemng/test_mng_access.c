@@ -226,6 +226,7 @@ Test(access_api, a_queue_or_pool_of_ones_own)
     cr_expect_eq(ask(RIDES, "PUT", "task-queues/images/tasks/keys/a", "", "{\"max_concurrent\": 3}"), 403);
     cr_expect_eq(ask(RIDES, "GET", "task-queues/busiest", "pool=ride/*", ""), 200);
     cr_expect_eq(ask(RIDES, "GET", "task-queues/busiest", "pool=images", ""), 403);
+    cr_expect_eq(ask(RIDES, "POST", "task-queues/export", "pool=images", ""), 403);
 }
 
 /* A definition that names what its bearer is not for would send calls there, or take shares of others. */

@@ -166,6 +166,37 @@ Test(task_looks, long_payloads_cut_the_list_of_the_first_tasks)
     cr_expect(f->n == 8 && !f->cut);
 }
 
+/* Of all queues, page by page, with their bodies; and none that is over. */
+Test(task_looks, an_export_has_each_task_once_with_its_payload)
+{
+    static char body[200 << 10];
+    struct msg_task_do q = { .verb = DO_EXPORT, .states = UINT32_MAX, .most = 100 };
+    const struct msg_task_do_ans *m;
+    unsigned seen = 0, pages = 0;
+    task_no gone;
+
+    memset(body, '7', sizeof(body) - 1);
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    gone = put_at(3, 8, "q", "x").no;
+    for (unsigned i = 0; i < 8; i++)
+        put_at(3, 8, i % 2 == 0 ? "q" : "qq", body);
+    cr_expect_eq(order(DO_CANCEL, gone)->code, CODE_DONE);
+    do {
+        m = operate(q);
+        cr_assert(m->code == CODE_DONE && m->n == m->n_more && m->n <= 3);
+        for (uint32_t i = 0; i < m->n; i++) {
+            cr_expect_eq(m->more[i].body.n, sizeof(body) - 1);
+            cr_expect_eq(m->more[i].place, 1 + (seen + i) / 2);
+            cr_expect_eq(m->more[i].attempts_left, 0);
+        }
+        seen += m->n;
+        q.after = m->after;
+        pages++;
+    } while (q.after != 0);
+    cr_expect(seen == 8 && pages >= 3, "%u in %u", seen, pages);
+}
+
 Test(task_looks, a_list_goes_on_where_it_was)
 {
     struct msg_task_do q = { .verb = DO_LIST, .queue = "q", .states = 1u << TASK_WAITING,

@@ -1,0 +1,13 @@
+/* task_export.h: a task as it would be submitted again, elsewhere. */
+#ifndef SEGQ_QUEUEMNG_ADMIN_TASK_EXPORT_H
+#define SEGQ_QUEUEMNG_ADMIN_TASK_EXPORT_H
+
+#include "queuemng/admin/answers.h"
+
+/* A row of an export: `submit` is the text of a submission (TaskSubmit of openapi.yaml), with an
+ * Idempotency-Key that no other task of any cluster has; null, and `why`, where it cannot be written. NULL:
+ * no memory. */
+json_t *task_export_json(const struct msg_task_get_ans *m, const struct export_row *x,
+                         const struct mng_part_view *p, const struct token_key *k);
+
+#endif

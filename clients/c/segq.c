@@ -146,6 +146,12 @@ static const char *member(const char *json, const char *name)
     }
 }
 
+/* A whole object with a token: a body that is cut off is none. */
+static int is_ticket(const char *json)
+{
+    return past_value(blank(json)) != NULL && member(json, "token") != NULL;
+}
+
 /* A string without escapes (tokens, passes, codes have none); "" if it is none. */
 static void text_of(const char *json, const char *name, char *out, size_t cap)
 {
@@ -303,7 +309,9 @@ static void begin(struct segq *s)
         s->news = 1;
         return;
     }
-    s->listens = s->state == SEGQ_WAITING && !s->polls_only && now_ms() >= s->deaf_ms;
+    /* of a saved place a poll says more: a 404 from /events says nothing of it */
+    s->listens = s->state == SEGQ_WAITING && !s->polls_only && s->told_ms != 0 &&
+                 now_ms() >= s->deaf_ms;
     s->heard = 0;
     s->begun_ms = now_ms();
     set_target(s);
@@ -367,7 +375,7 @@ static void on_problem(struct segq *s, const char *json, long status, int64_t wa
     text_of(json, "code", code, sizeof(code));
     text_of(json, "reason", reason, sizeof(reason));
     if (status == 429 || status >= 500 || code[0] == '\0')
-        failed(s, wait_ms); /* without a code it is nobody of ours who answers */
+        failed(s, number_of(json, "poll_after_ms", wait_ms)); /* without a code it is nobody of ours who answers */
     else if (strcmp(code, "ticket_gone") == 0)
         end(s, SEGQ_GONE, reason);
     else if (strcmp(code, "ticket_unknown") == 0)
@@ -402,7 +410,7 @@ static void on_event(struct segq *s, char *text)
         on_problem(s, data, 410, 0);
     else if (strcmp(name, "away") == 0)
         s->told_ms = -number_of(data, "poll_after_ms", 1000); /* no more, no less */
-    else if (name[0] == '\0' && member(data, "token") != NULL)
+    else if (name[0] == '\0' && is_ticket(data))
         on_ticket(s, data);
 }
 
@@ -484,7 +492,7 @@ static void done(struct segq *s, CURLcode rc)
         failed(s, 0);
     else if (s->state == SEGQ_LEAVING && (status == 204 || status == 404 || status == 410))
         end(s, SEGQ_LEFT, "");
-    else if ((status == 200 || status == 201) && member(s->answer, "token") != NULL)
+    else if ((status == 200 || status == 201) && is_ticket(s->answer))
         on_ticket(s, s->answer);
     else
         on_problem(s, s->answer, status, (int64_t)retry_s * 1000);

@@ -47,6 +47,9 @@ LANGUAGES = {
                        build=[["./build.sh", f"{BUILT}/csharp"]], tests=[debian("mono"), f"{BUILT}/csharp/Tests.exe"]),
     "js": Language(["node", f"{CLIENTS}/js/conformance.mjs"], {"node": "nodejs"}, tests=["node", "tests/test_client.mjs"]),
     "page": Language(["node", f"{CLIENTS}/js/conformance_page.js"], {"node": "nodejs"}, frozenset({"people"})),
+    "c": Language([f"{BUILT}/c/conformance"], {"cc": "gcc"}, frozenset({"people", "events", "tasks", "worker", "hooks", "alone"}),
+                  [["sh", "-c", f"cc -std=c11 -O1 -g -Wall -Wextra -Wshadow -Werror -o {BUILT}/c/conformance conformance.c segq*.c "
+                                "-lcurl -ljansson -lcrypto -lpthread"]]),
     "go": Language([f"{BUILT}/go/conformance"], {GO: "golang-go"},
                    build=[[*OWN_GO, "build", "-o", f"{BUILT}/go/conformance", "./internal/conformance"]],
                    tests=["sh", "-c", "! gofmt -l . | grep . && exec \"$@\"", "sh", *OWN_GO, "test", "-count=1", "-v", "./..."]),

@@ -1,0 +1,130 @@
+/* segq_tasks.h: tasks, workers and webhooks of segq, for servers. segq_http.c,
+ * segq_tasks.c, segq_worker.c, segq_webhook.c; libcurl 7.72 or newer, jansson, libcrypto, POSIX
+ * threads. For people in line: segq.h.
+ *
+ *   const char *routers[] = { "https://q1.example", "https://q2.example" };
+ *   struct segq_client *c = segq_client_new(routers, 2, token);
+ *   struct segq_error e;
+ *   json_t *cat = json_pack("{s:s}", "prompt", "a cat");
+ *   json_t *task = segq_submit(c, "images", cat, NULL, &e);
+ *   json_t *over = segq_wait(c, segq_text(task, "task"), 60000, &e);
+ *
+ * JSON that a function is given is its own from then on; what it returns is the caller's
+ * (json_decref). NULL or -1: *e says why. Members are those of proto/openapi.yaml. Threads may share
+ * a client. Call curl_global_init() before, once. */
+#ifndef SEGQ_TASKS_H
+#define SEGQ_TASKS_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum segq_failure {
+    SEGQ_FINE,
+    SEGQ_API,       /* refused: status, code, detail are segq's */
+    SEGQ_NETWORK,   /* no router gave an answer that could be read */
+    SEGQ_DEADLINE,  /* not in time */
+    SEGQ_FAILED,    /* the task that was waited for ended without success: code is its state */
+    SEGQ_SIGNATURE, /* of a webhook */
+};
+struct segq_error {
+    enum segq_failure kind;
+    int status;
+    long retry_after_ms; /* 0: not told */
+    char code[64], detail[256];
+};
+
+struct segq_client;
+/* routers: any will do. token: of a server that submits or takes tasks; NULL: none. */
+struct segq_client *segq_client_new(const char *const *routers, size_t n, const char *token);
+void segq_client_free(struct segq_client *c); /* NULL is fine */
+/* Of one whole answer (10000), and of all tries of a call (60000). */
+void segq_client_times(struct segq_client *c, long timeout_ms, long retry_for_ms);
+
+/* ---- tasks ---- */
+
+/* One task. members: name, key, delay, priority, unique, cost, ... of TaskSubmit; NULL: none. A
+ * submission has an Idempotency-Key, so that a lost answer never makes two tasks; who repeats it
+ * after an error gives a name, or idempotency_key. */
+json_t *segq_submit(struct segq_client *c, const char *queue, json_t *payload, json_t *members,
+                    struct segq_error *e);
+/* Many, 1000 in a request: an array of TaskSubmit. Their outcomes, in that order: status, task,
+ * code, detail. Rows that are put off (503) are not asked again. */
+json_t *segq_submit_many(struct segq_client *c, const char *queue, json_t *rows,
+                         struct segq_error *e);
+json_t *segq_look(struct segq_client *c, const char *task, struct segq_error *e);
+/* Until it is over; timeout_ms 0: as long as it takes. */
+json_t *segq_wait(struct segq_client *c, const char *task, long timeout_ms, struct segq_error *e);
+json_t *segq_cancel(struct segq_client *c, const char *task, int force, struct segq_error *e);
+/* Any other call of the API (groups, schedules ...), tried again as told: its answer, which is an
+ * object or an array; an empty object where it has none. */
+json_t *segq_ask(struct segq_client *c, const char *method, const char *path, json_t *body,
+                 struct segq_error *e);
+/* A request to an endpoint, when its turn has come (path "/v1/call/ENDPOINT/..."), or the answer of
+ * a task's call ("/v1/tasks/TASK/result?follow=1&wait=20"): pieces as they come; on_piece says != 0
+ * to end it. The status of the answer, or -1. Not repeated. timeout_ms: the longest silence. */
+int segq_stream(struct segq_client *c, const char *method, const char *path, const char *body,
+                int (*on_piece)(void *ctx, const char *p, size_t n), void *ctx, long timeout_ms,
+                struct segq_error *e);
+/* A member that is a text; "" if it is none. */
+const char *segq_text(const json_t *o, const char *member);
+
+/* ---- workers ---- */
+
+struct segq_job { /* a task in a handler's hands */
+    const char *task, *queue, *key; /* key: NULL if it has none */
+    int attempt;
+    json_t *payload; /* stays the job's */
+    const char *lease_id;
+};
+/* Returns the result (json_null(): done, without one). NULL: it failed, and is tried again: return
+ * segq_nack(job, "no paper", "5m") says why and when; delay NULL: as the pool says. */
+typedef json_t *(*segq_handler)(struct segq_job *job, void *ctx);
+json_t *segq_nack(struct segq_job *job, const char *reason, const char *delay);
+/* 1: cancelled by force, or its lease has ended: another worker may have it. */
+int segq_job_lost(struct segq_job *job);
+/* Says how far it is, for looks: percent 0 to 100 (-1: none), 200 bytes of text or NULL, 1 KiB of
+ * JSON or NULL. The newest word is told, some four times a second. */
+void segq_job_progress(struct segq_job *job, int percent, const char *text, json_t *data);
+
+struct segq_worker_options {
+    const char *const *queues; /* 1 to 16 */
+    size_t n_queues;
+    segq_handler handler; /* called by `concurrency` threads */
+    void *ctx;
+    int concurrency; /* 0 = 8 */
+    long lease_ms;   /* 0 = 30000 */
+    long wait_ms;    /* of a take; 0 = 2000 */
+    long drain_ms;   /* at the end, for what runs; 0 = 25000 */
+    int no_signals;  /* 1: SIGTERM and SIGINT are the caller's; else they drain, twice: give back */
+    /* NULL, or called by any thread: taken, started, succeeded, failed, given_back, extended, lost
+     * (with its job), trouble (job NULL). It must be quick. */
+    void (*on_event)(void *ctx, const char *name, const struct segq_job *job);
+};
+struct segq_worker;
+struct segq_worker *segq_worker_new(struct segq_client *c, const struct segq_worker_options *o);
+/* Takes only what it can begin, extends leases while handlers run, tells ends together. Returns
+ * when it has drained: 0, or -1 where no later try can help (a token that may not take). Handlers
+ * that are still running then must not outlive the program. */
+int segq_worker_run(struct segq_worker *w, struct segq_error *e);
+/* From any thread: takes nothing more; what runs has drain_ms (-1: that of the options). */
+void segq_worker_stop(struct segq_worker *w, long drain_ms);
+void segq_worker_free(struct segq_worker *w); /* after run */
+
+/* ---- calls that segq sends (Standard Webhooks) ---- */
+
+/* keys: "whsec_..." and "whpk_...", old and new: any of them may have signed. The three headers as
+ * they came, NULL if one did not. tolerance_s 0: 300. 0: it is segq's, and `id` the same in each
+ * attempt. */
+int segq_webhook_verify(const char *const *keys, size_t n, const char *id, const char *timestamp,
+                        const char *signature, const void *body, size_t size, long tolerance_s,
+                        struct segq_error *e);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -41,7 +41,8 @@ done
 # FILE:BEGINNING of the line that says it.
 for f in clients/python/segq/transport.py:'VERSION = "' clients/js/lib/transport.mjs:"export const VERSION = '" \
     clients/js/package.json:'  "version": "' clients/go/client.go:'const Version = "' \
-    clients/java/pom.xml:'<version>' clients/java/src/main/java/segq/Http.java:'VERSION = "'; do
+    clients/java/pom.xml:'<version>' clients/java/src/main/java/segq/Http.java:'VERSION = "' \
+    clients/csharp/Segq.csproj:'<Version>' clients/csharp/src/Router.cs:'Version = "'; do
     if grep -qF "${f#*:}$v" "${f%%:*}"; then ok; else no "${f%%:*} says another release than $v"; fi
 done
 

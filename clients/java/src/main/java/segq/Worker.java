@@ -13,9 +13,6 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.SynchronousQueue;
-import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -28,6 +25,7 @@ public final class Worker {
     private static final System.Logger LOG = System.getLogger("segq");
     private static final int BATCH = 1000;
     private static final int UNSETTLED_MAX = 2000;           // ends that wait to be told: no more is taken
+    private static final long IDLE_NS = 10_000_000_000L;     // so long a thread waits for a job
     private static final long GATHER_NS = 2_000_000;         // so long a take waits for more slots while others work
 
     /** Does a task. What it returns is the result (null: none); a CompletionStage is waited for, and keeps no thread.
@@ -56,14 +54,18 @@ public final class Worker {
     private Listener listener;
 
     final ReentrantLock lock = new ReentrantLock();
-    private final Condition room = lock.newCondition();     // a slot is free, ends were told, it stops
+    private final Condition room = lock.newCondition();     // as many slots are free as a take wants; it stops
+    private final Condition more = lock.newCondition();     // there is a job for a thread that has none
     private final Condition quiet = lock.newCondition();    // a job is over, ends were told
     private final Set<Job> jobs = new HashSet<>();          // taken, and not over
     private final Deque<Job> ahead = new ArrayDeque<>();    // taken, and not begun
-    private int running;
+    private int running;                                    // handlers, also those that keep no thread
+    private int wanted = 1;
+    private int threads;
+    private int idle;
+    private boolean starting;                               // a thread that has no job yet
     // By queue, each told by a thread: one whose node is away delays no other's.
     private final Map<String, Settler> settlers = new HashMap<>();
-    private ExecutorService pool;
     private Thread taker;
     private volatile boolean stopping;
     private volatile boolean takerOver;
@@ -157,8 +159,6 @@ public final class Worker {
 
     /** Begins, and returns. */
     public void start() {
-        pool = new ThreadPoolExecutor(0, Integer.MAX_VALUE, 10, TimeUnit.SECONDS, new SynchronousQueue<>(),
-            run -> daemon(run, "segq-work"));
         taker = daemon(this::take, "segq-take");
         taker.start();
         daemon(new Leases(this)::run, "segq-extend").start();
@@ -209,8 +209,8 @@ public final class Worker {
             while (settlers.values().stream().anyMatch(s -> s.untold > 0))
                 nap(quiet, 100_000_000);
             settlers.values().forEach(s -> s.news.signalAll());
+            more.signalAll();
         });
-        pool.shutdown();
         if (interrupted)
             Thread.currentThread().interrupt();
     }
@@ -288,9 +288,11 @@ public final class Worker {
     private int free() {
         lock.lock();
         try {
+            wanted = 1;
             while (!stopping && isFull())
                 nap(room, 200_000_000);
-            if (!stopping && room() * 2 < concurrency + prefetch)
+            wanted = (concurrency + prefetch + 1) / 2;
+            if (!stopping && room() < wanted)
                 nap(room, GATHER_NS);
             return stopping ? 0 : Math.min(BATCH, room());
         } finally {
@@ -359,24 +361,71 @@ public final class Worker {
         List<Job> taken = new ArrayList<>(tasks.size());
         for (Object t : tasks)
             taken.add(new Job(this, Http.object(t), queues.get(0), now));
-        List<Job> go = new ArrayList<>(taken.size());
+        taken.forEach(j -> say("taken", j, null));
         locked(() -> {
             jobs.addAll(taken);
             ahead.addAll(taken);
-            while (running < concurrency && !ahead.isEmpty()) {
-                go.add(ahead.poll());
-                running++;
-            }
+            hire();
         });
-        taken.forEach(j -> say("taken", j, null));
-        go.forEach(j -> pool.execute(() -> work(j)));
     }
 
     // ---- running ----
 
-    private void work(Job first) {
-        for (Job j = first; j != null;)
-            j = handle(j) ? next() : null;
+    /** Under the lock: somebody does what there is to do. One thread after the other: those of handlers that do not
+     *  block do more than one job meanwhile. */
+    private void hire() {
+        if (ahead.isEmpty() || running >= concurrency)
+            return;
+        if (idle > 0) {
+            more.signal();
+        } else if (!starting && threads < concurrency) {
+            starting = true;
+            threads++;
+            daemon(this::work, "segq-work").start();
+        }
+    }
+
+    private void work() {
+        locked(() -> starting = false);
+        for (Job j; (j = pick()) != null;)
+            if (handle(j))
+                freed();
+    }
+
+    /** The next job of a thread; null: it has been idle for long, or the worker is over. */
+    private Job pick() {
+        lock.lock();
+        try {
+            for (;;) {
+                if (!ahead.isEmpty() && running < concurrency) {
+                    running++;
+                    Job j = ahead.poll();
+                    hire();
+                    return j;
+                }
+                long since = System.nanoTime();
+                if (!isOver()) {
+                    idle++;
+                    nap(more, IDLE_NS);
+                    idle--;
+                }
+                if (ahead.isEmpty() && (isOver() || System.nanoTime() - since >= IDLE_NS)) {
+                    threads--;
+                    return null;
+                }
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** A handler is done. */
+    private void freed() {
+        locked(() -> {
+            running--;
+            if (room() >= wanted)
+                room.signal();
+        });
     }
 
     /** False: it goes on without this thread. */
@@ -403,25 +452,10 @@ public final class Worker {
                 succeeded(j, v);
             else
                 failed(j, Doing.bare(e));
-            Job more = next();
-            if (more != null)
-                pool.execute(() -> work(more));
+            freed();
+            locked(this::hire);
         });
         return false;
-    }
-
-    /** A handler is done: what its slot does now; null: nothing. */
-    private Job next() {
-        lock.lock();
-        try {
-            Job j = ahead.poll();
-            if (j == null)
-                running--;
-            room.signal();
-            return j;
-        } finally {
-            lock.unlock();
-        }
     }
 
     private void succeeded(Job j, Object result) {
